@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The world behind one table.
+ *
+ * Durable code (store, launch, actuate) makes its file-system calls and reads its clocks through a
+ * struct takt_sys, so that a test can make every call fail, lose every write that was not synced,
+ * tear or reorder it, and be killed at every named point, without touching the machine.
+ *
+ * Calls keep the kernel's meaning but return -errno instead of setting errno. EINTR is retried
+ * inside. `self` is the table itself (implementations embed it).
+ */
+#ifndef TAKT_BASE_SYS_H
+#define TAKT_BASE_SYS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "base/timetypes.h"
+
+struct takt_sys {
+	int (*openat)(const struct takt_sys *self, int dirfd, const char *path, int flags, mode_t mode);
+	int (*close)(const struct takt_sys *self, int fd);
+	ssize_t (*pread)(const struct takt_sys *self, int fd, void *buf, size_t n, off_t at);
+	ssize_t (*pwrite)(const struct takt_sys *self, int fd, const void *buf, size_t n, off_t at);
+	int (*ftruncate)(const struct takt_sys *self, int fd, off_t size);
+	int (*fallocate)(const struct takt_sys *self, int fd, off_t size); /* blocks for [0, size) */
+	int (*fsync)(const struct takt_sys *self, int fd);		    /* also of directories */
+	int (*fdatasync)(const struct takt_sys *self, int fd);
+	int (*fstat)(const struct takt_sys *self, int fd, struct stat *ret);
+	int (*fstatat)(const struct takt_sys *self, int dirfd, const char *path, struct stat *ret);
+	int (*mkdirat)(const struct takt_sys *self, int dirfd, const char *path, mode_t mode);
+	int (*renameat)(const struct takt_sys *self, int dirfd, const char *from, const char *to);
+	int (*unlinkat)(const struct takt_sys *self, int dirfd, const char *path, int flags);
+	int (*flock)(const struct takt_sys *self, int fd, int operation);
+	uint64_t (*mono_ns)(const struct takt_sys *self);
+	uint64_t (*boot_ns)(const struct takt_sys *self);
+	int64_t (*wall_ns)(const struct takt_sys *self);
+};
+
+/* The real one; static, never freed. */
+const struct takt_sys *takt_sys_real(void);
+
+static inline struct takt_mono takt_mono_now(const struct takt_sys *sys)
+{
+	return (struct takt_mono){sys->mono_ns(sys)};
+}
+static inline struct takt_boot takt_boot_now(const struct takt_sys *sys)
+{
+	return (struct takt_boot){sys->boot_ns(sys)};
+}
+static inline struct takt_wall takt_wall_now(const struct takt_sys *sys)
+{
+	return (struct takt_wall){sys->wall_ns(sys)};
+}
+
+/*
+ * A named place where a process may die in a test. With TAKT_CRASH_AT=name[:N] in the environment
+ * the process kills itself with SIGKILL on the Nth pass (first by default). Without it, a no-op;
+ * packagers may compile it out (-Dcrash_points=false).
+ */
+#ifdef TAKT_CRASH_POINTS
+void takt_crash_point(const char *name);
+#else
+#define takt_crash_point(name) ((void)0)
+#endif
+
+/*
+ * Durable small files. write: contents go to "<name>.tmp" in the same directory, fsync, rename over
+ * name, fsync of the directory: after success the new contents survive power loss, after failure
+ * the old are intact. read: whole file of at most max bytes, NUL-terminated (NUL not counted in
+ * *ret_len), owned by the caller (takt_free).
+ */
+int takt_file_write_durable(const struct takt_sys *sys, int dirfd, const char *name, const void *bytes,
+			    size_t n, mode_t mode, struct takt_err *err);
+int takt_file_read(const struct takt_sys *sys, int dirfd, const char *name, size_t max, char **ret_text,
+		   size_t *ret_len, struct takt_err *err);
+
+/* mkdir -p with fsync of each parent that changed; existing directories are fine. */
+int takt_mkdirs_durable(const struct takt_sys *sys, const char *path, mode_t mode, struct takt_err *err);
+
+/*
+ * A process that cannot be mistaken for another: pid numbers are reused, start times within a boot
+ * are not.
+ */
+struct takt_proc_id {
+	int32_t pid;		/* 0 = none */
+	uint64_t start_ticks;	/* field 22 of /proc/PID/stat */
+	char boot_id[40];	/* /proc/sys/kernel/random/boot_id */
+};
+/* Identity of a live pid. -ESRCH if gone. */
+int takt_proc_identify(int32_t pid, struct takt_proc_id *ret, struct takt_err *err);
+/* pidfd of exactly that process (caller closes), -ESRCH when it is gone or the boot is another. */
+int takt_proc_open(const struct takt_proc_id *id);
+/* Boot id of the running kernel into buf[40]; "" cannot happen, falls back to all zeros. */
+void takt_boot_id(char buf[40]);
+
+#endif
