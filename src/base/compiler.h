@@ -10,7 +10,7 @@
 /* TAKT_CLEANUP(freep) char *p = NULL;  runs freep(&p) when p leaves its scope. */
 #define TAKT_CLEANUP(fn) __attribute__((cleanup(takt_cleanup_##fn)))
 
-#define TAKT_ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
+#define TAKT_ARRAY_LEN(a)		     (sizeof(a) / sizeof((a)[0]))
 #define TAKT_CONTAINER_OF(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
 
 #endif

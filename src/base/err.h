@@ -21,17 +21,17 @@
 
 /* name, number, sentence, exit status of a command, HTTP status. A code of our own exists only
  * where a caller branches on it. */
-#define TAKT_ERR_TABLE(X)                                                                          \
-	X(STALE, 4096, "planned on a version that is gone", 75, 409)                               \
-	X(CONFLICT, 4097, "conflicts with the present state", 75, 409)                             \
-	X(LIMIT, 4098, "over a stated limit", 65, 413)                                             \
-	X(UNAVAILABLE, 4099, "not available now", 69, 503)                                         \
-	X(CORRUPT, 4100, "damaged data", 65, 500)                                                  \
-	X(USAGE, 4101, "wrong use", 64, 400)                                                       \
-	X(NOT_FOUND, 4102, "not found", 66, 404)                                                   \
-	X(IMPOSSIBLE, 4103, "can never be satisfied here", 65, 422)                                \
-	X(BUSY, 4104, "held by somebody else", 75, 409)                                            \
-	X(UNSUPPORTED, 4105, "not supported here", 69, 501)                                        \
+#define TAKT_ERR_TABLE(X)                                              \
+	X(STALE, 4096, "planned on a version that is gone", 75, 409)   \
+	X(CONFLICT, 4097, "conflicts with the present state", 75, 409) \
+	X(LIMIT, 4098, "over a stated limit", 65, 413)                 \
+	X(UNAVAILABLE, 4099, "not available now", 69, 503)             \
+	X(CORRUPT, 4100, "damaged data", 65, 500)                      \
+	X(USAGE, 4101, "wrong use", 64, 400)                           \
+	X(NOT_FOUND, 4102, "not found", 66, 404)                       \
+	X(IMPOSSIBLE, 4103, "can never be satisfied here", 65, 422)    \
+	X(BUSY, 4104, "held by somebody else", 75, 409)                \
+	X(UNSUPPORTED, 4105, "not supported here", 69, 501)            \
 	X(VERSION, 4106, "speaks another version", 76, 505)
 
 enum takt_err_code {
@@ -40,7 +40,9 @@ enum takt_err_code {
 #undef X
 };
 
-enum { TAKT_ERR_MSG = 240 };
+enum {
+	TAKT_ERR_MSG = 240
+};
 
 struct takt_err {
 	int rc;	    /* the value that the call returned */

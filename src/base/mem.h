@@ -12,15 +12,15 @@
 
 void *takt_alloc(size_t size);
 void *takt_zalloc(size_t size);
-void *takt_calloc(size_t n, size_t size);	/* zeroed; NULL on overflow too */
+void *takt_calloc(size_t n, size_t size); /* zeroed; NULL on overflow too */
 void *takt_realloc(void *p, size_t size);
 void *takt_reallocarray(void *p, size_t n, size_t size);
-char *takt_strdup(const char *s);		/* NULL stays NULL */
-void takt_free(void *p);			/* NULL is fine */
+char *takt_strdup(const char *s); /* NULL stays NULL */
+void takt_free(void *p);	  /* NULL is fine */
 
 /* Tests: the call counted `nth` from now (1 = the next) fails, once or from then on. 0 disarms. */
 void takt_alloc_fail_nth(unsigned long nth, int and_after);
-unsigned long takt_alloc_count(void);		/* calls so far in this process */
+unsigned long takt_alloc_count(void); /* calls so far in this process */
 
 static inline void takt_cleanup_freep(void *pp)
 {

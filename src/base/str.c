@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Growable, bounded text, and strict number parsing. */
+/* Growable, bounded text. */
 #include "base/str.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/err.h"
@@ -111,40 +109,4 @@ bool takt_strcpy(char *dst, size_t size, const char *text)
 	memcpy(dst, text, keep);
 	dst[keep] = '\0';
 	return keep == n;
-}
-
-int takt_parse_u64(const char *text, unsigned long long min, unsigned long long max,
-		   unsigned long long *ret)
-{
-	unsigned long long value;
-	char *end;
-
-	if (!isdigit((unsigned char)text[0]))
-		return -EINVAL;
-	errno = 0;
-	value = strtoull(text, &end, 10);
-	if (*end != '\0')
-		return -EINVAL;
-	if (errno == ERANGE || value < min || value > max)
-		return -ERANGE;
-	*ret = value;
-	return 0;
-}
-
-int takt_parse_i64(const char *text, long long min, long long max, long long *ret)
-{
-	const char *digits = text + (text[0] == '-' || text[0] == '+');
-	long long value;
-	char *end;
-
-	if (!isdigit((unsigned char)digits[0]))
-		return -EINVAL;
-	errno = 0;
-	value = strtoll(text, &end, 10);
-	if (*end != '\0')
-		return -EINVAL;
-	if (errno == ERANGE || value < min || value > max)
-		return -ERANGE;
-	*ret = value;
-	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Growable text with a stated limit. Once an append fails (limit or memory) the string keeps what it
- * had, remembers the failure in `rc`, and ignores further appends: build first, check once.
+ * Growable text with a stated limit. Once an append fails (limit or memory) the string keeps what
+ * it had, remembers the failure in `rc`, and ignores further appends: build first, check once.
  */
 #ifndef TAKT_BASE_STR_H
 #define TAKT_BASE_STR_H
@@ -12,11 +12,11 @@
 #include "base/compiler.h"
 
 struct takt_str {
-	char *s;	/* owned, NUL-terminated once anything was appended; may be NULL while len == 0 */
-	size_t len;	/* bytes before the NUL */
+	char *s; /* owned, NUL-terminated once anything was appended; may be NULL while len == 0 */
+	size_t len; /* bytes before the NUL */
 	size_t cap;
-	size_t max;	/* never grows beyond this many bytes */
-	int rc;		/* 0, -ENOMEM or -TAKT_E_LIMIT; sticky until takt_str_reset */
+	size_t max; /* never grows beyond this many bytes */
+	int rc;	    /* 0, -ENOMEM or -TAKT_E_LIMIT; sticky until takt_str_reset */
 };
 
 #define TAKT_STR(limit) ((struct takt_str){.max = (limit)})
@@ -24,9 +24,10 @@ struct takt_str {
 int takt_str_add(struct takt_str *str, const char *text);
 int takt_str_addn(struct takt_str *str, const void *bytes, size_t n);
 int takt_str_addf(struct takt_str *str, const char *fmt, ...) TAKT_PRINTF(2, 3);
-const char *takt_str_text(const struct takt_str *str); /* "" when empty; borrowed until next change */
-void takt_str_reset(struct takt_str *str);	       /* empty again, memory kept, rc cleared */
-char *takt_str_take(struct takt_str *str);	       /* caller owns; NULL when rc != 0 or out of memory */
+const char *
+takt_str_text(const struct takt_str *str); /* "" when empty; borrowed until next change */
+void takt_str_reset(struct takt_str *str); /* empty again, memory kept, rc cleared */
+char *takt_str_take(struct takt_str *str); /* caller owns; NULL when rc != 0 or out of memory */
 void takt_str_fini(struct takt_str *str);
 
 static inline void takt_cleanup_strp(struct takt_str *str)

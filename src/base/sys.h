@@ -7,7 +7,8 @@
  * tear or reorder it, and be killed at every named point, without touching the machine.
  *
  * Calls keep the kernel's meaning but return -errno instead of setting errno. EINTR is retried
- * inside. `self` is the table itself (implementations embed it).
+ * inside. `self` is the table itself (implementations embed it). fstatat follows symbolic links;
+ * renameat works within one directory, which is all that durable code needs.
  */
 #ifndef TAKT_BASE_SYS_H
 #define TAKT_BASE_SYS_H
@@ -21,13 +22,15 @@
 #include "base/timetypes.h"
 
 struct takt_sys {
-	int (*openat)(const struct takt_sys *self, int dirfd, const char *path, int flags, mode_t mode);
+	int (*openat)(const struct takt_sys *self, int dirfd, const char *path, int flags,
+		      mode_t mode);
 	int (*close)(const struct takt_sys *self, int fd);
 	ssize_t (*pread)(const struct takt_sys *self, int fd, void *buf, size_t n, off_t at);
 	ssize_t (*pwrite)(const struct takt_sys *self, int fd, const void *buf, size_t n, off_t at);
 	int (*ftruncate)(const struct takt_sys *self, int fd, off_t size);
-	int (*fallocate)(const struct takt_sys *self, int fd, off_t size); /* blocks for [0, size) */
-	int (*fsync)(const struct takt_sys *self, int fd);		    /* also of directories */
+	int (*fallocate)(const struct takt_sys *self, int fd,
+			 off_t size);			   /* blocks for [0, size) */
+	int (*fsync)(const struct takt_sys *self, int fd); /* also of directories */
 	int (*fdatasync)(const struct takt_sys *self, int fd);
 	int (*fstat)(const struct takt_sys *self, int fd, struct stat *ret);
 	int (*fstatat)(const struct takt_sys *self, int dirfd, const char *path, struct stat *ret);
@@ -58,8 +61,10 @@ static inline struct takt_wall takt_wall_now(const struct takt_sys *sys)
 
 /*
  * A named place where a process may die in a test. With TAKT_CRASH_AT=name[:N] in the environment
- * the process kills itself with SIGKILL on the Nth pass (first by default). Without it, a no-op;
- * packagers may compile it out (-Dcrash_points=false).
+ * the process kills itself with SIGKILL on the Nth pass (first by default), all threads counted
+ * together. Without it, a no-op; packagers may compile it out (-Dcrash_points=false). Names read
+ * "room.place" and have no colon; each stands at one place only, which the house checks prove. The
+ * variable is read once a process; a set-uid program and one with a malformed N ignore it.
  */
 #ifdef TAKT_CRASH_POINTS
 void takt_crash_point(const char *name);
@@ -69,30 +74,39 @@ void takt_crash_point(const char *name);
 
 /*
  * Durable small files. write: contents go to "<name>.tmp" in the same directory, fsync, rename over
- * name, fsync of the directory: after success the new contents survive power loss, after failure
- * the old are intact. read: whole file of at most max bytes, NUL-terminated (NUL not counted in
- * *ret_len), owned by the caller (takt_free).
+ * name, fsync of the directory. After success the new contents survive power loss; after failure
+ * or power loss in between the name holds the old contents or the new, complete, never a mixture
+ * (new only when it was the last step, the directory's sync, that failed). `name` has no slash,
+ * `dirfd` is an open directory (not AT_FDCWD, not O_PATH: it must be synced), `mode` is subject to
+ * the umask, one writer a name. read: whole file of at most max bytes (else -TAKT_E_LIMIT),
+ * NUL-terminated (NUL not counted in *ret_len), owned by the caller (takt_free).
  */
-int takt_file_write_durable(const struct takt_sys *sys, int dirfd, const char *name, const void *bytes,
-			    size_t n, mode_t mode, struct takt_err *err);
-int takt_file_read(const struct takt_sys *sys, int dirfd, const char *name, size_t max, char **ret_text,
-		   size_t *ret_len, struct takt_err *err);
+int takt_file_write_durable(const struct takt_sys *sys, int dirfd, const char *name,
+			    const void *bytes, size_t n, mode_t mode, struct takt_err *err);
+int takt_file_read(const struct takt_sys *sys, int dirfd, const char *name, size_t max,
+		   char **ret_text, size_t *ret_len, struct takt_err *err);
 
-/* mkdir -p with fsync of each parent that changed; existing directories are fine. */
-int takt_mkdirs_durable(const struct takt_sys *sys, const char *path, mode_t mode, struct takt_err *err);
+/*
+ * mkdir -p with fsync of each parent; existing directories are fine. A parent that did not change
+ * is synced too (its maker may have been killed before he did), but may refuse it without harm.
+ */
+int takt_mkdirs_durable(const struct takt_sys *sys, const char *path, mode_t mode,
+			struct takt_err *err);
 
 /*
  * A process that cannot be mistaken for another: pid numbers are reused, start times within a boot
  * are not.
  */
 struct takt_proc_id {
-	int32_t pid;		/* 0 = none */
-	uint64_t start_ticks;	/* field 22 of /proc/PID/stat */
-	char boot_id[40];	/* /proc/sys/kernel/random/boot_id */
+	int32_t pid;	      /* 0 = none */
+	uint64_t start_ticks; /* field 22 of /proc/PID/stat */
+	char boot_id[40];     /* /proc/sys/kernel/random/boot_id */
 };
-/* Identity of a live pid. -ESRCH if gone. */
+/* Identity of a live pid; a zombie still has one. -ESRCH if gone, -EACCES if it exists but /proc
+ * hides it (hidepid): the two must not be confused. */
 int takt_proc_identify(int32_t pid, struct takt_proc_id *ret, struct takt_err *err);
-/* pidfd of exactly that process (caller closes), -ESRCH when it is gone or the boot is another. */
+/* pidfd of exactly that process (caller closes; it polls readable once the process has ended),
+ * -ESRCH when it is gone or the boot is another. */
 int takt_proc_open(const struct takt_proc_id *id);
 /* Boot id of the running kernel into buf[40]; "" cannot happen, falls back to all zeros. */
 void takt_boot_id(char buf[40]);

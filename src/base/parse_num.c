@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Strict whole-string decimal parsing; no locale, no errno, so that pure rooms may use it. */
+#include <errno.h>
+#include <limits.h>
+
+#include "base/str.h"
+
+/* Digits only. -EINVAL beats -ERANGE: "99999999999999999999x" is no number at all. */
+static int parse_digits(const char *text, unsigned long long *ret)
+{
+	unsigned long long value = 0, digit;
+	bool over = false;
+
+	if (!text[0])
+		return -EINVAL;
+	for (; *text; text++) {
+		if (*text < '0' || *text > '9')
+			return -EINVAL;
+		digit = (unsigned long long)(*text - '0');
+		over = over || value > (ULLONG_MAX - digit) / 10;
+		value = value * 10 + digit;
+	}
+	if (over)
+		return -ERANGE;
+	*ret = value;
+	return 0;
+}
+
+int takt_parse_u64(const char *text, unsigned long long min, unsigned long long max,
+		   unsigned long long *ret)
+{
+	unsigned long long value;
+	int rc = parse_digits(text, &value);
+
+	if (rc < 0)
+		return rc;
+	if (value < min || value > max)
+		return -ERANGE;
+	*ret = value;
+	return 0;
+}
+
+int takt_parse_i64(const char *text, long long min, long long max, long long *ret)
+{
+	bool minus = text[0] == '-';
+	unsigned long long size, limit = (unsigned long long)LLONG_MAX + minus;
+	long long value;
+	int rc = parse_digits(text + (minus || text[0] == '+'), &size);
+
+	if (rc < 0)
+		return rc;
+	if (size > limit)
+		return -ERANGE;
+	value = !minus ? (long long)size : size == limit ? LLONG_MIN : -(long long)size;
+	if (value < min || value > max)
+		return -ERANGE;
+	*ret = value;
+	return 0;
+}

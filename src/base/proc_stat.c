@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One line of /proc/PID/stat to its fields. */
+#include "base/proc_stat.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/str.h"
+
+enum {
+	FIELD_STATE = 3,
+	FIELD_PPID = 4,
+	FIELD_PGRP = 5,
+	FIELD_SESSION = 6,
+	FIELD_START = 22,
+	WORD_MAX = 24,
+};
+
+/* Cuts the next space-separated word off *text into word; false at the end or when too long. */
+static bool next_word(const char **text, char word[WORD_MAX])
+{
+	const char *start = *text + strspn(*text, " ");
+	size_t len = strcspn(start, " \n");
+
+	if (len == 0 || len >= WORD_MAX)
+		return false;
+	memcpy(word, start, len);
+	word[len] = '\0';
+	*text = start + len;
+	return true;
+}
+
+static int parse_i32(const char *word, int32_t *ret)
+{
+	long long value;
+
+	if (takt_parse_i64(word, INT32_MIN, INT32_MAX, &value) < 0)
+		return -EINVAL;
+	*ret = (int32_t)value;
+	return 0;
+}
+
+static int take_field(struct takt_proc_stat *stat, int field, const char *word)
+{
+	unsigned long long ticks;
+
+	switch (field) {
+	case FIELD_STATE:
+		stat->state = word[0];
+		return word[1] == '\0' ? 0 : -EINVAL;
+	case FIELD_PPID:
+		return parse_i32(word, &stat->ppid);
+	case FIELD_PGRP:
+		return parse_i32(word, &stat->pgrp);
+	case FIELD_SESSION:
+		return parse_i32(word, &stat->session);
+	case FIELD_START:
+		if (takt_parse_u64(word, 0, UINT64_MAX, &ticks) < 0)
+			return -EINVAL;
+		stat->start_ticks = ticks;
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+int takt_proc_stat_parse(const char *text, struct takt_proc_stat *ret)
+{
+	const char *rest = strrchr(text, ')');
+	struct takt_proc_stat stat = {0};
+	char word[WORD_MAX];
+
+	if (!rest)
+		return -EINVAL;
+	rest++;
+	for (int field = FIELD_STATE; field <= FIELD_START; field++)
+		if (!next_word(&rest, word) || take_field(&stat, field, word) < 0)
+			return -EINVAL;
+	*ret = stat;
+	return 0;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The text of /proc/PID/stat. Its second field is the program's name in parentheses, chosen by the
+ * program: it may hold spaces, newlines and parentheses, so fields are counted from the last ')'.
+ */
+#ifndef TAKT_BASE_PROC_STAT_H
+#define TAKT_BASE_PROC_STAT_H
+
+#include <stdint.h>
+
+struct takt_proc_stat {
+	char state;	      /* field 3: R S D Z T t X I */
+	int32_t ppid;	      /* field 4 */
+	int32_t pgrp;	      /* field 5 */
+	int32_t session;      /* field 6 */
+	uint64_t start_ticks; /* field 22, clock ticks since boot */
+};
+
+/* Fills *ret, or -EINVAL and *ret untouched when `text` is not such a line. */
+int takt_proc_stat_parse(const char *text, struct takt_proc_stat *ret);
+
+#endif
