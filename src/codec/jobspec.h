@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a user asks for: the description of one job, and its JSON form. The same form travels from
+ * the command line to the API, into the store and into the attempt's directory.
+ */
+#ifndef TAKT_CODEC_JOBSPEC_H
+#define TAKT_CODEC_JOBSPEC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/str.h"
+
+enum {
+	TAKT_SPEC_MAX_ARGS = 4096,
+	TAKT_SPEC_MAX_ENV = 4096,
+	TAKT_SPEC_MAX_BYTES = 2 * 1024 * 1024, /* of the JSON form */
+	TAKT_SPEC_MAX_NAME = 64,
+};
+
+enum takt_clock_ask {
+	TAKT_CLOCK_ASK_NONE,
+	TAKT_CLOCK_ASK_CEILING, /* --clock F: [min, F] */
+	TAKT_CLOCK_ASK_LOCK,	/* --clock-lock F: [F, F]; only on GPUs held alone */
+};
+
+enum takt_visible {
+	TAKT_VISIBLE_INDEX,
+	TAKT_VISIBLE_UUID
+};
+
+struct takt_jobspec {
+	char name[TAKT_SPEC_MAX_NAME + 1]; /* [A-Za-z0-9._-]+; default: last path part of argv[0] */
+	char **argv;			   /* owned, NULL-terminated, argv[0] non-empty */
+	char **env;	  /* owned, "NAME=value", NULL-terminated; the whole environment */
+	char *cwd;	  /* owned, absolute */
+	uint32_t gpus;	  /* 0..64 */
+	int32_t priority; /* -1000..1000; above 0 only for administrators (server's decision) */
+	bool requeue;	  /* run again when lost or interrupted */
+	bool use_outside; /* may share GPUs with processes that takt did not start */
+	bool hold;
+	enum takt_clock_ask clock_ask;
+	uint32_t clock_mhz;
+	enum takt_visible visible;
+	uint32_t grace_ms; /* SIGTERM to SIGKILL; default 30,000 */
+};
+
+/* Defaults, nothing owned. */
+void takt_jobspec_init(struct takt_jobspec *spec);
+void takt_jobspec_fini(struct takt_jobspec *spec);
+
+/* Checks everything that does not depend on the machine; the message names the field and what would
+ * be accepted. */
+int takt_jobspec_check(const struct takt_jobspec *spec, struct takt_err *err);
+
+/* Strict: unknown fields, wrong types and out-of-range values are -TAKT_E_USAGE naming the field.
+ * *ret must be initialised; untouched on failure. */
+int takt_jobspec_from_json(const char *text, size_t len, struct takt_jobspec *ret,
+			   struct takt_err *err);
+
+/* Appends. with_env=false leaves the environment out (what others may see never has it). */
+int takt_jobspec_to_json(const struct takt_jobspec *spec, bool with_env, struct takt_str *out);
+
+#endif

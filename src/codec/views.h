@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the API shows: plain structs and their JSON, both directions, so that the daemon fills what
+ * the command line prints and the two cannot disagree. Field names in JSON are the field names here
+ * (docs/api.md lists them); a value without its valid bit is left out of the JSON, never written as
+ * 0.
+ */
+#ifndef TAKT_CODEC_VIEWS_H
+#define TAKT_CODEC_VIEWS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/str.h"
+
+enum {
+	TAKT_VIEW_MAX_GPUS = 64,
+	TAKT_VIEW_MAX_BYTES = 64 * 1024 * 1024
+};
+
+/* Valid bits of struct takt_gpu_view. */
+enum takt_view_has {
+	TAKT_VIEW_SM = 1u << 0,
+	TAKT_VIEW_MEM_CLOCK = 1u << 1,
+	TAKT_VIEW_POWER = 1u << 2,
+	TAKT_VIEW_POWER_LIMIT = 1u << 3,
+	TAKT_VIEW_TEMP = 1u << 4,
+	TAKT_VIEW_GPU_UTIL = 1u << 5,
+	TAKT_VIEW_MEM_UTIL = 1u << 6,
+	TAKT_VIEW_MEMORY = 1u << 7,
+	TAKT_VIEW_ENERGY = 1u << 8,
+	TAKT_VIEW_THROTTLE = 1u << 9,
+	TAKT_VIEW_SM_MAX = 1u << 10,
+	TAKT_VIEW_NUMA = 1u << 11,
+	TAKT_VIEW_PROCS = 1u << 12,
+	TAKT_VIEW_FAN = 1u << 13,
+	TAKT_VIEW_PSTATE = 1u << 14,
+};
+
+struct takt_proc_view {
+	int32_t pid;
+	uint32_t uid;	  /* UINT32_MAX = not known */
+	char user[33];	  /* "" = not known */
+	char command[65]; /* first word of the command line; "" = not yours to see */
+	uint64_t job_id;  /* 0 = not takt's */
+	bool memory_known;
+	uint64_t memory_bytes;
+};
+
+struct takt_gpu_view {
+	uint32_t index, has;
+	char uuid[96], name[96], pci_bus_id[32];
+	char state[16];	      /* "free", "running", ... of the scheduler */
+	char clock_state[16]; /* "clean", "leased", "changed", "advise", "unknown" */
+	char clock_note[160]; /* why CHANGED or what takt advises; "" = nothing to say */
+	bool stale, lost;
+	uint64_t age_ms;
+	uint32_t sm_mhz, mem_mhz, sm_max_mhz;
+	uint32_t lease_min_mhz, lease_max_mhz; /* max 0 = no lease */
+	uint32_t power_mw, power_limit_mw;
+	int32_t temp_c, numa_node;
+	uint32_t gpu_util_pct, mem_util_pct, fan_pct, pstate;
+	uint64_t mem_used_bytes, mem_total_bytes, energy_mj;
+	uint64_t throttle;	/* device.h enum takt_throttle */
+	char throttle_text[96]; /* "sw_power_cap,hw_thermal"; "" = none */
+	uint64_t job_id;	/* 0 = none of takt's */
+	char job_name[65];
+	char job_user[33];
+	uint32_t proc_count;
+	struct takt_proc_view procs[16]; /* proc_count may be larger: the rest is not shown */
+};
+
+struct takt_status_view {
+	char hostname[65], driver_version[80], source[16], takt_version[32];
+	bool simulated;
+	bool manages;	       /* false: observe-only */
+	char observe_why[240]; /* why it only observes; "" when it manages */
+	int32_t pid;
+	uint64_t uptime_ms;
+	uint32_t waiting, running;
+	char notes[4][200]; /* things an administrator should see; "" = none */
+	uint32_t gpu_count;
+	struct takt_gpu_view *gpus; /* owned */
+};
+void takt_status_view_fini(struct takt_status_view *view);
+int takt_status_view_to_json(const struct takt_status_view *view, struct takt_str *out);
+int takt_status_view_from_json(const char *text, size_t len, struct takt_status_view *ret,
+			       struct takt_err *err);
+
+struct takt_topo_view {
+	bool simulated;
+	uint32_t gpu_count;
+	char name[TAKT_VIEW_MAX_GPUS][96];
+	int32_t numa_node[TAKT_VIEW_MAX_GPUS];		      /* -1 = not known */
+	char cpu_list[TAKT_VIEW_MAX_GPUS][128];		      /* "0-31,64-95"; "" = not known */
+	char link[TAKT_VIEW_MAX_GPUS][TAKT_VIEW_MAX_GPUS][8]; /* "X", "NV18", "PIX", ... "?" */
+	int32_t score[TAKT_VIEW_MAX_GPUS][TAKT_VIEW_MAX_GPUS];
+	uint64_t best2_mask, best4_mask; /* over all GPUs; 0 = fewer GPUs */
+	int64_t best2_sum, best4_sum;
+	uint64_t free_best2_mask, free_best4_mask; /* over the free ones */
+};
+int takt_topo_view_to_json(const struct takt_topo_view *view, struct takt_str *out);
+int takt_topo_view_from_json(const char *text, size_t len, struct takt_topo_view *ret,
+			     struct takt_err *err);
+
+/* Valid bits of struct takt_report_view. */
+enum takt_report_view_has {
+	TAKT_RV_WALL = 1u << 0,
+	TAKT_RV_ENERGY = 1u << 1,
+	TAKT_RV_MEAN_SM = 1u << 2,
+	TAKT_RV_THROTTLED = 1u << 3,
+	TAKT_RV_PEAK_MEMORY = 1u << 4,
+};
+struct takt_report_view {
+	uint32_t has;
+	bool simulated;
+	uint64_t wall_ms, energy_mj, throttled_ms, peak_memory_bytes;
+	uint32_t mean_sm_mhz;
+	char energy_why_not[64];
+	char throttle_text[96];
+};
+
+struct takt_job_view {
+	uint64_t id;
+	char name[65], user[33], state[16];
+	uint32_t uid;
+	uint32_t gpus;
+	int32_t priority;
+	bool mine; /* the asker's own: command, directory and message are filled only then (or for
+		      root) */
+	char command[256]; /* arguments joined for people */
+	char cwd[256];
+	uint32_t attempt;
+	uint32_t gpu_list_count;
+	uint32_t gpu_list[TAKT_VIEW_MAX_GPUS]; /* of the latest attempt */
+	char gpu_uuid[TAKT_VIEW_MAX_GPUS][96];
+	int64_t submitted_ms, started_ms, ended_ms; /* wall clock; 0 = not yet */
+	bool has_exit_code;
+	int32_t exit_code, exit_signal; /* signal 0 = none */
+	int32_t pid;			/* 0 = not running */
+	char message[200];
+	char why[24];			       /* waiting: stable name of the reason; else "" */
+	char why_text[320];		       /* one sentence */
+	uint32_t clock_min_mhz, clock_max_mhz; /* 0 = no clock asked for */
+	char clock_note[200]; /* "applied [210,1410] MHz", "advice only: no permission", "gap of 1.2
+				 s while ..." */
+	struct takt_report_view report;
+};
+/* show: one object; queue: {"jobs": [...]}. */
+int takt_job_view_to_json(const struct takt_job_view *view, struct takt_str *out);
+int takt_job_view_from_json(const char *text, size_t len, struct takt_job_view *ret,
+			    struct takt_err *err);
+
+struct takt_queue_view {
+	bool simulated;
+	size_t count;
+	struct takt_job_view *jobs; /* owned; running first, then waiting in queue order */
+};
+void takt_queue_view_fini(struct takt_queue_view *view);
+int takt_queue_view_to_json(const struct takt_queue_view *view, struct takt_str *out);
+int takt_queue_view_from_json(const char *text, size_t len, struct takt_queue_view *ret,
+			      struct takt_err *err);
+
+/* explain: the plan's word on one waiting job, with the numbers behind it. */
+struct takt_explain_view {
+	uint64_t id;
+	char state[16], why[24], text[320];
+	uint32_t need, total, free, running, draining, outside, unhealthy, promised, must_end;
+	uint64_t behind_job;
+	uint32_t ahead; /* waiting jobs of higher rank */
+};
+int takt_explain_view_to_json(const struct takt_explain_view *view, struct takt_str *out);
+int takt_explain_view_from_json(const char *text, size_t len, struct takt_explain_view *ret,
+				struct takt_err *err);
+
+/* {"error": {"name": "IMPOSSIBLE", "message": "..."}} */
+int takt_error_to_json(const struct takt_err *error, struct takt_str *out);
+/* Fills *ret_error from such a body. */
+int takt_error_from_json(const char *text, size_t len, struct takt_err *ret_error);
+
+/* Clocks, one entry a GPU, as in the status view; only these fields travel. */
+struct takt_clock_view {
+	bool simulated;
+	uint32_t gpu_count;
+	struct takt_clock_gpu {
+		uint32_t index;
+		char uuid[96], name[96], clock_state[16], note[160];
+		bool has_sm;
+		uint32_t sm_mhz, list_min_mhz, list_max_mhz, lease_min_mhz, lease_max_mhz;
+		uint64_t lease_job; /* 0 = an administrator's or none */
+	} gpu[TAKT_VIEW_MAX_GPUS];
+};
+int takt_clock_view_to_json(const struct takt_clock_view *view, struct takt_str *out);
+int takt_clock_view_from_json(const char *text, size_t len, struct takt_clock_view *ret,
+			      struct takt_err *err);
+
+#endif

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A machine's GPUs as takt sees them, for callers. Implementers read device_impl.h.
+ *
+ * Where the readings come from is one of: the NVIDIA driver (its library opened at run time), a
+ * recording (replayed; has no setters), or nothing. Callers cannot tell and need not.
+ *
+ * Absence is data: every reading has a bit in `has`; a field without its bit holds no meaning. What
+ * the board does not support, what was refused and what timed out all just lack the bit; `stale`
+ * and `last_rc` say which.
+ *
+ * Threads. One worker a GPU makes every driver call of that GPU, readings and setters; no lock is
+ * held across a driver call. Callers post work and read finished results; they never wait for the
+ * driver unless they ask to (…_wait functions take a deadline). A GPU that hangs stalls its worker
+ * alone and turns stale; a GPU that falls off the bus turns lost.
+ */
+#ifndef TAKT_DEVICE_DEVICE_H
+#define TAKT_DEVICE_DEVICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/timetypes.h"
+
+enum {
+	TAKT_DEVICE_MAX_GPUS = 64,
+	TAKT_DEVICE_MAX_PROCS = 128,  /* processes kept a GPU; more are counted in procs_dropped */
+	TAKT_DEVICE_MAX_CLOCKS = 512, /* supported SM clocks */
+	TAKT_DEVICE_CPU_WORDS = 16,   /* CPU affinity mask, 64 CPUs a word */
+};
+
+/* Facts that do not change while the driver stays loaded. */
+enum takt_gpu_fact {
+	TAKT_FACT_NAME = 1u << 0,
+	TAKT_FACT_UUID = 1u << 1,
+	TAKT_FACT_PCI = 1u << 2,
+	TAKT_FACT_SERIAL = 1u << 3,
+	TAKT_FACT_VBIOS = 1u << 4,
+	TAKT_FACT_MEMORY = 1u << 5,
+	TAKT_FACT_NUMA = 1u << 6,
+	TAKT_FACT_CPUS = 1u << 7,
+	TAKT_FACT_POWER_LIMITS = 1u << 8,
+	TAKT_FACT_SM_CLOCKS = 1u << 9,
+	TAKT_FACT_COMPUTE_CAP = 1u << 10,
+	TAKT_FACT_MINOR = 1u << 11,
+	TAKT_FACT_SM_MAX = 1u << 12,
+	TAKT_FACT_THROTTLE_TEMP = 1u << 13,
+	TAKT_FACT_MIG = 1u << 14,
+};
+
+struct takt_gpu_facts {
+	uint32_t has; /* enum takt_gpu_fact */
+	char name[96];
+	char uuid[96];
+	char pci_bus_id[32]; /* "00000000:07:00.0", upper-case hex as the driver prints it */
+	char serial[32];
+	char vbios[32];
+	uint64_t memory_total_bytes;
+	int32_t numa_node;
+	uint64_t cpus[TAKT_DEVICE_CPU_WORDS]; /* affinity: bit c of word c/64 */
+	uint32_t power_min_mw, power_max_mw, power_default_mw;
+	uint32_t sm_clock_count;
+	uint32_t sm_clocks_mhz[TAKT_DEVICE_MAX_CLOCKS]; /* ascending, at the highest memory clock */
+	uint32_t sm_max_mhz;
+	uint32_t compute_major, compute_minor;
+	uint32_t minor;		 /* /dev/nvidiaN */
+	int32_t slowdown_temp_c; /* absolute temperature of thermal slowdown */
+	bool mig_enabled;
+};
+
+enum takt_gpu_has {
+	TAKT_HAS_SM_CLOCK = 1u << 0,
+	TAKT_HAS_MEM_CLOCK = 1u << 1,
+	TAKT_HAS_POWER = 1u << 2,
+	TAKT_HAS_POWER_LIMIT = 1u << 3,
+	TAKT_HAS_TEMP = 1u << 4,
+	TAKT_HAS_GPU_UTIL = 1u << 5,
+	TAKT_HAS_MEM_UTIL = 1u << 6,
+	TAKT_HAS_MEMORY = 1u << 7,
+	TAKT_HAS_RESERVED = 1u << 8,
+	TAKT_HAS_ENERGY = 1u << 9,
+	TAKT_HAS_THROTTLE = 1u << 10,
+	TAKT_HAS_FAN = 1u << 11,
+	TAKT_HAS_PSTATE = 1u << 12,
+	TAKT_HAS_PCIE = 1u << 13,
+	TAKT_HAS_PROCS = 1u << 14,
+	TAKT_HAS_ENC_DEC = 1u << 15,
+	TAKT_HAS_PCIE_REPLAY = 1u << 16,
+};
+
+/* Bits of throttle reasons, as NVML numbers them. */
+enum takt_throttle {
+	TAKT_THROTTLE_IDLE = 0x1,
+	TAKT_THROTTLE_APP_CLOCKS = 0x2,
+	TAKT_THROTTLE_SW_POWER = 0x4,
+	TAKT_THROTTLE_HW_SLOWDOWN = 0x8,
+	TAKT_THROTTLE_SYNC_BOOST = 0x10,
+	TAKT_THROTTLE_SW_THERMAL = 0x20,
+	TAKT_THROTTLE_HW_THERMAL = 0x40,
+	TAKT_THROTTLE_POWER_BRAKE = 0x80,
+	TAKT_THROTTLE_DISPLAY = 0x100,
+};
+/* "sw_power_cap" and so on for one bit; NULL for an unknown bit. */
+const char *takt_throttle_name(uint64_t bit);
+
+struct takt_gpu_proc {
+	int32_t pid;
+	bool memory_known;
+	uint64_t memory_bytes;
+	bool graphics; /* listed as a graphics client only */
+};
+
+struct takt_gpu_reading {
+	struct takt_mono at; /* when the last call of the sample returned */
+	uint64_t seq;	     /* 1, 2, ...: rises with every finished sample of this GPU */
+	uint32_t has;	     /* enum takt_gpu_has */
+	int32_t last_rc; /* 0, or why the sample is incomplete: -ENODEV lost, -ETIMEDOUT hanging,
+			    ... */
+	bool stale;	 /* older than the machine's staleness limit, or the GPU is lost */
+	bool lost;
+	uint32_t sm_mhz, mem_mhz;
+	uint32_t power_mw, power_limit_mw;
+	int32_t temp_c;
+	uint32_t gpu_util_pct, mem_util_pct;
+	uint64_t mem_used_bytes, mem_free_bytes, mem_reserved_bytes;
+	uint64_t energy_mj; /* since driver load, monotonic until reload */
+	uint64_t throttle;  /* enum takt_throttle */
+	uint32_t fan_pct, pstate, pcie_gen, pcie_width, enc_util_pct, dec_util_pct;
+	uint64_t pcie_replay;
+	uint32_t proc_count, procs_dropped;
+	struct takt_gpu_proc procs[TAKT_DEVICE_MAX_PROCS]; /* ascending pid */
+};
+
+/* Link between two GPUs. */
+struct takt_gpu_link {
+	uint8_t pcie;	 /* enum takt_link's numbering (sched/sched.h): 0 unknown .. 6 same board */
+	uint8_t nvlinks; /* active links between them, through an NVSwitch or directly */
+};
+
+struct takt_machine_info {
+	uint32_t gpu_count;
+	char driver_version[80]; /* "" = not known */
+	char nvml_version[80];
+	int32_t cuda_version; /* 12040 = 12.4; 0 = not known */
+	char source[16];      /* "nvml", "replay", "none" */
+	bool simulated;	      /* the boards call themselves TWIN, or the recording was of such */
+	bool can_set;	      /* this source has setters at all (permission is another matter) */
+	char why_none[240];   /* source "none": what was tried */
+};
+
+struct takt_machine;
+
+enum takt_machine_source {
+	TAKT_SOURCE_AUTO,
+	TAKT_SOURCE_NVML,
+	TAKT_SOURCE_REPLAY,
+	TAKT_SOURCE_NONE
+};
+
+struct takt_machine_config {
+	enum takt_machine_source source; /* AUTO: the driver if it opens, else none */
+	const char *nvml_path;		 /* NULL: libnvidia-ml.so.1 by the loader's search path */
+	const char *replay_path;	 /* for REPLAY */
+	uint64_t call_deadline_ns;	 /* a sample older than this is stale; 0 = 2 s */
+	bool no_processes;		 /* leave process lists out (the actuator needs none) */
+};
+
+/* Opens the source, reads facts and topology with a deadline a GPU, starts the workers. Heap
+ * object; close stops the workers (a worker stuck in the driver is abandoned) and takes NULL. */
+int takt_machine_open(const struct takt_machine_config *config, struct takt_machine **ret,
+		      struct takt_err *err);
+void takt_machine_close(struct takt_machine *machine);
+
+const struct takt_machine_info *
+takt_machine_info(const struct takt_machine *machine); /* until close */
+const struct takt_gpu_facts *takt_machine_facts(const struct takt_machine *machine, uint32_t gpu);
+struct takt_gpu_link takt_machine_link(const struct takt_machine *machine, uint32_t a, uint32_t b);
+
+/* GPUs are in PCI bus order; index = position in CUDA_VISIBLE_DEVICES under PCI_BUS_ID order. */
+
+/* Ask the worker of one GPU (or all, gpu == UINT32_MAX) for a fresh sample; returns at once. A
+ * request while one is under way is merged into it. */
+void takt_machine_sample(struct takt_machine *machine, uint32_t gpu);
+
+/* Copy of the newest finished sample. Never waits for the driver. -EAGAIN before the first. */
+int takt_machine_reading(struct takt_machine *machine, uint32_t gpu, struct takt_gpu_reading *ret);
+
+/* Wait until GPU's sample `seq` is past `after_seq` or the deadline (CLOCK_MONOTONIC) is over:
+ * -ETIMEDOUT. */
+int takt_machine_wait(struct takt_machine *machine, uint32_t gpu, uint64_t after_seq,
+		      struct takt_mono deadline);
+
+/* Wake-up of a caller's loop: written to (eventfd) after each finished sample; -1 disables.
+ * Borrowed until close. */
+void takt_machine_notify(struct takt_machine *machine, int eventfd);
+
+/* What changes a GPU is declared in device/device_set.h, for src/actuate alone. */
+
+#endif

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An engine runs jobs: takt's own (local/), later Slurm and Kubernetes. For callers; implementers
+ * read engine_impl.h.
+ *
+ * The caller applies actions, each with an id of its own (idempotency: the same id twice is one
+ * action) and the scheduler version it was planned on. Nothing is answered at once: what became of
+ * an action, and everything else that happens to jobs and GPUs, comes back as numbered events. A
+ * gap in the numbers means: ask for a snapshot.
+ */
+#ifndef TAKT_ENGINE_ENGINE_H
+#define TAKT_ENGINE_ENGINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/timetypes.h"
+
+enum takt_engine_cap {
+	TAKT_ENGINE_EXACT_GPU = 1u << 0, /* honours gpu_mask; else it chooses the GPUs itself */
+	TAKT_ENGINE_FRACTION = 1u << 1,
+	TAKT_ENGINE_SUSPEND = 1u << 2,
+	TAKT_ENGINE_RESERVE = 1u << 3,
+	TAKT_ENGINE_EVICT = 1u << 4,
+	TAKT_ENGINE_SIGNAL = 1u << 5,
+};
+
+enum takt_action_kind {
+	TAKT_ACTION_START,  /* job_id, attempt, node_id, gpu_mask */
+	TAKT_ACTION_SIGNAL, /* job_id, attempt, signal */
+	TAKT_ACTION_STOP,   /* job_id, attempt: SIGTERM, the job's grace, SIGKILL */
+};
+
+struct takt_action {
+	uint64_t id; /* unique for ever; chosen by the caller */
+	uint64_t planned_on;
+	enum takt_action_kind kind;
+	uint64_t job_id;
+	uint32_t attempt; /* 1, 2, ... */
+	uint32_t node_id;
+	uint64_t gpu_mask;
+	int signal;
+};
+
+enum takt_outcome {
+	TAKT_OUTCOME_ACCEPTED,
+	TAKT_OUTCOME_CONFLICT,
+	TAKT_OUTCOME_FAILED,
+	TAKT_OUTCOME_UNKNOWN
+};
+
+/* How an attempt ended. */
+enum takt_end {
+	TAKT_END_EXITED,      /* code */
+	TAKT_END_SIGNALED,    /* code = signal number */
+	TAKT_END_NOT_STARTED, /* exec failed or the launcher refused: message says why; nothing ran
+			       */
+	TAKT_END_LOST, /* its shim vanished: how it ended is not known; no process of it is left */
+};
+
+enum takt_engine_event_kind {
+	TAKT_ENGINE_OUTCOME,  /* action_id, outcome, message */
+	TAKT_ENGINE_STARTED,  /* job_id, attempt, pid, at */
+	TAKT_ENGINE_ENDED,    /* job_id, attempt, end, code, at; its GPUs are draining */
+	TAKT_ENGINE_ADOPTED,  /* after a restart of ours: job_id, attempt still runs (pid) */
+	TAKT_ENGINE_SNAPSHOT, /* `seq` starts anew; what follows up to SNAPSHOT_END is everything
+				 alive */
+	TAKT_ENGINE_SNAPSHOT_END,
+};
+
+struct takt_engine_event {
+	uint64_t seq;
+	enum takt_engine_event_kind kind;
+	uint64_t action_id;
+	enum takt_outcome outcome;
+	uint64_t job_id;
+	uint32_t attempt;
+	int32_t pid; /* of the job's first process; 0 = not known */
+	enum takt_end end;
+	int code;
+	struct takt_wall at;
+	char message[200];
+};
+
+struct takt_engine;
+
+uint32_t takt_engine_caps(const struct takt_engine *engine);
+
+/* Events go to `sink` on the caller's thread, from within takt_engine_pump(). */
+void takt_engine_watch(struct takt_engine *engine,
+		       void (*sink)(void *ctx, const struct takt_engine_event *event), void *ctx);
+
+/* Take actions; each one's outcome comes as an event. Negative only when nothing was taken at all.
+ */
+int takt_engine_apply(struct takt_engine *engine, const struct takt_action *actions, size_t n,
+		      struct takt_err *err);
+
+/* A descriptor that is readable when pump has work; borrowed until free. */
+int takt_engine_fd(const struct takt_engine *engine);
+
+/* Do what is due, deliver events. Never blocks. *ret_next_ns: CLOCK_BOOTTIME by which to call
+ * again, 0 = only when the descriptor is readable. */
+int takt_engine_pump(struct takt_engine *engine, struct takt_boot now, uint64_t *ret_next_ns,
+		     struct takt_err *err);
+
+void takt_engine_free(struct takt_engine *engine); /* jobs go on; takes NULL */
+
+#endif

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The API: HTTP/JSON on a Unix socket, routes and access control over an interface that the daemon
+ * supplies. Over TCP (loopback too) the metrics page only, and the Host header is checked.
+ *
+ * Who asks is what the kernel says of the socket's peer (SO_PEERCRED, and its groups by
+ * SO_PEERGROUPS); nothing in a request can claim otherwise. Single-threaded: everything happens
+ * inside takt_server_pump() on the caller's loop. Answers that have to wait (a submit for its
+ * commit, a wait for its job, a log that is followed) are held as struct takt_pending and finished
+ * later.
+ */
+#ifndef TAKT_SERVER_SERVER_H
+#define TAKT_SERVER_SERVER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "base/str.h"
+#include "codec/jobspec.h"
+#include "codec/views.h"
+
+struct takt_peer {
+	uid_t uid;
+	gid_t gid;
+	pid_t pid;
+	bool admin; /* root, the daemon's own user in single-user mode, or a member of group
+		       takt-admin */
+};
+
+/* One request whose answer comes later. Valid until finished; gone (cancelled callback) when the
+ * client hangs up. */
+struct takt_pending;
+/* Answer with a status and a JSON body (copied); the pending is gone afterwards. */
+void takt_pending_json(struct takt_pending *pending, int http_status, const char *json, size_t len);
+/* Answer with an error's status and body. */
+void takt_pending_error(struct takt_pending *pending, const struct takt_err *error);
+/* The backend's own pointer, and what to call when the client hangs up before the answer. */
+void takt_pending_set_cancel(struct takt_pending *pending, void (*cancelled)(void *ctx), void *ctx);
+
+/* What the daemon supplies. All calls come from within takt_server_pump(). Functions that fill a
+ * view return 0 or an error that the server turns into an answer. Access to other users' jobs is
+ * decided here by `peer`: the backend fills only what the peer may see and refuses with -EPERM. */
+struct takt_server_backend {
+	int (*status)(void *ctx, const struct takt_peer *peer, struct takt_status_view *ret,
+		      struct takt_err *err);
+	int (*topology)(void *ctx, struct takt_topo_view *ret, struct takt_err *err);
+	int (*queue)(void *ctx, const struct takt_peer *peer, bool history, uint32_t limit,
+		     struct takt_queue_view *ret, struct takt_err *err);
+	int (*job)(void *ctx, const struct takt_peer *peer, uint64_t job_id,
+		   struct takt_job_view *ret, struct takt_err *err);
+	int (*explain)(void *ctx, const struct takt_peer *peer, uint64_t job_id,
+		       struct takt_explain_view *ret, struct takt_err *err);
+	/* Takes over *spec's contents on success. Finishes `pending` with the job view when it is
+	 * on disk. */
+	int (*submit)(void *ctx, const struct takt_peer *peer, struct takt_jobspec *spec,
+		      struct takt_pending *pending, struct takt_err *err);
+	int (*cancel)(void *ctx, const struct takt_peer *peer, uint64_t job_id,
+		      struct takt_pending *pending, struct takt_err *err);
+	int (*signal)(void *ctx, const struct takt_peer *peer, uint64_t job_id, int signal,
+		      struct takt_err *err);
+	/* Finishes `pending` with the job view when the job has ended or after timeout_ms (then as
+	 * it is). */
+	int (*wait)(void *ctx, const struct takt_peer *peer, uint64_t job_id, uint32_t timeout_ms,
+		    struct takt_pending *pending, struct takt_err *err);
+	/* A descriptor of the job's log for reading (the server closes it), whether it may still
+	 * grow. */
+	int (*log)(void *ctx, const struct takt_peer *peer, uint64_t job_id, int *ret_fd,
+		   bool *ret_live, struct takt_err *err);
+	int (*clocks)(void *ctx, struct takt_clock_view *ret, struct takt_err *err);
+	/* gpu_mask by index; max_mhz a ceiling, lock asks for [max, max]. Finishes with the clock
+	 * view. */
+	int (*clock_set)(void *ctx, const struct takt_peer *peer, uint64_t gpu_mask,
+			 uint32_t max_mhz, bool lock, struct takt_pending *pending,
+			 struct takt_err *err);
+	int (*clock_reset)(void *ctx, const struct takt_peer *peer, uint64_t gpu_mask,
+			   struct takt_pending *pending, struct takt_err *err);
+	/* The finished metrics page; *ret_release(page) is called when it was sent. */
+	int (*metrics)(void *ctx, const char **ret_text, size_t *ret_len, void **ret_page,
+		       void (**ret_release)(void *page));
+};
+
+struct takt_server_config {
+	int unix_fd;		  /* listening socket, owned by the server from then on */
+	int tcp_fd;		  /* listening TCP socket for /metrics only; -1 = none */
+	uid_t owner_uid;	  /* single-user mode: this user is an administrator */
+	bool single_user;	  /* refuse every other user but root */
+	const char *admin_group;  /* NULL = "takt-admin" */
+	uint32_t max_connections; /* 0 = 256 */
+};
+
+struct takt_server;
+int takt_server_new(const struct takt_server_config *config,
+		    const struct takt_server_backend *backend, void *ctx, struct takt_server **ret,
+		    struct takt_err *err);
+/* Readable (epoll descriptors nest) when pump has work. */
+int takt_server_fd(const struct takt_server *server);
+/* Never blocks. *ret_timeout_ms: call again by then; -1 = only when readable. */
+int takt_server_pump(struct takt_server *server, int *ret_timeout_ms, struct takt_err *err);
+/* Followed logs and the like look for news: call when a job wrote or ended (cheap), and every 200
+ * ms while followed. */
+void takt_server_poke(struct takt_server *server);
+/* Pending requests are answered 503. NULL is fine. */
+void takt_server_free(struct takt_server *server);
+
+#endif
