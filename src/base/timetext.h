@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Times and durations as people read and write them: one spelling in every view, log and flag. */
+#ifndef TAKT_BASE_TIMETEXT_H
+#define TAKT_BASE_TIMETEXT_H
+
+#include <stdint.h>
+
+#include "base/timetypes.h"
+
+enum {
+	TAKT_WALL_TEXT = 40,
+	TAKT_DURATION_TEXT = 24,
+};
+
+/* "2026-11-20T15:11:45.123Z" (RFC 3339, UTC, milliseconds rounded down). Returns ret. */
+const char *takt_wall_text(struct takt_wall wall, char ret[TAKT_WALL_TEXT]);
+
+/*
+ * The two largest units, rounded down: "2d03h", "1h02m", "3m05s", "4.250s", "15ms", "20us", "7ns".
+ * Returns ret.
+ */
+const char *takt_duration_text(uint64_t ns, char ret[TAKT_DURATION_TEXT]);
+
+/*
+ * "1h30m", "90s", "500ms": whole numbers, each with its unit (d h m s ms us ns), largest unit
+ * first, no unit twice, no spaces. -EINVAL if it reads otherwise, -ERANGE beyond 584 years; *ret_ns
+ * untouched then.
+ */
+int takt_duration_parse(const char *text, uint64_t *ret_ns);
+
+#endif
