@@ -55,9 +55,13 @@ enum takt_outcome {
 enum takt_end {
 	TAKT_END_EXITED,      /* code */
 	TAKT_END_SIGNALED,    /* code = signal number */
-	TAKT_END_NOT_STARTED, /* exec failed or the launcher refused: message says why; nothing ran
-			       */
+	TAKT_END_NOT_STARTED, /* exec failed (code = errno): message says why; nothing of the job
+				 ran */
+	TAKT_END_NEVER_RAN,   /* found at recovery, or the launcher could not start a shim: nothing
+				 ever ran, the   job may simply wait again */
 	TAKT_END_LOST, /* its shim vanished: how it ended is not known; no process of it is left */
+	TAKT_END_INTERRUPTED, /* the machine restarted under it (boot id of its records is another)
+			       */
 };
 
 enum takt_engine_event_kind {
