@@ -54,12 +54,18 @@ void takt_jobspec_fini(struct takt_jobspec *spec);
  * be accepted. */
 int takt_jobspec_check(const struct takt_jobspec *spec, struct takt_err *err);
 
-/* Strict: unknown fields, wrong types and out-of-range values are -TAKT_E_USAGE naming the field.
- * *ret must be initialised; untouched on failure. */
+/* The arguments as one would type them, quoted where a shell needs it, cut with "..." to fit. For
+ * struct takt_job_view.command. */
+void takt_jobspec_command(const struct takt_jobspec *spec, char *ret, size_t size);
+
+/* Strict: unknown fields, wrong types and out-of-range values are -TAKT_E_USAGE naming the field;
+ * what comes out has passed takt_jobspec_check and has a name. *ret must be initialised; untouched
+ * on failure. */
 int takt_jobspec_from_json(const char *text, size_t len, struct takt_jobspec *ret,
 			   struct takt_err *err);
 
-/* Appends. with_env=false leaves the environment out (what others may see never has it). */
+/* Appends; 0 or the sticky failure of `out`. with_env=false leaves the environment out (what others
+ * may see never has it). */
 int takt_jobspec_to_json(const struct takt_jobspec *spec, bool with_env, struct takt_str *out);
 
 #endif

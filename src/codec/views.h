@@ -2,8 +2,15 @@
 /*
  * What the API shows: plain structs and their JSON, both directions, so that the daemon fills what
  * the command line prints and the two cannot disagree. Field names in JSON are the field names here
- * (docs/api.md lists them); a value without its valid bit is left out of the JSON, never written as
- * 0.
+ * (docs/api.md lists them). A value without its valid bit, empty text and a number whose comment
+ * says "= none" or "= not known" are left out of the JSON, never written as 0. Masks of GPUs travel
+ * as lists of indices. Text that is not UTF-8 (names of processes may be anything) is repaired with
+ * U+FFFD. Whoever reads ignores fields that he does not know, so that an older command line works
+ * with a newer daemon; a known field of the wrong type or range, or given twice, is an error that
+ * names it.
+ *
+ * to_json: appends; 0 or the sticky failure of `out`. from_json: *ret is untouched on failure and
+ * need not be initialised; -TAKT_E_CORRUPT when the text is not such a view.
  */
 #ifndef TAKT_CODEC_VIEWS_H
 #define TAKT_CODEC_VIEWS_H
@@ -123,6 +130,7 @@ struct takt_report_view {
 };
 
 struct takt_job_view {
+	bool simulated;
 	uint64_t id;
 	char name[65], user[33], state[16];
 	uint32_t uid;
@@ -134,8 +142,8 @@ struct takt_job_view {
 	char cwd[256];
 	uint32_t attempt;
 	uint32_t gpu_list_count;
-	uint32_t gpu_list[TAKT_VIEW_MAX_GPUS]; /* of the latest attempt */
-	char gpu_uuid[TAKT_VIEW_MAX_GPUS][96];
+	uint32_t gpu_list[TAKT_VIEW_MAX_GPUS];	    /* of the latest attempt */
+	char gpu_uuid[TAKT_VIEW_MAX_GPUS][96];	    /* beside gpu_list */
 	int64_t submitted_ms, started_ms, ended_ms; /* wall clock; 0 = not yet */
 	bool has_exit_code;
 	int32_t exit_code, exit_signal; /* signal 0 = none */
@@ -148,23 +156,30 @@ struct takt_job_view {
 				 s while ..." */
 	struct takt_report_view report;
 };
-/* show: one object; queue: {"jobs": [...]}. */
 int takt_job_view_to_json(const struct takt_job_view *view, struct takt_str *out);
 int takt_job_view_from_json(const char *text, size_t len, struct takt_job_view *ret,
 			    struct takt_err *err);
 
+/*
+ * The queue as the command line reads it. The daemon never holds one (a job view is 9 KB): it
+ * writes the same JSON job by job with the three functions below.
+ */
 struct takt_queue_view {
 	bool simulated;
+	uint64_t total; /* jobs there are; more than count = the list was cut */
 	size_t count;
 	struct takt_job_view *jobs; /* owned; running first, then waiting in queue order */
 };
 void takt_queue_view_fini(struct takt_queue_view *view);
-int takt_queue_view_to_json(const struct takt_queue_view *view, struct takt_str *out);
 int takt_queue_view_from_json(const char *text, size_t len, struct takt_queue_view *ret,
 			      struct takt_err *err);
+int takt_queue_json_begin(struct takt_str *out, bool simulated);
+int takt_queue_json_job(struct takt_str *out, const struct takt_job_view *view);
+int takt_queue_json_end(struct takt_str *out, uint64_t total);
 
 /* explain: the plan's word on one waiting job, with the numbers behind it. */
 struct takt_explain_view {
+	bool simulated;
 	uint64_t id;
 	char state[16], why[24], text[320];
 	uint32_t need, total, free, running, draining, outside, unhealthy, promised, must_end;

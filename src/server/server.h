@@ -30,7 +30,8 @@ struct takt_peer {
 };
 
 /* One request whose answer comes later. Valid until finished; gone (cancelled callback) when the
- * client hangs up. */
+ * client hangs up. A backend that is handed one may finish it before it returns; one that returns
+ * an error has not taken it. */
 struct takt_pending;
 /* Answer with a status and a JSON body (copied); the pending is gone afterwards. */
 void takt_pending_json(struct takt_pending *pending, int http_status, const char *json, size_t len);
@@ -46,8 +47,13 @@ struct takt_server_backend {
 	int (*status)(void *ctx, const struct takt_peer *peer, struct takt_status_view *ret,
 		      struct takt_err *err);
 	int (*topology)(void *ctx, struct takt_topo_view *ret, struct takt_err *err);
+	/* Hands at most `limit` (1..10,000) job views to `each`, one at a time (borrowed for the
+	 * call): running first, then waiting in queue order; with history the ended ones, newest
+	 * first, instead. Stops and returns what `each` returns when negative. *ret_total: how many
+	 * there are. */
 	int (*queue)(void *ctx, const struct takt_peer *peer, bool history, uint32_t limit,
-		     struct takt_queue_view *ret, struct takt_err *err);
+		     int (*each)(void *arg, const struct takt_job_view *view), void *arg,
+		     uint64_t *ret_total, struct takt_err *err);
 	int (*job)(void *ctx, const struct takt_peer *peer, uint64_t job_id,
 		   struct takt_job_view *ret, struct takt_err *err);
 	int (*explain)(void *ctx, const struct takt_peer *peer, uint64_t job_id,
@@ -64,10 +70,11 @@ struct takt_server_backend {
 	 * it is). */
 	int (*wait)(void *ctx, const struct takt_peer *peer, uint64_t job_id, uint32_t timeout_ms,
 		    struct takt_pending *pending, struct takt_err *err);
-	/* A descriptor of the job's log for reading (the server closes it), whether it may still
-	 * grow. */
+	/* A descriptor of the log of the job's latest attempt (the server closes it; -1 = nothing
+	 * started yet), the attempt's number (0 = none), whether more may come: from this attempt
+	 * or a next one. */
 	int (*log)(void *ctx, const struct takt_peer *peer, uint64_t job_id, int *ret_fd,
-		   bool *ret_live, struct takt_err *err);
+		   uint32_t *ret_attempt, bool *ret_live, struct takt_err *err);
 	int (*clocks)(void *ctx, struct takt_clock_view *ret, struct takt_err *err);
 	/* gpu_mask by index; max_mhz a ceiling, lock asks for [max, max]. Finishes with the clock
 	 * view. */
@@ -88,6 +95,10 @@ struct takt_server_config {
 	bool single_user;	  /* refuse every other user but root */
 	const char *admin_group;  /* NULL = "takt-admin" */
 	uint32_t max_connections; /* 0 = 256 */
+	bool simulated;		  /* /v1/version says so */
+	/* Names that may stand in the Host header on TCP beside localhost, 127.0.0.1, [::1] and
+	 * this machine's; NULL-terminated, borrowed until free; NULL = none. */
+	const char *const *hosts;
 };
 
 struct takt_server;
@@ -98,8 +109,8 @@ int takt_server_new(const struct takt_server_config *config,
 int takt_server_fd(const struct takt_server *server);
 /* Never blocks. *ret_timeout_ms: call again by then; -1 = only when readable. */
 int takt_server_pump(struct takt_server *server, int *ret_timeout_ms, struct takt_err *err);
-/* Followed logs and the like look for news: call when a job wrote or ended (cheap), and every 200
- * ms while followed. */
+/* Followed logs look for news at the next pump: call when a job started or ended. (While somebody
+ * follows, pump asks to be called every 200 ms and looks by itself.) */
 void takt_server_poke(struct takt_server *server);
 /* Pending requests are answered 503. NULL is fine. */
 void takt_server_free(struct takt_server *server);
