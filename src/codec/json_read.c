@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The guard in front of cJSON. One pass over the bytes checks what cJSON is lax about; the grammar
+ * of objects and lists is left to cJSON.
+ */
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "codec/json.h"
+
+struct scan {
+	const char *text;
+	size_t len, at;
+	unsigned depth;
+	const char *wrong;
+};
+
+/* cJSON does not tell want of memory from bad grammar; its allocator does. */
+static _Thread_local bool starved;
+
+static void *json_alloc(size_t size)
+{
+	void *p = takt_alloc(size);
+
+	starved = starved || !p;
+	return p;
+}
+
+void takt_json_init(void)
+{
+	cJSON_Hooks hooks = {.malloc_fn = json_alloc, .free_fn = takt_free};
+
+	cJSON_InitHooks(&hooks);
+}
+
+static bool fail(struct scan *scan, const char *wrong)
+{
+	scan->wrong = wrong;
+	return false;
+}
+
+static int hex4(const struct scan *scan, size_t at)
+{
+	int value = 0;
+
+	for (size_t i = at; i < at + 4; i++) {
+		int c = i < scan->len ? scan->text[i] | 0x20 : 0;
+
+		if (c >= '0' && c <= '9')
+			value = value * 16 + c - '0';
+		else if (c >= 'a' && c <= 'f')
+			value = value * 16 + c - 'a' + 10;
+		else
+			return -1;
+	}
+	return value;
+}
+
+/* At the backslash. */
+static bool scan_escape(struct scan *scan)
+{
+	char c = scan->at + 1 < scan->len ? scan->text[scan->at + 1] : '\0';
+	int code;
+
+	if (c != 'u') {
+		scan->at += 2;
+		return c != '\0' && strchr("\"\\/bfnrt", c) ? true : fail(scan, "unknown escape");
+	}
+	code = hex4(scan, scan->at + 2);
+	if (code < 0)
+		return fail(scan, "\\u needs four hexadecimal digits");
+	if (code == 0)
+		return fail(scan, "NUL is not allowed in text");
+	scan->at += 6;
+	return true;
+}
+
+/* At the opening quote. */
+static bool scan_text(struct scan *scan)
+{
+	for (scan->at++; scan->at < scan->len;) {
+		const char *c = scan->text + scan->at;
+		size_t n = takt_utf8_length(c, scan->len - scan->at);
+
+		if (*c == '"') {
+			scan->at++;
+			return true;
+		}
+		if (n == 0)
+			return fail(scan, "not UTF-8");
+		if ((unsigned char)*c < 0x20)
+			return fail(scan, "control character in text");
+		if (*c != '\\')
+			scan->at += n;
+		else if (!scan_escape(scan))
+			return false;
+	}
+	return fail(scan, "text has no end");
+}
+
+static size_t digits(const struct scan *scan, size_t at)
+{
+	size_t n = 0;
+
+	while (at + n < scan->len && scan->text[at + n] >= '0' && scan->text[at + n] <= '9')
+		n++;
+	return n;
+}
+
+static bool is_at(const struct scan *scan, size_t at, const char *set)
+{
+	return at < scan->len && scan->text[at] != '\0' && strchr(set, scan->text[at]);
+}
+
+static bool scan_number(struct scan *scan)
+{
+	size_t at = scan->at + (scan->text[scan->at] == '-'), n = digits(scan, at);
+
+	if (n == 0 || (n > 1 && scan->text[at] == '0'))
+		return fail(scan, "not a number");
+	at += n;
+	if (is_at(scan, at, ".")) {
+		n = digits(scan, at + 1);
+		if (n == 0)
+			return fail(scan, "not a number");
+		at += 1 + n;
+	}
+	if (is_at(scan, at, "eE")) {
+		at += is_at(scan, at + 1, "+-") ? 2 : 1;
+		n = digits(scan, at);
+		if (n == 0)
+			return fail(scan, "not a number");
+		at += n;
+	}
+	if (is_at(scan, at, "+-.0123456789eE"))
+		return fail(scan, "not a number");
+	scan->at = at;
+	return true;
+}
+
+static bool scan_token(struct scan *scan)
+{
+	char c = scan->text[scan->at];
+
+	if (c == '"')
+		return scan_text(scan);
+	if (c == '-' || (c >= '0' && c <= '9'))
+		return scan_number(scan);
+	if ((c == '{' || c == '[') && ++scan->depth > TAKT_JSON_MAX_DEPTH)
+		return fail(scan, "nested too deep");
+	if ((c == '}' || c == ']') && scan->depth-- == 0)
+		return fail(scan, "closes what was not opened");
+	if (c == '\0' || !strchr("{}[]:, \t\r\ntruefalsn", c))
+		return fail(scan, "unexpected character");
+	scan->at++;
+	return true;
+}
+
+static bool scan_all(struct scan *scan)
+{
+	while (scan->at < scan->len)
+		if (!scan_token(scan))
+			return false;
+	return true;
+}
+
+static bool only_space(const char *text, const char *end)
+{
+	while (text < end && strchr(" \t\r\n", *text))
+		text++;
+	return text == end;
+}
+
+int takt_json_parse(const char *text, size_t len, size_t max, struct cJSON **ret,
+		    struct takt_err *err)
+{
+	struct scan scan = {.text = text, .len = len};
+	const char *end = text;
+	cJSON *root;
+
+	starved = false;
+	if (len > max)
+		return takt_err_set(err, -TAKT_E_LIMIT, "JSON of %zu bytes, the limit is %zu", len,
+				    max);
+	if (!scan_all(&scan))
+		return takt_err_set(err, -TAKT_E_CORRUPT, "not valid JSON at byte %zu: %s", scan.at,
+				    scan.wrong);
+	root = cJSON_ParseWithLengthOpts(text, len, &end, false);
+	if (root && only_space(end, text + len)) {
+		*ret = root;
+		return 0;
+	}
+	cJSON_Delete(root);
+	if (starved)
+		return takt_err_set(err, -ENOMEM, "no memory to read JSON");
+	return takt_err_set(err, -TAKT_E_CORRUPT, "not valid JSON at byte %zu",
+			    (size_t)(end - text));
+}

@@ -1,0 +1,467 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From JSON to a struct by its table. Messages name the field as a path from the top
+ * ("gpus[3].temp_c") and say what would be accepted.
+ */
+#include <assert.h>
+#include <cjson/cJSON.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "codec/json.h"
+#include "codec/shape_impl.h"
+
+struct decoder {
+	enum takt_shape_mode mode;
+	struct takt_err *err;
+	char path[160];
+	size_t path_len;
+};
+
+static int decode_object(struct decoder *dec, const struct takt_shape *shape, const cJSON *json,
+			 void *to);
+
+static size_t push_path(struct decoder *dec, const char *name)
+{
+	size_t before = dec->path_len;
+	int n = snprintf(dec->path + before, sizeof(dec->path) - before, "%s%s", before ? "." : "",
+			 name);
+
+	dec->path_len =
+		before + (size_t)n < sizeof(dec->path) ? before + (size_t)n : sizeof(dec->path) - 1;
+	return before;
+}
+
+static size_t push_index(struct decoder *dec, size_t index)
+{
+	size_t before = dec->path_len;
+	int n = snprintf(dec->path + before, sizeof(dec->path) - before, "[%zu]", index);
+
+	dec->path_len =
+		before + (size_t)n < sizeof(dec->path) ? before + (size_t)n : sizeof(dec->path) - 1;
+	return before;
+}
+
+static void pop_path(struct decoder *dec, size_t before)
+{
+	dec->path_len = before;
+	dec->path[before] = '\0';
+}
+
+static const char *found(const cJSON *json)
+{
+	if (cJSON_IsBool(json))
+		return "true or false";
+	if (cJSON_IsNumber(json))
+		return "a number";
+	if (cJSON_IsString(json))
+		return "text";
+	if (cJSON_IsArray(json))
+		return "a list";
+	return cJSON_IsObject(json) ? "an object" : "null";
+}
+
+static int refuse(struct decoder *dec, const cJSON *json, const char *wanted)
+{
+	return takt_err_set(dec->err, -TAKT_E_CORRUPT, "field '%s' must be %s, not %s", dec->path,
+			    wanted, found(json));
+}
+
+static bool in_range(const cJSON *json, int64_t min, int64_t max, int64_t *ret)
+{
+	double value = json->valuedouble;
+
+	if (!cJSON_IsNumber(json) || !(value >= -9007199254740991.0 && value <= 9007199254740991.0))
+		return false;
+	*ret = (int64_t)value;
+	return (double)*ret == value && *ret >= min && *ret <= max;
+}
+
+static int decode_number(struct decoder *dec, const struct takt_field *field, const cJSON *json,
+			 void *at)
+{
+	int64_t value = 0, max = field->max;
+	char wanted[80];
+
+	if (max > (int64_t)TAKT_JSON_MAX_INT)
+		max = (int64_t)TAKT_JSON_MAX_INT;
+	if (!in_range(json, field->min, max, &value)) {
+		snprintf(wanted, sizeof(wanted), "a whole number from %" PRId64 " to %" PRId64,
+			 field->min, max);
+		if (!cJSON_IsNumber(json))
+			return refuse(dec, json, wanted);
+		return takt_err_set(dec->err, -TAKT_E_CORRUPT, "field '%s' must be %s, not %.15g",
+				    dec->path, wanted, json->valuedouble);
+	}
+	if (field->kind == TAKT_FIELD_U32)
+		*(uint32_t *)at = (uint32_t)value;
+	else if (field->kind == TAKT_FIELD_I32)
+		*(int32_t *)at = (int32_t)value;
+	else
+		*(int64_t *)at = value;
+	return 0;
+}
+
+/* Cuts at the border of a character. */
+static void copy_cut(char *to, size_t size, const char *text)
+{
+	size_t done = 0, len = strlen(text), n;
+
+	while (done < len) {
+		n = takt_utf8_length(text + done, len - done);
+		if (n == 0 || done + n >= size)
+			break;
+		done += n;
+	}
+	memcpy(to, text, done);
+	to[done] = '\0';
+}
+
+static int decode_text(struct decoder *dec, const struct takt_field *field, const cJSON *json,
+		       char *to)
+{
+	char wanted[64];
+
+	snprintf(wanted, sizeof(wanted), "text of at most %zu bytes", field->size - 1);
+	if (!cJSON_IsString(json))
+		return refuse(dec, json, wanted);
+	if (dec->mode == TAKT_SHAPE_STRICT && strlen(json->valuestring) >= field->size)
+		return takt_err_set(dec->err, -TAKT_E_CORRUPT, "field '%s' must be %s, not %zu",
+				    dec->path, wanted, strlen(json->valuestring));
+	copy_cut(to, field->size, json->valuestring);
+	return 0;
+}
+
+static int decode_mask(struct decoder *dec, const cJSON *json, uint64_t *to)
+{
+	const char *wanted = "a list of GPU indices (0 to 63), none twice";
+	const cJSON *entry;
+	uint64_t mask = 0;
+	int64_t bit = 0;
+
+	if (!cJSON_IsArray(json))
+		return refuse(dec, json, wanted);
+	cJSON_ArrayForEach (entry, json) {
+		if (!in_range(entry, 0, 63, &bit) || (mask >> bit & 1))
+			return takt_err_set(dec->err, -TAKT_E_CORRUPT, "field '%s' must be %s",
+					    dec->path, wanted);
+		mask |= UINT64_C(1) << bit;
+	}
+	*to = mask;
+	return 0;
+}
+
+static int decode_enum(struct decoder *dec, const struct takt_field *field, const cJSON *json,
+		       unsigned *to)
+{
+	char wanted[120] = "one of";
+	size_t used = strlen(wanted);
+
+	for (unsigned i = 0; field->names[i]; i++) {
+		if (cJSON_IsString(json) && strcmp(field->names[i], json->valuestring) == 0) {
+			*to = i;
+			return 0;
+		}
+		used += (size_t)snprintf(wanted + used, sizeof(wanted) - used, "%s '%s'",
+					 i ? "," : "", field->names[i]);
+	}
+	if (!cJSON_IsString(json))
+		return refuse(dec, json, wanted);
+	return takt_err_set(dec->err, -TAKT_E_CORRUPT, "field '%s' must be %s, not '%.40s'",
+			    dec->path, wanted, json->valuestring);
+}
+
+static int decode_owned_text(struct decoder *dec, const cJSON *json, char **to)
+{
+	if (!cJSON_IsString(json))
+		return refuse(dec, json, "text");
+	*to = takt_strdup(json->valuestring);
+	return *to ? 0 : takt_err_set(dec->err, -ENOMEM, "no memory for field '%s'", dec->path);
+}
+
+static int decode_texts(struct decoder *dec, const struct takt_field *field, const cJSON *json,
+			char ***to)
+{
+	size_t n = (size_t)cJSON_GetArraySize(json), i = 0;
+	const cJSON *entry;
+	int rc = 0;
+
+	if (!cJSON_IsArray(json))
+		return refuse(dec, json, "a list of text");
+	if (n > field->room)
+		return takt_err_set(dec->err, -TAKT_E_CORRUPT,
+				    "field '%s' must have at most %u entries, not %zu", dec->path,
+				    field->room, n);
+	*to = takt_calloc(n + 1, sizeof(**to));
+	if (!*to)
+		return takt_err_set(dec->err, -ENOMEM, "no memory for field '%s'", dec->path);
+	cJSON_ArrayForEach (entry, json) {
+		size_t before = push_index(dec, i);
+
+		rc = decode_owned_text(dec, entry, &(*to)[i++]);
+		if (rc < 0)
+			return rc;
+		pop_path(dec, before);
+	}
+	return 0;
+}
+
+static int decode_one(struct decoder *dec, const struct takt_field *field, const cJSON *json,
+		      void *at)
+{
+	switch (field->kind) {
+	case TAKT_FIELD_BOOL:
+		if (!cJSON_IsBool(json))
+			return refuse(dec, json, "true or false");
+		*(bool *)at = cJSON_IsTrue(json);
+		return 0;
+	case TAKT_FIELD_TEXT:
+		return decode_text(dec, field, json, at);
+	case TAKT_FIELD_OWNED_TEXT:
+		return decode_owned_text(dec, json, at);
+	case TAKT_FIELD_TEXTS:
+		return decode_texts(dec, field, json, at);
+	case TAKT_FIELD_MASK:
+		return decode_mask(dec, json, at);
+	case TAKT_FIELD_ENUM:
+		return decode_enum(dec, field, json, at);
+	case TAKT_FIELD_OBJECT:
+		return decode_object(dec, field->shape, json, at);
+	default:
+		return decode_number(dec, field, json, at);
+	}
+}
+
+static void set_absent(const struct takt_field *field, void *at)
+{
+	if (!takt_field_is_number(field) || !field->optional)
+		return;
+	if (field->kind == TAKT_FIELD_U32 || field->kind == TAKT_FIELD_I32)
+		*(uint32_t *)at = (uint32_t)field->absent;
+	else
+		*(int64_t *)at = field->absent;
+}
+
+static int decode_row(struct decoder *dec, const struct takt_field *field, const cJSON *json,
+		      char *at)
+{
+	const cJSON *entry;
+	size_t i = 0;
+	int rc;
+
+	cJSON_ArrayForEach (entry, json) {
+		size_t before = push_index(dec, i++);
+
+		if (cJSON_IsNull(entry) && field->optional) {
+			set_absent(field, at);
+		} else {
+			rc = decode_one(dec, field, entry, at);
+			if (rc < 0)
+				return rc;
+		}
+		pop_path(dec, before);
+		at += field->size;
+	}
+	return 0;
+}
+
+/* A list of at most (or, when `exact`, just) so many entries. */
+static int check_list(struct decoder *dec, const cJSON *json, uint32_t n, bool exact)
+{
+	uint32_t size = (uint32_t)cJSON_GetArraySize(json);
+
+	if (!cJSON_IsArray(json))
+		return refuse(dec, json, "a list");
+	if (size > n || (exact && size != n))
+		return takt_err_set(dec->err, -TAKT_E_CORRUPT,
+				    "field '%s' must have %s%u entries, not %u", dec->path,
+				    exact ? "" : "at most ", n, size);
+	return 0;
+}
+
+static int decode_matrix(struct decoder *dec, const struct takt_field *field, const cJSON *json,
+			 char *at)
+{
+	uint32_t n = (uint32_t)cJSON_GetArraySize(json), row = 0;
+	const cJSON *entry;
+	int rc;
+
+	cJSON_ArrayForEach (entry, json) {
+		size_t before = push_index(dec, row);
+
+		rc = check_list(dec, entry, n, true);
+		if (rc == 0)
+			rc = decode_row(dec, field, entry,
+					at + (size_t)row * field->room * field->size);
+		if (rc < 0)
+			return rc;
+		pop_path(dec, before);
+		row++;
+	}
+	return 0;
+}
+
+static int decode_many(struct decoder *dec, const struct takt_field *field, const cJSON *json,
+		       void *base)
+{
+	char *at = (char *)base + field->offset;
+	bool free_length = field->counts || field->many == TAKT_MANY_FIXED;
+	uint32_t room = free_length ? field->room : takt_field_count(field, base);
+	int rc = check_list(dec, json, room, !free_length);
+
+	if (rc < 0)
+		return rc;
+	if (field->many == TAKT_MANY_OWNED) {
+		*(void **)at = takt_calloc((size_t)cJSON_GetArraySize(json), field->size);
+		at = *(char **)at;
+		if (!at)
+			return takt_err_set(dec->err, -ENOMEM, "no memory for field '%s'",
+					    dec->path);
+	}
+	if (field->counts)
+		*(uint32_t *)((char *)base + field->count_offset) =
+			(uint32_t)cJSON_GetArraySize(json);
+	if (field->many == TAKT_MANY_MATRIX)
+		return decode_matrix(dec, field, json, at);
+	return decode_row(dec, field, json, at);
+}
+
+static const struct takt_field *find_field(const struct takt_shape *shape, const char *name)
+{
+	for (size_t i = 0; i < shape->count; i++)
+		if (strcmp(shape->fields[i].name, name) == 0)
+			return &shape->fields[i];
+	return NULL;
+}
+
+/* Each member once, and (strict) known. cJSON's own lookup ignores case; ours does not. */
+static int check_members(struct decoder *dec, const struct takt_shape *shape, const cJSON *json)
+{
+	uint64_t seen = 0;
+	const cJSON *member;
+
+	assert(shape->count <= 64);
+	cJSON_ArrayForEach (member, json) {
+		const struct takt_field *field = find_field(shape, member->string);
+		uint64_t bit = field ? UINT64_C(1) << (field - shape->fields) : 0;
+
+		size_t before = push_path(dec, member->string);
+
+		if (!field && dec->mode == TAKT_SHAPE_STRICT)
+			return takt_err_set(dec->err, -TAKT_E_CORRUPT, "field '%s' is not known",
+					    dec->path);
+		if (seen & bit)
+			return takt_err_set(dec->err, -TAKT_E_CORRUPT, "field '%s' stands twice",
+					    dec->path);
+		seen |= bit;
+		pop_path(dec, before);
+	}
+	return 0;
+}
+
+static const cJSON *member_of(const cJSON *json, const char *name)
+{
+	const cJSON *member;
+
+	cJSON_ArrayForEach (member, json) {
+		if (strcmp(member->string, name) == 0)
+			return member;
+	}
+	return NULL;
+}
+
+static int decode_field(struct decoder *dec, const struct takt_shape *shape,
+			const struct takt_field *field, const cJSON *json, void *to)
+{
+	void *at = (char *)to + field->offset;
+	int rc;
+
+	if (!json && field->required)
+		return takt_err_set(dec->err, -TAKT_E_CORRUPT, "field '%s' is missing", dec->path);
+	if (!json) {
+		if (field->many == TAKT_MANY_ONE)
+			set_absent(field, at);
+		return 0;
+	}
+	rc = field->many == TAKT_MANY_ONE ? decode_one(dec, field, json, at)
+					  : decode_many(dec, field, json, to);
+	if (rc == 0 && field->has_bit)
+		*takt_field_has(shape, to) |= field->has_bit;
+	if (rc == 0 && field->flag_offset)
+		*((bool *)to + field->flag_offset) = true;
+	return rc;
+}
+
+/* Of fields that one bit makes valid together, all must be there: a missing one would read as 0. */
+static void drop_partial(const struct takt_shape *shape, const cJSON *json, void *to)
+{
+	for (size_t i = 0; i < shape->count; i++) {
+		const struct takt_field *field = &shape->fields[i];
+
+		if (field->has_bit && !member_of(json, field->name))
+			*takt_field_has(shape, to) &= ~field->has_bit;
+	}
+}
+
+static int decode_object(struct decoder *dec, const struct takt_shape *shape, const cJSON *json,
+			 void *to)
+{
+	int rc;
+
+	if (!cJSON_IsObject(json))
+		return dec->path_len ? refuse(dec, json, "an object")
+				     : takt_err_set(dec->err, -TAKT_E_CORRUPT,
+						    "%s must be an object, not %s", shape->what,
+						    found(json));
+	rc = check_members(dec, shape, json);
+	for (size_t i = 0; i < shape->count && rc == 0; i++) {
+		const struct takt_field *field = &shape->fields[i];
+		size_t before = push_path(dec, field->name);
+
+		rc = decode_field(dec, shape, field, member_of(json, field->name), to);
+		if (rc == 0)
+			pop_path(dec, before);
+	}
+	if (rc == 0)
+		drop_partial(shape, json, to);
+	return rc;
+}
+
+int takt_shape_decode(const struct takt_shape *shape, const char *text, size_t len, size_t max,
+		      enum takt_shape_mode mode, void *to, struct takt_err *err)
+{
+	struct decoder dec = {.mode = mode, .err = err};
+	cJSON *json = NULL;
+	int rc = takt_json_parse(text, len, max, &json, err);
+
+	if (rc < 0)
+		return takt_err_wrap(err, rc, "%s", shape->what);
+	rc = decode_object(&dec, shape, json, to);
+	cJSON_Delete(json);
+	return rc;
+}
+
+static void release_texts(char **texts)
+{
+	for (size_t i = 0; texts && texts[i]; i++)
+		takt_free(texts[i]);
+	takt_free(texts);
+}
+
+void takt_shape_release(const struct takt_shape *shape, void *of)
+{
+	for (size_t i = 0; i < shape->count; i++) {
+		const struct takt_field *field = &shape->fields[i];
+		void **at = (void **)((char *)of + field->offset);
+
+		if (field->kind == TAKT_FIELD_TEXTS)
+			release_texts(*at);
+		else if (field->many == TAKT_MANY_OWNED || field->kind == TAKT_FIELD_OWNED_TEXT)
+			takt_free(*at);
+		else
+			continue;
+		*at = NULL;
+	}
+}

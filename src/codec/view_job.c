@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is shown of jobs: one, the queue, and why one waits. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "codec/view_tables.h"
+#include "codec/views.h"
+
+#define REPORT struct takt_report_view
+static const struct takt_field report_fields[] = {
+	MUST_BOOL(REPORT, simulated),
+	U64(REPORT, wall_ms, HAS(TAKT_RV_WALL)),
+	U64(REPORT, energy_mj, HAS(TAKT_RV_ENERGY)),
+	TEXT(REPORT, energy_why_not),
+	U32(REPORT, mean_sm_mhz, HAS(TAKT_RV_MEAN_SM)),
+	U64(REPORT, throttled_ms, HAS(TAKT_RV_THROTTLED)),
+	TEXT(REPORT, throttle_text),
+	U64(REPORT, peak_memory_bytes, HAS(TAKT_RV_PEAK_MEMORY)),
+};
+static const struct takt_shape report_shape = {
+	.what = "a report",
+	.fields = report_fields,
+	.count = TAKT_ARRAY_LEN(report_fields),
+	.size = sizeof(REPORT),
+	.has_offset = offsetof(REPORT, has),
+};
+
+#define JOB struct takt_job_view
+static const struct takt_field job_fields[] = {
+	MUST_BOOL(JOB, simulated),
+	U64(JOB, id, MUST, .min = 1),
+	TEXT(JOB, name),
+	TEXT(JOB, user),
+	TEXT(JOB, state),
+	U32(JOB, uid, MUST),
+	U32(JOB, gpus),
+	I32(JOB, priority),
+	BOOL(JOB, mine),
+	TEXT(JOB, command),
+	TEXT(JOB, cwd),
+	U32(JOB, attempt, NONE(0)),
+	{TAKT_FIELD_AT(JOB, gpu_list, TAKT_FIELD_U32), .many = TAKT_MANY_ARRAY, .required = true,
+	 .counts = true, .size = sizeof(uint32_t), COUNT(JOB, gpu_list_count),
+	 .room = TAKT_VIEW_MAX_GPUS, .max = UINT32_MAX},
+	{TAKT_FIELD_AT(JOB, gpu_uuid, TAKT_FIELD_TEXT), .many = TAKT_MANY_ARRAY,
+	 .size = sizeof(((JOB *)0)->gpu_uuid[0]), COUNT(JOB, gpu_list_count),
+	 .room = TAKT_VIEW_MAX_GPUS},
+	I64(JOB, submitted_ms, NONE(0)),
+	I64(JOB, started_ms, NONE(0)),
+	I64(JOB, ended_ms, NONE(0)),
+	I32(JOB, exit_code, .flag_offset = offsetof(JOB, has_exit_code)),
+	I32(JOB, exit_signal, NONE(0)),
+	I32(JOB, pid, NONE(0)),
+	TEXT(JOB, message),
+	TEXT(JOB, why),
+	TEXT(JOB, why_text),
+	U32(JOB, clock_min_mhz, NONE(0)),
+	U32(JOB, clock_max_mhz, NONE(0)),
+	TEXT(JOB, clock_note),
+	{TAKT_FIELD_AT(JOB, report, TAKT_FIELD_OBJECT), .shape = &report_shape},
+};
+static const struct takt_shape job_shape = TAKT_SHAPE(JOB, "a job", job_fields);
+
+int takt_job_view_to_json(const struct takt_job_view *view, struct takt_str *out)
+{
+	return takt_shape_encode(&job_shape, view, out);
+}
+
+int takt_job_view_from_json(const char *text, size_t len, struct takt_job_view *ret,
+			    struct takt_err *err)
+{
+	TAKT_CLEANUP(freep) struct takt_job_view *view = takt_zalloc(sizeof(*view));
+	int rc;
+
+	if (!view)
+		return takt_err_set(err, -ENOMEM, "no memory for a job");
+	rc = takt_shape_decode(&job_shape, text, len, TAKT_VIEW_MAX_BYTES, TAKT_SHAPE_TOLERANT,
+			       view, err);
+	if (rc == 0)
+		*ret = *view;
+	return rc;
+}
+
+/* The queue: the C struct counts with a size_t, the tables with 32 bits. */
+struct queue {
+	bool simulated;
+	uint64_t total;
+	uint32_t count;
+	struct takt_job_view *jobs; /* owned */
+};
+static const struct takt_field queue_fields[] = {
+	MUST_BOOL(struct queue, simulated),
+	U64(struct queue, total, MUST),
+	{TAKT_FIELD_AT(struct queue, jobs, TAKT_FIELD_OBJECT), .many = TAKT_MANY_OWNED,
+	 .required = true, .counts = true, .size = sizeof(JOB), COUNT(struct queue, count),
+	 .room = 10000, .shape = &job_shape},
+};
+static const struct takt_shape queue_shape = TAKT_SHAPE(struct queue, "a queue", queue_fields);
+
+void takt_queue_view_fini(struct takt_queue_view *view)
+{
+	takt_free(view->jobs);
+	view->jobs = NULL;
+	view->count = 0;
+}
+
+int takt_queue_view_from_json(const char *text, size_t len, struct takt_queue_view *ret,
+			      struct takt_err *err)
+{
+	struct queue queue = {.count = 0};
+	int rc = takt_shape_decode(&queue_shape, text, len, TAKT_VIEW_MAX_BYTES,
+				   TAKT_SHAPE_TOLERANT, &queue, err);
+
+	if (rc < 0) {
+		takt_shape_release(&queue_shape, &queue);
+		return rc;
+	}
+	*ret = (struct takt_queue_view){
+		.simulated = queue.simulated,
+		.total = queue.total,
+		.count = queue.count,
+		.jobs = queue.jobs,
+	};
+	return 0;
+}
+
+int takt_queue_json_begin(struct takt_str *out, bool simulated)
+{
+	return takt_str_addf(out, "{\"simulated\":%s,\"jobs\":[", simulated ? "true" : "false");
+}
+
+int takt_queue_json_job(struct takt_str *out, const struct takt_job_view *view)
+{
+	if (out->len > 0 && out->s[out->len - 1] == '}')
+		takt_str_add(out, ",");
+	return takt_job_view_to_json(view, out);
+}
+
+int takt_queue_json_end(struct takt_str *out, uint64_t total)
+{
+	return takt_str_addf(out, "],\"total\":%llu}", (unsigned long long)total);
+}
+
+#define EXPLAIN struct takt_explain_view
+static const struct takt_field explain_fields[] = {
+	MUST_BOOL(EXPLAIN, simulated),
+	U64(EXPLAIN, id, MUST, .min = 1),
+	TEXT(EXPLAIN, state),
+	TEXT(EXPLAIN, why),
+	TEXT(EXPLAIN, text),
+	U32(EXPLAIN, need),
+	U32(EXPLAIN, total),
+	U32(EXPLAIN, free),
+	U32(EXPLAIN, running),
+	U32(EXPLAIN, draining),
+	U32(EXPLAIN, outside),
+	U32(EXPLAIN, unhealthy),
+	U32(EXPLAIN, promised),
+	U32(EXPLAIN, must_end),
+	U64(EXPLAIN, behind_job, NONE(0)),
+	U32(EXPLAIN, ahead),
+};
+static const struct takt_shape explain_shape =
+	TAKT_SHAPE(EXPLAIN, "an explanation", explain_fields);
+
+int takt_explain_view_to_json(const struct takt_explain_view *view, struct takt_str *out)
+{
+	return takt_shape_encode(&explain_shape, view, out);
+}
+
+int takt_explain_view_from_json(const char *text, size_t len, struct takt_explain_view *ret,
+				struct takt_err *err)
+{
+	struct takt_explain_view view;
+	int rc;
+
+	memset(&view, 0, sizeof(view));
+	rc = takt_shape_decode(&explain_shape, text, len, TAKT_VIEW_MAX_BYTES, TAKT_SHAPE_TOLERANT,
+			       &view, err);
+	if (rc == 0)
+		*ret = view;
+	return rc;
+}

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Job descriptions: what is accepted, what is refused and in which words, and that nothing is lost
+ * on the way through JSON. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "codec/jobspec.h"
+#include "codec/json.h"
+
+/* A text that may be written to, as argv is. */
+#define WORD(text) ((char[]){text})
+
+static int parse(const char *text, struct takt_jobspec *ret, struct takt_err *err)
+{
+	takt_jobspec_init(ret);
+	return takt_jobspec_from_json(text, strlen(text), ret, err);
+}
+
+static void reads_a_full_description(void **state)
+{
+	struct takt_jobspec spec;
+
+	assert_int_equal(
+		parse("{\"name\":\"train-1\",\"argv\":[\"python3\",\"a b.py\"],"
+		      "\"env\":[\"A=1\",\"B=\"],\"cwd\":\"/tmp\",\"gpus\":4,"
+		      "\"priority\":-3,\"requeue\":true,\"use_outside\":true,\"hold\":true,"
+		      "\"clock_ask\":\"ceiling\",\"clock_mhz\":1410,\"visible\":\"uuid\","
+		      "\"grace_ms\":0}",
+		      &spec, NULL),
+		0);
+	assert_string_equal(spec.name, "train-1");
+	assert_string_equal(spec.argv[1], "a b.py");
+	assert_null(spec.argv[2]);
+	assert_string_equal(spec.env[1], "B=");
+	assert_string_equal(spec.cwd, "/tmp");
+	assert_int_equal(spec.gpus, 4);
+	assert_int_equal(spec.priority, -3);
+	assert_true(spec.requeue && spec.use_outside && spec.hold);
+	assert_int_equal(spec.clock_ask, TAKT_CLOCK_ASK_CEILING);
+	assert_int_equal(spec.clock_mhz, 1410);
+	assert_int_equal(spec.visible, TAKT_VISIBLE_UUID);
+	assert_int_equal(spec.grace_ms, 0);
+	takt_jobspec_fini(&spec);
+}
+
+static void fills_in_defaults(void **state)
+{
+	struct takt_jobspec spec;
+
+	assert_int_equal(parse("{\"argv\":[\"./my train.sh\"],\"cwd\":\"/\"}", &spec, NULL), 0);
+	assert_string_equal(spec.name, "my_train.sh");
+	assert_int_equal(spec.gpus, 1);
+	assert_int_equal(spec.grace_ms, 30000);
+	assert_null(spec.env);
+	takt_jobspec_fini(&spec);
+}
+
+struct refusal {
+	const char *json, *part_of_message;
+};
+
+#define OK "\"argv\":[\"x\"],\"cwd\":\"/\""
+static const struct refusal refusals[] = {
+	{"", "not valid JSON"},
+	{"[]", "must be an object, not a list"},
+	{"{" OK "} x", "byte 25"},
+	{"{" OK ",\"gpu\":1}", "field 'gpu' is not known"},
+	{"{" OK ",\"GPUS\":1}", "field 'GPUS' is not known"},
+	{"{" OK ",\"gpus\":1,\"gpus\":2}", "field 'gpus' stands twice"},
+	{"{" OK ",\"gpus\":\"1\"}", "field 'gpus' must be a whole number from 0 to 64, not text"},
+	{"{" OK ",\"gpus\":65}", "field 'gpus' must be a whole number from 0 to 64, not 65"},
+	{"{" OK ",\"gpus\":1.5}", "not 1.5"},
+	{"{" OK ",\"gpus\":-1}", "not -1"},
+	{"{" OK ",\"gpus\":01}", "not a number"},
+	{"{" OK ",\"gpus\":1e99}", "field 'gpus'"},
+	{"{" OK ",\"gpus\":null}", "not null"},
+	{"{" OK ",\"priority\":1001}", "from -1000 to 1000"},
+	{"{" OK ",\"requeue\":1}", "field 'requeue' must be true or false, not a number"},
+	{"{" OK ",\"clock_ask\":\"max\"}", "one of 'none', 'ceiling', 'lock', not 'max'"},
+	{"{" OK ",\"clock_ask\":\"lock\"}", "'clock_mhz' must be 1 to 10000"},
+	{"{" OK ",\"clock_mhz\":1410}", "needs 'clock_ask'"},
+	{"{" OK ",\"clock_ask\":\"lock\",\"clock_mhz\":1,\"use_outside\":true}", "held alone"},
+	{"{" OK ",\"clock_ask\":\"lock\",\"clock_mhz\":1,\"gpus\":0}", "at least one GPU"},
+	{"{" OK ",\"name\":\"a/b\"}", "field 'name' may have letters"},
+	{"{" OK ",\"name\":\"12345678901234567890123456789012345678901234567890123456789012345\"}",
+	 "text of at most 64 bytes, not 65"},
+	{"{" OK ",\"env\":[\"A\"]}", "field 'env[0]' must be NAME=value"},
+	{"{" OK ",\"env\":[\"A=1\",\"=1\"]}", "env[1]"},
+	{"{" OK ",\"env\":[\"A=1\",7]}", "field 'env[1]' must be text, not a number"},
+	{"{" OK ",\"env\":\"A=1\"}", "field 'env' must be a list of text"},
+	{"{" OK ",\"env\":[\"A=\\u0000b\"]}", "NUL is not allowed"},
+	{"{" OK ",\"env\":[\"A=\x80\"]}", "not UTF-8"},
+	{"{" OK ",\"env\":[\"A=\n\"]}", "control character"},
+	{"{" OK ",\"env\":[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]}", "nested too deep"},
+	{"{\"cwd\":\"/\"}", "field 'argv' is missing"},
+	{"{\"argv\":[],\"cwd\":\"/\"}", "command as its first entry"},
+	{"{\"argv\":[\"\"],\"cwd\":\"/\"}", "command as its first entry"},
+	{"{\"argv\":[\"x\"]}", "field 'cwd' is missing"},
+	{"{\"argv\":[\"x\"],\"cwd\":\"tmp\"}", "absolute path"},
+};
+
+static void refuses_and_says_why(void **state)
+{
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(refusals); i++) {
+		struct takt_jobspec spec;
+		struct takt_err err = {.rc = 0};
+		int rc = parse(refusals[i].json, &spec, &err);
+
+		if (rc != -TAKT_E_USAGE || !strstr(err.msg, refusals[i].part_of_message))
+			fail_msg("%s: rc %d, '%s' lacks '%s'", refusals[i].json, rc, err.msg,
+				 refusals[i].part_of_message);
+		assert_int_equal(err.rc, rc);
+		assert_null(spec.argv);
+	}
+}
+
+static void limits_the_number_of_arguments(void **state)
+{
+	TAKT_CLEANUP(strp) struct takt_str text = TAKT_STR(1 << 20);
+	struct takt_jobspec spec;
+	struct takt_err err;
+
+	takt_str_add(&text, "{\"cwd\":\"/\",\"argv\":[\"x\"");
+	for (int i = 0; i < TAKT_SPEC_MAX_ARGS; i++)
+		takt_str_add(&text, ",\"y\"");
+	takt_str_add(&text, "]}");
+	assert_int_equal(parse(takt_str_text(&text), &spec, &err), -TAKT_E_USAGE);
+	assert_non_null(strstr(err.msg, "at most 4096 entries, not 4097"));
+}
+
+static void survives_the_way_there_and_back(void **state)
+{
+	TAKT_CLEANUP(strp) struct takt_str once = TAKT_STR(1 << 20), twice = TAKT_STR(1 << 20);
+	char *argv[] = {WORD("sh"), WORD("-c"), WORD("echo \"\t\\ \x7f é 𝄞\""), NULL};
+	char *env[] = {WORD("X=1\n2"), NULL};
+	struct takt_jobspec spec, back;
+
+	takt_jobspec_init(&spec);
+	takt_strcpy(spec.name, sizeof(spec.name), "a");
+	spec.argv = argv;
+	spec.env = env;
+	spec.cwd = WORD("/w");
+	spec.gpus = 0;
+	spec.grace_ms = 1;
+	assert_int_equal(takt_jobspec_to_json(&spec, true, &once), 0);
+	assert_int_equal(parse(takt_str_text(&once), &back, NULL), 0);
+	assert_string_equal(back.argv[2], argv[2]);
+	assert_string_equal(back.env[0], env[0]);
+	assert_int_equal(takt_jobspec_to_json(&back, true, &twice), 0);
+	assert_string_equal(takt_str_text(&once), takt_str_text(&twice));
+	takt_jobspec_fini(&back);
+}
+
+static void keeps_the_environment_private(void **state)
+{
+	TAKT_CLEANUP(strp) struct takt_str text = TAKT_STR(1 << 20);
+	char *argv[] = {WORD("x"), NULL}, *env[] = {WORD("SECRET=1"), NULL};
+	struct takt_jobspec spec;
+
+	takt_jobspec_init(&spec);
+	spec.argv = argv;
+	spec.env = env;
+	spec.cwd = WORD("/");
+	assert_int_equal(takt_jobspec_to_json(&spec, false, &text), 0);
+	assert_null(strstr(takt_str_text(&text), "SECRET"));
+}
+
+static void shows_commands_as_typed(void **state)
+{
+	char *argv[] = {WORD("sh"), WORD("-c"), WORD("it's"), WORD(""), WORD("--n=1"), NULL};
+	struct takt_jobspec spec = {.argv = argv};
+	char text[64], cut[12];
+
+	takt_jobspec_command(&spec, text, sizeof(text));
+	assert_string_equal(text, "sh -c 'it'\\''s' '' --n=1");
+	takt_jobspec_command(&spec, cut, sizeof(cut));
+	assert_string_equal(cut, "sh -c 'i...");
+	argv[0] = WORD("ééééééé");
+	takt_jobspec_command(&spec, cut, sizeof(cut));
+	assert_true(takt_utf8_valid(cut));
+}
+
+static void runs_out_of_memory_cleanly(void **state)
+{
+	static const char text[] = "{\"argv\":[\"a\",\"b\"],\"env\":[\"A=1\"],\"cwd\":\"/\"}";
+	int rc = -ENOMEM;
+
+	takt_json_init();
+	for (unsigned long nth = 1; rc == -ENOMEM; nth++) {
+		struct takt_jobspec spec;
+
+		takt_alloc_fail_nth(nth, 0);
+		rc = parse(text, &spec, NULL);
+		takt_alloc_fail_nth(0, 0);
+		if (rc < 0)
+			assert_null(spec.argv);
+		takt_jobspec_fini(&spec);
+		assert_true(nth < 1000);
+	}
+	assert_int_equal(rc, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(reads_a_full_description),
+		cmocka_unit_test(fills_in_defaults),
+		cmocka_unit_test(refuses_and_says_why),
+		cmocka_unit_test(limits_the_number_of_arguments),
+		cmocka_unit_test(survives_the_way_there_and_back),
+		cmocka_unit_test(keeps_the_environment_private),
+		cmocka_unit_test(shows_commands_as_typed),
+		cmocka_unit_test(runs_out_of_memory_cleanly),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
