@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Times, durations and hexadecimal text as people see them. */
+#include "seeded.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/compiler.h"
+#include "base/hex.h"
+#include "base/rng.h"
+#include "base/timetext.h"
+
+static void wall_matches_libc(void **state)
+{
+	char got[TAKT_WALL_TEXT], want[64], day[32];
+	struct takt_rng rng;
+	struct tm tm;
+
+	takt_rng_init(&rng, 1);
+	for (int i = 0; i < 5000; i++) {
+		int64_t ms = (int64_t)takt_rng_below(&rng, 18000000000000) - 9000000000000;
+		time_t s = ms / 1000 - (ms % 1000 < 0);
+
+		gmtime_r(&s, &tm);
+		strftime(day, sizeof(day), "%Y-%m-%dT%H:%M:%S", &tm);
+		snprintf(want, sizeof(want), "%s.%03dZ", day, (int)(ms - (int64_t)s * 1000));
+		takt_wall_text((struct takt_wall){ms * 1000000}, got);
+		assert_string_equal(got, want);
+	}
+}
+
+static void wall_at_the_edges(void **state)
+{
+	char text[TAKT_WALL_TEXT];
+
+	assert_string_equal(takt_wall_text((struct takt_wall){-1}, text),
+			    "1969-12-31T23:59:59.999Z");
+	assert_string_equal(takt_wall_text((struct takt_wall){INT64_MAX}, text),
+			    "2262-04-11T23:47:16.854Z");
+	assert_string_equal(takt_wall_text((struct takt_wall){INT64_MIN}, text),
+			    "1677-09-21T00:12:43.145Z");
+}
+
+struct text_row {
+	uint64_t ns;
+	const char *text;
+};
+
+static void durations_in_two_units(void **state)
+{
+	static const struct text_row rows[] = {
+		{0, "0ns"},
+		{999, "999ns"},
+		{20500, "20us"},
+		{15999999, "15ms"},
+		{4250000000, "4.250s"},
+		{59999999999, "59.999s"},
+		{185 * TAKT_NS_PER_S, "3m05s"},
+		{3720 * TAKT_NS_PER_S, "1h02m"},
+		{183600 * TAKT_NS_PER_S, "2d03h"},
+		{UINT64_MAX, "213503d23h"},
+	};
+	char text[TAKT_DURATION_TEXT];
+
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(rows); i++)
+		assert_string_equal(takt_duration_text(rows[i].ns, text), rows[i].text);
+}
+
+struct parse_row {
+	const char *text;
+	int rc;
+	uint64_t ns;
+};
+
+static void durations_parse(void **state)
+{
+	static const struct parse_row rows[] = {
+		{"90s", 0, 90 * TAKT_NS_PER_S},
+		{"1h30m", 0, 5400 * TAKT_NS_PER_S},
+		{"2d1ns", 0, 172800 * TAKT_NS_PER_S + 1},
+		{"500ms", 0, 500 * TAKT_NS_PER_MS},
+		{"1m1ms1us", 0, 60 * TAKT_NS_PER_S + TAKT_NS_PER_MS + TAKT_NS_PER_US},
+		{"0s", 0, 0},
+		{"18446744073709551615ns", 0, UINT64_MAX},
+		{"18446744073s709551615ns", 0, UINT64_MAX},
+		{"18446744073s709551616ns", -ERANGE, 0},
+		{"18446744073709551616ns", -ERANGE, 0},
+		{"300000d", -ERANGE, 0},
+		{"18446744073s1000ms", -ERANGE, 0},
+		{"", -EINVAL, 0},
+		{"90", -EINVAL, 0},
+		{"s", -EINVAL, 0},
+		{"1m1h", -EINVAL, 0},
+		{"1s1s", -EINVAL, 0},
+		{"1.5h", -EINVAL, 0},
+		{"-1s", -EINVAL, 0},
+		{"1 s", -EINVAL, 0},
+		{"1s ", -EINVAL, 0},
+		{"1S", -EINVAL, 0},
+		{"1week", -EINVAL, 0},
+		{"1h30", -EINVAL, 0},
+	};
+
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(rows); i++) {
+		uint64_t ns = 4711;
+
+		if (takt_duration_parse(rows[i].text, &ns) != rows[i].rc)
+			fail_msg("'%s'", rows[i].text);
+		assert_true(ns == (rows[i].rc ? 4711 : rows[i].ns));
+	}
+}
+
+static void hex_there_and_back(void **state)
+{
+	const unsigned char bytes[4] = {0x00, 0x9f, 0xff, 0x1a};
+	unsigned char back[4] = {0};
+	char text[9];
+
+	takt_hex_encode(bytes, 4, text);
+	assert_string_equal(text, "009fff1a");
+	assert_int_equal(takt_hex_decode("009FfF1a", back, 4), 0);
+	assert_memory_equal(back, bytes, 4);
+	assert_int_equal(takt_hex_decode("009fff1", back, 4), -EINVAL);
+	assert_int_equal(takt_hex_decode("009fff1a0", back, 4), -EINVAL);
+	assert_int_equal(takt_hex_decode("xxxxxxxg", back, 4), -EINVAL);
+	assert_memory_equal(back, bytes, 4);
+}
+
+static void uuid_is_version_4(void **state)
+{
+	uint8_t random[16];
+	char text[37];
+
+	memset(random, 0xff, sizeof(random));
+	takt_uuid_format(random, text);
+	assert_string_equal(text, "ffffffff-ffff-4fff-bfff-ffffffffffff");
+	memset(random, 0, sizeof(random));
+	takt_uuid_format(random, text);
+	assert_string_equal(text, "00000000-0000-4000-8000-000000000000");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(wall_matches_libc),	  cmocka_unit_test(wall_at_the_edges),
+		cmocka_unit_test(durations_in_two_units), cmocka_unit_test(durations_parse),
+		cmocka_unit_test(hex_there_and_back),	  cmocka_unit_test(uuid_is_version_4),
+	};
+
+	return cmocka_run_group_tests_name("timetext", tests, NULL, NULL);
+}
