@@ -7,7 +7,7 @@
  *
  * Refuses network file systems (locks and fsync are not to be trusted there), a database of a newer
  * schema, and one that fails its check. All SQLite memory comes from base/mem.h; its files go
- * through a VFS that tests replace.
+ * through a VFS that tests replace. docs/store.md has the file's format and what survives what.
  */
 #ifndef TAKT_STORE_STORE_H
 #define TAKT_STORE_STORE_H
@@ -18,7 +18,18 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "base/sys.h"
 #include "base/timetypes.h"
+
+enum {
+	TAKT_STORE_MAX_OUTSTANDING = 100000,		/* changes posted and not yet taken back */
+	TAKT_STORE_MAX_QUEUED_BYTES = 32 * 1024 * 1024, /* texts that wait for their commit */
+	TAKT_STORE_MAX_SPEC = 2 * 1024 * 1024,		/* bytes of one spec_json */
+	TAKT_STORE_MAX_DECISION = 1024 * 1024, /* bytes of a decision's two texts together */
+	TAKT_STORE_MAX_BATCH = 4096,	       /* changes in one commit */
+	TAKT_STORE_KEEP_DECISIONS = 4000,
+	TAKT_STORE_KEEP_ENDED = 100000, /* default of takt_store_config.keep_ended */
+};
 
 enum takt_job_state {
 	TAKT_JOB_WAITING,
@@ -56,7 +67,8 @@ struct takt_job_report {
 	uint64_t peak_memory_bytes; /* largest of one GPU */
 };
 
-/* A row: everything about a job that survives. Strings owned. */
+/* A row: everything about a job that survives. Strings owned. id and submit_seq are 1..INT64_MAX.
+ */
 struct takt_job {
 	uint64_t id;
 	uint64_t submit_seq;
@@ -78,25 +90,40 @@ void takt_job_fini(struct takt_job *job);
 struct takt_store;
 
 struct takt_store_config {
-	const char *path;      /* of the database file; its directory must exist */
-	const char *vfs;       /* NULL = SQLite's default; tests name theirs */
-	bool allow_network_fs; /* tests only */
+	const char *path;	    /* of the database file; its directory must exist */
+	const struct takt_sys *sys; /* NULL = the real one; borrowed until close */
+	uint32_t keep_ended;	    /* newest ended jobs that history keeps; 0 = the default */
+	const char *vfs;	    /* NULL = SQLite's default; tests name theirs */
+	bool allow_network_fs;	    /* tests only */
+	bool unsafe_no_sync;	    /* tests only: proves that the power-loss campaign can fail */
 };
 
-/* Opens, checks, migrates, starts the writer. -TAKT_E_CORRUPT: the message says what to do and
- * nothing was touched. -TAKT_E_UNSUPPORTED: network file system. -TAKT_E_BUSY: another daemon has
- * it. */
+/*
+ * Gives SQLite takt's allocator. Must come before any other use of SQLite in the process, once;
+ * further calls do nothing. takt_store_open does it itself, so only who touches SQLite earlier (a
+ * test that registers a VFS) calls it. -TAKT_E_BUSY: SQLite was in use already.
+ */
+int takt_store_sqlite_init(struct takt_err *err);
+
+/*
+ * Opens, checks, migrates, starts the writer. Creates "<path>", 0600, and beside it "<path>.lock"
+ * (whose holder owns the store), "<path>-wal" and "<path>-shm". -TAKT_E_CORRUPT: damaged, or not a
+ * database of takt's; the message says what to do and database and WAL are as they were.
+ * -TAKT_E_VERSION: written by a newer takt. -TAKT_E_UNSUPPORTED: network file system. -TAKT_E_BUSY:
+ * another daemon has it.
+ */
 int takt_store_open(const struct takt_store_config *config, struct takt_store **ret,
 		    struct takt_err *err);
 /* Commits what was posted, then closes. NULL is fine. */
 void takt_store_close(struct takt_store *store);
 
 /*
- * Post a change; it is durable when takt_store_completions() reports its ticket. Changes of one
- * poster are applied in order. The job is copied. insert: a new row (id and submit_seq chosen by
- * the caller from takt_store_next_ids). update: replaces the row with that id but for id,
- * submit_seq, uid, gid and spec_json. Returns a ticket > 0, or -TAKT_E_LIMIT when more than 100,000
- * changes are outstanding, -ENOMEM.
+ * Post a change; it is durable when takt_store_completions() reports its ticket. Changes are
+ * applied in the order they were posted, from any thread. The job is copied. insert: a new row (id
+ * and submit_seq chosen by the caller from takt_store_next_ids; spec_json not NULL). update:
+ * replaces the row with that id but for submit_seq, uid, gid and spec_json (which may be NULL).
+ * Returns a ticket > 0, or -TAKT_E_LIMIT (see the limits above), -EINVAL (a field is out of range),
+ * -ENOMEM; never waits for the disk.
  */
 int64_t takt_store_insert(struct takt_store *store, const struct takt_job *job,
 			  struct takt_err *err);
@@ -108,10 +135,16 @@ int takt_store_fd(const struct takt_store *store);
 
 struct takt_store_completion {
 	int64_t ticket;
-	int rc; /* 0 durable; -ENOSPC, -EIO, ...: nothing of this change was kept */
-	char message[160];
+	/*
+	 * 0: durable. -EEXIST (insert), -TAKT_E_NOT_FOUND (update): this change alone was refused.
+	 * -ENOSPC, -EIO, -ENOMEM, ...: its whole commit failed; nothing of the change is in effect,
+	 * later commits are tried as usual, and posting it again is right.
+	 */
+	int rc;
+	char message[160]; /* as takt_err.msg; "" when durable */
 };
-/* Takes up to max finished tickets, in posting order; returns how many. Never blocks. */
+/* Takes up to max finished tickets, in posting order; returns how many. Never waits for the disk.
+ */
 size_t takt_store_completions(struct takt_store *store, struct takt_store_completion *ret,
 			      size_t max);
 
@@ -119,8 +152,13 @@ size_t takt_store_completions(struct takt_store *store, struct takt_store_comple
 int takt_store_next_ids(struct takt_store *store, uint64_t *ret_job_id, uint64_t *ret_submit_seq,
 			struct takt_err *err);
 
-/* Reads see committed rows only; synchronous, from any thread. The job handed to `each` is borrowed
- * for the call. live: every job that has not ended, by submit_seq. history: newest first. */
+/*
+ * Reads see committed rows only; synchronous, from any thread, and do not wait for a commit. What
+ * `each` is handed is borrowed for the call; it must not dawdle (other readers wait, the WAL
+ * grows). A negative return of its ends the walk and is returned, err left to it. live: every job
+ * that has not ended, by submit_seq. history: ended jobs, the last submitted first. A row that
+ * makes no sense is -TAKT_E_CORRUPT with the job's id.
+ */
 int takt_store_each_live(struct takt_store *store,
 			 int (*each)(void *ctx, const struct takt_job *job), void *ctx,
 			 struct takt_err *err);
@@ -131,9 +169,20 @@ int takt_store_each_history(struct takt_store *store, uint32_t limit,
 int takt_store_get(struct takt_store *store, uint64_t job_id, struct takt_job *ret,
 		   struct takt_err *err);
 
-/* Inputs of decisions, kept bounded (newest 4,000): the scheduler's snapshot in codec form when a
- * plan was made of it. Best effort: not awaited by anybody. */
+/*
+ * Inputs of decisions, kept bounded (newest 4,000): the scheduler's snapshot in codec form when a
+ * plan was made of it. Best effort: not awaited by anybody. They ride on the next commit of a job
+ * and cause one of their own only when several wait or the store closes.
+ */
 int takt_store_decision(struct takt_store *store, uint64_t version, const char *snapshot_json,
 			const char *plan_json, struct takt_err *err);
+struct takt_store_decision_row {
+	uint64_t version;
+	const char *snapshot_json, *plan_json;
+};
+/* Newest first; as the reads above. */
+int takt_store_each_decision(struct takt_store *store, uint32_t limit,
+			     int (*each)(void *ctx, const struct takt_store_decision_row *row),
+			     void *ctx, struct takt_err *err);
 
 #endif

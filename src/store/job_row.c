@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A job as a row and back. Insert, update and select name the columns in one order, so that column
+ * i of a row is parameter i + 1 of a change.
+ *
+ * Absence is NULL: times that have not come, report values without their valid bit. Unsigned 64-bit
+ * values that are never compared in SQL are stored bit for bit as SQLite's signed ones.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "store/store_impl.h"
+
+enum column {
+	COL_ID,
+	COL_STATE,
+	COL_ATTEMPT,
+	COL_GPU_MASK,
+	COL_SUBMITTED,
+	COL_STARTED,
+	COL_ENDED,
+	COL_EXIT_CODE,
+	COL_EXIT_SIGNAL,
+	COL_MESSAGE,
+	COL_CANCEL_WANTED,
+	COL_SIMULATED,
+	COL_WALL,
+	COL_ENERGY,
+	COL_ENERGY_WHY_NOT,
+	COL_MEAN_SM,
+	COL_THROTTLED,
+	COL_THROTTLE_REASONS,
+	COL_PEAK_MEMORY,
+	COL_SUBMIT_SEQ,
+	COL_UID,
+	COL_GID,
+	COL_JSON,
+};
+
+const char takt_sql_insert_job[] =
+	"INSERT INTO job(id, " TAKT_SQL_JOB_COLUMNS ", submit_seq, uid, gid) VALUES(?1, ?2, ?3, "
+	"?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22)";
+const char takt_sql_update_job[] =
+	"UPDATE job SET (" TAKT_SQL_JOB_COLUMNS ") = (?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, "
+	"?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19) WHERE id = ?1";
+
+static void bind_int(sqlite3_stmt *stmt, enum column col, int64_t value)
+{
+	sqlite3_bind_int64(stmt, (int)col + 1, value);
+}
+
+static void bind_u64(sqlite3_stmt *stmt, enum column col, uint64_t value)
+{
+	bind_int(stmt, col, (int64_t)value);
+}
+
+static void bind_text(sqlite3_stmt *stmt, enum column col, const char *text)
+{
+	sqlite3_bind_text(stmt, (int)col + 1, text ? text : "", -1, SQLITE_STATIC);
+}
+
+static void bind_if(sqlite3_stmt *stmt, enum column col, bool there, uint64_t value)
+{
+	if (there)
+		bind_u64(stmt, col, value);
+	else
+		sqlite3_bind_null(stmt, (int)col + 1);
+}
+
+static void bind_report(sqlite3_stmt *stmt, const struct takt_job_report *report)
+{
+	uint32_t has = report->has;
+
+	bind_int(stmt, COL_SIMULATED, report->simulated);
+	bind_if(stmt, COL_WALL, has & TAKT_REPORT_WALL, report->wall_ns);
+	bind_if(stmt, COL_ENERGY, has & TAKT_REPORT_ENERGY, report->energy_mj);
+	bind_text(stmt, COL_ENERGY_WHY_NOT, report->energy_why_not);
+	bind_if(stmt, COL_MEAN_SM, has & TAKT_REPORT_MEAN_SM, report->mean_sm_mhz);
+	bind_if(stmt, COL_THROTTLED, has & TAKT_REPORT_THROTTLED, report->throttled_ns);
+	bind_if(stmt, COL_THROTTLE_REASONS, has & TAKT_REPORT_THROTTLED, report->throttle_reasons);
+	bind_if(stmt, COL_PEAK_MEMORY, has & TAKT_REPORT_PEAK_MEMORY, report->peak_memory_bytes);
+}
+
+void takt_job_bind(sqlite3_stmt *stmt, const struct takt_job *job, bool whole)
+{
+	bind_u64(stmt, COL_ID, job->id);
+	bind_text(stmt, COL_STATE, takt_job_state_name(job->state));
+	bind_int(stmt, COL_ATTEMPT, job->attempt);
+	bind_u64(stmt, COL_GPU_MASK, job->gpu_mask);
+	bind_if(stmt, COL_SUBMITTED, job->submitted.ns != 0, (uint64_t)job->submitted.ns);
+	bind_if(stmt, COL_STARTED, job->started.ns != 0, (uint64_t)job->started.ns);
+	bind_if(stmt, COL_ENDED, job->ended.ns != 0, (uint64_t)job->ended.ns);
+	bind_int(stmt, COL_EXIT_CODE, job->exit_code);
+	bind_int(stmt, COL_EXIT_SIGNAL, job->exit_signal);
+	bind_text(stmt, COL_MESSAGE, job->message);
+	bind_int(stmt, COL_CANCEL_WANTED, job->cancel_wanted);
+	bind_report(stmt, &job->report);
+	if (!whole)
+		return;
+	bind_u64(stmt, COL_SUBMIT_SEQ, job->submit_seq);
+	bind_int(stmt, COL_UID, job->uid);
+	bind_int(stmt, COL_GID, job->gid);
+}
+
+static int64_t get_int(sqlite3_stmt *stmt, enum column col)
+{
+	return sqlite3_column_int64(stmt, (int)col); /* 0 for NULL */
+}
+
+static uint64_t get_if(sqlite3_stmt *stmt, enum column col, uint32_t bit, uint32_t *has)
+{
+	if (sqlite3_column_type(stmt, (int)col) == SQLITE_NULL)
+		return 0;
+	*has |= bit;
+	return (uint64_t)get_int(stmt, col);
+}
+
+static void read_report(sqlite3_stmt *stmt, struct takt_job_report *ret)
+{
+	const char *why = (const char *)sqlite3_column_text(stmt, COL_ENERGY_WHY_NOT);
+
+	ret->simulated = get_int(stmt, COL_SIMULATED) != 0;
+	ret->wall_ns = get_if(stmt, COL_WALL, TAKT_REPORT_WALL, &ret->has);
+	ret->energy_mj = get_if(stmt, COL_ENERGY, TAKT_REPORT_ENERGY, &ret->has);
+	takt_strcpy(ret->energy_why_not, sizeof(ret->energy_why_not), why ? why : "");
+	ret->mean_sm_mhz = (uint32_t)get_if(stmt, COL_MEAN_SM, TAKT_REPORT_MEAN_SM, &ret->has);
+	ret->throttled_ns = get_if(stmt, COL_THROTTLED, TAKT_REPORT_THROTTLED, &ret->has);
+	ret->throttle_reasons = (uint64_t)get_int(stmt, COL_THROTTLE_REASONS);
+	ret->peak_memory_bytes = get_if(stmt, COL_PEAK_MEMORY, TAKT_REPORT_PEAK_MEMORY, &ret->has);
+}
+
+static bool parse_state(const char *name, enum takt_job_state *ret)
+{
+	for (int i = 0; name && i < TAKT_JOB_STATE_COUNT; i++)
+		if (strcmp(name, takt_job_state_name((enum takt_job_state)i)) == 0) {
+			*ret = (enum takt_job_state)i;
+			return true;
+		}
+	return false;
+}
+
+int takt_job_from_row(sqlite3_stmt *stmt, struct takt_job *ret, struct takt_err *err)
+{
+	struct takt_job job = {.id = (uint64_t)get_int(stmt, COL_ID)};
+	const char *state = (const char *)sqlite3_column_text(stmt, COL_STATE);
+
+	job.message = (char *)sqlite3_column_text(stmt, COL_MESSAGE);
+	job.spec_json = (char *)sqlite3_column_text(stmt, COL_JSON);
+	if (sqlite3_errcode(sqlite3_db_handle(stmt)) == SQLITE_NOMEM)
+		return takt_err_set(err, -ENOMEM, "read job %llu", (unsigned long long)job.id);
+	if (!parse_state(state, &job.state) || !job.message || !job.spec_json)
+		return takt_err_set(err, -TAKT_E_CORRUPT, "job %llu in the database has no %s",
+				    (unsigned long long)job.id,
+				    job.spec_json ? "known state" : "description");
+	job.attempt = (uint32_t)get_int(stmt, COL_ATTEMPT);
+	job.gpu_mask = (uint64_t)get_int(stmt, COL_GPU_MASK);
+	job.submitted.ns = get_int(stmt, COL_SUBMITTED);
+	job.started.ns = get_int(stmt, COL_STARTED);
+	job.ended.ns = get_int(stmt, COL_ENDED);
+	job.exit_code = (int)get_int(stmt, COL_EXIT_CODE);
+	job.exit_signal = (int)get_int(stmt, COL_EXIT_SIGNAL);
+	job.cancel_wanted = get_int(stmt, COL_CANCEL_WANTED) != 0;
+	read_report(stmt, &job.report);
+	job.submit_seq = (uint64_t)get_int(stmt, COL_SUBMIT_SEQ);
+	job.uid = (uid_t)get_int(stmt, COL_UID);
+	job.gid = (gid_t)get_int(stmt, COL_GID);
+	*ret = job;
+	return 0;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Names of job states (they are what the database and the API say) and the job's own memory. */
+#include <assert.h>
+
+#include "base/mem.h"
+#include "store/store.h"
+
+static const char *const names[TAKT_JOB_STATE_COUNT] = {
+	[TAKT_JOB_WAITING] = "waiting",
+	[TAKT_JOB_STARTING] = "starting",
+	[TAKT_JOB_RUNNING] = "running",
+	[TAKT_JOB_STOPPING] = "stopping",
+	[TAKT_JOB_DONE] = "done",
+	[TAKT_JOB_FAILED] = "failed",
+	[TAKT_JOB_CANCELLED] = "cancelled",
+	[TAKT_JOB_LOST] = "lost",
+	[TAKT_JOB_INTERRUPTED] = "interrupted",
+};
+
+const char *takt_job_state_name(enum takt_job_state state)
+{
+	assert((unsigned)state < TAKT_JOB_STATE_COUNT);
+	return names[state];
+}
+
+bool takt_job_state_ended(enum takt_job_state state)
+{
+	return state >= TAKT_JOB_DONE && state < TAKT_JOB_STATE_COUNT;
+}
+
+void takt_job_fini(struct takt_job *job)
+{
+	takt_free(job->spec_json);
+	takt_free(job->message);
+	job->spec_json = NULL;
+	job->message = NULL;
+}

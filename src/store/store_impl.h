@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files of the store share, and nobody else reads: the object, the queue between posters
+ * and the writer, and the few helpers around SQLite.
+ *
+ * Two connections. The writer's belongs to the writer thread once that runs. The reader's is
+ * guarded by `reader_lock`, recursive so that a walk's callback may read too. `lock` guards the
+ * queue and is never held while SQLite works, so that posting never waits for the disk.
+ */
+#ifndef TAKT_STORE_STORE_IMPL_H
+#define TAKT_STORE_STORE_IMPL_H
+
+#include <pthread.h>
+#include <sqlite3.h>
+
+#include "store/store.h"
+
+enum takt_store_kind {
+	TAKT_STORE_INSERT,
+	TAKT_STORE_UPDATE,
+	TAKT_STORE_DECISION,
+	TAKT_STORE_FINISHED, /* of any kind: only the outcome is left */
+};
+
+/* One posted change, first with what to write, later with how it went; the same memory serves
+ * both, so that reporting an outcome cannot run out of it. */
+struct takt_store_change {
+	struct takt_store_change *next;
+	enum takt_store_kind kind;
+	int64_t ticket; /* 0: nobody waits for it (a decision) */
+	int rc;		/* of the row itself, once applied */
+	size_t bytes;	/* its share of queued_bytes */
+	union {
+		struct takt_job job; /* owns its strings */
+		struct {
+			uint64_t version;
+			char *snapshot_json, *plan_json; /* owned */
+		} decision;
+		char message[160]; /* once finished */
+	} u;
+};
+
+struct takt_store_list {
+	struct takt_store_change *first, **end; /* end: where the next one is linked */
+	size_t len;
+};
+
+enum takt_store_stmt {
+	TAKT_STMT_BEGIN,
+	TAKT_STMT_COMMIT,
+	TAKT_STMT_INSERT_JOB,
+	TAKT_STMT_INSERT_SPEC,
+	TAKT_STMT_UPDATE_JOB,
+	TAKT_STMT_INSERT_DECISION,
+	TAKT_STMT_TRIM_DECISIONS,
+	TAKT_STMT_FENCE,
+	TAKT_STMT_PRUNE,
+	TAKT_STMT_COUNT
+};
+
+struct takt_store {
+	char *path; /* owned */
+	const struct takt_sys *sys;
+	uint32_t keep_ended;
+	int lock_fd;
+
+	sqlite3 *writer;
+	sqlite3_stmt *stmt[TAKT_STMT_COUNT]; /* of writer */
+	int wal_frames;			     /* in the WAL after the last commit */
+	uint32_t ended_unpruned;	     /* jobs ended since history was last cut to size */
+
+	sqlite3 *reader;
+	pthread_mutex_t reader_lock;
+
+	pthread_mutex_t lock;
+	pthread_cond_t wake;
+	struct takt_store_list pending, done;
+	size_t outstanding;	  /* tickets posted and not taken back */
+	size_t queued_bytes;	  /* texts of pending */
+	size_t pending_decisions; /* of pending */
+	int64_t last_ticket;
+	bool stopping;
+	int event_fd; /* readable while done is not empty */
+
+	pthread_t thread;
+	bool thread_runs;
+};
+
+/* store_sqlite.c */
+/* Our code for an SQLite result: FULL is -ENOSPC, and so on; 0 for OK, ROW and DONE. */
+int takt_sqlite_code(sqlite3 *db, int sqlite_rc);
+/* Sets err from the connection's last error: "<what> (SQLite <extended code>)". */
+int takt_sqlite_err(struct takt_err *err, sqlite3 *db, int sqlite_rc, const char *what,
+		    const char *path);
+/* Runs SQL that returns no rows; 0 or our code. */
+int takt_sqlite_exec(sqlite3 *db, const char *sql);
+/* First column of the first row; *ret untouched and 0 when there is none. */
+int takt_sqlite_int(sqlite3 *db, const char *sql, int64_t *ret);
+/* Runs a prepared statement to its end and resets it; 0 or our code. */
+int takt_sqlite_run(sqlite3_stmt *stmt);
+
+/* store_place.c */
+/* Name of a network file system by statfs magic, NULL for others. */
+const char *takt_store_network_fs(unsigned long magic);
+/* Checks the file system, takes the lock, makes the file 0600. *ret_lock_fd: the caller closes. */
+int takt_store_claim(const struct takt_store_config *config, const struct takt_sys *sys,
+		     int *ret_lock_fd, struct takt_err *err);
+/* Makes the names of the database's files in their directory durable. */
+int takt_store_sync_dir(const char *path, const struct takt_sys *sys, struct takt_err *err);
+
+/* store_schema.c */
+/* Of what an open database may be made usable: checks it, then brings it to the newest schema. */
+int takt_store_schema_ready(sqlite3 *db, const char *path, bool no_sync, struct takt_err *err);
+
+/* job_row.c */
+#define TAKT_SQL_LIVE  "state IN ('waiting', 'starting', 'running', 'stopping')"
+#define TAKT_SQL_ENDED "state IN ('done', 'failed', 'cancelled', 'lost', 'interrupted')"
+extern const char takt_sql_insert_job[], takt_sql_update_job[];
+#define TAKT_SQL_JOB_COLUMNS                                                                     \
+	"state, attempt, gpu_mask, submitted_ns, started_ns, ended_ns, exit_code, exit_signal, " \
+	"message, cancel_wanted, simulated, wall_ns, energy_mj, energy_why_not, mean_sm_mhz, "   \
+	"throttled_ns, throttle_reasons, peak_memory_bytes"
+#define TAKT_SQL_SELECT_JOB                \
+	"SELECT id, " TAKT_SQL_JOB_COLUMNS \
+	", submit_seq, uid, gid, json FROM job JOIN spec ON job_id = id "
+/* Binds what both the insert and the update take; texts are borrowed until the statement ran. */
+void takt_job_bind(sqlite3_stmt *stmt, const struct takt_job *job, bool whole);
+/* Fills *ret from the current row of a TAKT_SQL_SELECT_JOB; its strings are borrowed until the next
+ * step. -TAKT_E_CORRUPT. */
+int takt_job_from_row(sqlite3_stmt *stmt, struct takt_job *ret, struct takt_err *err);
+
+/* store_queue.c */
+void takt_store_list_init(struct takt_store_list *list);
+void takt_store_change_free(struct takt_store_change *change);
+void takt_store_list_free(struct takt_store_list *list);
+/* Waits for work and moves one batch out of `pending`; false when stopping and nothing is left. */
+bool takt_store_take_batch(struct takt_store *store, struct takt_store_list *ret_batch);
+/* Notes the outcome in the change and lets go of its texts. */
+void takt_store_change_finish(struct takt_store_change *change, int rc, const char *message);
+/* Hands finished changes to takt_store_completions. Empties *batch. */
+void takt_store_report(struct takt_store *store, struct takt_store_list *batch);
+
+/* store_writer.c */
+int takt_store_writer_prepare(struct takt_store *store, struct takt_err *err);
+void *takt_store_writer_main(void *store);
+
+#endif

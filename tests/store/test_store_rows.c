@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a daemon does with the store all day: post, be told, read back, reopen. */
+#include <errno.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#include "store_fixture.h"
+
+static struct store_place place;
+
+static int setup(void **state)
+{
+	store_place_init(&place);
+	*state = store_open_ok(place.path);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	takt_store_close(*state);
+	store_place_fini(&place);
+	return 0;
+}
+
+static void reopen(void **state)
+{
+	takt_store_close(*state);
+	*state = store_open_ok(place.path);
+}
+
+static void assert_stored(struct takt_store *store, const struct takt_job *want)
+{
+	struct takt_job got;
+	struct takt_err err;
+
+	assert_int_equal(takt_store_get(store, want->id, &got, &err), 0);
+	assert_string_equal(store_job_text(&got), store_job_text(want));
+	takt_job_fini(&got);
+}
+
+static void insert_ok(struct takt_store *store, const struct takt_job *job)
+{
+	int64_t ticket = takt_store_insert(store, job, NULL);
+
+	assert_true(ticket > 0);
+	assert_int_equal(store_wait(store, ticket).rc, 0);
+}
+
+static void update_ok(struct takt_store *store, const struct takt_job *job)
+{
+	int64_t ticket = takt_store_update(store, job, NULL);
+
+	assert_true(ticket > 0);
+	assert_int_equal(store_wait(store, ticket).rc, 0);
+}
+
+/* Every field at a value that a wrong column, a sign or a lost bit would change. */
+static struct takt_job extreme_job(void)
+{
+	struct takt_job job = store_job(INT64_MAX - 1);
+
+	job.submit_seq = INT64_MAX - 7;
+	job.uid = UINT32_MAX - 1;
+	job.gid = UINT32_MAX - 2;
+	job.spec_json = (char *)"{\"env\":[\"A=\xff\xfe'\\\"\"]}";
+	job.state = TAKT_JOB_FAILED;
+	job.attempt = UINT32_MAX;
+	job.gpu_mask = 0xf00000000000000f;
+	job.submitted.ns = 11;
+	job.started.ns = -12;
+	job.ended.ns = INT64_MAX;
+	job.exit_code = -1;
+	job.exit_signal = 9;
+	job.message = (char *)"exec './train.sh': it's not there";
+	job.cancel_wanted = true;
+	job.report = (struct takt_job_report){
+		.has = TAKT_REPORT_ENERGY | TAKT_REPORT_MEAN_SM | TAKT_REPORT_THROTTLED |
+		       TAKT_REPORT_PEAK_MEMORY | TAKT_REPORT_WALL,
+		.simulated = true,
+		.wall_ns = UINT64_MAX,
+		.energy_mj = UINT64_MAX - 1,
+		.energy_why_not = "why",
+		.mean_sm_mhz = UINT32_MAX,
+		.throttled_ns = UINT64_MAX - 2,
+		.throttle_reasons = UINT64_MAX - 3,
+		.peak_memory_bytes = UINT64_MAX - 4,
+	};
+	return job;
+}
+
+static void keeps_every_field(void **state)
+{
+	struct takt_job job = extreme_job();
+
+	insert_ok(*state, &job);
+	assert_stored(*state, &job);
+	reopen(state);
+	assert_stored(*state, &job);
+}
+
+static void absent_report_values_stay_absent(void **state)
+{
+	struct takt_job job = store_job(1);
+
+	job.state = TAKT_JOB_DONE;
+	job.report.has = TAKT_REPORT_ENERGY;
+	job.report.energy_mj = 0; /* measured, and zero */
+	insert_ok(*state, &job);
+	assert_stored(*state, &job);
+}
+
+static void update_keeps_identity(void **state)
+{
+	struct takt_job job = store_job(5);
+	struct takt_job change = extreme_job();
+
+	insert_ok(*state, &job);
+	change.id = 5;
+	change.spec_json = NULL;
+	update_ok(*state, &change);
+	change.submit_seq = job.submit_seq;
+	change.uid = job.uid;
+	change.gid = job.gid;
+	change.spec_json = job.spec_json;
+	assert_stored(*state, &change);
+}
+
+static void null_message_reads_as_empty(void **state)
+{
+	struct takt_job job = store_job(1), got;
+
+	job.message = NULL;
+	insert_ok(*state, &job);
+	assert_int_equal(takt_store_get(*state, 1, &got, NULL), 0);
+	assert_string_equal(got.message, "");
+	takt_job_fini(&got);
+}
+
+static void missing_job_is_not_found(void **state)
+{
+	struct takt_job got = {.id = 77};
+	struct takt_err err;
+
+	assert_int_equal(takt_store_get(*state, 4, &got, &err), -TAKT_E_NOT_FOUND);
+	assert_string_equal(err.msg, "job 4");
+	assert_int_equal(got.id, 77);
+	assert_int_equal(takt_store_get(*state, UINT64_MAX, &got, &err), -TAKT_E_NOT_FOUND);
+}
+
+static void ids_go_on_after_reopen(void **state)
+{
+	uint64_t id, seq;
+	struct takt_job job = store_job(41);
+
+	assert_int_equal(takt_store_next_ids(*state, &id, &seq, NULL), 0);
+	assert_int_equal(id, 1);
+	assert_int_equal(seq, 1);
+	insert_ok(*state, &job);
+	reopen(state);
+	assert_int_equal(takt_store_next_ids(*state, &id, &seq, NULL), 0);
+	assert_int_equal(id, 42);
+	assert_int_equal(seq, 1042);
+}
+
+struct seen {
+	uint64_t ids[64];
+	size_t n;
+	size_t stop_after;
+};
+
+static int see(void *ctx, const struct takt_job *job)
+{
+	struct seen *seen = ctx;
+
+	seen->ids[seen->n++] = job->id;
+	return seen->n == seen->stop_after ? -ECANCELED : 0;
+}
+
+/* Jobs 1..9 in each of the nine states; live ones by submission, ended ones backwards. */
+static void walks_live_and_history(void **state)
+{
+	struct seen live = {0}, ended = {0}, two = {0}, stopped = {.stop_after = 1};
+	struct takt_job job;
+
+	for (unsigned i = TAKT_JOB_STATE_COUNT; i > 0; i--) {
+		job = store_job(i);
+		job.state = (enum takt_job_state)(i - 1);
+		insert_ok(*state, &job);
+	}
+	assert_int_equal(takt_store_each_live(*state, see, &live, NULL), 0);
+	assert_int_equal(live.n, 4);
+	for (size_t i = 0; i < live.n; i++)
+		assert_int_equal(live.ids[i], i + 1);
+	assert_int_equal(takt_store_each_history(*state, 100, see, &ended, NULL), 0);
+	assert_int_equal(ended.n, 5);
+	for (size_t i = 0; i < ended.n; i++)
+		assert_int_equal(ended.ids[i], 9 - i);
+	assert_int_equal(takt_store_each_history(*state, 2, see, &two, NULL), 0);
+	assert_int_equal(two.n, 2);
+	assert_int_equal(takt_store_each_live(*state, see, &stopped, NULL), -ECANCELED);
+	assert_int_equal(stopped.n, 1);
+}
+
+static int get_inside(void *ctx, const struct takt_job *job)
+{
+	struct takt_job got;
+
+	assert_int_equal(takt_store_get(ctx, job->id, &got, NULL), 0);
+	takt_job_fini(&got);
+	return 0;
+}
+
+static void a_walk_may_read(void **state)
+{
+	struct takt_job job = store_job(1);
+
+	insert_ok(*state, &job);
+	assert_int_equal(takt_store_each_live(*state, get_inside, *state, NULL), 0);
+}
+
+/* A duplicate and an unknown job, posted between good ones, fail alone and say which. */
+static void a_bad_row_fails_alone(void **state)
+{
+	struct takt_job a = store_job(1), b = store_job(2), unknown = store_job(99);
+	struct takt_store_completion done[5];
+	struct takt_store *store = *state;
+	size_t n = 0;
+	int64_t last;
+
+	insert_ok(store, &a);
+	assert_true(takt_store_insert(store, &b, NULL) > 0);
+	assert_true(takt_store_insert(store, &a, NULL) > 0);
+	assert_true(takt_store_update(store, &unknown, NULL) > 0);
+	b.attempt = 3;
+	last = takt_store_update(store, &b, NULL);
+	while (n < 4) {
+		struct pollfd fd = {.fd = takt_store_fd(store), .events = POLLIN};
+
+		assert_int_equal(poll(&fd, 1, 20000), 1);
+		n += takt_store_completions(store, done + n, 4 - n);
+	}
+	assert_int_equal(done[3].ticket, last);
+	assert_int_equal(done[0].rc, 0);
+	assert_string_equal(done[0].message, "");
+	assert_int_equal(done[1].rc, -EEXIST);
+	assert_string_equal(done[1].message,
+			    "job 1 is in the database already, or its submit_seq is");
+	assert_int_equal(done[2].rc, -TAKT_E_NOT_FOUND);
+	assert_string_equal(done[2].message, "job 99 is not in the database");
+	assert_int_equal(done[3].rc, 0);
+	assert_stored(store, &b);
+}
+
+static void a_second_submit_seq_is_refused_whole(void **state)
+{
+	struct takt_job a = store_job(1), b = store_job(2), got;
+
+	insert_ok(*state, &a);
+	b.submit_seq = a.submit_seq;
+	assert_int_equal(store_wait(*state, takt_store_insert(*state, &b, NULL)).rc, -EEXIST);
+	assert_int_equal(takt_store_get(*state, 2, &got, NULL), -TAKT_E_NOT_FOUND);
+	b.submit_seq++;
+	insert_ok(*state, &b);
+}
+
+static void refuses_senseless_jobs_at_once(void **state)
+{
+	struct takt_job job = store_job(0);
+	struct takt_err err;
+
+	assert_int_equal(takt_store_insert(*state, &job, &err), -EINVAL);
+	assert_string_equal(err.msg, "job id 0 is not in 1..9223372036854775807");
+	job = store_job(1);
+	job.state = TAKT_JOB_STATE_COUNT;
+	assert_int_equal(takt_store_update(*state, &job, &err), -EINVAL);
+	assert_string_equal(err.msg, "job 1 has no known state");
+	job = store_job(1);
+	job.submit_seq = 0;
+	assert_int_equal(takt_store_insert(*state, &job, &err), -EINVAL);
+	job = store_job(1);
+	job.spec_json = NULL;
+	assert_int_equal(takt_store_insert(*state, &job, &err), -EINVAL);
+	assert_string_equal(err.msg, "job 1 has no description");
+}
+
+static void refuses_overlong_descriptions(void **state)
+{
+	struct takt_job job = store_job(1);
+	struct takt_err err;
+
+	job.spec_json = malloc(TAKT_STORE_MAX_SPEC + 2);
+	memset(job.spec_json, 'x', TAKT_STORE_MAX_SPEC + 1);
+	job.spec_json[TAKT_STORE_MAX_SPEC + 1] = '\0';
+	assert_int_equal(takt_store_insert(*state, &job, &err), -TAKT_E_LIMIT);
+	assert_string_equal(err.msg, "description of job 1 is over 2097152 bytes");
+	job.spec_json[TAKT_STORE_MAX_SPEC] = '\0';
+	insert_ok(*state, &job);
+	assert_stored(*state, &job);
+	free(job.spec_json);
+}
+
+static void too_many_outstanding_is_a_limit(void **state)
+{
+	struct takt_job job = store_job(1);
+	struct takt_store_completion done;
+	struct takt_err err;
+	int64_t rc = 1, n = 0;
+
+	insert_ok(*state, &job);
+	while ((rc = takt_store_update(*state, &job, &err)) > 0)
+		n++;
+	assert_int_equal(rc, -TAKT_E_LIMIT);
+	assert_int_equal(n, TAKT_STORE_MAX_OUTSTANDING);
+	while (takt_store_completions(*state, &done, 1) == 0)
+		;
+	assert_true(takt_store_update(*state, &job, &err) > 0);
+	store_wait(*state, n + 2);
+}
+
+/* The descriptor says no more than what is left to take. */
+static void descriptor_follows_completions(void **state)
+{
+	struct takt_job job = store_job(1);
+	struct pollfd fd = {.fd = takt_store_fd(*state), .events = POLLIN};
+	struct takt_store_completion done;
+
+	assert_int_equal(poll(&fd, 1, 0), 0);
+	assert_int_equal(takt_store_completions(*state, &done, 1), 0);
+	assert_true(takt_store_insert(*state, &job, NULL) > 0);
+	assert_int_equal(poll(&fd, 1, 20000), 1);
+	assert_int_equal(takt_store_completions(*state, &done, 0), 0);
+	assert_int_equal(poll(&fd, 1, 0), 1);
+	assert_int_equal(takt_store_completions(*state, &done, 1), 1);
+	assert_int_equal(poll(&fd, 1, 0), 0);
+}
+
+static void close_commits_what_was_posted(void **state)
+{
+	struct takt_job job;
+
+	for (uint64_t id = 1; id <= 50; id++) {
+		job = store_job(id);
+		assert_true(takt_store_insert(*state, &job, NULL) > 0);
+	}
+	reopen(state);
+	for (uint64_t id = 1; id <= 50; id++) {
+		job = store_job(id);
+		assert_stored(*state, &job);
+	}
+}
+
+static int count_decision(void *ctx, const struct takt_store_decision_row *row)
+{
+	struct seen *seen = ctx;
+
+	if (seen->n < TAKT_ARRAY_LEN(seen->ids))
+		seen->ids[seen->n] = row->version;
+	seen->n++;
+	return 0;
+}
+
+static void keeps_the_newest_decisions(void **state)
+{
+	struct seen seen = {0}, one = {0};
+
+	for (uint64_t v = 1; v <= TAKT_STORE_KEEP_DECISIONS + 100; v++)
+		assert_int_equal(takt_store_decision(*state, v, "{}", "[]", NULL), 0);
+	reopen(state);
+	assert_int_equal(takt_store_each_decision(*state, UINT32_MAX, count_decision, &seen, NULL),
+			 0);
+	assert_int_equal(seen.n, TAKT_STORE_KEEP_DECISIONS);
+	assert_int_equal(seen.ids[0], TAKT_STORE_KEEP_DECISIONS + 100);
+	assert_int_equal(takt_store_each_decision(*state, 1, count_decision, &one, NULL), 0);
+	assert_int_equal(one.n, 1);
+}
+
+static void files_are_the_owners_only(void **state)
+{
+	static const char *const suffix[] = {"", "-wal", "-shm", ".lock"};
+	struct takt_job job = store_job(1);
+	char path[300];
+	struct stat st;
+
+	insert_ok(*state, &job);
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(suffix); i++) {
+		snprintf(path, sizeof(path), "%s%s", place.path, suffix[i]);
+		assert_int_equal(stat(path, &st), 0);
+		assert_int_equal(st.st_mode & 0777, 0600);
+	}
+}
+
+#define CASE(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(keeps_every_field),
+		CASE(absent_report_values_stay_absent),
+		CASE(update_keeps_identity),
+		CASE(null_message_reads_as_empty),
+		CASE(missing_job_is_not_found),
+		CASE(ids_go_on_after_reopen),
+		CASE(walks_live_and_history),
+		CASE(a_walk_may_read),
+		CASE(a_bad_row_fails_alone),
+		CASE(a_second_submit_seq_is_refused_whole),
+		CASE(refuses_senseless_jobs_at_once),
+		CASE(refuses_overlong_descriptions),
+		CASE(too_many_outstanding_is_a_limit),
+		CASE(descriptor_follows_completions),
+		CASE(close_commits_what_was_posted),
+		CASE(keeps_the_newest_decisions),
+		CASE(files_are_the_owners_only),
+	};
+
+	return cmocka_run_group_tests_name("store rows", tests, NULL, NULL);
+}
