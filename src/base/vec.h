@@ -101,7 +101,7 @@
 
 /* `it` points at each element in turn; do not grow or shrink the vector inside. */
 #define TAKT_VEC_EACH(it, v) \
-	for (__typeof__((v)->at) it = (v)->at; (v)->len != 0 && it < (v)->at + (v)->len; it++)
+	for (__typeof__(*(v)->at) *it = (v)->at; (v)->len != 0 && it < (v)->at + (v)->len; it++)
 
 /* The untyped part of takt_vec_reserve. */
 int takt_vec_grow_bytes(void **at, size_t *cap, size_t len, size_t more, size_t max, size_t size);
