@@ -6,19 +6,29 @@
  * file, environment or global; time and randomness are arguments. `run` changes nothing that a
  * later plan depends on: a placement counts only when the engine has taken it and the caller says
  * so with TAKT_SCHED_JOB_PLACED. Therefore a scheduler rebuilt from its snapshot (a canonical,
- * minimal event log) gives the same plan as the one that lived through everything (property test).
+ * minimal event log) gives the same plan, but for its version, as the one that lived through
+ * everything (property test).
  *
  * The shape holds a cluster: nodes with GPUs and a pair-score matrix inside each. One machine is a
  * cluster of one node. Today: whole GPUs on one node a job, queue order priority then arrival.
  *
  * Order. Jobs are considered by (priority descending, submit_seq ascending). A job that cannot be
- * placed now although it could be once jobs that takt runs have ended holds back every job behind
- * it: nothing overtakes a runnable job of higher rank. A job that waits for what takt does not
- * govern (outside processes, drained, quarantined or lost GPUs, a hold) holds nobody back.
+ * placed now although it could be once jobs that takt runs have ended (or what they left has
+ * drained) holds back every job behind it: nothing overtakes a runnable job of higher rank, and
+ * what is free stays free for it. A job that waits for what takt does not govern (outside
+ * processes, quarantined or lost GPUs, a hold) holds nobody back. A job without GPUs takes nothing
+ * from anybody and waits for nobody.
  *
- * Choice. Among the free GPUs of a node the set with the largest sum of pair scores, exact up to
- * TAKT_SCHED_EXACT_GPUS free GPUs; ties: the set that leaves the larger pair-score sum among the
- * GPUs that stay free, then the lexicographically smallest list of indices.
+ * Choice inside a node. Among the free GPUs the set with the largest sum of pair scores, exact up
+ * to TAKT_SCHED_EXACT_GPUS free GPUs; ties: the set that leaves the larger pair-score sum among the
+ * GPUs that stay free, then the lexicographically smallest list of indices. Above that limit the
+ * set is grown greedily from each GPU in turn and improved by exchanges of one GPU until none
+ * helps; the best of these by the same order wins (it is the exact best on uniform matrices and
+ * when the good sets are the GPUs of one board; a test pins how near it comes elsewhere).
+ * A job that may share GPUs with outside processes still takes as few of those as it can.
+ *
+ * Choice among nodes. Fewest GPUs with outside use, then the largest pair-score sum, then the
+ * fewest free GPUs left over, then the lowest id.
  */
 #ifndef TAKT_SCHED_SCHED_H
 #define TAKT_SCHED_SCHED_H
@@ -51,9 +61,9 @@ const char *takt_gpu_state_name(enum takt_gpu_state state);
 struct takt_sched_node {
 	uint32_t id;	    /* chosen by the caller, unique, ties are broken by it */
 	uint32_t gpu_count; /* 0..TAKT_SCHED_MAX_NODE_GPUS */
-	const int32_t
-		*pair_score; /* gpu_count x gpu_count, symmetric, diagonal ignored; borrowed for the
-			      * call, sum of link classes as takt_link_score() gives them */
+	/* gpu_count x gpu_count, symmetric, diagonal ignored; as takt_link_score() gives them.
+	 * Borrowed for the call; may be NULL when gpu_count is 0. */
+	const int32_t *pair_score;
 };
 
 enum {
@@ -65,30 +75,48 @@ struct takt_sched_job {
 	uint64_t id;	     /* unique for ever, > 0 */
 	uint64_t submit_seq; /* order of acceptance; unique */
 	int32_t priority;    /* larger runs first */
-	uint32_t gpus; /* whole GPUs on one node; 0 = needs none and is placed at once on the lowest
-			  node id */
+	/* Whole GPUs on one node; 0 = needs none and is placed at once on the lowest node id. */
+	uint32_t gpus;
 	uint32_t flags; /* TAKT_JOB_... */
 };
 
+/*
+ * What can happen. Events are facts, so a placement is taken also where the plan would not have
+ * made it (a held job, a GPU that an outside process has come to meanwhile); refused is only what
+ * contradicts the state, above all a GPU that another job holds or that still drains.
+ *
+ * A GPU's health and outside use are told apart from who holds it: a job keeps a GPU that is
+ * quarantined under it. Telling what is known already changes nothing.
+ */
 enum takt_sched_event_kind {
-	TAKT_SCHED_NODE_ADD,	/* node */
-	TAKT_SCHED_NODE_REMOVE, /* node_id; jobs placed there stay placed until JOB_ENDED or
-				   JOB_REQUEUED */
-	TAKT_SCHED_GPU_HEALTH,	/* node_id, gpu, state: FREE lifts, QUARANTINED or LOST sets; a
-				   placed job keeps the GPU */
+	/* node: all its GPUs FREE, healthy, without outside use; or the return of a removed node,
+	 * on which jobs that are still placed there hold their GPUs. Whoever adds a node whose GPUs
+	 * may not be clean says so with GPU_DRAINING or GPU_HEALTH. */
+	TAKT_SCHED_NODE_ADD,
+	/* node_id: nothing is placed there any more. Jobs placed there stay placed until they are
+	 * draining, requeued or ended; what drains is forgotten. */
+	TAKT_SCHED_NODE_REMOVE,
+	TAKT_SCHED_GPU_HEALTH,	/* node_id, gpu, state: FREE lifts, QUARANTINED or LOST sets */
 	TAKT_SCHED_GPU_OUTSIDE, /* node_id, gpu, outside */
+	/* node_id, gpu, job_id: a GPU that no job holds is not clean; job_id says whose it was, 0 =
+	 * not known. */
+	TAKT_SCHED_GPU_DRAINING,
+	TAKT_SCHED_GPU_DRAINED, /* node_id, gpu: a DRAINING GPU is clean again */
 	TAKT_SCHED_JOB_ADD,	/* job: waiting */
 	TAKT_SCHED_JOB_CHANGE,	/* job: new priority or flags of a job that waits */
-	TAKT_SCHED_JOB_PLACED, /* job_id, node_id, gpu_mask: an engine took it; GPUs are ASSIGNED */
-	TAKT_SCHED_JOB_RUNNING,	 /* job_id: its GPUs are RUNNING */
-	TAKT_SCHED_JOB_DRAINING, /* job_id: over, its GPUs are DRAINING */
-	TAKT_SCHED_GPU_DRAINED,	 /* node_id, gpu: a DRAINING GPU is clean again */
-	TAKT_SCHED_JOB_REQUEUED, /* job_id: waits again in its old order; its GPUs are DRAINING
-				    unless drained */
-	TAKT_SCHED_JOB_ENDED,	 /* job_id: forgotten; GPUs of it that are DRAINING stay so until
-				    drained */
+	TAKT_SCHED_JOB_PLACED,	/* job_id, node_id, gpu_mask: an engine took it; GPUs ASSIGNED */
+	TAKT_SCHED_JOB_RUNNING, /* job_id: its GPUs are RUNNING */
+	/* job_id: over, but not forgotten: it may be requeued. The GPUs it held, if any, are
+	 * DRAINING, each until GPU_DRAINED. */
+	TAKT_SCHED_JOB_DRAINING,
+	/* job_id: a job that was placed waits again in its old order; GPUs that it held are
+	 * DRAINING. */
+	TAKT_SCHED_JOB_REQUEUED,
+	/* job_id, in any state: forgotten; GPUs that it held are DRAINING. */
+	TAKT_SCHED_JOB_ENDED,
 	TAKT_SCHED_EVENT_COUNT
 };
+const char *takt_sched_event_name(enum takt_sched_event_kind kind); /* "node_add", ... for JSON */
 
 struct takt_sched_event {
 	enum takt_sched_event_kind kind;
@@ -122,16 +150,27 @@ struct takt_plan_placement {
 	int64_t pair_score_sum;
 };
 
+/*
+ * The counts are over one node, the one where the job is nearest to running. Each GPU counts once,
+ * in the first class that applies, so that total = unhealthy + outside + running + draining +
+ * promised + free.
+ */
 struct takt_plan_wait {
 	uint64_t job_id;
 	enum takt_why why;
-	uint32_t need;	/* GPUs it asked for */
-	uint32_t total; /* counts over the node where it is nearest to running */
-	uint32_t free, running, draining, outside, unhealthy,
-		promised;    /* promised: to placements of this plan and to
-				 jobs ahead that hold what is free */
-	uint64_t behind_job; /* ORDER: the job of higher rank that holds it back; else 0 */
-	uint32_t must_end;   /* GPUS: how many more GPUs have to come free */
+	uint32_t need; /* GPUs it asked for */
+	uint32_t total;
+	uint32_t unhealthy; /* quarantined or lost, whoever holds them */
+	uint32_t outside;   /* used by outside processes; 0 if the job may share them */
+	uint32_t running;   /* held by jobs: assigned or running */
+	uint32_t draining;
+	uint32_t promised; /* to placements of this plan, and to the job ahead that waits for more
+			    */
+	uint32_t free;
+	/* ORDER: the job of higher rank that holds it back. GPUS: the job of higher rank that
+	 * waits too and goes first, 0 = it is next. Else 0. */
+	uint64_t behind_job;
+	uint32_t must_end; /* GPUS: how many more GPUs have to come free, need - free; else 0 */
 };
 
 struct takt_plan {
@@ -155,15 +194,15 @@ int takt_sched_new(const struct takt_sched_config *config, struct takt_sched **r
 		   struct takt_err *err);
 void takt_sched_free(struct takt_sched *sched);
 
-/* Take one event. -EINVAL (names the field) when it contradicts what went before: then nothing
- * changed. -ENOMEM likewise. */
+/* Take one event. -EINVAL (names the field) when it contradicts what went before, -TAKT_E_LIMIT
+ * beyond max_jobs or max_nodes, -ENOMEM: then nothing changed. */
 int takt_sched_update(struct takt_sched *sched, const struct takt_sched_event *event,
 		      struct takt_err *err);
 
 /* Number of events taken. */
 uint64_t takt_sched_version(const struct takt_sched *sched);
 
-/* Make a plan into *plan (takt_plan_fini'd or zeroed before; reused memory is fine). seed is used
+/* Make a plan into *plan, which is zeroed or holds an earlier plan (released first). seed is used
  * only where a policy says so (none does today). -ENOMEM leaves *plan empty. */
 int takt_sched_run(struct takt_sched *sched, uint64_t now_ns, uint64_t seed, struct takt_plan *plan,
 		   struct takt_err *err);
@@ -175,17 +214,19 @@ int takt_sched_possible(const struct takt_sched *sched, const struct takt_sched_
 			struct takt_err *err);
 
 /* Hands the canonical event log of the present state to `emit`, in an order that update() accepts:
- * nodes by id, GPU states, jobs by submit_seq. Stops at the first negative return and returns it.
- */
+ * nodes by id, each with its GPUs' states, then jobs by submit_seq, then the removal of nodes that
+ * are gone but still hold jobs. What an event points at is borrowed for the call. Stops at the
+ * first negative return and returns it. */
 int takt_sched_snapshot(const struct takt_sched *sched,
 			int (*emit)(void *ctx, const struct takt_sched_event *event), void *ctx);
 
-/* State of one GPU and the job that holds it (0 = none). -ENOENT for an unknown node or GPU. */
+/* State of one GPU (its health first, then who holds it), and the job that holds it or, while it
+ * drains, held it (0 = none). -ENOENT for an unknown node or GPU. Each ret may be NULL. */
 int takt_sched_gpu(const struct takt_sched *sched, uint32_t node_id, uint32_t gpu,
 		   enum takt_gpu_state *ret_state, bool *ret_outside, uint64_t *ret_job_id);
 
-/* The best set of `need` GPUs among `free_mask` (see "Choice" above). -ENOENT when too few are
- * free. *ret_sum is its pair-score sum. Also used by `takt topo`. */
+/* The best set of `need` GPUs among `free_mask` (see "Choice inside a node" above). -ENOENT when
+ * too few are free. *ret_sum is its pair-score sum. Also used by `takt topo`. */
 int takt_best_set(const int32_t *pair_score, uint32_t gpu_count, uint64_t free_mask, uint32_t need,
 		  uint64_t *ret_mask, int64_t *ret_sum);
 
