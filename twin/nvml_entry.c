@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The beginning and end of every call: validity of handles, faults, permission, list lengths. */
+#include "nvml_entry.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+	FAULT_POLL_NS = 2000000
+};
+
+struct nvml_device *twin_handle(const struct twin_map *map, uint32_t index)
+{
+	return (struct nvml_device *)(void *)&twin_map_file(map)->machine.gpus[index];
+}
+
+static bool find_handle(const struct twin_machine *machine, const struct nvml_device *device,
+			uint32_t *ret_index)
+{
+	uintptr_t first = (uintptr_t)&machine->gpus[0], at = (uintptr_t)device;
+
+	if (at < first || (at - first) % sizeof(machine->gpus[0]) != 0)
+		return false;
+	*ret_index = (uint32_t)((at - first) / sizeof(machine->gpus[0]));
+	return (at - first) / sizeof(machine->gpus[0]) < machine->gpu_count;
+}
+
+static void nap(uint64_t ns)
+{
+	struct timespec ts = {.tv_sec = (time_t)(ns / 1000000000),
+			      .tv_nsec = (long)(ns % 1000000000)};
+
+	while (nanosleep(&ts, &ts) != 0 && errno == EINTR)
+		;
+}
+
+/* A hanging GPU answers when the fault is taken away or its time is over. */
+static void hang(const struct twin_slot *slot)
+{
+	while (atomic_load(&slot->faults) & TWIN_FAULT_HANG) {
+		uint64_t until = atomic_load(&slot->hang_until_ns);
+		if (until && twin_now_ns() >= until)
+			return;
+		nap(FAULT_POLL_NS);
+	}
+}
+
+static int suffer(const struct twin_call *call)
+{
+	const struct twin_slot *slot = &twin_map_file(call->map)->slots[call->index];
+	uint32_t faults = atomic_load_explicit(&slot->faults, memory_order_acquire);
+
+	if (faults & TWIN_FAULT_HANG)
+		hang(slot);
+	if (faults & TWIN_FAULT_SLOW)
+		nap(atomic_load(&slot->slow_ms) * 1000000ull);
+	return faults & TWIN_FAULT_LOST ? NVML_ERROR_GPU_IS_LOST : NVML_SUCCESS;
+}
+
+int twin_enter_out(const struct nvml_device *device, const void *out, struct twin_call *ret)
+{
+	struct twin_map *map = twin_machine_map();
+
+	if (!map)
+		return NVML_ERROR_UNINITIALIZED;
+	ret->map = map;
+	ret->machine = &twin_map_file(map)->machine;
+	if (!out || !find_handle(ret->machine, device, &ret->index))
+		return NVML_ERROR_INVALID_ARGUMENT;
+	ret->board = &ret->machine->board;
+	ret->desc = &ret->machine->gpus[ret->index];
+	return suffer(ret);
+}
+
+int twin_enter(const struct nvml_device *device, struct twin_call *ret)
+{
+	return twin_enter_out(device, ret, ret);
+}
+
+int twin_enter_read(const struct nvml_device *device, const void *out, struct twin_call *ret,
+		    struct twin_gpu *ret_gpu)
+{
+	int rc = twin_enter_out(device, out, ret);
+
+	if (rc == NVML_SUCCESS)
+		twin_read(ret->map, ret->index, ret_gpu);
+	return rc;
+}
+
+/* A setter's change, wrapped so that it is counted even when it refuses. */
+struct setting {
+	twin_change_fn *change;
+	void *arg;
+	bool forbidden;
+	int code;
+};
+
+static int apply_setting(struct twin_gpu *gpu, const struct twin_board *board, void *arg)
+{
+	struct setting *setting = arg;
+
+	gpu->setter_calls++;
+	setting->code = setting->forbidden ? NVML_ERROR_NO_PERMISSION
+					   : setting->change(gpu, board, setting->arg);
+	if (setting->code != NVML_SUCCESS)
+		gpu->setter_refusals++;
+	return 0;
+}
+
+/* Root and the machine's owner may set. This simulates permission, it protects nothing. */
+static bool may_set(const struct twin_call *call, bool restores)
+{
+	const struct twin_file *file = twin_map_file(call->map);
+	uint32_t faults = atomic_load(&file->slots[call->index].faults);
+
+	if (faults & TWIN_FAULT_PERMISSION || (restores && faults & TWIN_FAULT_RESTORE_REFUSED))
+		return false;
+	return geteuid() == 0 || geteuid() == file->owner_uid;
+}
+
+int twin_set(const struct nvml_device *device, twin_change_fn *change, void *arg, bool restores)
+{
+	struct setting setting = {.change = change, .arg = arg};
+	struct twin_call call;
+	int rc = twin_enter(device, &call);
+
+	if (rc != NVML_SUCCESS)
+		return rc;
+	setting.forbidden = !may_set(&call, restores);
+	rc = twin_change(call.map, call.index, apply_setting, &setting);
+	if (rc == -EACCES)
+		return NVML_ERROR_NO_PERMISSION;
+	if (rc == -ETIMEDOUT)
+		return NVML_ERROR_TIMEOUT;
+	return rc < 0 ? NVML_ERROR_UNKNOWN : setting.code;
+}
+
+bool twin_has(const struct twin_call *call, enum twin_feature feature)
+{
+	return call->board->features & feature;
+}
+
+int twin_put_text(char *out, uint32_t length, const char *text)
+{
+	size_t size = strlen(text) + 1;
+
+	if (!out)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	if (size > length)
+		return NVML_ERROR_INSUFFICIENT_SIZE;
+	memcpy(out, text, size);
+	return NVML_SUCCESS;
+}
+
+bool twin_room_for(uint32_t *count, uint32_t available, const void *entries, int *ret_code)
+{
+	uint32_t room = *count;
+
+	*count = available;
+	*ret_code = NVML_SUCCESS;
+	if (available == 0)
+		return false;
+	if (room >= available && !entries)
+		*ret_code = NVML_ERROR_INVALID_ARGUMENT;
+	else if (room < available)
+		*ret_code = NVML_ERROR_INSUFFICIENT_SIZE;
+	return *ret_code == NVML_SUCCESS;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What every NVML function of the simulated driver begins and ends with.
+ *
+ * Order of answers, as the real library gives them: not initialised (1) before anything else, then
+ * bad arguments (2), then the state of the GPU (15, or a call that hangs), then what the board
+ * cannot do (3). nvml_files are grouped by subject; functions are exported by their declarations
+ * here and have no effect but on the machine file.
+ */
+#ifndef TAKT_TWIN_NVML_ENTRY_H
+#define TAKT_TWIN_NVML_ENTRY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "abi/nvml.h"
+#include "base/compiler.h"
+#include "twin_physics.h"
+#include "twin_shared.h"
+
+#define TWIN_EXPORT(name) extern TAKT_API name##_fn name;
+NVML_FUNCTIONS(TWIN_EXPORT)
+#undef TWIN_EXPORT
+
+/* One call on one GPU. */
+struct twin_call {
+	struct twin_map *map;
+	const struct twin_machine *machine;
+	const struct twin_board *board;
+	const struct twin_gpu_desc *desc;
+	uint32_t index;
+};
+
+/* The machine, or NULL when the library is not initialised. */
+struct twin_map *twin_machine_map(void);
+
+/* NVML_SUCCESS and *ret, or the code to return at once. May wait, when the GPU hangs. */
+int twin_enter(const struct nvml_device *device, struct twin_call *ret);
+
+/* As twin_enter, for functions with an output that must not be NULL. */
+int twin_enter_out(const struct nvml_device *device, const void *out, struct twin_call *ret);
+
+/* As twin_enter, with the GPU's state at this moment. */
+int twin_enter_read(const struct nvml_device *device, const void *out, struct twin_call *ret,
+		    struct twin_gpu *ret_gpu);
+
+/* Change settings of a GPU: permission, bookkeeping and the twin's own errors as NVML codes. The
+ * change returns NVML_SUCCESS or a code; codes leave the GPU as it was. `restores`: this call puts
+ * a default back, which a fault may refuse. */
+int twin_set(const struct nvml_device *device, twin_change_fn *change, void *arg, bool restores);
+
+bool twin_has(const struct twin_call *call, enum twin_feature feature);
+
+/* Copies text with its end, or INSUFFICIENT_SIZE. */
+int twin_put_text(char *out, uint32_t length, const char *text);
+
+/* The length protocol of lists: *count comes in as the room and goes out as what there is. True
+ * when the caller may be given the entries; *ret_code is what to return in either case. */
+bool twin_room_for(uint32_t *count, uint32_t available, const void *entries, int *ret_code);
+
+/* Handle of GPU `index`, and whether a handle is one. */
+struct nvml_device *twin_handle(const struct twin_map *map, uint32_t index);
+
+#endif

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which GPUs there are: handles, names, numbers, place on the PCI bus. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "nvml_entry.h"
+
+/* A getter of a constant of the board or the machine. */
+#define CONSTANT(function, type, expression)                 \
+	int function(struct nvml_device *device, type *out)  \
+	{                                                    \
+		struct twin_call call;                       \
+		int rc = twin_enter_out(device, out, &call); \
+		if (rc == NVML_SUCCESS)                      \
+			*out = (expression);                 \
+		return rc;                                   \
+	}
+
+#define TEXT(function, expression)                                                         \
+	int function(struct nvml_device *device, char *out, uint32_t length)               \
+	{                                                                                  \
+		struct twin_call call;                                                     \
+		int rc = twin_enter_out(device, out, &call);                               \
+		return rc == NVML_SUCCESS ? twin_put_text(out, length, (expression)) : rc; \
+	}
+
+CONSTANT(nvmlDeviceGetIndex, uint32_t, call.index)
+CONSTANT(nvmlDeviceGetMinorNumber, uint32_t, call.index)
+CONSTANT(nvmlDeviceGetModuleId, uint32_t, call.desc->module)
+CONSTANT(nvmlDeviceGetBoardId, uint32_t, call.desc->bus << 8)
+CONSTANT(nvmlDeviceGetMultiGpuBoard, uint32_t, 0)
+CONSTANT(nvmlDeviceGetBrand, uint32_t, call.board->brand)
+CONSTANT(nvmlDeviceGetArchitecture, uint32_t, call.board->arch)
+CONSTANT(nvmlDeviceGetNumGpuCores, uint32_t, call.board->cores)
+CONSTANT(nvmlDeviceGetMemoryBusWidth, uint32_t, call.board->bus_width)
+CONSTANT(nvmlDeviceGetBusType, uint32_t, 2) /* PCI Express */
+CONSTANT(nvmlDeviceGetMaxPcieLinkGeneration, uint32_t, call.board->pcie_gen)
+CONSTANT(nvmlDeviceGetGpuMaxPcieLinkGeneration, uint32_t, call.board->pcie_gen)
+CONSTANT(nvmlDeviceGetCurrPcieLinkGeneration, uint32_t, call.board->pcie_gen)
+CONSTANT(nvmlDeviceGetMaxPcieLinkWidth, uint32_t, call.board->pcie_width)
+CONSTANT(nvmlDeviceGetCurrPcieLinkWidth, uint32_t, call.board->pcie_width)
+CONSTANT(nvmlDeviceGetPcieReplayCounter, uint32_t, 0)
+
+TEXT(nvmlDeviceGetName, call.board->name)
+TEXT(nvmlDeviceGetSerial, call.desc->serial)
+TEXT(nvmlDeviceGetUUID, call.desc->uuid)
+TEXT(nvmlDeviceGetBoardPartNumber, call.board->part)
+TEXT(nvmlDeviceGetVbiosVersion, call.board->vbios)
+TEXT(nvmlDeviceGetInforomImageVersion, call.board->inforom)
+
+int nvmlDeviceGetInforomVersion(struct nvml_device *device, uint32_t object, char *version,
+				uint32_t length)
+{
+	static const char *const versions[] = {"2.1", "7.16"}; /* OEM, ECC; none for power */
+	struct twin_call call;
+	int rc = twin_enter_out(device, version, &call);
+
+	if (rc != NVML_SUCCESS)
+		return rc;
+	if (object > 3)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	return object < 2 ? twin_put_text(version, length, versions[object])
+			  : NVML_ERROR_NOT_SUPPORTED;
+}
+
+int nvmlDeviceGetCudaComputeCapability(struct nvml_device *device, int *major, int *minor)
+{
+	struct twin_call call;
+	int rc = twin_enter_out(device, major && minor ? major : NULL, &call);
+
+	if (rc != NVML_SUCCESS)
+		return rc;
+	*major = (int)call.board->compute_major;
+	*minor = (int)call.board->compute_minor;
+	return NVML_SUCCESS;
+}
+
+int nvmlDeviceGetCount_v2(uint32_t *count)
+{
+	const struct twin_map *map = twin_machine_map();
+
+	if (!map)
+		return NVML_ERROR_UNINITIALIZED;
+	if (!count)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	*count = twin_map_file(map)->machine.gpu_count;
+	return NVML_SUCCESS;
+}
+
+int nvmlDeviceGetCount(uint32_t *count)
+{
+	return nvmlDeviceGetCount_v2(count);
+}
+
+int nvmlDeviceGetHandleByIndex_v2(uint32_t index, struct nvml_device **device)
+{
+	const struct twin_map *map = twin_machine_map();
+
+	if (!map)
+		return NVML_ERROR_UNINITIALIZED;
+	if (!device || index >= twin_map_file(map)->machine.gpu_count)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	*device = twin_handle(map, index);
+	return NVML_SUCCESS;
+}
+
+int nvmlDeviceGetHandleByIndex(uint32_t index, struct nvml_device **device)
+{
+	return nvmlDeviceGetHandleByIndex_v2(index, device);
+}
+
+/* Finds the GPU that `matches` says is `key`. */
+static int find(const void *key, struct nvml_device **device,
+		bool (*matches)(const struct twin_gpu_desc *, const void *))
+{
+	const struct twin_map *map = twin_machine_map();
+	const struct twin_machine *machine;
+
+	if (!map)
+		return NVML_ERROR_UNINITIALIZED;
+	if (!key || !device)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	machine = &twin_map_file(map)->machine;
+	for (uint32_t i = 0; i < machine->gpu_count; i++) {
+		if (!matches(&machine->gpus[i], key))
+			continue;
+		*device = twin_handle(map, i);
+		return NVML_SUCCESS;
+	}
+	return NVML_ERROR_NOT_FOUND;
+}
+
+static bool has_uuid(const struct twin_gpu_desc *desc, const void *uuid)
+{
+	return strcmp(desc->uuid, uuid) == 0;
+}
+
+static bool has_serial(const struct twin_gpu_desc *desc, const void *serial)
+{
+	return strcmp(desc->serial, serial) == 0;
+}
+
+static bool has_bus(const struct twin_gpu_desc *desc, const void *bus)
+{
+	return desc->bus == *(const uint32_t *)bus;
+}
+
+int nvmlDeviceGetHandleByUUID(const char *uuid, struct nvml_device **device)
+{
+	return find(uuid, device, has_uuid);
+}
+
+int nvmlDeviceGetHandleBySerial(const char *serial, struct nvml_device **device)
+{
+	return find(serial, device, has_serial);
+}
+
+/* Both forms are in use: "0000:07:00.0" and "00000000:07:00.0". */
+static bool parse_bus_id(const char *text, uint32_t *ret_bus)
+{
+	unsigned domain, bus, slot, function = 0;
+	int used = 0;
+
+	if (sscanf(text, "%8x:%2x:%2x%n.%1x%n", &domain, &bus, &slot, &used, &function, &used) < 3)
+		return false;
+	*ret_bus = bus;
+	return text[used] == '\0' && domain == 0 && slot == 0 && function == 0;
+}
+
+int nvmlDeviceGetHandleByPciBusId_v2(const char *bus_id, struct nvml_device **device)
+{
+	uint32_t bus;
+
+	if (!twin_machine_map())
+		return NVML_ERROR_UNINITIALIZED;
+	if (!bus_id || !device)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	return parse_bus_id(bus_id, &bus) ? find(&bus, device, has_bus) : NVML_ERROR_NOT_FOUND;
+}
+
+int nvmlDeviceGetHandleByPciBusId(const char *bus_id, struct nvml_device **device)
+{
+	return nvmlDeviceGetHandleByPciBusId_v2(bus_id, device);
+}
+
+int nvmlDeviceGetPciInfo_v3(struct nvml_device *device, struct nvml_pci_info *pci)
+{
+	struct twin_call call;
+	int rc = twin_enter_out(device, pci, &call);
+
+	if (rc != NVML_SUCCESS)
+		return rc;
+	memset(pci, 0, sizeof(*pci));
+	pci->bus = call.desc->bus;
+	pci->pci_device_id = call.board->pci_device;
+	pci->pci_subsystem_id = call.board->pci_subsystem;
+	snprintf(pci->bus_id_legacy, sizeof(pci->bus_id_legacy), "0000:%02X:00.0", call.desc->bus);
+	snprintf(pci->bus_id, sizeof(pci->bus_id), "00000000:%02X:00.0", call.desc->bus);
+	return NVML_SUCCESS;
+}
+
+/* The first two forms end after four reserved words and have the short bus id only. */
+int nvmlDeviceGetPciInfo_v2(struct nvml_device *device, struct nvml_pci_info_v2 *pci)
+{
+	struct twin_call call;
+	int rc = twin_enter_out(device, pci, &call);
+
+	if (rc != NVML_SUCCESS)
+		return rc;
+	memset(pci, 0, sizeof(*pci));
+	pci->bus = call.desc->bus;
+	pci->pci_device_id = call.board->pci_device;
+	pci->pci_subsystem_id = call.board->pci_subsystem;
+	snprintf(pci->bus_id, sizeof(pci->bus_id), "0000:%02X:00.0", call.desc->bus);
+	return NVML_SUCCESS;
+}
+
+int nvmlDeviceGetPciInfo(struct nvml_device *device, struct nvml_pci_info_v2 *pci)
+{
+	return nvmlDeviceGetPciInfo_v2(device, pci);
+}
+
+int nvmlDeviceGetPciInfoExt(struct nvml_device *device, struct nvml_pci_info_ext *pci)
+{
+	struct twin_call call;
+	int rc = twin_enter_out(device, pci, &call);
+
+	if (rc != NVML_SUCCESS)
+		return rc;
+	if (pci->version != NVML_PCI_INFO_EXT_WORD)
+		return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+	pci->domain = pci->device = 0;
+	pci->bus = call.desc->bus;
+	pci->pci_device_id = call.board->pci_device;
+	pci->pci_subsystem_id = call.board->pci_subsystem;
+	pci->base_class = 3; /* display controller, 3D */
+	pci->sub_class = 2;
+	snprintf(pci->bus_id, sizeof(pci->bus_id), "00000000:%02X:00.0", call.desc->bus);
+	return NVML_SUCCESS;
+}
+
+/* KiB/s over the bus: an idle link's chatter, and a little for each kernel that runs. */
+int nvmlDeviceGetPcieThroughput(struct nvml_device *device, uint32_t counter, uint32_t *kib_per_s)
+{
+	struct twin_call call;
+	struct twin_gpu gpu;
+	int rc = twin_enter_read(device, kib_per_s, &call, &gpu);
+
+	if (rc != NVML_SUCCESS)
+		return rc;
+	if (counter >= NVML_PCIE_UTIL_COUNT)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	*kib_per_s = (counter == NVML_PCIE_UTIL_TX_BYTES ? 500 : 575) +
+		     60 * twin_physics_util_percent(&gpu);
+	return NVML_SUCCESS;
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Opening and closing the library, and what can be asked of the system as a whole.
+ *
+ * Initialisation is counted. The machine is named by TAKT_TWIN; without it, or beside a real
+ * driver, this library answers that no driver is loaded. A mapped machine stays mapped when the
+ * count falls to zero, because another thread may still be inside a call; it is let go only for
+ * another machine. No locks here, so that a fork at any moment leaves the child able to start.
+ */
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "nvml_entry.h"
+#include "twin_guard.h"
+
+static _Atomic(struct twin_map *) current;
+static _Atomic uint32_t users;
+
+struct twin_map *twin_machine_map(void)
+{
+	return atomic_load_explicit(&users, memory_order_acquire)
+		       ? atomic_load_explicit(&current, memory_order_acquire)
+		       : NULL;
+}
+
+/* The library's own path, as the loader found it. */
+static bool may_run(void)
+{
+	Dl_info info;
+
+	if (!twin_guard_real_driver())
+		return true;
+	return dladdr((void *)(uintptr_t)&twin_machine_map, &info) &&
+	       twin_guard_forced(info.dli_fname);
+}
+
+/* Makes the machine named by the environment the current one. Of several threads that try at once
+ * one wins and the others take what it mapped. */
+static int attach(void)
+{
+	const char *path = secure_getenv("TAKT_TWIN");
+	struct twin_map *old = atomic_load(&current), *map;
+
+	if (!path || !may_run())
+		return NVML_ERROR_DRIVER_NOT_LOADED;
+	if (old && twin_map_is(old, path) && !atomic_load(&twin_map_file(old)->destroyed))
+		return NVML_SUCCESS;
+	if (twin_map_open(path, &map, NULL) < 0)
+		return NVML_ERROR_DRIVER_NOT_LOADED;
+	if (!atomic_compare_exchange_strong(&current, &old, map))
+		twin_map_close(map);
+	return NVML_SUCCESS;
+}
+
+int nvmlInitWithFlags(uint32_t flags)
+{
+	int rc = atomic_load(&users) ? NVML_SUCCESS : attach();
+
+	if (rc == NVML_SUCCESS)
+		atomic_fetch_add(&users, 1);
+	return rc;
+}
+
+int nvmlInit_v2(void)
+{
+	return nvmlInitWithFlags(0);
+}
+
+int nvmlInit(void)
+{
+	return nvmlInitWithFlags(0);
+}
+
+/* Succeeds without a matching initialisation too, as the real one does. */
+int nvmlShutdown(void)
+{
+	uint32_t count = atomic_load(&users);
+
+	while (count && !atomic_compare_exchange_weak(&users, &count, count - 1))
+		;
+	return NVML_SUCCESS;
+}
+
+const char *nvmlErrorString(int code)
+{
+	switch (code) {
+#define X(name, number, text) \
+	case number:          \
+		return text;
+		NVML_CODES(X)
+#undef X
+	default:
+		return "Unknown Error";
+	}
+}
+
+/* The table of private functions that NVIDIA's own programs ask for: there is none. */
+int nvmlInternalGetExportTable(const void **table, const void *id)
+{
+	if (!table || !id)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	*table = NULL;
+	return NVML_SUCCESS;
+}
+
+int nvmlSystemGetDriverVersion(char *version, uint32_t length)
+{
+	const struct twin_map *map = twin_machine_map();
+
+	if (!map)
+		return NVML_ERROR_UNINITIALIZED;
+	return twin_put_text(version, length, twin_map_file(map)->machine.driver_version);
+}
+
+/* Works before initialisation too. */
+int nvmlSystemGetNVMLVersion(char *version, uint32_t length)
+{
+	return twin_put_text(version, length, "12." TWIN_DRIVER_VERSION);
+}
+
+int nvmlSystemGetCudaDriverVersion_v2(int *version)
+{
+	const struct twin_map *map = twin_machine_map();
+
+	if (!map)
+		return NVML_ERROR_UNINITIALIZED;
+	if (!version)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	*version = (int)twin_map_file(map)->machine.cuda_version;
+	return NVML_SUCCESS;
+}
+
+int nvmlSystemGetCudaDriverVersion(int *version)
+{
+	return nvmlSystemGetCudaDriverVersion_v2(version);
+}
+
+/* First word of the process's command line, cut to the buffer as the real one does. */
+int nvmlSystemGetProcessName(uint32_t pid, char *name, uint32_t length)
+{
+	char path[40];
+	ssize_t n;
+	int fd;
+
+	if (!twin_machine_map())
+		return NVML_ERROR_UNINITIALIZED;
+	if (!name || length == 0)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	snprintf(path, sizeof(path), "/proc/%u/cmdline", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return NVML_ERROR_NOT_FOUND;
+	n = read(fd, name, length - 1);
+	close(fd);
+	name[n > 0 ? n : 0] = '\0';
+	return NVML_SUCCESS;
+}
+
+int nvmlUnitGetCount(uint32_t *count)
+{
+	if (!twin_machine_map())
+		return NVML_ERROR_UNINITIALIZED;
+	if (!count)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	*count = 0;
+	return NVML_SUCCESS;
+}

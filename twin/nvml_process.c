@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who runs on a GPU, how much memory is taken, and how busy it is. */
+#include <string.h>
+
+#include "nvml_entry.h"
+
+#define MIB 1048576ull
+
+int nvmlDeviceGetUtilizationRates(struct nvml_device *device, struct nvml_utilization *utilization)
+{
+	struct twin_call call;
+	struct twin_gpu gpu;
+	int rc = twin_enter_read(device, utilization, &call, &gpu);
+
+	if (rc != NVML_SUCCESS)
+		return rc;
+	utilization->gpu = twin_physics_util_percent(&gpu);
+	utilization->memory = twin_physics_memory_util_percent(&gpu);
+	return NVML_SUCCESS;
+}
+
+/* Engines that no workload of the twin uses. */
+static int unused_engine(struct nvml_device *device, uint32_t *percent, uint32_t *period_us,
+			 uint32_t feature)
+{
+	struct twin_call call;
+	int rc = twin_enter_out(device, period_us ? percent : NULL, &call);
+
+	if (rc != NVML_SUCCESS)
+		return rc;
+	if (feature && !(call.board->features & feature))
+		return NVML_ERROR_NOT_SUPPORTED;
+	*percent = 0;
+	*period_us = (uint32_t)(TWIN_CELL_NS / 1000);
+	return NVML_SUCCESS;
+}
+
+int nvmlDeviceGetEncoderUtilization(struct nvml_device *device, uint32_t *percent,
+				    uint32_t *period_us)
+{
+	return unused_engine(device, percent, period_us, 0);
+}
+
+int nvmlDeviceGetDecoderUtilization(struct nvml_device *device, uint32_t *percent,
+				    uint32_t *period_us)
+{
+	return unused_engine(device, percent, period_us, 0);
+}
+
+int nvmlDeviceGetJpgUtilization(struct nvml_device *device, uint32_t *percent, uint32_t *period_us)
+{
+	return unused_engine(device, percent, period_us, TWIN_HAS_JPEG_OFA);
+}
+
+int nvmlDeviceGetOfaUtilization(struct nvml_device *device, uint32_t *percent, uint32_t *period_us)
+{
+	return unused_engine(device, percent, period_us, TWIN_HAS_JPEG_OFA);
+}
+
+int nvmlDeviceGetEncoderStats(struct nvml_device *device, uint32_t *sessions, uint32_t *fps,
+			      uint32_t *latency_us)
+{
+	struct twin_call call;
+	int rc = twin_enter_out(device, fps && latency_us ? sessions : NULL, &call);
+
+	if (rc == NVML_SUCCESS)
+		*sessions = *fps = *latency_us = 0;
+	return rc;
+}
+
+int nvmlDeviceGetFBCStats(struct nvml_device *device, struct nvml_fbc_stats *stats)
+{
+	struct twin_call call;
+	int rc = twin_enter_out(device, stats, &call);
+
+	if (rc == NVML_SUCCESS)
+		memset(stats, 0, sizeof(*stats));
+	return rc;
+}
+
+/* Total = reserved + used + free. Registering a load never takes more than there is. */
+static struct nvml_memory_v2 memory_of(const struct twin_board *board, const struct twin_gpu *gpu)
+{
+	struct nvml_memory_v2 memory = {
+		.total = board->memory_mib * MIB,
+		.reserved = board->reserved_mib * MIB,
+		.used = twin_physics_memory_used(gpu),
+	};
+
+	memory.free = memory.total - memory.reserved - memory.used;
+	return memory;
+}
+
+/* The first form counts the reserved part as used. */
+int nvmlDeviceGetMemoryInfo(struct nvml_device *device, struct nvml_memory *memory)
+{
+	struct nvml_memory_v2 now;
+	struct twin_call call;
+	struct twin_gpu gpu;
+	int rc = twin_enter_read(device, memory, &call, &gpu);
+
+	if (rc != NVML_SUCCESS)
+		return rc;
+	now = memory_of(call.board, &gpu);
+	memory->total = now.total;
+	memory->used = now.used + now.reserved;
+	memory->free = now.free;
+	return NVML_SUCCESS;
+}
+
+/* A wrong version word is "function not found" here, as the real driver answers; later functions
+ * say "version mismatch". Programs fall back to the first form on it. */
+int nvmlDeviceGetMemoryInfo_v2(struct nvml_device *device, struct nvml_memory_v2 *memory)
+{
+	struct twin_call call;
+	struct twin_gpu gpu;
+	uint32_t version;
+	int rc = twin_enter_read(device, memory, &call, &gpu);
+
+	if (rc != NVML_SUCCESS)
+		return rc;
+	version = memory->version;
+	if (version != NVML_MEMORY_V2_WORD)
+		return NVML_ERROR_FUNCTION_NOT_FOUND;
+	*memory = memory_of(call.board, &gpu);
+	memory->version = version;
+	return NVML_SUCCESS;
+}
+
+int nvmlDeviceGetBAR1MemoryInfo(struct nvml_device *device, struct nvml_bar1_memory *memory)
+{
+	struct twin_call call;
+	struct twin_gpu gpu;
+	int rc = twin_enter_read(device, memory, &call, &gpu);
+
+	if (rc != NVML_SUCCESS)
+		return rc;
+	memory->total = call.board->bar1_mib * MIB;
+	memory->used = MIB;
+	memory->free = memory->total - memory->used;
+	return NVML_SUCCESS;
+}
+
+int nvmlDeviceGetConfComputeProtectedMemoryUsage(struct nvml_device *device,
+						 struct nvml_memory *memory)
+{
+	struct twin_call call;
+	int rc = twin_enter_out(device, memory, &call);
+
+	if (rc != NVML_SUCCESS)
+		return rc;
+	if (!twin_has(&call, TWIN_HAS_CONF_COMPUTE))
+		return NVML_ERROR_NOT_SUPPORTED;
+	memset(memory, 0, sizeof(*memory));
+	return NVML_SUCCESS;
+}
+
+static uint32_t living(const struct twin_gpu *gpu)
+{
+	uint32_t n = 0;
+
+	for (uint64_t i = 0; i < gpu->load_count; i++)
+		n += twin_load_alive(&gpu->loads[i]);
+	return n;
+}
+
+/* First entry at or after *at that lives; advances *at past it. */
+static const struct twin_load *next_living(const struct twin_gpu *gpu, uint64_t *at)
+{
+	while (!twin_load_alive(&gpu->loads[*at]))
+		++*at;
+	return &gpu->loads[(*at)++];
+}
+
+int nvmlDeviceGetComputeRunningProcesses(struct nvml_device *device, uint32_t *count,
+					 struct nvml_process_info_v1 *infos)
+{
+	struct twin_call call;
+	struct twin_gpu gpu;
+	uint64_t at = 0;
+	int rc = twin_enter_read(device, count, &call, &gpu);
+
+	if (rc != NVML_SUCCESS || !twin_room_for(count, living(&gpu), infos, &rc))
+		return rc;
+	for (uint32_t i = 0; i < *count; i++) {
+		const struct twin_load *load = next_living(&gpu, &at);
+		infos[i].pid = (uint32_t)load->pid;
+		infos[i].used_memory = load->memory_bytes;
+	}
+	return NVML_SUCCESS;
+}
+
+int nvmlDeviceGetComputeRunningProcesses_v3(struct nvml_device *device, uint32_t *count,
+					    struct nvml_process_info *infos)
+{
+	struct twin_call call;
+	struct twin_gpu gpu;
+	uint64_t at = 0;
+	int rc = twin_enter_read(device, count, &call, &gpu);
+
+	if (rc != NVML_SUCCESS || !twin_room_for(count, living(&gpu), infos, &rc))
+		return rc;
+	for (uint32_t i = 0; i < *count; i++) {
+		const struct twin_load *load = next_living(&gpu, &at);
+		infos[i] = (struct nvml_process_info){
+			.pid = (uint32_t)load->pid,
+			.used_memory = load->memory_bytes,
+			.gpu_instance_id = NVML_NO_VALUE_U32,
+			.compute_instance_id = NVML_NO_VALUE_U32,
+		};
+	}
+	return NVML_SUCCESS;
+}
+
+int nvmlDeviceGetComputeRunningProcesses_v2(struct nvml_device *device, uint32_t *count,
+					    struct nvml_process_info *infos)
+{
+	return nvmlDeviceGetComputeRunningProcesses_v3(device, count, infos);
+}
+
+enum {
+	LIST_COMPUTE = 0,
+	LIST_MPS = 2
+};
+
+/* One list by mode; entries of 32 bytes. Without room it says how many there are. */
+int nvmlDeviceGetRunningProcessDetailList(struct nvml_device *device,
+					  struct nvml_process_detail_list *list)
+{
+	struct twin_call call;
+	struct twin_gpu gpu;
+	uint64_t at = 0;
+	int rc = twin_enter_read(device, list, &call, &gpu);
+
+	if (rc != NVML_SUCCESS)
+		return rc;
+	if (list->version != NVML_PROCESS_DETAIL_LIST_WORD)
+		return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+	if (list->mode > LIST_MPS)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	if (!twin_room_for(&list->count, list->mode == LIST_COMPUTE ? living(&gpu) : 0,
+			   list->entries, &rc))
+		return rc;
+	for (uint32_t i = 0; i < list->count; i++) {
+		const struct twin_load *load = next_living(&gpu, &at);
+		list->entries[i] = (struct nvml_process_detail){
+			.pid = (uint32_t)load->pid,
+			.used_memory = load->memory_bytes,
+			.gpu_instance_id = NVML_NO_VALUE_U32,
+			.compute_instance_id = NVML_NO_VALUE_U32,
+		};
+	}
+	return NVML_SUCCESS;
+}
+
+/* No workload of the twin draws, or runs below an MPS server. */
+static int empty_list(struct nvml_device *device, uint32_t *count)
+{
+	struct twin_call call;
+	int rc = twin_enter_out(device, count, &call);
+
+	if (rc == NVML_SUCCESS)
+		*count = 0;
+	return rc;
+}
+
+#define EMPTY_LIST(function, type)                                             \
+	int function(struct nvml_device *device, uint32_t *count, type *infos) \
+	{                                                                      \
+		return empty_list(device, count);                              \
+	}
+
+EMPTY_LIST(nvmlDeviceGetGraphicsRunningProcesses, struct nvml_process_info_v1)
+EMPTY_LIST(nvmlDeviceGetGraphicsRunningProcesses_v2, struct nvml_process_info)
+EMPTY_LIST(nvmlDeviceGetGraphicsRunningProcesses_v3, struct nvml_process_info)
+EMPTY_LIST(nvmlDeviceGetMPSComputeRunningProcesses, struct nvml_process_info_v1)
+EMPTY_LIST(nvmlDeviceGetMPSComputeRunningProcesses_v2, struct nvml_process_info)
+EMPTY_LIST(nvmlDeviceGetMPSComputeRunningProcesses_v3, struct nvml_process_info)
+EMPTY_LIST(nvmlDeviceGetAccountingPids, uint32_t)
+
+/* One sample a process: its share of the GPU in the present cell, stamped with the cell's start. */
+int nvmlDeviceGetProcessUtilization(struct nvml_device *device,
+				    struct nvml_process_utilization *samples, uint32_t *count,
+				    uint64_t last_seen_us)
+{
+	struct twin_call call;
+	struct twin_gpu gpu;
+	uint64_t at = 0, stamp_us;
+	int rc = twin_enter_read(device, count, &call, &gpu);
+
+	if (rc != NVML_SUCCESS)
+		return rc;
+	stamp_us = gpu.at_ns / TWIN_CELL_NS * (TWIN_CELL_NS / 1000);
+	if (living(&gpu) == 0 || stamp_us <= last_seen_us) {
+		*count = 0;
+		return NVML_ERROR_NOT_FOUND;
+	}
+	/* asking with no array means asking for the number */
+	if (!samples)
+		*count = 0;
+	if (!twin_room_for(count, living(&gpu), samples, &rc))
+		return rc;
+	for (uint32_t i = 0; i < *count; i++) {
+		const struct twin_load *load = next_living(&gpu, &at);
+		bool computes = load->lease_until_ns > gpu.at_ns;
+		samples[i] = (struct nvml_process_utilization){
+			.pid = (uint32_t)load->pid,
+			.timestamp_us = stamp_us,
+			.sm = computes ? load->profile.util * gpu.now_share / 10000 : 0,
+			.memory = computes ? load->profile.memory_util * gpu.now_share / 10000 : 0,
+		};
+	}
+	return NVML_SUCCESS;
+}

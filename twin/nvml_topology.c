@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where GPUs are: near which CPUs and memory, under which PCIe ancestor, on which NVLink. */
+#include <stdio.h>
+#include <string.h>
+
+#include "nvml_entry.h"
+
+_Static_assert(sizeof(unsigned long) == sizeof(uint64_t), "CPU sets are copied word by word");
+
+int nvmlDeviceGetCpuAffinity(struct nvml_device *device, uint32_t words, unsigned long *set)
+{
+	struct twin_call call;
+	int rc = twin_enter_out(device, words ? set : NULL, &call);
+
+	if (rc != NVML_SUCCESS)
+		return rc;
+	for (uint32_t i = 0; i < words; i++)
+		set[i] = i < TWIN_CPU_WORDS ? call.desc->cpus[i] : 0;
+	return NVML_SUCCESS;
+}
+
+int nvmlDeviceGetCpuAffinityWithinScope(struct nvml_device *device, uint32_t words,
+					unsigned long *set, uint32_t scope)
+{
+	if (twin_machine_map() && scope > NVML_AFFINITY_SCOPE_SOCKET)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	return nvmlDeviceGetCpuAffinity(device, words, set);
+}
+
+int nvmlDeviceGetMemoryAffinity(struct nvml_device *device, uint32_t words, unsigned long *set,
+				uint32_t scope)
+{
+	struct twin_call call;
+	int rc = twin_enter_out(device, words ? set : NULL, &call);
+
+	if (rc != NVML_SUCCESS)
+		return rc;
+	if (scope > NVML_AFFINITY_SCOPE_SOCKET)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	memset(set, 0, words * sizeof(*set));
+	if (call.desc->numa / 64 < words)
+		set[call.desc->numa / 64] = 1ul << call.desc->numa % 64;
+	return NVML_SUCCESS;
+}
+
+int nvmlDeviceGetNumaNodeId(struct nvml_device *device, uint32_t *node)
+{
+	struct twin_call call;
+	int rc = twin_enter_out(device, node, &call);
+
+	/* the node of the GPU's own memory: only boards that share memory with the CPU have one */
+	return rc == NVML_SUCCESS ? NVML_ERROR_NOT_SUPPORTED : rc;
+}
+
+static int enter_pair(const struct nvml_device *device, const struct nvml_device *other,
+		      const void *out, struct twin_call *ret, struct twin_call *ret_other)
+{
+	int rc = twin_enter_out(device, out, ret);
+
+	return rc == NVML_SUCCESS ? twin_enter(other, ret_other) : rc;
+}
+
+int nvmlDeviceGetTopologyCommonAncestor(struct nvml_device *device, struct nvml_device *other,
+					uint32_t *level)
+{
+	struct twin_call a, b;
+	int rc = enter_pair(device, other, level, &a, &b);
+
+	if (rc == NVML_SUCCESS)
+		*level = a.desc->ancestor[b.index];
+	return rc;
+}
+
+int nvmlDeviceGetTopologyNearestGpus(struct nvml_device *device, uint32_t level, uint32_t *count,
+				     struct nvml_device **devices)
+{
+	uint32_t found[TWIN_MAX_GPUS], n = 0;
+	struct twin_call call;
+	int rc = twin_enter_out(device, count, &call);
+
+	if (rc != NVML_SUCCESS)
+		return rc;
+	for (uint32_t i = 0; i < call.machine->gpu_count; i++) {
+		if (i != call.index && call.desc->ancestor[i] == level)
+			found[n++] = i;
+	}
+	if (twin_room_for(count, n, devices, &rc)) {
+		for (uint32_t i = 0; i < n; i++)
+			devices[i] = twin_handle(call.map, found[i]);
+	}
+	return rc;
+}
+
+int nvmlSystemGetTopologyGpuSet(uint32_t cpu, uint32_t *count, struct nvml_device **devices)
+{
+	uint32_t found[TWIN_MAX_GPUS], n = 0;
+	const struct twin_map *map = twin_machine_map();
+	const struct twin_machine *machine;
+	int rc;
+
+	if (!map)
+		return NVML_ERROR_UNINITIALIZED;
+	if (!count || cpu >= TWIN_CPU_WORDS * 64)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	machine = &twin_map_file(map)->machine;
+	for (uint32_t i = 0; i < machine->gpu_count; i++) {
+		if (machine->gpus[i].cpus[cpu / 64] >> cpu % 64 & 1)
+			found[n++] = i;
+	}
+	if (twin_room_for(count, n, devices, &rc)) {
+		for (uint32_t i = 0; i < n; i++)
+			devices[i] = twin_handle(map, found[i]);
+	}
+	return rc;
+}
+
+/* Direct links between two GPUs, or through a switch that both hang on. */
+static bool linked(const struct twin_call *a, const struct twin_call *b)
+{
+	for (uint32_t i = 0; i < a->desc->link_count; i++) {
+		const struct twin_link *link = &a->desc->links[i];
+		if (link->to_switch ? b->desc->link_count > 0 : link->bus == b->desc->bus)
+			return true;
+	}
+	return false;
+}
+
+int nvmlDeviceGetP2PStatus(struct nvml_device *device, struct nvml_device *other, uint32_t cap,
+			   uint32_t *status)
+{
+	struct twin_call a, b;
+	int rc = enter_pair(device, other, status, &a, &b);
+	bool near;
+
+	if (rc != NVML_SUCCESS)
+		return rc;
+	if (cap >= NVML_P2P_CAP_COUNT)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	near = a.desc->ancestor[b.index] < NVML_TOPOLOGY_SYSTEM;
+	if (linked(&a, &b) || (near && cap != NVML_P2P_CAP_NVLINK))
+		*status = NVML_P2P_STATUS_OK;
+	else
+		*status = near ? NVML_P2P_STATUS_NOT_SUPPORTED
+			       : NVML_P2P_STATUS_CHIPSET_NOT_SUPPORTED;
+	return NVML_SUCCESS;
+}
+
+int nvmlDeviceOnSameBoard(struct nvml_device *device, struct nvml_device *other, int *same)
+{
+	struct twin_call a, b;
+	int rc = enter_pair(device, other, same, &a, &b);
+
+	if (rc == NVML_SUCCESS)
+		*same = a.index == b.index;
+	return rc;
+}
+
+/* A link that the board has, or `missing` for one that it has not. */
+static int enter_link(const struct nvml_device *device, uint32_t link, const void *out, int missing,
+		      struct twin_call *ret)
+{
+	int rc = twin_enter_out(device, out, ret);
+
+	if (rc != NVML_SUCCESS)
+		return rc;
+	return link < ret->desc->link_count ? NVML_SUCCESS : missing;
+}
+
+int nvmlDeviceGetNvLinkState(struct nvml_device *device, uint32_t link, uint32_t *active)
+{
+	struct twin_call call;
+	int rc = enter_link(device, link, active, NVML_ERROR_INVALID_ARGUMENT, &call);
+
+	if (rc == NVML_SUCCESS)
+		*active = NVML_FEATURE_ENABLED;
+	return rc;
+}
+
+int nvmlDeviceGetNvLinkVersion(struct nvml_device *device, uint32_t link, uint32_t *version)
+{
+	struct twin_call call;
+	int rc = enter_link(device, link, version, NVML_ERROR_INVALID_ARGUMENT, &call);
+
+	if (rc == NVML_SUCCESS)
+		*version = call.board->nvlink_version;
+	return rc;
+}
+
+int nvmlDeviceGetNvLinkCapability(struct nvml_device *device, uint32_t link, uint32_t cap,
+				  uint32_t *result)
+{
+	struct twin_call call;
+	int rc = enter_link(device, link, result, NVML_ERROR_INVALID_ARGUMENT, &call);
+
+	if (rc != NVML_SUCCESS)
+		return rc;
+	if (cap >= NVML_NVLINK_CAP_COUNT)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	*result = cap != NVML_NVLINK_CAP_SLI_BRIDGE;
+	return NVML_SUCCESS;
+}
+
+int nvmlDeviceGetNvLinkErrorCounter(struct nvml_device *device, uint32_t link, uint32_t counter,
+				    uint64_t *value)
+{
+	struct twin_call call;
+	int rc = enter_link(device, link, value, NVML_ERROR_INVALID_ARGUMENT, &call);
+
+	if (rc != NVML_SUCCESS)
+		return rc;
+	if (counter > 4) /* replay, recovery, CRC of flits and data, ECC */
+		return NVML_ERROR_INVALID_ARGUMENT;
+	*value = 0;
+	return NVML_SUCCESS;
+}
+
+int nvmlDeviceGetNvLinkRemoteDeviceType(struct nvml_device *device, uint32_t link, uint32_t *type)
+{
+	struct twin_call call;
+	int rc = enter_link(device, link, type, NVML_ERROR_NOT_SUPPORTED, &call);
+
+	if (rc == NVML_SUCCESS)
+		*type = call.desc->links[link].to_switch ? NVML_NVLINK_REMOTE_SWITCH
+							 : NVML_NVLINK_REMOTE_GPU;
+	return rc;
+}
+
+enum {
+	NVSWITCH_PCI_ID = 0x22A310DE
+};
+
+int nvmlDeviceGetNvLinkRemotePciInfo_v2(struct nvml_device *device, uint32_t link,
+					struct nvml_pci_info *pci)
+{
+	struct twin_call call;
+	int rc = enter_link(device, link, pci, NVML_ERROR_NOT_SUPPORTED, &call);
+	const struct twin_link *end;
+
+	if (rc != NVML_SUCCESS)
+		return rc;
+	end = &call.desc->links[link];
+	memset(pci, 0, sizeof(*pci));
+	pci->bus = end->bus;
+	pci->pci_device_id = end->to_switch ? NVSWITCH_PCI_ID : call.board->pci_device;
+	snprintf(pci->bus_id_legacy, sizeof(pci->bus_id_legacy), "0000:%02X:00.0", end->bus);
+	snprintf(pci->bus_id, sizeof(pci->bus_id), "00000000:%02X:00.0", end->bus);
+	return NVML_SUCCESS;
+}
+
+int nvmlDeviceGetNvLinkRemotePciInfo(struct nvml_device *device, uint32_t link,
+				     struct nvml_pci_info_v2 *pci)
+{
+	struct nvml_pci_info full;
+	int rc = nvmlDeviceGetNvLinkRemotePciInfo_v2(device, link, pci ? &full : NULL);
+
+	if (rc != NVML_SUCCESS)
+		return rc;
+	memset(pci, 0, sizeof(*pci));
+	memcpy(pci->bus_id, full.bus_id_legacy, sizeof(pci->bus_id));
+	pci->bus = full.bus;
+	pci->pci_device_id = full.pci_device_id;
+	return NVML_SUCCESS;
+}

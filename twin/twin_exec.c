@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* takt-twin exec: run a program so that the NVML it opens is the twin's. */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "takt_twin.h"
+#include "twin_guard.h"
+
+/* Where the library is, seen from this program: in the build tree, installed. */
+static const char *const places[] = {"lib", "../lib/takt-twin"};
+
+static int library_dir(char *ret, size_t size, struct takt_err *err)
+{
+	char self[PATH_MAX / 4], probe[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	char *slash;
+
+	if (n < 0)
+		return takt_err_set(err, -errno, "find my own path");
+	self[n] = '\0';
+	slash = strrchr(self, '/');
+	if (slash)
+		*slash = '\0';
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(places); i++) {
+		snprintf(probe, sizeof(probe), "%s/%s/libnvidia-ml.so.1", self, places[i]);
+		if (access(probe, R_OK) != 0)
+			continue;
+		snprintf(ret, size, "%s/%s", self, places[i]);
+		return 0;
+	}
+	return takt_err_set(err, -TAKT_E_NOT_FOUND, "no libnvidia-ml.so.1 of the twin beside '%s'",
+			    self);
+}
+
+static int set_environment(const char *machine, struct takt_err *err)
+{
+	char dir[PATH_MAX], path[2 * PATH_MAX];
+	const char *old = getenv("LD_LIBRARY_PATH");
+	int rc = library_dir(dir, sizeof(dir), err);
+
+	if (rc < 0)
+		return rc;
+	snprintf(path, sizeof(path), "%s%s%s", dir, old && *old ? ":" : "", old ? old : "");
+	if (setenv("LD_LIBRARY_PATH", path, 1) != 0 ||
+	    (machine && setenv("TAKT_TWIN", machine, 1) != 0))
+		return takt_err_set(err, -errno, "set the environment");
+	return 0;
+}
+
+static int run_exec(int argc, char **argv, struct takt_err *err)
+{
+	static const struct option known[] = {{"machine", required_argument, NULL, 'm'}, {0}};
+	TAKT_CLEANUP(twin_mapp) struct twin_map *map = NULL;
+	const char *machine = NULL;
+	char absolute[PATH_MAX];
+	int c, rc;
+
+	while ((c = getopt_long(argc, argv, "+", known, NULL)) != -1) {
+		if (c != 'm')
+			return twin_bad_option(&twin_verb_exec, argv, err);
+		machine = optarg;
+	}
+	if (optind >= argc)
+		return takt_err_set(err, -TAKT_E_USAGE, "say which program to run, after --");
+	if (twin_guard_real_driver())
+		return takt_err_set(
+			err, -TAKT_E_UNAVAILABLE,
+			"a real NVIDIA driver is loaded here; the twin refuses to run beside "
+			"it on the library search path");
+	rc = twin_open_machine(machine, &map, err);
+	if (rc < 0)
+		return rc;
+	if (machine && !realpath(machine, absolute))
+		return takt_err_set(err, -errno, "resolve '%s'", machine);
+	rc = set_environment(machine ? absolute : NULL, err);
+	if (rc < 0)
+		return rc;
+	execvp(argv[optind], argv + optind);
+	takt_err_set(err, -errno, "run '%s'", argv[optind]);
+	fprintf(stderr, "takt-twin exec: %s: %s\n", err->msg, strerror(-err->rc));
+	return err->rc == -ENOENT ? 127 : 126;
+}
+
+const struct twin_verb twin_verb_exec = {
+	.name = "exec",
+	.usage = "[--machine FILE] -- COMMAND [ARGUMENT...]",
+	.summary = "Run a program on a simulated machine",
+	.help = "  --machine FILE  the machine (default: $TAKT_TWIN)\n\n"
+		"Puts the twin's libnvidia-ml.so.1 first on the program's library search path. "
+		"Exit\n"
+		"status: the program's; 127 if there is none of that name, 126 if it does not "
+		"start.\n\n"
+		"  takt-twin exec -- nvtop\n",
+	.run = run_exec,
+};

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Simulated GPUs must never be taken for real ones. So the twin refuses to run beside a real driver
+ * (a /proc/driver/nvidia/version that is not the twin's own), except where somebody both says so
+ * (TAKT_TWIN_FORCE=1) and loads the library by its path instead of by a search path that every
+ * other program would follow too.
+ */
+#ifndef TAKT_TWIN_GUARD_H
+#define TAKT_TWIN_GUARD_H
+
+#include <stdbool.h>
+
+/* The driver that the simulated machines claim: the branch whose symbols the library exports. */
+#define TWIN_DRIVER_VERSION "550.90.07"
+#define TWIN_CUDA_VERSION   12040
+
+bool twin_guard_real_driver(void);
+
+/* May the library at `library_path` run all the same? */
+bool twin_guard_forced(const char *library_path);
+
+#endif

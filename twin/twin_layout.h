@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a simulated machine looks like in its file, and therefore in the memory of every process
+ * that maps it.
+ *
+ * The file has a fixed part (the machine: written once by `takt-twin create`, never changed) and a
+ * slot a GPU. A slot holds two copies of the GPU's state and a number: the copy (number % 2) is in
+ * force. A writer takes an OFD lock on the byte of that GPU, fills the other copy and raises the
+ * number; a reader copies the one in force and looks whether the number moved meanwhile. So readers
+ * never wait, a writer that is killed half-way leaves nothing but a copy that nobody looks at, and
+ * its lock is freed by the kernel (twin_shared.h).
+ *
+ * A copy is the state at the moment `at_ns`; what it has become since is computed by whoever looks
+ * (twin_physics.h). All state is integer arithmetic, so every process computes the same.
+ *
+ * Everything is plain data without pointers. A change of any struct here raises TWIN_LAYOUT.
+ */
+#ifndef TAKT_TWIN_LAYOUT_H
+#define TAKT_TWIN_LAYOUT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+	TWIN_LAYOUT = 1,
+	TWIN_MAX_GPUS = 16,
+	TWIN_MAX_LOADS = 32, /* processes a GPU */
+	TWIN_MAX_LINKS = 18,
+	TWIN_MAX_CLOCKS = 256,
+	TWIN_CPU_WORDS = 4, /* 256 CPUs */
+	TWIN_CELLS = 10,    /* cells kept: the window of averages */
+	TWIN_BOOT_ID = 40,
+};
+
+/* Time advances in cells of 100 ms, the period in which the boards update their energy counter.
+ * Temperature changes from cell to cell and not within one. */
+#define TWIN_CELL_NS 100000000ull
+/* How long the memory of an ended process stays taken, as on real drivers. */
+#define TWIN_MEMORY_LAG_NS 80000000ull
+
+#define TWIN_MAGIC "TAKTTWIN"
+
+enum twin_feature {
+	TWIN_HAS_ROW_REMAP = 1u << 0,
+	TWIN_HAS_RETIRED_PAGES = 1u << 1,
+	TWIN_HAS_T_LIMIT = 1u << 2,
+	TWIN_HAS_POWER_AVERAGE = 1u << 3, /* power is a mean of 1 s; else of the last cell */
+	TWIN_HAS_MIG = 1u << 4,
+	TWIN_HAS_MEMORY_LOCK = 1u << 5,
+	TWIN_HAS_FABRIC = 1u << 6,
+	TWIN_HAS_SRAM_STATUS = 1u << 7,
+	TWIN_HAS_JPEG_OFA = 1u << 8,
+	TWIN_HAS_CONF_COMPUTE = 1u << 9,
+	TWIN_HAS_GSP = 1u << 10,
+	TWIN_HAS_MEMORY_TEMP = 1u << 11,
+	TWIN_HAS_MEMORY_POWER = 1u << 12,
+};
+
+/* A board type, from twin/boards. */
+struct twin_board {
+	char id[32];
+	char name[64];
+	char part[32];
+	char vbios[32];
+	char inforom[16];
+	uint32_t features; /* enum twin_feature */
+	uint32_t brand, arch, compute_major, compute_minor, cores, bus_width;
+	uint32_t pci_device, pci_subsystem, pcie_gen, pcie_width;
+	uint32_t memory_mib, reserved_mib, bar1_mib;
+	uint32_t nvlinks, nvlink_version, nvlink_mbps;
+	uint32_t clock_count; /* of sm_mhz, ascending */
+	uint16_t sm_mhz[TWIN_MAX_CLOCKS];
+	uint32_t idle_mhz, application_mhz, memory_mhz, video_idle_mhz, video_max_mhz, idle_pstate;
+	uint32_t power_min_mw, power_default_mw, power_max_mw;
+	uint32_t idle_mw, held_mw, dynamic_mw, memory_mw, memory_idle_mw, leak_mw_per_k;
+	uint32_t slope_permille, floor_permille;
+	uint32_t ambient_c, k_per_kw, tau_ms;
+	uint32_t gpu_max_c, slowdown_c, shutdown_c, memory_max_c;
+	uint32_t memory_temp_permille, memory_temp_plus_c;
+	int32_t t_limit_c[4]; /* shutdown, slowdown, memory, GPU */
+};
+
+struct twin_link {
+	uint8_t to_switch; /* else to a GPU */
+	uint8_t bus;	   /* PCI bus of the other end */
+};
+
+/* One GPU of a machine. Handles of clients point at these. */
+struct twin_gpu_desc {
+	char uuid[48];
+	char serial[24];
+	uint32_t index, bus, module, numa;
+	uint64_t cpus[TWIN_CPU_WORDS];
+	uint32_t link_count;
+	struct twin_link links[TWIN_MAX_LINKS];
+	uint8_t ancestor[TWIN_MAX_GPUS]; /* PCIe level to each GPU, as NVML numbers them */
+};
+
+struct twin_machine {
+	char name[32];
+	char driver_version[32];
+	uint32_t cuda_version; /* 12040 = 12.4 */
+	uint32_t gpu_count;
+	struct twin_board board;
+	struct twin_gpu_desc gpus[TWIN_MAX_GPUS];
+};
+
+/* What a workload asks of a GPU and how it answers to the clock. Permille of what the board can. */
+struct twin_profile {
+	char name[16];
+	uint16_t util;	       /* part of the time that a kernel runs */
+	uint16_t memory_util;  /* bandwidth */
+	uint16_t activity;     /* switching activity of the SMs */
+	uint16_t clock_weight; /* a in: time = 1 + a * (fmax / f - 1) */
+};
+
+/* One process on one GPU. A free entry has pid 0. */
+struct twin_load {
+	int32_t pid;
+	uint32_t pad;
+	uint64_t start_ticks; /* of the process: field 22 of its stat file */
+	uint64_t memory_bytes;
+	uint64_t lease_until_ns; /* computes until here unless renewed: a killed load stops */
+	uint64_t gone_ns;	 /* found dead at this moment; 0 = living */
+	uint64_t work_ns;   /* progress, in time that it would take alone at the highest clock */
+	uint64_t work_rest; /* billionth parts of a nanosecond of work */
+	struct twin_profile profile;
+};
+
+/* The state of a GPU at `at_ns` (CLOCK_BOOTTIME). */
+struct twin_gpu {
+	uint64_t at_ns;
+	int64_t temp_uc;    /* millionths of a degree Celsius */
+	uint64_t energy_nj; /* up to the last full cell */
+
+	/* the present cell so far */
+	uint64_t cell_uw_ns, cell_util_ns, cell_memory_ns;
+	/* the last full cells; `cells` counts them all, the newest is at (cells - 1) % TWIN_CELLS
+	 */
+	uint64_t cells;
+	uint32_t power_uw[TWIN_CELLS];
+	uint16_t util[TWIN_CELLS], memory_util[TWIN_CELLS];
+
+	uint64_t power_cap_ns, sw_thermal_ns, hw_thermal_ns; /* time spent throttled */
+
+	/* settings */
+	uint32_t lock_min_mhz, lock_max_mhz; /* 0, 0 = not locked */
+	uint32_t memory_lock_min_mhz, memory_lock_max_mhz;
+	uint32_t application_mhz; /* 0 = not set */
+	uint32_t limit_mw;
+	uint32_t persistence, compute_mode;
+	uint64_t setter_calls, setter_refusals;
+
+	/* what follows from all the above at this moment; twin_physics_settle() keeps it right */
+	uint32_t now_mhz, now_uw, now_util, now_memory_util, now_pstate, now_share;
+	uint64_t now_reasons;
+
+	uint64_t load_count; /* entries of loads that may be in use */
+	struct twin_load loads[TWIN_MAX_LOADS];
+};
+
+enum twin_fault {
+	TWIN_FAULT_LOST = 1u << 0,
+	TWIN_FAULT_HANG = 1u << 1,
+	TWIN_FAULT_SLOW = 1u << 2,
+	TWIN_FAULT_PERMISSION = 1u << 3,
+	TWIN_FAULT_RESTORE_REFUSED = 1u << 4,
+};
+
+struct twin_slot {
+	_Atomic uint64_t number;
+	/* Faults are single words of their own: a call looks at them before anything else. */
+	_Atomic uint32_t faults; /* enum twin_fault */
+	_Atomic uint32_t slow_ms;
+	_Atomic uint64_t hang_until_ns; /* 0 = until cleared */
+	struct twin_gpu copy[2];
+};
+
+struct twin_file {
+	char magic[8];
+	uint32_t layout, file_size;
+	char boot_id[TWIN_BOOT_ID]; /* times are of this boot: a file of another is refused */
+	uint32_t owner_uid;	    /* may use setters, as root may */
+	uint32_t seed;
+	uint64_t created_ns;
+	_Atomic uint32_t destroyed;
+	uint32_t pad;
+	struct twin_machine machine;
+	struct twin_slot slots[TWIN_MAX_GPUS];
+};
+
+#endif

@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * takt-twin load: a workload that stands for a training script.
+ *
+ * It registers itself on its GPUs and then only watches: how far the work has come is computed by
+ * the model from clocks and time, so a clock that anybody changes slows it down. It proves that it
+ * lives by renewing a lease; a killed load stops computing by itself.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "abi/nvml.h"
+#include "takt_twin.h"
+#include "twin_physics.h"
+
+enum {
+	MAX_STEPS = 1000000000,
+	MAX_SECONDS = 31536000,
+	MAX_STEP_MS = 3600000,
+	DEFAULT_STEP_MS = 100
+};
+
+static const uint64_t LEASE_NS = 1000000000, RENEW_NS = 200000000, WATCH_NS = 20000000,
+		      FOR_EVER = UINT64_MAX, MIB = 1048576;
+
+struct options {
+	const char *machine, *gpus;
+	const struct twin_profile *profile;
+	uint64_t steps, seconds, memory_mib, step_ms, exit_code;
+	bool ignore_term, quiet;
+};
+
+struct load {
+	struct twin_map *map;
+	const struct options *options;
+	uint32_t mask; /* GPUs */
+	int32_t pid;
+	uint64_t start_ticks;
+	uint64_t started_ns, renewed_ns;
+};
+
+static int parse_number(int c, struct options *options, struct takt_err *err)
+{
+	switch (c) {
+	case 's':
+		return twin_number("--steps", optarg, 1, MAX_STEPS, &options->steps, err);
+	case 't':
+		return twin_number("--seconds", optarg, 1, MAX_SECONDS, &options->seconds, err);
+	case 'M':
+		return twin_number("--mem", optarg, 0, UINT32_MAX, &options->memory_mib, err);
+	case 'w':
+		return twin_number("--step-time-ms", optarg, 1, MAX_STEP_MS, &options->step_ms,
+				   err);
+	default:
+		return twin_number("--exit-code", optarg, 0, 255, &options->exit_code, err);
+	}
+}
+
+static int parse_profile(const char *name, struct options *options, struct takt_err *err)
+{
+	const struct twin_profile *profile = twin_profile_find(name);
+	char names[120] = "";
+
+	if (profile) {
+		options->profile = profile;
+		return 0;
+	}
+	for (unsigned i = 0; twin_profile_at(i); i++) {
+		size_t used = strlen(names);
+		snprintf(names + used, sizeof(names) - used, " %s", twin_profile_at(i)->name);
+	}
+	return takt_err_set(err, -TAKT_E_USAGE, "no profile '%s'; there are%s", name, names);
+}
+
+static int parse(int argc, char **argv, struct options *options, struct takt_err *err)
+{
+	static const struct option known[] = {
+		{"profile", required_argument, NULL, 'p'},
+		{"steps", required_argument, NULL, 's'},
+		{"seconds", required_argument, NULL, 't'},
+		{"mem", required_argument, NULL, 'M'},
+		{"gpus", required_argument, NULL, 'g'},
+		{"step-time-ms", required_argument, NULL, 'w'},
+		{"exit-code", required_argument, NULL, 'e'},
+		{"ignore-term", no_argument, NULL, 'i'},
+		{"quiet", no_argument, NULL, 'q'},
+		{"machine", required_argument, NULL, 'm'},
+		{0},
+	};
+	int c, rc = 0;
+
+	while (rc == 0 && (c = getopt_long(argc, argv, "", known, NULL)) != -1) {
+		if (c == '?')
+			rc = twin_bad_option(&twin_verb_load, argv, err);
+		else if (c == 'p')
+			rc = parse_profile(optarg, options, err);
+		else if (c == 'g')
+			options->gpus = optarg;
+		else if (c == 'm')
+			options->machine = optarg;
+		else if (c == 'i')
+			options->ignore_term = true;
+		else if (c == 'q')
+			options->quiet = true;
+		else
+			rc = parse_number(c, options, err);
+	}
+	if (rc == 0 && optind != argc)
+		rc = takt_err_set(err, -TAKT_E_USAGE, "takes no argument '%s'", argv[optind]);
+	return rc;
+}
+
+/* As a CUDA program sees it: all GPUs when nothing is said, of which a plain script uses the first.
+ * Numbers follow PCI order, which is the order of the machine. */
+static int choose_gpus(struct load *load, struct takt_err *err)
+{
+	const char *list =
+		load->options->gpus ? load->options->gpus : getenv("CUDA_VISIBLE_DEVICES");
+
+	if (!list) {
+		load->mask = 1;
+		return 0;
+	}
+	if (twin_find_gpus(&twin_map_file(load->map)->machine, list, &load->mask, err) < 0)
+		return err->rc;
+	if (load->mask == 0)
+		return takt_err_set(err, -TAKT_E_UNAVAILABLE,
+				    "no GPU is visible: CUDA_VISIBLE_DEVICES or --gpus is empty");
+	return 0;
+}
+
+/* GPUs of a mask, one after the other: for (i = first; ...; next). */
+static uint32_t next_gpu(const struct load *load, uint32_t from)
+{
+	while (from < TWIN_MAX_GPUS && !(load->mask >> from & 1))
+		from++;
+	return from;
+}
+
+#define EACH_GPU(load, i) \
+	for (uint32_t i = next_gpu(load, 0); i < TWIN_MAX_GPUS; i = next_gpu(load, i + 1))
+
+static struct twin_load *mine(const struct load *load, struct twin_gpu *gpu)
+{
+	for (uint64_t i = 0; i < gpu->load_count; i++) {
+		struct twin_load *entry = &gpu->loads[i];
+		if (entry->pid == load->pid && entry->start_ticks == load->start_ticks)
+			return entry;
+	}
+	return NULL;
+}
+
+static bool refused_by_mode(const struct twin_gpu *gpu)
+{
+	if (gpu->compute_mode == NVML_COMPUTEMODE_PROHIBITED)
+		return true;
+	for (uint64_t i = 0; i < gpu->load_count; i++) {
+		if (gpu->compute_mode == NVML_COMPUTEMODE_EXCLUSIVE_PROCESS &&
+		    twin_load_alive(&gpu->loads[i]))
+			return true;
+	}
+	return false;
+}
+
+static uint64_t free_mib(const struct twin_gpu *gpu, const struct twin_board *board)
+{
+	return board->memory_mib - board->reserved_mib - twin_physics_memory_used(gpu) / MIB;
+}
+
+static int enter(struct twin_gpu *gpu, const struct twin_board *board, void *arg)
+{
+	const struct load *load = arg;
+	uint64_t slot = 0;
+
+	if (refused_by_mode(gpu))
+		return -EBUSY;
+	if (load->options->memory_mib > free_mib(gpu, board))
+		return -ENOMEM;
+	while (slot < gpu->load_count && gpu->loads[slot].pid)
+		slot++;
+	if (slot == TWIN_MAX_LOADS)
+		return -ENOSPC;
+	if (slot == gpu->load_count)
+		gpu->load_count++;
+	gpu->loads[slot] = (struct twin_load){
+		.pid = load->pid,
+		.start_ticks = load->start_ticks,
+		.memory_bytes = load->options->memory_mib * MIB,
+		.lease_until_ns = gpu->at_ns + LEASE_NS,
+		.profile = *load->options->profile,
+	};
+	return 0;
+}
+
+static int leave(struct twin_gpu *gpu, const struct twin_board *board, void *arg)
+{
+	struct twin_load *entry = mine(arg, gpu);
+
+	if (!entry)
+		return -ENOENT;
+	entry->gone_ns = gpu->at_ns;
+	return 0;
+}
+
+static int renew(struct twin_gpu *gpu, const struct twin_board *board, void *arg)
+{
+	struct twin_load *entry = mine(arg, gpu);
+
+	if (!entry)
+		return -ENOENT;
+	entry->lease_until_ns = gpu->at_ns + LEASE_NS;
+	return 0;
+}
+
+static int explain(int rc, uint32_t gpu, const struct load *load, struct takt_err *err)
+{
+	switch (rc) {
+	case -ENOMEM:
+		return takt_err_set(err, rc, "GPU %u: out of memory, %llu MiB asked for", gpu,
+				    (unsigned long long)load->options->memory_mib);
+	case -EBUSY:
+		return takt_err_set(err, -TAKT_E_BUSY,
+				    "GPU %u: its compute mode lets no other process in", gpu);
+	case -ENOSPC:
+		return takt_err_set(err, -TAKT_E_LIMIT, "GPU %u: %d processes at most", gpu,
+				    TWIN_MAX_LOADS);
+	case -ENODEV:
+		return takt_err_set(err, rc, "GPU %u is lost", gpu);
+	default:
+		return takt_err_set(err, rc, "GPU %u: change the machine's file", gpu);
+	}
+}
+
+static bool has_fault(const struct load *load, uint32_t gpu, uint32_t fault)
+{
+	return atomic_load(&twin_map_file(load->map)->slots[gpu].faults) & fault;
+}
+
+static void leave_all(struct load *load)
+{
+	EACH_GPU(load, i)
+	twin_change(load->map, i, leave, load);
+}
+
+static int enter_all(struct load *load, struct takt_err *err)
+{
+	EACH_GPU(load, i)
+	{
+		int rc = has_fault(load, i, TWIN_FAULT_LOST)
+				 ? -ENODEV
+				 : twin_change(load->map, i, enter, load);
+		if (rc == 0)
+			continue;
+		leave_all(load);
+		return explain(rc, i, load, err);
+	}
+	load->started_ns = load->renewed_ns = twin_now_ns();
+	return 0;
+}
+
+/* A load whose entry is gone was taken for dead (it was stopped for long): it comes back. */
+static int renew_all(struct load *load, struct takt_err *err)
+{
+	uint64_t now_ns = twin_now_ns();
+
+	if (now_ns - load->renewed_ns < RENEW_NS)
+		return 0;
+	EACH_GPU(load, i)
+	{
+		int rc = twin_change(load->map, i, renew, load);
+		if (rc < 0)
+			return explain(rc, i, load, err);
+	}
+	load->renewed_ns = now_ns;
+	return 0;
+}
+
+/* What the slowest GPU has done, and how fast it goes. */
+struct progress {
+	uint64_t work_ns, speed;
+	uint32_t sm_mhz;
+	uint64_t power_mw; /* of all */
+};
+
+static int look(struct load *load, struct progress *ret, struct takt_err *err)
+{
+	const struct twin_board *board = twin_map_board(load->map);
+	struct progress least = {.work_ns = UINT64_MAX};
+	struct twin_gpu gpu;
+
+	EACH_GPU(load, i)
+	{
+		const struct twin_load *entry;
+		twin_read(load->map, i, &gpu);
+		entry = mine(load, &gpu);
+		if (!entry || has_fault(load, i, TWIN_FAULT_LOST))
+			return explain(-ENODEV, i, load, err);
+		least.power_mw += gpu.now_uw / 1000;
+		if (entry->work_ns >= least.work_ns)
+			continue;
+		least.work_ns = entry->work_ns;
+		least.speed = twin_physics_speed(&gpu, board, entry);
+		least.sm_mhz = gpu.now_mhz;
+	}
+	/* a profile that does not compute makes its steps in the host's time */
+	if (!load->options->profile->util) {
+		least.work_ns = twin_now_ns() - load->started_ns;
+		least.speed = 1000000000;
+	}
+	*ret = least;
+	return 0;
+}
+
+static void sleep_ns(uint64_t ns)
+{
+	struct timespec ts = {.tv_sec = (time_t)(ns / 1000000000),
+			      .tv_nsec = (long)(ns % 1000000000)};
+
+	nanosleep(&ts, NULL);
+}
+
+/* A hanging GPU stops the program that uses it. */
+static void hang(const struct load *load)
+{
+	EACH_GPU(load, i)
+	{
+		while (has_fault(load, i, TWIN_FAULT_HANG))
+			sleep_ns(WATCH_NS);
+	}
+}
+
+/* Until the slowest GPU has done `target_ns` of work. */
+static int reach(struct load *load, uint64_t target_ns, struct progress *ret, struct takt_err *err)
+{
+	for (;;) {
+		uint64_t rest_ns, nap_ns = WATCH_NS;
+		int rc;
+
+		hang(load);
+		rc = renew_all(load, err);
+		if (rc == 0)
+			rc = look(load, ret, err);
+		if (rc < 0 || ret->work_ns >= target_ns)
+			return rc;
+		rest_ns = target_ns - ret->work_ns;
+		if (ret->speed && rest_ns / 1000 * 1000000 / (ret->speed / 1000 + 1) < nap_ns)
+			nap_ns = rest_ns * 1000 / (ret->speed / 1000000 + 1) + 1000;
+		sleep_ns(nap_ns < WATCH_NS ? nap_ns : WATCH_NS);
+	}
+}
+
+static bool finished(const struct load *load, uint64_t step)
+{
+	const struct options *options = load->options;
+
+	if (options->seconds && twin_now_ns() - load->started_ns >= options->seconds * 1000000000)
+		return true;
+	return step >= options->steps;
+}
+
+static int train(struct load *load, struct takt_err *err)
+{
+	uint64_t step = 0, at_ns = load->started_ns;
+
+	while (!finished(load, step)) {
+		uint64_t step_ns = load->options->step_ms * 1000000, now_ns;
+		struct progress progress;
+		int rc = reach(load, ++step * step_ns, &progress, err);
+
+		if (rc < 0)
+			return rc;
+		now_ns = twin_now_ns();
+		if (!load->options->quiet)
+			printf("step %llu time_ms %.1f sm_mhz %u power_w %.0f\n",
+			       (unsigned long long)step, (double)(now_ns - at_ns) / 1e6,
+			       progress.sm_mhz, (double)progress.power_mw / 1e3);
+		at_ns = now_ns;
+	}
+	printf("done steps %llu seconds %.3f mean_step_ms %.2f\n", (unsigned long long)step,
+	       (double)(at_ns - load->started_ns) / 1e9,
+	       step ? (double)(at_ns - load->started_ns) / 1e6 / (double)step : 0.0);
+	return 0;
+}
+
+static int run_load(int argc, char **argv, struct takt_err *err)
+{
+	struct options options = {.steps = FOR_EVER,
+				  .memory_mib = 4096,
+				  .step_ms = DEFAULT_STEP_MS,
+				  .profile = twin_profile_find("gemm")};
+	TAKT_CLEANUP(twin_mapp) struct twin_map *map = NULL;
+	struct load load = {.options = &options, .pid = getpid()};
+	int rc = parse(argc, argv, &options, err);
+
+	if (rc == 0)
+		rc = twin_open_machine(options.machine, &map, err);
+	if (rc < 0)
+		return rc;
+	load.map = map;
+	load.start_ticks = twin_process_start(load.pid);
+	rc = choose_gpus(&load, err);
+	if (rc < 0)
+		return rc;
+	if (options.ignore_term)
+		signal(SIGTERM, SIG_IGN);
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	rc = enter_all(&load, err);
+	if (rc < 0)
+		return rc;
+	rc = train(&load, err);
+	leave_all(&load);
+	return rc < 0 ? rc : (int)options.exit_code;
+}
+
+const struct twin_verb twin_verb_load = {
+	.name = "load",
+	.usage = "[--profile NAME] [--steps N] [--seconds S] [--mem MIB] [--gpus LIST] ...",
+	.summary = "Run a simulated workload in this process, like a training script",
+	.help = "  --profile NAME     gemm (default), stream, resnet50, data-starved, idle\n"
+		"  --steps N          end after N steps (default: run until killed)\n"
+		"  --seconds S        end with the first step that ends after S seconds\n"
+		"  --mem MIB          memory taken on each GPU (default 4096)\n"
+		"  --gpus LIST        indices in PCI order or UUIDs, with commas\n"
+		"                     (default: $CUDA_VISIBLE_DEVICES; when that is not set, GPU "
+		"0)\n"
+		"  --step-time-ms MS  a step's time alone at the highest clock (default 100)\n"
+		"  --exit-code N      end with this status\n"
+		"  --ignore-term      SIGTERM does not end it\n"
+		"  --quiet            only the last line\n"
+		"  --machine FILE     the machine (default: $TAKT_TWIN)\n\n"
+		"Steps follow the simulated SM clock: compute-bound profiles slow down when it is\n"
+		"lowered, stream hardly does. Times are simulated and say nothing about a real "
+		"GPU.\n",
+	.run = run_load,
+};

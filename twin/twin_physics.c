@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The model of twin_physics.h: what holds at a moment (settle), and how time passes (advance). */
+#include "twin_physics.h"
+
+#include <string.h>
+
+#include "abi/nvml.h"
+
+enum {
+	ONE = 1 << 16, /* fixed point of ratios */
+	LEAK_FROM_UC = 30000000,
+};
+
+/* r * v(r)^2: the part of dynamic power that a clock costs. */
+static uint64_t clock_cost(const struct twin_board *board, uint32_t sm_mhz)
+{
+	uint32_t max = board->sm_mhz[board->clock_count - 1];
+	uint64_t r = (uint64_t)sm_mhz * ONE / max;
+	uint64_t floor = (uint64_t)board->floor_permille * ONE / 1000;
+	uint64_t drop = board->slope_permille * (ONE - (r < ONE ? r : ONE)) / 1000;
+	uint64_t v = drop < ONE ? ONE - drop : 0;
+
+	if (v < floor)
+		v = floor;
+	return r * v / ONE * v / ONE;
+}
+
+static bool computes(const struct twin_gpu *gpu, const struct twin_load *load)
+{
+	return twin_load_alive(load) && load->profile.util && load->lease_until_ns > gpu->at_ns;
+}
+
+/* Sums over the loads that compute now. */
+struct demand {
+	uint32_t util, memory, activity;
+};
+
+static struct demand demand_of(const struct twin_gpu *gpu)
+{
+	struct demand sum = {0};
+
+	for (uint64_t i = 0; i < gpu->load_count; i++) {
+		const struct twin_load *load = &gpu->loads[i];
+		if (!computes(gpu, load))
+			continue;
+		sum.util += load->profile.util;
+		sum.memory += load->profile.memory_util;
+		sum.activity += load->profile.activity;
+	}
+	return sum;
+}
+
+/* Permille of its wish that each load gets: all of it unless they ask for more than one GPU. */
+static uint32_t share_of(struct demand demand)
+{
+	return demand.util > 1000 ? 1000000 / demand.util : 1000;
+}
+
+static uint64_t power_at(const struct twin_gpu *gpu, const struct twin_board *board,
+			 uint32_t sm_mhz, struct demand demand)
+{
+	uint64_t cost = clock_cost(board, sm_mhz);
+	uint64_t rest = clock_cost(board, board->idle_mhz);
+	uint32_t share = share_of(demand);
+	uint64_t memory = demand.memory < 1000 ? demand.memory : 1000;
+	int64_t uw = (int64_t)board->idle_mw * 1000;
+
+	uw += (int64_t)(board->held_mw * 1000ull * (cost > rest ? cost - rest : 0) / ONE);
+	uw += (int64_t)(board->dynamic_mw * cost * demand.activity / ONE * share / 1000);
+	uw += (int64_t)(board->memory_mw * memory);
+	uw += (int64_t)board->leak_mw_per_k * (gpu->temp_uc - LEAK_FROM_UC) / 1000;
+	return uw > 0 ? (uint64_t)uw : 0;
+}
+
+uint32_t twin_physics_power_uw(const struct twin_gpu *gpu, const struct twin_board *board,
+			       uint32_t sm_mhz)
+{
+	return (uint32_t)power_at(gpu, board, sm_mhz, demand_of(gpu));
+}
+
+/* Highest supported clock not above `mhz`; the lowest if all are above. */
+static uint32_t clock_floor(const struct twin_board *board, uint32_t mhz)
+{
+	uint32_t low = 0, high = board->clock_count;
+
+	while (high - low > 1) {
+		uint32_t middle = (low + high) / 2;
+		if (board->sm_mhz[middle] <= mhz)
+			low = middle;
+		else
+			high = middle;
+	}
+	return board->sm_mhz[low];
+}
+
+/* Highest supported clock not above `mhz` that keeps power under `limit_uw`. */
+static uint32_t clock_under(const struct twin_gpu *gpu, const struct twin_board *board,
+			    uint32_t mhz, uint64_t limit_uw, struct demand demand)
+{
+	uint32_t low = 0, high = board->clock_count;
+
+	while (high - low > 1) {
+		uint32_t middle = (low + high) / 2;
+		if (board->sm_mhz[middle] <= mhz &&
+		    power_at(gpu, board, board->sm_mhz[middle], demand) <= limit_uw)
+			low = middle;
+		else
+			high = middle;
+	}
+	return board->sm_mhz[low];
+}
+
+/* The clock that settings ask for, before power and temperature have their say. */
+static uint32_t wanted_clock(const struct twin_gpu *gpu, const struct twin_board *board, bool busy)
+{
+	uint32_t top = board->sm_mhz[board->clock_count - 1];
+	uint32_t rest = board->idle_mhz;
+
+	if (gpu->lock_max_mhz) {
+		top = gpu->lock_max_mhz;
+		rest = rest < gpu->lock_min_mhz ? gpu->lock_min_mhz : rest;
+	} else if (gpu->application_mhz) {
+		top = gpu->application_mhz;
+	}
+	return busy || rest > top ? top : rest;
+}
+
+/* Steady power that holds the board at its maximum operating temperature. */
+static uint64_t holding_power_uw(const struct twin_board *board)
+{
+	return (board->gpu_max_c - board->ambient_c) * 1000000000ull / board->k_per_kw;
+}
+
+static void throttle(struct twin_gpu *gpu, const struct twin_board *board, struct demand demand)
+{
+	uint64_t limit_uw = gpu->limit_mw * 1000ull;
+	uint32_t mhz = clock_under(gpu, board, gpu->now_mhz, limit_uw, demand);
+
+	if (mhz < gpu->now_mhz)
+		gpu->now_reasons |= NVML_REASON_SW_POWER_CAP;
+	if (gpu->temp_uc >= (int64_t)board->gpu_max_c * 1000000) {
+		uint32_t cool = clock_under(gpu, board, mhz, holding_power_uw(board), demand);
+		if (cool < mhz)
+			gpu->now_reasons |= NVML_REASON_SW_THERMAL;
+		mhz = cool;
+	}
+	if (gpu->temp_uc >= (int64_t)board->slowdown_c * 1000000) {
+		mhz = clock_floor(board, mhz / 2);
+		gpu->now_reasons |= NVML_REASON_HW_SLOWDOWN | NVML_REASON_HW_THERMAL;
+	}
+	gpu->now_mhz = mhz;
+}
+
+void twin_physics_settle(struct twin_gpu *gpu, const struct twin_board *board)
+{
+	struct demand demand = demand_of(gpu);
+	bool busy = demand.util > 0;
+
+	gpu->now_mhz = wanted_clock(gpu, board, busy);
+	gpu->now_reasons = 0;
+	gpu->now_pstate = busy || gpu->lock_min_mhz > board->idle_mhz ? 0 : board->idle_pstate;
+	if (!busy)
+		gpu->now_reasons |= NVML_REASON_GPU_IDLE;
+	else if (gpu->application_mhz && !gpu->lock_max_mhz &&
+		 gpu->application_mhz < board->sm_mhz[board->clock_count - 1])
+		gpu->now_reasons |= NVML_REASON_APPLICATIONS_CLOCKS;
+	if (busy)
+		throttle(gpu, board, demand);
+	gpu->now_share = share_of(demand);
+	gpu->now_util = demand.util < 1000 ? demand.util : 1000;
+	gpu->now_memory_util = demand.memory < 1000 ? demand.memory : 1000;
+	gpu->now_uw = (uint32_t)power_at(gpu, board, gpu->now_mhz, demand);
+}
+
+void twin_physics_init(struct twin_gpu *gpu, const struct twin_board *board, uint64_t now_ns)
+{
+	memset(gpu, 0, sizeof(*gpu));
+	gpu->at_ns = now_ns;
+	gpu->limit_mw = board->power_default_mw;
+	gpu->persistence = NVML_FEATURE_ENABLED;
+	gpu->temp_uc =
+		board->ambient_c * 1000000ll + (int64_t)board->idle_mw * (int64_t)board->k_per_kw;
+	twin_physics_settle(gpu, board);
+	for (unsigned i = 0; i < TWIN_CELLS; i++)
+		gpu->power_uw[i] = gpu->now_uw;
+	gpu->cells = TWIN_CELLS;
+}
+
+uint64_t twin_physics_speed(const struct twin_gpu *gpu, const struct twin_board *board,
+			    const struct twin_load *load)
+{
+	uint64_t max = board->sm_mhz[board->clock_count - 1];
+	uint64_t mhz = gpu->now_mhz < max ? gpu->now_mhz : max;
+
+	if (!computes(gpu, load))
+		return 0;
+	return 1000000000ull * (1000 * mhz) /
+	       (1000 * mhz + load->profile.clock_weight * (max - mhz)) * gpu->now_share / 1000;
+}
+
+/* Progress of all loads in `times` stretches of `ns`. Fractions are carried, so that one long
+ * stretch and many short ones come to the same. */
+static void work(struct twin_gpu *gpu, const struct twin_board *board, uint64_t ns, uint64_t times)
+{
+	for (uint64_t i = 0; i < gpu->load_count; i++) {
+		struct twin_load *load = &gpu->loads[i];
+		uint64_t speed = twin_physics_speed(gpu, board, load);
+		/* ns * speed < 1e8 * 1e9: split so that no product overflows. */
+		uint64_t step = ns * speed;
+		uint64_t rest = step % 1000000000 * times + load->work_rest;
+
+		load->work_ns += step / 1000000000 * times + rest / 1000000000;
+		load->work_rest = rest % 1000000000;
+	}
+}
+
+static void book_throttled(struct twin_gpu *gpu, uint64_t ns)
+{
+	if (gpu->now_reasons & NVML_REASON_SW_POWER_CAP)
+		gpu->power_cap_ns += ns;
+	if (gpu->now_reasons & NVML_REASON_SW_THERMAL)
+		gpu->sw_thermal_ns += ns;
+	if (gpu->now_reasons & NVML_REASON_HW_THERMAL)
+		gpu->hw_thermal_ns += ns;
+}
+
+/* Part of a cell, without an event inside. */
+static void pass(struct twin_gpu *gpu, const struct twin_board *board, uint64_t ns)
+{
+	gpu->cell_uw_ns += gpu->now_uw * ns;
+	gpu->cell_util_ns += gpu->now_util * ns;
+	gpu->cell_memory_ns += gpu->now_memory_util * ns;
+	book_throttled(gpu, ns);
+	work(gpu, board, ns, 1);
+	gpu->at_ns += ns;
+}
+
+static void record_cell(struct twin_gpu *gpu, uint32_t power_uw, uint16_t util, uint16_t memory)
+{
+	unsigned at = (unsigned)(gpu->cells++ % TWIN_CELLS);
+
+	gpu->power_uw[at] = power_uw;
+	gpu->util[at] = util;
+	gpu->memory_util[at] = memory;
+}
+
+/* Change of temperature over one cell at that power, in millionths of a degree. */
+static int64_t warming(const struct twin_gpu *gpu, const struct twin_board *board,
+		       uint32_t power_uw)
+{
+	int64_t target = board->ambient_c * 1000000ll + (int64_t)power_uw / 1000 * board->k_per_kw;
+
+	return (target - gpu->temp_uc) * 100 / (int64_t)board->tau_ms;
+}
+
+static void end_cell(struct twin_gpu *gpu, const struct twin_board *board)
+{
+	uint32_t power_uw = (uint32_t)(gpu->cell_uw_ns / TWIN_CELL_NS);
+
+	gpu->energy_nj += gpu->cell_uw_ns / 1000000;
+	record_cell(gpu, power_uw, (uint16_t)(gpu->cell_util_ns / TWIN_CELL_NS),
+		    (uint16_t)(gpu->cell_memory_ns / TWIN_CELL_NS));
+	gpu->temp_uc += warming(gpu, board, power_uw);
+	gpu->cell_uw_ns = gpu->cell_util_ns = gpu->cell_memory_ns = 0;
+	twin_physics_settle(gpu, board);
+}
+
+/* Memory of ended processes is back after a while, and with it their place in the list. */
+static void forget_gone(struct twin_gpu *gpu)
+{
+	for (uint64_t i = 0; i < gpu->load_count; i++) {
+		struct twin_load *load = &gpu->loads[i];
+		if (load->gone_ns && load->gone_ns + TWIN_MEMORY_LAG_NS <= gpu->at_ns)
+			memset(load, 0, sizeof(*load));
+	}
+	while (gpu->load_count && gpu->loads[gpu->load_count - 1].pid == 0)
+		gpu->load_count--;
+}
+
+/* The next moment at which something changes by itself, other than a cell's end. */
+static uint64_t next_event(const struct twin_gpu *gpu)
+{
+	uint64_t next = UINT64_MAX;
+
+	for (uint64_t i = 0; i < gpu->load_count; i++) {
+		const struct twin_load *load = &gpu->loads[i];
+		uint64_t at =
+			load->gone_ns ? load->gone_ns + TWIN_MEMORY_LAG_NS : load->lease_until_ns;
+		if (load->pid && at > gpu->at_ns && at < next)
+			next = at;
+	}
+	return next;
+}
+
+/* Whole cells that will be alike: nothing is due before `until_ns` and the temperature stands. */
+static void pass_alike(struct twin_gpu *gpu, const struct twin_board *board, uint64_t until_ns)
+{
+	uint64_t times = (until_ns - gpu->at_ns) / TWIN_CELL_NS;
+
+	if (times == 0 || warming(gpu, board, gpu->now_uw) != 0)
+		return;
+	gpu->energy_nj += gpu->now_uw * (TWIN_CELL_NS / 1000000) * times;
+	book_throttled(gpu, times * TWIN_CELL_NS);
+	work(gpu, board, TWIN_CELL_NS, times);
+	for (uint64_t i = times > TWIN_CELLS ? times - TWIN_CELLS : 0; i < times; i++)
+		record_cell(gpu, gpu->now_uw, (uint16_t)gpu->now_util,
+			    (uint16_t)gpu->now_memory_util);
+	if (times > TWIN_CELLS)
+		gpu->cells += times - TWIN_CELLS;
+	gpu->at_ns += times * TWIN_CELL_NS;
+}
+
+void twin_physics_advance(struct twin_gpu *gpu, const struct twin_board *board, uint64_t now_ns)
+{
+	while (gpu->at_ns < now_ns) {
+		uint64_t event = next_event(gpu);
+		uint64_t stop = event < now_ns ? event : now_ns;
+		uint64_t in_cell = gpu->at_ns % TWIN_CELL_NS;
+
+		if (in_cell == 0)
+			pass_alike(gpu, board, stop);
+		else if (stop - gpu->at_ns > TWIN_CELL_NS - in_cell)
+			stop = gpu->at_ns + TWIN_CELL_NS - in_cell;
+		if (in_cell == 0 && stop - gpu->at_ns > TWIN_CELL_NS)
+			stop = gpu->at_ns + TWIN_CELL_NS;
+		pass(gpu, board, stop - gpu->at_ns);
+		if (gpu->at_ns % TWIN_CELL_NS == 0 && gpu->cell_uw_ns)
+			end_cell(gpu, board);
+		if (gpu->at_ns >= event) {
+			forget_gone(gpu);
+			twin_physics_settle(gpu, board);
+		}
+	}
+}
+
+static uint32_t percent_of_cells(const uint16_t permille[TWIN_CELLS])
+{
+	uint32_t sum = 0;
+
+	for (unsigned i = 0; i < TWIN_CELLS; i++)
+		sum += permille[i];
+	return (sum / TWIN_CELLS + 5) / 10;
+}
+
+uint32_t twin_physics_power_reading_mw(const struct twin_gpu *gpu, const struct twin_board *board,
+				       bool average)
+{
+	uint64_t sum_uw = 0;
+
+	if (!average || !(board->features & TWIN_HAS_POWER_AVERAGE))
+		return gpu->power_uw[(gpu->cells - 1) % TWIN_CELLS] / 1000;
+	for (unsigned i = 0; i < TWIN_CELLS; i++)
+		sum_uw += gpu->power_uw[i];
+	return (uint32_t)(sum_uw / TWIN_CELLS / 1000);
+}
+
+uint32_t twin_physics_util_percent(const struct twin_gpu *gpu)
+{
+	return percent_of_cells(gpu->util);
+}
+
+uint32_t twin_physics_memory_util_percent(const struct twin_gpu *gpu)
+{
+	return percent_of_cells(gpu->memory_util);
+}
+
+uint64_t twin_physics_memory_used(const struct twin_gpu *gpu)
+{
+	uint64_t bytes = 0;
+
+	for (uint64_t i = 0; i < gpu->load_count; i++)
+		bytes += gpu->loads[i].pid ? gpu->loads[i].memory_bytes : 0;
+	return bytes;
+}

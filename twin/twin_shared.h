@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A simulated machine's file, mapped: reading the state of a GPU, and changing it.
+ *
+ * Any number of processes and threads. Readers never wait. A change takes the GPU's byte lock on a
+ * descriptor that is opened for it alone: so two threads exclude each other as two processes do, a
+ * child of fork shares nothing with its parent, and a program that closes all its descriptors does
+ * no harm. Nothing here starts threads, installs handlers or keeps a descriptor.
+ */
+#ifndef TAKT_TWIN_SHARED_H
+#define TAKT_TWIN_SHARED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "twin_layout.h"
+
+struct twin_map;
+
+/* Maps the machine at `path`. Fails if there is none, if it was made by another layout or before
+ * the last boot, or if it is damaged. */
+int twin_map_open(const char *path, struct twin_map **ret, struct takt_err *err);
+void twin_map_close(struct twin_map *map); /* takes NULL; nobody may use the map any more */
+
+/* Is `path` still the file that was mapped? A destroyed or replaced machine is not. */
+bool twin_map_is(const struct twin_map *map, const char *path);
+
+/* May this process change the machine? */
+bool twin_map_writable(const struct twin_map *map);
+
+/* The fixed part and the faults; until close. */
+struct twin_file *twin_map_file(const struct twin_map *map);
+static inline const struct twin_board *twin_map_board(const struct twin_map *map)
+{
+	return &twin_map_file(map)->machine.board;
+}
+
+/* CLOCK_BOOTTIME: the time of everything in a machine. */
+uint64_t twin_now_ns(void);
+
+/* State of a GPU at this moment. Only load_count entries of loads are filled. Looks now and then
+ * whether the processes still live. */
+void twin_read(struct twin_map *map, uint32_t gpu, struct twin_gpu *ret);
+
+/* Change a GPU: `change` is shown its state at this moment and alters it. What it returns is
+ * returned; if negative nothing is changed. -EACCES if the file may not be written, -ETIMEDOUT if
+ * another writer holds the GPU for seconds. */
+typedef int twin_change_fn(struct twin_gpu *gpu, const struct twin_board *board, void *arg);
+int twin_change(struct twin_map *map, uint32_t gpu, twin_change_fn *change, void *arg);
+
+/* Start time of a process (field 22 of /proc/PID/stat), 0 if it is gone or has ended and waits to
+ * be collected: the driver has closed its GPU by then. */
+uint64_t twin_process_start(int32_t pid);
+
+#endif
