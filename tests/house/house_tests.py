@@ -1,0 +1,377 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The house checks can fail: each is shown a small tree with one fault, and must name it.
+
+Usage: house_tests.py TOOLS_FOLDER CC
+"""
+import contextlib
+import io
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+TOOLS, CC = sys.argv[1], sys.argv[2:]
+sys.path.insert(0, TOOLS)
+
+import check_layers  # noqa: E402
+import check_purity  # noqa: E402
+import check_style  # noqa: E402
+import test_report  # noqa: E402
+
+SPDX = "/* SPDX-License-Identifier: Apache-2.0 */\n"
+
+
+@contextlib.contextmanager
+def tree(files):
+    """A folder with these files: path -> text (SPDX line added to C files)."""
+    with tempfile.TemporaryDirectory() as root:
+        for path, text in files.items():
+            path = os.path.join(root, path)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text if not path.endswith((".c", ".h")) or text.startswith("/*")
+                           else SPDX + text)
+        yield root
+
+
+def problems_of(checker, files):
+    with tree(files) as root:
+        return checker.check(root)[0]
+
+
+def expect(checker, files, *words):
+    """Exactly one problem, with all these words in it."""
+    problems = problems_of(checker, files)
+    assert len(problems) == 1, problems
+    for word in words:
+        assert word in problems[0], (word, problems[0])
+
+
+def expect_clean(checker, files):
+    problems = problems_of(checker, files)
+    assert not problems, problems
+
+
+# Layers.
+
+def table_has_no_circle():
+    done = []
+    while len(done) < len(check_layers.ROOMS):
+        free = [room for room, row in check_layers.ROOMS.items()
+                if room not in done and all(other in done + ["build"] for other in row)]
+        assert free, set(check_layers.ROOMS) - set(done)
+        done += free
+
+
+def arrows_down_are_fine():
+    expect_clean(check_layers, {
+        "src/codec/a.c": '#include "base/err.h"\n#include "sched/sched.h"\n#include <stdio.h>\n',
+        "src/device/b.c": '#include "abi/nvml.h"\n#include "device/b_impl.h"\n',
+        "src/cli/c.c": '#include "takt_build.h"\n',
+        "tests/base/d.c": '#include "daemon/any.h"\n',
+        "src/codec/meson.build": "x = [base_dep, sched_dep, cjson_dep]\n",
+        "twin/e.c": '#include "e.h"\n#include "base/str.h"\n',
+    })
+
+
+def arrow_up_is_named():
+    expect(check_layers, {"src/base/a.c": '\n#include "sched/sched.h"\n'},
+           "src/base/a.c:3", "base -> sched", "sched/sched.h")
+
+
+def the_twin_shares_nothing_but_base():
+    expect(check_layers, {"twin/a.c": '#include "actuate/journal.h"\n'}, "twin -> actuate")
+
+
+def pure_room_sees_no_store():
+    expect(check_layers, {"src/sched/a.h": '# include "store/store.h"\n'}, "sched -> store")
+
+
+def abi_needs_nothing():
+    expect(check_layers, {"include/abi/a.h": '#include "base/err.h"\n'}, "abi -> base")
+
+
+def paths_go_from_the_root():
+    expect(check_layers, {"src/codec/a.c": '#include "../base/err.h"\n'}, "..")
+
+
+def room_without_row():
+    expect(check_layers, {"src/attic/a.c": ""}, "room 'attic' has no row")
+
+
+def header_of_no_room():
+    expect(check_layers, {"src/base/a.c": '#include "attic/a.h"\n'}, "belongs to no room")
+
+
+def links_follow_the_table():
+    expect(check_layers, {"src/sched/meson.build": "a = 1\nb = [store_dep]  # codec_dep\n"},
+           "src/sched/meson.build:2", "sched -> store")
+
+
+def names_are_unique():
+    expect(check_layers, {"src/base/a.c": "", "tests/base/a.c": ""}, "another file has this name")
+
+
+def licence_comes_first():
+    expect(check_layers, {"src/base/a.c": "/* why */\n" + SPDX}, "a.c:1", "Apache-2.0")
+    expect(check_layers, {"src/base/a.c": "/* SPDX-License-Identifier: MIT */\n"}, "Apache-2.0")
+    expect(check_layers, {"plugins/slurm/a.c": SPDX}, "GPL-2.0-or-later")
+
+
+def files_stay_short():
+    expect(check_layers, {"src/base/a.c": "\n" * 900}, "901 lines")
+    expect_clean(check_layers, {"src/base/a.c": "\n" * 899})
+
+
+def build_folders_are_not_ours():
+    expect_clean(check_layers, {"build/a.c": "/**/", "out/meson-private/x": "", "out/b.c": "/**/",
+                                "shared/c.c": "/**/"})
+
+
+# Style.
+
+def body(lines):
+    return "int f(void)\n{\n" + "\tx();\n" * lines + "}\n"
+
+
+def long_function_is_named():
+    expect(check_style, {"tests/base/a.c": body(101)}, "a.c:3", "f has 101 lines")
+    expect_clean(check_style, {"tests/base/a.c": body(100)})
+
+
+def median_and_p90_hold():
+    expect(check_style, {"src/base/a.c": body(16)}, "half of the functions", "16")
+    expect(check_style, {"src/base/a.c": body(5) * 8 + body(46) * 2}, "a tenth", "46")
+    expect_clean(check_style, {"src/base/a.c": body(15) * 9 + body(45)})
+
+
+def banned_call_is_named():
+    for name in ("strcpy", "sprintf", "atoi", "qsort", "malloc", "exit", "printf"):
+        expect(check_style, {"src/base/a.c": f"int y = {name}(x);\n"}, "a.c:2", name)
+
+
+def words_are_not_calls():
+    expect_clean(check_style, {
+        "src/base/a.c": '/* strcpy(a) */\nchar *s = "sprintf(x)";\ntakt_free(x);\nq.free(x);\n'
+                        "p->exit(1);\nsnprintf(x);\nint free_slots(void);\n",
+        "tests/base/b.c": "free(x);\nprintf(x);\n",
+    })
+
+
+def work_left_for_later():
+    expect(check_style, {"src/base/a.c": "\n/* TODO: later */\n"}, "a.c:3", "open an issue")
+
+
+def line_comments_and_typedefs():
+    expect(check_style, {"src/base/a.c": "int x; // why\n"}, "a.c:2", "comments")
+    expect(check_style, {"src/base/a.c": "typedef struct x y;\n"}, "a.c:2", "typedef")
+    expect_clean(check_style, {"src/base/a.c": 'char *u = "http://x"; /* see https://y */\n'})
+
+
+def lines_are_not_too_long():
+    expect(check_style, {"src/base/a.c": "\t" * 12 + "abcde\n"}, "100 columns")
+    expect_clean(check_style, {"src/base/a.c": "\t" * 12 + "abcd\n"})
+
+
+def crash_points_have_one_place():
+    point = 'void g(void)\n{\n\ttakt_crash_point("%s");\n}\n'
+    expect(check_style, {"src/base/a.c": point % "base.x", "src/base/b.c": point % "base.x"},
+           "base.x", "is also in")
+    expect(check_style, {"src/base/a.c": point % "X"}, "not named room.place")
+    expect_clean(check_style, {"src/base/a.c": point % "base.x"})
+
+
+# Purity, on real objects.
+
+def archive(root, name, sources):
+    for source, text in sources.items():
+        path = os.path.join(root, source)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        subprocess.run(CC + ["-O1", "-fPIC", "-c", path, "-o", path + ".o"], check=True)
+    path = os.path.join(root, name)
+    subprocess.run(["ar", "rcs", path] + [os.path.join(root, s + ".o") for s in sources],
+                   check=True)
+    return check_purity.load(path)
+
+
+def impurities(room_text, base_text="int unused_here(void) { return 1; }\n"):
+    with tempfile.TemporaryDirectory() as root:
+        base = archive(root, "b.a", {"base1.c": base_text})
+        return check_purity.check(archive(root, "r.a", {"room1.c": room_text}), base)[0]
+
+
+def expect_impurity(word, *texts):
+    problems = impurities(*texts)
+    assert len(problems) == 1 and word in problems[0], (word, problems)
+
+
+def arithmetic_is_pure():
+    problems = impurities("#include <string.h>\nstatic const char *const t[] = {\"a\", \"b\"};\n"
+                          "const char *f(int i, char *b) { memcpy(b, t[i], strlen(t[i]));"
+                          " return t[i]; }\n")
+    assert not problems, problems
+
+
+def clocks_and_files_are_impure():
+    expect_impurity("uses time", "long time(long *); long f(void) { return time(0); }\n")
+    expect_impurity("uses fopen", "void *fopen(const char *, const char *);\n"
+                    "void *f(void) { return fopen(\"x\", \"r\"); }\n")
+    expect_impurity("uses malloc", "void *malloc(unsigned long);\n"
+                    "void *f(void) { return malloc(9); }\n")
+
+
+def globals_are_impure():
+    expect_impurity("writable n", "static int n; int f(void) { return ++n; }\n")
+    expect_impurity("writable n", "int n = 7;\n")
+    problems = impurities("int f(void) { static _Thread_local int n = 3; return n++; }\n")
+    assert any("writable n" in problem for problem in problems), problems
+
+
+def impure_base_objects_count_if_pulled():
+    base = "char *getenv(const char *); char *look(void) { return getenv(\"X\"); }\n"
+    expect_impurity("base1.c.o uses getenv", "char *look(void); char *f(void) { return look(); }\n",
+                    base)
+    assert not impurities("int f(void) { return 1; }\n", base)
+
+
+def room_that_was_not_built_is_named():
+    with tree({"src/sched/a.c": ""}) as root:
+        done = subprocess.run([sys.executable, os.path.join(TOOLS, "check_purity.py"), root, root],
+                              capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and "libtakt-sched.a" in done.stdout, done
+
+
+# The report.
+
+FAKE_MESON = """import os, sys
+build = sys.argv[sys.argv.index("-C") + 1]
+os.makedirs(build + "/meson-logs", exist_ok=True)
+entries = open(build + "/entries").read()
+if entries:
+    open(build + "/meson-logs/testlog.json", "w").write(entries)
+sys.exit(int(open(build + "/status").read()))
+"""
+
+
+def entry(stdout, result="OK", code=0, name="takt:base / vec", stderr=""):
+    return {"name": name, "stdout": stdout, "stderr": stderr, "result": result, "returncode": code}
+
+
+def report(entries, skips="", status=0):
+    """Exit status and lines of the report over these log entries."""
+    with tree({"fake_meson.py": FAKE_MESON, "skips": skips, "status": str(status),
+               "entries": "".join(json.dumps(e) + "\n" for e in entries),
+               "meson-logs/testlog.json": json.dumps(entry("1..1\nok 1 - stale\n"))}) as root:
+        env = dict(os.environ, MESON=f"{sys.executable} {root}/fake_meson.py", TAKT_TEST_ENV="moon")
+        done = subprocess.run([sys.executable, os.path.join(TOOLS, "test_report.py"), "-C", root,
+                               "--skips", root + "/skips"], env=env, capture_output=True, text=True,
+                              check=False)
+        return done.returncode, done.stdout.splitlines(), done.stderr
+
+
+def expect_report(want, last, *args, **kwargs):
+    got, lines, err = report(*args, **kwargs)
+    assert lines and lines[-1] == last, (lines, err)
+    assert got == want, (got, lines)
+    return "\n".join(lines)
+
+
+def cases_are_counted():
+    expect_report(0, "3 passed, 0 failed", [
+        entry("1..2\nok 1 - a\nok 2 - b\n"), entry("no tap at all\n", name="takt:e2e / run")])
+
+
+def failures_show_their_log():
+    text = expect_report(1, "1 passed, 1 failed", [
+        entry("1..2\nok 1 - a\nnot ok 2 - b\n# x.c:7: 3 != 4\n", "FAIL", 1)], status=1)
+    assert "FAILED base / vec: b" in text and "x.c:7: 3 != 4" in text, text
+
+
+def crash_after_good_cases_fails():
+    expect_report(1, "1 passed, 1 failed", [entry("1..2\nok 1 - a\n", "ERROR", -11)], status=1)
+    expect_report(1, "2 passed, 1 failed", [entry("1..2\nok 1 - a\nok 2 - b\n", "ERROR", 1,
+                                                  stderr="LeakSanitizer")], status=1)
+    expect_report(1, "0 passed, 1 failed", [entry("", "TIMEOUT", -9)], status=1)
+
+
+def nothing_ran_is_failure():
+    expect_report(1, "0 passed, 0 failed", [])
+    expect_report(1, "0 passed, 0 failed", [], status=1)
+
+
+def meson_failure_counts():
+    expect_report(1, "1 passed, 1 failed", [entry("1..1\nok 1 - a\n")], status=3)
+
+
+SKIPPED = [entry("1..2\nok 1 - a\nok 2 - b # SKIP no GPU\n")]
+
+
+def unlisted_skip_fails():
+    text = expect_report(1, "1 passed, 1 failed", SKIPPED)
+    assert "FAILED skipped base / vec: b: no GPU" in text, text
+    expect_report(1, "1 passed, 1 failed", SKIPPED, "mars\tbase / vec: b\twhy\n")
+    expect_report(1, "1 passed, 1 failed", SKIPPED, "moon\tbase / vec\twhy\n")
+
+
+def listed_skip_is_told():
+    text = expect_report(0, "1 passed, 0 failed", SKIPPED, "# x\n\nmoon\tbase / .*: b\twhy\n")
+    assert "\nskipped base / vec: b: no GPU" in text and "environment: " in text, text
+
+
+def reasons_are_found():
+    rule = ".\t.*\twhy\n"
+    for stdout, result, code in [
+            ("1..2\nok 1 - a\n# the reason\nok 2 # SKIP b\n", "OK", 0),       # cmocka
+            ("1..1\nok 1 - a\n", "OK", 0),
+            ("trying\nthe reason\n", "SKIP", 77),
+            ("1..0 # SKIP the reason\n", "SKIP", 0)]:
+        got, lines, _ = report([entry(stdout, result, code), entry("1..1\nok 1 - x\n")], rule)
+        assert got == 0, lines
+        assert "SKIP" not in stdout + result or any("the reason" in line for line in lines), lines
+    expect_report(1, "1 passed, 1 failed", [entry("1..2\nok 1 - a\nok 2 # SKIP b\n")], rule)
+
+
+def bad_skip_line_is_refused():
+    got, lines, err = report(SKIPPED, "moon base why\n")
+    assert got != 0 and "skips:1" in err, (lines, err)
+
+
+def the_real_list_is_well_formed():
+    test_report.read_skips(os.path.join(TOOLS, "..", "tests", "skips"))
+
+
+TESTS = [
+    table_has_no_circle, arrows_down_are_fine, arrow_up_is_named, the_twin_shares_nothing_but_base,
+    pure_room_sees_no_store, abi_needs_nothing, paths_go_from_the_root, room_without_row,
+    header_of_no_room, links_follow_the_table, names_are_unique, licence_comes_first,
+    files_stay_short, build_folders_are_not_ours, long_function_is_named, median_and_p90_hold,
+    banned_call_is_named, words_are_not_calls, work_left_for_later, line_comments_and_typedefs,
+    lines_are_not_too_long, crash_points_have_one_place, arithmetic_is_pure,
+    clocks_and_files_are_impure, globals_are_impure, impure_base_objects_count_if_pulled,
+    room_that_was_not_built_is_named,
+    cases_are_counted, failures_show_their_log, crash_after_good_cases_fails,
+    nothing_ran_is_failure, meson_failure_counts, unlisted_skip_fails, listed_skip_is_told,
+    reasons_are_found, bad_skip_line_is_refused, the_real_list_is_well_formed,
+]
+
+
+def main():
+    print(f"1..{len(TESTS)}")
+    failed = 0
+    for number, test in enumerate(TESTS, 1):
+        caught = io.StringIO()
+        try:
+            with contextlib.redirect_stdout(caught):
+                test()
+            print(f"ok {number} - {test.__name__}")
+        except Exception as problem:  # a broken check must not hide the others
+            failed += 1
+            print(f"not ok {number} - {test.__name__}\n# {type(problem).__name__}: {problem}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,203 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the tests and says what a person needs to know, the verdict last.
+
+Usage: test_report.py -C BUILD [--skips FILE] [ARGUMENTS OF meson test...]
+
+Prints each case that failed with the end of its log, then each skipped one with its reason, then
+"N passed, N failed". A case is a TAP test point, or the whole program where it speaks no TAP. A skip
+counts as failed if it has no reason or no line of FILE (tests/skips) allows it in this environment.
+Exit status 1 if anything failed or nothing ran.
+
+Reasons: "ok 3 - name # SKIP reason" in TAP; cmocka's skip() gives no reason, so the last line that
+starts with "# " before it is taken; a program that exits with 77 says it in its last line.
+"""
+import argparse
+import json
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+
+LOG_TAIL = 30
+POINT = re.compile(r"^(not )?ok\b\s*\d*\s*(?:-\s*)?(.*)$")
+DIRECTIVE = re.compile(r"^(.*?)\s*(?<!\\)#\s*(SKIP|TODO)\S*\s*(.*)$", re.I)
+PLAN = re.compile(r"^1\.\.(\d+)\s*(?:#\s*SKIP\S*\s*(.*))?$", re.I)
+
+
+class Case:
+    """One thing that passed, failed or was skipped."""
+
+    def __init__(self, name, result, text=""):
+        self.name = name
+        self.result = result  # "pass", "fail" or "skip"
+        self.text = text      # why it was skipped, or the log
+
+
+def os_name():
+    try:
+        with open("/etc/os-release", encoding="utf-8") as file:
+            facts = dict(line.rstrip("\n").split("=", 1) for line in file if "=" in line)
+        return "-".join(facts.get(key, "").strip('"') for key in ("ID", "VERSION_ID")).strip("-")
+    except OSError:
+        return "unknown-os"
+
+
+def environment():
+    """The words that tests/skips may ask for."""
+    def word(present, name):
+        return name if present else "no-" + name
+
+    return " ".join([
+        os_name(), platform.machine(),
+        "root" if os.geteuid() == 0 else "user",
+        word(os.path.exists("/dev/nvidiactl"), "gpu"),
+        word(os.path.exists("/sys/fs/cgroup/cgroup.controllers"), "cgroup2"),
+        "cgroup2-rw" if os.access("/sys/fs/cgroup", os.W_OK) else "cgroup2-ro",
+        word(os.path.exists("/dev/kmsg"), "kmsg"),
+        word(shutil.which("clang"), "clang"),
+        word(shutil.which("systemctl") and os.path.exists("/run/systemd/system"), "systemd"),
+        os.environ.get("TAKT_TEST_ENV", ""),
+    ]).strip()
+
+
+def split_point(rest, remark):
+    """Name, whether skipped, and reason of the text behind "ok N"."""
+    found = DIRECTIVE.match(rest)
+    if not found or found.group(2).upper() != "SKIP":
+        return (found.group(1) if found else rest) or "?", False, ""
+    name, reason = found.group(1), found.group(3)
+    if not name:  # cmocka: "ok 3 # SKIP name"
+        return reason or "?", True, remark
+    return name, True, reason or remark
+
+
+def tap_cases(test, text, ended_well, log):
+    """Cases of a TAP stream; None if it is none."""
+    cases, planned, remark = [], None, ""
+    for line in text.splitlines():
+        plan, point = PLAN.match(line), POINT.match(line)
+        if plan:
+            planned = int(plan.group(1))
+            if planned == 0:
+                return [Case(test, "skip", plan.group(2) or remark)]
+        elif point:
+            name, skipped, reason = split_point(point.group(2), remark)
+            result = "fail" if point.group(1) else "skip" if skipped else "pass"
+            cases.append(Case(f"{test}: {name}", result, reason if skipped else log))
+            remark = ""
+        elif line.startswith("# "):
+            remark = line[2:].strip()
+    if planned is None and not cases:
+        return None
+    failed = any(case.result == "fail" for case in cases)
+    if planned is not None and len(cases) != planned:
+        cases.append(Case(f"{test}: {len(cases)} of {planned} cases reported", "fail", log))
+    elif not ended_well and not failed:
+        cases.append(Case(f"{test}: the program after its last case", "fail", log))
+    return cases
+
+
+def last_line(text):
+    lines = [line for line in text.splitlines() if line.strip()]
+    return lines[-1].strip() if lines else ""
+
+
+def display_name(entry):
+    """meson writes "project:suite / test"; the project says nothing new."""
+    name = entry["name"]
+    return name.split(":", 1)[1] if re.match(r"^[\w-]+:[\w+ -]+ / ", name) else name
+
+
+def cases_of(entry):
+    """Cases of one line of meson's testlog.json."""
+    name, result, out = display_name(entry), entry["result"], entry.get("stdout") or ""
+    log = "\n".join((out + "\n" + (entry.get("stderr") or "")).strip().splitlines()[-LOG_TAIL:])
+    ended_well = result in ("OK", "SKIP", "EXPECTEDFAIL")
+    if result == "SKIP" and entry.get("returncode") == 77:
+        return [Case(name, "skip", last_line(out) or last_line(entry.get("stderr") or ""))]
+    cases = tap_cases(name, out, ended_well, f"[{result}]\n{log}")
+    if cases is not None:
+        return cases
+    if result == "SKIP":
+        return [Case(name, "skip", last_line(out))]
+    return [Case(name, "pass" if ended_well else "fail", f"[{result}]\n{log}")]
+
+
+def read_skips(path):
+    """[(environment, test)] as compiled patterns."""
+    rules = []
+    with open(path, encoding="utf-8") as file:
+        for number, line in enumerate(file, 1):
+            if line.startswith("#") or not line.strip():
+                continue
+            fields = line.rstrip("\n").split("\t")
+            if len(fields) != 3 or not all(field.strip() for field in fields):
+                raise SystemExit(f"{path}:{number}: want ENVIRONMENT <tab> TEST <tab> REASON")
+            rules.append((re.compile(fields[0]), re.compile(fields[1])))
+    return rules
+
+
+def allowed(case, rules, env):
+    return any(where.search(env) and which.fullmatch(case.name) for where, which in rules)
+
+
+def judge(cases, rules, env, out):
+    """Prints what has to be said; returns how many passed and failed."""
+    failed = [case for case in cases if case.result == "fail"]
+    skipped = [case for case in cases if case.result == "skip"]
+    for case in failed:
+        print(f"FAILED {case.name}\n" + "\n".join("    " + line for line in
+                                                  case.text.splitlines()), file=out)
+    bad_skips = 0
+    if skipped:
+        print(f"environment: {env}", file=out)
+    for case in skipped:
+        verdict = "" if allowed(case, rules, env) else " (not in tests/skips for this environment)"
+        verdict = verdict if case.text else " (gives no reason)"
+        bad_skips += bool(verdict)
+        print(f"{'FAILED ' if verdict else ''}skipped {case.name}: {case.text}{verdict}", file=out)
+    passed = sum(case.result == "pass" for case in cases)
+    return passed, len(failed) + bad_skips
+
+
+def run_meson(build, arguments):
+    """Exit status of meson test, whose log is fresh afterwards or absent."""
+    log = os.path.join(build, "meson-logs", "testlog.json")
+    if os.path.exists(log):
+        os.remove(log)
+    meson = os.environ.get("MESON", "meson").split()
+    return subprocess.run(meson + ["test", "-C", build] + arguments, check=False).returncode, log
+
+
+def read_log(path):
+    if not os.path.exists(path):
+        return []
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return [case for line in file if line.strip() for case in cases_of(json.loads(line))]
+
+
+def main():
+    parser = argparse.ArgumentParser(description="run the tests, verdict last")
+    parser.add_argument("-C", dest="build", required=True, help="build folder")
+    parser.add_argument("--skips", default=os.path.join(os.path.dirname(os.path.dirname(
+        os.path.abspath(__file__))), "tests", "skips"))
+    options, arguments = parser.parse_known_args()
+    rules = read_skips(options.skips)
+    status, log = run_meson(options.build, arguments)
+    cases = read_log(log)
+    sys.stdout.flush()
+    passed, failed = judge(cases, rules, environment(), sys.stdout)
+    if not cases:
+        print(f"no test ran (meson ended with {status})")
+    elif status and not failed:
+        print(f"meson ended with {status} although no case failed")
+        failed = 1
+    print(f"{passed} passed, {failed} failed", flush=True)
+    return 1 if failed or passed + failed == 0 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
