@@ -13,6 +13,7 @@
 enum {
 	WRITER_STACK = 256 * 1024, /* address space; SQLite touches about 20 KiB of it */
 	BUSY_MS = 5000,		   /* for a person's sqlite3 shell; takt's own do not collide */
+	CHECKPOINT_FRAMES = 1000,  /* 4 MiB of log */
 };
 
 /* Both connections together keep about 400 KiB of pages. */
@@ -135,6 +136,8 @@ int takt_store_open(const struct takt_store_config *config, struct takt_store **
 		return takt_err_set(err, -ENOMEM, "open '%s'", config->path);
 	store->sys = config->sys ? config->sys : takt_sys_real();
 	store->keep_ended = config->keep_ended ? config->keep_ended : TAKT_STORE_KEEP_ENDED;
+	store->checkpoint_frames =
+		config->checkpoint_frames ? config->checkpoint_frames : CHECKPOINT_FRAMES;
 	store->lock_fd = store->event_fd = -1;
 	takt_store_list_init(&store->pending);
 	takt_store_list_init(&store->done);

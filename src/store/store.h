@@ -93,6 +93,7 @@ struct takt_store_config {
 	const char *path;	    /* of the database file; its directory must exist */
 	const struct takt_sys *sys; /* NULL = the real one; borrowed until close */
 	uint32_t keep_ended;	    /* newest ended jobs that history keeps; 0 = the default */
+	uint32_t checkpoint_frames; /* pages in the log that start a checkpoint; 0 = 1,000 */
 	const char *vfs;	    /* NULL = SQLite's default; tests name theirs */
 	bool allow_network_fs;	    /* tests only */
 	bool unsafe_no_sync;	    /* tests only: proves that the power-loss campaign can fail */

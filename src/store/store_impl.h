@@ -61,12 +61,12 @@ enum takt_store_stmt {
 struct takt_store {
 	char *path; /* owned */
 	const struct takt_sys *sys;
-	uint32_t keep_ended;
+	uint32_t keep_ended, checkpoint_frames;
 	int lock_fd;
 
 	sqlite3 *writer;
 	sqlite3_stmt *stmt[TAKT_STMT_COUNT]; /* of writer */
-	int wal_frames;			     /* in the WAL after the last commit */
+	uint32_t wal_frames;		     /* in the WAL after the last commit */
 	uint32_t ended_unpruned;	     /* jobs ended since history was last cut to size */
 
 	sqlite3 *reader;

@@ -22,8 +22,7 @@
 #include "store/store_impl.h"
 
 enum {
-	CHECKPOINT_FRAMES = 1000, /* 4 MiB of log */
-	PRUNE_EVERY = 256,	  /* ended jobs */
+	PRUNE_EVERY = 256 /* ended jobs */
 };
 
 static const char *const stmt_sql[TAKT_STMT_COUNT] = {
@@ -44,7 +43,7 @@ static int note_frames(void *ctx, sqlite3 *db, const char *name, int frames)
 {
 	struct takt_store *store = ctx;
 
-	store->wal_frames = frames;
+	store->wal_frames = (uint32_t)frames;
 	return SQLITE_OK;
 }
 
@@ -198,7 +197,7 @@ static void prune(struct takt_store *store)
 
 static void checkpoint(struct takt_store *store)
 {
-	if (store->wal_frames < CHECKPOINT_FRAMES)
+	if (store->wal_frames < store->checkpoint_frames)
 		return;
 	takt_crash_point("store.before_checkpoint");
 	(void)sqlite3_wal_checkpoint_v2(store->writer, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
