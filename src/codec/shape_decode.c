@@ -156,7 +156,7 @@ static int decode_mask(struct decoder *dec, const cJSON *json, uint64_t *to)
 static int decode_enum(struct decoder *dec, const struct takt_field *field, const cJSON *json,
 		       unsigned *to)
 {
-	char wanted[120] = "one of";
+	char wanted[240] = "one of";
 	size_t used = strlen(wanted);
 
 	for (unsigned i = 0; field->names[i]; i++) {
@@ -164,8 +164,9 @@ static int decode_enum(struct decoder *dec, const struct takt_field *field, cons
 			*to = i;
 			return 0;
 		}
-		used += (size_t)snprintf(wanted + used, sizeof(wanted) - used, "%s '%s'",
-					 i ? "," : "", field->names[i]);
+		if (used < sizeof(wanted))
+			used += (size_t)snprintf(wanted + used, sizeof(wanted) - used, "%s '%s'",
+						 i ? "," : "", field->names[i]);
 	}
 	if (!cJSON_IsString(json))
 		return refuse(dec, json, wanted);
