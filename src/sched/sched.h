@@ -56,7 +56,9 @@ enum takt_gpu_state {
 	TAKT_GPU_LOST,	      /* fell off the bus or does not answer */
 	TAKT_GPU_STATE_COUNT
 };
+/* Stable, for JSON; "?" for what is none. The arrays of names end in NULL. */
 const char *takt_gpu_state_name(enum takt_gpu_state state);
+extern const char *const takt_gpu_state_names[];
 
 struct takt_sched_node {
 	uint32_t id;	    /* chosen by the caller, unique, ties are broken by it */
@@ -116,7 +118,8 @@ enum takt_sched_event_kind {
 	TAKT_SCHED_JOB_ENDED,
 	TAKT_SCHED_EVENT_COUNT
 };
-const char *takt_sched_event_name(enum takt_sched_event_kind kind); /* "node_add", ... for JSON */
+const char *takt_sched_event_name(enum takt_sched_event_kind kind); /* "node_add", ... */
+extern const char *const takt_sched_event_names[];
 
 struct takt_sched_event {
 	enum takt_sched_event_kind kind;
@@ -141,7 +144,8 @@ enum takt_why {
 	TAKT_WHY_GPUS,	     /* too few free GPUs; jobs that run must end first */
 	TAKT_WHY_COUNT
 };
-const char *takt_why_name(enum takt_why why); /* "held", "impossible", ... stable, for JSON */
+const char *takt_why_name(enum takt_why why); /* "held", "impossible", ... */
+extern const char *const takt_why_names[];
 
 struct takt_plan_placement {
 	uint64_t job_id;
