@@ -48,6 +48,8 @@ void *takt_zalloc(size_t size)
 
 void *takt_calloc(size_t n, size_t size)
 {
+	if (size != 0 && n > SIZE_MAX / size)
+		return NULL;
 	return must_fail() ? NULL : calloc(n ? n : 1, size ? size : 1);
 }
 
