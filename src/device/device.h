@@ -20,6 +20,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "base/err.h"
 #include "base/timetypes.h"
@@ -88,6 +89,7 @@ enum takt_gpu_has {
 	TAKT_HAS_PROCS = 1u << 14,
 	TAKT_HAS_ENC_DEC = 1u << 15,
 	TAKT_HAS_PCIE_REPLAY = 1u << 16,
+	TAKT_HAS_POWER_ENFORCED = 1u << 17,
 };
 
 /* Bits of throttle reasons, as NVML numbers them. */
@@ -113,7 +115,8 @@ struct takt_gpu_proc {
 };
 
 struct takt_gpu_reading {
-	struct takt_mono at; /* when the last call of the sample returned */
+	struct takt_mono at;	  /* when the last call of the sample returned */
+	struct takt_mono slow_at; /* the slow part (below) is no older than this; 0 = never read */
 	uint64_t seq;	     /* 1, 2, ...: rises with every finished sample of this GPU */
 	uint32_t has;	     /* enum takt_gpu_has */
 	int32_t last_rc; /* 0, or why the sample is incomplete: -ENODEV lost, -ETIMEDOUT hanging,
@@ -121,7 +124,9 @@ struct takt_gpu_reading {
 	bool stale;	 /* older than the machine's staleness limit, or the GPU is lost */
 	bool lost;
 	uint32_t sm_mhz, mem_mhz;
-	uint32_t power_mw, power_limit_mw;
+	uint32_t power_mw;
+	uint32_t power_limit_mw;    /* the limit asked for: what a setter changes and puts back */
+	uint32_t power_enforced_mw; /* the limit in force; lower when somebody else set one too */
 	int32_t temp_c;
 	uint32_t gpu_util_pct, mem_util_pct;
 	uint64_t mem_used_bytes, mem_free_bytes, mem_reserved_bytes;
@@ -165,10 +170,21 @@ struct takt_machine_config {
 	const char *replay_path;	 /* for REPLAY */
 	uint64_t call_deadline_ns;	 /* a sample older than this is stale; 0 = 2 s */
 	bool no_processes;		 /* leave process lists out (the actuator needs none) */
+	uint64_t init_deadline_ns;	 /* for the driver's start; 0 = 60 s (8 GPUs without persistence
+					    mode need many seconds) */
+	uint64_t facts_deadline_ns;	 /* for facts and links of all GPUs together; 0 = 10 s */
+	const char *sysfs_root;		 /* NULL: "/sys" */
 };
 
-/* Opens the source, reads facts and topology with a deadline a GPU, starts the workers. Heap
- * object; close stops the workers (a worker stuck in the driver is abandoned) and takes NULL. */
+/*
+ * Opens the source, starts a worker a GPU, waits for facts and links until the deadline. A GPU that
+ * does not answer in time has no facts (has == 0) and comes behind the others; the rest is as if it
+ * were not there. Source NVML or REPLAY that cannot be opened is -TAKT_E_UNAVAILABLE (or what the
+ * file said) with the reason; AUTO turns into "none" with the reason in why_none.
+ *
+ * Heap object; close stops the workers (one that is stuck in the driver is abandoned, its memory
+ * with it) and takes NULL.
+ */
 int takt_machine_open(const struct takt_machine_config *config, struct takt_machine **ret,
 		      struct takt_err *err);
 void takt_machine_close(struct takt_machine *machine);
@@ -180,9 +196,20 @@ struct takt_gpu_link takt_machine_link(const struct takt_machine *machine, uint3
 
 /* GPUs are in PCI bus order; index = position in CUDA_VISIBLE_DEVICES under PCI_BUS_ID order. */
 
-/* Ask the worker of one GPU (or all, gpu == UINT32_MAX) for a fresh sample; returns at once. A
- * request while one is under way is merged into it. */
+/*
+ * Two requests to the worker of one GPU (or all, gpu == UINT32_MAX); both return at once.
+ *
+ * sample: everything, process list included, read after this call: a sample already under way does
+ * not count, and several requests meanwhile become one. To know that a process list was read after
+ * an event, look at slow_at.
+ *
+ * tick: what changes fast (SM clock, power, energy, temperature, utilisation, memory, throttle
+ * reasons). The slow part (processes, memory clock, limits, fan, performance state, PCIe, video
+ * engines) is read again when it is a second old, and kept from the last time otherwise. Dropped
+ * while a sample is under way, so that ticks never pile up behind a slow driver.
+ */
 void takt_machine_sample(struct takt_machine *machine, uint32_t gpu);
+void takt_machine_tick(struct takt_machine *machine, uint32_t gpu);
 
 /* Copy of the newest finished sample. Never waits for the driver. -EAGAIN before the first. */
 int takt_machine_reading(struct takt_machine *machine, uint32_t gpu, struct takt_gpu_reading *ret);
@@ -192,9 +219,26 @@ int takt_machine_reading(struct takt_machine *machine, uint32_t gpu, struct takt
 int takt_machine_wait(struct takt_machine *machine, uint32_t gpu, uint64_t after_seq,
 		      struct takt_mono deadline);
 
-/* Wake-up of a caller's loop: written to (eventfd) after each finished sample; -1 disables.
- * Borrowed until close. */
+/*
+ * Wake-up of a caller's loop: written to (eventfd) when samples have finished; -1 disables. GPUs
+ * that were asked together and answer together wake the caller once; one that is late by 20 ms or
+ * more does not hold the news of the others back beyond their next sample. Borrowed until close.
+ */
 void takt_machine_notify(struct takt_machine *machine, int eventfd);
+
+/*
+ * Write the machine's facts, links and `samples` samples of every GPU, interval_ms apart, to a
+ * recording (the format is described in recording.h); blocks for as long as that takes. A GPU that
+ * does not answer in time is recorded as such. anonymous: serial numbers and UUIDs are replaced by
+ * numbers, host processes by 1, 2, ...
+ */
+struct takt_record_options {
+	uint32_t samples;     /* 0 = 1 */
+	uint32_t interval_ms; /* 0 = 100 */
+	bool anonymous;
+};
+int takt_machine_record(struct takt_machine *machine, const struct takt_record_options *options,
+			FILE *out, struct takt_err *err);
 
 /* What changes a GPU is declared in device/device_set.h, for src/actuate alone. */
 

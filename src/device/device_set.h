@@ -7,7 +7,8 @@
  * one loop that must go on serving seven boards while the eighth hangs. There is no deadline here:
  * whoever posted decides when he stops waiting, and still learns the outcome when a late call
  * returns, which he must, since a late call has taken effect. At most one setter a GPU is under
- * way; samples and setters of a GPU run one after the other, in the order they were asked for.
+ * way; samples and setters of a GPU run one after the other. A setter goes before samples that were
+ * asked for and have not begun, so that every sample asked for after it shows what it did.
  *
  * Results: 0, -EPERM, -TAKT_E_UNSUPPORTED (board, or a source without setters), -ENODEV (GPU lost),
  * -ETIMEDOUT (the driver gave up), -EINVAL, -EIO, or what the gate said; `vendor` holds the

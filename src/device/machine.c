@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A machine: one source, a worker a GPU, GPUs in PCI bus order. Everything here copies finished
+ * results or posts wishes; the waiting in open and close has deadlines.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/sys.h"
+#include "device/device_set.h"
+#include "device/pci_id.h"
+#include "device/worker.h"
+
+static const uint64_t default_stale_ns = 2 * TAKT_NS_PER_S;
+static const uint64_t default_init_ns = 60 * TAKT_NS_PER_S;
+static const uint64_t default_facts_ns = 10 * TAKT_NS_PER_S;
+static const uint64_t close_ns = 2 * TAKT_NS_PER_S;
+
+struct takt_machine {
+	struct takt_machine_info info;
+	struct takt_wake *wake; /* holds a reference */
+	uint64_t stale_ns;
+	uint32_t gpu_count;
+	struct gpu {
+		struct takt_worker *worker; /* holds a reference */
+		struct takt_gpu_facts facts;
+		struct takt_gpu_link links[TAKT_DEVICE_MAX_GPUS]; /* by our numbers */
+	} *gpus; /* owned, in PCI order */
+};
+
+static uint64_t or_default(uint64_t ns, uint64_t value)
+{
+	return ns != 0 ? ns : value;
+}
+
+static struct takt_mono in(uint64_t ns)
+{
+	return takt_mono_add(takt_mono_now(takt_sys_real()), ns);
+}
+
+static void describe(struct takt_machine *machine, const struct takt_source *source)
+{
+	struct takt_machine_info *info = &machine->info;
+
+	info->gpu_count = source->gpu_count;
+	takt_strcpy(info->driver_version, sizeof(info->driver_version), source->driver_version);
+	takt_strcpy(info->nvml_version, sizeof(info->nvml_version), source->nvml_version);
+	info->cuda_version = source->cuda_version;
+	takt_strcpy(info->source, sizeof(info->source), source->ops->name);
+	info->simulated = source->simulated;
+	info->can_set = source->ops->lock_sm != NULL;
+}
+
+static int start_workers(struct takt_machine *machine, struct takt_source *source, bool no_procs,
+			 struct takt_err *err)
+{
+	uint32_t mask = TAKT_PART_FAST | TAKT_PART_SLOW | (no_procs ? 0 : TAKT_PART_PROCS);
+
+	machine->gpus = takt_calloc(source->gpu_count + 1, sizeof(machine->gpus[0]));
+	if (!machine->gpus)
+		return takt_err_set(err, -ENOMEM, "%" PRIu32 " GPUs", source->gpu_count);
+	for (uint32_t g = 0; g < source->gpu_count; g++) {
+		int rc = takt_worker_start(source, machine->wake, g, mask, &machine->gpus[g].worker,
+					   err);
+
+		if (rc < 0)
+			return rc;
+		machine->gpu_count++;
+	}
+	return 0;
+}
+
+/* Those without an id come behind the others, as the source numbers them. */
+static bool comes_before(const struct gpu *a, const struct gpu *b)
+{
+	bool a_known = a->facts.has & TAKT_FACT_PCI;
+	bool b_known = b->facts.has & TAKT_FACT_PCI;
+
+	if (!a_known || !b_known)
+		return a_known && !b_known;
+	return takt_pci_id_compare(a->facts.pci_bus_id, b->facts.pci_bus_id) < 0;
+}
+
+/* Insertion keeps the source's order among equals and needs no memory. */
+static void sort_gpus(struct takt_machine *machine)
+{
+	for (uint32_t i = 1; i < machine->gpu_count; i++) {
+		for (uint32_t j = i; j > 0; j--) {
+			struct gpu *left = &machine->gpus[j - 1];
+			struct gpu *right = &machine->gpus[j];
+			struct gpu swap = *left;
+
+			if (!comes_before(right, left))
+				break;
+			*left = *right;
+			*right = swap;
+		}
+	}
+}
+
+static bool board_is_simulated(const struct takt_gpu_facts *facts)
+{
+	return ((facts->has & TAKT_FACT_SERIAL) && strstr(facts->serial, "TWIN")) ||
+	       ((facts->has & TAKT_FACT_VBIOS) && strstr(facts->vbios, "TWIN"));
+}
+
+static void gather_facts(struct takt_machine *machine, struct takt_mono deadline)
+{
+	for (uint32_t g = 0; g < machine->gpu_count; g++) {
+		struct gpu *gpu = &machine->gpus[g];
+
+		takt_worker_facts(gpu->worker, deadline, &gpu->facts);
+		machine->info.simulated |= board_is_simulated(&gpu->facts);
+	}
+	sort_gpus(machine);
+}
+
+/* What one side did not answer is taken from the other. */
+static void merge_links(struct takt_gpu_link *a, struct takt_gpu_link *b)
+{
+	struct takt_gpu_link both = {
+		.pcie = a->pcie ? a->pcie : b->pcie,
+		.nvlinks = a->nvlinks > b->nvlinks ? a->nvlinks : b->nvlinks,
+	};
+
+	*a = *b = both;
+}
+
+static void gather_links(struct takt_machine *machine, struct takt_mono deadline)
+{
+	struct takt_gpu_link links[TAKT_DEVICE_MAX_GPUS];
+
+	for (uint32_t g = 0; g < machine->gpu_count; g++)
+		takt_worker_ask_links(machine->gpus[g].worker);
+	for (uint32_t g = 0; g < machine->gpu_count; g++) {
+		struct gpu *gpu = &machine->gpus[g];
+
+		(void)takt_worker_links(gpu->worker, deadline, links);
+		for (uint32_t o = 0; o < machine->gpu_count; o++)
+			gpu->links[o] = links[machine->gpus[o].worker->at_source];
+	}
+	for (uint32_t a = 0; a < machine->gpu_count; a++)
+		for (uint32_t b = a + 1; b < machine->gpu_count; b++)
+			merge_links(&machine->gpus[a].links[b], &machine->gpus[b].links[a]);
+}
+
+static int open_source(const struct takt_machine_config *config, struct takt_machine *machine,
+		       struct takt_source **ret, struct takt_err *err)
+{
+	uint64_t deadline_ns = or_default(config->init_deadline_ns, default_init_ns);
+	struct takt_err why = {0};
+	int rc;
+
+	switch (config->source) {
+	case TAKT_SOURCE_NVML:
+		return takt_source_open(&takt_source_nvml, config, deadline_ns, ret, err);
+	case TAKT_SOURCE_REPLAY:
+		return takt_source_open(&takt_source_replay, config, deadline_ns, ret, err);
+	case TAKT_SOURCE_NONE:
+		takt_strcpy(machine->info.why_none, sizeof(machine->info.why_none),
+			    "no source was asked for");
+		return takt_source_open(&takt_source_none, config, deadline_ns, ret, err);
+	case TAKT_SOURCE_AUTO:
+		rc = takt_source_open(&takt_source_nvml, config, deadline_ns, ret, &why);
+		if (rc == 0 || rc == -ENOMEM)
+			return rc < 0 ? takt_err_set(err, rc, "%s", why.msg) : 0;
+		takt_strcpy(machine->info.why_none, sizeof(machine->info.why_none), why.msg);
+		return takt_source_open(&takt_source_none, config, deadline_ns, ret, err);
+	}
+	return takt_err_set(err, -EINVAL, "unknown source %d", (int)config->source);
+}
+
+static int open_into(struct takt_machine *machine, const struct takt_machine_config *config,
+		     struct takt_err *err)
+{
+	struct takt_source *source = NULL;
+	struct takt_mono deadline;
+	int rc;
+
+	rc = open_source(config, machine, &source, err);
+	if (rc < 0)
+		return rc;
+	describe(machine, source);
+	rc = start_workers(machine, source, config->no_processes, err);
+	/* From now on the workers hold the source: the last of them closes it. */
+	takt_source_unref(source);
+	if (rc < 0)
+		return rc;
+	deadline = in(or_default(config->facts_deadline_ns, default_facts_ns));
+	gather_facts(machine, deadline);
+	gather_links(machine, deadline);
+	return 0;
+}
+
+int takt_machine_open(const struct takt_machine_config *config, struct takt_machine **ret,
+		      struct takt_err *err)
+{
+	struct takt_machine *machine = takt_zalloc(sizeof(*machine));
+	int rc;
+
+	if (machine)
+		machine->wake = takt_wake_new();
+	if (!machine || !machine->wake) {
+		takt_free(machine);
+		return takt_err_set(err, -ENOMEM, "machine");
+	}
+	machine->stale_ns = or_default(config->call_deadline_ns, default_stale_ns);
+	rc = open_into(machine, config, err);
+	if (rc < 0) {
+		takt_machine_close(machine);
+		return rc;
+	}
+	*ret = machine;
+	return 0;
+}
+
+void takt_machine_close(struct takt_machine *machine)
+{
+	struct takt_mono deadline;
+
+	if (!machine)
+		return;
+	takt_wake_set_fd(machine->wake, -1);
+	deadline = in(close_ns);
+	for (uint32_t g = 0; g < machine->gpu_count; g++)
+		takt_worker_stop(machine->gpus[g].worker);
+	for (uint32_t g = 0; g < machine->gpu_count; g++)
+		takt_worker_join(machine->gpus[g].worker, deadline);
+	takt_wake_unref(machine->wake);
+	takt_free(machine->gpus);
+	takt_free(machine);
+}
+
+const struct takt_machine_info *takt_machine_info(const struct takt_machine *machine)
+{
+	return &machine->info;
+}
+
+const struct takt_gpu_facts *takt_machine_facts(const struct takt_machine *machine, uint32_t gpu)
+{
+	return gpu < machine->gpu_count ? &machine->gpus[gpu].facts : NULL;
+}
+
+struct takt_gpu_link takt_machine_link(const struct takt_machine *machine, uint32_t a, uint32_t b)
+{
+	if (a >= machine->gpu_count || b >= machine->gpu_count)
+		return (struct takt_gpu_link){0};
+	return machine->gpus[a].links[b];
+}
+
+/* Calls ask(worker) for one GPU, or for all if gpu is UINT32_MAX. */
+static void ask(struct takt_machine *machine, uint32_t gpu, void (*ask_one)(struct takt_worker *))
+{
+	for (uint32_t g = 0; g < machine->gpu_count; g++)
+		if (gpu == UINT32_MAX || gpu == g)
+			ask_one(machine->gpus[g].worker);
+}
+
+void takt_machine_sample(struct takt_machine *machine, uint32_t gpu)
+{
+	ask(machine, gpu, takt_worker_ask_sample);
+}
+
+void takt_machine_tick(struct takt_machine *machine, uint32_t gpu)
+{
+	ask(machine, gpu, takt_worker_ask_tick);
+}
+
+int takt_machine_reading(struct takt_machine *machine, uint32_t gpu, struct takt_gpu_reading *ret)
+{
+	if (gpu >= machine->gpu_count)
+		return -EINVAL;
+	return takt_worker_reading(machine->gpus[gpu].worker, machine->stale_ns, ret);
+}
+
+int takt_machine_wait(struct takt_machine *machine, uint32_t gpu, uint64_t after_seq,
+		      struct takt_mono deadline)
+{
+	if (gpu >= machine->gpu_count)
+		return -EINVAL;
+	return takt_worker_wait(machine->gpus[gpu].worker, after_seq, deadline);
+}
+
+void takt_machine_notify(struct takt_machine *machine, int eventfd)
+{
+	takt_wake_set_fd(machine->wake, eventfd);
+}
+
+int takt_machine_set_post(struct takt_machine *machine, uint32_t gpu,
+			  const struct takt_set_call *call, struct takt_err *err)
+{
+	int rc;
+
+	if (gpu >= machine->gpu_count)
+		return takt_err_set(err, -EINVAL, "GPU %" PRIu32 " of %" PRIu32, gpu,
+				    machine->gpu_count);
+	if (!machine->info.can_set)
+		return takt_err_set(err, -TAKT_E_UNSUPPORTED,
+				    "GPU %" PRIu32 " comes from '%s', which changes nothing", gpu,
+				    machine->info.source);
+	if (call->op == TAKT_SET_LOCK_SM && (call->min_mhz == 0 || call->min_mhz > call->max_mhz))
+		return takt_err_set(err, -EINVAL, "SM clock range %" PRIu32 " to %" PRIu32 " MHz",
+				    call->min_mhz, call->max_mhz);
+	rc = takt_worker_set_post(machine->gpus[gpu].worker, call);
+	return rc < 0 ? takt_err_set(err, rc, "GPU %" PRIu32 " has a setter under way", gpu) : 0;
+}
+
+bool takt_machine_set_finished(struct takt_machine *machine, uint32_t gpu,
+			       struct takt_err *ret_result)
+{
+	return gpu < machine->gpu_count &&
+	       takt_worker_set_finished(machine->gpus[gpu].worker, ret_result);
+}

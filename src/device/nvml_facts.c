@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Static facts of one GPU, a step each. A step whose call fails leaves its bit clear; the kernel's
+ * sysfs stands in where it knows the same thing, except for simulated boards.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/sort.h"
+#include "base/str.h"
+#include "device/nvml_api.h"
+#include "device/sysfs_pci.h"
+
+enum {
+	MAX_MEMORY_CLOCKS = 64,
+};
+
+struct subject {
+	const struct takt_nvml *nvml;
+	const struct takt_nvml_api *api;
+	struct takt_nvml_gpu *gpu;
+	struct nvml_device *device;
+	struct takt_gpu_facts *facts;
+};
+
+static void set_text(struct takt_gpu_facts *facts, uint32_t bit, char *field, size_t size,
+		     const char *text)
+{
+	if (text[0] == '\0')
+		return;
+	takt_strcpy(field, size, text);
+	facts->has |= bit;
+}
+
+static void read_pci(const struct subject *s)
+{
+	set_text(s->facts, TAKT_FACT_PCI, s->facts->pci_bus_id, sizeof(s->facts->pci_bus_id),
+		 s->gpu->pci_bus_id);
+}
+
+static void read_name(const struct subject *s)
+{
+	char text[NVML_BUFFER_NAME] = "";
+
+	if (s->api->name && s->api->name(s->device, text, sizeof(text)) == NVML_SUCCESS)
+		set_text(s->facts, TAKT_FACT_NAME, s->facts->name, sizeof(s->facts->name), text);
+}
+
+static void read_uuid(const struct subject *s)
+{
+	char text[NVML_BUFFER_UUID] = "";
+
+	if (s->api->uuid && s->api->uuid(s->device, text, sizeof(text)) == NVML_SUCCESS)
+		set_text(s->facts, TAKT_FACT_UUID, s->facts->uuid, sizeof(s->facts->uuid), text);
+}
+
+static void read_serial(const struct subject *s)
+{
+	char text[NVML_BUFFER_SERIAL] = "";
+
+	if (s->api->serial && s->api->serial(s->device, text, sizeof(text)) == NVML_SUCCESS)
+		set_text(s->facts, TAKT_FACT_SERIAL, s->facts->serial, sizeof(s->facts->serial),
+			 text);
+}
+
+static void read_vbios(const struct subject *s)
+{
+	char text[NVML_BUFFER_VBIOS] = "";
+
+	if (s->api->vbios && s->api->vbios(s->device, text, sizeof(text)) == NVML_SUCCESS)
+		set_text(s->facts, TAKT_FACT_VBIOS, s->facts->vbios, sizeof(s->facts->vbios), text);
+	s->gpu->simulated = strstr(s->facts->serial, "TWIN") || strstr(s->facts->vbios, "TWIN");
+}
+
+static void read_memory_total(const struct subject *s)
+{
+	struct nvml_memory memory;
+
+	if (!s->api->memory || s->api->memory(s->device, &memory) != NVML_SUCCESS)
+		return;
+	s->facts->memory_total_bytes = memory.total;
+	s->facts->has |= TAKT_FACT_MEMORY;
+}
+
+static void read_minor(const struct subject *s)
+{
+	if (s->api->minor && s->api->minor(s->device, &s->facts->minor) == NVML_SUCCESS)
+		s->facts->has |= TAKT_FACT_MINOR;
+}
+
+static void read_compute_cap(const struct subject *s)
+{
+	int major, minor;
+
+	if (!s->api->compute_cap || s->api->compute_cap(s->device, &major, &minor) != NVML_SUCCESS)
+		return;
+	s->facts->compute_major = (uint32_t)major;
+	s->facts->compute_minor = (uint32_t)minor;
+	s->facts->has |= TAKT_FACT_COMPUTE_CAP;
+}
+
+static bool any(const unsigned long *set, size_t words)
+{
+	for (size_t i = 0; i < words; i++)
+		if (set[i] != 0)
+			return true;
+	return false;
+}
+
+static bool read_driver_cpus(const struct subject *s)
+{
+	unsigned long set[TAKT_DEVICE_CPU_WORDS] = {0};
+
+	if (!s->api->cpu_affinity ||
+	    s->api->cpu_affinity(s->device, TAKT_DEVICE_CPU_WORDS, set) != NVML_SUCCESS ||
+	    !any(set, TAKT_DEVICE_CPU_WORDS))
+		return false;
+	for (size_t i = 0; i < TAKT_DEVICE_CPU_WORDS; i++)
+		s->facts->cpus[i] = set[i];
+	return true;
+}
+
+static bool sysfs_is_about(const struct subject *s)
+{
+	return !s->gpu->simulated && (s->facts->has & TAKT_FACT_PCI);
+}
+
+static void read_cpus(const struct subject *s)
+{
+	if (read_driver_cpus(s) ||
+	    (sysfs_is_about(s) && takt_sysfs_cpus(s->nvml->sysfs_root, s->facts->pci_bus_id,
+						  s->facts->cpus, TAKT_DEVICE_CPU_WORDS)))
+		s->facts->has |= TAKT_FACT_CPUS;
+}
+
+/* The node nearest to the GPU; a set of several says nothing that a job could be bound to.
+ * (nvmlDeviceGetNumaNodeId is another thing: the node that a GPU's own memory forms.) */
+static bool read_driver_numa(const struct subject *s)
+{
+	unsigned long set[4] = {0};
+	int32_t node = -1;
+
+	if (!s->api->memory_affinity ||
+	    s->api->memory_affinity(s->device, 4, set, NVML_AFFINITY_SCOPE_NODE) != NVML_SUCCESS)
+		return false;
+	for (int32_t bit = 0; bit < 4 * 64; bit++) {
+		if (!(set[bit / 64] >> bit % 64 & 1))
+			continue;
+		if (node >= 0)
+			return false;
+		node = bit;
+	}
+	if (node >= 0)
+		s->facts->numa_node = node;
+	return node >= 0;
+}
+
+static void read_numa(const struct subject *s)
+{
+	if (read_driver_numa(s) ||
+	    (sysfs_is_about(s) && takt_sysfs_numa(s->nvml->sysfs_root, s->facts->pci_bus_id,
+						  &s->facts->numa_node)))
+		s->facts->has |= TAKT_FACT_NUMA;
+}
+
+static void read_power_limits(const struct subject *s)
+{
+	uint32_t min, max, normal;
+
+	if (!s->api->power_range || !s->api->power_default ||
+	    s->api->power_range(s->device, &min, &max) != NVML_SUCCESS ||
+	    s->api->power_default(s->device, &normal) != NVML_SUCCESS)
+		return;
+	s->facts->power_min_mw = min;
+	s->facts->power_max_mw = max;
+	s->facts->power_default_mw = normal;
+	s->facts->has |= TAKT_FACT_POWER_LIMITS;
+}
+
+static int ascending(const void *a, const void *b, void *ctx)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Ascending, each clock once. */
+static void keep_clocks(struct takt_gpu_facts *facts, uint32_t *mhz, uint32_t count)
+{
+	uint32_t scratch[TAKT_DEVICE_MAX_CLOCKS];
+	uint32_t kept = 0;
+
+	takt_sort_with(mhz, count, sizeof(mhz[0]), scratch, ascending, NULL);
+	for (uint32_t i = 0; i < count; i++)
+		if (mhz[i] != 0 && (kept == 0 || facts->sm_clocks_mhz[kept - 1] != mhz[i]))
+			facts->sm_clocks_mhz[kept++] = mhz[i];
+	facts->sm_clock_count = kept;
+	if (kept > 0)
+		facts->has |= TAKT_FACT_SM_CLOCKS;
+}
+
+static void read_sm_clocks(const struct subject *s)
+{
+	uint32_t memory[MAX_MEMORY_CLOCKS], mhz[TAKT_DEVICE_MAX_CLOCKS];
+	uint32_t memory_count = MAX_MEMORY_CLOCKS, count = TAKT_DEVICE_MAX_CLOCKS;
+	uint32_t highest = 0;
+
+	if (!s->api->memory_clocks || !s->api->graphics_clocks ||
+	    s->api->memory_clocks(s->device, &memory_count, memory) != NVML_SUCCESS)
+		return;
+	for (uint32_t i = 0; i < memory_count && i < MAX_MEMORY_CLOCKS; i++)
+		highest = memory[i] > highest ? memory[i] : highest;
+	if (s->api->graphics_clocks(s->device, highest, &count, mhz) == NVML_SUCCESS &&
+	    count <= TAKT_DEVICE_MAX_CLOCKS)
+		keep_clocks(s->facts, mhz, count);
+}
+
+static void read_sm_max(const struct subject *s)
+{
+	if (s->api->max_clock &&
+	    s->api->max_clock(s->device, NVML_CLOCK_SM, &s->facts->sm_max_mhz) == NVML_SUCCESS)
+		s->facts->has |= TAKT_FACT_SM_MAX;
+}
+
+static void read_slowdown(const struct subject *s)
+{
+	uint32_t celsius;
+
+	if (!s->api->temperature_threshold ||
+	    s->api->temperature_threshold(s->device, NVML_THRESHOLD_SLOWDOWN, &celsius) !=
+		    NVML_SUCCESS)
+		return;
+	s->facts->slowdown_temp_c = (int32_t)celsius;
+	s->facts->has |= TAKT_FACT_THROTTLE_TEMP;
+}
+
+static void read_mig(const struct subject *s)
+{
+	uint32_t current, pending;
+
+	if (!s->api->mig_mode || s->api->mig_mode(s->device, &current, &pending) != NVML_SUCCESS)
+		return;
+	s->facts->mig_enabled = current == NVML_FEATURE_ENABLED;
+	s->facts->has |= TAKT_FACT_MIG;
+}
+
+/* vbios before what asks whether the board is simulated; names and ids first, since a hanging board
+ * is to be named. */
+static void (*const steps[])(const struct subject *) = {
+	read_pci,     read_name,     read_uuid,		read_serial,
+	read_vbios,   read_minor,    read_memory_total, read_compute_cap,
+	read_cpus,    read_numa,     read_power_limits, read_sm_clocks,
+	read_sm_max,  read_slowdown, read_mig,
+};
+
+bool takt_nvml_facts(struct takt_source *source, uint32_t gpu, uint32_t step,
+		     struct takt_gpu_facts *facts)
+{
+	struct takt_nvml *nvml = (struct takt_nvml *)source;
+	struct subject subject = {
+		.nvml = nvml, .api = &nvml->api, .gpu = &nvml->gpus[gpu], .facts = facts};
+
+	if (step > TAKT_ARRAY_LEN(steps) || takt_nvml_attach(nvml, gpu) != NVML_SUCCESS)
+		return false;
+	subject.device = nvml->gpus[gpu].device;
+	if (step < TAKT_ARRAY_LEN(steps))
+		steps[step](&subject);
+	else
+		takt_nvml_read_ports(nvml, gpu);
+	return true;
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table of functions that takt asks of the driver's library: one row each, newest name first,
+ * older names of the same ABI behind it. Names whose ABI differs are rows of their own. Nothing but
+ * the first rows is required: a function that a driver lacks is a reading that its GPUs lack.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "device/nvml_api.h"
+
+struct symbol {
+	size_t at;
+	bool required;
+	const char *names[3];
+};
+
+#define ROW(member, ...)      {offsetof(struct takt_nvml_api, member), false, {__VA_ARGS__}}
+#define REQUIRED(member, ...) {offsetof(struct takt_nvml_api, member), true, {__VA_ARGS__}}
+
+static const struct symbol symbols[] = {
+	REQUIRED(init, "nvmlInit_v2", "nvmlInit"),
+	REQUIRED(shutdown, "nvmlShutdown"),
+	REQUIRED(count, "nvmlDeviceGetCount_v2", "nvmlDeviceGetCount"),
+	REQUIRED(handle_by_index, "nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetHandleByIndex"),
+	ROW(driver_version, "nvmlSystemGetDriverVersion"),
+	ROW(nvml_version, "nvmlSystemGetNVMLVersion"),
+	ROW(cuda_version, "nvmlSystemGetCudaDriverVersion_v2", "nvmlSystemGetCudaDriverVersion"),
+
+	ROW(name, "nvmlDeviceGetName"),
+	ROW(uuid, "nvmlDeviceGetUUID"),
+	ROW(pci, "nvmlDeviceGetPciInfo_v3"),
+	ROW(pci_old, "nvmlDeviceGetPciInfo_v2", "nvmlDeviceGetPciInfo"),
+	ROW(serial, "nvmlDeviceGetSerial"),
+	ROW(vbios, "nvmlDeviceGetVbiosVersion"),
+	ROW(minor, "nvmlDeviceGetMinorNumber"),
+	ROW(compute_cap, "nvmlDeviceGetCudaComputeCapability"),
+	ROW(cpu_affinity, "nvmlDeviceGetCpuAffinity"),
+	ROW(memory_affinity, "nvmlDeviceGetMemoryAffinity"),
+	ROW(power_range, "nvmlDeviceGetPowerManagementLimitConstraints"),
+	ROW(power_default, "nvmlDeviceGetPowerManagementDefaultLimit"),
+	ROW(memory_clocks, "nvmlDeviceGetSupportedMemoryClocks"),
+	ROW(graphics_clocks, "nvmlDeviceGetSupportedGraphicsClocks"),
+	ROW(max_clock, "nvmlDeviceGetMaxClockInfo"),
+	ROW(temperature_threshold, "nvmlDeviceGetTemperatureThreshold"),
+	ROW(mig_mode, "nvmlDeviceGetMigMode"),
+
+	ROW(common_ancestor, "nvmlDeviceGetTopologyCommonAncestor"),
+	ROW(nvlink_state, "nvmlDeviceGetNvLinkState"),
+	ROW(nvlink_remote_type, "nvmlDeviceGetNvLinkRemoteDeviceType"),
+	ROW(nvlink_remote_pci, "nvmlDeviceGetNvLinkRemotePciInfo_v2"),
+
+	ROW(clock, "nvmlDeviceGetClockInfo"),
+	ROW(power, "nvmlDeviceGetPowerUsage"),
+	ROW(power_limit, "nvmlDeviceGetPowerManagementLimit"),
+	ROW(power_enforced, "nvmlDeviceGetEnforcedPowerLimit"),
+	ROW(temperature, "nvmlDeviceGetTemperature"),
+	ROW(utilization, "nvmlDeviceGetUtilizationRates"),
+	ROW(memory, "nvmlDeviceGetMemoryInfo"),
+	ROW(memory_v2, "nvmlDeviceGetMemoryInfo_v2"),
+	ROW(energy, "nvmlDeviceGetTotalEnergyConsumption"),
+	ROW(throttle, "nvmlDeviceGetCurrentClocksEventReasons",
+	    "nvmlDeviceGetCurrentClocksThrottleReasons"),
+	ROW(fan, "nvmlDeviceGetFanSpeed"),
+	ROW(pstate, "nvmlDeviceGetPerformanceState", "nvmlDeviceGetPowerState"),
+	ROW(pcie_gen, "nvmlDeviceGetCurrPcieLinkGeneration"),
+	ROW(pcie_width, "nvmlDeviceGetCurrPcieLinkWidth"),
+	ROW(pcie_replay, "nvmlDeviceGetPcieReplayCounter"),
+	ROW(encoder, "nvmlDeviceGetEncoderUtilization"),
+	ROW(decoder, "nvmlDeviceGetDecoderUtilization"),
+	ROW(fields, "nvmlDeviceGetFieldValues"),
+
+	ROW(compute_procs, "nvmlDeviceGetComputeRunningProcesses_v3",
+	    "nvmlDeviceGetComputeRunningProcesses_v2"),
+	ROW(graphics_procs, "nvmlDeviceGetGraphicsRunningProcesses_v3",
+	    "nvmlDeviceGetGraphicsRunningProcesses_v2"),
+	ROW(mps_procs, "nvmlDeviceGetMPSComputeRunningProcesses_v3",
+	    "nvmlDeviceGetMPSComputeRunningProcesses_v2"),
+	ROW(compute_procs_v1, "nvmlDeviceGetComputeRunningProcesses"),
+	ROW(graphics_procs_v1, "nvmlDeviceGetGraphicsRunningProcesses"),
+	ROW(mps_procs_v1, "nvmlDeviceGetMPSComputeRunningProcesses"),
+
+	ROW(lock_sm, "nvmlDeviceSetGpuLockedClocks"),
+	ROW(unlock_sm, "nvmlDeviceResetGpuLockedClocks"),
+	ROW(set_power_limit, "nvmlDeviceSetPowerManagementLimit"),
+};
+
+static int look_up(void *library, const struct symbol *symbol, struct takt_nvml_api *api,
+		   struct takt_err *err)
+{
+	void *found = NULL;
+
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(symbol->names) && symbol->names[i] && !found; i++)
+		found = dlsym(library, symbol->names[i]);
+	if (!found && symbol->required)
+		return takt_err_set(err, -TAKT_E_UNAVAILABLE,
+				    "the NVIDIA driver library has no function '%s'",
+				    symbol->names[0]);
+	memcpy((char *)api + symbol->at, &found, sizeof(found));
+	return 0;
+}
+
+int takt_nvml_load(const char *path, struct takt_nvml_api *ret, struct takt_err *err)
+{
+	struct takt_nvml_api api = {0};
+	void *library = dlopen(path ? path : "libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+
+	if (!library) {
+		const char *why = dlerror();
+
+		return takt_err_set(err, -TAKT_E_UNAVAILABLE, "no NVIDIA driver library: %s",
+				    why ? why : "cannot be opened");
+	}
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(symbols); i++) {
+		int rc = look_up(library, &symbols[i], &api, err);
+
+		if (rc < 0)
+			return rc;
+	}
+	*ret = api;
+	return 0;
+}
+
+int takt_nvml_rc(int code)
+{
+	switch (code) {
+	case NVML_SUCCESS:
+		return 0;
+	case NVML_ERROR_NOT_SUPPORTED:
+	case NVML_ERROR_FUNCTION_NOT_FOUND:
+	case NVML_ERROR_ARGUMENT_VERSION_MISMATCH:
+	case NVML_ERROR_DEPRECATED:
+		return -TAKT_E_UNSUPPORTED;
+	case NVML_ERROR_NO_PERMISSION:
+	case NVML_ERROR_OPERATING_SYSTEM:
+		return -EPERM;
+	case NVML_ERROR_GPU_IS_LOST:
+	case NVML_ERROR_RESET_REQUIRED:
+		return -ENODEV;
+	case NVML_ERROR_TIMEOUT:
+		return -ETIMEDOUT;
+	case NVML_ERROR_INVALID_ARGUMENT:
+	case NVML_ERROR_FREQ_NOT_SUPPORTED:
+		return -EINVAL;
+	default:
+		return -EIO;
+	}
+}
+
+const char *takt_nvml_text(int code)
+{
+	switch (code) {
+	case NVML_ERROR_DRIVER_NOT_LOADED:
+		return "the NVIDIA kernel module is not loaded";
+	case NVML_ERROR_LIB_RM_VERSION_MISMATCH:
+		return "the NVIDIA driver library and kernel module are of different versions; "
+		       "reload the module or restart the machine";
+	case NVML_ERROR_NO_PERMISSION:
+		return "the NVIDIA driver refuses this user";
+	case NVML_ERROR_OPERATING_SYSTEM:
+		return "the operating system blocks access to the GPU's device files";
+	default:
+		break;
+	}
+	switch (code) {
+#define X(name, number, text) \
+	case number:          \
+		return text;
+		NVML_CODES(X)
+#undef X
+	default:
+		return "unknown code";
+	}
+}

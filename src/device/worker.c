@@ -1,0 +1,475 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The thread behind each GPU. It waits for wishes (stop, setter, links, sample, tick), takes one,
+ * lets go of the lock, is in the driver for as long as the driver likes, and publishes the result.
+ * Whoever waits for it waits on a condition with a deadline, never on the thread.
+ */
+#include "device/worker.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/sys.h"
+
+enum {
+	/* Only touched pages cost memory, and what the driver's library puts on a stack is not ours
+	 * to know. */
+	STACK_BYTES = 256 * 1024,
+};
+
+static const uint64_t slow_every_ns = TAKT_NS_PER_S;
+/* Samples of a tick come a little early or late; a second-old slow part is read at the tick nearest
+ * to its second. */
+static const uint64_t slow_slack_ns = 50 * TAKT_NS_PER_MS;
+static const uint64_t late_ns = 20 * TAKT_NS_PER_MS;
+
+static struct takt_mono now_mono(void)
+{
+	return takt_mono_now(takt_sys_real());
+}
+
+struct takt_wake *takt_wake_new(void)
+{
+	struct takt_wake *wake = takt_zalloc(sizeof(*wake));
+
+	if (!wake)
+		return NULL;
+	atomic_init(&wake->refs, 1);
+	pthread_mutex_init(&wake->fd_lock, NULL);
+	wake->fd = -1;
+	return wake;
+}
+
+void takt_wake_set_fd(struct takt_wake *wake, int fd)
+{
+	pthread_mutex_lock(&wake->fd_lock);
+	wake->fd = fd;
+	pthread_mutex_unlock(&wake->fd_lock);
+}
+
+void takt_wake_unref(struct takt_wake *wake)
+{
+	if (atomic_fetch_sub(&wake->refs, 1) != 1)
+		return;
+	pthread_mutex_destroy(&wake->fd_lock);
+	takt_free(wake);
+}
+
+static void worker_unref(struct takt_worker *worker)
+{
+	if (atomic_fetch_sub(&worker->refs, 1) != 1)
+		return;
+	pthread_cond_destroy(&worker->done);
+	pthread_cond_destroy(&worker->work);
+	pthread_mutex_destroy(&worker->lock);
+	takt_wake_unref(worker->wake);
+	takt_free(worker);
+}
+
+/* Another GPU was asked together with this one and will be back in a moment: it wakes the caller
+ * then, once for all. */
+static bool others_are_about_to_finish(const struct takt_wake *wake, struct takt_mono now)
+{
+	for (uint32_t g = 0; g < TAKT_DEVICE_MAX_GPUS; g++) {
+		uint64_t since = atomic_load(&wake->busy[g]);
+
+		if (since != 0 && now.ns < since + late_ns)
+			return true;
+	}
+	return false;
+}
+
+static void write_eventfd(struct takt_wake *wake)
+{
+	const uint64_t one = 1;
+
+	pthread_mutex_lock(&wake->fd_lock);
+	/* A full counter means that the caller has news waiting anyway. */
+	if (wake->fd >= 0)
+		(void)!write(wake->fd, &one, sizeof(one));
+	pthread_mutex_unlock(&wake->fd_lock);
+}
+
+static void copy_reading(struct takt_gpu_reading *to, const struct takt_gpu_reading *from)
+{
+	memcpy(to, from,
+	       offsetof(struct takt_gpu_reading, procs) +
+		       from->proc_count * sizeof(from->procs[0]));
+}
+
+/* From here to finish_driver the thread is in the driver and holds no lock. */
+static void begin_driver(struct takt_worker *worker)
+{
+	worker->busy_since = now_mono();
+	pthread_mutex_unlock(&worker->lock);
+}
+
+static void finish_driver(struct takt_worker *worker)
+{
+	pthread_mutex_lock(&worker->lock);
+	worker->busy_since = (struct takt_mono){0};
+	pthread_cond_broadcast(&worker->done);
+}
+
+static void read_facts(struct takt_worker *worker)
+{
+	const struct takt_source_ops *ops = worker->source->ops;
+	struct takt_gpu_facts *work = &worker->facts_work;
+
+	begin_driver(worker);
+	for (uint32_t step = 0; ops->facts(worker->source, worker->at_source, step, work); step++) {
+		pthread_mutex_lock(&worker->lock);
+		worker->facts = *work;
+		pthread_mutex_unlock(&worker->lock);
+	}
+	finish_driver(worker);
+	worker->facts_done = true;
+}
+
+static void read_links(struct takt_worker *worker)
+{
+	struct takt_source *source = worker->source;
+
+	worker->want_links = false;
+	begin_driver(worker);
+	for (uint32_t other = 0; other < source->gpu_count; other++) {
+		struct takt_gpu_link link = {0};
+
+		if (other != worker->at_source)
+			link = source->ops->link(source, worker->at_source, other);
+		pthread_mutex_lock(&worker->lock);
+		worker->links[other] = link;
+		pthread_mutex_unlock(&worker->lock);
+	}
+	finish_driver(worker);
+	worker->links_done = true;
+}
+
+static void read_parts(struct takt_worker *worker, uint32_t parts, struct takt_mono begin)
+{
+	struct takt_gpu_reading *reading = &worker->work_reading;
+
+	reading->has &= parts & TAKT_PART_SLOW ? 0 : ~(uint32_t)TAKT_FAST_HAS;
+	reading->last_rc = 0;
+	reading->lost = false;
+	worker->source->ops->sample(worker->source, worker->at_source, parts, reading);
+	if (reading->lost)
+		reading->has = 0;
+	if (!(reading->has & TAKT_HAS_PROCS))
+		reading->proc_count = reading->procs_dropped = 0;
+	if (parts & TAKT_PART_SLOW)
+		reading->slow_at = begin;
+	reading->at = now_mono();
+	reading->seq++;
+}
+
+static void sample(struct takt_worker *worker)
+{
+	struct takt_gpu_reading *reading = &worker->work_reading;
+	atomic_uint_least64_t *busy = &worker->wake->busy[worker->at_source];
+	struct takt_mono begin = now_mono();
+	uint32_t parts = TAKT_PART_FAST;
+
+	if (worker->want_full || reading->slow_at.ns == 0 || reading->lost ||
+	    takt_mono_elapsed_ns(begin, reading->slow_at) + slow_slack_ns >= slow_every_ns)
+		parts = worker->part_mask;
+	worker->want_full = worker->want_tick = false;
+
+	atomic_store(busy, begin.ns);
+	begin_driver(worker);
+	read_parts(worker, parts, begin);
+	pthread_mutex_lock(&worker->lock);
+	copy_reading(&worker->reading, reading);
+	pthread_mutex_unlock(&worker->lock);
+	atomic_store(busy, 0);
+	if (!others_are_about_to_finish(worker->wake, reading->at))
+		write_eventfd(worker->wake);
+	finish_driver(worker);
+}
+
+static int set_in_driver(struct takt_worker *worker, const struct takt_set_call *call,
+			 struct takt_err *err)
+{
+	struct takt_source *source = worker->source;
+	const struct takt_source_ops *ops = source->ops;
+	int rc = call->gate ? call->gate(call->gate_ctx) : 0;
+
+	if (rc != 0)
+		return takt_err_set(err, rc, "the right to change the GPU was lost meanwhile");
+	switch (call->op) {
+	case TAKT_SET_LOCK_SM:
+		return ops->lock_sm(source, worker->at_source, call->min_mhz, call->max_mhz, err);
+	case TAKT_SET_UNLOCK_SM:
+		return ops->unlock_sm(source, worker->at_source, err);
+	case TAKT_SET_POWER_LIMIT:
+		return ops->set_power_limit(source, worker->at_source, call->limit_mw, err);
+	}
+	return takt_err_set(err, -EINVAL, "unknown setter %d", (int)call->op);
+}
+
+static void run_setter(struct takt_worker *worker)
+{
+	struct takt_set_call call = worker->set;
+	struct takt_err result = {0};
+
+	worker->set_state = TAKT_SET_RUNNING;
+	begin_driver(worker);
+	result.rc = set_in_driver(worker, &call, &result);
+	finish_driver(worker);
+	worker->set_result = result;
+	worker->set_state = TAKT_SET_DONE;
+	write_eventfd(worker->wake);
+}
+
+/* Takes up one wish; false when there is none. */
+static bool take_up(struct takt_worker *worker)
+{
+	if (worker->set_state == TAKT_SET_POSTED)
+		run_setter(worker);
+	else if (worker->want_links)
+		read_links(worker);
+	else if (worker->want_full || worker->want_tick)
+		sample(worker);
+	else
+		return false;
+	return true;
+}
+
+static void *worker_main(void *opaque)
+{
+	struct takt_worker *worker = opaque;
+
+	pthread_mutex_lock(&worker->lock);
+	read_facts(worker);
+	pthread_cond_broadcast(&worker->done);
+	while (!worker->want_stop) {
+		if (take_up(worker))
+			pthread_cond_broadcast(&worker->done);
+		else
+			pthread_cond_wait(&worker->work, &worker->lock);
+	}
+	pthread_mutex_unlock(&worker->lock);
+
+	/* The last worker to end closes the source, which may block as any driver call. */
+	takt_source_unref(worker->source);
+
+	pthread_mutex_lock(&worker->lock);
+	worker->ended = true;
+	pthread_cond_broadcast(&worker->done);
+	pthread_mutex_unlock(&worker->lock);
+	worker_unref(worker);
+	return NULL;
+}
+
+static void init_conditions(struct takt_worker *worker)
+{
+	pthread_condattr_t attr;
+
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_mutex_init(&worker->lock, NULL);
+	pthread_cond_init(&worker->work, &attr);
+	pthread_cond_init(&worker->done, &attr);
+	pthread_condattr_destroy(&attr);
+}
+
+/* Signals are the main thread's business. */
+static int start_thread(struct takt_worker *worker)
+{
+	pthread_attr_t attr;
+	sigset_t all, before;
+	char name[16];
+	int rc;
+
+	sigfillset(&all);
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, STACK_BYTES);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	rc = pthread_create(&worker->thread, &attr, worker_main, worker);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attr);
+	if (rc != 0)
+		return -rc;
+	snprintf(name, sizeof(name), "gpu%" PRIu32, worker->at_source);
+	pthread_setname_np(worker->thread, name);
+	return 0;
+}
+
+int takt_worker_start(struct takt_source *source, struct takt_wake *wake, uint32_t at_source,
+		      uint32_t part_mask, struct takt_worker **ret, struct takt_err *err)
+{
+	struct takt_worker *worker = takt_zalloc(sizeof(*worker));
+	int rc;
+
+	if (!worker)
+		return takt_err_set(err, -ENOMEM, "worker of GPU %" PRIu32, at_source);
+	atomic_init(&worker->refs, 2);
+	worker->source = source;
+	worker->wake = wake;
+	worker->at_source = at_source;
+	worker->part_mask = part_mask;
+	init_conditions(worker);
+	atomic_fetch_add(&source->refs, 1);
+	atomic_fetch_add(&wake->refs, 1);
+	rc = start_thread(worker);
+	if (rc < 0) {
+		atomic_fetch_sub(&source->refs, 1);
+		atomic_store(&worker->refs, 1);
+		worker_unref(worker);
+		return takt_err_set(err, rc, "thread of GPU %" PRIu32, at_source);
+	}
+	*ret = worker;
+	return 0;
+}
+
+/* Waits for `done` once; false when the deadline is over. With the lock. */
+static bool wait_until(struct takt_worker *worker, struct takt_mono deadline)
+{
+	struct timespec at = {.tv_sec = (time_t)(deadline.ns / TAKT_NS_PER_S),
+			      .tv_nsec = (long)(deadline.ns % TAKT_NS_PER_S)};
+
+	return pthread_cond_timedwait(&worker->done, &worker->lock, &at) != ETIMEDOUT;
+}
+
+void takt_worker_stop(struct takt_worker *worker)
+{
+	pthread_mutex_lock(&worker->lock);
+	worker->want_stop = true;
+	pthread_cond_signal(&worker->work);
+	pthread_mutex_unlock(&worker->lock);
+}
+
+void takt_worker_join(struct takt_worker *worker, struct takt_mono deadline)
+{
+	bool ended;
+
+	pthread_mutex_lock(&worker->lock);
+	while (!worker->ended && wait_until(worker, deadline))
+		;
+	ended = worker->ended;
+	pthread_mutex_unlock(&worker->lock);
+	if (ended)
+		pthread_join(worker->thread, NULL);
+	else
+		pthread_detach(worker->thread);
+	worker_unref(worker);
+}
+
+void takt_worker_facts(struct takt_worker *worker, struct takt_mono deadline,
+		       struct takt_gpu_facts *ret)
+{
+	pthread_mutex_lock(&worker->lock);
+	while (!worker->facts_done && wait_until(worker, deadline))
+		;
+	*ret = worker->facts;
+	pthread_mutex_unlock(&worker->lock);
+}
+
+void takt_worker_ask_links(struct takt_worker *worker)
+{
+	pthread_mutex_lock(&worker->lock);
+	worker->want_links = true;
+	pthread_cond_signal(&worker->work);
+	pthread_mutex_unlock(&worker->lock);
+}
+
+bool takt_worker_links(struct takt_worker *worker, struct takt_mono deadline,
+		       struct takt_gpu_link ret[TAKT_DEVICE_MAX_GPUS])
+{
+	bool done;
+
+	pthread_mutex_lock(&worker->lock);
+	while (!worker->links_done && wait_until(worker, deadline))
+		;
+	memcpy(ret, worker->links, sizeof(worker->links));
+	done = worker->links_done;
+	pthread_mutex_unlock(&worker->lock);
+	return done;
+}
+
+void takt_worker_ask_sample(struct takt_worker *worker)
+{
+	pthread_mutex_lock(&worker->lock);
+	worker->want_full = true;
+	pthread_cond_signal(&worker->work);
+	pthread_mutex_unlock(&worker->lock);
+}
+
+void takt_worker_ask_tick(struct takt_worker *worker)
+{
+	pthread_mutex_lock(&worker->lock);
+	if (worker->busy_since.ns == 0) {
+		worker->want_tick = true;
+		pthread_cond_signal(&worker->work);
+	}
+	pthread_mutex_unlock(&worker->lock);
+}
+
+int takt_worker_reading(struct takt_worker *worker, uint64_t stale_ns, struct takt_gpu_reading *ret)
+{
+	struct takt_mono now = now_mono();
+	struct takt_mono busy_since;
+
+	pthread_mutex_lock(&worker->lock);
+	if (worker->reading.seq == 0) {
+		pthread_mutex_unlock(&worker->lock);
+		return -EAGAIN;
+	}
+	copy_reading(ret, &worker->reading);
+	busy_since = worker->busy_since;
+	pthread_mutex_unlock(&worker->lock);
+
+	ret->stale = ret->lost || takt_mono_elapsed_ns(now, ret->at) > stale_ns;
+	if (busy_since.ns != 0 && takt_mono_elapsed_ns(now, busy_since) > stale_ns) {
+		ret->stale = true;
+		ret->last_rc = -ETIMEDOUT;
+	}
+	return 0;
+}
+
+int takt_worker_wait(struct takt_worker *worker, uint64_t after_seq, struct takt_mono deadline)
+{
+	int rc = 0;
+
+	pthread_mutex_lock(&worker->lock);
+	while (worker->reading.seq <= after_seq && rc == 0)
+		rc = wait_until(worker, deadline) ? 0 : -ETIMEDOUT;
+	if (worker->reading.seq > after_seq)
+		rc = 0;
+	pthread_mutex_unlock(&worker->lock);
+	return rc;
+}
+
+int takt_worker_set_post(struct takt_worker *worker, const struct takt_set_call *call)
+{
+	int rc = -EAGAIN;
+
+	pthread_mutex_lock(&worker->lock);
+	if (worker->set_state == TAKT_SET_NONE) {
+		worker->set = *call;
+		worker->set_state = TAKT_SET_POSTED;
+		pthread_cond_signal(&worker->work);
+		rc = 0;
+	}
+	pthread_mutex_unlock(&worker->lock);
+	return rc;
+}
+
+bool takt_worker_set_finished(struct takt_worker *worker, struct takt_err *ret_result)
+{
+	bool finished;
+
+	pthread_mutex_lock(&worker->lock);
+	finished = worker->set_state == TAKT_SET_DONE;
+	if (finished) {
+		*ret_result = worker->set_result;
+		worker->set_state = TAKT_SET_NONE;
+	}
+	pthread_mutex_unlock(&worker->lock);
+	return finished;
+}

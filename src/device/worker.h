@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One GPU's thread: makes all of that GPU's driver calls and publishes what they say.
+ *
+ * Internal to device. All state that callers and the thread share lies behind one short mutex that
+ * is never held across a driver call. The object has two holders, the machine and the thread; the
+ * last one frees it, so that a thread stuck in the driver can be left behind.
+ */
+#ifndef TAKT_DEVICE_WORKER_H
+#define TAKT_DEVICE_WORKER_H
+
+#include <pthread.h>
+
+#include "device/device_impl.h"
+#include "device/device_set.h"
+
+/* What wakes the caller's loop; shared by the workers of a machine, freed with the last holder. */
+struct takt_wake {
+	atomic_uint refs;
+	pthread_mutex_t fd_lock; /* so that nothing is written once the fd was taken away */
+	int fd;			 /* -1 = nobody */
+	atomic_uint_least64_t busy[TAKT_DEVICE_MAX_GPUS]; /* since when GPU g samples; 0 = idle */
+};
+
+enum takt_set_state {
+	TAKT_SET_NONE,
+	TAKT_SET_POSTED,
+	TAKT_SET_RUNNING, /* in the driver */
+	TAKT_SET_DONE,	  /* the result waits to be fetched */
+};
+
+struct takt_worker {
+	/* Fixed before the thread starts. */
+	struct takt_source *source; /* holds a reference */
+	struct takt_wake *wake;	    /* holds a reference */
+	uint32_t at_source;	    /* the source's number of this GPU */
+	uint32_t part_mask;	    /* parts of a full sample */
+	pthread_t thread;
+	atomic_uint refs;
+
+	pthread_mutex_t lock;
+	pthread_cond_t work; /* the thread waits here */
+	pthread_cond_t done; /* callers wait here */
+
+	/* Behind the lock. */
+	bool want_stop, want_links, want_full, want_tick;
+	bool facts_done, links_done, ended;
+	struct takt_mono busy_since; /* 0 = not in the driver */
+	uint32_t link_count;	     /* GPUs at the source */
+	struct takt_gpu_facts facts;
+	struct takt_gpu_link links[TAKT_DEVICE_MAX_GPUS]; /* by the source's numbers */
+	struct takt_gpu_reading reading;
+	struct takt_set_call set;
+	enum takt_set_state set_state;
+	struct takt_err set_result;
+
+	/* The thread's own. */
+	struct takt_gpu_facts facts_work;
+	struct takt_gpu_reading work_reading;
+};
+
+/* Takes a reference to source and wake on success. */
+int takt_worker_start(struct takt_source *source, struct takt_wake *wake, uint32_t at_source,
+		      uint32_t part_mask, struct takt_worker **ret, struct takt_err *err);
+
+/* Asks the thread to end; join waits until `deadline` and then lets go either way. */
+void takt_worker_stop(struct takt_worker *worker);
+void takt_worker_join(struct takt_worker *worker, struct takt_mono deadline);
+
+/* Copy of the facts as soon as they are complete, or of what there is at the deadline. */
+void takt_worker_facts(struct takt_worker *worker, struct takt_mono deadline,
+		       struct takt_gpu_facts *ret);
+
+/* Post the reading of the links, then fetch them: false when not there by the deadline. */
+void takt_worker_ask_links(struct takt_worker *worker);
+bool takt_worker_links(struct takt_worker *worker, struct takt_mono deadline,
+		       struct takt_gpu_link ret[TAKT_DEVICE_MAX_GPUS]);
+
+void takt_worker_ask_sample(struct takt_worker *worker);
+void takt_worker_ask_tick(struct takt_worker *worker);
+
+/* As takt_machine_reading and takt_machine_wait. */
+int takt_worker_reading(struct takt_worker *worker, uint64_t stale_ns,
+			struct takt_gpu_reading *ret);
+int takt_worker_wait(struct takt_worker *worker, uint64_t after_seq, struct takt_mono deadline);
+
+/* As takt_machine_set_post and takt_machine_set_finished. */
+int takt_worker_set_post(struct takt_worker *worker, const struct takt_set_call *call);
+bool takt_worker_set_finished(struct takt_worker *worker, struct takt_err *ret_result);
+
+struct takt_wake *takt_wake_new(void); /* NULL = out of memory */
+void takt_wake_set_fd(struct takt_wake *wake, int fd);
+void takt_wake_unref(struct takt_wake *wake);
+
+#endif
