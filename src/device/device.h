@@ -117,8 +117,8 @@ struct takt_gpu_proc {
 struct takt_gpu_reading {
 	struct takt_mono at;	  /* when the last call of the sample returned */
 	struct takt_mono slow_at; /* the slow part (below) is no older than this; 0 = never read */
-	uint64_t seq;	     /* 1, 2, ...: rises with every finished sample of this GPU */
-	uint32_t has;	     /* enum takt_gpu_has */
+	uint64_t seq;		  /* 1, 2, ...: rises with every finished sample of this GPU */
+	uint32_t has;		  /* enum takt_gpu_has */
 	int32_t last_rc; /* 0, or why the sample is incomplete: -ENODEV lost, -ETIMEDOUT hanging,
 			    ... */
 	bool stale;	 /* older than the machine's staleness limit, or the GPU is lost */
@@ -170,10 +170,10 @@ struct takt_machine_config {
 	const char *replay_path;	 /* for REPLAY */
 	uint64_t call_deadline_ns;	 /* a sample older than this is stale; 0 = 2 s */
 	bool no_processes;		 /* leave process lists out (the actuator needs none) */
-	uint64_t init_deadline_ns;	 /* for the driver's start; 0 = 60 s (8 GPUs without persistence
-					    mode need many seconds) */
-	uint64_t facts_deadline_ns;	 /* for facts and links of all GPUs together; 0 = 10 s */
-	const char *sysfs_root;		 /* NULL: "/sys" */
+	uint64_t init_deadline_ns;  /* for the driver's start; 0 = 60 s (8 GPUs without persistence
+				       mode need many seconds) */
+	uint64_t facts_deadline_ns; /* for facts and links of all GPUs together; 0 = 10 s */
+	const char *sysfs_root;	    /* NULL: "/sys" */
 };
 
 /*

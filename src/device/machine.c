@@ -28,7 +28,7 @@ struct takt_machine {
 		struct takt_worker *worker; /* holds a reference */
 		struct takt_gpu_facts facts;
 		struct takt_gpu_link links[TAKT_DEVICE_MAX_GPUS]; /* by our numbers */
-	} *gpus; /* owned, in PCI order */
+	} * gpus;						  /* owned, in PCI order */
 };
 
 static uint64_t or_default(uint64_t ns, uint64_t value)

@@ -158,8 +158,8 @@ static bool read_driver_numa(const struct subject *s)
 static void read_numa(const struct subject *s)
 {
 	if (read_driver_numa(s) ||
-	    (sysfs_is_about(s) && takt_sysfs_numa(s->nvml->sysfs_root, s->facts->pci_bus_id,
-						  &s->facts->numa_node)))
+	    (sysfs_is_about(s) &&
+	     takt_sysfs_numa(s->nvml->sysfs_root, s->facts->pci_bus_id, &s->facts->numa_node)))
 		s->facts->has |= TAKT_FACT_NUMA;
 }
 
@@ -247,10 +247,9 @@ static void read_mig(const struct subject *s)
 /* vbios before what asks whether the board is simulated; names and ids first, since a hanging board
  * is to be named. */
 static void (*const steps[])(const struct subject *) = {
-	read_pci,     read_name,     read_uuid,		read_serial,
-	read_vbios,   read_minor,    read_memory_total, read_compute_cap,
-	read_cpus,    read_numa,     read_power_limits, read_sm_clocks,
-	read_sm_max,  read_slowdown, read_mig,
+	read_pci,	   read_name,	      read_uuid,	read_serial,   read_vbios,
+	read_minor,	   read_memory_total, read_compute_cap, read_cpus,     read_numa,
+	read_power_limits, read_sm_clocks,    read_sm_max,	read_slowdown, read_mig,
 };
 
 bool takt_nvml_facts(struct takt_source *source, uint32_t gpu, uint32_t step,

@@ -87,8 +87,8 @@ static uint32_t count_nvlinks(struct takt_nvml_gpu *a, struct takt_nvml_gpu *b)
 		return 0;
 	direct = direct_links(&a->ports, b->pci_bus_id);
 	if (atomic_load(&b->ports_known))
-		switched = a->ports.to_switch < b->ports.to_switch ? a->ports.to_switch :
-								     b->ports.to_switch;
+		switched = a->ports.to_switch < b->ports.to_switch ? a->ports.to_switch
+								   : b->ports.to_switch;
 	return direct + switched;
 }
 
@@ -121,8 +121,8 @@ static uint8_t pcie_link(const struct takt_nvml *nvml, const struct takt_nvml_gp
 	    nvml->api.common_ancestor(a->device, b->device, &level) == NVML_SUCCESS &&
 	    from_level(level) != LINK_UNKNOWN)
 		return from_level(level);
-	return a->simulated ? LINK_UNKNOWN :
-			      takt_sysfs_link(nvml->sysfs_root, a->pci_bus_id, b->pci_bus_id);
+	return a->simulated ? LINK_UNKNOWN
+			    : takt_sysfs_link(nvml->sysfs_root, a->pci_bus_id, b->pci_bus_id);
 }
 
 struct takt_gpu_link takt_nvml_link(struct takt_source *source, uint32_t gpu, uint32_t other)

@@ -17,8 +17,20 @@ struct symbol {
 	const char *names[3];
 };
 
-#define ROW(member, ...)      {offsetof(struct takt_nvml_api, member), false, {__VA_ARGS__}}
-#define REQUIRED(member, ...) {offsetof(struct takt_nvml_api, member), true, {__VA_ARGS__}}
+#define ROW(member, ...)                                       \
+	{                                                      \
+		offsetof(struct takt_nvml_api, member), false, \
+		{                                              \
+			__VA_ARGS__                            \
+		}                                              \
+	}
+#define REQUIRED(member, ...)                                 \
+	{                                                     \
+		offsetof(struct takt_nvml_api, member), true, \
+		{                                             \
+			__VA_ARGS__                           \
+		}                                             \
+	}
 
 static const struct symbol symbols[] = {
 	REQUIRED(init, "nvmlInit_v2", "nvmlInit"),

@@ -62,8 +62,8 @@ static int read_list(struct takt_nvml_gpu *gpu, list_fn *list, old_list_fn *old,
 			return NVML_ERROR_MEMORY;
 		memset(gpu->procs, PATTERN, (size_t)gpu->procs_room * LONG_ENTRY);
 		count = gpu->procs_room;
-		code = list ? list(gpu->device, &count, gpu->procs) :
-			      old(gpu->device, &count, gpu->procs);
+		code = list ? list(gpu->device, &count, gpu->procs)
+			    : old(gpu->device, &count, gpu->procs);
 		if (code == NVML_SUCCESS && count <= gpu->procs_room)
 			*ret_count = count;
 		if (code != NVML_ERROR_INSUFFICIENT_SIZE)

@@ -61,8 +61,8 @@ static int read_mem_clock(const struct subject *s)
 static int read_power(const struct subject *s)
 {
 	static const uint32_t scopes[] = {NVML_POWER_SCOPE_GPU, NVML_POWER_SCOPE_MODULE};
-	int code = s->api->power ? s->api->power(s->device, &s->reading->power_mw) :
-				   NVML_ERROR_NOT_SUPPORTED;
+	int code = s->api->power ? s->api->power(s->device, &s->reading->power_mw)
+				 : NVML_ERROR_NOT_SUPPORTED;
 
 	for (uint32_t i = 0; i < TAKT_ARRAY_LEN(scopes) && code == NVML_ERROR_NOT_SUPPORTED; i++) {
 		uint64_t mw;
@@ -76,8 +76,8 @@ static int read_power(const struct subject *s)
 
 static int read_energy(const struct subject *s)
 {
-	int code = s->api->energy ? s->api->energy(s->device, &s->reading->energy_mj) :
-				    NVML_ERROR_NOT_SUPPORTED;
+	int code = s->api->energy ? s->api->energy(s->device, &s->reading->energy_mj)
+				  : NVML_ERROR_NOT_SUPPORTED;
 
 	if (code == NVML_ERROR_NOT_SUPPORTED)
 		code = takt_nvml_field(s->api, s->device, NVML_FI_TOTAL_ENERGY, 0,
@@ -115,8 +115,8 @@ static int read_utilization(const struct subject *s)
 
 static int read_throttle(const struct subject *s)
 {
-	return s->api->throttle ? s->api->throttle(s->device, &s->reading->throttle) :
-				  NVML_ERROR_NOT_SUPPORTED;
+	return s->api->throttle ? s->api->throttle(s->device, &s->reading->throttle)
+				: NVML_ERROR_NOT_SUPPORTED;
 }
 
 static int read_memory_v2(const struct subject *s)
@@ -164,21 +164,21 @@ static int read_memory(const struct subject *s)
 
 static int read_power_limit(const struct subject *s)
 {
-	return s->api->power_limit ? s->api->power_limit(s->device, &s->reading->power_limit_mw) :
-				     NVML_ERROR_NOT_SUPPORTED;
+	return s->api->power_limit ? s->api->power_limit(s->device, &s->reading->power_limit_mw)
+				   : NVML_ERROR_NOT_SUPPORTED;
 }
 
 static int read_power_enforced(const struct subject *s)
 {
-	return s->api->power_enforced ?
-		       s->api->power_enforced(s->device, &s->reading->power_enforced_mw) :
-		       NVML_ERROR_NOT_SUPPORTED;
+	return s->api->power_enforced
+		       ? s->api->power_enforced(s->device, &s->reading->power_enforced_mw)
+		       : NVML_ERROR_NOT_SUPPORTED;
 }
 
 static int read_fan(const struct subject *s)
 {
-	return s->api->fan ? s->api->fan(s->device, &s->reading->fan_pct) :
-			     NVML_ERROR_NOT_SUPPORTED;
+	return s->api->fan ? s->api->fan(s->device, &s->reading->fan_pct)
+			   : NVML_ERROR_NOT_SUPPORTED;
 }
 
 static int read_pstate(const struct subject *s)

@@ -14,10 +14,11 @@ static int refused(int code, const char *what, struct takt_err *err)
 {
 	int rc = takt_nvml_rc(code);
 
+	rc = takt_err_set(err, rc == -EIO ? -TAKT_E_UNAVAILABLE : rc, "%s: %s", what,
+			  takt_nvml_text(code));
 	if (err)
 		err->vendor = code;
-	return takt_err_set(err, rc == -EIO ? -TAKT_E_UNAVAILABLE : rc, "%s: %s", what,
-			    takt_nvml_text(code));
+	return rc;
 }
 
 static void read_versions(struct takt_nvml *nvml)
@@ -79,8 +80,8 @@ static int open_nvml(const struct takt_source_config *config, struct takt_source
 	nvml->base.ops = &takt_source_nvml;
 	atomic_init(&nvml->base.refs, 1);
 	nvml->sysfs_root = takt_strdup(config->sysfs_root);
-	rc = nvml->sysfs_root ? start_driver(nvml, config, err) :
-				takt_err_set(err, -ENOMEM, "driver state");
+	rc = nvml->sysfs_root ? start_driver(nvml, config, err)
+			      : takt_err_set(err, -ENOMEM, "driver state");
 	if (rc < 0) {
 		takt_free(nvml->sysfs_root);
 		takt_free(nvml);

@@ -104,16 +104,15 @@ static void add_sample(struct recorder *recorder, uint32_t gpu, uint64_t seq,
 	for (uint32_t i = 0; recorder->options.anonymous && i < reading->proc_count; i++)
 		reading->procs[i].pid = (int32_t)i + 1;
 	takt_recording_add_sample_line(
-		reading, gpu,
-		takt_mono_elapsed_ns(reading->at, recorder->begin) / TAKT_NS_PER_US,
+		reading, gpu, takt_mono_elapsed_ns(reading->at, recorder->begin) / TAKT_NS_PER_US,
 		&recorder->text);
 }
 
 static uint64_t seq_of(struct recorder *recorder, uint32_t gpu)
 {
-	return takt_machine_reading(recorder->machine, gpu, &recorder->reading) < 0 ?
-		       0 :
-		       recorder->reading.seq;
+	return takt_machine_reading(recorder->machine, gpu, &recorder->reading) < 0
+		       ? 0
+		       : recorder->reading.seq;
 }
 
 /* One sample of every GPU. */

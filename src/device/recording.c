@@ -96,9 +96,9 @@ static int read_info(struct reader *reader, char *rest)
 		if (reader->info_seen.fields >> i & 1)
 			return wrong(reader, "given twice");
 		reader->info_seen.fields |= 1ull << i;
-		return set_info(&reader->recording->info, i, rest) ?
-			       0 :
-			       wrong(reader, "'info' with a value that cannot be");
+		return set_info(&reader->recording->info, i, rest)
+			       ? 0
+			       : wrong(reader, "'info' with a value that cannot be");
 	}
 	return wrong(reader, "expected 'info' with driver, nvml, cuda or simulated, and a value");
 }
@@ -187,10 +187,10 @@ static int set_pair(struct takt_gpu_reading *reading, struct takt_seen *seen, ch
 	if (!pair)
 		return takt_err_set(err, -EINVAL, "expected KEY=VALUE, found '%.40s'", key);
 	if (strcmp(key, "proc") == 0)
-		return set_proc(reading, pair) ?
-			       0 :
-			       takt_err_set(err, -EINVAL,
-					    "expected proc=PID:BYTES:KIND with rising PID");
+		return set_proc(reading, pair)
+			       ? 0
+			       : takt_err_set(err, -EINVAL,
+					      "expected proc=PID:BYTES:KIND with rising PID");
 	if (strcmp(key, "noprocs") != 0)
 		return takt_reading_set(reading, seen, key, pair, err);
 	if (strcmp(pair, "1") != 0 || (reading->has & TAKT_HAS_PROCS))
@@ -256,16 +256,17 @@ static int read_line(struct reader *reader)
 
 	if (reader->line_number == 1)
 		return first && strcmp(first, "takt-recording") == 0 && rest &&
-				       strcmp(rest, "1") == 0 ?
-			       0 :
-			       wrong(reader, "expected 'takt-recording 1'");
+				       strcmp(rest, "1") == 0
+			       ? 0
+			       : wrong(reader, "expected 'takt-recording 1'");
 	for (size_t i = 0; first && i < TAKT_ARRAY_LEN(kinds); i++)
 		if (strcmp(first, kinds[i].word) == 0)
 			return kinds[i].read(reader, rest);
 	return wrong(reader, "expected info, gpus, fact, link or sample");
 }
 
-/* Takes the line at reader->line_start of the text into reader->line; how long it is in *ret_len. */
+/* Takes the line at reader->line_start of the text into reader->line; how long it is in *ret_len.
+ */
 static int take_line(struct reader *reader, size_t len, size_t *ret_len)
 {
 	char *start = reader->recording->text + reader->line_start;

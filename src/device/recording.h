@@ -10,8 +10,8 @@
  *	info KEY VALUE                          driver, nvml (text), cuda (number), simulated (0, 1)
  *	gpus N                                  before any line that names a GPU; GPUs are 0 .. N-1
  *	fact GPU KEY VALUE                      a static fact; the keys are in recording_fields.c
- *	link GPU GPU PCIE NVLINKS               each pair at most once; PCIE 0 (unknown) to 6 (board)
- *	sample GPU AT_US KEY=VALUE...           microseconds since the recording began, rising
+ *	link GPU GPU PCIE NVLINKS               each pair at most once; PCIE 0 (unknown) to 6
+ *(board) sample GPU AT_US KEY=VALUE...           microseconds since the recording began, rising
  *
  * What a machine did not say is not there: an absent key is an absent reading. Of values that the
  * driver gives together (the three power limits, PCIe generation and width) there are all or none.
@@ -49,8 +49,8 @@ struct takt_recording {
 	struct takt_gpu_link *links;  /* owned, gpu_count squared */
 	struct takt_recorded_samples {
 		TAKT_VEC(struct takt_recorded_sample) list;
-	} *samples; /* owned, gpu_count */
-	char *text; /* owned; lines end in NUL */
+	} * samples; /* owned, gpu_count */
+	char *text;  /* owned; lines end in NUL */
 };
 
 /* Parses len bytes; `name` is for messages. */

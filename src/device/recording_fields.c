@@ -30,15 +30,15 @@ struct field {
 	size_t size; /* TEXT: of the buffer */
 };
 
-#define FACT(key, kind, has, member)                                           \
-	{                                                                      \
-		key, kind, has, offsetof(struct takt_gpu_facts, member),       \
-			sizeof(((struct takt_gpu_facts *)0)->member)           \
+#define FACT(key, kind, has, member)                                     \
+	{                                                                \
+		key, kind, has, offsetof(struct takt_gpu_facts, member), \
+			sizeof(((struct takt_gpu_facts *)0)->member)     \
 	}
-#define READING(key, kind, has, member)                                        \
-	{                                                                      \
-		key, kind, has, offsetof(struct takt_gpu_reading, member),     \
-			sizeof(((struct takt_gpu_reading *)0)->member)         \
+#define READING(key, kind, has, member)                                    \
+	{                                                                  \
+		key, kind, has, offsetof(struct takt_gpu_reading, member), \
+			sizeof(((struct takt_gpu_reading *)0)->member)     \
 	}
 
 static const struct field fact_fields[] = {

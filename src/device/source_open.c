@@ -43,8 +43,7 @@ static struct attempt *attempt_new(const struct takt_source_ops *ops,
 				   const struct takt_machine_config *config)
 {
 	struct attempt *attempt = takt_zalloc(sizeof(*attempt));
-	const char *path =
-		ops == &takt_source_replay ? config->replay_path : config->nvml_path;
+	const char *path = ops == &takt_source_replay ? config->replay_path : config->nvml_path;
 	pthread_condattr_t attr;
 
 	if (!attempt)
