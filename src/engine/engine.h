@@ -44,6 +44,14 @@ struct takt_action {
 	int signal;
 };
 
+/*
+ * What became of an action. ACCEPTED: START has a process that will run it, SIGNAL was passed on,
+ * STOP is under way (or the attempt was over already); what follows comes as events of the attempt.
+ * CONFLICT: contradicts what is (an attempt of that job is alive, or this one has ended; message
+ * says which); nothing was changed. FAILED: START ran nothing and never will under this attempt
+ * number (no ENDED follows; the job may be tried again as the next attempt); SIGNAL was not
+ * delivered. UNKNOWN: a SIGNAL that may or may not have been delivered.
+ */
 enum takt_outcome {
 	TAKT_OUTCOME_ACCEPTED,
 	TAKT_OUTCOME_CONFLICT,
@@ -56,9 +64,10 @@ enum takt_end {
 	TAKT_END_EXITED,      /* code */
 	TAKT_END_SIGNALED,    /* code = signal number */
 	TAKT_END_NOT_STARTED, /* exec failed (code = errno): message says why; nothing of the job
-				 ran */
-	TAKT_END_NEVER_RAN,   /* found at recovery, or the launcher could not start a shim: nothing
-				 ever ran, the   job may simply wait again */
+				 ran, and the next attempt would fail likewise */
+	TAKT_END_NEVER_RAN,   /* nothing ran and nothing will under this attempt number, through no
+				 fault of the job (found at recovery, disk full, ...): message says
+				 why; the job may simply wait again for its next attempt */
 	TAKT_END_LOST, /* its shim vanished: how it ended is not known; no process of it is left */
 	TAKT_END_INTERRUPTED, /* the machine restarted under it (boot id of its records is another)
 			       */
@@ -67,7 +76,7 @@ enum takt_end {
 enum takt_engine_event_kind {
 	TAKT_ENGINE_OUTCOME,  /* action_id, outcome, message */
 	TAKT_ENGINE_STARTED,  /* job_id, attempt, pid, at */
-	TAKT_ENGINE_ENDED,    /* job_id, attempt, end, code, at; its GPUs are draining */
+	TAKT_ENGINE_ENDED,    /* job_id, attempt, end, code, at, run_ns; its GPUs are draining */
 	TAKT_ENGINE_ADOPTED,  /* after a restart of ours: job_id, attempt still runs (pid) */
 	TAKT_ENGINE_SNAPSHOT, /* `seq` starts anew; what follows up to SNAPSHOT_END is everything
 				 alive */
@@ -85,6 +94,7 @@ struct takt_engine_event {
 	enum takt_end end;
 	int code;
 	struct takt_wall at;
+	uint64_t run_ns; /* ENDED: how long it ran, boot clock; 0 = not known */
 	char message[200];
 };
 
@@ -96,10 +106,13 @@ uint32_t takt_engine_caps(const struct takt_engine *engine);
 void takt_engine_watch(struct takt_engine *engine,
 		       void (*sink)(void *ctx, const struct takt_engine_event *event), void *ctx);
 
-/* Take actions; each one's outcome comes as an event. Negative only when nothing was taken at all.
- */
+/* Take actions; each one's outcome comes as an event. Negative only when nothing was taken at all
+ * (-TAKT_E_LIMIT: too many are waiting). May be called from within the sink. */
 int takt_engine_apply(struct takt_engine *engine, const struct takt_action *actions, size_t n,
 		      struct takt_err *err);
+
+/* Have the next pump deliver SNAPSHOT, one ADOPTED for each attempt that is alive, SNAPSHOT_END. */
+void takt_engine_snapshot(struct takt_engine *engine);
 
 /* A descriptor that is readable when pump has work; borrowed until free. */
 int takt_engine_fd(const struct takt_engine *engine);

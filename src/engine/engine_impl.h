@@ -13,6 +13,7 @@ struct takt_engine_ops {
 	int (*fd)(const struct takt_engine *engine);
 	int (*pump)(struct takt_engine *engine, struct takt_boot now, uint64_t *ret_next_ns,
 		    struct takt_err *err);
+	void (*snapshot)(struct takt_engine *engine); /* required, may only make a note */
 	void (*free)(struct takt_engine *engine);
 };
 
@@ -24,7 +25,8 @@ struct takt_engine {
 	void *sink_ctx;
 };
 
-/* Number the event and hand it to the watcher. */
+/* Number the event and hand it to the watcher; SNAPSHOT starts the numbers anew at 1. The watcher
+ * may call takt_engine_apply() and takt_engine_snapshot() from there, nothing else. */
 void takt_engine_emit(struct takt_engine *engine, struct takt_engine_event event);
 
 #endif

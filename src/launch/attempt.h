@@ -2,50 +2,77 @@
 /*
  * The directory of one attempt at a job: the only truth about whether it ran.
  *
- *   DIR/<job>.<attempt>/   0700, the job's user
- *     spec      written and fsynced by the engine before anything is started (struct
- * takt_attempt_spec) lock      flock(LOCK_EX) held by the shim from before `shim` is written until
- * it exits; close-on-exec, so the job does not inherit it shim      who the shim is (struct
- * takt_proc_id); fsynced started   pid, start time and wall time of the job's first process;
- * fsynced BEFORE exec exit      how it ended; fsynced after the last process of the job is gone log
- * standard output and error of the job (owned by the shim, appended)
+ *   JOBS/                  the daemon's; 0711 where jobs run as other users
+ *   JOBS/<job>.<attempt>/  0700; the job's user's (where that is another user the launcher hands it
+ *                          over and keeps the daemon's group: 2770)
+ *     lock      flock(LOCK_EX) held by the shim from before anything else until it exits; the job
+ *               never holds it. Whoever looks holds it shared meanwhile, so that what he reads
+ *               belongs together.
+ *     spec      what to run (struct takt_attempt_spec)
+ *     shim      who the shim is (struct takt_proc_id)
+ *     started   who the job's first process is; synced BEFORE it becomes the job's program
+ *     exit      how it ended; synced after the last process of the job is gone
+ *     log       standard output and error of the job, appended
  *
  * Recovery reads it in this order:
  *   lock held                      -> the shim lives: adopt
  *   `exit` present                 -> finished: take it over
- *   `started` absent               -> nothing ever ran: requeue (same attempt may be started again)
+ *   `started` absent               -> nothing ever ran: void it, then requeue as the next attempt
  *   `started`, no lock, no `exit`  -> the shim was killed: look for survivors (cgroup, and the
- * attempt id in /proc/PID/environ), end them, then by the job's policy
+ *                                     attempt id in /proc/PID/environ), end them, then by the
+ *                                     job's policy
  *
- * Records are single lines of text, "key value" pairs in a fixed order with a checksum at the end,
- * so that a torn record is recognised as absent and a person can read it: takt-exit 1 kind=exited
- * code=0 wall_ns=... boot_ns=... crc=89abcdef
+ * Voiding writes an `exit` of kind void under the lock. It is the fence against a start that is
+ * still on its way (a request in the launcher's socket, a shim not yet at its lock): a shim that
+ * finds `started` or `exit` runs nothing. Only what was voided may be counted as never run.
+ *
+ * What must survive power loss is `started`, `exit` and the directory's own name, which the
+ * launcher syncs (takt_attempt_sync) before it execs the shim: then a job whose program ran is
+ * never mistaken for one that did not. `spec`, `shim` and a voiding `exit` serve one boot only, and
+ * are replaced whole (rename) but not synced, so that the daemon never waits for a disk.
+ *
+ * Records are single lines of text: "takt-NAME VERSION", then "key=value" in a fixed order, then a
+ * checksum (CRC-32C of what stands before it). Blanks, '%' and bytes outside 0x21..0x7e are written
+ * as %XX:
+ *
+ *   takt-exit 1 kind=exited code=0 wall_ns=... run_ns=... message= crc=89abcdef
+ *
+ * A damaged `spec`, `shim` or `exit` counts as absent: none of them is torn unless it was never
+ * relied upon. A damaged `started` counts as present without identity: running twice is worse than
+ * not running.
  */
 #ifndef TAKT_LAUNCH_ATTEMPT_H
 #define TAKT_LAUNCH_ATTEMPT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/err.h"
 #include "base/sys.h"
+#include "base/timetypes.h"
 
 enum {
-	TAKT_SHIM_PROTOCOL = 1
+	TAKT_ATTEMPT_ID_MAX = 64,
+	TAKT_ATTEMPT_CPU_WORDS = 16, /* 1024 CPUs */
+	TAKT_ATTEMPT_MAX_ARGS = 4096,
+	TAKT_ATTEMPT_MAX_ENV = 8192,
+	TAKT_ATTEMPT_MAX_SPEC = 8 * 1024 * 1024, /* bytes of the file */
+	TAKT_ATTEMPT_MESSAGE = 160,
 };
 
 /* Everything the shim needs, in a file it reads itself (environment included, hence 0600). */
 struct takt_attempt_spec {
 	uint64_t job_id;
 	uint32_t attempt;
-	char id[64];	    /* "job.attempt.nonce", also TAKT_ATTEMPT in the job's environment */
-	char **argv;	    /* owned, NULL-terminated */
+	char id[TAKT_ATTEMPT_ID_MAX]; /* "job.attempt.nonce"; env holds it as TAKT_ATTEMPT=id */
+	char **argv;		      /* owned, NULL-terminated, at least one */
 	char **env;	    /* owned, final environment: CUDA_VISIBLE_DEVICES and so on included */
-	char *cwd;	    /* owned */
+	char *cwd;	    /* owned, absolute */
 	uint32_t grace_ms;  /* SIGTERM to SIGKILL */
 	uint32_t cpu_count; /* CPUs to bind to; 0 = leave affinity alone */
-	uint64_t cpus[16];
-	char cgroup[256]; /* directory to enter, "" = none */
+	uint64_t cpus[TAKT_ATTEMPT_CPU_WORDS]; /* bit n of word n / 64 */
+	char cgroup[256]; /* cgroup v2 directory to make, enter and remove, "" = none */
 };
 
 enum takt_attempt_state {
@@ -59,34 +86,84 @@ enum takt_attempt_state {
 enum takt_exit_kind {
 	TAKT_EXIT_EXITED,
 	TAKT_EXIT_SIGNALED,
-	TAKT_EXIT_EXEC_FAILED
+	TAKT_EXIT_EXEC_FAILED, /* its program could not be executed; nothing of it ran */
+	TAKT_EXIT_VOID,	       /* fenced: nothing ran and nothing will */
+	TAKT_EXIT_KIND_COUNT
 };
 
 struct takt_attempt_status {
 	enum takt_attempt_state state;
-	struct takt_proc_id shim;      /* pid 0 = not recorded */
-	struct takt_proc_id job;       /* first process; pid 0 = not recorded */
+	struct takt_proc_id shim; /* pid 0 = not recorded */
+	struct takt_proc_id job;  /* first process; pid 0 = not recorded */
+	bool started;		  /* `started` is there; job and started_at may still be unknown */
 	struct takt_wall started_at;   /* 0 = not recorded */
-	enum takt_exit_kind exit_kind; /* EXITED only */
+	enum takt_exit_kind exit_kind; /* EXITED only, like what follows */
 	int exit_code;		       /* code, signal number, or errno of a failed exec */
 	struct takt_wall ended_at;
-	char message[160]; /* EXEC_FAILED: "exec './train.sh': No such file or directory" */
+	uint64_t run_ns; /* from `started` to `exit`, boot clock; 0 = not known */
+	char message[TAKT_ATTEMPT_MESSAGE]; /* EXEC_FAILED: "exec './train.sh': No such file or
+					       directory" */
 };
 
+/* Releases what the spec owns and zeroes it. */
 void takt_attempt_spec_fini(struct takt_attempt_spec *spec);
 
-/* Create DIR/<job>.<attempt>/ and the spec, durably (file and both directories synced). Running it
- * again for the same attempt after a crash is fine. */
+/* Is the spec complete and within the limits? The message names the field. */
+int takt_attempt_spec_check(const struct takt_attempt_spec *spec, struct takt_err *err);
+
+/*
+ * Make JOBS/<job>.<attempt>/ with `lock` and `spec`. Running it again for an attempt that never
+ * started is fine and replaces the spec; one that is alive, started, ended or voided is
+ * -TAKT_E_CONFLICT. Does not sync (see above).
+ */
 int takt_attempt_create(const struct takt_sys *sys, int jobs_dirfd,
 			const struct takt_attempt_spec *spec, struct takt_err *err);
+
+/* Make the names of the attempt durable: to be called before its shim is started. */
+int takt_attempt_sync(const struct takt_sys *sys, int jobs_dirfd, uint64_t job_id, uint32_t attempt,
+		      struct takt_err *err);
+
+/* The attempt's directory, for the caller to close; -ENOENT. Follows no link. */
+int takt_attempt_open(const struct takt_sys *sys, int jobs_dirfd, uint64_t job_id, uint32_t attempt,
+		      struct takt_err *err);
+
+/* -ENOENT, or -TAKT_E_CORRUPT when it is damaged. */
 int takt_attempt_read_spec(const struct takt_sys *sys, int attempt_dirfd,
 			   struct takt_attempt_spec *ret, struct takt_err *err);
-/* Reads the records and tries the lock. */
+
+/* Tries the lock and reads the records. Negative only when the directory cannot be looked at. */
 int takt_attempt_status(const struct takt_sys *sys, int jobs_dirfd, uint64_t job_id,
 			uint32_t attempt, struct takt_attempt_status *ret, struct takt_err *err);
 
-/* Processes of the attempt that are still alive: pids whose environment holds TAKT_ATTEMPT=id
- * (readable ones) or that sit in `cgroup`. Count, or negative; fills at most max. */
+/*
+ * Declare that nothing of this attempt ran or will run. 0 also when it was void already or has no
+ * directory or spec; -TAKT_E_CONFLICT when its lock is held (by a shim, or for a moment by somebody
+ * who looks) or it has started or ended: ask for the status again.
+ */
+int takt_attempt_void(const struct takt_sys *sys, int jobs_dirfd, uint64_t job_id, uint32_t attempt,
+		      struct takt_err *err);
+
+/* For the shim. lock: the descriptor that holds it, or -TAKT_E_BUSY at once when it is held. The
+ * records are written whole; started and exited durably. */
+int takt_attempt_lock(const struct takt_sys *sys, int attempt_dirfd, struct takt_err *err);
+/* 0, or -TAKT_E_CONFLICT when `started` or `exit` is there; to be asked under the lock. */
+int takt_attempt_unused(const struct takt_sys *sys, int attempt_dirfd, struct takt_err *err);
+int takt_attempt_record_shim(const struct takt_sys *sys, int attempt_dirfd,
+			     const struct takt_proc_id *shim, struct takt_err *err);
+/* When it fails nothing of the record is left behind, as far as the disk allows. */
+int takt_attempt_record_started(const struct takt_sys *sys, int attempt_dirfd,
+				const struct takt_proc_id *job, struct takt_wall at,
+				struct takt_err *err);
+/* Uses exit_kind, exit_code, ended_at, run_ns and message of the status. */
+int takt_attempt_record_exit(const struct takt_sys *sys, int attempt_dirfd,
+			     const struct takt_attempt_status *status, struct takt_err *err);
+
+/*
+ * Processes of the attempt that are still alive: those whose environment holds TAKT_ATTEMPT=id (as
+ * far as we may read it; root may) or that sit in `cgroup` ("" = none). Zombies do not count.
+ * Returns how many there are, or negative; fills at most max of ret, which may be NULL when max is
+ * 0. A process that cleared its environment and left the cgroup is not found.
+ */
 int takt_attempt_survivors(const char *id, const char *cgroup, struct takt_proc_id *ret, size_t max,
 			   struct takt_err *err);
 

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The environment that a job of takt's own engine is started with. Pure: the user's environment and
+ * what was decided go in, the final environment comes out.
+ *
+ * Set, whatever the user had:
+ *   CUDA_DEVICE_ORDER=PCI_BUS_ID    (with GPUs) so that an index means what takt means by it
+ *   CUDA_VISIBLE_DEVICES            indices in PCI order "0,3"; UUIDs on request (popular programs
+ *                                   crash on those); empty without GPUs: such a job sees none
+ *   TAKT_JOB_ID, TAKT_GPUS ("0,3", "" without), TAKT_ATTEMPT (finds what is left of the attempt)
+ * Set unless the user did:
+ *   OMP_NUM_THREADS                 CPUs of the job by its GPUs, at least 1: most programs run one
+ *                                   process a GPU. Left alone when the number of CPUs is not known.
+ */
+#ifndef TAKT_ENGINE_LOCAL_JOBENV_H
+#define TAKT_ENGINE_LOCAL_JOBENV_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct takt_jobenv_gpu {
+	uint32_t index;	  /* in PCI order on this machine */
+	const char *uuid; /* "GPU-..."; borrowed, needed only for by_uuid */
+};
+
+struct takt_jobenv {
+	char *const *user_env; /* "NAME=value", NULL-terminated; borrowed; NULL = empty */
+	const struct takt_jobenv_gpu *gpus; /* borrowed, in the order the job shall see them */
+	size_t gpu_count;
+	bool by_uuid;
+	uint32_t cpu_count; /* CPUs the job is bound to or may use; 0 = not known */
+	uint64_t job_id;
+	const char *attempt_id; /* struct takt_attempt_spec.id; borrowed */
+};
+
+/* Variables keep the user's order, ours follow; of a name given twice the last stays, as a shell
+ * would have it. Entries without '=' or without a name are dropped. The caller releases *ret with
+ * takt_jobenv_free. -EINVAL: by_uuid and a GPU without one; -ENOMEM. */
+int takt_jobenv_build(const struct takt_jobenv *in, char ***ret, struct takt_err *err);
+
+/* Also fit for argv. NULL is fine. */
+void takt_jobenv_free(char **env);
+
+#endif
