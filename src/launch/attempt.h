@@ -119,9 +119,8 @@ int takt_attempt_spec_check(const struct takt_attempt_spec *spec, struct takt_er
 int takt_attempt_create(const struct takt_sys *sys, int jobs_dirfd,
 			const struct takt_attempt_spec *spec, struct takt_err *err);
 
-/* Make the names of the attempt durable: to be called before its shim is started. */
-int takt_attempt_sync(const struct takt_sys *sys, int jobs_dirfd, uint64_t job_id, uint32_t attempt,
-		      struct takt_err *err);
+/* Make the names of all attempts made so far durable; to be called before a shim is started. */
+int takt_attempt_sync(const struct takt_sys *sys, int jobs_dirfd, struct takt_err *err);
 
 /* The attempt's directory, for the caller to close; -ENOENT. Follows no link. */
 int takt_attempt_open(const struct takt_sys *sys, int jobs_dirfd, uint64_t job_id, uint32_t attempt,

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* takt-launch: starts shims for one client, as root where jobs run as other users. */
+#include <getopt.h>
+#include <limits.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/str.h"
+#include "launch/launch.h"
+
+static const char usage[] =
+	"usage: takt-launch (--socket PATH | --listen-fd N) --jobs DIR --shim PATH\n"
+	"                   [--client-uid UID] [--min-uid UID] [--idle-ms MS]\n"
+	"\n"
+	"  --socket PATH     listen there\n"
+	"  --listen-fd N     an inherited listening socket (SOCK_SEQPACKET)\n"
+	"  --jobs DIR        where attempts live\n"
+	"  --shim PATH       takt-shim\n"
+	"  --client-uid UID  the only user, besides root, that may ask (default: our own)\n"
+	"  --min-uid UID     as root: refuse to run jobs of users below (default: 1000)\n"
+	"  --idle-ms MS      end when no client is there for so long (default: 0, never)\n";
+
+struct options {
+	struct takt_launch_server_config config;
+	const char *socket;
+};
+
+static const struct option longopts[] = {
+	{"socket", required_argument, NULL, 's'},     {"listen-fd", required_argument, NULL, 'l'},
+	{"jobs", required_argument, NULL, 'j'},	      {"shim", required_argument, NULL, 'p'},
+	{"client-uid", required_argument, NULL, 'c'}, {"min-uid", required_argument, NULL, 'm'},
+	{"idle-ms", required_argument, NULL, 'i'},    {0},
+};
+
+static int number(const char *name, const char *text, unsigned long long max,
+		  unsigned long long *ret, struct takt_err *err)
+{
+	if (takt_parse_u64(text, 0, max, ret) == 0)
+		return 0;
+	return takt_err_set(err, -TAKT_E_USAGE, "--%s: '%s' is not a number from 0 to %llu", name,
+			    text, max);
+}
+
+static int take_option(struct options *options, int opt, const char *arg, struct takt_err *err)
+{
+	unsigned long long n = 0;
+	int rc = 0;
+
+	switch (opt) {
+	case 's':
+		options->socket = arg;
+		break;
+	case 'j':
+		options->config.jobs_dir = arg;
+		break;
+	case 'p':
+		options->config.shim_path = arg;
+		break;
+	case 'l':
+		rc = number("listen-fd", arg, INT_MAX, &n, err);
+		options->config.listen_fd = (int)n;
+		break;
+	case 'c':
+		rc = number("client-uid", arg, UINT_MAX, &n, err);
+		options->config.client_uid = (uid_t)n;
+		break;
+	case 'm':
+		rc = number("min-uid", arg, UINT_MAX, &n, err);
+		options->config.min_uid = (uid_t)n;
+		break;
+	case 'i':
+		rc = number("idle-ms", arg, INT_MAX, &n, err);
+		options->config.idle_ms = (uint32_t)n;
+		break;
+	default:
+		rc = takt_err_set(err, -TAKT_E_USAGE, "see takt-launch --help");
+	}
+	return rc;
+}
+
+static int parse(int argc, char **argv, struct options *options, struct takt_err *err)
+{
+	int opt, rc;
+
+	while ((opt = getopt_long(argc, argv, "", longopts, NULL)) != -1) {
+		rc = take_option(options, opt, optarg, err);
+		if (rc < 0)
+			return rc;
+	}
+	if (optind < argc)
+		return takt_err_set(err, -TAKT_E_USAGE, "'%s' is not expected", argv[optind]);
+	if (!options->config.jobs_dir || !options->config.shim_path)
+		return takt_err_set(err, -TAKT_E_USAGE, "--jobs and --shim are needed");
+	if (!options->socket == (options->config.listen_fd < 0))
+		return takt_err_set(err, -TAKT_E_USAGE,
+				    "one of --socket and --listen-fd is needed");
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct options options = {
+		.config = {.listen_fd = -1, .client_uid = getuid(), .min_uid = 1000}};
+	struct takt_err err;
+	char text[320];
+	int rc = parse(argc, argv, &options, &err);
+
+	if (rc == -TAKT_E_USAGE)
+		fputs(usage, stderr);
+	if (rc == 0 && options.socket) {
+		rc = takt_launch_listen(options.socket, &err);
+		options.config.listen_fd = rc;
+	}
+	if (rc >= 0)
+		rc = takt_launch_serve(&options.config, &err);
+	if (options.socket && options.config.listen_fd >= 0)
+		(void)unlink(options.socket);
+	if (rc == 0)
+		return 0;
+	fprintf(stderr, "takt-launch: %s\n", takt_err_text(&err, text, sizeof(text)));
+	return takt_err_exit_status(rc);
+}

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The directory of an attempt. Everything that reads several files of it does so with the lock held
+ * shared: no shim can begin meanwhile, so "no lock, not started" cannot turn into "started" between
+ * two reads and be taken for an orphan.
+ */
+#include "launch/attempt.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sys/file.h>
+
+#include "base/mem.h"
+#include "launch/attempt_files.h"
+#include "launch/attempt_spec.h"
+#include "launch/attempt_status.h"
+
+int takt_attempt_open(const struct takt_sys *sys, int jobs_dirfd, uint64_t job_id, uint32_t attempt,
+		      struct takt_err *err)
+{
+	char name[TAKT_ATTEMPT_NAME];
+	int fd;
+
+	takt_attempt_name(job_id, attempt, name);
+	fd = sys->openat(sys, jobs_dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
+	return fd < 0 ? takt_err_set(err, fd, "attempt %s", name) : fd;
+}
+
+int takt_attempt_sync(const struct takt_sys *sys, int jobs_dirfd, struct takt_err *err)
+{
+	int rc = sys->fsync(sys, jobs_dirfd);
+
+	return rc < 0 ? takt_err_set(err, rc, "sync the directory of attempts") : 0;
+}
+
+/* The descriptor that holds the lock; -TAKT_E_BUSY when somebody else holds it, -ENOENT. */
+static int take_lock(const struct takt_sys *sys, int dirfd, int extra_flags, int operation)
+{
+	int fd, rc;
+
+	fd = sys->openat(sys, dirfd, "lock",
+			 O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | extra_flags,
+			 TAKT_ATTEMPT_MODE);
+	if (fd < 0)
+		return fd;
+	rc = sys->flock(sys, fd, operation | LOCK_NB);
+	if (rc == 0)
+		return fd;
+	(void)sys->close(sys, fd);
+	return rc == -EWOULDBLOCK ? -TAKT_E_BUSY : rc;
+}
+
+int takt_attempt_lock(const struct takt_sys *sys, int attempt_dirfd, struct takt_err *err)
+{
+	int fd = take_lock(sys, attempt_dirfd, 0, LOCK_EX);
+
+	return fd < 0 ? takt_err_set(err, fd, "lock the attempt") : fd;
+}
+
+/* 1 present and sound, 0 absent, -TAKT_E_CORRUPT damaged, or why it could not be read. */
+static int read_record(const struct takt_sys *sys, int dirfd, const char *name,
+		       int (*parse)(const char *, size_t, struct takt_attempt_status *),
+		       struct takt_attempt_status *ret)
+{
+	TAKT_CLEANUP(freep) char *text = NULL;
+	size_t len;
+	int rc;
+
+	rc = takt_attempt_read_text(sys, dirfd, name, TAKT_ATTEMPT_MAX_RECORD, &text, &len, NULL);
+	if (rc == -ENOENT)
+		return 0;
+	if (rc == 0)
+		rc = parse(text, len, ret);
+	if (rc == -TAKT_E_VERSION)
+		rc = -TAKT_E_CORRUPT;
+	return rc < 0 ? rc : 1;
+}
+
+/* Fills what `shim` and `started` say; see the header for what damage counts as. */
+static int read_start(const struct takt_sys *sys, int dirfd, struct takt_attempt_status *ret)
+{
+	int rc = read_record(sys, dirfd, "shim", takt_attempt_shim_parse, ret);
+
+	if (rc < 0 && rc != -TAKT_E_CORRUPT)
+		return rc;
+	rc = read_record(sys, dirfd, "started", takt_attempt_started_parse, ret);
+	if (rc < 0 && rc != -TAKT_E_CORRUPT)
+		return rc;
+	ret->started = rc != 0;
+	return 0;
+}
+
+static int read_exit(const struct takt_sys *sys, int dirfd, struct takt_attempt_status *ret)
+{
+	int rc = read_record(sys, dirfd, "exit", takt_attempt_exit_parse, ret);
+
+	return rc == -TAKT_E_CORRUPT ? 0 : rc;
+}
+
+/* 1 when there is a sound spec. */
+static int has_spec(const struct takt_sys *sys, int dirfd)
+{
+	struct takt_attempt_spec spec;
+	int rc = takt_attempt_read_spec(sys, dirfd, &spec, NULL);
+
+	if (rc == 0)
+		takt_attempt_spec_fini(&spec);
+	if (rc == -ENOENT || rc == -TAKT_E_CORRUPT || rc == -TAKT_E_VERSION)
+		return 0;
+	return rc < 0 ? rc : 1;
+}
+
+/* The state of an attempt whose lock is not held by a shim; we hold it shared, if there is one. */
+static int read_idle(const struct takt_sys *sys, int dirfd, struct takt_attempt_status *ret)
+{
+	int rc = read_exit(sys, dirfd, ret);
+
+	if (rc < 0)
+		return rc;
+	if (rc > 0) {
+		ret->state = TAKT_ATTEMPT_EXITED;
+		return 0;
+	}
+	if (ret->started) {
+		ret->state = TAKT_ATTEMPT_ORPHANED;
+		return 0;
+	}
+	rc = has_spec(sys, dirfd);
+	if (rc < 0)
+		return rc;
+	ret->state = rc > 0 ? TAKT_ATTEMPT_NOT_STARTED : TAKT_ATTEMPT_ABSENT;
+	return 0;
+}
+
+static int read_status(const struct takt_sys *sys, int dirfd, struct takt_attempt_status *ret)
+{
+	int lock = take_lock(sys, dirfd, 0, LOCK_SH);
+	int rc;
+
+	if (lock < 0 && lock != -TAKT_E_BUSY && lock != -ENOENT)
+		return lock;
+	rc = read_start(sys, dirfd, ret);
+	if (rc == 0 && lock == -TAKT_E_BUSY)
+		ret->state = TAKT_ATTEMPT_ALIVE;
+	else if (rc == 0)
+		rc = read_idle(sys, dirfd, ret);
+	if (lock >= 0)
+		(void)sys->close(sys, lock);
+	return rc;
+}
+
+int takt_attempt_status(const struct takt_sys *sys, int jobs_dirfd, uint64_t job_id,
+			uint32_t attempt, struct takt_attempt_status *ret, struct takt_err *err)
+{
+	struct takt_attempt_status status = {.state = TAKT_ATTEMPT_ABSENT};
+	int dirfd, rc;
+
+	dirfd = takt_attempt_open(sys, jobs_dirfd, job_id, attempt, err);
+	if (dirfd == -ENOENT) {
+		*ret = status;
+		return 0;
+	}
+	if (dirfd < 0)
+		return dirfd;
+	rc = read_status(sys, dirfd, &status);
+	(void)sys->close(sys, dirfd);
+	if (rc < 0)
+		return takt_err_set(err, rc, "read attempt %" PRIu64 ".%" PRIu32, job_id, attempt);
+	*ret = status;
+	return 0;
+}
+
+int takt_attempt_unused(const struct takt_sys *sys, int attempt_dirfd, struct takt_err *err)
+{
+	struct takt_attempt_status status = {0};
+	int rc = read_start(sys, attempt_dirfd, &status);
+
+	if (rc == 0)
+		rc = read_exit(sys, attempt_dirfd, &status);
+	if (rc < 0)
+		return takt_err_set(err, rc, "read the attempt");
+	if (rc > 0 && status.exit_kind == TAKT_EXIT_VOID)
+		return takt_err_set(err, -TAKT_E_CONFLICT, "the attempt is void");
+	if (rc > 0)
+		return takt_err_set(err, -TAKT_E_CONFLICT, "the attempt has ended");
+	if (status.started)
+		return takt_err_set(err, -TAKT_E_CONFLICT, "the attempt has started");
+	return 0;
+}
+
+/* With the lock held shared. */
+static int write_spec(const struct takt_sys *sys, int dirfd, const struct takt_attempt_spec *spec,
+		      struct takt_err *err)
+{
+	TAKT_CLEANUP(strp) struct takt_str text = TAKT_STR(TAKT_ATTEMPT_MAX_SPEC);
+	int rc = takt_attempt_unused(sys, dirfd, err);
+
+	if (rc < 0)
+		return rc;
+	rc = takt_attempt_spec_format(spec, &text);
+	if (rc < 0)
+		return takt_err_set(err, rc, "spec of at most %d bytes", TAKT_ATTEMPT_MAX_SPEC);
+	return takt_attempt_write_text(sys, dirfd, "spec", &text, err);
+}
+
+static int fill_directory(const struct takt_sys *sys, int dirfd,
+			  const struct takt_attempt_spec *spec, struct takt_err *err)
+{
+	int lock = take_lock(sys, dirfd, O_CREAT, LOCK_SH);
+	int rc;
+
+	if (lock == -TAKT_E_BUSY)
+		return takt_err_set(err, -TAKT_E_CONFLICT, "the attempt is alive");
+	if (lock < 0)
+		return takt_err_set(err, lock, "open 'lock'");
+	rc = write_spec(sys, dirfd, spec, err);
+	(void)sys->close(sys, lock);
+	return rc;
+}
+
+int takt_attempt_create(const struct takt_sys *sys, int jobs_dirfd,
+			const struct takt_attempt_spec *spec, struct takt_err *err)
+{
+	char name[TAKT_ATTEMPT_NAME];
+	int dirfd, rc;
+
+	rc = takt_attempt_spec_check(spec, err);
+	if (rc < 0)
+		return rc;
+	takt_attempt_name(spec->job_id, spec->attempt, name);
+	rc = sys->mkdirat(sys, jobs_dirfd, name, 0700);
+	if (rc < 0 && rc != -EEXIST)
+		return takt_err_set(err, rc, "make the directory of attempt %s", name);
+	dirfd = takt_attempt_open(sys, jobs_dirfd, spec->job_id, spec->attempt, err);
+	if (dirfd < 0)
+		return dirfd;
+	rc = fill_directory(sys, dirfd, spec, err);
+	(void)sys->close(sys, dirfd);
+	return rc < 0 ? takt_err_wrap(err, rc, "attempt %s", name) : 0;
+}
+
+/* With the lock held. */
+static int void_locked(const struct takt_sys *sys, int dirfd, struct takt_err *err)
+{
+	TAKT_CLEANUP(strp) struct takt_str text = TAKT_STR(TAKT_ATTEMPT_MAX_RECORD);
+	struct takt_attempt_status status = {0};
+	int rc = read_exit(sys, dirfd, &status);
+
+	if (rc > 0 && status.exit_kind == TAKT_EXIT_VOID)
+		return 0;
+	rc = takt_attempt_unused(sys, dirfd, err);
+	if (rc < 0)
+		return rc;
+	status.exit_kind = TAKT_EXIT_VOID;
+	status.ended_at = takt_wall_now(sys);
+	rc = takt_attempt_exit_format(&status, &text);
+	if (rc < 0)
+		return takt_err_set(err, rc, "record the end");
+	return takt_attempt_write_text(sys, dirfd, "exit", &text, err);
+}
+
+int takt_attempt_void(const struct takt_sys *sys, int jobs_dirfd, uint64_t job_id, uint32_t attempt,
+		      struct takt_err *err)
+{
+	int dirfd, lock, rc;
+
+	dirfd = takt_attempt_open(sys, jobs_dirfd, job_id, attempt, err);
+	if (dirfd < 0)
+		return dirfd == -ENOENT ? 0 : dirfd;
+	lock = take_lock(sys, dirfd, 0, LOCK_EX);
+	if (lock >= 0) {
+		rc = void_locked(sys, dirfd, err);
+		(void)sys->close(sys, lock);
+	} else if (lock == -TAKT_E_BUSY) {
+		rc = takt_err_set(err, -TAKT_E_CONFLICT, "the attempt is alive");
+	} else {
+		rc = lock == -ENOENT ? 0 : takt_err_set(err, lock, "lock the attempt");
+	}
+	(void)sys->close(sys, dirfd);
+	return rc;
+}
+
+int takt_attempt_record_shim(const struct takt_sys *sys, int attempt_dirfd,
+			     const struct takt_proc_id *shim, struct takt_err *err)
+{
+	TAKT_CLEANUP(strp) struct takt_str text = TAKT_STR(TAKT_ATTEMPT_MAX_RECORD);
+	int rc = takt_attempt_shim_format(shim, &text);
+
+	if (rc < 0)
+		return takt_err_set(err, rc, "record the shim");
+	return takt_attempt_write_text(sys, attempt_dirfd, "shim", &text, err);
+}
+
+int takt_attempt_record_started(const struct takt_sys *sys, int attempt_dirfd,
+				const struct takt_proc_id *job, struct takt_wall at,
+				struct takt_err *err)
+{
+	TAKT_CLEANUP(strp) struct takt_str text = TAKT_STR(TAKT_ATTEMPT_MAX_RECORD);
+	int rc = takt_attempt_started_format(job, at, sys->boot_ns(sys), &text);
+
+	if (rc < 0)
+		return takt_err_set(err, rc, "record the start");
+	rc = takt_file_write_durable(sys, attempt_dirfd, "started", text.s, text.len,
+				     TAKT_ATTEMPT_MODE, err);
+	if (rc < 0) {
+		(void)sys->unlinkat(sys, attempt_dirfd, "started", 0);
+		(void)sys->fsync(sys, attempt_dirfd);
+	}
+	return rc;
+}
+
+int takt_attempt_record_exit(const struct takt_sys *sys, int attempt_dirfd,
+			     const struct takt_attempt_status *status, struct takt_err *err)
+{
+	TAKT_CLEANUP(strp) struct takt_str text = TAKT_STR(TAKT_ATTEMPT_MAX_RECORD);
+	int rc = takt_attempt_exit_format(status, &text);
+
+	if (rc < 0)
+		return takt_err_set(err, rc, "record the end");
+	return takt_file_write_durable(sys, attempt_dirfd, "exit", text.s, text.len,
+				       TAKT_ATTEMPT_MODE, err);
+}

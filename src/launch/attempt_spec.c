@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The spec of an attempt: checked, as a record, and back. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "launch/attempt.h"
+#include "launch/attempt_files.h"
+#include "launch/attempt_record.h"
+#include "launch/attempt_spec.h"
+
+static void free_strings(char **strings)
+{
+	for (char **s = strings; s && *s; s++)
+		takt_free(*s);
+	takt_free(strings);
+}
+
+void takt_attempt_spec_fini(struct takt_attempt_spec *spec)
+{
+	free_strings(spec->argv);
+	free_strings(spec->env);
+	takt_free(spec->cwd);
+	*spec = (struct takt_attempt_spec){0};
+}
+
+static size_t count(char *const *strings)
+{
+	size_t n = 0;
+
+	while (strings[n])
+		n++;
+	return n;
+}
+
+/* Survivors are found by this variable, so a job without it must not start. */
+static bool env_names_attempt(const struct takt_attempt_spec *spec)
+{
+	static const char name[] = "TAKT_ATTEMPT=";
+
+	for (char **env = spec->env; *env; env++)
+		if (strncmp(*env, name, sizeof(name) - 1) == 0)
+			return strcmp(*env + sizeof(name) - 1, spec->id) == 0;
+	return false;
+}
+
+int takt_attempt_spec_check(const struct takt_attempt_spec *spec, struct takt_err *err)
+{
+	if (spec->job_id == 0 || spec->attempt == 0)
+		return takt_err_set(err, -EINVAL, "job id and attempt start at 1");
+	if (!spec->argv || !spec->argv[0] || !spec->argv[0][0])
+		return takt_err_set(err, -EINVAL, "argv: no command to run");
+	if (count(spec->argv) > TAKT_ATTEMPT_MAX_ARGS)
+		return takt_err_set(err, -TAKT_E_LIMIT, "argv: %zu arguments, at most %d",
+				    count(spec->argv), TAKT_ATTEMPT_MAX_ARGS);
+	if (!spec->cwd || spec->cwd[0] != '/')
+		return takt_err_set(err, -EINVAL, "cwd: '%s' is not an absolute path",
+				    spec->cwd ? spec->cwd : "");
+	if (!spec->env || !spec->id[0] || !env_names_attempt(spec))
+		return takt_err_set(err, -EINVAL, "env: TAKT_ATTEMPT must be the attempt's id '%s'",
+				    spec->id);
+	if (count(spec->env) > TAKT_ATTEMPT_MAX_ENV)
+		return takt_err_set(err, -TAKT_E_LIMIT, "env: %zu variables, at most %d",
+				    count(spec->env), TAKT_ATTEMPT_MAX_ENV);
+	return 0;
+}
+
+static void put_strings(struct takt_str *out, const char *count_key, const char *key,
+			char *const *strings)
+{
+	takt_record_put_u64(out, count_key, count(strings));
+	for (; *strings; strings++)
+		takt_record_put_text(out, key, *strings);
+}
+
+int takt_attempt_spec_format(const struct takt_attempt_spec *spec, struct takt_str *out)
+{
+	takt_record_begin(out, "takt-spec");
+	takt_record_put_u64(out, "job", spec->job_id);
+	takt_record_put_u64(out, "attempt", spec->attempt);
+	takt_record_put_text(out, "id", spec->id);
+	takt_record_put_u64(out, "grace_ms", spec->grace_ms);
+	takt_record_put_text(out, "cgroup", spec->cgroup);
+	takt_record_put_u64(out, "cpu_count", spec->cpu_count);
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(spec->cpus); i++)
+		takt_record_put_u64(out, "cpus", spec->cpus[i]);
+	takt_record_put_text(out, "cwd", spec->cwd);
+	put_strings(out, "argc", "arg", spec->argv);
+	put_strings(out, "envc", "env", spec->env);
+	return takt_record_end(out);
+}
+
+/* NULL when damaged or out of memory; then record->rc says which. */
+static char **get_strings(struct takt_record *record, const char *count_key, const char *key,
+			  uint64_t min, uint64_t max)
+{
+	size_t n = takt_record_u64(record, count_key, min, max);
+	char **strings;
+
+	if (record->rc < 0)
+		return NULL;
+	strings = takt_calloc(n + 1, sizeof(*strings));
+	if (!strings) {
+		record->rc = -ENOMEM;
+		return NULL;
+	}
+	for (size_t i = 0; i < n && record->rc == 0; i++)
+		strings[i] = takt_record_dup(record, key);
+	if (record->rc == 0)
+		return strings;
+	free_strings(strings);
+	return NULL;
+}
+
+int takt_attempt_spec_parse(const char *text, size_t len, struct takt_attempt_spec *ret)
+{
+	struct takt_attempt_spec spec = {0};
+	struct takt_record record;
+	int rc = takt_record_open(text, len, "takt-spec", &record);
+
+	if (rc < 0)
+		return rc;
+	spec.job_id = takt_record_u64(&record, "job", 1, UINT64_MAX);
+	spec.attempt = (uint32_t)takt_record_u64(&record, "attempt", 1, UINT32_MAX);
+	takt_record_text(&record, "id", spec.id, sizeof(spec.id));
+	spec.grace_ms = (uint32_t)takt_record_u64(&record, "grace_ms", 0, UINT32_MAX);
+	takt_record_text(&record, "cgroup", spec.cgroup, sizeof(spec.cgroup));
+	spec.cpu_count = (uint32_t)takt_record_u64(&record, "cpu_count", 0, UINT32_MAX);
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(spec.cpus); i++)
+		spec.cpus[i] = takt_record_u64(&record, "cpus", 0, UINT64_MAX);
+	spec.cwd = takt_record_dup(&record, "cwd");
+	spec.argv = get_strings(&record, "argc", "arg", 1, TAKT_ATTEMPT_MAX_ARGS);
+	spec.env = get_strings(&record, "envc", "env", 1, TAKT_ATTEMPT_MAX_ENV);
+	rc = takt_record_done(&record);
+	if (rc == 0 && takt_attempt_spec_check(&spec, NULL) < 0)
+		rc = -TAKT_E_CORRUPT;
+	if (rc < 0) {
+		takt_attempt_spec_fini(&spec);
+		return rc;
+	}
+	*ret = spec;
+	return 0;
+}
+
+int takt_attempt_read_spec(const struct takt_sys *sys, int attempt_dirfd,
+			   struct takt_attempt_spec *ret, struct takt_err *err)
+{
+	TAKT_CLEANUP(freep) char *text = NULL;
+	size_t len;
+	int rc;
+
+	rc = takt_attempt_read_text(sys, attempt_dirfd, "spec", TAKT_ATTEMPT_MAX_SPEC, &text, &len,
+				    err);
+	if (rc < 0)
+		return rc;
+	rc = takt_attempt_spec_parse(text, len, ret);
+	return rc < 0 ? takt_err_set(err, rc, "the spec of the attempt is not a sound record") : 0;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The spec of an attempt as text; private to this room and its tests. */
+#ifndef TAKT_LAUNCH_ATTEMPT_SPEC_H
+#define TAKT_LAUNCH_ATTEMPT_SPEC_H
+
+#include <stddef.h>
+
+#include "base/str.h"
+#include "launch/attempt.h"
+
+/* Replaces what `out` holds; out->rc otherwise. */
+int takt_attempt_spec_format(const struct takt_attempt_spec *spec, struct takt_str *out);
+
+/* -TAKT_E_CORRUPT, -TAKT_E_VERSION or -ENOMEM leave *ret alone; what a sound checksum covers but
+ * takt_attempt_spec_check() would refuse is corrupt too. */
+int takt_attempt_spec_parse(const char *text, size_t len, struct takt_attempt_spec *ret);
+
+#endif

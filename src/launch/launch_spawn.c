@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From a request to a running shim. Whatever may wait (a disk, a directory service asked for
+ * groups) is done in the forked process, so that the launcher goes on serving.
+ */
+#include "launch/launch_spawn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/close_range.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "launch/attempt.h"
+#include "launch/attempt_files.h"
+
+enum {
+	REPORT_FD = 3
+};
+
+int takt_spawn_allowed(const struct takt_launch_server_config *config, uid_t uid,
+		       struct takt_err *err)
+{
+	uid_t self = geteuid();
+
+	if (uid == self && uid == config->client_uid)
+		return 0;
+	if (self != 0)
+		return takt_err_set(err, -EPERM,
+				    "user %u: a launcher that is not root runs jobs of "
+				    "its own user %u only",
+				    (unsigned int)uid, (unsigned int)self);
+	if (uid == 0 || uid < config->min_uid)
+		return takt_err_set(err, -EPERM,
+				    "user %u is below the first user that may run "
+				    "jobs, %u",
+				    (unsigned int)uid, (unsigned int)config->min_uid);
+	return 0;
+}
+
+/* Owner to the user, group to the daemon, for a name that is still the daemon's (or the user's,
+ * from an earlier try); anything else was put there by somebody. */
+static int hand_over(const struct takt_spawn *spawn, int fd, uid_t uid, mode_t type, mode_t mode)
+{
+	struct stat st;
+	int rc = spawn->sys->fstat(spawn->sys, fd, &st);
+
+	if (rc < 0)
+		return rc;
+	if ((st.st_mode & S_IFMT) != type ||
+	    (st.st_uid != spawn->config->client_uid && st.st_uid != uid))
+		return -EPERM;
+	if (fchown(fd, uid, st.st_gid) < 0 || fchmod(fd, mode) < 0)
+		return -errno;
+	return 0;
+}
+
+static int hand_over_file(const struct takt_spawn *spawn, int dirfd, const char *name, uid_t uid)
+{
+	int fd = spawn->sys->openat(spawn->sys, dirfd, name,
+				    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
+	int rc;
+
+	if (fd < 0)
+		return fd;
+	rc = hand_over(spawn, fd, uid, S_IFREG, TAKT_ATTEMPT_MODE);
+	(void)spawn->sys->close(spawn->sys, fd);
+	return rc;
+}
+
+/* The shim writes its records as the user; the daemon goes on reading them through its group. */
+static int hand_over_attempt(const struct takt_spawn *spawn,
+			     const struct takt_launch_request *request, struct takt_err *err)
+{
+	int dirfd, rc;
+
+	if (geteuid() != 0 || request->uid == spawn->config->client_uid)
+		return 0;
+	dirfd = takt_attempt_open(spawn->sys, spawn->jobs_dirfd, request->job_id, request->attempt,
+				  err);
+	if (dirfd < 0)
+		return dirfd;
+	rc = hand_over_file(spawn, dirfd, "lock", request->uid);
+	if (rc == 0)
+		rc = hand_over_file(spawn, dirfd, "spec", request->uid);
+	if (rc == 0)
+		rc = hand_over(spawn, dirfd, request->uid, S_IFDIR, S_ISGID | 0770);
+	(void)spawn->sys->close(spawn->sys, dirfd);
+	return rc < 0 ? takt_err_set(err, rc, "hand the attempt over to user %u", request->uid) : 0;
+}
+
+static int become_user(const struct takt_launch_request *request, struct takt_err *err)
+{
+	const struct passwd *user;
+
+	if (geteuid() != 0 || request->uid == 0)
+		return 0;
+	errno = 0;
+	user = getpwuid(request->uid);
+	if (user ? initgroups(user->pw_name, request->gid) < 0
+		 : setgroups(1, (const gid_t[]){request->gid}) < 0)
+		return takt_err_set(err, -errno, "take the groups of user %u", request->uid);
+	if (setresgid(request->gid, request->gid, request->gid) < 0)
+		return takt_err_set(err, -errno, "become group %u", request->gid);
+	if (setresuid(request->uid, request->uid, request->uid) < 0)
+		return takt_err_set(err, -errno, "become user %u", request->uid);
+	return 0;
+}
+
+/* Descriptors 0 to 2 are /dev/null, REPORT_FD the report, everything else closes on exec. */
+static int clean_table(int *report, struct takt_err *err)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	if (null < 0)
+		return takt_err_set(err, -errno, "open '/dev/null'");
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (dup2(null, fd) < 0)
+			return takt_err_set(err, -errno, "standard descriptors");
+	if (*report != REPORT_FD && dup3(*report, REPORT_FD, O_CLOEXEC) < 0)
+		return takt_err_set(err, -errno, "descriptor of the report");
+	*report = REPORT_FD;
+	(void)close_range(REPORT_FD + 1, ~0u, 0);
+	return 0;
+}
+
+static void reset_signals(void)
+{
+	struct sigaction act = {.sa_handler = SIG_DFL};
+	sigset_t none;
+
+	(void)sigaction(SIGCHLD, &act, NULL);
+	(void)sigaction(SIGPIPE, &act, NULL);
+	sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* An empty environment, but for the crash point of a test. */
+static void exec_shim(const char *shim_path, char *name)
+{
+	char crash_at[128];
+	const char *armed = secure_getenv("TAKT_CRASH_AT");
+	char *argv[] = {(char[]){"takt-shim"}, name, NULL};
+	char *env[] = {NULL, NULL};
+
+	if (armed &&
+	    snprintf(crash_at, sizeof(crash_at), "TAKT_CRASH_AT=%s", armed) < (int)sizeof(crash_at))
+		env[0] = crash_at;
+	execve(shim_path, argv, env);
+}
+
+/* In the forked process. The shim finds the attempt by name in its working directory. Returns only
+ * when it failed. */
+static int become_shim(const struct takt_spawn *spawn, const struct takt_launch_request *request,
+		       int *report, struct takt_err *err)
+{
+	char name[TAKT_ATTEMPT_NAME];
+	int rc;
+
+	takt_attempt_name(request->job_id, request->attempt, name);
+	(void)setsid();
+	rc = takt_attempt_sync(spawn->sys, spawn->jobs_dirfd, err);
+	if (rc == 0)
+		rc = hand_over_attempt(spawn, request, err);
+	if (rc == 0)
+		rc = become_user(request, err);
+	if (rc < 0)
+		return rc;
+	if (fchdir(spawn->jobs_dirfd) < 0)
+		return takt_err_set(err, -errno, "enter the directory of attempts");
+	rc = clean_table(report, err);
+	if (rc < 0)
+		return rc;
+	reset_signals();
+	exec_shim(spawn->config->shim_path, name);
+	return takt_err_set(err, -errno, "exec '%s'", spawn->config->shim_path);
+}
+
+static _Noreturn void run_child(const struct takt_spawn *spawn,
+				const struct takt_launch_request *request, int report)
+{
+	struct takt_err err;
+
+	(void)become_shim(spawn, request, &report, &err);
+	while (write(report, &err, sizeof(err)) < 0 && errno == EINTR)
+		;
+	_exit(EXIT_FAILURE);
+}
+
+int takt_spawn_shim(const struct takt_spawn *spawn, const struct takt_launch_request *request,
+		    struct takt_proc_id *ret_shim, int *ret_report, struct takt_err *err)
+{
+	int report[2];
+	pid_t pid;
+	int rc;
+
+	if (pipe2(report, O_CLOEXEC | O_NONBLOCK) < 0)
+		return takt_err_set(err, -errno, "make a pipe");
+	takt_crash_point("launch.before_fork");
+	pid = fork();
+	if (pid == 0) {
+		close(report[0]);
+		run_child(spawn, request, report[1]);
+	}
+	rc = pid < 0 ? takt_err_set(err, -errno, "fork") : 0;
+	close(report[1]);
+	takt_crash_point("launch.after_fork");
+	if (rc < 0) {
+		close(report[0]);
+		return rc;
+	}
+	/* One that failed already is gone and has no identity; its report says why. */
+	if (takt_proc_identify(pid, ret_shim, NULL) < 0)
+		*ret_shim = (struct takt_proc_id){.pid = pid};
+	*ret_report = report[0];
+	return 0;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Starting one shim: the only code that changes users; private to this room. */
+#ifndef TAKT_LAUNCH_LAUNCH_SPAWN_H
+#define TAKT_LAUNCH_LAUNCH_SPAWN_H
+
+#include "launch/launch.h"
+
+struct takt_spawn {
+	const struct takt_launch_server_config *config; /* borrowed */
+	const struct takt_sys *sys;			/* borrowed */
+	int jobs_dirfd;					/* borrowed */
+};
+
+/* May this user run jobs here? 0 or -EPERM with the reason. */
+int takt_spawn_allowed(const struct takt_launch_server_config *config, uid_t uid,
+		       struct takt_err *err);
+
+/*
+ * Fork a process that becomes the user and execs the shim. On success *ret_shim names it and
+ * *ret_report is a descriptor (the caller's) from which a struct takt_err can be read when it
+ * failed before the exec, or end of file once the shim runs.
+ */
+int takt_spawn_shim(const struct takt_spawn *spawn, const struct takt_launch_request *request,
+		    struct takt_proc_id *ret_shim, int *ret_report, struct takt_err *err);
+
+#endif

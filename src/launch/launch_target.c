@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whom the launcher may signal: processes of the user that the request names, who must be one that
+ * may run jobs. That is no more than the daemon could do by starting a job as that user.
+ */
+#include "launch/launch_target.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "launch/attempt.h"
+#include "launch/cgroup.h"
+
+enum {
+	MAX_AT_ONCE = 256,
+	STATUS_MAX = 16 * 1024
+};
+
+/* Real user of a process. */
+static int process_uid(int32_t pid, uid_t *ret)
+{
+	TAKT_CLEANUP(freep) char *text = NULL;
+	const char *line;
+	unsigned int uid;
+	char path[40];
+	size_t len;
+	int rc;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	rc = takt_file_read(takt_sys_real(), AT_FDCWD, path, STATUS_MAX, &text, &len, NULL);
+	if (rc < 0)
+		return rc == -ENOENT ? -ESRCH : rc;
+	line = strstr(text, "\nUid:");
+	if (!line || sscanf(line, "\nUid: %u", &uid) != 1)
+		return -ESRCH;
+	*ret = uid;
+	return 0;
+}
+
+/* The pidfd of exactly that process if it is the user's; the kernel asks the same of a launcher
+ * that is not root. */
+static int open_owned(const struct takt_proc_id *target, uid_t uid)
+{
+	int pidfd = takt_proc_open(target);
+	uid_t owner;
+	int rc;
+
+	if (pidfd < 0)
+		return pidfd;
+	rc = process_uid(target->pid, &owner);
+	if (rc == 0 && owner != uid)
+		rc = -EPERM;
+	if (rc == 0)
+		return pidfd;
+	close(pidfd);
+	return rc;
+}
+
+/* Send a real-time signal with a number as value, or a plain one. */
+static int send(int pidfd, int sig, int value)
+{
+	siginfo_t info = {0};
+	bool queued = sig == TAKT_SHIM_FORWARD_SIGNAL;
+
+	info.si_signo = sig;
+	info.si_code = SI_QUEUE;
+	info.si_pid = getpid();
+	info.si_uid = getuid();
+	info.si_value.sival_int = value;
+	return pidfd_send_signal(pidfd, sig, queued ? &info : NULL, 0) < 0 ? -errno : 0;
+}
+
+int takt_target_signal(const struct takt_spawn *spawn, const struct takt_launch_request *request,
+		       struct takt_err *err)
+{
+	bool stop = request->op == TAKT_LAUNCH_STOP;
+	int pidfd, rc;
+
+	if (!stop && (request->signal < 1 || request->signal > SIGRTMAX))
+		return takt_err_set(err, -EINVAL, "signal %d: 1 to %d are accepted",
+				    request->signal, SIGRTMAX);
+	rc = takt_spawn_allowed(spawn->config, request->uid, err);
+	if (rc < 0)
+		return rc;
+	pidfd = open_owned(&request->target, request->uid);
+	if (pidfd < 0)
+		return takt_err_set(err, pidfd, "shim %d of user %u", request->target.pid,
+				    request->uid);
+	rc = send(pidfd, stop ? SIGTERM : TAKT_SHIM_FORWARD_SIGNAL, request->signal);
+	close(pidfd);
+	return rc < 0 ? takt_err_set(err, rc, "signal shim %d", request->target.pid) : 0;
+}
+
+/* How many were found; those that are the user's got SIGKILL. */
+static int kill_survivors(const struct takt_attempt_spec *spec, uid_t uid, struct takt_err *err)
+{
+	struct takt_proc_id *found = takt_calloc(MAX_AT_ONCE, sizeof(*found));
+	int n, pidfd;
+
+	if (!found)
+		return takt_err_set(err, -ENOMEM, "look for survivors");
+	n = takt_attempt_survivors(spec->id, spec->cgroup, found, MAX_AT_ONCE, err);
+	for (int i = 0; i < n && i < MAX_AT_ONCE; i++) {
+		pidfd = open_owned(&found[i], uid);
+		if (pidfd < 0)
+			continue;
+		(void)pidfd_send_signal(pidfd, SIGKILL, NULL, 0);
+		close(pidfd);
+	}
+	takt_free(found);
+	return n;
+}
+
+static int reap_attempt(const struct takt_spawn *spawn, const struct takt_launch_request *request,
+			int dirfd, struct takt_err *err)
+{
+	struct takt_attempt_spec spec;
+	int lock = takt_attempt_lock(spawn->sys, dirfd, err);
+	int rc;
+
+	if (lock < 0)
+		return lock == -TAKT_E_BUSY
+			       ? takt_err_set(err, -TAKT_E_CONFLICT, "the attempt is alive")
+			       : lock;
+	rc = takt_attempt_read_spec(spawn->sys, dirfd, &spec, err);
+	if (rc == 0) {
+		if (spec.cgroup[0])
+			(void)takt_cgroup_kill(spec.cgroup);
+		rc = kill_survivors(&spec, request->uid, err);
+		if (rc == 0 && spec.cgroup[0])
+			takt_cgroup_remove(spec.cgroup);
+		takt_attempt_spec_fini(&spec);
+	}
+	(void)spawn->sys->close(spawn->sys, lock);
+	return rc;
+}
+
+int takt_target_reap(const struct takt_spawn *spawn, const struct takt_launch_request *request,
+		     struct takt_err *err)
+{
+	int dirfd, rc = takt_spawn_allowed(spawn->config, request->uid, err);
+
+	if (rc < 0)
+		return rc;
+	dirfd = takt_attempt_open(spawn->sys, spawn->jobs_dirfd, request->job_id, request->attempt,
+				  err);
+	if (dirfd < 0)
+		return dirfd;
+	rc = reap_attempt(spawn, request, dirfd, err);
+	(void)spawn->sys->close(spawn->sys, dirfd);
+	return rc;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Signals to shims and to what is left of attempts, from the launcher; private to this room. */
+#ifndef TAKT_LAUNCH_LAUNCH_TARGET_H
+#define TAKT_LAUNCH_LAUNCH_TARGET_H
+
+#include "launch/launch_spawn.h"
+
+/* TAKT_LAUNCH_SIGNAL and TAKT_LAUNCH_STOP. */
+int takt_target_signal(const struct takt_spawn *spawn, const struct takt_launch_request *request,
+		       struct takt_err *err);
+
+/* TAKT_LAUNCH_REAP. */
+int takt_target_reap(const struct takt_spawn *spawn, const struct takt_launch_request *request,
+		     struct takt_err *err);
+
+#endif

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* /proc as a table, and who descends from whom. */
+#include "launch/proc_tree.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/sort.h"
+#include "base/str.h"
+
+enum {
+	STAT_MAX = 1024
+};
+
+/* 1 read, 0 the process is gone or hidden. */
+static int read_stat(int procfd, const char *pid, struct takt_proc_stat *ret)
+{
+	char path[32], text[STAT_MAX];
+	ssize_t got;
+	int fd;
+
+	snprintf(path, sizeof(path), "%.15s/stat", pid);
+	fd = openat(procfd, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT || errno == ESRCH || errno == EACCES ? 0 : -errno;
+	got = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	if (got <= 0)
+		return 0;
+	text[got] = '\0';
+	return takt_proc_stat_parse(text, ret) == 0;
+}
+
+static int add(struct takt_proc_tree *tree, int procfd, const char *name)
+{
+	struct takt_proc_entry entry = {0};
+	unsigned long long pid;
+	int rc;
+
+	if (takt_parse_u64(name, 1, INT32_MAX, &pid) < 0)
+		return 0;
+	entry.pid = (int32_t)pid;
+	rc = read_stat(procfd, name, &entry.stat);
+	return rc > 0 ? takt_vec_push(&tree->procs, entry) : rc;
+}
+
+static int by_pid(const void *a, const void *b, void *ctx)
+{
+	const struct takt_proc_entry *left = a, *right = b;
+
+	return (left->pid > right->pid) - (left->pid < right->pid);
+}
+
+int takt_proc_tree_read(struct takt_proc_tree *tree)
+{
+	struct dirent *entry;
+	DIR *proc;
+	int rc = 0;
+
+	takt_vec_clear(&tree->procs);
+	proc = opendir("/proc");
+	if (!proc)
+		return -errno;
+	while (rc == 0 && (entry = readdir(proc)))
+		rc = add(tree, dirfd(proc), entry->d_name);
+	closedir(proc);
+	if (rc < 0)
+		return rc;
+	return takt_sort(tree->procs.at, tree->procs.len, sizeof(*tree->procs.at), by_pid, NULL);
+}
+
+void takt_proc_tree_fini(struct takt_proc_tree *tree)
+{
+	takt_vec_fini(&tree->procs);
+}
+
+static struct takt_proc_entry *find(struct takt_proc_tree *tree, int32_t pid)
+{
+	size_t low = 0, high = tree->procs.len, mid;
+
+	while (low < high) {
+		mid = low + (high - low) / 2;
+		if (tree->procs.at[mid].pid == pid)
+			return &tree->procs.at[mid];
+		if (tree->procs.at[mid].pid < pid)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return NULL;
+}
+
+static bool parent_is_below(struct takt_proc_tree *tree, const struct takt_proc_entry *entry,
+			    int32_t root)
+{
+	const struct takt_proc_entry *parent;
+
+	if (entry->stat.ppid == root)
+		return true;
+	parent = find(tree, entry->stat.ppid);
+	return parent && parent->below;
+}
+
+/* Parents mostly have smaller pids than their children, so one or two rounds do. */
+void takt_proc_tree_mark(struct takt_proc_tree *tree, int32_t root)
+{
+	bool changed = true;
+
+	TAKT_VEC_EACH (entry, &tree->procs)
+		entry->below = false;
+	while (changed) {
+		changed = false;
+		TAKT_VEC_EACH (entry, &tree->procs) {
+			if (entry->below || !parent_is_below(tree, entry, root))
+				continue;
+			entry->below = true;
+			changed = true;
+		}
+	}
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The processes of the machine, and those that descend from one of them. A child subreaper keeps
+ * all its descendants below it, however they fork; those are what a shim may signal.
+ */
+#ifndef TAKT_LAUNCH_PROC_TREE_H
+#define TAKT_LAUNCH_PROC_TREE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/proc_stat.h"
+#include "base/vec.h"
+
+struct takt_proc_entry {
+	int32_t pid;
+	struct takt_proc_stat stat;
+	bool below; /* takt_proc_tree_mark: descends from the root */
+};
+
+enum {
+	TAKT_PROC_TREE_MAX = 4 * 1024 * 1024 /* the kernel's own limit of pids */
+};
+
+struct takt_proc_tree {
+	TAKT_VEC(struct takt_proc_entry) procs; /* owned; by pid, ascending */
+};
+
+#define TAKT_PROC_TREE_INIT                                \
+	{                                                  \
+		.procs = TAKT_VEC_INIT(TAKT_PROC_TREE_MAX) \
+	}
+
+/* Reads /proc. Processes that come or go meanwhile may be missing. */
+int takt_proc_tree_read(struct takt_proc_tree *tree);
+void takt_proc_tree_fini(struct takt_proc_tree *tree);
+
+/* Sets `below` of every process that descends from root (not of root itself). */
+void takt_proc_tree_mark(struct takt_proc_tree *tree, int32_t root);
+
+#endif

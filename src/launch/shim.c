@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* takt-shim from beginning to end: what it must have before it may run anything, and what it leaves
+ * behind. */
+#include <errno.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/str.h"
+#include "launch/attempt_files.h"
+#include "launch/cgroup.h"
+#include "launch/launch.h"
+#include "launch/shim_job.h"
+
+enum {
+	LOCK_TRIES = 400,
+	LOCK_TRY_MS = 5,
+	RECORD_AGAIN_MS = 1000,
+};
+
+static void sleep_ms(long ms)
+{
+	struct timespec t = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+
+	(void)nanosleep(&t, NULL);
+}
+
+void takt_shim_note(const struct takt_shim *shim, const char *fmt, ...)
+{
+	char line[400] = "takt-shim: ";
+	size_t at = strlen(line);
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(line + at, sizeof(line) - at - 1, fmt, ap);
+	va_end(ap);
+	if (n < 0 || shim->logfd < 0)
+		return;
+	at = strlen(line);
+	line[at++] = '\n';
+	if (write(shim->logfd, line, at) < 0)
+		return; /* the log is the job's; ours is best effort */
+}
+
+/* Whoever looks at the attempt holds the lock for a moment; another shim holds it for good. */
+static int lock(struct takt_shim *shim, struct takt_err *err)
+{
+	int rc = takt_attempt_lock(shim->sys, shim->dirfd, err);
+
+	for (int i = 1; rc == -TAKT_E_BUSY && i < LOCK_TRIES; i++) {
+		sleep_ms(LOCK_TRY_MS);
+		rc = takt_attempt_lock(shim->sys, shim->dirfd, err);
+	}
+	if (rc < 0)
+		return rc;
+	shim->lockfd = rc;
+	takt_crash_point("shim.after_lock");
+	return takt_attempt_unused(shim->sys, shim->dirfd, err);
+}
+
+static int introduce(struct takt_shim *shim, struct takt_err *err)
+{
+	struct takt_proc_id self;
+	int rc = takt_proc_identify(getpid(), &self, err);
+
+	if (rc == 0)
+		rc = takt_attempt_record_shim(shim->sys, shim->dirfd, &self, err);
+	takt_crash_point("shim.after_shim_record");
+	return rc;
+}
+
+static int open_log(struct takt_shim *shim, struct takt_err *err)
+{
+	int fd = shim->sys->openat(shim->sys, shim->dirfd, "log",
+				   O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC,
+				   TAKT_ATTEMPT_MODE);
+
+	if (fd < 0)
+		return takt_err_set(err, fd, "open the log of the job");
+	shim->logfd = fd;
+	return 0;
+}
+
+static void make_cgroup(struct takt_shim *shim)
+{
+	struct takt_err err;
+
+	if (!shim->spec.cgroup[0])
+		return;
+	shim->in_cgroup = takt_cgroup_make(shim->spec.cgroup, &err) == 0;
+	if (!shim->in_cgroup)
+		takt_shim_note(shim, "runs without a cgroup of its own: %s: %s", err.msg,
+			       takt_err_sentence(err.rc));
+}
+
+static void prepare_process(void)
+{
+	struct sigaction act = {.sa_handler = SIG_DFL};
+	sigset_t all;
+
+	sigfillset(&all);
+	(void)sigprocmask(SIG_SETMASK, &all, NULL);
+	(void)sigaction(SIGCHLD, &act, NULL); /* ignored, children would vanish unseen */
+	(void)setsid();			      /* fails where we lead a group already: no harm */
+	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
+	umask(0);
+}
+
+/* A spec that cannot be used ends the attempt: starting it again would not help. */
+static int read_spec(struct takt_shim *shim, struct takt_err *err)
+{
+	struct takt_err why;
+	int rc = takt_attempt_read_spec(shim->sys, shim->dirfd, &shim->spec, &why);
+
+	if (rc != -TAKT_E_CORRUPT && rc != -TAKT_E_VERSION)
+		return rc < 0 ? takt_err_set(err, rc, "%s", why.msg) : 0;
+	shim->end.exit_kind = TAKT_EXIT_EXEC_FAILED;
+	shim->end.exit_code = EBADMSG;
+	shim->end.ended_at = takt_wall_now(shim->sys);
+	takt_strcpy(shim->end.message, sizeof(shim->end.message), why.msg);
+	return 0;
+}
+
+/* The environment may be large and the job runs long. */
+static void shed(struct takt_shim *shim)
+{
+	struct takt_attempt_spec slim = {.grace_ms = shim->spec.grace_ms};
+
+	takt_strcpy(slim.cgroup, sizeof(slim.cgroup), shim->spec.cgroup);
+	takt_attempt_spec_fini(&shim->spec);
+	shim->spec = slim;
+	malloc_trim(0);
+}
+
+/* A full disk or a read-only one is waited out: the end of a job is not to be lost. */
+static void record_end(struct takt_shim *shim)
+{
+	struct takt_err err;
+
+	takt_crash_point("shim.before_exit_record");
+	while (takt_attempt_record_exit(shim->sys, shim->dirfd, &shim->end, &err) < 0)
+		sleep_ms(RECORD_AGAIN_MS);
+	takt_crash_point("shim.after_exit_record");
+}
+
+static int run(struct takt_shim *shim, struct takt_err *err)
+{
+	int rc = lock(shim, err);
+
+	if (rc == 0)
+		rc = introduce(shim, err);
+	if (rc == 0)
+		rc = open_log(shim, err);
+	if (rc == 0)
+		rc = read_spec(shim, err);
+	if (rc < 0)
+		return rc;
+	if (shim->spec.argv) {
+		make_cgroup(shim);
+		rc = takt_shim_begin(shim, err);
+		if (rc == 0) {
+			shed(shim);
+			takt_shim_see_through(shim);
+		}
+		if (shim->in_cgroup)
+			takt_cgroup_remove(shim->spec.cgroup);
+	}
+	if (rc == 0)
+		record_end(shim);
+	return rc;
+}
+
+int takt_shim_run(const struct takt_sys *sys, int attempt_dirfd, struct takt_err *err)
+{
+	struct takt_shim shim = {
+		.sys = sys, .dirfd = attempt_dirfd, .lockfd = -1, .logfd = -1, .report = -1};
+	struct takt_err why;
+	int rc;
+
+	prepare_process();
+	rc = run(&shim, &why);
+	if (rc < 0) {
+		takt_shim_note(&shim, "nothing was run: %s: %s", why.msg, takt_err_sentence(rc));
+		takt_err_set(err, rc, "%s", why.msg);
+	}
+	takt_attempt_spec_fini(&shim.spec);
+	if (shim.report >= 0)
+		(void)close(shim.report);
+	if (shim.logfd >= 0)
+		(void)sys->close(sys, shim.logfd);
+	if (shim.lockfd >= 0)
+		(void)sys->close(sys, shim.lockfd);
+	return rc;
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Between fork and exec: the process that becomes the job's program. It may run nothing of the job
+ * before `started` is on disk, so it waits for the shim's word; a shim that dies instead closes the
+ * pipe (and has the kernel kill us), and then nothing ever ran.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "launch/cgroup.h"
+#include "launch/shim_job.h"
+
+/* An ignored signal would stay ignored across exec. */
+static void reset_signals(void)
+{
+	struct sigaction act = {.sa_handler = SIG_DFL};
+	sigset_t none;
+
+	for (int sig = 1; sig <= SIGRTMAX; sig++)
+		(void)sigaction(sig, &act, NULL);
+	sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static int take_stdio(const struct takt_shim *shim, struct takt_err *err)
+{
+	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	if (null < 0)
+		return takt_err_set(err, -errno, "open '/dev/null'");
+	if (dup2(null, STDIN_FILENO) < 0 || dup2(shim->logfd, STDOUT_FILENO) < 0 ||
+	    dup2(shim->logfd, STDERR_FILENO) < 0)
+		return takt_err_set(err, -errno, "standard descriptors");
+	return 0;
+}
+
+/* What the job can run without: said in its log, not fatal. */
+static void take_place(const struct takt_shim *shim)
+{
+	struct takt_err err;
+	cpu_set_t cpus;
+
+	if (shim->in_cgroup && takt_cgroup_enter(shim->spec.cgroup, &err) < 0)
+		takt_shim_note(shim, "runs without a cgroup of its own: %s: %s", err.msg,
+			       takt_err_sentence(err.rc));
+	if (shim->spec.cpu_count == 0)
+		return;
+	CPU_ZERO(&cpus);
+	for (unsigned int cpu = 0; cpu < TAKT_ATTEMPT_CPU_WORDS * 64 && cpu < CPU_SETSIZE; cpu++)
+		if (shim->spec.cpus[cpu / 64] >> (cpu % 64) & 1)
+			CPU_SET(cpu, &cpus);
+	if (sched_setaffinity(0, sizeof(cpus), &cpus) < 0)
+		takt_shim_note(shim, "runs on any CPU: the chosen ones are not to be had: %s",
+			       takt_err_sentence(-errno));
+}
+
+/* True once the shim has said to go on. */
+static bool wait_for_word(int go)
+{
+	char word;
+	ssize_t got;
+
+	do {
+		got = read(go, &word, 1);
+	} while (got < 0 && errno == EINTR);
+	return got == 1;
+}
+
+/* Returns only when it failed. */
+static int become(const struct takt_shim *shim, struct takt_err *err)
+{
+	int rc = take_stdio(shim, err);
+
+	if (rc < 0)
+		return rc;
+	take_place(shim);
+	if (chdir(shim->spec.cwd) < 0)
+		return takt_err_set(err, -errno, "change to directory '%s'", shim->spec.cwd);
+	umask(022);
+	(void)close_range(STDERR_FILENO + 1, ~0u, CLOSE_RANGE_CLOEXEC);
+	reset_signals();
+	environ = shim->spec.env; /* execvp searches the PATH of the job */
+	execvp(shim->spec.argv[0], shim->spec.argv);
+	return takt_err_set(err, -errno, "exec '%s'", shim->spec.argv[0]);
+}
+
+void takt_shim_become_job(const struct takt_shim *shim, pid_t parent, int go, int report)
+{
+	struct takt_err err = {0};
+
+	(void)close(shim->lockfd); /* a copy of the lock must not outlive the shim */
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(EXIT_FAILURE);
+	(void)setsid();
+	if (!wait_for_word(go))
+		_exit(EXIT_FAILURE);
+	(void)become(shim, &err);
+	while (write(report, &err, sizeof(err)) < 0 && errno == EINTR)
+		;
+	_exit(127);
+}

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Seeing a job through: one loop over signals that are blocked and taken one by one.
+ *
+ * The shim is a child subreaper, so whatever loses its parent becomes our child: "no children left"
+ * means that nothing of the job is left. Phases only move forward:
+ *
+ *   RUN     the first process lives and nobody asked to stop
+ *   LINGER  it has ended; what it left (a tee, a resource tracker) may finish by itself
+ *   TERM    SIGTERM was sent to everything
+ *   KILL    SIGKILL is sent to everything again and again, for what forks meanwhile
+ */
+#include <errno.h>
+#include <signal.h>
+#include <sys/pidfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "launch/cgroup.h"
+#include "launch/launch.h"
+#include "launch/proc_tree.h"
+#include "launch/shim_job.h"
+
+enum phase {
+	PHASE_RUN,
+	PHASE_LINGER,
+	PHASE_TERM,
+	PHASE_KILL
+};
+
+enum {
+	LINGER_MS = 1000,
+	KILL_AGAIN_MS = 20,
+};
+
+struct watch {
+	struct takt_shim *shim; /* borrowed */
+	enum phase phase;
+	struct takt_boot
+		until; /* when the next phase is due, or the next round of KILL; not in RUN */
+	bool first_ended;
+};
+
+enum reach {
+	REACH_ALL,
+	REACH_GROUP
+};
+
+static void send(const struct takt_proc_entry *entry, int sig)
+{
+	struct takt_proc_id id = {.pid = entry->pid, .start_ticks = entry->stat.start_ticks};
+	int pidfd;
+
+	takt_boot_id(id.boot_id);
+	pidfd = takt_proc_open(&id);
+	if (pidfd >= 0) {
+		(void)pidfd_send_signal(pidfd, sig, NULL, 0);
+		close(pidfd);
+	} else if (pidfd != -ESRCH) {
+		(void)kill(entry->pid, sig); /* no descriptor left: a signal that must go out */
+	}
+}
+
+/* To every process of the job, or those in its process group. Without memory for the table the
+ * first process and its group still get it. */
+static void signal_job(struct watch *watch, int sig, enum reach reach)
+{
+	struct takt_proc_tree tree = TAKT_PROC_TREE_INIT;
+	pid_t job = watch->shim->job;
+
+	if (takt_proc_tree_read(&tree) == 0) {
+		takt_proc_tree_mark(&tree, getpid());
+		TAKT_VEC_EACH (entry, &tree.procs)
+			if (entry->below && (reach == REACH_ALL || entry->stat.pgrp == job))
+				send(entry, sig);
+	} else if (!watch->first_ended) {
+		(void)kill(-job, sig);
+	}
+	takt_proc_tree_fini(&tree);
+}
+
+static void enter_phase(struct watch *watch, enum phase phase)
+{
+	struct takt_shim *shim = watch->shim;
+	uint32_t ms = shim->spec.grace_ms;
+
+	if (phase == PHASE_TERM && ms == 0)
+		phase = PHASE_KILL;
+	if (phase == PHASE_TERM) {
+		signal_job(watch, SIGTERM, REACH_ALL);
+		signal_job(watch, SIGCONT, REACH_ALL);
+	} else if (phase == PHASE_KILL) {
+		if (!shim->in_cgroup || takt_cgroup_kill(shim->spec.cgroup) < 0)
+			signal_job(watch, SIGKILL, REACH_ALL);
+		ms = watch->phase == PHASE_KILL ? 5 * KILL_AGAIN_MS : KILL_AGAIN_MS;
+	} else if (ms > LINGER_MS) {
+		ms = LINGER_MS;
+	}
+	watch->phase = phase;
+	watch->until = takt_boot_add(takt_boot_now(shim->sys), ms * TAKT_NS_PER_MS);
+}
+
+/* LINGER leads to TERM, TERM to KILL, KILL to KILL. */
+static void advance(struct watch *watch)
+{
+	if (watch->phase == PHASE_RUN || takt_boot_now(watch->shim->sys).ns < watch->until.ns)
+		return;
+	enter_phase(watch, watch->phase == PHASE_LINGER ? PHASE_TERM : PHASE_KILL);
+}
+
+static void note_end(struct watch *watch, int status)
+{
+	struct takt_attempt_status *end = &watch->shim->end;
+
+	watch->first_ended = true;
+	if (watch->phase == PHASE_RUN)
+		enter_phase(watch, PHASE_LINGER);
+	if (takt_shim_hear_report(watch->shim))
+		return;
+	end->exit_kind = WIFSIGNALED(status) ? TAKT_EXIT_SIGNALED : TAKT_EXIT_EXITED;
+	end->exit_code = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+/* False when no child is left. */
+static bool reap(struct watch *watch)
+{
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) != 0) {
+		if (pid < 0 && errno == ECHILD)
+			return false;
+		if (pid == watch->shim->job && !watch->first_ended)
+			note_end(watch, status);
+	}
+	return true;
+}
+
+/* Signals that mean something to a job; faults and job control of our own are not passed on. */
+static bool passes_on(int sig)
+{
+	switch (sig) {
+	case SIGHUP:
+	case SIGINT:
+	case SIGQUIT:
+	case SIGUSR1:
+	case SIGUSR2:
+	case SIGCONT:
+	case SIGWINCH:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void forward(struct watch *watch, int sig)
+{
+	if (sig == SIGKILL)
+		enter_phase(watch, PHASE_KILL);
+	else if (sig > 0 && sig <= SIGRTMAX)
+		signal_job(watch, sig, REACH_GROUP);
+}
+
+static void heed(struct watch *watch, const siginfo_t *info)
+{
+	int sig = info->si_signo;
+
+	if (sig == SIGTERM && watch->phase < PHASE_TERM)
+		enter_phase(watch, PHASE_TERM);
+	else if (sig == TAKT_SHIM_FORWARD_SIGNAL)
+		forward(watch, info->si_value.sival_int);
+	else if (passes_on(sig))
+		forward(watch, sig);
+}
+
+/* The next signal, or none once the phase is due. */
+static void wait_signal(struct watch *watch)
+{
+	uint64_t now = takt_boot_now(watch->shim->sys).ns;
+	uint64_t left = watch->until.ns > now ? watch->until.ns - now : 0;
+	struct timespec limit = {.tv_sec = (time_t)(left / TAKT_NS_PER_S),
+				 .tv_nsec = (long)(left % TAKT_NS_PER_S)};
+	sigset_t all;
+	siginfo_t info;
+	int sig;
+
+	sigfillset(&all);
+	sig = sigtimedwait(&all, &info, watch->phase == PHASE_RUN ? NULL : &limit);
+	if (sig > 0 && sig != SIGCHLD)
+		heed(watch, &info);
+}
+
+void takt_shim_see_through(struct takt_shim *shim)
+{
+	struct watch watch = {.shim = shim};
+
+	while (reap(&watch)) {
+		advance(&watch);
+		wait_signal(&watch);
+	}
+	shim->end.ended_at = takt_wall_now(shim->sys);
+	shim->end.run_ns = takt_boot_elapsed_ns(takt_boot_now(shim->sys), shim->began);
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is left of an attempt whose shim is gone. The kernel has given its processes another parent,
+ * so they are known by what they inherited: the cgroup and the environment.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "launch/attempt.h"
+#include "launch/cgroup.h"
+#include "launch/proc_tree.h"
+
+enum {
+	ENVIRON_MAX = 32 * 1024 * 1024
+};
+
+struct search {
+	const char *id;
+	struct takt_proc_tree *tree; /* borrowed */
+	struct takt_proc_id *ret;    /* borrowed */
+	size_t max;
+	TAKT_VEC(int32_t) found; /* owned */
+};
+
+/* Whether the NUL-separated environment holds TAKT_ATTEMPT=id. */
+static bool holds_id(const char *env, size_t len, const char *id)
+{
+	static const char name[] = "TAKT_ATTEMPT=";
+	const char *end = env + len;
+	size_t n;
+
+	for (; env < end; env += n + 1) {
+		n = strnlen(env, (size_t)(end - env));
+		if (n == sizeof(name) - 1 + strlen(id) &&
+		    memcmp(env, name, sizeof(name) - 1) == 0 &&
+		    memcmp(env + sizeof(name) - 1, id, strlen(id)) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* 1 yes; 0 no, gone, or not ours to read. */
+static int belongs(int32_t pid, const char *id)
+{
+	TAKT_CLEANUP(freep) char *env = NULL;
+	char path[40];
+	size_t len;
+	int rc;
+
+	snprintf(path, sizeof(path), "/proc/%d/environ", pid);
+	rc = takt_file_read(takt_sys_real(), AT_FDCWD, path, ENVIRON_MAX, &env, &len, NULL);
+	if (rc == -ENOMEM || rc == -EMFILE || rc == -ENFILE)
+		return rc;
+	return rc == 0 && holds_id(env, len, id);
+}
+
+static bool dead(struct takt_proc_tree *tree, int32_t pid)
+{
+	TAKT_VEC_EACH (entry, &tree->procs)
+		if (entry->pid == pid)
+			return entry->stat.state == 'Z' || entry->stat.state == 'X';
+	return false;
+}
+
+static int note(void *ctx, int32_t pid)
+{
+	struct search *search = ctx;
+	struct takt_proc_id proc;
+	int rc;
+
+	TAKT_VEC_EACH (seen, &search->found)
+		if (*seen == pid)
+			return 0;
+	if (dead(search->tree, pid))
+		return 0;
+	rc = takt_proc_identify(pid, &proc, NULL);
+	if (rc < 0)
+		return rc == -ESRCH ? 0 : rc;
+	if (search->found.len < search->max)
+		search->ret[search->found.len] = proc;
+	return takt_vec_push(&search->found, pid);
+}
+
+static int look(struct search *search, const char *cgroup)
+{
+	int rc = 0;
+
+	TAKT_VEC_EACH (entry, &search->tree->procs) {
+		rc = belongs(entry->pid, search->id);
+		if (rc > 0)
+			rc = note(search, entry->pid);
+		if (rc < 0)
+			return rc;
+	}
+	return cgroup[0] ? takt_cgroup_each(cgroup, note, search) : 0;
+}
+
+int takt_attempt_survivors(const char *id, const char *cgroup, struct takt_proc_id *ret, size_t max,
+			   struct takt_err *err)
+{
+	struct takt_proc_tree tree = TAKT_PROC_TREE_INIT;
+	struct search search = {.id = id,
+				.tree = &tree,
+				.ret = ret,
+				.max = max,
+				.found = TAKT_VEC_INIT(TAKT_PROC_TREE_MAX)};
+	int rc = takt_proc_tree_read(&tree);
+
+	if (rc == 0)
+		rc = look(&search, cgroup);
+	if (rc == 0)
+		rc = (int)search.found.len;
+	takt_vec_fini(&search.found);
+	takt_proc_tree_fini(&tree);
+	return rc < 0 ? takt_err_set(err, rc, "look for what is left of attempt %s", id) : rc;
+}
