@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * HTTP over libmicrohttpd in its external epoll mode.
+ *
+ * A request whose answer comes later is suspended there; libmicrohttpd then takes its socket out of
+ * its own epoll set and would not notice a hang-up, so the socket waits in ours, where a hang-up is
+ * always reported.
+ */
+#include "net/http.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <microhttpd.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+
+enum {
+	MAX_HEADERS = 6,
+	MAX_HEADER_VALUE = 64,
+	POOL_BYTES = 16 * 1024, /* a connection: request line and headers have to fit */
+	SPARE_CONNECTIONS = 16, /* accepted only to be told that there are too many */
+	EVENTS = 16,
+	FLUSH_ROUNDS = 50,
+};
+
+enum stage {
+	READING,
+	ASKING,	  /* inside config.request */
+	HELD,	  /* suspended */
+	ANSWERED, /* the answer is there, maybe not yet handed to libmicrohttpd */
+	GONE,
+};
+
+struct answer_header {
+	const char *name;
+	char value[MAX_HEADER_VALUE];
+};
+
+struct exchange {
+	struct takt_http_request request; /* first: the caller's view of it */
+	struct MHD_Connection *connection;
+	enum stage stage;
+	struct takt_str body;
+	char *path; /* owned */
+	struct answer_header headers[MAX_HEADERS];
+	unsigned header_count;
+	int status;
+	struct MHD_Response *response; /* owned; NULL = could not be made */
+	struct exchange *prev, *next;  /* of the held ones */
+};
+
+struct takt_http {
+	struct takt_http_config config;
+	struct MHD_Daemon *daemon;
+	int epoll_fd; /* holds libmicrohttpd's own epoll and the sockets of held requests */
+	unsigned connections;
+	struct exchange *held;
+};
+
+static void link_held(struct exchange *ex)
+{
+	struct takt_http *http = ex->request.http;
+
+	ex->next = http->held;
+	ex->prev = NULL;
+	if (ex->next)
+		ex->next->prev = ex;
+	http->held = ex;
+}
+
+static void unlink_held(struct exchange *ex)
+{
+	if (ex->prev)
+		ex->prev->next = ex->next;
+	else
+		ex->request.http->held = ex->next;
+	if (ex->next)
+		ex->next->prev = ex->prev;
+}
+
+/* Hang-ups and errors are reported without being asked for. */
+static void hold(struct exchange *ex)
+{
+	struct epoll_event event = {.events = 0, .data.ptr = ex};
+
+	ex->stage = HELD;
+	link_held(ex);
+	MHD_suspend_connection(ex->connection);
+	(void)epoll_ctl(ex->request.http->epoll_fd, EPOLL_CTL_ADD, ex->request.fd, &event);
+}
+
+static void unhold(struct exchange *ex, enum stage stage)
+{
+	ex->stage = stage;
+	unlink_held(ex);
+	(void)epoll_ctl(ex->request.http->epoll_fd, EPOLL_CTL_DEL, ex->request.fd, NULL);
+	MHD_resume_connection(ex->connection);
+}
+
+static int connection_fd(struct MHD_Connection *connection)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+
+	return info ? info->connect_fd : -1;
+}
+
+static struct exchange *begin(struct takt_http *http, struct MHD_Connection *connection,
+			      const char *url, const char *method)
+{
+	struct exchange *ex = takt_zalloc(sizeof(*ex));
+
+	if (!ex)
+		return NULL;
+	ex->path = takt_strdup(url);
+	if (!ex->path) {
+		takt_free(ex);
+		return NULL;
+	}
+	ex->connection = connection;
+	ex->body = TAKT_STR(http->config.max_body);
+	ex->request = (struct takt_http_request){
+		.http = http,
+		.method = method,
+		.path = ex->path,
+		.body = "",
+		.fd = connection_fd(connection),
+	};
+	if (http->connections > http->config.max_connections)
+		ex->request.refused = 503;
+	return ex;
+}
+
+/* A body that says it is too large need not be sent. */
+static bool announces_too_much(const struct exchange *ex)
+{
+	const char *text = takt_http_header(&ex->request, "Content-Length");
+	unsigned long long len;
+
+	return text && takt_parse_u64(text, 0, ULLONG_MAX, &len) == 0 &&
+	       len > ex->request.http->config.max_body;
+}
+
+static void take_body(struct exchange *ex, const char *data, size_t len)
+{
+	if (ex->request.refused)
+		return;
+	if (takt_str_addn(&ex->body, data, len) < 0)
+		ex->request.refused = ex->body.rc == -TAKT_E_LIMIT ? 413 : 503;
+}
+
+static enum MHD_Result send_answer(struct exchange *ex)
+{
+	enum MHD_Result done;
+
+	if (!ex->response)
+		return MHD_NO;
+	if (ex->request.refused)
+		(void)MHD_add_response_header(ex->response, "Connection", "close");
+	done = MHD_queue_response(ex->connection, (unsigned)ex->status, ex->response);
+	MHD_destroy_response(ex->response);
+	ex->response = NULL;
+	return done;
+}
+
+static enum MHD_Result ask(struct exchange *ex)
+{
+	struct takt_http *http = ex->request.http;
+
+	ex->stage = ASKING;
+	ex->request.body = takt_str_text(&ex->body);
+	ex->request.body_len = ex->body.len;
+	http->config.request(http->config.ctx, &ex->request);
+	if (ex->stage == ANSWERED)
+		return send_answer(ex);
+	hold(ex);
+	return MHD_YES;
+}
+
+static enum MHD_Result on_access(void *ctx, struct MHD_Connection *connection, const char *url,
+				 const char *method, const char *version, const char *data,
+				 size_t *len, void **state)
+{
+	struct exchange *ex = *state;
+
+	if (!ex) {
+		ex = *state = begin(ctx, connection, url, method);
+		if (!ex)
+			return MHD_NO;
+		if (announces_too_much(ex))
+			ex->request.refused = 413;
+		return ex->request.refused ? ask(ex) : MHD_YES;
+	}
+	if (ex->stage == GONE)
+		return MHD_NO;
+	if (ex->stage == ANSWERED)
+		return send_answer(ex);
+	if (*len == 0)
+		return ask(ex);
+	take_body(ex, data, *len);
+	*len = 0;
+	return MHD_YES;
+}
+
+static void on_completed(void *ctx, struct MHD_Connection *connection, void **state,
+			 enum MHD_RequestTerminationCode code)
+{
+	struct exchange *ex = *state;
+
+	if (!ex)
+		return;
+	if (ex->response)
+		MHD_destroy_response(ex->response);
+	takt_str_fini(&ex->body);
+	takt_free(ex->path);
+	takt_free(ex);
+	*state = NULL;
+}
+
+static void on_connection(void *ctx, struct MHD_Connection *connection, void **state,
+			  enum MHD_ConnectionNotificationCode code)
+{
+	struct takt_http *http = ctx;
+
+	if (code == MHD_CONNECTION_NOTIFY_STARTED)
+		http->connections++;
+	else
+		http->connections--;
+}
+
+static int start(struct takt_http *http, struct takt_err *err)
+{
+	const struct takt_http_config *config = &http->config;
+	struct epoll_event event = {.events = EPOLLIN, .data.ptr = NULL};
+	const union MHD_DaemonInfo *info;
+
+	http->daemon = MHD_start_daemon(
+		MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, on_access, http,
+		MHD_OPTION_LISTEN_SOCKET, config->listen_fd, MHD_OPTION_CONNECTION_LIMIT,
+		config->max_connections + SPARE_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
+		config->idle_s, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)POOL_BYTES,
+		MHD_OPTION_CONNECTION_MEMORY_INCREMENT, (size_t)4096, MHD_OPTION_NOTIFY_COMPLETED,
+		on_completed, http, MHD_OPTION_NOTIFY_CONNECTION, on_connection, http,
+		MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_END);
+	if (!http->daemon)
+		return takt_err_set(err, -EIO, "start libmicrohttpd");
+	info = MHD_get_daemon_info(http->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+	if (!info || epoll_ctl(http->epoll_fd, EPOLL_CTL_ADD, info->epoll_fd, &event) < 0)
+		return takt_err_set(err, -EIO, "watch libmicrohttpd");
+	return 0;
+}
+
+int takt_http_new(const struct takt_http_config *config, struct takt_http **ret,
+		  struct takt_err *err)
+{
+	struct takt_http *http = takt_zalloc(sizeof(*http));
+	int rc;
+
+	if (!http)
+		return takt_err_set(err, -ENOMEM, "no memory for an HTTP server");
+	http->config = *config;
+	http->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	rc = http->epoll_fd < 0 ? takt_err_set(err, -errno, "make an epoll") : start(http, err);
+	if (rc < 0) {
+		/* The listening socket stays the caller's. */
+		if (http->daemon)
+			(void)MHD_quiesce_daemon(http->daemon);
+		takt_http_free(http);
+		return rc;
+	}
+	*ret = http;
+	return 0;
+}
+
+int takt_http_fd(const struct takt_http *http)
+{
+	return http->epoll_fd;
+}
+
+static void drop(struct exchange *ex)
+{
+	struct takt_http *http = ex->request.http;
+
+	unhold(ex, GONE);
+	http->config.gone(http->config.ctx, &ex->request);
+}
+
+int takt_http_pump(struct takt_http *http, int *ret_timeout_ms, struct takt_err *err)
+{
+	struct epoll_event events[EVENTS];
+	MHD_UNSIGNED_LONG_LONG timeout;
+	int n = epoll_wait(http->epoll_fd, events, EVENTS, 0);
+
+	for (int i = 0; i < n; i++) {
+		struct exchange *ex = events[i].data.ptr;
+
+		/* One of these may have been answered by the handling of another. */
+		if (ex && ex->stage == HELD)
+			drop(ex);
+	}
+	if (MHD_run(http->daemon) != MHD_YES)
+		return takt_err_set(err, -EIO, "libmicrohttpd cannot go on");
+	*ret_timeout_ms = -1;
+	if (MHD_get_timeout(http->daemon, &timeout) == MHD_YES)
+		*ret_timeout_ms = timeout > INT_MAX ? INT_MAX : (int)timeout;
+	return 0;
+}
+
+static void flush(struct takt_http *http)
+{
+	MHD_UNSIGNED_LONG_LONG timeout = 0;
+
+	for (int i = 0; i < FLUSH_ROUNDS && timeout == 0; i++)
+		if (MHD_run(http->daemon) != MHD_YES ||
+		    MHD_get_timeout(http->daemon, &timeout) != MHD_YES)
+			break;
+}
+
+void takt_http_free(struct takt_http *http)
+{
+	if (!http)
+		return;
+	while (http->held)
+		unhold(http->held, GONE);
+	if (http->daemon) {
+		flush(http);
+		MHD_stop_daemon(http->daemon);
+	}
+	if (http->epoll_fd >= 0)
+		close(http->epoll_fd);
+	takt_free(http);
+}
+
+const char *takt_http_header(const struct takt_http_request *request, const char *name)
+{
+	const struct exchange *ex = (const struct exchange *)request;
+
+	return MHD_lookup_connection_value(ex->connection, MHD_HEADER_KIND, name);
+}
+
+const char *takt_http_query(const struct takt_http_request *request, const char *name)
+{
+	const struct exchange *ex = (const struct exchange *)request;
+	const char *value = NULL;
+	size_t len;
+
+	if (MHD_lookup_connection_value_n(ex->connection, MHD_GET_ARGUMENT_KIND, name, strlen(name),
+					  &value, &len) != MHD_YES)
+		return NULL;
+	return value ? value : "";
+}
+
+struct unknown_search {
+	const char *const *known;
+	const char *found;
+};
+
+static enum MHD_Result look_at_query(void *ctx, enum MHD_ValueKind kind, const char *name,
+				     const char *value)
+{
+	struct unknown_search *search = ctx;
+
+	for (size_t i = 0; search->known && search->known[i]; i++)
+		if (strcmp(search->known[i], name) == 0)
+			return MHD_YES;
+	search->found = name;
+	return MHD_NO;
+}
+
+const char *takt_http_unknown_query(const struct takt_http_request *request,
+				    const char *const *known)
+{
+	const struct exchange *ex = (const struct exchange *)request;
+	struct unknown_search search = {.known = known};
+
+	(void)MHD_get_connection_values(ex->connection, MHD_GET_ARGUMENT_KIND, look_at_query,
+					&search);
+	return search.found;
+}
+
+void takt_http_answer_header(struct takt_http_request *request, const char *name, const char *value)
+{
+	struct exchange *ex = (struct exchange *)request;
+
+	if (ex->header_count == MAX_HEADERS)
+		return;
+	ex->headers[ex->header_count].name = name;
+	(void)takt_strcpy(ex->headers[ex->header_count].value, MAX_HEADER_VALUE, value);
+	ex->header_count++;
+}
+
+static struct MHD_Response *make_response(const char *text, size_t len, void (*release)(void *ctx),
+					  void *release_ctx)
+{
+	void *bytes = (void *)(uintptr_t)text;
+	struct MHD_Response *response;
+
+	if (!release)
+		return MHD_create_response_from_buffer(len, bytes, MHD_RESPMEM_PERSISTENT);
+	response = MHD_create_response_from_buffer_with_free_callback_cls(len, bytes, release,
+									  release_ctx);
+	if (!response)
+		release(release_ctx);
+	return response;
+}
+
+void takt_http_answer(struct takt_http_request *request, int status, const char *type,
+		      const char *text, size_t len, void (*release)(void *ctx), void *release_ctx)
+{
+	struct exchange *ex = (struct exchange *)request;
+
+	ex->status = status;
+	ex->response = make_response(text, len, release, release_ctx);
+	if (ex->response)
+		(void)MHD_add_response_header(ex->response, "Content-Type", type);
+	for (unsigned i = 0; ex->response && i < ex->header_count; i++)
+		(void)MHD_add_response_header(ex->response, ex->headers[i].name,
+					      ex->headers[i].value);
+	if (ex->stage == HELD)
+		unhold(ex, ANSWERED);
+	else
+		ex->stage = ANSWERED;
+}

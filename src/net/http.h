@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * HTTP/1.1 on a listening socket, on the caller's event loop: a thin layer over libmicrohttpd.
+ *
+ * The caller is handed complete requests and answers each one, at once or later. Nothing blocks and
+ * there is no thread; a client that is slow, silent or gone costs its connection and nothing else.
+ * The program must ignore SIGPIPE.
+ */
+#ifndef TAKT_NET_HTTP_H
+#define TAKT_NET_HTTP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+
+struct takt_http;
+
+/* One request. Valid from the callback until it was answered or `gone` was called. */
+struct takt_http_request {
+	struct takt_http *http;
+	void *user;	    /* the caller's own */
+	const char *method; /* "GET"; borrowed, as all of it */
+	const char *path;   /* decoded, without the query; begins with '/' for all but "*" */
+	const char *body;   /* "" when there is none; NUL-terminated */
+	size_t body_len;
+	int fd; /* of the connection; for asking who it is */
+	/* Not 0: why the body was not taken: 413 over max_body, 503 too many connections or no
+	 * memory. Must be answered all the same; the connection is closed afterwards. */
+	int refused;
+};
+
+struct takt_http_config {
+	int listen_fd;		  /* owned from success on */
+	unsigned max_connections; /* beyond it requests are `refused` 503; far beyond it they wait
+				     to be accepted */
+	unsigned idle_s;	  /* a connection on which nothing moves for so long is closed, but
+				     for those whose answer is ours to give */
+	size_t max_body;
+	void (*request)(void *ctx, struct takt_http_request *request);
+	/* The client hung up before the answer: the request must not be used any more. */
+	void (*gone)(void *ctx, struct takt_http_request *request);
+	void *ctx;
+};
+
+int takt_http_new(const struct takt_http_config *config, struct takt_http **ret,
+		  struct takt_err *err);
+/* Readable when pump has work; borrowed. */
+int takt_http_fd(const struct takt_http *http);
+/* *ret_timeout_ms: call again by then; -1 = only when readable. */
+int takt_http_pump(struct takt_http *http, int *ret_timeout_ms, struct takt_err *err);
+/* Requests that wait for an answer are dropped (`gone` is not called); answers given are sent as
+ * far as clients take them at once. NULL is fine. */
+void takt_http_free(struct takt_http *http);
+
+/* Borrowed; NULL when the request has none. Names of headers in any case; of several the first. */
+const char *takt_http_header(const struct takt_http_request *request, const char *name);
+/* "" for "?name" without a value. */
+const char *takt_http_query(const struct takt_http_request *request, const char *name);
+/* The first name in the query that is not in the NULL-terminated list; NULL if all are. */
+const char *takt_http_unknown_query(const struct takt_http_request *request,
+				    const char *const *known);
+
+/* A header of the answer, before it; at most 6, short static names, values are copied (63 bytes).
+ */
+void takt_http_answer_header(struct takt_http_request *request, const char *name,
+			     const char *value);
+/* The answer. `text` is borrowed until release(release_ctx) is called (maybe before this returns);
+ * NULL for static text. Exactly once a request. */
+void takt_http_answer(struct takt_http_request *request, int status, const char *type,
+		      const char *text, size_t len, void (*release)(void *ctx), void *release_ctx);
+
+#endif

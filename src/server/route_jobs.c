@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Routes about jobs, but for their logs. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "codec/json.h"
+#include "codec/shape.h"
+#include "server/server_impl.h"
+
+enum {
+	DEFAULT_LIMIT = 1000,
+	MAX_LIMIT = 10000,
+	MAX_WAIT_MS = 60 * 60 * 1000,
+};
+
+static int add_job(void *arg, const struct takt_job_view *view)
+{
+	return takt_queue_json_job(arg, view);
+}
+
+void takt_route_jobs(struct takt_call *call)
+{
+	TAKT_CLEANUP(strp) struct takt_str json = TAKT_STR(TAKT_SERVER_MAX_JSON);
+	struct takt_server *server = call->server;
+	uint64_t history, limit, total = 0;
+	struct takt_err err = {.rc = 0};
+	int rc;
+
+	if (takt_server_query_u64(call, "history", 0, 1, 0, &history) < 0 ||
+	    takt_server_query_u64(call, "limit", 1, MAX_LIMIT, DEFAULT_LIMIT, &limit) < 0)
+		return;
+	takt_queue_json_begin(&json, server->config.simulated);
+	rc = server->backend.queue(server->ctx, &call->peer, history, (uint32_t)limit, add_job,
+				   &json, &total, &err);
+	/* A list that did not fit is told by the text itself. */
+	if (rc < 0 && json.rc == 0) {
+		takt_server_answer_failure(call->http, &err);
+		return;
+	}
+	takt_queue_json_end(&json, total);
+	takt_server_answer_text(call->http, 200, &json);
+}
+
+void takt_route_job(struct takt_call *call)
+{
+	TAKT_CLEANUP(freep) struct takt_job_view *view = takt_zalloc(sizeof(*view));
+	TAKT_CLEANUP(strp) struct takt_str json = TAKT_STR(TAKT_SERVER_MAX_JSON);
+	struct takt_server *server = call->server;
+	struct takt_err err;
+	int rc = view ? server->backend.job(server->ctx, &call->peer, call->job_id, view, &err)
+		      : takt_err_set(&err, -ENOMEM, "no memory for a job");
+
+	if (rc < 0) {
+		takt_server_answer_failure(call->http, &err);
+		return;
+	}
+	takt_job_view_to_json(view, &json);
+	takt_server_answer_text(call->http, 200, &json);
+}
+
+void takt_route_explain(struct takt_call *call)
+{
+	TAKT_CLEANUP(strp) struct takt_str json = TAKT_STR(TAKT_SERVER_MAX_JSON);
+	struct takt_server *server = call->server;
+	struct takt_explain_view view;
+	struct takt_err err;
+
+	memset(&view, 0, sizeof(view));
+	if (server->backend.explain(server->ctx, &call->peer, call->job_id, &view, &err) < 0) {
+		takt_server_answer_failure(call->http, &err);
+		return;
+	}
+	takt_explain_view_to_json(&view, &json);
+	takt_server_answer_text(call->http, 200, &json);
+}
+
+/* What the backend is to finish later; it answers itself when that fails. */
+static struct takt_pending *begin_pending(struct takt_call *call, int http_status)
+{
+	struct takt_pending *pending = takt_server_pending_new(call, http_status);
+	struct takt_err err;
+
+	if (!pending) {
+		takt_err_set(&err, -ENOMEM, "no memory for the request");
+		takt_server_answer_failure(call->http, &err);
+	}
+	return pending;
+}
+
+static void check_taken(struct takt_call *call, struct takt_pending *pending, int rc,
+			const struct takt_err *err)
+{
+	if (rc >= 0)
+		return;
+	takt_server_pending_drop(pending);
+	takt_server_answer_failure(call->http, err);
+}
+
+void takt_route_submit(struct takt_call *call)
+{
+	struct takt_server *server = call->server;
+	struct takt_pending *pending;
+	struct takt_jobspec spec;
+	struct takt_err err;
+	int rc;
+
+	takt_jobspec_init(&spec);
+	if (takt_jobspec_from_json(call->http->body, call->http->body_len, &spec, &err) < 0) {
+		takt_server_answer_failure(call->http, &err);
+		return;
+	}
+	pending = begin_pending(call, 201);
+	if (pending) {
+		rc = server->backend.submit(server->ctx, &call->peer, &spec, pending, &err);
+		check_taken(call, pending, rc, &err);
+	}
+	takt_jobspec_fini(&spec);
+}
+
+void takt_route_cancel(struct takt_call *call)
+{
+	struct takt_server *server = call->server;
+	struct takt_pending *pending = begin_pending(call, 200);
+	struct takt_err err;
+	int rc;
+
+	if (!pending)
+		return;
+	rc = server->backend.cancel(server->ctx, &call->peer, call->job_id, pending, &err);
+	check_taken(call, pending, rc, &err);
+}
+
+void takt_route_wait(struct takt_call *call)
+{
+	struct takt_server *server = call->server;
+	struct takt_pending *pending;
+	uint64_t timeout_ms;
+	struct takt_err err;
+	int rc;
+
+	if (takt_server_query_u64(call, "timeout_ms", 0, MAX_WAIT_MS, 30000, &timeout_ms) < 0)
+		return;
+	pending = begin_pending(call, 200);
+	if (!pending)
+		return;
+	rc = server->backend.wait(server->ctx, &call->peer, call->job_id, (uint32_t)timeout_ms,
+				  pending, &err);
+	check_taken(call, pending, rc, &err);
+}
+
+struct signal_request {
+	uint32_t signal;
+};
+static const struct takt_field signal_fields[] = {
+	{TAKT_FIELD_AT(struct signal_request, signal, TAKT_FIELD_U32), .required = true, .min = 1,
+	 .max = 64},
+};
+static const struct takt_shape signal_shape =
+	TAKT_SHAPE(struct signal_request, "the body", signal_fields);
+
+void takt_route_signal(struct takt_call *call)
+{
+	static const char done[] = "{}";
+	struct signal_request request = {.signal = 0};
+	struct takt_server *server = call->server;
+	struct takt_err err;
+	int rc = takt_shape_decode(&signal_shape, call->http->body, call->http->body_len, 1024,
+				   TAKT_SHAPE_STRICT, &request, &err);
+
+	if (rc == -TAKT_E_CORRUPT)
+		rc = err.rc = -TAKT_E_USAGE;
+	if (rc == 0)
+		rc = server->backend.signal(server->ctx, &call->peer, call->job_id,
+					    (int)request.signal, &err);
+	if (rc < 0)
+		takt_server_answer_failure(call->http, &err);
+	else
+		takt_http_answer(call->http, 200, "application/json", done, strlen(done), NULL,
+				 NULL);
+}

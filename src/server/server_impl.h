@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of the server share: the object, a request as routes see it, how to answer. */
+#ifndef TAKT_SERVER_SERVER_IMPL_H
+#define TAKT_SERVER_SERVER_IMPL_H
+
+#include "net/http.h"
+#include "server/server.h"
+
+enum {
+	TAKT_API_VERSION = 1,
+	TAKT_SERVER_MAX_JSON = TAKT_VIEW_MAX_BYTES,
+};
+
+struct follower;
+
+struct takt_server {
+	struct takt_server_config config;
+	struct takt_server_backend backend;
+	void *ctx;
+	struct takt_http *unix_http;
+	struct takt_http *tcp_http; /* NULL = none */
+	int epoll_fd;		    /* holds both */
+	gid_t admin_gid;
+	bool has_admin_gid;
+	char hostname[256];
+	struct takt_pending *pendings; /* owned list */
+	struct follower *followers;    /* owned list */
+	bool poked;
+	uint64_t look_ns; /* when followers are looked after next */
+};
+
+/* One request on its way through a route. */
+struct takt_call {
+	struct takt_server *server;
+	struct takt_http_request *http;
+	struct takt_peer peer;
+	uint64_t job_id; /* of routes that name one */
+};
+
+/* Answers. All copy or take what they are given; a want of memory becomes a 500. */
+void takt_server_answer_text(struct takt_http_request *http, int status, struct takt_str *json);
+void takt_server_answer_error(struct takt_http_request *http, int status,
+			      const struct takt_err *error);
+/* With the HTTP status that belongs to error->rc. */
+void takt_server_answer_failure(struct takt_http_request *http, const struct takt_err *error);
+
+/* routes.c: both listening sockets end here. */
+void takt_server_on_unix(void *ctx, struct takt_http_request *http);
+void takt_server_on_tcp(void *ctx, struct takt_http_request *http);
+
+/* access.c */
+int takt_server_identify(struct takt_server *server, int fd, struct takt_peer *ret,
+			 struct takt_err *err);
+bool takt_server_host_allowed(const struct takt_server *server, const char *host);
+
+/* A pending for a call that will be finished later; NULL when out of memory. Dropped again, without
+ * an answer, when the backend refused it. */
+struct takt_pending *takt_server_pending_new(const struct takt_call *call, int http_status);
+void takt_server_pending_drop(struct takt_pending *pending);
+
+/* The routes, each in the file of its noun. They answer the call, all of them exactly once. */
+void takt_route_version(struct takt_call *call);
+void takt_route_status(struct takt_call *call);
+void takt_route_topology(struct takt_call *call);
+void takt_route_metrics(struct takt_call *call);
+void takt_route_clocks(struct takt_call *call);
+void takt_route_clocks_set(struct takt_call *call);
+void takt_route_clocks_reset(struct takt_call *call);
+void takt_route_jobs(struct takt_call *call);
+void takt_route_submit(struct takt_call *call);
+void takt_route_job(struct takt_call *call);
+void takt_route_explain(struct takt_call *call);
+void takt_route_cancel(struct takt_call *call);
+void takt_route_signal(struct takt_call *call);
+void takt_route_wait(struct takt_call *call);
+void takt_route_log(struct takt_call *call);
+
+/* A number in the query, or its default. Negative: already answered. */
+int takt_server_query_u64(struct takt_call *call, const char *name, uint64_t min, uint64_t max,
+			  uint64_t absent, uint64_t *ret);
+
+/* route_log.c: held followers. look: answers those for whom there is news or whose time is up. */
+void takt_server_followers_look(struct takt_server *server, uint64_t now_ns);
+int takt_server_followers_timeout_ms(const struct takt_server *server, uint64_t now_ns);
+void takt_server_follower_gone(struct follower *follower);
+void takt_server_followers_fini(struct takt_server *server);
+
+/* What http->user points at. */
+enum takt_held_kind {
+	TAKT_HELD_PENDING,
+	TAKT_HELD_FOLLOWER,
+};
+struct takt_held {
+	enum takt_held_kind kind;
+};
+
+#endif
