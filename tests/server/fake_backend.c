@@ -1,0 +1,619 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The fake behind the server. */
+#include "fake_backend.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/sys.h"
+#include "codec/json.h"
+#include "net/listen.h"
+
+enum {
+	RUN_MS = 60
+};
+
+static uint64_t now_ns(void)
+{
+	return takt_mono_now(takt_sys_real()).ns;
+}
+
+static struct fake_job *find(struct fake *fake, uint64_t id)
+{
+	return id >= 1 && id <= fake->job_count ? &fake->jobs[id - 1] : NULL;
+}
+
+static int no_job(uint64_t id, struct takt_err *err)
+{
+	return takt_err_set(err, -TAKT_E_NOT_FOUND, "there is no job %llu", (unsigned long long)id);
+}
+
+static bool has_ended(const struct fake_job *job)
+{
+	return job->view.ended_ms != 0;
+}
+
+static void fill_gpu(const struct fake *fake, struct takt_gpu_view *gpu, uint32_t index)
+{
+	gpu->index = index;
+	snprintf(gpu->uuid, sizeof(gpu->uuid), "GPU-%08u-0000-0000-0000-000000000000", index);
+	snprintf(gpu->name, sizeof(gpu->name), "NVIDIA H100 80GB HBM3");
+	snprintf(gpu->pci_bus_id, sizeof(gpu->pci_bus_id), "00000000:%02X:00.0", 0x1b + index);
+	snprintf(gpu->state, sizeof(gpu->state), index == 0 ? "running" : "free");
+	snprintf(gpu->clock_state, sizeof(gpu->clock_state), "clean");
+	if (fake->changed_clock && index == 1) {
+		snprintf(gpu->clock_state, sizeof(gpu->clock_state), "changed");
+		snprintf(gpu->clock_note, sizeof(gpu->clock_note),
+			 "the driver refuses to restore: no permission");
+	}
+	if (index == 2)
+		return; /* a GPU of which nothing could be read */
+	gpu->has = TAKT_VIEW_SM | TAKT_VIEW_SM_MAX | TAKT_VIEW_POWER | TAKT_VIEW_POWER_LIMIT |
+		   TAKT_VIEW_TEMP | TAKT_VIEW_GPU_UTIL | TAKT_VIEW_MEMORY | TAKT_VIEW_THROTTLE |
+		   TAKT_VIEW_PROCS;
+	gpu->sm_mhz = index == 0 ? 1410 : 345;
+	gpu->sm_max_mhz = 1980;
+	gpu->lease_max_mhz = index == 0 ? 1410 : 0;
+	gpu->lease_min_mhz = index == 0 ? 210 : 0;
+	gpu->power_mw = index == 0 ? 612345 : 71200;
+	gpu->power_limit_mw = 700000;
+	gpu->temp_c = index == 0 ? 61 : 33;
+	gpu->gpu_util_pct = index == 0 ? 97 : 0;
+	gpu->mem_used_bytes = index == 0 ? UINT64_C(45) << 30 : 0;
+	gpu->mem_total_bytes = UINT64_C(80) << 30;
+	if (index == 0) {
+		gpu->throttle = 4;
+		snprintf(gpu->throttle_text, sizeof(gpu->throttle_text), "sw_power_cap");
+		gpu->job_id = 7;
+		snprintf(gpu->job_name, sizeof(gpu->job_name), "train");
+		snprintf(gpu->job_user, sizeof(gpu->job_user), "ada");
+	}
+	if (index == 1) {
+		gpu->proc_count = 1;
+		gpu->procs[0] = (struct takt_proc_view){
+			.pid = 4242, .uid = 1000, .user = "bob", .command = "python3"};
+	}
+}
+
+static int on_status(void *ctx, const struct takt_peer *peer, struct takt_status_view *ret,
+		     struct takt_err *err)
+{
+	struct fake *fake = ctx;
+
+	fake->last_peer = *peer;
+	*ret = (struct takt_status_view){.hostname = "box",
+					 .driver_version = "550.54.15",
+					 .source = "nvml",
+					 .takt_version = "0.1.0",
+					 .simulated = fake->simulated,
+					 .manages = true,
+					 .pid = 1,
+					 .uptime_ms = 3723000,
+					 .waiting = 1,
+					 .running = 2};
+	ret->gpus = takt_calloc(3, sizeof(*ret->gpus));
+	if (!ret->gpus)
+		return takt_err_set(err, -ENOMEM, "no memory for the status");
+	ret->gpu_count = 3;
+	for (uint32_t i = 0; i < 3; i++)
+		fill_gpu(fake, &ret->gpus[i], i);
+	return 0;
+}
+
+static int on_topology(void *ctx, struct takt_topo_view *ret, struct takt_err *err)
+{
+	struct fake *fake = ctx;
+
+	ret->simulated = fake->simulated;
+	ret->gpu_count = 4;
+	for (uint32_t i = 0; i < 4; i++) {
+		snprintf(ret->name[i], sizeof(ret->name[i]), "NVIDIA H100 80GB HBM3");
+		ret->numa_node[i] = i == 3 ? -1 : (int32_t)i / 2;
+		snprintf(ret->cpu_list[i], sizeof(ret->cpu_list[i]), i == 3 ? "" : "0-31,64-95");
+		for (uint32_t j = 0; j < 4; j++) {
+			snprintf(ret->link[i][j], 8,
+				 i == j		  ? "X"
+				 : i / 2 == j / 2 ? "NV18"
+						  : "SYS");
+			ret->score[i][j] = i == j ? 0 : i / 2 == j / 2 ? 1810 : 10;
+		}
+	}
+	ret->best2_mask = 3;
+	ret->best2_sum = 1810;
+	ret->best4_mask = 15;
+	ret->best4_sum = 3660;
+	ret->free_best2_mask = 12;
+	return 0;
+}
+
+static int on_queue(void *ctx, const struct takt_peer *peer, bool history, uint32_t limit,
+		    int (*each)(void *arg, const struct takt_job_view *view), void *arg,
+		    uint64_t *ret_total, struct takt_err *err)
+{
+	struct fake *fake = ctx;
+	uint32_t shown = 0;
+
+	*ret_total = 0;
+	for (uint64_t i = 0; i < fake->job_count; i++) {
+		if (has_ended(&fake->jobs[i]) != history)
+			continue;
+		(*ret_total)++;
+		if (shown < limit && each(arg, &fake->jobs[i].view) < 0)
+			return takt_err_set(err, -TAKT_E_LIMIT, "the list is too long");
+		shown++;
+	}
+	return 0;
+}
+
+static int on_job(void *ctx, const struct takt_peer *peer, uint64_t job_id,
+		  struct takt_job_view *ret, struct takt_err *err)
+{
+	const struct fake_job *job = find(ctx, job_id);
+
+	if (!job)
+		return no_job(job_id, err);
+	*ret = job->view;
+	return 0;
+}
+
+static int on_explain(void *ctx, const struct takt_peer *peer, uint64_t job_id,
+		      struct takt_explain_view *ret, struct takt_err *err)
+{
+	const struct fake_job *job = find(ctx, job_id);
+
+	if (!job)
+		return no_job(job_id, err);
+	ret->id = job_id;
+	ret->simulated = job->view.simulated;
+	takt_strcpy(ret->state, sizeof(ret->state), job->view.state);
+	takt_strcpy(ret->why, sizeof(ret->why), job->view.why);
+	takt_strcpy(ret->text, sizeof(ret->text), job->view.why_text);
+	ret->need = job->view.gpus;
+	ret->total = 8;
+	ret->free = 2;
+	ret->running = 6;
+	ret->must_end = 2;
+	return 0;
+}
+
+static void finish_with(struct takt_pending *pending, const struct takt_job_view *view)
+{
+	TAKT_CLEANUP(strp) struct takt_str json = TAKT_STR(1 << 20);
+
+	takt_job_view_to_json(view, &json);
+	takt_pending_json(pending, 200, takt_str_text(&json), json.len);
+}
+
+static void start_job(struct fake_job *job, char *const *argv)
+{
+	struct takt_job_view *view = &job->view;
+	uint64_t ends_ns = now_ns() + RUN_MS * TAKT_NS_PER_MS;
+
+	takt_strcpy(view->state, sizeof(view->state), "running");
+	view->attempt = 1;
+	view->pid = 4711;
+	view->started_ms = 1763651106000;
+	view->gpu_list_count = view->gpus;
+	for (uint32_t i = 0; i < view->gpus; i++) {
+		view->gpu_list[i] = i;
+		snprintf(view->gpu_uuid[i], sizeof(view->gpu_uuid[i]), "GPU-%u", i);
+	}
+	if (strcmp(argv[0], "hang") == 0)
+		return;
+	job->ends_ns = ends_ns;
+	if (strcmp(argv[0], "exit") == 0 && argv[1])
+		view->exit_code = atoi(argv[1]);
+	if (strcmp(argv[0], "kill") == 0 && argv[1])
+		view->exit_signal = atoi(argv[1]);
+}
+
+static void write_log(struct fake *fake, const struct fake_job *job, char *const *argv)
+{
+	if (strcmp(argv[0], "echo") == 0) {
+		for (size_t i = 1; argv[i]; i++) {
+			fake_log(fake, job->view.id, argv[i], strlen(argv[i]));
+			fake_log(fake, job->view.id, "\n", 1);
+		}
+	}
+	for (int c = 0; strcmp(argv[0], "binary") == 0 && c < 256; c++)
+		fake_log(fake, job->view.id, &(unsigned char){(unsigned char)c}, 1);
+}
+
+static void on_gone(void *ctx)
+{
+	struct fake *fake = ctx;
+
+	fake->never = NULL;
+	fake->cancelled++;
+}
+
+static int on_submit(void *ctx, const struct takt_peer *peer, struct takt_jobspec *spec,
+		     struct takt_pending *pending, struct takt_err *err)
+{
+	struct fake *fake = ctx;
+	struct fake_job *job = &fake->jobs[fake->job_count];
+
+	fake->last_peer = *peer;
+	if (spec->gpus > 8)
+		return takt_err_set(err, -TAKT_E_IMPOSSIBLE,
+				    "asks for %u GPUs, the largest node has 8", spec->gpus);
+	takt_free(fake->last_env);
+	fake->last_env = takt_strdup(spec->env ? spec->env[0] : NULL);
+	fake->job_count++;
+	memset(job, 0, sizeof(*job));
+	job->view = (struct takt_job_view){.simulated = fake->simulated,
+					   .id = fake->job_count,
+					   .user = "ada",
+					   .uid = peer->uid,
+					   .gpus = spec->gpus,
+					   .priority = spec->priority,
+					   .mine = true,
+					   .submitted_ms = 1763651105000};
+	takt_strcpy(job->view.name, sizeof(job->view.name), spec->name);
+	takt_jobspec_command(spec, job->view.command, sizeof(job->view.command));
+	takt_strcpy(job->view.cwd, sizeof(job->view.cwd), "/home/ada");
+	snprintf(job->log_path, sizeof(job->log_path), "%s/log.%llu", fake->dir,
+		 (unsigned long long)job->view.id);
+	takt_strcpy(job->view.state, sizeof(job->view.state), "waiting");
+	if (strcmp(spec->argv[0], "never") == 0) {
+		fake->never = pending;
+		takt_pending_set_cancel(pending, on_gone, fake);
+		takt_jobspec_fini(spec);
+		return 0;
+	}
+	if (strcmp(spec->argv[0], "queue") == 0) {
+		takt_strcpy(job->view.why, sizeof(job->view.why), "gpus");
+		takt_strcpy(job->view.why_text, sizeof(job->view.why_text),
+			    "needs 4 GPUs, 2 are free: 2 more have to come free");
+	} else {
+		start_job(job, spec->argv);
+		write_log(fake, job, spec->argv);
+	}
+	takt_jobspec_fini(spec);
+	finish_with(pending, &job->view);
+	return 0;
+}
+
+static int on_cancel(void *ctx, const struct takt_peer *peer, uint64_t job_id,
+		     struct takt_pending *pending, struct takt_err *err)
+{
+	struct fake *fake = ctx;
+	struct fake_job *job = find(fake, job_id);
+
+	if (!job)
+		return no_job(job_id, err);
+	if (has_ended(job))
+		return takt_err_set(err, -TAKT_E_CONFLICT, "job %llu is over",
+				    (unsigned long long)job_id);
+	fake_end(fake, job_id, 0, SIGTERM);
+	takt_strcpy(job->view.state, sizeof(job->view.state), "cancelled");
+	finish_with(pending, &job->view);
+	return 0;
+}
+
+static int on_signal(void *ctx, const struct takt_peer *peer, uint64_t job_id, int signal,
+		     struct takt_err *err)
+{
+	struct fake *fake = ctx;
+	struct fake_job *job = find(fake, job_id);
+
+	if (!job)
+		return no_job(job_id, err);
+	fake->last_signal = signal;
+	if (signal != SIGUSR1)
+		fake_end(fake, job_id, 0, signal);
+	return 0;
+}
+
+static void on_waiter_gone(void *ctx)
+{
+	struct fake_waiter *waiter = ctx;
+
+	waiter->pending = NULL;
+	waiter->fake->cancelled++;
+}
+
+static int on_wait(void *ctx, const struct takt_peer *peer, uint64_t job_id, uint32_t timeout_ms,
+		   struct takt_pending *pending, struct takt_err *err)
+{
+	struct fake *fake = ctx;
+	struct fake_job *job = find(fake, job_id);
+	struct fake_waiter *waiter = fake->waiters;
+
+	if (!job)
+		return no_job(job_id, err);
+	if (has_ended(job) || timeout_ms == 0) {
+		finish_with(pending, &job->view);
+		return 0;
+	}
+	while (waiter->pending)
+		waiter++;
+	assert(waiter < fake->waiters + FAKE_MAX_WAITERS);
+	*waiter =
+		(struct fake_waiter){fake, pending, job_id, now_ns() + timeout_ms * TAKT_NS_PER_MS};
+	takt_pending_set_cancel(pending, on_waiter_gone, waiter);
+	return 0;
+}
+
+static int on_log(void *ctx, const struct takt_peer *peer, uint64_t job_id, int *ret_fd,
+		  uint32_t *ret_attempt, bool *ret_live, struct takt_err *err)
+{
+	const struct fake_job *job = find(ctx, job_id);
+
+	if (!job)
+		return no_job(job_id, err);
+	*ret_fd = job->view.attempt ? open(job->log_path, O_RDONLY | O_CLOEXEC) : -1;
+	*ret_attempt = job->view.attempt;
+	*ret_live = !has_ended(job);
+	return 0;
+}
+
+static int on_clocks(void *ctx, struct takt_clock_view *ret, struct takt_err *err)
+{
+	struct fake *fake = ctx;
+
+	ret->simulated = fake->simulated;
+	ret->gpu_count = 2;
+	for (uint32_t i = 0; i < 2; i++) {
+		struct takt_clock_gpu *gpu = &ret->gpu[i];
+
+		gpu->index = i;
+		snprintf(gpu->name, sizeof(gpu->name), "NVIDIA H100 80GB HBM3");
+		snprintf(gpu->clock_state, sizeof(gpu->clock_state), "clean");
+		gpu->has_sm = i == 0;
+		gpu->sm_mhz = 1980;
+		gpu->list_min_mhz = 210;
+		gpu->list_max_mhz = 1980;
+	}
+	if (fake->last_mhz) {
+		snprintf(ret->gpu[0].clock_state, sizeof(ret->gpu[0].clock_state), "leased");
+		ret->gpu[0].lease_min_mhz = 210;
+		ret->gpu[0].lease_max_mhz = fake->last_mhz;
+		ret->gpu[0].lease_job = 7;
+	}
+	if (fake->changed_clock) {
+		snprintf(ret->gpu[1].clock_state, sizeof(ret->gpu[1].clock_state), "changed");
+		snprintf(ret->gpu[1].note, sizeof(ret->gpu[1].note),
+			 "the driver refuses to restore: no permission");
+	}
+	return 0;
+}
+
+static void finish_clocks(struct fake *fake, struct takt_pending *pending)
+{
+	TAKT_CLEANUP(strp) struct takt_str json = TAKT_STR(1 << 20);
+	TAKT_CLEANUP(freep) struct takt_clock_view *view = takt_zalloc(sizeof(*view));
+
+	(void)on_clocks(fake, view, NULL);
+	takt_clock_view_to_json(view, &json);
+	takt_pending_json(pending, 200, takt_str_text(&json), json.len);
+}
+
+static int on_clock_set(void *ctx, const struct takt_peer *peer, uint64_t gpu_mask,
+			uint32_t max_mhz, bool lock, struct takt_pending *pending,
+			struct takt_err *err)
+{
+	struct fake *fake = ctx;
+
+	if (max_mhz > 1980)
+		return takt_err_set(err, -TAKT_E_IMPOSSIBLE,
+				    "GPU 0 has no clock of %u MHz; it goes from 210 to 1980",
+				    max_mhz);
+	fake->last_mask = gpu_mask;
+	fake->last_mhz = max_mhz;
+	finish_clocks(fake, pending);
+	return 0;
+}
+
+static int on_clock_reset(void *ctx, const struct takt_peer *peer, uint64_t gpu_mask,
+			  struct takt_pending *pending, struct takt_err *err)
+{
+	struct fake *fake = ctx;
+
+	fake->last_mask = gpu_mask;
+	fake->last_mhz = 0;
+	finish_clocks(fake, pending);
+	return 0;
+}
+
+static void release_page(void *page)
+{
+	struct fake *fake = page;
+
+	fake->pages_out--;
+}
+
+static int on_metrics(void *ctx, const char **ret_text, size_t *ret_len, void **ret_page,
+		      void (**ret_release)(void *page))
+{
+	struct fake *fake = ctx;
+
+	fake->pages_out++;
+	*ret_text = "takt_up 1\n";
+	*ret_len = strlen(*ret_text);
+	*ret_page = fake;
+	*ret_release = release_page;
+	return 0;
+}
+
+static const struct takt_server_backend backend = {
+	.status = on_status,
+	.topology = on_topology,
+	.queue = on_queue,
+	.job = on_job,
+	.explain = on_explain,
+	.submit = on_submit,
+	.cancel = on_cancel,
+	.signal = on_signal,
+	.wait = on_wait,
+	.log = on_log,
+	.clocks = on_clocks,
+	.clock_set = on_clock_set,
+	.clock_reset = on_clock_reset,
+	.metrics = on_metrics,
+};
+
+static void open_server(struct fake *fake, bool with_tcp)
+{
+	static const char *const hosts[] = {"gpu.example", NULL};
+	struct takt_server_config config = {
+		.tcp_fd = -1,
+		.owner_uid = getuid(),
+		.single_user = true,
+		.max_connections = 20,
+		.simulated = fake->simulated,
+		.hosts = hosts,
+	};
+	struct takt_err err;
+
+	if (takt_net_listen_unix(fake->socket, 0600, &config.unix_fd, &err) < 0 ||
+	    (with_tcp &&
+	     takt_net_listen_tcp("127.0.0.1:0", &config.tcp_fd, &fake->tcp_port, &err) < 0) ||
+	    takt_server_new(&config, &backend, fake, &fake->server, &err) < 0) {
+		fprintf(stderr, "fake: %s\n", err.msg);
+		abort();
+	}
+}
+
+void fake_start(struct fake *fake, bool simulated, bool with_tcp)
+{
+	memset(fake, 0, sizeof(*fake));
+	(void)signal(SIGPIPE, SIG_IGN);
+	takt_json_init();
+	snprintf(fake->dir, sizeof(fake->dir), "/tmp/takt-test-XXXXXX");
+	if (!mkdtemp(fake->dir))
+		abort();
+	snprintf(fake->socket, sizeof(fake->socket), "%s/takt.sock", fake->dir);
+	fake->simulated = simulated;
+	open_server(fake, with_tcp);
+}
+
+void fake_stop_server(struct fake *fake)
+{
+	takt_server_free(fake->server);
+	fake->server = NULL;
+}
+
+void fake_restart(struct fake *fake)
+{
+	if (fake->server)
+		fake_stop_server(fake);
+	open_server(fake, false);
+}
+
+void fake_stop(struct fake *fake)
+{
+	fake_stop_server(fake);
+	for (uint64_t i = 0; i < fake->job_count; i++)
+		(void)unlink(fake->jobs[i].log_path);
+	(void)unlink(fake->socket);
+	(void)rmdir(fake->dir);
+	takt_free(fake->last_env);
+}
+
+static void tick(struct fake *fake)
+{
+	uint64_t now = now_ns();
+
+	for (uint64_t i = 0; i < fake->job_count; i++) {
+		struct fake_job *job = &fake->jobs[i];
+
+		if (job->ends_ns && !has_ended(job) && now >= job->ends_ns)
+			fake_end(fake, i + 1, job->view.exit_code, job->view.exit_signal);
+	}
+	for (size_t i = 0; i < FAKE_MAX_WAITERS; i++) {
+		struct fake_waiter *waiter = &fake->waiters[i];
+		struct takt_pending *pending = waiter->pending;
+
+		if (!pending || (now < waiter->until_ns && !has_ended(find(fake, waiter->job_id))))
+			continue;
+		waiter->pending = NULL;
+		finish_with(pending, &find(fake, waiter->job_id)->view);
+	}
+}
+
+void fake_pump(struct fake *fake, int max_ms)
+{
+	struct pollfd fd = {.fd = takt_server_fd(fake->server), .events = POLLIN};
+	int timeout_ms = max_ms;
+	struct takt_err err;
+
+	tick(fake);
+	if (takt_server_pump(fake->server, &timeout_ms, &err) < 0)
+		abort();
+	if (timeout_ms < 0 || timeout_ms > max_ms)
+		timeout_ms = max_ms;
+	(void)poll(&fd, 1, timeout_ms);
+}
+
+static void *run(void *ctx)
+{
+	struct fake *fake = ctx;
+
+	while (!fake->stop)
+		fake_pump(fake, 5);
+	return NULL;
+}
+
+void fake_run(struct fake *fake)
+{
+	fake->stop = false;
+	if (pthread_create(&fake->thread, NULL, run, fake) != 0)
+		abort();
+}
+
+void fake_halt(struct fake *fake)
+{
+	fake->stop = true;
+	pthread_join(fake->thread, NULL);
+}
+
+void fake_accept(struct fake *fake)
+{
+	finish_with(fake->never, &fake->jobs[fake->job_count - 1].view);
+	fake->never = NULL;
+}
+
+void fake_log(struct fake *fake, uint64_t job_id, const void *bytes, size_t len)
+{
+	int fd =
+		open(find(fake, job_id)->log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+
+	if (fd < 0 || write(fd, bytes, len) != (ssize_t)len)
+		abort();
+	close(fd);
+	takt_server_poke(fake->server);
+}
+
+void fake_end(struct fake *fake, uint64_t job_id, int code, int signal)
+{
+	struct takt_job_view *view = &find(fake, job_id)->view;
+
+	takt_strcpy(view->state, sizeof(view->state), code || signal ? "failed" : "done");
+	view->ended_ms = 1763651109500;
+	view->has_exit_code = signal == 0;
+	view->exit_code = code;
+	view->exit_signal = signal;
+	view->pid = 0;
+	view->report = (struct takt_report_view){
+		.has = TAKT_RV_WALL | TAKT_RV_ENERGY | TAKT_RV_MEAN_SM | TAKT_RV_THROTTLED |
+		       TAKT_RV_PEAK_MEMORY,
+		.simulated = view->simulated,
+		.wall_ms = 3500,
+		.energy_mj = 1234567,
+		.mean_sm_mhz = 1405,
+		.throttled_ms = 1200,
+		.throttle_text = "sw_power_cap",
+		.peak_memory_bytes = UINT64_C(45) << 30,
+	};
+	takt_server_poke(fake->server);
+}
