@@ -27,7 +27,7 @@ static int unix_address(const char *path, struct sockaddr_un *ret, struct takt_e
 	if (!takt_strcpy(ret->sun_path, sizeof(ret->sun_path), path))
 		return takt_err_set(
 			err, -ENAMETOOLONG,
-			"socket '%s' has %zu bytes, the kernel takes at most %zu; choose "
+			"socket '%.60s...' has %zu bytes, the kernel takes at most %zu; choose "
 			"a shorter directory",
 			path, strlen(path), sizeof(ret->sun_path) - 1);
 	return 0;

@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of keys and everything that is made of it. */
+#include "config/config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/sys.h"
+#include "base/timetext.h"
+#include "config/suggest.h"
+
+enum kind {
+	PATH,	  /* absolute */
+	TEXT,	  /* printable */
+	NUMBER,	  /* min..max */
+	DURATION, /* kept in ms */
+	CHOICE,
+};
+
+struct key {
+	const char *name;
+	enum kind kind;
+	size_t offset, size;
+	const char *absent; /* the default, as it would be written */
+	uint64_t min, max;
+	const char *const *choices; /* CHOICE: NULL-terminated, in the enum's order */
+	const char *doc;
+};
+
+static const char *const manage_choices[] = {"auto", "always", "never", NULL};
+
+#define AT(member) offsetof(struct takt_config, member), sizeof(((struct takt_config *)0)->member)
+static const struct key keys[] = {
+	{"socket", PATH, AT(socket), "", 0, 0, NULL,
+	 "Unix socket of the API. Default: takt.sock in runtime_dir."},
+	{"state_dir", PATH, AT(state_dir), "", 0, 0, NULL,
+	 "Where jobs, their logs and the journal of clocks are kept; a local file system. Default: "
+	 "/var/lib/takt as root, else $XDG_STATE_HOME/takt or ~/.local/state/takt."},
+	{"runtime_dir", PATH, AT(runtime_dir), "", 0, 0, NULL,
+	 "Where sockets and locks are. Default: /run/takt as root, else $XDG_RUNTIME_DIR/takt or "
+	 "/tmp/takt-UID."},
+	{"metrics_listen", TEXT, AT(metrics_listen), "auto", 0, 0, NULL,
+	 "ADDRESS:PORT of the Prometheus page, or off. auto is 127.0.0.1:9830, on simulated GPUs "
+	 "127.0.0.1:9831."},
+	{"metrics_hosts", TEXT, AT(metrics_hosts), "", 0, 0, NULL,
+	 "Further names, with commas between, by which the metrics page may be asked for (the Host "
+	 "header)."},
+	{"admin_group", TEXT, AT(admin_group), "takt-admin", 0, 0, NULL,
+	 "Members of this group are administrators, like root."},
+	{"nvml_path", PATH, AT(nvml_path), "", 0, 0, NULL,
+	 "NVML library to load. Default: libnvidia-ml.so.1 where the loader finds it."},
+	{"replay", PATH, AT(replay), "", 0, 0, NULL,
+	 "Answer from a recording made by takt record instead of from GPUs."},
+	{"baseline_file", PATH, AT(baseline_file), "", 0, 0, NULL,
+	 "Clocks to which GPUs go back when nobody asks for others. Default: the driver's own."},
+	{"sample_hz", NUMBER, AT(sample_hz), "10", 1, 100, NULL,
+	 "How often each GPU is read, in a second."},
+	{"manage", CHOICE, AT(manage), "auto", 0, 0, manage_choices,
+	 "Whether to run jobs and set clocks. auto: not where Slurm, a kubelet or another takt "
+	 "does."},
+	{"drain_limit", DURATION, AT(drain_limit_ms), "1m", 1000, 86400000, NULL,
+	 "How long a GPU may take to become clean after a job before it is set aside."},
+	{"max_connections", NUMBER, AT(max_connections), "256", 8, 10000, NULL,
+	 "Connections to the API at a time."},
+	{"max_jobs", NUMBER, AT(max_jobs), "100000", 1, 1000000, NULL,
+	 "Jobs that may wait or run at a time; further ones are refused."},
+};
+
+static const struct key *find_key(const char *name)
+{
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(keys); i++)
+		if (strcmp(keys[i].name, name) == 0)
+			return &keys[i];
+	return NULL;
+}
+
+const char *takt_config_key(size_t i, const char **ret_doc)
+{
+	if (i >= TAKT_ARRAY_LEN(keys))
+		return NULL;
+	if (ret_doc)
+		*ret_doc = keys[i].doc;
+	return keys[i].name;
+}
+
+static const char *key_at(const void *ctx, size_t i)
+{
+	return takt_config_key(i, NULL);
+}
+
+static void *place(const struct key *key, struct takt_config *config)
+{
+	return (char *)config + key->offset;
+}
+
+static int set_text(const struct key *key, const char *value, char *to, const char *where,
+		    struct takt_err *err)
+{
+	if (key->kind == PATH && value[0] && value[0] != '/')
+		return takt_err_set(err, -TAKT_E_USAGE, "%s: %s must be an absolute path, not '%s'",
+				    where, key->name, value);
+	for (const char *c = value; *c; c++)
+		if ((unsigned char)*c < ' ' || *c == '\x7f')
+			return takt_err_set(err, -TAKT_E_USAGE,
+					    "%s: %s must not have control characters", where,
+					    key->name);
+	if (strlen(value) >= key->size)
+		return takt_err_set(err, -TAKT_E_USAGE, "%s: %s must have at most %zu bytes", where,
+				    key->name, key->size - 1);
+	memcpy(to, value, strlen(value) + 1);
+	return 0;
+}
+
+static int set_number(const struct key *key, const char *value, uint32_t *to, const char *where,
+		      struct takt_err *err)
+{
+	unsigned long long number;
+
+	if (takt_parse_u64(value, key->min, key->max, &number) < 0)
+		return takt_err_set(err, -TAKT_E_USAGE,
+				    "%s: %s must be a number from %llu to %llu, not '%s'", where,
+				    key->name, (unsigned long long)key->min,
+				    (unsigned long long)key->max, value);
+	*to = (uint32_t)number;
+	return 0;
+}
+
+static int set_duration(const struct key *key, const char *value, uint32_t *to, const char *where,
+			struct takt_err *err)
+{
+	char min[TAKT_DURATION_TEXT], max[TAKT_DURATION_TEXT];
+	uint64_t ns = 0;
+	int rc = takt_duration_parse(value, &ns);
+
+	if (rc < 0 || ns / TAKT_NS_PER_MS < key->min || ns / TAKT_NS_PER_MS > key->max)
+		return takt_err_set(
+			err, -TAKT_E_USAGE,
+			"%s: %s must be a time such as 30s or 1m30s, from %s to %s, not "
+			"'%s'",
+			where, key->name, takt_duration_text(key->min * TAKT_NS_PER_MS, min),
+			takt_duration_text(key->max * TAKT_NS_PER_MS, max), value);
+	*to = (uint32_t)(ns / TAKT_NS_PER_MS);
+	return 0;
+}
+
+static int set_choice(const struct key *key, const char *value, unsigned *to, const char *where,
+		      struct takt_err *err)
+{
+	char all[120] = "";
+	size_t used = 0;
+
+	for (unsigned i = 0; key->choices[i]; i++) {
+		if (strcmp(key->choices[i], value) == 0) {
+			*to = i;
+			return 0;
+		}
+		used += (size_t)snprintf(all + used, sizeof(all) - used, "%s%s", i ? ", " : "",
+					 key->choices[i]);
+	}
+	return takt_err_set(err, -TAKT_E_USAGE, "%s: %s must be one of %s, not '%s'", where,
+			    key->name, all, value);
+}
+
+static int set_key(struct takt_config *config, const struct key *key, const char *value,
+		   const char *where, struct takt_err *err)
+{
+	switch (key->kind) {
+	case NUMBER:
+		return set_number(key, value, place(key, config), where, err);
+	case DURATION:
+		return set_duration(key, value, place(key, config), where, err);
+	case CHOICE:
+		return set_choice(key, value, place(key, config), where, err);
+	default:
+		return set_text(key, value, place(key, config), where, err);
+	}
+}
+
+void takt_config_init(struct takt_config *config)
+{
+	memset(config, 0, sizeof(*config));
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(keys); i++)
+		(void)set_key(config, &keys[i], keys[i].absent, "default", NULL);
+}
+
+int takt_config_set(struct takt_config *config, const char *key_name, const char *value,
+		    const char *where, struct takt_err *err)
+{
+	const struct key *key = find_key(key_name);
+	const char *near;
+	int rc;
+
+	if (!key) {
+		near = takt_suggest(key_name, key_at, NULL);
+		return takt_err_set(err, -TAKT_E_USAGE, "%s: there is no setting '%.60s'%s%s%s",
+				    where, key_name, near ? "; did you mean '" : "",
+				    near ? near : "", near ? "'?" : "");
+	}
+	rc = set_key(config, key, value, where, err);
+	if (rc == 0)
+		config->given |= UINT64_C(1) << (key - keys);
+	return rc;
+}
+
+static char *trim(char *text)
+{
+	size_t len;
+
+	text += strspn(text, " \t\r");
+	len = strlen(text);
+	while (len > 0 && strchr(" \t\r", text[len - 1]))
+		text[--len] = '\0';
+	return text;
+}
+
+static int parse_line(struct takt_config *config, char *line, uint64_t *seen, const char *where,
+		      struct takt_err *err)
+{
+	char *text = trim(line), *equals = strchr(text, '='), *name;
+	const struct key *key;
+	uint64_t bit;
+
+	if (!*text || *text == '#')
+		return 0;
+	if (!equals)
+		return takt_err_set(err, -TAKT_E_USAGE, "%s: '%.60s' is not a line 'key = value'",
+				    where, text);
+	*equals = '\0';
+	name = trim(text);
+	key = find_key(name);
+	bit = key ? UINT64_C(1) << (key - keys) : 0;
+	if (*seen & bit)
+		return takt_err_set(err, -TAKT_E_USAGE, "%s: %s stands twice", where, name);
+	*seen |= bit;
+	return takt_config_set(config, name, trim(equals + 1), where, err);
+}
+
+int takt_config_parse(struct takt_config *config, const char *text, size_t len, const char *name,
+		      struct takt_err *err)
+{
+	struct takt_config next = *config;
+	TAKT_CLEANUP(freep) char *copy = takt_alloc(len + 1);
+	uint64_t seen = 0;
+	char *line = copy, *end;
+	int rc = 0;
+
+	if (!copy)
+		return takt_err_set(err, -ENOMEM, "no memory to read '%s'", name);
+	memcpy(copy, text, len);
+	copy[len] = '\0';
+	if (strlen(copy) != len)
+		return takt_err_set(err, -TAKT_E_USAGE, "%s: is not a text file", name);
+	for (unsigned number = 1; line && rc == 0; number++, line = end) {
+		char where[TAKT_CONFIG_PATH];
+
+		end = strchr(line, '\n');
+		if (end)
+			*end++ = '\0';
+		snprintf(where, sizeof(where), "%s:%u", name, number);
+		rc = parse_line(&next, line, &seen, where, err);
+	}
+	if (rc == 0)
+		*config = next;
+	return rc;
+}
+
+int takt_config_load(struct takt_config *config, const char *path, struct takt_err *err)
+{
+	TAKT_CLEANUP(freep) char *text = NULL;
+	size_t len = 0;
+	int rc = takt_file_read(takt_sys_real(), AT_FDCWD, path, TAKT_CONFIG_MAX_FILE, &text, &len,
+				err);
+
+	return rc < 0 ? rc : takt_config_parse(config, text, len, path, err);
+}
+
+static int join(char *to, size_t size, const char *a, const char *b, struct takt_err *err)
+{
+	if (snprintf(to, size, "%s%s", a, b) >= (int)size)
+		return takt_err_set(err, -ENAMETOOLONG, "path '%.80s...%s' is too long", a, b);
+	return 0;
+}
+
+static int resolve_runtime(struct takt_config *config, uid_t uid, const char *xdg,
+			   struct takt_err *err)
+{
+	char tmp[40];
+
+	if (config->runtime_dir[0])
+		return 0;
+	snprintf(tmp, sizeof(tmp), "/tmp/takt-%u", (unsigned)uid);
+	if (uid == 0)
+		return join(config->runtime_dir, TAKT_CONFIG_PATH, "/run", "/takt", err);
+	if (xdg && xdg[0] == '/')
+		return join(config->runtime_dir, TAKT_CONFIG_PATH, xdg, "/takt", err);
+	return join(config->runtime_dir, TAKT_CONFIG_PATH, tmp, "", err);
+}
+
+static int resolve_state(struct takt_config *config, uid_t uid, const char *xdg, const char *home,
+			 struct takt_err *err)
+{
+	if (config->state_dir[0])
+		return 0;
+	if (uid == 0)
+		return join(config->state_dir, TAKT_CONFIG_PATH, "/var/lib", "/takt", err);
+	if (xdg && xdg[0] == '/')
+		return join(config->state_dir, TAKT_CONFIG_PATH, xdg, "/takt", err);
+	if (home && home[0] == '/')
+		return join(config->state_dir, TAKT_CONFIG_PATH, home, "/.local/state/takt", err);
+	return takt_err_set(err, -TAKT_E_USAGE,
+			    "no place to keep jobs: set state_dir, $XDG_STATE_HOME or $HOME");
+}
+
+int takt_config_resolve(struct takt_config *config, uid_t uid, const char *xdg_runtime_dir,
+			const char *xdg_state_home, const char *home, struct takt_err *err)
+{
+	int rc = resolve_runtime(config, uid, xdg_runtime_dir, err);
+
+	if (rc == 0)
+		rc = resolve_state(config, uid, xdg_state_home, home, err);
+	if (rc == 0 && !config->socket[0])
+		rc = join(config->socket, TAKT_CONFIG_PATH, config->runtime_dir, "/takt.sock", err);
+	return rc;
+}
+
+static int print_value(const struct key *key, const struct takt_config *config,
+		       struct takt_str *out)
+{
+	const void *at = (const char *)config + key->offset;
+	char text[TAKT_DURATION_TEXT];
+
+	switch (key->kind) {
+	case NUMBER:
+		return takt_str_addf(out, "%u", *(const uint32_t *)at);
+	case DURATION:
+		return takt_str_add(
+			out, takt_duration_text(*(const uint32_t *)at * TAKT_NS_PER_MS, text));
+	case CHOICE:
+		return takt_str_add(out, key->choices[*(const unsigned *)at]);
+	default:
+		return takt_str_add(out, at);
+	}
+}
+
+/* Lines of at most 78 columns that begin with `prefix`. */
+static void wrap(struct takt_str *out, const char *prefix, const char *text)
+{
+	size_t width = 78 - strlen(prefix), column = 0, word;
+
+	for (; *text; text += word + strspn(text + word, " ")) {
+		word = strcspn(text, " ");
+		if (column > 0 && column + 1 + word > width) {
+			takt_str_add(out, "\n");
+			column = 0;
+		}
+		takt_str_add(out, column ? " " : prefix);
+		takt_str_addn(out, text, word);
+		column += word + (column ? 1 : 0);
+	}
+	takt_str_add(out, "\n");
+}
+
+int takt_config_print(const struct takt_config *config, struct takt_str *out)
+{
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(keys); i++) {
+		takt_str_add(out, i ? "\n" : "");
+		wrap(out, "# ", keys[i].doc);
+		takt_str_addf(out, "%s = ", keys[i].name);
+		print_value(&keys[i], config, out);
+		takt_str_add(out, "\n");
+	}
+	return out->rc;
+}
+
+static void add_flag(const struct key *key, struct takt_str *out)
+{
+	static const char *const values[] = {"PATH", "TEXT", "N", "TIME", ""};
+	const char *separator = "";
+
+	takt_str_add(out, "  --");
+	for (const char *c = key->name; *c; c++)
+		takt_str_addn(out, *c == '_' ? "-" : c, 1);
+	takt_str_addf(out, " %s", values[key->kind]);
+	for (size_t i = 0; key->kind == CHOICE && key->choices[i]; i++) {
+		takt_str_addf(out, "%s%s", separator, key->choices[i]);
+		separator = "|";
+	}
+	if (key->absent[0])
+		takt_str_addf(out, "  (default %s)", key->absent);
+	takt_str_add(out, "\n");
+}
+
+int takt_config_help(struct takt_str *out)
+{
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(keys); i++) {
+		add_flag(&keys[i], out);
+		wrap(out, "      ", keys[i].doc);
+	}
+	return out->rc;
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The settings of the daemon: one table of keys, from which the file's parser, the flags of `takt
+ * serve`, its help, the printed configuration and the documentation come.
+ *
+ * The file has lines "key = value"; empty lines and lines that begin with '#' are comments. Values
+ * are not quoted and go to the end of the line. Flags are the same keys with dashes
+ * ("--sample-hz 20", "--sample-hz=20") and win over the file.
+ */
+#ifndef TAKT_CONFIG_CONFIG_H
+#define TAKT_CONFIG_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "base/str.h"
+
+enum {
+	TAKT_CONFIG_PATH = 512,
+	TAKT_CONFIG_MAX_FILE = 64 * 1024,
+	TAKT_CONFIG_MAX_KEYS = 64,
+};
+
+enum takt_manage {
+	TAKT_MANAGE_AUTO,   /* observe only beside Slurm, a kubelet or another takt */
+	TAKT_MANAGE_ALWAYS, /* even then */
+	TAKT_MANAGE_NEVER,  /* observe only */
+};
+
+struct takt_config {
+	char socket[TAKT_CONFIG_PATH];
+	char state_dir[TAKT_CONFIG_PATH];
+	char runtime_dir[TAKT_CONFIG_PATH];
+	char metrics_listen[256]; /* "auto", "off" or ADDRESS:PORT */
+	char metrics_hosts[512];  /* comma between them */
+	char admin_group[64];
+	char nvml_path[TAKT_CONFIG_PATH]; /* "" = where the loader finds it */
+	char replay[TAKT_CONFIG_PATH];	  /* "" = real GPUs */
+	char baseline_file[TAKT_CONFIG_PATH];
+	uint32_t sample_hz;
+	enum takt_manage manage;
+	uint32_t drain_limit_ms;
+	uint32_t max_connections;
+	uint32_t max_jobs;
+	uint64_t given; /* bit i: key i was set by file or flag */
+};
+
+/* Defaults of every key; paths are still "" until takt_config_resolve. */
+void takt_config_init(struct takt_config *config);
+
+/* Sets one key. -TAKT_E_USAGE names the key and what would be accepted; an unknown key is told with
+ * the nearest known one. `where` ("/etc/takt/takt.conf:3", "--sample-hz") stands before it. */
+int takt_config_set(struct takt_config *config, const char *key, const char *value,
+		    const char *where, struct takt_err *err);
+
+/* All lines or nothing. A key twice is an error. `name` is for messages. */
+int takt_config_parse(struct takt_config *config, const char *text, size_t len, const char *name,
+		      struct takt_err *err);
+/* A file. -ENOENT when there is none. */
+int takt_config_load(struct takt_config *config, const char *path, struct takt_err *err);
+
+enum takt_config_action {
+	TAKT_CONFIG_RUN,
+	TAKT_CONFIG_HELP,  /* --help */
+	TAKT_CONFIG_PRINT, /* --print-config */
+};
+/* The flags of `takt serve` (argv[0] is skipped), --config FILE among them; else
+ * /etc/takt/takt.conf if it is there. Flags win. *config is initialised here and untouched on
+ * failure. */
+int takt_config_from_args(struct takt_config *config, int argc, char **argv,
+			  enum takt_config_action *ret_action, struct takt_err *err);
+
+/*
+ * Fills in the paths that were not given. As root: /run/takt, /var/lib/takt. As a user:
+ * $XDG_RUNTIME_DIR/takt (else /tmp/takt-UID) and $XDG_STATE_HOME/takt (else ~/.local/state/takt).
+ * Environment values may be NULL.
+ */
+int takt_config_resolve(struct takt_config *config, uid_t uid, const char *xdg_runtime_dir,
+			const char *xdg_state_home, const char *home, struct takt_err *err);
+
+/* The configuration as a file that can be read again, each key with its explanation. */
+int takt_config_print(const struct takt_config *config, struct takt_str *out);
+/* The flags, one a line with default and range. */
+int takt_config_help(struct takt_str *out);
+/* The i-th key for tables of others (completion, man page); NULL beyond the last. doc may be NULL.
+ */
+const char *takt_config_key(size_t i, const char **ret_doc);
+
+#endif

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Settings: defaults, file, flags, and every way to get them wrong. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "config/config.h"
+#include "config/suggest.h"
+
+static int parse(struct takt_config *config, const char *text, struct takt_err *err)
+{
+	return takt_config_parse(config, text, strlen(text), "takt.conf", err);
+}
+
+static void defaults_are_there(void **state)
+{
+	struct takt_config config;
+
+	takt_config_init(&config);
+	assert_int_equal(config.sample_hz, 10);
+	assert_int_equal(config.manage, TAKT_MANAGE_AUTO);
+	assert_int_equal(config.drain_limit_ms, 60000);
+	assert_string_equal(config.metrics_listen, "auto");
+	assert_true(config.given == 0);
+}
+
+static void a_file_is_read(void **state)
+{
+	struct takt_config config;
+
+	takt_config_init(&config);
+	assert_int_equal(parse(&config,
+			       "# comment\n\n  sample_hz = 20 \r\nmanage=never\n"
+			       "drain_limit = 1m30s\nstate_dir = /a b/#c\n\tadmin_group =\n",
+			       NULL),
+			 0);
+	assert_int_equal(config.sample_hz, 20);
+	assert_int_equal(config.manage, TAKT_MANAGE_NEVER);
+	assert_int_equal(config.drain_limit_ms, 90000);
+	assert_string_equal(config.state_dir, "/a b/#c");
+	assert_string_equal(config.admin_group, "");
+}
+
+static void mistakes_are_named_with_their_line(void **state)
+{
+	static const struct {
+		const char *text, *message;
+	} rows[] = {
+		{"\nsample_hz = 0\n",
+		 "takt.conf:2: sample_hz must be a number from 1 to 100, not '0'"},
+		{"sample_hz = 10 # fast", "not '10 # fast'"},
+		{"sample_hz\n", "takt.conf:1: 'sample_hz' is not a line 'key = value'"},
+		{"sampel_hz = 1", "there is no setting 'sampel_hz'; did you mean 'sample_hz'?"},
+		{"zzzz = 1", "there is no setting 'zzzz'"},
+		{"manage = maybe", "manage must be one of auto, always, never, not 'maybe'"},
+		{"state_dir = var", "state_dir must be an absolute path, not 'var'"},
+		{"sample_hz = 1\nsample_hz = 2", "takt.conf:2: sample_hz stands twice"},
+		{"drain_limit = 30", "a time such as 30s"},
+		{"drain_limit = 2d", "from 1.000s to 1d00h"},
+		{"admin_group = a\x01", "control characters"},
+	};
+
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(rows); i++) {
+		struct takt_config config, before;
+		struct takt_err err = {.rc = 0};
+
+		takt_config_init(&config);
+		before = config;
+		assert_int_equal(parse(&config, rows[i].text, &err), -TAKT_E_USAGE);
+		if (!strstr(err.msg, rows[i].message))
+			fail_msg("'%s' lacks '%s'", err.msg, rows[i].message);
+		assert_memory_equal(&config, &before, sizeof(config));
+	}
+}
+
+static void what_is_printed_can_be_read(void **state)
+{
+	TAKT_CLEANUP(strp) struct takt_str once = TAKT_STR(65536), twice = TAKT_STR(65536);
+	struct takt_config config;
+
+	takt_config_init(&config);
+	assert_int_equal(parse(&config, "manage = always\ndrain_limit = 2m\nsocket = /s\n", NULL),
+			 0);
+	assert_int_equal(takt_config_print(&config, &once), 0);
+	takt_config_init(&config);
+	assert_int_equal(parse(&config, takt_str_text(&once), NULL), 0);
+	assert_int_equal(config.manage, TAKT_MANAGE_ALWAYS);
+	assert_int_equal(config.drain_limit_ms, 120000);
+	assert_int_equal(takt_config_print(&config, &twice), 0);
+	assert_string_equal(once.s, twice.s);
+}
+
+static void flags_win_over_the_file(void **state)
+{
+	char path[] = "/tmp/takt-config-XXXXXX";
+	const char text[] = "sample_hz = 20\nmax_jobs = 5\n";
+	enum takt_config_action action;
+	struct takt_config config;
+	int fd = mkstemp(path);
+	char *argv[] = {
+		(char[]){"serve"},    (char[]){"--sample-hz=30"}, (char[]){"--config"},	     path,
+		(char[]){"--manage"}, (char[]){"never"},	  (char[]){"--print-config"}};
+
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+	assert_int_equal(takt_config_from_args(&config, 7, argv, &action, NULL), 0);
+	unlink(path);
+	assert_int_equal(config.sample_hz, 30);
+	assert_int_equal(config.max_jobs, 5);
+	assert_int_equal(config.manage, TAKT_MANAGE_NEVER);
+	assert_int_equal(action, TAKT_CONFIG_PRINT);
+}
+
+static void wrong_flags_are_refused(void **state)
+{
+	static const char *const rows[][3] = {
+		{"--sampel-hz", "3", "did you mean 'sample_hz'"},
+		{"--sample-hz", NULL, "--sample-hz needs a value"},
+		{"--sample-hz", "x", "--sample-hz: sample_hz must be"},
+		{"status", NULL, "'status' is not a flag"},
+		{"--help=3", NULL, "takes no value"},
+		{"--config", "/nonexistent/takt.conf", "/nonexistent/takt.conf"},
+	};
+
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(rows); i++) {
+		char *argv[] = {(char[]){"serve"}, takt_strdup(rows[i][0]),
+				takt_strdup(rows[i][1])};
+		enum takt_config_action action;
+		struct takt_config config;
+		struct takt_err err;
+
+		assert_true(takt_config_from_args(&config, rows[i][1] ? 3 : 2, argv, &action,
+						  &err) < 0);
+		if (!strstr(err.msg, rows[i][2]))
+			fail_msg("'%s' lacks '%s'", err.msg, rows[i][2]);
+		takt_free(argv[1]);
+		takt_free(argv[2]);
+	}
+}
+
+static void paths_follow_the_user(void **state)
+{
+	struct takt_config config;
+	struct takt_err err;
+
+	takt_config_init(&config);
+	assert_int_equal(takt_config_resolve(&config, 0, "/run/user/0", NULL, "/root", NULL), 0);
+	assert_string_equal(config.socket, "/run/takt/takt.sock");
+	assert_string_equal(config.state_dir, "/var/lib/takt");
+
+	takt_config_init(&config);
+	assert_int_equal(takt_config_resolve(&config, 7, "/run/user/7", NULL, "/home/u", NULL), 0);
+	assert_string_equal(config.socket, "/run/user/7/takt/takt.sock");
+	assert_string_equal(config.state_dir, "/home/u/.local/state/takt");
+
+	takt_config_init(&config);
+	assert_int_equal(takt_config_resolve(&config, 7, NULL, "/s", NULL, NULL), 0);
+	assert_string_equal(config.runtime_dir, "/tmp/takt-7");
+	assert_string_equal(config.state_dir, "/s/takt");
+
+	takt_config_init(&config);
+	assert_int_equal(takt_config_resolve(&config, 7, NULL, NULL, NULL, &err), -TAKT_E_USAGE);
+	assert_non_null(strstr(err.msg, "state_dir"));
+}
+
+static void help_names_every_key(void **state)
+{
+	TAKT_CLEANUP(strp) struct takt_str help = TAKT_STR(65536);
+	const char *doc;
+
+	assert_int_equal(takt_config_help(&help), 0);
+	assert_non_null(strstr(help.s, "  --drain-limit TIME  (default 1m)\n"));
+	assert_non_null(strstr(help.s, "  --manage auto|always|never  (default auto)\n"));
+	for (size_t i = 0; takt_config_key(i, &doc); i++)
+		assert_true(strlen(doc) > 10);
+}
+
+static const char *word_at(const void *ctx, size_t i)
+{
+	return ((const char *const *)ctx)[i];
+}
+
+static void the_nearest_word_is_suggested(void **state)
+{
+	static const char *const words[] = {"status", "submit", "show", "wait", NULL};
+
+	assert_string_equal(takt_suggest("stauts", word_at, words), "status");
+	assert_string_equal(takt_suggest("sumbit", word_at, words), "submit");
+	assert_string_equal(takt_suggest("shw", word_at, words), "show");
+	assert_null(takt_suggest("frobnicate", word_at, words));
+	assert_null(takt_suggest("x", word_at, words));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(defaults_are_there),
+		cmocka_unit_test(a_file_is_read),
+		cmocka_unit_test(mistakes_are_named_with_their_line),
+		cmocka_unit_test(what_is_printed_can_be_read),
+		cmocka_unit_test(flags_win_over_the_file),
+		cmocka_unit_test(wrong_flags_are_refused),
+		cmocka_unit_test(paths_follow_the_user),
+		cmocka_unit_test(help_names_every_key),
+		cmocka_unit_test(the_nearest_word_is_suggested),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
