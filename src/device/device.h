@@ -153,6 +153,7 @@ struct takt_machine_info {
 	bool simulated;	      /* the boards call themselves TWIN, or the recording was of such */
 	bool can_set;	      /* this source has setters at all (permission is another matter) */
 	char why_none[240];   /* source "none": what was tried */
+	uint64_t stale_ns;    /* a reading older than this is stale */
 };
 
 struct takt_machine;

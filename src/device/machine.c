@@ -22,7 +22,6 @@ static const uint64_t close_ns = 2 * TAKT_NS_PER_S;
 struct takt_machine {
 	struct takt_machine_info info;
 	struct takt_wake *wake; /* holds a reference */
-	uint64_t stale_ns;
 	uint32_t gpu_count;
 	struct gpu {
 		struct takt_worker *worker; /* holds a reference */
@@ -207,7 +206,7 @@ int takt_machine_open(const struct takt_machine_config *config, struct takt_mach
 		takt_free(machine);
 		return takt_err_set(err, -ENOMEM, "machine");
 	}
-	machine->stale_ns = or_default(config->call_deadline_ns, default_stale_ns);
+	machine->info.stale_ns = or_default(config->call_deadline_ns, default_stale_ns);
 	rc = open_into(machine, config, err);
 	if (rc < 0) {
 		takt_machine_close(machine);
@@ -273,7 +272,7 @@ int takt_machine_reading(struct takt_machine *machine, uint32_t gpu, struct takt
 {
 	if (gpu >= machine->gpu_count)
 		return -EINVAL;
-	return takt_worker_reading(machine->gpus[gpu].worker, machine->stale_ns, ret);
+	return takt_worker_reading(machine->gpus[gpu].worker, machine->info.stale_ns, ret);
 }
 
 int takt_machine_wait(struct takt_machine *machine, uint32_t gpu, uint64_t after_seq,

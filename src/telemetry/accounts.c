@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The sums behind a job's report.
+ *
+ * Energy is a difference of the board's own counter, which ticks about ten times a second: at each
+ * end up to one tick is missing, so a span of 20 ticks bounds the error at a tenth and shorter ones
+ * are not told. The counter is the board's, not the job's: with another process on the board there
+ * is no honest figure either.
+ */
+#include "telemetry/accounts.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/str.h"
+
+static const uint64_t min_period_ns = 100 * TAKT_NS_PER_MS;
+/* Time between two samples further apart than this belongs to neither. */
+static const uint64_t max_gap_ns = TAKT_NS_PER_S;
+static const uint64_t not_throttling = TAKT_THROTTLE_IDLE | TAKT_THROTTLE_APP_CLOCKS;
+
+void takt_energy_clock_feed(struct takt_energy_clock *clock, const struct takt_gpu_reading *reading)
+{
+	if (!(reading->has & TAKT_HAS_ENERGY) || reading->energy_mj == clock->last_mj)
+		return;
+	if (clock->last_mj != 0)
+		clock->changed_at[clock->changes++ % TAKT_PERIOD_CHANGES] = reading->at;
+	clock->last_mj = reading->energy_mj;
+}
+
+uint64_t takt_energy_clock_period_ns(const struct takt_energy_clock *clock)
+{
+	uint32_t n = clock->changes < TAKT_PERIOD_CHANGES ? clock->changes : TAKT_PERIOD_CHANGES;
+	uint64_t span_ns, period_ns;
+
+	if (n < 2)
+		return min_period_ns;
+	span_ns =
+		takt_mono_elapsed_ns(clock->changed_at[(clock->changes - 1) % TAKT_PERIOD_CHANGES],
+				     clock->changed_at[(clock->changes - n) % TAKT_PERIOD_CHANGES]);
+	period_ns = span_ns / (n - 1);
+	return period_ns > min_period_ns ? period_ns : min_period_ns;
+}
+
+void takt_accounts_init(struct takt_accounts *accounts, uint64_t stale_ns)
+{
+	*accounts = (struct takt_accounts){
+		.list = TAKT_VEC_INIT(TAKT_ACCOUNTS_MAX),
+		.stale_ns = stale_ns,
+	};
+}
+
+void takt_accounts_fini(struct takt_accounts *accounts)
+{
+	TAKT_VEC_EACH (entry, &accounts->list)
+		takt_free(*entry);
+	takt_vec_fini(&accounts->list);
+}
+
+int takt_accounts_open(struct takt_accounts *accounts, uint64_t job_id, uint64_t gpu_mask,
+		       struct takt_err *err)
+{
+	struct takt_account_entry *entry;
+	int rc;
+
+	if (takt_accounts_find(accounts, job_id))
+		return takt_err_set(err, -EEXIST, "account of job %" PRIu64, job_id);
+	entry = takt_zalloc(sizeof(*entry));
+	if (!entry)
+		return takt_err_set(err, -ENOMEM, "account of job %" PRIu64, job_id);
+	entry->job_id = job_id;
+	entry->gpu_mask = gpu_mask;
+	rc = takt_vec_push(&accounts->list, entry);
+	if (rc < 0) {
+		takt_free(entry);
+		return takt_err_set(err, rc, "account of job %" PRIu64, job_id);
+	}
+	return 0;
+}
+
+struct takt_account_entry *takt_accounts_find(const struct takt_accounts *accounts, uint64_t job_id)
+{
+	TAKT_VEC_EACH (entry, &accounts->list)
+		if ((*entry)->job_id == job_id)
+			return *entry;
+	return NULL;
+}
+
+void takt_accounts_close(struct takt_accounts *accounts, struct takt_account_entry *entry)
+{
+	for (size_t i = 0; i < accounts->list.len; i++) {
+		if (accounts->list.at[i] == entry) {
+			takt_vec_remove_swap(&accounts->list, i);
+			break;
+		}
+	}
+	takt_free(entry);
+}
+
+static void feed_energy(struct takt_account_gpu *sum, const struct takt_gpu_reading *reading)
+{
+	if (!(reading->has & TAKT_HAS_ENERGY))
+		return;
+	if (!sum->energy_begun) {
+		sum->energy_begun = true;
+		sum->energy_first_mj = reading->energy_mj;
+		sum->energy_first_at = reading->at;
+	} else if (reading->energy_mj < sum->energy_last_mj) {
+		sum->energy_reset = true;
+	}
+	sum->energy_last_mj = reading->energy_mj;
+	sum->energy_last_at = reading->at;
+}
+
+static void feed_throttle(struct takt_account_gpu *sum, const struct takt_gpu_reading *reading)
+{
+	uint64_t ns = takt_mono_elapsed_ns(reading->at, sum->last_at);
+	uint64_t reasons = reading->throttle & ~not_throttling;
+
+	if (!(reading->has & TAKT_HAS_THROTTLE))
+		return;
+	sum->throttle_seen = true;
+	if (reasons == 0)
+		return;
+	sum->throttle_reasons |= reasons;
+	if (sum->last_at.ns != 0 && ns <= max_gap_ns)
+		sum->throttled_ns += ns;
+}
+
+static void feed_gpu(struct takt_account_gpu *sum, const struct takt_gpu_reading *reading)
+{
+	feed_energy(sum, reading);
+	feed_throttle(sum, reading);
+	if (reading->has & TAKT_HAS_SM_CLOCK) {
+		sum->sm_sum += reading->sm_mhz;
+		sum->sm_samples++;
+	}
+	if (reading->has & TAKT_HAS_MEMORY) {
+		sum->memory_seen = true;
+		if (reading->mem_used_bytes > sum->peak_memory_bytes)
+			sum->peak_memory_bytes = reading->mem_used_bytes;
+	}
+	sum->last_at = reading->at;
+}
+
+void takt_account_begin(struct takt_account_entry *entry, uint32_t gpu,
+			const struct takt_gpu_reading *reading)
+{
+	feed_energy(&entry->gpus[gpu], reading);
+	entry->gpus[gpu].last_at = reading->at;
+}
+
+void takt_accounts_feed(struct takt_accounts *accounts, uint32_t gpu,
+			const struct takt_gpu_reading *reading)
+{
+	if (reading->at.ns > accounts->now.ns)
+		accounts->now = reading->at;
+	takt_energy_clock_feed(&accounts->clocks[gpu], reading);
+	TAKT_VEC_EACH (entry, &accounts->list)
+		if ((*entry)->gpu_mask >> gpu & 1)
+			feed_gpu(&(*entry)->gpus[gpu], reading);
+}
+
+/* NULL, or why the energy of this GPU cannot be told; a message may be put into buf. */
+static const char *energy_why_not(const struct takt_accounts *accounts,
+				  const struct takt_account_gpu *sum, uint64_t period_ns, char *buf,
+				  size_t size)
+{
+	uint64_t need_ns = TAKT_ACCOUNT_PERIODS * period_ns;
+
+	if (!sum->energy_begun)
+		return "the GPU has no energy counter";
+	if (sum->energy_reset)
+		return "the energy counter was reset";
+	if (takt_mono_elapsed_ns(accounts->now, sum->energy_last_at) > accounts->stale_ns)
+		return "the GPU stopped answering";
+	if (takt_mono_elapsed_ns(sum->energy_last_at, sum->energy_first_at) >= need_ns)
+		return NULL;
+	snprintf(buf, size, "shorter than %d periods of the counter (%" PRIu64 " ms)",
+		 TAKT_ACCOUNT_PERIODS, (uint64_t)(need_ns / TAKT_NS_PER_MS));
+	return buf;
+}
+
+static void sum_energy(const struct takt_accounts *accounts, const struct takt_account_entry *entry,
+		       struct takt_account *ret)
+{
+	const char *why = entry->shared ? "shared GPU: another process was seen" : NULL;
+	char buf[sizeof(ret->energy_why_not)];
+	uint64_t sum_mj = 0;
+
+	for (uint32_t g = 0; g < TAKT_DEVICE_MAX_GPUS && !why; g++) {
+		const struct takt_account_gpu *gpu = &entry->gpus[g];
+
+		if (!(entry->gpu_mask >> g & 1))
+			continue;
+		why = energy_why_not(accounts, gpu,
+				     takt_energy_clock_period_ns(&accounts->clocks[g]), buf,
+				     sizeof(buf));
+		sum_mj += gpu->energy_last_mj - gpu->energy_first_mj;
+	}
+	if (entry->gpu_mask == 0)
+		why = "no GPU";
+	if (why) {
+		takt_strcpy(ret->energy_why_not, sizeof(ret->energy_why_not), why);
+		return;
+	}
+	ret->has |= TAKT_ACCOUNT_ENERGY;
+	ret->energy_mj = sum_mj;
+}
+
+/* Mean of the GPUs' means, so that a GPU that was sampled less counts as much. */
+static void sum_clock(const struct takt_account_entry *entry, struct takt_account *ret)
+{
+	uint64_t sum_mhz = 0, n = 0;
+
+	for (uint32_t g = 0; g < TAKT_DEVICE_MAX_GPUS; g++) {
+		if (entry->gpus[g].sm_samples == 0)
+			continue;
+		sum_mhz += entry->gpus[g].sm_sum / entry->gpus[g].sm_samples;
+		n++;
+	}
+	if (n == 0)
+		return;
+	ret->has |= TAKT_ACCOUNT_MEAN_SM;
+	ret->mean_sm_mhz = (uint32_t)(sum_mhz / n);
+}
+
+void takt_account_sum(const struct takt_accounts *accounts, const struct takt_account_entry *entry,
+		      struct takt_account *ret)
+{
+	struct takt_account account = {0};
+
+	sum_energy(accounts, entry, &account);
+	sum_clock(entry, &account);
+	for (uint32_t g = 0; g < TAKT_DEVICE_MAX_GPUS; g++) {
+		const struct takt_account_gpu *gpu = &entry->gpus[g];
+
+		if (gpu->throttle_seen)
+			account.has |= TAKT_ACCOUNT_THROTTLED;
+		account.throttled_ns += gpu->throttled_ns;
+		account.throttle_reasons |= gpu->throttle_reasons;
+		if (gpu->memory_seen)
+			account.has |= TAKT_ACCOUNT_PEAK_MEMORY;
+		if (gpu->peak_memory_bytes > account.peak_memory_bytes)
+			account.peak_memory_bytes = gpu->peak_memory_bytes;
+	}
+	*ret = account;
+}

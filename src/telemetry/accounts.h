@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What jobs used, added up from the readings of their GPUs. Internal to telemetry; the meaning of
+ * each figure is in telemetry.h. Knows no clock and no machine: readings are fed in.
+ */
+#ifndef TAKT_TELEMETRY_ACCOUNTS_H
+#define TAKT_TELEMETRY_ACCOUNTS_H
+
+#include "base/vec.h"
+#include "telemetry/telemetry.h"
+
+enum {
+	TAKT_ACCOUNTS_MAX = 1024,
+	TAKT_PERIOD_CHANGES = 16,
+	TAKT_ACCOUNT_PERIODS = 20, /* an energy difference over fewer is not told */
+};
+
+/* How often a GPU's energy counter ticks, as seen from here. */
+struct takt_energy_clock {
+	uint64_t last_mj;
+	uint32_t changes;				  /* ever seen, the first reading not one */
+	struct takt_mono changed_at[TAKT_PERIOD_CHANGES]; /* the last ones, ring by `changes` */
+};
+void takt_energy_clock_feed(struct takt_energy_clock *clock,
+			    const struct takt_gpu_reading *reading);
+/* Mean time between the last changes; 100 ms at least, and until two were seen. */
+uint64_t takt_energy_clock_period_ns(const struct takt_energy_clock *clock);
+
+struct takt_account_gpu {
+	bool energy_begun, energy_reset;
+	uint64_t energy_first_mj, energy_last_mj;
+	struct takt_mono energy_first_at, energy_last_at, last_at; /* 0 = none */
+	uint64_t sm_sum, sm_samples;
+	bool throttle_seen;
+	uint64_t throttled_ns, throttle_reasons;
+	bool memory_seen;
+	uint64_t peak_memory_bytes;
+};
+
+struct takt_account_entry {
+	uint64_t job_id, gpu_mask;
+	bool shared;
+	struct takt_account_gpu gpus[TAKT_DEVICE_MAX_GPUS]; /* those in the mask */
+};
+
+struct takt_accounts {
+	TAKT_VEC(struct takt_account_entry *) list; /* entries owned */
+	struct takt_energy_clock clocks[TAKT_DEVICE_MAX_GPUS];
+	uint64_t stale_ns;
+	struct takt_mono now; /* newest time seen */
+};
+
+void takt_accounts_init(struct takt_accounts *accounts, uint64_t stale_ns);
+void takt_accounts_fini(struct takt_accounts *accounts);
+
+/* -EEXIST, -TAKT_E_LIMIT, -ENOMEM. */
+int takt_accounts_open(struct takt_accounts *accounts, uint64_t job_id, uint64_t gpu_mask,
+		       struct takt_err *err);
+/* Borrowed until the next open or close; NULL when there is none. */
+struct takt_account_entry *takt_accounts_find(const struct takt_accounts *accounts,
+					      uint64_t job_id);
+void takt_accounts_close(struct takt_accounts *accounts, struct takt_account_entry *entry);
+
+/* A new reading of a GPU, to every account that holds it. feed_one is for an entry that has just
+ * been opened: the newest reading from before is where its energy begins. */
+void takt_accounts_feed(struct takt_accounts *accounts, uint32_t gpu,
+			const struct takt_gpu_reading *reading);
+void takt_account_begin(struct takt_account_entry *entry, uint32_t gpu,
+			const struct takt_gpu_reading *reading);
+
+void takt_account_sum(const struct takt_accounts *accounts, const struct takt_account_entry *entry,
+		      struct takt_account *ret);
+
+#endif

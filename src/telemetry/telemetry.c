@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The object behind telemetry.h: newest readings, rings, accounts and the page, fed from the
+ * machine's finished samples.
+ */
+#include "telemetry/telemetry.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/ring.h"
+#include "telemetry/accounts.h"
+#include "telemetry/page.h"
+
+enum {
+	DEFAULT_HZ = 10,
+	MAX_HZ = 100,
+	DEFAULT_RING_SECONDS = 120,
+	MAX_RING_SECONDS = 3600,
+	DEFAULT_PAGE_MS = 1000,
+	POINT_HAS = TAKT_HAS_SM_CLOCK | TAKT_HAS_POWER | TAKT_HAS_TEMP | TAKT_HAS_GPU_UTIL |
+		    TAKT_HAS_MEMORY,
+};
+
+struct gpu {
+	struct takt_gpu_reading latest; /* seq 0 = none yet */
+	struct takt_ring ring;		/* owned; of struct takt_sample_point */
+	struct takt_page_label label;
+};
+
+struct takt_telemetry {
+	struct takt_machine *machine; /* borrowed */
+	const struct takt_machine_info *info;
+	bool simulated;
+	uint64_t period_ns, page_ns;
+	struct takt_mono due, page_due; /* 0 = at once */
+	uint32_t gpu_count;
+	struct gpu *gpus;		 /* owned */
+	struct takt_page_gpu *page_gpus; /* owned: scratch of render */
+	struct takt_accounts accounts;
+	struct takt_page_gauges gauges;
+	struct takt_str text; /* the page being rendered */
+
+	pthread_mutex_t page_lock;
+	const struct takt_page *page; /* holds a reference */
+};
+
+static uint32_t or_default(uint32_t value, uint32_t normal)
+{
+	return value != 0 ? value : normal;
+}
+
+static int check(const struct takt_telemetry_config *config, struct takt_err *err)
+{
+	if (config->rate_hz > MAX_HZ)
+		return takt_err_set(err, -EINVAL, "sampling rate %" PRIu32 " Hz, at most %d",
+				    config->rate_hz, MAX_HZ);
+	if (config->ring_seconds > MAX_RING_SECONDS)
+		return takt_err_set(err, -EINVAL, "history of %" PRIu32 " s, at most %d",
+				    config->ring_seconds, MAX_RING_SECONDS);
+	return 0;
+}
+
+static int init_gpus(struct takt_telemetry *telemetry, size_t points, struct takt_err *err)
+{
+	uint32_t count = telemetry->info->gpu_count;
+
+	telemetry->gpus = takt_calloc(count + 1, sizeof(telemetry->gpus[0]));
+	telemetry->page_gpus = takt_calloc(count + 1, sizeof(telemetry->page_gpus[0]));
+	if (!telemetry->gpus || !telemetry->page_gpus)
+		return takt_err_set(err, -ENOMEM, "telemetry of %" PRIu32 " GPUs", count);
+	for (uint32_t g = 0; g < count; g++) {
+		int rc = takt_ring_init(&telemetry->gpus[g].ring, points,
+					sizeof(struct takt_sample_point));
+
+		if (rc < 0)
+			return takt_err_set(err, rc, "history of GPU %" PRIu32, g);
+		telemetry->gpu_count++;
+	}
+	return 0;
+}
+
+/* The page as it is now; after a failure the last one stays. */
+static int render(struct takt_telemetry *telemetry, struct takt_mono now)
+{
+	struct takt_page_input input = {
+		.info = telemetry->info,
+		.simulated = telemetry->simulated,
+		.now = now,
+		.gpus = telemetry->page_gpus,
+		.gpu_count = telemetry->gpu_count,
+		.gauges = &telemetry->gauges,
+	};
+	const struct takt_page *page, *old;
+
+	for (uint32_t g = 0; g < telemetry->gpu_count; g++) {
+		const struct takt_gpu_reading *reading = NULL;
+
+		(void)takt_telemetry_latest(telemetry, g, now, &reading);
+		telemetry->page_gpus[g] = (struct takt_page_gpu){
+			.index = g,
+			.facts = takt_machine_facts(telemetry->machine, g),
+			.reading = reading,
+			.label = &telemetry->gpus[g].label,
+		};
+	}
+	takt_page_render(&input, &telemetry->text);
+	if (telemetry->text.rc < 0)
+		return telemetry->text.rc;
+	page = takt_page_new(takt_str_text(&telemetry->text), telemetry->text.len);
+	if (!page)
+		return -ENOMEM;
+	pthread_mutex_lock(&telemetry->page_lock);
+	old = telemetry->page;
+	telemetry->page = page;
+	pthread_mutex_unlock(&telemetry->page_lock);
+	takt_page_unref(old);
+	return 0;
+}
+
+static void render_if_due(struct takt_telemetry *telemetry, struct takt_mono now)
+{
+	if (now.ns < telemetry->page_due.ns)
+		return;
+	(void)render(telemetry, now);
+	telemetry->page_due = takt_mono_add(now, telemetry->page_ns);
+}
+
+int takt_telemetry_new(const struct takt_telemetry_config *config, struct takt_machine *machine,
+		       struct takt_telemetry **ret, struct takt_err *err)
+{
+	uint32_t hz = or_default(config->rate_hz, DEFAULT_HZ);
+	uint32_t seconds = or_default(config->ring_seconds, DEFAULT_RING_SECONDS);
+	struct takt_telemetry *telemetry;
+	int rc = check(config, err);
+
+	if (rc < 0)
+		return rc;
+	telemetry = takt_zalloc(sizeof(*telemetry));
+	if (!telemetry)
+		return takt_err_set(err, -ENOMEM, "telemetry");
+	telemetry->machine = machine;
+	telemetry->info = takt_machine_info(machine);
+	telemetry->simulated = config->simulated || telemetry->info->simulated;
+	telemetry->period_ns = TAKT_NS_PER_S / hz;
+	telemetry->page_ns = or_default(config->page_ms, DEFAULT_PAGE_MS) * TAKT_NS_PER_MS;
+	takt_accounts_init(&telemetry->accounts, telemetry->info->stale_ns);
+	telemetry->gauges.list.max = TAKT_PAGE_MAX_GAUGES;
+	telemetry->text = TAKT_STR(TAKT_PAGE_MAX_BYTES);
+	pthread_mutex_init(&telemetry->page_lock, NULL);
+	rc = init_gpus(telemetry, (size_t)hz * seconds, err);
+	if (rc == 0 && (rc = render(telemetry, (struct takt_mono){0})) < 0)
+		takt_err_set(err, rc, "metrics page");
+	if (rc < 0) {
+		takt_telemetry_free(telemetry);
+		return rc;
+	}
+	*ret = telemetry;
+	return 0;
+}
+
+void takt_telemetry_free(struct takt_telemetry *telemetry)
+{
+	if (!telemetry)
+		return;
+	takt_page_unref(telemetry->page);
+	pthread_mutex_destroy(&telemetry->page_lock);
+	takt_str_fini(&telemetry->text);
+	takt_vec_fini(&telemetry->gauges.list);
+	takt_accounts_fini(&telemetry->accounts);
+	for (uint32_t g = 0; g < telemetry->gpu_count; g++)
+		takt_ring_fini(&telemetry->gpus[g].ring);
+	takt_free(telemetry->page_gpus);
+	takt_free(telemetry->gpus);
+	takt_free(telemetry);
+}
+
+struct takt_mono takt_telemetry_tick(struct takt_telemetry *telemetry, struct takt_mono now)
+{
+	if (now.ns >= telemetry->due.ns) {
+		takt_machine_tick(telemetry->machine, UINT32_MAX);
+		telemetry->due = takt_mono_add(telemetry->due, telemetry->period_ns);
+		/* After a pause there is nothing to catch up with. */
+		if (telemetry->due.ns <= now.ns)
+			telemetry->due = takt_mono_add(now, telemetry->period_ns);
+	}
+	/* Here too: when every GPU hangs no sample ever finishes, and the page must say so. */
+	render_if_due(telemetry, now);
+	return telemetry->due;
+}
+
+static void push_point(struct gpu *gpu)
+{
+	const struct takt_gpu_reading *reading = &gpu->latest;
+	struct takt_sample_point point = {
+		.at = reading->at,
+		.has = reading->has & POINT_HAS,
+		.sm_mhz = reading->sm_mhz,
+		.power_mw = reading->power_mw,
+		.gpu_util_pct = reading->gpu_util_pct,
+		.temp_c = reading->temp_c,
+		.mem_used_bytes = reading->mem_used_bytes,
+	};
+
+	takt_ring_push(&gpu->ring, &point);
+}
+
+uint64_t takt_telemetry_collect(struct takt_telemetry *telemetry, struct takt_mono now)
+{
+	uint64_t fresh = 0;
+
+	if (now.ns > telemetry->accounts.now.ns)
+		telemetry->accounts.now = now;
+	for (uint32_t g = 0; g < telemetry->gpu_count; g++) {
+		struct gpu *gpu = &telemetry->gpus[g];
+		uint64_t before = gpu->latest.seq;
+
+		if (takt_machine_reading(telemetry->machine, g, &gpu->latest) < 0 ||
+		    gpu->latest.seq == before)
+			continue;
+		fresh |= 1ull << g;
+		push_point(gpu);
+		takt_accounts_feed(&telemetry->accounts, g, &gpu->latest);
+	}
+	render_if_due(telemetry, now);
+	return fresh;
+}
+
+int takt_telemetry_latest(struct takt_telemetry *telemetry, uint32_t gpu, struct takt_mono now,
+			  const struct takt_gpu_reading **ret)
+{
+	struct takt_gpu_reading *latest;
+
+	if (gpu >= telemetry->gpu_count)
+		return -EINVAL;
+	latest = &telemetry->gpus[gpu].latest;
+	if (latest->seq == 0)
+		return -EAGAIN;
+	latest->stale =
+		latest->lost || takt_mono_elapsed_ns(now, latest->at) > telemetry->info->stale_ns;
+	*ret = latest;
+	return 0;
+}
+
+size_t takt_telemetry_history(struct takt_telemetry *telemetry, uint32_t gpu,
+			      struct takt_sample_point *ret, size_t max)
+{
+	const struct takt_ring *ring;
+	size_t n;
+
+	if (gpu >= telemetry->gpu_count)
+		return 0;
+	ring = &telemetry->gpus[gpu].ring;
+	n = takt_ring_len(ring);
+	n = n < max ? n : max;
+	for (size_t i = 0; i < n; i++)
+		memcpy(&ret[i], takt_ring_at(ring, ring->pushed - 1 - i), sizeof(ret[i]));
+	return n;
+}
+
+int takt_telemetry_account_open(struct takt_telemetry *telemetry, uint64_t job_id,
+				uint64_t gpu_mask, struct takt_err *err)
+{
+	uint32_t n = telemetry->gpu_count;
+	struct takt_account_entry *entry;
+	int rc;
+
+	if (n < 64 && gpu_mask >> n)
+		return takt_err_set(err, -EINVAL, "GPUs %" PRIx64 " of %" PRIu32, gpu_mask, n);
+	rc = takt_accounts_open(&telemetry->accounts, job_id, gpu_mask, err);
+	if (rc < 0)
+		return rc;
+	entry = takt_accounts_find(&telemetry->accounts, job_id);
+	for (uint32_t g = 0; g < n; g++) {
+		const struct takt_gpu_reading *reading;
+
+		if ((gpu_mask >> g & 1) &&
+		    takt_telemetry_latest(telemetry, g, telemetry->accounts.now, &reading) == 0 &&
+		    !reading->stale)
+			takt_account_begin(entry, g, reading);
+	}
+	return 0;
+}
+
+void takt_telemetry_account_shared(struct takt_telemetry *telemetry, uint64_t job_id)
+{
+	struct takt_account_entry *entry = takt_accounts_find(&telemetry->accounts, job_id);
+
+	if (entry)
+		entry->shared = true;
+}
+
+int takt_telemetry_account_peek(struct takt_telemetry *telemetry, uint64_t job_id,
+				struct takt_account *ret)
+{
+	const struct takt_account_entry *entry = takt_accounts_find(&telemetry->accounts, job_id);
+
+	if (!entry)
+		return -TAKT_E_NOT_FOUND;
+	takt_account_sum(&telemetry->accounts, entry, ret);
+	return 0;
+}
+
+int takt_telemetry_account_close(struct takt_telemetry *telemetry, uint64_t job_id,
+				 struct takt_account *ret)
+{
+	struct takt_account_entry *entry = takt_accounts_find(&telemetry->accounts, job_id);
+
+	if (!entry)
+		return -TAKT_E_NOT_FOUND;
+	takt_account_sum(&telemetry->accounts, entry, ret);
+	takt_accounts_close(&telemetry->accounts, entry);
+	return 0;
+}
+
+void takt_telemetry_label(struct takt_telemetry *telemetry, uint32_t gpu,
+			  const struct takt_gpu_label *label)
+{
+	struct takt_page_label *to;
+
+	if (gpu >= telemetry->gpu_count)
+		return;
+	to = &telemetry->gpus[gpu].label;
+	*to = (struct takt_page_label){
+		.set = true,
+		.job_id = label->job_id,
+		.lease_min_mhz = label->lease_min_mhz,
+		.lease_max_mhz = label->lease_max_mhz,
+	};
+	takt_strcpy(to->state, sizeof(to->state), label->state ? label->state : "");
+	takt_strcpy(to->actuate, sizeof(to->actuate), label->actuate ? label->actuate : "");
+}
+
+void takt_telemetry_gauge(struct takt_telemetry *telemetry, const char *name, const char *help,
+			  bool counter, double value)
+{
+	struct takt_page_gauge gauge = {
+		.name = name, .help = help, .counter = counter, .value = value};
+
+	TAKT_VEC_EACH (known, &telemetry->gauges.list) {
+		if (strcmp(known->name, name) == 0) {
+			*known = gauge;
+			return;
+		}
+	}
+	/* A gauge too many is missing from the page, which is all that can be done about it. */
+	(void)takt_vec_push(&telemetry->gauges.list, gauge);
+}
+
+const struct takt_page *takt_telemetry_page(struct takt_telemetry *telemetry)
+{
+	const struct takt_page *page;
+
+	pthread_mutex_lock(&telemetry->page_lock);
+	page = telemetry->page;
+	takt_page_ref(page);
+	pthread_mutex_unlock(&telemetry->page_lock);
+	return page;
+}
