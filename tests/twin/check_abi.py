@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The library as a file: which symbols it exports, what it needs, and that the layouts it was
+built with are those of nvidia-ml-py (BSD), an independent statement of the same ABI.
+
+check_abi.py LIBRARY SYMBOLS FACTS BUILD_FOLDER
+"""
+
+import json
+import os
+import subprocess
+import sys
+
+LIBRARY, SYMBOLS, FACTS, BUILD = sys.argv[1:5]
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../tools"))
+sys.dont_write_bytecode = True
+
+import nvml_facts  # noqa: E402
+import twin_tap  # noqa: E402
+import venv  # noqa: E402
+
+# Runs inside the virtual environment: size and (offset, size) of every field of each class.
+DESCRIBE = """
+import ctypes, json, sys, pynvml
+def describe(name):
+    cls = getattr(pynvml, name, None)
+    if cls is None:
+        return None
+    fields = [(getattr(cls, f[0]).offset, ctypes.sizeof(f[1])) for f in cls._fields_]
+    return [ctypes.sizeof(cls), fields]
+json.dump({name: describe(name) for name in json.load(sys.stdin)}, sys.stdout)
+"""
+
+SIZES = {"uint32_t": 4, "int32_t": 4, "uint64_t": 8, "int64_t": 8, "char": 1, "unsigned char": 1,
+         "union nvml_value": 8}
+
+
+def output(*command):
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def the_exported_symbols_are_those_of_branch_550():
+    lines = output("nm", "-D", "--defined-only", LIBRARY).splitlines()
+    exported = sorted(line.split()[-1] for line in lines)
+    expected = sorted(open(SYMBOLS, encoding="ascii").read().split())
+    assert exported == expected, (set(exported) ^ set(expected))
+
+
+def the_library_has_the_drivers_name_and_needs_only_libc():
+    dynamic = output("readelf", "-d", LIBRARY)
+    assert "Library soname: [libnvidia-ml.so.1]" in dynamic, dynamic
+    needed = [line.split("[")[1].rstrip("]") for line in dynamic.splitlines() if "(NEEDED)" in line]
+    sanitizers = ("libasan", "libubsan", "libtsan")
+    assert [n for n in needed if not n.startswith(sanitizers)] in (["libc.so.6"], []), needed
+
+
+def nothing_of_ours_runs_when_it_is_loaded():
+    names = output("nm", LIBRARY)
+    constructors = [line for line in names.splitlines() if "constructor" in line.lower()]
+    assert constructors == [], constructors
+    size = [line for line in output("readelf", "-SW", LIBRARY).splitlines() if ".init_array" in line]
+    assert all(int(line.split(".init_array")[1].split()[4], 16) <= 8 for line in size) \
+        or "asan" in output("readelf", "-d", LIBRARY), size
+
+
+def size_of(struct_sizes, ctype, array):
+    count = int(array.strip("[]")) if array else 1
+    if ctype.endswith("*"):
+        return 8 * count
+    if ctype.startswith("struct "):
+        return struct_sizes[ctype.split()[1]] * count
+    return SIZES[ctype] * count
+
+
+def the_layouts_are_those_of_nvidia_ml_py():
+    facts = nvml_facts.read(FACTS)
+    sizes = {struct.name: struct.size for struct in facts.structs}
+    compared = [struct for struct in facts.structs if struct.py]
+    try:
+        python = venv.python_in(BUILD)
+    except venv.Unavailable as unavailable:
+        raise twin_tap.Skip(f"nvidia-ml-py is not to be had: {unavailable}") from unavailable
+    done = subprocess.run([python, "-c", DESCRIBE], input=json.dumps([s.py for s in compared]),
+                          capture_output=True, text=True, check=True)
+    theirs = json.loads(done.stdout)
+    wrong = []
+    for struct in compared:
+        ours = [struct.size, [[offset, size_of(sizes, ctype, array)]
+                              for ctype, _, array, offset in struct.fields]]
+        if theirs[struct.py] != ours:
+            wrong.append(f"{struct.name}: {ours}, {struct.py}: {theirs[struct.py]}")
+    assert not wrong, "\n".join(wrong)
+    assert len(compared) >= 25, len(compared)
+
+
+def the_codes_are_those_of_nvidia_ml_py():
+    facts = nvml_facts.read(FACTS)
+    try:
+        python = venv.python_in(BUILD)
+    except venv.Unavailable as unavailable:
+        raise twin_tap.Skip(f"nvidia-ml-py is not to be had: {unavailable}") from unavailable
+    listing = "import json, pynvml; print(json.dumps({k: v for k, v in vars(pynvml).items() " \
+              "if k.startswith('NVML_') and isinstance(v, int)}))"
+    theirs = json.loads(output(python, "-c", listing))
+    wrong = {}
+    for name, value, _ in facts.codes:
+        full = "NVML_" + ("" if name == "SUCCESS" else "ERROR_") + name
+        if theirs.get(full) != value:
+            wrong[full] = (value, theirs.get(full))
+    fields = dict(values for prefix, values in facts.enums if prefix == "NVML_FI_" for values in values)
+    for name, value in fields.items():
+        candidates = [v for k, v in theirs.items() if k.startswith("NVML_FI_") and v == int(value, 0)]
+        if not candidates:
+            wrong[name] = value
+    assert not wrong, wrong
+
+
+sys.exit(twin_tap.run([
+    the_exported_symbols_are_those_of_branch_550,
+    the_library_has_the_drivers_name_and_needs_only_libc,
+    nothing_of_ours_runs_when_it_is_loaded,
+    the_layouts_are_those_of_nvidia_ml_py,
+    the_codes_are_those_of_nvidia_ml_py,
+]))

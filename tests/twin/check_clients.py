@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Unmodified clients on a simulated machine: nvidia-ml-py and gpustat, in a virtual environment.
+
+check_clients.py BUILD_FOLDER SPY_LIBRARY
+"""
+
+import json
+import os
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+
+import twin_tap  # noqa: E402
+import venv  # noqa: E402
+from twin_machine import TWIN, Machine  # noqa: E402
+
+BUILD, SPY = sys.argv[1:3]
+
+LIST = """
+import json
+from pynvml import *
+nvmlInit()
+def gpu(i):
+    h = nvmlDeviceGetHandleByIndex(i)
+    return {"name": nvmlDeviceGetName(h), "uuid": nvmlDeviceGetUUID(h),
+            "power": nvmlDeviceGetPowerUsage(h), "sm": nvmlDeviceGetClockInfo(h, NVML_CLOCK_SM),
+            "memory": nvmlDeviceGetMemoryInfo(h, version=nvmlMemory_v2).used,
+            "pids": [p.pid for p in nvmlDeviceGetComputeRunningProcesses(h)],
+            "clocks": len(nvmlDeviceGetSupportedGraphicsClocks(h, nvmlDeviceGetSupportedMemoryClocks(h)[0])),
+            "limits": nvmlDeviceGetPowerManagementLimitConstraints(h),
+            "energy": nvmlDeviceGetTotalEnergyConsumption(h), "pci": nvmlDeviceGetPciInfo(h).busId}
+print(json.dumps([gpu(i) for i in range(nvmlDeviceGetCount())]))
+nvmlShutdown()
+"""
+
+LOCK = """
+from pynvml import *
+nvmlInit()
+nvmlDeviceSetGpuLockedClocks(nvmlDeviceGetHandleByIndex(0), 345, 1200)
+nvmlShutdown()
+"""
+
+# Each wrapper that takes a device alone, called in turn: no crash, and an NVML answer.
+WALK = """
+import inspect, json, pynvml
+pynvml.nvmlInit()
+device = pynvml.nvmlDeviceGetHandleByIndex(0)
+answers = {}
+for name, wrapper in sorted(vars(pynvml).items()):
+    if not name.startswith("nvmlDevice") or not inspect.isfunction(wrapper):
+        continue
+    required = [p for p in inspect.signature(wrapper).parameters.values() if p.default is p.empty]
+    if len(required) != 1:
+        continue
+    print(name, flush=True)
+    try:
+        wrapper(device)
+        answer = "ok"
+    except pynvml.NVMLError as error:
+        answer = str(error)
+    except (TypeError, AttributeError, ValueError, RuntimeError):
+        answer = "not callable so"
+    answers[answer] = answers.get(answer, 0) + 1
+print(json.dumps(answers))
+"""
+
+
+def python():
+    try:
+        return venv.python_in(BUILD)
+    except venv.Unavailable as unavailable:
+        raise twin_tap.Skip(f"the clients are not to be had: {unavailable}") from unavailable
+
+
+def on(machine, *command, **env):
+    return subprocess.run([TWIN, "exec", "--", *command], env=dict(machine.env, **env),
+                          capture_output=True, text=True, timeout=120, check=True).stdout
+
+
+def pynvml_lists_gpus_and_their_processes():
+    interpreter = python()
+    with Machine("hgx-h100") as machine:
+        load = machine.start_load("--gpus", "2", "--mem", "1024", gpu=2)
+        gpus = json.loads(on(machine, interpreter, "-c", LIST))
+        assert len(gpus) == 8
+        assert {gpu["name"] for gpu in gpus} == {"NVIDIA H100 80GB HBM3"}
+        assert [gpu["pids"] for gpu in gpus] == [[], [], [load.pid], [], [], [], [], []]
+        assert gpus[2]["memory"] == 1 << 30 and gpus[2]["sm"] == 1980
+        assert gpus[0]["sm"] == 345 and gpus[0]["clocks"] == 110
+        assert gpus[0]["limits"] == [200000, 700000]
+        assert gpus[0]["pci"] == "00000000:53:00.0"
+
+
+def pynvml_on_a_dgx1():
+    interpreter = python()
+    with Machine("dgx1-v100") as machine:
+        gpus = json.loads(on(machine, interpreter, "-c", LIST))
+        assert {gpu["name"] for gpu in gpus} == {"Tesla V100-SXM2-32GB"}
+        assert gpus[7]["pci"] == "00000000:8A:00.0" and gpus[7]["clocks"] == 187
+
+
+def a_lock_set_by_pynvml_holds_for_all():
+    interpreter = python()
+    with Machine("hgx-h100", "--gpus", "1") as machine:
+        machine.start_load()
+        on(machine, interpreter, "-c", LOCK)
+        assert machine.state()[0]["lock_max_mhz"] == 1200
+        assert json.loads(on(machine, interpreter, "-c", LIST))[0]["sm"] == 1200
+
+
+def gpustat_shows_names_processes_and_power():
+    interpreter = python()
+    with Machine("hgx-h100", "--gpus", "2") as machine:
+        load = machine.start_load("--gpus", "1", gpu=1)
+        shown = json.loads(on(machine, interpreter, "-m", "gpustat", "--json"))
+        assert [gpu["name"] for gpu in shown["gpus"]] == ["NVIDIA H100 80GB HBM3"] * 2
+        assert [p["pid"] for p in shown["gpus"][1]["processes"]] == [load.pid]
+        assert shown["gpus"][1]["processes"][0]["command"] == os.path.basename(TWIN)
+        assert shown["gpus"][0]["power.draw"] is not None
+        assert shown["gpus"][0]["enforced.power.limit"] == 700
+
+
+def every_wrapper_of_one_device_answers():
+    interpreter = python()
+    for machine_name in ("hgx-h100", "dgx1-v100"):
+        with Machine(machine_name, "--gpus", "2") as machine:
+            answers = json.loads(on(machine, interpreter, "-c", WALK).splitlines()[-1])
+            documented = {"ok", "Not Supported", "Function Not Found", "not callable so"}
+            assert set(answers) <= documented, answers
+            assert answers["ok"] > 70, answers
+
+
+def no_real_library_or_device_is_opened():
+    interpreter = python()
+    with Machine("hgx-h100", "--gpus", "1") as machine:
+        log = os.path.join(machine.folder.name, "opened")
+        maps = "print(open('/proc/self/maps').read())"
+        shown = on(machine, interpreter, "-c", LIST + maps, LD_PRELOAD=SPY, TWIN_SPY_LOG=log)
+        opened = open(log, encoding="utf-8").read().split("\n")
+        # the spy sees: the machine file is among what was opened
+        assert machine.path in opened, opened
+        strange = [path for path in opened if path.startswith(("/dev/nvidia", "/proc/driver/nvidia"))
+                   and path != "/proc/driver/nvidia/version"]
+        assert strange == [], strange
+        libraries = {line.split()[-1] for line in shown.splitlines() if "libnvidia" in line}
+        ours = os.path.realpath(os.environ["TAKT_TWIN_LIB"])
+        assert {os.path.realpath(library) for library in libraries} == {ours}, libraries
+
+
+sys.exit(twin_tap.run([
+    pynvml_lists_gpus_and_their_processes,
+    pynvml_on_a_dgx1,
+    a_lock_set_by_pynvml_holds_for_all,
+    gpustat_shows_names_processes_and_power,
+    every_wrapper_of_one_device_answers,
+    no_real_library_or_device_is_opened,
+]))

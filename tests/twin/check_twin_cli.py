@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""takt-twin as its users meet it: machines, workloads, faults, and what it says to mistakes."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+
+import twin_tap  # noqa: E402
+from twin_machine import TWIN, Machine  # noqa: E402
+
+
+def takt_twin(*arguments, **env):
+    clean = {k: v for k, v in os.environ.items() if k not in ("TAKT_TWIN", "CUDA_VISIBLE_DEVICES")}
+    return subprocess.run([TWIN, *arguments], env=dict(clean, **env), capture_output=True, text=True,
+                          timeout=60, check=False)
+
+
+def refused(done, status, *words):
+    assert done.returncode == status, (done.returncode, done.stderr)
+    assert done.stdout == "", done.stdout
+    for word in words:
+        assert word in done.stderr, (word, done.stderr)
+
+
+def help_teaches():
+    general = takt_twin("--help")
+    assert general.returncode == 0
+    for verb in ("create", "destroy", "list", "exec", "load", "fault", "state"):
+        assert verb in general.stdout
+        assert takt_twin(verb, "--help").stdout.count("usage: takt-twin " + verb) == 1
+
+
+def mistakes_are_named():
+    refused(takt_twin("frobnicate"), 64, "no verb 'frobnicate'", "usage:")
+    refused(takt_twin("create"), 64, "takt-twin list")
+    refused(takt_twin("create", "dgx-99"), 66, "no machine 'dgx-99'")
+    refused(takt_twin("create", "hgx-h100", "--gpus", "9"), 64, "has 8 GPUs, not 9")
+    refused(takt_twin("create", "hgx-h100", "--gpus", "many"), 64, "--gpus", "'many'")
+    refused(takt_twin("create", "hgx-h100", "--frob"), 64, "'--frob'")
+    refused(takt_twin("state"), 64, "TAKT_TWIN")
+    refused(takt_twin("state", TAKT_TWIN=__file__), 76, __file__)
+    refused(takt_twin("load", TAKT_TWIN="/nonexistent"), 66, "/nonexistent")
+    refused(takt_twin("exec", "--", "true"), 64, "no machine")
+
+
+def mistakes_on_a_machine_are_named():
+    with Machine("hgx-h100", "--gpus", "2") as machine:
+        refused(machine.run("create", "hgx-h100", "--path", machine.path), 75, "exists already")
+        refused(machine.run("load", "--profile", "tetris"), 64, "'tetris'", "gemm")
+        refused(machine.run("load", "--gpus", "2"), 66, "no GPU '2'")
+        refused(machine.run("fault", "0", "smoke"), 64, "'smoke'", "hang")
+        refused(machine.run("fault", "0", "slow"), 64, "slow=20")
+        refused(machine.run("fault", "0", "lost=3"), 64, "takes no value")
+        refused(machine.run("exec", "--", "no-such-program"), 127, "no-such-program")
+        refused(machine.run("load", "--mem", "90000"), 1, "out of memory")
+
+
+def exit_codes_pass_through():
+    with Machine("hgx-h100", "--gpus", "1") as machine:
+        assert machine.run("exec", "--", "sh", "-c", "exit 7").returncode == 7
+        assert machine.run("load", "--steps", "1", "--step-time-ms", "1",
+                           "--exit-code", "9").returncode == 9
+
+
+def a_seed_repeats_a_machine():
+    def uuids(*options):
+        with Machine("dgx1-v100", *options) as machine:
+            return [gpu["uuid"] for gpu in machine.state()]
+
+    assert uuids("--seed", "4") == uuids("--seed", "4")
+    assert uuids() != uuids()
+    assert len(set(uuids())) == 8
+
+
+def step_ms(machine, *options):
+    done = machine.run("load", "--steps", "5", "--step-time-ms", "40", "--quiet", *options)
+    assert done.returncode == 0, done.stderr
+    return float(re.search(r"mean_step_ms ([\d.]+)", done.stdout)[1])
+
+
+LOCK = """
+import ctypes, sys
+nvml = ctypes.CDLL("libnvidia-ml.so.1")
+assert nvml.nvmlInit_v2() == 0
+device = ctypes.c_void_p()
+assert nvml.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(device)) == 0
+assert nvml.nvmlDeviceSetGpuLockedClocks(device, 345, int(sys.argv[1])) == 0
+"""
+
+
+def a_locked_clock_slows_compute_and_hardly_memory():
+    with Machine("hgx-h100", "--gpus", "1") as machine:
+        gemm, stream = step_ms(machine), step_ms(machine, "--profile", "stream")
+        done = machine.run("exec", "--", sys.executable, "-c", LOCK, "990")
+        assert done.returncode == 0, done.stderr
+        # a busy machine may take longer than the model says, never less
+        assert step_ms(machine) > 1.9 * 40
+        assert gemm >= 40 and stream >= 40
+        assert machine.state()[0]["lock_max_mhz"] == 990
+        work = machine.start_load("--profile", "stream")
+        machine.until(lambda: machine.state()[0]["sm_mhz"] == 990)
+        work.kill()
+        assert step_ms(machine, "--profile", "stream") < 1.9 * 40
+
+
+def a_load_takes_the_gpus_it_is_given():
+    with Machine("hgx-h100") as machine:
+        third = machine.state()[3]["uuid"]
+        machine.env["CUDA_VISIBLE_DEVICES"] = f"1,{third}"
+        load = machine.start_load("--mem", "500", gpu=3)
+        users = [[p["pid"] for p in gpu["processes"]] for gpu in machine.state()]
+        assert users == [[], [load.pid], [], [load.pid], [], [], [], []], users
+        refused(machine.run("load", "--steps", "1", CUDA_VISIBLE_DEVICES=""), 69, "no GPU is visible")
+
+
+def a_load_ends_by_sigterm_unless_it_ignores_it():
+    with Machine("hgx-h100", "--gpus", "1") as machine:
+        plain = machine.start_load()
+        deaf = machine.start_load("--ignore-term")
+        plain.send_signal(signal.SIGTERM)
+        deaf.send_signal(signal.SIGTERM)
+        assert plain.wait(10) == -signal.SIGTERM
+        machine.until(lambda: [p["pid"] for p in machine.state()[0]["processes"]] == [deaf.pid])
+        assert deaf.poll() is None
+
+
+def a_load_on_a_lost_gpu_fails():
+    with Machine("hgx-h100", "--gpus", "2") as machine:
+        load = machine.start_load("--gpus", "1", gpu=1)
+        assert machine.run("fault", "1", "lost").returncode == 0
+        assert load.wait(10) not in (0, None)
+        refused(machine.run("load", "--gpus", "1", "--steps", "1"), 1, "lost")
+
+
+def a_destroyed_machine_is_gone_for_new_programs():
+    with Machine("hgx-h100", "--gpus", "1") as machine:
+        assert machine.run("destroy").returncode == 0
+        refused(machine.run("state"), 66, machine.path)
+
+
+sys.exit(twin_tap.run([
+    help_teaches,
+    mistakes_are_named,
+    mistakes_on_a_machine_are_named,
+    exit_codes_pass_through,
+    a_seed_repeats_a_machine,
+    a_locked_clock_slows_compute_and_hardly_memory,
+    a_load_takes_the_gpus_it_is_given,
+    a_load_ends_by_sigterm_unless_it_ignores_it,
+    a_load_on_a_lost_gpu_fails,
+    a_destroyed_machine_is_gone_for_new_programs,
+]))

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The model, in invented time: no test here waits. What is expected comes from the measurements
+ * that the board files name and from physics that needs no source, not from the model.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "abi/nvml.h"
+#include "twin_data.h"
+#include "twin_physics.h"
+
+static const uint64_t T0 = 1000 * TWIN_CELL_NS + 12345678, SECOND = 1000000000,
+		      FOREVER = 1ull << 62;
+
+static const struct twin_profile gemm = {"gemm", 1000, 110, 1000, 950},
+				 stream = {"stream", 1000, 920, 420, 20};
+
+static const struct twin_board *board(const char *id)
+{
+	for (unsigned i = 0; i < twin_board_count; i++) {
+		if (strcmp(twin_boards[i].id, id) == 0)
+			return &twin_boards[i];
+	}
+	fail_msg("no board %s", id);
+	return NULL;
+}
+
+static void start(struct twin_gpu *gpu, const struct twin_board *type,
+		  const struct twin_profile *profile, uint64_t lease_ns)
+{
+	unsigned at = (unsigned)gpu->load_count++;
+
+	gpu->loads[at] = (struct twin_load){
+		.pid = 1, .lease_until_ns = gpu->at_ns + lease_ns, .profile = *profile};
+	twin_physics_settle(gpu, type);
+}
+
+static void lock(struct twin_gpu *gpu, const struct twin_board *type, uint32_t min, uint32_t max)
+{
+	gpu->lock_min_mhz = min;
+	gpu->lock_max_mhz = max;
+	twin_physics_settle(gpu, type);
+}
+
+/* One profile on one board for ten minutes at a ceiling: power at the end, and work done. */
+struct outcome {
+	uint32_t power_mw;
+	uint64_t work_ns;
+	int64_t temp_c;
+};
+
+static struct outcome ten_minutes(const char *id, const struct twin_profile *profile, uint32_t mhz)
+{
+	const struct twin_board *type = board(id);
+	struct twin_gpu gpu;
+
+	twin_physics_init(&gpu, type, T0);
+	start(&gpu, type, profile, FOREVER);
+	lock(&gpu, type, type->idle_mhz, mhz);
+	twin_physics_advance(&gpu, type, T0 + 600 * SECOND);
+	return (struct outcome){twin_physics_power_reading_mw(&gpu, type, true),
+				gpu.loads[0].work_ns, gpu.temp_uc / 1000000};
+}
+
+static void assert_about(uint64_t value, uint64_t expected, unsigned percent)
+{
+	assert_in_range(value, expected - expected * percent / 100,
+			expected + expected * percent / 100);
+}
+
+/* gpu_burn on a real H100: 633 W and 65 C at 1980 MHz; eight idle ones: 66.7 to 71.4 W, 29 to 32 C.
+ */
+static void h100_is_like_the_captured_ones(void **state)
+{
+	struct outcome burning = ten_minutes("h100-sxm", &gemm, 1980);
+	struct twin_gpu gpu;
+
+	assert_about(burning.power_mw, 633000, 3);
+	assert_in_range(burning.temp_c, 62, 68);
+	twin_physics_init(&gpu, board("h100-sxm"), T0);
+	twin_physics_advance(&gpu, board("h100-sxm"), T0 + 600 * SECOND);
+	assert_in_range(twin_physics_power_reading_mw(&gpu, board("h100-sxm"), true), 66000, 72000);
+	assert_in_range(gpu.temp_uc / 1000000, 28, 33);
+	assert_int_equal(gpu.now_mhz, 345);
+}
+
+/* V100 with a context: 42.8 W at 135 MHz, 48.1 W held at 855, about 65 W held at 1440. */
+static void v100_costs_power_when_held_high(void **state)
+{
+	static const uint32_t held[][2] = {{135, 42800}, {855, 48100}, {1440, 65000}};
+	const struct twin_board *type = board("v100-sxm2-32gb");
+
+	for (unsigned i = 0; i < 3; i++) {
+		struct twin_gpu gpu;
+
+		twin_physics_init(&gpu, type, T0);
+		lock(&gpu, type, held[i][0], held[i][0]);
+		twin_physics_advance(&gpu, type, T0 + 60 * SECOND);
+		assert_int_equal(gpu.now_mhz, held[i][0]);
+		assert_about(twin_physics_power_reading_mw(&gpu, type, true), held[i][1], 4);
+	}
+}
+
+/* A range with a low end does not hold an idle board up. */
+static void a_range_lets_an_idle_board_rest(void **state)
+{
+	const struct twin_board *type = board("h100-sxm");
+	struct twin_gpu gpu;
+
+	twin_physics_init(&gpu, type, T0);
+	lock(&gpu, type, 345, 1500);
+	assert_int_equal(gpu.now_mhz, 345);
+	start(&gpu, type, &gemm, FOREVER);
+	assert_int_equal(gpu.now_mhz, 1500);
+}
+
+static void energy_is_the_integral_of_power(void **state)
+{
+	const struct twin_board *type = board("h100-sxm");
+	uint64_t sum_nj = 0, before;
+	struct twin_gpu gpu;
+
+	twin_physics_init(&gpu, type, T0);
+	twin_physics_advance(&gpu, type, T0 / TWIN_CELL_NS * TWIN_CELL_NS + TWIN_CELL_NS);
+	start(&gpu, type, &gemm, 7 * SECOND);
+	before = gpu.energy_nj;
+	for (unsigned cell = 0; cell < 300; cell++) {
+		/* looked at ten times a cell, and the clock is moved about meanwhile */
+		for (unsigned part = 0; part < 10; part++) {
+			lock(&gpu, type, 345, 600 + 45 * ((cell * 7 + part) % 30));
+			sum_nj += gpu.now_uw * 10ull;
+			twin_physics_advance(&gpu, type, gpu.at_ns + TWIN_CELL_NS / 10);
+		}
+	}
+	assert_about(gpu.energy_nj - before, sum_nj, 1);
+}
+
+static void a_lower_clock_slows_gemm_and_hardly_stream(void **state)
+{
+	static const char *const ids[] = {"h100-sxm", "v100-sxm2-32gb"};
+
+	for (unsigned i = 0; i < 2; i++) {
+		uint32_t top = board(ids[i])->sm_mhz[board(ids[i])->clock_count - 1];
+		struct outcome full = ten_minutes(ids[i], &gemm, top);
+		struct outcome half = ten_minutes(ids[i], &gemm, top / 2);
+		struct outcome stream_full = ten_minutes(ids[i], &stream, top);
+		struct outcome stream_half = ten_minutes(ids[i], &stream, top / 2);
+
+		/* t(f)/t(fmax) = 1 + a (fmax/f - 1), a = 0.95 and 0.02, half the clock */
+		assert_about(full.work_ns * 100 / half.work_ns, 195, 2);
+		assert_about(stream_full.work_ns * 100 / stream_half.work_ns, 102, 1);
+		assert_true(half.power_mw < full.power_mw * 3 / 4);
+		assert_true(stream_half.power_mw < stream_full.power_mw);
+		assert_true(half.temp_c < full.temp_c);
+	}
+}
+
+static void power_and_speed_rise_with_the_clock(void **state)
+{
+	const struct twin_board *type = board("h100-sxm");
+	struct twin_gpu gpu;
+	uint64_t power = 0, speed = 0;
+
+	twin_physics_init(&gpu, type, T0);
+	start(&gpu, type, &gemm, FOREVER);
+	for (uint32_t i = 0; i < type->clock_count; i++) {
+		lock(&gpu, type, 345, type->sm_mhz[i]);
+		assert_true(gpu.now_uw > power);
+		assert_true(twin_physics_speed(&gpu, type, &gpu.loads[0]) > speed);
+		power = gpu.now_uw;
+		speed = twin_physics_speed(&gpu, type, &gpu.loads[0]);
+	}
+}
+
+static void a_capped_board_settles_at_its_cap(void **state)
+{
+	const struct twin_board *type = board("h100-sxm");
+	struct twin_gpu gpu;
+
+	twin_physics_init(&gpu, type, T0);
+	gpu.limit_mw = 400000;
+	start(&gpu, type, &gemm, FOREVER);
+	twin_physics_advance(&gpu, type, T0 + 300 * SECOND);
+	assert_true(gpu.now_reasons & NVML_REASON_SW_POWER_CAP);
+	assert_in_range(gpu.now_uw, 385000000, 400000000);
+	/* the next step up would be over */
+	assert_true(twin_physics_power_uw(&gpu, type, gpu.now_mhz + 15) > 400000000);
+	assert_about(gpu.power_cap_ns, 300 * SECOND, 1);
+}
+
+/* A board in hot air reaches its limit, holds it, and recovers when the air cools. */
+static void heat_throttles_and_goes_away(void **state)
+{
+	struct twin_board hot = *board("h100-sxm");
+	struct twin_gpu gpu;
+
+	hot.ambient_c = 60;
+	twin_physics_init(&gpu, &hot, T0);
+	start(&gpu, &hot, &gemm, FOREVER);
+	twin_physics_advance(&gpu, &hot, T0 + 600 * SECOND);
+	assert_in_range(gpu.temp_uc / 1000000, hot.gpu_max_c - 1, hot.gpu_max_c);
+	assert_true(gpu.sw_thermal_ns > 0);
+	hot.ambient_c = 25;
+	twin_physics_advance(&gpu, &hot, T0 + 1200 * SECOND);
+	assert_int_equal(gpu.now_mhz, 1980);
+	assert_int_equal(gpu.now_reasons, 0);
+}
+
+static void above_slowdown_the_clock_is_halved(void **state)
+{
+	const struct twin_board *type = board("h100-sxm");
+	struct twin_gpu gpu;
+
+	twin_physics_init(&gpu, type, T0);
+	start(&gpu, type, &stream, FOREVER);
+	gpu.temp_uc = (int64_t)type->slowdown_c * 1000000;
+	twin_physics_settle(&gpu, type);
+	assert_true(gpu.now_mhz <= 990);
+	assert_true(gpu.now_reasons & NVML_REASON_HW_THERMAL);
+}
+
+static void two_loads_share_what_one_had(void **state)
+{
+	const struct twin_board *type = board("h100-sxm");
+	struct twin_gpu gpu;
+	uint64_t alone;
+
+	twin_physics_init(&gpu, type, T0);
+	start(&gpu, type, &gemm, FOREVER);
+	alone = twin_physics_speed(&gpu, type, &gpu.loads[0]);
+	start(&gpu, type, &gemm, FOREVER);
+	assert_about(twin_physics_speed(&gpu, type, &gpu.loads[0]), alone / 2, 1);
+	assert_int_equal(gpu.now_util, 1000);
+}
+
+/* Nobody renews: the board falls back to rest by itself, at the lease's end and not later. */
+static void a_load_without_lease_stops(void **state)
+{
+	const struct twin_board *type = board("h100-sxm");
+	struct twin_gpu gpu;
+
+	twin_physics_init(&gpu, type, T0);
+	start(&gpu, type, &gemm, SECOND);
+	twin_physics_advance(&gpu, type, T0 + 100 * SECOND);
+	assert_int_equal(gpu.loads[0].work_ns, SECOND);
+	assert_int_equal(gpu.now_mhz, 345);
+	assert_true(gpu.now_reasons & NVML_REASON_GPU_IDLE);
+}
+
+static void memory_returns_after_a_while(void **state)
+{
+	const struct twin_board *type = board("h100-sxm");
+	struct twin_gpu gpu;
+
+	twin_physics_init(&gpu, type, T0);
+	start(&gpu, type, &gemm, FOREVER);
+	gpu.loads[0].memory_bytes = 1 << 30;
+	gpu.loads[0].gone_ns = T0 + 1;
+	twin_physics_advance(&gpu, type, T0 + TWIN_MEMORY_LAG_NS);
+	assert_int_equal(twin_physics_memory_used(&gpu), 1 << 30);
+	twin_physics_advance(&gpu, type, T0 + TWIN_MEMORY_LAG_NS + 1);
+	assert_int_equal(twin_physics_memory_used(&gpu), 0);
+	assert_int_equal(gpu.load_count, 0);
+}
+
+static uint64_t draw(uint64_t *state)
+{
+	*state = *state * 6364136223846793005ull + 1442695040888963407ull;
+	return *state >> 33;
+}
+
+/* The rule that lets processes agree: looking often or seldom makes no difference, to the bit. */
+static void looking_changes_nothing(void **state)
+{
+	const struct twin_board *type = board("v100-sxm2-32gb");
+	uint64_t seed = 1;
+
+	for (unsigned round = 0; round < 60; round++) {
+		uint64_t end = T0 + draw(&seed) % (2000 * SECOND);
+		struct twin_gpu once, often;
+
+		memset(&once, 0, sizeof(once));
+		twin_physics_init(&once, type, T0);
+		start(&once, type, &gemm, draw(&seed) % (500 * SECOND));
+		start(&once, type, &stream, draw(&seed) % (500 * SECOND));
+		often = once;
+		twin_physics_advance(&once, type, end);
+		while (often.at_ns < end) {
+			uint64_t step = draw(&seed) % (round % 2 ? 30 * SECOND : SECOND / 20) + 1;
+			uint64_t next = often.at_ns + step < end ? often.at_ns + step : end;
+			/* a writer works everything out again: that must not matter either */
+			twin_physics_settle(&often, type);
+			twin_physics_advance(&often, type, next);
+			if (round % 2 == 0 && often.at_ns > T0 + 20 * SECOND)
+				twin_physics_advance(&often, type, end);
+		}
+		assert_memory_equal(&once, &often, sizeof(once));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(h100_is_like_the_captured_ones),
+		cmocka_unit_test(v100_costs_power_when_held_high),
+		cmocka_unit_test(a_range_lets_an_idle_board_rest),
+		cmocka_unit_test(energy_is_the_integral_of_power),
+		cmocka_unit_test(a_lower_clock_slows_gemm_and_hardly_stream),
+		cmocka_unit_test(power_and_speed_rise_with_the_clock),
+		cmocka_unit_test(a_capped_board_settles_at_its_cap),
+		cmocka_unit_test(heat_throttles_and_goes_away),
+		cmocka_unit_test(above_slowdown_the_clock_is_halved),
+		cmocka_unit_test(two_loads_share_what_one_had),
+		cmocka_unit_test(a_load_without_lease_stops),
+		cmocka_unit_test(memory_returns_after_a_while),
+		cmocka_unit_test(looking_changes_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Many processes on one machine file, killed at random: no reader sees half a change, no writer
+ * waits for a dead one, and a fork in the midst of a call harms nobody.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/compiler.h"
+#include "twin_fixture.h"
+#include "twin_physics.h"
+
+enum {
+	WRITERS = 4,
+	READERS = 4,
+	KILLS = 200,
+	PATTERN_FROM = 500
+};
+
+/* What the processes report back. */
+struct tally {
+	_Atomic uint64_t changes, readings, torn, backwards, failures;
+};
+
+static struct tally *shared_tally(void)
+{
+	struct tally *tally = mmap(NULL, sizeof(*tally), PROT_READ | PROT_WRITE,
+				   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	assert_ptr_not_equal(tally, MAP_FAILED);
+	return tally;
+}
+
+/* Writes one number all over the state: the first fields, the last, and all between. */
+static int write_pattern(struct twin_gpu *gpu, const struct twin_board *board, void *arg)
+{
+	uint32_t x = *(const uint32_t *)arg;
+
+	gpu->lock_min_mhz = gpu->lock_max_mhz = x;
+	gpu->memory_lock_min_mhz = gpu->memory_lock_max_mhz = x;
+	gpu->application_mhz = x;
+	gpu->load_count = TWIN_MAX_LOADS;
+	for (unsigned i = 0; i < TWIN_MAX_LOADS; i++)
+		gpu->loads[i].memory_bytes = gpu->loads[i].work_ns = x;
+	return 0;
+}
+
+static bool whole(const struct twin_gpu *gpu)
+{
+	uint32_t x = gpu->lock_min_mhz;
+
+	if (x < PATTERN_FROM)
+		return true; /* nobody has written yet */
+	for (uint64_t i = 0; i < gpu->load_count; i++) {
+		if (gpu->loads[i].memory_bytes != x || gpu->loads[i].work_ns != x)
+			return false;
+	}
+	return gpu->lock_max_mhz == x && gpu->memory_lock_min_mhz == x &&
+	       gpu->memory_lock_max_mhz == x && gpu->application_mhz == x &&
+	       gpu->load_count == TWIN_MAX_LOADS;
+}
+
+static void write_for_ever(struct tally *tally, uint32_t seed)
+{
+	for (uint32_t i = seed;; i++) {
+		uint32_t x = PATTERN_FROM + i % 1000;
+		if (twin_change(twin_fixture_map(), 0, write_pattern, &x) == 0)
+			tally->changes++;
+		else
+			tally->failures++;
+	}
+}
+
+static void read_for_ever(struct tally *tally)
+{
+	uint64_t energy = 0;
+	struct twin_gpu gpu;
+
+	for (;;) {
+		twin_read(twin_fixture_map(), 0, &gpu);
+		tally->readings++;
+		tally->torn += !whole(&gpu);
+		tally->backwards += gpu.energy_nj < energy;
+		energy = gpu.energy_nj;
+	}
+}
+
+static pid_t start(struct tally *tally, bool writer, uint32_t seed)
+{
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		if (writer)
+			write_for_ever(tally, seed);
+		else
+			read_for_ever(tally);
+	}
+	return pid;
+}
+
+static void end(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+static void nap_us(unsigned us)
+{
+	struct timespec ts = {.tv_nsec = us * 1000l};
+
+	nanosleep(&ts, NULL);
+}
+
+static void killed_writers_leave_nothing_torn_and_nobody_stuck(void **state)
+{
+	struct tally *tally = shared_tally();
+	pid_t pids[WRITERS + READERS];
+	unsigned seed = 12345;
+	uint64_t before;
+
+	for (unsigned i = 0; i < WRITERS + READERS; i++)
+		pids[i] = start(tally, i < WRITERS, i * 250);
+	for (unsigned kills = 0; kills < KILLS; kills++) {
+		unsigned victim = (unsigned)rand_r(&seed) % (WRITERS + READERS);
+		nap_us((unsigned)rand_r(&seed) % 5000);
+		end(pids[victim]);
+		pids[victim] = start(tally, victim < WRITERS, kills);
+	}
+	before = tally->changes;
+	for (unsigned i = 0; i < 2000 && tally->changes == before; i++)
+		nap_us(5000);
+	assert_true(tally->changes > before);
+	for (unsigned i = 0; i < WRITERS + READERS; i++)
+		end(pids[i]);
+	assert_true(tally->readings > 0);
+	assert_int_equal(tally->torn, 0);
+	assert_int_equal(tally->backwards, 0);
+	assert_int_equal(tally->failures, 0);
+}
+
+static int die_half_way(struct twin_gpu *gpu, const struct twin_board *board, void *arg)
+{
+	gpu->limit_mw = 1;
+	raise(SIGKILL);
+	return 0;
+}
+
+static void a_writer_that_dies_inside_changes_nothing(void **state)
+{
+	uint32_t x = PATTERN_FROM;
+	struct twin_gpu gpu;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		twin_change(twin_fixture_map(), 0, die_half_way, NULL);
+	waitpid(pid, NULL, 0);
+	twin_read(twin_fixture_map(), 0, &gpu);
+	assert_int_equal(gpu.limit_mw, 700000);
+	assert_int_equal(twin_change(twin_fixture_map(), 0, write_pattern, &x), 0);
+}
+
+static int stop_half_way(struct twin_gpu *gpu, const struct twin_board *board, void *arg)
+{
+	raise(SIGSTOP);
+	return 0;
+}
+
+/* A stopped writer holds its lock: others are told so in bounded time, and readers do not notice.
+ */
+static void a_stopped_writer_blocks_no_reader(void **state)
+{
+	uint32_t x = PATTERN_FROM;
+	struct twin_gpu gpu;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		twin_change(twin_fixture_map(), 0, stop_half_way, NULL);
+	waitpid(pid, NULL, WUNTRACED);
+	twin_read(twin_fixture_map(), 0, &gpu);
+	assert_int_equal(gpu.limit_mw, 700000);
+	assert_int_equal(twin_change(twin_fixture_map(), 0, write_pattern, &x), -ETIMEDOUT);
+	assert_int_equal(twin_change(twin_fixture_map(), 1, write_pattern, &x), 0);
+	end(pid);
+}
+
+static atomic_bool enough;
+
+static void *read_until_enough(void *arg)
+{
+	struct nvml_device *device = arg;
+	uint32_t value;
+
+	while (!enough)
+		NVML(nvmlDeviceGetPowerUsage)(device, &value);
+	return NULL;
+}
+
+static int use_everything(void)
+{
+	uint32_t value;
+
+	for (uint32_t i = 0; i < 8; i++) {
+		struct nvml_device *device = twin_gpu_handle(i);
+		if (NVML(nvmlDeviceGetPowerUsage)(device, &value) != NVML_SUCCESS ||
+		    NVML(nvmlDeviceSetGpuLockedClocks)(device, 345, 990) != NVML_SUCCESS ||
+		    NVML(nvmlDeviceResetGpuLockedClocks)(device) != NVML_SUCCESS)
+			return 1;
+	}
+	return 0;
+}
+
+static void a_fork_amid_calls_leaves_the_child_working(void **state)
+{
+	pthread_t threads[2];
+	int status;
+
+	assert_int_equal(NVML(nvmlInit_v2)(), NVML_SUCCESS);
+	enough = false;
+	for (unsigned i = 0; i < 2; i++)
+		assert_int_equal(
+			pthread_create(&threads[i], NULL, read_until_enough, twin_gpu_handle(i)),
+			0);
+	for (unsigned i = 0; i < 40; i++) {
+		pid_t pid = fork();
+		if (pid == 0) {
+			alarm(20);
+			_exit(use_everything());
+		}
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_true(WIFEXITED(status));
+		assert_int_equal(WEXITSTATUS(status), 0);
+	}
+	enough = true;
+	for (unsigned i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+}
+
+/* Programs that become daemons close every descriptor they have. */
+static void closing_all_descriptors_does_no_harm(void **state)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		if (NVML(nvmlInit_v2)() != NVML_SUCCESS)
+			_exit(2);
+		for (int fd = 3; fd < 256; fd++)
+			close(fd);
+		_exit(use_everything());
+	}
+	waitpid(pid, &status, 0);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void a_replaced_machine_is_taken_up_at_the_next_init(void **state)
+{
+	char arguments[256];
+	uint32_t mhz;
+
+	assert_int_equal(NVML(nvmlInit_v2)(), NVML_SUCCESS);
+	snprintf(arguments, sizeof(arguments), "create dgx1-v100 --replace --path %s",
+		 getenv("TAKT_TWIN"));
+	assert_int_equal(twin_run(arguments), 0);
+	assert_int_equal(NVML(nvmlShutdown)(), NVML_SUCCESS);
+	assert_int_equal(NVML(nvmlInit_v2)(), NVML_SUCCESS);
+	NVML(nvmlDeviceGetMaxClockInfo)(twin_gpu_handle(0), NVML_CLOCK_SM, &mhz);
+	assert_int_equal(mhz, 1530);
+}
+
+#define ON_H100(test) cmocka_unit_test_setup_teardown(test, twin_fixture_h100, twin_fixture_end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		ON_H100(killed_writers_leave_nothing_torn_and_nobody_stuck),
+		ON_H100(a_writer_that_dies_inside_changes_nothing),
+		ON_H100(a_stopped_writer_blocks_no_reader),
+		ON_H100(a_fork_amid_calls_leaves_the_child_working),
+		ON_H100(closing_all_descriptors_does_no_harm),
+		ON_H100(a_replaced_machine_is_taken_up_at_the_next_init),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A simulated machine for one test case, and takt-twin run on it."""
+
+import json
+import os
+import subprocess
+import tempfile
+import time
+
+TWIN = os.environ["TAKT_TWIN_BIN"]
+
+
+class Machine:
+    """with Machine("hgx-h100") as machine: ..."""
+
+    def __init__(self, name, *options):
+        self.name, self.options = name, options
+        self.children = []
+
+    def __enter__(self):
+        self.folder = tempfile.TemporaryDirectory(prefix="takt-twin-test.")
+        self.path = os.path.join(self.folder.name, "m.twin")
+        self.env = dict(os.environ, TAKT_TWIN=self.path)
+        for name in ("CUDA_VISIBLE_DEVICES", "LD_LIBRARY_PATH"):
+            self.env.pop(name, None)
+        done = self.run("create", self.name, "--path", self.path, *self.options)
+        assert done.returncode == 0, done.stderr
+        return self
+
+    def __exit__(self, *exception):
+        for child in self.children:
+            child.kill()
+            child.wait()
+        self.folder.cleanup()
+
+    def run(self, *arguments, **env):
+        return subprocess.run([TWIN, *arguments], env=dict(self.env, **env), capture_output=True,
+                              text=True, timeout=60, check=False)
+
+    def state(self):
+        return json.loads(self.run("state", "--json").stdout)["gpus"]
+
+    def start_load(self, *arguments, gpu=0):
+        """A load in the background, once it is registered on `gpu`."""
+        child = subprocess.Popen([TWIN, "load", *arguments], env=self.env,
+                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.children.append(child)
+        self.until(lambda: child.pid in [p["pid"] for p in self.state()[gpu]["processes"]])
+        return child
+
+    @staticmethod
+    def until(condition):
+        for _ in range(600):
+            if condition():
+                return
+            time.sleep(0.02)
+        raise AssertionError("it did not come about within 12 s")
