@@ -19,9 +19,9 @@ static void add_class(struct takt_str *text, uint32_t n, const char *what)
 static void add_counts(struct takt_str *text, const struct takt_plan_wait *wait)
 {
 	takt_str_addf(text, "%" PRIu32 " in all, %" PRIu32 " free", wait->total, wait->free);
-	add_class(text, wait->running, "running jobs");
+	add_class(text, wait->running, "running");
 	add_class(text, wait->draining, "being cleared after a job");
-	add_class(text, wait->promised, "promised to jobs ahead of it");
+	add_class(text, wait->promised, "promised to other jobs");
 	add_class(text, wait->outside, "used by processes outside takt");
 	add_class(text, wait->unhealthy, "quarantined or lost");
 }
@@ -61,9 +61,8 @@ static void add_outside(struct takt_str *text, const struct takt_plan_wait *wait
 	uint32_t usable = wait->total - wait->unhealthy - wait->outside;
 
 	takt_str_addf(text,
-		      "needs %" PRIu32 " GPU%s without other users: at least %" PRIu32
-		      " more must be left by processes that takt did not start, or the job allowed "
-		      "to share (",
+		      "needs %" PRIu32 " GPU%s that nobody outside takt uses: %" PRIu32
+		      " more must be left by such processes, or the job be allowed to share (",
 		      wait->need, plural(wait->need), wait->need - usable);
 	add_counts(text, wait);
 	takt_str_add(text, ")");

@@ -135,14 +135,19 @@ static void test_a_change_reorders_the_queue(void **state)
 static void test_a_node_goes_and_returns(void **state)
 {
 	struct takt_sched *sched = with_h100();
+	struct takt_str text = TAKT_STR(100000);
 	struct takt_sched *rebuilt;
 
 	kit_running(sched, 1, 0, 0x0f);
 	kit_take(sched, kit_of_gpu(TAKT_SCHED_GPU_DRAINING, 0, 7));
+	kit_take(sched, kit_health(0, 6, TAKT_GPU_QUARANTINED));
 	kit_take(sched, (struct takt_sched_event){.kind = TAKT_SCHED_NODE_REMOVE, .node_id = 0});
 	assert_int_equal(takt_sched_gpu(sched, 0, 0, NULL, NULL, NULL), -ENOENT);
 	kit_refuse(sched, kit_health(0, 0, TAKT_GPU_LOST), -EINVAL);
 	kit_refuse(sched, kit_node(0, &(struct machine){"none", 0, NULL}), -EINVAL);
+	kit_state_text(sched, &text);
+	assert_null(strstr(takt_str_text(&text), "gpu_")); /* what it was is forgotten */
+	takt_str_fini(&text);
 	rebuilt = kit_rebuild(sched);
 	takt_sched_free(sched);
 	sched = rebuilt;
