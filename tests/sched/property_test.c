@@ -46,22 +46,6 @@ static const struct takt_sched_job *spec(const struct judged *judged, uint64_t i
 	return &judged->model->jobs[id].job;
 }
 
-static void check_placement(struct judged *judged, const struct takt_plan_placement *p)
-{
-	const struct model_job *job = &judged->model->jobs[p->job_id];
-	uint64_t allowed = model_free(judged->model, p->node_id, job->job.flags);
-
-	assert_int_equal(job->phase, MODEL_WAITING);
-	assert_false(job->job.flags & TAKT_JOB_HELD);
-	assert_true(judged->model->nodes[p->node_id].present);
-	assert_int_equal(count(p->gpu_mask), job->job.gpus);
-	assert_int_equal(p->gpu_mask & ~(allowed & ~judged->taken[p->node_id]), 0);
-	assert_null(judged->placement[p->job_id]);
-	check_choice(judged, p);
-	judged->taken[p->node_id] |= p->gpu_mask;
-	judged->placement[p->job_id] = p;
-}
-
 /* What a placement is worth among nodes, as the header words it. */
 struct worth {
 	uint32_t shared;
@@ -125,6 +109,22 @@ static void check_sharing(const struct judged *judged, const struct takt_plan_pl
 
 	if (p->gpu_mask & node->outside)
 		assert_int_equal(clean & ~p->gpu_mask, 0);
+}
+
+static void check_placement(struct judged *judged, const struct takt_plan_placement *p)
+{
+	const struct model_job *job = &judged->model->jobs[p->job_id];
+	uint64_t allowed = model_free(judged->model, p->node_id, job->job.flags);
+
+	assert_int_equal(job->phase, MODEL_WAITING);
+	assert_false(job->job.flags & TAKT_JOB_HELD);
+	assert_true(judged->model->nodes[p->node_id].present);
+	assert_int_equal(count(p->gpu_mask), job->job.gpus);
+	assert_int_equal(p->gpu_mask & ~(allowed & ~judged->taken[p->node_id]), 0);
+	assert_null(judged->placement[p->job_id]);
+	check_choice(judged, p);
+	judged->taken[p->node_id] |= p->gpu_mask;
+	judged->placement[p->job_id] = p;
 }
 
 /* Each waiting job once, in queue order, both lists. */

@@ -319,6 +319,17 @@ static int write_file(const char *dir, const char *name, const struct takt_str *
 	return fclose(file) == 0 && ok ? 0 : -EIO;
 }
 
+/* As comments of TAP. */
+static void print_comment(const struct takt_str *text)
+{
+	const char *end;
+
+	for (const char *line = takt_str_text(text); *line; line = end + (*end != '\0')) {
+		end = line + strcspn(line, "\n");
+		printf("#   %.*s\n", (int)(end - line), line);
+	}
+}
+
 /* Compares or writes one output. */
 static int settle(const char *dir, const char *name, const struct takt_str *text, bool update)
 {
@@ -329,8 +340,8 @@ static int settle(const char *dir, const char *name, const struct takt_str *text
 		return write_file(dir, name, text);
 	rc = read_file(dir, name, &expected);
 	if (rc >= 0 && strcmp(takt_str_text(&expected), takt_str_text(text)) != 0) {
-		printf("# %s/%s is not as expected; what came out:\n%s", dir, name,
-		       takt_str_text(text));
+		printf("# %s/%s is not as expected; what came out:\n", dir, name);
+		print_comment(text);
 		rc = -EPROTO;
 	}
 	takt_str_fini(&expected);
@@ -348,8 +359,10 @@ static int show(struct scene *scene, const char *dir, bool update)
 
 	for (size_t i = 0; i < scene->plan.placement_count && scored == 0; i++)
 		scored = add_scores(scene, &scene->plan.placements[i], &scores);
-	if (scored == -EPROTO)
-		printf("# %s: the choice is not the first of\n%s", dir, takt_str_text(&scores));
+	if (scored == -EPROTO) {
+		printf("# %s: the choice is not the first of\n", dir);
+		print_comment(&scores);
+	}
 	add_summary(scene, &summary);
 	rc = rc < 0 ? rc : scored;
 	rc = rc < 0 ? rc : scores.rc | summary.rc;
