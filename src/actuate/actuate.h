@@ -17,22 +17,36 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "base/sys.h"
 
 enum {
 	TAKT_ACTUATE_VERSION = 1,
 	TAKT_ACTUATE_UUID = 96,
-	TAKT_ACTUATE_MAX_GPUS = 64
+	TAKT_ACTUATE_MAX_GPUS = 64,
 };
 
+/* Times to live that are accepted. */
+#define TAKT_ACTUATE_TTL_MIN_NS (50 * TAKT_NS_PER_MS)
+#define TAKT_ACTUATE_TTL_MAX_NS (24 * 3600 * TAKT_NS_PER_S)
+
 enum takt_actuate_op {
-	TAKT_ACTUATE_HELLO = 1, /* reply: epoch, permission */
-	TAKT_ACTUATE_SET,    /* lease_id, uuid, min_mhz, max_mhz, ttl_ns, job_id: make or change a
-				lease */
-	TAKT_ACTUATE_RENEW,  /* lease_id (0 = all of this client), ttl_ns */
-	TAKT_ACTUATE_END,    /* lease_id: restore and forget */
-	TAKT_ACTUATE_STATUS, /* reply carries one GPU (gpu_index), ask for each */
-	TAKT_ACTUATE_RESET,  /* uuid ("" = all): an administrator drops every lease and restores the
-				baseline */
+	TAKT_ACTUATE_HELLO = 1, /* reply: epoch, gpu_count */
+	/* lease_id, uuid, min_mhz (0: lowest), max_mhz, ttl_ns, job_id: make or change a lease. The
+	 * reply comes when it was applied and read back, or could not be. The same request again
+	 * renews it. Another lease of the same job replaces it; one of another job is refused with
+	 * -TAKT_E_BUSY. -EPERM: the lease is kept as advice and `message` says what an
+	 * administrator would run. */
+	TAKT_ACTUATE_SET,
+	/* lease_id (0 = all that this connection set or renewed), ttl_ns */
+	TAKT_ACTUATE_RENEW,
+	/* lease_id: restore and forget. The reply comes when the baseline is back or the driver
+	 * refused (then the GPU is CHANGED and tried again). */
+	TAKT_ACTUATE_END,
+	/* reply carries one GPU (gpu_index), ask for each */
+	TAKT_ACTUATE_STATUS,
+	/* uuid ("" = all): an administrator drops every lease and has the baseline restored, even
+	 * where takt changed nothing (this lifts what others locked, too) */
+	TAKT_ACTUATE_RESET,
 };
 
 /* What the journal and memory know of a GPU. */
@@ -76,7 +90,8 @@ struct takt_actuate_reply {
 	char message[160];
 };
 
-/* Client, non-blocking; as in launch/launch.h. */
+/* Client, non-blocking; as in launch/launch.h: recv gives 1 = a reply in *ret, 0 = none yet, -EPIPE
+ * = the actuator is gone (its leases too: connect and set them again). */
 struct takt_actuate_client;
 int takt_actuate_connect(const char *socket_path, struct takt_actuate_client **ret,
 			 struct takt_err *err);
@@ -87,20 +102,35 @@ int takt_actuate_recv(struct takt_actuate_client *client, struct takt_actuate_re
 		      struct takt_err *err);
 void takt_actuate_client_free(struct takt_actuate_client *client);
 
+/* Where a process of this room says what an administrator should know, a line at a time. */
+struct takt_actuate_log {
+	void (*line)(void *ctx, const char *text); /* NULL: nowhere */
+	void *ctx;
+};
+
 /* The processes. Paths are absolute. Both take the same exclusive lock before they touch a GPU. */
 struct takt_actuate_config {
-	int listen_fd;
+	const struct takt_sys *sys;
+	int listen_fd;		   /* bound and listening; the guard has none */
+	int stop_fd;		   /* readable: restore everything and return; -1: never */
 	uid_t client_uid;	   /* this user and root may ask */
 	const char *journal_path;  /* preallocated file, two checksummed slots a GPU */
 	const char *lock_path;	   /* exclusive lock of whoever sets */
 	const char *nvml_path;	   /* NULL: search path */
 	const char *guard_path;	   /* takt-guard; started and watched */
-	const char *baseline_path; /* "" = reset; see docs/clocks */
+	const char *baseline_path; /* "" = reset; see docs/clocks.md */
+	uint64_t call_deadline_ns; /* after which a driver call counts as hanging; 0 = 2 s */
+	struct takt_actuate_log log;
 };
+
+/* Serves until stop_fd says so. 0: every GPU is back at its baseline; -TAKT_E_BUSY: another
+ * actuator holds the lock; -TAKT_E_STALE: it lost the right to set; -EAGAIN: stopped while a GPU
+ * could not be restored, which the guard goes on trying. */
 int takt_actuate_serve(const struct takt_actuate_config *config, struct takt_err *err);
 
-/* takt-guard: waits until the actuator behind `watch_fd` is gone, then restores every GPU that the
- * journal calls changed. */
+/* takt-guard: waits until the actuator behind `watch_fd` (its end of a socket pair, owned here) is
+ * gone, then restores every GPU that the journal calls changed, and returns when all are or a new
+ * actuator has taken over. Uses journal_path, lock_path, nvml_path, call_deadline_ns and log. */
 int takt_guard_run(const struct takt_actuate_config *config, int watch_fd, struct takt_err *err);
 
 #endif

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The actuator process: one thread, one poll. Every wait is in that poll; the driver is called by
+ * the device's workers and clients are never waited for (one that does not read its replies is
+ * disconnected).
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "actuate/actuate_log.h"
+#include "actuate/actuator.h"
+#include "actuate/guard_watch.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+enum {
+	MAX_CLIENTS = 16,
+	POLL_FIXED = 3, /* stop, machine, listen */
+	BURST = 64,	/* requests of one client before the others have their turn */
+};
+
+#define LOCK_PATIENCE_NS (3 * TAKT_NS_PER_S)
+#define LOCK_PAUSE_NS	 (10 * TAKT_NS_PER_MS)
+#define STOP_PATIENCE_NS (5 * TAKT_NS_PER_S)
+#define LONGEST_POLL_MS	 1000
+
+struct connection {
+	int fd;	     /* -1: free */
+	uint64_t id; /* never used twice */
+};
+
+struct server {
+	const struct takt_actuate_config *config; /* borrowed */
+	struct takt_machine *machine;		  /* owned */
+	struct takt_journal journal;
+	struct takt_mandate mandate;
+	struct takt_baseline baseline;
+	struct takt_guard_watch guard;
+	struct takt_actuator actuator;
+	int wake; /* eventfd of the machine */
+	bool stopping;
+	uint64_t last_id;
+	struct connection clients[MAX_CLIENTS];
+};
+
+static struct takt_boot boot_now(const struct server *server)
+{
+	return takt_boot_now(server->config->sys);
+}
+
+static void disconnect(struct server *server, struct connection *client)
+{
+	takt_actuator_forget(&server->actuator, client->id);
+	close(client->fd);
+	client->fd = -1;
+}
+
+static void answer(struct server *server, struct connection *client,
+		   const struct takt_actuate_reply *reply)
+{
+	if (send(client->fd, reply, sizeof(*reply), MSG_DONTWAIT | MSG_NOSIGNAL) ==
+	    (ssize_t)sizeof(*reply))
+		return;
+	takt_actuate_say(&server->config->log, "a client does not take its replies: disconnected");
+	disconnect(server, client);
+}
+
+/* A refusal before there is a connection to speak of. */
+static void turn_away(int fd, int rc, const char *why)
+{
+	struct takt_actuate_reply reply = {.version = TAKT_ACTUATE_VERSION, .rc = rc};
+
+	takt_strcpy(reply.message, sizeof(reply.message), why);
+	(void)send(fd, &reply, sizeof(reply), MSG_DONTWAIT | MSG_NOSIGNAL);
+	close(fd);
+}
+
+static void take_client(struct server *server)
+{
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
+	int fd;
+
+	fd = accept4(server->config->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	if (fd < 0)
+		return;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0 ||
+	    (peer.uid != 0 && peer.uid != server->config->client_uid)) {
+		turn_away(fd, -EACCES, "this actuator serves another user");
+		return;
+	}
+	for (int i = 0; i < MAX_CLIENTS; i++) {
+		if (server->clients[i].fd >= 0)
+			continue;
+		server->clients[i] = (struct connection){fd, ++server->last_id};
+		return;
+	}
+	turn_away(fd, -TAKT_E_LIMIT, "the actuator has 16 clients already");
+}
+
+/* False when there is nothing more to read from this client now. */
+static bool serve_request(struct server *server, struct connection *client)
+{
+	struct takt_actuate_request request;
+	struct takt_actuate_reply reply;
+	ssize_t got;
+
+	got = recv(client->fd, &request, sizeof(request), MSG_DONTWAIT | MSG_TRUNC);
+	if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
+		return false;
+	if (got <= 0) {
+		disconnect(server, client);
+		return false;
+	}
+	if (got != (ssize_t)sizeof(request)) {
+		reply = (struct takt_actuate_reply){.version = TAKT_ACTUATE_VERSION,
+						    .rc = -TAKT_E_VERSION};
+		(void)snprintf(reply.message, sizeof(reply.message),
+			       "a request is %zu bytes in version %d, not %zd", sizeof(request),
+			       TAKT_ACTUATE_VERSION, got);
+		answer(server, client, &reply);
+	} else if (takt_actuator_request(&server->actuator, client->id, &request, boot_now(server),
+					 &reply)) {
+		answer(server, client, &reply);
+	}
+	return client->fd >= 0;
+}
+
+static void send_replies(struct server *server)
+{
+	struct takt_actuate_reply reply;
+	uint64_t id;
+
+	while (takt_actuator_reply(&server->actuator, &id, &reply)) {
+		for (int i = 0; i < MAX_CLIENTS; i++) {
+			if (server->clients[i].fd >= 0 && server->clients[i].id == id)
+				answer(server, &server->clients[i], &reply);
+		}
+	}
+}
+
+static int poll_ms(struct takt_boot now, struct takt_boot until)
+{
+	uint64_t ms;
+
+	if (until.ns <= now.ns)
+		return 0;
+	ms = (until.ns - now.ns + TAKT_NS_PER_MS - 1) / TAKT_NS_PER_MS;
+	return ms < LONGEST_POLL_MS ? (int)ms : LONGEST_POLL_MS;
+}
+
+static struct takt_boot earlier(struct takt_boot a, struct takt_boot b)
+{
+	return a.ns < b.ns ? a : b;
+}
+
+/* All work that is due, and when there will be more. */
+static struct takt_boot work(struct server *server)
+{
+	struct takt_boot now = boot_now(server);
+	struct takt_boot guard = takt_guard_watch_step(&server->guard, now);
+	struct takt_boot next;
+
+	server->actuator.keeper.guarded = server->guard.ready || !server->config->guard_path;
+	next = takt_actuator_step(&server->actuator, now);
+	send_replies(server);
+	return earlier(guard, next);
+}
+
+static void wait_and_serve(struct server *server, struct takt_boot until)
+{
+	struct pollfd fds[POLL_FIXED + MAX_CLIENTS + TAKT_GUARD_WATCH_FDS];
+	uint64_t count;
+	nfds_t n = 0;
+
+	fds[n++] = (struct pollfd){.fd = server->stopping ? -1 : server->config->stop_fd,
+				   .events = POLLIN};
+	fds[n++] = (struct pollfd){.fd = server->wake, .events = POLLIN};
+	fds[n++] = (struct pollfd){.fd = server->stopping ? -1 : server->config->listen_fd,
+				   .events = POLLIN};
+	for (int i = 0; i < MAX_CLIENTS; i++)
+		fds[n++] = (struct pollfd){.fd = server->clients[i].fd, .events = POLLIN};
+	n += takt_guard_watch_poll(&server->guard, &fds[n]);
+	if (poll(fds, n, poll_ms(boot_now(server), until)) <= 0)
+		return;
+	if (fds[0].revents)
+		server->stopping = true;
+	if (fds[1].revents)
+		(void)!read(server->wake, &count, sizeof(count));
+	if (fds[2].revents)
+		take_client(server);
+	for (int i = 0; i < MAX_CLIENTS; i++) {
+		if (!fds[POLL_FIXED + i].revents)
+			continue;
+		for (int k = 0; k < BURST && serve_request(server, &server->clients[i]); k++)
+			;
+	}
+}
+
+/* Everything back before leaving; what refuses is the guard's. */
+static int wind_down(struct server *server, struct takt_err *err)
+{
+	struct takt_keeper *keeper = &server->actuator.keeper;
+	struct takt_boot until = takt_boot_add(boot_now(server), STOP_PATIENCE_NS), next;
+
+	takt_actuator_end_all(&server->actuator, boot_now(server));
+	for (;;) {
+		next = work(server);
+		if (takt_keeper_all_clean(keeper) || keeper->stale ||
+		    boot_now(server).ns >= until.ns)
+			break;
+		wait_and_serve(server, earlier(next, until));
+	}
+	if (takt_keeper_all_clean(keeper))
+		return 0;
+	return takt_err_set(err, -EAGAIN,
+			    "stopped with a GPU not at its baseline; the guard goes on trying");
+}
+
+static int serve_until_stopped(struct server *server, struct takt_err *err)
+{
+	const struct takt_keeper *keeper = &server->actuator.keeper;
+
+	while (!server->stopping) {
+		wait_and_serve(server, work(server));
+		if (keeper->stale)
+			return takt_err_set(
+				err, -TAKT_E_STALE,
+				"epoch %llu is over: another process sets the clocks now",
+				(unsigned long long)keeper->mandate->mine.epoch);
+	}
+	return wind_down(server, err);
+}
+
+/* Names who has the lock, as far as the journal says. */
+static int say_holder(struct server *server, int rc, struct takt_err *err)
+{
+	struct takt_journal_holder holder = {0};
+
+	if (takt_journal_open(server->config->sys, server->config->journal_path, &server->journal,
+			      NULL) < 0)
+		return rc;
+	holder = server->journal.holder;
+	takt_journal_close(&server->journal);
+	return takt_err_wrap(err, rc, "held by the %s with pid %d",
+			     holder.name[0] ? holder.name : "process", holder.pid);
+}
+
+/* A guard that is restoring right now is done soon. */
+static int take_lock(struct server *server, struct takt_err *err)
+{
+	struct takt_boot until = takt_boot_add(boot_now(server), LOCK_PATIENCE_NS);
+	const struct timespec pause = {.tv_nsec = LOCK_PAUSE_NS};
+	int rc;
+
+	while ((rc = takt_mandate_lock(&server->mandate, err)) == -TAKT_E_BUSY) {
+		if (boot_now(server).ns >= until.ns)
+			return say_holder(server, rc, err);
+		nanosleep(&pause, NULL);
+	}
+	return rc;
+}
+
+static int open_machine(struct server *server, struct takt_err *err)
+{
+	const struct takt_actuate_config *config = server->config;
+	struct takt_machine_config open = {
+		.source = config->nvml_path ? TAKT_SOURCE_NVML : TAKT_SOURCE_AUTO,
+		.nvml_path = config->nvml_path,
+		.call_deadline_ns = config->call_deadline_ns,
+		.no_processes = true,
+	};
+	int rc;
+
+	rc = takt_machine_open(&open, &server->machine, err);
+	if (rc < 0)
+		return rc;
+	server->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (server->wake < 0)
+		return takt_err_set(err, -errno, "make an eventfd");
+	takt_machine_notify(server->machine, server->wake);
+	return 0;
+}
+
+static int start_keeper(struct server *server, struct takt_err *err)
+{
+	struct takt_keeper *keeper = &server->actuator.keeper;
+
+	keeper->sys = server->config->sys;
+	keeper->machine = server->machine;
+	keeper->journal = &server->journal;
+	keeper->mandate = &server->mandate;
+	keeper->baseline = &server->baseline;
+	keeper->log = server->config->log;
+	keeper->call_deadline_ns = server->config->call_deadline_ns;
+	takt_keeper_init(keeper);
+	return takt_keeper_recover(keeper, boot_now(server), err);
+}
+
+/* In this order: what is left changed is found by whoever has the right to put it back. */
+static int start(struct server *server, struct takt_err *err)
+{
+	const struct takt_actuate_config *config = server->config;
+	int rc;
+
+	rc = takt_baseline_load(config->sys, config->baseline_path, &server->baseline, err);
+	if (rc == 0)
+		rc = take_lock(server, err);
+	if (rc == 0)
+		rc = takt_journal_open(config->sys, config->journal_path, &server->journal, err);
+	if (rc == 0)
+		rc = takt_mandate_begin(&server->mandate, &server->journal, "actuator", err);
+	takt_crash_point("actuate.epoch_raised");
+	if (rc == 0)
+		rc = open_machine(server, err);
+	return rc == 0 ? start_keeper(server, err) : rc;
+}
+
+static void finish(struct server *server)
+{
+	for (int i = 0; i < MAX_CLIENTS; i++) {
+		if (server->clients[i].fd >= 0)
+			close(server->clients[i].fd);
+	}
+	takt_machine_close(server->machine);
+	takt_mandate_fini(&server->mandate);
+	takt_journal_close(&server->journal);
+	takt_guard_watch_fini(&server->guard);
+	if (server->wake >= 0)
+		close(server->wake);
+}
+
+int takt_actuate_serve(const struct takt_actuate_config *config, struct takt_err *err)
+{
+	TAKT_CLEANUP(freep) struct server *server = takt_zalloc(sizeof(*server));
+	int rc;
+
+	if (!server)
+		return takt_err_set(err, -ENOMEM, "start the actuator");
+	server->config = config;
+	server->wake = server->journal.fd = -1;
+	for (int i = 0; i < MAX_CLIENTS; i++)
+		server->clients[i].fd = -1;
+	takt_guard_watch_init(&server->guard, config);
+	rc = takt_mandate_init(&server->mandate, config->sys, config->lock_path, err);
+	if (rc < 0)
+		return rc;
+	rc = start(server, err);
+	if (rc == 0)
+		rc = serve_until_stopped(server, err);
+	finish(server);
+	return rc;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Flags of takt-actuate and takt-guard. */
+#include "daemon/actuate_flags.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "base/str.h"
+
+struct flag {
+	const char *name;
+	const char **text;		   /* takes a text, */
+	unsigned long long *number, limit; /* or a number up to limit */
+	bool path;			   /* the text is an absolute path */
+};
+
+static int take(const struct flag *flag, const char *value, struct takt_err *err)
+{
+	if (!value)
+		return takt_err_set(err, -TAKT_E_USAGE, "%s needs a value", flag->name);
+	if (flag->number && takt_parse_u64(value, 0, flag->limit, flag->number) < 0)
+		return takt_err_set(err, -TAKT_E_USAGE, "%s '%s': a number up to %llu is accepted",
+				    flag->name, value, flag->limit);
+	if (flag->path && value[0] != '/')
+		return takt_err_set(err, -TAKT_E_USAGE, "%s '%s': the path must begin with /",
+				    flag->name, value);
+	if (flag->text)
+		*flag->text = value;
+	return 0;
+}
+
+static const struct flag *find(const struct flag *flags, size_t n, const char *name)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (strcmp(flags[i].name, name) == 0)
+			return &flags[i];
+	}
+	return NULL;
+}
+
+int takt_actuate_flags_parse(int argc, char **argv, struct takt_actuate_flags *ret,
+			     struct takt_err *err)
+{
+	const unsigned long long none = 1u << 30;
+	unsigned long long listen_fd = none, watch_fd = none, uid = getuid(), deadline_ms = 2000;
+	struct takt_actuate_flags made = {.config = {.sys = takt_sys_real(), .baseline_path = ""}};
+	const struct flag table[] = {
+		{"--socket", &made.socket_path, NULL, 0, true},
+		{"--journal", &made.config.journal_path, NULL, 0, true},
+		{"--lock", &made.config.lock_path, NULL, 0, true},
+		{"--guard", &made.config.guard_path, NULL, 0, true},
+		{"--baseline", &made.config.baseline_path, NULL, 0, true},
+		{"--nvml", &made.config.nvml_path, NULL, 0, true},
+		{"--listen-fd", NULL, &listen_fd, 65535, false},
+		{"--watch-fd", NULL, &watch_fd, 65535, false},
+		{"--client-uid", NULL, &uid, UINT32_MAX - 1, false},
+		{"--deadline-ms", NULL, &deadline_ms, 600000, false},
+	};
+	const struct flag *flag;
+	int rc = 0;
+
+	for (int i = 1; rc == 0 && !made.help && i < argc; i += 2) {
+		made.help = strcmp(argv[i], "--help") == 0;
+		flag = find(table, TAKT_ARRAY_LEN(table), argv[i]);
+		if (!flag && !made.help)
+			return takt_err_set(err, -TAKT_E_USAGE, "'%s' is no flag (--help)",
+					    argv[i]);
+		rc = flag ? take(flag, argv[i + 1], err) : 0;
+	}
+	if (rc == 0 && !made.help && (!made.config.journal_path || !made.config.lock_path))
+		rc = takt_err_set(err, -TAKT_E_USAGE, "--journal and --lock are needed");
+	if (rc < 0)
+		return rc;
+	made.config.listen_fd = listen_fd == none ? -1 : (int)listen_fd;
+	made.config.stop_fd = -1;
+	made.watch_fd = watch_fd == none ? -1 : (int)watch_fd;
+	made.config.client_uid = (uid_t)uid;
+	made.config.call_deadline_ns = deadline_ms * TAKT_NS_PER_MS;
+	*ret = made;
+	return 0;
+}

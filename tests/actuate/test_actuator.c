@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Requests and leases: who gets what, when he is answered, and what he is told. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "actuate_kit.h"
+#include "base/compiler.h"
+#include "base/str.h"
+
+enum {
+	ME = 1,
+	ANOTHER = 2,
+	TTL_MS = 1000,
+};
+
+static struct kit kit;
+
+static int setup(void **state)
+{
+	kit_init(&kit, 3);
+	kit_start(&kit);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	kit_fini(&kit);
+	return 0;
+}
+
+static struct takt_actuate_request request_of(enum takt_actuate_op op, uint64_t lease)
+{
+	static uint64_t seq;
+
+	return (struct takt_actuate_request){
+		.version = TAKT_ACTUATE_VERSION,
+		.op = op,
+		.seq = ++seq,
+		.lease_id = lease,
+		.job_id = lease / 10,
+		.ttl_ns = TTL_MS * TAKT_NS_PER_MS,
+		.max_mhz = 900,
+	};
+}
+
+static struct takt_actuate_request set_request(uint64_t lease, const char *uuid)
+{
+	struct takt_actuate_request request = request_of(TAKT_ACTUATE_SET, lease);
+
+	takt_strcpy(request.uuid, sizeof(request.uuid), uuid);
+	return request;
+}
+
+/* Asks and lets the actuator work until it answers; no other reply may come meanwhile. */
+static struct takt_actuate_reply ask(uint64_t connection, struct takt_actuate_request request)
+{
+	struct takt_actuate_reply reply;
+	uint64_t whose = connection;
+	bool done;
+
+	done = takt_actuator_request(kit.actuator, connection, &request, kit_now(&kit), &reply);
+	for (int i = 0; !done && i < 1000; i++) {
+		kit_run(&kit, 10);
+		done = takt_actuator_reply(kit.actuator, &whose, &reply);
+	}
+	assert_true(done);
+	assert_int_equal(whose, connection);
+	assert_int_equal(reply.seq, request.seq);
+	assert_int_equal(reply.op, request.op);
+	assert_int_equal(reply.version, TAKT_ACTUATE_VERSION);
+	return reply;
+}
+
+static struct takt_actuate_reply ask_set(uint64_t connection, uint64_t lease, const char *uuid)
+{
+	return ask(connection, set_request(lease, uuid));
+}
+
+static struct takt_actuate_reply status(uint32_t g)
+{
+	struct takt_actuate_request request = request_of(TAKT_ACTUATE_STATUS, 0);
+
+	request.gpu_index = g;
+	return ask(ME, request);
+}
+
+static bool locked(uint32_t g)
+{
+	return kit.machine.boards[g].locked;
+}
+
+static void hello_tells_epoch_and_gpus(void **state)
+{
+	struct takt_actuate_reply reply = ask(ME, request_of(TAKT_ACTUATE_HELLO, 0));
+
+	assert_int_equal(reply.rc, 0);
+	assert_int_equal(reply.epoch, 1);
+	assert_int_equal(reply.gpu_count, 3);
+}
+
+static void a_lease_is_set_shown_and_ended(void **state)
+{
+	struct takt_actuate_reply reply = ask_set(ME, 50, "GPU-fake-1");
+
+	assert_int_equal(reply.rc, 0);
+	assert_int_equal(reply.gpu_state, TAKT_ACTUATE_LEASED);
+	assert_int_equal(reply.applied_min_mhz, 210);
+	assert_int_equal(reply.applied_max_mhz, 900);
+	assert_int_equal(reply.readback_mhz, 900);
+	assert_true(locked(1));
+	reply = status(1);
+	assert_int_equal(reply.lease_id, 50);
+	assert_int_equal(reply.job_id, 5);
+	assert_string_equal(reply.uuid, "GPU-fake-1");
+	reply = ask(ME, request_of(TAKT_ACTUATE_END, 50));
+	assert_int_equal(reply.rc, 0);
+	assert_int_equal(reply.gpu_state, TAKT_ACTUATE_CLEAN);
+	assert_false(locked(1));
+	assert_int_equal(ask(ME, request_of(TAKT_ACTUATE_END, 50)).rc, -TAKT_E_NOT_FOUND);
+}
+
+static void a_lease_runs_out_unless_it_is_renewed(void **state)
+{
+	struct takt_actuate_request renew = request_of(TAKT_ACTUATE_RENEW, 50);
+
+	ask_set(ME, 50, "GPU-fake-0");
+	for (int i = 0; i < 10; i++) {
+		kit_run(&kit, TTL_MS / 2);
+		assert_int_equal(ask(ME, renew).rc, 0);
+		assert_true(locked(0));
+	}
+	kit_run(&kit, TTL_MS + 50);
+	assert_false(locked(0));
+	assert_non_null(strstr(kit.log, "GPU-fake-0: the lease of job 5 ran out"));
+	assert_int_equal(status(0).lease_id, 0);
+	assert_int_equal(ask(ME, renew).rc, -TAKT_E_NOT_FOUND);
+}
+
+static void time_asleep_counts(void **state)
+{
+	ask_set(ME, 50, "GPU-fake-0");
+	fake_sys_suspend(kit.world, 2 * TTL_MS * TAKT_NS_PER_MS);
+	kit_run(&kit, 20);
+	assert_false(locked(0));
+}
+
+static void one_renewal_renews_all_of_a_connection_and_no_others(void **state)
+{
+	struct takt_actuate_request renew = request_of(TAKT_ACTUATE_RENEW, 0);
+
+	ask_set(ME, 50, "GPU-fake-0");
+	ask_set(ME, 51, "GPU-fake-1");
+	ask_set(ANOTHER, 60, "GPU-fake-2");
+	renew.ttl_ns = 0; /* as before */
+	for (int i = 0; i < 4; i++) {
+		kit_run(&kit, TTL_MS / 2);
+		assert_int_equal(ask(ME, renew).rc, 0);
+	}
+	assert_true(locked(0) && locked(1));
+	assert_false(locked(2));
+}
+
+static void the_same_request_again_changes_nothing(void **state)
+{
+	ask_set(ME, 50, "GPU-fake-0");
+	kit_run(&kit, TTL_MS / 2);
+	assert_int_equal(ask_set(ANOTHER, 50, "GPU-fake-0").rc, 0);
+	assert_int_equal(kit.machine.boards[0].sets, 1);
+	kit_run(&kit, TTL_MS / 2 + 100);
+	assert_true(locked(0)); /* but it was renewed */
+}
+
+static void a_gpu_has_one_job(void **state)
+{
+	struct takt_actuate_reply reply;
+
+	ask_set(ME, 50, "GPU-fake-0");
+	reply = ask_set(ANOTHER, 60, "GPU-fake-0");
+	assert_int_equal(reply.rc, -TAKT_E_BUSY);
+	assert_string_equal(reply.message, "job 5 has the clock of this GPU");
+	assert_int_equal(status(0).lease_id, 50);
+	assert_int_equal(ask_set(ANOTHER, 51, "GPU-fake-0").rc, 0); /* of the same job: replaced */
+	assert_int_equal(status(0).lease_id, 51);
+	assert_int_equal(ask_set(ME, 51, "GPU-fake-1").rc, -TAKT_E_CONFLICT);
+}
+
+static void an_administrator_clears_one_or_all(void **state)
+{
+	struct takt_actuate_request reset = request_of(TAKT_ACTUATE_RESET, 0);
+
+	ask_set(ME, 50, "GPU-fake-0");
+	ask_set(ME, 60, "GPU-fake-1");
+	takt_strcpy(reset.uuid, sizeof(reset.uuid), "GPU-fake-1");
+	assert_int_equal(ask(ANOTHER, reset).rc, 0);
+	assert_true(locked(0));
+	assert_false(locked(1));
+	kit.machine.boards[2].locked = true; /* somebody else's */
+	reset.uuid[0] = '\0';
+	assert_int_equal(ask(ANOTHER, reset).rc, 0);
+	assert_false(locked(0) || locked(2));
+	assert_int_equal(status(0).lease_id, 0);
+	assert_int_equal(ask_set(ANOTHER, 70, "GPU-fake-0").rc, 0);
+}
+
+static void a_refused_reset_of_an_unchanged_gpu_is_said_and_over(void **state)
+{
+	struct takt_actuate_request reset = request_of(TAKT_ACTUATE_RESET, 0);
+
+	kit.machine.boards[1].reset_rc = -EPERM;
+	takt_strcpy(reset.uuid, sizeof(reset.uuid), "GPU-fake-1");
+	assert_int_equal(ask(ME, reset).rc, -EPERM);
+	kit_run(&kit, 5000);
+	assert_int_equal(kit.machine.boards[1].resets, 1);
+	assert_int_equal(status(1).gpu_state, TAKT_ACTUATE_CLEAN);
+}
+
+static void a_reset_of_all_reports_the_gpu_that_refused(void **state)
+{
+	struct takt_actuate_reply reply;
+
+	ask_set(ME, 50, "GPU-fake-1");
+	kit.machine.boards[1].reset_rc = -EPERM;
+	reply = ask(ME, request_of(TAKT_ACTUATE_RESET, 0));
+	assert_int_equal(reply.rc, -EPERM);
+	assert_string_equal(reply.uuid, "GPU-fake-1");
+	assert_int_equal(reply.gpu_state, TAKT_ACTUATE_CHANGED);
+}
+
+static void advice_is_kept_as_a_lease(void **state)
+{
+	struct takt_actuate_reply reply;
+
+	kit.machine.boards[0].set_rc = -EPERM;
+	reply = ask_set(ME, 50, "GPU-fake-0");
+	assert_int_equal(reply.rc, -EPERM);
+	assert_int_equal(reply.gpu_state, TAKT_ACTUATE_ADVISE);
+	assert_non_null(strstr(reply.message, "nvidia-smi -i GPU-fake-0 -lgc 210,900"));
+	assert_int_equal(status(0).lease_id, 50);
+	assert_int_equal(ask_set(ANOTHER, 60, "GPU-fake-0").rc, -TAKT_E_BUSY);
+	assert_int_equal(ask(ME, request_of(TAKT_ACTUATE_END, 50)).rc, 0);
+	assert_int_equal(status(0).gpu_state, TAKT_ACTUATE_CLEAN);
+}
+
+static void what_the_driver_cannot_do_leaves_no_lease(void **state)
+{
+	kit.machine.boards[0].set_rc = -TAKT_E_UNSUPPORTED;
+	assert_int_equal(ask_set(ME, 50, "GPU-fake-0").rc, -TAKT_E_UNSUPPORTED);
+	assert_int_equal(status(0).lease_id, 0);
+}
+
+static void a_hanging_gpu_is_answered_in_time_and_others_at_once(void **state)
+{
+	struct takt_actuate_request slow = set_request(50, "GPU-fake-0");
+	struct takt_actuate_reply reply;
+	uint64_t whose;
+
+	slow.ttl_ns = 10 * TAKT_NS_PER_S;
+	kit.machine.boards[0].hangs = true;
+	assert_false(takt_actuator_request(kit.actuator, ME, &slow, kit_now(&kit), &reply));
+	assert_int_equal(ask_set(ANOTHER, 60, "GPU-fake-1").rc, 0);
+	kit_run(&kit, 2100);
+	assert_true(takt_actuator_reply(kit.actuator, &whose, &reply));
+	assert_int_equal(whose, ME);
+	assert_int_equal(reply.rc, -ETIMEDOUT);
+	assert_int_equal(reply.gpu_state, TAKT_ACTUATE_UNKNOWN);
+}
+
+static void a_lease_that_ends_before_it_was_applied_is_cancelled(void **state)
+{
+	struct takt_actuate_request slow = set_request(50, "GPU-fake-0");
+	struct takt_actuate_request end = request_of(TAKT_ACTUATE_END, 50);
+	struct takt_actuate_reply reply;
+	uint64_t whose;
+
+	kit.machine.boards[0].hangs = true;
+	assert_false(takt_actuator_request(kit.actuator, ME, &slow, kit_now(&kit), &reply));
+	kit_run(&kit, 10);
+	assert_false(takt_actuator_request(kit.actuator, ANOTHER, &end, kit_now(&kit), &reply));
+	assert_true(takt_actuator_reply(kit.actuator, &whose, &reply));
+	assert_int_equal(reply.seq, slow.seq);
+	assert_int_equal(reply.rc, -ECANCELED);
+	fake_boards_unhang(&kit.machine, 0);
+	kit_run(&kit, 20);
+	assert_true(takt_actuator_reply(kit.actuator, &whose, &reply));
+	assert_int_equal(reply.seq, end.seq);
+	assert_int_equal(reply.rc, 0);
+	assert_false(locked(0));
+}
+
+static void a_client_that_left_gets_no_reply_and_its_lease_its_time(void **state)
+{
+	struct takt_actuate_request slow = set_request(50, "GPU-fake-0");
+	struct takt_actuate_reply reply;
+	uint64_t whose;
+
+	assert_false(takt_actuator_request(kit.actuator, ME, &slow, kit_now(&kit), &reply));
+	takt_actuator_forget(kit.actuator, ME);
+	kit_run(&kit, 50);
+	assert_false(takt_actuator_reply(kit.actuator, &whose, &reply));
+	assert_true(locked(0));
+	kit_run(&kit, TTL_MS);
+	assert_false(locked(0));
+}
+
+static void requests_under_way_have_a_limit(void **state)
+{
+	struct takt_actuate_request slow = set_request(50, "GPU-fake-0");
+	struct takt_actuate_reply reply;
+
+	kit.machine.boards[0].hangs = true;
+	for (int i = 0; i < TAKT_ACTUATOR_WAITING; i++)
+		assert_false(takt_actuator_request(kit.actuator, ME, &slow, kit_now(&kit), &reply));
+	assert_true(takt_actuator_request(kit.actuator, ME, &slow, kit_now(&kit), &reply));
+	assert_int_equal(reply.rc, -TAKT_E_LIMIT);
+}
+
+static void bad_requests_are_answered_and_change_nothing(void **state)
+{
+	struct takt_actuate_request request = set_request(50, "GPU-fake-0");
+	static const struct {
+		int rc;
+		uint32_t version, op, min_mhz, max_mhz;
+		uint64_t lease, ttl_ms;
+	} rows[] = {
+		{-TAKT_E_VERSION, 2, TAKT_ACTUATE_SET, 0, 900, 50, 1000},
+		{-EINVAL, 1, 0, 0, 900, 50, 1000},
+		{-EINVAL, 1, 99, 0, 900, 50, 1000},
+		{-EINVAL, 1, TAKT_ACTUATE_SET, 0, 0, 50, 1000},
+		{-EINVAL, 1, TAKT_ACTUATE_SET, 950, 900, 50, 1000},
+		{-EINVAL, 1, TAKT_ACTUATE_SET, 0, 900, 0, 1000},
+		{-EINVAL, 1, TAKT_ACTUATE_SET, 0, 900, 50, 0},
+		{-EINVAL, 1, TAKT_ACTUATE_SET, 0, 900, 50, 86400001},
+		{-EINVAL, 1, TAKT_ACTUATE_RENEW, 0, 900, 50, 1},
+	};
+
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(rows); i++) {
+		request.version = rows[i].version;
+		request.op = rows[i].op;
+		request.min_mhz = rows[i].min_mhz;
+		request.max_mhz = rows[i].max_mhz;
+		request.lease_id = rows[i].lease;
+		request.ttl_ns = rows[i].ttl_ms * TAKT_NS_PER_MS;
+		assert_int_equal(ask(ME, request).rc, rows[i].rc);
+	}
+	request = set_request(50, "GPU-other");
+	assert_int_equal(ask(ME, request).rc, -TAKT_E_NOT_FOUND);
+	memset(request.uuid, 'x', sizeof(request.uuid));
+	assert_int_equal(ask(ME, request).rc, -EINVAL);
+	request = request_of(TAKT_ACTUATE_STATUS, 0);
+	request.gpu_index = 3;
+	assert_int_equal(ask(ME, request).rc, -TAKT_E_NOT_FOUND);
+	assert_int_equal(kit.machine.boards[0].sets, 0);
+	assert_int_equal(status(0).lease_id, 0);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(hello_tells_epoch_and_gpus),
+		CASE(a_lease_is_set_shown_and_ended),
+		CASE(a_lease_runs_out_unless_it_is_renewed),
+		CASE(time_asleep_counts),
+		CASE(one_renewal_renews_all_of_a_connection_and_no_others),
+		CASE(the_same_request_again_changes_nothing),
+		CASE(a_gpu_has_one_job),
+		CASE(an_administrator_clears_one_or_all),
+		CASE(a_refused_reset_of_an_unchanged_gpu_is_said_and_over),
+		CASE(a_reset_of_all_reports_the_gpu_that_refused),
+		CASE(advice_is_kept_as_a_lease),
+		CASE(what_the_driver_cannot_do_leaves_no_lease),
+		CASE(a_hanging_gpu_is_answered_in_time_and_others_at_once),
+		CASE(a_lease_that_ends_before_it_was_applied_is_cancelled),
+		CASE(a_client_that_left_gets_no_reply_and_its_lease_its_time),
+		CASE(requests_under_way_have_a_limit),
+		CASE(bad_requests_are_answered_and_change_nothing),
+	};
+
+	return cmocka_run_group_tests_name("actuator", tests, NULL, NULL);
+}
