@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The parts of the local engine as they see each other.
+ *
+ *   local_engine.c  lifecycle, actions taken in, the pump
+ *   local_run.c     one attempt from its directory to its end
+ *   local_orders.c  SIGNAL and STOP until they are answered
+ *   local_link.c    the connection to the launcher
+ *
+ * Everything that needs attention at a time has it in due_ns; the pump walks what is due. Events
+ * are delivered at once, as the last thing a step does: the watcher may only apply(), which merely
+ * queues.
+ */
+#ifndef TAKT_ENGINE_LOCAL_LOCAL_PRIVATE_H
+#define TAKT_ENGINE_LOCAL_LOCAL_PRIVATE_H
+
+#include <stdbool.h>
+
+#include "base/map.h"
+#include "base/vec.h"
+#include "engine/engine_impl.h"
+#include "engine/local/local_engine.h"
+#include "launch/launch.h"
+
+enum {
+	LOCAL_MAX_SENT = 48, /* requests on their way; below what the launcher takes at once */
+	LOCAL_MAX_ACTIONS = 65536,
+	LOCAL_MAX_ORDERS = 4096,
+	LOCAL_MAX_REMEMBERED = 8192, /* action ids whose outcome is known */
+	LOCAL_ACTIONS_A_PUMP = 32,
+	LOCAL_STEPS_A_PUMP = 64,
+};
+
+enum local_state {
+	LOCAL_UNSENT,  /* has a directory; START is to be sent */
+	LOCAL_ASKED,   /* START was sent; no reply yet */
+	LOCAL_LOOK,    /* what became of it is to be read from its directory */
+	LOCAL_WATCHED, /* its shim is watched by pidfd, or polled for want of a descriptor */
+	LOCAL_REAP,    /* its shim vanished; what is left of it is being killed */
+};
+
+struct local_run {
+	uint64_t job_id;
+	uint32_t attempt;
+	uid_t uid;
+	gid_t gid;
+	enum local_state state;
+	uint64_t start_action; /* whose outcome is owed; 0 = none */
+	bool adoption_owed;    /* ADOPTED is to be said once it is found alive */
+	bool started_said;
+	int32_t job_pid; /* 0 = not known */
+	struct takt_proc_id shim;
+	int pidfd;	     /* owned; -1 = none */
+	uint64_t due_ns;     /* boot time of the next step; 0 = waits for an event */
+	uint32_t wait_ms;    /* the last pause of a row of growing ones */
+	uint64_t give_up_ns; /* START: when the launcher has been missing for too long */
+};
+
+struct local_order {
+	struct takt_action action;
+	uint64_t seq; /* of the request on its way; 0 = unsent */
+};
+
+struct local_sent {
+	uint64_t seq;
+	uint64_t job_id; /* 0 = an order's */
+};
+
+struct local_engine {
+	struct takt_engine engine;
+	struct takt_engine_local_config config; /* its strings are ours, below */
+	char *launch_socket;			/* owned */
+	int jobs_dirfd;				/* owned */
+	int epollfd;				/* owned */
+	int wakefd;				/* owned; readable while actions wait */
+	struct takt_launch_client *client;	/* owned; NULL = not connected */
+	uint64_t connect_ns;			/* not before */
+	uint32_t connect_wait_ms;
+	uint64_t next_seq;
+	uint64_t now_ns;		      /* of this pump */
+	uint64_t next_due_ns;		      /* no run is due before; UINT64_MAX = none */
+	struct takt_map runs;		      /* job id -> struct local_run, owned */
+	struct takt_map remembered;	      /* action id -> outcome + 1, or 0 while it is open */
+	TAKT_VEC(struct takt_action) actions; /* not looked at yet */
+	TAKT_VEC(struct local_order) orders;
+	TAKT_VEC(struct local_sent) sent;
+	bool snapshot_wanted;
+};
+
+/* local_engine.c */
+void local_outcome(struct local_engine *local, uint64_t action_id, enum takt_outcome outcome,
+		   uint64_t job_id, uint32_t attempt, const char *message);
+void local_due(struct local_engine *local, struct local_run *run, uint32_t in_ms);
+/* In a pause that doubles from 2 ms to at most max_ms. */
+void local_due_again(struct local_engine *local, struct local_run *run, uint32_t max_ms);
+
+/* local_run.c */
+void local_run_begin(struct local_engine *local, const struct takt_action *start);
+int local_run_recover(struct local_engine *local, const struct takt_engine_live *live);
+void local_run_step(struct local_engine *local, struct local_run *run);
+void local_run_ended_shim(struct local_engine *local, struct local_run *run);
+void local_run_reply(struct local_engine *local, struct local_run *run,
+		     const struct takt_launch_reply *reply);
+void local_run_link_lost(struct local_engine *local, struct local_run *run);
+/* STOP of one that no shim was asked for: true when that is settled. */
+bool local_run_call_off(struct local_engine *local, struct local_run *run);
+void local_run_free(struct local_run *run);
+
+/* local_orders.c */
+void local_order_take(struct local_engine *local, const struct takt_action *action);
+void local_orders_send(struct local_engine *local);
+void local_orders_reply(struct local_engine *local, const struct takt_launch_reply *reply);
+void local_orders_link_lost(struct local_engine *local);
+/* The attempt is over: what was ordered for it is settled. */
+void local_orders_settle(struct local_engine *local, uint64_t job_id, uint32_t attempt);
+
+/* local_link.c */
+/* Sends for a run (job_id) or an order (0). The seq, 0 when it cannot be sent now; then
+ * local_link_retry_ms() says when to try again. */
+uint64_t local_link_send(struct local_engine *local, struct takt_launch_request request,
+			 uint64_t job_id);
+uint32_t local_link_retry_ms(const struct local_engine *local);
+void local_link_receive(struct local_engine *local);
+void local_link_close(struct local_engine *local);
+
+#endif

@@ -1,0 +1,492 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One attempt: from its directory over the launcher and the watch of its shim to its end. Whatever
+ * is in doubt is decided by looking at the directory (look()), never by memory.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "base/hex.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "engine/local/local_private.h"
+
+enum {
+	SOON_MS = 5,
+	POLL_START_MS = 100,	 /* longest pause while waiting for the record of a start */
+	POLL_UNWATCHED_MS = 100, /* a shim for which no descriptor is left */
+	REAP_AGAIN_MS = 200,
+	TROUBLE_MS = 500, /* the directory cannot be read now */
+	DEFAULT_PATIENCE_MS = 10000,
+	NONCE_BYTES = 8,
+};
+
+static struct takt_engine_event event_of(const struct local_run *run,
+					 enum takt_engine_event_kind kind)
+{
+	return (struct takt_engine_event){
+		.kind = kind, .job_id = run->job_id, .attempt = run->attempt, .pid = run->job_pid};
+}
+
+void local_run_free(struct local_run *run)
+{
+	if (run->pidfd >= 0)
+		close(run->pidfd);
+	takt_free(run);
+}
+
+static void forget(struct local_engine *local, struct local_run *run)
+{
+	uint64_t job_id = run->job_id;
+	uint32_t attempt = run->attempt;
+
+	(void)takt_map_u64_remove(&local->runs, job_id);
+	local_run_free(run);
+	local_orders_settle(local, job_id, attempt);
+}
+
+/* The START that is owed an outcome has it: something of it runs or ran. */
+static void accept(struct local_engine *local, struct local_run *run)
+{
+	uint64_t action = run->start_action;
+
+	run->start_action = 0;
+	if (action)
+		local_outcome(local, action, TAKT_OUTCOME_ACCEPTED, run->job_id, run->attempt, "");
+}
+
+static void finish(struct local_engine *local, struct local_run *run,
+		   struct takt_engine_event event)
+{
+	accept(local, run);
+	takt_crash_point("engine.before_ended");
+	forget(local, run);
+	takt_engine_emit(&local->engine, event);
+}
+
+static void end(struct local_engine *local, struct local_run *run, enum takt_end how,
+		const char *message)
+{
+	struct takt_engine_event event = event_of(run, TAKT_ENGINE_ENDED);
+
+	event.end = how;
+	takt_strcpy(event.message, sizeof(event.message), message);
+	finish(local, run, event);
+}
+
+/* Nothing ran: void it, so that nothing will, and say so. True when that is settled. */
+static bool never_ran(struct local_engine *local, struct local_run *run, const char *why)
+{
+	uint64_t action = run->start_action;
+	uint64_t job_id = run->job_id;
+	uint32_t attempt = run->attempt;
+	int rc = takt_attempt_void(local->config.sys, local->jobs_dirfd, job_id, attempt, NULL);
+
+	if (rc < 0) {
+		run->state = LOCAL_LOOK;
+		local_due(local, run, rc == -TAKT_E_CONFLICT ? SOON_MS : TROUBLE_MS);
+		return false;
+	}
+	if (action == 0) {
+		end(local, run, TAKT_END_NEVER_RAN, why);
+		return true;
+	}
+	forget(local, run);
+	local_outcome(local, action, TAKT_OUTCOME_FAILED, job_id, attempt, why);
+	return true;
+}
+
+static void say_started(struct local_engine *local, struct local_run *run,
+			const struct takt_attempt_status *status)
+{
+	struct takt_engine_event event;
+
+	run->job_pid = status->job.pid;
+	if (!status->started || run->started_said)
+		return;
+	run->started_said = true;
+	event = event_of(run, TAKT_ENGINE_STARTED);
+	event.at = status->started_at;
+	takt_engine_emit(&local->engine, event);
+}
+
+/* ADOPTED stands for STARTED when the start is on record. */
+static void say_adopted(struct local_engine *local, struct local_run *run,
+			const struct takt_attempt_status *status)
+{
+	struct takt_engine_event event;
+
+	if (!run->adoption_owed)
+		return;
+	run->adoption_owed = false;
+	run->started_said = status->started;
+	run->job_pid = status->job.pid;
+	event = event_of(run, TAKT_ENGINE_ADOPTED);
+	event.at = status->started_at;
+	takt_engine_emit(&local->engine, event);
+}
+
+/* Without a descriptor (too many open files) the shim is polled until there is one again. */
+static void watch(struct local_engine *local, struct local_run *run)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.u64 = run->job_id};
+
+	run->state = LOCAL_WATCHED;
+	run->pidfd = takt_proc_open(&run->shim);
+	if (run->pidfd == -ESRCH) {
+		run->pidfd = -1;
+		run->state = LOCAL_LOOK;
+		local_due(local, run, 0);
+		return;
+	}
+	if (run->pidfd >= 0 && epoll_ctl(local->epollfd, EPOLL_CTL_ADD, run->pidfd, &event) < 0) {
+		close(run->pidfd);
+		run->pidfd = -1;
+	}
+	run->pidfd = run->pidfd < 0 ? -1 : run->pidfd;
+	run->wait_ms = 0;
+	if (run->pidfd < 0)
+		local_due(local, run, POLL_UNWATCHED_MS);
+	else if (!run->started_said)
+		local_due_again(local, run, POLL_START_MS);
+	else
+		run->due_ns = 0;
+}
+
+static void alive(struct local_engine *local, struct local_run *run,
+		  const struct takt_attempt_status *status)
+{
+	if (status->shim.pid == 0) { /* it has its lock but has not written who it is */
+		local_due(local, run, SOON_MS);
+		return;
+	}
+	run->shim = status->shim;
+	accept(local, run);
+	say_adopted(local, run, status);
+	say_started(local, run, status);
+	watch(local, run);
+	if (run->state == LOCAL_LOOK) /* the shim is gone, its lock not yet */
+		local_due(local, run, SOON_MS);
+}
+
+static void exited(struct local_engine *local, struct local_run *run,
+		   const struct takt_attempt_status *status)
+{
+	static const enum takt_end ends[TAKT_EXIT_KIND_COUNT] = {
+		[TAKT_EXIT_EXITED] = TAKT_END_EXITED,
+		[TAKT_EXIT_SIGNALED] = TAKT_END_SIGNALED,
+		[TAKT_EXIT_EXEC_FAILED] = TAKT_END_NOT_STARTED,
+	};
+	struct takt_engine_event event;
+
+	if (status->exit_kind == TAKT_EXIT_VOID) {
+		(void)never_ran(local, run, "the attempt was void");
+		return;
+	}
+	accept(local, run);
+	run->job_pid = status->job.pid;
+	if (status->exit_kind != TAKT_EXIT_EXEC_FAILED)
+		say_started(local, run, status);
+	event = event_of(run, TAKT_ENGINE_ENDED);
+	event.end = ends[status->exit_kind];
+	event.code = status->exit_code;
+	event.at = status->ended_at;
+	event.run_ns = status->run_ns;
+	takt_strcpy(event.message, sizeof(event.message), status->message);
+	finish(local, run, event);
+}
+
+static void orphaned(struct local_engine *local, struct local_run *run,
+		     const struct takt_attempt_status *status)
+{
+	char boot_id[40];
+
+	takt_boot_id(boot_id);
+	run->job_pid = status->job.pid;
+	if (status->job.pid != 0 && strcmp(status->job.boot_id, boot_id) != 0) {
+		end(local, run, TAKT_END_INTERRUPTED, "the machine restarted while it ran");
+		return;
+	}
+	run->state = LOCAL_REAP;
+	run->wait_ms = 0;
+	local_due(local, run, 0);
+}
+
+static void not_started(struct local_engine *local, struct local_run *run)
+{
+	if (run->start_action && local->now_ns < run->give_up_ns) {
+		run->state = LOCAL_UNSENT;
+		local_due(local, run, 0);
+		return;
+	}
+	(void)never_ran(local, run,
+			run->start_action
+				? "the launcher cannot be reached"
+				: "nothing of it ran; the log of the attempt may say why");
+}
+
+static void look(struct local_engine *local, struct local_run *run)
+{
+	struct takt_attempt_status status;
+	int rc = takt_attempt_status(local->config.sys, local->jobs_dirfd, run->job_id,
+				     run->attempt, &status, NULL);
+
+	if (rc < 0) {
+		local_due(local, run, TROUBLE_MS);
+		return;
+	}
+	switch (status.state) {
+	case TAKT_ATTEMPT_ALIVE:
+		alive(local, run, &status);
+		break;
+	case TAKT_ATTEMPT_EXITED:
+		exited(local, run, &status);
+		break;
+	case TAKT_ATTEMPT_ORPHANED:
+		orphaned(local, run, &status);
+		break;
+	case TAKT_ATTEMPT_ABSENT:
+	case TAKT_ATTEMPT_NOT_STARTED:
+		not_started(local, run);
+		break;
+	}
+}
+
+static struct takt_launch_request request_of(const struct local_run *run, enum takt_launch_op op)
+{
+	return (struct takt_launch_request){.op = op,
+					    .job_id = run->job_id,
+					    .attempt = run->attempt,
+					    .uid = run->uid,
+					    .gid = run->gid};
+}
+
+static void send_start(struct local_engine *local, struct local_run *run)
+{
+	if (local_link_send(local, request_of(run, TAKT_LAUNCH_START), run->job_id)) {
+		run->state = LOCAL_ASKED;
+		return;
+	}
+	if (local->now_ns >= run->give_up_ns)
+		(void)never_ran(local, run, "the launcher cannot be reached");
+	else
+		local_due(local, run, local_link_retry_ms(local));
+}
+
+static void send_reap(struct local_engine *local, struct local_run *run)
+{
+	if (!local_link_send(local, request_of(run, TAKT_LAUNCH_REAP), run->job_id))
+		local_due(local, run, local_link_retry_ms(local));
+}
+
+/* Watched, but with something still to learn by looking. */
+static void poll_watched(struct local_engine *local, struct local_run *run)
+{
+	struct takt_attempt_status status;
+
+	if (run->pidfd < 0) {
+		run->state = LOCAL_LOOK;
+		look(local, run);
+		return;
+	}
+	if (takt_attempt_status(local->config.sys, local->jobs_dirfd, run->job_id, run->attempt,
+				&status, NULL) == 0 &&
+	    status.state == TAKT_ATTEMPT_ALIVE && status.started)
+		say_started(local, run, &status);
+	else
+		local_due_again(local, run, POLL_START_MS);
+}
+
+void local_run_step(struct local_engine *local, struct local_run *run)
+{
+	run->due_ns = 0;
+	switch (run->state) {
+	case LOCAL_UNSENT:
+		send_start(local, run);
+		break;
+	case LOCAL_ASKED:
+		break;
+	case LOCAL_LOOK:
+		look(local, run);
+		break;
+	case LOCAL_WATCHED:
+		poll_watched(local, run);
+		break;
+	case LOCAL_REAP:
+		send_reap(local, run);
+		break;
+	}
+}
+
+void local_run_ended_shim(struct local_engine *local, struct local_run *run)
+{
+	if (run->pidfd >= 0)
+		close(run->pidfd);
+	run->pidfd = -1;
+	run->state = LOCAL_LOOK;
+	local_due(local, run, 0);
+}
+
+static void start_reply(struct local_engine *local, struct local_run *run,
+			const struct takt_launch_reply *reply)
+{
+	if (reply->rc >= 0) {
+		run->shim = reply->shim;
+		watch(local, run);
+		accept(local, run);
+	} else if (reply->rc == -TAKT_E_CONFLICT) {
+		run->state = LOCAL_LOOK; /* an earlier request of ours won, or it is over */
+		local_due(local, run, 0);
+	} else {
+		(void)never_ran(local, run, reply->message);
+	}
+}
+
+static void reap_reply(struct local_engine *local, struct local_run *run,
+		       const struct takt_launch_reply *reply)
+{
+	if (reply->rc == 0 || reply->rc == -ENOENT) {
+		end(local, run, TAKT_END_LOST, "its shim vanished; how the job ended is not known");
+	} else if (reply->rc == -TAKT_E_CONFLICT) {
+		run->state = LOCAL_LOOK;
+		local_due(local, run, SOON_MS);
+	} else {
+		local_due_again(local, run, REAP_AGAIN_MS);
+	}
+}
+
+void local_run_reply(struct local_engine *local, struct local_run *run,
+		     const struct takt_launch_reply *reply)
+{
+	if (reply->op == TAKT_LAUNCH_START && run->state == LOCAL_ASKED)
+		start_reply(local, run, reply);
+	else if (reply->op == TAKT_LAUNCH_REAP && run->state == LOCAL_REAP)
+		reap_reply(local, run, reply);
+}
+
+void local_run_link_lost(struct local_engine *local, struct local_run *run)
+{
+	if (run->state == LOCAL_ASKED) {
+		run->state = LOCAL_LOOK;
+		local_due(local, run, 0);
+	} else if (run->state == LOCAL_REAP && run->due_ns == 0) {
+		local_due(local, run, local_link_retry_ms(local));
+	}
+}
+
+bool local_run_call_off(struct local_engine *local, struct local_run *run)
+{
+	return run->state == LOCAL_UNSENT && run->start_action &&
+	       never_ran(local, run, "stopped before it started");
+}
+
+static struct local_run *add_run(struct local_engine *local, uint64_t job_id, uint32_t attempt)
+{
+	struct local_run *run = takt_zalloc(sizeof(*run));
+
+	if (!run)
+		return NULL;
+	run->job_id = job_id;
+	run->attempt = attempt;
+	run->pidfd = -1;
+	if (takt_map_u64_put_ptr(&local->runs, job_id, run) == 0)
+		return run;
+	takt_free(run);
+	return NULL;
+}
+
+int local_run_recover(struct local_engine *local, const struct takt_engine_live *live)
+{
+	struct local_run *run = add_run(local, live->job_id, live->attempt);
+
+	if (!run)
+		return local->runs.len >= local->runs.max ? -TAKT_E_LIMIT : -ENOMEM;
+	run->uid = live->uid;
+	run->gid = live->gid;
+	run->state = LOCAL_LOOK;
+	run->adoption_owed = true;
+	local_due(local, run, 0);
+	return 0;
+}
+
+/* "job.attempt.nonce"; the nonce tells attempts of different stores apart. */
+static int make_id(const struct takt_action *start, char id[TAKT_ATTEMPT_ID_MAX])
+{
+	char nonce[2 * NONCE_BYTES + 1];
+	uint8_t bytes[NONCE_BYTES];
+
+	if (getrandom(bytes, sizeof(bytes), GRND_NONBLOCK) != (ssize_t)sizeof(bytes))
+		return -EAGAIN;
+	takt_hex_encode(bytes, sizeof(bytes), nonce);
+	snprintf(id, TAKT_ATTEMPT_ID_MAX, "%" PRIu64 ".%" PRIu32 ".%s", start->job_id,
+		 start->attempt, nonce);
+	return 0;
+}
+
+static int make_attempt(struct local_engine *local, const struct takt_action *start,
+			struct local_run *run, struct takt_err *err)
+{
+	struct takt_attempt_spec spec = {0};
+	char id[TAKT_ATTEMPT_ID_MAX];
+	int rc = make_id(start, id);
+
+	if (rc < 0)
+		return takt_err_set(err, rc, "no random numbers yet");
+	rc = local->config.describe(local->config.ctx, start, id, &spec, &run->uid, &run->gid, err);
+	if (rc >= 0) {
+		spec.job_id = start->job_id;
+		spec.attempt = start->attempt;
+		takt_strcpy(spec.id, sizeof(spec.id), id);
+		rc = takt_attempt_create(local->config.sys, local->jobs_dirfd, &spec, err);
+	}
+	takt_attempt_spec_fini(&spec);
+	return rc < 0 ? rc : 0;
+}
+
+static void refuse(struct local_engine *local, const struct takt_action *start, int rc,
+		   const struct takt_err *err)
+{
+	char text[TAKT_ERR_MSG + 80];
+
+	local_outcome(local, start->id,
+		      rc == -TAKT_E_CONFLICT ? TAKT_OUTCOME_CONFLICT : TAKT_OUTCOME_FAILED,
+		      start->job_id, start->attempt, takt_err_text(err, text, sizeof(text)));
+}
+
+void local_run_begin(struct local_engine *local, const struct takt_action *start)
+{
+	uint32_t patience_ms = local->config.patience_ms;
+	struct local_run *run = takt_map_u64_ptr(&local->runs, start->job_id);
+	struct takt_err err;
+	int rc;
+
+	if (run) {
+		rc = takt_err_set(&err, -TAKT_E_CONFLICT, "attempt %" PRIu32 " of the job is alive",
+				  run->attempt);
+		refuse(local, start, rc, &err);
+		return;
+	}
+	run = add_run(local, start->job_id, start->attempt);
+	if (!run) {
+		rc = takt_err_set(&err, -TAKT_E_LIMIT, "no room for another attempt");
+		refuse(local, start, rc, &err);
+		return;
+	}
+	rc = make_attempt(local, start, run, &err);
+	if (rc < 0) {
+		forget(local, run);
+		refuse(local, start, rc, &err);
+		return;
+	}
+	takt_crash_point("engine.after_create");
+	patience_ms = patience_ms ? patience_ms : DEFAULT_PATIENCE_MS;
+	run->start_action = start->id;
+	run->state = LOCAL_UNSENT;
+	run->give_up_ns = local->now_ns + patience_ms * TAKT_NS_PER_MS;
+	local_run_step(local, run);
+}
