@@ -89,7 +89,9 @@ struct takt_store {
 /* store_sqlite.c */
 /* Our code for an SQLite result: FULL is -ENOSPC, and so on; 0 for OK, ROW and DONE. */
 int takt_sqlite_code(sqlite3 *db, int sqlite_rc);
-/* Sets err from the connection's last error: "<what> (SQLite <extended code>)". */
+/* The error of a damaged database: what is wrong with it, and what to do. */
+int takt_store_corrupt(struct takt_err *err, const char *path, const char *what);
+/* Sets err from the connection's last error: "<what> '<path>' (SQLite <extended code>)". */
 int takt_sqlite_err(struct takt_err *err, sqlite3 *db, int sqlite_rc, const char *what,
 		    const char *path);
 /* Runs SQL that returns no rows; 0 or our code. */

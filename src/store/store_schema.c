@@ -57,21 +57,6 @@ static const char *const steps[] = {
 	"INSERT INTO fence VALUES(0);",
 };
 
-static int corrupt(struct takt_err *err, const char *path, const char *what)
-{
-	return takt_err_set(err, -TAKT_E_CORRUPT,
-			    "database '%s' is damaged (%s) and was left as it is; move it and "
-			    "'-wal' aside (takt then starts empty) or restore a copy of both",
-			    path, what);
-}
-
-static int refuse(struct takt_err *err, sqlite3 *db, int rc, const char *path)
-{
-	if (rc == -TAKT_E_CORRUPT)
-		return corrupt(err, path, sqlite3_errmsg(db));
-	return takt_sqlite_err(err, db, sqlite3_errcode(db), "read database", path);
-}
-
 /* One line of quick_check: "ok" or the first thing that is wrong. */
 static int quick_check(sqlite3 *db, const char *path, struct takt_err *err)
 {
@@ -85,9 +70,10 @@ static int quick_check(sqlite3 *db, const char *path, struct takt_err *err)
 		said = (const char *)sqlite3_column_text(stmt, 0);
 	rc = takt_sqlite_code(db, rc);
 	if (rc < 0 || !said)
-		rc = refuse(err, db, rc < 0 ? rc : -ENOMEM, path);
+		rc = takt_sqlite_err(err, db, rc < 0 ? sqlite3_errcode(db) : SQLITE_NOMEM,
+				     "check database", path);
 	else if (strcmp(said, "ok") != 0)
-		rc = corrupt(err, path, said);
+		rc = takt_store_corrupt(err, path, said);
 	sqlite3_finalize(stmt);
 	return rc;
 }
@@ -103,7 +89,7 @@ static int identify(sqlite3 *db, const char *path, int64_t *ret_version, struct 
 	if (rc == 0)
 		rc = takt_sqlite_int(db, "SELECT count(*) FROM sqlite_schema", &things);
 	if (rc < 0)
-		return refuse(err, db, rc, path);
+		return takt_sqlite_err(err, db, sqlite3_errcode(db), "read database", path);
 	if (app != APPLICATION_ID && (app != 0 || version != 0 || things != 0))
 		return takt_err_set(err, -TAKT_E_CORRUPT,
 				    "'%s' is a database of some other program and was left as it "

@@ -133,13 +133,24 @@ int takt_sqlite_code(sqlite3 *db, int sqlite_rc)
 	}
 }
 
+int takt_store_corrupt(struct takt_err *err, const char *path, const char *what)
+{
+	return takt_err_set(err, -TAKT_E_CORRUPT,
+			    "database '%s' is damaged (%s) and was left as it is; move it and its "
+			    "-wal aside (takt then starts empty) or restore a copy of both",
+			    path, what);
+}
+
 int takt_sqlite_err(struct takt_err *err, sqlite3 *db, int sqlite_rc, const char *what,
 		    const char *path)
 {
 	int extended = db ? sqlite3_extended_errcode(db) : sqlite_rc;
-	int rc = takt_err_set(err, takt_sqlite_code(db, sqlite_rc), "%s '%s' (SQLite %d)", what,
-			      path, extended);
+	int rc = takt_sqlite_code(db, sqlite_rc);
 
+	if (rc == -TAKT_E_CORRUPT)
+		rc = takt_store_corrupt(err, path, sqlite3_errstr(extended));
+	else
+		rc = takt_err_set(err, rc, "%s '%s' (SQLite %d)", what, path, extended);
 	if (err)
 		err->vendor = extended;
 	return rc;

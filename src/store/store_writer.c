@@ -57,6 +57,7 @@ int takt_store_writer_prepare(struct takt_store *store, struct takt_err *err)
 	if (rc != SQLITE_OK)
 		return takt_sqlite_err(err, store->writer, rc, "prepare database", store->path);
 	sqlite3_wal_hook(store->writer, note_frames, store);
+	store->ended_unpruned = PRUNE_EVERY; /* keep_ended may be smaller than last time */
 	return 0;
 }
 

@@ -7,8 +7,8 @@
  * What must hold after a crash. With K the largest change number found in any row: every change
  * that was reported durable is numbered K at most; every change up to K that was not reported as
  * failed is in effect (the store applies changes in posting order, whole transactions at a time, so
- * what survives is a prefix); no change that was reported as failed is in effect; each row is
- * exactly what its change wrote.
+ * what survives is a prefix; but an update of a job whose insert was lost is refused); no change
+ * that was reported as failed is in effect; each row is exactly what its change wrote.
  */
 #ifndef TAKT_TESTS_STORE_LEDGER_H
 #define TAKT_TESTS_STORE_LEDGER_H
@@ -29,6 +29,7 @@ enum ledger_outcome {
 struct ledger_change {
 	uint64_t job; /* 0: struck out, lost in a crash before it was reported */
 	int64_t ticket;
+	bool insert;
 	enum ledger_outcome outcome;
 };
 
@@ -44,7 +45,13 @@ struct ledger {
 void ledger_init(struct ledger *ledger, struct fake_sys *world);
 void ledger_fini(struct ledger *ledger);
 
-/* Posts an insert of the next job or an update of an old one; false when the store refuses. */
+/* The same in a file of fixed size, so that it outlives a killed process: maps it, and makes it if
+ * it is not there. Never unmapped. */
+struct ledger *ledger_map(const char *path);
+
+/* Posts an insert of the next job (`insert`), or that or an update of an old one (`post`); false
+ * when the store refuses. */
+bool ledger_insert(struct ledger *ledger, struct takt_store *store);
 bool ledger_post(struct ledger *ledger, struct takt_store *store, struct takt_rng *rng);
 
 /* Takes what was reported; with `wait`, until everything posted is. Failures reported when the

@@ -14,10 +14,7 @@
 
 #include "seeded.h"
 
-#include "fake_sys.h"
-#include "store_fixture.h"
-#include "store_ledger.h"
-#include "sys_vfs.h"
+#include "store_scene.h"
 
 enum {
 	RANDOM_SEEDS = 250,
@@ -26,110 +23,40 @@ enum {
 	CALLS_A_LIFE = 500, /* about what STEPS take */
 };
 
-struct scene {
-	struct fake_sys *world;
-	struct sys_vfs *vfs;
-	struct ledger ledger;
-	struct takt_rng rng;
-	bool no_sync;
-	bool was_off; /* the power went in the last life */
-};
-
-static void scene_init(struct scene *scene, uint64_t seed)
-{
-	*scene = (struct scene){.world = fake_sys_new()};
-	fake_sys_add_dir(scene->world, "/state");
-	assert_int_equal(takt_store_sqlite_init(NULL), 0);
-	scene->vfs = sys_vfs_new("loss", fake_sys_table(scene->world));
-	ledger_init(&scene->ledger, scene->world);
-	takt_rng_init(&scene->rng, seed);
-}
-
-static void scene_fini(struct scene *scene)
-{
-	sys_vfs_free(scene->vfs);
-	fake_sys_free(scene->world);
-	ledger_fini(&scene->ledger);
-}
-
-static int open_store(struct scene *scene, struct takt_store **ret, struct takt_err *err)
-{
-	struct takt_store_config config = {
-		.path = "/state/takt.db",
-		.sys = fake_sys_table(scene->world),
-		.checkpoint_frames = 12,
-		.vfs = "loss",
-		.allow_network_fs = true,
-		.unsafe_no_sync = scene->no_sync,
-	};
-
-	return takt_store_open(&config, ret, err);
-}
-
-static bool is_off(const struct scene *scene)
-{
-	return fake_sys_is_off(scene->world);
-}
-
-/* Posts, sometimes waits, until the steps are done or the power is gone. */
-static void work(struct scene *scene, struct takt_store *store, unsigned steps)
-{
-	for (unsigned i = 0; i < steps && !is_off(scene); i++) {
-		ledger_post(&scene->ledger, store, &scene->rng);
-		ledger_take(&scene->ledger, store, takt_rng_below(&scene->rng, 4) == 0);
-	}
-	ledger_take(&scene->ledger, store, true);
-}
-
-static bool fail_life(struct scene *scene, const char *what, const struct takt_err *err)
-{
-	snprintf(scene->ledger.why, sizeof(scene->ledger.why), "%s: %s", what, err->msg);
-	return false;
-}
-
-/* Judges what the last life left. With the power off nothing can be read, which is no fault. */
-static bool judge(struct scene *scene, struct takt_store *store)
-{
-	struct takt_err err = {0};
-	int rc = ledger_check(&scene->ledger, store, &err);
-
-	return rc > 0 || (rc < 0 && is_off(scene)) || (rc < 0 && fail_life(scene, "read", &err));
-}
-
 /* One life: open, judge, work, power cut at call `cut` (0 = none), close, power comes back. */
-static bool live_once(struct scene *scene, unsigned steps, unsigned long cut, uint64_t seed)
+static bool live_once(struct store_scene *scene, unsigned steps, unsigned long cut, uint64_t seed)
 {
 	struct takt_store *store = NULL;
 	struct takt_err err = {0};
 	bool held = true;
 
 	fake_sys_cut_power_at(scene->world, cut);
-	if (open_store(scene, &store, &err) == 0) {
-		held = judge(scene, store);
-		work(scene, store, steps);
+	if (store_scene_open(scene, &store, &err) == 0) {
+		held = store_scene_judge(scene, store);
+		store_scene_work(scene, store, steps);
 		takt_store_close(store);
-	} else if (!is_off(scene)) {
-		held = fail_life(scene, "open", &err);
+	} else if (!store_scene_is_off(scene)) {
+		held = store_scene_fail(scene, "open", &err);
 	}
-	scene->was_off = is_off(scene);
+	scene->was_off = store_scene_is_off(scene);
 	if (sys_vfs_open_count(scene->vfs) != 0)
-		held = fail_life(scene, "files left open", &err);
+		held = store_scene_fail(scene, "files left open", &err);
 	fake_sys_power_loss(scene->world, seed);
 	return held && !scene->ledger.why[0];
 }
 
 /* After the last cut: opens, judges, works on, closes in peace, opens and judges again. */
-static bool survives(struct scene *scene)
+static bool survives(struct store_scene *scene)
 {
 	return live_once(scene, 5, 0, 1) && live_once(scene, 0, 0, 1);
 }
 
 static bool random_run(uint64_t seed, unsigned lies, bool no_sync, char why[512])
 {
-	struct scene scene;
+	struct store_scene scene;
 	bool held = true;
 
-	scene_init(&scene, seed);
+	store_scene_init(&scene, seed);
 	scene.no_sync = no_sync;
 	fake_sys_lie(scene.world, lies);
 	for (unsigned i = 0; i < LIVES && held; i++)
@@ -137,7 +64,7 @@ static bool random_run(uint64_t seed, unsigned lies, bool no_sync, char why[512]
 				 takt_rng_next(&scene.rng));
 	held = held && survives(&scene);
 	snprintf(why, 512, "%s", scene.ledger.why);
-	scene_fini(&scene);
+	store_scene_fini(&scene);
 	return held;
 }
 
@@ -154,18 +81,18 @@ static void nothing_durable_is_lost_at_random_cuts(void **state)
  * machine off. */
 static void lose_at_any_cut(bool second_life)
 {
-	struct scene scene;
+	struct store_scene scene;
 	bool was_off = true;
 
 	for (unsigned long cut = 1; was_off; cut++) {
-		scene_init(&scene, cut);
+		store_scene_init(&scene, cut);
 		if ((second_life && !live_once(&scene, 6, 0, cut)) ||
 		    !live_once(&scene, 6, cut, cut))
 			fail_msg("cut %lu: %s", cut, scene.ledger.why);
 		was_off = scene.was_off;
 		if (!survives(&scene))
 			fail_msg("cut %lu: %s", cut, scene.ledger.why);
-		scene_fini(&scene);
+		store_scene_fini(&scene);
 	}
 }
 

@@ -357,6 +357,39 @@ static void close_commits_what_was_posted(void **state)
 	}
 }
 
+/* Live jobs stay however old; of the ended ones the newest do. */
+static void keeps_the_newest_ended_jobs(void **state)
+{
+	struct takt_store_config config = {.path = place.path, .keep_ended = 100};
+	struct takt_job job, got;
+	int64_t ticket = 0;
+
+	takt_store_close(*state);
+	assert_int_equal(takt_store_open(&config, (struct takt_store **)state, NULL), 0);
+	for (uint64_t id = 1; id <= 1000; id++) {
+		job = store_job(id);
+		assert_true(takt_store_insert(*state, &job, NULL) > 0);
+		job.state = id == 1 ? TAKT_JOB_RUNNING : TAKT_JOB_DONE;
+		ticket = takt_store_update(*state, &job, NULL);
+	}
+	assert_int_equal(store_wait(*state, ticket).rc, 0);
+	takt_store_close(*state);
+	assert_int_equal(takt_store_open(&config, (struct takt_store **)state, NULL), 0);
+	insert_ok(*state,
+		  &(struct takt_job){.id = 2000, .submit_seq = 5000, .spec_json = (char *)""});
+	takt_store_close(*state);
+	*state = store_open_ok(place.path);
+	assert_int_equal(takt_store_get(*state, 1, &got, NULL), 0);
+	takt_job_fini(&got);
+	for (uint64_t id = 2; id <= 1000; id++) {
+		int want = id <= 900 ? -TAKT_E_NOT_FOUND : 0;
+
+		assert_int_equal(takt_store_get(*state, id, &got, NULL), want);
+		if (want == 0)
+			takt_job_fini(&got);
+	}
+}
+
 static int count_decision(void *ctx, const struct takt_store_decision_row *row)
 {
 	struct seen *seen = ctx;
@@ -417,6 +450,7 @@ int main(void)
 		CASE(too_many_outstanding_is_a_limit),
 		CASE(descriptor_follows_completions),
 		CASE(close_commits_what_was_posted),
+		CASE(keeps_the_newest_ended_jobs),
 		CASE(keeps_the_newest_decisions),
 		CASE(files_are_the_owners_only),
 	};

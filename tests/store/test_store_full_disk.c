@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A real full disk: a tmpfs of 512 KiB, mounted in a namespace of this program's own. Needs the
+ * right to mount, as root or through a user namespace; skipped with the reason otherwise.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "store_fixture.h"
+
+static struct store_place place;
+static char cannot[160]; /* why there is no tmpfs; "" when there is */
+
+static void write_file(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	(void)!write(fd, text, strlen(text));
+	close(fd);
+}
+
+/* A mount namespace, as whoever we are. */
+static int own_namespace(void)
+{
+	char map[64];
+	uid_t uid = geteuid();
+	gid_t gid = getegid();
+
+	if (unshare(CLONE_NEWNS) == 0)
+		return 0;
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
+		return -errno;
+	write_file("/proc/self/setgroups", "deny");
+	snprintf(map, sizeof(map), "0 %u 1", uid);
+	write_file("/proc/self/uid_map", map);
+	snprintf(map, sizeof(map), "0 %u 1", gid);
+	write_file("/proc/self/gid_map", map);
+	return 0;
+}
+
+static int group_setup(void **state)
+{
+	int rc;
+
+	store_place_init(&place);
+	rc = own_namespace();
+	if (rc == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+		rc = -errno;
+	if (rc == 0 && mount("tmpfs", place.dir, "tmpfs", 0, "size=512k,mode=0700") < 0)
+		rc = -errno;
+	if (rc < 0)
+		snprintf(cannot, sizeof(cannot), "cannot mount a tmpfs: %s", strerror(-rc));
+	return 0;
+}
+
+static int group_teardown(void **state)
+{
+	(void)umount(place.dir);
+	store_place_fini(&place);
+	return 0;
+}
+
+static void a_full_disk_loses_nothing_and_passes(void **state)
+{
+	struct takt_store_completion done;
+	struct takt_store *store;
+	struct takt_job job, got;
+	char filler[300];
+	uint64_t id = 0;
+	int fd;
+
+	if (cannot[0]) {
+		print_message("skipped: %s\n", cannot);
+		skip();
+	}
+	snprintf(filler, sizeof(filler), "%s/filler", place.dir);
+	fd = open(filler, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	assert_int_equal(posix_fallocate(fd, 0, 256 * 1024), 0);
+	close(fd);
+	store = store_open_ok(place.path);
+	do {
+		job = store_job(++id);
+		done = store_wait(store, takt_store_insert(store, &job, NULL));
+	} while (done.rc == 0 && id < 100000);
+	assert_int_equal(done.rc, -ENOSPC);
+	assert_non_null(strstr(done.message, place.path));
+	assert_true(id > 1);
+	assert_int_equal(takt_store_get(store, id, &got, NULL), -TAKT_E_NOT_FOUND);
+	assert_int_equal(unlink(filler), 0);
+	assert_int_equal(store_wait(store, takt_store_insert(store, &job, NULL)).rc, 0);
+	takt_store_close(store);
+	store = store_open_ok(place.path);
+	for (uint64_t i = 1; i <= id; i++) {
+		assert_int_equal(takt_store_get(store, i, &got, NULL), 0);
+		takt_job_fini(&got);
+	}
+	takt_store_close(store);
+}
+
+static void a_disk_full_from_the_start_is_named(void **state)
+{
+	struct takt_store_config config = {.path = place.path};
+	struct takt_store *store = NULL;
+	struct takt_err err;
+	char filler[300];
+	int fd;
+
+	if (cannot[0]) {
+		print_message("skipped: %s\n", cannot);
+		skip();
+	}
+	store_place_fini(&place); /* empties the tmpfs; it is busy, so it stays */
+	snprintf(filler, sizeof(filler), "%s/filler", place.dir);
+	fd = open(filler, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	for (int size = 512; size > 0; size -= 4)
+		if (posix_fallocate(fd, 0, size * 1024) == 0)
+			break;
+	close(fd);
+	assert_int_equal(takt_store_open(&config, &store, &err), -ENOSPC);
+	assert_non_null(strstr(err.msg, place.path));
+	assert_int_equal(unlink(filler), 0);
+	takt_store_close(store_open_ok(place.path));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_full_disk_loses_nothing_and_passes),
+		cmocka_unit_test(a_disk_full_from_the_start_is_named),
+	};
+
+	return cmocka_run_group_tests_name("store full disk", tests, group_setup, group_teardown);
+}
