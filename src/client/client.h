@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The client as takt's own programs use it: blocking calls that return views. What other programs
+ * get is include/takt/takt.h, which is built on this.
+ *
+ * rc of a call: what the daemon said (its error's own code), or -TAKT_E_UNAVAILABLE when it cannot
+ * be reached or went away in between, whatever the reason: then asking again later may help.
+ */
+#ifndef TAKT_CLIENT_CLIENT_H
+#define TAKT_CLIENT_CLIENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "codec/jobspec.h"
+#include "codec/views.h"
+
+struct takt_client;
+
+/*
+ * Finds a daemon and keeps a connection to it. `socket` NULL: $TAKT_SOCKET if that is set, else the
+ * first that answers of $XDG_RUNTIME_DIR/takt/takt.sock, /tmp/takt-UID/takt.sock (if the directory
+ * is ours) and /run/takt/takt.sock. The error says what was tried.
+ */
+int takt_client_connect(const char *socket, struct takt_client **ret, struct takt_err *err);
+void takt_client_free(struct takt_client *client); /* NULL is fine */
+/* Path of the socket in use; borrowed until free. */
+const char *takt_client_socket(const struct takt_client *client);
+
+/* While a call waits and `fd` becomes readable, `woken` is called; it must not use this client.
+ * Negative ends the call with -ECANCELED. fd -1 = no more. */
+void takt_client_wake_on(struct takt_client *client, int fd, int (*woken)(void *ctx), void *ctx);
+
+/* The JSON of the last answer; borrowed until the next call, "" before the first. */
+const char *takt_client_json(const struct takt_client *client);
+
+/* `path` as in docs/api.md, with its query; body NULL for GET. The answer is in takt_client_json().
+ */
+int takt_client_ask(struct takt_client *client, const char *path, const char *body,
+		    struct takt_err *err);
+
+/* Callers fini what owns memory. */
+int takt_client_status(struct takt_client *client, struct takt_status_view *ret,
+		       struct takt_err *err);
+int takt_client_topology(struct takt_client *client, struct takt_topo_view *ret,
+			 struct takt_err *err);
+int takt_client_queue(struct takt_client *client, bool history, uint32_t limit,
+		      struct takt_queue_view *ret, struct takt_err *err);
+int takt_client_job(struct takt_client *client, uint64_t job_id, struct takt_job_view *ret,
+		    struct takt_err *err);
+int takt_client_explain(struct takt_client *client, uint64_t job_id, struct takt_explain_view *ret,
+			struct takt_err *err);
+int takt_client_submit(struct takt_client *client, const struct takt_jobspec *spec,
+		       struct takt_job_view *ret, struct takt_err *err);
+int takt_client_cancel(struct takt_client *client, uint64_t job_id, struct takt_job_view *ret,
+		       struct takt_err *err);
+int takt_client_signal(struct takt_client *client, uint64_t job_id, int signal,
+		       struct takt_err *err);
+/* Returns when the job has ended, or as it is after timeout_ms. */
+int takt_client_wait(struct takt_client *client, uint64_t job_id, uint32_t timeout_ms,
+		     struct takt_job_view *ret, struct takt_err *err);
+int takt_client_clocks(struct takt_client *client, struct takt_clock_view *ret,
+		       struct takt_err *err);
+int takt_client_clock_set(struct takt_client *client, uint64_t gpu_mask, uint32_t max_mhz,
+			  bool lock, struct takt_clock_view *ret, struct takt_err *err);
+int takt_client_clock_reset(struct takt_client *client, uint64_t gpu_mask,
+			    struct takt_clock_view *ret, struct takt_err *err);
+
+/* Where a reader of a log is. Zeroed = at the beginning. */
+struct takt_log_place {
+	uint64_t offset;
+	uint32_t attempt; /* 0 = none yet */
+	bool over;	  /* nothing more will come */
+};
+/*
+ * The next part of a job's log (at most 256 KiB, any bytes) and moves *place behind it. follow_ms
+ * > 0: waits so long for something to come. When the job began anew (another attempt) the place
+ * starts at the beginning of its new log. *ret_bytes is borrowed until the next call.
+ */
+int takt_client_log(struct takt_client *client, uint64_t job_id, uint32_t follow_ms,
+		    struct takt_log_place *place, const char **ret_bytes, size_t *ret_len,
+		    struct takt_err *err);
+
+/* Has it ended? By the name of its state. */
+bool takt_client_job_ended(const struct takt_job_view *job);
+/* The exit status of a program that stands for an ended job: its code, 128 + signal, else 1. */
+int takt_client_exit_status(const struct takt_job_view *job);
+
+#endif
