@@ -216,41 +216,49 @@ static enum takt_sched_event_kind random_kind(struct takt_rng *rng)
 	return kinds[takt_rng_below(rng, TAKT_ARRAY_LEN(kinds))];
 }
 
+/* Each draw is a statement of its own: in what order a compiler evaluates the values of one
+ * initialiser or the operands of one expression is its own affair. */
 static struct takt_sched_job random_job(const struct model *model, struct takt_rng *rng)
 {
-	uint64_t id = takt_rng_range(rng, 1, MODEL_JOBS);
-	bool known = model->jobs[id].phase != MODEL_ABSENT && takt_rng_below(rng, 10) > 0;
-	uint32_t flags = (takt_rng_below(rng, 4) == 0 ? TAKT_JOB_USE_OUTSIDE : 0) |
-			 (takt_rng_below(rng, 10) == 0 ? TAKT_JOB_HELD : 0) |
-			 (takt_rng_below(rng, 50) == 0 ? 4u : 0);
+	struct takt_sched_job job = {.id = takt_rng_range(rng, 1, MODEL_JOBS)};
+	bool known = model->jobs[job.id].phase != MODEL_ABSENT;
 
-	return (struct takt_sched_job){
-		.id = id,
-		.submit_seq = 100 - id,
-		.priority = (int32_t)takt_rng_below(rng, 3) - 1,
-		.gpus = known ? model->jobs[id].job.gpus : (uint32_t)takt_rng_below(rng, 10),
-		.flags = flags,
-	};
+	job.submit_seq = 100 - job.id;
+	job.priority = (int32_t)takt_rng_below(rng, 3) - 1;
+	job.gpus = (uint32_t)takt_rng_below(rng, 10);
+	if (known && takt_rng_below(rng, 10) > 0)
+		job.gpus = model->jobs[job.id].job.gpus;
+	if (takt_rng_below(rng, 4) == 0)
+		job.flags |= TAKT_JOB_USE_OUTSIDE;
+	if (takt_rng_below(rng, 10) == 0)
+		job.flags |= TAKT_JOB_HELD;
+	if (takt_rng_below(rng, 50) == 0)
+		job.flags |= 4u;
+	return job;
+}
+
+static struct takt_sched_node random_node(struct takt_rng *rng)
+{
+	const struct machine *machine = &kit_machines[takt_rng_below(rng, kit_machine_count)];
+
+	return (struct takt_sched_node){(uint32_t)takt_rng_below(rng, MODEL_NODES),
+					machine->gpu_count, machine->pair_score};
 }
 
 struct takt_sched_event model_random_event(const struct model *model, struct takt_rng *rng)
 {
-	const struct machine *machine = &kit_machines[takt_rng_below(rng, kit_machine_count)];
-	struct takt_sched_event event = {
-		.kind = random_kind(rng),
-		.node_id = (uint32_t)takt_rng_below(rng, MODEL_NODES + 1),
-		.gpu = (uint32_t)takt_rng_below(rng, 9),
-		.state = (enum takt_gpu_state)takt_rng_below(rng, TAKT_GPU_STATE_COUNT),
-		.outside = takt_rng_below(rng, 3) == 0,
-		.job_id = takt_rng_range(rng, 0, MODEL_JOBS),
-		.gpu_mask = takt_rng_below(rng, 0x1ff),
-	};
+	struct takt_sched_event event = {.kind = random_kind(rng)};
 
+	event.node_id = (uint32_t)takt_rng_below(rng, MODEL_NODES + 1);
+	event.gpu = (uint32_t)takt_rng_below(rng, 9);
+	event.state = (enum takt_gpu_state)takt_rng_below(rng, TAKT_GPU_STATE_COUNT);
+	event.outside = takt_rng_below(rng, 3) == 0;
+	event.job_id = takt_rng_range(rng, 0, MODEL_JOBS);
+	event.gpu_mask = takt_rng_below(rng, 0x1ff);
 	if (takt_rng_below(rng, 2) == 0)
 		event.state = TAKT_GPU_FREE;
 	if (event.kind == TAKT_SCHED_NODE_ADD)
-		event.node = (struct takt_sched_node){(uint32_t)takt_rng_below(rng, MODEL_NODES),
-						      machine->gpu_count, machine->pair_score};
+		event.node = random_node(rng);
 	if (event.kind == TAKT_SCHED_JOB_ADD || event.kind == TAKT_SCHED_JOB_CHANGE)
 		event.job = random_job(model, rng);
 	return event;
