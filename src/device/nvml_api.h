@@ -11,6 +11,7 @@
 
 #include "abi/nvml.h"
 #include "base/err.h"
+#include "base/vec.h"
 #include "device/device_impl.h"
 
 /* A member is NULL where this library has no such function. Those without comment have one
@@ -117,6 +118,7 @@ struct takt_nvml_gpu {
 	bool memory_v1_only; /* the driver refused the newer struct */
 	void *procs;	     /* buffer of the process lists, owned */
 	uint32_t procs_room; /* entries of the largest size */
+	TAKT_VEC(struct takt_gpu_proc) found; /* of all lists, ascending pid */
 };
 
 struct takt_nvml {

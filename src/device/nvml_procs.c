@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/vec.h"
 #include "device/nvml_api.h"
 
 enum {
@@ -85,27 +86,19 @@ static size_t entry_size(const struct takt_nvml_gpu *gpu, uint32_t count)
 
 /* Ascending by pid; a process on several lists is one. A process is "graphics" if that is all it
  * is, and lists are read compute first. */
-static void add(struct takt_gpu_reading *reading, const struct takt_gpu_proc *proc)
+static int add(struct takt_nvml_gpu *gpu, const struct takt_gpu_proc *proc)
 {
-	uint32_t at = 0;
+	size_t at = gpu->found.len;
 
-	while (at < reading->proc_count && reading->procs[at].pid < proc->pid)
-		at++;
-	if (at < reading->proc_count && reading->procs[at].pid == proc->pid)
-		return;
-	if (reading->proc_count == TAKT_DEVICE_MAX_PROCS) {
-		reading->procs_dropped++;
-		return;
-	}
-	memmove(&reading->procs[at + 1], &reading->procs[at],
-		(reading->proc_count - at) * sizeof(reading->procs[0]));
-	reading->procs[at] = *proc;
-	reading->proc_count++;
+	while (at > 0 && gpu->found.at[at - 1].pid >= proc->pid)
+		at--;
+	if (at < gpu->found.len && gpu->found.at[at].pid == proc->pid)
+		return 0;
+	return takt_vec_insert(&gpu->found, at, *proc);
 }
 
 /* pid and memory lie at the same place in all three layouts. */
-static void add_list(const struct takt_nvml_gpu *gpu, uint32_t count, size_t size, bool graphics,
-		     struct takt_gpu_reading *reading)
+static int add_list(struct takt_nvml_gpu *gpu, uint32_t count, size_t size, bool graphics)
 {
 	for (uint32_t i = 0; i < count; i++) {
 		struct nvml_process_info_v1 entry;
@@ -115,19 +108,20 @@ static void add_list(const struct takt_nvml_gpu *gpu, uint32_t count, size_t siz
 		proc.pid = (int32_t)entry.pid;
 		proc.memory_known = entry.used_memory != NVML_NO_VALUE_U64;
 		proc.memory_bytes = proc.memory_known ? entry.used_memory : 0;
-		add(reading, &proc);
+		if (add(gpu, &proc) < 0)
+			return NVML_ERROR_MEMORY;
 	}
+	return NVML_SUCCESS;
 }
 
-static int read_and_add(struct takt_nvml_gpu *gpu, list_fn *list, old_list_fn *old, bool graphics,
-			struct takt_gpu_reading *reading)
+static int read_and_add(struct takt_nvml_gpu *gpu, list_fn *list, old_list_fn *old, bool graphics)
 {
 	uint32_t count = 0;
 	int code = read_list(gpu, list, old, &count);
 
-	if (code == NVML_SUCCESS)
-		add_list(gpu, count, list ? entry_size(gpu, count) : OLD_ENTRY, graphics, reading);
-	return code;
+	if (code != NVML_SUCCESS)
+		return code;
+	return add_list(gpu, count, list ? entry_size(gpu, count) : OLD_ENTRY, graphics);
 }
 
 static bool is_absent(int code)
@@ -136,18 +130,33 @@ static bool is_absent(int code)
 }
 
 /* The compute list is what counts: without it there is no telling whether the GPU is free. */
+static int read_lists(const struct takt_nvml_api *api, struct takt_nvml_gpu *gpu)
+{
+	int code = read_and_add(gpu, api->compute_procs, api->compute_procs_v1, false);
+
+	if (code != NVML_SUCCESS)
+		return code;
+	code = read_and_add(gpu, api->mps_procs, api->mps_procs_v1, false);
+	if (code != NVML_SUCCESS && !is_absent(code))
+		return code;
+	code = read_and_add(gpu, api->graphics_procs, api->graphics_procs_v1, true);
+	return is_absent(code) ? NVML_SUCCESS : code;
+}
+
 int takt_nvml_read_procs(const struct takt_nvml_api *api, struct takt_nvml_gpu *gpu,
 			 struct takt_gpu_reading *reading)
 {
-	int code, more;
+	int code;
 
-	reading->proc_count = reading->procs_dropped = 0;
-	code = read_and_add(gpu, api->compute_procs, api->compute_procs_v1, false, reading);
+	gpu->found.max = 3 * MAX_ROOM;
+	takt_vec_clear(&gpu->found);
+	code = read_lists(api, gpu);
 	if (code != NVML_SUCCESS)
 		return code;
-	more = read_and_add(gpu, api->mps_procs, api->mps_procs_v1, false, reading);
-	if (more != NVML_SUCCESS && !is_absent(more))
-		return more;
-	more = read_and_add(gpu, api->graphics_procs, api->graphics_procs_v1, true, reading);
-	return more == NVML_SUCCESS || is_absent(more) ? NVML_SUCCESS : more;
+	reading->proc_count = gpu->found.len < TAKT_DEVICE_MAX_PROCS ? (uint32_t)gpu->found.len
+								     : TAKT_DEVICE_MAX_PROCS;
+	reading->procs_dropped = (uint32_t)gpu->found.len - reading->proc_count;
+	for (uint32_t i = 0; i < reading->proc_count; i++)
+		reading->procs[i] = gpu->found.at[i];
+	return NVML_SUCCESS;
 }

@@ -96,8 +96,10 @@ static void close_nvml(struct takt_source *source)
 	struct takt_nvml *nvml = (struct takt_nvml *)source;
 
 	(void)nvml->api.shutdown();
-	for (uint32_t g = 0; g < source->gpu_count; g++)
+	for (uint32_t g = 0; g < source->gpu_count; g++) {
 		takt_free(nvml->gpus[g].procs);
+		takt_vec_fini(&nvml->gpus[g].found);
+	}
 	takt_free(nvml->sysfs_root);
 	takt_free(nvml);
 }

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Drivers that hang, boards that fall off the bus, calls that fail at the worst moment. One GPU in
+ * trouble is one GPU; nothing is made up; nobody waits for ever.
+ */
+#include "base/mem.h"
+#include "fake_machine.h"
+
+enum {
+	MAX_CALLS = 2000,
+};
+
+static uint64_t elapsed_ms(struct takt_mono since)
+{
+	return takt_mono_elapsed_ns(takt_mono_now(takt_sys_real()), since) / TAKT_NS_PER_MS;
+}
+
+static void a_hanging_gpu_turns_stale_and_the_others_do_not(void **state)
+{
+	struct takt_machine_config config = fake_config();
+	struct takt_machine *machine;
+	struct takt_gpu_reading r;
+	struct takt_mono begin;
+	uint64_t seq;
+
+	config.call_deadline_ns = 100 * TAKT_NS_PER_MS;
+	machine = open_with(config);
+	seq = sample_of(machine, 0).seq;
+	fake_hang("nvmlDeviceGetPowerUsage", 1); /* the machine's GPU 0 */
+	takt_machine_sample(machine, UINT32_MAX);
+	for (uint32_t g = 1; g < FAKE_GPUS; g++)
+		assert_int_equal(takt_machine_wait(machine, g, 0, in_ms(20000)), 0);
+	assert_int_equal(takt_machine_wait(machine, 0, seq, in_ms(150)), -ETIMEDOUT);
+	assert_int_equal(takt_machine_reading(machine, 0, &r), 0);
+	assert_true(r.stale);
+	assert_false(r.lost);
+	assert_int_equal(r.last_rc, -ETIMEDOUT);
+	assert_int_equal(r.seq, seq);
+	r = sample_of(machine, 1);
+	assert_false(r.stale);
+
+	begin = takt_mono_now(takt_sys_real());
+	takt_machine_close(machine);
+	assert_true(elapsed_ms(begin) < 10000);
+	fake_wake();
+}
+
+static void a_gpu_that_hangs_while_facts_are_read_keeps_those_before(void **state)
+{
+	struct takt_machine_config config = fake_config();
+	struct takt_machine *machine;
+
+	config.facts_deadline_ns = 200 * TAKT_NS_PER_MS;
+	fake_hang("nvmlDeviceGetSerial", 2);
+	machine = open_with(config);
+	assert_int_equal(takt_machine_facts(machine, 1)->has,
+			 TAKT_FACT_PCI | TAKT_FACT_NAME | TAKT_FACT_UUID);
+	assert_true(takt_machine_facts(machine, 0)->has & TAKT_FACT_SM_CLOCKS);
+	assert_true(takt_machine_facts(machine, 3)->has & TAKT_FACT_SM_CLOCKS);
+	/* Once the driver comes back the board is sampled as any other. */
+	fake_wake();
+	(void)sample_of(machine, 1);
+	takt_machine_close(machine);
+}
+
+static void links_beside_a_hanging_gpu_are_known(void **state)
+{
+	struct takt_machine_config config = fake_config();
+	struct takt_machine *machine;
+
+	config.facts_deadline_ns = 200 * TAKT_NS_PER_MS;
+	fake_hang("nvmlDeviceGetTopologyCommonAncestor", 1);
+	machine = open_with(config);
+	assert_int_not_equal(takt_machine_link(machine, 1, 2).pcie, 0);
+	/* The other side told this one. */
+	assert_int_not_equal(takt_machine_link(machine, 0, 2).pcie, 0);
+	fake_wake();
+	takt_machine_close(machine);
+}
+
+static void a_driver_that_hangs_at_its_start_is_an_error(void **state)
+{
+	struct takt_machine_config config = fake_config();
+	struct takt_machine *machine = NULL;
+	struct takt_err err = {0};
+	struct takt_mono begin = takt_mono_now(takt_sys_real());
+
+	config.init_deadline_ns = 100 * TAKT_NS_PER_MS;
+	fake_hang("nvmlInit_v2", -1);
+	assert_int_equal(takt_machine_open(&config, &machine, &err), -ETIMEDOUT);
+	assert_non_null(strstr(err.msg, "hangs"));
+	assert_true(elapsed_ms(begin) < 10000);
+
+	config.source = TAKT_SOURCE_AUTO;
+	machine = open_with(config);
+	assert_string_equal(takt_machine_info(machine)->source, "none");
+	takt_machine_close(machine);
+	fake_wake();
+}
+
+static void a_lost_gpu_is_one_gpu(void **state)
+{
+	struct takt_machine *machine = open_fake();
+	struct takt_gpu_reading r;
+
+	(void)sample_of(machine, 0);
+	fake_lose(1, true);
+	r = sample_of(machine, 0);
+	assert_true(r.lost && r.stale);
+	assert_int_equal(r.last_rc, -ENODEV);
+	assert_int_equal(r.has, 0);
+	assert_int_equal(r.proc_count, 0);
+	assert_false(sample_of(machine, 1).lost);
+
+	fake_lose(1, false);
+	r = sample_of(machine, 0);
+	assert_false(r.lost || r.stale);
+	assert_int_equal(r.sm_mhz, FAKE_SM_MHZ + 1);
+	takt_machine_close(machine);
+}
+
+static void a_gpu_that_is_lost_from_the_start_is_sampled_when_it_comes_back(void **state)
+{
+	struct takt_machine *machine;
+
+	fake_lose(1, true);
+	machine = open_fake();
+	assert_true(sample_of(machine, FAKE_GPUS - 1).lost);
+	fake_lose(1, false);
+	assert_int_equal(sample_of(machine, FAKE_GPUS - 1).sm_mhz, FAKE_SM_MHZ + 1);
+	takt_machine_close(machine);
+}
+
+/* A value with its bit set is the driver's, whatever failed before it. */
+static void check_honest(const struct takt_gpu_reading *r, uint32_t driver_gpu)
+{
+	if (r->has & TAKT_HAS_SM_CLOCK)
+		assert_int_equal(r->sm_mhz, FAKE_SM_MHZ + driver_gpu);
+	if (r->has & TAKT_HAS_POWER)
+		assert_int_equal(r->power_mw, FAKE_POWER_MW + driver_gpu);
+	if (r->has & TAKT_HAS_TEMP)
+		assert_int_equal(r->temp_c, FAKE_TEMP_C + driver_gpu);
+	if (r->has & TAKT_HAS_ENERGY)
+		assert_true(r->energy_mj == FAKE_ENERGY_MJ + driver_gpu);
+	if (r->has & TAKT_HAS_MEMORY)
+		assert_true(r->mem_used_bytes == FAKE_USED_BYTES ||
+			    r->mem_used_bytes == FAKE_USED_BYTES + FAKE_RESERVED_BYTES);
+	if (r->has & TAKT_HAS_RESERVED)
+		assert_true(r->mem_reserved_bytes == FAKE_RESERVED_BYTES);
+	if (r->has & TAKT_HAS_PROCS)
+		assert_int_equal(r->proc_count, driver_gpu == 1 ? 3 : 0);
+}
+
+static uint32_t driver_number(const struct takt_machine *machine, uint32_t gpu)
+{
+	const struct takt_gpu_facts *facts = takt_machine_facts(machine, gpu);
+
+	return facts->has & TAKT_FACT_MINOR ? facts->minor : UINT32_MAX;
+}
+
+/* False once the run ended before the nth call. */
+static bool survive(unsigned nth, int code)
+{
+	struct takt_machine_config config = fake_config();
+	struct takt_machine *machine = NULL;
+	struct takt_err err = {0};
+	unsigned calls;
+
+	fake_reset();
+	fake_procs(1, 2);
+	fake_fail_nth(nth, code);
+	if (takt_machine_open(&config, &machine, &err) < 0) {
+		assert_true(err.msg[0] != '\0');
+		return true;
+	}
+	for (uint32_t g = 0; g < takt_machine_info(machine)->gpu_count; g++) {
+		struct takt_gpu_reading r = sample_of(machine, g);
+		uint32_t number = driver_number(machine, g);
+
+		if (number != UINT32_MAX)
+			check_honest(&r, number);
+	}
+	takt_machine_close(machine);
+	calls = fake_calls();
+	return nth <= calls;
+}
+
+static void every_single_call_may_fail(void **state)
+{
+	static const int codes[] = {NVML_ERROR_UNKNOWN, NVML_ERROR_GPU_IS_LOST,
+				    NVML_ERROR_INSUFFICIENT_SIZE, NVML_ERROR_NO_PERMISSION};
+
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(codes); i++) {
+		unsigned nth = 1;
+
+		while (survive(nth, codes[i]))
+			nth++;
+		assert_true(nth > 100 && nth < MAX_CALLS);
+	}
+}
+
+static void every_single_allocation_may_fail(void **state)
+{
+	struct takt_machine_config config = fake_config();
+	int rc = -ENOMEM;
+	unsigned long nth;
+
+	for (nth = 1; rc < 0; nth++) {
+		struct takt_machine *machine = NULL;
+		struct takt_err err = {0};
+
+		fake_reset();
+		takt_alloc_fail_nth(nth, 0);
+		rc = takt_machine_open(&config, &machine, &err);
+		takt_alloc_fail_nth(0, 0);
+		if (rc < 0)
+			assert_int_equal(rc, -ENOMEM);
+		takt_machine_close(machine);
+	}
+	assert_true(nth > 5);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(a_hanging_gpu_turns_stale_and_the_others_do_not, reset_fake),
+		cmocka_unit_test_setup(a_gpu_that_hangs_while_facts_are_read_keeps_those_before,
+				       reset_fake),
+		cmocka_unit_test_setup(links_beside_a_hanging_gpu_are_known, reset_fake),
+		cmocka_unit_test_setup(a_driver_that_hangs_at_its_start_is_an_error, reset_fake),
+		cmocka_unit_test_setup(a_lost_gpu_is_one_gpu, reset_fake),
+		cmocka_unit_test_setup(
+			a_gpu_that_is_lost_from_the_start_is_sampled_when_it_comes_back,
+			reset_fake),
+		cmocka_unit_test_setup(every_single_call_may_fail, reset_fake),
+		cmocka_unit_test_setup(every_single_allocation_may_fail, reset_fake),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
