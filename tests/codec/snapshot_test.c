@@ -186,8 +186,8 @@ static void test_bad_plans(void **state)
 		"[]",
 		"{\"version\":1,\"next_wakeup_ns\":0,\"placements\":[]}",
 		"{\"version\":1,\"next_wakeup_ns\":0,\"placements\":[{}],\"waits\":[]}",
-		"{\"version\":1,\"next_wakeup_ns\":0,\"placements\":[{\"job_id\":1,\"node_id\":1,"
-		"\"gpu_mask\":[0],\"pair_score_sum\":0}],\"waits\":[{\"job_id\":1}]}",
+		("{\"version\":1,\"next_wakeup_ns\":0,\"placements\":[{\"job_id\":1,\"node_id\":1,"
+		 "\"gpu_mask\":[0],\"pair_score_sum\":0}],\"waits\":[{\"job_id\":1}]}"),
 	};
 
 	for (size_t i = 0; i < TAKT_ARRAY_LEN(rows); i++) {
