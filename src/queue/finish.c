@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the engine says of attempts, and how jobs end. */
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/mem.h"
+#include "queue/queue_impl.h"
+
+static void say(struct takt_queue_job *job, const char *message)
+{
+	takt_free(job->row.message);
+	job->row.message = takt_strdup(message);
+}
+
+void takt_queue_end(struct takt_queue *queue, struct takt_queue_job *job, enum takt_job_state state)
+{
+	enum takt_queue_phase was = job->phase;
+
+	job->phase = TAKT_PHASE_ENDING;
+	job->row.state = state;
+	if (job->row.ended.ns == 0)
+		job->row.ended = queue->wall;
+	if (was == TAKT_PHASE_WAITING)
+		(void)takt_queue_tell(queue, TAKT_SCHED_JOB_ENDED, job, NULL);
+	takt_queue_post_end(queue, job);
+}
+
+/* The attempt is over but the job is not: it waits again in its old place. */
+static void requeue(struct takt_queue *queue, struct takt_queue_job *job)
+{
+	struct takt_job_report unused = {0};
+
+	queue->config.hooks->release(queue->config.hooks_ctx, job, &unused);
+	(void)takt_queue_tell(queue, TAKT_SCHED_JOB_REQUEUED, job, NULL);
+	job->phase = TAKT_PHASE_WAITING;
+	job->row.state = TAKT_JOB_WAITING;
+	job->row.gpu_mask = 0;
+	job->row.started = (struct takt_wall){0};
+	job->pid = 0;
+	(void)takt_queue_post(queue, job, TICKET_NOTE, NULL);
+	takt_queue_changed(queue, job);
+}
+
+static enum takt_job_state final_state(const struct takt_queue_job *job,
+				       const struct takt_engine_event *event)
+{
+	if (job->row.cancel_wanted)
+		return TAKT_JOB_CANCELLED;
+	switch (event->end) {
+	case TAKT_END_EXITED:
+		return event->code == 0 ? TAKT_JOB_DONE : TAKT_JOB_FAILED;
+	case TAKT_END_LOST:
+		return TAKT_JOB_LOST;
+	case TAKT_END_INTERRUPTED:
+		return TAKT_JOB_INTERRUPTED;
+	default:
+		return TAKT_JOB_FAILED;
+	}
+}
+
+/* What a shell would say: 127 for a command that is not there, 126 for one that cannot be run. */
+static void keep_exit(struct takt_queue_job *job, const struct takt_engine_event *event)
+{
+	switch (event->end) {
+	case TAKT_END_EXITED:
+		job->row.exit_code = event->code;
+		break;
+	case TAKT_END_SIGNALED:
+		job->row.exit_signal = event->code;
+		break;
+	case TAKT_END_NOT_STARTED:
+		job->row.exit_code = event->code == ENOENT ? 127 : 126;
+		break;
+	default:
+		break;
+	}
+	job->row.ended = event->at;
+}
+
+static void attempt_ended(struct takt_queue *queue, struct takt_queue_job *job,
+			  const struct takt_engine_event *event)
+{
+	bool may_repeat = event->end == TAKT_END_NEVER_RAN ||
+			  ((event->end == TAKT_END_LOST || event->end == TAKT_END_INTERRUPTED) &&
+			   job->spec.requeue);
+
+	if (may_repeat && !job->row.cancel_wanted) {
+		requeue(queue, job);
+		return;
+	}
+	keep_exit(job, event);
+	if (event->message[0])
+		say(job, event->message);
+	queue->config.hooks->release(queue->config.hooks_ctx, job, &job->row.report);
+	(void)takt_queue_tell(queue, TAKT_SCHED_JOB_DRAINING, job, NULL);
+	(void)takt_queue_tell(queue, TAKT_SCHED_JOB_ENDED, job, NULL);
+	takt_queue_end(queue, job, final_state(job, event));
+}
+
+static void attempt_runs(struct takt_queue *queue, struct takt_queue_job *job,
+			 const struct takt_engine_event *event)
+{
+	if (job->phase != TAKT_PHASE_STARTING)
+		return;
+	job->phase = TAKT_PHASE_RUNNING;
+	job->pid = event->pid;
+	job->row.state = job->stop_wanted ? TAKT_JOB_STOPPING : TAKT_JOB_RUNNING;
+	if (job->row.started.ns == 0)
+		job->row.started = event->at;
+	(void)takt_queue_tell(queue, TAKT_SCHED_JOB_RUNNING, job, NULL);
+	(void)takt_queue_post(queue, job, TICKET_NOTE, NULL);
+	if (job->stop_wanted && !job->stop_sent)
+		takt_queue_stop(queue, job);
+	takt_queue_changed(queue, job);
+}
+
+/* An action that was not taken. Only a start matters: its GPUs go back and the job waits. */
+static void refused(struct takt_queue *queue, struct takt_queue_job *job,
+		    const struct takt_engine_event *event)
+{
+	bool was_start = (event->action_id & 0xf) == TAKT_ACTION_START &&
+			 event->action_id >> 24 == job->row.id;
+
+	if (!was_start || job->phase != TAKT_PHASE_STARTING ||
+	    (event->outcome != TAKT_OUTCOME_FAILED && event->outcome != TAKT_OUTCOME_CONFLICT))
+		return;
+	say(job, event->message);
+	requeue(queue, job);
+	takt_queue_pause(queue);
+}
+
+void takt_queue_engine_event(void *ctx, const struct takt_engine_event *event)
+{
+	struct takt_queue *queue = ctx;
+	struct takt_queue_job *job = takt_queue_job_find(queue, event->job_id);
+
+	if (!job || job->phase < TAKT_PHASE_STARTING || job->phase == TAKT_PHASE_ENDING ||
+	    event->attempt != job->row.attempt)
+		return;
+	switch (event->kind) {
+	case TAKT_ENGINE_OUTCOME:
+		refused(queue, job, event);
+		break;
+	case TAKT_ENGINE_STARTED:
+	case TAKT_ENGINE_ADOPTED:
+		attempt_runs(queue, job, event);
+		break;
+	case TAKT_ENGINE_ENDED:
+		attempt_ended(queue, job, event);
+		break;
+	default:
+		break;
+	}
+}

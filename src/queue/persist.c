@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What goes to disk and what follows from its being there. A refused write (full disk) never loses
+ * a job: a refused insert is a refused submit; a refused start puts the GPUs back and nothing
+ * starts for a while; a refused end is posted again until it is taken, and until then the attempt's
+ * own record is the truth.
+ */
+#include <errno.h>
+
+#include "queue/queue_impl.h"
+
+int takt_queue_post(struct takt_queue *queue, struct takt_queue_job *job, enum ticket_kind kind,
+		    struct takt_err *err)
+{
+	int64_t ticket = kind == TICKET_INSERT
+				 ? takt_store_insert(queue->config.store, &job->row, err)
+				 : takt_store_update(queue->config.store, &job->row, err);
+	int rc;
+
+	if (ticket < 0)
+		return (int)ticket;
+	rc = takt_map_u64_put(&queue->tickets, (uint64_t)ticket,
+			      (union takt_map_value){.u64 = job->row.id << 2 | kind});
+	return rc < 0 ? takt_err_set(err, rc, "tickets of the store") : 0;
+}
+
+void takt_queue_pause(struct takt_queue *queue)
+{
+	queue->retry_ns = queue->now.ns + TAKT_QUEUE_RETRY_MS * TAKT_NS_PER_MS;
+}
+
+void takt_queue_post_end(struct takt_queue *queue, struct takt_queue_job *job)
+{
+	job->end_refused = takt_queue_post(queue, job, TICKET_END, NULL) < 0;
+	if (job->end_refused)
+		takt_queue_pause(queue);
+}
+
+static void insert_done(struct takt_queue *queue, struct takt_queue_job *job,
+			const struct takt_err *refused)
+{
+	void *token = job->token;
+
+	job->token = NULL;
+	if (refused) {
+		if (token)
+			queue->config.hooks->accepted(queue->config.hooks_ctx, token, job, refused);
+		takt_queue_job_drop(queue, job);
+		return;
+	}
+	job->phase = TAKT_PHASE_WAITING;
+	(void)takt_queue_tell(queue, TAKT_SCHED_JOB_ADD, job, NULL);
+	if (token)
+		queue->config.hooks->accepted(queue->config.hooks_ctx, token, job, NULL);
+	if (job->row.cancel_wanted)
+		takt_queue_end(queue, job, TAKT_JOB_CANCELLED);
+}
+
+static void start_done(struct takt_queue *queue, struct takt_queue_job *job,
+		       const struct takt_err *refused)
+{
+	if (job->phase != TAKT_PHASE_PREPARING)
+		return;
+	if (refused) {
+		takt_queue_call_off(queue, job);
+		takt_queue_pause(queue);
+		return;
+	}
+	job->row_durable = true;
+	takt_queue_try_start(queue, job);
+}
+
+static void end_done(struct takt_queue *queue, struct takt_queue_job *job,
+		     const struct takt_err *refused)
+{
+	if (refused) {
+		job->end_refused = true;
+		takt_queue_pause(queue);
+		return;
+	}
+	takt_queue_changed(queue, job);
+	takt_queue_job_drop(queue, job);
+}
+
+static void handle(struct takt_queue *queue, const struct takt_store_completion *done)
+{
+	const union takt_map_value *found =
+		takt_map_u64_get(&queue->tickets, (uint64_t)done->ticket);
+	uint64_t what = found ? found->u64 : 0;
+	struct takt_queue_job *job = takt_queue_job_find(queue, what >> 2);
+	struct takt_err error;
+	const struct takt_err *refused = NULL;
+
+	takt_map_u64_remove(&queue->tickets, (uint64_t)done->ticket);
+	if (!job)
+		return;
+	if (done->rc < 0) {
+		takt_err_set(&error, done->rc, "%s", done->message);
+		refused = &error;
+	}
+	if ((what & 3) == TICKET_INSERT)
+		insert_done(queue, job, refused);
+	else if ((what & 3) == TICKET_START)
+		start_done(queue, job, refused);
+	else if ((what & 3) == TICKET_END)
+		end_done(queue, job, refused);
+}
+
+void takt_queue_take_completions(struct takt_queue *queue)
+{
+	struct takt_store_completion done[64];
+	size_t n;
+
+	do {
+		n = takt_store_completions(queue->config.store, done, TAKT_ARRAY_LEN(done));
+		for (size_t i = 0; i < n; i++)
+			handle(queue, &done[i]);
+	} while (n == TAKT_ARRAY_LEN(done));
+}

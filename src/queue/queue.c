@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The queue object: jobs in memory, submit and cancel, facts about GPUs, and what callers may look
+ * at. */
+#include "queue/queue.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "queue/queue_impl.h"
+
+static int add_node(struct takt_queue *queue, struct takt_err *err)
+{
+	struct takt_sched_event event = {
+		.kind = TAKT_SCHED_NODE_ADD,
+		.node_id = TAKT_QUEUE_NODE,
+		.node = {TAKT_QUEUE_NODE, queue->config.gpu_count, queue->config.pair_score},
+	};
+
+	return takt_sched_update(queue->sched, &event, err);
+}
+
+int takt_queue_new(const struct takt_queue_config *config, struct takt_queue **ret,
+		   struct takt_err *err)
+{
+	struct takt_sched_config sched_config = {.max_jobs = TAKT_QUEUE_MAX_JOBS};
+	struct takt_queue *queue = takt_zalloc(sizeof(*queue));
+	int rc;
+
+	if (!queue)
+		return takt_err_set(err, -ENOMEM, "the job queue");
+	queue->config = *config;
+	queue->jobs = TAKT_MAP_U64(TAKT_QUEUE_MAX_JOBS);
+	queue->tickets = TAKT_MAP_U64(4 * TAKT_QUEUE_MAX_JOBS);
+	queue->waits = TAKT_MAP_U64(TAKT_QUEUE_MAX_JOBS);
+	queue->next_signal_id = config->signal_id_base;
+	rc = takt_sched_new(&sched_config, &queue->sched, err);
+	if (rc == 0)
+		rc = add_node(queue, err);
+	if (rc == 0)
+		rc = takt_store_next_ids(config->store, &queue->next_id, &queue->next_seq, err);
+	if (rc < 0) {
+		takt_queue_free(queue);
+		return rc;
+	}
+	takt_engine_watch(config->engine, takt_queue_engine_event, queue);
+	*ret = queue;
+	return 0;
+}
+
+static void free_job(struct takt_queue_job *job)
+{
+	takt_job_fini(&job->row);
+	takt_jobspec_fini(&job->spec);
+	takt_free(job);
+}
+
+void takt_queue_free(struct takt_queue *queue)
+{
+	if (!queue)
+		return;
+	TAKT_MAP_EACH(entry, &queue->jobs)
+	free_job(entry->value.ptr);
+	takt_map_fini(&queue->jobs);
+	takt_map_fini(&queue->tickets);
+	takt_map_fini(&queue->waits);
+	takt_plan_fini(&queue->plan);
+	takt_sched_free(queue->sched);
+	takt_free(queue);
+}
+
+struct takt_queue_job *takt_queue_job_find(const struct takt_queue *queue, uint64_t job_id)
+{
+	return takt_map_u64_ptr(&queue->jobs, job_id);
+}
+
+const struct takt_queue_job *takt_queue_find(const struct takt_queue *queue, uint64_t job_id)
+{
+	return takt_queue_job_find(queue, job_id);
+}
+
+void takt_queue_job_drop(struct takt_queue *queue, struct takt_queue_job *job)
+{
+	takt_map_u64_remove(&queue->jobs, job->row.id);
+	free_job(job);
+}
+
+void takt_queue_changed(struct takt_queue *queue, const struct takt_queue_job *job)
+{
+	queue->config.hooks->changed(queue->config.hooks_ctx, job);
+}
+
+struct takt_sched_job takt_queue_sched_job(const struct takt_queue_job *job)
+{
+	return (struct takt_sched_job){
+		.id = job->row.id,
+		.submit_seq = job->row.submit_seq,
+		.priority = job->spec.priority,
+		.gpus = job->spec.gpus,
+		.flags = (job->spec.use_outside ? TAKT_JOB_USE_OUTSIDE : 0u) |
+			 (job->spec.hold ? TAKT_JOB_HELD : 0u),
+	};
+}
+
+int takt_queue_tell(struct takt_queue *queue, enum takt_sched_event_kind kind,
+		    const struct takt_queue_job *job, struct takt_err *err)
+{
+	struct takt_sched_event event = {
+		.kind = kind,
+		.node_id = TAKT_QUEUE_NODE,
+		.job_id = job->row.id,
+		.gpu_mask = job->row.gpu_mask,
+		.job = takt_queue_sched_job(job),
+	};
+
+	queue->dirty = true;
+	return takt_sched_update(queue->sched, &event, err);
+}
+
+/* A job object around a spec; takes the spec over on success. */
+static struct takt_queue_job *new_job(struct takt_jobspec *spec)
+{
+	struct takt_queue_job *job = takt_zalloc(sizeof(*job));
+	struct takt_str json = TAKT_STR(TAKT_SPEC_MAX_BYTES);
+
+	if (!job)
+		return NULL;
+	takt_jobspec_to_json(spec, true, &json);
+	job->row.spec_json = takt_str_take(&json);
+	if (!job->row.spec_json) {
+		takt_free(job);
+		return NULL;
+	}
+	job->spec = *spec;
+	takt_jobspec_init(spec);
+	return job;
+}
+
+static int check_possible(struct takt_queue *queue, const struct takt_jobspec *spec,
+			  struct takt_err *err)
+{
+	struct takt_sched_job ask = {
+		.id = queue->next_id, .submit_seq = queue->next_seq, .gpus = spec->gpus};
+
+	if (spec->clock_ask != TAKT_CLOCK_ASK_NONE && spec->use_outside)
+		return takt_err_set(err, -TAKT_E_USAGE,
+				    "clocks are changed only on GPUs that a job holds alone: drop "
+				    "--use-outside or --clock");
+	return takt_sched_possible(queue->sched, &ask, err);
+}
+
+int takt_queue_submit(struct takt_queue *queue, uid_t uid, gid_t gid, struct takt_jobspec *spec,
+		      struct takt_wall now, void *token, struct takt_err *err)
+{
+	struct takt_queue_job *job;
+	int rc = check_possible(queue, spec, err);
+
+	if (rc < 0)
+		return rc;
+	job = new_job(spec);
+	if (!job)
+		return takt_err_set(err, -ENOMEM, "the job's description");
+	job->row.id = queue->next_id;
+	job->row.submit_seq = queue->next_seq;
+	job->row.uid = uid;
+	job->row.gid = gid;
+	job->row.state = TAKT_JOB_WAITING;
+	job->row.submitted = now;
+	job->token = token;
+	rc = takt_map_u64_put_ptr(&queue->jobs, job->row.id, job);
+	if (rc == -TAKT_E_LIMIT)
+		takt_err_set(err, rc, "the queue holds its %d jobs", TAKT_QUEUE_MAX_JOBS);
+	else if (rc < 0)
+		takt_err_set(err, rc, "the job queue");
+	else
+		rc = takt_queue_post(queue, job, TICKET_INSERT, err);
+	if (rc < 0) {
+		*spec = job->spec;
+		takt_jobspec_init(&job->spec);
+		takt_queue_job_drop(queue, job);
+		return rc;
+	}
+	queue->next_id++;
+	queue->next_seq++;
+	return 0;
+}
+
+void takt_queue_forget_token(struct takt_queue *queue, void *token)
+{
+	TAKT_MAP_EACH(entry, &queue->jobs)
+	{
+		struct takt_queue_job *job = entry->value.ptr;
+
+		if (job->token == token)
+			job->token = NULL;
+	}
+}
+
+static int find_live(const struct takt_queue *queue, uint64_t job_id, struct takt_queue_job **ret,
+		     struct takt_err *err)
+{
+	struct takt_queue_job *job = takt_queue_job_find(queue, job_id);
+
+	if (!job)
+		return takt_err_set(err, -TAKT_E_CONFLICT, "job %llu has ended",
+				    (unsigned long long)job_id);
+	*ret = job;
+	return 0;
+}
+
+int takt_queue_cancel(struct takt_queue *queue, uint64_t job_id, struct takt_wall now,
+		      struct takt_err *err)
+{
+	struct takt_queue_job *job = NULL;
+	int rc = find_live(queue, job_id, &job, err);
+
+	if (rc < 0 || job->row.cancel_wanted || job->phase == TAKT_PHASE_ENDING)
+		return rc;
+	job->row.cancel_wanted = true;
+	queue->wall = now;
+	switch (job->phase) {
+	case TAKT_PHASE_WAITING:
+		takt_queue_end(queue, job, TAKT_JOB_CANCELLED);
+		return 0;
+	case TAKT_PHASE_PREPARING:
+		takt_queue_call_off(queue, job);
+		takt_queue_end(queue, job, TAKT_JOB_CANCELLED);
+		return 0;
+	case TAKT_PHASE_STARTING:
+	case TAKT_PHASE_RUNNING:
+		job->stop_wanted = true;
+		job->row.state = TAKT_JOB_STOPPING;
+		takt_queue_stop(queue, job);
+		takt_queue_changed(queue, job);
+		return takt_queue_post(queue, job, TICKET_NOTE, err);
+	default: /* ACCEPTING: ends when it is accepted */
+		return 0;
+	}
+}
+
+int takt_queue_signal(struct takt_queue *queue, uint64_t job_id, int signal, struct takt_err *err)
+{
+	struct takt_queue_job *job = NULL;
+	struct takt_action action = {
+		.kind = TAKT_ACTION_SIGNAL, .job_id = job_id, .signal = signal};
+	int rc = find_live(queue, job_id, &job, err);
+
+	if (rc < 0)
+		return rc;
+	if (job->phase != TAKT_PHASE_RUNNING)
+		return takt_err_set(err, -TAKT_E_CONFLICT, "job %llu is %s, not running",
+				    (unsigned long long)job_id,
+				    takt_job_state_name(job->row.state));
+	action.id = queue->next_signal_id++;
+	action.attempt = job->row.attempt;
+	action.planned_on = takt_sched_version(queue->sched);
+	return takt_engine_apply(queue->config.engine, &action, 1, err);
+}
+
+void takt_queue_prepared(struct takt_queue *queue, uint64_t job_id, const char *clock_note)
+{
+	struct takt_queue_job *job = takt_queue_job_find(queue, job_id);
+
+	if (!job || job->phase != TAKT_PHASE_PREPARING)
+		return;
+	takt_strcpy(job->clock_note, sizeof(job->clock_note), clock_note);
+	job->prepared = true;
+	takt_queue_try_start(queue, job);
+}
+
+static int tell_gpu(struct takt_queue *queue, const struct takt_sched_event *event,
+		    struct takt_err *err)
+{
+	queue->dirty = true;
+	return takt_sched_update(queue->sched, event, err);
+}
+
+int takt_queue_gpu_clean(struct takt_queue *queue, uint32_t gpu, struct takt_err *err)
+{
+	struct takt_sched_event event = {
+		.kind = TAKT_SCHED_GPU_DRAINED, .node_id = TAKT_QUEUE_NODE, .gpu = gpu};
+
+	return tell_gpu(queue, &event, err);
+}
+
+int takt_queue_gpu_outside(struct takt_queue *queue, uint32_t gpu, bool outside,
+			   struct takt_err *err)
+{
+	struct takt_sched_event event = {.kind = TAKT_SCHED_GPU_OUTSIDE,
+					 .node_id = TAKT_QUEUE_NODE,
+					 .gpu = gpu,
+					 .outside = outside};
+
+	return tell_gpu(queue, &event, err);
+}
+
+int takt_queue_gpu_health(struct takt_queue *queue, uint32_t gpu, enum takt_gpu_state state,
+			  struct takt_err *err)
+{
+	struct takt_sched_event event = {.kind = TAKT_SCHED_GPU_HEALTH,
+					 .node_id = TAKT_QUEUE_NODE,
+					 .gpu = gpu,
+					 .state = state};
+
+	return tell_gpu(queue, &event, err);
+}
+
+enum takt_gpu_state takt_queue_gpu(const struct takt_queue *queue, uint32_t gpu,
+				   uint64_t *ret_job_id)
+{
+	enum takt_gpu_state state = TAKT_GPU_LOST;
+	bool outside;
+
+	*ret_job_id = 0;
+	(void)takt_sched_gpu(queue->sched, TAKT_QUEUE_NODE, gpu, &state, &outside, ret_job_id);
+	return state;
+}
+
+/* The store may have room again: post the ends that it refused, let the plan run. */
+static void retry_refused(struct takt_queue *queue)
+{
+	queue->retry_ns = 0;
+	queue->dirty = true;
+	TAKT_MAP_EACH(entry, &queue->jobs)
+	{
+		struct takt_queue_job *job = entry->value.ptr;
+
+		if (job->end_refused)
+			takt_queue_post_end(queue, job);
+	}
+}
+
+int takt_queue_pump(struct takt_queue *queue, struct takt_boot now, struct takt_wall wall,
+		    uint64_t *ret_next_ns, struct takt_err *err)
+{
+	int rc = 0;
+
+	queue->now = now;
+	queue->wall = wall;
+	takt_queue_take_completions(queue);
+	if (queue->retry_ns && queue->retry_ns <= now.ns)
+		retry_refused(queue);
+	if (queue->dirty && !queue->retry_ns)
+		rc = takt_queue_replan(queue, err);
+	*ret_next_ns = queue->retry_ns;
+	return rc;
+}
+
+/* 0 running, 1 waiting: the order in which people look. */
+static int group_of(const struct takt_queue_job *job)
+{
+	return job->phase == TAKT_PHASE_WAITING || job->phase == TAKT_PHASE_ACCEPTING;
+}
+
+static int each_running(const struct takt_queue *queue,
+			int (*each)(void *ctx, const struct takt_queue_job *job), void *ctx)
+{
+	TAKT_MAP_EACH(entry, &queue->jobs)
+	{
+		int rc = group_of(entry->value.ptr) == 0 ? each(ctx, entry->value.ptr) : 0;
+
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+int takt_queue_each(const struct takt_queue *queue,
+		    int (*each)(void *ctx, const struct takt_queue_job *job), void *ctx)
+{
+	int rc = each_running(queue, each, ctx);
+
+	/* The plan lists waiting jobs in queue order; those it has not seen yet follow. */
+	for (size_t i = 0; rc >= 0 && i < queue->plan.wait_count; i++) {
+		const struct takt_queue_job *job =
+			takt_queue_find(queue, queue->plan.waits[i].job_id);
+
+		if (job && group_of(job) == 1)
+			rc = each(ctx, job);
+	}
+	TAKT_MAP_EACH(entry, &queue->jobs)
+	if (rc >= 0 && group_of(entry->value.ptr) == 1 &&
+	    !takt_map_u64_get(&queue->waits, entry->key))
+		rc = each(ctx, entry->value.ptr);
+	return rc < 0 ? rc : 0;
+}
+
+const struct takt_plan_wait *takt_queue_why(const struct takt_queue *queue, uint64_t job_id,
+					    uint32_t *ret_ahead)
+{
+	const union takt_map_value *at = takt_map_u64_get(&queue->waits, job_id);
+
+	if (!at)
+		return NULL;
+	*ret_ahead = (uint32_t)at->u64;
+	return &queue->plan.waits[at->u64];
+}
+
+void takt_queue_counts(const struct takt_queue *queue, uint32_t *ret_waiting, uint32_t *ret_running)
+{
+	uint32_t waiting = 0, running = 0;
+
+	TAKT_MAP_EACH(entry, &queue->jobs)
+	{
+		if (group_of(entry->value.ptr))
+			waiting++;
+		else
+			running++;
+	}
+	*ret_waiting = waiting;
+	*ret_running = running;
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The life of a job on this machine, from "submit" to its last word: the place where the store
+ * (what is promised), the scheduler (what should happen) and an engine (what does happen) meet. It
+ * decides nothing about placement and starts nothing itself.
+ *
+ *   submit -> [insert on disk] -> accepted, waiting
+ *   placed by the plan -> STARTING [on disk, and the caller's `prepare` done] -> engine START
+ *   engine STARTED -> running        engine ENDED -> its GPUs drain, end [on disk] -> ended
+ *
+ * Nothing is handed to the engine before the store has the attempt, and nothing is called ended
+ * before the store has the end: so after a crash at any point the store names every attempt that
+ * may exist, and the engine's records say what became of it.
+ *
+ * Single-threaded and non-blocking. Time is an argument. Facts that other rooms know (a GPU is
+ * clean again, a process from outside sits on it) are handed in.
+ */
+#ifndef TAKT_QUEUE_QUEUE_H
+#define TAKT_QUEUE_QUEUE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "codec/jobspec.h"
+#include "engine/engine.h"
+#include "sched/sched.h"
+#include "store/store.h"
+
+enum {
+	TAKT_QUEUE_NODE = 0
+}; /* the one node of this machine */
+
+enum takt_queue_phase {
+	TAKT_PHASE_ACCEPTING, /* insert posted */
+	TAKT_PHASE_WAITING,
+	TAKT_PHASE_PREPARING, /* placed; waits for the store and for `prepare` */
+	TAKT_PHASE_STARTING,  /* with the engine */
+	TAKT_PHASE_RUNNING,
+	TAKT_PHASE_ENDING, /* over; the end is posted */
+};
+
+/* A job that has not ended durably. Owned by the queue, borrowed by callers until the next call. */
+struct takt_queue_job {
+	struct takt_job row;
+	struct takt_jobspec spec;
+	enum takt_queue_phase phase;
+	int32_t pid;	  /* of its first process; 0 = none known */
+	bool row_durable; /* PREPARING: the store has the attempt */
+	bool prepared;	  /* PREPARING: the caller is ready */
+	bool stop_wanted; /* cancel while it starts or runs */
+	bool stop_sent;
+	bool end_refused;     /* ENDING: the store could not take the end; posted again later */
+	char clock_note[200]; /* said by `prepare` */
+	void *token;	      /* ACCEPTING: the submitter's */
+};
+
+struct takt_queue_hooks {
+	/* The outcome of a submit: job (now waiting) or an error; `token` as given to submit. */
+	void (*accepted)(void *ctx, void *token, const struct takt_queue_job *job,
+			 const struct takt_err *error);
+	/* GPUs are promised to the job: apply its clocks, open its account, then
+	 * takt_queue_prepared(), at once or later. */
+	void (*prepare)(void *ctx, const struct takt_queue_job *job);
+	/* The attempt is over or was called off: end its lease and account. *ret_report is zeroed
+	 * before. */
+	void (*release)(void *ctx, const struct takt_queue_job *job,
+			struct takt_job_report *ret_report);
+	/* It moved on; an ended one is durable and forgotten by the queue right after this call. */
+	void (*changed)(void *ctx, const struct takt_queue_job *job);
+};
+
+struct takt_queue_config {
+	struct takt_store *store;   /* borrowed until free */
+	struct takt_engine *engine; /* borrowed; its watcher is taken over */
+	const int32_t *pair_score;  /* gpu_count x gpu_count, borrowed for new */
+	uint32_t gpu_count;
+	const struct takt_queue_hooks *hooks; /* borrowed */
+	void *hooks_ctx;
+	uint64_t signal_id_base; /* first id of signal actions; unique over restarts (wall clock ns
+				    will do) */
+};
+
+struct takt_queue;
+int takt_queue_new(const struct takt_queue_config *config, struct takt_queue **ret,
+		   struct takt_err *err);
+void takt_queue_free(struct takt_queue *queue);
+
+/* Load what the store holds. Every attempt that may be alive is listed through `attempt`, for the
+ * engine to adopt or bury; its word comes back as events. Call once, before anything else. */
+int takt_queue_load(struct takt_queue *queue,
+		    int (*attempt)(void *ctx, const struct takt_queue_job *job,
+				   struct takt_err *err),
+		    void *ctx, struct takt_err *err);
+
+/* Takes the spec's contents over on success. `accepted` is called later with `token`. An impossible
+ * request is refused here. */
+int takt_queue_submit(struct takt_queue *queue, uid_t uid, gid_t gid, struct takt_jobspec *spec,
+		      struct takt_wall now, void *token, struct takt_err *err);
+/* Wanted from now on, over restarts too. `changed` follows when it ends. -TAKT_E_CONFLICT when it
+ * has ended. */
+int takt_queue_cancel(struct takt_queue *queue, uint64_t job_id, struct takt_wall now,
+		      struct takt_err *err);
+int takt_queue_signal(struct takt_queue *queue, uint64_t job_id, int signal, struct takt_err *err);
+/* The submitter of an ACCEPTING job hung up: its `accepted` is not to be called. */
+void takt_queue_forget_token(struct takt_queue *queue, void *token);
+
+void takt_queue_prepared(struct takt_queue *queue, uint64_t job_id, const char *clock_note);
+
+/* Facts about GPUs. */
+int takt_queue_gpu_clean(struct takt_queue *queue, uint32_t gpu, struct takt_err *err);
+int takt_queue_gpu_outside(struct takt_queue *queue, uint32_t gpu, bool outside,
+			   struct takt_err *err);
+int takt_queue_gpu_health(struct takt_queue *queue, uint32_t gpu, enum takt_gpu_state state,
+			  struct takt_err *err);
+/* FREE, ASSIGNED, ... and the job on it (0 = none). */
+enum takt_gpu_state takt_queue_gpu(const struct takt_queue *queue, uint32_t gpu,
+				   uint64_t *ret_job_id);
+
+/* Do what is due: store completions, a new plan where something changed. *ret_next_ns: boot time to
+ * call again, 0 = on events only. */
+int takt_queue_pump(struct takt_queue *queue, struct takt_boot now, struct takt_wall wall,
+		    uint64_t *ret_next_ns, struct takt_err *err);
+
+/* Live job, or NULL. */
+const struct takt_queue_job *takt_queue_find(const struct takt_queue *queue, uint64_t job_id);
+/* Running ones first by id, then waiting in queue order. Stops at a negative return. */
+int takt_queue_each(const struct takt_queue *queue,
+		    int (*each)(void *ctx, const struct takt_queue_job *job), void *ctx);
+/* The newest plan's word on a waiting job; NULL when it has none yet. *ret_ahead: waiting jobs of
+ * higher rank. */
+const struct takt_plan_wait *takt_queue_why(const struct takt_queue *queue, uint64_t job_id,
+					    uint32_t *ret_ahead);
+void takt_queue_counts(const struct takt_queue *queue, uint32_t *ret_waiting,
+		       uint32_t *ret_running);
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of this room share. */
+#ifndef TAKT_QUEUE_QUEUE_IMPL_H
+#define TAKT_QUEUE_QUEUE_IMPL_H
+
+#include "base/map.h"
+#include "base/vec.h"
+#include "queue/queue.h"
+
+enum {
+	TAKT_QUEUE_MAX_JOBS = 200000,
+	TAKT_QUEUE_RETRY_MS = 2000, /* after the store (full disk) or the engine refused */
+};
+
+/* What a ticket of the store was for. */
+enum ticket_kind {
+	TICKET_INSERT,
+	TICKET_START,
+	TICKET_END,
+	TICKET_NOTE
+};
+
+struct takt_queue {
+	struct takt_queue_config config;
+	struct takt_sched *sched;
+	struct takt_map jobs;	 /* id -> struct takt_queue_job *, owned; in order of acceptance */
+	struct takt_map tickets; /* ticket -> job id << 2 | kind */
+	uint64_t next_id, next_seq, next_signal_id;
+	struct takt_plan plan; /* newest */
+	struct takt_map waits; /* job id -> index into plan.waits */
+	bool dirty;	       /* something changed since the plan was made */
+	uint64_t retry_ns;    /* boot time before which nothing starts: the store refused; 0 = go */
+	struct takt_boot now; /* as of the last pump */
+	struct takt_wall wall;
+};
+
+struct takt_queue_job *takt_queue_job_find(const struct takt_queue *queue, uint64_t job_id);
+void takt_queue_job_drop(struct takt_queue *queue, struct takt_queue_job *job);
+void takt_queue_changed(struct takt_queue *queue, const struct takt_queue_job *job);
+
+/* Feed the scheduler an event about a job; a refusal would be a defect of ours and is returned. */
+int takt_queue_tell(struct takt_queue *queue, enum takt_sched_event_kind kind,
+		    const struct takt_queue_job *job, struct takt_err *err);
+struct takt_sched_job takt_queue_sched_job(const struct takt_queue_job *job);
+
+/* Post the row; remembers the ticket. */
+int takt_queue_post(struct takt_queue *queue, struct takt_queue_job *job, enum ticket_kind kind,
+		    struct takt_err *err);
+/* Nothing starts for a while: the store or the engine refused. */
+void takt_queue_pause(struct takt_queue *queue);
+/* Post the end; when even that is refused it is tried again later. */
+void takt_queue_post_end(struct takt_queue *queue, struct takt_queue_job *job);
+/* Handle what the store has finished. */
+void takt_queue_take_completions(struct takt_queue *queue);
+
+/* From plan to engine. */
+int takt_queue_replan(struct takt_queue *queue, struct takt_err *err);
+void takt_queue_try_start(struct takt_queue *queue, struct takt_queue_job *job);
+/* The placement is called off before the engine had it: the job waits again, its GPUs drain like
+ * any other. */
+void takt_queue_call_off(struct takt_queue *queue, struct takt_queue_job *job);
+void takt_queue_stop(struct takt_queue *queue, struct takt_queue_job *job);
+
+/* From engine to store. */
+void takt_queue_engine_event(void *ctx, const struct takt_engine_event *event);
+void takt_queue_end(struct takt_queue *queue, struct takt_queue_job *job,
+		    enum takt_job_state state);
+
+#endif

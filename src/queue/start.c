@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From the plan to the engine: promise GPUs, put the attempt on disk, let the caller prepare,
+ * start. */
+#include <errno.h>
+
+#include "base/sys.h"
+#include "queue/queue_impl.h"
+
+/* Ids of start and stop follow from the attempt, so that repeating one after a restart is the same
+ * action. */
+static uint64_t action_id(const struct takt_queue_job *job, enum takt_action_kind kind)
+{
+	return job->row.id << 24 | (uint64_t)(job->row.attempt & 0xfffff) << 4 | kind;
+}
+
+static struct takt_action make_action(const struct takt_queue *queue,
+				      const struct takt_queue_job *job, enum takt_action_kind kind)
+{
+	return (struct takt_action){
+		.id = action_id(job, kind),
+		.planned_on = takt_sched_version(queue->sched),
+		.kind = kind,
+		.job_id = job->row.id,
+		.attempt = job->row.attempt,
+		.node_id = TAKT_QUEUE_NODE,
+		.gpu_mask = job->row.gpu_mask,
+	};
+}
+
+void takt_queue_call_off(struct takt_queue *queue, struct takt_queue_job *job)
+{
+	struct takt_job_report report = {0};
+
+	queue->config.hooks->release(queue->config.hooks_ctx, job, &report);
+	(void)takt_queue_tell(queue, TAKT_SCHED_JOB_REQUEUED, job, NULL);
+	job->phase = TAKT_PHASE_WAITING;
+	job->row.state = TAKT_JOB_WAITING;
+	job->row.gpu_mask = 0;
+	job->row.attempt--;
+}
+
+void takt_queue_stop(struct takt_queue *queue, struct takt_queue_job *job)
+{
+	struct takt_action action = make_action(queue, job, TAKT_ACTION_STOP);
+
+	job->stop_sent = takt_engine_apply(queue->config.engine, &action, 1, NULL) >= 0;
+}
+
+void takt_queue_try_start(struct takt_queue *queue, struct takt_queue_job *job)
+{
+	struct takt_action action;
+
+	if (job->phase != TAKT_PHASE_PREPARING || !job->row_durable || !job->prepared)
+		return;
+	takt_crash_point("queue.before_start");
+	action = make_action(queue, job, TAKT_ACTION_START);
+	if (takt_engine_apply(queue->config.engine, &action, 1, NULL) < 0) {
+		takt_queue_call_off(queue, job);
+		takt_queue_pause(queue);
+		return;
+	}
+	job->phase = TAKT_PHASE_STARTING;
+	takt_crash_point("queue.after_start");
+	takt_queue_changed(queue, job);
+}
+
+/* One placement of the plan: the GPUs are the job's from here on. */
+static void promise(struct takt_queue *queue, const struct takt_plan_placement *placement)
+{
+	struct takt_queue_job *job = takt_queue_job_find(queue, placement->job_id);
+
+	if (!job || job->phase != TAKT_PHASE_WAITING)
+		return;
+	job->row.gpu_mask = placement->gpu_mask;
+	if (takt_queue_tell(queue, TAKT_SCHED_JOB_PLACED, job, NULL) < 0) {
+		job->row.gpu_mask = 0;
+		return;
+	}
+	job->phase = TAKT_PHASE_PREPARING;
+	job->row.state = TAKT_JOB_STARTING;
+	job->row.attempt++;
+	job->row_durable = job->prepared = job->stop_wanted = job->stop_sent = false;
+	job->clock_note[0] = '\0';
+	if (takt_queue_post(queue, job, TICKET_START, NULL) < 0) {
+		takt_queue_call_off(queue, job);
+		return;
+	}
+	queue->config.hooks->prepare(queue->config.hooks_ctx, job);
+}
+
+static int index_waits(struct takt_queue *queue)
+{
+	int rc = 0;
+
+	takt_map_clear(&queue->waits);
+	for (size_t i = 0; rc == 0 && i < queue->plan.wait_count; i++)
+		rc = takt_map_u64_put(&queue->waits, queue->plan.waits[i].job_id,
+				      (union takt_map_value){.u64 = i});
+	return rc;
+}
+
+int takt_queue_replan(struct takt_queue *queue, struct takt_err *err)
+{
+	int rc = takt_sched_run(queue->sched, queue->now.ns, 0, &queue->plan, err);
+
+	if (rc < 0)
+		return rc;
+	queue->dirty = false;
+	rc = index_waits(queue);
+	for (size_t i = 0; i < queue->plan.placement_count; i++)
+		promise(queue, &queue->plan.placements[i]);
+	return rc < 0 ? takt_err_set(err, rc, "the plan's index") : 0;
+}

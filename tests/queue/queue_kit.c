@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See queue_kit.h. */
+#include "queue_kit.h"
+
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+
+static int apply(struct takt_engine *engine, const struct takt_action *actions, size_t n,
+		 struct takt_err *err)
+{
+	struct kit_engine *kit = TAKT_CONTAINER_OF(engine, struct kit_engine, base);
+
+	if (kit->refuse_rc < 0)
+		return takt_err_set(err, kit->refuse_rc, "the engine is told to refuse");
+	for (size_t i = 0; i < n && kit->count < KIT_MAX_ACTIONS; i++)
+		kit->actions[kit->count++] = actions[i];
+	return 0;
+}
+
+static const struct takt_engine_ops ops = {.name = "scripted", .apply = apply};
+
+static void accepted(void *ctx, void *token, const struct takt_queue_job *job,
+		     const struct takt_err *error)
+{
+	struct kit *kit = ctx;
+
+	if (error) {
+		kit->refused = *error;
+		kit->refused_count++;
+		return;
+	}
+	kit->accepted_id = job->row.id;
+	kit->accepted_count++;
+}
+
+static void prepare(void *ctx, const struct takt_queue_job *job)
+{
+	struct kit *kit = ctx;
+
+	if (!kit->hold_prepare)
+		takt_queue_prepared(kit->queue, job->row.id, "");
+}
+
+static void release(void *ctx, const struct takt_queue_job *job, struct takt_job_report *ret_report)
+{
+	((struct kit *)ctx)->released_count++;
+	ret_report->has = TAKT_REPORT_WALL;
+	ret_report->wall_ns = 7;
+}
+
+static void changed(void *ctx, const struct takt_queue_job *job)
+{
+	struct kit *kit = ctx;
+
+	if (!takt_job_state_ended(job->row.state))
+		return;
+	kit->ended_count++;
+	kit->last_state = job->row.state;
+	kit->last_exit_code = job->row.exit_code;
+}
+
+static const struct takt_queue_hooks hooks = {accepted, prepare, release, changed};
+
+static int claim(void *ctx, const struct takt_queue_job *job, struct takt_err *err)
+{
+	struct kit *kit = ctx;
+
+	kit->claimed[kit->claimed_count++] = job->row.id;
+	return 0;
+}
+
+static void open_both(struct kit *kit)
+{
+	char path[128];
+	struct takt_store_config store_config = {.path = path};
+	struct takt_queue_config config = {
+		.engine = &kit->engine.base,
+		.pair_score = kit->pair_score,
+		.gpu_count = KIT_GPUS,
+		.hooks = &hooks,
+		.hooks_ctx = kit,
+		.signal_id_base = 1ull << 63,
+	};
+
+	snprintf(path, sizeof(path), "%s/takt.db", kit->dir);
+	assert_int_equal(takt_store_open(&store_config, &kit->store, NULL), 0);
+	config.store = kit->store;
+	assert_int_equal(takt_queue_new(&config, &kit->queue, NULL), 0);
+	assert_int_equal(takt_queue_load(kit->queue, claim, kit, NULL), 0);
+}
+
+void kit_open(struct kit *kit)
+{
+	memset(kit, 0, sizeof(*kit));
+	strcpy(kit->dir, "/tmp/takt-queue-XXXXXX");
+	assert_non_null(mkdtemp(kit->dir));
+	kit->engine.base.ops = &ops;
+	kit->boot_ns = 1;
+	for (size_t i = 0; i < KIT_GPUS * KIT_GPUS; i++)
+		kit->pair_score[i] = 10;
+	open_both(kit);
+}
+
+static void close_both(struct kit *kit)
+{
+	takt_queue_free(kit->queue);
+	takt_store_close(kit->store);
+}
+
+void kit_close(struct kit *kit)
+{
+	char command[128];
+
+	close_both(kit);
+	snprintf(command, sizeof(command), "rm -rf '%s'", kit->dir);
+	assert_int_equal(system(command), 0);
+}
+
+void kit_restart(struct kit *kit)
+{
+	close_both(kit);
+	kit->engine.count = 0;
+	kit->claimed_count = 0;
+	open_both(kit);
+}
+
+void kit_settle(struct kit *kit)
+{
+	struct pollfd fd = {.fd = takt_store_fd(kit->store), .events = POLLIN};
+	uint64_t next;
+
+	do {
+		kit->boot_ns += 1000;
+		assert_int_equal(takt_queue_pump(kit->queue, (struct takt_boot){kit->boot_ns},
+						 (struct takt_wall){(int64_t)kit->boot_ns}, &next,
+						 NULL),
+				 0);
+	} while (poll(&fd, 1, 30) > 0);
+}
+
+int kit_submit(struct kit *kit, uint32_t gpus, int priority, struct takt_err *err)
+{
+	struct takt_jobspec spec;
+	int rc;
+
+	takt_jobspec_init(&spec);
+	strcpy(spec.name, "test");
+	spec.argv = takt_calloc(3, sizeof(char *));
+	spec.argv[0] = takt_strdup("sleep");
+	spec.argv[1] = takt_strdup("1");
+	spec.env = takt_calloc(1, sizeof(char *));
+	spec.cwd = takt_strdup("/");
+	spec.gpus = gpus;
+	spec.priority = priority;
+	rc = takt_queue_submit(kit->queue, 1000, 1000, &spec, (struct takt_wall){5}, kit, err);
+	takt_jobspec_fini(&spec);
+	return rc;
+}
+
+uint64_t kit_accept(struct kit *kit, uint32_t gpus, int priority)
+{
+	assert_int_equal(kit_submit(kit, gpus, priority, NULL), 0);
+	kit_settle(kit);
+	return kit->accepted_id;
+}
+
+const struct takt_action *kit_action(const struct kit *kit, enum takt_action_kind kind,
+				     uint64_t job_id)
+{
+	for (size_t i = kit->engine.count; i-- > 0;)
+		if (kit->engine.actions[i].kind == kind && kit->engine.actions[i].job_id == job_id)
+			return &kit->engine.actions[i];
+	return NULL;
+}
+
+static struct takt_engine_event event_for(struct kit *kit, uint64_t job_id)
+{
+	const struct takt_queue_job *job = takt_queue_find(kit->queue, job_id);
+
+	assert_non_null(job);
+	return (struct takt_engine_event){
+		.job_id = job_id, .attempt = job->row.attempt, .at = {(int64_t)kit->boot_ns}};
+}
+
+void kit_started(struct kit *kit, uint64_t job_id)
+{
+	struct takt_engine_event event = event_for(kit, job_id);
+
+	event.kind = TAKT_ENGINE_STARTED;
+	event.pid = 4242;
+	takt_engine_emit(&kit->engine.base, event);
+}
+
+void kit_ended(struct kit *kit, uint64_t job_id, enum takt_end end, int code)
+{
+	struct takt_engine_event event = event_for(kit, job_id);
+
+	event.kind = TAKT_ENGINE_ENDED;
+	event.end = end;
+	event.code = code;
+	takt_engine_emit(&kit->engine.base, event);
+}
+
+void kit_clean(struct kit *kit, uint64_t mask)
+{
+	for (uint32_t gpu = 0; gpu < KIT_GPUS; gpu++)
+		if (mask >> gpu & 1)
+			assert_int_equal(takt_queue_gpu_clean(kit->queue, gpu, NULL), 0);
+}
+
+enum takt_job_state kit_stored(struct kit *kit, uint64_t job_id)
+{
+	struct takt_job row = {0};
+	enum takt_job_state state;
+
+	assert_int_equal(takt_store_get(kit->store, job_id, &row, NULL), 0);
+	state = row.state;
+	takt_job_fini(&row);
+	return state;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the queue's tests share: a real store in a temporary folder, an engine that does what the
+ * test says, and a journal of what the queue asked for. */
+#ifndef TESTS_QUEUE_QUEUE_KIT_H
+#define TESTS_QUEUE_QUEUE_KIT_H
+
+#include "engine/engine_impl.h"
+#include "queue/queue.h"
+
+enum {
+	KIT_GPUS = 8,
+	KIT_MAX_ACTIONS = 8192
+};
+
+struct kit_engine {
+	struct takt_engine base;
+	struct takt_action actions[KIT_MAX_ACTIONS]; /* in the order the queue gave them */
+	size_t count;
+	int refuse_rc; /* negative: apply fails with it */
+};
+
+struct kit {
+	char dir[64];
+	struct takt_store *store;
+	struct kit_engine engine;
+	struct takt_queue *queue;
+	int32_t pair_score[KIT_GPUS * KIT_GPUS];
+	uint64_t boot_ns;
+	bool hold_prepare; /* the test says takt_queue_prepared itself */
+	/* What the hooks saw. */
+	uint64_t accepted_id; /* newest */
+	struct takt_err refused;
+	size_t accepted_count, refused_count, ended_count, released_count;
+	enum takt_job_state last_state; /* of the newest durable end */
+	int last_exit_code;
+	uint64_t claimed[64]; /* job ids handed over by load */
+	size_t claimed_count;
+};
+
+void kit_open(struct kit *kit);
+void kit_close(struct kit *kit);
+/* The daemon dies and comes back: queue and store are opened anew on the same files. */
+void kit_restart(struct kit *kit);
+/* Pump until the store has nothing outstanding for us, at most a few seconds. */
+void kit_settle(struct kit *kit);
+/* Submit `sleep 1` on n GPUs; returns what takt_queue_submit said. */
+int kit_submit(struct kit *kit, uint32_t gpus, int priority, struct takt_err *err);
+/* The same, accepted: its id. */
+uint64_t kit_accept(struct kit *kit, uint32_t gpus, int priority);
+/* Newest action of a kind for a job, or NULL. */
+const struct takt_action *kit_action(const struct kit *kit, enum takt_action_kind kind,
+				     uint64_t job_id);
+void kit_started(struct kit *kit, uint64_t job_id);
+void kit_ended(struct kit *kit, uint64_t job_id, enum takt_end end, int code);
+/* All GPUs of the mask are clean again. */
+void kit_clean(struct kit *kit, uint64_t mask);
+/* State in the store, whether live or ended. */
+enum takt_job_state kit_stored(struct kit *kit, uint64_t job_id);
+
+#endif

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The life of a job, step by step: what must be on disk before what, and what a restart finds at
+ * each step. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/rng.h"
+#include "queue_kit.h"
+
+static void accepted_only_when_on_disk(void **state)
+{
+	struct kit kit;
+
+	kit_open(&kit);
+	assert_int_equal(kit_submit(&kit, 1, 0, NULL), 0);
+	assert_int_equal(kit.accepted_count, 0);
+	kit_settle(&kit);
+	assert_int_equal(kit.accepted_count, 1);
+	kit_restart(&kit);
+	assert_non_null(takt_queue_find(kit.queue, kit.accepted_id));
+	kit_close(&kit);
+}
+
+static void impossible_is_refused_at_submit(void **state)
+{
+	struct kit kit;
+	struct takt_err err = {0};
+
+	kit_open(&kit);
+	assert_int_equal(kit_submit(&kit, 9, 0, &err), -TAKT_E_IMPOSSIBLE);
+	assert_non_null(strstr(err.msg, "9"));
+	assert_non_null(strstr(err.msg, "8"));
+	kit_close(&kit);
+}
+
+static void engine_hears_of_an_attempt_only_when_the_store_has_it(void **state)
+{
+	struct kit kit;
+	uint64_t id;
+
+	kit_open(&kit);
+	kit.hold_prepare = true;
+	id = kit_accept(&kit, 2, 0);
+	assert_null(kit_action(&kit, TAKT_ACTION_START, id));
+	assert_int_equal(kit_stored(&kit, id), TAKT_JOB_STARTING);
+	takt_queue_prepared(kit.queue, id, "");
+	assert_non_null(kit_action(&kit, TAKT_ACTION_START, id));
+	assert_int_equal(__builtin_popcountll(kit_action(&kit, TAKT_ACTION_START, id)->gpu_mask),
+			 2);
+	kit_close(&kit);
+}
+
+static void exit_code_and_report_are_kept(void **state)
+{
+	struct kit kit;
+	struct takt_job row = {0};
+	uint64_t id;
+
+	kit_open(&kit);
+	id = kit_accept(&kit, 8, 0);
+	kit_started(&kit, id);
+	kit_ended(&kit, id, TAKT_END_EXITED, 3);
+	assert_int_equal(kit.ended_count, 0); /* not before it is on disk */
+	kit_settle(&kit);
+	assert_int_equal(kit.ended_count, 1);
+	assert_null(takt_queue_find(kit.queue, id));
+	assert_int_equal(takt_store_get(kit.store, id, &row, NULL), 0);
+	assert_int_equal(row.state, TAKT_JOB_FAILED);
+	assert_int_equal(row.exit_code, 3);
+	assert_int_equal(row.report.wall_ns, 7);
+	takt_job_fini(&row);
+	kit_close(&kit);
+}
+
+static void missing_command_is_127(void **state)
+{
+	struct kit kit;
+	uint64_t id;
+
+	kit_open(&kit);
+	id = kit_accept(&kit, 1, 0);
+	kit_ended(&kit, id, TAKT_END_NOT_STARTED, ENOENT);
+	kit_settle(&kit);
+	assert_int_equal(kit.last_state, TAKT_JOB_FAILED);
+	assert_int_equal(kit.last_exit_code, 127);
+	kit_close(&kit);
+}
+
+static void gpus_are_handed_on_only_when_clean(void **state)
+{
+	struct kit kit;
+	uint64_t first, second;
+
+	kit_open(&kit);
+	first = kit_accept(&kit, 8, 0);
+	second = kit_accept(&kit, 1, 0);
+	kit_started(&kit, first);
+	kit_ended(&kit, first, TAKT_END_EXITED, 0);
+	kit_settle(&kit);
+	assert_null(kit_action(&kit, TAKT_ACTION_START, second));
+	kit_clean(&kit, 1u << 5);
+	kit_settle(&kit);
+	assert_non_null(kit_action(&kit, TAKT_ACTION_START, second));
+	assert_int_equal(kit_action(&kit, TAKT_ACTION_START, second)->gpu_mask, 1u << 5);
+	kit_close(&kit);
+}
+
+static void cancel_while_waiting_never_starts(void **state)
+{
+	struct kit kit;
+	uint64_t holder, waiting;
+
+	kit_open(&kit);
+	holder = kit_accept(&kit, 8, 0);
+	waiting = kit_accept(&kit, 1, 0);
+	assert_int_equal(takt_queue_cancel(kit.queue, waiting, (struct takt_wall){9}, NULL), 0);
+	kit_settle(&kit);
+	assert_int_equal(kit.last_state, TAKT_JOB_CANCELLED);
+	kit_ended(&kit, holder, TAKT_END_EXITED, 0);
+	kit_clean(&kit, 0xff);
+	kit_settle(&kit);
+	assert_null(kit_action(&kit, TAKT_ACTION_START, waiting));
+	assert_int_equal(takt_queue_cancel(kit.queue, waiting, (struct takt_wall){9}, NULL),
+			 -TAKT_E_CONFLICT);
+	kit_close(&kit);
+}
+
+static void cancel_while_preparing_gives_the_gpus_back(void **state)
+{
+	struct kit kit;
+	uint64_t first, second;
+
+	kit_open(&kit);
+	kit.hold_prepare = true;
+	first = kit_accept(&kit, 8, 0);
+	assert_int_equal(takt_queue_cancel(kit.queue, first, (struct takt_wall){9}, NULL), 0);
+	kit_settle(&kit);
+	assert_int_equal(kit_stored(&kit, first), TAKT_JOB_CANCELLED);
+	assert_int_equal(kit.released_count, 1);
+	kit.hold_prepare = false;
+	kit_clean(&kit, 0xff);
+	second = kit_accept(&kit, 8, 0);
+	assert_non_null(kit_action(&kit, TAKT_ACTION_START, second));
+	kit_close(&kit);
+}
+
+static void cancel_while_running_stops_it(void **state)
+{
+	struct kit kit;
+	uint64_t id;
+
+	kit_open(&kit);
+	id = kit_accept(&kit, 1, 0);
+	kit_started(&kit, id);
+	assert_int_equal(takt_queue_cancel(kit.queue, id, (struct takt_wall){9}, NULL), 0);
+	assert_non_null(kit_action(&kit, TAKT_ACTION_STOP, id));
+	kit_settle(&kit);
+	assert_int_equal(kit_stored(&kit, id), TAKT_JOB_STOPPING);
+	kit_ended(&kit, id, TAKT_END_SIGNALED, 15);
+	kit_settle(&kit);
+	assert_int_equal(kit_stored(&kit, id), TAKT_JOB_CANCELLED);
+	kit_close(&kit);
+}
+
+static void cancel_is_remembered_over_a_restart(void **state)
+{
+	struct kit kit;
+	uint64_t id;
+
+	kit_open(&kit);
+	id = kit_accept(&kit, 1, 0);
+	kit_started(&kit, id);
+	assert_int_equal(takt_queue_cancel(kit.queue, id, (struct takt_wall){9}, NULL), 0);
+	kit_settle(&kit);
+	kit_restart(&kit);
+	kit_started(&kit, id); /* adopted */
+	assert_non_null(kit_action(&kit, TAKT_ACTION_STOP, id));
+	kit_close(&kit);
+}
+
+static void refused_start_waits_again(void **state)
+{
+	struct kit kit;
+	uint64_t id;
+
+	kit_open(&kit);
+	kit.engine.refuse_rc = -EAGAIN;
+	id = kit_accept(&kit, 1, 0);
+	assert_int_equal(takt_queue_find(kit.queue, id)->phase, TAKT_PHASE_WAITING);
+	kit.engine.refuse_rc = 0;
+	assert_true(kit.released_count >= 1);
+	kit.boot_ns += 10 * TAKT_NS_PER_S;
+	kit_settle(&kit);
+	assert_non_null(kit_action(&kit, TAKT_ACTION_START, id));
+	kit_close(&kit);
+}
+
+static void lost_attempt_ends_or_waits_again_as_asked(void **state)
+{
+	struct kit kit;
+	uint64_t id;
+
+	kit_open(&kit);
+	id = kit_accept(&kit, 1, 0);
+	kit_started(&kit, id);
+	kit_ended(&kit, id, TAKT_END_LOST, 0);
+	kit_settle(&kit);
+	assert_int_equal(kit_stored(&kit, id), TAKT_JOB_LOST);
+	kit_close(&kit);
+}
+
+static void what_never_ran_is_started_as_the_next_attempt(void **state)
+{
+	struct kit kit;
+	uint64_t id, mask;
+
+	kit_open(&kit);
+	id = kit_accept(&kit, 4, 0);
+	mask = kit_action(&kit, TAKT_ACTION_START, id)->gpu_mask;
+	kit_restart(&kit);
+	assert_int_equal(kit.claimed_count, 1);
+	assert_int_equal(kit.claimed[0], id);
+	kit_settle(&kit);
+	assert_null(kit_action(&kit, TAKT_ACTION_START,
+			       id)); /* not before the engine has said what became of it */
+	kit_ended(&kit, id, TAKT_END_NEVER_RAN, 0);
+	kit_clean(&kit, mask);
+	kit_settle(&kit);
+	assert_int_equal(kit_action(&kit, TAKT_ACTION_START, id)->attempt, 2);
+	kit_close(&kit);
+}
+
+static void adopted_job_keeps_its_gpus(void **state)
+{
+	struct kit kit;
+	uint64_t id, other, mask;
+
+	kit_open(&kit);
+	id = kit_accept(&kit, 6, 0);
+	mask = kit_action(&kit, TAKT_ACTION_START, id)->gpu_mask;
+	kit_started(&kit, id);
+	kit_settle(&kit);
+	kit_restart(&kit);
+	other = kit_accept(&kit, 2, 0);
+	assert_int_equal(kit_action(&kit, TAKT_ACTION_START, other)->gpu_mask & mask, 0);
+	kit_close(&kit);
+}
+
+/* A day in random order: starts, ends of every kind, cancels and restarts; the witness is a table
+ * of who may hold which GPU, kept by the test from the actions it was given. */
+struct day {
+	struct kit kit;
+	uint64_t holder[KIT_GPUS];
+	struct takt_rng rng;
+	uint64_t ids[256];
+	size_t count;
+};
+
+static void check_actions(struct day *day, size_t *seen)
+{
+	for (; *seen < day->kit.engine.count; (*seen)++) {
+		const struct takt_action *action = &day->kit.engine.actions[*seen];
+
+		if (action->kind != TAKT_ACTION_START)
+			continue;
+		for (uint32_t gpu = 0; gpu < KIT_GPUS; gpu++) {
+			if (!(action->gpu_mask >> gpu & 1))
+				continue;
+			assert_int_equal(day->holder[gpu], 0); /* handed out twice? */
+			day->holder[gpu] = action->job_id;
+		}
+	}
+}
+
+static void give_back(struct day *day, uint64_t job_id)
+{
+	for (uint32_t gpu = 0; gpu < KIT_GPUS; gpu++)
+		if (day->holder[gpu] == job_id) {
+			day->holder[gpu] = 0;
+			kit_clean(&day->kit, 1ull << gpu);
+		}
+}
+
+/* What was promised and called off before anybody started on it is clean at once. */
+static void clean_idle(struct day *day)
+{
+	uint64_t job;
+
+	for (uint32_t gpu = 0; gpu < KIT_GPUS; gpu++)
+		if (day->holder[gpu] == 0 &&
+		    takt_queue_gpu(day->kit.queue, gpu, &job) == TAKT_GPU_DRAINING)
+			kit_clean(&day->kit, 1ull << gpu);
+}
+
+static void random_step(struct day *day)
+{
+	static const enum takt_end ends[] = {TAKT_END_EXITED, TAKT_END_SIGNALED, TAKT_END_NEVER_RAN,
+					     TAKT_END_LOST};
+	uint64_t id = day->ids[takt_rng_below(&day->rng, day->count)];
+	const struct takt_queue_job *job = takt_queue_find(day->kit.queue, id);
+
+	if (!job)
+		return;
+	if (takt_rng_below(&day->rng, 10) == 0)
+		(void)takt_queue_cancel(day->kit.queue, id, (struct takt_wall){1}, NULL);
+	else if (job->phase == TAKT_PHASE_STARTING && takt_rng_below(&day->rng, 2))
+		kit_started(&day->kit, id);
+	else if (job->phase == TAKT_PHASE_STARTING || job->phase == TAKT_PHASE_RUNNING) {
+		kit_ended(&day->kit, id, ends[takt_rng_below(&day->rng, TAKT_ARRAY_LEN(ends))], 0);
+		give_back(day, id);
+	}
+}
+
+static void nothing_is_lost_and_no_gpu_is_given_twice(void **state)
+{
+	struct day day = {0};
+	size_t seen = 0, steps = 0;
+
+	kit_open(&day.kit);
+	takt_rng_init(&day.rng, 20261120);
+	for (day.count = 0; day.count < 60; day.count++)
+		day.ids[day.count] = kit_accept(&day.kit, 1 + (uint32_t)takt_rng_below(&day.rng, 4),
+						(int)takt_rng_below(&day.rng, 3));
+	do {
+		check_actions(&day, &seen);
+		random_step(&day);
+		if (steps++ % 7 == 0) {
+			clean_idle(&day);
+			kit_settle(&day.kit);
+		}
+		assert_true(steps < 20000);
+	} while (day.kit.ended_count < day.count);
+	for (size_t i = 0; i < day.count; i++)
+		assert_true(takt_job_state_ended(kit_stored(&day.kit, day.ids[i])));
+	kit_close(&day.kit);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(accepted_only_when_on_disk),
+		cmocka_unit_test(impossible_is_refused_at_submit),
+		cmocka_unit_test(engine_hears_of_an_attempt_only_when_the_store_has_it),
+		cmocka_unit_test(exit_code_and_report_are_kept),
+		cmocka_unit_test(missing_command_is_127),
+		cmocka_unit_test(gpus_are_handed_on_only_when_clean),
+		cmocka_unit_test(cancel_while_waiting_never_starts),
+		cmocka_unit_test(cancel_while_preparing_gives_the_gpus_back),
+		cmocka_unit_test(cancel_while_running_stops_it),
+		cmocka_unit_test(cancel_is_remembered_over_a_restart),
+		cmocka_unit_test(refused_start_waits_again),
+		cmocka_unit_test(lost_attempt_ends_or_waits_again_as_asked),
+		cmocka_unit_test(what_never_ran_is_started_as_the_next_attempt),
+		cmocka_unit_test(adopted_job_keeps_its_gpus),
+		cmocka_unit_test(nothing_is_lost_and_no_gpu_is_given_twice),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
