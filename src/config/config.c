@@ -31,6 +31,7 @@ struct key {
 };
 
 static const char *const manage_choices[] = {"auto", "always", "never", NULL};
+static const char *const users_choices[] = {"auto", "own", "all", NULL};
 
 #define AT(member) offsetof(struct takt_config, member), sizeof(((struct takt_config *)0)->member)
 static const struct key keys[] = {
@@ -42,6 +43,12 @@ static const struct key keys[] = {
 	{"runtime_dir", PATH, AT(runtime_dir), "", 0, 0, NULL,
 	 "Where sockets and locks are. Default: /run/takt as root, else $XDG_RUNTIME_DIR/takt or "
 	 "/tmp/takt-UID."},
+	{"lock_dir", PATH, AT(lock_dir), "/run/lock/takt", 0, 0, NULL,
+	 "Where the locks of GPUs are, by which every takt of this machine knows who manages "
+	 "which."},
+	{"users", CHOICE, AT(users), "auto", 0, 0, users_choices,
+	 "Whom to serve: own is the user who runs takt (and root), all is everybody on this "
+	 "machine, auto is all as root and else own."},
 	{"metrics_listen", TEXT, AT(metrics_listen), "auto", 0, 0, NULL,
 	 "ADDRESS:PORT of the Prometheus page, or off. auto is 127.0.0.1:9830, on simulated GPUs "
 	 "127.0.0.1:9831."},

@@ -5,7 +5,7 @@
  *
  * The file has lines "key = value"; empty lines and lines that begin with '#' are comments. Values
  * are not quoted and go to the end of the line. Flags are the same keys with dashes
- * ("--sample-hz 20", "--sample-hz=20") and win over the file.
+ * ("--sample-hz 20", "--sample-hz=20") and win over the file; "--manage" alone means always.
  */
 #ifndef TAKT_CONFIG_CONFIG_H
 #define TAKT_CONFIG_CONFIG_H
@@ -30,10 +30,18 @@ enum takt_manage {
 	TAKT_MANAGE_NEVER,  /* observe only */
 };
 
+enum takt_users {
+	TAKT_USERS_AUTO, /* all when run by root, else own */
+	TAKT_USERS_OWN,	 /* the user who runs it, and root */
+	TAKT_USERS_ALL,
+};
+
 struct takt_config {
 	char socket[TAKT_CONFIG_PATH];
 	char state_dir[TAKT_CONFIG_PATH];
 	char runtime_dir[TAKT_CONFIG_PATH];
+	char lock_dir[TAKT_CONFIG_PATH];
+	enum takt_users users;
 	char metrics_listen[256]; /* "auto", "off" or ADDRESS:PORT */
 	char metrics_hosts[512];  /* comma between them */
 	char admin_group[64];

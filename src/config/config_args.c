@@ -35,6 +35,11 @@ static int read_flag(int argc, char **argv, int *at, struct flag *ret, struct ta
 	ret->value = equals ? equals + 1 : NULL;
 	if (strcmp(ret->name, "help") == 0 || strcmp(ret->name, "print_config") == 0)
 		return equals ? takt_err_set(err, -TAKT_E_USAGE, "%.60s takes no value", text) : 0;
+	if (!equals && strcmp(ret->name, "manage") == 0 &&
+	    (*at + 1 == argc || strncmp(argv[*at + 1], "--", 2) == 0)) {
+		ret->value = "always";
+		return 0;
+	}
 	if (!equals && *at + 1 == argc)
 		return takt_err_set(err, -TAKT_E_USAGE, "%.60s needs a value", text);
 	if (!equals)

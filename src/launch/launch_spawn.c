@@ -141,18 +141,19 @@ static void reset_signals(void)
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* An empty environment, but for the crash point of a test. */
-static void exec_shim(const char *shim_path, char *name)
+/* An empty environment, but for the crash point of a test. The directory of attempts stands there
+ * for whoever reads the process list: names of attempts are one daemon's own. */
+static void exec_shim(const struct takt_launch_server_config *config, char *name)
 {
 	char crash_at[128];
 	const char *armed = secure_getenv("TAKT_CRASH_AT");
-	char *argv[] = {(char[]){"takt-shim"}, name, NULL};
+	char *argv[] = {(char[]){"takt-shim"}, name, (char *)config->jobs_dir, NULL};
 	char *env[] = {NULL, NULL};
 
 	if (armed &&
 	    snprintf(crash_at, sizeof(crash_at), "TAKT_CRASH_AT=%s", armed) < (int)sizeof(crash_at))
 		env[0] = crash_at;
-	execve(shim_path, argv, env);
+	execve(config->shim_path, argv, env);
 }
 
 /* In the forked process. The shim finds the attempt by name in its working directory. Returns only
@@ -178,7 +179,7 @@ static int become_shim(const struct takt_spawn *spawn, const struct takt_launch_
 	if (rc < 0)
 		return rc;
 	reset_signals();
-	exec_shim(spawn->config->shim_path, name);
+	exec_shim(spawn->config, name);
 	return takt_err_set(err, -errno, "exec '%s'", spawn->config->shim_path);
 }
 
