@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What changes something: cancel, signal, clocks; and what waits or streams: wait, logs, metrics.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "daemon/daemon.h"
+
+static const uint64_t cancel_answer_ms = 10000; /* then the answer is "stopping" */
+
+/* A live job that the peer may act on. */
+static int find_own(struct takt_daemon *daemon, const struct takt_peer *peer, uint64_t job_id,
+		    const struct takt_queue_job **ret, struct takt_err *err)
+{
+	const struct takt_queue_job *job = takt_queue_find(daemon->queue, job_id);
+	struct takt_job row = {0};
+	int rc;
+
+	if (job && !takt_api_may_act(peer, job->row.uid))
+		return takt_err_set(err, -EPERM, "job %llu is another user's",
+				    (unsigned long long)job_id);
+	if (job) {
+		*ret = job;
+		return 0;
+	}
+	rc = takt_api_ended_row(daemon, job_id, &row, err);
+	if (rc == 0)
+		rc = takt_err_set(err, -TAKT_E_CONFLICT, "job %llu has ended (%s)",
+				  (unsigned long long)job_id, takt_job_state_name(row.state));
+	takt_job_fini(&row);
+	return rc;
+}
+
+static uint64_t deadline_in(const struct takt_daemon *daemon, uint64_t ms)
+{
+	return takt_boot_now(daemon->sys).ns + ms * TAKT_NS_PER_MS;
+}
+
+static int cancel(void *ctx, const struct takt_peer *peer, uint64_t job_id,
+		  struct takt_pending *pending, struct takt_err *err)
+{
+	struct takt_daemon *daemon = ctx;
+	const struct takt_queue_job *job;
+	int rc = find_own(daemon, peer, job_id, &job, err);
+
+	if (rc == 0)
+		rc = takt_waiters_add(daemon->waiters, job_id,
+				      deadline_in(daemon, cancel_answer_ms), peer, pending, err);
+	/* From here on the waiter answers, whatever becomes of the job: found above, so it is live.
+	 */
+	if (rc == 0)
+		(void)takt_queue_cancel(daemon->queue, job_id, takt_wall_now(daemon->sys), NULL);
+	return rc;
+}
+
+static int send_signal(void *ctx, const struct takt_peer *peer, uint64_t job_id, int signal,
+		       struct takt_err *err)
+{
+	struct takt_daemon *daemon = ctx;
+	const struct takt_queue_job *job;
+	int rc = find_own(daemon, peer, job_id, &job, err);
+
+	return rc < 0 ? rc : takt_queue_signal(daemon->queue, job_id, signal, err);
+}
+
+/* The job has ended already: answer from the store. */
+static int answer_ended(struct takt_daemon *daemon, const struct takt_peer *peer, uint64_t job_id,
+			struct takt_pending *pending, struct takt_err *err)
+{
+	struct takt_job_view *view = takt_zalloc(sizeof(*view));
+	struct takt_str json = TAKT_STR(TAKT_VIEW_MAX_BYTES);
+	int rc = view ? takt_api_job(daemon, peer, job_id, view, err)
+		      : takt_err_set(err, -ENOMEM, "the answer");
+
+	if (rc == 0)
+		rc = takt_job_view_to_json(view, &json);
+	if (rc == 0)
+		takt_pending_json(pending, 200, takt_str_text(&json), json.len);
+	takt_str_fini(&json);
+	takt_free(view);
+	return rc;
+}
+
+static int wait_job(void *ctx, const struct takt_peer *peer, uint64_t job_id, uint32_t timeout_ms,
+		    struct takt_pending *pending, struct takt_err *err)
+{
+	struct takt_daemon *daemon = ctx;
+
+	if (!takt_queue_find(daemon->queue, job_id))
+		return answer_ended(daemon, peer, job_id, pending, err);
+	return takt_waiters_add(daemon->waiters, job_id, deadline_in(daemon, timeout_ms), peer,
+				pending, err);
+}
+
+static int open_log(const struct takt_daemon *daemon, uint64_t job_id, uint32_t attempt,
+		    struct takt_err *err)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "%llu.%u/log", (unsigned long long)job_id, attempt);
+	fd = openat(daemon->jobs_dirfd, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0 && errno != ENOENT)
+		return takt_err_set(err, -errno, "log of job %llu", (unsigned long long)job_id);
+	return fd < 0 ? -1 : fd;
+}
+
+static int job_log(void *ctx, const struct takt_peer *peer, uint64_t job_id, int *ret_fd,
+		   uint32_t *ret_attempt, bool *ret_live, struct takt_err *err)
+{
+	struct takt_daemon *daemon = ctx;
+	const struct takt_queue_job *job = takt_queue_find(daemon->queue, job_id);
+	struct takt_job row = {0};
+	uint32_t attempt;
+	uid_t owner;
+	int fd, rc = job ? 0 : takt_api_ended_row(daemon, job_id, &row, err);
+
+	if (rc < 0)
+		return rc;
+	owner = job ? job->row.uid : row.uid;
+	attempt = job ? job->row.attempt : row.attempt;
+	takt_job_fini(&row);
+	if (!takt_api_may_read(peer, owner))
+		return takt_err_set(err, -EPERM, "job %llu is another user's",
+				    (unsigned long long)job_id);
+	fd = attempt ? open_log(daemon, job_id, attempt, err) : -1;
+	if (fd < -1)
+		return fd;
+	*ret_fd = fd;
+	*ret_attempt = attempt;
+	*ret_live = job != NULL;
+	return 0;
+}
+
+/* Who may change the clocks of these GPUs: administrators; a user, those that one running job of
+ * his holds alone. *ret_job: that job, 0 = as administrator. */
+static int may_set_clocks(struct takt_daemon *daemon, const struct takt_peer *peer,
+			  uint64_t gpu_mask, uint64_t *ret_job, struct takt_err *err)
+{
+	*ret_job = 0;
+	if (!daemon->manages)
+		return takt_err_set(err, -TAKT_E_UNAVAILABLE, "takt only observes here (%s)",
+				    daemon->observe_why);
+	if (gpu_mask == 0)
+		return takt_err_set(err, -TAKT_E_USAGE, "no such GPU; there are %u",
+				    daemon->gpu_count);
+	for (uint32_t gpu = 0; gpu < daemon->gpu_count; gpu++) {
+		const struct takt_queue_job *job;
+		uint64_t holder;
+
+		if (!(gpu_mask >> gpu & 1))
+			continue;
+		takt_queue_gpu(daemon->queue, gpu, &holder);
+		job = takt_queue_find(daemon->queue, holder);
+		if (job && job->row.uid == peer->uid && !daemon->watch[gpu].outside &&
+		    (*ret_job == 0 || *ret_job == holder))
+			*ret_job = holder;
+		else if (!peer->admin)
+			return takt_err_set(err, -EPERM,
+					    "GPU %u is not held alone by a running job of yours; "
+					    "root or group takt-admin may change it",
+					    gpu);
+	}
+	return 0;
+}
+
+static int check_mhz(const struct takt_daemon *daemon, uint64_t gpu_mask, uint32_t mhz,
+		     struct takt_err *err)
+{
+	for (uint32_t gpu = 0; gpu < daemon->gpu_count; gpu++) {
+		const struct takt_gpu_facts *facts = takt_machine_facts(daemon->machine, gpu);
+		uint32_t n = facts->has & TAKT_FACT_SM_CLOCKS ? facts->sm_clock_count : 0;
+
+		if (!(gpu_mask >> gpu & 1))
+			continue;
+		if (n == 0)
+			return takt_err_set(err, -TAKT_E_UNSUPPORTED,
+					    "the driver lists no SM clocks for GPU %u", gpu);
+		if (mhz < facts->sm_clocks_mhz[0] || mhz > facts->sm_clocks_mhz[n - 1])
+			return takt_err_set(
+				err, -TAKT_E_USAGE, "SM clock %u MHz; GPU %u accepts %u to %u MHz",
+				mhz, gpu, facts->sm_clocks_mhz[0], facts->sm_clocks_mhz[n - 1]);
+	}
+	return 0;
+}
+
+static int clock_set(void *ctx, const struct takt_peer *peer, uint64_t gpu_mask, uint32_t max_mhz,
+		     bool lock, struct takt_pending *pending, struct takt_err *err)
+{
+	struct takt_daemon *daemon = ctx;
+	uint64_t job;
+	int rc = may_set_clocks(daemon, peer, gpu_mask, &job, err);
+
+	if (rc == 0)
+		rc = check_mhz(daemon, gpu_mask, max_mhz, err);
+	if (rc == 0)
+		takt_leases_set(daemon->leases, gpu_mask, job, lock ? max_mhz : 0, max_mhz,
+				pending);
+	return rc;
+}
+
+static int clock_reset(void *ctx, const struct takt_peer *peer, uint64_t gpu_mask,
+		       struct takt_pending *pending, struct takt_err *err)
+{
+	struct takt_daemon *daemon = ctx;
+	uint64_t job;
+	int rc = may_set_clocks(daemon, peer, gpu_mask, &job, err);
+
+	if (rc == 0)
+		takt_leases_reset(daemon->leases, gpu_mask, peer->admin ? 0 : job, pending);
+	return rc;
+}
+
+static void release_page(void *page)
+{
+	takt_page_unref(page);
+}
+
+static int metrics(void *ctx, const char **ret_text, size_t *ret_len, void **ret_page,
+		   void (**ret_release)(void *page))
+{
+	struct takt_daemon *daemon = ctx;
+	const struct takt_page *page = takt_telemetry_page(daemon->telemetry);
+
+	*ret_text = page->text;
+	*ret_len = page->len;
+	*ret_page = (void *)page;
+	*ret_release = release_page;
+	return 0;
+}
+
+const struct takt_server_backend takt_daemon_backend = {
+	.status = takt_api_status,
+	.topology = takt_api_topology,
+	.queue = takt_api_queue,
+	.job = takt_api_job,
+	.explain = takt_api_explain,
+	.submit = takt_api_submit,
+	.cancel = cancel,
+	.signal = send_signal,
+	.wait = wait_job,
+	.log = job_log,
+	.clocks = takt_api_clocks,
+	.clock_set = clock_set,
+	.clock_reset = clock_reset,
+	.metrics = metrics,
+};

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Jobs as the API shows and takes them. Who may see and do what is decided here. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "daemon/daemon.h"
+#include "sched/sched.h"
+
+bool takt_api_may_act(const struct takt_peer *peer, uid_t owner)
+{
+	return peer->admin || peer->uid == owner;
+}
+
+bool takt_api_may_read(const struct takt_peer *peer, uid_t owner)
+{
+	return peer->uid == 0 || peer->uid == owner;
+}
+
+static uint32_t report_bits(uint32_t has)
+{
+	uint32_t bits = 0;
+
+	bits |= has & TAKT_REPORT_WALL ? TAKT_RV_WALL : 0;
+	bits |= has & TAKT_REPORT_ENERGY ? TAKT_RV_ENERGY : 0;
+	bits |= has & TAKT_REPORT_MEAN_SM ? TAKT_RV_MEAN_SM : 0;
+	bits |= has & TAKT_REPORT_THROTTLED ? TAKT_RV_THROTTLED : 0;
+	bits |= has & TAKT_REPORT_PEAK_MEMORY ? TAKT_RV_PEAK_MEMORY : 0;
+	return bits;
+}
+
+static void fill_report(const struct takt_job_report *report, struct takt_report_view *ret)
+{
+	ret->has = report_bits(report->has);
+	ret->simulated = report->simulated;
+	ret->wall_ms = report->wall_ns / TAKT_NS_PER_MS;
+	ret->energy_mj = report->energy_mj;
+	takt_strcpy(ret->energy_why_not, sizeof(ret->energy_why_not), report->energy_why_not);
+	ret->mean_sm_mhz = report->mean_sm_mhz;
+	ret->throttled_ms = report->throttled_ns / TAKT_NS_PER_MS;
+	takt_throttle_text(report->throttle_reasons, ret->throttle_text,
+			   sizeof(ret->throttle_text));
+	ret->peak_memory_bytes = report->peak_memory_bytes;
+}
+
+static void fill_gpus(struct takt_daemon *daemon, uint64_t mask, struct takt_job_view *ret)
+{
+	for (uint32_t gpu = 0; gpu < daemon->gpu_count; gpu++) {
+		if (!(mask >> gpu & 1))
+			continue;
+		takt_strcpy(ret->gpu_uuid[ret->gpu_list_count], sizeof(ret->gpu_uuid[0]),
+			    takt_machine_facts(daemon->machine, gpu)->uuid);
+		ret->gpu_list[ret->gpu_list_count++] = gpu;
+	}
+}
+
+static int64_t to_ms(struct takt_wall wall)
+{
+	return wall.ns / (int64_t)TAKT_NS_PER_MS;
+}
+
+/* What both live and ended jobs have. */
+static void fill_common(struct takt_daemon *daemon, const struct takt_peer *peer,
+			const struct takt_job *row, const struct takt_jobspec *spec,
+			struct takt_job_view *ret)
+{
+	memset(ret, 0, sizeof(*ret));
+	ret->id = row->id;
+	ret->simulated = takt_machine_info(daemon->machine)->simulated;
+	ret->uid = row->uid;
+	takt_user_name(row->uid, ret->user, sizeof(ret->user));
+	takt_strcpy(ret->state, sizeof(ret->state), takt_job_state_name(row->state));
+	ret->gpus = spec->gpus;
+	ret->priority = spec->priority;
+	ret->attempt = row->attempt;
+	fill_gpus(daemon, row->gpu_mask, ret);
+	ret->submitted_ms = to_ms(row->submitted);
+	ret->started_ms = to_ms(row->started);
+	ret->ended_ms = to_ms(row->ended);
+	ret->has_exit_code =
+		row->state == TAKT_JOB_DONE || (row->state == TAKT_JOB_FAILED && !row->exit_signal);
+	ret->exit_code = row->exit_code;
+	ret->exit_signal = row->exit_signal;
+	fill_report(&row->report, &ret->report);
+	ret->mine = takt_api_may_read(peer, row->uid);
+	if (!ret->mine)
+		return;
+	takt_strcpy(ret->name, sizeof(ret->name), spec->name);
+	takt_jobspec_command(spec, ret->command, sizeof(ret->command));
+	takt_strcpy(ret->cwd, sizeof(ret->cwd), spec->cwd);
+	takt_strcpy(ret->message, sizeof(ret->message), row->message ? row->message : "");
+}
+
+/* A running job's figures so far. */
+static void fill_running(struct takt_daemon *daemon, const struct takt_queue_job *job,
+			 struct takt_job_view *ret)
+{
+	struct takt_account account = {0};
+	struct takt_wall now = takt_wall_now(daemon->sys);
+
+	if (takt_telemetry_account_peek(daemon->telemetry, job->row.id, &account) < 0)
+		return;
+	ret->report.has = TAKT_RV_WALL;
+	ret->report.simulated = ret->simulated;
+	ret->report.wall_ms = now.ns > job->row.started.ns
+				      ? (uint64_t)to_ms(now) - (uint64_t)to_ms(job->row.started)
+				      : 0;
+	if (account.has & TAKT_ACCOUNT_ENERGY)
+		ret->report.has |= TAKT_RV_ENERGY;
+	if (account.has & TAKT_ACCOUNT_MEAN_SM)
+		ret->report.has |= TAKT_RV_MEAN_SM;
+	if (account.has & TAKT_ACCOUNT_THROTTLED)
+		ret->report.has |= TAKT_RV_THROTTLED;
+	if (account.has & TAKT_ACCOUNT_PEAK_MEMORY)
+		ret->report.has |= TAKT_RV_PEAK_MEMORY;
+	ret->report.energy_mj = account.energy_mj;
+	takt_strcpy(ret->report.energy_why_not, sizeof(ret->report.energy_why_not),
+		    account.energy_why_not);
+	ret->report.mean_sm_mhz = account.mean_sm_mhz;
+	ret->report.throttled_ms = account.throttled_ns / TAKT_NS_PER_MS;
+	takt_throttle_text(account.throttle_reasons, ret->report.throttle_text,
+			   sizeof(ret->report.throttle_text));
+	ret->report.peak_memory_bytes = account.peak_memory_bytes;
+}
+
+static void fill_why(struct takt_daemon *daemon, const struct takt_queue_job *job,
+		     struct takt_job_view *ret)
+{
+	struct takt_str text = TAKT_STR(sizeof(ret->why_text) - 1);
+	uint32_t ahead;
+	const struct takt_plan_wait *wait = takt_queue_why(daemon->queue, job->row.id, &ahead);
+
+	if (!wait)
+		return;
+	takt_strcpy(ret->why, sizeof(ret->why), takt_why_name(wait->why));
+	if (takt_why_text(wait, &text) == 0)
+		takt_strcpy(ret->why_text, sizeof(ret->why_text), takt_str_text(&text));
+	takt_str_fini(&text);
+}
+
+void takt_api_fill_job(struct takt_daemon *daemon, const struct takt_peer *peer,
+		       const struct takt_queue_job *job, struct takt_job_view *ret)
+{
+	fill_common(daemon, peer, &job->row, &job->spec, ret);
+	if (job->spec.clock_ask != TAKT_CLOCK_ASK_NONE) {
+		ret->clock_max_mhz = job->spec.clock_mhz;
+		ret->clock_min_mhz =
+			job->spec.clock_ask == TAKT_CLOCK_ASK_LOCK ? job->spec.clock_mhz : 0;
+	}
+	takt_leases_job_note(daemon->leases, job, ret->clock_note, sizeof(ret->clock_note));
+	if (job->phase == TAKT_PHASE_WAITING)
+		fill_why(daemon, job, ret);
+	if (job->phase == TAKT_PHASE_RUNNING) {
+		ret->pid = job->pid;
+		fill_running(daemon, job, ret);
+	}
+}
+
+int takt_api_fill_row(struct takt_daemon *daemon, const struct takt_peer *peer,
+		      const struct takt_job *row, struct takt_job_view *ret, struct takt_err *err)
+{
+	struct takt_jobspec spec;
+	int rc;
+
+	takt_jobspec_init(&spec);
+	rc = takt_jobspec_from_json(row->spec_json, strlen(row->spec_json), &spec, err);
+	if (rc == 0)
+		fill_common(daemon, peer, row, &spec, ret);
+	takt_jobspec_fini(&spec);
+	return rc;
+}
+
+static int no_such_job(uint64_t job_id, struct takt_err *err)
+{
+	return takt_err_set(err, -TAKT_E_NOT_FOUND, "job %llu", (unsigned long long)job_id);
+}
+
+/* Row of an ended job. */
+int takt_api_ended_row(struct takt_daemon *daemon, uint64_t job_id, struct takt_job *ret,
+		       struct takt_err *err)
+{
+	int rc = takt_store_get(daemon->store, job_id, ret, err);
+
+	return rc == -TAKT_E_NOT_FOUND ? no_such_job(job_id, err) : rc;
+}
+
+int takt_api_job(void *ctx, const struct takt_peer *peer, uint64_t job_id,
+		 struct takt_job_view *ret, struct takt_err *err)
+{
+	struct takt_daemon *daemon = ctx;
+	const struct takt_queue_job *job = takt_queue_find(daemon->queue, job_id);
+	struct takt_job row = {0};
+	int rc;
+
+	if (job) {
+		takt_api_fill_job(daemon, peer, job, ret);
+		return 0;
+	}
+	rc = takt_api_ended_row(daemon, job_id, &row, err);
+	if (rc == 0)
+		rc = takt_api_fill_row(daemon, peer, &row, ret, err);
+	takt_job_fini(&row);
+	return rc;
+}
+
+/* Listing, one view at a time. */
+struct listing {
+	struct takt_daemon *daemon;
+	const struct takt_peer *peer;
+	int (*each)(void *arg, const struct takt_job_view *view);
+	void *arg;
+	uint64_t total;
+	uint32_t limit;
+	struct takt_job_view *view; /* reused */
+	struct takt_err *err;
+};
+
+static int list_live(void *ctx, const struct takt_queue_job *job)
+{
+	struct listing *listing = ctx;
+
+	if (listing->total++ >= listing->limit)
+		return 0;
+	takt_api_fill_job(listing->daemon, listing->peer, job, listing->view);
+	return listing->each(listing->arg, listing->view);
+}
+
+static int list_ended(void *ctx, const struct takt_job *row)
+{
+	struct listing *listing = ctx;
+	int rc;
+
+	if (!takt_job_state_ended(row->state))
+		return 0;
+	listing->total++;
+	rc = takt_api_fill_row(listing->daemon, listing->peer, row, listing->view, listing->err);
+	return rc < 0 ? rc : listing->each(listing->arg, listing->view);
+}
+
+int takt_api_queue(void *ctx, const struct takt_peer *peer, bool history, uint32_t limit,
+		   int (*each)(void *arg, const struct takt_job_view *view), void *arg,
+		   uint64_t *ret_total, struct takt_err *err)
+{
+	struct takt_daemon *daemon = ctx;
+	struct listing listing = {
+		daemon, peer, each, arg, 0, limit, takt_zalloc(sizeof(*listing.view)), err};
+	int rc;
+
+	if (!listing.view)
+		return takt_err_set(err, -ENOMEM, "the list of jobs");
+	rc = history ? takt_store_each_history(daemon->store, limit, list_ended, &listing, err)
+		     : takt_queue_each(daemon->queue, list_live, &listing);
+	takt_free(listing.view);
+	if (rc == 0)
+		*ret_total = listing.total;
+	return rc;
+}
+
+int takt_api_explain(void *ctx, const struct takt_peer *peer, uint64_t job_id,
+		     struct takt_explain_view *ret, struct takt_err *err)
+{
+	struct takt_daemon *daemon = ctx;
+	struct takt_job_view *view = takt_zalloc(sizeof(*view));
+	const struct takt_plan_wait *wait;
+	int rc = view ? takt_api_job(ctx, peer, job_id, view, err)
+		      : takt_err_set(err, -ENOMEM, "the answer");
+
+	if (rc == 0) {
+		memset(ret, 0, sizeof(*ret));
+		ret->id = job_id;
+		ret->simulated = view->simulated;
+		takt_strcpy(ret->state, sizeof(ret->state), view->state);
+		takt_strcpy(ret->why, sizeof(ret->why), view->why);
+		takt_strcpy(ret->text, sizeof(ret->text), view->why_text);
+	}
+	takt_free(view);
+	wait = rc == 0 ? takt_queue_why(daemon->queue, job_id, &ret->ahead) : NULL;
+	if (wait) {
+		ret->need = wait->need;
+		ret->total = wait->total;
+		ret->free = wait->free;
+		ret->running = wait->running;
+		ret->draining = wait->draining;
+		ret->outside = wait->outside;
+		ret->unhealthy = wait->unhealthy;
+		ret->promised = wait->promised;
+		ret->must_end = wait->must_end;
+		ret->behind_job = wait->behind_job;
+	}
+	return rc;
+}
+
+void takt_api_answer_job(struct takt_daemon *daemon, struct takt_pending *pending, int http_status,
+			 const struct takt_peer *peer, const struct takt_queue_job *job)
+{
+	struct takt_job_view *view = takt_zalloc(sizeof(*view));
+	struct takt_str json = TAKT_STR(TAKT_VIEW_MAX_BYTES);
+	struct takt_err err;
+
+	if (view)
+		takt_api_fill_job(daemon, peer, job, view);
+	if (view && takt_job_view_to_json(view, &json) == 0) {
+		takt_pending_json(pending, http_status, takt_str_text(&json), json.len);
+	} else {
+		takt_err_set(&err, -ENOMEM,
+			     "job %llu is %s, but its description could not be written",
+			     (unsigned long long)job->row.id, takt_job_state_name(job->row.state));
+		takt_pending_error(pending, &err);
+	}
+	takt_str_fini(&json);
+	takt_free(view);
+}

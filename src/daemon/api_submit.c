@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A submit: checked, posted, answered when it is on disk. A client that hangs up meanwhile loses
+ * the answer, not the job. */
+#include <errno.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "daemon/daemon.h"
+
+struct submit_token {
+	struct takt_daemon *daemon;
+	struct takt_pending *pending;
+	struct takt_peer peer;
+};
+
+static void hung_up(void *ctx)
+{
+	struct submit_token *token = ctx;
+
+	takt_queue_forget_token(token->daemon->queue, token);
+	takt_free(token);
+}
+
+void takt_api_accepted(void *ctx, void *opaque, const struct takt_queue_job *job,
+		       const struct takt_err *error)
+{
+	struct submit_token *token = opaque;
+
+	if (error)
+		takt_pending_error(token->pending, error);
+	else
+		takt_api_answer_job(ctx, token->pending, 201, &token->peer, job);
+	takt_free(token);
+}
+
+/* Clocks only from the driver's own list, so that nobody waits in the queue for a refusal. */
+static int check_clock(const struct takt_daemon *daemon, const struct takt_jobspec *spec,
+		       struct takt_err *err)
+{
+	const struct takt_gpu_facts *facts;
+	uint32_t low, high;
+
+	if (spec->clock_ask == TAKT_CLOCK_ASK_NONE || daemon->gpu_count == 0)
+		return 0;
+	if (spec->gpus == 0)
+		return takt_err_set(err, -TAKT_E_USAGE, "a clock was asked for without a GPU");
+	facts = takt_machine_facts(daemon->machine, 0);
+	if (!(facts->has & TAKT_FACT_SM_CLOCKS) || facts->sm_clock_count == 0)
+		return takt_err_set(err, -TAKT_E_UNSUPPORTED,
+				    "the driver lists no SM clocks for these GPUs");
+	low = facts->sm_clocks_mhz[0];
+	high = facts->sm_clocks_mhz[facts->sm_clock_count - 1];
+	if (spec->clock_mhz < low || spec->clock_mhz > high)
+		return takt_err_set(err, -TAKT_E_USAGE,
+				    "SM clock %u MHz; these GPUs accept %u to %u MHz",
+				    spec->clock_mhz, low, high);
+	return 0;
+}
+
+static int may_submit(const struct takt_daemon *daemon, const struct takt_peer *peer,
+		      const struct takt_jobspec *spec, struct takt_err *err)
+{
+	if (!daemon->manages)
+		return takt_err_set(err, -TAKT_E_UNAVAILABLE, "takt only observes here (%s)",
+				    daemon->observe_why);
+	if (spec->priority > 0 && !peer->admin)
+		return takt_err_set(err, -EPERM, "priority above 0 needs an administrator");
+	return check_clock(daemon, spec, err);
+}
+
+int takt_api_submit(void *ctx, const struct takt_peer *peer, struct takt_jobspec *spec,
+		    struct takt_pending *pending, struct takt_err *err)
+{
+	struct takt_daemon *daemon = ctx;
+	struct submit_token *token;
+	int rc = may_submit(daemon, peer, spec, err);
+
+	if (rc < 0)
+		return rc;
+	token = takt_alloc(sizeof(*token));
+	if (!token)
+		return takt_err_set(err, -ENOMEM, "the request");
+	*token = (struct submit_token){daemon, pending, *peer};
+	rc = takt_queue_submit(daemon->queue, peer->uid, peer->gid, spec,
+			       takt_wall_now(daemon->sys), token, err);
+	if (rc < 0) {
+		takt_free(token);
+		return rc;
+	}
+	takt_pending_set_cancel(pending, hung_up, token);
+	return 0;
+}

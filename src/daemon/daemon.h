@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The daemon (`takt serve`): everything that one machine needs, wired together. Single-threaded but
+ * for the device's workers and the store's writer; whatever could block is behind a descriptor of
+ * the loop.
+ */
+#ifndef TAKT_DAEMON_DAEMON_H
+#define TAKT_DAEMON_DAEMON_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "base/sys.h"
+#include "config/config.h"
+#include "device/device.h"
+#include "engine/engine.h"
+#include "launch/attempt.h"
+#include "queue/queue.h"
+#include "server/server.h"
+#include "store/store.h"
+#include "telemetry/telemetry.h"
+
+struct takt_helper_proc {
+	const char *name; /* "takt-launch" */
+	pid_t pid;	  /* 0 = not running */
+	int pidfd;	  /* -1 = none */
+	char socket_path[108];
+	struct takt_boot started, retry_at;
+	uint32_t restarts;
+};
+
+/* One GPU's drain and health, as the watch sees it. */
+struct takt_gpu_watch {
+	bool outside, lost, quarantined, draining;
+	uint64_t seq_seen; /* of the newest sample looked at */
+	struct takt_mono
+		drain_since_mono; /* only a process list read after this may prove it clean */
+	struct takt_boot drain_since;
+	uint64_t mem_before_bytes; /* used before the job came */
+	bool mem_before_known;
+	uint64_t drain_job; /* whose processes have to go */
+	char note[160];	    /* why it is set aside; "" = it is not */
+};
+
+struct takt_lease_keeper;
+struct takt_proc_cache;
+struct takt_waiters;
+
+struct takt_daemon {
+	struct takt_config config;
+	char libexec_dir[PATH_MAX];    /* of takt-launch, takt-shim, takt-actuate, takt-guard */
+	const char *metrics_hosts[17]; /* into config.metrics_hosts, NULL-terminated */
+	unsigned metrics_port;	       /* 0 = no TCP */
+	const struct takt_sys *sys;
+	bool single_user, manages;
+	char observe_why[240];
+	char hostname[65];
+	char notes[4][200];
+	struct takt_mono started;
+	struct takt_machine *machine;
+	int machine_event_fd;
+	struct takt_telemetry *telemetry;
+	struct takt_store *store;
+	struct takt_engine *engine;
+	struct takt_queue *queue;
+	struct takt_server *server;
+	struct takt_helper_proc actuate, launch;
+	struct takt_lease_keeper *leases;
+	struct takt_proc_cache *procs;
+	struct takt_waiters *waiters;
+	struct takt_gpu_watch watch[TAKT_DEVICE_MAX_GPUS];
+	int gpu_lock_fd[TAKT_DEVICE_MAX_GPUS]; /* -1 = not held */
+	int jobs_dirfd, signal_fd;
+	uint32_t gpu_count;
+	int32_t pair_score[TAKT_DEVICE_MAX_GPUS * TAKT_DEVICE_MAX_GPUS];
+	struct takt_boot complained; /* when the loop last said that something failed */
+	bool stop;
+};
+
+/* serve_setup.c: open everything in order, close it in reverse. open fails with the reason for
+ * people. */
+int takt_daemon_open(struct takt_daemon *daemon, const struct takt_config *config,
+		     struct takt_err *err);
+void takt_daemon_close(struct takt_daemon *daemon);
+/* serve_loop.c: until SIGTERM or SIGINT. */
+int takt_daemon_loop(struct takt_daemon *daemon, struct takt_err *err);
+
+/* gpu_owner.c: one manager a GPU. Takes a lock a GPU by UUID across users; looks for slurmd, a
+ * kubelet. Fills manages and observe_why. */
+int takt_daemon_own_gpus(struct takt_daemon *daemon, struct takt_err *err);
+void takt_daemon_disown_gpus(struct takt_daemon *daemon);
+
+/* helper_proc.c */
+int takt_helper_start(struct takt_daemon *daemon, struct takt_helper_proc *helper,
+		      struct takt_err *err);
+/* Its pidfd is readable: reap, start again (at once the first time, then with a pause). */
+void takt_helper_died(struct takt_daemon *daemon, struct takt_helper_proc *helper);
+void takt_helper_retry(struct takt_daemon *daemon, struct takt_helper_proc *helper,
+		       struct takt_boot now);
+void takt_helper_stop(struct takt_helper_proc *helper);
+
+/* gpu_watch.c */
+void takt_watch_tick(struct takt_daemon *daemon, struct takt_mono now, struct takt_boot boot);
+void takt_watch_job_placed(struct takt_daemon *daemon, const struct takt_queue_job *job);
+void takt_watch_job_over(struct takt_daemon *daemon, const struct takt_queue_job *job);
+bool takt_watch_any_draining(const struct takt_daemon *daemon);
+
+/* proc_who.c: whose process a pid is. */
+struct takt_proc_who {
+	uint64_t start_ticks;
+	uint64_t checked_ns;
+	uint64_t job_id; /* 0 = not takt's */
+	uint32_t uid;	 /* UINT32_MAX = not known */
+	bool gone;	 /* the driver lists it, the kernel does not */
+	char command[65];
+};
+int takt_proc_cache_new(const char *jobs_dir, struct takt_proc_cache **ret);
+void takt_proc_cache_free(struct takt_proc_cache *cache);
+const struct takt_proc_who *takt_proc_who(struct takt_proc_cache *cache, int32_t pid,
+					  struct takt_mono now);
+/* Name of a user into buf; "" when the system does not know it. */
+const char *takt_user_name(uid_t uid, char *buf, size_t size);
+
+/* lease_keeper.c: clock leases of jobs and administrators, over the actuator's socket. */
+int takt_leases_new(struct takt_daemon *daemon, struct takt_lease_keeper **ret,
+		    struct takt_err *err);
+void takt_leases_free(struct takt_lease_keeper *leases);
+int takt_leases_fd(const struct takt_lease_keeper *leases); /* -1 = not connected */
+/* Connects, renews, reads replies, times out; *ret_next_ns as ever. */
+void takt_leases_pump(struct takt_lease_keeper *leases, struct takt_boot now,
+		      uint64_t *ret_next_ns);
+/* Ask for the job's clocks on its GPUs; takt_queue_prepared() follows. At once when it asks for
+ * none. */
+void takt_leases_job_start(struct takt_lease_keeper *leases, const struct takt_queue_job *job);
+/* The daemon has found it running after a restart: apply again. */
+void takt_leases_job_adopt(struct takt_lease_keeper *leases, const struct takt_queue_job *job);
+void takt_leases_job_end(struct takt_lease_keeper *leases, const struct takt_queue_job *job);
+/* "takt clock set|reset". job_id 0: an administrator's own lease. The pending gets the clock view.
+ */
+void takt_leases_set(struct takt_lease_keeper *leases, uint64_t gpu_mask, uint64_t job_id,
+		     uint32_t min_mhz, uint32_t max_mhz, struct takt_pending *pending);
+void takt_leases_reset(struct takt_lease_keeper *leases, uint64_t gpu_mask, uint64_t job_id,
+		       struct takt_pending *pending);
+/* What is known of one GPU's clocks. */
+struct takt_lease_state {
+	const char *state; /* static text, "clean", ... */
+	char note[160];
+	uint32_t min_mhz, max_mhz; /* applied; max 0 = none */
+	uint64_t job_id;
+};
+void takt_leases_state(const struct takt_lease_keeper *leases, uint32_t gpu,
+		       struct takt_lease_state *ret);
+/* What a job's view says of its clocks. */
+void takt_leases_job_note(const struct takt_lease_keeper *leases, const struct takt_queue_job *job,
+			  char *buf, size_t size);
+
+/* job_spec.c: what the engine starts; see struct takt_engine_local_config.describe. */
+int takt_daemon_describe_job(void *ctx, const struct takt_action *start, const char *attempt_id,
+			     struct takt_attempt_spec *ret_spec, uid_t *ret_uid, gid_t *ret_gid,
+			     struct takt_err *err);
+
+/* job_hooks.c: the queue's callbacks. */
+extern const struct takt_queue_hooks takt_daemon_queue_hooks;
+
+/* waiters.c: requests that wait for a job. */
+int takt_waiters_new(struct takt_daemon *daemon, struct takt_waiters **ret);
+void takt_waiters_free(struct takt_waiters *waiters);
+int takt_waiters_add(struct takt_waiters *waiters, uint64_t job_id, uint64_t deadline_ns,
+		     const struct takt_peer *peer, struct takt_pending *pending,
+		     struct takt_err *err);
+/* The job has ended durably: answer everybody who waits for it. */
+void takt_waiters_ended(struct takt_waiters *waiters, const struct takt_queue_job *job);
+void takt_waiters_expire(struct takt_waiters *waiters, struct takt_boot now, uint64_t *ret_next_ns);
+
+/* api_gpus.c, api_jobs.c, api_submit.c, api_control.c: what the server asks. */
+extern const struct takt_server_backend takt_daemon_backend;
+int takt_api_status(void *ctx, const struct takt_peer *peer, struct takt_status_view *ret,
+		    struct takt_err *err);
+int takt_api_topology(void *ctx, struct takt_topo_view *ret, struct takt_err *err);
+int takt_api_clocks(void *ctx, struct takt_clock_view *ret, struct takt_err *err);
+int takt_api_job(void *ctx, const struct takt_peer *peer, uint64_t job_id,
+		 struct takt_job_view *ret, struct takt_err *err);
+int takt_api_queue(void *ctx, const struct takt_peer *peer, bool history, uint32_t limit,
+		   int (*each)(void *arg, const struct takt_job_view *view), void *arg,
+		   uint64_t *ret_total, struct takt_err *err);
+int takt_api_explain(void *ctx, const struct takt_peer *peer, uint64_t job_id,
+		     struct takt_explain_view *ret, struct takt_err *err);
+int takt_api_submit(void *ctx, const struct takt_peer *peer, struct takt_jobspec *spec,
+		    struct takt_pending *pending, struct takt_err *err);
+void takt_api_accepted(void *ctx, void *token, const struct takt_queue_job *job,
+		       const struct takt_err *error);
+/* Act on a job: its owner and administrators. Read its command, directory, log: its owner and root.
+ */
+bool takt_api_may_act(const struct takt_peer *peer, uid_t owner);
+bool takt_api_may_read(const struct takt_peer *peer, uid_t owner);
+/* Row of a job that the queue no longer has; the caller finis it. -TAKT_E_NOT_FOUND names the job.
+ */
+int takt_api_ended_row(struct takt_daemon *daemon, uint64_t job_id, struct takt_job *ret,
+		       struct takt_err *err);
+void takt_api_fill_job(struct takt_daemon *daemon, const struct takt_peer *peer,
+		       const struct takt_queue_job *job, struct takt_job_view *ret);
+int takt_api_fill_row(struct takt_daemon *daemon, const struct takt_peer *peer,
+		      const struct takt_job *row, struct takt_job_view *ret, struct takt_err *err);
+/* Finish a pending with a job's view. */
+void takt_api_answer_job(struct takt_daemon *daemon, struct takt_pending *pending, int http_status,
+			 const struct takt_peer *peer, const struct takt_queue_job *job);
+void takt_throttle_text(uint64_t bits, char *buf, size_t size);
+/* Metrics that are not a GPU's; labels of GPUs. */
+void takt_api_update_page(struct takt_daemon *daemon);
+
+/* The verb `serve`. Returns the exit status of the process. */
+int takt_serve_main(int argc, char **argv);
+
+#endif

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One manager a GPU. takt gives out jobs and sets clocks only on GPUs whose lock it holds: a file a
+ * GPU, named by UUID, in a directory that all users share, locked with flock (the kernel frees it
+ * at death) and holding the owner's pid and user for whoever finds it taken. Where a slurmd or a
+ * kubelet runs, the GPUs are theirs: takt observes, and says whose they are.
+ */
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/str.h"
+#include "daemon/daemon.h"
+
+static const char *const managers[] = {"slurmd", "kubelet"};
+
+static void read_comm(const char *pid, char ret[32])
+{
+	char path[300];
+	ssize_t n;
+	int fd;
+
+	ret[0] = '\0';
+	snprintf(path, sizeof(path), "/proc/%s/comm", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	n = read(fd, ret, 31);
+	close(fd);
+	ret[n > 0 ? n : 0] = '\0';
+	ret[strcspn(ret, "\n")] = '\0';
+}
+
+/* "slurmd (pid 812)" into ret, or false when nobody of the kind runs. */
+static bool find_manager(char *ret, size_t size)
+{
+	DIR *proc = opendir("/proc");
+	struct dirent *entry;
+	bool found = false;
+
+	while (proc && !found && (entry = readdir(proc))) {
+		char comm[32];
+
+		if (!isdigit((unsigned char)entry->d_name[0]))
+			continue;
+		read_comm(entry->d_name, comm);
+		for (size_t i = 0; i < TAKT_ARRAY_LEN(managers); i++)
+			if (strcmp(comm, managers[i]) == 0) {
+				snprintf(ret, size, "%s (pid %.20s)", comm, entry->d_name);
+				found = true;
+			}
+	}
+	if (proc)
+		closedir(proc);
+	return found;
+}
+
+/* A lock file that all users may open. It is never removed: a name that comes and goes cannot be
+ * locked. */
+static int open_lock(const struct takt_daemon *daemon, uint32_t gpu, struct takt_err *err)
+{
+	const struct takt_gpu_facts *facts = takt_machine_facts(daemon->machine, gpu);
+	char path[PATH_MAX];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/takt-%s.lock", daemon->config.lock_dir,
+		 facts->has & TAKT_FACT_UUID ? facts->uuid : facts->pci_bus_id);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+	if (fd < 0 && (errno == EACCES || errno == EPERM))
+		fd = open(path, O_RDONLY | O_CLOEXEC |
+					O_NOFOLLOW); /* another user made it; flock needs no more */
+	return fd < 0 ? takt_err_set(err, -errno, "lock of GPU %u, '%s'", gpu, path) : fd;
+}
+
+static void sign(int fd)
+{
+	char text[96], user[33];
+	int n = snprintf(text, sizeof(text), "takt serve (pid %d, user %s)\n", getpid(),
+			 takt_user_name(getuid(), user, sizeof(user)));
+
+	if (ftruncate(fd, 0) == 0 && pwrite(fd, text, (size_t)n, 0) != n)
+		return; /* the name is a courtesy; the lock is what counts */
+}
+
+static void name_owner(int fd, char *ret, size_t size)
+{
+	ssize_t n = pread(fd, ret, size - 1, 0);
+
+	ret[n > 0 ? n : 0] = '\0';
+	ret[strcspn(ret, "\n")] = '\0';
+	if (!ret[0])
+		takt_strcpy(ret, size, "another takt");
+}
+
+static int lock_gpu(struct takt_daemon *daemon, uint32_t gpu, struct takt_err *err)
+{
+	int fd = open_lock(daemon, gpu, err);
+	char owner[96];
+
+	if (fd < 0)
+		return fd;
+	if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
+		sign(fd);
+		daemon->gpu_lock_fd[gpu] = fd;
+		return 0;
+	}
+	name_owner(fd, owner, sizeof(owner));
+	close(fd);
+	return takt_err_set(err, -TAKT_E_BUSY, "GPU %u is managed by %s", gpu, owner);
+}
+
+void takt_daemon_disown_gpus(struct takt_daemon *daemon)
+{
+	for (uint32_t gpu = 0; gpu < TAKT_DEVICE_MAX_GPUS; gpu++) {
+		if (daemon->gpu_lock_fd[gpu] >= 0)
+			close(daemon->gpu_lock_fd[gpu]);
+		daemon->gpu_lock_fd[gpu] = -1;
+	}
+}
+
+static void only_observe(struct takt_daemon *daemon, const char *why)
+{
+	daemon->manages = false;
+	takt_strcpy(daemon->observe_why, sizeof(daemon->observe_why), why);
+	takt_daemon_disown_gpus(daemon);
+}
+
+int takt_daemon_own_gpus(struct takt_daemon *daemon, struct takt_err *err)
+{
+	const struct takt_machine_info *info = takt_machine_info(daemon->machine);
+	struct takt_err taken;
+	char who[64], why[240];
+
+	daemon->manages = true;
+	if (daemon->config.manage == TAKT_MANAGE_NEVER)
+		only_observe(daemon, "told to observe only");
+	else if (strcmp(info->source, "replay") == 0)
+		only_observe(daemon, "a recording is replayed");
+	else if (daemon->config.manage != TAKT_MANAGE_ALWAYS && !info->simulated &&
+		 find_manager(who, sizeof(who))) {
+		snprintf(why, sizeof(why),
+			 "%s manages this machine; start with --manage to take the GPUs all the "
+			 "same",
+			 who);
+		only_observe(daemon, why);
+	}
+	for (uint32_t gpu = 0; daemon->manages && gpu < daemon->gpu_count; gpu++) {
+		int rc = lock_gpu(daemon, gpu, &taken);
+
+		if (rc == -TAKT_E_BUSY)
+			only_observe(daemon, taken.msg);
+		else if (rc < 0)
+			return takt_err_wrap(err, rc, "own the GPUs");
+	}
+	return 0;
+}

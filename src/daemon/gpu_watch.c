@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Watches each GPU's samples for what the scheduler must know: a process from outside, a GPU that
+ * is lost or does not answer, and whether a GPU that a job has left is clean again (the driver
+ * lists no process of the job and its memory is back). One that does not get clean is set aside
+ * until it does.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "daemon/daemon.h"
+
+static const uint64_t memory_slack_bytes = 64ull
+					   << 20; /* the driver's own use moves by this much */
+
+/* What the process list of a sample says about one GPU. */
+struct census {
+	uint32_t outside;  /* processes of nobody's job, or of a job that does not hold this GPU */
+	uint32_t of_drain; /* processes of the job that has left, or already gone from the kernel */
+};
+
+static struct census take_census(struct takt_daemon *daemon, const struct takt_gpu_reading *reading,
+				 uint64_t holder, uint64_t drain_job, struct takt_mono now)
+{
+	struct census census = {0};
+
+	for (uint32_t i = 0; i < reading->proc_count; i++) {
+		const struct takt_proc_who *who =
+			takt_proc_who(daemon->procs, reading->procs[i].pid, now);
+
+		if (who->gone || (drain_job && who->job_id == drain_job))
+			census.of_drain++;
+		else if (who->job_id == 0 || who->job_id != holder)
+			census.outside++;
+	}
+	return census;
+}
+
+static void set_outside(struct takt_daemon *daemon, uint32_t gpu, bool outside)
+{
+	if (daemon->watch[gpu].outside == outside)
+		return;
+	daemon->watch[gpu].outside = outside;
+	(void)takt_queue_gpu_outside(daemon->queue, gpu, outside, NULL);
+}
+
+static void set_health(struct takt_daemon *daemon, uint32_t gpu)
+{
+	const struct takt_gpu_watch *watch = &daemon->watch[gpu];
+	enum takt_gpu_state state = watch->lost		 ? TAKT_GPU_LOST
+				    : watch->quarantined ? TAKT_GPU_QUARANTINED
+							 : TAKT_GPU_FREE;
+
+	(void)takt_queue_gpu_health(daemon->queue, gpu, state, NULL);
+}
+
+static void set_lost(struct takt_daemon *daemon, uint32_t gpu, bool lost, const char *why)
+{
+	struct takt_gpu_watch *watch = &daemon->watch[gpu];
+
+	if (watch->lost == lost)
+		return;
+	watch->lost = lost;
+	takt_strcpy(watch->note, sizeof(watch->note), lost ? why : "");
+	set_health(daemon, gpu);
+}
+
+static void set_quarantined(struct takt_daemon *daemon, uint32_t gpu, bool quarantined,
+			    const char *why)
+{
+	struct takt_gpu_watch *watch = &daemon->watch[gpu];
+
+	if (watch->quarantined == quarantined)
+		return;
+	watch->quarantined = quarantined;
+	takt_strcpy(watch->note, sizeof(watch->note), why);
+	set_health(daemon, gpu);
+}
+
+static bool memory_is_back(const struct takt_gpu_watch *watch,
+			   const struct takt_gpu_reading *reading)
+{
+	if (!(reading->has & TAKT_HAS_MEMORY) || !watch->mem_before_known)
+		return true;
+	return reading->mem_used_bytes <= watch->mem_before_bytes + memory_slack_bytes;
+}
+
+static void drained(struct takt_daemon *daemon, uint32_t gpu)
+{
+	struct takt_gpu_watch *watch = &daemon->watch[gpu];
+
+	watch->draining = false;
+	watch->drain_job = 0;
+	(void)takt_queue_gpu_clean(daemon->queue, gpu, NULL);
+	set_quarantined(daemon, gpu, false, "");
+}
+
+static void check_drain(struct takt_daemon *daemon, uint32_t gpu,
+			const struct takt_gpu_reading *reading, const struct census *census,
+			struct takt_boot boot)
+{
+	struct takt_gpu_watch *watch = &daemon->watch[gpu];
+	bool fresh = reading->slow_at.ns > watch->drain_since_mono.ns && !reading->lost &&
+		     reading->last_rc == 0;
+	char why[160];
+
+	if (fresh && census->of_drain == 0 && memory_is_back(watch, reading)) {
+		drained(daemon, gpu);
+		return;
+	}
+	takt_machine_sample(daemon->machine, gpu);
+	if (boot.ns - watch->drain_since.ns < daemon->config.drain_limit_ms * TAKT_NS_PER_MS)
+		return;
+	snprintf(why, sizeof(why),
+		 "set aside: job %llu has ended, but %u of its processes or its memory are still "
+		 "there",
+		 (unsigned long long)watch->drain_job, census->of_drain);
+	set_quarantined(daemon, gpu, true, why);
+}
+
+static void watch_gpu(struct takt_daemon *daemon, uint32_t gpu, struct takt_mono now,
+		      struct takt_boot boot)
+{
+	struct takt_gpu_watch *watch = &daemon->watch[gpu];
+	const struct takt_gpu_reading *reading;
+	struct census census;
+	uint64_t holder;
+
+	if (takt_telemetry_latest(daemon->telemetry, gpu, now, &reading) < 0) {
+		set_lost(daemon, gpu, true, "the driver has not answered for this GPU yet");
+		return;
+	}
+	set_lost(daemon, gpu, reading->lost || reading->stale,
+		 reading->lost ? "the driver has lost this GPU"
+			       : "the driver does not answer for this GPU");
+	if (reading->seq == watch->seq_seen || !(reading->has & TAKT_HAS_PROCS)) {
+		if (watch->draining)
+			takt_machine_sample(daemon->machine, gpu);
+		return;
+	}
+	watch->seq_seen = reading->seq;
+	takt_queue_gpu(daemon->queue, gpu, &holder);
+	census = take_census(daemon, reading, holder, watch->drain_job, now);
+	set_outside(daemon, gpu, census.outside > 0);
+	if (census.outside && holder)
+		takt_telemetry_account_shared(daemon->telemetry, holder);
+	if (watch->draining)
+		check_drain(daemon, gpu, reading, &census, boot);
+}
+
+void takt_watch_tick(struct takt_daemon *daemon, struct takt_mono now, struct takt_boot boot)
+{
+	for (uint32_t gpu = 0; gpu < daemon->gpu_count; gpu++)
+		watch_gpu(daemon, gpu, now, boot);
+}
+
+void takt_watch_job_placed(struct takt_daemon *daemon, const struct takt_queue_job *job)
+{
+	const struct takt_gpu_reading *reading;
+	struct takt_mono now = takt_mono_now(daemon->sys);
+
+	for (uint32_t gpu = 0; gpu < daemon->gpu_count; gpu++) {
+		struct takt_gpu_watch *watch = &daemon->watch[gpu];
+
+		if (!(job->row.gpu_mask >> gpu & 1))
+			continue;
+		watch->mem_before_known =
+			takt_telemetry_latest(daemon->telemetry, gpu, now, &reading) == 0 &&
+			(reading->has & TAKT_HAS_MEMORY);
+		watch->mem_before_bytes = watch->mem_before_known ? reading->mem_used_bytes : 0;
+	}
+}
+
+void takt_watch_job_over(struct takt_daemon *daemon, const struct takt_queue_job *job)
+{
+	for (uint32_t gpu = 0; gpu < daemon->gpu_count; gpu++) {
+		struct takt_gpu_watch *watch = &daemon->watch[gpu];
+
+		if (!(job->row.gpu_mask >> gpu & 1))
+			continue;
+		watch->draining = true;
+		watch->drain_job = job->row.id;
+		watch->drain_since = takt_boot_now(daemon->sys);
+		watch->drain_since_mono = takt_mono_now(daemon->sys);
+		takt_machine_sample(daemon->machine, gpu);
+	}
+}
+
+bool takt_watch_any_draining(const struct takt_daemon *daemon)
+{
+	for (uint32_t gpu = 0; gpu < daemon->gpu_count; gpu++)
+		if (daemon->watch[gpu].draining)
+			return true;
+	return false;
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The small processes beside the daemon: takt-actuate and takt-launch. The daemon starts them on a
+ * socket path in its runtime directory, watches them by pidfd and starts them again. Where a
+ * service manager runs them as root their socket answers already, and nothing is started here.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/str.h"
+#include "daemon/daemon.h"
+
+static const uint64_t restart_pause_ns = TAKT_NS_PER_S;
+static const char launch_idle_ms[] = "60000"; /* without a daemon the launcher has nothing to do */
+
+enum {
+	MAX_ARGS = 20,
+	STOP_WAIT_MS = 3000
+};
+
+struct arg_list {
+	const char *argv[MAX_ARGS + 1];
+	size_t n;
+	char program[PATH_MAX], jobs[PATH_MAX], shim[PATH_MAX], guard[PATH_MAX], journal[PATH_MAX],
+		lock[PATH_MAX];
+	char uid[16];
+};
+
+static void add(struct arg_list *args, const char *flag, const char *value)
+{
+	args->argv[args->n++] = flag;
+	if (value)
+		args->argv[args->n++] = value;
+	args->argv[args->n] = NULL;
+}
+
+static const char *join(char ret[PATH_MAX], const char *dir, const char *name)
+{
+	if (snprintf(ret, PATH_MAX, "%s/%s", dir, name) >= PATH_MAX)
+		ret[0] = '\0'; /* the helper refuses an empty path by name */
+	return ret;
+}
+
+static void fill_args(const struct takt_daemon *daemon, const struct takt_helper_proc *helper,
+		      struct arg_list *args)
+{
+	const struct takt_config *config = &daemon->config;
+
+	add(args, join(args->program, daemon->libexec_dir, helper->name), NULL);
+	snprintf(args->uid, sizeof(args->uid), "%u", getuid());
+	add(args, "--socket", helper->socket_path);
+	add(args, "--client-uid", args->uid);
+	if (helper == &daemon->launch) {
+		add(args, "--jobs", join(args->jobs, config->state_dir, "jobs"));
+		add(args, "--shim", join(args->shim, daemon->libexec_dir, "takt-shim"));
+		add(args, "--idle-ms", launch_idle_ms);
+		return;
+	}
+	add(args, "--journal", join(args->journal, config->state_dir, "clocks.journal"));
+	add(args, "--lock", join(args->lock, config->state_dir, "clocks.lock"));
+	add(args, "--guard", join(args->guard, daemon->libexec_dir, "takt-guard"));
+	if (config->nvml_path[0])
+		add(args, "--nvml", config->nvml_path);
+	if (config->baseline_file[0])
+		add(args, "--baseline", config->baseline_file);
+}
+
+/*
+ * Does somebody answer at this socket already? Then it is a helper of ours that outlived a killed
+ * daemon, and is watched and ended like one that we started; or another user's (a service
+ * manager's), and is left alone.
+ */
+static bool adopt(struct takt_helper_proc *helper)
+{
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	struct ucred peer = {0};
+	socklen_t size = sizeof(peer);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	bool answered;
+
+	takt_strcpy(addr.sun_path, sizeof(addr.sun_path), helper->socket_path);
+	answered = fd >= 0 && connect(fd, (struct sockaddr *)&addr, sizeof(addr)) == 0;
+	if (answered && getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+	    peer.uid == getuid()) {
+		helper->pidfd = pidfd_open(peer.pid, 0);
+		helper->pid = helper->pidfd < 0 ? 0 : peer.pid;
+	}
+	if (fd >= 0)
+		close(fd);
+	return answered;
+}
+
+static void become_helper(const struct arg_list *args)
+{
+	sigset_t none;
+
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	setsid();
+	execv(args->argv[0], (char *const *)args->argv);
+	_exit(127);
+}
+
+int takt_helper_start(struct takt_daemon *daemon, struct takt_helper_proc *helper,
+		      struct takt_err *err)
+{
+	struct arg_list args = {.n = 0};
+
+	helper->retry_at = (struct takt_boot){0};
+	helper->started = takt_boot_now(daemon->sys);
+	if (adopt(helper))
+		return 0;
+	fill_args(daemon, helper, &args);
+	if (access(args.argv[0], X_OK) < 0)
+		return takt_err_set(err, -errno, "start '%s'", args.argv[0]);
+	helper->pid = fork();
+	if (helper->pid == 0)
+		become_helper(&args);
+	if (helper->pid < 0) {
+		helper->pid = 0;
+		return takt_err_set(err, -errno, "start '%s'", args.argv[0]);
+	}
+	helper->pidfd = pidfd_open(helper->pid, 0);
+	return 0;
+}
+
+static void reap(struct takt_helper_proc *helper)
+{
+	if (helper->pid > 0)
+		waitpid(helper->pid, NULL, WNOHANG);
+	if (helper->pidfd >= 0)
+		close(helper->pidfd);
+	helper->pid = 0;
+	helper->pidfd = -1;
+}
+
+void takt_helper_died(struct takt_daemon *daemon, struct takt_helper_proc *helper)
+{
+	struct takt_boot now = takt_boot_now(daemon->sys);
+	bool at_once = now.ns - helper->started.ns > restart_pause_ns;
+
+	reap(helper);
+	helper->restarts++;
+	helper->retry_at = (struct takt_boot){now.ns + (at_once ? 0 : restart_pause_ns)};
+	takt_helper_retry(daemon, helper, now);
+}
+
+void takt_helper_retry(struct takt_daemon *daemon, struct takt_helper_proc *helper,
+		       struct takt_boot now)
+{
+	if (helper->retry_at.ns == 0 || now.ns < helper->retry_at.ns)
+		return;
+	if (takt_helper_start(daemon, helper, NULL) < 0)
+		helper->retry_at = (struct takt_boot){now.ns + restart_pause_ns};
+}
+
+void takt_helper_stop(struct takt_helper_proc *helper)
+{
+	struct pollfd gone = {.fd = helper->pidfd, .events = POLLIN};
+
+	if (helper->pid > 0 && kill(helper->pid, SIGTERM) == 0)
+		(void)poll(&gone, 1, STOP_WAIT_MS);
+	reap(helper);
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What else happens when a job moves on: clocks, accounts, GPU watch, and whoever waits for it. */
+#include "base/str.h"
+#include "daemon/daemon.h"
+
+static void prepare(void *ctx, const struct takt_queue_job *job)
+{
+	struct takt_daemon *daemon = ctx;
+
+	takt_watch_job_placed(daemon, job);
+	(void)takt_telemetry_account_open(daemon->telemetry, job->row.id, job->row.gpu_mask, NULL);
+	takt_leases_job_start(daemon->leases, job);
+}
+
+static void copy_account(const struct takt_account *account, struct takt_job_report *ret)
+{
+	if (account->has & TAKT_ACCOUNT_ENERGY)
+		ret->has |= TAKT_REPORT_ENERGY;
+	if (account->has & TAKT_ACCOUNT_MEAN_SM)
+		ret->has |= TAKT_REPORT_MEAN_SM;
+	if (account->has & TAKT_ACCOUNT_THROTTLED)
+		ret->has |= TAKT_REPORT_THROTTLED;
+	if (account->has & TAKT_ACCOUNT_PEAK_MEMORY)
+		ret->has |= TAKT_REPORT_PEAK_MEMORY;
+	ret->energy_mj = account->energy_mj;
+	takt_strcpy(ret->energy_why_not, sizeof(ret->energy_why_not), account->energy_why_not);
+	ret->mean_sm_mhz = account->mean_sm_mhz;
+	ret->throttled_ns = account->throttled_ns;
+	ret->throttle_reasons = account->throttle_reasons;
+	ret->peak_memory_bytes = account->peak_memory_bytes;
+}
+
+static void release(void *ctx, const struct takt_queue_job *job, struct takt_job_report *ret_report)
+{
+	struct takt_daemon *daemon = ctx;
+	struct takt_account account = {0};
+
+	takt_leases_job_end(daemon->leases, job);
+	if (takt_telemetry_account_close(daemon->telemetry, job->row.id, &account) == 0)
+		copy_account(&account, ret_report);
+	ret_report->simulated = takt_machine_info(daemon->machine)->simulated;
+	if (job->row.started.ns && job->row.ended.ns > job->row.started.ns) {
+		ret_report->has |= TAKT_REPORT_WALL;
+		ret_report->wall_ns = (uint64_t)(job->row.ended.ns - job->row.started.ns);
+	}
+	takt_watch_job_over(daemon, job);
+}
+
+static void changed(void *ctx, const struct takt_queue_job *job)
+{
+	struct takt_daemon *daemon = ctx;
+
+	if (takt_job_state_ended(job->row.state))
+		takt_waiters_ended(daemon->waiters, job);
+	takt_server_poke(daemon->server);
+}
+
+const struct takt_queue_hooks takt_daemon_queue_hooks = {
+	.accepted = takt_api_accepted,
+	.prepare = prepare,
+	.release = release,
+	.changed = changed,
+};

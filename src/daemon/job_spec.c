@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the engine starts for a job: the user's words plus the GPUs, CPUs and names that takt gives
+ * it. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "daemon/daemon.h"
+#include "engine/local/jobenv.h"
+#include "launch/attempt.h"
+
+static char **copy_list(char *const *list)
+{
+	size_t n = 0;
+	char **copy;
+
+	while (list[n])
+		n++;
+	copy = takt_calloc(n + 1, sizeof(*copy));
+	for (size_t i = 0; copy && i < n; i++) {
+		copy[i] = takt_strdup(list[i]);
+		if (!copy[i]) {
+			takt_jobenv_free(copy);
+			return NULL;
+		}
+	}
+	return copy;
+}
+
+/* The CPUs near the job's GPUs: the union of their affinities, none when one is not known. */
+static uint32_t near_cpus(const struct takt_daemon *daemon, uint64_t gpu_mask,
+			  uint64_t ret_cpus[TAKT_ATTEMPT_CPU_WORDS])
+{
+	uint32_t count = 0;
+
+	memset(ret_cpus, 0, TAKT_ATTEMPT_CPU_WORDS * sizeof(*ret_cpus));
+	for (uint32_t gpu = 0; gpu < daemon->gpu_count; gpu++) {
+		const struct takt_gpu_facts *facts = takt_machine_facts(daemon->machine, gpu);
+
+		if (!(gpu_mask >> gpu & 1))
+			continue;
+		if (!(facts->has & TAKT_FACT_CPUS))
+			return 0;
+		for (size_t w = 0; w < TAKT_ATTEMPT_CPU_WORDS; w++)
+			ret_cpus[w] |= facts->cpus[w];
+	}
+	for (size_t w = 0; w < TAKT_ATTEMPT_CPU_WORDS; w++)
+		count += (uint32_t)__builtin_popcountll(ret_cpus[w]);
+	return count;
+}
+
+/*
+ * On a simulated machine a job has to see the same simulated driver as takt does, whoever submitted
+ * it from whatever terminal: these of the daemon's own variables are the driver there.
+ */
+static int add_twin_env(const struct takt_daemon *daemon, char *const *user_env, char ***ret)
+{
+	static const char *const names[] = {"TAKT_TWIN", "LD_LIBRARY_PATH"};
+	size_t n = 0, extra = 0;
+	char **env = copy_list(user_env);
+
+	if (!env)
+		return -ENOMEM;
+	*ret = env;
+	if (!takt_machine_info(daemon->machine)->simulated)
+		return 0;
+	while (env[n])
+		n++;
+	env = takt_reallocarray(env, n + TAKT_ARRAY_LEN(names) + 1, sizeof(*env));
+	if (!env)
+		return -ENOMEM;
+	*ret = env;
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(names); i++) {
+		const char *value = getenv(names[i]);
+		struct takt_str text = TAKT_STR(64 * 1024);
+
+		if (!value)
+			continue;
+		takt_str_addf(&text, "%s=%s", names[i], value);
+		env[n + extra] = takt_str_take(&text);
+		if (!env[n + extra])
+			return -ENOMEM;
+		env[n + ++extra] = NULL;
+	}
+	return 0;
+}
+
+static int build_env(struct takt_daemon *daemon, const struct takt_queue_job *job,
+		     uint64_t gpu_mask, const char *attempt_id, struct takt_attempt_spec *spec,
+		     struct takt_err *err)
+{
+	struct takt_jobenv_gpu gpus[TAKT_DEVICE_MAX_GPUS];
+	struct takt_jobenv in = {
+		.gpus = gpus,
+		.by_uuid = job->spec.visible == TAKT_VISIBLE_UUID,
+		.cpu_count = spec->cpu_count,
+		.job_id = job->row.id,
+		.attempt_id = attempt_id,
+	};
+	char **with_twin = NULL;
+	int rc = add_twin_env(daemon, job->spec.env, &with_twin);
+
+	for (uint32_t gpu = 0; gpu < daemon->gpu_count; gpu++)
+		if (gpu_mask >> gpu & 1)
+			gpus[in.gpu_count++] = (struct takt_jobenv_gpu){
+				gpu, takt_machine_facts(daemon->machine, gpu)->uuid};
+	in.user_env = with_twin;
+	if (rc == 0)
+		rc = takt_jobenv_build(&in, &spec->env, err);
+	takt_jobenv_free(with_twin);
+	return rc;
+}
+
+int takt_daemon_describe_job(void *ctx, const struct takt_action *start, const char *attempt_id,
+			     struct takt_attempt_spec *ret_spec, uid_t *ret_uid, gid_t *ret_gid,
+			     struct takt_err *err)
+{
+	struct takt_daemon *daemon = ctx;
+	const struct takt_queue_job *job = takt_queue_find(daemon->queue, start->job_id);
+	int rc;
+
+	if (!job)
+		return takt_err_set(err, -TAKT_E_NOT_FOUND, "job %llu",
+				    (unsigned long long)start->job_id);
+	ret_spec->grace_ms = job->spec.grace_ms;
+	ret_spec->cpu_count = near_cpus(daemon, start->gpu_mask, ret_spec->cpus);
+	ret_spec->argv = copy_list(job->spec.argv);
+	ret_spec->cwd = takt_strdup(job->spec.cwd);
+	rc = ret_spec->argv && ret_spec->cwd
+		     ? build_env(daemon, job, start->gpu_mask, attempt_id, ret_spec, err)
+		     : -ENOMEM;
+	if (rc < 0)
+		return takt_err_wrap(err, rc, "what to start for job %llu",
+				     (unsigned long long)start->job_id);
+	*ret_uid = job->row.uid;
+	*ret_gid = job->row.gid;
+	return 0;
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whose process is it? A process belongs to the job whose shim is among its ancestors: shims are
+ * child subreapers, so whatever a job leaves behind stays below its shim for as long as that lives.
+ * Shims are
+ * known by their command line "takt-shim <job>.<attempt> <jobs dir>", which every user may read.
+ *
+ * Answers are kept for a second, so that a sample costs no system call for processes already known.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/proc_stat.h"
+#include "base/str.h"
+#include "daemon/daemon.h"
+
+enum {
+	MAX_ANCESTORS = 64,
+	MAX_KNOWN = 8192
+};
+
+static const uint64_t fresh_ns = TAKT_NS_PER_S;
+
+struct takt_proc_cache {
+	char jobs_dir[PATH_MAX];
+	struct takt_map known; /* pid -> struct takt_proc_who *, owned */
+};
+
+int takt_proc_cache_new(const char *jobs_dir, struct takt_proc_cache **ret)
+{
+	struct takt_proc_cache *cache = takt_zalloc(sizeof(*cache));
+
+	if (!cache)
+		return -ENOMEM;
+	takt_strcpy(cache->jobs_dir, sizeof(cache->jobs_dir), jobs_dir);
+	cache->known = TAKT_MAP_U64(MAX_KNOWN);
+	*ret = cache;
+	return 0;
+}
+
+static void forget_all(struct takt_proc_cache *cache)
+{
+	TAKT_MAP_EACH(entry, &cache->known)
+	takt_free(entry->value.ptr);
+	takt_map_clear(&cache->known);
+}
+
+void takt_proc_cache_free(struct takt_proc_cache *cache)
+{
+	if (!cache)
+		return;
+	forget_all(cache);
+	takt_map_fini(&cache->known);
+	takt_free(cache);
+}
+
+/* Text of /proc/PID/<name>, terminated; length or negative. */
+static ssize_t read_proc(int32_t pid, const char *name, char *buf, size_t size)
+{
+	char path[64];
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	n = read(fd, buf, size - 1);
+	close(fd);
+	if (n < 0)
+		return -EIO;
+	buf[n] = '\0';
+	return n;
+}
+
+static int read_stat(int32_t pid, struct takt_proc_stat *ret)
+{
+	char text[1024];
+	ssize_t n = read_proc(pid, "stat", text, sizeof(text));
+
+	return n < 0 ? (int)n : takt_proc_stat_parse(text, ret);
+}
+
+/* The job of a shim's command line; 0 when it is no shim of ours. */
+static uint64_t shim_job(const struct takt_proc_cache *cache, int32_t pid)
+{
+	char text[PATH_MAX + 128] = "";
+	ssize_t n = read_proc(pid, "cmdline", text, sizeof(text) - 2);
+	const char *attempt = text + strlen(text) + 1, *dir;
+
+	if (n <= 0 || strcmp(text, "takt-shim") != 0 || attempt >= text + n)
+		return 0;
+	dir = attempt + strlen(attempt) + 1;
+	if (dir >= text + n || strcmp(dir, cache->jobs_dir) != 0)
+		return 0;
+	return strtoull(attempt, NULL, 10);
+}
+
+static uint64_t find_job(const struct takt_proc_cache *cache, int32_t pid)
+{
+	for (int depth = 0; depth < MAX_ANCESTORS && pid > 1; depth++) {
+		struct takt_proc_stat stat;
+		uint64_t job = shim_job(cache, pid);
+
+		if (job)
+			return job;
+		if (read_stat(pid, &stat) < 0)
+			return 0;
+		pid = stat.ppid;
+	}
+	return 0;
+}
+
+static uint32_t owner_of(int32_t pid)
+{
+	struct stat st;
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d", pid);
+	return stat(path, &st) == 0 ? st.st_uid : UINT32_MAX;
+}
+
+static void first_word(int32_t pid, char ret[65])
+{
+	char text[256];
+	const char *base;
+
+	ret[0] = '\0';
+	if (read_proc(pid, "cmdline", text, sizeof(text)) <= 0)
+		return;
+	base = strrchr(text, '/');
+	takt_strcpy(ret, 65, base ? base + 1 : text);
+}
+
+static void look(const struct takt_proc_cache *cache, int32_t pid, struct takt_proc_who *who,
+		 struct takt_mono now)
+{
+	struct takt_proc_stat stat;
+
+	who->checked_ns = now.ns;
+	who->gone = read_stat(pid, &stat) < 0;
+	if (who->gone || stat.start_ticks == who->start_ticks)
+		return; /* a job's process that is gone stays known as the job's */
+	who->start_ticks = stat.start_ticks;
+	who->job_id = find_job(cache, pid);
+	who->uid = owner_of(pid);
+	first_word(pid, who->command);
+}
+
+const struct takt_proc_who *takt_proc_who(struct takt_proc_cache *cache, int32_t pid,
+					  struct takt_mono now)
+{
+	static const struct takt_proc_who nobody = {.uid = UINT32_MAX, .gone = true};
+	struct takt_proc_who *who = takt_map_u64_ptr(&cache->known, (uint64_t)pid);
+
+	if (!who) {
+		if (cache->known.len == MAX_KNOWN)
+			forget_all(cache);
+		who = takt_zalloc(sizeof(*who));
+		if (!who || takt_map_u64_put_ptr(&cache->known, (uint64_t)pid, who) < 0) {
+			takt_free(who);
+			return &nobody;
+		}
+		who->uid = UINT32_MAX;
+		look(cache, pid, who, now);
+	} else if (now.ns - who->checked_ns > fresh_ns) {
+		look(cache, pid, who, now);
+	}
+	return who;
+}
+
+const char *takt_user_name(uid_t uid, char *buf, size_t size)
+{
+	struct passwd pw, *found = NULL;
+	char text[1024];
+
+	buf[0] = '\0';
+	if (getpwuid_r(uid, &pw, text, sizeof(text), &found) == 0 && found)
+		takt_strcpy(buf, size, found->pw_name);
+	return buf;
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The daemon's loop: wait for any of a dozen descriptors or the next due time, then let each room
+ * do what is due. */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/daemon.h"
+
+static const uint64_t page_ns = TAKT_NS_PER_S;
+static const uint64_t retry_ns = TAKT_NS_PER_S / 10;
+
+enum {
+	SLOT_SIGNAL,
+	SLOT_MACHINE,
+	SLOT_STORE,
+	SLOT_ENGINE,
+	SLOT_SERVER,
+	SLOT_LEASES,
+	SLOT_ACTUATE,
+	SLOT_LAUNCH,
+	SLOTS
+};
+
+/* Earliest due time of this turn, as a delay in nanoseconds. */
+struct due {
+	uint64_t delay_ns;
+};
+
+static void due_in(struct due *due, uint64_t delay_ns)
+{
+	if (delay_ns < due->delay_ns)
+		due->delay_ns = delay_ns;
+}
+
+static void due_at(struct due *due, uint64_t at_ns, uint64_t now_ns)
+{
+	if (at_ns)
+		due_in(due, at_ns > now_ns ? at_ns - now_ns : 0);
+}
+
+static void drain_eventfd(int fd)
+{
+	uint64_t count;
+
+	if (read(fd, &count, sizeof(count)) < 0)
+		return; /* nothing was there */
+}
+
+static void fill_slots(const struct takt_daemon *daemon, struct pollfd slots[SLOTS])
+{
+	int fds[SLOTS] = {
+		[SLOT_SIGNAL] = daemon->signal_fd,
+		[SLOT_MACHINE] = daemon->machine_event_fd,
+		[SLOT_STORE] = takt_store_fd(daemon->store),
+		[SLOT_ENGINE] = takt_engine_fd(daemon->engine),
+		[SLOT_SERVER] = takt_server_fd(daemon->server),
+		[SLOT_LEASES] = takt_leases_fd(daemon->leases),
+		[SLOT_ACTUATE] = daemon->actuate.pidfd,
+		[SLOT_LAUNCH] = daemon->launch.pidfd,
+	};
+
+	for (int i = 0; i < SLOTS; i++)
+		slots[i] = (struct pollfd){.fd = fds[i], .events = POLLIN};
+}
+
+static int wait_for(struct pollfd slots[SLOTS], uint64_t delay_ns, struct takt_err *err)
+{
+	struct timespec limit = {(time_t)(delay_ns / TAKT_NS_PER_S),
+				 (long)(delay_ns % TAKT_NS_PER_S)};
+
+	if (ppoll(slots, SLOTS, &limit, NULL) < 0 && errno != EINTR)
+		return takt_err_set(err, -errno, "wait for events");
+	return 0;
+}
+
+static void sample(struct takt_daemon *daemon, struct due *due)
+{
+	struct takt_mono now = takt_mono_now(daemon->sys),
+			 next = takt_telemetry_tick(daemon->telemetry, now);
+	uint64_t fresh;
+
+	due_at(due, next.ns, now.ns);
+	fresh = takt_telemetry_collect(daemon->telemetry, now);
+	if (fresh || takt_watch_any_draining(daemon))
+		takt_watch_tick(daemon, now, takt_boot_now(daemon->sys));
+}
+
+/* A room that failed this turn (out of memory or descriptors, a broken socket) is tried again in
+ * the next: jobs run on meanwhile. Said at most once a second. */
+static void complain(struct takt_daemon *daemon, int rc, const struct takt_err *err,
+		     struct due *due)
+{
+	struct takt_boot now = takt_boot_now(daemon->sys);
+	char text[TAKT_ERR_MSG + 64];
+
+	if (rc >= 0)
+		return;
+	due_in(due, retry_ns);
+	if (now.ns - daemon->complained.ns < TAKT_NS_PER_S)
+		return;
+	daemon->complained = now;
+	fprintf(stderr, "takt serve: %s\n", takt_err_text(err, text, sizeof(text)));
+}
+
+static void run_jobs(struct takt_daemon *daemon, struct due *due)
+{
+	struct takt_boot now = takt_boot_now(daemon->sys);
+	struct takt_err err = {0};
+	uint64_t next_ns = 0;
+
+	takt_leases_pump(daemon->leases, now, &next_ns);
+	due_at(due, daemon->manages ? next_ns : 0, now.ns);
+	next_ns = 0;
+	complain(daemon, takt_engine_pump(daemon->engine, now, &next_ns, &err), &err, due);
+	due_at(due, next_ns, now.ns);
+	next_ns = 0;
+	if (daemon->manages)
+		complain(daemon,
+			 takt_queue_pump(daemon->queue, now, takt_wall_now(daemon->sys), &next_ns,
+					 &err),
+			 &err, due);
+	due_at(due, next_ns, now.ns);
+	takt_waiters_expire(daemon->waiters, now, &next_ns);
+	due_at(due, next_ns, now.ns);
+}
+
+static void answer(struct takt_daemon *daemon, struct due *due)
+{
+	struct takt_err err = {0};
+	int timeout_ms = -1;
+
+	complain(daemon, takt_server_pump(daemon->server, &timeout_ms, &err), &err, due);
+	if (timeout_ms >= 0)
+		due_in(due, (uint64_t)timeout_ms * TAKT_NS_PER_MS);
+}
+
+static void look_after_helpers(struct takt_daemon *daemon, const struct pollfd slots[SLOTS],
+			       struct due *due)
+{
+	struct takt_boot now = takt_boot_now(daemon->sys);
+
+	if (slots[SLOT_ACTUATE].revents)
+		takt_helper_died(daemon, &daemon->actuate);
+	if (slots[SLOT_LAUNCH].revents)
+		takt_helper_died(daemon, &daemon->launch);
+	takt_helper_retry(daemon, &daemon->actuate, now);
+	takt_helper_retry(daemon, &daemon->launch, now);
+	due_at(due, daemon->actuate.retry_at.ns, now.ns);
+	due_at(due, daemon->launch.retry_at.ns, now.ns);
+}
+
+/* One turn: what a request changed is planned, and what is planned is started, before we sleep
+ * again. */
+static void turn(struct takt_daemon *daemon, struct pollfd slots[SLOTS], struct due *due)
+{
+	if (slots[SLOT_MACHINE].revents)
+		drain_eventfd(daemon->machine_event_fd);
+	look_after_helpers(daemon, slots, due);
+	answer(daemon, due);
+	sample(daemon, due);
+	run_jobs(daemon, due);
+}
+
+int takt_daemon_loop(struct takt_daemon *daemon, struct takt_err *err)
+{
+	struct pollfd slots[SLOTS] = {0};
+	uint64_t page_at = 0;
+	int rc = 0;
+
+	while (rc >= 0 && !daemon->stop) {
+		struct due due = {page_ns};
+
+		turn(daemon, slots, &due);
+		if (takt_mono_now(daemon->sys).ns >= page_at) {
+			takt_api_update_page(daemon);
+			page_at = takt_mono_now(daemon->sys).ns + page_ns;
+		}
+		fill_slots(daemon, slots);
+		rc = wait_for(slots, due.delay_ns, err);
+		daemon->stop = slots[SLOT_SIGNAL].revents != 0;
+	}
+	return rc;
+}
