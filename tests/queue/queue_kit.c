@@ -102,7 +102,7 @@ static void open_both(struct kit *kit)
 void kit_open(struct kit *kit)
 {
 	memset(kit, 0, sizeof(*kit));
-	strcpy(kit->dir, "/tmp/takt-queue-XXXXXX");
+	takt_strcpy(kit->dir, sizeof(kit->dir), "/tmp/takt-queue-XXXXXX");
 	assert_non_null(mkdtemp(kit->dir));
 	kit->engine.base.ops = &ops;
 	kit->boot_ns = 1;
@@ -154,7 +154,7 @@ int kit_submit(struct kit *kit, uint32_t gpus, int priority, struct takt_err *er
 	int rc;
 
 	takt_jobspec_init(&spec);
-	strcpy(spec.name, "test");
+	takt_strcpy(spec.name, sizeof(spec.name), "test");
 	spec.argv = takt_calloc(3, sizeof(char *));
 	spec.argv[0] = takt_strdup("sleep");
 	spec.argv[1] = takt_strdup("1");
