@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* takt-launch over its socket: what it starts, whom it refuses, what it survives. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "launch_fixture.h"
+
+enum {
+	NOBODY = 65534
+};
+
+static void expect_file(const struct fixture *fixture, const char *name, const char *want)
+{
+	char *text = slurp(fixture, name);
+
+	assert_string_equal(text, want);
+	takt_free(text);
+}
+
+static void test_starts_a_shim_and_names_it(void **state)
+{
+	struct fixture *fixture = *state;
+	struct takt_launch_reply reply;
+	struct takt_attempt_status status;
+
+	launcher_start(fixture, NULL, NULL);
+	create_sh(fixture, 1, 1, 2000, "exit 3");
+	reply = ask_start(fixture, 1, 1);
+	assert_int_equal(reply.rc, 0);
+	status = wait_state(fixture, 1, 1, TAKT_ATTEMPT_EXITED);
+	assert_int_equal(status.exit_code, 3);
+	assert_int_equal(status.shim.pid, reply.shim.pid);
+	assert_int_equal(status.shim.start_ticks, reply.shim.start_ticks);
+	assert_string_equal(status.shim.boot_id, reply.shim.boot_id);
+}
+
+static void test_never_starts_an_attempt_twice(void **state)
+{
+	struct fixture *fixture = *state;
+
+	launcher_start(fixture, NULL, NULL);
+	create_sh(fixture, 1, 1, 2000, "echo x >> ran; sleep 0.2");
+	assert_int_equal(ask_start(fixture, 1, 1).rc, 0);
+	wait_file(fixture, "ran");
+	assert_int_equal(ask_start(fixture, 1, 1).rc, -TAKT_E_CONFLICT);
+	wait_state(fixture, 1, 1, TAKT_ATTEMPT_EXITED);
+	assert_int_equal(ask_start(fixture, 1, 1).rc, -TAKT_E_CONFLICT);
+	expect_file(fixture, "ran", "x\n");
+}
+
+/* Twenty requests for one attempt in a row, before the first shim has its lock. */
+static void test_a_burst_of_the_same_request_runs_once(void **state)
+{
+	struct fixture *fixture = *state;
+	struct takt_launch_request request = {.op = TAKT_LAUNCH_START,
+					      .job_id = 1,
+					      .attempt = 1,
+					      .uid = getuid(),
+					      .gid = getgid()};
+	struct takt_launch_reply reply;
+	struct pollfd fd;
+	int replies = 0, started = 0;
+
+	launcher_start(fixture, NULL, NULL);
+	create_sh(fixture, 1, 1, 2000, "echo x >> ran");
+	for (request.seq = 1; request.seq <= 20; request.seq++)
+		assert_int_equal(takt_launch_send(fixture->client, request, NULL), 0);
+	fd = (struct pollfd){.fd = takt_launch_fd(fixture->client), .events = POLLIN};
+	while (replies < 20) {
+		assert_int_equal(poll(&fd, 1, 10000), 1);
+		while (takt_launch_recv(fixture->client, &reply, NULL) == 1) {
+			replies++;
+			started += reply.rc == 0;
+		}
+	}
+	assert_true(started >= 1);
+	wait_state(fixture, 1, 1, TAKT_ATTEMPT_EXITED);
+	sleep_ms(100);
+	expect_file(fixture, "ran", "x\n");
+}
+
+static void test_refuses_what_has_no_spec(void **state)
+{
+	struct fixture *fixture = *state;
+
+	launcher_start(fixture, NULL, NULL);
+	assert_int_equal(ask_start(fixture, 1, 1).rc, -TAKT_E_NOT_FOUND);
+	assert_int_equal(ask(fixture, (struct takt_launch_request){.op = 99}).rc,
+			 -TAKT_E_UNSUPPORTED);
+	assert_int_equal(ask(fixture, (struct takt_launch_request){.op = TAKT_LAUNCH_HELLO}).rc, 0);
+}
+
+static void test_stop_and_signal_reach_the_job(void **state)
+{
+	struct fixture *fixture = *state;
+	struct takt_launch_request request = {
+		.op = TAKT_LAUNCH_SIGNAL, .job_id = 1, .attempt = 1, .uid = getuid()};
+
+	launcher_start(fixture, NULL, NULL);
+	create_sh(fixture, 1, 1, 5000,
+		  "trap 'echo u >> got' USR2; trap 'exit 4' TERM; echo x > ready;"
+		  "while :; do sleep 0.01; done");
+	request.target = ask_start(fixture, 1, 1).shim;
+	wait_file(fixture, "ready");
+	request.signal = SIGUSR2;
+	assert_int_equal(ask(fixture, request).rc, 0);
+	wait_file(fixture, "got");
+	request.signal = 0;
+	assert_int_equal(ask(fixture, request).rc, -EINVAL);
+	request.signal = 10000;
+	assert_int_equal(ask(fixture, request).rc, -EINVAL);
+	request.op = TAKT_LAUNCH_STOP;
+	assert_int_equal(ask(fixture, request).rc, 0);
+	assert_int_equal(wait_state(fixture, 1, 1, TAKT_ATTEMPT_EXITED).exit_code, 4);
+	sleep_ms(20);
+	assert_int_equal(ask(fixture, request).rc, -ESRCH);
+}
+
+/* A pid alone is not who it was. */
+static void test_does_not_signal_a_reused_pid(void **state)
+{
+	struct fixture *fixture = *state;
+	struct takt_launch_request request = {
+		.op = TAKT_LAUNCH_STOP, .job_id = 1, .attempt = 1, .uid = getuid()};
+	pid_t child = fork();
+
+	if (child == 0) {
+		pause();
+		_exit(0);
+	}
+	launcher_start(fixture, NULL, NULL);
+	assert_int_equal(takt_proc_identify(child, &request.target, NULL), 0);
+	request.target.start_ticks++;
+	assert_int_equal(ask(fixture, request).rc, -ESRCH);
+	request.target.start_ticks--;
+	snprintf(request.target.boot_id, sizeof(request.target.boot_id), "another");
+	assert_int_equal(ask(fixture, request).rc, -ESRCH);
+	assert_int_equal(kill(child, 0), 0);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+}
+
+static void test_reaps_what_a_killed_shim_leaves(void **state)
+{
+	struct fixture *fixture = *state;
+	struct takt_launch_request request = {
+		.op = TAKT_LAUNCH_REAP, .job_id = 1, .attempt = 1, .uid = getuid()};
+	struct takt_proc_id shim;
+	int left = -1;
+
+	launcher_start(fixture, NULL, NULL);
+	create_sh(fixture, 1, 1, 2000,
+		  "setsid sh -c 'while :; do echo x >> beat; sleep 0.01; done' & sleep 60");
+	shim = ask_start(fixture, 1, 1).shim;
+	wait_file(fixture, "beat");
+	assert_int_equal(ask(fixture, request).rc, -TAKT_E_CONFLICT); /* it lives */
+	kill(shim.pid, SIGKILL);
+	wait_state(fixture, 1, 1, TAKT_ATTEMPT_ORPHANED);
+	for (int i = 0; i < 200 && left != 0; i++) {
+		left = ask(fixture, request).rc;
+		sleep_ms(5);
+	}
+	assert_int_equal(left, 0);
+	{
+		char *beats = slurp(fixture, "beat");
+
+		sleep_ms(60);
+		expect_file(fixture, "beat", beats);
+		takt_free(beats);
+	}
+}
+
+/* An update of the package takes the shim away, or puts something else in its place. */
+static void test_missing_shim_is_reported(void **state)
+{
+	struct fixture *fixture = *state;
+	char path[96];
+	const char *const args[] = {"--shim", path, NULL};
+	struct takt_launch_reply reply;
+
+	snprintf(path, sizeof(path), "%s/shim", fixture->dir);
+	assert_int_equal(symlink("/bin/true", path), 0);
+	launcher_start(fixture, NULL, args);
+	create_sh(fixture, 1, 1, 2000, "true");
+	assert_int_equal(ask_start(fixture, 1, 1).rc, 0); /* runs, but is no shim */
+	assert_int_equal(unlink(path), 0);
+	reply = ask_start(fixture, 1, 1);
+	assert_int_equal(reply.rc, -ENOENT);
+	assert_non_null(strstr(reply.message, path));
+	assert_int_equal(status_of(fixture, 1, 1).state, TAKT_ATTEMPT_NOT_STARTED);
+}
+
+static void test_jobs_go_on_without_launcher(void **state)
+{
+	struct fixture *fixture = *state;
+
+	launcher_start(fixture, NULL, NULL);
+	create_sh(fixture, 1, 1, 2000, "echo x > ready; sleep 0.2; exit 6");
+	assert_int_equal(ask_start(fixture, 1, 1).rc, 0);
+	wait_file(fixture, "ready");
+	launcher_kill(fixture, SIGKILL);
+	assert_int_equal(wait_state(fixture, 1, 1, TAKT_ATTEMPT_EXITED).exit_code, 6);
+	launcher_start(fixture, NULL, NULL); /* over the dead socket's name */
+	create_sh(fixture, 2, 1, 2000, "true");
+	assert_int_equal(ask_start(fixture, 2, 1).rc, 0);
+	wait_state(fixture, 2, 1, TAKT_ATTEMPT_EXITED);
+}
+
+static void test_serves_the_next_client(void **state)
+{
+	struct fixture *fixture = *state;
+
+	launcher_start(fixture, NULL, NULL);
+	launcher_connect(fixture); /* frees the first */
+	assert_int_equal(ask(fixture, (struct takt_launch_request){.op = TAKT_LAUNCH_HELLO}).rc, 0);
+}
+
+static void test_ends_when_nobody_comes(void **state)
+{
+	struct fixture *fixture = *state;
+	const char *const args[] = {"--idle-ms", "50", NULL};
+	int status;
+
+	launcher_start(fixture, NULL, args);
+	takt_launch_client_free(fixture->client);
+	fixture->client = NULL;
+	status = wait_pid(fixture->launcher);
+	fixture->launcher = 0;
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+static void test_two_cannot_listen(void **state)
+{
+	struct fixture *fixture = *state;
+	struct takt_err err;
+
+	launcher_start(fixture, NULL, NULL);
+	assert_int_equal(takt_launch_listen(fixture->socket, &err), -TAKT_E_BUSY);
+	assert_non_null(strstr(err.msg, fixture->socket));
+}
+
+/* Garbage ends the connection, not the launcher. */
+static void test_foreign_messages_end_the_connection(void **state)
+{
+	struct fixture *fixture = *state;
+	char byte = 0;
+	struct pollfd fd;
+
+	launcher_start(fixture, NULL, NULL);
+	fd = (struct pollfd){.fd = takt_launch_fd(fixture->client), .events = POLLIN};
+	assert_int_equal(send(fd.fd, "hello", 5, 0), 5);
+	assert_int_equal(poll(&fd, 1, 5000), 1);
+	assert_int_equal(recv(fd.fd, &byte, 1, 0), 0);
+	launcher_connect(fixture);
+	assert_int_equal(ask(fixture, (struct takt_launch_request){.op = TAKT_LAUNCH_HELLO}).rc, 0);
+}
+
+static void need_root(void)
+{
+	if (geteuid() != 0) {
+		print_message("# skipped: needs root to become another user\n");
+		skip();
+	}
+}
+
+static struct takt_launch_reply start_as(struct fixture *fixture, uint64_t job, uid_t uid,
+					 gid_t gid)
+{
+	return ask(fixture, (struct takt_launch_request){.op = TAKT_LAUNCH_START,
+							 .job_id = job,
+							 .attempt = 1,
+							 .uid = uid,
+							 .gid = gid});
+}
+
+/* The launcher is root's, the daemon another user's: its jobs never run as root or a system user.
+ */
+static void test_root_launcher_refuses_system_users(void **state)
+{
+	struct fixture *fixture = *state;
+	const char *const args[] = {"--client-uid", "4321", "--min-uid", "1000", NULL};
+
+	need_root();
+	launcher_start(fixture, NULL, args);
+	create_sh(fixture, 1, 1, 2000, "echo x >> /tmp/never");
+	assert_int_equal(start_as(fixture, 1, 0, 0).rc, -EPERM);
+	assert_int_equal(start_as(fixture, 1, 999, 999).rc, -EPERM);
+	assert_int_equal(status_of(fixture, 1, 1).state, TAKT_ATTEMPT_NOT_STARTED);
+}
+
+static void test_job_runs_as_the_other_user(void **state)
+{
+	struct fixture *fixture = *state;
+	const char *const args[] = {"--client-uid", "4321", NULL};
+	struct stat st;
+	char path[128];
+	char *log;
+
+	need_root();
+	launcher_start(fixture, NULL, args);
+	create_sh(fixture, 1, 1, 2000, "id -u; id -g; id -G; grep CapEff /proc/self/status");
+	/* As the daemon would have made it. */
+	for (int i = 0; i < 3; i++) {
+		static const char *const names[] = {"", "/lock", "/spec"};
+
+		snprintf(path, sizeof(path), "%s/1.1%s", fixture->jobs, names[i]);
+		assert_int_equal(chown(path, 4321, 4321), 0);
+	}
+	assert_int_equal(start_as(fixture, 1, NOBODY, NOBODY).rc, 0);
+	assert_int_equal(wait_state(fixture, 1, 1, TAKT_ATTEMPT_EXITED).exit_code, 0);
+	log = slurp_log(fixture, 1, 1);
+	assert_string_equal(log, "65534\n65534\n65534\nCapEff:\t0000000000000000\n");
+	takt_free(log);
+	/* The daemon's group may read what the user's shim wrote. */
+	snprintf(path, sizeof(path), "%s/1.1/exit", fixture->jobs);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_uid, NOBODY);
+	assert_int_equal(st.st_gid, 4321);
+	assert_int_equal(st.st_mode & 0777, 0640);
+}
+
+/* A directory that is neither the daemon's nor the user's was put there by somebody else. */
+static void test_foreign_attempt_is_not_handed_over(void **state)
+{
+	struct fixture *fixture = *state;
+	const char *const args[] = {"--client-uid", "4321", NULL};
+
+	need_root();
+	launcher_start(fixture, NULL, args);
+	create_sh(fixture, 1, 1, 2000, "true"); /* root's */
+	assert_int_equal(start_as(fixture, 1, NOBODY, NOBODY).rc, -EPERM);
+}
+
+static void test_strangers_are_not_served(void **state)
+{
+	struct fixture *fixture = *state;
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	pid_t child;
+	int status;
+
+	need_root();
+	launcher_start(fixture, NULL, NULL);
+	takt_launch_client_free(fixture->client);
+	fixture->client = NULL;
+	assert_int_equal(chmod(fixture->socket, 0777), 0);
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s", fixture->socket);
+	child = fork();
+	if (child == 0) {
+		int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+		char byte;
+
+		if (setuid(NOBODY) < 0 || connect(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0)
+			_exit(1);
+		_exit(recv(fd, &byte, 1, 0) == 0 ? 42 : 2); /* hung up on */
+	}
+	status = wait_pid(child);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 42);
+	launcher_connect(fixture);
+	assert_int_equal(ask(fixture, (struct takt_launch_request){.op = TAKT_LAUNCH_HELLO}).rc, 0);
+}
+
+/* Killed at each of its points: whatever it left, asking its successor leads to one run. */
+static void crash_launcher_at(struct fixture *fixture, uint64_t job, const char *point)
+{
+	char name[32];
+
+	launcher_start(fixture, point, NULL);
+	snprintf(name, sizeof(name), "ran%llu", (unsigned long long)job);
+	{
+		char line[64];
+
+		snprintf(line, sizeof(line), "echo x >> %s", name);
+		create_sh(fixture, job, 1, 2000, line);
+	}
+	assert_int_equal(ask_start(fixture, job, 1).rc, -EPIPE);
+	wait_pid(fixture->launcher);
+	fixture->launcher = 0;
+	launcher_start(fixture, NULL, NULL);
+	(void)ask_start(fixture, job, 1);
+	wait_state(fixture, job, 1, TAKT_ATTEMPT_EXITED);
+	sleep_ms(50);
+	expect_file(fixture, name, "x\n");
+	launcher_kill(fixture, SIGTERM);
+}
+
+static void test_killed_at_every_point(void **state)
+{
+	crash_launcher_at(*state, 1, "launch.before_fork");
+	crash_launcher_at(*state, 2, "launch.after_fork");
+	crash_launcher_at(*state, 3, "launch.before_reply");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define CASE(fn) cmocka_unit_test_setup_teardown(fn, fixture_up, fixture_down)
+		CASE(test_starts_a_shim_and_names_it),
+		CASE(test_never_starts_an_attempt_twice),
+		CASE(test_a_burst_of_the_same_request_runs_once),
+		CASE(test_refuses_what_has_no_spec),
+		CASE(test_stop_and_signal_reach_the_job),
+		CASE(test_does_not_signal_a_reused_pid),
+		CASE(test_reaps_what_a_killed_shim_leaves),
+		CASE(test_missing_shim_is_reported),
+		CASE(test_jobs_go_on_without_launcher),
+		CASE(test_serves_the_next_client),
+		CASE(test_ends_when_nobody_comes),
+		CASE(test_two_cannot_listen),
+		CASE(test_foreign_messages_end_the_connection),
+		CASE(test_root_launcher_refuses_system_users),
+		CASE(test_job_runs_as_the_other_user),
+		CASE(test_foreign_attempt_is_not_handed_over),
+		CASE(test_strangers_are_not_served),
+		CASE(test_killed_at_every_point),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
