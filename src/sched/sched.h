@@ -9,6 +9,10 @@
  * minimal event log) gives the same plan, but for its version, as the one that lived through
  * everything (property test).
  *
+ * Whoever asks again before an engine has answered either says JOB_PLACED when he sends the
+ * placement (JOB_REQUEUED and GPU_DRAINED if it is refused), or takes care that he sends none
+ * twice.
+ *
  * The shape holds a cluster: nodes with GPUs and a pair-score matrix inside each. One machine is a
  * cluster of one node. Today: whole GPUs on one node a job, queue order priority then arrival.
  *

@@ -11,9 +11,10 @@
 #include "base/mem.h"
 #include "sched/sched_state.h"
 
-/* One a (need, may share): MAX_NODE_GPUS needs, since larger ones are impossible all alike. */
+/* A kind is (GPUs asked for, may share); whatever is over the most a node can have is one. */
 enum {
-	KINDS = 2 * (TAKT_SCHED_MAX_NODE_GPUS + 1)
+	TOO_MANY = TAKT_SCHED_MAX_NODE_GPUS + 1,
+	KINDS = 2 * (TOO_MANY + 1)
 };
 
 struct planner {
@@ -32,7 +33,9 @@ struct planner {
 
 static size_t kind_of(const struct takt_sched_job *job)
 {
-	return 2 * (size_t)job->gpus + (job->flags & TAKT_JOB_USE_OUTSIDE ? 1 : 0);
+	size_t need = job->gpus < TOO_MANY ? job->gpus : TOO_MANY;
+
+	return 2 * need + (job->flags & TAKT_JOB_USE_OUTSIDE ? 1 : 0);
 }
 
 static int begin(struct planner *planner, struct takt_err *err)
@@ -121,11 +124,8 @@ static bool place(struct planner *planner, const struct takt_sched_job *job)
 
 static bool ungoverned(struct planner *planner, const struct takt_sched_job *job)
 {
-	struct ungoverned *memo;
+	struct ungoverned *memo = &planner->ungoverned[kind_of(job)];
 
-	if (job->gpus > TAKT_SCHED_MAX_NODE_GPUS)
-		return true;
-	memo = &planner->ungoverned[kind_of(job)];
 	if (!memo->known) {
 		memo->why = takt_sched_ungoverned(planner->sched, job->gpus, job->flags);
 		memo->known = true;
@@ -164,18 +164,23 @@ static void reserve_for_head(struct planner *planner, const struct takt_plan_wai
 		planner->explained[i].known = false;
 }
 
-/* The counts depend on the kind alone, but for a hold. */
+/* Reason and counts depend on the kind alone, but for a hold. */
 static struct takt_plan_wait explain(struct planner *planner, const struct takt_sched_job *job)
 {
-	bool shared = job->gpus <= TAKT_SCHED_MAX_NODE_GPUS && !(job->flags & TAKT_JOB_HELD);
-	struct explained *memo = shared ? &planner->explained[kind_of(job)] : NULL;
+	struct explained *memo = &planner->explained[kind_of(job)];
 	struct takt_plan_wait wait;
 
-	if (memo && memo->known)
-		return memo->wait;
-	takt_sched_explain(planner->sched, job, &wait);
-	if (memo)
-		*memo = (struct explained){true, wait};
+	if (!memo->known) {
+		takt_sched_explain(planner->sched, job, &memo->wait);
+		memo->known = true;
+	}
+	wait = memo->wait;
+	wait.job_id = job->id;
+	wait.need = job->gpus;
+	if (job->flags & TAKT_JOB_HELD) {
+		wait.why = TAKT_WHY_HELD;
+		wait.must_end = 0;
+	}
 	return wait;
 }
 
@@ -183,7 +188,6 @@ static void add_wait(struct planner *planner, const struct takt_sched_entry *ent
 {
 	struct takt_plan_wait wait = explain(planner, &entry->job);
 
-	wait.job_id = entry->job.id;
 	if (behind && (wait.why == TAKT_WHY_ORDER || wait.why == TAKT_WHY_GPUS))
 		wait.behind_job = planner->head->job.id;
 	planner->plan->waits[planner->plan->wait_count++] = wait;

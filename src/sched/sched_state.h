@@ -102,7 +102,8 @@ enum takt_why takt_sched_ungoverned(const struct takt_sched *sched, uint32_t nee
  * NULL when there is no node. */
 struct takt_sched_host *takt_sched_nearest(const struct takt_sched *sched,
 					   const struct takt_sched_job *job, enum takt_why why);
-/* Why a job waits that this plan has not placed, with all counts; job_id and behind_job are 0. */
+/* Why a job waits that this plan has not placed, with all counts, were it not held; job_id and
+ * behind_job are 0. */
 void takt_sched_explain(const struct takt_sched *sched, const struct takt_sched_job *job,
 			struct takt_plan_wait *ret);
 

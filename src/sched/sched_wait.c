@@ -123,8 +123,6 @@ void takt_sched_explain(const struct takt_sched *sched, const struct takt_sched_
 	*ret = (struct takt_plan_wait){.why = why, .need = job->gpus};
 	if (host)
 		count_gpus(host, job->flags, ret);
-	if (job->flags & TAKT_JOB_HELD)
-		ret->why = TAKT_WHY_HELD;
-	else if (why == TAKT_WHY_GPUS)
+	if (why == TAKT_WHY_GPUS)
 		ret->must_end = job->gpus - ret->free;
 }
