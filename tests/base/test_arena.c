@@ -79,6 +79,23 @@ static void limit_holds(void **state)
 	takt_arena_fini(&arena);
 }
 
+static void reset_keeps_one_block_for_the_next_round(void **state)
+{
+	struct takt_arena arena = TAKT_ARENA(100000);
+	unsigned long calls;
+
+	for (int i = 0; i < 50; i++)
+		assert_non_null(takt_arena_alloc(&arena, 100));
+	takt_arena_reset(&arena);
+	calls = takt_alloc_count();
+	for (int i = 0; i < 50; i++)
+		assert_non_null(takt_arena_alloc(&arena, 100));
+	assert_int_equal(takt_alloc_count(), calls);
+	takt_arena_reset(&arena);
+	assert_in_range(arena.total, 5000, 10000);
+	takt_arena_fini(&arena);
+}
+
 static void copies_text(void **state)
 {
 	struct takt_arena arena = TAKT_ARENA(10000);
@@ -111,6 +128,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(pieces_do_not_touch),
 		cmocka_unit_test(limit_holds),
+		cmocka_unit_test(reset_keeps_one_block_for_the_next_round),
 		cmocka_unit_test(copies_text),
 		cmocka_unit_test(survives_no_memory),
 	};

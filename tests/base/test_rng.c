@@ -79,6 +79,7 @@ static void shuffles_reach_every_order(void **state)
 		int cards[3] = {0, 1, 2};
 
 		takt_rng_shuffle(&rng, cards, 3, sizeof(int));
+		assert_true(cards[0] != cards[1] && cards[1] != cards[2] && cards[0] != cards[2]);
 		seen[cards[0] * 9 + cards[1] * 3 + cards[2]]++;
 	}
 	for (int i = 0; i < 27; i++) {

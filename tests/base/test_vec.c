@@ -105,6 +105,21 @@ static void keeps_its_limit(void **state)
 	takt_vec_fini(&numbers.vec);
 }
 
+static void what_was_reserved_needs_no_memory(void **state)
+{
+	struct numbers numbers = {.vec = TAKT_VEC_INIT(LIMIT)};
+	unsigned long before;
+
+	assert_int_equal(takt_vec_push(&numbers.vec, 0), 0);
+	assert_int_equal(takt_vec_reserve(&numbers.vec, 20), 0);
+	assert_in_range(numbers.vec.cap, 21, LIMIT);
+	before = takt_alloc_count();
+	for (int i = 0; i < 20; i++)
+		assert_int_equal(takt_vec_push(&numbers.vec, i), 0);
+	assert_int_equal(takt_alloc_count(), before);
+	takt_vec_fini(&numbers.vec);
+}
+
 static void out_of_memory_changes_nothing(void **state)
 {
 	struct numbers numbers = {.vec = TAKT_VEC_INIT(LIMIT)};
@@ -131,6 +146,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(matches_an_array),
 		cmocka_unit_test(keeps_its_limit),
+		cmocka_unit_test(what_was_reserved_needs_no_memory),
 		cmocka_unit_test(out_of_memory_changes_nothing),
 	};
 
