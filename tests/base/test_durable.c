@@ -311,6 +311,19 @@ static void making_directories_reports_failures(void **state)
 	}
 }
 
+/* The root may be passed but not read: it cannot be synced, and nothing was made in it. */
+static void an_unreadable_parent_is_passed(void **state)
+{
+	struct scene scene = open_scene(false);
+
+	fake_sys_fail_nth(scene.world, FAKE_SYS_OPENAT, 1, EACCES, false);
+	assert_int_equal(make_dirs(&scene), 0);
+	assert_true(fake_sys_exists(scene.world, "/d/a/b/c"));
+	fake_sys_fail_nth(scene.world, FAKE_SYS_OPENAT, 1, EACCES, true);
+	assert_int_equal(make_dirs(&scene), -EACCES);
+	fake_sys_free(scene.world);
+}
+
 static void a_file_in_the_way(void **state)
 {
 	struct scene scene = open_scene(false);
@@ -340,6 +353,7 @@ int main(void)
 		cmocka_unit_test(reading_without_memory),
 		cmocka_unit_test(made_directories_survive),
 		cmocka_unit_test(making_directories_reports_failures),
+		cmocka_unit_test(an_unreadable_parent_is_passed),
 		cmocka_unit_test(a_file_in_the_way),
 	};
 

@@ -101,6 +101,30 @@ static void unsynced_name_may_go_either_way(void **state)
 	assert_int_equal(fates_of_name(true), 3);
 }
 
+static void what_is_lost_stays_lost(void **state)
+{
+	for (uint64_t seed = 0; seed < SEEDS; seed++) {
+		void *fresh;
+		struct scene *scene;
+		size_t len[2] = {0};
+		bool there;
+
+		open_scene(&fresh);
+		scene = fresh;
+		fake_sys_add_file(scene->world, "/d/g", "", 0);
+		write_file(scene, "f", 'a', SIZE);
+		write_file(scene, "g", 'a', SIZE);
+		fake_sys_power_loss(scene->world, seed);
+		there = fake_sys_exists(scene->world, "/d/f");
+		fake_sys_read_file(scene->world, "/d/g", &len[0]);
+		fake_sys_power_loss(scene->world, seed + 1);
+		CHECK_SEED(seed, fake_sys_exists(scene->world, "/d/f") == there);
+		fake_sys_read_file(scene->world, "/d/g", &len[1]);
+		CHECK_SEED(seed, len[0] == len[1]);
+		close_scene(&fresh);
+	}
+}
+
 enum data_fate {
 	DATA_OLD = 1,
 	DATA_NEW = 2,
@@ -112,7 +136,7 @@ enum data_fate {
 
 static unsigned fate_of_data(const char *text, size_t len)
 {
-	unsigned fate = 0;
+	unsigned fate = 0, seen;
 	bool missing = false;
 
 	for (size_t at = 0; at < len; at += 512) {
@@ -122,7 +146,10 @@ static unsigned fate_of_data(const char *text, size_t len)
 		if (text[at] == 'b' && missing)
 			fate |= DATA_REORDERED;
 		missing = missing || text[at] != 'b';
-		fate |= text[at] == 'a' ? DATA_OLD : text[at] == 'b' ? DATA_NEW : DATA_ZEROS;
+		seen = text[at] == 'a' ? DATA_OLD : text[at] == 'b' ? DATA_NEW : DATA_ZEROS;
+		if (seen == DATA_ZEROS && text[at] != 0)
+			return 0;
+		fate |= seen;
 	}
 	if ((fate & DATA_OLD) && (fate & DATA_NEW))
 		fate |= DATA_TORN;
@@ -436,6 +463,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(synced_file_and_name_survive),
 		cmocka_unit_test(unsynced_name_may_go_either_way),
+		cmocka_unit_test(what_is_lost_stays_lost),
 		cmocka_unit_test(unsynced_data_is_lost_in_every_way),
 		cmocka_unit_test(a_rename_is_atomic),
 		cmocka_unit_test(the_same_seed_is_the_same_loss),
