@@ -46,7 +46,7 @@ static int begin(void **state)
 {
 	int fd;
 
-	strcpy(path + strlen(path) - 6, "XXXXXX");
+	memcpy(path + strlen(path) - 6, "XXXXXX", 6);
 	fd = mkstemp(path);
 	fake_reset();
 	return fd < 0 || close(fd) < 0;

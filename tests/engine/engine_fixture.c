@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
+#include "base/str.h"
 
 enum {
 	PATIENCE_MS = 10000
@@ -26,20 +27,18 @@ static int describe(void *ctx, const struct takt_action *start, const char *atte
 	struct engine_fixture *ef = ctx;
 	const char *line = start->job_id < EF_MAX_JOBS ? ef->lines[start->job_id] : NULL;
 	struct takt_attempt_spec spec;
-	char *assignment;
+	struct takt_str assignment = TAKT_STR(4096);
 
 	if (ef->describe_rc < 0)
 		return takt_err_set(err, ef->describe_rc, "no such job");
 	spec = spec_sh(ef->launch, start->job_id, start->attempt, line ? line : "true");
-	assignment = malloc(sizeof("TAKT_ATTEMPT=") + strlen(attempt_id));
-	assert_non_null(assignment);
-	sprintf(assignment, "TAKT_ATTEMPT=%s", attempt_id);
+	assert_int_equal(takt_str_addf(&assignment, "TAKT_ATTEMPT=%s", attempt_id), 0);
 	for (char **env = spec.env; *env; env++)
 		if (strncmp(*env, "TAKT_ATTEMPT=", 13) == 0) {
 			takt_free(*env);
-			*env = takt_strdup(assignment);
+			*env = takt_strdup(takt_str_text(&assignment));
 		}
-	free(assignment);
+	takt_str_fini(&assignment);
 	spec.grace_ms = ef->grace_ms;
 	*ret_spec = spec;
 	*ret_uid = getuid();

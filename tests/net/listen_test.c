@@ -23,7 +23,7 @@ static char path[64];
 
 static int set_up(void **state)
 {
-	strcpy(dir + strlen(dir) - 6, "XXXXXX");
+	memcpy(dir + strlen(dir) - 6, "XXXXXX", 6);
 	assert_non_null(mkdtemp(dir));
 	snprintf(path, sizeof(path), "%s/s", dir);
 	return 0;

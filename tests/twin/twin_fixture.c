@@ -45,7 +45,7 @@ static int setup(const char *name)
 {
 	char arguments[256];
 
-	strcpy(directory, "/tmp/takt-twin-test.XXXXXX");
+	snprintf(directory, sizeof(directory), "/tmp/takt-twin-test.XXXXXX");
 	assert_non_null(mkdtemp(directory));
 	snprintf(machine, sizeof(machine), "%s/m.twin", directory);
 	snprintf(arguments, sizeof(arguments), "create %s --path %s --seed 7", name, machine);
