@@ -177,8 +177,8 @@ static void fill_notes(const struct takt_daemon *daemon, struct takt_status_view
 		takt_leases_state(daemon->leases, gpu, &lease);
 		if (strcmp(lease.state, "changed") == 0)
 			snprintf(ret->notes[n++], sizeof(ret->notes[0]),
-				 "GPU %u: clocks are CHANGED and could not be put back: %.130s", gpu,
-				 lease.note);
+				 "GPU %u: clocks are CHANGED and could not be put back: %.130s",
+				 gpu, lease.note);
 		else if (daemon->watch[gpu].note[0])
 			snprintf(ret->notes[n++], sizeof(ret->notes[0]), "GPU %u: %s", gpu,
 				 daemon->watch[gpu].note);

@@ -41,8 +41,11 @@ struct takt_gpu_watch {
 	struct takt_boot drain_since;
 	uint64_t mem_before_bytes; /* used before the job came */
 	bool mem_before_known;
-	uint64_t drain_job; /* whose processes have to go */
-	char note[160];	    /* why it is set aside; "" = it is not */
+	uint64_t mem_last_bytes;
+	struct takt_mono
+		mem_settled_at; /* since when mem_last_bytes is what is used; 0 = not looked yet */
+	uint64_t drain_job;	/* whose processes have to go */
+	char note[160];		/* why it is set aside; "" = it is not */
 };
 
 struct takt_lease_keeper;

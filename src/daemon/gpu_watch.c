@@ -13,6 +13,7 @@
 
 static const uint64_t memory_slack_bytes = 64ull
 					   << 20; /* the driver's own use moves by this much */
+static const uint64_t settle_ns = TAKT_NS_PER_S;
 
 /* What the process list of a sample says about one GPU. */
 struct census {
@@ -78,12 +79,19 @@ static void set_quarantined(struct takt_daemon *daemon, uint32_t gpu, bool quara
 	set_health(daemon, gpu);
 }
 
-static bool memory_is_back(const struct takt_gpu_watch *watch,
-			   const struct takt_gpu_reading *reading)
+/* What was used before the job came is not known after a restart of ours: then memory is back when
+ * it has not fallen for a while. */
+static bool memory_is_back(struct takt_gpu_watch *watch, const struct takt_gpu_reading *reading)
 {
-	if (!(reading->has & TAKT_HAS_MEMORY) || !watch->mem_before_known)
+	if (!(reading->has & TAKT_HAS_MEMORY))
 		return true;
-	return reading->mem_used_bytes <= watch->mem_before_bytes + memory_slack_bytes;
+	if (watch->mem_before_known)
+		return reading->mem_used_bytes <= watch->mem_before_bytes + memory_slack_bytes;
+	if (watch->mem_settled_at.ns == 0 || reading->mem_used_bytes != watch->mem_last_bytes) {
+		watch->mem_last_bytes = reading->mem_used_bytes;
+		watch->mem_settled_at = reading->at;
+	}
+	return reading->at.ns - watch->mem_settled_at.ns >= settle_ns;
 }
 
 static void drained(struct takt_daemon *daemon, uint32_t gpu)
@@ -181,6 +189,7 @@ void takt_watch_job_over(struct takt_daemon *daemon, const struct takt_queue_job
 			continue;
 		watch->draining = true;
 		watch->drain_job = job->row.id;
+		watch->mem_settled_at = (struct takt_mono){0};
 		watch->drain_since = takt_boot_now(daemon->sys);
 		watch->drain_since_mono = takt_mono_now(daemon->sys);
 		takt_machine_sample(daemon->machine, gpu);

@@ -3,6 +3,9 @@
 #include "base/str.h"
 #include "daemon/daemon.h"
 
+/* Why an adopted job's report has its wall time only. */
+static const char away_text[] = "takt was restarted while it ran";
+
 static void prepare(void *ctx, const struct takt_queue_job *job)
 {
 	struct takt_daemon *daemon = ctx;
@@ -36,8 +39,12 @@ static void release(void *ctx, const struct takt_queue_job *job, struct takt_job
 	struct takt_account account = {0};
 
 	takt_leases_job_end(daemon->leases, job);
+	/* An adopted job has no account: what we saw of it is not what it used. */
 	if (takt_telemetry_account_close(daemon->telemetry, job->row.id, &account) == 0)
 		copy_account(&account, ret_report);
+	else
+		takt_strcpy(ret_report->energy_why_not, sizeof(ret_report->energy_why_not),
+			    away_text);
 	ret_report->simulated = takt_machine_info(daemon->machine)->simulated;
 	if (job->row.started.ns && job->row.ended.ns > job->row.started.ns) {
 		ret_report->has |= TAKT_REPORT_WALL;

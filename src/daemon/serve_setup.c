@@ -182,9 +182,7 @@ static int claim_attempt(void *ctx, const struct takt_queue_job *job, struct tak
 			       (struct takt_engine_live){job->row.id, job->row.attempt,
 							 job->row.uid, job->row.gid});
 
-	takt_watch_job_placed(daemon, job);
 	takt_leases_job_adopt(daemon->leases, job);
-	(void)takt_telemetry_account_open(daemon->telemetry, job->row.id, job->row.gpu_mask, NULL);
 	return rc < 0 ? takt_err_set(err, rc, "jobs to adopt") : 0;
 }
 

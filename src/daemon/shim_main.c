@@ -14,7 +14,8 @@ int main(int argc, char **argv)
 	int dirfd, rc;
 
 	if (argc != 2 && argc != 3) {
-		fprintf(stderr, "usage: takt-shim DIRECTORY-OF-AN-ATTEMPT [DIRECTORY-OF-ATTEMPTS]\n");
+		fprintf(stderr,
+			"usage: takt-shim DIRECTORY-OF-AN-ATTEMPT [DIRECTORY-OF-ATTEMPTS]\n");
 		return takt_err_exit_status(-TAKT_E_USAGE);
 	}
 	dirfd = open(argv[1], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
