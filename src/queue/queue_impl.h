@@ -25,6 +25,7 @@ struct takt_queue {
 	struct takt_sched *sched;
 	struct takt_map jobs;	 /* id -> struct takt_queue_job *, owned; in order of acceptance */
 	struct takt_map tickets; /* ticket -> job id << 2 | kind */
+	uint64_t next_decision_ns; /* boot time before which no decision is kept */
 	uint64_t next_id, next_seq, next_signal_id;
 	struct takt_plan plan; /* newest */
 	struct takt_map waits; /* job id -> index into plan.waits */
@@ -52,6 +53,9 @@ void takt_queue_pause(struct takt_queue *queue);
 void takt_queue_post_end(struct takt_queue *queue, struct takt_queue_job *job);
 /* Handle what the store has finished. */
 void takt_queue_take_completions(struct takt_queue *queue);
+
+/* Keep what the present plan was made of; before its placements are told. */
+void takt_queue_keep_decision(struct takt_queue *queue);
 
 /* From plan to engine. */
 int takt_queue_replan(struct takt_queue *queue, struct takt_err *err);

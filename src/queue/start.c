@@ -106,6 +106,7 @@ int takt_queue_replan(struct takt_queue *queue, struct takt_err *err)
 	if (rc < 0)
 		return rc;
 	queue->dirty = false;
+	takt_queue_keep_decision(queue);
 	rc = index_waits(queue);
 	for (size_t i = 0; i < queue->plan.placement_count; i++)
 		promise(queue, &queue->plan.placements[i]);

@@ -9,6 +9,8 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
+#include "base/str.h"
+#include "codec/snapshot.h"
 #include "queue_kit.h"
 
 static void accepted_only_when_on_disk(void **state)
@@ -250,6 +252,44 @@ static void adopted_job_keeps_its_gpus(void **state)
 	kit_close(&kit);
 }
 
+static int replay(void *ctx, const struct takt_store_decision_row *row)
+{
+	struct takt_sched_config config = {0};
+	struct takt_sched *sched = NULL;
+	struct takt_plan plan = {0};
+	struct takt_str again = TAKT_STR(1 << 20);
+
+	assert_int_equal(takt_snapshot_load(row->snapshot_json, strlen(row->snapshot_json), &config,
+					    &sched, NULL),
+			 0);
+	assert_int_equal(takt_sched_run(sched, 0, 0, &plan, NULL), 0);
+	plan.version = row->version;
+	assert_int_equal(takt_plan_to_json(&plan, &again, NULL), 0);
+	assert_string_equal(takt_str_text(&again), row->plan_json);
+	takt_str_fini(&again);
+	takt_plan_fini(&plan);
+	takt_sched_free(sched);
+	++*(size_t *)ctx;
+	return 0;
+}
+
+static void decisions_are_kept_and_replay(void **state)
+{
+	struct kit kit;
+	size_t kept = 0;
+
+	kit_open(&kit);
+	kit_accept(&kit, 3, 0);
+	kit.boot_ns += TAKT_NS_PER_S;
+	kit_accept(&kit, 2, 1);
+	kit.boot_ns += TAKT_NS_PER_S;
+	kit_accept(&kit, 6, 2); /* waits: nothing placed, nothing kept */
+	kit_restart(&kit);
+	assert_int_equal(takt_store_each_decision(kit.store, 100, replay, &kept, NULL), 0);
+	assert_int_equal(kept, 2);
+	kit_close(&kit);
+}
+
 /* A day in random order: starts, ends of every kind, cancels and restarts; the witness is a table
  * of who may hold which GPU, kept by the test from the actions it was given. */
 struct day {
@@ -356,6 +396,7 @@ int main(void)
 		cmocka_unit_test(lost_attempt_ends_or_waits_again_as_asked),
 		cmocka_unit_test(what_never_ran_is_started_as_the_next_attempt),
 		cmocka_unit_test(adopted_job_keeps_its_gpus),
+		cmocka_unit_test(decisions_are_kept_and_replay),
 		cmocka_unit_test(nothing_is_lost_and_no_gpu_is_given_twice),
 	};
 
