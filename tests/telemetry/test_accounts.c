@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a job is told at its end, from readings made up here: above all, when energy is not told. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <string.h>
+
+#include "telemetry/accounts.h"
+
+enum {
+	JOB = 7,
+	STALE_MS = 2000,
+};
+
+static struct takt_accounts accounts;
+
+static int begin(void **state)
+{
+	takt_accounts_init(&accounts, STALE_MS * TAKT_NS_PER_MS);
+	return 0;
+}
+
+static int end(void **state)
+{
+	takt_accounts_fini(&accounts);
+	return 0;
+}
+
+static struct takt_gpu_reading reading_at(uint64_t ms)
+{
+	return (struct takt_gpu_reading){
+		.at = {ms * TAKT_NS_PER_MS},
+		.has = TAKT_HAS_SM_CLOCK | TAKT_HAS_ENERGY | TAKT_HAS_THROTTLE | TAKT_HAS_MEMORY,
+		.sm_mhz = 1000,
+		.energy_mj = 1000000 + ms * 200, /* 200 W */
+		.throttle = TAKT_THROTTLE_IDLE,
+		.mem_used_bytes = 1000,
+	};
+}
+
+static void feed(uint32_t gpu, struct takt_gpu_reading reading)
+{
+	takt_accounts_feed(&accounts, gpu, &reading);
+}
+
+/* Readings every 100 ms, both ends included. */
+static void feed_span(uint32_t gpu, uint64_t from_ms, uint64_t to_ms)
+{
+	for (uint64_t ms = from_ms; ms <= to_ms; ms += 100)
+		feed(gpu, reading_at(ms));
+}
+
+static struct takt_account sum(void)
+{
+	struct takt_account account;
+
+	takt_account_sum(&accounts, takt_accounts_find(&accounts, JOB), &account);
+	return account;
+}
+
+static void open_job(uint64_t mask)
+{
+	assert_int_equal(takt_accounts_open(&accounts, JOB, mask, NULL), 0);
+}
+
+static void energy_is_the_difference_of_the_counter(void **state)
+{
+	struct takt_account a;
+
+	open_job(1);
+	feed_span(0, 1000, 4000);
+	a = sum();
+	assert_true(a.has & TAKT_ACCOUNT_ENERGY);
+	assert_int_equal(a.energy_mj, 3000 * 200);
+	assert_string_equal(a.energy_why_not, "");
+}
+
+static void energy_of_several_gpus_is_added(void **state)
+{
+	open_job(0x5);
+	feed_span(0, 1000, 4000);
+	feed_span(1, 1000, 4000); /* not the job's */
+	feed_span(2, 1000, 4000);
+	assert_int_equal(sum().energy_mj, 2 * 3000 * 200);
+}
+
+static void energy_begins_at_the_last_reading_before_the_job(void **state)
+{
+	struct takt_gpu_reading before = reading_at(900);
+
+	open_job(1);
+	takt_account_begin(takt_accounts_find(&accounts, JOB), 0, &before);
+	feed_span(0, 1000, 3000);
+	assert_int_equal(sum().energy_mj, 2100 * 200);
+}
+
+static void not_told(const char *why)
+{
+	struct takt_account a = sum();
+
+	assert_false(a.has & TAKT_ACCOUNT_ENERGY);
+	assert_int_equal(a.energy_mj, 0);
+	if (!strstr(a.energy_why_not, why))
+		fail_msg("'%s' is not about '%s'", a.energy_why_not, why);
+}
+
+static void nineteen_periods_are_too_few_and_twenty_enough(void **state)
+{
+	open_job(1);
+	feed_span(0, 1000, 2900);
+	not_told("shorter than 20 periods");
+	feed_span(0, 3000, 3000);
+	assert_true(sum().has & TAKT_ACCOUNT_ENERGY);
+}
+
+static void a_slow_counter_needs_longer(void **state)
+{
+	open_job(1);
+	for (uint64_t ms = 1000; ms <= 9000; ms += 100) {
+		struct takt_gpu_reading r = reading_at(ms);
+
+		r.energy_mj = reading_at(ms - ms % 500).energy_mj; /* ticks twice a second */
+		feed(0, r);
+	}
+	assert_int_equal(takt_energy_clock_period_ns(&accounts.clocks[0]), 500 * TAKT_NS_PER_MS);
+	not_told("10000 ms");
+}
+
+static void a_counter_that_ticks_faster_still_counts_as_100_ms(void **state)
+{
+	open_job(1);
+	for (uint64_t ms = 1000; ms <= 2500; ms += 10)
+		feed(0, reading_at(ms));
+	assert_int_equal(takt_energy_clock_period_ns(&accounts.clocks[0]), 100 * TAKT_NS_PER_MS);
+	not_told("2000 ms");
+}
+
+static void a_shared_gpu_has_no_attributable_energy(void **state)
+{
+	open_job(1);
+	feed_span(0, 1000, 4000);
+	takt_accounts_find(&accounts, JOB)->shared = true;
+	not_told("shared GPU");
+}
+
+static void a_counter_that_goes_back_was_reset(void **state)
+{
+	struct takt_gpu_reading r = reading_at(2000);
+
+	open_job(1);
+	feed_span(0, 1000, 1900);
+	r.energy_mj = 5;
+	feed(0, r);
+	feed_span(0, 2100, 6000);
+	not_told("reset");
+}
+
+static void one_gpu_without_a_counter_spoils_the_sum(void **state)
+{
+	open_job(3);
+	feed_span(0, 1000, 4000);
+	for (uint64_t ms = 1000; ms <= 4000; ms += 100) {
+		struct takt_gpu_reading r = reading_at(ms);
+
+		r.has &= ~(uint32_t)TAKT_HAS_ENERGY;
+		feed(1, r);
+	}
+	not_told("no energy counter");
+}
+
+static void a_gpu_that_stopped_answering_spoils_the_sum(void **state)
+{
+	open_job(3);
+	feed_span(0, 1000, 8000);
+	feed_span(1, 1000, 5000);
+	not_told("stopped answering");
+}
+
+static void clock_is_the_mean_of_the_gpus_means(void **state)
+{
+	open_job(3);
+	for (uint64_t ms = 1000; ms <= 1900; ms += 100) {
+		struct takt_gpu_reading r = reading_at(ms);
+
+		r.sm_mhz = ms < 1500 ? 1000 : 2000;
+		feed(0, r);
+	}
+	feed_span(1, 1000, 1000); /* once, at 1000 MHz */
+	assert_int_equal(sum().mean_sm_mhz, (1500 + 1000) / 2);
+}
+
+static void throttled_time_is_summed_and_idle_is_not_throttling(void **state)
+{
+	struct takt_account a;
+
+	open_job(1);
+	for (uint64_t ms = 1000; ms <= 2000; ms += 100) {
+		struct takt_gpu_reading r = reading_at(ms);
+
+		if (ms > 1300 && ms <= 1700)
+			r.throttle = TAKT_THROTTLE_SW_POWER | TAKT_THROTTLE_APP_CLOCKS;
+		feed(0, r);
+	}
+	a = sum();
+	assert_true(a.has & TAKT_ACCOUNT_THROTTLED);
+	assert_int_equal(a.throttled_ns, 400 * TAKT_NS_PER_MS);
+	assert_int_equal(a.throttle_reasons, TAKT_THROTTLE_SW_POWER);
+}
+
+static void a_gap_in_the_samples_is_not_throttled_time(void **state)
+{
+	struct takt_gpu_reading r = reading_at(5000);
+
+	open_job(1);
+	feed_span(0, 1000, 1000);
+	r.throttle = TAKT_THROTTLE_HW_THERMAL;
+	feed(0, r);
+	assert_int_equal(sum().throttled_ns, 0);
+	assert_int_equal(sum().throttle_reasons, TAKT_THROTTLE_HW_THERMAL);
+}
+
+static void peak_memory_is_of_one_gpu(void **state)
+{
+	struct takt_gpu_reading r = reading_at(1000);
+
+	open_job(3);
+	r.mem_used_bytes = 5000;
+	feed(0, r);
+	r.mem_used_bytes = 7000;
+	feed(1, r);
+	r.at.ns++;
+	r.mem_used_bytes = 100;
+	feed(1, r);
+	assert_int_equal(sum().peak_memory_bytes, 7000);
+}
+
+static void nothing_read_is_nothing_told(void **state)
+{
+	open_job(1);
+	assert_int_equal(sum().has, 0);
+	not_told("no energy counter");
+}
+
+static void a_job_has_one_account(void **state)
+{
+	struct takt_err err = {0};
+
+	open_job(1);
+	assert_int_equal(takt_accounts_open(&accounts, JOB, 1, &err), -EEXIST);
+	takt_accounts_close(&accounts, takt_accounts_find(&accounts, JOB));
+	assert_null(takt_accounts_find(&accounts, JOB));
+	open_job(1);
+}
+
+#define CASE(test) cmocka_unit_test_setup_teardown(test, begin, end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(energy_is_the_difference_of_the_counter),
+		CASE(energy_of_several_gpus_is_added),
+		CASE(energy_begins_at_the_last_reading_before_the_job),
+		CASE(nineteen_periods_are_too_few_and_twenty_enough),
+		CASE(a_slow_counter_needs_longer),
+		CASE(a_counter_that_ticks_faster_still_counts_as_100_ms),
+		CASE(a_shared_gpu_has_no_attributable_energy),
+		CASE(a_counter_that_goes_back_was_reset),
+		CASE(one_gpu_without_a_counter_spoils_the_sum),
+		CASE(a_gpu_that_stopped_answering_spoils_the_sum),
+		CASE(clock_is_the_mean_of_the_gpus_means),
+		CASE(throttled_time_is_summed_and_idle_is_not_throttling),
+		CASE(a_gap_in_the_samples_is_not_throttled_time),
+		CASE(peak_memory_is_of_one_gpu),
+		CASE(nothing_read_is_nothing_told),
+		CASE(a_job_has_one_account),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
