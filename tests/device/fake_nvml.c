@@ -579,16 +579,18 @@ static bool is_hidden(const char *name)
 	return false;
 }
 
-void *__wrap_dlopen(const char *path, int flags);
-void *__wrap_dlsym(void *library, const char *name);
-char *__wrap_dlerror(void);
+/* A sanitizer's own run time asks too, before it is ready for instrumented functions: what is not
+ * for the fake goes on to the real loader. */
+#if defined(__has_attribute)
+#if __has_attribute(disable_sanitizer_instrumentation)
+#define BARE __attribute__((disable_sanitizer_instrumentation))
+#endif
+#endif
+#ifndef BARE
+#define BARE
+#endif
 
-void *__wrap_dlopen(const char *path, int flags)
-{
-	return fake.missing ? NULL : &fake;
-}
-
-void *__wrap_dlsym(void *library, const char *name)
+static void *find(const char *name)
 {
 	void *found = NULL;
 
@@ -598,11 +600,30 @@ void *__wrap_dlsym(void *library, const char *name)
 	return found;
 }
 
+void *__wrap_dlopen(const char *path, int flags);
+void *__wrap_dlsym(void *library, const char *name);
+char *__wrap_dlerror(void);
+void *__real_dlopen(const char *path, int flags);
+void *__real_dlsym(void *library, const char *name);
+char *__real_dlerror(void);
+
+BARE void *__wrap_dlopen(const char *path, int flags)
+{
+	if (!path || strcmp(path, "libnvidia-ml.so.1") != 0)
+		return __real_dlopen(path, flags);
+	return fake.missing ? NULL : &fake;
+}
+
+BARE void *__wrap_dlsym(void *library, const char *name)
+{
+	return library == &fake ? find(name) : __real_dlsym(library, name);
+}
+
 char *__wrap_dlerror(void)
 {
 	static char missing[] = "libnvidia-ml.so.1: cannot open shared object file";
 
-	return missing;
+	return fake.missing ? missing : __real_dlerror();
 }
 
 void fake_reset(void)
