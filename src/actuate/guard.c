@@ -24,10 +24,14 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-#define LOCK_PAUSE_NS	  (5 * TAKT_NS_PER_MS)
+#define LOCK_FIRST_NS	  (2 * TAKT_NS_PER_MS)
+#define LOCK_LONGEST_NS	  (100 * TAKT_NS_PER_MS)
 #define SHORTEST_PAUSE_NS (50 * TAKT_NS_PER_MS)
 #define LONGEST_PAUSE_NS  (2 * TAKT_NS_PER_S)
-#define UNSEEN_PAUSE_NS	  (30 * TAKT_NS_PER_S)
+#define UNSEEN_FIRST_NS	  (500 * TAKT_NS_PER_MS)
+#define UNSEEN_LONGEST_NS (30 * TAKT_NS_PER_S)
+#define FACTS_FIRST_NS	  (1 * TAKT_NS_PER_S)
+#define FACTS_LONGEST_NS  (10 * TAKT_NS_PER_S)
 
 struct guard {
 	const struct takt_actuate_config *config; /* borrowed */
@@ -37,8 +41,19 @@ struct guard {
 	struct takt_journal journal;
 	struct takt_mandate mandate;
 	struct takt_keeper keeper;
+	uint64_t facts_ns;  /* patience with GPUs that do not answer when the driver is opened: */
+	uint64_t unseen_ns; /* short at first, so that one that hangs keeps no other waiting */
 	char said[TAKT_ERR_MSG]; /* the last trouble that went to the log */
 };
+
+/* What it was; doubled for the next time. */
+static uint64_t grow(uint64_t *ns, uint64_t longest)
+{
+	uint64_t was = *ns;
+
+	*ns = was < longest / 2 ? 2 * was : longest;
+	return was;
+}
 
 static struct takt_boot boot_now(const struct guard *guard)
 {
@@ -91,6 +106,7 @@ static void wait_for_end(int watch_fd)
  * are still inside the driver: what they called may yet take effect. */
 static int take_lock(struct guard *guard, struct takt_err *err)
 {
+	uint64_t pause_ns = LOCK_FIRST_NS;
 	struct takt_journal_holder holder;
 	int rc;
 
@@ -98,7 +114,7 @@ static int take_lock(struct guard *guard, struct takt_err *err)
 		if (takt_journal_read_holder(&guard->journal, &holder) == 0 &&
 		    holder.epoch > guard->epoch)
 			return 0;
-		pause_for(LOCK_PAUSE_NS);
+		pause_for(grow(&pause_ns, LOCK_LONGEST_NS));
 	}
 	return rc < 0 ? rc : 1;
 }
@@ -138,6 +154,7 @@ static int open_machine(struct guard *guard, struct takt_err *err)
 		.nvml_path = config->nvml_path,
 		.call_deadline_ns = config->call_deadline_ns,
 		.no_processes = true,
+		.facts_deadline_ns = grow(&guard->facts_ns, FACTS_LONGEST_NS),
 	};
 	int rc;
 
@@ -207,7 +224,7 @@ static int restore(struct guard *guard, uint64_t *ret_pause_ns)
 	if (guard->keeper.unseen == 0)
 		return 1;
 	close_machine(guard); /* a GPU that did not answer may do so when asked afresh */
-	*ret_pause_ns = UNSEEN_PAUSE_NS;
+	*ret_pause_ns = grow(&guard->unseen_ns, UNSEEN_LONGEST_NS);
 	return 0;
 }
 
@@ -251,8 +268,7 @@ static void restore_all(struct guard *guard)
 			return;
 		if (rc < 0) {
 			say_once(guard, &err);
-			pause_ns =
-				pause_ns < LONGEST_PAUSE_NS / 2 ? 2 * pause_ns : LONGEST_PAUSE_NS;
+			(void)grow(&pause_ns, LONGEST_PAUSE_NS);
 		}
 		takt_mandate_release(&guard->mandate);
 		pause_for(pause_ns > SHORTEST_PAUSE_NS ? pause_ns : SHORTEST_PAUSE_NS);
@@ -268,6 +284,8 @@ int takt_guard_run(const struct takt_actuate_config *config, int watch_fd, struc
 		return takt_err_set(err, -ENOMEM, "start the guard");
 	guard->config = config;
 	guard->wake = -1;
+	guard->facts_ns = FACTS_FIRST_NS;
+	guard->unseen_ns = UNSEEN_FIRST_NS;
 	rc = takt_mandate_init(&guard->mandate, config->sys, config->lock_path, err);
 	if (rc < 0)
 		return rc;

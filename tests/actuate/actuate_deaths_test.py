@@ -1,0 +1,234 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Actuator and guard are killed at each named place and at random moments; no GPU is left changed.
+
+Usage: actuate_deaths_test.py TAKT_ACTUATE TAKT_GUARD TAKT_TWIN LIBNVIDIA_ML SOURCE_FOLDER
+The environment variable TAKT_DEATHS says how many random deaths there are (default 30).
+"""
+import contextlib
+import glob
+import os
+import random
+import re
+import signal
+import sys
+import time
+
+from actuate_rig import CLEAN, END, RENEW, RESET, SET, main, restored, rig, until
+
+POINT = re.compile(r'takt_crash_point\(\s*"([^"]+)"')
+DEATHS = int(os.environ.get("TAKT_DEATHS", "30"))
+
+
+def crash_points():
+    found = []
+    for path in sorted(glob.glob(os.path.join(sys.argv[5], "*.c"))):
+        with open(path, encoding="utf-8") as file:
+            found += POINT.findall(file.read())
+    return found
+
+
+def guard_points():
+    return [point for point in crash_points() if point.startswith("actuate.guard_")]
+
+
+def a_day_of_work(client, uuids):
+    """Sets, changes, renews, ends and resets; the actuator may die in any of them."""
+    for gpu in (0, 1):
+        client.ask(SET, 10 + gpu, uuids[gpu], high=900)
+    client.ask(SET, 10, uuids[0], high=600)
+    client.ask(RENEW)
+    client.ask(END, 10)
+    client.ask(SET, 20, uuids[0], high=1200)
+    client.ask(END, 11)
+    client.ask(RESET)
+
+
+def work_until_death(m, actuator):
+    with contextlib.suppress(ConnectionResetError, BrokenPipeError, AssertionError):
+        client = m.connect(actuator)
+        a_day_of_work(client, m.uuids)
+
+
+def died(actuator):
+    until(lambda: actuator.poll() is not None, 3, "dead")
+    assert actuator.returncode == -signal.SIGKILL, actuator.returncode
+
+
+def all_well(m):
+    """A new actuator finds every GPU at its baseline, and works."""
+    client = m.connect(m.start())
+    for gpu, uuid in enumerate(m.uuids):
+        assert client.status(gpu)["gpu_state"] == CLEAN
+        assert client.ask(SET, 90 + gpu, uuid)["rc"] == 0
+        assert client.ask(END, 90 + gpu)["rc"] == 0
+    assert m.locked() == {}
+
+
+def leave_changed(m):
+    """Actuator and guard killed at once: the one hole."""
+    actuator = m.start()
+    client = m.connect()
+    for gpu in (0, 1):
+        assert client.ask(SET, 10 + gpu, m.uuids[gpu])["rc"] == 0
+    (guard,) = m.guards()
+    for pid in (actuator.pid, guard):
+        os.kill(pid, signal.SIGSTOP)  # neither sees the other go
+    for pid in (guard, actuator.pid):
+        os.kill(pid, signal.SIGKILL)
+    actuator.wait()
+    until(lambda: not m.guards(), 2, "both dead")
+    assert set(m.locked()) == {0, 1}
+
+
+def the_actuator_dies_at_each_point_and_the_guard_restores():
+    reached = set()
+    for point in crash_points():
+        for nth in (1, 2, 3, 7):
+            with rig() as m:
+                actuator = m.spawn(crash=f"{point}:{nth}", guard=m.guard_script(""))
+                work_until_death(m, actuator)
+                if actuator.poll() is None and not point.startswith("actuate.guard_"):
+                    time.sleep(0.05)
+                if actuator.poll() is None:
+                    break  # fewer passes than that in a day of work
+                died(actuator)
+                reached.add(point)
+                restored(m)
+                until(lambda: not m.guards(), 3, "the guard is done")
+                all_well(m)
+    missed = set(crash_points()) - reached - set(guard_points())
+    assert not missed, f"never reached: {missed}"
+
+
+def the_guard_dies_at_each_point_and_the_next_start_repairs():
+    reached = set()
+    for point in crash_points():
+        with rig() as m:
+            actuator = m.start(guard=m.guard_script(f"TAKT_CRASH_AT={point}"))
+            client = m.connect()
+            for gpu in (0, 1):
+                client.ask(SET, 10 + gpu, m.uuids[gpu])
+            m.kill(actuator)
+            until(lambda: not m.guards(), 5, "the guard is gone")
+            left = m.locked()
+            if left:
+                reached.add(point)
+            m.start()
+            restored(m)
+            for gpu in left:
+                assert f"{m.uuids[gpu]}: was left at" in m.said(), m.said()
+    assert {"actuate.guard_woken", "actuate.guard_locked", "actuate.guard_began",
+            "actuate.restore_begin"} <= reached, reached
+
+
+def both_die_at_once_and_the_next_start_repairs_and_says_so():
+    with rig() as m:
+        leave_changed(m)
+        m.start()
+        restored(m)
+        for uuid in m.uuids:
+            assert f"{uuid}: was left at [" in m.said(), m.said()
+        all_well_after = m.connect()
+        assert all_well_after.status(0)["gpu_state"] == CLEAN
+
+
+def the_repairing_start_dies_at_each_point_and_the_next_one_repairs():
+    for point in crash_points():
+        with rig() as m:
+            leave_changed(m)
+            m.spawn(crash=point)  # and its guard dies there, too
+            until(lambda: m.started[-1].poll() is not None or not m.locked(), 3, "died or repaired")
+            if m.started[-1].poll() is None:
+                continue
+            m.start()
+            restored(m)
+
+
+def a_guard_that_is_refused_goes_on_and_leaves_to_a_new_actuator():
+    with rig() as m:
+        actuator = m.start()
+        assert m.connect().ask(SET, 10, m.uuids[0])["rc"] == 0
+        m.fault(0, "driver-restore-refused")
+        m.kill(actuator)
+        time.sleep(1.5)
+        assert m.locked() and len(m.guards()) == 1
+        (old,) = m.guards()
+        client = m.connect(m.start())  # it takes over between two tries of the guard
+        until(lambda: old not in m.guards(), 5, "the old guard leaves")
+        assert client.ask(SET, 20, m.uuids[1])["rc"] == 0
+        m.fault(0)
+        until(lambda: list(m.locked()) == [1], 5, "GPU 0 restored")
+
+
+def a_guard_that_is_refused_restores_when_it_can():
+    with rig() as m:
+        actuator = m.start()
+        assert m.connect().ask(SET, 10, m.uuids[0])["rc"] == 0
+        m.fault(0, "driver-restore-refused")
+        m.kill(actuator)
+        time.sleep(0.7)
+        assert m.locked()
+        m.fault(0)
+        restored(m, 5)
+        until(lambda: not m.guards(), 5, "the guard is done")
+
+
+def a_gpu_that_hangs_when_the_actuator_dies_is_restored_when_it_answers():
+    with rig() as m:
+        actuator = m.start()
+        client = m.connect()
+        for gpu in (0, 1):
+            assert client.ask(SET, 10 + gpu, m.uuids[gpu])["rc"] == 0
+        m.fault(0, "hang")
+        m.kill(actuator)
+        until(lambda: list(m.locked()) == [0], 2, "the other one is restored")
+        time.sleep(1)
+        m.fault(0)
+        restored(m, 10)
+
+
+def deaths_at_random_moments_leave_nothing_changed():
+    luck = random.Random(20261120)
+    with rig(4) as m:
+        m.fault("all", "slow=2")
+        for death in range(DEATHS):
+            both = death % 5 == 4
+            actuator = m.start()
+            client = m.connect()
+            end = time.monotonic() + luck.uniform(0, 0.12)
+            turn = 0
+            while time.monotonic() < end:
+                turn += 1
+                gpu = luck.randrange(4)
+                lease = 1000 * death + 10 * turn
+                client.send(SET, lease, m.uuids[gpu], job=gpu, high=luck.randrange(300, 1900))
+                if luck.random() < 0.5:
+                    client.send(END, lease)
+                time.sleep(luck.uniform(0, 0.01))
+            if both:
+                for guard in m.guards():
+                    os.kill(guard, signal.SIGKILL)
+            m.kill(actuator)
+            if both:
+                m.start()
+            restored(m)
+            if both:
+                m.started[-1].terminate()
+                assert m.started[-1].wait(5) == 0
+            assert not m.locked()
+
+
+TESTS = [
+    the_actuator_dies_at_each_point_and_the_guard_restores,
+    the_guard_dies_at_each_point_and_the_next_start_repairs,
+    both_die_at_once_and_the_next_start_repairs_and_says_so,
+    the_repairing_start_dies_at_each_point_and_the_next_one_repairs,
+    a_guard_that_is_refused_goes_on_and_leaves_to_a_new_actuator,
+    a_guard_that_is_refused_restores_when_it_can,
+    a_gpu_that_hangs_when_the_actuator_dies_is_restored_when_it_answers,
+    deaths_at_random_moments_leave_nothing_changed,
+]
+
+if __name__ == "__main__":
+    sys.exit(main(TESTS))

@@ -1,0 +1,332 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""takt-actuate and takt-guard as processes: who is served, who is refused, what every fault leads to.
+
+Usage: actuate_process_test.py TAKT_ACTUATE TAKT_GUARD TAKT_TWIN LIBNVIDIA_ML
+"""
+import os
+import signal
+import subprocess
+import sys
+import time
+
+from actuate_rig import (ADVISE, BUSY, CHANGED, CLEAN, END, HELLO, LEASED, RENEW, REQUEST, RESET, SET,
+                         UNAVAILABLE, UNKNOWN, VERSION, VERSION_RC, ACTUATE, GUARD, MS, Client, Skip,
+                         main, restored, rig, until)
+
+
+def a_clock_is_set_read_back_and_restored():
+    with rig() as m:
+        client = m.connect(m.start())
+        reply = client.ask(SET, 10, m.uuids[1], high=1417)
+        assert (reply["rc"], reply["gpu_state"]) == (0, LEASED), reply
+        assert reply["max"] == 1410 and m.locked() == {1: (reply["min"], 1410)}, m.locked()
+        assert 0 < reply["readback"] <= 1410, reply
+        assert client.ask(END, 10)["rc"] == 0
+        assert m.locked() == {}
+        assert client.status(1)["gpu_state"] == CLEAN
+
+
+def a_lock_to_one_clock_is_both_ends():
+    with rig() as m:
+        client = m.connect(m.start())
+        assert client.ask(SET, 10, m.uuids[0], low=1200, high=1200)["rc"] == 0
+        assert m.locked() == {0: (1200, 1200)}
+
+
+def a_term_signal_restores_and_ends():
+    with rig() as m:
+        actuator = m.start()
+        client = m.connect()
+        for gpu in (0, 1):
+            assert client.ask(SET, 10 + gpu, m.uuids[gpu])["rc"] == 0
+        actuator.terminate()
+        assert actuator.wait(5) == 0, m.said()
+        assert m.locked() == {}
+        assert not os.path.exists(m.path("socket"))
+        until(lambda: not m.guards(), 2, "the guard leaves too")
+
+
+def a_client_that_vanished_keeps_its_clock_for_its_time_and_no_longer():
+    with rig() as m:
+        client = m.connect(m.start())
+        assert client.ask(SET, 10, m.uuids[0], ttl_ms=600)["rc"] == 0
+        client.close()
+        assert m.locked()
+        restored(m, 3)
+        assert "the lease of job 1 ran out" in m.said()
+
+
+def two_clients_do_not_share_a_gpu():
+    with rig() as m:
+        one, other = m.connect(m.start()), m.connect()
+        assert one.ask(SET, 10, m.uuids[0], high=900)["rc"] == 0
+        refused = other.ask(SET, 20, m.uuids[0], high=600)
+        assert refused["rc"] == BUSY and "job 1" in refused["message"], refused
+        assert other.ask(SET, 20, m.uuids[1], high=600)["rc"] == 0
+        assert {g: top for g, (_, top) in m.locked().items()} == {0: 900, 1: 600}
+        assert other.ask(RESET, uuid=m.uuids[0])["rc"] == 0
+        assert list(m.locked()) == [1]
+        assert other.ask(SET, 20, m.uuids[0], high=600)["rc"] < 0  # lease 20 is on the other GPU
+        assert other.ask(SET, 30, m.uuids[0], high=600)["rc"] == 0
+
+
+def bad_messages_are_answered_and_hurt_nobody():
+    with rig() as m:
+        client = m.connect(m.start())
+        good = REQUEST.pack(VERSION, HELLO, 5, 0, 0, 0, 0, 0, 0, b"")
+        for bad in (b"x", good[:-1], good + b"y", os.urandom(3000)):
+            client.socket.send(bad)
+            reply = client.receive()
+            assert reply["rc"] == VERSION_RC and "152 bytes" in reply["message"], reply
+        client.socket.send(REQUEST.pack(7, SET, 5, 1, 1, MS, 0, 900, 0, m.uuids[0].encode()))
+        assert client.receive()["rc"] == VERSION_RC
+        client.socket.send(os.urandom(REQUEST.size))
+        assert client.receive()["rc"] < 0
+        assert client.ask(HELLO)["rc"] == 0
+        assert m.locked() == {}
+
+
+def a_client_that_reads_nothing_is_let_go():
+    with rig() as m:
+        client, deaf = m.connect(m.start()), m.connect()
+        deaf.socket.setblocking(False)
+        try:
+            while True:
+                deaf.send(HELLO)
+        except (BlockingIOError, BrokenPipeError, ConnectionResetError):
+            pass
+        assert client.ask(HELLO)["rc"] == 0
+        until(lambda: "does not take its replies" in m.said(), 2, "it is said")
+
+
+def there_are_sixteen_places():
+    with rig() as m:
+        m.start()
+        clients = [m.connect() for _ in range(16)]
+        for client in clients:
+            assert client.ask(HELLO)["rc"] == 0
+        late = m.connect()
+        assert "16 clients" in late.receive()["message"]
+        clients[3].close()
+        until(lambda: m.connect().ask(HELLO)["rc"] == 0, 2, "a place is free again")
+
+
+def another_user_is_turned_away():
+    if os.geteuid() != 0:
+        raise Skip("only root can become another user")
+    with rig() as m:
+        m.start()
+        os.chmod(m.folder, 0o755)
+        child = os.fork()
+        if child == 0:
+            os.setuid(65534)
+            heard = Client(m.path("socket")).receive()
+            os._exit(0 if heard["rc"] == -13 and "another user" in heard["message"] else 1)
+        assert os.waitpid(child, 0)[1] == 0
+
+
+def without_permission_it_advises():
+    with rig() as m:
+        m.fault("all", "permission")
+        client = m.connect(m.start())
+        reply = client.ask(SET, 10, m.uuids[0])
+        assert (reply["rc"], reply["gpu_state"]) == (-1, ADVISE), reply
+        assert f"nvidia-smi -i {m.uuids[0]} -lgc " in reply["message"], reply
+        assert client.status(0)["lease"] == 10
+        assert client.ask(RENEW, 10)["rc"] == 0
+        assert m.locked() == {}
+
+
+def a_refused_restore_is_changed_until_it_works():
+    with rig() as m:
+        client = m.connect(m.start())
+        assert client.ask(SET, 10, m.uuids[0])["rc"] == 0
+        m.fault(0, "driver-restore-refused")
+        assert client.ask(END, 10)["rc"] < 0
+        status = client.status(0)
+        assert status["gpu_state"] == CHANGED and "nvidia-smi" in status["message"], status
+        assert m.locked()
+        m.fault(0)
+        restored(m, 5)
+        until(lambda: client.status(0)["gpu_state"] == CLEAN, 2, "clean")
+
+
+def a_lost_gpu_is_unknown_and_restored_when_it_is_back():
+    with rig() as m:
+        client = m.connect(m.start())
+        assert client.ask(SET, 10, m.uuids[0])["rc"] == 0
+        m.fault(0, "lost")
+        assert client.ask(END, 10)["rc"] == -19
+        assert client.status(0)["gpu_state"] == UNKNOWN
+        assert client.ask(SET, 20, m.uuids[1])["rc"] == 0
+        m.fault(0)
+        until(lambda: list(m.locked()) == [1], 5, "GPU 0 restored")
+
+
+def a_hanging_gpu_holds_nobody_up():
+    with rig(3) as m:
+        client = m.connect(m.start())
+        m.fault(0, "hang")
+        slow = client.send(SET, 10, m.uuids[0])
+        began = time.monotonic()
+        for gpu in (1, 2):
+            reply = m.connect().ask(SET, 10 * gpu + 10, m.uuids[gpu])
+            assert reply["rc"] == 0, reply
+        assert time.monotonic() - began < 0.5, "the others waited"
+        reply = client.receive()
+        assert (reply["seq"], reply["rc"], reply["gpu_state"]) == (slow, -110, UNKNOWN), reply
+        client.ask(END, 20)
+        m.fault(0)
+        until(lambda: set(m.locked()) == {0, 2}, 5, "what hung took effect")
+        until(lambda: client.status(0)["gpu_state"] == LEASED, 2, "and is known")
+
+
+def a_second_actuator_is_refused_by_name():
+    with rig() as m:
+        first = m.start()
+        second = m.spawn(socket_name="other")
+        assert second.wait(10) == 75
+        assert f"held by the actuator with pid {first.pid}" in m.said(), m.said()
+        assert m.connect().ask(HELLO)["rc"] == 0
+
+
+def who_lost_the_right_to_set_stops():
+    with rig() as m:
+        old = m.start()
+        client = m.connect()
+        assert client.ask(SET, 10, m.uuids[0])["rc"] == 0
+        os.unlink(m.path("lock"))  # somebody tidies up
+        new = m.start(socket_name="other")
+        restored(m)  # found on record, and put back by the new one
+        fresh = m.connect(new, "other")
+        assert fresh.ask(SET, 20, m.uuids[0], high=600)["rc"] == 0
+        try:
+            client.ask(SET, 10, m.uuids[0], high=1200)
+        except ConnectionResetError:
+            pass
+        assert old.wait(5) == 75
+        assert "another process sets the clocks now" in m.said()
+        time.sleep(0.3)  # its guard wakes, and finds that somebody else answers for the GPU
+        assert {g: top for g, (_, top) in m.locked().items()} == {0: 600}
+        assert len(m.guards()) == 1
+
+
+def a_stopped_actuator_is_not_a_dead_one():
+    with rig() as m:
+        actuator = m.start()
+        client = m.connect()
+        assert client.ask(SET, 10, m.uuids[0], ttl_ms=1000)["rc"] == 0
+        actuator.send_signal(signal.SIGSTOP)
+        time.sleep(1.5)
+        assert m.locked()  # the guard leaves it to the living one
+        actuator.send_signal(signal.SIGCONT)
+        restored(m)
+        assert client.ask(HELLO)["rc"] == 0
+
+
+def a_dead_guard_is_replaced_and_the_new_one_works():
+    with rig() as m:
+        actuator = m.start()
+        client = m.connect()
+        assert client.ask(SET, 10, m.uuids[0])["rc"] == 0
+        for _ in range(3):
+            (old,) = m.guards()
+            os.kill(old, signal.SIGKILL)
+            until(lambda: m.guards() not in ([], [old]), 2, "another guard")
+            assert client.ask(SET, 10, m.uuids[0], high=700)["rc"] == 0
+        m.kill(actuator)
+        restored(m)
+
+
+def without_a_guard_nothing_is_set():
+    with rig() as m:
+        client = m.connect(m.spawn(guard=m.path("none")))
+        reply = client.ask(SET, 10, m.uuids[0])
+        assert reply["rc"] == UNAVAILABLE and "guard" in reply["message"], reply
+        assert m.locked() == {}
+        assert "cannot be started" in m.said()
+
+
+def a_declared_baseline_comes_back_even_by_the_guard():
+    with rig() as m:
+        with open(m.path("baseline"), "w", encoding="utf-8") as file:
+            file.write(f"{m.uuids[0]} range 600 1200\n")
+        actuator = m.start("--baseline", m.path("baseline"))
+        client = m.connect()
+        assert client.ask(SET, 10, m.uuids[0])["rc"] == 0
+        assert client.ask(END, 10)["rc"] == 0
+        assert m.locked() == {0: (600, 1200)}
+        for gpu in (0, 1):
+            assert client.ask(SET, 20 + gpu, m.uuids[gpu])["rc"] == 0
+        m.kill(actuator)
+        until(lambda: m.locked() == {0: (600, 1200)}, 2, "the baseline of both")
+
+
+def wrong_use_is_said_and_nothing_starts():
+    with rig() as m:
+        with open(m.path("bad"), "w", encoding="utf-8") as file:
+            file.write("* reset\n* rest\n")
+        with open(m.path("passwd"), "w", encoding="utf-8") as file:
+            file.write("root:x:0:0\n")
+        common = ["--socket", m.path("s"), "--lock", m.path("lock"), "--guard", GUARD]
+        rows = [
+            ([ACTUATE], 64, "--journal and --lock are needed"),
+            ([ACTUATE, "--wrong"], 64, "'--wrong' is no flag"),
+            ([ACTUATE, "--lock"], 64, "--lock needs a value"),
+            ([ACTUATE, "--lock", "lock"], 64, "must begin with /"),
+            ([ACTUATE, "--deadline-ms", "soon"], 64, "'soon'"),
+            ([ACTUATE, *common, "--journal", m.path("journal"), "--baseline", m.path("bad")], None,
+             "line 2"),
+            ([ACTUATE, *common, "--journal", m.path("passwd")], 65, "is no clock journal of takt"),
+            ([ACTUATE, *common, "--journal", m.path("no/journal")], None, "no/journal"),
+            ([GUARD, "--journal", m.path("journal"), "--lock", m.path("lock")], 64, "--watch-fd"),
+        ]
+        for command, status, says in rows:
+            done = subprocess.run(command, env=m.env, capture_output=True, text=True, timeout=10)
+            assert done.returncode != 0 and status in (None, done.returncode), (command, done)
+            assert says in done.stderr, (command, done.stderr)
+        for program in (ACTUATE, GUARD):
+            done = subprocess.run([program, "--help"], capture_output=True, text=True)
+            assert done.returncode == 0 and "Usage:" in done.stdout, done
+
+
+def a_socket_in_use_is_left_to_its_owner():
+    with rig() as m:
+        m.start()
+        second = m.spawn()
+        assert second.wait(10) != 0
+        assert "socket '" in m.said()
+        assert m.connect().ask(HELLO)["rc"] == 0
+
+
+def a_journal_that_cannot_be_read_restores_every_gpu():
+    with rig(3) as m:
+        actuator = m.start(guard=m.guard_script("TAKT_CRASH_AT=actuate.guard_woken"))
+        assert m.connect().ask(SET, 10, m.uuids[1])["rc"] == 0
+        m.kill(actuator)
+        until(lambda: not m.guards(), 2, "the guard died too")
+        with open(m.path("journal"), "r+b") as file:
+            file.write(os.urandom(8192))
+        assert m.locked()
+        m.start()
+        restored(m)
+        assert "records of the clock journal are unreadable" in m.said()
+
+
+TESTS = [
+    a_clock_is_set_read_back_and_restored, a_lock_to_one_clock_is_both_ends,
+    a_term_signal_restores_and_ends,
+    a_client_that_vanished_keeps_its_clock_for_its_time_and_no_longer, two_clients_do_not_share_a_gpu,
+    bad_messages_are_answered_and_hurt_nobody, a_client_that_reads_nothing_is_let_go,
+    there_are_sixteen_places, another_user_is_turned_away, without_permission_it_advises,
+    a_refused_restore_is_changed_until_it_works, a_lost_gpu_is_unknown_and_restored_when_it_is_back,
+    a_hanging_gpu_holds_nobody_up, a_second_actuator_is_refused_by_name,
+    who_lost_the_right_to_set_stops, a_stopped_actuator_is_not_a_dead_one,
+    a_dead_guard_is_replaced_and_the_new_one_works, without_a_guard_nothing_is_set,
+    a_declared_baseline_comes_back_even_by_the_guard, wrong_use_is_said_and_nothing_starts,
+    a_socket_in_use_is_left_to_its_owner, a_journal_that_cannot_be_read_restores_every_gpu,
+]
+
+if __name__ == "__main__":
+    sys.exit(main(TESTS))

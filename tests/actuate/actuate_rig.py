@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The actuator and its guard as real processes on simulated GPUs, for the tests that kill them.
+
+The witness of what a GPU holds is `takt-twin state`, which reads the boards and knows nothing of takt's
+journal. The messages are packed here by hand, so that a change of the format is noticed.
+"""
+import contextlib
+import json
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+VERSION = 1
+HELLO, SET, RENEW, END, STATUS, RESET = range(1, 7)
+CLEAN, LEASED, CHANGED, ADVISE, UNKNOWN = range(5)
+BUSY, NOT_FOUND, UNSUPPORTED, VERSION_RC, UNAVAILABLE = -4104, -4102, -4105, -4106, -4099
+REQUEST = struct.Struct("@IIQQQQIII96s4x")
+REPLY = struct.Struct("@IIQiIQIIIII4xQQ96s160s")
+REPLY_FIELDS = ("version op seq rc vendor epoch gpu_count gpu_state min max readback lease job uuid "
+                "message").split()
+MS = 1_000_000
+RESTORED_WITHIN_S = 2.0
+
+ACTUATE, GUARD, TWIN, NVML = map(os.path.abspath, sys.argv[1:5])
+
+
+def text(raw):
+    return raw.split(b"\0", 1)[0].decode()
+
+
+class Client:
+    def __init__(self, path):
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.socket.settimeout(10)
+        self.socket.connect(path)
+        self.seq = 0
+
+    def send(self, op, lease=0, uuid="", job=None, ttl_ms=60_000, low=0, high=900, index=0):
+        self.seq += 1
+        job = lease // 10 if job is None else job
+        self.socket.send(REQUEST.pack(VERSION, op, self.seq, lease, job, ttl_ms * MS, low, high,
+                                      index, uuid.encode()))
+        return self.seq
+
+    def receive(self):
+        raw = self.socket.recv(4096)
+        assert len(raw) in (0, REPLY.size), len(raw)
+        if not raw:
+            raise ConnectionResetError("the actuator is gone")
+        reply = dict(zip(REPLY_FIELDS, REPLY.unpack(raw)))
+        reply["uuid"], reply["message"] = text(reply["uuid"]), text(reply["message"])
+        return reply
+
+    def ask(self, *args, **more):
+        seq = self.send(*args, **more)
+        reply = self.receive()
+        assert reply["seq"] == seq, reply
+        return reply
+
+    def status(self, index):
+        return self.ask(STATUS, index=index)
+
+    def close(self):
+        self.socket.close()
+
+
+class Rig:
+    """A simulated machine and the folder in which takt keeps lock, journal and socket."""
+
+    def __init__(self, folder, gpus):
+        self.folder = folder
+        self.env = dict(os.environ)
+        self.env.pop("TAKT_CRASH_AT", None)
+        self.env["TAKT_TWIN_FORCE"] = "1"  # the library is named by its path, here and nowhere else
+        self.env["TAKT_TWIN"] = self.run(TWIN, "create", "hgx-h100", "--gpus", str(gpus), "--path",
+                                         self.path("machine.twin"), "--seed", "7").strip()
+        self.uuids = [gpu["uuid"] for gpu in self.state()]
+        self.started = []
+        self.log = open(self.path("log"), "wb")
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def run(self, *command):
+        done = subprocess.run(command, env=self.env, capture_output=True, text=True)
+        assert done.returncode == 0, (command, done.stdout, done.stderr)
+        return done.stdout
+
+    def state(self):
+        return json.loads(self.run(TWIN, "state", "--json"))["gpus"]
+
+    def locked(self):
+        """The witness: which GPUs are locked, and to what."""
+        return {gpu["index"]: (gpu["lock_min_mhz"], gpu["lock_max_mhz"])
+                for gpu in self.state() if gpu["locked"]}
+
+    def fault(self, gpu, *faults):
+        self.run(TWIN, "fault", str(gpu), "none")
+        for fault in faults:
+            self.run(TWIN, "fault", str(gpu), fault)
+
+    def guard_script(self, env):
+        """A guard that sees other environment variables than the actuator."""
+        path = self.path("guard.sh")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(f"#!/bin/sh\nunset TAKT_CRASH_AT\n{env} exec {GUARD} \"$@\"\n")
+        os.chmod(path, 0o755)
+        return path
+
+    def spawn(self, *flags, guard=None, crash=None, socket_name="socket"):
+        env = dict(self.env, **({"TAKT_CRASH_AT": crash} if crash else {}))
+        process = subprocess.Popen(
+            [ACTUATE, "--socket", self.path(socket_name), "--journal", self.path("journal"),
+             "--lock", self.path("lock"), "--guard", guard or GUARD, "--nvml", NVML,
+             "--deadline-ms", "500", *flags],
+            env=env, stdout=self.log, stderr=self.log)
+        self.started.append(process)
+        return process
+
+    def start(self, *flags, **more):
+        """A running actuator with a guard at its side."""
+        process = self.spawn(*flags, **more)
+        client = self.connect(process, more.get("socket_name", "socket"))
+        client.ask(HELLO)
+        client.close()
+        return process
+
+    def connect(self, process=None, socket_name="socket"):
+        for _ in range(500):
+            with contextlib.suppress(FileNotFoundError, ConnectionRefusedError):
+                return Client(self.path(socket_name))
+            assert process is None or process.poll() is None, self.said()
+            time.sleep(0.01)
+        raise AssertionError("no actuator answers: " + self.said())
+
+    def said(self):
+        with open(self.path("log"), encoding="utf-8", errors="replace") as file:
+            return file.read()
+
+    def guards(self):
+        """Pids of the guards of this rig."""
+        found = []
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            with contextlib.suppress(OSError):
+                with open(f"/proc/{pid}/cmdline", "rb") as file:
+                    words = file.read().split(b"\0")
+                if words[0].endswith(b"takt-guard") and self.path("journal").encode() in words:
+                    found.append(int(pid))
+        return found
+
+    def kill(self, process):
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+
+    def end(self):
+        for process in self.started:
+            if process.poll() is None:
+                process.send_signal(signal.SIGCONT)
+                self.kill(process)
+        for pid in self.guards():
+            os.kill(pid, signal.SIGKILL)
+        self.log.close()
+
+
+@contextlib.contextmanager
+def rig(gpus=2):
+    with tempfile.TemporaryDirectory(prefix="takt-actuate-") as folder:
+        made = Rig(folder, gpus)
+        try:
+            yield made
+        except Exception:
+            print("".join(f"# {line}\n" for line in made.said().splitlines()), end="")
+            raise
+        finally:
+            made.end()
+
+
+def until(condition, seconds, what):
+    """Waits for the condition; a test may wait longer than it hopes to, never shorter."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, f"not within {seconds} s: {what}"
+        time.sleep(0.02)
+
+
+def restored(machine, seconds=RESTORED_WITHIN_S):
+    until(lambda: not machine.locked(), seconds, f"restored; still locked: {machine.locked()}")
+
+
+class Skip(Exception):
+    """Raised by a case that this machine cannot run; the text says why."""
+
+
+def main(tests):
+    print(f"1..{len(tests)}")
+    failed = 0
+    for number, test in enumerate(tests, 1):
+        try:
+            test()
+            print(f"ok {number} - {test.__name__}", flush=True)
+        except Skip as why:
+            print(f"ok {number} - {test.__name__} # SKIP {why}", flush=True)
+        except Exception as problem:  # one broken case must not hide the others
+            failed += 1
+            lines = f"{type(problem).__name__}: {problem}".splitlines()
+            print(f"not ok {number} - {test.__name__}\n# " + "\n# ".join(lines), flush=True)
+    return 1 if failed else 0
