@@ -102,8 +102,6 @@ static void extend(struct search *search, struct set set, uint64_t rest, uint32_
 
 		rest &= ~bit;
 		extend(search, with(search, set, (uint32_t)__builtin_ctzll(bit)), rest, more - 1);
-		if (bit & search->forced)
-			return;
 	}
 }
 

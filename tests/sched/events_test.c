@@ -166,6 +166,8 @@ static void test_a_removed_node_is_forgotten_with_its_last_job(void **state)
 	struct takt_str text = TAKT_STR(100000);
 
 	kit_running(sched, 1, 0, 0x0f);
+	kit_take(sched, kit_node(5, kit_machine("hgx-h100")));
+	kit_take(sched, (struct takt_sched_event){.kind = TAKT_SCHED_NODE_REMOVE, .node_id = 5});
 	kit_take(sched, (struct takt_sched_event){.kind = TAKT_SCHED_NODE_REMOVE, .node_id = 0});
 	kit_take(sched, kit_of_job(TAKT_SCHED_JOB_ENDED, 1));
 	kit_state_text(sched, &text);

@@ -205,11 +205,58 @@ static void check_reason(const struct judged *judged, const struct takt_plan_wai
 		assert_int_equal(wait->why, fits_now(judged, job) ? TAKT_WHY_ORDER : TAKT_WHY_GPUS);
 }
 
+/* Whether the counts are those of this node, class by class as the header defines them. */
+static bool counts_are_of(const struct judged *judged, uint32_t n,
+			  const struct takt_plan_wait *wait)
+{
+	const struct model_node *node = &judged->model->nodes[n];
+	uint64_t eligible, unhealthy, held, draining;
+
+	if (!node->present)
+		return false;
+	eligible = model_eligible(judged->model, n, spec(judged, wait->job_id)->flags);
+	unhealthy = node->quarantined | node->lost;
+	held = model_held(judged->model, n);
+	draining = node->draining & ~held;
+	return wait->total == node->machine->gpu_count && wait->unhealthy == count(unhealthy) &&
+	       wait->outside == node->machine->gpu_count - count(eligible) - count(unhealthy) &&
+	       wait->running == count(eligible & held) &&
+	       wait->draining == count(eligible & draining) &&
+	       wait->free + wait->promised == count(eligible & ~held & ~draining) &&
+	       wait->promised >= count(eligible & judged->taken[n]);
+}
+
+static void check_node_of_counts(const struct judged *judged, const struct takt_plan_wait *wait)
+{
+	bool any_node = false;
+	bool matches = false;
+
+	for (uint32_t n = 0; n < MODEL_NODES; n++) {
+		any_node |= judged->model->nodes[n].present;
+		matches |= counts_are_of(judged, n, wait);
+	}
+	assert_true(matches || (!any_node && wait->total == 0));
+}
+
+/* The first that waits is told of the node where the fewest GPUs are missing. */
+static void check_nearest(const struct judged *judged, const struct takt_plan_wait *head)
+{
+	const struct takt_sched_job *job = spec(judged, head->job_id);
+
+	for (uint32_t n = 0; n < MODEL_NODES; n++)
+		if (count(model_eligible(judged->model, n, job->flags)) >= job->gpus)
+			assert_true(count(model_free(judged->model, n, job->flags) &
+					  ~judged->taken[n]) <= head->free);
+}
+
 static void check_counts(const struct judged *judged, const struct takt_plan_wait *wait)
 {
 	const struct takt_plan_wait *head = head_of(judged->plan);
 	bool first = wait == head;
 
+	check_node_of_counts(judged, wait);
+	if (first)
+		check_nearest(judged, wait);
 	assert_int_equal(wait->need, spec(judged, wait->job_id)->gpus);
 	assert_int_equal(wait->total, wait->unhealthy + wait->outside + wait->running +
 					      wait->draining + wait->promised + wait->free);
