@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the tests and says what a person needs to know, the verdict last.
 
-Usage: test_report.py -C BUILD [--skips FILE] [ARGUMENTS OF meson test...]
+Usage: test_report.py [--skips FILE] BUILD... [-- ARGUMENTS OF meson test...]
 
-Prints each case that failed with the end of its log, then each skipped one with its reason, then
-"N passed, N failed". A case is a TAP test point, or the whole program where it speaks no TAP. A skip
-counts as failed if it has no reason or no line of FILE (tests/skips) allows it in this environment.
+Runs meson test in each build folder, then prints each case that failed with the end of its log, then
+each skipped one with its reason, then "N passed, N failed". A case is a TAP test point, or the whole
+program where it speaks no TAP. A skip counts as failed if it has no reason or no line of FILE
+(tests/skips) allows it in this environment.
 Exit status 1 if anything failed or nothing ran.
 
 Reasons: "ok 3 - name # SKIP reason" in TAP; cmocka's skip() gives no reason, so the last line that
@@ -31,7 +32,9 @@ class Case:
     """One thing that passed, failed or was skipped."""
 
     def __init__(self, name, result, text=""):
-        self.name = name
+        self.name = name      # "SUITE / TEST: CASE"
+        self.where = ""       # "FOLDER | " when there are several
+        self.env = ""         # what tests/skips may ask for
         self.result = result  # "pass", "fail" or "skip"
         self.text = text      # why it was skipped, or the log
 
@@ -45,7 +48,19 @@ def os_name():
         return "unknown-os"
 
 
-def environment():
+def sanitizers(build):
+    """"plain", or what b_sanitize says."""
+    try:
+        with open(os.path.join(build, "meson-info", "intro-buildoptions.json"),
+                  encoding="utf-8") as file:
+            options = {option["name"]: option["value"] for option in json.load(file)}
+    except OSError:
+        return "plain"
+    value = options.get("b_sanitize", "none")
+    return "plain" if value == "none" else f"sanitize={value}"
+
+
+def environment(build):
     """The words that tests/skips may ask for."""
     def word(present, name):
         return name if present else "no-" + name
@@ -59,6 +74,7 @@ def environment():
         word(os.path.exists("/dev/kmsg"), "kmsg"),
         word(shutil.which("clang"), "clang"),
         word(shutil.which("systemctl") and os.path.exists("/run/systemd/system"), "systemd"),
+        sanitizers(build),
         os.environ.get("TAKT_TEST_ENV", ""),
     ]).strip()
 
@@ -140,25 +156,27 @@ def read_skips(path):
     return rules
 
 
-def allowed(case, rules, env):
-    return any(where.search(env) and which.fullmatch(case.name) for where, which in rules)
+def allowed(case, rules):
+    return any(where.search(case.env) and which.fullmatch(case.name) for where, which in rules)
 
 
-def judge(cases, rules, env, out):
+def judge(cases, rules, out):
     """Prints what has to be said; returns how many passed and failed."""
     failed = [case for case in cases if case.result == "fail"]
     skipped = [case for case in cases if case.result == "skip"]
     for case in failed:
-        print(f"FAILED {case.name}\n" + "\n".join("    " + line for line in
-                                                  case.text.splitlines()), file=out)
-    bad_skips = 0
-    if skipped:
-        print(f"environment: {env}", file=out)
+        log = "\n".join("    " + line for line in case.text.splitlines())
+        print(f"FAILED {case.where}{case.name}\n{log}", file=out)
+    bad_skips, env = 0, None
     for case in skipped:
-        verdict = "" if allowed(case, rules, env) else " (not in tests/skips for this environment)"
+        if case.env != env:
+            env = case.env
+            print(f"environment: {env}", file=out)
+        verdict = "" if allowed(case, rules) else " (not in tests/skips for this environment)"
         verdict = verdict if case.text else " (gives no reason)"
         bad_skips += bool(verdict)
-        print(f"{'FAILED ' if verdict else ''}skipped {case.name}: {case.text}{verdict}", file=out)
+        print(f"{'FAILED ' if verdict else ''}skipped {case.where}{case.name}: "
+              f"{case.text}{verdict}", file=out)
     passed = sum(case.result == "pass" for case in cases)
     return passed, len(failed) + bad_skips
 
@@ -179,24 +197,39 @@ def read_log(path):
         return [case for line in file if line.strip() for case in cases_of(json.loads(line))]
 
 
+def run_folder(build, arguments, prefix):
+    """The cases of one build folder; what went wrong outside of them is a case of its own."""
+    status, log = run_meson(build, arguments)
+    cases = read_log(log)
+    if not cases:
+        cases = [Case("no test ran", "fail", f"meson test -C {build} ended with {status}")]
+    elif status and all(case.result != "fail" for case in cases):
+        cases.append(Case("meson test", "fail", f"ended with {status} although no case failed"))
+    env = environment(build)
+    for case in cases:
+        case.where, case.env = prefix, env
+    return cases
+
+
 def main():
     parser = argparse.ArgumentParser(description="run the tests, verdict last")
-    parser.add_argument("-C", dest="build", required=True, help="build folder")
     parser.add_argument("--skips", default=os.path.join(os.path.dirname(os.path.dirname(
         os.path.abspath(__file__))), "tests", "skips"))
-    options, arguments = parser.parse_known_args()
+    parser.add_argument("builds", nargs="+", metavar="BUILD", help="build folder")
+    ours, arguments = sys.argv[1:], []
+    if "--" in ours:
+        split = ours.index("--")
+        ours, arguments = ours[:split], ours[split + 1:]
+    options = parser.parse_args(ours)
     rules = read_skips(options.skips)
-    status, log = run_meson(options.build, arguments)
-    cases = read_log(log)
+    cases = []
+    for build in options.builds:
+        prefix = f"{os.path.basename(os.path.normpath(build))} | " if options.builds[1:] else ""
+        cases += run_folder(build, arguments, prefix)
     sys.stdout.flush()
-    passed, failed = judge(cases, rules, environment(), sys.stdout)
-    if not cases:
-        print(f"no test ran (meson ended with {status})")
-    elif status and not failed:
-        print(f"meson ended with {status} although no case failed")
-        failed = 1
+    passed, failed = judge(cases, rules, sys.stdout)
     print(f"{passed} passed, {failed} failed", flush=True)
-    return 1 if failed or passed + failed == 0 else 0
+    return 1 if failed or passed == 0 else 0
 
 
 if __name__ == "__main__":

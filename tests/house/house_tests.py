@@ -260,14 +260,15 @@ def entry(stdout, result="OK", code=0, name="takt:base / vec", stderr=""):
     return {"name": name, "stdout": stdout, "stderr": stderr, "result": result, "returncode": code}
 
 
-def report(entries, skips="", status=0):
+def report(entries, skips="", status=0, folders=1):
     """Exit status and lines of the report over these log entries."""
     with tree({"fake_meson.py": FAKE_MESON, "skips": skips, "status": str(status),
                "entries": "".join(json.dumps(e) + "\n" for e in entries),
                "meson-logs/testlog.json": json.dumps(entry("1..1\nok 1 - stale\n"))}) as root:
         env = dict(os.environ, MESON=f"{sys.executable} {root}/fake_meson.py", TAKT_TEST_ENV="moon")
-        done = subprocess.run([sys.executable, os.path.join(TOOLS, "test_report.py"), "-C", root,
-                               "--skips", root + "/skips"], env=env, capture_output=True, text=True,
+        done = subprocess.run([sys.executable, os.path.join(TOOLS, "test_report.py"),
+                               "--skips", root + "/skips"] + [root] * folders,
+                              env=env, capture_output=True, text=True,
                               check=False)
         return done.returncode, done.stdout.splitlines(), done.stderr
 
@@ -298,12 +299,19 @@ def crash_after_good_cases_fails():
 
 
 def nothing_ran_is_failure():
-    expect_report(1, "0 passed, 0 failed", [])
-    expect_report(1, "0 passed, 0 failed", [], status=1)
+    expect_report(1, "0 passed, 1 failed", [])
+    expect_report(1, "0 passed, 1 failed", [], status=1)
+    expect_report(1, "0 passed, 0 failed", [entry("1..0 # SKIP x\n", "SKIP")], ".\t.*\twhy\n")
 
 
 def meson_failure_counts():
     expect_report(1, "1 passed, 1 failed", [entry("1..1\nok 1 - a\n")], status=3)
+
+
+def several_folders_add_up():
+    text = expect_report(1, "2 passed, 2 failed", [entry("1..2\nok 1 - a\nnot ok 2 - b\n")],
+                         folders=2)
+    assert text.count(" | base / vec: b") == 2, text
 
 
 SKIPPED = [entry("1..2\nok 1 - a\nok 2 - b # SKIP no GPU\n")]
@@ -353,7 +361,8 @@ TESTS = [
     clocks_and_files_are_impure, globals_are_impure, impure_base_objects_count_if_pulled,
     room_that_was_not_built_is_named,
     cases_are_counted, failures_show_their_log, crash_after_good_cases_fails,
-    nothing_ran_is_failure, meson_failure_counts, unlisted_skip_fails, listed_skip_is_told,
+    nothing_ran_is_failure, meson_failure_counts, several_folders_add_up,
+    unlisted_skip_fails, listed_skip_is_told,
     reasons_are_found, bad_skip_line_is_refused, the_real_list_is_well_formed,
 ]
 
