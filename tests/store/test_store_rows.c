@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <setjmp.h>
+#include <sqlite3.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -390,6 +391,28 @@ static void keeps_the_newest_ended_jobs(void **state)
 	}
 }
 
+/* All of takt is to live in 12 MiB; SQLite's part, both connections, is below one. */
+static void sqlite_stays_below_a_mebibyte(void **state)
+{
+	static char spec[4001];
+	struct seen seen = {0};
+	struct takt_job job;
+	int64_t ticket = 0;
+
+	memset(spec, 'x', sizeof(spec) - 1);
+	(void)sqlite3_memory_highwater(1);
+	for (uint64_t id = 1; id <= 3000; id++) {
+		job = store_job(id);
+		job.spec_json = spec;
+		job.state = TAKT_JOB_DONE;
+		ticket = takt_store_insert(*state, &job, NULL);
+	}
+	assert_int_equal(store_wait(*state, ticket).rc, 0);
+	assert_int_equal(takt_store_each_history(*state, 64, see, &seen, NULL), 0);
+	print_message("# SQLite held at most %lld bytes\n", (long long)sqlite3_memory_highwater(0));
+	assert_true(sqlite3_memory_highwater(0) < 1024 * 1024);
+}
+
 static int count_decision(void *ctx, const struct takt_store_decision_row *row)
 {
 	struct seen *seen = ctx;
@@ -451,6 +474,7 @@ int main(void)
 		CASE(descriptor_follows_completions),
 		CASE(close_commits_what_was_posted),
 		CASE(keeps_the_newest_ended_jobs),
+		CASE(sqlite_stays_below_a_mebibyte),
 		CASE(keeps_the_newest_decisions),
 		CASE(files_are_the_owners_only),
 	};
