@@ -82,7 +82,7 @@ static void a_full_disk_loses_nothing_and_passes(void **state)
 	int fd;
 
 	if (cannot[0]) {
-		print_message("skipped: %s\n", cannot);
+		print_message("# %s\n", cannot);
 		skip();
 	}
 	snprintf(filler, sizeof(filler), "%s/filler", place.dir);
@@ -118,7 +118,7 @@ static void a_disk_full_from_the_start_is_named(void **state)
 	int fd;
 
 	if (cannot[0]) {
-		print_message("skipped: %s\n", cannot);
+		print_message("# %s\n", cannot);
 		skip();
 	}
 	store_place_fini(&place); /* empties the tmpfs; it is busy, so it stays */
