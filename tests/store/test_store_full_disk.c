@@ -19,7 +19,6 @@
 #include "store_fixture.h"
 
 static struct store_place place;
-static char cannot[160]; /* why there is no tmpfs; "" when there is */
 
 static void write_file(const char *path, const char *text)
 {
@@ -50,26 +49,15 @@ static int own_namespace(void)
 	return 0;
 }
 
-static int group_setup(void **state)
+static int mount_tmpfs(void)
 {
-	int rc;
+	int rc = own_namespace();
 
-	store_place_init(&place);
-	rc = own_namespace();
 	if (rc == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		rc = -errno;
 	if (rc == 0 && mount("tmpfs", place.dir, "tmpfs", 0, "size=512k,mode=0700") < 0)
 		rc = -errno;
-	if (rc < 0)
-		snprintf(cannot, sizeof(cannot), "cannot mount a tmpfs: %s", strerror(-rc));
-	return 0;
-}
-
-static int group_teardown(void **state)
-{
-	(void)umount(place.dir);
-	store_place_fini(&place);
-	return 0;
+	return rc;
 }
 
 static void a_full_disk_loses_nothing_and_passes(void **state)
@@ -81,10 +69,6 @@ static void a_full_disk_loses_nothing_and_passes(void **state)
 	uint64_t id = 0;
 	int fd;
 
-	if (cannot[0]) {
-		print_message("# %s\n", cannot);
-		skip();
-	}
 	snprintf(filler, sizeof(filler), "%s/filler", place.dir);
 	fd = open(filler, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 	assert_int_equal(posix_fallocate(fd, 0, 256 * 1024), 0);
@@ -117,10 +101,6 @@ static void a_disk_full_from_the_start_is_named(void **state)
 	char filler[300];
 	int fd;
 
-	if (cannot[0]) {
-		print_message("# %s\n", cannot);
-		skip();
-	}
 	store_place_fini(&place); /* empties the tmpfs; it is busy, so it stays */
 	snprintf(filler, sizeof(filler), "%s/filler", place.dir);
 	fd = open(filler, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
@@ -141,5 +121,15 @@ int main(void)
 		cmocka_unit_test(a_disk_full_from_the_start_is_named),
 	};
 
-	return cmocka_run_group_tests_name("store full disk", tests, group_setup, group_teardown);
+	int rc, failed = 0;
+
+	store_place_init(&place);
+	rc = mount_tmpfs();
+	if (rc < 0)
+		printf("1..0 # SKIP cannot mount a tmpfs: %s\n", strerror(-rc));
+	else
+		failed = cmocka_run_group_tests_name("store full disk", tests, NULL, NULL);
+	(void)umount(place.dir);
+	store_place_fini(&place);
+	return failed;
 }
