@@ -73,6 +73,7 @@ def environment(build):
         "cgroup2-rw" if os.access("/sys/fs/cgroup", os.W_OK) else "cgroup2-ro",
         word(os.path.exists("/dev/kmsg"), "kmsg"),
         word(shutil.which("clang"), "clang"),
+        word(shutil.which("clang-format"), "format-tool"),
         word(shutil.which("systemctl") and os.path.exists("/run/systemd/system"), "systemd"),
         sanitizers(build),
         os.environ.get("TAKT_TEST_ENV", ""),

@@ -15,6 +15,7 @@ import tempfile
 TOOLS, CC = sys.argv[1], sys.argv[2:]
 sys.path.insert(0, TOOLS)
 
+import check_format  # noqa: E402
 import check_layers  # noqa: E402
 import check_purity  # noqa: E402
 import check_style  # noqa: E402
@@ -38,7 +39,8 @@ def tree(files):
 
 def problems_of(checker, files):
     with tree(files) as root:
-        return checker.check(root)[0]
+        found = checker.check(root)
+    return found[0] if isinstance(found, tuple) else found
 
 
 def expect(checker, files, *words):
@@ -181,6 +183,13 @@ def crash_points_have_one_place():
            "base.x", "is also in")
     expect(check_style, {"src/base/a.c": point % "X"}, "not named room.place")
     expect_clean(check_style, {"src/base/a.c": point % "base.x"})
+
+
+def odd_layout_is_named():
+    style = {".clang-format": "BasedOnStyle: LLVM\n"}
+    if check_format.find_formatter():
+        expect(check_format, dict(style, **{"src/base/a.c": "int  x;\n"}), "a.c:2", "not laid out")
+        expect_clean(check_format, dict(style, **{"src/base/a.c": "int x;\n"}))
 
 
 # Purity, on real objects.
@@ -357,7 +366,7 @@ TESTS = [
     header_of_no_room, links_follow_the_table, names_are_unique, licence_comes_first,
     files_stay_short, build_folders_are_not_ours, long_function_is_named, median_and_p90_hold,
     banned_call_is_named, words_are_not_calls, work_left_for_later, line_comments_and_typedefs,
-    lines_are_not_too_long, crash_points_have_one_place, arithmetic_is_pure,
+    lines_are_not_too_long, crash_points_have_one_place, odd_layout_is_named, arithmetic_is_pure,
     clocks_and_files_are_impure, globals_are_impure, impure_base_objects_count_if_pulled,
     room_that_was_not_built_is_named,
     cases_are_counted, failures_show_their_log, crash_after_good_cases_fails,
