@@ -60,17 +60,39 @@ static int mount_tmpfs(void)
 	return rc;
 }
 
+static const char *filler(void)
+{
+	static char path[300];
+
+	snprintf(path, sizeof(path), "%s/filler", place.dir);
+	return path;
+}
+
+static void fill_disk(void)
+{
+	int fd = open(filler(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+	assert_true(fd >= 0);
+	for (int size = 512; size > 0; size -= 4)
+		if (posix_fallocate(fd, 0, size * 1024) == 0)
+			break;
+	close(fd);
+}
+
+static void empty_disk(void)
+{
+	assert_int_equal(unlink(filler()), 0);
+}
+
 static void a_full_disk_loses_nothing_and_passes(void **state)
 {
 	struct takt_store_completion done;
 	struct takt_store *store;
 	struct takt_job job, got;
-	char filler[300];
 	uint64_t id = 0;
 	int fd;
 
-	snprintf(filler, sizeof(filler), "%s/filler", place.dir);
-	fd = open(filler, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	fd = open(filler(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 	assert_int_equal(posix_fallocate(fd, 0, 256 * 1024), 0);
 	close(fd);
 	store = store_open_ok(place.path);
@@ -82,7 +104,7 @@ static void a_full_disk_loses_nothing_and_passes(void **state)
 	assert_non_null(strstr(done.message, place.path));
 	assert_true(id > 1);
 	assert_int_equal(takt_store_get(store, id, &got, NULL), -TAKT_E_NOT_FOUND);
-	assert_int_equal(unlink(filler), 0);
+	empty_disk();
 	assert_int_equal(store_wait(store, takt_store_insert(store, &job, NULL)).rc, 0);
 	takt_store_close(store);
 	store = store_open_ok(place.path);
@@ -98,20 +120,33 @@ static void a_disk_full_from_the_start_is_named(void **state)
 	struct takt_store_config config = {.path = place.path};
 	struct takt_store *store = NULL;
 	struct takt_err err;
-	char filler[300];
-	int fd;
 
 	store_place_fini(&place); /* empties the tmpfs; it is busy, so it stays */
-	snprintf(filler, sizeof(filler), "%s/filler", place.dir);
-	fd = open(filler, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-	for (int size = 512; size > 0; size -= 4)
-		if (posix_fallocate(fd, 0, size * 1024) == 0)
-			break;
-	close(fd);
+	fill_disk();
 	assert_int_equal(takt_store_open(&config, &store, &err), -ENOSPC);
 	assert_non_null(strstr(err.msg, place.path));
-	assert_int_equal(unlink(filler), 0);
+	empty_disk();
 	takt_store_close(store_open_ok(place.path));
+}
+
+/* The daemon's restart on a full disk: refused in clear words, nothing lost. */
+static void a_known_database_on_a_full_disk_is_named(void **state)
+{
+	struct takt_store_config config = {.path = place.path};
+	struct takt_store *store = store_open_ok(place.path);
+	struct takt_job job = store_job(1), got;
+	struct takt_err err;
+
+	assert_int_equal(store_wait(store, takt_store_insert(store, &job, NULL)).rc, 0);
+	takt_store_close(store);
+	fill_disk();
+	assert_int_equal(takt_store_open(&config, &store, &err), -ENOSPC);
+	assert_non_null(strstr(err.msg, place.path));
+	empty_disk();
+	store = store_open_ok(place.path);
+	assert_int_equal(takt_store_get(store, 1, &got, NULL), 0);
+	takt_job_fini(&got);
+	takt_store_close(store);
 }
 
 int main(void)
@@ -119,6 +154,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_full_disk_loses_nothing_and_passes),
 		cmocka_unit_test(a_disk_full_from_the_start_is_named),
+		cmocka_unit_test(a_known_database_on_a_full_disk_is_named),
 	};
 
 	int rc, failed = 0;
