@@ -216,5 +216,7 @@ void takt_api_update_page(struct takt_daemon *daemon);
 
 /* The verb `serve`. Returns the exit status of the process. */
 int takt_serve_main(int argc, char **argv);
+/* The verb `record`. */
+int takt_record_main(int argc, char **argv);
 
 #endif
