@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From options to the description of a job. */
+#include "cli/job_options.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "codec/json.h"
+
+extern char **environ;
+
+enum {
+	MAX_PATH = 4096,
+	MAX_GRACE_MS = 24 * 60 * 60 * 1000,
+	EXIT_NOT_EXECUTABLE = 126,
+	EXIT_NOT_FOUND = 127,
+};
+
+static int no_memory(struct takt_err *err)
+{
+	return takt_err_set(err, -ENOMEM, "no memory for the job's description");
+}
+
+static int read_numbers(const struct takt_cli *cli, struct takt_jobspec *spec, struct takt_err *err)
+{
+	int64_t gpus, priority;
+	uint64_t grace_ms;
+	int rc = takt_cli_number(cli, "gpus", 0, 64, 1, &gpus, err);
+
+	if (rc == 0)
+		rc = takt_cli_number(cli, "priority", -1000, 1000, 0, &priority, err);
+	if (rc == 0)
+		rc = takt_cli_duration_ms(cli, "grace", MAX_GRACE_MS, spec->grace_ms, &grace_ms,
+					  err);
+	if (rc < 0)
+		return rc;
+	spec->gpus = (uint32_t)gpus;
+	spec->priority = (int32_t)priority;
+	spec->grace_ms = (uint32_t)grace_ms;
+	return 0;
+}
+
+static int read_clock(const struct takt_cli *cli, struct takt_jobspec *spec, struct takt_err *err)
+{
+	const char *ceiling = takt_cli_value(cli, "clock");
+	const char *lock = takt_cli_value(cli, "clock-lock");
+
+	if (ceiling && lock)
+		return takt_err_set(err, -TAKT_E_USAGE,
+				    "'--clock' and '--clock-lock' exclude each other");
+	if (!ceiling && !lock)
+		return 0;
+	spec->clock_ask = lock ? TAKT_CLOCK_ASK_LOCK : TAKT_CLOCK_ASK_CEILING;
+	return takt_cli_mhz(lock ? lock : ceiling, lock ? "'--clock-lock'" : "'--clock'",
+			    &spec->clock_mhz, err);
+}
+
+static int read_choices(const struct takt_cli *cli, struct takt_jobspec *spec, struct takt_err *err)
+{
+	const char *name = takt_cli_value(cli, "name"), *visible = takt_cli_value(cli, "visible");
+
+	if (name && (!name[0] || !takt_strcpy(spec->name, sizeof(spec->name), name)))
+		return takt_err_set(err, -TAKT_E_USAGE, "'--name' must have 1 to %d bytes",
+				    TAKT_SPEC_MAX_NAME);
+	if (visible && strcmp(visible, "index") != 0 && strcmp(visible, "uuid") != 0)
+		return takt_err_set(err, -TAKT_E_USAGE,
+				    "'--visible' must be index or uuid, not '%.40s'", visible);
+	spec->visible = visible && visible[0] == 'u' ? TAKT_VISIBLE_UUID : TAKT_VISIBLE_INDEX;
+	spec->requeue = takt_cli_has(cli, "requeue");
+	spec->use_outside = takt_cli_has(cli, "use-outside");
+	return 0;
+}
+
+static int read_command(const struct takt_cli *cli, struct takt_jobspec *spec, struct takt_err *err)
+{
+	spec->argv = takt_calloc((size_t)cli->operand_count + 1, sizeof(*spec->argv));
+	if (!spec->argv)
+		return no_memory(err);
+	for (int i = 0; i < cli->operand_count; i++) {
+		spec->argv[i] = takt_strdup(cli->operands[i]);
+		if (!spec->argv[i])
+			return no_memory(err);
+	}
+	return 0;
+}
+
+static int read_cwd(const struct takt_cli *cli, struct takt_jobspec *spec, struct takt_err *err)
+{
+	const char *wanted = takt_cli_value(cli, "cwd");
+	char path[MAX_PATH];
+
+	/* $PWD keeps the name under which the user knows the directory; realpath would not. */
+	if (wanted && wanted[0] == '/')
+		(void)takt_strcpy(path, sizeof(path), wanted);
+	else if (!getcwd(path, sizeof(path)))
+		return takt_err_set(err, -errno, "find out where this is");
+	else if (wanted && strlen(path) + strlen(wanted) + 2 < sizeof(path))
+		strcat(strcat(path, "/"), wanted);
+	if (wanted && access(path, X_OK) < 0)
+		return takt_err_set(err, -errno, "directory '%.120s'", wanted);
+	spec->cwd = takt_strdup(path);
+	return spec->cwd ? 0 : no_memory(err);
+}
+
+static bool same_name(const char *entry, const char *other)
+{
+	size_t len = strcspn(other, "=");
+
+	return strncmp(entry, other, len) == 0 && entry[len] == '=';
+}
+
+/* Puts the entry in the place of one of the same name, else at the end. */
+static int put_env(char **env, size_t *n, const char *entry)
+{
+	size_t i = 0;
+	char *copy = takt_strdup(entry);
+
+	if (!copy)
+		return -ENOMEM;
+	while (i < *n && !same_name(env[i], entry))
+		i++;
+	takt_free(env[i]);
+	env[i] = copy;
+	*n += i == *n;
+	return 0;
+}
+
+/* Names that JSON cannot carry (not UTF-8) stay behind, and it is said. */
+static int inherit_env(char **env, size_t *n)
+{
+	for (char **entry = environ; *entry; entry++) {
+		if (!strchr(*entry, '=') || **entry == '=')
+			continue;
+		if (!takt_utf8_valid(*entry)) {
+			fprintf(stderr, "takt: $%.*s is not UTF-8 and stays behind\n",
+				(int)strcspn(*entry, "="), *entry);
+			continue;
+		}
+		if (put_env(env, n, *entry) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int read_env(const struct takt_cli *cli, struct takt_jobspec *spec, struct takt_err *err)
+{
+	size_t n = 0, room = cli->given_count + 1;
+
+	for (char **entry = environ; *entry; entry++)
+		room++;
+	spec->env = takt_calloc(room, sizeof(*spec->env));
+	if (!spec->env || inherit_env(spec->env, &n) < 0)
+		return no_memory(err);
+	for (size_t i = 0; i < cli->given_count; i++) {
+		const char *value = cli->given[i].value;
+
+		if (strcmp(cli->given[i].option->name, "env") != 0)
+			continue;
+		if (!strchr(value, '=') || value[0] == '=')
+			return takt_err_set(err, -TAKT_E_USAGE,
+					    "'--env' must be NAME=VALUE, not '%.60s'", value);
+		if (put_env(spec->env, &n, value) < 0)
+			return no_memory(err);
+	}
+	return 0;
+}
+
+int takt_job_options_read(const struct takt_cli *cli, struct takt_jobspec *ret,
+			  struct takt_err *err)
+{
+	static int (*const steps[])(const struct takt_cli *, struct takt_jobspec *,
+				    struct takt_err *) = {
+		read_numbers, read_clock, read_choices, read_command, read_cwd, read_env,
+	};
+	int rc = 0;
+
+	takt_jobspec_init(ret);
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(steps) && rc == 0; i++)
+		rc = steps[i](cli, ret, err);
+	return rc == 0 ? takt_jobspec_check(ret, err) : rc;
+}
+
+static const char *env_value(const struct takt_jobspec *spec, const char *name)
+{
+	for (size_t i = 0; spec->env && spec->env[i]; i++)
+		if (same_name(spec->env[i], name))
+			return spec->env[i] + strlen(name) + 1;
+	return NULL;
+}
+
+/* 0, 126 or 127. */
+static int try_file(int dirfd, const char *path)
+{
+	struct stat st;
+
+	if (fstatat(dirfd, path, &st, 0) < 0)
+		return errno == EACCES ? EXIT_NOT_EXECUTABLE : EXIT_NOT_FOUND;
+	return S_ISREG(st.st_mode) && faccessat(dirfd, path, X_OK, AT_EACCESS) == 0
+		       ? 0
+		       : EXIT_NOT_EXECUTABLE;
+}
+
+static int search_path(int dirfd, const char *command, const char *path)
+{
+	int worst = EXIT_NOT_FOUND, found;
+	char file[MAX_PATH];
+
+	for (;;) {
+		size_t len = strcspn(path, ":");
+
+		snprintf(file, sizeof(file), "%.*s%s%s", (int)len, path, len ? "/" : "", command);
+		found = try_file(dirfd, file);
+		if (found == 0)
+			return 0;
+		worst = found == EXIT_NOT_EXECUTABLE ? found : worst;
+		if (!path[len])
+			return worst;
+		path += len + 1;
+	}
+}
+
+int takt_job_options_find_command(const struct takt_jobspec *spec, struct takt_err *err)
+{
+	const char *command = spec->argv[0], *path = env_value(spec, "PATH");
+	int dirfd = open(spec->cwd, O_PATH | O_DIRECTORY | O_CLOEXEC), found;
+
+	if (dirfd < 0)
+		return 0;
+	if (strchr(command, '/'))
+		found = try_file(dirfd, command);
+	else
+		found = search_path(dirfd, command, path ? path : "/usr/local/bin:/usr/bin:/bin");
+	close(dirfd);
+	if (found == EXIT_NOT_FOUND)
+		takt_err_set(err, -TAKT_E_NOT_FOUND, "there is no command '%.120s'%s", command,
+			     strchr(command, '/') ? "" : " in $PATH");
+	if (found == EXIT_NOT_EXECUTABLE)
+		takt_err_set(err, -TAKT_E_NOT_FOUND, "command '%.120s' cannot be executed",
+			     command);
+	return found;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The options that describe a job, of submit and of run. */
+#ifndef TAKT_CLI_JOB_OPTIONS_H
+#define TAKT_CLI_JOB_OPTIONS_H
+
+#include "cli/verb.h"
+
+/* Entries of an option table; the verb adds its own and the end. */
+#define TAKT_JOB_OPTIONS                                                                           \
+	{"gpus", 'n', "GPUS", "whole GPUs, best linked (default 1; 0 for none)"},                  \
+		{"name", 0, "NAME", "of the job (default: the command's)"},                        \
+		{"priority", 'p', "N", "-1000 to 1000; above 0 for administrators (default 0)"},   \
+		{"clock", 0, "MHZ", "SM clock at most so high"},                                   \
+		{"clock-lock", 0, "MHZ", "SM clock exactly so high"},                              \
+		{"visible", 0, "index|uuid", "what CUDA_VISIBLE_DEVICES holds (default index)"},   \
+		{"requeue", 0, NULL, "run it again if it is lost or interrupted"},                 \
+		{"use-outside", 0, NULL, "may share GPUs with processes that takt did not start"}, \
+		{"grace", 0, "TIME", "from SIGTERM to SIGKILL when cancelled (default 30s)"},      \
+		{"env", 'e', "NAME=VALUE", "add to or change the environment; may be repeated"},   \
+	{                                                                                          \
+		"cwd", 'C', "DIR", "run there (default: here)"                                     \
+	}
+
+/* Everything but hold. Ends in takt_jobspec_fini either way. */
+int takt_job_options_read(const struct takt_cli *cli, struct takt_jobspec *ret,
+			  struct takt_err *err);
+
+/* 0, or the exit status (126, 127) with which a shell would refuse the command; then *err says why.
+ * The job's own exec decides in the end: this only spares a wait in the queue for a typing error.
+ */
+int takt_job_options_find_command(const struct takt_jobspec *spec, struct takt_err *err);
+
+#endif

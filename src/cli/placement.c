@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Submitting. */
+#include "cli/placement.h"
+
+#include <string.h>
+#include <time.h>
+
+#include "cli/job_options.h"
+
+/* Looks at once, then after 10, 20, 40, 60, 70 ms: 200 in all. */
+static const unsigned looks_ms[] = {0, 10, 20, 40, 60, 70};
+
+/* Neither on its way nor with a reason: the scheduler has not looked at it yet. */
+static bool is_undecided(const struct takt_job_view *job)
+{
+	return (strcmp(job->state, "waiting") == 0 && !job->why[0]) ||
+	       strcmp(job->state, "starting") == 0;
+}
+
+static int watch(struct takt_cli *cli, struct takt_job_view *job, struct takt_err *err)
+{
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(looks_ms) && is_undecided(job); i++) {
+		struct timespec pause = {.tv_nsec = (long)looks_ms[i] * 1000000};
+		int rc;
+
+		nanosleep(&pause, NULL);
+		rc = takt_client_job(cli->client, job->id, job, err);
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+int takt_place_job(struct takt_cli *cli, bool hold, struct takt_job_view *ret, struct takt_err *err)
+{
+	struct takt_jobspec spec;
+	int rc = takt_job_options_read(cli, &spec, err);
+
+	spec.hold = hold;
+	if (rc == 0) {
+		rc = takt_job_options_find_command(&spec, err);
+		if (rc > 0)
+			takt_cli_complain(err);
+	}
+	if (rc == 0)
+		rc = takt_cli_connect(cli, err);
+	if (rc == 0)
+		rc = takt_client_submit(cli->client, &spec, ret, err);
+	takt_jobspec_fini(&spec);
+	return rc == 0 ? watch(cli, ret, err) : rc;
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a verb is, and what it is given to work with. */
+#ifndef TAKT_CLI_VERB_H
+#define TAKT_CLI_VERB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/str.h"
+#include "cli/cli.h"
+#include "client/client.h"
+
+enum {
+	TAKT_CLI_MAX_GIVEN = 256,	     /* options in one command */
+	TAKT_CLI_MAX_OUT = 64 * 1024 * 1024, /* of text printed at once */
+	TAKT_EXIT_USAGE = 64,
+	TAKT_EXIT_IO = 74,
+};
+
+struct takt_option {
+	const char *name;  /* without dashes; NULL ends the list */
+	char letter;	   /* 0 = none */
+	const char *value; /* "GPUS"; NULL = takes none */
+	const char *help;
+};
+
+struct takt_text_pair {
+	const char *left; /* NULL ends the list */
+	const char *right;
+};
+
+/* What its operands are, for completion. */
+enum takt_operands {
+	TAKT_OPERANDS_NONE,
+	TAKT_OPERANDS_JOBS,
+	TAKT_OPERANDS_COMMAND,
+	TAKT_OPERANDS_WORDS, /* verb->words */
+	TAKT_OPERANDS_VERBS,
+	TAKT_OPERANDS_FILE,
+};
+
+struct takt_cli;
+
+struct takt_verb {
+	const char *name;
+	const char *summary;		   /* half a line */
+	const char *usage;		   /* "[-f] JOB" */
+	const char *about;		   /* paragraphs, with newlines between them */
+	const struct takt_option *options; /* NULL = none of its own */
+	const struct takt_text_pair *examples;
+	const struct takt_text_pair *exits; /* beyond those of every verb */
+	enum takt_operands operands;
+	const char *const *words;
+	int min_operands, max_operands; /* max -1 = any */
+	bool command_follows;		/* the first operand ends the options */
+	bool own_arguments;		/* parses argv itself */
+	/* The exit status, or a negative error of *err. Prints by appending to cli->out. */
+	int (*run)(struct takt_cli *cli, struct takt_err *err);
+};
+
+struct takt_given {
+	const struct takt_option *option;
+	const char *value;
+};
+
+struct takt_cli {
+	const struct takt_verb *verb;
+	const struct takt_cli_extra *extra;
+	int argc; /* of the verb: argv[0] is its name */
+	char **argv;
+	struct takt_given given[TAKT_CLI_MAX_GIVEN];
+	size_t given_count;
+	char **operands;
+	int operand_count;
+	bool json;
+	const char *socket; /* NULL = find it */
+	bool help;
+	bool terminal; /* standard output is one */
+	bool colour;
+	unsigned width;		    /* of the terminal; 0 = no limit */
+	struct takt_str out;	    /* printed when the verb is done */
+	struct takt_client *client; /* owned; NULL until takt_cli_connect */
+};
+
+/* verbs.c: the table, in the order of the help. NULL beyond the last. */
+const struct takt_verb *takt_verb_at(size_t i);
+const struct takt_verb *takt_verb_find(const char *name);
+/* The options that every verb has; ended by a NULL name. */
+extern const struct takt_option takt_common_options[];
+
+/* arguments.c */
+int takt_cli_parse(struct takt_cli *cli, struct takt_err *err);
+bool takt_cli_has(const struct takt_cli *cli, const char *option);
+const char *takt_cli_value(const struct takt_cli *cli, const char *option); /* last; NULL = none */
+int takt_cli_number(const struct takt_cli *cli, const char *option, int64_t min, int64_t max,
+		    int64_t absent, int64_t *ret, struct takt_err *err);
+int takt_cli_duration_ms(const struct takt_cli *cli, const char *option, uint64_t max_ms,
+			 uint64_t absent_ms, uint64_t *ret, struct takt_err *err);
+/* "1410" or "1410MHz". */
+int takt_cli_mhz(const char *text, const char *where, uint32_t *ret, struct takt_err *err);
+int takt_cli_job_id(const char *text, uint64_t *ret, struct takt_err *err);
+
+/* cli_main.c */
+int takt_cli_connect(struct takt_cli *cli, struct takt_err *err);
+/* Appends the JSON of the last answer; true if that is what was asked for. */
+bool takt_cli_print_json(struct takt_cli *cli);
+/* "takt: ..." to standard error. */
+void takt_cli_complain(const struct takt_err *err);
+/* Writes it all to standard output. */
+int takt_cli_write(const void *bytes, size_t len, struct takt_err *err);
+
+extern const struct takt_verb takt_verb_status, takt_verb_topo, takt_verb_submit, takt_verb_run,
+	takt_verb_queue, takt_verb_show, takt_verb_explain, takt_verb_logs, takt_verb_cancel,
+	takt_verb_wait, takt_verb_clock, takt_verb_record, takt_verb_serve, takt_verb_version,
+	takt_verb_help, takt_verb_completion, takt_verb_man;
+
+#endif

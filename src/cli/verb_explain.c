@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* takt explain: why a job waits, with the numbers behind it. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/units.h"
+#include "cli/verb.h"
+
+static void print_numbers(struct takt_cli *cli, const struct takt_explain_view *view)
+{
+	const struct {
+		const char *label;
+		uint32_t value;
+	} rows[] = {
+		{"asked for", view->need},
+		{"GPUs there are", view->total},
+		{"free", view->free},
+		{"running jobs", view->running},
+		{"draining", view->draining},
+		{"used from outside", view->outside},
+		{"unhealthy", view->unhealthy},
+		{"promised to others", view->promised},
+		{"must come free", view->must_end},
+		{"jobs ahead", view->ahead},
+	};
+
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(rows); i++)
+		takt_str_addf(&cli->out, "  %-20s%u\n", rows[i].label, rows[i].value);
+	if (view->behind_job)
+		takt_str_addf(&cli->out, "  %-20s%llu\n", "behind job",
+			      (unsigned long long)view->behind_job);
+}
+
+static int run(struct takt_cli *cli, struct takt_err *err)
+{
+	struct takt_explain_view view;
+	uint64_t id = 0;
+	int rc = takt_cli_job_id(cli->operands[0], &id, err);
+
+	if (rc == 0)
+		rc = takt_cli_connect(cli, err);
+	if (rc == 0)
+		rc = takt_client_explain(cli->client, id, &view, err);
+	if (rc < 0 || takt_cli_print_json(cli))
+		return rc;
+	takt_print_simulated(cli, view.simulated);
+	takt_str_addf(&cli->out, "job %llu is %s%s%s\n", (unsigned long long)view.id, view.state,
+		      view.text[0] ? ": " : "", view.text);
+	if (strcmp(view.state, "waiting") == 0)
+		print_numbers(cli, &view);
+	return 0;
+}
+
+static const struct takt_text_pair examples[] = {
+	{"takt explain 12", "why job 12 waits and what would let it start"},
+	{NULL, NULL},
+};
+
+const struct takt_verb takt_verb_explain = {
+	.name = "explain",
+	.summary = "why a job waits, with the numbers",
+	.usage = "JOB",
+	.about = "Says why a waiting job has not been placed, what would unblock it, and the "
+		 "counts of "
+		 "GPUs that the scheduler saw.",
+	.examples = examples,
+	.operands = TAKT_OPERANDS_JOBS,
+	.min_operands = 1,
+	.max_operands = 1,
+	.run = run,
+};

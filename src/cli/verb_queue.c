@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* takt queue: jobs that run and wait, in order, with the reason for each that waits. */
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli/job_text.h"
+#include "cli/table.h"
+#include "cli/units.h"
+#include "cli/verb.h"
+
+static const struct takt_column columns[] = {
+	{"JOB", true, 0, 0},	{"NAME", false, 6, 0},		{"USER", false, 5, 2},
+	{"STATE", false, 0, 0}, {"GPUS", true, 0, 0},		{"PRIO", true, 0, 3},
+	{"TIME", true, 0, 1},	{"WHERE OR WHY", false, 10, 0},
+};
+
+/* Since it was handed in, since it started, or how long it ran. */
+static uint64_t age_ms(const struct takt_job_view *job)
+{
+	int64_t from = job->started_ms ? job->started_ms : job->submitted_ms;
+	int64_t to = job->ended_ms ? job->ended_ms : (int64_t)time(NULL) * 1000;
+
+	return from && to > from ? (uint64_t)(to - from) : 0;
+}
+
+static void add_where(struct takt_table *table, const struct takt_job_view *job)
+{
+	TAKT_CLEANUP(strp) struct takt_str text = TAKT_STR(1024);
+
+	if (takt_client_job_ended(job)) {
+		takt_job_end_text(job, &text);
+	} else if (job->why_text[0]) {
+		takt_str_add(&text, job->why_text);
+	} else if (job->gpu_list_count > 0) {
+		takt_str_add(&text, job->gpu_list_count == 1 ? "GPU " : "GPUs ");
+		takt_gpu_list_text(job->gpu_list, job->gpu_list_count, &text);
+	}
+	takt_table_add(table, TAKT_STYLE_PLAIN, "%s", takt_str_text(&text));
+}
+
+static void add_job(struct takt_table *table, const struct takt_job_view *job)
+{
+	char age[TAKT_UNIT_TEXT];
+	bool runs = strcmp(job->state, "running") == 0;
+
+	takt_table_add(table, TAKT_STYLE_PLAIN, "%llu", (unsigned long long)job->id);
+	takt_table_add(table, TAKT_STYLE_PLAIN, "%s", job->name);
+	takt_table_add(table, TAKT_STYLE_PLAIN, "%s", job->user);
+	takt_table_add(table, runs ? TAKT_STYLE_GOOD : TAKT_STYLE_PLAIN, "%s", job->state);
+	takt_table_add(table, TAKT_STYLE_PLAIN, "%u", job->gpus);
+	takt_table_add(table, TAKT_STYLE_PLAIN, "%d", job->priority);
+	takt_table_add(table, TAKT_STYLE_PLAIN, "%s", takt_ms_text(age_ms(job), age));
+	add_where(table, job);
+}
+
+static void print_queue(struct takt_cli *cli, const struct takt_queue_view *view, bool history)
+{
+	struct takt_table table = TAKT_TABLE(columns);
+
+	takt_print_simulated(cli, view->simulated);
+	if (view->count == 0) {
+		takt_str_add(&cli->out,
+			     history ? "no job has ended yet\n" : "no job runs or waits\n");
+		return;
+	}
+	for (size_t i = 0; i < view->count; i++)
+		add_job(&table, &view->jobs[i]);
+	takt_table_print(&table, cli->width, cli->colour, &cli->out);
+	if (view->total > view->count)
+		takt_str_addf(&cli->out, "%zu of %llu; --limit shows more\n", view->count,
+			      (unsigned long long)view->total);
+}
+
+static int run(struct takt_cli *cli, struct takt_err *err)
+{
+	bool history = takt_cli_has(cli, "history");
+	struct takt_queue_view view;
+	int64_t limit;
+	int rc = takt_cli_number(cli, "limit", 1, 10000, 1000, &limit, err);
+
+	if (rc == 0)
+		rc = takt_cli_connect(cli, err);
+	if (rc == 0)
+		rc = takt_client_queue(cli->client, history, (uint32_t)limit, &view, err);
+	if (rc < 0)
+		return rc;
+	if (takt_cli_has(cli, "ids")) {
+		for (size_t i = 0; i < view.count; i++)
+			takt_str_addf(&cli->out, "%llu\n", (unsigned long long)view.jobs[i].id);
+	} else if (!takt_cli_print_json(cli)) {
+		print_queue(cli, &view, history);
+	}
+	takt_queue_view_fini(&view);
+	return 0;
+}
+
+static const struct takt_option options[] = {
+	{"history", 'a', NULL, "jobs that have ended, newest first, instead"},
+	{"limit", 'n', "N", "at most so many (default 1000, up to 10000)"},
+	{"ids", 0, NULL, "only the numbers of the jobs, one a line"},
+	{NULL},
+};
+
+static const struct takt_text_pair examples[] = {
+	{"takt queue", "what runs and what waits, and why"},
+	{"takt queue --history -n 20", "the last 20 jobs that ended"},
+	{NULL, NULL},
+};
+
+const struct takt_verb takt_verb_queue = {
+	.name = "queue",
+	.summary = "jobs that run and wait, and why they wait",
+	.usage = "[-a] [-n N]",
+	.about = "Lists running jobs, then waiting ones in the order in which they will be "
+		 "considered, "
+		 "each with the GPUs that it has or the reason why it waits.",
+	.options = options,
+	.examples = examples,
+	.run = run,
+};

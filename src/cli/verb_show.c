@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* takt show: everything about one job. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "cli/job_text.h"
+#include "cli/table.h"
+#include "cli/units.h"
+#include "cli/verb.h"
+
+static void add_line(struct takt_cli *cli, const char *label, const char *text)
+{
+	if (!text[0])
+		return;
+	takt_str_addf(&cli->out, "%-14s", label);
+	takt_style_add(&cli->out, false, TAKT_STYLE_PLAIN, text);
+	takt_str_add(&cli->out, "\n");
+}
+
+static void add_time(struct takt_cli *cli, const char *label, int64_t wall_ms)
+{
+	char text[TAKT_UNIT_TEXT];
+
+	if (wall_ms)
+		add_line(cli, label, takt_when_text(wall_ms, text));
+}
+
+static void add_clock(struct takt_cli *cli, const struct takt_job_view *job)
+{
+	if (job->clock_max_mhz)
+		takt_str_addf(&cli->out, "%-14s%u-%u MHz asked for\n", "clock", job->clock_min_mhz,
+			      job->clock_max_mhz);
+	add_line(cli, "", job->clock_note);
+}
+
+static void add_gpus(struct takt_cli *cli, const struct takt_job_view *job)
+{
+	takt_str_addf(&cli->out, "%-14s%u asked for", "GPUs", job->gpus);
+	if (job->gpu_list_count > 0) {
+		takt_str_add(&cli->out, ", given ");
+		takt_gpu_list_text(job->gpu_list, job->gpu_list_count, &cli->out);
+	}
+	takt_str_add(&cli->out, "\n");
+	for (uint32_t i = 0; i < job->gpu_list_count; i++)
+		add_line(cli, "", job->gpu_uuid[i]);
+}
+
+static void print_job(struct takt_cli *cli, const struct takt_job_view *job)
+{
+	takt_print_simulated(cli, job->simulated);
+	takt_str_addf(&cli->out, "%-14s%llu %s\n", "job", (unsigned long long)job->id, job->name);
+	takt_str_addf(&cli->out, "%-14s", "state");
+	takt_job_state_text(job, &cli->out);
+	takt_str_add(&cli->out, "\n");
+	add_line(cli, "user", job->user);
+	add_line(cli, "command", job->command);
+	add_line(cli, "directory", job->cwd);
+	add_gpus(cli, job);
+	takt_str_addf(&cli->out, "%-14s%d\n", "priority", job->priority);
+	add_clock(cli, job);
+	add_time(cli, "submitted", job->submitted_ms);
+	add_time(cli, "started", job->started_ms);
+	add_time(cli, "ended", job->ended_ms);
+	if (job->attempt > 1)
+		takt_str_addf(&cli->out, "%-14s%u\n", "attempt", job->attempt);
+	if (job->pid > 0)
+		takt_str_addf(&cli->out, "%-14s%d\n", "pid", job->pid);
+	takt_job_report_text(job, "", &cli->out);
+}
+
+static int run(struct takt_cli *cli, struct takt_err *err)
+{
+	TAKT_CLEANUP(freep) struct takt_job_view *job = takt_alloc(sizeof(*job));
+	uint64_t id = 0;
+	int rc = job ? takt_cli_job_id(cli->operands[0], &id, err)
+		     : takt_err_set(err, -ENOMEM, "no memory for a job");
+
+	if (rc == 0)
+		rc = takt_cli_connect(cli, err);
+	if (rc == 0)
+		rc = takt_client_job(cli->client, id, job, err);
+	if (rc == 0 && !takt_cli_print_json(cli))
+		print_job(cli, job);
+	return rc;
+}
+
+static const struct takt_text_pair examples[] = {
+	{"takt show 12", "where job 12 is, and after its end how it went"},
+	{NULL, NULL},
+};
+
+const struct takt_verb takt_verb_show = {
+	.name = "show",
+	.summary = "everything about one job, and its report at the end",
+	.usage = "JOB",
+	.about = "Shows a job: its state, command, GPUs with their UUIDs, clocks, times. After its "
+		 "end "
+		 "also the report: wall time, energy in joules (or why it is not attributable), "
+		 "mean "
+		 "SM clock, seconds throttled and why, peak memory.",
+	.examples = examples,
+	.operands = TAKT_OPERANDS_JOBS,
+	.min_operands = 1,
+	.max_operands = 1,
+	.run = run,
+};

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* takt status: the machine at a glance, a line a GPU. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/table.h"
+#include "cli/units.h"
+#include "cli/verb.h"
+
+static const struct takt_column columns[] = {
+	{"GPU", true, 0, 0},	{"NAME", false, 8, 3},	   {"CLOCK", true, 0, 0},
+	{"POWER", true, 0, 0},	{"TEMP", true, 0, 2},	   {"UTIL", true, 0, 0},
+	{"MEMORY", true, 0, 0}, {"THROTTLE", false, 8, 1}, {"STATE", false, 0, 0},
+	{"WHO", false, 8, 0},
+};
+
+/* "1410/1980": the clock and the highest it may be now. */
+static void add_clock(struct takt_table *table, const struct takt_gpu_view *gpu)
+{
+	bool leased = gpu->lease_max_mhz > 0;
+	uint32_t top = leased ? gpu->lease_max_mhz : gpu->sm_max_mhz;
+	enum takt_style style = leased ? TAKT_STYLE_MIND : TAKT_STYLE_PLAIN;
+
+	if (!(gpu->has & TAKT_VIEW_SM))
+		takt_table_add(table, style, "-");
+	else if (leased || (gpu->has & TAKT_VIEW_SM_MAX))
+		takt_table_add(table, style, "%u/%u", gpu->sm_mhz, top);
+	else
+		takt_table_add(table, style, "%u", gpu->sm_mhz);
+}
+
+static void add_power(struct takt_table *table, const struct takt_gpu_view *gpu)
+{
+	if (!(gpu->has & TAKT_VIEW_POWER))
+		takt_table_add(table, TAKT_STYLE_PLAIN, "-");
+	else if (gpu->has & TAKT_VIEW_POWER_LIMIT)
+		takt_table_add(table, TAKT_STYLE_PLAIN, "%u/%uW", gpu->power_mw / 1000,
+			       gpu->power_limit_mw / 1000);
+	else
+		takt_table_add(table, TAKT_STYLE_PLAIN, "%uW", gpu->power_mw / 1000);
+}
+
+static void add_if(struct takt_table *table, bool known, const char *fmt, int value)
+{
+	char text[16] = "";
+
+	if (known)
+		snprintf(text, sizeof(text), "%d%s", value, fmt);
+	takt_table_add(table, TAKT_STYLE_PLAIN, "%s", text);
+}
+
+static void add_memory(struct takt_table *table, const struct takt_gpu_view *gpu)
+{
+	char used[TAKT_UNIT_TEXT], all[TAKT_UNIT_TEXT];
+
+	if (!(gpu->has & TAKT_VIEW_MEMORY))
+		takt_table_add(table, TAKT_STYLE_PLAIN, "-");
+	else
+		takt_table_add(table, TAKT_STYLE_PLAIN, "%s/%s",
+			       takt_bytes_text(gpu->mem_used_bytes, used),
+			       takt_bytes_text(gpu->mem_total_bytes, all));
+}
+
+static void add_throttle(struct takt_table *table, const struct takt_gpu_view *gpu)
+{
+	bool known = gpu->has & TAKT_VIEW_THROTTLE;
+	bool none = known && !gpu->throttle_text[0];
+
+	takt_table_add(table, known && !none ? TAKT_STYLE_MIND : TAKT_STYLE_PLAIN, "%s",
+		       none    ? "none"
+		       : known ? gpu->throttle_text
+			       : "");
+}
+
+static void add_state(struct takt_table *table, const struct takt_gpu_view *gpu)
+{
+	char age[TAKT_UNIT_TEXT];
+
+	if (gpu->lost)
+		takt_table_add(table, TAKT_STYLE_ALARM, "LOST");
+	else if (gpu->stale)
+		takt_table_add(table, TAKT_STYLE_ALARM, "STALE %s", takt_ms_text(gpu->age_ms, age));
+	else if (strcmp(gpu->clock_state, "changed") == 0)
+		takt_table_add(table, TAKT_STYLE_ALARM, "CHANGED");
+	else
+		takt_table_add(table, TAKT_STYLE_PLAIN, "%s", gpu->state);
+}
+
+/* takt's job, else the first process that is there. */
+static void add_who(struct takt_table *table, const struct takt_gpu_view *gpu)
+{
+	const struct takt_proc_view *proc = &gpu->procs[0];
+	char more[24] = "";
+
+	if (gpu->job_id) {
+		takt_table_add(table, TAKT_STYLE_PLAIN, "%llu %s %s",
+			       (unsigned long long)gpu->job_id, gpu->job_name, gpu->job_user);
+		return;
+	}
+	if (!(gpu->has & TAKT_VIEW_PROCS) || gpu->proc_count == 0) {
+		takt_table_add(table, TAKT_STYLE_PLAIN, "-");
+		return;
+	}
+	if (gpu->proc_count > 1)
+		snprintf(more, sizeof(more), " +%u", gpu->proc_count - 1);
+	takt_table_add(table, TAKT_STYLE_MIND, "%s %s(%d)%s", proc->user[0] ? proc->user : "?",
+		       proc->command, proc->pid, more);
+}
+
+static void add_gpu(struct takt_table *table, const struct takt_gpu_view *gpu)
+{
+	takt_table_add(table, TAKT_STYLE_PLAIN, "%u", gpu->index);
+	takt_table_add(table, TAKT_STYLE_PLAIN, "%s", takt_short_name(gpu->name));
+	add_clock(table, gpu);
+	add_power(table, gpu);
+	add_if(table, gpu->has & TAKT_VIEW_TEMP, "C", gpu->temp_c);
+	add_if(table, gpu->has & TAKT_VIEW_GPU_UTIL, "%", (int)gpu->gpu_util_pct);
+	add_memory(table, gpu);
+	add_throttle(table, gpu);
+	add_state(table, gpu);
+	add_who(table, gpu);
+}
+
+static void print_head(struct takt_cli *cli, const struct takt_status_view *view)
+{
+	char up[TAKT_UNIT_TEXT];
+
+	takt_print_simulated(cli, view->simulated);
+	takt_style_add(&cli->out, cli->colour, TAKT_STYLE_HEAD, view->hostname);
+	takt_str_addf(&cli->out, ": %u GPUs", view->gpu_count);
+	if (view->driver_version[0])
+		takt_str_addf(&cli->out, ", driver %s", view->driver_version);
+	takt_str_addf(&cli->out, ", takt %s up %s; %u jobs running, %u waiting\n",
+		      view->takt_version, takt_ms_text(view->uptime_ms, up), view->running,
+		      view->waiting);
+	if (view->manages)
+		return;
+	takt_style_add(&cli->out, cli->colour, TAKT_STYLE_MIND, "OBSERVES ONLY");
+	takt_str_addf(&cli->out, "%s%s\n", view->observe_why[0] ? ": " : "", view->observe_why);
+}
+
+static void print_tail(struct takt_cli *cli, const struct takt_status_view *view)
+{
+	for (uint32_t i = 0; i < view->gpu_count; i++) {
+		const struct takt_gpu_view *gpu = &view->gpus[i];
+
+		if (strcmp(gpu->clock_state, "changed") == 0)
+			takt_print_changed(cli, gpu->index, gpu->clock_note);
+		else if (gpu->clock_note[0])
+			takt_str_addf(&cli->out, "GPU %u: %s\n", gpu->index, gpu->clock_note);
+	}
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(view->notes); i++)
+		if (view->notes[i][0])
+			takt_str_addf(&cli->out, "note: %s\n", view->notes[i]);
+}
+
+static int run(struct takt_cli *cli, struct takt_err *err)
+{
+	struct takt_table table = TAKT_TABLE(columns);
+	struct takt_status_view view;
+	int rc = takt_cli_connect(cli, err);
+
+	if (rc == 0)
+		rc = takt_client_status(cli->client, &view, err);
+	if (rc < 0)
+		return rc;
+	if (!takt_cli_print_json(cli)) {
+		print_head(cli, &view);
+		for (uint32_t i = 0; i < view.gpu_count; i++)
+			add_gpu(&table, &view.gpus[i]);
+		takt_table_print(&table, cli->width, cli->colour, &cli->out);
+		print_tail(cli, &view);
+	}
+	takt_status_view_fini(&view);
+	return 0;
+}
+
+static const struct takt_text_pair examples[] = {
+	{"takt status", "every GPU: clock, power, temperature, use, who is on it"},
+	{"watch -n1 takt status", "the same, every second"},
+	{NULL, NULL},
+};
+
+const struct takt_verb takt_verb_status = {
+	.name = "status",
+	.summary = "every GPU and who runs on it",
+	.usage = "",
+	.about = "Shows a line for each GPU: SM clock and the highest it may be now in MHz, power "
+		 "and "
+		 "its limit, temperature, utilisation, memory, why it is throttled, its state, and "
+		 "takt's job or the process of somebody else on it. '-' means that the driver does "
+		 "not say.",
+	.examples = examples,
+	.run = run,
+};

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* takt submit: hand in a job and go. */
+#include <errno.h>
+
+#include "base/mem.h"
+#include "cli/job_options.h"
+#include "cli/job_text.h"
+#include "cli/placement.h"
+#include "cli/units.h"
+#include "cli/verb.h"
+
+static void print_job(struct takt_cli *cli, const struct takt_job_view *job)
+{
+	if (takt_cli_has(cli, "quiet")) {
+		takt_str_addf(&cli->out, "%llu\n", (unsigned long long)job->id);
+		return;
+	}
+	takt_print_simulated(cli, job->simulated);
+	takt_str_addf(&cli->out, "job %llu %s: ", (unsigned long long)job->id, job->name);
+	takt_job_state_text(job, &cli->out);
+	takt_str_add(&cli->out, "\n");
+}
+
+static int run(struct takt_cli *cli, struct takt_err *err)
+{
+	TAKT_CLEANUP(freep) struct takt_job_view *job = takt_alloc(sizeof(*job));
+	int rc = job ? takt_place_job(cli, takt_cli_has(cli, "hold"), job, err)
+		     : takt_err_set(err, -ENOMEM, "no memory for a job");
+
+	if (rc == 0 && !takt_cli_print_json(cli))
+		print_job(cli, job);
+	return rc;
+}
+
+static const struct takt_option options[] = {
+	TAKT_JOB_OPTIONS,
+	{"hold", 0, NULL, "keep it waiting until it is released"},
+	{"quiet", 'q', NULL, "print only the job's number"},
+	{NULL},
+};
+
+static const struct takt_text_pair examples[] = {
+	{"takt submit -n 4 --name train -- ./train.sh", "four well-linked GPUs"},
+	{"id=$(takt submit -q -- ./a.sh); takt wait $id", "in scripts"},
+	{NULL, NULL},
+};
+
+static const struct takt_text_pair exits[] = {
+	{"65", "no such machine: for instance 9 GPUs of 8"},
+	{"126, 127", "the command cannot be executed, or does not exist"},
+	{NULL, NULL},
+};
+
+const struct takt_verb takt_verb_submit = {
+	.name = "submit",
+	.summary = "hand in a job; it runs when its GPUs are free",
+	.usage = "[options] [--] COMMAND [ARGUMENT...]",
+	.about = "Hands in a job with this environment and directory, prints its number and where "
+		 "it "
+		 "went: the GPUs that it runs on, or why it waits. When this returns the job is on "
+		 "disk; it outlives this terminal and restarts of the daemon. Its output is kept: "
+		 "see "
+		 "takt logs. It finds its GPUs in CUDA_VISIBLE_DEVICES.",
+	.options = options,
+	.examples = examples,
+	.exits = exits,
+	.operands = TAKT_OPERANDS_COMMAND,
+	.min_operands = 1,
+	.max_operands = -1,
+	.command_follows = true,
+	.run = run,
+};

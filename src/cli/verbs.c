@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The one table of verbs. */
+#include <string.h>
+
+#include "cli/verb.h"
+
+static const struct takt_verb *const verbs[] = {
+	&takt_verb_status, &takt_verb_topo,    &takt_verb_submit,  &takt_verb_run,
+	&takt_verb_queue,  &takt_verb_show,    &takt_verb_explain, &takt_verb_logs,
+	&takt_verb_cancel, &takt_verb_wait,    &takt_verb_clock,   &takt_verb_record,
+	&takt_verb_serve,  &takt_verb_version, &takt_verb_help,	   &takt_verb_completion,
+	&takt_verb_man,
+};
+
+const struct takt_option takt_common_options[] = {
+	{"json", 0, NULL, "print what the daemon answers, as JSON"},
+	{"socket", 0, "PATH", "the daemon's socket, instead of the first that answers"},
+	{"help", 'h', NULL, "print help and end"},
+	{NULL},
+};
+
+const struct takt_verb *takt_verb_at(size_t i)
+{
+	return i < TAKT_ARRAY_LEN(verbs) ? verbs[i] : NULL;
+}
+
+const struct takt_verb *takt_verb_find(const char *name)
+{
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(verbs); i++)
+		if (strcmp(verbs[i]->name, name) == 0)
+			return verbs[i];
+	return NULL;
+}
