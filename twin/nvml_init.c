@@ -51,6 +51,7 @@ static int attach(void)
 		return NVML_SUCCESS;
 	if (twin_map_open(path, &map, NULL) < 0)
 		return NVML_ERROR_DRIVER_NOT_LOADED;
+	twin_map_follow(map, old);
 	if (!atomic_compare_exchange_strong(&current, &old, map))
 		twin_map_close(map);
 	return NVML_SUCCESS;

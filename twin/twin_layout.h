@@ -23,7 +23,7 @@
 #include <stdint.h>
 
 enum {
-	TWIN_LAYOUT = 1,
+	TWIN_LAYOUT = 2,
 	TWIN_MAX_GPUS = 16,
 	TWIN_MAX_LOADS = 32, /* processes a GPU */
 	TWIN_MAX_LINKS = 18,
@@ -118,8 +118,8 @@ struct twin_profile {
 /* One process on one GPU. A free entry has pid 0. */
 struct twin_load {
 	int32_t pid;
-	uint32_t pad;
-	uint64_t start_ticks; /* of the process: field 22 of its stat file */
+	uint32_t pid_namespace; /* in which pid is its number; only there can it be found dead */
+	uint64_t start_ticks;	/* of the process: field 22 of its stat file */
 	uint64_t memory_bytes;
 	uint64_t lease_until_ns; /* computes until here unless renewed: a killed load stops */
 	uint64_t gone_ns;	 /* found dead at this moment; 0 = living */

@@ -189,6 +189,7 @@ static int enter(struct twin_gpu *gpu, const struct twin_board *board, void *arg
 		gpu->load_count++;
 	gpu->loads[slot] = (struct twin_load){
 		.pid = load->pid,
+		.pid_namespace = twin_pid_namespace(),
 		.start_ticks = load->start_ticks,
 		.memory_bytes = load->options->memory_mib * MIB,
 		.lease_until_ns = gpu->at_ns + LEASE_NS,
@@ -263,7 +264,6 @@ static int enter_all(struct load *load, struct takt_err *err)
 	return 0;
 }
 
-/* A load whose entry is gone was taken for dead (it was stopped for long): it comes back. */
 static int renew_all(struct load *load, struct takt_err *err)
 {
 	uint64_t now_ns = twin_now_ns();

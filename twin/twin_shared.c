@@ -37,6 +37,7 @@ struct twin_map {
 	dev_t dev;
 	ino_t ino;
 	char *path;
+	struct twin_map *older; /* kept, see twin_map_follow */
 	struct cache cache[TWIN_MAX_GPUS];
 };
 
@@ -85,7 +86,6 @@ static int map_fd(struct twin_map *map, int fd, const char *path, struct takt_er
 {
 	int protection = PROT_READ | (map->writable ? PROT_WRITE : 0);
 	struct stat st;
-	int rc;
 
 	if (fstat(fd, &st) != 0)
 		return takt_err_set(err, -errno, "look at '%s'", path);
@@ -100,8 +100,7 @@ static int map_fd(struct twin_map *map, int fd, const char *path, struct takt_er
 		map->file = NULL;
 		return takt_err_set(err, -errno, "map '%s'", path);
 	}
-	rc = check_file(map->file, path, err);
-	return rc;
+	return check_file(map->file, path, err);
 }
 
 static int open_machine(const char *path, bool *ret_writable, struct takt_err *err)
@@ -143,6 +142,11 @@ void twin_map_close(struct twin_map *map)
 		munmap(map->file, sizeof(struct twin_file));
 	takt_free(map->path);
 	takt_free(map);
+}
+
+void twin_map_follow(struct twin_map *map, struct twin_map *older)
+{
+	map->older = older;
 }
 
 bool twin_map_is(const struct twin_map *map, const char *path)
@@ -207,13 +211,27 @@ uint64_t twin_process_start(int32_t pid)
 	return stat.start_ticks;
 }
 
+uint32_t twin_pid_namespace(void)
+{
+	struct stat st;
+
+	return stat("/proc/self/ns/pid", &st) == 0 ? (uint32_t)st.st_ino : 0;
+}
+
+static bool is_dead(const struct twin_load *load, uint32_t pid_namespace)
+{
+	return load->pid_namespace == pid_namespace &&
+	       twin_process_start(load->pid) != load->start_ticks;
+}
+
 static int mark_gone(struct twin_gpu *gpu, const struct twin_board *board, void *arg)
 {
+	uint32_t pid_namespace = twin_pid_namespace();
 	int marked = 0;
 
 	for (uint64_t i = 0; i < gpu->load_count; i++) {
 		struct twin_load *load = &gpu->loads[i];
-		if (!twin_load_alive(load) || twin_process_start(load->pid) == load->start_ticks)
+		if (!twin_load_alive(load) || !is_dead(load, pid_namespace))
 			continue;
 		load->gone_ns = gpu->at_ns;
 		marked++;

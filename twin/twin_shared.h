@@ -24,6 +24,10 @@ struct twin_map;
 int twin_map_open(const char *path, struct twin_map **ret, struct takt_err *err);
 void twin_map_close(struct twin_map *map); /* takes NULL; nobody may use the map any more */
 
+/* `map` takes the place of `older` (may be NULL), which stays mapped because somebody may still be
+ * reading it. */
+void twin_map_follow(struct twin_map *map, struct twin_map *older);
+
 /* Is `path` still the file that was mapped? A destroyed or replaced machine is not. */
 bool twin_map_is(const struct twin_map *map, const char *path);
 
@@ -53,5 +57,8 @@ int twin_change(struct twin_map *map, uint32_t gpu, twin_change_fn *change, void
 /* Start time of a process (field 22 of /proc/PID/stat), 0 if it is gone or has ended and waits to
  * be collected: the driver has closed its GPU by then. */
 uint64_t twin_process_start(int32_t pid);
+
+/* Which numbers pids of this process are: the inode of its pid namespace, 0 if not known. */
+uint32_t twin_pid_namespace(void);
 
 #endif

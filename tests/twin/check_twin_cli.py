@@ -143,6 +143,42 @@ def a_destroyed_machine_is_gone_for_new_programs():
         refused(machine.run("state"), 66, machine.path)
 
 
+# In a mount namespace of its own: a driver seems loaded, then the script (arguments follow) runs.
+BESIDE_A_DRIVER = """
+mount -t tmpfs none /proc/driver && mkdir /proc/driver/nvidia || exit 77
+echo "NVRM version: NVIDIA UNIX x86_64 Kernel Module  $1" > /proc/driver/nvidia/version
+shift
+exec "$@"
+"""
+INIT = "import ctypes, sys; sys.exit(ctypes.CDLL(sys.argv[1]).nvmlInit_v2())"
+
+
+def beside_a_driver(machine, version, *command, **env):
+    done = subprocess.run(["unshare", "--mount", "sh", "-c", BESIDE_A_DRIVER, "sh", version, *command],
+                          env=dict(machine.env, **env), capture_output=True, text=True, timeout=60,
+                          check=False)
+    if done.returncode in (1, 77, 127):
+        raise twin_tap.Skip(f"no mount namespace of our own: {done.stderr.strip()[:80]}")
+    return done
+
+
+def a_real_driver_keeps_the_twin_away():
+    library = os.environ["TAKT_TWIN_LIB"]
+    driver_not_loaded, folder = 9, os.path.dirname(library)
+    with Machine("hgx-h100", "--gpus", "1") as machine:
+        def init(name, version="580.105.08", **env):
+            return beside_a_driver(machine, version, sys.executable, "-c", INIT, name, **env).returncode
+
+        done = beside_a_driver(machine, "580.105.08", TWIN, "exec", "--", "true")
+        refused(done, 69, "real NVIDIA driver")
+        assert init(library) == driver_not_loaded
+        assert init("libnvidia-ml.so.1", LD_LIBRARY_PATH=folder, TAKT_TWIN_FORCE="1") \
+            == driver_not_loaded
+        assert init(library, TAKT_TWIN_FORCE="1") == 0
+        # a version file that the twin's own helpers made is no real driver
+        assert init(library, version="TWIN 550.90.07") == 0
+
+
 sys.exit(twin_tap.run([
     help_teaches,
     mistakes_are_named,
@@ -154,4 +190,5 @@ sys.exit(twin_tap.run([
     a_load_ends_by_sigterm_unless_it_ignores_it,
     a_load_on_a_lost_gpu_fails,
     a_destroyed_machine_is_gone_for_new_programs,
+    a_real_driver_keeps_the_twin_away,
 ]))
