@@ -1,0 +1,420 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A whole takt on a simulated machine, for tests that treat it as a user would: and kill it.
+
+A test begins with `import kit` and is called with the build folder as its first argument. `machine()`
+gives a Machine: a folder of its own with a simulated machine, the programs, state, sockets and locks;
+nothing of it is left when the block ends, whatever happened in it. Every wait has an end.
+
+Witnesses, which know nothing of takt's records: `Machine.witness()` (what the jobs themselves saw, see
+witness.c) and `Machine.boards()` (what the simulated boards hold).
+"""
+import collections
+import contextlib
+import http.client
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+BUILD = os.path.abspath(sys.argv[1])
+SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+HELPERS = ("takt-launch", "takt-shim", "takt-actuate", "takt-guard")
+TWIN = os.path.join(BUILD, "twin/takt-twin")
+WITNESS = os.path.join(BUILD, "tests/e2e/takt-witness")
+ARMED = os.path.join(BUILD, "tests/e2e/takt-armed")
+TAKT = os.path.join(BUILD, "tests/e2e/takt-alone")
+ENDED = ("done", "failed", "cancelled", "lost", "interrupted")
+WAIT_S = 60  # far beyond what anything here should need; a test that waits so long fails
+
+
+def until(condition, seconds, what):
+    """Waits for the condition and returns its value; fails with `what` (text, or a function)."""
+    end = time.monotonic() + seconds
+    while True:
+        value = condition()
+        if value:
+            return value
+        assert time.monotonic() < end, \
+            f"not within {seconds} s: {what() if callable(what) else what}"
+        time.sleep(0.01)
+
+
+class Refused(Exception):
+    """An answer of the API that is not 2xx."""
+
+    def __init__(self, status, answer):
+        super().__init__(f"{status}: {answer}")
+        self.status, self.answer = status, answer
+
+
+class Client:
+    """One connection to the API. Not for several threads at once."""
+
+    def __init__(self, path, timeout=WAIT_S):
+        self.path, self.timeout, self.connection = path, timeout, None
+
+    def _connect(self):
+        raw = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        raw.settimeout(self.timeout)
+        try:
+            raw.connect(self.path)
+        except OSError:
+            raw.close()
+            raise
+        self.connection = http.client.HTTPConnection("takt", timeout=self.timeout)
+        self.connection.sock = raw
+
+    def close(self):
+        if self.connection:
+            self.connection.close()
+        self.connection = None
+
+    def raw(self, method, path, body=None, headers=None):
+        """(status, bytes of the answer). OSError or HTTPException: the connection broke."""
+        try:
+            if not self.connection:
+                self._connect()
+            self.connection.request(method, path, body, headers or {})
+            response = self.connection.getresponse()
+            answer = response.read()
+        except BaseException:
+            self.close()
+            raise
+        if response.will_close:
+            self.close()
+        return response.status, answer
+
+    def ask(self, method, path, body=None):
+        """The answer's JSON; Refused when the status is not 2xx."""
+        headers = {"Content-Type": "application/json"} if body is not None else {}
+        status, answer = self.raw(method, path, None if body is None else json.dumps(body), headers)
+        parsed = json.loads(answer) if answer else None
+        if not 200 <= status < 300:
+            raise Refused(status, parsed)
+        return parsed
+
+    def submit(self, argv, gpus=0, **more):
+        """The job as accepted. `more`: priority, clock_ask, clock_mhz, requeue, env, ..."""
+        spec = {"argv": list(argv), "cwd": "/", "gpus": gpus, "env": ["PATH=/usr/bin:/bin"], **more}
+        return self.ask("POST", "/v1/jobs", spec)
+
+    def job(self, job_id):
+        return self.ask("GET", f"/v1/jobs/{job_id}")
+
+    def wait(self, job_id, seconds=WAIT_S):
+        """The job when it has ended."""
+        end = time.monotonic() + seconds
+        while True:
+            left = max(end - time.monotonic(), 0)
+            view = self.ask("GET", f"/v1/jobs/{job_id}/wait?timeout_ms={int(min(left, 30) * 1000)}")
+            if view["state"] in ENDED:
+                return view
+            assert left > 0, f"job {job_id} has not ended: {view}"
+
+    def cancel(self, job_id):
+        return self.ask("POST", f"/v1/jobs/{job_id}/cancel", {})
+
+    def status(self):
+        return self.ask("GET", "/v1/status")
+
+    def live(self):
+        """Jobs that have not ended."""
+        return self.ask("GET", "/v1/jobs?limit=10000")["jobs"]
+
+    def history(self):
+        """Jobs that have ended."""
+        return self.ask("GET", "/v1/jobs?history=1&limit=10000")["jobs"]
+
+    def metrics(self):
+        """{series with labels: value} of the metrics page."""
+        status, page = self.raw("GET", "/metrics")
+        assert status == 200, (status, page)
+        lines = (line for line in page.decode().splitlines() if line and line[0] != "#")
+        return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines)}
+
+
+Begin = collections.namedtuple("Begin", "job attempt gpus begin_ns")
+End = collections.namedtuple("End", "job attempt gpus begin_ns end_ns")
+Busy = collections.namedtuple("Busy", "job attempt what at_ns")
+
+
+def parse_gpus(text):
+    return () if text == "-" else tuple(map(int, text.split(",")))
+
+
+class Witness:
+    """What the jobs of a folder have seen so far."""
+
+    def __init__(self, lines):
+        self.begins, self.ends, self.busy = [], [], []
+        for line in lines:
+            word, job, attempt, what, *times = line.split()
+            if word == "busy":
+                self.busy.append(Busy(int(job), attempt, what, int(times[0])))
+            elif word == "begin":
+                self.begins.append(Begin(int(job), attempt, parse_gpus(what), int(times[0])))
+            else:
+                assert word == "end", line
+                self.ends.append(End(int(job), attempt, parse_gpus(what), *map(int, times)))
+
+
+def environ_of(pid, name):
+    with open(f"/proc/{pid}/{name}", "rb") as file:
+        return file.read()
+
+
+class Machine:
+    """A simulated machine with takt on it. `armed`: helpers can be told to die, see arm()."""
+
+    def __init__(self, folder, board, gpus=None, armed=False):
+        self.folder = folder
+        self.socket = self.path("run/takt.sock")
+        self.serve = None
+        self.clients = []
+        self.log = open(self.path("takt.log"), "ab")
+        os.mkdir(self.path("jobs"))
+        self._install(armed)
+        count = ["--gpus", str(gpus)] if gpus else []
+        self.twin("create", board, *count, "--path", self.path("machine"), "--seed", "7")
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def _install(self, armed):
+        os.makedirs(self.path("bin/real"))
+        shutil.copy2(TAKT, self.path("bin/takt"))
+        for name in HELPERS:
+            real = os.path.join(BUILD, "src/daemon", name)
+            if armed:
+                os.symlink(real, self.path(f"bin/real/{name}"))
+                shutil.copy2(ARMED, self.path(f"bin/{name}"))
+            else:
+                os.symlink(real, self.path(f"bin/{name}"))
+
+    def env(self, **more):
+        env = {name: value for name, value in os.environ.items() if not name.startswith("TAKT_")}
+        return dict(env, TAKT_TWIN=self.path("machine"), TAKT_SOCKET=self.socket, **more)
+
+    def run(self, *command, **more):
+        done = subprocess.run(command, env=self.env(), capture_output=True, text=True,
+                              timeout=WAIT_S, **more)
+        return done
+
+    def twin(self, *words):
+        done = self.run(TWIN, *words)
+        assert done.returncode == 0, (words, done.stdout, done.stderr)
+        return done.stdout
+
+    def takt(self, *words, **more):
+        """The command line, as a finished process with returncode, stdout, stderr."""
+        return self.run(self.path("bin/takt"), *words, **more)
+
+    def boards(self):
+        """The witness of what each GPU holds: clocks, locks, processes."""
+        return json.loads(self.twin("state", "--json"))["gpus"]
+
+    def locked(self):
+        """{GPU: (lowest, highest)} of the clocks that are locked on the boards."""
+        return {gpu["index"]: (gpu["lock_min_mhz"], gpu["lock_max_mhz"])
+                for gpu in self.boards() if gpu["locked"]}
+
+    # takt itself.
+
+    def flags(self):
+        return ["--users", "own", "--runtime-dir", self.path("run"), "--state-dir",
+                self.path("state"), "--lock-dir", self.path("locks"), "--metrics-listen", "off"]
+
+    def spawn(self, *flags, crash=None):
+        """Starts takt without waiting for it."""
+        self.serve = subprocess.Popen(
+            [TWIN, "exec", "--machine", self.path("machine"), "--", self.path("bin/takt"), "serve",
+             *self.flags(), *flags],
+            env=self.env(**({"TAKT_CRASH_AT": crash} if crash else {})),
+            stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log, start_new_session=True)
+        return self.serve
+
+    def answers(self):
+        try:
+            client = Client(self.socket, 5)
+            client.ask("GET", "/v1/version")
+            client.close()
+            return True
+        except (OSError, http.client.HTTPException):
+            return False
+
+    def start(self, *flags, crash=None):
+        """takt runs and answers when this returns."""
+        self.spawn(*flags, crash=crash)
+
+        def ready():
+            assert self.serve.poll() is None, "takt ended: " + self.said()
+            return self.answers()
+        until(ready, WAIT_S, lambda: "takt answers; it said: " + self.said())
+        return self
+
+    def died(self, seconds=WAIT_S):
+        """Waits until takt is gone; its return code."""
+        code = self.serve.wait(seconds)
+        self.close_clients()
+        return code
+
+    def kill(self):
+        self.serve.kill()
+        return self.died()
+
+    def stop(self):
+        self.serve.terminate()
+        return self.died()
+
+    def client(self):
+        """One more connection, closed at the end."""
+        self.clients.append(Client(self.socket))
+        return self.clients[-1]
+
+    def close_clients(self):
+        for client in self.clients:
+            client.close()
+
+    def said(self):
+        with open(self.path("takt.log"), encoding="utf-8", errors="replace") as file:
+            return file.read()
+
+    # Jobs.
+
+    def witness_argv(self, ms, *command):
+        """A job that holds its GPUs for so many milliseconds, or while the command runs."""
+        return [WITNESS, self.path("jobs"), str(ms), *(["--", *command] if command else [])]
+
+    def load_argv(self, *words):
+        """A job that computes on its GPUs as the boards see it."""
+        return [TWIN, "load", *map(str, words)]
+
+    def witness(self):
+        try:
+            with open(self.path("jobs/witness.log"), encoding="ascii") as file:
+                return Witness(file.read().splitlines())
+        except FileNotFoundError:
+            return Witness([])
+
+    # Processes.
+
+    def processes(self):
+        """{pid: kind} of everything that belongs to this machine; kind is "takt", a helper's name,
+        or "job" for the rest."""
+        found, mark = {}, self.folder.encode()
+        for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
+            with contextlib.suppress(OSError):
+                words = environ_of(pid, "cmdline").split(b"\0")
+                if pid == os.getpid() or not words[0]:
+                    continue
+                name = os.path.basename(words[0]).decode(errors="replace")
+                if any(mark in word for word in words[1:]) and name in HELPERS:
+                    found[pid] = name
+                elif mark in words[0] and name == "takt":
+                    found[pid] = "takt"
+                elif mark in environ_of(pid, "environ") or any(mark in word for word in words):
+                    found[pid] = "job"
+        return found
+
+    def pids(self, kind):
+        return sorted(pid for pid, what in self.processes().items() if what == kind)
+
+    def shims(self):
+        """{(job, attempt): pid} of the shims that run."""
+        found = {}
+        for pid in self.pids("takt-shim"):
+            with contextlib.suppress(OSError):
+                job, attempt = environ_of(pid, "cmdline").split(b"\0")[1].split(b".")
+                found[int(job), int(attempt)] = pid
+        return found
+
+    # A helper that dies at a named place (armed machines only).
+
+    def arm(self, helper, point):
+        """The next process of this kind to start dies at `point` ("name" or "name:N")."""
+        with open(self.path("arming"), "w", encoding="ascii") as file:
+            file.write(point)
+        os.rename(self.path("arming"), self.path(f"bin/arm.{helper}"))
+
+    def armed(self, helper):
+        """Whether nobody has taken the arms yet."""
+        return os.path.exists(self.path(f"bin/arm.{helper}"))
+
+    def disarm(self, helper):
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self.path(f"bin/arm.{helper}"))
+
+    def end(self):
+        """Kills whatever is left, until nothing is."""
+        self.close_clients()
+        end = time.monotonic() + WAIT_S
+        left = self.processes()
+        while left and time.monotonic() < end:
+            for pid in left:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            if self.serve:
+                self.serve.poll()
+            time.sleep(0.01)
+            left = self.processes()
+        if self.serve:
+            self.serve.wait(WAIT_S)
+        self.log.close()
+        assert not left, f"processes are left: {left}"
+
+
+@contextlib.contextmanager
+def machine(board="hgx-h100", gpus=None, armed=False):
+    """A simulated machine, takt not yet started on it."""
+    folder = tempfile.mkdtemp(prefix="tk-", dir=os.environ.get("TAKT_TEST_DIR"))
+    made = None
+    try:
+        made = Machine(folder, board, gpus, armed)
+        yield made
+    except BaseException:
+        if made:
+            note("what takt said:\n" + made.said())
+        raise
+    finally:
+        try:
+            if made:
+                made.end()
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+# The Test Anything Protocol.
+
+class Skip(Exception):
+    """Raised by a case that cannot run here; the text says why."""
+
+
+def note(text):
+    print("".join(f"# {line}\n" for line in text.splitlines()), end="", flush=True)
+
+
+def main(cases):
+    """Runs the cases (functions, or pairs of name and function); the process's exit status."""
+    cases = [case if isinstance(case, tuple) else (case.__name__, case) for case in cases]
+    print(f"1..{len(cases)}", flush=True)
+    failed = 0
+    for number, (name, case) in enumerate(cases, 1):
+        try:
+            case()
+            print(f"ok {number} - {name}", flush=True)
+        except Skip as why:
+            print(f"ok {number} - {name} # SKIP {why}", flush=True)
+        except Exception as problem:  # one broken case must not hide the others
+            failed += 1
+            where = problem.__traceback__
+            while where.tb_next:
+                where = where.tb_next
+            print(f"not ok {number} - {name}", flush=True)
+            note(f"{type(problem).__name__}: {problem}\nat {where.tb_frame.f_code.co_filename}:"
+                 f"{where.tb_lineno}")
+    return 1 if failed else 0

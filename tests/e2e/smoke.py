@@ -1,0 +1,36 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""One machine, end to end: a job is submitted, runs on its GPUs, and its report says so.
+
+Usage: smoke.py BUILD_FOLDER
+"""
+import sys
+
+import kit
+
+
+def a_job_runs_where_takt_says():
+    with kit.machine() as m:
+        m.start()
+        client = m.client()
+        job = client.submit(m.witness_argv(10), gpus=4)
+        view = client.wait(job["id"])
+        assert (view["state"], view["exit_code"]) == ("done", 0), view
+        (end,) = m.witness().ends
+        assert end.job == job["id"] and list(end.gpus) == view["gpu_list"], (end, view)
+        assert view["simulated"] is True, view
+        assert m.stop() == 0
+
+
+def what_is_killed_leaves_nothing():
+    with kit.machine() as m:
+        m.start()
+        m.client().submit(m.witness_argv(60_000), gpus=1)
+        kit.until(lambda: m.witness().begins, 10, "the job runs")
+        kinds = set(m.processes().values())
+        assert kinds == {"takt", *kit.HELPERS, "job"}, kinds
+    assert not m.processes()
+
+
+if __name__ == "__main__":
+    sys.exit(kit.main([a_job_runs_where_takt_says, what_is_killed_leaves_nothing]))
