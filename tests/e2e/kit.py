@@ -27,7 +27,7 @@ HELPERS = ("takt-launch", "takt-shim", "takt-actuate", "takt-guard")
 TWIN = os.path.join(BUILD, "twin/takt-twin")
 WITNESS = os.path.join(BUILD, "tests/e2e/takt-witness")
 ARMED = os.path.join(BUILD, "tests/e2e/takt-armed")
-TAKT = os.path.join(BUILD, "tests/e2e/takt-alone")
+TAKT = os.path.join(BUILD, "src/daemon/takt")
 ENDED = ("done", "failed", "cancelled", "lost", "interrupted")
 WAIT_S = 60  # far beyond what anything here should need; a test that waits so long fails
 
