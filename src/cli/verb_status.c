@@ -7,12 +7,26 @@
 #include "cli/units.h"
 #include "cli/verb.h"
 
+/* The name of each GPU has a column only where they differ. */
 static const struct takt_column columns[] = {
-	{"GPU", true, 0, 0},	{"NAME", false, 8, 3},	   {"CLOCK", true, 0, 0},
-	{"POWER", true, 0, 0},	{"TEMP", true, 0, 2},	   {"UTIL", true, 0, 0},
-	{"MEMORY", true, 0, 0}, {"THROTTLE", false, 8, 1}, {"STATE", false, 0, 0},
+	{"GPU", true, 0, 0},	{"NAME", false, 8, 5},	   {"CLOCK", true, 0, 0},
+	{"POWER", true, 0, 0},	{"TEMP", true, 0, 4},	   {"UTIL", true, 0, 0},
+	{"MEMORY", true, 0, 2}, {"THROTTLE", false, 8, 3}, {"STATE", false, 0, 0},
 	{"WHO", false, 8, 0},
 };
+static const struct takt_column columns_unnamed[] = {
+	{"GPU", true, 0, 0},	   {"CLOCK", true, 0, 0},  {"POWER", true, 0, 0},
+	{"TEMP", true, 0, 4},	   {"UTIL", true, 0, 0},   {"MEMORY", true, 0, 2},
+	{"THROTTLE", false, 8, 3}, {"STATE", false, 0, 0}, {"WHO", false, 8, 0},
+};
+
+static bool all_alike(const struct takt_status_view *view)
+{
+	for (uint32_t i = 1; i < view->gpu_count; i++)
+		if (strcmp(view->gpus[i].name, view->gpus[0].name) != 0)
+			return false;
+	return view->gpu_count > 0 && view->gpus[0].name[0];
+}
 
 /* "1410/1980": the clock and the highest it may be now. */
 static void add_clock(struct takt_table *table, const struct takt_gpu_view *gpu)
@@ -49,16 +63,25 @@ static void add_if(struct takt_table *table, bool known, const char *fmt, int va
 	takt_table_add(table, TAKT_STYLE_PLAIN, "%s", text);
 }
 
+/* "45.0/80G": the unit once where it is the same. */
 static void add_memory(struct takt_table *table, const struct takt_gpu_view *gpu)
 {
-	char used[TAKT_UNIT_TEXT], all[TAKT_UNIT_TEXT];
+	const uint64_t gib = UINT64_C(1) << 30;
+	uint64_t used = gpu->mem_used_bytes, all = gpu->mem_total_bytes;
+	char used_text[TAKT_UNIT_TEXT], all_text[TAKT_UNIT_TEXT];
 
 	if (!(gpu->has & TAKT_VIEW_MEMORY))
 		takt_table_add(table, TAKT_STYLE_PLAIN, "-");
+	else if (used == 0 && all >= gib)
+		takt_table_add(table, TAKT_STYLE_PLAIN, "0/%lluG", (unsigned long long)(all / gib));
+	else if (used >= gib && all >= gib)
+		takt_table_add(table, TAKT_STYLE_PLAIN, "%llu.%llu/%lluG",
+			       (unsigned long long)(used / gib),
+			       (unsigned long long)(used % gib / (gib / 1024) * 10 / 1024),
+			       (unsigned long long)(all / gib));
 	else
-		takt_table_add(table, TAKT_STYLE_PLAIN, "%s/%s",
-			       takt_bytes_text(gpu->mem_used_bytes, used),
-			       takt_bytes_text(gpu->mem_total_bytes, all));
+		takt_table_add(table, TAKT_STYLE_PLAIN, "%s/%s", takt_bytes_text(used, used_text),
+			       takt_bytes_text(all, all_text));
 }
 
 static void add_throttle(struct takt_table *table, const struct takt_gpu_view *gpu)
@@ -107,10 +130,11 @@ static void add_who(struct takt_table *table, const struct takt_gpu_view *gpu)
 		       proc->command, proc->pid, more);
 }
 
-static void add_gpu(struct takt_table *table, const struct takt_gpu_view *gpu)
+static void add_gpu(struct takt_table *table, const struct takt_gpu_view *gpu, bool named)
 {
 	takt_table_add(table, TAKT_STYLE_PLAIN, "%u", gpu->index);
-	takt_table_add(table, TAKT_STYLE_PLAIN, "%s", takt_short_name(gpu->name));
+	if (named)
+		takt_table_add(table, TAKT_STYLE_PLAIN, "%s", takt_short_name(gpu->name));
 	add_clock(table, gpu);
 	add_power(table, gpu);
 	add_if(table, gpu->has & TAKT_VIEW_TEMP, "C", gpu->temp_c);
@@ -127,7 +151,14 @@ static void print_head(struct takt_cli *cli, const struct takt_status_view *view
 
 	takt_print_simulated(cli, view->simulated);
 	takt_style_add(&cli->out, cli->colour, TAKT_STYLE_HEAD, view->hostname);
-	takt_str_addf(&cli->out, ": %u GPUs", view->gpu_count);
+	takt_str_addf(&cli->out, ": %u ", view->gpu_count);
+	if (all_alike(view)) {
+		takt_str_add(&cli->out, "x ");
+		takt_style_add(&cli->out, false, TAKT_STYLE_PLAIN,
+			       takt_short_name(view->gpus[0].name));
+	} else {
+		takt_str_add(&cli->out, "GPUs");
+	}
 	if (view->driver_version[0])
 		takt_str_addf(&cli->out, ", driver %s", view->driver_version);
 	takt_str_addf(&cli->out, ", takt %s up %s; %u jobs running, %u waiting\n",
@@ -137,6 +168,16 @@ static void print_head(struct takt_cli *cli, const struct takt_status_view *view
 		return;
 	takt_style_add(&cli->out, cli->colour, TAKT_STYLE_MIND, "OBSERVES ONLY");
 	takt_str_addf(&cli->out, "%s%s\n", view->observe_why[0] ? ": " : "", view->observe_why);
+}
+
+static void print_table(struct takt_cli *cli, const struct takt_status_view *view)
+{
+	struct takt_table table = TAKT_TABLE(columns), unnamed = TAKT_TABLE(columns_unnamed);
+	bool named = !all_alike(view);
+
+	for (uint32_t i = 0; i < view->gpu_count; i++)
+		add_gpu(named ? &table : &unnamed, &view->gpus[i], named);
+	takt_table_print(named ? &table : &unnamed, cli->width, cli->colour, &cli->out);
 }
 
 static void print_tail(struct takt_cli *cli, const struct takt_status_view *view)
@@ -156,7 +197,6 @@ static void print_tail(struct takt_cli *cli, const struct takt_status_view *view
 
 static int run(struct takt_cli *cli, struct takt_err *err)
 {
-	struct takt_table table = TAKT_TABLE(columns);
 	struct takt_status_view view;
 	int rc = takt_cli_connect(cli, err);
 
@@ -166,9 +206,7 @@ static int run(struct takt_cli *cli, struct takt_err *err)
 		return rc;
 	if (!takt_cli_print_json(cli)) {
 		print_head(cli, &view);
-		for (uint32_t i = 0; i < view.gpu_count; i++)
-			add_gpu(&table, &view.gpus[i]);
-		takt_table_print(&table, cli->width, cli->colour, &cli->out);
+		print_table(cli, &view);
 		print_tail(cli, &view);
 	}
 	takt_status_view_fini(&view);

@@ -46,7 +46,8 @@ static void fill_gpu(const struct fake *fake, struct takt_gpu_view *gpu, uint32_
 {
 	gpu->index = index;
 	snprintf(gpu->uuid, sizeof(gpu->uuid), "GPU-%08u-0000-0000-0000-000000000000", index);
-	snprintf(gpu->name, sizeof(gpu->name), "NVIDIA H100 80GB HBM3");
+	snprintf(gpu->name, sizeof(gpu->name),
+		 fake->mixed && index == 1 ? "NVIDIA L40S" : "NVIDIA H100 80GB HBM3");
 	snprintf(gpu->pci_bus_id, sizeof(gpu->pci_bus_id), "00000000:%02X:00.0", 0x1b + index);
 	snprintf(gpu->state, sizeof(gpu->state), index == 0 ? "running" : "free");
 	snprintf(gpu->clock_state, sizeof(gpu->clock_state), "clean");

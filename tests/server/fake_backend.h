@@ -41,6 +41,7 @@ struct fake {
 	unsigned tcp_port;
 	bool simulated;
 	bool changed_clock; /* GPU 1 is CHANGED */
+	bool mixed;	    /* GPU 1 is another model */
 	struct fake_job jobs[FAKE_MAX_JOBS];
 	uint64_t job_count;
 	struct fake_waiter waiters[FAKE_MAX_WAITERS];

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Running the command line from a test. */
+#include "cli_run.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+
+enum {
+	MAX_ARGS = 40
+};
+
+static int fake_serve(int argc, char **argv)
+{
+	return argc == 2 && strcmp(argv[1], "--sample-hz=5") == 0 ? 42 : 1;
+}
+
+static const struct takt_cli_extra extra = {.serve = fake_serve};
+
+static void become(const char *line, int out_fd, int err_fd)
+{
+	static char words[4096];
+	char *argv[MAX_ARGS] = {(char[]){"takt"}};
+	int argc = 1, status;
+
+	snprintf(words, sizeof(words), "%s", line);
+	for (char *word = strtok(words, " "); word && argc < MAX_ARGS - 1; word = strtok(NULL, " "))
+		argv[argc++] = word;
+	if (dup2(out_fd, STDOUT_FILENO) < 0 || dup2(err_fd, STDERR_FILENO) < 0)
+		_exit(99);
+	/* The fake's sockets above all: a fork of it would keep them open. */
+	if (close_range(3, ~0u, 0) < 0)
+		_exit(99);
+	status = takt_cli_main(argc, argv, &extra);
+	fflush(stderr);
+	_exit(status);
+}
+
+void cli_start(const char *line, struct cli_child *ret)
+{
+	int out[2], err[2];
+
+	if (pipe(out) < 0 || pipe(err) < 0)
+		abort();
+	ret->pid = fork();
+	if (ret->pid == 0) {
+		close(out[0]);
+		close(err[0]);
+		become(line, out[1], err[1]);
+	}
+	close(out[1]);
+	close(err[1]);
+	ret->out_fd = out[0];
+	ret->err_fd = err[0];
+}
+
+/* Both until both are at their end, so that neither pipe fills up. */
+static void drain(struct cli_child *child, struct cli_result *ret)
+{
+	struct pollfd fds[2] = {{.fd = child->out_fd, .events = POLLIN},
+				{.fd = child->err_fd, .events = POLLIN}};
+	size_t used[2] = {0, 0}, room[2] = {sizeof(ret->out), sizeof(ret->err)};
+	char *into[2] = {ret->out, ret->err};
+
+	while ((fds[0].fd >= 0 || fds[1].fd >= 0) && poll(fds, 2, -1) > 0) {
+		for (int i = 0; i < 2; i++) {
+			ssize_t n;
+
+			if (fds[i].fd < 0 || !fds[i].revents)
+				continue;
+			n = read(fds[i].fd, into[i] + used[i], room[i] - 1 - used[i]);
+			used[i] += n > 0 ? (size_t)n : 0;
+			if (n <= 0)
+				fds[i].fd = -1;
+		}
+	}
+	ret->out[used[0]] = '\0';
+	ret->err[used[1]] = '\0';
+	ret->out_len = used[0];
+	close(child->out_fd);
+	close(child->err_fd);
+}
+
+void cli_finish(struct cli_child *child, struct cli_result *ret)
+{
+	int status;
+
+	drain(child, ret);
+	if (waitpid(child->pid, &status, 0) != child->pid)
+		abort();
+	ret->status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+void cli_run(const char *line, struct cli_result *ret)
+{
+	struct cli_child child;
+
+	cli_start(line, &child);
+	cli_finish(&child, ret);
+}

@@ -1,0 +1,498 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The command line against a real server with a fake behind it: what people see, what scripts get,
+ * and what is said when something is wrong. */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/compiler.h"
+#include "cli_run.h"
+#include "fake_backend.h"
+
+static struct fake fake;
+static struct cli_result result;
+
+static int set_up(void **state)
+{
+	setenv("TZ", "UTC", 1);
+	setenv("PATH", "/usr/bin:/bin", 1);
+	unsetenv("COLUMNS");
+	fake_start(&fake, false, false);
+	setenv("TAKT_SOCKET", fake.socket, 1);
+	fake_run(&fake);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	fake_halt(&fake);
+	fake_stop(&fake);
+	return 0;
+}
+
+static void says(const char *line, int status, const char *out)
+{
+	cli_run(line, &result);
+	if (result.status != status || strcmp(result.out, out) != 0)
+		fail_msg("takt %s: status %d, expected %d\n--- got\n%s--- expected\n%s--- "
+			 "errors\n%s",
+			 line, result.status, status, result.out, out, result.err);
+}
+
+static void complains(const char *line, int status, const char *part)
+{
+	cli_run(line, &result);
+	if (result.status != status || !strstr(result.err, part))
+		fail_msg("takt %s: status %d, expected %d; '%s' lacks '%s'", line, result.status,
+			 status, result.err, part);
+	assert_string_equal(result.out, "");
+}
+
+static void assert_has(const char *text, const char *part)
+{
+	if (!strstr(text, part))
+		fail_msg("'%s' is not in: %s", part, text);
+}
+
+/* The jobs of the fake are told by commands; this makes one that the PATH has. */
+static uint64_t submit(const char *words)
+{
+	char line[256];
+
+	snprintf(line, sizeof(line), "submit -q --env PATH=%s -n 2 -- %s", fake.dir, words);
+	cli_run(line, &result);
+	if (result.status != 0)
+		fail_msg("%s", result.err);
+	return strtoull(result.out, NULL, 10);
+}
+
+/* Files of the names that the fake knows, so that commands of these names are found. */
+static int set_up_commands(void **state)
+{
+	static const char *const names[] = {"echo", "exit", "kill", "hang", "queue", "binary"};
+
+	set_up(state);
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(names); i++) {
+		char path[300];
+
+		snprintf(path, sizeof(path), "%s/%s", fake.dir, names[i]);
+		close(open(path, O_CREAT | O_WRONLY, 0755));
+	}
+	setenv("PATH", fake.dir, 1);
+	return 0;
+}
+
+static int tear_down_commands(void **state)
+{
+	static const char *const names[] = {"echo", "exit", "kill", "hang", "queue", "binary"};
+
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(names); i++) {
+		char path[300];
+
+		snprintf(path, sizeof(path), "%s/%s", fake.dir, names[i]);
+		unlink(path);
+	}
+	return tear_down(state);
+}
+
+static void status_is_a_line_a_gpu(void **state)
+{
+	says("status", 0,
+	     "box: 3 x H100 80GB HBM3, driver 550.54.15, takt 0.1.0 up 1h02m; 2 jobs running, 1 "
+	     "waiting\n"
+	     "GPU      CLOCK     POWER  TEMP  UTIL    MEMORY  THROTTLE      STATE    WHO\n"
+	     "  0  1410/1410  612/700W   61C   97%  45.0/80G  sw_power_cap  running  7 train ada\n"
+	     "  1   345/1980   71/700W   33C    0%     0/80G  none          free     bob "
+	     "python3(4242)\n"
+	     "  2          -         -     -     -         -  -             free     -\n");
+}
+
+static void different_gpus_have_their_names(void **state)
+{
+	fake.mixed = true;
+	cli_run("status", &result);
+	assert_has(result.out, "box: 3 GPUs, driver");
+	assert_has(result.out, "GPU  NAME                CLOCK");
+	assert_has(result.out, "  1  L40S             345/1980");
+}
+
+static size_t longest_line(const char *text)
+{
+	size_t longest = 0;
+
+	while (*text) {
+		size_t len = strcspn(text, "\n");
+
+		longest = len > longest ? len : longest;
+		text += len + (text[len] == '\n');
+	}
+	return longest;
+}
+
+static void status_fits_narrow_terminals(void **state)
+{
+	setenv("COLUMNS", "80", 1);
+	cli_run("status", &result);
+	assert_true(longest_line(strstr(result.out, "GPU  ")) <= 80);
+	assert_has(result.out, "612/700W   61C   97%  45.0/80G  sw_powe");
+	setenv("COLUMNS", "60", 1);
+	cli_run("status", &result);
+	assert_true(longest_line(strstr(result.out, "GPU ")) <= 60);
+	assert_has(result.out, "running");
+	unsetenv("COLUMNS");
+}
+
+static void simulated_is_said_everywhere(void **state)
+{
+	static const char *const lines[] = {"status", "topo",	   "queue",
+					    "show 1", "explain 1", "clock"};
+
+	fake_halt(&fake);
+	fake.simulated = true;
+	fake_restart(&fake);
+	fake_run(&fake);
+	submit("hang");
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(lines); i++) {
+		cli_run(lines[i], &result);
+		assert_true(strncmp(result.out, "SIMULATED", 9) == 0);
+	}
+	cli_run("status --json", &result);
+	assert_has(result.out, "\"simulated\":true");
+}
+
+static void changed_clocks_are_shouted(void **state)
+{
+	fake.changed_clock = true;
+	cli_run("status", &result);
+	assert_has(result.out, "CHANGED");
+	assert_has(result.out, "GPU 1: CLOCKS CHANGED and not restored: the driver refuses to "
+			       "restore: no permission\n");
+	cli_run("clock", &result);
+	assert_has(result.out, "GPU 1: CLOCKS CHANGED and not restored");
+}
+
+static void topo_is_a_matrix(void **state)
+{
+	says("topo", 0,
+	     "GPU     0     1     2     3  NUMA  CPUS\n"
+	     "  0     X  NV18   SYS   SYS     0  0-31,64-95\n"
+	     "  1  NV18     X   SYS   SYS     0  0-31,64-95\n"
+	     "  2   SYS   SYS     X  NV18     1  0-31,64-95\n"
+	     "  3   SYS   SYS  NV18     X     -  -\n"
+	     "best 2: 0-1 (score 1810), of the free ones: 2-3\n"
+	     "best 4: 0-3 (score 3660), of the free ones: -\n"
+	     "NV#: so many NVLinks. PIX: one PCIe switch, PXB: several, PHB: through the host "
+	     "bridge,\n"
+	     "NODE: within a NUMA node, SYS: across sockets.\n");
+}
+
+static void submit_says_where_it_went(void **state)
+{
+	says("submit -n 2 --name train -- hang", 0, "job 1 train: running on GPUs 0-1\n");
+	says("submit -n 4 -- queue", 0,
+	     "job 2 queue: queued: needs 4 GPUs, 2 are free: 2 more have to come free\n");
+	says("submit -q hang", 0, "3\n");
+	cli_run("submit --json hang", &result);
+	assert_has(result.out, "\"id\":4,");
+	assert_true(result.out[0] == '{');
+}
+
+static void options_reach_the_job(void **state)
+{
+	says("submit -q -n0 --clock 1410MHz -p -5 -e FIRST=1 --grace 1m30s -- hang --help -x", 64,
+	     "");
+	assert_has(result.err, "needs at least one GPU");
+	says("submit -q -n1 --clock 1410MHz -p -5 --grace 1m30s -- hang --help -x", 0, "1\n");
+	assert_string_equal(fake.jobs[0].view.command, "hang --help -x");
+	assert_int_equal(fake.jobs[0].view.priority, -5);
+}
+
+static void bad_options_are_named(void **state)
+{
+	complains("stauts", 64, "there is no verb 'stauts'; did you mean 'status'?");
+	complains("frobnicate", 64, "there is no verb 'frobnicate'; 'takt help'");
+	complains("status --jsn", 64, "did you mean '--json'");
+	complains("status extra", 64, "'extra' is too much; usage: takt status");
+	complains("status --json=1", 64, "'--json' takes no value");
+	complains("submit", 64, "usage: takt submit [options] [--] COMMAND");
+	complains("submit -n", 64, "'-n' needs a value: GPUS");
+	complains("submit --gpus", 64, "'--gpus' needs a value: GPUS");
+	complains("submit -n x -- hang", 64, "'--gpus' must be a whole number from 0 to 64");
+	complains("submit --clock 1.4GHz -- hang", 64, "a clock such as 1410 or 1410MHz");
+	complains("submit --clock 1 --clock-lock 2 -- hang", 64, "exclude each other");
+	complains("submit --visible gpu -- hang", 64, "must be index or uuid");
+	complains("submit --grace 30 -- hang", 64, "a time such as 30s");
+	complains("submit --env X -- hang", 64, "must be NAME=VALUE");
+	complains("submit --cwd /nonexistent -- hang", 66, "directory '/nonexistent'");
+	complains("submit --name a/b -- hang", 64, "field 'name' may have letters");
+	complains("submit -n 9 -- hang", 65, "asks for 9 GPUs, the largest node has 8");
+	complains("submit -- nosuchcommand", 127, "there is no command 'nosuchcommand' in $PATH");
+	complains("submit -- ./nosuchcommand", 127, "there is no command './nosuchcommand'");
+	complains("submit -- /tmp", 126, "'/tmp' cannot be executed");
+	complains("show", 64, "usage: takt show JOB");
+	complains("show x", 64, "'x' is not the number of a job");
+	complains("show 99", 66, "there is no job 99");
+	complains("explain 99", 66, "there is no job 99");
+	complains("logs 99", 66, "there is no job 99");
+	complains("wait 99", 66, "there is no job 99");
+	complains("cancel 99", 66, "there is no job 99");
+	complains("clock set 1410", 64, "say which GPUs");
+	complains("clock set --gpus 0,5 1410", 64, "this machine has 2");
+	complains("clock set --gpus 0 5000", 65, "210 to 1980");
+	complains("clock set --gpus 0", 64, "usage: takt clock set");
+	complains("clock bend", 64, "show, set or reset, not 'bend'");
+	complains("clock show --lock", 64, "no options of its own");
+	complains("queue --limit 0", 64, "from 1 to 10000, not '0'");
+	complains("completion fish", 64, "bash and zsh, not 'fish'");
+	complains("help stauts", 64, "there is no verb 'stauts'");
+	complains("record x", 69, "without recording");
+}
+
+static void queue_gives_reasons(void **state)
+{
+	says("queue", 0, "no job runs or waits\n");
+	submit("hang");
+	submit("queue");
+	cli_run("queue", &result);
+	assert_has(result.out, "JOB  NAME   USER  STATE    GPUS  PRIO");
+	assert_has(result.out, "  1  hang   ada   running     2     0");
+	assert_has(result.out, "GPUs 0-1\n");
+	assert_has(result.out, "needs 4 GPUs, 2 are free");
+	says("queue --ids", 0, "1\n2\n");
+	cli_run("queue -n 1", &result);
+	assert_has(result.out, "1 of 2; --limit shows more\n");
+}
+
+static void explain_gives_numbers(void **state)
+{
+	submit("queue");
+	says("explain 1", 0,
+	     "job 1 is waiting: needs 4 GPUs, 2 are free: 2 more have to come free\n"
+	     "  asked for           2\n"
+	     "  GPUs there are      8\n"
+	     "  free                2\n"
+	     "  running jobs        6\n"
+	     "  draining            0\n"
+	     "  used from outside   0\n"
+	     "  unhealthy           0\n"
+	     "  promised to others  0\n"
+	     "  must come free      2\n"
+	     "  jobs ahead          0\n");
+}
+
+static void show_ends_with_the_report(void **state)
+{
+	submit("exit 3");
+	cli_run("wait 1", &result);
+	assert_int_equal(result.status, 3);
+	assert_string_equal(result.out, "job 1 exit: failed: exit status 3\n");
+	says("show 1", 0,
+	     "job           1 exit\n"
+	     "state         failed: exit status 3\n"
+	     "user          ada\n"
+	     "command       exit 3\n"
+	     "directory     /home/ada\n"
+	     "GPUs          2 asked for, given 0-1\n"
+	     "              GPU-0\n"
+	     "              GPU-1\n"
+	     "priority      0\n"
+	     "submitted     2025-11-20 15:05:05\n"
+	     "started       2025-11-20 15:05:06\n"
+	     "ended         2025-11-20 15:05:09\n"
+	     "wall time     3.500s\n"
+	     "GPUs          0-1\n"
+	     "energy        1234.5 J\n"
+	     "mean SM clock 1405 MHz\n"
+	     "throttled     1.200s (sw_power_cap)\n"
+	     "peak memory   45.0G of one GPU\n");
+}
+
+static void run_is_like_running_it_here(void **state)
+{
+	says("run -n 1 -- echo one two", 0, "one\ntwo\n");
+	assert_has(result.err, "takt: job 1 echo: running on GPU 0\n");
+	assert_has(result.err, "takt:   energy        1234.5 J\n");
+	says("run -q -- exit 3", 3, "");
+	assert_string_equal(result.err, "");
+	says("run -q -- kill 9", 137, "");
+	cli_run("run --json -q -- exit 4", &result);
+	assert_int_equal(result.status, 4);
+	assert_has(result.err, "\"exit_code\":4");
+}
+
+static void logs_are_bytes(void **state)
+{
+	submit("binary");
+	cli_run("logs -f 1", &result);
+	assert_int_equal(result.status, 0);
+	assert_int_equal(result.out_len, 256);
+	for (unsigned i = 0; i < 256; i++)
+		assert_int_equal((unsigned char)result.out[i], i);
+}
+
+static void wait_until(bool (*there)(void))
+{
+	for (int i = 0; i < 500 && !there(); i++)
+		usleep(10000);
+	assert_true(there());
+}
+
+static bool has_started(void)
+{
+	return fake.job_count == 1 && fake.jobs[0].view.pid != 0;
+}
+
+static bool has_usr1(void)
+{
+	return fake.last_signal == SIGUSR1;
+}
+
+static void run_forwards_signals(void **state)
+{
+	struct cli_child child;
+
+	cli_start("run -- hang", &child);
+	wait_until(has_started);
+	usleep(50000);
+	kill(child.pid, SIGUSR1);
+	wait_until(has_usr1);
+	kill(child.pid, SIGINT);
+	cli_finish(&child, &result);
+	assert_int_equal(fake.last_signal, SIGINT);
+	assert_int_equal(result.status, 128 + SIGINT);
+	assert_has(result.err, "failed: killed by SIGINT");
+}
+
+static void run_survives_a_restart(void **state)
+{
+	struct cli_child child;
+
+	cli_start("run -- hang", &child);
+	wait_until(has_started);
+	fake_halt(&fake);
+	fake_stop_server(&fake);
+	usleep(150000);
+	fake_restart(&fake);
+	fake_log(&fake, 1, "afterwards\n", 11);
+	fake_run(&fake);
+	usleep(300000);
+	fake_halt(&fake);
+	fake_end(&fake, 1, 5, 0);
+	fake_run(&fake);
+	cli_finish(&child, &result);
+	assert_int_equal(result.status, 5);
+	assert_string_equal(result.out, "afterwards\n");
+	assert_has(result.err, "trying to reach takt again");
+	assert_has(result.err, "connected again");
+}
+
+static void a_closed_pipe_ends_the_job(void **state)
+{
+	struct cli_child child;
+
+	cli_start("run -- hang", &child);
+	wait_until(has_started);
+	close(child.out_fd);
+	child.out_fd = open("/dev/null", O_RDONLY);
+	fake_halt(&fake);
+	fake_log(&fake, 1, "more\n", 5);
+	fake_run(&fake);
+	cli_finish(&child, &result);
+	assert_int_equal(fake.last_signal, SIGPIPE);
+	assert_int_equal(result.status, 128 + SIGPIPE);
+}
+
+static void wait_and_cancel(void **state)
+{
+	submit("hang");
+	submit("exit 0");
+	says("wait -t 30ms 1", 124, "job 1 hang: running on GPUs 0-1\n");
+	says("cancel 1", 0, "job 1: cancelled: killed by SIGTERM\n");
+	cli_run("cancel 1 99 2", &result);
+	assert_has(result.err, "job 1 is over");
+	assert_has(result.err, "there is no job 99");
+	says("wait 1", 128 + 15, "job 1 hang: cancelled: killed by SIGTERM\n");
+}
+
+static void clocks_are_set_and_shown(void **state)
+{
+	says("clock", 0,
+	     "GPU  NAME            SM MHZ      LIST  LEASE  OF  STATE  NOTE\n"
+	     "  0  H100 80GB HBM3    1980  210-1980      -  -   clean  -\n"
+	     "  1  H100 80GB HBM3       -  210-1980      -  -   clean  -\n");
+	cli_run("clock set --gpus 0-1 1410", &result);
+	assert_int_equal(result.status, 0);
+	assert_has(result.out, "210-1410  job 7  leased");
+	assert_int_equal(fake.last_mask, 3);
+	assert_int_equal(fake.last_mhz, 1410);
+	cli_run("clock reset", &result);
+	assert_int_equal(fake.last_mhz, 0);
+	assert_int_equal(fake.last_mask, 3);
+}
+
+static void help_comes_from_the_table(void **state)
+{
+	cli_run("", &result);
+	assert_int_equal(result.status, 0);
+	assert_has(result.out, "  status                every GPU and who runs on it\n");
+	cli_run("help run", &result);
+	assert_has(result.out, "  -n, --gpus GPUS       whole GPUs, best linked");
+	assert_true(longest_line(result.out) <= 80);
+	cli_run("clock --help", &result);
+	assert_has(result.out, "takt clock [show | set");
+	cli_run("serve --help", &result);
+	assert_has(result.out, "--sample-hz N  (default 10)");
+	cli_run("man", &result);
+	assert_has(result.out, ".SS takt submit");
+	assert_has(result.out, ".B sample_hz\n");
+	cli_run("completion bash", &result);
+	assert_has(result.out, "complete -o default -F _takt takt");
+	cli_run("completion zsh", &result);
+	assert_has(result.out, "#compdef takt");
+	cli_run("--version", &result);
+	assert_has(result.out, "takt 0.1.0\ndaemon 0.1.0 on /tmp/");
+}
+
+static void serve_gets_its_own_arguments(void **state)
+{
+	says("serve --sample-hz=5", 42, "");
+}
+
+static void no_daemon_is_said(void **state)
+{
+	setenv("TAKT_SOCKET", "/nonexistent/takt.sock", 1);
+	complains("status", 69, "no takt answers on '/nonexistent/takt.sock'");
+	complains("run -- true", 69, "'takt serve' starts one");
+	cli_run("version", &result);
+	assert_int_equal(result.status, 0);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define JOBS(name) cmocka_unit_test_setup_teardown(name, set_up_commands, tear_down_commands)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(status_is_a_line_a_gpu),	    CASE(different_gpus_have_their_names),
+		CASE(status_fits_narrow_terminals), JOBS(simulated_is_said_everywhere),
+		CASE(changed_clocks_are_shouted),   CASE(topo_is_a_matrix),
+		JOBS(submit_says_where_it_went),    JOBS(options_reach_the_job),
+		JOBS(bad_options_are_named),	    JOBS(queue_gives_reasons),
+		JOBS(explain_gives_numbers),	    JOBS(show_ends_with_the_report),
+		JOBS(run_is_like_running_it_here),  JOBS(logs_are_bytes),
+		JOBS(run_forwards_signals),	    JOBS(run_survives_a_restart),
+		JOBS(a_closed_pipe_ends_the_job),   JOBS(wait_and_cancel),
+		CASE(clocks_are_set_and_shown),	    CASE(help_comes_from_the_table),
+		CASE(serve_gets_its_own_arguments), CASE(no_daemon_is_said),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
