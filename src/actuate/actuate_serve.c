@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -24,10 +25,11 @@ enum {
 	BURST = 64,	/* requests of one client before the others have their turn */
 };
 
-#define LOCK_PATIENCE_NS (3 * TAKT_NS_PER_S)
-#define LOCK_PAUSE_NS	 (10 * TAKT_NS_PER_MS)
-#define STOP_PATIENCE_NS (5 * TAKT_NS_PER_S)
-#define LONGEST_POLL_MS	 1000
+#define LOCK_PATIENCE_NS  (3 * TAKT_NS_PER_S)
+#define GUARD_PATIENCE_NS (20 * TAKT_NS_PER_S)
+#define LOCK_PAUSE_NS	  (10 * TAKT_NS_PER_MS)
+#define STOP_PATIENCE_NS  (5 * TAKT_NS_PER_S)
+#define LONGEST_POLL_MS	  1000
 
 struct connection {
 	int fd;	     /* -1: free */
@@ -144,10 +146,14 @@ static void send_replies(struct server *server)
 	}
 }
 
+/* At most a second, since poll's clock stands still while the machine sleeps and leases' does not.
+ */
 static int poll_ms(struct takt_boot now, struct takt_boot until)
 {
 	uint64_t ms;
 
+	if (until.ns == UINT64_MAX)
+		return -1;
 	if (until.ns <= now.ns)
 		return 0;
 	ms = (until.ns - now.ns + TAKT_NS_PER_MS - 1) / TAKT_NS_PER_MS;
@@ -237,30 +243,36 @@ static int serve_until_stopped(struct server *server, struct takt_err *err)
 	return wind_down(server, err);
 }
 
-/* Names who has the lock, as far as the journal says. */
-static int say_holder(struct server *server, int rc, struct takt_err *err)
+/* Who has the lock, as far as the journal says. */
+static struct takt_journal_holder read_holder(struct server *server)
 {
 	struct takt_journal_holder holder = {0};
 
 	if (takt_journal_open(server->config->sys, server->config->journal_path, &server->journal,
-			      NULL) < 0)
-		return rc;
-	holder = server->journal.holder;
+			      NULL) == 0)
+		holder = server->journal.holder;
 	takt_journal_close(&server->journal);
-	return takt_err_wrap(err, rc, "held by the %s with pid %d",
-			     holder.name[0] ? holder.name : "process", holder.pid);
+	return holder;
 }
 
-/* A guard that is restoring right now is done soon. */
+/* An actuator that was killed is gone soon; a guard that restores has its work to finish. */
 static int take_lock(struct server *server, struct takt_err *err)
 {
-	struct takt_boot until = takt_boot_add(boot_now(server), LOCK_PATIENCE_NS);
+	struct takt_boot began = boot_now(server);
 	const struct timespec pause = {.tv_nsec = LOCK_PAUSE_NS};
+	struct takt_journal_holder holder;
+	uint64_t waited;
 	int rc;
 
 	while ((rc = takt_mandate_lock(&server->mandate, err)) == -TAKT_E_BUSY) {
-		if (boot_now(server).ns >= until.ns)
-			return say_holder(server, rc, err);
+		waited = takt_boot_elapsed_ns(boot_now(server), began);
+		if (waited >= LOCK_PATIENCE_NS) {
+			holder = read_holder(server);
+			if (strcmp(holder.name, "guard") != 0 || waited >= GUARD_PATIENCE_NS)
+				return takt_err_wrap(err, rc, "held by the %s with pid %d",
+						     holder.name[0] ? holder.name : "process",
+						     holder.pid);
+		}
 		nanosleep(&pause, NULL);
 	}
 	return rc;

@@ -24,14 +24,15 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-#define LOCK_FIRST_NS	  (2 * TAKT_NS_PER_MS)
-#define LOCK_LONGEST_NS	  (100 * TAKT_NS_PER_MS)
-#define SHORTEST_PAUSE_NS (50 * TAKT_NS_PER_MS)
-#define LONGEST_PAUSE_NS  (2 * TAKT_NS_PER_S)
-#define UNSEEN_FIRST_NS	  (500 * TAKT_NS_PER_MS)
-#define UNSEEN_LONGEST_NS (30 * TAKT_NS_PER_S)
-#define FACTS_FIRST_NS	  (1 * TAKT_NS_PER_S)
-#define FACTS_LONGEST_NS  (10 * TAKT_NS_PER_S)
+#define LOCK_FIRST_NS	   (2 * TAKT_NS_PER_MS)
+#define LOCK_LONGEST_NS	   (100 * TAKT_NS_PER_MS)
+#define SHORTEST_PAUSE_NS  (50 * TAKT_NS_PER_MS)
+#define LONGEST_PAUSE_NS   (2 * TAKT_NS_PER_S)
+#define TROUBLE_LONGEST_NS (30 * TAKT_NS_PER_S)
+#define UNSEEN_FIRST_NS	   (500 * TAKT_NS_PER_MS)
+#define UNSEEN_LONGEST_NS  (30 * TAKT_NS_PER_S)
+#define FACTS_FIRST_NS	   (1 * TAKT_NS_PER_S)
+#define FACTS_LONGEST_NS   (10 * TAKT_NS_PER_S)
 
 struct guard {
 	const struct takt_actuate_config *config; /* borrowed */
@@ -214,6 +215,7 @@ static int restore(struct guard *guard, uint64_t *ret_pause_ns)
 		left = next.ns > now.ns ? next.ns - now.ns : 0;
 		if (takt_keeper_quiet(&guard->keeper) || guard->keeper.stale)
 			break;
+		left = left < LONGEST_PAUSE_NS ? left : LONGEST_PAUSE_NS;
 		(void)poll(&fd, 1, (int)(left / TAKT_NS_PER_MS) + 1);
 		(void)!read(guard->wake, &count, sizeof(count));
 	}
@@ -251,6 +253,8 @@ static int round_locked(struct guard *guard, uint64_t *ret_pause_ns, struct takt
 	return rc < 0 ? rc : restore(guard, ret_pause_ns);
 }
 
+/* Leaves when all is back, or somebody else answers for it, or takt's folder was removed: then
+ * there is no lock any more under which anybody could set. */
 static void restore_all(struct guard *guard)
 {
 	uint64_t pause_ns = SHORTEST_PAUSE_NS;
@@ -261,6 +265,10 @@ static void restore_all(struct guard *guard)
 		rc = take_lock(guard, &err);
 		if (rc == 0)
 			return;
+		if (rc == -ENOENT) {
+			takt_actuate_say(&guard->config->log, "guard: %s: gone; leaving", err.msg);
+			return;
+		}
 		takt_crash_point("actuate.guard_locked");
 		if (rc > 0)
 			rc = round_locked(guard, &pause_ns, &err);
@@ -268,7 +276,7 @@ static void restore_all(struct guard *guard)
 			return;
 		if (rc < 0) {
 			say_once(guard, &err);
-			(void)grow(&pause_ns, LONGEST_PAUSE_NS);
+			(void)grow(&pause_ns, TROUBLE_LONGEST_NS);
 		}
 		takt_mandate_release(&guard->mandate);
 		pause_for(pause_ns > SHORTEST_PAUSE_NS ? pause_ns : SHORTEST_PAUSE_NS);

@@ -29,7 +29,8 @@ void takt_guard_watch_init(struct takt_guard_watch *watch, const struct takt_act
 	*watch = (struct takt_guard_watch){.config = config, .pidfd = -1, .socket = -1};
 }
 
-/* Its own session, so that what ends the terminal's or the actuator's group leaves it alone. */
+/* Its own session, so that what ends the terminal's or the actuator's group leaves it alone; and no
+ * descriptor but its log and its end of the pair, so that it keeps nobody's socket open. */
 static int spawn(const struct takt_actuate_config *config, int end, pid_t *ret_pid)
 {
 	char fd_text[16], deadline[24];
@@ -62,7 +63,13 @@ static int spawn(const struct takt_actuate_config *config, int end, pid_t *ret_p
 	posix_spawnattr_init(&attr);
 	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK);
 	posix_spawnattr_setsigmask(&attr, &none);
-	rc = posix_spawn_file_actions_adddup2(&actions, end, WATCH_FD);
+	rc = posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+	if (rc == 0)
+		rc = posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
+	if (rc == 0)
+		rc = posix_spawn_file_actions_adddup2(&actions, end, WATCH_FD);
+	if (rc == 0)
+		rc = posix_spawn_file_actions_addclosefrom_np(&actions, WATCH_FD + 1);
 	if (rc == 0)
 		rc = posix_spawn(ret_pid, config->guard_path, &actions, &attr, (char **)argv,
 				 environ);

@@ -207,8 +207,7 @@ def deaths_at_random_moments_leave_nothing_changed():
                     client.send(END, lease)
                 time.sleep(luck.uniform(0, 0.01))
             if both:
-                for guard in m.guards():
-                    os.kill(guard, signal.SIGKILL)
+                m.kill_guards()
             m.kill(actuator)
             if both:
                 m.start()

@@ -6,12 +6,13 @@ Usage: actuate_process_test.py TAKT_ACTUATE TAKT_GUARD TAKT_TWIN LIBNVIDIA_ML
 """
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
 
 from actuate_rig import (ADVISE, BUSY, CHANGED, CLEAN, END, HELLO, LEASED, RENEW, REQUEST, RESET, SET,
-                         UNAVAILABLE, UNKNOWN, VERSION, VERSION_RC, ACTUATE, GUARD, MS, Client, Skip,
+                         UNAVAILABLE, UNKNOWN, VERSION, VERSION_RC, ACTUATE, GUARD, MS, NVML, Client, Skip,
                          main, restored, rig, until)
 
 
@@ -100,6 +101,13 @@ def a_client_that_reads_nothing_is_let_go():
         until(lambda: "does not take its replies" in m.said(), 2, "it is said")
 
 
+def welcome(m):
+    try:
+        return m.connect().ask(HELLO)["rc"] == 0
+    except (AssertionError, ConnectionResetError, BrokenPipeError):
+        return False
+
+
 def there_are_sixteen_places():
     with rig() as m:
         m.start()
@@ -109,7 +117,7 @@ def there_are_sixteen_places():
         late = m.connect()
         assert "16 clients" in late.receive()["message"]
         clients[3].close()
-        until(lambda: m.connect().ask(HELLO)["rc"] == 0, 2, "a place is free again")
+        until(lambda: welcome(m), 2, "a place is free again")
 
 
 def another_user_is_turned_away():
@@ -239,6 +247,47 @@ def a_dead_guard_is_replaced_and_the_new_one_works():
         restored(m)
 
 
+def a_guard_keeps_nothing_open_that_is_not_its_own():
+    with rig() as m:
+        listening = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        listening.bind(m.path("socket"))
+        listening.listen()
+        actuator = subprocess.Popen(
+            [ACTUATE, "--listen-fd", str(listening.fileno()), "--journal", m.path("journal"), "--lock",
+             m.path("lock"), "--guard", GUARD, "--nvml", NVML],
+            env=m.env, pass_fds=[listening.fileno()], stderr=m.log)
+        m.started.append(actuator)
+        listening.close()
+        assert m.connect().ask(SET, 10, m.uuids[0])["rc"] == 0
+        (guard,) = m.guards()
+        opened = {os.readlink(f"/proc/{guard}/fd/{fd}") for fd in os.listdir(f"/proc/{guard}/fd")}
+        assert opened <= {"/dev/null", "anon_inode:[pidfd]", m.path("log"), m.path("journal")} | {
+            name for name in opened if name.startswith("socket:")}, opened
+        assert len([name for name in opened if name.startswith("socket:")]) == 1, opened
+        m.fault(0, "driver-restore-refused")  # so that the guard stays
+        m.kill(actuator)
+        try:
+            Client(m.path("socket"))
+            raise AssertionError("somebody still listens")
+        except ConnectionRefusedError:
+            pass
+
+
+def a_guard_whose_folder_was_removed_leaves():
+    with rig() as m:
+        actuator = m.start()
+        assert m.connect().ask(SET, 10, m.uuids[0])["rc"] == 0
+        m.fault(0, "driver-restore-refused")
+        m.kill(actuator)
+        time.sleep(0.3)
+        assert m.guards()
+        guards = m.guards()
+        os.rename(m.folder, m.folder + ".gone")
+        until(lambda: not any(os.path.exists(f"/proc/{pid}/fd/3") or os.path.exists(f"/proc/{pid}/exe")
+                              for pid in guards), 8, "it leaves")
+        os.rename(m.folder + ".gone", m.folder)
+
+
 def without_a_guard_nothing_is_set():
     with rig() as m:
         client = m.connect(m.spawn(guard=m.path("none")))
@@ -323,7 +372,8 @@ TESTS = [
     a_refused_restore_is_changed_until_it_works, a_lost_gpu_is_unknown_and_restored_when_it_is_back,
     a_hanging_gpu_holds_nobody_up, a_second_actuator_is_refused_by_name,
     who_lost_the_right_to_set_stops, a_stopped_actuator_is_not_a_dead_one,
-    a_dead_guard_is_replaced_and_the_new_one_works, without_a_guard_nothing_is_set,
+    a_dead_guard_is_replaced_and_the_new_one_works, a_guard_keeps_nothing_open_that_is_not_its_own,
+    a_guard_whose_folder_was_removed_leaves, without_a_guard_nothing_is_set,
     a_declared_baseline_comes_back_even_by_the_guard, wrong_use_is_said_and_nothing_starts,
     a_socket_in_use_is_left_to_its_owner, a_journal_that_cannot_be_read_restores_every_gpu,
 ]

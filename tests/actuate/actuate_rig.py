@@ -153,6 +153,11 @@ class Rig:
                     found.append(int(pid))
         return found
 
+    def kill_guards(self):
+        for pid in self.guards():
+            with contextlib.suppress(ProcessLookupError):  # it ended by itself just now
+                os.kill(pid, signal.SIGKILL)
+
     def kill(self, process):
         process.send_signal(signal.SIGKILL)
         process.wait()
@@ -162,8 +167,7 @@ class Rig:
             if process.poll() is None:
                 process.send_signal(signal.SIGCONT)
                 self.kill(process)
-        for pid in self.guards():
-            os.kill(pid, signal.SIGKILL)
+        self.kill_guards()
         self.log.close()
 
 
