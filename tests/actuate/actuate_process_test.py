@@ -5,6 +5,7 @@
 Usage: actuate_process_test.py TAKT_ACTUATE TAKT_GUARD TAKT_TWIN LIBNVIDIA_ML
 """
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -174,14 +175,13 @@ def a_lost_gpu_is_unknown_and_restored_when_it_is_back():
 
 def a_hanging_gpu_holds_nobody_up():
     with rig(3) as m:
-        client = m.connect(m.start())
+        client = m.connect(m.start("--deadline-ms", "3000"))
         m.fault(0, "hang")
         slow = client.send(SET, 10, m.uuids[0])
-        began = time.monotonic()
         for gpu in (1, 2):
             reply = m.connect().ask(SET, 10 * gpu + 10, m.uuids[gpu])
             assert reply["rc"] == 0, reply
-        assert time.monotonic() - began < 0.5, "the others waited"
+        assert not select.select([client.socket], [], [], 0)[0], "the others waited"
         reply = client.receive()
         assert (reply["seq"], reply["rc"], reply["gpu_state"]) == (slow, -110, UNKNOWN), reply
         client.ask(END, 20)
