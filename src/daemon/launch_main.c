@@ -3,10 +3,16 @@
 #include <getopt.h>
 #include <limits.h>
 #include <stdio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/str.h"
 #include "launch/launch.h"
+
+enum {
+	LISTEN_TRIES = 20,
+	LISTEN_AGAIN_MS = 50,
+};
 
 static const char usage[] =
 	"usage: takt-launch (--socket PATH | --listen-fd N) --jobs DIR --shim PATH\n"
@@ -97,6 +103,19 @@ static int parse(int argc, char **argv, struct options *options, struct takt_err
 	return 0;
 }
 
+/* A process that a killed predecessor had just forked may hold its socket for a moment. */
+static int listen_at(const char *path, struct takt_err *err)
+{
+	const struct timespec pause = {.tv_nsec = LISTEN_AGAIN_MS * 1000000L};
+	int rc = takt_launch_listen(path, err);
+
+	for (int i = 1; rc == -TAKT_E_BUSY && i < LISTEN_TRIES; i++) {
+		(void)nanosleep(&pause, NULL);
+		rc = takt_launch_listen(path, err);
+	}
+	return rc;
+}
+
 int main(int argc, char **argv)
 {
 	struct options options = {
@@ -108,7 +127,7 @@ int main(int argc, char **argv)
 	if (rc == -TAKT_E_USAGE)
 		fputs(usage, stderr);
 	if (rc == 0 && options.socket) {
-		rc = takt_launch_listen(options.socket, &err);
+		rc = listen_at(options.socket, &err);
 		options.config.listen_fd = rc;
 	}
 	if (rc >= 0)

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
-#include <linux/close_range.h>
+#include <limits.h>
 #include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
@@ -113,6 +113,26 @@ static int become_user(const struct takt_launch_request *request, struct takt_er
 	return 0;
 }
 
+static void close_between(int low, int high)
+{
+	if (low <= high)
+		(void)close_range((unsigned int)low, (unsigned int)high, 0);
+}
+
+/*
+ * First of all: as long as we hold the launcher's sockets they look alive, and should it be killed
+ * now, its successor could not listen.
+ */
+static void close_all_but(int a, int b)
+{
+	int low = a < b ? a : b;
+	int high = a < b ? b : a;
+
+	close_between(STDERR_FILENO + 1, low - 1);
+	close_between(low + 1, high - 1);
+	close_between(high + 1, INT_MAX);
+}
+
 /* Descriptors 0 to 2 are /dev/null, REPORT_FD the report, everything else closes on exec. */
 static int clean_table(int *report, struct takt_err *err)
 {
@@ -188,6 +208,7 @@ static _Noreturn void run_child(const struct takt_spawn *spawn,
 {
 	struct takt_err err;
 
+	close_all_but(spawn->jobs_dirfd, report);
 	(void)become_shim(spawn, request, &report, &err);
 	while (write(report, &err, sizeof(err)) < 0 && errno == EINTR)
 		;

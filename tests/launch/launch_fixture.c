@@ -39,6 +39,9 @@ int fixture_up(void **state)
 	struct fixture *fixture = calloc(1, sizeof(*fixture));
 
 	assert_non_null(fixture);
+	if (!getenv("TAKT_TEST_SHIM") || !getenv("TAKT_TEST_LAUNCH"))
+		fail_msg("TAKT_TEST_SHIM and TAKT_TEST_LAUNCH must name the programs: see "
+			 "meson.build");
 	fixture->sys = takt_sys_real();
 	snprintf(fixture->dir, sizeof(fixture->dir), "/tmp/takt-launch-XXXXXX");
 	assert_non_null(mkdtemp(fixture->dir));
@@ -161,7 +164,7 @@ int wait_pid(pid_t pid)
 	}
 	kill(pid, SIGKILL);
 	waitpid(pid, &status, 0);
-	fail_msg("process %d did not end", pid);
+	fail_msg("process %d did not end", (int)pid);
 	return status;
 }
 

@@ -213,11 +213,13 @@ static void tell_snapshot(struct local_engine *local)
 			 (struct takt_engine_event){.kind = TAKT_ENGINE_SNAPSHOT_END});
 }
 
-/* Orders that could not be sent have no time of their own. */
+/* Orders that could not be sent, and the connection, have no time of their own. */
 static uint64_t next_time(const struct local_engine *local)
 {
 	uint64_t next = local->next_due_ns, retry;
 
+	if (!local->client && local->connect_ns < next)
+		next = local->connect_ns;
 	TAKT_VEC_EACH (order, &local->orders) {
 		const struct local_run *run = takt_map_u64_ptr(&local->runs, order->action.job_id);
 
@@ -240,6 +242,7 @@ static int pump(struct takt_engine *engine, struct takt_boot now, uint64_t *ret_
 	rc = take_events(local, err);
 	if (rc < 0)
 		return rc;
+	local_link_keep(local);
 	take_actions(local);
 	take_steps(local);
 	local_orders_send(local);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The connection to the launcher, made when something is to be sent. When it breaks, every request
+ * The connection to the launcher, kept up even while there is nothing to send: a launcher without
+ * a client may end. When it breaks, every request
  * on its way has an unknown outcome; its run or order finds out.
  */
 #include <errno.h>
@@ -53,6 +54,11 @@ void local_link_close(struct local_engine *local)
 	TAKT_MAP_EACH(entry, &local->runs)
 	local_run_link_lost(local, entry->value.ptr);
 	local_orders_link_lost(local);
+}
+
+void local_link_keep(struct local_engine *local)
+{
+	(void)connected(local);
 }
 
 uint64_t local_link_send(struct local_engine *local, struct takt_launch_request request,

@@ -115,6 +115,8 @@ void local_orders_link_lost(struct local_engine *local);
 void local_orders_settle(struct local_engine *local, uint64_t job_id, uint32_t attempt);
 
 /* local_link.c */
+/* Connect, unless that is so or was tried just now. */
+void local_link_keep(struct local_engine *local);
 /* Sends for a run (job_id) or an order (0). The seq, 0 when it cannot be sent now; then
  * local_link_retry_ms() says when to try again. */
 uint64_t local_link_send(struct local_engine *local, struct takt_launch_request request,
