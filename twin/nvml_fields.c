@@ -177,7 +177,7 @@ static int answer(const struct field *field)
 		return memory_temp_c(field);
 	case NVML_FI_TOTAL_ENERGY:
 	case NVML_FI_ENERGY:
-		return put_u64(field, field->gpu->energy_nj / 1000000);
+		return put_u64(field, field->gpu->counter_nj / 1000000);
 	case NVML_FI_NVLINK_SPEED_MBPS_COMMON:
 		return link_speed(field, 0);
 	case NVML_FI_NVLINK_LINK_COUNT:

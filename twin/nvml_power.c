@@ -22,7 +22,7 @@ int nvmlDeviceGetTotalEnergyConsumption(struct nvml_device *device, uint64_t *en
 	int rc = twin_enter_read(device, energy_mj, &call, &gpu);
 
 	if (rc == NVML_SUCCESS)
-		*energy_mj = gpu.energy_nj / 1000000;
+		*energy_mj = gpu.counter_nj / 1000000;
 	return rc;
 }
 

@@ -23,7 +23,7 @@
 #include <stdint.h>
 
 enum {
-	TWIN_LAYOUT = 2,
+	TWIN_LAYOUT = 3,
 	TWIN_MAX_GPUS = 16,
 	TWIN_MAX_LOADS = 32, /* processes a GPU */
 	TWIN_MAX_LINKS = 18,
@@ -133,6 +133,9 @@ struct twin_gpu {
 	uint64_t at_ns;
 	int64_t temp_uc;    /* millionths of a degree Celsius */
 	uint64_t energy_nj; /* up to the last full cell */
+	/* What the board's counter shows: one cell less. A change takes effect at a moment and is
+	 * seen a little later; the cell in between keeps the counter from ever going back. */
+	uint64_t counter_nj;
 
 	/* the present cell so far */
 	uint64_t cell_uw_ns, cell_util_ns, cell_memory_ns;

@@ -257,6 +257,7 @@ static void end_cell(struct twin_gpu *gpu, const struct twin_board *board)
 {
 	uint32_t power_uw = (uint32_t)(gpu->cell_uw_ns / TWIN_CELL_NS);
 
+	gpu->counter_nj = gpu->energy_nj;
 	gpu->energy_nj += gpu->cell_uw_ns / 1000000;
 	record_cell(gpu, power_uw, (uint16_t)(gpu->cell_util_ns / TWIN_CELL_NS),
 		    (uint16_t)(gpu->cell_memory_ns / TWIN_CELL_NS));
@@ -296,10 +297,12 @@ static uint64_t next_event(const struct twin_gpu *gpu)
 static void pass_alike(struct twin_gpu *gpu, const struct twin_board *board, uint64_t until_ns)
 {
 	uint64_t times = (until_ns - gpu->at_ns) / TWIN_CELL_NS;
+	uint64_t cell_nj = gpu->now_uw * (TWIN_CELL_NS / 1000000);
 
 	if (times == 0 || warming(gpu, board, gpu->now_uw) != 0)
 		return;
-	gpu->energy_nj += gpu->now_uw * (TWIN_CELL_NS / 1000000) * times;
+	gpu->energy_nj += cell_nj * times;
+	gpu->counter_nj = gpu->energy_nj - cell_nj;
 	book_throttled(gpu, times * TWIN_CELL_NS);
 	work(gpu, board, TWIN_CELL_NS, times);
 	for (uint64_t i = times > TWIN_CELLS ? times - TWIN_CELLS : 0; i < times; i++)

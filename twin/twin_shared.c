@@ -313,26 +313,37 @@ static int lock_gpu(const struct twin_map *map, uint32_t gpu, int tries)
 	return fd;
 }
 
+/* One attempt under the lock. False if a cell ended meanwhile: a reader may have closed that cell
+ * without the change already, so it must be made anew, now. */
+static bool attempt(struct twin_map *map, struct twin_slot *slot, twin_change_fn *fn, void *arg,
+		    int *ret_rc)
+{
+	struct twin_gpu state;
+	uint64_t number = fetch(slot, &state);
+
+	twin_physics_advance(&state, twin_map_board(map), twin_now_ns());
+	*ret_rc = fn(&state, twin_map_board(map), arg);
+	if (*ret_rc < 0)
+		return true;
+	twin_physics_settle(&state, twin_map_board(map));
+	/* whoever sees a word of the new copy also sees the number that we started from */
+	atomic_thread_fence(memory_order_release);
+	copy_in(&slot->copy[(number + 1) % 2], &state);
+	if (twin_now_ns() / TWIN_CELL_NS > state.at_ns / TWIN_CELL_NS)
+		return false;
+	atomic_store_explicit(&slot->number, number + 1, memory_order_release);
+	return true;
+}
+
 static int change(struct twin_map *map, uint32_t gpu, twin_change_fn *fn, void *arg, int tries)
 {
 	struct twin_slot *slot = &map->file->slots[gpu];
-	struct twin_gpu state;
-	uint64_t number;
-	int fd, rc;
+	int fd = lock_gpu(map, gpu, tries), rc;
 
-	fd = lock_gpu(map, gpu, tries);
 	if (fd < 0)
 		return fd;
-	number = fetch(slot, &state);
-	twin_physics_advance(&state, twin_map_board(map), twin_now_ns());
-	rc = fn(&state, twin_map_board(map), arg);
-	if (rc >= 0) {
-		twin_physics_settle(&state, twin_map_board(map));
-		/* whoever sees a word of the new copy also sees the number that we started from */
-		atomic_thread_fence(memory_order_release);
-		copy_in(&slot->copy[(number + 1) % 2], &state);
-		atomic_store_explicit(&slot->number, number + 1, memory_order_release);
-	}
+	while (!attempt(map, slot, fn, arg, &rc))
+		;
 	close(fd);
 	return rc;
 }

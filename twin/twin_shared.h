@@ -48,9 +48,10 @@ uint64_t twin_now_ns(void);
  * whether the processes still live. */
 void twin_read(struct twin_map *map, uint32_t gpu, struct twin_gpu *ret);
 
-/* Change a GPU: `change` is shown its state at this moment and alters it. What it returns is
- * returned; if negative nothing is changed. -EACCES if the file may not be written, -ETIMEDOUT if
- * another writer holds the GPU for seconds. */
+/* Change a GPU: `change` is shown its state at this moment and alters it, and nothing else: it may
+ * be called again with a fresh state. What it returns is returned; if negative nothing is changed.
+ * -EACCES if the file may not be written, -ETIMEDOUT if another writer holds the GPU for seconds.
+ */
 typedef int twin_change_fn(struct twin_gpu *gpu, const struct twin_board *board, void *arg);
 int twin_change(struct twin_map *map, uint32_t gpu, twin_change_fn *change, void *arg);
 

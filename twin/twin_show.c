@@ -91,7 +91,7 @@ static void json_gpu(const struct twin_file *file, uint32_t index, const struct 
 	       gpu->limit_mw, board->power_default_mw, gpu->now_uw / 1000,
 	       twin_physics_power_reading_mw(gpu, board, true));
 	printf("\"energy_mj\":%llu,\"temp_c\":%d,\"util_pct\":%u,\"memory_util_pct\":%u,",
-	       (unsigned long long)(gpu->energy_nj / 1000000), (int)(gpu->temp_uc / 1000000),
+	       (unsigned long long)(gpu->counter_nj / 1000000), (int)(gpu->temp_uc / 1000000),
 	       twin_physics_util_percent(gpu), twin_physics_memory_util_percent(gpu));
 	printf("\"memory_used_mib\":%llu,\"memory_total_mib\":%u,",
 	       (unsigned long long)(twin_physics_memory_used(gpu) / MIB), board->memory_mib);
@@ -136,7 +136,7 @@ static void row(const struct twin_file *file, uint32_t index, const struct twin_
 	       gpu->now_uw / 1000000, gpu->limit_mw / 1000, (int)(gpu->temp_uc / 1000000),
 	       twin_physics_util_percent(gpu),
 	       (unsigned long long)(twin_physics_memory_used(gpu) / MIB),
-	       (double)(gpu->energy_nj / 1000000) / 1e3, (unsigned long long)gpu->setter_calls);
+	       (double)(gpu->counter_nj / 1000000) / 1e3, (unsigned long long)gpu->setter_calls);
 	for (size_t i = 0; i < TAKT_ARRAY_LEN(reasons); i++) {
 		if (gpu->now_reasons & reasons[i].bit)
 			printf(" %s", reasons[i].name);

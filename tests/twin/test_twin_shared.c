@@ -94,8 +94,8 @@ static void read_for_ever(struct tally *tally)
 		twin_read(twin_fixture_map(), 0, &gpu);
 		tally->readings++;
 		tally->torn += !whole(&gpu);
-		tally->backwards += gpu.energy_nj < energy;
-		energy = gpu.energy_nj;
+		tally->backwards += gpu.counter_nj < energy;
+		energy = gpu.counter_nj;
 	}
 }
 
