@@ -111,12 +111,14 @@ static int plant_all(void **state)
 {
 	if (!mkdtemp(root))
 		return -1;
-	/* Two behind one switch, one behind a switch behind a switch, one at the same host bridge,
+	/* Two behind one switch, two behind further bridges, one at the same host bridge,
 	 * one at another of the same node, one on the other socket. */
 	plant("pci0000:3a/0000:3a:00.0/0000:3b:00.0/0000:3c:04.0", "0000:3d:00.0", "0\n");
 	plant("pci0000:3a/0000:3a:00.0/0000:3b:00.0/0000:3c:05.0", "0000:3e:00.0", "0\n");
 	plant("pci0000:3a/0000:3a:00.0/0000:3b:00.0/0000:3c:06.0/0000:3f:00.0/0000:40:01.0",
 	      "0000:41:00.0", "0\n");
+	plant("pci0000:3a/0000:3a:00.0/0000:3b:00.0/0000:3c:07.0/0000:44:00.0", "0000:45:00.0",
+	      "0\n");
 	plant("pci0000:3a/0000:3a:01.0", "0000:50:00.0", "0\n");
 	plant("pci0000:5b/0000:5b:00.0", "0000:5c:00.0", "0\n");
 	plant("pci0000:ae/0000:ae:00.0", "0000:af:00.0", "1\n");
@@ -140,6 +142,7 @@ static void places_in_the_tree_tell_the_link(void **state)
 	} cases[] = {
 		{"00000000:3D:00.0", "00000000:3E:00.0", LINK_PIX},
 		{"00000000:3D:00.0", "00000000:41:00.0", LINK_PXB},
+		{"00000000:3D:00.0", "00000000:45:00.0", LINK_PXB},
 		{"0000:3d:00.0", "0000:50:00.0", LINK_PHB},
 		{"0000:3d:00.0", "0000:5c:00.0", LINK_NODE},
 		{"0000:3d:00.0", "0000:af:00.0", LINK_SYS},

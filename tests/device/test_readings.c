@@ -287,6 +287,21 @@ static void asking_again_while_a_sample_is_under_way_gives_one_that_began_later(
 	takt_machine_close(machine);
 }
 
+static void ticks_do_not_pile_up_behind_a_slow_driver(void **state)
+{
+	struct takt_machine *machine = open_fake();
+	uint64_t seq = sample_of(machine, 0).seq;
+
+	fake_hang("nvmlDeviceGetPowerUsage", 1);
+	takt_machine_tick(machine, 0);
+	usleep(50000);
+	takt_machine_tick(machine, 0);
+	fake_wake();
+	assert_int_equal(takt_machine_wait(machine, 0, seq, in_ms(20000)), 0);
+	assert_int_equal(takt_machine_wait(machine, 0, seq + 1, in_ms(200)), -ETIMEDOUT);
+	takt_machine_close(machine);
+}
+
 static void the_caller_is_woken_when_samples_have_finished(void **state)
 {
 	struct takt_machine *machine = open_fake();
@@ -331,6 +346,7 @@ int main(void)
 		cmocka_unit_test_setup(
 			asking_again_while_a_sample_is_under_way_gives_one_that_began_later,
 			reset_fake),
+		cmocka_unit_test_setup(ticks_do_not_pile_up_behind_a_slow_driver, reset_fake),
 		cmocka_unit_test_setup(the_caller_is_woken_when_samples_have_finished, reset_fake),
 		cmocka_unit_test_setup(before_the_first_sample_there_is_no_reading, reset_fake),
 	};
