@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/str.h"
 
 #define NS_PER_MIN  (60 * TAKT_NS_PER_S)
 #define NS_PER_HOUR (60 * NS_PER_MIN)
@@ -81,6 +82,22 @@ const char *takt_duration_text(uint64_t ns, char ret[TAKT_DURATION_TEXT])
 	else
 		snprintf(ret, TAKT_DURATION_TEXT, "%llu%s", (unsigned long long)(ns / units[i].ns),
 			 units[i].name);
+	return ret;
+}
+
+const char *takt_duration_exact(uint64_t ns, char ret[TAKT_DURATION_EXACT])
+{
+	size_t len = 0;
+
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(units); i++) {
+		if (ns >= units[i].ns)
+			len += (size_t)snprintf(ret + len, TAKT_DURATION_EXACT - len, "%llu%s",
+						(unsigned long long)(ns / units[i].ns),
+						units[i].name);
+		ns %= units[i].ns;
+	}
+	if (len == 0)
+		takt_strcpy(ret, TAKT_DURATION_EXACT, "0s");
 	return ret;
 }
 

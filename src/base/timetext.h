@@ -10,6 +10,7 @@
 enum {
 	TAKT_WALL_TEXT = 40,
 	TAKT_DURATION_TEXT = 24,
+	TAKT_DURATION_EXACT = 48,
 };
 
 /* "2026-11-20T15:11:45.123Z" (RFC 3339, UTC, milliseconds rounded down). Returns ret. */
@@ -20,6 +21,10 @@ const char *takt_wall_text(struct takt_wall wall, char ret[TAKT_WALL_TEXT]);
  * Returns ret.
  */
 const char *takt_duration_text(uint64_t ns, char ret[TAKT_DURATION_TEXT]);
+
+/* All of it, as takt_duration_parse reads it back: "1h2m3s", "1s500ms", "0s". For files and flags.
+ * Returns ret. */
+const char *takt_duration_exact(uint64_t ns, char ret[TAKT_DURATION_EXACT]);
 
 /*
  * "1h30m", "90s", "500ms": whole numbers, each with its unit (d h m s ms us ns), largest unit

@@ -138,7 +138,7 @@ static int set_number(const struct key *key, const char *value, uint32_t *to, co
 static int set_duration(const struct key *key, const char *value, uint32_t *to, const char *where,
 			struct takt_err *err)
 {
-	char min[TAKT_DURATION_TEXT], max[TAKT_DURATION_TEXT];
+	char min[TAKT_DURATION_EXACT], max[TAKT_DURATION_EXACT];
 	uint64_t ns = 0;
 	int rc = takt_duration_parse(value, &ns);
 
@@ -147,8 +147,8 @@ static int set_duration(const struct key *key, const char *value, uint32_t *to, 
 			err, -TAKT_E_USAGE,
 			"%s: %s must be a time such as 30s or 1m30s, from %s to %s, not "
 			"'%s'",
-			where, key->name, takt_duration_text(key->min * TAKT_NS_PER_MS, min),
-			takt_duration_text(key->max * TAKT_NS_PER_MS, max), value);
+			where, key->name, takt_duration_exact(key->min * TAKT_NS_PER_MS, min),
+			takt_duration_exact(key->max * TAKT_NS_PER_MS, max), value);
 	*to = (uint32_t)(ns / TAKT_NS_PER_MS);
 	return 0;
 }
@@ -337,14 +337,14 @@ static int print_value(const struct key *key, const struct takt_config *config,
 		       struct takt_str *out)
 {
 	const void *at = (const char *)config + key->offset;
-	char text[TAKT_DURATION_TEXT];
+	char text[TAKT_DURATION_EXACT];
 
 	switch (key->kind) {
 	case NUMBER:
 		return takt_str_addf(out, "%u", *(const uint32_t *)at);
 	case DURATION:
 		return takt_str_add(
-			out, takt_duration_text(*(const uint32_t *)at * TAKT_NS_PER_MS, text));
+			out, takt_duration_exact(*(const uint32_t *)at * TAKT_NS_PER_MS, text));
 	case CHOICE:
 		return takt_str_add(out, key->choices[*(const unsigned *)at]);
 	default:

@@ -70,6 +70,29 @@ static void durations_in_two_units(void **state)
 		assert_string_equal(takt_duration_text(rows[i].ns, text), rows[i].text);
 }
 
+static void exact_durations_read_back(void **state)
+{
+	static const struct text_row rows[] = {
+		{0, "0s"},
+		{8 * TAKT_NS_PER_S, "8s"},
+		{1500 * TAKT_NS_PER_MS, "1s500ms"},
+		{3723 * TAKT_NS_PER_S, "1h2m3s"},
+		{UINT64_MAX, "213503d23h34m33s709ms551us615ns"},
+	};
+	char text[TAKT_DURATION_EXACT];
+	struct takt_rng rng;
+	uint64_t ns, back;
+
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(rows); i++)
+		assert_string_equal(takt_duration_exact(rows[i].ns, text), rows[i].text);
+	takt_rng_init(&rng, 1);
+	for (int i = 0; i < 1000; i++) {
+		ns = takt_rng_next(&rng) >> takt_rng_below(&rng, 64);
+		assert_int_equal(takt_duration_parse(takt_duration_exact(ns, text), &back), 0);
+		assert_true(back == ns);
+	}
+}
+
 struct parse_row {
 	const char *text;
 	int rc;
@@ -146,9 +169,10 @@ static void uuid_is_version_4(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(wall_matches_libc),	  cmocka_unit_test(wall_at_the_edges),
-		cmocka_unit_test(durations_in_two_units), cmocka_unit_test(durations_parse),
-		cmocka_unit_test(hex_there_and_back),	  cmocka_unit_test(uuid_is_version_4),
+		cmocka_unit_test(wall_matches_libc),	     cmocka_unit_test(wall_at_the_edges),
+		cmocka_unit_test(durations_in_two_units),    cmocka_unit_test(durations_parse),
+		cmocka_unit_test(exact_durations_read_back), cmocka_unit_test(hex_there_and_back),
+		cmocka_unit_test(uuid_is_version_4),
 	};
 
 	return cmocka_run_group_tests_name("timetext", tests, NULL, NULL);
