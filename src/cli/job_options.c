@@ -94,14 +94,21 @@ static int read_cwd(const struct takt_cli *cli, struct takt_jobspec *spec, struc
 {
 	const char *wanted = takt_cli_value(cli, "cwd");
 	char path[MAX_PATH];
+	bool fits = true;
+	size_t len;
 
 	/* $PWD keeps the name under which the user knows the directory; realpath would not. */
 	if (wanted && wanted[0] == '/')
-		(void)takt_strcpy(path, sizeof(path), wanted);
+		fits = takt_strcpy(path, sizeof(path), wanted);
 	else if (!getcwd(path, sizeof(path)))
 		return takt_err_set(err, -errno, "find out where this is");
-	else if (wanted && strlen(path) + strlen(wanted) + 2 < sizeof(path))
-		strcat(strcat(path, "/"), wanted);
+	else if (wanted) {
+		len = strlen(path);
+		fits = snprintf(path + len, sizeof(path) - len, "/%s", wanted) <
+		       (int)(sizeof(path) - len);
+	}
+	if (!fits)
+		return takt_err_set(err, -ENAMETOOLONG, "directory '%.120s'", wanted);
 	if (wanted && access(path, X_OK) < 0)
 		return takt_err_set(err, -errno, "directory '%.120s'", wanted);
 	spec->cwd = takt_strdup(path);

@@ -27,9 +27,11 @@ static void become(const char *line, int out_fd, int err_fd)
 	static char words[4096];
 	char *argv[MAX_ARGS] = {(char[]){"takt"}};
 	int argc = 1, status;
+	char *rest;
 
 	snprintf(words, sizeof(words), "%s", line);
-	for (char *word = strtok(words, " "); word && argc < MAX_ARGS - 1; word = strtok(NULL, " "))
+	for (char *word = strtok_r(words, " ", &rest); word && argc < MAX_ARGS - 1;
+	     word = strtok_r(NULL, " ", &rest))
 		argv[argc++] = word;
 	if (dup2(out_fd, STDOUT_FILENO) < 0 || dup2(err_fd, STDERR_FILENO) < 0)
 		_exit(99);
