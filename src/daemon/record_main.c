@@ -10,6 +10,7 @@
 
 #include "base/str.h"
 #include "base/timetext.h"
+#include "codec/json.h"
 #include "daemon/daemon.h"
 
 enum {
@@ -112,13 +113,24 @@ static int write_file(struct takt_machine *machine, const struct record_flags *g
 	return rc;
 }
 
+static void tell_json(const struct takt_machine_info *info, const struct record_flags *given)
+{
+	struct takt_str text = TAKT_STR(2 * PATH_MAX);
+
+	takt_str_add(&text, "{\"file\":");
+	takt_json_add_text(&text, given->path);
+	takt_str_addf(&text, ",\"gpus\":%u,\"samples\":%u,\"simulated\":%s}\n", info->gpu_count,
+		      given->options.samples, info->simulated ? "true" : "false");
+	fputs(takt_str_text(&text), stdout);
+	takt_str_fini(&text);
+}
+
 static void tell(const struct takt_machine_info *info, const struct record_flags *given)
 {
 	uint32_t samples = given->options.samples;
 
 	if (given->json)
-		printf("{\"file\":\"%s\",\"gpus\":%u,\"samples\":%u,\"simulated\":%s}\n",
-		       given->path, info->gpu_count, samples, info->simulated ? "true" : "false");
+		tell_json(info, given);
 	else
 		fprintf(stderr, "takt: %u sample%s of %u%s GPUs in %s\n", samples,
 			samples == 1 ? "" : "s", info->gpu_count,
