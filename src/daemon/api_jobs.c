@@ -74,6 +74,10 @@ static void fill_common(struct takt_daemon *daemon, const struct takt_peer *peer
 	takt_strcpy(ret->state, sizeof(ret->state), takt_job_state_name(row->state));
 	ret->gpus = spec->gpus;
 	ret->priority = spec->priority;
+	if (spec->clock_ask != TAKT_CLOCK_ASK_NONE)
+		ret->clock_max_mhz = spec->clock_mhz;
+	if (spec->clock_ask == TAKT_CLOCK_ASK_LOCK)
+		ret->clock_min_mhz = spec->clock_mhz;
 	ret->attempt = row->attempt;
 	fill_gpus(daemon, row->gpu_mask, ret);
 	ret->submitted_ms = to_ms(row->submitted);
@@ -144,11 +148,6 @@ void takt_api_fill_job(struct takt_daemon *daemon, const struct takt_peer *peer,
 		       const struct takt_queue_job *job, struct takt_job_view *ret)
 {
 	fill_common(daemon, peer, &job->row, &job->spec, ret);
-	if (job->spec.clock_ask != TAKT_CLOCK_ASK_NONE) {
-		ret->clock_max_mhz = job->spec.clock_mhz;
-		ret->clock_min_mhz =
-			job->spec.clock_ask == TAKT_CLOCK_ASK_LOCK ? job->spec.clock_mhz : 0;
-	}
 	takt_leases_job_note(daemon->leases, job, ret->clock_note, sizeof(ret->clock_note));
 	if (job->phase == TAKT_PHASE_WAITING)
 		fill_why(daemon, job, ret);

@@ -18,7 +18,9 @@ static const uint64_t ttl_ns = 30 * TAKT_NS_PER_S;
 static const uint64_t renew_ns = 8 * TAKT_NS_PER_S;
 static const uint64_t status_ns = 2 * TAKT_NS_PER_S;
 static const uint64_t answer_ns = 5 * TAKT_NS_PER_S;
-static const uint64_t reconnect_ns = TAKT_NS_PER_S / 2;
+static const uint64_t reconnect_min_ns = 20 * TAKT_NS_PER_MS, reconnect_max_ns = TAKT_NS_PER_S;
+static const uint64_t grace_ns =
+	5 * TAKT_NS_PER_S; /* away for less than this is not worth a word */
 
 enum {
 	MAX_PENDING = 64
@@ -51,7 +53,9 @@ struct takt_lease_keeper {
 	struct takt_daemon *daemon;
 	struct takt_actuate_client *client; /* NULL = not connected */
 	uint64_t next_seq;
-	struct takt_boot renew_at, status_at, connect_at, lost_at; /* lost_at 0 = never lost */
+	bool was_connected;    /* ever */
+	uint64_t reconnect_ns; /* pause before the next try; doubles */
+	struct takt_boot renew_at, status_at, connect_at, lost_at; /* lost_at: or when we began */
 	struct gpu_lease gpu[TAKT_DEVICE_MAX_GPUS];
 	struct pending_set pendings[MAX_PENDING];
 	struct {
@@ -70,6 +74,8 @@ int takt_leases_new(struct takt_daemon *daemon, struct takt_lease_keeper **ret,
 		return takt_err_set(err, -ENOMEM, "clock leases");
 	leases->daemon = daemon;
 	leases->next_seq = 1;
+	leases->reconnect_ns = reconnect_min_ns;
+	leases->lost_at = takt_boot_now(daemon->sys);
 	*ret = leases;
 	return 0;
 }
@@ -104,7 +110,8 @@ static void disconnect(struct takt_lease_keeper *leases, struct takt_boot now)
 	takt_actuate_client_free(leases->client);
 	leases->client = NULL;
 	leases->lost_at = now;
-	leases->connect_at = (struct takt_boot){now.ns + reconnect_ns};
+	leases->connect_at = now;
+	leases->reconnect_ns = reconnect_min_ns;
 	for (uint32_t gpu = 0; gpu < leases->daemon->gpu_count; gpu++)
 		leases->gpu[gpu].state_known = false;
 }
@@ -345,7 +352,7 @@ static void ask_again(struct takt_lease_keeper *leases, struct takt_boot now)
 
 		if (!lease->wanted)
 			continue;
-		if (leases->lost_at.ns && now.ns - leases->lost_at.ns > lease->gap_ns)
+		if (leases->was_connected && now.ns - leases->lost_at.ns > lease->gap_ns)
 			lease->gap_ns = now.ns - leases->lost_at.ns;
 		send_set(leases, gpu);
 	}
@@ -358,10 +365,13 @@ static void try_connect(struct takt_lease_keeper *leases, struct takt_boot now)
 		return;
 	if (takt_actuate_connect(leases->daemon->actuate.socket_path, &leases->client, NULL) < 0) {
 		leases->client = NULL;
-		leases->connect_at = (struct takt_boot){now.ns + reconnect_ns};
+		leases->connect_at = (struct takt_boot){now.ns + leases->reconnect_ns};
+		if (leases->reconnect_ns < reconnect_max_ns)
+			leases->reconnect_ns *= 2;
 		return;
 	}
 	ask_again(leases, now);
+	leases->was_connected = true;
 	leases->status_at = (struct takt_boot){0};
 }
 
@@ -498,7 +508,8 @@ void takt_leases_state(const struct takt_lease_keeper *leases, uint32_t gpu,
 		return;
 	}
 	if (!lease->state_known) {
-		takt_strcpy(ret->note, sizeof(ret->note), "the actuator does not answer");
+		if (takt_boot_now(leases->daemon->sys).ns - leases->lost_at.ns > grace_ns)
+			takt_strcpy(ret->note, sizeof(ret->note), "the actuator does not answer");
 		return;
 	}
 	ret->state = takt_actuate_gpu_state_name(lease->state);

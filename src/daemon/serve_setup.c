@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/str.h"
@@ -25,6 +26,20 @@ enum {
 	MAX_CLAIMS = 16384
 }; /* attempts of jobs without GPUs */
 
+/* Locks are everybody's, like those of /tmp: made for all by whoever comes first. */
+static int open_lock_dir(const struct takt_daemon *daemon, struct takt_err *err)
+{
+	const char *path = daemon->config.lock_dir;
+	struct stat st;
+	int rc = takt_mkdirs_durable(daemon->sys, path, 01777, err);
+
+	if (rc == 0 && stat(path, &st) == 0 && st.st_uid == getuid() &&
+	    (st.st_mode & 07777) != 01777)
+		(void)chmod(path, 01777); /* the umask took some of it; without it others only
+					     cannot lock here */
+	return rc;
+}
+
 static int open_dirs(struct takt_daemon *daemon, struct takt_err *err)
 {
 	char path[PATH_MAX];
@@ -35,7 +50,7 @@ static int open_dirs(struct takt_daemon *daemon, struct takt_err *err)
 		rc = takt_mkdirs_durable(daemon->sys, daemon->config.state_dir,
 					 daemon->single_user ? 0700 : 0711, err);
 	if (rc == 0)
-		rc = takt_mkdirs_durable(daemon->sys, daemon->config.lock_dir, 01777, err);
+		rc = open_lock_dir(daemon, err);
 	snprintf(path, sizeof(path), "%s/jobs", daemon->config.state_dir);
 	if (rc == 0)
 		rc = takt_mkdirs_durable(daemon->sys, path, daemon->single_user ? 0700 : 0711, err);

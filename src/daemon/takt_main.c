@@ -5,7 +5,8 @@
 
 int main(int argc, char **argv)
 {
-	static const struct takt_cli_extra extra = {.serve = takt_serve_main};
+	static const struct takt_cli_extra extra = {.serve = takt_serve_main,
+						    .record = takt_record_main};
 
 	return takt_cli_main(argc, argv, &extra);
 }
