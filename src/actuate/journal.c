@@ -34,6 +34,7 @@ enum {
 	SLOT = 512,
 	PAIR = 2 * SLOT,
 	FILE_SIZE = (1 + TAKT_JOURNAL_PAIRS) * PAIR,
+	AT_ONCE = 16, /* pairs */
 };
 
 struct slot {
@@ -214,30 +215,44 @@ static uint64_t highest_epoch(const struct takt_journal *journal)
 	return epoch;
 }
 
+static void take_pair(struct takt_journal *journal, uint32_t index, const struct slot slots[2])
+{
+	struct verdict v = judge_pair(slots);
+	const struct slot *newest = &slots[v.place];
+	struct takt_journal_pair *pair;
+
+	journal->torn += v.state == TAKT_JOURNAL_VALID && v.torn;
+	if (index == 0) {
+		if (v.state == TAKT_JOURNAL_VALID) {
+			holder_from(newest, &journal->holder);
+			journal->holder_seq = newest->seq;
+		}
+		return;
+	}
+	pair = &journal->pairs[index - 1];
+	pair->state = v.state;
+	pair->place = v.place;
+	if (v.state == TAKT_JOURNAL_VALID) {
+		pair->seq = newest->seq;
+		record_from(newest, &pair->record);
+	}
+}
+
 static int read_pairs(struct takt_journal *journal)
 {
-	struct slot slots[2];
-	struct verdict v;
+	struct slot slots[AT_ONCE][2];
+	uint32_t n;
 	int rc;
 
-	for (uint32_t i = 0; i <= TAKT_JOURNAL_PAIRS; i++) {
-		rc = read_at(journal->sys, journal->fd, slots, PAIR, slot_at(i, 0));
+	for (uint32_t from = 0; from <= TAKT_JOURNAL_PAIRS; from += n) {
+		n = TAKT_JOURNAL_PAIRS + 1 - from;
+		if (n > AT_ONCE)
+			n = AT_ONCE;
+		rc = read_at(journal->sys, journal->fd, slots, (size_t)n * PAIR, slot_at(from, 0));
 		if (rc < 0)
 			return rc;
-		v = judge_pair(slots);
-		journal->torn += v.state == TAKT_JOURNAL_VALID && v.torn;
-		if (i == 0 && v.state == TAKT_JOURNAL_VALID) {
-			holder_from(&slots[v.place], &journal->holder);
-			journal->holder_seq = slots[v.place].seq;
-		}
-		if (i == 0)
-			continue;
-		journal->pairs[i - 1].state = v.state;
-		journal->pairs[i - 1].place = v.place;
-		if (v.state == TAKT_JOURNAL_VALID) {
-			journal->pairs[i - 1].seq = slots[v.place].seq;
-			record_from(&slots[v.place], &journal->pairs[i - 1].record);
-		}
+		for (uint32_t i = 0; i < n; i++)
+			take_pair(journal, from + i, slots[i]);
 	}
 	return 0;
 }

@@ -35,6 +35,9 @@ struct takt_machine {
 /* `count` boards with UUIDs GPU-fake-0, GPU-fake-1, ... */
 void fake_boards_init(struct takt_machine *machine, uint32_t count);
 
+/* What takt_machine_open finds, borrowed; NULL: no driver. */
+extern struct takt_machine *_Atomic fake_boards_installed;
+
 /* The board answers again: what hung is done now. */
 void fake_boards_unhang(struct takt_machine *machine, uint32_t gpu);
 
