@@ -334,11 +334,21 @@ static void hang(const struct load *load)
 	}
 }
 
+/* How long to sleep for `rest_ns` of work; never past the time to look again, since anybody may
+ * change the clock meanwhile. Work is never done faster than time passes. */
+static uint64_t nap_for(uint64_t rest_ns, uint64_t speed)
+{
+	uint64_t ns = WATCH_NS;
+
+	if (rest_ns < WATCH_NS && speed)
+		ns = rest_ns * 1000000000 / speed + 1000;
+	return ns < WATCH_NS ? ns : WATCH_NS;
+}
+
 /* Until the slowest GPU has done `target_ns` of work. */
 static int reach(struct load *load, uint64_t target_ns, struct progress *ret, struct takt_err *err)
 {
 	for (;;) {
-		uint64_t rest_ns, nap_ns = WATCH_NS;
 		int rc;
 
 		hang(load);
@@ -347,10 +357,7 @@ static int reach(struct load *load, uint64_t target_ns, struct progress *ret, st
 			rc = look(load, ret, err);
 		if (rc < 0 || ret->work_ns >= target_ns)
 			return rc;
-		rest_ns = target_ns - ret->work_ns;
-		if (ret->speed && rest_ns / 1000 * 1000000 / (ret->speed / 1000 + 1) < nap_ns)
-			nap_ns = rest_ns * 1000 / (ret->speed / 1000000 + 1) + 1000;
-		sleep_ns(nap_ns < WATCH_NS ? nap_ns : WATCH_NS);
+		sleep_ns(nap_for(target_ns - ret->work_ns, ret->speed));
 	}
 }
 

@@ -594,6 +594,29 @@ static void without_permission_only_setters_fail(void **state)
 	assert_int_equal(NVML(nvmlDeviceGetPowerUsage)(twin_gpu_handle(0), &value), NVML_SUCCESS);
 }
 
+/* Neither root nor the machine's owner: readings yes, settings no. */
+static void a_stranger_may_look_and_not_touch(void **state)
+{
+	bool root = geteuid() == 0;
+	uint32_t value;
+	int status;
+	pid_t pid;
+
+	assert_int_equal(twin_let_others_in(), 0);
+	pid = fork();
+	if (pid == 0) {
+		if (root && setuid(65534) != 0)
+			_exit(90);
+		if (NVML(nvmlInit_v2)() != NVML_SUCCESS ||
+		    NVML(nvmlDeviceGetPowerUsage)(twin_gpu_handle(0), &value) != NVML_SUCCESS)
+			_exit(91);
+		_exit(NVML(nvmlDeviceSetGpuLockedClocks)(twin_gpu_handle(0), 345, 990));
+	}
+	waitpid(pid, &status, 0);
+	/* who is not root cannot become a stranger, and is the owner */
+	assert_int_equal(WEXITSTATUS(status), root ? NVML_ERROR_NO_PERMISSION : NVML_SUCCESS);
+}
+
 static void a_driver_may_refuse_to_restore(void **state)
 {
 	struct twin_gpu truth;
@@ -653,6 +676,7 @@ int main(void)
 		ON_H100(a_killed_process_is_noticed),
 		ON_H100(a_lost_gpu_is_lost_alone),
 		ON_H100(without_permission_only_setters_fail),
+		ON_H100(a_stranger_may_look_and_not_touch),
 		ON_H100(a_driver_may_refuse_to_restore),
 		ON_H100(a_hanging_gpu_answers_when_its_time_is_over),
 	};

@@ -219,6 +219,45 @@ static void a_map_without_memory_is_an_error_and_no_leak(void **state)
 	twin_map_close(map);
 }
 
+enum {
+	THREADS = 8,
+	SETS = 300
+};
+
+static void *set_and_read(void *arg)
+{
+	struct nvml_device *device = twin_gpu_handle(0);
+	uintptr_t failures = 0;
+	uint32_t value;
+
+	for (unsigned i = 0; i < SETS; i++) {
+		failures += NVML(nvmlDeviceSetGpuLockedClocks)(device, 345, 990) != NVML_SUCCESS;
+		failures +=
+			NVML(nvmlDeviceGetClockInfo)(device, NVML_CLOCK_SM, &value) != NVML_SUCCESS;
+	}
+	return (void *)failures;
+}
+
+/* Threads exclude each other as processes do: not one change is lost. */
+static void threads_lose_no_change(void **state)
+{
+	pthread_t threads[THREADS];
+	uintptr_t failures = 0;
+	struct twin_gpu gpu;
+	void *result;
+
+	assert_int_equal(NVML(nvmlInit_v2)(), NVML_SUCCESS);
+	for (unsigned i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, set_and_read, NULL), 0);
+	for (unsigned i = 0; i < THREADS; i++) {
+		pthread_join(threads[i], &result);
+		failures += (uintptr_t)result;
+	}
+	assert_int_equal(failures, 0);
+	twin_read(twin_fixture_map(), 0, &gpu);
+	assert_int_equal(gpu.setter_calls, THREADS * SETS);
+}
+
 static atomic_bool enough;
 
 static void *read_until_enough(void *arg)
@@ -312,6 +351,7 @@ int main(void)
 		ON_H100(killed_writers_leave_nothing_torn_and_nobody_stuck),
 		ON_H100(a_writer_that_dies_inside_changes_nothing),
 		ON_H100(a_stopped_writer_blocks_no_reader),
+		ON_H100(threads_lose_no_change),
 		ON_H100(a_map_without_memory_is_an_error_and_no_leak),
 		ON_H100(a_fork_amid_calls_leaves_the_child_working),
 		ON_H100(closing_all_descriptors_does_no_harm),

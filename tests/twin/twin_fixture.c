@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -76,6 +77,11 @@ int twin_fixture_end(void **state)
 	unlink(machine);
 	rmdir(directory);
 	return 0;
+}
+
+int twin_let_others_in(void)
+{
+	return chmod(directory, 0755);
 }
 
 uintptr_t twin_symbol(const char *name)

@@ -28,6 +28,9 @@ int twin_run(const char *arguments);
 pid_t twin_start_load(const char *arguments, uint32_t gpu);
 void twin_end(pid_t pid);
 
+/* Lets other users reach the machine's file. */
+int twin_let_others_in(void);
+
 /* Handle of a GPU of the initialised library. */
 struct nvml_device *twin_gpu_handle(uint32_t index);
 
