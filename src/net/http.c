@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -57,7 +58,10 @@ struct exchange {
 struct takt_http {
 	struct takt_http_config config;
 	struct MHD_Daemon *daemon;
-	int epoll_fd; /* holds libmicrohttpd's own epoll and the sockets of held requests */
+	int epoll_fd; /* holds libmicrohttpd's own epoll, wake_fd and the sockets of held requests
+		       */
+	int wake_fd;  /* readable while a resumed request is to be looked at */
+	bool woken;
 	unsigned connections;
 	struct exchange *held;
 };
@@ -94,12 +98,25 @@ static void hold(struct exchange *ex)
 	(void)epoll_ctl(ex->request.http->epoll_fd, EPOLL_CTL_ADD, ex->request.fd, &event);
 }
 
+/* libmicrohttpd sends nothing before its next run, and its own epoll says nothing of that. */
 static void unhold(struct exchange *ex, enum stage stage)
 {
+	struct takt_http *http = ex->request.http;
+
 	ex->stage = stage;
 	unlink_held(ex);
-	(void)epoll_ctl(ex->request.http->epoll_fd, EPOLL_CTL_DEL, ex->request.fd, NULL);
+	(void)epoll_ctl(http->epoll_fd, EPOLL_CTL_DEL, ex->request.fd, NULL);
 	MHD_resume_connection(ex->connection);
+	http->woken = eventfd_write(http->wake_fd, 1) == 0;
+}
+
+static void take_wake(struct takt_http *http)
+{
+	eventfd_t count;
+
+	if (http->woken)
+		(void)eventfd_read(http->wake_fd, &count);
+	http->woken = false;
 }
 
 static int connection_fd(struct MHD_Connection *connection)
@@ -233,10 +250,28 @@ static void on_connection(void *ctx, struct MHD_Connection *connection, void **s
 		http->connections--;
 }
 
+/* Events of these descriptors belong to no request. */
+static int watch(struct takt_http *http, int fd, struct takt_err *err)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.ptr = NULL};
+
+	if (epoll_ctl(http->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0)
+		return takt_err_set(err, -errno, "watch libmicrohttpd");
+	return 0;
+}
+
+static int open_epoll(struct takt_http *http, struct takt_err *err)
+{
+	http->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	http->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (http->epoll_fd < 0 || http->wake_fd < 0)
+		return takt_err_set(err, -errno, "make an epoll");
+	return watch(http, http->wake_fd, err);
+}
+
 static int start(struct takt_http *http, struct takt_err *err)
 {
 	const struct takt_http_config *config = &http->config;
-	struct epoll_event event = {.events = EPOLLIN, .data.ptr = NULL};
 	const union MHD_DaemonInfo *info;
 
 	http->daemon = MHD_start_daemon(
@@ -250,9 +285,8 @@ static int start(struct takt_http *http, struct takt_err *err)
 	if (!http->daemon)
 		return takt_err_set(err, -EIO, "start libmicrohttpd");
 	info = MHD_get_daemon_info(http->daemon, MHD_DAEMON_INFO_EPOLL_FD);
-	if (!info || epoll_ctl(http->epoll_fd, EPOLL_CTL_ADD, info->epoll_fd, &event) < 0)
-		return takt_err_set(err, -EIO, "watch libmicrohttpd");
-	return 0;
+	return info ? watch(http, info->epoll_fd, err)
+		    : takt_err_set(err, -EIO, "watch libmicrohttpd");
 }
 
 int takt_http_new(const struct takt_http_config *config, struct takt_http **ret,
@@ -264,8 +298,10 @@ int takt_http_new(const struct takt_http_config *config, struct takt_http **ret,
 	if (!http)
 		return takt_err_set(err, -ENOMEM, "no memory for an HTTP server");
 	http->config = *config;
-	http->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	rc = http->epoll_fd < 0 ? takt_err_set(err, -errno, "make an epoll") : start(http, err);
+	http->epoll_fd = http->wake_fd = -1;
+	rc = open_epoll(http, err);
+	if (rc == 0)
+		rc = start(http, err);
 	if (rc < 0) {
 		/* The listening socket stays the caller's. */
 		if (http->daemon)
@@ -296,6 +332,7 @@ int takt_http_pump(struct takt_http *http, int *ret_timeout_ms, struct takt_err 
 	MHD_UNSIGNED_LONG_LONG timeout;
 	int n = epoll_wait(http->epoll_fd, events, EVENTS, 0);
 
+	take_wake(http);
 	for (int i = 0; i < n; i++) {
 		struct exchange *ex = events[i].data.ptr;
 
@@ -333,6 +370,8 @@ void takt_http_free(struct takt_http *http)
 	}
 	if (http->epoll_fd >= 0)
 		close(http->epoll_fd);
+	if (http->wake_fd >= 0)
+		close(http->wake_fd);
 	takt_free(http);
 }
 

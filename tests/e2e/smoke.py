@@ -4,7 +4,9 @@
 
 Usage: smoke.py BUILD_FOLDER
 """
+import statistics
 import sys
+import time
 
 import kit
 
@@ -32,5 +34,30 @@ def what_is_killed_leaves_nothing():
     assert not m.processes()
 
 
+def an_answer_comes_when_it_is_there():
+    """A job on disk is answered for at once, not when takt wakes up for something else (10 Hz)."""
+    with kit.machine() as m:
+        m.start()
+        client = m.client()
+        took = []
+        for _ in range(20):
+            begin = time.monotonic()
+            client.submit(["true"], gpus=1, hold=True)
+            took.append(time.monotonic() - begin)
+        assert statistics.median(took) < 0.05, took
+
+
+def the_end_of_a_job_is_told_at_once():
+    with kit.machine() as m:
+        m.start()
+        client = m.client()
+        late = []
+        for _ in range(10):
+            client.wait(client.submit(m.witness_argv(150), gpus=1)["id"])
+            late.append(time.monotonic() - max(e.end_ns for e in m.witness().ends) / 1e9)
+        assert statistics.median(late) < 0.05, late
+
+
 if __name__ == "__main__":
-    sys.exit(kit.main([a_job_runs_where_takt_says, what_is_killed_leaves_nothing]))
+    sys.exit(kit.main([a_job_runs_where_takt_says, what_is_killed_leaves_nothing,
+                       an_answer_comes_when_it_is_there, the_end_of_a_job_is_told_at_once]))
