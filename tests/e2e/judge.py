@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What must hold of any run of takt, judged from what the jobs themselves and the clients have seen.
+
+Each function returns a list of violations as sentences; an empty list is a pass. Nothing here asks
+takt. Times are CLOCK_MONOTONIC nanoseconds.
+"""
+import bisect
+import collections
+
+# A submit as its client saw it: sent before it went out, accepted once the answer was there.
+Submit = collections.namedtuple("Submit", "job gpus priority sent_ns accepted_ns")
+
+
+def handed_out_twice(witness):
+    """A lock was busy, or two jobs held a GPU at a time by their own account."""
+    found = [f"job {b.job} (attempt {b.attempt}) found {b.what} in use" for b in witness.busy]
+    by_gpu = collections.defaultdict(list)
+    for end in witness.ends:
+        for gpu in end.gpus:
+            by_gpu[gpu].append(end)
+    for gpu, ends in sorted(by_gpu.items()):
+        ends.sort(key=lambda e: e.begin_ns)
+        found += [f"GPU {gpu}: job {b.job} began while job {a.job} ran"
+                  for a, b in zip(ends, ends[1:]) if b.begin_ns < a.end_ns]
+    return found
+
+
+def not_run_once(witness, jobs):
+    """Every job began once and ended once, and nothing else ran."""
+    begun = collections.Counter(b.job for b in witness.begins)
+    ended = collections.Counter(e.job for e in witness.ends)
+    found = [f"job {job} began {begun[job]} times and ended {ended[job]} times"
+             for job in sorted(jobs) if (begun[job], ended[job]) != (1, 1)]
+    return found + [f"job {job} ran but was never accepted" for job in sorted(set(begun) - set(jobs))]
+
+
+def wrong_gpus(witness, submits):
+    """Each job saw as many GPUs as it asked for, all different."""
+    asked = {s.job: s.gpus for s in submits}
+    return [f"job {b.job} asked for {asked[b.job]} GPUs and saw {b.gpus}" for b in witness.begins
+            if b.job in asked and (len(b.gpus), len(set(b.gpus))) != (asked[b.job], asked[b.job])]
+
+
+def freed_before(witness):
+    """{job: the last moment before its begin at which one of its GPUs was still another job's}"""
+    ends = collections.defaultdict(list)
+    for end in witness.ends:
+        for gpu in end.gpus:
+            ends[gpu].append(end.end_ns)
+    for times in ends.values():
+        times.sort()
+
+    def last(gpu, before):
+        at = bisect.bisect_left(ends[gpu], before)
+        return ends[gpu][at - 1] if at else 0
+    return {b.job: max((last(gpu, b.begin_ns) for gpu in b.gpus), default=0)
+            for b in witness.begins}
+
+
+def out_of_order(witness, submits):
+    """A job was started although one of higher rank, accepted before, waited.
+
+    When takt decided for a job cannot be seen, but bounds can: not before the job was sent nor before
+    its GPUs were free of the job before it, and not after it began. Job X overtook Y if Y was accepted
+    before X can have been decided for, and X began before Y can have been. (A job that waits holds back
+    all of lower rank that want GPUs, however few: docs/sched.md, rule 3.) Rank is priority; among equals the
+    one that was accepted before the other was sent comes first.
+    """
+    freed = freed_before(witness)
+    begun = {b.job: b.begin_ns for b in witness.begins}
+    ran = [s for s in submits if s.job in begun]
+    earliest = {s.job: max(s.sent_ns, freed[s.job]) for s in ran}
+    found = []
+    for y in ran:
+        for x in (s for s in ran if s.gpus):
+            above = y.priority > x.priority or \
+                (y.priority == x.priority and y.accepted_ns < x.sent_ns)
+            if above and y.accepted_ns < earliest[x.job] and begun[x.job] < earliest[y.job]:
+                found.append(f"job {x.job} (priority {x.priority}) began while job {y.job} "
+                             f"(priority {y.priority}, accepted before) waited")
+    return found
+
+
+def gaps_ns(witness):
+    """{GPU: pauses between its jobs}, in the order in which they happened."""
+    by_gpu = collections.defaultdict(list)
+    for end in witness.ends:
+        for gpu in end.gpus:
+            by_gpu[gpu].append(end)
+    gaps = {}
+    for gpu, ends in sorted(by_gpu.items()):
+        ends.sort(key=lambda e: e.begin_ns)
+        gaps[gpu] = [b.begin_ns - a.end_ns for a, b in zip(ends, ends[1:])]
+    return gaps
+
+
+def ended_otherwise(witness, views):
+    """What takt says of the end of each job ({id: view}) against what the job saw of itself."""
+    begun = collections.Counter(b.job for b in witness.begins)
+    ended = collections.Counter(e.job for e in witness.ends)
+    found = []
+    for job, view in sorted(views.items()):
+        state, begins, ends = view["state"], begun[job], ended[job]
+        if state not in ("done", "failed", "cancelled", "lost", "interrupted"):
+            found.append(f"job {job} never ended: it is {state}")
+        if state == "done" and ends != 1:
+            found.append(f"job {job} is done, but it ended {ends} times")
+        if begins > 1:
+            found.append(f"job {job} began {begins} times, and is {state}")
+    found += [f"job {job} ran but was never accepted" for job in sorted(set(begun) - set(views))]
+    return found
