@@ -343,6 +343,28 @@ static void descriptor_follows_completions(void **state)
 	assert_int_equal(poll(&fd, 1, 0), 0);
 }
 
+/* A person's sqlite3 shell holds the write lock: commits wait for it, posts and reads do not. */
+static void only_commits_wait_for_a_writing_shell(void **state)
+{
+	struct takt_job old = store_job(1), new = store_job(2), got;
+	struct takt_store_completion done;
+	sqlite3 *shell;
+	int64_t ticket;
+
+	insert_ok(*state, &old);
+	assert_int_equal(sqlite3_open(place.path, &shell), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(shell, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+	ticket = takt_store_insert(*state, &new, NULL);
+	assert_true(ticket > 0);
+	assert_stored(*state, &old);
+	assert_int_equal(takt_store_get(*state, 2, &got, NULL), -TAKT_E_NOT_FOUND);
+	assert_int_equal(takt_store_completions(*state, &done, 1), 0);
+	assert_int_equal(sqlite3_exec(shell, "COMMIT", NULL, NULL, NULL), SQLITE_OK);
+	sqlite3_close(shell);
+	assert_int_equal(store_wait(*state, ticket).rc, 0);
+	assert_stored(*state, &new);
+}
+
 static void close_commits_what_was_posted(void **state)
 {
 	struct takt_job job;
@@ -472,6 +494,7 @@ int main(void)
 		CASE(refuses_overlong_descriptions),
 		CASE(too_many_outstanding_is_a_limit),
 		CASE(descriptor_follows_completions),
+		CASE(only_commits_wait_for_a_writing_shell),
 		CASE(close_commits_what_was_posted),
 		CASE(keeps_the_newest_ended_jobs),
 		CASE(sqlite_stays_below_a_mebibyte),
