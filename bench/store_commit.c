@@ -109,7 +109,7 @@ static void take(struct load *load)
 static int post(struct load *load, struct takt_err *err)
 {
 	uint64_t at = now_ns();
-	int64_t ticket = takt_store_insert(load->store, &load->job, err);
+	int64_t ticket = takt_store_insert(load->store, &load->job, 0, err);
 
 	if (ticket < 0)
 		return (int)ticket;

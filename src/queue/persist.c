@@ -12,16 +12,12 @@
 int takt_queue_post(struct takt_queue *queue, struct takt_queue_job *job, enum ticket_kind kind,
 		    struct takt_err *err)
 {
+	uint64_t tag = job->row.id << 2 | kind;
 	int64_t ticket = kind == TICKET_INSERT
-				 ? takt_store_insert(queue->config.store, &job->row, err)
-				 : takt_store_update(queue->config.store, &job->row, err);
-	int rc;
+				 ? takt_store_insert(queue->config.store, &job->row, tag, err)
+				 : takt_store_update(queue->config.store, &job->row, tag, err);
 
-	if (ticket < 0)
-		return (int)ticket;
-	rc = takt_map_u64_put(&queue->tickets, (uint64_t)ticket,
-			      (union takt_map_value){.u64 = job->row.id << 2 | kind});
-	return rc < 0 ? takt_err_set(err, rc, "tickets of the store") : 0;
+	return ticket < 0 ? (int)ticket : 0;
 }
 
 void takt_queue_pause(struct takt_queue *queue)
@@ -84,25 +80,21 @@ static void end_done(struct takt_queue *queue, struct takt_queue_job *job,
 
 static void handle(struct takt_queue *queue, const struct takt_store_completion *done)
 {
-	const union takt_map_value *found =
-		takt_map_u64_get(&queue->tickets, (uint64_t)done->ticket);
-	uint64_t what = found ? found->u64 : 0;
-	struct takt_queue_job *job = takt_queue_job_find(queue, what >> 2);
+	struct takt_queue_job *job = takt_queue_job_find(queue, done->tag >> 2);
 	struct takt_err error;
 	const struct takt_err *refused = NULL;
 
-	takt_map_u64_remove(&queue->tickets, (uint64_t)done->ticket);
 	if (!job)
 		return;
 	if (done->rc < 0) {
 		takt_err_set(&error, done->rc, "%s", done->message);
 		refused = &error;
 	}
-	if ((what & 3) == TICKET_INSERT)
+	if ((done->tag & 3) == TICKET_INSERT)
 		insert_done(queue, job, refused);
-	else if ((what & 3) == TICKET_START)
+	else if ((done->tag & 3) == TICKET_START)
 		start_done(queue, job, refused);
-	else if ((what & 3) == TICKET_END)
+	else if ((done->tag & 3) == TICKET_END)
 		end_done(queue, job, refused);
 }
 

@@ -31,7 +31,6 @@ int takt_queue_new(const struct takt_queue_config *config, struct takt_queue **r
 		return takt_err_set(err, -ENOMEM, "the job queue");
 	queue->config = *config;
 	queue->jobs = TAKT_MAP_U64(TAKT_QUEUE_MAX_JOBS);
-	queue->tickets = TAKT_MAP_U64(4 * TAKT_QUEUE_MAX_JOBS);
 	queue->waits = TAKT_MAP_U64(TAKT_QUEUE_MAX_JOBS);
 	queue->next_signal_id = config->signal_id_base;
 	rc = takt_sched_new(&sched_config, &queue->sched, err);
@@ -62,7 +61,6 @@ void takt_queue_free(struct takt_queue *queue)
 	TAKT_MAP_EACH(entry, &queue->jobs)
 	free_job(entry->value.ptr);
 	takt_map_fini(&queue->jobs);
-	takt_map_fini(&queue->tickets);
 	takt_map_fini(&queue->waits);
 	takt_plan_fini(&queue->plan);
 	takt_sched_free(queue->sched);

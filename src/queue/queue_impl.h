@@ -23,8 +23,7 @@ enum ticket_kind {
 struct takt_queue {
 	struct takt_queue_config config;
 	struct takt_sched *sched;
-	struct takt_map jobs;	 /* id -> struct takt_queue_job *, owned; in order of acceptance */
-	struct takt_map tickets; /* ticket -> job id << 2 | kind */
+	struct takt_map jobs; /* id -> struct takt_queue_job *, owned; in order of acceptance */
 	uint64_t next_decision_ns; /* boot time before which no decision is kept */
 	uint64_t next_id, next_seq, next_signal_id;
 	struct takt_plan plan; /* newest */

@@ -123,12 +123,13 @@ void takt_store_close(struct takt_store *store);
  * applied in the order they were posted, from any thread. The job is copied. insert: a new row (id
  * and submit_seq chosen by the caller from takt_store_next_ids; spec_json not NULL). update:
  * replaces the row with that id but for submit_seq, uid, gid and spec_json (which may be NULL).
- * Returns a ticket > 0, or -TAKT_E_LIMIT (see the limits above), -EINVAL (a field is out of range),
- * -ENOMEM; never waits for the disk.
+ * `tag` is the poster's own word and comes back with the outcome, so that he needs no table of
+ * tickets. Returns a ticket > 0, or -TAKT_E_LIMIT (see the limits above), -EINVAL (a field is out
+ * of range), -ENOMEM; never waits for the disk.
  */
-int64_t takt_store_insert(struct takt_store *store, const struct takt_job *job,
+int64_t takt_store_insert(struct takt_store *store, const struct takt_job *job, uint64_t tag,
 			  struct takt_err *err);
-int64_t takt_store_update(struct takt_store *store, const struct takt_job *job,
+int64_t takt_store_update(struct takt_store *store, const struct takt_job *job, uint64_t tag,
 			  struct takt_err *err);
 
 /* Readable when completions are waiting. Borrowed until close. */
@@ -136,6 +137,7 @@ int takt_store_fd(const struct takt_store *store);
 
 struct takt_store_completion {
 	int64_t ticket;
+	uint64_t tag; /* as posted */
 	/*
 	 * 0: durable. -EEXIST (insert), -TAKT_E_NOT_FOUND (update): this change alone was refused.
 	 * -ENOSPC, -EIO, -ENOMEM, ...: its whole commit failed; nothing of the change is in effect,

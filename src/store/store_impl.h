@@ -28,8 +28,9 @@ struct takt_store_change {
 	struct takt_store_change *next;
 	enum takt_store_kind kind;
 	int64_t ticket; /* 0: nobody waits for it (a decision) */
-	int rc;		/* of the row itself, once applied */
-	size_t bytes;	/* its share of queued_bytes */
+	uint64_t tag;
+	int rc;	      /* of the row itself, once applied */
+	size_t bytes; /* its share of queued_bytes */
 	union {
 		struct takt_job job; /* owns its strings */
 		struct {

@@ -139,7 +139,7 @@ static int64_t post(struct takt_store *store, struct takt_store_change *change,
 }
 
 static int64_t post_job(struct takt_store *store, enum takt_store_kind kind,
-			const struct takt_job *job, struct takt_err *err)
+			const struct takt_job *job, uint64_t tag, struct takt_err *err)
 {
 	struct takt_store_change *change;
 	int rc = check_job(job, kind, err);
@@ -150,6 +150,7 @@ static int64_t post_job(struct takt_store *store, enum takt_store_kind kind,
 	if (!change)
 		return takt_err_set(err, -ENOMEM, "store job %llu", (unsigned long long)job->id);
 	change->kind = kind;
+	change->tag = tag;
 	change->u.job = *job;
 	change->u.job.spec_json = NULL;
 	if (!keep_text(change, &change->u.job.message, job->message) ||
@@ -161,16 +162,16 @@ static int64_t post_job(struct takt_store *store, enum takt_store_kind kind,
 	return post(store, change, err);
 }
 
-int64_t takt_store_insert(struct takt_store *store, const struct takt_job *job,
+int64_t takt_store_insert(struct takt_store *store, const struct takt_job *job, uint64_t tag,
 			  struct takt_err *err)
 {
-	return post_job(store, TAKT_STORE_INSERT, job, err);
+	return post_job(store, TAKT_STORE_INSERT, job, tag, err);
 }
 
-int64_t takt_store_update(struct takt_store *store, const struct takt_job *job,
+int64_t takt_store_update(struct takt_store *store, const struct takt_job *job, uint64_t tag,
 			  struct takt_err *err)
 {
-	return post_job(store, TAKT_STORE_UPDATE, job, err);
+	return post_job(store, TAKT_STORE_UPDATE, job, tag, err);
 }
 
 int takt_store_decision(struct takt_store *store, uint64_t version, const char *snapshot_json,
@@ -254,6 +255,7 @@ size_t takt_store_completions(struct takt_store *store, struct takt_store_comple
 		change = shift(&store->done);
 		store->outstanding--;
 		ret[n].ticket = change->ticket;
+		ret[n].tag = change->tag;
 		ret[n].rc = change->rc;
 		takt_strcpy(ret[n].message, sizeof(ret[n].message), change->u.message);
 		takt_store_change_free(change);

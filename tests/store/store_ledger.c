@@ -103,8 +103,8 @@ static bool post(struct ledger *ledger, struct takt_store *store, uint64_t id)
 	change->job = id;
 	change->insert = insert;
 	ledger->jobs += insert;
-	ticket = insert ? takt_store_insert(store, &job, NULL)
-			: takt_store_update(store, &job, NULL);
+	ticket = insert ? takt_store_insert(store, &job, 0, NULL)
+			: takt_store_update(store, &job, 0, NULL);
 	if (ticket < 0) {
 		ledger->len--;
 		ledger->jobs -= insert;

@@ -125,7 +125,7 @@ static void a_failed_commit_does_not_rise_again(void **state)
 	store_scene_init(&scene, 1);
 	assert_int_equal(store_scene_open(&scene, &store, NULL), 0);
 	fake_sys_fail_nth(scene.world, FAKE_SYS_FDATASYNC, 1, EIO, false);
-	done = store_wait(store, takt_store_insert(store, &job, NULL));
+	done = store_wait(store, takt_store_insert(store, &job, 0, NULL));
 	assert_int_equal(done.rc, -EIO);
 	assert_non_null(strstr(done.message, "write database '/state/takt.db'"));
 	kill_store(&scene, store);
@@ -148,12 +148,12 @@ static void a_full_disk_is_named_and_passes(void **state)
 	fake_sys_set_space(scene.world, 200000);
 	do {
 		job = store_job(++id);
-		done = store_wait(store, takt_store_insert(store, &job, NULL));
+		done = store_wait(store, takt_store_insert(store, &job, 0, NULL));
 	} while (done.rc == 0);
 	assert_int_equal(done.rc, -ENOSPC);
 	assert_true(id > 5);
 	fake_sys_set_space(scene.world, SIZE_MAX);
-	assert_int_equal(store_wait(store, takt_store_insert(store, &job, NULL)).rc, 0);
+	assert_int_equal(store_wait(store, takt_store_insert(store, &job, 0, NULL)).rc, 0);
 	takt_store_close(store);
 	store_scene_fini(&scene);
 }

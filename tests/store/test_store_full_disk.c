@@ -98,14 +98,14 @@ static void a_full_disk_loses_nothing_and_passes(void **state)
 	store = store_open_ok(place.path);
 	do {
 		job = store_job(++id);
-		done = store_wait(store, takt_store_insert(store, &job, NULL));
+		done = store_wait(store, takt_store_insert(store, &job, 0, NULL));
 	} while (done.rc == 0 && id < 100000);
 	assert_int_equal(done.rc, -ENOSPC);
 	assert_non_null(strstr(done.message, place.path));
 	assert_true(id > 1);
 	assert_int_equal(takt_store_get(store, id, &got, NULL), -TAKT_E_NOT_FOUND);
 	empty_disk();
-	assert_int_equal(store_wait(store, takt_store_insert(store, &job, NULL)).rc, 0);
+	assert_int_equal(store_wait(store, takt_store_insert(store, &job, 0, NULL)).rc, 0);
 	takt_store_close(store);
 	store = store_open_ok(place.path);
 	for (uint64_t i = 1; i <= id; i++) {
@@ -137,7 +137,7 @@ static void a_known_database_on_a_full_disk_is_named(void **state)
 	struct takt_job job = store_job(1), got;
 	struct takt_err err;
 
-	assert_int_equal(store_wait(store, takt_store_insert(store, &job, NULL)).rc, 0);
+	assert_int_equal(store_wait(store, takt_store_insert(store, &job, 0, NULL)).rc, 0);
 	takt_store_close(store);
 	fill_disk();
 	assert_int_equal(takt_store_open(&config, &store, &err), -ENOSPC);

@@ -113,7 +113,7 @@ static void make_database(bool hot)
 	assert_int_equal(takt_store_next_ids(store, &id, &seq, NULL), 0);
 	for (uint64_t i = id; i < id + 200; i++) {
 		job = store_job(i);
-		ticket = takt_store_insert(store, &job, NULL);
+		ticket = takt_store_insert(store, &job, 0, NULL);
 	}
 	assert_int_equal(store_wait(store, ticket).rc, 0);
 	db = slurp(place.path);

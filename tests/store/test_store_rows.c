@@ -49,7 +49,7 @@ static void assert_stored(struct takt_store *store, const struct takt_job *want)
 
 static void insert_ok(struct takt_store *store, const struct takt_job *job)
 {
-	int64_t ticket = takt_store_insert(store, job, NULL);
+	int64_t ticket = takt_store_insert(store, job, 0, NULL);
 
 	assert_true(ticket > 0);
 	assert_int_equal(store_wait(store, ticket).rc, 0);
@@ -57,7 +57,7 @@ static void insert_ok(struct takt_store *store, const struct takt_job *job)
 
 static void update_ok(struct takt_store *store, const struct takt_job *job)
 {
-	int64_t ticket = takt_store_update(store, job, NULL);
+	int64_t ticket = takt_store_update(store, job, 0, NULL);
 
 	assert_true(ticket > 0);
 	assert_int_equal(store_wait(store, ticket).rc, 0);
@@ -237,11 +237,11 @@ static void a_bad_row_fails_alone(void **state)
 	int64_t last;
 
 	insert_ok(store, &a);
-	assert_true(takt_store_insert(store, &b, NULL) > 0);
-	assert_true(takt_store_insert(store, &a, NULL) > 0);
-	assert_true(takt_store_update(store, &unknown, NULL) > 0);
+	assert_true(takt_store_insert(store, &b, 10, NULL) > 0);
+	assert_true(takt_store_insert(store, &a, UINT64_MAX, NULL) > 0);
+	assert_true(takt_store_update(store, &unknown, 12, NULL) > 0);
 	b.attempt = 3;
-	last = takt_store_update(store, &b, NULL);
+	last = takt_store_update(store, &b, 13, NULL);
 	while (n < 4) {
 		struct pollfd fd = {.fd = takt_store_fd(store), .events = POLLIN};
 
@@ -249,6 +249,9 @@ static void a_bad_row_fails_alone(void **state)
 		n += takt_store_completions(store, done + n, 4 - n);
 	}
 	assert_int_equal(done[3].ticket, last);
+	assert_int_equal(done[0].tag, 10);
+	assert_int_equal(done[1].tag, UINT64_MAX);
+	assert_int_equal(done[3].tag, 13);
 	assert_int_equal(done[0].rc, 0);
 	assert_string_equal(done[0].message, "");
 	assert_int_equal(done[1].rc, -EEXIST);
@@ -266,7 +269,7 @@ static void a_second_submit_seq_is_refused_whole(void **state)
 
 	insert_ok(*state, &a);
 	b.submit_seq = a.submit_seq;
-	assert_int_equal(store_wait(*state, takt_store_insert(*state, &b, NULL)).rc, -EEXIST);
+	assert_int_equal(store_wait(*state, takt_store_insert(*state, &b, 0, NULL)).rc, -EEXIST);
 	assert_int_equal(takt_store_get(*state, 2, &got, NULL), -TAKT_E_NOT_FOUND);
 	b.submit_seq++;
 	insert_ok(*state, &b);
@@ -277,18 +280,18 @@ static void refuses_senseless_jobs_at_once(void **state)
 	struct takt_job job = store_job(0);
 	struct takt_err err;
 
-	assert_int_equal(takt_store_insert(*state, &job, &err), -EINVAL);
+	assert_int_equal(takt_store_insert(*state, &job, 0, &err), -EINVAL);
 	assert_string_equal(err.msg, "job id 0 is not in 1..9223372036854775807");
 	job = store_job(1);
 	job.state = TAKT_JOB_STATE_COUNT;
-	assert_int_equal(takt_store_update(*state, &job, &err), -EINVAL);
+	assert_int_equal(takt_store_update(*state, &job, 0, &err), -EINVAL);
 	assert_string_equal(err.msg, "job 1 has no known state");
 	job = store_job(1);
 	job.submit_seq = 0;
-	assert_int_equal(takt_store_insert(*state, &job, &err), -EINVAL);
+	assert_int_equal(takt_store_insert(*state, &job, 0, &err), -EINVAL);
 	job = store_job(1);
 	job.spec_json = NULL;
-	assert_int_equal(takt_store_insert(*state, &job, &err), -EINVAL);
+	assert_int_equal(takt_store_insert(*state, &job, 0, &err), -EINVAL);
 	assert_string_equal(err.msg, "job 1 has no description");
 }
 
@@ -300,7 +303,7 @@ static void refuses_overlong_descriptions(void **state)
 	job.spec_json = malloc(TAKT_STORE_MAX_SPEC + 2);
 	memset(job.spec_json, 'x', TAKT_STORE_MAX_SPEC + 1);
 	job.spec_json[TAKT_STORE_MAX_SPEC + 1] = '\0';
-	assert_int_equal(takt_store_insert(*state, &job, &err), -TAKT_E_LIMIT);
+	assert_int_equal(takt_store_insert(*state, &job, 0, &err), -TAKT_E_LIMIT);
 	assert_string_equal(err.msg, "description of job 1 is over 2097152 bytes");
 	job.spec_json[TAKT_STORE_MAX_SPEC] = '\0';
 	insert_ok(*state, &job);
@@ -316,13 +319,13 @@ static void too_many_outstanding_is_a_limit(void **state)
 	int64_t rc = 1, n = 0;
 
 	insert_ok(*state, &job);
-	while ((rc = takt_store_update(*state, &job, &err)) > 0)
+	while ((rc = takt_store_update(*state, &job, 0, &err)) > 0)
 		n++;
 	assert_int_equal(rc, -TAKT_E_LIMIT);
 	assert_int_equal(n, TAKT_STORE_MAX_OUTSTANDING);
 	while (takt_store_completions(*state, &done, 1) == 0)
 		;
-	assert_true(takt_store_update(*state, &job, &err) > 0);
+	assert_true(takt_store_update(*state, &job, 0, &err) > 0);
 	store_wait(*state, n + 2);
 }
 
@@ -335,7 +338,7 @@ static void descriptor_follows_completions(void **state)
 
 	assert_int_equal(poll(&fd, 1, 0), 0);
 	assert_int_equal(takt_store_completions(*state, &done, 1), 0);
-	assert_true(takt_store_insert(*state, &job, NULL) > 0);
+	assert_true(takt_store_insert(*state, &job, 0, NULL) > 0);
 	assert_int_equal(poll(&fd, 1, 20000), 1);
 	assert_int_equal(takt_store_completions(*state, &done, 0), 0);
 	assert_int_equal(poll(&fd, 1, 0), 1);
@@ -354,7 +357,7 @@ static void only_commits_wait_for_a_writing_shell(void **state)
 	insert_ok(*state, &old);
 	assert_int_equal(sqlite3_open(place.path, &shell), SQLITE_OK);
 	assert_int_equal(sqlite3_exec(shell, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
-	ticket = takt_store_insert(*state, &new, NULL);
+	ticket = takt_store_insert(*state, &new, 0, NULL);
 	assert_true(ticket > 0);
 	assert_stored(*state, &old);
 	assert_int_equal(takt_store_get(*state, 2, &got, NULL), -TAKT_E_NOT_FOUND);
@@ -371,7 +374,7 @@ static void close_commits_what_was_posted(void **state)
 
 	for (uint64_t id = 1; id <= 50; id++) {
 		job = store_job(id);
-		assert_true(takt_store_insert(*state, &job, NULL) > 0);
+		assert_true(takt_store_insert(*state, &job, 0, NULL) > 0);
 	}
 	reopen(state);
 	for (uint64_t id = 1; id <= 50; id++) {
@@ -391,9 +394,9 @@ static void keeps_the_newest_ended_jobs(void **state)
 	assert_int_equal(takt_store_open(&config, (struct takt_store **)state, NULL), 0);
 	for (uint64_t id = 1; id <= 1000; id++) {
 		job = store_job(id);
-		assert_true(takt_store_insert(*state, &job, NULL) > 0);
+		assert_true(takt_store_insert(*state, &job, 0, NULL) > 0);
 		job.state = id == 1 ? TAKT_JOB_RUNNING : TAKT_JOB_DONE;
-		ticket = takt_store_update(*state, &job, NULL);
+		ticket = takt_store_update(*state, &job, 0, NULL);
 	}
 	assert_int_equal(store_wait(*state, ticket).rc, 0);
 	takt_store_close(*state);
@@ -427,7 +430,7 @@ static void sqlite_stays_below_a_mebibyte(void **state)
 		job = store_job(id);
 		job.spec_json = spec;
 		job.state = TAKT_JOB_DONE;
-		ticket = takt_store_insert(*state, &job, NULL);
+		ticket = takt_store_insert(*state, &job, 0, NULL);
 	}
 	assert_int_equal(store_wait(*state, ticket).rc, 0);
 	assert_int_equal(takt_store_each_history(*state, 64, see, &seen, NULL), 0);
