@@ -151,6 +151,9 @@ struct takt_store_completion {
 size_t takt_store_completions(struct takt_store *store, struct takt_store_completion *ret,
 			      size_t max);
 
+/* Tickets given and not yet taken back; 0 = everything posted was answered. */
+size_t takt_store_outstanding(struct takt_store *store);
+
 /* First free job id and submit_seq (both rise by one a job). Ask once after open. */
 int takt_store_next_ids(struct takt_store *store, uint64_t *ret_job_id, uint64_t *ret_submit_seq,
 			struct takt_err *err);

@@ -265,3 +265,13 @@ size_t takt_store_completions(struct takt_store *store, struct takt_store_comple
 	pthread_mutex_unlock(&store->lock);
 	return n;
 }
+
+size_t takt_store_outstanding(struct takt_store *store)
+{
+	size_t n;
+
+	pthread_mutex_lock(&store->lock);
+	n = store->outstanding;
+	pthread_mutex_unlock(&store->lock);
+	return n;
+}

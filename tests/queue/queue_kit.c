@@ -145,7 +145,7 @@ void kit_settle(struct kit *kit)
 						 (struct takt_wall){(int64_t)kit->boot_ns}, &next,
 						 NULL),
 				 0);
-	} while (poll(&fd, 1, 30) > 0);
+	} while (takt_store_outstanding(kit->store) && poll(&fd, 1, 20000) > 0);
 }
 
 int kit_submit(struct kit *kit, uint32_t gpus, int priority, struct takt_err *err)

@@ -338,11 +338,14 @@ static void descriptor_follows_completions(void **state)
 
 	assert_int_equal(poll(&fd, 1, 0), 0);
 	assert_int_equal(takt_store_completions(*state, &done, 1), 0);
+	assert_int_equal(takt_store_outstanding(*state), 0);
 	assert_true(takt_store_insert(*state, &job, 0, NULL) > 0);
 	assert_int_equal(poll(&fd, 1, 20000), 1);
+	assert_int_equal(takt_store_outstanding(*state), 1);
 	assert_int_equal(takt_store_completions(*state, &done, 0), 0);
 	assert_int_equal(poll(&fd, 1, 0), 1);
 	assert_int_equal(takt_store_completions(*state, &done, 1), 1);
+	assert_int_equal(takt_store_outstanding(*state), 0);
 	assert_int_equal(poll(&fd, 1, 0), 0);
 }
 
