@@ -253,6 +253,11 @@ struct takt_gpu_link takt_machine_link(const struct takt_machine *machine, uint3
 /* Calls ask(worker) for one GPU, or for all if gpu is UINT32_MAX. */
 static void ask(struct takt_machine *machine, uint32_t gpu, void (*ask_one)(struct takt_worker *))
 {
+	struct takt_mono now = takt_mono_now(takt_sys_real());
+
+	for (uint32_t g = 0; g < machine->gpu_count; g++)
+		if (gpu == UINT32_MAX || gpu == g)
+			takt_worker_announce(machine->gpus[g].worker, now);
 	for (uint32_t g = 0; g < machine->gpu_count; g++)
 		if (gpu == UINT32_MAX || gpu == g)
 			ask_one(machine->gpus[g].worker);

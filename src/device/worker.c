@@ -180,7 +180,6 @@ static void sample(struct takt_worker *worker)
 		parts = worker->part_mask;
 	worker->want_full = worker->want_tick = false;
 
-	atomic_store(busy, begin.ns);
 	begin_driver(worker);
 	read_parts(worker, parts, begin);
 	pthread_mutex_lock(&worker->lock);
@@ -390,6 +389,13 @@ bool takt_worker_links(struct takt_worker *worker, struct takt_mono deadline,
 	done = worker->links_done;
 	pthread_mutex_unlock(&worker->lock);
 	return done;
+}
+
+void takt_worker_announce(struct takt_worker *worker, struct takt_mono now)
+{
+	uint_least64_t idle = 0;
+
+	(void)atomic_compare_exchange_strong(&worker->wake->busy[worker->at_source], &idle, now.ns);
 }
 
 void takt_worker_ask_sample(struct takt_worker *worker)

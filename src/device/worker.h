@@ -19,7 +19,8 @@ struct takt_wake {
 	atomic_uint refs;
 	pthread_mutex_t fd_lock; /* so that nothing is written once the fd was taken away */
 	int fd;			 /* -1 = nobody */
-	atomic_uint_least64_t busy[TAKT_DEVICE_MAX_GPUS]; /* since when GPU g samples; 0 = idle */
+	/* When a sample of GPU g was asked for that has not finished; 0 = none. */
+	atomic_uint_least64_t busy[TAKT_DEVICE_MAX_GPUS];
 };
 
 enum takt_set_state {
@@ -76,6 +77,9 @@ void takt_worker_ask_links(struct takt_worker *worker);
 bool takt_worker_links(struct takt_worker *worker, struct takt_mono deadline,
 		       struct takt_gpu_link ret[TAKT_DEVICE_MAX_GPUS]);
 
+/* announce goes before the asking, to all that are asked together: it is what lets the last of them
+ * be the one that wakes the caller. */
+void takt_worker_announce(struct takt_worker *worker, struct takt_mono now);
 void takt_worker_ask_sample(struct takt_worker *worker);
 void takt_worker_ask_tick(struct takt_worker *worker);
 
