@@ -45,7 +45,8 @@ const char *takt_ms_text(uint64_t ms, char ret[TAKT_UNIT_TEXT])
 
 	if (ms > UINT64_MAX / TAKT_NS_PER_MS)
 		ms = UINT64_MAX / TAKT_NS_PER_MS;
-	(void)takt_strcpy(ret, TAKT_UNIT_TEXT, takt_duration_text(ms * TAKT_NS_PER_MS, text));
+	(void)takt_strcpy(ret, TAKT_UNIT_TEXT,
+			  ms ? takt_duration_text(ms * TAKT_NS_PER_MS, text) : "0s");
 	return ret;
 }
 
