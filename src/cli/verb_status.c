@@ -84,15 +84,19 @@ static void add_memory(struct takt_table *table, const struct takt_gpu_view *gpu
 			       takt_bytes_text(all, all_text));
 }
 
+/* An idle GPU clocks down by itself: the driver counts that as a reason, but nothing is amiss. */
 static void add_throttle(struct takt_table *table, const struct takt_gpu_view *gpu)
 {
-	bool known = gpu->has & TAKT_VIEW_THROTTLE;
-	bool none = known && !gpu->throttle_text[0];
+	const char *text = gpu->throttle_text;
+	enum takt_style style = TAKT_STYLE_PLAIN;
 
-	takt_table_add(table, known && !none ? TAKT_STYLE_MIND : TAKT_STYLE_PLAIN, "%s",
-		       none    ? "none"
-		       : known ? gpu->throttle_text
-			       : "");
+	if (!(gpu->has & TAKT_VIEW_THROTTLE))
+		text = "";
+	else if (!text[0])
+		text = "none";
+	else if (strcmp(text, "gpu_idle") != 0)
+		style = TAKT_STYLE_MIND;
+	takt_table_add(table, style, "%s", text);
 }
 
 static void add_state(struct takt_table *table, const struct takt_gpu_view *gpu)

@@ -615,8 +615,8 @@ static void runs_out_of_memory_and_goes_on(void **state)
 		GET("/v1/jobs/1/log?offset=9&follow=1&timeout_ms=1"),
 		GET("/v1/jobs/1/wait?timeout_ms=0"),
 		GET("/v1/clocks"),
-		"POST /v1/jobs HTTP/1.1\r\nHost: t\r\nContent-Type: application/json\r\n"
-		"Content-Length: 28\r\n\r\n{\"argv\":[\"hang\"],\"cwd\":\"/\"} ",
+		("POST /v1/jobs HTTP/1.1\r\nHost: t\r\nContent-Type: application/json\r\n"
+		"Content-Length: 28\r\n\r\n{\"argv\":[\"hang\"],\"cwd\":\"/\"} "),
 	};
 
 	submit("\"echo\",\"x\"", 1);
