@@ -54,6 +54,15 @@ static bool answers_not(int rc)
 	return rc == -ENODEV || rc == -ETIMEDOUT;
 }
 
+static void lost_mandate(struct takt_keeper *keeper)
+{
+	if (!keeper->stale)
+		takt_actuate_say(&keeper->log,
+				 "the right to set clocks went to another process: stopping here");
+	keeper->stale = true;
+}
+
+/* One who lost the right to set has lost the journal, too: it tells of another's work by now. */
 static int write_record(struct takt_keeper *keeper, const struct takt_keeper_gpu *gpu,
 			enum takt_journal_state state, struct takt_err *err)
 {
@@ -65,6 +74,10 @@ static int write_record(struct takt_keeper *keeper, const struct takt_keeper_gpu
 		.epoch = keeper->mandate->mine.epoch,
 	};
 
+	if (takt_mandate_check(keeper->mandate) < 0) {
+		lost_mandate(keeper);
+		return takt_err_set(err, -TAKT_E_STALE, "another process has the journal");
+	}
 	takt_strcpy(record.uuid, sizeof(record.uuid), gpu->facts->uuid);
 	takt_strcpy(record.boot_id, sizeof(record.boot_id), keeper->boot_id);
 	takt_strcpy(record.driver_load, sizeof(record.driver_load), keeper->driver_load);
@@ -87,14 +100,6 @@ static void record_clean(struct takt_keeper *keeper, struct takt_keeper_gpu *gpu
 	}
 	gpu->failures = 0;
 	gpu->next = (struct takt_boot){0};
-}
-
-static void lost_mandate(struct takt_keeper *keeper)
-{
-	if (!keeper->stale)
-		takt_actuate_say(&keeper->log,
-				 "the right to set clocks went to another process: stopping here");
-	keeper->stale = true;
 }
 
 static bool at_wish(const struct takt_keeper_gpu *gpu)

@@ -450,17 +450,27 @@ static void an_old_epoch_sets_nothing_any_more(void **state)
 /* The epoch goes while the setter waits behind a call that hangs: the gate stops it there. */
 static void an_epoch_that_ends_while_a_setter_waits_stops_it(void **state)
 {
-	static struct takt_journal theirs;
+	static struct takt_journal theirs, after;
 	struct takt_mandate other;
+	struct takt_journal_record record;
 
 	board(0)->hangs = true;
 	set(0, 0, 900);
 	take_over(&other, &theirs);
+	record = *takt_journal_find(&theirs, "GPU-fake-0");
+	record.lease_id = 999;
+	assert_int_equal(takt_journal_record(&theirs, &record, NULL), 0);
 	fake_boards_unhang(&kit.machine, 0);
 	kit_run(&kit, 20);
 	assert_int_equal(board(0)->sets, 0);
 	assert_false(board(0)->locked);
 	assert_true(kit_keeper(&kit)->stale);
+	/* The other one's record stands: it may have set the board since. */
+	assert_int_equal(takt_journal_open(fake_sys_table(kit.world), KIT_JOURNAL, &after, NULL),
+			 0);
+	assert_int_equal(takt_journal_find(&after, "GPU-fake-0")->lease_id, 999);
+	assert_int_equal(takt_journal_find(&after, "GPU-fake-0")->state, TAKT_JOURNAL_CHANGED);
+	takt_journal_close(&after);
 	takt_mandate_fini(&other);
 	takt_journal_close(&theirs);
 }
