@@ -46,7 +46,9 @@ def main():
             if name not in known or not known[name].implemented:
                 out.write(stub(name, known.get(name)))
     with open(sys.argv[4], "w", encoding="ascii") as out:
-        out.write("{\n\tglobal:\n" + "".join(f"\t\t{name};\n" for name in names) + "\tlocal: *;\n};\n")
+        out.write("{\n\tglobal:\n")
+        out.writelines(f"\t\t{name};\n" for name in names)
+        out.write("\tlocal: *;\n};\n")
 
 
 main()

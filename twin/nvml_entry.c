@@ -142,6 +142,16 @@ bool twin_has(const struct twin_call *call, enum twin_feature feature)
 	return call->board->features & feature;
 }
 
+uint64_t twin_stamp_us(uint64_t at_ns)
+{
+	struct timespec wall;
+	uint64_t now_ns = twin_now_ns(), wall_us;
+
+	clock_gettime(CLOCK_REALTIME, &wall);
+	wall_us = (uint64_t)wall.tv_sec * 1000000 + (uint64_t)wall.tv_nsec / 1000;
+	return now_ns > at_ns ? wall_us - (now_ns - at_ns) / 1000 : wall_us;
+}
+
 int twin_put_text(char *out, uint32_t length, const char *text)
 {
 	size_t size = strlen(text) + 1;

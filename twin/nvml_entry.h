@@ -51,6 +51,9 @@ int twin_set(const struct nvml_device *device, twin_change_fn *change, void *arg
 
 bool twin_has(const struct twin_call *call, enum twin_feature feature);
 
+/* A moment of the machine as clients are told of it: microseconds since 1970. */
+uint64_t twin_stamp_us(uint64_t at_ns);
+
 /* Copies text with its end, or INSUFFICIENT_SIZE. */
 int twin_put_text(char *out, uint32_t length, const char *text);
 

@@ -219,13 +219,15 @@ int nvmlDeviceGetFieldValues(struct nvml_device *device, int count, struct nvml_
 {
 	struct twin_call call;
 	struct twin_gpu gpu;
+	uint64_t stamp_us;
 	int rc = twin_enter_read(device, count > 0 ? values : NULL, &call, &gpu);
 
 	if (rc != NVML_SUCCESS)
 		return rc;
+	stamp_us = twin_stamp_us(gpu.at_ns);
 	for (int i = 0; i < count; i++) {
 		struct field field = {&call, &gpu, &values[i]};
-		values[i].timestamp_us = (int64_t)(gpu.at_ns / 1000);
+		values[i].timestamp_us = (int64_t)stamp_us;
 		values[i].latency_us = 0;
 		values[i].ret = (uint32_t)answer(&field);
 	}

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Unmodified clients on a simulated machine: nvidia-ml-py and gpustat, in a virtual environment.
+"""Unmodified clients on a simulated machine: nvidia-ml-py, gpustat and nvitop, in a
+virtual environment.
 
 check_clients.py BUILD_FOLDER SPY_LIBRARY
 """
@@ -28,7 +29,8 @@ def gpu(i):
             "power": nvmlDeviceGetPowerUsage(h), "sm": nvmlDeviceGetClockInfo(h, NVML_CLOCK_SM),
             "memory": nvmlDeviceGetMemoryInfo(h, version=nvmlMemory_v2).used,
             "pids": [p.pid for p in nvmlDeviceGetComputeRunningProcesses(h)],
-            "clocks": len(nvmlDeviceGetSupportedGraphicsClocks(h, nvmlDeviceGetSupportedMemoryClocks(h)[0])),
+            "clocks": len(nvmlDeviceGetSupportedGraphicsClocks(
+                h, nvmlDeviceGetSupportedMemoryClocks(h)[0])),
             "limits": nvmlDeviceGetPowerManagementLimitConstraints(h),
             "energy": nvmlDeviceGetTotalEnergyConsumption(h), "pci": nvmlDeviceGetPciInfo(h).busId}
 print(json.dumps([gpu(i) for i in range(nvmlDeviceGetCount())]))
@@ -122,6 +124,15 @@ def gpustat_shows_names_processes_and_power():
         assert shown["gpus"][0]["enforced.power.limit"] == 700
 
 
+def nvitop_shows_how_busy_a_process_is():
+    interpreter = python()
+    with Machine("hgx-h100", "--gpus", "2") as machine:
+        load = machine.start_load("--gpus", "1", gpu=1)
+        shown = on(machine, interpreter, "-m", "nvitop", "--once", "--no-unicode")
+        rows = [line.split() for line in shown.splitlines() if f" {load.pid} " in line]
+        assert len(rows) == 1 and rows[0][1] == "1" and "100" in rows[0], shown
+
+
 def every_wrapper_of_one_device_answers():
     interpreter = python()
     for machine_name in ("hgx-h100", "dgx1-v100"):
@@ -141,8 +152,8 @@ def no_real_library_or_device_is_opened():
         opened = open(log, encoding="utf-8").read().split("\n")
         # the spy sees: the machine file is among what was opened
         assert machine.path in opened, opened
-        strange = [path for path in opened if path.startswith(("/dev/nvidia", "/proc/driver/nvidia"))
-                   and path != "/proc/driver/nvidia/version"]
+        strange = [path for path in opened if path != "/proc/driver/nvidia/version"
+                   and path.startswith(("/dev/nvidia", "/proc/driver/nvidia"))]
         assert strange == [], strange
         libraries = {line.split()[-1] for line in shown.splitlines() if "libnvidia" in line}
         ours = os.path.realpath(os.environ["TAKT_TWIN_LIB"])
@@ -154,6 +165,7 @@ sys.exit(twin_tap.run([
     pynvml_on_a_dgx1,
     a_lock_set_by_pynvml_holds_for_all,
     gpustat_shows_names_processes_and_power,
+    nvitop_shows_how_busy_a_process_is,
     every_wrapper_of_one_device_answers,
     no_real_library_or_device_is_opened,
 ]))

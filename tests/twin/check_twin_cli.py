@@ -16,8 +16,8 @@ from twin_machine import TWIN, Machine  # noqa: E402
 
 def takt_twin(*arguments, **env):
     clean = {k: v for k, v in os.environ.items() if k not in ("TAKT_TWIN", "CUDA_VISIBLE_DEVICES")}
-    return subprocess.run([TWIN, *arguments], env=dict(clean, **env), capture_output=True, text=True,
-                          timeout=60, check=False)
+    return subprocess.run([TWIN, *arguments], env=dict(clean, **env), capture_output=True,
+                          text=True, timeout=60, check=False)
 
 
 def refused(done, status, *words):
@@ -115,7 +115,8 @@ def a_load_takes_the_gpus_it_is_given():
         load = machine.start_load("--mem", "500", gpu=3)
         users = [[p["pid"] for p in gpu["processes"]] for gpu in machine.state()]
         assert users == [[], [load.pid], [], [load.pid], [], [], [], []], users
-        refused(machine.run("load", "--steps", "1", CUDA_VISIBLE_DEVICES=""), 69, "no GPU is visible")
+        refused(machine.run("load", "--steps", "1", CUDA_VISIBLE_DEVICES=""), 69,
+                "no GPU is visible")
 
 
 def a_load_ends_by_sigterm_unless_it_ignores_it():
@@ -154,9 +155,9 @@ INIT = "import ctypes, sys; sys.exit(ctypes.CDLL(sys.argv[1]).nvmlInit_v2())"
 
 
 def beside_a_driver(machine, version, *command, **env):
-    done = subprocess.run(["unshare", "--mount", "sh", "-c", BESIDE_A_DRIVER, "sh", version, *command],
-                          env=dict(machine.env, **env), capture_output=True, text=True, timeout=60,
-                          check=False)
+    shell = ["unshare", "--mount", "sh", "-c", BESIDE_A_DRIVER, "sh"]
+    done = subprocess.run([*shell, version, *command], env=dict(machine.env, **env),
+                          capture_output=True, text=True, timeout=60, check=False)
     if done.returncode in (1, 77, 127):
         raise twin_tap.Skip(f"no mount namespace of our own: {done.stderr.strip()[:80]}")
     return done
@@ -167,7 +168,8 @@ def a_real_driver_keeps_the_twin_away():
     driver_not_loaded, folder = 9, os.path.dirname(library)
     with Machine("hgx-h100", "--gpus", "1") as machine:
         def init(name, version="580.105.08", **env):
-            return beside_a_driver(machine, version, sys.executable, "-c", INIT, name, **env).returncode
+            return beside_a_driver(machine, version, sys.executable, "-c", INIT, name,
+                                   **env).returncode
 
         done = beside_a_driver(machine, "580.105.08", TWIN, "exec", "--", "true")
         refused(done, 69, "real NVIDIA driver")

@@ -533,6 +533,28 @@ static void an_idle_gpu_lists_nobody(void **state)
 		NVML_ERROR_NOT_FOUND);
 }
 
+/* Samples carry the time of day, and each is handed out to those who have not seen it. */
+static void a_busy_process_has_a_sample_of_now(void **state)
+{
+	pid_t pid = twin_start_load("--gpus 1", 1);
+	struct nvml_process_utilization samples[4];
+	uint64_t now_us = (uint64_t)time(NULL) * 1000000;
+	uint32_t count = 4;
+
+	assert_int_equal(NVML(nvmlInit_v2)(), NVML_SUCCESS);
+	assert_int_equal(NVML(nvmlDeviceGetProcessUtilization)(twin_gpu_handle(1), samples, &count,
+							       now_us - 5000000),
+			 NVML_SUCCESS);
+	assert_int_equal(count, 1);
+	assert_int_equal(samples[0].pid, pid);
+	assert_int_equal(samples[0].sm, 100);
+	assert_in_range(samples[0].timestamp_us, now_us - 5000000, now_us + 60000000);
+	assert_int_equal(NVML(nvmlDeviceGetProcessUtilization)(twin_gpu_handle(1), samples, &count,
+							       now_us + 86400000000),
+			 NVML_ERROR_NOT_FOUND);
+	twin_end(pid);
+}
+
 static uint64_t used_bytes(uint32_t gpu)
 {
 	struct nvml_memory_v2 memory = {.version = NVML_MEMORY_V2_WORD};
@@ -673,6 +695,7 @@ int main(void)
 		ON_V100(v100_has_no_memory_lock),
 		ON_H100(process_lists_fit_their_layouts),
 		ON_H100(an_idle_gpu_lists_nobody),
+		ON_H100(a_busy_process_has_a_sample_of_now),
 		ON_H100(a_killed_process_is_noticed),
 		ON_H100(a_lost_gpu_is_lost_alone),
 		ON_H100(without_permission_only_setters_fail),

@@ -12,7 +12,7 @@ import os
 import subprocess
 import sys
 
-PACKAGES = ["nvidia-ml-py", "gpustat"]
+PACKAGES = ["nvidia-ml-py", "gpustat", "nvitop"]
 PIP = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--timeout", "20",
        "--retries", "1"]
 
@@ -38,7 +38,8 @@ def _make(folder, python):
 
 def python_in(build):
     folder = os.path.join(os.path.abspath(build), "nvml-clients")
-    python, ready = os.path.join(folder, "bin", "python"), os.path.join(folder, "ready")
+    python = os.path.join(folder, "bin", "python")
+    ready = os.path.join(folder, "ready-" + "-".join(PACKAGES))
     with open(folder + ".lock", "w", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not os.path.exists(ready):
