@@ -352,4 +352,5 @@ void takt_api_update_page(struct takt_daemon *daemon)
 	takt_telemetry_gauge(daemon->telemetry, "takt_manages",
 			     "1 when takt gives out these GPUs, 0 when it observes only.", false,
 			     daemon->manages);
+	takt_handover_update_page(daemon);
 }

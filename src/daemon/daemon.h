@@ -45,7 +45,14 @@ struct takt_gpu_watch {
 	struct takt_mono
 		mem_settled_at; /* since when mem_last_bytes is what is used; 0 = not looked yet */
 	uint64_t drain_job;	/* whose processes have to go */
-	char note[160];		/* why it is set aside; "" = it is not */
+	struct takt_boot clean_at; /* clean since the last plan; 0 = no */
+	struct takt_boot taken_at; /* when the GPU that a placed job waited for was clean; 0 = no */
+	char note[160];		   /* why it is set aside; "" = it is not */
+};
+
+/* Sums over all GPUs since the start, see handover.c. */
+struct takt_handover {
+	uint64_t driver_ns, drains, scheduler_ns, starts;
 };
 
 struct takt_lease_keeper;
@@ -75,6 +82,7 @@ struct takt_daemon {
 	struct takt_proc_cache *procs;
 	struct takt_waiters *waiters;
 	struct takt_gpu_watch watch[TAKT_DEVICE_MAX_GPUS];
+	struct takt_handover handover;
 	int gpu_lock_fd[TAKT_DEVICE_MAX_GPUS]; /* -1 = not held */
 	int jobs_dirfd, signal_fd;
 	uint32_t gpu_count;
@@ -110,6 +118,13 @@ void takt_watch_tick(struct takt_daemon *daemon, struct takt_mono now, struct ta
 void takt_watch_job_placed(struct takt_daemon *daemon, const struct takt_queue_job *job);
 void takt_watch_job_over(struct takt_daemon *daemon, const struct takt_queue_job *job);
 bool takt_watch_any_draining(const struct takt_daemon *daemon);
+
+/* handover.c: what a GPU loses between two jobs. */
+void takt_handover_clean(struct takt_daemon *daemon, uint32_t gpu);
+void takt_handover_placed(struct takt_daemon *daemon, const struct takt_queue_job *job);
+void takt_handover_planned(struct takt_daemon *daemon);
+void takt_handover_started(struct takt_daemon *daemon, const struct takt_queue_job *job);
+void takt_handover_update_page(struct takt_daemon *daemon);
 
 /* proc_who.c: whose process a pid is. */
 struct takt_proc_who {

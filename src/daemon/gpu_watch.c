@@ -100,6 +100,7 @@ static void drained(struct takt_daemon *daemon, uint32_t gpu)
 
 	watch->draining = false;
 	watch->drain_job = 0;
+	takt_handover_clean(daemon, gpu);
 	(void)takt_queue_gpu_clean(daemon->queue, gpu, NULL);
 	set_quarantined(daemon, gpu, false, "");
 }

@@ -11,6 +11,7 @@ static void prepare(void *ctx, const struct takt_queue_job *job)
 	struct takt_daemon *daemon = ctx;
 
 	takt_watch_job_placed(daemon, job);
+	takt_handover_placed(daemon, job);
 	(void)takt_telemetry_account_open(daemon->telemetry, job->row.id, job->row.gpu_mask, NULL);
 	takt_leases_job_start(daemon->leases, job);
 }
@@ -57,6 +58,8 @@ static void changed(void *ctx, const struct takt_queue_job *job)
 {
 	struct takt_daemon *daemon = ctx;
 
+	if (job->phase == TAKT_PHASE_STARTING)
+		takt_handover_started(daemon, job);
 	if (takt_job_state_ended(job->row.state))
 		takt_waiters_ended(daemon->waiters, job);
 	takt_server_poke(daemon->server);

@@ -122,6 +122,7 @@ static void run_jobs(struct takt_daemon *daemon, struct due *due)
 			 takt_queue_pump(daemon->queue, now, takt_wall_now(daemon->sys), &next_ns,
 					 &err),
 			 &err, due);
+	takt_handover_planned(daemon);
 	due_at(due, next_ns, now.ns);
 	takt_waiters_expire(daemon->waiters, now, &next_ns);
 	due_at(due, next_ns, now.ns);
