@@ -46,6 +46,7 @@ static void wish_baseline(struct takt_keeper_gpu *gpu, struct takt_boot now)
 	gpu->wished_at = now;
 	gpu->settled = false;
 	gpu->denied = gpu->forced = false;
+	gpu->note[0] = '\0';
 	gpu->next = (struct takt_boot){0};
 }
 

@@ -100,6 +100,7 @@ static void record_clean(struct takt_keeper *keeper, struct takt_keeper_gpu *gpu
 	}
 	gpu->failures = 0;
 	gpu->next = (struct takt_boot){0};
+	gpu->note[0] = '\0';
 }
 
 static bool at_wish(const struct takt_keeper_gpu *gpu)
@@ -143,7 +144,7 @@ static void set_refused(struct takt_keeper *keeper, struct takt_keeper_gpu *gpu,
 	gpu->held = gpu->held_before;
 	if (gpu->held == TAKT_HELD_BASELINE)
 		record_clean(keeper, gpu, now);
-	if (rc != -EPERM) {
+	if (rc != -EPERM || !gpu->wish_range) {
 		give_up_range(gpu);
 		return;
 	}
@@ -222,7 +223,6 @@ static void restore_finished(struct takt_keeper *keeper, struct takt_keeper_gpu 
 		takt_actuate_say(&keeper->log, "%s: the baseline is back", gpu->facts->uuid);
 	gpu->held = TAKT_HELD_BASELINE;
 	gpu->forced = false;
-	gpu->note[0] = '\0';
 	gpu->readback_mhz = 0;
 	record_clean(keeper, gpu, now);
 	takt_crash_point("actuate.restore_recorded");

@@ -245,6 +245,7 @@ static void advice_is_kept_as_a_lease(void **state)
 	assert_int_equal(ask_set(ANOTHER, 60, "GPU-fake-0").rc, -TAKT_E_BUSY);
 	assert_int_equal(ask(ME, request_of(TAKT_ACTUATE_END, 50)).rc, 0);
 	assert_int_equal(status(0).gpu_state, TAKT_ACTUATE_CLEAN);
+	assert_string_equal(status(0).message, ""); /* nobody needs the advice any more */
 }
 
 static void what_the_driver_cannot_do_leaves_no_lease(void **state)
