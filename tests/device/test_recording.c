@@ -186,7 +186,7 @@ static void samples_come_in_their_recorded_time(void **state)
 {
 	static const char text[] = "takt-recording 1\ngpus 1\n"
 				   "sample 0 0 sm_mhz=100\n"
-				   "sample 0 300000 sm_mhz=200\n";
+				   "sample 0 1500000 sm_mhz=200\n";
 	FILE *out = fopen(path, "w");
 	struct takt_machine *replay;
 
@@ -195,7 +195,7 @@ static void samples_come_in_their_recorded_time(void **state)
 	fclose(out);
 	replay = replay_of(path);
 	assert_int_equal(sample_of(replay, 0).sm_mhz, 100);
-	usleep(350000);
+	usleep(1600000);
 	assert_int_equal(sample_of(replay, 0).sm_mhz, 200);
 	takt_machine_close(replay);
 	assert_int_equal(parsed(text, 1).sm_mhz, 200);

@@ -25,14 +25,14 @@ static void a_hanging_gpu_turns_stale_and_the_others_do_not(void **state)
 	struct takt_mono begin;
 	uint64_t seq;
 
-	config.call_deadline_ns = 100 * TAKT_NS_PER_MS;
+	config.call_deadline_ns = 500 * TAKT_NS_PER_MS;
 	machine = open_with(config);
 	seq = sample_of(machine, 0).seq;
 	fake_hang("nvmlDeviceGetPowerUsage", 1); /* the machine's GPU 0 */
 	takt_machine_sample(machine, UINT32_MAX);
 	for (uint32_t g = 1; g < FAKE_GPUS; g++)
 		assert_int_equal(takt_machine_wait(machine, g, 0, in_ms(20000)), 0);
-	assert_int_equal(takt_machine_wait(machine, 0, seq, in_ms(150)), -ETIMEDOUT);
+	assert_int_equal(takt_machine_wait(machine, 0, seq, in_ms(600)), -ETIMEDOUT);
 	assert_int_equal(takt_machine_reading(machine, 0, &r), 0);
 	assert_true(r.stale);
 	assert_false(r.lost);
@@ -52,7 +52,7 @@ static void a_gpu_that_hangs_while_facts_are_read_keeps_those_before(void **stat
 	struct takt_machine_config config = fake_config();
 	struct takt_machine *machine;
 
-	config.facts_deadline_ns = 200 * TAKT_NS_PER_MS;
+	config.facts_deadline_ns = TAKT_NS_PER_S;
 	fake_hang("nvmlDeviceGetSerial", 2);
 	machine = open_with(config);
 	assert_int_equal(takt_machine_facts(machine, 1)->has,
@@ -70,7 +70,7 @@ static void links_beside_a_hanging_gpu_are_known(void **state)
 	struct takt_machine_config config = fake_config();
 	struct takt_machine *machine;
 
-	config.facts_deadline_ns = 200 * TAKT_NS_PER_MS;
+	config.facts_deadline_ns = TAKT_NS_PER_S;
 	fake_hang("nvmlDeviceGetTopologyCommonAncestor", 1);
 	machine = open_with(config);
 	assert_int_not_equal(takt_machine_link(machine, 1, 2).pcie, 0);
