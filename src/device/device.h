@@ -173,7 +173,8 @@ struct takt_machine_config {
 	bool no_processes;		 /* leave process lists out (the actuator needs none) */
 	uint64_t init_deadline_ns;  /* for the driver's start; 0 = 60 s (8 GPUs without persistence
 				       mode need many seconds) */
-	uint64_t facts_deadline_ns; /* for facts and links of all GPUs together; 0 = 10 s */
+	uint64_t facts_deadline_ns; /* for the facts of all GPUs, then for their links; 0 = 10 s
+				       each */
 	const char *sysfs_root;	    /* NULL: "/sys" */
 };
 

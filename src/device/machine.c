@@ -25,6 +25,7 @@ struct takt_machine {
 	uint32_t gpu_count;
 	struct gpu {
 		struct takt_worker *worker; /* holds a reference */
+		bool answers;		    /* had all its facts in time */
 		struct takt_gpu_facts facts;
 		struct takt_gpu_link links[TAKT_DEVICE_MAX_GPUS]; /* by our numbers */
 	} * gpus;						  /* owned, in PCI order */
@@ -111,7 +112,7 @@ static void gather_facts(struct takt_machine *machine, struct takt_mono deadline
 	for (uint32_t g = 0; g < machine->gpu_count; g++) {
 		struct gpu *gpu = &machine->gpus[g];
 
-		takt_worker_facts(gpu->worker, deadline, &gpu->facts);
+		gpu->answers = takt_worker_facts(gpu->worker, deadline, &gpu->facts);
 		machine->info.simulated |= board_is_simulated(&gpu->facts);
 	}
 	sort_gpus(machine);
@@ -137,7 +138,9 @@ static void gather_links(struct takt_machine *machine, struct takt_mono deadline
 	for (uint32_t g = 0; g < machine->gpu_count; g++) {
 		struct gpu *gpu = &machine->gpus[g];
 
-		(void)takt_worker_links(gpu->worker, deadline, links);
+		/* A GPU that used up the time for facts is not waited for again. */
+		takt_worker_links(gpu->worker, gpu->answers ? deadline : (struct takt_mono){0},
+				  links);
 		for (uint32_t o = 0; o < machine->gpu_count; o++)
 			gpu->links[o] = links[machine->gpus[o].worker->at_source];
 	}
@@ -176,7 +179,7 @@ static int open_into(struct takt_machine *machine, const struct takt_machine_con
 		     struct takt_err *err)
 {
 	struct takt_source *source = NULL;
-	struct takt_mono deadline;
+	uint64_t facts_ns = or_default(config->facts_deadline_ns, default_facts_ns);
 	int rc;
 
 	rc = open_source(config, machine, &source, err);
@@ -188,9 +191,8 @@ static int open_into(struct takt_machine *machine, const struct takt_machine_con
 	takt_source_unref(source);
 	if (rc < 0)
 		return rc;
-	deadline = in(or_default(config->facts_deadline_ns, default_facts_ns));
-	gather_facts(machine, deadline);
-	gather_links(machine, deadline);
+	gather_facts(machine, in(facts_ns));
+	gather_links(machine, in(facts_ns));
 	return 0;
 }
 

@@ -359,14 +359,18 @@ void takt_worker_join(struct takt_worker *worker, struct takt_mono deadline)
 	worker_unref(worker);
 }
 
-void takt_worker_facts(struct takt_worker *worker, struct takt_mono deadline,
+bool takt_worker_facts(struct takt_worker *worker, struct takt_mono deadline,
 		       struct takt_gpu_facts *ret)
 {
+	bool done;
+
 	pthread_mutex_lock(&worker->lock);
 	while (!worker->facts_done && wait_until(worker, deadline))
 		;
 	*ret = worker->facts;
+	done = worker->facts_done;
 	pthread_mutex_unlock(&worker->lock);
+	return done;
 }
 
 void takt_worker_ask_links(struct takt_worker *worker)
@@ -377,18 +381,14 @@ void takt_worker_ask_links(struct takt_worker *worker)
 	pthread_mutex_unlock(&worker->lock);
 }
 
-bool takt_worker_links(struct takt_worker *worker, struct takt_mono deadline,
+void takt_worker_links(struct takt_worker *worker, struct takt_mono deadline,
 		       struct takt_gpu_link ret[TAKT_DEVICE_MAX_GPUS])
 {
-	bool done;
-
 	pthread_mutex_lock(&worker->lock);
 	while (!worker->links_done && wait_until(worker, deadline))
 		;
 	memcpy(ret, worker->links, sizeof(worker->links));
-	done = worker->links_done;
 	pthread_mutex_unlock(&worker->lock);
-	return done;
 }
 
 void takt_worker_announce(struct takt_worker *worker, struct takt_mono now)

@@ -68,13 +68,13 @@ int takt_worker_start(struct takt_source *source, struct takt_wake *wake, uint32
 void takt_worker_stop(struct takt_worker *worker);
 void takt_worker_join(struct takt_worker *worker, struct takt_mono deadline);
 
-/* Copy of the facts as soon as they are complete, or of what there is at the deadline. */
-void takt_worker_facts(struct takt_worker *worker, struct takt_mono deadline,
+/* Copy of the facts as soon as they are complete, or of what there is at the deadline: false. */
+bool takt_worker_facts(struct takt_worker *worker, struct takt_mono deadline,
 		       struct takt_gpu_facts *ret);
 
-/* Post the reading of the links, then fetch them: false when not there by the deadline. */
+/* Post the reading of the links, then fetch them: what there is at the deadline. */
 void takt_worker_ask_links(struct takt_worker *worker);
-bool takt_worker_links(struct takt_worker *worker, struct takt_mono deadline,
+void takt_worker_links(struct takt_worker *worker, struct takt_mono deadline,
 		       struct takt_gpu_link ret[TAKT_DEVICE_MAX_GPUS]);
 
 /* announce goes before the asking, to all that are asked together: it is what lets the last of them

@@ -59,6 +59,9 @@ static void a_gpu_that_hangs_while_facts_are_read_keeps_those_before(void **stat
 			 TAKT_FACT_PCI | TAKT_FACT_NAME | TAKT_FACT_UUID);
 	assert_true(takt_machine_facts(machine, 0)->has & TAKT_FACT_SM_CLOCKS);
 	assert_true(takt_machine_facts(machine, 3)->has & TAKT_FACT_SM_CLOCKS);
+	/* The time that this one used up is not missing for the others' links. */
+	assert_int_not_equal(takt_machine_link(machine, 0, 2).pcie, 0);
+	assert_int_not_equal(takt_machine_link(machine, 2, 3).pcie, 0);
 	/* Once the driver comes back the board is sampled as any other. */
 	fake_wake();
 	(void)sample_of(machine, 1);
