@@ -15,7 +15,7 @@ sys.dont_write_bytecode = True
 
 import twin_tap  # noqa: E402
 import venv  # noqa: E402
-from twin_machine import TWIN, Machine  # noqa: E402
+from twin_machine import TWIN, Machine, needs_a_plain_library  # noqa: E402
 
 BUILD, SPY = sys.argv[1:3]
 
@@ -70,6 +70,7 @@ print(json.dumps(answers))
 
 
 def python():
+    needs_a_plain_library()
     try:
         return venv.python_in(BUILD)
     except venv.Unavailable as unavailable:

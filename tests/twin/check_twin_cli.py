@@ -11,7 +11,7 @@ import sys
 sys.dont_write_bytecode = True
 
 import twin_tap  # noqa: E402
-from twin_machine import TWIN, Machine  # noqa: E402
+from twin_machine import TWIN, Machine, needs_a_plain_library  # noqa: E402
 
 
 def takt_twin(*arguments, **env):
@@ -94,6 +94,7 @@ assert nvml.nvmlDeviceSetGpuLockedClocks(device, 345, int(sys.argv[1])) == 0
 
 
 def a_locked_clock_slows_compute_and_hardly_memory():
+    needs_a_plain_library()
     with Machine("hgx-h100", "--gpus", "1") as machine:
         gemm, stream = step_ms(machine), step_ms(machine, "--profile", "stream")
         done = machine.run("exec", "--", sys.executable, "-c", LOCK, "990")
@@ -164,6 +165,7 @@ def beside_a_driver(machine, version, *command, **env):
 
 
 def a_real_driver_keeps_the_twin_away():
+    needs_a_plain_library()
     library = os.environ["TAKT_TWIN_LIB"]
     driver_not_loaded, folder = 9, os.path.dirname(library)
     with Machine("hgx-h100", "--gpus", "1") as machine:

@@ -7,7 +7,17 @@ import subprocess
 import tempfile
 import time
 
+import twin_tap
+
 TWIN = os.environ["TAKT_TWIN_BIN"]
+
+
+def needs_a_plain_library():
+    """A sanitizer's library loads only into programs that were built with it; pythons are not."""
+    needed = subprocess.run(["nm", "-D", "--undefined-only", os.environ["TAKT_TWIN_LIB"]],
+                            capture_output=True, text=True, check=True).stdout
+    if any(mark in needed for mark in ("__asan_", "__tsan_", "__ubsan_")):
+        raise twin_tap.Skip("the library was built with a sanitizer")
 
 
 class Machine:
