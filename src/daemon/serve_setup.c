@@ -3,10 +3,12 @@
  * Opening the daemon, in the order in which things depend on each other, and closing it in reverse.
  * What fails says what and why; nothing is left half open.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/signalfd.h>
@@ -214,6 +216,27 @@ static int load_queue(struct takt_daemon *daemon, struct takt_err *err)
 	return rc;
 }
 
+/* The highest job whose attempts are on disk; 0 = none. Names are <job>.<attempt>. */
+static uint64_t highest_attempt(const struct takt_daemon *daemon)
+{
+	uint64_t highest = 0;
+	int fd = openat(daemon->jobs_dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+
+	if (!dir && fd >= 0)
+		close(fd);
+	while (dir && (entry = readdir(dir))) {
+		uint64_t job = strtoull(entry->d_name, NULL, 10);
+
+		if (job > highest)
+			highest = job;
+	}
+	if (dir)
+		closedir(dir);
+	return highest;
+}
+
 static int open_queue(struct takt_daemon *daemon, struct takt_err *err)
 {
 	struct takt_queue_config config = {
@@ -223,6 +246,7 @@ static int open_queue(struct takt_daemon *daemon, struct takt_err *err)
 		.gpu_count = daemon->gpu_count,
 		.hooks = &takt_daemon_queue_hooks,
 		.hooks_ctx = daemon,
+		.highest_known_id = highest_attempt(daemon),
 		.signal_id_base = 1ull << 63 | ((uint64_t)takt_wall_now(daemon->sys).ns & ~0xfull),
 	};
 	int rc = takt_queue_new(&config, &daemon->queue, err);

@@ -38,6 +38,8 @@ int takt_queue_new(const struct takt_queue_config *config, struct takt_queue **r
 		rc = add_node(queue, err);
 	if (rc == 0)
 		rc = takt_store_next_ids(config->store, &queue->next_id, &queue->next_seq, err);
+	if (queue->next_id <= config->highest_known_id)
+		queue->next_id = config->highest_known_id + 1;
 	if (rc < 0) {
 		takt_queue_free(queue);
 		return rc;

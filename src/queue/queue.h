@@ -78,6 +78,10 @@ struct takt_queue_config {
 	uint32_t gpu_count;
 	const struct takt_queue_hooks *hooks; /* borrowed */
 	void *hooks_ctx;
+	/* Ids start above this one too: attempts of it are on disk, even where the store does not
+	 * know it (a damaged database was moved aside). Whose records are found must be whose job
+	 * it is. */
+	uint64_t highest_known_id;
 	uint64_t signal_id_base; /* first id of signal actions; unique over restarts (wall clock ns
 				    will do) */
 };

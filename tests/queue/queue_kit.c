@@ -90,6 +90,7 @@ static void open_both(struct kit *kit)
 		.hooks = &hooks,
 		.hooks_ctx = kit,
 		.signal_id_base = 1ull << 63,
+		.highest_known_id = kit->highest_known_id,
 	};
 
 	snprintf(path, sizeof(path), "%s/takt.db", kit->dir);

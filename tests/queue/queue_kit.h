@@ -26,6 +26,7 @@ struct kit {
 	struct takt_queue *queue;
 	int32_t pair_score[KIT_GPUS * KIT_GPUS];
 	uint64_t boot_ns;
+	uint64_t highest_known_id;
 	bool hold_prepare; /* the test says takt_queue_prepared itself */
 	/* What the hooks saw. */
 	uint64_t accepted_id; /* newest */

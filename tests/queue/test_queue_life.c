@@ -290,6 +290,17 @@ static void decisions_are_kept_and_replay(void **state)
 	kit_close(&kit);
 }
 
+static void ids_start_above_what_is_on_disk(void **state)
+{
+	struct kit kit;
+
+	kit_open(&kit);
+	kit.highest_known_id = 41; /* attempts of job 41, whose database is gone */
+	kit_restart(&kit);
+	assert_int_equal(kit_accept(&kit, 1, 0), 42);
+	kit_close(&kit);
+}
+
 /* A day in random order: starts, ends of every kind, cancels and restarts; the witness is a table
  * of who may hold which GPU, kept by the test from the actions it was given. */
 struct day {
@@ -397,6 +408,7 @@ int main(void)
 		cmocka_unit_test(what_never_ran_is_started_as_the_next_attempt),
 		cmocka_unit_test(adopted_job_keeps_its_gpus),
 		cmocka_unit_test(decisions_are_kept_and_replay),
+		cmocka_unit_test(ids_start_above_what_is_on_disk),
 		cmocka_unit_test(nothing_is_lost_and_no_gpu_is_given_twice),
 	};
 
