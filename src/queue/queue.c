@@ -30,6 +30,8 @@ int takt_queue_new(const struct takt_queue_config *config, struct takt_queue **r
 	if (!queue)
 		return takt_err_set(err, -ENOMEM, "the job queue");
 	queue->config = *config;
+	if (queue->config.max_jobs == 0 || queue->config.max_jobs > TAKT_QUEUE_MAX_JOBS)
+		queue->config.max_jobs = TAKT_QUEUE_MAX_JOBS;
 	queue->jobs = TAKT_MAP_U64(TAKT_QUEUE_MAX_JOBS);
 	queue->waits = TAKT_MAP_U64(TAKT_QUEUE_MAX_JOBS);
 	queue->next_signal_id = config->signal_id_base;
@@ -142,6 +144,9 @@ static int check_possible(struct takt_queue *queue, const struct takt_jobspec *s
 	struct takt_sched_job ask = {
 		.id = queue->next_id, .submit_seq = queue->next_seq, .gpus = spec->gpus};
 
+	if (queue->jobs.len >= queue->config.max_jobs)
+		return takt_err_set(err, -TAKT_E_LIMIT, "the queue is full with %u jobs",
+				    queue->config.max_jobs);
 	if (spec->clock_ask != TAKT_CLOCK_ASK_NONE && spec->use_outside)
 		return takt_err_set(err, -TAKT_E_USAGE,
 				    "clocks are changed only on GPUs that a job holds alone: drop "
@@ -168,9 +173,7 @@ int takt_queue_submit(struct takt_queue *queue, uid_t uid, gid_t gid, struct tak
 	job->row.submitted = now;
 	job->token = token;
 	rc = takt_map_u64_put_ptr(&queue->jobs, job->row.id, job);
-	if (rc == -TAKT_E_LIMIT)
-		takt_err_set(err, rc, "the queue holds its %d jobs", TAKT_QUEUE_MAX_JOBS);
-	else if (rc < 0)
+	if (rc < 0)
 		takt_err_set(err, rc, "the job queue");
 	else
 		rc = takt_queue_post(queue, job, TICKET_INSERT, err);

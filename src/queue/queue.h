@@ -76,6 +76,7 @@ struct takt_queue_config {
 	struct takt_engine *engine; /* borrowed; its watcher is taken over */
 	const int32_t *pair_score;  /* gpu_count x gpu_count, borrowed for new */
 	uint32_t gpu_count;
+	uint32_t max_jobs; /* live at a time; 0 = 200,000, which is also the limit */
 	const struct takt_queue_hooks *hooks; /* borrowed */
 	void *hooks_ctx;
 	/* Ids start above this one too: attempts of it are on disk, even where the store does not
