@@ -64,6 +64,7 @@ struct takt_http {
 	bool woken;
 	unsigned connections;
 	struct exchange *held;
+	bool closing; /* takes no more requests */
 };
 
 static void link_held(struct exchange *ex)
@@ -189,6 +190,10 @@ static enum MHD_Result ask(struct exchange *ex)
 {
 	struct takt_http *http = ex->request.http;
 
+	/* One that came while answers were flushed and was then held would stop libmicrohttpd from
+	 * stopping: it aborts the program. */
+	if (http->closing)
+		return MHD_NO;
 	ex->stage = ASKING;
 	ex->request.body = takt_str_text(&ex->body);
 	ex->request.body_len = ex->body.len;
@@ -362,6 +367,7 @@ void takt_http_free(struct takt_http *http)
 {
 	if (!http)
 		return;
+	http->closing = true;
 	while (http->held)
 		unhold(http->held, GONE);
 	if (http->daemon) {

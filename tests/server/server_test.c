@@ -458,6 +458,21 @@ static void a_stopping_server_answers_those_who_wait(void **state)
 	close(fd_follow);
 }
 
+/* What is asked in the last moment may not keep the server from stopping. */
+static void a_request_in_the_last_moment_is_dropped(void **state)
+{
+	const char *text = GET("/v1/jobs/1/wait?timeout_ms=60000");
+	int fd = dial();
+
+	submit("\"hang\"", 1);
+	fake_pump(&fake, 1);
+	assert_int_equal(send(fd, text, strlen(text), MSG_NOSIGNAL), strlen(text));
+	fake_stop_server(&fake);
+	fake_restart(&fake);
+	assert_int_equal(talk(GET("/v1/version")), 200);
+	close(fd);
+}
+
 static void one_connection_many_requests(void **state)
 {
 	const char *text = GET("/v1/version") GET("/v1/nothing") GET("/v1/version");
@@ -616,7 +631,7 @@ static void runs_out_of_memory_and_goes_on(void **state)
 		GET("/v1/jobs/1/wait?timeout_ms=0"),
 		GET("/v1/clocks"),
 		("POST /v1/jobs HTTP/1.1\r\nHost: t\r\nContent-Type: application/json\r\n"
-		"Content-Length: 28\r\n\r\n{\"argv\":[\"hang\"],\"cwd\":\"/\"} "),
+		 "Content-Length: 28\r\n\r\n{\"argv\":[\"hang\"],\"cwd\":\"/\"} "),
 	};
 
 	submit("\"echo\",\"x\"", 1);
@@ -659,6 +674,7 @@ int main(void)
 		CASE(followers_may_hang_up),
 		CASE(following_ends_after_its_time),
 		CASE(a_stopping_server_answers_those_who_wait),
+		CASE(a_request_in_the_last_moment_is_dropped),
 		CASE(one_connection_many_requests),
 		CASE(pipelined_behind_a_wait),
 		CASE(slow_clients_hold_up_nobody),
