@@ -104,6 +104,21 @@ static void test_every_start_has_one_outcome_and_one_end(void **state)
 	assert_true(overtaken > 0);
 }
 
+/* Field by field: padding has no say. */
+static bool same(const struct heard *a, const struct heard *b)
+{
+	for (size_t i = 0; i < a->n && i < b->n; i++) {
+		const struct takt_engine_event *x = &a->events[i], *y = &b->events[i];
+
+		if (x->kind != y->kind || x->action_id != y->action_id ||
+		    x->outcome != y->outcome || x->job_id != y->job_id ||
+		    x->attempt != y->attempt || x->end != y->end || x->run_ns != y->run_ns ||
+		    x->at.ns != y->at.ns)
+			return false;
+	}
+	return a->n == b->n;
+}
+
 static void test_the_same_seed_says_the_same(void **state)
 {
 	static struct heard once, again;
@@ -112,12 +127,10 @@ static void test_the_same_seed_says_the_same(void **state)
 	config.seed = 5;
 	run(&config, &once);
 	run(&config, &again);
-	assert_int_equal(once.n, again.n);
-	assert_memory_equal(once.events, again.events, once.n * sizeof(once.events[0]));
+	assert_true(same(&once, &again));
 	config.seed = 6;
 	run(&config, &again);
-	assert_false(once.n == again.n &&
-		     memcmp(once.events, again.events, once.n * sizeof(once.events[0])) == 0);
+	assert_false(same(&once, &again));
 }
 
 static void test_nothing_follows_an_end(void **state)
