@@ -2,6 +2,7 @@
 /* What the engine starts for a job: the user's words plus the GPUs, CPUs and names that takt gives
  * it. */
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,13 +31,30 @@ static char **copy_list(char *const *list)
 	return copy;
 }
 
-/* The CPUs near the job's GPUs: the union of their affinities, none when one is not known. */
+/* CPUs that this process may use at all, which is what its jobs may use. */
+static void usable_cpus(uint64_t ret[TAKT_ATTEMPT_CPU_WORDS])
+{
+	cpu_set_t set;
+
+	memset(ret, 0, TAKT_ATTEMPT_CPU_WORDS * sizeof(*ret));
+	if (sched_getaffinity(0, sizeof(set), &set) < 0)
+		return;
+	for (uint32_t cpu = 0; cpu < CPU_SETSIZE && cpu < TAKT_ATTEMPT_CPU_WORDS * 64; cpu++)
+		if (CPU_ISSET(cpu, &set))
+			ret[cpu / 64] |= 1ull << (cpu % 64);
+}
+
+/* The usable CPUs near the job's GPUs: the union of their affinities. Their number; 0 = leave the
+ * job alone, because one affinity is not known or none of those CPUs is there (a simulated machine
+ * has more than this one). */
 static uint32_t near_cpus(const struct takt_daemon *daemon, uint64_t gpu_mask,
 			  uint64_t ret_cpus[TAKT_ATTEMPT_CPU_WORDS])
 {
+	uint64_t usable[TAKT_ATTEMPT_CPU_WORDS];
 	uint32_t count = 0;
 
 	memset(ret_cpus, 0, TAKT_ATTEMPT_CPU_WORDS * sizeof(*ret_cpus));
+	usable_cpus(usable);
 	for (uint32_t gpu = 0; gpu < daemon->gpu_count; gpu++) {
 		const struct takt_gpu_facts *facts = takt_machine_facts(daemon->machine, gpu);
 
@@ -45,7 +63,7 @@ static uint32_t near_cpus(const struct takt_daemon *daemon, uint64_t gpu_mask,
 		if (!(facts->has & TAKT_FACT_CPUS))
 			return 0;
 		for (size_t w = 0; w < TAKT_ATTEMPT_CPU_WORDS; w++)
-			ret_cpus[w] |= facts->cpus[w];
+			ret_cpus[w] |= facts->cpus[w] & usable[w];
 	}
 	for (size_t w = 0; w < TAKT_ATTEMPT_CPU_WORDS; w++)
 		count += (uint32_t)__builtin_popcountll(ret_cpus[w]);

@@ -56,6 +56,7 @@ struct takt_lease_keeper {
 	bool was_connected;    /* ever */
 	uint64_t reconnect_ns; /* pause before the next try; doubles */
 	struct takt_boot renew_at, status_at, connect_at, lost_at; /* lost_at: or when we began */
+	struct takt_boot heard_at; /* newest word of the actuator but for the one at hand */
 	struct gpu_lease gpu[TAKT_DEVICE_MAX_GPUS];
 	struct pending_set pendings[MAX_PENDING];
 	struct {
@@ -296,7 +297,22 @@ static void hold_pending(struct takt_lease_keeper *leases, uint64_t gpu_mask,
 	takt_pending_error(pending, &err);
 }
 
-static void take_status(struct takt_lease_keeper *leases, const struct takt_actuate_reply *reply)
+/* The actuator has forgotten a lease that we want (it was not renewed in time: the machine slept):
+ * ask again. */
+static void ask_if_forgotten(struct takt_lease_keeper *leases, uint32_t gpu,
+			     const struct takt_actuate_reply *reply, struct takt_boot now)
+{
+	struct gpu_lease *lease = &leases->gpu[gpu];
+
+	if (!lease->wanted || !lease->answered || lease->rc != 0 || reply->lease_id != 0)
+		return;
+	if (now.ns - leases->heard_at.ns > lease->gap_ns)
+		lease->gap_ns = now.ns - leases->heard_at.ns;
+	send_set(leases, gpu);
+}
+
+static void take_status(struct takt_lease_keeper *leases, const struct takt_actuate_reply *reply,
+			struct takt_boot now)
 {
 	for (uint32_t gpu = 0; gpu < leases->daemon->gpu_count; gpu++) {
 		struct gpu_lease *lease = &leases->gpu[gpu];
@@ -309,6 +325,7 @@ static void take_status(struct takt_lease_keeper *leases, const struct takt_actu
 		lease->applied_min_mhz = reply->applied_min_mhz;
 		lease->applied_max_mhz = reply->applied_max_mhz;
 		takt_strcpy(lease->state_message, sizeof(lease->state_message), reply->message);
+		ask_if_forgotten(leases, gpu, reply, now);
 	}
 }
 
@@ -339,10 +356,11 @@ static void receive(struct takt_lease_keeper *leases, struct takt_boot now)
 		if (rc < 0)
 			disconnect(leases, now);
 		else if (reply.op == TAKT_ACTUATE_STATUS)
-			take_status(leases, &reply);
+			take_status(leases, &reply, now);
 		else
 			take_answer(leases, &reply);
 	}
+	leases->heard_at = now;
 }
 
 static void ask_again(struct takt_lease_keeper *leases, struct takt_boot now)
