@@ -33,7 +33,7 @@ static int describe(void *ctx, const struct takt_action *start, const char *atte
 		return takt_err_set(err, ef->describe_rc, "no such job");
 	spec = spec_sh(ef->launch, start->job_id, start->attempt, line ? line : "true");
 	assert_int_equal(takt_str_addf(&assignment, "TAKT_ATTEMPT=%s", attempt_id), 0);
-	for (char **env = spec.env; *env; env++)
+	for (char **env = spec.env; env && *env; env++)
 		if (strncmp(*env, "TAKT_ATTEMPT=", 13) == 0) {
 			takt_free(*env);
 			*env = takt_strdup(takt_str_text(&assignment));

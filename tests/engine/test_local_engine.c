@@ -2,6 +2,7 @@
 /* The local engine with a real launcher and real small jobs. */
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -381,6 +382,40 @@ static void test_descriptors_exhausted(void **state)
 	expect_end(ef, 1, TAKT_END_EXITED, 3);
 }
 
+/* One allocation fails, each in turn: the START is refused or the job runs; never neither, never
+ * both, and a refused one stays void. */
+static void test_every_allocation_failing(void **state)
+{
+	struct engine_fixture *ef = *state;
+	const struct takt_engine_event *outcome;
+	unsigned long before, used = ULONG_MAX;
+
+	for (unsigned long nth = 1; nth <= used; nth++) {
+		uint64_t job = 100 + nth, action;
+
+		ef->event_count = 0;
+		before = takt_alloc_count();
+		takt_alloc_fail_nth(nth, 0);
+		action = ++ef->next_action;
+		if (takt_engine_apply(ef->engine,
+				      &(struct takt_action){.id = action,
+							    .kind = TAKT_ACTION_START,
+							    .job_id = job,
+							    .attempt = 1},
+				      1, NULL) < 0)
+			continue;
+		outcome = ef_wait(ef, TAKT_ENGINE_OUTCOME, action);
+		if (outcome->outcome == TAKT_OUTCOME_ACCEPTED)
+			expect_end(ef, job, TAKT_END_EXITED, 0);
+		else
+			assert_int_equal(ef_count(ef, TAKT_ENGINE_ENDED, job), 0);
+		used = takt_alloc_count() - before;
+		takt_alloc_fail_nth(0, 0);
+		assert_int_equal(takt_engine_local_count(ef->engine), 0);
+		assert_int_equal(ef_count(ef, TAKT_ENGINE_OUTCOME, action), 1);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -405,6 +440,7 @@ int main(void)
 		CASE(test_snapshot_tells_what_is_alive),
 		CASE(test_hundred_jobs_leave_no_descriptor),
 		CASE(test_descriptors_exhausted),
+		CASE(test_every_allocation_failing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

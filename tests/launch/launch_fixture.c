@@ -73,6 +73,7 @@ int fixture_down(void **state)
 	return 0;
 }
 
+/* NULL where a test makes an allocation fail: the spec is then refused. */
 static char **copy_strings(char *const *strings, size_t room)
 {
 	size_t n = 0;
@@ -81,8 +82,15 @@ static char **copy_strings(char *const *strings, size_t room)
 	while (strings[n])
 		n++;
 	copy = takt_calloc(n + room + 1, sizeof(*copy));
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; copy && i < n; i++) {
 		copy[i] = takt_strdup(strings[i]);
+		if (copy[i])
+			continue;
+		while (i-- > 0)
+			takt_free(copy[i]);
+		takt_free(copy);
+		return NULL;
+	}
 	return copy;
 }
 
