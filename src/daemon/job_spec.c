@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -145,6 +146,10 @@ int takt_daemon_describe_job(void *ctx, const struct takt_action *start, const c
 				    (unsigned long long)start->job_id);
 	ret_spec->grace_ms = job->spec.grace_ms;
 	ret_spec->cpu_count = near_cpus(daemon, start->gpu_mask, ret_spec->cpus);
+	/* Cgroups are made below our own, which only our own user may do. */
+	if (daemon->cgroup_root[0] && job->row.uid == getuid())
+		snprintf(ret_spec->cgroup, sizeof(ret_spec->cgroup), "%s/takt-%llu.%u",
+			 daemon->cgroup_root, (unsigned long long)start->job_id, start->attempt);
 	ret_spec->argv = copy_list(job->spec.argv);
 	ret_spec->cwd = takt_strdup(job->spec.cwd);
 	rc = ret_spec->argv && ret_spec->cwd

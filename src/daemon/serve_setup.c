@@ -19,6 +19,7 @@
 #include "base/vec.h"
 #include "daemon/daemon.h"
 #include "engine/local/local_engine.h"
+#include "launch/cgroup.h"
 #include "net/listen.h"
 #include "takt_build.h"
 
@@ -181,6 +182,9 @@ static int open_engine(struct takt_daemon *daemon, struct takt_err *err)
 		.ctx = daemon,
 	};
 
+	if (takt_cgroup_root(daemon->cgroup_root, sizeof(daemon->cgroup_root), NULL) < 0)
+		daemon->cgroup_root[0] =
+			'\0'; /* jobs are then found by their shims and environments alone */
 	snprintf(jobs_dir, sizeof(jobs_dir), "%s/jobs", daemon->config.state_dir);
 	return takt_engine_local_new(&config, &daemon->engine, err);
 }
