@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -18,6 +19,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/sys.h"
 #include "fake_backend.h"
 #include "net/listen.h"
 
@@ -552,6 +554,39 @@ static void too_many_connections_are_told(void **state)
 	assert_int_equal(talk(GET("/v1/version")), 200);
 }
 
+/* No descriptor left: those who are in are served, the others wait until there is one. */
+static void running_out_of_descriptors(void **state)
+{
+	struct rlimit limit, few;
+	int fds[8], in = dial(), lowest_free, idle = 0;
+
+	assert_int_equal(talk_on(in, GET("/v1/version")), 200);
+	for (int i = 0; i < 8; i++)
+		fds[i] = dial();
+	lowest_free = dup(in);
+	close(lowest_free);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	few = limit;
+	few.rlim_cur = (rlim_t)lowest_free + 2;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	for (int i = 0; i < 20; i++) {
+		uint64_t before = takt_mono_now(takt_sys_real()).ns;
+
+		fake_pump(&fake, 5);
+		idle += takt_mono_elapsed_ns(takt_mono_now(takt_sys_real()),
+					     (struct takt_mono){before}) > 4000000;
+	}
+	assert_true(idle > 10); /* not spinning on what cannot be accepted */
+	assert_int_equal(talk_on(in, GET("/v1/version")), 200);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	close(in);
+	close(fds[0]);
+	close(fds[1]);
+	assert_int_equal(talk_on(fds[7], GET("/v1/version")), 200);
+	for (int i = 2; i < 8; i++)
+		close(fds[i]);
+}
+
 static void garbage_costs_only_its_connection(void **state)
 {
 	static const char *const rows[] = {
@@ -679,6 +714,7 @@ int main(void)
 		CASE(pipelined_behind_a_wait),
 		CASE(slow_clients_hold_up_nobody),
 		CASE(too_many_connections_are_told),
+		CASE(running_out_of_descriptors),
 		CASE(garbage_costs_only_its_connection),
 		CASE(tcp_serves_metrics_only),
 		CASE(tcp_checks_host),
