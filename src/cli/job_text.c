@@ -16,6 +16,8 @@ void takt_job_end_text(const struct takt_job_view *job, struct takt_str *out)
 		takt_str_addf(out, "killed by signal %d", job->exit_signal);
 	else if (job->has_exit_code)
 		takt_str_addf(out, "exit status %d", job->exit_code);
+	else if (!job->started_ms)
+		takt_str_add(out, "never started");
 	else
 		takt_str_add(out, "how it ended is not known");
 }

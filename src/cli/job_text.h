@@ -13,7 +13,7 @@ void takt_job_state_text(const struct takt_job_view *job, struct takt_str *out);
 void takt_job_report_text(const struct takt_job_view *job, const char *prefix,
 			  struct takt_str *out);
 
-/* "killed by SIGKILL", "exit status 3", "done". */
+/* "killed by SIGKILL", "exit status 3", "never started". */
 void takt_job_end_text(const struct takt_job_view *job, struct takt_str *out);
 
 #endif

@@ -172,6 +172,14 @@ static void print_end(const struct foreground *fg)
 	fputs(takt_str_text(&text), stderr);
 }
 
+/* Ctrl-C on a job that never started ends this program as Ctrl-C ends any. */
+static int exit_status(const struct foreground *fg)
+{
+	if (fg->interrupts > 0 && !fg->job.started_ms)
+		return 128 + SIGINT;
+	return takt_client_exit_status(&fg->job);
+}
+
 static int stay(struct foreground *fg, struct takt_err *err)
 {
 	bool quiet = takt_cli_has(fg->cli, "quiet");
@@ -189,7 +197,7 @@ static int stay(struct foreground *fg, struct takt_err *err)
 		fputs(takt_client_json(fg->cli->client), stderr);
 	else if (!quiet)
 		print_end(fg);
-	return takt_client_exit_status(&fg->job);
+	return exit_status(fg);
 }
 
 static int run(struct takt_cli *cli, struct takt_err *err)

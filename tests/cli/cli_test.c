@@ -371,6 +371,25 @@ static void run_forwards_signals(void **state)
 	assert_has(result.err, "failed: killed by SIGINT");
 }
 
+static bool is_queued(void)
+{
+	return fake.job_count == 1;
+}
+
+static void ctrl_c_takes_a_waiting_job_out_of_the_queue(void **state)
+{
+	struct cli_child child;
+
+	cli_start("run -- queue", &child);
+	wait_until(is_queued);
+	usleep(300000);
+	kill(child.pid, SIGINT);
+	cli_finish(&child, &result);
+	assert_int_equal(result.status, 128 + SIGINT);
+	assert_has(result.err, "takt: job 1 queue: cancelled: never started\n");
+	assert_string_equal(fake.jobs[0].view.state, "cancelled");
+}
+
 static void run_survives_a_restart(void **state)
 {
 	struct cli_child child;
@@ -481,17 +500,29 @@ static void no_daemon_is_said(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(status_is_a_line_a_gpu),	    CASE(different_gpus_have_their_names),
-		CASE(status_fits_narrow_terminals), JOBS(simulated_is_said_everywhere),
-		CASE(changed_clocks_are_shouted),   CASE(topo_is_a_matrix),
-		JOBS(submit_says_where_it_went),    JOBS(options_reach_the_job),
-		JOBS(bad_options_are_named),	    JOBS(queue_gives_reasons),
-		JOBS(explain_gives_numbers),	    JOBS(show_ends_with_the_report),
-		JOBS(run_is_like_running_it_here),  JOBS(logs_are_bytes),
-		JOBS(run_forwards_signals),	    JOBS(run_survives_a_restart),
-		JOBS(a_closed_pipe_ends_the_job),   JOBS(wait_and_cancel),
-		CASE(clocks_are_set_and_shown),	    CASE(help_comes_from_the_table),
-		CASE(serve_gets_its_own_arguments), CASE(no_daemon_is_said),
+		CASE(status_is_a_line_a_gpu),
+		CASE(different_gpus_have_their_names),
+		CASE(status_fits_narrow_terminals),
+		JOBS(simulated_is_said_everywhere),
+		CASE(changed_clocks_are_shouted),
+		CASE(topo_is_a_matrix),
+		JOBS(submit_says_where_it_went),
+		JOBS(options_reach_the_job),
+		JOBS(bad_options_are_named),
+		JOBS(queue_gives_reasons),
+		JOBS(explain_gives_numbers),
+		JOBS(show_ends_with_the_report),
+		JOBS(run_is_like_running_it_here),
+		JOBS(logs_are_bytes),
+		JOBS(run_forwards_signals),
+		JOBS(run_survives_a_restart),
+		JOBS(ctrl_c_takes_a_waiting_job_out_of_the_queue),
+		JOBS(a_closed_pipe_ends_the_job),
+		JOBS(wait_and_cancel),
+		CASE(clocks_are_set_and_shown),
+		CASE(help_comes_from_the_table),
+		CASE(serve_gets_its_own_arguments),
+		CASE(no_daemon_is_said),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

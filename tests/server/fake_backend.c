@@ -295,7 +295,10 @@ static int on_cancel(void *ctx, const struct takt_peer *peer, uint64_t job_id,
 	if (has_ended(job))
 		return takt_err_set(err, -TAKT_E_CONFLICT, "job %llu is over",
 				    (unsigned long long)job_id);
-	fake_end(fake, job_id, 0, SIGTERM);
+	fake_end(fake, job_id, 0, job->view.started_ms ? SIGTERM : 0);
+	job->view.has_exit_code = false;
+	if (!job->view.started_ms)
+		job->view.report.has = 0;
 	takt_strcpy(job->view.state, sizeof(job->view.state), "cancelled");
 	finish_with(pending, &job->view);
 	return 0;
@@ -309,6 +312,9 @@ static int on_signal(void *ctx, const struct takt_peer *peer, uint64_t job_id, i
 
 	if (!job)
 		return no_job(job_id, err);
+	if (!job->view.started_ms)
+		return takt_err_set(err, -TAKT_E_CONFLICT, "job %llu does not run",
+				    (unsigned long long)job_id);
 	fake->last_signal = signal;
 	if (signal != SIGUSR1)
 		fake_end(fake, job_id, 0, signal);
