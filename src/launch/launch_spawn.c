@@ -56,6 +56,8 @@ static int hand_over(const struct takt_spawn *spawn, int fd, uid_t uid, mode_t t
 	if ((st.st_mode & S_IFMT) != type ||
 	    (st.st_uid != spawn->config->client_uid && st.st_uid != uid))
 		return -EPERM;
+	if (type == S_IFREG && st.st_nlink != 1) /* another name of a file that is elsewhere */
+		return -EPERM;
 	if (fchown(fd, uid, st.st_gid) < 0 || fchmod(fd, mode) < 0)
 		return -errno;
 	return 0;

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/pidfd.h>
@@ -117,6 +118,14 @@ static int kill_survivors(const struct takt_attempt_spec *spec, uid_t uid, struc
 	return n;
 }
 
+/* Where jobs run as other users the spec has become the user's: he must not choose which cgroup
+ * root kills or removes. His processes in it are found and checked one by one all the same. */
+static bool owns_cgroup(const struct takt_spawn *spawn, const struct takt_launch_request *request,
+			const struct takt_attempt_spec *spec)
+{
+	return spec->cgroup[0] && (geteuid() != 0 || request->uid == spawn->config->client_uid);
+}
+
 static int reap_attempt(const struct takt_spawn *spawn, const struct takt_launch_request *request,
 			int dirfd, struct takt_err *err)
 {
@@ -130,10 +139,10 @@ static int reap_attempt(const struct takt_spawn *spawn, const struct takt_launch
 			       : lock;
 	rc = takt_attempt_read_spec(spawn->sys, dirfd, &spec, err);
 	if (rc == 0) {
-		if (spec.cgroup[0])
+		if (owns_cgroup(spawn, request, &spec))
 			(void)takt_cgroup_kill(spec.cgroup);
 		rc = kill_survivors(&spec, request->uid, err);
-		if (rc == 0 && spec.cgroup[0])
+		if (rc == 0 && owns_cgroup(spawn, request, &spec))
 			takt_cgroup_remove(spec.cgroup);
 		takt_attempt_spec_fini(&spec);
 	}

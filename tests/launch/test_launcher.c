@@ -304,6 +304,17 @@ static void test_root_launcher_refuses_system_users(void **state)
 	assert_int_equal(status_of(fixture, 1, 1).state, TAKT_ATTEMPT_NOT_STARTED);
 }
 
+static void give_away(const struct fixture *fixture, uid_t uid)
+{
+	static const char *const names[] = {"", "/lock", "/spec"};
+	char path[128];
+
+	for (int i = 0; i < 3; i++) {
+		snprintf(path, sizeof(path), "%s/1.1%s", fixture->jobs, names[i]);
+		assert_int_equal(chown(path, uid, uid), 0);
+	}
+}
+
 static void test_job_runs_as_the_other_user(void **state)
 {
 	struct fixture *fixture = *state;
@@ -315,13 +326,7 @@ static void test_job_runs_as_the_other_user(void **state)
 	need_root();
 	launcher_start(fixture, NULL, args);
 	create_sh(fixture, 1, 1, 2000, "id -u; id -g; id -G; grep CapEff /proc/self/status");
-	/* As the daemon would have made it. */
-	for (int i = 0; i < 3; i++) {
-		static const char *const names[] = {"", "/lock", "/spec"};
-
-		snprintf(path, sizeof(path), "%s/1.1%s", fixture->jobs, names[i]);
-		assert_int_equal(chown(path, 4321, 4321), 0);
-	}
+	give_away(fixture, 4321); /* as the daemon would have made it */
 	assert_int_equal(start_as(fixture, 1, NOBODY, NOBODY).rc, 0);
 	assert_int_equal(wait_state(fixture, 1, 1, TAKT_ATTEMPT_EXITED).exit_code, 0);
 	log = slurp_log(fixture, 1, 1);
@@ -333,6 +338,27 @@ static void test_job_runs_as_the_other_user(void **state)
 	assert_int_equal(st.st_uid, NOBODY);
 	assert_int_equal(st.st_gid, 4321);
 	assert_int_equal(st.st_mode & 0777, 0640);
+}
+
+/* The spec is the user's by then: what he writes into it as cgroup is not root's to remove. */
+static void test_root_does_not_touch_a_cgroup_that_the_user_names(void **state)
+{
+	struct fixture *fixture = *state;
+	const char *const args[] = {"--client-uid", "4321", NULL};
+	struct takt_launch_request request = {
+		.op = TAKT_LAUNCH_REAP, .job_id = 1, .attempt = 1, .uid = NOBODY};
+	struct takt_attempt_spec spec;
+
+	need_root();
+	launcher_start(fixture, NULL, args);
+	spec = spec_sh(fixture, 1, 1, "true");
+	snprintf(spec.cgroup, sizeof(spec.cgroup), "%s/victim", fixture->dir);
+	assert_int_equal(mkdir(spec.cgroup, 0700), 0);
+	assert_int_equal(takt_attempt_create(fixture->sys, fixture->jobs_dirfd, &spec, NULL), 0);
+	give_away(fixture, NOBODY);
+	assert_int_equal(ask(fixture, request).rc, 0);
+	assert_int_equal(access(spec.cgroup, F_OK), 0);
+	takt_attempt_spec_fini(&spec);
 }
 
 /* A directory that is neither the daemon's nor the user's was put there by somebody else. */
@@ -427,6 +453,7 @@ int main(void)
 		CASE(test_root_launcher_refuses_system_users),
 		CASE(test_job_runs_as_the_other_user),
 		CASE(test_foreign_attempt_is_not_handed_over),
+		CASE(test_root_does_not_touch_a_cgroup_that_the_user_names),
 		CASE(test_strangers_are_not_served),
 		CASE(test_killed_at_every_point),
 	};
