@@ -18,10 +18,10 @@
 #include "base/str.h"
 #include "base/vec.h"
 #include "daemon/daemon.h"
+#include "daemon/libexec.h"
 #include "engine/local/local_engine.h"
 #include "launch/cgroup.h"
 #include "net/listen.h"
-#include "takt_build.h"
 
 static const uint64_t first_sample_ns = 2 * TAKT_NS_PER_S;
 
@@ -323,22 +323,6 @@ static int open_server(struct takt_daemon *daemon, struct takt_err *err)
 	return takt_server_new(&config, &takt_daemon_backend, daemon, &daemon->server, err);
 }
 
-/* The helpers lie beside the program in a build folder, else where they were installed. */
-static void find_libexec(char ret[PATH_MAX])
-{
-	char self[PATH_MAX] = "", probe[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	char *slash = n > 0 ? strrchr(self, '/') : NULL;
-
-	takt_strcpy(ret, PATH_MAX, TAKT_LIBEXECDIR);
-	if (!slash)
-		return;
-	*slash = '\0';
-	if (snprintf(probe, sizeof(probe), "%s/takt-launch", self) < PATH_MAX &&
-	    access(probe, X_OK) == 0)
-		takt_strcpy(ret, PATH_MAX, self);
-}
-
 static void init(struct takt_daemon *daemon, const struct takt_config *config)
 {
 	memset(daemon, 0, sizeof(*daemon));
@@ -352,7 +336,7 @@ static void init(struct takt_daemon *daemon, const struct takt_config *config)
 	daemon->launch = (struct takt_helper_proc){.name = "takt-launch", .pidfd = -1};
 	for (size_t i = 0; i < TAKT_ARRAY_LEN(daemon->gpu_lock_fd); i++)
 		daemon->gpu_lock_fd[i] = -1;
-	find_libexec(daemon->libexec_dir);
+	takt_libexec_dir(daemon->libexec_dir);
 	gethostname(daemon->hostname, sizeof(daemon->hostname) - 1);
 }
 

@@ -27,7 +27,7 @@ HELPERS = ("takt-launch", "takt-shim", "takt-actuate", "takt-guard")
 TWIN = os.path.join(BUILD, "twin/takt-twin")
 WITNESS = os.path.join(BUILD, "tests/e2e/takt-witness")
 ARMED = os.path.join(BUILD, "tests/e2e/takt-armed")
-TAKT = os.path.join(BUILD, "src/daemon/takt")
+PROGRAMS = ("takt", "takt-serve")
 ENDED = ("done", "failed", "cancelled", "lost", "interrupted")
 WAIT_S = 60  # far beyond what anything here should need; a test that waits so long fails
 
@@ -187,7 +187,8 @@ class Machine:
 
     def _install(self, armed):
         os.makedirs(self.path("bin/real"))
-        shutil.copy2(TAKT, self.path("bin/takt"))
+        for name in PROGRAMS:
+            shutil.copy2(os.path.join(BUILD, "src/daemon", name), self.path(f"bin/{name}"))
         for name in HELPERS:
             real = os.path.join(BUILD, "src/daemon", name)
             if armed:
