@@ -21,7 +21,7 @@
 		"cwd", 'C', "DIR", "run there (default: here)"                                     \
 	}
 
-/* Everything but hold. Ends in takt_jobspec_fini either way. */
+/* Ends in takt_jobspec_fini either way. */
 int takt_job_options_read(const struct takt_cli *cli, struct takt_jobspec *ret,
 			  struct takt_err *err);
 

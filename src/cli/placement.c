@@ -31,12 +31,11 @@ static int watch(struct takt_cli *cli, struct takt_job_view *job, struct takt_er
 	return 0;
 }
 
-int takt_place_job(struct takt_cli *cli, bool hold, struct takt_job_view *ret, struct takt_err *err)
+int takt_place_job(struct takt_cli *cli, struct takt_job_view *ret, struct takt_err *err)
 {
 	struct takt_jobspec spec;
 	int rc = takt_job_options_read(cli, &spec, err);
 
-	spec.hold = hold;
 	if (rc == 0) {
 		rc = takt_job_options_find_command(&spec, err);
 		if (rc > 0)

@@ -10,7 +10,6 @@
  * until it runs or its reason to wait is known. Returns 0 with *ret filled, a positive exit status
  * (the reason was printed), or a failure.
  */
-int takt_place_job(struct takt_cli *cli, bool hold, struct takt_job_view *ret,
-		   struct takt_err *err);
+int takt_place_job(struct takt_cli *cli, struct takt_job_view *ret, struct takt_err *err);
 
 #endif

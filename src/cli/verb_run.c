@@ -210,7 +210,7 @@ static int run(struct takt_cli *cli, struct takt_err *err)
 	fg->cli = cli;
 	rc = watch_signals(fg, err);
 	if (rc == 0)
-		rc = takt_place_job(cli, false, &fg->job, err);
+		rc = takt_place_job(cli, &fg->job, err);
 	if (rc == 0)
 		rc = stay(fg, err);
 	if (cli->client)

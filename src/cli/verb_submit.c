@@ -24,7 +24,7 @@ static void print_job(struct takt_cli *cli, const struct takt_job_view *job)
 static int run(struct takt_cli *cli, struct takt_err *err)
 {
 	TAKT_CLEANUP(freep) struct takt_job_view *job = takt_alloc(sizeof(*job));
-	int rc = job ? takt_place_job(cli, takt_cli_has(cli, "hold"), job, err)
+	int rc = job ? takt_place_job(cli, job, err)
 		     : takt_err_set(err, -ENOMEM, "no memory for a job");
 
 	if (rc == 0 && !takt_cli_print_json(cli))
@@ -34,7 +34,6 @@ static int run(struct takt_cli *cli, struct takt_err *err)
 
 static const struct takt_option options[] = {
 	TAKT_JOB_OPTIONS,
-	{"hold", 0, NULL, "keep it waiting until it is released"},
 	{"quiet", 'q', NULL, "print only the job's number"},
 	{NULL},
 };

@@ -31,7 +31,6 @@ static const struct takt_field fields[] = {
 	{TAKT_FIELD_AT(SPEC, priority, TAKT_FIELD_I32), .min = -MAX_PRIORITY, .max = MAX_PRIORITY},
 	BOOL(SPEC, requeue),
 	BOOL(SPEC, use_outside),
-	BOOL(SPEC, hold),
 	{TAKT_FIELD_AT(SPEC, clock_ask, TAKT_FIELD_ENUM), .names = clock_asks},
 	{TAKT_FIELD_AT(SPEC, clock_mhz, TAKT_FIELD_U32), .max = MAX_CLOCK_MHZ, NONE(0)},
 	{TAKT_FIELD_AT(SPEC, visible, TAKT_FIELD_ENUM), .names = visibles},

@@ -39,7 +39,6 @@ struct takt_jobspec {
 	int32_t priority; /* -1000..1000; above 0 only for administrators (server's decision) */
 	bool requeue;	  /* run again when lost or interrupted */
 	bool use_outside; /* may share GPUs with processes that takt did not start */
-	bool hold;
 	enum takt_clock_ask clock_ask;
 	uint32_t clock_mhz;
 	enum takt_visible visible;

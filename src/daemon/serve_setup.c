@@ -29,6 +29,25 @@ enum {
 	MAX_CLAIMS = 16384
 }; /* attempts of jobs without GPUs */
 
+/* A runtime directory that another user made (in /tmp, say) is a trap: our sockets would be his. */
+static int check_runtime_dir(const struct takt_daemon *daemon, struct takt_err *err)
+{
+	const char *path = daemon->config.runtime_dir;
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return takt_err_set(err, -errno, "runtime_dir '%s'", path);
+	if (st.st_uid != getuid() && st.st_uid != 0)
+		return takt_err_set(err, -EPERM,
+				    "runtime_dir '%s' belongs to another user (uid %u)", path,
+				    st.st_uid);
+	if (st.st_mode & 0022)
+		return takt_err_set(err, -EPERM,
+				    "runtime_dir '%s' may be written by others; chmod go-w it",
+				    path);
+	return 0;
+}
+
 /* Locks are everybody's, like those of /tmp: made for all by whoever comes first. */
 static int open_lock_dir(const struct takt_daemon *daemon, struct takt_err *err)
 {
@@ -49,6 +68,8 @@ static int open_dirs(struct takt_daemon *daemon, struct takt_err *err)
 	int rc = takt_mkdirs_durable(daemon->sys, daemon->config.runtime_dir,
 				     daemon->single_user ? 0700 : 0755, err);
 
+	if (rc == 0)
+		rc = check_runtime_dir(daemon, err);
 	if (rc == 0)
 		rc = takt_mkdirs_durable(daemon->sys, daemon->config.state_dir,
 					 daemon->single_user ? 0700 : 0711, err);

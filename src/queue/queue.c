@@ -99,8 +99,7 @@ struct takt_sched_job takt_queue_sched_job(const struct takt_queue_job *job)
 		.submit_seq = job->row.submit_seq,
 		.priority = job->spec.priority,
 		.gpus = job->spec.gpus,
-		.flags = (job->spec.use_outside ? TAKT_JOB_USE_OUTSIDE : 0u) |
-			 (job->spec.hold ? TAKT_JOB_HELD : 0u),
+		.flags = job->spec.use_outside ? TAKT_JOB_USE_OUTSIDE : 0u,
 	};
 }
 

@@ -30,7 +30,7 @@ static void reads_a_full_description(void **state)
 	assert_int_equal(
 		parse("{\"name\":\"train-1\",\"argv\":[\"python3\",\"a b.py\"],"
 		      "\"env\":[\"A=1\",\"B=\"],\"cwd\":\"/tmp\",\"gpus\":4,"
-		      "\"priority\":-3,\"requeue\":true,\"use_outside\":true,\"hold\":true,"
+		      "\"priority\":-3,\"requeue\":true,\"use_outside\":true,"
 		      "\"clock_ask\":\"ceiling\",\"clock_mhz\":1410,\"visible\":\"uuid\","
 		      "\"grace_ms\":0}",
 		      &spec, NULL),
@@ -42,7 +42,7 @@ static void reads_a_full_description(void **state)
 	assert_string_equal(spec.cwd, "/tmp");
 	assert_int_equal(spec.gpus, 4);
 	assert_int_equal(spec.priority, -3);
-	assert_true(spec.requeue && spec.use_outside && spec.hold);
+	assert_true(spec.requeue && spec.use_outside);
 	assert_int_equal(spec.clock_ask, TAKT_CLOCK_ASK_CEILING);
 	assert_int_equal(spec.clock_mhz, 1410);
 	assert_int_equal(spec.visible, TAKT_VISIBLE_UUID);
