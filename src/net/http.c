@@ -128,6 +128,15 @@ static int connection_fd(struct MHD_Connection *connection)
 	return info ? info->connect_fd : -1;
 }
 
+/* Over the limit when it came; told so, and closed. */
+static bool is_surplus(struct MHD_Connection *connection)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+	return info && info->socket_context;
+}
+
 static struct exchange *begin(struct takt_http *http, struct MHD_Connection *connection,
 			      const char *url, const char *method)
 {
@@ -149,7 +158,7 @@ static struct exchange *begin(struct takt_http *http, struct MHD_Connection *con
 		.body = "",
 		.fd = connection_fd(connection),
 	};
-	if (http->connections > http->config.max_connections)
+	if (is_surplus(connection))
 		ex->request.refused = 503;
 	return ex;
 }
@@ -249,10 +258,12 @@ static void on_connection(void *ctx, struct MHD_Connection *connection, void **s
 {
 	struct takt_http *http = ctx;
 
-	if (code == MHD_CONNECTION_NOTIFY_STARTED)
-		http->connections++;
-	else
+	if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+		if (++http->connections > http->config.max_connections)
+			*state = http; /* surplus: those that were there before go on */
+	} else {
 		http->connections--;
+	}
 }
 
 /* Events of these descriptors belong to no request. */
