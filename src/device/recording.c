@@ -49,7 +49,7 @@ static bool number_word(char **rest, uint64_t max, uint64_t *ret)
 
 static int wrong(struct reader *reader, const char *what)
 {
-	return takt_err_set(&reader->err, -EINVAL, "%s", what);
+	return takt_err_set(&reader->err, -TAKT_E_CORRUPT, "%s", what);
 }
 
 static bool gpu_word(struct reader *reader, char **rest, uint32_t *ret)
@@ -185,16 +185,16 @@ static int set_pair(struct takt_gpu_reading *reading, struct takt_seen *seen, ch
 	char *key = strsep(&pair, "=");
 
 	if (!pair)
-		return takt_err_set(err, -EINVAL, "expected KEY=VALUE, found '%.40s'", key);
+		return takt_err_set(err, -TAKT_E_CORRUPT, "expected KEY=VALUE, found '%.40s'", key);
 	if (strcmp(key, "proc") == 0)
 		return set_proc(reading, pair)
 			       ? 0
-			       : takt_err_set(err, -EINVAL,
+			       : takt_err_set(err, -TAKT_E_CORRUPT,
 					      "expected proc=PID:BYTES:KIND with rising PID");
 	if (strcmp(key, "noprocs") != 0)
 		return takt_reading_set(reading, seen, key, pair, err);
 	if (strcmp(pair, "1") != 0 || (reading->has & TAKT_HAS_PROCS))
-		return takt_err_set(err, -EINVAL, "'noprocs' beside processes or not 1");
+		return takt_err_set(err, -TAKT_E_CORRUPT, "'noprocs' beside processes or not 1");
 	reading->has |= TAKT_HAS_PROCS;
 	return 0;
 }
@@ -217,7 +217,7 @@ static int parse_reading(char *line, struct takt_gpu_reading *reading, struct ta
 			return rc;
 	}
 	if (rest)
-		return takt_err_set(err, -EINVAL, "a space too many");
+		return takt_err_set(err, -TAKT_E_CORRUPT, "a space too many");
 	return takt_reading_check(&seen, err);
 }
 

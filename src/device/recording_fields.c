@@ -162,14 +162,15 @@ static int set_by_key(const struct field *fields, size_t count, void *object, ui
 		if (strcmp(fields[i].key, key) != 0)
 			continue;
 		if (seen->fields >> i & 1)
-			return takt_err_set(err, -EINVAL, "'%s' is given twice", key);
+			return takt_err_set(err, -TAKT_E_CORRUPT, "'%s' is given twice", key);
 		if (!set_value(&fields[i], value, object))
-			return takt_err_set(err, -EINVAL, "'%s' cannot be '%.40s'", key, value);
+			return takt_err_set(err, -TAKT_E_CORRUPT, "'%s' cannot be '%.40s'", key,
+					    value);
 		seen->fields |= 1ull << i;
 		*has |= fields[i].has;
 		return 0;
 	}
-	return takt_err_set(err, -EINVAL, "unknown key '%.40s'", key);
+	return takt_err_set(err, -TAKT_E_CORRUPT, "unknown key '%.40s'", key);
 }
 
 /* A row that is missing while a row of the same bit is there. */
@@ -183,8 +184,8 @@ static int check(const struct field *fields, size_t count, const struct takt_see
 			has |= fields[i].has;
 	for (size_t i = 0; i < count; i++)
 		if ((fields[i].has & has) && !(seen->fields >> i & 1))
-			return takt_err_set(err, -EINVAL, "'%s' is missing beside its fellows",
-					    fields[i].key);
+			return takt_err_set(err, -TAKT_E_CORRUPT,
+					    "'%s' is missing beside its fellows", fields[i].key);
 	return 0;
 }
 

@@ -264,7 +264,7 @@ static void a_wrong_recording_is_refused_with_its_line(void **state)
 		int rc = takt_recording_parse("test", cases[i].text, strlen(cases[i].text),
 					      &recording, &err);
 
-		if (rc != -EINVAL || recording || !strstr(err.msg, cases[i].line) ||
+		if (rc != -TAKT_E_CORRUPT || recording || !strstr(err.msg, cases[i].line) ||
 		    !strstr(err.msg, cases[i].says))
 			fail_msg("case %zu: %d '%s'", i, rc, err.msg);
 	}
