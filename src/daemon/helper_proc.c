@@ -109,6 +109,18 @@ static void become_helper(const struct arg_list *args)
 	_exit(127);
 }
 
+int takt_helpers_check(const struct takt_daemon *daemon, struct takt_err *err)
+{
+	static const char *const names[] = {"takt-launch", "takt-shim", "takt-actuate",
+					    "takt-guard"};
+	char path[PATH_MAX];
+
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(names); i++)
+		if (access(join(path, daemon->libexec_dir, names[i]), X_OK) < 0)
+			return takt_err_set(err, -errno, "program '%s'", path);
+	return 0;
+}
+
 int takt_helper_start(struct takt_daemon *daemon, struct takt_helper_proc *helper,
 		      struct takt_err *err)
 {

@@ -185,11 +185,14 @@ static int start_helper(struct takt_daemon *daemon, struct takt_helper_proc *hel
 
 static int start_helpers(struct takt_daemon *daemon, struct takt_err *err)
 {
-	int rc = daemon->manages ? start_helper(daemon, &daemon->launch, "launch.sock", err) : 0;
+	int rc;
 
-	return rc == 0 && daemon->manages
-		       ? start_helper(daemon, &daemon->actuate, "actuate.sock", err)
-		       : rc;
+	if (!daemon->manages)
+		return 0;
+	rc = takt_helpers_check(daemon, err);
+	if (rc == 0)
+		rc = start_helper(daemon, &daemon->launch, "launch.sock", err);
+	return rc == 0 ? start_helper(daemon, &daemon->actuate, "actuate.sock", err) : rc;
 }
 
 static int open_engine(struct takt_daemon *daemon, struct takt_err *err)
