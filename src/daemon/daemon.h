@@ -106,6 +106,9 @@ int takt_daemon_own_gpus(struct takt_daemon *daemon, struct takt_err *err);
 void takt_daemon_disown_gpus(struct takt_daemon *daemon);
 
 /* helper_proc.c */
+/* All programs that jobs and clocks need are there and can be executed; otherwise the first that is
+ * not is named. */
+int takt_helpers_check(const struct takt_daemon *daemon, struct takt_err *err);
 int takt_helper_start(struct takt_daemon *daemon, struct takt_helper_proc *helper,
 		      struct takt_err *err);
 /* Its pidfd is readable: reap, start again (at once the first time, then with a pause). */
@@ -172,6 +175,10 @@ struct takt_lease_state {
 };
 void takt_leases_state(const struct takt_lease_keeper *leases, uint32_t gpu,
 		       struct takt_lease_state *ret);
+/* Whether a job that runs did not have the clocks that it asked for, all the time and on every GPU;
+ * then buf says so. */
+bool takt_leases_job_trouble(const struct takt_lease_keeper *leases,
+			     const struct takt_queue_job *job, char *buf, size_t size);
 /* What a job's view says of its clocks. */
 void takt_leases_job_note(const struct takt_lease_keeper *leases, const struct takt_queue_job *job,
 			  char *buf, size_t size);

@@ -38,7 +38,10 @@ static void release(void *ctx, const struct takt_queue_job *job, struct takt_job
 {
 	struct takt_daemon *daemon = ctx;
 	struct takt_account account = {0};
+	char trouble[200];
 
+	if (takt_leases_job_trouble(daemon->leases, job, trouble, sizeof(trouble)))
+		takt_queue_remark(daemon->queue, job->row.id, trouble);
 	takt_leases_job_end(daemon->leases, job);
 	/* An adopted job has no account: what we saw of it is not what it used. */
 	if (takt_telemetry_account_close(daemon->telemetry, job->row.id, &account) == 0)

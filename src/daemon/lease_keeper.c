@@ -539,6 +539,26 @@ void takt_leases_state(const struct takt_lease_keeper *leases, uint32_t gpu,
 	}
 }
 
+bool takt_leases_job_trouble(const struct takt_lease_keeper *leases,
+			     const struct takt_queue_job *job, char *buf, size_t size)
+{
+	bool trouble = false;
+
+	if (job->spec.clock_ask == TAKT_CLOCK_ASK_NONE || job->phase != TAKT_PHASE_RUNNING)
+		return false;
+	for (uint32_t gpu = 0; gpu < leases->daemon->gpu_count; gpu++) {
+		const struct gpu_lease *lease = &leases->gpu[gpu];
+
+		if (job->row.gpu_mask >> gpu & 1)
+			trouble |= !lease->answered || lease->rc < 0 || lease->gap_ns > 0;
+	}
+	if (trouble) {
+		takt_strcpy(buf, size, "clocks: ");
+		describe(leases, job->row.gpu_mask, buf + strlen(buf), size - strlen(buf));
+	}
+	return trouble;
+}
+
 void takt_leases_job_note(const struct takt_lease_keeper *leases, const struct takt_queue_job *job,
 			  char *buf, size_t size)
 {

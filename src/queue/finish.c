@@ -12,6 +12,14 @@ static void say(struct takt_queue_job *job, const char *message)
 	job->row.message = takt_strdup(message);
 }
 
+void takt_queue_remark(struct takt_queue *queue, uint64_t job_id, const char *text)
+{
+	struct takt_queue_job *job = takt_queue_job_find(queue, job_id);
+
+	if (job && (!job->row.message || !job->row.message[0]))
+		say(job, text);
+}
+
 void takt_queue_end(struct takt_queue *queue, struct takt_queue_job *job, enum takt_job_state state)
 {
 	enum takt_queue_phase was = job->phase;
@@ -103,6 +111,7 @@ static void attempt_runs(struct takt_queue *queue, struct takt_queue_job *job,
 	if (job->phase != TAKT_PHASE_STARTING)
 		return;
 	job->phase = TAKT_PHASE_RUNNING;
+	say(job, ""); /* what hindered an earlier start is over */
 	job->pid = event->pid;
 	job->row.state = job->stop_wanted ? TAKT_JOB_STOPPING : TAKT_JOB_RUNNING;
 	if (job->row.started.ns == 0)

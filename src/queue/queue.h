@@ -111,6 +111,10 @@ int takt_queue_signal(struct takt_queue *queue, uint64_t job_id, int signal, str
 /* The submitter of an ACCEPTING job hung up: its `accepted` is not to be called. */
 void takt_queue_forget_token(struct takt_queue *queue, void *token);
 
+/* A word about the job for its owner, kept with its end unless the end says something itself. For
+ * `release`. */
+void takt_queue_remark(struct takt_queue *queue, uint64_t job_id, const char *text);
+
 void takt_queue_prepared(struct takt_queue *queue, uint64_t job_id, const char *clock_note);
 
 /* Facts about GPUs. */
