@@ -90,7 +90,9 @@ static void fill_reading(const struct takt_gpu_reading *reading, bool total_know
 	view->mem_used_bytes = reading->mem_used_bytes;
 	view->energy_mj = reading->energy_mj;
 	view->throttle = reading->throttle;
-	takt_throttle_text(reading->throttle, view->throttle_text, sizeof(view->throttle_text));
+	if (reading->has & TAKT_HAS_THROTTLE)
+		takt_throttle_text(reading->throttle, view->throttle_text,
+				   sizeof(view->throttle_text));
 }
 
 static void fill_proc(struct takt_daemon *daemon, const struct takt_peer *peer,
@@ -119,13 +121,21 @@ static void fill_procs(struct takt_daemon *daemon, const struct takt_peer *peer,
 		fill_proc(daemon, peer, &reading->procs[i], now, &view->procs[i]);
 }
 
+/* What the GPU is to whoever wants one: "free" is not said of one that an outside process uses. */
+static const char *state_text(const struct takt_daemon *daemon, uint32_t gpu, uint64_t *ret_job)
+{
+	enum takt_gpu_state state = takt_queue_gpu(daemon->queue, gpu, ret_job);
+
+	return state == TAKT_GPU_FREE && daemon->watch[gpu].outside ? "outside"
+								    : takt_gpu_state_name(state);
+}
+
 static void fill_holder(struct takt_daemon *daemon, const struct takt_peer *peer, uint32_t gpu,
 			struct takt_gpu_view *view)
 {
 	const struct takt_queue_job *job;
 
-	takt_strcpy(view->state, sizeof(view->state),
-		    takt_gpu_state_name(takt_queue_gpu(daemon->queue, gpu, &view->job_id)));
+	takt_strcpy(view->state, sizeof(view->state), state_text(daemon, gpu, &view->job_id));
 	job = takt_queue_find(daemon->queue, view->job_id);
 	if (!job)
 		return;
@@ -337,8 +347,7 @@ void takt_api_update_page(struct takt_daemon *daemon)
 		struct takt_gpu_label label = {0};
 
 		takt_leases_state(daemon->leases, gpu, &lease);
-		label.state =
-			takt_gpu_state_name(takt_queue_gpu(daemon->queue, gpu, &label.job_id));
+		label.state = state_text(daemon, gpu, &label.job_id);
 		label.actuate = lease.state;
 		label.lease_min_mhz = lease.min_mhz;
 		label.lease_max_mhz = lease.max_mhz;

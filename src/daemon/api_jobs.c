@@ -148,6 +148,7 @@ void takt_api_fill_job(struct takt_daemon *daemon, const struct takt_peer *peer,
 		       const struct takt_queue_job *job, struct takt_job_view *ret)
 {
 	fill_common(daemon, peer, &job->row, &job->spec, ret);
+	ret->report.simulated = ret->simulated;
 	takt_leases_job_note(daemon->leases, job, ret->clock_note, sizeof(ret->clock_note));
 	if (job->phase == TAKT_PHASE_WAITING)
 		fill_why(daemon, job, ret);
@@ -173,7 +174,8 @@ int takt_api_fill_row(struct takt_daemon *daemon, const struct takt_peer *peer,
 
 static int no_such_job(uint64_t job_id, struct takt_err *err)
 {
-	return takt_err_set(err, -TAKT_E_NOT_FOUND, "job %llu", (unsigned long long)job_id);
+	return takt_err_set(err, -TAKT_E_NOT_FOUND, "there is no job %llu",
+			    (unsigned long long)job_id);
 }
 
 /* Row of an ended job. */
@@ -183,6 +185,23 @@ int takt_api_ended_row(struct takt_daemon *daemon, uint64_t job_id, struct takt_
 	int rc = takt_store_get(daemon->store, job_id, ret, err);
 
 	return rc == -TAKT_E_NOT_FOUND ? no_such_job(job_id, err) : rc;
+}
+
+/* An ended job's GPU whose clocks could not be put back is said for as long as that is so. */
+static void note_changed(const struct takt_daemon *daemon, uint64_t gpu_mask,
+			 struct takt_job_view *ret)
+{
+	for (uint32_t gpu = 0; gpu < daemon->gpu_count; gpu++) {
+		struct takt_lease_state lease;
+
+		if (!(gpu_mask >> gpu & 1))
+			continue;
+		takt_leases_state(daemon->leases, gpu, &lease);
+		if (strcmp(lease.state, "changed") == 0)
+			snprintf(ret->clock_note, sizeof(ret->clock_note),
+				 "GPU %u: CLOCKS CHANGED and not restored: %.130s", gpu,
+				 lease.note);
+	}
 }
 
 int takt_api_job(void *ctx, const struct takt_peer *peer, uint64_t job_id,
@@ -200,6 +219,8 @@ int takt_api_job(void *ctx, const struct takt_peer *peer, uint64_t job_id,
 	rc = takt_api_ended_row(daemon, job_id, &row, err);
 	if (rc == 0)
 		rc = takt_api_fill_row(daemon, peer, &row, ret, err);
+	if (rc == 0 && ret->clock_max_mhz)
+		note_changed(daemon, row.gpu_mask, ret);
 	takt_job_fini(&row);
 	return rc;
 }

@@ -9,7 +9,9 @@
 
 #include "daemon/daemon.h"
 
-static const uint64_t page_ns = TAKT_NS_PER_S;
+static const uint64_t longest_sleep_ns = TAKT_NS_PER_S;
+static const uint64_t labels_ns =
+	TAKT_NS_PER_S / 5; /* so that a page, made once a second, is hardly older than that */
 static const uint64_t retry_ns = TAKT_NS_PER_S / 10;
 
 enum {
@@ -168,16 +170,16 @@ static void turn(struct takt_daemon *daemon, struct pollfd slots[SLOTS], struct 
 int takt_daemon_loop(struct takt_daemon *daemon, struct takt_err *err)
 {
 	struct pollfd slots[SLOTS] = {0};
-	uint64_t page_at = 0;
+	uint64_t labels_at = 0;
 	int rc = 0;
 
 	while (rc >= 0 && !daemon->stop) {
-		struct due due = {page_ns};
+		struct due due = {longest_sleep_ns};
 
 		turn(daemon, slots, &due);
-		if (takt_mono_now(daemon->sys).ns >= page_at) {
+		if (takt_mono_now(daemon->sys).ns >= labels_at) {
 			takt_api_update_page(daemon);
-			page_at = takt_mono_now(daemon->sys).ns + page_ns;
+			labels_at = takt_mono_now(daemon->sys).ns + labels_ns;
 		}
 		fill_slots(daemon, slots);
 		rc = wait_for(slots, due.delay_ns, err);
