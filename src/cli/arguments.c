@@ -134,8 +134,9 @@ static int check_count(const struct takt_cli *cli, struct takt_err *err)
 		return takt_err_set(err, -TAKT_E_USAGE, "usage: takt %s %s", verb->name,
 				    verb->usage);
 	if (verb->max_operands >= 0 && cli->operand_count > verb->max_operands)
-		return takt_err_set(err, -TAKT_E_USAGE, "'%.60s' is too much; usage: takt %s %s",
-				    cli->operands[verb->max_operands], verb->name, verb->usage);
+		return takt_err_set(err, -TAKT_E_USAGE, "'%.60s' is too much; usage: takt %s%s%s",
+				    cli->operands[verb->max_operands], verb->name,
+				    verb->usage[0] ? " " : "", verb->usage);
 	return 0;
 }
 

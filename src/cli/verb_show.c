@@ -29,8 +29,8 @@ static void add_time(struct takt_cli *cli, const char *label, int64_t wall_ms)
 static void add_clock(struct takt_cli *cli, const struct takt_job_view *job)
 {
 	if (job->clock_max_mhz)
-		takt_str_addf(&cli->out, "%-14s%u-%u MHz asked for\n", "clock", job->clock_min_mhz,
-			      job->clock_max_mhz);
+		takt_str_addf(&cli->out, "%-14s%s %u MHz asked for\n", "clock",
+			      job->clock_min_mhz ? "exactly" : "at most", job->clock_max_mhz);
 	add_line(cli, "", job->clock_note);
 }
 
