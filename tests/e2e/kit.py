@@ -350,7 +350,7 @@ class Machine:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(self.path(f"bin/arm.{helper}"))
 
-    def end(self):
+    def kill_all(self):
         """Kills whatever is left, until nothing is."""
         self.close_clients()
         end = time.monotonic() + WAIT_S
@@ -365,6 +365,10 @@ class Machine:
             left = self.processes()
         if self.serve:
             self.serve.wait(WAIT_S)
+        return left
+
+    def end(self):
+        left = self.kill_all()
         self.log.close()
         assert not left, f"processes are left: {left}"
 

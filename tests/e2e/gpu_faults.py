@@ -1,0 +1,256 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""GPUs that break under takt: lost, hanging, without permission, used by others, left dirty.
+
+What must hold: one GPU's trouble is that GPU's alone, every view says it, and no clock stays changed
+in silence.
+
+Usage: gpu_faults.py BUILD_FOLDER
+"""
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import kit
+
+
+def gpu(client, index):
+    return client.status()["gpus"][index]
+
+
+def state_is(client, index, state):
+    return lambda: gpu(client, index)["state"] == state
+
+
+def views(m, job=None):
+    """{view: its text} of everything that a person may look at."""
+    found = {"status": m.takt("status").stdout, "clock": m.takt("clock").stdout,
+             "status --json": m.takt("status", "--json").stdout,
+             "clock --json": m.takt("clock", "show", "--json").stdout,
+             "metrics": m.client().raw("GET", "/metrics")[1].decode()}
+    if job:
+        found["show"] = m.takt("show", str(job)).stdout
+        found["show --json"] = m.takt("show", str(job), "--json").stdout
+    return found
+
+
+def a_lost_gpu_is_one_gpu():
+    with kit.machine(gpus=3) as m:
+        m.start()
+        client = m.client()
+        on = client.submit(m.witness_argv(2000), gpus=1)
+        kit.until(lambda: m.witness().begins, 10, "the job runs")
+        busy = client.job(on["id"])["gpu_list"][0]
+        idle = next(i for i in range(3) if i != busy)
+        m.twin("fault", str(busy), "lost")
+        m.twin("fault", str(idle), "lost")
+        kit.until(lambda: gpu(client, idle)["state"] == gpu(client, busy)["state"] == "lost", 5,
+                  lambda: client.status()["gpus"])
+        shown = m.takt("status").stdout
+        assert shown.count("LOST") == 2, shown
+        kit.until(lambda: sum(value for name, value in client.metrics().items()
+                              if name.startswith("takt_gpu_lost{")) == 2, 5, client.metrics)
+        third = 3 - busy - idle
+        # Whoever runs there goes on; others get what is left, or wait and are told why.
+        job = client.wait(client.submit(m.witness_argv(1), gpus=1)["id"])
+        assert (job["state"], job["gpu_list"]) == ("done", [third]), job
+        wide = client.submit(m.witness_argv(1), gpus=3)["id"]
+        kit.until(lambda: client.job(wide).get("why") == "unhealthy", 5, lambda: client.job(wide))
+        assert client.wait(on["id"])["state"] == "done"
+        assert not [b for b in m.witness().begins if b.job == wide]
+        m.twin("fault", "all", "none")
+        assert client.wait(wide, 20)["state"] == "done"
+        assert not client.status().get("notes"), client.status()["notes"]
+
+
+def a_hanging_gpu_stops_nobody_else():
+    with kit.machine(gpus=3) as m:
+        m.start()
+        client = m.client()
+        capped = client.submit(m.witness_argv(1500), gpus=1, clock_ask="ceiling", clock_mhz=1410)["id"]
+        kit.until(lambda: m.witness().begins, 10, "the job runs")
+        first = client.job(capped)["gpu_list"][0]
+        second = (first + 1) % 3
+        m.twin("fault", str(first), "hang")
+        m.twin("fault", str(second), "hang")
+        slowest = 0
+        end = time.monotonic() + 2.5
+        while time.monotonic() < end:
+            begin = time.monotonic()
+            status = client.status()
+            slowest = max(slowest, time.monotonic() - begin)
+            time.sleep(0.01)
+        assert slowest < 0.3, f"a request took {slowest} s while GPUs hung"
+        third = 3 - first - second
+        assert [status["gpus"][i]["stale"] for i in (first, second, third)] == [True, True, False], status
+        assert status["gpus"][third]["age_ms"] < 1000, status["gpus"][third]
+        begin = time.monotonic()
+        job = client.wait(client.submit(m.witness_argv(1), gpus=1)["id"], 10)
+        assert job["gpu_list"] == [third], job
+        capped2 = client.wait(client.submit(m.witness_argv(1), gpus=1, clock_ask="ceiling",
+                                            clock_mhz=1200)["id"], 10)
+        assert capped2["gpu_list"] == [third] and "not applied" not in json.dumps(capped2), capped2
+        shown = m.takt("status")
+        assert shown.returncode == 0 and "does not answer" in shown.stdout, shown
+        view = client.wait(capped, 10)
+        assert view["state"] == "done", view
+        m.twin("fault", "all", "none")
+        kit.until(lambda: not m.locked(), 15, lambda: f"clocks are put back: {m.locked()}")
+        kit.until(lambda: all(g["state"] == "free" for g in client.status()["gpus"]), 10,
+                  lambda: client.status())
+        assert client.wait(client.submit(m.witness_argv(1), gpus=3)["id"], 10)["state"] == "done"
+
+
+def a_job_without_permission_for_clocks_runs_and_is_told():
+    with kit.machine(gpus=2) as m:
+        m.twin("fault", "all", "permission")
+        m.start()
+        client = m.client()
+        job = client.submit(m.witness_argv(1200), gpus=1, clock_ask="ceiling", clock_mhz=1410)["id"]
+        kit.until(lambda: m.witness().begins, 10, "the job runs")
+        assert not m.locked()
+        running = views(m, job)
+        for name in ("show", "show --json"):
+            assert "not applied" in running[name] and "ermission" in running[name], (name, running[name])
+        for name in ("status", "clock"):
+            assert "no permission to set clocks; an administrator would" in running[name], running[name]
+        for name in ("status --json", "clock --json"):
+            assert '"clock_state":"advise"' in running[name], running[name]
+        kit.until(lambda: any(n.startswith("takt_gpu_clock_state{") and 'state="advise"' in n
+                              for n in client.metrics()), 3, "the metrics page says so")
+        view = client.wait(job)
+        assert view["state"] == "done", view
+        ended = m.takt("show", str(job)).stdout
+        assert "not applied" in ended and "ermission" in ended, ended
+        done = m.takt("run", "-n", "1", "--clock", "1410", "--", "true")
+        assert done.returncode == 0 and "not applied" in done.stderr, done
+        done = m.takt("clock", "set", "--gpus", "0", "1410")
+        assert done.returncode not in (0, 64) and "ermi" in done.stderr, done
+
+
+def what_cannot_be_put_back_is_shouted_until_it_is():
+    with kit.machine(gpus=2) as m:
+        m.start()
+        client = m.client()
+        job = client.submit(m.witness_argv(300), gpus=1, clock_ask="ceiling", clock_mhz=1410)["id"]
+        kit.until(lambda: m.locked(), 10, "the clock is locked")
+        m.twin("fault", "all", "driver-restore-refused")
+        client.wait(job)
+        index = client.job(job)["gpu_list"][0]
+        kit.until(lambda: gpu(client, index)["clock_state"] == "changed", 5,
+                  lambda: gpu(client, index))
+        for name, text in views(m, job).items():
+            if name != "metrics":
+                assert "CHANGED" in text or '"changed"' in text, (name, text)
+        kit.until(lambda: any(n.startswith("takt_gpu_clock_state{") and 'state="changed"' in n
+                              for n in client.metrics()), 3, "the metrics page says so")
+        # A restart of takt changes nothing about that.
+        assert m.stop() == 0
+        assert m.locked(), "nothing is left to say"
+        m.start()
+        client = m.client()
+        kit.until(lambda: gpu(client, index)["clock_state"] == "changed", 5,
+                  lambda: gpu(client, index))
+        m.twin("fault", "all", "none")
+        kit.until(lambda: not m.locked(), 40, "the clock is put back")
+        kit.until(lambda: gpu(client, index)["clock_state"] == "clean", 5, lambda: gpu(client, index))
+        assert "CHANGED" not in m.takt("status").stdout + m.takt("show", str(job)).stdout
+
+
+def the_guard_restores_when_nobody_else_can():
+    with kit.machine(gpus=2) as m:
+        m.start()
+        client = m.client()
+        job = client.submit(m.witness_argv(6000), gpus=2, clock_ask="ceiling", clock_mhz=1410)["id"]
+        kit.until(lambda: len(m.locked()) == 2, 10, "the clocks are locked")
+        (daemon,), (actuator,) = m.pids("takt"), m.pids("takt-actuate")
+        os.kill(daemon, signal.SIGSTOP)
+        try:
+            os.kill(actuator, signal.SIGKILL)
+            begin = time.monotonic()
+            kit.until(lambda: not m.locked(), 2, lambda: f"clocks are left changed: {m.locked()}")
+            kit.note(f"restored {time.monotonic() - begin:.2f} s after the actuator was killed")
+        finally:
+            os.kill(daemon, signal.SIGCONT)
+        kit.until(lambda: len(m.locked()) == 2, 10, "the clocks are asked for again")
+        kit.until(lambda: "gap" in client.job(job).get("clock_note", ""), 5, lambda: client.job(job))
+        client.cancel(job)
+        view = client.wait(job)
+        kit.until(lambda: not m.locked(), 5, "the clocks are put back")
+        assert "gap" in view["message"], view
+
+
+def a_gpu_of_somebody_else_is_left_alone():
+    with kit.machine(gpus=2) as m:
+        m.start()
+        client = m.client()
+        other = subprocess.Popen(m.load_argv("--gpus", "1", "--seconds", "60", "--quiet"), env=m.env(),
+                                 stdout=subprocess.DEVNULL)
+        try:
+            kit.until(state_is(client, 1, "outside"), 5, lambda: gpu(client, 1))
+            shown = m.takt("status").stdout
+            line = next(line for line in shown.splitlines() if line.strip().startswith("1 "))
+            assert "outside" in line and str(other.pid) in line and "root" in line, shown
+            for _ in range(3):
+                job = client.wait(client.submit(m.witness_argv(1), gpus=1)["id"])
+                assert job["gpu_list"] == [0], job
+            wide = client.submit(m.witness_argv(1), gpus=2)["id"]
+            kit.until(lambda: client.job(wide).get("why") == "outside", 5, lambda: client.job(wide))
+            told = m.takt("explain", str(wide)).stdout
+            assert "outside" in told and "used from outside   1" in told, told
+            client.cancel(wide)
+            job = client.wait(client.submit(m.load_argv("--seconds", "3", "--quiet"), gpus=2, use_outside=True,
+                                            env=["PATH=/bin"])["id"])
+            assert job["state"] == "done" and job["gpu_list"] == [0, 1], job
+            assert "energy_mj" not in job["report"] and "shared" in job["report"]["energy_why_not"], job
+            last = client.submit(m.witness_argv(1), gpus=2)["id"]
+        finally:
+            other.terminate()
+            other.wait(10)
+        assert client.wait(last, 10)["state"] == "done"
+
+
+def what_a_job_leaves_behind_keeps_its_gpu():
+    with kit.machine(gpus=1) as m:
+        m.start()
+        client = m.client()
+        left = " ".join(m.load_argv("--seconds", "3", "--quiet"))
+        job = client.submit(["sh", "-c", f"setsid {left} >/dev/null 2>&1 & sleep 1"], gpus=1)["id"]
+        after = client.submit(m.witness_argv(1), gpus=1)["id"]
+        seen = set()
+        while client.job(after)["state"] not in kit.ENDED:
+            holders = [p for p in m.boards()[0].get("processes", [])]
+            seen.add((gpu(client, 0)["state"], bool(holders)))
+            begun = [b for b in m.witness().begins if b.job == after]
+            assert not (begun and holders), "the GPU was handed on with a process on it"
+            time.sleep(0.02)
+        assert client.job(job)["state"] == "done" and client.job(after)["state"] == "done"
+        kit.note(str(seen))
+
+
+def a_job_that_ignores_sigterm_is_killed_after_its_grace():
+    with kit.machine(gpus=1) as m:
+        m.start()
+        client = m.client()
+        job = client.submit(m.load_argv("--ignore-term", "--seconds", "60", "--quiet"), gpus=1,
+                            grace_ms=700)["id"]
+        kit.until(lambda: m.boards()[0]["processes"], 10, "it computes")
+        begin = time.monotonic()
+        view = client.cancel(job)
+        took = time.monotonic() - begin
+        view = client.wait(job)
+        assert (view["state"], view["exit_signal"]) == ("cancelled", signal.SIGKILL), view
+        assert 0.6 < took < 3, took
+        assert client.wait(client.submit(m.witness_argv(1), gpus=1)["id"])["state"] == "done"
+
+
+if __name__ == "__main__":
+    sys.exit(kit.main([
+        a_lost_gpu_is_one_gpu, a_hanging_gpu_stops_nobody_else,
+        a_job_without_permission_for_clocks_runs_and_is_told,
+        what_cannot_be_put_back_is_shouted_until_it_is, the_guard_restores_when_nobody_else_can,
+        a_gpu_of_somebody_else_is_left_alone, what_a_job_leaves_behind_keeps_its_gpu,
+        a_job_that_ignores_sigterm_is_killed_after_its_grace]))
