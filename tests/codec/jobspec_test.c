@@ -27,14 +27,13 @@ static void reads_a_full_description(void **state)
 {
 	struct takt_jobspec spec;
 
-	assert_int_equal(
-		parse("{\"name\":\"train-1\",\"argv\":[\"python3\",\"a b.py\"],"
-		      "\"env\":[\"A=1\",\"B=\"],\"cwd\":\"/tmp\",\"gpus\":4,"
-		      "\"priority\":-3,\"requeue\":true,\"use_outside\":true,"
-		      "\"clock_ask\":\"ceiling\",\"clock_mhz\":1410,\"visible\":\"uuid\","
-		      "\"grace_ms\":0}",
-		      &spec, NULL),
-		0);
+	assert_int_equal(parse("{\"name\":\"train-1\",\"argv\":[\"python3\",\"a b.py\"],"
+			       "\"env\":[\"A=1\",\"B=\"],\"cwd\":\"/tmp\",\"gpus\":4,"
+			       "\"priority\":-3,\"requeue\":true,\"use_outside\":true,"
+			       "\"clock_ask\":\"ceiling\",\"clock_mhz\":1410,\"visible\":\"uuid\","
+			       "\"grace_ms\":0}",
+			       &spec, NULL),
+			 0);
 	assert_string_equal(spec.name, "train-1");
 	assert_string_equal(spec.argv[1], "a b.py");
 	assert_null(spec.argv[2]);
