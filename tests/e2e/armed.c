@@ -4,6 +4,10 @@
  * executes DIRECTORY/real/takt-shim with the same arguments. When the file DIRECTORY/arm.takt-shim
  * exists, exactly one process takes it away and goes on with TAKT_CRASH_AT set to what it holds. So
  * a test kills one process of a kind at a named place while the others live.
+ *
+ * Whether it really died there only its parent could tell, and that is takt. So a tracer of its own
+ * waits for the armed process and writes the signal that it died of, or 0, into
+ * DIRECTORY/died.takt-shim.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -11,6 +15,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum {
@@ -18,27 +25,90 @@ enum {
 };
 
 /* Who renames it has it: the kernel lets only one. */
-static void take_arms(const char *dir, const char *name)
+static int take_arms(const char *dir, const char *name, char point[MAX_POINT])
 {
-	char from[PATH_MAX], to[PATH_MAX], point[MAX_POINT] = "";
+	char from[PATH_MAX], to[PATH_MAX];
 	ssize_t n;
 	int fd;
 
 	snprintf(from, sizeof(from), "%s/arm.%s", dir, name);
 	snprintf(to, sizeof(to), "%s/taken.%s", dir, name);
 	if (rename(from, to) < 0)
-		return;
+		return 0;
 	fd = open(to, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? -1 : read(fd, point, sizeof(point) - 1);
+	n = fd < 0 ? -1 : read(fd, point, MAX_POINT - 1);
 	if (fd >= 0)
 		close(fd);
-	if (n > 0)
-		setenv("TAKT_CRASH_AT", point, 1);
+	return n > 0;
+}
+
+/* Lets every signal through until the process is gone; how it went. */
+static int see_through(pid_t pid)
+{
+	int status = 0;
+
+	while (waitpid(pid, &status, __WALL) == pid && WIFSTOPPED(status)) {
+		long sig = status >> 16 == PTRACE_EVENT_STOP ? 0 : WSTOPSIG(status);
+
+		if (ptrace(PTRACE_CONT, pid, NULL, sig) < 0 && errno != ESRCH)
+			return -1;
+	}
+	return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+}
+
+static int report(const char *dir, const char *name, int sig)
+{
+	char path[PATH_MAX], whole[PATH_MAX];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/died.%s.new", dir, name);
+	snprintf(whole, sizeof(whole), "%s/died.%s", dir, name);
+	file = fopen(path, "we");
+	if (!file)
+		return -1;
+	fprintf(file, "%d\n", sig);
+	return fclose(file) == 0 ? rename(path, whole) : -1;
+}
+
+/* Keeps nothing of what it inherited: an open end of a pipe would speak for a dead process. */
+static void trace(pid_t pid, int ready, const char *dir, const char *name)
+{
+	int ok = ptrace(PTRACE_SEIZE, pid, NULL, NULL) == 0;
+
+	if (write(ready, ok ? "y" : "n", 1) != 1 || !ok)
+		_exit(1);
+	setsid();
+	(void)close_range(0, ~0u, 0);
+	_exit(report(dir, name, see_through(pid)) < 0);
+}
+
+/* The tracer is nobody's child, so that nobody waits for it. */
+static void start_tracer(const char *dir, const char *name)
+{
+	pid_t self = getpid(), child;
+	int ready[2];
+	char word = 'n';
+
+	if (pipe2(ready, O_CLOEXEC) < 0)
+		_exit(126);
+	(void)prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
+	child = fork();
+	if (child == 0) {
+		if (fork() == 0)
+			trace(self, ready[1], dir, name);
+		_exit(0);
+	}
+	close(ready[1]);
+	while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
+		;
+	if (read(ready[0], &word, 1) != 1 || word != 'y')
+		_exit(126);
+	close(ready[0]);
 }
 
 int main(int argc, char **argv)
 {
-	char self[PATH_MAX / 2] = "", real[PATH_MAX], *name;
+	char self[PATH_MAX / 2] = "", real[PATH_MAX], point[MAX_POINT] = "", *name;
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
 
 	name = n > 0 ? strrchr(self, '/') : NULL;
@@ -46,7 +116,10 @@ int main(int argc, char **argv)
 		return 127;
 	*name++ = '\0';
 	unsetenv("TAKT_CRASH_AT");
-	take_arms(self, name);
+	if (take_arms(self, name, point)) {
+		start_tracer(self, name);
+		setenv("TAKT_CRASH_AT", point, 1);
+	}
 	snprintf(real, sizeof(real), "%s/real/%s", self, name);
 	execv(real, argv);
 	fprintf(stderr, "armed: %s: %s\n", real, strerror(errno));

@@ -94,8 +94,9 @@ def gaps_ns(witness):
     return gaps
 
 
-def ended_otherwise(witness, views):
-    """What takt says of the end of each job ({id: view}) against what the job saw of itself."""
+def ended_otherwise(witness, views, repeatable=()):
+    """What takt says of the end of each job ({id: view}) against what the job saw of itself. Those that
+    asked to be run again when they are lost may have begun more than once."""
     begun = collections.Counter(b.job for b in witness.begins)
     ended = collections.Counter(e.job for e in witness.ends)
     found = []
@@ -105,7 +106,18 @@ def ended_otherwise(witness, views):
             found.append(f"job {job} never ended: it is {state}")
         if state == "done" and ends != 1:
             found.append(f"job {job} is done, but it ended {ends} times")
-        if begins > 1:
+        if begins > 1 and job not in repeatable:
             found.append(f"job {job} began {begins} times, and is {state}")
     found += [f"job {job} ran but was never accepted" for job in sorted(set(begun) - set(views))]
     return found
+
+
+def lost(accepted, views):
+    """Accepted jobs that takt does not know any more."""
+    return [f"job {job} was accepted, and is not known" for job in sorted(set(accepted) - set(views))]
+
+
+def not_done(views, excused):
+    """Jobs that did not get done although nothing of theirs was killed."""
+    return [f"job {job} is {view['state']} ({view.get('message', '')}), and nobody touched it"
+            for job, view in sorted(views.items()) if view["state"] != "done" and job not in excused]

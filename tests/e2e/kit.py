@@ -350,6 +350,14 @@ class Machine:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(self.path(f"bin/arm.{helper}"))
 
+    def fate(self, helper):
+        """Of the process that took the arms: None while it lives, else the signal it died of, or 0."""
+        try:
+            with open(self.path(f"bin/died.{helper}"), encoding="ascii") as file:
+                return int(file.read())
+        except FileNotFoundError:
+            return None
+
     def kill_all(self):
         """Kills whatever is left, until nothing is."""
         self.close_clients()
