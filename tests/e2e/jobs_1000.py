@@ -36,13 +36,13 @@ def random_jobs(seed, count):
     return [(luck.choice((0, 1, 1, 1, 2, 2, 4)), luck.choice((0, 0, 0, 5, 10))) for _ in range(count)]
 
 
-def submit(client, argv, gpus, priority, **more):
+def submit(client, argv, gpus, priority):
     sent = time.monotonic_ns()
-    job = client.submit(argv, gpus=gpus, priority=priority, **more)
+    job = client.submit(argv, gpus=gpus, priority=priority)
     return judge.Submit(job["id"], gpus, priority, sent, time.monotonic_ns())
 
 
-def submit_at_once(m, jobs, connections, argv, **more):
+def submit_at_once(m, jobs, connections, argv):
     """Submits over so many connections; (submits, seconds)."""
     parts = [jobs[i::connections] for i in range(connections)]
     done = [[] for _ in parts]
@@ -51,7 +51,7 @@ def submit_at_once(m, jobs, connections, argv, **more):
     def work(i):
         try:
             client = kit.Client(m.socket)
-            done[i] = [submit(client, argv, *job, **more) for job in parts[i]]
+            done[i] = [submit(client, argv, *job) for job in parts[i]]
             client.close()
         except Exception as problem:  # seen by the thread that waits
             problems.append(problem)

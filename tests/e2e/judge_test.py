@@ -65,6 +65,20 @@ def a_job_that_ran_twice_is_seen():
            "job 4 began 2 times")
 
 
+def a_job_that_may_be_repeated_may():
+    w = witness(("begin 4 4.1 - 220\n", "begin 4 4.1 - 220\nbegin 4 4.2 - 240\n"))
+    assert not judge.ended_otherwise(w, {j: {"state": "done"} for j in (1, 2, 3, 4)}, {4})
+
+
+def a_forgotten_job_is_seen():
+    expect(judge.lost([1, 2, 3], {1: {}, 3: {}}), "job 2 was accepted")
+
+
+def a_job_that_failed_for_no_reason_is_seen():
+    views = {1: {"state": "done"}, 2: {"state": "failed"}, 3: {"state": "lost"}}
+    expect(judge.not_done(views, {3}), "job 2 is failed")
+
+
 def a_job_of_nobody_is_seen():
     expect(judge.not_run_once(witness(), [1, 2, 3]), "job 4 ran but was never accepted")
     expect(judge.ended_otherwise(witness(), {j: {"state": "done"} for j in (1, 2, 3)}),

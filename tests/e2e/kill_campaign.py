@@ -30,7 +30,7 @@ RANDOM_DEATHS = 500 if LONG else 100
 PASSES = (1, 2, 5) if LONG else (1,)
 GPUS = 4
 RESTORED_WITHIN_S = 2
-REACHED_WITHIN_S = 15  # the store checkpoints after some hundred commits
+REACHED_WITHIN_S = 15
 SETTLED_WITHIN_S = 45
 
 POINT = re.compile(r'takt_crash_point\(\s*"([^"]+)"')
@@ -58,8 +58,9 @@ def process_of(point):
 class Load:
     """A client that submits jobs until it is told to stop, whether takt answers or not."""
 
-    def __init__(self, m, luck, pause_s=0.02):
+    def __init__(self, m, luck, pause_s=0.02, environment=100):
         self.m, self.luck, self.pause_s = m, luck, pause_s
+        self.env = ["PATH=/usr/bin:/bin", "FILL=" + "x" * environment]
         self.accepted, self.repeatable, self.problems = [], set(), []
         self.stopping = threading.Event()
         self.thread = threading.Thread(target=self._run)
@@ -68,7 +69,8 @@ class Load:
     def _job(self):
         ms = self.luck.choice((5, 20, 60, 300))
         gpus = self.luck.choice((0, 1, 1, 2, GPUS))
-        spec = {"gpus": gpus, "requeue": self.luck.random() < 0.3, "grace_ms": 1000}
+        spec = {"gpus": gpus, "requeue": self.luck.random() < 0.3, "grace_ms": 1000,
+                "env": self.env}
         command = []
         if gpus and self.luck.random() < 0.4:
             spec.update(clock_ask=self.luck.choice(("ceiling", "lock")),
@@ -185,7 +187,8 @@ def takt_dies_at(point, nth):
     luck = random.Random(f"{SEED} {point} {nth}")
     with kit.machine(gpus=GPUS) as m:
         m.spawn(crash=f"{point}:{nth}")
-        with load(m, luck, pause_s=0.005) as work:
+        large = 100_000 if "checkpoint" in point else 100  # so that the log of the store is soon long
+        with load(m, luck, pause_s=0.005, environment=large) as work:
             with contextlib.suppress(Exception):
                 m.serve.wait(REACHED_WITHIN_S)
             reached = m.serve.poll() == -signal.SIGKILL

@@ -198,7 +198,8 @@ class Machine:
                 os.symlink(real, self.path(f"bin/{name}"))
 
     def env(self, **more):
-        env = {name: value for name, value in os.environ.items() if not name.startswith("TAKT_")}
+        env = {name: value for name, value in os.environ.items()
+               if not name.startswith("TAKT_") and name != "LD_LIBRARY_PATH"}
         return dict(env, TAKT_TWIN=self.path("machine"), TAKT_SOCKET=self.socket, **more)
 
     def run(self, *command, **more):
