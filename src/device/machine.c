@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A machine: one source, a worker a GPU, GPUs in PCI bus order. Everything here copies finished
- * results or posts wishes; the waiting in open and close has deadlines.
+ * A machine: one source, a worker a GPU, one thread for rounds, GPUs in PCI bus order. Everything
+ * here copies finished results or posts wishes; the waiting in open and close has deadlines.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -12,6 +12,7 @@
 #include "base/sys.h"
 #include "device/device_set.h"
 #include "device/pci_id.h"
+#include "device/rounds.h"
 #include "device/worker.h"
 
 static const uint64_t default_stale_ns = 2 * TAKT_NS_PER_S;
@@ -21,7 +22,8 @@ static const uint64_t close_ns = 2 * TAKT_NS_PER_S;
 
 struct takt_machine {
 	struct takt_machine_info info;
-	struct takt_wake *wake; /* holds a reference */
+	struct takt_wake *wake;	    /* holds a reference */
+	struct takt_rounds *rounds; /* owned; NULL = fewer than two GPUs */
 	uint32_t gpu_count;
 	struct gpu {
 		struct takt_worker *worker; /* holds a reference */
@@ -71,6 +73,19 @@ static int start_workers(struct takt_machine *machine, struct takt_source *sourc
 		machine->gpu_count++;
 	}
 	return 0;
+}
+
+/* One GPU is nothing to go round. */
+static int start_rounds(struct takt_machine *machine, struct takt_source *source,
+			struct takt_err *err)
+{
+	struct takt_worker *workers[TAKT_DEVICE_MAX_GPUS];
+
+	for (uint32_t g = 0; g < machine->gpu_count; g++)
+		workers[g] = machine->gpus[g].worker;
+	return machine->gpu_count < 2 ? 0
+				      : takt_rounds_start(source, workers, machine->gpu_count,
+							  &machine->rounds, err);
 }
 
 /* Those without an id come behind the others, as the source numbers them. */
@@ -187,6 +202,8 @@ static int open_into(struct takt_machine *machine, const struct takt_machine_con
 		return rc;
 	describe(machine, source);
 	rc = start_workers(machine, source, config->no_processes, err);
+	if (rc == 0)
+		rc = start_rounds(machine, source, err);
 	/* From now on the workers hold the source: the last of them closes it. */
 	takt_source_unref(source);
 	if (rc < 0)
@@ -226,6 +243,7 @@ void takt_machine_close(struct takt_machine *machine)
 		return;
 	takt_wake_set_fd(machine->wake, -1);
 	deadline = in(close_ns);
+	takt_rounds_stop(machine->rounds, deadline);
 	for (uint32_t g = 0; g < machine->gpu_count; g++)
 		takt_worker_stop(machine->gpus[g].worker);
 	for (uint32_t g = 0; g < machine->gpu_count; g++)
@@ -252,27 +270,36 @@ struct takt_gpu_link takt_machine_link(const struct takt_machine *machine, uint3
 	return machine->gpus[a].links[b];
 }
 
-/* Calls ask(worker) for one GPU, or for all if gpu is UINT32_MAX. */
-static void ask(struct takt_machine *machine, uint32_t gpu, void (*ask_one)(struct takt_worker *))
+static bool is_asked(uint32_t g, uint32_t gpu)
+{
+	return gpu == UINT32_MAX || gpu == g;
+}
+
+static void announce(struct takt_machine *machine, uint32_t gpu)
 {
 	struct takt_mono now = takt_mono_now(takt_sys_real());
 
 	for (uint32_t g = 0; g < machine->gpu_count; g++)
-		if (gpu == UINT32_MAX || gpu == g)
+		if (is_asked(g, gpu))
 			takt_worker_announce(machine->gpus[g].worker, now);
-	for (uint32_t g = 0; g < machine->gpu_count; g++)
-		if (gpu == UINT32_MAX || gpu == g)
-			ask_one(machine->gpus[g].worker);
 }
 
 void takt_machine_sample(struct takt_machine *machine, uint32_t gpu)
 {
-	ask(machine, gpu, takt_worker_ask_sample);
+	announce(machine, gpu);
+	for (uint32_t g = 0; g < machine->gpu_count; g++)
+		if (is_asked(g, gpu))
+			takt_worker_ask_sample(machine->gpus[g].worker);
 }
 
 void takt_machine_tick(struct takt_machine *machine, uint32_t gpu)
 {
-	ask(machine, gpu, takt_worker_ask_tick);
+	announce(machine, gpu);
+	if (gpu == UINT32_MAX && machine->rounds && takt_rounds_ask(machine->rounds))
+		return;
+	for (uint32_t g = 0; g < machine->gpu_count; g++)
+		if (is_asked(g, gpu))
+			takt_worker_ask_tick(machine->gpus[g].worker);
 }
 
 int takt_machine_reading(struct takt_machine *machine, uint32_t gpu, struct takt_gpu_reading *ret)

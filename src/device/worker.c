@@ -27,6 +27,8 @@ static const uint64_t slow_every_ns = TAKT_NS_PER_S;
  * to its second. */
 static const uint64_t slow_slack_ns = 50 * TAKT_NS_PER_MS;
 static const uint64_t late_ns = 20 * TAKT_NS_PER_MS;
+/* A GPU whose sample takes longer is left to its own thread, so that it does not hold up others. */
+static const uint64_t long_ns = 10 * TAKT_NS_PER_MS;
 
 static struct takt_mono now_mono(void)
 {
@@ -60,7 +62,12 @@ void takt_wake_unref(struct takt_wake *wake)
 	takt_free(wake);
 }
 
-static void worker_unref(struct takt_worker *worker)
+void takt_worker_ref(struct takt_worker *worker)
+{
+	atomic_fetch_add(&worker->refs, 1);
+}
+
+void takt_worker_unref(struct takt_worker *worker)
 {
 	if (atomic_fetch_sub(&worker->refs, 1) != 1)
 		return;
@@ -182,6 +189,7 @@ static void sample(struct takt_worker *worker)
 
 	begin_driver(worker);
 	read_parts(worker, parts, begin);
+	worker->takes_long = takt_mono_elapsed_ns(reading->at, begin) > long_ns;
 	pthread_mutex_lock(&worker->lock);
 	copy_reading(&worker->reading, reading);
 	pthread_mutex_unlock(&worker->lock);
@@ -225,9 +233,12 @@ static void run_setter(struct takt_worker *worker)
 	write_eventfd(worker->wake);
 }
 
-/* Takes up one wish; false when there is none. */
+/* Takes up one wish; false when there is none, or while the thread of rounds.h is in the driver for
+ * this GPU. */
 static bool take_up(struct takt_worker *worker)
 {
+	if (worker->busy_since.ns != 0)
+		return false;
 	if (worker->set_state == TAKT_SET_POSTED)
 		run_setter(worker);
 	else if (worker->want_links)
@@ -261,41 +272,37 @@ static void *worker_main(void *opaque)
 	worker->ended = true;
 	pthread_cond_broadcast(&worker->done);
 	pthread_mutex_unlock(&worker->lock);
-	worker_unref(worker);
+	takt_worker_unref(worker);
 	return NULL;
 }
 
-static void init_conditions(struct takt_worker *worker)
+void takt_cond_init_mono(pthread_cond_t *cond)
 {
 	pthread_condattr_t attr;
 
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_mutex_init(&worker->lock, NULL);
-	pthread_cond_init(&worker->work, &attr);
-	pthread_cond_init(&worker->done, &attr);
+	pthread_cond_init(cond, &attr);
 	pthread_condattr_destroy(&attr);
 }
 
 /* Signals are the main thread's business. */
-static int start_thread(struct takt_worker *worker)
+int takt_worker_thread(pthread_t *ret, const char *name, void *(*main)(void *arg), void *arg)
 {
 	pthread_attr_t attr;
 	sigset_t all, before;
-	char name[16];
 	int rc;
 
 	sigfillset(&all);
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, STACK_BYTES);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	rc = pthread_create(&worker->thread, &attr, worker_main, worker);
+	rc = pthread_create(ret, &attr, main, arg);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attr);
 	if (rc != 0)
 		return -rc;
-	snprintf(name, sizeof(name), "gpu%" PRIu32, worker->at_source);
-	pthread_setname_np(worker->thread, name);
+	pthread_setname_np(*ret, name);
 	return 0;
 }
 
@@ -303,6 +310,7 @@ int takt_worker_start(struct takt_source *source, struct takt_wake *wake, uint32
 		      uint32_t part_mask, struct takt_worker **ret, struct takt_err *err)
 {
 	struct takt_worker *worker = takt_zalloc(sizeof(*worker));
+	char name[16];
 	int rc;
 
 	if (!worker)
@@ -312,14 +320,17 @@ int takt_worker_start(struct takt_source *source, struct takt_wake *wake, uint32
 	worker->wake = wake;
 	worker->at_source = at_source;
 	worker->part_mask = part_mask;
-	init_conditions(worker);
+	pthread_mutex_init(&worker->lock, NULL);
+	takt_cond_init_mono(&worker->work);
+	takt_cond_init_mono(&worker->done);
 	atomic_fetch_add(&source->refs, 1);
 	atomic_fetch_add(&wake->refs, 1);
-	rc = start_thread(worker);
+	snprintf(name, sizeof(name), "gpu%" PRIu32, at_source);
+	rc = takt_worker_thread(&worker->thread, name, worker_main, worker);
 	if (rc < 0) {
 		atomic_fetch_sub(&source->refs, 1);
 		atomic_store(&worker->refs, 1);
-		worker_unref(worker);
+		takt_worker_unref(worker);
 		return takt_err_set(err, rc, "thread of GPU %" PRIu32, at_source);
 	}
 	*ret = worker;
@@ -356,7 +367,7 @@ void takt_worker_join(struct takt_worker *worker, struct takt_mono deadline)
 		pthread_join(worker->thread, NULL);
 	else
 		pthread_detach(worker->thread);
-	worker_unref(worker);
+	takt_worker_unref(worker);
 }
 
 bool takt_worker_facts(struct takt_worker *worker, struct takt_mono deadline,
@@ -412,6 +423,27 @@ void takt_worker_ask_tick(struct takt_worker *worker)
 	if (worker->busy_since.ns == 0) {
 		worker->want_tick = true;
 		pthread_cond_signal(&worker->work);
+	}
+	pthread_mutex_unlock(&worker->lock);
+}
+
+static bool wants_nothing(const struct takt_worker *worker)
+{
+	return worker->set_state != TAKT_SET_POSTED && !worker->want_links && !worker->want_full &&
+	       !worker->want_tick && !worker->want_stop;
+}
+
+void takt_worker_tick_here(struct takt_worker *worker)
+{
+	pthread_mutex_lock(&worker->lock);
+	if (worker->busy_since.ns == 0) {
+		if (worker->facts_done && wants_nothing(worker) && !worker->takes_long)
+			sample(worker);
+		else
+			worker->want_tick = true;
+		/* What was wished for meanwhile, or this, is for the worker's own thread. */
+		if (!wants_nothing(worker))
+			pthread_cond_signal(&worker->work);
 	}
 	pthread_mutex_unlock(&worker->lock);
 }

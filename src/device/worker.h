@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One GPU's thread: makes all of that GPU's driver calls and publishes what they say.
+ * One GPU's thread: makes that GPU's driver calls and publishes what they say. At a tick the thread
+ * of rounds.h may do it in its place; one of them at a time is in the driver for the GPU.
  *
  * Internal to device. All state that callers and the thread share lies behind one short mutex that
  * is never held across a driver call. The object has two holders, the machine and the thread; the
@@ -46,7 +47,7 @@ struct takt_worker {
 	/* Behind the lock. */
 	bool want_stop, want_links, want_full, want_tick;
 	bool facts_done, links_done, ended;
-	struct takt_mono busy_since; /* 0 = not in the driver */
+	struct takt_mono busy_since; /* 0 = nobody is in the driver for this GPU */
 	uint32_t link_count;	     /* GPUs at the source */
 	struct takt_gpu_facts facts;
 	struct takt_gpu_link links[TAKT_DEVICE_MAX_GPUS]; /* by the source's numbers */
@@ -55,7 +56,8 @@ struct takt_worker {
 	enum takt_set_state set_state;
 	struct takt_err set_result;
 
-	/* The thread's own. */
+	/* Of whoever is in the driver. */
+	bool takes_long; /* the latest sample did */
 	struct takt_gpu_facts facts_work;
 	struct takt_gpu_reading work_reading;
 };
@@ -83,6 +85,10 @@ void takt_worker_announce(struct takt_worker *worker, struct takt_mono now);
 void takt_worker_ask_sample(struct takt_worker *worker);
 void takt_worker_ask_tick(struct takt_worker *worker);
 
+/* A tick's sample by the calling thread, which may be in the driver for long. Left to the worker
+ * when that has more to do or is in the driver, or when the latest sample took long. */
+void takt_worker_tick_here(struct takt_worker *worker);
+
 /* As takt_machine_reading and takt_machine_wait. */
 int takt_worker_reading(struct takt_worker *worker, uint64_t stale_ns,
 			struct takt_gpu_reading *ret);
@@ -91,6 +97,14 @@ int takt_worker_wait(struct takt_worker *worker, uint64_t after_seq, struct takt
 /* As takt_machine_set_post and takt_machine_set_finished. */
 int takt_worker_set_post(struct takt_worker *worker, const struct takt_set_call *call);
 bool takt_worker_set_finished(struct takt_worker *worker, struct takt_err *ret_result);
+
+void takt_worker_ref(struct takt_worker *worker);
+void takt_worker_unref(struct takt_worker *worker);
+
+/* For threads that call the driver: no signals, a stack that suffices for it. */
+int takt_worker_thread(pthread_t *ret, const char *name, void *(*main)(void *arg), void *arg);
+/* A condition whose deadlines are struct takt_mono. */
+void takt_cond_init_mono(pthread_cond_t *cond);
 
 struct takt_wake *takt_wake_new(void); /* NULL = out of memory */
 void takt_wake_set_fd(struct takt_wake *wake, int fd);
