@@ -117,6 +117,7 @@ def shows(screen, pid, clock_mhz, watt):
 
 
 def the_screen_shows_the_job():
+    kit.needs_a_plain_twin()
     program = nvtop()
     with kit.machine() as m:
         m.start()

@@ -62,6 +62,7 @@ def status(m):
 @contextlib.contextmanager
 def job_on(count):
     """A machine with a job on so many GPUs that takt and the boards show at work."""
+    kit.needs_a_plain_twin()
     with kit.machine() as m:
         m.start()
         job = m.client().submit(m.load_argv("--profile", "gemm", "--mem", MEMORY_MIB), gpus=count)

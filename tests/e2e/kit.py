@@ -25,6 +25,7 @@ BUILD = os.path.abspath(sys.argv[1])
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 HELPERS = ("takt-launch", "takt-shim", "takt-actuate", "takt-guard")
 TWIN = os.path.join(BUILD, "twin/takt-twin")
+TWIN_LIB = os.path.join(BUILD, "twin/lib/libnvidia-ml.so.1")
 WITNESS = os.path.join(BUILD, "tests/e2e/takt-witness")
 ARMED = os.path.join(BUILD, "tests/e2e/takt-armed")
 PROGRAMS = ("takt", "takt-serve")
@@ -406,6 +407,14 @@ def machine(board="hgx-h100", gpus=None, armed=False):
 
 class Skip(Exception):
     """Raised by a case that cannot run here; the text says why."""
+
+
+def needs_a_plain_twin():
+    """A sanitizer's library loads only into programs that were built with it: other people's are not."""
+    undefined = subprocess.run(["nm", "-D", "--undefined-only", TWIN_LIB], capture_output=True,
+                               text=True, check=True).stdout
+    if any(mark in undefined for mark in ("__asan_", "__tsan_", "__ubsan_")):
+        raise Skip("the simulated driver was built with a sanitizer")
 
 
 def note(text):
