@@ -285,9 +285,11 @@ static void shim_kill(struct loss_procs *procs, size_t i)
 	procs->witness->killed_shims++;
 	if (shim->step == SHIM_FORKED)
 		reply_to(procs, shim->client, &shim->reply); /* closed pipe: taken for exec */
-	if (shim->step == SHIM_RUNS && procs->nr_orphans < LOSS_MAX_SHIMS)
+	if (shim->step == SHIM_RUNS && procs->nr_orphans == LOSS_MAX_SHIMS)
+		abort();
+	if (shim->step == SHIM_RUNS)
 		procs->orphans[procs->nr_orphans++] =
-			(struct loss_orphan){shim->job_id, shim->attempt, shim->run};
+			(struct loss_orphan){shim->job_id, shim->attempt, shim->run, false};
 	shim_gone(procs, i);
 }
 
@@ -344,20 +346,30 @@ static int stop(struct loss_procs *procs, const struct takt_launch_request *requ
 	return -ESRCH;
 }
 
+/* SIGKILL to each; they go a moment later. How many there were. */
 static int kill_orphans(struct loss_procs *procs, const struct takt_launch_request *request)
 {
-	int killed = 0;
+	int found = 0;
 
-	for (size_t i = procs->nr_orphans; i-- > 0;) {
-		const struct loss_orphan *orphan = &procs->orphans[i];
+	for (size_t i = 0; i < procs->nr_orphans; i++) {
+		struct loss_orphan *orphan = &procs->orphans[i];
 
 		if (orphan->job_id != request->job_id || orphan->attempt != request->attempt)
 			continue;
-		procs->witness->runs[orphan->run].alive = false;
-		procs->orphans[i] = procs->orphans[--procs->nr_orphans];
-		killed++;
+		orphan->dying = true;
+		found++;
 	}
-	return killed;
+	return found;
+}
+
+static void orphans_turn(struct loss_procs *procs)
+{
+	for (size_t i = procs->nr_orphans; i-- > 0;) {
+		if (!procs->orphans[i].dying || takt_rng_below(procs->rng, 3) != 0)
+			continue;
+		procs->witness->runs[procs->orphans[i].run].alive = false;
+		procs->orphans[i] = procs->orphans[--procs->nr_orphans];
+	}
 }
 
 static int reap(struct loss_procs *procs, const struct takt_launch_request *request)
@@ -398,6 +410,7 @@ void loss_procs_turn(struct loss_procs *procs)
 	if (procs->nr_inbox > 0 && takt_rng_below(procs->rng, 3) != 0 &&
 	    !fake_sys_is_off(procs->world))
 		serve_one(procs);
+	orphans_turn(procs);
 	for (size_t i = procs->nr_shims; i-- > 0 && !fake_sys_is_off(procs->world);) {
 		if (procs->kill_one_in && takt_rng_below(procs->rng, procs->kill_one_in) == 0)
 			shim_kill(procs, i);

@@ -57,10 +57,11 @@ struct loss_shim {
 	bool stop;
 };
 
-/* The first processes of a killed shim, until they are reaped. */
+/* What a killed shim's job has left running. */
 struct loss_orphan {
 	uint64_t job_id;
 	uint32_t attempt, run;
+	bool dying; /* SIGKILL was sent */
 };
 
 struct loss_procs {

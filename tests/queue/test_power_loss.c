@@ -22,7 +22,7 @@
 
 enum {
 	SEEDS = 200,
-	SEEDS_LONG = 5000,
+	SEEDS_LONG = 4000,
 	SEEDS_OF_A_MISTAKE = 60, /* found in far fewer; it stops at the first */
 	LIVES = 4,
 	TURNS = 60,
