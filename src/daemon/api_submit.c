@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "daemon/daemon.h"
+#include "launch/launch.h"
 
 struct submit_token {
 	struct takt_daemon *daemon;
@@ -57,12 +58,34 @@ static int check_clock(const struct takt_daemon *daemon, const struct takt_jobsp
 	return 0;
 }
 
+/* The launcher would refuse these; said here, nobody waits in the queue for it. */
+static int may_run_jobs(const struct takt_daemon *daemon, uid_t uid, struct takt_err *err)
+{
+	if (uid == getuid())
+		return 0;
+	if (daemon->single_user)
+		return takt_err_set(err, -EPERM,
+				    "this takt runs jobs of user %u alone; your user id is %u",
+				    (unsigned int)getuid(), (unsigned int)uid);
+	if (uid < TAKT_LAUNCH_MIN_UID)
+		return takt_err_set(err, -EPERM,
+				    "no jobs of system users: user ids from %d may submit, yours "
+				    "is %u",
+				    TAKT_LAUNCH_MIN_UID, (unsigned int)uid);
+	return 0;
+}
+
 static int may_submit(const struct takt_daemon *daemon, const struct takt_peer *peer,
 		      const struct takt_jobspec *spec, struct takt_err *err)
 {
+	int rc;
+
 	if (!daemon->manages)
 		return takt_err_set(err, -TAKT_E_UNAVAILABLE, "takt only observes here (%s)",
 				    daemon->observe_why);
+	rc = may_run_jobs(daemon, peer->uid, err);
+	if (rc < 0)
+		return rc;
 	if (spec->priority > 0 && !peer->admin)
 		return takt_err_set(err, -EPERM, "priority above 0 needs an administrator");
 	return check_clock(daemon, spec, err);

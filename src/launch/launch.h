@@ -84,6 +84,11 @@ int takt_launch_recv(struct takt_launch_client *client, struct takt_launch_reply
 		     struct takt_err *err);
 void takt_launch_client_free(struct takt_launch_client *client); /* closes; takes NULL */
 
+/* The first user id that is a person's on Linux, and the default of min_uid below. */
+enum {
+	TAKT_LAUNCH_MIN_UID = 1000
+};
+
 /*
  * Server side: the whole process (takt-launch). Returns 0 on SIGTERM or SIGINT, or when no client
  * is there for idle_ms. The shims that it started go on. It changes the signal mask, makes SIGCHLD
