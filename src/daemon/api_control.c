@@ -136,35 +136,51 @@ static int job_log(void *ctx, const struct takt_peer *peer, uint64_t job_id, int
 	return 0;
 }
 
+/* The running job of the peer's that holds the GPU alone, 0 = none. A job that is over has put its
+ * clocks back and would not do so again. */
+static uint64_t own_job_on(const struct takt_daemon *daemon, const struct takt_peer *peer,
+			   uint32_t gpu)
+{
+	const struct takt_queue_job *job;
+	uint64_t holder;
+
+	takt_queue_gpu(daemon->queue, gpu, &holder);
+	job = takt_queue_find(daemon->queue, holder);
+	return job && job->phase == TAKT_PHASE_RUNNING && job->row.uid == peer->uid &&
+			       !daemon->watch[gpu].outside
+		       ? holder
+		       : 0;
+}
+
 /* Who may change the clocks of these GPUs: administrators; a user, those that one running job of
- * his holds alone. *ret_job: that job, 0 = as administrator. */
+ * his holds alone. *ret_job: that job, with which the change ends; 0 = as administrator, until it
+ * is reset. */
 static int may_set_clocks(struct takt_daemon *daemon, const struct takt_peer *peer,
 			  uint64_t gpu_mask, uint64_t *ret_job, struct takt_err *err)
 {
-	*ret_job = 0;
+	uint64_t job = 0;
+
 	if (!daemon->manages)
 		return takt_err_set(err, -TAKT_E_UNAVAILABLE, "takt only observes here (%s)",
 				    daemon->observe_why);
 	if (gpu_mask == 0)
 		return takt_err_set(err, -TAKT_E_USAGE, "no such GPU; there are %u",
 				    daemon->gpu_count);
+	*ret_job = 0;
 	for (uint32_t gpu = 0; gpu < daemon->gpu_count; gpu++) {
-		const struct takt_queue_job *job;
-		uint64_t holder;
+		uint64_t holder = gpu_mask >> gpu & 1 ? own_job_on(daemon, peer, gpu) : job;
 
-		if (!(gpu_mask >> gpu & 1))
-			continue;
-		takt_queue_gpu(daemon->queue, gpu, &holder);
-		job = takt_queue_find(daemon->queue, holder);
-		if (job && job->row.uid == peer->uid && !daemon->watch[gpu].outside &&
-		    (*ret_job == 0 || *ret_job == holder))
-			*ret_job = holder;
-		else if (!peer->admin)
-			return takt_err_set(err, -EPERM,
-					    "GPU %u is not held alone by a running job of yours; "
-					    "root or group takt-admin may change it",
-					    gpu);
+		if (gpu_mask >> gpu & 1 && (!holder || (job && holder != job)))
+			return peer->admin
+				       ? 0
+				       : takt_err_set(err, -EPERM,
+						      "GPU %u is not held alone by a running job "
+						      "of yours; root or group takt-admin may "
+						      "change it",
+						      gpu);
+		job = holder;
 	}
+	*ret_job = job;
 	return 0;
 }
 

@@ -31,6 +31,8 @@ struct gpu_lease {
 	bool wanted, answered;
 	uint64_t job_id; /* 0: an administrator's */
 	uint32_t min_mhz, max_mhz;
+	/* An administrator's, in force whenever no job asks; max 0 = none. */
+	uint32_t admin_min_mhz, admin_max_mhz;
 	uint64_t seq; /* of the latest SET */
 	int32_t rc;   /* of its reply */
 	char message[160];
@@ -172,6 +174,16 @@ static void want(struct takt_lease_keeper *leases, uint32_t gpu, uint64_t job_id
 	lease->gap_ns = 0;
 	lease->message[0] = '\0';
 	send_set(leases, gpu);
+}
+
+/* Back to what an administrator has set, else to the baseline. */
+static void job_lets_go(struct takt_lease_keeper *leases, uint32_t gpu)
+{
+	const struct gpu_lease *lease = &leases->gpu[gpu];
+
+	send_end(leases, gpu);
+	if (lease->admin_max_mhz)
+		want(leases, gpu, 0, lease->admin_min_mhz, lease->admin_max_mhz);
 }
 
 static bool all_answered(const struct takt_lease_keeper *leases, uint64_t gpu_mask)
@@ -478,7 +490,7 @@ void takt_leases_job_end(struct takt_lease_keeper *leases, const struct takt_que
 {
 	for (uint32_t gpu = 0; gpu < leases->daemon->gpu_count; gpu++)
 		if (leases->gpu[gpu].wanted && leases->gpu[gpu].job_id == job->row.id)
-			send_end(leases, gpu);
+			job_lets_go(leases, gpu);
 	for (size_t i = 0; i < TAKT_ARRAY_LEN(leases->preparing); i++)
 		if (leases->preparing[i].job_id == job->row.id)
 			leases->preparing[i].job_id = 0;
@@ -487,11 +499,30 @@ void takt_leases_job_end(struct takt_lease_keeper *leases, const struct takt_que
 void takt_leases_set(struct takt_lease_keeper *leases, uint64_t gpu_mask, uint64_t job_id,
 		     uint32_t min_mhz, uint32_t max_mhz, struct takt_pending *pending)
 {
-	for (uint32_t gpu = 0; gpu < leases->daemon->gpu_count; gpu++)
-		if (gpu_mask >> gpu & 1)
-			want(leases, gpu, job_id, min_mhz ? min_mhz : lowest_mhz(leases, gpu),
-			     max_mhz);
+	for (uint32_t gpu = 0; gpu < leases->daemon->gpu_count; gpu++) {
+		uint32_t min = min_mhz ? min_mhz : lowest_mhz(leases, gpu);
+
+		if (!(gpu_mask >> gpu & 1))
+			continue;
+		if (job_id == 0) {
+			leases->gpu[gpu].admin_min_mhz = min;
+			leases->gpu[gpu].admin_max_mhz = max_mhz;
+		}
+		want(leases, gpu, job_id, min, max_mhz);
+	}
 	hold_pending(leases, gpu_mask, pending);
+}
+
+static void reset_by_admin(struct takt_lease_keeper *leases, uint32_t gpu)
+{
+	struct gpu_lease *lease = &leases->gpu[gpu];
+	struct takt_actuate_request request = {.op = TAKT_ACTUATE_RESET};
+
+	takt_strcpy(request.uuid, sizeof(request.uuid), uuid_of(leases, gpu));
+	lease->wanted = false;
+	lease->admin_min_mhz = lease->admin_max_mhz = 0;
+	lease->seq = send_op(leases, request);
+	lease->answered = false;
 }
 
 void takt_leases_reset(struct takt_lease_keeper *leases, uint64_t gpu_mask, uint64_t job_id,
@@ -499,18 +530,15 @@ void takt_leases_reset(struct takt_lease_keeper *leases, uint64_t gpu_mask, uint
 {
 	for (uint32_t gpu = 0; gpu < leases->daemon->gpu_count; gpu++) {
 		struct gpu_lease *lease = &leases->gpu[gpu];
-		struct takt_actuate_request request = {.op = TAKT_ACTUATE_RESET};
 
 		if (!(gpu_mask >> gpu & 1))
 			continue;
-		if (job_id) {
-			send_end(leases, gpu);
-			continue;
-		}
-		takt_strcpy(request.uuid, sizeof(request.uuid), uuid_of(leases, gpu));
-		lease->wanted = false;
-		lease->seq = send_op(leases, request);
-		lease->answered = false;
+		if (job_id == 0)
+			reset_by_admin(leases, gpu);
+		else if (lease->wanted && lease->job_id == job_id)
+			job_lets_go(leases, gpu);
+		else
+			gpu_mask &= ~(1ull << gpu); /* the job has changed nothing here */
 	}
 	hold_pending(leases, gpu_mask, pending);
 }
