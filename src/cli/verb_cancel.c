@@ -18,7 +18,7 @@ static int cancel_one(struct takt_cli *cli, const char *text, struct takt_job_vi
 		return rc;
 	takt_str_addf(&cli->out, "job %llu: ", (unsigned long long)id);
 	takt_job_state_text(job, &cli->out);
-	takt_str_add(&cli->out, "\n");
+	takt_str_add(&cli->out, job->simulated ? " (SIMULATED GPUs)\n" : "\n");
 	return 0;
 }
 

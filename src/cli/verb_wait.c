@@ -44,7 +44,7 @@ static void print_job(struct takt_cli *cli, const struct takt_job_view *job)
 		return;
 	takt_str_addf(&cli->out, "job %llu %s: ", (unsigned long long)job->id, job->name);
 	takt_job_state_text(job, &cli->out);
-	takt_str_add(&cli->out, "\n");
+	takt_str_add(&cli->out, job->simulated ? " (SIMULATED GPUs)\n" : "\n");
 }
 
 static int wait_all(struct takt_cli *cli, uint64_t deadline_ns, struct takt_job_view *job,
