@@ -176,6 +176,7 @@ class Machine:
         self.folder = folder
         self.socket = self.path("run/takt.sock")
         self.serve = None
+        self.users = "own"
         self.clients = []
         self.log = open(self.path("takt.log"), "ab")
         os.mkdir(self.path("jobs"))
@@ -229,16 +230,18 @@ class Machine:
     # takt itself.
 
     def flags(self):
-        return ["--users", "own", "--runtime-dir", self.path("run"), "--state-dir",
+        return ["--users", self.users, "--runtime-dir", self.path("run"), "--state-dir",
                 self.path("state"), "--lock-dir", self.path("locks"), "--metrics-listen", "off"]
 
-    def spawn(self, *flags, crash=None):
-        """Starts takt without waiting for it."""
+    def spawn(self, *flags, crash=None, user=None):
+        """Starts takt without waiting for it, as another user if told."""
+        who = {} if user is None else {"user": user, "group": user, "extra_groups": []}
         self.serve = subprocess.Popen(
             [TWIN, "exec", "--machine", self.path("machine"), "--", self.path("bin/takt"), "serve",
              *self.flags(), *flags],
             env=self.env(**({"TAKT_CRASH_AT": crash} if crash else {})),
-            stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log, start_new_session=True)
+            stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log, start_new_session=True,
+            **who)
         return self.serve
 
     def answers(self):

@@ -1,0 +1,308 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Many users on one takt, or one alone: who may see, stop and change what.
+
+Users are numbers here; no account is made. Needs root, which alone can become others.
+
+Usage: users.py BUILD_FOLDER
+"""
+import contextlib
+import json
+import os
+import pickle
+import signal
+import stat
+import sys
+import time
+
+import bad_world
+import kit
+
+ALICE, BOB, SYSTEM = 4242, 4343, 77
+
+
+def as_user(uid, function, *arguments):
+    """What the function returns or raises when it is called as that user, in a process of its own."""
+    out, into = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.close(out)
+            os.setgroups([])
+            os.setresgid(uid, uid, uid)
+            os.setresuid(uid, uid, uid)
+            try:
+                result = (True, function(*arguments))
+            except Exception as problem:  # handed to the caller, whatever it is
+                result = (False, problem)
+            with os.fdopen(into, "wb") as pipe:
+                pipe.write(pickle.dumps(result))
+        finally:
+            os._exit(0)
+    os.close(into)
+    with os.fdopen(out, "rb") as pipe:
+        data = pipe.read()
+    os.waitpid(pid, 0)
+    assert data, f"a call as user {uid} died"
+    good, value = pickle.loads(data)
+    if good:
+        return value
+    raise value
+
+
+def ask(m, uid, method, path, body=None):
+    return as_user(uid, lambda: kit.Client(m.socket).ask(method, path, body))
+
+
+def refusal(m, uid, method, path, body=None):
+    """(status, name, message) of an answer that has to be a refusal."""
+    def call():
+        try:
+            return None, kit.Client(m.socket).ask(method, path, body)
+        except kit.Refused as refused:
+            return (refused.status, refused.answer["error"]), None
+    refused, answer = as_user(uid, call)
+    assert refused, f"user {uid} may {method} {path}: {answer}"
+    return refused[0], refused[1]["name"], refused[1]["message"]
+
+
+def takt_as(m, uid, *words):
+    return m.takt(*words, user=uid, group=uid, extra_groups=[], cwd="/")
+
+
+def job_of(argv, gpus=0, **more):
+    return {"argv": argv, "cwd": "/", "gpus": gpus, "env": ["PATH=/usr/bin:/bin"], **more}
+
+
+@contextlib.contextmanager
+def shared_machine(users="all", start=True, **more):
+    """takt as root for everybody, on a machine that others can reach."""
+    if os.getuid() != 0:
+        raise kit.Skip("only root can become another user")
+    if as_user(ALICE, os.access, kit.TWIN, os.X_OK) is False:
+        raise kit.Skip("the build folder cannot be reached by other users")
+    with kit.machine(**more) as m:
+        os.chmod(m.folder, 0o755)
+        os.chmod(m.path("jobs"), 0o1777)
+        for name in ("machine", "machine.lock"):
+            if os.path.exists(m.path(name)):
+                os.chmod(m.path(name), 0o666)
+        m.users = users
+        yield m.start() if start else m
+
+
+def everybody_runs_as_himself():
+    with shared_machine(gpus=2) as m:
+        for uid in (ALICE, BOB):
+            done = takt_as(m, uid, "run", "-q", "-n", "1", "--", "sh", "-c", "id -u; id -g; id -G; umask")
+            assert done.returncode == 0, done
+            assert done.stdout.split()[:3] == [str(uid)] * 3, done
+        done = takt_as(m, ALICE, "run", "-q", "-n", "0", "--", "sh", "-c", "grep Cap /proc/self/status")
+        assert done.stdout.count("0000000000000000") >= 3 and "CapEff:\t0000000000000000" in done.stdout, done
+
+
+def uids_of_the_system_are_refused():
+    with shared_machine(gpus=1) as m:
+        done = takt_as(m, SYSTEM, "submit", "-n", "0", "--", "true")
+        assert done.returncode != 0 and "1000" in done.stderr and str(SYSTEM) in done.stderr, done
+        assert ask(m, SYSTEM, "GET", "/v1/status")["gpus"], "but it may look"
+        # root may, where root is who runs takt.
+        assert m.takt("run", "-q", "-n", "0", "--", "true").returncode == 0
+
+
+def root_does_not_submit_to_a_users_own_takt():
+    """Its launcher could not run it: it says so at once, and root may still look, cancel and set."""
+    with shared_machine("own", start=False, gpus=1) as m:
+        os.chown(m.folder, ALICE, ALICE)
+        m.spawn(user=ALICE)
+        kit.until(m.answers, 10, m.said)
+        done = m.takt("submit", "--", "true")
+        assert done.returncode == 77 and str(ALICE) in done.stderr, done
+        job = ask(m, ALICE, "POST", "/v1/jobs", job_of(["sleep", "30"], 1))["id"]
+        assert m.takt("cancel", str(job)).returncode == 0
+        assert ask(m, ALICE, "GET", f"/v1/jobs/{job}")["state"] == "cancelled"
+
+
+def what_is_mine_is_not_shown_to_others():
+    with shared_machine(gpus=2) as m:
+        secret = "swordfish"
+        job = ask(m, ALICE, "POST", "/v1/jobs", job_of(
+            ["sh", "-c", f"echo {secret}; exec sleep 30"], 1, name=secret + "name",
+            env=["PATH=/bin", "TOKEN=" + secret]))["id"]
+        kit.until(lambda: secret in as_user(ALICE, lambda: kit.Client(m.socket).raw(
+            "GET", f"/v1/jobs/{job}/log")[1].decode()), 10, "it has spoken")
+
+        def all_that_bob_sees(client):
+            paths = ("/v1/status", "/v1/jobs", "/v1/jobs?history=1", f"/v1/jobs/{job}", "/v1/clocks",
+                     f"/v1/jobs/{job}/explain", f"/v1/jobs/{job}/wait?timeout_ms=1", "/metrics",
+                     f"/v1/jobs/{job}/log")
+            return {path: client.raw("GET", path) for path in paths}
+        for state in ("running", "ended"):
+            seen = as_user(BOB, lambda: all_that_bob_sees(kit.Client(m.socket)))
+            for path, (code, text) in seen.items():
+                assert secret.encode() not in text, (state, path, text)
+            assert seen[f"/v1/jobs/{job}/log"][0] == 403, seen[f"/v1/jobs/{job}/log"]
+            view = json.loads(seen[f"/v1/jobs/{job}"][1])
+            assert view["uid"] == ALICE and not view["mine"], view
+            if state == "running":
+                words = takt_as(m, BOB, "status").stdout + takt_as(m, BOB, "queue").stdout
+                assert secret not in words, words
+                ask(m, ALICE, "POST", f"/v1/jobs/{job}/cancel", {})
+                assert ask(m, ALICE, "GET", f"/v1/jobs/{job}/wait?timeout_ms=9000")["state"] == "cancelled"
+        assert secret in json.dumps(ask(m, 0, "GET", f"/v1/jobs/{job}")), "root sees it"
+
+
+def only_the_owner_and_root_stop_a_job():
+    with shared_machine(gpus=2) as m:
+        sleeper = ["sh", "-c", "trap 'exit 7' USR1; sleep 30 & wait"]
+        first, second = (ask(m, ALICE, "POST", "/v1/jobs", job_of(sleeper, 1))["id"] for _ in range(2))
+        for job in (first, second):
+            kit.until(lambda j=job: m.client().job(j)["state"] == "running", 10, "it runs")
+        for path, body in ((f"/v1/jobs/{first}/cancel", {}), (f"/v1/jobs/{first}/signal", {"signal": 9})):
+            assert refusal(m, BOB, "POST", path, body)[0] == 403
+        done = takt_as(m, BOB, "cancel", str(first))
+        assert done.returncode == 77 and "another user" in done.stderr, done
+        assert ask(m, ALICE, "GET", f"/v1/jobs/{first}")["state"] == "running"
+        time.sleep(0.2)  # until its shell has set the trap
+        ask(m, ALICE, "POST", f"/v1/jobs/{first}/signal", {"signal": int(signal.SIGUSR1)})
+        assert m.client().wait(first, 10)["exit_code"] == 7
+        ask(m, 0, "POST", f"/v1/jobs/{second}/cancel", {})
+        assert m.client().wait(second, 10)["state"] == "cancelled"
+
+
+def clocks_only_of_gpus_held_alone():
+    with shared_machine(gpus=3) as m:
+        job = ask(m, ALICE, "POST", "/v1/jobs", job_of(["sleep", "30"], 1))["id"]
+        kit.until(lambda: m.client().job(job)["state"] == "running", 10, "it runs")
+        (mine,) = m.client().job(job)["gpu_list"]
+        other = (mine + 1) % 3
+        want = {"max_mhz": 1410}
+        for uid, gpus in ((ALICE, [other]), (ALICE, [mine, other]), (BOB, [mine]), (BOB, [other])):
+            code, _, message = refusal(m, uid, "POST", "/v1/clocks/set", dict(want, gpus=gpus))
+            assert code == 403 and "takt-admin" in message, (uid, gpus, code, message)
+            assert refusal(m, uid, "POST", "/v1/clocks/reset", {"gpus": gpus})[0] == 403
+        assert not m.locked()
+        done = takt_as(m, ALICE, "clock", "set", "--gpus", str(mine), "1410")
+        assert done.returncode == 0, done
+        assert m.locked() == {mine: (345, 1410)}, m.locked()
+        done = takt_as(m, ALICE, "clock", "reset", "--gpus", str(mine))
+        assert done.returncode == 0 and not m.locked(), (done, m.locked())
+        assert takt_as(m, ALICE, "clock", "set", "--lock", "--gpus", str(mine), "1200").returncode == 0
+        assert list(m.locked()) == [mine]
+        # What an administrator has set elsewhere stays when the job ends.
+        assert m.takt("clock", "set", "--gpus", str(other), "900").returncode == 0
+        ask(m, ALICE, "POST", f"/v1/jobs/{job}/cancel", {})
+        kit.until(lambda: list(m.locked()) == [other], 5, lambda: m.locked())
+        assert refusal(m, ALICE, "POST", "/v1/clocks/set", dict(want, gpus=[mine]))[0] == 403
+        assert m.takt("clock", "reset").returncode == 0 and not m.locked(), m.locked()
+
+
+def an_administrators_clocks_are_there_again_after_a_job():
+    with shared_machine(gpus=2) as m:
+        assert m.takt("clock", "set", "--gpus", "0-1", "900").returncode == 0
+        capped = {0: (345, 900), 1: (345, 900)}
+        assert m.locked() == capped
+        asks = {"clock_ask": "ceiling", "clock_mhz": 1200}
+        first = ask(m, ALICE, "POST", "/v1/jobs", job_of(["sleep", "0.5"], 1, **asks))
+        kit.until(lambda: (345, 1200) in m.locked().values(), 10, m.locked)
+        m.client().wait(first["id"])
+        kit.until(lambda: m.locked() == capped, 5, m.locked)
+        second = ask(m, ALICE, "POST", "/v1/jobs", job_of(["sleep", "30"], 1))["id"]
+        kit.until(lambda: m.client().job(second)["state"] == "running", 10, "it runs")
+        (mine,) = m.client().job(second)["gpu_list"]
+        for words in (("set", "1290"), ("reset",), ("reset",)):
+            done = takt_as(m, ALICE, "clock", words[0], "--gpus", str(mine), *words[1:])
+            assert done.returncode == 0, done
+            assert m.locked()[mine] == (345, 1290 if words[0] == "set" else 900), (words, m.locked())
+        # Set on the job's GPU and others, an administrator's clocks are not that job's.
+        assert m.takt("clock", "set", "--gpus", "all", "990").returncode == 0
+        ask(m, ALICE, "POST", f"/v1/jobs/{second}/cancel", {})
+        m.client().wait(second)
+        time.sleep(0.3)
+        assert m.locked() == {0: (345, 990), 1: (345, 990)}, m.locked()
+        assert m.takt("clock", "reset").returncode == 0 and not m.locked(), m.locked()
+
+
+def clocks_set_over_several_gpus_outlive_a_job_on_one():
+    with shared_machine("own", gpus=2) as m:
+        job = m.client().submit(["sleep", "0.6"], gpus=1)["id"]
+        kit.until(lambda: m.client().job(job)["state"] == "running", 10, "it runs")
+        assert m.takt("clock", "set", "--gpus", "all", "1410").returncode == 0
+        m.client().wait(job)
+        time.sleep(0.3)
+        assert len(m.locked()) == 2, m.locked()
+
+
+def clocks_set_while_a_jobs_end_waits_for_the_disk_are_put_back():
+    """A job is over, and its end cannot be written yet: whatever takt allows now it also undoes."""
+    with shared_machine(start=False, gpus=1) as m, bad_world.small_disk(m, "8m") as folder:
+        m.start()
+        job = ask(m, ALICE, "POST", "/v1/jobs", job_of(["sleep", "0.5"], 1))["id"]
+        bad_world.fill(folder)
+        time.sleep(1.5)
+        code, answer = as_user(ALICE, lambda: kit.Client(m.socket).raw(
+            "POST", "/v1/clocks/set", json.dumps({"gpus": [0], "max_mhz": 1410}),
+            {"Content-Type": "application/json"}))
+        assert code in (200, 403), (code, answer)
+        os.unlink(os.path.join(folder, "ballast"))
+        assert m.client().wait(job, 20)["state"] == "done"
+        kit.until(lambda: not m.locked(), 3, m.locked)
+
+
+def a_user_has_no_say_over_others_in_the_queue():
+    with shared_machine(gpus=1) as m:
+        code, _, message = refusal(m, ALICE, "POST", "/v1/jobs", job_of(["true"], 1, priority=1))
+        assert code == 403 and "administrator" in message, (code, message)
+        done = takt_as(m, ALICE, "submit", "-p", "5", "--", "true")
+        assert done.returncode == 77 and "administrator" in done.stderr, done
+        assert takt_as(m, ALICE, "run", "-q", "-p", "-5", "--", "true").returncode == 0
+
+
+def files_are_closed_to_others():
+    with shared_machine(gpus=1) as m:
+        job = ask(m, ALICE, "POST", "/v1/jobs", job_of(["sh", "-c", "echo word"], 1))["id"]
+        m.client().wait(job)
+        attempt = m.path(f"state/jobs/{job}.1")
+        found = os.stat(attempt)
+        assert found.st_mode & 0o007 == 0 and found.st_gid in (0, ALICE), found
+        for folder, _, names in os.walk(m.path("state")):
+            for name in names:
+                path = os.path.join(folder, name)
+                assert not as_user(BOB, os.access, path, os.R_OK), f"{path} can be read by others"
+                assert not as_user(BOB, os.access, path, os.W_OK), f"{path} can be written by others"
+        for name in ("takt.db", "clocks.journal"):
+            assert not as_user(ALICE, os.access, m.path("state", ), os.W_OK)
+            assert not as_user(ALICE, os.access, m.path("state/" + name), os.R_OK), name
+        for name in ("launch.sock", "actuate.sock"):
+            def connects(path=m.path("run/" + name)):
+                with __import__("socket").socket(1, 5) as raw:  # AF_UNIX, SOCK_SEQPACKET
+                    try:
+                        raw.settimeout(1)
+                        raw.connect(path)
+                        raw.send(b"x")
+                        return raw.recv(100)
+                    except OSError:
+                        return b""
+            assert as_user(ALICE, connects) == b"", f"{name} talks to anybody"
+
+
+def alone_means_alone():
+    with shared_machine("own", gpus=1) as m:
+        os.chmod(m.path("run"), 0o755)
+        os.chmod(m.socket, 0o666)
+        for method, path, body in (("GET", "/v1/status", None), ("GET", "/v1/version", None),
+                                   ("POST", "/v1/jobs", job_of(["true"]))):
+            code, _, message = refusal(m, BOB, method, path, body)
+            assert code == 403 and str(BOB) in message, (path, code, message)
+        assert m.takt("run", "-q", "-n", "1", "--", "true").returncode == 0
+
+
+if __name__ == "__main__":
+    sys.exit(kit.main([
+        everybody_runs_as_himself, uids_of_the_system_are_refused, root_does_not_submit_to_a_users_own_takt,
+        what_is_mine_is_not_shown_to_others,
+        only_the_owner_and_root_stop_a_job, clocks_only_of_gpus_held_alone,
+        an_administrators_clocks_are_there_again_after_a_job,
+        clocks_set_over_several_gpus_outlive_a_job_on_one,
+        clocks_set_while_a_jobs_end_waits_for_the_disk_are_put_back,
+        a_user_has_no_say_over_others_in_the_queue, files_are_closed_to_others, alone_means_alone]))
