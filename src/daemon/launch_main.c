@@ -118,8 +118,9 @@ static int listen_at(const char *path, struct takt_err *err)
 
 int main(int argc, char **argv)
 {
-	struct options options = {
-		.config = {.listen_fd = -1, .client_uid = getuid(), .min_uid = TAKT_LAUNCH_MIN_UID}};
+	struct options options = {.config = {.listen_fd = -1,
+					     .client_uid = getuid(),
+					     .min_uid = TAKT_LAUNCH_MIN_UID}};
 	struct takt_err err;
 	char text[320];
 	int rc = parse(argc, argv, &options, &err);
