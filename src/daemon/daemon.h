@@ -118,6 +118,9 @@ void takt_helper_retry(struct takt_daemon *daemon, struct takt_helper_proc *help
 void takt_helper_stop(struct takt_helper_proc *helper);
 
 /* gpu_watch.c */
+/* Whether the driver said at the start which GPU it is. One that is not known is neither locked nor
+ * given out. */
+bool takt_watch_known(const struct takt_daemon *daemon, uint32_t gpu);
 void takt_watch_tick(struct takt_daemon *daemon, struct takt_mono now, struct takt_boot boot);
 void takt_watch_job_placed(struct takt_daemon *daemon, const struct takt_queue_job *job);
 void takt_watch_job_over(struct takt_daemon *daemon, const struct takt_queue_job *job);

@@ -70,8 +70,7 @@ static int open_lock(const struct takt_daemon *daemon, uint32_t gpu, struct takt
 	char path[PATH_MAX];
 	int fd;
 
-	snprintf(path, sizeof(path), "%s/takt-%s.lock", daemon->config.lock_dir,
-		 facts->has & TAKT_FACT_UUID ? facts->uuid : facts->pci_bus_id);
+	snprintf(path, sizeof(path), "%s/takt-%s.lock", daemon->config.lock_dir, facts->uuid);
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
 	if (fd < 0 && (errno == EACCES || errno == EPERM))
 		fd = open(path, O_RDONLY | O_CLOEXEC |
@@ -152,7 +151,7 @@ int takt_daemon_own_gpus(struct takt_daemon *daemon, struct takt_err *err)
 		only_observe(daemon, why);
 	}
 	for (uint32_t gpu = 0; daemon->manages && gpu < daemon->gpu_count; gpu++) {
-		int rc = lock_gpu(daemon, gpu, &taken);
+		int rc = takt_watch_known(daemon, gpu) ? lock_gpu(daemon, gpu, &taken) : 0;
 
 		if (rc == -TAKT_E_BUSY)
 			only_observe(daemon, taken.msg);

@@ -128,6 +128,11 @@ static void check_drain(struct takt_daemon *daemon, uint32_t gpu,
 	set_quarantined(daemon, gpu, true, why);
 }
 
+bool takt_watch_known(const struct takt_daemon *daemon, uint32_t gpu)
+{
+	return takt_machine_facts(daemon->machine, gpu)->has & TAKT_FACT_UUID;
+}
+
 static void watch_gpu(struct takt_daemon *daemon, uint32_t gpu, struct takt_mono now,
 		      struct takt_boot boot)
 {
@@ -136,6 +141,12 @@ static void watch_gpu(struct takt_daemon *daemon, uint32_t gpu, struct takt_mono
 	struct census census;
 	uint64_t holder;
 
+	if (!takt_watch_known(daemon, gpu)) {
+		set_lost(daemon, gpu, true,
+			 "it did not say what it is when takt started; start takt again when it "
+			 "answers");
+		return;
+	}
 	if (takt_telemetry_latest(daemon->telemetry, gpu, now, &reading) < 0) {
 		set_lost(daemon, gpu, true, "the driver has not answered for this GPU yet");
 		return;

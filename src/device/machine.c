@@ -88,20 +88,26 @@ static int start_rounds(struct takt_machine *machine, struct takt_source *source
 							  &machine->rounds, err);
 }
 
-/* Those without an id come behind the others, as the source numbers them. */
 static bool comes_before(const struct gpu *a, const struct gpu *b)
 {
-	bool a_known = a->facts.has & TAKT_FACT_PCI;
-	bool b_known = b->facts.has & TAKT_FACT_PCI;
-
-	if (!a_known || !b_known)
-		return a_known && !b_known;
 	return takt_pci_id_compare(a->facts.pci_bus_id, b->facts.pci_bus_id) < 0;
 }
 
-/* Insertion keeps the source's order among equals and needs no memory. */
+static bool all_known(const struct takt_machine *machine)
+{
+	for (uint32_t g = 0; g < machine->gpu_count; g++)
+		if (!(machine->gpus[g].facts.has & TAKT_FACT_PCI))
+			return false;
+	return true;
+}
+
+/* Insertion keeps the source's order among equals and needs no memory. Where one did not say who it
+ * is, the source's order stands: it is the bus order on every driver that we know, while a wrong
+ * place for one would give all behind it the number of another. */
 static void sort_gpus(struct takt_machine *machine)
 {
+	if (!all_known(machine))
+		return;
 	for (uint32_t i = 1; i < machine->gpu_count; i++) {
 		for (uint32_t j = i; j > 0; j--) {
 			struct gpu *left = &machine->gpus[j - 1];
