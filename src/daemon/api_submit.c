@@ -34,23 +34,36 @@ void takt_api_accepted(void *ctx, void *opaque, const struct takt_queue_job *job
 	takt_free(token);
 }
 
+/* Lowest and highest SM clock that any GPU of this machine offers; high 0 = none lists any. */
+static void clock_range(const struct takt_daemon *daemon, uint32_t *ret_low, uint32_t *ret_high)
+{
+	*ret_low = UINT32_MAX;
+	*ret_high = 0;
+	for (uint32_t gpu = 0; gpu < daemon->gpu_count; gpu++) {
+		const struct takt_gpu_facts *facts = takt_machine_facts(daemon->machine, gpu);
+		uint32_t n = facts->has & TAKT_FACT_SM_CLOCKS ? facts->sm_clock_count : 0;
+
+		if (n && facts->sm_clocks_mhz[0] < *ret_low)
+			*ret_low = facts->sm_clocks_mhz[0];
+		if (n && facts->sm_clocks_mhz[n - 1] > *ret_high)
+			*ret_high = facts->sm_clocks_mhz[n - 1];
+	}
+}
+
 /* Clocks only from the driver's own list, so that nobody waits in the queue for a refusal. */
 static int check_clock(const struct takt_daemon *daemon, const struct takt_jobspec *spec,
 		       struct takt_err *err)
 {
-	const struct takt_gpu_facts *facts;
 	uint32_t low, high;
 
 	if (spec->clock_ask == TAKT_CLOCK_ASK_NONE || daemon->gpu_count == 0)
 		return 0;
 	if (spec->gpus == 0)
 		return takt_err_set(err, -TAKT_E_USAGE, "a clock was asked for without a GPU");
-	facts = takt_machine_facts(daemon->machine, 0);
-	if (!(facts->has & TAKT_FACT_SM_CLOCKS) || facts->sm_clock_count == 0)
+	clock_range(daemon, &low, &high);
+	if (high == 0)
 		return takt_err_set(err, -TAKT_E_UNSUPPORTED,
 				    "the driver lists no SM clocks for these GPUs");
-	low = facts->sm_clocks_mhz[0];
-	high = facts->sm_clocks_mhz[facts->sm_clock_count - 1];
 	if (spec->clock_mhz < low || spec->clock_mhz > high)
 		return takt_err_set(err, -TAKT_E_USAGE,
 				    "SM clock %u MHz; these GPUs accept %u to %u MHz",
