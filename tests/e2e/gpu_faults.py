@@ -104,6 +104,31 @@ def a_hanging_gpu_stops_nobody_else():
         assert client.wait(client.submit(m.witness_argv(1), gpus=3)["id"], 10)["state"] == "done"
 
 
+def gpus_that_hang_from_the_start_are_set_aside():
+    """What they are is not known: they keep their place in the order that jobs count by, and takt manages
+    the others."""
+    with kit.machine(gpus=4) as m:
+        m.twin("fault", "0,2", "hang")
+        m.start()
+        client = m.client()
+        status = client.status()
+        assert status["manages"], status
+        job = client.wait(client.submit(m.witness_argv(1), gpus=2, clock_ask="ceiling",
+                                        clock_mhz=1410)["id"], 20)
+        assert (job["state"], job["gpu_list"]) == ("done", [1, 3]), job
+        assert m.witness().ends[0].gpus == (1, 3), m.witness().ends
+        known = {g["index"]: g["uuid"] for g in m.boards()}
+        assert job["gpu_uuid"] == [known[1], known[3]], (job, known)
+        wide = client.submit(m.witness_argv(1), gpus=3)["id"]
+        kit.until(lambda: client.job(wide).get("why") == "unhealthy", 5, lambda: client.job(wide))
+        m.twin("fault", "all", "none")
+        time.sleep(1)
+        assert client.job(wide)["state"] == "waiting" and "start" in m.takt("status").stdout
+        assert m.stop() == 0
+        m.start()
+        assert m.client().wait(wide, 20)["state"] == "done"
+
+
 def a_job_without_permission_for_clocks_runs_and_is_told():
     with kit.machine(gpus=2) as m:
         m.twin("fault", "all", "permission")
@@ -250,6 +275,7 @@ def a_job_that_ignores_sigterm_is_killed_after_its_grace():
 if __name__ == "__main__":
     sys.exit(kit.main([
         a_lost_gpu_is_one_gpu, a_hanging_gpu_stops_nobody_else,
+        gpus_that_hang_from_the_start_are_set_aside,
         a_job_without_permission_for_clocks_runs_and_is_told,
         what_cannot_be_put_back_is_shouted_until_it_is, the_guard_restores_when_nobody_else_can,
         a_gpu_of_somebody_else_is_left_alone, what_a_job_leaves_behind_keeps_its_gpu,
