@@ -323,6 +323,26 @@ static void ask_if_forgotten(struct takt_lease_keeper *leases, uint32_t gpu,
 	send_set(leases, gpu);
 }
 
+/*
+ * The actuator holds a lease that we do not want: asked for by a daemon that was killed before its
+ * job's attempt was on disk. Nobody else would end it before it runs out, and it keeps others off.
+ */
+static void end_unwanted(struct takt_lease_keeper *leases, uint32_t gpu,
+			 const struct takt_actuate_reply *reply)
+{
+	struct gpu_lease *lease = &leases->gpu[gpu];
+	bool under_way = lease->seq != 0 && !lease->answered;
+
+	if (reply->lease_id == 0 || under_way ||
+	    (lease->wanted && lease_id(lease->job_id, gpu) == reply->lease_id))
+		return;
+	send_op(leases,
+		(struct takt_actuate_request){.op = TAKT_ACTUATE_END, .lease_id = reply->lease_id});
+	if (lease->wanted)
+		send_set(leases, gpu);
+	leases->status_at = (struct takt_boot){0};
+}
+
 static void take_status(struct takt_lease_keeper *leases, const struct takt_actuate_reply *reply,
 			struct takt_boot now)
 {
@@ -338,6 +358,7 @@ static void take_status(struct takt_lease_keeper *leases, const struct takt_actu
 		lease->applied_max_mhz = reply->applied_max_mhz;
 		takt_strcpy(lease->state_message, sizeof(lease->state_message), reply->message);
 		ask_if_forgotten(leases, gpu, reply, now);
+		end_unwanted(leases, gpu, reply);
 	}
 }
 
