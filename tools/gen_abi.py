@@ -47,6 +47,11 @@ union nvml_value {
 """
 
 
+def branches(facts):
+    yield "\n/* X(name, driver version, CUDA version, NVML version) */\n#define NVML_BRANCHES(X) \\\n"
+    yield " \\\n".join(f'\tX("{n}", "{d}", {c}, "{v}")' for n, d, c, v in facts.branches) + "\n"
+
+
 def codes(facts):
     yield "\n/* X(NAME, number, text of nvmlErrorString) */\n#define NVML_CODES(X) \\\n"
     yield " \\\n".join(f'\tX({n}, {v}, "{t}")' for n, v, t in facts.codes) + "\n"
@@ -93,7 +98,7 @@ def main():
     facts = nvml_facts.read(sys.argv[1])
     with open(sys.argv[2], "w", encoding="ascii") as out:
         out.write(HEAD)
-        for part in (codes, enums):
+        for part in (branches, codes, enums):
             out.writelines(part(facts))
         out.write(VALUE)
         for part in (structs, functions):

@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the simulated driver's answers for functions that it exports and does not implement.
 
-gen_stubs.py FACTS SYMBOLS OUTPUT.c OUTPUT.map
+gen_stubs.py FACTS BRANCH SYMBOLS OUTPUT.c OUTPUT.map
 
-SYMBOLS is the list of names that a driver branch exports. Functions that the facts call implemented
-must be among them; all others become stubs: not initialised -> 1, else not supported -> 3. A stub
-of a function whose prototype is not known takes no arguments, which the calling conventions of
-x86-64 and aarch64 allow. The map makes the library export that list and nothing else.
+SYMBOLS is the list of names that the driver branch exports. Those that the facts do not call
+implemented become stubs: not initialised -> 1, else not supported -> 3. A stub of a function whose
+prototype is not known takes no arguments, which the calling conventions of x86-64 and aarch64 allow.
+The map makes the library export that list and nothing else, also nothing that newer branches have.
 """
 
 import sys
@@ -17,6 +17,8 @@ import nvml_facts
 HEAD = """\
 /* Generated from the symbol list and nvml.facts; do not edit. */
 #include "nvml_entry.h"
+
+const char twin_library_branch[] = "%s", twin_library_version[] = "%s";
 
 static int unsupported(void)
 {
@@ -35,17 +37,15 @@ def stub(name, function):
 
 def main():
     facts = nvml_facts.read(sys.argv[1])
-    names = open(sys.argv[2], encoding="ascii").read().split()
+    (branch, _, _, version), = [entry for entry in facts.branches if entry[0] == sys.argv[2]]
+    names = open(sys.argv[3], encoding="ascii").read().split()
     known = {function.name: function for function in facts.functions}
-    strange = sorted(set(known) - set(names))
-    if strange:
-        raise SystemExit(f"{sys.argv[1]}: not exported by this branch: {strange}")
-    with open(sys.argv[3], "w", encoding="ascii") as out:
-        out.write(HEAD)
+    with open(sys.argv[4], "w", encoding="ascii") as out:
+        out.write(HEAD % (branch, version))
         for name in names:
             if name not in known or not known[name].implemented:
                 out.write(stub(name, known.get(name)))
-    with open(sys.argv[4], "w", encoding="ascii") as out:
+    with open(sys.argv[5], "w", encoding="ascii") as out:
         out.write("{\n\tglobal:\n")
         out.writelines(f"\t\t{name};\n" for name in names)
         out.write("\tlocal: *;\n};\n")

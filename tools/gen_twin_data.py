@@ -44,6 +44,20 @@ def features(path, names):
     return sum(1 << FEATURES.index(name) for name in names)
 
 
+MIG_FIELDS = ["id", "number", "slices", "size", "count", "multiprocessors", "copies", "decoders",
+              "jpegs", "ofas", "memory_mib"]
+MAX_MIG_PROFILES = 8
+
+
+def mig(path, rows):
+    if len(rows) > MAX_MIG_PROFILES:
+        raise SystemExit(f"{path}: {len(rows)} MIG profiles, at most {MAX_MIG_PROFILES}")
+    for row in rows:
+        if len(row) != len(MIG_FIELDS):
+            raise SystemExit(f"{path}: MIG profile {row} should have {MIG_FIELDS}")
+    return "{" + (", ".join(numbers(row) for row in rows) or "{0}") + "}"
+
+
 def board(name, data):
     clock, power, thermal = data["clocks"], data["power"], data["thermal"]
     steps = clocks(clock["sm"])
@@ -77,6 +91,8 @@ def board(name, data):
         "memory_temp_permille": thermal["memory_temp"][0],
         "memory_temp_plus_c": thermal["memory_temp"][1],
         "t_limit_c": numbers(thermal["t_limit"]),
+        "mig_count": len(data.get("mig", {}).get("profiles", [])),
+        "mig": mig(name, data.get("mig", {}).get("profiles", [])),
     }
     return "\t{\n" + "".join(f"\t\t.{key} = {value},\n" for key, value in fields.items()) + "\t},\n"
 

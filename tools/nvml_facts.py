@@ -6,6 +6,7 @@ import re
 
 class Facts:
     def __init__(self):
+        self.branches = []  # (name, driver version, CUDA version, NVML version)
         self.codes = []  # (name, number, text)
         self.enums = []  # (prefix, [(name, value text)])
         self.structs = []  # Struct
@@ -57,7 +58,10 @@ def _line(facts, body, line):
         body(line[1:])
         return body
     kind, rest = line.split(" ", 1)
-    if kind == "code":
+    if kind == "branch":
+        name, driver, cuda, nvml = rest.split(" ")
+        facts.branches.append((name, driver, int(cuda), nvml))
+    elif kind == "code":
         name, value, text = rest.split(" ", 2)
         facts.codes.append((name, int(value), text))
     elif kind == "enum":

@@ -69,6 +69,8 @@ int twin_enter_out(const struct nvml_device *device, const void *out, struct twi
 	ret->machine = &twin_map_file(map)->machine;
 	if (!out || !find_handle(ret->machine, device, &ret->index))
 		return NVML_ERROR_INVALID_ARGUMENT;
+	if (twin_driver_here(map) != NVML_SUCCESS)
+		return NVML_ERROR_UNKNOWN;
 	ret->board = &ret->machine->board;
 	ret->desc = &ret->machine->gpus[ret->index];
 	return suffer(ret);

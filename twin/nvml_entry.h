@@ -31,8 +31,14 @@ struct twin_call {
 	uint32_t index;
 };
 
+/* Of the driver branch whose symbols this library exports; generated. */
+extern const char twin_library_branch[], twin_library_version[];
+
 /* The machine, or NULL when the library is not initialised. */
 struct twin_map *twin_machine_map(void);
+
+/* NVML_SUCCESS while the driver is still the one that was there at initialisation. */
+int twin_driver_here(const struct twin_map *map);
 
 /* NVML_SUCCESS and *ret, or the code to return at once. May wait, when the GPU hangs. */
 int twin_enter(const struct nvml_device *device, struct twin_call *ret);

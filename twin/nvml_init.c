@@ -19,12 +19,26 @@
 
 static _Atomic(struct twin_map *) current;
 static _Atomic uint32_t users;
+static _Atomic uint32_t met_load; /* the load of the driver that was there at initialisation */
 
 struct twin_map *twin_machine_map(void)
 {
 	return atomic_load_explicit(&users, memory_order_acquire)
 		       ? atomic_load_explicit(&current, memory_order_acquire)
 		       : NULL;
+}
+
+/* A driver that was taken away under us is not the one we opened: until the library is opened anew
+ * nothing works. What real drivers say then was not recorded; 999 is what programs report whose
+ * device nodes were revoked (GUESS). */
+int twin_driver_here(const struct twin_map *map)
+{
+	struct twin_file *file = twin_map_file(map);
+
+	return atomic_load_explicit(&file->driver_load, memory_order_acquire) ==
+			       atomic_load_explicit(&met_load, memory_order_relaxed)
+		       ? NVML_SUCCESS
+		       : NVML_ERROR_UNKNOWN;
 }
 
 /* The library's own path, as the loader found it. */
@@ -38,19 +52,38 @@ static bool may_run(void)
 	       twin_guard_forced(info.dli_fname);
 }
 
+/* As a library finds a driver: not there, of another version, or fit. */
+static int meet(const struct twin_map *map)
+{
+	struct twin_file *file = twin_map_file(map);
+
+	if (twin_now_ns() < atomic_load(&file->driver_away_until_ns))
+		return NVML_ERROR_DRIVER_NOT_LOADED;
+	if (strcmp(file->machine.driver_branch, twin_library_branch) != 0)
+		return NVML_ERROR_LIB_RM_VERSION_MISMATCH;
+	atomic_store(&met_load, atomic_load(&file->driver_load));
+	return NVML_SUCCESS;
+}
+
 /* Makes the machine named by the environment the current one. Of several threads that try at once
  * one wins and the others take what it mapped. */
 static int attach(void)
 {
 	const char *path = secure_getenv("TAKT_TWIN");
 	struct twin_map *old = atomic_load(&current), *map;
+	int rc;
 
 	if (!path || !may_run())
 		return NVML_ERROR_DRIVER_NOT_LOADED;
 	if (old && twin_map_is(old, path) && !atomic_load(&twin_map_file(old)->destroyed))
-		return NVML_SUCCESS;
+		return meet(old);
 	if (twin_map_open(path, &map, NULL) < 0)
 		return NVML_ERROR_DRIVER_NOT_LOADED;
+	rc = meet(map);
+	if (rc != NVML_SUCCESS) {
+		twin_map_close(map);
+		return rc;
+	}
 	twin_map_follow(map, old);
 	if (!atomic_compare_exchange_strong(&current, &old, map))
 		twin_map_close(map);
@@ -120,7 +153,7 @@ int nvmlSystemGetDriverVersion(char *version, uint32_t length)
 /* Works before initialisation too. */
 int nvmlSystemGetNVMLVersion(char *version, uint32_t length)
 {
-	return twin_put_text(version, length, "12." TWIN_DRIVER_VERSION);
+	return twin_put_text(version, length, twin_library_version);
 }
 
 int nvmlSystemGetCudaDriverVersion_v2(int *version)

@@ -11,14 +11,25 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "abi/nvml.h"
 #include "base/sys.h"
 #include "takt_twin.h"
 #include "twin_data.h"
-#include "twin_guard.h"
 #include "twin_physics.h"
+
+/* Driver branches of which there is a library. */
+static const struct branch {
+	const char *name, *driver_version;
+	uint32_t cuda_version;
+} branches[] = {
+#define X(name, driver, cuda, nvml) {name, driver, cuda},
+	NVML_BRANCHES(X)
+#undef X
+};
 
 struct wish {
 	const struct twin_machine_data *machine;
+	const struct branch *branch;
 	uint32_t gpus;
 	uint32_t seed;
 	bool replace;
@@ -78,8 +89,10 @@ static void fill(struct twin_file *file, const struct wish *wish)
 	file->seed = wish->seed;
 	file->created_ns = twin_now_ns();
 	snprintf(machine->name, sizeof(machine->name), "%s", wish->machine->name);
-	snprintf(machine->driver_version, sizeof(machine->driver_version), TWIN_DRIVER_VERSION);
-	machine->cuda_version = TWIN_CUDA_VERSION;
+	snprintf(machine->driver_branch, sizeof(machine->driver_branch), "%s", wish->branch->name);
+	snprintf(machine->driver_version, sizeof(machine->driver_version), "%s",
+		 wish->branch->driver_version);
+	machine->cuda_version = wish->branch->cuda_version;
 	machine->gpu_count = wish->gpus;
 	machine->board = *find_board(wish->machine->board);
 	for (uint32_t i = 0; i < wish->gpus; i++) {
@@ -177,7 +190,7 @@ static int choose_path(struct wish *wish, const char *dir, const char *path, str
 }
 
 struct create_options {
-	const char *dir, *path;
+	const char *dir, *path, *driver;
 	uint64_t gpus, seed;
 	bool has_seed, replace;
 };
@@ -185,9 +198,13 @@ struct create_options {
 static int parse_create(int argc, char **argv, struct create_options *options, struct takt_err *err)
 {
 	static const struct option known[] = {
-		{"gpus", required_argument, NULL, 'g'}, {"dir", required_argument, NULL, 'd'},
-		{"path", required_argument, NULL, 'p'}, {"seed", required_argument, NULL, 's'},
-		{"replace", no_argument, NULL, 'r'},	{0},
+		{"gpus", required_argument, NULL, 'g'},
+		{"dir", required_argument, NULL, 'd'},
+		{"path", required_argument, NULL, 'p'},
+		{"seed", required_argument, NULL, 's'},
+		{"replace", no_argument, NULL, 'r'},
+		{"driver", required_argument, NULL, 'D'},
+		{0},
 	};
 	int c, rc = 0;
 
@@ -198,6 +215,8 @@ static int parse_create(int argc, char **argv, struct create_options *options, s
 			rc = twin_number("--seed", optarg, 0, UINT32_MAX, &options->seed, err);
 		else if (c == 'd')
 			options->dir = optarg;
+		else if (c == 'D')
+			options->driver = optarg;
 		else if (c == 'p')
 			options->path = optarg;
 		else if (c == 'r')
@@ -207,6 +226,18 @@ static int parse_create(int argc, char **argv, struct create_options *options, s
 		options->has_seed |= c == 's';
 	}
 	return rc;
+}
+
+static int find_branch(const char *name, const struct branch **ret, struct takt_err *err)
+{
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(branches); i++) {
+		if (strcmp(branches[i].name, name) != 0)
+			continue;
+		*ret = &branches[i];
+		return 0;
+	}
+	return takt_err_set(err, -TAKT_E_USAGE, "no driver branch '%s'; there are 535, 550 and 13x",
+			    name);
 }
 
 static int run_create(int argc, char **argv, struct takt_err *err)
@@ -221,6 +252,8 @@ static int run_create(int argc, char **argv, struct takt_err *err)
 		return takt_err_set(err, -TAKT_E_USAGE,
 				    "say which machine; `takt-twin list` shows all");
 	rc = find_machine(argv[optind], &wish.machine, err);
+	if (rc == 0)
+		rc = find_branch(options.driver ? options.driver : "550", &wish.branch, err);
 	if (rc < 0)
 		return rc;
 	if (options.gpus > wish.machine->gpu_count)
@@ -270,13 +303,14 @@ static int run_list(int argc, char **argv, struct takt_err *err)
 
 const struct twin_verb twin_verb_create = {
 	.name = "create",
-	.usage = "MACHINE [--gpus N] [--dir DIR | --path FILE] [--seed N] [--replace]",
+	.usage = "MACHINE [--gpus N] [--driver BRANCH] [--dir DIR | --path FILE] ...",
 	.summary = "Make a simulated machine and print its file's path",
 	.help = "  --gpus N     only the first N of its GPUs\n"
 		"  --dir DIR    make DIR/MACHINE.twin (default: $XDG_RUNTIME_DIR/takt-twin, else "
 		"/tmp)\n"
 		"  --path FILE  make FILE\n"
 		"  --seed N     the same UUIDs and serial numbers each time (default: new ones)\n"
+		"  --driver B   the driver's branch: 535, 550 (default) or 13x\n"
 		"  --replace    put it in the place of one that is there\n\n"
 		"  export TAKT_TWIN=$(takt-twin create hgx-h100 --gpus 4)\n",
 	.run = run_create,

@@ -13,7 +13,7 @@
 /* Where the library is, seen from this program: in the build tree, installed. */
 static const char *const places[] = {"lib", "../lib/takt-twin"};
 
-static int library_dir(char *ret, size_t size, struct takt_err *err)
+static int library_dir(const char *branch, char *ret, size_t size, struct takt_err *err)
 {
 	char self[PATH_MAX / 4], probe[PATH_MAX];
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
@@ -26,21 +26,22 @@ static int library_dir(char *ret, size_t size, struct takt_err *err)
 	if (slash)
 		*slash = '\0';
 	for (size_t i = 0; i < TAKT_ARRAY_LEN(places); i++) {
-		snprintf(probe, sizeof(probe), "%s/%s/libnvidia-ml.so.1", self, places[i]);
+		snprintf(probe, sizeof(probe), "%s/%s/%s/libnvidia-ml.so.1", self, places[i],
+			 branch);
 		if (access(probe, R_OK) != 0)
 			continue;
-		snprintf(ret, size, "%s/%s", self, places[i]);
+		snprintf(ret, size, "%s/%s/%s", self, places[i], branch);
 		return 0;
 	}
-	return takt_err_set(err, -TAKT_E_NOT_FOUND, "no libnvidia-ml.so.1 of the twin beside '%s'",
-			    self);
+	return takt_err_set(err, -TAKT_E_NOT_FOUND, "no library of driver branch %s beside '%s'",
+			    branch, self);
 }
 
-static int set_environment(const char *machine, struct takt_err *err)
+static int set_environment(const char *branch, const char *machine, struct takt_err *err)
 {
 	char dir[PATH_MAX], path[2 * PATH_MAX];
 	const char *old = getenv("LD_LIBRARY_PATH");
-	int rc = library_dir(dir, sizeof(dir), err);
+	int rc = library_dir(branch, dir, sizeof(dir), err);
 
 	if (rc < 0)
 		return rc;
@@ -76,7 +77,8 @@ static int run_exec(int argc, char **argv, struct takt_err *err)
 		return rc;
 	if (machine && !realpath(machine, absolute))
 		return takt_err_set(err, -errno, "resolve '%s'", machine);
-	rc = set_environment(machine ? absolute : NULL, err);
+	rc = set_environment(twin_map_file(map)->machine.driver_branch, machine ? absolute : NULL,
+			     err);
 	if (rc < 0)
 		return rc;
 	execvp(argv[optind], argv + optind);

@@ -10,10 +10,6 @@
 
 #include <stdbool.h>
 
-/* The driver that the simulated machines claim: the branch whose symbols the library exports. */
-#define TWIN_DRIVER_VERSION "550.90.07"
-#define TWIN_CUDA_VERSION   12040
-
 bool twin_guard_real_driver(void);
 
 /* May the library at `library_path` run all the same? */

@@ -23,13 +23,16 @@
 #include <stdint.h>
 
 enum {
-	TWIN_LAYOUT = 3,
+	TWIN_LAYOUT = 4,
 	TWIN_MAX_GPUS = 16,
 	TWIN_MAX_LOADS = 32, /* processes a GPU */
 	TWIN_MAX_LINKS = 18,
 	TWIN_MAX_CLOCKS = 256,
 	TWIN_CPU_WORDS = 4, /* 256 CPUs */
 	TWIN_CELLS = 10,    /* cells kept: the window of averages */
+	TWIN_MIG_PROFILES = 8,
+	TWIN_MIG_SLICES = 8, /* slices of memory; the first seven are slices of computing, too */
+	TWIN_EVENTS = 16,    /* kept for those who wait: older ones are lost to them */
 	TWIN_BOOT_ID = 40,
 };
 
@@ -57,6 +60,17 @@ enum twin_feature {
 	TWIN_HAS_MEMORY_POWER = 1u << 12,
 };
 
+/* A way to cut a GPU instance. It may start at each multiple of `size` where its slices of
+ * computing fit: start + slices <= 7. */
+struct twin_mig_profile {
+	uint32_t id;	 /* what clients create it by */
+	uint32_t number; /* NVML_GPU_INSTANCE_PROFILE_...: what clients ask for it by */
+	uint32_t slices; /* of computing */
+	uint32_t size;	 /* slices of memory */
+	uint32_t count;	 /* at most so many at a time */
+	uint32_t multiprocessors, copies, decoders, jpegs, ofas, memory_mib;
+};
+
 /* A board type, from twin/boards. */
 struct twin_board {
 	char id[32];
@@ -79,6 +93,8 @@ struct twin_board {
 	uint32_t gpu_max_c, slowdown_c, shutdown_c, memory_max_c;
 	uint32_t memory_temp_permille, memory_temp_plus_c;
 	int32_t t_limit_c[4]; /* shutdown, slowdown, memory, GPU */
+	uint32_t mig_count;
+	struct twin_mig_profile mig[TWIN_MIG_PROFILES];
 };
 
 struct twin_link {
@@ -99,6 +115,7 @@ struct twin_gpu_desc {
 
 struct twin_machine {
 	char name[32];
+	char driver_branch[8]; /* the library to be used with it */
 	char driver_version[32];
 	uint32_t cuda_version; /* 12040 = 12.4 */
 	uint32_t gpu_count;
@@ -115,6 +132,25 @@ struct twin_profile {
 	uint16_t clock_weight; /* a in: time = 1 + a * (fmax / f - 1) */
 };
 
+/* A compute instance: at its first slice in its GPU instance. Free if it has no slices. */
+struct twin_compute_instance {
+	uint8_t slices, id;
+};
+
+/* A GPU instance: at its first slice of memory. Free if it is not in use. */
+struct twin_gpu_instance {
+	uint8_t used;
+	uint8_t profile; /* index into the board's */
+	struct twin_compute_instance compute[TWIN_MIG_SLICES - 1];
+};
+
+/* Something that a client may wait for. */
+struct twin_event {
+	uint64_t at_ns;
+	uint64_t type; /* NVML_EVENT_... */
+	uint64_t data; /* number of an XID */
+};
+
 /* One process on one GPU. A free entry has pid 0. */
 struct twin_load {
 	int32_t pid;
@@ -126,6 +162,10 @@ struct twin_load {
 	uint64_t work_ns;   /* progress, in time that it would take alone at the highest clock */
 	uint64_t work_rest; /* billionth parts of a nanosecond of work */
 	struct twin_profile profile;
+	/* where it runs, when the GPU is cut: starts of the instances, and what part of the GPU's
+	 * computing that is; whole is 1000 */
+	uint8_t in_instance, gpu_instance, compute_instance, pad;
+	uint32_t part_permille;
 };
 
 /* The state of a GPU at `at_ns` (CLOCK_BOOTTIME). */
@@ -145,7 +185,8 @@ struct twin_gpu {
 	uint32_t power_uw[TWIN_CELLS];
 	uint16_t util[TWIN_CELLS], memory_util[TWIN_CELLS];
 
-	uint64_t power_cap_ns, sw_thermal_ns, hw_thermal_ns; /* time spent throttled */
+	/* time spent throttled */
+	uint64_t power_cap_ns, sw_thermal_ns, hw_thermal_ns, power_brake_ns;
 
 	/* settings */
 	uint32_t lock_min_mhz, lock_max_mhz; /* 0, 0 = not locked */
@@ -154,6 +195,19 @@ struct twin_gpu {
 	uint32_t limit_mw;
 	uint32_t persistence, compute_mode;
 	uint64_t setter_calls, setter_refusals;
+
+	/* what is broken */
+	uint32_t power_brake;	       /* the board is told to slow down by its power supply */
+	uint32_t pcie_gen, pcie_width; /* 0 = as the board has them */
+	uint32_t links_down;	       /* bit mask */
+	uint32_t remapped_cor, remapped_unc, remap_pending, remap_failed;
+	uint32_t retired_pages, retired_pending; /* boards without row remapping */
+	uint64_t ecc_cor_volatile, ecc_cor_aggregate, ecc_unc_volatile, ecc_unc_aggregate;
+	uint64_t event_count; /* the newest is at (event_count - 1) % TWIN_EVENTS */
+	struct twin_event events[TWIN_EVENTS];
+
+	uint32_t mig_mode, mig_pending;
+	struct twin_gpu_instance instances[TWIN_MIG_SLICES]; /* by start */
 
 	/* what follows from all the above at this moment; twin_physics_settle() keeps it right */
 	uint32_t now_mhz, now_uw, now_util, now_memory_util, now_pstate, now_share;
@@ -188,7 +242,9 @@ struct twin_file {
 	uint32_t seed;
 	uint64_t created_ns;
 	_Atomic uint32_t destroyed;
-	uint32_t pad;
+	/* The driver as a whole: raised by each reload; not there until that moment. */
+	_Atomic uint32_t driver_load;
+	_Atomic uint64_t driver_away_until_ns;
 	struct twin_machine machine;
 	struct twin_slot slots[TWIN_MAX_GPUS];
 };

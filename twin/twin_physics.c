@@ -35,17 +35,40 @@ struct demand {
 	uint32_t util, memory, activity;
 };
 
+/* Do both run in the same compute instance, or both on a whole GPU? */
+static bool shares_with(const struct twin_load *a, const struct twin_load *b)
+{
+	return a->in_instance == b->in_instance && a->gpu_instance == b->gpu_instance &&
+	       a->compute_instance == b->compute_instance;
+}
+
+/* Permille of the GPU that a load may use at most: its part of an instance that it shares, or all.
+ */
+static uint32_t part_of(const struct twin_gpu *gpu, const struct twin_load *load)
+{
+	uint32_t wish = 0;
+
+	if (!load->in_instance)
+		return 1000;
+	for (uint64_t i = 0; i < gpu->load_count; i++) {
+		if (computes(gpu, &gpu->loads[i]) && shares_with(load, &gpu->loads[i]))
+			wish += gpu->loads[i].profile.util;
+	}
+	return wish > 1000 ? load->part_permille * 1000 / wish : load->part_permille;
+}
+
 static struct demand demand_of(const struct twin_gpu *gpu)
 {
 	struct demand sum = {0};
 
 	for (uint64_t i = 0; i < gpu->load_count; i++) {
 		const struct twin_load *load = &gpu->loads[i];
+		uint32_t part = part_of(gpu, load);
 		if (!computes(gpu, load))
 			continue;
-		sum.util += load->profile.util;
-		sum.memory += load->profile.memory_util;
-		sum.activity += load->profile.activity;
+		sum.util += load->profile.util * part / 1000;
+		sum.memory += load->profile.memory_util * part / 1000;
+		sum.activity += load->profile.activity * part / 1000;
 	}
 	return sum;
 }
@@ -148,6 +171,10 @@ static void throttle(struct twin_gpu *gpu, const struct twin_board *board, struc
 		mhz = clock_floor(board, mhz / 2);
 		gpu->now_reasons |= NVML_REASON_HW_SLOWDOWN | NVML_REASON_HW_THERMAL;
 	}
+	if (gpu->power_brake) {
+		mhz = clock_floor(board, mhz / 2);
+		gpu->now_reasons |= NVML_REASON_HW_SLOWDOWN | NVML_REASON_HW_POWER_BRAKE;
+	}
 	gpu->now_mhz = mhz;
 }
 
@@ -195,7 +222,8 @@ uint64_t twin_physics_speed(const struct twin_gpu *gpu, const struct twin_board 
 	if (!computes(gpu, load))
 		return 0;
 	return 1000000000ull * (1000 * mhz) /
-	       (1000 * mhz + load->profile.clock_weight * (max - mhz)) * gpu->now_share / 1000;
+	       (1000 * mhz + load->profile.clock_weight * (max - mhz)) * gpu->now_share / 1000 *
+	       part_of(gpu, load) / 1000;
 }
 
 /* Progress of all loads in `times` stretches of `ns`. Fractions are carried, so that one long
@@ -222,6 +250,8 @@ static void book_throttled(struct twin_gpu *gpu, uint64_t ns)
 		gpu->sw_thermal_ns += ns;
 	if (gpu->now_reasons & NVML_REASON_HW_THERMAL)
 		gpu->hw_thermal_ns += ns;
+	if (gpu->now_reasons & NVML_REASON_HW_POWER_BRAKE)
+		gpu->power_brake_ns += ns;
 }
 
 /* Part of a cell, without an event inside. */

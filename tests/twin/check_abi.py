@@ -40,7 +40,7 @@ def output(*command):
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
-def the_exported_symbols_are_those_of_branch_550():
+def the_exported_symbols_are_those_of_the_branch():
     lines = output("nm", "-D", "--defined-only", LIBRARY).splitlines()
     exported = sorted(line.split()[-1] for line in lines)
     expected = sorted(open(SYMBOLS, encoding="ascii").read().split())
@@ -118,7 +118,7 @@ def the_codes_are_those_of_nvidia_ml_py():
 
 
 sys.exit(twin_tap.run([
-    the_exported_symbols_are_those_of_branch_550,
+    the_exported_symbols_are_those_of_the_branch,
     the_library_has_the_drivers_name_and_needs_only_libc,
     nothing_of_ours_runs_when_it_is_loaded,
     the_layouts_are_those_of_nvidia_ml_py,

@@ -145,6 +145,35 @@ def a_destroyed_machine_is_gone_for_new_programs():
         refused(machine.run("state"), 66, machine.path)
 
 
+VERSIONS = """
+import ctypes
+nvml = ctypes.CDLL("libnvidia-ml.so.1")
+text = ctypes.create_string_buffer(80)
+print(nvml.nvmlInit_v2(), nvml.nvmlSystemGetNVMLVersion(text, 80), text.value.decode(),
+      nvml.nvmlSystemGetDriverVersion(text, 80), text.value.decode(),
+      hasattr(nvml, "nvmlDeviceGetClkMonStatus"), hasattr(nvml, "nvmlDeviceGetTemperatureV"),
+      hasattr(nvml, "nvmlInternalGetExportTable"))
+"""
+
+
+def exec_picks_the_library_of_the_machines_driver():
+    needs_a_plain_library()
+    shown = {}
+    for branch in ("535", "550", "13x"):
+        with Machine("hgx-h100", "--gpus", "1", "--driver", branch) as machine:
+            done = machine.run("exec", "--", sys.executable, "-c", VERSIONS)
+            shown[branch] = done.stdout.split()
+            if branch == "535":  # the wrong library beside a driver
+                env = {"LD_LIBRARY_PATH": os.path.dirname(os.environ["TAKT_TWIN_LIB"])}
+                done = subprocess.run([sys.executable, "-c", INIT, "libnvidia-ml.so.1"],
+                                      env=dict(machine.env, **env), timeout=60, check=False)
+                assert done.returncode == 18, done.returncode
+    assert shown["535"] == "0 0 12.535.183.06 0 535.183.06 True False True".split(), shown
+    assert shown["550"] == "0 0 12.550.90.07 0 550.90.07 True False True".split(), shown
+    assert shown["13x"] == "0 0 13.580.105.08 0 580.105.08 True True False".split(), shown
+    refused(takt_twin("create", "hgx-h100", "--driver", "470"), 64, "'470'", "13x")
+
+
 # In a mount namespace of its own: a driver seems loaded, then the script (arguments follow) runs.
 BESIDE_A_DRIVER = """
 mount -t tmpfs none /proc/driver && mkdir /proc/driver/nvidia || exit 77
@@ -195,4 +224,5 @@ sys.exit(twin_tap.run([
     a_load_on_a_lost_gpu_fails,
     a_destroyed_machine_is_gone_for_new_programs,
     a_real_driver_keeps_the_twin_away,
+    exec_picks_the_library_of_the_machines_driver,
 ]))
