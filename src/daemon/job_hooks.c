@@ -50,10 +50,6 @@ static void release(void *ctx, const struct takt_queue_job *job, struct takt_job
 		takt_strcpy(ret_report->energy_why_not, sizeof(ret_report->energy_why_not),
 			    away_text);
 	ret_report->simulated = takt_machine_info(daemon->machine)->simulated;
-	if (job->row.started.ns && job->row.ended.ns > job->row.started.ns) {
-		ret_report->has |= TAKT_REPORT_WALL;
-		ret_report->wall_ns = (uint64_t)(job->row.ended.ns - job->row.started.ns);
-	}
 	takt_watch_job_over(daemon, job);
 }
 

@@ -25,6 +25,7 @@ void takt_queue_end(struct takt_queue *queue, struct takt_queue_job *job, enum t
 	enum takt_queue_phase was = job->phase;
 
 	job->phase = TAKT_PHASE_ENDING;
+	queue->unended_gpus |= job->row.gpu_mask;
 	job->row.state = state;
 	if (job->row.ended.ns == 0)
 		job->row.ended = queue->wall;
@@ -39,7 +40,10 @@ static void requeue(struct takt_queue *queue, struct takt_queue_job *job)
 	struct takt_job_report unused = {0};
 
 	queue->config.hooks->release(queue->config.hooks_ctx, job, &unused);
-	(void)takt_queue_tell(queue, TAKT_SCHED_JOB_REQUEUED, job, NULL);
+	/* One whose GPUs were on record as another's too has no place with the scheduler (load.c).
+	 */
+	if (takt_queue_tell(queue, TAKT_SCHED_JOB_REQUEUED, job, NULL) == -EINVAL)
+		(void)takt_queue_tell(queue, TAKT_SCHED_JOB_ADD, job, NULL);
 	job->phase = TAKT_PHASE_WAITING;
 	job->row.state = TAKT_JOB_WAITING;
 	job->row.gpu_mask = 0;
@@ -85,6 +89,21 @@ static void keep_exit(struct takt_queue_job *job, const struct takt_engine_event
 	job->row.ended = event->at;
 }
 
+/* Attempt and job are over. run_ns is by the shim's boot clock, 0 = not known: the times of start
+ * and end are wall time, which jumps. */
+static void over(struct takt_queue *queue, struct takt_queue_job *job, enum takt_job_state state,
+		 uint64_t run_ns)
+{
+	queue->config.hooks->release(queue->config.hooks_ctx, job, &job->row.report);
+	if (run_ns) {
+		job->row.report.has |= TAKT_REPORT_WALL;
+		job->row.report.wall_ns = run_ns;
+	}
+	(void)takt_queue_tell(queue, TAKT_SCHED_JOB_DRAINING, job, NULL);
+	(void)takt_queue_tell(queue, TAKT_SCHED_JOB_ENDED, job, NULL);
+	takt_queue_end(queue, job, state);
+}
+
 static void attempt_ended(struct takt_queue *queue, struct takt_queue_job *job,
 			  const struct takt_engine_event *event)
 {
@@ -94,23 +113,35 @@ static void attempt_ended(struct takt_queue *queue, struct takt_queue_job *job,
 
 	if (may_repeat && !job->row.cancel_wanted) {
 		requeue(queue, job);
+		if (event->end == TAKT_END_NEVER_RAN && job->never_ran++)
+			takt_queue_pause(queue); /* what hinders it is not over at once */
 		return;
 	}
 	keep_exit(job, event);
 	if (event->message[0])
 		say(job, event->message);
-	queue->config.hooks->release(queue->config.hooks_ctx, job, &job->row.report);
-	(void)takt_queue_tell(queue, TAKT_SCHED_JOB_DRAINING, job, NULL);
-	(void)takt_queue_tell(queue, TAKT_SCHED_JOB_ENDED, job, NULL);
-	takt_queue_end(queue, job, final_state(job, event));
+	over(queue, job, final_state(job, event), event->run_ns);
+}
+
+/* It was adopted before its start was on record. */
+static void learn_start(struct takt_queue *queue, struct takt_queue_job *job,
+			const struct takt_engine_event *event)
+{
+	job->pid = event->pid;
+	job->row.started = event->at;
+	(void)takt_queue_post(queue, job, TICKET_NOTE, NULL);
+	takt_queue_changed(queue, job);
 }
 
 static void attempt_runs(struct takt_queue *queue, struct takt_queue_job *job,
 			 const struct takt_engine_event *event)
 {
+	if (job->phase == TAKT_PHASE_RUNNING && job->row.started.ns == 0 && event->at.ns)
+		learn_start(queue, job, event);
 	if (job->phase != TAKT_PHASE_STARTING)
 		return;
 	job->phase = TAKT_PHASE_RUNNING;
+	job->never_ran = 0;
 	say(job, ""); /* what hindered an earlier start is over */
 	job->pid = event->pid;
 	job->row.state = job->stop_wanted ? TAKT_JOB_STOPPING : TAKT_JOB_RUNNING;
@@ -123,7 +154,8 @@ static void attempt_runs(struct takt_queue *queue, struct takt_queue_job *job,
 	takt_queue_changed(queue, job);
 }
 
-/* An action that was not taken. Only a start matters: its GPUs go back and the job waits. */
+/* An action that was not taken. Only a start matters: its GPUs go back, and the job waits unless it
+ * was cancelled meanwhile. */
 static void refused(struct takt_queue *queue, struct takt_queue_job *job,
 		    const struct takt_engine_event *event)
 {
@@ -134,6 +166,10 @@ static void refused(struct takt_queue *queue, struct takt_queue_job *job,
 	    (event->outcome != TAKT_OUTCOME_FAILED && event->outcome != TAKT_OUTCOME_CONFLICT))
 		return;
 	say(job, event->message);
+	if (job->row.cancel_wanted) {
+		over(queue, job, TAKT_JOB_CANCELLED, 0);
+		return;
+	}
 	requeue(queue, job);
 	takt_queue_pause(queue);
 }

@@ -51,6 +51,76 @@ static int load_one(void *ctx, const struct takt_job *row)
 	return takt_queue_tell(queue, TAKT_SCHED_JOB_ADD, job, load->err);
 }
 
+static uint64_t attempted_gpus(const struct takt_queue *queue)
+{
+	uint64_t gpus = 0;
+
+	TAKT_MAP_EACH(entry, &queue->jobs)
+	{
+		const struct takt_queue_job *job = entry->value.ptr;
+
+		if (job->phase == TAKT_PHASE_STARTING)
+			gpus |= job->row.gpu_mask;
+	}
+	return gpus;
+}
+
+static int tell_node(struct takt_queue *queue, const int32_t *pair_score, uint32_t gpu_count,
+		     struct takt_err *err)
+{
+	struct takt_sched_event event = {.kind = TAKT_SCHED_NODE_REMOVE,
+					 .node_id = TAKT_QUEUE_NODE};
+	int rc = takt_sched_update(queue->sched, &event, err);
+
+	event.kind = TAKT_SCHED_NODE_ADD;
+	event.node = (struct takt_sched_node){TAKT_QUEUE_NODE, gpu_count, pair_score};
+	return rc < 0 ? rc : takt_sched_update(queue->sched, &event, err);
+}
+
+/*
+ * An attempt may be on record on GPUs that the machine does not show now (one fell off, the driver
+ * is not there). The scheduler knows of those as lost, so that the attempt keeps what it has, the
+ * others of its GPUs included, until the engine has said what became of it.
+ */
+static int keep_missing_gpus(struct takt_queue *queue, struct takt_err *err)
+{
+	uint64_t gpus = attempted_gpus(queue);
+	uint32_t have = queue->config.gpu_count, need = 0;
+	int32_t *score;
+	int rc;
+
+	while (need < 64 && gpus >> need)
+		need++;
+	if (need <= have)
+		return 0;
+	score = takt_calloc((size_t)need * need, sizeof(*score));
+	if (!score)
+		return takt_err_set(err, -ENOMEM, "GPUs of jobs to adopt");
+	for (uint32_t a = 0; a < have; a++)
+		memcpy(&score[a * need], &queue->config.pair_score[a * have],
+		       have * sizeof(*score));
+	rc = tell_node(queue, score, need, err);
+	takt_free(score);
+	for (uint32_t gpu = have; rc == 0 && gpu < need; gpu++)
+		rc = takt_queue_gpu_health(queue, gpu, TAKT_GPU_LOST, err);
+	return rc;
+}
+
+/*
+ * The GPUs of an attempt are its own until its end. Where the store names two jobs for one GPU, one
+ * of them has ended without the store being told, or was about to start and did not: it needs no
+ * place.
+ */
+static int take_place(struct takt_queue *queue, struct takt_queue_job *job, struct takt_err *err)
+{
+	struct takt_err taken;
+	int rc = takt_queue_tell(queue, TAKT_SCHED_JOB_PLACED, job, &taken);
+
+	if (rc == -EINVAL)
+		return takt_queue_tell(queue, TAKT_SCHED_JOB_ENDED, job, err);
+	return rc < 0 ? takt_err_set(err, rc, "%s", taken.msg) : 0;
+}
+
 static int claim_attempts(struct takt_queue *queue,
 			  int (*attempt)(void *ctx, const struct takt_queue_job *job,
 					 struct takt_err *err),
@@ -62,7 +132,7 @@ static int claim_attempts(struct takt_queue *queue,
 		int rc = 0;
 
 		if (job->phase == TAKT_PHASE_STARTING)
-			rc = takt_queue_tell(queue, TAKT_SCHED_JOB_PLACED, job, err);
+			rc = take_place(queue, job, err);
 		if (rc == 0 && job->phase == TAKT_PHASE_STARTING)
 			rc = attempt(ctx, job, err);
 		if (rc < 0)
@@ -90,6 +160,8 @@ int takt_queue_load(struct takt_queue *queue,
 	struct load load = {queue, err};
 	int rc = takt_store_each_live(queue->config.store, load_one, &load, err);
 
+	if (rc == 0)
+		rc = keep_missing_gpus(queue, err);
 	if (rc == 0)
 		rc = claim_attempts(queue, attempt, ctx, err);
 	if (rc == 0)

@@ -57,7 +57,9 @@ static void start_done(struct takt_queue *queue, struct takt_queue_job *job,
 {
 	if (job->phase != TAKT_PHASE_PREPARING)
 		return;
-	if (refused) {
+	/* After a crash the store must not name two jobs that may run on one GPU. Ends are posted
+	 * before the starts that follow them, so one that is not on disk by now was refused. */
+	if (refused || (queue->unended_gpus & job->row.gpu_mask)) {
 		takt_queue_call_off(queue, job);
 		takt_queue_pause(queue);
 		return;
@@ -74,6 +76,7 @@ static void end_done(struct takt_queue *queue, struct takt_queue_job *job,
 		takt_queue_pause(queue);
 		return;
 	}
+	queue->unended_gpus &= ~job->row.gpu_mask;
 	takt_queue_changed(queue, job);
 	takt_queue_job_drop(queue, job);
 }

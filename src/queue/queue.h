@@ -51,6 +51,7 @@ struct takt_queue_job {
 	bool prepared;	  /* PREPARING: the caller is ready */
 	bool stop_wanted; /* cancel while it starts or runs */
 	bool stop_sent;
+	uint32_t never_ran;   /* attempts in a row that came to nothing */
 	bool end_refused;     /* ENDING: the store could not take the end; posted again later */
 	char clock_note[200]; /* said by `prepare` */
 	void *token;	      /* ACCEPTING: the submitter's */
@@ -74,7 +75,7 @@ struct takt_queue_hooks {
 struct takt_queue_config {
 	struct takt_store *store;   /* borrowed until free */
 	struct takt_engine *engine; /* borrowed; its watcher is taken over */
-	const int32_t *pair_score;  /* gpu_count x gpu_count, borrowed for new */
+	const int32_t *pair_score;  /* gpu_count x gpu_count, borrowed for new and load */
 	uint32_t gpu_count;
 	uint32_t max_jobs; /* live at a time; 0 = 200,000, which is also the limit */
 	const struct takt_queue_hooks *hooks; /* borrowed */

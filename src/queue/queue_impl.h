@@ -29,6 +29,7 @@ struct takt_queue {
 	struct takt_plan plan; /* newest */
 	struct takt_map waits; /* job id -> index into plan.waits */
 	bool dirty;	       /* something changed since the plan was made */
+	uint64_t unended_gpus; /* of jobs that are over but not yet on disk as such */
 	uint64_t retry_ns;    /* boot time before which nothing starts: the store refused; 0 = go */
 	struct takt_boot now; /* as of the last pump */
 	struct takt_wall wall;

@@ -86,7 +86,7 @@ static void open_both(struct kit *kit)
 	struct takt_queue_config config = {
 		.engine = &kit->engine.base,
 		.pair_score = kit->pair_score,
-		.gpu_count = KIT_GPUS,
+		.gpu_count = kit->gpu_count ? kit->gpu_count : KIT_GPUS,
 		.hooks = &hooks,
 		.hooks_ctx = kit,
 		.signal_id_base = 1ull << 63,
@@ -209,6 +209,7 @@ void kit_ended(struct kit *kit, uint64_t job_id, enum takt_end end, int code)
 	event.kind = TAKT_ENGINE_ENDED;
 	event.end = end;
 	event.code = code;
+	event.run_ns = kit->run_ns;
 	takt_engine_emit(&kit->engine.base, event);
 }
 

@@ -390,6 +390,147 @@ static void nothing_is_lost_and_no_gpu_is_given_twice(void **state)
 	kit_close(&day.kit);
 }
 
+static void say_outcome(struct kit *kit, uint64_t id, enum takt_outcome outcome)
+{
+	takt_engine_emit(&kit->engine.base,
+			 (struct takt_engine_event){
+				 .kind = TAKT_ENGINE_OUTCOME,
+				 .action_id = kit_action(kit, TAKT_ACTION_START, id)->id,
+				 .outcome = outcome,
+				 .job_id = id,
+				 .attempt = kit_action(kit, TAKT_ACTION_START, id)->attempt,
+				 .message = "stopped before it started"});
+}
+
+static void cancel_of_a_start_that_is_refused_ends_the_job(void **state)
+{
+	struct kit kit;
+	uint64_t id;
+
+	kit_open(&kit);
+	id = kit_accept(&kit, 2, 0);
+	assert_int_equal(takt_queue_cancel(kit.queue, id, (struct takt_wall){9}, NULL), 0);
+	say_outcome(&kit, id, TAKT_OUTCOME_FAILED);
+	kit_settle(&kit);
+	assert_int_equal(kit.last_state, TAKT_JOB_CANCELLED);
+	assert_int_equal(kit_stored(&kit, id), TAKT_JOB_CANCELLED);
+	assert_null(takt_queue_find(kit.queue, id));
+	kit_close(&kit);
+}
+
+/* The machine comes back with fewer GPUs than a job was on: takt starts, and gives none of the
+ * job's GPUs away before the engine has said what became of it. */
+static void missing_gpus_are_kept_for_their_job(void **state)
+{
+	struct kit kit;
+	uint64_t id, next;
+
+	kit_open(&kit);
+	id = kit_accept(&kit, 8, 0);
+	kit_started(&kit, id);
+	kit_settle(&kit);
+	kit.gpu_count = 5;
+	kit_restart(&kit);
+	assert_int_equal(kit.claimed_count, 1);
+	next = kit_accept(&kit, 1, 0);
+	assert_null(kit_action(&kit, TAKT_ACTION_START, next));
+	kit_ended(&kit, id, TAKT_END_INTERRUPTED, 0);
+	kit_settle(&kit);
+	assert_int_equal(kit_stored(&kit, id), TAKT_JOB_INTERRUPTED);
+	kit_clean(&kit, 0xff);
+	kit_settle(&kit);
+	assert_int_equal(kit_action(&kit, TAKT_ACTION_START, next)->gpu_mask, 1);
+	kit_close(&kit);
+}
+
+/* The store could not take the end of one job and took the start of the next on its GPU: the next
+ * must not start, and a crash at that point must not keep takt from starting. */
+static void start_behind_an_end_that_is_not_on_disk_waits(void **state)
+{
+	struct kit kit;
+	struct takt_job row = {0};
+	uint64_t first, second;
+
+	kit_open(&kit);
+	first = kit_accept(&kit, 8, 0);
+	kit_started(&kit, first);
+	kit_settle(&kit);
+	second = kit_accept(&kit, 8, 0);
+	/* As if the end had been posted and refused: the row goes back to what it was. */
+	assert_int_equal(takt_store_get(kit.store, first, &row, NULL), 0);
+	kit_ended(&kit, first, TAKT_END_EXITED, 0);
+	kit_clean(&kit, 0xff);
+	kit_settle(&kit);
+	assert_true(takt_store_update(kit.store, &row, 3, NULL) > 0);
+	takt_job_fini(&row);
+	kit_settle(&kit);
+	kit_restart(&kit);
+	assert_int_equal(kit.claimed_count, 2);
+	kit_ended(&kit, first, TAKT_END_EXITED, 0);
+	kit_ended(&kit, second, TAKT_END_NEVER_RAN, 0);
+	kit_clean(&kit, 0xff);
+	kit_settle(&kit);
+	assert_int_equal(kit_stored(&kit, first), TAKT_JOB_DONE);
+	assert_non_null(kit_action(&kit, TAKT_ACTION_START, second));
+	kit_close(&kit);
+}
+
+static void wall_time_is_the_shims(void **state)
+{
+	struct kit kit;
+	struct takt_job row = {0};
+	uint64_t id;
+
+	kit_open(&kit);
+	kit.run_ns = 12345;
+	id = kit_accept(&kit, 1, 0);
+	kit_started(&kit, id);
+	kit_ended(&kit, id, TAKT_END_EXITED, 0);
+	kit_settle(&kit);
+	assert_int_equal(takt_store_get(kit.store, id, &row, NULL), 0);
+	assert_true(row.report.has & TAKT_REPORT_WALL);
+	assert_int_equal(row.report.wall_ns, 12345);
+	takt_job_fini(&row);
+	kit_close(&kit);
+}
+
+static void adopted_job_learns_when_it_started(void **state)
+{
+	struct kit kit;
+	struct takt_engine_event adopted = {.kind = TAKT_ENGINE_ADOPTED, .attempt = 1};
+
+	kit_open(&kit);
+	adopted.job_id = kit_accept(&kit, 1, 0);
+	kit_restart(&kit);
+	takt_engine_emit(&kit.engine.base, adopted);
+	assert_int_equal(takt_queue_find(kit.queue, adopted.job_id)->row.started.ns, 0);
+	kit_started(&kit, adopted.job_id);
+	assert_int_equal(takt_queue_find(kit.queue, adopted.job_id)->row.started.ns, kit.boot_ns);
+	assert_int_equal(takt_queue_find(kit.queue, adopted.job_id)->pid, 4242);
+	kit_close(&kit);
+}
+
+/* Tried again at once, then with pauses: a start that dies each time must not be a busy loop. */
+static void what_never_runs_is_not_tried_without_end(void **state)
+{
+	struct kit kit;
+	uint64_t id;
+
+	kit_open(&kit);
+	id = kit_accept(&kit, 0, 0);
+	for (int i = 0; i < 20 && takt_queue_find(kit.queue, id)->phase == TAKT_PHASE_STARTING;
+	     i++) {
+		kit_ended(&kit, id, TAKT_END_NEVER_RAN, 0);
+		kit_settle(&kit);
+	}
+	assert_int_equal(takt_queue_find(kit.queue, id)->phase, TAKT_PHASE_WAITING);
+	assert_int_equal(takt_queue_find(kit.queue, id)->row.attempt, 2);
+	kit.boot_ns += 3000000000ull;
+	kit_settle(&kit);
+	assert_int_equal(takt_queue_find(kit.queue, id)->row.attempt, 3);
+	kit_close(&kit);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -403,6 +544,12 @@ int main(void)
 		cmocka_unit_test(cancel_while_preparing_gives_the_gpus_back),
 		cmocka_unit_test(cancel_while_running_stops_it),
 		cmocka_unit_test(cancel_is_remembered_over_a_restart),
+		cmocka_unit_test(cancel_of_a_start_that_is_refused_ends_the_job),
+		cmocka_unit_test(missing_gpus_are_kept_for_their_job),
+		cmocka_unit_test(start_behind_an_end_that_is_not_on_disk_waits),
+		cmocka_unit_test(wall_time_is_the_shims),
+		cmocka_unit_test(adopted_job_learns_when_it_started),
+		cmocka_unit_test(what_never_runs_is_not_tried_without_end),
 		cmocka_unit_test(refused_start_waits_again),
 		cmocka_unit_test(lost_attempt_ends_or_waits_again_as_asked),
 		cmocka_unit_test(what_never_ran_is_started_as_the_next_attempt),
