@@ -570,10 +570,8 @@ void takt_leases_state(const struct takt_lease_keeper *leases, uint32_t gpu,
 	const struct gpu_lease *lease = &leases->gpu[gpu];
 
 	*ret = (struct takt_lease_state){.state = "unknown"};
-	if (!leases->daemon->manages) {
-		ret->state = "clean";
-		return;
-	}
+	if (!leases->daemon->manages)
+		return; /* whoever manages them knows */
 	if (!lease->state_known) {
 		if (takt_boot_now(leases->daemon->sys).ns - leases->lost_at.ns > grace_ns)
 			takt_strcpy(ret->note, sizeof(ret->note), "the actuator does not answer");

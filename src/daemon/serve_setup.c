@@ -192,6 +192,12 @@ static int start_helpers(struct takt_daemon *daemon, struct takt_err *err)
 	rc = takt_helpers_check(daemon, err);
 	if (rc == 0)
 		rc = start_helper(daemon, &daemon->launch, "launch.sock", err);
+	/* One of our own, not a service manager's: it runs jobs of our user only. */
+	if (rc == 0 && !daemon->single_user && getuid() != 0 && daemon->launch.pid > 0)
+		rc = takt_err_set(err, -EPERM,
+				  "users = all needs root, or a takt-launch that runs as root and "
+				  "answers on '%s'",
+				  daemon->launch.socket_path);
 	return rc == 0 ? start_helper(daemon, &daemon->actuate, "actuate.sock", err) : rc;
 }
 

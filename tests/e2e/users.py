@@ -123,6 +123,22 @@ def root_does_not_submit_to_a_users_own_takt():
         assert ask(m, ALICE, "GET", f"/v1/jobs/{job}")["state"] == "cancelled"
 
 
+def a_user_cannot_serve_all():
+    """His launcher could run nobody else's jobs, and they would wait for ever."""
+    with shared_machine("all", start=False, gpus=1) as m:
+        os.chown(m.folder, ALICE, ALICE)
+        m.spawn(user=ALICE)
+        assert m.died(10) == 77, m.said()
+        assert "needs root" in m.said(), m.said()
+        kit.until(lambda: not m.processes(), 5, m.processes)
+
+
+def a_place_that_is_not_the_users_is_named():
+    with shared_machine("own", start=False, gpus=1) as m:
+        m.spawn(user=ALICE)  # the folder is root's
+        assert m.died(10) == 77 and "ermission denied" in m.said() and m.path("run") in m.said(), m.said()
+
+
 def what_is_mine_is_not_shown_to_others():
     with shared_machine(gpus=2) as m:
         secret = "swordfish"
@@ -300,6 +316,7 @@ def alone_means_alone():
 if __name__ == "__main__":
     sys.exit(kit.main([
         everybody_runs_as_himself, uids_of_the_system_are_refused, root_does_not_submit_to_a_users_own_takt,
+        a_user_cannot_serve_all, a_place_that_is_not_the_users_is_named,
         what_is_mine_is_not_shown_to_others,
         only_the_owner_and_root_stop_a_job, clocks_only_of_gpus_held_alone,
         an_administrators_clocks_are_there_again_after_a_job,
