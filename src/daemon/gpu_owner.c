@@ -38,6 +38,16 @@ static void read_comm(const char *pid, char ret[32])
 	ret[strcspn(ret, "\n")] = '\0';
 }
 
+/* Managers run as root; a name alone anybody can take. */
+static bool can_be_manager(const char *pid)
+{
+	char path[300];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%s", pid);
+	return stat(path, &st) == 0 && (st.st_uid == 0 || st.st_uid == getuid());
+}
+
 /* "slurmd (pid 812)" into ret, or false when nobody of the kind runs. */
 static bool find_manager(char *ret, size_t size)
 {
@@ -52,7 +62,7 @@ static bool find_manager(char *ret, size_t size)
 			continue;
 		read_comm(entry->d_name, comm);
 		for (size_t i = 0; i < TAKT_ARRAY_LEN(managers); i++)
-			if (strcmp(comm, managers[i]) == 0) {
+			if (strcmp(comm, managers[i]) == 0 && can_be_manager(entry->d_name)) {
 				snprintf(ret, size, "%s (pid %.20s)", comm, entry->d_name);
 				found = true;
 			}
@@ -145,7 +155,7 @@ int takt_daemon_own_gpus(struct takt_daemon *daemon, struct takt_err *err)
 	else if (daemon->config.manage != TAKT_MANAGE_ALWAYS && !info->simulated &&
 		 find_manager(who, sizeof(who))) {
 		snprintf(why, sizeof(why),
-			 "%s manages this machine; start with --manage to take the GPUs all the "
+			 "%s manages this machine; --manage always takes the GPUs all the "
 			 "same",
 			 who);
 		only_observe(daemon, why);

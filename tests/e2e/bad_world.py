@@ -207,6 +207,50 @@ def the_second_takt_on_the_gpus_only_observes():
         assert mine.wait(mine.submit(["true"], gpus=2)["id"])["state"] == "done"
 
 
+@contextlib.contextmanager
+def plain_serve(m, *flags):
+    """takt without any driver."""
+    serve = subprocess.Popen([m.path("bin/takt"), "serve", *m.flags(), *flags],
+                             stdin=subprocess.DEVNULL, stdout=m.log, stderr=m.log,
+                             env={k: v for k, v in m.env().items() if k != "TAKT_TWIN"})
+    try:
+        kit.until(m.answers, 10, m.said)
+        yield m.client()
+    finally:
+        m.close_clients()
+        serve.terminate()
+        assert serve.wait(10) == 0
+
+
+def another_manager_is_left_the_machine():
+    """A slurmd or kubelet that runs as root; one of any other user's is no manager."""
+    with kit.machine(gpus=1) as m:
+        for name in ("slurmd", "kubelet"):
+            fake = m.path(name)
+            shutil.copy("/bin/sleep", fake)
+            with subprocess.Popen([fake, "60"]) as manager:
+                try:
+                    with plain_serve(m) as client:
+                        status = client.status()
+                        assert not status["manages"], status
+                        assert f"{name} (pid {manager.pid})" in status["observe_why"], status
+                        assert f"{name} (pid {manager.pid})" in m.takt("status").stdout
+                    with plain_serve(m, "--manage", "always") as client:
+                        assert client.status()["manages"]
+                finally:
+                    manager.kill()
+        if os.getuid() != 0:
+            return
+        os.chmod(m.folder, 0o755)
+        with subprocess.Popen([m.path("slurmd"), "60"], user=4242, group=4242,
+                              extra_groups=[]) as pretender:
+            try:
+                with plain_serve(m) as client:
+                    assert client.status()["manages"], client.status()
+            finally:
+                pretender.kill()
+
+
 def places_that_cannot_be_used_are_named():
     with kit.machine(gpus=1) as m:
         code, said = refused_start(m, "--runtime-dir", m.path("r" * 120))
@@ -320,12 +364,7 @@ def time_of(pid):
 
 def without_a_driver_takt_says_so():
     with kit.machine(gpus=1) as m:
-        serve = subprocess.Popen([m.path("bin/takt"), "serve", *m.flags()], stdin=subprocess.DEVNULL,
-                                 stdout=m.log, stderr=m.log,
-                                 env={k: v for k, v in m.env().items() if k != "TAKT_TWIN"})
-        try:
-            kit.until(m.answers, 10, m.said)
-            client = m.client()
+        with plain_serve(m) as client:
             status = client.status()
             assert status["gpus"] == [] and "libnvidia-ml" in json.dumps(status), status
             assert status["simulated"] is False, status
@@ -335,9 +374,6 @@ def without_a_driver_takt_says_so():
             assert done.returncode == 65 and "0" in done.stderr, done
             done = m.takt("run", "-n", "0", "-q", "--", "echo", "hello")
             assert done.returncode == 0 and done.stdout == "hello\n", done
-        finally:
-            serve.terminate()
-            assert serve.wait(10) == 0
         done = m.takt("status")
         assert done.returncode == 69 and "takt serve" in done.stderr, done
 
@@ -347,12 +383,7 @@ def a_recording_can_be_looked_at_only():
         done = m.run(kit.TWIN, "exec", "--machine", m.path("machine"), "--", m.path("bin/takt"), "record",
                      m.path("recording"))
         assert done.returncode == 0, done
-        serve = subprocess.Popen([m.path("bin/takt"), "serve", *m.flags(), "--replay",
-                                  m.path("recording")], stdin=subprocess.DEVNULL, stdout=m.log,
-                                 stderr=m.log, env=m.env())
-        try:
-            kit.until(m.answers, 10, m.said)
-            client = m.client()
+        with plain_serve(m, "--replay", m.path("recording")) as client:
             status = client.status()
             assert len(status["gpus"]) == 2 and status["simulated"] is True, status
             assert not status["manages"] and "recording" in json.dumps(status), status
@@ -363,9 +394,6 @@ def a_recording_can_be_looked_at_only():
             done = m.takt("clock", "set", "--gpus", "0", "1410")
             assert done.returncode == 69 and "recording" in done.stderr, done
             assert set(m.processes().values()) == {"takt"}, m.processes()
-        finally:
-            serve.terminate()
-            assert serve.wait(10) == 0
         with open(m.path("recording"), "r+b") as file:
             file.seek(50)
             file.write(b"\0\xff garbage \n")
@@ -378,6 +406,7 @@ if __name__ == "__main__":
     sys.exit(kit.main([
         a_damaged_database_is_refused_and_kept, a_damaged_journal_is_said_and_does_not_stop_takt,
         the_second_takt_on_a_socket_says_whose_it_is, the_second_takt_on_the_gpus_only_observes,
+        another_manager_is_left_the_machine,
         places_that_cannot_be_used_are_named, missing_helpers_are_named,
         clients_without_end_do_not_stop_takt, few_descriptors_are_survived,
         without_a_driver_takt_says_so, a_recording_can_be_looked_at_only,
