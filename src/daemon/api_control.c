@@ -240,8 +240,10 @@ static int metrics(void *ctx, const char **ret_text, size_t *ret_len, void **ret
 		   void (**ret_release)(void *page))
 {
 	struct takt_daemon *daemon = ctx;
-	const struct takt_page *page = takt_telemetry_page(daemon->telemetry);
+	const struct takt_page *page;
 
+	takt_api_update_page(daemon);
+	page = takt_telemetry_page(daemon->telemetry, takt_mono_now(daemon->sys));
 	*ret_text = page->text;
 	*ret_len = page->len;
 	*ret_page = (void *)page;

@@ -124,7 +124,6 @@ bool takt_watch_known(const struct takt_daemon *daemon, uint32_t gpu);
 void takt_watch_tick(struct takt_daemon *daemon, struct takt_mono now, struct takt_boot boot);
 void takt_watch_job_placed(struct takt_daemon *daemon, const struct takt_queue_job *job);
 void takt_watch_job_over(struct takt_daemon *daemon, const struct takt_queue_job *job);
-bool takt_watch_any_draining(const struct takt_daemon *daemon);
 
 /* handover.c: what a GPU loses between two jobs. */
 void takt_handover_clean(struct takt_daemon *daemon, uint32_t gpu);

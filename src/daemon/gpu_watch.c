@@ -207,11 +207,3 @@ void takt_watch_job_over(struct takt_daemon *daemon, const struct takt_queue_job
 		takt_machine_sample(daemon->machine, gpu);
 	}
 }
-
-bool takt_watch_any_draining(const struct takt_daemon *daemon)
-{
-	for (uint32_t gpu = 0; gpu < daemon->gpu_count; gpu++)
-		if (daemon->watch[gpu].draining)
-			return true;
-	return false;
-}

@@ -10,8 +10,6 @@
 #include "daemon/daemon.h"
 
 static const uint64_t longest_sleep_ns = TAKT_NS_PER_S;
-static const uint64_t labels_ns =
-	TAKT_NS_PER_S / 5; /* so that a page, made once a second, is hardly older than that */
 static const uint64_t retry_ns = TAKT_NS_PER_S / 10;
 
 enum {
@@ -68,26 +66,41 @@ static void fill_slots(const struct takt_daemon *daemon, struct pollfd slots[SLO
 		slots[i] = (struct pollfd){.fd = fds[i], .events = POLLIN};
 }
 
+/* How many of the descriptors are ready, or negative. */
 static int wait_for(struct pollfd slots[SLOTS], uint64_t delay_ns, struct takt_err *err)
 {
 	struct timespec limit = {(time_t)(delay_ns / TAKT_NS_PER_S),
 				 (long)(delay_ns % TAKT_NS_PER_S)};
+	int n = ppoll(slots, SLOTS, &limit, NULL);
 
-	if (ppoll(slots, SLOTS, &limit, NULL) < 0 && errno != EINTR)
+	if (n < 0 && errno != EINTR)
 		return takt_err_set(err, -errno, "wait for events");
-	return 0;
+	return n < 0 ? 0 : n;
 }
 
-static void sample(struct takt_daemon *daemon, struct due *due)
+/* Waits for something to do. To ask for samples that fall due meanwhile is no reason for a turn. */
+static int wait_and_tick(struct takt_daemon *daemon, struct pollfd slots[SLOTS], uint64_t delay_ns,
+			 struct takt_err *err)
 {
-	struct takt_mono now = takt_mono_now(daemon->sys),
-			 next = takt_telemetry_tick(daemon->telemetry, now);
-	uint64_t fresh;
+	struct takt_mono now = takt_mono_now(daemon->sys), until = takt_mono_add(now, delay_ns);
+	int ready;
 
-	due_at(due, next.ns, now.ns);
-	fresh = takt_telemetry_collect(daemon->telemetry, now);
-	if (fresh || takt_watch_any_draining(daemon))
-		takt_watch_tick(daemon, now, takt_boot_now(daemon->sys));
+	do {
+		struct due due = {takt_mono_elapsed_ns(until, now)};
+
+		due_at(&due, takt_telemetry_tick(daemon->telemetry, now).ns, now.ns);
+		ready = wait_for(slots, due.delay_ns, err);
+		now = takt_mono_now(daemon->sys);
+	} while (ready == 0 && now.ns < until.ns);
+	return ready;
+}
+
+static void look_at_samples(struct takt_daemon *daemon)
+{
+	struct takt_mono now = takt_mono_now(daemon->sys);
+
+	(void)takt_telemetry_collect(daemon->telemetry, now);
+	takt_watch_tick(daemon, now, takt_boot_now(daemon->sys));
 }
 
 /* A room that failed this turn (out of memory or descriptors, a broken socket) is tried again in
@@ -163,27 +176,22 @@ static void turn(struct takt_daemon *daemon, struct pollfd slots[SLOTS], struct 
 		drain_eventfd(daemon->machine_event_fd);
 	look_after_helpers(daemon, slots, due);
 	answer(daemon, due);
-	sample(daemon, due);
+	look_at_samples(daemon);
 	run_jobs(daemon, due);
 }
 
 int takt_daemon_loop(struct takt_daemon *daemon, struct takt_err *err)
 {
 	struct pollfd slots[SLOTS] = {0};
-	uint64_t labels_at = 0;
 	int rc = 0;
 
 	while (rc >= 0 && !daemon->stop) {
 		struct due due = {longest_sleep_ns};
 
 		turn(daemon, slots, &due);
-		if (takt_mono_now(daemon->sys).ns >= labels_at) {
-			takt_api_update_page(daemon);
-			labels_at = takt_mono_now(daemon->sys).ns + labels_ns;
-		}
 		fill_slots(daemon, slots);
-		rc = wait_for(slots, due.delay_ns, err);
+		rc = wait_and_tick(daemon, slots, due.delay_ns, err);
 		daemon->stop = slots[SLOT_SIGNAL].revents != 0;
 	}
-	return rc;
+	return rc < 0 ? rc : 0;
 }

@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <pthread.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -42,10 +41,8 @@ struct takt_telemetry {
 	struct takt_page_gpu *page_gpus; /* owned: scratch of render */
 	struct takt_accounts accounts;
 	struct takt_page_gauges gauges;
-	struct takt_str text; /* the page being rendered */
-
-	pthread_mutex_t page_lock;
-	const struct takt_page *page; /* holds a reference */
+	struct takt_str text;	      /* the page being rendered */
+	const struct takt_page *page; /* holds a reference; NULL = none rendered yet */
 };
 
 static uint32_t or_default(uint32_t value, uint32_t normal)
@@ -94,7 +91,7 @@ static int render(struct takt_telemetry *telemetry, struct takt_mono now)
 		.gpu_count = telemetry->gpu_count,
 		.gauges = &telemetry->gauges,
 	};
-	const struct takt_page *page, *old;
+	const struct takt_page *page;
 
 	for (uint32_t g = 0; g < telemetry->gpu_count; g++) {
 		const struct takt_gpu_reading *reading = NULL;
@@ -113,20 +110,9 @@ static int render(struct takt_telemetry *telemetry, struct takt_mono now)
 	page = takt_page_new(takt_str_text(&telemetry->text), telemetry->text.len);
 	if (!page)
 		return -ENOMEM;
-	pthread_mutex_lock(&telemetry->page_lock);
-	old = telemetry->page;
+	takt_page_unref(telemetry->page);
 	telemetry->page = page;
-	pthread_mutex_unlock(&telemetry->page_lock);
-	takt_page_unref(old);
 	return 0;
-}
-
-static void render_if_due(struct takt_telemetry *telemetry, struct takt_mono now)
-{
-	if (now.ns < telemetry->page_due.ns)
-		return;
-	(void)render(telemetry, now);
-	telemetry->page_due = takt_mono_add(now, telemetry->page_ns);
 }
 
 int takt_telemetry_new(const struct takt_telemetry_config *config, struct takt_machine *machine,
@@ -150,7 +136,6 @@ int takt_telemetry_new(const struct takt_telemetry_config *config, struct takt_m
 	takt_accounts_init(&telemetry->accounts, telemetry->info->stale_ns);
 	telemetry->gauges.list.max = TAKT_PAGE_MAX_GAUGES;
 	telemetry->text = TAKT_STR(TAKT_PAGE_MAX_BYTES);
-	pthread_mutex_init(&telemetry->page_lock, NULL);
 	rc = init_gpus(telemetry, (size_t)hz * seconds, err);
 	if (rc == 0 && (rc = render(telemetry, (struct takt_mono){0})) < 0)
 		takt_err_set(err, rc, "metrics page");
@@ -167,7 +152,6 @@ void takt_telemetry_free(struct takt_telemetry *telemetry)
 	if (!telemetry)
 		return;
 	takt_page_unref(telemetry->page);
-	pthread_mutex_destroy(&telemetry->page_lock);
 	takt_str_fini(&telemetry->text);
 	takt_vec_fini(&telemetry->gauges.list);
 	takt_accounts_fini(&telemetry->accounts);
@@ -187,8 +171,6 @@ struct takt_mono takt_telemetry_tick(struct takt_telemetry *telemetry, struct ta
 		if (telemetry->due.ns <= now.ns)
 			telemetry->due = takt_mono_add(now, telemetry->period_ns);
 	}
-	/* Here too: when every GPU hangs no sample ever finishes, and the page must say so. */
-	render_if_due(telemetry, now);
 	return telemetry->due;
 }
 
@@ -225,7 +207,6 @@ uint64_t takt_telemetry_collect(struct takt_telemetry *telemetry, struct takt_mo
 		push_point(gpu);
 		takt_accounts_feed(&telemetry->accounts, g, &gpu->latest);
 	}
-	render_if_due(telemetry, now);
 	return fresh;
 }
 
@@ -350,13 +331,12 @@ void takt_telemetry_gauge(struct takt_telemetry *telemetry, const char *name, co
 	(void)takt_vec_push(&telemetry->gauges.list, gauge);
 }
 
-const struct takt_page *takt_telemetry_page(struct takt_telemetry *telemetry)
+const struct takt_page *takt_telemetry_page(struct takt_telemetry *telemetry, struct takt_mono now)
 {
-	const struct takt_page *page;
-
-	pthread_mutex_lock(&telemetry->page_lock);
-	page = telemetry->page;
-	takt_page_ref(page);
-	pthread_mutex_unlock(&telemetry->page_lock);
-	return page;
+	if (now.ns >= telemetry->page_due.ns) {
+		(void)render(telemetry, now);
+		telemetry->page_due = takt_mono_add(now, telemetry->page_ns);
+	}
+	takt_page_ref(telemetry->page);
+	return telemetry->page;
 }

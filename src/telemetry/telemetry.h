@@ -6,8 +6,7 @@
  *
  * The caller owns the rhythm: takt_telemetry_tick() at each due time (it asks for samples), and
  * takt_telemetry_collect() when the machine's eventfd says that samples have finished.
- * Single-threaded but for the metrics page, which is swapped in whole and may be taken from any
- * thread.
+ * Single-threaded.
  */
 #ifndef TAKT_TELEMETRY_TELEMETRY_H
 #define TAKT_TELEMETRY_TELEMETRY_H
@@ -103,13 +102,15 @@ void takt_telemetry_label(struct takt_telemetry *telemetry, uint32_t gpu,
 void takt_telemetry_gauge(struct takt_telemetry *telemetry, const char *name, const char *help,
 			  bool counter, double value);
 
-/* The finished page, reference-counted so that a scrape is a copy of a pointer. Thread-safe. */
+/* The page, rendered when it is asked for and the last one is older than page_ms: nobody pays for a
+ * page that nobody reads. Reference-counted, so that it outlives later ones while it is sent; the
+ * last one stays when there is no memory for the next. */
 struct takt_page {
 	const char *text;
 	size_t len;
 };
-const struct takt_page *
-takt_telemetry_page(struct takt_telemetry *telemetry); /* never NULL; unref it */
+/* Never NULL; unref it. */
+const struct takt_page *takt_telemetry_page(struct takt_telemetry *telemetry, struct takt_mono now);
 void takt_page_unref(const struct takt_page *page);
 
 #endif

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Telemetry over a machine: ticks become samples, samples become history, accounts and pages. */
 #include <poll.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -115,9 +113,9 @@ static void ticks_come_at_their_rate(void **state)
 	takt_machine_close(machine);
 }
 
-static char *text_of_page(struct takt_telemetry *telemetry)
+static char *text_of_page(struct takt_telemetry *telemetry, struct takt_mono at)
 {
-	const struct takt_page *page = takt_telemetry_page(telemetry);
+	const struct takt_page *page = takt_telemetry_page(telemetry, at);
 	const char *wrong;
 	size_t line;
 	char *copy;
@@ -136,7 +134,7 @@ static void the_page_follows_at_its_own_pace(void **state)
 	struct takt_machine *machine = open_fake();
 	struct takt_telemetry *telemetry = telemetry_of(
 		machine, (struct takt_telemetry_config){.page_ms = 3600000, .simulated = true});
-	char *text = text_of_page(telemetry);
+	char *text = text_of_page(telemetry, now());
 
 	/* Complete from the start, though nothing was read yet. */
 	assert_int_equal(prom_count(text, "takt_gpu_up"), FAKE_GPUS);
@@ -146,10 +144,11 @@ static void the_page_follows_at_its_own_pace(void **state)
 
 	takt_telemetry_gauge(telemetry, "takt_jobs_waiting", "Jobs that wait", false, 1);
 	takt_telemetry_gauge(telemetry, "takt_jobs_waiting", "Jobs that wait", false, 2);
-	(void)takt_telemetry_collect(telemetry, now());
 	round_of_samples(machine, telemetry);
-	(void)takt_telemetry_collect(telemetry, in_ms(3600001));
-	text = text_of_page(telemetry);
+	text = text_of_page(telemetry, in_ms(3000000));
+	assert_null(strstr(text, "takt_jobs_waiting"));
+	free(text);
+	text = text_of_page(telemetry, in_ms(3600001));
 	assert_non_null(strstr(text, "takt_jobs_waiting 2\n"));
 	free(text);
 	takt_telemetry_free(telemetry);
@@ -167,9 +166,7 @@ static void a_machine_whose_gpus_all_hang_has_a_page_that_says_so(void **state)
 	machine = open_with(config);
 	telemetry = telemetry_of(machine, (struct takt_telemetry_config){.page_ms = 1});
 	round_of_samples(machine, telemetry);
-	/* No collect any more: only the tick remains. */
-	(void)takt_telemetry_tick(telemetry, in_ms(500));
-	text = text_of_page(telemetry);
+	text = text_of_page(telemetry, in_ms(500));
 	assert_int_equal(prom_count(text, "takt_gpu_up"), FAKE_GPUS);
 	assert_non_null(strstr(text, "} 0\n"));
 	assert_int_equal(prom_count(text, "takt_gpu_power_watts"), 0);
@@ -178,42 +175,17 @@ static void a_machine_whose_gpus_all_hang_has_a_page_that_says_so(void **state)
 	takt_machine_close(machine);
 }
 
-struct scraper {
-	struct takt_telemetry *telemetry;
-	atomic_bool stop;
-	size_t scrapes;
-};
-
-static void *scrape(void *opaque)
-{
-	struct scraper *scraper = opaque;
-
-	while (!atomic_load(&scraper->stop)) {
-		const struct takt_page *page = takt_telemetry_page(scraper->telemetry);
-
-		if (page->len == 0 || page->text[page->len - 1] != '\n')
-			abort();
-		takt_page_unref(page);
-		scraper->scrapes++;
-	}
-	return NULL;
-}
-
-static void pages_may_be_taken_while_they_are_made(void **state)
+static void a_page_outlives_later_ones_and_telemetry(void **state)
 {
 	struct takt_machine *machine = open_fake();
-	struct scraper scraper = {
-		.telemetry = telemetry_of(machine, (struct takt_telemetry_config){.page_ms = 1})};
-	const struct takt_page *kept = takt_telemetry_page(scraper.telemetry);
-	pthread_t thread;
+	struct takt_telemetry *telemetry =
+		telemetry_of(machine, (struct takt_telemetry_config){.page_ms = 1});
+	const struct takt_page *kept = takt_telemetry_page(telemetry, now());
+	const struct takt_page *later = takt_telemetry_page(telemetry, in_ms(10));
 
-	assert_int_equal(pthread_create(&thread, NULL, scrape, &scraper), 0);
-	for (uint64_t ms = 0; ms < 300; ms++)
-		(void)takt_telemetry_collect(scraper.telemetry, in_ms(ms));
-	atomic_store(&scraper.stop, true);
-	pthread_join(thread, NULL);
-	takt_telemetry_free(scraper.telemetry);
-	/* A page outlives telemetry for whoever still holds it. */
+	assert_ptr_not_equal(kept, later);
+	takt_page_unref(later);
+	takt_telemetry_free(telemetry);
 	assert_true(kept->text[kept->len - 1] == '\n');
 	takt_page_unref(kept);
 	takt_machine_close(machine);
@@ -288,7 +260,7 @@ int main(void)
 		cmocka_unit_test_setup(the_page_follows_at_its_own_pace, reset_fake),
 		cmocka_unit_test_setup(a_machine_whose_gpus_all_hang_has_a_page_that_says_so,
 				       reset_fake),
-		cmocka_unit_test_setup(pages_may_be_taken_while_they_are_made, reset_fake),
+		cmocka_unit_test_setup(a_page_outlives_later_ones_and_telemetry, reset_fake),
 		cmocka_unit_test_setup(a_job_is_told_what_it_used, reset_fake),
 		cmocka_unit_test_setup(a_rate_out_of_range_is_refused, reset_fake),
 		cmocka_unit_test_setup(every_allocation_may_fail, reset_fake),
