@@ -363,6 +363,11 @@ class Machine:
         except FileNotFoundError:
             return None
 
+    def sanitizer_says(self):
+        """Lines of a sanitizer's finding in what takt's processes said."""
+        marks = ("runtime error:", "ERROR: AddressSanitizer", "ERROR: LeakSanitizer: detected")
+        return [line for line in self.said().splitlines() if any(mark in line for mark in marks)]
+
     def kill_all(self):
         """Kills whatever is left, until nothing is."""
         self.close_clients()
@@ -384,6 +389,7 @@ class Machine:
         left = self.kill_all()
         self.log.close()
         assert not left, f"processes are left: {left}"
+        assert not self.sanitizer_says(), self.sanitizer_says()
 
 
 @contextlib.contextmanager
