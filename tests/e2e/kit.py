@@ -334,7 +334,7 @@ class Machine:
         """{(job, attempt): pid} of the shims that run."""
         found = {}
         for pid in self.pids("takt-shim"):
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError, ValueError, IndexError):  # it may end meanwhile
                 job, attempt = environ_of(pid, "cmdline").split(b"\0")[1].split(b".")
                 found[int(job), int(attempt)] = pid
         return found
@@ -402,7 +402,7 @@ def machine(board="hgx-h100", gpus=None, armed=False):
         yield made
     except BaseException:
         if made:
-            note("what takt said:\n" + made.said())
+            note("what takt said at the end:\n" + "\n".join(made.said().splitlines()[-40:]))
         raise
     finally:
         try:
