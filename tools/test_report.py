@@ -5,8 +5,8 @@
 Usage: test_report.py [--skips FILE] BUILD... [-- ARGUMENTS OF meson test...]
 
 Runs meson test in each build folder, then prints each case that failed with the end of its log, then
-each skipped one with its reason, then "N passed, N failed". A case is a TAP test point, or the whole
-program where it speaks no TAP. A skip counts as failed if it has no reason or no line of FILE
+each skipped one with its reason, then how long each suite took, then "N passed, N failed". A case is
+a TAP test point, or the whole program where it speaks no TAP. A skip counts as failed if it has no reason or no line of FILE
 (tests/skips) allows it in this environment.
 Exit status 1 if anything failed or nothing ran.
 
@@ -14,6 +14,7 @@ Reasons: "ok 3 - name # SKIP reason" in TAP; cmocka's skip() gives no reason, so
 starts with "# " before it is taken; a program that exits with 77 says it in its last line.
 """
 import argparse
+import collections
 import json
 import os
 import platform
@@ -21,6 +22,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 
 LOG_TAIL = 30
 POINT = re.compile(r"^(not )?ok\b\s*\d*\s*(?:-\s*)?(.*)$")
@@ -182,9 +184,13 @@ def judge(cases, rules, out):
     return passed, len(failed) + bad_skips
 
 
+def log_path(build):
+    return os.path.join(build, "meson-logs", "testlog.json")
+
+
 def run_meson(build, arguments):
     """Exit status of meson test, whose log is fresh afterwards or absent."""
-    log = os.path.join(build, "meson-logs", "testlog.json")
+    log = log_path(build)
     if os.path.exists(log):
         os.remove(log)
     meson = os.environ.get("MESON", "meson").split()
@@ -196,6 +202,23 @@ def read_log(path):
         return []
     with open(path, encoding="utf-8", errors="replace") as file:
         return [case for line in file if line.strip() for case in cases_of(json.loads(line))]
+
+
+def read_times(path):
+    """Suite -> seconds that its programs ran, longest first."""
+    times = collections.Counter()
+    if os.path.exists(path):
+        with open(path, encoding="utf-8", errors="replace") as file:
+            for entry in (json.loads(line) for line in file if line.strip()):
+                times[display_name(entry).split(" / ")[0]] += entry.get("duration") or 0
+    return times.most_common()
+
+
+def print_times(build, wall_s, times, out):
+    """Several programs run at once, so the suites' times add up to more than the wall clock's."""
+    suites = ", ".join(f"{suite} {seconds:.0f}" for suite, seconds in times if seconds >= 0.5)
+    print(f"time {os.path.basename(os.path.abspath(build))}: {wall_s:.0f} s; by suite: {suites}",
+          file=out)
 
 
 def run_folder(build, arguments, prefix):
@@ -223,12 +246,16 @@ def main():
         ours, arguments = ours[:split], ours[split + 1:]
     options = parser.parse_args(ours)
     rules = read_skips(options.skips)
-    cases = []
+    cases, times = [], []
     for build in options.builds:
         prefix = f"{os.path.basename(os.path.normpath(build))} | " if options.builds[1:] else ""
+        began = time.monotonic()
         cases += run_folder(build, arguments, prefix)
+        times.append((build, time.monotonic() - began, read_times(log_path(build))))
     sys.stdout.flush()
     passed, failed = judge(cases, rules, sys.stdout)
+    for build, wall_s, suites in times:
+        print_times(build, wall_s, suites, sys.stdout)
     print(f"{passed} passed, {failed} failed", flush=True)
     return 1 if failed or passed == 0 else 0
 

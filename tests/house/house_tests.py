@@ -294,6 +294,14 @@ def cases_are_counted():
         entry("1..2\nok 1 - a\nok 2 - b\n"), entry("no tap at all\n", name="takt:e2e / run")])
 
 
+def suites_show_their_time():
+    text = expect_report(0, "3 passed, 0 failed", [
+        dict(entry("1..1\nok 1 - a\n"), duration=1.5),
+        dict(entry("1..1\nok 1 - b\n", name="takt:twin / abi"), duration=40),
+        dict(entry("1..1\nok 1 - c\n", name="takt:base / map"), duration=2)])
+    assert text.splitlines()[-2].endswith("by suite: twin 40, base 4"), text
+
+
 def failures_show_their_log():
     text = expect_report(1, "1 passed, 1 failed", [
         entry("1..2\nok 1 - a\nnot ok 2 - b\n# x.c:7: 3 != 4\n", "FAIL", 1)], status=1)
@@ -369,7 +377,8 @@ TESTS = [
     lines_are_not_too_long, crash_points_have_one_place, odd_layout_is_named, arithmetic_is_pure,
     clocks_and_files_are_impure, globals_are_impure, impure_base_objects_count_if_pulled,
     room_that_was_not_built_is_named,
-    cases_are_counted, failures_show_their_log, crash_after_good_cases_fails,
+    cases_are_counted, suites_show_their_time, failures_show_their_log,
+    crash_after_good_cases_fails,
     nothing_ran_is_failure, meson_failure_counts, several_folders_add_up,
     unlisted_skip_fails, listed_skip_is_told,
     reasons_are_found, bad_skip_line_is_refused, the_real_list_is_well_formed,
