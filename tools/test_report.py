@@ -6,8 +6,8 @@ Usage: test_report.py [--skips FILE] BUILD... [-- ARGUMENTS OF meson test...]
 
 Runs meson test in each build folder, then prints each case that failed with the end of its log, then
 each skipped one with its reason, then how long each suite took, then "N passed, N failed". A case is
-a TAP test point, or the whole program where it speaks no TAP. A skip counts as failed if it has no reason or no line of FILE
-(tests/skips) allows it in this environment.
+a TAP test point, or the whole program where it speaks no TAP. A skip counts as failed if it has no
+reason or no line of FILE (tests/skips) allows it in this environment.
 Exit status 1 if anything failed or nothing ran.
 
 Reasons: "ok 3 - name # SKIP reason" in TAP; cmocka's skip() gives no reason, so the last line that

@@ -235,7 +235,7 @@ def clocks_and_files_are_impure():
 def globals_are_impure():
     expect_impurity("writable n", "static int n; int f(void) { return ++n; }\n")
     expect_impurity("writable n", "int n = 7;\n")
-    problems = impurities("int f(void) { static _Thread_local int n = 3; return n++; }\n")
+    problems = impurities("static _Thread_local int n = 3; int f(void) { return n++; }\n")
     assert any("writable n" in problem for problem in problems), problems
 
 
