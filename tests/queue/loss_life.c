@@ -18,7 +18,7 @@
 #define JOBS  STATE "/jobs"
 
 enum {
-	TURN_MS = 25,
+	TURN_MS = 100,
 	MAX_TURNS = 4000,
 	STORE_PATIENCE_MS = 20000,
 	CHECKPOINT_FRAMES = 12,
@@ -232,13 +232,14 @@ static void submit(struct loss_machine *machine)
 static void cancel(struct loss_machine *machine)
 {
 	uint32_t serial = 1 + (uint32_t)takt_rng_below(&machine->rng, machine->witness.nr_jobs);
-	struct witness_job *job = &machine->witness.jobs[serial - 1];
+	uint64_t id = machine->witness.jobs[serial - 1].id;
+	const struct takt_queue_job *job = takt_queue_find(machine->queue, id);
 
-	if (!job->accepted || job->end_told)
+	if (!machine->witness.jobs[serial - 1].accepted || !job)
 		return;
-	job->cancel_asked = true;
-	(void)takt_queue_cancel(machine->queue, job->id,
-				takt_wall_now(fake_sys_table(machine->world)), NULL);
+	witness_cancel(&machine->witness, serial, job->row.attempt);
+	(void)takt_queue_cancel(machine->queue, id, takt_wall_now(fake_sys_table(machine->world)),
+				NULL);
 }
 
 static void users_turn(struct loss_machine *machine)
@@ -277,6 +278,8 @@ static void daemon_turn(struct loss_machine *machine, bool wait)
 	if (wait && takt_store_outstanding(machine->store) > 0 &&
 	    poll(&fd, 1, STORE_PATIENCE_MS) != 1)
 		witness_blame(&machine->witness, "the store does not answer");
+	if (takt_store_outstanding(machine->store) == 0 && !fake_sys_is_off(machine->world))
+		witness_all_written(&machine->witness);
 }
 
 /* With kill_only what the others call does not bring the daemon's end nearer. */
@@ -302,6 +305,7 @@ static void cut_now(struct loss_machine *machine)
 	if (!machine->was_cut)
 		fake_sys_cut_power_at(machine->world, 1);
 	close_daemon(machine);
+	witness_daemon_death(&machine->witness);
 	if (machine->kill_only)
 		loss_procs_daemon_death(&machine->procs);
 	else

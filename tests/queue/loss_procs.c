@@ -18,6 +18,7 @@ enum {
 	SIGNAL_STOP = 15,
 	SIGNAL_KILL = 9,
 	MAX_TURNS = 12, /* that a job runs */
+	MAX_AWAY = 20,	/* turns that the launcher is away */
 };
 
 static struct loss_procs *present; /* where the engine's calls go */
@@ -51,8 +52,11 @@ int takt_proc_open(const struct takt_proc_id *id)
 int takt_launch_connect(const char *socket_path, struct takt_launch_client **ret,
 			struct takt_err *err)
 {
-	struct takt_launch_client *client = takt_alloc(sizeof(*client));
+	struct takt_launch_client *client;
 
+	if (present->away > 0)
+		return takt_err_set(err, -ECONNREFUSED, "no launcher");
+	client = takt_alloc(sizeof(*client));
 	if (!client)
 		abort();
 	client->number = ++present->clients;
@@ -70,6 +74,8 @@ int takt_launch_fd(const struct takt_launch_client *client)
 int takt_launch_send(struct takt_launch_client *client, struct takt_launch_request request,
 		     struct takt_err *err)
 {
+	if (present->client_fd != client->fd)
+		return -EPIPE;
 	if (present->nr_inbox == LOSS_MAX_MESSAGES)
 		return -EAGAIN;
 	present->inbox_client[present->nr_inbox] = client->number;
@@ -82,6 +88,8 @@ int takt_launch_recv(struct takt_launch_client *client, struct takt_launch_reply
 {
 	eventfd_t ignored;
 
+	if (present->client_fd != client->fd)
+		return -EPIPE;
 	if (present->nr_outbox == 0) {
 		(void)eventfd_read(client->fd, &ignored);
 		return 0;
@@ -405,8 +413,22 @@ static void serve_one(struct loss_procs *procs)
 	reply_to(procs, client, &reply);
 }
 
+/* What nobody has read is lost with the socket; shims go on. */
+static void launcher_ends(struct loss_procs *procs)
+{
+	procs->away = 1 + (unsigned)takt_rng_below(procs->rng, MAX_AWAY);
+	procs->nr_inbox = procs->nr_outbox = 0;
+	if (procs->client_fd >= 0)
+		(void)eventfd_write(procs->client_fd, 1);
+	procs->client_fd = -1;
+}
+
 void loss_procs_turn(struct loss_procs *procs)
 {
+	if (procs->away > 0)
+		procs->away--;
+	else if (procs->launcher_one_in && takt_rng_below(procs->rng, procs->launcher_one_in) == 0)
+		launcher_ends(procs);
 	if (procs->nr_inbox > 0 && takt_rng_below(procs->rng, 3) != 0 &&
 	    !fake_sys_is_off(procs->world))
 		serve_one(procs);

@@ -71,7 +71,9 @@ struct loss_procs {
 	struct takt_rng *rng;	    /* borrowed */
 	const char *jobs_dir;	    /* borrowed */
 	unsigned mistakes;
-	unsigned kill_one_in; /* chance of a shim to be killed, a turn; 0 = never */
+	unsigned kill_one_in;	  /* chance of a shim to be killed, a turn; 0 = never */
+	unsigned launcher_one_in; /* of the launcher to end, and be started again later */
+	unsigned away;		  /* turns until the launcher is there again */
 	unsigned boots;
 	int32_t last_pid;
 	uint64_t clients;

@@ -71,6 +71,30 @@ void witness_ended(struct witness *witness, uint32_t serial, const struct takt_j
 	job->exit_signal = row->exit_signal;
 }
 
+void witness_cancel(struct witness *witness, uint32_t serial, uint32_t attempt)
+{
+	struct witness_job *job = job_of(witness, serial);
+
+	job->cancel_asked = true;
+	if (job->cancel_kept || job->cancel_fresh)
+		return;
+	job->cancel_fresh = true;
+	job->cancel_attempt = attempt;
+	job->cancel_boot = witness->power_losses;
+}
+
+void witness_all_written(struct witness *witness)
+{
+	for (uint32_t i = 0; i < witness->nr_jobs; i++)
+		witness->jobs[i].cancel_kept |= witness->jobs[i].cancel_fresh;
+}
+
+void witness_daemon_death(struct witness *witness)
+{
+	for (uint32_t i = 0; i < witness->nr_jobs; i++)
+		witness->jobs[i].cancel_fresh = false;
+}
+
 /* The newest run of a job, or NULL. */
 static const struct witness_run *last_run(const struct witness *witness, uint32_t serial)
 {
@@ -87,6 +111,10 @@ static void judge_exec(struct witness *witness, uint32_t serial, uint32_t attemp
 
 	if (job->end_told)
 		witness_blame(witness, "s%u runs after its end was told", serial);
+	if ((job->cancel_fresh || job->cancel_kept) &&
+	    (attempt > job->cancel_attempt || witness->power_losses > job->cancel_boot))
+		witness_blame(witness, "s%u runs attempt %u though attempt %u was cancelled",
+			      serial, attempt, job->cancel_attempt);
 	if (last && !job->requeue)
 		witness_blame(witness, "s%u runs again, attempts %u and %u", serial, last->attempt,
 			      attempt);

@@ -24,6 +24,11 @@ enum {
 struct witness_job {
 	uint64_t id; /* 0 = nobody was told */
 	bool accepted, requeue, cancel_asked, end_told;
+	/* Asked in this life of the daemon, or kept: the store had nothing left to write after it
+	   was asked. */
+	bool cancel_fresh, cancel_kept;
+	uint32_t cancel_attempt;   /* the newest when it was asked; no later one may run */
+	unsigned cancel_boot;	   /* power losses before that */
 	enum takt_job_state state; /* as told */
 	int exit_code, exit_signal;
 };
@@ -52,7 +57,13 @@ void witness_init(struct witness *witness);
 /* What users do and are told. */
 uint32_t witness_submit(struct witness *witness, bool requeue);
 void witness_accepted(struct witness *witness, uint32_t serial, uint64_t id);
+void witness_cancel(struct witness *witness, uint32_t serial, uint32_t attempt);
 void witness_ended(struct witness *witness, uint32_t serial, const struct takt_job *row);
+
+/* The store has written all that it was given. */
+void witness_all_written(struct witness *witness);
+/* The daemon died: what it was only asked may be forgotten. */
+void witness_daemon_death(struct witness *witness);
 
 /* A program is executed; the number of its run. */
 uint32_t witness_exec(struct witness *witness, uint32_t serial, uint64_t id, uint32_t attempt,

@@ -20,8 +20,19 @@
 
 #include "loss_life.h"
 
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SANITIZED 1
+#endif
+#elif defined(__SANITIZE_ADDRESS__)
+#define SANITIZED 1
+#endif
+#ifndef SANITIZED
+#define SANITIZED 0
+#endif
+
 enum {
-	SEEDS = 200,
+	SEEDS = SANITIZED ? 50 : 200,
 	SEEDS_LONG = 4000,
 	SEEDS_OF_A_MISTAKE = 60, /* found in far fewer; it stops at the first */
 	LIVES = 4,
@@ -36,7 +47,8 @@ struct campaign {
 	unsigned mistakes; /* of launcher and shims */
 	bool no_sync;	   /* of SQLite */
 	bool kill_only;
-	unsigned kill_one_in; /* shims */
+	unsigned kill_one_in;	  /* shims */
+	unsigned launcher_one_in; /* the launcher */
 };
 
 static void set_up(struct loss_machine *machine, const struct campaign *campaign, uint64_t seed)
@@ -45,6 +57,7 @@ static void set_up(struct loss_machine *machine, const struct campaign *campaign
 	fake_sys_lie(machine->world, campaign->lies);
 	machine->procs.mistakes = campaign->mistakes;
 	machine->procs.kill_one_in = campaign->kill_one_in;
+	machine->procs.launcher_one_in = campaign->launcher_one_in;
 	machine->no_sync = campaign->no_sync;
 	machine->kill_only = campaign->kill_only;
 }
@@ -113,10 +126,10 @@ static void power_goes_at_random(void **state)
 	assert_true(tally.repeated > 0);
 }
 
-static void power_goes_and_shims_are_killed(void **state)
+static void power_goes_and_helpers_are_killed(void **state)
 {
-	struct tally tally = hold_at_random_cuts(
-		&(struct campaign){.name = "power and shims", .kill_one_in = 60});
+	struct tally tally = hold_at_random_cuts(&(struct campaign){
+		.name = "power and helpers", .kill_one_in = 60, .launcher_one_in = 20});
 
 	assert_true(tally.ends[TAKT_JOB_INTERRUPTED] > 0);
 	assert_true(tally.ends[TAKT_JOB_LOST] > 0);
@@ -130,10 +143,12 @@ static void daemon_is_killed_at_random(void **state)
 	assert_int_equal(tally.repeated, 0); /* a job outlives the daemon */
 }
 
-static void daemon_and_shims_are_killed(void **state)
+static void daemon_and_helpers_are_killed(void **state)
 {
-	struct tally tally = hold_at_random_cuts(&(struct campaign){
-		.name = "daemon and shims", .kill_only = true, .kill_one_in = 60});
+	struct tally tally = hold_at_random_cuts(&(struct campaign){.name = "daemon and helpers",
+								    .kill_only = true,
+								    .kill_one_in = 60,
+								    .launcher_one_in = 20});
 
 	assert_true(tally.ends[TAKT_JOB_LOST] > 0);
 	assert_true(tally.repeated > 0);
@@ -241,9 +256,9 @@ int main(void)
 		cmocka_unit_test(power_goes_at_any_call),
 		cmocka_unit_test(daemon_is_killed_at_any_call),
 		cmocka_unit_test(power_goes_at_random),
-		cmocka_unit_test(power_goes_and_shims_are_killed),
+		cmocka_unit_test(power_goes_and_helpers_are_killed),
 		cmocka_unit_test(daemon_is_killed_at_random),
-		cmocka_unit_test(daemon_and_shims_are_killed),
+		cmocka_unit_test(daemon_and_helpers_are_killed),
 		cmocka_unit_test(found_when_sqlite_does_not_sync),
 		cmocka_unit_test(found_when_files_are_not_synced),
 		cmocka_unit_test(found_when_directories_are_not_synced),

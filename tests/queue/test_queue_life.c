@@ -201,6 +201,26 @@ static void refused_start_waits_again(void **state)
 	kit_close(&kit);
 }
 
+static void cancelled_job_whose_start_is_refused_does_not_wait_again(void **state)
+{
+	struct kit kit;
+	struct takt_engine_event event = {.kind = TAKT_ENGINE_OUTCOME, .attempt = 1};
+
+	kit_open(&kit);
+	event.job_id = kit_accept(&kit, 1, 0);
+	event.action_id = kit_action(&kit, TAKT_ACTION_START, event.job_id)->id;
+	event.outcome = TAKT_OUTCOME_FAILED;
+	assert_int_equal(takt_queue_cancel(kit.queue, event.job_id, (struct takt_wall){9}, NULL),
+			 0);
+	takt_engine_emit(&kit.engine.base, event);
+	kit_settle(&kit);
+	assert_int_equal(kit_stored(&kit, event.job_id), TAKT_JOB_CANCELLED);
+	assert_int_equal(kit.released_count, 1);
+	kit_clean(&kit, 1);
+	assert_int_equal(takt_queue_gpu(kit.queue, 0, &(uint64_t){0}), TAKT_GPU_FREE);
+	kit_close(&kit);
+}
+
 static void lost_attempt_ends_or_waits_again_as_asked(void **state)
 {
 	struct kit kit;
@@ -551,6 +571,7 @@ int main(void)
 		cmocka_unit_test(adopted_job_learns_when_it_started),
 		cmocka_unit_test(what_never_runs_is_not_tried_without_end),
 		cmocka_unit_test(refused_start_waits_again),
+		cmocka_unit_test(cancelled_job_whose_start_is_refused_does_not_wait_again),
 		cmocka_unit_test(lost_attempt_ends_or_waits_again_as_asked),
 		cmocka_unit_test(what_never_ran_is_started_as_the_next_attempt),
 		cmocka_unit_test(adopted_job_keeps_its_gpus),
