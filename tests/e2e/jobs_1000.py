@@ -162,6 +162,7 @@ def record():
     commit = subprocess.run(["git", "-C", kit.SOURCE, "describe", "--always", "--dirty"],
                             capture_output=True, text=True, check=True).stdout.strip()
     where = f"{platform.machine()}, {os.cpu_count()} CPUs, Linux {platform.release()}"
+    os.makedirs(os.path.dirname(path), exist_ok=True)
     new = not os.path.exists(path)
     with open(path, "a", newline="", encoding="utf-8") as file:
         rows = csv.writer(file, lineterminator="\n")
@@ -173,6 +174,7 @@ def record():
 
 
 if __name__ == "__main__":
+    measured("load average before (what else the machine did)", os.getloadavg()[0], "")
     status = kit.main([all_run_once_in_order, submissions_a_second, gap_on_one_gpu, gap_on_eight_gpus])
     if status == 0 and "--record" in sys.argv[2:]:
         record()
