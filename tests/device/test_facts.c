@@ -111,16 +111,16 @@ static void a_short_bus_id_of_an_old_driver_is_completed(void **state)
 	takt_machine_close(machine);
 }
 
-static void without_a_bus_id_a_gpu_comes_last(void **state)
+static void with_a_bus_id_missing_the_drivers_order_stands(void **state)
 {
 	struct takt_machine *machine;
 
 	fake_lose(1, true); /* the first on the bus */
 	machine = open_fake();
 	assert_int_equal(takt_machine_info(machine)->gpu_count, FAKE_GPUS);
-	assert_int_equal(takt_machine_facts(machine, 0)->minor, 2);
-	assert_int_equal(takt_machine_facts(machine, 1)->minor, 0);
-	assert_int_equal(takt_machine_facts(machine, FAKE_GPUS - 1)->has, 0);
+	assert_int_equal(takt_machine_facts(machine, 0)->minor, 0);
+	assert_int_equal(takt_machine_facts(machine, 1)->has, 0);
+	assert_int_equal(takt_machine_facts(machine, 2)->minor, 2);
 	takt_machine_close(machine);
 }
 
@@ -222,7 +222,7 @@ int main(void)
 		cmocka_unit_test_setup(behind_a_switch_every_pair_has_all_links, reset_fake),
 		cmocka_unit_test_setup(a_board_that_says_twin_is_simulated, reset_fake),
 		cmocka_unit_test_setup(a_short_bus_id_of_an_old_driver_is_completed, reset_fake),
-		cmocka_unit_test_setup(without_a_bus_id_a_gpu_comes_last, reset_fake),
+		cmocka_unit_test_setup(with_a_bus_id_missing_the_drivers_order_stands, reset_fake),
 		cmocka_unit_test_setup(a_missing_or_refused_function_costs_its_own_fact_only,
 				       reset_fake),
 		cmocka_unit_test_setup(no_library_is_none_with_a_reason_or_an_error, reset_fake),

@@ -44,6 +44,28 @@ static void every_reading_is_what_the_driver_says(void **state)
 	takt_machine_close(machine);
 }
 
+/* What sampling costs is counted against bench/bare_loop.c, which makes these calls and no others.
+ */
+static void a_tick_makes_no_more_driver_calls_than_the_bare_loop(void **state)
+{
+	enum {
+		FAST = 7,
+		SLOW = 13
+	};
+	struct takt_machine *machine = open_fake();
+	unsigned before = fake_calls();
+
+	for (uint32_t g = 0; g < FAKE_GPUS; g++)
+		(void)sample_of(machine, g);
+	assert_in_range(fake_calls() - before, 1, FAKE_GPUS * (FAST + SLOW));
+	before = fake_calls();
+	takt_machine_tick(machine, UINT32_MAX);
+	for (uint32_t g = 0; g < FAKE_GPUS; g++)
+		assert_int_equal(takt_machine_wait(machine, g, 1, in_ms(20000)), 0);
+	assert_int_equal(fake_calls() - before, FAKE_GPUS * FAST);
+	takt_machine_close(machine);
+}
+
 /* What is lost when a function is hidden or says "not supported"; 0: another stands in. */
 static const struct {
 	const char *function;
@@ -331,6 +353,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(every_reading_is_what_the_driver_says, reset_fake),
+		cmocka_unit_test_setup(a_tick_makes_no_more_driver_calls_than_the_bare_loop,
+				       reset_fake),
 		cmocka_unit_test_setup(absence_costs_its_own_bit_and_is_no_error, reset_fake),
 		cmocka_unit_test_setup(a_field_value_has_a_code_of_its_own, reset_fake),
 		cmocka_unit_test_setup(memory_of_a_driver_that_refuses_the_newer_struct,

@@ -47,6 +47,45 @@ static void a_hanging_gpu_turns_stale_and_the_others_do_not(void **state)
 	fake_wake();
 }
 
+static uint64_t seq_of(struct takt_machine *machine, uint32_t gpu)
+{
+	struct takt_gpu_reading r;
+
+	assert_int_equal(takt_machine_reading(machine, gpu, &r), 0);
+	return r.seq;
+}
+
+static void tick_and_wait(struct takt_machine *machine, uint32_t first, uint32_t end)
+{
+	uint64_t before[FAKE_GPUS];
+
+	for (uint32_t g = first; g < end; g++)
+		before[g] = seq_of(machine, g);
+	takt_machine_tick(machine, UINT32_MAX);
+	for (uint32_t g = first; g < end; g++)
+		assert_int_equal(takt_machine_wait(machine, g, before[g], in_ms(20000)), 0);
+}
+
+static void a_gpu_that_hangs_in_a_round_holds_the_others_up_until_the_next_tick(void **state)
+{
+	struct takt_machine *machine = open_fake();
+	uint64_t seq;
+
+	for (uint32_t g = 0; g < FAKE_GPUS; g++)
+		(void)sample_of(machine, g);
+	seq = seq_of(machine, 0);
+	fake_hang("nvmlDeviceGetPowerUsage", 1); /* the machine's GPU 0: a round begins with it */
+	takt_machine_tick(machine, UINT32_MAX);
+	for (int tick = 0; tick < 3; tick++)
+		tick_and_wait(machine, 1, FAKE_GPUS);
+	/* A wish for the hanging GPU is fulfilled as soon as the driver is back. */
+	takt_machine_sample(machine, 0);
+	fake_wake();
+	assert_int_equal(takt_machine_wait(machine, 0, seq + 1, in_ms(20000)), 0);
+	tick_and_wait(machine, 0, FAKE_GPUS);
+	takt_machine_close(machine);
+}
+
 static void a_gpu_that_hangs_while_facts_are_read_keeps_those_before(void **state)
 {
 	struct takt_machine_config config = fake_config();
@@ -143,9 +182,9 @@ static void a_gpu_that_is_lost_from_the_start_is_sampled_when_it_comes_back(void
 
 	fake_lose(1, true);
 	machine = open_fake();
-	assert_true(sample_of(machine, FAKE_GPUS - 1).lost);
+	assert_true(sample_of(machine, 1).lost);
 	fake_lose(1, false);
-	assert_int_equal(sample_of(machine, FAKE_GPUS - 1).sm_mhz, FAKE_SM_MHZ + 1);
+	assert_int_equal(sample_of(machine, 1).sm_mhz, FAKE_SM_MHZ + 1);
 	takt_machine_close(machine);
 }
 
@@ -242,6 +281,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(a_hanging_gpu_turns_stale_and_the_others_do_not, reset_fake),
+		cmocka_unit_test_setup(
+			a_gpu_that_hangs_in_a_round_holds_the_others_up_until_the_next_tick,
+			reset_fake),
 		cmocka_unit_test_setup(a_gpu_that_hangs_while_facts_are_read_keeps_those_before,
 				       reset_fake),
 		cmocka_unit_test_setup(links_beside_a_hanging_gpu_are_known, reset_fake),

@@ -29,8 +29,8 @@ def what_is_killed_leaves_nothing():
         m.start()
         m.client().submit(m.witness_argv(60_000), gpus=1)
         kit.until(lambda: m.witness().begins, 10, "the job runs")
-        kinds = set(m.processes().values())
-        assert kinds == {"takt", *kit.HELPERS, "job"}, kinds
+        kit.until(lambda: set(m.processes().values()) == {"takt", *kit.HELPERS, "job"}, 10,
+                  lambda: f"all of takt is there: {m.processes()}")
     assert not m.processes()
 
 
