@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -96,17 +97,26 @@ static int wait_job(void *ctx, const struct takt_peer *peer, uint64_t job_id, ui
 				pending, err);
 }
 
+/* -1: there is none yet. The directory is the job's user's, so what has the name of a log may be a
+ * pipe that nobody writes to, or another name of a file that is not for him to read. */
 static int open_log(const struct takt_daemon *daemon, uint64_t job_id, uint32_t attempt,
-		    struct takt_err *err)
+		    uid_t owner, struct takt_err *err)
 {
+	struct stat st;
 	char path[64];
 	int fd;
 
 	snprintf(path, sizeof(path), "%llu.%u/log", (unsigned long long)job_id, attempt);
-	fd = openat(daemon->jobs_dirfd, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	if (fd < 0 && errno != ENOENT)
+	fd = openat(daemon->jobs_dirfd, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd < 0 && errno == ENOENT)
+		return -1;
+	if (fd < 0)
 		return takt_err_set(err, -errno, "log of job %llu", (unsigned long long)job_id);
-	return fd < 0 ? -1 : fd;
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == owner)
+		return fd;
+	close(fd);
+	return takt_err_set(err, -TAKT_E_CORRUPT, "log of job %llu is not the file that takt made",
+			    (unsigned long long)job_id);
 }
 
 static int job_log(void *ctx, const struct takt_peer *peer, uint64_t job_id, int *ret_fd,
@@ -127,7 +137,7 @@ static int job_log(void *ctx, const struct takt_peer *peer, uint64_t job_id, int
 	if (!takt_api_may_read(peer, owner))
 		return takt_err_set(err, -EPERM, "job %llu is another user's",
 				    (unsigned long long)job_id);
-	fd = attempt ? open_log(daemon, job_id, attempt, err) : -1;
+	fd = attempt ? open_log(daemon, job_id, attempt, owner, err) : -1;
 	if (fd < -1)
 		return fd;
 	*ret_fd = fd;

@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Corners where a promise could break quietly: every GPU hangs at once, the launcher is away while a job
+is cancelled, a job puts something else where its log was, history is cut.
+
+Usage: edges.py BUILD_FOLDER
+"""
+import os
+import sys
+import time
+
+import kit
+
+
+def state(client, index=0):
+    return client.status()["gpus"][index]["state"]
+
+
+def a_driver_that_hangs_for_all_gpus_gets_no_job():
+    with kit.machine(gpus=2) as m:
+        m.start()
+        client = m.client()
+        m.twin("fault", "all", "hang")
+        kit.until(lambda: state(client) == state(client, 1) == "lost", 10, client.status)
+        job = client.submit(m.witness_argv(1), gpus=1)["id"]
+        time.sleep(0.5)
+        assert client.job(job)["state"] == "waiting", client.job(job)
+        m.twin("fault", "all", "none")
+        assert client.wait(job, 20)["state"] == "done"
+
+
+def a_job_cancelled_while_the_launcher_is_away_never_runs():
+    with kit.machine(gpus=1) as m:
+        m.start()
+        client = m.client()
+        os.rename(m.path("bin/takt-launch"), m.path("bin/away"))
+        os.kill(m.pids("takt-launch")[0], 9)
+        kit.until(lambda: not m.pids("takt-launch"), 10, "the launcher is gone")
+        job = client.submit(m.witness_argv(1), gpus=1)["id"]
+        kit.until(lambda: client.job(job)["state"] == "starting", 10, lambda: client.job(job))
+        assert client.cancel(job)["state"] == "cancelled", client.job(job)
+        os.rename(m.path("bin/away"), m.path("bin/takt-launch"))
+        assert client.wait(client.submit(m.witness_argv(1), gpus=1)["id"])["state"] == "done"
+        assert job not in [begin.job for begin in m.witness().begins]
+
+
+def what_a_job_puts_in_its_logs_place_stops_nobody():
+    with kit.machine(gpus=1) as m:
+        m.start()
+        client = m.client()
+        log = m.path("state/jobs/$TAKT_JOB_ID.1/log")
+        for trick in ("mkfifo {0}", "mkdir {0}", "ln -s /etc/hostname {0}"):
+            job = client.submit(["sh", "-c", f"rm {log}; " + trick.format(log)])["id"]
+            assert client.wait(job)["state"] == "done", client.job(job)
+            status, answer = client.raw("GET", f"/v1/jobs/{job}/log")
+            assert status >= 400 and b"log" in answer, (trick, status, answer)
+            assert client.status()
+
+
+if __name__ == "__main__":
+    sys.exit(kit.main([
+        a_driver_that_hangs_for_all_gpus_gets_no_job,
+        a_job_cancelled_while_the_launcher_is_away_never_runs,
+        what_a_job_puts_in_its_logs_place_stops_nobody,
+    ]))
