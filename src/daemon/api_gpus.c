@@ -179,8 +179,9 @@ static void fill_notes(const struct takt_daemon *daemon, struct takt_status_view
 {
 	size_t n = 0, max = TAKT_ARRAY_LEN(ret->notes);
 
-	for (size_t i = 0; i < max && daemon->notes[i][0]; i++)
-		takt_strcpy(ret->notes[n++], sizeof(ret->notes[0]), daemon->notes[i]);
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(daemon->notes) && n < max; i++)
+		if (daemon->notes[i][0])
+			takt_strcpy(ret->notes[n++], sizeof(ret->notes[0]), daemon->notes[i]);
 	for (uint32_t gpu = 0; gpu < daemon->gpu_count && n < max; gpu++) {
 		struct takt_lease_state lease;
 
@@ -189,9 +190,9 @@ static void fill_notes(const struct takt_daemon *daemon, struct takt_status_view
 			snprintf(ret->notes[n++], sizeof(ret->notes[0]),
 				 "GPU %u: clocks are CHANGED and could not be put back: %.130s",
 				 gpu, lease.note);
-		else if (daemon->watch[gpu].note[0])
+		else if (takt_watch_note(daemon, gpu)[0])
 			snprintf(ret->notes[n++], sizeof(ret->notes[0]), "GPU %u: %s", gpu,
-				 daemon->watch[gpu].note);
+				 takt_watch_note(daemon, gpu));
 	}
 }
 

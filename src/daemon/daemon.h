@@ -47,7 +47,7 @@ struct takt_gpu_watch {
 	uint64_t drain_job;	/* whose processes have to go */
 	struct takt_boot clean_at; /* clean since the last plan; 0 = no */
 	struct takt_boot taken_at; /* when the GPU that a placed job waited for was clean; 0 = no */
-	char note[160];		   /* why it is set aside; "" = it is not */
+	char lost_note[120], aside_note[160]; /* why it is lost, set aside; "" = it is not */
 };
 
 /* Sums over all GPUs since the start, see handover.c. */
@@ -122,6 +122,8 @@ void takt_helper_stop(struct takt_helper_proc *helper);
  * given out. */
 bool takt_watch_known(const struct takt_daemon *daemon, uint32_t gpu);
 void takt_watch_tick(struct takt_daemon *daemon, struct takt_mono now, struct takt_boot boot);
+/* Why nobody gets this GPU; "" = no reason. Borrowed until the next tick. */
+const char *takt_watch_note(const struct takt_daemon *daemon, uint32_t gpu);
 void takt_watch_job_placed(struct takt_daemon *daemon, const struct takt_queue_job *job);
 void takt_watch_job_over(struct takt_daemon *daemon, const struct takt_queue_job *job);
 

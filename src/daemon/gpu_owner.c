@@ -73,27 +73,38 @@ static bool find_manager(char *ret, size_t size)
 }
 
 /* A lock file that all users may open. It is never removed: a name that comes and goes cannot be
- * locked. */
+ * locked. The directory is everybody's: something else may have been put in the file's place. */
 static int open_lock(const struct takt_daemon *daemon, uint32_t gpu, struct takt_err *err)
 {
 	const struct takt_gpu_facts *facts = takt_machine_facts(daemon->machine, gpu);
+	const int flags = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
 	char path[PATH_MAX];
+	struct stat st;
 	int fd;
 
 	snprintf(path, sizeof(path), "%s/takt-%s.lock", daemon->config.lock_dir, facts->uuid);
-	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+	fd = open(path, O_RDWR | O_CREAT | flags, 0644);
 	if (fd < 0 && (errno == EACCES || errno == EPERM))
-		fd = open(path, O_RDONLY | O_CLOEXEC |
-					O_NOFOLLOW); /* another user made it; flock needs no more */
-	return fd < 0 ? takt_err_set(err, -errno, "lock of GPU %u, '%s'", gpu, path) : fd;
+		fd = open(path, O_RDONLY | flags); /* another's; flock needs no more */
+	if (fd < 0)
+		return takt_err_set(err, -errno, "lock of GPU %u, '%s'", gpu, path);
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+		return fd;
+	close(fd);
+	return takt_err_set(err, -EEXIST, "lock of GPU %u, '%s' is no plain file; remove it", gpu,
+			    path);
 }
 
+/* Our name goes into our own file alone, not into one that somebody has linked here. */
 static void sign(int fd)
 {
 	char text[96], user[33];
+	struct stat st;
 	int n = snprintf(text, sizeof(text), "takt serve (pid %d, user %s)\n", getpid(),
 			 takt_user_name(getuid(), user, sizeof(user)));
 
+	if (fstat(fd, &st) < 0 || st.st_uid != getuid() || st.st_nlink != 1)
+		return;
 	if (ftruncate(fd, 0) == 0 && pwrite(fd, text, (size_t)n, 0) != n)
 		return; /* the name is a courtesy; the lock is what counts */
 }
@@ -166,7 +177,7 @@ int takt_daemon_own_gpus(struct takt_daemon *daemon, struct takt_err *err)
 		if (rc == -TAKT_E_BUSY)
 			only_observe(daemon, taken.msg);
 		else if (rc < 0)
-			return takt_err_wrap(err, rc, "own the GPUs");
+			return takt_err_set(err, rc, "%s", taken.msg);
 	}
 	return 0;
 }

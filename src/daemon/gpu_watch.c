@@ -17,7 +17,9 @@ static const uint64_t settle_ns = TAKT_NS_PER_S;
 
 /* What the process list of a sample says about one GPU. */
 struct census {
-	uint32_t outside;  /* processes of nobody's job, or of a job that does not hold this GPU */
+	/* Processes of nobody's job, or of a job that does not hold this GPU; those that the kernel
+	 * does not show (they end, or are of another pid namespace) where no job holds it. */
+	uint32_t outside;
 	uint32_t of_drain; /* processes of the job that has left, or already gone from the kernel */
 };
 
@@ -30,9 +32,9 @@ static struct census take_census(struct takt_daemon *daemon, const struct takt_g
 		const struct takt_proc_who *who =
 			takt_proc_who(daemon->procs, reading->procs[i].pid, now);
 
-		if (who->gone || (drain_job && who->job_id == drain_job))
+		if (drain_job && (who->gone || who->job_id == drain_job))
 			census.of_drain++;
-		else if (who->job_id == 0 || who->job_id != holder)
+		else if (who->gone ? holder == 0 : who->job_id == 0 || who->job_id != holder)
 			census.outside++;
 	}
 	return census;
@@ -63,7 +65,7 @@ static void set_lost(struct takt_daemon *daemon, uint32_t gpu, bool lost, const 
 	if (watch->lost == lost)
 		return;
 	watch->lost = lost;
-	takt_strcpy(watch->note, sizeof(watch->note), lost ? why : "");
+	takt_strcpy(watch->lost_note, sizeof(watch->lost_note), lost ? why : "");
 	set_health(daemon, gpu);
 }
 
@@ -75,17 +77,19 @@ static void set_quarantined(struct takt_daemon *daemon, uint32_t gpu, bool quara
 	if (watch->quarantined == quarantined)
 		return;
 	watch->quarantined = quarantined;
-	takt_strcpy(watch->note, sizeof(watch->note), why);
+	takt_strcpy(watch->aside_note, sizeof(watch->aside_note), why);
 	set_health(daemon, gpu);
 }
 
-/* What was used before the job came is not known after a restart of ours: then memory is back when
- * it has not fallen for a while. */
-static bool memory_is_back(struct takt_gpu_watch *watch, const struct takt_gpu_reading *reading)
+/* What was used before the job came is not known after a restart of ours, and means nothing while
+ * somebody from outside takes what he needs: then memory is back when it has not moved for a while.
+ */
+static bool memory_is_back(struct takt_gpu_watch *watch, const struct takt_gpu_reading *reading,
+			   const struct census *census)
 {
 	if (!(reading->has & TAKT_HAS_MEMORY))
 		return true;
-	if (watch->mem_before_known)
+	if (watch->mem_before_known && census->outside == 0)
 		return reading->mem_used_bytes <= watch->mem_before_bytes + memory_slack_bytes;
 	if (watch->mem_settled_at.ns == 0 || reading->mem_used_bytes != watch->mem_last_bytes) {
 		watch->mem_last_bytes = reading->mem_used_bytes;
@@ -105,6 +109,21 @@ static void drained(struct takt_daemon *daemon, uint32_t gpu)
 	set_quarantined(daemon, gpu, false, "");
 }
 
+/* Not clean in time: set aside, and looked at until it is. */
+static void keep_draining(struct takt_daemon *daemon, uint32_t gpu, const char *what,
+			  struct takt_boot boot)
+{
+	const struct takt_gpu_watch *watch = &daemon->watch[gpu];
+	char why[160];
+
+	takt_machine_sample(daemon->machine, gpu);
+	if (boot.ns - watch->drain_since.ns < daemon->config.drain_limit_ms * TAKT_NS_PER_MS)
+		return;
+	snprintf(why, sizeof(why), "set aside: job %llu has ended, but %s",
+		 (unsigned long long)watch->drain_job, what);
+	set_quarantined(daemon, gpu, true, why);
+}
+
 static void check_drain(struct takt_daemon *daemon, uint32_t gpu,
 			const struct takt_gpu_reading *reading, const struct census *census,
 			struct takt_boot boot)
@@ -112,20 +131,15 @@ static void check_drain(struct takt_daemon *daemon, uint32_t gpu,
 	struct takt_gpu_watch *watch = &daemon->watch[gpu];
 	bool fresh = reading->slow_at.ns > watch->drain_since_mono.ns && !reading->lost &&
 		     reading->last_rc == 0;
-	char why[160];
+	char what[80];
 
-	if (fresh && census->of_drain == 0 && memory_is_back(watch, reading)) {
+	if (fresh && census->of_drain == 0 && memory_is_back(watch, reading, census)) {
 		drained(daemon, gpu);
 		return;
 	}
-	takt_machine_sample(daemon->machine, gpu);
-	if (boot.ns - watch->drain_since.ns < daemon->config.drain_limit_ms * TAKT_NS_PER_MS)
-		return;
-	snprintf(why, sizeof(why),
-		 "set aside: job %llu has ended, but %u of its processes or its memory are still "
-		 "there",
-		 (unsigned long long)watch->drain_job, census->of_drain);
-	set_quarantined(daemon, gpu, true, why);
+	snprintf(what, sizeof(what), "%u of its processes or its memory are still there",
+		 census->of_drain);
+	keep_draining(daemon, gpu, what, boot);
 }
 
 bool takt_watch_known(const struct takt_daemon *daemon, uint32_t gpu)
@@ -154,12 +168,17 @@ static void watch_gpu(struct takt_daemon *daemon, uint32_t gpu, struct takt_mono
 	set_lost(daemon, gpu, reading->lost || reading->stale,
 		 reading->lost ? "the driver has lost this GPU"
 			       : "the driver does not answer for this GPU");
-	if (reading->seq == watch->seq_seen || !(reading->has & TAKT_HAS_PROCS)) {
+	if (reading->seq == watch->seq_seen) {
 		if (watch->draining)
 			takt_machine_sample(daemon->machine, gpu);
 		return;
 	}
 	watch->seq_seen = reading->seq;
+	if (!(reading->has & TAKT_HAS_PROCS)) {
+		if (watch->draining)
+			keep_draining(daemon, gpu, "the driver does not list its processes", boot);
+		return;
+	}
 	takt_queue_gpu(daemon->queue, gpu, &holder);
 	census = take_census(daemon, reading, holder, watch->drain_job, now);
 	set_outside(daemon, gpu, census.outside > 0);
@@ -167,6 +186,13 @@ static void watch_gpu(struct takt_daemon *daemon, uint32_t gpu, struct takt_mono
 		takt_telemetry_account_shared(daemon->telemetry, holder);
 	if (watch->draining)
 		check_drain(daemon, gpu, reading, &census, boot);
+}
+
+const char *takt_watch_note(const struct takt_daemon *daemon, uint32_t gpu)
+{
+	const struct takt_gpu_watch *watch = &daemon->watch[gpu];
+
+	return watch->lost ? watch->lost_note : watch->aside_note;
 }
 
 void takt_watch_tick(struct takt_daemon *daemon, struct takt_mono now, struct takt_boot boot)

@@ -168,6 +168,10 @@ void takt_helper_died(struct takt_daemon *daemon, struct takt_helper_proc *helpe
 void takt_helper_retry(struct takt_daemon *daemon, struct takt_helper_proc *helper,
 		       struct takt_boot now)
 {
+	/* Started when no descriptor was left to watch it by. Our child stays one until it is
+	 * reaped. */
+	if (helper->pid > 0 && helper->pidfd < 0)
+		helper->pidfd = pidfd_open(helper->pid, 0);
 	if (helper->retry_at.ns == 0 || now.ns < helper->retry_at.ns)
 		return;
 	if (takt_helper_start(daemon, helper, NULL) < 0)

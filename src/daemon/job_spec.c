@@ -155,6 +155,9 @@ int takt_daemon_describe_job(void *ctx, const struct takt_action *start, const c
 	rc = ret_spec->argv && ret_spec->cwd
 		     ? build_env(daemon, job, start->gpu_mask, attempt_id, ret_spec, err)
 		     : -ENOMEM;
+	if (rc == -ENOMEM)
+		return takt_err_set(err, rc, "what to start for job %llu",
+				    (unsigned long long)start->job_id);
 	if (rc < 0)
 		return takt_err_wrap(err, rc, "what to start for job %llu",
 				     (unsigned long long)start->job_id);

@@ -2,8 +2,8 @@
 /*
  * Whose process is it? A process belongs to the job whose shim is among its ancestors: shims are
  * child subreapers, so whatever a job leaves behind stays below its shim for as long as that lives.
- * Shims are
- * known by their command line "takt-shim <job>.<attempt> <jobs dir>", which every user may read.
+ * Shims are known by their command line "takt-shim <job>.<attempt> <jobs dir>", which every user
+ * may read.
  *
  * Answers are kept for a second, so that a sample costs no system call for processes already known.
  */
@@ -74,9 +74,11 @@ static ssize_t read_proc(int32_t pid, const char *name, char *buf, size_t size)
 	if (fd < 0)
 		return -errno;
 	n = read(fd, buf, size - 1);
+	if (n < 0)
+		n = -errno;
 	close(fd);
 	if (n < 0)
-		return -EIO;
+		return n;
 	buf[n] = '\0';
 	return n;
 }
@@ -144,9 +146,13 @@ static void look(const struct takt_proc_cache *cache, int32_t pid, struct takt_p
 		 struct takt_mono now)
 {
 	struct takt_proc_stat stat;
+	int rc = read_stat(pid, &stat);
 
+	if (rc < 0 && rc != -ENOENT && rc != -ESRCH)
+		return; /* no descriptor to look with: what was known stands, and a new one is
+			   nobody's */
 	who->checked_ns = now.ns;
-	who->gone = read_stat(pid, &stat) < 0;
+	who->gone = rc < 0;
 	if (who->gone || stat.start_ticks == who->start_ticks)
 		return; /* a job's process that is gone stays known as the job's */
 	who->start_ticks = stat.start_ticks;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Corners where a promise could break quietly: every GPU hangs at once, the launcher is away while a job
-is cancelled, a job puts something else where its log was, history is cut.
+is cancelled, a job or a user puts something else where a file of takt's was.
 
 Usage: edges.py BUILD_FOLDER
 """
@@ -57,9 +57,21 @@ def what_a_job_puts_in_its_logs_place_stops_nobody():
             assert client.status()
 
 
+def a_pipe_in_place_of_a_lock_is_named():
+    with kit.machine(gpus=1) as m:
+        m.start()
+        m.stop()
+        lock = next(name for name in os.listdir(m.path("locks")) if name.endswith(".lock"))
+        os.unlink(m.path(f"locks/{lock}"))
+        os.mkfifo(m.path(f"locks/{lock}"))
+        assert m.spawn().wait(20) != 0
+        assert lock in m.said() and "plain file" in m.said(), m.said()
+
+
 if __name__ == "__main__":
     sys.exit(kit.main([
         a_driver_that_hangs_for_all_gpus_gets_no_job,
         a_job_cancelled_while_the_launcher_is_away_never_runs,
         what_a_job_puts_in_its_logs_place_stops_nobody,
+        a_pipe_in_place_of_a_lock_is_named,
     ]))
