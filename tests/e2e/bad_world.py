@@ -166,6 +166,7 @@ def a_full_disk_refuses_submits_and_loses_nothing():
 def the_second_takt_on_a_socket_says_whose_it_is():
     with kit.machine(gpus=1) as m:
         m.start()
+        kit.until(lambda: m.pids("takt-guard"), 10, "the last helper runs")
         before = sorted(m.processes())
         code, said = refused_start(m)
         assert "takt.sock" in said or "runtime" in said or str(m.serve.pid) in said, said
