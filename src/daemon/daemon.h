@@ -103,6 +103,10 @@ int takt_daemon_loop(struct takt_daemon *daemon, struct takt_err *err);
 /* gpu_owner.c: one manager a GPU. Takes a lock a GPU by UUID across users; looks for slurmd, a
  * kubelet. Fills manages and observe_why. */
 int takt_daemon_own_gpus(struct takt_daemon *daemon, struct takt_err *err);
+/* A lock is held. Whether to try again, after a short pause: a daemon that was killed while it
+ * started a helper leaves its locks to that process, for the moment until it has become the helper.
+ */
+bool takt_daemon_lock_again(const struct takt_daemon *daemon);
 void takt_daemon_disown_gpus(struct takt_daemon *daemon);
 
 /* helper_proc.c */

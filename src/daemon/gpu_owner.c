@@ -14,10 +14,13 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/str.h"
 #include "daemon/daemon.h"
+
+static const uint64_t lock_patience_ns = TAKT_NS_PER_S; /* since the start */
 
 static const char *const managers[] = {"slurmd", "kubelet"};
 
@@ -119,6 +122,24 @@ static void name_owner(int fd, char *ret, size_t size)
 		takt_strcpy(ret, size, "another takt");
 }
 
+bool takt_daemon_lock_again(const struct takt_daemon *daemon)
+{
+	const struct timespec pause = {.tv_nsec = 20 * (long)TAKT_NS_PER_MS};
+
+	if (takt_mono_now(daemon->sys).ns - daemon->started.ns > lock_patience_ns)
+		return false;
+	(void)nanosleep(&pause, NULL);
+	return true;
+}
+
+static bool take_flock(const struct takt_daemon *daemon, int fd)
+{
+	while (flock(fd, LOCK_EX | LOCK_NB) < 0)
+		if (errno != EWOULDBLOCK || !takt_daemon_lock_again(daemon))
+			return false;
+	return true;
+}
+
 static int lock_gpu(struct takt_daemon *daemon, uint32_t gpu, struct takt_err *err)
 {
 	int fd = open_lock(daemon, gpu, err);
@@ -126,7 +147,7 @@ static int lock_gpu(struct takt_daemon *daemon, uint32_t gpu, struct takt_err *e
 
 	if (fd < 0)
 		return fd;
-	if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
+	if (take_flock(daemon, fd)) {
 		sign(fd);
 		daemon->gpu_lock_fd[gpu] = fd;
 		return 0;

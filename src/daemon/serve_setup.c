@@ -164,9 +164,13 @@ static int open_store(struct takt_daemon *daemon, struct takt_err *err)
 {
 	char path[PATH_MAX];
 	struct takt_store_config config = {.path = path};
+	int rc;
 
 	snprintf(path, sizeof(path), "%s/takt.db", daemon->config.state_dir);
-	return takt_store_open(&config, &daemon->store, err);
+	do
+		rc = takt_store_open(&config, &daemon->store, err);
+	while (rc == -TAKT_E_BUSY && takt_daemon_lock_again(daemon));
+	return rc;
 }
 
 static int start_helper(struct takt_daemon *daemon, struct takt_helper_proc *helper,

@@ -4,6 +4,8 @@
 
 Usage: smoke.py BUILD_FOLDER
 """
+import fcntl
+import glob
 import statistics
 import sys
 import time
@@ -59,6 +61,25 @@ def the_end_of_a_job_is_told_at_once():
         assert statistics.median(late) < 0.05, late
 
 
+def locks_that_a_killed_takt_leaves_for_a_moment_are_waited_for():
+    """A process that it was about to start holds them until it has become what it is to be."""
+    with kit.machine(gpus=2) as m:
+        m.start()
+        m.kill()
+        names = glob.glob(m.path("locks/*.lock")) + glob.glob(m.path("state/takt.db*lock*"))
+        assert len(names) == 3, names
+        files = [open(name, "rb") for name in names]
+        for file in files:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        m.spawn()
+        time.sleep(0.3)
+        for file in files:
+            file.close()
+        kit.until(m.answers, 10, m.said)
+        assert m.client().status()["manages"], m.said()
+
+
 if __name__ == "__main__":
     sys.exit(kit.main([a_job_runs_where_takt_says, what_is_killed_leaves_nothing,
-                       an_answer_comes_when_it_is_there, the_end_of_a_job_is_told_at_once]))
+                       an_answer_comes_when_it_is_there, the_end_of_a_job_is_told_at_once,
+                       locks_that_a_killed_takt_leaves_for_a_moment_are_waited_for]))
