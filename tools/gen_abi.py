@@ -33,6 +33,7 @@ HEAD = """\
 struct nvml_device;
 struct nvml_event_set;
 struct nvml_gpu_instance;
+struct nvml_compute_instance;
 """
 
 VALUE = """

@@ -27,6 +27,65 @@ static bool find_handle(const struct twin_machine *machine, const struct nvml_de
 	return (at - first) / sizeof(machine->gpus[0]) < machine->gpu_count;
 }
 
+/* Instances have no memory of their own: a handle is the address of the place where the first copy
+ * keeps one, and is never looked into. */
+static bool find_instance(const struct twin_file *file, uintptr_t at, uint32_t *ret_index,
+			  uint32_t *ret_start, uint32_t *ret_rest)
+{
+	const struct twin_gpu_instance *first;
+	uintptr_t slot = (at - (uintptr_t)&file->slots[0]) / sizeof(file->slots[0]);
+
+	if (at < (uintptr_t)&file->slots[0] || slot >= file->machine.gpu_count)
+		return false;
+	first = file->slots[slot].copy[0].instances;
+	if (at < (uintptr_t)first || at >= (uintptr_t)(first + TWIN_MIG_SLICES))
+		return false;
+	*ret_index = (uint32_t)slot;
+	*ret_start = (uint32_t)((at - (uintptr_t)first) / sizeof(*first));
+	*ret_rest = (uint32_t)((at - (uintptr_t)first) % sizeof(*first));
+	return true;
+}
+
+static bool find_compute(const struct twin_file *file, uintptr_t at, uint32_t *ret_index,
+			 uint32_t *ret_start, uint32_t *ret_compute_start)
+{
+	const size_t from = offsetof(struct twin_gpu_instance, compute);
+	const size_t each = sizeof(struct twin_compute_instance);
+	uint32_t rest;
+
+	if (!find_instance(file, at, ret_index, ret_start, &rest) || rest < from ||
+	    (rest - from) % each != 0)
+		return false;
+	*ret_compute_start = (uint32_t)((rest - from) / each);
+	return *ret_compute_start < TWIN_MIG_SLICES - 1;
+}
+
+struct nvml_gpu_instance *twin_instance_handle(const struct twin_call *call, uint32_t start)
+{
+	const struct twin_slot *slot = &twin_map_file(call->map)->slots[call->index];
+
+	return (struct nvml_gpu_instance *)(uintptr_t)&slot->copy[0].instances[start];
+}
+
+static uintptr_t compute_place(const struct twin_call *call, uint32_t start, uint32_t compute_start)
+{
+	const struct twin_slot *slot = &twin_map_file(call->map)->slots[call->index];
+
+	return (uintptr_t)&slot->copy[0].instances[start].compute[compute_start];
+}
+
+struct nvml_compute_instance *twin_compute_handle(const struct twin_call *call, uint32_t start,
+						  uint32_t compute_start)
+{
+	return (struct nvml_compute_instance *)compute_place(call, start, compute_start);
+}
+
+struct nvml_device *twin_mig_handle(const struct twin_call *call, uint32_t start,
+				    uint32_t compute_start)
+{
+	return (struct nvml_device *)compute_place(call, start, compute_start);
+}
+
 static void nap(uint64_t ns)
 {
 	struct timespec ts = {.tv_sec = (time_t)(ns / 1000000000),
@@ -59,7 +118,8 @@ static int suffer(const struct twin_call *call)
 	return faults & TWIN_FAULT_LOST ? NVML_ERROR_GPU_IS_LOST : NVML_SUCCESS;
 }
 
-int twin_enter_out(const struct nvml_device *device, const void *out, struct twin_call *ret)
+/* The machine alone, and whether there is an output. */
+static int begin(const void *out, struct twin_call *ret)
 {
 	struct twin_map *map = twin_machine_map();
 
@@ -67,13 +127,103 @@ int twin_enter_out(const struct nvml_device *device, const void *out, struct twi
 		return NVML_ERROR_UNINITIALIZED;
 	ret->map = map;
 	ret->machine = &twin_map_file(map)->machine;
-	if (!out || !find_handle(ret->machine, device, &ret->index))
-		return NVML_ERROR_INVALID_ARGUMENT;
-	if (twin_driver_here(map) != NVML_SUCCESS)
-		return NVML_ERROR_UNKNOWN;
+	ret->is_mig = false;
+	return out ? NVML_SUCCESS : NVML_ERROR_INVALID_ARGUMENT;
+}
+
+/* Once it is known which GPU is meant. */
+static int go_on(struct twin_call *ret)
+{
 	ret->board = &ret->machine->board;
 	ret->desc = &ret->machine->gpus[ret->index];
+	if (twin_driver_here(ret->map) != NVML_SUCCESS)
+		return NVML_ERROR_UNKNOWN;
 	return suffer(ret);
+}
+
+int twin_enter_out(const struct nvml_device *device, const void *out, struct twin_call *ret)
+{
+	int rc = begin(out, ret);
+
+	if (rc != NVML_SUCCESS)
+		return rc;
+	return find_handle(ret->machine, device, &ret->index) ? go_on(ret)
+							      : NVML_ERROR_INVALID_ARGUMENT;
+}
+
+/* The MIG device whose compute instance is there, if there is one. */
+static bool find_mig(struct twin_call *call, const struct twin_gpu *gpu, uint32_t start,
+		     uint32_t compute_start)
+{
+	uint32_t at = 0;
+
+	while (twin_mig_next(gpu, call->board, &at, &call->mig)) {
+		if (call->mig.start == start && call->mig.compute_start == compute_start)
+			return true;
+	}
+	return false;
+}
+
+int twin_enter_any(const struct nvml_device *device, const void *out, struct twin_call *ret,
+		   struct twin_gpu *ret_gpu)
+{
+	uint32_t start, compute_start;
+	int rc = begin(out, ret);
+
+	if (rc != NVML_SUCCESS)
+		return rc;
+	ret->is_mig = find_compute(twin_map_file(ret->map), (uintptr_t)device, &ret->index, &start,
+				   &compute_start);
+	if (!ret->is_mig && !find_handle(ret->machine, device, &ret->index))
+		return NVML_ERROR_INVALID_ARGUMENT;
+	rc = go_on(ret);
+	if (rc != NVML_SUCCESS)
+		return rc;
+	twin_read(ret->map, ret->index, ret_gpu);
+	if (ret->is_mig && !find_mig(ret, ret_gpu, start, compute_start))
+		return NVML_ERROR_INVALID_ARGUMENT;
+	return NVML_SUCCESS;
+}
+
+int twin_enter_instance(const struct nvml_gpu_instance *instance, const void *out,
+			struct twin_call *ret, struct twin_gpu *ret_gpu, uint32_t *ret_start)
+{
+	uint32_t rest;
+	int rc = begin(out, ret);
+
+	if (rc != NVML_SUCCESS)
+		return rc;
+	if (!find_instance(twin_map_file(ret->map), (uintptr_t)instance, &ret->index, ret_start,
+			   &rest) ||
+	    rest != 0)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	rc = go_on(ret);
+	if (rc != NVML_SUCCESS)
+		return rc;
+	twin_read(ret->map, ret->index, ret_gpu);
+	return ret_gpu->instances[*ret_start].used ? NVML_SUCCESS : NVML_ERROR_NOT_FOUND;
+}
+
+int twin_enter_compute(const struct nvml_compute_instance *compute, const void *out,
+		       struct twin_call *ret, struct twin_gpu *ret_gpu, uint32_t *ret_start,
+		       uint32_t *ret_compute_start)
+{
+	const struct twin_gpu_instance *instance;
+	int rc = begin(out, ret);
+
+	if (rc != NVML_SUCCESS)
+		return rc;
+	if (!find_compute(twin_map_file(ret->map), (uintptr_t)compute, &ret->index, ret_start,
+			  ret_compute_start))
+		return NVML_ERROR_INVALID_ARGUMENT;
+	rc = go_on(ret);
+	if (rc != NVML_SUCCESS)
+		return rc;
+	twin_read(ret->map, ret->index, ret_gpu);
+	instance = &ret_gpu->instances[*ret_start];
+	return instance->used && instance->compute[*ret_compute_start].slices
+		       ? NVML_SUCCESS
+		       : NVML_ERROR_NOT_FOUND;
 }
 
 int twin_enter(const struct nvml_device *device, struct twin_call *ret)
@@ -84,11 +234,9 @@ int twin_enter(const struct nvml_device *device, struct twin_call *ret)
 int twin_enter_read(const struct nvml_device *device, const void *out, struct twin_call *ret,
 		    struct twin_gpu *ret_gpu)
 {
-	int rc = twin_enter_out(device, out, ret);
+	int rc = twin_enter_any(device, out, ret, ret_gpu);
 
-	if (rc == NVML_SUCCESS)
-		twin_read(ret->map, ret->index, ret_gpu);
-	return rc;
+	return rc == NVML_SUCCESS && ret->is_mig ? NVML_ERROR_NOT_SUPPORTED : rc;
 }
 
 /* A setter's change, wrapped so that it is counted even when it refuses. */

@@ -15,6 +15,7 @@
 
 #include "abi/nvml.h"
 #include "base/compiler.h"
+#include "twin_mig.h"
 #include "twin_physics.h"
 #include "twin_shared.h"
 
@@ -29,6 +30,9 @@ struct twin_call {
 	const struct twin_board *board;
 	const struct twin_gpu_desc *desc;
 	uint32_t index;
+	/* with twin_enter_any alone: a compute instance instead of a GPU */
+	bool is_mig;
+	struct twin_mig_device mig;
 };
 
 /* Of the driver branch whose symbols this library exports; generated. */
@@ -49,6 +53,27 @@ int twin_enter_out(const struct nvml_device *device, const void *out, struct twi
 /* As twin_enter, with the GPU's state at this moment. */
 int twin_enter_read(const struct nvml_device *device, const void *out, struct twin_call *ret,
 		    struct twin_gpu *ret_gpu);
+
+/* As twin_enter_read, for the functions that take MIG devices as well as GPUs. The others refuse
+ * them: identity and settings as no valid device, readings as not supported (GUESS which is which).
+ */
+int twin_enter_any(const struct nvml_device *device, const void *out, struct twin_call *ret,
+		   struct twin_gpu *ret_gpu);
+
+/* The GPU and the start of a GPU instance, and of a compute instance, behind their handles. Whether
+ * one is there now is for the caller to look. */
+int twin_enter_instance(const struct nvml_gpu_instance *instance, const void *out,
+			struct twin_call *ret, struct twin_gpu *ret_gpu, uint32_t *ret_start);
+int twin_enter_compute(const struct nvml_compute_instance *compute, const void *out,
+		       struct twin_call *ret, struct twin_gpu *ret_gpu, uint32_t *ret_start,
+		       uint32_t *ret_compute_start);
+
+/* Handles of the places where instances are kept; of MIG devices, too. */
+struct nvml_gpu_instance *twin_instance_handle(const struct twin_call *call, uint32_t start);
+struct nvml_compute_instance *twin_compute_handle(const struct twin_call *call, uint32_t start,
+						  uint32_t compute_start);
+struct nvml_device *twin_mig_handle(const struct twin_call *call, uint32_t start,
+				    uint32_t compute_start);
 
 /* Change settings of a GPU: permission, bookkeeping and the twin's own errors as NVML codes. The
  * change returns NVML_SUCCESS or a code; codes leave the GPU as it was. `restores`: this call puts

@@ -25,7 +25,6 @@
 		return rc == NVML_SUCCESS ? twin_put_text(out, length, (expression)) : rc; \
 	}
 
-CONSTANT(nvmlDeviceGetIndex, uint32_t, call.index)
 CONSTANT(nvmlDeviceGetMinorNumber, uint32_t, call.index)
 CONSTANT(nvmlDeviceGetModuleId, uint32_t, call.desc->module)
 CONSTANT(nvmlDeviceGetBoardId, uint32_t, call.desc->bus << 8)
@@ -42,12 +41,59 @@ CONSTANT(nvmlDeviceGetMaxPcieLinkWidth, uint32_t, call.board->pcie_width)
 CONSTANT(nvmlDeviceGetCurrPcieLinkWidth, uint32_t, call.board->pcie_width)
 CONSTANT(nvmlDeviceGetPcieReplayCounter, uint32_t, 0)
 
-TEXT(nvmlDeviceGetName, call.board->name)
 TEXT(nvmlDeviceGetSerial, call.desc->serial)
-TEXT(nvmlDeviceGetUUID, call.desc->uuid)
 TEXT(nvmlDeviceGetBoardPartNumber, call.board->part)
 TEXT(nvmlDeviceGetVbiosVersion, call.board->vbios)
 TEXT(nvmlDeviceGetInforomImageVersion, call.board->inforom)
+
+int nvmlDeviceGetName(struct nvml_device *device, char *out, uint32_t length)
+{
+	char name[NVML_BUFFER_NAME], profile[32];
+	struct twin_call call;
+	struct twin_gpu gpu;
+	int rc = twin_enter_any(device, out, &call, &gpu);
+
+	if (rc != NVML_SUCCESS)
+		return rc;
+	if (!call.is_mig)
+		return twin_put_text(out, length, call.board->name);
+	twin_mig_name(call.board, call.mig.profile, call.mig.slices, profile, sizeof(profile));
+	snprintf(name, sizeof(name), "%.56s MIG %s", call.board->name, profile);
+	return twin_put_text(out, length, name);
+}
+
+int nvmlDeviceGetUUID(struct nvml_device *device, char *out, uint32_t length)
+{
+	char uuid[TWIN_MIG_UUID];
+	struct twin_call call;
+	struct twin_gpu gpu;
+	int rc = twin_enter_any(device, out, &call, &gpu);
+
+	if (rc != NVML_SUCCESS)
+		return rc;
+	if (!call.is_mig)
+		return twin_put_text(out, length, call.desc->uuid);
+	twin_mig_uuid(call.desc, call.mig.id, call.mig.compute_id, uuid);
+	return twin_put_text(out, length, uuid);
+}
+
+/* Of a MIG device: its index on its GPU. */
+int nvmlDeviceGetIndex(struct nvml_device *device, uint32_t *index)
+{
+	struct twin_mig_device other;
+	struct twin_call call;
+	struct twin_gpu gpu;
+	uint32_t at = 0;
+	int rc = twin_enter_any(device, index, &call, &gpu);
+
+	if (rc != NVML_SUCCESS)
+		return rc;
+	*index = call.is_mig ? 0 : call.index;
+	while (call.is_mig && twin_mig_next(&gpu, call.board, &at, &other) &&
+	       (other.start != call.mig.start || other.compute_start != call.mig.compute_start))
+		++*index;
+	return NVML_SUCCESS;
+}
 
 int nvmlDeviceGetInforomVersion(struct nvml_device *device, uint32_t object, char *version,
 				uint32_t length)
@@ -146,9 +192,35 @@ static bool has_bus(const struct twin_gpu_desc *desc, const void *bus)
 	return desc->bus == *(const uint32_t *)bus;
 }
 
+static int find_mig(struct twin_call *call, const char *uuid, struct nvml_device **device)
+{
+	struct twin_mig_device mig;
+	struct twin_gpu gpu;
+	uint32_t at = 0;
+
+	twin_read(call->map, call->index, &gpu);
+	while (twin_mig_next(&gpu, &call->machine->board, &at, &mig)) {
+		char own[TWIN_MIG_UUID];
+		twin_mig_uuid(&call->machine->gpus[call->index], mig.id, mig.compute_id, own);
+		if (strcmp(own, uuid) != 0)
+			continue;
+		*device = twin_mig_handle(call, mig.start, mig.compute_start);
+		return NVML_SUCCESS;
+	}
+	return NVML_ERROR_NOT_FOUND;
+}
+
 int nvmlDeviceGetHandleByUUID(const char *uuid, struct nvml_device **device)
 {
-	return find(uuid, device, has_uuid);
+	struct twin_call call = {.map = twin_machine_map()};
+	int rc = find(uuid, device, has_uuid);
+
+	if (rc != NVML_ERROR_NOT_FOUND || strncmp(uuid, "MIG-", 4) != 0)
+		return rc;
+	call.machine = &twin_map_file(call.map)->machine;
+	for (; call.index < call.machine->gpu_count && rc == NVML_ERROR_NOT_FOUND; call.index++)
+		rc = find_mig(&call, uuid, device);
+	return rc;
 }
 
 int nvmlDeviceGetHandleBySerial(const char *serial, struct nvml_device **device)

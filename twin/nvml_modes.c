@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Modes and counters that a healthy data-centre board has: ECC, persistence, MIG off, fabric. */
+/* Modes and counters that a healthy data-centre board has: ECC, persistence, fabric. */
 #include <string.h>
 
 #include "nvml_entry.h"
@@ -37,8 +37,7 @@ static int fixed_pair(struct nvml_device *device, uint32_t *a, uint32_t *b, uint
 
 enum {
 	GPU_VIRTUALIZATION_NONE = 0,
-	ACCOUNTING_BUFFER = 4000,
-	MIG_DEVICES = 7
+	ACCOUNTING_BUFFER = 4000
 };
 
 FIXED(nvmlDeviceGetDisplayActive, NVML_FEATURE_DISABLED, 0)
@@ -48,17 +47,10 @@ FIXED(nvmlDeviceGetAccountingMode, NVML_FEATURE_DISABLED, 0)
 FIXED(nvmlDeviceGetAccountingBufferSize, ACCOUNTING_BUFFER, 0)
 FIXED(nvmlDeviceGetVirtualizationMode, GPU_VIRTUALIZATION_NONE, 0)
 FIXED(nvmlDeviceGetRetiredPagesPendingStatus, NVML_FEATURE_DISABLED, TWIN_HAS_RETIRED_PAGES)
-FIXED(nvmlDeviceGetMaxMigDeviceCount, MIG_DEVICES, TWIN_HAS_MIG)
-FIXED(nvmlDeviceIsMigDeviceHandle, 0, 0)
 
 int nvmlDeviceGetEccMode(struct nvml_device *device, uint32_t *current, uint32_t *pending)
 {
 	return fixed_pair(device, current, pending, NVML_FEATURE_ENABLED, 0);
-}
-
-int nvmlDeviceGetMigMode(struct nvml_device *device, uint32_t *current, uint32_t *pending)
-{
-	return fixed_pair(device, current, pending, NVML_FEATURE_DISABLED, TWIN_HAS_MIG);
 }
 
 int nvmlDeviceGetGspFirmwareMode(struct nvml_device *device, uint32_t *enabled,
@@ -77,20 +69,6 @@ int nvmlDeviceGetGspFirmwareVersion(struct nvml_device *device, char *version)
 	if (!twin_has(&call, TWIN_HAS_GSP))
 		return NVML_ERROR_NOT_SUPPORTED;
 	return twin_put_text(version, NVML_BUFFER_VERSION, call.machine->driver_version);
-}
-
-/* No instances while the mode is off. */
-int nvmlDeviceGetMigDeviceHandleByIndex(struct nvml_device *device, uint32_t index,
-					struct nvml_device **mig)
-{
-	struct twin_call call;
-	int rc = twin_enter_out(device, mig, &call);
-
-	if (rc != NVML_SUCCESS)
-		return rc;
-	if (!twin_has(&call, TWIN_HAS_MIG))
-		return NVML_ERROR_NOT_SUPPORTED;
-	return index < MIG_DEVICES ? NVML_ERROR_NOT_FOUND : NVML_ERROR_INVALID_ARGUMENT;
 }
 
 int nvmlDeviceGetPersistenceMode(struct nvml_device *device, uint32_t *mode)

@@ -6,11 +6,20 @@
 
 #define MIB 1048576ull
 
+/* A GPU whose utilisation can be told: in MIG mode none is. */
+static int enter_uncut(struct nvml_device *device, const void *out, struct twin_call *ret,
+		       struct twin_gpu *ret_gpu)
+{
+	int rc = twin_enter_read(device, out, ret, ret_gpu);
+
+	return rc == NVML_SUCCESS && ret_gpu->mig_mode ? NVML_ERROR_NOT_SUPPORTED : rc;
+}
+
 int nvmlDeviceGetUtilizationRates(struct nvml_device *device, struct nvml_utilization *utilization)
 {
 	struct twin_call call;
 	struct twin_gpu gpu;
-	int rc = twin_enter_read(device, utilization, &call, &gpu);
+	int rc = enter_uncut(device, utilization, &call, &gpu);
 
 	if (rc != NVML_SUCCESS)
 		return rc;
@@ -24,7 +33,8 @@ static int unused_engine(struct nvml_device *device, uint32_t *percent, uint32_t
 			 uint32_t feature)
 {
 	struct twin_call call;
-	int rc = twin_enter_out(device, period_us ? percent : NULL, &call);
+	struct twin_gpu gpu;
+	int rc = enter_uncut(device, period_us ? percent : NULL, &call, &gpu);
 
 	if (rc != NVML_SUCCESS)
 		return rc;
@@ -79,13 +89,20 @@ int nvmlDeviceGetFBCStats(struct nvml_device *device, struct nvml_fbc_stats *sta
 }
 
 /* Total = reserved + used + free. Registering a load never takes more than there is. */
-static struct nvml_memory_v2 memory_of(const struct twin_board *board, const struct twin_gpu *gpu)
+static struct nvml_memory_v2 memory_of(const struct twin_call *call, const struct twin_gpu *gpu)
 {
+	const struct twin_board *board = call->board;
 	struct nvml_memory_v2 memory = {
 		.total = board->memory_mib * MIB,
 		.reserved = board->reserved_mib * MIB,
 		.used = twin_physics_memory_used(gpu),
 	};
+
+	if (call->is_mig) {
+		memory.total = call->mig.profile->memory_mib * MIB;
+		memory.reserved = 0;
+		memory.used = twin_mig_memory_used(gpu, call->mig.start);
+	}
 
 	memory.free = memory.total - memory.reserved - memory.used;
 	return memory;
@@ -97,11 +114,11 @@ int nvmlDeviceGetMemoryInfo(struct nvml_device *device, struct nvml_memory *memo
 	struct nvml_memory_v2 now;
 	struct twin_call call;
 	struct twin_gpu gpu;
-	int rc = twin_enter_read(device, memory, &call, &gpu);
+	int rc = twin_enter_any(device, memory, &call, &gpu);
 
 	if (rc != NVML_SUCCESS)
 		return rc;
-	now = memory_of(call.board, &gpu);
+	now = memory_of(&call, &gpu);
 	memory->total = now.total;
 	memory->used = now.used + now.reserved;
 	memory->free = now.free;
@@ -115,14 +132,14 @@ int nvmlDeviceGetMemoryInfo_v2(struct nvml_device *device, struct nvml_memory_v2
 	struct twin_call call;
 	struct twin_gpu gpu;
 	uint32_t version;
-	int rc = twin_enter_read(device, memory, &call, &gpu);
+	int rc = twin_enter_any(device, memory, &call, &gpu);
 
 	if (rc != NVML_SUCCESS)
 		return rc;
 	version = memory->version;
 	if (version != NVML_MEMORY_V2_WORD)
 		return NVML_ERROR_FUNCTION_NOT_FOUND;
-	*memory = memory_of(call.board, &gpu);
+	*memory = memory_of(&call, &gpu);
 	memory->version = version;
 	return NVML_SUCCESS;
 }
@@ -155,21 +172,44 @@ int nvmlDeviceGetConfComputeProtectedMemoryUsage(struct nvml_device *device,
 	return NVML_SUCCESS;
 }
 
-static uint32_t living(const struct twin_gpu *gpu)
+/* Lives, and where the call looks: on the GPU, or in the compute instance. */
+static bool listed(const struct twin_call *call, const struct twin_load *load)
+{
+	if (!twin_load_alive(load))
+		return false;
+	return !call->is_mig || (load->in_instance && load->gpu_instance == call->mig.start &&
+				 load->compute_instance == call->mig.compute_start);
+}
+
+static uint32_t living(const struct twin_call *call, const struct twin_gpu *gpu)
 {
 	uint32_t n = 0;
 
 	for (uint64_t i = 0; i < gpu->load_count; i++)
-		n += twin_load_alive(&gpu->loads[i]);
+		n += listed(call, &gpu->loads[i]);
 	return n;
 }
 
-/* First entry at or after *at that lives; advances *at past it. */
-static const struct twin_load *next_living(const struct twin_gpu *gpu, uint64_t *at)
+/* First entry at or after *at that is listed; advances *at past it. */
+static const struct twin_load *next_living(const struct twin_call *call, const struct twin_gpu *gpu,
+					   uint64_t *at)
 {
-	while (!twin_load_alive(&gpu->loads[*at]))
+	while (!listed(call, &gpu->loads[*at]))
 		++*at;
 	return &gpu->loads[(*at)++];
+}
+
+/* Ids of the instances that a process runs in. */
+static void tell_instance(const struct twin_board *board, const struct twin_gpu *gpu,
+			  const struct twin_load *load, uint32_t *id, uint32_t *compute_id)
+{
+	uint32_t start = load->gpu_instance;
+
+	*id = *compute_id = NVML_NO_VALUE_U32;
+	if (!load->in_instance)
+		return;
+	*id = twin_mig_id(twin_mig_profile(gpu, board, start), start);
+	*compute_id = gpu->instances[start].compute[load->compute_instance].id;
 }
 
 int nvmlDeviceGetComputeRunningProcesses(struct nvml_device *device, uint32_t *count,
@@ -178,12 +218,12 @@ int nvmlDeviceGetComputeRunningProcesses(struct nvml_device *device, uint32_t *c
 	struct twin_call call;
 	struct twin_gpu gpu;
 	uint64_t at = 0;
-	int rc = twin_enter_read(device, count, &call, &gpu);
+	int rc = twin_enter_any(device, count, &call, &gpu);
 
-	if (rc != NVML_SUCCESS || !twin_room_for(count, living(&gpu), infos, &rc))
+	if (rc != NVML_SUCCESS || !twin_room_for(count, living(&call, &gpu), infos, &rc))
 		return rc;
 	for (uint32_t i = 0; i < *count; i++) {
-		const struct twin_load *load = next_living(&gpu, &at);
+		const struct twin_load *load = next_living(&call, &gpu, &at);
 		infos[i].pid = (uint32_t)load->pid;
 		infos[i].used_memory = load->memory_bytes;
 	}
@@ -196,18 +236,18 @@ int nvmlDeviceGetComputeRunningProcesses_v3(struct nvml_device *device, uint32_t
 	struct twin_call call;
 	struct twin_gpu gpu;
 	uint64_t at = 0;
-	int rc = twin_enter_read(device, count, &call, &gpu);
+	int rc = twin_enter_any(device, count, &call, &gpu);
 
-	if (rc != NVML_SUCCESS || !twin_room_for(count, living(&gpu), infos, &rc))
+	if (rc != NVML_SUCCESS || !twin_room_for(count, living(&call, &gpu), infos, &rc))
 		return rc;
 	for (uint32_t i = 0; i < *count; i++) {
-		const struct twin_load *load = next_living(&gpu, &at);
+		const struct twin_load *load = next_living(&call, &gpu, &at);
 		infos[i] = (struct nvml_process_info){
 			.pid = (uint32_t)load->pid,
 			.used_memory = load->memory_bytes,
-			.gpu_instance_id = NVML_NO_VALUE_U32,
-			.compute_instance_id = NVML_NO_VALUE_U32,
 		};
+		tell_instance(call.board, &gpu, load, &infos[i].gpu_instance_id,
+			      &infos[i].compute_instance_id);
 	}
 	return NVML_SUCCESS;
 }
@@ -230,7 +270,7 @@ int nvmlDeviceGetRunningProcessDetailList(struct nvml_device *device,
 	struct twin_call call;
 	struct twin_gpu gpu;
 	uint64_t at = 0;
-	int rc = twin_enter_read(device, list, &call, &gpu);
+	int rc = twin_enter_any(device, list, &call, &gpu);
 
 	if (rc != NVML_SUCCESS)
 		return rc;
@@ -238,17 +278,17 @@ int nvmlDeviceGetRunningProcessDetailList(struct nvml_device *device,
 		return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
 	if (list->mode > LIST_MPS)
 		return NVML_ERROR_INVALID_ARGUMENT;
-	if (!twin_room_for(&list->count, list->mode == LIST_COMPUTE ? living(&gpu) : 0,
+	if (!twin_room_for(&list->count, list->mode == LIST_COMPUTE ? living(&call, &gpu) : 0,
 			   list->entries, &rc))
 		return rc;
 	for (uint32_t i = 0; i < list->count; i++) {
-		const struct twin_load *load = next_living(&gpu, &at);
+		const struct twin_load *load = next_living(&call, &gpu, &at);
 		list->entries[i] = (struct nvml_process_detail){
 			.pid = (uint32_t)load->pid,
 			.used_memory = load->memory_bytes,
-			.gpu_instance_id = NVML_NO_VALUE_U32,
-			.compute_instance_id = NVML_NO_VALUE_U32,
 		};
+		tell_instance(call.board, &gpu, load, &list->entries[i].gpu_instance_id,
+			      &list->entries[i].compute_instance_id);
 	}
 	return NVML_SUCCESS;
 }
@@ -257,7 +297,8 @@ int nvmlDeviceGetRunningProcessDetailList(struct nvml_device *device,
 static int empty_list(struct nvml_device *device, uint32_t *count)
 {
 	struct twin_call call;
-	int rc = twin_enter_out(device, count, &call);
+	struct twin_gpu gpu;
+	int rc = twin_enter_any(device, count, &call, &gpu);
 
 	if (rc == NVML_SUCCESS)
 		*count = 0;
@@ -286,22 +327,22 @@ int nvmlDeviceGetProcessUtilization(struct nvml_device *device,
 	struct twin_call call;
 	struct twin_gpu gpu;
 	uint64_t at = 0, stamp_us;
-	int rc = twin_enter_read(device, count, &call, &gpu);
+	int rc = enter_uncut(device, count, &call, &gpu);
 
 	if (rc != NVML_SUCCESS)
 		return rc;
 	stamp_us = twin_stamp_us(gpu.at_ns - gpu.at_ns % TWIN_CELL_NS);
-	if (living(&gpu) == 0 || stamp_us <= last_seen_us) {
+	if (living(&call, &gpu) == 0 || stamp_us <= last_seen_us) {
 		*count = 0;
 		return NVML_ERROR_NOT_FOUND;
 	}
 	/* asking with no array means asking for the number */
 	if (!samples)
 		*count = 0;
-	if (!twin_room_for(count, living(&gpu), samples, &rc))
+	if (!twin_room_for(count, living(&call, &gpu), samples, &rc))
 		return rc;
 	for (uint32_t i = 0; i < *count; i++) {
-		const struct twin_load *load = next_living(&gpu, &at);
+		const struct twin_load *load = next_living(&call, &gpu, &at);
 		bool computes = load->lease_until_ns > gpu.at_ns;
 		samples[i] = (struct nvml_process_utilization){
 			.pid = (uint32_t)load->pid,

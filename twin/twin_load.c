@@ -16,6 +16,7 @@
 
 #include "abi/nvml.h"
 #include "takt_twin.h"
+#include "twin_mig.h"
 #include "twin_physics.h"
 
 enum {
@@ -38,7 +39,8 @@ struct options {
 struct load {
 	struct twin_map *map;
 	const struct options *options;
-	uint32_t mask; /* GPUs */
+	uint32_t mask;		      /* GPUs */
+	char instance[TWIN_MIG_UUID]; /* MIG device on the one GPU of the mask; empty: any */
 	int32_t pid;
 	uint64_t start_ticks;
 	uint64_t started_ns, renewed_ns;
@@ -115,6 +117,40 @@ static int parse(int argc, char **argv, struct options *options, struct takt_err
 	return rc;
 }
 
+/* The MIG device of that UUID on a GPU; of an empty one the first, which is what CUDA takes. */
+static bool find_instance(const struct twin_gpu *gpu, const struct twin_board *board,
+			  const struct twin_gpu_desc *desc, const char *uuid,
+			  struct twin_mig_device *ret)
+{
+	char own[TWIN_MIG_UUID];
+	uint32_t at = 0;
+
+	while (twin_mig_next(gpu, board, &at, ret)) {
+		twin_mig_uuid(desc, ret->id, ret->compute_id, own);
+		if (!*uuid || strcmp(own, uuid) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* A process computes in one MIG device at most. */
+static int choose_instance(struct load *load, const char *uuid, struct takt_err *err)
+{
+	const struct twin_machine *machine = &twin_map_file(load->map)->machine;
+	struct twin_mig_device found;
+	struct twin_gpu gpu;
+
+	for (uint32_t i = 0; i < machine->gpu_count; i++) {
+		twin_read(load->map, i, &gpu);
+		if (!find_instance(&gpu, &machine->board, &machine->gpus[i], uuid, &found))
+			continue;
+		load->mask = 1u << i;
+		snprintf(load->instance, sizeof(load->instance), "%s", uuid);
+		return 0;
+	}
+	return takt_err_set(err, -TAKT_E_NOT_FOUND, "no MIG device '%s'", uuid);
+}
+
 /* As a CUDA program sees it: all GPUs when nothing is said, of which a plain script uses the first.
  * Numbers follow PCI order, which is the order of the machine. */
 static int choose_gpus(struct load *load, struct takt_err *err)
@@ -126,6 +162,8 @@ static int choose_gpus(struct load *load, struct takt_err *err)
 		load->mask = 1;
 		return 0;
 	}
+	if (strncmp(list, "MIG-", 4) == 0)
+		return choose_instance(load, list, err);
 	if (twin_find_gpus(&twin_map_file(load->map)->machine, list, &load->mask, err) < 0)
 		return err->rc;
 	if (load->mask == 0)
@@ -172,14 +210,32 @@ static uint64_t free_mib(const struct twin_gpu *gpu, const struct twin_board *bo
 	return board->memory_mib - board->reserved_mib - twin_physics_memory_used(gpu) / MIB;
 }
 
+static uint64_t mig_free_mib(const struct twin_gpu *gpu, const struct twin_mig_device *mig)
+{
+	return mig->profile->memory_mib - twin_mig_memory_used(gpu, mig->start) / MIB;
+}
+
+/* A GPU in MIG mode computes in its instances only. */
+static bool find_mine(const struct load *load, const struct twin_gpu *gpu,
+		      const struct twin_board *board, struct twin_mig_device *ret)
+{
+	const struct twin_machine *machine = &twin_map_file(load->map)->machine;
+
+	return find_instance(gpu, board, &machine->gpus[next_gpu(load, 0)], load->instance, ret);
+}
+
 static int enter(struct twin_gpu *gpu, const struct twin_board *board, void *arg)
 {
 	const struct load *load = arg;
+	struct twin_mig_device mig = {0};
 	uint64_t slot = 0;
 
 	if (refused_by_mode(gpu))
 		return -EBUSY;
-	if (load->options->memory_mib > free_mib(gpu, board))
+	if (gpu->mig_mode && !find_mine(load, gpu, board, &mig))
+		return -ENXIO;
+	if (load->options->memory_mib >
+	    (gpu->mig_mode ? mig_free_mib(gpu, &mig) : free_mib(gpu, board)))
 		return -ENOMEM;
 	while (slot < gpu->load_count && gpu->loads[slot].pid)
 		slot++;
@@ -194,6 +250,10 @@ static int enter(struct twin_gpu *gpu, const struct twin_board *board, void *arg
 		.memory_bytes = load->options->memory_mib * MIB,
 		.lease_until_ns = gpu->at_ns + LEASE_NS,
 		.profile = *load->options->profile,
+		.in_instance = gpu->mig_mode != 0,
+		.gpu_instance = (uint8_t)mig.start,
+		.compute_instance = (uint8_t)mig.compute_start,
+		.part_permille = gpu->mig_mode ? mig.slices * 1000 / (TWIN_MIG_SLICES - 1) : 1000,
 	};
 	return 0;
 }
@@ -230,6 +290,9 @@ static int explain(int rc, uint32_t gpu, const struct load *load, struct takt_er
 	case -ENOSPC:
 		return takt_err_set(err, -TAKT_E_LIMIT, "GPU %u: %d processes at most", gpu,
 				    TWIN_MAX_LOADS);
+	case -ENXIO:
+		return takt_err_set(err, -TAKT_E_UNAVAILABLE,
+				    "GPU %u is in MIG mode and has no such compute instance", gpu);
 	case -ENODEV:
 		return takt_err_set(err, rc, "GPU %u is lost", gpu);
 	default:
@@ -432,7 +495,7 @@ const struct twin_verb twin_verb_load = {
 		"  --steps N          end after N steps (default: run until killed)\n"
 		"  --seconds S        end with the first step that ends after S seconds\n"
 		"  --mem MIB          memory taken on each GPU (default 4096)\n"
-		"  --gpus LIST        indices in PCI order or UUIDs, with commas\n"
+		"  --gpus LIST        indices in PCI order or UUIDs, with commas; or one MIG UUID\n"
 		"                     (default: $CUDA_VISIBLE_DEVICES; when that is not set, GPU "
 		"0)\n"
 		"  --step-time-ms MS  a step's time alone at the highest clock (default 100)\n"
