@@ -134,8 +134,8 @@ static uint64_t highest_attempt(struct loss_machine *machine)
 	while (at && *at) {
 		job = strtoull(at, NULL, 10);
 		highest = job > highest ? job : highest;
-		at = strchr(at, ' ');
-		at += at ? 1 : 0;
+		at += strcspn(at, " ");
+		at += *at == ' ';
 	}
 	return highest;
 }

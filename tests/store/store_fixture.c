@@ -58,7 +58,7 @@ struct takt_job store_job(uint64_t id)
 		.gid = 100,
 		.state = TAKT_JOB_WAITING,
 		.spec_json = (char *)"{\"argv\":[\"./train.sh\"]}",
-		.submitted = {.ns = 1700000000000000000 + (int64_t)id},
+		.submitted = {.ns = 1700000000000000000 + (int64_t)(id % 1000000)},
 		.message = (char *)"",
 	};
 }
