@@ -33,8 +33,9 @@ struct gpu_lease {
 	uint32_t min_mhz, max_mhz;
 	/* An administrator's, in force whenever no job asks; max 0 = none. */
 	uint32_t admin_min_mhz, admin_max_mhz;
-	uint64_t seq; /* of the latest SET */
-	int32_t rc;   /* of its reply */
+	uint32_t was_admin_min_mhz, was_admin_max_mhz; /* before the latest "clock set" */
+	uint64_t seq;				       /* of the latest SET */
+	int32_t rc;				       /* of its reply */
 	char message[160];
 	uint64_t gap_ns; /* longest time it was not applied because the actuator was away */
 	/* From the actuator's own word: */
@@ -47,7 +48,7 @@ struct gpu_lease {
 /* A request of the API that waits until the GPUs of its mask have answered. */
 struct pending_set {
 	struct takt_pending *pending; /* NULL = free slot */
-	uint64_t gpu_mask;
+	uint64_t gpu_mask, job_id;
 	struct takt_boot deadline;
 };
 
@@ -263,20 +264,48 @@ static int first_refusal(const struct takt_lease_keeper *leases, uint64_t gpu_ma
 	return 0;
 }
 
+/* A "clock set" that failed on one GPU holds on none. What is not wanted any more (a reset) stays
+ * so. */
+static void withdraw(struct takt_lease_keeper *leases, uint64_t gpu_mask, uint64_t job_id)
+{
+	for (uint32_t gpu = 0; gpu < leases->daemon->gpu_count; gpu++) {
+		struct gpu_lease *lease = &leases->gpu[gpu];
+
+		if (!(gpu_mask >> gpu & 1) || !lease->wanted || lease->job_id != job_id)
+			continue;
+		if (job_id == 0) {
+			lease->admin_min_mhz = lease->was_admin_min_mhz;
+			lease->admin_max_mhz = lease->was_admin_max_mhz;
+		}
+		job_lets_go(leases, gpu);
+	}
+}
+
+static void no_answer(const struct takt_lease_keeper *leases, uint64_t gpu_mask,
+		      struct takt_err *err)
+{
+	uint32_t gpu = 0;
+
+	while (!(gpu_mask >> gpu & 1) || leases->gpu[gpu].answered)
+		gpu++; /* there is one */
+	takt_err_set(err, -ETIMEDOUT, "GPU %u: the %s did not answer in time", gpu,
+		     leases->client ? "driver" : "actuator");
+}
+
 static void finish_pendings(struct takt_lease_keeper *leases, struct takt_boot now)
 {
 	for (size_t i = 0; i < MAX_PENDING; i++) {
 		struct takt_pending *pending = leases->pendings[i].pending;
 		bool answered = pending && all_answered(leases, leases->pendings[i].gpu_mask);
-		struct takt_err err;
+		struct takt_err err = {0};
 
 		if (!pending || (!answered && now.ns < leases->pendings[i].deadline.ns))
 			continue;
 		leases->pendings[i].pending = NULL;
-		if (!answered) {
-			takt_err_set(&err, -ETIMEDOUT, "the actuator did not answer");
-			takt_pending_error(pending, &err);
-		} else if (first_refusal(leases, leases->pendings[i].gpu_mask, &err) < 0) {
+		if (!answered)
+			no_answer(leases, leases->pendings[i].gpu_mask, &err);
+		if (err.rc < 0 || first_refusal(leases, leases->pendings[i].gpu_mask, &err) < 0) {
+			withdraw(leases, leases->pendings[i].gpu_mask, leases->pendings[i].job_id);
 			takt_pending_error(pending, &err);
 		} else {
 			answer_clocks(leases, pending);
@@ -289,7 +318,7 @@ static void forget_pending(void *slot)
 	((struct pending_set *)slot)->pending = NULL;
 }
 
-static void hold_pending(struct takt_lease_keeper *leases, uint64_t gpu_mask,
+static void hold_pending(struct takt_lease_keeper *leases, uint64_t gpu_mask, uint64_t job_id,
 			 struct takt_pending *pending)
 {
 	struct takt_boot now = takt_boot_now(leases->daemon->sys);
@@ -300,11 +329,12 @@ static void hold_pending(struct takt_lease_keeper *leases, uint64_t gpu_mask,
 
 		if (slot->pending)
 			continue;
-		*slot = (struct pending_set){pending, gpu_mask, {now.ns + answer_ns}};
+		*slot = (struct pending_set){pending, gpu_mask, job_id, {now.ns + answer_ns}};
 		takt_pending_set_cancel(pending, forget_pending, slot);
 		finish_pendings(leases, now);
 		return;
 	}
+	withdraw(leases, gpu_mask, job_id);
 	takt_err_set(&err, -TAKT_E_BUSY, "%d clock requests are under way; ask again", MAX_PENDING);
 	takt_pending_error(pending, &err);
 }
@@ -517,6 +547,14 @@ void takt_leases_job_end(struct takt_lease_keeper *leases, const struct takt_que
 			leases->preparing[i].job_id = 0;
 }
 
+static void remember_admin(struct gpu_lease *lease, uint32_t min_mhz, uint32_t max_mhz)
+{
+	lease->was_admin_min_mhz = lease->admin_min_mhz;
+	lease->was_admin_max_mhz = lease->admin_max_mhz;
+	lease->admin_min_mhz = min_mhz;
+	lease->admin_max_mhz = max_mhz;
+}
+
 void takt_leases_set(struct takt_lease_keeper *leases, uint64_t gpu_mask, uint64_t job_id,
 		     uint32_t min_mhz, uint32_t max_mhz, struct takt_pending *pending)
 {
@@ -525,13 +563,11 @@ void takt_leases_set(struct takt_lease_keeper *leases, uint64_t gpu_mask, uint64
 
 		if (!(gpu_mask >> gpu & 1))
 			continue;
-		if (job_id == 0) {
-			leases->gpu[gpu].admin_min_mhz = min;
-			leases->gpu[gpu].admin_max_mhz = max_mhz;
-		}
+		if (job_id == 0)
+			remember_admin(&leases->gpu[gpu], min, max_mhz);
 		want(leases, gpu, job_id, min, max_mhz);
 	}
-	hold_pending(leases, gpu_mask, pending);
+	hold_pending(leases, gpu_mask, job_id, pending);
 }
 
 static void reset_by_admin(struct takt_lease_keeper *leases, uint32_t gpu)
@@ -561,7 +597,7 @@ void takt_leases_reset(struct takt_lease_keeper *leases, uint64_t gpu_mask, uint
 		else
 			gpu_mask &= ~(1ull << gpu); /* the job has changed nothing here */
 	}
-	hold_pending(leases, gpu_mask, pending);
+	hold_pending(leases, gpu_mask, job_id, pending);
 }
 
 void takt_leases_state(const struct takt_lease_keeper *leases, uint32_t gpu,

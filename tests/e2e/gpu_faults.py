@@ -156,6 +156,23 @@ def a_job_without_permission_for_clocks_runs_and_is_told():
         assert done.returncode not in (0, 64) and "ermi" in done.stderr, done
 
 
+def clocks_that_cannot_be_set_on_all_are_set_on_none():
+    with kit.machine(gpus=3) as m:
+        m.start()
+        kit.until(lambda: all(g["clock_state"] == "clean" for g in m.client().status()["gpus"]), 10,
+                  "the actuator is there")
+        assert m.takt("clock", "set", "--gpus", "1", "900").returncode == 0
+        for fault, status in (("permission", 77), ("hang", 1)):
+            m.twin("fault", "2", fault)
+            done = m.takt("clock", "set", "--gpus", "0-2", "1410")
+            assert done.returncode == status and "GPU 2: " in done.stderr and not done.stdout, done
+            kit.until(lambda: m.locked() == {1: (345, 900)}, 3, m.locked)
+            m.twin("fault", "2", "none")
+            time.sleep(1.5)
+            assert m.locked() == {1: (345, 900)}, (fault, m.locked())
+        assert m.takt("clock", "reset").returncode == 0 and not m.locked()
+
+
 def what_cannot_be_put_back_is_shouted_until_it_is():
     with kit.machine(gpus=2) as m:
         m.start()
@@ -277,6 +294,7 @@ if __name__ == "__main__":
         a_lost_gpu_is_one_gpu, a_hanging_gpu_stops_nobody_else,
         gpus_that_hang_from_the_start_are_set_aside,
         a_job_without_permission_for_clocks_runs_and_is_told,
+        clocks_that_cannot_be_set_on_all_are_set_on_none,
         what_cannot_be_put_back_is_shouted_until_it_is, the_guard_restores_when_nobody_else_can,
         a_gpu_of_somebody_else_is_left_alone, what_a_job_leaves_behind_keeps_its_gpu,
         a_job_that_ignores_sigterm_is_killed_after_its_grace]))
