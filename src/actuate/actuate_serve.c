@@ -228,6 +228,18 @@ static int wind_down(struct server *server, struct takt_err *err)
 			    "stopped with a GPU not at its baseline; the guard goes on trying");
 }
 
+/* A GPU that hung when we began cannot be put back by us, who do not know it: whoever starts us
+ * does so again, and then we do. Until then nothing stays changed of the others. */
+static int begin_again(struct server *server, struct takt_err *err)
+{
+	int rc = wind_down(server, err);
+
+	return rc < 0 ? rc
+		      : takt_err_set(
+				err, -TAKT_E_STALE,
+				"a GPU answers that did not at the start: to be started again");
+}
+
 static int serve_until_stopped(struct server *server, struct takt_err *err)
 {
 	const struct takt_keeper *keeper = &server->actuator.keeper;
@@ -239,6 +251,8 @@ static int serve_until_stopped(struct server *server, struct takt_err *err)
 				err, -TAKT_E_STALE,
 				"epoch %llu is over: another process sets the clocks now",
 				(unsigned long long)keeper->mandate->mine.epoch);
+		if (takt_machine_knows_more(server->machine))
+			return begin_again(server, err);
 	}
 	return wind_down(server, err);
 }

@@ -193,6 +193,9 @@ void takt_machine_close(struct takt_machine *machine);
 
 const struct takt_machine_info *
 takt_machine_info(const struct takt_machine *machine); /* until close */
+/* Whether a GPU that did not say who it is in time when the machine was opened has done so since: a
+ * machine opened anew would know it. */
+bool takt_machine_knows_more(struct takt_machine *machine);
 const struct takt_gpu_facts *takt_machine_facts(const struct takt_machine *machine, uint32_t gpu);
 struct takt_gpu_link takt_machine_link(const struct takt_machine *machine, uint32_t a, uint32_t b);
 

@@ -269,6 +269,18 @@ const struct takt_gpu_facts *takt_machine_facts(const struct takt_machine *machi
 	return gpu < machine->gpu_count ? &machine->gpus[gpu].facts : NULL;
 }
 
+bool takt_machine_knows_more(struct takt_machine *machine)
+{
+	struct takt_gpu_facts facts;
+
+	for (uint32_t g = 0; g < machine->gpu_count; g++)
+		if (!machine->gpus[g].answers &&
+		    takt_worker_facts(machine->gpus[g].worker, (struct takt_mono){0}, &facts) &&
+		    (facts.has & TAKT_FACT_UUID))
+			return true;
+	return false;
+}
+
 struct takt_gpu_link takt_machine_link(const struct takt_machine *machine, uint32_t a, uint32_t b)
 {
 	if (a >= machine->gpu_count || b >= machine->gpu_count)

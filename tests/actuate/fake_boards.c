@@ -50,6 +50,12 @@ const struct takt_machine_info *takt_machine_info(const struct takt_machine *mac
 	return &machine->info;
 }
 
+/* Every board says at once who it is. */
+bool takt_machine_knows_more(struct takt_machine *machine)
+{
+	return false;
+}
+
 const struct takt_gpu_facts *takt_machine_facts(const struct takt_machine *machine, uint32_t gpu)
 {
 	return &machine->boards[gpu].facts;

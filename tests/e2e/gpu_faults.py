@@ -225,6 +225,29 @@ def the_guard_restores_when_nobody_else_can():
         assert "gap" in view["message"], view
 
 
+def a_gpu_that_hangs_when_the_actuator_starts_is_put_back():
+    """The guard cannot reach it and the new actuator does not know it; when it answers again its clock is
+    put back all the same, and can be set."""
+    with kit.machine(gpus=2) as m:
+        m.start()
+        client = m.client()
+        job = client.submit(m.witness_argv(60_000), gpus=1, clock_ask="ceiling", clock_mhz=1410)["id"]
+        kit.until(m.locked, 10, "the clock is locked")
+        (index,) = client.job(job)["gpu_list"]
+        (actuator,) = m.pids("takt-actuate")
+        m.twin("fault", str(index), "hang")
+        os.kill(actuator, signal.SIGKILL)
+        for state in ("unknown", "clean"):  # the old one is gone, the next one answers
+            kit.until(lambda s=state: gpu(client, 1 - index)["clock_state"] == s, 40, state)
+        client.cancel(job)
+        assert client.wait(job)["state"] == "cancelled"
+        m.twin("fault", str(index), "none")
+        kit.until(lambda: not m.locked(), 20, lambda: f"the clock is put back: {m.locked()}")
+        kit.until(lambda: gpu(client, index)["clock_state"] == "clean", 20, lambda: gpu(client, index))
+        assert m.takt("clock", "set", "--gpus", str(index), "1200").returncode == 0
+        assert m.takt("clock", "reset").returncode == 0 and not m.locked()
+
+
 def a_gpu_of_somebody_else_is_left_alone():
     with kit.machine(gpus=2) as m:
         m.start()
@@ -296,5 +319,6 @@ if __name__ == "__main__":
         a_job_without_permission_for_clocks_runs_and_is_told,
         clocks_that_cannot_be_set_on_all_are_set_on_none,
         what_cannot_be_put_back_is_shouted_until_it_is, the_guard_restores_when_nobody_else_can,
+        a_gpu_that_hangs_when_the_actuator_starts_is_put_back,
         a_gpu_of_somebody_else_is_left_alone, what_a_job_leaves_behind_keeps_its_gpu,
         a_job_that_ignores_sigterm_is_killed_after_its_grace]))
