@@ -72,8 +72,10 @@ static const struct key keys[] = {
 	 "How long a GPU may take to become clean after a job before it is set aside."},
 	{"max_connections", NUMBER, AT(max_connections), "256", 8, 10000, NULL,
 	 "Connections to the API at a time."},
-	{"max_jobs", NUMBER, AT(max_jobs), "100000", 1, 1000000, NULL,
+	{"max_jobs", NUMBER, AT(max_jobs), "100000", 1, 200000, NULL,
 	 "Jobs that may wait or run at a time; further ones are refused."},
+	{"keep_ended", NUMBER, AT(keep_ended), "100000", 1, 10000000, NULL,
+	 "Ended jobs that are kept in history, the newest, each with its logs."},
 };
 
 static const struct key *find_key(const char *name)

@@ -53,6 +53,7 @@ struct takt_config {
 	uint32_t drain_limit_ms;
 	uint32_t max_connections;
 	uint32_t max_jobs;
+	uint32_t keep_ended;
 	uint64_t given; /* bit i: key i was set by file or flag */
 };
 

@@ -10,6 +10,7 @@
 #include "daemon/daemon.h"
 
 static const uint64_t longest_sleep_ns = TAKT_NS_PER_S;
+static const uint64_t forget_ns = 20 * TAKT_NS_PER_MS;
 static const uint64_t retry_ns = TAKT_NS_PER_S / 10;
 
 enum {
@@ -21,7 +22,8 @@ enum {
 	SLOT_LEASES,
 	SLOT_ACTUATE,
 	SLOT_LAUNCH,
-	SLOTS
+	SLOTS,
+	FORGET_A_TURN = 8, /* jobs */
 };
 
 /* Earliest due time of this turn, as a delay in nanoseconds. */
@@ -143,6 +145,21 @@ static void run_jobs(struct takt_daemon *daemon, struct due *due)
 	due_at(due, next_ns, now.ns);
 }
 
+/* What history has let go of takes its logs and records along; few a turn, since a disk may be
+ * slow. */
+static void forget_attempts(struct takt_daemon *daemon, struct due *due)
+{
+	struct takt_store_gone gone[FORGET_A_TURN];
+	size_t n = takt_store_gone(daemon->store, gone, FORGET_A_TURN);
+
+	for (size_t i = 0; i < n; i++)
+		for (uint32_t attempt = 1; attempt <= gone[i].attempts; attempt++)
+			(void)takt_attempt_remove(daemon->sys, daemon->jobs_dirfd, gone[i].job_id,
+						  attempt, NULL);
+	if (n == FORGET_A_TURN)
+		due_in(due, forget_ns);
+}
+
 static void answer(struct takt_daemon *daemon, struct due *due)
 {
 	struct takt_err err = {0};
@@ -178,6 +195,7 @@ static void turn(struct takt_daemon *daemon, struct pollfd slots[SLOTS], struct 
 	answer(daemon, due);
 	look_at_samples(daemon);
 	run_jobs(daemon, due);
+	forget_attempts(daemon, due);
 }
 
 int takt_daemon_loop(struct takt_daemon *daemon, struct takt_err *err)

@@ -163,7 +163,7 @@ static int open_telemetry(struct takt_daemon *daemon, struct takt_err *err)
 static int open_store(struct takt_daemon *daemon, struct takt_err *err)
 {
 	char path[PATH_MAX];
-	struct takt_store_config config = {.path = path};
+	struct takt_store_config config = {.path = path, .keep_ended = daemon->config.keep_ended};
 	int rc;
 
 	snprintf(path, sizeof(path), "%s/takt.db", daemon->config.state_dir);

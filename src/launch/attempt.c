@@ -281,6 +281,42 @@ int takt_attempt_void(const struct takt_sys *sys, int jobs_dirfd, uint64_t job_i
 	return rc;
 }
 
+/* The lock last: as long as it is there, whoever comes sees an attempt. */
+static int remove_files(const struct takt_sys *sys, int dirfd)
+{
+	static const char *const names[] = {"log",	   "spec",     "shim",	   "started",
+					    "exit",	   "spec.new", "shim.new", "exit.new",
+					    "started.tmp", "exit.tmp", "lock"};
+
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(names); i++) {
+		int rc = sys->unlinkat(sys, dirfd, names[i], 0);
+
+		if (rc < 0 && rc != -ENOENT && rc != -EISDIR)
+			return rc;
+	}
+	return 0;
+}
+
+int takt_attempt_remove(const struct takt_sys *sys, int jobs_dirfd, uint64_t job_id,
+			uint32_t attempt, struct takt_err *err)
+{
+	char name[TAKT_ATTEMPT_NAME];
+	int dirfd, lock, rc;
+
+	takt_attempt_name(job_id, attempt, name);
+	dirfd = takt_attempt_open(sys, jobs_dirfd, job_id, attempt, err);
+	if (dirfd < 0)
+		return dirfd == -ENOENT ? 0 : dirfd;
+	lock = take_lock(sys, dirfd, 0, LOCK_EX);
+	rc = lock == -TAKT_E_BUSY ? -TAKT_E_CONFLICT : remove_files(sys, dirfd);
+	if (lock >= 0)
+		(void)sys->close(sys, lock);
+	(void)sys->close(sys, dirfd);
+	if (rc == 0)
+		rc = sys->unlinkat(sys, jobs_dirfd, name, AT_REMOVEDIR);
+	return rc < 0 ? takt_err_set(err, rc, "remove attempt %s", name) : 0;
+}
+
 int takt_attempt_record_shim(const struct takt_sys *sys, int attempt_dirfd,
 			     const struct takt_proc_id *shim, struct takt_err *err)
 {

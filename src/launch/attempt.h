@@ -142,6 +142,14 @@ int takt_attempt_status(const struct takt_sys *sys, int jobs_dirfd, uint64_t job
 int takt_attempt_void(const struct takt_sys *sys, int jobs_dirfd, uint64_t job_id, uint32_t attempt,
 		      struct takt_err *err);
 
+/*
+ * Removes what takt made of an attempt that is over, for good. 0 also when there is none;
+ * -TAKT_E_CONFLICT while it is alive; -ENOTEMPTY when somebody keeps files of his own there, which
+ * stay. Follows no link.
+ */
+int takt_attempt_remove(const struct takt_sys *sys, int jobs_dirfd, uint64_t job_id,
+			uint32_t attempt, struct takt_err *err);
+
 /* For the shim. lock: the descriptor that holds it, or -TAKT_E_BUSY at once when it is held. The
  * records are written whole; started and exited durably. */
 int takt_attempt_lock(const struct takt_sys *sys, int attempt_dirfd, struct takt_err *err);

@@ -14,6 +14,7 @@ enum {
 	WRITER_STACK = 256 * 1024, /* address space; SQLite touches about 20 KiB of it */
 	BUSY_MS = 5000,		   /* for a person's sqlite3 shell; takt's own do not collide */
 	CHECKPOINT_FRAMES = 1000,  /* 4 MiB of log */
+	MAX_GONE = 65536,
 };
 
 /* Both connections together keep about 400 KiB of pages. */
@@ -139,6 +140,7 @@ int takt_store_open(const struct takt_store_config *config, struct takt_store **
 	store->checkpoint_frames =
 		config->checkpoint_frames ? config->checkpoint_frames : CHECKPOINT_FRAMES;
 	store->lock_fd = store->event_fd = -1;
+	store->gone.max = MAX_GONE;
 	takt_store_list_init(&store->pending);
 	takt_store_list_init(&store->done);
 	rc = init_locks(store);
@@ -177,6 +179,7 @@ void takt_store_close(struct takt_store *store)
 	sqlite3_close(store->writer);
 	takt_store_list_free(&store->pending);
 	takt_store_list_free(&store->done);
+	takt_vec_fini(&store->gone);
 	pthread_cond_destroy(&store->wake);
 	pthread_mutex_destroy(&store->lock);
 	pthread_mutex_destroy(&store->reader_lock);

@@ -154,6 +154,16 @@ size_t takt_store_completions(struct takt_store *store, struct takt_store_comple
 /* Tickets given and not yet taken back; 0 = everything posted was answered. */
 size_t takt_store_outstanding(struct takt_store *store);
 
+/* A job that history has let go of, with how many attempts it had. */
+struct takt_store_gone {
+	uint64_t job_id;
+	uint32_t attempts;
+};
+/* Takes up to max of those that were cut from history since the store was opened, for whoever keeps
+ * something of theirs elsewhere; returns how many. At most 65,536 wait to be taken; what comes
+ * beyond, or is not taken before the store closes, is not said. */
+size_t takt_store_gone(struct takt_store *store, struct takt_store_gone *ret, size_t max);
+
 /* First free job id and submit_seq (both rise by one a job). Ask once after open. */
 int takt_store_next_ids(struct takt_store *store, uint64_t *ret_job_id, uint64_t *ret_submit_seq,
 			struct takt_err *err);

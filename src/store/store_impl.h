@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <sqlite3.h>
 
+#include "base/vec.h"
 #include "store/store.h"
 
 enum takt_store_kind {
@@ -76,9 +77,10 @@ struct takt_store {
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
 	struct takt_store_list pending, done;
-	size_t outstanding;	  /* tickets posted and not taken back */
-	size_t queued_bytes;	  /* texts of pending */
-	size_t pending_decisions; /* of pending */
+	size_t outstanding;		       /* tickets posted and not taken back */
+	size_t queued_bytes;		       /* texts of pending */
+	size_t pending_decisions;	       /* of pending */
+	TAKT_VEC(struct takt_store_gone) gone; /* cut from history and not yet taken */
 	int64_t last_ticket;
 	bool stopping;
 	int event_fd; /* readable while done is not empty */

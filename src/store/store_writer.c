@@ -22,7 +22,8 @@
 #include "store/store_impl.h"
 
 enum {
-	PRUNE_EVERY = 256 /* ended jobs */
+	PRUNE_EVERY = 256, /* ended jobs */
+	PRUNE_AT_ONCE = 1024,
 };
 
 static const char *const stmt_sql[TAKT_STMT_COUNT] = {
@@ -36,7 +37,7 @@ static const char *const stmt_sql[TAKT_STMT_COUNT] = {
 	[TAKT_STMT_TRIM_DECISIONS] = "DELETE FROM decision WHERE id <= ?1",
 	[TAKT_STMT_FENCE] = "UPDATE fence SET n = n + 1",
 	[TAKT_STMT_PRUNE] = "DELETE FROM job WHERE id IN (SELECT id FROM job WHERE " TAKT_SQL_ENDED
-			    " ORDER BY submit_seq DESC LIMIT 1024 OFFSET ?1)",
+			    " ORDER BY submit_seq DESC LIMIT 1024 OFFSET ?1) RETURNING id, attempt",
 };
 
 static int note_frames(void *ctx, sqlite3 *db, const char *name, int frames)
@@ -184,16 +185,34 @@ static void run_batch(struct takt_store *store, struct takt_store_list *batch)
 	takt_crash_point("store.after_report");
 }
 
+/* The jobs that were cut, said only when it is certain that they are. */
+static void tell_gone(struct takt_store *store, const struct takt_store_gone *gone, size_t n)
+{
+	pthread_mutex_lock(&store->lock);
+	for (size_t i = 0; i < n && takt_vec_push(&store->gone, gone[i]) == 0; i++)
+		;
+	pthread_mutex_unlock(&store->lock);
+}
+
 /* Cuts history to size; best effort, since the next round tries again. */
 static void prune(struct takt_store *store)
 {
 	sqlite3_stmt *stmt = store->stmt[TAKT_STMT_PRUNE];
+	struct takt_store_gone gone[PRUNE_AT_ONCE];
+	size_t n = 0;
+	int rc;
 
 	if (store->ended_unpruned < PRUNE_EVERY)
 		return;
 	sqlite3_bind_int64(stmt, 1, store->keep_ended);
-	if (takt_sqlite_run(stmt) == 0)
-		store->ended_unpruned = 0;
+	while ((rc = sqlite3_step(stmt)) == SQLITE_ROW && n < PRUNE_AT_ONCE)
+		gone[n++] = (struct takt_store_gone){(uint64_t)sqlite3_column_int64(stmt, 0),
+						     (uint32_t)sqlite3_column_int64(stmt, 1)};
+	sqlite3_reset(stmt);
+	if (rc != SQLITE_DONE)
+		return;
+	store->ended_unpruned = n < PRUNE_AT_ONCE ? 0 : PRUNE_EVERY;
+	tell_gone(store, gone, n);
 }
 
 static void checkpoint(struct takt_store *store)

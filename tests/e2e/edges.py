@@ -68,10 +68,36 @@ def a_pipe_in_place_of_a_lock_is_named():
         assert lock in m.said() and "plain file" in m.said(), m.said()
 
 
+def what_history_forgets_takes_its_logs_along():
+    with kit.machine(gpus=1) as m:
+        m.start("--keep-ended", "3")
+        client = m.client()
+        jobs = [client.submit(["true"])["id"] for _ in range(10)]
+        for job in jobs:
+            client.wait(job)
+        own = m.path(f"state/jobs/{jobs[0]}.1/mine")
+        with open(own, "w", encoding="ascii"):
+            pass
+        stranger = m.path("state/jobs/1000000.1")
+        os.mkdir(stranger)
+        assert m.stop() == 0
+        m.start("--keep-ended", "3")
+        client = m.client()
+        client.wait(client.submit(["true"])["id"])
+        kept = jobs[-2:]
+        kit.until(lambda: not any(os.path.exists(m.path(f"state/jobs/{job}.1"))
+                                  for job in jobs[1:-3]), 10,
+                  lambda: os.listdir(m.path("state/jobs")))
+        assert all(client.raw("GET", f"/v1/jobs/{job}/log")[0] == 200 for job in kept)
+        assert os.listdir(os.path.dirname(own)) == ["mine"], "a user's own file is gone"
+        assert os.path.isdir(stranger), "what the store does not know was removed"
+
+
 if __name__ == "__main__":
     sys.exit(kit.main([
         a_driver_that_hangs_for_all_gpus_gets_no_job,
         a_job_cancelled_while_the_launcher_is_away_never_runs,
         what_a_job_puts_in_its_logs_place_stops_nobody,
         a_pipe_in_place_of_a_lock_is_named,
+        what_history_forgets_takes_its_logs_along,
     ]))

@@ -390,6 +390,8 @@ static void close_commits_what_was_posted(void **state)
 static void keeps_the_newest_ended_jobs(void **state)
 {
 	struct takt_store_config config = {.path = place.path, .keep_ended = 100};
+	struct takt_store_gone some[10];
+	size_t n, gone = 0;
 	struct takt_job job, got;
 	int64_t ticket = 0;
 
@@ -402,6 +404,14 @@ static void keeps_the_newest_ended_jobs(void **state)
 		ticket = takt_store_update(*state, &job, 0, NULL);
 	}
 	assert_int_equal(store_wait(*state, ticket).rc, 0);
+	insert_ok(*state, /* answered only after the cut that followed the one before */
+		  &(struct takt_job){.id = 2001, .submit_seq = 5001, .spec_json = (char *)""});
+	while ((n = takt_store_gone(*state, some, TAKT_ARRAY_LEN(some))) > 0)
+		for (size_t i = 0; i < n; i++) {
+			assert_in_range(some[i].job_id, 2, 900);
+			gone++;
+		}
+	assert_true(gone > 0);
 	takt_store_close(*state);
 	assert_int_equal(takt_store_open(&config, (struct takt_store **)state, NULL), 0);
 	insert_ok(*state,
