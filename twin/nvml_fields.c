@@ -109,7 +109,9 @@ static int link_field(const struct field *field)
 	case NVML_FI_NVLINK_GET_SPEED:
 		return put_u32(field, board->nvlink_mbps);
 	case NVML_FI_NVLINK_GET_STATE:
-		return put_u32(field, NVML_FEATURE_ENABLED);
+		return put_u32(field, field->gpu->links_down >> field->out->scope_id & 1
+					      ? NVML_FEATURE_DISABLED
+					      : NVML_FEATURE_ENABLED);
 	default:
 		return put_u32(field, board->nvlink_version);
 	}
@@ -144,7 +146,9 @@ static int time_throttled(const struct field *field)
 		return put_u64(field, gpu->sw_thermal_ns);
 	case NVML_FI_REASON_HW_THERMAL_NS:
 		return put_u64(field, gpu->hw_thermal_ns);
-	default: /* sync boost, power brake: not simulated, never the case */
+	case NVML_FI_REASON_HW_POWER_BRAKE_NS:
+		return put_u64(field, gpu->power_brake_ns);
+	default: /* sync boost: not simulated, never the case */
 		return put_u64(field, 0);
 	}
 }
@@ -162,10 +166,13 @@ static int answer(const struct field *field)
 	case NVML_FI_ECC_PENDING:
 		return put_u32(field, NVML_FEATURE_ENABLED);
 	case NVML_FI_ECC_SBE_VOL_TOTAL:
+		return put_u64(field, field->gpu->ecc_cor_volatile);
 	case NVML_FI_ECC_DBE_VOL_TOTAL:
+		return put_u64(field, field->gpu->ecc_unc_volatile);
 	case NVML_FI_ECC_SBE_AGG_TOTAL:
+		return put_u64(field, field->gpu->ecc_cor_aggregate);
 	case NVML_FI_ECC_DBE_AGG_TOTAL:
-		return put_u64(field, 0);
+		return put_u64(field, field->gpu->ecc_unc_aggregate);
 	case NVML_FI_PERF_POLICY_POWER:
 	case NVML_FI_PERF_POLICY_THERMAL:
 	case NVML_FI_PERF_POLICY_SYNC_BOOST:
@@ -192,10 +199,13 @@ static int answer(const struct field *field)
 	case NVML_FI_PCIE_REPLAY_ROLLOVER:
 		return put_u32(field, 0);
 	case NVML_FI_REMAPPED_COR:
+		return put_u32_if(field, TWIN_HAS_ROW_REMAP, field->gpu->remapped_cor);
 	case NVML_FI_REMAPPED_UNC:
+		return put_u32_if(field, TWIN_HAS_ROW_REMAP, field->gpu->remapped_unc);
 	case NVML_FI_REMAPPED_PENDING:
+		return put_u32_if(field, TWIN_HAS_ROW_REMAP, field->gpu->remap_pending != 0);
 	case NVML_FI_REMAPPED_FAILURE:
-		return put_u32_if(field, TWIN_HAS_ROW_REMAP, 0);
+		return put_u32_if(field, TWIN_HAS_ROW_REMAP, field->gpu->remap_failed);
 	case NVML_FI_POWER_AVERAGE:
 		return power_average(field);
 	case NVML_FI_POWER_INSTANT:

@@ -36,9 +36,7 @@ CONSTANT(nvmlDeviceGetMemoryBusWidth, uint32_t, call.board->bus_width)
 CONSTANT(nvmlDeviceGetBusType, uint32_t, 2) /* PCI Express */
 CONSTANT(nvmlDeviceGetMaxPcieLinkGeneration, uint32_t, call.board->pcie_gen)
 CONSTANT(nvmlDeviceGetGpuMaxPcieLinkGeneration, uint32_t, call.board->pcie_gen)
-CONSTANT(nvmlDeviceGetCurrPcieLinkGeneration, uint32_t, call.board->pcie_gen)
 CONSTANT(nvmlDeviceGetMaxPcieLinkWidth, uint32_t, call.board->pcie_width)
-CONSTANT(nvmlDeviceGetCurrPcieLinkWidth, uint32_t, call.board->pcie_width)
 CONSTANT(nvmlDeviceGetPcieReplayCounter, uint32_t, 0)
 
 TEXT(nvmlDeviceGetSerial, call.desc->serial)
@@ -223,6 +221,27 @@ int nvmlDeviceGetHandleByUUID(const char *uuid, struct nvml_device **device)
 	return rc;
 }
 
+enum {
+	UUID_ASCII = 1
+};
+
+/* The binary form is not understood. */
+int nvmlDeviceGetHandleByUUIDV(const struct nvml_uuid *uuid, struct nvml_device **device)
+{
+	char text[sizeof(uuid->text) + 1] = "";
+
+	if (!twin_machine_map())
+		return NVML_ERROR_UNINITIALIZED;
+	if (!uuid || !device)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	if (uuid->version != NVML_UUID_WORD)
+		return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+	if (uuid->type != UUID_ASCII)
+		return NVML_ERROR_NOT_SUPPORTED;
+	memcpy(text, uuid->text, sizeof(uuid->text));
+	return nvmlDeviceGetHandleByUUID(text, device);
+}
+
 int nvmlDeviceGetHandleBySerial(const char *serial, struct nvml_device **device)
 {
 	return find(serial, device, has_serial);
@@ -310,6 +329,28 @@ int nvmlDeviceGetPciInfoExt(struct nvml_device *device, struct nvml_pci_info_ext
 	pci->sub_class = 2;
 	snprintf(pci->bus_id, sizeof(pci->bus_id), "00000000:%02X:00.0", call.desc->bus);
 	return NVML_SUCCESS;
+}
+
+int nvmlDeviceGetCurrPcieLinkGeneration(struct nvml_device *device, uint32_t *gen)
+{
+	struct twin_call call;
+	struct twin_gpu gpu;
+	int rc = twin_enter_read(device, gen, &call, &gpu);
+
+	if (rc == NVML_SUCCESS)
+		*gen = gpu.pcie_gen ? gpu.pcie_gen : call.board->pcie_gen;
+	return rc;
+}
+
+int nvmlDeviceGetCurrPcieLinkWidth(struct nvml_device *device, uint32_t *width)
+{
+	struct twin_call call;
+	struct twin_gpu gpu;
+	int rc = twin_enter_read(device, width, &call, &gpu);
+
+	if (rc == NVML_SUCCESS)
+		*width = gpu.pcie_width ? gpu.pcie_width : call.board->pcie_width;
+	return rc;
 }
 
 /* KiB/s over the bus: an idle link's chatter, and a little for each kernel that runs. */

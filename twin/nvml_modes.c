@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Modes and counters that a healthy data-centre board has: ECC, persistence, fabric. */
+/* Modes that data-centre boards have: ECC, persistence, computing, fabric. */
 #include <string.h>
 
 #include "nvml_entry.h"
@@ -46,7 +46,6 @@ FIXED(nvmlDeviceGetDefaultEccMode, NVML_FEATURE_ENABLED, 0)
 FIXED(nvmlDeviceGetAccountingMode, NVML_FEATURE_DISABLED, 0)
 FIXED(nvmlDeviceGetAccountingBufferSize, ACCOUNTING_BUFFER, 0)
 FIXED(nvmlDeviceGetVirtualizationMode, GPU_VIRTUALIZATION_NONE, 0)
-FIXED(nvmlDeviceGetRetiredPagesPendingStatus, NVML_FEATURE_DISABLED, TWIN_HAS_RETIRED_PAGES)
 
 int nvmlDeviceGetEccMode(struct nvml_device *device, uint32_t *current, uint32_t *pending)
 {
@@ -125,108 +124,6 @@ int nvmlDeviceSetComputeMode(struct nvml_device *device, uint32_t mode)
 	return twin_set(device, set_compute_mode, &mode, false);
 }
 
-/* Error counters of a board without errors: the arguments are checked all the same. */
-static int no_errors(struct nvml_device *device, uint32_t error, uint32_t counter, uint64_t *count)
-{
-	struct twin_call call;
-	int rc = twin_enter_out(device, count, &call);
-
-	if (rc != NVML_SUCCESS)
-		return rc;
-	if (error > NVML_ECC_ERROR_UNCORRECTED || counter > NVML_ECC_COUNTER_AGGREGATE)
-		return NVML_ERROR_INVALID_ARGUMENT;
-	*count = 0;
-	return NVML_SUCCESS;
-}
-
-int nvmlDeviceGetTotalEccErrors(struct nvml_device *device, uint32_t error, uint32_t counter,
-				uint64_t *count)
-{
-	return no_errors(device, error, counter, count);
-}
-
-int nvmlDeviceGetMemoryErrorCounter(struct nvml_device *device, uint32_t error, uint32_t counter,
-				    uint32_t location, uint64_t *count)
-{
-	if (twin_machine_map() && location >= NVML_ECC_LOCATION_COUNT)
-		return NVML_ERROR_INVALID_ARGUMENT;
-	return no_errors(device, error, counter, count);
-}
-
-int nvmlDeviceGetDetailedEccErrors(struct nvml_device *device, uint32_t error, uint32_t counter,
-				   struct nvml_ecc_error_counts *counts)
-{
-	uint64_t none;
-	int rc = no_errors(device, error, counter, counts ? &none : NULL);
-
-	if (rc == NVML_SUCCESS)
-		memset(counts, 0, sizeof(*counts));
-	return rc;
-}
-
-int nvmlDeviceGetSramEccErrorStatus(struct nvml_device *device, struct nvml_ecc_sram_status *status)
-{
-	struct twin_call call;
-	int rc = twin_enter_out(device, status, &call);
-
-	if (rc != NVML_SUCCESS)
-		return rc;
-	if (!twin_has(&call, TWIN_HAS_SRAM_STATUS))
-		return NVML_ERROR_NOT_SUPPORTED;
-	if (status->version != NVML_ECC_SRAM_STATUS_WORD)
-		return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
-	*status = (struct nvml_ecc_sram_status){.version = NVML_ECC_SRAM_STATUS_WORD};
-	return NVML_SUCCESS;
-}
-
-int nvmlDeviceGetRemappedRows(struct nvml_device *device, uint32_t *cor, uint32_t *unc,
-			      uint32_t *pending, uint32_t *failure)
-{
-	struct twin_call call;
-	int rc = twin_enter_out(device, unc && pending && failure ? cor : NULL, &call);
-
-	if (rc != NVML_SUCCESS)
-		return rc;
-	if (!twin_has(&call, TWIN_HAS_ROW_REMAP))
-		return NVML_ERROR_NOT_SUPPORTED;
-	*cor = *unc = *pending = *failure = 0;
-	return NVML_SUCCESS;
-}
-
-enum {
-	REMAP_BANKS = 2560
-};
-
-int nvmlDeviceGetRowRemapperHistogram(struct nvml_device *device,
-				      struct nvml_row_remapper_histogram *values)
-{
-	struct twin_call call;
-	int rc = twin_enter_out(device, values, &call);
-
-	if (rc != NVML_SUCCESS)
-		return rc;
-	if (!twin_has(&call, TWIN_HAS_ROW_REMAP))
-		return NVML_ERROR_NOT_SUPPORTED;
-	*values = (struct nvml_row_remapper_histogram){.max = REMAP_BANKS};
-	return NVML_SUCCESS;
-}
-
-int nvmlDeviceGetRetiredPages(struct nvml_device *device, uint32_t cause, uint32_t *count,
-			      uint64_t *addresses)
-{
-	struct twin_call call;
-	int rc = twin_enter_out(device, count, &call);
-
-	if (rc != NVML_SUCCESS)
-		return rc;
-	if (cause > 1) /* single-bit, double-bit */
-		return NVML_ERROR_INVALID_ARGUMENT;
-	if (!twin_has(&call, TWIN_HAS_RETIRED_PAGES))
-		return NVML_ERROR_NOT_SUPPORTED;
-	*count = 0;
-	return NVML_SUCCESS;
-}
-
 enum {
 	FABRIC_COMPLETED = 3
 };
@@ -244,18 +141,22 @@ int nvmlDeviceGetGpuFabricInfo(struct nvml_device *device, struct nvml_fabric_in
 	return NVML_SUCCESS;
 }
 
-int nvmlDeviceGetGpuFabricInfoV(struct nvml_device *device, struct nvml_fabric_info_v2 *info)
+/* The third form ends with a summary: 1 is healthy. */
+int nvmlDeviceGetGpuFabricInfoV(struct nvml_device *device, void *info)
 {
+	struct nvml_fabric_info_v3 now = {.state = FABRIC_COMPLETED, .health_summary = 1};
 	struct twin_call call;
 	int rc = twin_enter_out(device, info, &call);
 
 	if (rc != NVML_SUCCESS)
 		return rc;
-	if (info->version != NVML_FABRIC_INFO_V2_WORD)
+	memcpy(&now.version, info, sizeof(now.version));
+	if (now.version != NVML_FABRIC_INFO_V2_WORD && now.version != NVML_FABRIC_INFO_V3_WORD)
 		return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
 	if (!twin_has(&call, TWIN_HAS_FABRIC))
 		return NVML_ERROR_NOT_SUPPORTED;
-	*info = (struct nvml_fabric_info_v2){.version = NVML_FABRIC_INFO_V2_WORD,
-					     .state = FABRIC_COMPLETED};
+	memcpy(info, &now,
+	       now.version == NVML_FABRIC_INFO_V2_WORD ? sizeof(struct nvml_fabric_info_v2)
+						       : sizeof(now));
 	return NVML_SUCCESS;
 }

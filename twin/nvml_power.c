@@ -142,6 +142,40 @@ int nvmlDeviceGetTemperature(struct nvml_device *device, uint32_t sensor, uint32
 	return rc;
 }
 
+int nvmlDeviceGetTemperatureV(struct nvml_device *device, struct nvml_temperature_value *value)
+{
+	struct twin_call call;
+	uint32_t celsius;
+	int rc = twin_enter_out(device, value, &call);
+
+	if (rc != NVML_SUCCESS)
+		return rc;
+	if (value->version != NVML_TEMPERATURE_VALUE_WORD)
+		return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+	rc = nvmlDeviceGetTemperature(device, value->sensor, &celsius);
+	if (rc == NVML_SUCCESS)
+		value->celsius = (int32_t)celsius;
+	return rc;
+}
+
+/* How far it may still warm up. */
+int nvmlDeviceGetMarginTemperature(struct nvml_device *device,
+				   struct nvml_margin_temperature *margin)
+{
+	struct twin_call call;
+	struct twin_gpu gpu;
+	int rc = twin_enter_read(device, margin, &call, &gpu);
+
+	if (rc != NVML_SUCCESS)
+		return rc;
+	if (!twin_has(&call, TWIN_HAS_T_LIMIT))
+		return NVML_ERROR_NOT_SUPPORTED;
+	if (margin->version != NVML_MARGIN_TEMPERATURE_WORD)
+		return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+	margin->celsius = (int32_t)call.board->gpu_max_c - (int32_t)(gpu.temp_uc / 1000000);
+	return NVML_SUCCESS;
+}
+
 int nvmlDeviceGetTemperatureThreshold(struct nvml_device *device, uint32_t type, uint32_t *celsius)
 {
 	struct twin_call call;

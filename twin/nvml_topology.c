@@ -169,11 +169,14 @@ static int enter_link(const struct nvml_device *device, uint32_t link, const voi
 int nvmlDeviceGetNvLinkState(struct nvml_device *device, uint32_t link, uint32_t *active)
 {
 	struct twin_call call;
+	struct twin_gpu gpu;
 	int rc = enter_link(device, link, active, NVML_ERROR_INVALID_ARGUMENT, &call);
 
-	if (rc == NVML_SUCCESS)
-		*active = NVML_FEATURE_ENABLED;
-	return rc;
+	if (rc != NVML_SUCCESS)
+		return rc;
+	twin_read(call.map, call.index, &gpu);
+	*active = gpu.links_down >> link & 1 ? NVML_FEATURE_DISABLED : NVML_FEATURE_ENABLED;
+	return NVML_SUCCESS;
 }
 
 int nvmlDeviceGetNvLinkVersion(struct nvml_device *device, uint32_t link, uint32_t *version)

@@ -1,126 +1,107 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* takt-twin fault: break a GPU, and mend it. */
+/* takt-twin fault: break a GPU, now or later or by a script, and mend it. */
+#include "twin_fault.h"
+
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "takt_twin.h"
-
-enum {
-	MAX_SECONDS = 86400,
-	MAX_SLOW_MS = 60000
+struct options {
+	const char *machine, *script, *log;
+	uint64_t at_ns;
 };
 
-static const struct {
-	const char *name;
-	uint32_t bit;
-} faults[] = {
-	{"lost", TWIN_FAULT_LOST},
-	{"hang", TWIN_FAULT_HANG},
-	{"slow", TWIN_FAULT_SLOW},
-	{"permission", TWIN_FAULT_PERMISSION},
-	{"driver-restore-refused", TWIN_FAULT_RESTORE_REFUSED},
-};
-
-struct wish {
-	uint32_t bit; /* 0: mend */
-	uint64_t value;
-};
-
-/* NAME or NAME=VALUE; only hang and slow take a value, slow must have one. */
-static int parse_fault(const char *text, struct wish *ret, struct takt_err *err)
+static int parse(int argc, char **argv, struct options *options, struct takt_err *err)
 {
-	size_t n = strcspn(text, "=");
-	const char *value = text[n] ? text + n + 1 : NULL;
-	struct wish wish = {0};
+	static const struct option known[] = {
+		{"machine", required_argument, NULL, 'm'},
+		{"script", required_argument, NULL, 's'},
+		{"log", required_argument, NULL, 'l'},
+		{"at", required_argument, NULL, 'a'},
+		{0},
+	};
+	int c, rc = 0;
 
-	for (size_t i = 0; i < TAKT_ARRAY_LEN(faults); i++) {
-		if (strlen(faults[i].name) == n && strncmp(faults[i].name, text, n) == 0)
-			wish.bit = faults[i].bit;
+	while (rc == 0 && (c = getopt_long(argc, argv, "", known, NULL)) != -1) {
+		if (c == 'm')
+			options->machine = optarg;
+		else if (c == 's')
+			options->script = optarg;
+		else if (c == 'l')
+			options->log = optarg;
+		else if (c == 'a')
+			rc = twin_fault_parse_time(optarg, &options->at_ns, err);
+		else
+			rc = twin_bad_option(&twin_verb_fault, argv, err);
 	}
-	if (!wish.bit && strcmp(text, "none") != 0)
-		return takt_err_set(
-			err, -TAKT_E_USAGE,
-			"no fault '%s'; there are lost, hang[=SECONDS], slow=MS, permission, "
-			"driver-restore-refused and none",
-			text);
-	if (wish.bit == TWIN_FAULT_SLOW && !value)
-		return takt_err_set(err, -TAKT_E_USAGE,
-				    "slow needs a time: slow=20 for 20 ms a call");
-	if (value && wish.bit != TWIN_FAULT_SLOW && wish.bit != TWIN_FAULT_HANG)
-		return takt_err_set(err, -TAKT_E_USAGE, "'%s' takes no value", text);
-	if (value &&
-	    twin_number(text, value, 1, wish.bit == TWIN_FAULT_SLOW ? MAX_SLOW_MS : MAX_SECONDS,
-			&wish.value, err) < 0)
-		return err->rc;
-	*ret = wish;
-	return 0;
+	if (rc == 0 && argc - optind != (options->script ? 0 : 2))
+		rc = takt_err_set(err, -TAKT_E_USAGE,
+				  "say which GPU and which fault: fault 3 lost; or --script FILE");
+	return rc;
 }
 
-static void apply(struct twin_slot *slot, const struct wish *wish)
+static int one(struct twin_map *map, const char *gpus, const char *fault, uint64_t at_ns, FILE *log,
+	       struct takt_err *err)
 {
-	if (wish->bit == 0) {
-		atomic_store(&slot->faults, 0);
-		return;
-	}
-	if (wish->bit == TWIN_FAULT_SLOW)
-		atomic_store(&slot->slow_ms, (uint32_t)wish->value);
-	if (wish->bit == TWIN_FAULT_HANG)
-		atomic_store(&slot->hang_until_ns,
-			     wish->value ? twin_now_ns() + wish->value * 1000000000ull : 0);
-	atomic_fetch_or(&slot->faults, wish->bit);
-}
+	struct twin_fault_wish wish = {0};
+	uint64_t start_ns = twin_now_ns();
+	int rc = twin_fault_parse(fault, &wish, err);
 
-static int apply_to_mask(struct twin_map *map, uint32_t mask, const struct wish *wish,
-			 struct takt_err *err)
-{
-	if (!twin_map_writable(map))
-		return takt_err_set(err, -EACCES, "this machine's file may not be written by you");
-	for (uint32_t i = 0; i < twin_map_file(map)->machine.gpu_count; i++) {
-		if (mask >> i & 1)
-			apply(&twin_map_file(map)->slots[i], wish);
-	}
-	return 0;
+	if (rc == 0)
+		rc = twin_fault_parse_gpus(map, gpus, &wish, err);
+	if (rc < 0)
+		return rc;
+	twin_script_wait(start_ns, at_ns);
+	return twin_fault_apply(map, &wish, log, err);
 }
 
 static int run_fault(int argc, char **argv, struct takt_err *err)
 {
-	static const struct option known[] = {{"machine", required_argument, NULL, 'm'}, {0}};
 	TAKT_CLEANUP(twin_mapp) struct twin_map *map = NULL;
-	const char *machine = NULL;
-	uint32_t mask = UINT32_MAX;
-	struct wish wish = {0};
-	int c, rc;
+	struct options options = {0};
+	FILE *log = NULL;
+	int rc = parse(argc, argv, &options, err);
 
-	while ((c = getopt_long(argc, argv, "", known, NULL)) != -1) {
-		if (c != 'm')
-			return twin_bad_option(&twin_verb_fault, argv, err);
-		machine = optarg;
-	}
-	if (argc - optind != 2)
-		return takt_err_set(err, -TAKT_E_USAGE,
-				    "say which GPU and which fault: fault 3 lost");
-	rc = parse_fault(argv[optind + 1], &wish, err);
 	if (rc == 0)
-		rc = twin_open_machine(machine, &map, err);
-	if (rc == 0 && strcmp(argv[optind], "all") != 0)
-		rc = twin_find_gpus(&twin_map_file(map)->machine, argv[optind], &mask, err);
-	return rc < 0 ? rc : apply_to_mask(map, mask, &wish, err);
+		rc = twin_open_machine(options.machine, &map, err);
+	if (rc == 0 && options.log && !(log = fopen(options.log, "ae")))
+		rc = takt_err_set(err, -errno, "append to '%s'", options.log);
+	if (rc == 0)
+		rc = options.script
+			     ? twin_script_play(map, options.script, log, err)
+			     : one(map, argv[optind], argv[optind + 1], options.at_ns, log, err);
+	if (log)
+		fclose(log);
+	return rc;
 }
 
 const struct twin_verb twin_verb_fault = {
 	.name = "fault",
-	.usage = "GPU|all FAULT [--machine FILE]",
+	.usage = "GPU|all FAULT [--at TIME] | --script FILE  [--log FILE] [--machine FILE]",
 	.summary = "Break a GPU, or mend it with `none`",
 	.help = "GPU is an index, a UUID, or several with commas. FAULT is one of\n"
-		"  lost                    every call says that the GPU is lost\n"
+		"  lost                    every call says that the GPU is lost (XID 79)\n"
 		"  hang[=SECONDS]          calls block until mended, or until the time is over\n"
 		"  slow=MS                 every call takes MS milliseconds\n"
 		"  permission              setters are refused\n"
 		"  driver-restore-refused  setters work; reset calls, and setting the default "
 		"power\n"
 		"                          limit, are refused\n"
-		"  none                    all well again\n"
-		"Faults add up until mended.\n",
+		"  xid=N                   an XID of that number\n"
+		"  ecc                     an uncorrectable error; its row is to be replaced (XID "
+		"48)\n"
+		"  ecc-corrected[=N]       N correctable errors\n"
+		"  remap-failed            a row cannot be replaced (XID 64)\n"
+		"  power-brake             the clock is halved by the power supply\n"
+		"  pcie-width=N            the bus falls to fewer lanes\n"
+		"  pcie-gen=N              the bus falls to an earlier generation\n"
+		"  link-down=N             an NVLink goes (XID 74)\n"
+		"  driver-reload[=SECONDS] `all` only: the driver is gone for that time and comes "
+		"back\n"
+		"                          without settings, processes and instances\n"
+		"  none                    all well again; errors that were counted stay counted\n"
+		"Faults add up until mended.\n\n"
+		"  --at TIME      wait so long first: 5s, 200ms\n"
+		"  --script FILE  lines of TIME GPU FAULT, with # comments; ends with the last\n"
+		"  --log FILE     append XIDs as the kernel logs them\n",
 	.run = run_fault,
 };

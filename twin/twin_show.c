@@ -23,6 +23,7 @@ static const struct {
 		{NVML_REASON_HW_SLOWDOWN, "hw-slowdown"},
 		{NVML_REASON_SW_THERMAL, "sw-thermal"},
 		{NVML_REASON_HW_THERMAL, "hw-thermal"},
+		{NVML_REASON_HW_POWER_BRAKE, "power-brake"},
 },
   fault_names[] = {
 	  {TWIN_FAULT_LOST, "lost"},

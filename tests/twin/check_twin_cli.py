@@ -145,6 +145,37 @@ def a_destroyed_machine_is_gone_for_new_programs():
         refused(machine.run("state"), 66, machine.path)
 
 
+SCRIPT = """\
+# a bad minute
+0s     2    xid=13
+50ms   all  ecc-corrected=3
+0s     0    lost    # out of order
+"""
+
+
+def scripts_are_played_in_time_and_refused_as_a_whole():
+    with Machine("hgx-h100", "--gpus", "4") as machine:
+        script, log = (os.path.join(machine.folder.name, name) for name in ("script", "log"))
+
+        def play(text):
+            with open(script, "w", encoding="ascii") as file:
+                file.write(text)
+            return machine.run("fault", "--script", script, "--log", log)
+
+        refused(play(SCRIPT), 64, script, "line 4", "before")
+        refused(play("0s 0 smoke\n"), 64, "line 1", "'smoke'")
+        refused(play("soon 0 lost\n"), 64, "line 1", "'soon'", "5s")
+        refused(play("1s lost\n"), 64, "line 1", "TIME GPU FAULT")
+        assert machine.state()[2]["faults"] == [] and open(log, encoding="ascii").read() == ""
+        assert play("0s 2 xid=13\n\n50ms 1,3 ecc\n60ms 0 lost # the end\n").returncode == 0
+        lines = open(log, encoding="ascii").read().splitlines()
+        told = [re.search(r"NVRM: Xid \(PCI:0000:(..):00\): (\d+),", line).groups()
+                for line in lines]
+        assert told == [("75", "13"), ("64", "48"), ("64", "63"), ("86", "48"), ("86", "63"),
+                        ("53", "79")], told
+        assert machine.state()[0]["faults"] == ["lost"]
+
+
 VERSIONS = """
 import ctypes
 nvml = ctypes.CDLL("libnvidia-ml.so.1")
@@ -224,5 +255,6 @@ sys.exit(twin_tap.run([
     a_load_on_a_lost_gpu_fails,
     a_destroyed_machine_is_gone_for_new_programs,
     a_real_driver_keeps_the_twin_away,
+    scripts_are_played_in_time_and_refused_as_a_whole,
     exec_picks_the_library_of_the_machines_driver,
 ]))

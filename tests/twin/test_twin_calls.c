@@ -170,6 +170,8 @@ static const struct output {
 	{"nvmlDeviceGetGpuFabricInfo", sizeof(struct nvml_fabric_info), 0},
 	{"nvmlDeviceGetGpuFabricInfoV", sizeof(struct nvml_fabric_info_v2),
 	 NVML_FABRIC_INFO_V2_WORD},
+	{"nvmlDeviceGetGpuFabricInfoV", sizeof(struct nvml_fabric_info_v3),
+	 NVML_FABRIC_INFO_V3_WORD},
 	{"nvmlDeviceGetSramEccErrorStatus", sizeof(struct nvml_ecc_sram_status),
 	 NVML_ECC_SRAM_STATUS_WORD},
 };
