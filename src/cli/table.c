@@ -44,7 +44,8 @@ int takt_style_add(struct takt_str *out, bool colour, enum takt_style style, con
 	return takt_str_add(out, styled ? "\x1b[0m" : "");
 }
 
-size_t takt_text_width(const char *text)
+/* Characters, not bytes. */
+static size_t text_width(const char *text)
 {
 	size_t len = strlen(text), width = 0, n;
 
@@ -74,10 +75,10 @@ void takt_table_add(struct takt_table *table, enum takt_style style, const char 
 static void measure(const struct takt_table *table, unsigned widths[MAX_COLUMNS])
 {
 	for (size_t i = 0; i < table->column_count; i++)
-		widths[i] = (unsigned)takt_text_width(table->columns[i].title);
+		widths[i] = (unsigned)text_width(table->columns[i].title);
 	for (size_t i = 0; i < table->cells.len; i++) {
 		unsigned *width = &widths[i % table->column_count];
-		unsigned own = (unsigned)takt_text_width(table->cells.at[i].text);
+		unsigned own = (unsigned)text_width(table->cells.at[i].text);
 
 		*width = own > *width ? own : *width;
 	}
@@ -147,7 +148,7 @@ static void add_padding(struct takt_str *out, size_t n)
 static void add_cell(struct takt_str *out, const struct takt_column *column, unsigned width,
 		     const struct takt_cell *cell, bool colour, bool last)
 {
-	size_t own = takt_text_width(cell->text), shown = own < width ? own : width;
+	size_t own = text_width(cell->text), shown = own < width ? own : width;
 	bool styled = colour && cell->style != TAKT_STYLE_PLAIN;
 
 	if (column->right)

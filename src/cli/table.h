@@ -51,7 +51,4 @@ void takt_table_add(struct takt_table *table, enum takt_style style, const char 
 /* width 0 = as wide as it gets. Releases the cells. */
 int takt_table_print(struct takt_table *table, unsigned width, bool colour, struct takt_str *out);
 
-/* Characters, not bytes. */
-size_t takt_text_width(const char *text);
-
 #endif

@@ -144,8 +144,8 @@ static void fill_why(struct takt_daemon *daemon, const struct takt_queue_job *jo
 	takt_str_fini(&text);
 }
 
-void takt_api_fill_job(struct takt_daemon *daemon, const struct takt_peer *peer,
-		       const struct takt_queue_job *job, struct takt_job_view *ret)
+static void fill_job(struct takt_daemon *daemon, const struct takt_peer *peer,
+		     const struct takt_queue_job *job, struct takt_job_view *ret)
 {
 	fill_common(daemon, peer, &job->row, &job->spec, ret);
 	ret->report.simulated = ret->simulated;
@@ -158,8 +158,8 @@ void takt_api_fill_job(struct takt_daemon *daemon, const struct takt_peer *peer,
 	}
 }
 
-int takt_api_fill_row(struct takt_daemon *daemon, const struct takt_peer *peer,
-		      const struct takt_job *row, struct takt_job_view *ret, struct takt_err *err)
+static int fill_row(struct takt_daemon *daemon, const struct takt_peer *peer,
+		    const struct takt_job *row, struct takt_job_view *ret, struct takt_err *err)
 {
 	struct takt_jobspec spec;
 	int rc;
@@ -213,12 +213,12 @@ int takt_api_job(void *ctx, const struct takt_peer *peer, uint64_t job_id,
 	int rc;
 
 	if (job) {
-		takt_api_fill_job(daemon, peer, job, ret);
+		fill_job(daemon, peer, job, ret);
 		return 0;
 	}
 	rc = takt_api_ended_row(daemon, job_id, &row, err);
 	if (rc == 0)
-		rc = takt_api_fill_row(daemon, peer, &row, ret, err);
+		rc = fill_row(daemon, peer, &row, ret, err);
 	if (rc == 0 && ret->clock_max_mhz)
 		note_changed(daemon, row.gpu_mask, ret);
 	takt_job_fini(&row);
@@ -243,7 +243,7 @@ static int list_live(void *ctx, const struct takt_queue_job *job)
 
 	if (listing->total++ >= listing->limit)
 		return 0;
-	takt_api_fill_job(listing->daemon, listing->peer, job, listing->view);
+	fill_job(listing->daemon, listing->peer, job, listing->view);
 	return listing->each(listing->arg, listing->view);
 }
 
@@ -255,7 +255,7 @@ static int list_ended(void *ctx, const struct takt_job *row)
 	if (!takt_job_state_ended(row->state))
 		return 0;
 	listing->total++;
-	rc = takt_api_fill_row(listing->daemon, listing->peer, row, listing->view, listing->err);
+	rc = fill_row(listing->daemon, listing->peer, row, listing->view, listing->err);
 	return rc < 0 ? rc : listing->each(listing->arg, listing->view);
 }
 
@@ -320,7 +320,7 @@ void takt_api_answer_job(struct takt_daemon *daemon, struct takt_pending *pendin
 	struct takt_err err;
 
 	if (view)
-		takt_api_fill_job(daemon, peer, job, view);
+		fill_job(daemon, peer, job, view);
 	if (view && takt_job_view_to_json(view, &json) == 0) {
 		takt_pending_json(pending, http_status, takt_str_text(&json), json.len);
 	} else {

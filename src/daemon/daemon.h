@@ -234,10 +234,6 @@ bool takt_api_may_read(const struct takt_peer *peer, uid_t owner);
  */
 int takt_api_ended_row(struct takt_daemon *daemon, uint64_t job_id, struct takt_job *ret,
 		       struct takt_err *err);
-void takt_api_fill_job(struct takt_daemon *daemon, const struct takt_peer *peer,
-		       const struct takt_queue_job *job, struct takt_job_view *ret);
-int takt_api_fill_row(struct takt_daemon *daemon, const struct takt_peer *peer,
-		      const struct takt_job *row, struct takt_job_view *ret, struct takt_err *err);
 /* Finish a pending with a job's view. */
 void takt_api_answer_job(struct takt_daemon *daemon, struct takt_pending *pending, int http_status,
 			 const struct takt_peer *peer, const struct takt_queue_job *job);

@@ -148,7 +148,5 @@ int takt_nvml_set_power_limit(struct takt_source *source, uint32_t gpu, uint32_t
 void takt_nvml_read_ports(struct takt_nvml *nvml, uint32_t gpu);
 int takt_nvml_read_procs(const struct takt_nvml_api *api, struct takt_nvml_gpu *gpu,
 			 struct takt_gpu_reading *reading);
-int takt_nvml_field(const struct takt_nvml_api *api, struct nvml_device *device, uint32_t field_id,
-		    uint32_t scope_id, uint64_t *ret);
 
 #endif

@@ -15,8 +15,8 @@ struct subject {
 	struct takt_gpu_reading *reading;
 };
 
-int takt_nvml_field(const struct takt_nvml_api *api, struct nvml_device *device, uint32_t field_id,
-		    uint32_t scope_id, uint64_t *ret)
+static int read_field(const struct takt_nvml_api *api, struct nvml_device *device,
+		      uint32_t field_id, uint32_t scope_id, uint64_t *ret)
 {
 	struct nvml_field_value value = {.field_id = field_id, .scope_id = scope_id};
 	int code;
@@ -67,7 +67,7 @@ static int read_power(const struct subject *s)
 	for (uint32_t i = 0; i < TAKT_ARRAY_LEN(scopes) && code == NVML_ERROR_NOT_SUPPORTED; i++) {
 		uint64_t mw;
 
-		code = takt_nvml_field(s->api, s->device, NVML_FI_POWER_INSTANT, scopes[i], &mw);
+		code = read_field(s->api, s->device, NVML_FI_POWER_INSTANT, scopes[i], &mw);
 		if (code == NVML_SUCCESS)
 			s->reading->power_mw = (uint32_t)mw;
 	}
@@ -80,8 +80,8 @@ static int read_energy(const struct subject *s)
 				  : NVML_ERROR_NOT_SUPPORTED;
 
 	if (code == NVML_ERROR_NOT_SUPPORTED)
-		code = takt_nvml_field(s->api, s->device, NVML_FI_TOTAL_ENERGY, 0,
-				       &s->reading->energy_mj);
+		code = read_field(s->api, s->device, NVML_FI_TOTAL_ENERGY, 0,
+				  &s->reading->energy_mj);
 	return code;
 }
 

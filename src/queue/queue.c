@@ -92,7 +92,7 @@ void takt_queue_changed(struct takt_queue *queue, const struct takt_queue_job *j
 	queue->config.hooks->changed(queue->config.hooks_ctx, job);
 }
 
-struct takt_sched_job takt_queue_sched_job(const struct takt_queue_job *job)
+static struct takt_sched_job sched_job(const struct takt_queue_job *job)
 {
 	return (struct takt_sched_job){
 		.id = job->row.id,
@@ -111,7 +111,7 @@ int takt_queue_tell(struct takt_queue *queue, enum takt_sched_event_kind kind,
 		.node_id = TAKT_QUEUE_NODE,
 		.job_id = job->row.id,
 		.gpu_mask = job->row.gpu_mask,
-		.job = takt_queue_sched_job(job),
+		.job = sched_job(job),
 	};
 
 	queue->dirty = true;

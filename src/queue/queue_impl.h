@@ -42,7 +42,6 @@ void takt_queue_changed(struct takt_queue *queue, const struct takt_queue_job *j
 /* Feed the scheduler an event about a job; a refusal would be a defect of ours and is returned. */
 int takt_queue_tell(struct takt_queue *queue, enum takt_sched_event_kind kind,
 		    const struct takt_queue_job *job, struct takt_err *err);
-struct takt_sched_job takt_queue_sched_job(const struct takt_queue_job *job);
 
 /* Post the row; remembers the ticket. */
 int takt_queue_post(struct takt_queue *queue, struct takt_queue_job *job, enum ticket_kind kind,

@@ -3,7 +3,8 @@
  */
 #include "sched/sched_state.h"
 
-int takt_sched_queue_compare(const struct takt_sched_job *a, const struct takt_sched_job *b)
+/* Queue order as for a sort; 0 only for the same job. */
+static int compare(const struct takt_sched_job *a, const struct takt_sched_job *b)
 {
 	if (a->priority != b->priority)
 		return a->priority > b->priority ? -1 : 1;
@@ -18,7 +19,7 @@ static size_t queue_place(const struct takt_sched *sched, const struct takt_sche
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
 
-		if (takt_sched_queue_compare(&sched->queue.at[mid]->job, job) < 0)
+		if (compare(&sched->queue.at[mid]->job, job) < 0)
 			low = mid + 1;
 		else
 			high = mid;

@@ -81,8 +81,6 @@ void takt_sched_host_drain(struct takt_sched_host *host, uint64_t mask);
 
 /* sched_queue.c: jobs in order. */
 
-/* Queue order as for a sort; 0 only for the same job. */
-int takt_sched_queue_compare(const struct takt_sched_job *a, const struct takt_sched_job *b);
 int takt_sched_queue_insert(struct takt_sched *sched, struct takt_sched_entry *entry);
 void takt_sched_queue_remove(struct takt_sched *sched, const struct takt_sched_entry *entry);
 /* Where a job of that submit_seq is or would be in `jobs`. */

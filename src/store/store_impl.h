@@ -136,7 +136,6 @@ int takt_job_from_row(sqlite3_stmt *stmt, struct takt_job *ret, struct takt_err 
 
 /* store_queue.c */
 void takt_store_list_init(struct takt_store_list *list);
-void takt_store_change_free(struct takt_store_change *change);
 void takt_store_list_free(struct takt_store_list *list);
 /* Waits for work and moves one batch out of `pending`; false when stopping and nothing is left. */
 bool takt_store_take_batch(struct takt_store *store, struct takt_store_list *ret_batch);

@@ -54,7 +54,7 @@ static void free_texts(struct takt_store_change *change)
 	}
 }
 
-void takt_store_change_free(struct takt_store_change *change)
+static void change_free(struct takt_store_change *change)
 {
 	free_texts(change);
 	takt_free(change);
@@ -63,7 +63,7 @@ void takt_store_change_free(struct takt_store_change *change)
 void takt_store_list_free(struct takt_store_list *list)
 {
 	while (list->len)
-		takt_store_change_free(shift(list));
+		change_free(shift(list));
 }
 
 void takt_store_change_finish(struct takt_store_change *change, int rc, const char *message)
@@ -131,7 +131,7 @@ static int64_t post(struct takt_store *store, struct takt_store_change *change,
 	pthread_mutex_unlock(&store->lock);
 	if (ticket >= 0)
 		return ticket;
-	takt_store_change_free(change);
+	change_free(change);
 	return takt_err_set(err, (int)ticket,
 			    "too many changes wait for the database '%s' (at most %d changes, %d "
 			    "bytes)",
@@ -156,7 +156,7 @@ static int64_t post_job(struct takt_store *store, enum takt_store_kind kind,
 	if (!keep_text(change, &change->u.job.message, job->message) ||
 	    (kind == TAKT_STORE_INSERT &&
 	     !keep_text(change, &change->u.job.spec_json, job->spec_json))) {
-		takt_store_change_free(change);
+		change_free(change);
 		return takt_err_set(err, -ENOMEM, "store job %llu", (unsigned long long)job->id);
 	}
 	return post(store, change, err);
@@ -189,7 +189,7 @@ int takt_store_decision(struct takt_store *store, uint64_t version, const char *
 	change->u.decision.version = version;
 	if (!keep_text(change, &change->u.decision.snapshot_json, snapshot_json) ||
 	    !keep_text(change, &change->u.decision.plan_json, plan_json)) {
-		takt_store_change_free(change);
+		change_free(change);
 		return takt_err_set(err, -ENOMEM, "keep a decision");
 	}
 	return (int)post(store, change, err);
@@ -231,7 +231,7 @@ void takt_store_report(struct takt_store *store, struct takt_store_list *batch)
 		if (change->ticket)
 			append(&store->done, change);
 		else
-			takt_store_change_free(change);
+			change_free(change);
 	}
 	if (was_empty && store->done.len)
 		(void)eventfd_write(store->event_fd, 1);
@@ -258,7 +258,7 @@ size_t takt_store_completions(struct takt_store *store, struct takt_store_comple
 		ret[n].tag = change->tag;
 		ret[n].rc = change->rc;
 		takt_strcpy(ret[n].message, sizeof(ret[n].message), change->u.message);
-		takt_store_change_free(change);
+		change_free(change);
 	}
 	if (n && store->done.len == 0)
 		(void)eventfd_read(store->event_fd, &count);

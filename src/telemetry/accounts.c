@@ -20,7 +20,7 @@ static const uint64_t min_period_ns = 100 * TAKT_NS_PER_MS;
 static const uint64_t max_gap_ns = TAKT_NS_PER_S;
 static const uint64_t not_throttling = TAKT_THROTTLE_IDLE | TAKT_THROTTLE_APP_CLOCKS;
 
-void takt_energy_clock_feed(struct takt_energy_clock *clock, const struct takt_gpu_reading *reading)
+static void feed_clock(struct takt_energy_clock *clock, const struct takt_gpu_reading *reading)
 {
 	if (!(reading->has & TAKT_HAS_ENERGY) || reading->energy_mj == clock->last_mj)
 		return;
@@ -156,7 +156,7 @@ void takt_accounts_feed(struct takt_accounts *accounts, uint32_t gpu,
 {
 	if (reading->at.ns > accounts->now.ns)
 		accounts->now = reading->at;
-	takt_energy_clock_feed(&accounts->clocks[gpu], reading);
+	feed_clock(&accounts->clocks[gpu], reading);
 	TAKT_VEC_EACH (entry, &accounts->list)
 		if ((*entry)->gpu_mask >> gpu & 1)
 			feed_gpu(&(*entry)->gpus[gpu], reading);

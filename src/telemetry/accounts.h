@@ -21,8 +21,6 @@ struct takt_energy_clock {
 	uint32_t changes;				  /* ever seen, the first reading not one */
 	struct takt_mono changed_at[TAKT_PERIOD_CHANGES]; /* the last ones, ring by `changes` */
 };
-void takt_energy_clock_feed(struct takt_energy_clock *clock,
-			    const struct takt_gpu_reading *reading);
 /* Mean time between the last changes; 100 ms at least, and until two were seen. */
 uint64_t takt_energy_clock_period_ns(const struct takt_energy_clock *clock);
 

@@ -59,9 +59,6 @@ void takt_page_add_label_value(const char *text, struct takt_str *ret);
 
 /* Everything of the GPUs, from page_metrics.c. */
 void takt_page_add_gpus(const struct takt_page_input *input, struct takt_str *ret);
-/* "gpu="0",uuid="..."" and so on, without braces. */
-void takt_page_add_gpu_labels(const struct takt_page_input *input, const struct takt_page_gpu *gpu,
-			      struct takt_str *ret);
 void takt_page_add_head(const char *name, const char *help, const char *type, struct takt_str *ret);
 
 /* The reference-counted page that scrapes get. NULL when out of memory. */

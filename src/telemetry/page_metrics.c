@@ -98,8 +98,9 @@ static void add_label(const char *name, const char *value, struct takt_str *ret)
 	takt_str_add(ret, "\"");
 }
 
-void takt_page_add_gpu_labels(const struct takt_page_input *input, const struct takt_page_gpu *gpu,
-			      struct takt_str *ret)
+/* "gpu="0",uuid="..."" and so on, without braces. */
+static void add_gpu_labels(const struct takt_page_input *input, const struct takt_page_gpu *gpu,
+			   struct takt_str *ret)
 {
 	const struct takt_gpu_facts *facts = gpu->facts;
 
@@ -117,7 +118,7 @@ static void add_series(const struct takt_page_input *input, const struct takt_pa
 		       const char *name, const char *extra, const char *value, struct takt_str *ret)
 {
 	takt_str_addf(ret, "%s{", name);
-	takt_page_add_gpu_labels(input, gpu, ret);
+	add_gpu_labels(input, gpu, ret);
 	if (extra)
 		add_label(extra, value, ret);
 	takt_str_add(ret, "} ");
@@ -267,7 +268,7 @@ static void add_jobs(const struct takt_page_input *input, struct takt_str *ret)
 		if (!gpu->label->set || gpu->label->job_id == 0)
 			continue;
 		takt_str_add(ret, "takt_gpu_job{");
-		takt_page_add_gpu_labels(input, gpu, ret);
+		add_gpu_labels(input, gpu, ret);
 		takt_str_addf(ret, ",job=\"%" PRIu64 "\"} 1\n", gpu->label->job_id);
 	}
 }

@@ -45,7 +45,7 @@ static bool connected(struct local_engine *local)
 	return true;
 }
 
-void local_link_close(struct local_engine *local)
+static void close_link(struct local_engine *local)
 {
 	takt_launch_client_free(local->client);
 	local->client = NULL;
@@ -74,7 +74,7 @@ uint64_t local_link_send(struct local_engine *local, struct takt_launch_request 
 	rc = takt_launch_send(local->client, request, NULL);
 	if (rc < 0) {
 		if (rc != -EAGAIN && rc != -ENOBUFS)
-			local_link_close(local);
+			close_link(local);
 		return 0;
 	}
 	local->next_seq++;
@@ -126,5 +126,5 @@ void local_link_receive(struct local_engine *local)
 			dispatch(local, &reply);
 	}
 	if (rc < 0)
-		local_link_close(local);
+		close_link(local);
 }

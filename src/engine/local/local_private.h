@@ -123,6 +123,5 @@ uint64_t local_link_send(struct local_engine *local, struct takt_launch_request 
 			 uint64_t job_id);
 uint32_t local_link_retry_ms(const struct local_engine *local);
 void local_link_receive(struct local_engine *local);
-void local_link_close(struct local_engine *local);
 
 #endif
