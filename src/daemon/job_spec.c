@@ -14,12 +14,13 @@
 #include "engine/local/jobenv.h"
 #include "launch/attempt.h"
 
+/* NULL is a list of nothing: a description may leave out its environment. */
 static char **copy_list(char *const *list)
 {
 	size_t n = 0;
 	char **copy;
 
-	while (list[n])
+	while (list && list[n])
 		n++;
 	copy = takt_calloc(n + 1, sizeof(*copy));
 	for (size_t i = 0; copy && i < n; i++) {

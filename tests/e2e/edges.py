@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Corners where a promise could break quietly: every GPU hangs at once, the launcher is away while a job
-is cancelled, a job or a user puts something else where a file of takt's was.
+is cancelled, a job or a user puts something else where a file of takt's was, a description says the least that it may.
 
 Usage: edges.py BUILD_FOLDER
 """
@@ -57,6 +57,17 @@ def what_a_job_puts_in_its_logs_place_stops_nobody():
             assert client.status()
 
 
+def a_job_needs_no_environment():
+    with kit.machine(gpus=1) as m:
+        m.start()
+        client = m.client()
+        for spec in ({"argv": ["/bin/sh", "-c", "echo $TAKT_JOB_ID"], "cwd": "/"},
+                     {"argv": ["/bin/true"], "cwd": "/", "env": []}):
+            job = client.ask("POST", "/v1/jobs", spec)["id"]
+            assert client.wait(job)["state"] == "done", client.job(job)
+        assert client.raw("GET", "/v1/jobs/1/log")[1] == b"1\n"
+
+
 def a_pipe_in_place_of_a_lock_is_named():
     with kit.machine(gpus=1) as m:
         m.start()
@@ -98,6 +109,7 @@ if __name__ == "__main__":
         a_driver_that_hangs_for_all_gpus_gets_no_job,
         a_job_cancelled_while_the_launcher_is_away_never_runs,
         what_a_job_puts_in_its_logs_place_stops_nobody,
+        a_job_needs_no_environment,
         a_pipe_in_place_of_a_lock_is_named,
         what_history_forgets_takes_its_logs_along,
     ]))
