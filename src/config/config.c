@@ -200,7 +200,6 @@ int takt_config_set(struct takt_config *config, const char *key_name, const char
 {
 	const struct key *key = find_key(key_name);
 	const char *near;
-	int rc;
 
 	if (!key) {
 		near = takt_suggest(key_name, key_at, NULL);
@@ -208,10 +207,7 @@ int takt_config_set(struct takt_config *config, const char *key_name, const char
 				    where, key_name, near ? "; did you mean '" : "",
 				    near ? near : "", near ? "'?" : "");
 	}
-	rc = set_key(config, key, value, where, err);
-	if (rc == 0)
-		config->given |= UINT64_C(1) << (key - keys);
-	return rc;
+	return set_key(config, key, value, where, err);
 }
 
 static char *trim(char *text)

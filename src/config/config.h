@@ -54,7 +54,6 @@ struct takt_config {
 	uint32_t max_connections;
 	uint32_t max_jobs;
 	uint32_t keep_ended;
-	uint64_t given; /* bit i: key i was set by file or flag */
 };
 
 /* Defaults of every key; paths are still "" until takt_config_resolve. */

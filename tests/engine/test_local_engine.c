@@ -109,6 +109,26 @@ static void test_stop_without_launcher_voids(void **state)
 	assert_int_equal(status_of(ef->launch, 1, 1).exit_kind, TAKT_EXIT_VOID);
 }
 
+/* The launcher was asked, then stopped, then died: the start is not sent again. */
+static void test_stop_while_the_launcher_was_asked_voids(void **state)
+{
+	struct engine_fixture *ef = *state;
+	uint64_t start, stop, began = takt_boot_now(takt_sys_real()).ns;
+
+	ef_start(ef, 2, 1);
+	ef_wait(ef, TAKT_ENGINE_ENDED, 2);
+	assert_int_equal(kill(ef->launch->launcher, SIGSTOP), 0);
+	start = ef_start(ef, 1, 1);
+	ef_pump(ef);
+	stop = ef_stop(ef, 1, 1);
+	ef_pump(ef);
+	launcher_kill(ef->launch, SIGKILL);
+	expect_outcome(ef, start, TAKT_OUTCOME_FAILED);
+	expect_outcome(ef, stop, TAKT_OUTCOME_ACCEPTED);
+	assert_int_equal(status_of(ef->launch, 1, 1).exit_kind, TAKT_EXIT_VOID);
+	assert_true(takt_boot_now(takt_sys_real()).ns - began < 5 * TAKT_NS_PER_S);
+}
+
 static void test_signal_reaches_the_job(void **state)
 {
 	struct engine_fixture *ef = *state;
@@ -425,6 +445,7 @@ int main(void)
 		CASE(test_stop_ends_it),
 		CASE(test_stop_right_behind_start),
 		CASE(test_stop_without_launcher_voids),
+		CASE(test_stop_while_the_launcher_was_asked_voids),
 		CASE(test_signal_reaches_the_job),
 		CASE(test_the_same_action_twice_is_one),
 		CASE(test_contradictions_are_conflicts),

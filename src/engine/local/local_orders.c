@@ -21,6 +21,15 @@ static void settle(struct local_engine *local, size_t i, enum takt_outcome outco
 	local_outcome(local, action.id, outcome, action.job_id, action.attempt, message);
 }
 
+bool local_orders_stop(const struct local_engine *local, const struct local_run *run)
+{
+	TAKT_VEC_EACH (order, &local->orders)
+		if (order->action.kind == TAKT_ACTION_STOP && order->action.job_id == run->job_id &&
+		    order->action.attempt == run->attempt)
+			return true;
+	return false;
+}
+
 void local_order_take(struct local_engine *local, const struct takt_action *action)
 {
 	struct local_run *run = run_of(local, action);

@@ -107,6 +107,8 @@ bool local_run_call_off(struct local_engine *local, struct local_run *run);
 void local_run_free(struct local_run *run);
 
 /* local_orders.c */
+/* Whether a STOP of the attempt is waiting to be sent. */
+bool local_orders_stop(const struct local_engine *local, const struct local_run *run);
 void local_order_take(struct local_engine *local, const struct takt_action *action);
 void local_orders_send(struct local_engine *local);
 void local_orders_reply(struct local_engine *local, const struct takt_launch_reply *reply);

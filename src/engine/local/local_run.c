@@ -266,8 +266,13 @@ static struct takt_launch_request request_of(const struct local_run *run, enum t
 					    .gid = run->gid};
 }
 
+/* A STOP may have come while the launcher was asked, who then vanished. */
 static void send_start(struct local_engine *local, struct local_run *run)
 {
+	if (local_orders_stop(local, run)) {
+		(void)local_run_call_off(local, run);
+		return;
+	}
 	if (local_link_send(local, request_of(run, TAKT_LAUNCH_START), run->job_id)) {
 		run->state = LOCAL_ASKED;
 		return;
