@@ -25,10 +25,10 @@
 #include "twin_physics.h"
 
 enum {
-	WRITERS = 4,
-	READERS = 4,
+	WRITERS = 8,
+	READERS = 8,
 	KILLS = 200,
-	PATTERN_FROM = 500
+	ROUNDS = 2000
 };
 
 /* What the processes report back. */
@@ -45,71 +45,82 @@ static struct tally *shared_tally(void)
 	return tally;
 }
 
-/* Writes one number all over the state: the first fields, the last, and all between. */
-static int write_pattern(struct twin_gpu *gpu, const struct twin_board *board, void *arg)
+/* A record's checksum for one place: what stands there depends on the number and on the place. */
+static uint64_t checksum(uint64_t number, uint64_t place)
 {
-	uint32_t x = *(const uint32_t *)arg;
+	uint64_t x = number * 0x9e3779b97f4a7c15ull + place * 0xbf58476d1ce4e5b9ull;
 
-	gpu->lock_min_mhz = gpu->lock_max_mhz = x;
-	gpu->memory_lock_min_mhz = gpu->memory_lock_max_mhz = x;
-	gpu->application_mhz = x;
+	return x ^ x >> 29;
+}
+
+/* The next record: its number, and checksums all over the state. */
+static int write_record(struct twin_gpu *gpu, const struct twin_board *board, void *arg)
+{
+	uint64_t number = ++gpu->setter_calls;
+
+	gpu->ecc_cor_volatile = checksum(number, TWIN_MAX_LOADS);
 	gpu->load_count = TWIN_MAX_LOADS;
-	for (unsigned i = 0; i < TWIN_MAX_LOADS; i++)
-		gpu->loads[i].memory_bytes = gpu->loads[i].work_ns = x;
+	for (unsigned i = 0; i < TWIN_MAX_LOADS; i++) {
+		gpu->loads[i].memory_bytes = number;
+		gpu->loads[i].work_ns = checksum(number, i);
+	}
 	return 0;
 }
 
 static bool whole(const struct twin_gpu *gpu)
 {
-	uint32_t x = gpu->lock_min_mhz;
+	uint64_t number = gpu->setter_calls;
 
-	if (x < PATTERN_FROM)
+	if (number == 0)
 		return true; /* nobody has written yet */
-	for (uint64_t i = 0; i < gpu->load_count; i++) {
-		if (gpu->loads[i].memory_bytes != x || gpu->loads[i].work_ns != x)
+	for (uint64_t i = 0; i < TWIN_MAX_LOADS; i++) {
+		if (i >= gpu->load_count || gpu->loads[i].memory_bytes != number ||
+		    gpu->loads[i].work_ns != checksum(number, i))
 			return false;
 	}
-	return gpu->lock_max_mhz == x && gpu->memory_lock_min_mhz == x &&
-	       gpu->memory_lock_max_mhz == x && gpu->application_mhz == x &&
-	       gpu->load_count == TWIN_MAX_LOADS;
+	return gpu->ecc_cor_volatile == checksum(number, TWIN_MAX_LOADS);
 }
 
-static void write_for_ever(struct tally *tally, uint32_t seed)
+static void write_once(struct tally *tally)
 {
-	for (uint32_t i = seed;; i++) {
-		uint32_t x = PATTERN_FROM + i % 1000;
-		if (twin_change(twin_fixture_map(), 0, write_pattern, &x) == 0)
-			tally->changes++;
-		else
-			tally->failures++;
-	}
+	if (twin_change(twin_fixture_map(), 0, write_record, NULL) == 0)
+		tally->changes++;
+	else
+		tally->failures++;
 }
 
-static void read_for_ever(struct tally *tally)
+/* Records and energy never go back. */
+static void read_once(struct tally *tally, uint64_t *number, uint64_t *energy)
 {
-	uint64_t energy = 0;
 	struct twin_gpu gpu;
 
+	twin_read(twin_fixture_map(), 0, &gpu);
+	tally->readings++;
+	tally->torn += !whole(&gpu);
+	tally->backwards += gpu.setter_calls < *number || gpu.counter_nj < *energy;
+	*number = gpu.setter_calls;
+	*energy = gpu.counter_nj;
+}
+
+static void work_for_ever(struct tally *tally, bool writer)
+{
+	uint64_t number = 0, energy = 0;
+
 	for (;;) {
-		twin_read(twin_fixture_map(), 0, &gpu);
-		tally->readings++;
-		tally->torn += !whole(&gpu);
-		tally->backwards += gpu.counter_nj < energy;
-		energy = gpu.counter_nj;
+		if (writer)
+			write_once(tally);
+		else
+			read_once(tally, &number, &energy);
 	}
 }
 
-static pid_t start(struct tally *tally, bool writer, uint32_t seed)
+static pid_t start(struct tally *tally, bool writer)
 {
 	pid_t pid = fork();
 
 	assert_true(pid >= 0);
-	if (pid == 0) {
-		if (writer)
-			write_for_ever(tally, seed);
-		else
-			read_for_ever(tally);
-	}
+	if (pid == 0)
+		work_for_ever(tally, writer);
 	return pid;
 }
 
@@ -131,15 +142,16 @@ static void killed_writers_leave_nothing_torn_and_nobody_stuck(void **state)
 	struct tally *tally = shared_tally();
 	pid_t pids[WRITERS + READERS];
 	unsigned seed = 12345;
+	struct twin_gpu gpu;
 	uint64_t before;
 
 	for (unsigned i = 0; i < WRITERS + READERS; i++)
-		pids[i] = start(tally, i < WRITERS, i * 250);
+		pids[i] = start(tally, i < WRITERS);
 	for (unsigned kills = 0; kills < KILLS; kills++) {
 		unsigned victim = (unsigned)rand_r(&seed) % (WRITERS + READERS);
 		nap_us((unsigned)rand_r(&seed) % 5000);
 		end(pids[victim]);
-		pids[victim] = start(tally, victim < WRITERS, kills);
+		pids[victim] = start(tally, victim < WRITERS);
 	}
 	before = tally->changes;
 	for (unsigned i = 0; i < 2000 && tally->changes == before; i++)
@@ -152,6 +164,49 @@ static void killed_writers_leave_nothing_torn_and_nobody_stuck(void **state)
 	assert_int_equal(tally->torn, 0);
 	assert_int_equal(tally->backwards, 0);
 	assert_int_equal(tally->failures, 0);
+	/* every change that was told is there; who was killed may not have told of his last */
+	twin_read(twin_fixture_map(), 0, &gpu);
+	assert_in_range(gpu.setter_calls, tally->changes,
+			tally->changes + KILLS + WRITERS + READERS);
+}
+
+struct worker {
+	pthread_t thread;
+	struct tally *tally;
+	bool writer;
+};
+
+static void *work_a_while(void *arg)
+{
+	const struct worker *worker = arg;
+	uint64_t number = 0, energy = 0;
+
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		if (worker->writer)
+			write_once(worker->tally);
+		else
+			read_once(worker->tally, &number, &energy);
+	}
+	return NULL;
+}
+
+/* The same by threads of one process. To be run under ThreadSanitizer now and then. */
+static void threads_write_and_read_as_processes_do(void **state)
+{
+	struct worker workers[WRITERS + READERS];
+	struct tally tally = {0};
+	struct twin_gpu gpu;
+
+	for (unsigned i = 0; i < WRITERS + READERS; i++) {
+		workers[i] = (struct worker){.tally = &tally, .writer = i < WRITERS};
+		assert_int_equal(
+			pthread_create(&workers[i].thread, NULL, work_a_while, &workers[i]), 0);
+	}
+	for (unsigned i = 0; i < WRITERS + READERS; i++)
+		pthread_join(workers[i].thread, NULL);
+	assert_int_equal(tally.torn + tally.backwards + tally.failures, 0);
+	twin_read(twin_fixture_map(), 0, &gpu);
+	assert_int_equal(gpu.setter_calls, WRITERS * ROUNDS);
 }
 
 static int die_half_way(struct twin_gpu *gpu, const struct twin_board *board, void *arg)
@@ -163,7 +218,6 @@ static int die_half_way(struct twin_gpu *gpu, const struct twin_board *board, vo
 
 static void a_writer_that_dies_inside_changes_nothing(void **state)
 {
-	uint32_t x = PATTERN_FROM;
 	struct twin_gpu gpu;
 	pid_t pid = fork();
 
@@ -172,7 +226,7 @@ static void a_writer_that_dies_inside_changes_nothing(void **state)
 	waitpid(pid, NULL, 0);
 	twin_read(twin_fixture_map(), 0, &gpu);
 	assert_int_equal(gpu.limit_mw, 700000);
-	assert_int_equal(twin_change(twin_fixture_map(), 0, write_pattern, &x), 0);
+	assert_int_equal(twin_change(twin_fixture_map(), 0, write_record, NULL), 0);
 }
 
 static int stop_half_way(struct twin_gpu *gpu, const struct twin_board *board, void *arg)
@@ -185,7 +239,6 @@ static int stop_half_way(struct twin_gpu *gpu, const struct twin_board *board, v
  */
 static void a_stopped_writer_blocks_no_reader(void **state)
 {
-	uint32_t x = PATTERN_FROM;
 	struct twin_gpu gpu;
 	int same, other;
 	pid_t pid = fork();
@@ -194,8 +247,8 @@ static void a_stopped_writer_blocks_no_reader(void **state)
 		twin_change(twin_fixture_map(), 0, stop_half_way, NULL);
 	waitpid(pid, NULL, WUNTRACED);
 	twin_read(twin_fixture_map(), 0, &gpu);
-	same = twin_change(twin_fixture_map(), 0, write_pattern, &x);
-	other = twin_change(twin_fixture_map(), 1, write_pattern, &x);
+	same = twin_change(twin_fixture_map(), 0, write_record, NULL);
+	other = twin_change(twin_fixture_map(), 1, write_record, NULL);
 	end(pid);
 	assert_int_equal(gpu.limit_mw, 700000);
 	assert_int_equal(same, -ETIMEDOUT);
@@ -349,6 +402,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ON_H100(killed_writers_leave_nothing_torn_and_nobody_stuck),
+		ON_H100(threads_write_and_read_as_processes_do),
 		ON_H100(a_writer_that_dies_inside_changes_nothing),
 		ON_H100(a_stopped_writer_blocks_no_reader),
 		ON_H100(threads_lose_no_change),
