@@ -46,7 +46,7 @@ static int run(struct takt_cli *cli, struct takt_err *err)
 	takt_print_simulated(cli, view.simulated);
 	takt_str_addf(&cli->out, "job %llu is %s%s%s\n", (unsigned long long)view.id, view.state,
 		      view.text[0] ? ": " : "", view.text);
-	if (strcmp(view.state, "waiting") == 0)
+	if (view.counted)
 		print_numbers(cli, &view);
 	return 0;
 }

@@ -143,23 +143,24 @@ int takt_queue_json_end(struct takt_str *out, uint64_t total)
 }
 
 #define EXPLAIN struct takt_explain_view
+#define COUNTED .flag_offset = offsetof(EXPLAIN, counted)
 static const struct takt_field explain_fields[] = {
 	MUST_BOOL(EXPLAIN, simulated),
 	U64(EXPLAIN, id, MUST, .min = 1),
 	TEXT(EXPLAIN, state),
 	TEXT(EXPLAIN, why),
 	TEXT(EXPLAIN, text),
-	U32(EXPLAIN, need),
-	U32(EXPLAIN, total),
-	U32(EXPLAIN, free),
-	U32(EXPLAIN, running),
-	U32(EXPLAIN, draining),
-	U32(EXPLAIN, outside),
-	U32(EXPLAIN, unhealthy),
-	U32(EXPLAIN, promised),
-	U32(EXPLAIN, must_end),
+	U32(EXPLAIN, need, COUNTED),
+	U32(EXPLAIN, total, COUNTED),
+	U32(EXPLAIN, free, COUNTED),
+	U32(EXPLAIN, running, COUNTED),
+	U32(EXPLAIN, draining, COUNTED),
+	U32(EXPLAIN, outside, COUNTED),
+	U32(EXPLAIN, unhealthy, COUNTED),
+	U32(EXPLAIN, promised, COUNTED),
+	U32(EXPLAIN, must_end, COUNTED),
 	U64(EXPLAIN, behind_job, NONE(0)),
-	U32(EXPLAIN, ahead),
+	U32(EXPLAIN, ahead, COUNTED),
 };
 static const struct takt_shape explain_shape =
 	TAKT_SHAPE(EXPLAIN, "an explanation", explain_fields);

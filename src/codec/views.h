@@ -182,6 +182,8 @@ struct takt_explain_view {
 	bool simulated;
 	uint64_t id;
 	char state[16], why[24], text[320];
+	bool counted; /* a plan has seen it wait: the numbers are the plan's; else they are left out
+		       */
 	uint32_t need, total, free, running, draining, outside, unhealthy, promised, must_end;
 	uint64_t behind_job;
 	uint32_t ahead; /* waiting jobs of higher rank */

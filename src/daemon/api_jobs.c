@@ -298,6 +298,7 @@ int takt_api_explain(void *ctx, const struct takt_peer *peer, uint64_t job_id,
 	takt_free(view);
 	wait = rc == 0 ? takt_queue_why(daemon->queue, job_id, &ret->ahead) : NULL;
 	if (wait) {
+		ret->counted = true;
 		ret->need = wait->need;
 		ret->total = wait->total;
 		ret->free = wait->free;

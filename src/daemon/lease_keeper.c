@@ -373,6 +373,17 @@ static void end_unwanted(struct takt_lease_keeper *leases, uint32_t gpu,
 	leases->status_at = (struct takt_boot){0};
 }
 
+/* What the actuator says of a GPU, in whatever reply it says it. */
+static void note_state(struct gpu_lease *lease, const struct takt_actuate_reply *reply)
+{
+	lease->state_known = true;
+	lease->state = reply->gpu_state;
+	lease->state_job = reply->job_id;
+	lease->applied_min_mhz = reply->applied_min_mhz;
+	lease->applied_max_mhz = reply->applied_max_mhz;
+	takt_strcpy(lease->state_message, sizeof(lease->state_message), reply->message);
+}
+
 static void take_status(struct takt_lease_keeper *leases, const struct takt_actuate_reply *reply,
 			struct takt_boot now)
 {
@@ -381,12 +392,7 @@ static void take_status(struct takt_lease_keeper *leases, const struct takt_actu
 
 		if (strcmp(uuid_of(leases, gpu), reply->uuid) != 0)
 			continue;
-		lease->state_known = true;
-		lease->state = reply->gpu_state;
-		lease->state_job = reply->job_id;
-		lease->applied_min_mhz = reply->applied_min_mhz;
-		lease->applied_max_mhz = reply->applied_max_mhz;
-		takt_strcpy(lease->state_message, sizeof(lease->state_message), reply->message);
+		note_state(lease, reply);
 		ask_if_forgotten(leases, gpu, reply, now);
 		end_unwanted(leases, gpu, reply);
 	}
@@ -402,10 +408,8 @@ static void take_answer(struct takt_lease_keeper *leases, const struct takt_actu
 		lease->answered = true;
 		lease->rc = reply->rc;
 		takt_strcpy(lease->message, sizeof(lease->message), reply->message);
-		if (reply->op == TAKT_ACTUATE_SET && reply->rc == 0) {
-			lease->applied_min_mhz = reply->applied_min_mhz;
-			lease->applied_max_mhz = reply->applied_max_mhz;
-		}
+		if (reply->rc == 0 && strcmp(uuid_of(leases, gpu), reply->uuid) == 0)
+			note_state(lease, reply);
 	}
 	leases->status_at = (struct takt_boot){0};
 }

@@ -171,7 +171,8 @@ static void clocks_and_explanations_come_back(void **state)
 {
 	TAKT_CLEANUP(strp) struct takt_str text = TAKT_STR(1 << 22);
 	static struct takt_clock_view clocks = {.gpu_count = 2}, clocks_back;
-	struct takt_explain_view explain = {.id = 3, .need = 4, .behind_job = 2}, explain_back;
+	struct takt_explain_view explain = {.id = 3, .counted = true, .need = 4, .behind_job = 2},
+				 explain_back;
 
 	clocks.gpu[1].has_sm = true;
 	clocks.gpu[1].index = 1;

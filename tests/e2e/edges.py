@@ -68,6 +68,26 @@ def a_job_needs_no_environment():
         assert client.raw("GET", "/v1/jobs/1/log")[1] == b"1\n"
 
 
+def answers_say_what_is_and_no_more():
+    with kit.machine(gpus=2) as m:
+        m.start()
+        client = m.client()
+        job = client.submit(m.witness_argv(6000), gpus=2)["id"]
+        kit.until(lambda: client.job(job)["state"] == "running", 10, lambda: client.job(job))
+        told = client.ask("GET", f"/v1/jobs/{job}/explain")
+        assert not {"need", "total", "free", "ahead"} & told.keys(), told
+        behind = client.submit(m.witness_argv(1), gpus=1)["id"]
+        kit.until(lambda: "need" in client.ask("GET", f"/v1/jobs/{behind}/explain"), 10, "the plan")
+        told = client.ask("GET", f"/v1/jobs/{behind}/explain")
+        assert (told["need"], told["total"], told["free"]) == (1, 2, 0), told
+        for _ in range(5):
+            gpu = client.ask("POST", "/v1/clocks/set", {"gpus": [1], "max_mhz": 1200})["gpus"][1]
+            assert (gpu["clock_state"], gpu["lease_max_mhz"]) == ("leased", 1200), gpu
+            gpu = client.ask("POST", "/v1/clocks/reset", {"gpus": [1]})["gpus"][1]
+            assert gpu["clock_state"] == "clean" and "lease_max_mhz" not in gpu, gpu
+        client.cancel(job)
+
+
 def a_pipe_in_place_of_a_lock_is_named():
     with kit.machine(gpus=1) as m:
         m.start()
@@ -110,6 +130,7 @@ if __name__ == "__main__":
         a_job_cancelled_while_the_launcher_is_away_never_runs,
         what_a_job_puts_in_its_logs_place_stops_nobody,
         a_job_needs_no_environment,
+        answers_say_what_is_and_no_more,
         a_pipe_in_place_of_a_lock_is_named,
         what_history_forgets_takes_its_logs_along,
     ]))

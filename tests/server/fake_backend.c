@@ -178,6 +178,7 @@ static int on_explain(void *ctx, const struct takt_peer *peer, uint64_t job_id,
 	takt_strcpy(ret->state, sizeof(ret->state), job->view.state);
 	takt_strcpy(ret->why, sizeof(ret->why), job->view.why);
 	takt_strcpy(ret->text, sizeof(ret->text), job->view.why_text);
+	ret->counted = true;
 	ret->need = job->view.gpus;
 	ret->total = 8;
 	ret->free = 2;
