@@ -134,11 +134,9 @@ static void run_jobs(struct takt_daemon *daemon, struct due *due)
 	complain(daemon, takt_engine_pump(daemon->engine, now, &next_ns, &err), &err, due);
 	due_at(due, next_ns, now.ns);
 	next_ns = 0;
-	if (daemon->manages)
-		complain(daemon,
-			 takt_queue_pump(daemon->queue, now, takt_wall_now(daemon->sys), &next_ns,
-					 &err),
-			 &err, due);
+	complain(daemon,
+		 takt_queue_pump(daemon->queue, now, takt_wall_now(daemon->sys), &next_ns, &err),
+		 &err, due);
 	takt_handover_planned(daemon);
 	due_at(due, next_ns, now.ns);
 	takt_waiters_expire(daemon->waiters, now, &next_ns);

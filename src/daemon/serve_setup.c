@@ -283,6 +283,7 @@ static int open_queue(struct takt_daemon *daemon, struct takt_err *err)
 		.pair_score = daemon->pair_score,
 		.gpu_count = daemon->gpu_count,
 		.max_jobs = daemon->config.max_jobs,
+		.observes = !daemon->manages,
 		.hooks = &takt_daemon_queue_hooks,
 		.hooks_ctx = daemon,
 		.highest_known_id = highest_attempt(daemon),

@@ -342,7 +342,7 @@ int takt_queue_pump(struct takt_queue *queue, struct takt_boot now, struct takt_
 	takt_queue_take_completions(queue);
 	if (queue->retry_ns && queue->retry_ns <= now.ns)
 		retry_refused(queue);
-	if (queue->dirty && !queue->retry_ns)
+	if (queue->dirty && !queue->retry_ns && !queue->config.observes)
 		rc = takt_queue_replan(queue, err);
 	*ret_next_ns = queue->retry_ns;
 	return rc;

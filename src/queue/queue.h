@@ -78,6 +78,7 @@ struct takt_queue_config {
 	const int32_t *pair_score;  /* gpu_count x gpu_count, borrowed for new and load */
 	uint32_t gpu_count;
 	uint32_t max_jobs; /* live at a time; 0 = 200,000, which is also the limit */
+	bool observes;	   /* nothing is placed; what still runs is seen to its end */
 	const struct takt_queue_hooks *hooks; /* borrowed */
 	void *hooks_ctx;
 	/* Ids start above this one too: attempts of it are on disk, even where the store does not

@@ -88,6 +88,23 @@ def answers_say_what_is_and_no_more():
         client.cancel(job)
 
 
+def a_takt_that_only_observes_sees_its_jobs_end():
+    with kit.machine(gpus=1) as m:
+        m.start()
+        client = m.client()
+        job = client.submit(m.witness_argv(1500), gpus=1)["id"]
+        waits = client.submit(m.witness_argv(1), gpus=1)["id"]
+        kit.until(lambda: m.witness().begins, 10, "the job runs")
+        assert m.stop() == 0
+        m.start("--manage", "never")
+        client = m.client()
+        assert client.wait(job, 10)["state"] == "done"
+        assert client.job(waits)["state"] == "waiting"
+        assert m.stop() == 0
+        m.start()
+        assert m.client().wait(waits)["state"] == "done"
+
+
 def a_pipe_in_place_of_a_lock_is_named():
     with kit.machine(gpus=1) as m:
         m.start()
@@ -131,6 +148,7 @@ if __name__ == "__main__":
         what_a_job_puts_in_its_logs_place_stops_nobody,
         a_job_needs_no_environment,
         answers_say_what_is_and_no_more,
+        a_takt_that_only_observes_sees_its_jobs_end,
         a_pipe_in_place_of_a_lock_is_named,
         what_history_forgets_takes_its_logs_along,
     ]))
