@@ -15,6 +15,7 @@
 #include "base/sys.h"
 #include "takt_twin.h"
 #include "twin_data.h"
+#include "twin_hide.h"
 #include "twin_physics.h"
 
 /* Driver branches of which there is a library. */
@@ -288,6 +289,7 @@ static int run_destroy(int argc, char **argv, struct takt_err *err)
 		return err->rc;
 	if (unlink(path) != 0)
 		return takt_err_set(err, -errno, "remove '%s'", path);
+	twin_hide_clear(path);
 	return 0;
 }
 

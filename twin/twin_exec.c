@@ -9,6 +9,7 @@
 
 #include "takt_twin.h"
 #include "twin_guard.h"
+#include "twin_hide.h"
 
 /* Where the library is, seen from this program: in the build tree, installed. */
 static const char *const places[] = {"lib", "../lib/takt-twin"};
@@ -37,48 +38,77 @@ static int library_dir(const char *branch, char *ret, size_t size, struct takt_e
 			    branch, self);
 }
 
-static int set_environment(const char *branch, const char *machine, struct takt_err *err)
+struct options {
+	const char *machine, *hide;
+	char absolute[PATH_MAX]; /* path of the machine's file */
+};
+
+static int parse(int argc, char **argv, struct options *options, struct takt_err *err)
+{
+	static const struct option known[] = {{"machine", required_argument, NULL, 'm'},
+					      {"hide", required_argument, NULL, 'h'},
+					      {0}};
+	int c;
+
+	while ((c = getopt_long(argc, argv, "+", known, NULL)) != -1) {
+		if (c == 'm')
+			options->machine = optarg;
+		else if (c == 'h')
+			options->hide = optarg;
+		else
+			return twin_bad_option(&twin_verb_exec, argv, err);
+	}
+	if (optind >= argc)
+		return takt_err_set(err, -TAKT_E_USAGE, "say which program to run, after --");
+	return 0;
+}
+
+static int choose_library(const struct options *options, const char *branch, char *ret, size_t size,
+			  struct takt_err *err)
+{
+	char library[PATH_MAX];
+	int rc = library_dir(branch, ret, size, err);
+
+	if (rc < 0 || !options->hide)
+		return rc;
+	snprintf(library, sizeof(library), "%.*s/libnvidia-ml.so.1", PATH_MAX - 32, ret);
+	return twin_hide(options->absolute, library, options->hide, ret, size, err);
+}
+
+static int set_environment(const char *branch, const struct options *options, struct takt_err *err)
 {
 	char dir[PATH_MAX], path[2 * PATH_MAX];
 	const char *old = getenv("LD_LIBRARY_PATH");
-	int rc = library_dir(branch, dir, sizeof(dir), err);
+	int rc = choose_library(options, branch, dir, sizeof(dir), err);
 
 	if (rc < 0)
 		return rc;
 	snprintf(path, sizeof(path), "%s%s%s", dir, old && *old ? ":" : "", old ? old : "");
 	if (setenv("LD_LIBRARY_PATH", path, 1) != 0 ||
-	    (machine && setenv("TAKT_TWIN", machine, 1) != 0))
+	    setenv("TAKT_TWIN", options->absolute, 1) != 0)
 		return takt_err_set(err, -errno, "set the environment");
 	return 0;
 }
 
 static int run_exec(int argc, char **argv, struct takt_err *err)
 {
-	static const struct option known[] = {{"machine", required_argument, NULL, 'm'}, {0}};
 	TAKT_CLEANUP(twin_mapp) struct twin_map *map = NULL;
-	const char *machine = NULL;
-	char absolute[PATH_MAX];
-	int c, rc;
+	struct options options = {0};
+	int rc = parse(argc, argv, &options, err);
 
-	while ((c = getopt_long(argc, argv, "+", known, NULL)) != -1) {
-		if (c != 'm')
-			return twin_bad_option(&twin_verb_exec, argv, err);
-		machine = optarg;
-	}
-	if (optind >= argc)
-		return takt_err_set(err, -TAKT_E_USAGE, "say which program to run, after --");
+	if (rc < 0)
+		return rc;
 	if (twin_guard_real_driver())
 		return takt_err_set(
 			err, -TAKT_E_UNAVAILABLE,
 			"a real NVIDIA driver is loaded here; the twin refuses to run beside "
 			"it on the library search path");
-	rc = twin_open_machine(machine, &map, err);
+	rc = twin_open_machine(options.machine, &map, err);
 	if (rc < 0)
 		return rc;
-	if (machine && !realpath(machine, absolute))
-		return takt_err_set(err, -errno, "resolve '%s'", machine);
-	rc = set_environment(twin_map_file(map)->machine.driver_branch, machine ? absolute : NULL,
-			     err);
+	if (!realpath(options.machine ? options.machine : getenv("TAKT_TWIN"), options.absolute))
+		return takt_err_set(err, -errno, "find the machine's file");
+	rc = set_environment(twin_map_file(map)->machine.driver_branch, &options, err);
 	if (rc < 0)
 		return rc;
 	execvp(argv[optind], argv + optind);
@@ -89,9 +119,11 @@ static int run_exec(int argc, char **argv, struct takt_err *err)
 
 const struct twin_verb twin_verb_exec = {
 	.name = "exec",
-	.usage = "[--machine FILE] -- COMMAND [ARGUMENT...]",
+	.usage = "[--machine FILE] [--hide FUNCTION,...] -- COMMAND [ARGUMENT...]",
 	.summary = "Run a program on a simulated machine",
-	.help = "  --machine FILE  the machine (default: $TAKT_TWIN)\n\n"
+	.help = "  --machine FILE  the machine (default: $TAKT_TWIN)\n"
+		"  --hide NAMES    a library that lacks these functions, as an older driver's "
+		"does\n\n"
 		"Puts the twin's libnvidia-ml.so.1 first on the program's library search path. "
 		"Exit\n"
 		"status: the program's; 127 if there is none of that name, 126 if it does not "

@@ -8,6 +8,7 @@
 
 #include "abi/nvml.h"
 #include "takt_twin.h"
+#include "twin_mig.h"
 #include "twin_physics.h"
 
 #define MIB 1048576ull
@@ -76,6 +77,27 @@ static void json_processes(const struct twin_gpu *gpu)
 	printf("]");
 }
 
+/* MIG devices, by whose UUIDs workloads are started in them. */
+static void json_instances(const struct twin_file *file, uint32_t index, const struct twin_gpu *gpu)
+{
+	const struct twin_board *board = &file->machine.board;
+	struct twin_mig_device mig;
+	char uuid[TWIN_MIG_UUID], name[32];
+	const char *gap = "";
+	uint32_t at = 0;
+
+	printf("\"mig\":%s,\"mig_devices\":[", gpu->mig_mode ? "true" : "false");
+	while (twin_mig_next(gpu, board, &at, &mig)) {
+		twin_mig_uuid(&file->machine.gpus[index], mig.id, mig.compute_id, uuid);
+		twin_mig_name(board, mig.profile, mig.slices, name, sizeof(name));
+		printf("%s{\"gpu_instance\":%u,\"compute_instance\":%u,\"profile\":\"%s\","
+		       "\"uuid\":\"%s\"}",
+		       gap, mig.id, mig.compute_id, name, uuid);
+		gap = ",";
+	}
+	printf("],");
+}
+
 static void json_gpu(const struct twin_file *file, uint32_t index, const struct twin_gpu *gpu)
 {
 	const struct twin_board *board = &file->machine.board;
@@ -99,6 +121,7 @@ static void json_gpu(const struct twin_file *file, uint32_t index, const struct 
 	printf("\"pstate\":%u,\"persistence\":%s,\"setter_calls\":%llu,\"setter_refusals\":%llu,",
 	       gpu->now_pstate, gpu->persistence ? "true" : "false",
 	       (unsigned long long)gpu->setter_calls, (unsigned long long)gpu->setter_refusals);
+	json_instances(file, index, gpu);
 	json_names("reasons", gpu->now_reasons, 0);
 	json_names("faults", 0, faults_of(file, index));
 	json_processes(gpu);
@@ -110,8 +133,10 @@ static void json(struct twin_map *map)
 	const struct twin_file *file = twin_map_file(map);
 	struct twin_gpu gpu;
 
-	printf("{\"simulated\":true,\"machine\":\"%s\",\"seed\":%u,\"boot_ns\":%llu,\"gpus\":[",
-	       file->machine.name, file->seed, (unsigned long long)twin_now_ns());
+	printf("{\"simulated\":true,\"machine\":\"%s\",\"driver\":\"%s\",\"seed\":%u,\"boot_ns\":%"
+	       "llu,\"gpus\":[",
+	       file->machine.name, file->machine.driver_version, file->seed,
+	       (unsigned long long)twin_now_ns());
 	for (uint32_t i = 0; i < file->machine.gpu_count; i++) {
 		twin_read(map, i, &gpu);
 		printf("%s\n", i ? "," : "");

@@ -176,6 +176,27 @@ def scripts_are_played_in_time_and_refused_as_a_whole():
         assert machine.state()[0]["faults"] == ["lost"]
 
 
+WITHOUT = """
+import ctypes
+nvml = ctypes.CDLL("libnvidia-ml.so.1")
+print(nvml.nvmlInit_v2(), hasattr(nvml, "nvmlDeviceGetMemoryInfo_v2"),
+      hasattr(nvml, "nvmlInitWithFlags"), hasattr(nvml, "nvmlDeviceGetMemoryInfo"))
+"""
+
+
+def functions_can_be_missing():
+    needs_a_plain_library()
+    with Machine("hgx-h100", "--gpus", "1") as machine:
+        names = "nvmlDeviceGetMemoryInfo_v2,nvmlInitWithFlags"
+        done = machine.run("exec", "--hide", names, "--", sys.executable, "-c", WITHOUT)
+        # what remains works, also where it needs what is hidden
+        assert done.stdout.split() == ["0", "False", "False", "True"], (done.stdout, done.stderr)
+        refused(machine.run("exec", "--hide", "nvmlFrobnicate", "--", "true"), 66,
+                "'nvmlFrobnicate'")
+        assert machine.run("destroy").returncode == 0
+        assert os.listdir(machine.folder.name) == []
+
+
 VERSIONS = """
 import ctypes
 nvml = ctypes.CDLL("libnvidia-ml.so.1")
@@ -256,5 +277,6 @@ sys.exit(twin_tap.run([
     a_destroyed_machine_is_gone_for_new_programs,
     a_real_driver_keeps_the_twin_away,
     scripts_are_played_in_time_and_refused_as_a_whole,
+    functions_can_be_missing,
     exec_picks_the_library_of_the_machines_driver,
 ]))

@@ -129,6 +129,87 @@ static void profiles_have_two_layouts_of_one_size(void **state)
 			 NVML_ERROR_INVALID_ARGUMENT);
 }
 
+typedef int numbered_fn(void *, uint32_t, void *);
+typedef int part_fn(void *, uint32_t, uint32_t, void *);
+typedef int output_fn(void *, void *);
+
+static void no_byte_behind(const unsigned char *buffer, size_t size, const char *name)
+{
+	for (size_t at = size; at < 512; at++) {
+		if (buffer[at] != 0xAA)
+			fail_msg("%s writes byte %zu of %zu", name, at, size);
+	}
+}
+
+/* Each output, in each version that there is, ends where its layout ends. */
+static void outputs_end_where_their_layouts_end(void **state)
+{
+	static const struct {
+		const char *name;
+		size_t size;
+		uint32_t version;
+	} table[] =
+		{
+			{"nvmlDeviceGetGpuInstanceProfileInfo", 48, 0},
+			{"nvmlDeviceGetGpuInstanceProfileInfoV", 152,
+			 NVML_GPU_INSTANCE_PROFILE_V2_WORD},
+			{"nvmlDeviceGetGpuInstanceProfileInfoV", 152,
+			 NVML_GPU_INSTANCE_PROFILE_V3_WORD},
+		},
+	  parts[] =
+		  {
+			  {"nvmlGpuInstanceGetComputeInstanceProfileInfo", 36, 0},
+			  {"nvmlGpuInstanceGetComputeInstanceProfileInfoV", 136,
+			   NVML_COMPUTE_INSTANCE_PROFILE_V2_WORD},
+			  {"nvmlGpuInstanceGetComputeInstanceProfileInfoV", 140,
+			   NVML_COMPUTE_INSTANCE_PROFILE_V3_WORD},
+		  },
+	  of_devices[] =
+		  {
+			  {"nvmlDeviceGetAttributes", 32, 0},
+			  {"nvmlDeviceGetAttributes_v2", 40, 0},
+			  {"nvmlDeviceGetMemoryInfo", 24, 0},
+			  {"nvmlDeviceGetMemoryInfo_v2", 40, NVML_MEMORY_V2_WORD},
+			  {"nvmlDeviceGetGpuInstanceId", 4, 0},
+			  {"nvmlDeviceGetIndex", 4, 0},
+		  },
+	  of_computes[] = {
+		  {"nvmlComputeInstanceGetInfo", 24, 0},
+		  {"nvmlComputeInstanceGetInfo_v2", 32, 0},
+	  };
+	struct nvml_device *gpu = gpu0(true), *device = mig_device(gpu, P_3G, 2);
+	struct nvml_gpu_instance *instance = NULL;
+	unsigned char buffer[512];
+	uint32_t count;
+
+	NVML(nvmlDeviceGetGpuInstances)(gpu, P_3G, &instance, &count);
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(table); i++) {
+		memset(buffer, 0xAA, sizeof(buffer));
+		memcpy(buffer, &table[i].version, sizeof(table[i].version));
+		assert_int_equal(((numbered_fn *)twin_symbol(table[i].name))(gpu, 2, buffer), 0);
+		no_byte_behind(buffer, table[i].size, table[i].name);
+	}
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(parts); i++) {
+		memset(buffer, 0xAA, sizeof(buffer));
+		memcpy(buffer, &parts[i].version, sizeof(parts[i].version));
+		assert_int_equal(((part_fn *)twin_symbol(parts[i].name))(instance, 2, 0, buffer),
+				 0);
+		no_byte_behind(buffer, parts[i].size, parts[i].name);
+	}
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(of_devices); i++) {
+		memset(buffer, 0xAA, sizeof(buffer));
+		memcpy(buffer, &of_devices[i].version, sizeof(of_devices[i].version));
+		assert_int_equal(((output_fn *)twin_symbol(of_devices[i].name))(device, buffer), 0);
+		no_byte_behind(buffer, of_devices[i].size, of_devices[i].name);
+	}
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(of_computes); i++) {
+		memset(buffer, 0xAA, sizeof(buffer));
+		assert_int_equal(((output_fn *)twin_symbol(of_computes[i].name))(device, buffer),
+				 0);
+		no_byte_behind(buffer, of_computes[i].size, of_computes[i].name);
+	}
+}
+
 static void instances_start_where_real_boards_let_them(void **state)
 {
 	static const struct {
@@ -375,6 +456,7 @@ int main(void)
 		ON_H100(a_gpu_is_whole_at_first),
 		ON_V100(boards_without_mig_say_so),
 		ON_H100(profiles_have_two_layouts_of_one_size),
+		ON_H100(outputs_end_where_their_layouts_end),
 		ON_H100(instances_start_where_real_boards_let_them),
 		ON_H100(instances_get_the_ids_of_real_boards),
 		ON_H100(a_place_can_be_asked_for),
