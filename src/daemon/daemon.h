@@ -29,7 +29,6 @@ struct takt_helper_proc {
 	int pidfd;	  /* -1 = none */
 	char socket_path[108];
 	struct takt_boot started, retry_at;
-	uint32_t restarts;
 };
 
 /* One GPU's drain and health, as the watch sees it. */

@@ -160,7 +160,6 @@ void takt_helper_died(struct takt_daemon *daemon, struct takt_helper_proc *helpe
 	bool at_once = now.ns - helper->started.ns > restart_pause_ns;
 
 	reap(helper);
-	helper->restarts++;
 	helper->retry_at = (struct takt_boot){now.ns + (at_once ? 0 : restart_pause_ns)};
 	takt_helper_retry(daemon, helper, now);
 }

@@ -39,7 +39,7 @@ static int load_one(void *ctx, const struct takt_job *row)
 		rc = takt_jobspec_from_json(row->spec_json, strlen(row->spec_json), &job->spec,
 					    load->err);
 	if (rc == 0)
-		rc = takt_map_u64_put_ptr(&queue->jobs, row->id, job);
+		rc = takt_queue_job_put(queue, job);
 	if (rc < 0) {
 		takt_job_fini(&job->row);
 		takt_jobspec_fini(&job->spec);

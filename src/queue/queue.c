@@ -32,6 +32,8 @@ int takt_queue_new(const struct takt_queue_config *config, struct takt_queue **r
 	queue->config = *config;
 	if (queue->config.max_jobs == 0 || queue->config.max_jobs > TAKT_QUEUE_MAX_JOBS)
 		queue->config.max_jobs = TAKT_QUEUE_MAX_JOBS;
+	if (queue->config.max_bytes == 0)
+		queue->config.max_bytes = TAKT_QUEUE_MAX_BYTES;
 	queue->jobs = TAKT_MAP_U64(TAKT_QUEUE_MAX_JOBS);
 	queue->waits = TAKT_MAP_U64(TAKT_QUEUE_MAX_JOBS);
 	queue->next_signal_id = config->signal_id_base;
@@ -81,9 +83,21 @@ const struct takt_queue_job *takt_queue_find(const struct takt_queue *queue, uin
 	return takt_queue_job_find(queue, job_id);
 }
 
+int takt_queue_job_put(struct takt_queue *queue, struct takt_queue_job *job)
+{
+	int rc = takt_map_u64_put_ptr(&queue->jobs, job->row.id, job);
+
+	if (rc < 0)
+		return rc;
+	job->bytes = strlen(job->row.spec_json);
+	queue->bytes += job->bytes;
+	return 0;
+}
+
 void takt_queue_job_drop(struct takt_queue *queue, struct takt_queue_job *job)
 {
 	takt_map_u64_remove(&queue->jobs, job->row.id);
+	queue->bytes -= job->bytes;
 	free_job(job);
 }
 
@@ -171,8 +185,13 @@ int takt_queue_submit(struct takt_queue *queue, uid_t uid, gid_t gid, struct tak
 	job->row.state = TAKT_JOB_WAITING;
 	job->row.submitted = now;
 	job->token = token;
-	rc = takt_map_u64_put_ptr(&queue->jobs, job->row.id, job);
-	if (rc < 0)
+	rc = takt_queue_job_put(queue, job);
+	if (rc == 0 && queue->bytes > queue->config.max_bytes)
+		rc = takt_err_set(err, -TAKT_E_LIMIT,
+				  "the queue is full: the descriptions of its jobs would be over "
+				  "%zu bytes",
+				  queue->config.max_bytes);
+	else if (rc < 0)
 		takt_err_set(err, rc, "the job queue");
 	else
 		rc = takt_queue_post(queue, job, TICKET_INSERT, err);

@@ -51,6 +51,7 @@ struct takt_queue_job {
 	bool prepared;	  /* PREPARING: the caller is ready */
 	bool stop_wanted; /* cancel while it starts or runs */
 	bool stop_sent;
+	size_t bytes;	      /* of its description, as counted against the limit */
 	uint32_t never_ran;   /* attempts in a row that came to nothing */
 	bool end_refused;     /* ENDING: the store could not take the end; posted again later */
 	char clock_note[200]; /* said by `prepare` */
@@ -78,6 +79,7 @@ struct takt_queue_config {
 	const int32_t *pair_score;  /* gpu_count x gpu_count, borrowed for new and load */
 	uint32_t gpu_count;
 	uint32_t max_jobs; /* live at a time; 0 = 200,000, which is also the limit */
+	size_t max_bytes;  /* of their descriptions together; 0 = 512 MiB */
 	bool observes;	   /* nothing is placed; what still runs is seen to its end */
 	const struct takt_queue_hooks *hooks; /* borrowed */
 	void *hooks_ctx;

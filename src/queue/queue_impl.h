@@ -9,6 +9,7 @@
 
 enum {
 	TAKT_QUEUE_MAX_JOBS = 200000,
+	TAKT_QUEUE_MAX_BYTES = 512 * 1024 * 1024,
 	TAKT_QUEUE_RETRY_MS = 2000, /* after the store (full disk) or the engine refused */
 };
 
@@ -29,6 +30,7 @@ struct takt_queue {
 	struct takt_plan plan; /* newest */
 	struct takt_map waits; /* job id -> index into plan.waits */
 	bool dirty;	       /* something changed since the plan was made */
+	size_t bytes;	       /* of the live jobs' descriptions */
 	uint64_t unended_gpus; /* of jobs that are over but not yet on disk as such */
 	uint64_t retry_ns;    /* boot time before which nothing starts: the store refused; 0 = go */
 	struct takt_boot now; /* as of the last pump */
@@ -36,6 +38,8 @@ struct takt_queue {
 };
 
 struct takt_queue_job *takt_queue_job_find(const struct takt_queue *queue, uint64_t job_id);
+/* Owned by the queue from success on. */
+int takt_queue_job_put(struct takt_queue *queue, struct takt_queue_job *job);
 void takt_queue_job_drop(struct takt_queue *queue, struct takt_queue_job *job);
 void takt_queue_changed(struct takt_queue *queue, const struct takt_queue_job *job);
 

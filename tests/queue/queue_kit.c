@@ -87,6 +87,7 @@ static void open_both(struct kit *kit)
 		.engine = &kit->engine.base,
 		.pair_score = kit->pair_score,
 		.gpu_count = kit->gpu_count ? kit->gpu_count : KIT_GPUS,
+		.max_bytes = kit->max_bytes,
 		.hooks = &hooks,
 		.hooks_ctx = kit,
 		.signal_id_base = 1ull << 63,
