@@ -161,7 +161,7 @@ def record():
     path = os.path.join(kit.SOURCE, "bench/results/jobs.csv")
     commit = subprocess.run(["git", "-C", kit.SOURCE, "describe", "--always", "--dirty"],
                             capture_output=True, text=True, check=True).stdout.strip()
-    where = f"{platform.machine()}, {os.cpu_count()} CPUs, Linux {platform.release().split("-")[0]}"
+    where = f"{platform.machine()}, {os.cpu_count()} CPUs, Linux {platform.release().split('-')[0]}"
     os.makedirs(os.path.dirname(path), exist_ok=True)
     new = not os.path.exists(path)
     with open(path, "a", newline="", encoding="utf-8") as file:
