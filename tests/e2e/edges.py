@@ -33,8 +33,9 @@ def a_job_cancelled_while_the_launcher_is_away_never_runs():
     with kit.machine(gpus=1) as m:
         m.start()
         client = m.client()
+        launcher = kit.until(lambda: m.pids("takt-launch"), 10, "the launcher runs")[0]
         os.rename(m.path("bin/takt-launch"), m.path("bin/away"))
-        os.kill(m.pids("takt-launch")[0], 9)
+        os.kill(launcher, 9)
         kit.until(lambda: not m.pids("takt-launch"), 10, "the launcher is gone")
         job = client.submit(m.witness_argv(1), gpus=1)["id"]
         kit.until(lambda: client.job(job)["state"] == "starting", 10, lambda: client.job(job))

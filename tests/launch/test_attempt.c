@@ -354,6 +354,30 @@ static void test_lookers_do_not_see_each_other(void **state)
 	fake_sys_free(scene.world);
 }
 
+/* Gone for good, but never while somebody has its lock, and not what is not takt's. */
+static void test_removal(void **state)
+{
+	struct scene scene = open_scene();
+	int dir, lock, file;
+
+	open_jobs(&scene);
+	assert_int_equal(takt_attempt_remove(scene.sys, scene.jobs, 7, 1, NULL), 0);
+	assert_int_equal(takt_attempt_create(scene.sys, scene.jobs, &scene.spec, NULL), 0);
+	dir = takt_attempt_open(scene.sys, scene.jobs, 7, 1, NULL);
+	lock = takt_attempt_lock(scene.sys, dir, NULL);
+	assert_true(lock >= 0);
+	assert_int_equal(takt_attempt_remove(scene.sys, scene.jobs, 7, 1, NULL), -TAKT_E_CONFLICT);
+	assert_int_equal(scene.sys->close(scene.sys, lock), 0);
+	assert_int_equal(status_now(&scene).state, TAKT_ATTEMPT_NOT_STARTED);
+	file = scene.sys->openat(scene.sys, dir, "mine", O_WRONLY | O_CREAT, 0600);
+	assert_true(file >= 0);
+	assert_int_equal(takt_attempt_remove(scene.sys, scene.jobs, 7, 1, NULL), -ENOTEMPTY);
+	assert_int_equal(scene.sys->unlinkat(scene.sys, dir, "mine", 0), 0);
+	assert_int_equal(takt_attempt_remove(scene.sys, scene.jobs, 7, 1, NULL), 0);
+	assert_int_equal(takt_attempt_open(scene.sys, scene.jobs, 7, 1, NULL), -ENOENT);
+	fake_sys_free(scene.world);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -370,6 +394,7 @@ int main(void)
 		cmocka_unit_test(test_damaged_spec_counts_as_absent),
 		cmocka_unit_test(test_bad_specs_are_refused_by_name),
 		cmocka_unit_test(test_lookers_do_not_see_each_other),
+		cmocka_unit_test(test_removal),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
