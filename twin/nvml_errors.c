@@ -56,6 +56,24 @@ int nvmlDeviceGetDetailedEccErrors(struct nvml_device *device, uint32_t error, u
 	return rc;
 }
 
+static int clear_counts(struct twin_gpu *gpu, const struct twin_board *board, void *arg)
+{
+	uint32_t counter = *(const uint32_t *)arg;
+
+	if (counter > NVML_ECC_COUNTER_AGGREGATE)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	gpu->ecc_cor_volatile = gpu->ecc_unc_volatile = 0;
+	if (counter == NVML_ECC_COUNTER_AGGREGATE)
+		gpu->ecc_cor_aggregate = gpu->ecc_unc_aggregate = 0;
+	return NVML_SUCCESS;
+}
+
+/* The total takes the count since the driver's load with it. */
+int nvmlDeviceClearEccErrorCounts(struct nvml_device *device, uint32_t counter)
+{
+	return twin_set(device, clear_counts, &counter, false);
+}
+
 int nvmlDeviceGetSramEccErrorStatus(struct nvml_device *device, struct nvml_ecc_sram_status *status)
 {
 	struct twin_call call;

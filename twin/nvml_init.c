@@ -194,6 +194,12 @@ int nvmlSystemGetProcessName(uint32_t pid, char *name, uint32_t length)
 	return NVML_SUCCESS;
 }
 
+/* GPUs that the driver was told to leave alone: none. */
+int nvmlGetExcludedDeviceCount(uint32_t *count)
+{
+	return nvmlUnitGetCount(count);
+}
+
 int nvmlUnitGetCount(uint32_t *count)
 {
 	if (!twin_machine_map())

@@ -217,6 +217,14 @@ int nvmlDeviceGetNvLinkErrorCounter(struct nvml_device *device, uint32_t link, u
 	return NVML_SUCCESS;
 }
 
+/* They are at zero always. */
+int nvmlDeviceResetNvLinkErrorCounters(struct nvml_device *device, uint32_t link)
+{
+	struct twin_call call;
+
+	return enter_link(device, link, device, NVML_ERROR_INVALID_ARGUMENT, &call);
+}
+
 int nvmlDeviceGetNvLinkRemoteDeviceType(struct nvml_device *device, uint32_t link, uint32_t *type)
 {
 	struct twin_call call;

@@ -165,6 +165,9 @@ static const struct output {
 	{"nvmlDeviceGetPciInfo_v2", sizeof(struct nvml_pci_info_v2), 0},
 	{"nvmlDeviceGetPciInfo_v3", sizeof(struct nvml_pci_info), 0},
 	{"nvmlDeviceGetPciInfoExt", sizeof(struct nvml_pci_info_ext), NVML_PCI_INFO_EXT_WORD},
+	{"nvmlDeviceGetDynamicPstatesInfo", sizeof(struct nvml_dynamic_pstates), 0},
+	{"nvmlDeviceGetPcieSpeed", 4, 0},
+	{"nvmlDeviceGetPcieLinkMaxSpeed", 4, 0},
 	{"nvmlDeviceGetFBCStats", sizeof(struct nvml_fbc_stats), 0},
 	{"nvmlDeviceGetRowRemapperHistogram", sizeof(struct nvml_row_remapper_histogram), 0},
 	{"nvmlDeviceGetGpuFabricInfo", sizeof(struct nvml_fabric_info), 0},
@@ -590,6 +593,34 @@ static void a_killed_process_is_noticed(void **state)
 	assert_int_equal(used_bytes(1), 0);
 }
 
+/* Old to new, a cell apart; who has seen them all gets none. */
+static void samples_are_handed_out_once(void **state)
+{
+	struct nvml_sample samples[11];
+	uint32_t type, count = 0;
+
+	assert_int_equal(NVML(nvmlInit_v2)(), NVML_SUCCESS);
+	assert_int_equal(NVML(nvmlDeviceGetSamples)(twin_gpu_handle(0), NVML_SAMPLES_TOTAL_POWER, 0,
+						    &type, &count, NULL),
+			 NVML_SUCCESS);
+	assert_int_equal(count, 10);
+	memset(samples, 0xAA, sizeof(samples));
+	assert_int_equal(NVML(nvmlDeviceGetSamples)(twin_gpu_handle(0), NVML_SAMPLES_TOTAL_POWER, 0,
+						    &type, &count, samples),
+			 NVML_SUCCESS);
+	assert_int_equal(count, 10);
+	assert_int_equal(samples[10].timestamp_us, 0xAAAAAAAAAAAAAAAA);
+	assert_in_range(samples[9].value.u32, 60000, 80000);
+	assert_int_equal(samples[9].timestamp_us - samples[0].timestamp_us, 900000);
+	assert_int_equal(NVML(nvmlDeviceGetSamples)(twin_gpu_handle(0), NVML_SAMPLES_TOTAL_POWER,
+						    samples[9].timestamp_us + 60000000, &type,
+						    &count, samples),
+			 NVML_ERROR_NOT_FOUND);
+	assert_int_equal(
+		NVML(nvmlDeviceGetSamples)(twin_gpu_handle(0), 99, 0, &type, &count, samples),
+		NVML_ERROR_INVALID_ARGUMENT);
+}
+
 static void a_lost_gpu_is_lost_alone(void **state)
 {
 	uint32_t value;
@@ -699,6 +730,7 @@ int main(void)
 		ON_H100(an_idle_gpu_lists_nobody),
 		ON_H100(a_busy_process_has_a_sample_of_now),
 		ON_H100(a_killed_process_is_noticed),
+		ON_H100(samples_are_handed_out_once),
 		ON_H100(a_lost_gpu_is_lost_alone),
 		ON_H100(without_permission_only_setters_fail),
 		ON_H100(a_stranger_may_look_and_not_touch),

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The last readings, one after another: power and utilisation of the cells that a GPU keeps. */
+#include <string.h>
+
+#include "nvml_entry.h"
+
+/* Of one cell. Clocks and the engines that no workload uses have no history. */
+static bool sample_of(const struct twin_gpu *gpu, uint32_t type, unsigned cell, uint32_t *ret)
+{
+	switch (type) {
+	case NVML_SAMPLES_TOTAL_POWER:
+		*ret = gpu->power_uw[cell] / 1000;
+		return true;
+	case NVML_SAMPLES_GPU_UTILIZATION:
+		*ret = (gpu->util[cell] + 5u) / 10;
+		return true;
+	case NVML_SAMPLES_MEMORY_UTILIZATION:
+		*ret = (gpu->memory_util[cell] + 5u) / 10;
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Asking with no array means asking for the room that is enough. */
+int nvmlDeviceGetSamples(struct nvml_device *device, uint32_t type, uint64_t last_seen_us,
+			 uint32_t *value_type, uint32_t *count, struct nvml_sample *samples)
+{
+	uint32_t value, room, n = 0;
+	uint64_t newest_us;
+	struct twin_call call;
+	struct twin_gpu gpu;
+	int rc = twin_enter_read(device, count ? value_type : NULL, &call, &gpu);
+
+	if (rc != NVML_SUCCESS)
+		return rc;
+	if (type >= NVML_SAMPLES_COUNT)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	if (!sample_of(&gpu, type, 0, &value) || (gpu.mig_mode && type != NVML_SAMPLES_TOTAL_POWER))
+		return NVML_ERROR_NOT_SUPPORTED;
+	*value_type = NVML_VALUE_TYPE_UNSIGNED_INT;
+	newest_us = twin_stamp_us(gpu.at_ns - gpu.at_ns % TWIN_CELL_NS);
+	room = samples ? *count : 0;
+	if (!samples)
+		*count = TWIN_CELLS;
+	for (uint32_t ago = TWIN_CELLS; samples && ago-- > 0 && n < room;) {
+		unsigned cell = (unsigned)((gpu.cells - 1 - ago) % TWIN_CELLS);
+		uint64_t ended_us = newest_us - ago * (TWIN_CELL_NS / 1000);
+		if (ended_us <= last_seen_us)
+			continue;
+		samples[n] = (struct nvml_sample){.timestamp_us = ended_us};
+		sample_of(&gpu, type, cell, &samples[n++].value.u32);
+	}
+	if (samples)
+		*count = n;
+	return samples && n == 0 ? NVML_ERROR_NOT_FOUND : NVML_SUCCESS;
+}
+
+enum {
+	DOMAIN_GPU = 0,
+	DOMAIN_MEMORY = 1
+};
+
+/* Utilisation by domain; the video engines and the bus are present and idle. */
+int nvmlDeviceGetDynamicPstatesInfo(struct nvml_device *device, struct nvml_dynamic_pstates *info)
+{
+	struct twin_call call;
+	struct twin_gpu gpu;
+	int rc = twin_enter_read(device, info, &call, &gpu);
+
+	if (rc != NVML_SUCCESS)
+		return rc;
+	if (gpu.mig_mode)
+		return NVML_ERROR_NOT_SUPPORTED;
+	memset(info, 0, sizeof(*info));
+	for (unsigned i = 0; i < 4; i++)
+		info->utilization[i].present = 1;
+	info->utilization[DOMAIN_GPU].percent = twin_physics_util_percent(&gpu);
+	info->utilization[DOMAIN_MEMORY].percent = twin_physics_memory_util_percent(&gpu);
+	return NVML_SUCCESS;
+}
