@@ -333,6 +333,41 @@ static void an_instance_is_divided_into_compute_instances(void **state)
 			 NVML_ERROR_INVALID_ARGUMENT);
 }
 
+static void compute_instances_start_where_real_boards_let_them(void **state)
+{
+	static const struct {
+		uint32_t profile, compute, count, starts[7];
+	} table[] = {
+		{P_7G, 0, 7, {0, 1, 2, 3, 4, 5, 6}},
+		{P_7G, 1, 3, {0, 2, 4}},
+		{P_7G, 2, 2, {0, 4}},
+		{P_7G, 3, 1, {0}},
+		{P_7G, 4, 1, {0}},
+		{P_4G, 1, 2, {0, 2}},
+		{P_3G, 1, 1, {0}},
+	};
+	struct nvml_gpu_instance_placement places[8];
+	struct nvml_gpu_instance *instance = NULL;
+	struct nvml_device *gpu = gpu0(true);
+	uint32_t profile = UINT32_MAX, count;
+
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(table); i++) {
+		if (instance && table[i].profile != profile) {
+			assert_int_equal(NVML(nvmlGpuInstanceDestroy)(instance), NVML_SUCCESS);
+			instance = NULL;
+		}
+		profile = table[i].profile;
+		if (!instance)
+			instance = cut(gpu, profile);
+		assert_int_equal(NVML(nvmlGpuInstanceGetComputeInstancePossiblePlacements)(
+					 instance, table[i].compute, places, &count),
+				 NVML_SUCCESS);
+		assert_int_equal(count, table[i].count);
+		for (uint32_t k = 0; k < count; k++)
+			assert_int_equal(places[k].start, table[i].starts[k]);
+	}
+}
+
 static void mig_devices_are_devices(void **state)
 {
 	struct nvml_device_attributes attributes;
@@ -461,6 +496,7 @@ int main(void)
 		ON_H100(instances_get_the_ids_of_real_boards),
 		ON_H100(a_place_can_be_asked_for),
 		ON_H100(an_instance_is_divided_into_compute_instances),
+		ON_H100(compute_instances_start_where_real_boards_let_them),
 		ON_H100(mig_devices_are_devices),
 		ON_H100(what_only_gpus_have_is_refused_to_mig_devices),
 		ON_H100(a_process_runs_in_its_instance),
