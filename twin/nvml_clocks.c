@@ -16,10 +16,11 @@ static uint32_t video_mhz(const struct twin_board *board, uint32_t sm_mhz)
 	return board->video_idle_mhz + span * above / (top_mhz(board) - board->idle_mhz);
 }
 
-static uint32_t clock_of(const struct twin_board *board, uint32_t type, uint32_t sm_mhz)
+static uint32_t clock_of(const struct twin_board *board, uint32_t type, uint32_t sm_mhz,
+			 uint32_t memory_mhz)
 {
 	if (type == NVML_CLOCK_MEM)
-		return board->memory_mhz;
+		return memory_mhz;
 	return type == NVML_CLOCK_VIDEO ? video_mhz(board, sm_mhz) : sm_mhz;
 }
 
@@ -30,7 +31,7 @@ int nvmlDeviceGetClockInfo(struct nvml_device *device, uint32_t type, uint32_t *
 	int rc = twin_enter_read(device, type < NVML_CLOCK_COUNT ? mhz : NULL, &call, &gpu);
 
 	if (rc == NVML_SUCCESS)
-		*mhz = clock_of(call.board, type, gpu.now_mhz);
+		*mhz = clock_of(call.board, type, gpu.now_mhz, gpu.now_memory_mhz);
 	return rc;
 }
 
@@ -40,7 +41,7 @@ int nvmlDeviceGetMaxClockInfo(struct nvml_device *device, uint32_t type, uint32_
 	int rc = twin_enter_out(device, type < NVML_CLOCK_COUNT ? mhz : NULL, &call);
 
 	if (rc == NVML_SUCCESS)
-		*mhz = clock_of(call.board, type, top_mhz(call.board));
+		*mhz = clock_of(call.board, type, top_mhz(call.board), call.board->memory[0].mhz);
 	return rc;
 }
 
@@ -64,7 +65,8 @@ int nvmlDeviceGetApplicationsClock(struct nvml_device *device, uint32_t type, ui
 	if (rc == NVML_SUCCESS)
 		*mhz = clock_of(call.board, type,
 				gpu.application_mhz ? gpu.application_mhz
-						    : call.board->application_mhz);
+						    : call.board->application_mhz,
+				call.board->memory[0].mhz);
 	return rc;
 }
 
@@ -75,7 +77,8 @@ int nvmlDeviceGetDefaultApplicationsClock(struct nvml_device *device, uint32_t t
 	int rc = enter_settable(device, type, mhz, &call, &gpu);
 
 	if (rc == NVML_SUCCESS)
-		*mhz = clock_of(call.board, type, call.board->application_mhz);
+		*mhz = clock_of(call.board, type, call.board->application_mhz,
+				call.board->memory[0].mhz);
 	return rc;
 }
 
@@ -86,7 +89,7 @@ int nvmlDeviceGetMaxCustomerBoostClock(struct nvml_device *device, uint32_t type
 	int rc = enter_settable(device, type, mhz, &call, &gpu);
 
 	if (rc == NVML_SUCCESS)
-		*mhz = clock_of(call.board, type, top_mhz(call.board));
+		*mhz = clock_of(call.board, type, top_mhz(call.board), call.board->memory[0].mhz);
 	return rc;
 }
 
@@ -110,25 +113,42 @@ int nvmlDeviceGetSupportedMemoryClocks(struct nvml_device *device, uint32_t *cou
 	struct twin_call call;
 	int rc = twin_enter_out(device, count, &call);
 
-	if (rc == NVML_SUCCESS && twin_room_for(count, 1, mhz, &rc))
-		mhz[0] = call.board->memory_mhz;
+	if (rc == NVML_SUCCESS && twin_room_for(count, call.board->memory_count, mhz, &rc)) {
+		for (uint32_t i = 0; i < call.board->memory_count; i++)
+			mhz[i] = call.board->memory[i].mhz;
+	}
 	return rc;
+}
+
+static const struct twin_memory_clock *find_memory(const struct twin_board *board, uint32_t mhz)
+{
+	for (uint32_t i = 0; i < board->memory_count; i++) {
+		if (board->memory[i].mhz == mhz)
+			return &board->memory[i];
+	}
+	return NULL;
 }
 
 /* Highest first, as the real list. */
 int nvmlDeviceGetSupportedGraphicsClocks(struct nvml_device *device, uint32_t mem_mhz,
 					 uint32_t *count, uint32_t *mhz)
 {
+	const struct twin_memory_clock *memory;
 	struct twin_call call;
 	int rc = twin_enter_out(device, count, &call);
+	uint32_t n;
 
 	if (rc != NVML_SUCCESS)
 		return rc;
-	if (mem_mhz != call.board->memory_mhz)
+	memory = find_memory(call.board, mem_mhz);
+	if (!memory)
 		return NVML_ERROR_NOT_FOUND;
-	if (twin_room_for(count, call.board->clock_count, mhz, &rc)) {
-		for (uint32_t i = 0; i < call.board->clock_count; i++)
-			mhz[i] = call.board->sm_mhz[call.board->clock_count - 1 - i];
+	n = call.board->clock_count;
+	while (n > 1 && call.board->sm_mhz[n - 1] > memory->sm_max_mhz)
+		n--;
+	if (twin_room_for(count, n, mhz, &rc)) {
+		for (uint32_t i = 0; i < n; i++)
+			mhz[i] = call.board->sm_mhz[n - 1 - i];
 	}
 	return rc;
 }
@@ -247,7 +267,6 @@ int nvmlDeviceResetGpuLockedClocks(struct nvml_device *device)
 	return twin_set(device, lock_sm, &none, true);
 }
 
-/* There is one memory clock, so a lock holds what is held anyhow. */
 static int lock_memory(struct twin_gpu *gpu, const struct twin_board *board, void *arg)
 {
 	const struct range *range = arg;
@@ -283,7 +302,7 @@ static int set_application(struct twin_gpu *gpu, const struct twin_board *board,
 {
 	const struct application *wish = arg;
 
-	if (wish->memory_mhz != board->memory_mhz ||
+	if (!find_memory(board, wish->memory_mhz) ||
 	    nearest_step(board, wish->graphics_mhz) != wish->graphics_mhz)
 		return NVML_ERROR_INVALID_ARGUMENT;
 	gpu->application_mhz = wish->graphics_mhz;

@@ -17,6 +17,8 @@ static int count_errors(struct nvml_device *device, uint32_t error, uint32_t cou
 		return rc;
 	if (error > NVML_ECC_ERROR_UNCORRECTED || counter > NVML_ECC_COUNTER_AGGREGATE)
 		return NVML_ERROR_INVALID_ARGUMENT;
+	if (!twin_has(&call, TWIN_HAS_ECC))
+		return NVML_ERROR_NOT_SUPPORTED;
 	if (error == NVML_ECC_ERROR_UNCORRECTED)
 		*count = total ? gpu.ecc_unc_aggregate : gpu.ecc_unc_volatile;
 	else
@@ -132,10 +134,6 @@ int nvmlDeviceGetRemappedRows_v2(struct nvml_device *device, struct nvml_remappe
 	return NVML_SUCCESS;
 }
 
-enum {
-	REMAP_BANKS = 2560
-};
-
 /* Each replaced row has used up one of the spare rows of a bank of its own; one whose rows cannot
  * be replaced has none left. */
 int nvmlDeviceGetRowRemapperHistogram(struct nvml_device *device,
@@ -143,16 +141,17 @@ int nvmlDeviceGetRowRemapperHistogram(struct nvml_device *device,
 {
 	struct twin_call call;
 	struct twin_gpu gpu;
-	uint32_t used;
+	uint32_t used, banks;
 	int rc = enter_rows(device, values, &call, &gpu);
 
 	if (rc != NVML_SUCCESS)
 		return rc;
+	banks = call.board->remap_banks;
 	used = gpu.remapped_cor + gpu.remapped_unc;
-	if (used > REMAP_BANKS - 1)
-		used = REMAP_BANKS - 1;
+	if (used > banks - 1)
+		used = banks - 1;
 	*values = (struct nvml_row_remapper_histogram){
-		.max = REMAP_BANKS - used - gpu.remap_failed,
+		.max = banks - used - gpu.remap_failed,
 		.high = used,
 		.none = gpu.remap_failed,
 	};

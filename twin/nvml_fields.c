@@ -164,7 +164,7 @@ static int answer(const struct field *field)
 	switch (id) {
 	case NVML_FI_ECC_CURRENT:
 	case NVML_FI_ECC_PENDING:
-		return put_u32(field, NVML_FEATURE_ENABLED);
+		return put_u32_if(field, TWIN_HAS_ECC, NVML_FEATURE_ENABLED);
 	case NVML_FI_ECC_SBE_VOL_TOTAL:
 		return put_u64(field, field->gpu->ecc_cor_volatile);
 	case NVML_FI_ECC_DBE_VOL_TOTAL:

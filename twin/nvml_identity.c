@@ -39,7 +39,6 @@ CONSTANT(nvmlDeviceGetGpuMaxPcieLinkGeneration, uint32_t, call.board->pcie_gen)
 CONSTANT(nvmlDeviceGetMaxPcieLinkWidth, uint32_t, call.board->pcie_width)
 CONSTANT(nvmlDeviceGetPcieReplayCounter, uint32_t, 0)
 
-TEXT(nvmlDeviceGetSerial, call.desc->serial)
 TEXT(nvmlDeviceGetBoardPartNumber, call.board->part)
 TEXT(nvmlDeviceGetVbiosVersion, call.board->vbios)
 TEXT(nvmlDeviceGetInforomImageVersion, call.board->inforom)
@@ -93,10 +92,20 @@ int nvmlDeviceGetIndex(struct nvml_device *device, uint32_t *index)
 	return NVML_SUCCESS;
 }
 
+int nvmlDeviceGetSerial(struct nvml_device *device, char *serial, uint32_t length)
+{
+	struct twin_call call;
+	int rc = twin_enter_out(device, serial, &call);
+
+	if (rc != NVML_SUCCESS)
+		return rc;
+	return twin_has(&call, TWIN_HAS_SERIAL) ? twin_put_text(serial, length, call.desc->serial)
+						: NVML_ERROR_NOT_SUPPORTED;
+}
+
 int nvmlDeviceGetInforomVersion(struct nvml_device *device, uint32_t object, char *version,
 				uint32_t length)
 {
-	static const char *const versions[] = {"2.1", "7.16"}; /* OEM, ECC; none for power */
 	struct twin_call call;
 	int rc = twin_enter_out(device, version, &call);
 
@@ -104,8 +113,9 @@ int nvmlDeviceGetInforomVersion(struct nvml_device *device, uint32_t object, cha
 		return rc;
 	if (object > 3)
 		return NVML_ERROR_INVALID_ARGUMENT;
-	return object < 2 ? twin_put_text(version, length, versions[object])
-			  : NVML_ERROR_NOT_SUPPORTED;
+	if (object > 1) /* OEM, ECC; none for power */
+		return NVML_ERROR_NOT_SUPPORTED;
+	return twin_put_text(version, length, object == 0 ? call.board->oem : call.board->ecc);
 }
 
 int nvmlDeviceGetCudaComputeCapability(struct nvml_device *device, int *major, int *minor)
@@ -337,9 +347,12 @@ int nvmlDeviceGetCurrPcieLinkGeneration(struct nvml_device *device, uint32_t *ge
 	struct twin_gpu gpu;
 	int rc = twin_enter_read(device, gen, &call, &gpu);
 
-	if (rc == NVML_SUCCESS)
-		*gen = gpu.pcie_gen ? gpu.pcie_gen : call.board->pcie_gen;
-	return rc;
+	if (rc != NVML_SUCCESS)
+		return rc;
+	*gen = gpu.pcie_gen ? gpu.pcie_gen : call.board->pcie_gen;
+	if (twin_has(&call, TWIN_HAS_PCIE_REST) && gpu.now_pstate != call.board->busy_pstate)
+		*gen = 1;
+	return NVML_SUCCESS;
 }
 
 int nvmlDeviceGetCurrPcieLinkWidth(struct nvml_device *device, uint32_t *width)

@@ -42,14 +42,14 @@ enum {
 
 FIXED(nvmlDeviceGetDisplayActive, NVML_FEATURE_DISABLED, 0)
 FIXED(nvmlDeviceGetDisplayMode, NVML_FEATURE_ENABLED, 0)
-FIXED(nvmlDeviceGetDefaultEccMode, NVML_FEATURE_ENABLED, 0)
+FIXED(nvmlDeviceGetDefaultEccMode, NVML_FEATURE_ENABLED, TWIN_HAS_ECC)
 FIXED(nvmlDeviceGetAccountingMode, NVML_FEATURE_DISABLED, 0)
 FIXED(nvmlDeviceGetAccountingBufferSize, ACCOUNTING_BUFFER, 0)
 FIXED(nvmlDeviceGetVirtualizationMode, GPU_VIRTUALIZATION_NONE, 0)
 
 int nvmlDeviceGetEccMode(struct nvml_device *device, uint32_t *current, uint32_t *pending)
 {
-	return fixed_pair(device, current, pending, NVML_FEATURE_ENABLED, 0);
+	return fixed_pair(device, current, pending, NVML_FEATURE_ENABLED, TWIN_HAS_ECC);
 }
 
 int nvmlDeviceGetGspFirmwareMode(struct nvml_device *device, uint32_t *enabled,

@@ -191,6 +191,8 @@ int nvmlDeviceGetTemperatureThreshold(struct nvml_device *device, uint32_t type,
 		*celsius = call.board->slowdown_c;
 		return NVML_SUCCESS;
 	case NVML_THRESHOLD_MEM_MAX:
+		if (!twin_has(&call, TWIN_HAS_MEMORY_MAX))
+			return NVML_ERROR_NOT_SUPPORTED;
 		*celsius = call.board->memory_max_c;
 		return NVML_SUCCESS;
 	case NVML_THRESHOLD_GPU_MAX:
@@ -229,13 +231,39 @@ int nvmlDeviceGetThermalSettings(struct nvml_device *device, uint32_t index,
 	return NVML_SUCCESS;
 }
 
-/* These boards are cooled by the machine's fans. */
+/* Most boards are cooled by the machine's fans. */
 int nvmlDeviceGetNumFans(struct nvml_device *device, uint32_t *fans)
 {
 	struct twin_call call;
 	int rc = twin_enter_out(device, fans, &call);
 
 	if (rc == NVML_SUCCESS)
-		*fans = 0;
+		*fans = call.board->fans;
 	return rc;
+}
+
+int nvmlDeviceGetFanSpeed(struct nvml_device *device, uint32_t *percent)
+{
+	struct twin_call call;
+	struct twin_gpu gpu;
+	int rc = twin_enter_read(device, percent, &call, &gpu);
+
+	if (rc != NVML_SUCCESS)
+		return rc;
+	if (call.board->fans == 0)
+		return NVML_ERROR_NOT_SUPPORTED;
+	*percent = gpu.now_fan_percent;
+	return NVML_SUCCESS;
+}
+
+int nvmlDeviceGetFanSpeed_v2(struct nvml_device *device, uint32_t fan, uint32_t *percent)
+{
+	struct twin_call call;
+	int rc = twin_enter_out(device, percent, &call);
+
+	if (rc != NVML_SUCCESS)
+		return rc;
+	if (call.board->fans && fan >= call.board->fans)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	return nvmlDeviceGetFanSpeed(device, percent);
 }

@@ -343,12 +343,12 @@ int nvmlDeviceGetProcessUtilization(struct nvml_device *device,
 		return rc;
 	for (uint32_t i = 0; i < *count; i++) {
 		const struct twin_load *load = next_living(&call, &gpu, &at);
-		bool computes = load->lease_until_ns > gpu.at_ns;
+		const struct twin_phase *phase = twin_physics_phase(&gpu, load);
 		samples[i] = (struct nvml_process_utilization){
 			.pid = (uint32_t)load->pid,
 			.timestamp_us = stamp_us,
-			.sm = computes ? load->profile.util * gpu.now_share / 10000 : 0,
-			.memory = computes ? load->profile.memory_util * gpu.now_share / 10000 : 0,
+			.sm = phase ? phase->util * gpu.now_share / 10000 : 0,
+			.memory = phase ? phase->memory_util * gpu.now_share / 10000 : 0,
 		};
 	}
 	return NVML_SUCCESS;

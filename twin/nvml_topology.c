@@ -236,10 +236,6 @@ int nvmlDeviceGetNvLinkRemoteDeviceType(struct nvml_device *device, uint32_t lin
 	return rc;
 }
 
-enum {
-	NVSWITCH_PCI_ID = 0x22A310DE
-};
-
 int nvmlDeviceGetNvLinkRemotePciInfo_v2(struct nvml_device *device, uint32_t link,
 					struct nvml_pci_info *pci)
 {
@@ -252,7 +248,7 @@ int nvmlDeviceGetNvLinkRemotePciInfo_v2(struct nvml_device *device, uint32_t lin
 	end = &call.desc->links[link];
 	memset(pci, 0, sizeof(*pci));
 	pci->bus = end->bus;
-	pci->pci_device_id = end->to_switch ? NVSWITCH_PCI_ID : call.board->pci_device;
+	pci->pci_device_id = end->to_switch ? call.board->nvswitch_device : call.board->pci_device;
 	snprintf(pci->bus_id_legacy, sizeof(pci->bus_id_legacy), "0000:%02X:00.0", end->bus);
 	snprintf(pci->bus_id, sizeof(pci->bus_id), "00000000:%02X:00.0", end->bus);
 	return NVML_SUCCESS;

@@ -20,8 +20,8 @@ struct twin_verb {
 	int (*run)(int argc, char **argv, struct takt_err *err);
 };
 
-extern const struct twin_verb twin_verb_create, twin_verb_destroy, twin_verb_list, twin_verb_exec,
-	twin_verb_load, twin_verb_fault, twin_verb_state;
+extern const struct twin_verb twin_verb_board, twin_verb_create, twin_verb_destroy, twin_verb_list,
+	twin_verb_exec, twin_verb_load, twin_verb_fault, twin_verb_state;
 
 /* Error for an option that getopt_long did not know or that lacks its value; names it. */
 int twin_bad_option(const struct twin_verb *verb, char **argv, struct takt_err *err);
@@ -41,9 +41,10 @@ int twin_find_gpu(const struct twin_machine *machine, const char *name, uint32_t
 int twin_find_gpus(const struct twin_machine *machine, const char *list, uint32_t *ret_mask,
 		   struct takt_err *err);
 
-/* A named workload; NULL if there is none. `index` walks the table. */
-const struct twin_profile *twin_profile_find(const char *name);
-const struct twin_profile *twin_profile_at(unsigned index);
+/* How fast a set of at least two GPUs communicates, in permille of the best set of that size that
+ * the machine has (twin_rings.c). 1000 for a single one. */
+int twin_rings_permille(const struct twin_machine *machine, uint32_t set, uint32_t *ret,
+			struct takt_err *err);
 
 static inline void takt_cleanup_twin_mapp(struct twin_map **map)
 {

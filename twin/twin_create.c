@@ -14,7 +14,7 @@
 #include "abi/nvml.h"
 #include "base/sys.h"
 #include "takt_twin.h"
-#include "twin_data.h"
+#include "twin_board_file.h"
 #include "twin_hide.h"
 #include "twin_physics.h"
 
@@ -29,35 +29,13 @@ static const struct branch {
 };
 
 struct wish {
-	const struct twin_machine_data *machine;
+	struct twin_machine machine;
 	const struct branch *branch;
 	uint32_t gpus;
 	uint32_t seed;
 	bool replace;
 	char path[PATH_MAX];
 };
-
-static const struct twin_board *find_board(const char *id)
-{
-	for (unsigned i = 0; i < twin_board_count; i++) {
-		if (strcmp(twin_boards[i].id, id) == 0)
-			return &twin_boards[i];
-	}
-	return NULL;
-}
-
-static int find_machine(const char *name, const struct twin_machine_data **ret,
-			struct takt_err *err)
-{
-	for (unsigned i = 0; i < twin_machine_count; i++) {
-		if (strcmp(twin_machines[i].name, name) == 0) {
-			*ret = &twin_machines[i];
-			return 0;
-		}
-	}
-	return takt_err_set(err, -TAKT_E_NOT_FOUND, "no machine '%s'; `takt-twin list` shows all",
-			    name);
-}
 
 /* Steele, Lea and Flood's mixing function: spreads seed and index over a UUID. */
 static uint64_t mix(uint64_t x)
@@ -89,17 +67,18 @@ static void fill(struct twin_file *file, const struct wish *wish)
 	file->owner_uid = geteuid();
 	file->seed = wish->seed;
 	file->created_ns = twin_now_ns();
-	snprintf(machine->name, sizeof(machine->name), "%s", wish->machine->name);
+	*machine = wish->machine;
 	snprintf(machine->driver_branch, sizeof(machine->driver_branch), "%s", wish->branch->name);
 	snprintf(machine->driver_version, sizeof(machine->driver_version), "%s",
 		 wish->branch->driver_version);
 	machine->cuda_version = wish->branch->cuda_version;
 	machine->gpu_count = wish->gpus;
-	machine->board = *find_board(wish->machine->board);
 	for (uint32_t i = 0; i < wish->gpus; i++) {
-		machine->gpus[i] = wish->machine->gpus[i];
+		struct twin_gpu *gpu = &file->slots[i].copy[0];
+
 		name_gpu(&machine->gpus[i], wish->seed);
-		twin_physics_init(&file->slots[i].copy[0], &machine->board, file->created_ns);
+		twin_physics_init(gpu, &machine->board, file->created_ns);
+		twin_physics_vary(gpu, &machine->board, mix(~((uint64_t)wish->seed << 8 | i)));
 		/* even, so that copy 0 is in force; not zero, so that no empty cache matches it */
 		atomic_store(&file->slots[i].number, 2);
 	}
@@ -186,7 +165,7 @@ static int choose_path(struct wish *wish, const char *dir, const char *path, str
 			return rc;
 		dir = own;
 	}
-	snprintf(wish->path, sizeof(wish->path), "%s/%s.twin", dir, wish->machine->name);
+	snprintf(wish->path, sizeof(wish->path), "%s/%s.twin", dir, wish->machine.name);
 	return 0;
 }
 
@@ -250,18 +229,19 @@ static int run_create(int argc, char **argv, struct takt_err *err)
 	if (rc < 0)
 		return rc;
 	if (optind != argc - 1)
-		return takt_err_set(err, -TAKT_E_USAGE,
-				    "say which machine; `takt-twin list` shows all");
-	rc = find_machine(argv[optind], &wish.machine, err);
+		return takt_err_set(
+			err, -TAKT_E_USAGE,
+			"say which machine; `takt-twin list` shows all, or give a file");
+	rc = twin_machine_load(argv[optind], &wish.machine, err);
 	if (rc == 0)
 		rc = find_branch(options.driver ? options.driver : "550", &wish.branch, err);
 	if (rc < 0)
 		return rc;
-	if (options.gpus > wish.machine->gpu_count)
+	if (options.gpus > wish.machine.gpu_count)
 		return takt_err_set(err, -TAKT_E_USAGE, "%s has %u GPUs, not %llu",
-				    wish.machine->name, wish.machine->gpu_count,
+				    wish.machine.name, wish.machine.gpu_count,
 				    (unsigned long long)options.gpus);
-	wish.gpus = options.gpus ? (uint32_t)options.gpus : wish.machine->gpu_count;
+	wish.gpus = options.gpus ? (uint32_t)options.gpus : wish.machine.gpu_count;
 	wish.seed = (uint32_t)options.seed;
 	wish.replace = options.replace;
 	if (!options.has_seed && getrandom(&wish.seed, sizeof(wish.seed), 0) < 0)
@@ -297,15 +277,27 @@ static int run_list(int argc, char **argv, struct takt_err *err)
 {
 	if (argc > 1)
 		return takt_err_set(err, -TAKT_E_USAGE, "takes no arguments, not '%s'", argv[1]);
-	for (unsigned i = 0; i < twin_machine_count; i++)
-		printf("%-12s %2u x %s\n", twin_machines[i].name, twin_machines[i].gpu_count,
-		       find_board(twin_machines[i].board)->name);
+	for (unsigned i = 0; i < twin_machine_text_count; i++) {
+		struct twin_machine machine;
+		int rc = twin_machine_load(twin_machine_texts[i].name, &machine, err);
+
+		if (rc < 0)
+			return rc;
+		printf("%-12s %2u x %s\n", machine.name, machine.gpu_count, machine.board.name);
+	}
+	printf("\nboards:  ");
+	for (unsigned i = 0; i < twin_board_text_count; i++)
+		printf(" %s", twin_board_texts[i].name);
+	printf("\nprofiles:");
+	for (unsigned i = 0; i < twin_profile_text_count; i++)
+		printf(" %s", twin_profile_texts[i].name);
+	printf("\n");
 	return 0;
 }
 
 const struct twin_verb twin_verb_create = {
 	.name = "create",
-	.usage = "MACHINE [--gpus N] [--driver BRANCH] [--dir DIR | --path FILE] ...",
+	.usage = "MACHINE|FILE.toml [--gpus N] [--driver BRANCH] [--dir DIR | --path FILE] ...",
 	.summary = "Make a simulated machine and print its file's path",
 	.help = "  --gpus N     only the first N of its GPUs\n"
 		"  --dir DIR    make DIR/MACHINE.twin (default: $XDG_RUNTIME_DIR/takt-twin, else "
@@ -314,6 +306,7 @@ const struct twin_verb twin_verb_create = {
 		"  --seed N     the same UUIDs and serial numbers each time (default: new ones)\n"
 		"  --driver B   the driver's branch: 535, 550 (default) or 13x\n"
 		"  --replace    put it in the place of one that is there\n\n"
+		"FILE.toml describes a machine of your own; twin/README.md says how.\n\n"
 		"  export TAKT_TWIN=$(takt-twin create hgx-h100 --gpus 4)\n",
 	.run = run_create,
 };
@@ -329,7 +322,7 @@ const struct twin_verb twin_verb_destroy = {
 const struct twin_verb twin_verb_list = {
 	.name = "list",
 	.usage = "",
-	.summary = "Show the machines that can be made",
-	.help = "Their data: twin/machines and twin/boards in the source.\n",
+	.summary = "Show the machines, boards and workloads that are built in",
+	.help = "Their data: twin/machines, twin/boards and twin/profiles in the source.\n",
 	.run = run_list,
 };

@@ -92,6 +92,7 @@ const struct twin_verb twin_verb_fault = {
 		"  ecc-corrected[=N]       N correctable errors\n"
 		"  remap-failed            a row cannot be replaced (XID 64)\n"
 		"  power-brake             the clock is halved by the power supply\n"
+		"  air=PERCENT             of the cooling that there was: a fan that stands still\n"
 		"  pcie-width=N            the bus falls to fewer lanes\n"
 		"  pcie-gen=N              the bus falls to an earlier generation\n"
 		"  link-down=N             an NVLink goes (XID 74)\n"

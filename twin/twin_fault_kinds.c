@@ -32,6 +32,7 @@ struct twin_fault_kind {
 static int mend(struct twin_gpu *gpu, const struct twin_board *board, void *arg)
 {
 	gpu->power_brake = 0;
+	gpu->airflow_permille = 1000;
 	gpu->pcie_gen = gpu->pcie_width = 0;
 	gpu->links_down = 0;
 	return 0;
@@ -40,6 +41,13 @@ static int mend(struct twin_gpu *gpu, const struct twin_board *board, void *arg)
 static int brake(struct twin_gpu *gpu, const struct twin_board *board, void *arg)
 {
 	gpu->power_brake = 1;
+	return 0;
+}
+
+/* Percent of the cooling that there was: a fan that stands still, a blocked filter. */
+static int block_air(struct twin_gpu *gpu, const struct twin_board *board, void *arg)
+{
+	gpu->airflow_permille = (uint32_t) * (const uint64_t *)arg * 10;
 	return 0;
 }
 
@@ -127,6 +135,7 @@ static const struct twin_fault_kind kinds[] = {
 	{"ecc-corrected", .value = MAY_HAVE_VALUE, .max = UINT32_MAX, .change = correctable},
 	{"remap-failed", .change = fail_remap, .xid = 64},
 	{"power-brake", .change = brake},
+	{"air", .value = NEEDS_VALUE, .max = 100, .change = block_air},
 	{"pcie-width", .value = NEEDS_VALUE, .max = 16, .change = narrow},
 	{"pcie-gen", .value = NEEDS_VALUE, .max = 6, .change = slow_bus},
 	{"link-down", .value = NEEDS_VALUE, .max = TWIN_MAX_LINKS, .change = cut_link, .xid = 74},

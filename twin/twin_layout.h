@@ -23,13 +23,15 @@
 #include <stdint.h>
 
 enum {
-	TWIN_LAYOUT = 4,
+	TWIN_LAYOUT = 5,
 	TWIN_MAX_GPUS = 16,
 	TWIN_MAX_LOADS = 32, /* processes a GPU */
 	TWIN_MAX_LINKS = 18,
 	TWIN_MAX_CLOCKS = 256,
-	TWIN_CPU_WORDS = 4, /* 256 CPUs */
-	TWIN_CELLS = 10,    /* cells kept: the window of averages */
+	TWIN_MAX_MEMORY_CLOCKS = 8,
+	TWIN_MAX_PHASES = 8, /* of a workload's step */
+	TWIN_CPU_WORDS = 4,  /* 256 CPUs */
+	TWIN_CELLS = 10,     /* cells kept: the window of averages */
 	TWIN_MIG_PROFILES = 8,
 	TWIN_MIG_SLICES = 8, /* slices of memory; the first seven are slices of computing, too */
 	TWIN_EVENTS = 16,    /* kept for those who wait: older ones are lost to them */
@@ -58,6 +60,15 @@ enum twin_feature {
 	TWIN_HAS_GSP = 1u << 10,
 	TWIN_HAS_MEMORY_TEMP = 1u << 11,
 	TWIN_HAS_MEMORY_POWER = 1u << 12,
+	TWIN_HAS_ECC = 1u << 13,
+	TWIN_HAS_SERIAL = 1u << 14,
+	TWIN_HAS_MEMORY_MAX = 1u << 15, /* a threshold of the memory's temperature */
+	TWIN_HAS_PCIE_REST = 1u << 16,	/* the bus falls back to generation 1 when at rest */
+};
+
+/* A memory clock, and the highest SM clock that goes with it. */
+struct twin_memory_clock {
+	uint32_t mhz, sm_max_mhz;
 };
 
 /* A way to cut a GPU instance. It may start at each multiple of `size` where its slices of
@@ -85,13 +96,19 @@ struct twin_board {
 	uint32_t nvlinks, nvlink_version, nvlink_mbps;
 	uint32_t clock_count; /* of sm_mhz, ascending */
 	uint16_t sm_mhz[TWIN_MAX_CLOCKS];
-	uint32_t idle_mhz, application_mhz, memory_mhz, video_idle_mhz, video_max_mhz, idle_pstate;
+	uint32_t memory_count;
+	struct twin_memory_clock memory[TWIN_MAX_MEMORY_CLOCKS]; /* descending */
+	uint32_t idle_mhz, application_mhz, idle_memory_mhz, video_idle_mhz, video_max_mhz;
+	uint32_t idle_pstate, busy_pstate;
 	uint32_t power_min_mw, power_default_mw, power_max_mw;
 	uint32_t idle_mw, held_mw, dynamic_mw, memory_mw, memory_idle_mw, leak_mw_per_k;
 	uint32_t slope_permille, floor_permille;
 	uint32_t ambient_c, k_per_kw, tau_ms;
+	uint32_t fans, fan_min_percent, fan_start_c, fan_k_per_kw; /* 0 fans: the machine's */
 	uint32_t gpu_max_c, slowdown_c, shutdown_c, memory_max_c;
 	uint32_t memory_temp_permille, memory_temp_plus_c;
+	uint32_t remap_banks, nvswitch_device;
+	char oem[8], ecc[8];  /* versions of inforom objects */
 	int32_t t_limit_c[4]; /* shutdown, slowdown, memory, GPU */
 	uint32_t mig_count;
 	struct twin_mig_profile mig[TWIN_MIG_PROFILES];
@@ -123,13 +140,32 @@ struct twin_machine {
 	struct twin_gpu_desc gpus[TWIN_MAX_GPUS];
 };
 
-/* What a workload asks of a GPU and how it answers to the clock. Permille of what the board can. */
-struct twin_profile {
-	char name[16];
+enum twin_phase_kind {
+	TWIN_PHASE_COMPUTE,
+	TWIN_PHASE_MEMORY,
+	TWIN_PHASE_COMMUNICATION, /* between the GPUs of a job; a job on one GPU has none */
+	TWIN_PHASE_HOST,	  /* the GPU waits for the program */
+};
+
+/* A part of a workload's step: what it asks of a GPU and how it answers to the clock. Permille of
+ * what the board can. */
+struct twin_phase {
+	uint16_t kind;	       /* enum twin_phase_kind */
+	uint16_t share;	       /* of the step's time alone at the highest clocks */
 	uint16_t util;	       /* part of the time that a kernel runs */
 	uint16_t memory_util;  /* bandwidth */
 	uint16_t activity;     /* switching activity of the SMs */
-	uint16_t clock_weight; /* a in: time = 1 + a * (fmax / f - 1) */
+	uint16_t clock_weight; /* a in: time = 1 + a (fmax/f - 1) + (1 - a) (memory's stretch) */
+};
+
+/* A workload: its step is its phases, one after the other. Communication comes on top of the
+ * others' 1000 permille. */
+struct twin_profile {
+	char name[16];
+	uint32_t step_ms, memory_mib; /* when the command line says nothing */
+	uint32_t leak_mib;	      /* taken more with each step */
+	uint32_t phase_count;
+	struct twin_phase phases[TWIN_MAX_PHASES];
 };
 
 /* A compute instance: at its first slice in its GPU instance. Free if it has no slices. */
@@ -159,8 +195,13 @@ struct twin_load {
 	uint64_t memory_bytes;
 	uint64_t lease_until_ns; /* computes until here unless renewed: a killed load stops */
 	uint64_t gone_ns;	 /* found dead at this moment; 0 = living */
-	uint64_t work_ns;   /* progress, in time that it would take alone at the highest clock */
-	uint64_t work_rest; /* billionth parts of a nanosecond of work */
+	uint64_t step_ns;	 /* a step alone at the highest clocks, without communication */
+	uint64_t work_ns;	 /* progress, in time that it would take under those conditions */
+	uint64_t work_rest;	 /* billionth parts of a nanosecond of work */
+	uint64_t work_limit_ns;	 /* waits here for the other GPUs of its job; 0 = nobody to wait for
+				  */
+	uint32_t pace_permille;	 /* below 1000: a straggler */
+	uint32_t link_permille;	 /* speed of communication, of what this machine's best set has */
 	struct twin_profile profile;
 	/* where it runs, when the GPU is cut: starts of the instances, and what part of the GPU's
 	 * computing that is; whole is 1000 */
@@ -185,8 +226,12 @@ struct twin_gpu {
 	uint32_t power_uw[TWIN_CELLS];
 	uint16_t util[TWIN_CELLS], memory_util[TWIN_CELLS];
 
-	/* time spent throttled */
-	uint64_t power_cap_ns, sw_thermal_ns, hw_thermal_ns, power_brake_ns;
+	uint64_t power_cap_ns, sw_thermal_ns, hw_thermal_ns, power_brake_ns; /* throttled */
+
+	/* its place and its specimen, and what is done to it from outside */
+	int64_t ambient_uc;
+	uint32_t silicon_permille; /* dynamic power, of the type's */
+	uint32_t airflow_permille; /* 1000 = free; less cools less */
 
 	/* settings */
 	uint32_t lock_min_mhz, lock_max_mhz; /* 0, 0 = not locked */
@@ -211,6 +256,7 @@ struct twin_gpu {
 
 	/* what follows from all the above at this moment; twin_physics_settle() keeps it right */
 	uint32_t now_mhz, now_uw, now_util, now_memory_util, now_pstate, now_share;
+	uint32_t now_memory_mhz, now_fan_percent;
 	uint64_t now_reasons;
 
 	uint64_t load_count; /* entries of loads that may be in use */

@@ -5,6 +5,9 @@
  * It registers itself on its GPUs and then only watches: how far the work has come is computed by
  * the model from clocks and time, so a clock that anybody changes slows it down. It proves that it
  * lives by renewing a lease; a killed load stops computing by itself.
+ *
+ * On several GPUs each computes for itself up to a limit a little beyond what the slowest has done,
+ * and waits there: so one slow GPU slows the job, and the others draw less.
  */
 #include <errno.h>
 #include <signal.h>
@@ -16,23 +19,29 @@
 
 #include "abi/nvml.h"
 #include "takt_twin.h"
+#include "twin_board_file.h"
 #include "twin_mig.h"
 #include "twin_physics.h"
+#include "twin_work.h"
 
 enum {
 	MAX_STEPS = 1000000000,
 	MAX_SECONDS = 31536000,
 	MAX_STEP_MS = 3600000,
-	DEFAULT_STEP_MS = 100
+	UNSAID = UINT32_MAX, /* options that were not given */
 };
 
-static const uint64_t LEASE_NS = 1000000000, RENEW_NS = 200000000, WATCH_NS = 20000000,
-		      FOR_EVER = UINT64_MAX, MIB = 1048576;
+static const uint64_t
+	LEASE_NS = 1000000000,
+	RENEW_NS = 200000000, WATCH_NS = 20000000, FOR_EVER = UINT64_MAX, MIB = 1048576,
+	/* how far a GPU may be ahead: more than it can do from one renewal to the next */
+	AHEAD_NS = 500000000;
 
 struct options {
-	const char *machine, *gpus;
-	const struct twin_profile *profile;
-	uint64_t steps, seconds, memory_mib, step_ms, exit_code;
+	const char *machine, *gpus, *straggler;
+	struct twin_profile profile;
+	uint64_t steps, seconds, memory_mib, leak_mib, step_ms, exit_code;
+	uint64_t fail_at, hang_at; /* steps */
 	bool ignore_term, quiet;
 };
 
@@ -41,6 +50,8 @@ struct load {
 	const struct options *options;
 	uint32_t mask;		      /* GPUs */
 	char instance[TWIN_MIG_UUID]; /* MIG device on the one GPU of the mask; empty: any */
+	uint32_t link_permille, slow_mask, slow_permille;
+	uint64_t step_ns, memory_mib, least_ns; /* least_ns: work done by the slowest GPU */
 	int32_t pid;
 	uint64_t start_ticks;
 	uint64_t started_ns, renewed_ns;
@@ -55,28 +66,18 @@ static int parse_number(int c, struct options *options, struct takt_err *err)
 		return twin_number("--seconds", optarg, 1, MAX_SECONDS, &options->seconds, err);
 	case 'M':
 		return twin_number("--mem", optarg, 0, UINT32_MAX, &options->memory_mib, err);
+	case 'L':
+		return twin_number("--leak", optarg, 0, 1048576, &options->leak_mib, err);
+	case 'F':
+		return twin_number("--fail-at", optarg, 1, MAX_STEPS, &options->fail_at, err);
+	case 'H':
+		return twin_number("--hang-at", optarg, 1, MAX_STEPS, &options->hang_at, err);
 	case 'w':
 		return twin_number("--step-time-ms", optarg, 1, MAX_STEP_MS, &options->step_ms,
 				   err);
 	default:
 		return twin_number("--exit-code", optarg, 0, 255, &options->exit_code, err);
 	}
-}
-
-static int parse_profile(const char *name, struct options *options, struct takt_err *err)
-{
-	const struct twin_profile *profile = twin_profile_find(name);
-	char names[120] = "";
-
-	if (profile) {
-		options->profile = profile;
-		return 0;
-	}
-	for (unsigned i = 0; twin_profile_at(i); i++) {
-		size_t used = strlen(names);
-		snprintf(names + used, sizeof(names) - used, " %s", twin_profile_at(i)->name);
-	}
-	return takt_err_set(err, -TAKT_E_USAGE, "no profile '%s'; there are%s", name, names);
 }
 
 static int parse(int argc, char **argv, struct options *options, struct takt_err *err)
@@ -89,6 +90,10 @@ static int parse(int argc, char **argv, struct options *options, struct takt_err
 		{"gpus", required_argument, NULL, 'g'},
 		{"step-time-ms", required_argument, NULL, 'w'},
 		{"exit-code", required_argument, NULL, 'e'},
+		{"leak", required_argument, NULL, 'L'},
+		{"fail-at", required_argument, NULL, 'F'},
+		{"hang-at", required_argument, NULL, 'H'},
+		{"straggler", required_argument, NULL, 'S'},
 		{"ignore-term", no_argument, NULL, 'i'},
 		{"quiet", no_argument, NULL, 'q'},
 		{"machine", required_argument, NULL, 'm'},
@@ -100,11 +105,13 @@ static int parse(int argc, char **argv, struct options *options, struct takt_err
 		if (c == '?')
 			rc = twin_bad_option(&twin_verb_load, argv, err);
 		else if (c == 'p')
-			rc = parse_profile(optarg, options, err);
+			rc = twin_profile_load(optarg, &options->profile, err);
 		else if (c == 'g')
 			options->gpus = optarg;
 		else if (c == 'm')
 			options->machine = optarg;
+		else if (c == 'S')
+			options->straggler = optarg;
 		else if (c == 'i')
 			options->ignore_term = true;
 		else if (c == 'q')
@@ -224,9 +231,35 @@ static bool find_mine(const struct load *load, const struct twin_gpu *gpu,
 	return find_instance(gpu, board, &machine->gpus[next_gpu(load, 0)], load->instance, ret);
 }
 
+/* A job on one GPU has nobody to talk to. */
+static struct twin_profile without_communication(const struct twin_profile *profile)
+{
+	struct twin_profile alone = *profile;
+
+	alone.phase_count = 0;
+	for (uint32_t i = 0; i < profile->phase_count; i++) {
+		if (profile->phases[i].kind != TWIN_PHASE_COMMUNICATION)
+			alone.phases[alone.phase_count++] = profile->phases[i];
+	}
+	return alone;
+}
+
+/* One GPU of a load that something is done to. */
+struct member {
+	struct load *load;
+	uint32_t gpu;
+};
+
+static bool has_peers(const struct load *load)
+{
+	return (load->mask & (load->mask - 1)) != 0;
+}
+
 static int enter(struct twin_gpu *gpu, const struct twin_board *board, void *arg)
 {
-	const struct load *load = arg;
+	const struct member *member = arg;
+	const struct load *load = member->load;
+	const struct twin_profile *profile = &load->options->profile;
 	struct twin_mig_device mig = {0};
 	uint64_t slot = 0;
 
@@ -234,8 +267,7 @@ static int enter(struct twin_gpu *gpu, const struct twin_board *board, void *arg
 		return -EBUSY;
 	if (gpu->mig_mode && !find_mine(load, gpu, board, &mig))
 		return -ENXIO;
-	if (load->options->memory_mib >
-	    (gpu->mig_mode ? mig_free_mib(gpu, &mig) : free_mib(gpu, board)))
+	if (load->memory_mib > (gpu->mig_mode ? mig_free_mib(gpu, &mig) : free_mib(gpu, board)))
 		return -ENOMEM;
 	while (slot < gpu->load_count && gpu->loads[slot].pid)
 		slot++;
@@ -247,9 +279,13 @@ static int enter(struct twin_gpu *gpu, const struct twin_board *board, void *arg
 		.pid = load->pid,
 		.pid_namespace = twin_pid_namespace(),
 		.start_ticks = load->start_ticks,
-		.memory_bytes = load->options->memory_mib * MIB,
+		.memory_bytes = load->memory_mib * MIB,
 		.lease_until_ns = gpu->at_ns + LEASE_NS,
-		.profile = *load->options->profile,
+		.step_ns = load->step_ns,
+		.work_limit_ns = has_peers(load) ? AHEAD_NS : 0,
+		.pace_permille = load->slow_mask >> member->gpu & 1 ? load->slow_permille : 1000,
+		.link_permille = load->link_permille,
+		.profile = has_peers(load) ? *profile : without_communication(profile),
 		.in_instance = gpu->mig_mode != 0,
 		.gpu_instance = (uint8_t)mig.start,
 		.compute_instance = (uint8_t)mig.compute_start,
@@ -270,11 +306,45 @@ static int leave(struct twin_gpu *gpu, const struct twin_board *board, void *arg
 
 static int renew(struct twin_gpu *gpu, const struct twin_board *board, void *arg)
 {
+	const struct load *load = arg;
+	struct twin_load *entry = mine(load, gpu);
+
+	if (!entry)
+		return -ENOENT;
+	entry->lease_until_ns = gpu->at_ns + LEASE_NS;
+	if (has_peers(load))
+		entry->work_limit_ns = load->least_ns + AHEAD_NS;
+	return 0;
+}
+
+/* Takes what a leaking program takes more with each step. */
+static int leak(struct twin_gpu *gpu, const struct twin_board *board, void *arg)
+{
+	const struct load *load = arg;
+	struct twin_load *entry = mine(load, gpu);
+	struct twin_mig_device mig;
+	uint64_t free;
+
+	if (!entry)
+		return -ENOENT;
+	if (entry->in_instance && !find_mine(load, gpu, board, &mig))
+		return -ENXIO;
+	free = entry->in_instance ? mig_free_mib(gpu, &mig) : free_mib(gpu, board);
+	if (load->memory_mib - entry->memory_bytes / MIB > free)
+		return -ENOMEM;
+	entry->memory_bytes = load->memory_mib * MIB;
+	return 0;
+}
+
+/* Its kernels run on and get nowhere, as those that wait for a peer that is gone. */
+static int get_stuck(struct twin_gpu *gpu, const struct twin_board *board, void *arg)
+{
 	struct twin_load *entry = mine(arg, gpu);
 
 	if (!entry)
 		return -ENOENT;
 	entry->lease_until_ns = gpu->at_ns + LEASE_NS;
+	entry->work_limit_ns = 1;
 	return 0;
 }
 
@@ -283,7 +353,7 @@ static int explain(int rc, uint32_t gpu, const struct load *load, struct takt_er
 	switch (rc) {
 	case -ENOMEM:
 		return takt_err_set(err, rc, "GPU %u: out of memory, %llu MiB asked for", gpu,
-				    (unsigned long long)load->options->memory_mib);
+				    (unsigned long long)load->memory_mib);
 	case -EBUSY:
 		return takt_err_set(err, -TAKT_E_BUSY,
 				    "GPU %u: its compute mode lets no other process in", gpu);
@@ -315,9 +385,10 @@ static int enter_all(struct load *load, struct takt_err *err)
 {
 	EACH_GPU(load, i)
 	{
+		struct member member = {load, i};
 		int rc = has_fault(load, i, TWIN_FAULT_LOST)
 				 ? -ENODEV
-				 : twin_change(load->map, i, enter, load);
+				 : twin_change(load->map, i, enter, &member);
 		if (rc == 0)
 			continue;
 		leave_all(load);
@@ -327,27 +398,35 @@ static int enter_all(struct load *load, struct takt_err *err)
 	return 0;
 }
 
-static int renew_all(struct load *load, struct takt_err *err)
+static int change_all(struct load *load, twin_change_fn *change, struct takt_err *err)
 {
-	uint64_t now_ns = twin_now_ns();
-
-	if (now_ns - load->renewed_ns < RENEW_NS)
-		return 0;
 	EACH_GPU(load, i)
 	{
-		int rc = twin_change(load->map, i, renew, load);
+		int rc = twin_change(load->map, i, change, load);
 		if (rc < 0)
 			return explain(rc, i, load, err);
 	}
-	load->renewed_ns = now_ns;
 	return 0;
+}
+
+static int renew_all(struct load *load, struct takt_err *err)
+{
+	uint64_t now_ns = twin_now_ns();
+	int rc;
+
+	if (now_ns - load->renewed_ns < RENEW_NS)
+		return 0;
+	rc = change_all(load, renew, err);
+	if (rc == 0)
+		load->renewed_ns = now_ns;
+	return rc;
 }
 
 /* What the slowest GPU has done, and how fast it goes. */
 struct progress {
 	uint64_t work_ns, speed;
 	uint32_t sm_mhz;
-	uint64_t power_mw; /* of all */
+	uint64_t energy_nj; /* of all, since they were made */
 };
 
 static int look(struct load *load, struct progress *ret, struct takt_err *err)
@@ -363,15 +442,16 @@ static int look(struct load *load, struct progress *ret, struct takt_err *err)
 		entry = mine(load, &gpu);
 		if (!entry || has_fault(load, i, TWIN_FAULT_LOST))
 			return explain(-ENODEV, i, load, err);
-		least.power_mw += gpu.now_uw / 1000;
+		least.energy_nj += gpu.energy_nj + gpu.cell_uw_ns / 1000000;
 		if (entry->work_ns >= least.work_ns)
 			continue;
 		least.work_ns = entry->work_ns;
 		least.speed = twin_physics_speed(&gpu, board, entry);
 		least.sm_mhz = gpu.now_mhz;
 	}
+	load->least_ns = least.work_ns;
 	/* a profile that does not compute makes its steps in the host's time */
-	if (!load->options->profile->util) {
+	if (!load->options->profile.phase_count) {
 		least.work_ns = twin_now_ns() - load->started_ns;
 		least.speed = 1000000000;
 	}
@@ -395,6 +475,17 @@ static void hang(const struct load *load)
 		while (has_fault(load, i, TWIN_FAULT_HANG))
 			sleep_ns(WATCH_NS);
 	}
+}
+
+/* Work of a step: with its communication, if there is any. */
+static uint64_t cycle_ns(const struct load *load)
+{
+	const struct twin_profile *profile = &load->options->profile;
+	struct twin_load entry = {.step_ns = load->step_ns,
+				  .profile = has_peers(load) ? *profile
+							     : without_communication(profile)};
+
+	return profile->phase_count ? twin_work_cycle_ns(&entry) : load->step_ns;
 }
 
 /* How long to sleep for `rest_ns` of work; never past the time to look again, since anybody may
@@ -433,23 +524,69 @@ static bool finished(const struct load *load, uint64_t step)
 	return step >= options->steps;
 }
 
+/* Mean power of all GPUs over the step: phases differ. */
+static void print_step(const struct load *load, uint64_t step, uint64_t ns, uint64_t energy_nj,
+		       uint32_t sm_mhz)
+{
+	if (!load->options->quiet)
+		printf("step %llu time_ms %.1f sm_mhz %u power_w %.0f\n", (unsigned long long)step,
+		       (double)ns / 1e6, sm_mhz, (double)energy_nj / (double)(ns ? ns : 1));
+}
+
+/* For ever: only a signal ends it. */
+static int stay_stuck(struct load *load, uint64_t step, struct takt_err *err)
+{
+	printf("stuck after step %llu\n", (unsigned long long)step);
+	for (;;) {
+		int rc = change_all(load, get_stuck, err);
+		if (rc < 0)
+			return rc;
+		sleep_ns(RENEW_NS);
+	}
+}
+
+/* What a program does to itself after a step. */
+static int mishaps(struct load *load, uint64_t step, struct takt_err *err)
+{
+	const struct options *options = load->options;
+
+	if (options->leak_mib) {
+		int rc;
+		load->memory_mib += options->leak_mib;
+		rc = change_all(load, leak, err);
+		if (rc < 0)
+			return rc;
+	}
+	if (step == options->fail_at)
+		return takt_err_set(err, -EIO, "failed after step %llu, as asked for",
+				    (unsigned long long)step);
+	return step == options->hang_at ? stay_stuck(load, step, err) : 0;
+}
+
 static int train(struct load *load, struct takt_err *err)
 {
-	uint64_t step = 0, at_ns = load->started_ns;
+	uint64_t step = 0, at_ns = load->started_ns, step_ns = cycle_ns(load), energy_nj;
+	struct progress before;
+	int rc = look(load, &before, err);
 
+	if (rc < 0)
+		return rc;
+	energy_nj = before.energy_nj;
 	while (!finished(load, step)) {
-		uint64_t step_ns = load->options->step_ms * 1000000, now_ns;
 		struct progress progress;
-		int rc = reach(load, ++step * step_ns, &progress, err);
+		uint64_t now_ns;
 
+		rc = reach(load, ++step * step_ns, &progress, err);
 		if (rc < 0)
 			return rc;
 		now_ns = twin_now_ns();
-		if (!load->options->quiet)
-			printf("step %llu time_ms %.1f sm_mhz %u power_w %.0f\n",
-			       (unsigned long long)step, (double)(now_ns - at_ns) / 1e6,
-			       progress.sm_mhz, (double)progress.power_mw / 1e3);
+		print_step(load, step, now_ns - at_ns, progress.energy_nj - energy_nj,
+			   progress.sm_mhz);
 		at_ns = now_ns;
+		energy_nj = progress.energy_nj;
+		rc = mishaps(load, step, err);
+		if (rc < 0)
+			return rc;
 	}
 	printf("done steps %llu seconds %.3f mean_step_ms %.2f\n", (unsigned long long)step,
 	       (double)(at_ns - load->started_ns) / 1e9,
@@ -457,23 +594,71 @@ static int train(struct load *load, struct takt_err *err)
 	return 0;
 }
 
+/* GPU=PERCENT of its speed. */
+static int choose_straggler(struct load *load, struct takt_err *err)
+{
+	const char *text = load->options->straggler;
+	const char *value = text ? strchr(text, '=') : NULL;
+	char gpu[64];
+	uint64_t percent = 0;
+	int rc;
+
+	if (!text)
+		return 0;
+	if (!value)
+		return takt_err_set(err, -TAKT_E_USAGE,
+				    "--straggler needs a GPU and its speed: 3=70 for 70 %%");
+	snprintf(gpu, sizeof(gpu), "%.*s", (int)(value - text), text);
+	rc = twin_number("--straggler", value + 1, 1, 100, &percent, err);
+	if (rc == 0)
+		rc = twin_find_gpus(&twin_map_file(load->map)->machine, gpu, &load->slow_mask, err);
+	load->slow_permille = (uint32_t)percent * 10;
+	return rc;
+}
+
+/* What the command line leaves open, the profile says. */
+static void fill_in(struct options *options)
+{
+	if (options->memory_mib == UNSAID)
+		options->memory_mib = options->profile.memory_mib;
+	if (options->leak_mib == UNSAID)
+		options->leak_mib = options->profile.leak_mib;
+	if (options->step_ms == UNSAID)
+		options->step_ms = options->profile.step_ms;
+}
+
+static int prepare(struct load *load, struct takt_err *err)
+{
+	int rc = choose_gpus(load, err);
+
+	if (rc == 0)
+		rc = choose_straggler(load, err);
+	if (rc == 0)
+		rc = twin_rings_permille(&twin_map_file(load->map)->machine, load->mask,
+					 &load->link_permille, err);
+	load->start_ticks = twin_process_start(load->pid);
+	load->step_ns = load->options->step_ms * 1000000;
+	load->memory_mib = load->options->memory_mib;
+	return rc;
+}
+
 static int run_load(int argc, char **argv, struct takt_err *err)
 {
-	struct options options = {.steps = FOR_EVER,
-				  .memory_mib = 4096,
-				  .step_ms = DEFAULT_STEP_MS,
-				  .profile = twin_profile_find("gemm")};
+	struct options options = {
+		.steps = FOR_EVER, .memory_mib = UNSAID, .leak_mib = UNSAID, .step_ms = UNSAID};
 	TAKT_CLEANUP(twin_mapp) struct twin_map *map = NULL;
 	struct load load = {.options = &options, .pid = getpid()};
-	int rc = parse(argc, argv, &options, err);
+	int rc = twin_profile_load("gemm", &options.profile, err);
 
+	if (rc == 0)
+		rc = parse(argc, argv, &options, err);
 	if (rc == 0)
 		rc = twin_open_machine(options.machine, &map, err);
 	if (rc < 0)
 		return rc;
+	fill_in(&options);
 	load.map = map;
-	load.start_ticks = twin_process_start(load.pid);
-	rc = choose_gpus(&load, err);
+	rc = prepare(&load, err);
 	if (rc < 0)
 		return rc;
 	if (options.ignore_term)
@@ -491,20 +676,28 @@ const struct twin_verb twin_verb_load = {
 	.name = "load",
 	.usage = "[--profile NAME] [--steps N] [--seconds S] [--mem MIB] [--gpus LIST] ...",
 	.summary = "Run a simulated workload in this process, like a training script",
-	.help = "  --profile NAME     gemm (default), stream, resnet50, data-starved, idle\n"
+	.help = "  --profile NAME     a workload; `takt-twin list` shows all (default gemm), or "
+		"the\n"
+		"                     path of a file of your own\n"
 		"  --steps N          end after N steps (default: run until killed)\n"
 		"  --seconds S        end with the first step that ends after S seconds\n"
-		"  --mem MIB          memory taken on each GPU (default 4096)\n"
+		"  --mem MIB          memory taken on each GPU (default: the profile's)\n"
+		"  --leak MIB         memory taken more with each step (default: the profile's)\n"
 		"  --gpus LIST        indices in PCI order or UUIDs, with commas; or one MIG UUID\n"
 		"                     (default: $CUDA_VISIBLE_DEVICES; when that is not set, GPU "
 		"0)\n"
-		"  --step-time-ms MS  a step's time alone at the highest clock (default 100)\n"
+		"  --step-time-ms MS  a step's time alone at the highest clock (default: the "
+		"profile's)\n"
+		"  --straggler G=PCT  GPU G makes PCT % of the speed that the others make\n"
 		"  --exit-code N      end with this status\n"
+		"  --fail-at N        fail after step N\n"
+		"  --hang-at N        after step N do nothing more, and keep the GPUs busy\n"
 		"  --ignore-term      SIGTERM does not end it\n"
 		"  --quiet            only the last line\n"
 		"  --machine FILE     the machine (default: $TAKT_TWIN)\n\n"
-		"Steps follow the simulated SM clock: compute-bound profiles slow down when it is\n"
-		"lowered, stream hardly does. Times are simulated and say nothing about a real "
-		"GPU.\n",
+		"Steps follow the simulated clocks: compute-bound profiles slow down when the SM\n"
+		"clock is lowered, stream hardly does. On several GPUs the slowest sets the pace,\n"
+		"and a set that is badly linked takes longer to communicate. Times are simulated\n"
+		"and say nothing about a real GPU.\n",
 	.run = run_load,
 };

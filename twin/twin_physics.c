@@ -5,10 +5,15 @@
 #include <string.h>
 
 #include "abi/nvml.h"
+#include "twin_work.h"
 
 enum {
 	ONE = 1 << 16, /* fixed point of ratios */
 	LEAK_FROM_UC = 30000000,
+	/* eight idle H100 of one machine: 29 to 32 C, 66.7 to 71.4 W; the spread of power is GUESS
+	 */
+	MAX_WARMER_UC = 3000000,
+	MAX_APART = 15,
 };
 
 /* r * v(r)^2: the part of dynamic power that a clock costs. */
@@ -25,12 +30,15 @@ static uint64_t clock_cost(const struct twin_board *board, uint32_t sm_mhz)
 	return r * v / ONE * v / ONE;
 }
 
-static bool computes(const struct twin_gpu *gpu, const struct twin_load *load)
+const struct twin_phase *twin_physics_phase(const struct twin_gpu *gpu,
+					    const struct twin_load *load)
 {
-	return twin_load_alive(load) && load->profile.util && load->lease_until_ns > gpu->at_ns;
+	if (!twin_load_alive(load) || load->lease_until_ns <= gpu->at_ns)
+		return NULL;
+	return twin_work_phase(load);
 }
 
-/* Sums over the loads that compute now. */
+/* Sums over the loads that compute now, in permille of the GPU. */
 struct demand {
 	uint32_t util, memory, activity;
 };
@@ -51,8 +59,9 @@ static uint32_t part_of(const struct twin_gpu *gpu, const struct twin_load *load
 	if (!load->in_instance)
 		return 1000;
 	for (uint64_t i = 0; i < gpu->load_count; i++) {
-		if (computes(gpu, &gpu->loads[i]) && shares_with(load, &gpu->loads[i]))
-			wish += gpu->loads[i].profile.util;
+		const struct twin_phase *phase = twin_physics_phase(gpu, &gpu->loads[i]);
+		if (phase && shares_with(load, &gpu->loads[i]))
+			wish += phase->util;
 	}
 	return wish > 1000 ? load->part_permille * 1000 / wish : load->part_permille;
 }
@@ -63,12 +72,13 @@ static struct demand demand_of(const struct twin_gpu *gpu)
 
 	for (uint64_t i = 0; i < gpu->load_count; i++) {
 		const struct twin_load *load = &gpu->loads[i];
+		const struct twin_phase *phase = twin_physics_phase(gpu, load);
 		uint32_t part = part_of(gpu, load);
-		if (!computes(gpu, load))
+		if (!phase)
 			continue;
-		sum.util += load->profile.util * part / 1000;
-		sum.memory += load->profile.memory_util * part / 1000;
-		sum.activity += load->profile.activity * part / 1000;
+		sum.util += phase->util * part / 1000;
+		sum.memory += phase->memory_util * part / 1000;
+		sum.activity += phase->activity * part / 1000;
 	}
 	return sum;
 }
@@ -79,18 +89,62 @@ static uint32_t share_of(struct demand demand)
 	return demand.util > 1000 ? 1000000 / demand.util : 1000;
 }
 
+static uint32_t top_mhz(const struct twin_board *board)
+{
+	return board->sm_mhz[board->clock_count - 1];
+}
+
+/* What each load meets at that SM clock: the rest is the present memory clock and the others. */
+static struct twin_pace pace_at(const struct twin_gpu *gpu, const struct twin_board *board,
+				uint32_t sm_mhz, struct demand demand)
+{
+	struct twin_pace pace = {
+		.mhz = sm_mhz < top_mhz(board) ? sm_mhz : top_mhz(board),
+		.max_mhz = top_mhz(board),
+		.share_permille = share_of(demand),
+		.memory_stretch_permille = 1000,
+	};
+	uint64_t wish = (uint64_t)demand.memory * pace.share_permille / 1000;
+	uint64_t there = 1000ull * gpu->now_memory_mhz / board->memory[0].mhz;
+
+	if (wish > there)
+		pace.memory_stretch_permille = (uint32_t)(wish * 1000 / there);
+	return pace;
+}
+
+static uint64_t speed_of(const struct twin_gpu *gpu, const struct twin_load *load,
+			 struct twin_pace pace)
+{
+	pace.part_permille = part_of(gpu, load);
+	return twin_work_speed(load, &pace);
+}
+
+/* Bandwidth in use, in permille of the board's. */
+static uint64_t bandwidth(const struct twin_gpu *gpu, const struct twin_pace *pace)
+{
+	uint64_t sum = 0;
+
+	for (uint64_t i = 0; i < gpu->load_count; i++) {
+		const struct twin_load *load = &gpu->loads[i];
+		const struct twin_phase *phase = twin_physics_phase(gpu, load);
+		if (phase)
+			sum += phase->memory_util * (speed_of(gpu, load, *pace) / 1000) / 1000;
+	}
+	return sum / 1000 < 1000 ? sum / 1000 : 1000;
+}
+
 static uint64_t power_at(const struct twin_gpu *gpu, const struct twin_board *board,
 			 uint32_t sm_mhz, struct demand demand)
 {
+	struct twin_pace pace = pace_at(gpu, board, sm_mhz, demand);
 	uint64_t cost = clock_cost(board, sm_mhz);
 	uint64_t rest = clock_cost(board, board->idle_mhz);
-	uint32_t share = share_of(demand);
-	uint64_t memory = demand.memory < 1000 ? demand.memory : 1000;
+	uint64_t dynamic_mw = (uint64_t)board->dynamic_mw * gpu->silicon_permille / 1000;
 	int64_t uw = (int64_t)board->idle_mw * 1000;
 
 	uw += (int64_t)(board->held_mw * 1000ull * (cost > rest ? cost - rest : 0) / ONE);
-	uw += (int64_t)(board->dynamic_mw * cost * demand.activity / ONE * share / 1000);
-	uw += (int64_t)(board->memory_mw * memory);
+	uw += (int64_t)(dynamic_mw * cost * demand.activity / ONE * pace.share_permille / 1000);
+	uw += (int64_t)(board->memory_mw * bandwidth(gpu, &pace));
 	uw += (int64_t)board->leak_mw_per_k * (gpu->temp_uc - LEAK_FROM_UC) / 1000;
 	return uw > 0 ? (uint64_t)uw : 0;
 }
@@ -133,25 +187,83 @@ static uint32_t clock_under(const struct twin_gpu *gpu, const struct twin_board 
 	return board->sm_mhz[low];
 }
 
-/* The clock that settings ask for, before power and temperature have their say. */
-static uint32_t wanted_clock(const struct twin_gpu *gpu, const struct twin_board *board, bool busy)
+/* The memory clock that settings ask for, as an index of the board's list: the highest for work,
+ * the one of rest otherwise, unless a lock says more or less. */
+static uint32_t wanted_memory(const struct twin_gpu *gpu, const struct twin_board *board, bool busy)
 {
-	uint32_t top = board->sm_mhz[board->clock_count - 1];
+	uint32_t top = busy ? board->memory[0].mhz : board->idle_memory_mhz;
+	uint32_t i = 0;
+
+	if (gpu->memory_lock_max_mhz) {
+		top = top < gpu->memory_lock_min_mhz ? gpu->memory_lock_min_mhz : top;
+		top = top > gpu->memory_lock_max_mhz ? gpu->memory_lock_max_mhz : top;
+	}
+	while (i + 1 < board->memory_count && board->memory[i].mhz > top)
+		i++;
+	return i;
+}
+
+/* The clock that settings ask for, before power and temperature have their say. */
+static uint32_t wanted_clock(const struct twin_gpu *gpu, const struct twin_board *board,
+			     uint32_t top, bool busy)
+{
 	uint32_t rest = board->idle_mhz;
 
 	if (gpu->lock_max_mhz) {
-		top = gpu->lock_max_mhz;
+		top = gpu->lock_max_mhz < top ? gpu->lock_max_mhz : top;
 		rest = rest < gpu->lock_min_mhz ? gpu->lock_min_mhz : rest;
 	} else if (gpu->application_mhz) {
-		top = gpu->application_mhz;
+		top = gpu->application_mhz < top ? gpu->application_mhz : top;
 	}
 	return busy || rest > top ? top : rest;
 }
 
-/* Steady power that holds the board at its maximum operating temperature. */
-static uint64_t holding_power_uw(const struct twin_board *board)
+/* Fans of the board follow its temperature, from fan_start_c up to all they have at gpu_max_c. */
+static uint32_t fan_percent(const struct twin_gpu *gpu, const struct twin_board *board)
 {
-	return (board->gpu_max_c - board->ambient_c) * 1000000000ull / board->k_per_kw;
+	int64_t from_uc = board->fan_start_c * 1000000ll;
+	int64_t span_uc = board->gpu_max_c * 1000000ll - from_uc;
+	int64_t above_uc = gpu->temp_uc - from_uc;
+
+	if (board->fans == 0 || above_uc < 0)
+		return board->fans ? board->fan_min_percent : 0;
+	if (above_uc >= span_uc)
+		return 100;
+	return board->fan_min_percent +
+	       (uint32_t)((100 - board->fan_min_percent) * above_uc / span_uc);
+}
+
+/* Warming for each kW with the fans at that speed and the air that there is. */
+static int64_t resistance(const struct twin_gpu *gpu, const struct twin_board *board,
+			  uint32_t percent)
+{
+	int64_t k_per_kw = board->k_per_kw;
+
+	if (board->fans)
+		k_per_kw += ((int64_t)board->fan_k_per_kw - k_per_kw) * (100 - (int64_t)percent) /
+			    (100 - (int64_t)board->fan_min_percent);
+	return k_per_kw * 1000 / gpu->airflow_permille;
+}
+
+/* Steady power that holds the board at its maximum operating temperature. */
+static uint64_t holding_power_uw(const struct twin_gpu *gpu, const struct twin_board *board)
+{
+	int64_t room_uc = board->gpu_max_c * 1000000ll - gpu->ambient_uc;
+
+	return room_uc > 0 ? (uint64_t)room_uc * 1000 / (uint64_t)resistance(gpu, board, 100) : 0;
+}
+
+/* Signals of the hardware: each halves the clock. */
+static void slow_down(struct twin_gpu *gpu, const struct twin_board *board)
+{
+	if (gpu->temp_uc >= (int64_t)board->slowdown_c * 1000000) {
+		gpu->now_mhz = clock_floor(board, gpu->now_mhz / 2);
+		gpu->now_reasons |= NVML_REASON_HW_SLOWDOWN | NVML_REASON_HW_THERMAL;
+	}
+	if (gpu->power_brake) {
+		gpu->now_mhz = clock_floor(board, gpu->now_mhz / 2);
+		gpu->now_reasons |= NVML_REASON_HW_SLOWDOWN | NVML_REASON_HW_POWER_BRAKE;
+	}
 }
 
 static void throttle(struct twin_gpu *gpu, const struct twin_board *board, struct demand demand)
@@ -162,41 +274,76 @@ static void throttle(struct twin_gpu *gpu, const struct twin_board *board, struc
 	if (mhz < gpu->now_mhz)
 		gpu->now_reasons |= NVML_REASON_SW_POWER_CAP;
 	if (gpu->temp_uc >= (int64_t)board->gpu_max_c * 1000000) {
-		uint32_t cool = clock_under(gpu, board, mhz, holding_power_uw(board), demand);
+		uint32_t cool = clock_under(gpu, board, mhz, holding_power_uw(gpu, board), demand);
 		if (cool < mhz)
 			gpu->now_reasons |= NVML_REASON_SW_THERMAL;
 		mhz = cool;
 	}
-	if (gpu->temp_uc >= (int64_t)board->slowdown_c * 1000000) {
-		mhz = clock_floor(board, mhz / 2);
-		gpu->now_reasons |= NVML_REASON_HW_SLOWDOWN | NVML_REASON_HW_THERMAL;
-	}
-	if (gpu->power_brake) {
-		mhz = clock_floor(board, mhz / 2);
-		gpu->now_reasons |= NVML_REASON_HW_SLOWDOWN | NVML_REASON_HW_POWER_BRAKE;
-	}
 	gpu->now_mhz = mhz;
+	slow_down(gpu, board);
+}
+
+/* Is a program at work on it? Between two of its kernels, too: the clock stays up. */
+static bool is_busy(const struct twin_gpu *gpu)
+{
+	for (uint64_t i = 0; i < gpu->load_count; i++) {
+		if (twin_physics_phase(gpu, &gpu->loads[i]))
+			return true;
+	}
+	return false;
+}
+
+static void settle_reasons(struct twin_gpu *gpu, const struct twin_board *board, bool busy)
+{
+	gpu->now_reasons = 0;
+	if (!busy)
+		gpu->now_reasons |= NVML_REASON_GPU_IDLE;
+	else if (gpu->application_mhz && !gpu->lock_max_mhz &&
+		 gpu->application_mhz < top_mhz(board))
+		gpu->now_reasons |= NVML_REASON_APPLICATIONS_CLOCKS;
+}
+
+static void settle_load(struct twin_gpu *gpu, const struct twin_board *board, struct demand demand)
+{
+	struct twin_pace pace = pace_at(gpu, board, gpu->now_mhz, demand);
+	uint64_t used = bandwidth(gpu, &pace) * board->memory[0].mhz / gpu->now_memory_mhz;
+
+	gpu->now_share = pace.share_permille;
+	gpu->now_util = demand.util < 1000 ? demand.util : 1000;
+	gpu->now_memory_util = (uint32_t)(used < 1000 ? used : 1000);
+	gpu->now_uw = (uint32_t)power_at(gpu, board, gpu->now_mhz, demand);
 }
 
 void twin_physics_settle(struct twin_gpu *gpu, const struct twin_board *board)
 {
 	struct demand demand = demand_of(gpu);
-	bool busy = demand.util > 0;
+	bool busy = is_busy(gpu);
+	uint32_t memory = wanted_memory(gpu, board, busy);
 
-	gpu->now_mhz = wanted_clock(gpu, board, busy);
-	gpu->now_reasons = 0;
-	gpu->now_pstate = busy || gpu->lock_min_mhz > board->idle_mhz ? 0 : board->idle_pstate;
-	if (!busy)
-		gpu->now_reasons |= NVML_REASON_GPU_IDLE;
-	else if (gpu->application_mhz && !gpu->lock_max_mhz &&
-		 gpu->application_mhz < board->sm_mhz[board->clock_count - 1])
-		gpu->now_reasons |= NVML_REASON_APPLICATIONS_CLOCKS;
+	gpu->now_memory_mhz = board->memory[memory].mhz;
+	gpu->now_mhz = wanted_clock(gpu, board, board->memory[memory].sm_max_mhz, busy);
+	gpu->now_pstate = busy || gpu->lock_min_mhz > board->idle_mhz ? board->busy_pstate
+								      : board->idle_pstate;
+	gpu->now_fan_percent = fan_percent(gpu, board);
+	settle_reasons(gpu, board, busy);
 	if (busy)
 		throttle(gpu, board, demand);
-	gpu->now_share = share_of(demand);
-	gpu->now_util = demand.util < 1000 ? demand.util : 1000;
-	gpu->now_memory_util = demand.memory < 1000 ? demand.memory : 1000;
-	gpu->now_uw = (uint32_t)power_at(gpu, board, gpu->now_mhz, demand);
+	settle_load(gpu, board, demand);
+}
+
+/* Temperature at rest. With fans that follow it, found by going there in steps. */
+static void rest(struct twin_gpu *gpu, const struct twin_board *board)
+{
+	gpu->temp_uc = gpu->ambient_uc;
+	for (unsigned i = 0; i < 20; i++)
+		gpu->temp_uc =
+			gpu->ambient_uc +
+			(int64_t)board->idle_mw * resistance(gpu, board, fan_percent(gpu, board));
+	twin_physics_settle(gpu, board);
+	for (unsigned i = 0; i < TWIN_CELLS; i++)
+		gpu->power_uw[i] = gpu->now_uw;
+	/* the cell that it begins in is a whole one, as if it had been there before */
+	gpu->cell_uw_ns = gpu->now_uw * (gpu->at_ns % TWIN_CELL_NS);
 }
 
 void twin_physics_init(struct twin_gpu *gpu, const struct twin_board *board, uint64_t now_ns)
@@ -205,40 +352,36 @@ void twin_physics_init(struct twin_gpu *gpu, const struct twin_board *board, uin
 	gpu->at_ns = now_ns;
 	gpu->limit_mw = board->power_default_mw;
 	gpu->persistence = NVML_FEATURE_ENABLED;
-	gpu->temp_uc =
-		board->ambient_c * 1000000ll + (int64_t)board->idle_mw * (int64_t)board->k_per_kw;
-	twin_physics_settle(gpu, board);
-	for (unsigned i = 0; i < TWIN_CELLS; i++)
-		gpu->power_uw[i] = gpu->now_uw;
+	gpu->ambient_uc = board->ambient_c * 1000000ll;
+	gpu->silicon_permille = gpu->airflow_permille = 1000;
 	gpu->cells = TWIN_CELLS;
+	rest(gpu, board);
+}
+
+void twin_physics_vary(struct twin_gpu *gpu, const struct twin_board *board, uint64_t draw)
+{
+	gpu->ambient_uc += (int64_t)(draw % 1000) * (MAX_WARMER_UC / 1000);
+	gpu->silicon_permille = 1000 - MAX_APART + (uint32_t)(draw / 1000 % (2 * MAX_APART + 1));
+	rest(gpu, board);
 }
 
 uint64_t twin_physics_speed(const struct twin_gpu *gpu, const struct twin_board *board,
 			    const struct twin_load *load)
 {
-	uint64_t max = board->sm_mhz[board->clock_count - 1];
-	uint64_t mhz = gpu->now_mhz < max ? gpu->now_mhz : max;
+	struct twin_pace pace = pace_at(gpu, board, gpu->now_mhz, demand_of(gpu));
 
-	if (!computes(gpu, load))
-		return 0;
-	return 1000000000ull * (1000 * mhz) /
-	       (1000 * mhz + load->profile.clock_weight * (max - mhz)) * gpu->now_share / 1000 *
-	       part_of(gpu, load) / 1000;
+	return twin_physics_phase(gpu, load) ? speed_of(gpu, load, pace) : 0;
 }
 
-/* Progress of all loads in `times` stretches of `ns`. Fractions are carried, so that one long
- * stretch and many short ones come to the same. */
+/* Progress of all loads in `times` stretches of `ns`. */
 static void work(struct twin_gpu *gpu, const struct twin_board *board, uint64_t ns, uint64_t times)
 {
+	struct twin_pace pace = pace_at(gpu, board, gpu->now_mhz, demand_of(gpu));
+
 	for (uint64_t i = 0; i < gpu->load_count; i++) {
 		struct twin_load *load = &gpu->loads[i];
-		uint64_t speed = twin_physics_speed(gpu, board, load);
-		/* ns * speed < 1e8 * 1e9: split so that no product overflows. */
-		uint64_t step = ns * speed;
-		uint64_t rest = step % 1000000000 * times + load->work_rest;
-
-		load->work_ns += step / 1000000000 * times + rest / 1000000000;
-		load->work_rest = rest % 1000000000;
+		if (twin_physics_phase(gpu, load))
+			twin_work_advance(load, speed_of(gpu, load, pace), ns, times);
 	}
 }
 
@@ -278,7 +421,8 @@ static void record_cell(struct twin_gpu *gpu, uint32_t power_uw, uint16_t util, 
 static int64_t warming(const struct twin_gpu *gpu, const struct twin_board *board,
 		       uint32_t power_uw)
 {
-	int64_t target = board->ambient_c * 1000000ll + (int64_t)power_uw / 1000 * board->k_per_kw;
+	int64_t target = gpu->ambient_uc +
+			 (int64_t)power_uw / 1000 * resistance(gpu, board, fan_percent(gpu, board));
 
 	return (target - gpu->temp_uc) * 100 / (int64_t)board->tau_ms;
 }
@@ -309,8 +453,9 @@ static void forget_gone(struct twin_gpu *gpu)
 }
 
 /* The next moment at which something changes by itself, other than a cell's end. */
-static uint64_t next_event(const struct twin_gpu *gpu)
+static uint64_t next_event(const struct twin_gpu *gpu, const struct twin_board *board)
 {
+	struct twin_pace pace = pace_at(gpu, board, gpu->now_mhz, demand_of(gpu));
 	uint64_t next = UINT64_MAX;
 
 	for (uint64_t i = 0; i < gpu->load_count; i++) {
@@ -319,6 +464,11 @@ static uint64_t next_event(const struct twin_gpu *gpu)
 			load->gone_ns ? load->gone_ns + TWIN_MEMORY_LAG_NS : load->lease_until_ns;
 		if (load->pid && at > gpu->at_ns && at < next)
 			next = at;
+		if (!twin_physics_phase(gpu, load))
+			continue;
+		at = twin_work_until_ns(load, speed_of(gpu, load, pace));
+		if (at != UINT64_MAX && gpu->at_ns + at < next)
+			next = gpu->at_ns + at;
 	}
 	return next;
 }
@@ -346,7 +496,7 @@ static void pass_alike(struct twin_gpu *gpu, const struct twin_board *board, uin
 void twin_physics_advance(struct twin_gpu *gpu, const struct twin_board *board, uint64_t now_ns)
 {
 	while (gpu->at_ns < now_ns) {
-		uint64_t event = next_event(gpu);
+		uint64_t event = next_event(gpu, board);
 		uint64_t stop = event < now_ns ? event : now_ns;
 		uint64_t in_cell = gpu->at_ns % TWIN_CELL_NS;
 

@@ -106,7 +106,7 @@ static void json_gpu(const struct twin_file *file, uint32_t index, const struct 
 	       file->machine.gpus[index].uuid, board->name);
 	printf("\"sm_mhz\":%u,\"mem_mhz\":%u,\"locked\":%s,\"lock_min_mhz\":%u,\"lock_max_mhz\":%"
 	       "u,",
-	       gpu->now_mhz, board->memory_mhz, gpu->lock_max_mhz ? "true" : "false",
+	       gpu->now_mhz, gpu->now_memory_mhz, gpu->lock_max_mhz ? "true" : "false",
 	       gpu->lock_min_mhz, gpu->lock_max_mhz);
 	printf("\"memory_locked\":%s,\"application_mhz\":%u,",
 	       gpu->memory_lock_max_mhz ? "true" : "false", gpu->application_mhz);
@@ -122,6 +122,8 @@ static void json_gpu(const struct twin_file *file, uint32_t index, const struct 
 	       gpu->now_pstate, gpu->persistence ? "true" : "false",
 	       (unsigned long long)gpu->setter_calls, (unsigned long long)gpu->setter_refusals);
 	json_instances(file, index, gpu);
+	printf("\"fan_pct\":%u,\"airflow_permille\":%u,", gpu->now_fan_percent,
+	       gpu->airflow_permille);
 	json_names("reasons", gpu->now_reasons, 0);
 	json_names("faults", 0, faults_of(file, index));
 	json_processes(gpu);

@@ -299,7 +299,7 @@ static void clock_lists_go_from_high_to_low(void **state)
 	assert_int_equal(mhz[0], 1980);
 	assert_int_equal(mhz[109], 345);
 	assert_int_equal(
-		NVML(nvmlDeviceGetSupportedGraphicsClocks)(twin_gpu_handle(0), 1593, &count, mhz),
+		NVML(nvmlDeviceGetSupportedGraphicsClocks)(twin_gpu_handle(0), 1594, &count, mhz),
 		NVML_ERROR_NOT_FOUND);
 }
 

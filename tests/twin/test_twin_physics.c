@@ -12,22 +12,37 @@
 #include <string.h>
 
 #include "abi/nvml.h"
-#include "twin_data.h"
+#include "twin_board_file.h"
 #include "twin_physics.h"
 
 static const uint64_t T0 = 1000 * TWIN_CELL_NS + 12345678, SECOND = 1000000000,
 		      FOREVER = 1ull << 62;
 
-static const struct twin_profile gemm = {"gemm", 1000, 110, 1000, 950},
-				 stream = {"stream", 1000, 920, 420, 20};
+static const struct twin_profile gemm = {.name = "gemm",
+					 .phase_count = 1,
+					 .phases = {{TWIN_PHASE_COMPUTE, 1000, 1000, 110, 1000,
+						     950}}},
+				 stream = {
+					 .name = "stream",
+					 .phase_count = 1,
+					 .phases = {{TWIN_PHASE_MEMORY, 1000, 1000, 920, 420, 20}}};
 
+/* Boards are read once and kept. */
 static const struct twin_board *board(const char *id)
 {
-	for (unsigned i = 0; i < twin_board_count; i++) {
-		if (strcmp(twin_boards[i].id, id) == 0)
-			return &twin_boards[i];
+	static struct twin_board boards[16];
+	struct takt_err err = {0};
+
+	for (unsigned i = 0; i < 16; i++) {
+		if (strcmp(boards[i].id, id) == 0)
+			return &boards[i];
+		if (*boards[i].id)
+			continue;
+		if (twin_board_load(id, NULL, &boards[i], &err) < 0)
+			fail_msg("%s", err.msg);
+		return &boards[i];
 	}
-	fail_msg("no board %s", id);
+	fail_msg("too many boards");
 	return NULL;
 }
 
@@ -37,7 +52,13 @@ static void start(struct twin_gpu *gpu, const struct twin_board *type,
 	unsigned at = (unsigned)gpu->load_count++;
 
 	gpu->loads[at] = (struct twin_load){
-		.pid = 1, .lease_until_ns = gpu->at_ns + lease_ns, .profile = *profile};
+		.pid = 1,
+		.lease_until_ns = gpu->at_ns + lease_ns,
+		.step_ns = 100000000,
+		.pace_permille = 1000,
+		.link_permille = 1000,
+		.profile = *profile,
+	};
 	twin_physics_settle(gpu, type);
 }
 
@@ -197,17 +218,17 @@ static void a_capped_board_settles_at_its_cap(void **state)
 /* A board in hot air reaches its limit, holds it, and recovers when the air cools. */
 static void heat_throttles_and_goes_away(void **state)
 {
-	struct twin_board hot = *board("h100-sxm");
+	const struct twin_board *type = board("h100-sxm");
 	struct twin_gpu gpu;
 
-	hot.ambient_c = 60;
-	twin_physics_init(&gpu, &hot, T0);
-	start(&gpu, &hot, &gemm, FOREVER);
-	twin_physics_advance(&gpu, &hot, T0 + 600 * SECOND);
-	assert_in_range(gpu.temp_uc / 1000000, hot.gpu_max_c - 1, hot.gpu_max_c);
+	twin_physics_init(&gpu, type, T0);
+	gpu.ambient_uc = 60000000;
+	start(&gpu, type, &gemm, FOREVER);
+	twin_physics_advance(&gpu, type, T0 + 600 * SECOND);
+	assert_in_range(gpu.temp_uc / 1000000, type->gpu_max_c - 1, type->gpu_max_c);
 	assert_true(gpu.sw_thermal_ns > 0);
-	hot.ambient_c = 25;
-	twin_physics_advance(&gpu, &hot, T0 + 1200 * SECOND);
+	gpu.ambient_uc = 25000000;
+	twin_physics_advance(&gpu, type, T0 + 1200 * SECOND);
 	assert_int_equal(gpu.now_mhz, 1980);
 	assert_int_equal(gpu.now_reasons, 0);
 }

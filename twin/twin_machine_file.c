@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Machine files: which board, how many, on which buses, near which CPUs, linked how.
+ *
+ *   board = "h100-sxm"             name of a board, or the path of a file beside this one
+ *   bus = [0x53, 0x64]             PCI bus of each GPU, rising: NVML counts in that order
+ *   numa = [0, 1]                  NUMA node of each
+ *   module = [1, 2]                may be left out: 0, 1, 2, ...
+ *   cpus = ["0-51", "52-103"]      CPUs of each NUMA node
+ *   near = "NODE"                  PIX, PXB, PHB or NODE: between GPUs of one NUMA node
+ *   pix = [[0, 1]], pxb = [[2, 3]] groups that are nearer than that; may be left out
+ *   switch_bus, switch_links       NVSwitches, and how many links of each GPU end there; or
+ *   links = [[0, 2], [2, 0]]       NVLinks between each two GPUs; or neither
+ */
+#include "twin_board_file.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "abi/nvml.h"
+#include "base/str.h"
+#include "twin_fields.h"
+
+static const struct {
+	const char *name;
+	uint8_t level;
+} levels[] = {
+	{"PIX", NVML_TOPOLOGY_SINGLE},
+	{"PXB", NVML_TOPOLOGY_MULTIPLE},
+	{"PHB", NVML_TOPOLOGY_HOSTBRIDGE},
+	{"NODE", NVML_TOPOLOGY_NODE},
+};
+
+/* A file being read, and the machine that it becomes. */
+struct reading {
+	struct twin_toml *toml;
+	struct twin_machine *machine;
+	struct takt_err *err;
+};
+
+static int wrong(const struct reading *reading, const char *key, const char *text)
+{
+	const struct twin_toml_value *value = twin_toml_find(reading->toml, "", key);
+
+	return twin_toml_error(reading->toml, value ? value->line : 0, "", key, reading->err, "%s",
+			       text);
+}
+
+/* One number for each GPU. */
+static int each_gpu(const struct reading *reading, const char *key, int64_t max, int64_t *ret)
+{
+	int n = twin_toml_numbers(reading->toml, "", key, TWIN_MAX_GPUS, 0, max, ret, reading->err);
+
+	if (n >= 0 && (uint32_t)n != reading->machine->gpu_count)
+		return wrong(reading, key, "needs as many numbers as bus has");
+	return n < 0 ? n : 0;
+}
+
+static int read_buses(const struct reading *reading)
+{
+	int64_t bus[TWIN_MAX_GPUS];
+	int n = twin_toml_numbers(reading->toml, "", "bus", TWIN_MAX_GPUS, 0, 255, bus,
+				  reading->err);
+
+	if (n < 0)
+		return n;
+	for (int i = 0; i < n; i++) {
+		if (i > 0 && bus[i] <= bus[i - 1])
+			return wrong(reading, "bus", "has to rise: NVML counts GPUs in that order");
+		reading->machine->gpus[i].index = (uint32_t)i;
+		reading->machine->gpus[i].bus = (uint32_t)bus[i];
+		reading->machine->gpus[i].module = (uint32_t)i;
+	}
+	reading->machine->gpu_count = (uint32_t)n;
+	return 0;
+}
+
+static int read_modules(const struct reading *reading)
+{
+	int64_t module[TWIN_MAX_GPUS];
+	int rc = 0;
+
+	if (!twin_toml_find(reading->toml, "", "module"))
+		return 0;
+	rc = each_gpu(reading, "module", 255, module);
+	for (uint32_t i = 0; rc == 0 && i < reading->machine->gpu_count; i++)
+		reading->machine->gpus[i].module = (uint32_t)module[i];
+	return rc;
+}
+
+/* "0-51,104-155" into a mask. */
+static bool parse_cpus(const char *text, uint64_t words[TWIN_CPU_WORDS])
+{
+	while (*text) {
+		char *end;
+		unsigned long first = strtoul(text, &end, 10), last = first;
+
+		if (end == text)
+			return false;
+		if (*end == '-')
+			last = strtoul(end + 1, &end, 10);
+		if (first > last || last >= TWIN_CPU_WORDS * 64 || (*end && *end != ','))
+			return false;
+		for (unsigned long cpu = first; cpu <= last; cpu++)
+			words[cpu / 64] |= 1ull << cpu % 64;
+		text = end + (*end == ',');
+	}
+	return true;
+}
+
+static const struct twin_toml_value *item_at(const struct twin_toml_value *array, uint32_t index)
+{
+	const struct twin_toml_value *item = array->first;
+
+	while (item && index--)
+		item = item->next;
+	return item;
+}
+
+static int read_nodes(const struct reading *reading)
+{
+	const struct twin_toml_value *cpus = twin_toml_find(reading->toml, "", "cpus");
+	int64_t numa[TWIN_MAX_GPUS];
+	int rc = each_gpu(reading, "numa", 63, numa);
+
+	if (rc < 0)
+		return rc;
+	if (!cpus)
+		return twin_toml_missing(reading->toml, "", "cpus", reading->err);
+	for (uint32_t i = 0; i < reading->machine->gpu_count; i++) {
+		struct twin_gpu_desc *gpu = &reading->machine->gpus[i];
+		const struct twin_toml_value *item = item_at(cpus, (uint32_t)numa[i]);
+
+		gpu->numa = (uint32_t)numa[i];
+		if (!item || item->kind != TWIN_TOML_STRING || !parse_cpus(item->text, gpu->cpus))
+			return wrong(reading, "cpus",
+				     "has to be [\"0-51,104-155\", ...], one for each NUMA node "
+				     "from 0, CPUs up to 255");
+	}
+	return 0;
+}
+
+static int read_near(const struct reading *reading, uint8_t *ret)
+{
+	const struct twin_toml_value *near = twin_toml_find(reading->toml, "", "near");
+
+	if (!near)
+		return twin_toml_missing(reading->toml, "", "near", reading->err);
+	for (size_t i = 0; near->kind == TWIN_TOML_STRING && i < TAKT_ARRAY_LEN(levels); i++) {
+		if (strcmp(near->text, levels[i].name) != 0)
+			continue;
+		*ret = levels[i].level;
+		return 0;
+	}
+	return wrong(reading, "near", "has to be \"PIX\", \"PXB\", \"PHB\" or \"NODE\"");
+}
+
+static int read_group(const struct reading *reading, const char *key,
+		      const struct twin_toml_value *group, uint8_t level)
+{
+	struct twin_machine *machine = reading->machine;
+
+	if (group->kind != TWIN_TOML_ARRAY)
+		return wrong(reading, key, "has to be groups of GPUs: [[0, 1], [2, 3]]");
+	for (const struct twin_toml_value *a = group->first; a; a = a->next) {
+		if (a->kind != TWIN_TOML_INTEGER || a->number < 0 ||
+		    a->number >= machine->gpu_count)
+			return wrong(reading, key, "names a GPU that is not there");
+		for (const struct twin_toml_value *b = group->first; b != a; b = b->next) {
+			machine->gpus[a->number].ancestor[b->number] = level;
+			machine->gpus[b->number].ancestor[a->number] = level;
+		}
+	}
+	return 0;
+}
+
+static int read_groups(const struct reading *reading, const char *key, uint8_t level)
+{
+	const struct twin_toml_value *groups = twin_toml_find(reading->toml, "", key);
+	int rc = 0;
+
+	if (!groups)
+		return 0;
+	if (groups->kind != TWIN_TOML_ARRAY)
+		return wrong(reading, key, "has to be groups of GPUs: [[0, 1], [2, 3]]");
+	for (const struct twin_toml_value *group = groups->first; rc == 0 && group;
+	     group = group->next)
+		rc = read_group(reading, key, group, level);
+	return rc;
+}
+
+static int read_ancestors(const struct reading *reading)
+{
+	struct twin_machine *machine = reading->machine;
+	uint8_t near = 0;
+	int rc = read_near(reading, &near);
+
+	if (rc < 0)
+		return rc;
+	for (uint32_t a = 0; a < machine->gpu_count; a++) {
+		for (uint32_t b = 0; b < machine->gpu_count; b++) {
+			bool same = machine->gpus[a].numa == machine->gpus[b].numa;
+			machine->gpus[a].ancestor[b] = same ? near : NVML_TOPOLOGY_SYSTEM;
+		}
+		machine->gpus[a].ancestor[a] = 0;
+	}
+	rc = read_groups(reading, "pxb", NVML_TOPOLOGY_MULTIPLE);
+	return rc < 0 ? rc : read_groups(reading, "pix", NVML_TOPOLOGY_SINGLE);
+}
+
+/* False if the board has no more links. */
+static bool add_links(struct twin_machine *machine, uint32_t gpu, struct twin_link link,
+		      int64_t count)
+{
+	struct twin_gpu_desc *desc = &machine->gpus[gpu];
+
+	if (desc->link_count + (uint64_t)count > machine->board.nvlinks)
+		return false;
+	while (count-- > 0)
+		desc->links[desc->link_count++] = link;
+	return true;
+}
+
+static int read_switches(const struct reading *reading)
+{
+	int64_t bus[TWIN_MAX_LINKS], links[TWIN_MAX_LINKS];
+	int n = twin_toml_numbers(reading->toml, "", "switch_bus", TWIN_MAX_LINKS, 0, 255, bus,
+				  reading->err);
+	int m = n < 0 ? n
+		      : twin_toml_numbers(reading->toml, "", "switch_links", TWIN_MAX_LINKS, 1,
+					  TWIN_MAX_LINKS, links, reading->err);
+
+	if (m < 0)
+		return m;
+	if (m != n)
+		return wrong(reading, "switch_links", "needs as many numbers as switch_bus has");
+	for (uint32_t gpu = 0; gpu < reading->machine->gpu_count; gpu++) {
+		for (int i = 0; i < n; i++) {
+			struct twin_link link = {.to_switch = 1, .bus = (uint8_t)bus[i]};
+			if (!add_links(reading->machine, gpu, link, links[i]))
+				return wrong(reading, "switch_links",
+					     "adds up to more than the board's nvlinks");
+		}
+	}
+	return 0;
+}
+
+static int read_link(const struct reading *reading, const struct twin_toml_value *links, uint32_t a,
+		     uint32_t b)
+{
+	const struct twin_toml_value *row = item_at(links, a), *column = item_at(links, b);
+	const struct twin_toml_value *there, *back;
+	struct twin_link link = {.bus = (uint8_t)reading->machine->gpus[b].bus};
+
+	there = row && row->kind == TWIN_TOML_ARRAY ? item_at(row, b) : NULL;
+	back = column && column->kind == TWIN_TOML_ARRAY ? item_at(column, a) : NULL;
+	if (!there || !back || there->kind != TWIN_TOML_INTEGER || there->number < 0 ||
+	    there->number != back->number || (a == b && there->number))
+		return wrong(reading, "links",
+			     "has to be a square of numbers, the same both ways, 0 from a GPU to "
+			     "itself");
+	return add_links(reading->machine, a, link, there->number)
+		       ? 0
+		       : wrong(reading, "links", "adds up to more than the board's nvlinks");
+}
+
+static int read_links(const struct reading *reading)
+{
+	const struct twin_toml_value *links = twin_toml_find(reading->toml, "", "links");
+	uint32_t count = reading->machine->gpu_count;
+	int rc = 0;
+
+	if (twin_toml_find(reading->toml, "", "switch_bus"))
+		return links ? wrong(reading, "links", "and switch_bus exclude each other")
+			     : read_switches(reading);
+	if (!links)
+		return 0;
+	if (links->kind != TWIN_TOML_ARRAY || links->count != count)
+		return wrong(reading, "links", "needs a row for each GPU");
+	for (uint32_t i = 0; rc == 0 && i < count * count; i++)
+		rc = read_link(reading, links, i / count, i % count);
+	return rc;
+}
+
+static int read_board(const struct reading *reading, const char *path)
+{
+	const struct twin_toml_value *board = twin_toml_find(reading->toml, "", "board");
+
+	if (!board)
+		return twin_toml_missing(reading->toml, "", "board", reading->err);
+	if (board->kind != TWIN_TOML_STRING)
+		return wrong(reading, "board", "has to be \"name\" or \"./file.toml\"");
+	return twin_board_load(board->text, path, &reading->machine->board, reading->err);
+}
+
+static int read_machine(const struct reading *reading, const char *path)
+{
+	static int (*const parts[])(const struct reading *) = {
+		read_buses, read_modules, read_nodes, read_ancestors, read_links,
+	};
+	int rc = read_board(reading, path);
+
+	for (size_t i = 0; rc == 0 && i < TAKT_ARRAY_LEN(parts); i++)
+		rc = parts[i](reading);
+	return rc < 0 ? rc : twin_toml_refuse_unknown(reading->toml, reading->err);
+}
+
+int twin_machine_load(const char *name, struct twin_machine *ret, struct takt_err *err)
+{
+	const char *text = twin_text_find(twin_machine_texts, twin_machine_text_count, name);
+	const char *base = strrchr(name, '/') ? strrchr(name, '/') + 1 : name;
+	TAKT_CLEANUP(twin_tomlp) struct twin_toml *toml = NULL;
+	struct twin_machine machine = {0};
+	struct reading reading = {.machine = &machine, .err = err};
+	int rc;
+
+	if (!text && !twin_is_path(name))
+		return takt_err_set(err, -TAKT_E_NOT_FOUND,
+				    "no machine '%s'; `takt-twin list` shows all, a file's name "
+				    "ends in .toml",
+				    name);
+	rc = text ? twin_toml_parse(name, text, &toml, err) : twin_toml_read(name, &toml, err);
+	if (rc < 0)
+		return rc;
+	reading.toml = toml;
+	rc = read_machine(&reading, text ? NULL : name);
+	if (rc < 0)
+		return rc;
+	snprintf(machine.name, sizeof(machine.name), "%.*s", (int)strcspn(base, "."), base);
+	*ret = machine;
+	return 0;
+}
