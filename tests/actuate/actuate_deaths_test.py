@@ -202,9 +202,13 @@ def deaths_at_random_moments_leave_nothing_changed():
                 turn += 1
                 gpu = luck.randrange(4)
                 lease = 1000 * death + 10 * turn
-                client.send(SET, lease, m.uuids[gpu], job=gpu, high=luck.randrange(300, 1900))
-                if luck.random() < 0.5:
-                    client.send(END, lease)
+                try:
+                    client.send(SET, lease, m.uuids[gpu], job=gpu, high=luck.randrange(300, 1900))
+                    if luck.random() < 0.5:
+                        client.send(END, lease)
+                except (ConnectionResetError, BrokenPipeError):
+                    # Taken by the socket of the one before, which a guard it was starting still held.
+                    client = m.connect()
                 time.sleep(luck.uniform(0, 0.01))
             if both:
                 m.kill_guards()
