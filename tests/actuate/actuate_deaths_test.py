@@ -207,7 +207,7 @@ def deaths_at_random_moments_leave_nothing_changed():
                     if luck.random() < 0.5:
                         client.send(END, lease)
                 except (ConnectionResetError, BrokenPipeError):
-                    # Taken by the socket of the one before, which a guard it was starting still held.
+                    # Seen once under load; whatever reset it, an actuator must answer again.
                     client = m.connect()
                 time.sleep(luck.uniform(0, 0.01))
             if both:
