@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 
 sys.dont_write_bytecode = True
 
@@ -30,7 +31,7 @@ def refused(done, status, *words):
 def help_teaches():
     general = takt_twin("--help")
     assert general.returncode == 0
-    for verb in ("create", "destroy", "list", "exec", "load", "fault", "state"):
+    for verb in ("create", "destroy", "list", "board", "exec", "load", "fault", "state"):
         assert verb in general.stdout
         assert takt_twin(verb, "--help").stdout.count("usage: takt-twin " + verb) == 1
 
@@ -264,7 +265,127 @@ def a_real_driver_keeps_the_twin_away():
         assert init(library, version="TWIN 550.90.07") == 0
 
 
+MACHINE = """board = "{board}"
+bus = [1, 2]
+numa = [0, 0]
+cpus = ["0-7"]
+near = "PHB"
+links = [[0, 2], [2, 0]]
+"""
+PROFILE = """step_ms = 40
+[work]
+kind = "compute"
+share = 1000
+util = 900
+memory_util = 100
+activity = 500
+clock_weight = 1000
+"""
+
+
+def write(folder, name, text):
+    path = os.path.join(folder, name)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+    return path
+
+
+def users_describe_their_own_machines_and_workloads():
+    with tempfile.TemporaryDirectory() as folder:
+        mine = write(folder, "mine.toml", MACHINE.format(board="h100-sxm"))
+        profile = write(folder, "job.toml", PROFILE)
+        with Machine(mine) as machine:
+            assert [gpu["name"] for gpu in machine.state()] == ["NVIDIA H100 80GB HBM3"] * 2
+            done = machine.run("load", "--profile", profile, "--steps", "2")
+            assert done.stdout.count("step ") == 2, done.stdout
+            assert 38 < float(done.stdout.split("mean_step_ms")[1]) < 60
+
+
+def mistakes_in_files_name_line_key_and_remedy():
+    good = MACHINE.format(board="h100-sxm")
+    cases = [
+        (good.replace("h100-sxm", "h100"), 66, "no board 'h100'"),
+        (good.replace("bus = [1, 2]", "bus = [2, 1]"), 65, "mine.toml:2: bus", "rise"),
+        (good.replace("PHB", "CLOSE"), 65, "mine.toml:5: near", "NODE"),
+        (good + "fan = 3\n", 65, "mine.toml:7: fan", "not a key"),
+        (good.replace("[0, 2]", "[0, 3]"), 65, "mine.toml:6: links", "same both ways"),
+        (good.replace("[[0, 2], [2, 0]]", "[[0, 40], [40, 0]]"), 65, "links", "nvlinks"),
+        (good.replace("cpus", "#"), 65, "cpus is missing"),
+        (good.replace('near = "PHB"', "near"), 65, "mine.toml:5:", "key = value"),
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        for text, status, *words in cases:
+            path = write(folder, "mine.toml", text)
+            refused(takt_twin("create", path, "--dir", folder), status, *words)
+        refused(takt_twin("create", os.path.join(folder, "none.toml")), 66, "none.toml")
+        with Machine("hgx-h100", "--gpus", "1") as machine:
+            bad = write(folder, "job.toml", PROFILE.replace("share = 1000", "share = 900"))
+            refused(machine.run("load", "--profile", bad), 65, "share", "1000, not 900")
+            bad = write(folder, "job.toml", PROFILE.replace("compute", "music"))
+            refused(machine.run("load", "--profile", bad), 65, "job.toml:3: work.kind", "host")
+
+
+def mistakes_in_boards_name_line_key_and_remedy():
+    source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../twin/boards/t4.toml")
+    with open(source, encoding="utf-8") as file:
+        good = file.read()
+    cases = [
+        (good.replace("cores = 2560", "cores = 0"), "cores", "from 1 to 1000000"),
+        (good.replace('brand = "NVIDIA"', 'brand = "nv"'), "brand", "GEFORCE"),
+        (good.replace('"gsp"', '"gps"'), "features", "gsp"),
+        (good.replace("memory = [5001, 405]", "memory = [405, 5001]"), "clocks.memory", "fall"),
+        (good.replace("default = 70000", "default = 90000"), "power.default", "between"),
+        (good.replace("sm_step_x10 = 150", "sm_step_x10 = 160"), "clocks.sm_max"),
+        (good.replace("tau_ms", "tau"), "thermal.tau_ms is missing"),
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        for text, *words in cases:
+            assert text != good
+            refused(takt_twin("board", write(folder, "b.toml", text)), 65, "b.toml", *words)
+    assert "leak_per_k" in takt_twin("board", "--keys").stdout
+
+
+def job_ms(machine, *arguments):
+    done = machine.run("load", "--profile", "gpt-train", "--step-time-ms", "100", "--steps", "6",
+                       "--mem", "100", "--quiet", *arguments)
+    return float(done.stdout.split("mean_step_ms")[1])
+
+
+def a_badly_linked_set_and_a_straggler_are_slower():
+    with Machine("dgx1-v100") as machine:
+        good, bad = job_ms(machine, "--gpus", "0,3"), job_ms(machine, "--gpus", "0,7")
+        assert good < 130 < 160 < bad, (good, bad)
+    with Machine("hgx-h100") as machine:
+        even = job_ms(machine, "--gpus", "0,1")
+        slow = job_ms(machine, "--gpus", "0,1", "--straggler", "1=50")
+        assert slow > even * 1.6, (even, slow)
+
+
+def a_load_leaks_until_memory_is_out():
+    with Machine("t4-4", "--gpus", "1") as machine:
+        done = machine.run("load", "--profile", "memory-leak", "--step-time-ms", "10", "--mem",
+                           "14000")
+        assert done.returncode != 0 and "out of memory" in done.stderr, done.stderr
+        assert 1 <= done.stdout.count("step ") <= 5
+
+
+def a_load_can_fail_and_hang():
+    with Machine("hgx-h100", "--gpus", "1") as machine:
+        done = machine.run("load", "--step-time-ms", "10", "--steps", "9", "--fail-at", "2")
+        assert done.returncode != 0 and done.stdout.count("step ") == 2
+        child = machine.start_load("--step-time-ms", "10", "--hang-at", "2")
+        machine.until(lambda: machine.state()[0]["util_pct"] == 100
+                      and machine.state()[0]["power_mw"] < 300000)
+        assert child.poll() is None
+
+
 sys.exit(twin_tap.run([
+    users_describe_their_own_machines_and_workloads,
+    mistakes_in_files_name_line_key_and_remedy,
+    mistakes_in_boards_name_line_key_and_remedy,
+    a_badly_linked_set_and_a_straggler_are_slower,
+    a_load_leaks_until_memory_is_out,
+    a_load_can_fail_and_hang,
     help_teaches,
     mistakes_are_named,
     mistakes_on_a_machine_are_named,

@@ -27,6 +27,17 @@ static const struct twin_profile gemm = {.name = "gemm",
 					 .phase_count = 1,
 					 .phases = {{TWIN_PHASE_MEMORY, 1000, 1000, 920, 420, 20}}};
 
+/* A step in five parts, two GPUs' worth of communication among them. */
+static const struct twin_profile training = {
+	.name = "training",
+	.phase_count = 5,
+	.phases = {{TWIN_PHASE_HOST, 50},
+		   {TWIN_PHASE_COMPUTE, 400, 1000, 300, 900, 800},
+		   {TWIN_PHASE_COMPUTE, 500, 1000, 350, 950, 750},
+		   {TWIN_PHASE_COMMUNICATION, 130, 1000, 60, 250},
+		   {TWIN_PHASE_MEMORY, 50, 1000, 800, 400, 50}},
+};
+
 /* Boards are read once and kept. */
 static const struct twin_board *board(const char *id)
 {
@@ -310,6 +321,12 @@ static void looking_changes_nothing(void **state)
 		twin_physics_init(&once, type, T0);
 		start(&once, type, &gemm, draw(&seed) % (500 * SECOND));
 		start(&once, type, &stream, draw(&seed) % (500 * SECOND));
+		start(&once, type, &training, draw(&seed) % (60 * SECOND));
+		once.loads[2].step_ns = draw(&seed) % SECOND + 1000003;
+		once.loads[2].pace_permille = (uint32_t)(500 + draw(&seed) % 500);
+		once.loads[2].link_permille = (uint32_t)(200 + draw(&seed) % 800);
+		once.loads[2].work_limit_ns = round % 3 ? draw(&seed) % (20 * SECOND) + 1 : 0;
+		twin_physics_settle(&once, type);
 		often = once;
 		twin_physics_advance(&once, type, end);
 		while (often.at_ns < end) {
@@ -322,6 +339,211 @@ static void looking_changes_nothing(void **state)
 				twin_physics_advance(&often, type, end);
 		}
 		assert_memory_equal(&once, &often, sizeof(once));
+	}
+}
+
+/* Little air: the board heats up to its limit, is held there, and is itself again afterwards. */
+static void blocked_air_throttles_and_recovers(void **state)
+{
+	const struct twin_board *type = board("h100-sxm");
+	struct twin_gpu gpu;
+	uint64_t before;
+
+	twin_physics_init(&gpu, type, T0);
+	start(&gpu, type, &gemm, FOREVER);
+	twin_physics_advance(&gpu, type, T0 + 300 * SECOND);
+	assert_int_equal(gpu.now_reasons, 0);
+	gpu.airflow_permille = 400;
+	twin_physics_advance(&gpu, type, T0 + 900 * SECOND);
+	assert_in_range(gpu.temp_uc / 1000000, type->gpu_max_c - 1, type->gpu_max_c);
+	assert_true(gpu.power_uw[0] < 500000000);
+	assert_true(gpu.sw_thermal_ns > 60 * SECOND);
+	gpu.airflow_permille = 1000;
+	twin_physics_advance(&gpu, type, T0 + 960 * SECOND);
+	before = gpu.sw_thermal_ns;
+	twin_physics_advance(&gpu, type, T0 + 1500 * SECOND);
+	assert_int_equal(gpu.sw_thermal_ns, before);
+	assert_int_equal(gpu.now_mhz, 1980);
+	assert_int_equal(gpu.now_reasons, 0);
+}
+
+static void fans_follow_the_temperature(void **state)
+{
+	const struct twin_board *type = board("rtx-4090");
+	struct twin_gpu gpu;
+
+	twin_physics_init(&gpu, type, T0);
+	assert_int_equal(gpu.now_fan_percent, 0);
+	assert_int_equal(gpu.now_memory_mhz, 405);
+	assert_int_equal(gpu.now_pstate, 8);
+	start(&gpu, type, &gemm, FOREVER);
+	assert_int_equal(gpu.now_memory_mhz, 10501);
+	assert_int_equal(gpu.now_pstate, 2);
+	twin_physics_advance(&gpu, type, T0 + 900 * SECOND);
+	assert_in_range(gpu.now_fan_percent, 20, 100);
+	assert_true(gpu.temp_uc / 1000000 < type->gpu_max_c);
+}
+
+static void the_power_brake_halves_the_clock(void **state)
+{
+	const struct twin_board *type = board("h100-sxm");
+	struct twin_gpu gpu;
+
+	twin_physics_init(&gpu, type, T0);
+	start(&gpu, type, &gemm, FOREVER);
+	gpu.power_brake = 1;
+	twin_physics_settle(&gpu, type);
+	twin_physics_advance(&gpu, type, T0 + 10 * SECOND);
+	assert_true(gpu.now_mhz <= 990);
+	assert_true(gpu.now_reasons & NVML_REASON_HW_POWER_BRAKE);
+	assert_int_equal(gpu.power_brake_ns, 10 * SECOND);
+}
+
+/* Less bandwidth slows who needs it, and hardly who does not. */
+static void a_lower_memory_clock_slows_stream_and_not_gemm(void **state)
+{
+	const struct twin_profile *profiles[] = {&gemm, &stream};
+	const struct twin_board *type = board("h100-sxm");
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct twin_gpu gpu;
+		uint64_t full;
+
+		twin_physics_init(&gpu, type, T0);
+		start(&gpu, type, profiles[i], FOREVER);
+		full = twin_physics_speed(&gpu, type, &gpu.loads[0]);
+		gpu.memory_lock_min_mhz = gpu.memory_lock_max_mhz = 1593;
+		twin_physics_settle(&gpu, type);
+		assert_int_equal(gpu.now_memory_mhz, 1593);
+		/* 92 % of the bandwidth are wanted, 61 % are there */
+		assert_about(twin_physics_speed(&gpu, type, &gpu.loads[0]),
+			     i == 0 ? full : full * 2 / 3, 2);
+	}
+}
+
+/* Measured GPT-3 stages: 47 W + 451 W at the top; half the dynamic power at 0.72 of the clock. What
+ * is expected is the fit of bench/twin_fit.py, within its error. */
+static void a100_has_the_fitted_curve(void **state)
+{
+	const struct twin_board *type = board("a100-sxm4-80gb");
+	struct twin_gpu gpu;
+	double all, part;
+
+	twin_physics_init(&gpu, type, T0);
+	start(&gpu, type, &gemm, FOREVER);
+	gpu.loads[0].profile.phases[0].memory_util = 0;
+	all = twin_physics_power_uw(&gpu, type, 1410) - type->idle_mw * 1000.0;
+	part = twin_physics_power_uw(&gpu, type, 1005) - type->idle_mw * 1000.0;
+	/* r v^2 = 0.713 * 0.83^2 = 0.491 */
+	assert_in_range((unsigned)(part / all * 1000), 481, 501);
+	assert_in_range((unsigned)(all / 1e6), 440, 462);
+}
+
+/* Faster ones wait, busy and cheap. */
+static void a_load_waits_for_its_peers(void **state)
+{
+	const struct twin_board *type = board("h100-sxm");
+	struct twin_gpu gpu;
+	uint32_t computing_uw;
+
+	twin_physics_init(&gpu, type, T0);
+	start(&gpu, type, &gemm, FOREVER);
+	computing_uw = gpu.now_uw;
+	gpu.loads[0].work_limit_ns = SECOND / 2;
+	twin_physics_advance(&gpu, type, T0 + 2 * SECOND);
+	assert_int_equal(gpu.loads[0].work_ns, SECOND / 2);
+	assert_int_equal(gpu.now_util, 1000);
+	assert_true(gpu.now_uw < computing_uw / 2);
+}
+
+static void communication_takes_the_time_that_links_give(void **state)
+{
+	const struct twin_board *type = board("h100-sxm");
+	struct twin_gpu good, bad;
+
+	twin_physics_init(&good, type, T0);
+	start(&good, type, &training, FOREVER);
+	bad = good;
+	bad.loads[0].link_permille = 100;
+	twin_physics_settle(&bad, type);
+	twin_physics_advance(&good, type, T0 + 113 * SECOND);
+	twin_physics_advance(&bad, type, T0 + 230 * SECOND);
+	/* 100 + 13 ms a step against 100 + 130 ms: a thousand steps each */
+	assert_about(good.loads[0].work_ns / 113000, 1000000, 1);
+	assert_about(bad.loads[0].work_ns / 113000, 1000000, 1);
+}
+
+/* One thing that a user or the world does to a GPU. */
+static void act(struct twin_gpu *gpu, const struct twin_board *type, uint64_t *seed)
+{
+	uint32_t a = type->sm_mhz[draw(seed) % type->clock_count];
+	uint32_t b = type->sm_mhz[draw(seed) % type->clock_count];
+
+	switch (draw(seed) % 7) {
+	case 0:
+		lock(gpu, type, a < b ? a : b, a < b ? b : a);
+		break;
+	case 1:
+		lock(gpu, type, 0, 0);
+		break;
+	case 2:
+		gpu->limit_mw =
+			type->power_min_mw +
+			(uint32_t)(draw(seed) % (type->power_max_mw - type->power_min_mw + 1));
+		break;
+	case 3:
+		gpu->airflow_permille = (uint32_t)(200 + draw(seed) % 800);
+		break;
+	case 4:
+		gpu->power_brake = draw(seed) % 2;
+		break;
+	case 5:
+		if (gpu->load_count < 6)
+			start(gpu, type, draw(seed) % 2 ? &training : &gemm,
+			      draw(seed) % (40 * SECOND));
+		break;
+	default:
+		if (gpu->load_count)
+			gpu->loads[draw(seed) % gpu->load_count].gone_ns = gpu->at_ns + 1;
+	}
+	twin_physics_settle(gpu, type);
+}
+
+static void assert_sane(const struct twin_gpu *gpu, const struct twin_board *type,
+			uint64_t energy_nj)
+{
+	uint32_t lowest = type->sm_mhz[0], top = type->sm_mhz[type->clock_count - 1];
+
+	assert_in_range(gpu->now_mhz, lowest, top);
+	assert_true(gpu->now_uw >= type->idle_mw * 950ull);
+	if (gpu->lock_max_mhz)
+		assert_true(gpu->now_mhz <= gpu->lock_max_mhz);
+	/* no clock is low enough only for the lowest */
+	if (gpu->now_util && gpu->now_mhz > lowest)
+		assert_true(gpu->now_uw <= gpu->limit_mw * 1000ull);
+	assert_true(gpu->energy_nj >= energy_nj);
+	assert_true(gpu->counter_nj <= gpu->energy_nj);
+	assert_true(gpu->temp_uc >= gpu->ambient_uc);
+	assert_true(gpu->now_util <= 1000 && gpu->now_memory_util <= 1000);
+	assert_true(!(gpu->now_reasons & NVML_REASON_GPU_IDLE) || gpu->now_util == 0);
+}
+
+static void whatever_happens_the_board_stays_sane(void **state)
+{
+	uint64_t seed = 42;
+
+	for (unsigned i = 0; i < twin_board_text_count; i++) {
+		const struct twin_board *type = board(twin_board_texts[i].name);
+		struct twin_gpu gpu;
+
+		twin_physics_init(&gpu, type, T0);
+		for (unsigned round = 0; round < 400; round++) {
+			uint64_t energy_nj = gpu.energy_nj;
+
+			act(&gpu, type, &seed);
+			twin_physics_advance(&gpu, type, gpu.at_ns + draw(&seed) % (5 * SECOND));
+			assert_sane(&gpu, type, energy_nj);
+		}
 	}
 }
 
@@ -341,6 +563,14 @@ int main(void)
 		cmocka_unit_test(a_load_without_lease_stops),
 		cmocka_unit_test(memory_returns_after_a_while),
 		cmocka_unit_test(looking_changes_nothing),
+		cmocka_unit_test(blocked_air_throttles_and_recovers),
+		cmocka_unit_test(fans_follow_the_temperature),
+		cmocka_unit_test(the_power_brake_halves_the_clock),
+		cmocka_unit_test(a_lower_memory_clock_slows_stream_and_not_gemm),
+		cmocka_unit_test(a100_has_the_fitted_curve),
+		cmocka_unit_test(a_load_waits_for_its_peers),
+		cmocka_unit_test(communication_takes_the_time_that_links_give),
+		cmocka_unit_test(whatever_happens_the_board_stays_sane),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
