@@ -391,7 +391,7 @@ static int check(const struct twin_toml *toml, const struct twin_board *board, s
 	return 0;
 }
 
-static int read_board(struct twin_toml *toml, struct twin_board *ret, struct takt_err *err)
+int twin_board_from(struct twin_toml *toml, struct twin_board *ret, struct takt_err *err)
 {
 	struct twin_board board = {0};
 	int rc = twin_fields_read(toml, fields, TAKT_ARRAY_LEN(fields), &board, err);
@@ -440,7 +440,7 @@ int twin_board_load(const char *name, const char *beside, struct twin_board *ret
 	int rc = open_board(name, beside, &toml, err);
 
 	if (rc == 0)
-		rc = read_board(toml, ret, err);
+		rc = twin_board_from(toml, ret, err);
 	if (rc == 0)
 		snprintf(ret->id, sizeof(ret->id), "%.*s", (int)strcspn(base, "."), base);
 	return rc;

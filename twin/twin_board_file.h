@@ -34,6 +34,11 @@ int twin_machine_load(const char *name, struct twin_machine *ret, struct takt_er
 /* A workload's profile (twin_profile_file.c), by the same rule. */
 int twin_profile_load(const char *name, struct twin_profile *ret, struct takt_err *err);
 
+/* The same from what was read already; without the name. */
+struct twin_toml;
+int twin_board_from(struct twin_toml *toml, struct twin_board *ret, struct takt_err *err);
+int twin_profile_from(struct twin_toml *toml, struct twin_profile *ret, struct takt_err *err);
+
 /* Is this the path of a file, and not a name of something built in? */
 bool twin_is_path(const char *name);
 

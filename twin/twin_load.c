@@ -28,7 +28,7 @@ enum {
 	MAX_STEPS = 1000000000,
 	MAX_SECONDS = 31536000,
 	MAX_STEP_MS = 3600000,
-	UNSAID = UINT32_MAX, /* options that were not given */
+	UNSAID = INT32_MAX, /* options that were not given */
 };
 
 static const uint64_t

@@ -110,7 +110,7 @@ static int check_shares(const struct twin_toml *toml, const struct twin_profile 
 	return 0;
 }
 
-static int read_profile(struct twin_toml *toml, struct twin_profile *ret, struct takt_err *err)
+int twin_profile_from(struct twin_toml *toml, struct twin_profile *ret, struct takt_err *err)
 {
 	static const struct twin_field fields[] = {
 		{"", "step_ms", TWIN_FIELD_U32, offsetof(struct twin_profile, step_ms), 1, 3600000,
@@ -157,7 +157,7 @@ int twin_profile_load(const char *name, struct twin_profile *ret, struct takt_er
 		return unknown_profile(name, err);
 	rc = text ? twin_toml_parse(name, text, &toml, err) : twin_toml_read(name, &toml, err);
 	if (rc == 0)
-		rc = read_profile(toml, ret, err);
+		rc = twin_profile_from(toml, ret, err);
 	if (rc == 0)
 		snprintf(ret->name, sizeof(ret->name), "%.*s", (int)strcspn(base, "."), base);
 	return rc;
