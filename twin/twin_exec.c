@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "takt_twin.h"
+#include "twin_faces.h"
 #include "twin_guard.h"
 #include "twin_hide.h"
 
@@ -40,6 +41,7 @@ static int library_dir(const char *branch, char *ret, size_t size, struct takt_e
 
 struct options {
 	const char *machine, *hide;
+	bool faces;
 	char absolute[PATH_MAX]; /* path of the machine's file */
 };
 
@@ -47,6 +49,7 @@ static int parse(int argc, char **argv, struct options *options, struct takt_err
 {
 	static const struct option known[] = {{"machine", required_argument, NULL, 'm'},
 					      {"hide", required_argument, NULL, 'h'},
+					      {"faces", no_argument, NULL, 'f'},
 					      {0}};
 	int c;
 
@@ -55,6 +58,8 @@ static int parse(int argc, char **argv, struct options *options, struct takt_err
 			options->machine = optarg;
 		else if (c == 'h')
 			options->hide = optarg;
+		else if (c == 'f')
+			options->faces = true;
 		else
 			return twin_bad_option(&twin_verb_exec, argv, err);
 	}
@@ -109,6 +114,8 @@ static int run_exec(int argc, char **argv, struct takt_err *err)
 	if (!realpath(options.machine ? options.machine : getenv("TAKT_TWIN"), options.absolute))
 		return takt_err_set(err, -errno, "find the machine's file");
 	rc = set_environment(twin_map_file(map)->machine.driver_branch, &options, err);
+	if (rc == 0 && options.faces)
+		rc = twin_faces_put_on(&twin_map_file(map)->machine, err);
 	if (rc < 0)
 		return rc;
 	execvp(argv[optind], argv + optind);
@@ -119,11 +126,14 @@ static int run_exec(int argc, char **argv, struct takt_err *err)
 
 const struct twin_verb twin_verb_exec = {
 	.name = "exec",
-	.usage = "[--machine FILE] [--hide FUNCTION,...] -- COMMAND [ARGUMENT...]",
+	.usage = "[--machine FILE] [--hide FUNCTION,...] [--faces] -- COMMAND [ARGUMENT...]",
 	.summary = "Run a program on a simulated machine",
 	.help = "  --machine FILE  the machine (default: $TAKT_TWIN)\n"
 		"  --hide NAMES    a library that lacks these functions, as an older driver's "
-		"does\n\n"
+		"does\n"
+		"  --faces         and /dev/nvidia*, /proc/driver/nvidia, /sys/bus/pci as a driver "
+		"shows\n"
+		"                  them, in a mount namespace of the program's own (needs root)\n\n"
 		"Puts the twin's libnvidia-ml.so.1 first on the program's library search path. "
 		"Exit\n"
 		"status: the program's; 127 if there is none of that name, 126 if it does not "
