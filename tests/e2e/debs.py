@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs as Debian ships them, for tests: fetched into the build folder and unpacked there.
+
+Debian's contrib is seldom switched on. Packages are fetched with an apt configuration of its own in
+the build folder, made from this machine's (same mirror, one component more): nothing on the machine
+changes. What is not to be had is a Skip that says why.
+"""
+import contextlib
+import fcntl
+import glob
+import os
+import re
+import shutil
+import subprocess
+
+import kit
+
+APT_S = 120
+
+
+def with_contrib(text):
+    """A source list in either of apt's formats, with the component added where `main` is."""
+    text = re.sub(r"^(Components:.*\bmain\b)", r"\1 contrib", text, flags=re.MULTILINE)
+    return re.sub(r"^(deb .*\bmain\b)", r"\1 contrib", text, flags=re.MULTILINE)
+
+
+def is_debian(text):
+    return "debian-archive-keyring" in text or re.search(r"^deb .*debian", text, re.MULTILINE)
+
+
+def copy_sources(folder):
+    os.makedirs(folder)
+    found = glob.glob("/etc/apt/sources.list") + glob.glob("/etc/apt/sources.list.d/*")
+    for path in found:
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        if path.endswith((".list", ".sources")) and is_debian(text):
+            with open(os.path.join(folder, os.path.basename(path)), "w", encoding="utf-8") as file:
+                file.write(with_contrib(text))
+    if not os.listdir(folder):
+        raise kit.Skip("apt has no source of Debian packages here")
+
+
+def tool(*command, **more):
+    """Runs one of Debian's tools; a Skip names the tool and its last word, never where it looked."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=APT_S, check=False,
+                              **more)
+    except (OSError, subprocess.TimeoutExpired) as problem:
+        raise kit.Skip(f"{command[0]}: {type(problem).__name__}") from problem
+    if done.returncode != 0:
+        raise kit.Skip(f"{command[0]} {command[-1]}: exit status {done.returncode}")
+
+
+def fetch(folder, packages):
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(os.path.join(folder, "lists/partial"))
+    copy_sources(os.path.join(folder, "parts"))
+    own = [f"-oDir::Etc::sourcelist={os.devnull}", f"-oDir::Etc::sourceparts={folder}/parts",
+           f"-oDir::State::lists={folder}/lists", f"-oDir::Cache={folder}/cache",
+           "-oAcquire::Retries=1", "-oAcquire::http::Timeout=20"]
+    tool("apt-get", *own, "update")
+    for package in packages:
+        tool("apt-get", *own, "download", package, cwd=folder)
+    for package in glob.glob(os.path.join(folder, "*.deb")):
+        tool("dpkg-deb", "-x", package, os.path.join(folder, "unpacking"))
+    os.rename(os.path.join(folder, "unpacking"), os.path.join(folder, "root"))
+
+
+@contextlib.contextmanager
+def locked(path):
+    with open(path, "w", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def unpacked(name, *packages):
+    """The folder in which the packages are unpacked; fetched once for a build folder."""
+    folder = os.path.join(kit.BUILD, name)
+    root = os.path.join(folder, "root")
+    with locked(folder + ".lock"):
+        if not os.path.isdir(root):
+            fetch(folder, packages)
+    return root
+
+
+def libraries(root):
+    """LD_LIBRARY_PATH of what is in there."""
+    return ":".join(glob.glob(root + "/usr/lib/*-linux-gnu*") + glob.glob(root + "/lib/*-linux-gnu*") +
+                    glob.glob(root + "/usr/lib/*-linux-gnu*/slurm-wlm"))
+
+
+def needs_libraries(root, program):
+    """Skips if a library that the program was linked with is neither in there nor on this machine."""
+    env = dict(os.environ, LD_LIBRARY_PATH=libraries(root))
+    lines = subprocess.run(["ldd", program], env=env, capture_output=True, text=True,
+                           check=True).stdout.splitlines()
+    missing = [line.split()[0] for line in lines if "not found" in line]
+    if missing:
+        raise kit.Skip(f"{os.path.basename(program)} needs {' '.join(missing)}")
