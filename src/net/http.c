@@ -5,6 +5,9 @@
  * A request whose answer comes later is suspended there; libmicrohttpd then takes its socket out of
  * its own epoll set and would not notice a hang-up, so the socket waits in ours, where a hang-up is
  * always reported.
+ *
+ * Connections are accepted here, not there: libmicrohttpd cannot tell who is at the other end of a
+ * Unix socket, and a user must not be able to hold all connections.
  */
 #include "net/http.h"
 
@@ -19,13 +22,17 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/sys.h"
+#include "net/door.h"
+#include "net/seats.h"
 
 enum {
 	MAX_HEADERS = 6,
 	MAX_HEADER_VALUE = 64,
 	POOL_BYTES = 16 * 1024, /* a connection: request line and headers have to fit */
-	SPARE_CONNECTIONS = 16, /* accepted only to be told that there are too many */
 	EVENTS = 16,
+	LATE = 16,    /* connections that are over, but not yet for libmicrohttpd */
+	ACCEPTS = 64, /* a round; the others keep the socket readable */
 	FLUSH_ROUNDS = 50,
 };
 
@@ -58,11 +65,13 @@ struct exchange {
 struct takt_http {
 	struct takt_http_config config;
 	struct MHD_Daemon *daemon;
-	int epoll_fd; /* holds libmicrohttpd's own epoll, wake_fd and the sockets of held requests
-		       */
+	int epoll_fd; /* holds libmicrohttpd's own epoll, wake_fd, the listening socket and the
+		       * sockets of held requests */
 	int wake_fd;  /* readable while a resumed request is to be looked at */
 	bool woken;
-	unsigned connections;
+	struct takt_door door;
+	struct takt_seats seats;
+	struct takt_seat *arriving; /* of the connection that libmicrohttpd is being handed */
 	struct exchange *held;
 	bool closing; /* takes no more requests */
 };
@@ -128,15 +137,6 @@ static int connection_fd(struct MHD_Connection *connection)
 	return info ? info->connect_fd : -1;
 }
 
-/* Over the limit when it came; told so, and closed. */
-static bool is_surplus(struct MHD_Connection *connection)
-{
-	const union MHD_ConnectionInfo *info =
-		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-
-	return info && info->socket_context;
-}
-
 static struct exchange *begin(struct takt_http *http, struct MHD_Connection *connection,
 			      const char *url, const char *method)
 {
@@ -158,8 +158,6 @@ static struct exchange *begin(struct takt_http *http, struct MHD_Connection *con
 		.body = "",
 		.fd = connection_fd(connection),
 	};
-	if (is_surplus(connection))
-		ex->request.refused = 503;
 	return ex;
 }
 
@@ -259,10 +257,11 @@ static void on_connection(void *ctx, struct MHD_Connection *connection, void **s
 	struct takt_http *http = ctx;
 
 	if (code == MHD_CONNECTION_NOTIFY_STARTED) {
-		if (++http->connections > http->config.max_connections)
-			*state = http; /* surplus: those that were there before go on */
+		*state = http->arriving;
+		http->arriving = NULL;
 	} else {
-		http->connections--;
+		takt_seats_leave(*state);
+		*state = NULL;
 	}
 }
 
@@ -291,18 +290,28 @@ static int start(struct takt_http *http, struct takt_err *err)
 	const union MHD_DaemonInfo *info;
 
 	http->daemon = MHD_start_daemon(
-		MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, on_access, http,
-		MHD_OPTION_LISTEN_SOCKET, config->listen_fd, MHD_OPTION_CONNECTION_LIMIT,
-		config->max_connections + SPARE_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
-		config->idle_s, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)POOL_BYTES,
-		MHD_OPTION_CONNECTION_MEMORY_INCREMENT, (size_t)4096, MHD_OPTION_NOTIFY_COMPLETED,
-		on_completed, http, MHD_OPTION_NOTIFY_CONNECTION, on_connection, http,
-		MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_END);
+		MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET, 0, NULL, NULL,
+		on_access, http, MHD_OPTION_CONNECTION_LIMIT, config->max_connections + LATE,
+		MHD_OPTION_CONNECTION_TIMEOUT, config->idle_s, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+		(size_t)POOL_BYTES, MHD_OPTION_CONNECTION_MEMORY_INCREMENT, (size_t)4096,
+		MHD_OPTION_NOTIFY_COMPLETED, on_completed, http, MHD_OPTION_NOTIFY_CONNECTION,
+		on_connection, http, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_END);
 	if (!http->daemon)
 		return takt_err_set(err, -EIO, "start libmicrohttpd");
 	info = MHD_get_daemon_info(http->daemon, MHD_DAEMON_INFO_EPOLL_FD);
 	return info ? watch(http, info->epoll_fd, err)
 		    : takt_err_set(err, -EIO, "watch libmicrohttpd");
+}
+
+static int sit_down(struct takt_http *http, struct takt_err *err)
+{
+	const struct takt_seats_limits limits = {
+		.total = http->config.max_connections,
+		.share = http->config.user_share,
+		.reserve = http->config.admin_reserve,
+	};
+
+	return takt_seats_init(&http->seats, &limits, err);
 }
 
 int takt_http_new(const struct takt_http_config *config, struct takt_http **ret,
@@ -315,13 +324,17 @@ int takt_http_new(const struct takt_http_config *config, struct takt_http **ret,
 		return takt_err_set(err, -ENOMEM, "no memory for an HTTP server");
 	http->config = *config;
 	http->epoll_fd = http->wake_fd = -1;
+	http->door.reserve_fd = -1;
 	rc = open_epoll(http, err);
 	if (rc == 0)
+		rc = sit_down(http, err);
+	if (rc == 0)
 		rc = start(http, err);
+	if (rc == 0)
+		rc = takt_door_init(&http->door, config->listen_fd, http->epoll_fd, &http->door,
+				    err);
 	if (rc < 0) {
-		/* The listening socket stays the caller's. */
-		if (http->daemon)
-			(void)MHD_quiesce_daemon(http->daemon);
+		http->config.listen_fd = -1; /* stays the caller's */
 		takt_http_free(http);
 		return rc;
 	}
@@ -342,25 +355,77 @@ static void drop(struct exchange *ex)
 	http->config.gone(http->config.ctx, &ex->request);
 }
 
+static bool is_admin(const struct takt_http *http, const struct takt_guest *guest)
+{
+	return http->config.is_admin && http->config.is_admin(http->config.ctx, guest->fd);
+}
+
+/* libmicrohttpd owns the socket from here on, whatever comes of it. */
+static void hand_over(struct takt_http *http, const struct takt_guest *guest,
+		      struct takt_seat *seat)
+{
+	http->arriving = seat;
+	if (MHD_add_connection(http->daemon, guest->fd, (const struct sockaddr *)&guest->address,
+			       guest->address_len) != MHD_YES)
+		takt_seats_leave(seat);
+	http->arriving = NULL;
+}
+
+static void welcome(struct takt_http *http, const struct takt_guest *guest, uint64_t now_ns)
+{
+	const char *why = "takt has no file descriptor left; ask again later";
+	bool admin = is_admin(http, guest);
+	struct takt_seat *seat = NULL;
+
+	if (admin || !guest->scarce)
+		seat = takt_seats_take(&http->seats, guest->uid, admin, &why);
+	if (seat)
+		hand_over(http, guest, seat);
+	else
+		takt_door_turn_away(&http->door, guest, why, now_ns);
+}
+
+static void accept_some(struct takt_http *http, uint64_t now_ns)
+{
+	struct takt_guest guest;
+
+	for (int i = 0; i < ACCEPTS && takt_door_accept(&http->door, now_ns, &guest); i++)
+		welcome(http, &guest, now_ns);
+}
+
+static int timeout_ms(const struct takt_http *http, uint64_t now_ns)
+{
+	int door_ms = takt_door_timeout_ms(&http->door, now_ns), ms = -1;
+	MHD_UNSIGNED_LONG_LONG timeout;
+
+	if (MHD_get_timeout(http->daemon, &timeout) == MHD_YES)
+		ms = timeout > INT_MAX ? INT_MAX : (int)timeout;
+	return ms < 0 || (door_ms >= 0 && door_ms < ms) ? door_ms : ms;
+}
+
 int takt_http_pump(struct takt_http *http, int *ret_timeout_ms, struct takt_err *err)
 {
+	uint64_t now_ns = takt_mono_now(takt_sys_real()).ns;
 	struct epoll_event events[EVENTS];
-	MHD_UNSIGNED_LONG_LONG timeout;
-	int n = epoll_wait(http->epoll_fd, events, EVENTS, 0);
+	bool knocked = false;
+	int n;
 
+	takt_door_look(&http->door, now_ns);
+	n = epoll_wait(http->epoll_fd, events, EVENTS, 0);
 	take_wake(http);
 	for (int i = 0; i < n; i++) {
 		struct exchange *ex = events[i].data.ptr;
 
-		/* One of these may have been answered by the handling of another. */
-		if (ex && ex->stage == HELD)
+		if (events[i].data.ptr == &http->door)
+			knocked = true;
+		else if (ex && ex->stage == HELD) /* another may have had it answered */
 			drop(ex);
 	}
+	if (knocked)
+		accept_some(http, now_ns);
 	if (MHD_run(http->daemon) != MHD_YES)
 		return takt_err_set(err, -EIO, "libmicrohttpd cannot go on");
-	*ret_timeout_ms = -1;
-	if (MHD_get_timeout(http->daemon, &timeout) == MHD_YES)
-		*ret_timeout_ms = timeout > INT_MAX ? INT_MAX : (int)timeout;
+	*ret_timeout_ms = timeout_ms(http, now_ns);
 	return 0;
 }
 
@@ -385,6 +450,10 @@ void takt_http_free(struct takt_http *http)
 		flush(http);
 		MHD_stop_daemon(http->daemon);
 	}
+	takt_seats_fini(&http->seats);
+	takt_door_fini(&http->door);
+	if (http->config.listen_fd >= 0)
+		close(http->config.listen_fd);
 	if (http->epoll_fd >= 0)
 		close(http->epoll_fd);
 	if (http->wake_fd >= 0)

@@ -25,18 +25,23 @@ struct takt_http_request {
 	const char *body;   /* "" when there is none; NUL-terminated */
 	size_t body_len;
 	int fd; /* of the connection; for asking who it is */
-	/* Not 0: why the body was not taken: 413 over max_body, 503 too many connections or no
-	 * memory. Must be answered all the same; the connection is closed afterwards. */
+	/* Not 0: why the body was not taken: 413 over max_body, 503 no memory. Must be answered all
+	 * the same; the connection is closed afterwards. */
 	int refused;
 };
 
 struct takt_http_config {
-	int listen_fd;		  /* owned from success on */
-	unsigned max_connections; /* beyond it requests are `refused` 503; far beyond it they wait
-				     to be accepted */
-	unsigned idle_s;	  /* a connection on which nothing moves for so long is closed, but
-				     for those whose answer is ours to give */
+	int listen_fd; /* owned from success on */
+	/* At a time. Who comes beyond it, or beyond the two below, is answered 503 with the limit
+	 * before he has asked, and nobody else is disturbed. */
+	unsigned max_connections;
+	unsigned user_share;	/* on a Unix socket, of a user who is no administrator; 0 = all */
+	unsigned admin_reserve; /* of max_connections, for administrators only */
+	unsigned idle_s;	/* a connection on which nothing moves for so long is closed, but
+				   for those whose answer is ours to give */
 	size_t max_body;
+	/* Whether a connection is an administrator's; NULL = none is. */
+	bool (*is_admin)(void *ctx, int fd);
 	void (*request)(void *ctx, struct takt_http_request *request);
 	/* The client hung up before the answer: the request must not be used any more. */
 	void (*gone)(void *ctx, struct takt_http_request *request);

@@ -15,7 +15,7 @@
 #include "base/str.h"
 
 enum {
-	BACKLOG = 128,
+	BACKLOG = 1024,
 	MAX_ADDRESS = 256,
 };
 

@@ -14,6 +14,13 @@ static bool is_admin(const struct takt_server *server, int fd, uid_t uid)
 	return server->has_admin_gid && takt_net_peer_in_group(fd, server->admin_gid);
 }
 
+bool takt_server_fd_is_admin(void *ctx, int fd)
+{
+	struct takt_peer peer;
+
+	return takt_server_identify(ctx, fd, &peer, NULL) == 0 && peer.admin;
+}
+
 int takt_server_identify(struct takt_server *server, int fd, struct takt_peer *ret,
 			 struct takt_err *err)
 {

@@ -158,7 +158,7 @@ static bool refuse_unread(struct takt_http_request *http)
 		takt_server_answer_error(http, 413, &error);
 	} else if (http->refused) {
 		refuse(http, 503, -TAKT_E_UNAVAILABLE,
-		       "too many connections, or no memory; ask again later");
+		       "no memory for the request; ask again later");
 	}
 	return http->refused != 0;
 }

@@ -16,6 +16,8 @@
 enum {
 	DEFAULT_CONNECTIONS = 256,
 	METRICS_CONNECTIONS = 32,
+	ADMIN_RESERVE = 16,
+	PART_OF_A_USER = 4, /* a quarter */
 	IDLE_S = 30,
 	MAX_METRICS_BODY = 1024,
 };
@@ -39,11 +41,29 @@ static int watch(struct takt_server *server, struct takt_http *http, struct takt
 	return 0;
 }
 
+static unsigned part(unsigned max_connections)
+{
+	unsigned quarter = max_connections / PART_OF_A_USER;
+
+	return quarter > 0 ? quarter : 1;
+}
+
+static unsigned reserve(unsigned max_connections)
+{
+	unsigned quarter = max_connections / PART_OF_A_USER;
+
+	return quarter < ADMIN_RESERVE ? quarter : ADMIN_RESERVE;
+}
+
 static int open_unix(struct takt_server *server, struct takt_err *err)
 {
+	unsigned most = server->config.max_connections;
 	const struct takt_http_config http = {
 		.listen_fd = server->config.unix_fd,
-		.max_connections = server->config.max_connections,
+		.max_connections = most,
+		.user_share = part(most),
+		.admin_reserve = reserve(most),
+		.is_admin = takt_server_fd_is_admin,
 		.idle_s = IDLE_S,
 		.max_body = TAKT_SPEC_MAX_BYTES,
 		.request = takt_server_on_unix,

@@ -89,13 +89,15 @@ struct takt_server_backend {
 };
 
 struct takt_server_config {
-	int unix_fd;		  /* listening socket, owned by the server from then on */
-	int tcp_fd;		  /* listening TCP socket for /metrics only; -1 = none */
-	uid_t owner_uid;	  /* single-user mode: this user is an administrator */
-	bool single_user;	  /* refuse every other user but root */
-	const char *admin_group;  /* NULL = "takt-admin" */
-	uint32_t max_connections; /* 0 = 256 */
-	bool simulated;		  /* /v1/version says so */
+	int unix_fd;		 /* listening socket, owned by the server from then on */
+	int tcp_fd;		 /* listening TCP socket for /metrics only; -1 = none */
+	uid_t owner_uid;	 /* single-user mode: this user is an administrator */
+	bool single_user;	 /* refuse every other user but root */
+	const char *admin_group; /* NULL = "takt-admin" */
+	/* To the Unix socket; 0 = 256. Of these a user who is no administrator may hold a quarter,
+	 * and 16 (of few, a quarter) are kept for administrators. */
+	uint32_t max_connections;
+	bool simulated; /* /v1/version says so */
 	/* Names that may stand in the Host header on TCP beside localhost, 127.0.0.1, [::1] and
 	 * this machine's; NULL-terminated, borrowed until free; NULL = none. */
 	const char *const *hosts;

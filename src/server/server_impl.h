@@ -51,6 +51,8 @@ void takt_server_on_tcp(void *ctx, struct takt_http_request *http);
 /* access.c */
 int takt_server_identify(struct takt_server *server, int fd, struct takt_peer *ret,
 			 struct takt_err *err);
+/* `ctx` is the server: whether the connection may have one of those kept for administrators. */
+bool takt_server_fd_is_admin(void *ctx, int fd);
 bool takt_server_host_allowed(const struct takt_server *server, const char *host);
 
 /* A pending for a call that will be finished later; NULL when out of memory. Dropped again, without

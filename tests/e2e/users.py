@@ -11,6 +11,7 @@ import json
 import os
 import pickle
 import signal
+import socket
 import stat
 import sys
 import time
@@ -274,6 +275,27 @@ def a_user_has_no_say_over_others_in_the_queue():
         assert takt_as(m, ALICE, "run", "-q", "-p", "-5", "--", "true").returncode == 0
 
 
+def a_user_cannot_hold_all_connections():
+    with shared_machine(gpus=1) as m:
+        held = []
+        try:
+            os.seteuid(ALICE)  # whom the kernel names to takt
+            for _ in range(400):
+                held.append(socket.socket(socket.AF_UNIX))
+                held[-1].connect(m.socket)
+            os.seteuid(0)
+            assert m.takt("status").returncode == 0
+            assert takt_as(m, BOB, "run", "-q", "-n", "1", "--", "true").returncode == 0
+            for _ in range(20):  # whether it is turned away before it asks, or after
+                done = takt_as(m, ALICE, "status")
+                assert done.returncode == 69 and "a user may hold 64 of the 256" in done.stderr, done
+        finally:
+            os.seteuid(0)
+            for one in held:
+                one.close()
+        kit.until(lambda: takt_as(m, ALICE, "status").returncode == 0, 10, "there is room again")
+
+
 def files_are_closed_to_others():
     with shared_machine(gpus=1) as m:
         job = ask(m, ALICE, "POST", "/v1/jobs", job_of(["sh", "-c", "echo word"], 1))["id"]
@@ -322,4 +344,5 @@ if __name__ == "__main__":
         an_administrators_clocks_are_there_again_after_a_job,
         clocks_set_over_several_gpus_outlive_a_job_on_one,
         clocks_set_while_a_jobs_end_waits_for_the_disk_are_put_back,
-        a_user_has_no_say_over_others_in_the_queue, files_are_closed_to_others, alone_means_alone]))
+        a_user_has_no_say_over_others_in_the_queue, a_user_cannot_hold_all_connections,
+        files_are_closed_to_others, alone_means_alone]))

@@ -476,14 +476,15 @@ static void open_server(struct fake *fake, bool with_tcp)
 	struct takt_server_config config = {
 		.tcp_fd = -1,
 		.owner_uid = getuid(),
-		.single_user = true,
+		.single_user = !fake->many_users,
 		.max_connections = 20,
 		.simulated = fake->simulated,
 		.hosts = hosts,
 	};
 	struct takt_err err;
 
-	if (takt_net_listen_unix(fake->socket, 0600, &config.unix_fd, &err) < 0 ||
+	if (takt_net_listen_unix(fake->socket, fake->many_users ? 0666 : 0600, &config.unix_fd,
+				 &err) < 0 ||
 	    (with_tcp &&
 	     takt_net_listen_tcp("127.0.0.1:0", &config.tcp_fd, &fake->tcp_port, &err) < 0) ||
 	    takt_server_new(&config, &backend, fake, &fake->server, &err) < 0) {

@@ -40,6 +40,7 @@ struct fake {
 	char socket[160];
 	unsigned tcp_port;
 	bool simulated;
+	bool many_users;    /* from the next fake_restart on: whoever gets at the socket */
 	bool changed_clock; /* GPU 1 is CHANGED */
 	bool mixed;	    /* GPU 1 is another model */
 	struct fake_job jobs[FAKE_MAX_JOBS];

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -546,12 +547,109 @@ static void too_many_connections_are_told(void **state)
 		fake_pump(&fake, 1);
 	}
 	assert_int_equal(talk_on(fds[25], GET("/v1/version")), 503);
-	assert_answer_has("too many connections");
+	assert_answer_has("too many connections: there are 20, 5 of them for administrators");
 	for (int i = 0; i < 30; i++)
 		close(fds[i]);
 	for (int i = 0; i < 50; i++)
 		fake_pump(&fake, 1);
 	assert_int_equal(talk(GET("/v1/version")), 200);
+}
+
+enum {
+	ALICE = 4242, /* and the numbers after it; no account is needed */
+};
+
+/* The kernel tells the server of the user who connects. */
+static int dial_as(uid_t uid)
+{
+	int fd;
+
+	assert_int_equal(seteuid(uid), 0);
+	fd = dial();
+	assert_int_equal(seteuid(0), 0);
+	fake_pump(&fake, 1);
+	return fd;
+}
+
+static void let_everybody_in(void)
+{
+	if (geteuid() != 0)
+		skip();
+	fake.many_users = true;
+	fake_restart(&fake);
+	assert_int_equal(chmod(fake.dir, 0711), 0);
+}
+
+static void root_others_cannot_be_shut_out(void **state)
+{
+	int fds[60];
+
+	let_everybody_in();
+	for (int i = 0; i < 60; i++)
+		fds[i] = dial_as(ALICE);
+	assert_int_equal(talk_on(fds[4], GET("/v1/version")), 200);
+	assert_int_equal(talk_on(fds[5], GET("/v1/version")), 503);
+	assert_answer_has("a user may hold 5 of the 20");
+	assert_answer_has("\"UNAVAILABLE\"");
+	forget();
+	assert_true(receive(fds[59], ROUNDS));
+	assert_int_equal(status_of(), 503);
+	assert_answer_has("a user may hold 5 of the 20");
+	fds[59] = (close(fds[59]), dial_as(ALICE + 1));
+	assert_int_equal(talk_on(fds[59], GET("/v1/version")), 200);
+	assert_int_equal(talk(GET("/v1/version")), 200);
+	/* One given back is one more. */
+	close(fds[0]);
+	for (int i = 0; i < 20; i++)
+		fake_pump(&fake, 1);
+	fds[0] = dial_as(ALICE);
+	assert_int_equal(talk_on(fds[0], GET("/v1/version")), 200);
+	for (int i = 0; i < 60; i++)
+		close(fds[i]);
+}
+
+static void root_has_connections_kept_for_it(void **state)
+{
+	int fds[20], late;
+
+	let_everybody_in();
+	for (int i = 0; i < 15; i++)
+		fds[i] = dial_as(ALICE + (uid_t)i / 5);
+	assert_int_equal(talk_on(fds[14], GET("/v1/version")), 200);
+	late = dial_as(ALICE + 3);
+	assert_int_equal(talk_on(late, GET("/v1/version")), 503);
+	assert_answer_has("5 of them for administrators only");
+	for (int i = 15; i < 20; i++)
+		fds[i] = dial_as(0);
+	assert_int_equal(talk_on(fds[19], GET("/v1/version")), 200);
+	for (int i = 0; i < 20; i++)
+		close(fds[i]);
+	close(late);
+}
+
+/* The last descriptor is for an administrator; anybody else is told. */
+static void root_comes_in_by_the_last_descriptor(void **state)
+{
+	struct rlimit limit, few;
+	int in, out;
+
+	let_everybody_in();
+	in = dup(0);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	few = limit;
+	few.rlim_cur = (rlim_t)in + 1; /* what dial() takes is what was there */
+	close(in);
+	for (int as_root = 0; as_root < 2; as_root++) {
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+		out = dial_as(as_root ? 0 : ALICE);
+		assert_int_equal(talk_on(out, GET("/v1/version")), as_root ? 200 : 503);
+		if (!as_root)
+			assert_answer_has("no file descriptor left");
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+		close(out);
+		for (int i = 0; i < 120; i++)
+			fake_pump(&fake, 1);
+	}
 }
 
 /* No descriptor left: those who are in are served, the others wait until there is one. */
@@ -714,6 +812,9 @@ int main(void)
 		CASE(pipelined_behind_a_wait),
 		CASE(slow_clients_hold_up_nobody),
 		CASE(too_many_connections_are_told),
+		CASE(root_others_cannot_be_shut_out),
+		CASE(root_has_connections_kept_for_it),
+		CASE(root_comes_in_by_the_last_descriptor),
 		CASE(running_out_of_descriptors),
 		CASE(garbage_costs_only_its_connection),
 		CASE(tcp_serves_metrics_only),
