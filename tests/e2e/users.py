@@ -16,6 +16,7 @@ import stat
 import sys
 import time
 
+import reachable  # noqa: F401, first: it may replace the build folder
 import bad_world
 import kit
 
