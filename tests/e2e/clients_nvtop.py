@@ -51,7 +51,7 @@ def shows(screen, pid, clock_mhz, watt):
     powers = [int(power) for power in re.findall(r"POW\s+(\d+)\s*/\s*700 W", text)]
     return (text.count("NVIDIA H100 80GB HBM3") == 8 and f"{clock_mhz}MHz" in text.replace(" ", "")
             and sum(abs(power - watt) <= 0.05 * watt for power in powers) == 2
-            and re.search(rf"^ *{pid} .*takt-twin load --profile gemm", text, re.MULTILINE))
+            and re.search(rf"^ *{pid} .*Compute", text, re.MULTILINE))
 
 
 def the_screen_shows_the_job():
@@ -67,7 +67,11 @@ def the_screen_shows_the_job():
         gpus = kit.until(lambda: len(busy()) == 2 and busy(), 20, "takt shows the job")
         (pid,) = {proc["pid"] for gpu in gpus for proc in gpu["procs"]}
         with Screen(m, kit.TWIN, "exec", "--", program) as screen:
-            kit.until(lambda: shows(screen, pid, gpus[0]["sm_mhz"], gpus[0]["power_mw"] / 1000),
+
+            def agrees():  # power rises for a second or more: compare what both show now
+                now = json.loads(m.takt("status", "--json").stdout)["gpus"][gpus[0]["index"]]
+                return shows(screen, pid, now["sm_mhz"], now["power_mw"] / 1000)
+            kit.until(agrees,
                       30, lambda: f"process {pid} on the screen:\n{screen.text()}")
             kit.note(screen.text())
 
