@@ -100,9 +100,9 @@ void takt_job_report_text(const struct takt_job_view *job, const char *prefix, s
 
 	if (report->has == 0)
 		return;
-	takt_str_addf(out, "%swall time     %s\n%sGPUs          ", prefix,
+	takt_str_addf(out, "%swall time     %s\n%s%-14s", prefix,
 		      report->has & TAKT_RV_WALL ? takt_ms_text(report->wall_ms, text) : "-",
-		      prefix);
+		      prefix, job->gpu_list_count == 1 ? "GPU" : "GPUs");
 	takt_gpu_list_text(job->gpu_list, job->gpu_list_count, out);
 	if (job->gpu_list_count > 0)
 		add_gpu_lines(job, prefix, out);
