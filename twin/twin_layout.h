@@ -23,7 +23,7 @@
 #include <stdint.h>
 
 enum {
-	TWIN_LAYOUT = 5,
+	TWIN_LAYOUT = 6,
 	TWIN_MAX_GPUS = 16,
 	TWIN_MAX_LOADS = 32, /* processes a GPU */
 	TWIN_MAX_LINKS = 18,
@@ -35,6 +35,7 @@ enum {
 	TWIN_MIG_PROFILES = 8,
 	TWIN_MIG_SLICES = 8, /* slices of memory; the first seven are slices of computing, too */
 	TWIN_EVENTS = 16,    /* kept for those who wait: older ones are lost to them */
+	TWIN_ACCOUNTS = 64,  /* ended processes that accounting remembers */
 	TWIN_BOOT_ID = 40,
 };
 
@@ -187,6 +188,19 @@ struct twin_event {
 	uint64_t data; /* number of an XID */
 };
 
+/* Counters that only grow, of permille times nanoseconds: time in which kernels ran, bandwidth of
+ * the memory and of the NVLinks that was used. */
+struct twin_counters {
+	uint64_t busy, memory, link;
+};
+
+/* What accounting says of a process that has ended. */
+struct twin_account {
+	int32_t pid;
+	uint16_t busy_permille, memory_permille; /* over its life */
+	uint64_t max_memory_bytes, started_ns, ended_ns;
+};
+
 /* One process on one GPU. A free entry has pid 0. */
 struct twin_load {
 	int32_t pid;
@@ -205,8 +219,12 @@ struct twin_load {
 	struct twin_profile profile;
 	/* where it runs, when the GPU is cut: starts of the instances, and what part of the GPU's
 	 * computing that is; whole is 1000 */
-	uint8_t in_instance, gpu_instance, compute_instance, pad;
+	uint8_t in_instance, gpu_instance, compute_instance;
+	uint8_t accounted; /* accounting was on when it began */
 	uint32_t part_permille;
+	/* what accounting says of it */
+	uint64_t started_ns, max_memory_bytes;
+	struct twin_counters used;
 };
 
 /* The state of a GPU at `at_ns` (CLOCK_BOOTTIME). */
@@ -225,6 +243,10 @@ struct twin_gpu {
 	uint64_t cells;
 	uint32_t power_uw[TWIN_CELLS];
 	uint16_t util[TWIN_CELLS], memory_util[TWIN_CELLS];
+	uint16_t sm_mhz[TWIN_CELLS], memory_mhz[TWIN_CELLS]; /* at the cell's end */
+
+	/* of the whole GPU, and of each GPU instance by its start; since the driver's load */
+	struct twin_counters counters, instance_counters[TWIN_MIG_SLICES];
 
 	uint64_t power_cap_ns, sw_thermal_ns, hw_thermal_ns, power_brake_ns; /* throttled */
 
@@ -239,6 +261,11 @@ struct twin_gpu {
 	uint32_t application_mhz; /* 0 = not set */
 	uint32_t limit_mw;
 	uint32_t persistence, compute_mode;
+	uint32_t accounting, streaming;	   /* modes; streaming is GPM's */
+	uint32_t ecc_off, ecc_off_pending; /* the other way round, since ECC is on by default */
+	uint32_t open_apis;		   /* bit N: everyone may use restricted API N */
+	uint64_t account_count; /* the newest is at (account_count - 1) % TWIN_ACCOUNTS */
+	struct twin_account accounts[TWIN_ACCOUNTS];
 	uint64_t setter_calls, setter_refusals;
 
 	/* what is broken */

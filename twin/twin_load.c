@@ -290,6 +290,8 @@ static int enter(struct twin_gpu *gpu, const struct twin_board *board, void *arg
 		.gpu_instance = (uint8_t)mig.start,
 		.compute_instance = (uint8_t)mig.compute_start,
 		.part_permille = gpu->mig_mode ? mig.slices * 1000 / (TWIN_MIG_SLICES - 1) : 1000,
+		.accounted = gpu->accounting != 0,
+		.started_ns = gpu->at_ns,
 	};
 	return 0;
 }

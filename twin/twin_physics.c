@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "abi/nvml.h"
+#include "twin_counters.h"
 #include "twin_work.h"
 
 enum {
@@ -50,9 +51,7 @@ static bool shares_with(const struct twin_load *a, const struct twin_load *b)
 	       a->compute_instance == b->compute_instance;
 }
 
-/* Permille of the GPU that a load may use at most: its part of an instance that it shares, or all.
- */
-static uint32_t part_of(const struct twin_gpu *gpu, const struct twin_load *load)
+uint32_t twin_physics_part(const struct twin_gpu *gpu, const struct twin_load *load)
 {
 	uint32_t wish = 0;
 
@@ -73,7 +72,7 @@ static struct demand demand_of(const struct twin_gpu *gpu)
 	for (uint64_t i = 0; i < gpu->load_count; i++) {
 		const struct twin_load *load = &gpu->loads[i];
 		const struct twin_phase *phase = twin_physics_phase(gpu, load);
-		uint32_t part = part_of(gpu, load);
+		uint32_t part = twin_physics_part(gpu, load);
 		if (!phase)
 			continue;
 		sum.util += phase->util * part / 1000;
@@ -115,7 +114,7 @@ static struct twin_pace pace_at(const struct twin_gpu *gpu, const struct twin_bo
 static uint64_t speed_of(const struct twin_gpu *gpu, const struct twin_load *load,
 			 struct twin_pace pace)
 {
-	pace.part_permille = part_of(gpu, load);
+	pace.part_permille = twin_physics_part(gpu, load);
 	return twin_work_speed(load, &pace);
 }
 
@@ -340,8 +339,11 @@ static void rest(struct twin_gpu *gpu, const struct twin_board *board)
 			gpu->ambient_uc +
 			(int64_t)board->idle_mw * resistance(gpu, board, fan_percent(gpu, board));
 	twin_physics_settle(gpu, board);
-	for (unsigned i = 0; i < TWIN_CELLS; i++)
+	for (unsigned i = 0; i < TWIN_CELLS; i++) {
 		gpu->power_uw[i] = gpu->now_uw;
+		gpu->sm_mhz[i] = (uint16_t)gpu->now_mhz;
+		gpu->memory_mhz[i] = (uint16_t)gpu->now_memory_mhz;
+	}
 	/* the cell that it begins in is a whole one, as if it had been there before */
 	gpu->cell_uw_ns = gpu->now_uw * (gpu->at_ns % TWIN_CELL_NS);
 }
@@ -404,6 +406,7 @@ static void pass(struct twin_gpu *gpu, const struct twin_board *board, uint64_t 
 	gpu->cell_util_ns += gpu->now_util * ns;
 	gpu->cell_memory_ns += gpu->now_memory_util * ns;
 	book_throttled(gpu, ns);
+	twin_counters_book(gpu, ns);
 	work(gpu, board, ns, 1);
 	gpu->at_ns += ns;
 }
@@ -415,6 +418,8 @@ static void record_cell(struct twin_gpu *gpu, uint32_t power_uw, uint16_t util, 
 	gpu->power_uw[at] = power_uw;
 	gpu->util[at] = util;
 	gpu->memory_util[at] = memory;
+	gpu->sm_mhz[at] = (uint16_t)gpu->now_mhz;
+	gpu->memory_mhz[at] = (uint16_t)gpu->now_memory_mhz;
 }
 
 /* Change of temperature over one cell at that power, in millionths of a degree. */
@@ -445,8 +450,10 @@ static void forget_gone(struct twin_gpu *gpu)
 {
 	for (uint64_t i = 0; i < gpu->load_count; i++) {
 		struct twin_load *load = &gpu->loads[i];
-		if (load->gone_ns && load->gone_ns + TWIN_MEMORY_LAG_NS <= gpu->at_ns)
-			memset(load, 0, sizeof(*load));
+		if (!load->gone_ns || load->gone_ns + TWIN_MEMORY_LAG_NS > gpu->at_ns)
+			continue;
+		twin_account_end(gpu, load);
+		memset(load, 0, sizeof(*load));
 	}
 	while (gpu->load_count && gpu->loads[gpu->load_count - 1].pid == 0)
 		gpu->load_count--;
@@ -484,6 +491,7 @@ static void pass_alike(struct twin_gpu *gpu, const struct twin_board *board, uin
 	gpu->energy_nj += cell_nj * times;
 	gpu->counter_nj = gpu->energy_nj - cell_nj;
 	book_throttled(gpu, times * TWIN_CELL_NS);
+	twin_counters_book(gpu, times * TWIN_CELL_NS);
 	work(gpu, board, TWIN_CELL_NS, times);
 	for (uint64_t i = times > TWIN_CELLS ? times - TWIN_CELLS : 0; i < times; i++)
 		record_cell(gpu, gpu->now_uw, (uint16_t)gpu->now_util,

@@ -48,6 +48,10 @@ uint32_t twin_physics_power_uw(const struct twin_gpu *gpu, const struct twin_boa
 const struct twin_phase *twin_physics_phase(const struct twin_gpu *gpu,
 					    const struct twin_load *load);
 
+/* Permille of the GPU that a load may use at most: its part of an instance that it shares, or all.
+ */
+uint32_t twin_physics_part(const struct twin_gpu *gpu, const struct twin_load *load);
+
 /* Progress of a load in nanoseconds of work a second of time, at the present clock. */
 uint64_t twin_physics_speed(const struct twin_gpu *gpu, const struct twin_board *board,
 			    const struct twin_load *load);
