@@ -76,6 +76,7 @@ def environment(build):
         word(os.path.exists("/dev/kmsg"), "kmsg"),
         word(shutil.which("clang"), "clang"),
         word(shutil.which("clang-format"), "format-tool"),
+        word(shutil.which("glpsol"), "glpsol"),
         word(shutil.which("systemctl") and os.path.exists("/run/systemd/system"), "systemd"),
         sanitizers(build),
         os.environ.get("TAKT_TEST_ENV", ""),
