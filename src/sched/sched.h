@@ -43,9 +43,10 @@
 
 #include "base/err.h"
 #include "base/str.h"
+#include "sched/sched_facts.h"
+#include "sched/sched_plan.h"
 
 enum {
-	TAKT_SCHED_MAX_NODE_GPUS = 64, /* GPUs of one node; a set is a uint64_t mask by index */
 	TAKT_SCHED_EXACT_GPUS = 16,
 };
 
@@ -63,28 +64,6 @@ enum takt_gpu_state {
 /* Stable, for JSON; "?" for what is none. The arrays of names end in NULL. */
 const char *takt_gpu_state_name(enum takt_gpu_state state);
 extern const char *const takt_gpu_state_names[];
-
-struct takt_sched_node {
-	uint32_t id;	    /* chosen by the caller, unique, ties are broken by it */
-	uint32_t gpu_count; /* 0..TAKT_SCHED_MAX_NODE_GPUS */
-	/* gpu_count x gpu_count, symmetric, diagonal ignored; as takt_link_score() gives them.
-	 * Borrowed for the call; may be NULL when gpu_count is 0. */
-	const int32_t *pair_score;
-};
-
-enum {
-	TAKT_JOB_USE_OUTSIDE = 1u << 0, /* may share a GPU with a process that takt did not start */
-	TAKT_JOB_HELD = 1u << 1,	/* waits until released */
-};
-
-struct takt_sched_job {
-	uint64_t id;	     /* unique for ever, > 0 */
-	uint64_t submit_seq; /* order of acceptance; unique */
-	int32_t priority;    /* larger runs first */
-	/* Whole GPUs on one node; 0 = needs none and is placed at once on the lowest node id. */
-	uint32_t gpus;
-	uint32_t flags; /* TAKT_JOB_... */
-};
 
 /*
  * What can happen. Events are facts, so a placement is taken also where the plan would not have
@@ -110,8 +89,10 @@ enum takt_sched_event_kind {
 	TAKT_SCHED_GPU_DRAINED, /* node_id, gpu: a DRAINING GPU is clean again */
 	TAKT_SCHED_JOB_ADD,	/* job: waiting */
 	TAKT_SCHED_JOB_CHANGE,	/* job: new priority or flags of a job that waits */
-	TAKT_SCHED_JOB_PLACED,	/* job_id, node_id, gpu_mask: an engine took it; GPUs ASSIGNED */
-	TAKT_SCHED_JOB_RUNNING, /* job_id: its GPUs are RUNNING */
+	/* job_id, and where: `slots`, one for each task, or for one task of whole GPUs also node_id
+	 * and gpu_mask. An engine took it; GPUs ASSIGNED. */
+	TAKT_SCHED_JOB_PLACED,
+	TAKT_SCHED_JOB_RUNNING, /* job_id, at_ns: its GPUs are RUNNING */
 	/* job_id: over, but not forgotten: it may be requeued. The GPUs it held, if any, are
 	 * DRAINING, each until GPU_DRAINED. */
 	TAKT_SCHED_JOB_DRAINING,
@@ -120,81 +101,101 @@ enum takt_sched_event_kind {
 	TAKT_SCHED_JOB_REQUEUED,
 	/* job_id, in any state: forgotten; GPUs that it held are DRAINING. */
 	TAKT_SCHED_JOB_ENDED,
+
+	/* The events below are told by whoever knows more than one machine's GPUs. */
+	TAKT_SCHED_MODEL,	  /* model: new, once */
+	TAKT_SCHED_NAME,	  /* space, name_id, name: new, once */
+	TAKT_SCHED_SELECTOR,	  /* selector: new, once */
+	TAKT_SCHED_WORKLOAD,	  /* workload: new or other figures */
+	TAKT_SCHED_TENANT,	  /* tenant: new or other figures; the parent is there already */
+	TAKT_SCHED_TENANT_REMOVE, /* tenant_id: no job and no tenant below it is left */
+	TAKT_SCHED_NODE_CORDON,	  /* node_id, outside: nothing new is placed there, or again */
+	TAKT_SCHED_GPU_MIG,	  /* node_id, gpu, outside: in MIG mode or not; nobody holds it */
+	TAKT_SCHED_WINDOW_ADD,
+	TAKT_SCHED_WINDOW_REMOVE,  /* window_id */
+	TAKT_SCHED_JOB_ESTIMATE,   /* job_id, estimate_ns: a new prediction, in any state */
+	TAKT_SCHED_JOB_CHECKPOINT, /* job_id, at_ns: what it did until then is safe */
+	TAKT_SCHED_JOB_MOVED,	   /* job_id, slots: a placed job holds these instead */
 	TAKT_SCHED_EVENT_COUNT
 };
 const char *takt_sched_event_name(enum takt_sched_event_kind kind); /* "node_add", ... */
 extern const char *const takt_sched_event_names[];
 
+/* What an event points at is borrowed for the call. */
 struct takt_sched_event {
 	enum takt_sched_event_kind kind;
 	uint32_t node_id;
 	uint32_t gpu; /* index within the node */
 	enum takt_gpu_state state;
 	bool outside;
+	bool failed; /* JOB_ENDED, JOB_DRAINING: it did not end well; see takt_sched_after */
 	uint64_t job_id;
 	uint64_t gpu_mask;
+	uint64_t at_ns; /* when it happened; 0 = not known */
+	uint64_t estimate_ns;
+	uint64_t window_id;
+	uint32_t tenant_id;
+	enum takt_sched_space space;
+	uint32_t name_id;
+	uint32_t slot_count;
+	const struct takt_sched_slot *slots;
+	const char *name;
+	const struct takt_sched_model *model;
+	const struct takt_sched_selector *selector;
+	const struct takt_sched_workload *workload;
+	const struct takt_sched_tenant *tenant;
+	const struct takt_sched_window *window;
 	struct takt_sched_node node;
 	struct takt_sched_job job;
 };
 
-/* Why a job waits; the first that applies, in this order. */
-enum takt_why {
-	TAKT_WHY_NONE,
-	TAKT_WHY_HELD,	     /* held by its owner or an administrator */
-	TAKT_WHY_IMPOSSIBLE, /* no node has that many GPUs */
-	TAKT_WHY_UNHEALTHY,  /* enough GPUs exist, too many are quarantined or lost */
-	TAKT_WHY_OUTSIDE,    /* too many are used by processes that takt did not start */
-	TAKT_WHY_ORDER,	     /* GPUs would do, but a job of higher rank waits for them */
-	TAKT_WHY_GPUS,	     /* too few free GPUs; jobs that run must end first */
-	TAKT_WHY_COUNT
-};
-const char *takt_why_name(enum takt_why why); /* "held", "impossible", ... */
-extern const char *const takt_why_names[];
-
-struct takt_plan_placement {
-	uint64_t job_id;
-	uint32_t node_id;
-	uint64_t gpu_mask;
-	int64_t pair_score_sum;
-};
-
-/*
- * The counts are over one node, the one where the job is nearest to running. Each GPU counts once,
- * in the first class that applies, so that total = unhealthy + outside + running + draining +
- * promised + free.
- */
-struct takt_plan_wait {
-	uint64_t job_id;
-	enum takt_why why;
-	uint32_t need; /* GPUs it asked for */
-	uint32_t total;
-	uint32_t unhealthy; /* quarantined or lost, whoever holds them */
-	uint32_t outside;   /* used by outside processes; 0 if the job may share them */
-	uint32_t running;   /* held by jobs: assigned or running */
-	uint32_t draining;
-	uint32_t promised; /* to placements of this plan, and to the job ahead that waits for more
-			    */
-	uint32_t free;
-	/* ORDER: the job of higher rank that holds it back. GPUS: the job of higher rank that
-	 * waits too and goes first, 0 = it is next. Else 0. */
-	uint64_t behind_job;
-	uint32_t must_end; /* GPUS: how many more GPUs have to come free, need - free; else 0 */
-};
-
-struct takt_plan {
-	uint64_t version;	 /* takt_sched_version() it was made on */
-	uint64_t next_wakeup_ns; /* ask again then at the latest; 0 = only on events */
-	struct takt_plan_placement *placements; /* in queue order */
-	size_t placement_count;
-	struct takt_plan_wait *waits; /* every waiting job that is not placed, in queue order */
-	size_t wait_count;
-};
-
 struct takt_sched;
 
+enum takt_backfill {
+	TAKT_BACKFILL_NONE, /* nothing overtakes a job that waits for GPUs */
+	TAKT_BACKFILL_EASY, /* who overtakes does not delay the predicted start of the first job
+			       that waits */
+	TAKT_BACKFILL_CONSERVATIVE, /* nor of the first reserve_depth ones */
+	TAKT_BACKFILL_COUNT
+};
+extern const char *const takt_backfill_names[]; /* "none", "easy", "conservative", NULL */
+
+enum takt_reasons {
+	TAKT_REASONS_ALL,   /* every plan says of each waiting job why */
+	TAKT_REASONS_ASKED, /* none does; ask with takt_sched_why */
+};
+
+struct takt_order;
+struct takt_order_config;
+struct takt_placement;
+
+/* Zero in each field is the default, and what one machine needs. */
 struct takt_sched_config {
 	uint32_t max_jobs;  /* refuse JOB_ADD beyond; 0 = 1,000,000 */
 	uint32_t max_nodes; /* 0 = 100,000 */
+
+	/* Who goes first; NULL: priority, then arrival. Borrowed until free, as is its config. */
+	const struct takt_order *order;
+	const struct takt_order_config *order_config;
+	/* Which node; NULL: as "Choice among nodes" above. Borrowed until free. */
+	const struct takt_placement *placement;
+
+	enum takt_backfill backfill;
+	uint32_t reserve_depth;	  /* jobs with a reservation, conservative; 0 = 16 */
+	uint32_t backfill_depth;  /* jobs tried behind the first that waits; 0 = 1000 */
+	uint32_t safety_permille; /* predicted run times are stretched by it; 0 = 1000 */
+	bool preempt; /* push out preemptible jobs where the order says so, and for quotas */
+	uint32_t preempt_depth;	 /* waiting jobs tried a plan; 0 = 8 */
+	uint64_t min_runtime_ns; /* of every job, at least */
+	uint32_t migrate_most;	 /* tasks moved a plan for consolidation; 0 = none */
+	/* A node that failed flap_count times within flap_window_ns gets nothing new for
+	 * flap_rest_ns. 0 in any = never. */
+	uint32_t flap_count;
+	uint64_t flap_window_ns;
+	uint64_t flap_rest_ns;
+	enum takt_reasons reasons;
+	/* A GPU is clean when its job is over, as in a simulation: no draining. */
+	bool clean_at_end;
 };
 
 /* Heap object; free takes NULL. */
@@ -214,7 +215,17 @@ uint64_t takt_sched_version(const struct takt_sched *sched);
  * only where a policy says so (none does today). -ENOMEM leaves *plan empty. */
 int takt_sched_run(struct takt_sched *sched, uint64_t now_ns, uint64_t seed, struct takt_plan *plan,
 		   struct takt_err *err);
-void takt_plan_fini(struct takt_plan *plan);
+
+/* Take all placements of the plan as facts, as JOB_PLACED would at that time; the plan is the
+ * newest and nothing has happened since, else -TAKT_E_STALE. For callers who are their own engine.
+ */
+int takt_sched_commit(struct takt_sched *sched, const struct takt_plan *plan, uint64_t at_ns,
+		      struct takt_err *err);
+
+/* Why one waiting job waits, at that time: a plan with one entry in waits. -ENOENT when the job
+ * does not wait. *plan as for takt_sched_run. */
+int takt_sched_why(struct takt_sched *sched, uint64_t job_id, uint64_t now_ns,
+		   struct takt_plan *plan, struct takt_err *err);
 
 /* Can this ever run here? 0, or -TAKT_E_IMPOSSIBLE with the reason as message ("asks for 9 GPUs,
  * the largest node has 8"). For refusing at submit. */
@@ -252,8 +263,5 @@ enum takt_link {
  * board 60 (unknown 0), plus 100 for each NVLink. */
 int32_t takt_link_score(enum takt_link pcie, uint32_t nvlinks);
 const char *takt_link_name(enum takt_link pcie); /* "SYS", "PIX", ... "?" when unknown */
-
-/* One sentence for people: why it waits and what would unblock it. */
-int takt_why_text(const struct takt_plan_wait *wait, struct takt_str *ret_text);
 
 #endif

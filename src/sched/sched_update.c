@@ -26,6 +26,9 @@ int takt_sched_update(struct takt_sched *sched, const struct takt_sched_event *e
 
 	if ((size_t)event->kind >= TAKT_SCHED_EVENT_COUNT)
 		return takt_err_set(err, -EINVAL, "kind %d is not an event", (int)event->kind);
+	if (!handlers[event->kind])
+		return takt_err_set(err, -EINVAL, "event '%s' is not taken yet",
+				    takt_sched_event_name(event->kind));
 	rc = handlers[event->kind](sched, event, err);
 	if (rc < 0)
 		return rc;
