@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * SHA-256 (FIPS 180-4). Result files name the traces that they were made from by it, so that
+ * anybody can check with sha256sum that he has the same. Not used for secrets.
+ */
+#ifndef TAKT_SIM_SHA256_H
+#define TAKT_SIM_SHA256_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+	TAKT_SHA256_TEXT = 65
+};
+
+struct takt_sha256 {
+	uint32_t h[8];
+	uint64_t len; /* bytes taken */
+	uint8_t block[64];
+};
+
+void takt_sha256_init(struct takt_sha256 *sha);
+void takt_sha256_add(struct takt_sha256 *sha, const void *bytes, size_t n);
+/* 64 lower-case hexadecimal digits; the object is used up. */
+void takt_sha256_text(struct takt_sha256 *sha, char ret[TAKT_SHA256_TEXT]);
+
+#endif
