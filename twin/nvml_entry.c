@@ -96,26 +96,17 @@ static void nap(uint64_t ns)
 }
 
 /* A hanging GPU answers when the fault is taken away or its time is over. */
-static void hang(const struct twin_slot *slot)
-{
-	while (atomic_load(&slot->faults) & TWIN_FAULT_HANG) {
-		uint64_t until = atomic_load(&slot->hang_until_ns);
-		if (until && twin_now_ns() >= until)
-			return;
-		nap(FAULT_POLL_NS);
-	}
-}
-
 static int suffer(const struct twin_call *call)
 {
-	const struct twin_slot *slot = &twin_map_file(call->map)->slots[call->index];
-	uint32_t faults = atomic_load_explicit(&slot->faults, memory_order_acquire);
+	struct twin_ailment ailment = twin_ailment(call->map, call->index);
 
-	if (faults & TWIN_FAULT_HANG)
-		hang(slot);
-	if (faults & TWIN_FAULT_SLOW)
-		nap(atomic_load(&slot->slow_ms) * 1000000ull);
-	return faults & TWIN_FAULT_LOST ? NVML_ERROR_GPU_IS_LOST : NVML_SUCCESS;
+	while (twin_ailment_hangs(call->map, &ailment)) {
+		nap(FAULT_POLL_NS);
+		ailment = twin_ailment(call->map, call->index);
+	}
+	if (ailment.faults & TWIN_FAULT_SLOW)
+		nap(ailment.slow_ms * 1000000ull);
+	return ailment.faults & TWIN_FAULT_LOST ? NVML_ERROR_GPU_IS_LOST : NVML_SUCCESS;
 }
 
 /* The machine alone, and whether there is an output. */
@@ -263,7 +254,7 @@ static int apply_setting(struct twin_gpu *gpu, const struct twin_board *board, v
 static bool may_set(const struct twin_call *call, bool restores)
 {
 	const struct twin_file *file = twin_map_file(call->map);
-	uint32_t faults = atomic_load(&file->slots[call->index].faults);
+	uint32_t faults = twin_ailment(call->map, call->index).faults;
 
 	if (faults & TWIN_FAULT_PERMISSION || (restores && faults & TWIN_FAULT_RESTORE_REFUSED))
 		return false;
@@ -292,13 +283,14 @@ bool twin_has(const struct twin_call *call, enum twin_feature feature)
 	return call->board->features & feature;
 }
 
-uint64_t twin_stamp_us(uint64_t at_ns)
+uint64_t twin_stamp_us(const struct twin_map *map, uint64_t at_ns)
 {
-	struct timespec wall;
 	uint64_t now_ns = twin_now_ns(), wall_us;
+	struct timespec wall;
 
 	clock_gettime(CLOCK_REALTIME, &wall);
 	wall_us = (uint64_t)wall.tv_sec * 1000000 + (uint64_t)wall.tv_nsec / 1000;
+	at_ns = twin_clock_boot(&twin_map_file(map)->clock, at_ns, now_ns);
 	return now_ns > at_ns ? wall_us - (now_ns - at_ns) / 1000 : wall_us;
 }
 

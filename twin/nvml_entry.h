@@ -42,7 +42,7 @@ extern const char twin_library_branch[], twin_library_version[];
 struct twin_map *twin_machine_map(void);
 
 /* NVML_SUCCESS while the driver is still the one that was there at initialisation. */
-int twin_driver_here(const struct twin_map *map);
+int twin_driver_here(struct twin_map *map);
 
 /* NVML_SUCCESS and *ret, or the code to return at once. May wait, when the GPU hangs. */
 int twin_enter(const struct nvml_device *device, struct twin_call *ret);
@@ -82,8 +82,9 @@ int twin_set(const struct nvml_device *device, twin_change_fn *change, void *arg
 
 bool twin_has(const struct twin_call *call, enum twin_feature feature);
 
-/* A moment of the machine as clients are told of it: microseconds since 1970. */
-uint64_t twin_stamp_us(uint64_t at_ns);
+/* A moment of the machine that is past as clients are told of it: microseconds since 1970. Of the
+ * world's time, however fast the machine's passes. */
+uint64_t twin_stamp_us(const struct twin_map *map, uint64_t at_ns);
 
 /* Copies text with its end, or INSUFFICIENT_SIZE. */
 int twin_put_text(char *out, uint32_t length, const char *text);

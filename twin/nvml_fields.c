@@ -234,7 +234,7 @@ int nvmlDeviceGetFieldValues(struct nvml_device *device, int count, struct nvml_
 
 	if (rc != NVML_SUCCESS)
 		return rc;
-	stamp_us = twin_stamp_us(gpu.at_ns);
+	stamp_us = twin_stamp_us(call.map, gpu.at_ns);
 	for (int i = 0; i < count; i++) {
 		struct field field = {&call, &gpu, &values[i]};
 		values[i].timestamp_us = (int64_t)stamp_us;

@@ -19,7 +19,7 @@
 
 static _Atomic(struct twin_map *) current;
 static _Atomic uint32_t users;
-static _Atomic uint32_t met_load; /* the load of the driver that was there at initialisation */
+static _Atomic uint64_t met_load; /* the load of the driver that was there at initialisation */
 
 struct twin_map *twin_machine_map(void)
 {
@@ -31,12 +31,9 @@ struct twin_map *twin_machine_map(void)
 /* A driver that was taken away under us is not the one we opened: until the library is opened anew
  * nothing works. What real drivers say then was not recorded; 999 is what programs report whose
  * device nodes were revoked (GUESS). */
-int twin_driver_here(const struct twin_map *map)
+int twin_driver_here(struct twin_map *map)
 {
-	struct twin_file *file = twin_map_file(map);
-
-	return atomic_load_explicit(&file->driver_load, memory_order_acquire) ==
-			       atomic_load_explicit(&met_load, memory_order_relaxed)
+	return twin_ailment(map, 0).reloads == atomic_load_explicit(&met_load, memory_order_relaxed)
 		       ? NVML_SUCCESS
 		       : NVML_ERROR_UNKNOWN;
 }
@@ -53,15 +50,15 @@ static bool may_run(void)
 }
 
 /* As a library finds a driver: not there, of another version, or fit. */
-static int meet(const struct twin_map *map)
+static int meet(struct twin_map *map)
 {
-	struct twin_file *file = twin_map_file(map);
+	struct twin_ailment driver = twin_ailment(map, 0);
 
-	if (twin_now_ns() < atomic_load(&file->driver_away_until_ns))
+	if (twin_map_now_ns(map) < driver.away_until_ns)
 		return NVML_ERROR_DRIVER_NOT_LOADED;
-	if (strcmp(file->machine.driver_branch, twin_library_branch) != 0)
+	if (strcmp(twin_map_file(map)->machine.driver_branch, twin_library_branch) != 0)
 		return NVML_ERROR_LIB_RM_VERSION_MISMATCH;
-	atomic_store(&met_load, atomic_load(&file->driver_load));
+	atomic_store(&met_load, driver.reloads);
 	return NVML_SUCCESS;
 }
 

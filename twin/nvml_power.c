@@ -121,7 +121,7 @@ int nvmlDeviceGetViolationStatus(struct nvml_device *device, uint32_t policy,
 
 	if (rc != NVML_SUCCESS)
 		return rc;
-	time->reference_us = twin_stamp_us(gpu.at_ns);
+	time->reference_us = twin_stamp_us(call.map, gpu.at_ns);
 	time->violation_ns = 0;
 	if (policy == NVML_PERF_POLICY_POWER)
 		time->violation_ns = gpu.power_cap_ns;

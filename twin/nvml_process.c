@@ -331,7 +331,7 @@ int nvmlDeviceGetProcessUtilization(struct nvml_device *device,
 
 	if (rc != NVML_SUCCESS)
 		return rc;
-	stamp_us = twin_stamp_us(gpu.at_ns - gpu.at_ns % TWIN_CELL_NS);
+	stamp_us = twin_stamp_us(call.map, gpu.at_ns - gpu.at_ns % TWIN_CELL_NS);
 	if (living(&call, &gpu) == 0 || stamp_us <= last_seen_us) {
 		*count = 0;
 		return NVML_ERROR_NOT_FOUND;

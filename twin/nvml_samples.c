@@ -22,12 +22,28 @@ static bool sample_of(const struct twin_gpu *gpu, uint32_t type, unsigned cell, 
 	}
 }
 
+enum {
+	/* two calls work out the stamp of one moment a little apart */
+	STAMP_SLACK_US = 20
+};
+
+/* From the end of that cell to the end of the newest, in the world's time. */
+static uint64_t since_us(const struct twin_map *map, uint64_t newest_ns, uint32_t ago)
+{
+	const struct twin_clock *clock = &twin_map_file(map)->clock;
+	uint64_t now_ns = twin_now_ns();
+
+	return (twin_clock_boot(clock, newest_ns, now_ns) -
+		twin_clock_boot(clock, newest_ns - ago * TWIN_CELL_NS, now_ns)) /
+	       1000;
+}
+
 /* Asking with no array means asking for the room that is enough. */
 int nvmlDeviceGetSamples(struct nvml_device *device, uint32_t type, uint64_t last_seen_us,
 			 uint32_t *value_type, uint32_t *count, struct nvml_sample *samples)
 {
 	uint32_t value, room, n = 0;
-	uint64_t newest_us;
+	uint64_t newest_ns, newest_us;
 	struct twin_call call;
 	struct twin_gpu gpu;
 	int rc = twin_enter_read(device, count ? value_type : NULL, &call, &gpu);
@@ -39,14 +55,15 @@ int nvmlDeviceGetSamples(struct nvml_device *device, uint32_t type, uint64_t las
 	if (!sample_of(&gpu, type, 0, &value) || (gpu.mig_mode && type != NVML_SAMPLES_TOTAL_POWER))
 		return NVML_ERROR_NOT_SUPPORTED;
 	*value_type = NVML_VALUE_TYPE_UNSIGNED_INT;
-	newest_us = twin_stamp_us(gpu.at_ns - gpu.at_ns % TWIN_CELL_NS);
+	newest_ns = gpu.at_ns - gpu.at_ns % TWIN_CELL_NS;
+	newest_us = twin_stamp_us(call.map, newest_ns);
 	room = samples ? *count : 0;
 	if (!samples)
 		*count = TWIN_CELLS;
 	for (uint32_t ago = TWIN_CELLS; samples && ago-- > 0 && n < room;) {
 		unsigned cell = (unsigned)((gpu.cells - 1 - ago) % TWIN_CELLS);
-		uint64_t ended_us = newest_us - ago * (TWIN_CELL_NS / 1000);
-		if (ended_us <= last_seen_us)
+		uint64_t ended_us = newest_us - since_us(call.map, newest_ns, ago);
+		if (ended_us <= last_seen_us + STAMP_SLACK_US)
 			continue;
 		samples[n] = (struct nvml_sample){.timestamp_us = ended_us};
 		sample_of(&gpu, type, cell, &samples[n++].value.u32);

@@ -114,12 +114,17 @@ int nvmlSystemGetTopologyGpuSet(uint32_t cpu, uint32_t *count, struct nvml_devic
 	return rc;
 }
 
-/* Direct links between two GPUs, or through a switch that both hang on. */
-static bool linked(const struct twin_call *a, const struct twin_call *b)
+/* Does a GPU have a link that is up, to another or to the switches that it hangs on, too? */
+static bool reaches(const struct twin_call *from, const struct twin_call *to)
 {
-	for (uint32_t i = 0; i < a->desc->link_count; i++) {
-		const struct twin_link *link = &a->desc->links[i];
-		if (link->to_switch ? b->desc->link_count > 0 : link->bus == b->desc->bus)
+	struct twin_gpu gpu;
+
+	twin_read(from->map, from->index, &gpu);
+	for (uint32_t i = 0; i < from->desc->link_count; i++) {
+		const struct twin_link *link = &from->desc->links[i];
+		bool leads =
+			link->to_switch ? to->desc->link_count > 0 : link->bus == to->desc->bus;
+		if (leads && !(gpu.links_down >> i & 1))
 			return true;
 	}
 	return false;
@@ -137,7 +142,7 @@ int nvmlDeviceGetP2PStatus(struct nvml_device *device, struct nvml_device *other
 	if (cap >= NVML_P2P_CAP_COUNT)
 		return NVML_ERROR_INVALID_ARGUMENT;
 	near = a.desc->ancestor[b.index] < NVML_TOPOLOGY_SYSTEM;
-	if (linked(&a, &b) || (near && cap != NVML_P2P_CAP_NVLINK))
+	if ((near && cap != NVML_P2P_CAP_NVLINK) || (reaches(&a, &b) && reaches(&b, &a)))
 		*status = NVML_P2P_STATUS_OK;
 	else
 		*status = near ? NVML_P2P_STATUS_NOT_SUPPORTED

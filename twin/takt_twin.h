@@ -21,7 +21,8 @@ struct twin_verb {
 };
 
 extern const struct twin_verb twin_verb_board, twin_verb_create, twin_verb_destroy, twin_verb_list,
-	twin_verb_exec, twin_verb_load, twin_verb_fault, twin_verb_state;
+	twin_verb_exec, twin_verb_load, twin_verb_fault, twin_verb_kmsg, twin_verb_state,
+	twin_verb_time;
 
 /* Error for an option that getopt_long did not know or that lacks its value; names it. */
 int twin_bad_option(const struct twin_verb *verb, char **argv, struct takt_err *err);
@@ -41,10 +42,9 @@ int twin_find_gpu(const struct twin_machine *machine, const char *name, uint32_t
 int twin_find_gpus(const struct twin_machine *machine, const char *list, uint32_t *ret_mask,
 		   struct takt_err *err);
 
-/* How fast a set of at least two GPUs communicates, in permille of the best set of that size that
- * the machine has (twin_rings.c). 1000 for a single one. */
-int twin_rings_permille(const struct twin_machine *machine, uint32_t set, uint32_t *ret,
-			struct takt_err *err);
+/* How fast a set of at least two GPUs communicates at this moment, in permille of the best set of
+ * that size that the machine has when all is well (twin_rings.c). 1000 for a single one. */
+int twin_rings_permille(struct twin_map *map, uint32_t set, uint32_t *ret, struct takt_err *err);
 
 static inline void takt_cleanup_twin_mapp(struct twin_map **map)
 {

@@ -33,6 +33,7 @@ struct wish {
 	const struct branch *branch;
 	uint32_t gpus;
 	uint32_t seed;
+	uint64_t speed; /* of its time */
 	bool replace;
 	char path[PATH_MAX];
 };
@@ -59,6 +60,7 @@ static void name_gpu(struct twin_gpu_desc *gpu, uint32_t seed)
 static void fill(struct twin_file *file, const struct wish *wish)
 {
 	struct twin_machine *machine = &file->machine;
+	uint64_t boot_ns = twin_now_ns();
 
 	memcpy(file->magic, TWIN_MAGIC, sizeof(file->magic));
 	file->layout = TWIN_LAYOUT;
@@ -66,7 +68,8 @@ static void fill(struct twin_file *file, const struct wish *wish)
 	takt_boot_id(file->boot_id);
 	file->owner_uid = geteuid();
 	file->seed = wish->seed;
-	file->created_ns = twin_now_ns();
+	twin_clock_init(&file->clock, boot_ns, wish->speed);
+	file->created_ns = twin_clock_at(&file->clock, boot_ns);
 	*machine = wish->machine;
 	snprintf(machine->driver_branch, sizeof(machine->driver_branch), "%s", wish->branch->name);
 	snprintf(machine->driver_version, sizeof(machine->driver_version), "%s",
@@ -171,20 +174,17 @@ static int choose_path(struct wish *wish, const char *dir, const char *path, str
 
 struct create_options {
 	const char *dir, *path, *driver;
-	uint64_t gpus, seed;
+	uint64_t gpus, seed, speed;
 	bool has_seed, replace;
 };
 
 static int parse_create(int argc, char **argv, struct create_options *options, struct takt_err *err)
 {
 	static const struct option known[] = {
-		{"gpus", required_argument, NULL, 'g'},
-		{"dir", required_argument, NULL, 'd'},
-		{"path", required_argument, NULL, 'p'},
-		{"seed", required_argument, NULL, 's'},
-		{"replace", no_argument, NULL, 'r'},
-		{"driver", required_argument, NULL, 'D'},
-		{0},
+		{"gpus", required_argument, NULL, 'g'},	 {"dir", required_argument, NULL, 'd'},
+		{"path", required_argument, NULL, 'p'},	 {"seed", required_argument, NULL, 's'},
+		{"replace", no_argument, NULL, 'r'},	 {"driver", required_argument, NULL, 'D'},
+		{"speed", required_argument, NULL, 'x'}, {0},
 	};
 	int c, rc = 0;
 
@@ -193,6 +193,9 @@ static int parse_create(int argc, char **argv, struct create_options *options, s
 			rc = twin_number("--gpus", optarg, 1, TWIN_MAX_GPUS, &options->gpus, err);
 		else if (c == 's')
 			rc = twin_number("--seed", optarg, 0, UINT32_MAX, &options->seed, err);
+		else if (c == 'x')
+			rc = twin_number("--speed", optarg, 0, TWIN_MAX_SPEED, &options->speed,
+					 err);
 		else if (c == 'd')
 			options->dir = optarg;
 		else if (c == 'D')
@@ -222,7 +225,7 @@ static int find_branch(const char *name, const struct branch **ret, struct takt_
 
 static int run_create(int argc, char **argv, struct takt_err *err)
 {
-	struct create_options options = {0};
+	struct create_options options = {.speed = 1};
 	struct wish wish = {0};
 	int rc = parse_create(argc, argv, &options, err);
 
@@ -243,6 +246,7 @@ static int run_create(int argc, char **argv, struct takt_err *err)
 				    (unsigned long long)options.gpus);
 	wish.gpus = options.gpus ? (uint32_t)options.gpus : wish.machine.gpu_count;
 	wish.seed = (uint32_t)options.seed;
+	wish.speed = options.speed;
 	wish.replace = options.replace;
 	if (!options.has_seed && getrandom(&wish.seed, sizeof(wish.seed), 0) < 0)
 		return takt_err_set(err, -errno, "draw a seed");
@@ -303,7 +307,9 @@ const struct twin_verb twin_verb_create = {
 		"  --dir DIR    make DIR/MACHINE.twin (default: $XDG_RUNTIME_DIR/takt-twin, else "
 		"/tmp)\n"
 		"  --path FILE  make FILE\n"
-		"  --seed N     the same UUIDs and serial numbers each time (default: new ones)\n"
+		"  --seed N     the same UUIDs, serial numbers, specimens and noise each time "
+		"(default: new ones)\n"
+		"  --speed N    its time passes N times as fast, 0 to 1000; see takt-twin time\n"
 		"  --driver B   the driver's branch: 535, 550 (default) or 13x\n"
 		"  --replace    put it in the place of one that is there\n\n"
 		"FILE.toml describes a machine of your own; twin/README.md says how.\n\n"

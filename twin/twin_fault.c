@@ -39,25 +39,27 @@ static int parse(int argc, char **argv, struct options *options, struct takt_err
 	return rc;
 }
 
-static int one(struct twin_map *map, const char *gpus, const char *fault, uint64_t at_ns, FILE *log,
-	       struct takt_err *err)
+static int one(struct twin_map *map, const char *gpus, const char *fault, uint64_t at_ns,
+	       uint64_t *ret_end_ns, struct takt_err *err)
 {
-	struct twin_fault_wish wish = {0};
-	uint64_t start_ns = twin_now_ns();
+	struct twin_fault_wish wish = {.at_ns = at_ns};
 	int rc = twin_fault_parse(fault, &wish, err);
 
 	if (rc == 0)
 		rc = twin_fault_parse_gpus(map, gpus, &wish, err);
-	if (rc < 0)
-		return rc;
-	twin_script_wait(start_ns, at_ns);
-	return twin_fault_apply(map, &wish, log, err);
+	if (rc == 0)
+		rc = twin_fault_apply(map, &wish, 1, err);
+	if (rc == 0)
+		*ret_end_ns = twin_map_now_ns(map) + at_ns;
+	return rc;
 }
 
 static int run_fault(int argc, char **argv, struct takt_err *err)
 {
 	TAKT_CLEANUP(twin_mapp) struct twin_map *map = NULL;
 	struct options options = {0};
+	struct twin_kmsg kmsg;
+	uint64_t end_ns = 0;
 	FILE *log = NULL;
 	int rc = parse(argc, argv, &options, err);
 
@@ -65,10 +67,14 @@ static int run_fault(int argc, char **argv, struct takt_err *err)
 		rc = twin_open_machine(options.machine, &map, err);
 	if (rc == 0 && options.log && !(log = fopen(options.log, "ae")))
 		rc = takt_err_set(err, -errno, "append to '%s'", options.log);
+	if (log)
+		twin_kmsg_start(map, &kmsg);
 	if (rc == 0)
-		rc = options.script
-			     ? twin_script_play(map, options.script, log, err)
-			     : one(map, argv[optind], argv[optind + 1], options.at_ns, log, err);
+		rc = options.script ? twin_script_put(map, options.script, &end_ns, err)
+				    : one(map, argv[optind], argv[optind + 1], options.at_ns,
+					  &end_ns, err);
+	if (log && rc == 0)
+		twin_kmsg_follow(map, &kmsg, end_ns, log);
 	if (log)
 		fclose(log);
 	return rc;
@@ -92,7 +98,12 @@ const struct twin_verb twin_verb_fault = {
 		"  ecc-corrected[=N]       N correctable errors\n"
 		"  remap-failed            a row cannot be replaced (XID 64)\n"
 		"  power-brake             the clock is halved by the power supply\n"
-		"  air=PERCENT             of the cooling that there was: a fan that stands still\n"
+		"  air=PERCENT             of the cooling that there was, down to 1: coolant that "
+		"is "
+		"gone\n"
+		"  fan-stuck               a board's own fan stands still\n"
+		"  overheated              it switches itself off, as at its shutdown temperature "
+		"(XID 79)\n"
 		"  pcie-width=N            the bus falls to fewer lanes\n"
 		"  pcie-gen=N              the bus falls to an earlier generation\n"
 		"  link-down=N             an NVLink goes (XID 74)\n"
@@ -100,9 +111,17 @@ const struct twin_verb twin_verb_fault = {
 		"back\n"
 		"                          without settings, processes and instances\n"
 		"  none                    all well again; errors that were counted stay counted\n"
-		"Faults add up until mended.\n\n"
-		"  --at TIME      wait so long first: 5s, 200ms\n"
-		"  --script FILE  lines of TIME GPU FAULT, with # comments; ends with the last\n"
-		"  --log FILE     append XIDs as the kernel logs them\n",
+		"  forget                  what is still to come does not\n"
+		"Faults add up until mended. Readings tell of them, and so do simulated jobs: "
+		"those on a\n"
+		"lost GPU fail, on a hanging one hang, on a hot or braked one slow down, and so do "
+		"those\n"
+		"that communicate over links or a bus that got worse.\n\n"
+		"  --at TIME      so long from now, in the machine's time: 5s, 200ms\n"
+		"  --script FILE  lines of TIME GPU FAULT, with # comments\n"
+		"  --log FILE     stay until the last has come about, and append XIDs as the "
+		"kernel\n"
+		"                 logs them; `takt-twin kmsg` shows them at any time\n\n"
+		"What is to come is in the machine: it comes about although nobody waits for it.\n",
 	.run = run_fault,
 };

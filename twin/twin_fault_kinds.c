@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of faults. Some are words beside the GPU's state that every call looks at; some change
- * the state, so that readings, the model and events show them. XIDs are told to those who wait for
- * events, and as the kernel would log them.
+ * The table of faults by name, and putting them into a machine: each GPU is given its part, now or
+ * as a plan, in one change.
  */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
-#include "abi/nvml.h"
 #include "base/str.h"
 #include "twin_fault.h"
 #include "twin_trouble.h"
@@ -21,125 +19,37 @@ enum value {
 
 struct twin_fault_kind {
 	const char *name;
-	uint32_t bit; /* enum twin_fault */
+	enum twin_trouble trouble;
 	enum value value;
-	uint64_t max;		/* of the value */
-	twin_change_fn *change; /* gets the value */
-	uint32_t xid;		/* that comes with it; 0 = none */
-	bool machine;		/* all GPUs or none */
+	uint64_t min, max; /* of the value */
+	const char *like;  /* an example, of those that need one */
+	bool machine;	   /* all GPUs or none */
 };
 
-static int mend(struct twin_gpu *gpu, const struct twin_board *board, void *arg)
-{
-	gpu->power_brake = 0;
-	gpu->airflow_permille = 1000;
-	gpu->pcie_gen = gpu->pcie_width = 0;
-	gpu->links_down = 0;
-	return 0;
-}
-
-static int brake(struct twin_gpu *gpu, const struct twin_board *board, void *arg)
-{
-	gpu->power_brake = 1;
-	return 0;
-}
-
-/* Percent of the cooling that there was: a fan that stands still, a blocked filter. */
-static int block_air(struct twin_gpu *gpu, const struct twin_board *board, void *arg)
-{
-	gpu->airflow_permille = (uint32_t) * (const uint64_t *)arg * 10;
-	return 0;
-}
-
-static int narrow(struct twin_gpu *gpu, const struct twin_board *board, void *arg)
-{
-	uint64_t width = *(const uint64_t *)arg;
-
-	if (width >= board->pcie_width || (width & (width - 1)))
-		return -ERANGE;
-	gpu->pcie_width = (uint32_t)width;
-	return 0;
-}
-
-static int slow_bus(struct twin_gpu *gpu, const struct twin_board *board, void *arg)
-{
-	uint64_t gen = *(const uint64_t *)arg;
-
-	if (gen >= board->pcie_gen)
-		return -ERANGE;
-	gpu->pcie_gen = (uint32_t)gen;
-	return 0;
-}
-
-static int cut_link(struct twin_gpu *gpu, const struct twin_board *board, void *arg)
-{
-	uint64_t link = *(const uint64_t *)arg;
-
-	if (link >= board->nvlinks)
-		return -ERANGE;
-	gpu->links_down |= 1u << link;
-	return 0;
-}
-
-static int correctable(struct twin_gpu *gpu, const struct twin_board *board, void *arg)
-{
-	uint64_t count = *(const uint64_t *)arg ? *(const uint64_t *)arg : 1;
-
-	gpu->ecc_cor_volatile += count;
-	gpu->ecc_cor_aggregate += count;
-	twin_event_add(gpu, NVML_EVENT_SINGLE_BIT_ECC, 0);
-	return 0;
-}
-
-static int uncorrectable(struct twin_gpu *gpu, const struct twin_board *board, void *arg)
-{
-	twin_trouble_ecc(gpu, board);
-	return 0;
-}
-
-static int fail_remap(struct twin_gpu *gpu, const struct twin_board *board, void *arg)
-{
-	if (!(board->features & TWIN_HAS_ROW_REMAP))
-		return -ENOTSUP;
-	gpu->remap_failed = 1;
-	return 0;
-}
-
-static int reload(struct twin_gpu *gpu, const struct twin_board *board, void *arg)
-{
-	twin_trouble_reload(gpu, board);
-	return 0;
-}
-
-static int add_xid(struct twin_gpu *gpu, const struct twin_board *board, void *arg)
-{
-	twin_event_add(gpu, NVML_EVENT_XID_CRITICAL, *(const uint64_t *)arg);
-	return 0;
-}
-
 enum {
-	DAY_S = 86400,
-	ROW_REMAPPED = 63, /* XIDs */
-	OWN_VALUE = 1000   /* the one that the fault's value says */
+	DAY_S = 86400
 };
 
 static const struct twin_fault_kind kinds[] = {
-	{"none", .change = mend},
-	{"lost", .bit = TWIN_FAULT_LOST, .xid = 79},
-	{"hang", .bit = TWIN_FAULT_HANG, MAY_HAVE_VALUE, DAY_S},
-	{"slow", .bit = TWIN_FAULT_SLOW, NEEDS_VALUE, 60000},
-	{"permission", .bit = TWIN_FAULT_PERMISSION},
-	{"driver-restore-refused", .bit = TWIN_FAULT_RESTORE_REFUSED},
-	{"xid", .value = NEEDS_VALUE, .max = 999, .xid = OWN_VALUE},
-	{"ecc", .change = uncorrectable, .xid = 48},
-	{"ecc-corrected", .value = MAY_HAVE_VALUE, .max = UINT32_MAX, .change = correctable},
-	{"remap-failed", .change = fail_remap, .xid = 64},
-	{"power-brake", .change = brake},
-	{"air", .value = NEEDS_VALUE, .max = 100, .change = block_air},
-	{"pcie-width", .value = NEEDS_VALUE, .max = 16, .change = narrow},
-	{"pcie-gen", .value = NEEDS_VALUE, .max = 6, .change = slow_bus},
-	{"link-down", .value = NEEDS_VALUE, .max = TWIN_MAX_LINKS, .change = cut_link, .xid = 74},
-	{"driver-reload", .value = MAY_HAVE_VALUE, .max = DAY_S, .change = reload, .machine = true},
+	{"none", TWIN_TROUBLE_NONE},
+	{"forget", TWIN_TROUBLE_FORGET},
+	{"lost", TWIN_TROUBLE_LOST},
+	{"hang", TWIN_TROUBLE_HANG, MAY_HAVE_VALUE, 1, DAY_S},
+	{"slow", TWIN_TROUBLE_SLOW, NEEDS_VALUE, 1, 60000, "20 for 20 ms a call"},
+	{"permission", TWIN_TROUBLE_PERMISSION},
+	{"driver-restore-refused", TWIN_TROUBLE_RESTORE_REFUSED},
+	{"xid", TWIN_TROUBLE_XID, NEEDS_VALUE, 1, 999, "48"},
+	{"ecc", TWIN_TROUBLE_ECC},
+	{"ecc-corrected", TWIN_TROUBLE_ECC_CORRECTED, MAY_HAVE_VALUE, 1, UINT32_MAX},
+	{"remap-failed", TWIN_TROUBLE_REMAP_FAILED},
+	{"power-brake", TWIN_TROUBLE_POWER_BRAKE},
+	{"air", TWIN_TROUBLE_AIR, NEEDS_VALUE, 1, 100, "30 for 30 % of the cooling"},
+	{"fan-stuck", TWIN_TROUBLE_FAN_STUCK},
+	{"overheated", TWIN_TROUBLE_OVERHEATED},
+	{"pcie-width", TWIN_TROUBLE_PCIE_WIDTH, NEEDS_VALUE, 1, 16, "4"},
+	{"pcie-gen", TWIN_TROUBLE_PCIE_GEN, NEEDS_VALUE, 1, 6, "3"},
+	{"link-down", TWIN_TROUBLE_LINK_DOWN, NEEDS_VALUE, 0, TWIN_MAX_LINKS, "4"},
+	{"driver-reload", TWIN_TROUBLE_RELOAD, MAY_HAVE_VALUE, 1, DAY_S, .machine = true},
 };
 
 static const struct twin_fault_kind *find_kind(const char *name, size_t n)
@@ -151,9 +61,18 @@ static const struct twin_fault_kind *find_kind(const char *name, size_t n)
 	return NULL;
 }
 
+const char *twin_fault_name(uint32_t trouble)
+{
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(kinds); i++) {
+		if (kinds[i].trouble == trouble)
+			return kinds[i].name;
+	}
+	return "";
+}
+
 static int no_such_fault(const char *text, struct takt_err *err)
 {
-	char names[200] = "";
+	char names[220] = "";
 
 	for (size_t i = 0; i < TAKT_ARRAY_LEN(kinds); i++) {
 		size_t used = strlen(names);
@@ -173,12 +92,10 @@ int twin_fault_parse(const char *text, struct twin_fault_wish *ret, struct takt_
 		return no_such_fault(text, err);
 	if (!value && wish.kind->value == NEEDS_VALUE)
 		return takt_err_set(err, -TAKT_E_USAGE, "%s needs a value, like %s=%s", text, text,
-				    wish.kind->bit == TWIN_FAULT_SLOW ? "20 for 20 ms a call"
-								      : "4");
+				    wish.kind->like);
 	if (value && wish.kind->value == NO_VALUE)
 		return takt_err_set(err, -TAKT_E_USAGE, "'%s' takes no value", text);
-	if (value && twin_number(text, value, wish.kind->change == cut_link ? 0 : 1, wish.kind->max,
-				 &wish.value, err) < 0)
+	if (value && twin_number(text, value, wish.kind->min, wish.kind->max, &wish.value, err) < 0)
 		return err->rc;
 	ret->kind = wish.kind;
 	ret->value = wish.value;
@@ -217,103 +134,128 @@ int twin_fault_parse_time(const char *text, uint64_t *ret_ns, struct takt_err *e
 	return 0;
 }
 
-/* Words as real kernels log them; of other XIDs the number says it. */
-static const char *xid_text(uint64_t xid)
-{
-	static const struct {
-		uint64_t xid;
-		const char *text;
-	} table[] = {
-		{13, "Graphics Exception"},
-		{31, "MMU Fault"},
-		{43, "GPU stopped processing"},
-		{48, "DBE (Double Bit Error) ECC Error"},
-		{63, "Row Remapper: New row marked for remapping, reset gpu to activate."},
-		{64, "Row Remapper: Error: Unable to remap row."},
-		{74, "NVLink: fatal error detected"},
-		{79, "GPU has fallen off the bus."},
-		{94, "Contained: CE User Channel"},
-		{95, "Uncontained: ECC error"},
-	};
+/* One GPU's part of what is put into the machine. */
+struct part {
+	const struct twin_machine *machine;
+	const struct twin_fault_wish *wishes;
+	uint32_t count, gpu;
+	uint64_t start_ns;
+};
 
-	for (size_t i = 0; i < TAKT_ARRAY_LEN(table); i++) {
-		if (table[i].xid == xid)
-			return table[i].text;
+/* The link at the other end of a direct one: as many links between the two come before it. */
+static bool far_end(const struct twin_machine *machine, uint32_t gpu, uint64_t link,
+		    uint32_t *ret_gpu, uint64_t *ret_link)
+{
+	const struct twin_gpu_desc *near = &machine->gpus[gpu];
+	uint32_t before = 0;
+
+	if (link >= near->link_count || near->links[link].to_switch)
+		return false;
+	for (uint64_t i = 0; i < link; i++)
+		before += !near->links[i].to_switch && near->links[i].bus == near->links[link].bus;
+	for (uint32_t other = 0; other < machine->gpu_count; other++) {
+		const struct twin_gpu_desc *far = &machine->gpus[other];
+		if (far->bus != near->links[link].bus)
+			continue;
+		for (uint32_t i = 0; i < far->link_count; i++) {
+			if (far->links[i].to_switch || far->links[i].bus != near->bus || before--)
+				continue;
+			*ret_gpu = other;
+			*ret_link = i;
+			return true;
+		}
 	}
-	return "simulated";
+	return false;
 }
 
-/* To those who wait for events, and to the log. */
-static int tell_xid(struct twin_map *map, uint32_t gpu, uint64_t xid, FILE *log)
+/* Does the wish concern this GPU? A direct link goes down at both of its ends. */
+static bool concerns(const struct part *part, const struct twin_fault_wish *wish,
+		     uint64_t *ret_value)
 {
-	uint64_t now_us = twin_now_ns() / 1000;
-	int rc = twin_change(map, gpu, add_xid, &xid);
+	*ret_value = wish->value;
+	if (wish->mask >> part->gpu & 1)
+		return true;
+	for (uint32_t i = 0; wish->kind->trouble == TWIN_TROUBLE_LINK_DOWN && i < TWIN_MAX_GPUS;
+	     i++) {
+		uint32_t far;
+		if (wish->mask >> i & 1 &&
+		    far_end(part->machine, i, wish->value, &far, ret_value) && far == part->gpu)
+			return true;
+	}
+	return false;
+}
 
-	if (log)
-		fprintf(log,
-			"[%5" PRIu64 ".%06" PRIu64 "] NVRM: Xid (PCI:0000:%02x:00): %" PRIu64
-			", pid='<unknown>', name=<unknown>, %s\n",
-			now_us / 1000000, now_us % 1000000,
-			(unsigned)twin_map_file(map)->machine.gpus[gpu].bus, xid, xid_text(xid));
+static int put_part(struct twin_gpu *gpu, const struct twin_board *board, void *arg)
+{
+	const struct part *part = arg;
+	int rc = 0;
+
+	for (uint32_t i = 0; rc == 0 && i < part->count; i++) {
+		const struct twin_fault_wish *wish = &part->wishes[i];
+		struct twin_planned planned = {.at_ns = part->start_ns + wish->at_ns,
+					       .trouble = wish->kind->trouble};
+		if (!concerns(part, wish, &planned.value))
+			continue;
+		if (wish->at_ns)
+			rc = twin_trouble_plan(gpu, &planned);
+		else
+			twin_trouble_happen(gpu, board, planned.trouble, planned.value);
+	}
 	return rc;
 }
 
-static void set_bits(struct twin_slot *slot, const struct twin_fault_wish *wish)
+static int check_wish(const struct twin_map *map, const struct twin_fault_wish *wish,
+		      struct takt_err *err)
 {
-	uint32_t bit = wish->kind->bit;
+	const struct twin_board *board = twin_map_board(map);
+	int rc = twin_trouble_check(board, wish->kind->trouble, wish->value);
 
-	if (wish->kind->change == mend)
-		atomic_store(&slot->faults, 0);
-	if (bit == TWIN_FAULT_SLOW)
-		atomic_store(&slot->slow_ms, (uint32_t)wish->value);
-	if (bit == TWIN_FAULT_HANG)
-		atomic_store(&slot->hang_until_ns,
-			     wish->value ? twin_now_ns() + wish->value * 1000000000ull : 0);
-	atomic_fetch_or(&slot->faults, bit);
-}
-
-static int apply_to_gpu(struct twin_map *map, uint32_t gpu, const struct twin_fault_wish *wish,
-			FILE *log)
-{
-	uint64_t value = wish->value;
-	bool remaps = twin_map_board(map)->features & TWIN_HAS_ROW_REMAP;
-	int rc = wish->kind->change ? twin_change(map, gpu, wish->kind->change, &value) : 0;
-
+	if (rc == -ENOTSUP)
+		return takt_err_set(err, -TAKT_E_USAGE, "a %s cannot have %s", board->name,
+				    wish->kind->name);
 	if (rc < 0)
-		return rc;
-	set_bits(&twin_map_file(map)->slots[gpu], wish);
-	if (wish->kind->xid)
-		rc = tell_xid(map, gpu, wish->kind->xid == OWN_VALUE ? value : wish->kind->xid,
-			      log);
-	if (rc == 0 && wish->kind->change == uncorrectable && remaps)
-		rc = tell_xid(map, gpu, ROW_REMAPPED, log);
-	return rc;
+		return takt_err_set(err, -TAKT_E_USAGE, "a %s cannot have %s=%" PRIu64, board->name,
+				    wish->kind->name, wish->value);
+	return 0;
 }
 
-/* The driver goes before its GPUs forget, so that nobody who had it open reads what comes after. */
-static void take_driver_away(struct twin_file *file, uint64_t seconds)
+/* Is there room for all of them on that GPU? */
+static int check_room(struct twin_map *map, const struct part *part, struct takt_err *err)
 {
-	atomic_store(&file->driver_away_until_ns, twin_now_ns() + seconds * 1000000000ull);
-	atomic_fetch_add(&file->driver_load, 1);
+	uint64_t value, wanted = 0;
+	struct twin_gpu gpu;
+
+	twin_read(map, part->gpu, &gpu);
+	for (uint32_t i = 0; i < part->count; i++)
+		wanted += part->wishes[i].at_ns && concerns(part, &part->wishes[i], &value);
+	if (gpu.plan_count + wanted <= TWIN_PLANNED)
+		return 0;
+	return takt_err_set(err, -TAKT_E_LIMIT,
+			    "GPU %u: %d faults may be to come at a time, and %" PRIu64
+			    " are planned already; `fault all forget` drops them",
+			    part->gpu, TWIN_PLANNED, gpu.plan_count);
 }
 
-int twin_fault_apply(struct twin_map *map, const struct twin_fault_wish *wish, FILE *log,
+int twin_fault_apply(struct twin_map *map, const struct twin_fault_wish *wishes, uint32_t count,
 		     struct takt_err *err)
 {
+	struct part part = {&twin_map_file(map)->machine, wishes, count, 0, twin_map_now_ns(map)};
+	uint32_t gpus = part.machine->gpu_count;
+	int rc = 0;
+
 	if (!twin_map_writable(map))
 		return takt_err_set(err, -EACCES, "this machine's file may not be written by you");
-	if (wish->kind->machine)
-		take_driver_away(twin_map_file(map), wish->value);
-	for (uint32_t i = 0; i < twin_map_file(map)->machine.gpu_count; i++) {
-		int rc = wish->mask >> i & 1 ? apply_to_gpu(map, i, wish, log) : 0;
-		if (rc == -ERANGE || rc == -ENOTSUP)
-			return takt_err_set(
-				err, -TAKT_E_USAGE, "GPU %u, a %s, cannot have %s=%" PRIu64, i,
-				twin_map_board(map)->name, wish->kind->name, wish->value);
+	for (uint32_t i = 0; rc == 0 && i < count; i++)
+		rc = check_wish(map, &wishes[i], err);
+	for (part.gpu = 0; rc == 0 && part.gpu < gpus; part.gpu++)
+		rc = check_room(map, &part, err);
+	if (rc < 0)
+		return rc;
+	/* the first GPU first: its state says whether the driver is there */
+	for (part.gpu = 0; part.gpu < gpus; part.gpu++) {
+		rc = twin_change(map, part.gpu, put_part, &part);
 		if (rc < 0)
-			return takt_err_set(err, rc, "GPU %u: change the machine's file", i);
+			return takt_err_set(err, rc, "GPU %u: change the machine's file", part.gpu);
 	}
-	if (log)
-		fflush(log);
 	return 0;
 }

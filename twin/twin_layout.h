@@ -23,7 +23,7 @@
 #include <stdint.h>
 
 enum {
-	TWIN_LAYOUT = 6,
+	TWIN_LAYOUT = 7,
 	TWIN_MAX_GPUS = 16,
 	TWIN_MAX_LOADS = 32, /* processes a GPU */
 	TWIN_MAX_LINKS = 18,
@@ -36,6 +36,8 @@ enum {
 	TWIN_MIG_SLICES = 8, /* slices of memory; the first seven are slices of computing, too */
 	TWIN_EVENTS = 16,    /* kept for those who wait: older ones are lost to them */
 	TWIN_ACCOUNTS = 64,  /* ended processes that accounting remembers */
+	TWIN_PLANNED = 64,   /* faults of a GPU that are still to come */
+	TWIN_STRETCHES = 4,  /* of the machine's clock that are kept */
 	TWIN_BOOT_ID = 40,
 };
 
@@ -157,6 +159,7 @@ struct twin_phase {
 	uint16_t memory_util;  /* bandwidth */
 	uint16_t activity;     /* switching activity of the SMs */
 	uint16_t clock_weight; /* a in: time = 1 + a (fmax/f - 1) + (1 - a) (memory's stretch) */
+	uint16_t bus;	       /* of a host phase: part that is copying over PCI Express */
 };
 
 /* A workload: its step is its phases, one after the other. Communication comes on top of the
@@ -201,6 +204,37 @@ struct twin_account {
 	uint64_t max_memory_bytes, started_ns, ended_ns;
 };
 
+/* What can go wrong with a GPU: a kind and what it needs (twin_trouble.h). Part of the file, so
+ * only added to at the end. */
+enum twin_trouble {
+	TWIN_TROUBLE_NONE, /* all well again */
+	TWIN_TROUBLE_FORGET,
+	TWIN_TROUBLE_LOST,
+	TWIN_TROUBLE_HANG,
+	TWIN_TROUBLE_SLOW,
+	TWIN_TROUBLE_PERMISSION,
+	TWIN_TROUBLE_RESTORE_REFUSED,
+	TWIN_TROUBLE_XID,
+	TWIN_TROUBLE_ECC,
+	TWIN_TROUBLE_ECC_CORRECTED,
+	TWIN_TROUBLE_REMAP_FAILED,
+	TWIN_TROUBLE_POWER_BRAKE,
+	TWIN_TROUBLE_AIR,
+	TWIN_TROUBLE_FAN_STUCK,
+	TWIN_TROUBLE_OVERHEATED,
+	TWIN_TROUBLE_PCIE_WIDTH,
+	TWIN_TROUBLE_PCIE_GEN,
+	TWIN_TROUBLE_LINK_DOWN,
+	TWIN_TROUBLE_RELOAD,
+	TWIN_TROUBLE_COUNT,
+};
+
+/* A fault that comes about by itself, whoever planned it may be gone. */
+struct twin_planned {
+	uint64_t at_ns, value;
+	uint32_t trouble, pad; /* enum twin_trouble */
+};
+
 /* One process on one GPU. A free entry has pid 0. */
 struct twin_load {
 	int32_t pid;
@@ -227,7 +261,7 @@ struct twin_load {
 	struct twin_counters used;
 };
 
-/* The state of a GPU at `at_ns` (CLOCK_BOOTTIME). */
+/* The state of a GPU at `at_ns`, in the machine's time (twin_clock.h). */
 struct twin_gpu {
 	uint64_t at_ns;
 	int64_t temp_uc;    /* millionths of a degree Celsius */
@@ -269,6 +303,17 @@ struct twin_gpu {
 	uint64_t setter_calls, setter_refusals;
 
 	/* what is broken */
+	uint32_t faults;	/* enum twin_fault */
+	uint32_t slow_ms;	/* each call takes so long */
+	uint64_t hang_until_ns; /* calls hang until here; 0 = until mended */
+	uint32_t off;		/* it switched itself off, being too hot */
+	uint32_t fan_stuck;
+	/* of the driver as a whole, and true for GPU 0 alone: how often it was loaded anew, and
+	 * until when it is not there */
+	uint64_t reloads, away_until_ns;
+	uint64_t plan_count;
+	struct twin_planned
+		plan[TWIN_PLANNED];    /* by time; of one moment, by when they were planned */
 	uint32_t power_brake;	       /* the board is told to slow down by its power supply */
 	uint32_t pcie_gen, pcie_width; /* 0 = as the board has them */
 	uint32_t links_down;	       /* bit mask */
@@ -300,11 +345,19 @@ enum twin_fault {
 
 struct twin_slot {
 	_Atomic uint64_t number;
-	/* Faults are single words of their own: a call looks at them before anything else. */
-	_Atomic uint32_t faults; /* enum twin_fault */
-	_Atomic uint32_t slow_ms;
-	_Atomic uint64_t hang_until_ns; /* 0 = until cleared */
 	struct twin_gpu copy[2];
+};
+
+/* A stretch of the machine's time: from `boot_ns` on it begins at `machine_ns` and passes `speed`
+ * times as fast as CLOCK_BOOTTIME does. */
+struct twin_stretch {
+	uint64_t boot_ns, machine_ns, speed;
+};
+
+/* Stretch (number % TWIN_STRETCHES) is the newest; until it begins the one before it holds. */
+struct twin_clock {
+	_Atomic uint64_t number;
+	struct twin_stretch stretch[TWIN_STRETCHES];
 };
 
 struct twin_file {
@@ -313,11 +366,10 @@ struct twin_file {
 	char boot_id[TWIN_BOOT_ID]; /* times are of this boot: a file of another is refused */
 	uint32_t owner_uid;	    /* may use setters, as root may */
 	uint32_t seed;
-	uint64_t created_ns;
+	uint64_t created_ns; /* in its own time */
 	_Atomic uint32_t destroyed;
-	/* The driver as a whole: raised by each reload; not there until that moment. */
-	_Atomic uint32_t driver_load;
-	_Atomic uint64_t driver_away_until_ns;
+	uint32_t pad;
+	struct twin_clock clock;
 	struct twin_machine machine;
 	struct twin_slot slots[TWIN_MAX_GPUS];
 };

@@ -54,7 +54,10 @@ struct load {
 	uint64_t step_ns, memory_mib, least_ns; /* least_ns: work done by the slowest GPU */
 	int32_t pid;
 	uint64_t start_ticks;
-	uint64_t started_ns, renewed_ns;
+	uint64_t started_ns; /* in the machine's time */
+	uint64_t renewed_ns; /* in the world's */
+	uint64_t speed;	     /* of the machine's time, as of the last renewal */
+	uint64_t wear;	     /* what links and buses were like then */
 };
 
 static int parse_number(int c, struct options *options, struct takt_err *err)
@@ -200,6 +203,17 @@ static struct twin_load *mine(const struct load *load, struct twin_gpu *gpu)
 	return NULL;
 }
 
+/* So long in the machine's time. A machine that stands still is moved on by any stretch. */
+static uint64_t span(const struct load *load, uint64_t ns)
+{
+	return load->speed ? ns * load->speed : ns;
+}
+
+static uint64_t lease_end(const struct load *load, const struct twin_gpu *gpu)
+{
+	return gpu->at_ns + (load->speed ? LEASE_NS * load->speed : FOR_EVER / 4);
+}
+
 static bool refused_by_mode(const struct twin_gpu *gpu)
 {
 	if (gpu->compute_mode == NVML_COMPUTEMODE_PROHIBITED)
@@ -280,9 +294,9 @@ static int enter(struct twin_gpu *gpu, const struct twin_board *board, void *arg
 		.pid_namespace = twin_pid_namespace(),
 		.start_ticks = load->start_ticks,
 		.memory_bytes = load->memory_mib * MIB,
-		.lease_until_ns = gpu->at_ns + LEASE_NS,
+		.lease_until_ns = lease_end(load, gpu),
 		.step_ns = load->step_ns,
-		.work_limit_ns = has_peers(load) ? AHEAD_NS : 0,
+		.work_limit_ns = has_peers(load) ? span(load, AHEAD_NS) : 0,
 		.pace_permille = load->slow_mask >> member->gpu & 1 ? load->slow_permille : 1000,
 		.link_permille = load->link_permille,
 		.profile = has_peers(load) ? *profile : without_communication(profile),
@@ -313,9 +327,10 @@ static int renew(struct twin_gpu *gpu, const struct twin_board *board, void *arg
 
 	if (!entry)
 		return -ENOENT;
-	entry->lease_until_ns = gpu->at_ns + LEASE_NS;
+	entry->lease_until_ns = lease_end(load, gpu);
+	entry->link_permille = load->link_permille;
 	if (has_peers(load))
-		entry->work_limit_ns = load->least_ns + AHEAD_NS;
+		entry->work_limit_ns = load->least_ns + span(load, AHEAD_NS);
 	return 0;
 }
 
@@ -341,11 +356,12 @@ static int leak(struct twin_gpu *gpu, const struct twin_board *board, void *arg)
 /* Its kernels run on and get nowhere, as those that wait for a peer that is gone. */
 static int get_stuck(struct twin_gpu *gpu, const struct twin_board *board, void *arg)
 {
-	struct twin_load *entry = mine(arg, gpu);
+	const struct load *load = arg;
+	struct twin_load *entry = mine(load, gpu);
 
 	if (!entry)
 		return -ENOENT;
-	entry->lease_until_ns = gpu->at_ns + LEASE_NS;
+	entry->lease_until_ns = lease_end(load, gpu);
 	entry->work_limit_ns = 1;
 	return 0;
 }
@@ -374,7 +390,7 @@ static int explain(int rc, uint32_t gpu, const struct load *load, struct takt_er
 
 static bool has_fault(const struct load *load, uint32_t gpu, uint32_t fault)
 {
-	return atomic_load(&twin_map_file(load->map)->slots[gpu].faults) & fault;
+	return twin_ailment(load->map, gpu).faults & fault;
 }
 
 static void leave_all(struct load *load)
@@ -396,7 +412,8 @@ static int enter_all(struct load *load, struct takt_err *err)
 		leave_all(load);
 		return explain(rc, i, load, err);
 	}
-	load->started_ns = load->renewed_ns = twin_now_ns();
+	load->started_ns = twin_map_now_ns(load->map);
+	load->renewed_ns = twin_now_ns();
 	return 0;
 }
 
@@ -411,14 +428,39 @@ static int change_all(struct load *load, twin_change_fn *change, struct takt_err
 	return 0;
 }
 
+/* Links that went down and buses that fell back are noticed as they happen, as a program would. */
+static int look_at_links(struct load *load, struct takt_err *err)
+{
+	uint64_t wear = 0;
+
+	if (!has_peers(load))
+		return 0;
+	EACH_GPU(load, i)
+	{
+		struct twin_gpu gpu;
+		twin_read(load->map, i, &gpu);
+		wear = wear * 31 + gpu.links_down;
+		wear = wear * 31 + gpu.pcie_gen * 64 + gpu.pcie_width;
+	}
+	if (wear == load->wear)
+		return 0;
+	load->wear = wear;
+	return twin_rings_permille(load->map, load->mask, &load->link_permille, err);
+}
+
 static int renew_all(struct load *load, struct takt_err *err)
 {
+	uint64_t speed = twin_clock_speed(&twin_map_file(load->map)->clock);
 	uint64_t now_ns = twin_now_ns();
 	int rc;
 
-	if (now_ns - load->renewed_ns < RENEW_NS)
+	/* a change of speed is announced before it comes: leases have to be right by then */
+	if (now_ns - load->renewed_ns < RENEW_NS && speed == load->speed)
 		return 0;
-	rc = change_all(load, renew, err);
+	load->speed = speed;
+	rc = look_at_links(load, err);
+	if (rc == 0)
+		rc = change_all(load, renew, err);
 	if (rc == 0)
 		load->renewed_ns = now_ns;
 	return rc;
@@ -454,7 +496,7 @@ static int look(struct load *load, struct progress *ret, struct takt_err *err)
 	load->least_ns = least.work_ns;
 	/* a profile that does not compute makes its steps in the host's time */
 	if (!load->options->profile.phase_count) {
-		least.work_ns = twin_now_ns() - load->started_ns;
+		least.work_ns = twin_map_now_ns(load->map) - load->started_ns;
 		least.speed = 1000000000;
 	}
 	*ret = least;
@@ -474,8 +516,11 @@ static void hang(const struct load *load)
 {
 	EACH_GPU(load, i)
 	{
-		while (has_fault(load, i, TWIN_FAULT_HANG))
+		struct twin_ailment ailment = twin_ailment(load->map, i);
+		while (twin_ailment_hangs(load->map, &ailment)) {
 			sleep_ns(WATCH_NS);
+			ailment = twin_ailment(load->map, i);
+		}
 	}
 }
 
@@ -492,12 +537,12 @@ static uint64_t cycle_ns(const struct load *load)
 
 /* How long to sleep for `rest_ns` of work; never past the time to look again, since anybody may
  * change the clock meanwhile. Work is never done faster than time passes. */
-static uint64_t nap_for(uint64_t rest_ns, uint64_t speed)
+static uint64_t nap_for(const struct load *load, uint64_t rest_ns, uint64_t speed)
 {
 	uint64_t ns = WATCH_NS;
 
-	if (rest_ns < WATCH_NS && speed)
-		ns = rest_ns * 1000000000 / speed + 1000;
+	if (rest_ns < span(load, WATCH_NS) && speed && load->speed)
+		ns = rest_ns * 1000 / (speed / 1000000 + 1) / load->speed + 1000;
 	return ns < WATCH_NS ? ns : WATCH_NS;
 }
 
@@ -513,7 +558,7 @@ static int reach(struct load *load, uint64_t target_ns, struct progress *ret, st
 			rc = look(load, ret, err);
 		if (rc < 0 || ret->work_ns >= target_ns)
 			return rc;
-		sleep_ns(nap_for(target_ns - ret->work_ns, ret->speed));
+		sleep_ns(nap_for(load, target_ns - ret->work_ns, ret->speed));
 	}
 }
 
@@ -521,7 +566,8 @@ static bool finished(const struct load *load, uint64_t step)
 {
 	const struct options *options = load->options;
 
-	if (options->seconds && twin_now_ns() - load->started_ns >= options->seconds * 1000000000)
+	if (options->seconds &&
+	    twin_map_now_ns(load->map) - load->started_ns >= options->seconds * 1000000000)
 		return true;
 	return step >= options->steps;
 }
@@ -581,7 +627,7 @@ static int train(struct load *load, struct takt_err *err)
 		rc = reach(load, ++step * step_ns, &progress, err);
 		if (rc < 0)
 			return rc;
-		now_ns = twin_now_ns();
+		now_ns = twin_map_now_ns(load->map);
 		print_step(load, step, now_ns - at_ns, progress.energy_nj - energy_nj,
 			   progress.sm_mhz);
 		at_ns = now_ns;
@@ -636,8 +682,8 @@ static int prepare(struct load *load, struct takt_err *err)
 	if (rc == 0)
 		rc = choose_straggler(load, err);
 	if (rc == 0)
-		rc = twin_rings_permille(&twin_map_file(load->map)->machine, load->mask,
-					 &load->link_permille, err);
+		rc = twin_rings_permille(load->map, load->mask, &load->link_permille, err);
+	load->speed = twin_clock_speed(&twin_map_file(load->map)->clock);
 	load->start_ticks = twin_process_start(load->pid);
 	load->step_ns = load->options->step_ms * 1000000;
 	load->memory_mib = load->options->memory_mib;

@@ -8,8 +8,8 @@
 #include "takt_twin.h"
 
 static const struct twin_verb *const verbs[] = {
-	&twin_verb_create, &twin_verb_destroy, &twin_verb_list,	 &twin_verb_board,
-	&twin_verb_exec,   &twin_verb_load,    &twin_verb_fault, &twin_verb_state,
+	&twin_verb_create, &twin_verb_destroy, &twin_verb_list, &twin_verb_board, &twin_verb_exec,
+	&twin_verb_load,   &twin_verb_fault,   &twin_verb_kmsg, &twin_verb_state, &twin_verb_time,
 };
 
 static void usage(FILE *out)

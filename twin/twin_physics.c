@@ -6,6 +6,7 @@
 
 #include "abi/nvml.h"
 #include "twin_counters.h"
+#include "twin_trouble.h"
 #include "twin_work.h"
 
 enum {
@@ -34,7 +35,7 @@ static uint64_t clock_cost(const struct twin_board *board, uint32_t sm_mhz)
 const struct twin_phase *twin_physics_phase(const struct twin_gpu *gpu,
 					    const struct twin_load *load)
 {
-	if (!twin_load_alive(load) || load->lease_until_ns <= gpu->at_ns)
+	if (!twin_load_alive(load) || load->lease_until_ns <= gpu->at_ns || gpu->off)
 		return NULL;
 	return twin_work_phase(load);
 }
@@ -93,6 +94,16 @@ static uint32_t top_mhz(const struct twin_board *board)
 	return board->sm_mhz[board->clock_count - 1];
 }
 
+/* How much longer a copy over PCI Express takes than on the board's best bus. A generation has
+ * twice the speed of the one before it. */
+static uint32_t bus_stretch(const struct twin_gpu *gpu, const struct twin_board *board)
+{
+	uint32_t gen = gpu->pcie_gen ? gpu->pcie_gen : board->pcie_gen;
+	uint32_t width = gpu->pcie_width ? gpu->pcie_width : board->pcie_width;
+
+	return (1000u << (board->pcie_gen - gen)) * board->pcie_width / width;
+}
+
 /* What each load meets at that SM clock: the rest is the present memory clock and the others. */
 static struct twin_pace pace_at(const struct twin_gpu *gpu, const struct twin_board *board,
 				uint32_t sm_mhz, struct demand demand)
@@ -102,6 +113,7 @@ static struct twin_pace pace_at(const struct twin_gpu *gpu, const struct twin_bo
 		.max_mhz = top_mhz(board),
 		.share_permille = share_of(demand),
 		.memory_stretch_permille = 1000,
+		.bus_stretch_permille = bus_stretch(gpu, board),
 	};
 	uint64_t wish = (uint64_t)demand.memory * pace.share_permille / 1000;
 	uint64_t there = 1000ull * gpu->now_memory_mhz / board->memory[0].mhz;
@@ -224,6 +236,8 @@ static uint32_t fan_percent(const struct twin_gpu *gpu, const struct twin_board 
 	int64_t span_uc = board->gpu_max_c * 1000000ll - from_uc;
 	int64_t above_uc = gpu->temp_uc - from_uc;
 
+	if (gpu->fan_stuck)
+		return 0;
 	if (board->fans == 0 || above_uc < 0)
 		return board->fans ? board->fan_min_percent : 0;
 	if (above_uc >= span_uc)
@@ -232,13 +246,16 @@ static uint32_t fan_percent(const struct twin_gpu *gpu, const struct twin_board 
 	       (uint32_t)((100 - board->fan_min_percent) * above_uc / span_uc);
 }
 
-/* Warming for each kW with the fans at that speed and the air that there is. */
+/* Warming for each kW with the fans at that speed and the air that there is. A fan that stands
+ * cools half as well as one at its least: GUESS. */
 static int64_t resistance(const struct twin_gpu *gpu, const struct twin_board *board,
 			  uint32_t percent)
 {
 	int64_t k_per_kw = board->k_per_kw;
 
-	if (board->fans)
+	if (gpu->fan_stuck)
+		k_per_kw = board->fan_k_per_kw * 2ll;
+	else if (board->fans)
 		k_per_kw += ((int64_t)board->fan_k_per_kw - k_per_kw) * (100 - (int64_t)percent) /
 			    (100 - (int64_t)board->fan_min_percent);
 	return k_per_kw * 1000 / gpu->airflow_permille;
@@ -313,12 +330,27 @@ static void settle_load(struct twin_gpu *gpu, const struct twin_board *board, st
 	gpu->now_uw = (uint32_t)power_at(gpu, board, gpu->now_mhz, demand);
 }
 
+/* A board that switched itself off. Clocks are numbers that nothing is divided by. */
+static void settle_off(struct twin_gpu *gpu, const struct twin_board *board)
+{
+	gpu->now_mhz = board->sm_mhz[0];
+	gpu->now_memory_mhz = board->memory[board->memory_count - 1].mhz;
+	gpu->now_share = 1000;
+	gpu->now_uw = gpu->now_util = gpu->now_memory_util = gpu->now_fan_percent = 0;
+	gpu->now_pstate = board->idle_pstate;
+	gpu->now_reasons = 0;
+}
+
 void twin_physics_settle(struct twin_gpu *gpu, const struct twin_board *board)
 {
 	struct demand demand = demand_of(gpu);
 	bool busy = is_busy(gpu);
 	uint32_t memory = wanted_memory(gpu, board, busy);
 
+	if (gpu->off) {
+		settle_off(gpu, board);
+		return;
+	}
 	gpu->now_memory_mhz = board->memory[memory].mhz;
 	gpu->now_mhz = wanted_clock(gpu, board, board->memory[memory].sm_max_mhz, busy);
 	gpu->now_pstate = busy || gpu->lock_min_mhz > board->idle_mhz ? board->busy_pstate
@@ -422,14 +454,16 @@ static void record_cell(struct twin_gpu *gpu, uint32_t power_uw, uint16_t util, 
 	gpu->memory_mhz[at] = (uint16_t)gpu->now_memory_mhz;
 }
 
-/* Change of temperature over one cell at that power, in millionths of a degree. */
+/* Change of temperature over one cell at that power, in millionths of a degree. What is warmed
+ * stays the same: where less is carried away, all goes more slowly by as much. */
 static int64_t warming(const struct twin_gpu *gpu, const struct twin_board *board,
 		       uint32_t power_uw)
 {
-	int64_t target = gpu->ambient_uc +
-			 (int64_t)power_uw / 1000 * resistance(gpu, board, fan_percent(gpu, board));
+	int64_t k_per_kw = resistance(gpu, board, fan_percent(gpu, board));
+	int64_t target = gpu->ambient_uc + (int64_t)power_uw / 1000 * k_per_kw;
+	int64_t tau_ms = (int64_t)board->tau_ms * k_per_kw / board->k_per_kw;
 
-	return (target - gpu->temp_uc) * 100 / (int64_t)board->tau_ms;
+	return (target - gpu->temp_uc) * 100 / (tau_ms > 100 ? tau_ms : 100);
 }
 
 static void end_cell(struct twin_gpu *gpu, const struct twin_board *board)
@@ -441,6 +475,8 @@ static void end_cell(struct twin_gpu *gpu, const struct twin_board *board)
 	record_cell(gpu, power_uw, (uint16_t)(gpu->cell_util_ns / TWIN_CELL_NS),
 		    (uint16_t)(gpu->cell_memory_ns / TWIN_CELL_NS));
 	gpu->temp_uc += warming(gpu, board, power_uw);
+	if (!gpu->off && gpu->temp_uc >= (int64_t)board->shutdown_c * 1000000)
+		twin_trouble_happen(gpu, board, TWIN_TROUBLE_OVERHEATED, 0);
 	gpu->cell_uw_ns = gpu->cell_util_ns = gpu->cell_memory_ns = 0;
 	twin_physics_settle(gpu, board);
 }
@@ -463,7 +499,7 @@ static void forget_gone(struct twin_gpu *gpu)
 static uint64_t next_event(const struct twin_gpu *gpu, const struct twin_board *board)
 {
 	struct twin_pace pace = pace_at(gpu, board, gpu->now_mhz, demand_of(gpu));
-	uint64_t next = UINT64_MAX;
+	uint64_t next = twin_trouble_next_ns(gpu);
 
 	for (uint64_t i = 0; i < gpu->load_count; i++) {
 		const struct twin_load *load = &gpu->loads[i];
@@ -506,7 +542,7 @@ void twin_physics_advance(struct twin_gpu *gpu, const struct twin_board *board, 
 	while (gpu->at_ns < now_ns) {
 		uint64_t event = next_event(gpu, board);
 		uint64_t stop = event < now_ns ? event : now_ns;
-		uint64_t in_cell = gpu->at_ns % TWIN_CELL_NS;
+		uint64_t in_cell = gpu->at_ns % TWIN_CELL_NS, from;
 
 		if (in_cell == 0)
 			pass_alike(gpu, board, stop);
@@ -514,10 +550,12 @@ void twin_physics_advance(struct twin_gpu *gpu, const struct twin_board *board, 
 			stop = gpu->at_ns + TWIN_CELL_NS - in_cell;
 		if (in_cell == 0 && stop - gpu->at_ns > TWIN_CELL_NS)
 			stop = gpu->at_ns + TWIN_CELL_NS;
-		pass(gpu, board, stop - gpu->at_ns);
-		if (gpu->at_ns % TWIN_CELL_NS == 0 && gpu->cell_uw_ns)
+		from = gpu->at_ns;
+		pass(gpu, board, stop - from);
+		if (gpu->at_ns > from && gpu->at_ns % TWIN_CELL_NS == 0)
 			end_cell(gpu, board);
 		if (gpu->at_ns >= event) {
+			twin_trouble_due(gpu, board);
 			forget_gone(gpu);
 			twin_physics_settle(gpu, board);
 		}

@@ -14,6 +14,8 @@
  *   memory_util = 300              permille of the board's bandwidth
  *   activity = 800                 permille of the SMs' switching
  *   clock_weight = 700             a in: time = 1 + a (fmax/f - 1); compute and memory only
+ *   bus = 300                      permille of a host phase that is copying over PCI Express; may
+ *                                  be left out
  */
 #include "twin_board_file.h"
 
@@ -68,7 +70,13 @@ static int read_phase(struct twin_toml *toml, const char *section, struct twin_p
 		 0, 1000, 0, false, ""},
 	};
 
-	return rc < 0 ? rc : twin_fields_read(toml, fields, host ? 1 : clocked ? 5 : 4, phase, err);
+	const struct twin_field bus = {
+		section, "bus", TWIN_FIELD_U16, offsetof(struct twin_phase, bus), 0, 1000, 0,
+		true,	 ""};
+
+	if (rc == 0)
+		rc = twin_fields_read(toml, fields, host ? 1 : clocked ? 5 : 4, phase, err);
+	return rc == 0 && host ? twin_fields_read(toml, &bus, 1, phase, err) : rc;
 }
 
 /* One phase for each section that has not been read yet. */

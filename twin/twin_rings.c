@@ -23,12 +23,16 @@ struct rings {
 	uint16_t *ends;			       /* of each set: where a path through it may end */
 };
 
+/* What limits the links of a GPU at this moment; all zero if nothing does. */
+struct wear {
+	uint32_t links_down, pcie_gen, pcie_width;
+};
+
 /* Usable part of a PCIe link, by how far the two are apart: ratios of NCCL's published constants
  * (12 GB/s in gen 3 x16, 10 between sockets); those of the levels between: GUESS. */
-static uint32_t pcie_mbps(const struct twin_board *board, uint32_t level)
+static uint32_t pcie_mbps(uint32_t gen, uint32_t width, uint32_t level)
 {
-	uint32_t lane_mbps = 750u << (board->pcie_gen > 3 ? board->pcie_gen - 3 : 0);
-	uint32_t all = lane_mbps * board->pcie_width;
+	uint32_t all = (gen > 3 ? 750u << (gen - 3) : 750u >> (3 - gen)) * width;
 
 	if (level <= NVML_TOPOLOGY_MULTIPLE)
 		return all;
@@ -37,16 +41,41 @@ static uint32_t pcie_mbps(const struct twin_board *board, uint32_t level)
 	return level <= NVML_TOPOLOGY_NODE ? all * 8 / 10 : all * 6 / 10;
 }
 
-static uint32_t pair_mbps(const struct twin_machine *machine, uint32_t a, uint32_t b)
+/* The worse of two, of which 0 means that nothing is amiss. */
+static uint32_t worse(uint32_t a, uint32_t b, uint32_t full)
 {
-	const struct twin_gpu_desc *from = &machine->gpus[a], *to = &machine->gpus[b];
+	a = a ? a : full;
+	b = b ? b : full;
+	return a < b ? a : b;
+}
+
+/* Links of a GPU that lead to another, or to the switches, and are up. */
+static uint32_t links_to(const struct twin_gpu_desc *from, const struct twin_gpu_desc *to,
+			 uint32_t down)
+{
 	uint32_t links = 0;
 
-	for (uint32_t i = 0; i < from->link_count; i++)
-		links += from->links[i].to_switch ? to->link_count > 0
-						  : from->links[i].bus == to->bus;
-	return links ? links * machine->board.nvlink_mbps
-		     : pcie_mbps(&machine->board, from->ancestor[b]);
+	for (uint32_t i = 0; i < from->link_count; i++) {
+		bool leads = from->links[i].to_switch ? to->link_count > 0
+						      : from->links[i].bus == to->bus;
+		links += leads && !(down >> i & 1);
+	}
+	return links;
+}
+
+static uint32_t pair_mbps(const struct twin_machine *machine, const struct wear *wear, uint32_t a,
+			  uint32_t b)
+{
+	const struct twin_gpu_desc *from = &machine->gpus[a], *to = &machine->gpus[b];
+	uint32_t there = links_to(from, to, wear[a].links_down);
+	uint32_t back = links_to(to, from, wear[b].links_down);
+	uint32_t links = there < back ? there : back;
+
+	if (links)
+		return links * machine->board.nvlink_mbps;
+	return pcie_mbps(worse(wear[a].pcie_gen, wear[b].pcie_gen, machine->board.pcie_gen),
+			 worse(wear[a].pcie_width, wear[b].pcie_width, machine->board.pcie_width),
+			 from->ancestor[b]);
 }
 
 static void note_rate(struct rings *rings, uint32_t mbps)
@@ -62,12 +91,14 @@ static void note_rate(struct rings *rings, uint32_t mbps)
 	rings->rates[at] = mbps;
 }
 
-static void measure(struct rings *rings, const struct twin_machine *machine)
+static void measure(struct rings *rings, const struct twin_machine *machine,
+		    const struct wear *wear)
 {
 	rings->count = machine->gpu_count;
+	rings->rate_count = 0;
 	for (uint32_t a = 0; a < rings->count; a++) {
 		for (uint32_t b = 0; b < a; b++) {
-			uint32_t mbps = pair_mbps(machine, a, b);
+			uint32_t mbps = pair_mbps(machine, wear, a, b);
 			rings->mbps[a][b] = rings->mbps[b][a] = mbps;
 			note_rate(rings, mbps);
 		}
@@ -110,27 +141,27 @@ static bool closes(const struct rings *rings, uint32_t set, uint32_t mbps)
 	return rings->ends[set] & near(rings, (uint32_t)__builtin_ctz(set), mbps);
 }
 
-/* The narrowest part of the set's best ring, and of the best ring of all sets as large. */
-static void search(struct rings *rings, uint32_t set, uint32_t *ret_mbps, uint32_t *ret_best)
+/* The narrowest part of the best ring of a set; of set 0, of the best of all sets with that size.
+ */
+static uint32_t narrowest(struct rings *rings, uint32_t set, int size)
 {
-	int size = __builtin_popcount(set);
-
-	*ret_mbps = *ret_best = 0;
-	for (uint32_t i = 0; i < rings->rate_count && !*ret_mbps; i++) {
+	for (uint32_t i = 0; i < rings->rate_count; i++) {
 		uint32_t rate = rings->rates[i];
 		walk(rings, rate);
-		for (uint32_t other = 1; other < 1u << rings->count && !*ret_best; other++) {
-			if (__builtin_popcount(other) == size && closes(rings, other, rate))
-				*ret_best = rate;
+		for (uint32_t any = set ? set : 1; any < 1u << rings->count; any++) {
+			if (__builtin_popcount(any) == size && closes(rings, any, rate))
+				return rate;
+			if (set)
+				break;
 		}
-		if (closes(rings, set, rate))
-			*ret_mbps = rate;
 	}
+	return 0;
 }
 
-int twin_rings_permille(const struct twin_machine *machine, uint32_t set, uint32_t *ret,
-			struct takt_err *err)
+int twin_rings_permille(struct twin_map *map, uint32_t set, uint32_t *ret, struct takt_err *err)
 {
+	const struct twin_machine *machine = &twin_map_file(map)->machine;
+	struct wear wear[TWIN_MAX_GPUS] = {0};
 	struct rings rings = {0};
 	uint32_t mbps, best;
 
@@ -141,9 +172,17 @@ int twin_rings_permille(const struct twin_machine *machine, uint32_t set, uint32
 	rings.ends = takt_calloc((size_t)1 << machine->gpu_count, sizeof(*rings.ends));
 	if (!rings.ends)
 		return takt_err_set(err, -ENOMEM, "compare links");
-	measure(&rings, machine);
-	search(&rings, set, &mbps, &best);
+	measure(&rings, machine, wear);
+	best = narrowest(&rings, 0, __builtin_popcount(set));
+	for (uint32_t i = 0; i < machine->gpu_count; i++) {
+		struct twin_gpu gpu;
+		twin_read(map, i, &gpu);
+		wear[i] = (struct wear){gpu.links_down, gpu.pcie_gen, gpu.pcie_width};
+	}
+	measure(&rings, machine, wear);
+	mbps = narrowest(&rings, set, __builtin_popcount(set));
 	takt_free(rings.ends);
 	*ret = best ? (uint32_t)((uint64_t)mbps * 1000 / best) : 1000;
+	*ret = *ret ? *ret : 1;
 	return 0;
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Scripts of faults: read first, then played in time. */
+/* Scripts of faults: read as a whole, then put into the machine. */
 #include <errno.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/mem.h"
 #include "twin_fault.h"
@@ -68,31 +67,8 @@ static int read_script(const struct twin_map *map, const char *path, FILE *file,
 	return 0;
 }
 
-void twin_script_wait(uint64_t start_ns, uint64_t after_ns)
-{
-	uint64_t until_ns = start_ns + after_ns;
-	struct timespec at = {.tv_sec = (time_t)(until_ns / 1000000000),
-			      .tv_nsec = (long)(until_ns % 1000000000)};
-
-	while (clock_nanosleep(CLOCK_BOOTTIME, TIMER_ABSTIME, &at, NULL) == EINTR)
-		;
-}
-
-static int play(struct twin_map *map, const struct script *script, FILE *log, struct takt_err *err)
-{
-	uint64_t start_ns = twin_now_ns();
-
-	for (uint32_t i = 0; i < script->count; i++) {
-		int rc;
-		twin_script_wait(start_ns, script->wishes[i].at_ns);
-		rc = twin_fault_apply(map, &script->wishes[i], log, err);
-		if (rc < 0)
-			return rc;
-	}
-	return 0;
-}
-
-int twin_script_play(struct twin_map *map, const char *path, FILE *log, struct takt_err *err)
+int twin_script_put(struct twin_map *map, const char *path, uint64_t *ret_end_ns,
+		    struct takt_err *err)
 {
 	struct script *script = takt_zalloc(sizeof(*script));
 	FILE *file = fopen(path, "re");
@@ -105,7 +81,10 @@ int twin_script_play(struct twin_map *map, const char *path, FILE *log, struct t
 	else
 		rc = read_script(map, path, file, script, err);
 	if (rc == 0)
-		rc = play(map, script, log, err);
+		rc = twin_fault_apply(map, script->wishes, script->count, err);
+	if (rc == 0)
+		*ret_end_ns = twin_map_now_ns(map) +
+			      (script->count ? script->wishes[script->count - 1].at_ns : 0);
 	if (file)
 		fclose(file);
 	takt_free(script);

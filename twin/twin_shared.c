@@ -15,11 +15,13 @@
 #include "base/proc_stat.h"
 #include "base/sys.h"
 #include "twin_physics.h"
+#include "twin_trouble.h"
 
 enum {
 	LOCK_TRIES = 4000, /* of LOCK_NAP_NS: two seconds and a bit */
 	LOCK_NAP_NS = 500000,
 	REAP_EVERY_NS = 20000000,
+	CLOCK_BYTE = TWIN_MAX_GPUS, /* locked by who changes the machine's time */
 };
 
 /* What this process worked out last: a reading starts from here instead of from the file. */
@@ -43,17 +45,14 @@ struct twin_map {
 
 _Static_assert(sizeof(struct twin_gpu) % sizeof(uint64_t) == 0, "copied by words");
 
-uint64_t twin_now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_BOOTTIME, &ts);
-	return (uint64_t)ts.tv_sec * TAKT_NS_PER_S + (uint64_t)ts.tv_nsec;
-}
-
 struct twin_file *twin_map_file(const struct twin_map *map)
 {
 	return map->file;
+}
+
+uint64_t twin_map_now_ns(const struct twin_map *map)
+{
+	return twin_clock_at(&map->file->clock, twin_now_ns());
 }
 
 bool twin_map_writable(const struct twin_map *map)
@@ -257,27 +256,88 @@ static void hand_out(const struct twin_gpu *gpu, struct twin_gpu *ret)
 	       offsetof(struct twin_gpu, loads) + gpu->load_count * sizeof(gpu->loads[0]));
 }
 
-static void read_cached(struct twin_map *map, uint32_t index, struct cache *cache, uint64_t now_ns)
+/* Brings the copy of this process up to the file's and to this moment. */
+static void refresh(struct twin_map *map, uint32_t index, struct cache *cache, uint64_t now_ns)
 {
 	struct twin_slot *slot = &map->file->slots[index];
 
 	if (atomic_load_explicit(&slot->number, memory_order_acquire) != cache->number)
 		cache->number = fetch(slot, &cache->gpu);
 	twin_physics_advance(&cache->gpu, twin_map_board(map), now_ns);
-	if (cache->gpu.load_count && now_ns - cache->reaped_ns >= REAP_EVERY_NS) {
-		cache->reaped_ns = now_ns;
+}
+
+static void read_cached(struct twin_map *map, uint32_t index, struct cache *cache, uint64_t now_ns)
+{
+	uint64_t boot_ns = twin_now_ns();
+
+	refresh(map, index, cache, now_ns);
+	if (cache->gpu.load_count && boot_ns - cache->reaped_ns >= REAP_EVERY_NS) {
+		cache->reaped_ns = boot_ns;
 		reap(map, index, &cache->gpu);
 	}
+}
+
+/* As long as nothing that calls meet can have changed, time need not be worked out: cooling acts at
+ * the end of a cell, plans at their moment. */
+static bool is_fresh(const struct twin_map *map, uint32_t index, const struct cache *cache,
+		     uint64_t now_ns)
+{
+	const struct twin_slot *slot = &map->file->slots[index];
+
+	return atomic_load_explicit(&slot->number, memory_order_acquire) == cache->number &&
+	       now_ns / TWIN_CELL_NS == cache->gpu.at_ns / TWIN_CELL_NS &&
+	       now_ns < twin_trouble_next_ns(&cache->gpu);
+}
+
+static struct twin_ailment ailment_of(const struct twin_gpu *gpu)
+{
+	return (struct twin_ailment){
+		.faults = gpu->faults,
+		.slow_ms = gpu->slow_ms,
+		.hang_until_ns = gpu->hang_until_ns,
+		.reloads = gpu->reloads,
+		.away_until_ns = gpu->away_until_ns,
+	};
+}
+
+/* Without the cache, which another thread has. */
+static void read_alone(struct twin_map *map, uint32_t index, struct twin_gpu *ret, uint64_t now_ns)
+{
+	fetch(&map->file->slots[index], ret);
+	twin_physics_advance(ret, twin_map_board(map), now_ns);
+}
+
+struct twin_ailment twin_ailment(struct twin_map *map, uint32_t gpu)
+{
+	struct cache *cache = &map->cache[gpu];
+	uint64_t now_ns = twin_map_now_ns(map);
+	struct twin_ailment found;
+
+	if (atomic_flag_test_and_set_explicit(&cache->busy, memory_order_acquire)) {
+		struct twin_gpu state;
+		read_alone(map, gpu, &state, now_ns);
+		return ailment_of(&state);
+	}
+	if (!is_fresh(map, gpu, cache, now_ns))
+		refresh(map, gpu, cache, now_ns);
+	found = ailment_of(&cache->gpu);
+	atomic_flag_clear_explicit(&cache->busy, memory_order_release);
+	return found;
+}
+
+bool twin_ailment_hangs(const struct twin_map *map, const struct twin_ailment *ailment)
+{
+	return ailment->faults & TWIN_FAULT_HANG &&
+	       (!ailment->hang_until_ns || twin_map_now_ns(map) < ailment->hang_until_ns);
 }
 
 void twin_read(struct twin_map *map, uint32_t gpu, struct twin_gpu *ret)
 {
 	struct cache *cache = &map->cache[gpu];
-	uint64_t now_ns = twin_now_ns();
+	uint64_t now_ns = twin_map_now_ns(map);
 
 	if (atomic_flag_test_and_set_explicit(&cache->busy, memory_order_acquire)) {
-		fetch(&map->file->slots[gpu], ret);
-		twin_physics_advance(ret, twin_map_board(map), now_ns);
+		read_alone(map, gpu, ret, now_ns);
 		return;
 	}
 	read_cached(map, gpu, cache, now_ns);
@@ -285,10 +345,10 @@ void twin_read(struct twin_map *map, uint32_t gpu, struct twin_gpu *ret)
 	atomic_flag_clear_explicit(&cache->busy, memory_order_release);
 }
 
-/* A descriptor of its own with the GPU's byte locked, or negative. */
-static int lock_gpu(const struct twin_map *map, uint32_t gpu, int tries)
+/* A descriptor of its own with that byte locked (a GPU's is its index), or negative. */
+static int lock_byte(const struct twin_map *map, uint32_t byte, int tries)
 {
-	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = gpu, .l_len = 1};
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1};
 	struct timespec nap = {.tv_nsec = LOCK_NAP_NS};
 	struct stat st;
 	int fd;
@@ -313,15 +373,14 @@ static int lock_gpu(const struct twin_map *map, uint32_t gpu, int tries)
 	return fd;
 }
 
-/* One attempt under the lock. False if a cell ended meanwhile: a reader may have closed that cell
- * without the change already, so it must be made anew, now. */
-static bool attempt(struct twin_map *map, struct twin_slot *slot, twin_change_fn *fn, void *arg,
-		    int *ret_rc)
+/* One attempt under the lock, from the state as it is at this moment. False if a cell ended
+ * meanwhile: a reader may have closed that cell without the change already, so it must be made
+ * anew, now. */
+static bool attempt(struct twin_map *map, struct twin_slot *slot, uint64_t number,
+		    const struct twin_gpu *now, twin_change_fn *fn, void *arg, int *ret_rc)
 {
-	struct twin_gpu state;
-	uint64_t number = fetch(slot, &state);
+	struct twin_gpu state = *now;
 
-	twin_physics_advance(&state, twin_map_board(map), twin_now_ns());
 	*ret_rc = fn(&state, twin_map_board(map), arg);
 	if (*ret_rc < 0)
 		return true;
@@ -329,7 +388,7 @@ static bool attempt(struct twin_map *map, struct twin_slot *slot, twin_change_fn
 	/* whoever sees a word of the new copy also sees the number that we started from */
 	atomic_thread_fence(memory_order_release);
 	copy_in(&slot->copy[(number + 1) % 2], &state);
-	if (twin_now_ns() / TWIN_CELL_NS > state.at_ns / TWIN_CELL_NS)
+	if (twin_map_now_ns(map) / TWIN_CELL_NS > state.at_ns / TWIN_CELL_NS)
 		return false;
 	atomic_store_explicit(&slot->number, number + 1, memory_order_release);
 	return true;
@@ -338,12 +397,17 @@ static bool attempt(struct twin_map *map, struct twin_slot *slot, twin_change_fn
 static int change(struct twin_map *map, uint32_t gpu, twin_change_fn *fn, void *arg, int tries)
 {
 	struct twin_slot *slot = &map->file->slots[gpu];
-	int fd = lock_gpu(map, gpu, tries), rc;
+	int fd = lock_byte(map, gpu, tries), rc;
+	struct twin_gpu state;
+	uint64_t number;
 
 	if (fd < 0)
 		return fd;
-	while (!attempt(map, slot, fn, arg, &rc))
-		;
+	number = fetch(slot, &state);
+	/* what was worked out stays worked out, so that a long way is gone once */
+	do {
+		twin_physics_advance(&state, twin_map_board(map), twin_map_now_ns(map));
+	} while (!attempt(map, slot, number, &state, fn, arg, &rc));
 	close(fd);
 	return rc;
 }
@@ -351,4 +415,27 @@ static int change(struct twin_map *map, uint32_t gpu, twin_change_fn *fn, void *
 int twin_change(struct twin_map *map, uint32_t gpu, twin_change_fn *fn, void *arg)
 {
 	return change(map, gpu, fn, arg, LOCK_TRIES);
+}
+
+/* Until the newest stretch of time has begun. */
+static void await_stretch(const struct twin_map *map)
+{
+	struct timespec nap = {.tv_nsec = TWIN_CLOCK_LEAD_NS / 10};
+
+	while (!twin_clock_begun(&map->file->clock))
+		nanosleep(&nap, NULL);
+}
+
+int twin_map_set_time(struct twin_map *map, uint64_t speed, uint64_t skip_ns)
+{
+	int fd = lock_byte(map, CLOCK_BYTE, LOCK_TRIES);
+
+	if (fd < 0)
+		return fd;
+	do {
+		await_stretch(map);
+	} while (!twin_clock_announce(&map->file->clock, speed, skip_ns));
+	close(fd);
+	await_stretch(map);
+	return 0;
 }

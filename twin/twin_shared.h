@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "twin_clock.h"
 #include "twin_layout.h"
 
 struct twin_map;
@@ -34,15 +35,34 @@ bool twin_map_is(const struct twin_map *map, const char *path);
 /* May this process change the machine? */
 bool twin_map_writable(const struct twin_map *map);
 
-/* The fixed part and the faults; until close. */
+/* The fixed part; until close. */
 struct twin_file *twin_map_file(const struct twin_map *map);
 static inline const struct twin_board *twin_map_board(const struct twin_map *map)
 {
 	return &twin_map_file(map)->machine.board;
 }
 
-/* CLOCK_BOOTTIME: the time of everything in a machine. */
-uint64_t twin_now_ns(void);
+/* The machine's time at this moment: the time of everything in a machine. */
+uint64_t twin_map_now_ns(const struct twin_map *map);
+
+/* Lets the machine's time pass `speed` times as fast as the world's from a moment on that is soon,
+ * and jump by `skip_ns` then; returns when that moment has come. -EACCES and -ETIMEDOUT as
+ * twin_change. */
+int twin_map_set_time(struct twin_map *map, uint64_t speed, uint64_t skip_ns);
+
+/* What a call meets before anything else. */
+struct twin_ailment {
+	uint32_t faults; /* enum twin_fault */
+	uint32_t slow_ms;
+	uint64_t hang_until_ns;
+	uint64_t reloads, away_until_ns; /* of GPU 0: the driver's */
+};
+
+/* That of a GPU at this moment: cheaper than all its state. */
+struct twin_ailment twin_ailment(struct twin_map *map, uint32_t gpu);
+
+/* Do calls with this ailment hang at this moment? */
+bool twin_ailment_hangs(const struct twin_map *map, const struct twin_ailment *ailment);
 
 /* State of a GPU at this moment. Only load_count entries of loads are filled. Looks now and then
  * whether the processes still live. */

@@ -8,6 +8,7 @@
 
 #include "abi/nvml.h"
 #include "takt_twin.h"
+#include "twin_fault.h"
 #include "twin_mig.h"
 #include "twin_physics.h"
 
@@ -33,11 +34,6 @@ static const struct {
 	  {TWIN_FAULT_PERMISSION, "permission"},
 	  {TWIN_FAULT_RESTORE_REFUSED, "driver-restore-refused"},
 };
-
-static uint32_t faults_of(const struct twin_file *file, uint32_t gpu)
-{
-	return atomic_load(&file->slots[gpu].faults);
-}
 
 static void json_names(const char *key, uint64_t reason_bits, uint32_t fault_bits)
 {
@@ -98,6 +94,18 @@ static void json_instances(const struct twin_file *file, uint32_t index, const s
 	printf("],");
 }
 
+/* Faults that are still to come. */
+static void json_planned(const struct twin_gpu *gpu)
+{
+	printf("\"planned\":[");
+	for (uint64_t i = 0; i < gpu->plan_count; i++)
+		printf("%s{\"in_ms\":%llu,\"fault\":\"%s\",\"value\":%llu}", i ? "," : "",
+		       (unsigned long long)((gpu->plan[i].at_ns - gpu->at_ns) / 1000000),
+		       twin_fault_name(gpu->plan[i].trouble),
+		       (unsigned long long)gpu->plan[i].value);
+	printf("],");
+}
+
 static void json_gpu(const struct twin_file *file, uint32_t index, const struct twin_gpu *gpu)
 {
 	const struct twin_board *board = &file->machine.board;
@@ -125,7 +133,8 @@ static void json_gpu(const struct twin_file *file, uint32_t index, const struct 
 	printf("\"fan_pct\":%u,\"airflow_permille\":%u,", gpu->now_fan_percent,
 	       gpu->airflow_permille);
 	json_names("reasons", gpu->now_reasons, 0);
-	json_names("faults", 0, faults_of(file, index));
+	json_names("faults", 0, gpu->faults);
+	json_planned(gpu);
 	json_processes(gpu);
 	printf("}");
 }
@@ -136,9 +145,10 @@ static void json(struct twin_map *map)
 	struct twin_gpu gpu;
 
 	printf("{\"simulated\":true,\"machine\":\"%s\",\"driver\":\"%s\",\"seed\":%u,\"boot_ns\":%"
-	       "llu,\"gpus\":[",
+	       "llu,\"now_ns\":%llu,\"speed\":%llu,\"gpus\":[",
 	       file->machine.name, file->machine.driver_version, file->seed,
-	       (unsigned long long)twin_now_ns());
+	       (unsigned long long)twin_now_ns(), (unsigned long long)twin_map_now_ns(map),
+	       (unsigned long long)twin_clock_speed(&file->clock));
 	for (uint32_t i = 0; i < file->machine.gpu_count; i++) {
 		twin_read(map, i, &gpu);
 		printf("%s\n", i ? "," : "");
@@ -170,7 +180,7 @@ static void row(const struct twin_file *file, uint32_t index, const struct twin_
 			printf(" %s", reasons[i].name);
 	}
 	for (size_t i = 0; i < TAKT_ARRAY_LEN(fault_names); i++) {
-		if (faults_of(file, index) & fault_names[i].bit)
+		if (gpu->faults & fault_names[i].bit)
 			printf(" FAULT:%s", fault_names[i].name);
 	}
 	for (uint64_t i = 0; i < gpu->load_count; i++) {

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What goes wrong with a GPU, as changes of its state: what clients read afterwards, and the events
- * that they may wait for. For use inside twin_change.
+ * What goes wrong with a GPU, as changes of its state: what clients read afterwards, what it does
+ * to work, and the events that they may wait for. Faults that are planned are a part of the state,
+ * too, so they come about in every process at their moment, whether the one that planned them lives
+ * or not. For use inside twin_change, and by the model.
  */
 #ifndef TAKT_TWIN_TROUBLE_H
 #define TAKT_TWIN_TROUBLE_H
@@ -11,12 +13,21 @@
 /* Tells those who wait, now. The oldest of TWIN_EVENTS is forgotten. */
 void twin_event_add(struct twin_gpu *gpu, uint64_t type, uint64_t data);
 
-/* An error that the memory could not correct: counted, and its row (or page, on older boards) is to
- * be replaced when the GPU is reset next. */
-void twin_trouble_ecc(struct twin_gpu *gpu, const struct twin_board *board);
+/* 0 if such a board can have this trouble with this value, else -ERANGE or -ENOTSUP. */
+int twin_trouble_check(const struct twin_board *board, enum twin_trouble trouble, uint64_t value);
 
-/* The driver is loaded anew: settings, processes, instances and what counts since its load are
- * gone; rows that waited are replaced. The energy counter starts again. */
-void twin_trouble_reload(struct twin_gpu *gpu, const struct twin_board *board);
+/* Brings it about, now. It must have passed the check. */
+void twin_trouble_happen(struct twin_gpu *gpu, const struct twin_board *board,
+			 enum twin_trouble trouble, uint64_t value);
+
+/* Plans it for `at_ns`, which may be past: then it happens as time goes on. -ENOSPC when
+ * TWIN_PLANNED are still to come. */
+int twin_trouble_plan(struct twin_gpu *gpu, const struct twin_planned *planned);
+
+/* Moment of the next that is planned, UINT64_MAX if there is none. */
+uint64_t twin_trouble_next_ns(const struct twin_gpu *gpu);
+
+/* Brings about what is due at the moment of the state. */
+void twin_trouble_due(struct twin_gpu *gpu, const struct twin_board *board);
 
 #endif

@@ -55,8 +55,10 @@ uint64_t twin_work_speed(const struct twin_load *load, const struct twin_pace *p
 
 	if (!phase || waits(load))
 		return 0;
-	if (phase->kind == TWIN_PHASE_HOST)
-		return SECOND * load->pace_permille / 1000;
+	if (phase->kind == TWIN_PHASE_HOST) {
+		time = 1000000 + phase->bus * (uint64_t)(pace->bus_stretch_permille - 1000);
+		return SECOND * 1000000 / time * load->pace_permille / 1000;
+	}
 	share = (uint64_t)pace->share_permille * pace->part_permille / 1000;
 	if (phase->kind == TWIN_PHASE_COMMUNICATION)
 		return SECOND * load->link_permille / 1000 * share / 1000;

@@ -15,6 +15,7 @@ struct twin_pace {
 	uint32_t part_permille;		  /* of the GPU, in an instance of it */
 	uint32_t share_permille;	  /* of its wish for SMs */
 	uint32_t memory_stretch_permille; /* 1000 = all bandwidth that is wished for is there */
+	uint32_t bus_stretch_permille;	  /* 1000 = PCI Express as the board has it */
 };
 
 /* Work of one step with all phases. 0 for a profile that does not compute. */

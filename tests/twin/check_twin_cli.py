@@ -31,7 +31,8 @@ def refused(done, status, *words):
 def help_teaches():
     general = takt_twin("--help")
     assert general.returncode == 0
-    for verb in ("create", "destroy", "list", "board", "exec", "load", "fault", "state"):
+    for verb in ("create", "destroy", "list", "board", "exec", "load", "fault", "kmsg", "state",
+                 "time"):
         assert verb in general.stdout
         assert takt_twin(verb, "--help").stdout.count("usage: takt-twin " + verb) == 1
 
@@ -361,6 +362,93 @@ def a_badly_linked_set_and_a_straggler_are_slower():
         assert slow > even * 1.6, (even, slow)
 
 
+def links_that_go_down_slow_a_running_job():
+    with Machine("dgx1-v100") as machine:
+        child = machine.start_load("--profile", "gpt-train", "--step-time-ms", "100", "--mem", "9",
+                                   "--gpus", "0,3", out=True)
+        good = [ms for ms in step_times(child, 4)][1:]
+        # both links between the two; the far ends go down, too
+        for link in (2, 3):
+            assert machine.run("fault", "0", f"link-down={link}").returncode == 0
+        bad = [ms for ms in step_times(child, 8)][4:]
+        assert min(bad) > max(good) * 1.3, (good, bad)
+        assert machine.run("fault", "0,3", "none").returncode == 0
+        again = [ms for ms in step_times(child, 8)][4:]
+        assert max(again) < min(bad), (again, bad)
+        lines = machine.run("kmsg").stdout.splitlines()
+        assert [line.split("PCI:0000:")[1][:2] for line in lines] == ["06", "0b"] * 2, lines
+
+
+def a_bus_that_falls_back_slows_jobs_that_need_it():
+    with Machine("l40s-8", "--gpus", "4") as machine:
+        even = job_ms(machine, "--gpus", "0,1")
+        assert machine.run("fault", "1", "pcie-width=4").returncode == 0
+        assert job_ms(machine, "--gpus", "0,1") > even * 1.3
+        assert job_ms(machine, "--gpus", "2,3") < even * 1.15
+        starved = ("--profile", "data-starved", "--step-time-ms", "50", "--steps", "4", "--quiet")
+        one, four = (float(machine.run("load", "--gpus", gpu, *starved)
+                           .stdout.split("mean_step_ms")[1]) for gpu in ("0", "1"))
+        assert four > one * 1.3, (one, four)
+
+
+def step_times(child, count):
+    for _ in range(count):
+        yield float(child.stdout.readline().split("time_ms ")[1].split()[0])
+
+
+def a_fault_to_come_needs_nobody():
+    with Machine("hgx-h100", "--gpus", "2") as machine:
+        done = machine.run("fault", "1", "lost", "--at", "400ms")
+        assert done.returncode == 0 and machine.state()[1]["faults"] == []
+        assert [p["fault"] for p in machine.state()[1]["planned"]] == ["lost"]
+        machine.until(lambda: machine.state()[1]["faults"] == ["lost"])
+        assert machine.state()[1]["planned"] == [] and machine.state()[0]["faults"] == []
+        assert " 79, " in machine.run("kmsg").stdout
+        assert machine.run("fault", "all", "none").returncode == 0
+        assert machine.run("fault", "all", "lost", "--at", "1s").returncode == 0
+        assert machine.run("fault", "all", "forget").returncode == 0
+        assert machine.state()[0]["planned"] == []
+
+
+def an_overheated_gpu_takes_its_job_along():
+    with Machine("hgx-h100", "--gpus", "2", "--speed", "100") as machine:
+        child = machine.start_load("--gpus", "0,1", "--quiet")
+        assert machine.run("fault", "1", "air=1").returncode == 0
+        machine.until(lambda: machine.state()[1]["faults"] == ["lost"])
+        assert child.wait(timeout=20) != 0
+        hot = machine.state()[1]
+        assert hot["power_mw"] == 0 and hot["temp_c"] > 40, hot
+
+
+def time_can_be_sped_up():
+    with Machine("hgx-h100", "--gpus", "2", "--speed", "50") as machine:
+        before = machine.machine_state()
+        done = machine.run("load", "--steps", "400", "--quiet", "--gpus", "0")
+        after = machine.machine_state()
+        world, own = (after[key] - before[key] for key in ("boot_ns", "now_ns"))
+        assert own == 50 * world or abs(own / world - 50) < 1, (own, world)
+        # 40 s of work, at the speed that work has in the machine's own time
+        mean = float(done.stdout.split("mean_step_ms")[1])
+        assert 99 < mean < 110, done.stdout
+        joules = (after["gpus"][0]["energy_mj"] - before["gpus"][0]["energy_mj"]) / 1e3
+        assert 550 * 40 < joules < 720 * own / 1e9, (joules, own)
+        refused(machine.run("time", "--speed", "1001"), 64, "1000")
+
+
+def a_stopped_clock_and_a_seed_repeat_a_machine_to_the_bit():
+    shown = []
+    for _ in range(2):
+        with Machine("hgx-h100", "--gpus", "2", "--seed", "5", "--speed", "0") as machine:
+            for act in (("fault", "1", "power-brake", "--at", "3s"), ("time", "--advance", "10s"),
+                        ("fault", "0", "air=20"), ("time", "--advance", "500s")):
+                assert machine.run(*act).returncode == 0
+            # counted from its making, which is of the world
+            state = machine.state()
+            shown.append(state)
+    assert shown[0] == shown[1]
+    assert shown[0][1]["energy_mj"] > 500 * 60 * 1000
+
+
 def a_load_leaks_until_memory_is_out():
     with Machine("t4-4", "--gpus", "1") as machine:
         done = machine.run("load", "--profile", "memory-leak", "--step-time-ms", "10", "--mem",
@@ -384,6 +472,12 @@ sys.exit(twin_tap.run([
     mistakes_in_files_name_line_key_and_remedy,
     mistakes_in_boards_name_line_key_and_remedy,
     a_badly_linked_set_and_a_straggler_are_slower,
+    links_that_go_down_slow_a_running_job,
+    a_bus_that_falls_back_slows_jobs_that_need_it,
+    a_fault_to_come_needs_nobody,
+    an_overheated_gpu_takes_its_job_along,
+    time_can_be_sped_up,
+    a_stopped_clock_and_a_seed_repeat_a_machine_to_the_bit,
     a_load_leaks_until_memory_is_out,
     a_load_can_fail_and_hang,
     help_teaches,

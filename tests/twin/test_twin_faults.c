@@ -207,6 +207,59 @@ static void a_link_goes_down_alone(void **state)
 	assert_int_equal(twin_run("fault 0 link-down=18"), 64);
 }
 
+static uint32_t p2p(uint32_t a, uint32_t b, uint32_t cap)
+{
+	uint32_t status = 99;
+
+	assert_int_equal(NVML(nvmlDeviceGetP2PStatus)(gpu(a), gpu(b), cap, &status), NVML_SUCCESS);
+	return status;
+}
+
+/* Of a DGX-1's first GPU, links 2 and 3 lead to its fourth, 4 and 5 to the fifth, which is under
+ * the other socket. */
+static void peers_lose_each_other_with_their_last_link(void **state)
+{
+	uint32_t active = 9;
+
+	init();
+	assert_int_equal(twin_run("fault 0 link-down=2"), 0);
+	assert_int_equal(p2p(0, 3, NVML_P2P_CAP_NVLINK), NVML_P2P_STATUS_OK);
+	assert_int_equal(twin_run("fault 0 link-down=3"), 0);
+	assert_int_equal(p2p(0, 3, NVML_P2P_CAP_NVLINK), NVML_P2P_STATUS_NOT_SUPPORTED);
+	assert_int_equal(p2p(3, 0, NVML_P2P_CAP_NVLINK), NVML_P2P_STATUS_NOT_SUPPORTED);
+	/* the bus is there still, but not between sockets */
+	assert_int_equal(p2p(0, 3, NVML_P2P_CAP_READ), NVML_P2P_STATUS_OK);
+	assert_int_equal(p2p(0, 4, NVML_P2P_CAP_READ), NVML_P2P_STATUS_OK);
+	assert_int_equal(twin_run("fault 4 link-down=0"), 0);
+	assert_int_equal(twin_run("fault 4 link-down=1"), 0);
+	assert_int_equal(p2p(0, 4, NVML_P2P_CAP_READ), NVML_P2P_STATUS_CHIPSET_NOT_SUPPORTED);
+	/* the far end of the link is down, too */
+	assert_int_equal(NVML(nvmlDeviceGetNvLinkState)(gpu(0), 4, &active), NVML_SUCCESS);
+	assert_int_equal(active, NVML_FEATURE_DISABLED);
+	assert_int_equal(p2p(0, 1, NVML_P2P_CAP_NVLINK), NVML_P2P_STATUS_OK);
+	assert_int_equal(twin_run("fault all none"), 0);
+	assert_int_equal(p2p(0, 4, NVML_P2P_CAP_NVLINK), NVML_P2P_STATUS_OK);
+}
+
+/* Planned, by a process that has ended long before. */
+static void a_reload_can_be_planned(void **state)
+{
+	int tries = 1000;
+	uint32_t mhz;
+
+	init();
+	assert_int_equal(NVML(nvmlDeviceSetGpuLockedClocks)(gpu(1), 990, 990), NVML_SUCCESS);
+	assert_int_equal(twin_run("fault all driver-reload --at 200ms"), 0);
+	while (NVML(nvmlDeviceGetClockInfo)(gpu(1), NVML_CLOCK_SM, &mhz) != NVML_ERROR_UNKNOWN &&
+	       --tries)
+		nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+	assert_true(tries > 0);
+	NVML(nvmlShutdown)();
+	init();
+	NVML(nvmlDeviceGetClockInfo)(gpu(1), NVML_CLOCK_SM, &mhz);
+	assert_int_equal(mhz, 345);
+}
+
 static void a_reload_forgets_what_was_set(void **state)
 {
 	pid_t pid = twin_start_load("--gpus 0", 0);
@@ -265,7 +318,9 @@ int main(void)
 		ON_H100(a_power_brake_halves_the_clock),
 		ON_H100(a_bus_falls_back),
 		ON_H100(a_link_goes_down_alone),
+		ON_V100(peers_lose_each_other_with_their_last_link),
 		ON_H100(a_reload_forgets_what_was_set),
+		ON_H100(a_reload_can_be_planned),
 		ON_H100(a_driver_may_be_away_for_a_while),
 	};
 

@@ -47,13 +47,17 @@ class Machine:
         return subprocess.run([TWIN, *arguments], env=dict(self.env, **env), capture_output=True,
                               text=True, timeout=60, check=False)
 
-    def state(self):
-        return json.loads(self.run("state", "--json").stdout)["gpus"]
+    def machine_state(self):
+        return json.loads(self.run("state", "--json").stdout)
 
-    def start_load(self, *arguments, gpu=0):
+    def state(self):
+        return self.machine_state()["gpus"]
+
+    def start_load(self, *arguments, gpu=0, out=False):
         """A load in the background, once it is registered on `gpu`."""
-        child = subprocess.Popen([TWIN, "load", *arguments], env=self.env,
-                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        child = subprocess.Popen([TWIN, "load", *arguments], env=self.env, text=True,
+                                 stdout=subprocess.PIPE if out else subprocess.DEVNULL,
+                                 stderr=subprocess.DEVNULL)
         self.children.append(child)
         self.until(lambda: child.pid in [p["pid"] for p in self.state()[gpu]["processes"]])
         return child
