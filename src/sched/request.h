@@ -15,6 +15,7 @@ enum {
 
 enum {
 	TAKT_REQUEST_SHARE_OUTSIDE = 1u << 0, /* may use accelerators with outside use */
+	TAKT_REQUEST_ONE_NUMA = 1u << 1,      /* its accelerators hang on one NUMA node */
 };
 
 /* Equal requests are one kind; zero in a field asks for nothing. */
@@ -30,8 +31,9 @@ struct takt_request {
 	uint64_t model_mask;   /* bit i: interned accelerator model i is allowed; 0 = any */
 	uint32_t max_per_node; /* tasks of this kind at a time on a node; 0 = no limit */
 	uint32_t flags;	       /* TAKT_REQUEST_... */
+	uint16_t speeds;       /* interned: how fast it runs on each model; 0 = equally */
 	uint8_t mig_profile;   /* interned; 0 = none */
-	uint8_t spare[7];      /* 0: equal requests are equal bytes */
+	uint8_t spare[5];      /* 0: equal requests are equal bytes */
 };
 
 /* Where one task is. */

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Why a task does not fit: nodes counted by what keeps it from each. */
+#include "sched/cluster_state.h"
+
+static const char *const names[TAKT_FIT_CAUSES] = {
+	[TAKT_FIT_SCOPE] = "scope",
+	[TAKT_FIT_SELECTOR] = "selector",
+	[TAKT_FIT_MODEL] = "model",
+	[TAKT_FIT_COUNT_OF] = "device_count",
+	[TAKT_FIT_SIZE] = "size",
+	[TAKT_FIT_DRAINED] = "drained",
+	[TAKT_FIT_HEALTH] = "health",
+	[TAKT_FIT_OUTSIDE] = "outside",
+	[TAKT_FIT_DEVICES] = "devices",
+	[TAKT_FIT_FRACTION] = "fraction",
+	[TAKT_FIT_DEV_MEM] = "device_memory",
+	[TAKT_FIT_MIG] = "mig",
+	[TAKT_FIT_NUMA] = "numa",
+	[TAKT_FIT_CPU] = "cpu",
+	[TAKT_FIT_MEM] = "memory",
+	[TAKT_FIT_PER_NODE] = "per_node",
+	[TAKT_FIT_POLICY] = "policy",
+};
+
+const char *takt_fit_name(enum takt_fit cause)
+{
+	return (unsigned)cause < TAKT_FIT_CAUSES ? names[cause] : "?";
+}
+
+uint32_t takt_cluster_why_not(struct takt_cluster *cluster, uint32_t kind, uint32_t node,
+			      const struct takt_scope *scope)
+{
+	const struct takt_node *at = takt_cluster_at(cluster, node);
+	uint32_t causes = takt_fit_causes(cluster, at, kind);
+
+	if (!causes && takt_pick_level(cluster, at, kind) == TAKT_PLACE_REFUSE)
+		causes = UINT32_C(1) << TAKT_FIT_POLICY;
+	return causes | (uint32_t)!takt_scope_has(cluster, scope, node) << TAKT_FIT_SCOPE;
+}
+
+static void count(struct takt_fit_counts *counts, uint32_t causes)
+{
+	counts->nodes++;
+	if (!causes) {
+		counts->fit++;
+		return;
+	}
+	counts->first[__builtin_ctz(causes)]++;
+	for (; causes; causes &= causes - 1)
+		counts->all[__builtin_ctz(causes)]++;
+}
+
+void takt_cluster_explain(struct takt_cluster *cluster, uint32_t kind,
+			  const struct takt_scope *scope, struct takt_fit_counts *ret)
+{
+	struct takt_fit_counts counts = {0};
+
+	for (uint32_t i = 0; i < cluster->node_count; i++)
+		if (!(takt_cluster_at(cluster, i)->flags & TAKT_NODE_REMOVED))
+			count(&counts, takt_cluster_why_not(cluster, kind, i, scope));
+	*ret = counts;
+}
+
+uint32_t takt_cluster_room(struct takt_cluster *cluster, uint32_t kind, uint32_t node)
+{
+	return takt_fit_room(cluster, takt_cluster_at(cluster, node), kind);
+}
+
+uint64_t takt_cluster_domain_room(struct takt_cluster *cluster, uint32_t kind, uint32_t domain)
+{
+	struct takt_scope scope = {.domain = domain};
+	size_t nodes;
+	const uint32_t *node = takt_scope_nodes(cluster, &scope, &nodes);
+	uint64_t room = 0;
+
+	for (size_t i = 0; i < nodes; i++)
+		room += takt_cluster_room(cluster, kind, node[i]);
+	return room;
+}

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where the next task goes, by looking at every node: the definition that the index is held
+ * against. Also the choice inside a node, which both share.
+ */
+#include "sched/cluster_state.h"
+
+bool takt_scope_has(const struct takt_cluster *cluster, const struct takt_scope *scope,
+		    uint32_t node)
+{
+	uint32_t level;
+
+	if (!scope)
+		return true;
+	if (scope->leave_out && node / 64 < scope->leave_out_words &&
+	    scope->leave_out[node / 64] >> (node % 64) & 1)
+		return false;
+	if (scope->domain) {
+		level = takt_cluster_domain_level(cluster, scope->domain);
+		if (takt_cluster_node_domain(cluster, node, level) != scope->domain)
+			return false;
+	}
+	for (size_t i = 0; scope->only && i < scope->only_count; i++)
+		if (scope->only[i] == node)
+			return true;
+	return !scope->only;
+}
+
+/* A copy of the node for a request that may share with outside use: those devices count. */
+struct shared_view {
+	struct takt_node node;
+	uint16_t left[TAKT_REQUEST_MAX_DEVICES];
+};
+
+static const struct takt_node *
+view_for(const struct takt_node *node, const struct takt_request *request, struct shared_view *view)
+{
+	uint64_t more = node->outside & ~node->unhealthy & ~node->draining;
+
+	if (!(request->flags & TAKT_REQUEST_SHARE_OUTSIDE) || !more)
+		return node;
+	view->node = *node;
+	memcpy(view->left, node->left, node->devices * sizeof(*view->left));
+	view->node.left = view->left;
+	view->node.usable |= more;
+	for (; more; more &= more - 1) {
+		uint32_t i = (uint32_t)__builtin_ctzll(more);
+		const struct takt_device *device = &node->device[i];
+
+		if (device->mig == TAKT_MIG_FIXED || device->mig_busy)
+			continue;
+		view->left[i] = TAKT_REQUEST_WHOLE - device->held;
+		if (device->held == 0)
+			view->node.whole |= UINT64_C(1) << i;
+	}
+	return &view->node;
+}
+
+uint32_t takt_pick_level(const struct takt_cluster *cluster, const struct takt_node *node,
+			 uint32_t kind)
+{
+	const struct takt_request *request = &cluster->kinds.at[kind].request;
+	struct shared_view view;
+
+	if (!cluster->placement->score)
+		return 0;
+	return cluster->placement->score(cluster->placement_state, view_for(node, request, &view),
+					 request, NULL);
+}
+
+static uint64_t tightest(const struct takt_node *node, uint64_t candidates)
+{
+	uint64_t best = candidates & -candidates;
+	uint32_t least = UINT32_MAX;
+
+	for (; candidates; candidates &= candidates - 1) {
+		uint32_t i = (uint32_t)__builtin_ctzll(candidates);
+
+		if (node->left[i] < least) {
+			least = node->left[i];
+			best = UINT64_C(1) << i;
+		}
+	}
+	return best;
+}
+
+/* The device where an instance costs least: a device that is cut already before a whole one, then
+ * by the places it takes away. */
+static uint64_t cheapest_cut(const struct takt_cluster *cluster, const struct takt_node *node,
+			     uint8_t profile, uint64_t candidates)
+{
+	uint32_t least = UINT32_MAX;
+	uint64_t best = 0;
+
+	for (; candidates; candidates &= candidates - 1) {
+		uint32_t i = (uint32_t)__builtin_ctzll(candidates), start, harm;
+		const struct takt_device *device = &node->device[i];
+		bool whole = device->mig == TAKT_MIG_FREE && !device->mig_busy;
+
+		if (!takt_mig_choose(cluster, device, profile, &start, &harm))
+			continue;
+		harm += whole ? 1u << 16 : 0;
+		if (harm < least) {
+			least = harm;
+			best = UINT64_C(1) << i;
+		}
+	}
+	return best;
+}
+
+static uint64_t default_devices(struct takt_cluster *cluster, const struct takt_node *node,
+				const struct takt_request *request, uint64_t candidates)
+{
+	uint64_t clean = candidates & ~node->outside;
+
+	if (request->mig_profile)
+		return cheapest_cut(cluster, node, request->mig_profile, candidates);
+	if (takt_bits(clean) >= request->devices)
+		return request->milli == TAKT_REQUEST_WHOLE
+			       ? takt_cluster_best_linked(cluster, node, clean, 0, request->devices)
+			       : tightest(node, clean);
+	return request->milli == TAKT_REQUEST_WHOLE
+		       ? takt_cluster_best_linked(cluster, node, candidates, clean,
+						  request->devices)
+		       : tightest(node, candidates);
+}
+
+void takt_pick_slot(struct takt_cluster *cluster, const struct takt_node *node, uint32_t kind,
+		    uint64_t dev_mask, struct takt_slot *ret)
+{
+	const struct takt_request *request = &cluster->kinds.at[kind].request;
+	struct takt_slot slot = {.node = node->id, .dev_mask = dev_mask};
+	const struct takt_device *device;
+	uint32_t start = 0, harm;
+
+	if (request->devices && !dev_mask) {
+		struct shared_view view;
+		const struct takt_node *seen = view_for(node, request, &view);
+
+		slot.dev_mask = default_devices(cluster, seen, request,
+						takt_fit_devices(cluster, node, request));
+	}
+	if (request->devices) {
+		device = &node->device[__builtin_ctzll(slot.dev_mask)];
+		slot.milli = (uint16_t)takt_fit_milli(request, device);
+		if (request->mig_profile &&
+		    takt_mig_choose(cluster, device, request->mig_profile, &start, &harm))
+			slot.mig_start = (uint8_t)start;
+	}
+	*ret = slot;
+}
+
+/* The slot on a node that a score policy was chosen for. */
+void takt_pick_on(struct takt_cluster *cluster, const struct takt_node *node, uint32_t kind,
+		  struct takt_slot *ret)
+{
+	const struct takt_request *request = &cluster->kinds.at[kind].request;
+	struct takt_place_choice choice = {0};
+	struct shared_view view;
+
+	if (request->devices && !request->mig_profile) {
+		choice.candidates = takt_fit_devices(cluster, node, request);
+		cluster->placement->score(cluster->placement_state, view_for(node, request, &view),
+					  request, &choice);
+	}
+	takt_pick_slot(cluster, node, kind, choice.dev_mask, ret);
+}
+
+const uint32_t *takt_scope_nodes(struct takt_cluster *cluster, const struct takt_scope *scope,
+				 size_t *ret_count)
+{
+	const uint32_t *nodes;
+
+	if (scope && scope->domain) {
+		if (takt_cluster_domain_nodes(cluster, scope->domain, &nodes, ret_count) == 0)
+			return nodes;
+		*ret_count = 0;
+		return NULL;
+	}
+	*ret_count = cluster->order.len;
+	return takt_cluster_order(cluster);
+}
+
+/* Nodes of the scope where the task fits, by rank, into cluster->listed. */
+static size_t list_fitting(struct takt_cluster *cluster, uint32_t kind,
+			   const struct takt_scope *scope)
+{
+	size_t count, listed = 0;
+	const uint32_t *nodes = takt_scope_nodes(cluster, scope, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		const struct takt_node *node = takt_cluster_at(cluster, nodes[i]);
+
+		if (takt_fit(cluster, node, kind) && takt_scope_has(cluster, scope, nodes[i]))
+			cluster->listed[listed++] = node;
+	}
+	return listed;
+}
+
+static const struct takt_node *best_of(const struct takt_cluster *cluster, uint32_t kind,
+				       size_t count, uint32_t *ret_level)
+{
+	const struct takt_node *best = NULL;
+	uint32_t highest = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		uint32_t level = takt_pick_level(cluster, cluster->listed[i], kind);
+
+		if (level != TAKT_PLACE_REFUSE && (!best || level > highest)) {
+			best = cluster->listed[i];
+			highest = level;
+		}
+	}
+	*ret_level = highest;
+	return best;
+}
+
+bool takt_cluster_pick_naive(struct takt_cluster *cluster, uint32_t kind,
+			     const struct takt_scope *scope, struct takt_slot *ret,
+			     uint32_t *ret_level)
+{
+	const struct takt_request *request = &cluster->kinds.at[kind].request;
+	size_t count;
+	struct takt_place_choice choice = {0};
+	const struct takt_node *best;
+	uint32_t level = 0;
+	size_t at;
+
+	if (cluster->placement->epoch)
+		cluster->placement->epoch(cluster->placement_state, cluster);
+	count = list_fitting(cluster, kind, scope);
+	if (count == 0)
+		return false;
+	if (cluster->placement->score) {
+		best = best_of(cluster, kind, count, &level);
+		if (!best)
+			return false;
+		takt_pick_on(cluster, best, kind, ret);
+	} else {
+		at = cluster->placement->scan(cluster->placement_state, cluster, cluster->listed,
+					      count, request, &choice);
+		takt_pick_slot(cluster, cluster->listed[at], kind, choice.dev_mask, ret);
+	}
+	if (ret_level)
+		*ret_level = level;
+	return true;
+}
+
+bool takt_cluster_pick(struct takt_cluster *cluster, uint32_t kind, const struct takt_scope *scope,
+		       struct takt_slot *ret, uint32_t *ret_level)
+{
+	return takt_cluster_pick_naive(cluster, kind, scope, ret, ret_level);
+}
