@@ -32,6 +32,7 @@ HEAD = """\
 /* Opaque handles. Compare by value. */
 struct nvml_device;
 struct nvml_event_set;
+struct nvml_gpm_sample;
 struct nvml_gpu_instance;
 struct nvml_compute_instance;
 """

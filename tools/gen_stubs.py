@@ -4,10 +4,12 @@
 
 gen_stubs.py FACTS BRANCH SYMBOLS OUTPUT.c OUTPUT.map
 
-SYMBOLS is the list of names that the driver branch exports. Those that the facts do not call
-implemented become stubs: not initialised -> 1, else not supported -> 3. A stub of a function whose
-prototype is not known takes no arguments, which the calling conventions of x86-64 and aarch64 allow.
-The map makes the library export that list and nothing else, also nothing that newer branches have.
+SYMBOLS is the list of names that the driver branch exports. Those that the facts refuse become
+stubs: not initialised -> 1; no valid device -> 2, a lost one -> 15; else the code of the refusal. A
+stub takes the device alone, where the function has one as its first argument, which the calling
+conventions of x86-64 and aarch64 allow. A name that the facts neither implement nor refuse is an
+error. The map makes the library export that list and nothing else, also nothing that newer branches
+have.
 """
 
 import sys
@@ -19,32 +21,36 @@ HEAD = """\
 #include "nvml_entry.h"
 
 const char twin_library_branch[] = "%s", twin_library_version[] = "%s";
-
-static int unsupported(void)
-{
-	return twin_machine_map() ? NVML_ERROR_NOT_SUPPORTED : NVML_ERROR_UNINITIALIZED;
-}
 """
 
+# nvmlDevice... that do not begin with a device
+WITHOUT_DEVICE = ("nvmlDeviceDiscoverGpus", "nvmlDeviceModifyDrainState", "nvmlDeviceQueryDrainState",
+                  "nvmlDeviceRemoveGpu", "nvmlDeviceRemoveGpu_v2")
 
-def stub(name, function):
-    if function:
-        head, declaration = f"int {name}({function.arguments})", ""
+
+def stub(name, code):
+    if name.startswith("nvmlDevice") and name not in WITHOUT_DEVICE:
+        head = f"int {name}(struct nvml_device *device)"
+        body = f"twin_refuse(device, NVML_ERROR_{code})"
     else:
-        head, declaration = f"int {name}(void)", f"TAKT_API int {name}(void);\n"
-    return f"\n{declaration}{head}\n{{\n\treturn unsupported();\n}}\n"
+        head = f"int {name}(void)"
+        body = f"twin_machine_map() ? NVML_ERROR_{code} : NVML_ERROR_UNINITIALIZED"
+    return f"\nTAKT_API {head};\n{head}\n{{\n\treturn {body};\n}}\n"
 
 
 def main():
     facts = nvml_facts.read(sys.argv[1])
     (branch, _, _, version), = [entry for entry in facts.branches if entry[0] == sys.argv[2]]
     names = open(sys.argv[3], encoding="ascii").read().split()
-    known = {function.name: function for function in facts.functions}
+    real = {function.name for function in facts.functions}
     with open(sys.argv[4], "w", encoding="ascii") as out:
         out.write(HEAD % (branch, version))
         for name in names:
-            if name not in known or not known[name].implemented:
-                out.write(stub(name, known.get(name)))
+            refusal = facts.refusal(name)
+            if name not in real and not refusal:
+                raise SystemExit(f"{sys.argv[1]}: neither func nor none: {name}")
+            if name not in real:
+                out.write(stub(name, refusal[0]))
     with open(sys.argv[5], "w", encoding="ascii") as out:
         out.write("{\n\tglobal:\n")
         out.writelines(f"\t\t{name};\n" for name in names)

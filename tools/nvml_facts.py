@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads include/abi/nvml.facts for the generators and the layout test. The format is described there."""
 
+import fnmatch
 import re
 
 
@@ -11,6 +12,14 @@ class Facts:
         self.enums = []  # (prefix, [(name, value text)])
         self.structs = []  # Struct
         self.functions = []  # Function
+        self.refusals = []  # (code, reason, [pattern of a name])
+
+    def refusal(self, name):
+        """(code, reason) of a function that is refused on purpose, or None."""
+        for code, reason, patterns in self.refusals:
+            if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns):
+                return code, reason
+        return None
 
 
 class Struct:
@@ -20,9 +29,8 @@ class Struct:
 
 
 class Function:
-    def __init__(self, name, arguments, returns, implemented):
-        self.name, self.arguments = name, arguments
-        self.returns, self.implemented = returns, implemented
+    def __init__(self, name, arguments, returns):
+        self.name, self.arguments, self.returns = name, arguments, returns
 
 
 def _struct(words):
@@ -35,9 +43,9 @@ def _field(line):
     return match[1].strip(), match[2], match[3] or "", int(match[4])
 
 
-def _function(text, implemented):
+def _function(text):
     match = re.fullmatch(r"(\w+)\((.*)\)(?: -> (.*))?", text)
-    return Function(match[1], match[2], match[3] or "int", implemented)
+    return Function(match[1], match[2], match[3] or "int")
 
 
 def read(path):
@@ -72,8 +80,13 @@ def _line(facts, body, line):
         struct = _struct(rest.split(" "))
         facts.structs.append(struct)
         return lambda text: struct.fields.append(_field(text))
-    elif kind in ("func", "decl"):
-        facts.functions.append(_function(rest, kind == "func"))
+    elif kind == "func":
+        facts.functions.append(_function(rest))
+    elif kind == "none":
+        code, reason = rest.split(" ", 1)
+        patterns = []
+        facts.refusals.append((code, reason, patterns))
+        return patterns.append
     else:
         raise ValueError("unknown kind of line")
     return None

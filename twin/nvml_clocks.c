@@ -184,22 +184,6 @@ int nvmlDeviceGetSupportedClocksThrottleReasons(struct nvml_device *device, uint
 	return nvmlDeviceGetSupportedClocksEventReasons(device, reasons);
 }
 
-int nvmlDeviceGetPerformanceState(struct nvml_device *device, uint32_t *pstate)
-{
-	struct twin_call call;
-	struct twin_gpu gpu;
-	int rc = twin_enter_read(device, pstate, &call, &gpu);
-
-	if (rc == NVML_SUCCESS)
-		*pstate = gpu.now_pstate;
-	return rc;
-}
-
-int nvmlDeviceGetPowerState(struct nvml_device *device, uint32_t *pstate)
-{
-	return nvmlDeviceGetPerformanceState(device, pstate);
-}
-
 struct range {
 	uint32_t min_mhz, max_mhz;
 };
@@ -320,10 +304,12 @@ int nvmlDeviceSetApplicationsClocks(struct nvml_device *device, uint32_t mem_mhz
 {
 	struct application wish = {mem_mhz, graphics_mhz};
 
-	return twin_set(device, set_application, &wish, false);
+	return twin_set_restricted(device, NVML_RESTRICTED_API_APPLICATION_CLOCKS, set_application,
+				   &wish, false);
 }
 
 int nvmlDeviceResetApplicationsClocks(struct nvml_device *device)
 {
-	return twin_set(device, reset_application, NULL, true);
+	return twin_set_restricted(device, NVML_RESTRICTED_API_APPLICATION_CLOCKS,
+				   reset_application, NULL, true);
 }

@@ -230,11 +230,20 @@ int twin_enter_read(const struct nvml_device *device, const void *out, struct tw
 	return rc == NVML_SUCCESS && ret->is_mig ? NVML_ERROR_NOT_SUPPORTED : rc;
 }
 
+int twin_enter_uncut(const struct nvml_device *device, const void *out, struct twin_call *ret,
+		     struct twin_gpu *ret_gpu)
+{
+	int rc = twin_enter_read(device, out, ret, ret_gpu);
+
+	return rc == NVML_SUCCESS && ret_gpu->mig_mode ? NVML_ERROR_NOT_SUPPORTED : rc;
+}
+
 /* A setter's change, wrapped so that it is counted even when it refuses. */
 struct setting {
 	twin_change_fn *change;
 	void *arg;
 	bool forbidden;
+	uint32_t open_bit; /* of a restricted API: allowed when it is open */
 	int code;
 };
 
@@ -243,8 +252,9 @@ static int apply_setting(struct twin_gpu *gpu, const struct twin_board *board, v
 	struct setting *setting = arg;
 
 	gpu->setter_calls++;
-	setting->code = setting->forbidden ? NVML_ERROR_NO_PERMISSION
-					   : setting->change(gpu, board, setting->arg);
+	setting->code = setting->forbidden && !(gpu->open_apis & setting->open_bit)
+				? NVML_ERROR_NO_PERMISSION
+				: setting->change(gpu, board, setting->arg);
 	if (setting->code != NVML_SUCCESS)
 		gpu->setter_refusals++;
 	return 0;
@@ -261,9 +271,8 @@ static bool may_set(const struct twin_call *call, bool restores)
 	return geteuid() == 0 || geteuid() == file->owner_uid;
 }
 
-int twin_set(const struct nvml_device *device, twin_change_fn *change, void *arg, bool restores)
+static int set(const struct nvml_device *device, struct setting setting, bool restores)
 {
-	struct setting setting = {.change = change, .arg = arg};
 	struct twin_call call;
 	int rc = twin_enter(device, &call);
 
@@ -276,6 +285,28 @@ int twin_set(const struct nvml_device *device, twin_change_fn *change, void *arg
 	if (rc == -ETIMEDOUT)
 		return NVML_ERROR_TIMEOUT;
 	return rc < 0 ? NVML_ERROR_UNKNOWN : setting.code;
+}
+
+int twin_set(const struct nvml_device *device, twin_change_fn *change, void *arg, bool restores)
+{
+	return set(device, (struct setting){.change = change, .arg = arg}, restores);
+}
+
+int twin_set_restricted(const struct nvml_device *device, uint32_t api, twin_change_fn *change,
+			void *arg, bool restores)
+{
+	struct setting setting = {.change = change, .arg = arg, .open_bit = 1u << api};
+
+	return set(device, setting, restores);
+}
+
+int twin_refuse(const struct nvml_device *device, int code)
+{
+	struct twin_call call;
+	struct twin_gpu gpu;
+	int rc = twin_enter_any(device, &gpu, &call, &gpu);
+
+	return rc == NVML_SUCCESS ? code : rc;
 }
 
 bool twin_has(const struct twin_call *call, enum twin_feature feature)

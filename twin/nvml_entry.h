@@ -54,6 +54,10 @@ int twin_enter_out(const struct nvml_device *device, const void *out, struct twi
 int twin_enter_read(const struct nvml_device *device, const void *out, struct twin_call *ret,
 		    struct twin_gpu *ret_gpu);
 
+/* As twin_enter_read, of a GPU whose utilisation can be told: in MIG mode none is. */
+int twin_enter_uncut(const struct nvml_device *device, const void *out, struct twin_call *ret,
+		     struct twin_gpu *ret_gpu);
+
 /* As twin_enter_read, for the functions that take MIG devices as well as GPUs. The others refuse
  * them: identity and settings as no valid device, readings as not supported (GUESS which is which).
  */
@@ -80,11 +84,24 @@ struct nvml_device *twin_mig_handle(const struct twin_call *call, uint32_t start
  * a default back, which a fault may refuse. */
 int twin_set(const struct nvml_device *device, twin_change_fn *change, void *arg, bool restores);
 
+/* What is answered to a call on a GPU or a MIG device that is refused on purpose. */
+int twin_refuse(const struct nvml_device *device, int code);
+
+/* As twin_set, for a restricted API (NVML_RESTRICTED_API_...), which may be open to everyone. */
+int twin_set_restricted(const struct nvml_device *device, uint32_t api, twin_change_fn *change,
+			void *arg, bool restores);
+
 bool twin_has(const struct twin_call *call, enum twin_feature feature);
 
 /* A moment of the machine that is past as clients are told of it: microseconds since 1970. Of the
  * world's time, however fast the machine's passes. */
 uint64_t twin_stamp_us(const struct twin_map *map, uint64_t at_ns);
+
+/* Traffic of the bus while kernels run in so much of the time. */
+uint32_t twin_pcie_kib_per_s(bool sent, uint32_t busy_permille);
+
+/* NVLinks that are down, as a bit mask: by a fault, or because of the GPU's mode. */
+uint32_t twin_links_down(const struct twin_call *call, const struct twin_gpu *gpu);
 
 /* Copies text with its end, or INSUFFICIENT_SIZE. */
 int twin_put_text(char *out, uint32_t length, const char *text);

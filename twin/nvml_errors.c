@@ -17,7 +17,7 @@ static int count_errors(struct nvml_device *device, uint32_t error, uint32_t cou
 		return rc;
 	if (error > NVML_ECC_ERROR_UNCORRECTED || counter > NVML_ECC_COUNTER_AGGREGATE)
 		return NVML_ERROR_INVALID_ARGUMENT;
-	if (!twin_has(&call, TWIN_HAS_ECC))
+	if (!twin_has(&call, TWIN_HAS_ECC) || gpu.ecc_off)
 		return NVML_ERROR_NOT_SUPPORTED;
 	if (error == NVML_ECC_ERROR_UNCORRECTED)
 		*count = total ? gpu.ecc_unc_aggregate : gpu.ecc_unc_volatile;
@@ -91,6 +91,23 @@ int nvmlDeviceGetSramEccErrorStatus(struct nvml_device *device, struct nvml_ecc_
 	return NVML_SUCCESS;
 }
 
+/* None was seen: uncorrectable errors of the twin are in the device's memory. */
+int nvmlDeviceGetSramUniqueUncorrectedEccErrorCounts(struct nvml_device *device,
+						     struct nvml_sram_errors *errors)
+{
+	struct twin_call call;
+	int rc = twin_enter_out(device, errors, &call);
+
+	if (rc != NVML_SUCCESS)
+		return rc;
+	if (!twin_has(&call, TWIN_HAS_SRAM_STATUS))
+		return NVML_ERROR_NOT_SUPPORTED;
+	if (errors->version != NVML_SRAM_ERRORS_WORD)
+		return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+	errors->count = 0;
+	return NVML_SUCCESS;
+}
+
 static int enter_rows(struct nvml_device *device, const void *out, struct twin_call *ret,
 		      struct twin_gpu *ret_gpu)
 {
@@ -134,6 +151,35 @@ int nvmlDeviceGetRemappedRows_v2(struct nvml_device *device, struct nvml_remappe
 	return NVML_SUCCESS;
 }
 
+int nvmlDeviceGetRepairStatus(struct nvml_device *device, struct nvml_repair_status *status)
+{
+	struct twin_call call;
+	struct twin_gpu gpu;
+	int rc = enter_rows(device, status, &call, &gpu);
+
+	if (rc != NVML_SUCCESS)
+		return rc;
+	if (status->version != NVML_REPAIR_STATUS_WORD)
+		return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+	*status = (struct nvml_repair_status){.version = NVML_REPAIR_STATUS_WORD};
+	return NVML_SUCCESS;
+}
+
+int nvmlDeviceGetUnrepairableMemoryFlag_v1(struct nvml_device *device,
+					   struct nvml_unrepairable_memory *memory)
+{
+	struct twin_call call;
+	struct twin_gpu gpu;
+	int rc = enter_rows(device, memory, &call, &gpu);
+
+	if (rc != NVML_SUCCESS)
+		return rc;
+	if (memory->version != NVML_UNREPAIRABLE_MEMORY_WORD)
+		return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+	memory->unrepairable = gpu.remap_failed;
+	return NVML_SUCCESS;
+}
+
 /* Each replaced row has used up one of the spare rows of a bank of its own; one whose rows cannot
  * be replaced has none left. */
 int nvmlDeviceGetRowRemapperHistogram(struct nvml_device *device,
@@ -163,9 +209,10 @@ enum {
 	PAGE = 65536
 };
 
-/* Pages retired after double-bit errors; their addresses are made up, one after another. */
-int nvmlDeviceGetRetiredPages(struct nvml_device *device, uint32_t cause, uint32_t *count,
-			      uint64_t *addresses)
+/* Pages retired after double-bit errors; their addresses are made up, one after another. When that
+ * was is not remembered, which is 0 (as for pages retired by drivers before 410). */
+int nvmlDeviceGetRetiredPages_v2(struct nvml_device *device, uint32_t cause, uint32_t *count,
+				 uint64_t *addresses, uint64_t *timestamps)
 {
 	struct twin_call call;
 	struct twin_gpu gpu;
@@ -177,12 +224,21 @@ int nvmlDeviceGetRetiredPages(struct nvml_device *device, uint32_t cause, uint32
 		return NVML_ERROR_INVALID_ARGUMENT;
 	if (!twin_has(&call, TWIN_HAS_RETIRED_PAGES))
 		return NVML_ERROR_NOT_SUPPORTED;
-	if (twin_room_for(count, cause == CAUSE_DOUBLE_BIT ? gpu.retired_pages : 0, addresses,
-			  &rc)) {
-		for (uint32_t i = 0; i < *count; i++)
-			addresses[i] = (uint64_t)(i + 1) * PAGE;
+	if (!twin_room_for(count, cause == CAUSE_DOUBLE_BIT ? gpu.retired_pages : 0, addresses,
+			   &rc))
+		return rc;
+	for (uint32_t i = 0; i < *count; i++) {
+		addresses[i] = (uint64_t)(i + 1) * PAGE;
+		if (timestamps)
+			timestamps[i] = 0;
 	}
-	return rc;
+	return NVML_SUCCESS;
+}
+
+int nvmlDeviceGetRetiredPages(struct nvml_device *device, uint32_t cause, uint32_t *count,
+			      uint64_t *addresses)
+{
+	return nvmlDeviceGetRetiredPages_v2(device, cause, count, addresses, NULL);
 }
 
 int nvmlDeviceGetRetiredPagesPendingStatus(struct nvml_device *device, uint32_t *pending)

@@ -365,19 +365,3 @@ int nvmlDeviceGetCurrPcieLinkWidth(struct nvml_device *device, uint32_t *width)
 		*width = gpu.pcie_width ? gpu.pcie_width : call.board->pcie_width;
 	return rc;
 }
-
-/* KiB/s over the bus: an idle link's chatter, and a little for each kernel that runs. */
-int nvmlDeviceGetPcieThroughput(struct nvml_device *device, uint32_t counter, uint32_t *kib_per_s)
-{
-	struct twin_call call;
-	struct twin_gpu gpu;
-	int rc = twin_enter_read(device, kib_per_s, &call, &gpu);
-
-	if (rc != NVML_SUCCESS)
-		return rc;
-	if (counter >= NVML_PCIE_UTIL_COUNT)
-		return NVML_ERROR_INVALID_ARGUMENT;
-	*kib_per_s = (counter == NVML_PCIE_UTIL_TX_BYTES ? 500 : 575) +
-		     60 * twin_physics_util_percent(&gpu);
-	return NVML_SUCCESS;
-}

@@ -197,6 +197,22 @@ int nvmlGetExcludedDeviceCount(uint32_t *count)
 	return nvmlUnitGetCount(count);
 }
 
+int nvmlGetExcludedDeviceInfoByIndex(uint32_t index, struct nvml_excluded_device *info)
+{
+	return twin_machine_map() ? NVML_ERROR_INVALID_ARGUMENT : NVML_ERROR_UNINITIALIZED;
+}
+
+/* Their names until 450. */
+int nvmlGetBlacklistDeviceCount(uint32_t *count)
+{
+	return nvmlUnitGetCount(count);
+}
+
+int nvmlGetBlacklistDeviceInfoByIndex(uint32_t index, struct nvml_excluded_device *info)
+{
+	return nvmlGetExcludedDeviceInfoByIndex(index, info);
+}
+
 int nvmlUnitGetCount(uint32_t *count)
 {
 	if (!twin_machine_map())

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Modes that data-centre boards have: ECC, persistence, computing, fabric. */
+/* Modes of a GPU: ECC, persistence, computing, who may set what. */
 #include <string.h>
 
 #include "nvml_entry.h"
@@ -37,19 +37,102 @@ static int fixed_pair(struct nvml_device *device, uint32_t *a, uint32_t *b, uint
 
 enum {
 	GPU_VIRTUALIZATION_NONE = 0,
-	ACCOUNTING_BUFFER = 4000
+	POWER_OF_THE_MAINS = 0
 };
 
 FIXED(nvmlDeviceGetDisplayActive, NVML_FEATURE_DISABLED, 0)
-FIXED(nvmlDeviceGetDisplayMode, NVML_FEATURE_ENABLED, 0)
 FIXED(nvmlDeviceGetDefaultEccMode, NVML_FEATURE_ENABLED, TWIN_HAS_ECC)
-FIXED(nvmlDeviceGetAccountingMode, NVML_FEATURE_DISABLED, 0)
-FIXED(nvmlDeviceGetAccountingBufferSize, ACCOUNTING_BUFFER, 0)
+FIXED(nvmlDeviceGetPowerSource, POWER_OF_THE_MAINS, 0)
 FIXED(nvmlDeviceGetVirtualizationMode, GPU_VIRTUALIZATION_NONE, 0)
+
+/* Recorded of drivers since 580, on every board but one that had an older driver. */
+int nvmlDeviceGetDisplayMode(struct nvml_device *device, uint32_t *mode)
+{
+	int rc = fixed(device, mode, NVML_FEATURE_ENABLED, 0);
+
+	return rc == NVML_SUCCESS && strcmp(twin_library_branch, "13x") == 0 ? NVML_ERROR_DEPRECATED
+									     : rc;
+}
 
 int nvmlDeviceGetEccMode(struct nvml_device *device, uint32_t *current, uint32_t *pending)
 {
-	return fixed_pair(device, current, pending, NVML_FEATURE_ENABLED, TWIN_HAS_ECC);
+	struct twin_call call;
+	struct twin_gpu gpu;
+	int rc = twin_enter_read(device, pending ? current : NULL, &call, &gpu);
+
+	if (rc != NVML_SUCCESS)
+		return rc;
+	if (!twin_has(&call, TWIN_HAS_ECC))
+		return NVML_ERROR_NOT_SUPPORTED;
+	*current = !gpu.ecc_off;
+	*pending = !gpu.ecc_off_pending;
+	return NVML_SUCCESS;
+}
+
+static int set_ecc(struct twin_gpu *gpu, const struct twin_board *board, void *arg)
+{
+	uint32_t mode = *(const uint32_t *)arg;
+
+	if (!(board->features & TWIN_HAS_ECC))
+		return NVML_ERROR_NOT_SUPPORTED;
+	if (mode > NVML_FEATURE_ENABLED)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	gpu->ecc_off_pending = !mode;
+	return NVML_SUCCESS;
+}
+
+/* Takes effect when the GPU is reset, which a reload of the driver does. */
+int nvmlDeviceSetEccMode(struct nvml_device *device, uint32_t mode)
+{
+	return twin_set(device, set_ecc, &mode, false);
+}
+
+/* Application clocks are for root unless root opens them; GeForce boards have none to be opened. */
+static int check_api(const struct twin_board *board, uint32_t api)
+{
+	if (api >= NVML_RESTRICTED_API_COUNT)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	return api == NVML_RESTRICTED_API_APPLICATION_CLOCKS && board->brand != NVML_BRAND_GEFORCE
+		       ? NVML_SUCCESS
+		       : NVML_ERROR_NOT_SUPPORTED;
+}
+
+int nvmlDeviceGetAPIRestriction(struct nvml_device *device, uint32_t api, uint32_t *restricted)
+{
+	struct twin_call call;
+	struct twin_gpu gpu;
+	int rc = twin_enter_read(device, restricted, &call, &gpu);
+
+	if (rc == NVML_SUCCESS)
+		rc = check_api(call.board, api);
+	if (rc == NVML_SUCCESS)
+		*restricted = !(gpu.open_apis >> api & 1);
+	return rc;
+}
+
+struct restriction {
+	uint32_t api, restricted;
+};
+
+static int set_restriction(struct twin_gpu *gpu, const struct twin_board *board, void *arg)
+{
+	const struct restriction *wish = arg;
+	int rc = check_api(board, wish->api);
+
+	if (rc != NVML_SUCCESS)
+		return rc;
+	if (wish->restricted > NVML_FEATURE_ENABLED)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	gpu->open_apis &= ~(1u << wish->api);
+	gpu->open_apis |= (wish->restricted ? 0u : 1u) << wish->api;
+	return NVML_SUCCESS;
+}
+
+int nvmlDeviceSetAPIRestriction(struct nvml_device *device, uint32_t api, uint32_t restricted)
+{
+	struct restriction wish = {api, restricted};
+
+	return twin_set(device, set_restriction, &wish, false);
 }
 
 int nvmlDeviceGetGspFirmwareMode(struct nvml_device *device, uint32_t *enabled,
@@ -122,41 +205,4 @@ static int set_compute_mode(struct twin_gpu *gpu, const struct twin_board *board
 int nvmlDeviceSetComputeMode(struct nvml_device *device, uint32_t mode)
 {
 	return twin_set(device, set_compute_mode, &mode, false);
-}
-
-enum {
-	FABRIC_COMPLETED = 3
-};
-
-int nvmlDeviceGetGpuFabricInfo(struct nvml_device *device, struct nvml_fabric_info *info)
-{
-	struct twin_call call;
-	int rc = twin_enter_out(device, info, &call);
-
-	if (rc != NVML_SUCCESS)
-		return rc;
-	if (!twin_has(&call, TWIN_HAS_FABRIC))
-		return NVML_ERROR_NOT_SUPPORTED;
-	*info = (struct nvml_fabric_info){.status = NVML_SUCCESS, .state = FABRIC_COMPLETED};
-	return NVML_SUCCESS;
-}
-
-/* The third form ends with a summary: 1 is healthy. */
-int nvmlDeviceGetGpuFabricInfoV(struct nvml_device *device, void *info)
-{
-	struct nvml_fabric_info_v3 now = {.state = FABRIC_COMPLETED, .health_summary = 1};
-	struct twin_call call;
-	int rc = twin_enter_out(device, info, &call);
-
-	if (rc != NVML_SUCCESS)
-		return rc;
-	memcpy(&now.version, info, sizeof(now.version));
-	if (now.version != NVML_FABRIC_INFO_V2_WORD && now.version != NVML_FABRIC_INFO_V3_WORD)
-		return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
-	if (!twin_has(&call, TWIN_HAS_FABRIC))
-		return NVML_ERROR_NOT_SUPPORTED;
-	memcpy(info, &now,
-	       now.version == NVML_FABRIC_INFO_V2_WORD ? sizeof(struct nvml_fabric_info_v2)
-						       : sizeof(now));
-	return NVML_SUCCESS;
 }

@@ -6,86 +6,17 @@
 
 #define MIB 1048576ull
 
-/* A GPU whose utilisation can be told: in MIG mode none is. */
-static int enter_uncut(struct nvml_device *device, const void *out, struct twin_call *ret,
-		       struct twin_gpu *ret_gpu)
-{
-	int rc = twin_enter_read(device, out, ret, ret_gpu);
-
-	return rc == NVML_SUCCESS && ret_gpu->mig_mode ? NVML_ERROR_NOT_SUPPORTED : rc;
-}
-
 int nvmlDeviceGetUtilizationRates(struct nvml_device *device, struct nvml_utilization *utilization)
 {
 	struct twin_call call;
 	struct twin_gpu gpu;
-	int rc = enter_uncut(device, utilization, &call, &gpu);
+	int rc = twin_enter_uncut(device, utilization, &call, &gpu);
 
 	if (rc != NVML_SUCCESS)
 		return rc;
 	utilization->gpu = twin_physics_util_percent(&gpu);
 	utilization->memory = twin_physics_memory_util_percent(&gpu);
 	return NVML_SUCCESS;
-}
-
-/* Engines that no workload of the twin uses. */
-static int unused_engine(struct nvml_device *device, uint32_t *percent, uint32_t *period_us,
-			 uint32_t feature)
-{
-	struct twin_call call;
-	struct twin_gpu gpu;
-	int rc = enter_uncut(device, period_us ? percent : NULL, &call, &gpu);
-
-	if (rc != NVML_SUCCESS)
-		return rc;
-	if (feature && !(call.board->features & feature))
-		return NVML_ERROR_NOT_SUPPORTED;
-	*percent = 0;
-	*period_us = (uint32_t)(TWIN_CELL_NS / 1000);
-	return NVML_SUCCESS;
-}
-
-int nvmlDeviceGetEncoderUtilization(struct nvml_device *device, uint32_t *percent,
-				    uint32_t *period_us)
-{
-	return unused_engine(device, percent, period_us, 0);
-}
-
-int nvmlDeviceGetDecoderUtilization(struct nvml_device *device, uint32_t *percent,
-				    uint32_t *period_us)
-{
-	return unused_engine(device, percent, period_us, 0);
-}
-
-int nvmlDeviceGetJpgUtilization(struct nvml_device *device, uint32_t *percent, uint32_t *period_us)
-{
-	return unused_engine(device, percent, period_us, TWIN_HAS_JPEG_OFA);
-}
-
-int nvmlDeviceGetOfaUtilization(struct nvml_device *device, uint32_t *percent, uint32_t *period_us)
-{
-	return unused_engine(device, percent, period_us, TWIN_HAS_JPEG_OFA);
-}
-
-int nvmlDeviceGetEncoderStats(struct nvml_device *device, uint32_t *sessions, uint32_t *fps,
-			      uint32_t *latency_us)
-{
-	struct twin_call call;
-	int rc = twin_enter_out(device, fps && latency_us ? sessions : NULL, &call);
-
-	if (rc == NVML_SUCCESS)
-		*sessions = *fps = *latency_us = 0;
-	return rc;
-}
-
-int nvmlDeviceGetFBCStats(struct nvml_device *device, struct nvml_fbc_stats *stats)
-{
-	struct twin_call call;
-	int rc = twin_enter_out(device, stats, &call);
-
-	if (rc == NVML_SUCCESS)
-		memset(stats, 0, sizeof(*stats));
-	return rc;
 }
 
 /* Total = reserved + used + free. Registering a load never takes more than there is. */
@@ -317,9 +248,38 @@ EMPTY_LIST(nvmlDeviceGetGraphicsRunningProcesses_v3, struct nvml_process_info)
 EMPTY_LIST(nvmlDeviceGetMPSComputeRunningProcesses, struct nvml_process_info_v1)
 EMPTY_LIST(nvmlDeviceGetMPSComputeRunningProcesses_v2, struct nvml_process_info)
 EMPTY_LIST(nvmlDeviceGetMPSComputeRunningProcesses_v3, struct nvml_process_info)
-EMPTY_LIST(nvmlDeviceGetAccountingPids, uint32_t)
 
 /* One sample a process: its share of the GPU in the present cell, stamped with the cell's start. */
+static struct nvml_process_sample sample_of(const struct twin_gpu *gpu,
+					    const struct twin_load *load, uint64_t stamp_us)
+{
+	const struct twin_phase *phase = twin_physics_phase(gpu, load);
+
+	return (struct nvml_process_sample){
+		.timestamp_us = stamp_us,
+		.pid = (uint32_t)load->pid,
+		.sm = phase ? phase->util * gpu->now_share / 10000 : 0,
+		.memory = phase ? phase->memory_util * gpu->now_share / 10000 : 0,
+	};
+}
+
+/* Whether there are samples that the caller has not seen and has room for. Asking with no array
+ * means asking for the number. */
+static bool samples_for(const struct twin_call *call, const struct twin_gpu *gpu,
+			const void *entries, uint64_t last_seen_us, uint32_t *count,
+			uint64_t *ret_stamp_us, int *ret_code)
+{
+	*ret_stamp_us = twin_stamp_us(call->map, gpu->at_ns - gpu->at_ns % TWIN_CELL_NS);
+	if (living(call, gpu) == 0 || *ret_stamp_us <= last_seen_us) {
+		*count = 0;
+		*ret_code = NVML_ERROR_NOT_FOUND;
+		return false;
+	}
+	if (!entries)
+		*count = 0;
+	return twin_room_for(count, living(call, gpu), entries, ret_code);
+}
+
 int nvmlDeviceGetProcessUtilization(struct nvml_device *device,
 				    struct nvml_process_utilization *samples, uint32_t *count,
 				    uint64_t last_seen_us)
@@ -327,29 +287,40 @@ int nvmlDeviceGetProcessUtilization(struct nvml_device *device,
 	struct twin_call call;
 	struct twin_gpu gpu;
 	uint64_t at = 0, stamp_us;
-	int rc = enter_uncut(device, count, &call, &gpu);
+	int rc = twin_enter_uncut(device, count, &call, &gpu);
+
+	if (rc != NVML_SUCCESS ||
+	    !samples_for(&call, &gpu, samples, last_seen_us, count, &stamp_us, &rc))
+		return rc;
+	for (uint32_t i = 0; i < *count; i++) {
+		struct nvml_process_sample now =
+			sample_of(&gpu, next_living(&call, &gpu, &at), stamp_us);
+		samples[i] = (struct nvml_process_utilization){
+			.pid = now.pid,
+			.timestamp_us = now.timestamp_us,
+			.sm = now.sm,
+			.memory = now.memory,
+		};
+	}
+	return NVML_SUCCESS;
+}
+
+int nvmlDeviceGetProcessesUtilizationInfo(struct nvml_device *device,
+					  struct nvml_processes_utilization *info)
+{
+	struct twin_call call;
+	struct twin_gpu gpu;
+	uint64_t at = 0, stamp_us;
+	int rc = twin_enter_uncut(device, info, &call, &gpu);
 
 	if (rc != NVML_SUCCESS)
 		return rc;
-	stamp_us = twin_stamp_us(call.map, gpu.at_ns - gpu.at_ns % TWIN_CELL_NS);
-	if (living(&call, &gpu) == 0 || stamp_us <= last_seen_us) {
-		*count = 0;
-		return NVML_ERROR_NOT_FOUND;
-	}
-	/* asking with no array means asking for the number */
-	if (!samples)
-		*count = 0;
-	if (!twin_room_for(count, living(&call, &gpu), samples, &rc))
+	if (info->version != NVML_PROCESSES_UTILIZATION_WORD)
+		return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+	if (!samples_for(&call, &gpu, info->entries, info->last_seen_us, &info->count, &stamp_us,
+			 &rc))
 		return rc;
-	for (uint32_t i = 0; i < *count; i++) {
-		const struct twin_load *load = next_living(&call, &gpu, &at);
-		const struct twin_phase *phase = twin_physics_phase(&gpu, load);
-		samples[i] = (struct nvml_process_utilization){
-			.pid = (uint32_t)load->pid,
-			.timestamp_us = stamp_us,
-			.sm = phase ? phase->util * gpu.now_share / 10000 : 0,
-			.memory = phase ? phase->memory_util * gpu.now_share / 10000 : 0,
-		};
-	}
+	for (uint32_t i = 0; i < info->count; i++)
+		info->entries[i] = sample_of(&gpu, next_living(&call, &gpu, &at), stamp_us);
 	return NVML_SUCCESS;
 }

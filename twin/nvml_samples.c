@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The last readings, one after another: power and utilisation of the cells that a GPU keeps. */
+/* The last readings, one after another: power, utilisation and clocks of the cells that a GPU
+ * keeps. */
 #include <string.h>
 
 #include "nvml_entry.h"
 
-/* Of one cell. Clocks and the engines that no workload uses have no history. */
-static bool sample_of(const struct twin_gpu *gpu, uint32_t type, unsigned cell, uint32_t *ret)
+/* Of one cell. No workload uses the video engines; the power of a module is not known apart. */
+static bool sample_of(const struct twin_gpu *gpu, const struct twin_board *board, uint32_t type,
+		      unsigned cell, uint32_t *ret)
 {
 	switch (type) {
 	case NVML_SAMPLES_TOTAL_POWER:
@@ -16,6 +18,20 @@ static bool sample_of(const struct twin_gpu *gpu, uint32_t type, unsigned cell, 
 		return true;
 	case NVML_SAMPLES_MEMORY_UTILIZATION:
 		*ret = (gpu->memory_util[cell] + 5u) / 10;
+		return true;
+	case NVML_SAMPLES_ENCODER_UTILIZATION:
+	case NVML_SAMPLES_DECODER_UTILIZATION:
+		*ret = 0;
+		return true;
+	case NVML_SAMPLES_JPEG_UTILIZATION:
+	case NVML_SAMPLES_OFA_UTILIZATION:
+		*ret = 0;
+		return board->features & TWIN_HAS_JPEG_OFA;
+	case NVML_SAMPLES_PROCESSOR_CLOCK:
+		*ret = gpu->sm_mhz[cell];
+		return true;
+	case NVML_SAMPLES_MEMORY_CLOCK:
+		*ret = gpu->memory_mhz[cell];
 		return true;
 	default:
 		return false;
@@ -38,6 +54,13 @@ static uint64_t since_us(const struct twin_map *map, uint64_t newest_ns, uint32_
 	       1000;
 }
 
+/* In MIG mode nobody says how busy the GPU as a whole is. */
+static bool is_utilization(uint32_t type)
+{
+	return type != NVML_SAMPLES_TOTAL_POWER && type != NVML_SAMPLES_PROCESSOR_CLOCK &&
+	       type != NVML_SAMPLES_MEMORY_CLOCK;
+}
+
 /* Asking with no array means asking for the room that is enough. */
 int nvmlDeviceGetSamples(struct nvml_device *device, uint32_t type, uint64_t last_seen_us,
 			 uint32_t *value_type, uint32_t *count, struct nvml_sample *samples)
@@ -52,7 +75,7 @@ int nvmlDeviceGetSamples(struct nvml_device *device, uint32_t type, uint64_t las
 		return rc;
 	if (type >= NVML_SAMPLES_COUNT)
 		return NVML_ERROR_INVALID_ARGUMENT;
-	if (!sample_of(&gpu, type, 0, &value) || (gpu.mig_mode && type != NVML_SAMPLES_TOTAL_POWER))
+	if (!sample_of(&gpu, call.board, type, 0, &value) || (gpu.mig_mode && is_utilization(type)))
 		return NVML_ERROR_NOT_SUPPORTED;
 	*value_type = NVML_VALUE_TYPE_UNSIGNED_INT;
 	newest_ns = gpu.at_ns - gpu.at_ns % TWIN_CELL_NS;
@@ -66,7 +89,7 @@ int nvmlDeviceGetSamples(struct nvml_device *device, uint32_t type, uint64_t las
 		if (ended_us <= last_seen_us + STAMP_SLACK_US)
 			continue;
 		samples[n] = (struct nvml_sample){.timestamp_us = ended_us};
-		sample_of(&gpu, type, cell, &samples[n++].value.u32);
+		sample_of(&gpu, call.board, type, cell, &samples[n++].value.u32);
 	}
 	if (samples)
 		*count = n;

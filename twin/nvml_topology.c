@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where GPUs are: near which CPUs and memory, under which PCIe ancestor, on which NVLink. */
-#include <stdio.h>
+/* Where GPUs are: near which CPUs and memory, under which PCIe ancestor, linked to whom. */
+#include <sched.h>
 #include <string.h>
 
 #include "nvml_entry.h"
@@ -41,6 +41,35 @@ int nvmlDeviceGetMemoryAffinity(struct nvml_device *device, uint32_t words, unsi
 	if (call.desc->numa / 64 < words)
 		set[call.desc->numa / 64] = 1ul << call.desc->numa % 64;
 	return NVML_SUCCESS;
+}
+
+/* Binds the calling thread to the CPUs of that number that this machine has. */
+int nvmlDeviceSetCpuAffinity(struct nvml_device *device)
+{
+	struct twin_call call;
+	cpu_set_t set;
+	int rc = twin_enter(device, &call);
+
+	if (rc != NVML_SUCCESS)
+		return rc;
+	CPU_ZERO(&set);
+	for (unsigned i = 0; i < TWIN_CPU_WORDS * 64; i++) {
+		if (call.desc->cpus[i / 64] >> i % 64 & 1)
+			CPU_SET(i, &set);
+	}
+	return sched_setaffinity(0, sizeof(set), &set) == 0 ? NVML_SUCCESS : NVML_ERROR_UNKNOWN;
+}
+
+int nvmlDeviceClearCpuAffinity(struct nvml_device *device)
+{
+	struct twin_call call;
+	cpu_set_t set;
+	int rc = twin_enter(device, &call);
+
+	if (rc != NVML_SUCCESS)
+		return rc;
+	memset(&set, 0xff, sizeof(set));
+	return sched_setaffinity(0, sizeof(set), &set) == 0 ? NVML_SUCCESS : NVML_ERROR_UNKNOWN;
 }
 
 int nvmlDeviceGetNumaNodeId(struct nvml_device *device, uint32_t *node)
@@ -130,6 +159,15 @@ static bool reaches(const struct twin_call *from, const struct twin_call *to)
 	return false;
 }
 
+/* In MIG mode a GPU has no peers. */
+static bool is_cut(const struct twin_call *call)
+{
+	struct twin_gpu gpu;
+
+	twin_read(call->map, call->index, &gpu);
+	return gpu.mig_mode != 0;
+}
+
 int nvmlDeviceGetP2PStatus(struct nvml_device *device, struct nvml_device *other, uint32_t cap,
 			   uint32_t *status)
 {
@@ -142,7 +180,9 @@ int nvmlDeviceGetP2PStatus(struct nvml_device *device, struct nvml_device *other
 	if (cap >= NVML_P2P_CAP_COUNT)
 		return NVML_ERROR_INVALID_ARGUMENT;
 	near = a.desc->ancestor[b.index] < NVML_TOPOLOGY_SYSTEM;
-	if ((near && cap != NVML_P2P_CAP_NVLINK) || (reaches(&a, &b) && reaches(&b, &a)))
+	if (is_cut(&a) || is_cut(&b))
+		*status = NVML_P2P_STATUS_NOT_SUPPORTED;
+	else if ((near && cap != NVML_P2P_CAP_NVLINK) || (reaches(&a, &b) && reaches(&b, &a)))
 		*status = NVML_P2P_STATUS_OK;
 	else
 		*status = near ? NVML_P2P_STATUS_NOT_SUPPORTED
@@ -158,118 +198,4 @@ int nvmlDeviceOnSameBoard(struct nvml_device *device, struct nvml_device *other,
 	if (rc == NVML_SUCCESS)
 		*same = a.index == b.index;
 	return rc;
-}
-
-/* A link that the board has, or `missing` for one that it has not. */
-static int enter_link(const struct nvml_device *device, uint32_t link, const void *out, int missing,
-		      struct twin_call *ret)
-{
-	int rc = twin_enter_out(device, out, ret);
-
-	if (rc != NVML_SUCCESS)
-		return rc;
-	return link < ret->desc->link_count ? NVML_SUCCESS : missing;
-}
-
-int nvmlDeviceGetNvLinkState(struct nvml_device *device, uint32_t link, uint32_t *active)
-{
-	struct twin_call call;
-	struct twin_gpu gpu;
-	int rc = enter_link(device, link, active, NVML_ERROR_INVALID_ARGUMENT, &call);
-
-	if (rc != NVML_SUCCESS)
-		return rc;
-	twin_read(call.map, call.index, &gpu);
-	*active = gpu.links_down >> link & 1 ? NVML_FEATURE_DISABLED : NVML_FEATURE_ENABLED;
-	return NVML_SUCCESS;
-}
-
-int nvmlDeviceGetNvLinkVersion(struct nvml_device *device, uint32_t link, uint32_t *version)
-{
-	struct twin_call call;
-	int rc = enter_link(device, link, version, NVML_ERROR_INVALID_ARGUMENT, &call);
-
-	if (rc == NVML_SUCCESS)
-		*version = call.board->nvlink_version;
-	return rc;
-}
-
-int nvmlDeviceGetNvLinkCapability(struct nvml_device *device, uint32_t link, uint32_t cap,
-				  uint32_t *result)
-{
-	struct twin_call call;
-	int rc = enter_link(device, link, result, NVML_ERROR_INVALID_ARGUMENT, &call);
-
-	if (rc != NVML_SUCCESS)
-		return rc;
-	if (cap >= NVML_NVLINK_CAP_COUNT)
-		return NVML_ERROR_INVALID_ARGUMENT;
-	*result = cap != NVML_NVLINK_CAP_SLI_BRIDGE;
-	return NVML_SUCCESS;
-}
-
-int nvmlDeviceGetNvLinkErrorCounter(struct nvml_device *device, uint32_t link, uint32_t counter,
-				    uint64_t *value)
-{
-	struct twin_call call;
-	int rc = enter_link(device, link, value, NVML_ERROR_INVALID_ARGUMENT, &call);
-
-	if (rc != NVML_SUCCESS)
-		return rc;
-	if (counter > 4) /* replay, recovery, CRC of flits and data, ECC */
-		return NVML_ERROR_INVALID_ARGUMENT;
-	*value = 0;
-	return NVML_SUCCESS;
-}
-
-/* They are at zero always. */
-int nvmlDeviceResetNvLinkErrorCounters(struct nvml_device *device, uint32_t link)
-{
-	struct twin_call call;
-
-	return enter_link(device, link, device, NVML_ERROR_INVALID_ARGUMENT, &call);
-}
-
-int nvmlDeviceGetNvLinkRemoteDeviceType(struct nvml_device *device, uint32_t link, uint32_t *type)
-{
-	struct twin_call call;
-	int rc = enter_link(device, link, type, NVML_ERROR_NOT_SUPPORTED, &call);
-
-	if (rc == NVML_SUCCESS)
-		*type = call.desc->links[link].to_switch ? NVML_NVLINK_REMOTE_SWITCH
-							 : NVML_NVLINK_REMOTE_GPU;
-	return rc;
-}
-
-int nvmlDeviceGetNvLinkRemotePciInfo_v2(struct nvml_device *device, uint32_t link,
-					struct nvml_pci_info *pci)
-{
-	struct twin_call call;
-	int rc = enter_link(device, link, pci, NVML_ERROR_NOT_SUPPORTED, &call);
-	const struct twin_link *end;
-
-	if (rc != NVML_SUCCESS)
-		return rc;
-	end = &call.desc->links[link];
-	memset(pci, 0, sizeof(*pci));
-	pci->bus = end->bus;
-	pci->pci_device_id = end->to_switch ? call.board->nvswitch_device : call.board->pci_device;
-	snprintf(pci->bus_id_legacy, sizeof(pci->bus_id_legacy), "0000:%02X:00.0", end->bus);
-	snprintf(pci->bus_id, sizeof(pci->bus_id), "00000000:%02X:00.0", end->bus);
-	return NVML_SUCCESS;
-}
-
-int nvmlDeviceGetNvLinkRemotePciInfo(struct nvml_device *device, uint32_t link,
-				     struct nvml_pci_info_v2 *pci)
-{
-	struct nvml_pci_info full;
-	int rc = nvmlDeviceGetNvLinkRemotePciInfo_v2(device, link, pci ? &full : NULL);
-
-	if (rc != NVML_SUCCESS)
-		return rc;
-	memset(pci, 0, sizeof(*pci));
-	memcpy(pci->bus_id, full.bus_id_legacy, sizeof(pci->bus_id));
-	pci->bus = full.bus;
-	pci->pci_device_id = full.pci_device_id;
-	return NVML_SUCCESS;
 }

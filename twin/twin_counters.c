@@ -48,6 +48,16 @@ void twin_counters_book(struct twin_gpu *gpu, uint64_t ns)
 	add(&gpu->counters, &all, ns);
 }
 
+struct twin_counters twin_counters_since(const struct twin_counters *now,
+					 const struct twin_counters *then)
+{
+	return (struct twin_counters){
+		.busy = now->busy - then->busy,
+		.memory = now->memory - then->memory,
+		.link = now->link - then->link,
+	};
+}
+
 void twin_account_of(const struct twin_gpu *gpu, const struct twin_load *load,
 		     struct twin_account *ret)
 {

@@ -13,6 +13,9 @@
 /* `ns` in which nothing changes pass. */
 void twin_counters_book(struct twin_gpu *gpu, uint64_t ns);
 
+struct twin_counters twin_counters_since(const struct twin_counters *now,
+					 const struct twin_counters *then);
+
 /* Remembers a process that has ended, if accounting was on when it began. */
 void twin_account_end(struct twin_gpu *gpu, const struct twin_load *load);
 

@@ -27,6 +27,7 @@ enum {
 	TWIN_MAX_GPUS = 16,
 	TWIN_MAX_LOADS = 32, /* processes a GPU */
 	TWIN_MAX_LINKS = 18,
+	TWIN_COUNTED_LINKS = 6, /* of boards whose links have utilisation counters: V100 */
 	TWIN_MAX_CLOCKS = 256,
 	TWIN_MAX_MEMORY_CLOCKS = 8,
 	TWIN_MAX_PHASES = 8, /* of a workload's step */
@@ -298,7 +299,11 @@ struct twin_gpu {
 	uint32_t accounting, streaming;	   /* modes; streaming is GPM's */
 	uint32_t ecc_off, ecc_off_pending; /* the other way round, since ECC is on by default */
 	uint32_t open_apis;		   /* bit N: everyone may use restricted API N */
-	uint64_t account_count; /* the newest is at (account_count - 1) % TWIN_ACCOUNTS */
+	/* utilisation counters of the links, two each: what is taken off the sum, or a sum that
+	 * stands */
+	uint64_t link_base[2][TWIN_COUNTED_LINKS], link_held[2][TWIN_COUNTED_LINKS];
+	uint32_t link_frozen[2]; /* bit masks of links */
+	uint64_t account_count;	 /* the newest is at (account_count - 1) % TWIN_ACCOUNTS */
 	struct twin_account accounts[TWIN_ACCOUNTS];
 	uint64_t setter_calls, setter_refusals;
 

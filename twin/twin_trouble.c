@@ -99,6 +99,7 @@ static void start_anew(struct twin_gpu *gpu, const struct twin_board *board)
 	gpu->remapped_unc = old.remapped_unc + (old.remap_failed ? 0 : old.remap_pending);
 	gpu->remap_failed = old.remap_failed;
 	gpu->retired_pages = old.retired_pages + old.retired_pending;
+	gpu->ecc_off = gpu->ecc_off_pending = old.ecc_off_pending;
 	gpu->ecc_cor_aggregate = old.ecc_cor_aggregate;
 	gpu->ecc_unc_aggregate = old.ecc_unc_aggregate;
 	gpu->event_count = old.event_count;

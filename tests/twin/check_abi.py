@@ -33,7 +33,7 @@ json.dump({name: describe(name) for name in json.load(sys.stdin)}, sys.stdout)
 """
 
 SIZES = {"uint32_t": 4, "int32_t": 4, "uint64_t": 8, "int64_t": 8, "char": 1, "unsigned char": 1,
-         "union nvml_value": 8}
+         "double": 8, "union nvml_value": 8}
 
 
 def output(*command):

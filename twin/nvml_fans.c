@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Fans of boards that have their own. They follow the temperature and cannot be set. */
+#include "nvml_entry.h"
+
+/* Most boards are cooled by the machine's fans. */
+int nvmlDeviceGetNumFans(struct nvml_device *device, uint32_t *fans)
+{
+	struct twin_call call;
+	int rc = twin_enter_out(device, fans, &call);
+
+	if (rc == NVML_SUCCESS)
+		*fans = call.board->fans;
+	return rc;
+}
+
+int nvmlDeviceGetFanSpeed(struct nvml_device *device, uint32_t *percent)
+{
+	struct twin_call call;
+	struct twin_gpu gpu;
+	int rc = twin_enter_read(device, percent, &call, &gpu);
+
+	if (rc != NVML_SUCCESS)
+		return rc;
+	if (call.board->fans == 0)
+		return NVML_ERROR_NOT_SUPPORTED;
+	*percent = gpu.now_fan_percent;
+	return NVML_SUCCESS;
+}
+
+int nvmlDeviceGetFanSpeed_v2(struct nvml_device *device, uint32_t fan, uint32_t *percent)
+{
+	struct twin_call call;
+	int rc = twin_enter_out(device, percent, &call);
+
+	if (rc != NVML_SUCCESS)
+		return rc;
+	if (call.board->fans && fan >= call.board->fans)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	return nvmlDeviceGetFanSpeed(device, percent);
+}
+
+/* A fan of a board that has fans. */
+static int enter_fan(struct nvml_device *device, uint32_t fan, const void *out,
+		     struct twin_call *ret, struct twin_gpu *ret_gpu)
+{
+	int rc = twin_enter_read(device, out, ret, ret_gpu);
+
+	if (rc != NVML_SUCCESS)
+		return rc;
+	if (ret->board->fans == 0)
+		return NVML_ERROR_NOT_SUPPORTED;
+	return fan < ret->board->fans ? NVML_SUCCESS : NVML_ERROR_INVALID_ARGUMENT;
+}
+
+int nvmlDeviceGetTargetFanSpeed(struct nvml_device *device, uint32_t fan, uint32_t *percent)
+{
+	struct twin_call call;
+	struct twin_gpu gpu;
+	int rc = enter_fan(device, fan, percent, &call, &gpu);
+
+	if (rc == NVML_SUCCESS)
+		*percent = gpu.now_fan_percent;
+	return rc;
+}
+
+int nvmlDeviceGetMinMaxFanSpeed(struct nvml_device *device, uint32_t *min, uint32_t *max)
+{
+	struct twin_call call;
+	struct twin_gpu gpu;
+	int rc = enter_fan(device, 0, max ? min : NULL, &call, &gpu);
+
+	if (rc != NVML_SUCCESS)
+		return rc;
+	*min = call.board->fan_min_percent;
+	*max = 100;
+	return NVML_SUCCESS;
+}
+
+enum {
+	FOLLOWS_TEMPERATURE = 0,
+	CONTROL_VARIABLE = 2,
+	TARGET_GPU = 1
+};
+
+int nvmlDeviceGetFanControlPolicy_v2(struct nvml_device *device, uint32_t fan, uint32_t *policy)
+{
+	struct twin_call call;
+	struct twin_gpu gpu;
+	int rc = enter_fan(device, fan, policy, &call, &gpu);
+
+	if (rc == NVML_SUCCESS)
+		*policy = FOLLOWS_TEMPERATURE;
+	return rc;
+}
+
+int nvmlDeviceGetCoolerInfo(struct nvml_device *device, struct nvml_cooler_info *info)
+{
+	struct twin_call call;
+	struct twin_gpu gpu;
+	int rc = twin_enter_read(device, info, &call, &gpu);
+
+	if (rc != NVML_SUCCESS)
+		return rc;
+	if (info->version != NVML_COOLER_INFO_WORD)
+		return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+	rc = enter_fan(device, info->index, info, &call, &gpu);
+	if (rc != NVML_SUCCESS)
+		return rc;
+	info->control = CONTROL_VARIABLE;
+	info->target = TARGET_GPU;
+	return NVML_SUCCESS;
+}
