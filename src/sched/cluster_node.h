@@ -13,8 +13,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "sched/request.h"
+
 enum {
 	TAKT_NODE_INLINE_DEVICES = 8,
+	TAKT_NODE_SHAPES = 16,
 	TAKT_NODE_REMOVED = 1u << 0,
 	TAKT_NODE_DRAINED = 1u << 1, /* takes no new tasks */
 	TAKT_NODE_MIXED = 1u << 2,   /* accelerators of several models */
@@ -54,6 +57,7 @@ struct takt_node {
 	uint32_t domain;	    /* innermost; 0 = none */
 	struct takt_device *device; /* devices of them */
 	uint32_t link_class;
+	uint32_t shapes;    /* bit i: has tasks of shape i, see takt_node_shape() */
 	uint32_t tasks;	    /* placed here */
 	uint32_t mem_tasks; /* of them asked for accelerator memory */
 	uint64_t unhealthy;
@@ -65,6 +69,15 @@ struct takt_node {
 static inline uint64_t takt_node_all_devices(const struct takt_node *node)
 {
 	return node->devices >= 64 ? UINT64_MAX : (UINT64_C(1) << node->devices) - 1;
+}
+
+/* What a task with accelerators is by its size: 0 a fraction or a MIG instance, else how many whole
+ * devices, TAKT_NODE_SHAPES - 1 standing for more. */
+static inline uint32_t takt_node_shape(const struct takt_request *request)
+{
+	if (request->milli < TAKT_REQUEST_WHOLE)
+		return 0;
+	return request->devices < TAKT_NODE_SHAPES ? request->devices : TAKT_NODE_SHAPES - 1;
 }
 
 #endif

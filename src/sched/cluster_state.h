@@ -82,6 +82,7 @@ struct takt_cluster_cold {
 	uint32_t cpu_idle_mw;
 	uint32_t cpu_busy_mw;
 	int64_t price_micro_per_hour;
+	uint16_t shape_tasks[TAKT_NODE_SHAPES]; /* tasks of each shape */
 };
 
 struct takt_cluster_speeds {

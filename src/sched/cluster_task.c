@@ -196,6 +196,19 @@ static void hold_devices(struct takt_cluster *cluster, struct takt_node *node,
 	}
 }
 
+static void count_shape(struct takt_cluster *cluster, struct takt_node *node,
+			const struct takt_request *request, bool take)
+{
+	uint32_t shape = takt_node_shape(request);
+	uint16_t *tasks = &cluster->cold.at[node->id].shape_tasks[shape];
+
+	*tasks = (uint16_t)(*tasks + (take ? 1 : -1));
+	if (*tasks)
+		node->shapes |= UINT32_C(1) << shape;
+	else
+		node->shapes &= ~(UINT32_C(1) << shape);
+}
+
 static void hold(struct takt_cluster *cluster, uint32_t kind, const struct takt_slot *slot,
 		 bool take)
 {
@@ -217,6 +230,8 @@ static void hold(struct takt_cluster *cluster, uint32_t kind, const struct takt_
 	if (request->max_per_node)
 		takt_map_u64_get(&cluster->per_node, per_node_key(kind, slot))->u64 +=
 			take ? 1 : -UINT64_C(1);
+	if (request->devices)
+		count_shape(cluster, node, request, take);
 	hold_devices(cluster, node, request, slot, take);
 	takt_cluster_touch(cluster, node);
 }

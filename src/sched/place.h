@@ -114,6 +114,12 @@ extern const struct takt_placement takt_place_fgd; /* place_fgd.c */
  * up; more than TAKT_REQUEST_WHOLE when that memory is not known or too small. */
 uint32_t takt_fit_milli(const struct takt_request *request, const struct takt_device *device);
 
+/* CPU of a request as the published policies count it: none asked for is a little. */
+static inline int32_t takt_place_cpu_milli(const struct takt_request *request)
+{
+	return request->cpu_milli ? request->cpu_milli : 100;
+}
+
 /* Value of a parameter, or `absent`. Each policy says in its header comment which it has. */
 int64_t takt_place_param(const struct takt_place_setup *setup, const char *name, int64_t absent);
 /* -EINVAL naming the first parameter that is not in `known` (ended by NULL) or outside 0..max. */

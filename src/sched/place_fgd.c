@@ -9,7 +9,8 @@
  *	else what is left on GPUs that m cannot use (too little left, another model).
  * The score of a node is int(100 / (1 + exp(-(F before - F after) / 1000))), in milli-GPU. A
  * fraction is tried on every GPU with room, the first of the highest score wins; whole GPUs go to
- * the lowest that are free. CPU counts as a resource that m needs, memory does not.
+ * the lowest that are free. CPU counts as a resource that m needs, memory does not; a task
+ * without a CPU request counts as 100 milli-CPU.
  *
  * Here frequencies are whole numbers with sum W, so that W * F is exact; the score is then a search
  * among 99 thresholds, W * 1000 * ln(k / (100 - k)) rounded up. A test holds every decision on the
@@ -67,7 +68,7 @@ static void add_type(struct fgd *fgd, const struct takt_workload_item *item)
 	for (; at > 0 && fgd->type[at - 1].weight < (int64_t)item->weight; at--)
 		fgd->type[at] = fgd->type[at - 1];
 	fgd->type[at] = (struct type){
-		.cpu_milli = request->cpu_milli,
+		.cpu_milli = takt_place_cpu_milli(request),
 		.devices = request->devices,
 		.milli = request->devices ? request->milli : 0,
 		.model_mask = request->model_mask,
@@ -212,7 +213,7 @@ static uint32_t score(const void *policy, const struct takt_node *node,
 
 	memcpy(state.left, node->left, node->devices * sizeof(*state.left));
 	before = fragmentation(fgd, &state);
-	state.cpu_milli -= request->cpu_milli;
+	state.cpu_milli -= takt_place_cpu_milli(request);
 	if (request->devices == 1 && request->milli != TAKT_REQUEST_WHOLE && devices) {
 		level = try_each(fgd, &state, before, request, devices, &device);
 		if (choice)
