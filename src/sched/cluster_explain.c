@@ -33,6 +33,8 @@ uint32_t takt_cluster_why_not(struct takt_cluster *cluster, uint32_t kind, uint3
 	const struct takt_node *at = takt_cluster_at(cluster, node);
 	uint32_t causes = takt_fit_causes(cluster, at, kind);
 
+	if (cluster->placement->epoch)
+		cluster->placement->epoch(cluster->placement_state, cluster);
 	if (!causes && takt_pick_level(cluster, at, kind) == TAKT_PLACE_REFUSE)
 		causes = UINT32_C(1) << TAKT_FIT_POLICY;
 	return causes | (uint32_t)!takt_scope_has(cluster, scope, node) << TAKT_FIT_SCOPE;

@@ -108,7 +108,8 @@ struct takt_placement {
 extern const struct takt_placement *const takt_placements[];
 const struct takt_placement *takt_placement_find(const char *name); /* NULL = none */
 
-extern const struct takt_placement takt_place_fgd; /* place_fgd.c */
+extern const struct takt_placement takt_place_fgd;    /* place_fgd.c */
+extern const struct takt_placement takt_place_hetero; /* place_hetero.c */
 
 /* Milli that a task holds of a device: what it asks, or the share of the memory it asks, rounded
  * up; more than TAKT_REQUEST_WHOLE when that memory is not known or too small. */

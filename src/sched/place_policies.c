@@ -7,6 +7,7 @@
 
 const struct takt_placement *const takt_placements[] = {
 	&takt_place_fgd,
+	&takt_place_hetero,
 	NULL,
 };
 

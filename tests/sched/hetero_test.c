@@ -1,195 +1,283 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which model a job should start on: speed per price, and what is worth waiting for. */
+/* Which model the policy hetero places work on, and for which it lets it wait. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "base/compiler.h"
+#include "base/mem.h"
 #include "base/rng.h"
-#include "sched/place_hetero.h"
+#include "sched/cluster.h"
 
 enum {
 	V100,
 	P100,
 	K80,
 	MODELS,
-	ALL = 36, /* devices of each */
+	NODES = 9, /* of each model */
+	WIDTH = 4, /* devices of a node */
 };
 
-/* Of each model 9 nodes of 4, so many devices held. */
-static void fill(struct takt_hetero_pool *pools, uint32_t v100, uint32_t p100, uint32_t k80)
+static struct takt_cluster *made_with(int64_t wait)
 {
-	const uint32_t held[] = {v100, p100, k80};
+	static const char *const names[] = {"v100", "p100", "k80"};
+	struct takt_place_param param = {"wait", wait};
+	struct takt_cluster_config config = {
+		.placement = &takt_place_hetero, .params = &param, .param_count = wait >= 0};
+	struct takt_cluster *cluster;
+	uint32_t id;
 
-	for (uint32_t i = 0; i < MODELS; i++)
-		pools[i] = (struct takt_hetero_pool){
-			.usable_milli = ALL * 1000, .held_milli = held[i] * 1000, .widest = 4};
+	assert_int_equal(takt_cluster_new(&config, &cluster, NULL), 0);
+	for (uint32_t i = 0; i < MODELS; i++) {
+		struct takt_model_desc model = {.name = names[i]};
+		struct takt_node_desc node = {.device_count = WIDTH, .model = i};
+
+		assert_int_equal(takt_cluster_model(cluster, &model, &id, NULL), 0);
+		for (uint32_t n = 0; n < NODES; n++)
+			assert_int_equal(takt_cluster_add_node(cluster, &node, &id, NULL), 0);
+	}
+	return cluster;
 }
 
-/* The answer as text, "01" for V100 before P100. */
-static const char *rank(const struct takt_hetero_pool *pools, const uint32_t *permille,
-			uint32_t wait)
+static struct takt_cluster *made(void)
 {
-	static char text[TAKT_HETERO_MAX_MODELS + 1];
-	uint8_t models[TAKT_HETERO_MAX_MODELS];
-	struct takt_hetero_job job = {.permille = permille, .devices = 1};
-	uint32_t count = takt_hetero_rank(pools, MODELS, &job, wait, models);
+	return made_with(-1);
+}
 
-	for (uint32_t i = 0; i < count; i++)
-		text[i] = (char)('0' + models[i]);
-	text[count] = '\0';
-	return text;
+static uint32_t kind(struct takt_cluster *cluster, struct takt_request request)
+{
+	uint32_t id;
+
+	assert_int_equal(takt_cluster_kind(cluster, &request, &id, NULL), 0);
+	return id;
+}
+
+static struct takt_request one_device(struct takt_cluster *cluster, uint16_t v100, uint16_t p100,
+				      uint16_t k80)
+{
+	uint16_t permille[] = {v100, p100, k80};
+	uint32_t id;
+
+	assert_int_equal(takt_cluster_speeds(cluster, permille, MODELS, &id, NULL), 0);
+	return (struct takt_request){.devices = 1, .milli = 1000, .speeds = (uint16_t)id};
+}
+
+/* Takes the first devices of a model. */
+static void hold(struct takt_cluster *cluster, uint32_t model, uint32_t devices)
+{
+	uint32_t id = kind(cluster, (struct takt_request){.devices = 1, .milli = 1000});
+
+	for (uint32_t i = 0; i < devices; i++) {
+		struct takt_slot slot = {.node = model * NODES + i / WIDTH,
+					 .dev_mask = UINT64_C(1) << (i % WIDTH),
+					 .milli = 1000};
+
+		assert_int_equal(takt_cluster_take(cluster, id, &slot), 0);
+	}
+}
+
+static int model_of(struct takt_cluster *cluster, struct takt_request request)
+{
+	struct takt_slot slot;
+
+	if (!takt_cluster_pick(cluster, kind(cluster, request), NULL, &slot, NULL))
+		return -1;
+	return (int)(slot.node / NODES);
 }
 
 static void test_an_empty_cluster_gives_the_fastest(void **state)
 {
-	struct takt_hetero_pool pools[MODELS];
+	struct takt_cluster *cluster = made();
 
 	(void)state;
-	fill(pools, 0, 0, 0);
-	assert_string_equal(rank(pools, (uint32_t[]){1000, 640, 140}, 0), "012");
-	assert_string_equal(rank(pools, (uint32_t[]){430, 1000, 650}, 0), "120");
+	assert_int_equal(model_of(cluster, one_device(cluster, 1000, 640, 140)), V100);
+	assert_int_equal(model_of(cluster, one_device(cluster, 430, 1000, 650)), P100);
+	takt_cluster_free(cluster);
 }
 
 /* ResNet-18 (batch size 256) is 12 times as fast on a V100 as on a K80, Transformer (batch size 16)
- * twice: with all V100 taken one of them waits, the other starts. */
+ * twice: when both of the fast models run full the one waits and the other starts. */
 static void test_the_slow_model_takes_who_loses_little(void **state)
 {
-	struct takt_hetero_pool pools[MODELS];
+	struct takt_cluster *cluster = made();
+	struct takt_request resnet = one_device(cluster, 1000, 750, 86);
+	struct takt_request transformer = one_device(cluster, 1000, 862, 494);
+	struct takt_fit_counts why;
 
 	(void)state;
-	fill(pools, 36, 36, 0);
-	assert_string_equal(rank(pools, (uint32_t[]){1000, 750, 86}, TAKT_HETERO_WAIT), "01");
-	assert_string_equal(rank(pools, (uint32_t[]){1000, 862, 494}, TAKT_HETERO_WAIT), "20");
+	hold(cluster, V100, NODES * WIDTH - 1);
+	hold(cluster, P100, NODES * WIDTH - 1);
+	assert_int_equal(model_of(cluster, resnet), V100);
+	assert_int_equal(model_of(cluster, transformer), K80);
+	takt_cluster_free(cluster);
+
+	cluster = made();
+	resnet = one_device(cluster, 1000, 750, 86);
+	hold(cluster, V100, NODES * WIDTH);
+	hold(cluster, P100, NODES * WIDTH);
+	assert_int_equal(model_of(cluster, resnet), -1);
+	takt_cluster_explain(cluster, kind(cluster, resnet), NULL, &why);
+	assert_int_equal(why.first[TAKT_FIT_DEVICES], 2 * NODES);
+	assert_int_equal(why.first[TAKT_FIT_POLICY], NODES);
+	takt_cluster_free(cluster);
 }
 
 static void test_bounds_of_waiting(void **state)
 {
 	static const struct {
-		uint32_t v100_held, k80_held, k80_permille, wait;
-		const char *expected;
+		uint32_t v100_held, k80_held;
+		uint16_t k80_permille;
+		int64_t wait;
+		int expected;
 	} rows[] = {
-		{36, 0, 223, TAKT_HETERO_WAIT, "02"}, /* 4.48 times slower, empty: starts */
-		{36, 0, 222, TAKT_HETERO_WAIT, "0"},  /* 4.5 times: waits */
-		{36, 36, 667, TAKT_HETERO_WAIT, "02"},
-		{36, 36, 666, TAKT_HETERO_WAIT, "0"},
-		{0, 0, 667, TAKT_HETERO_WAIT, "02"},
-		{0, 0, 666, TAKT_HETERO_WAIT, "0"},
-		{36, 0, 1, 0, "02"}, /* never waits */
-		{36, 0, 333, 1000, "0"},
-		{36, 0, 334, 1000, "2"},
+		{36, 0, 223, -1, K80},			    /* 4.48 times slower, empty: starts */
+		{36, 0, 222, -1, -1},			    /* 4.5 times: waits */
+		{36, 35, 690, -1, K80},			    /* both full but for one device */
+		{36, 35, 600, -1, -1},	{36, 0, 1, 0, K80}, /* never waits */
+		{36, 0, 0, 0, -1},			    /* cannot run there */
+		{36, 0, 333, 1000, -1}, {36, 0, 334, 1000, K80},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < TAKT_ARRAY_LEN(rows); i++) {
-		struct takt_hetero_pool pools[MODELS];
+		struct takt_cluster *cluster = made_with(rows[i].wait);
 
-		fill(pools, rows[i].v100_held, 0, rows[i].k80_held);
-		assert_string_equal(
-			rank(pools, (uint32_t[]){1000, 0, rows[i].k80_permille}, rows[i].wait),
+		hold(cluster, V100, rows[i].v100_held);
+		hold(cluster, K80, rows[i].k80_held);
+		assert_int_equal(
+			model_of(cluster, one_device(cluster, 1000, 0, rows[i].k80_permille)),
 			rows[i].expected);
+		takt_cluster_free(cluster);
 	}
 }
 
-static void test_what_cannot_be_is_not_waited_for(void **state)
+static void test_what_cannot_come_free_is_not_waited_for(void **state)
 {
-	static const uint32_t permille[] = {1000, 500, 100};
-	struct takt_hetero_job job = {.permille = permille, .devices = 8};
-	struct takt_hetero_pool pools[MODELS];
-	uint8_t models[TAKT_HETERO_MAX_MODELS];
+	struct takt_cluster *cluster = made();
+	struct takt_request slow = one_device(cluster, 1000, 0, 10);
+	struct takt_node_desc wide = {.device_count = 8, .model = K80};
+	uint32_t id;
 
 	(void)state;
-	fill(pools, 0, 0, 0);
-	assert_int_equal(takt_hetero_rank(pools, MODELS, &job, TAKT_HETERO_WAIT, models), 0);
-	pools[K80].widest = 8; /* the only one with nodes wide enough, however slow */
-	assert_int_equal(takt_hetero_rank(pools, MODELS, &job, TAKT_HETERO_WAIT, models), 1);
-	assert_int_equal(models[0], K80);
+	hold(cluster, V100, NODES * WIDTH);
+	assert_int_equal(model_of(cluster, slow), -1);
+	for (uint32_t i = 0; i < NODES; i++) /* as when a rack is taken out */
+		assert_int_equal(takt_cluster_set_drained(cluster, V100 * NODES + i, true), 0);
+	assert_int_equal(model_of(cluster, slow), K80);
+	assert_int_equal(takt_cluster_set_drained(cluster, V100 * NODES, false), 0);
+	assert_int_equal(model_of(cluster, slow), -1);
 
-	fill(pools, 0, 0, 0);
-	pools[V100].usable_milli = 0; /* all drained */
-	assert_string_equal(rank(pools, permille, TAKT_HETERO_WAIT), "1");
-	assert_string_equal(rank(pools, (uint32_t[]){1000, 0, 0}, TAKT_HETERO_WAIT), "");
+	slow.devices = 8; /* only one node is that wide, however slow its model */
+	assert_int_equal(model_of(cluster, slow), -1);
+	assert_int_equal(takt_cluster_add_node(cluster, &wide, &id, NULL), 0);
+	assert_int_equal(model_of(cluster, slow), MODELS);
 
-	job = (struct takt_hetero_job){.permille = permille, .devices = 1, .models = 1u << K80};
-	assert_int_equal(takt_hetero_rank(pools, MODELS, &job, TAKT_HETERO_WAIT, models), 1);
-	assert_int_equal(models[0], K80);
+	slow.devices = 1; /* who may not run on the fast one does not wait for it */
+	slow.model_mask = UINT64_C(1) << K80;
+	assert_int_equal(model_of(cluster, slow), K80);
+	takt_cluster_free(cluster);
 }
 
-static void test_equal_worth_goes_by_number(void **state)
+/* Work of which nothing is known goes where there is most left of a model, and never waits. */
+static void test_untold_speeds_never_wait(void **state)
 {
-	struct takt_hetero_pool pools[MODELS];
+	struct takt_cluster *cluster = made();
+	struct takt_request any = {.devices = 1, .milli = 1000};
 
 	(void)state;
-	fill(pools, 5, 5, 5);
-	assert_string_equal(rank(pools, (uint32_t[]){1000, 1000, 1000}, TAKT_HETERO_WAIT), "012");
-	fill(pools, 30, 20, 10); /* as fast everywhere: where there is most left */
-	assert_string_equal(rank(pools, (uint32_t[]){1000, 1000, 1000}, 0), "210");
+	hold(cluster, V100, 20);
+	hold(cluster, P100, 10);
+	hold(cluster, K80, 30);
+	assert_int_equal(model_of(cluster, any), P100);
+	takt_cluster_free(cluster);
+
+	cluster = made();
+	hold(cluster, V100, NODES * WIDTH - 1);
+	any.model_mask = UINT64_C(1) << V100;
+	assert_int_equal(model_of(cluster, any), V100);
+	takt_cluster_free(cluster);
 }
 
-/* More held than usable (a GPU broke under its job), and the largest figures there are. */
-static void test_extremes(void **state)
+static void test_small_work_fills_started_nodes(void **state)
 {
-	struct takt_hetero_pool pools[MODELS];
+	struct takt_cluster *cluster = made();
+	struct takt_request request = one_device(cluster, 1000, 640, 140);
+	struct takt_slot slot = {.node = 4, .dev_mask = 7, .milli = 1000};
+	uint32_t three = kind(cluster, (struct takt_request){.devices = 3, .milli = 1000});
 
 	(void)state;
-	fill(pools, 40, 0, 0);
-	assert_string_equal(rank(pools, (uint32_t[]){1000, 300, 0}, TAKT_HETERO_WAIT), "01");
-	fill(pools, 0, 0, 0);
-	assert_string_equal(
-		rank(pools, (uint32_t[]){UINT32_MAX, UINT32_MAX, 1}, TAKT_HETERO_MAX_WAIT), "01");
+	assert_int_equal(takt_cluster_take(cluster, three, &slot), 0);
+	assert_true(takt_cluster_pick(cluster, kind(cluster, request), NULL, &slot, NULL));
+	assert_int_equal(slot.node, 4);
+	assert_int_equal(slot.dev_mask, 8);
+	takt_cluster_free(cluster);
 }
 
-static uint32_t random_rank(struct takt_rng *rng, struct takt_hetero_pool *pools,
-			    uint32_t *permille, uint8_t *models)
+/* The choice is the one that looking at every node gives, prices and refusals included. */
+static void test_equals_the_naive_scan_on_random_work(void **state)
 {
-	struct takt_hetero_job job = {.permille = permille, .devices = 1};
-
-	for (uint32_t i = 0; i < TAKT_HETERO_MAX_MODELS; i++) {
-		pools[i].usable_milli = takt_rng_below(rng, 5) * 8000;
-		pools[i].held_milli = takt_rng_below(rng, 40001);
-		pools[i].widest = 8;
-		permille[i] = (uint32_t)takt_rng_below(rng, 1001);
-	}
-	return takt_hetero_rank(pools, TAKT_HETERO_MAX_MODELS, &job, TAKT_HETERO_WAIT, models);
-}
-
-/* Whatever the figures: each model once; the unit of speed does not matter; a model that
- * somebody takes more of does not come to the front. */
-static void test_random_clusters(void **state)
-{
+	struct takt_cluster *cluster = made();
+	struct takt_slot slot[200], naive;
+	uint32_t kinds[200], held = 0, refused = 0;
 	struct takt_rng rng;
 
 	(void)state;
 	takt_rng_init(&rng, 4);
-	for (int round = 0; round < 2000; round++) {
-		struct takt_hetero_pool pools[TAKT_HETERO_MAX_MODELS];
-		uint32_t permille[TAKT_HETERO_MAX_MODELS], tenfold[TAKT_HETERO_MAX_MODELS];
-		uint8_t models[TAKT_HETERO_MAX_MODELS], again[TAKT_HETERO_MAX_MODELS];
-		uint32_t count = random_rank(&rng, pools, permille, models), last;
-		struct takt_hetero_job job = {.permille = tenfold, .devices = 1};
-		uint64_t seen = 0;
+	for (int step = 0; step < 3000; step++) {
+		struct takt_request request =
+			one_device(cluster, 1000, (uint16_t)takt_rng_range(&rng, 1, 4) * 250,
+				   (uint16_t)takt_rng_range(&rng, 1, 4) * 50);
+		bool some, same;
 
-		for (uint32_t i = 0; i < count; i++) {
-			assert_false(seen >> models[i] & 1);
-			seen |= UINT64_C(1) << models[i];
+		request.devices = (uint16_t)(1u << takt_rng_below(&rng, 3));
+		kinds[held] = kind(cluster, request);
+		some = takt_cluster_pick(cluster, kinds[held], NULL, &slot[held], NULL);
+		same = takt_cluster_pick_naive(cluster, kinds[held], NULL, &naive, NULL);
+		assert_int_equal(some, same);
+		if (some) {
+			assert_memory_equal(&slot[held], &naive, sizeof(naive));
+			assert_int_equal(takt_cluster_take(cluster, kinds[held], &naive), 0);
+			held++;
 		}
-		for (uint32_t i = 0; i < TAKT_HETERO_MAX_MODELS; i++)
-			tenfold[i] = permille[i] * 10;
-		assert_int_equal(takt_hetero_rank(pools, TAKT_HETERO_MAX_MODELS, &job,
-						  TAKT_HETERO_WAIT, again),
-				 count);
-		assert_memory_equal(models, again, count);
-		if (count < 2)
-			continue;
-		last = models[count - 1];
-		pools[last].held_milli = pools[last].usable_milli;
-		assert_true(takt_hetero_rank(pools, TAKT_HETERO_MAX_MODELS, &job, TAKT_HETERO_WAIT,
-					     again) >= count - 1);
-		assert_int_equal(again[0], models[0]);
+		refused += !some;
+		if (!some || takt_rng_below(&rng, 3) == 0) {
+			uint32_t gone = (uint32_t)takt_rng_below(&rng, held);
+
+			assert_int_equal(takt_cluster_give(cluster, kinds[gone], &slot[gone]), 0);
+			held--;
+			kinds[gone] = kinds[held];
+			slot[gone] = slot[held];
+		}
 	}
+	assert_true(refused > 100);
+	takt_cluster_free(cluster);
+}
+
+static void test_wrong_parameters_and_no_memory(void **state)
+{
+	struct takt_place_param param = {"patience", 1};
+	struct takt_cluster_config config = {
+		.placement = &takt_place_hetero, .params = &param, .param_count = 1};
+	struct takt_cluster *cluster = NULL;
+	struct takt_err err;
+	int rc = -ENOMEM;
+
+	(void)state;
+	assert_int_equal(takt_cluster_new(&config, &cluster, &err), -EINVAL);
+	assert_non_null(strstr(err.msg, "patience"));
+	config.param_count = 0;
+	for (unsigned long nth = 1; rc < 0; nth++) {
+		takt_alloc_fail_nth(nth, 0);
+		rc = takt_cluster_new(&config, &cluster, &err);
+		takt_alloc_fail_nth(0, 0);
+		assert_true(rc == 0 || rc == -ENOMEM);
+	}
+	takt_cluster_free(cluster);
 }
 
 int main(void)
@@ -198,10 +286,11 @@ int main(void)
 		cmocka_unit_test(test_an_empty_cluster_gives_the_fastest),
 		cmocka_unit_test(test_the_slow_model_takes_who_loses_little),
 		cmocka_unit_test(test_bounds_of_waiting),
-		cmocka_unit_test(test_what_cannot_be_is_not_waited_for),
-		cmocka_unit_test(test_equal_worth_goes_by_number),
-		cmocka_unit_test(test_extremes),
-		cmocka_unit_test(test_random_clusters),
+		cmocka_unit_test(test_what_cannot_come_free_is_not_waited_for),
+		cmocka_unit_test(test_untold_speeds_never_wait),
+		cmocka_unit_test(test_small_work_fills_started_nodes),
+		cmocka_unit_test(test_equals_the_naive_scan_on_random_work),
+		cmocka_unit_test(test_wrong_parameters_and_no_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
