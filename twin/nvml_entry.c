@@ -7,6 +7,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "twin_noise.h"
+
 enum {
 	FAULT_POLL_NS = 2000000
 };
@@ -173,6 +175,7 @@ int twin_enter_any(const struct nvml_device *device, const void *out, struct twi
 	twin_read(ret->map, ret->index, ret_gpu);
 	if (ret->is_mig && !find_mig(ret, ret_gpu, start, compute_start))
 		return NVML_ERROR_INVALID_ARGUMENT;
+	twin_noise_add(ret_gpu, ret->board);
 	return NVML_SUCCESS;
 }
 

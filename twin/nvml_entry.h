@@ -50,7 +50,7 @@ int twin_enter(const struct nvml_device *device, struct twin_call *ret);
 /* As twin_enter, for functions with an output that must not be NULL. */
 int twin_enter_out(const struct nvml_device *device, const void *out, struct twin_call *ret);
 
-/* As twin_enter, with the GPU's state at this moment. */
+/* As twin_enter, with the GPU's state at this moment as its sensors show it (twin_noise.h). */
 int twin_enter_read(const struct nvml_device *device, const void *out, struct twin_call *ret,
 		    struct twin_gpu *ret_gpu);
 

@@ -372,6 +372,7 @@ static int from_capture(const char *path, struct takt_err *err)
 		return rc;
 	put_model(stdout, gpu);
 	put_thermal(stdout, gpu);
+	printf("\n[noise]\npower = [2, 25]\t# GUESS\ntemp = 250\t# GUESS\nclock = 300\t# GUESS\n");
 	return 0;
 }
 

@@ -88,6 +88,11 @@ static const struct twin_field fields[] = {
 	MAYBE("thermal", "fan_min_percent", fan_min_percent, 0, 100, "below fan_start_c"),
 	MAYBE("thermal", "fan_start_c", fan_start_c, 0, 150, "fans speed up from here to gpu_max_c"),
 	MAYBE("thermal", "fan_k_per_kw", fan_k_per_kw, 1, 5000, "k_per_kw at fan_min_percent"),
+	{"noise", "power", TWIN_FIELD_U32, offsetof(struct twin_board, noise_power_permille), 0, 200, 2,
+	 true, "standard deviations in permille: of power at rest, of what is beyond"},
+	MAYBE("noise", "temp", noise_temp_mc, 0, 5000, "of the temperature, thousandths of a degree"),
+	MAYBE("noise", "clock", noise_clock_permille, 0, 1000, "permille of readings of a held-down "
+	      "clock that are a step aside"),
 	{"thermal", "memory_temp", TWIN_FIELD_U32, offsetof(struct twin_board, memory_temp_permille),
 	 0, 5000, 2, true, "permille of the GPU's temperature, plus degrees (memory_temp)"},
 	{"thermal", "t_limit", TWIN_FIELD_I32, offsetof(struct twin_board, t_limit_c),

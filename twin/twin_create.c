@@ -34,6 +34,7 @@ struct wish {
 	uint32_t gpus;
 	uint32_t seed;
 	uint64_t speed; /* of its time */
+	bool quiet;	/* without noise */
 	bool replace;
 	char path[PATH_MAX];
 };
@@ -82,6 +83,7 @@ static void fill(struct twin_file *file, const struct wish *wish)
 		name_gpu(&machine->gpus[i], wish->seed);
 		twin_physics_init(gpu, &machine->board, file->created_ns);
 		twin_physics_vary(gpu, &machine->board, mix(~((uint64_t)wish->seed << 8 | i)));
+		gpu->noise_seed = wish->quiet ? 0 : mix(~mix((uint64_t)wish->seed << 8 | i)) | 1;
 		/* even, so that copy 0 is in force; not zero, so that no empty cache matches it */
 		atomic_store(&file->slots[i].number, 2);
 	}
@@ -175,7 +177,7 @@ static int choose_path(struct wish *wish, const char *dir, const char *path, str
 struct create_options {
 	const char *dir, *path, *driver;
 	uint64_t gpus, seed, speed;
-	bool has_seed, replace;
+	bool has_seed, quiet, replace;
 };
 
 static int parse_create(int argc, char **argv, struct create_options *options, struct takt_err *err)
@@ -202,6 +204,8 @@ static int parse_create(int argc, char **argv, struct create_options *options, s
 			options->driver = optarg;
 		else if (c == 'p')
 			options->path = optarg;
+		else if (c == 'n')
+			options->quiet = true;
 		else if (c == 'r')
 			options->replace = true;
 		else
@@ -247,6 +251,7 @@ static int run_create(int argc, char **argv, struct takt_err *err)
 	wish.gpus = options.gpus ? (uint32_t)options.gpus : wish.machine.gpu_count;
 	wish.seed = (uint32_t)options.seed;
 	wish.speed = options.speed;
+	wish.quiet = options.quiet;
 	wish.replace = options.replace;
 	if (!options.has_seed && getrandom(&wish.seed, sizeof(wish.seed), 0) < 0)
 		return takt_err_set(err, -errno, "draw a seed");
@@ -310,6 +315,7 @@ const struct twin_verb twin_verb_create = {
 		"  --seed N     the same UUIDs, serial numbers, specimens and noise each time "
 		"(default: new ones)\n"
 		"  --speed N    its time passes N times as fast, 0 to 1000; see takt-twin time\n"
+		"  --no-noise   sensors show the truth\n"
 		"  --driver B   the driver's branch: 535, 550 (default) or 13x\n"
 		"  --replace    put it in the place of one that is there\n\n"
 		"FILE.toml describes a machine of your own; twin/README.md says how.\n\n"

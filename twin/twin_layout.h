@@ -112,6 +112,8 @@ struct twin_board {
 	uint32_t gpu_max_c, slowdown_c, shutdown_c, memory_max_c;
 	uint32_t memory_temp_permille, memory_temp_plus_c;
 	uint32_t remap_banks, nvswitch_device;
+	/* of readings (twin_noise.h): power at rest and beyond, the temperature, a held clock */
+	uint32_t noise_power_permille[2], noise_temp_mc, noise_clock_permille;
 	char oem[8], ecc[8];  /* versions of inforom objects */
 	int32_t t_limit_c[4]; /* shutdown, slowdown, memory, GPU */
 	uint32_t mig_count;
@@ -289,6 +291,7 @@ struct twin_gpu {
 	int64_t ambient_uc;
 	uint32_t silicon_permille; /* dynamic power, of the type's */
 	uint32_t airflow_permille; /* 1000 = free; less cools less */
+	uint64_t noise_seed;	   /* 0 = its sensors show the truth */
 
 	/* settings */
 	uint32_t lock_min_mhz, lock_max_mhz; /* 0, 0 = not locked */

@@ -82,6 +82,7 @@ static void start_anew(struct twin_gpu *gpu, const struct twin_board *board)
 	gpu->ambient_uc = old.ambient_uc;
 	gpu->silicon_permille = old.silicon_permille;
 	gpu->airflow_permille = old.airflow_permille;
+	gpu->noise_seed = old.noise_seed;
 	gpu->fan_stuck = old.fan_stuck;
 	gpu->faults = old.faults;
 	gpu->off = old.off;

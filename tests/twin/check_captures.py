@@ -205,8 +205,8 @@ def of_capture(text):
 # a board at rest does not have: theirs may lie below.
 RANGES = {
     "temperature/gpu_temp": (-8, 4), "temperature/memory_temp": (-5, 5),
-    "gpu_power_readings/average_power_draw": (-30500, 3500),
-    "gpu_power_readings/instant_power_draw": (-30500, 3500),
+    "gpu_power_readings/average_power_draw": (-31500, 3500),
+    "gpu_power_readings/instant_power_draw": (-31500, 3500),
     "gpu_memory_power_readings/average_power_draw": (-8000, 8000),
 }
 AWAKE = {"clocks/sm_clock", "clocks/mem_clock", "clocks/video_clock", "performance_state"}
