@@ -114,8 +114,8 @@ static bool take(struct twin_map *map, struct nvml_event_set *set, struct nvml_e
 			.device = twin_handle(map, i),
 			.event_type = event->type,
 			.event_data = event->data,
-			.gpu_instance_id = NVML_NO_VALUE_U32,
-			.compute_instance_id = NVML_NO_VALUE_U32,
+			.gpu_instance_id = event->gpu_instance,
+			.compute_instance_id = event->compute_instance,
 		};
 	}
 	if (first_ns == UINT64_MAX)
@@ -124,6 +124,17 @@ static bool take(struct twin_map *map, struct nvml_event_set *set, struct nvml_e
 	return true;
 }
 
+/* Is a GPU off the bus that the set was registered for? */
+static bool any_lost(struct twin_map *map, const struct nvml_event_set *set)
+{
+	for (uint32_t i = 0; i < twin_map_file(map)->machine.gpu_count; i++) {
+		if (set->types[i] && twin_ailment(map, i).faults & TWIN_FAULT_LOST)
+			return true;
+	}
+	return false;
+}
+
+/* What happened before a GPU was lost is told first; after that there is no waiting for anybody. */
 int nvmlEventSetWait_v2(struct nvml_event_set *set, struct nvml_event_data *data,
 			uint32_t timeout_ms)
 {
@@ -137,10 +148,13 @@ int nvmlEventSetWait_v2(struct nvml_event_set *set, struct nvml_event_data *data
 		return NVML_ERROR_INVALID_ARGUMENT;
 	for (;;) {
 		uint64_t now_ns = twin_now_ns();
+		bool lost = any_lost(map, set); /* before it is looked for what came with it */
 		if (twin_driver_here(map) != NVML_SUCCESS)
 			return NVML_ERROR_UNKNOWN;
 		if (take(map, set, data))
 			return NVML_SUCCESS;
+		if (lost)
+			return NVML_ERROR_GPU_IS_LOST;
 		if (now_ns >= until_ns)
 			return NVML_ERROR_TIMEOUT;
 		if (until_ns - now_ns < LOOK_EVERY_NS)

@@ -43,7 +43,8 @@ static bool has_processes(const struct twin_gpu *gpu)
 	return false;
 }
 
-/* While the GPU is in use the mode stays pending, and becomes that of the next reload. */
+/* While the GPU is in use the mode stays pending, and becomes that of the next reload. Boards up to
+ * Ampere are reset for it; that locks do not live through that is a GUESS. */
 static int set_mode(struct twin_gpu *gpu, const struct twin_board *board, void *arg)
 {
 	struct mode_wish *wish = arg;
@@ -63,6 +64,8 @@ static int set_mode(struct twin_gpu *gpu, const struct twin_board *board, void *
 		return NVML_SUCCESS;
 	}
 	gpu->mig_mode = wish->mode;
+	if (board->arch <= NVML_ARCH_AMPERE)
+		twin_trouble_reset(gpu, board);
 	twin_event_add(gpu, NVML_EVENT_MIG_CONFIG_CHANGE, 0);
 	return NVML_SUCCESS;
 }

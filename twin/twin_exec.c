@@ -115,7 +115,7 @@ static int run_exec(int argc, char **argv, struct takt_err *err)
 		return takt_err_set(err, -errno, "find the machine's file");
 	rc = set_environment(twin_map_file(map)->machine.driver_branch, &options, err);
 	if (rc == 0 && options.faces)
-		rc = twin_faces_put_on(&twin_map_file(map)->machine, err);
+		rc = twin_faces_put_on(map, err);
 	if (rc < 0)
 		return rc;
 	execvp(argv[optind], argv + optind);

@@ -135,14 +135,17 @@ static int put_bus(const struct twin_machine *machine, struct takt_err *err)
 	return rc;
 }
 
-int twin_faces_put_on(const struct twin_machine *machine, struct takt_err *err)
+int twin_faces_put_on(struct twin_map *map, struct takt_err *err)
 {
+	const struct twin_machine *machine = &twin_map_file(map)->machine;
 	int rc = twin_plant_begin(err);
 
 	if (rc == 0)
 		rc = put_devices(machine, err);
 	if (rc == 0)
 		rc = put_proc(machine, err);
+	if (rc == 0)
+		rc = twin_faces_put_instances(map, err);
 	/* a machine may have no PCI bus at all, and clients that look for one are then right */
 	if (rc == 0 && access("/sys/bus/pci/devices", F_OK) == 0)
 		rc = put_bus(machine, err);

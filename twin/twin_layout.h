@@ -192,6 +192,8 @@ struct twin_event {
 	uint64_t at_ns;
 	uint64_t type; /* NVML_EVENT_... */
 	uint64_t data; /* number of an XID */
+	/* of the instances in which it came about; NVML_NO_VALUE_U32: in none */
+	uint32_t gpu_instance, compute_instance;
 };
 
 /* Counters that only grow, of permille times nanoseconds: time in which kernels ran, bandwidth of

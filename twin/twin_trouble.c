@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "abi/nvml.h"
+#include "base/compiler.h"
+#include "twin_mig.h"
 #include "twin_physics.h"
 
 enum {
@@ -22,12 +24,46 @@ void twin_event_add(struct twin_gpu *gpu, uint64_t type, uint64_t data)
 		.at_ns = gpu->at_ns,
 		.type = type,
 		.data = data,
+		.gpu_instance = NVML_NO_VALUE_U32,
+		.compute_instance = NVML_NO_VALUE_U32,
 	};
 }
 
 static void add_xid(struct twin_gpu *gpu, uint64_t xid)
 {
 	twin_event_add(gpu, NVML_EVENT_XID_CRITICAL, xid);
+}
+
+/* Errors that a program makes, or meets alone: the others on the GPU do not notice. */
+static bool is_of_a_program(uint64_t xid)
+{
+	static const uint16_t numbers[] = {13, 31, 43, 45, 94};
+
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(numbers); i++) {
+		if (numbers[i] == xid)
+			return true;
+	}
+	return false;
+}
+
+/* An XID that somebody wishes for. On a GPU that is cut, one that a program makes comes from the
+ * instances of the first program that runs there. */
+static void wish_xid(struct twin_gpu *gpu, const struct twin_board *board, uint64_t xid)
+{
+	struct twin_event *event;
+
+	add_xid(gpu, xid);
+	event = &gpu->events[(gpu->event_count - 1) % TWIN_EVENTS];
+	for (uint64_t i = 0; is_of_a_program(xid) && i < gpu->load_count; i++) {
+		const struct twin_load *load = &gpu->loads[i];
+		const struct twin_gpu_instance *instance = &gpu->instances[load->gpu_instance];
+		if (!twin_load_alive(load) || !load->in_instance)
+			continue;
+		event->gpu_instance = twin_mig_id(twin_mig_profile(gpu, board, load->gpu_instance),
+						  load->gpu_instance);
+		event->compute_instance = instance->compute[load->compute_instance].id;
+		return;
+	}
 }
 
 int twin_trouble_check(const struct twin_board *board, enum twin_trouble trouble, uint64_t value)
@@ -71,6 +107,14 @@ static void corrected(struct twin_gpu *gpu, uint64_t count)
 	twin_event_add(gpu, NVML_EVENT_SINGLE_BIT_ECC, 0);
 }
 
+/* Rows and pages that waited for a reset. */
+static void replace_rows(struct twin_gpu *gpu)
+{
+	gpu->remapped_unc += gpu->remap_failed ? 0 : gpu->remap_pending;
+	gpu->retired_pages += gpu->retired_pending;
+	gpu->remap_pending = gpu->retired_pending = 0;
+}
+
 /* What the board knows after its power was gone, or its driver: what is outside of it, what is
  * broken, what its own memory keeps, and the twin's own books. */
 static void start_anew(struct twin_gpu *gpu, const struct twin_board *board)
@@ -97,9 +141,12 @@ static void start_anew(struct twin_gpu *gpu, const struct twin_board *board)
 	gpu->pcie_width = old.pcie_width;
 	gpu->links_down = old.links_down;
 	gpu->remapped_cor = old.remapped_cor;
-	gpu->remapped_unc = old.remapped_unc + (old.remap_failed ? 0 : old.remap_pending);
+	gpu->remapped_unc = old.remapped_unc;
+	gpu->remap_pending = old.remap_pending;
 	gpu->remap_failed = old.remap_failed;
-	gpu->retired_pages = old.retired_pages + old.retired_pending;
+	gpu->retired_pages = old.retired_pages;
+	gpu->retired_pending = old.retired_pending;
+	replace_rows(gpu);
 	gpu->ecc_off = gpu->ecc_off_pending = old.ecc_off_pending;
 	gpu->ecc_cor_aggregate = old.ecc_cor_aggregate;
 	gpu->ecc_unc_aggregate = old.ecc_unc_aggregate;
@@ -119,6 +166,17 @@ static void reload(struct twin_gpu *gpu, const struct twin_board *board, uint64_
 	gpu->reloads++;
 	gpu->away_until_ns = gpu->at_ns + away_s * SECOND_NS;
 	start_anew(gpu, board);
+}
+
+void twin_trouble_reset(struct twin_gpu *gpu, const struct twin_board *board)
+{
+	gpu->lock_min_mhz = gpu->lock_max_mhz = 0;
+	gpu->memory_lock_min_mhz = gpu->memory_lock_max_mhz = 0;
+	gpu->application_mhz = 0;
+	gpu->limit_mw = board->power_default_mw;
+	gpu->ecc_off = gpu->ecc_off_pending;
+	gpu->ecc_cor_volatile = gpu->ecc_unc_volatile = 0;
+	replace_rows(gpu);
 }
 
 /* Work on it ends as with a process that dies; the board draws nothing until somebody mends it. */
@@ -235,7 +293,7 @@ void twin_trouble_happen(struct twin_gpu *gpu, const struct twin_board *board,
 	else if (trouble == TWIN_TROUBLE_FORGET)
 		gpu->plan_count = 0;
 	else if (trouble == TWIN_TROUBLE_XID)
-		add_xid(gpu, value);
+		wish_xid(gpu, board, value);
 	else if (trouble == TWIN_TROUBLE_RELOAD)
 		reload(gpu, board, value);
 	else

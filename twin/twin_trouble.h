@@ -30,4 +30,8 @@ uint64_t twin_trouble_next_ns(const struct twin_gpu *gpu);
 /* Brings about what is due at the moment of the state. */
 void twin_trouble_due(struct twin_gpu *gpu, const struct twin_board *board);
 
+/* The GPU alone is reset, which a change of its MIG mode does to boards up to Ampere: locks and
+ * limits are gone, what waited for a reset is done. Its energy counter goes on. */
+void twin_trouble_reset(struct twin_gpu *gpu, const struct twin_board *board);
+
 #endif

@@ -214,9 +214,48 @@ def the_library_takes_the_faces_for_its_own():
         assert nested.split() == ["0", "0", "2"], nested
 
 
+# A GPU that is cut: one GPU instance, in it one compute instance over all of it.
+CUT = """
+import ctypes
+nvml = ctypes.CDLL("libnvidia-ml.so.1")
+gpu, part, compute, did = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_int()
+print(nvml.nvmlInit_v2(), nvml.nvmlDeviceGetHandleByIndex_v2(1, ctypes.byref(gpu)),
+      nvml.nvmlDeviceSetMigMode(gpu, 1, ctypes.byref(did)),
+      nvml.nvmlDeviceCreateGpuInstance(gpu, 9, ctypes.byref(part)),
+      nvml.nvmlGpuInstanceCreateComputeInstance(part, 2, ctypes.byref(compute)))
+"""
+
+
+def instances_have_capabilities():
+    needs_mounts()
+    needs_a_plain_library()
+    with machine() as made:
+        done = made.run("exec", "--", sys.executable, "-c", CUT)
+        assert done.stdout.split() == ["0"] * 5, (done.stdout, done.stderr)
+        folder = "/proc/driver/nvidia/capabilities"
+        seen = look(made, "/proc/driver/nvidia-caps/mig-minors", "/dev/nvidia-caps", folder,
+                    folder + "/gpu0/mig", folder + "/gpu1/mig",
+                    folder + "/gpu1/mig/gi2/ci0/access", "/dev/nvidia-caps/nvidia-cap157")
+        lines = seen["/proc/driver/nvidia-caps/mig-minors"].splitlines()
+        minors = dict(line.split() for line in lines)
+        assert minors["config"] == "1" and minors["gpu0/gi1/access"] == "12", minors
+        assert minors["gpu1/gi0/access"] == "138" and minors["gpu1/gi2/ci0/access"] == "157", minors
+        assert len(set(minors.values())) == len(lines) == 2 + 2 * 15 * 9
+        assert seen[folder] == ["gpu0", "gpu1", "mig"], seen
+        assert seen[folder + "/gpu0/mig"] == [] and seen[folder + "/gpu1/mig"] == ["gi2"], seen
+        assert "DeviceFileMinor: 157\n" in seen[folder + "/gpu1/mig/gi2/ci0/access"], seen
+        assert seen["/dev/nvidia-caps"] == ["nvidia-cap1", "nvidia-cap156", "nvidia-cap157",
+                                            "nvidia-cap2"], seen
+        kind, major, minor, _ = seen["/dev/nvidia-caps/nvidia-cap157"]
+        assert kind == "char" and minor == 157, seen
+        with open("/proc/devices", encoding="ascii") as file:
+            taken = file.read().split("Block devices")[0]
+        assert f"\n{major} " not in taken, (major, taken)
+
+
 if __name__ == "__main__":
     sys.exit(twin_tap.run([
         without_the_right_it_says_so, nobody_else_sees_anything_of_it,
         devices_have_the_numbers_of_a_driver_and_nothing_behind, proc_tells_the_boards,
-        the_bus_has_the_boards, what_was_there_still_is,
+        the_bus_has_the_boards, instances_have_capabilities, what_was_there_still_is,
         the_library_takes_the_faces_for_its_own]))

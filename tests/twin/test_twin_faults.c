@@ -57,7 +57,7 @@ static void an_xid_reaches_those_who_wait(void **state)
 	assert_int_equal(data.gpu_instance_id, NVML_NO_VALUE_U32);
 	assert_int_equal(NVML(nvmlEventSetWait_v2)(set, &data, 1000), NVML_SUCCESS);
 	assert_int_equal(data.event_data, 79);
-	assert_int_equal(NVML(nvmlEventSetWait_v2)(set, &data, 0), NVML_ERROR_TIMEOUT);
+	assert_int_equal(NVML(nvmlEventSetWait_v2)(set, &data, 0), NVML_ERROR_GPU_IS_LOST);
 	assert_int_equal(NVML(nvmlEventSetFree)(set), NVML_SUCCESS);
 }
 
@@ -78,6 +78,57 @@ static void the_old_event_is_shorter(void **state)
 	assert_int_equal(room.data.event_data, 48);
 	for (unsigned i = 0; i < sizeof(room.behind); i++)
 		assert_int_equal(room.behind[i], 0xAA);
+	NVML(nvmlEventSetFree)(set);
+}
+
+/* One set for several GPUs tells what happened in the order in which it did; one that is lost ends
+ * the waiting for all of them, and cannot be registered any more. */
+static void a_set_listens_to_several_gpus(void **state)
+{
+	struct nvml_event_set *set, *other;
+	struct nvml_event_data data;
+	uint64_t before;
+
+	init();
+	set = listen_to(1, NVML_EVENT_XID_CRITICAL);
+	assert_int_equal(NVML(nvmlDeviceRegisterEvents)(gpu(2), NVML_EVENT_XID_CRITICAL, set),
+			 NVML_SUCCESS);
+	assert_int_equal(twin_run("fault 2 xid=31"), 0);
+	assert_int_equal(twin_run("fault 1 xid=43"), 0);
+	assert_int_equal(NVML(nvmlEventSetWait_v2)(set, &data, 1000), NVML_SUCCESS);
+	assert_ptr_equal(data.device, gpu(2));
+	assert_int_equal(NVML(nvmlEventSetWait_v2)(set, &data, 1000), NVML_SUCCESS);
+	assert_ptr_equal(data.device, gpu(1));
+	before = twin_now_ns();
+	assert_int_equal(NVML(nvmlEventSetWait_v2)(set, &data, 50), NVML_ERROR_TIMEOUT);
+	assert_true(twin_now_ns() - before >= 50000000ull);
+	assert_int_equal(twin_run("fault 2 lost"), 0);
+	assert_int_equal(NVML(nvmlEventSetWait_v2)(set, &data, 1000), NVML_SUCCESS);
+	assert_int_equal(data.event_data, 79);
+	assert_int_equal(NVML(nvmlEventSetWait_v2)(set, &data, 60000), NVML_ERROR_GPU_IS_LOST);
+	assert_int_equal(NVML(nvmlEventSetCreate)(&other), NVML_SUCCESS);
+	assert_int_equal(NVML(nvmlDeviceRegisterEvents)(gpu(2), NVML_EVENT_XID_CRITICAL, other),
+			 NVML_ERROR_GPU_IS_LOST);
+	assert_int_equal(NVML(nvmlDeviceRegisterEvents)(gpu(3), NVML_EVENT_XID_CRITICAL, other),
+			 NVML_SUCCESS);
+	assert_int_equal(NVML(nvmlEventSetWait_v2)(other, &data, 0), NVML_ERROR_TIMEOUT);
+	NVML(nvmlEventSetFree)(other);
+	NVML(nvmlEventSetFree)(set);
+}
+
+static void types_that_no_gpu_has_are_refused(void **state)
+{
+	struct nvml_event_set *set;
+	uint64_t types;
+
+	init();
+	assert_int_equal(NVML(nvmlEventSetCreate)(&set), NVML_SUCCESS);
+	assert_int_equal(NVML(nvmlDeviceGetSupportedEventTypes)(gpu(0), &types), NVML_SUCCESS);
+	assert_int_equal(NVML(nvmlDeviceRegisterEvents)(gpu(0), types, set), NVML_SUCCESS);
+	assert_int_equal(NVML(nvmlDeviceRegisterEvents)(gpu(0), types | 1ull << 40, set),
+			 NVML_ERROR_NOT_SUPPORTED);
+	assert_int_equal(NVML(nvmlDeviceRegisterEvents)(gpu(0), types, NULL),
+			 NVML_ERROR_INVALID_ARGUMENT);
 	NVML(nvmlEventSetFree)(set);
 }
 
@@ -312,6 +363,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		ON_H100(an_xid_reaches_those_who_wait),
 		ON_H100(the_old_event_is_shorter),
+		ON_H100(a_set_listens_to_several_gpus),
+		ON_H100(types_that_no_gpu_has_are_refused),
 		ON_H100(an_event_ends_a_wait_at_once),
 		ON_H100(a_bad_row_waits_for_a_reload),
 		ON_V100(old_boards_retire_pages),

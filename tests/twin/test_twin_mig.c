@@ -482,6 +482,94 @@ static void a_busy_gpu_keeps_its_mode_for_now(void **state)
 	twin_end(pid);
 }
 
+/* An error that a program makes is its instance's; one of the whole GPU is nobody's. */
+static void an_xid_names_the_instance_it_comes_from(void **state)
+{
+	struct nvml_device *gpu = gpu0(true);
+	struct nvml_event_data data;
+	struct nvml_event_set *set;
+	char arguments[160], uuid[96];
+	struct nvml_device *device = mig_device(gpu, P_3G, 2);
+	pid_t pid;
+
+	NVML(nvmlDeviceGetUUID)(device, uuid, sizeof(uuid));
+	snprintf(arguments, sizeof(arguments), "--mem 1000 --gpus %s", uuid);
+	pid = twin_start_load(arguments, 0);
+	assert_int_equal(NVML(nvmlEventSetCreate)(&set), NVML_SUCCESS);
+	assert_int_equal(NVML(nvmlDeviceRegisterEvents)(device, NVML_EVENT_XID_CRITICAL, set),
+			 NVML_ERROR_NOT_SUPPORTED);
+	assert_int_equal(NVML(nvmlDeviceRegisterEvents)(gpu, NVML_EVENT_XID_CRITICAL, set),
+			 NVML_SUCCESS);
+	assert_int_equal(twin_run("fault 0 xid=31"), 0);
+	assert_int_equal(twin_run("fault 0 xid=48"), 0);
+	assert_int_equal(NVML(nvmlEventSetWait_v2)(set, &data, 5000), NVML_SUCCESS);
+	assert_ptr_equal(data.device, gpu);
+	assert_int_equal(data.event_data, 31);
+	assert_int_equal(data.gpu_instance_id, 2);
+	assert_int_equal(data.compute_instance_id, 0);
+	assert_int_equal(NVML(nvmlEventSetWait_v2)(set, &data, 5000), NVML_SUCCESS);
+	assert_int_equal(data.event_data, 48);
+	assert_int_equal(data.gpu_instance_id, NVML_NO_VALUE_U32);
+	assert_int_equal(data.compute_instance_id, NVML_NO_VALUE_U32);
+	NVML(nvmlEventSetFree)(set);
+	twin_end(pid);
+}
+
+static uint32_t link_is_up(struct nvml_device *gpu)
+{
+	uint32_t up = 9;
+
+	assert_int_equal(NVML(nvmlDeviceGetNvLinkState)(gpu, 3, &up), NVML_SUCCESS);
+	return up;
+}
+
+static void lock_and_count(struct nvml_device *gpu)
+{
+	assert_int_equal(NVML(nvmlDeviceSetGpuLockedClocks)(gpu, 1005, 1005), NVML_SUCCESS);
+	assert_int_equal(NVML(nvmlDeviceSetPowerManagementLimit)(gpu, 300000), NVML_SUCCESS);
+	assert_int_equal(twin_run("fault 0 ecc-corrected=5"), 0);
+}
+
+/* An A100 is reset when its mode changes, and its links go down; its energy goes on. */
+static void a_new_mode_resets_an_a100(void **state)
+{
+	struct nvml_device *gpu = gpu0(false);
+	struct twin_gpu before, after;
+	uint32_t status;
+
+	lock_and_count(gpu);
+	assert_int_equal(link_is_up(gpu), 1);
+	NVML(nvmlDeviceGetP2PStatus)(gpu, twin_gpu_handle(1), NVML_P2P_CAP_NVLINK, &status);
+	assert_int_equal(status, NVML_P2P_STATUS_OK);
+	twin_read(twin_fixture_map(), 0, &before);
+	gpu0(true);
+	twin_read(twin_fixture_map(), 0, &after);
+	assert_int_equal(after.lock_max_mhz, 0);
+	assert_int_equal(after.limit_mw, 400000);
+	assert_int_equal(after.ecc_cor_volatile, 0);
+	assert_int_equal(after.ecc_cor_aggregate, 5);
+	assert_true(after.counter_nj >= before.counter_nj);
+	assert_int_equal(link_is_up(gpu), 0);
+	NVML(nvmlDeviceGetP2PStatus)(twin_gpu_handle(1), gpu, NVML_P2P_CAP_NVLINK, &status);
+	assert_int_equal(status, NVML_P2P_STATUS_NOT_SUPPORTED);
+	assert_int_equal(link_is_up(twin_gpu_handle(1)), 1);
+}
+
+static void a_new_mode_leaves_an_h100_as_it_was(void **state)
+{
+	struct nvml_device *gpu = gpu0(false);
+	struct twin_gpu after;
+
+	lock_and_count(gpu);
+	gpu0(true);
+	twin_read(twin_fixture_map(), 0, &after);
+	assert_int_equal(after.lock_max_mhz, 1005);
+	assert_int_equal(after.limit_mw, 300000);
+	assert_int_equal(after.ecc_cor_volatile, 5);
+	assert_int_equal(link_is_up(gpu), 1);
+}
+
+#define ON_A100(test) cmocka_unit_test_setup_teardown(test, twin_fixture_a100, twin_fixture_end)
 #define ON_H100(test) cmocka_unit_test_setup_teardown(test, twin_fixture_h100, twin_fixture_end)
 #define ON_V100(test) cmocka_unit_test_setup_teardown(test, twin_fixture_v100, twin_fixture_end)
 
@@ -501,6 +589,9 @@ int main(void)
 		ON_H100(what_only_gpus_have_is_refused_to_mig_devices),
 		ON_H100(a_process_runs_in_its_instance),
 		ON_H100(a_busy_gpu_keeps_its_mode_for_now),
+		ON_H100(an_xid_names_the_instance_it_comes_from),
+		ON_A100(a_new_mode_resets_an_a100),
+		ON_H100(a_new_mode_leaves_an_h100_as_it_was),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -68,6 +68,11 @@ int twin_fixture_v100(void **state)
 	return setup("dgx1-v100");
 }
 
+int twin_fixture_a100(void **state)
+{
+	return setup("dgx-a100");
+}
+
 int twin_fixture_end(void **state)
 {
 	for (int i = 0; i < 8; i++)

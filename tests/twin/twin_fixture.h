@@ -14,6 +14,7 @@
  * opened, not initialised. */
 int twin_fixture_h100(void **state);
 int twin_fixture_v100(void **state);
+int twin_fixture_a100(void **state);
 int twin_fixture_end(void **state);
 
 /* A function of the library; fails the test if it is not exported. */
