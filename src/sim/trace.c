@@ -40,6 +40,8 @@ const struct takt_trace_field takt_trace_job_fields[TAKT_TRACE_JOB_FIELDS] = {
 	 INT64_MAX, "when it was submitted: seconds, or 2017-09-04 10:30:41 (UTC)"},
 	{"duration_s|duration", TAKT_TRACE_SECONDS, JOB(duration_ns), 0, INT64_MAX,
 	 "run time on the accelerators asked for, seconds"},
+	{"start_s|scheduled_time", TAKT_TRACE_TIME, JOB(start_ns), 0, INT64_MAX,
+	 "when it started, on the clock of submit_s"},
 	{"end_s|deletion_time", TAKT_TRACE_TIME, JOB(end_ns), 0, INT64_MAX,
 	 "when it ended, on the clock of submit_s"},
 	{"cpu_milli", TAKT_TRACE_I64, JOB(cpu_milli), 0, INT32_MAX, "CPU, 1000 = one core"},

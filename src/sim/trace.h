@@ -53,7 +53,8 @@ struct takt_trace_job {
 	const char *tenant;
 	int64_t submit_ns; /* since the trace's own zero, or since 1970 */
 	int64_t duration_ns;
-	int64_t end_ns; /* on the clock of submit_ns */
+	int64_t start_ns; /* on the clock of submit_ns, as the next */
+	int64_t end_ns;
 	int64_t cpu_milli;
 	int64_t memory_mib;
 	int64_t gpus;		/* in all */
@@ -73,6 +74,7 @@ enum takt_trace_job_field {
 	TAKT_TRACE_JOB_TENANT,
 	TAKT_TRACE_JOB_SUBMIT,
 	TAKT_TRACE_JOB_DURATION,
+	TAKT_TRACE_JOB_START,
 	TAKT_TRACE_JOB_END,
 	TAKT_TRACE_JOB_CPU,
 	TAKT_TRACE_JOB_MEMORY,
