@@ -194,7 +194,8 @@ static int create_in(struct nvml_gpu_instance *instance, struct creation *creati
 	if (rc != NVML_SUCCESS)
 		return rc;
 	creation->start = part.start;
-	rc = twin_set(twin_handle(part.call.map, part.call.index), create, creation, false);
+	rc = twin_set_as("nvmlGpuInstanceCreateComputeInstance",
+			 twin_handle(part.call.map, part.call.index), create, creation, false);
 	if (rc == NVML_SUCCESS)
 		*compute = twin_compute_handle(&part.call, part.start, creation->compute_start);
 	return rc;

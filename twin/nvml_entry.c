@@ -263,25 +263,53 @@ static int apply_setting(struct twin_gpu *gpu, const struct twin_board *board, v
 	return 0;
 }
 
-/* Root and the machine's owner may set. This simulates permission, it protects nothing. */
-static bool may_set(const struct twin_call *call, bool restores)
+static uint32_t permit_of(const struct twin_machine *machine, const char *function)
 {
-	const struct twin_file *file = twin_map_file(call->map);
-	uint32_t faults = twin_ailment(call->map, call->index).faults;
-
-	if (faults & TWIN_FAULT_PERMISSION || (restores && faults & TWIN_FAULT_RESTORE_REFUSED))
-		return false;
-	return geteuid() == 0 || geteuid() == file->owner_uid;
+	for (uint32_t i = 0; i < machine->permission_count; i++) {
+		if (strcmp(machine->permissions[i].function, function) == 0)
+			return machine->permissions[i].permit;
+	}
+	return machine->permit;
 }
 
-static int set(const struct nvml_device *device, struct setting setting, bool restores)
+/* As the machine's rules say. This simulates permission, it protects nothing. */
+static bool is_permitted(const struct twin_call *call, uint32_t permit)
+{
+	uid_t user = geteuid();
+
+	switch (permit) {
+	case TWIN_PERMIT_ANYONE:
+		return true;
+	case TWIN_PERMIT_NOBODY:
+		return false;
+	case TWIN_PERMIT_ROOT:
+		return user == 0;
+	default:
+		return user == 0 || user == twin_map_file(call->map)->owner_uid;
+	}
+}
+
+static bool is_refused_by_fault(const struct twin_call *call, bool restores)
+{
+	uint32_t faults = twin_ailment(call->map, call->index).faults;
+
+	return faults & TWIN_FAULT_PERMISSION || (restores && faults & TWIN_FAULT_RESTORE_REFUSED);
+}
+
+static int set(const char *function, const struct nvml_device *device, struct setting setting,
+	       bool restores)
 {
 	struct twin_call call;
+	uint32_t permit;
 	int rc = twin_enter(device, &call);
 
 	if (rc != NVML_SUCCESS)
 		return rc;
-	setting.forbidden = !may_set(&call, restores);
+	permit = permit_of(call.machine, function);
+	/* an API that was opened is so to everyone, but a rule that lets nobody holds */
+	if (permit == TWIN_PERMIT_NOBODY)
+		setting.open_bit = 0;
+	setting.forbidden = is_refused_by_fault(&call, restores) || !is_permitted(&call, permit);
 	rc = twin_change(call.map, call.index, apply_setting, &setting);
 	if (rc == -EACCES)
 		return NVML_ERROR_NO_PERMISSION;
@@ -290,17 +318,18 @@ static int set(const struct nvml_device *device, struct setting setting, bool re
 	return rc < 0 ? NVML_ERROR_UNKNOWN : setting.code;
 }
 
-int twin_set(const struct nvml_device *device, twin_change_fn *change, void *arg, bool restores)
+int twin_set_as(const char *function, const struct nvml_device *device, twin_change_fn *change,
+		void *arg, bool restores)
 {
-	return set(device, (struct setting){.change = change, .arg = arg}, restores);
+	return set(function, device, (struct setting){.change = change, .arg = arg}, restores);
 }
 
-int twin_set_restricted(const struct nvml_device *device, uint32_t api, twin_change_fn *change,
-			void *arg, bool restores)
+int twin_set_restricted_as(const char *function, const struct nvml_device *device, uint32_t api,
+			   twin_change_fn *change, void *arg, bool restores)
 {
 	struct setting setting = {.change = change, .arg = arg, .open_bit = 1u << api};
 
-	return set(device, setting, restores);
+	return set(function, device, setting, restores);
 }
 
 int twin_refuse(const struct nvml_device *device, int code)

@@ -82,14 +82,19 @@ struct nvml_device *twin_mig_handle(const struct twin_call *call, uint32_t start
 /* Change settings of a GPU: permission, bookkeeping and the twin's own errors as NVML codes. The
  * change returns NVML_SUCCESS or a code; codes leave the GPU as it was. `restores`: this call puts
  * a default back, which a fault may refuse. */
-int twin_set(const struct nvml_device *device, twin_change_fn *change, void *arg, bool restores);
+int twin_set_as(const char *function, const struct nvml_device *device, twin_change_fn *change,
+		void *arg, bool restores);
+/* By the function that it stands in, whose name the machine may have a rule for. */
+#define twin_set(device, change, arg, restores) twin_set_as(__func__, device, change, arg, restores)
 
 /* What is answered to a call on a GPU or a MIG device that is refused on purpose. */
 int twin_refuse(const struct nvml_device *device, int code);
 
 /* As twin_set, for a restricted API (NVML_RESTRICTED_API_...), which may be open to everyone. */
-int twin_set_restricted(const struct nvml_device *device, uint32_t api, twin_change_fn *change,
-			void *arg, bool restores);
+int twin_set_restricted_as(const char *function, const struct nvml_device *device, uint32_t api,
+			   twin_change_fn *change, void *arg, bool restores);
+#define twin_set_restricted(device, api, change, arg, restores) \
+	twin_set_restricted_as(__func__, device, api, change, arg, restores)
 
 bool twin_has(const struct twin_call *call, enum twin_feature feature);
 

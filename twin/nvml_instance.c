@@ -222,7 +222,7 @@ static int create_for(struct nvml_device *device, struct creation *creation,
 	int rc = twin_enter_out(device, instance, &call);
 
 	if (rc == NVML_SUCCESS)
-		rc = twin_set(device, create, creation, false);
+		rc = twin_set_as("nvmlDeviceCreateGpuInstance", device, create, creation, false);
 	if (rc == NVML_SUCCESS)
 		*instance = twin_instance_handle(&call, creation->start);
 	return rc;

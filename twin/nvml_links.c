@@ -200,8 +200,10 @@ static int set_counter(struct nvml_device *device, twin_change_fn *change, struc
 
 	if (rc != NVML_SUCCESS)
 		return rc;
-	return wish.freeze > NVML_FEATURE_ENABLED ? NVML_ERROR_INVALID_ARGUMENT
-						  : twin_set(device, change, &wish, false);
+	return wish.freeze > NVML_FEATURE_ENABLED
+		       ? NVML_ERROR_INVALID_ARGUMENT
+		       : twin_set_as("nvmlDeviceResetNvLinkUtilizationCounter", device, change,
+				     &wish, false);
 }
 
 int nvmlDeviceFreezeNvLinkUtilizationCounter(struct nvml_device *device, uint32_t link,

@@ -34,11 +34,12 @@ enum {
 	TWIN_CPU_WORDS = 4,  /* 256 CPUs */
 	TWIN_CELLS = 10,     /* cells kept: the window of averages */
 	TWIN_MIG_PROFILES = 8,
-	TWIN_MIG_SLICES = 8, /* slices of memory; the first seven are slices of computing, too */
-	TWIN_EVENTS = 16,    /* kept for those who wait: older ones are lost to them */
-	TWIN_ACCOUNTS = 64,  /* ended processes that accounting remembers */
-	TWIN_PLANNED = 64,   /* faults of a GPU that are still to come */
-	TWIN_STRETCHES = 4,  /* of the machine's clock that are kept */
+	TWIN_MIG_SLICES = 8,   /* slices of memory; the first seven are slices of computing, too */
+	TWIN_EVENTS = 16,      /* kept for those who wait: older ones are lost to them */
+	TWIN_ACCOUNTS = 64,    /* ended processes that accounting remembers */
+	TWIN_PLANNED = 64,     /* faults of a GPU that are still to come */
+	TWIN_STRETCHES = 4,    /* of the machine's clock that are kept */
+	TWIN_PERMISSIONS = 24, /* functions with a rule of their own */
 	TWIN_BOOT_ID = 40,
 };
 
@@ -136,6 +137,21 @@ struct twin_gpu_desc {
 	uint8_t ancestor[TWIN_MAX_GPUS]; /* PCIe level to each GPU, as NVML numbers them */
 };
 
+/* Who may make a call that changes something. */
+enum twin_permit {
+	TWIN_PERMIT_OWNER, /* of the machine's file, and root */
+	TWIN_PERMIT_ROOT,
+	TWIN_PERMIT_ANYONE,
+	TWIN_PERMIT_NOBODY,
+	TWIN_PERMITS
+};
+
+/* Of one function, by name. */
+struct twin_permission {
+	char function[60];
+	uint32_t permit;
+};
+
 struct twin_machine {
 	char name[32];
 	char driver_branch[8]; /* the library to be used with it */
@@ -144,6 +160,11 @@ struct twin_machine {
 	uint32_t gpu_count;
 	struct twin_board board;
 	struct twin_gpu_desc gpus[TWIN_MAX_GPUS];
+	/* simulated permission: it protects nothing */
+	uint32_t permit; /* of functions that are not named */
+	uint32_t open_apis;
+	uint32_t permission_count, pad;
+	struct twin_permission permissions[TWIN_PERMISSIONS];
 };
 
 enum twin_phase_kind {

@@ -11,6 +11,12 @@
  *   pix = [[0, 1]], pxb = [[2, 3]] groups that are nearer than that; may be left out
  *   switch_bus, switch_links       NVSwitches, and how many links of each GPU end there; or
  *   links = [[0, 2], [2, 0]]       NVLinks between each two GPUs; or neither
+ *
+ *   [permission]                   who may change settings; each may be left out
+ *   setters = "owner"              owner (of the machine's file, and root), root, anyone or nobody;
+ *   anyone = ["nvmlDevice..."]     and functions for which it is otherwise, at most 24. One of an
+ *   owner, root, nobody            older or newer form is named by the first form
+ *   application_clocks = "open"    to everyone, until root restricts them; or "restricted"
  */
 #include "twin_board_file.h"
 
@@ -283,6 +289,97 @@ static int read_links(const struct reading *reading)
 	return rc;
 }
 
+static const char *const permits[] = {
+	[TWIN_PERMIT_OWNER] = "owner",
+	[TWIN_PERMIT_ROOT] = "root",
+	[TWIN_PERMIT_ANYONE] = "anyone",
+	[TWIN_PERMIT_NOBODY] = "nobody",
+};
+
+static int wrong_permission(const struct reading *reading, const char *key,
+			    const struct twin_toml_value *value, const char *text)
+{
+	return twin_toml_error(reading->toml, value->line, "permission", key, reading->err, "%s",
+			       text);
+}
+
+static bool is_function(const char *name)
+{
+	static const char *const names[] = {
+#define X(name) #name,
+		NVML_FUNCTIONS(X)
+#undef X
+	};
+
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(names); i++) {
+		if (strcmp(names[i], name) == 0)
+			return true;
+	}
+	return false;
+}
+
+static int read_functions(const struct reading *reading, uint32_t permit)
+{
+	const struct twin_toml_value *list =
+		twin_toml_find(reading->toml, "permission", permits[permit]);
+	struct twin_machine *machine = reading->machine;
+
+	if (!list)
+		return 0;
+	if (list->kind != TWIN_TOML_ARRAY)
+		return wrong_permission(reading, permits[permit], list,
+					"has to be functions: [\"nvmlDeviceSet...\", ...]");
+	for (const struct twin_toml_value *item = list->first; item; item = item->next) {
+		struct twin_permission *next = &machine->permissions[machine->permission_count];
+		if (item->kind != TWIN_TOML_STRING || !is_function(item->text))
+			return wrong_permission(reading, permits[permit], item,
+						"names no function of this library");
+		if (machine->permission_count++ == TWIN_PERMISSIONS)
+			return wrong_permission(reading, permits[permit], item,
+						": 24 functions at most may have a rule");
+		next->permit = permit;
+		takt_strcpy(next->function, sizeof(next->function), item->text);
+	}
+	return 0;
+}
+
+/* Position of a word among `count`, or negative with the error. */
+static int read_word(const struct reading *reading, const char *key, const char *const *words,
+		     size_t count, int otherwise, const char *text)
+{
+	const struct twin_toml_value *value = twin_toml_find(reading->toml, "permission", key);
+
+	if (!value)
+		return otherwise;
+	for (size_t i = 0; value->kind == TWIN_TOML_STRING && i < count; i++) {
+		if (strcmp(value->text, words[i]) == 0)
+			return (int)i;
+	}
+	return wrong_permission(reading, key, value, text);
+}
+
+static int read_permissions(const struct reading *reading)
+{
+	static const char *const states[] = {"restricted", "open"};
+	int open, setters = read_word(reading, "setters", permits, TWIN_PERMITS, TWIN_PERMIT_OWNER,
+				      "has to be \"owner\", \"root\", \"anyone\" or \"nobody\"");
+
+	if (setters < 0)
+		return setters;
+	open = read_word(reading, "application_clocks", states, TAKT_ARRAY_LEN(states), 0,
+			 "has to be \"restricted\" or \"open\"");
+	if (open < 0)
+		return open;
+	reading->machine->permit = (uint32_t)setters;
+	reading->machine->open_apis = (uint32_t)open << NVML_RESTRICTED_API_APPLICATION_CLOCKS;
+	for (uint32_t permit = 0; permit < TWIN_PERMITS; permit++) {
+		int rc = read_functions(reading, permit);
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
 static int read_board(const struct reading *reading, const char *path)
 {
 	const struct twin_toml_value *board = twin_toml_find(reading->toml, "", "board");
@@ -297,7 +394,7 @@ static int read_board(const struct reading *reading, const char *path)
 static int read_machine(const struct reading *reading, const char *path)
 {
 	static int (*const parts[])(const struct reading *) = {
-		read_buses, read_modules, read_nodes, read_ancestors, read_links,
+		read_buses, read_modules, read_nodes, read_ancestors, read_links, read_permissions,
 	};
 	int rc = read_board(reading, path);
 

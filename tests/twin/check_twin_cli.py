@@ -313,6 +313,9 @@ def mistakes_in_files_name_line_key_and_remedy():
         (good.replace("[[0, 2], [2, 0]]", "[[0, 40], [40, 0]]"), 65, "links", "nvlinks"),
         (good.replace("cpus", "#"), 65, "cpus is missing"),
         (good.replace('near = "PHB"', "near"), 65, "mine.toml:5:", "key = value"),
+        (good + '[permission]\nsetters = "me"\n', 65, "mine.toml:8: permission.setters", "nobody"),
+        (good + '[permission]\nroot = ["nvmlFrob"]\n', 65, "mine.toml:8: permission.root",
+         "function"),
     ]
     with tempfile.TemporaryDirectory() as folder:
         for text, status, *words in cases:

@@ -42,12 +42,16 @@ int twin_run(const char *arguments)
 	return WEXITSTATUS(status);
 }
 
+static void make_directory(void)
+{
+	snprintf(directory, sizeof(directory), "/tmp/takt-twin-test.XXXXXX");
+	assert_non_null(mkdtemp(directory));
+}
+
 static int setup(const char *name)
 {
 	char arguments[256];
 
-	snprintf(directory, sizeof(directory), "/tmp/takt-twin-test.XXXXXX");
-	assert_non_null(mkdtemp(directory));
 	snprintf(machine, sizeof(machine), "%s/m.twin", directory);
 	snprintf(arguments, sizeof(arguments), "create %s --path %s --seed 7", name, machine);
 	assert_int_equal(twin_run(arguments), 0);
@@ -60,17 +64,37 @@ static int setup(const char *name)
 
 int twin_fixture_h100(void **state)
 {
+	make_directory();
 	return setup("hgx-h100");
 }
 
 int twin_fixture_v100(void **state)
 {
+	make_directory();
 	return setup("dgx1-v100");
 }
 
 int twin_fixture_a100(void **state)
 {
+	make_directory();
 	return setup("dgx-a100");
+}
+
+int twin_fixture_text(const char *text)
+{
+	char path[96];
+	FILE *file;
+	int rc;
+
+	make_directory();
+	snprintf(path, sizeof(path), "%s/own.toml", directory);
+	file = fopen(path, "we");
+	assert_non_null(file);
+	fputs(text, file);
+	fclose(file);
+	rc = setup(path);
+	unlink(path);
+	return rc;
 }
 
 int twin_fixture_end(void **state)

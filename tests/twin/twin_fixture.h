@@ -17,6 +17,9 @@ int twin_fixture_v100(void **state);
 int twin_fixture_a100(void **state);
 int twin_fixture_end(void **state);
 
+/* For a setup of one's own: a machine described by the text of its file. */
+int twin_fixture_text(const char *text);
+
 /* A function of the library; fails the test if it is not exported. */
 uintptr_t twin_symbol(const char *name);
 #define NVML(name) ((name##_fn *)twin_symbol(#name))
