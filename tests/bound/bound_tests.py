@@ -268,6 +268,14 @@ def lying_solver_cannot_lower_the_bound():
             assert answer["bounds"][0]["bound_pct"] >= 60.0, (text, answer)
 
 
+@needs_solver
+def out_of_time_is_loose_but_a_bound():
+    nodes, pods = [("A", 4, 96000)], [(600, 1, 0, "")] * 5
+    late = bound.bounds(pool(nodes), [arrived(pods), arrived(pods * 9)], seconds=0)["bounds"]
+    assert [b["bound_pct"] for b in late] == [75.0, 100.0], late
+    assert [b["lp_pct"] for b in late] == [None, None], late
+
+
 # The command line.
 
 def files(folder, nodes="n0,96000,1,4,A\n", pods="p0,0,0,1,600,\n" * 9):
@@ -343,6 +351,7 @@ TESTS = [
     mean_of_samples_is_bounded_by_the_bound_of_the_mean,
     warm_started_loads_equal_those_computed_alone, any_prices_bound,
     best_pattern_is_the_best_multiset, lying_solver_cannot_lower_the_bound,
+    out_of_time_is_loose_but_a_bound,
     json_has_one_bound_a_seed_and_load, table_is_for_people, missing_solver_is_said,
     bad_input_names_file_line_and_column, missing_column_and_file_are_named,
 ]
