@@ -8,6 +8,7 @@ check_abi.py LIBRARY SYMBOLS FACTS BUILD_FOLDER
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -30,6 +31,36 @@ def describe(name):
     fields = [(getattr(cls, f[0]).offset, ctypes.sizeof(f[1])) for f in cls._fields_]
     return [ctypes.sizeof(cls), fields]
 json.dump({name: describe(name) for name in json.load(sys.stdin)}, sys.stdout)
+"""
+
+# Which structs of nvidia-ml-py are none of ours: patterns of names, each with the reason.
+NOT_COMPARED = {
+    r".*Vgpu.*|.*GridLicens.*": "virtual GPUs and their licences",
+    r".*PRM.*|.*CPER.*|.*Rusd.*": "registers and records of the firmware",
+    r".*PowerSmoothing.*|.*WorkloadPowerProfile.*|c_nvmlMask255_t": "power smoothing and profiles",
+    r".*Perf(Metric|Model).*|.*PwrModel.*|.*PmgrPwr.*|.*Rail.*|.*Observed.*": "later than 13.x",
+    r".*(Nv|NV)[Ll]ink(Info|Firmware|PowerThres).*|.*[Nn]vlink.*": "modes of links that are refused",
+    r".*(PSUInfo|UnitFan|LedState|UnitInfo).*": "S-class units",
+    r".*System(Register)?Event.*|.*GpuOperational.*|.*EventSet(Get|Wait_v3).*": "events that are refused",
+    r".*ConfComputeGpu.*|.*KeyRotation.*|.*DramEncryption.*": "nothing to be attested or encrypted",
+    r".*PlatformInfo.*|.*Hostname.*|.*BBXTime.*": "what the board would keep",
+    r".*PerfModes.*|.*CurrentClockFreqs.*|.*PowerMizer.*|.*ClockOffset.*|.*FanSpeedInfo.*":
+        "settings that are refused",
+    r"nvmlClkMon.*|.*BridgeChip.*": "no board has it",
+    r".*MemoryLimits.*|.*AdaptiveTgp.*|.*BankRemapper.*|.*FabricClique.*|.*FabricInfo_v4.*":
+        "later than 13.x",
+    r"c_nvmlComputeInstancePlacement_t": "as the placement of a GPU instance",
+    r"c_nvmlGpmMetricsGet_t": "its array is as long as the header has metrics; only the head is ours",
+    r"struct_c_nvml.*": "opaque",
+    r"c_nvmlProcessInfo_v2_t": "as v3",
+}
+
+# Runs there, too: names of all structs.
+LIST = """
+import ctypes, json, pynvml
+print(json.dumps(sorted(name for name, cls in vars(pynvml).items() if isinstance(cls, type)
+    and issubclass(cls, ctypes.Structure) and cls.__module__ == "pynvml" and cls.__name__ == name
+    and not name.startswith("_"))))
 """
 
 SIZES = {"uint32_t": 4, "int32_t": 4, "uint64_t": 8, "int64_t": 8, "char": 1, "unsigned char": 1,
@@ -96,6 +127,18 @@ def the_layouts_are_those_of_nvidia_ml_py():
     assert len(compared) >= 25, len(compared)
 
 
+def every_layout_of_nvidia_ml_py_is_compared_or_has_a_reason():
+    facts = nvml_facts.read(FACTS)
+    try:
+        python = venv.python_in(BUILD)
+    except venv.Unavailable as unavailable:
+        raise twin_tap.Skip(f"nvidia-ml-py is not to be had: {unavailable}") from unavailable
+    compared = {struct.py for struct in facts.structs}
+    left = [name for name in json.loads(output(python, "-c", LIST)) if name not in compared
+            and not any(re.fullmatch(pattern, name) for pattern in NOT_COMPARED)]
+    assert not left, left
+
+
 def the_codes_are_those_of_nvidia_ml_py():
     facts = nvml_facts.read(FACTS)
     try:
@@ -122,5 +165,6 @@ sys.exit(twin_tap.run([
     the_library_has_the_drivers_name_and_needs_only_libc,
     nothing_of_ours_runs_when_it_is_loaded,
     the_layouts_are_those_of_nvidia_ml_py,
+    every_layout_of_nvidia_ml_py_is_compared_or_has_a_reason,
     the_codes_are_those_of_nvidia_ml_py,
 ]))

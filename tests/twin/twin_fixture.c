@@ -50,10 +50,12 @@ static void make_directory(void)
 
 static int setup(const char *name)
 {
+	const char *branch = getenv("TAKT_TWIN_BRANCH");
 	char arguments[256];
 
 	snprintf(machine, sizeof(machine), "%s/m.twin", directory);
-	snprintf(arguments, sizeof(arguments), "create %s --path %s --seed 7", name, machine);
+	snprintf(arguments, sizeof(arguments), "create %s --path %s --seed 7 --driver %s", name,
+		 machine, branch ? branch : "550");
 	assert_int_equal(twin_run(arguments), 0);
 	assert_int_equal(setenv("TAKT_TWIN", machine, 1), 0);
 	library = dlopen(getenv("TAKT_TWIN_LIB"), RTLD_NOW | RTLD_LOCAL);

@@ -11,7 +11,8 @@
 #include "twin_shared.h"
 
 /* cmocka setup and teardown: a machine in a directory of its own, TAKT_TWIN set to it, the library
- * opened, not initialised. */
+ * opened, not initialised. The machine's driver is of the branch $TAKT_TWIN_BRANCH, 550 by default.
+ */
 int twin_fixture_h100(void **state);
 int twin_fixture_v100(void **state);
 int twin_fixture_a100(void **state);
