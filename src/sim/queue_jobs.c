@@ -53,7 +53,7 @@ static struct takt_sched_job describe(const struct queue_sim *sim, uint32_t inde
 	job.task.devices = (uint16_t)kind->gpus;
 	job.task.milli = (uint16_t)kind->milli;
 	job.task.dev_mem_mib = kind->gpu_mem_mib;
-	job.task.model_mask = kind->model_mask;
+	job.task.model_mask = kind->model_mask << 1; /* the scheduler counts models from 1 */
 	if (source->has & 1u << TAKT_TRACE_JOB_DEADLINE)
 		job.deadline_ns = (uint64_t)source->deadline_ns;
 	if (predictor &&
@@ -90,8 +90,8 @@ uint32_t queue_speed(const struct queue_sim *sim, uint32_t index,
 	uint32_t model = sim->config->cluster->nodes.at[slot->node_id].model;
 	uint32_t permille = 0;
 
-	if (workload && model != TAKT_SIM_NO_MODEL &&
-	    model < sim->config->workloads[workload - 1].count)
+	model = model == TAKT_SIM_NO_MODEL ? 0 : model + 1; /* as the scheduler counts them */
+	if (workload && model < sim->config->workloads[workload - 1].count)
 		permille = sim->config->workloads[workload - 1].permille[model];
 	return permille ? permille : 1000;
 }

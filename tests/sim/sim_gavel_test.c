@@ -13,6 +13,7 @@
 
 #include "base/mem.h"
 #include "sim/gavel_work.h"
+#include "sim/queue_gavel.h"
 
 enum {
 	JOBS = 20000,
@@ -205,6 +206,99 @@ static void wrong_settings_are_named(void **state)
 	takt_alloc_fail_nth(0, 0);
 }
 
+/* On the cluster by name: jobs of 8 become gangs on nodes of 4, those that cannot run on a K80 ask
+ * for the others, speeds stand where the scheduler looks for them (from model 1 on). */
+static void the_queue_gets_jobs_with_speeds(void **state)
+{
+	struct takt_queue_gavel_config config = {.table = &table,
+						 .reference = "v100",
+						 .load_permille = 800,
+						 .jobs = 2000,
+						 .seed = 5};
+	struct takt_sim_cluster cluster;
+	struct takt_queue_gavel gavel;
+	struct takt_queue_arrivals arrivals;
+	size_t picky = 0, gangs = 0;
+
+	(void)state;
+	assert_int_equal(takt_sim_cluster_load("uniform:9x4:v100,9x4:p100,9x4:k80", &cluster, NULL),
+			 0);
+	assert_int_equal(takt_queue_gavel_make(&config, &cluster, &gavel, NULL), 0);
+	assert_int_equal(takt_queue_gavel_arrivals(&gavel, &arrivals, NULL), 0);
+	assert_int_equal(arrivals.jobs.len, 2000);
+	TAKT_VEC_EACH (job, &arrivals.jobs) {
+		const struct takt_sim_job *source = &gavel.work.jobs.at[job->source];
+		const struct takt_sim_kind *kind = &gavel.work.kinds.at[source->kind];
+		const struct takt_sched_workload *speeds = &gavel.workloads.at[job->workload - 1];
+		const struct takt_throughput_kind *row = &table.kinds.at[job->workload - 1];
+
+		assert_string_equal(source->name, row->name);
+		assert_int_equal(kind->gpus * job->tasks, row->gpus);
+		gangs += job->tasks == 2;
+		assert_int_equal(speeds->count, 4);
+		assert_int_equal(speeds->permille[1], 1000);
+		if (kind->model_mask) {
+			assert_int_equal(kind->model_mask, 3);
+			assert_int_equal(speeds->permille[3], 0);
+			picky++;
+		}
+	}
+	assert_true(picky > 0 && gangs > 50);
+	takt_queue_arrivals_fini(&arrivals);
+	takt_queue_gavel_fini(&gavel);
+	takt_sim_cluster_fini(&cluster);
+}
+
+static void clusters_that_the_table_does_not_know_are_refused(void **state)
+{
+	static const struct {
+		const char *cluster, *reference, *words;
+	} rows[] = {
+		{"uniform:9x4:v100,9x4:h100", "v100", "no model 'h100'"},
+		{"uniform:9x4", "v100", "names no model"},
+		{"uniform:9x4:v100", "b200", "no model 'b200'"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct takt_queue_gavel_config config = {.table = &table,
+							 .reference = rows[i].reference,
+							 .load_permille = 800,
+							 .jobs = 1};
+		struct takt_sim_cluster cluster;
+		struct takt_queue_gavel gavel;
+		struct takt_err err;
+
+		assert_int_equal(takt_sim_cluster_load(rows[i].cluster, &cluster, NULL), 0);
+		assert_int_equal(takt_queue_gavel_make(&config, &cluster, &gavel, &err), -EINVAL);
+		assert_non_null(strstr(err.msg, rows[i].words));
+		takt_sim_cluster_fini(&cluster);
+	}
+}
+
+static void no_allocation_is_taken_for_granted(void **state)
+{
+	struct takt_queue_gavel_config config = {
+		.table = &table, .reference = "v100", .load_permille = 800, .jobs = 30, .seed = 5};
+	int rc = -ENOMEM;
+
+	(void)state;
+	for (unsigned long nth = 1; rc < 0; nth++) {
+		struct takt_sim_cluster cluster;
+		struct takt_queue_gavel gavel;
+
+		assert_int_equal(takt_sim_cluster_load("uniform:9x4:v100,9x4:k80", &cluster, NULL),
+				 0);
+		takt_alloc_fail_nth(nth, 0);
+		rc = takt_queue_gavel_make(&config, &cluster, &gavel, NULL);
+		takt_alloc_fail_nth(0, 0);
+		assert_true(rc == 0 || rc == -ENOMEM);
+		if (rc == 0)
+			takt_queue_gavel_fini(&gavel);
+		takt_sim_cluster_fini(&cluster);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -213,6 +307,9 @@ int main(void)
 		cmocka_unit_test(jobs_are_the_same_at_every_load),
 		cmocka_unit_test(speeds_are_relative_to_the_reference),
 		cmocka_unit_test(wrong_settings_are_named),
+		cmocka_unit_test(the_queue_gets_jobs_with_speeds),
+		cmocka_unit_test(clusters_that_the_table_does_not_know_are_refused),
+		cmocka_unit_test(no_allocation_is_taken_for_granted),
 	};
 
 	return cmocka_run_group_tests(tests, read_table, drop_table);
