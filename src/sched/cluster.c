@@ -4,11 +4,12 @@
 
 #include <errno.h>
 
-#include "sched/cluster_state.h"
+#include "sched/place_index.h"
 
 enum {
 	MAX_UNDO = 1 << 24,
 	MAX_PER_NODE = 1 << 22,
+	MAX_INDEX_BYTES = 160 << 20,
 };
 
 static void init_limits(struct takt_cluster *cluster)
@@ -75,9 +76,14 @@ int takt_cluster_set_placement(struct takt_cluster *cluster,
 
 	if (rc < 0)
 		return rc;
+	takt_index_drop_views(cluster);
 	release_state(cluster);
 	cluster->placement = placement;
 	cluster->placement_state = state;
+	cluster->index.max_bytes = MAX_INDEX_BYTES;
+	if (config && config->max_index_bytes)
+		cluster->index.max_bytes = config->max_index_bytes;
+	cluster->policy_epoch++;
 	cluster->version++;
 	return 0;
 }
@@ -120,6 +126,7 @@ void takt_cluster_free(struct takt_cluster *cluster)
 {
 	if (!cluster)
 		return;
+	takt_index_fini(cluster);
 	release_state(cluster);
 	takt_cluster_names_fini(cluster);
 	takt_cluster_domains_fini(cluster);
@@ -132,10 +139,52 @@ void takt_cluster_free(struct takt_cluster *cluster)
 	takt_free(cluster);
 }
 
-void takt_cluster_touch(struct takt_cluster *cluster, const struct takt_node *node)
+void takt_cluster_touch(struct takt_cluster *cluster, struct takt_node *node, bool frees)
 {
-	(void)node;
 	cluster->version++;
+	takt_index_note(cluster, node, frees);
+}
+
+/* The epoch of views is a number of our own: a policy's may repeat when the policy is exchanged. */
+void takt_cluster_update_epoch(struct takt_cluster *cluster)
+{
+	uint64_t said;
+
+	if (!cluster->placement->epoch)
+		return;
+	said = cluster->placement->epoch(cluster->placement_state, cluster);
+	if (said != cluster->said_epoch) {
+		cluster->said_epoch = said;
+		cluster->policy_epoch++;
+		cluster->version++;
+	}
+}
+
+static size_t vec_bytes(size_t cap, size_t size)
+{
+	return cap * size;
+}
+
+void takt_cluster_bytes(const struct takt_cluster *cluster, struct takt_cluster_bytes *ret)
+{
+	struct takt_cluster_bytes bytes = {
+		.nodes = cluster->pages.len * TAKT_CLUSTER_PAGE * sizeof(struct takt_node) +
+			 vec_bytes(cluster->cold.cap, sizeof(*cluster->cold.at)) +
+			 vec_bytes(cluster->order.cap, sizeof(uint32_t)) +
+			 cluster->scratch_cap * (sizeof(uint32_t) + sizeof(void *)),
+		.index = cluster->index.bytes + cluster->index.log_size * sizeof(uint32_t),
+		.other = sizeof(*cluster) +
+			 vec_bytes(cluster->kinds.cap, sizeof(*cluster->kinds.at)) +
+			 vec_bytes(cluster->undo.cap, sizeof(*cluster->undo.at)) +
+			 vec_bytes(cluster->domains.cap, sizeof(*cluster->domains.at)),
+	};
+
+	bytes.nodes += cluster->device_bytes;
+	TAKT_VEC_EACH (domain, &cluster->domains)
+		bytes.other += vec_bytes(domain->nodes.cap, sizeof(uint32_t));
+	TAKT_VEC_EACH (selector, &cluster->selectors)
+		bytes.other += vec_bytes(selector->words, sizeof(uint64_t));
+	*ret = bytes;
 }
 
 uint64_t takt_cluster_version(const struct takt_cluster *cluster)

@@ -306,6 +306,10 @@ uint64_t takt_cluster_shape_version(const struct takt_cluster *cluster);
  * by the choice inside a node. Kept per kind once asked, and brought up to date by changes. */
 uint32_t takt_cluster_room(struct takt_cluster *cluster, uint32_t kind, uint32_t node);
 uint64_t takt_cluster_domain_room(struct takt_cluster *cluster, uint32_t kind, uint32_t domain);
+uint64_t takt_cluster_domain_room_naive(struct takt_cluster *cluster, uint32_t kind,
+					uint32_t domain);
+/* Computes what a pick of this kind needs, so that the first one is as fast as the next. */
+void takt_cluster_warm(struct takt_cluster *cluster, uint32_t kind);
 
 /* Devices of a node that a task could use each by itself: right model, usable, enough left. */
 uint64_t takt_cluster_candidates(const struct takt_cluster *cluster, const struct takt_node *node,
@@ -344,8 +348,12 @@ struct takt_fit_counts {
 	uint32_t first[TAKT_FIT_CAUSES]; /* nodes by the first cause; adds up to nodes - fit */
 	uint32_t all[TAKT_FIT_CAUSES];	 /* nodes by each cause that applies */
 };
+/* Without a scope kept from call to call and brought up to date by changes. */
 void takt_cluster_explain(struct takt_cluster *cluster, uint32_t kind,
 			  const struct takt_scope *scope, struct takt_fit_counts *ret);
+/* The same by looking at every node: the definition. */
+void takt_cluster_explain_naive(struct takt_cluster *cluster, uint32_t kind,
+				const struct takt_scope *scope, struct takt_fit_counts *ret);
 /* Bit i: cause i keeps it from that node; 0 = it fits. */
 uint32_t takt_cluster_why_not(struct takt_cluster *cluster, uint32_t kind, uint32_t node,
 			      const struct takt_scope *scope);

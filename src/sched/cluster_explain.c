@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Why a task does not fit: nodes counted by what keeps it from each. */
-#include "sched/cluster_state.h"
+#include "sched/place_index.h"
 
 static const char *const names[TAKT_FIT_CAUSES] = {
 	[TAKT_FIT_SCOPE] = "scope",
@@ -30,13 +30,10 @@ const char *takt_fit_name(enum takt_fit cause)
 uint32_t takt_cluster_why_not(struct takt_cluster *cluster, uint32_t kind, uint32_t node,
 			      const struct takt_scope *scope)
 {
-	const struct takt_node *at = takt_cluster_at(cluster, node);
-	uint32_t causes = takt_fit_causes(cluster, at, kind);
+	uint32_t causes;
 
-	if (cluster->placement->epoch)
-		cluster->placement->epoch(cluster->placement_state, cluster);
-	if (!causes && takt_pick_level(cluster, at, kind) == TAKT_PLACE_REFUSE)
-		causes = UINT32_C(1) << TAKT_FIT_POLICY;
+	takt_cluster_update_epoch(cluster);
+	causes = takt_fit_why(cluster, takt_cluster_at(cluster, node), kind);
 	return causes | (uint32_t)!takt_scope_has(cluster, scope, node) << TAKT_FIT_SCOPE;
 }
 
@@ -52,14 +49,40 @@ static void count(struct takt_fit_counts *counts, uint32_t causes)
 		counts->all[__builtin_ctz(causes)]++;
 }
 
+void takt_cluster_explain_naive(struct takt_cluster *cluster, uint32_t kind,
+				const struct takt_scope *scope, struct takt_fit_counts *ret)
+{
+	struct takt_fit_counts counts = {0};
+
+	takt_cluster_update_epoch(cluster);
+	for (uint32_t i = 0; i < cluster->node_count; i++)
+		if (!(takt_cluster_at(cluster, i)->flags & TAKT_NODE_REMOVED))
+			count(&counts, takt_cluster_why_not(cluster, kind, i, scope));
+	*ret = counts;
+}
+
 void takt_cluster_explain(struct takt_cluster *cluster, uint32_t kind,
 			  const struct takt_scope *scope, struct takt_fit_counts *ret)
 {
 	struct takt_fit_counts counts = {0};
+	struct takt_place_view *view;
 
-	for (uint32_t i = 0; i < cluster->node_count; i++)
-		if (!(takt_cluster_at(cluster, i)->flags & TAKT_NODE_REMOVED))
-			count(&counts, takt_cluster_why_not(cluster, kind, i, scope));
+	takt_cluster_update_epoch(cluster);
+	view = takt_index_causes(cluster, kind);
+	if (!view) {
+		takt_cluster_explain_naive(cluster, kind, scope, ret);
+		return;
+	}
+	if (!scope) {
+		*ret = view->counts;
+		return;
+	}
+	for (uint32_t i = 0; i < cluster->node_count; i++) {
+		uint32_t out = !takt_scope_has(cluster, scope, i);
+
+		if (view->causes[i] != TAKT_CLUSTER_NONE)
+			count(&counts, view->causes[i] | out << TAKT_FIT_SCOPE);
+	}
 	*ret = counts;
 }
 
@@ -68,7 +91,8 @@ uint32_t takt_cluster_room(struct takt_cluster *cluster, uint32_t kind, uint32_t
 	return takt_fit_room(cluster, takt_cluster_at(cluster, node), kind);
 }
 
-uint64_t takt_cluster_domain_room(struct takt_cluster *cluster, uint32_t kind, uint32_t domain)
+uint64_t takt_cluster_domain_room_naive(struct takt_cluster *cluster, uint32_t kind,
+					uint32_t domain)
 {
 	struct takt_scope scope = {.domain = domain};
 	size_t nodes;
@@ -78,4 +102,14 @@ uint64_t takt_cluster_domain_room(struct takt_cluster *cluster, uint32_t kind, u
 	for (size_t i = 0; i < nodes; i++)
 		room += takt_cluster_room(cluster, kind, node[i]);
 	return room;
+}
+
+uint64_t takt_cluster_domain_room(struct takt_cluster *cluster, uint32_t kind, uint32_t domain)
+{
+	struct takt_place_view *view = takt_index_room(cluster, kind);
+
+	if (domain > cluster->domains.len)
+		return 0;
+	return view ? view->domain_room[domain]
+		    : takt_cluster_domain_room_naive(cluster, kind, domain);
 }

@@ -268,17 +268,54 @@ uint32_t takt_fit_causes(const struct takt_cluster *cluster, const struct takt_n
 	return causes;
 }
 
+uint32_t takt_fit_why(const struct takt_cluster *cluster, const struct takt_node *node,
+		      uint32_t kind)
+{
+	uint32_t causes = takt_fit_causes(cluster, node, kind);
+
+	if (!causes && takt_pick_level(cluster, node, kind) == TAKT_PLACE_REFUSE)
+		causes = UINT32_C(1) << TAKT_FIT_POLICY;
+	return causes;
+}
+
+enum takt_cluster_quick takt_fit_quick(const struct takt_request *request)
+{
+	if (!request->devices)
+		return TAKT_QUICK_NO_DEVICE;
+	if (request->dev_mem_mib || request->mig_profile || request->flags || !request->milli)
+		return TAKT_QUICK_NONE;
+	return request->milli == TAKT_REQUEST_WHOLE ? TAKT_QUICK_WHOLE : TAKT_QUICK_FRACTION;
+}
+
+static bool devices_fit(const struct takt_cluster *cluster, const struct takt_node *node,
+			const struct takt_cluster_kind *kind)
+{
+	const struct takt_request *request = &kind->request;
+	bool model = !request->model_mask || request->model_mask >> node->model & 1;
+
+	if (kind->quick == TAKT_QUICK_NO_DEVICE)
+		return true;
+	if (kind->quick == TAKT_QUICK_NONE || node->flags & (TAKT_NODE_MIXED | TAKT_NODE_DEV_MEM))
+		return takt_fit_devices(cluster, node, request) != 0;
+	if (kind->quick == TAKT_QUICK_WHOLE)
+		return model && takt_bits(node->whole) >= request->devices;
+	return model && node->most_left >= request->milli;
+}
+
 bool takt_fit(const struct takt_cluster *cluster, const struct takt_node *node, uint32_t kind)
 {
-	const struct takt_request *request = &cluster->kinds.at[kind].request;
+	const struct takt_cluster_kind *at = &cluster->kinds.at[kind];
+	const struct takt_request *request = &at->request;
 
 	if (request->cpu_milli > node->cpu_left_milli || request->mem_mib > node->mem_left_mib ||
 	    node->flags & (TAKT_NODE_DRAINED | TAKT_NODE_REMOVED))
 		return false;
-	if (request->devices && !takt_fit_devices(cluster, node, request))
+	if (!devices_fit(cluster, node, at))
 		return false;
-	return takt_cluster_selects(cluster, request->selector, node->id) &&
-	       below_limit(cluster, node, kind);
+	if ((request->selector || cluster->tainted) &&
+	    !takt_cluster_selects(cluster, request->selector, node->id))
+		return false;
+	return !request->max_per_node || below_limit(cluster, node, kind);
 }
 
 static uint32_t room_by(int64_t left, int64_t each, uint32_t most)

@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "base/sort.h"
-#include "sched/cluster_state.h"
+#include "sched/place_index.h"
 
 static struct takt_node *find(const struct takt_cluster *cluster, uint32_t node)
 {
@@ -22,9 +22,13 @@ int takt_cluster_by_rank(const void *a, const void *b, void *ctx)
 
 const uint32_t *takt_cluster_order(struct takt_cluster *cluster)
 {
-	if (cluster->order_stale)
+	if (cluster->order_stale) {
 		takt_sort_with(cluster->order.at, cluster->order.len, sizeof(*cluster->order.at),
 			       cluster->sort_scratch, takt_cluster_by_rank, cluster);
+		for (uint32_t i = 0; i < cluster->order.len; i++)
+			takt_cluster_at(cluster, cluster->order.at[i])->position = i;
+		cluster->index.order_version++;
+	}
 	cluster->order_stale = false;
 	return cluster->order.at;
 }
@@ -33,6 +37,15 @@ const uint32_t *takt_cluster_order(struct takt_cluster *cluster)
 static bool is_cut(const struct takt_device *device)
 {
 	return device->mig == TAKT_MIG_FIXED || device->mig_busy != 0;
+}
+
+static uint16_t most_left(const struct takt_node *node)
+{
+	uint16_t most = 0;
+
+	for (uint32_t i = 0; i < node->devices; i++)
+		most = node->left[i] > most ? node->left[i] : most;
+	return most;
 }
 
 void takt_cluster_refresh(struct takt_cluster *cluster, struct takt_node *node, uint32_t i)
@@ -47,6 +60,10 @@ void takt_cluster_refresh(struct takt_cluster *cluster, struct takt_node *node, 
 	node->left[i] = usable && !is_cut(device) ? TAKT_REQUEST_WHOLE - device->held : 0;
 	node->usable = usable ? node->usable | bit : node->usable & ~bit;
 	node->whole = node->left[i] == TAKT_REQUEST_WHOLE ? node->whole | bit : node->whole & ~bit;
+	if (node->left[i] >= node->most_left)
+		node->most_left = node->left[i];
+	else
+		node->most_left = most_left(node);
 }
 
 static void refresh_all(struct takt_cluster *cluster, struct takt_node *node)
@@ -54,7 +71,7 @@ static void refresh_all(struct takt_cluster *cluster, struct takt_node *node)
 	for (uint32_t i = 0; i < node->devices; i++)
 		takt_cluster_refresh(cluster, node, i);
 	cluster->shape_version++;
-	takt_cluster_touch(cluster, node);
+	takt_cluster_touch(cluster, node, true);
 }
 
 static int check_layout(const struct takt_cluster *cluster, const struct takt_device_desc *desc,
@@ -203,7 +220,8 @@ static int reserve_scratch(struct takt_cluster *cluster)
 
 static int reserve_page(struct takt_cluster *cluster)
 {
-	struct takt_node *page;
+	struct takt_cluster_page page;
+	uintptr_t start;
 	int rc;
 
 	if (cluster->node_count < cluster->pages.len * TAKT_CLUSTER_PAGE)
@@ -211,9 +229,12 @@ static int reserve_page(struct takt_cluster *cluster)
 	rc = takt_vec_reserve(&cluster->pages, 1);
 	if (rc < 0)
 		return rc;
-	page = takt_calloc(TAKT_CLUSTER_PAGE, sizeof(*page));
-	if (!page)
+	page.memory = takt_calloc(TAKT_CLUSTER_PAGE + 1, sizeof(*page.nodes));
+	if (!page.memory)
 		return -ENOMEM;
+	start = (uintptr_t)page.memory;
+	start += -start % _Alignof(struct takt_node);
+	page.nodes = (struct takt_node *)start;
 	cluster->pages.at[cluster->pages.len++] = page;
 	return 0;
 }
@@ -228,6 +249,8 @@ static int reserve_node(struct takt_cluster *cluster, const struct takt_node_des
 		rc = reserve_scratch(cluster);
 	if (rc == 0)
 		rc = reserve_page(cluster);
+	if (rc == 0)
+		rc = takt_index_reserve(cluster, cluster->scratch_cap);
 	if (rc == 0)
 		rc = takt_cluster_selectors_reserve(cluster, cluster->node_count + 1);
 	if (rc == 0)
@@ -303,11 +326,14 @@ static void enter_node(struct takt_cluster *cluster, const struct takt_node_desc
 	};
 	fill_devices(cluster, desc, node);
 	cluster->cold.at[cluster->cold.len++] = *cold;
+	node->position = (uint32_t)cluster->order.len;
 	cluster->order.at[cluster->order.len++] = id;
 	if (node->rank < cluster->next_rank)
 		cluster->order_stale = true;
 	else if (node->rank < UINT32_MAX)
 		cluster->next_rank = node->rank + 1;
+	cluster->tainted += desc->taint_count > 0;
+	cluster->device_bytes += node->devices * sizeof(*node->device);
 	cluster->totals.nodes++;
 	cluster->totals.cpu_milli += node->cpu_milli;
 	cluster->totals.mem_mib += node->mem_mib;
@@ -428,6 +454,7 @@ int takt_cluster_set_labels(struct takt_cluster *cluster, uint32_t id,
 		return takt_err_set(err, -ENOMEM, "no memory for taints");
 	}
 	cold = &cluster->cold.at[id];
+	cluster->tainted += (uint32_t)(taint_count > 0) - (cold->taint_count > 0);
 	free_labels(cold->labels, cold->label_count);
 	free_labels(cold->taints, cold->taint_count);
 	cold->labels = new_labels;
@@ -436,7 +463,7 @@ int takt_cluster_set_labels(struct takt_cluster *cluster, uint32_t id,
 	cold->taint_count = (uint16_t)taint_count;
 	takt_cluster_selectors_update(cluster, id);
 	cluster->shape_version++;
-	takt_cluster_touch(cluster, node);
+	takt_cluster_touch(cluster, node, true);
 	return 0;
 }
 
@@ -465,7 +492,7 @@ void takt_cluster_nodes_fini(struct takt_cluster *cluster)
 	for (uint32_t i = 0; i < cluster->node_count; i++)
 		takt_free(takt_cluster_at(cluster, i)->device);
 	TAKT_VEC_EACH (page, &cluster->pages)
-		takt_free(*page);
+		takt_free(page->memory);
 	takt_vec_fini(&cluster->pages);
 	TAKT_VEC_EACH (cold, &cluster->cold)
 		free_cold(cold);

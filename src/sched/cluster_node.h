@@ -44,26 +44,31 @@ struct takt_node {
 	uint8_t model;	 /* of every device, unless MIXED; of the first one then */
 	uint8_t spare;
 	int64_t mem_left_mib;
-	uint64_t whole;	 /* usable devices of which nothing is held */
-	uint64_t models; /* bit i: has devices of model i */
-	uint16_t *left;	 /* milli left of each device; 0 where it may not be used now */
+	uint64_t whole; /* usable devices of which nothing is held */
+	uint16_t *left; /* milli left of each device; 0 where it may not be used now */
 	uint16_t left_inline[TAKT_NODE_INLINE_DEVICES]; /* `left` of small nodes, 0 beyond */
-	uint64_t usable; /* devices that are healthy, clean, without outside use */
+	uint16_t most_left;				/* the largest of `left` */
+	uint16_t spare2;
+	uint32_t position; /* the index's: rank without gaps */
+	uint64_t changed;  /* the index's: when it changed last */
 
 	int32_t cpu_milli;
 	uint32_t id; /* as adding it gave */
 	int64_t mem_mib;
+	uint64_t usable;	    /* devices that are healthy, clean, without outside use */
+	uint64_t models;	    /* bit i: has devices of model i */
 	uint32_t rank;		    /* ties go to the lowest */
 	uint32_t domain;	    /* innermost; 0 = none */
 	struct takt_device *device; /* devices of them */
 	uint32_t link_class;
-	uint32_t shapes;    /* bit i: has tasks of shape i, see takt_node_shape() */
-	uint32_t tasks;	    /* placed here */
+	uint32_t shapes; /* bit i: has tasks of shape i, see takt_node_shape() */
+	uint32_t tasks;	 /* placed here */
+
 	uint32_t mem_tasks; /* of them asked for accelerator memory */
 	uint64_t unhealthy;
 	uint64_t outside;
 	uint64_t draining;
-};
+} __attribute__((aligned(64)));
 
 /* All its devices. */
 static inline uint64_t takt_node_all_devices(const struct takt_node *node)

@@ -3,7 +3,11 @@
  * Where the next task goes, by looking at every node: the definition that the index is held
  * against. Also the choice inside a node, which both share.
  */
-#include "sched/cluster_state.h"
+#include "sched/place_index.h"
+
+enum {
+	FEW = 4 /* a domain is small when it has fewer than a fourth of the nodes that fit */
+};
 
 bool takt_scope_has(const struct takt_cluster *cluster, const struct takt_scope *scope,
 		    uint32_t node)
@@ -226,8 +230,7 @@ bool takt_cluster_pick_naive(struct takt_cluster *cluster, uint32_t kind,
 	uint32_t level = 0;
 	size_t at;
 
-	if (cluster->placement->epoch)
-		cluster->placement->epoch(cluster->placement_state, cluster);
+	takt_cluster_update_epoch(cluster);
 	count = list_fitting(cluster, kind, scope);
 	if (count == 0)
 		return false;
@@ -246,8 +249,98 @@ bool takt_cluster_pick_naive(struct takt_cluster *cluster, uint32_t kind,
 	return true;
 }
 
+/* The first by rank of the highest level among listed nodes. */
+static const struct takt_node *best_listed(struct takt_cluster *cluster,
+					   const struct takt_buckets *levels,
+					   const struct takt_scope *scope, const uint32_t *nodes,
+					   size_t count, uint32_t *ret_level)
+{
+	const struct takt_node *best = NULL;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct takt_node *node = takt_cluster_at(cluster, nodes[i]);
+		uint32_t level = levels->level[node->position];
+
+		if (level == TAKT_BUCKETS_NOWHERE || (best && level < *ret_level))
+			continue;
+		if (best && level == *ret_level && node->position > best->position)
+			continue;
+		if (!takt_scope_has(cluster, scope, nodes[i]))
+			continue;
+		best = node;
+		*ret_level = level;
+	}
+	return best;
+}
+
+/* Level by level, position by position, until one is in the scope. */
+static const struct takt_node *best_in(struct takt_cluster *cluster,
+				       const struct takt_buckets *levels,
+				       const struct takt_scope *scope, uint32_t *ret_level)
+{
+	uint32_t level = levels->levels - 1, position;
+
+	for (; takt_buckets_highest(levels, level, &level); level--) {
+		uint32_t from = 0;
+
+		for (; takt_buckets_next(levels, level, from, &position); from = position + 1) {
+			uint32_t node = cluster->order.at[position];
+
+			if (scope && !takt_scope_has(cluster, scope, node))
+				continue;
+			*ret_level = level;
+			return takt_cluster_at(cluster, node);
+		}
+		if (level == 0)
+			break;
+	}
+	return NULL;
+}
+
+/* Few nodes are looked at one by one, wherever their levels are. */
+static const struct takt_node *best_of_scope(struct takt_cluster *cluster,
+					     const struct takt_buckets *levels,
+					     const struct takt_scope *scope, uint32_t *ret_level)
+{
+	const uint32_t *nodes;
+	size_t count;
+
+	if (scope && scope->only)
+		return best_listed(cluster, levels, scope, scope->only, scope->only_count,
+				   ret_level);
+	if (!scope || !scope->domain)
+		return best_in(cluster, levels, scope, ret_level);
+	nodes = takt_scope_nodes(cluster, scope, &count);
+	if (count * FEW >= levels->total)
+		return best_in(cluster, levels, scope, ret_level);
+	return best_listed(cluster, levels, scope, nodes, count, ret_level);
+}
+
 bool takt_cluster_pick(struct takt_cluster *cluster, uint32_t kind, const struct takt_scope *scope,
 		       struct takt_slot *ret, uint32_t *ret_level)
 {
-	return takt_cluster_pick_naive(cluster, kind, scope, ret, ret_level);
+	const struct takt_place_view *view = NULL;
+	const struct takt_node *best;
+	uint32_t level = 0;
+
+	if (cluster->placement->score) {
+		takt_cluster_update_epoch(cluster);
+		view = takt_index_levels(cluster, kind);
+	}
+	if (!view)
+		return takt_cluster_pick_naive(cluster, kind, scope, ret, ret_level);
+	best = view->levels.total ? best_of_scope(cluster, &view->levels, scope, &level) : NULL;
+	if (!best)
+		return false;
+	takt_pick_on(cluster, best, kind, ret);
+	if (ret_level)
+		*ret_level = level;
+	return true;
+}
+
+void takt_cluster_warm(struct takt_cluster *cluster, uint32_t kind)
+{
+	takt_cluster_update_epoch(cluster);
+	if (cluster->placement->score)
+		takt_index_levels(cluster, kind);
 }

@@ -89,9 +89,24 @@ struct takt_cluster_speeds {
 	uint16_t permille[TAKT_CLUSTER_MAX_MODELS];
 };
 
+/* What a quick look at a node is enough for. */
+enum takt_cluster_quick {
+	TAKT_QUICK_NONE,
+	TAKT_QUICK_NO_DEVICE,
+	TAKT_QUICK_WHOLE,
+	TAKT_QUICK_FRACTION,
+};
+
 struct takt_cluster_kind {
 	struct takt_request request;
 	uint32_t next; /* of the same hash, or NONE */
+	enum takt_cluster_quick quick;
+	struct takt_place_view *view; /* owned by the index; NULL until asked for */
+};
+
+struct takt_cluster_page {
+	void *memory;		 /* owned */
+	struct takt_node *nodes; /* inside it, aligned */
 };
 
 struct takt_cluster_undo {
@@ -100,9 +115,26 @@ struct takt_cluster_undo {
 	struct takt_slot slot;
 };
 
+/*
+ * The index (place_index.c). Every change of a node goes into a log; a view is brought up to date
+ * by what the log has since it was last asked.
+ */
+struct takt_place_index {
+	uint32_t *log;		/* owned: nodes; entry n is at n % size */
+	size_t log_size;	/* a power of two */
+	uint64_t head;		/* entries so far */
+	uint64_t freed;		/* changes after which more may fit than before */
+	uint64_t order_version; /* changes when positions do */
+	uint64_t clock;		/* of the last view asked */
+	size_t bytes;		/* of all views */
+	size_t max_bytes;
+};
+
 struct takt_cluster {
 	const struct takt_placement *placement; /* borrowed */
 	void *placement_state;			/* owned by the policy */
+	uint64_t policy_epoch;			/* of levels */
+	uint64_t said_epoch;			/* by the policy */
 
 	TAKT_VEC(struct takt_cluster_model) models;
 	TAKT_VEC(char *) profiles; /* owned names; id is index + 1 */
@@ -113,7 +145,7 @@ struct takt_cluster {
 	TAKT_VEC(struct takt_cluster_selector) selectors; /* [0] = no requirement */
 	struct takt_map selector_by_text;
 
-	TAKT_VEC(struct takt_node *) pages; /* owned */
+	TAKT_VEC(struct takt_cluster_page) pages;
 	TAKT_VEC(struct takt_cluster_cold) cold;
 	size_t node_count;
 	uint32_t next_rank;
@@ -134,11 +166,14 @@ struct takt_cluster {
 	uint64_t version;
 	uint64_t shape_version;
 	struct takt_cluster_totals totals;
+	uint32_t tainted; /* nodes that have a taint */
+	size_t device_bytes;
+	struct takt_place_index index;
 };
 
 static inline struct takt_node *takt_cluster_at(const struct takt_cluster *cluster, uint32_t node)
 {
-	return &cluster->pages.at[node / TAKT_CLUSTER_PAGE][node % TAKT_CLUSTER_PAGE];
+	return &cluster->pages.at[node / TAKT_CLUSTER_PAGE].nodes[node % TAKT_CLUSTER_PAGE];
 }
 
 static inline uint32_t takt_bits(uint64_t mask)
@@ -154,8 +189,10 @@ takt_cluster_kind_at(const struct takt_cluster *cluster, uint32_t kind)
 
 /* cluster.c */
 
-/* Something about the node has changed. */
-void takt_cluster_touch(struct takt_cluster *cluster, const struct takt_node *node);
+/* Something about the node has changed. frees: more may fit on it than before. */
+void takt_cluster_touch(struct takt_cluster *cluster, struct takt_node *node, bool frees);
+/* Asks the policy whether all levels are stale. */
+void takt_cluster_update_epoch(struct takt_cluster *cluster);
 
 /* cluster_domain.c */
 
@@ -217,9 +254,14 @@ bool takt_fit(const struct takt_cluster *cluster, const struct takt_node *node, 
 /* Causes why it does not, but for the scope; 0 = it fits. */
 uint32_t takt_fit_causes(const struct takt_cluster *cluster, const struct takt_node *node,
 			 uint32_t kind);
+/* The same, and whether the policy refuses the node. */
+uint32_t takt_fit_why(const struct takt_cluster *cluster, const struct takt_node *node,
+		      uint32_t kind);
 /* Devices that a task may be put on, all of one model if it takes several. */
 uint64_t takt_fit_devices(const struct takt_cluster *cluster, const struct takt_node *node,
 			  const struct takt_request *request);
+/* What a quick look at a node is enough for. */
+enum takt_cluster_quick takt_fit_quick(const struct takt_request *request);
 /* How many fit one after the other. */
 uint32_t takt_fit_room(const struct takt_cluster *cluster, const struct takt_node *node,
 		       uint32_t kind);

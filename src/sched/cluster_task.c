@@ -67,7 +67,8 @@ static int check_request(const struct takt_cluster *cluster, const struct takt_r
 int takt_cluster_kind(struct takt_cluster *cluster, const struct takt_request *request,
 		      uint32_t *ret, struct takt_err *err)
 {
-	struct takt_cluster_kind kind = {.request = *request, .next = TAKT_CLUSTER_NONE};
+	struct takt_cluster_kind kind = {
+		.request = *request, .next = TAKT_CLUSTER_NONE, .quick = takt_fit_quick(request)};
 	uint64_t hash = hash_of(request);
 	const union takt_map_value *first = takt_map_u64_get(&cluster->kind_by_hash, hash);
 	int rc;
@@ -233,7 +234,7 @@ static void hold(struct takt_cluster *cluster, uint32_t kind, const struct takt_
 	if (request->devices)
 		count_shape(cluster, node, request, take);
 	hold_devices(cluster, node, request, slot, take);
-	takt_cluster_touch(cluster, node);
+	takt_cluster_touch(cluster, node, !take);
 }
 
 /* Whatever the change needs, so that it cannot fail half-way. */

@@ -16,6 +16,13 @@
  * among 99 thresholds, W * 1000 * ln(k / (100 - k)) rounded up. A test holds every decision on the
  * given traces against the formula in floating point.
  *
+ * What can be used of a node, tot - F, is a sum over its devices of what is left times the weight
+ *of those requests that could use it. That weight depends on model, CPU left and milli left alone,
+ *and for requests of several devices on how many are whole; both are tables made beforehand. A node
+ *with several models is rare and takes the long way, by the definition.
+ *
+ * MIG instances are not in the paper: only the CPU that they take counts.
+ *
  * Only the heaviest FGD_TYPES requests of the workload count. Without a workload all nodes are
  *equal.
  */
@@ -23,12 +30,15 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/sort.h"
 #include "sched/cluster.h"
+#include "sched/place_ladder.h"
 
 enum {
 	FGD_TYPES = 256,
 	FGD_LEVELS = 101,
 	HALF = 50,
+	MAX_WEIGHT_BITS = 40, /* of all requests together */
 };
 
 /* 10^9 * 1000 * ln(k / (100 - k)) for k = 51 to 99, rounded up. */
@@ -55,7 +65,24 @@ struct type {
 struct fgd {
 	size_t count;
 	struct type type[FGD_TYPES];
-	int64_t threshold[FGD_LEVELS - 1]; /* least gradient of levels 1 to 100 */
+	int64_t weight; /* of all */
+
+	int64_t threshold[FGD_LEVELS - 2]; /* least gradient of levels 1 to 99 */
+	struct takt_ladder level;
+
+	int64_t cpu_step[FGD_TYPES]; /* what requests ask of CPU, each once */
+	struct takt_ladder cpu;
+	uint32_t cpu_classes;
+
+	/* How many of the fractions asked for are not above so many milli. */
+	uint16_t milli_class[TAKT_REQUEST_WHOLE + 1];
+	uint32_t milli_classes;
+	uint32_t wholes; /* most devices asked for, plus 1 */
+
+	/* By model, CPU class and milli class: weight of the requests of one device that such a
+	 * device could serve; and by whole devices: of those of several. */
+	int64_t *single;  /* owned */
+	int64_t *several; /* owned */
 };
 
 static void add_type(struct fgd *fgd, const struct takt_workload_item *item)
@@ -78,20 +105,130 @@ static void add_type(struct fgd *fgd, const struct takt_workload_item *item)
 
 static void set_thresholds(struct fgd *fgd)
 {
-	int64_t sum = 0;
-
-	for (size_t i = 0; i < fgd->count; i++)
-		sum += fgd->type[i].weight;
 	for (int k = 1; k < FGD_LEVELS - 1; k++) {
 		int away = k > HALF ? k - HALF : HALF - k;
 		__extension__ __int128 nano = away ? logit_nano[away - 1] : 0;
 
 		if (k >= HALF)
-			fgd->threshold[k - 1] = (int64_t)((nano * sum + 999999999) / 1000000000);
+			fgd->threshold[k - 1] =
+				(int64_t)((nano * fgd->weight + 999999999) / 1000000000);
 		else
-			fgd->threshold[k - 1] = -(int64_t)(nano * sum / 1000000000);
+			fgd->threshold[k - 1] = -(int64_t)(nano * fgd->weight / 1000000000);
 	}
-	fgd->threshold[FGD_LEVELS - 2] = INT64_MAX;
+	takt_ladder_init(&fgd->level, fgd->threshold, TAKT_ARRAY_LEN(fgd->threshold));
+}
+
+static int ascending(const void *a, const void *b, void *ctx)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	(void)ctx;
+	return x < y ? -1 : x > y;
+}
+
+/* Sorts values and keeps each once; returns how many are left. */
+static size_t each_once(int64_t *values, size_t count)
+{
+	int64_t scratch[FGD_TYPES];
+	size_t kept = 0;
+
+	takt_sort_with(values, count, sizeof(*values), scratch, ascending, NULL);
+	for (size_t i = 0; i < count; i++)
+		if (i == 0 || values[i] != values[kept - 1])
+			values[kept++] = values[i];
+	return kept;
+}
+
+static void set_classes(struct fgd *fgd)
+{
+	int64_t milli[FGD_TYPES];
+	size_t millis = 0, class = 0;
+
+	fgd->wholes = 1;
+	for (size_t i = 0; i < fgd->count; i++) {
+		fgd->cpu_step[i] = fgd->type[i].cpu_milli;
+		if (fgd->type[i].devices == 1)
+			milli[millis++] = fgd->type[i].milli;
+		if (fgd->type[i].devices >= fgd->wholes)
+			fgd->wholes = fgd->type[i].devices + 1u;
+	}
+	millis = each_once(milli, millis);
+	for (int i = 0; i <= TAKT_REQUEST_WHOLE; i++) {
+		while (class < millis && milli[class] <= i)
+			class ++;
+		fgd->milli_class[i] = (uint8_t) class;
+	}
+	fgd->milli_classes = (uint32_t)millis + 1;
+	takt_ladder_init(&fgd->cpu, fgd->cpu_step, each_once(fgd->cpu_step, fgd->count));
+	fgd->cpu_classes = fgd->cpu.count + 1;
+}
+
+static int64_t *single_row(const struct fgd *fgd, uint32_t model, uint32_t cpu_class)
+{
+	return &fgd->single[((size_t)model * fgd->cpu_classes + cpu_class) * fgd->milli_classes];
+}
+
+static int64_t *several_row(const struct fgd *fgd, uint32_t model, uint32_t cpu_class)
+{
+	return &fgd->several[((size_t)model * fgd->cpu_classes + cpu_class) * fgd->wholes];
+}
+
+/* Enters a request wherever it can be served. */
+static void enter(struct fgd *fgd, const struct type *type, uint32_t model)
+{
+	uint32_t from = takt_ladder_count(&fgd->cpu, type->cpu_milli);
+
+	if (!type->devices || (type->model_mask && !(type->model_mask >> model & 1)))
+		return;
+	for (uint32_t cpu = from; cpu < fgd->cpu_classes; cpu++) {
+		if (type->devices == 1) {
+			for (uint32_t i = fgd->milli_class[type->milli]; i < fgd->milli_classes;
+			     i++)
+				single_row(fgd, model, cpu)[i] += type->weight;
+			continue;
+		}
+		for (uint32_t i = type->devices; i < fgd->wholes; i++)
+			several_row(fgd, model, cpu)[i] += type->weight;
+	}
+}
+
+static int make_tables(struct fgd *fgd)
+{
+	size_t rows = (size_t)TAKT_CLUSTER_MAX_MODELS * fgd->cpu_classes;
+
+	fgd->single = takt_calloc(rows * fgd->milli_classes, sizeof(*fgd->single));
+	fgd->several = takt_calloc(rows * fgd->wholes, sizeof(*fgd->several));
+	if (!fgd->single || !fgd->several)
+		return -ENOMEM;
+	for (uint32_t model = 0; model < TAKT_CLUSTER_MAX_MODELS; model++)
+		for (size_t i = 0; i < fgd->count; i++)
+			enter(fgd, &fgd->type[i], model);
+	return 0;
+}
+
+static void release(void *policy)
+{
+	struct fgd *fgd = policy;
+
+	takt_free(fgd->single);
+	takt_free(fgd->several);
+	takt_free(fgd);
+}
+
+static int check_weights(const struct takt_workload *workload, struct takt_err *err)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < workload->count; i++) {
+		if (workload->items[i].weight >> MAX_WEIGHT_BITS)
+			sum = UINT64_MAX >> 1;
+		else
+			sum += workload->items[i].weight;
+	}
+	return sum >> MAX_WEIGHT_BITS
+		       ? takt_err_set(err, -EINVAL, "the weights of a workload add up to 2^%d",
+				      MAX_WEIGHT_BITS)
+		       : 0;
 }
 
 static int prepare(const struct takt_place_setup *setup, void **ret, struct takt_err *err)
@@ -100,6 +237,8 @@ static int prepare(const struct takt_place_setup *setup, void **ret, struct takt
 	struct fgd *fgd;
 	int rc = takt_place_check_params(setup, none, 0, err);
 
+	if (rc == 0)
+		rc = check_weights(setup->workload, err);
 	if (rc < 0)
 		return rc;
 	fgd = takt_zalloc(sizeof(*fgd));
@@ -107,10 +246,21 @@ static int prepare(const struct takt_place_setup *setup, void **ret, struct takt
 		return takt_err_set(err, -ENOMEM, "no memory for the policy fgd");
 	for (size_t i = 0; i < setup->workload->count; i++)
 		add_type(fgd, &setup->workload->items[i]);
+	for (size_t i = 0; i < fgd->count; i++)
+		fgd->weight += fgd->type[i].weight;
 	set_thresholds(fgd);
+	set_classes(fgd);
+	if (make_tables(fgd) < 0) {
+		release(fgd);
+		return takt_err_set(err, -ENOMEM, "no memory for the policy fgd");
+	}
 	*ret = fgd;
 	return 0;
 }
+
+/*
+ * The long way, by the definition.
+ */
 
 /* What is left after a task, as far as fragmentation looks at it. */
 struct state {
@@ -147,21 +297,6 @@ static int64_t fragmentation(const struct fgd *fgd, const struct state *state)
 	return sum;
 }
 
-static uint32_t level_of(const struct fgd *fgd, int64_t gradient)
-{
-	uint32_t low = 0, high = FGD_LEVELS - 1;
-
-	while (low < high) {
-		uint32_t middle = (low + high) / 2;
-
-		if (fgd->threshold[middle] <= gradient)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 /* Tries the fraction on each of the devices; the first of the highest level. */
 static uint32_t try_each(const struct fgd *fgd, struct state *state, int64_t before,
 			 const struct takt_request *request, uint64_t devices, uint64_t *ret_device)
@@ -174,7 +309,7 @@ static uint32_t try_each(const struct fgd *fgd, struct state *state, int64_t bef
 		uint32_t milli = takt_fit_milli(request, &state->node->device[i]);
 
 		state->left[i] = (uint16_t)(state->left[i] - milli);
-		level = level_of(fgd, before - fragmentation(fgd, state));
+		level = takt_ladder_count(&fgd->level, before - fragmentation(fgd, state));
 		state->left[i] = (uint16_t)(state->left[i] + milli);
 		if (level > best) {
 			best = level;
@@ -182,6 +317,12 @@ static uint32_t try_each(const struct fgd *fgd, struct state *state, int64_t bef
 		}
 	}
 	return best;
+}
+
+static bool is_fraction(const struct takt_request *request)
+{
+	return request->devices == 1 && request->milli < TAKT_REQUEST_WHOLE &&
+	       !request->mig_profile;
 }
 
 /* Without a choice to fill in, which devices could be used has to be found out here. */
@@ -202,27 +343,152 @@ static uint64_t candidates_of(const struct takt_node *node, const struct takt_re
 	return devices;
 }
 
-static uint32_t score(const void *policy, const struct takt_node *node,
-		      const struct takt_request *request, struct takt_place_choice *choice)
+static uint32_t score_mixed(const struct fgd *fgd, const struct takt_node *node,
+			    const struct takt_request *request, struct takt_place_choice *choice)
 {
-	const struct fgd *fgd = policy;
 	struct state state = {.node = node, .cpu_milli = node->cpu_left_milli};
 	uint64_t devices = candidates_of(node, request, choice), device;
+	uint32_t level, need;
 	int64_t before;
-	uint32_t level;
 
 	memcpy(state.left, node->left, node->devices * sizeof(*state.left));
 	before = fragmentation(fgd, &state);
 	state.cpu_milli -= takt_place_cpu_milli(request);
-	if (request->devices == 1 && request->milli != TAKT_REQUEST_WHOLE && devices) {
+	if (is_fraction(request) && devices) {
 		level = try_each(fgd, &state, before, request, devices, &device);
 		if (choice)
 			choice->dev_mask = device;
 		return level;
 	}
-	for (uint32_t need = request->devices; need && devices; need--, devices &= devices - 1)
+	need = request->mig_profile ? 0 : request->devices;
+	for (; need && devices; need--, devices &= devices - 1)
 		state.left[__builtin_ctzll(devices)] = 0;
-	return level_of(fgd, before - fragmentation(fgd, &state));
+	return takt_ladder_count(&fgd->level, before - fragmentation(fgd, &state));
+}
+
+/*
+ * The short way, for a node of one model.
+ */
+
+struct usable {
+	int64_t before; /* what can be used of the node, weighted */
+	int64_t after;	/* the same with the CPU left after the task, requests of one device only */
+	const int64_t *single; /* after the task */
+	const int64_t *several;
+	uint32_t wholes; /* devices that are whole */
+};
+
+static int64_t of_several(const struct fgd *fgd, const int64_t *several, uint32_t wholes)
+{
+	uint32_t class = wholes < fgd->wholes ? wholes : fgd->wholes - 1;
+
+	return (int64_t)TAKT_REQUEST_WHOLE * wholes * several[class];
+}
+
+static void look(const struct fgd *fgd, const struct takt_node *node,
+		 const struct takt_request *request, struct usable *ret)
+{
+	int32_t cpu_after = node->cpu_left_milli - takt_place_cpu_milli(request);
+	uint32_t class = takt_ladder_count(&fgd->cpu, node->cpu_left_milli);
+	uint32_t class_after = takt_ladder_count(&fgd->cpu, cpu_after);
+	const int64_t *single = single_row(fgd, node->model, class);
+	const int64_t *single_after = single_row(fgd, node->model, class_after);
+	int64_t before = 0, after = 0;
+
+	for (uint32_t i = 0; i < node->devices; i++) {
+		uint32_t left = node->left[i], milli_class = fgd->milli_class[left];
+
+		before += left * single[milli_class];
+		after += left * single_after[milli_class];
+	}
+	ret->wholes = (uint32_t)__builtin_popcountll(node->whole);
+	ret->before = before + of_several(fgd, several_row(fgd, node->model, class), ret->wholes);
+	ret->after = after;
+	ret->single = single_after;
+	ret->several = several_row(fgd, node->model, class_after);
+}
+
+/* Gradient of putting a fraction on a device that has `left`. */
+static int64_t gradient_on(const struct fgd *fgd, const struct usable *usable, uint32_t left,
+			   uint32_t milli)
+{
+	uint32_t rest = left - milli;
+	int64_t after = usable->after - left * usable->single[fgd->milli_class[left]] +
+			rest * usable->single[fgd->milli_class[rest]];
+
+	after += of_several(fgd, usable->several, usable->wholes - (left == TAKT_REQUEST_WHOLE));
+	return milli * fgd->weight - usable->before + after;
+}
+
+/* The highest level of the devices with enough left. */
+static uint32_t score_fraction(const struct fgd *fgd, const struct takt_node *node,
+			       const struct usable *usable, const struct takt_request *request)
+{
+	int64_t best = INT64_MIN;
+	uint32_t last = 0;
+
+	for (uint32_t i = 0; i < node->devices; i++) {
+		uint32_t left = node->left[i], milli = request->milli;
+		int64_t gradient;
+
+		if (milli == 0)
+			milli = takt_fit_milli(request, &node->device[i]);
+		if (left < milli || left == last)
+			continue;
+		last = request->milli ? left : 0;
+		gradient = gradient_on(fgd, usable, left, milli);
+		best = gradient > best ? gradient : best;
+	}
+	return takt_ladder_count(&fgd->level, best);
+}
+
+/* The first device of that level. */
+static uint64_t first_of(const struct fgd *fgd, const struct takt_node *node,
+			 const struct usable *usable, const struct takt_request *request,
+			 uint64_t candidates)
+{
+	uint64_t first = candidates & -candidates;
+	uint32_t highest = 0;
+
+	for (; candidates; candidates &= candidates - 1) {
+		uint32_t i = (uint32_t)__builtin_ctzll(candidates), level;
+		int64_t gradient = gradient_on(fgd, usable, node->left[i],
+					       takt_fit_milli(request, &node->device[i]));
+
+		level = takt_ladder_count(&fgd->level, gradient);
+		if (level > highest) {
+			highest = level;
+			first = UINT64_C(1) << i;
+		}
+	}
+	return first;
+}
+
+static uint32_t score(const void *policy, const struct takt_node *node,
+		      const struct takt_request *request, struct takt_place_choice *choice)
+{
+	const struct fgd *fgd = policy;
+	uint32_t need = request->devices;
+	struct usable usable;
+	int64_t after;
+
+	if (node->flags & TAKT_NODE_MIXED)
+		return score_mixed(fgd, node, request, choice);
+	look(fgd, node, request, &usable);
+	if (is_fraction(request)) {
+		if (choice)
+			choice->dev_mask =
+				first_of(fgd, node, &usable, request, choice->candidates);
+		return score_fraction(fgd, node, &usable, request);
+	}
+	if (request->mig_profile || need > usable.wholes)
+		need = 0;
+	after = usable.after -
+		(int64_t)need * TAKT_REQUEST_WHOLE *
+			usable.single[fgd->milli_class[TAKT_REQUEST_WHOLE]] +
+		of_several(fgd, usable.several, usable.wholes - need);
+	return takt_ladder_count(&fgd->level, (int64_t)need * TAKT_REQUEST_WHOLE * fgd->weight -
+						      usable.before + after);
 }
 
 const struct takt_placement takt_place_fgd = {
@@ -230,6 +496,6 @@ const struct takt_placement takt_place_fgd = {
 	.summary = "least growth of fragmentation, as published (ATC 2023)",
 	.levels = FGD_LEVELS,
 	.prepare = prepare,
-	.release = takt_free,
+	.release = release,
 	.score = score,
 };

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Finding the best node without looking at all of them.
+ *
+ * For each kind of request that was asked for there is a view: the level of every node where it
+ * fits, by the placement policy, in buckets from which the best is read off at once
+ * (place_buckets.h). A node that changes (a task comes or goes, health, labels) is entered in a
+ * log; when a kind is asked for, what the log has since the last time is looked at again, each node
+ * once however often it changed. So a decision costs what has changed, not what there is.
+ *
+ * What a view shows is a function of the present state of the nodes alone, so the choice is the one
+ * that looking at all nodes would make, whatever happened before (test: the two are compared on
+ * every decision).
+ *
+ * A kind that fits nowhere keeps fitting nowhere until something is freed: repeated rejections are
+ * answered without looking at the log.
+ *
+ * Beside levels a view has, each only once asked for and each with its own place in the log: why
+ * the kind does not fit (nodes counted by cause), and how many of it would fit (by domain).
+ *
+ * Views beyond the memory allowed are dropped, the least recently asked first, and made anew when
+ * they are asked for again. Without memory for a view all nodes are looked at: slower, but the
+ * same.
+ */
+#ifndef TAKT_SCHED_PLACE_INDEX_H
+#define TAKT_SCHED_PLACE_INDEX_H
+
+#include "sched/cluster_state.h"
+#include "sched/place_buckets.h"
+
+struct takt_place_view {
+	uint64_t asked; /* index.clock when it was asked last */
+	size_t bytes;
+
+	struct takt_buckets levels; /* positions 0 until first asked */
+	uint64_t levels_seen;	    /* log entries that are in it */
+	uint64_t order_version;
+	uint64_t epoch;
+	uint64_t
+		empty_at; /* index.freed when it fitted nowhere; UINT64_MAX = it fits, or unknown */
+	bool refuses;	  /* the policy refused a node: may change with any change of a node */
+
+	uint32_t *causes; /* owned, by node; NULL until first asked */
+	uint32_t causes_cap;
+	uint64_t causes_seen;
+	uint64_t causes_epoch;
+	struct takt_fit_counts counts;
+
+	uint32_t *room; /* owned, by node; NULL until first asked */
+	uint32_t room_cap;
+	uint64_t room_seen;
+	uint64_t *domain_room; /* owned, by domain; [0] = the cluster */
+	uint32_t domain_cap;
+};
+
+/* The node has changed. frees: more may fit on it than before. */
+void takt_index_note(struct takt_cluster *cluster, struct takt_node *node, bool frees);
+/* Room in the log for so many nodes. */
+int takt_index_reserve(struct takt_cluster *cluster, size_t nodes);
+void takt_index_drop_views(struct takt_cluster *cluster);
+void takt_index_fini(struct takt_cluster *cluster);
+
+/* Views brought up to date; NULL = no memory. */
+struct takt_place_view *takt_index_levels(struct takt_cluster *cluster, uint32_t kind);
+struct takt_place_view *takt_index_causes(struct takt_cluster *cluster, uint32_t kind);
+struct takt_place_view *takt_index_room(struct takt_cluster *cluster, uint32_t kind);
+
+#endif
