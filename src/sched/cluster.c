@@ -52,6 +52,7 @@ static int make_state(const struct takt_cluster *cluster, const struct takt_clus
 	if (setup.workload->count > TAKT_PLACE_MAX_WORKLOAD)
 		return takt_err_set(err, -EINVAL, "a workload has at most %d different requests",
 				    TAKT_PLACE_MAX_WORKLOAD);
+	setup.placement = placement;
 	*ret_state = NULL;
 	if (placement->prepare)
 		rc = placement->prepare(&setup, ret_state, err);
@@ -83,6 +84,7 @@ int takt_cluster_set_placement(struct takt_cluster *cluster,
 	cluster->index.max_bytes = MAX_INDEX_BYTES;
 	if (config && config->max_index_bytes)
 		cluster->index.max_bytes = config->max_index_bytes;
+	cluster->phase = 0;
 	cluster->policy_epoch++;
 	cluster->version++;
 	return 0;
@@ -139,8 +141,20 @@ void takt_cluster_free(struct takt_cluster *cluster)
 	takt_free(cluster);
 }
 
+static void update_intact(struct takt_cluster *cluster, struct takt_node *node)
+{
+	bool was = (node->flags & TAKT_NODE_INTACT) != 0;
+	bool is = node->devices && node->whole == takt_node_all_devices(node);
+
+	if (is == was)
+		return;
+	node->flags ^= TAKT_NODE_INTACT;
+	cluster->totals.width[node->devices].intact += is ? 1 : -1u;
+}
+
 void takt_cluster_touch(struct takt_cluster *cluster, struct takt_node *node, bool frees)
 {
+	update_intact(cluster, node);
 	cluster->version++;
 	takt_index_note(cluster, node, frees);
 }
@@ -150,6 +164,8 @@ void takt_cluster_update_epoch(struct takt_cluster *cluster)
 {
 	uint64_t said;
 
+	if (cluster->placement->phase)
+		cluster->phase = cluster->placement->phase(cluster->placement_state, cluster);
 	if (!cluster->placement->epoch)
 		return;
 	said = cluster->placement->epoch(cluster->placement_state, cluster);

@@ -242,6 +242,10 @@ struct takt_cluster_totals {
 		uint64_t devices;
 		int64_t held_milli;
 	} model[TAKT_CLUSTER_MAX_MODELS];
+	struct takt_width_totals {
+		uint32_t nodes;	 /* with so many devices, any models */
+		uint32_t intact; /* of these all devices whole: TAKT_NODE_INTACT */
+	} width[TAKT_REQUEST_MAX_DEVICES + 1];
 };
 const struct takt_cluster_totals *takt_cluster_totals(const struct takt_cluster *cluster);
 

@@ -304,6 +304,7 @@ static void fill_devices(struct takt_cluster *cluster, const struct takt_node_de
 	if (takt_bits(node->models) > 1)
 		node->flags |= TAKT_NODE_MIXED;
 	cluster->totals.devices += node->devices;
+	cluster->totals.width[node->devices].nodes++;
 }
 
 static void enter_node(struct takt_cluster *cluster, const struct takt_node_desc *desc,
@@ -379,6 +380,7 @@ int takt_cluster_remove_node(struct takt_cluster *cluster, uint32_t id, struct t
 	totals->cpu_milli -= node->cpu_milli;
 	totals->mem_mib -= node->mem_mib;
 	totals->devices -= node->devices;
+	totals->width[node->devices].nodes--;
 	for (uint32_t i = 0; i < node->devices; i++)
 		totals->model[node->device[i].model].devices--;
 	takt_cluster_domain_leave(cluster, node);

@@ -22,6 +22,7 @@ enum {
 	TAKT_NODE_DRAINED = 1u << 1, /* takes no new tasks */
 	TAKT_NODE_MIXED = 1u << 2,   /* accelerators of several models */
 	TAKT_NODE_DEV_MEM = 1u << 3, /* a task here asked for accelerator memory */
+	TAKT_NODE_INTACT = 1u << 4,  /* has devices, and all of them are whole */
 };
 
 /* One accelerator, and what takt's tasks hold of it whatever its health. */

@@ -54,6 +54,8 @@ view_for(const struct takt_node *node, const struct takt_request *request, struc
 		if (device->mig == TAKT_MIG_FIXED || device->mig_busy)
 			continue;
 		view->left[i] = TAKT_REQUEST_WHOLE - device->held;
+		if (view->left[i] > view->node.most_left)
+			view->node.most_left = view->left[i];
 		if (device->held == 0)
 			view->node.whole |= UINT64_C(1) << i;
 	}
@@ -319,17 +321,18 @@ static const struct takt_node *best_of_scope(struct takt_cluster *cluster,
 bool takt_cluster_pick(struct takt_cluster *cluster, uint32_t kind, const struct takt_scope *scope,
 		       struct takt_slot *ret, uint32_t *ret_level)
 {
-	const struct takt_place_view *view = NULL;
+	const struct takt_place_levels *levels = NULL;
 	const struct takt_node *best;
 	uint32_t level = 0;
 
 	if (cluster->placement->score) {
 		takt_cluster_update_epoch(cluster);
-		view = takt_index_levels(cluster, kind);
+		levels = takt_index_levels(cluster, kind);
 	}
-	if (!view)
+	if (!levels)
 		return takt_cluster_pick_naive(cluster, kind, scope, ret, ret_level);
-	best = view->levels.total ? best_of_scope(cluster, &view->levels, scope, &level) : NULL;
+	best = levels->buckets.total ? best_of_scope(cluster, &levels->buckets, scope, &level)
+				     : NULL;
 	if (!best)
 		return false;
 	takt_pick_on(cluster, best, kind, ret);

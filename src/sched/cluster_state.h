@@ -134,7 +134,8 @@ struct takt_cluster {
 	const struct takt_placement *placement; /* borrowed */
 	void *placement_state;			/* owned by the policy */
 	uint64_t policy_epoch;			/* of levels */
-	uint64_t said_epoch;			/* by the policy */
+	uint32_t phase;
+	uint64_t said_epoch; /* by the policy */
 
 	TAKT_VEC(struct takt_cluster_model) models;
 	TAKT_VEC(char *) profiles; /* owned names; id is index + 1 */
@@ -191,7 +192,7 @@ takt_cluster_kind_at(const struct takt_cluster *cluster, uint32_t kind)
 
 /* Something about the node has changed. frees: more may fit on it than before. */
 void takt_cluster_touch(struct takt_cluster *cluster, struct takt_node *node, bool frees);
-/* Asks the policy whether all levels are stale. */
+/* Asks the policy whether all levels are stale, and for which phase it scores. */
 void takt_cluster_update_epoch(struct takt_cluster *cluster);
 
 /* cluster_domain.c */

@@ -46,6 +46,7 @@ struct takt_cluster;
 enum {
 	TAKT_PLACE_MAX_LEVELS = 1000,
 	TAKT_PLACE_MAX_WORKLOAD = 4096,
+	TAKT_PLACE_MAX_PHASES = 4,
 };
 
 /* What is expected to arrive: how often each request, in any unit. A policy knows this and never
@@ -65,8 +66,9 @@ struct takt_place_param {
 
 /* What a policy is made from. */
 struct takt_place_setup {
-	const struct takt_cluster *cluster; /* borrowed; nodes may be added later, so read its
-					       capacities in epoch() if they matter */
+	const struct takt_placement *placement; /* the one that is being prepared */
+	const struct takt_cluster *cluster;	/* borrowed; nodes may be added later, so read its
+						   capacities in epoch() if they matter */
 	const struct takt_workload *workload;
 	const struct takt_place_param *params;
 	size_t param_count;
@@ -101,6 +103,12 @@ struct takt_placement {
 	/* Optional: another number means all levels are stale. Cheap: asked before each pick. May
 	 * bring the state up to date first, say when takt_cluster_shape_version() has changed. */
 	uint64_t (*epoch)(void *state, const struct takt_cluster *cluster);
+	/* Optional, for a policy that scores in one way or another by what the cluster is like as a
+	 * whole: below `phases`, and until it is asked again score() answers for that phase. Asked
+	 * before each pick, so cheap: from takt_cluster_totals(), say. The levels of each phase are
+	 * kept, so that going to and fro costs only what has changed meanwhile. */
+	uint32_t (*phase)(void *state, const struct takt_cluster *cluster);
+	uint32_t phases; /* with phase: 1..TAKT_PLACE_MAX_PHASES */
 };
 
 /* The policies that every takt has, ended by NULL; those for comparison are in compare/compare.h.

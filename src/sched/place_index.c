@@ -79,7 +79,8 @@ static void free_view(struct takt_cluster *cluster, struct takt_cluster_kind *ki
 	if (!view)
 		return;
 	cluster->index.bytes -= view->bytes;
-	takt_buckets_fini(&view->levels);
+	for (size_t i = 0; i < TAKT_PLACE_MAX_PHASES; i++)
+		takt_buckets_fini(&view->levels[i].buckets);
 	takt_free(view->causes);
 	takt_free(view->room);
 	takt_free(view->domain_room);
@@ -107,7 +108,8 @@ static struct takt_place_view *view_of(struct takt_cluster *cluster, uint32_t ki
 		at->view = takt_zalloc(sizeof(*at->view));
 		if (!at->view)
 			return NULL;
-		at->view->empty_at = UINT64_MAX;
+		for (size_t i = 0; i < TAKT_PLACE_MAX_PHASES; i++)
+			at->view->levels[i].empty_at = UINT64_MAX;
 	}
 	at->view->asked = ++cluster->index.clock;
 	return at->view;
@@ -131,10 +133,12 @@ static void shrink(struct takt_cluster *cluster, const struct takt_place_view *k
 
 static void account(struct takt_cluster *cluster, struct takt_place_view *view)
 {
-	size_t bytes = sizeof(*view) + view->levels.bytes +
+	size_t bytes = sizeof(*view) +
 		       ((size_t)view->causes_cap + view->room_cap) * sizeof(uint32_t) +
 		       (size_t)view->domain_cap * sizeof(uint64_t);
 
+	for (size_t i = 0; i < TAKT_PLACE_MAX_PHASES; i++)
+		bytes += view->levels[i].buckets.bytes;
 	if (bytes == view->bytes)
 		return;
 	cluster->index.bytes += bytes - view->bytes;
@@ -147,70 +151,75 @@ static void account(struct takt_cluster *cluster, struct takt_place_view *view)
 static int refresh_level(struct takt_cluster *cluster, struct takt_place_view *view, uint32_t kind,
 			 const struct takt_node *node)
 {
+	struct takt_place_levels *levels = &view->levels[cluster->phase];
 	uint32_t level = TAKT_BUCKETS_NOWHERE;
 
 	if (takt_fit(cluster, node, kind)) {
 		level = takt_pick_level(cluster, node, kind);
 		if (level == TAKT_PLACE_REFUSE) {
-			view->refuses = true;
+			levels->refuses = true;
 			level = TAKT_BUCKETS_NOWHERE;
 		}
 	}
-	return takt_buckets_move(&view->levels, node->position, level);
+	return takt_buckets_move(&levels->buckets, node->position, level);
 }
 
-static int make_levels(struct takt_cluster *cluster, struct takt_place_view *view)
+static int make_levels(struct takt_cluster *cluster, struct takt_place_levels *levels)
 {
-	takt_buckets_fini(&view->levels);
-	view->levels_seen = 0;
-	view->order_version = cluster->index.order_version;
-	return takt_buckets_init(&view->levels, cluster->placement->levels,
+	takt_buckets_fini(&levels->buckets);
+	levels->seen = 0;
+	levels->order_version = cluster->index.order_version;
+	return takt_buckets_init(&levels->buckets, cluster->placement->levels,
 				 (uint32_t)cluster->scratch_cap);
 }
 
 static bool fits_nowhere_still(const struct takt_cluster *cluster,
-			       const struct takt_place_view *view)
+			       const struct takt_place_levels *levels)
 {
-	return view->empty_at == cluster->index.freed && view->epoch == cluster->policy_epoch &&
-	       view->order_version == cluster->index.order_version;
+	return levels->empty_at == cluster->index.freed && levels->epoch == cluster->policy_epoch &&
+	       levels->order_version == cluster->index.order_version;
 }
 
 static int update_levels(struct takt_cluster *cluster, struct takt_place_view *view, uint32_t kind)
 {
-	if (view->order_version != cluster->index.order_version ||
-	    view->levels.positions < cluster->node_count) {
-		int rc = make_levels(cluster, view);
+	struct takt_place_levels *levels = &view->levels[cluster->phase];
+
+	if (levels->order_version != cluster->index.order_version ||
+	    levels->buckets.positions < cluster->node_count) {
+		int rc = make_levels(cluster, levels);
 
 		if (rc < 0)
 			return rc;
 	}
-	if (view->epoch != cluster->policy_epoch) {
-		view->levels_seen = 0;
-		view->refuses = false;
-		view->epoch = cluster->policy_epoch;
+	if (levels->epoch != cluster->policy_epoch) {
+		levels->seen = 0;
+		levels->refuses = false;
+		levels->epoch = cluster->policy_epoch;
 	}
-	return replay(cluster, view, kind, &view->levels_seen, refresh_level);
+	return replay(cluster, view, kind, &levels->seen, refresh_level);
 }
 
-struct takt_place_view *takt_index_levels(struct takt_cluster *cluster, uint32_t kind)
+struct takt_place_levels *takt_index_levels(struct takt_cluster *cluster, uint32_t kind)
 {
 	struct takt_place_view *view = view_of(cluster, kind);
+	struct takt_place_levels *levels;
 
 	if (!view || cluster->node_count == 0)
 		return NULL;
 	takt_cluster_order(cluster);
-	if (fits_nowhere_still(cluster, view))
-		return view;
+	levels = &view->levels[cluster->phase];
+	if (fits_nowhere_still(cluster, levels))
+		return levels;
 	if (update_levels(cluster, view, kind) < 0) {
-		view->order_version = UINT64_MAX; /* half brought up to date */
+		levels->order_version = UINT64_MAX; /* half brought up to date */
 		account(cluster, view);
 		return NULL;
 	}
-	view->empty_at = UINT64_MAX;
-	if (view->levels.total == 0 && !view->refuses)
-		view->empty_at = cluster->index.freed;
+	levels->empty_at = UINT64_MAX;
+	if (levels->buckets.total == 0 && !levels->refuses)
+		levels->empty_at = cluster->index.freed;
 	account(cluster, view);
-	return view;
+	return levels;
 }
 
 /* Causes. */
@@ -265,9 +274,10 @@ struct takt_place_view *takt_index_causes(struct takt_cluster *cluster, uint32_t
 	if (!view ||
 	    grow(&view->causes, &view->causes_cap, cluster->scratch_cap, TAKT_CLUSTER_NONE) < 0)
 		return NULL;
-	if (view->causes_epoch != cluster->policy_epoch)
+	if (view->causes_epoch != cluster->policy_epoch || view->causes_phase != cluster->phase)
 		view->causes_seen = 0;
 	view->causes_epoch = cluster->policy_epoch;
+	view->causes_phase = cluster->phase;
 	replay(cluster, view, kind, &view->causes_seen, refresh_causes);
 	account(cluster, view);
 	return view;

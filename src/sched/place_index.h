@@ -28,22 +28,26 @@
 #include "sched/cluster_state.h"
 #include "sched/place_buckets.h"
 
-struct takt_place_view {
-	uint64_t asked; /* index.clock when it was asked last */
-	size_t bytes;
-
-	struct takt_buckets levels; /* positions 0 until first asked */
-	uint64_t levels_seen;	    /* log entries that are in it */
+struct takt_place_levels {
+	struct takt_buckets buckets; /* positions 0 until first asked */
+	uint64_t seen;		     /* log entries that are in it */
 	uint64_t order_version;
 	uint64_t epoch;
 	uint64_t
 		empty_at; /* index.freed when it fitted nowhere; UINT64_MAX = it fits, or unknown */
 	bool refuses;	  /* the policy refused a node: may change with any change of a node */
+};
+
+struct takt_place_view {
+	uint64_t asked; /* index.clock when it was asked last */
+	size_t bytes;
+	struct takt_place_levels levels[TAKT_PLACE_MAX_PHASES];
 
 	uint32_t *causes; /* owned, by node; NULL until first asked */
 	uint32_t causes_cap;
 	uint64_t causes_seen;
 	uint64_t causes_epoch;
+	uint32_t causes_phase;
 	struct takt_fit_counts counts;
 
 	uint32_t *room; /* owned, by node; NULL until first asked */
@@ -60,8 +64,8 @@ int takt_index_reserve(struct takt_cluster *cluster, size_t nodes);
 void takt_index_drop_views(struct takt_cluster *cluster);
 void takt_index_fini(struct takt_cluster *cluster);
 
-/* Views brought up to date; NULL = no memory. */
-struct takt_place_view *takt_index_levels(struct takt_cluster *cluster, uint32_t kind);
+/* Brought up to date, the levels of the present phase; NULL = no memory. */
+struct takt_place_levels *takt_index_levels(struct takt_cluster *cluster, uint32_t kind);
 struct takt_place_view *takt_index_causes(struct takt_cluster *cluster, uint32_t kind);
 struct takt_place_view *takt_index_room(struct takt_cluster *cluster, uint32_t kind);
 
