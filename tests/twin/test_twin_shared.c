@@ -190,7 +190,7 @@ static void *work_a_while(void *arg)
 	return NULL;
 }
 
-/* The same by threads of one process. To be run under ThreadSanitizer now and then. */
+/* The same by threads of one process. check_threads.py looks whether the library's calls race. */
 static void threads_write_and_read_as_processes_do(void **state)
 {
 	struct worker workers[WRITERS + READERS];
@@ -363,6 +363,57 @@ static void a_fork_amid_calls_leaves_the_child_working(void **state)
 		pthread_join(threads[i], NULL);
 }
 
+/* A child goes on with the library that it was forked with: calls, event sets, samples; what it
+ * starts in its place finds nothing of it open, and what it shuts down stays open for its parent.
+ */
+static int go_on_and_exec(struct nvml_event_set *set)
+{
+	struct nvml_gpm_sample *sample;
+	struct nvml_event_data data;
+
+	if (use_everything() != 0 || twin_run("fault 1 xid=31") != 0)
+		return 2;
+	if (NVML(nvmlEventSetWait_v2)(set, &data, 5000) != NVML_SUCCESS || data.event_data != 31)
+		return 3;
+	if (NVML(nvmlGpmSampleAlloc)(&sample) != NVML_SUCCESS ||
+	    NVML(nvmlGpmSampleGet)(twin_gpu_handle(0), sample) != NVML_SUCCESS ||
+	    NVML(nvmlGpmSampleFree)(sample) != NVML_SUCCESS)
+		return 4;
+	if (NVML(nvmlShutdown)() != NVML_SUCCESS)
+		return 5;
+	execl("/bin/sh", "sh", "-c",
+	      "readlink /proc/self/fd/* | grep -qF \"$TAKT_TWIN\" && exit 6; "
+	      "exec \"$TAKT_TWIN_BIN\" state >/dev/null",
+	      (char *)NULL);
+	return 7;
+}
+
+static void a_forked_child_goes_on_and_execs(void **state)
+{
+	struct nvml_event_set *set;
+	struct nvml_event_data data;
+	int status;
+	pid_t pid;
+
+	assert_int_equal(NVML(nvmlInit_v2)(), NVML_SUCCESS);
+	assert_int_equal(NVML(nvmlEventSetCreate)(&set), NVML_SUCCESS);
+	assert_int_equal(
+		NVML(nvmlDeviceRegisterEvents)(twin_gpu_handle(1), NVML_EVENT_XID_CRITICAL, set),
+		NVML_SUCCESS);
+	pid = fork();
+	if (pid == 0) {
+		alarm(20);
+		_exit(go_on_and_exec(set));
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+	/* the parent has its own place in the events, and its library is open */
+	assert_int_equal(NVML(nvmlEventSetWait_v2)(set, &data, 5000), NVML_SUCCESS);
+	assert_int_equal(data.event_data, 31);
+	assert_int_equal(NVML(nvmlEventSetFree)(set), NVML_SUCCESS);
+}
+
 /* Programs that become daemons close every descriptor they have. */
 static void closing_all_descriptors_does_no_harm(void **state)
 {
@@ -408,6 +459,7 @@ int main(void)
 		ON_H100(threads_lose_no_change),
 		ON_H100(a_map_without_memory_is_an_error_and_no_leak),
 		ON_H100(a_fork_amid_calls_leaves_the_child_working),
+		ON_H100(a_forked_child_goes_on_and_execs),
 		ON_H100(closing_all_descriptors_does_no_harm),
 		ON_H100(a_replaced_machine_is_taken_up_at_the_next_init),
 	};
