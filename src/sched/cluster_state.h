@@ -13,9 +13,10 @@
 #include "base/vec.h"
 #include "sched/cluster.h"
 
+#define TAKT_CLUSTER_NONE UINT32_MAX
+
 enum {
 	TAKT_CLUSTER_PAGE = 256, /* nodes */
-	TAKT_CLUSTER_NONE = UINT32_MAX,
 	TAKT_CLUSTER_COMPUTE_SLICES = 7,
 };
 

@@ -21,10 +21,11 @@
 #include "sim/sha256.h"
 #include "sim/sim_names.h"
 
+#define TAKT_SIM_NO_MODEL UINT32_MAX
+
 enum {
 	TAKT_SIM_MAX_NODES = 1000000,
 	TAKT_SIM_MAX_MODELS = 64,
-	TAKT_SIM_NO_MODEL = UINT32_MAX,
 };
 
 struct takt_sim_node {
