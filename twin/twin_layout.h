@@ -31,6 +31,7 @@ enum {
 	TWIN_MAX_CLOCKS = 256,
 	TWIN_MAX_MEMORY_CLOCKS = 8,
 	TWIN_MAX_PHASES = 8, /* of a workload's step */
+	TWIN_ROWS = 16,	     /* of a measured workload */
 	TWIN_CPU_WORDS = 4,  /* 256 CPUs */
 	TWIN_CELLS = 10,     /* cells kept: the window of averages */
 	TWIN_MIG_PROFILES = 8,
@@ -186,6 +187,15 @@ struct twin_phase {
 	uint16_t bus;	       /* of a host phase: part that is copying over PCI Express */
 };
 
+/* What was measured of a workload at a clock. */
+struct twin_row {
+	uint32_t mhz;
+	uint32_t time; /* millionths of that at the highest clock */
+	uint32_t power_mw;
+	uint32_t limit_mw; /* the lowest limit that lets it have that clock: its peaks, if measured
+			    */
+};
+
 /* A workload: its step is its phases, one after the other. Communication comes on top of the
  * others' 1000 permille. */
 struct twin_profile {
@@ -194,6 +204,9 @@ struct twin_profile {
 	uint32_t leak_mib;	      /* taken more with each step */
 	uint32_t phase_count;
 	struct twin_phase phases[TWIN_MAX_PHASES];
+	/* a measured workload has one phase, and these in place of activity and clock_weight */
+	uint32_t row_count;
+	struct twin_row rows[TWIN_ROWS]; /* clocks rise, power and limits never fall */
 };
 
 /* A compute instance: at its first slice in its GPU instance. Free if it has no slices. */
@@ -276,6 +289,8 @@ struct twin_load {
 				  */
 	uint32_t pace_permille;	 /* below 1000: a straggler */
 	uint32_t link_permille;	 /* speed of communication, of what this machine's best set has */
+	uint32_t failed_xid;	 /* an error took its work away; 0 = none */
+	uint32_t pad;
 	struct twin_profile profile;
 	/* where it runs, when the GPU is cut: starts of the instances, and what part of the GPU's
 	 * computing that is; whole is 1000 */

@@ -22,6 +22,7 @@
 #include "twin_board_file.h"
 #include "twin_mig.h"
 #include "twin_physics.h"
+#include "twin_rows_file.h"
 #include "twin_work.h"
 
 enum {
@@ -39,6 +40,7 @@ static const uint64_t
 
 struct options {
 	const char *machine, *gpus, *straggler;
+	struct twin_rows_wish rows;
 	struct twin_profile profile;
 	uint64_t steps, seconds, memory_mib, leak_mib, step_ms, exit_code;
 	uint64_t fail_at, hang_at; /* steps */
@@ -58,6 +60,7 @@ struct load {
 	uint64_t renewed_ns; /* in the world's */
 	uint64_t speed;	     /* of the machine's time, as of the last renewal */
 	uint64_t wear;	     /* what links and buses were like then */
+	bool beyond;	     /* at a clock at which the workload was not measured */
 };
 
 static int parse_number(int c, struct options *options, struct takt_err *err)
@@ -97,6 +100,9 @@ static int parse(int argc, char **argv, struct options *options, struct takt_err
 		{"fail-at", required_argument, NULL, 'F'},
 		{"hang-at", required_argument, NULL, 'H'},
 		{"straggler", required_argument, NULL, 'S'},
+		{"rows", required_argument, NULL, 'r'},
+		{"workload", required_argument, NULL, 'W'},
+		{"measured-on", required_argument, NULL, 'O'},
 		{"ignore-term", no_argument, NULL, 'i'},
 		{"quiet", no_argument, NULL, 'q'},
 		{"machine", required_argument, NULL, 'm'},
@@ -115,6 +121,12 @@ static int parse(int argc, char **argv, struct options *options, struct takt_err
 			options->machine = optarg;
 		else if (c == 'S')
 			options->straggler = optarg;
+		else if (c == 'r')
+			options->rows.file = optarg;
+		else if (c == 'W')
+			options->rows.workload = optarg;
+		else if (c == 'O')
+			options->rows.gpu = optarg;
 		else if (c == 'i')
 			options->ignore_term = true;
 		else if (c == 'q')
@@ -124,6 +136,9 @@ static int parse(int argc, char **argv, struct options *options, struct takt_err
 	}
 	if (rc == 0 && optind != argc)
 		rc = takt_err_set(err, -TAKT_E_USAGE, "takes no argument '%s'", argv[optind]);
+	if (rc == 0 && !options->rows.file != !options->rows.workload)
+		rc = takt_err_set(err, -TAKT_E_USAGE,
+				  "--rows FILE and --workload NAME belong together");
 	return rc;
 }
 
@@ -486,6 +501,9 @@ static int look(struct load *load, struct progress *ret, struct takt_err *err)
 		entry = mine(load, &gpu);
 		if (!entry || has_fault(load, i, TWIN_FAULT_LOST))
 			return explain(-ENODEV, i, load, err);
+		if (entry->failed_xid)
+			return takt_err_set(err, -EIO, "GPU %u: its work ended with XID %u", i,
+					    entry->failed_xid);
 		least.energy_nj += gpu.energy_nj + gpu.cell_uw_ns / 1000000;
 		if (entry->work_ns >= least.work_ns)
 			continue;
@@ -572,6 +590,21 @@ static bool finished(const struct load *load, uint64_t step)
 	return step >= options->steps;
 }
 
+/* Once, and again only after it was within what was measured. */
+static void say_if_beyond(struct load *load, uint32_t sm_mhz)
+{
+	const struct twin_profile *profile = &load->options->profile;
+	bool beyond = profile->row_count && (sm_mhz < profile->rows[0].mhz ||
+					     sm_mhz > profile->rows[profile->row_count - 1].mhz);
+
+	if (beyond && !load->beyond)
+		fprintf(stderr,
+			"takt-twin load: %u MHz is beyond what was measured, %u to %u MHz: "
+			"extrapolated\n",
+			sm_mhz, profile->rows[0].mhz, profile->rows[profile->row_count - 1].mhz);
+	load->beyond = beyond;
+}
+
 /* Mean power of all GPUs over the step: phases differ. */
 static void print_step(const struct load *load, uint64_t step, uint64_t ns, uint64_t energy_nj,
 		       uint32_t sm_mhz)
@@ -628,6 +661,7 @@ static int train(struct load *load, struct takt_err *err)
 		if (rc < 0)
 			return rc;
 		now_ns = twin_map_now_ns(load->map);
+		say_if_beyond(load, progress.sm_mhz);
 		print_step(load, step, now_ns - at_ns, progress.energy_nj - energy_nj,
 			   progress.sm_mhz);
 		at_ns = now_ns;
@@ -704,6 +738,10 @@ static int run_load(int argc, char **argv, struct takt_err *err)
 		rc = twin_open_machine(options.machine, &map, err);
 	if (rc < 0)
 		return rc;
+	if (options.rows.file)
+		rc = twin_rows_load(&options.rows, twin_map_board(map), &options.profile, err);
+	if (rc < 0)
+		return rc;
 	fill_in(&options);
 	load.map = map;
 	rc = prepare(&load, err);
@@ -727,6 +765,9 @@ const struct twin_verb twin_verb_load = {
 	.help = "  --profile NAME     a workload; `takt-twin list` shows all (default gemm), or "
 		"the\n"
 		"                     path of a file of your own\n"
+		"  --rows FILE        a workload as it was measured: a CSV file with the columns\n"
+		"                     workload, core_mhz (or power_limit_w), time, power_w\n"
+		"  --workload NAME    which of the file's; --measured-on GPU if on several\n"
 		"  --steps N          end after N steps (default: run until killed)\n"
 		"  --seconds S        end with the first step that ends after S seconds\n"
 		"  --mem MIB          memory taken on each GPU (default: the profile's)\n"

@@ -6,6 +6,7 @@
 
 #include "abi/nvml.h"
 #include "twin_counters.h"
+#include "twin_rows.h"
 #include "twin_trouble.h"
 #include "twin_work.h"
 
@@ -32,10 +33,21 @@ static uint64_t clock_cost(const struct twin_board *board, uint32_t sm_mhz)
 	return r * v / ONE * v / ONE;
 }
 
+uint32_t twin_physics_clock_of(const struct twin_board *board, uint32_t permille)
+{
+	uint64_t full = clock_cost(board, board->sm_mhz[board->clock_count - 1]);
+	uint32_t at = board->clock_count - 1;
+
+	while (at > 0 && clock_cost(board, board->sm_mhz[at]) * 1000 > permille * full)
+		at--;
+	return board->sm_mhz[at];
+}
+
 const struct twin_phase *twin_physics_phase(const struct twin_gpu *gpu,
 					    const struct twin_load *load)
 {
-	if (!twin_load_alive(load) || load->lease_until_ns <= gpu->at_ns || gpu->off)
+	if (!twin_load_alive(load) || load->failed_xid || load->lease_until_ns <= gpu->at_ns ||
+	    gpu->off)
 		return NULL;
 	return twin_work_phase(load);
 }
@@ -144,6 +156,26 @@ static uint64_t bandwidth(const struct twin_gpu *gpu, const struct twin_pace *pa
 	return sum / 1000 < 1000 ? sum / 1000 : 1000;
 }
 
+/* What measured workloads add to what the board draws with none, so that one alone draws what was
+ * measured. */
+static uint64_t measured_uw(const struct twin_gpu *gpu, const struct twin_pace *pace,
+			    uint64_t without_uw)
+{
+	uint64_t sum = 0;
+
+	for (uint64_t i = 0; i < gpu->load_count; i++) {
+		const struct twin_load *load = &gpu->loads[i];
+		uint64_t uw;
+		if (!twin_rows_are(&load->profile) || !twin_physics_phase(gpu, load))
+			continue;
+		uw = twin_rows_power_uw(&load->profile, pace->mhz);
+		if (uw > without_uw)
+			sum += (uw - without_uw) / 1000 * pace->share_permille *
+			       twin_physics_part(gpu, load) / 1000;
+	}
+	return sum;
+}
+
 static uint64_t power_at(const struct twin_gpu *gpu, const struct twin_board *board,
 			 uint32_t sm_mhz, struct demand demand)
 {
@@ -154,10 +186,12 @@ static uint64_t power_at(const struct twin_gpu *gpu, const struct twin_board *bo
 	int64_t uw = (int64_t)board->idle_mw * 1000;
 
 	uw += (int64_t)(board->held_mw * 1000ull * (cost > rest ? cost - rest : 0) / ONE);
+	uw += (int64_t)board->leak_mw_per_k * (gpu->temp_uc - LEAK_FROM_UC) / 1000;
+	uw = uw > 0 ? uw : 0;
+	uw += (int64_t)measured_uw(gpu, &pace, (uint64_t)uw);
 	uw += (int64_t)(dynamic_mw * cost * demand.activity / ONE * pace.share_permille / 1000);
 	uw += (int64_t)(board->memory_mw * bandwidth(gpu, &pace));
-	uw += (int64_t)board->leak_mw_per_k * (gpu->temp_uc - LEAK_FROM_UC) / 1000;
-	return uw > 0 ? (uint64_t)uw : 0;
+	return (uint64_t)uw;
 }
 
 uint32_t twin_physics_power_uw(const struct twin_gpu *gpu, const struct twin_board *board,
@@ -181,6 +215,20 @@ static uint32_t clock_floor(const struct twin_board *board, uint32_t mhz)
 	return board->sm_mhz[low];
 }
 
+/* What a limit has to be to let the GPU have a clock: its power, with peaks that were measured. */
+static uint64_t needed_at(const struct twin_gpu *gpu, const struct twin_board *board,
+			  uint32_t sm_mhz, struct demand demand)
+{
+	uint64_t uw = power_at(gpu, board, sm_mhz, demand);
+
+	for (uint64_t i = 0; i < gpu->load_count; i++) {
+		const struct twin_load *load = &gpu->loads[i];
+		if (twin_rows_are(&load->profile) && twin_physics_phase(gpu, load))
+			uw += twin_rows_peaks_uw(&load->profile, sm_mhz);
+	}
+	return uw;
+}
+
 /* Highest supported clock not above `mhz` that keeps power under `limit_uw`. */
 static uint32_t clock_under(const struct twin_gpu *gpu, const struct twin_board *board,
 			    uint32_t mhz, uint64_t limit_uw, struct demand demand)
@@ -190,7 +238,7 @@ static uint32_t clock_under(const struct twin_gpu *gpu, const struct twin_board 
 	while (high - low > 1) {
 		uint32_t middle = (low + high) / 2;
 		if (board->sm_mhz[middle] <= mhz &&
-		    power_at(gpu, board, board->sm_mhz[middle], demand) <= limit_uw)
+		    needed_at(gpu, board, board->sm_mhz[middle], demand) <= limit_uw)
 			low = middle;
 		else
 			high = middle;

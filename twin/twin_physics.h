@@ -44,6 +44,10 @@ void twin_physics_settle(struct twin_gpu *gpu, const struct twin_board *board);
 uint32_t twin_physics_power_uw(const struct twin_gpu *gpu, const struct twin_board *board,
 			       uint32_t sm_mhz);
 
+/* The highest clock at which the part of power that follows the clock is no more than so many
+ * permille of what it is at the top. */
+uint32_t twin_physics_clock_of(const struct twin_board *board, uint32_t permille);
+
 /* The phase that a load computes in at this moment, NULL if it does not compute. */
 const struct twin_phase *twin_physics_phase(const struct twin_gpu *gpu,
 					    const struct twin_load *load);

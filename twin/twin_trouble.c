@@ -46,6 +46,30 @@ static bool is_of_a_program(uint64_t xid)
 	return false;
 }
 
+/* Errors after which nothing that runs on the GPU goes on. */
+static bool is_of_all(uint64_t xid)
+{
+	static const uint16_t numbers[] = {48, 62, 79, 95, 119};
+
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(numbers); i++) {
+		if (numbers[i] == xid)
+			return true;
+	}
+	return false;
+}
+
+/* Work that an error takes away: of the first program that runs there, or of all. */
+static void fail_work(struct twin_gpu *gpu, uint64_t xid, bool all)
+{
+	for (uint64_t i = 0; i < gpu->load_count; i++) {
+		if (!twin_load_alive(&gpu->loads[i]) || gpu->loads[i].failed_xid)
+			continue;
+		gpu->loads[i].failed_xid = (uint32_t)xid;
+		if (!all)
+			return;
+	}
+}
+
 /* An XID that somebody wishes for. On a GPU that is cut, one that a program makes comes from the
  * instances of the first program that runs there. */
 static void wish_xid(struct twin_gpu *gpu, const struct twin_board *board, uint64_t xid)
@@ -53,6 +77,8 @@ static void wish_xid(struct twin_gpu *gpu, const struct twin_board *board, uint6
 	struct twin_event *event;
 
 	add_xid(gpu, xid);
+	if (is_of_a_program(xid) || is_of_all(xid))
+		fail_work(gpu, xid, is_of_all(xid));
 	event = &gpu->events[(gpu->event_count - 1) % TWIN_EVENTS];
 	for (uint64_t i = 0; is_of_a_program(xid) && i < gpu->load_count; i++) {
 		const struct twin_load *load = &gpu->loads[i];
@@ -92,6 +118,7 @@ static void uncorrectable(struct twin_gpu *gpu, const struct twin_board *board)
 	gpu->ecc_unc_aggregate++;
 	twin_event_add(gpu, NVML_EVENT_DOUBLE_BIT_ECC, 0);
 	add_xid(gpu, XID_DOUBLE_BIT);
+	fail_work(gpu, XID_DOUBLE_BIT, true);
 	if (board->features & TWIN_HAS_ROW_REMAP) {
 		gpu->remap_pending++;
 		add_xid(gpu, XID_ROW_REMAPPED);

@@ -3,6 +3,8 @@
 
 #include <stddef.h>
 
+#include "twin_rows.h"
+
 static const uint64_t SECOND = 1000000000;
 
 /* A kernel that waits for its peers keeps the GPU resident and does little: GUESS. */
@@ -62,6 +64,9 @@ uint64_t twin_work_speed(const struct twin_load *load, const struct twin_pace *p
 	share = (uint64_t)pace->share_permille * pace->part_permille / 1000;
 	if (phase->kind == TWIN_PHASE_COMMUNICATION)
 		return SECOND * load->link_permille / 1000 * share / 1000;
+	if (twin_rows_are(&load->profile))
+		return SECOND * 1000000 / twin_rows_time(&load->profile, pace->mhz) * share / 1000 *
+		       load->pace_permille / 1000;
 	weight = phase->clock_weight;
 	time = 1000000 + weight * 1000 * (pace->max_mhz - pace->mhz) / pace->mhz +
 	       (1000 - weight) * (pace->memory_stretch_permille - 1000);

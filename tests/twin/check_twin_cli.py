@@ -394,6 +394,28 @@ def a_bus_that_falls_back_slows_jobs_that_need_it():
         assert four > one * 1.3, (one, four)
 
 
+def a_measured_workload_runs_as_it_was_measured():
+    rows = os.environ["TAKT_TWIN_ROWS"]
+    with Machine("dgx-a100", "--gpus", "1", "--speed", "20") as machine:
+        def load(*more):
+            return machine.run("load", "--rows", rows, "--quiet", *more)
+
+        name = "cifar100/shufflenetv2/bs1024/adadelta"
+        done = load("--workload", "gpt3-175b/stage0/forward", "--step-time-ms", "500", "--steps",
+                    "20")
+        # held down to the board's 400 W, at which 52.9 ms were measured, of 50.2 at full power
+        assert 520 < float(done.stdout.split("mean_step_ms")[1]) < 545, (done.stdout, done.stderr)
+        assert "beyond" not in done.stderr
+        refused(load("--workload", name), 64, "measured.csv:", "--measured-on")
+        refused(load("--workload", "none"), 66, "'none'")
+        refused(load(), 64, "--workload")
+        low = write(machine.folder.name, "low.csv",
+                    "workload,core_mhz,time,power_w\njob,500,2,90\njob,1000,1,150\n")
+        done = machine.run("load", "--rows", low, "--workload", "job", "--step-time-ms", "100",
+                           "--steps", "9")
+        assert done.stderr.count("beyond what was measured, 500 to 1000 MHz") == 1, done.stderr
+
+
 def step_times(child, count):
     for _ in range(count):
         yield float(child.stdout.readline().split("time_ms ")[1].split()[0])
@@ -411,6 +433,23 @@ def a_fault_to_come_needs_nobody():
         assert machine.run("fault", "all", "lost", "--at", "1s").returncode == 0
         assert machine.run("fault", "all", "forget").returncode == 0
         assert machine.state()[0]["planned"] == []
+
+
+def errors_take_jobs_along_or_leave_them():
+    with Machine("hgx-h100", "--gpus", "2") as machine:
+        one = machine.start_load("--gpus", "0", "--quiet", "--mem", "9")
+        other = machine.start_load("--gpus", "0", "--quiet", "--mem", "9")
+        for harmless in ("xid=63", "ecc-corrected=5", "xid=92"):
+            assert machine.run("fault", "0", harmless).returncode == 0
+        work = sum(p["work_ms"] for p in machine.state()[0]["processes"])
+        machine.until(lambda: sum(p["work_ms"] for p in machine.state()[0]["processes"])
+                      > work + 100)
+        assert machine.run("fault", "0", "xid=31").returncode == 0  # of one program
+        machine.until(lambda: [one.poll(), other.poll()].count(None) == 1)
+        assert machine.run("fault", "0", "ecc").returncode == 0
+        assert 0 not in (one.wait(timeout=20), other.wait(timeout=20))
+        done = machine.run("load", "--steps", "1", "--quiet")
+        assert done.returncode == 0, done.stderr
 
 
 def an_overheated_gpu_takes_its_job_along():
@@ -478,7 +517,9 @@ sys.exit(twin_tap.run([
     links_that_go_down_slow_a_running_job,
     a_bus_that_falls_back_slows_jobs_that_need_it,
     a_fault_to_come_needs_nobody,
+    errors_take_jobs_along_or_leave_them,
     an_overheated_gpu_takes_its_job_along,
+    a_measured_workload_runs_as_it_was_measured,
     time_can_be_sped_up,
     a_stopped_clock_and_a_seed_repeat_a_machine_to_the_bit,
     a_load_leaks_until_memory_is_out,

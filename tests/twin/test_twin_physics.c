@@ -14,6 +14,7 @@
 #include "abi/nvml.h"
 #include "twin_board_file.h"
 #include "twin_physics.h"
+#include "twin_trouble.h"
 
 static const uint64_t T0 = 1000 * TWIN_CELL_NS + 12345678, SECOND = 1000000000,
 		      FOREVER = 1ull << 62;
@@ -473,13 +474,69 @@ static void communication_takes_the_time_that_links_give(void **state)
 	assert_about(bad.loads[0].work_ns / 113000, 1000000, 1);
 }
 
-/* One thing that a user or the world does to a GPU. */
-static void act(struct twin_gpu *gpu, const struct twin_board *type, uint64_t *seed)
+/* A board as a whole: three rows of a measured one. */
+static const struct twin_profile rows = {
+	.name = "rows",
+	.phase_count = 1,
+	.phases = {{TWIN_PHASE_COMPUTE, 1000, 1000}},
+	.row_count = 3,
+	.rows = {{500, 2500000, 60000, 70000},
+		 {1000, 1300000, 90000, 99000},
+		 {1400, 1000000, 150000, 180000}},
+};
+
+/* In the lower or the upper part of a GPU that is cut in two. */
+static void move_into_instance(struct twin_gpu *gpu, uint64_t *seed)
+{
+	struct twin_load *load = &gpu->loads[gpu->load_count - 1];
+
+	load->in_instance = gpu->mig_mode != 0;
+	load->gpu_instance = gpu->mig_mode ? (uint8_t)(draw(seed) % 2 * 4) : 0;
+	load->part_permille = gpu->mig_mode ? 429 : 1000;
+}
+
+static void begin_work(struct twin_gpu *gpu, const struct twin_board *type, uint64_t *seed)
+{
+	const struct twin_profile *profiles[] = {&training, &gemm, &stream, &rows};
+
+	if (gpu->load_count >= 6)
+		return;
+	start(gpu, type, profiles[draw(seed) % 4], draw(seed) % (40 * SECOND));
+	move_into_instance(gpu, seed);
+}
+
+/* True if the GPU may have begun anew: then its counters did, too. */
+static bool break_something(struct twin_gpu *gpu, const struct twin_board *type, uint64_t *seed)
+{
+	enum twin_trouble trouble = draw(seed) % TWIN_TROUBLE_COUNT;
+	uint64_t value = 1ull << draw(seed) % 4;
+
+	if (twin_trouble_check(type, trouble, value) == 0)
+		twin_trouble_happen(gpu, type, trouble, value);
+	return trouble == TWIN_TROUBLE_NONE || trouble == TWIN_TROUBLE_RELOAD;
+}
+
+static void set_limit(struct twin_gpu *gpu, const struct twin_board *type, uint64_t *seed)
+{
+	gpu->limit_mw = type->power_min_mw +
+			(uint32_t)(draw(seed) % (type->power_max_mw - type->power_min_mw + 1));
+}
+
+static void lock_memory(struct twin_gpu *gpu, const struct twin_board *type, uint64_t *seed)
+{
+	uint32_t mhz = type->memory[draw(seed) % type->memory_count].mhz;
+
+	gpu->memory_lock_min_mhz = gpu->memory_lock_max_mhz = draw(seed) % 2 ? mhz : 0;
+}
+
+/* One thing that a user or the world does to a GPU; true as break_something. */
+static bool act(struct twin_gpu *gpu, const struct twin_board *type, uint64_t *seed)
 {
 	uint32_t a = type->sm_mhz[draw(seed) % type->clock_count];
 	uint32_t b = type->sm_mhz[draw(seed) % type->clock_count];
+	bool anew = false;
 
-	switch (draw(seed) % 7) {
+	switch (draw(seed) % 9) {
 	case 0:
 		lock(gpu, type, a < b ? a : b, a < b ? b : a);
 		break;
@@ -487,64 +544,97 @@ static void act(struct twin_gpu *gpu, const struct twin_board *type, uint64_t *s
 		lock(gpu, type, 0, 0);
 		break;
 	case 2:
-		gpu->limit_mw =
-			type->power_min_mw +
-			(uint32_t)(draw(seed) % (type->power_max_mw - type->power_min_mw + 1));
+		set_limit(gpu, type, seed);
 		break;
 	case 3:
-		gpu->airflow_permille = (uint32_t)(200 + draw(seed) % 800);
+		lock_memory(gpu, type, seed);
 		break;
 	case 4:
-		gpu->power_brake = draw(seed) % 2;
+		anew = break_something(gpu, type, seed);
 		break;
 	case 5:
-		if (gpu->load_count < 6)
-			start(gpu, type, draw(seed) % 2 ? &training : &gemm,
-			      draw(seed) % (40 * SECOND));
+	case 6:
+		begin_work(gpu, type, seed);
+		break;
+	case 7:
+		if (gpu->load_count == 0)
+			gpu->mig_mode = draw(seed) % 2;
 		break;
 	default:
 		if (gpu->load_count)
 			gpu->loads[draw(seed) % gpu->load_count].gone_ns = gpu->at_ns + 1;
 	}
 	twin_physics_settle(gpu, type);
+	return anew;
 }
 
-static void assert_sane(const struct twin_gpu *gpu, const struct twin_board *type,
-			uint64_t energy_nj)
+static void assert_sane(const struct twin_gpu *gpu, const struct twin_board *type)
 {
 	uint32_t lowest = type->sm_mhz[0], top = type->sm_mhz[type->clock_count - 1];
 
 	assert_in_range(gpu->now_mhz, lowest, top);
-	assert_true(gpu->now_uw >= type->idle_mw * 950ull);
-	if (gpu->lock_max_mhz)
+	assert_true(gpu->off ? gpu->now_uw == 0 : gpu->now_uw >= type->idle_mw * 950ull);
+	if (gpu->lock_max_mhz && !gpu->off)
 		assert_true(gpu->now_mhz <= gpu->lock_max_mhz);
 	/* no clock is low enough only for the lowest */
 	if (gpu->now_util && gpu->now_mhz > lowest)
 		assert_true(gpu->now_uw <= gpu->limit_mw * 1000ull);
-	assert_true(gpu->energy_nj >= energy_nj);
 	assert_true(gpu->counter_nj <= gpu->energy_nj);
-	assert_true(gpu->temp_uc >= gpu->ambient_uc);
+	assert_true(gpu->temp_uc >= gpu->ambient_uc - 1000000);
+	assert_true(gpu->off || gpu->temp_uc < (type->shutdown_c + 1) * 1000000ll);
+	assert_true(!gpu->off || gpu->faults & TWIN_FAULT_LOST);
 	assert_true(gpu->now_util <= 1000 && gpu->now_memory_util <= 1000);
 	assert_true(!(gpu->now_reasons & NVML_REASON_GPU_IDLE) || gpu->now_util == 0);
+	assert_true(gpu->plan_count <= TWIN_PLANNED);
+}
+
+/* The counters of a stretch of time agree with each other. */
+static void assert_possible(const struct twin_gpu *before, const struct twin_gpu *after)
+{
+	uint64_t ns = after->at_ns - before->at_ns;
+
+	assert_true(after->energy_nj >= before->energy_nj);
+	assert_true(after->counter_nj >= before->counter_nj);
+	/* nothing draws more than 5 kW, and the cell that was open is booked later */
+	assert_true(after->energy_nj - before->energy_nj <= (ns + TWIN_CELL_NS) * 5000);
+	assert_true(after->power_cap_ns - before->power_cap_ns <= ns);
+	assert_true(after->hw_thermal_ns - before->hw_thermal_ns <= ns);
+	for (uint64_t i = 0; i < before->load_count && i < after->load_count; i++) {
+		const struct twin_load *was = &before->loads[i], *is = &after->loads[i];
+		if (is->pid && was->pid && is->step_ns == was->step_ns &&
+		    is->lease_until_ns == was->lease_until_ns)
+			assert_true(is->work_ns >= was->work_ns &&
+				    is->work_ns - was->work_ns <= ns);
+	}
 }
 
 static void whatever_happens_the_board_stays_sane(void **state)
 {
 	uint64_t seed = 42;
+	unsigned switched_off = 0;
 
 	for (unsigned i = 0; i < twin_board_text_count; i++) {
 		const struct twin_board *type = board(twin_board_texts[i].name);
-		struct twin_gpu gpu;
+		static struct twin_gpu gpu, before;
 
+		memset(&gpu, 0, sizeof(gpu));
 		twin_physics_init(&gpu, type, T0);
-		for (unsigned round = 0; round < 400; round++) {
-			uint64_t energy_nj = gpu.energy_nj;
+		for (unsigned round = 0; round < 600; round++) {
+			/* now and then a machine whose time was sped up */
+			uint64_t speed = draw(&seed) % 8 ? 1 : 100;
+			bool anew;
 
-			act(&gpu, type, &seed);
-			twin_physics_advance(&gpu, type, gpu.at_ns + draw(&seed) % (5 * SECOND));
-			assert_sane(&gpu, type, energy_nj);
+			before = gpu;
+			anew = act(&gpu, type, &seed);
+			twin_physics_advance(&gpu, type,
+					     gpu.at_ns + draw(&seed) % (5 * SECOND) * speed);
+			assert_sane(&gpu, type);
+			if (!anew)
+				assert_possible(&before, &gpu);
+			switched_off += gpu.off;
 		}
 	}
+	assert_true(switched_off > 0);
 }
 
 int main(void)

@@ -73,7 +73,7 @@ static void a_planned_fault_comes_at_its_moment(void **state)
 	struct twin_gpu gpu;
 
 	burn(&gpu, type);
-	plan(&gpu, T0 + 5 * SECOND + 7, TWIN_TROUBLE_XID, 31);
+	plan(&gpu, T0 + 5 * SECOND + 7, TWIN_TROUBLE_XID, 63);
 	plan(&gpu, T0 + 2 * SECOND, TWIN_TROUBLE_POWER_BRAKE, 0);
 	plan(&gpu, T0 + 4 * SECOND, TWIN_TROUBLE_NONE, 0);
 	twin_physics_advance(&gpu, type, T0 + 2 * SECOND - 1);
@@ -83,7 +83,7 @@ static void a_planned_fault_comes_at_its_moment(void **state)
 	twin_physics_advance(&gpu, type, T0 + 100 * SECOND);
 	assert_int_equal(gpu.now_mhz, 1980);
 	assert_int_equal(gpu.power_brake_ns, 2 * SECOND);
-	assert_int_equal(last_xid(&gpu), 31);
+	assert_int_equal(last_xid(&gpu), 63);
 	assert_int_equal(gpu.events[0].at_ns, T0 + 5 * SECOND + 7);
 	assert_int_equal(gpu.plan_count, 0);
 	/* two seconds at half the clock: t = 1 + 0.95 */
