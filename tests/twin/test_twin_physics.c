@@ -603,8 +603,10 @@ static void assert_possible(const struct twin_gpu *before, const struct twin_gpu
 		const struct twin_load *was = &before->loads[i], *is = &after->loads[i];
 		if (is->pid && was->pid && is->step_ns == was->step_ns &&
 		    is->lease_until_ns == was->lease_until_ns)
+			/* above the clocks that it was measured at work may be faster than that */
 			assert_true(is->work_ns >= was->work_ns &&
-				    is->work_ns - was->work_ns <= ns);
+				    is->work_ns - was->work_ns <=
+					    (is->profile.row_count ? 10 * ns : ns));
 	}
 }
 
