@@ -23,17 +23,20 @@
 #include "base/mem.h"
 #include "twin_fixture.h"
 #include "twin_physics.h"
+#include "twin_trouble.h"
 
 enum {
 	WRITERS = 8,
-	READERS = 8,
+	READERS = 6,
+	MOVERS = 2, /* change the machine's time, and plan faults */
+	PROCESSES = WRITERS + READERS + MOVERS,
 	KILLS = 200,
 	ROUNDS = 2000
 };
 
 /* What the processes report back. */
 struct tally {
-	_Atomic uint64_t changes, readings, torn, backwards, failures;
+	_Atomic uint64_t changes, readings, torn, backwards, failures, moves;
 };
 
 static struct tally *shared_tally(void)
@@ -61,6 +64,7 @@ static int write_record(struct twin_gpu *gpu, const struct twin_board *board, vo
 	gpu->ecc_cor_volatile = checksum(number, TWIN_MAX_LOADS);
 	gpu->load_count = TWIN_MAX_LOADS;
 	for (unsigned i = 0; i < TWIN_MAX_LOADS; i++) {
+		gpu->loads[i].pid = 1; /* of another namespace: nobody finds it dead */
 		gpu->loads[i].memory_bytes = number;
 		gpu->loads[i].work_ns = checksum(number, i);
 	}
@@ -89,38 +93,81 @@ static void write_once(struct tally *tally)
 		tally->failures++;
 }
 
-/* Records and energy never go back. */
-static void read_once(struct tally *tally, uint64_t *number, uint64_t *energy)
-{
-	struct twin_gpu gpu;
+/* What a reader saw last. */
+struct seen {
+	uint64_t number, energy, events, now_ns;
+};
 
-	twin_read(twin_fixture_map(), 0, &gpu);
+/* Records, energy, events and time never go back. */
+static void read_once(struct tally *tally, struct seen *seen)
+{
+	struct twin_map *map = twin_fixture_map();
+	struct twin_gpu gpu;
+	struct seen now = {.now_ns = twin_map_now_ns(map)};
+
+	twin_read(map, 0, &gpu);
 	tally->readings++;
 	tally->torn += !whole(&gpu);
-	tally->backwards += gpu.setter_calls < *number || gpu.counter_nj < *energy;
-	*number = gpu.setter_calls;
-	*energy = gpu.counter_nj;
+	now.number = gpu.setter_calls;
+	now.energy = gpu.counter_nj;
+	now.events = gpu.event_count;
+	tally->backwards += now.number < seen->number || now.energy < seen->energy ||
+			    now.events < seen->events || now.now_ns < seen->now_ns;
+	*seen = now;
 }
 
-static void work_for_ever(struct tally *tally, bool writer)
+static int plan_xid(struct twin_gpu *gpu, const struct twin_board *board, void *arg)
 {
-	uint64_t number = 0, energy = 0;
+	const struct twin_planned planned = {
+		.at_ns = gpu->at_ns + 3000000, .value = 63, .trouble = TWIN_TROUBLE_XID};
+
+	return twin_trouble_plan(gpu, &planned);
+}
+
+static void move_once(struct tally *tally, unsigned *seed)
+{
+	uint64_t speed = (uint64_t)rand_r(seed) % 30, skip_ns = (uint64_t)rand_r(seed) % 1000000000;
+
+	twin_change(twin_fixture_map(), 0, plan_xid, NULL);
+	if (twin_map_set_time(twin_fixture_map(), speed, skip_ns) == 0)
+		tally->moves++;
+	else
+		tally->failures++;
+}
+
+enum role {
+	WRITER,
+	READER,
+	MOVER
+};
+
+static enum role role_of(unsigned process)
+{
+	return process < WRITERS ? WRITER : process < WRITERS + READERS ? READER : MOVER;
+}
+
+static void work_for_ever(struct tally *tally, enum role role)
+{
+	unsigned seed = (unsigned)getpid();
+	struct seen seen = {0};
 
 	for (;;) {
-		if (writer)
+		if (role == WRITER)
 			write_once(tally);
+		else if (role == READER)
+			read_once(tally, &seen);
 		else
-			read_once(tally, &number, &energy);
+			move_once(tally, &seed);
 	}
 }
 
-static pid_t start(struct tally *tally, bool writer)
+static pid_t start(struct tally *tally, enum role role)
 {
 	pid_t pid = fork();
 
 	assert_true(pid >= 0);
 	if (pid == 0)
-		work_for_ever(tally, writer);
+		work_for_ever(tally, role);
 	return pid;
 }
 
@@ -140,34 +187,34 @@ static void nap_us(unsigned us)
 static void killed_writers_leave_nothing_torn_and_nobody_stuck(void **state)
 {
 	struct tally *tally = shared_tally();
-	pid_t pids[WRITERS + READERS];
+	pid_t pids[PROCESSES];
 	unsigned seed = 12345;
 	struct twin_gpu gpu;
 	uint64_t before;
 
-	for (unsigned i = 0; i < WRITERS + READERS; i++)
-		pids[i] = start(tally, i < WRITERS);
+	for (unsigned i = 0; i < PROCESSES; i++)
+		pids[i] = start(tally, role_of(i));
 	for (unsigned kills = 0; kills < KILLS; kills++) {
-		unsigned victim = (unsigned)rand_r(&seed) % (WRITERS + READERS);
+		unsigned victim = (unsigned)rand_r(&seed) % PROCESSES;
 		nap_us((unsigned)rand_r(&seed) % 5000);
 		end(pids[victim]);
-		pids[victim] = start(tally, victim < WRITERS);
+		pids[victim] = start(tally, role_of(victim));
 	}
 	before = tally->changes;
 	for (unsigned i = 0; i < 2000 && tally->changes == before; i++)
 		nap_us(5000);
 	before = tally->changes - before;
-	for (unsigned i = 0; i < WRITERS + READERS; i++)
+	for (unsigned i = 0; i < PROCESSES; i++)
 		end(pids[i]);
 	assert_true(before > 0);
 	assert_true(tally->readings > 0);
+	assert_true(tally->moves > 0);
 	assert_int_equal(tally->torn, 0);
 	assert_int_equal(tally->backwards, 0);
 	assert_int_equal(tally->failures, 0);
 	/* every change that was told is there; who was killed may not have told of his last */
 	twin_read(twin_fixture_map(), 0, &gpu);
-	assert_in_range(gpu.setter_calls, tally->changes,
-			tally->changes + KILLS + WRITERS + READERS);
+	assert_in_range(gpu.setter_calls, tally->changes, tally->changes + KILLS + PROCESSES);
 }
 
 struct worker {
@@ -179,13 +226,13 @@ struct worker {
 static void *work_a_while(void *arg)
 {
 	const struct worker *worker = arg;
-	uint64_t number = 0, energy = 0;
+	struct seen seen = {0};
 
 	for (unsigned i = 0; i < ROUNDS; i++) {
 		if (worker->writer)
 			write_once(worker->tally);
 		else
-			read_once(worker->tally, &number, &energy);
+			read_once(worker->tally, &seen);
 	}
 	return NULL;
 }
