@@ -16,7 +16,7 @@ import sys
 MAX_LINES = 900
 LICENSES = {"": "Apache-2.0", "plugins/slurm/": "GPL-2.0-or-later"}
 
-# Room: what it may use besides itself. base is implied; "build" is the generated takt_build.h;
+# Room: what it may use besides itself. base is implied; "build" is the generated takt_build.h and takt_commit.h;
 # "takt" is include/takt, the installed headers.
 ROOMS = {
     "base": [],
@@ -93,7 +93,7 @@ def tree(root):
 
 def included_room(target, room):
     """Whose header this is."""
-    if target == "takt_build.h":
+    if target in ("takt_build.h", "takt_commit.h"):
         return "build"
     return target.split("/")[0] if "/" in target else room
 

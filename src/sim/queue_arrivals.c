@@ -198,14 +198,12 @@ uint64_t takt_queue_gpus_for(const struct takt_queue_arrivals *arrivals, uint64_
 }
 
 /* In milliseconds, so that the product stays within 64 bits for a century. */
-void takt_queue_stretch(struct takt_queue_arrivals *arrivals, uint64_t gpus, uint64_t permille)
+void takt_queue_stretch(struct takt_queue_arrivals *arrivals, uint64_t from, uint64_t to)
 {
-	uint64_t now = takt_queue_offered(arrivals, gpus);
-
 	TAKT_VEC_EACH (job, &arrivals->jobs) {
 		uint64_t ms = (job->submit_ns - TAKT_QUEUE_START_NS) / TAKT_NS_PER_MS;
 
-		job->submit_ns = TAKT_QUEUE_START_NS + ms * now / permille * TAKT_NS_PER_MS;
+		job->submit_ns = TAKT_QUEUE_START_NS + ms * from / to * TAKT_NS_PER_MS;
 	}
 	if (arrivals->jobs.len)
 		arrivals->span_ms = (takt_vec_last(&arrivals->jobs)->submit_ns -

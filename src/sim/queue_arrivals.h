@@ -46,7 +46,8 @@ void takt_queue_arrivals_fini(struct takt_queue_arrivals *arrivals);
 uint64_t takt_queue_offered(const struct takt_queue_arrivals *arrivals, uint64_t gpus);
 /* How many GPUs make it at most that load, at least 1. */
 uint64_t takt_queue_gpus_for(const struct takt_queue_arrivals *arrivals, uint64_t permille);
-/* Stretches the times between submissions so that the load on so many GPUs is that one. */
-void takt_queue_stretch(struct takt_queue_arrivals *arrivals, uint64_t gpus, uint64_t permille);
+/* Makes the times between submissions from/to times as long: a load of `from` becomes one of `to`.
+ */
+void takt_queue_stretch(struct takt_queue_arrivals *arrivals, uint64_t from, uint64_t to);
 
 #endif

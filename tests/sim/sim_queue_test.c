@@ -168,7 +168,7 @@ static void load_is_work_over_room(void **state)
 	assert_int_equal(takt_queue_offered(&rig.arrivals, 4), 375);
 	assert_int_equal(takt_queue_gpus_for(&rig.arrivals, 375), 4);
 	assert_int_equal(takt_queue_gpus_for(&rig.arrivals, 374), 5);
-	takt_queue_stretch(&rig.arrivals, 4, 750);
+	takt_queue_stretch(&rig.arrivals, 375, 750);
 	assert_int_equal(rig.arrivals.jobs.at[1].submit_ns, TAKT_QUEUE_START_NS + 20 * S);
 	assert_int_equal(takt_queue_offered(&rig.arrivals, 4), 750);
 	assert_int_equal(takt_sim_cluster_size(&rig.cluster, 3, NULL), 0);

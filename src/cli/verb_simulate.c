@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* takt simulate: schedulers on traces of clusters, without a GPU and without a daemon. */
+#include <string.h>
+
+#include "cli/simulate.h"
+
+static int dispatch(struct takt_simulate *simulate, struct takt_err *err)
+{
+	const char *protocol = takt_cli_value(simulate->cli, "protocol");
+
+	if (!protocol)
+		protocol = takt_cli_has(simulate->cli, "queue") ? "queue" : "fgd";
+	if (strcmp(protocol, "fgd") == 0)
+		return takt_simulate_fgd(simulate, err);
+	if (strcmp(protocol, "queue") == 0)
+		return takt_simulate_queue(simulate, err);
+	return takt_err_set(err, -TAKT_E_USAGE, "'--protocol' must be fgd or queue, not '%.40s'",
+			    protocol);
+}
+
+static int run(struct takt_cli *cli, struct takt_err *err)
+{
+	struct takt_simulate simulate;
+	int rc = takt_simulate_init(cli, &simulate, err);
+
+	if (rc < 0)
+		return rc;
+	rc = dispatch(&simulate, err);
+	takt_simulate_fini(&simulate);
+	return rc;
+}
+
+static const struct takt_option options[] = {
+	{"protocol", 0, "NAME",
+	 "fgd: pods arrive and stay, the published experiment; queue: jobs wait, run and end "
+	 "(default: queue with --queue, else fgd)"},
+	{"cluster", 0, "WHAT",
+	 "NODES.csv, or uniform:NODESxGPUS[:MODEL],...; uniform:autox8 is sized by --load"},
+	{"trace", 0, "WHAT", "PODS.csv, philly:JOBS.csv, or any file with such columns; .gz too"},
+	{"placement", 0, "LIST", "placement policies: fgd,bestfit,... (with --queue: one)"},
+	{"queue", 0, "LIST", "queue policies: fifo,easy,las,qssf,..."},
+	{"seeds", 0, "A..B", "one run for each; fgd 1..10, queue 1..10 where chance plays a part"},
+	{"load", 0, "LIST",
+	 "percent, ascending. fgd: columns of the table. queue: offered loads, which size "
+	 "uniform:autoxN or else stretch the times between submissions"},
+	{"tuning", 0, "PCT", "fgd: arrivals go on until they ask for so much (130)"},
+	{"param", 0, "NAME=N", "a parameter of the placement policies; may be given several times"},
+	{"bound", 0, "auto|off|FILE",
+	 "fgd: the program that computes what was possible (auto: takt-bound); its answers are "
+	 "kept in ~/.cache/takt"},
+	{"against", 0, "NAME", "the policy that differences are taken to (fgd, or the first)"},
+	{"estimates", 0, "KIND",
+	 "queue: what is known of run times: none, given (column estimate_s), perfect"},
+	{"preempt-cost", 0, "TIME", "queue: what starting again costs (60s)"},
+	{"checkpoint", 0, "TIME",
+	 "queue: work is safe every so often; 0s: all is lost when a job is pushed out (30m)"},
+	{"migrate", 0, "N", "queue: tasks moved a plan, at most (0)"},
+	{"failures", 0, "WHAT",
+	 "queue: mtbf=500h,repair=1h of each node, or a file with at_s,node,repair_s"},
+	{"resample", 0, "weeks", "queue: each seed draws whole weeks of the trace anew"},
+	{"gpu-watts", 0, "IDLE,BUSY", "queue: power of models that takt does not know"},
+	{"threads", 0, "N", "runs at a time (one a core); results do not depend on it"},
+	{"csv", 0, "FILE", "write the table there"},
+	{"output", 0, "FILE", "write the JSON there"},
+	{NULL},
+};
+
+static const struct takt_text_pair examples[] = {
+	{"takt simulate --cluster NODES.csv --trace PODS.csv --placement fgd,bestfit,random",
+	 "the published placement experiment, ten seeds"},
+	{"takt simulate --cluster uniform:autox8 --trace philly:JOBS.csv --queue fifo,easy,las "
+	 "--load 70,85,95",
+	 "which order of the queue finishes jobs soonest"},
+	{"takt simulate --cluster uniform:70x8 --trace JOBS.csv --queue fifo --resample weeks "
+	 "--seeds 1..20 --json",
+	 "with intervals, for a program"},
+	{NULL, NULL},
+};
+
+static const struct takt_text_pair exits[] = {
+	{"0", "simulated"},
+	{"3", "a result is above what is possible: the experiment is at fault"},
+	{"64", "wrong use: unknown option, policy or value"},
+	{"65", "a file is not as it should be, or a job can never run"},
+	{"69", "a file cannot be read or written"},
+	{NULL, NULL},
+};
+
+const struct takt_verb takt_verb_simulate = {
+	.name = "simulate",
+	.summary = "compare schedulers on traces of clusters",
+	.usage = "--cluster WHAT --trace WHAT [--placement LIST | --queue LIST] [options]",
+	.about = "Runs the scheduler that the daemon uses, and others to compare with, over traces "
+		 "of real clusters on a virtual clock. Needs no GPU and no daemon and changes "
+		 "nothing. All of it is simulated and says so.\n"
+		 "The same command gives the same figures on every machine, whatever the number of "
+		 "threads. Each result names the traces by their SHA-256, the seeds, this takt and "
+		 "the command that repeats it. The columns of files, the draws behind a seed and "
+		 "every figure are described in docs/simulate.md.",
+	.options = options,
+	.examples = examples,
+	.exits = exits,
+	.run = run,
+};

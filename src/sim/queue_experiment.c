@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Queue policies over loads and seeds, see the header. */
+#include "sim/queue_experiment.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/timetypes.h"
+#include "sim/queue_failures.h"
+#include "sim/queue_kpi.h"
+#include "sim/sim_pool.h"
+#include "sim/trace.h"
+
+const char *const takt_queue_estimates_names[] = {"none", "given", "perfect", NULL};
+
+const struct takt_queue_measure_text takt_queue_measure_texts[] = {
+#define X(id, name, unit, title, decimals) {#name, unit, title, decimals},
+	TAKT_QUEUE_MEASURES(X)
+#undef X
+};
+
+static bool predict_given(void *ctx, const struct takt_sim_job *job, uint64_t now_ns,
+			  uint64_t *ret_ns)
+{
+	(void)ctx;
+	(void)now_ns;
+	*ret_ns = (uint64_t)job->estimate_ns;
+	return job->has & 1u << TAKT_TRACE_JOB_ESTIMATE;
+}
+
+static bool predict_perfect(void *ctx, const struct takt_sim_job *job, uint64_t now_ns,
+			    uint64_t *ret_ns)
+{
+	(void)ctx;
+	(void)now_ns;
+	*ret_ns = (uint64_t)job->duration_ns;
+	return true;
+}
+
+static const struct takt_queue_predictor predictors[TAKT_ESTIMATES_COUNT] = {
+	[TAKT_ESTIMATES_GIVEN] = {.predict = predict_given},
+	[TAKT_ESTIMATES_PERFECT] = {.predict = predict_perfect},
+};
+
+/* Where in `kpis` run i goes, and what it is. */
+struct place {
+	size_t policy, load, seed;
+};
+
+static struct place place_of(const struct takt_queue_experiment *experiment, size_t i)
+{
+	size_t rest = i / experiment->seed_count;
+
+	return (struct place){.policy = rest / experiment->load_count,
+			      .load = rest % experiment->load_count,
+			      .seed = i % experiment->seed_count};
+}
+
+static int find_failures(const struct takt_queue_experiment_config *config,
+			 const struct takt_sim_cluster *cluster,
+			 const struct takt_queue_arrivals *arrivals, uint64_t seed,
+			 struct takt_queue_failures *ret, struct takt_err *err)
+{
+	/* Jobs go on after the last submission; so do failures, as long again. */
+	uint64_t end = TAKT_QUEUE_START_NS + 2 * arrivals->span_ms * TAKT_NS_PER_MS;
+
+	if (config->failures)
+		return takt_queue_failures_load(config->failures, cluster, ret, err);
+	if (config->mtbf_ns)
+		return takt_queue_failures_draw(cluster, config->mtbf_ns, config->repair_ns, end,
+						seed, ret, err);
+	*ret = (struct takt_queue_failures){.at = TAKT_VEC_INIT(0)};
+	return 0;
+}
+
+static int simulate(const struct takt_queue_experiment *experiment, struct place place,
+		    const struct takt_queue_arrivals *arrivals,
+		    const struct takt_queue_failures *failures, struct takt_queue_result *result,
+		    struct takt_err *err)
+{
+	const struct takt_queue_experiment_config *config = experiment->config;
+	const struct takt_queue_policy *policy = &config->policies->at.at[place.policy];
+	struct takt_queue_config run = {
+		.cluster = &experiment->clusters[place.load],
+		.work = &experiment->work,
+		.jobs = arrivals->jobs.at,
+		.job_count = arrivals->jobs.len,
+		.failures = failures->at.at,
+		.failure_count = failures->at.len,
+		.sched = {.order = policy->order,
+			  .order_config = &policy->config,
+			  .placement = config->placement,
+			  .backfill = policy->backfill,
+			  .preempt = policy->preempt,
+			  .migrate_most = config->migrate_most,
+			  .max_jobs = (uint32_t)arrivals->jobs.len + 1,
+			  .reasons = TAKT_REASONS_ASKED},
+		.preempt_cost_ns = config->preempt_cost_ns,
+		.checkpoint_ns = config->checkpoint_ns,
+		.seed = config->first_seed + place.seed,
+	};
+
+	if (config->estimates != TAKT_ESTIMATES_NONE)
+		run.predictor = &predictors[config->estimates];
+	return takt_queue_run(&run, result, err);
+}
+
+static int run_one(void *ctx, size_t i, struct takt_err *err)
+{
+	struct takt_queue_experiment *experiment = ctx;
+	const struct takt_queue_experiment_config *config = experiment->config;
+	struct place place = place_of(experiment, i);
+	const struct takt_sim_cluster *cluster = &experiment->clusters[place.load];
+	uint64_t seed = config->first_seed + place.seed;
+	uint64_t stretch = experiment->stretch_permille[place.load];
+	struct takt_queue_arrivals arrivals;
+	struct takt_queue_failures failures = {.at = TAKT_VEC_INIT(0)};
+	struct takt_queue_result result = {0};
+	int rc = takt_queue_arrivals(&experiment->work, config->resample, seed, &arrivals, err);
+
+	if (rc < 0)
+		return rc;
+	if (stretch)
+		takt_queue_stretch(&arrivals, stretch, 1000);
+	rc = find_failures(config, cluster, &arrivals, seed, &failures, err);
+	if (rc == 0)
+		rc = simulate(experiment, place, &arrivals, &failures, &result, err);
+	if (rc == 0)
+		rc = takt_queue_kpi_of(&result, cluster, config->power, &experiment->kpis[i], err);
+	takt_queue_result_fini(&result);
+	takt_queue_failures_fini(&failures);
+	takt_queue_arrivals_fini(&arrivals);
+	if (rc < 0)
+		return takt_err_wrap(err, rc, "%s, seed %" PRIu64,
+				     config->policies->at.at[place.policy].name, seed);
+	return 0;
+}
+
+/* Of one load: the cluster in its size, or the stretch. */
+static int size_load(struct takt_queue_experiment *experiment, size_t i,
+		     const struct takt_queue_arrivals *arrivals, struct takt_err *err)
+{
+	const struct takt_queue_experiment_config *config = experiment->config;
+	struct takt_sim_cluster *cluster = &experiment->clusters[i];
+	uint64_t permille = config->load_count ? config->loads[i] * 10 : 0;
+
+	if (cluster->automatic) {
+		uint64_t nodes;
+		int rc;
+
+		if (!permille)
+			return takt_err_set(err, -TAKT_E_USAGE,
+					    "'%s' is sized by an offered load: give --load",
+					    config->cluster);
+		if (cluster->gpus == 0)
+			return takt_err_set(err, -TAKT_E_USAGE, "'%s' has no GPUs",
+					    config->cluster);
+		nodes = (takt_queue_gpus_for(arrivals, permille) + cluster->gpus - 1) /
+			cluster->gpus;
+		rc = takt_sim_cluster_size(cluster, (uint32_t)nodes, err);
+		if (rc < 0)
+			return rc;
+	} else if (permille) {
+		experiment->stretch_permille[i] =
+			takt_queue_offered(arrivals, cluster->gpus) * 1000 / permille;
+	}
+	experiment->offered_permille[i] = experiment->stretch_permille[i]
+						  ? permille
+						  : takt_queue_offered(arrivals, cluster->gpus);
+	return 0;
+}
+
+static int load_inputs(struct takt_queue_experiment *experiment, struct takt_err *err)
+{
+	const struct takt_queue_experiment_config *config = experiment->config;
+	struct takt_queue_arrivals arrivals;
+	int rc = 0;
+
+	for (size_t i = 0; i < experiment->load_count && rc == 0; i++)
+		rc = takt_sim_cluster_load(config->cluster, &experiment->clusters[i], err);
+	if (rc == 0)
+		rc = takt_sim_work_load(config->trace, 1u << TAKT_TRACE_JOB_GPUS,
+					&experiment->clusters[0], &experiment->work, err);
+	if (rc == 0)
+		rc = takt_queue_split_gangs(&experiment->work, &experiment->clusters[0], err);
+	if (rc == 0)
+		rc = takt_queue_arrivals(&experiment->work, false, 0, &arrivals, err);
+	if (rc < 0)
+		return rc;
+	for (size_t i = 0; i < experiment->load_count && rc == 0; i++)
+		rc = size_load(experiment, i, &arrivals, err);
+	takt_queue_arrivals_fini(&arrivals);
+	return rc;
+}
+
+static int allocate(struct takt_queue_experiment *experiment, struct takt_err *err)
+{
+	size_t loads = experiment->load_count;
+	size_t runs = experiment->config->policies->at.len * loads * experiment->seed_count;
+
+	experiment->clusters = takt_calloc(loads, sizeof(*experiment->clusters));
+	experiment->offered_permille = takt_calloc(loads, sizeof(*experiment->offered_permille));
+	experiment->stretch_permille = takt_calloc(loads, sizeof(*experiment->stretch_permille));
+	experiment->kpis = takt_calloc(runs, sizeof(*experiment->kpis));
+	if (!experiment->clusters || !experiment->offered_permille ||
+	    !experiment->stretch_permille || !experiment->kpis)
+		return takt_err_set(err, -ENOMEM, "no memory for %zu runs", runs);
+	return 0;
+}
+
+static int report(void *ctx, size_t done, size_t count)
+{
+	const struct takt_queue_experiment *experiment = ctx;
+	const struct takt_queue_experiment_config *config = experiment->config;
+
+	return config->progress ? config->progress(config->progress_ctx, done, count) : 0;
+}
+
+int takt_queue_experiment(const struct takt_queue_experiment_config *config,
+			  struct takt_queue_experiment *ret, struct takt_err *err)
+{
+	struct takt_queue_experiment experiment = {
+		.config = config,
+		.load_count = config->load_count ? config->load_count : 1,
+		.seed_count = config->last_seed - config->first_seed + 1,
+	};
+	struct takt_sim_pool pool = {run_one, report, &experiment, config->threads};
+	int rc = allocate(&experiment, err);
+
+	if (rc == 0)
+		rc = load_inputs(&experiment, err);
+	if (rc == 0)
+		rc = takt_sim_pool_run(&pool,
+				       config->policies->at.len * experiment.load_count *
+					       experiment.seed_count,
+				       err);
+	if (rc < 0)
+		takt_queue_experiment_fini(&experiment);
+	else
+		*ret = experiment;
+	return rc;
+}
+
+void takt_queue_experiment_fini(struct takt_queue_experiment *experiment)
+{
+	for (size_t i = 0; experiment->clusters && i < experiment->load_count; i++)
+		takt_sim_cluster_fini(&experiment->clusters[i]);
+	takt_sim_work_fini(&experiment->work);
+	takt_free(experiment->clusters);
+	takt_free(experiment->offered_permille);
+	takt_free(experiment->stretch_permille);
+	takt_free(experiment->kpis);
+}
+
+const struct takt_queue_kpi *takt_queue_kpi(const struct takt_queue_experiment *experiment,
+					    size_t policy, size_t load, size_t seed)
+{
+	return &experiment->kpis[(policy * experiment->load_count + load) * experiment->seed_count +
+				 seed];
+}
+
+/* Differences against zeros are values, so one function does for both; other SIZE_MAX: none. */
+static struct takt_sim_stat over_seeds(const struct takt_queue_experiment *experiment,
+				       size_t policy, size_t other, size_t load,
+				       enum takt_queue_measure measure)
+{
+	TAKT_CLEANUP(freep)
+	double *values = takt_calloc(experiment->seed_count, sizeof(*values));
+	size_t n = 0;
+
+	for (size_t s = 0; values && s < experiment->seed_count; s++) {
+		const struct takt_queue_kpi *kpi = takt_queue_kpi(experiment, policy, load, s);
+		const struct takt_queue_kpi *base =
+			other == SIZE_MAX ? NULL : takt_queue_kpi(experiment, other, load, s);
+
+		if (measure == TAKT_QUEUE_ENERGY && !kpi->has_energy)
+			continue;
+		values[n++] = kpi->values[measure] - (base ? base->values[measure] : 0);
+	}
+	return n ? takt_sim_stat(values, n) : (struct takt_sim_stat){0};
+}
+
+struct takt_sim_stat takt_queue_stat(const struct takt_queue_experiment *experiment, size_t policy,
+				     size_t load, enum takt_queue_measure measure)
+{
+	return over_seeds(experiment, policy, SIZE_MAX, load, measure);
+}
+
+struct takt_sim_stat takt_queue_difference(const struct takt_queue_experiment *experiment,
+					   size_t policy, size_t other, size_t load,
+					   enum takt_queue_measure measure)
+{
+	return over_seeds(experiment, policy, other, load, measure);
+}

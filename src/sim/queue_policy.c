@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Names of queue policies, see the header. */
+#include "sim/queue_policy.h"
+
+#include <string.h>
+
+struct preset {
+	const char *name;
+	const struct takt_order *order;
+	enum takt_backfill backfill;
+	bool preempt;
+	const char *summary;
+};
+
+static const struct preset presets[] = {
+	{"fifo", &takt_order_fifo, TAKT_BACKFILL_NONE, false, "first come, first served"},
+	{"easy", &takt_order_fifo, TAKT_BACKFILL_EASY, false,
+	 "fifo, and who does not delay the first that waits may overtake (EASY)"},
+	{"conservative", &takt_order_fifo, TAKT_BACKFILL_CONSERVATIVE, false,
+	 "fifo, and who delays none of the first that wait may overtake"},
+};
+
+void takt_queue_policies_text(struct takt_str *out)
+{
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(presets); i++)
+		takt_str_addf(out, "%-14s %s\n", presets[i].name, presets[i].summary);
+	for (size_t i = 0; takt_order_all[i]; i++)
+		if (takt_order_all[i] != &takt_order_fifo)
+			takt_str_addf(out, "%-14s %s\n", takt_order_all[i]->name,
+				      takt_order_all[i]->summary);
+}
+
+static int unknown(const char *name, struct takt_err *err)
+{
+	TAKT_CLEANUP(strp) struct takt_str all = TAKT_STR(4096);
+
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(presets); i++)
+		takt_str_addf(&all, "%s%s", i ? ", " : "", presets[i].name);
+	for (size_t i = 0; takt_order_all[i]; i++)
+		if (takt_order_all[i] != &takt_order_fifo)
+			takt_str_addf(&all, ", %s", takt_order_all[i]->name);
+	return takt_err_set(err, -TAKT_E_USAGE, "there is no queue policy '%.40s'; there are %s",
+			    name, takt_str_text(&all));
+}
+
+static int find(const char *name, struct takt_queue_policy *policy, struct takt_err *err)
+{
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(presets); i++) {
+		if (strcmp(presets[i].name, name) != 0)
+			continue;
+		policy->order = presets[i].order;
+		policy->backfill = presets[i].backfill;
+		policy->preempt = presets[i].preempt;
+		return 0;
+	}
+	policy->order = takt_order_find(name);
+	if (!policy->order)
+		return unknown(name, err);
+	policy->backfill = TAKT_BACKFILL_EASY;
+	policy->preempt = policy->order->preempts;
+	return 0;
+}
+
+static int modify(const char *word, struct takt_queue_policy *policy, struct takt_err *err)
+{
+	for (int i = 0; takt_backfill_names[i]; i++) {
+		if (strcmp(takt_backfill_names[i], word) != 0)
+			continue;
+		policy->backfill = (enum takt_backfill)i;
+		return 0;
+	}
+	if (strcmp(word, "preempt") != 0 && strcmp(word, "keep") != 0)
+		return takt_err_set(err, -TAKT_E_USAGE,
+				    "'+%.30s' of queue policy '%s' is none of +none, +easy, "
+				    "+conservative, +preempt, +keep",
+				    word, policy->name);
+	policy->preempt = word[0] == 'p';
+	return 0;
+}
+
+static int parse(char *text, struct takt_queue_policy *ret, struct takt_err *err)
+{
+	struct takt_queue_policy policy = {0};
+	char *plus;
+	int rc;
+
+	takt_strcpy(policy.name, sizeof(policy.name), text);
+	plus = strchr(text, '+');
+	if (plus)
+		*plus++ = '\0';
+	rc = find(text, &policy, err);
+	while (rc == 0 && plus) {
+		char *word = plus;
+
+		plus = strchr(word, '+');
+		if (plus)
+			*plus++ = '\0';
+		rc = modify(word, &policy, err);
+	}
+	if (rc == 0)
+		rc = takt_order_config_check(&policy.config, err);
+	if (rc == 0)
+		*ret = policy;
+	return rc;
+}
+
+static int add_one(struct takt_queue_policies *policies, const char *text, size_t len,
+		   struct takt_err *err)
+{
+	struct takt_queue_policy policy;
+	char name[TAKT_SIM_POLICY_NAME];
+	int rc;
+
+	if (len == 0 || len >= sizeof(name))
+		return takt_err_set(err, -TAKT_E_USAGE,
+				    "a list of queue policies reads fifo,easy; '%.40s' begins with "
+				    "none",
+				    text);
+	memcpy(name, text, len);
+	name[len] = '\0';
+	rc = parse(name, &policy, err);
+	if (rc < 0)
+		return rc;
+	TAKT_VEC_EACH (known, &policies->at)
+		if (strcmp(known->name, policy.name) == 0)
+			return takt_err_set(err, -TAKT_E_USAGE, "queue policy '%s' is there twice",
+					    policy.name);
+	return takt_vec_push(&policies->at, policy) < 0
+		       ? takt_err_set(err, -TAKT_E_USAGE, "more than %d queue policies",
+				      TAKT_SIM_MAX_POLICIES)
+		       : 0;
+}
+
+int takt_queue_policies(const char *list, struct takt_queue_policies *ret, struct takt_err *err)
+{
+	struct takt_queue_policies policies = {.at = TAKT_VEC_INIT(TAKT_SIM_MAX_POLICIES)};
+	int rc = 0;
+
+	do {
+		size_t len = strcspn(list, ",");
+
+		rc = add_one(&policies, list, len, err);
+		list += len;
+	} while (rc == 0 && *list++ == ',');
+	if (rc < 0)
+		takt_queue_policies_fini(&policies);
+	else
+		*ret = policies;
+	return rc;
+}
+
+void takt_queue_policies_fini(struct takt_queue_policies *policies)
+{
+	takt_vec_fini(&policies->at);
+}
