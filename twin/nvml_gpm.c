@@ -254,7 +254,7 @@ static void tell(const struct span *span, struct nvml_gpm_metric *metric)
 int nvmlGpmMetricsGet(struct nvml_gpm_metrics_get *get)
 {
 	const struct twin_map *map = twin_machine_map();
-	struct nvml_gpm_metric *metrics = (struct nvml_gpm_metric *)(void *)(get + 1);
+	struct nvml_gpm_metric *metrics;
 	struct span span;
 
 	if (!map)
@@ -271,6 +271,7 @@ int nvmlGpmMetricsGet(struct nvml_gpm_metrics_get *get)
 		.spent = twin_counters_since(&get->sample2->counters, &get->sample1->counters),
 		.ns = get->sample2->at_ns - get->sample1->at_ns,
 	};
+	metrics = (struct nvml_gpm_metric *)(void *)(get + 1);
 	for (uint32_t i = 0; i < get->count; i++)
 		tell(&span, &metrics[i]);
 	return NVML_SUCCESS;
