@@ -349,51 +349,112 @@ static int read_mig(struct twin_toml *toml, struct twin_board *board, struct tak
 	return 0;
 }
 
-/* What has to hold between keys; the second key is the one that the error names. */
-static int check(const struct twin_toml *toml, const struct twin_board *board, struct takt_err *err)
+/* What has to hold between keys; the error names the one that is to be looked at. */
+struct rule {
+	bool right;
+	const char *section, *key, *text;
+};
+
+static int hold(struct twin_toml *toml, const struct rule *rules, size_t count,
+		struct takt_err *err)
 {
-	const struct {
-		bool right;
-		const char *text;
-	} rules[] = {
-		{board->clock_count >= 2, "clocks.sm: there have to be two clocks at least"},
-		{board->memory[0].sm_max_mhz == board->sm_mhz[board->clock_count - 1],
-		 "clocks.sm_max: the first has to be the highest SM clock"},
-		{has_sm_clock(board, board->idle_mhz), "clocks.idle: has to be an SM clock"},
-		{has_sm_clock(board, board->application_mhz),
-		 "clocks.application: has to be an SM clock"},
-		{has_memory_clock(board, board->idle_memory_mhz),
-		 "clocks.idle_memory: has to be one of clocks.memory"},
-		{board->video_idle_mhz <= board->video_max_mhz, "clocks.video: has to rise"},
+	for (size_t i = 0; i < count; i++) {
+		const struct twin_toml_value *value =
+			twin_toml_find(toml, rules[i].section, rules[i].key);
+
+		if (rules[i].right)
+			continue;
+		return twin_toml_error(toml, value ? value->line : 1, rules[i].section,
+				       rules[i].key, err, "%s", rules[i].text);
+	}
+	return 0;
+}
+
+static int check_clocks(struct twin_toml *toml, const struct twin_board *board,
+			struct takt_err *err)
+{
+	const struct rule rules[] = {
+		{board->clock_count >= 2, "clocks", "sm_max", "there have to be two SM clocks"},
+		{board->memory[0].sm_max_mhz == board->sm_mhz[board->clock_count - 1], "clocks",
+		 "sm_max", ": the first has to be the highest SM clock"},
+		{has_sm_clock(board, board->idle_mhz), "clocks", "idle", "has to be an SM clock"},
+		{has_sm_clock(board, board->application_mhz), "clocks", "application",
+		 "has to be an SM clock"},
+		{has_memory_clock(board, board->idle_memory_mhz), "clocks", "idle_memory",
+		 "has to be one of clocks.memory"},
+		{board->video_idle_mhz <= board->video_max_mhz, "clocks", "video", "has to rise"},
+		{board->busy_pstate <= board->idle_pstate, "clocks", "busy_pstate",
+		 "has to be at most idle_pstate: P0 is the fastest"},
+	};
+
+	return hold(toml, rules, TAKT_ARRAY_LEN(rules), err);
+}
+
+static int check_power(struct twin_toml *toml, const struct twin_board *board, struct takt_err *err)
+{
+	const struct rule rules[] = {
 		{board->power_min_mw <= board->power_default_mw &&
 			 board->power_default_mw <= board->power_max_mw,
-		 "power.default: has to lie between power.min and power.max"},
-		{board->reserved_mib < board->memory_mib,
-		 "reserved_mib: has to be less than memory_mib"},
+		 "power", "default", "has to lie between power.min and power.max"},
+		{board->idle_mw < board->power_max_mw, "power", "idle",
+		 "has to be less than power.max"},
+		{board->memory_idle_mw <= board->idle_mw, "power", "memory_idle",
+		 "is a part of power.idle"},
 		{board->ambient_c < board->gpu_max_c && board->gpu_max_c <= board->slowdown_c &&
 			 board->slowdown_c <= board->shutdown_c,
-		 "thermal: ambient_c < gpu_max_c <= slowdown_c <= shutdown_c has to hold"},
-		{board->memory_idle_mw <= board->idle_mw,
-		 "power.memory_idle: is a part of power.idle"},
-		{!(board->features & TWIN_HAS_MEMORY_MAX) || board->memory_max_c,
-		 "thermal.memory_max_c: is needed with the feature memory_max"},
-		{!(board->features & TWIN_HAS_ROW_REMAP) || board->remap_banks,
-		 "remap_banks: is needed with the feature row_remap"},
-		{!board->nvlinks || (board->nvlink_version && board->nvlink_mbps),
-		 "nvlinks: needs nvlink_version and nvlink_mbps, too"},
+		 "thermal", "gpu_max_c",
+		 ": ambient_c < gpu_max_c <= slowdown_c <= shutdown_c has to hold"},
+		{board->ambient_c + (uint64_t)board->idle_mw * board->k_per_kw / 1000000 <
+			 board->gpu_max_c,
+		 "thermal", "k_per_kw", "warms it above gpu_max_c at rest already"},
 		{!board->fans ||
 			 (board->fan_start_c < board->gpu_max_c && board->fan_min_percent < 100 &&
 			  board->fan_k_per_kw >= board->k_per_kw),
-		 "thermal.fans: needs fan_start_c < gpu_max_c, fan_min_percent < 100 and "
-		 "fan_k_per_kw >= k_per_kw"},
+		 "thermal", "fans",
+		 "needs fan_start_c < gpu_max_c, fan_min_percent < 100 and fan_k_per_kw >= "
+		 "k_per_kw"},
 	};
 
-	for (size_t i = 0; i < TAKT_ARRAY_LEN(rules); i++) {
-		if (!rules[i].right)
-			return takt_err_set(err, -TAKT_E_CORRUPT, "%s: %s", twin_toml_file(toml),
-					    rules[i].text);
+	return hold(toml, rules, TAKT_ARRAY_LEN(rules), err);
+}
+
+static int check_features(struct twin_toml *toml, const struct twin_board *board,
+			  struct takt_err *err)
+{
+	bool mig_fits = true;
+
+	for (uint32_t i = 0; i < board->mig_count; i++) {
+		const struct twin_mig_profile *mig = &board->mig[i];
+		mig_fits &= mig->slices >= 1 && mig->slices < TWIN_MIG_SLICES && mig->size >= 1 &&
+			    mig->size <= TWIN_MIG_SLICES && mig->count >= 1 &&
+			    mig->memory_mib <= board->memory_mib;
 	}
-	return 0;
+	const struct rule rules[] = {
+		{board->reserved_mib < board->memory_mib, "", "reserved_mib",
+		 "has to be less than memory_mib"},
+		{!(board->features & TWIN_HAS_MEMORY_MAX) || board->memory_max_c, "", "features",
+		 ": memory_max needs thermal.memory_max_c"},
+		{!(board->features & TWIN_HAS_ROW_REMAP) || board->remap_banks, "", "features",
+		 ": row_remap needs remap_banks"},
+		{board->features & TWIN_HAS_MIG || !board->mig_count, "", "features",
+		 ": mig is needed with profiles in [mig]"},
+		{!board->nvlinks || (board->nvlink_version && board->nvlink_mbps), "", "nvlinks",
+		 "needs nvlink_version and nvlink_mbps, too"},
+		{mig_fits, "mig", "profiles",
+		 "have 1 to 7 slices of computing, 1 to 8 of memory, a count above 0 and no more "
+		 "memory than the board"},
+	};
+
+	return hold(toml, rules, TAKT_ARRAY_LEN(rules), err);
+}
+
+static int check(struct twin_toml *toml, const struct twin_board *board, struct takt_err *err)
+{
+	int rc = check_clocks(toml, board, err);
+
+	if (rc == 0)
+		rc = check_power(toml, board, err);
+	return rc == 0 ? check_features(toml, board, err) : rc;
 }
 
 int twin_board_from(struct twin_toml *toml, struct twin_board *ret, struct takt_err *err)

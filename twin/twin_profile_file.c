@@ -101,21 +101,25 @@ static int read_phases(struct twin_toml *toml, struct twin_profile *profile, str
 	return 0;
 }
 
-static int check_shares(const struct twin_toml *toml, const struct twin_profile *profile,
+static int check_shares(struct twin_toml *toml, const struct twin_profile *profile,
 			struct takt_err *err)
 {
+	const struct twin_toml_key *key, *last = NULL;
 	uint32_t sum = 0;
 
 	for (uint32_t i = 0; i < profile->phase_count; i++) {
 		if (profile->phases[i].kind != TWIN_PHASE_COMMUNICATION)
 			sum += profile->phases[i].share;
 	}
-	if (profile->phase_count && sum != 1000)
-		return takt_err_set(err, -TAKT_E_CORRUPT,
-				    "%s: share: those of all phases but communication have to add "
-				    "up to 1000, not %u",
-				    twin_toml_file(toml), sum);
-	return 0;
+	if (!profile->phase_count || sum == 1000)
+		return 0;
+	for (unsigned i = 0; (key = twin_toml_key_at(toml, i)); i++)
+		last = strcmp(key->name, "share") == 0 ? key : last;
+	return twin_toml_error(toml, last ? last->value->line : 1, last ? last->section : "",
+			       "share", err,
+			       ": those of all phases but communication have to add up to 1000, "
+			       "not %u",
+			       sum);
 }
 
 int twin_profile_from(struct twin_toml *toml, struct twin_profile *ret, struct takt_err *err)

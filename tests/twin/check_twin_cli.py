@@ -324,7 +324,8 @@ def mistakes_in_files_name_line_key_and_remedy():
         refused(takt_twin("create", os.path.join(folder, "none.toml")), 66, "none.toml")
         with Machine("hgx-h100", "--gpus", "1") as machine:
             bad = write(folder, "job.toml", PROFILE.replace("share = 1000", "share = 900"))
-            refused(machine.run("load", "--profile", bad), 65, "share", "1000, not 900")
+            refused(machine.run("load", "--profile", bad), 65, "job.toml:4: work.share",
+                    "1000, not 900")
             bad = write(folder, "job.toml", PROFILE.replace("compute", "music"))
             refused(machine.run("load", "--profile", bad), 65, "job.toml:3: work.kind", "host")
 
@@ -338,8 +339,14 @@ def mistakes_in_boards_name_line_key_and_remedy():
         (good.replace('brand = "NVIDIA"', 'brand = "nv"'), "brand", "GEFORCE"),
         (good.replace('"gsp"', '"gps"'), "features", "gsp"),
         (good.replace("memory = [5001, 405]", "memory = [405, 5001]"), "clocks.memory", "fall"),
-        (good.replace("default = 70000", "default = 90000"), "power.default", "between"),
-        (good.replace("sm_step_x10 = 150", "sm_step_x10 = 160"), "clocks.sm_max"),
+        (good.replace("default = 70000", "default = 90000"), "b.toml:39: power.default", "between"),
+        (good.replace("sm_step_x10 = 150", "sm_step_x10 = 160"), "b.toml:27: clocks.sm_max"),
+        (good.replace("shutdown_c = 96", "shutdown_c = 90"), "thermal.gpu_max_c", "shutdown_c"),
+        (good.replace("k_per_kw = 330", "k_per_kw = 5000"), "b.toml:54: thermal.k_per_kw", "at rest"),
+        (good + "[mig]\nprofiles = [[19, 0, 9, 1, 7, 14, 1, 0, 0, 0, 4864]]\n", "b.toml:23: features",
+         "mig"),
+        (good.replace('"gsp"', '"mig"') + "[mig]\nprofiles = [[19, 0, 9, 1, 7, 14, 1, 0, 0, 0, 9]]\n",
+         "mig.profiles", "1 to 7"),
         (good.replace("tau_ms", "tau"), "thermal.tau_ms is missing"),
     ]
     with tempfile.TemporaryDirectory() as folder:
