@@ -88,6 +88,9 @@ int nvmlDeviceGetMaxCustomerBoostClock(struct nvml_device *device, uint32_t type
 	struct twin_gpu gpu;
 	int rc = enter_settable(device, type, mhz, &call, &gpu);
 
+	/* N/A on a captured GeForce 4080 */
+	if (rc == NVML_SUCCESS && call.board->brand == NVML_BRAND_GEFORCE)
+		return NVML_ERROR_NOT_SUPPORTED;
 	if (rc == NVML_SUCCESS)
 		*mhz = clock_of(call.board, type, top_mhz(call.board), call.board->memory[0].mhz);
 	return rc;

@@ -42,12 +42,13 @@ static int put_u32_if(const struct field *field, enum twin_feature feature, uint
 	return twin_has(field->call, feature) ? put_u32(field, value) : NVML_ERROR_NOT_SUPPORTED;
 }
 
-/* HBM's own rail: what idles there and what bandwidth costs. */
+/* HBM's own rail: what idles there, what kernels add and what bandwidth costs. */
 static uint32_t memory_power_mw(const struct field *field)
 {
 	const struct twin_board *board = field->call->board;
 
 	return board->memory_idle_mw +
+	       board->memory_busy_mw * twin_physics_util_percent(field->gpu) / 100 +
 	       board->memory_mw * twin_physics_memory_util_percent(field->gpu) / 100;
 }
 

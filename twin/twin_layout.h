@@ -105,6 +105,8 @@ struct twin_board {
 	uint32_t memory_count;
 	struct twin_memory_clock memory[TWIN_MAX_MEMORY_CLOCKS]; /* descending */
 	uint32_t idle_mhz, application_mhz, idle_memory_mhz, video_idle_mhz, video_max_mhz;
+	uint32_t busy_memory_mhz; /* 0 = the highest */
+	uint32_t memory_busy_mw;  /* what its memory's rail reports more when kernels run */
 	uint32_t idle_pstate, busy_pstate;
 	uint32_t power_min_mw, power_default_mw, power_max_mw;
 	uint32_t idle_mw, held_mw, dynamic_mw, memory_mw, memory_idle_mw, leak_mw_per_k;

@@ -246,11 +246,12 @@ static uint32_t clock_under(const struct twin_gpu *gpu, const struct twin_board 
 	return board->sm_mhz[low];
 }
 
-/* The memory clock that settings ask for, as an index of the board's list: the highest for work,
+/* The memory clock that settings ask for, as an index of the board's list: the board's for work,
  * the one of rest otherwise, unless a lock says more or less. */
 static uint32_t wanted_memory(const struct twin_gpu *gpu, const struct twin_board *board, bool busy)
 {
-	uint32_t top = busy ? board->memory[0].mhz : board->idle_memory_mhz;
+	uint32_t work_mhz = board->busy_memory_mhz ? board->busy_memory_mhz : board->memory[0].mhz;
+	uint32_t top = busy ? work_mhz : board->idle_memory_mhz;
 	uint32_t i = 0;
 
 	if (gpu->memory_lock_max_mhz) {

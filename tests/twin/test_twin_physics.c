@@ -378,7 +378,7 @@ static void fans_follow_the_temperature(void **state)
 	assert_int_equal(gpu.now_memory_mhz, 405);
 	assert_int_equal(gpu.now_pstate, 8);
 	start(&gpu, type, &gemm, FOREVER);
-	assert_int_equal(gpu.now_memory_mhz, 10501);
+	assert_int_equal(gpu.now_memory_mhz, 10251);
 	assert_int_equal(gpu.now_pstate, 2);
 	twin_physics_advance(&gpu, type, T0 + 900 * SECOND);
 	assert_in_range(gpu.now_fan_percent, 20, 100);
