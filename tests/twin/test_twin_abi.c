@@ -512,7 +512,9 @@ static void processes_are_the_same_in_each_version(struct nvml_device *gpu, pid_
 	assert_int_equal(n1, 1);
 	assert_int_equal(v1.pid, pid);
 	assert_int_equal(v1.used_memory, v3.used_memory);
-	assert_memory_equal(&v2, &v3, sizeof(v3));
+	assert_int_equal(v2.pid, v3.pid);
+	assert_int_equal(v2.used_memory, v3.used_memory);
+	assert_int_equal(v2.gpu_instance_id, v3.gpu_instance_id);
 }
 
 static void fabrics_are_the_same_in_each_version(struct nvml_device *gpu)
@@ -571,7 +573,10 @@ static void instances_are_the_same_in_each_version(void)
 	assert_int_equal(v1.multiprocessor_count, v2.multiprocessor_count);
 	assert_int_equal(NVML(nvmlComputeInstanceGetInfo)(compute, &i1), NVML_SUCCESS);
 	assert_int_equal(NVML(nvmlComputeInstanceGetInfo_v2)(compute, &i2), NVML_SUCCESS);
-	assert_memory_equal(&i1, &i2, sizeof(i1));
+	assert_ptr_equal(i1.device, i2.device);
+	assert_ptr_equal(i1.gpu_instance, i2.gpu_instance);
+	assert_int_equal(i1.id, i2.id);
+	assert_int_equal(i1.profile_id, i2.profile_id);
 }
 
 static void each_version_says_the_same(void **state)
