@@ -160,20 +160,24 @@ void takt_cluster_touch(struct takt_cluster *cluster, struct takt_node *node, bo
 }
 
 /* The epoch of views is a number of our own: a policy's may repeat when the policy is exchanged. */
+static void update_levels_epoch(struct takt_cluster *cluster)
+{
+	uint64_t said = cluster->placement->epoch(cluster->placement_state, cluster);
+
+	if (said == cluster->said_epoch)
+		return;
+	cluster->said_epoch = said;
+	cluster->policy_epoch++;
+	cluster->version++;
+}
+
+/* The epoch first: the phase may depend on what it brings up to date. */
 void takt_cluster_update_epoch(struct takt_cluster *cluster)
 {
-	uint64_t said;
-
+	if (cluster->placement->epoch)
+		update_levels_epoch(cluster);
 	if (cluster->placement->phase)
 		cluster->phase = cluster->placement->phase(cluster->placement_state, cluster);
-	if (!cluster->placement->epoch)
-		return;
-	said = cluster->placement->epoch(cluster->placement_state, cluster);
-	if (said != cluster->said_epoch) {
-		cluster->said_epoch = said;
-		cluster->policy_epoch++;
-		cluster->version++;
-	}
 }
 
 static size_t vec_bytes(size_t cap, size_t size)

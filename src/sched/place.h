@@ -116,6 +116,7 @@ struct takt_placement {
 extern const struct takt_placement *const takt_placements[];
 const struct takt_placement *takt_placement_find(const char *name); /* NULL = none */
 
+extern const struct takt_placement takt_place_takt;   /* place_takt.c */
 extern const struct takt_placement takt_place_fgd;    /* place_fgd.c */
 extern const struct takt_placement takt_place_hetero; /* place_hetero.c */
 

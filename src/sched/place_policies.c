@@ -6,6 +6,7 @@
 #include "sched/place.h"
 
 const struct takt_placement *const takt_placements[] = {
+	&takt_place_takt,
 	&takt_place_fgd,
 	&takt_place_hetero,
 	NULL,
