@@ -120,6 +120,9 @@ int takt_cluster_speeds(struct takt_cluster *cluster, const uint16_t *permille, 
 			uint32_t *ret, struct takt_err *err);
 uint32_t takt_cluster_speed(const struct takt_cluster *cluster, uint32_t speeds, uint32_t model);
 
+/* The pair scores of a class, borrowed; NULL of class 0. */
+const int32_t *takt_cluster_pair_scores(const struct takt_cluster *cluster, uint32_t link_class);
+
 /* Levels of the topology from the outside in: "zone", "rack", "leaf", "nvlink". *ret counts from 1.
  * A known name gives its number. */
 int takt_cluster_level(struct takt_cluster *cluster, const char *name, uint32_t *ret,

@@ -260,6 +260,11 @@ static uint64_t lowest(uint64_t from, uint64_t forced, uint32_t need)
 	return mask;
 }
 
+const int32_t *takt_cluster_pair_scores(const struct takt_cluster *cluster, uint32_t link_class)
+{
+	return link_class < cluster->links.len ? cluster->links.at[link_class].pair_score : NULL;
+}
+
 uint64_t takt_cluster_best_linked(struct takt_cluster *cluster, const struct takt_node *node,
 				  uint64_t from, uint64_t forced, uint32_t need)
 {

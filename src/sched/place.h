@@ -116,9 +116,14 @@ struct takt_placement {
 extern const struct takt_placement *const takt_placements[];
 const struct takt_placement *takt_placement_find(const char *name); /* NULL = none */
 
-extern const struct takt_placement takt_place_takt;   /* place_takt.c */
-extern const struct takt_placement takt_place_fgd;    /* place_fgd.c */
-extern const struct takt_placement takt_place_hetero; /* place_hetero.c */
+extern const struct takt_placement takt_place_takt;	      /* place_takt.c */
+extern const struct takt_placement takt_place_fgd;	      /* place_fgd.c */
+extern const struct takt_placement takt_place_pack;	      /* place_pack.c */
+extern const struct takt_placement takt_place_spread;	      /* place_spread.c */
+extern const struct takt_placement takt_place_least_utilised; /* place_least_utilised.c */
+extern const struct takt_placement takt_place_energy;	      /* place_energy.c */
+extern const struct takt_placement takt_place_topology;	      /* place_topology.c */
+extern const struct takt_placement takt_place_hetero;	      /* place_hetero.c */
 
 /* Milli that a task holds of a device: what it asks, or the share of the memory it asks, rounded
  * up; more than TAKT_REQUEST_WHOLE when that memory is not known or too small. */

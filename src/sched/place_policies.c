@@ -9,6 +9,11 @@ const struct takt_placement *const takt_placements[] = {
 	&takt_place_takt,
 	&takt_place_fgd,
 	&takt_place_hetero,
+	&takt_place_energy,
+	&takt_place_least_utilised,
+	&takt_place_topology,
+	&takt_place_spread,
+	&takt_place_pack,
 	NULL,
 };
 

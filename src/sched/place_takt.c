@@ -44,6 +44,7 @@
 #include "base/mem.h"
 #include "sched/cluster.h"
 #include "sched/place_price.h"
+#include "sched/place_share.h"
 #include "sched/place_value.h"
 
 enum {
@@ -269,21 +270,6 @@ static int32_t growth(const struct change *change, int32_t devices, uint32_t lef
  * Devices.
  */
 
-/* Those that the task may be put on; clean ones, if it may also use others. */
-static uint64_t candidates_of(const struct takt *takt, const struct takt_node *node,
-			      const struct takt_request *request,
-			      const struct takt_place_choice *choice)
-{
-	uint64_t all, clean;
-
-	if (!choice && !(node->flags & (TAKT_NODE_MIXED | TAKT_NODE_DEV_MEM)) && !node->outside &&
-	    request->milli)
-		return takt_node_all_devices(node);
-	all = choice ? choice->candidates : takt_cluster_candidates(takt->cluster, node, request);
-	clean = all & ~node->outside;
-	return clean ? clean : all;
-}
-
 /* The device on which the fraction costs least; the first of equal ones. */
 static int32_t best_device(const struct change *change, const struct takt_request *request,
 			   uint64_t candidates, uint64_t *ret_device, uint32_t *ret_left)
@@ -358,11 +344,12 @@ static uint32_t score(const void *state, const struct takt_node *node,
 	if (request->devices == 0)
 		return level_of(takt, growth(&change, 0, 0, 0), 0);
 	if (request->mig_profile)
-		cost = instance(&change, candidates_of(takt, node, request, choice));
+		cost = instance(&change, takt_share_devices(takt->cluster, node, request, choice));
 	else if (request->milli == TAKT_REQUEST_WHOLE)
 		cost = growth(&change, request->devices, TAKT_REQUEST_WHOLE, 0);
 	else
-		cost = best_device(&change, request, candidates_of(takt, node, request, choice),
+		cost = best_device(&change, request,
+				   takt_share_devices(takt->cluster, node, request, choice),
 				   &device, &left);
 	if (choice)
 		choice->dev_mask = device;
