@@ -6,6 +6,7 @@
 #include "base/timetext.h"
 #include "cli/simulate.h"
 #include "cli/table.h"
+#include "sim/gavel_work.h"
 #include "sim/queue_experiment.h"
 #include "sim/queue_report.h"
 #include "sim/sim_policies.h"
@@ -17,7 +18,6 @@ struct setting {
 	struct takt_sim_placements placements;
 	struct takt_gpu_power power;
 	struct takt_queue_experiment_config config;
-	size_t baseline;
 };
 
 static void setting_fini(struct setting *setting)
@@ -115,23 +115,25 @@ static int take_watts(struct takt_simulate *simulate, struct setting *setting, s
 	return 0;
 }
 
-static int find_baseline(const struct takt_simulate *simulate, struct setting *setting,
+/* By the names of what was compared. */
+static int find_baseline(const struct takt_simulate *simulate,
+			 const struct takt_queue_experiment *experiment, size_t *ret,
 			 struct takt_err *err)
 {
 	const char *name = takt_cli_value(simulate->cli, "against");
 
-	if (!name)
-		return 0;
-	for (size_t i = 0; i < setting->policies.at.len; i++) {
-		setting->baseline = i;
-		if (strcmp(setting->policies.at.at[i].name, name) == 0)
+	*ret = 0;
+	for (size_t i = 0; name && i < experiment->variant_count; i++) {
+		*ret = i;
+		if (strcmp(experiment->variants[i].name, name) == 0)
 			return 0;
 	}
-	return takt_err_set(err, -TAKT_E_USAGE,
-			    "'--against %.40s' is none of the policies that are simulated", name);
+	return name ? takt_err_set(err, -TAKT_E_USAGE,
+				   "'--against %.60s' is none of what is simulated, such as '%s'",
+				   name, experiment->variants[0].name)
+		    : 0;
 }
 
-/* Placement inside the queue engine: one policy. */
 static int take_placement(struct takt_simulate *simulate, struct setting *setting,
 			  struct takt_err *err)
 {
@@ -143,12 +145,29 @@ static int take_placement(struct takt_simulate *simulate, struct setting *settin
 	rc = takt_sim_placements(list, &setting->placements, err);
 	if (rc < 0)
 		return rc;
-	if (setting->placements.at.len > 1)
-		return takt_err_set(err, -TAKT_E_USAGE,
-				    "with '--queue' there is one placement policy, not '%.60s'",
-				    list);
-	setting->config.placement = setting->placements.at.at[0].placement;
+	setting->config.placements = &setting->placements;
 	takt_simulate_note(simulate, "placement", "%s", list);
+	return 0;
+}
+
+/* "gavel:FILE" draws jobs; anything else is a trace. */
+static int take_trace(struct takt_simulate *simulate, struct takt_queue_experiment_config *config,
+		      struct takt_err *err)
+{
+	const char *gavel = takt_simulate_behind(simulate->trace, "gavel");
+	int64_t jobs;
+	int rc = takt_cli_number(simulate->cli, "jobs", 1, TAKT_GAVEL_MAX_JOBS, 3000, &jobs, err);
+
+	if (rc < 0)
+		return rc;
+	if (gavel == simulate->trace) {
+		config->trace = takt_simulate_behind(
+			takt_simulate_behind(simulate->trace, "philly"), "openb");
+		return 0;
+	}
+	config->trace = gavel;
+	config->gavel_jobs = (uint32_t)jobs;
+	takt_simulate_note(simulate, "jobs", "%lld", (long long)jobs);
 	return 0;
 }
 
@@ -163,7 +182,7 @@ static int take_seeds(struct takt_simulate *simulate, struct takt_queue_experime
 		return takt_err_set(err, -TAKT_E_USAGE, "'--resample' must be weeks, not '%.40s'",
 				    resample);
 	config->resample = resample != NULL;
-	random = config->resample || config->mtbf_ns;
+	random = config->resample || config->mtbf_ns || config->gavel_jobs;
 	rc = takt_simulate_seeds(simulate, 1, random ? 10 : 1, err);
 	takt_simulate_note(simulate, "resample", "%s", resample ? resample : "none");
 	config->first_seed = simulate->first_seed;
@@ -179,11 +198,11 @@ static int describe(struct takt_simulate *simulate, struct setting *setting, str
 	int rc = takt_queue_policies(list ? list : "fifo", &setting->policies, err);
 
 	rc = rc < 0 ? rc : take_placement(simulate, setting, err);
+	rc = rc < 0 ? rc : take_trace(simulate, config, err);
 	rc = rc < 0 ? rc : take_failures(simulate, config, err);
 	rc = rc < 0 ? rc : take_estimates(simulate, config, err);
 	rc = rc < 0 ? rc : take_watts(simulate, setting, err);
 	rc = rc < 0 ? rc : take_seeds(simulate, config, err);
-	rc = rc < 0 ? rc : find_baseline(simulate, setting, err);
 	rc = rc < 0 ? rc : takt_simulate_loads(simulate, NULL, err);
 	rc = rc < 0 ? rc
 		    : take_duration(simulate, "preempt-cost", 60 * TAKT_NS_PER_S,
@@ -195,8 +214,6 @@ static int describe(struct takt_simulate *simulate, struct setting *setting, str
 	if (rc < 0)
 		return rc;
 	config->cluster = simulate->cluster;
-	config->trace =
-		takt_simulate_behind(takt_simulate_behind(simulate->trace, "philly"), "openb");
 	config->policies = &setting->policies;
 	memcpy(config->loads, simulate->loads, sizeof(simulate->loads));
 	config->load_count = simulate->load_count;
@@ -223,8 +240,7 @@ static void print_row(struct takt_table *table, const struct takt_queue_experime
 							TAKT_QUEUE_PREEMPTIONS, TAKT_QUEUE_LOST,
 							TAKT_QUEUE_ENERGY};
 
-	takt_table_add(table, TAKT_STYLE_HEAD, "%s",
-		       experiment->config->policies->at.at[policy].name);
+	takt_table_add(table, TAKT_STYLE_HEAD, "%s", experiment->variants[policy].name);
 	for (size_t i = 0; i < TAKT_ARRAY_LEN(hours); i++) {
 		struct takt_sim_stat stat = takt_queue_stat(experiment, policy, load, hours[i]);
 
@@ -254,23 +270,23 @@ static void print_load(struct takt_cli *cli, const struct takt_queue_experiment 
 		{"ENERGY kWh", true, 0, 9},
 	};
 	struct takt_table table = TAKT_TABLE(columns);
-	const struct takt_queue_policies *policies = experiment->config->policies;
 
 	takt_str_addf(&cli->out, "%soffered load %.1f %% on %llu GPUs, %zu seeds\n",
 		      load ? "\n" : "", (double)experiment->offered_permille[load] / 10,
 		      (unsigned long long)experiment->clusters[load].gpus, experiment->seed_count);
-	for (size_t p = 0; p < policies->at.len; p++)
+	for (size_t p = 0; p < experiment->variant_count; p++)
 		print_row(&table, experiment, p, load);
 	takt_table_print(&table, cli->width, cli->colour, &cli->out);
-	for (size_t p = 0; p < policies->at.len && experiment->seed_count > 1; p++) {
+	for (size_t p = 0; p < experiment->variant_count && experiment->seed_count > 1; p++) {
 		struct takt_sim_stat diff =
 			takt_queue_difference(experiment, p, baseline, load, TAKT_QUEUE_JCT_MEAN);
 
 		if (p != baseline)
 			takt_str_addf(&cli->out,
 				      "%s - %s: mean JCT %+.2f h, 95 %% interval %+.2f..%+.2f\n",
-				      policies->at.at[p].name, policies->at.at[baseline].name,
-				      diff.mean / 3600, (diff.mean - diff.half95) / 3600,
+				      experiment->variants[p].name,
+				      experiment->variants[baseline].name, diff.mean / 3600,
+				      (diff.mean - diff.half95) / 3600,
 				      (diff.mean + diff.half95) / 3600);
 	}
 }
@@ -286,10 +302,11 @@ static int show(struct takt_simulate *simulate, const struct takt_queue_experime
 	int rc;
 
 	meta.cluster_hash = experiment->clusters[0].hash;
-	meta.trace_hash = experiment->work.hash;
+	meta.trace_hash = experiment->config->gavel_jobs ? experiment->throughputs.hash
+							 : experiment->work.hash;
 	meta.nodes = experiment->clusters[0].nodes.len;
 	meta.gpus = experiment->clusters[0].gpus;
-	meta.jobs = experiment->work.jobs.len;
+	meta.jobs = first->jobs + first->impossible;
 	takt_queue_json(experiment, &meta, baseline, &json);
 	takt_queue_csv(experiment, &meta, baseline, &csv);
 	rc = takt_simulate_write(simulate, "output", &json, err);
@@ -312,7 +329,8 @@ static int show(struct takt_simulate *simulate, const struct takt_queue_experime
 int takt_simulate_queue(struct takt_simulate *simulate, struct takt_err *err)
 {
 	struct takt_queue_experiment experiment;
-	struct setting setting = {.baseline = 0};
+	struct setting setting = {0};
+	size_t baseline;
 	int rc = describe(simulate, &setting, err);
 
 	if (rc == 0) {
@@ -320,7 +338,9 @@ int takt_simulate_queue(struct takt_simulate *simulate, struct takt_err *err)
 		takt_simulate_progress_end(simulate);
 	}
 	if (rc == 0) {
-		rc = show(simulate, &experiment, setting.baseline, err);
+		rc = find_baseline(simulate, &experiment, &baseline, err);
+		if (rc == 0)
+			rc = show(simulate, &experiment, baseline, err);
 		takt_queue_experiment_fini(&experiment);
 	}
 	setting_fini(&setting);

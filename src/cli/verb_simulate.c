@@ -36,8 +36,10 @@ static const struct takt_option options[] = {
 	 "(default: queue with --queue, else fgd)"},
 	{"cluster", 0, "WHAT",
 	 "NODES.csv, or uniform:NODESxGPUS[:MODEL],...; uniform:autox8 is sized by --load"},
-	{"trace", 0, "WHAT", "PODS.csv, philly:JOBS.csv, or any file with such columns; .gz too"},
-	{"placement", 0, "LIST", "placement policies: fgd,bestfit,... (with --queue: one)"},
+	{"trace", 0, "WHAT",
+	 "PODS.csv, philly:JOBS.csv, gavel:THROUGHPUTS.json, or any file with such columns; .gz "
+	 "too"},
+	{"placement", 0, "LIST", "placement policies: fgd,bestfit,..."},
 	{"queue", 0, "LIST", "queue policies: fifo,easy,las,qssf,..."},
 	{"seeds", 0, "A..B", "one run for each; fgd 1..10, queue 1..10 where chance plays a part"},
 	{"load", 0, "LIST",
@@ -49,6 +51,7 @@ static const struct takt_option options[] = {
 	 "fgd: the program that computes what was possible (auto: takt-bound); its answers are "
 	 "kept in ~/.cache/takt"},
 	{"against", 0, "NAME", "the policy that differences are taken to (fgd, or the first)"},
+	{"jobs", 0, "N", "gavel: so many are drawn for each seed and load (3000)"},
 	{"estimates", 0, "KIND",
 	 "queue: what is known of run times: none, given (column estimate_s), perfect"},
 	{"preempt-cost", 0, "TIME", "queue: what starting again costs (60s)"},

@@ -4,14 +4,19 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/timetypes.h"
 #include "sim/queue_failures.h"
+#include "sim/queue_gavel.h"
 #include "sim/queue_kpi.h"
 #include "sim/sim_pool.h"
 #include "sim/trace.h"
+
+/* Durations of drawn jobs are those on it. */
+#define REFERENCE_MODEL "v100"
 
 const char *const takt_queue_estimates_names[] = {"none", "given", "perfect", NULL};
 
@@ -46,60 +51,121 @@ static const struct takt_queue_predictor predictors[TAKT_ESTIMATES_COUNT] = {
 
 /* Where in `kpis` run i goes, and what it is. */
 struct place {
-	size_t policy, load, seed;
+	size_t variant, load;
+	uint64_t seed;
 };
 
 static struct place place_of(const struct takt_queue_experiment *experiment, size_t i)
 {
 	size_t rest = i / experiment->seed_count;
 
-	return (struct place){.policy = rest / experiment->load_count,
-			      .load = rest % experiment->load_count,
-			      .seed = i % experiment->seed_count};
+	return (struct place){
+		.variant = rest / experiment->load_count,
+		.load = rest % experiment->load_count,
+		.seed = experiment->config->first_seed + i % experiment->seed_count,
+	};
 }
 
-static int find_failures(const struct takt_queue_experiment_config *config,
-			 const struct takt_sim_cluster *cluster,
-			 const struct takt_queue_arrivals *arrivals, uint64_t seed,
-			 struct takt_queue_failures *ret, struct takt_err *err)
+/* What one run needs of its own. */
+struct inputs {
+	const struct takt_sim_cluster *cluster; /* the load's, or own_cluster */
+	const struct takt_sim_work *work;	/* the experiment's, or gavel's */
+	struct takt_queue_arrivals arrivals;
+	struct takt_queue_failures failures;
+	/* Where jobs are drawn. */
+	bool drawn;
+	struct takt_sim_cluster own_cluster;
+	struct takt_queue_gavel gavel;
+};
+
+static void inputs_fini(struct inputs *inputs)
+{
+	takt_queue_failures_fini(&inputs->failures);
+	takt_queue_arrivals_fini(&inputs->arrivals);
+	if (inputs->drawn)
+		takt_queue_gavel_fini(&inputs->gavel);
+	takt_sim_cluster_fini(&inputs->own_cluster);
+}
+
+static int draw_jobs(const struct takt_queue_experiment *experiment, struct place place,
+		     struct inputs *inputs, struct takt_err *err)
+{
+	const struct takt_queue_experiment_config *config = experiment->config;
+	struct takt_queue_gavel_config gavel = {
+		.table = &experiment->throughputs,
+		.reference = REFERENCE_MODEL,
+		.load_permille = config->loads[place.load] * 10,
+		.jobs = config->gavel_jobs,
+		.seed = place.seed,
+	};
+	int rc = takt_sim_cluster_load(config->cluster, &inputs->own_cluster, err);
+
+	if (rc == 0)
+		rc = takt_queue_gavel_make(&gavel, &inputs->own_cluster, &inputs->gavel, err);
+	if (rc < 0)
+		return rc;
+	inputs->drawn = true;
+	inputs->cluster = &inputs->own_cluster;
+	inputs->work = &inputs->gavel.work;
+	return takt_queue_gavel_arrivals(&inputs->gavel, &inputs->arrivals, err);
+}
+
+static int take_trace(const struct takt_queue_experiment *experiment, struct place place,
+		      struct inputs *inputs, struct takt_err *err)
+{
+	uint64_t stretch = experiment->stretch_permille[place.load];
+	int rc = takt_queue_arrivals(&experiment->work, experiment->config->resample, place.seed,
+				     &inputs->arrivals, err);
+
+	if (rc == 0 && stretch)
+		takt_queue_stretch(&inputs->arrivals, stretch, 1000);
+	inputs->cluster = &experiment->clusters[place.load];
+	inputs->work = &experiment->work;
+	return rc;
+}
+
+static int find_failures(const struct takt_queue_experiment_config *config, uint64_t seed,
+			 struct inputs *inputs, struct takt_err *err)
 {
 	/* Jobs go on after the last submission; so do failures, as long again. */
-	uint64_t end = TAKT_QUEUE_START_NS + 2 * arrivals->span_ms * TAKT_NS_PER_MS;
+	uint64_t end = TAKT_QUEUE_START_NS + 2 * inputs->arrivals.span_ms * TAKT_NS_PER_MS;
 
 	if (config->failures)
-		return takt_queue_failures_load(config->failures, cluster, ret, err);
+		return takt_queue_failures_load(config->failures, inputs->cluster,
+						&inputs->failures, err);
 	if (config->mtbf_ns)
-		return takt_queue_failures_draw(cluster, config->mtbf_ns, config->repair_ns, end,
-						seed, ret, err);
-	*ret = (struct takt_queue_failures){.at = TAKT_VEC_INIT(0)};
+		return takt_queue_failures_draw(inputs->cluster, config->mtbf_ns, config->repair_ns,
+						end, seed, &inputs->failures, err);
 	return 0;
 }
 
 static int simulate(const struct takt_queue_experiment *experiment, struct place place,
-		    const struct takt_queue_arrivals *arrivals,
-		    const struct takt_queue_failures *failures, struct takt_queue_result *result,
+		    const struct inputs *inputs, struct takt_queue_result *result,
 		    struct takt_err *err)
 {
 	const struct takt_queue_experiment_config *config = experiment->config;
-	const struct takt_queue_policy *policy = &config->policies->at.at[place.policy];
+	const struct takt_queue_variant *variant = &experiment->variants[place.variant];
+	const struct takt_queue_policy *policy = variant->policy;
 	struct takt_queue_config run = {
-		.cluster = &experiment->clusters[place.load],
-		.work = &experiment->work,
-		.jobs = arrivals->jobs.at,
-		.job_count = arrivals->jobs.len,
-		.failures = failures->at.at,
-		.failure_count = failures->at.len,
+		.cluster = inputs->cluster,
+		.work = inputs->work,
+		.jobs = inputs->arrivals.jobs.at,
+		.job_count = inputs->arrivals.jobs.len,
+		.failures = inputs->failures.at.at,
+		.failure_count = inputs->failures.at.len,
+		.workloads = inputs->drawn ? inputs->gavel.workloads.at : NULL,
+		.workload_count = inputs->drawn ? inputs->gavel.workloads.len : 0,
 		.sched = {.order = policy->order,
 			  .order_config = &policy->config,
-			  .placement = config->placement,
+			  .placement = variant->placement,
 			  .backfill = policy->backfill,
 			  .preempt = policy->preempt,
 			  .migrate_most = config->migrate_most,
-			  .max_jobs = (uint32_t)arrivals->jobs.len + 1,
+			  .max_jobs = (uint32_t)inputs->arrivals.jobs.len + 1,
 			  .reasons = TAKT_REASONS_ASKED},
 		.preempt_cost_ns = config->preempt_cost_ns,
 		.checkpoint_ns = config->checkpoint_ns,
-		.seed = config->first_seed + place.seed,
+		.seed = place.seed,
 	};
 
 	if (config->estimates != TAKT_ESTIMATES_NONE)
@@ -110,31 +176,24 @@ static int simulate(const struct takt_queue_experiment *experiment, struct place
 static int run_one(void *ctx, size_t i, struct takt_err *err)
 {
 	struct takt_queue_experiment *experiment = ctx;
-	const struct takt_queue_experiment_config *config = experiment->config;
 	struct place place = place_of(experiment, i);
-	const struct takt_sim_cluster *cluster = &experiment->clusters[place.load];
-	uint64_t seed = config->first_seed + place.seed;
-	uint64_t stretch = experiment->stretch_permille[place.load];
-	struct takt_queue_arrivals arrivals;
-	struct takt_queue_failures failures = {.at = TAKT_VEC_INIT(0)};
+	struct inputs inputs = {.own_cluster = {.nodes = TAKT_VEC_INIT(0)}};
 	struct takt_queue_result result = {0};
-	int rc = takt_queue_arrivals(&experiment->work, config->resample, seed, &arrivals, err);
+	int rc = experiment->config->gavel_jobs ? draw_jobs(experiment, place, &inputs, err)
+						: take_trace(experiment, place, &inputs, err);
 
-	if (rc < 0)
-		return rc;
-	if (stretch)
-		takt_queue_stretch(&arrivals, stretch, 1000);
-	rc = find_failures(config, cluster, &arrivals, seed, &failures, err);
 	if (rc == 0)
-		rc = simulate(experiment, place, &arrivals, &failures, &result, err);
+		rc = find_failures(experiment->config, place.seed, &inputs, err);
 	if (rc == 0)
-		rc = takt_queue_kpi_of(&result, cluster, config->power, &experiment->kpis[i], err);
+		rc = simulate(experiment, place, &inputs, &result, err);
+	if (rc == 0)
+		rc = takt_queue_kpi_of(&result, inputs.cluster, experiment->config->power,
+				       &experiment->kpis[i], err);
 	takt_queue_result_fini(&result);
-	takt_queue_failures_fini(&failures);
-	takt_queue_arrivals_fini(&arrivals);
+	inputs_fini(&inputs);
 	if (rc < 0)
 		return takt_err_wrap(err, rc, "%s, seed %" PRIu64,
-				     config->policies->at.at[place.policy].name, seed);
+				     experiment->variants[place.variant].name, place.seed);
 	return 0;
 }
 
@@ -172,17 +231,12 @@ static int size_load(struct takt_queue_experiment *experiment, size_t i,
 	return 0;
 }
 
-static int load_inputs(struct takt_queue_experiment *experiment, struct takt_err *err)
+static int load_trace(struct takt_queue_experiment *experiment, struct takt_err *err)
 {
-	const struct takt_queue_experiment_config *config = experiment->config;
 	struct takt_queue_arrivals arrivals;
-	int rc = 0;
+	int rc = takt_sim_work_load(experiment->config->trace, 1u << TAKT_TRACE_JOB_GPUS,
+				    &experiment->clusters[0], &experiment->work, err);
 
-	for (size_t i = 0; i < experiment->load_count && rc == 0; i++)
-		rc = takt_sim_cluster_load(config->cluster, &experiment->clusters[i], err);
-	if (rc == 0)
-		rc = takt_sim_work_load(config->trace, 1u << TAKT_TRACE_JOB_GPUS,
-					&experiment->clusters[0], &experiment->work, err);
 	if (rc == 0)
 		rc = takt_queue_split_gangs(&experiment->work, &experiment->clusters[0], err);
 	if (rc == 0)
@@ -195,10 +249,72 @@ static int load_inputs(struct takt_queue_experiment *experiment, struct takt_err
 	return rc;
 }
 
+static int load_throughputs(struct takt_queue_experiment *experiment, struct takt_err *err)
+{
+	const struct takt_queue_experiment_config *config = experiment->config;
+	struct takt_lines *lines;
+	int rc;
+
+	if (config->load_count == 0 || experiment->clusters[0].automatic)
+		return takt_err_set(err, -TAKT_E_USAGE,
+				    "jobs are drawn for an offered load on a cluster of given "
+				    "size: give --load and --cluster uniform:9x4:v100,...");
+	rc = takt_lines_open(config->trace, &lines, err);
+	if (rc < 0)
+		return rc;
+	rc = takt_throughputs_read(lines, &experiment->throughputs, err);
+	takt_lines_free(lines);
+	for (size_t i = 0; i < experiment->load_count; i++)
+		experiment->offered_permille[i] = config->loads[i] * 10;
+	return rc;
+}
+
+static int load_inputs(struct takt_queue_experiment *experiment, struct takt_err *err)
+{
+	const struct takt_queue_experiment_config *config = experiment->config;
+	int rc = 0;
+
+	for (size_t i = 0; i < experiment->load_count && rc == 0; i++)
+		rc = takt_sim_cluster_load(config->cluster, &experiment->clusters[i], err);
+	if (rc < 0)
+		return rc;
+	return config->gavel_jobs ? load_throughputs(experiment, err) : load_trace(experiment, err);
+}
+
+static void name_variant(struct takt_queue_variant *variant,
+			 const struct takt_sim_placement *placement, bool several)
+{
+	snprintf(variant->name, sizeof(variant->name), "%s%s%s", variant->policy->name,
+		 several ? "/" : "", several ? placement->name : "");
+}
+
+static int make_variants(struct takt_queue_experiment *experiment, struct takt_err *err)
+{
+	const struct takt_queue_policies *policies = experiment->config->policies;
+	const struct takt_sim_placements *placements = experiment->config->placements;
+	size_t count = placements ? placements->at.len : 1;
+
+	experiment->variant_count = policies->at.len * count;
+	experiment->variants =
+		takt_calloc(experiment->variant_count, sizeof(*experiment->variants));
+	if (!experiment->variants)
+		return takt_err_set(err, -ENOMEM, "no memory for the policies");
+	for (size_t i = 0; i < experiment->variant_count; i++) {
+		struct takt_queue_variant *variant = &experiment->variants[i];
+		const struct takt_sim_placement *placement =
+			placements ? &placements->at.at[i % count] : NULL;
+
+		variant->policy = &policies->at.at[i / count];
+		variant->placement = placement ? placement->placement : NULL;
+		name_variant(variant, placement, count > 1);
+	}
+	return 0;
+}
+
 static int allocate(struct takt_queue_experiment *experiment, struct takt_err *err)
 {
 	size_t loads = experiment->load_count;
-	size_t runs = experiment->config->policies->at.len * loads * experiment->seed_count;
+	size_t runs = experiment->variant_count * loads * experiment->seed_count;
 
 	experiment->clusters = takt_calloc(loads, sizeof(*experiment->clusters));
 	experiment->offered_permille = takt_calloc(loads, sizeof(*experiment->offered_permille));
@@ -227,13 +343,15 @@ int takt_queue_experiment(const struct takt_queue_experiment_config *config,
 		.seed_count = config->last_seed - config->first_seed + 1,
 	};
 	struct takt_sim_pool pool = {run_one, report, &experiment, config->threads};
-	int rc = allocate(&experiment, err);
+	int rc = make_variants(&experiment, err);
 
+	if (rc == 0)
+		rc = allocate(&experiment, err);
 	if (rc == 0)
 		rc = load_inputs(&experiment, err);
 	if (rc == 0)
 		rc = takt_sim_pool_run(&pool,
-				       config->policies->at.len * experiment.load_count *
+				       experiment.variant_count * experiment.load_count *
 					       experiment.seed_count,
 				       err);
 	if (rc < 0)
@@ -248,6 +366,8 @@ void takt_queue_experiment_fini(struct takt_queue_experiment *experiment)
 	for (size_t i = 0; experiment->clusters && i < experiment->load_count; i++)
 		takt_sim_cluster_fini(&experiment->clusters[i]);
 	takt_sim_work_fini(&experiment->work);
+	takt_throughputs_fini(&experiment->throughputs);
+	takt_free(experiment->variants);
 	takt_free(experiment->clusters);
 	takt_free(experiment->offered_permille);
 	takt_free(experiment->stretch_permille);
@@ -255,15 +375,16 @@ void takt_queue_experiment_fini(struct takt_queue_experiment *experiment)
 }
 
 const struct takt_queue_kpi *takt_queue_kpi(const struct takt_queue_experiment *experiment,
-					    size_t policy, size_t load, size_t seed)
+					    size_t variant, size_t load, size_t seed)
 {
-	return &experiment->kpis[(policy * experiment->load_count + load) * experiment->seed_count +
-				 seed];
+	return &experiment
+			->kpis[(variant * experiment->load_count + load) * experiment->seed_count +
+			       seed];
 }
 
 /* Differences against zeros are values, so one function does for both; other SIZE_MAX: none. */
 static struct takt_sim_stat over_seeds(const struct takt_queue_experiment *experiment,
-				       size_t policy, size_t other, size_t load,
+				       size_t variant, size_t other, size_t load,
 				       enum takt_queue_measure measure)
 {
 	TAKT_CLEANUP(freep)
@@ -271,7 +392,7 @@ static struct takt_sim_stat over_seeds(const struct takt_queue_experiment *exper
 	size_t n = 0;
 
 	for (size_t s = 0; values && s < experiment->seed_count; s++) {
-		const struct takt_queue_kpi *kpi = takt_queue_kpi(experiment, policy, load, s);
+		const struct takt_queue_kpi *kpi = takt_queue_kpi(experiment, variant, load, s);
 		const struct takt_queue_kpi *base =
 			other == SIZE_MAX ? NULL : takt_queue_kpi(experiment, other, load, s);
 
@@ -282,15 +403,15 @@ static struct takt_sim_stat over_seeds(const struct takt_queue_experiment *exper
 	return n ? takt_sim_stat(values, n) : (struct takt_sim_stat){0};
 }
 
-struct takt_sim_stat takt_queue_stat(const struct takt_queue_experiment *experiment, size_t policy,
+struct takt_sim_stat takt_queue_stat(const struct takt_queue_experiment *experiment, size_t variant,
 				     size_t load, enum takt_queue_measure measure)
 {
-	return over_seeds(experiment, policy, SIZE_MAX, load, measure);
+	return over_seeds(experiment, variant, SIZE_MAX, load, measure);
 }
 
 struct takt_sim_stat takt_queue_difference(const struct takt_queue_experiment *experiment,
-					   size_t policy, size_t other, size_t load,
+					   size_t variant, size_t other, size_t load,
 					   enum takt_queue_measure measure)
 {
-	return over_seeds(experiment, policy, other, load, measure);
+	return over_seeds(experiment, variant, other, load, measure);
 }

@@ -18,7 +18,9 @@
 #include "sim/queue_arrivals.h"
 #include "sim/queue_policy.h"
 #include "sim/queue_run.h"
+#include "sim/sim_policies.h"
 #include "sim/sim_stats.h"
+#include "sim/throughputs.h"
 
 enum {
 	TAKT_QUEUE_MAX_LOADS = 64,
@@ -36,9 +38,11 @@ extern const char *const takt_queue_estimates_names[]; /* "none", "given", ... N
 
 struct takt_queue_experiment_config {
 	const char *cluster; /* as for takt_sim_cluster_load */
-	const char *trace;   /* file of jobs */
+	const char *trace;   /* file of jobs, or with `gavel_jobs` a table of throughputs */
+	/* So many jobs are drawn for each seed and load, as Gavel's simulator does; 0 = a trace. */
+	uint32_t gavel_jobs;
 	const struct takt_queue_policies *policies;
-	const struct takt_placement *placement; /* NULL: the scheduler's default */
+	const struct takt_sim_placements *placements; /* NULL: the scheduler's default */
 	uint32_t loads[TAKT_QUEUE_MAX_LOADS]; /* percent; none: the trace and cluster as they are */
 	size_t load_count;
 	uint64_t first_seed, last_seed;
@@ -87,7 +91,14 @@ struct takt_queue_measure_text {
 };
 extern const struct takt_queue_measure_text takt_queue_measure_texts[];
 
-/* Of one policy, load and seed. */
+/* What is compared: a queue policy with a placement policy. */
+struct takt_queue_variant {
+	char name[2 * TAKT_SIM_POLICY_NAME + 1]; /* "las", or "las/fgd" with several placements */
+	const struct takt_queue_policy *policy;
+	const struct takt_placement *placement; /* NULL: the default */
+};
+
+/* Of one variant, load and seed. */
 struct takt_queue_kpi {
 	double values[TAKT_QUEUE_MEASURE_COUNT];
 	bool has_energy;
@@ -98,13 +109,16 @@ struct takt_queue_kpi {
 
 struct takt_queue_experiment {
 	const struct takt_queue_experiment_config *config; /* borrowed */
-	struct takt_sim_work work;			   /* the trace */
-	struct takt_sim_cluster *clusters;		   /* owned: of each load */
-	uint64_t *offered_permille;			   /* owned: of each load, as it came out */
-	uint64_t *stretch_permille; /* owned: of each load, 0 = submissions as they were */
-	size_t load_count;	    /* at least 1 */
+	struct takt_queue_variant *variants;		   /* owned */
+	size_t variant_count;
+	struct takt_sim_work work;	     /* the trace; empty where jobs are drawn */
+	struct takt_throughputs throughputs; /* where jobs are drawn */
+	struct takt_sim_cluster *clusters;   /* owned: of each load */
+	uint64_t *offered_permille;	     /* owned: of each load, as it came out */
+	uint64_t *stretch_permille;	     /* owned: of each load, 0 = submissions as they were */
+	size_t load_count;		     /* at least 1 */
 	size_t seed_count;
-	struct takt_queue_kpi *kpis; /* owned: (policy * load_count + load) * seed_count + seed */
+	struct takt_queue_kpi *kpis; /* owned: (variant * load_count + load) * seed_count + seed */
 };
 
 /* *ret is overwritten; untouched on failure. */
@@ -113,13 +127,13 @@ int takt_queue_experiment(const struct takt_queue_experiment_config *config,
 void takt_queue_experiment_fini(struct takt_queue_experiment *experiment);
 
 const struct takt_queue_kpi *takt_queue_kpi(const struct takt_queue_experiment *experiment,
-					    size_t policy, size_t load, size_t seed);
+					    size_t variant, size_t load, size_t seed);
 /* Over the seeds; n = 0 when it is not known (energy). */
-struct takt_sim_stat takt_queue_stat(const struct takt_queue_experiment *experiment, size_t policy,
+struct takt_sim_stat takt_queue_stat(const struct takt_queue_experiment *experiment, size_t variant,
 				     size_t load, enum takt_queue_measure measure);
-/* Of policy less other on the same seeds. */
+/* Of variant less other on the same seeds. */
 struct takt_sim_stat takt_queue_difference(const struct takt_queue_experiment *experiment,
-					   size_t policy, size_t other, size_t load,
+					   size_t variant, size_t other, size_t load,
 					   enum takt_queue_measure measure);
 
 #endif

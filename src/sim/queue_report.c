@@ -31,7 +31,7 @@ static void add_against(const struct takt_queue_experiment *experiment, size_t p
 	struct takt_sim_stat mine = takt_queue_stat(experiment, policy, load, TAKT_QUEUE_JCT_MEAN);
 
 	takt_str_add(out, ",\n \"against\":{\"queue\":");
-	takt_json_add_text(out, experiment->config->policies->at.at[baseline].name);
+	takt_json_add_text(out, experiment->variants[baseline].name);
 	for (int m = 0; m < TAKT_QUEUE_MEASURE_COUNT; m++) {
 		struct takt_sim_stat stat = takt_queue_difference(experiment, policy, baseline,
 								  load, (enum takt_queue_measure)m);
@@ -67,7 +67,7 @@ static void add_record(const struct takt_queue_experiment *experiment, size_t po
 	const struct takt_queue_kpi *first = takt_queue_kpi(experiment, policy, load, 0);
 
 	takt_str_add(out, "{\"queue\":");
-	takt_json_add_text(out, config->policies->at.at[policy].name);
+	takt_json_add_text(out, experiment->variants[policy].name);
 	if (config->load_count)
 		takt_str_addf(out, ",\"load_pct\":%u", config->loads[load]);
 	takt_str_addf(out,
@@ -90,7 +90,7 @@ void takt_queue_json(const struct takt_queue_experiment *experiment,
 
 	takt_sim_meta_json(meta, out);
 	takt_str_add(out, ",\n\"results\":[");
-	for (size_t p = 0; p < experiment->config->policies->at.len; p++)
+	for (size_t p = 0; p < experiment->variant_count; p++)
 		for (size_t l = 0; l < experiment->load_count; l++) {
 			takt_str_add(out, comma);
 			add_record(experiment, p, l, baseline, out);
@@ -102,11 +102,10 @@ void takt_queue_json(const struct takt_queue_experiment *experiment,
 static void add_row(const struct takt_queue_experiment *experiment, size_t policy, size_t load,
 		    size_t baseline, struct takt_str *out)
 {
-	const struct takt_queue_experiment_config *config = experiment->config;
 	struct takt_sim_stat diff =
 		takt_queue_difference(experiment, policy, baseline, load, TAKT_QUEUE_JCT_MEAN);
 
-	takt_str_addf(out, "%s,%.1f,%" PRIu64 ",%zu", config->policies->at.at[policy].name,
+	takt_str_addf(out, "%s,%.1f,%" PRIu64 ",%zu", experiment->variants[policy].name,
 		      (double)experiment->offered_permille[load] / 10,
 		      experiment->clusters[load].gpus, experiment->seed_count);
 	for (int m = 0; m < TAKT_QUEUE_MEASURE_COUNT; m++) {
@@ -118,7 +117,7 @@ static void add_row(const struct takt_queue_experiment *experiment, size_t polic
 		else
 			takt_str_add(out, ",,");
 	}
-	takt_str_addf(out, ",%s,%.4f,%.4f\n", config->policies->at.at[baseline].name, diff.mean,
+	takt_str_addf(out, ",%s,%.4f,%.4f\n", experiment->variants[baseline].name, diff.mean,
 		      diff.half95);
 }
 
@@ -131,7 +130,7 @@ void takt_queue_csv(const struct takt_queue_experiment *experiment,
 		takt_str_addf(out, ",%s,%s_ci95", takt_queue_measure_texts[m].name,
 			      takt_queue_measure_texts[m].name);
 	takt_str_add(out, ",against,jct_difference_s,jct_difference_ci95\n");
-	for (size_t p = 0; p < experiment->config->policies->at.len; p++)
+	for (size_t p = 0; p < experiment->variant_count; p++)
 		for (size_t l = 0; l < experiment->load_count; l++)
 			add_row(experiment, p, l, baseline, out);
 }
