@@ -8,7 +8,6 @@
 #include "cli/table.h"
 #include "sim/gavel_work.h"
 #include "sim/queue_experiment.h"
-#include "sim/queue_report.h"
 #include "sim/sim_policies.h"
 
 #define MAX_SPAN_MS (UINT64_C(3650) * 24 * 3600 * 1000)
@@ -229,8 +228,8 @@ static void add_hours(struct takt_table *table, const struct takt_sim_stat *stat
 	takt_table_add(table, TAKT_STYLE_PLAIN, "%.2f", stat->mean / 3600);
 }
 
-static void print_row(struct takt_table *table, const struct takt_queue_experiment *experiment,
-		      size_t policy, size_t load)
+static void print_row(struct takt_table *table, const struct takt_sim_table *results, size_t policy,
+		      size_t load)
 {
 	static const enum takt_queue_measure hours[] = {
 		TAKT_QUEUE_JCT_MEAN,  TAKT_QUEUE_JCT_MEDIAN,  TAKT_QUEUE_JCT_P99,
@@ -240,18 +239,18 @@ static void print_row(struct takt_table *table, const struct takt_queue_experime
 							TAKT_QUEUE_PREEMPTIONS, TAKT_QUEUE_LOST,
 							TAKT_QUEUE_ENERGY};
 
-	takt_table_add(table, TAKT_STYLE_HEAD, "%s", experiment->variants[policy].name);
+	takt_table_add(table, TAKT_STYLE_HEAD, "%s", results->name(results->ctx, policy));
 	for (size_t i = 0; i < TAKT_ARRAY_LEN(hours); i++) {
-		struct takt_sim_stat stat = takt_queue_stat(experiment, policy, load, hours[i]);
+		struct takt_sim_stat stat = takt_sim_table_stat(results, policy, load, hours[i]);
 
 		add_hours(table, &stat);
 	}
 	for (size_t i = 0; i < TAKT_ARRAY_LEN(plain); i++) {
-		struct takt_sim_stat stat = takt_queue_stat(experiment, policy, load, plain[i]);
+		struct takt_sim_stat stat = takt_sim_table_stat(results, policy, load, plain[i]);
 
 		if (stat.n)
 			takt_table_add(table, TAKT_STYLE_PLAIN, "%.*f",
-				       takt_queue_measure_texts[plain[i]].decimals, stat.mean);
+				       takt_queue_measures[plain[i]].decimals, stat.mean);
 		else
 			takt_table_add(table, TAKT_STYLE_PLAIN, "%s", "");
 	}
@@ -269,17 +268,18 @@ static void print_load(struct takt_cli *cli, const struct takt_queue_experiment 
 		{"PREEMPTIONS", true, 0, 1}, {"LOST %", true, 0, 8},
 		{"ENERGY kWh", true, 0, 9},
 	};
+	struct takt_sim_table results = takt_queue_table(experiment);
 	struct takt_table table = TAKT_TABLE(columns);
 
 	takt_str_addf(&cli->out, "%soffered load %.1f %% on %llu GPUs, %zu seeds\n",
 		      load ? "\n" : "", (double)experiment->offered_permille[load] / 10,
 		      (unsigned long long)experiment->clusters[load].gpus, experiment->seed_count);
 	for (size_t p = 0; p < experiment->variant_count; p++)
-		print_row(&table, experiment, p, load);
+		print_row(&table, &results, p, load);
 	takt_table_print(&table, cli->width, cli->colour, &cli->out);
 	for (size_t p = 0; p < experiment->variant_count && experiment->seed_count > 1; p++) {
 		struct takt_sim_stat diff =
-			takt_queue_difference(experiment, p, baseline, load, TAKT_QUEUE_JCT_MEAN);
+			takt_sim_table_difference(&results, p, baseline, load, TAKT_QUEUE_JCT_MEAN);
 
 		if (p != baseline)
 			takt_str_addf(&cli->out,
@@ -296,6 +296,7 @@ static int show(struct takt_simulate *simulate, const struct takt_queue_experime
 {
 	struct takt_cli *cli = simulate->cli;
 	struct takt_sim_meta meta = takt_simulate_meta(simulate, "queue");
+	struct takt_sim_table table = takt_queue_table(experiment);
 	TAKT_CLEANUP(strp) struct takt_str json = TAKT_STR(TAKT_SIM_RESULT_BYTES);
 	TAKT_CLEANUP(strp) struct takt_str csv = TAKT_STR(TAKT_SIM_RESULT_BYTES);
 	const struct takt_queue_kpi *first = takt_queue_kpi(experiment, 0, 0, 0);
@@ -307,8 +308,8 @@ static int show(struct takt_simulate *simulate, const struct takt_queue_experime
 	meta.nodes = experiment->clusters[0].nodes.len;
 	meta.gpus = experiment->clusters[0].gpus;
 	meta.jobs = first->jobs + first->impossible;
-	takt_queue_json(experiment, &meta, baseline, &json);
-	takt_queue_csv(experiment, &meta, baseline, &csv);
+	takt_sim_table_json(&table, &meta, baseline, &json);
+	takt_sim_table_csv(&table, &meta, baseline, &csv);
 	rc = takt_simulate_write(simulate, "output", &json, err);
 	if (rc == 0)
 		rc = takt_simulate_write(simulate, "csv", &csv, err);

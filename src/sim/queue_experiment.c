@@ -20,12 +20,6 @@
 
 const char *const takt_queue_estimates_names[] = {"none", "given", "perfect", NULL};
 
-const struct takt_queue_measure_text takt_queue_measure_texts[] = {
-#define X(id, name, unit, title, decimals) {#name, unit, title, decimals},
-	TAKT_QUEUE_MEASURES(X)
-#undef X
-};
-
 static bool predict_given(void *ctx, const struct takt_sim_job *job, uint64_t now_ns,
 			  uint64_t *ret_ns)
 {
@@ -380,38 +374,4 @@ const struct takt_queue_kpi *takt_queue_kpi(const struct takt_queue_experiment *
 	return &experiment
 			->kpis[(variant * experiment->load_count + load) * experiment->seed_count +
 			       seed];
-}
-
-/* Differences against zeros are values, so one function does for both; other SIZE_MAX: none. */
-static struct takt_sim_stat over_seeds(const struct takt_queue_experiment *experiment,
-				       size_t variant, size_t other, size_t load,
-				       enum takt_queue_measure measure)
-{
-	TAKT_CLEANUP(freep)
-	double *values = takt_calloc(experiment->seed_count, sizeof(*values));
-	size_t n = 0;
-
-	for (size_t s = 0; values && s < experiment->seed_count; s++) {
-		const struct takt_queue_kpi *kpi = takt_queue_kpi(experiment, variant, load, s);
-		const struct takt_queue_kpi *base =
-			other == SIZE_MAX ? NULL : takt_queue_kpi(experiment, other, load, s);
-
-		if (measure == TAKT_QUEUE_ENERGY && !kpi->has_energy)
-			continue;
-		values[n++] = kpi->values[measure] - (base ? base->values[measure] : 0);
-	}
-	return n ? takt_sim_stat(values, n) : (struct takt_sim_stat){0};
-}
-
-struct takt_sim_stat takt_queue_stat(const struct takt_queue_experiment *experiment, size_t variant,
-				     size_t load, enum takt_queue_measure measure)
-{
-	return over_seeds(experiment, variant, SIZE_MAX, load, measure);
-}
-
-struct takt_sim_stat takt_queue_difference(const struct takt_queue_experiment *experiment,
-					   size_t variant, size_t other, size_t load,
-					   enum takt_queue_measure measure)
-{
-	return over_seeds(experiment, variant, other, load, measure);
 }

@@ -19,7 +19,7 @@
 #include "sim/queue_policy.h"
 #include "sim/queue_run.h"
 #include "sim/sim_policies.h"
-#include "sim/sim_stats.h"
+#include "sim/sim_table.h"
 #include "sim/throughputs.h"
 
 enum {
@@ -85,11 +85,7 @@ enum takt_queue_measure {
 	TAKT_QUEUE_MEASURE_COUNT
 };
 
-struct takt_queue_measure_text {
-	const char *name, *unit, *title;
-	int decimals;
-};
-extern const struct takt_queue_measure_text takt_queue_measure_texts[];
+extern const struct takt_sim_measure takt_queue_measures[];
 
 /* What is compared: a queue policy with a placement policy. */
 struct takt_queue_variant {
@@ -128,12 +124,7 @@ void takt_queue_experiment_fini(struct takt_queue_experiment *experiment);
 
 const struct takt_queue_kpi *takt_queue_kpi(const struct takt_queue_experiment *experiment,
 					    size_t variant, size_t load, size_t seed);
-/* Over the seeds; n = 0 when it is not known (energy). */
-struct takt_sim_stat takt_queue_stat(const struct takt_queue_experiment *experiment, size_t variant,
-				     size_t load, enum takt_queue_measure measure);
-/* Of variant less other on the same seeds. */
-struct takt_sim_stat takt_queue_difference(const struct takt_queue_experiment *experiment,
-					   size_t variant, size_t other, size_t load,
-					   enum takt_queue_measure measure);
+/* The results as a table; it borrows the experiment. */
+struct takt_sim_table takt_queue_table(const struct takt_queue_experiment *experiment);
 
 #endif
