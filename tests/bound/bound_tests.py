@@ -57,9 +57,8 @@ def arrived(pods, samples=1, load="all"):
 
 
 def pool(nodes):
-    """Classes of nodes (model, gpus, cpu), as the file reader makes them."""
-    counted = collections.Counter(nodes)
-    return [bound.Class(m, g * n, c * n) for (m, g, c), n in sorted(counted.items())]
+    """What the file reader makes of nodes (model, gpus, cpu)."""
+    return collections.Counter(nodes)
 
 
 def bound_milli(nodes, pods, samples=1):
@@ -222,13 +221,32 @@ def warm_started_loads_equal_those_computed_alone():
         assert warm["gap_pct"] <= 0.002, warm
 
 
+@needs_solver
+def coarser_pools_of_nodes_bound_no_less():
+    rng = random.Random(31)
+    rows = bound.MAX_ROWS
+    for _ in range(20):
+        nodes, pods = random_case(rng)
+        limits = []
+        for most in (rows, 3 * len(pods), 1):
+            bound.MAX_ROWS = most
+            limits.append(bound_milli(nodes, pods))
+        bound.MAX_ROWS = rows
+        slack = sum(gpus for _, gpus, _ in nodes) * 1000 * 2e-5
+        assert limits[0] <= limits[1] + slack and limits[1] <= limits[2] + slack, (nodes, limits)
+    assert len(bound.pool({("A", 2, 4): 3, ("A", 4, 4): 1, ("B", 2, 4): 1}, 2000)) == 1
+    assert len(bound.pool({("A", 2, 4): 3, ("A", 4, 4): 1, ("B", 2, 4): 1}, 1000)) == 2
+    assert len(bound.pool({("A", 2, 4): 3, ("A", 4, 4): 1, ("B", 2, 4): 1}, 600)) == 3
+
+
 def any_prices_bound():
     """Weak duality: prices from a dice, no solver at all."""
     rng = random.Random(23)
     for _ in range(60):
         nodes, pods = random_case(rng)
         group, most = arrived(pods), best_by_trying(nodes, pods)
-        problem = bound.Problem(pool(nodes), sorted(group.count, key=lambda k: (k[:3], sorted(k[3]))))
+        classes = bound.pool(pool(nodes), 1)
+        problem = bound.Problem(classes, sorted(group.count, key=lambda k: (k[:3], sorted(k[3]))))
         for _ in range(10):
             duals = [rng.choice([0, rng.random() * 1000, -5, float("nan")])
                      for _ in range(problem.rows())]
@@ -349,7 +367,8 @@ TESTS = [
     fewer_models_and_more_cpu_needed_never_bound_more,
     order_and_merging_of_requests_do_not_matter,
     mean_of_samples_is_bounded_by_the_bound_of_the_mean,
-    warm_started_loads_equal_those_computed_alone, any_prices_bound,
+    warm_started_loads_equal_those_computed_alone, coarser_pools_of_nodes_bound_no_less,
+    any_prices_bound,
     best_pattern_is_the_best_multiset, lying_solver_cannot_lower_the_bound,
     out_of_time_is_loose_but_a_bound,
     json_has_one_bound_a_seed_and_load, table_is_for_people, missing_solver_is_said,
