@@ -111,13 +111,20 @@ int nvmlDeviceSetPowerManagementLimit_v2(struct nvml_device *device,
 		       : NVML_ERROR_NOT_SUPPORTED;
 }
 
+/* The numbers between are nobody's. */
+static bool is_policy(uint32_t policy)
+{
+	return policy <= NVML_PERF_POLICY_RELIABILITY ||
+	       (policy >= NVML_PERF_POLICY_TOTAL_APP_CLOCKS && policy < NVML_PERF_POLICY_COUNT);
+}
+
+/* Of policies that no simulated board has: never. */
 int nvmlDeviceGetViolationStatus(struct nvml_device *device, uint32_t policy,
 				 struct nvml_violation_time *time)
 {
 	struct twin_call call;
 	struct twin_gpu gpu;
-	int rc =
-		twin_enter_read(device, policy < NVML_PERF_POLICY_COUNT ? time : NULL, &call, &gpu);
+	int rc = twin_enter_read(device, is_policy(policy) ? time : NULL, &call, &gpu);
 
 	if (rc != NVML_SUCCESS)
 		return rc;

@@ -57,7 +57,7 @@ SlurmctldLogFile={folder}/slurmctld.log
 SlurmdSpoolDir={folder}/spool
 SlurmdPidFile={folder}/slurmd.pid
 SlurmdLogFile={folder}/slurmd.log
-NodeName=twin NodeHostname={host} NodeAddr=127.0.0.1 Port=6818 Gres=gpu:h100:2 State=UNKNOWN
+NodeName=twin NodeHostname={host} NodeAddr=127.0.0.1 Port=6818 Gres={gres} State=UNKNOWN
 PartitionName=gpu Nodes=twin Default=YES State=UP
 """
 
@@ -134,7 +134,7 @@ def own_network():
             assert libc.setns(before.fileno(), CLONE_NEWNET) == 0, ctypes.get_errno()
 
 
-def slurm(m, root):
+def slurm(m, root, gres="gpu:h100:2"):
     """Puts Slurm's programs and files into the machine's folder."""
     (plugins,) = glob.glob(root + "/usr/lib/*/slurm-wlm")
     for name in ("slurmctld", "slurmd", "slurmstepd"):
@@ -142,7 +142,7 @@ def slurm(m, root):
         shutil.copy2(os.path.join(root, f"usr/sbin/{name}-wlm"), m.path(name))
         debs.needs_libraries(root, m.path(name))
     os.mkdir(m.path("spool"))
-    conf = SLURM_CONF.format(plugins=plugins, folder=m.folder,
+    conf = SLURM_CONF.format(plugins=plugins, folder=m.folder, gres=gres,
                              host=socket.gethostname().split(".")[0])
     for name, text in (("slurm.conf", conf), ("gres.conf", "AutoDetect=nvml\n"),
                        ("cgroup.conf", "CgroupPlugin=cgroup/v1\nCgroupAutomount=no\n")):
@@ -161,6 +161,34 @@ def slurmd_counts_the_gpus_and_finds_their_devices():
                           text)
         assert rows == [("h100", "/dev/nvidia0", "0", "-1,2"),
                         ("h100", "/dev/nvidia1", "0", "2,-1")], (rows, text)
+
+
+# GPU 1 in two halves, each with a compute instance over all of it.
+CUT = """
+import ctypes
+nvml = ctypes.CDLL("libnvidia-ml.so.1")
+gpu, part, whole, did = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_int()
+codes = [nvml.nvmlInit_v2(), nvml.nvmlDeviceGetHandleByIndex_v2(1, ctypes.byref(gpu)),
+         nvml.nvmlDeviceSetMigMode(gpu, 1, ctypes.byref(did))]
+for half in range(2):
+    codes += [nvml.nvmlDeviceCreateGpuInstance(gpu, 9, ctypes.byref(part)),
+              nvml.nvmlGpuInstanceCreateComputeInstance(part, 2, ctypes.byref(whole))]
+assert not any(codes), codes
+"""
+
+
+def slurmd_finds_the_instances_of_a_cut_gpu():
+    root = debs.unpacked("slurm", *SLURM)
+    with two_boards() as m:
+        slurm(m, root, "gpu:h100:1,gpu:3g.40gb:2")
+        said(m, root, kit.TWIN, "exec", "--", sys.executable, "-c", CUT)
+        text = faced(m, root, m.path("slurmd"), "-G", "-N", "twin", "-f", m.path("slurm.conf"))
+        assert "error:" not in text, text
+        rows = re.findall(r"Gres Name=gpu Type=(\S+) Count=1 .*?File=(\S+)", text)
+        # of GPU 1 the capabilities of instances 1 and 2 (138 + 9 * 1, ...), and of what is in them
+        caps = "/dev/nvidia1,/dev/nvidia-caps/nvidia-cap%d,/dev/nvidia-caps/nvidia-cap%d"
+        assert sorted(rows) == [("3g.40gb", caps % (147, 148)), ("3g.40gb", caps % (156, 157)),
+                                ("h100", "/dev/nvidia0")], (rows, text)
 
 
 @contextlib.contextmanager
@@ -202,4 +230,5 @@ def srun_sets_the_clock_of_its_gpu_and_takes_it_back():
 if __name__ == "__main__":
     sys.exit(kit.main([lstopo_shows_the_gpus_on_their_buses,
                        slurmd_counts_the_gpus_and_finds_their_devices,
+                       slurmd_finds_the_instances_of_a_cut_gpu,
                        srun_sets_the_clock_of_its_gpu_and_takes_it_back]))
