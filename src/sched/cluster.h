@@ -315,6 +315,10 @@ uint32_t takt_cluster_room(struct takt_cluster *cluster, uint32_t kind, uint32_t
 uint64_t takt_cluster_domain_room(struct takt_cluster *cluster, uint32_t kind, uint32_t domain);
 uint64_t takt_cluster_domain_room_naive(struct takt_cluster *cluster, uint32_t kind,
 					uint32_t domain);
+/* The domain of a level with the least room that is enough for so many, the lowest number of equal
+ * ones; level 0 is the whole cluster, domain 0. False if none is enough. */
+bool takt_cluster_tightest(struct takt_cluster *cluster, uint32_t kind, uint32_t level,
+			   uint64_t tasks, uint32_t *ret_domain);
 /* Computes what a pick of this kind needs, so that the first one is as fast as the next. */
 void takt_cluster_warm(struct takt_cluster *cluster, uint32_t kind);
 

@@ -85,31 +85,3 @@ void takt_cluster_explain(struct takt_cluster *cluster, uint32_t kind,
 	}
 	*ret = counts;
 }
-
-uint32_t takt_cluster_room(struct takt_cluster *cluster, uint32_t kind, uint32_t node)
-{
-	return takt_fit_room(cluster, takt_cluster_at(cluster, node), kind);
-}
-
-uint64_t takt_cluster_domain_room_naive(struct takt_cluster *cluster, uint32_t kind,
-					uint32_t domain)
-{
-	struct takt_scope scope = {.domain = domain};
-	size_t nodes;
-	const uint32_t *node = takt_scope_nodes(cluster, &scope, &nodes);
-	uint64_t room = 0;
-
-	for (size_t i = 0; i < nodes; i++)
-		room += takt_cluster_room(cluster, kind, node[i]);
-	return room;
-}
-
-uint64_t takt_cluster_domain_room(struct takt_cluster *cluster, uint32_t kind, uint32_t domain)
-{
-	struct takt_place_view *view = takt_index_room(cluster, kind);
-
-	if (domain > cluster->domains.len)
-		return 0;
-	return view ? view->domain_room[domain]
-		    : takt_cluster_domain_room_naive(cluster, kind, domain);
-}

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* takt bench: how fast takt's own parts are, on this machine. */
+#include <errno.h>
+#include <string.h>
+
+#include "cli/verb.h"
+#include "sched/compare/compare.h"
+#include "sim/bench_sched.h"
+
+enum {
+	CPU_MILLI_A_GPU = 16000, /* of a uniform node; openb's larger ones have 12 to 16 cores */
+	MEMORY_MIB_A_GPU = 65536,
+};
+
+static const struct takt_option options[] = {
+	{"mix", 0, "FILE", "requests to draw from: a workload with openb's pod columns"},
+	{"mode", 0, "MODE", "fill (the default) or churn"},
+	{"nodes", 0, "N", "nodes (10000)"},
+	{"gpus", 0, "N", "GPUs of each node (8)"},
+	{"cpu-milli", 0, "N", "milli-CPU of each node (16000 for each GPU)"},
+	{"memory-mib", 0, "N", "MiB of memory of each node (65536 for each GPU)"},
+	{"cluster", 0, "FILE", "nodes from a file, repeated up to --nodes, instead of equal ones"},
+	{"placement", 0, "POLICY", "placement policy, or one to compare with (fgd)"},
+	{"features", 0, "LIST", "of gang, topology, quota, why; none without"},
+	{"load", 0, "PERCENT", "GPU share held in churn (90)"},
+	{"ops", 0, "N", "placements and releases in churn (1000000)"},
+	{"naive", 0, "N", "decisions compared with a scan of all nodes (200)"},
+	{"seed", 0, "N", "what is drawn (1)"},
+	{NULL},
+};
+
+static const struct {
+	const char *name;
+	uint32_t bit;
+} features[] = {
+	{"gang", TAKT_BENCH_GANG},
+	{"topology", TAKT_BENCH_TOPOLOGY},
+	{"quota", TAKT_BENCH_QUOTA},
+	{"why", TAKT_BENCH_WHY},
+};
+
+static int read_feature(const char *text, size_t len, uint32_t *ret, struct takt_err *err)
+{
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(features); i++) {
+		if (strlen(features[i].name) == len && memcmp(features[i].name, text, len) == 0) {
+			*ret |= features[i].bit;
+			return 0;
+		}
+	}
+	return takt_err_set(err, -TAKT_E_USAGE,
+			    "--features: '%.*s' is none of gang, topology, quota, why", (int)len,
+			    text);
+}
+
+static int read_features(const struct takt_cli *cli, uint32_t *ret, struct takt_err *err)
+{
+	const char *text = takt_cli_value(cli, "features");
+	uint32_t bits = 0;
+
+	while (text) {
+		size_t len = strcspn(text, ",");
+		int rc = read_feature(text, len, &bits, err);
+
+		if (rc < 0)
+			return rc;
+		text = text[len] ? text + len + 1 : NULL;
+	}
+	*ret = bits;
+	return 0;
+}
+
+static int read_words(const struct takt_cli *cli, struct takt_bench_config *config,
+		      struct takt_err *err)
+{
+	const char *mode = takt_cli_value(cli, "mode");
+	const char *placement = takt_cli_value(cli, "placement");
+
+	config->mix = takt_cli_value(cli, "mix");
+	config->cluster = takt_cli_value(cli, "cluster");
+	config->placement = takt_compare_find(placement ? placement : "fgd");
+	if (!config->mix)
+		return takt_err_set(err, -TAKT_E_USAGE,
+				    "--mix FILE is missing: a workload to draw requests from");
+	if (!config->placement)
+		return takt_err_set(err, -TAKT_E_USAGE, "--placement: there is no policy '%s'",
+				    placement);
+	if (mode && strcmp(mode, "fill") != 0 && strcmp(mode, "churn") != 0)
+		return takt_err_set(err, -TAKT_E_USAGE, "--mode: '%s' is neither fill nor churn",
+				    mode);
+	config->churn = mode && strcmp(mode, "churn") == 0;
+	return read_features(cli, &config->features, err);
+}
+
+static int read_numbers(const struct takt_cli *cli, struct takt_bench_config *config,
+			struct takt_err *err)
+{
+	int64_t nodes, gpus, load, ops, naive, seed;
+
+	if (takt_cli_number(cli, "nodes", 1, TAKT_BENCH_MAX_NODES, 10000, &nodes, err) < 0 ||
+	    takt_cli_number(cli, "gpus", 1, TAKT_REQUEST_MAX_DEVICES, 8, &gpus, err) < 0 ||
+	    takt_cli_number(cli, "load", 1, 100, 90, &load, err) < 0 ||
+	    takt_cli_number(cli, "ops", 1, 100000000, 1000000, &ops, err) < 0 ||
+	    takt_cli_number(cli, "naive", 0, 1000000, 200, &naive, err) < 0 ||
+	    takt_cli_number(cli, "seed", 0, INT64_MAX, 1, &seed, err) < 0 ||
+	    takt_cli_number(cli, "cpu-milli", 0, INT32_MAX, gpus * CPU_MILLI_A_GPU,
+			    &config->cpu_milli, err) < 0 ||
+	    takt_cli_number(cli, "memory-mib", 0, INT64_MAX / 2, gpus * MEMORY_MIB_A_GPU,
+			    &config->mem_mib, err) < 0)
+		return -TAKT_E_USAGE;
+	config->nodes = (uint32_t)nodes;
+	config->gpus = (uint32_t)gpus;
+	config->load_permille = (uint32_t)load * 10;
+	config->operations = (uint64_t)ops;
+	config->naive_samples = (uint32_t)naive;
+	config->seed = (uint64_t)seed;
+	return 0;
+}
+
+static void print_features(struct takt_str *out, uint32_t bits)
+{
+	const char *before = "";
+
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(features); i++) {
+		if (!(bits & features[i].bit))
+			continue;
+		takt_str_addf(out, "%s\"%s\"", before, features[i].name);
+		before = ",";
+	}
+}
+
+static void print_class_json(struct takt_str *out, const char *name,
+			     const struct takt_bench_class *class)
+{
+	takt_str_addf(out,
+		      ",\"%s\":{\"count\":%llu,\"p50_ns\":%llu,\"p99_ns\":%llu,\"p999_ns\":%llu}",
+		      name, (unsigned long long)class->count, (unsigned long long)class->p50_ns,
+		      (unsigned long long)class->p99_ns, (unsigned long long)class->p999_ns);
+}
+
+static void print_number(struct takt_str *out, const char *name, uint64_t value)
+{
+	takt_str_addf(out, ",\"%s\":%llu", name, (unsigned long long)value);
+}
+
+static void print_json(struct takt_str *out, const struct takt_bench_config *config,
+		       const struct takt_bench_result *result)
+{
+	takt_str_addf(out,
+		      "{\"bench\":\"sched\",\"mode\":\"%s\",\"placement\":\"%s\",\"features\":[",
+		      config->churn ? "churn" : "fill", config->placement->name);
+	print_features(out, config->features);
+	takt_str_add(out, "]");
+	print_number(out, "seed", config->seed);
+	print_number(out, "nodes", result->nodes);
+	print_number(out, "gpus", result->gpus);
+	print_number(out, "kinds", result->kinds);
+	print_number(out, "placements_per_s", result->placements_per_s);
+	if (config->churn)
+		print_number(out, "ops_per_s", result->ops_per_s);
+	print_number(out, "rejections_per_s", result->rejections_per_s);
+	print_number(out, "naive_per_s", result->naive_per_s);
+	print_number(out, "naive_decisions", result->naive_count);
+	takt_str_addf(out, ",\"ratio_to_naive\":%.1f", result->ratio_to_naive);
+	print_class_json(out, "placement", &result->placements);
+	print_class_json(out, "release", &result->releases);
+	print_class_json(out, "rejection", &result->rejections);
+	takt_str_addf(out, ",\"allocation_pct\":%.2f",
+		      100.0 * (double)result->held_milli / (1000.0 * (double)result->gpus));
+	print_number(out, "wall_ns", result->wall_ns);
+	print_number(out, "setup_ns", result->setup_ns);
+	print_number(out, "warm_ns", result->warm_ns);
+	print_number(out, "snapshot_ns", result->snapshot_ns);
+	print_number(out, "bytes", result->node_bytes + result->index_bytes + result->other_bytes);
+	print_number(out, "bytes_nodes", result->node_bytes);
+	print_number(out, "bytes_index", result->index_bytes);
+	takt_str_add(out, "}\n");
+}
+
+static void print_class(struct takt_str *out, const char *name,
+			const struct takt_bench_class *class)
+{
+	if (class->count)
+		takt_str_addf(out, "%-12s %9llu   p50 %.2f us, p99 %.2f us, p99.9 %.2f us\n", name,
+			      (unsigned long long)class->count, (double)class->p50_ns / 1e3,
+			      (double)class->p99_ns / 1e3, (double)class->p999_ns / 1e3);
+}
+
+static void print_text(struct takt_str *out, const struct takt_bench_config *config,
+		       const struct takt_bench_result *result)
+{
+	uint64_t bytes = result->node_bytes + result->index_bytes + result->other_bytes;
+
+	takt_str_addf(out, "%s, policy %s: %llu nodes, %llu GPUs, %llu kinds of requests\n",
+		      config->churn ? "churn" : "fill", config->placement->name,
+		      (unsigned long long)result->nodes, (unsigned long long)result->gpus,
+		      (unsigned long long)result->kinds);
+	takt_str_addf(out, "%llu placements/s", (unsigned long long)result->placements_per_s);
+	if (config->churn)
+		takt_str_addf(out, ", %llu operations/s (placements and releases)",
+			      (unsigned long long)result->ops_per_s);
+	takt_str_addf(out, ", %llu rejections/s\n", (unsigned long long)result->rejections_per_s);
+	print_class(out, "placements", &result->placements);
+	print_class(out, "releases", &result->releases);
+	print_class(out, "rejections", &result->rejections);
+	if (result->naive_count)
+		takt_str_addf(out,
+			      "a scan of all nodes makes %llu/s (%llu decisions, all the same): "
+			      "%.0f times slower\n",
+			      (unsigned long long)result->naive_per_s,
+			      (unsigned long long)result->naive_count, result->ratio_to_naive);
+	takt_str_addf(out,
+		      "memory %.1f MiB, of it the index %.1f; a snapshot is taken up in %.0f ms, "
+		      "the index made in %.0f ms\n",
+		      (double)bytes / 1048576, (double)result->index_bytes / 1048576,
+		      (double)result->snapshot_ns / 1e6, (double)result->warm_ns / 1e6);
+}
+
+static int run(struct takt_cli *cli, struct takt_err *err)
+{
+	struct takt_bench_config config = {0};
+	struct takt_bench_result result;
+	int rc;
+
+	if (strcmp(cli->operands[0], "sched") != 0)
+		return takt_err_set(err, -TAKT_E_USAGE, "'%s' cannot be measured; sched can",
+				    cli->operands[0]);
+	rc = read_words(cli, &config, err);
+	if (rc == 0)
+		rc = read_numbers(cli, &config, err);
+	if (rc == 0)
+		rc = takt_bench_sched(&config, &result, err);
+	if (rc < 0)
+		return rc;
+	if (cli->json)
+		print_json(&cli->out, &config, &result);
+	else
+		print_text(&cli->out, &config, &result);
+	return 0;
+}
+
+static const struct takt_text_pair examples[] = {
+	{"takt bench sched --mix data/traces/openb_pod_list_default.csv.gz",
+	 "fill 10,000 nodes of 8 GPUs"},
+	{"takt bench sched --mix PODS.csv --mode churn --features gang,topology,quota,why",
+	 "steady load with everything switched on"},
+	{NULL, NULL},
+};
+
+static const char *const words[] = {"sched", NULL};
+
+const struct takt_verb takt_verb_bench = {
+	.name = "bench",
+	.summary = "measure how fast the scheduler decides",
+	.usage = "sched --mix FILE [--mode fill|churn] [OPTION...]",
+	.about = "Places tasks drawn from a workload file on a cluster that exists in memory only, "
+		 "as fast as one core can, without a daemon. With --mode fill tasks arrive until "
+		 "what they ask for is the whole cluster's GPUs; with --mode churn the cluster is "
+		 "filled to --load and then tasks come and go."
+		 "\n"
+		 "Rates are over the wall time of all decisions. Percentiles are from a second run "
+		 "with a clock around each decision, whose reading is in them. A sample of the "
+		 "decisions is compared with a scan of all nodes, which must choose the same.",
+	.options = options,
+	.examples = examples,
+	.operands = TAKT_OPERANDS_WORDS,
+	.words = words,
+	.min_operands = 1,
+	.max_operands = 1,
+	.run = run,
+};
