@@ -115,6 +115,7 @@ int takt_cluster_new(const struct takt_cluster_config *config, struct takt_clust
 	if (!cluster)
 		return takt_err_set(err, -ENOMEM, "no memory for a cluster");
 	init_limits(cluster);
+	takt_index_init(cluster);
 	rc = start(cluster, config, err);
 	if (rc < 0) {
 		takt_cluster_free(cluster);
@@ -192,7 +193,9 @@ void takt_cluster_bytes(const struct takt_cluster *cluster, struct takt_cluster_
 			 vec_bytes(cluster->cold.cap, sizeof(*cluster->cold.at)) +
 			 vec_bytes(cluster->order.cap, sizeof(uint32_t)) +
 			 cluster->scratch_cap * (sizeof(uint32_t) + sizeof(void *)),
-		.index = cluster->index.bytes + cluster->index.log_size * sizeof(uint32_t),
+		.index = cluster->index.bytes +
+			 cluster->index.cap * (sizeof(struct takt_glance) +
+					       TAKT_RECENT_COUNT * sizeof(struct takt_recent_link)),
 		.other = sizeof(*cluster) +
 			 vec_bytes(cluster->kinds.cap, sizeof(*cluster->kinds.at)) +
 			 vec_bytes(cluster->undo.cap, sizeof(*cluster->undo.at)) +

@@ -43,8 +43,11 @@ static uint16_t most_left(const struct takt_node *node)
 {
 	uint16_t most = 0;
 
-	for (uint32_t i = 0; i < node->devices; i++)
-		most = node->left[i] > most ? node->left[i] : most;
+	for (uint64_t open = node->open; open; open &= open - 1) {
+		uint16_t left = node->left[__builtin_ctzll(open)];
+
+		most = left > most ? left : most;
+	}
 	return most;
 }
 
@@ -60,6 +63,7 @@ void takt_cluster_refresh(struct takt_cluster *cluster, struct takt_node *node, 
 	node->left[i] = usable && !is_cut(device) ? TAKT_REQUEST_WHOLE - device->held : 0;
 	node->usable = usable ? node->usable | bit : node->usable & ~bit;
 	node->whole = node->left[i] == TAKT_REQUEST_WHOLE ? node->whole | bit : node->whole & ~bit;
+	node->open = node->left[i] ? node->open | bit : node->open & ~bit;
 	if (node->left[i] >= node->most_left)
 		node->most_left = node->left[i];
 	else
@@ -203,6 +207,7 @@ static int reserve_scratch(struct takt_cluster *cluster)
 	size_t cap = cluster->scratch_cap ? cluster->scratch_cap * 2 : 64;
 	const struct takt_node **listed;
 	uint32_t *scratch;
+	int rc;
 
 	if (cluster->node_count < cluster->scratch_cap)
 		return 0;
@@ -214,8 +219,10 @@ static int reserve_scratch(struct takt_cluster *cluster)
 	if (!listed)
 		return -ENOMEM;
 	cluster->listed = listed;
-	cluster->scratch_cap = cap;
-	return 0;
+	rc = takt_index_reserve(cluster, cap);
+	if (rc == 0)
+		cluster->scratch_cap = cap;
+	return rc;
 }
 
 static int reserve_page(struct takt_cluster *cluster)
@@ -249,8 +256,6 @@ static int reserve_node(struct takt_cluster *cluster, const struct takt_node_des
 		rc = reserve_scratch(cluster);
 	if (rc == 0)
 		rc = reserve_page(cluster);
-	if (rc == 0)
-		rc = takt_index_reserve(cluster, cluster->scratch_cap);
 	if (rc == 0)
 		rc = takt_cluster_selectors_reserve(cluster, cluster->node_count + 1);
 	if (rc == 0)

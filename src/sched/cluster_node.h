@@ -51,7 +51,7 @@ struct takt_node {
 	uint16_t most_left;				/* the largest of `left` */
 	uint16_t spare2;
 	uint32_t position; /* the index's: rank without gaps */
-	uint64_t changed;  /* the index's: when it changed last */
+	uint64_t open;	   /* devices of which something is left */
 
 	int32_t cpu_milli;
 	uint32_t id; /* as adding it gave */

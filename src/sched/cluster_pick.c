@@ -6,7 +6,8 @@
 #include "sched/place_index.h"
 
 enum {
-	FEW = 4 /* a domain is small when it has fewer than a fourth of the nodes that fit */
+	FEW = 4,   /* a domain is small with fewer than a fourth of the nodes that fit */
+	MANY = 64, /* nodes passed over for memory: better have levels that know of it */
 };
 
 bool takt_scope_has(const struct takt_cluster *cluster, const struct takt_scope *scope,
@@ -54,6 +55,7 @@ view_for(const struct takt_node *node, const struct takt_request *request, struc
 		if (device->mig == TAKT_MIG_FIXED || device->mig_busy)
 			continue;
 		view->left[i] = TAKT_REQUEST_WHOLE - device->held;
+		view->node.open |= (uint64_t)(view->left[i] > 0) << i;
 		if (view->left[i] > view->node.most_left)
 			view->node.most_left = view->left[i];
 		if (device->held == 0)
@@ -251,23 +253,39 @@ bool takt_cluster_pick_naive(struct takt_cluster *cluster, uint32_t kind,
 	return true;
 }
 
+/* What a node of the levels has to have beside its level. */
+struct wanted {
+	const struct takt_scope *scope;
+	int64_t mem_mib;	  /* 0 = what the levels say is enough */
+	uint32_t short_of_memory; /* nodes passed over */
+};
+
+static bool is_wanted(const struct takt_cluster *cluster, struct wanted *wanted, uint32_t node)
+{
+	if (wanted->mem_mib > takt_cluster_at(cluster, node)->mem_left_mib) {
+		wanted->short_of_memory++;
+		return false;
+	}
+	return !wanted->scope || takt_scope_has(cluster, wanted->scope, node);
+}
+
 /* The first by rank of the highest level among listed nodes. */
 static const struct takt_node *best_listed(struct takt_cluster *cluster,
-					   const struct takt_buckets *levels,
-					   const struct takt_scope *scope, const uint32_t *nodes,
+					   const struct takt_place_levels *levels,
+					   struct wanted *wanted, const uint32_t *nodes,
 					   size_t count, uint32_t *ret_level)
 {
 	const struct takt_node *best = NULL;
 
 	for (size_t i = 0; i < count; i++) {
 		const struct takt_node *node = takt_cluster_at(cluster, nodes[i]);
-		uint32_t level = levels->level[node->position];
+		uint32_t level = levels->level[nodes[i]];
 
 		if (level == TAKT_BUCKETS_NOWHERE || (best && level < *ret_level))
 			continue;
 		if (best && level == *ret_level && node->position > best->position)
 			continue;
-		if (!takt_scope_has(cluster, scope, nodes[i]))
+		if (!is_wanted(cluster, wanted, nodes[i]))
 			continue;
 		best = node;
 		*ret_level = level;
@@ -275,20 +293,21 @@ static const struct takt_node *best_listed(struct takt_cluster *cluster,
 	return best;
 }
 
-/* Level by level, position by position, until one is in the scope. */
+/* Level by level, position by position, until one is wanted. */
 static const struct takt_node *best_in(struct takt_cluster *cluster,
-				       const struct takt_buckets *levels,
-				       const struct takt_scope *scope, uint32_t *ret_level)
+				       const struct takt_place_levels *levels,
+				       struct wanted *wanted, uint32_t *ret_level)
 {
-	uint32_t level = levels->levels - 1, position;
+	const struct takt_buckets *buckets = &levels->buckets;
+	uint32_t level = buckets->levels - 1, position;
 
-	for (; takt_buckets_highest(levels, level, &level); level--) {
+	for (; takt_buckets_highest(buckets, level, &level); level--) {
 		uint32_t from = 0;
 
-		for (; takt_buckets_next(levels, level, from, &position); from = position + 1) {
+		for (; takt_buckets_next(buckets, level, from, &position); from = position + 1) {
 			uint32_t node = cluster->order.at[position];
 
-			if (scope && !takt_scope_has(cluster, scope, node))
+			if (!is_wanted(cluster, wanted, node))
 				continue;
 			*ret_level = level;
 			return takt_cluster_at(cluster, node);
@@ -301,38 +320,53 @@ static const struct takt_node *best_in(struct takt_cluster *cluster,
 
 /* Few nodes are looked at one by one, wherever their levels are. */
 static const struct takt_node *best_of_scope(struct takt_cluster *cluster,
-					     const struct takt_buckets *levels,
-					     const struct takt_scope *scope, uint32_t *ret_level)
+					     const struct takt_place_levels *levels,
+					     struct wanted *wanted, uint32_t *ret_level)
 {
+	const struct takt_scope *scope = wanted->scope;
 	const uint32_t *nodes;
 	size_t count;
 
+	if (levels->buckets.total == 0)
+		return NULL;
 	if (scope && scope->only)
-		return best_listed(cluster, levels, scope, scope->only, scope->only_count,
+		return best_listed(cluster, levels, wanted, scope->only, scope->only_count,
 				   ret_level);
 	if (!scope || !scope->domain)
-		return best_in(cluster, levels, scope, ret_level);
+		return best_in(cluster, levels, wanted, ret_level);
 	nodes = takt_scope_nodes(cluster, scope, &count);
-	if (count * FEW >= levels->total)
-		return best_in(cluster, levels, scope, ret_level);
-	return best_listed(cluster, levels, scope, nodes, count, ret_level);
+	if (count * FEW >= levels->buckets.total)
+		return best_in(cluster, levels, wanted, ret_level);
+	return best_listed(cluster, levels, wanted, nodes, count, ret_level);
+}
+
+/* The kind whose levels are looked at for this one. */
+static uint32_t kind_of_levels(const struct takt_cluster *cluster, uint32_t kind)
+{
+	const struct takt_cluster_kind *at = &cluster->kinds.at[kind];
+
+	return cluster->placement->ignores_memory && !at->memory_counts ? at->group : kind;
 }
 
 bool takt_cluster_pick(struct takt_cluster *cluster, uint32_t kind, const struct takt_scope *scope,
 		       struct takt_slot *ret, uint32_t *ret_level)
 {
-	const struct takt_place_levels *levels = NULL;
+	struct wanted wanted = {.scope = scope};
+	const struct takt_place_levels *levels;
+	uint32_t of = kind_of_levels(cluster, kind), level = 0;
 	const struct takt_node *best;
-	uint32_t level = 0;
 
-	if (cluster->placement->score) {
-		takt_cluster_update_epoch(cluster);
-		levels = takt_index_levels(cluster, kind);
-	}
+	if (!cluster->placement->score)
+		return takt_cluster_pick_naive(cluster, kind, scope, ret, ret_level);
+	takt_cluster_update_epoch(cluster);
+	levels = takt_index_levels(cluster, of);
 	if (!levels)
 		return takt_cluster_pick_naive(cluster, kind, scope, ret, ret_level);
-	best = levels->buckets.total ? best_of_scope(cluster, &levels->buckets, scope, &level)
-				     : NULL;
+	if (of != kind)
+		wanted.mem_mib = cluster->kinds.at[kind].request.mem_mib;
+	best = best_of_scope(cluster, levels, &wanted, &level);
+	if (wanted.short_of_memory > MANY)
+		cluster->kinds.at[kind].memory_counts = true;
 	if (!best)
 		return false;
 	takt_pick_on(cluster, best, kind, ret);
@@ -345,5 +379,5 @@ void takt_cluster_warm(struct takt_cluster *cluster, uint32_t kind)
 {
 	takt_cluster_update_epoch(cluster);
 	if (cluster->placement->score)
-		takt_index_levels(cluster, kind);
+		takt_index_levels(cluster, kind_of_levels(cluster, kind));
 }

@@ -18,6 +18,7 @@
 enum {
 	TAKT_CLUSTER_PAGE = 256, /* nodes */
 	TAKT_CLUSTER_COMPUTE_SLICES = 7,
+	TAKT_GLANCE_LOOK = UINT8_MAX,
 };
 
 struct takt_cluster_profile {
@@ -102,6 +103,9 @@ struct takt_cluster_kind {
 	struct takt_request request;
 	uint32_t next; /* of the same hash, or NONE */
 	enum takt_cluster_quick quick;
+	/* The same request without memory, whose levels it can share; itself if there is none. */
+	uint32_t group;
+	bool memory_counts;	      /* too often it was memory that kept it from a node */
 	struct takt_place_view *view; /* owned by the index; NULL until asked for */
 };
 
@@ -116,15 +120,38 @@ struct takt_cluster_undo {
 	struct takt_slot slot;
 };
 
-/*
- * The index (place_index.c). Every change of a node goes into a log; a view is brought up to date
- * by what the log has since it was last asked.
+/* What of a node is enough to see that most kinds do not fit there: four of these to a cache line.
  */
+struct takt_glance {
+	int32_t cpu_left_milli;
+	uint32_t mem_left_mib; /* no more than this shows */
+	uint16_t most_left;
+	uint8_t whole; /* devices */
+	uint8_t model; /* or TAKT_GLANCE_LOOK: the rest has to be looked at */
+	uint32_t spare;
+};
+
+/* Nodes by when they last changed in a way that some kinds cannot be indifferent to. */
+enum takt_recent {
+	TAKT_RECENT_ANY,      /* in any way */
+	TAKT_RECENT_WHOLE,    /* had or has a whole device */
+	TAKT_RECENT_FRACTION, /* had or has anything left of a device */
+	TAKT_RECENT_COUNT
+};
+
+struct takt_recent_link {
+	uint32_t later, earlier; /* NONE at the ends; in no list yet: both itself */
+	uint64_t changed;
+};
+
+/* The index (place_index.c). */
 struct takt_place_index {
-	uint32_t *log;		/* owned: nodes; entry n is at n % size */
-	size_t log_size;	/* a power of two */
-	uint64_t head;		/* entries so far */
-	uint64_t freed;		/* changes after which more may fit than before */
+	struct takt_glance *glance;			  /* owned: by node */
+	struct takt_recent_link *link[TAKT_RECENT_COUNT]; /* owned: by node */
+	uint32_t latest[TAKT_RECENT_COUNT];
+	size_t cap;		/* of these arrays */
+	uint64_t head;		/* changes so far */
+	uint64_t freed;		/* those after which more may fit than before */
 	uint64_t order_version; /* changes when positions do */
 	uint64_t clock;		/* of the last view asked */
 	size_t bytes;		/* of all views */

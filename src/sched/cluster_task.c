@@ -64,26 +64,32 @@ static int check_request(const struct takt_cluster *cluster, const struct takt_r
 	return request->devices ? check_fraction(request, err) : 0;
 }
 
-int takt_cluster_kind(struct takt_cluster *cluster, const struct takt_request *request,
-		      uint32_t *ret, struct takt_err *err)
+static uint32_t find_kind(const struct takt_cluster *cluster, const struct takt_request *request,
+			  uint64_t hash, uint32_t *ret_first)
 {
-	struct takt_cluster_kind kind = {
-		.request = *request, .next = TAKT_CLUSTER_NONE, .quick = takt_fit_quick(request)};
-	uint64_t hash = hash_of(request);
 	const union takt_map_value *first = takt_map_u64_get(&cluster->kind_by_hash, hash);
+	uint32_t kind = first ? (uint32_t)first->u64 : TAKT_CLUSTER_NONE;
+
+	*ret_first = kind;
+	while (kind != TAKT_CLUSTER_NONE &&
+	       memcmp(&cluster->kinds.at[kind].request, request, sizeof(*request)) != 0)
+		kind = cluster->kinds.at[kind].next;
+	return kind;
+}
+
+/* The kind of a checked request; group NONE = its own. */
+static int intern(struct takt_cluster *cluster, const struct takt_request *request, uint32_t group,
+		  uint32_t *ret, struct takt_err *err)
+{
+	struct takt_cluster_kind kind = {.request = *request, .quick = takt_fit_quick(request)};
+	uint64_t hash = hash_of(request);
+	uint32_t found = find_kind(cluster, request, hash, &kind.next);
 	int rc;
 
-	if (first)
-		kind.next = (uint32_t)first->u64;
-	for (uint32_t i = kind.next; i != TAKT_CLUSTER_NONE; i = cluster->kinds.at[i].next) {
-		if (memcmp(&cluster->kinds.at[i].request, request, sizeof(*request)) == 0) {
-			*ret = i;
-			return 0;
-		}
+	if (found != TAKT_CLUSTER_NONE) {
+		*ret = found;
+		return 0;
 	}
-	rc = check_request(cluster, request, err);
-	if (rc < 0)
-		return rc;
 	rc = takt_vec_reserve(&cluster->kinds, 1);
 	if (rc == 0)
 		rc = takt_map_u64_put(&cluster->kind_by_hash, hash,
@@ -92,8 +98,28 @@ int takt_cluster_kind(struct takt_cluster *cluster, const struct takt_request *r
 		return takt_err_set(err, rc, "at most %d different requests, each in memory",
 				    TAKT_CLUSTER_MAX_KINDS);
 	*ret = (uint32_t)cluster->kinds.len;
+	kind.group = group == TAKT_CLUSTER_NONE ? *ret : group;
 	cluster->kinds.at[cluster->kinds.len++] = kind;
 	return 0;
+}
+
+int takt_cluster_kind(struct takt_cluster *cluster, const struct takt_request *request,
+		      uint32_t *ret, struct takt_err *err)
+{
+	struct takt_request alike = *request;
+	uint32_t first, found = find_kind(cluster, request, hash_of(request), &first);
+	uint32_t group = TAKT_CLUSTER_NONE;
+	int rc = 0;
+
+	if (found != TAKT_CLUSTER_NONE) {
+		*ret = found;
+		return 0;
+	}
+	rc = check_request(cluster, request, err);
+	alike.mem_mib = 0;
+	if (rc == 0 && request->mem_mib && !request->max_per_node)
+		rc = intern(cluster, &alike, TAKT_CLUSTER_NONE, &group, err);
+	return rc < 0 ? rc : intern(cluster, request, group, ret, err);
 }
 
 const struct takt_request *takt_cluster_request(const struct takt_cluster *cluster, uint32_t kind)

@@ -87,6 +87,8 @@ struct takt_placement {
 	const char *name;    /* as on the command line: "fgd" */
 	const char *summary; /* half a line */
 	uint16_t levels;     /* of score(): 1..TAKT_PLACE_MAX_LEVELS */
+	/* score() does not look at request.mem_mib: kinds that differ in it share their levels. */
+	bool ignores_memory;
 	/* The policy's own state; *ret may stay NULL. -EINVAL names a parameter that it does not
 	 * know. Optional: no state. */
 	int (*prepare)(const struct takt_place_setup *setup, void **ret, struct takt_err *err);

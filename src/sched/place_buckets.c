@@ -19,15 +19,10 @@ int takt_buckets_init(struct takt_buckets *buckets, uint32_t levels, uint32_t po
 		.word_count = (positions + 63) / 64,
 	};
 	buckets->summary_count = (buckets->word_count + 63) / 64;
-	buckets->level = takt_reallocarray(NULL, positions + 1, sizeof(*buckets->level));
 	buckets->at = takt_calloc(levels, sizeof(*buckets->at));
-	if (!buckets->level || !buckets->at) {
-		takt_buckets_fini(buckets);
+	if (!buckets->at)
 		return -ENOMEM;
-	}
-	for (uint32_t i = 0; i < positions; i++)
-		buckets->level[i] = TAKT_BUCKETS_NOWHERE;
-	buckets->bytes = positions * sizeof(*buckets->level) + levels * sizeof(*buckets->at);
+	buckets->bytes = levels * sizeof(*buckets->at);
 	return 0;
 }
 
@@ -36,7 +31,6 @@ void takt_buckets_fini(struct takt_buckets *buckets)
 	for (uint32_t i = 0; buckets->at && i < buckets->levels; i++)
 		takt_free(buckets->at[i].words);
 	takt_free(buckets->at);
-	takt_free(buckets->level);
 	takt_free(buckets->spare);
 	*buckets = (struct takt_buckets){0};
 }
@@ -84,28 +78,24 @@ static void take_out(struct takt_buckets *buckets, uint32_t position, uint32_t l
 		end(buckets, level);
 }
 
-int takt_buckets_move(struct takt_buckets *buckets, uint32_t position, uint32_t level)
+int takt_buckets_move(struct takt_buckets *buckets, uint32_t position, uint32_t from, uint32_t to)
 {
-	uint32_t was = buckets->level[position];
 	uint32_t word = position / 64;
 	struct takt_bucket *bucket;
 
-	if (was == level)
-		return 0;
-	if (level != TAKT_BUCKETS_NOWHERE) {
-		bucket = &buckets->at[level];
-		if (bucket->count == 0 && begin(buckets, level) < 0)
+	if (to != TAKT_BUCKETS_NOWHERE) {
+		bucket = &buckets->at[to];
+		if (bucket->count == 0 && begin(buckets, to) < 0)
 			return -ENOMEM;
 		bucket->words[word] |= UINT64_C(1) << (position % 64);
 		bucket->words[buckets->word_count + word / 64] |= UINT64_C(1) << (word % 64);
 		bucket->count++;
 		buckets->total++;
 	}
-	if (was != TAKT_BUCKETS_NOWHERE) {
-		take_out(buckets, position, was);
+	if (from != TAKT_BUCKETS_NOWHERE) {
+		take_out(buckets, position, from);
 		buckets->total--;
 	}
-	buckets->level[position] = (uint16_t)level;
 	return 0;
 }
 

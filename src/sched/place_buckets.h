@@ -28,7 +28,6 @@ struct takt_buckets {
 	uint32_t positions;
 	uint32_t word_count;	/* of positions */
 	uint32_t summary_count; /* of words that say which of these are not 0 */
-	uint16_t *level;	/* owned: of each position */
 	struct takt_bucket *at; /* owned: by level */
 	uint64_t used[TAKT_BUCKETS_MAX_LEVELS / 64];
 	uint64_t *spare; /* owned: an emptied bucket's words, kept for the next */
@@ -36,12 +35,12 @@ struct takt_buckets {
 	size_t bytes;	 /* of all this */
 };
 
-/* All positions nowhere. -ENOMEM. */
+/* All positions nowhere; which level a position is at is for the caller to remember. -ENOMEM. */
 int takt_buckets_init(struct takt_buckets *buckets, uint32_t levels, uint32_t positions);
 void takt_buckets_fini(struct takt_buckets *buckets);
 
-/* Moves a position; NOWHERE takes it out. -ENOMEM leaves it where it was. */
-int takt_buckets_move(struct takt_buckets *buckets, uint32_t position, uint32_t level);
+/* Moves a position from a level to another; NOWHERE is outside. -ENOMEM leaves it where it was. */
+int takt_buckets_move(struct takt_buckets *buckets, uint32_t position, uint32_t from, uint32_t to);
 
 /* The highest level in use at or below `level`; false if there is none. */
 bool takt_buckets_highest(const struct takt_buckets *buckets, uint32_t level, uint32_t *ret);

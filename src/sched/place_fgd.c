@@ -371,18 +371,21 @@ static uint32_t score_mixed(const struct fgd *fgd, const struct takt_node *node,
  */
 
 struct usable {
-	int64_t before; /* what can be used of the node, weighted */
-	int64_t after;	/* the same with the CPU left after the task, requests of one device only */
-	const int64_t *single; /* after the task */
+	int64_t before;	       /* what can be used of the node, weighted */
+	int64_t parts;	       /* of its fractions, with the CPU left after the task */
+	const int64_t *single; /* with that CPU */
 	const int64_t *several;
 	uint32_t wholes; /* devices that are whole */
 };
 
-static int64_t of_several(const struct fgd *fgd, const int64_t *several, uint32_t wholes)
+/* What can be used of so many whole devices. */
+static int64_t of_wholes(const struct fgd *fgd, const int64_t *single, const int64_t *several,
+			 uint32_t wholes)
 {
 	uint32_t class = wholes < fgd->wholes ? wholes : fgd->wholes - 1;
 
-	return (int64_t)TAKT_REQUEST_WHOLE * wholes * several[class];
+	return (int64_t)TAKT_REQUEST_WHOLE * wholes *
+	       (single[fgd->milli_classes - 1] + several[class]);
 }
 
 static void look(const struct fgd *fgd, const struct takt_node *node,
@@ -395,15 +398,17 @@ static void look(const struct fgd *fgd, const struct takt_node *node,
 	const int64_t *single_after = single_row(fgd, node->model, class_after);
 	int64_t before = 0, after = 0;
 
-	for (uint32_t i = 0; i < node->devices; i++) {
-		uint32_t left = node->left[i], milli_class = fgd->milli_class[left];
+	for (uint64_t parts = node->open & ~node->whole; parts; parts &= parts - 1) {
+		uint32_t left = node->left[__builtin_ctzll(parts)];
+		uint32_t milli_class = fgd->milli_class[left];
 
 		before += left * single[milli_class];
 		after += left * single_after[milli_class];
 	}
 	ret->wholes = (uint32_t)__builtin_popcountll(node->whole);
-	ret->before = before + of_several(fgd, several_row(fgd, node->model, class), ret->wholes);
-	ret->after = after;
+	ret->before =
+		before + of_wholes(fgd, single, several_row(fgd, node->model, class), ret->wholes);
+	ret->parts = after;
 	ret->single = single_after;
 	ret->several = several_row(fgd, node->model, class_after);
 }
@@ -412,37 +417,47 @@ static void look(const struct fgd *fgd, const struct takt_node *node,
 static int64_t gradient_on(const struct fgd *fgd, const struct usable *usable, uint32_t left,
 			   uint32_t milli)
 {
-	uint32_t rest = left - milli;
-	int64_t after = usable->after - left * usable->single[fgd->milli_class[left]] +
-			rest * usable->single[fgd->milli_class[rest]];
+	uint32_t rest = left - milli, wholes = usable->wholes;
+	int64_t parts = usable->parts + rest * usable->single[fgd->milli_class[rest]];
 
-	after += of_several(fgd, usable->several, usable->wholes - (left == TAKT_REQUEST_WHOLE));
-	return milli * fgd->weight - usable->before + after;
+	if (left == TAKT_REQUEST_WHOLE)
+		wholes--;
+	else
+		parts -= left * usable->single[fgd->milli_class[left]];
+	return milli * fgd->weight - usable->before + parts +
+	       of_wholes(fgd, usable->single, usable->several, wholes);
+}
+
+/* Devices that differ in what is left, as far as that is seen at once: one whole one stands for
+ * all. */
+static uint64_t different(const struct takt_node *node)
+{
+	return (node->open & ~node->whole) | (node->whole & -node->whole);
 }
 
 /* The highest level of the devices with enough left. */
 static uint32_t score_fraction(const struct fgd *fgd, const struct takt_node *node,
 			       const struct usable *usable, const struct takt_request *request)
 {
+	uint64_t devices = request->milli ? different(node) : node->open;
 	int64_t best = INT64_MIN;
-	uint32_t last = 0;
 
-	for (uint32_t i = 0; i < node->devices; i++) {
+	for (; devices; devices &= devices - 1) {
+		uint32_t i = (uint32_t)__builtin_ctzll(devices);
 		uint32_t left = node->left[i], milli = request->milli;
 		int64_t gradient;
 
 		if (milli == 0)
 			milli = takt_fit_milli(request, &node->device[i]);
-		if (left < milli || left == last)
+		if (left < milli)
 			continue;
-		last = request->milli ? left : 0;
 		gradient = gradient_on(fgd, usable, left, milli);
 		best = gradient > best ? gradient : best;
 	}
 	return takt_ladder_count(&fgd->level, best);
 }
 
-/* The first device of that level. */
+/* The first device of the highest level. */
 static uint64_t first_of(const struct fgd *fgd, const struct takt_node *node,
 			 const struct usable *usable, const struct takt_request *request,
 			 uint64_t candidates)
@@ -470,7 +485,7 @@ static uint32_t score(const void *policy, const struct takt_node *node,
 	const struct fgd *fgd = policy;
 	uint32_t need = request->devices;
 	struct usable usable;
-	int64_t after;
+	int64_t gradient;
 
 	if (node->flags & TAKT_NODE_MIXED)
 		return score_mixed(fgd, node, request, choice);
@@ -483,18 +498,16 @@ static uint32_t score(const void *policy, const struct takt_node *node,
 	}
 	if (request->mig_profile || need > usable.wholes)
 		need = 0;
-	after = usable.after -
-		(int64_t)need * TAKT_REQUEST_WHOLE *
-			usable.single[fgd->milli_class[TAKT_REQUEST_WHOLE]] +
-		of_several(fgd, usable.several, usable.wholes - need);
-	return takt_ladder_count(&fgd->level, (int64_t)need * TAKT_REQUEST_WHOLE * fgd->weight -
-						      usable.before + after);
+	gradient = (int64_t)need * TAKT_REQUEST_WHOLE * fgd->weight - usable.before + usable.parts +
+		   of_wholes(fgd, usable.single, usable.several, usable.wholes - need);
+	return takt_ladder_count(&fgd->level, gradient);
 }
 
 const struct takt_placement takt_place_fgd = {
 	.name = "fgd",
 	.summary = "least growth of fragmentation, as published (ATC 2023)",
 	.levels = FGD_LEVELS,
+	.ignores_memory = true,
 	.prepare = prepare,
 	.release = release,
 	.score = score,

@@ -1,75 +1,133 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The log of changes, and views of it: see place_index.h. */
+/* What has changed, and views kept up to date with it: see place_index.h. */
 #include "sched/place_index.h"
 
 #include <errno.h>
 
-enum {
-	LEAST_LOG = 1024,
-	AHEAD = 4, /* log entries whose nodes are fetched early */
-};
-
 typedef int refresh_fn(struct takt_cluster *cluster, struct takt_place_view *view, uint32_t kind,
-		       const struct takt_node *node);
+		       uint32_t node);
+
+static void unlink(struct takt_place_index *index, enum takt_recent list, uint32_t node)
+{
+	struct takt_recent_link *links = index->link[list], *link = &links[node];
+
+	if (link->later != TAKT_CLUSTER_NONE)
+		links[link->later].earlier = link->earlier;
+	else
+		index->latest[list] = link->earlier;
+	if (link->earlier != TAKT_CLUSTER_NONE)
+		links[link->earlier].later = link->later;
+}
+
+static void move_to_front(struct takt_place_index *index, enum takt_recent list, uint32_t node)
+{
+	struct takt_recent_link *links = index->link[list], *link = &links[node];
+
+	link->changed = index->head;
+	if (index->latest[list] == node)
+		return;
+	if (link->later != node)
+		unlink(index, list, node);
+	link->later = TAKT_CLUSTER_NONE;
+	link->earlier = index->latest[list];
+	if (link->earlier != TAKT_CLUSTER_NONE)
+		links[link->earlier].later = node;
+	index->latest[list] = node;
+}
+
+static struct takt_glance glance_at(const struct takt_node *node)
+{
+	bool look = (node->flags & (TAKT_NODE_REMOVED | TAKT_NODE_DRAINED | TAKT_NODE_MIXED |
+				    TAKT_NODE_DEV_MEM)) != 0;
+
+	return (struct takt_glance){
+		.cpu_left_milli = node->cpu_left_milli,
+		.mem_left_mib =
+			node->mem_left_mib > UINT32_MAX ? UINT32_MAX : (uint32_t)node->mem_left_mib,
+		.most_left = node->most_left,
+		.whole = (uint8_t)takt_bits(node->whole),
+		.model = look ? TAKT_GLANCE_LOOK : node->model,
+	};
+}
 
 void takt_index_note(struct takt_cluster *cluster, struct takt_node *node, bool frees)
 {
 	struct takt_place_index *index = &cluster->index;
+	struct takt_glance was = index->glance[node->id], is = glance_at(node);
+	bool look = was.model == TAKT_GLANCE_LOOK || is.model == TAKT_GLANCE_LOOK;
 
-	node->changed = index->head;
-	index->log[index->head++ & (index->log_size - 1)] = node->id;
+	index->glance[node->id] = is;
+	index->head++;
 	index->freed += frees;
+	move_to_front(index, TAKT_RECENT_ANY, node->id);
+	if (look || was.whole || is.whole)
+		move_to_front(index, TAKT_RECENT_WHOLE, node->id);
+	if (look || was.most_left || is.most_left)
+		move_to_front(index, TAKT_RECENT_FRACTION, node->id);
+}
+
+void takt_index_init(struct takt_cluster *cluster)
+{
+	for (size_t i = 0; i < TAKT_RECENT_COUNT; i++)
+		cluster->index.latest[i] = TAKT_CLUSTER_NONE;
 }
 
 int takt_index_reserve(struct takt_cluster *cluster, size_t nodes)
 {
 	struct takt_place_index *index = &cluster->index;
-	size_t size = index->log_size ? index->log_size : LEAST_LOG;
-	uint32_t *log;
+	struct takt_glance *glance;
 
-	while (size < nodes)
-		size *= 2;
-	if (size == index->log_size)
+	if (nodes <= index->cap)
 		return 0;
-	log = takt_calloc(size, sizeof(*log));
-	if (!log)
+	glance = takt_reallocarray(index->glance, nodes, sizeof(*glance));
+	if (!glance)
 		return -ENOMEM;
-	for (uint64_t i = index->head > index->log_size ? index->head - index->log_size : 0;
-	     i < index->head; i++)
-		log[i & (size - 1)] = index->log[i & (index->log_size - 1)];
-	takt_free(index->log);
-	index->log = log;
-	index->log_size = size;
+	index->glance = glance;
+	for (size_t i = 0; i < TAKT_RECENT_COUNT; i++) {
+		struct takt_recent_link *link =
+			takt_reallocarray(index->link[i], nodes, sizeof(*link));
+
+		if (!link)
+			return -ENOMEM;
+		index->link[i] = link;
+		for (uint32_t j = (uint32_t)index->cap; j < nodes; j++)
+			link[j] = (struct takt_recent_link){.later = j, .earlier = j};
+	}
+	memset(glance + index->cap, 0, (nodes - index->cap) * sizeof(*glance));
+	index->cap = nodes;
 	return 0;
 }
 
-/* Refreshes every node that has changed since *seen. */
-static inline __attribute__((always_inline)) int replay(struct takt_cluster *cluster,
-							struct takt_place_view *view, uint32_t kind,
-							uint64_t *seen, refresh_fn *refresh)
+/* Refreshes every node of the list that has changed since *seen. */
+static inline __attribute__((always_inline)) int catch_up(struct takt_cluster *cluster,
+							  struct takt_place_view *view,
+							  uint32_t kind, enum takt_recent list,
+							  uint64_t *seen, refresh_fn *refresh)
 {
 	const struct takt_place_index *index = &cluster->index;
-	uint64_t mask = index->log_size - 1;
+	const struct takt_recent_link *links = index->link[list];
+	uint32_t node = index->latest[list];
+	int rc = 0;
 
-	if (index->head - *seen > cluster->node_count) {
-		for (uint32_t i = 0; i < cluster->node_count; i++) {
-			const struct takt_node *node = takt_cluster_at(cluster, i);
+	while (node != TAKT_CLUSTER_NONE && links[node].changed > *seen && rc == 0) {
+		uint32_t earlier = links[node].earlier;
 
-			if (node->changed >= *seen && refresh(cluster, view, kind, node) < 0)
-				return -ENOMEM;
-		}
+		if (earlier != TAKT_CLUSTER_NONE)
+			__builtin_prefetch(&index->glance[earlier]);
+		rc = refresh(cluster, view, kind, node);
+		node = earlier;
+	}
+	if (rc == 0)
 		*seen = index->head;
-		return 0;
-	}
-	for (uint64_t i = *seen; i < index->head; i++) {
-		const struct takt_node *node = takt_cluster_at(cluster, index->log[i & mask]);
+	return rc;
+}
 
-		__builtin_prefetch(takt_cluster_at(cluster, index->log[(i + AHEAD) & mask]));
-		if (node->changed == i && refresh(cluster, view, kind, node) < 0)
-			return -ENOMEM;
-	}
-	*seen = index->head;
-	return 0;
+static void free_levels(struct takt_place_levels *levels)
+{
+	takt_buckets_fini(&levels->buckets);
+	takt_free(levels->level);
+	levels->level = NULL;
+	levels->level_cap = 0;
 }
 
 static void free_view(struct takt_cluster *cluster, struct takt_cluster_kind *kind)
@@ -80,7 +138,7 @@ static void free_view(struct takt_cluster *cluster, struct takt_cluster_kind *ki
 		return;
 	cluster->index.bytes -= view->bytes;
 	for (size_t i = 0; i < TAKT_PLACE_MAX_PHASES; i++)
-		takt_buckets_fini(&view->levels[i].buckets);
+		free_levels(&view->levels[i]);
 	takt_free(view->causes);
 	takt_free(view->room);
 	takt_free(view->domain_room);
@@ -97,7 +155,9 @@ void takt_index_drop_views(struct takt_cluster *cluster)
 void takt_index_fini(struct takt_cluster *cluster)
 {
 	takt_index_drop_views(cluster);
-	takt_free(cluster->index.log);
+	takt_free(cluster->index.glance);
+	for (size_t i = 0; i < TAKT_RECENT_COUNT; i++)
+		takt_free(cluster->index.link[i]);
 }
 
 static struct takt_place_view *view_of(struct takt_cluster *cluster, uint32_t kind)
@@ -138,7 +198,8 @@ static void account(struct takt_cluster *cluster, struct takt_place_view *view)
 		       (size_t)view->domain_cap * sizeof(uint64_t);
 
 	for (size_t i = 0; i < TAKT_PLACE_MAX_PHASES; i++)
-		bytes += view->levels[i].buckets.bytes;
+		bytes += view->levels[i].buckets.bytes +
+			 view->levels[i].level_cap * sizeof(uint16_t);
 	if (bytes == view->bytes)
 		return;
 	cluster->index.bytes += bytes - view->bytes;
@@ -148,29 +209,66 @@ static void account(struct takt_cluster *cluster, struct takt_place_view *view)
 
 /* Levels. */
 
+/* Whether it may fit; false is certain. */
+static bool may_fit(const struct takt_cluster_kind *kind, const struct takt_glance *glance)
+{
+	const struct takt_request *request = &kind->request;
+
+	if (request->cpu_milli > glance->cpu_left_milli)
+		return false;
+	if (request->mem_mib > glance->mem_left_mib && glance->mem_left_mib != UINT32_MAX)
+		return false;
+	if (kind->quick <= TAKT_QUICK_NO_DEVICE || glance->model == TAKT_GLANCE_LOOK)
+		return true;
+	if (request->model_mask && !(request->model_mask >> glance->model & 1))
+		return false;
+	return kind->quick == TAKT_QUICK_WHOLE ? glance->whole >= request->devices
+					       : glance->most_left >= request->milli;
+}
+
 static int refresh_level(struct takt_cluster *cluster, struct takt_place_view *view, uint32_t kind,
-			 const struct takt_node *node)
+			 uint32_t id)
 {
 	struct takt_place_levels *levels = &view->levels[cluster->phase];
-	uint32_t level = TAKT_BUCKETS_NOWHERE;
+	uint32_t level = TAKT_BUCKETS_NOWHERE, was = levels->level[id];
+	const struct takt_node *node;
+	int rc;
 
-	if (takt_fit(cluster, node, kind)) {
-		level = takt_pick_level(cluster, node, kind);
+	if (!may_fit(&cluster->kinds.at[kind], &cluster->index.glance[id])) {
+		if (was == TAKT_BUCKETS_NOWHERE)
+			return 0;
+		node = takt_cluster_at(cluster, id);
+	} else {
+		node = takt_cluster_at(cluster, id);
+		if (takt_fit(cluster, node, kind))
+			level = takt_pick_level(cluster, node, kind);
 		if (level == TAKT_PLACE_REFUSE) {
 			levels->refuses = true;
 			level = TAKT_BUCKETS_NOWHERE;
 		}
+		if (level == was)
+			return 0;
 	}
-	return takt_buckets_move(&levels->buckets, node->position, level);
+	rc = takt_buckets_move(&levels->buckets, node->position, was, level);
+	if (rc == 0)
+		levels->level[id] = (uint16_t)level;
+	return rc;
 }
 
 static int make_levels(struct takt_cluster *cluster, struct takt_place_levels *levels)
 {
-	takt_buckets_fini(&levels->buckets);
+	uint32_t positions = (uint32_t)cluster->scratch_cap;
+
+	free_levels(levels);
 	levels->seen = 0;
 	levels->order_version = cluster->index.order_version;
-	return takt_buckets_init(&levels->buckets, cluster->placement->levels,
-				 (uint32_t)cluster->scratch_cap);
+	levels->level = takt_reallocarray(NULL, positions, sizeof(*levels->level));
+	if (!levels->level)
+		return -ENOMEM;
+	levels->level_cap = positions;
+	for (uint32_t i = 0; i < positions; i++)
+		levels->level[i] = TAKT_BUCKETS_NOWHERE;
+	return takt_buckets_init(&levels->buckets, cluster->placement->levels, positions);
 }
 
 static bool fits_nowhere_still(const struct takt_cluster *cluster,
@@ -180,12 +278,19 @@ static bool fits_nowhere_still(const struct takt_cluster *cluster,
 	       levels->order_version == cluster->index.order_version;
 }
 
+static enum takt_recent list_of(const struct takt_cluster_kind *kind)
+{
+	if (kind->quick == TAKT_QUICK_WHOLE)
+		return TAKT_RECENT_WHOLE;
+	return kind->quick == TAKT_QUICK_FRACTION ? TAKT_RECENT_FRACTION : TAKT_RECENT_ANY;
+}
+
 static int update_levels(struct takt_cluster *cluster, struct takt_place_view *view, uint32_t kind)
 {
 	struct takt_place_levels *levels = &view->levels[cluster->phase];
 
 	if (levels->order_version != cluster->index.order_version ||
-	    levels->buckets.positions < cluster->node_count) {
+	    levels->level_cap < cluster->node_count) {
 		int rc = make_levels(cluster, levels);
 
 		if (rc < 0)
@@ -196,7 +301,8 @@ static int update_levels(struct takt_cluster *cluster, struct takt_place_view *v
 		levels->refuses = false;
 		levels->epoch = cluster->policy_epoch;
 	}
-	return replay(cluster, view, kind, &levels->seen, refresh_level);
+	return catch_up(cluster, view, kind, list_of(&cluster->kinds.at[kind]), &levels->seen,
+			refresh_level);
 }
 
 struct takt_place_levels *takt_index_levels(struct takt_cluster *cluster, uint32_t kind)
@@ -237,9 +343,10 @@ static void count_causes(struct takt_fit_counts *counts, uint32_t causes, uint32
 }
 
 static int refresh_causes(struct takt_cluster *cluster, struct takt_place_view *view, uint32_t kind,
-			  const struct takt_node *node)
+			  uint32_t id)
 {
-	uint32_t *causes = &view->causes[node->id];
+	const struct takt_node *node = takt_cluster_at(cluster, id);
+	uint32_t *causes = &view->causes[id];
 	bool removed = (node->flags & TAKT_NODE_REMOVED) != 0;
 
 	if (*causes != TAKT_CLUSTER_NONE)
@@ -278,7 +385,7 @@ struct takt_place_view *takt_index_causes(struct takt_cluster *cluster, uint32_t
 		view->causes_seen = 0;
 	view->causes_epoch = cluster->policy_epoch;
 	view->causes_phase = cluster->phase;
-	replay(cluster, view, kind, &view->causes_seen, refresh_causes);
+	catch_up(cluster, view, kind, TAKT_RECENT_ANY, &view->causes_seen, refresh_causes);
 	account(cluster, view);
 	return view;
 }
@@ -286,8 +393,9 @@ struct takt_place_view *takt_index_causes(struct takt_cluster *cluster, uint32_t
 /* Room. */
 
 static int refresh_room(struct takt_cluster *cluster, struct takt_place_view *view, uint32_t kind,
-			const struct takt_node *node)
+			uint32_t id)
 {
+	const struct takt_node *node = takt_cluster_at(cluster, id);
 	uint32_t room = takt_fit_room(cluster, node, kind);
 	uint64_t more = (uint64_t)room - view->room[node->id];
 
@@ -323,7 +431,7 @@ struct takt_place_view *takt_index_room(struct takt_cluster *cluster, uint32_t k
 	if (!view || grow(&view->room, &view->room_cap, cluster->scratch_cap, 0) < 0 ||
 	    grow_domains(cluster, view) < 0)
 		return NULL;
-	replay(cluster, view, kind, &view->room_seen, refresh_room);
+	catch_up(cluster, view, kind, TAKT_RECENT_ANY, &view->room_seen, refresh_room);
 	account(cluster, view);
 	return view;
 }

@@ -4,18 +4,24 @@
  *
  * For each kind of request that was asked for there is a view: the level of every node where it
  * fits, by the placement policy, in buckets from which the best is read off at once
- * (place_buckets.h). A node that changes (a task comes or goes, health, labels) is entered in a
- * log; when a kind is asked for, what the log has since the last time is looked at again, each node
- * once however often it changed. So a decision costs what has changed, not what there is.
+ * (place_buckets.h). A node that changes (a task comes or goes, health, labels) moves to the front
+ * of a list; when a kind is asked for, the list is walked back to where it was the last time, so
+ * each node that has changed is looked at again, once however often it changed. So a decision costs
+ * what has changed, not what there is. There are three lists, so that kinds that need whole devices
+ * do not look at nodes that had none before and have none after; and most of the nodes that are
+ * looked at are dismissed at a glance, at sixteen bytes that say they have too little.
+ *
+ * Kinds that differ in memory alone share levels where the policy does not look at the memory asked
+ * for: which of the best have that memory is seen when one is picked.
  *
  * What a view shows is a function of the present state of the nodes alone, so the choice is the one
  * that looking at all nodes would make, whatever happened before (test: the two are compared on
  * every decision).
  *
  * A kind that fits nowhere keeps fitting nowhere until something is freed: repeated rejections are
- * answered without looking at the log.
+ * answered without walking.
  *
- * Beside levels a view has, each only once asked for and each with its own place in the log: why
+ * Beside levels a view has, each only once asked for and each with its own place in the list: why
  * the kind does not fit (nodes counted by cause), and how many of it would fit (by domain).
  *
  * Views beyond the memory allowed are dropped, the least recently asked first, and made anew when
@@ -29,8 +35,10 @@
 #include "sched/place_buckets.h"
 
 struct takt_place_levels {
-	struct takt_buckets buckets; /* positions 0 until first asked */
-	uint64_t seen;		     /* log entries that are in it */
+	struct takt_buckets buckets; /* by position */
+	uint16_t *level;	     /* owned: by node; NULL until first asked */
+	uint32_t level_cap;
+	uint64_t seen; /* changes that are in it */
 	uint64_t order_version;
 	uint64_t epoch;
 	uint64_t
@@ -59,7 +67,8 @@ struct takt_place_view {
 
 /* The node has changed. frees: more may fit on it than before. */
 void takt_index_note(struct takt_cluster *cluster, struct takt_node *node, bool frees);
-/* Room in the log for so many nodes. */
+void takt_index_init(struct takt_cluster *cluster);
+/* Room for so many nodes. */
 int takt_index_reserve(struct takt_cluster *cluster, size_t nodes);
 void takt_index_drop_views(struct takt_cluster *cluster);
 void takt_index_fini(struct takt_cluster *cluster);

@@ -102,7 +102,6 @@ static void test_rollback_restores(void **state)
 	assert_int_equal(takt_cluster_give(cluster, half, &first), 0);
 	place(cluster, half);
 	takt_cluster_rollback(cluster, mark);
-	before.changed = takt_cluster_node(cluster, 0)->changed;
 	assert_memory_equal(&before, takt_cluster_node(cluster, 0), sizeof(before));
 	takt_cluster_free(cluster);
 }

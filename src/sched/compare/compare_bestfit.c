@@ -28,5 +28,6 @@ const struct takt_placement takt_compare_bestfit = {
 	.name = "bestfit",
 	.summary = "least CPU and accelerators left over",
 	.levels = TAKT_COMPARE_LEVELS,
+	.ignores_memory = true,
 	.score = score,
 };

@@ -26,5 +26,6 @@ const struct takt_placement takt_compare_dotprod = {
 	.name = "dotprod",
 	.summary = "smallest product of what is asked and what is left (Tetris)",
 	.levels = TAKT_COMPARE_LEVELS,
+	.ignores_memory = true,
 	.score = score,
 };

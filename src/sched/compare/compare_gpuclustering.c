@@ -37,5 +37,6 @@ const struct takt_placement takt_compare_gpuclustering = {
 	.name = "gpuclustering",
 	.summary = "tasks of one size together",
 	.levels = TAKT_COMPARE_LEVELS,
+	.ignores_memory = true,
 	.score = score,
 };

@@ -66,5 +66,6 @@ const struct takt_placement takt_compare_gpupacking = {
 	.name = "gpupacking",
 	.summary = "accelerators in use before free ones",
 	.levels = TAKT_COMPARE_LEVELS,
+	.ignores_memory = true,
 	.score = score,
 };
