@@ -81,11 +81,11 @@ static int compare(struct bench *bench, const struct arrival *arrival,
 		   struct takt_err *err)
 {
 	struct takt_slot naive = {0};
-	uint64_t start = takt_bench_now_ns();
+	uint64_t start = takt_bench_cpu_ns();
 	bool same = takt_cluster_pick_naive(bench->world.cluster, arrival->kind, scope, &naive,
 					    NULL) == found;
 
-	bench->naive_ns += takt_bench_now_ns() - start;
+	bench->naive_ns += takt_bench_cpu_ns() - start;
 	bench->naive_count++;
 	if (same && (!found || memcmp(&naive, slot, sizeof(naive)) == 0))
 		return 0;
@@ -228,16 +228,31 @@ static void forget(struct bench *bench)
 	}
 }
 
-static int churn(struct bench *bench, uint64_t *ret_wall_ns, struct takt_err *err)
+struct span {
+	uint64_t wall_ns, cpu_ns;
+};
+
+static struct span begin(void)
+{
+	return (struct span){.wall_ns = takt_bench_now_ns(), .cpu_ns = takt_bench_cpu_ns()};
+}
+
+static struct span since(struct span begun)
+{
+	return (struct span){.wall_ns = takt_bench_now_ns() - begun.wall_ns,
+			     .cpu_ns = takt_bench_cpu_ns() - begun.cpu_ns};
+}
+
+static int churn(struct bench *bench, struct span *ret, struct takt_err *err)
 {
 	uint64_t load = bench->world.capacity_milli / PERMILLE * bench->config->load_permille;
-	uint64_t start;
+	struct span begun;
 	int rc = 0;
 
 	while (rc == 0 && bench->held_milli < load && bench->asked_milli < 4 * load)
 		rc = arrive(bench, err);
 	forget(bench);
-	start = takt_bench_now_ns();
+	begun = begin();
 	while (rc == 0 &&
 	       bench->placements.count + bench->releases.count < bench->config->operations) {
 		bool full = bench->held_milli >= load ||
@@ -246,20 +261,20 @@ static int churn(struct bench *bench, uint64_t *ret_wall_ns, struct takt_err *er
 
 		rc = full && bench->world.running.len ? release(bench, err) : arrive(bench, err);
 	}
-	*ret_wall_ns = takt_bench_now_ns() - start;
+	*ret = since(begun);
 	return rc;
 }
 
-static int run(struct bench *bench, uint64_t *ret_wall_ns, struct takt_err *err)
+static int run(struct bench *bench, struct span *ret, struct takt_err *err)
 {
-	uint64_t start = takt_bench_now_ns();
+	struct span begun = begin();
 	int rc;
 
 	takt_rng_init(&bench->rng, bench->config->seed);
 	if (bench->config->churn)
-		return churn(bench, ret_wall_ns, err);
+		return churn(bench, ret, err);
 	rc = fill(bench, bench->world.capacity_milli, err);
-	*ret_wall_ns = takt_bench_now_ns() - start;
+	*ret = since(begun);
 	return rc;
 }
 
@@ -326,11 +341,11 @@ static int measure_snapshot(struct bench *bench, struct takt_bench_result *ret,
 
 	if (rc < 0)
 		return rc;
-	start = takt_bench_now_ns();
+	start = takt_bench_cpu_ns();
 	for (size_t i = 0; i < from->running.len && rc == 0; i++)
 		rc = takt_cluster_take(to.cluster, from->running.at[i].kind,
 				       &from->running.at[i].slot);
-	ret->snapshot_ns = to.setup_ns + takt_bench_now_ns() - start;
+	ret->snapshot_ns = to.setup_ns + takt_bench_cpu_ns() - start;
 	takt_bench_world_fini(&to);
 	return rc < 0 ? takt_err_set(err, rc, "the state could not be entered again") : 0;
 }
@@ -356,16 +371,17 @@ static int first_run(const struct takt_bench_config *config, const struct bench_
 		     struct takt_bench_result *ret, uint64_t *ret_decisions, struct takt_err *err)
 {
 	struct bench bench;
-	uint64_t wall = 0;
+	struct span span = {0};
 	int rc = bench_init(config, input, false, &bench, err);
 
 	if (rc == 0)
-		rc = run(&bench, &wall, err);
+		rc = run(&bench, &span, err);
 	if (rc == 0) {
 		fill_in(&bench, ret);
-		ret->wall_ns = wall;
-		ret->placements_per_s = per_s(bench.placements.count, wall);
-		ret->ops_per_s = per_s(bench.placements.count + bench.releases.count, wall);
+		ret->wall_ns = span.wall_ns;
+		ret->cpu_ns = span.cpu_ns;
+		ret->placements_per_s = per_s(bench.placements.count, span.cpu_ns);
+		ret->ops_per_s = per_s(bench.placements.count + bench.releases.count, span.cpu_ns);
 		*ret_decisions = bench.placements.count + bench.rejections.count;
 		rc = measure_snapshot(&bench, ret, err);
 	}
@@ -377,13 +393,13 @@ static int second_run(const struct takt_bench_config *config, const struct bench
 		      uint64_t decisions, struct takt_bench_result *ret, struct takt_err *err)
 {
 	struct bench bench;
-	uint64_t wall;
+	struct span span;
 	int rc = bench_init(config, input, true, &bench, err);
 
 	if (config->naive_samples)
 		bench.naive_every = 1 + decisions / config->naive_samples;
 	if (rc == 0)
-		rc = run(&bench, &wall, err);
+		rc = run(&bench, &span, err);
 	if (rc == 0 && (summarise(&bench.placements, &ret->placements) < 0 ||
 			summarise(&bench.releases, &ret->releases) < 0 ||
 			summarise(&bench.rejections, &ret->rejections) < 0))

@@ -6,7 +6,8 @@
  * there. Tasks are drawn from the mix by the seed, with repetition.
  *
  * fill: tasks arrive until what was asked for is the whole cluster's; none ends. Rates are over the
- * wall time of all decisions, rejections among them.
+ * time of all decisions, rejections among them: CPU time of the one thread, so that they are one
+ * core's whatever else the machine does; wall time is given beside it.
  *
  * churn: filled to `load_permille`; then tasks arrive while less is held, and one drawn by the seed
  * ends while not: so many operations, placements and releases.
@@ -28,8 +29,6 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "base/str.h"
-#include "sched/place.h"
 
 enum {
 	TAKT_BENCH_GANG = 1u << 0,
@@ -37,6 +36,7 @@ enum {
 	TAKT_BENCH_QUOTA = 1u << 2,
 	TAKT_BENCH_WHY = 1u << 3,
 	TAKT_BENCH_MAX_NODES = 1 << 20,
+	TAKT_BENCH_MAX_GPUS = 64, /* a node */
 };
 
 struct takt_bench_config {
@@ -51,7 +51,7 @@ struct takt_bench_config {
 	uint64_t operations;	/* of churn */
 	uint32_t naive_samples;
 	uint64_t seed;
-	const struct takt_placement *placement;
+	const char *placement; /* name of a policy; NULL = "fgd" */
 };
 
 struct takt_bench_class {
@@ -62,10 +62,10 @@ struct takt_bench_class {
 
 struct takt_bench_result {
 	uint64_t nodes, gpus, kinds;
-	uint64_t setup_ns;    /* nodes entered */
-	uint64_t warm_ns;     /* every kind asked for once on the empty cluster */
-	uint64_t snapshot_ns; /* all nodes and tasks entered again into an empty cluster */
-	uint64_t wall_ns;     /* of the first run's decisions */
+	uint64_t setup_ns;	  /* nodes entered */
+	uint64_t warm_ns;	  /* every kind asked for once on the empty cluster */
+	uint64_t snapshot_ns;	  /* all nodes and tasks entered again into an empty cluster */
+	uint64_t wall_ns, cpu_ns; /* of the first run's decisions */
 	uint64_t asked_milli, held_milli;   /* at the end */
 	struct takt_bench_class placements; /* tasks placed, one by one or in gangs */
 	struct takt_bench_class releases;
@@ -76,7 +76,7 @@ struct takt_bench_result {
 	double ratio_to_naive;
 };
 
-/* -TAKT_E_CORRUPT when the naive scan chose otherwise. */
+/* -EINVAL for an unknown policy, -TAKT_E_CORRUPT when the naive scan chose otherwise. */
 int takt_bench_sched(const struct takt_bench_config *config, struct takt_bench_result *ret,
 		     struct takt_err *err);
 

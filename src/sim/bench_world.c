@@ -6,15 +6,26 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "sched/compare/compare.h"
 #include "sim/sim_build.h"
 #include "sim/trace.h"
 
-uint64_t takt_bench_now_ns(void)
+static uint64_t read_clock(clockid_t clock)
 {
 	struct timespec now;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
+	clock_gettime(clock, &now);
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+uint64_t takt_bench_now_ns(void)
+{
+	return read_clock(CLOCK_MONOTONIC);
+}
+
+uint64_t takt_bench_cpu_ns(void)
+{
+	return read_clock(CLOCK_THREAD_CPUTIME_ID);
 }
 
 /* A cluster of so many equal nodes; the models that the mix asks for come in turn. */
@@ -30,9 +41,14 @@ static int uniform(const struct takt_bench_config *config, struct takt_sim_clust
 int takt_bench_read(const struct takt_bench_config *config, struct bench_input *ret,
 		    struct takt_err *err)
 {
-	struct bench_input input;
-	int rc = config->cluster ? takt_sim_cluster_load(config->cluster, &input.cluster, err)
-				 : uniform(config, &input.cluster, err);
+	const char *name = config->placement ? config->placement : "fgd";
+	struct bench_input input = {.placement = takt_compare_find(name)};
+	int rc;
+
+	if (!input.placement)
+		return takt_err_set(err, -EINVAL, "there is no placement policy '%s'", name);
+	rc = config->cluster ? takt_sim_cluster_load(config->cluster, &input.cluster, err)
+			     : uniform(config, &input.cluster, err);
 
 	if (rc < 0)
 		return rc;
@@ -175,14 +191,14 @@ int takt_bench_build(const struct takt_bench_config *config, const struct bench_
 	struct takt_workload workload = {.items = input->typical.items.at,
 					 .count = input->typical.items.len};
 	struct takt_cluster_config cluster = {
-		.placement = config->placement, .workload = &workload, .seed = config->seed};
-	uint64_t start = takt_bench_now_ns();
+		.placement = input->placement, .workload = &workload, .seed = config->seed};
+	uint64_t start = takt_bench_cpu_ns();
 	int rc = takt_cluster_new(&cluster, &world.cluster, err);
 
 	if (rc < 0)
 		return rc;
 	rc = add_nodes(config, input, &world, err);
-	world.setup_ns = takt_bench_now_ns() - start;
+	world.setup_ns = takt_bench_cpu_ns() - start;
 	if (rc == 0 && config->features & TAKT_BENCH_QUOTA)
 		rc = add_tenants(&world, err);
 	if (rc == 0)
@@ -191,10 +207,10 @@ int takt_bench_build(const struct takt_bench_config *config, const struct bench_
 		takt_bench_world_fini(&world);
 		return rc;
 	}
-	start = takt_bench_now_ns();
+	start = takt_bench_cpu_ns();
 	for (size_t i = 0; i < world.kinds.len; i++)
 		takt_cluster_warm(world.cluster, world.kinds.at[i]);
-	world.warm_ns = takt_bench_now_ns() - start;
+	world.warm_ns = takt_bench_cpu_ns() - start;
 	*ret = world;
 	return 0;
 }

@@ -20,6 +20,7 @@ enum {
 
 /* Read once, shared by all runs. */
 struct bench_input {
+	const struct takt_placement *placement;
 	struct takt_sim_cluster cluster;
 	struct takt_sim_work work;
 	struct takt_fgd_typical typical;
@@ -51,5 +52,6 @@ int takt_bench_build(const struct takt_bench_config *config, const struct bench_
 void takt_bench_world_fini(struct bench_world *world);
 
 uint64_t takt_bench_now_ns(void);
+uint64_t takt_bench_cpu_ns(void); /* of this thread */
 
 #endif
