@@ -8,6 +8,7 @@
 #include "cli/verb.h"
 #include "sim/bound_run.h"
 #include "sim/sim_meta.h"
+#include "sim/sim_table.h"
 
 enum {
 	TAKT_SIMULATE_MAX_LOADS = 64,
@@ -59,12 +60,19 @@ bool takt_simulate_bound(struct takt_simulate *simulate, char path[PATH_MAX], ch
 int takt_simulate_progress(void *simulate, size_t done, size_t count);
 void takt_simulate_progress_end(struct takt_simulate *simulate);
 struct takt_sim_meta takt_simulate_meta(const struct takt_simulate *simulate, const char *protocol);
+/* JSON and CSV to where the options want them; with --json the first to standard output too. */
+int takt_simulate_results(struct takt_simulate *simulate, const struct takt_sim_table *table,
+			  const struct takt_sim_meta *meta, size_t baseline, struct takt_err *err);
+/* One load, for people: means, then differences with their intervals. */
+void takt_simulate_print_table(struct takt_cli *cli, const struct takt_sim_table *table,
+			       size_t load, size_t baseline);
 /* Writes a result to the file of that option, if it was given. */
 int takt_simulate_write(const struct takt_simulate *simulate, const char *option,
 			const struct takt_str *text, struct takt_err *err);
 
 /* One file each: the exit status, or negative. */
 int takt_simulate_fgd(struct takt_simulate *simulate, struct takt_err *err);
+int takt_simulate_timed(struct takt_simulate *simulate, struct takt_err *err);
 int takt_simulate_queue(struct takt_simulate *simulate, struct takt_err *err);
 
 #endif

@@ -4,84 +4,18 @@
 #include <string.h>
 
 #include "cli/simulate.h"
+#include "cli/simulate_pods.h"
 #include "cli/table.h"
 #include "sim/fgd_experiment.h"
 #include "sim/fgd_report.h"
-#include "sim/trace.h"
 
 enum {
 	EXIT_ABOVE_BOUND = 3,
 	MAX_COLUMNS = 14, /* loads in the table for people */
 };
 
-/* All that an experiment looks at. */
-struct setting {
-	struct takt_sim_cluster cluster;
-	struct takt_sim_work work;
-	struct takt_sim_classes classes;
-	struct takt_fgd_typical typical;
-	struct takt_sim_placements placements;
-	struct takt_fgd_world world;
-	struct takt_place_param params[TAKT_SIMULATE_MAX_PARAMS];
-	size_t baseline;
-};
-
-static void setting_fini(struct setting *setting)
-{
-	takt_sim_placements_fini(&setting->placements);
-	takt_fgd_typical_fini(&setting->typical);
-	takt_sim_classes_fini(&setting->classes);
-	takt_sim_work_fini(&setting->work);
-	takt_sim_cluster_fini(&setting->cluster);
-}
-
-static int find_baseline(const struct takt_simulate *simulate, struct setting *setting,
-			 struct takt_err *err)
-{
-	const char *name = takt_cli_value(simulate->cli, "against");
-	size_t count = setting->placements.at.len;
-
-	if (!name)
-		name = "fgd";
-	while (setting->baseline < count &&
-	       strcmp(setting->placements.at.at[setting->baseline].name, name) != 0)
-		setting->baseline++;
-	if (setting->baseline < count)
-		return 0;
-	setting->baseline = 0;
-	return takt_cli_has(simulate->cli, "against")
-		       ? takt_err_set(err, -TAKT_E_USAGE,
-				      "'--against %.40s' is none of the policies that are "
-				      "simulated",
-				      name)
-		       : 0;
-}
-
-static int load(const struct takt_simulate *simulate, struct setting *setting, struct takt_err *err)
-{
-	const uint32_t required =
-		1u << TAKT_TRACE_JOB_CPU | 1u << TAKT_TRACE_JOB_MEMORY | 1u << TAKT_TRACE_JOB_GPUS;
-	const char *list = takt_cli_value(simulate->cli, "placement");
-	int rc = takt_sim_placements(list ? list : "fgd", &setting->placements, err);
-
-	if (rc == 0)
-		rc = takt_sim_cluster_load(simulate->cluster, &setting->cluster, err);
-	if (rc == 0 && (setting->cluster.automatic || setting->cluster.gpus == 0))
-		rc = takt_err_set(err, -TAKT_E_USAGE,
-				  "'%.60s': the fgd protocol needs a cluster of given size that "
-				  "has GPUs",
-				  simulate->cluster);
-	if (rc == 0)
-		rc = takt_sim_work_load(takt_simulate_behind(simulate->trace, "openb"), required,
-					&setting->cluster, &setting->work, err);
-	if (rc == 0)
-		rc = takt_sim_classes(&setting->work, &setting->classes, err);
-	if (rc == 0)
-		rc = takt_fgd_typical(&setting->work, &setting->typical, err);
-	return rc < 0 ? rc : find_baseline(simulate, setting, err);
-}
-
-static int describe(struct takt_simulate *simulate, struct setting *setting, struct takt_err *err)
+static int describe(struct takt_simulate *simulate, struct takt_simulate_pods *pods,
+		    struct takt_fgd_world *ret, struct takt_err *err)
 {
 	int64_t tuning;
 	int rc = takt_cli_number(simulate->cli, "tuning", 1, TAKT_FGD_MAX_LOAD, 130, &tuning, err);
@@ -93,18 +27,15 @@ static int describe(struct takt_simulate *simulate, struct setting *setting, str
 	if (rc < 0)
 		return rc;
 	takt_simulate_note(simulate, "tuning_pct", "%lld", (long long)tuning);
-	setting->world = (struct takt_fgd_world){
-		.cluster = &setting->cluster,
-		.work = &setting->work,
-		.classes = &setting->classes,
-		.typical = &setting->typical,
+	*ret = (struct takt_fgd_world){
+		.cluster = &pods->cluster,
+		.work = &pods->work,
+		.classes = &pods->classes,
+		.typical = &pods->typical,
 		.tuning_permille = (uint32_t)tuning * 10,
 		.load_count = simulate->load_count,
 	};
-	memcpy(setting->world.loads, simulate->loads, sizeof(simulate->loads));
-	for (size_t i = 0; i < simulate->param_count; i++)
-		setting->params[i] = (struct takt_place_param){simulate->params[i].name,
-							       simulate->params[i].value};
+	memcpy(ret->loads, simulate->loads, sizeof(simulate->loads));
 	return 0;
 }
 
@@ -253,7 +184,7 @@ static size_t main_load(const struct takt_fgd_experiment *experiment)
 }
 
 static int show(struct takt_simulate *simulate, const struct takt_fgd_experiment *experiment,
-		const struct setting *setting, struct takt_err *err)
+		const struct takt_simulate_pods *pods, struct takt_err *err)
 {
 	struct takt_cli *cli = simulate->cli;
 	struct takt_sim_meta meta = takt_simulate_meta(simulate, "fgd");
@@ -261,13 +192,9 @@ static int show(struct takt_simulate *simulate, const struct takt_fgd_experiment
 	TAKT_CLEANUP(strp) struct takt_str csv = TAKT_STR(TAKT_SIM_RESULT_BYTES);
 	int rc;
 
-	meta.cluster_hash = setting->cluster.hash;
-	meta.trace_hash = setting->work.hash;
-	meta.nodes = setting->cluster.nodes.len;
-	meta.gpus = setting->cluster.gpus;
-	meta.jobs = setting->work.jobs.len;
-	takt_fgd_json(experiment, &meta, setting->baseline, &json);
-	takt_fgd_csv(experiment, &meta, setting->baseline, &csv);
+	takt_simulate_pods_meta(pods, &meta);
+	takt_fgd_json(experiment, &meta, pods->baseline, &json);
+	takt_fgd_csv(experiment, &meta, pods->baseline, &csv);
 	rc = takt_simulate_write(simulate, "output", &json, err);
 	if (rc == 0)
 		rc = takt_simulate_write(simulate, "csv", &csv, err);
@@ -276,21 +203,21 @@ static int show(struct takt_simulate *simulate, const struct takt_fgd_experiment
 		return rc;
 	}
 	print_allocation(cli, experiment);
-	print_details(cli, experiment, main_load(experiment), setting->baseline);
+	print_details(cli, experiment, main_load(experiment), pods->baseline);
 	print_classes(cli, experiment, main_load(experiment));
 	return rc;
 }
 
-static int run_experiment(struct takt_simulate *simulate, struct setting *setting,
-			  struct takt_err *err)
+static int run_experiment(struct takt_simulate *simulate, const struct takt_simulate_pods *pods,
+			  const struct takt_fgd_world *world, struct takt_err *err)
 {
 	char path[PATH_MAX], cache[PATH_MAX];
 	struct takt_bound_program bound;
 	struct takt_fgd_experiment experiment;
 	struct takt_fgd_experiment_config config = {
-		.world = &setting->world,
-		.placements = &setting->placements,
-		.params = setting->params,
+		.world = world,
+		.placements = &pods->placements,
+		.params = pods->params,
 		.param_count = simulate->param_count,
 		.first_seed = simulate->first_seed,
 		.last_seed = simulate->last_seed,
@@ -306,7 +233,7 @@ static int run_experiment(struct takt_simulate *simulate, struct setting *settin
 	takt_simulate_progress_end(simulate);
 	if (rc < 0)
 		return rc;
-	rc = show(simulate, &experiment, setting, err);
+	rc = show(simulate, &experiment, pods, err);
 	if (rc == 0 && experiment.violations) {
 		fprintf(stderr,
 			"takt: %llu results are above what is possible: the experiment is "
@@ -320,13 +247,15 @@ static int run_experiment(struct takt_simulate *simulate, struct setting *settin
 
 int takt_simulate_fgd(struct takt_simulate *simulate, struct takt_err *err)
 {
-	struct setting setting = {.cluster = {.nodes = TAKT_VEC_INIT(0)}};
-	int rc = load(simulate, &setting, err);
+	struct takt_simulate_pods pods;
+	struct takt_fgd_world world;
+	int rc = takt_simulate_pods_load(simulate, &pods, err);
 
+	if (rc < 0)
+		return rc;
+	rc = describe(simulate, &pods, &world, err);
 	if (rc == 0)
-		rc = describe(simulate, &setting, err);
-	if (rc == 0)
-		rc = run_experiment(simulate, &setting, err);
-	setting_fini(&setting);
+		rc = run_experiment(simulate, &pods, &world, err);
+	takt_simulate_pods_fini(&pods);
 	return rc;
 }

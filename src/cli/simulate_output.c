@@ -9,11 +9,14 @@
 #include "base/sys.h"
 #include "base/timetext.h"
 #include "cli/simulate.h"
+#include "cli/table.h"
 #include "takt_build.h"
 #include "takt_commit.h"
 
 enum {
 	BAR = 40,
+	MAX_COLUMNS = 16,
+	TITLE = 40,
 };
 
 static const uint64_t QUIET_NS = 2 * TAKT_NS_PER_S, EVERY_NS = TAKT_NS_PER_S / 10;
@@ -90,4 +93,71 @@ int takt_simulate_write(const struct takt_simulate *simulate, const char *option
 		at += n > 0 ? (size_t)n : 0;
 	}
 	return close(fd) < 0 ? takt_err_set(err, -errno, "write '%s'", path) : 0;
+}
+
+int takt_simulate_results(struct takt_simulate *simulate, const struct takt_sim_table *table,
+			  const struct takt_sim_meta *meta, size_t baseline, struct takt_err *err)
+{
+	TAKT_CLEANUP(strp) struct takt_str json = TAKT_STR(TAKT_SIM_RESULT_BYTES);
+	TAKT_CLEANUP(strp) struct takt_str csv = TAKT_STR(TAKT_SIM_RESULT_BYTES);
+	int rc;
+
+	takt_sim_table_json(table, meta, baseline, &json);
+	takt_sim_table_csv(table, meta, baseline, &csv);
+	rc = takt_simulate_write(simulate, "output", &json, err);
+	if (rc == 0)
+		rc = takt_simulate_write(simulate, "csv", &csv, err);
+	if (simulate->cli->json)
+		takt_str_add(&simulate->cli->out, takt_str_text(&json));
+	return rc;
+}
+
+static void print_differences(struct takt_cli *cli, const struct takt_sim_table *table,
+			      size_t variant, size_t load, size_t baseline)
+{
+	takt_str_addf(&cli->out, "%s - %s:", table->name(table->ctx, variant),
+		      table->name(table->ctx, baseline));
+	for (size_t m = 0; m < table->measure_count; m++) {
+		const struct takt_sim_measure *measure = &table->measures[m];
+		struct takt_sim_stat diff =
+			takt_sim_table_difference(table, variant, baseline, load, m);
+
+		if (diff.n && (diff.mean > 0 || diff.mean < 0))
+			takt_str_addf(&cli->out, " %s %+.*f +-%.*f", measure->title,
+				      measure->decimals, diff.mean, measure->decimals, diff.half95);
+	}
+	takt_str_add(&cli->out, "\n");
+}
+
+void takt_simulate_print_table(struct takt_cli *cli, const struct takt_sim_table *results,
+			       size_t load, size_t baseline)
+{
+	struct takt_column columns[MAX_COLUMNS] = {{"", false, 0, 0}};
+	struct takt_table table = {.columns = columns, .cells = TAKT_VEC_INIT(1 << 20)};
+	size_t measures = results->measure_count < MAX_COLUMNS ? results->measure_count
+							       : (size_t)MAX_COLUMNS - 1;
+	char titles[MAX_COLUMNS][TITLE];
+
+	for (size_t m = 0; m < measures; m++) {
+		snprintf(titles[m], TITLE, "%s %s", results->measures[m].title,
+			 results->measures[m].unit);
+		columns[m + 1] = (struct takt_column){titles[m], true, 0, 0};
+	}
+	table.column_count = measures + 1;
+	for (size_t v = 0; v < results->variant_count; v++) {
+		takt_table_add(&table, TAKT_STYLE_HEAD, "%s", results->name(results->ctx, v));
+		for (size_t m = 0; m < measures; m++) {
+			struct takt_sim_stat stat = takt_sim_table_stat(results, v, load, m);
+
+			if (stat.n)
+				takt_table_add(&table, TAKT_STYLE_PLAIN, "%.*f",
+					       results->measures[m].decimals, stat.mean);
+			else
+				takt_table_add(&table, TAKT_STYLE_PLAIN, "%s", "");
+		}
+	}
+	takt_table_print(&table, cli->width, cli->colour, &cli->out);
+	for (size_t v = 0; v < results->variant_count; v++)
+		if (v != baseline && results->seed_count > 1)
+			print_differences(cli, results, v, load, baseline);
 }

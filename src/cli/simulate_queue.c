@@ -297,8 +297,6 @@ static int show(struct takt_simulate *simulate, const struct takt_queue_experime
 	struct takt_cli *cli = simulate->cli;
 	struct takt_sim_meta meta = takt_simulate_meta(simulate, "queue");
 	struct takt_sim_table table = takt_queue_table(experiment);
-	TAKT_CLEANUP(strp) struct takt_str json = TAKT_STR(TAKT_SIM_RESULT_BYTES);
-	TAKT_CLEANUP(strp) struct takt_str csv = TAKT_STR(TAKT_SIM_RESULT_BYTES);
 	const struct takt_queue_kpi *first = takt_queue_kpi(experiment, 0, 0, 0);
 	int rc;
 
@@ -308,15 +306,9 @@ static int show(struct takt_simulate *simulate, const struct takt_queue_experime
 	meta.nodes = experiment->clusters[0].nodes.len;
 	meta.gpus = experiment->clusters[0].gpus;
 	meta.jobs = first->jobs + first->impossible;
-	takt_sim_table_json(&table, &meta, baseline, &json);
-	takt_sim_table_csv(&table, &meta, baseline, &csv);
-	rc = takt_simulate_write(simulate, "output", &json, err);
-	if (rc == 0)
-		rc = takt_simulate_write(simulate, "csv", &csv, err);
-	if (cli->json) {
-		takt_str_add(&cli->out, takt_str_text(&json));
+	rc = takt_simulate_results(simulate, &table, &meta, baseline, err);
+	if (rc < 0 || cli->json)
 		return rc;
-	}
 	for (size_t l = 0; l < experiment->load_count; l++)
 		print_load(cli, experiment, l, baseline);
 	if (first->impossible)

@@ -14,8 +14,10 @@ static int dispatch(struct takt_simulate *simulate, struct takt_err *err)
 		return takt_simulate_fgd(simulate, err);
 	if (strcmp(protocol, "queue") == 0)
 		return takt_simulate_queue(simulate, err);
-	return takt_err_set(err, -TAKT_E_USAGE, "'--protocol' must be fgd or queue, not '%.40s'",
-			    protocol);
+	if (strcmp(protocol, "timed") == 0)
+		return takt_simulate_timed(simulate, err);
+	return takt_err_set(err, -TAKT_E_USAGE,
+			    "'--protocol' must be fgd, timed or queue, not '%.40s'", protocol);
 }
 
 static int run(struct takt_cli *cli, struct takt_err *err)
@@ -32,8 +34,8 @@ static int run(struct takt_cli *cli, struct takt_err *err)
 
 static const struct takt_option options[] = {
 	{"protocol", 0, "NAME",
-	 "fgd: pods arrive and stay, the published experiment; queue: jobs wait, run and end "
-	 "(default: queue with --queue, else fgd)"},
+	 "fgd: pods arrive and stay, the published experiment; timed: they come and go as in the "
+	 "trace; queue: jobs wait, run and end (default: queue with --queue, else fgd)"},
 	{"cluster", 0, "WHAT",
 	 "NODES.csv, or uniform:NODESxGPUS[:MODEL],...; uniform:autox8 is sized by --load"},
 	{"trace", 0, "WHAT",
@@ -43,8 +45,10 @@ static const struct takt_option options[] = {
 	{"queue", 0, "LIST", "queue policies: fifo,easy,las,qssf,..."},
 	{"seeds", 0, "A..B", "one run for each; fgd 1..10, queue 1..10 where chance plays a part"},
 	{"load", 0, "LIST",
-	 "percent, ascending. fgd: columns of the table. queue: offered loads, which size "
-	 "uniform:autoxN or else stretch the times between submissions"},
+	 "percent, ascending. fgd: columns of the table. timed: copies of the trace are laid over "
+	 "each other. queue: offered loads, which size uniform:autoxN or else stretch the times "
+	 "between submissions"},
+	{"nodes", 0, "N", "fgd, timed: so many nodes of the cluster, drawn evenly (all)"},
 	{"tuning", 0, "PCT", "fgd: arrivals go on until they ask for so much (130)"},
 	{"param", 0, "NAME=N", "a parameter of the placement policies; may be given several times"},
 	{"bound", 0, "auto|off|FILE",

@@ -192,6 +192,22 @@ int takt_sim_cluster_size(struct takt_sim_cluster *cluster, uint32_t nodes, stru
 	return rc;
 }
 
+int takt_sim_cluster_sample(struct takt_sim_cluster *cluster, size_t nodes, struct takt_err *err)
+{
+	size_t all = cluster->nodes.len;
+
+	if (nodes > all)
+		return takt_err_set(err, -TAKT_E_USAGE, "the cluster has %zu nodes, not %zu", all,
+				    nodes);
+	cluster->gpus = 0;
+	for (size_t i = 0; i < nodes; i++) {
+		cluster->nodes.at[i] = cluster->nodes.at[i * all / nodes];
+		cluster->gpus += cluster->nodes.at[i].gpus;
+	}
+	cluster->nodes.len = nodes;
+	return 0;
+}
+
 void takt_sim_cluster_fini(struct takt_sim_cluster *cluster)
 {
 	takt_vec_fini(&cluster->nodes);

@@ -59,4 +59,7 @@ int takt_sim_cluster_model(struct takt_sim_cluster *cluster, const char *name, u
 /* Of an automatic cluster: so many nodes of each part, and automatic no more. */
 int takt_sim_cluster_size(struct takt_sim_cluster *cluster, uint32_t nodes, struct takt_err *err);
 
+/* Keeps so many of the nodes, spread evenly over the list (which files sort by model), in order. */
+int takt_sim_cluster_sample(struct takt_sim_cluster *cluster, size_t nodes, struct takt_err *err);
+
 #endif
