@@ -71,21 +71,28 @@ def best_shape(sweeps):
     return min(((s / 100, f / 100) for s in range(40, 130, 5) for f in range(40, 100, 1)), key=error)
 
 
-def capped_clock(pa, pb, cap, slope, floor):
-    r = 1.0
-    while r > 0.1 and pa + pb * cost(r, slope, floor) > cap:
-        r -= 0.005
-    return r
+def capped_clock(pa, pb, cap, shape, lowest):
+    """Where P(r) reaches the cap; no board goes below its lowest clock, whatever the cap."""
+    low, high = lowest, 1.0
+    if pa + pb * cost(high, *shape) <= cap:
+        return high
+    for _ in range(16):
+        middle = (low + high) / 2
+        if pa + pb * cost(middle, *shape) <= cap:
+            low = middle
+        else:
+            high = middle
+    return low
 
 
-def cap_errors(rows, slope, floor):
+def cap_errors(rows, shape, lowest):
     """Time under caps. Pa and a are found on every other cap, with Pb from the highest power."""
     rows = sorted(rows, key=lambda row: -float(row["power_limit_w"]))
     full, highest = float(rows[0]["time"]), max(float(row["power_w"]) for row in rows)
     points = [(float(row["power_limit_w"]), float(row["time"]) / full) for row in rows]
 
     def errors(pa, a, some):
-        return [abs(1 + a * (1 / capped_clock(pa, highest - pa, cap, slope, floor) - 1) - t) / t
+        return [abs(1 + a * (1 / capped_clock(pa, highest - pa, cap, shape, lowest) - 1) - t) / t
                 for cap, t in some]
     choices = [(pa, a / 20) for pa in range(25, int(highest * 0.8), 10) for a in range(0, 24)]
     pa, a = min(choices, key=lambda choice: sum(errors(*choice, points[::2])))
@@ -121,12 +128,15 @@ def main():
         summary(out, dataset, gpu, "time", "even clocks", label + "; odd clocks",
                 [e for t in times for e in t[0]],
                 f"a {min(t[1] for t in times):.2f} to {max(t[1] for t in times):.2f}")
-    # boards whose curve comes from elsewhere: V100 of its own sweeps, A40 of published fits
-    for gpu, shape in (("V100-PCIe", (1.0, 0.40)), ("A40", (0.68, 0.85))):
+    # boards whose curve comes from elsewhere: V100 of its own sweeps, A40 of published fits; the
+    # lowest and highest clocks are the boards' own
+    for gpu, shape, clocks in (("V100-PCIe", (1.0, 0.40), (135, 1380)),
+                               ("A40", (0.68, 0.85), (210, 1740))):
         errors = [e for rows in groups["zeus-nsdi23", gpu].values() if len(rows) >= 4
-                  for e in cap_errors(rows, *shape)]
+                  for e in cap_errors(rows, shape, clocks[0] / clocks[1])]
         summary(out, "zeus-nsdi23", gpu, "time under a power cap", "every other cap",
-                "the caps between", errors, f"slope {shape[0]:.2f} floor {shape[1]:.2f} (kept)")
+                "the caps between", errors,
+                f"slope {shape[0]:.2f} floor {shape[1]:.2f} (kept) clocks {clocks[0]} to {clocks[1]}")
     if target is not sys.stdout:
         target.close()
 
