@@ -204,6 +204,9 @@ struct twin_profile {
 	char name[16];
 	uint32_t step_ms, memory_mib; /* when the command line says nothing */
 	uint32_t leak_mib;	      /* taken more with each step */
+	/* steps differ: their speed by a standard deviation, and some, by chance, go at a pace of
+	 * their own; permille all three */
+	uint32_t jitter, slow_chance, slow_pace;
 	uint32_t phase_count;
 	struct twin_phase phases[TWIN_MAX_PHASES];
 	/* a measured workload has one phase, and these in place of activity and clock_weight */
@@ -293,6 +296,7 @@ struct twin_load {
 	uint32_t link_permille;	 /* speed of communication, of what this machine's best set has */
 	uint32_t failed_xid;	 /* an error took its work away; 0 = none */
 	uint32_t pad;
+	uint64_t seed; /* of how its steps differ */
 	struct twin_profile profile;
 	/* where it runs, when the GPU is cut: starts of the instances, and what part of the GPU's
 	 * computing that is; whole is 1000 */

@@ -44,6 +44,8 @@ struct options {
 	struct twin_profile profile;
 	uint64_t steps, seconds, memory_mib, leak_mib, step_ms, exit_code;
 	uint64_t fail_at, hang_at; /* steps */
+	uint64_t jitter;	   /* permille */
+	const char *slow_steps;
 	bool ignore_term, quiet;
 };
 
@@ -74,6 +76,8 @@ static int parse_number(int c, struct options *options, struct takt_err *err)
 		return twin_number("--mem", optarg, 0, UINT32_MAX, &options->memory_mib, err);
 	case 'L':
 		return twin_number("--leak", optarg, 0, 1048576, &options->leak_mib, err);
+	case 'J':
+		return twin_number("--jitter", optarg, 0, 200, &options->jitter, err);
 	case 'F':
 		return twin_number("--fail-at", optarg, 1, MAX_STEPS, &options->fail_at, err);
 	case 'H':
@@ -100,6 +104,8 @@ static int parse(int argc, char **argv, struct options *options, struct takt_err
 		{"fail-at", required_argument, NULL, 'F'},
 		{"hang-at", required_argument, NULL, 'H'},
 		{"straggler", required_argument, NULL, 'S'},
+		{"jitter", required_argument, NULL, 'J'},
+		{"slow-steps", required_argument, NULL, 'P'},
 		{"rows", required_argument, NULL, 'r'},
 		{"workload", required_argument, NULL, 'W'},
 		{"measured-on", required_argument, NULL, 'O'},
@@ -121,6 +127,8 @@ static int parse(int argc, char **argv, struct options *options, struct takt_err
 			options->machine = optarg;
 		else if (c == 'S')
 			options->straggler = optarg;
+		else if (c == 'P')
+			options->slow_steps = optarg;
 		else if (c == 'r')
 			options->rows.file = optarg;
 		else if (c == 'W')
@@ -311,6 +319,7 @@ static int enter(struct twin_gpu *gpu, const struct twin_board *board, void *arg
 		.memory_bytes = load->memory_mib * MIB,
 		.lease_until_ns = lease_end(load, gpu),
 		.step_ns = load->step_ns,
+		.seed = gpu->noise_seed + slot + 1,
 		.work_limit_ns = has_peers(load) ? span(load, AHEAD_NS) : 0,
 		.pace_permille = load->slow_mask >> member->gpu & 1 ? load->slow_permille : 1000,
 		.link_permille = load->link_permille,
@@ -698,9 +707,37 @@ static int choose_straggler(struct load *load, struct takt_err *err)
 	return rc;
 }
 
+/* CHANCE=PACE, permille both. */
+static int parse_slow_steps(struct options *options, struct takt_err *err)
+{
+	const char *value = options->slow_steps ? strchr(options->slow_steps, '=') : NULL;
+	uint64_t chance, pace;
+	char text[24];
+	int rc;
+
+	if (!options->slow_steps)
+		return 0;
+	if (!value)
+		return takt_err_set(err, -TAKT_E_USAGE,
+				    "--slow-steps needs a chance and a pace, permille both: "
+				    "10=600");
+	snprintf(text, sizeof(text), "%.*s", (int)(value - options->slow_steps),
+		 options->slow_steps);
+	rc = twin_number("--slow-steps", text, 0, 1000, &chance, err);
+	if (rc == 0)
+		rc = twin_number("--slow-steps", value + 1, 1, 1000, &pace, err);
+	if (rc == 0) {
+		options->profile.slow_chance = (uint32_t)chance;
+		options->profile.slow_pace = (uint32_t)pace;
+	}
+	return rc;
+}
+
 /* What the command line leaves open, the profile says. */
 static void fill_in(struct options *options)
 {
+	if (options->jitter != UNSAID)
+		options->profile.jitter = (uint32_t)options->jitter;
 	if (options->memory_mib == UNSAID)
 		options->memory_mib = options->profile.memory_mib;
 	if (options->leak_mib == UNSAID)
@@ -726,8 +763,11 @@ static int prepare(struct load *load, struct takt_err *err)
 
 static int run_load(int argc, char **argv, struct takt_err *err)
 {
-	struct options options = {
-		.steps = FOR_EVER, .memory_mib = UNSAID, .leak_mib = UNSAID, .step_ms = UNSAID};
+	struct options options = {.steps = FOR_EVER,
+				  .memory_mib = UNSAID,
+				  .leak_mib = UNSAID,
+				  .step_ms = UNSAID,
+				  .jitter = UNSAID};
 	TAKT_CLEANUP(twin_mapp) struct twin_map *map = NULL;
 	struct load load = {.options = &options, .pid = getpid()};
 	int rc = twin_profile_load("gemm", &options.profile, err);
@@ -740,6 +780,8 @@ static int run_load(int argc, char **argv, struct takt_err *err)
 		return rc;
 	if (options.rows.file)
 		rc = twin_rows_load(&options.rows, twin_map_board(map), &options.profile, err);
+	if (rc == 0)
+		rc = parse_slow_steps(&options, err);
 	if (rc < 0)
 		return rc;
 	fill_in(&options);
@@ -778,6 +820,9 @@ const struct twin_verb twin_verb_load = {
 		"  --step-time-ms MS  a step's time alone at the highest clock (default: the "
 		"profile's)\n"
 		"  --straggler G=PCT  GPU G makes PCT % of the speed that the others make\n"
+		"  --jitter N         permille by which steps differ in speed (default: the "
+		"profile's)\n"
+		"  --slow-steps C=P   C permille of each GPU's steps make P permille of its speed\n"
 		"  --exit-code N      end with this status\n"
 		"  --fail-at N        fail after step N\n"
 		"  --hang-at N        after step N do nothing more, and keep the GPUs busy\n"

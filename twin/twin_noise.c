@@ -36,6 +36,11 @@ int32_t twin_noise_draw(uint64_t seed, uint64_t cell, uint32_t what)
 	return (int32_t)((sum - 131070) * 1000 / 37837);
 }
 
+uint32_t twin_noise_permille(uint64_t seed, uint64_t number, uint32_t what)
+{
+	return (uint32_t)(bits(seed, number, what) % 1000);
+}
+
 static uint32_t noisy_power(const struct twin_gpu *gpu, const struct twin_board *board,
 			    uint64_t cell, uint32_t true_uw)
 {
@@ -56,7 +61,7 @@ static uint32_t noisy_power(const struct twin_gpu *gpu, const struct twin_board 
 
 static void dither(struct twin_gpu *gpu, const struct twin_board *board)
 {
-	uint32_t chance = (uint32_t)(bits(gpu->noise_seed, gpu->cells, OF_CLOCK) % 1000);
+	uint32_t chance = twin_noise_permille(gpu->noise_seed, gpu->cells, OF_CLOCK);
 	uint32_t top =
 		gpu->lock_max_mhz ? gpu->lock_max_mhz : board->sm_mhz[board->clock_count - 1];
 	uint32_t at = 0;

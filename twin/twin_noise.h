@@ -18,6 +18,9 @@
 /* A deviation in thousandths of a standard deviation: mean 0, never beyond 3465. */
 int32_t twin_noise_draw(uint64_t seed, uint64_t cell, uint32_t what);
 
+/* Any of 0 to 999, each as likely. */
+uint32_t twin_noise_permille(uint64_t seed, uint64_t number, uint32_t what);
+
 /* Makes of the true state what a client reads. Nothing if the seed is 0. */
 void twin_noise_add(struct twin_gpu *gpu, const struct twin_board *board);
 

@@ -5,6 +5,9 @@
  *   step_ms = 100                  a step alone on the GPU at its highest clocks
  *   memory_mib = 4096              on each GPU; may be left out
  *   leak_mib = 64                  more with each step; may be left out
+ *   jitter = 5                     permille: standard deviation of a step's speed; may be left out
+ *   slow_chance = 2                permille of the steps of a GPU that are slow, and
+ *   slow_pace = 600                permille of its speed that such a step makes; may be left out
  *
  *   [forward]                      any name; at most 8 phases
  *   kind = "compute"               compute, memory, communication or host
@@ -129,10 +132,16 @@ int twin_profile_from(struct twin_toml *toml, struct twin_profile *ret, struct t
 		 0, false, ""},
 		{"", "memory_mib", TWIN_FIELD_U32, offsetof(struct twin_profile, memory_mib), 0,
 		 16777216, 0, true, ""},
+		{"", "jitter", TWIN_FIELD_U32, offsetof(struct twin_profile, jitter), 0, 200, 0,
+		 true, ""},
+		{"", "slow_chance", TWIN_FIELD_U32, offsetof(struct twin_profile, slow_chance), 0,
+		 1000, 0, true, ""},
+		{"", "slow_pace", TWIN_FIELD_U32, offsetof(struct twin_profile, slow_pace), 1, 1000,
+		 0, true, ""},
 		{"", "leak_mib", TWIN_FIELD_U32, offsetof(struct twin_profile, leak_mib), 0,
 		 1048576, 0, true, ""},
 	};
-	struct twin_profile profile = {.memory_mib = 4096};
+	struct twin_profile profile = {.memory_mib = 4096, .slow_pace = 1000};
 	int rc = twin_fields_read(toml, fields, TAKT_ARRAY_LEN(fields), &profile, err);
 
 	if (rc == 0)

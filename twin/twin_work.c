@@ -3,6 +3,7 @@
 
 #include <stddef.h>
 
+#include "twin_noise.h"
 #include "twin_rows.h"
 
 static const uint64_t SECOND = 1000000000;
@@ -50,6 +51,32 @@ const struct twin_phase *twin_work_phase(const struct twin_load *load)
 	return &load->profile.phases[locate(load, load->work_ns % cycle_ns, &end_ns)];
 }
 
+static bool steps_differ(const struct twin_profile *profile)
+{
+	return profile->jitter || profile->slow_chance;
+}
+
+/* Permille of the speed that conditions allow: a straggler's, and that of the present step. */
+static uint64_t pace_of(const struct twin_load *load)
+{
+	enum {
+		JITTER = 100, /* what is drawn for: other numbers than those of readings */
+		SLOW
+	};
+	const struct twin_profile *profile = &load->profile;
+	uint64_t step, pace = load->pace_permille;
+	int64_t jitter;
+
+	if (!steps_differ(profile))
+		return pace;
+	step = load->work_ns / twin_work_cycle_ns(load);
+	jitter = (int64_t)profile->jitter * twin_noise_draw(load->seed, step, JITTER) / 1000;
+	if (twin_noise_permille(load->seed, step, SLOW) < profile->slow_chance)
+		pace = pace * profile->slow_pace / 1000;
+	pace = pace * (uint64_t)(1000 + jitter) / 1000;
+	return pace ? pace : 1;
+}
+
 uint64_t twin_work_speed(const struct twin_load *load, const struct twin_pace *pace)
 {
 	const struct twin_phase *phase = twin_work_phase(load);
@@ -59,18 +86,18 @@ uint64_t twin_work_speed(const struct twin_load *load, const struct twin_pace *p
 		return 0;
 	if (phase->kind == TWIN_PHASE_HOST) {
 		time = 1000000 + phase->bus * (uint64_t)(pace->bus_stretch_permille - 1000);
-		return SECOND * 1000000 / time * load->pace_permille / 1000;
+		return SECOND * 1000000 / time * pace_of(load) / 1000;
 	}
 	share = (uint64_t)pace->share_permille * pace->part_permille / 1000;
 	if (phase->kind == TWIN_PHASE_COMMUNICATION)
 		return SECOND * load->link_permille / 1000 * share / 1000;
 	if (twin_rows_are(&load->profile))
 		return SECOND * 1000000 / twin_rows_time(&load->profile, pace->mhz) * share / 1000 *
-		       load->pace_permille / 1000;
+		       pace_of(load) / 1000;
 	weight = phase->clock_weight;
 	time = 1000000 + weight * 1000 * (pace->max_mhz - pace->mhz) / pace->mhz +
 	       (1000 - weight) * (pace->memory_stretch_permille - 1000);
-	return SECOND * 1000000 / time * share / 1000 * load->pace_permille / 1000;
+	return SECOND * 1000000 / time * share / 1000 * pace_of(load) / 1000;
 }
 
 /* Time for `left_ns` of work less what is done of the first of them, rounded up; in two parts so
@@ -92,8 +119,9 @@ uint64_t twin_work_until_ns(const struct twin_load *load, uint64_t speed)
 		return UINT64_MAX;
 	at_ns = load->work_ns % cycle_ns;
 	locate(load, at_ns, &end_ns);
-	/* with a single phase nothing changes at its end */
-	left_ns = load->profile.phase_count > 1 ? end_ns - at_ns : UINT64_MAX;
+	/* with a single phase nothing changes at its end, unless steps differ */
+	left_ns = load->profile.phase_count > 1 || steps_differ(&load->profile) ? end_ns - at_ns
+										: UINT64_MAX;
 	if (load->work_limit_ns && load->work_limit_ns - load->work_ns < left_ns)
 		left_ns = load->work_limit_ns - load->work_ns;
 	return left_ns == UINT64_MAX ? UINT64_MAX : time_for(load, left_ns, speed);

@@ -81,6 +81,38 @@ static void lock(struct twin_gpu *gpu, const struct twin_board *type, uint32_t m
 	twin_physics_settle(gpu, type);
 }
 
+/* A tenth of the steps at half the speed, the others a few percent apart: how long each takes is a
+ * matter of the seed alone. */
+static void steps_differ_as_the_workload_says(void **state)
+{
+	const struct twin_board *type = board("h100-sxm");
+	unsigned slow = 0, quick = 0;
+	uint64_t squares = 0;
+	struct twin_gpu gpu;
+
+	twin_physics_init(&gpu, type, T0);
+	start(&gpu, type, &gemm, FOREVER);
+	gpu.loads[0].seed = 5;
+	gpu.loads[0].profile.jitter = 30;
+	gpu.loads[0].profile.slow_chance = 100;
+	gpu.loads[0].profile.slow_pace = 500;
+	for (uint64_t step = 1; step <= 2000; step++) {
+		uint64_t before = gpu.at_ns;
+		while (gpu.loads[0].work_ns < step * 100000000)
+			twin_physics_advance(&gpu, type, gpu.at_ns + 100000);
+		if (gpu.at_ns - before > 160000000) {
+			slow++;
+			continue;
+		}
+		assert_in_range(gpu.at_ns - before, 88000000, 113000000);
+		quick++;
+		squares += (gpu.at_ns - before) / 1000 * ((gpu.at_ns - before) / 1000) / 1000;
+	}
+	assert_in_range(slow, 160, 240);
+	/* mean 100 ms, deviation 3: E[x^2] = 10009 */
+	assert_in_range(squares / quick, 9970000, 10060000);
+}
+
 /* One profile on one board for ten minutes at a ceiling: power at the end, and work done. */
 struct outcome {
 	uint32_t power_mw;
@@ -325,6 +357,9 @@ static void looking_changes_nothing(void **state)
 		start(&once, type, &training, draw(&seed) % (60 * SECOND));
 		once.loads[2].step_ns = draw(&seed) % SECOND + 1000003;
 		once.loads[2].pace_permille = (uint32_t)(500 + draw(&seed) % 500);
+		once.loads[0].profile.jitter = (uint32_t)(draw(&seed) % 100);
+		once.loads[2].profile.slow_chance = (uint32_t)(draw(&seed) % 500);
+		once.loads[2].profile.slow_pace = 300;
 		once.loads[2].link_permille = (uint32_t)(200 + draw(&seed) % 800);
 		once.loads[2].work_limit_ns = round % 3 ? draw(&seed) % (20 * SECOND) + 1 : 0;
 		twin_physics_settle(&once, type);
@@ -662,6 +697,7 @@ int main(void)
 		cmocka_unit_test(a100_has_the_fitted_curve),
 		cmocka_unit_test(a_load_waits_for_its_peers),
 		cmocka_unit_test(communication_takes_the_time_that_links_give),
+		cmocka_unit_test(steps_differ_as_the_workload_says),
 		cmocka_unit_test(whatever_happens_the_board_stays_sane),
 	};
 
