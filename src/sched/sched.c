@@ -6,41 +6,135 @@
 #include <inttypes.h>
 
 #include "base/mem.h"
-#include "sched/sched_state.h"
+#include "sched/plan_state.h"
 
 enum {
 	MAX_JOBS_DEFAULT = 1000000,
 	MAX_NODES_DEFAULT = 100000,
+	RESERVE_DEFAULT = 16,
+	BACKFILL_DEFAULT = 1000,
+	PREEMPT_DEFAULT = 8,
+	MAX_NAMES = 1 << 20, /* of a space, selectors, workloads, windows */
 };
+
+static void fill_defaults(struct takt_sched_config *config)
+{
+	config->max_jobs = config->max_jobs ? config->max_jobs : MAX_JOBS_DEFAULT;
+	config->max_nodes = config->max_nodes ? config->max_nodes : MAX_NODES_DEFAULT;
+	config->order = config->order ? config->order : &takt_order_priority;
+	config->reserve_depth = config->reserve_depth ? config->reserve_depth : RESERVE_DEFAULT;
+	config->backfill_depth = config->backfill_depth ? config->backfill_depth : BACKFILL_DEFAULT;
+	config->safety_permille = config->safety_permille ? config->safety_permille : 1000;
+	config->preempt_depth = config->preempt_depth ? config->preempt_depth : PREEMPT_DEFAULT;
+}
+
+static void set_limits(struct takt_sched *sched)
+{
+	size_t max_jobs = sched->config.max_jobs;
+
+	sched->hosts.max = sched->config.max_nodes;
+	sched->host_of.max = TAKT_CLUSTER_MAX_NODES;
+	sched->jobs.max = sched->fresh.max = sched->queue.max = sched->open.placed.max = max_jobs;
+	sched->by_id = sched->by_seq = sched->arrays = TAKT_MAP_U64(max_jobs);
+	sched->models.max = TAKT_SCHED_MAX_MODELS - 1;
+	for (size_t space = 0; space < TAKT_SPACE_COUNT; space++)
+		sched->names[space].max = MAX_NAMES;
+	sched->selectors.max = sched->workloads.max = sched->windows.max = MAX_NAMES;
+	sched->selector_by_id = TAKT_MAP_U64(MAX_NAMES);
+	sched->flaps.max = sched->config.max_nodes;
+	takt_sched_groups_init(sched, max_jobs);
+	sched->keys_until_ns = UINT64_MAX;
+}
+
+/* The cluster, with model 0 and what holds unclean GPUs in it. */
+static int make_cluster(struct takt_sched *sched, struct takt_err *err)
+{
+	struct takt_cluster_config config = {.placement = sched->config.placement};
+	struct takt_model_desc unknown = {.name = "?"};
+	struct takt_request drain = {.devices = 1, .milli = TAKT_REQUEST_WHOLE};
+	uint32_t model;
+	int rc = takt_cluster_new(&config, &sched->cluster, err);
+
+	if (rc == 0)
+		rc = takt_cluster_model(sched->cluster, &unknown, &model, err);
+	if (rc == 0)
+		rc = takt_cluster_kind(sched->cluster, &drain, &sched->drain_kind, err);
+	return rc;
+}
 
 int takt_sched_new(const struct takt_sched_config *config, struct takt_sched **ret,
 		   struct takt_err *err)
 {
+	struct takt_tenants_config tenants = {0};
 	struct takt_sched *sched = takt_zalloc(sizeof(*sched));
-	size_t max_jobs = config->max_jobs ? config->max_jobs : MAX_JOBS_DEFAULT;
+	int rc;
 
 	if (!sched)
 		return takt_err_set(err, -ENOMEM, "scheduler");
-	sched->hosts.max = config->max_nodes ? config->max_nodes : MAX_NODES_DEFAULT;
-	sched->jobs.max = max_jobs;
-	sched->queue.max = max_jobs;
-	sched->by_id = TAKT_MAP_U64(max_jobs);
+	sched->config = *config;
+	fill_defaults(&sched->config);
+	set_limits(sched);
+	if (config->order_config)
+		sched->order_config = *config->order_config;
+	rc = takt_order_config_check(&sched->order_config, err);
+	if (rc == 0)
+		rc = make_cluster(sched, err);
+	if (rc == 0)
+		rc = takt_tenants_new(config->tenants ? config->tenants : &tenants, &sched->tenants,
+				      err);
+	if (rc < 0) {
+		takt_sched_free(sched);
+		return rc;
+	}
 	*ret = sched;
 	return 0;
+}
+
+static void free_jobs(struct takt_sched *sched)
+{
+	TAKT_VEC_EACH (entry, &sched->jobs)
+		takt_sched_entry_free(*entry);
+	takt_vec_fini(&sched->jobs);
+	takt_vec_fini(&sched->fresh);
+	takt_vec_fini(&sched->queue);
+	takt_vec_fini(&sched->open.placed);
+	takt_map_fini(&sched->by_id);
+	takt_map_fini(&sched->by_seq);
+	TAKT_MAP_EACH(array, &sched->arrays)
+	takt_free(array->value.ptr);
+	takt_map_fini(&sched->arrays);
+	takt_sched_groups_fini(sched);
+}
+
+static void free_words(struct takt_sched *sched)
+{
+	takt_vec_fini(&sched->models);
+	for (size_t space = 0; space < TAKT_SPACE_COUNT; space++) {
+		TAKT_VEC_EACH (name, &sched->names[space])
+			takt_free(*name);
+		takt_vec_fini(&sched->names[space]);
+	}
+	takt_vec_fini(&sched->selectors);
+	takt_vec_fini(&sched->workloads);
+	takt_map_fini(&sched->selector_by_id);
 }
 
 void takt_sched_free(struct takt_sched *sched)
 {
 	if (!sched)
 		return;
+	free_jobs(sched);
 	TAKT_VEC_EACH (host, &sched->hosts)
 		takt_sched_host_free(*host);
-	TAKT_VEC_EACH (entry, &sched->jobs)
-		takt_free(*entry);
 	takt_vec_fini(&sched->hosts);
-	takt_vec_fini(&sched->jobs);
-	takt_vec_fini(&sched->queue);
-	takt_map_fini(&sched->by_id);
+	takt_vec_fini(&sched->host_of);
+	free_words(sched);
+	TAKT_VEC_EACH (window, &sched->windows)
+		takt_free((void *)window->nodes);
+	takt_vec_fini(&sched->windows);
+	takt_vec_fini(&sched->flaps);
+	takt_tenants_free(sched->tenants);
+	takt_cluster_free(sched->cluster);
 	takt_free(sched);
 }
 

@@ -45,6 +45,7 @@
 #include "base/str.h"
 #include "sched/sched_facts.h"
 #include "sched/sched_plan.h"
+#include "sched/tenant.h"
 
 enum {
 	TAKT_SCHED_EXACT_GPUS = 16,
@@ -87,7 +88,7 @@ enum takt_sched_event_kind {
 	 * not known. */
 	TAKT_SCHED_GPU_DRAINING,
 	TAKT_SCHED_GPU_DRAINED, /* node_id, gpu: a DRAINING GPU is clean again */
-	TAKT_SCHED_JOB_ADD,	/* job: waiting */
+	TAKT_SCHED_JOB_ADD,	/* job, at_ns: waiting since then */
 	TAKT_SCHED_JOB_CHANGE,	/* job: new priority or flags of a job that waits */
 	/* job_id, and where: `slots`, one for each task, or for one task of whole GPUs also node_id
 	 * and gpu_mask. An engine took it; GPUs ASSIGNED. */
@@ -109,8 +110,11 @@ enum takt_sched_event_kind {
 	TAKT_SCHED_WORKLOAD,	  /* workload: new or other figures */
 	TAKT_SCHED_TENANT,	  /* tenant: new or other figures; the parent is there already */
 	TAKT_SCHED_TENANT_REMOVE, /* tenant_id: no job and no tenant below it is left */
+	TAKT_SCHED_TENANT_USAGE,  /* tenant_id, usage: its books (tenant.h) as of at_ns */
 	TAKT_SCHED_NODE_CORDON,	  /* node_id, outside: nothing new is placed there, or again */
-	TAKT_SCHED_GPU_MIG,	  /* node_id, gpu, outside: in MIG mode or not; nobody holds it */
+	TAKT_SCHED_NODE_FAILED,	  /* node_id, at_ns: it failed then, which counts for flapping; so
+				     do NODE_REMOVE and GPU_HEALTH that say when. The node need not
+				     be there. */
 	TAKT_SCHED_WINDOW_ADD,
 	TAKT_SCHED_WINDOW_REMOVE,  /* window_id */
 	TAKT_SCHED_JOB_ESTIMATE,   /* job_id, estimate_ns: a new prediction, in any state */
@@ -134,6 +138,7 @@ struct takt_sched_event {
 	uint64_t at_ns; /* when it happened; 0 = not known */
 	uint64_t estimate_ns;
 	uint64_t window_id;
+	uint64_t usage;
 	uint32_t tenant_id;
 	enum takt_sched_space space;
 	uint32_t name_id;
@@ -143,7 +148,7 @@ struct takt_sched_event {
 	const struct takt_sched_model *model;
 	const struct takt_sched_selector *selector;
 	const struct takt_sched_workload *workload;
-	const struct takt_sched_tenant *tenant;
+	const struct takt_tenant *tenant;
 	const struct takt_sched_window *window;
 	struct takt_sched_node node;
 	struct takt_sched_job job;
@@ -152,13 +157,14 @@ struct takt_sched_event {
 struct takt_sched;
 
 enum takt_backfill {
-	TAKT_BACKFILL_NONE, /* nothing overtakes a job that waits for GPUs */
-	TAKT_BACKFILL_EASY, /* who overtakes does not delay the predicted start of the first job
-			       that waits */
+	TAKT_BACKFILL_NONE,   /* nothing overtakes a job that waits for GPUs */
+	TAKT_BACKFILL_GREEDY, /* whatever fits may overtake; large jobs may wait for ever */
+	TAKT_BACKFILL_EASY,   /* who overtakes does not delay the predicted start of the first job
+				 that waits */
 	TAKT_BACKFILL_CONSERVATIVE, /* nor of the first reserve_depth ones */
 	TAKT_BACKFILL_COUNT
 };
-extern const char *const takt_backfill_names[]; /* "none", "easy", "conservative", NULL */
+extern const char *const takt_backfill_names[]; /* "none", "greedy", "easy", "conservative", NULL */
 
 enum takt_reasons {
 	TAKT_REASONS_ALL,   /* every plan says of each waiting job why */
@@ -177,6 +183,7 @@ struct takt_sched_config {
 	/* Who goes first; NULL: priority, then arrival. Borrowed until free, as is its config. */
 	const struct takt_order *order;
 	const struct takt_order_config *order_config;
+	const struct takt_tenants_config *tenants; /* NULL = its defaults; read by new only */
 	/* Which node; NULL: as "Choice among nodes" above. Borrowed until free. */
 	const struct takt_placement *placement;
 

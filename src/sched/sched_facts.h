@@ -23,6 +23,7 @@ enum {
 	TAKT_SCHED_MAX_NODE_GPUS = 64, /* GPUs of one node; a set is a uint64_t mask by index */
 	TAKT_SCHED_LEVELS = 4,	       /* of topology, above the node */
 	TAKT_SCHED_MAX_NAME = 64,      /* bytes of a name, its end included */
+	TAKT_SCHED_MAX_LABELS = 256,   /* of a node, and taints */
 	TAKT_SCHED_MAX_TERMS = 16,     /* labels of one list of a selector */
 	TAKT_SCHED_MAX_MODELS = 64,    /* model 0 included */
 	TAKT_SCHED_MAX_PROFILES = 16,  /* of a model */
@@ -85,7 +86,7 @@ struct takt_sched_node {
 	int64_t mem_mib;      /* 0 = not counted */
 	uint32_t dev_mem_mib; /* of each GPU; 0 = not known */
 	uint32_t model;	      /* id of the GPUs' model */
-	uint64_t mig_mask;    /* GPUs in MIG mode: slices only */
+	uint64_t mig_mask;    /* GPUs that may be cut into MIG instances while they are empty */
 	/* Which domain of each level it is in, [0] being level 1, the outermost; numbers are the
 	 * caller's, unique in the domain around it, 0 = none. */
 	uint32_t domain[TAKT_SCHED_LEVELS];
@@ -163,10 +164,11 @@ struct takt_sched_job {
 	uint32_t near_group, near_level;
 	uint32_t apart_group, apart_level;
 
-	/* Received before it was told, over restarts of the teller: GPU-milliseconds of service,
-	 * and time with GPUs. */
+	/* Before it was told: GPU-milliseconds of service, time with GPUs, time without. */
 	uint64_t attained_gpu_ms;
 	uint64_t ran_ns;
+	uint64_t waited_ns;
+	uint64_t done_ns; /* of its run time: what its checkpoints have kept */
 
 	const struct takt_sched_after *after;
 	uint32_t after_count;
@@ -185,17 +187,6 @@ struct takt_sched_window {
 	uint64_t job;
 	const uint32_t *nodes; /* ids */
 	uint32_t node_count;
-};
-
-/* A tenant in the tree of tenants. GPUs in milli. */
-struct takt_sched_tenant {
-	uint32_t id;		  /* unique, > 0 */
-	uint32_t parent;	  /* 0 = the root */
-	uint32_t weight;	  /* among its siblings, of what is beyond quotas; 0 = 1 */
-	bool has_quota;		  /* else 0: all that it uses is borrowed */
-	bool has_limit;		  /* else none */
-	uint64_t quota_gpu_milli; /* guaranteed */
-	uint64_t limit_gpu_milli; /* never more, borrowed or not */
 };
 
 /* Where one task of a job is. */

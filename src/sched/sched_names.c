@@ -33,8 +33,9 @@ const char *const takt_sched_event_names[] = {
 	[TAKT_SCHED_WORKLOAD] = "workload",
 	[TAKT_SCHED_TENANT] = "tenant",
 	[TAKT_SCHED_TENANT_REMOVE] = "tenant_remove",
+	[TAKT_SCHED_TENANT_USAGE] = "tenant_usage",
+	[TAKT_SCHED_NODE_FAILED] = "node_failed",
 	[TAKT_SCHED_NODE_CORDON] = "node_cordon",
-	[TAKT_SCHED_GPU_MIG] = "gpu_mig",
 	[TAKT_SCHED_WINDOW_ADD] = "window_add",
 	[TAKT_SCHED_WINDOW_REMOVE] = "window_remove",
 	[TAKT_SCHED_JOB_ESTIMATE] = "job_estimate",
@@ -60,6 +61,7 @@ const char *const takt_why_names[] = {
 	[TAKT_WHY_FRACTION] = "fraction",
 	[TAKT_WHY_DEV_MEMORY] = "gpu_memory",
 	[TAKT_WHY_MIG] = "mig",
+	[TAKT_WHY_NUMA] = "numa",
 	[TAKT_WHY_CPU] = "cpu",
 	[TAKT_WHY_MEMORY] = "memory",
 	[TAKT_WHY_PER_NODE] = "per_node",
@@ -112,9 +114,8 @@ const char *const takt_evict_why_names[] = {
 };
 
 const char *const takt_backfill_names[] = {
-	[TAKT_BACKFILL_NONE] = "none",
-	[TAKT_BACKFILL_EASY] = "easy",
-	[TAKT_BACKFILL_CONSERVATIVE] = "conservative",
+	[TAKT_BACKFILL_NONE] = "none", [TAKT_BACKFILL_GREEDY] = "greedy",
+	[TAKT_BACKFILL_EASY] = "easy", [TAKT_BACKFILL_CONSERVATIVE] = "conservative",
 	[TAKT_BACKFILL_COUNT] = NULL,
 };
 

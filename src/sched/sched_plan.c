@@ -1,236 +1,155 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Making a plan: place in queue order until a job waits for GPUs that takt governs, then say of
- * every job that is left why it waits.
- *
- * Jobs that ask for the same (GPUs, flags) wait for the same things, so whatever costs a walk over
- * the nodes is found once a kind and plan, not once a job.
- */
+/* Making a plan: its phases, in order, and what they fill. */
+#include "sched/plan_state.h"
+
 #include <errno.h>
 
 #include "base/mem.h"
-#include "sched/sched_state.h"
 
-/* A kind is (GPUs asked for, may share); whatever is over the most a node can have is one. */
 enum {
-	TOO_MANY = TAKT_SCHED_MAX_NODE_GPUS + 1,
-	KINDS = 2 * (TOO_MANY + 1)
+	LIST_MAX = 1 << 24, /* entries of any list of a plan */
 };
 
-struct planner {
-	struct takt_sched *sched;
-	struct takt_plan *plan;
-	const struct takt_sched_entry *head; /* the first that waits for GPUs; NULL = none */
-	struct ungoverned {
-		bool known;
-		enum takt_why why;
-	} ungoverned[KINDS];
-	struct explained {
-		bool known;
-		struct takt_plan_wait wait;
-	} explained[KINDS];
-};
-
-static size_t kind_of(const struct takt_sched_job *job)
+void takt_plan_fail(struct takt_planner *planner, int rc)
 {
-	size_t need = job->gpus < TOO_MANY ? job->gpus : TOO_MANY;
-
-	return 2 * need + (job->flags & TAKT_JOB_USE_OUTSIDE ? 1 : 0);
+	if (planner->rc == 0)
+		planner->rc = rc;
 }
 
-static int begin(struct planner *planner, struct takt_err *err)
+void takt_plan_wake_at(struct takt_planner *planner, uint64_t at_ns)
 {
-	struct takt_plan *plan = planner->plan;
-	size_t n = planner->sched->queue.len;
-
-	takt_plan_fini(plan);
-	plan->placements = takt_calloc(n, sizeof(*plan->placements));
-	plan->waits = takt_calloc(n, sizeof(*plan->waits));
-	if (!plan->placements || !plan->waits) {
-		takt_plan_fini(plan);
-		return takt_err_set(err, -ENOMEM, "plan for %zu jobs", n);
-	}
-	plan->version = planner->sched->version;
-	TAKT_VEC_EACH (host, &planner->sched->hosts)
-		(*host)->taken = (*host)->reserved = 0;
-	return 0;
+	if (at_ns > planner->now_ns && at_ns < planner->wakeup_ns)
+		planner->wakeup_ns = at_ns;
 }
 
-/* A way to place a job; the better of two is chosen as the header's "Choice among nodes" says. */
-struct offer {
-	struct takt_sched_host *host;
-	uint64_t gpu_mask;
-	int64_t sum;
-	uint32_t shared; /* GPUs with outside use */
-	uint32_t left;	 /* free GPUs left over */
-};
-
-static bool better_offer(const struct offer *a, const struct offer *b)
+static void planner_init(struct takt_planner *planner, struct takt_sched *sched,
+			 struct takt_plan *plan, uint64_t now_ns)
 {
-	if (!b->host)
-		return true;
-	if (a->shared != b->shared)
-		return a->shared < b->shared;
-	if (a->sum != b->sum)
-		return a->sum > b->sum;
-	return a->left < b->left;
-}
-
-static struct offer offer_of(struct takt_sched_host *host, const struct takt_sched_job *job)
-{
-	uint64_t free_gpus = takt_sched_host_free_gpus(host, job->flags);
-	uint64_t clean = free_gpus & ~host->outside;
-	struct offer offer = {.host = host};
-
-	if (takt_sched_count(clean) >= job->gpus)
-		offer.gpu_mask = takt_sched_best_with(host->pair_score, host->gpu_count, clean, 0,
-						      job->gpus, &offer.sum);
-	else
-		offer.gpu_mask = takt_sched_best_with(host->pair_score, host->gpu_count, free_gpus,
-						      clean, job->gpus, &offer.sum);
-	offer.shared = takt_sched_count(offer.gpu_mask & host->outside);
-	offer.left = takt_sched_count(free_gpus) - job->gpus;
-	return offer;
-}
-
-static bool place(struct planner *planner, const struct takt_sched_job *job)
-{
-	struct takt_plan *plan = planner->plan;
-	struct offer best = {0};
-
-	TAKT_VEC_EACH (host, &planner->sched->hosts) {
-		struct offer offer;
-
-		if ((*host)->removed ||
-		    takt_sched_count(takt_sched_host_free_gpus(*host, job->flags)) < job->gpus)
-			continue;
-		offer = offer_of(*host, job);
-		if (better_offer(&offer, &best))
-			best = offer;
-		if (job->gpus == 0)
-			break;
-	}
-	if (!best.host)
-		return false;
-	best.host->taken |= best.gpu_mask;
-	plan->placements[plan->placement_count++] = (struct takt_plan_placement){
-		.job_id = job->id,
-		.node_id = best.host->id,
-		.gpu_mask = best.gpu_mask,
-		.pair_score_sum = best.sum,
+	*planner = (struct takt_planner){
+		.sched = sched,
+		.plan = plan,
+		.now_ns = now_ns,
+		.wakeup_ns = UINT64_MAX,
+		.asked = TAKT_MAP_U64(LIST_MAX),
 	};
-	return true;
+	planner->placements.max = planner->waits.max = planner->evictions.max = LIST_MAX;
+	planner->migrations.max = planner->reservations.max = planner->layouts.max = LIST_MAX;
+	planner->fits.max = planner->ends.max = planner->kept.max = planner->holds.max = LIST_MAX;
+	planner->leave_out.max = LIST_MAX;
 }
 
-static bool ungoverned(struct planner *planner, const struct takt_sched_job *job)
+/* Nodes that flap, keys as of now, the mark under which the plan is made. */
+static void begin(struct takt_planner *planner)
 {
-	struct ungoverned *memo = &planner->ungoverned[kind_of(job)];
+	struct takt_sched *sched = planner->sched;
 
-	if (!memo->known) {
-		memo->why = takt_sched_ungoverned(planner->sched, job->gpus, job->flags);
-		memo->known = true;
-	}
-	return memo->why != TAKT_WHY_NONE;
+	takt_sched_close(sched);
+	takt_plan_fini(planner->plan);
+	takt_plan_wake_at(planner, takt_sched_update_rest(sched, planner->now_ns));
+	takt_plan_fail(planner, takt_sched_refresh_keys(sched, planner->now_ns));
+	sched->serial++;
+	sched->open.mark = takt_cluster_mark(sched->cluster);
+	sched->open.is = true;
 }
 
-/* Places the job unless it is held, waits for what takt does not govern, or is behind the head,
- * which the first that finds no place becomes. */
-static void consider(struct planner *planner, const struct takt_sched_entry *entry)
-{
-	const struct takt_sched_job *job = &entry->job;
+#define HAND_OVER(member, counter)                   \
+	do {                                         \
+		plan->member = planner->member.at;   \
+		plan->counter = planner->member.len; \
+		planner->member.at = NULL;           \
+		takt_vec_fini(&planner->member);     \
+	} while (0)
 
-	if (job->flags & TAKT_JOB_HELD || ungoverned(planner, job))
-		return;
-	if (planner->head && job->gpus > 0)
-		return;
-	if (!place(planner, job))
-		planner->head = entry;
+static void hand_over(struct takt_planner *planner)
+{
+	struct takt_plan *plan = planner->plan;
+
+	plan->version = planner->sched->version;
+	plan->serial = planner->sched->serial;
+	if (planner->sched->keys_until_ns != UINT64_MAX)
+		takt_plan_wake_at(planner, planner->sched->keys_until_ns);
+	plan->next_wakeup_ns = planner->wakeup_ns == UINT64_MAX ? 0 : planner->wakeup_ns;
+	HAND_OVER(placements, placement_count);
+	HAND_OVER(waits, wait_count);
+	HAND_OVER(evictions, eviction_count);
+	HAND_OVER(migrations, migration_count);
+	HAND_OVER(reservations, reservation_count);
+	HAND_OVER(layouts, layout_count);
+	HAND_OVER(fits, fit_count);
 }
 
-static void place_in_order(struct planner *planner)
+static void planner_fini(struct takt_planner *planner)
 {
-	TAKT_VEC_EACH (entry, &planner->sched->queue)
-		consider(planner, *entry);
+	takt_vec_fini(&planner->placements);
+	takt_vec_fini(&planner->waits);
+	takt_vec_fini(&planner->evictions);
+	takt_vec_fini(&planner->migrations);
+	takt_vec_fini(&planner->reservations);
+	takt_vec_fini(&planner->layouts);
+	takt_vec_fini(&planner->fits);
+	takt_map_fini(&planner->asked);
+	takt_vec_fini(&planner->ends);
+	takt_plan_reserve_fini(planner);
+	takt_vec_fini(&planner->holds);
+	takt_vec_fini(&planner->leave_out);
+	takt_free(planner->slots);
 }
 
-/* What is free and would do for the head stays free for it, where it is nearest to running. */
-static void reserve_for_head(struct planner *planner, const struct takt_plan_wait *wait)
+static int end(struct takt_planner *planner, struct takt_err *err)
 {
-	struct takt_sched_host *host =
-		takt_sched_nearest(planner->sched, &planner->head->job, wait->why);
+	int rc = planner->rc;
 
-	host->reserved = takt_sched_host_free_gpus(host, planner->head->job.flags);
-	for (size_t i = 0; i < KINDS; i++)
-		planner->explained[i].known = false;
-}
-
-/* Reason and counts depend on the kind alone, but for a hold. */
-static struct takt_plan_wait explain(struct planner *planner, const struct takt_sched_job *job)
-{
-	struct explained *memo = &planner->explained[kind_of(job)];
-	struct takt_plan_wait wait;
-
-	if (!memo->known) {
-		takt_sched_explain(planner->sched, job, &memo->wait);
-		memo->known = true;
-	}
-	wait = memo->wait;
-	wait.job_id = job->id;
-	wait.need = job->gpus;
-	if (job->flags & TAKT_JOB_HELD) {
-		wait.why = TAKT_WHY_HELD;
-		wait.must_end = 0;
-	}
-	return wait;
-}
-
-static void add_wait(struct planner *planner, const struct takt_sched_entry *entry, bool behind)
-{
-	struct takt_plan_wait wait = explain(planner, &entry->job);
-
-	if (behind && (wait.why == TAKT_WHY_ORDER || wait.why == TAKT_WHY_GPUS))
-		wait.behind_job = planner->head->job.id;
-	planner->plan->waits[planner->plan->wait_count++] = wait;
-	if (entry == planner->head)
-		reserve_for_head(planner, &wait);
-}
-
-/* Placements are in queue order too, so one walk tells those that were placed from the others. */
-static void explain_waits(struct planner *planner)
-{
-	const struct takt_plan *plan = planner->plan;
-	size_t placed = 0;
-	bool behind = false;
-
-	TAKT_VEC_EACH (entry, &planner->sched->queue) {
-		if (placed < plan->placement_count &&
-		    plan->placements[placed].job_id == (*entry)->job.id) {
-			placed++;
-			continue;
-		}
-		add_wait(planner, *entry, behind);
-		behind = behind || *entry == planner->head;
-	}
+	if (rc == 0)
+		hand_over(planner);
+	else
+		takt_sched_close(planner->sched);
+	planner_fini(planner);
+	return rc < 0 ? takt_err_set(err, rc, "plan for %zu jobs", planner->sched->jobs.len) : 0;
 }
 
 int takt_sched_run(struct takt_sched *sched, uint64_t now_ns, uint64_t seed, struct takt_plan *plan,
 		   struct takt_err *err)
 {
-	struct planner planner = {.sched = sched, .plan = plan};
-	int rc = begin(&planner, err);
+	struct takt_planner planner;
 
-	if (rc < 0)
-		return rc;
-	(void)now_ns;
 	(void)seed;
-	place_in_order(&planner);
-	explain_waits(&planner);
-	return 0;
+	planner_init(&planner, sched, plan, now_ns);
+	begin(&planner);
+	takt_plan_place_in_order(&planner);
+	if (sched->config.reasons == TAKT_REASONS_ALL)
+		takt_plan_explain(&planner);
+	takt_plan_add_reservations(&planner);
+	takt_plan_put_back(&planner);
+	return end(&planner, err);
+}
+
+int takt_sched_why(struct takt_sched *sched, uint64_t job_id, uint64_t now_ns,
+		   struct takt_plan *plan, struct takt_err *err)
+{
+	struct takt_sched_entry *entry = takt_map_u64_ptr(&sched->by_id, job_id);
+	struct takt_planner planner;
+
+	if (!entry || entry->phase != TAKT_SCHED_WAITING)
+		return takt_err_set(err, -ENOENT, "job %llu does not wait",
+				    (unsigned long long)job_id);
+	planner_init(&planner, sched, plan, now_ns);
+	begin(&planner);
+	takt_plan_place_in_order(&planner);
+	if (entry->slot_count == 0)
+		takt_plan_explain_one(&planner, entry);
+	takt_plan_add_reservations(&planner);
+	takt_plan_put_back(&planner);
+	return end(&planner, err);
 }
 
 void takt_plan_fini(struct takt_plan *plan)
 {
 	takt_free(plan->placements);
 	takt_free(plan->waits);
+	takt_free(plan->evictions);
+	takt_free(plan->migrations);
+	takt_free(plan->reservations);
+	takt_free(plan->layouts);
+	takt_free(plan->fits);
 	*plan = (struct takt_plan){0};
 }

@@ -4,7 +4,7 @@
  *
  * Jobs are started (placements), pushed out (evictions: whole jobs only), moved (migrations) and
  * told who runs next, where and when (reservations, so that an engine can stage the next job before
- * its GPUs are free). GPUs may be asked to change their MIG mode. Every job that waits has a
+ * its GPUs are free). GPUs may have to be cut into MIG instances. Every job that waits has a
  * reason.
  */
 #ifndef TAKT_SCHED_PLAN_H
@@ -38,6 +38,7 @@ enum takt_why {
 	TAKT_WHY_FRACTION,   /* no GPU has so large a share left */
 	TAKT_WHY_DEV_MEMORY, /* too little memory on each GPU, or left on it */
 	TAKT_WHY_MIG,	     /* no room for the slice */
+	TAKT_WHY_NUMA,	     /* enough free GPUs, but not on one NUMA node */
 	TAKT_WHY_CPU,
 	TAKT_WHY_MEMORY,
 	TAKT_WHY_PER_NODE,    /* as many of its kind run there as may */
@@ -129,11 +130,14 @@ struct takt_plan_reservation {
 	enum takt_start_how how;
 };
 
-/* A GPU that nobody holds is to change its MIG mode; GPU_MIG says when it has. */
+/* An instance that is to be made on a GPU, for a task that this plan places or reserves it for;
+ * `first`: the GPU holds none yet, and must be put into MIG mode, which needs it to be empty. */
 struct takt_plan_layout {
 	uint32_t node_id;
 	uint32_t gpu;
-	bool mig;
+	uint32_t profile; /* id */
+	uint32_t start;	  /* its first memory slice */
+	bool first;
 	uint64_t for_job;
 };
 
@@ -179,6 +183,7 @@ struct takt_plan_wait {
 
 struct takt_plan {
 	uint64_t version;	 /* takt_sched_version() it was made on */
+	uint64_t serial;	 /* of the scheduler's plans, from 1 */
 	uint64_t next_wakeup_ns; /* ask again then at the latest; 0 = only on events */
 	struct takt_plan_placement *placements; /* owned, as all lists; in queue order */
 	size_t placement_count;

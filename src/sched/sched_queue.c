@@ -1,57 +1,51 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The two orders of jobs: by priority and arrival for the queue, by arrival alone for the record.
+/*
+ * All jobs that wait, in queue order: only for saying why they wait. What was in order the last
+ * time is still nearly so, so it is put in order again only where it is not.
  */
+#include "base/sort.h"
 #include "sched/sched_state.h"
 
-/* Queue order as for a sort; 0 only for the same job. */
-static int compare(const struct takt_sched_job *a, const struct takt_sched_job *b)
+static int compare(const void *a, const void *b, void *ctx)
 {
-	if (a->priority != b->priority)
-		return a->priority > b->priority ? -1 : 1;
-	return (a->submit_seq > b->submit_seq) - (a->submit_seq < b->submit_seq);
+	(void)ctx;
+	return takt_order_compare(&(*(struct takt_sched_entry *const *)a)->key,
+				  &(*(struct takt_sched_entry *const *)b)->key);
 }
 
-static size_t queue_place(const struct takt_sched *sched, const struct takt_sched_job *job)
+static void drop_gone(struct takt_sched *sched)
 {
-	size_t low = 0;
-	size_t high = sched->queue.len;
+	size_t kept = 0;
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
+	for (size_t i = 0; i < sched->queue.len; i++) {
+		struct takt_sched_entry *entry = sched->queue.at[i];
 
-		if (compare(&sched->queue.at[mid]->job, job) < 0)
-			low = mid + 1;
-		else
-			high = mid;
+		if (entry && entry->phase == TAKT_SCHED_WAITING)
+			sched->queue.at[kept++] = entry;
+		else if (entry)
+			entry->queue_at = TAKT_SCHED_NOWHERE;
 	}
-	return low;
+	sched->queue.len = kept;
 }
 
-int takt_sched_queue_insert(struct takt_sched *sched, struct takt_sched_entry *entry)
+int takt_sched_sort_queue(struct takt_sched *sched)
 {
-	return takt_vec_insert(&sched->queue, queue_place(sched, &entry->job), entry);
-}
+	bool sorted = true;
+	int rc = 0;
 
-void takt_sched_queue_remove(struct takt_sched *sched, const struct takt_sched_entry *entry)
-{
-	size_t i = queue_place(sched, &entry->job);
+	drop_gone(sched);
+	for (size_t i = 0; rc == 0 && i < sched->jobs.len; i++) {
+		struct takt_sched_entry *entry = sched->jobs.at[i];
 
-	assert(i < sched->queue.len && sched->queue.at[i] == entry);
-	takt_vec_remove(&sched->queue, i);
-}
-
-size_t takt_sched_job_place(const struct takt_sched *sched, uint64_t submit_seq)
-{
-	size_t low = 0;
-	size_t high = sched->jobs.len;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (sched->jobs.at[mid]->job.submit_seq < submit_seq)
-			low = mid + 1;
-		else
-			high = mid;
+		if (entry->phase == TAKT_SCHED_WAITING && entry->queue_at == TAKT_SCHED_NOWHERE)
+			rc = takt_vec_push(&sched->queue, entry);
 	}
-	return low;
+	for (size_t i = 1; sorted && i < sched->queue.len; i++)
+		sorted = compare(&sched->queue.at[i - 1], &sched->queue.at[i], NULL) < 0;
+	if (rc == 0 && !sorted)
+		rc = takt_sort(sched->queue.at, sched->queue.len, sizeof(*sched->queue.at), compare,
+			       NULL);
+	for (size_t i = 0; i < sched->queue.len; i++)
+		sched->queue.at[i]->queue_at = (uint32_t)i;
+	return rc;
 }

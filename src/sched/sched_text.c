@@ -2,7 +2,7 @@
 /* The sentence that tells a person why his job waits and what would unblock it. */
 #include <inttypes.h>
 
-#include "sched/sched.h"
+#include "sched/sched_text.h"
 
 static const char *plural(uint32_t n)
 {
@@ -97,7 +97,9 @@ int takt_why_text(const struct takt_plan_wait *wait, struct takt_str *ret_text)
 		[TAKT_WHY_ORDER] = add_order,	      [TAKT_WHY_GPUS] = add_gpus,
 	};
 
-	if ((size_t)wait->why < TAKT_WHY_COUNT && sentence[wait->why])
+	if ((size_t)wait->why >= TAKT_WHY_COUNT || takt_text_by_nodes(wait, ret_text))
+		return ret_text->rc;
+	if (sentence[wait->why])
 		sentence[wait->why](ret_text, wait);
 	return ret_text->rc;
 }

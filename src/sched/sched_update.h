@@ -24,9 +24,26 @@ takt_sched_handler takt_sched_on_job_running;
 takt_sched_handler takt_sched_on_job_draining;
 takt_sched_handler takt_sched_on_job_requeued;
 takt_sched_handler takt_sched_on_job_ended;
+takt_sched_handler takt_sched_on_model;
+takt_sched_handler takt_sched_on_name;
+takt_sched_handler takt_sched_on_selector;
+takt_sched_handler takt_sched_on_workload;
+takt_sched_handler takt_sched_on_tenant;
+takt_sched_handler takt_sched_on_tenant_remove;
+takt_sched_handler takt_sched_on_tenant_usage;
+takt_sched_handler takt_sched_on_node_cordon;
+takt_sched_handler takt_sched_on_node_failed;
+takt_sched_handler takt_sched_on_window_add;
+takt_sched_handler takt_sched_on_window_remove;
+takt_sched_handler takt_sched_on_job_estimate;
+takt_sched_handler takt_sched_on_job_checkpoint;
+takt_sched_handler takt_sched_on_job_moved;
 
 /* A node that is there; NULL sets err to -EINVAL. */
 struct takt_sched_host *takt_sched_need_host(const struct takt_sched *sched, uint32_t id,
+					     struct takt_err *err);
+/* A known job; NULL sets err to -EINVAL. */
+struct takt_sched_entry *takt_sched_need_job(const struct takt_sched *sched, uint64_t id,
 					     struct takt_err *err);
 /* Takes a node out of `hosts` and frees it. */
 void takt_sched_host_forget(struct takt_sched *sched, struct takt_sched_host *host);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events of jobs. */
+/* Events of jobs: coming, changing, ending. Where they are is in sched_update_place.c. */
 #include <errno.h>
 #include <inttypes.h>
 
 #include "base/mem.h"
 #include "sched/sched_update.h"
 
-static struct takt_sched_entry *need_job(const struct takt_sched *sched, uint64_t id,
-					 struct takt_err *err)
+struct takt_sched_entry *takt_sched_need_job(const struct takt_sched *sched, uint64_t id,
+					     struct takt_err *err)
 {
 	struct takt_sched_entry *entry = takt_map_u64_ptr(&sched->by_id, id);
 
@@ -16,14 +16,38 @@ static struct takt_sched_entry *need_job(const struct takt_sched *sched, uint64_
 	return entry;
 }
 
-static bool is_placed(const struct takt_sched_entry *entry)
+static int check_gang(const struct takt_sched *sched, const struct takt_sched_job *job,
+		      struct takt_err *err)
 {
-	return entry->phase == TAKT_SCHED_ASSIGNED || entry->phase == TAKT_SCHED_RUNNING;
+	size_t levels = sched->names[TAKT_SPACE_LEVEL].len;
+
+	if (takt_sched_tasks(job) > TAKT_SCHED_MAX_TASKS)
+		return takt_err_set(err, -EINVAL,
+				    "job.tasks %" PRIu32 " of job %" PRIu64 " is over %d",
+				    job->tasks, job->id, TAKT_SCHED_MAX_TASKS);
+	if (takt_sched_min_tasks(job) > takt_sched_tasks(job))
+		return takt_err_set(err, -EINVAL,
+				    "job.min_tasks %" PRIu32 " of job %" PRIu64
+				    " is over its tasks",
+				    job->min_tasks, job->id);
+	if ((unsigned)job->topology >= TAKT_TOPOLOGY_WANT_COUNT || job->level > levels ||
+	    job->near_level > levels || job->apart_level > levels)
+		return takt_err_set(err, -EINVAL,
+				    "job %" PRIu64
+				    " names a topology or a level that was not told before",
+				    job->id);
+	if (job->after_count > TAKT_SCHED_MAX_AFTER)
+		return takt_err_set(err, -EINVAL,
+				    "job.after of job %" PRIu64 " has over %d entries", job->id,
+				    TAKT_SCHED_MAX_AFTER);
+	return 0;
 }
 
-static int check_job(const struct takt_sched_job *job, struct takt_err *err)
+static int check_job(const struct takt_sched *sched, const struct takt_sched_job *job,
+		     struct takt_err *err)
 {
-	uint32_t known = TAKT_JOB_USE_OUTSIDE | TAKT_JOB_HELD;
+	uint32_t known =
+		TAKT_JOB_USE_OUTSIDE | TAKT_JOB_HELD | TAKT_JOB_PREEMPTIBLE | TAKT_JOB_MOVABLE;
 
 	if (job->id == 0)
 		return takt_err_set(err, -EINVAL, "job.id is 0");
@@ -32,24 +56,41 @@ static int check_job(const struct takt_sched_job *job, struct takt_err *err)
 				    "job.flags 0x%" PRIx32 " of job %" PRIu64
 				    " has bits that mean nothing",
 				    job->flags, job->id);
-	return 0;
+	if (job->task.devices && job->task.devices != job->gpus)
+		return takt_err_set(err, -EINVAL,
+				    "job.task.devices %u of job %" PRIu64
+				    " is not its gpus, %" PRIu32,
+				    job->task.devices, job->id, job->gpus);
+	if ((unsigned)job->on_failure >= TAKT_FAILURE_POLICY_COUNT)
+		return takt_err_set(err, -EINVAL, "job.on_failure of job %" PRIu64 " is none",
+				    job->id);
+	if (job->tenant && !takt_tenants_find(sched->tenants, job->tenant))
+		return takt_err_set(err, -EINVAL,
+				    "job.tenant %" PRIu32 " of job %" PRIu64 " was not told before",
+				    job->tenant, job->id);
+	if (job->workload && !takt_sched_workload_find(sched, job->workload))
+		return takt_err_set(err, -EINVAL,
+				    "job.workload %" PRIu32 " of job %" PRIu64
+				    " was not told before",
+				    job->workload, job->id);
+	return check_gang(sched, job, err);
 }
 
 static int check_new_job(const struct takt_sched *sched, const struct takt_sched_job *job,
 			 struct takt_err *err)
 {
-	size_t place = takt_sched_job_place(sched, job->submit_seq);
-	int rc = check_job(job, err);
+	const struct takt_sched_entry *same = takt_map_u64_ptr(&sched->by_seq, job->submit_seq);
+	int rc = check_job(sched, job, err);
 
 	if (rc < 0)
 		return rc;
 	if (takt_map_u64_ptr(&sched->by_id, job->id))
 		return takt_err_set(err, -EINVAL, "job.id %" PRIu64 " is there already", job->id);
-	if (place < sched->jobs.len && sched->jobs.at[place]->job.submit_seq == job->submit_seq)
+	if (same)
 		return takt_err_set(err, -EINVAL,
 				    "job.submit_seq %" PRIu64 " of job %" PRIu64
 				    " is that of job %" PRIu64,
-				    job->submit_seq, job->id, sched->jobs.at[place]->job.id);
+				    job->submit_seq, job->id, same->job.id);
 	if (sched->jobs.len >= sched->jobs.max)
 		return takt_err_set(err, -TAKT_E_LIMIT,
 				    "job.id %" PRIu64 " is one more than the %zu allowed", job->id,
@@ -57,29 +98,137 @@ static int check_new_job(const struct takt_sched *sched, const struct takt_sched
 	return 0;
 }
 
+/* What it comes after was accepted before it. */
+static int check_after(const struct takt_sched *sched, const struct takt_sched_job *job,
+		       struct takt_err *err)
+{
+	for (uint32_t i = 0; i < job->after_count; i++) {
+		const struct takt_sched_entry *other =
+			takt_map_u64_ptr(&sched->by_id, job->after[i].job_id);
+
+		if (other && other->job.submit_seq >= job->submit_seq)
+			return takt_err_set(err, -EINVAL,
+					    "job.after of job %" PRIu64 " names job %" PRIu64
+					    ", which was accepted later",
+					    job->id, other->job.id);
+	}
+	return 0;
+}
+
+/* Takes it out of everything that it was put into; half-built ones, too. */
+static void forget(struct takt_sched *sched, struct takt_sched_entry *entry)
+{
+	takt_sched_leave(sched, entry);
+	if (entry->queue_at != TAKT_SCHED_NOWHERE)
+		sched->queue.at[entry->queue_at] = NULL;
+	if (entry->index != TAKT_SCHED_NOWHERE) {
+		(*takt_vec_last(&sched->jobs))->index = entry->index;
+		takt_vec_remove_swap(&sched->jobs, entry->index);
+	}
+	if (takt_map_u64_ptr(&sched->by_id, entry->job.id) == entry)
+		takt_map_u64_remove(&sched->by_id, entry->job.id);
+	if (takt_map_u64_ptr(&sched->by_seq, entry->job.submit_seq) == entry)
+		takt_map_u64_remove(&sched->by_seq, entry->job.submit_seq);
+	sched->depending -= entry->job.after_count > 0;
+	takt_sched_leave_array(sched, entry);
+	takt_sched_entry_free(entry);
+}
+
+void takt_sched_entry_free(struct takt_sched_entry *entry)
+{
+	if (entry->slots != &entry->one)
+		takt_free(entry->slots);
+	takt_free((void *)entry->job.after);
+	takt_free(entry);
+}
+
+/* The dependencies that are not met yet, owned. A job that is not known has ended well. */
+static int copy_after(struct takt_sched *sched, struct takt_sched_entry *entry,
+		      const struct takt_sched_job *job)
+{
+	struct takt_sched_after *copy;
+	uint32_t n = 0;
+
+	entry->job.after = NULL;
+	entry->job.after_count = 0;
+	if (job->after_count == 0)
+		return 0;
+	copy = takt_calloc(job->after_count, sizeof(*copy));
+	if (!copy)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < job->after_count; i++)
+		if (job->after[i].failed || takt_map_u64_ptr(&sched->by_id, job->after[i].job_id))
+			copy[n++] = job->after[i];
+	entry->job.after = copy;
+	entry->job.after_count = n;
+	sched->depending += n > 0;
+	return 0;
+}
+
+static int join(struct takt_sched *sched, struct takt_sched_entry *entry)
+{
+	struct takt_sched_group *group = takt_sched_group_for(sched, entry);
+
+	if (!group)
+		return -ENOMEM;
+	takt_sched_join(sched, entry, group);
+	return 0;
+}
+
+static int register_job(struct takt_sched *sched, struct takt_sched_entry *entry,
+			const struct takt_sched_job *job)
+{
+	int rc = copy_after(sched, entry, job);
+
+	if (rc == 0)
+		rc = takt_vec_push(&sched->jobs, entry);
+	if (rc == 0)
+		entry->index = (uint32_t)sched->jobs.len - 1;
+	if (rc == 0)
+		rc = takt_map_u64_put_ptr(&sched->by_id, job->id, entry);
+	if (rc == 0)
+		rc = takt_map_u64_put_ptr(&sched->by_seq, job->submit_seq, entry);
+	if (rc == 0)
+		rc = takt_sched_join_array(sched, entry);
+	return rc < 0 ? rc : join(sched, entry);
+}
+
 int takt_sched_on_job_add(struct takt_sched *sched, const struct takt_sched_event *event,
 			  struct takt_err *err)
 {
+	const struct takt_sched_job *job = &event->job;
 	struct takt_sched_entry *entry;
-	int rc = check_new_job(sched, &event->job, err);
+	uint32_t kind, task_milli;
+	int rc = check_new_job(sched, job, err);
 
+	if (rc == 0)
+		rc = check_after(sched, job, err);
+	if (rc == 0)
+		rc = takt_sched_kind_of(sched, job, &kind, &task_milli, err);
 	if (rc < 0)
 		return rc;
 	entry = takt_zalloc(sizeof(*entry));
-	if (!entry || takt_vec_reserve(&sched->jobs, 1) < 0 ||
-	    takt_vec_reserve(&sched->queue, 1) < 0 ||
-	    takt_map_u64_put_ptr(&sched->by_id, event->job.id, entry) < 0) {
-		takt_free(entry);
-		return takt_err_set(err, -ENOMEM, "job %" PRIu64, event->job.id);
+	if (!entry)
+		return takt_err_set(err, -ENOMEM, "job %" PRIu64, job->id);
+	entry->job = *job;
+	entry->kind = kind;
+	entry->task_milli = task_milli;
+	entry->index = entry->queue_at = entry->fresh_at = TAKT_SCHED_NOWHERE;
+	entry->slots = &entry->one;
+	entry->attained_gpu_ms = job->attained_gpu_ms;
+	entry->ran_ns = job->ran_ns;
+	entry->waited_ns = job->waited_ns;
+	rc = register_job(sched, entry, job);
+	if (rc < 0) {
+		forget(sched, entry);
+		return takt_err_set(err, rc, "job %" PRIu64, job->id);
 	}
-	entry->job = event->job;
-	(void)takt_vec_insert(&sched->jobs, takt_sched_job_place(sched, entry->job.submit_seq),
-			      entry);
-	return takt_sched_queue_insert(sched, entry);
+	takt_sched_waits_since(sched, entry, event->at_ns);
+	return 0;
 }
 
-static int check_change(const struct takt_sched_entry *entry, const struct takt_sched_job *job,
-			struct takt_err *err)
+static int check_change(const struct takt_sched *sched, const struct takt_sched_entry *entry,
+			const struct takt_sched_job *job, struct takt_err *err)
 {
 	if (entry->phase != TAKT_SCHED_WAITING)
 		return takt_err_set(err, -EINVAL, "job.id %" PRIu64 " does not wait", job->id);
@@ -88,154 +237,106 @@ static int check_change(const struct takt_sched_entry *entry, const struct takt_
 				    "job.%s of job %" PRIu64
 				    " cannot change, only priority and flags",
 				    job->gpus != entry->job.gpus ? "gpus" : "submit_seq", job->id);
-	return check_job(job, err);
+	return check_job(sched, job, err);
 }
 
 int takt_sched_on_job_change(struct takt_sched *sched, const struct takt_sched_event *event,
 			     struct takt_err *err)
 {
-	struct takt_sched_entry *entry = need_job(sched, event->job.id, err);
+	struct takt_sched_entry *entry = takt_sched_need_job(sched, event->job.id, err);
+	struct takt_sched_group *group;
+	struct takt_sched_entry changed;
+	uint32_t task_milli;
 	int rc;
 
 	if (!entry)
 		return -EINVAL;
-	rc = check_change(entry, &event->job, err);
+	rc = check_change(sched, entry, &event->job, err);
 	if (rc < 0)
 		return rc;
-	takt_sched_queue_remove(sched, entry);
-	entry->job = event->job;
-	return takt_sched_queue_insert(sched, entry);
-}
-
-static int check_placement(const struct takt_sched_entry *entry, const struct takt_sched_host *host,
-			   uint64_t gpu_mask, struct takt_err *err)
-{
-	uint64_t busy = (host->assigned | host->running | host->draining) & gpu_mask;
-
-	if (entry->phase != TAKT_SCHED_WAITING)
-		return takt_err_set(err, -EINVAL, "job_id %" PRIu64 " does not wait",
-				    entry->job.id);
-	if (gpu_mask & ~takt_sched_low_bits(host->gpu_count))
-		return takt_err_set(err, -EINVAL,
-				    "gpu_mask 0x%" PRIx64 " of job %" PRIu64
-				    " is beyond the %" PRIu32 " GPUs of node %" PRIu32,
-				    gpu_mask, entry->job.id, host->gpu_count, host->id);
-	if (takt_sched_count(gpu_mask) != entry->job.gpus)
-		return takt_err_set(err, -EINVAL,
-				    "gpu_mask 0x%" PRIx64 " of job %" PRIu64 " is not %" PRIu32
-				    " GPUs",
-				    gpu_mask, entry->job.id, entry->job.gpus);
-	if (busy)
-		return takt_err_set(err, -EINVAL,
-				    "gpu_mask 0x%" PRIx64 " of job %" PRIu64
-				    " has GPU %d, %s by job %" PRIu64,
-				    gpu_mask, entry->job.id, __builtin_ctzll(busy),
-				    host->draining & busy & -busy ? "left unclean" : "held",
-				    host->gpu_job[__builtin_ctzll(busy)]);
+	changed = *entry;
+	changed.job.flags = event->job.flags;
+	rc = takt_sched_kind_of(sched, &changed.job, &changed.kind, &task_milli, err);
+	if (rc < 0)
+		return rc;
+	group = takt_sched_group_for(sched, &changed);
+	if (!group)
+		return takt_err_set(err, -ENOMEM, "job %" PRIu64, entry->job.id);
+	takt_sched_leave(sched, entry);
+	entry->job.priority = event->job.priority;
+	entry->job.flags = event->job.flags;
+	entry->kind = changed.kind;
+	takt_sched_join(sched, entry, group);
 	return 0;
 }
 
-int takt_sched_on_job_placed(struct takt_sched *sched, const struct takt_sched_event *event,
-			     struct takt_err *err)
+int takt_sched_on_job_estimate(struct takt_sched *sched, const struct takt_sched_event *event,
+			       struct takt_err *err)
 {
-	struct takt_sched_entry *entry = need_job(sched, event->job_id, err);
-	struct takt_sched_host *host =
-		entry ? takt_sched_need_host(sched, event->node_id, err) : NULL;
-	int rc;
-
-	if (!host)
-		return -EINVAL;
-	rc = check_placement(entry, host, event->gpu_mask, err);
-	if (rc < 0)
-		return rc;
-	takt_sched_queue_remove(sched, entry);
-	entry->phase = TAKT_SCHED_ASSIGNED;
-	entry->host = host;
-	entry->gpu_mask = event->gpu_mask;
-	host->placed++;
-	host->assigned |= event->gpu_mask;
-	for (uint64_t left = event->gpu_mask; left; left &= left - 1)
-		host->gpu_job[__builtin_ctzll(left)] = entry->job.id;
-	return 0;
-}
-
-int takt_sched_on_job_running(struct takt_sched *sched, const struct takt_sched_event *event,
-			      struct takt_err *err)
-{
-	struct takt_sched_entry *entry = need_job(sched, event->job_id, err);
+	struct takt_sched_entry *entry = takt_sched_need_job(sched, event->job_id, err);
 
 	if (!entry)
 		return -EINVAL;
-	if (entry->phase != TAKT_SCHED_ASSIGNED)
-		return takt_err_set(err, -EINVAL, "job_id %" PRIu64 " is not assigned",
-				    event->job_id);
-	entry->phase = TAKT_SCHED_RUNNING;
-	entry->host->assigned &= ~entry->gpu_mask;
-	entry->host->running |= entry->gpu_mask;
+	entry->job.estimate_ns = event->estimate_ns;
+	if (entry->group && sched->config.order->reads & TAKT_ORDER_PREDICTION)
+		sched->keys_stale = true;
 	return 0;
 }
 
-/* The job lets go of its place: its GPUs drain, and a removed node that only it kept is gone. */
-static void leave_host(struct takt_sched *sched, struct takt_sched_entry *entry)
+int takt_sched_on_job_checkpoint(struct takt_sched *sched, const struct takt_sched_event *event,
+				 struct takt_err *err)
 {
-	struct takt_sched_host *host = entry->host;
+	struct takt_sched_entry *entry = takt_sched_need_job(sched, event->job_id, err);
 
-	if (!is_placed(entry))
+	if (!entry)
+		return -EINVAL;
+	if (!takt_sched_is_placed(entry))
+		return takt_err_set(err, -EINVAL, "job_id %" PRIu64 " does not run", event->job_id);
+	if (event->at_ns == 0)
+		return takt_err_set(err, -EINVAL, "at_ns of a checkpoint is missing");
+	entry->checkpoint_ns = event->at_ns;
+	return 0;
+}
+
+/* One dependency is settled: forgotten when it ended as hoped, else it stays, failed. */
+static void settle_after(struct takt_sched *sched, struct takt_sched_entry *entry,
+			 uint64_t ended_id, bool failed)
+{
+	struct takt_sched_after *after = (struct takt_sched_after *)entry->job.after;
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < entry->job.after_count; i++) {
+		if (after[i].job_id == ended_id && !after[i].failed) {
+			if (after[i].any || !failed)
+				continue;
+			after[i].failed = true;
+		}
+		after[kept++] = after[i];
+	}
+	if (entry->job.after_count == 0 || kept > 0) {
+		entry->job.after_count = kept;
 		return;
-	takt_sched_host_drain(host, entry->gpu_mask);
-	entry->host = NULL;
-	entry->gpu_mask = 0;
-	host->placed--;
-	if (host->removed && host->placed == 0)
-		takt_sched_host_forget(sched, host);
-}
-
-int takt_sched_on_job_draining(struct takt_sched *sched, const struct takt_sched_event *event,
-			       struct takt_err *err)
-{
-	struct takt_sched_entry *entry = need_job(sched, event->job_id, err);
-
-	if (!entry)
-		return -EINVAL;
-	if (entry->phase == TAKT_SCHED_DRAINING)
-		return takt_err_set(err, -EINVAL, "job_id %" PRIu64 " is draining already",
-				    event->job_id);
-	if (entry->phase == TAKT_SCHED_WAITING)
-		takt_sched_queue_remove(sched, entry);
-	leave_host(sched, entry);
-	entry->phase = TAKT_SCHED_DRAINING;
-	return 0;
-}
-
-int takt_sched_on_job_requeued(struct takt_sched *sched, const struct takt_sched_event *event,
-			       struct takt_err *err)
-{
-	struct takt_sched_entry *entry = need_job(sched, event->job_id, err);
-
-	if (!entry)
-		return -EINVAL;
-	if (entry->phase == TAKT_SCHED_WAITING)
-		return takt_err_set(err, -EINVAL, "job_id %" PRIu64 " waits already",
-				    event->job_id);
-	if (takt_sched_queue_insert(sched, entry) < 0)
-		return takt_err_set(err, -ENOMEM, "job %" PRIu64, event->job_id);
-	leave_host(sched, entry);
-	entry->phase = TAKT_SCHED_WAITING;
-	return 0;
+	}
+	entry->job.after_count = 0;
+	sched->depending--;
+	if (entry->group && entry->fresh_at == TAKT_SCHED_NOWHERE &&
+	    !(entry->job.flags & TAKT_JOB_HELD))
+		takt_sched_make_ready(sched, entry);
 }
 
 int takt_sched_on_job_ended(struct takt_sched *sched, const struct takt_sched_event *event,
 			    struct takt_err *err)
 {
-	struct takt_sched_entry *entry = need_job(sched, event->job_id, err);
+	struct takt_sched_entry *entry = takt_sched_need_job(sched, event->job_id, err);
 
 	if (!entry)
 		return -EINVAL;
 	if (entry->phase == TAKT_SCHED_WAITING)
-		takt_sched_queue_remove(sched, entry);
-	leave_host(sched, entry);
-	takt_vec_remove(&sched->jobs, takt_sched_job_place(sched, entry->job.submit_seq));
-	takt_map_u64_remove(&sched->by_id, entry->job.id);
-	takt_free(entry);
+		takt_sched_waits_no_more(sched, entry, event->at_ns);
+	takt_sched_leave_place(sched, entry, event->at_ns);
+	if (sched->depending > 0)
+		TAKT_VEC_EACH (it, &sched->jobs)
+			settle_after(sched, *it, event->job_id, event->failed);
+	forget(sched, entry);
 	return 0;
 }

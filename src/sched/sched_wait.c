@@ -3,7 +3,21 @@
  * Why a job waits: the first reason that applies, and the counts of the node where it is nearest to
  * running. "Nearest" is the node with the most GPUs that pass the reason's own test.
  */
-#include "sched/sched_state.h"
+#include <string.h>
+
+#include "sched/plan_state.h"
+
+bool takt_plan_is_plain(const struct takt_sched_entry *entry)
+{
+	static const struct takt_request nothing;
+	struct takt_request rest = entry->job.task;
+
+	rest.devices = 0;
+	if (rest.milli == TAKT_REQUEST_WHOLE)
+		rest.milli = 0;
+	return takt_sched_tasks(&entry->job) == 1 && !entry->job.near_group &&
+	       !entry->job.apart_group && memcmp(&rest, &nothing, sizeof(rest)) == 0;
+}
 
 static uint32_t healthy(const struct takt_sched_host *host)
 {

@@ -227,6 +227,15 @@ int takt_tenants_want(struct takt_tenants *tenants, uint32_t id, int64_t milli)
 	return 0;
 }
 
+void takt_tenants_books(const struct takt_tenants *tenants, uint32_t id, uint64_t *ret_usage,
+			uint64_t *ret_booked_ns)
+{
+	const struct takt_tenant_node *node = takt_tenants_node(tenants, id);
+
+	*ret_usage = node ? node->usage : 0;
+	*ret_booked_ns = node ? node->booked_ns : 0;
+}
+
 int takt_tenants_restore(struct takt_tenants *tenants, uint32_t id, uint64_t usage, uint64_t now_ns)
 {
 	struct takt_tenant_node *node = takt_tenants_node(tenants, id);

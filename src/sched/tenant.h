@@ -111,6 +111,11 @@ uint64_t takt_tenants_usage(const struct takt_tenants *tenants, uint32_t id, uin
 int takt_tenants_restore(struct takt_tenants *tenants, uint32_t id, uint64_t usage,
 			 uint64_t now_ns);
 
+/* The books as they are kept: usage as of *ret_booked_ns, so that restoring them gives the same
+ * state. 0 and 0 for one that is not there. */
+void takt_tenants_books(const struct takt_tenants *tenants, uint32_t id, uint64_t *ret_usage,
+			uint64_t *ret_booked_ns);
+
 /* Divides the capacity and numbers the tenants as of now. What the three questions below answer is
  * as of the last call. -ENOMEM leaves all as it was. */
 int takt_tenants_divide(struct takt_tenants *tenants, uint64_t capacity_milli, uint64_t now_ns);

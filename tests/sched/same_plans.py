@@ -14,7 +14,7 @@ import tempfile
 ROOT, MACHINES = sys.argv[1:3]
 TESTS = os.path.join(ROOT, "tests", "sched")
 WAYS = [("gcc", "-O0"), ("gcc", "-O2"), ("clang", "-O2")]
-BASE = ["err", "map", "mem", "parse_num", "rng", "sort", "str", "vec"]
+BASE = ["err", "heap", "map", "mem", "parse_num", "rng", "sort", "str", "vec"]
 
 SOURCES = (
     sorted(glob.glob(os.path.join(ROOT, "src", "sched", "*.c")))

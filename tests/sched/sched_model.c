@@ -106,9 +106,9 @@ bool model_valid(const struct model *model, const struct takt_sched_event *event
 	case TAKT_SCHED_GPU_DRAINED:
 		return gpu_exists(model, event) && model->nodes[event->node_id].draining & bit;
 	case TAKT_SCHED_JOB_ADD:
-		return event->job.flags < 4 && model->jobs[event->job.id].phase == MODEL_ABSENT;
+		return event->job.flags < 64 && model->jobs[event->job.id].phase == MODEL_ABSENT;
 	case TAKT_SCHED_JOB_CHANGE:
-		return event->job.flags < 4 && model->jobs[event->job.id].phase == MODEL_WAITING &&
+		return event->job.flags < 64 && model->jobs[event->job.id].phase == MODEL_WAITING &&
 		       model->jobs[event->job.id].job.gpus == event->job.gpus;
 	case TAKT_SCHED_JOB_PLACED:
 		return valid_placement(model, event);
@@ -233,7 +233,7 @@ static struct takt_sched_job random_job(const struct model *model, struct takt_r
 	if (takt_rng_below(rng, 10) == 0)
 		job.flags |= TAKT_JOB_HELD;
 	if (takt_rng_below(rng, 50) == 0)
-		job.flags |= 4u;
+		job.flags |= 64u;
 	return job;
 }
 

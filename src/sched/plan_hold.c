@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Keeping GPUs for jobs that wait, against those that would be in their way.
+ *
+ * A job that is over before what is kept begins may use it; one that is not may use only the rest.
+ * So before a job is looked at, exactly what it would be in the way of is taken in the cluster: of
+ * the GPUs kept those that are free now, and of CPU and memory what the node could not give to
+ * both.
+ */
+#include "sched/plan_state.h"
+
+enum {
+	CPU_STEP = 1000, /* milli; amounts are held as a multiple of it and a rest, */
+	MEM_STEP = 1024, /* MiB; so that there are few kinds of holds */
+};
+
+static void hold(struct takt_planner *planner, const struct takt_request *request,
+		 struct takt_slot slot)
+{
+	struct takt_plan_hold hold = {.slot = slot};
+	int rc = takt_cluster_kind(planner->sched->cluster, request, &hold.kind, NULL);
+
+	if (rc == 0)
+		rc = takt_vec_reserve(&planner->holds, 1);
+	if (rc == 0)
+		rc = takt_cluster_take(planner->sched->cluster, hold.kind, &slot);
+	if (rc == 0)
+		planner->holds.at[planner->holds.len++] = hold;
+	else
+		takt_plan_fail(planner, rc);
+}
+
+/* A part of each GPU of `mask` that is as large as what is left of it, at most milli. */
+static void hold_gpus(struct takt_planner *planner, uint32_t node, uint64_t mask, uint32_t milli)
+{
+	const struct takt_node *at = takt_cluster_node(planner->sched->cluster, node);
+	uint64_t whole = milli == TAKT_REQUEST_WHOLE ? mask & at->whole : 0;
+	struct takt_request request = {.devices = (uint16_t)takt_sched_count(whole),
+				       .milli = TAKT_REQUEST_WHOLE};
+
+	if (whole)
+		hold(planner, &request,
+		     (struct takt_slot){
+			     .node = node, .milli = TAKT_REQUEST_WHOLE, .dev_mask = whole});
+	for (mask &= ~whole; mask; mask &= mask - 1) {
+		uint32_t gpu = (uint32_t)__builtin_ctzll(mask);
+		uint32_t left = at->left[gpu] < milli ? at->left[gpu] : milli;
+
+		request = (struct takt_request){.devices = 1, .milli = (uint16_t)left};
+		if (left > 0 && at->device[gpu].mig_busy == 0)
+			hold(planner, &request,
+			     (struct takt_slot){.node = node,
+						.milli = (uint16_t)left,
+						.dev_mask = UINT64_C(1) << gpu});
+	}
+}
+
+static void hold_cpu(struct takt_planner *planner, uint32_t node, int64_t milli)
+{
+	struct takt_request request = {.cpu_milli = (int32_t)(milli / CPU_STEP * CPU_STEP)};
+
+	if (request.cpu_milli > 0)
+		hold(planner, &request, (struct takt_slot){.node = node});
+	request.cpu_milli = (int32_t)(milli % CPU_STEP);
+	if (request.cpu_milli > 0)
+		hold(planner, &request, (struct takt_slot){.node = node});
+}
+
+static void hold_mem(struct takt_planner *planner, uint32_t node, int64_t mib)
+{
+	struct takt_request request = {.mem_mib = mib / MEM_STEP * MEM_STEP};
+
+	if (request.mem_mib > 0)
+		hold(planner, &request, (struct takt_slot){.node = node});
+	request.mem_mib = mib % MEM_STEP;
+	if (request.mem_mib > 0)
+		hold(planner, &request, (struct takt_slot){.node = node});
+}
+
+static void hold_slot(struct takt_planner *planner, const struct takt_plan_kept *kept, uint32_t i)
+{
+	const struct takt_slot *slot = &kept->slots[i];
+	const struct takt_plan_spare *spare = &kept->spare[i];
+	const struct takt_node *node = takt_cluster_node(planner->sched->cluster, slot->node);
+	uint32_t milli = slot->milli ? slot->milli : TAKT_REQUEST_WHOLE;
+
+	hold_gpus(planner, slot->node, slot->dev_mask, milli);
+	hold_cpu(planner, slot->node, node->cpu_left_milli - spare->cpu_milli);
+	hold_mem(planner, slot->node, node->mem_left_mib - spare->mem_mib);
+}
+
+void takt_plan_hold_nothing(struct takt_planner *planner)
+{
+	while (planner->holds.len > 0) {
+		const struct takt_plan_hold *hold = &planner->holds.at[--planner->holds.len];
+
+		(void)takt_cluster_give(planner->sched->cluster, hold->kind, &hold->slot);
+	}
+	TAKT_VEC_EACH (kept, &planner->kept)
+		kept->held = false;
+}
+
+static bool is_in_way(const struct takt_plan_kept *kept, uint64_t end_ns)
+{
+	return kept->start_ns == UINT64_MAX || kept->start_ns < end_ns;
+}
+
+uint32_t takt_plan_hold_for(struct takt_planner *planner, uint64_t end_ns)
+{
+	bool same = true;
+	uint32_t n = 0;
+
+	TAKT_VEC_EACH (kept, &planner->kept) {
+		same = same && kept->held == is_in_way(kept, end_ns);
+		n += is_in_way(kept, end_ns);
+	}
+	if (same)
+		return n;
+	takt_plan_hold_nothing(planner);
+	TAKT_VEC_EACH (kept, &planner->kept) {
+		if (!is_in_way(kept, end_ns))
+			continue;
+		kept->held = true;
+		for (uint32_t i = 0; i < kept->slot_count; i++)
+			hold_slot(planner, kept, i);
+	}
+	return n;
+}

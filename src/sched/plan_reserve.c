@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who runs next, where and when: looking ahead.
+ *
+ * The future is played in the cluster, under a mark. Jobs that run give their GPUs back at their
+ * predicted ends, in order; what is kept for jobs ahead is taken when it begins and given back when
+ * it ends; windows come and go. The first instant at which the job finds a place, one that is not
+ * in the way of anything kept for later, is its start. Jobs of unknown length end after all the
+ * others, the oldest first; a start that needs one of them to end has a place but no time.
+ *
+ * Since the same is played whenever nothing has changed, a reservation is the same from plan to
+ * plan until what it rests on changes.
+ */
+#include <errno.h>
+
+#include "base/mem.h"
+#include "base/sort.h"
+#include "sched/plan_state.h"
+
+/* Order of ends: by time; of unknown length, by how long they have run; then by job. */
+static int by_end(const void *va, const void *vb, void *ctx)
+{
+	const struct takt_plan_end *a = va;
+	const struct takt_plan_end *b = vb;
+
+	(void)ctx;
+	if (a->end_ns != b->end_ns)
+		return a->end_ns < b->end_ns ? -1 : 1;
+	if (!a->entry || !b->entry)
+		return a->entry ? 1 : -1;
+	if (a->entry->since_ns != b->entry->since_ns)
+		return a->entry->since_ns < b->entry->since_ns ? -1 : 1;
+	return a->entry->job.id < b->entry->job.id ? -1 : 1;
+}
+
+static void list_jobs(struct takt_planner *planner)
+{
+	struct takt_sched *sched = planner->sched;
+
+	TAKT_VEC_EACH (it, &sched->jobs)
+		if (takt_sched_is_placed(*it))
+			takt_plan_fail(planner,
+				       takt_vec_push(&planner->ends,
+						     (struct takt_plan_end){
+							     takt_sched_predicted_end_ns(
+								     sched, *it, planner->now_ns),
+							     *it,
+							     {0}}));
+	TAKT_VEC_EACH (it, &sched->open.placed)
+		takt_plan_fail(
+			planner,
+			takt_vec_push(&planner->ends,
+				      (struct takt_plan_end){takt_plan_end_if_started(
+								     planner, *it, planner->now_ns),
+							     *it,
+							     {0}}));
+}
+
+/* Unclean GPUs come free at once. */
+static void list_drains(struct takt_planner *planner)
+{
+	if (planner->sched->unclean == 0)
+		return;
+	TAKT_VEC_EACH (host, &planner->sched->hosts)
+		for (uint64_t left = (*host)->drain_held; left; left &= left - 1)
+			takt_plan_fail(
+				planner,
+				takt_vec_push(&planner->ends,
+					      (struct takt_plan_end){
+						      planner->now_ns, NULL,
+						      takt_sched_drain_slot(*host, left & -left)}));
+}
+
+void takt_plan_list_ends(struct takt_planner *planner)
+{
+	if (planner->ends_known)
+		return;
+	takt_vec_clear(&planner->ends);
+	list_drains(planner);
+	list_jobs(planner);
+	if (planner->rc == 0)
+		takt_plan_fail(planner, takt_sort(planner->ends.at, planner->ends.len,
+						  sizeof(*planner->ends.at), by_end, NULL));
+	planner->ends_known = true;
+}
+
+/* The future as it is played. */
+struct future {
+	struct takt_planner *planner;
+	const struct takt_sched_entry *entry;
+	uint64_t at_ns;
+	size_t next;	/* of `ends` */
+	bool promising; /* something has come free that the job may use */
+};
+
+static void give_back(struct future *future, const struct takt_plan_end *end)
+{
+	struct takt_sched *sched = future->planner->sched;
+
+	if (!end->entry) {
+		(void)takt_cluster_give(sched->cluster, sched->drain_kind, &end->drain);
+		future->promising = true;
+		return;
+	}
+	for (uint32_t i = 0; i < end->entry->slot_count; i++) {
+		const struct takt_slot *slot = &end->entry->slots[i];
+
+		(void)takt_cluster_give(sched->cluster, end->entry->kind, slot);
+		future->promising = future->promising ||
+				    takt_cluster_why_not(sched->cluster, future->entry->kind,
+							 slot->node, NULL) == 0;
+	}
+}
+
+/* What is kept for others and begins, or is over, by then. */
+static void play_kept(struct future *future, struct takt_plan_kept *kept)
+{
+	struct takt_cluster *cluster = future->planner->sched->cluster;
+
+	if (!kept->playing && kept->start_ns <= future->at_ns && future->at_ns < kept->end_ns) {
+		kept->playing = true;
+		kept->played = 0;
+		while (kept->played < kept->slot_count &&
+		       takt_cluster_take(cluster, kept->entry->kind, &kept->slots[kept->played]) ==
+			       0)
+			kept->played++;
+	}
+	if (kept->playing && kept->end_ns <= future->at_ns) {
+		while (kept->played > 0)
+			(void)takt_cluster_give(cluster, kept->entry->kind,
+						&kept->slots[--kept->played]);
+		kept->playing = false;
+		future->promising = true;
+	}
+}
+
+static void consider_instant(const struct future *future, uint64_t at_ns, uint64_t *next)
+{
+	if (at_ns > future->at_ns && at_ns < *next)
+		*next = at_ns;
+}
+
+/* When something changes next. */
+static uint64_t next_instant(const struct future *future)
+{
+	const struct takt_planner *planner = future->planner;
+	uint64_t next = UINT64_MAX;
+
+	if (future->next < planner->ends.len)
+		consider_instant(future, planner->ends.at[future->next].end_ns, &next);
+	TAKT_VEC_EACH (kept, &planner->kept) {
+		consider_instant(future, kept->start_ns, &next);
+		consider_instant(future, kept->end_ns, &next);
+	}
+	TAKT_VEC_EACH (window, &planner->sched->windows)
+		consider_instant(future, window->end_ns, &next);
+	consider_instant(future, future->entry->job.earliest_start_ns, &next);
+	return next;
+}
+
+/* Everything that happens at that instant; of the jobs of unknown length one. */
+static void advance(struct future *future)
+{
+	struct takt_planner *planner = future->planner;
+	const struct takt_plan_end *ends = planner->ends.at;
+
+	TAKT_VEC_EACH (window, &planner->sched->windows)
+		future->promising = future->promising || window->end_ns == future->at_ns;
+	if (future->entry->job.earliest_start_ns == future->at_ns)
+		future->promising = true;
+	while (future->next < planner->ends.len && ends[future->next].end_ns <= future->at_ns) {
+		give_back(future, &ends[future->next++]);
+		if (future->at_ns == UINT64_MAX)
+			break;
+	}
+	TAKT_VEC_EACH (kept, &planner->kept)
+		play_kept(future, kept);
+}
+
+/* What is kept for later must stay free, as far as the job would still be there. */
+static bool fits(struct future *future, uint32_t *ret_n)
+{
+	struct takt_planner *planner = future->planner;
+	struct takt_cluster *cluster = planner->sched->cluster;
+	uint64_t mark = takt_cluster_mark(cluster);
+	uint64_t end_ns = takt_plan_end_if_started(planner, future->entry, future->at_ns);
+
+	TAKT_VEC_EACH (kept, &planner->kept) {
+		if (kept->playing || kept->end_ns <= future->at_ns || kept->start_ns >= end_ns)
+			continue;
+		for (uint32_t i = 0; i < kept->slot_count; i++)
+			(void)takt_cluster_take(cluster, kept->entry->kind, &kept->slots[i]);
+	}
+	*ret_n = takt_plan_place(planner, future->entry, future->at_ns);
+	if (*ret_n > 0) {
+		takt_cluster_commit(cluster, mark);
+		return true;
+	}
+	takt_cluster_rollback(cluster, mark);
+	return false;
+}
+
+/* Plays until the job fits; its slots stand in planner->slots and are taken. */
+static bool play(struct future *future, uint32_t *ret_n)
+{
+	struct takt_planner *planner = future->planner;
+	uint32_t least = takt_sched_min_tasks(&future->entry->job);
+
+	for (;;) {
+		advance(future);
+		if (planner->rc < 0)
+			return false;
+		if (future->promising && future->at_ns >= future->entry->job.earliest_start_ns &&
+		    takt_cluster_domain_room(planner->sched->cluster, future->entry->kind, 0) >=
+			    least &&
+		    fits(future, ret_n))
+			return true;
+		future->promising = least > 1 && future->promising;
+		if (future->at_ns == UINT64_MAX && future->next == planner->ends.len)
+			return false;
+		future->at_ns = next_instant(future);
+	}
+}
+
+static void stop_playing(struct takt_planner *planner)
+{
+	TAKT_VEC_EACH (kept, &planner->kept)
+		kept->playing = false;
+}
+
+static enum takt_start_how how_found(const struct future *future)
+{
+	if (future->at_ns == UINT64_MAX)
+		return TAKT_START_UNKNOWN;
+	if (future->planner->kept.len > 0)
+		return TAKT_START_BEHIND;
+	return future->next > 0 ? TAKT_START_ESTIMATE : TAKT_START_RELEASE;
+}
+
+static int keep(struct future *future, struct takt_sched_entry *entry, uint32_t n)
+{
+	struct takt_planner *planner = future->planner;
+	struct takt_plan_kept kept = {
+		.entry = entry,
+		.start_ns = future->at_ns,
+		.end_ns = takt_plan_end_if_started(planner, entry, future->at_ns),
+		.how = how_found(future),
+		.slots = takt_calloc(n, sizeof(*kept.slots)),
+		.slot_count = n,
+		.spare = takt_calloc(n, sizeof(*kept.spare)),
+	};
+
+	if (!kept.slots || !kept.spare || takt_vec_reserve(&planner->kept, 1) < 0) {
+		takt_free(kept.slots);
+		takt_free(kept.spare);
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		const struct takt_node *node =
+			takt_cluster_node(planner->sched->cluster, planner->slots[i].node);
+
+		kept.slots[i] = planner->slots[i];
+		kept.spare[i] = (struct takt_plan_spare){node->cpu_left_milli, node->mem_left_mib};
+	}
+	planner->kept.at[planner->kept.len++] = kept;
+	return 0;
+}
+
+bool takt_plan_reserve(struct takt_planner *planner, struct takt_sched_entry *entry)
+{
+	struct future future = {.planner = planner, .entry = entry, .at_ns = planner->now_ns};
+	struct takt_cluster *cluster = planner->sched->cluster;
+	uint64_t mark;
+	bool found;
+	uint32_t n;
+
+	takt_plan_hold_nothing(planner);
+	takt_plan_list_ends(planner);
+	mark = takt_cluster_mark(cluster);
+	found = play(&future, &n);
+	if (found)
+		takt_plan_fail(planner, keep(&future, entry, n));
+	takt_cluster_rollback(cluster, mark);
+	stop_playing(planner);
+	return found && planner->rc == 0;
+}
+
+bool takt_plan_predict(struct takt_planner *planner, const struct takt_sched_entry *entry,
+		       uint64_t *ret_start_ns, enum takt_start_how *ret_how)
+{
+	struct future future = {.planner = planner, .entry = entry, .at_ns = planner->now_ns};
+	struct takt_cluster *cluster = planner->sched->cluster;
+	uint64_t mark;
+	bool found;
+	uint32_t n;
+
+	takt_plan_hold_nothing(planner);
+	takt_plan_list_ends(planner);
+	mark = takt_cluster_mark(cluster);
+	found = play(&future, &n);
+	takt_cluster_rollback(cluster, mark);
+	stop_playing(planner);
+	if (!found)
+		return false;
+	*ret_how = how_found(&future);
+	*ret_start_ns = future.at_ns == UINT64_MAX ? 0 : future.at_ns;
+	return true;
+}
+
+const struct takt_plan_kept *takt_plan_kept_for(const struct takt_planner *planner,
+						const struct takt_sched_entry *entry)
+{
+	TAKT_VEC_EACH (kept, &planner->kept)
+		if (kept->entry == entry)
+			return kept;
+	return NULL;
+}
+
+static void add_reservation(struct takt_planner *planner, const struct takt_plan_kept *kept,
+			    uint32_t task)
+{
+	const struct takt_slot *slot = &kept->slots[task];
+	struct takt_plan_reservation reservation = {
+		.job_id = kept->entry->job.id,
+		.task = task,
+		.tasks = kept->slot_count,
+		.node_id = planner->sched->host_of.at[slot->node]->id,
+		.gpu_mask = slot->dev_mask,
+		.milli = slot->milli,
+		.mig_start = slot->mig_start,
+		.start_ns = kept->start_ns == UINT64_MAX ? 0 : kept->start_ns,
+		.how = kept->how,
+	};
+
+	takt_plan_fail(planner, takt_vec_push(&planner->reservations, reservation));
+}
+
+void takt_plan_add_reservations(struct takt_planner *planner)
+{
+	TAKT_VEC_EACH (kept, &planner->kept)
+		for (uint32_t task = 0; task < kept->slot_count; task++)
+			add_reservation(planner, kept, task);
+}
+
+void takt_plan_reserve_fini(struct takt_planner *planner)
+{
+	TAKT_VEC_EACH (kept, &planner->kept) {
+		takt_free(kept->slots);
+		takt_free(kept->spare);
+	}
+	takt_vec_fini(&planner->kept);
+}

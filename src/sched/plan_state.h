@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the phases of a plan share. A plan is made in the cluster itself, under a mark: what it
+ * places is taken there, what it tries out is undone at once. Afterwards the scheduler keeps it
+ * open (sched_open.c) or undoes it.
+ */
+#ifndef TAKT_SCHED_PLAN_STATE_H
+#define TAKT_SCHED_PLAN_STATE_H
+
+#include "sched/sched_state.h"
+
+/* Jobs, in the order in which they give their GPUs back. */
+struct takt_plan_end {
+	uint64_t end_ns;		/* UINT64_MAX = not known */
+	struct takt_sched_entry *entry; /* NULL: a GPU that drains */
+	struct takt_slot drain;
+};
+
+/* Something that is kept for a job that waits: see plan_reserve.c. */
+struct takt_plan_kept {
+	struct takt_sched_entry *entry;
+	uint64_t start_ns; /* UINT64_MAX = not known */
+	uint64_t end_ns;
+	enum takt_start_how how;
+	struct takt_slot *slots; /* owned */
+	uint32_t slot_count;
+	/* What will be left of each slot's node when it has started there. */
+	struct takt_plan_spare {
+		int64_t cpu_milli;
+		int64_t mem_mib;
+	} * spare;	 /* owned */
+	bool held;	 /* it is among `holds` */
+	bool playing;	 /* while the future is played: it runs, */
+	uint32_t played; /* with so many slots */
+};
+
+struct takt_plan_hold {
+	uint32_t kind;
+	struct takt_slot slot;
+};
+
+struct takt_planner {
+	struct takt_sched *sched;
+	struct takt_plan *plan;
+	uint64_t now_ns;
+	uint64_t wakeup_ns; /* the earliest instant at which something changes by itself */
+	int rc;		    /* the first failure; the plan is given up */
+
+	TAKT_VEC(struct takt_plan_placement) placements;
+	TAKT_VEC(struct takt_plan_wait) waits;
+	TAKT_VEC(struct takt_plan_eviction) evictions;
+	TAKT_VEC(struct takt_plan_migration) migrations;
+	TAKT_VEC(struct takt_plan_reservation) reservations;
+	TAKT_VEC(struct takt_plan_layout) layouts;
+	TAKT_VEC(struct takt_plan_fit) fits;
+
+	struct takt_sched_entry *head;	  /* strict: the first that waits for GPUs; NULL = none */
+	struct takt_sched_entry *stash;	  /* ready jobs set aside, linked by next_stashed */
+	struct takt_sched_group *blocked; /* linked by next_blocked */
+	uint32_t tried;			  /* jobs that found no place behind the first */
+	struct takt_map asked; /* tenant -> GPU milli placed by this plan, without those below */
+
+	bool ends_known;
+	TAKT_VEC(struct takt_plan_end) ends;   /* by end, then id */
+	TAKT_VEC(struct takt_plan_kept) kept;  /* in queue order */
+	TAKT_VEC(struct takt_plan_hold) holds; /* taken in the cluster */
+
+	/* The scope of the job that is looked at; see plan_scope.c. */
+	struct takt_scope scope;
+	TAKT_VEC(uint64_t) leave_out;
+
+	struct takt_slot *slots; /* owned: where tasks of the job looked at are tried */
+	uint32_t slot_room;
+};
+
+/* sched_plan.c */
+
+/* Notes a failure; the plan is given up. */
+void takt_plan_fail(struct takt_planner *planner, int rc);
+void takt_plan_wake_at(struct takt_planner *planner, uint64_t at_ns);
+
+/* plan_order.c: the main pass, in queue order. */
+void takt_plan_place_in_order(struct takt_planner *planner);
+void takt_plan_put_back(struct takt_planner *planner);
+/* Why a job may not be looked at by this plan, whatever is free: HELD, DEPENDENCY, EARLIEST, ARRAY,
+ * QUOTA; NONE if it may. */
+enum takt_why takt_plan_not_ready(const struct takt_planner *planner,
+				  const struct takt_sched_entry *entry);
+/* Whether the tenants' limits and quotas leave it so many tasks. */
+bool takt_plan_within_quota(const struct takt_planner *planner,
+			    const struct takt_sched_entry *entry, uint32_t tasks);
+/* A waiting job gets the slots found, taken in the cluster already. */
+void takt_plan_start(struct takt_planner *planner, struct takt_sched_entry *entry, uint32_t n);
+
+/* plan_pick.c: where one task goes. False if it fits nowhere in the scope (NULL = all). */
+bool takt_plan_pick(struct takt_planner *planner, uint32_t kind, const struct takt_scope *scope,
+		    struct takt_slot *ret);
+
+/* plan_gang.c: where a job goes, were it to start at that time. Its tasks are taken in the cluster
+ * and stand in planner->slots; the number of them, 0 = it fits nowhere and nothing is taken. */
+uint32_t takt_plan_place(struct takt_planner *planner, const struct takt_sched_entry *entry,
+			 uint64_t start_ns);
+/* n more tasks, the first of them slots[at], in the scope; how many found a place. */
+uint32_t takt_plan_fill(struct takt_planner *planner, uint32_t kind, const struct takt_scope *scope,
+			uint32_t at, uint32_t n);
+
+/* plan_topology.c: the tasks of a job as near to each other as it asks, at least `least` of them
+ * and at most `most`. */
+uint32_t takt_plan_place_near(struct takt_planner *planner, const struct takt_sched_entry *entry,
+			      const struct takt_scope *scope, uint32_t least, uint32_t most);
+
+/* plan_scope.c: where the job may be from that time on; NULL = everywhere. Valid until the next
+ * call. */
+const struct takt_scope *takt_plan_scope(struct takt_planner *planner,
+					 const struct takt_sched_entry *entry, uint64_t start_ns);
+/* When a job that starts then is over, with the safety that is configured; UINT64_MAX = not known.
+ */
+uint64_t takt_plan_end_if_started(const struct takt_planner *planner,
+				  const struct takt_sched_entry *entry, uint64_t start_ns);
+
+/* plan_reserve.c: who runs next, where and when. */
+
+/* Finds when and where a waiting job will be able to start, and keeps that for it. False if it
+ * cannot, whatever ends. */
+bool takt_plan_reserve(struct takt_planner *planner, struct takt_sched_entry *entry);
+/* The same, told and not kept. */
+bool takt_plan_predict(struct takt_planner *planner, const struct takt_sched_entry *entry,
+		       uint64_t *ret_start_ns, enum takt_start_how *ret_how);
+const struct takt_plan_kept *takt_plan_kept_for(const struct takt_planner *planner,
+						const struct takt_sched_entry *entry);
+void takt_plan_add_reservations(struct takt_planner *planner);
+void takt_plan_reserve_fini(struct takt_planner *planner);
+/* Fills `ends`. */
+void takt_plan_list_ends(struct takt_planner *planner);
+
+/* plan_hold.c: what is kept is taken in the cluster for those who would be in its way. */
+
+/* Exactly what a job that is over at end_ns would be in the way of. Returns how many are kept so.
+ */
+uint32_t takt_plan_hold_for(struct takt_planner *planner, uint64_t end_ns);
+void takt_plan_hold_nothing(struct takt_planner *planner);
+
+/* plan_why.c */
+void takt_plan_explain(struct takt_planner *planner);
+void takt_plan_explain_one(struct takt_planner *planner, const struct takt_sched_entry *entry);
+
+/* sched_wait.c */
+
+/* A job of whole GPUs on one node that asks for nothing else. */
+bool takt_plan_is_plain(const struct takt_sched_entry *entry);
+/* What a job of whole GPUs on one node waits for that takt does not govern: IMPOSSIBLE, UNHEALTHY
+ * or OUTSIDE; NONE if ending jobs can make room for it. */
+enum takt_why takt_sched_ungoverned(const struct takt_sched *sched, uint32_t need, uint32_t flags);
+/* The node where a job that waits for `why` is nearest to running, the lowest id of equal ones;
+ * NULL when there is no node. */
+struct takt_sched_host *takt_sched_nearest(const struct takt_sched *sched,
+					   const struct takt_sched_job *job, enum takt_why why);
+/* Why a job of whole GPUs on one node waits that this plan has not placed, with all counts, were it
+ * not held; job_id and behind_job are 0. */
+void takt_sched_explain(const struct takt_sched *sched, const struct takt_sched_job *job,
+			struct takt_plan_wait *ret);
+
+#endif

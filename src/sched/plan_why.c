@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Why each job waits that this plan has not placed.
+ *
+ * First what has nothing to do with room: a hold, a dependency, a time, a limit. A job of whole
+ * GPUs on one node is then told of the node where it is nearest to running (sched_wait.c). For any
+ * other the nodes are counted by what they lack for one of its tasks, and what could come true by
+ * waiting goes before what cannot: if some nodes lack only CPU for now, CPU is the reason, whatever
+ * the others are.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "sched/plan_state.h"
+
+enum {
+	KINDS = 2 * (TAKT_SCHED_MAX_NODE_GPUS + 2), /* (GPUs asked for, may share) */
+	PREDICTED = 16, /* jobs whose start is predicted in a plan for all */
+};
+
+struct explainer {
+	struct takt_planner *planner;
+	struct takt_plan_wait plain[KINDS]; /* why NONE = not known */
+	struct takt_map fits;		    /* kind -> index in the plan's fits, plus 1 */
+	bool behind;			    /* the head has been passed */
+	uint32_t ahead;
+};
+
+/* What the cluster calls it, and what a waiting job is told. */
+static enum takt_why why_of(enum takt_fit cause)
+{
+	static const uint8_t why[TAKT_FIT_CAUSES] = {
+		[TAKT_FIT_SCOPE] = TAKT_WHY_RESERVATION,  [TAKT_FIT_SELECTOR] = TAKT_WHY_SELECTOR,
+		[TAKT_FIT_MODEL] = TAKT_WHY_MODEL,	  [TAKT_FIT_COUNT_OF] = TAKT_WHY_IMPOSSIBLE,
+		[TAKT_FIT_SIZE] = TAKT_WHY_IMPOSSIBLE,	  [TAKT_FIT_DRAINED] = TAKT_WHY_UNHEALTHY,
+		[TAKT_FIT_HEALTH] = TAKT_WHY_UNHEALTHY,	  [TAKT_FIT_OUTSIDE] = TAKT_WHY_OUTSIDE,
+		[TAKT_FIT_DEVICES] = TAKT_WHY_GPUS,	  [TAKT_FIT_FRACTION] = TAKT_WHY_FRACTION,
+		[TAKT_FIT_DEV_MEM] = TAKT_WHY_DEV_MEMORY, [TAKT_FIT_MIG] = TAKT_WHY_MIG,
+		[TAKT_FIT_NUMA] = TAKT_WHY_NUMA,	  [TAKT_FIT_CPU] = TAKT_WHY_CPU,
+		[TAKT_FIT_MEM] = TAKT_WHY_MEMORY,	  [TAKT_FIT_PER_NODE] = TAKT_WHY_PER_NODE,
+	};
+
+	return (enum takt_why)why[cause];
+}
+
+static void count_nodes(struct takt_planner *planner, uint32_t kind, struct takt_plan_fit *ret)
+{
+	struct takt_fit_counts counts;
+	uint64_t room;
+
+	takt_cluster_explain(planner->sched->cluster, kind, NULL, &counts);
+	room = takt_cluster_domain_room(planner->sched->cluster, kind, 0);
+	*ret = (struct takt_plan_fit){
+		.nodes = counts.nodes,
+		.fit = counts.fit,
+		.room = room < UINT32_MAX ? (uint32_t)room : UINT32_MAX,
+	};
+	for (uint32_t cause = 0; cause < TAKT_FIT_CAUSES; cause++) {
+		ret->first[why_of((enum takt_fit)cause)] += counts.first[cause];
+		ret->any[why_of((enum takt_fit)cause)] += counts.all[cause];
+	}
+}
+
+/* Counted once for a kind and plan. */
+static const struct takt_plan_fit *fit_of(struct explainer *explainer, uint32_t kind,
+					  uint32_t *ret_index)
+{
+	struct takt_planner *planner = explainer->planner;
+	const union takt_map_value *known = takt_map_u64_get(&explainer->fits, kind);
+	struct takt_plan_fit fit;
+
+	if (!known) {
+		union takt_map_value value = {.u64 = planner->fits.len + 1};
+
+		count_nodes(planner, kind, &fit);
+		if (takt_vec_push(&planner->fits, fit) < 0 ||
+		    takt_map_u64_put(&explainer->fits, kind, value) < 0) {
+			takt_plan_fail(planner, -ENOMEM);
+			return NULL;
+		}
+		known = takt_map_u64_get(&explainer->fits, kind);
+	}
+	*ret_index = (uint32_t)known->u64;
+	return &planner->fits.at[known->u64 - 1];
+}
+
+/* No node can take one task: the commonest of what waiting can change, else what stands in the way
+ * of the nodes that come nearest. */
+static enum takt_why why_no_node(const struct takt_plan_fit *fit)
+{
+	static const enum takt_why lasting[] = {
+		TAKT_WHY_OUTSIDE, TAKT_WHY_UNHEALTHY, TAKT_WHY_IMPOSSIBLE,
+		TAKT_WHY_MODEL,	  TAKT_WHY_SELECTOR,
+	};
+	enum takt_why best = TAKT_WHY_NONE;
+
+	for (int why = TAKT_WHY_GPUS; why <= TAKT_WHY_PER_NODE; why++)
+		if (fit->first[why] > (best ? fit->first[best] : 0))
+			best = (enum takt_why)why;
+	for (size_t i = 0; best == TAKT_WHY_NONE && i < TAKT_ARRAY_LEN(lasting); i++)
+		if (fit->first[lasting[i]] > 0)
+			best = lasting[i];
+	return best ? best : TAKT_WHY_IMPOSSIBLE;
+}
+
+/* Some node can take a task, and yet the job waits. */
+static enum takt_why why_in_spite(struct takt_planner *planner,
+				  const struct takt_sched_entry *entry,
+				  const struct takt_plan_fit *fit)
+{
+	const struct takt_sched_job *job = &entry->job;
+	const struct takt_scope *scope = takt_plan_scope(planner, entry, planner->now_ns);
+	struct takt_fit_counts counts;
+
+	if (fit->room < takt_sched_min_tasks(job))
+		return TAKT_WHY_GANG;
+	if (scope) {
+		takt_cluster_explain(planner->sched->cluster, entry->kind, scope, &counts);
+		if (counts.fit == 0)
+			return job->near_group || job->apart_group ? TAKT_WHY_AFFINITY
+								   : TAKT_WHY_RESERVATION;
+	}
+	if (!planner->head && job->topology == TAKT_TOPOLOGY_REQUIRED &&
+	    takt_sched_tasks(job) > 1 && planner->kept.len == 0)
+		return TAKT_WHY_TOPOLOGY;
+	return TAKT_WHY_ORDER;
+}
+
+static void explain_general(struct explainer *explainer, const struct takt_sched_entry *entry,
+			    struct takt_plan_wait *wait)
+{
+	const struct takt_plan_fit *fit = fit_of(explainer, entry->kind, &wait->fit);
+
+	if (!fit)
+		return;
+	wait->why = fit->fit == 0 ? why_no_node(fit) : why_in_spite(explainer->planner, entry, fit);
+	for (int why = 0; why < TAKT_WHY_COUNT; why++)
+		if (fit->any[why] > 0)
+			wait->also |= UINT64_C(1) << why;
+}
+
+static void explain_plain(struct explainer *explainer, const struct takt_sched_entry *entry,
+			  struct takt_plan_wait *wait)
+{
+	uint32_t need = entry->job.gpus < KINDS / 2 ? entry->job.gpus : KINDS / 2 - 1;
+	struct takt_plan_wait *memo =
+		&explainer->plain[2 * need + (entry->job.flags & TAKT_JOB_USE_OUTSIDE ? 1 : 0)];
+
+	if (memo->why == TAKT_WHY_NONE)
+		takt_sched_explain(explainer->planner->sched, &entry->job, memo);
+	*wait = *memo;
+	if (wait->why == TAKT_WHY_ORDER && explainer->planner->sched->windows.len > 0 &&
+	    entry->kind != TAKT_SCHED_NO_KIND)
+		explain_general(explainer, entry, wait);
+}
+
+/* What is free and would do for the head stays free for it, where it is nearest to running. */
+static void reserve_for_head(struct explainer *explainer, const struct takt_plan_wait *wait)
+{
+	struct takt_sched_entry *head = explainer->planner->head;
+	struct takt_sched_host *host =
+		takt_sched_nearest(explainer->planner->sched, &head->job, wait->why);
+
+	explainer->behind = true;
+	if (!host)
+		return;
+	host->reserved = takt_sched_host_free_gpus(host, head->job.flags);
+	memset(explainer->plain, 0, sizeof(explainer->plain));
+}
+
+static bool evicts_for(const struct takt_planner *planner, uint64_t job_id)
+{
+	TAKT_VEC_EACH (eviction, &planner->evictions)
+		if (eviction->for_job == job_id)
+			return true;
+	return false;
+}
+
+static void set_reason(struct explainer *explainer, const struct takt_sched_entry *entry,
+		       struct takt_plan_wait *wait)
+{
+	enum takt_why not_ready = takt_plan_not_ready(explainer->planner, entry);
+
+	if (takt_plan_is_plain(entry))
+		explain_plain(explainer, entry, wait);
+	else if (entry->kind != TAKT_SCHED_NO_KIND)
+		explain_general(explainer, entry, wait);
+	else
+		wait->why = TAKT_WHY_IMPOSSIBLE;
+	if (wait->why)
+		wait->also |= UINT64_C(1) << wait->why;
+	if (not_ready) {
+		wait->why = not_ready;
+		wait->must_end = 0;
+	} else if (evicts_for(explainer->planner, entry->job.id)) {
+		wait->why = TAKT_WHY_PREEMPTION;
+	}
+	wait->also |= UINT64_C(1) << wait->why;
+}
+
+static uint64_t job_ahead(const struct explainer *explainer, const struct takt_sched_entry *entry,
+			  enum takt_why why)
+{
+	const struct takt_planner *planner = explainer->planner;
+
+	if (why == TAKT_WHY_DEPENDENCY)
+		return entry->job.after[0].job_id;
+	if (why < TAKT_WHY_ORDER || why > TAKT_WHY_PREEMPTION)
+		return 0;
+	if (explainer->behind && planner->head != entry)
+		return planner->head->job.id;
+	if (why == TAKT_WHY_ORDER && planner->kept.len > 0 && planner->kept.at[0].entry != entry)
+		return planner->kept.at[0].entry->job.id;
+	return 0;
+}
+
+static enum takt_unblock unblock_of(const struct takt_sched_entry *entry, enum takt_why why)
+{
+	static const uint8_t unblock[TAKT_WHY_COUNT] = {
+		[TAKT_WHY_HELD] = TAKT_UNBLOCK_RELEASE,
+		[TAKT_WHY_DEPENDENCY] = TAKT_UNBLOCK_JOBS_END,
+		[TAKT_WHY_EARLIEST] = TAKT_UNBLOCK_TIME,
+		[TAKT_WHY_ARRAY] = TAKT_UNBLOCK_JOBS_END,
+		[TAKT_WHY_QUOTA] = TAKT_UNBLOCK_QUOTA,
+		[TAKT_WHY_IMPOSSIBLE] = TAKT_UNBLOCK_LARGER,
+		[TAKT_WHY_SELECTOR] = TAKT_UNBLOCK_LARGER,
+		[TAKT_WHY_MODEL] = TAKT_UNBLOCK_LARGER,
+		[TAKT_WHY_UNHEALTHY] = TAKT_UNBLOCK_REPAIR,
+		[TAKT_WHY_OUTSIDE] = TAKT_UNBLOCK_OUTSIDE_USE,
+		[TAKT_WHY_ORDER] = TAKT_UNBLOCK_JOB_AHEAD,
+		[TAKT_WHY_RESERVATION] = TAKT_UNBLOCK_TIME,
+	};
+
+	if (why == TAKT_WHY_DEPENDENCY && entry->job.after[0].failed)
+		return TAKT_UNBLOCK_RELEASE;
+	return unblock[why] ? (enum takt_unblock)unblock[why] : TAKT_UNBLOCK_JOBS_END;
+}
+
+/* From what is kept for it, from its own facts, or by looking ahead. */
+static void set_start(struct explainer *explainer, struct takt_sched_entry *entry,
+		      struct takt_plan_wait *wait, bool look)
+{
+	struct takt_planner *planner = explainer->planner;
+	const struct takt_plan_kept *kept = takt_plan_kept_for(planner, entry);
+
+	if (kept) {
+		wait->how = kept->how;
+		wait->start_ns = kept->start_ns == UINT64_MAX ? 0 : kept->start_ns;
+	} else if (wait->why == TAKT_WHY_PREEMPTION) {
+		wait->how = TAKT_START_NOW;
+		wait->start_ns = planner->now_ns;
+	} else if (look && wait->why != TAKT_WHY_HELD && wait->why != TAKT_WHY_DEPENDENCY &&
+		   entry->kind != TAKT_SCHED_NO_KIND) {
+		(void)takt_plan_predict(planner, entry, &wait->start_ns, &wait->how);
+	} else if (wait->why == TAKT_WHY_EARLIEST) {
+		wait->how = TAKT_START_RELEASE;
+		wait->start_ns = entry->job.earliest_start_ns;
+	}
+	if (wait->how == TAKT_START_UNKNOWN)
+		wait->start_ns = 0;
+}
+
+/* Some job that runs says how long; else no start can be predicted. */
+static bool can_look_ahead(struct takt_planner *planner)
+{
+	takt_plan_list_ends(planner);
+	TAKT_VEC_EACH (end, &planner->ends)
+		if (end->entry)
+			return end->end_ns != UINT64_MAX;
+	return false;
+}
+
+static void explain(struct explainer *explainer, struct takt_sched_entry *entry, bool look)
+{
+	struct takt_planner *planner = explainer->planner;
+	struct takt_plan_wait wait = {0};
+
+	set_reason(explainer, entry, &wait);
+	wait.job_id = entry->job.id;
+	wait.need = entry->job.gpus;
+	wait.tasks = takt_sched_tasks(&entry->job);
+	wait.ahead = explainer->ahead++;
+	wait.behind_job = job_ahead(explainer, entry, wait.why);
+	wait.unblock = unblock_of(entry, wait.why);
+	set_start(explainer, entry, &wait, look);
+	takt_plan_fail(planner, takt_vec_push(&planner->waits, wait));
+	if (entry == planner->head)
+		reserve_for_head(explainer, &wait);
+}
+
+static void explain_queue(struct takt_planner *planner, const struct takt_sched_entry *only)
+{
+	struct takt_sched *sched = planner->sched;
+	struct explainer explainer = {.planner = planner, .fits = TAKT_MAP_U64(1 << 20)};
+	bool look;
+
+	takt_plan_hold_nothing(planner);
+	takt_plan_fail(planner, takt_sched_sort_queue(sched));
+	look = planner->rc == 0 && can_look_ahead(planner);
+	for (size_t i = 0; planner->rc == 0 && i < sched->queue.len; i++) {
+		struct takt_sched_entry *entry = sched->queue.at[i];
+
+		if (entry->slot_count > 0)
+			continue;
+		if (!only || entry == only || entry == planner->head)
+			explain(&explainer, entry, look && (only || explainer.ahead < PREDICTED));
+		else
+			explainer.ahead++;
+	}
+	takt_map_fini(&explainer.fits);
+	TAKT_VEC_EACH (host, &sched->hosts)
+		(*host)->reserved = 0;
+}
+
+void takt_plan_explain(struct takt_planner *planner)
+{
+	explain_queue(planner, NULL);
+}
+
+/* The head's word is needed for that of those behind it, and dropped. */
+void takt_plan_explain_one(struct takt_planner *planner, const struct takt_sched_entry *entry)
+{
+	struct takt_plan_wait wait = {0};
+
+	explain_queue(planner, entry);
+	TAKT_VEC_EACH (it, &planner->waits)
+		if (it->job_id == entry->job.id)
+			wait = *it;
+	takt_vec_clear(&planner->waits);
+	takt_plan_fail(planner, takt_vec_push(&planner->waits, wait));
+}
