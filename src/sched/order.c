@@ -10,14 +10,18 @@ enum {
 	LAS_LIMIT_GPU_S = 3250,
 	LAS_PROMOTE = 8,
 	UNKNOWN_S = 3600,
+	EVICT_RATIO_PERMILLE = 4000,
+	EVICT_COST_S = 60,
+	HOLD_GPU_H = 80,
 	NS_A_MS = 1000000,
 	MILLI = 1000,
 };
 #define NS_A_S UINT64_C(1000000000)
 
 const struct takt_order *const takt_order_all[] = {
-	&takt_order_fifo, &takt_order_priority,	  &takt_order_round_robin, &takt_order_qssf,
-	&takt_order_las,  &takt_order_fair_share, &takt_order_edf,	   NULL,
+	&takt_order_fifo, &takt_order_priority, &takt_order_round_robin,
+	&takt_order_qssf, &takt_order_las,	&takt_order_fair_share,
+	&takt_order_edf,  &takt_order_takt,	NULL,
 };
 
 const struct takt_order *takt_order_find(const char *name)
@@ -26,6 +30,24 @@ const struct takt_order *takt_order_find(const char *name)
 		if (strcmp(takt_order_all[i]->name, name) == 0)
 			return takt_order_all[i];
 	return NULL;
+}
+
+static int check_takt(struct takt_order_config *config, struct takt_err *err)
+{
+	if (config->evict_ratio_permille == 0)
+		config->evict_ratio_permille = EVICT_RATIO_PERMILLE;
+	if (config->evict_ratio_permille < 1000)
+		return takt_err_set(err, -EINVAL,
+				    "evict ratio: %" PRIu32 " permille, at least 1000",
+				    config->evict_ratio_permille);
+	if (config->hold_permille >= 1000)
+		return takt_err_set(err, -EINVAL, "hold: %" PRIu32 " permille, below 1000",
+				    config->hold_permille);
+	if (config->evict_cost_ns == 0)
+		config->evict_cost_ns = EVICT_COST_S * NS_A_S;
+	if (config->hold_gpu_ms == 0)
+		config->hold_gpu_ms = (uint64_t)HOLD_GPU_H * 3600 * 1000;
+	return 0;
 }
 
 int takt_order_config_check(struct takt_order_config *config, struct takt_err *err)
@@ -47,7 +69,7 @@ int takt_order_config_check(struct takt_order_config *config, struct takt_err *e
 		config->las_promote = LAS_PROMOTE;
 	if (config->unknown_ns == 0)
 		config->unknown_ns = UNKNOWN_S * NS_A_S;
-	return 0;
+	return check_takt(config, err);
 }
 
 static int compare_i64(int64_t a, int64_t b)
@@ -132,6 +154,14 @@ bool takt_order_may_evict(const struct takt_order *order, const struct takt_orde
 		return false;
 	return order->may_evict ? order->may_evict(config, waiting, running, now_ns)
 				: is_band_before(&key, &victim);
+}
+
+bool takt_order_holds(const struct takt_order *order, const struct takt_order_config *config,
+		      const struct takt_order_job *waiting, uint64_t free_milli,
+		      uint64_t capacity_milli, uint64_t now_ns)
+{
+	return order->holds && !is_guarded(config, waiting, now_ns) &&
+	       order->holds(config, waiting, free_milli, capacity_milli);
 }
 
 uint64_t takt_order_later(uint64_t now_ns, uint64_t span_ns)

@@ -16,8 +16,8 @@
  * A policy that preempts also says whom a waiting job may push out. It never says so of two jobs
  * both ways round, so that no two jobs can take turns in evicting each other (property test).
  *
- * Policies: fifo, priority, round_robin, qssf, las, fair_share, edf, each in order_NAME.c with its
- * formula and source; the starvation guard wraps any of them.
+ * Policies: fifo, priority, round_robin, qssf, las, fair_share, edf, takt, each in order_NAME.c
+ *with its formula and source; the starvation guard wraps any of them.
  */
 #ifndef TAKT_SCHED_ORDER_H
 #define TAKT_SCHED_ORDER_H
@@ -30,6 +30,8 @@
 
 /* "Never", where an instant is asked for. */
 #define TAKT_ORDER_NEVER UINT64_MAX
+
+struct takt_order_outlook; /* see below */
 
 /* What is known of a job. Service is in GPU-milliseconds (one GPU for one millisecond), instants
  * and spans in nanoseconds. What is not known is not valid, never 0. */
@@ -59,6 +61,22 @@ struct takt_order_job {
 	uint64_t predicted_ns; /* whole run time, not what is left */
 	bool has_deadline;
 	uint64_t deadline_ns;
+	const struct takt_order_outlook *outlook; /* borrowed; NULL = nothing is known */
+};
+
+/*
+ * What is to be expected of a job of some kind that has run for a while and not ended: how much
+ * more time one has to invest in it for each job that gets done, from each age on (its Gittins
+ * index, inverted; src/model/runtime.h has the formula). Told to the scheduler as a fact, since it
+ * cannot ask src/model.
+ */
+enum {
+	TAKT_ORDER_OUTLOOK_STEPS = 40
+};
+struct takt_order_outlook {
+	uint32_t steps;				    /* 1.. */
+	uint64_t age_ms[TAKT_ORDER_OUTLOOK_STEPS];  /* ascending from 0: time with GPUs */
+	uint64_t rank_ms[TAKT_ORDER_OUTLOOK_STEPS]; /* from that age to the next; > 0 */
 };
 
 struct takt_order_key {
@@ -81,6 +99,7 @@ enum takt_order_fact {
 	TAKT_ORDER_TENANT_RANK = 1u << 4,
 	TAKT_ORDER_TENANT_AHEAD = 1u << 5,
 	TAKT_ORDER_TIME = 1u << 6,
+	TAKT_ORDER_OUTLOOK = 1u << 7,
 };
 
 enum {
@@ -102,6 +121,19 @@ struct takt_order_config {
 	/* las: back to the first queue when the job has waited this many times as long as it has
 	 * run; default 8, UINT32_MAX = never. */
 	uint32_t las_promote;
+	/* takt: nothing is ever pushed out; the scheduler sets it where preemption is off. */
+	bool keeps;
+	/* takt: a running job is pushed out only for one that is this much more urgent, the loss
+	 * counted, in permille; default 4000. */
+	uint32_t evict_ratio_permille;
+	/* takt: what each eviction costs besides the work since the last checkpoint; default 60 s.
+	 */
+	uint64_t evict_cost_ns;
+	/* takt, where nothing is pushed out: this part of all GPUs, in permille, is kept free of
+	 * jobs whose predicted GPU time is above hold_gpu_ms; 0 = none, default of hold_gpu_ms 80
+	 * GPU-hours. */
+	uint32_t hold_permille;
+	uint64_t hold_gpu_ms;
 };
 
 struct takt_order {
@@ -122,6 +154,10 @@ struct takt_order {
 	bool (*may_evict)(const struct takt_order_config *config,
 			  const struct takt_order_job *waiting,
 			  const struct takt_order_job *running, uint64_t now_ns);
+	/* Is the job to wait although it fits, so that what is free stays so for others? It then
+	 * holds nobody back. Optional: no. See takt_order_holds(). */
+	bool (*holds)(const struct takt_order_config *config, const struct takt_order_job *waiting,
+		      uint64_t free_milli, uint64_t capacity_milli);
 };
 
 extern const struct takt_order takt_order_fifo;
@@ -131,6 +167,7 @@ extern const struct takt_order takt_order_qssf;
 extern const struct takt_order takt_order_las;
 extern const struct takt_order takt_order_fair_share;
 extern const struct takt_order takt_order_edf;
+extern const struct takt_order takt_order_takt;
 
 /* All of them, ends in NULL; and one by name, NULL when there is none. */
 extern const struct takt_order *const takt_order_all[];
@@ -153,6 +190,12 @@ uint64_t takt_order_next_change_ns(const struct takt_order *order,
 bool takt_order_may_evict(const struct takt_order *order, const struct takt_order_config *config,
 			  const struct takt_order_job *waiting,
 			  const struct takt_order_job *running, uint64_t now_ns);
+
+/* Whether the policy wants a waiting job to leave what is free to others, now that so much of the
+ * capacity is free. Never of one that the guard has brought to the front. */
+bool takt_order_holds(const struct takt_order *order, const struct takt_order_config *config,
+		      const struct takt_order_job *waiting, uint64_t free_milli,
+		      uint64_t capacity_milli, uint64_t now_ns);
 
 /* Time that the job has waited in all, and its service and run time, up to now. */
 uint64_t takt_order_waited_ns(const struct takt_order_job *job, uint64_t now_ns);

@@ -44,6 +44,13 @@ static struct takt_order_job running(uint64_t seq, uint32_t gpus, uint64_t since
 	return job;
 }
 
+/* Rises, falls, stays. */
+static const struct takt_order_outlook outlooks[] = {
+	{.steps = 3, .age_ms = {0, 1000000, 8000000}, .rank_ms = {50000, 9000000, 90000000}},
+	{.steps = 3, .age_ms = {0, 1000000, 8000000}, .rank_ms = {8000000, 70000, 6000}},
+	{.steps = 2, .age_ms = {0, 1000000}, .rank_ms = {600000, 600000}},
+};
+
 /* Negative if a goes before b. */
 static int order_at(const struct takt_order *order, const struct takt_order_config *config,
 		    const struct takt_order_job *a, const struct takt_order_job *b, uint64_t now_ns)
@@ -208,6 +215,88 @@ static void test_edf_puts_deadlines_first(void **state)
 	assert_before(&takt_order_edf, &late, &none, 6 * S);
 }
 
+static void test_takt_goes_by_what_is_left_to_invest(void **state)
+{
+	struct takt_order_job fresh = waiting(1, 1), old = running(2, 1, 0);
+	struct takt_order_job wide = waiting(3, 8);
+	struct takt_order_config config = defaults();
+
+	fresh.outlook = old.outlook = wide.outlook = &outlooks[0];
+	/* Old by 1,000 s: 9,000 s are left to invest; by less, as much as in a new one. */
+	assert_before(&takt_order_takt, &fresh, &old, 1000 * S);
+	assert_before(&takt_order_takt, &fresh, &old, 999 * S);
+	assert_before(&takt_order_takt, &fresh, &wide, 0);
+	assert_before(&takt_order_takt, &wide, &old, 1000 * S);
+	assert_int_equal(takt_order_next_change_ns(&takt_order_takt, &config, &old, S), 1000 * S);
+	/* Nearly done by its kind's habits: goes before a new one. */
+	fresh.outlook = old.outlook = &outlooks[1];
+	assert_before(&takt_order_takt, &old, &fresh, 8000 * S);
+}
+
+static void test_takt_counts_what_an_eviction_costs(void **state)
+{
+	struct takt_order_config config = defaults();
+	struct takt_order_job fresh = waiting(1, 1), old = running(2, 1, 0);
+
+	fresh.outlook = old.outlook = &outlooks[0];
+	/* (50 s + loss + 60 s) x 4 < 9,000 s: a loss below 2,140 s. */
+	assert_false(takt_order_may_evict(&takt_order_takt, &config, &fresh, &old, 999 * S));
+	assert_true(takt_order_may_evict(&takt_order_takt, &config, &fresh, &old, 1000 * S));
+	assert_true(takt_order_may_evict(&takt_order_takt, &config, &fresh, &old, 2139 * S));
+	assert_false(takt_order_may_evict(&takt_order_takt, &config, &fresh, &old, 2140 * S));
+	old.has_checkpoint = true;
+	old.checkpoint_ns = 1800 * S;
+	assert_true(takt_order_may_evict(&takt_order_takt, &config, &fresh, &old, 2140 * S));
+	config.evict_ratio_permille = 90000;
+	assert_false(takt_order_may_evict(&takt_order_takt, &config, &fresh, &old, 2140 * S));
+}
+
+static void test_takt_takes_the_whole_job_where_nothing_is_pushed_out(void **state)
+{
+	struct takt_order_config config = defaults();
+	struct takt_order_job gamble = waiting(1, 1), sure = waiting(2, 1);
+
+	gamble.outlook = &outlooks[0]; /* likely over at once, but long on average */
+	sure.outlook = &outlooks[2];
+	gamble.has_prediction = sure.has_prediction = true;
+	gamble.predicted_ns = 5000 * S;
+	sure.predicted_ns = 600 * S;
+	assert_true(order_at(&takt_order_takt, &config, &gamble, &sure, S) < 0);
+	config.keeps = true;
+	assert_true(order_at(&takt_order_takt, &config, &gamble, &sure, S) > 0);
+}
+
+static void test_takt_without_outlook_is_least_attained_service(void **state)
+{
+	struct takt_order_job fresh = waiting(1, 1), old = waiting(2, 1);
+
+	old.ran_ns = 7199 * S;
+	assert_before(&takt_order_takt, &fresh, &old, S);
+	fresh.submit_seq = 3;
+	assert_before(&takt_order_takt, &old, &fresh, S);
+	old.ran_ns = 7200 * S;
+	assert_before(&takt_order_takt, &fresh, &old, S);
+}
+
+static void test_takt_keeps_a_part_free_of_long_jobs(void **state)
+{
+	struct takt_order_config config = defaults();
+	struct takt_order_job job = waiting(1, 4);
+
+	config.hold_permille = 50;
+	config.guard_ns = 1000 * S;
+	job.has_prediction = true;
+	job.predicted_ns = 20 * 3600 * S; /* 80 GPU-hours */
+	assert_false(takt_order_holds(&takt_order_takt, &config, &job, 4000, 100000, S));
+	job.predicted_ns += S;
+	assert_true(takt_order_holds(&takt_order_takt, &config, &job, 8999, 100000, S));
+	assert_false(takt_order_holds(&takt_order_takt, &config, &job, 9000, 100000, S));
+	/* Wider than all but the kept part; and one that has waited as long as the guard allows. */
+	assert_false(takt_order_holds(&takt_order_takt, &config, &job, 4000, 4100, S));
+	assert_false(takt_order_holds(&takt_order_takt, &config, &job, 4000, 100000, 1000 * S));
+	assert_false(takt_order_holds(&takt_order_qssf, &config, &job, 4000, 100000, S));
+}
+
 static void test_guard_lets_nobody_wait_longer(void **state)
 {
 	struct takt_order_config config = defaults();
@@ -274,6 +363,11 @@ static void test_config_is_checked(void **state)
 
 	assert_int_equal(takt_order_config_check(&config, &err), -EINVAL);
 	assert_string_equal(err.msg, "las limits: 8, at most 7");
+	config = (struct takt_order_config){.evict_ratio_permille = 999};
+	assert_int_equal(takt_order_config_check(&config, &err), -EINVAL);
+	assert_string_equal(err.msg, "evict ratio: 999 permille, at least 1000");
+	config = (struct takt_order_config){.hold_permille = 1000};
+	assert_int_equal(takt_order_config_check(&config, &err), -EINVAL);
 	config = (struct takt_order_config){.las_limits = 2, .las_limit_gpu_ms = {5, 5}};
 	assert_int_equal(takt_order_config_check(&config, &err), -EINVAL);
 	assert_string_equal(err.msg, "las limits: number 2 is not larger than the one before it");
@@ -296,6 +390,8 @@ static struct takt_order_job random_job(struct takt_rng *rng, uint64_t seq, uint
 	job.waited_ns = takt_rng_below(rng, 20000 * S);
 	job.has_prediction = takt_rng_below(rng, 2);
 	job.predicted_ns = takt_rng_below(rng, 4) * 3000 * S;
+	if (takt_rng_below(rng, 2))
+		job.outlook = &outlooks[takt_rng_below(rng, 3)];
 	job.has_deadline = takt_rng_below(rng, 2);
 	job.deadline_ns = takt_rng_below(rng, 4) * 3000 * S;
 	return job;
@@ -418,6 +514,11 @@ int main(void)
 		cmocka_unit_test(test_las_keeps_a_raised_job_up_for_a_while),
 		cmocka_unit_test(test_fair_share_goes_by_rank),
 		cmocka_unit_test(test_edf_puts_deadlines_first),
+		cmocka_unit_test(test_takt_goes_by_what_is_left_to_invest),
+		cmocka_unit_test(test_takt_counts_what_an_eviction_costs),
+		cmocka_unit_test(test_takt_takes_the_whole_job_where_nothing_is_pushed_out),
+		cmocka_unit_test(test_takt_without_outlook_is_least_attained_service),
+		cmocka_unit_test(test_takt_keeps_a_part_free_of_long_jobs),
 		cmocka_unit_test(test_guard_lets_nobody_wait_longer),
 		cmocka_unit_test(test_nobody_evicts_the_protected),
 		cmocka_unit_test(test_loss_counts_from_the_checkpoint),

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * takt's own order: most jobs done for the GPU time invested, from what is known of jobs that ran
+ * before, with as few evictions as that allows.
+ *
+ *	value = rank x GPUs
+ *
+ * rank is the job's Gittins index, inverted (struct takt_order_outlook): the time that has to be
+ * invested in jobs like this one, that have run for as long, for each that gets done. Where
+ * nothing is known of run times all ranks would be equal; then LAS's argument is followed, that who
+ * has run long will run long: rank = one hour, doubled as often as the run time so far has room
+ *for. Times GPUs makes it GPU time (Smith's rule for jobs that are equally important and of
+ *different width).
+ *
+ * Gittins' index is optimal on one machine when stopping costs nothing. Here it costs, so a running
+ * job is pushed out only if
+ *
+ *	(value of the waiting job + loss) x evict_ratio  <  value of the running job
+ *
+ * with loss = what the victim did since its last checkpoint plus the cost of an eviction, in GPU
+ * time. On Philly's months a ratio of 4 halved the evictions of a ratio of 1 and lowered the mean
+ * completion time (docs/queue-order.md).
+ *
+ * Where nothing is pushed out a job that is started runs to its end, so that there is no moment to
+ * give up: value = predicted run time x GPUs, as QSSF has it, where there is a prediction. And the
+ * only way to keep short jobs from waiting behind long ones is then not to start the long ones:
+ * `holds` keeps a part of the GPUs free of jobs with a large predicted GPU time.
+ */
+#include "sched/order.h"
+
+#define NS_A_MS UINT64_C(1000000)
+
+enum {
+	UNKNOWN_RANK_MS = 3600 * 1000,
+};
+
+__extension__ typedef unsigned __int128 wide;
+
+/* The last step that begins at that age or before. */
+static uint32_t step_at(const struct takt_order_outlook *outlook, uint64_t age_ms)
+{
+	uint32_t low = 0;
+	uint32_t high = outlook->steps;
+
+	while (high - low > 1) {
+		uint32_t mid = low + (high - low) / 2;
+
+		if (outlook->age_ms[mid] <= age_ms)
+			low = mid;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+static uint64_t unknown_rank_ms(uint64_t age_ms)
+{
+	uint64_t rank = UNKNOWN_RANK_MS;
+
+	while (rank <= age_ms / 2)
+		rank *= 2;
+	return rank;
+}
+
+static uint64_t rank_ms(const struct takt_order_job *job, uint64_t now_ns)
+{
+	uint64_t age_ms = takt_order_ran_ns(job, now_ns) / NS_A_MS;
+
+	return job->outlook ? job->outlook->rank_ms[step_at(job->outlook, age_ms)]
+			    : unknown_rank_ms(age_ms);
+}
+
+static uint64_t value_of(const struct takt_order_config *config, const struct takt_order_job *job,
+			 uint64_t now_ns)
+{
+	bool whole = config->keeps && job->has_prediction;
+	uint64_t each_ms = whole ? job->predicted_ns / NS_A_MS : rank_ms(job, now_ns);
+	wide value = (wide)each_ms * job->gpu_milli / 1000;
+
+	return value < INT64_MAX ? (uint64_t)value : INT64_MAX;
+}
+
+static void key(const struct takt_order_config *config, const struct takt_order_job *job,
+		uint64_t now_ns, struct takt_order_key *ret)
+{
+	ret->value = (int64_t)value_of(config, job, now_ns);
+}
+
+/* The age at which the rank is another one; UINT64_MAX = never. */
+static uint64_t next_age_ms(const struct takt_order_job *job, uint64_t age_ms)
+{
+	const struct takt_order_outlook *outlook = job->outlook;
+	uint32_t step;
+	uint64_t now_rank;
+
+	if (!outlook)
+		return 2 * unknown_rank_ms(age_ms);
+	step = step_at(outlook, age_ms);
+	now_rank = outlook->rank_ms[step];
+	while (++step < outlook->steps)
+		if (outlook->rank_ms[step] != now_rank)
+			return outlook->age_ms[step];
+	return UINT64_MAX;
+}
+
+static uint64_t next_change_ns(const struct takt_order_config *config,
+			       const struct takt_order_job *job, uint64_t now_ns)
+{
+	uint64_t ran_ns = takt_order_ran_ns(job, now_ns);
+	uint64_t age_ms;
+
+	if (!job->running || job->gpu_milli == 0 || (config->keeps && job->has_prediction))
+		return TAKT_ORDER_NEVER;
+	age_ms = next_age_ms(job, ran_ns / NS_A_MS);
+	return age_ms > UINT64_MAX / NS_A_MS ? TAKT_ORDER_NEVER
+					     : takt_order_later(now_ns, age_ms * NS_A_MS - ran_ns);
+}
+
+static bool may_evict(const struct takt_order_config *config, const struct takt_order_job *waiting,
+		      const struct takt_order_job *running, uint64_t now_ns)
+{
+	wide cost = (wide)value_of(config, waiting, now_ns) +
+		    takt_order_loss_gpu_ms(running, now_ns) +
+		    takt_order_gpu_ms(running->gpu_milli, config->evict_cost_ns);
+
+	return cost * config->evict_ratio_permille < (wide)value_of(config, running, now_ns) * 1000;
+}
+
+/* A job wider than what is left beside the kept part would never start; it is not held. */
+static bool holds(const struct takt_order_config *config, const struct takt_order_job *waiting,
+		  uint64_t free_milli, uint64_t capacity_milli)
+{
+	uint64_t kept_milli = (uint64_t)((wide)capacity_milli * config->hold_permille / 1000);
+
+	if (!waiting->has_prediction ||
+	    takt_order_gpu_ms(waiting->gpu_milli, waiting->predicted_ns) <= config->hold_gpu_ms)
+		return false;
+	return waiting->gpu_milli + kept_milli <= capacity_milli &&
+	       free_milli < waiting->gpu_milli + kept_milli;
+}
+
+const struct takt_order takt_order_takt = {
+	.name = "takt",
+	.summary = "most jobs done for the GPU time, learned from earlier jobs (Gittins index)",
+	.reads = TAKT_ORDER_SERVICE | TAKT_ORDER_PREDICTION | TAKT_ORDER_TIME | TAKT_ORDER_OUTLOOK,
+	.preempts = true,
+	.key = key,
+	.next_change_ns = next_change_ns,
+	.may_evict = may_evict,
+	.holds = holds,
+};
