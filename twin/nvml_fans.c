@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fans of boards that have their own. They follow the temperature and cannot be set. */
+/* Fans of boards that have their own: they follow the temperature until somebody sets them. A
+ * board's fans go together here, whichever of them is set (GUESS: real ones go apart). */
 #include "nvml_entry.h"
 
 /* Most boards are cooled by the machine's fans. */
@@ -59,7 +60,7 @@ int nvmlDeviceGetTargetFanSpeed(struct nvml_device *device, uint32_t fan, uint32
 	int rc = enter_fan(device, fan, percent, &call, &gpu);
 
 	if (rc == NVML_SUCCESS)
-		*percent = gpu.now_fan_percent;
+		*percent = twin_physics_fan_target(&gpu, call.board);
 	return rc;
 }
 
@@ -78,6 +79,7 @@ int nvmlDeviceGetMinMaxFanSpeed(struct nvml_device *device, uint32_t *min, uint3
 
 enum {
 	FOLLOWS_TEMPERATURE = 0,
+	SET_BY_HAND = 1,
 	CONTROL_VARIABLE = 2,
 	TARGET_GPU = 1
 };
@@ -89,8 +91,67 @@ int nvmlDeviceGetFanControlPolicy_v2(struct nvml_device *device, uint32_t fan, u
 	int rc = enter_fan(device, fan, policy, &call, &gpu);
 
 	if (rc == NVML_SUCCESS)
-		*policy = FOLLOWS_TEMPERATURE;
+		*policy = gpu.fan_set_percent ? SET_BY_HAND : FOLLOWS_TEMPERATURE;
 	return rc;
+}
+
+struct fan_wish {
+	uint32_t fan, percent;
+};
+
+static int set_speed(struct twin_gpu *gpu, const struct twin_board *board, void *arg)
+{
+	const struct fan_wish *wish = arg;
+
+	if (board->fans == 0)
+		return NVML_ERROR_NOT_SUPPORTED;
+	if (wish->fan >= board->fans || wish->percent < board->fan_min_percent ||
+	    wish->percent > 100)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	gpu->fan_set_percent = wish->percent;
+	return NVML_SUCCESS;
+}
+
+int nvmlDeviceSetFanSpeed_v2(struct nvml_device *device, uint32_t fan, uint32_t percent)
+{
+	struct fan_wish wish = {fan, percent};
+
+	return twin_set(device, set_speed, &wish, false);
+}
+
+static int set_policy(struct twin_gpu *gpu, const struct twin_board *board, uint32_t fan,
+		      bool by_hand)
+{
+	if (board->fans == 0)
+		return NVML_ERROR_NOT_SUPPORTED;
+	if (fan >= board->fans)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	gpu->fan_set_percent = by_hand ? twin_physics_fan_target(gpu, board) : 0;
+	return NVML_SUCCESS;
+}
+
+static int let_go(struct twin_gpu *gpu, const struct twin_board *board, void *arg)
+{
+	return set_policy(gpu, board, *(const uint32_t *)arg, false);
+}
+
+/* They stay at the speed that they have. */
+static int hold(struct twin_gpu *gpu, const struct twin_board *board, void *arg)
+{
+	return set_policy(gpu, board, *(const uint32_t *)arg, true);
+}
+
+int nvmlDeviceSetDefaultFanSpeed_v2(struct nvml_device *device, uint32_t fan)
+{
+	return twin_set(device, let_go, &fan, true);
+}
+
+int nvmlDeviceSetFanControlPolicy(struct nvml_device *device, uint32_t fan, uint32_t policy)
+{
+	if (twin_machine_map() && policy > SET_BY_HAND)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	return twin_set(device, policy == SET_BY_HAND ? hold : let_go, &fan,
+			policy == FOLLOWS_TEMPERATURE);
 }
 
 int nvmlDeviceGetCoolerInfo(struct nvml_device *device, struct nvml_cooler_info *info)

@@ -343,6 +343,7 @@ struct twin_gpu {
 	uint32_t application_mhz; /* 0 = not set */
 	uint32_t limit_mw;
 	uint32_t persistence, compute_mode;
+	uint32_t fan_set_percent;	   /* of all fans; 0 = they follow the temperature */
 	uint32_t accounting, streaming;	   /* modes; streaming is GPM's */
 	uint32_t ecc_off, ecc_off_pending; /* the other way round, since ECC is on by default */
 	uint32_t open_apis;		   /* bit N: everyone may use restricted API N */

@@ -278,21 +278,26 @@ static uint32_t wanted_clock(const struct twin_gpu *gpu, const struct twin_board
 	return busy || rest > top ? top : rest;
 }
 
-/* Fans of the board follow its temperature, from fan_start_c up to all they have at gpu_max_c. */
-static uint32_t fan_percent(const struct twin_gpu *gpu, const struct twin_board *board)
+/* By themselves they follow the temperature, from fan_start_c up to all they have at gpu_max_c. */
+uint32_t twin_physics_fan_target(const struct twin_gpu *gpu, const struct twin_board *board)
 {
 	int64_t from_uc = board->fan_start_c * 1000000ll;
 	int64_t span_uc = board->gpu_max_c * 1000000ll - from_uc;
 	int64_t above_uc = gpu->temp_uc - from_uc;
 
-	if (gpu->fan_stuck)
-		return 0;
+	if (gpu->fan_set_percent)
+		return gpu->fan_set_percent;
 	if (board->fans == 0 || above_uc < 0)
 		return board->fans ? board->fan_min_percent : 0;
 	if (above_uc >= span_uc)
 		return 100;
 	return board->fan_min_percent +
 	       (uint32_t)((100 - board->fan_min_percent) * above_uc / span_uc);
+}
+
+static uint32_t fan_percent(const struct twin_gpu *gpu, const struct twin_board *board)
+{
+	return gpu->fan_stuck ? 0 : twin_physics_fan_target(gpu, board);
 }
 
 /* Warming for each kW with the fans at that speed and the air that there is. A fan that stands

@@ -60,6 +60,9 @@ uint32_t twin_physics_part(const struct twin_gpu *gpu, const struct twin_load *l
 uint64_t twin_physics_speed(const struct twin_gpu *gpu, const struct twin_board *board,
 			    const struct twin_load *load);
 
+/* What the fans are told: by whoever set them, or by the temperature. */
+uint32_t twin_physics_fan_target(const struct twin_gpu *gpu, const struct twin_board *board);
+
 /* Readings, as the board would report them. */
 uint32_t twin_physics_power_reading_mw(const struct twin_gpu *gpu, const struct twin_board *board,
 				       bool average);

@@ -442,6 +442,55 @@ static void states_fill_the_array_that_is_given(void **state)
 		NVML_ERROR_INVALID_ARGUMENT);
 }
 
+/* Temperature that the GPU would have if nobody did anything for ten minutes. */
+static int64_t later_uc(uint32_t index)
+{
+	struct twin_gpu state;
+
+	twin_read(twin_fixture_map(), index, &state);
+	twin_physics_advance(&state, twin_map_board(twin_fixture_map()),
+			     state.at_ns + 600000000000ull);
+	return state.temp_uc;
+}
+
+/* Fans that are set cool as fast as they turn; let go, they follow the temperature again. */
+static void fans_can_be_set_and_let_go(void **state)
+{
+	struct nvml_device *device = gpu(0);
+	uint32_t min, max, percent, policy;
+	int64_t by_itself = later_uc(0);
+
+	assert_int_equal(NVML(nvmlDeviceGetMinMaxFanSpeed)(device, &min, &max), NVML_SUCCESS);
+	assert_int_equal(NVML(nvmlDeviceSetFanSpeed_v2)(device, 1, 100), NVML_SUCCESS);
+	assert_int_equal(NVML(nvmlDeviceGetFanSpeed_v2)(device, 0, &percent), NVML_SUCCESS);
+	assert_int_equal(percent, 100);
+	assert_int_equal(NVML(nvmlDeviceGetFanControlPolicy_v2)(device, 0, &policy), NVML_SUCCESS);
+	assert_int_equal(policy, 1);
+	assert_true(later_uc(0) < by_itself - 1000000);
+	assert_int_equal(NVML(nvmlDeviceSetFanSpeed_v2)(device, 0, min - 1),
+			 NVML_ERROR_INVALID_ARGUMENT);
+	assert_int_equal(NVML(nvmlDeviceSetFanSpeed_v2)(device, 9, 100),
+			 NVML_ERROR_INVALID_ARGUMENT);
+	assert_int_equal(twin_run("fault 0 fan-stuck"), 0);
+	NVML(nvmlDeviceGetFanSpeed)(device, &percent);
+	assert_int_equal(percent, 0);
+	NVML(nvmlDeviceGetTargetFanSpeed)(device, 0, &percent);
+	assert_int_equal(percent, 100);
+	assert_int_equal(twin_run("fault 0 none"), 0);
+	assert_int_equal(NVML(nvmlDeviceSetDefaultFanSpeed_v2)(device, 0), NVML_SUCCESS);
+	NVML(nvmlDeviceGetFanSpeed)(device, &percent);
+	assert_int_equal(percent, min);
+	assert_true(later_uc(0) >= by_itself - 100000);
+}
+
+static void fans_of_the_machine_are_not_the_boards(void **state)
+{
+	assert_int_equal(NVML(nvmlDeviceSetFanSpeed_v2)(gpu(0), 0, 100), NVML_ERROR_NOT_SUPPORTED);
+	assert_int_equal(NVML(nvmlDeviceSetDefaultFanSpeed_v2)(gpu(0), 0),
+			 NVML_ERROR_NOT_SUPPORTED);
+}
+
+#define ON_4090(test) cmocka_unit_test_setup_teardown(test, twin_fixture_4090, twin_fixture_end)
 #define ON_H100(test) cmocka_unit_test_setup_teardown(test, twin_fixture_h100, twin_fixture_end)
 #define ON_V100(test) cmocka_unit_test_setup_teardown(test, twin_fixture_v100, twin_fixture_end)
 
@@ -462,6 +511,8 @@ int main(void)
 		ON_H100(ecc_goes_off_at_the_next_reload),
 		ON_H100(application_clocks_can_be_opened),
 		ON_H100(states_fill_the_array_that_is_given),
+		ON_4090(fans_can_be_set_and_let_go),
+		ON_H100(fans_of_the_machine_are_not_the_boards),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -99,6 +99,12 @@ int twin_fixture_text(const char *text)
 	return rc;
 }
 
+int twin_fixture_4090(void **state)
+{
+	make_directory();
+	return setup("workstation");
+}
+
 int twin_fixture_end(void **state)
 {
 	for (int i = 0; i < 8; i++)

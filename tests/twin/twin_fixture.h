@@ -16,6 +16,7 @@
 int twin_fixture_h100(void **state);
 int twin_fixture_v100(void **state);
 int twin_fixture_a100(void **state);
+int twin_fixture_4090(void **state);
 int twin_fixture_end(void **state);
 
 /* For a setup of one's own: a machine described by the text of its file. */
