@@ -17,9 +17,11 @@ enum {
 static int describe(struct takt_simulate *simulate, struct takt_simulate_pods *pods,
 		    struct takt_fgd_world *ret, struct takt_err *err)
 {
-	int64_t tuning;
+	int64_t tuning, migrate;
 	int rc = takt_cli_number(simulate->cli, "tuning", 1, TAKT_FGD_MAX_LOAD, 130, &tuning, err);
 
+	if (rc == 0)
+		rc = takt_cli_number(simulate->cli, "migrate", 0, 100, 0, &migrate, err);
 	if (rc == 0)
 		rc = takt_simulate_seeds(simulate, 1, 10, err);
 	if (rc == 0)
@@ -27,6 +29,7 @@ static int describe(struct takt_simulate *simulate, struct takt_simulate_pods *p
 	if (rc < 0)
 		return rc;
 	takt_simulate_note(simulate, "tuning_pct", "%lld", (long long)tuning);
+	takt_simulate_note(simulate, "migrate_pct", "%lld", (long long)migrate);
 	*ret = (struct takt_fgd_world){
 		.cluster = &pods->cluster,
 		.work = &pods->work,
@@ -34,6 +37,7 @@ static int describe(struct takt_simulate *simulate, struct takt_simulate_pods *p
 		.typical = &pods->typical,
 		.tuning_permille = (uint32_t)tuning * 10,
 		.load_count = simulate->load_count,
+		.migrate_percent = (uint32_t)migrate,
 	};
 	memcpy(ret->loads, simulate->loads, sizeof(simulate->loads));
 	return 0;

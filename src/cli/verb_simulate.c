@@ -61,7 +61,10 @@ static const struct takt_option options[] = {
 	{"preempt-cost", 0, "TIME", "queue: what starting again costs (60s)"},
 	{"checkpoint", 0, "TIME",
 	 "queue: work is safe every so often; 0s: all is lost when a job is pushed out (30m)"},
-	{"migrate", 0, "N", "queue: tasks moved a plan, at most (0)"},
+	{"migrate", 0, "N",
+	 "queue: tasks moved a plan, at most (0). fgd: fractions moved for each 100 placed, to "
+	 "make "
+	 "room for what fits nowhere (0)"},
 	{"failures", 0, "WHAT",
 	 "queue: mtbf=500h,repair=1h of each node, or a file with at_s,node,repair_s"},
 	{"resample", 0, "weeks", "queue: each seed draws whole weeks of the trace anew"},

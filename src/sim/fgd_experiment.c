@@ -191,6 +191,9 @@ bool takt_fgd_value(const struct takt_fgd_experiment *experiment, size_t policy,
 	case TAKT_FGD_ARRIVED:
 		*ret = (double)point->arrived_milli / all;
 		break;
+	case TAKT_FGD_MOVES:
+		*ret = point->placed ? 100 * (double)point->moved / (double)point->placed : 0;
+		break;
 	case TAKT_FGD_ALLOCATION:
 		*ret = (double)point->allocated_milli / all;
 		break;

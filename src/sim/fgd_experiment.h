@@ -56,6 +56,7 @@ enum takt_fgd_measure {
 	TAKT_FGD_ALLOCATION,
 	TAKT_FGD_FRAGMENT,
 	TAKT_FGD_FRAGMENT_RATIO,
+	TAKT_FGD_MOVES, /* for each 100 placed */
 };
 bool takt_fgd_value(const struct takt_fgd_experiment *experiment, size_t policy, size_t seed,
 		    size_t load, enum takt_fgd_measure measure, double *ret);

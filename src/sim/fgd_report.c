@@ -62,6 +62,7 @@ static void add_record(const struct takt_fgd_experiment *experiment, size_t poli
 	struct takt_sim_stat fragment = takt_fgd_stat(experiment, policy, load, TAKT_FGD_FRAGMENT);
 	struct takt_sim_stat ratio =
 		takt_fgd_stat(experiment, policy, load, TAKT_FGD_FRAGMENT_RATIO);
+	struct takt_sim_stat moves = takt_fgd_stat(experiment, policy, load, TAKT_FGD_MOVES);
 	struct takt_sim_stat bound = takt_fgd_bound(experiment, load);
 
 	takt_str_add(out, "{\"placement\":");
@@ -74,6 +75,8 @@ static void add_record(const struct takt_fgd_experiment *experiment, size_t poli
 	add_number(out, "bound_pct", &bound, bound.mean);
 	add_number(out, "fragment_pct", &fragment, fragment.mean);
 	add_number(out, "fragment_ratio_pct", &ratio, ratio.mean);
+	if (experiment->config->world->migrate_percent)
+		add_number(out, "moves_per_100", &moves, moves.mean);
 	if (policy != baseline) {
 		struct takt_sim_stat diff = takt_fgd_difference(experiment, policy, baseline, load,
 								TAKT_FGD_ALLOCATION);

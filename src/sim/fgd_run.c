@@ -7,11 +7,13 @@
 
 #include "base/mem.h"
 #include "sched/cluster.h"
+#include "sched/place_migrate.h"
 #include "sim/sim_build.h"
 #include "sim/sim_random.h"
 
 enum {
-	PPM = 1000000
+	PPM = 1000000,
+	MOVES = 3, /* for one task */
 };
 
 struct run {
@@ -23,6 +25,8 @@ struct run {
 	struct takt_fgd_class_count *counts; /* owned: of each class, so far */
 	uint64_t fragment;		     /* sum of fragments */
 	uint64_t arrived_milli, placed_milli;
+	TAKT_VEC(struct takt_migrate_task) movable;
+	uint64_t *stuck; /* owned: of each kind, changes() when moving tasks did not help */
 	struct takt_fgd_result result;
 };
 
@@ -47,29 +51,91 @@ static void update_fragment(struct run *run, uint32_t node)
 	run->fragments[node] = now;
 }
 
+/* More than 0, and another number after everything that could make moving tasks worth a try. */
+static uint64_t changes(const struct run *run)
+{
+	return 1 + run->result.placed + run->result.moved;
+}
+
+/* Moves tasks so that the kind fits. -ENOENT when it cannot be done, or not yet. */
+static int make_room(struct run *run, uint32_t kind, struct takt_slot *ret)
+{
+	uint64_t allowed = run->result.placed * run->world->migrate_percent / 100;
+	struct takt_migrate_limits limits = {
+		.max_cost = takt_sim_kind_milli(&run->world->work->kinds.at[kind])};
+	struct takt_migrate_plan plan;
+	int rc;
+
+	if (allowed <= run->result.moved || run->stuck[kind] == changes(run))
+		return -ENOENT;
+	limits.max_moves =
+		allowed - run->result.moved < MOVES ? allowed - run->result.moved : MOVES;
+	rc = takt_migrate_for(run->cluster, run->kinds[kind], run->movable.at, run->movable.len,
+			      &limits, &plan);
+	if (rc == -ENOENT)
+		run->stuck[kind] = changes(run);
+	for (size_t i = 0; i < plan.count && rc == 0; i++) {
+		struct takt_migrate_task *task = &run->movable.at[plan.moves[i].task];
+		uint32_t from = task->slot.node;
+
+		rc = takt_cluster_take(run->cluster, task->kind, &plan.moves[i].to);
+		if (rc == 0)
+			rc = takt_cluster_give(run->cluster, task->kind, &task->slot);
+		task->slot = plan.moves[i].to;
+		update_fragment(run, from);
+		update_fragment(run, task->slot.node);
+		run->result.moved++;
+	}
+	if (rc == 0)
+		*ret = plan.slot;
+	return rc;
+}
+
+/* A fraction is cheap to move. */
+static int remember_movable(struct run *run, uint32_t kind, const struct takt_slot *slot)
+{
+	struct takt_migrate_task task = {
+		.kind = run->kinds[kind], .slot = *slot, .cost = slot->milli};
+
+	if (!run->world->migrate_percent || slot->milli == 0 || slot->milli >= TAKT_REQUEST_WHOLE)
+		return 0;
+	return takt_vec_push(&run->movable, task);
+}
+
+static int place(struct run *run, uint32_t job, const struct takt_slot *slot, struct takt_err *err)
+{
+	const struct takt_fgd_world *world = run->world;
+	uint32_t kind = world->work->jobs.at[job].kind;
+	int rc = takt_cluster_take(run->cluster, run->kinds[kind], slot);
+
+	if (rc < 0)
+		return takt_err_set(err, rc, "the policy placed '%s' where it does not fit",
+				    world->work->jobs.at[job].name);
+	run->placed_milli += takt_sim_kind_milli(&world->work->kinds.at[kind]);
+	run->result.placed++;
+	run->counts[world->classes->of_kind.at[kind]].placed++;
+	update_fragment(run, slot->node);
+	rc = remember_movable(run, kind, slot);
+	return rc < 0 ? takt_err_set(err, rc, "no memory for a run") : 0;
+}
+
 static int offer(struct run *run, uint32_t job, struct takt_err *err)
 {
 	const struct takt_fgd_world *world = run->world;
 	uint32_t kind = world->work->jobs.at[job].kind;
-	struct takt_fgd_class_count *count = &run->counts[world->classes->of_kind.at[kind]];
-	uint64_t milli = takt_sim_kind_milli(&world->work->kinds.at[kind]);
 	struct takt_slot slot;
-	int rc;
+	int rc = 0;
 
-	run->arrived_milli += milli;
+	run->arrived_milli += takt_sim_kind_milli(&world->work->kinds.at[kind]);
 	run->result.arrivals++;
-	count->arrived++;
+	run->counts[world->classes->of_kind.at[kind]].arrived++;
 	if (!takt_cluster_pick(run->cluster, run->kinds[kind], NULL, &slot, NULL))
+		rc = make_room(run, kind, &slot);
+	if (rc == -ENOENT)
 		return 0;
-	rc = takt_cluster_take(run->cluster, run->kinds[kind], &slot);
 	if (rc < 0)
-		return takt_err_set(err, rc, "the policy placed '%s' where it does not fit",
-				    world->work->jobs.at[job].name);
-	run->placed_milli += milli;
-	run->result.placed++;
-	count->placed++;
-	update_fragment(run, slot.node);
-	return 0;
+		return takt_err_set(err, rc, "tasks could not be moved");
+	return place(run, job, &slot, err);
 }
 
 static void sample(struct run *run)
@@ -86,6 +152,8 @@ static void sample(struct run *run)
 	point->events++;
 	point->arrived_milli += run->arrived_milli;
 	point->allocated_milli += run->placed_milli;
+	point->placed = run->result.placed;
+	point->moved = run->result.moved;
 	point->fragment_milli += fragment;
 	point->idle_milli += idle;
 	point->fragment_ppm += idle ? fragment * PPM / idle : 0;
@@ -122,10 +190,12 @@ static int allocate(struct run *run, struct takt_err *err)
 	size_t classes = world->classes->classes.len, cells = classes * world->load_count;
 
 	run->result.classes.max = cells;
+	run->movable.max = run->draw.arrivals.len;
 	run->kinds = takt_calloc(world->work->kinds.len, sizeof(*run->kinds));
 	run->fragments = takt_calloc(world->cluster->nodes.len, sizeof(*run->fragments));
 	run->counts = takt_calloc(classes, sizeof(*run->counts));
-	if (!run->kinds || !run->fragments || !run->counts ||
+	run->stuck = takt_calloc(world->work->kinds.len, sizeof(*run->stuck));
+	if (!run->kinds || !run->fragments || !run->counts || !run->stuck ||
 	    takt_vec_reserve(&run->result.classes, cells) < 0)
 		return takt_err_set(err, -ENOMEM, "no memory for a run");
 	run->result.classes.len = cells;
@@ -153,6 +223,8 @@ static void run_fini(struct run *run)
 	takt_free(run->kinds);
 	takt_free(run->fragments);
 	takt_free(run->counts);
+	takt_free(run->stuck);
+	takt_vec_fini(&run->movable);
 }
 
 int takt_fgd_run(const struct takt_fgd_world *world, const struct takt_placement *placement,

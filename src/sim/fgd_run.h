@@ -36,6 +36,9 @@ struct takt_fgd_world {
 	uint32_t tuning_permille;
 	uint32_t loads[TAKT_FGD_MAX_LOADS]; /* the columns, percent, ascending */
 	size_t load_count;
+	/* Tasks that may be moved for each 100 placed, so far: fractions only, to make room for one
+	 * that fits nowhere, all moved together no larger than it is. 0 = as published: none. */
+	uint32_t migrate_percent;
 };
 
 struct takt_fgd_class_count {
@@ -46,13 +49,14 @@ struct takt_fgd_point {
 	uint64_t events; /* 0: the arrivals never came by this column */
 	/* Sums over the events. */
 	uint64_t arrived_milli, allocated_milli, fragment_milli, idle_milli;
-	uint64_t fragment_ppm; /* of what was idle */
+	uint64_t fragment_ppm;	/* of what was idle */
+	uint64_t placed, moved; /* tasks, until the last event */
 };
 
 struct takt_fgd_result {
 	struct takt_fgd_point points[TAKT_FGD_MAX_LOADS]; /* by column */
 	TAKT_VEC(struct takt_fgd_class_count) classes;	  /* column by column */
-	uint64_t arrivals, placed;
+	uint64_t arrivals, placed, moved;
 };
 
 /* *ret is overwritten; untouched on failure. */
