@@ -8,6 +8,7 @@
 #include "cli/table.h"
 #include "sim/fgd_experiment.h"
 #include "sim/fgd_report.h"
+#include "sim/sim_html.h"
 
 enum {
 	EXIT_ABOVE_BOUND = 3,
@@ -176,17 +177,6 @@ static void print_classes(struct takt_cli *cli, const struct takt_fgd_experiment
 	takt_table_print(&table, cli->width, cli->colour, &cli->out);
 }
 
-/* The load that the details are of: 100 % if it is there, else the last. */
-static size_t main_load(const struct takt_fgd_experiment *experiment)
-{
-	const struct takt_fgd_world *world = experiment->config->world;
-
-	for (size_t l = 0; l < world->load_count; l++)
-		if (world->loads[l] == 100)
-			return l;
-	return world->load_count - 1;
-}
-
 static int show(struct takt_simulate *simulate, const struct takt_fgd_experiment *experiment,
 		const struct takt_simulate_pods *pods, struct takt_err *err)
 {
@@ -194,21 +184,25 @@ static int show(struct takt_simulate *simulate, const struct takt_fgd_experiment
 	struct takt_sim_meta meta = takt_simulate_meta(simulate, "fgd");
 	TAKT_CLEANUP(strp) struct takt_str json = TAKT_STR(TAKT_SIM_RESULT_BYTES);
 	TAKT_CLEANUP(strp) struct takt_str csv = TAKT_STR(TAKT_SIM_RESULT_BYTES);
+	TAKT_CLEANUP(strp) struct takt_str html = TAKT_STR(TAKT_SIM_RESULT_BYTES);
 	int rc;
 
 	takt_simulate_pods_meta(pods, &meta);
 	takt_fgd_json(experiment, &meta, pods->baseline, &json);
 	takt_fgd_csv(experiment, &meta, pods->baseline, &csv);
+	takt_fgd_html(experiment, &meta, pods->baseline, &html);
 	rc = takt_simulate_write(simulate, "output", &json, err);
 	if (rc == 0)
 		rc = takt_simulate_write(simulate, "csv", &csv, err);
+	if (rc == 0)
+		rc = takt_simulate_write(simulate, "html", &html, err);
 	if (cli->json) {
 		takt_str_add(&cli->out, takt_str_text(&json));
 		return rc;
 	}
 	print_allocation(cli, experiment);
-	print_details(cli, experiment, main_load(experiment), pods->baseline);
-	print_classes(cli, experiment, main_load(experiment));
+	print_details(cli, experiment, takt_fgd_main_load(experiment), pods->baseline);
+	print_classes(cli, experiment, takt_fgd_main_load(experiment));
 	return rc;
 }
 

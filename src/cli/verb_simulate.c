@@ -70,6 +70,7 @@ static const struct takt_option options[] = {
 	{"resample", 0, "weeks", "queue: each seed draws whole weeks of the trace anew"},
 	{"gpu-watts", 0, "IDLE,BUSY", "queue: power of models that takt does not know"},
 	{"threads", 0, "N", "runs at a time (one a core); results do not depend on it"},
+	{"html", 0, "FILE", "write a report with plots there, complete in one file"},
 	{"csv", 0, "FILE", "write the table there"},
 	{"output", 0, "FILE", "write the JSON there"},
 	{NULL},

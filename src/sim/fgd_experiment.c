@@ -267,3 +267,13 @@ struct takt_fgd_class_count takt_fgd_class(const struct takt_fgd_experiment *exp
 	}
 	return sum;
 }
+
+size_t takt_fgd_main_load(const struct takt_fgd_experiment *experiment)
+{
+	const struct takt_fgd_world *world = experiment->config->world;
+
+	for (size_t l = 0; l < world->load_count; l++)
+		if (world->loads[l] == 100)
+			return l;
+	return world->load_count - 1;
+}

@@ -74,4 +74,7 @@ struct takt_sim_stat takt_fgd_bound(const struct takt_fgd_experiment *experiment
 struct takt_fgd_class_count takt_fgd_class(const struct takt_fgd_experiment *experiment,
 					   size_t policy, size_t load, size_t class);
 
+/* The column that details are shown of: 100 % if it is there, else the last. */
+size_t takt_fgd_main_load(const struct takt_fgd_experiment *experiment);
+
 #endif
