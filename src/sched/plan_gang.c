@@ -58,8 +58,8 @@ static uint32_t most_tasks(const struct takt_planner *planner, const struct takt
 	return tasks;
 }
 
-static uint32_t place_gang(struct takt_planner *planner, const struct takt_sched_entry *entry,
-			   const struct takt_scope *scope)
+uint32_t takt_plan_place_gang(struct takt_planner *planner, const struct takt_sched_entry *entry,
+			      const struct takt_scope *scope)
 {
 	struct takt_cluster *cluster = planner->sched->cluster;
 	uint32_t least = takt_sched_min_tasks(&entry->job);
@@ -87,7 +87,9 @@ uint32_t takt_plan_place(struct takt_planner *planner, const struct takt_sched_e
 	const struct takt_scope *scope = takt_plan_scope(planner, entry, start_ns);
 
 	if (takt_sched_tasks(&entry->job) > 1)
-		return place_gang(planner, entry, scope);
+		return takt_cluster_request(planner->sched->cluster, entry->kind)->speeds
+			       ? takt_plan_place_on_one_model(planner, entry, scope)
+			       : takt_plan_place_gang(planner, entry, scope);
 	if (!make_room(planner, 1))
 		return 0;
 	return takt_plan_fill(planner, entry->kind, scope, 0, 1);

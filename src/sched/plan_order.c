@@ -243,7 +243,8 @@ static void did_not_fit(struct takt_planner *planner, struct takt_sched_entry *e
 	struct takt_sched_group *group = entry->group;
 
 	if (planner->sched->config.backfill == TAKT_BACKFILL_NONE) {
-		if (entry->job.gpus > 0 && !is_ungoverned(planner, entry))
+		if (entry->job.gpus > 0 && !takt_plan_declines(planner, entry) &&
+		    !is_ungoverned(planner, entry))
 			planner->head = entry;
 		block(planner, group);
 		return;

@@ -79,8 +79,13 @@ bool takt_plan_pick(struct takt_planner *planner, uint32_t kind, const struct ta
 		    struct takt_slot *ret)
 {
 	const struct takt_sched *sched = planner->sched;
-	const struct takt_request *request = takt_cluster_request(sched->cluster, kind);
-	bool whole = request->devices == 0 || request->milli == TAKT_REQUEST_WHOLE;
+	const struct takt_request *request;
+	bool whole;
+
+	if (planner->has_stand_in)
+		kind = planner->stand_in;
+	request = takt_cluster_request(sched->cluster, kind);
+	whole = request->devices == 0 || request->milli == TAKT_REQUEST_WHOLE;
 
 	if (!sched->config.placement && whole)
 		return pick_by_links(sched, kind, request, scope, ret);

@@ -68,6 +68,9 @@ struct takt_planner {
 	/* The scope of the job that is looked at; see plan_scope.c. */
 	struct takt_scope scope;
 	TAKT_VEC(uint64_t) leave_out;
+	TAKT_VEC(uint64_t) other_models; /* plan_models.c: the same, narrowed */
+	bool has_stand_in;		 /* plan_models.c: tasks are picked as this kind */
+	uint32_t stand_in;
 
 	struct takt_slot *slots; /* owned: where tasks of the job looked at are tried */
 	uint32_t slot_room;
@@ -100,9 +103,20 @@ bool takt_plan_pick(struct takt_planner *planner, uint32_t kind, const struct ta
  * and stand in planner->slots; the number of them, 0 = it fits nowhere and nothing is taken. */
 uint32_t takt_plan_place(struct takt_planner *planner, const struct takt_sched_entry *entry,
 			 uint64_t start_ns);
+/* All tasks of a gang, or as many as an elastic one needs, in the scope. */
+uint32_t takt_plan_place_gang(struct takt_planner *planner, const struct takt_sched_entry *entry,
+			      const struct takt_scope *scope);
 /* n more tasks, the first of them slots[at], in the scope; how many found a place. */
 uint32_t takt_plan_fill(struct takt_planner *planner, uint32_t kind, const struct takt_scope *scope,
 			uint32_t at, uint32_t n);
+
+/* plan_models.c: the same on nodes of one model. */
+uint32_t takt_plan_place_on_one_model(struct takt_planner *planner,
+				      const struct takt_sched_entry *entry,
+				      const struct takt_scope *scope);
+/* Whether a job that fits nowhere could start but for the policy, which lets it wait for a faster
+ * model: who declines what is free holds nobody back. */
+bool takt_plan_declines(const struct takt_planner *planner, const struct takt_sched_entry *entry);
 
 /* plan_topology.c: the tasks of a job as near to each other as it asks, at least `least` of them
  * and at most `most`. */
@@ -146,7 +160,7 @@ void takt_plan_explain_one(struct takt_planner *planner, const struct takt_sched
 
 /* sched_wait.c */
 
-/* A job of whole GPUs on one node that asks for nothing else. */
+/* A job of whole GPUs on one node that asks for nothing else and runs as fast everywhere. */
 bool takt_plan_is_plain(const struct takt_sched_entry *entry);
 /* What a job of whole GPUs on one node waits for that takt does not govern: IMPOSSIBLE, UNHEALTHY
  * or OUTSIDE; NONE if ending jobs can make room for it. */

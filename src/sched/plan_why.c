@@ -38,6 +38,7 @@ static enum takt_why why_of(enum takt_fit cause)
 		[TAKT_FIT_DEV_MEM] = TAKT_WHY_DEV_MEMORY, [TAKT_FIT_MIG] = TAKT_WHY_MIG,
 		[TAKT_FIT_NUMA] = TAKT_WHY_NUMA,	  [TAKT_FIT_CPU] = TAKT_WHY_CPU,
 		[TAKT_FIT_MEM] = TAKT_WHY_MEMORY,	  [TAKT_FIT_PER_NODE] = TAKT_WHY_PER_NODE,
+		[TAKT_FIT_POLICY] = TAKT_WHY_POLICY,
 	};
 
 	return (enum takt_why)why[cause];
@@ -84,17 +85,17 @@ static const struct takt_plan_fit *fit_of(struct explainer *explainer, uint32_t 
 	return &planner->fits.at[known->u64 - 1];
 }
 
-/* No node can take one task: the commonest of what waiting can change, else what stands in the way
- * of the nodes that come nearest. */
+/* No node can take one task: what is free and refused, the commonest of what waiting can change,
+ * else what stands in the way of the nodes that come nearest. */
 static enum takt_why why_no_node(const struct takt_plan_fit *fit)
 {
 	static const enum takt_why lasting[] = {
 		TAKT_WHY_OUTSIDE, TAKT_WHY_UNHEALTHY, TAKT_WHY_IMPOSSIBLE,
 		TAKT_WHY_MODEL,	  TAKT_WHY_SELECTOR,
 	};
-	enum takt_why best = TAKT_WHY_NONE;
+	enum takt_why best = fit->first[TAKT_WHY_POLICY] > 0 ? TAKT_WHY_POLICY : TAKT_WHY_NONE;
 
-	for (int why = TAKT_WHY_GPUS; why <= TAKT_WHY_PER_NODE; why++)
+	for (int why = TAKT_WHY_GPUS; best != TAKT_WHY_POLICY && why <= TAKT_WHY_PER_NODE; why++)
 		if (fit->first[why] > (best ? fit->first[best] : 0))
 			best = (enum takt_why)why;
 	for (size_t i = 0; best == TAKT_WHY_NONE && i < TAKT_ARRAY_LEN(lasting); i++)

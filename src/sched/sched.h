@@ -107,7 +107,7 @@ enum takt_sched_event_kind {
 	TAKT_SCHED_MODEL,	  /* model: new, once */
 	TAKT_SCHED_NAME,	  /* space, name_id, name: new, once */
 	TAKT_SCHED_SELECTOR,	  /* selector: new, once */
-	TAKT_SCHED_WORKLOAD,	  /* workload: new or other figures */
+	TAKT_SCHED_WORKLOAD,	  /* workload: new, once */
 	TAKT_SCHED_TENANT,	  /* tenant: new or other figures; the parent is there already */
 	TAKT_SCHED_TENANT_REMOVE, /* tenant_id: no job and no tenant below it is left */
 	TAKT_SCHED_TENANT_USAGE,  /* tenant_id, usage: its books (tenant.h) as of at_ns */

@@ -65,6 +65,7 @@ const char *const takt_why_names[] = {
 	[TAKT_WHY_CPU] = "cpu",
 	[TAKT_WHY_MEMORY] = "memory",
 	[TAKT_WHY_PER_NODE] = "per_node",
+	[TAKT_WHY_POLICY] = "policy",
 	[TAKT_WHY_AFFINITY] = "affinity",
 	[TAKT_WHY_RESERVATION] = "reservation",
 	[TAKT_WHY_GANG] = "gang",

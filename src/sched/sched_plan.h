@@ -18,7 +18,7 @@
 #include "sched/sched_facts.h"
 
 /*
- * Why a job waits; the first that applies, in this order. The reasons from SELECTOR to PER_NODE are
+ * Why a job waits; the first that applies, in this order. The reasons from SELECTOR to POLICY are
  * also what a single node can lack: they are what struct takt_plan_fit counts.
  */
 enum takt_why {
@@ -42,6 +42,7 @@ enum takt_why {
 	TAKT_WHY_CPU,
 	TAKT_WHY_MEMORY,
 	TAKT_WHY_PER_NODE,    /* as many of its kind run there as may */
+	TAKT_WHY_POLICY,      /* the placement policy refuses what is free: much slower GPUs, say */
 	TAKT_WHY_AFFINITY,    /* near to or apart from jobs that run */
 	TAKT_WHY_RESERVATION, /* what is free is reserved, or needed for maintenance, before it
 				 would be over */

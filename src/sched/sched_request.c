@@ -8,6 +8,7 @@
 
 enum {
 	COMPUTE_SLICES = 7,
+	REFERENCE = 1000, /* permille */
 };
 
 static int profile_of(const struct takt_sched *sched, uint32_t id, uint8_t *ret)
@@ -46,6 +47,30 @@ static int translate(const struct takt_sched *sched, const struct takt_sched_job
 				    " was not told before",
 				    request->mig_profile, job->id);
 	return 0;
+}
+
+/* Speeds by model; what is not known counts as the reference's. */
+static int speeds_of(struct takt_sched *sched, const struct takt_sched_job *job,
+		     struct takt_request *request, struct takt_err *err)
+{
+	const struct takt_sched_workload *workload = takt_sched_workload_find(sched, job->workload);
+	uint16_t permille[TAKT_SCHED_MAX_MODELS];
+	uint32_t id;
+	int rc;
+
+	if (!workload)
+		return 0;
+	for (uint32_t i = 0; i < TAKT_SCHED_MAX_MODELS; i++) {
+		uint32_t told = i < workload->count ? workload->permille[i] : 0;
+
+		permille[i] = (uint16_t)(told == 0	     ? REFERENCE
+					 : told < UINT16_MAX ? told
+							     : UINT16_MAX);
+	}
+	rc = takt_cluster_speeds(sched->cluster, permille, TAKT_SCHED_MAX_MODELS, &id, err);
+	if (rc == 0)
+		request->speeds = (uint16_t)id;
+	return rc;
 }
 
 /* Accelerators of one task in milli, as tenants are charged. A share of memory counts as that share
@@ -93,6 +118,8 @@ int takt_sched_kind_of(struct takt_sched *sched, const struct takt_sched_job *jo
 	if (job->flags & TAKT_JOB_USE_OUTSIDE)
 		request.flags |= TAKT_REQUEST_SHARE_OUTSIDE;
 	rc = translate(sched, job, &request, err);
+	if (rc == 0)
+		rc = speeds_of(sched, job, &request, err);
 	if (rc == 0)
 		rc = takt_cluster_kind(sched->cluster, &request, ret_kind, err);
 	if (rc < 0)

@@ -33,6 +33,9 @@ static const char *const sentences[TAKT_WHY_COUNT] = {
 	[TAKT_WHY_CPU] = "where GPUs are free too few CPU cores are: jobs that hold them must end",
 	[TAKT_WHY_MEMORY] = "where GPUs are free too little memory is: jobs that hold it must end",
 	[TAKT_WHY_PER_NODE] = "as many tasks of its kind run on each node as may",
+	[TAKT_WHY_POLICY] =
+		"the placement policy lets it wait rather than have it on the nodes that "
+		"are free: much slower GPUs, or too much in use",
 	[TAKT_WHY_AFFINITY] =
 		"where it would be near to, or apart from, the jobs that it names there "
 		"is no room",

@@ -16,7 +16,8 @@ bool takt_plan_is_plain(const struct takt_sched_entry *entry)
 	if (rest.milli == TAKT_REQUEST_WHOLE)
 		rest.milli = 0;
 	return takt_sched_tasks(&entry->job) == 1 && !entry->job.near_group &&
-	       !entry->job.apart_group && memcmp(&rest, &nothing, sizeof(rest)) == 0;
+	       !entry->job.apart_group && !entry->job.workload &&
+	       memcmp(&rest, &nothing, sizeof(rest)) == 0;
 }
 
 static uint32_t healthy(const struct takt_sched_host *host)

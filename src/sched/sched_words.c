@@ -283,10 +283,11 @@ int takt_sched_on_workload(struct takt_sched *sched, const struct takt_sched_eve
 		return takt_err_set(err, -EINVAL,
 				    "workload.id is 0, or workload.permille has over %d figures",
 				    TAKT_SCHED_MAX_MODELS);
-	if (known) {
-		*known = *workload;
+	if (known && memcmp(known, workload, sizeof(*known)) != 0)
+		return takt_err_set(err, -EINVAL, "workload %" PRIu32 " was told otherwise before",
+				    workload->id);
+	if (known)
 		return 0;
-	}
 	if (takt_vec_push(&sched->workloads, *workload) < 0)
 		return takt_err_set(err, -ENOMEM, "workload %" PRIu32, workload->id);
 	return 0;
