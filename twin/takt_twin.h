@@ -21,8 +21,12 @@ struct twin_verb {
 };
 
 extern const struct twin_verb twin_verb_board, twin_verb_create, twin_verb_destroy, twin_verb_list,
-	twin_verb_exec, twin_verb_load, twin_verb_fault, twin_verb_kmsg, twin_verb_state,
-	twin_verb_time;
+	twin_verb_exec, twin_verb_load, twin_verb_fault, twin_verb_kmsg, twin_verb_man,
+	twin_verb_state, twin_verb_time;
+
+/* All of them, in the order of --help (twin_main.c). */
+extern const struct twin_verb *const twin_verbs[];
+extern const size_t twin_verb_count;
 
 /* Error for an option that getopt_long did not know or that lacks its value; names it. */
 int twin_bad_option(const struct twin_verb *verb, char **argv, struct takt_err *err);

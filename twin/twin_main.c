@@ -7,17 +7,19 @@
 #include "base/str.h"
 #include "takt_twin.h"
 
-static const struct twin_verb *const verbs[] = {
-	&twin_verb_create, &twin_verb_destroy, &twin_verb_list, &twin_verb_board, &twin_verb_exec,
-	&twin_verb_load,   &twin_verb_fault,   &twin_verb_kmsg, &twin_verb_state, &twin_verb_time,
+const struct twin_verb *const twin_verbs[] = {
+	&twin_verb_create, &twin_verb_destroy, &twin_verb_list,	 &twin_verb_board,
+	&twin_verb_exec,   &twin_verb_load,    &twin_verb_fault, &twin_verb_kmsg,
+	&twin_verb_state,  &twin_verb_time,    &twin_verb_man,
 };
+const size_t twin_verb_count = TAKT_ARRAY_LEN(twin_verbs);
 
 static void usage(FILE *out)
 {
 	fprintf(out, "Simulated GPU machines for any NVML client. Nothing here is a real GPU.\n\n"
 		     "usage: takt-twin VERB [arguments]\n\n");
-	for (size_t i = 0; i < TAKT_ARRAY_LEN(verbs); i++)
-		fprintf(out, "  %-8s %s\n", verbs[i]->name, verbs[i]->summary);
+	for (size_t i = 0; i < twin_verb_count; i++)
+		fprintf(out, "  %-8s %s\n", twin_verbs[i]->name, twin_verbs[i]->summary);
 	fprintf(out,
 		"\n"
 		"  export TAKT_TWIN=$(takt-twin create hgx-h100)\n"
@@ -132,9 +134,9 @@ int main(int argc, char **argv)
 {
 	const char *name = argc > 1 ? argv[1] : "";
 
-	for (size_t i = 0; i < TAKT_ARRAY_LEN(verbs); i++) {
-		if (strcmp(name, verbs[i]->name) == 0)
-			return run_verb(verbs[i], argc - 1, argv + 1);
+	for (size_t i = 0; i < twin_verb_count; i++) {
+		if (strcmp(name, twin_verbs[i]->name) == 0)
+			return run_verb(twin_verbs[i], argc - 1, argv + 1);
 	}
 	if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
 		usage(stdout);

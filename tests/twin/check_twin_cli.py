@@ -31,9 +31,10 @@ def refused(done, status, *words):
 def help_teaches():
     general = takt_twin("--help")
     assert general.returncode == 0
+    page = takt_twin("man").stdout
     for verb in ("create", "destroy", "list", "board", "exec", "load", "fault", "kmsg", "state",
-                 "time"):
-        assert verb in general.stdout
+                 "time", "man"):
+        assert verb in general.stdout and f'.SS "takt\\-twin {verb}"\n' in page
         assert takt_twin(verb, "--help").stdout.count("usage: takt-twin " + verb) == 1
 
 

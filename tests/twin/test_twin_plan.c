@@ -111,6 +111,25 @@ static void a_plan_has_an_end_and_can_be_forgotten(void **state)
 	assert_int_equal(gpu.ecc_cor_volatile, 3);
 }
 
+/* Neither a reload nor a mended board makes what is to come forget to come. */
+static void a_plan_outlives_what_it_brings(void **state)
+{
+	const struct twin_board *type = board("h100-sxm");
+	struct twin_gpu gpu;
+
+	burn(&gpu, type);
+	plan(&gpu, T0 + SECOND, TWIN_TROUBLE_RELOAD, 0);
+	plan(&gpu, T0 + 2 * SECOND, TWIN_TROUBLE_OVERHEATED, 0);
+	plan(&gpu, T0 + 3 * SECOND, TWIN_TROUBLE_NONE, 0);
+	plan(&gpu, T0 + 4 * SECOND, TWIN_TROUBLE_ECC_CORRECTED, 5);
+	twin_physics_advance(&gpu, type, T0 + 2 * SECOND + 1);
+	assert_int_equal(gpu.off, 1);
+	twin_physics_advance(&gpu, type, T0 + 10 * SECOND);
+	assert_int_equal(gpu.reloads, 1);
+	assert_int_equal(gpu.ecc_cor_volatile, 5);
+	assert_int_equal(gpu.plan_count, 0);
+}
+
 static uint64_t draw(uint64_t *seed)
 {
 	*seed = *seed * 6364136223846793005ull + 1442695040888963407ull;
@@ -287,6 +306,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_planned_fault_comes_at_its_moment),
 		cmocka_unit_test(a_plan_has_an_end_and_can_be_forgotten),
+		cmocka_unit_test(a_plan_outlives_what_it_brings),
 		cmocka_unit_test(looking_does_not_change_what_comes),
 		cmocka_unit_test(a_board_without_cooling_switches_itself_off),
 		cmocka_unit_test(half_the_cooling_is_enough_at_rest),
