@@ -266,6 +266,27 @@ static int keep(struct future *future, struct takt_sched_entry *entry, uint32_t 
 	return 0;
 }
 
+void takt_plan_keep_now(struct takt_planner *planner, struct takt_sched_entry *entry, uint32_t n)
+{
+	struct future now = {.planner = planner, .entry = entry, .at_ns = planner->now_ns};
+	size_t i = 0;
+	int rc;
+
+	while (i < planner->kept.len && planner->kept.at[i].entry != entry)
+		i++;
+	rc = keep(&now, entry, n);
+	if (rc < 0) {
+		takt_plan_fail(planner, rc);
+		return;
+	}
+	takt_vec_last(&planner->kept)->how = TAKT_START_NOW;
+	if (i + 1 == planner->kept.len)
+		return;
+	takt_free(planner->kept.at[i].slots);
+	takt_free(planner->kept.at[i].spare);
+	takt_vec_remove_swap(&planner->kept, i);
+}
+
 bool takt_plan_reserve(struct takt_planner *planner, struct takt_sched_entry *entry)
 {
 	struct future future = {.planner = planner, .entry = entry, .at_ns = planner->now_ns};

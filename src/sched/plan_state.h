@@ -137,6 +137,8 @@ uint64_t takt_plan_end_if_started(const struct takt_planner *planner,
 /* Finds when and where a waiting job will be able to start, and keeps that for it. False if it
  * cannot, whatever ends. */
 bool takt_plan_reserve(struct takt_planner *planner, struct takt_sched_entry *entry);
+/* Keeps the slots in planner->slots for a job for which others are pushed out now. */
+void takt_plan_keep_now(struct takt_planner *planner, struct takt_sched_entry *entry, uint32_t n);
 /* The same, told and not kept. */
 bool takt_plan_predict(struct takt_planner *planner, const struct takt_sched_entry *entry,
 		       uint64_t *ret_start_ns, enum takt_start_how *ret_how);
@@ -146,6 +148,9 @@ void takt_plan_add_reservations(struct takt_planner *planner);
 void takt_plan_reserve_fini(struct takt_planner *planner);
 /* Fills `ends`. */
 void takt_plan_list_ends(struct takt_planner *planner);
+
+/* plan_preempt.c: pushes out running jobs for waiting ones that found no place. */
+void takt_plan_preempt(struct takt_planner *planner);
 
 /* plan_hold.c: what is kept is taken in the cluster for those who would be in its way. */
 

@@ -76,6 +76,7 @@ int takt_sched_new(const struct takt_sched_config *config, struct takt_sched **r
 	set_limits(sched);
 	if (config->order_config)
 		sched->order_config = *config->order_config;
+	sched->order_config.keeps = !config->preempt;
 	rc = takt_order_config_check(&sched->order_config, err);
 	if (rc == 0)
 		rc = make_cluster(sched, err);

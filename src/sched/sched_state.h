@@ -83,6 +83,7 @@ struct takt_sched_group {
 	bool blocked;
 	uint32_t blocked_reach; /* nothing that reaches as far fits; see plan_scope.c */
 	struct takt_sched_group *next_blocked;
+	struct takt_sched_entry *candidate; /* see plan_preempt.c */
 };
 
 struct takt_sched_entry {

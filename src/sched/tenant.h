@@ -126,6 +126,14 @@ uint32_t takt_tenants_rank(const struct takt_tenants *tenants, uint32_t id);
 bool takt_tenants_may_reclaim(const struct takt_tenants *tenants, uint32_t id, uint64_t milli,
 			      uint32_t victim, uint64_t victim_milli);
 
+/* The same for several victims, one taken after the other, all for the one job. */
+struct takt_tenant_part {
+	uint32_t tenant;
+	uint64_t milli;
+};
+bool takt_tenants_may_reclaim_all(const struct takt_tenants *tenants, uint32_t id, uint64_t milli,
+				  const struct takt_tenant_part *victims, size_t count);
+
 enum takt_quota {
 	TAKT_QUOTA_OK,
 	TAKT_QUOTA_BORROWS, /* fits, above the quota of at least one on the way up */

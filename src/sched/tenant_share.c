@@ -332,18 +332,57 @@ static bool branches(const struct takt_tenant_node **a, const struct takt_tenant
 	return *a != *b && (*a)->parent == (*b)->parent;
 }
 
+/* What the victims before number `last` take from the branch. */
+static uint64_t taken_from(const struct takt_tenants *tenants,
+			   const struct takt_tenant_node *branch,
+			   const struct takt_tenant_part *victims, size_t last)
+{
+	uint64_t milli = 0;
+
+	for (size_t i = 0; i < last; i++) {
+		const struct takt_tenant_node *node = takt_tenants_node(tenants, victims[i].tenant);
+
+		while (node && node != branch)
+			node = node->parent;
+		if (node)
+			milli += victims[i].milli;
+	}
+	return milli;
+}
+
+static bool may_take(const struct takt_tenants *tenants, uint32_t id, uint64_t milli,
+		     const struct takt_tenant_part *victims, size_t at)
+{
+	const struct takt_tenant_node *own = takt_tenants_node(tenants, id);
+	const struct takt_tenant_node *other = takt_tenants_node(tenants, victims[at].tenant);
+	uint64_t taken;
+	wide own_milli, other_milli;
+
+	if (!own || !other || !branches(&own, &other) || own->deserved_milli == 0)
+		return false;
+	taken = taken_from(tenants, other, victims, at);
+	if (other->has_milli < taken + victims[at].milli ||
+	    other->has_milli - taken <= other->deserved_milli)
+		return false;
+	own_milli = (wide)own->has_milli + milli;
+	other_milli = other->has_milli - taken - victims[at].milli;
+	return own_milli <= own->deserved_milli ||
+	       own_milli * other->deserved_milli <= other_milli * own->deserved_milli;
+}
+
+bool takt_tenants_may_reclaim_all(const struct takt_tenants *tenants, uint32_t id, uint64_t milli,
+				  const struct takt_tenant_part *victims, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!may_take(tenants, id, milli, victims, i))
+			return false;
+	return true;
+}
+
 bool takt_tenants_may_reclaim(const struct takt_tenants *tenants, uint32_t id, uint64_t milli,
 			      uint32_t victim, uint64_t victim_milli)
 {
-	const struct takt_tenant_node *own = takt_tenants_node(tenants, id);
-	const struct takt_tenant_node *other = takt_tenants_node(tenants, victim);
-	wide own_milli, other_milli;
+	const struct takt_tenant_part one = {.tenant = victim, .milli = victim_milli};
 
-	if (!own || !other || !branches(&own, &other) || own->deserved_milli == 0 ||
-	    other->has_milli <= other->deserved_milli || other->has_milli < victim_milli)
-		return false;
-	own_milli = (wide)own->has_milli + milli;
-	other_milli = other->has_milli - victim_milli;
-	return own_milli <= own->deserved_milli ||
-	       own_milli * other->deserved_milli <= other_milli * own->deserved_milli;
+	return may_take(tenants, id, milli, &one, 0);
 }
