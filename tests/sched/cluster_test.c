@@ -106,11 +106,53 @@ static void test_rollback_restores(void **state)
 	takt_cluster_free(cluster);
 }
 
+/* A hundred thousand GPUs in so many nodes, with levels, reasons and room kept for many kinds. */
+static size_t bytes_of(uint32_t nodes, uint32_t devices, const struct takt_placement *placement)
+{
+	struct takt_workload_item items[160];
+	struct takt_workload workload = {.items = items, .count = TAKT_ARRAY_LEN(items)};
+	struct takt_cluster_config config = {.placement = placement, .workload = &workload};
+	struct takt_cluster *cluster = make();
+	struct takt_cluster_bytes bytes;
+	struct takt_slot slot;
+	uint32_t id = model(cluster, "H100", 81920);
+
+	for (uint32_t i = 0; i < TAKT_ARRAY_LEN(items); i++)
+		items[i] = (struct takt_workload_item){
+			.weight = 1 + i,
+			.request = {.cpu_milli = (int32_t)(500 * (i % 40)),
+				    .devices = (uint16_t)(i % 3 ? 1 : 1 + i % 8),
+				    .milli = (uint16_t)(i % 3 ? 100 + 5 * i : 1000)}};
+	assert_int_equal(takt_cluster_set_placement(cluster, &config, NULL), 0);
+	for (uint32_t i = 0; i < nodes; i++)
+		node(cluster, id, devices);
+	for (uint32_t i = 0; i < 4 * TAKT_ARRAY_LEN(items); i++) {
+		uint32_t k = kind(cluster, items[i % TAKT_ARRAY_LEN(items)].request);
+
+		if (takt_cluster_pick(cluster, k, NULL, &slot, NULL))
+			assert_int_equal(takt_cluster_take(cluster, k, &slot), 0);
+		takt_cluster_domain_room(cluster, k, 0);
+	}
+	takt_cluster_bytes(cluster, &bytes);
+	takt_cluster_free(cluster);
+	return bytes.nodes + bytes.index + bytes.other;
+}
+
+static void test_hundred_thousand_gpus_fit_256_mib(void **state)
+{
+	size_t limit = (size_t)256 << 20;
+
+	assert_in_range(bytes_of(12500, 8, takt_placement_find("fgd")), 1 << 20, limit / 8);
+	assert_in_range(bytes_of(12500, 8, takt_placements[0]), 1 << 20, limit / 4);
+	assert_in_range(bytes_of(100000, 1, takt_placements[0]), 1 << 20, limit);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_whole_devices_run_out),
 		cmocka_unit_test(test_rollback_restores),
+		cmocka_unit_test(test_hundred_thousand_gpus_fit_256_mib),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

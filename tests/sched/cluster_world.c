@@ -107,21 +107,18 @@ static void add_node(struct world *world)
 	static const struct takt_label labels[] = {{"disk", "ssd"}, {"team", "vision"}};
 	static const struct takt_label taint = {"spot", "yes"};
 	struct takt_device_desc device[DEVICES];
-	struct takt_node_desc desc = {
-		.cpu_milli = (int32_t)(16000 * (1 + below(world, 6))),
-		.mem_mib = (int64_t)(65536 * (1 + below(world, 6))),
-		.device_count = (uint32_t)below(world, DEVICES + 1),
-		.device = device,
-		.domain = (uint32_t)below(world, world->domains + 1),
-		.labels = labels,
-		.label_count = below(world, 3),
-		.taints = &taint,
-		.taint_count = below(world, 8) == 0,
-	};
+	struct takt_node_desc desc = {.device = device, .labels = labels, .taints = &taint};
 	uint32_t id;
 
 	if (takt_cluster_node_count(world->cluster) >= WORLD_MAX_NODES)
 		return;
+	/* One after the other: in an initialiser the order would be the compiler's. */
+	desc.cpu_milli = (int32_t)(16000 * (1 + below(world, 6)));
+	desc.mem_mib = (int64_t)(65536 * (1 + below(world, 6)));
+	desc.device_count = (uint32_t)below(world, DEVICES + 1);
+	desc.domain = (uint32_t)below(world, world->domains + 1);
+	desc.label_count = below(world, 3);
+	desc.taint_count = below(world, 8) == 0;
 	if (below(world, 3) == 0) {
 		desc.rank_valid = true;
 		desc.rank = (uint32_t)below(world, 1000);
@@ -177,14 +174,15 @@ static void ask_devices(struct world *world, struct takt_request *request)
 
 static struct takt_request any_request(struct world *world)
 {
-	struct takt_request request = {
-		.cpu_milli = (int32_t)(500 * below(world, 20)),
-		.mem_mib = (int64_t)(1024 * below(world, 20)),
-		.model_mask = below(world, 3) ? 0 : 1 + below(world, (1u << WORLD_MODELS) - 1),
-		.max_per_node = below(world, 6) ? 0 : (uint32_t)(1 + below(world, 3)),
-		.flags = below(world, 5) ? 0 : TAKT_REQUEST_SHARE_OUTSIDE,
-	};
+	struct takt_request request = {.cpu_milli = (int32_t)(500 * below(world, 20))};
 
+	request.mem_mib = (int64_t)(1024 * below(world, 20));
+	if (below(world, 3) == 0)
+		request.model_mask = 1 + below(world, (1u << WORLD_MODELS) - 1);
+	if (below(world, 6) == 0)
+		request.max_per_node = (uint32_t)(1 + below(world, 3));
+	if (below(world, 5) == 0)
+		request.flags = TAKT_REQUEST_SHARE_OUTSIDE;
 	request.selector = selector(world);
 	ask_devices(world, &request);
 	return request;
@@ -231,7 +229,8 @@ static uint64_t some_devices(struct world *world, uint32_t node)
 {
 	uint64_t all = takt_node_all_devices(takt_cluster_node(world->cluster, node));
 
-	return all & takt_rng_next(&world->rng) & takt_rng_next(&world->rng);
+	all &= takt_rng_next(&world->rng);
+	return all & takt_rng_next(&world->rng);
 }
 
 void world_change(struct world *world)
@@ -239,6 +238,7 @@ void world_change(struct world *world)
 	static const struct takt_label labels[] = {{"disk", "hdd"}, {"team", "speech"}};
 	uint32_t node = (uint32_t)below(world, takt_cluster_node_count(world->cluster));
 	struct takt_cluster *cluster = world->cluster;
+	size_t count;
 
 	switch (below(world, 12)) {
 	case 0:
@@ -251,8 +251,9 @@ void world_change(struct world *world)
 			(takt_cluster_node(cluster, node)->flags & TAKT_NODE_REMOVED) != 0;
 		break;
 	case 2:
-		need(takt_cluster_set_labels(cluster, node, labels, below(world, 3), labels,
-					     below(world, 2), NULL),
+		count = below(world, 3);
+		need(takt_cluster_set_labels(cluster, node, labels, count, labels, below(world, 2),
+					     NULL),
 		     "labels");
 		break;
 	case 3:

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Prints one number for the plans of many random histories, and for many choices of GPUs on large
- * nodes. The same program, compiled in several ways by same_plans.py, must print the same number.
+ * Prints one number for the plans of many random histories, for many choices of GPUs on large
+ * nodes, and for what each placement policy does in random clusters. The same program, compiled in
+ * several ways by same_plans.py, must print the same number.
  */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "cluster_world.h"
+#include "sched/compare/compare.h"
 #include "sched_model.h"
 
 enum {
@@ -14,6 +17,9 @@ enum {
 	STEPS = 300,
 	LARGE_CHOICES = 60,
 	LARGE_GPUS = 24,
+	CLUSTERS = 4, /* a policy */
+	CLUSTER_NODES = 30,
+	CLUSTER_KINDS = 20,
 };
 
 static uint64_t digest = 0xcbf29ce484222325u;
@@ -102,8 +108,46 @@ static void add_large_choice(uint64_t seed)
 	add((uint64_t)sum);
 }
 
+/* Where one policy puts tasks in a random cluster that changes. */
+static void add_cluster(uint64_t seed, const struct takt_placement *placement)
+{
+	static struct world world;
+	struct takt_fit_counts why;
+
+	world_init(&world, seed, placement, CLUSTER_NODES, CLUSTER_KINDS);
+	for (int step = 0; step < STEPS; step++) {
+		uint32_t kind = world.kinds[takt_rng_below(&world.rng, world.kind_count)];
+		struct takt_scope scope;
+		struct takt_slot slot;
+		uint64_t mask;
+
+		if (step % 8 == 7)
+			world_change(&world);
+		else if (step % 8 == 3)
+			world_give(&world);
+		else if (takt_cluster_pick(world.cluster, kind, world_scope(&world, &scope, &mask),
+					   &slot, NULL) &&
+			 takt_cluster_take(world.cluster, kind, &slot) == 0)
+			world_took(&world, kind, &slot);
+		takt_cluster_explain(world.cluster, kind, NULL, &why);
+		for (int i = 0; i < TAKT_FIT_CAUSES; i++)
+			add((uint64_t)why.first[i] << 32 | why.all[i]);
+	}
+	add(world_digest(&world));
+	world_fini(&world);
+}
+
+static void add_clusters(const struct takt_placement *const *placements)
+{
+	for (size_t i = 0; placements[i]; i++)
+		for (uint64_t seed = 1; seed <= CLUSTERS; seed++)
+			add_cluster(seed, placements[i]);
+}
+
 int main(void)
 {
+	add_clusters(takt_placements);
+	add_clusters(takt_compare_placements);
 	for (uint64_t seed = 1; seed <= HISTORIES; seed++)
 		add_history(seed);
 	for (uint64_t seed = 1; seed <= LARGE_CHOICES; seed++)
