@@ -115,7 +115,6 @@ int takt_cluster_new(const struct takt_cluster_config *config, struct takt_clust
 	if (!cluster)
 		return takt_err_set(err, -ENOMEM, "no memory for a cluster");
 	init_limits(cluster);
-	takt_index_init(cluster);
 	rc = start(cluster, config, err);
 	if (rc < 0) {
 		takt_cluster_free(cluster);
@@ -195,7 +194,8 @@ void takt_cluster_bytes(const struct takt_cluster *cluster, struct takt_cluster_
 			 cluster->scratch_cap * (sizeof(uint32_t) + sizeof(void *)),
 		.index = cluster->index.bytes +
 			 cluster->index.cap * (sizeof(struct takt_glance) +
-					       TAKT_RECENT_COUNT * sizeof(struct takt_recent_link)),
+					       TAKT_RECENT_COUNT * sizeof(uint64_t)) +
+			 cluster->index.log_size * TAKT_RECENT_COUNT * sizeof(uint32_t),
 		.other = sizeof(*cluster) +
 			 vec_bytes(cluster->kinds.cap, sizeof(*cluster->kinds.at)) +
 			 vec_bytes(cluster->undo.cap, sizeof(*cluster->undo.at)) +

@@ -103,6 +103,7 @@ struct takt_cluster_kind {
 	struct takt_request request;
 	uint32_t next; /* of the same hash, or NONE */
 	enum takt_cluster_quick quick;
+	uint64_t models; /* model_mask, all ones for any */
 	/* The same request without memory, whose levels it can share; itself if there is none. */
 	uint32_t group;
 	bool memory_counts;	      /* too often it was memory that kept it from a node */
@@ -139,18 +140,20 @@ enum takt_recent {
 	TAKT_RECENT_COUNT
 };
 
-struct takt_recent_link {
-	uint32_t later, earlier; /* NONE at the ends; in no list yet: both itself */
-	uint64_t changed;
+/* A log of them, each node once: at its last entry, others of it being crossed out. */
+struct takt_recent_log {
+	uint32_t *node; /* owned: entry i is at i % size; NONE = crossed out */
+	uint64_t *last; /* owned, by node: its last entry plus 1; 0 = none */
+	uint64_t head;	/* entries so far */
+	uint64_t lost;	/* entries that a growth of the log has dropped */
 };
 
 /* The index (place_index.c). */
 struct takt_place_index {
-	struct takt_glance *glance;			  /* owned: by node */
-	struct takt_recent_link *link[TAKT_RECENT_COUNT]; /* owned: by node */
-	uint32_t latest[TAKT_RECENT_COUNT];
-	size_t cap;		/* of these arrays */
-	uint64_t head;		/* changes so far */
+	struct takt_glance *glance; /* owned: by node */
+	struct takt_recent_log recent[TAKT_RECENT_COUNT];
+	size_t log_size;	/* of each, a power of two */
+	size_t cap;		/* nodes that there is room for */
 	uint64_t freed;		/* those after which more may fit than before */
 	uint64_t order_version; /* changes when positions do */
 	uint64_t clock;		/* of the last view asked */

@@ -81,7 +81,10 @@ static uint32_t find_kind(const struct takt_cluster *cluster, const struct takt_
 static int intern(struct takt_cluster *cluster, const struct takt_request *request, uint32_t group,
 		  uint32_t *ret, struct takt_err *err)
 {
-	struct takt_cluster_kind kind = {.request = *request, .quick = takt_fit_quick(request)};
+	struct takt_cluster_kind kind = {.request = *request,
+					 .quick = takt_fit_quick(request),
+					 .models = request->model_mask ? request->model_mask
+								       : UINT64_MAX};
 	uint64_t hash = hash_of(request);
 	uint32_t found = find_kind(cluster, request, hash, &kind.next);
 	int rc;

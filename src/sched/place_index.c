@@ -4,35 +4,20 @@
 
 #include <errno.h>
 
-typedef int refresh_fn(struct takt_cluster *cluster, struct takt_place_view *view, uint32_t kind,
-		       uint32_t node);
+enum {
+	BATCH = 256
+};
 
-static void unlink(struct takt_place_index *index, enum takt_recent list, uint32_t node)
+/* Enters a change and crosses out the node's last one. */
+static void enter(struct takt_place_index *index, enum takt_recent list, uint32_t node)
 {
-	struct takt_recent_link *links = index->link[list], *link = &links[node];
+	struct takt_recent_log *log = &index->recent[list];
+	uint64_t last = log->last[node], mask = index->log_size - 1;
 
-	if (link->later != TAKT_CLUSTER_NONE)
-		links[link->later].earlier = link->earlier;
-	else
-		index->latest[list] = link->earlier;
-	if (link->earlier != TAKT_CLUSTER_NONE)
-		links[link->earlier].later = link->later;
-}
-
-static void move_to_front(struct takt_place_index *index, enum takt_recent list, uint32_t node)
-{
-	struct takt_recent_link *links = index->link[list], *link = &links[node];
-
-	link->changed = index->head;
-	if (index->latest[list] == node)
-		return;
-	if (link->later != node)
-		unlink(index, list, node);
-	link->later = TAKT_CLUSTER_NONE;
-	link->earlier = index->latest[list];
-	if (link->earlier != TAKT_CLUSTER_NONE)
-		links[link->earlier].later = node;
-	index->latest[list] = node;
+	if (last > log->lost && log->head - last < index->log_size)
+		log->node[(last - 1) & mask] = TAKT_CLUSTER_NONE;
+	log->node[log->head & mask] = node;
+	log->last[node] = ++log->head;
 }
 
 static struct takt_glance glance_at(const struct takt_node *node)
@@ -57,25 +42,37 @@ void takt_index_note(struct takt_cluster *cluster, struct takt_node *node, bool 
 	bool look = was.model == TAKT_GLANCE_LOOK || is.model == TAKT_GLANCE_LOOK;
 
 	index->glance[node->id] = is;
-	index->head++;
 	index->freed += frees;
-	move_to_front(index, TAKT_RECENT_ANY, node->id);
+	enter(index, TAKT_RECENT_ANY, node->id);
 	if (look || was.whole || is.whole)
-		move_to_front(index, TAKT_RECENT_WHOLE, node->id);
+		enter(index, TAKT_RECENT_WHOLE, node->id);
 	if (look || was.most_left || is.most_left)
-		move_to_front(index, TAKT_RECENT_FRACTION, node->id);
+		enter(index, TAKT_RECENT_FRACTION, node->id);
 }
 
-void takt_index_init(struct takt_cluster *cluster)
+/* A longer log begins empty: whoever has not seen what was in the old one finds it by `last`. */
+static int grow_log(struct takt_recent_log *log, size_t size, size_t nodes, size_t had)
 {
-	for (size_t i = 0; i < TAKT_RECENT_COUNT; i++)
-		cluster->index.latest[i] = TAKT_CLUSTER_NONE;
+	uint32_t *entries = takt_reallocarray(log->node, size, sizeof(*entries));
+	uint64_t *last;
+
+	if (!entries)
+		return -ENOMEM;
+	log->node = entries;
+	log->lost = log->head;
+	last = takt_reallocarray(log->last, nodes, sizeof(*last));
+	if (!last)
+		return -ENOMEM;
+	memset(last + had, 0, (nodes - had) * sizeof(*last));
+	log->last = last;
+	return 0;
 }
 
 int takt_index_reserve(struct takt_cluster *cluster, size_t nodes)
 {
 	struct takt_place_index *index = &cluster->index;
 	struct takt_glance *glance;
+	size_t size = 64;
 
 	if (nodes <= index->cap)
 		return 0;
@@ -83,43 +80,62 @@ int takt_index_reserve(struct takt_cluster *cluster, size_t nodes)
 	if (!glance)
 		return -ENOMEM;
 	index->glance = glance;
-	for (size_t i = 0; i < TAKT_RECENT_COUNT; i++) {
-		struct takt_recent_link *link =
-			takt_reallocarray(index->link[i], nodes, sizeof(*link));
-
-		if (!link)
+	while (size < 2 * nodes)
+		size *= 2;
+	for (size_t i = 0; i < TAKT_RECENT_COUNT; i++)
+		if (grow_log(&index->recent[i], size, nodes, index->cap) < 0)
 			return -ENOMEM;
-		index->link[i] = link;
-		for (uint32_t j = (uint32_t)index->cap; j < nodes; j++)
-			link[j] = (struct takt_recent_link){.later = j, .earlier = j};
-	}
 	memset(glance + index->cap, 0, (nodes - index->cap) * sizeof(*glance));
+	index->log_size = size;
 	index->cap = nodes;
 	return 0;
 }
 
-/* Refreshes every node of the list that has changed since *seen. */
-static inline __attribute__((always_inline)) int catch_up(struct takt_cluster *cluster,
-							  struct takt_place_view *view,
-							  uint32_t kind, enum takt_recent list,
-							  uint64_t *seen, refresh_fn *refresh)
+/* Walks what has changed: through the log, or through all nodes where that is shorter. */
+struct walk {
+	const struct takt_place_index *index;
+	const struct takt_recent_log *log;
+	uint64_t seen;
+	uint64_t at, end; /* log entries, or nodes */
+	bool all;
+	uint32_t node[BATCH];
+};
+
+static void walk_init(struct walk *walk, const struct takt_cluster *cluster, enum takt_recent list,
+		      uint64_t seen)
 {
-	const struct takt_place_index *index = &cluster->index;
-	const struct takt_recent_link *links = index->link[list];
-	uint32_t node = index->latest[list];
-	int rc = 0;
+	const struct takt_recent_log *log = &cluster->index.recent[list];
 
-	while (node != TAKT_CLUSTER_NONE && links[node].changed > *seen && rc == 0) {
-		uint32_t earlier = links[node].earlier;
+	walk->index = &cluster->index;
+	walk->log = log;
+	walk->seen = seen;
+	walk->all = seen < log->lost || log->head - seen > cluster->index.log_size ||
+		    log->head - seen > cluster->node_count + cluster->node_count / 2;
+	walk->at = walk->all ? 0 : seen;
+	walk->end = walk->all ? cluster->node_count : log->head;
+}
 
-		if (earlier != TAKT_CLUSTER_NONE)
-			__builtin_prefetch(&index->glance[earlier]);
-		rc = refresh(cluster, view, kind, node);
-		node = earlier;
+/* The next nodes into walk->node; 0 = that was all. Without branches that depend on entries. */
+static uint32_t walk_next(struct walk *walk)
+{
+	const struct takt_recent_log *log = walk->log;
+	uint64_t mask = walk->index->log_size - 1, at = walk->at;
+	uint32_t count = 0;
+
+	while (count == 0 && at < walk->end) {
+		uint64_t end = walk->end - at > BATCH ? at + BATCH : walk->end;
+
+		for (; walk->all && at < end; at++) {
+			walk->node[count] = (uint32_t)at;
+			count += log->last[at] > walk->seen;
+		}
+		for (; at < end; at++) {
+			walk->node[count] = log->node[at & mask];
+			count += walk->node[count] != TAKT_CLUSTER_NONE;
+		}
 	}
-	if (rc == 0)
-		*seen = index->head;
-	return rc;
+	walk->at = at;
+	return count;
 }
 
 static void free_levels(struct takt_place_levels *levels)
@@ -156,8 +172,10 @@ void takt_index_fini(struct takt_cluster *cluster)
 {
 	takt_index_drop_views(cluster);
 	takt_free(cluster->index.glance);
-	for (size_t i = 0; i < TAKT_RECENT_COUNT; i++)
-		takt_free(cluster->index.link[i]);
+	for (size_t i = 0; i < TAKT_RECENT_COUNT; i++) {
+		takt_free(cluster->index.recent[i].node);
+		takt_free(cluster->index.recent[i].last);
+	}
 }
 
 static struct takt_place_view *view_of(struct takt_cluster *cluster, uint32_t kind)
@@ -209,50 +227,80 @@ static void account(struct takt_cluster *cluster, struct takt_place_view *view)
 
 /* Levels. */
 
-/* Whether it may fit; false is certain. */
+/* Whether it may fit; false is certain. All is looked at, as what is true is hard to foretell. */
 static bool may_fit(const struct takt_cluster_kind *kind, const struct takt_glance *glance)
 {
 	const struct takt_request *request = &kind->request;
+	bool whole = kind->quick == TAKT_QUICK_WHOLE, any = kind->quick <= TAKT_QUICK_NO_DEVICE;
+	uint32_t left = whole ? glance->whole : glance->most_left;
+	uint32_t asked = whole ? request->devices : request->milli;
+	bool model = (kind->models >> (glance->model & 63) & 1) != 0;
+	bool base =
+		(request->cpu_milli <= glance->cpu_left_milli) &
+		((request->mem_mib <= glance->mem_left_mib) | (glance->mem_left_mib == UINT32_MAX));
 
-	if (request->cpu_milli > glance->cpu_left_milli)
-		return false;
-	if (request->mem_mib > glance->mem_left_mib && glance->mem_left_mib != UINT32_MAX)
-		return false;
-	if (kind->quick <= TAKT_QUICK_NO_DEVICE || glance->model == TAKT_GLANCE_LOOK)
-		return true;
-	if (request->model_mask && !(request->model_mask >> glance->model & 1))
-		return false;
-	return kind->quick == TAKT_QUICK_WHOLE ? glance->whole >= request->devices
-					       : glance->most_left >= request->milli;
+	return base & (any | (glance->model == TAKT_GLANCE_LOOK) | (model & (left >= asked)));
 }
 
-static int refresh_level(struct takt_cluster *cluster, struct takt_place_view *view, uint32_t kind,
-			 uint32_t id)
+/* Of the nodes of a batch those that fit, or did, which are most often few. */
+static uint32_t dismiss(const struct takt_cluster *cluster, const struct takt_place_levels *levels,
+			uint32_t kind, uint32_t *node, uint32_t count)
 {
-	struct takt_place_levels *levels = &view->levels[cluster->phase];
+	const struct takt_cluster_kind *at = &cluster->kinds.at[kind];
+	const struct takt_glance *glance = cluster->index.glance;
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		__builtin_prefetch(&glance[node[i]]);
+		__builtin_prefetch(&levels->level[node[i]]);
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t id = node[i];
+
+		node[kept] = id;
+		kept += may_fit(at, &glance[id]) | (levels->level[id] != TAKT_BUCKETS_NOWHERE);
+	}
+	for (uint32_t i = 0; i < kept; i++)
+		__builtin_prefetch(takt_cluster_at(cluster, node[i]));
+	return kept;
+}
+
+static int refresh_level(struct takt_cluster *cluster, struct takt_place_levels *levels,
+			 uint32_t kind, uint32_t id)
+{
+	const struct takt_node *node = takt_cluster_at(cluster, id);
 	uint32_t level = TAKT_BUCKETS_NOWHERE, was = levels->level[id];
-	const struct takt_node *node;
 	int rc;
 
-	if (!may_fit(&cluster->kinds.at[kind], &cluster->index.glance[id])) {
-		if (was == TAKT_BUCKETS_NOWHERE)
-			return 0;
-		node = takt_cluster_at(cluster, id);
-	} else {
-		node = takt_cluster_at(cluster, id);
-		if (takt_fit(cluster, node, kind))
-			level = takt_pick_level(cluster, node, kind);
-		if (level == TAKT_PLACE_REFUSE) {
-			levels->refuses = true;
-			level = TAKT_BUCKETS_NOWHERE;
-		}
-		if (level == was)
-			return 0;
+	if (takt_fit(cluster, node, kind))
+		level = takt_pick_level(cluster, node, kind);
+	if (level == TAKT_PLACE_REFUSE) {
+		levels->refuses = true;
+		level = TAKT_BUCKETS_NOWHERE;
 	}
+	if (level == was)
+		return 0;
 	rc = takt_buckets_move(&levels->buckets, node->position, was, level);
 	if (rc == 0)
 		levels->level[id] = (uint16_t)level;
 	return rc;
+}
+
+static int catch_up(struct takt_cluster *cluster, struct takt_place_levels *levels, uint32_t kind,
+		    enum takt_recent list)
+{
+	struct walk walk;
+	uint32_t count;
+
+	walk_init(&walk, cluster, list, levels->seen);
+	while ((count = walk_next(&walk)) > 0) {
+		count = dismiss(cluster, levels, kind, walk.node, count);
+		for (uint32_t i = 0; i < count; i++)
+			if (refresh_level(cluster, levels, kind, walk.node[i]) < 0)
+				return -ENOMEM;
+	}
+	levels->seen = walk.log->head;
+	return 0;
 }
 
 static int make_levels(struct takt_cluster *cluster, struct takt_place_levels *levels)
@@ -301,8 +349,7 @@ static int update_levels(struct takt_cluster *cluster, struct takt_place_view *v
 		levels->refuses = false;
 		levels->epoch = cluster->policy_epoch;
 	}
-	return catch_up(cluster, view, kind, list_of(&cluster->kinds.at[kind]), &levels->seen,
-			refresh_level);
+	return catch_up(cluster, levels, kind, list_of(&cluster->kinds.at[kind]));
 }
 
 struct takt_place_levels *takt_index_levels(struct takt_cluster *cluster, uint32_t kind)
@@ -328,7 +375,24 @@ struct takt_place_levels *takt_index_levels(struct takt_cluster *cluster, uint32
 	return levels;
 }
 
-/* Causes. */
+/* Causes and room. */
+
+typedef void refresh_fn(struct takt_cluster *cluster, struct takt_place_view *view, uint32_t kind,
+			uint32_t node);
+
+/* What has been seen then. */
+static uint64_t refresh_view(struct takt_cluster *cluster, struct takt_place_view *view,
+			     uint32_t kind, uint64_t seen, refresh_fn *refresh)
+{
+	struct walk walk;
+	uint32_t count;
+
+	walk_init(&walk, cluster, TAKT_RECENT_ANY, seen);
+	while ((count = walk_next(&walk)) > 0)
+		for (uint32_t i = 0; i < count; i++)
+			refresh(cluster, view, kind, walk.node[i]);
+	return walk.log->head;
+}
 
 static void count_causes(struct takt_fit_counts *counts, uint32_t causes, uint32_t sign)
 {
@@ -342,8 +406,8 @@ static void count_causes(struct takt_fit_counts *counts, uint32_t causes, uint32
 		counts->all[__builtin_ctz(causes)] += sign;
 }
 
-static int refresh_causes(struct takt_cluster *cluster, struct takt_place_view *view, uint32_t kind,
-			  uint32_t id)
+static void refresh_causes(struct takt_cluster *cluster, struct takt_place_view *view,
+			   uint32_t kind, uint32_t id)
 {
 	const struct takt_node *node = takt_cluster_at(cluster, id);
 	uint32_t *causes = &view->causes[id];
@@ -354,7 +418,6 @@ static int refresh_causes(struct takt_cluster *cluster, struct takt_place_view *
 	*causes = removed ? TAKT_CLUSTER_NONE : takt_fit_why(cluster, node, kind);
 	if (!removed)
 		count_causes(&view->counts, *causes, 1);
-	return 0;
 }
 
 /* Room for as many nodes as there can be before the next growth; what is new is `fill`. */
@@ -385,27 +448,24 @@ struct takt_place_view *takt_index_causes(struct takt_cluster *cluster, uint32_t
 		view->causes_seen = 0;
 	view->causes_epoch = cluster->policy_epoch;
 	view->causes_phase = cluster->phase;
-	catch_up(cluster, view, kind, TAKT_RECENT_ANY, &view->causes_seen, refresh_causes);
+	view->causes_seen = refresh_view(cluster, view, kind, view->causes_seen, refresh_causes);
 	account(cluster, view);
 	return view;
 }
 
-/* Room. */
-
-static int refresh_room(struct takt_cluster *cluster, struct takt_place_view *view, uint32_t kind,
-			uint32_t id)
+static void refresh_room(struct takt_cluster *cluster, struct takt_place_view *view, uint32_t kind,
+			 uint32_t id)
 {
 	const struct takt_node *node = takt_cluster_at(cluster, id);
 	uint32_t room = takt_fit_room(cluster, node, kind);
 	uint64_t more = (uint64_t)room - view->room[node->id];
 
 	if (more == 0)
-		return 0;
+		return;
 	view->room[node->id] = room;
 	view->domain_room[0] += more;
 	for (uint32_t i = node->domain; i; i = takt_cluster_domain_parent(cluster, i))
 		view->domain_room[i] += more;
-	return 0;
 }
 
 static int grow_domains(struct takt_cluster *cluster, struct takt_place_view *view)
@@ -431,7 +491,7 @@ struct takt_place_view *takt_index_room(struct takt_cluster *cluster, uint32_t k
 	if (!view || grow(&view->room, &view->room_cap, cluster->scratch_cap, 0) < 0 ||
 	    grow_domains(cluster, view) < 0)
 		return NULL;
-	catch_up(cluster, view, kind, TAKT_RECENT_ANY, &view->room_seen, refresh_room);
+	view->room_seen = refresh_view(cluster, view, kind, view->room_seen, refresh_room);
 	account(cluster, view);
 	return view;
 }

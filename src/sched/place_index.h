@@ -4,12 +4,13 @@
  *
  * For each kind of request that was asked for there is a view: the level of every node where it
  * fits, by the placement policy, in buckets from which the best is read off at once
- * (place_buckets.h). A node that changes (a task comes or goes, health, labels) moves to the front
- * of a list; when a kind is asked for, the list is walked back to where it was the last time, so
- * each node that has changed is looked at again, once however often it changed. So a decision costs
- * what has changed, not what there is. There are three lists, so that kinds that need whole devices
- * do not look at nodes that had none before and have none after; and most of the nodes that are
- * looked at are dismissed at a glance, at sixteen bytes that say they have too little.
+ * (place_buckets.h). A node that changes (a task comes or goes, health, labels) is entered in a
+ * log, and its entry before is crossed out; when a kind is asked for, it reads the log from where
+ * it was the last time, so each node that has changed is looked at again, once however often it
+ * changed. So a decision costs what has changed, not what there is. There are three logs, so that
+ * kinds that need whole devices do not look at nodes that had none before and have none after; and
+ * most of the nodes that are looked at are dismissed at a glance, at sixteen bytes that say they
+ * have too little.
  *
  * Kinds that differ in memory alone share levels where the policy does not look at the memory asked
  * for: which of the best have that memory is seen when one is picked.
@@ -19,9 +20,9 @@
  * every decision).
  *
  * A kind that fits nowhere keeps fitting nowhere until something is freed: repeated rejections are
- * answered without walking.
+ * answered without reading the log.
  *
- * Beside levels a view has, each only once asked for and each with its own place in the list: why
+ * Beside levels a view has, each only once asked for and each with its own place in the log: why
  * the kind does not fit (nodes counted by cause), and how many of it would fit (by domain).
  *
  * Views beyond the memory allowed are dropped, the least recently asked first, and made anew when
@@ -38,7 +39,7 @@ struct takt_place_levels {
 	struct takt_buckets buckets; /* by position */
 	uint16_t *level;	     /* owned: by node; NULL until first asked */
 	uint32_t level_cap;
-	uint64_t seen; /* changes that are in it */
+	uint64_t seen; /* log entries that are in it */
 	uint64_t order_version;
 	uint64_t epoch;
 	uint64_t
@@ -67,7 +68,6 @@ struct takt_place_view {
 
 /* The node has changed. frees: more may fit on it than before. */
 void takt_index_note(struct takt_cluster *cluster, struct takt_node *node, bool frees);
-void takt_index_init(struct takt_cluster *cluster);
 /* Room for so many nodes. */
 int takt_index_reserve(struct takt_cluster *cluster, size_t nodes);
 void takt_index_drop_views(struct takt_cluster *cluster);
