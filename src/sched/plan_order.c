@@ -165,7 +165,7 @@ static void add_placement(struct takt_planner *planner, const struct takt_sched_
 		.pair_score_sum = pair_sum(host, slot->dev_mask),
 		.task = task,
 		.tasks = entry->slot_count,
-		.milli = slot->milli,
+		.milli = slot->dev_mask ? slot->milli : TAKT_REQUEST_WHOLE,
 		.mig_start = slot->mig_start,
 	};
 
@@ -237,6 +237,14 @@ static uint32_t reserve_depth(const struct takt_planner *planner)
 	}
 }
 
+/* Where the head will start is told to those who ask for reasons: nothing overtakes it anyway. */
+static void become_head(struct takt_planner *planner, struct takt_sched_entry *entry)
+{
+	planner->head = entry;
+	if (planner->sched->config.reasons == TAKT_REASONS_ALL)
+		(void)takt_plan_reserve(planner, entry);
+}
+
 static void did_not_fit(struct takt_planner *planner, struct takt_sched_entry *entry,
 			uint32_t reach)
 {
@@ -245,7 +253,7 @@ static void did_not_fit(struct takt_planner *planner, struct takt_sched_entry *e
 	if (planner->sched->config.backfill == TAKT_BACKFILL_NONE) {
 		if (entry->job.gpus > 0 && !takt_plan_declines(planner, entry) &&
 		    !is_ungoverned(planner, entry))
-			planner->head = entry;
+			become_head(planner, entry);
 		block(planner, group);
 		return;
 	}

@@ -347,7 +347,7 @@ static void add_reservation(struct takt_planner *planner, const struct takt_plan
 		.tasks = kept->slot_count,
 		.node_id = planner->sched->host_of.at[slot->node]->id,
 		.gpu_mask = slot->dev_mask,
-		.milli = slot->milli,
+		.milli = slot->dev_mask ? slot->milli : TAKT_REQUEST_WHOLE,
 		.mig_start = slot->mig_start,
 		.start_ns = kept->start_ns == UINT64_MAX ? 0 : kept->start_ns,
 		.how = kept->how,

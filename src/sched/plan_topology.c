@@ -2,11 +2,11 @@
 /*
  * Gangs near together.
  *
- * Nearest is one node, then one domain of the narrowest level, and so on outwards; a gang that
- * requires a level goes no further than that, one that prefers it ends with the whole cluster. On a
- * level the tightest domain that fits takes it, that with the least room for its tasks, then the
- * one with the lowest node, so that roomier ones stay whole for others (Kueue's and KAI's best
- * fit).
+ * Nearest is one node, for gangs that ask for that level; then one domain of the narrowest level,
+ * and so on outwards. A gang that requires a level goes no further than that, one that prefers it
+ * ends with the whole cluster. On a level the tightest domain that fits takes it, that with the
+ * least room for its tasks, then the one with the lowest node, so that roomier ones stay whole for
+ * others (Kueue's and KAI's best fit).
  *
  * Inside a domain with domains in it the gang is spread over as few of these as can be: the
  * tightest one that holds all that is left, else the roomiest, and so on down to the nodes.
@@ -64,31 +64,46 @@ static bool comes_first(struct takt_cluster *cluster, uint32_t domain, uint32_t 
 	return first_rank(cluster, domain) < first_rank(cluster, other);
 }
 
+/* Domains by level, found anew when there are more. */
+static int list_levels(struct takt_sched *sched)
+{
+	uint32_t count = (uint32_t)takt_cluster_domain_count(sched->cluster);
+
+	while (sched->domains_known < count) {
+		uint32_t domain = sched->domains_known + 1;
+		uint32_t level = takt_cluster_domain_level(sched->cluster, domain);
+		int rc = takt_vec_push(&sched->domains_of[level - 1], domain);
+
+		if (rc < 0)
+			return rc;
+		sched->domains_known++;
+	}
+	return 0;
+}
+
 /* The best domain of a level, inside `parent` unless that is 0, that is not tried yet and has room
  * for `least` tasks; 0 = none. */
 static uint32_t best_domain(const struct gang *gang, uint32_t level, uint32_t parent, uint64_t n,
 			    uint64_t least, const uint32_t *tried, uint32_t tries)
 {
-	struct takt_cluster *cluster = gang->planner->sched->cluster;
-	size_t count = takt_cluster_domain_count(cluster);
+	struct takt_sched *sched = gang->planner->sched;
 	uint64_t best_room = 0;
 	uint32_t best = 0;
 
-	for (uint32_t domain = 1; domain <= count; domain++) {
-		uint64_t room;
+	takt_plan_fail(gang->planner, list_levels(sched));
+	TAKT_VEC_EACH (it, &sched->domains_of[level - 1]) {
+		uint64_t room = takt_cluster_domain_room(sched->cluster, gang->kind, *it);
 
-		if (takt_cluster_domain_level(cluster, domain) != level ||
-		    (parent && takt_cluster_domain_parent(cluster, domain) != parent) ||
-		    is_tried(tried, tries, domain))
+		if (room < least || room < 1 ||
+		    (best && room != best_room && !is_better(room, best_room, n)))
 			continue;
-		room = takt_cluster_domain_room(cluster, gang->kind, domain);
-		if (room < least || room < 1)
+		if ((parent && takt_cluster_domain_parent(sched->cluster, *it) != parent) ||
+		    is_tried(tried, tries, *it))
 			continue;
-		if (!best || is_better(room, best_room, n) ||
-		    (room == best_room && comes_first(cluster, domain, best))) {
-			best = domain;
-			best_room = room;
-		}
+		if (best && room == best_room && !comes_first(sched->cluster, *it, best))
+			continue;
+		best = *it;
+		best_room = room;
 	}
 	return best;
 }
@@ -237,7 +252,7 @@ uint32_t takt_plan_place_near(struct takt_planner *planner, const struct takt_sc
 	bool required = entry->job.topology == TAKT_TOPOLOGY_REQUIRED;
 	uint32_t level = (uint32_t)takt_cluster_level_count(planner->sched->cluster);
 	uint32_t widest = required ? entry->job.level : 1;
-	uint32_t n = place_on_node(&gang);
+	uint32_t n = entry->job.level == 0 ? place_on_node(&gang) : 0;
 
 	if (n > 0 || (required && widest == 0))
 		return n;

@@ -21,7 +21,7 @@ enum {
 struct explainer {
 	struct takt_planner *planner;
 	struct takt_plan_wait plain[KINDS]; /* why NONE = not known */
-	struct takt_map fits;		    /* kind -> index in the plan's fits, plus 1 */
+	struct takt_map fits;		    /* kind, gang or not -> index in fits, plus 1 */
 	bool behind;			    /* the head has been passed */
 	uint32_t ahead;
 };
@@ -44,13 +44,15 @@ static enum takt_why why_of(enum takt_fit cause)
 	return (enum takt_why)why[cause];
 }
 
-static void count_nodes(struct takt_planner *planner, uint32_t kind, struct takt_plan_fit *ret)
+/* Room for several tasks is asked for only where there are several: it is dear the first time. */
+static void count_nodes(struct takt_planner *planner, uint32_t kind, bool gang,
+			struct takt_plan_fit *ret)
 {
 	struct takt_fit_counts counts;
 	uint64_t room;
 
 	takt_cluster_explain(planner->sched->cluster, kind, NULL, &counts);
-	room = takt_cluster_domain_room(planner->sched->cluster, kind, 0);
+	room = gang ? takt_cluster_domain_room(planner->sched->cluster, kind, 0) : counts.fit;
 	*ret = (struct takt_plan_fit){
 		.nodes = counts.nodes,
 		.fit = counts.fit,
@@ -62,24 +64,25 @@ static void count_nodes(struct takt_planner *planner, uint32_t kind, struct takt
 	}
 }
 
-/* Counted once for a kind and plan. */
-static const struct takt_plan_fit *fit_of(struct explainer *explainer, uint32_t kind,
+/* Counted once for a kind and plan, and once more for gangs of it. */
+static const struct takt_plan_fit *fit_of(struct explainer *explainer, uint32_t kind, bool gang,
 					  uint32_t *ret_index)
 {
+	uint64_t key = 2 * (uint64_t)kind + gang;
 	struct takt_planner *planner = explainer->planner;
-	const union takt_map_value *known = takt_map_u64_get(&explainer->fits, kind);
+	const union takt_map_value *known = takt_map_u64_get(&explainer->fits, key);
 	struct takt_plan_fit fit;
 
 	if (!known) {
 		union takt_map_value value = {.u64 = planner->fits.len + 1};
 
-		count_nodes(planner, kind, &fit);
+		count_nodes(planner, kind, gang, &fit);
 		if (takt_vec_push(&planner->fits, fit) < 0 ||
-		    takt_map_u64_put(&explainer->fits, kind, value) < 0) {
+		    takt_map_u64_put(&explainer->fits, key, value) < 0) {
 			takt_plan_fail(planner, -ENOMEM);
 			return NULL;
 		}
-		known = takt_map_u64_get(&explainer->fits, kind);
+		known = takt_map_u64_get(&explainer->fits, key);
 	}
 	*ret_index = (uint32_t)known->u64;
 	return &planner->fits.at[known->u64 - 1];
@@ -130,7 +133,8 @@ static enum takt_why why_in_spite(struct takt_planner *planner,
 static void explain_general(struct explainer *explainer, const struct takt_sched_entry *entry,
 			    struct takt_plan_wait *wait)
 {
-	const struct takt_plan_fit *fit = fit_of(explainer, entry->kind, &wait->fit);
+	const struct takt_plan_fit *fit =
+		fit_of(explainer, entry->kind, takt_sched_tasks(&entry->job) > 1, &wait->fit);
 
 	if (!fit)
 		return;

@@ -42,6 +42,8 @@ static void set_limits(struct takt_sched *sched)
 	sched->selectors.max = sched->workloads.max = sched->windows.max = MAX_NAMES;
 	sched->selector_by_id = TAKT_MAP_U64(MAX_NAMES);
 	sched->flaps.max = sched->config.max_nodes;
+	for (size_t level = 0; level < TAKT_SCHED_LEVELS; level++)
+		sched->domains_of[level].max = TAKT_CLUSTER_MAX_DOMAINS;
 	takt_sched_groups_init(sched, max_jobs);
 	sched->keys_until_ns = UINT64_MAX;
 }
@@ -134,6 +136,8 @@ void takt_sched_free(struct takt_sched *sched)
 		takt_free((void *)window->nodes);
 	takt_vec_fini(&sched->windows);
 	takt_vec_fini(&sched->flaps);
+	for (size_t level = 0; level < TAKT_SCHED_LEVELS; level++)
+		takt_vec_fini(&sched->domains_of[level]);
 	takt_tenants_free(sched->tenants);
 	takt_cluster_free(sched->cluster);
 	takt_free(sched);

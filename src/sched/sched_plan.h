@@ -88,7 +88,7 @@ struct takt_plan_placement {
 	int64_t pair_score_sum;
 	uint32_t task;
 	uint32_t tasks; /* of the job, placed now */
-	uint32_t milli; /* of each GPU; 1000 = whole, 0 = a MIG slice or no GPU */
+	uint32_t milli; /* of each GPU; 1000 = whole, 0 = a MIG slice */
 	uint32_t mig_start;
 };
 

@@ -163,7 +163,9 @@ struct takt_sched {
 	TAKT_VEC(struct takt_sched_flap) flaps;	    /* by node id */
 	struct takt_sched_open open;
 	uint32_t drain_kind; /* one whole GPU: what an unclean one is held by in the cluster */
-	uint64_t serial;     /* of plans */
+	TAKT_VEC(uint32_t) domains_of[TAKT_SCHED_LEVELS]; /* the cluster's, by level - 1 */
+	uint32_t domains_known;				  /* numbers up to this are in there */
+	uint64_t serial;				  /* of plans */
 	uint64_t version;
 	uint32_t ailing;    /* hosts that are removed, or have GPUs that are quarantined or lost */
 	uint32_t unclean;   /* hosts with draining GPUs */

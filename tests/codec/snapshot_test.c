@@ -103,7 +103,10 @@ static void test_a_plan_there_and_back(void **state)
 		"\"waits\":[\n"
 		"{\"job_id\":1,\"why\":\"gpus\",\"need\":1,\"total\":2,\"unhealthy\":0,"
 		"\"outside\":0,\"running\":1,\"draining\":1,\"promised\":0,\"free\":0,"
-		"\"behind_job\":0,\"must_end\":1}\n]}\n");
+		"\"behind_job\":0,\"must_end\":1,\"also\":[\"gpus\"],"
+		"\"unblock\":\"jobs_end\",\"how\":\"estimate\"}\n],\n"
+		"\"reservations\":[\n"
+		"{\"job_id\":1,\"node_id\":1,\"gpu_mask\":[1],\"how\":\"estimate\"}\n]}\n");
 	assert_int_equal(takt_plan_from_json(out.s, out.len, &back, NULL), 0);
 	assert_int_equal(takt_plan_to_json(&back, &again, NULL), 0);
 	assert_string_equal(takt_str_text(&again), takt_str_text(&out));

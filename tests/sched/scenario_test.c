@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Golden scenarios. A directory each: `intent` (one line, the title), `events.jsonl` (what
- * happened), and what must come out of it: `plan.json`, `scores.txt` (every set of GPUs that each
- * placed job could have had, best first) and `summary.txt` (for people).
+ * happened), maybe `config.json` (how the scheduler is set up, and what time it is), and what must
+ * come out of it: `plan.json`, `scores.txt` (every set of GPUs that each placed job of whole GPUs
+ * could have had, best first; not with a placement policy) and `summary.txt` (for people).
  *
  *	scenario_test [--update] DIRECTORY
  *
@@ -21,7 +22,10 @@
 #include "base/sort.h"
 #include "base/vec.h"
 #include "codec/json.h"
+#include "codec/shape.h"
 #include "codec/snapshot.h"
+#include "sched/order.h"
+#include "sched/place.h"
 
 enum {
 	TEXT_MAX = 4 * 1024 * 1024,
@@ -32,8 +36,51 @@ enum {
 	SETS_SHOWN = 100,
 };
 
+/* config.json. */
+struct setup {
+	char order[32];
+	char placement[32];
+	enum takt_backfill backfill;
+	bool preempt;
+	bool clean_at_end;
+	uint64_t now_ns;
+	uint32_t reserve_depth, safety_permille, migrate_most;
+	uint64_t min_runtime_ns;
+	uint32_t flap_count;
+	uint64_t flap_window_ns, flap_rest_ns;
+	uint64_t guard_ns;
+};
+#define NUMBER(member, k)                                                                   \
+	{                                                                                   \
+		TAKT_FIELD_AT(struct setup, member, k), .optional = true, .max = UINT32_MAX \
+	}
+#define TIME(member)                                                                   \
+	{                                                                              \
+		TAKT_FIELD_AT(struct setup, member, TAKT_FIELD_U64), .optional = true, \
+								     .max = INT64_MAX  \
+	}
+static const struct takt_field setup_fields[] = {
+	{TAKT_FIELD_AT(struct setup, order, TAKT_FIELD_TEXT), .size = 32},
+	{TAKT_FIELD_AT(struct setup, placement, TAKT_FIELD_TEXT), .size = 32},
+	{TAKT_FIELD_AT(struct setup, backfill, TAKT_FIELD_ENUM), .names = takt_backfill_names},
+	{TAKT_FIELD_AT(struct setup, preempt, TAKT_FIELD_BOOL)},
+	{TAKT_FIELD_AT(struct setup, clean_at_end, TAKT_FIELD_BOOL)},
+	TIME(now_ns),
+	NUMBER(reserve_depth, TAKT_FIELD_U32),
+	NUMBER(safety_permille, TAKT_FIELD_U32),
+	NUMBER(migrate_most, TAKT_FIELD_U32),
+	TIME(min_runtime_ns),
+	NUMBER(flap_count, TAKT_FIELD_U32),
+	TIME(flap_window_ns),
+	TIME(flap_rest_ns),
+	TIME(guard_ns),
+};
+static const struct takt_shape setup_shape =
+	TAKT_SHAPE(struct setup, "a scenario's config", setup_fields);
+
 /* What the scenario is about, taken from the canonical snapshot. */
 struct scene {
+	struct setup setup;
 	struct takt_sched *sched;
 	struct takt_plan plan;
 	uint32_t node_count;
@@ -60,8 +107,10 @@ static int collect(void *ctx, const struct takt_sched_event *event)
 	*node = (struct scene_node){event->node.id, event->node.gpu_count, takt_alloc(size), 0};
 	if (!node->pair_score)
 		return -ENOMEM;
-	if (size > 0)
+	if (size > 0 && event->node.pair_score)
 		memcpy(node->pair_score, event->node.pair_score, size);
+	else if (size > 0)
+		memset(node->pair_score, 0, size);
 	scene->node_count++;
 	return 0;
 }
@@ -209,6 +258,16 @@ static void add_sets(struct takt_str *out, const struct candidates *all)
 		takt_str_addf(out, "  and %zu more\n", all->list.len - SETS_SHOWN);
 }
 
+/* Whole GPUs on one node and nothing else, chosen by links: what scores are listed for. */
+static bool is_plain(const struct scene *scene, uint64_t job_id)
+{
+	static const struct takt_request nothing;
+	const struct takt_sched_job *job = find_job(scene, job_id);
+
+	return !scene->setup.placement[0] && job->tasks <= 1 && !job->near_group &&
+	       !job->apart_group && memcmp(&job->task, &nothing, sizeof(nothing)) == 0;
+}
+
 /* -EPROTO when the plan did not choose the first of the list. */
 static int add_scores(struct scene *scene, const struct takt_plan_placement *p,
 		      struct takt_str *out)
@@ -259,8 +318,48 @@ static void add_wait_line(const struct scene *scene, const struct takt_plan_wait
 
 	takt_str_addf(out, "  job %" PRIu64 " (%" PRIu32 " GPUs, priority %" PRIi32 "): %s\n    ",
 		      wait->job_id, job->gpus, job->priority, takt_why_name(wait->why));
-	takt_why_text(wait, out);
+	takt_why_details(&scene->plan, wait, scene->setup.now_ns, out);
 	takt_str_add(out, "\n");
+}
+
+static void add_evictions(const struct takt_plan *plan, struct takt_str *out)
+{
+	takt_str_add(out, plan->eviction_count ? "evicted\n" : "");
+	for (size_t i = 0; i < plan->eviction_count; i++) {
+		const struct takt_plan_eviction *eviction = &plan->evictions[i];
+
+		takt_str_addf(out, "  job %" PRIu64 " %s: %s", eviction->job_id,
+			      eviction->stop ? "stopped" : "requeued",
+			      takt_evict_why_names[eviction->why]);
+		if (eviction->for_job)
+			takt_str_addf(out, ", for job %" PRIu64, eviction->for_job);
+		takt_str_addf(out, ", loses %" PRIu64 " GPU-ms\n", eviction->lost_gpu_ms);
+	}
+}
+
+static void add_reservations(const struct takt_plan *plan, struct takt_str *out)
+{
+	takt_str_add(out, plan->reservation_count ? "next\n" : "");
+	for (size_t i = 0; i < plan->reservation_count; i++) {
+		const struct takt_plan_reservation *r = &plan->reservations[i];
+
+		takt_str_addf(out, "  job %" PRIu64 " on node %" PRIu32 ", gpus", r->job_id,
+			      r->node_id);
+		add_gpus(out, r->gpu_mask);
+		takt_str_addf(out, ", at %" PRIu64 " (%s)\n", r->start_ns,
+			      takt_start_how_names[r->how]);
+	}
+	takt_str_add(out, plan->migration_count ? "moved\n" : "");
+	for (size_t i = 0; i < plan->migration_count; i++) {
+		const struct takt_plan_migration *m = &plan->migrations[i];
+
+		takt_str_addf(out, "  job %" PRIu64 " task %" PRIu32 " from node %" PRIu32 " gpus",
+			      m->job_id, m->task, m->from.node_id);
+		add_gpus(out, m->from.gpu_mask);
+		takt_str_addf(out, " to node %" PRIu32 " gpus", m->to.node_id);
+		add_gpus(out, m->to.gpu_mask);
+		takt_str_add(out, "\n");
+	}
 }
 
 static void add_summary(const struct scene *scene, struct takt_str *out)
@@ -279,8 +378,12 @@ static void add_summary(const struct scene *scene, struct takt_str *out)
 		takt_str_addf(out, "  job %" PRIu64 " on node %" PRIu32 ", gpus", p->job_id,
 			      p->node_id);
 		add_gpus(out, p->gpu_mask);
+		if (p->milli < 1000)
+			takt_str_addf(out, ", %" PRIu32 " milli", p->milli);
 		takt_str_addf(out, ", pair score %" PRIi64 "\n", p->pair_score_sum);
 	}
+	add_evictions(&scene->plan, out);
+	add_reservations(&scene->plan, out);
 	takt_str_add(out, "waiting\n");
 	for (size_t i = 0; i < scene->plan.wait_count; i++)
 		add_wait_line(scene, &scene->plan.waits[i], out);
@@ -358,7 +461,8 @@ static int show(struct scene *scene, const char *dir, bool update)
 	int settled;
 
 	for (size_t i = 0; i < scene->plan.placement_count && scored == 0; i++)
-		scored = add_scores(scene, &scene->plan.placements[i], &scores);
+		if (is_plain(scene, scene->plan.placements[i].job_id))
+			scored = add_scores(scene, &scene->plan.placements[i], &scores);
 	if (scored == -EPROTO) {
 		printf("# %s: the choice is not the first of\n", dir);
 		print_comment(&scores);
@@ -378,8 +482,47 @@ static int show(struct scene *scene, const char *dir, bool update)
 	return rc;
 }
 
+/* No file: all as on one machine, at time 0. */
+static int read_setup(const char *dir, struct setup *setup, struct takt_err *err)
+{
+	struct takt_str text = TAKT_STR(TEXT_MAX);
+	int rc = read_file(dir, "config.json", &text);
+
+	if (rc == 0)
+		rc = takt_shape_decode(&setup_shape, takt_str_text(&text), text.len, TEXT_MAX,
+				       TAKT_SHAPE_STRICT, setup, err);
+	takt_str_fini(&text);
+	return rc == -ENOENT ? 0 : rc;
+}
+
+static int to_config(const struct setup *setup, struct takt_order_config *order_config,
+		     struct takt_sched_config *ret, struct takt_err *err)
+{
+	order_config->guard_ns = setup->guard_ns;
+	*ret = (struct takt_sched_config){
+		.order = takt_order_find(setup->order),
+		.order_config = order_config,
+		.placement = takt_placement_find(setup->placement),
+		.backfill = setup->backfill,
+		.preempt = setup->preempt,
+		.clean_at_end = setup->clean_at_end,
+		.reserve_depth = setup->reserve_depth,
+		.safety_permille = setup->safety_permille,
+		.migrate_most = setup->migrate_most,
+		.min_runtime_ns = setup->min_runtime_ns,
+		.flap_count = setup->flap_count,
+		.flap_window_ns = setup->flap_window_ns,
+		.flap_rest_ns = setup->flap_rest_ns,
+	};
+	if ((setup->order[0] && !ret->order) || (setup->placement[0] && !ret->placement))
+		return takt_err_set(err, -EINVAL, "no order '%s', or no placement '%s'",
+				    setup->order, setup->placement);
+	return 0;
+}
+
 static int run_scenario(const char *dir, bool update)
 {
+	struct takt_order_config order_config = {0};
 	struct takt_sched_config config = {0};
 	struct takt_str events = TAKT_STR(TEXT_MAX);
 	struct scene scene = {0};
@@ -387,12 +530,16 @@ static int run_scenario(const char *dir, bool update)
 	int rc = read_file(dir, "events.jsonl", &events);
 
 	if (rc >= 0)
+		rc = read_setup(dir, &scene.setup, &err);
+	if (rc >= 0)
+		rc = to_config(&scene.setup, &order_config, &config, &err);
+	if (rc >= 0)
 		rc = takt_snapshot_load(takt_str_text(&events), events.len, &config, &scene.sched,
 					&err);
 	if (rc >= 0)
 		rc = takt_sched_snapshot(scene.sched, collect, &scene);
 	if (rc >= 0)
-		rc = takt_sched_run(scene.sched, 0, 0, &scene.plan, &err);
+		rc = takt_sched_run(scene.sched, scene.setup.now_ns, 0, &scene.plan, &err);
 	if (rc < 0)
 		printf("# %s: %s\n", dir, err.msg);
 	else
