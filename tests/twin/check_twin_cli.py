@@ -460,6 +460,22 @@ def errors_take_jobs_along_or_leave_them():
         assert done.returncode == 0, done.stderr
 
 
+def a_hanging_gpu_stops_its_job_until_it_answers():
+    with Machine("hgx-h100", "--gpus", "2", "--speed", "5") as machine:
+        child = machine.start_load("--gpus", "0,1", "--quiet")
+
+        def work():
+            return [p["work_ms"] for gpu in machine.state() for p in gpu["processes"]]
+
+        assert machine.run("fault", "1", "hang").returncode == 0
+        # the program waits; its GPUs go on with what was given to them, then rest
+        machine.until(lambda: [gpu["util_pct"] for gpu in machine.state()] == [0, 0])
+        stopped = work()
+        assert stopped == work() and child.poll() is None
+        assert machine.run("fault", "1", "none").returncode == 0
+        machine.until(lambda: min(work()) > max(stopped) + 500)
+
+
 def an_overheated_gpu_takes_its_job_along():
     with Machine("hgx-h100", "--gpus", "2", "--speed", "100") as machine:
         child = machine.start_load("--gpus", "0,1", "--quiet")
@@ -526,6 +542,7 @@ sys.exit(twin_tap.run([
     a_bus_that_falls_back_slows_jobs_that_need_it,
     a_fault_to_come_needs_nobody,
     errors_take_jobs_along_or_leave_them,
+    a_hanging_gpu_stops_its_job_until_it_answers,
     an_overheated_gpu_takes_its_job_along,
     a_measured_workload_runs_as_it_was_measured,
     time_can_be_sped_up,

@@ -292,6 +292,26 @@ static void peers_lose_each_other_with_their_last_link(void **state)
 	assert_int_equal(p2p(0, 4, NVML_P2P_CAP_NVLINK), NVML_P2P_STATUS_OK);
 }
 
+/* Its calls take their time and are right; the GPU beside it is as quick as ever. */
+static void a_slow_gpu_answers_late(void **state)
+{
+	uint64_t before;
+	uint32_t value;
+
+	init();
+	assert_int_equal(twin_run("fault 0 slow=300"), 0);
+	before = twin_now_ns();
+	assert_int_equal(NVML(nvmlDeviceGetPowerUsage)(gpu(0), &value), NVML_SUCCESS);
+	assert_true(twin_now_ns() - before >= 300000000);
+	assert_in_range(value, 60000, 80000);
+	assert_int_equal(twin_run("fault 0 none"), 0);
+	/* as quick as never again: with the fault, 40 calls would take 12 s */
+	before = twin_now_ns();
+	for (unsigned i = 0; i < 40; i++)
+		NVML(nvmlDeviceGetPowerUsage)(gpu(0), &value);
+	assert_true(twin_now_ns() - before < 10000000000ull);
+}
+
 /* Planned, by a process that has ended long before. */
 static void a_reload_can_be_planned(void **state)
 {
@@ -374,6 +394,7 @@ int main(void)
 		ON_V100(peers_lose_each_other_with_their_last_link),
 		ON_H100(a_reload_forgets_what_was_set),
 		ON_H100(a_reload_can_be_planned),
+		ON_H100(a_slow_gpu_answers_late),
 		ON_H100(a_driver_may_be_away_for_a_while),
 	};
 
