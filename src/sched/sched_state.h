@@ -27,10 +27,9 @@ enum takt_sched_phase {
 	TAKT_SCHED_DRAINING, /* over; its GPUs have left it and drain on their own */
 };
 
-enum {
-	TAKT_SCHED_NO_KIND = UINT32_MAX, /* a request that no node could ever hold */
-	TAKT_SCHED_NOWHERE = UINT32_MAX, /* in no such list */
-};
+/* Macros: an enumerator has to fit an int. */
+#define TAKT_SCHED_NO_KIND UINT32_MAX /* a request that no node could ever hold */
+#define TAKT_SCHED_NOWHERE UINT32_MAX /* in no such list */
 
 struct takt_sched_host {
 	uint32_t id;
