@@ -35,7 +35,7 @@ ROOMS = {
     "net": [],
     "engine": ["sched", "codec", "store", "launch", "net"],
     "queue": ["sched", "codec", "store", "engine"],
-    "sim": ["sched", "clock", "model", "codec"],
+    "sim": ["sched", "clock", "model", "codec", "takt"],
     "server": ["codec", "net", "build"],
     "client": ["codec", "takt"],
     "tui": ["client", "codec", "device"],

@@ -108,6 +108,7 @@ enum {
 
 /* Zero means the default in each. */
 struct takt_order_config {
+	const void *own;  /* of a policy that is not one of these; borrowed, passed on */
 	bool by_priority; /* priorities go before the policy */
 	/* The starvation guard: a job that has waited (all its waits together) this long goes to
 	 * the front of its class. 0 = no guard. */

@@ -2,6 +2,7 @@
 /* Names of queue policies, see the header. */
 #include "sim/queue_policy.h"
 
+#include <stdio.h>
 #include <string.h>
 
 struct preset {
@@ -43,6 +44,21 @@ static int unknown(const char *name, struct takt_err *err)
 			    name, takt_str_text(&all));
 }
 
+static int open_object(const char *path, struct takt_queue_policy *policy, struct takt_err *err)
+{
+	int rc = takt_policy_object_open(path, &policy->object, err);
+
+	if (rc < 0)
+		return rc;
+	policy->order = takt_policy_object_order(policy->object);
+	policy->config.own = takt_policy_object_order_own(policy->object);
+	if (!policy->order)
+		return takt_err_set(err, -TAKT_E_UNSUPPORTED, "'%s' has no queue policy", path);
+	policy->backfill = TAKT_BACKFILL_EASY;
+	policy->preempt = policy->order->preempts;
+	return 0;
+}
+
 static int find(const char *name, struct takt_queue_policy *policy, struct takt_err *err)
 {
 	for (size_t i = 0; i < TAKT_ARRAY_LEN(presets); i++) {
@@ -53,6 +69,8 @@ static int find(const char *name, struct takt_queue_policy *policy, struct takt_
 		policy->preempt = presets[i].preempt;
 		return 0;
 	}
+	if (takt_policy_object_is(name))
+		return open_object(name, policy, err);
 	policy->order = takt_order_find(name);
 	if (!policy->order)
 		return unknown(name, err);
@@ -78,37 +96,49 @@ static int modify(const char *word, struct takt_queue_policy *policy, struct tak
 	return 0;
 }
 
-static int parse(char *text, struct takt_queue_policy *ret, struct takt_err *err)
+/* The name is that of the order, or of the preset, with what was put behind it. */
+static void name_policy(struct takt_queue_policy *policy, const char *base, const char *words)
 {
-	struct takt_queue_policy policy = {0};
-	char *plus;
+	snprintf(policy->name, sizeof(policy->name), "%.31s%s%.31s",
+		 policy->object ? policy->order->name : base, words ? "+" : "", words ? words : "");
+}
+
+static int parse(char *text, struct takt_queue_policy *policy, struct takt_err *err)
+{
+	char *plus = strrchr(text, '/'), *word;
 	int rc;
 
-	takt_strcpy(policy.name, sizeof(policy.name), text);
-	plus = strchr(text, '+');
+	plus = strchr(plus ? plus : text, '+');
 	if (plus)
 		*plus++ = '\0';
-	rc = find(text, &policy, err);
+	rc = find(text, policy, err);
+	if (rc == 0)
+		name_policy(policy, text, plus);
 	while (rc == 0 && plus) {
-		char *word = plus;
-
+		word = plus;
 		plus = strchr(word, '+');
 		if (plus)
 			*plus++ = '\0';
-		rc = modify(word, &policy, err);
+		rc = modify(word, policy, err);
 	}
-	if (rc == 0)
-		rc = takt_order_config_check(&policy.config, err);
-	if (rc == 0)
-		*ret = policy;
-	return rc;
+	return rc < 0 ? rc : takt_order_config_check(&policy->config, err);
+}
+
+static int check_twice(const struct takt_queue_policies *policies,
+		       const struct takt_queue_policy *policy, struct takt_err *err)
+{
+	TAKT_VEC_EACH (known, &policies->at)
+		if (strcmp(known->name, policy->name) == 0)
+			return takt_err_set(err, -TAKT_E_USAGE, "queue policy '%s' is there twice",
+					    policy->name);
+	return 0;
 }
 
 static int add_one(struct takt_queue_policies *policies, const char *text, size_t len,
 		   struct takt_err *err)
 {
-	struct takt_queue_policy policy;
-	char name[TAKT_SIM_POLICY_NAME];
+	struct takt_queue_policy policy = {.object = NULL};
+	char name[TAKT_SIM_POLICY_PATH];
 	int rc;
 
 	if (len == 0 || len >= sizeof(name))
@@ -119,16 +149,14 @@ static int add_one(struct takt_queue_policies *policies, const char *text, size_
 	memcpy(name, text, len);
 	name[len] = '\0';
 	rc = parse(name, &policy, err);
+	if (rc == 0)
+		rc = check_twice(policies, &policy, err);
+	if (rc == 0 && takt_vec_push(&policies->at, policy) < 0)
+		rc = takt_err_set(err, -TAKT_E_USAGE, "more than %d queue policies",
+				  TAKT_SIM_MAX_POLICIES);
 	if (rc < 0)
-		return rc;
-	TAKT_VEC_EACH (known, &policies->at)
-		if (strcmp(known->name, policy.name) == 0)
-			return takt_err_set(err, -TAKT_E_USAGE, "queue policy '%s' is there twice",
-					    policy.name);
-	return takt_vec_push(&policies->at, policy) < 0
-		       ? takt_err_set(err, -TAKT_E_USAGE, "more than %d queue policies",
-				      TAKT_SIM_MAX_POLICIES)
-		       : 0;
+		takt_policy_object_close(policy.object);
+	return rc;
 }
 
 int takt_queue_policies(const char *list, struct takt_queue_policies *ret, struct takt_err *err)
@@ -151,5 +179,7 @@ int takt_queue_policies(const char *list, struct takt_queue_policies *ret, struc
 
 void takt_queue_policies_fini(struct takt_queue_policies *policies)
 {
+	TAKT_VEC_EACH (policy, &policies->at)
+		takt_policy_object_close(policy->object);
 	takt_vec_fini(&policies->at);
 }

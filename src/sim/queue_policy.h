@@ -2,10 +2,10 @@
 /*
  * What `--queue NAME` means: an order of the queue, with or without backfill and preemption.
  *
- * NAME is one of the presets below, or any order of sched/order.h. Behind it may stand, in any
- * number, +none +easy +conservative (backfill) and +preempt or +keep (push running jobs out where
- * the order says so, or never): "las+keep", "qssf+none". An order by itself is backfilled as EASY
- * does and preempts if it is one that does.
+ * NAME is one of the presets below, any order of sched/order.h, or a shared object. Behind it may
+ * stand, in any number, +none +easy +conservative (backfill) and +preempt or +keep (push running
+ * jobs out where the order says so, or never): "las+keep", "qssf+none". An order by itself is
+ * backfilled as EASY does and preempts if it is one that does.
  */
 #ifndef TAKT_SIM_QUEUE_POLICY_H
 #define TAKT_SIM_QUEUE_POLICY_H
@@ -23,6 +23,7 @@ struct takt_queue_policy {
 	struct takt_order_config config;
 	enum takt_backfill backfill;
 	bool preempt;
+	struct takt_policy_object *object; /* owned; NULL for one of takt's orders */
 };
 
 struct takt_queue_policies {

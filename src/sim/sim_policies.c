@@ -2,6 +2,7 @@
 /* Lists of policies, see the header. */
 #include "sim/sim_policies.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "sched/compare/compare.h"
@@ -30,21 +31,48 @@ static int unknown(const char *name, struct takt_err *err)
 			    name, takt_str_text(&all));
 }
 
+static int open_object(const char *path, struct takt_sim_placement *one, struct takt_err *err)
+{
+	int rc = takt_policy_object_open(path, &one->object, err);
+
+	if (rc < 0)
+		return rc;
+	one->placement = takt_policy_object_placement(one->object);
+	if (one->placement)
+		return takt_strcpy(one->name, sizeof(one->name), one->placement->name) ? 0
+										       : -EINVAL;
+	takt_policy_object_close(one->object);
+	return takt_err_set(err, -TAKT_E_UNSUPPORTED, "'%s' has no placement policy", path);
+}
+
+static int find(const char *name, struct takt_sim_placement *one, struct takt_err *err)
+{
+	if (takt_policy_object_is(name))
+		return open_object(name, one, err);
+	one->placement = takt_compare_find(name);
+	if (!one->placement)
+		return unknown(name, err);
+	takt_strcpy(one->name, sizeof(one->name), name);
+	return 0;
+}
+
 static int add_one(struct takt_sim_placements *placements, const char *name, struct takt_err *err)
 {
-	struct takt_sim_placement one = {.placement = takt_compare_find(name)};
+	struct takt_sim_placement one = {.object = NULL};
+	int rc = find(name, &one, err);
 
-	if (!one.placement)
-		return unknown(name, err);
-	takt_strcpy(one.name, sizeof(one.name), name);
+	if (rc < 0)
+		return rc;
 	TAKT_VEC_EACH (known, &placements->at)
 		if (strcmp(known->name, one.name) == 0)
-			return takt_err_set(err, -TAKT_E_USAGE,
-					    "placement policy '%s' is there twice", one.name);
-	return takt_vec_push(&placements->at, one) < 0
-		       ? takt_err_set(err, -TAKT_E_USAGE, "more than %d placement policies",
-				      TAKT_SIM_MAX_POLICIES)
-		       : 0;
+			rc = takt_err_set(err, -TAKT_E_USAGE,
+					  "placement policy '%s' is there twice", one.name);
+	if (rc == 0 && takt_vec_push(&placements->at, one) < 0)
+		rc = takt_err_set(err, -TAKT_E_USAGE, "more than %d placement policies",
+				  TAKT_SIM_MAX_POLICIES);
+	if (rc < 0)
+		takt_policy_object_close(one.object);
+	return rc;
 }
 
 int takt_sim_placements(const char *list, struct takt_sim_placements *ret, struct takt_err *err)
@@ -52,9 +80,9 @@ int takt_sim_placements(const char *list, struct takt_sim_placements *ret, struc
 	struct takt_sim_placements placements = {.at = TAKT_VEC_INIT(TAKT_SIM_MAX_POLICIES)};
 	int rc = 0;
 
-	while (rc == 0) {
+	do {
 		size_t len = strcspn(list, ",");
-		char name[TAKT_SIM_POLICY_NAME];
+		char name[TAKT_SIM_POLICY_PATH];
 
 		if (len == 0 || len >= sizeof(name)) {
 			rc = takt_err_set(err, -TAKT_E_USAGE,
@@ -67,9 +95,7 @@ int takt_sim_placements(const char *list, struct takt_sim_placements *ret, struc
 		name[len] = '\0';
 		rc = add_one(&placements, name, err);
 		list += len;
-		if (*list++ != ',')
-			break;
-	}
+	} while (rc == 0 && *list++ == ',');
 	if (rc < 0)
 		takt_sim_placements_fini(&placements);
 	else
@@ -79,5 +105,7 @@ int takt_sim_placements(const char *list, struct takt_sim_placements *ret, struc
 
 void takt_sim_placements_fini(struct takt_sim_placements *placements)
 {
+	TAKT_VEC_EACH (one, &placements->at)
+		takt_policy_object_close(one->object);
 	takt_vec_fini(&placements->at);
 }

@@ -13,15 +13,18 @@
 #include "base/str.h"
 #include "base/vec.h"
 #include "sched/place.h"
+#include "sim/policy_object.h"
 
 enum {
 	TAKT_SIM_MAX_POLICIES = 64,
 	TAKT_SIM_POLICY_NAME = 64,
+	TAKT_SIM_POLICY_PATH = 1024,
 };
 
 struct takt_sim_placement {
 	char name[TAKT_SIM_POLICY_NAME];
 	const struct takt_placement *placement; /* borrowed from the program or the object */
+	struct takt_policy_object *object;	/* owned; NULL for one of takt's */
 };
 
 struct takt_sim_placements {
