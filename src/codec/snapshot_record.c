@@ -86,6 +86,7 @@ static void from_ask(const struct takt_sched_job *job, struct takt_record_ask *r
 		.topology = job->topology,
 		.tenant = job->tenant,
 		.workload = job->workload,
+		.outlook = job->outlook,
 		.submit_ns = job->submit_ns,
 		.estimate_ns = job->estimate_ns,
 		.deadline_ns = job->deadline_ns,
@@ -141,6 +142,14 @@ static void from_slots(const struct takt_sched_event *event, struct takt_record_
 		ret->has |= event->slot_count ? TAKT_HAS_SLOTS : TAKT_HAS_NODE | TAKT_HAS_GPU_MASK;
 }
 
+static void from_outlook(const struct takt_sched_outlook *outlook, struct takt_record_outlook *ret)
+{
+	ret->id = outlook->id;
+	ret->age_count = ret->rank_count = outlook->is.steps;
+	memcpy(ret->age_s, outlook->is.age_s, sizeof(ret->age_s));
+	memcpy(ret->rank_s, outlook->is.rank_s, sizeof(ret->rank_s));
+}
+
 static void from_facts(const struct takt_sched_event *event, struct takt_record *ret)
 {
 	ret->usage[0] = (uint32_t)(event->usage >> 32);
@@ -156,6 +165,8 @@ static void from_facts(const struct takt_sched_event *event, struct takt_record 
 		ret->selector = *event->selector;
 	if (event->kind == TAKT_SCHED_WORKLOAD)
 		ret->workload = *event->workload;
+	if (event->kind == TAKT_SCHED_OUTLOOK)
+		from_outlook(event->outlook, &ret->outlook);
 	if (event->kind == TAKT_SCHED_TENANT)
 		ret->tenant = *event->tenant;
 	if (event->kind != TAKT_SCHED_WINDOW_ADD)
@@ -231,6 +242,7 @@ static struct takt_sched_job to_job(const struct takt_record *record)
 		.level = ask->level,
 		.tenant = ask->tenant,
 		.workload = ask->workload,
+		.outlook = ask->outlook,
 		.submit_ns = ask->submit_ns,
 		.estimate_ns = ask->estimate_ns,
 		.deadline_ns = ask->deadline_ns,
@@ -281,6 +293,18 @@ static void to_slots(const struct takt_record *record, struct takt_sched_slot *s
 		};
 }
 
+static void to_outlook(const struct takt_record_outlook *outlook, struct takt_sched_outlook *ret)
+{
+	memset(ret, 0, sizeof(*ret));
+	ret->id = outlook->id;
+	/* Ages and ranks that do not pair are no steps, which the scheduler refuses. */
+	if (outlook->age_count != outlook->rank_count)
+		return;
+	ret->is.steps = outlook->age_count;
+	memcpy(ret->is.age_s, outlook->age_s, outlook->age_count * sizeof(*ret->is.age_s));
+	memcpy(ret->is.rank_s, outlook->rank_s, outlook->rank_count * sizeof(*ret->is.rank_s));
+}
+
 struct takt_sched_event takt_record_to_event(struct takt_record *record,
 					     struct takt_sched_slot *slots)
 {
@@ -306,6 +330,7 @@ struct takt_sched_event takt_record_to_event(struct takt_record *record,
 		.model = &record->model,
 		.selector = &record->selector,
 		.workload = &record->workload,
+		.outlook = &record->outlook_event,
 		.tenant = &record->tenant,
 		.window = &record->window,
 	};
@@ -313,6 +338,7 @@ struct takt_sched_event takt_record_to_event(struct takt_record *record,
 	record->window.nodes = record->nodes;
 	record->window.node_count = record->node_count;
 	to_slots(record, slots);
+	to_outlook(&record->outlook, &record->outlook_event);
 	if (record->event == TAKT_SCHED_NODE_ADD)
 		event.node = to_node(record);
 	if (has_spec(record->event))

@@ -42,6 +42,7 @@ enum takt_record_has {
 	TAKT_HAS_NODES = 1u << 29,
 	TAKT_HAS_WINDOW_ID = 1u << 30,
 };
+#define TAKT_HAS_OUTLOOK (1u << 31) /* no int, hence not in the enum */
 
 /* Of a node, beside its GPUs. */
 struct takt_record_machine {
@@ -64,7 +65,7 @@ struct takt_record_ask {
 	bool one_numa, preemptible, movable;
 	uint32_t tasks, min_tasks, level;
 	enum takt_topology_want topology;
-	uint32_t tenant, workload;
+	uint32_t tenant, workload, outlook;
 	uint64_t submit_ns, estimate_ns, deadline_ns, earliest_start_ns, min_runtime_ns;
 	enum takt_failure_policy on_failure;
 	uint64_t array;
@@ -78,6 +79,13 @@ struct takt_record_slot {
 	uint64_t gpu_mask;
 	uint32_t milli;
 	uint32_t mig_start;
+};
+
+struct takt_record_outlook {
+	uint32_t id;
+	uint32_t age_count, rank_count; /* equal in a good one */
+	uint32_t age_s[TAKT_ORDER_OUTLOOK_STEPS];
+	uint32_t rank_s[TAKT_ORDER_OUTLOOK_STEPS];
 };
 
 struct takt_record_word {
@@ -113,6 +121,8 @@ struct takt_record {
 	struct takt_sched_model model;
 	struct takt_sched_selector selector;
 	struct takt_sched_workload workload;
+	struct takt_record_outlook outlook;
+	struct takt_sched_outlook outlook_event; /* what an event points at */
 	struct takt_tenant tenant;
 	struct takt_sched_window window;
 	/* Owned; see takt_record_clear. */

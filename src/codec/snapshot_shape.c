@@ -56,6 +56,7 @@ static const struct takt_field ask_fields[] = {
 	BOOL(ASK, movable),
 	U32(ASK, tenant),
 	U32(ASK, workload),
+	U32(ASK, outlook),
 	U64(ASK, submit_ns),
 	U64(ASK, estimate_ns),
 	U64(ASK, deadline_ns),
@@ -144,6 +145,14 @@ static const struct takt_field workload_fields[] = {
 };
 static const struct takt_shape workload_shape = TAKT_SHAPE(WORKLOAD, "a workload", workload_fields);
 
+#define OUTLOOK struct takt_record_outlook
+static const struct takt_field outlook_fields[] = {
+	ID(OUTLOOK, id),
+	LIST(OUTLOOK, age_s, age_count, TAKT_ORDER_OUTLOOK_STEPS),
+	LIST(OUTLOOK, rank_s, rank_count, TAKT_ORDER_OUTLOOK_STEPS),
+};
+static const struct takt_shape outlook_shape = TAKT_SHAPE(OUTLOOK, "an outlook", outlook_fields);
+
 #define TENANT struct takt_tenant
 static const struct takt_field tenant_fields[] = {
 	ID(TENANT, id),
@@ -213,6 +222,7 @@ static const struct takt_field record_fields[] = {
 	INSIDE(model, TAKT_HAS_MODEL, model_shape),
 	INSIDE(selector, TAKT_HAS_SELECTOR, selector_shape),
 	INSIDE(workload, TAKT_HAS_WORKLOAD, workload_shape),
+	INSIDE(outlook, TAKT_HAS_OUTLOOK, outlook_shape),
 	INSIDE(tenant, TAKT_HAS_TENANT, tenant_shape),
 	{AT(tenant_id, TAKT_FIELD_U32, TAKT_HAS_TENANT_ID), WHOLE(UINT32_MAX)},
 	{AT(usage, TAKT_FIELD_U32, TAKT_HAS_USAGE), .many = TAKT_MANY_ARRAY, .counts = true,
@@ -261,6 +271,7 @@ static const struct fields_of_event {
 	[TAKT_SCHED_NAME] = {TAKT_HAS_WORD, 0},
 	[TAKT_SCHED_SELECTOR] = {TAKT_HAS_SELECTOR, 0},
 	[TAKT_SCHED_WORKLOAD] = {TAKT_HAS_WORKLOAD, 0},
+	[TAKT_SCHED_OUTLOOK] = {TAKT_HAS_OUTLOOK, 0},
 	[TAKT_SCHED_TENANT] = {TAKT_HAS_TENANT, 0},
 	[TAKT_SCHED_TENANT_REMOVE] = {TAKT_HAS_TENANT_ID, 0},
 	[TAKT_SCHED_TENANT_USAGE] = {TAKT_HAS_TENANT_ID | TAKT_HAS_USAGE | TAKT_HAS_AT, 0},

@@ -74,9 +74,9 @@ enum {
 	TAKT_ORDER_OUTLOOK_STEPS = 40
 };
 struct takt_order_outlook {
-	uint32_t steps;				    /* 1.. */
-	uint64_t age_ms[TAKT_ORDER_OUTLOOK_STEPS];  /* ascending from 0: time with GPUs */
-	uint64_t rank_ms[TAKT_ORDER_OUTLOOK_STEPS]; /* from that age to the next; > 0 */
+	uint32_t steps;				   /* 1.. */
+	uint32_t age_s[TAKT_ORDER_OUTLOOK_STEPS];  /* time with GPUs; ascending from 0 */
+	uint32_t rank_s[TAKT_ORDER_OUTLOOK_STEPS]; /* from that age to the next; > 0 */
 };
 
 struct takt_order_key {

@@ -28,16 +28,16 @@
  */
 #include "sched/order.h"
 
-#define NS_A_MS UINT64_C(1000000)
+#define NS_A_S UINT64_C(1000000000)
 
 enum {
-	UNKNOWN_RANK_MS = 3600 * 1000,
+	UNKNOWN_RANK_S = 3600,
 };
 
 __extension__ typedef unsigned __int128 wide;
 
 /* The last step that begins at that age or before. */
-static uint32_t step_at(const struct takt_order_outlook *outlook, uint64_t age_ms)
+static uint32_t step_at(const struct takt_order_outlook *outlook, uint64_t age_s)
 {
 	uint32_t low = 0;
 	uint32_t high = outlook->steps;
@@ -45,7 +45,7 @@ static uint32_t step_at(const struct takt_order_outlook *outlook, uint64_t age_m
 	while (high - low > 1) {
 		uint32_t mid = low + (high - low) / 2;
 
-		if (outlook->age_ms[mid] <= age_ms)
+		if (outlook->age_s[mid] <= age_s)
 			low = mid;
 		else
 			high = mid;
@@ -53,28 +53,28 @@ static uint32_t step_at(const struct takt_order_outlook *outlook, uint64_t age_m
 	return low;
 }
 
-static uint64_t unknown_rank_ms(uint64_t age_ms)
+static uint64_t unknown_rank_s(uint64_t age_s)
 {
-	uint64_t rank = UNKNOWN_RANK_MS;
+	uint64_t rank = UNKNOWN_RANK_S;
 
-	while (rank <= age_ms / 2)
+	while (rank <= age_s / 2)
 		rank *= 2;
 	return rank;
 }
 
-static uint64_t rank_ms(const struct takt_order_job *job, uint64_t now_ns)
+static uint64_t rank_s(const struct takt_order_job *job, uint64_t now_ns)
 {
-	uint64_t age_ms = takt_order_ran_ns(job, now_ns) / NS_A_MS;
+	uint64_t age_s = takt_order_ran_ns(job, now_ns) / NS_A_S;
 
-	return job->outlook ? job->outlook->rank_ms[step_at(job->outlook, age_ms)]
-			    : unknown_rank_ms(age_ms);
+	return job->outlook ? job->outlook->rank_s[step_at(job->outlook, age_s)]
+			    : unknown_rank_s(age_s);
 }
 
 static uint64_t value_of(const struct takt_order_config *config, const struct takt_order_job *job,
 			 uint64_t now_ns)
 {
 	bool whole = config->keeps && job->has_prediction;
-	uint64_t each_ms = whole ? job->predicted_ns / NS_A_MS : rank_ms(job, now_ns);
+	uint64_t each_ms = whole ? job->predicted_ns / 1000000 : 1000 * rank_s(job, now_ns);
 	wide value = (wide)each_ms * job->gpu_milli / 1000;
 
 	return value < INT64_MAX ? (uint64_t)value : INT64_MAX;
@@ -87,19 +87,19 @@ static void key(const struct takt_order_config *config, const struct takt_order_
 }
 
 /* The age at which the rank is another one; UINT64_MAX = never. */
-static uint64_t next_age_ms(const struct takt_order_job *job, uint64_t age_ms)
+static uint64_t next_age_s(const struct takt_order_job *job, uint64_t age_s)
 {
 	const struct takt_order_outlook *outlook = job->outlook;
 	uint32_t step;
 	uint64_t now_rank;
 
 	if (!outlook)
-		return 2 * unknown_rank_ms(age_ms);
-	step = step_at(outlook, age_ms);
-	now_rank = outlook->rank_ms[step];
+		return 2 * unknown_rank_s(age_s);
+	step = step_at(outlook, age_s);
+	now_rank = outlook->rank_s[step];
 	while (++step < outlook->steps)
-		if (outlook->rank_ms[step] != now_rank)
-			return outlook->age_ms[step];
+		if (outlook->rank_s[step] != now_rank)
+			return outlook->age_s[step];
 	return UINT64_MAX;
 }
 
@@ -107,13 +107,13 @@ static uint64_t next_change_ns(const struct takt_order_config *config,
 			       const struct takt_order_job *job, uint64_t now_ns)
 {
 	uint64_t ran_ns = takt_order_ran_ns(job, now_ns);
-	uint64_t age_ms;
+	uint64_t age_s;
 
 	if (!job->running || job->gpu_milli == 0 || (config->keeps && job->has_prediction))
 		return TAKT_ORDER_NEVER;
-	age_ms = next_age_ms(job, ran_ns / NS_A_MS);
-	return age_ms > UINT64_MAX / NS_A_MS ? TAKT_ORDER_NEVER
-					     : takt_order_later(now_ns, age_ms * NS_A_MS - ran_ns);
+	age_s = next_age_s(job, ran_ns / NS_A_S);
+	return age_s > UINT64_MAX / NS_A_S ? TAKT_ORDER_NEVER
+					   : takt_order_later(now_ns, age_s * NS_A_S - ran_ns);
 }
 
 static bool may_evict(const struct takt_order_config *config, const struct takt_order_job *waiting,

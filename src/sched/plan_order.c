@@ -269,6 +269,23 @@ static void did_not_fit(struct takt_planner *planner, struct takt_sched_entry *e
 		set_aside(planner, entry);
 }
 
+/* The order policy wants what is free to be left to others. */
+static bool is_held_back(const struct takt_planner *planner, const struct takt_sched_entry *entry)
+{
+	const struct takt_sched *sched = planner->sched;
+	const struct takt_cluster_totals *totals = takt_cluster_totals(sched->cluster);
+	uint64_t capacity_milli = totals->usable * 1000;
+	uint64_t held_milli = (uint64_t)totals->held_milli;
+	struct takt_order_job job;
+
+	if (!sched->config.order->holds)
+		return false;
+	takt_sched_order_job(sched, entry, &job);
+	return takt_order_holds(sched->config.order, &sched->order_config, &job,
+				capacity_milli > held_milli ? capacity_milli - held_milli : 0,
+				capacity_milli, planner->now_ns);
+}
+
 /* Tries the job that goes first. */
 static void consider(struct takt_planner *planner, struct takt_sched_entry *entry)
 {
@@ -280,6 +297,10 @@ static void consider(struct takt_planner *planner, struct takt_sched_entry *entr
 				   takt_plan_end_if_started(planner, entry, planner->now_ns));
 	if (reach >= group->blocked_reach) {
 		planner->tried++;
+		set_aside(planner, entry);
+		return;
+	}
+	if (is_held_back(planner, entry)) {
 		set_aside(planner, entry);
 		return;
 	}

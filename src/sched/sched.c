@@ -40,6 +40,7 @@ static void set_limits(struct takt_sched *sched)
 	for (size_t space = 0; space < TAKT_SPACE_COUNT; space++)
 		sched->names[space].max = MAX_NAMES;
 	sched->selectors.max = sched->workloads.max = sched->windows.max = MAX_NAMES;
+	sched->outlooks.max = MAX_NAMES;
 	sched->selector_by_id = TAKT_MAP_U64(MAX_NAMES);
 	sched->flaps.max = sched->config.max_nodes;
 	for (size_t level = 0; level < TAKT_SCHED_LEVELS; level++)
@@ -119,6 +120,9 @@ static void free_words(struct takt_sched *sched)
 	}
 	takt_vec_fini(&sched->selectors);
 	takt_vec_fini(&sched->workloads);
+	TAKT_VEC_EACH (outlook, &sched->outlooks)
+		takt_free(*outlook);
+	takt_vec_fini(&sched->outlooks);
 	takt_map_fini(&sched->selector_by_id);
 }
 

@@ -108,6 +108,7 @@ enum takt_sched_event_kind {
 	TAKT_SCHED_NAME,	  /* space, name_id, name: new, once */
 	TAKT_SCHED_SELECTOR,	  /* selector: new, once */
 	TAKT_SCHED_WORKLOAD,	  /* workload: new, once */
+	TAKT_SCHED_OUTLOOK,	  /* outlook: new or other figures */
 	TAKT_SCHED_TENANT,	  /* tenant: new or other figures; the parent is there already */
 	TAKT_SCHED_TENANT_REMOVE, /* tenant_id: no job and no tenant below it is left */
 	TAKT_SCHED_TENANT_USAGE,  /* tenant_id, usage: its books (tenant.h) as of at_ns */
@@ -148,6 +149,7 @@ struct takt_sched_event {
 	const struct takt_sched_model *model;
 	const struct takt_sched_selector *selector;
 	const struct takt_sched_workload *workload;
+	const struct takt_sched_outlook *outlook;
 	const struct takt_tenant *tenant;
 	const struct takt_sched_window *window;
 	struct takt_sched_node node;

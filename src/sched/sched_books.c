@@ -88,6 +88,7 @@ void takt_sched_order_job(const struct takt_sched *sched, const struct takt_sche
 		.predicted_ns = job->estimate_ns,
 		.has_deadline = job->deadline_ns > 0,
 		.deadline_ns = job->deadline_ns,
+		.outlook = takt_sched_outlook_find(sched, job->outlook),
 	};
 }
 

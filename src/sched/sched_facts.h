@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sched/order.h"
 #include "sched/request.h"
 
 enum {
@@ -146,6 +147,7 @@ struct takt_sched_job {
 	uint32_t level; /* of `topology`: 0 = one node, else a level's id */
 
 	uint32_t tenant;   /* id of a TENANT event; 0 = none */
+	uint32_t outlook;  /* id of an OUTLOOK event: its kind; 0 = none */
 	uint32_t workload; /* id of a WORKLOAD event; 0 = none: as fast everywhere */
 	uint64_t submit_ns;
 	uint64_t estimate_ns; /* predicted run time, the whole; 0 = not known */
@@ -172,6 +174,13 @@ struct takt_sched_job {
 
 	const struct takt_sched_after *after;
 	uint32_t after_count;
+};
+
+/* What is to be expected of jobs of one kind that have run for some time. Ids are the caller's, >
+ * 0; told again with other figures whenever more has been learned. */
+struct takt_sched_outlook {
+	uint32_t id;
+	struct takt_order_outlook is;
 };
 
 /*

@@ -31,6 +31,7 @@ const char *const takt_sched_event_names[] = {
 	[TAKT_SCHED_NAME] = "name",
 	[TAKT_SCHED_SELECTOR] = "selector",
 	[TAKT_SCHED_WORKLOAD] = "workload",
+	[TAKT_SCHED_OUTLOOK] = "outlook",
 	[TAKT_SCHED_TENANT] = "tenant",
 	[TAKT_SCHED_TENANT_REMOVE] = "tenant_remove",
 	[TAKT_SCHED_TENANT_USAGE] = "tenant_usage",

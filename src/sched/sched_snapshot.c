@@ -43,6 +43,9 @@ static int emit_words(const struct writer *writer)
 	for (size_t i = 0; rc >= 0 && i < sched->workloads.len; i++)
 		rc = emit(writer, (struct takt_sched_event){.kind = TAKT_SCHED_WORKLOAD,
 							    .workload = &sched->workloads.at[i]});
+	for (size_t i = 0; rc >= 0 && i < sched->outlooks.len; i++)
+		rc = emit(writer, (struct takt_sched_event){.kind = TAKT_SCHED_OUTLOOK,
+							    .outlook = sched->outlooks.at[i]});
 	return rc;
 }
 

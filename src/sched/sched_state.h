@@ -156,7 +156,8 @@ struct takt_sched {
 	TAKT_VEC(char *) names[TAKT_SPACE_COUNT];	/* owned; id 1 is [0] */
 	TAKT_VEC(struct takt_sched_selector) selectors; /* as told, in that order */
 	TAKT_VEC(struct takt_sched_workload) workloads;
-	struct takt_map selector_by_id;		    /* -> number in the cluster */
+	TAKT_VEC(struct takt_sched_outlook *) outlooks; /* owned, by id */
+	struct takt_map selector_by_id;			/* -> number in the cluster */
 	struct takt_map arrays;			    /* array id -> struct takt_sched_array, owned */
 	TAKT_VEC(struct takt_sched_window) windows; /* by id; `nodes` owned */
 	TAKT_VEC(struct takt_sched_flap) flaps;	    /* by node id */
@@ -319,6 +320,12 @@ const char *takt_sched_label(const struct takt_sched *sched, uint32_t id);
 void takt_sched_split_label(const char *name, char text[TAKT_SCHED_MAX_NAME],
 			    struct takt_label *ret);
 struct takt_sched_workload *takt_sched_workload_find(const struct takt_sched *sched, uint32_t id);
+
+/* sched_outlook.c: what is expected of run times. */
+
+/* Borrowed for as long as the scheduler lives; NULL when there is none of that id. */
+const struct takt_order_outlook *takt_sched_outlook_find(const struct takt_sched *sched,
+							 uint32_t id);
 
 /* sched_linkset.c: the best set that contains all of `forced` (a part of free_mask of at most
  * `need` GPUs). need <= GPUs in free_mask. */

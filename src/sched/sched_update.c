@@ -25,6 +25,7 @@ int takt_sched_update(struct takt_sched *sched, const struct takt_sched_event *e
 		[TAKT_SCHED_NAME] = takt_sched_on_name,
 		[TAKT_SCHED_SELECTOR] = takt_sched_on_selector,
 		[TAKT_SCHED_WORKLOAD] = takt_sched_on_workload,
+		[TAKT_SCHED_OUTLOOK] = takt_sched_on_outlook,
 		[TAKT_SCHED_TENANT] = takt_sched_on_tenant,
 		[TAKT_SCHED_TENANT_REMOVE] = takt_sched_on_tenant_remove,
 		[TAKT_SCHED_TENANT_USAGE] = takt_sched_on_tenant_usage,

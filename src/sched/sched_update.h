@@ -28,6 +28,7 @@ takt_sched_handler takt_sched_on_model;
 takt_sched_handler takt_sched_on_name;
 takt_sched_handler takt_sched_on_selector;
 takt_sched_handler takt_sched_on_workload;
+takt_sched_handler takt_sched_on_outlook;
 takt_sched_handler takt_sched_on_tenant;
 takt_sched_handler takt_sched_on_tenant_remove;
 takt_sched_handler takt_sched_on_tenant_usage;

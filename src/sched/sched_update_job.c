@@ -73,6 +73,11 @@ static int check_job(const struct takt_sched *sched, const struct takt_sched_job
 				    "job.workload %" PRIu32 " of job %" PRIu64
 				    " was not told before",
 				    job->workload, job->id);
+	if (job->outlook && !takt_sched_outlook_find(sched, job->outlook))
+		return takt_err_set(err, -EINVAL,
+				    "job.outlook %" PRIu32 " of job %" PRIu64
+				    " was not told before",
+				    job->outlook, job->id);
 	return check_gang(sched, job, err);
 }
 

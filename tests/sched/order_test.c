@@ -46,9 +46,9 @@ static struct takt_order_job running(uint64_t seq, uint32_t gpus, uint64_t since
 
 /* Rises, falls, stays. */
 static const struct takt_order_outlook outlooks[] = {
-	{.steps = 3, .age_ms = {0, 1000000, 8000000}, .rank_ms = {50000, 9000000, 90000000}},
-	{.steps = 3, .age_ms = {0, 1000000, 8000000}, .rank_ms = {8000000, 70000, 6000}},
-	{.steps = 2, .age_ms = {0, 1000000}, .rank_ms = {600000, 600000}},
+	{.steps = 3, .age_s = {0, 1000, 8000}, .rank_s = {50, 9000, 90000}},
+	{.steps = 3, .age_s = {0, 1000, 8000}, .rank_s = {8000, 70, 6}},
+	{.steps = 2, .age_s = {0, 1000}, .rank_s = {600, 600}},
 };
 
 /* Negative if a goes before b. */
