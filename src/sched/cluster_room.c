@@ -30,18 +30,26 @@ uint64_t takt_cluster_domain_room(struct takt_cluster *cluster, uint32_t kind, u
 		    : takt_cluster_domain_room_naive(cluster, kind, domain);
 }
 
+static uint64_t room_in(struct takt_cluster *cluster, const struct takt_place_view *view,
+			uint32_t kind, uint32_t domain)
+{
+	return view ? view->domain_room[domain]
+		    : takt_cluster_domain_room_naive(cluster, kind, domain);
+}
+
 bool takt_cluster_tightest(struct takt_cluster *cluster, uint32_t kind, uint32_t level,
 			   uint64_t tasks, uint32_t *ret_domain)
 {
+	const struct takt_place_view *view = takt_index_room(cluster, kind);
 	uint64_t least = UINT64_MAX;
 	uint32_t best = 0;
 
 	for (uint32_t i = level ? 1 : 0; i <= (level ? cluster->domains.len : 0); i++) {
 		uint64_t room;
 
-		if (takt_cluster_domain_level(cluster, i) != level)
+		if (i && cluster->domains.at[i - 1].level != level)
 			continue;
-		room = takt_cluster_domain_room(cluster, kind, i);
+		room = room_in(cluster, view, kind, i);
 		if (room >= tasks && room < least) {
 			least = room;
 			best = i;

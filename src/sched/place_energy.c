@@ -97,6 +97,7 @@ const struct takt_placement takt_place_energy = {
 	.name = "energy",
 	.summary = "least growth of power, by the model of PWR (2025)",
 	.levels = STEPS * TIGHT,
+	.ignores_memory = true,
 	.prepare = prepare,
 	.release = takt_free,
 	.score = score,

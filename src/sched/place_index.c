@@ -382,12 +382,13 @@ typedef void refresh_fn(struct takt_cluster *cluster, struct takt_place_view *vi
 
 /* What has been seen then. */
 static uint64_t refresh_view(struct takt_cluster *cluster, struct takt_place_view *view,
-			     uint32_t kind, uint64_t seen, refresh_fn *refresh)
+			     uint32_t kind, enum takt_recent list, uint64_t seen,
+			     refresh_fn *refresh)
 {
 	struct walk walk;
 	uint32_t count;
 
-	walk_init(&walk, cluster, TAKT_RECENT_ANY, seen);
+	walk_init(&walk, cluster, list, seen);
 	while ((count = walk_next(&walk)) > 0)
 		for (uint32_t i = 0; i < count; i++)
 			refresh(cluster, view, kind, walk.node[i]);
@@ -448,7 +449,8 @@ struct takt_place_view *takt_index_causes(struct takt_cluster *cluster, uint32_t
 		view->causes_seen = 0;
 	view->causes_epoch = cluster->policy_epoch;
 	view->causes_phase = cluster->phase;
-	view->causes_seen = refresh_view(cluster, view, kind, view->causes_seen, refresh_causes);
+	view->causes_seen = refresh_view(cluster, view, kind, TAKT_RECENT_ANY, view->causes_seen,
+					 refresh_causes);
 	account(cluster, view);
 	return view;
 }
@@ -491,7 +493,8 @@ struct takt_place_view *takt_index_room(struct takt_cluster *cluster, uint32_t k
 	if (!view || grow(&view->room, &view->room_cap, cluster->scratch_cap, 0) < 0 ||
 	    grow_domains(cluster, view) < 0)
 		return NULL;
-	view->room_seen = refresh_view(cluster, view, kind, view->room_seen, refresh_room);
+	view->room_seen = refresh_view(cluster, view, kind, list_of(&cluster->kinds.at[kind]),
+				       view->room_seen, refresh_room);
 	account(cluster, view);
 	return view;
 }

@@ -72,6 +72,7 @@ const struct takt_placement takt_place_least_utilised = {
 	.name = "least-utilised",
 	.summary = "the least utilised node, under 70 % if there is one",
 	.levels = LEVELS,
+	.ignores_memory = true,
 	.prepare = prepare,
 	.release = takt_free,
 	.score = score,

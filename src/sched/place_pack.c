@@ -38,6 +38,7 @@ const struct takt_placement takt_place_pack = {
 	.name = "pack",
 	.summary = "the node of which most is held, so that others stay free",
 	.levels = LEVELS,
+	.ignores_memory = true,
 	.prepare = prepare,
 	.score = score,
 };

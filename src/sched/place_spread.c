@@ -51,6 +51,7 @@ const struct takt_placement takt_place_spread = {
 	.name = "spread",
 	.summary = "the node of which least is held",
 	.levels = LEVELS,
+	.ignores_memory = true,
 	.prepare = prepare,
 	.release = takt_free,
 	.score = score,

@@ -361,6 +361,7 @@ const struct takt_placement takt_place_takt = {
 	.name = "takt",
 	.summary = "least loss of value of what is left, by what is expected",
 	.levels = STEPS * TIGHT,
+	.ignores_memory = true,
 	.prepare = prepare,
 	.release = release,
 	.score = score,

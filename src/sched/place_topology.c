@@ -155,6 +155,7 @@ const struct takt_placement takt_place_topology = {
 	.name = "topology",
 	.summary = "best-linked devices, breaking the fewest good links",
 	.levels = LINKED * LOSS * TIGHT,
+	.ignores_memory = true,
 	.prepare = prepare,
 	.release = takt_free,
 	.score = score,

@@ -143,7 +143,8 @@ static int add_nodes(const struct takt_bench_config *config, const struct bench_
 static int add_tenants(struct bench_world *world, struct takt_err *err)
 {
 	uint64_t team_milli = world->capacity_milli / BENCH_TEAMS * 2;
-	int rc = takt_tenants_new(NULL, &world->tenants, err);
+	struct takt_tenants_config config = {.max_tenants = 0};
+	int rc = takt_tenants_new(&config, &world->tenants, err);
 
 	for (uint32_t i = 0; i < BENCH_TEAMS && rc == 0; i++) {
 		struct takt_tenant team = {.id = 1 + i,
