@@ -47,12 +47,16 @@ uint64_t takt_share_devices(const struct takt_cluster *cluster, const struct tak
 			    const struct takt_request *request,
 			    const struct takt_place_choice *choice)
 {
-	bool plain = !(node->flags & (TAKT_NODE_MIXED | TAKT_NODE_DEV_MEM)) && !node->outside;
+	/* What others hold has nothing left, except for those who may share it. */
+	bool plain = !(node->flags & (TAKT_NODE_MIXED | TAKT_NODE_DEV_MEM)) &&
+		     !(request->flags & TAKT_REQUEST_SHARE_OUTSIDE);
 	uint64_t all, clean;
 
 	if (!choice && plain && request->milli)
 		return takt_node_all_devices(node);
 	all = choice ? choice->candidates : takt_cluster_candidates(cluster, node, request);
+	if (!(request->flags & TAKT_REQUEST_SHARE_OUTSIDE))
+		return all;
 	clean = all & ~node->outside;
 	return (uint32_t)__builtin_popcountll(clean) >= request->devices ? clean : all;
 }

@@ -61,19 +61,37 @@ enum {
 	RESERVE = 50,
 	MAX_PARAM = 100000,
 
-	TIGHT = 8, /* levels within a step */
+	TIGHT = 4, /* levels within a step */
 	STEPS = 120,
 	ZERO_STEP = 85, /* the step of no growth: there is more room for growth than for gain */
 	UNIT_BITS = 16,
-	MAX_BALANCE = 1 << 20,
+	MAX_SPARE = 1 << 18,
+
+	/* (2) in 1 / ONE milli: the slopes outside of WIDTH, and the parabola within. */
+	PART = 1 << 10,
+	SHORT_SLOPE = SHORT * ONE * PART / 1000,
+	SURPLUS_SLOPE = SURPLUS * ONE * PART / 1000,
+	CURVE_BITS = 20,
+	MIDDLE = (SHORT + SURPLUS) * ONE * (WIDTH / 4) / 1000,
+};
+
+/* CURVE_BITS after the point. */
+static const int64_t curve = ((int64_t)(SHORT + SURPLUS) * ONE << CURVE_BITS) / (4000 * WIDTH);
+
+/* What is left of a device: waste as in place_value.h, CPU needed beside it in milli of the CPU
+ * that goes with a whole one. */
+struct worth {
+	int16_t waste;
+	int16_t need;
 };
 
 struct takt {
-	struct takt_place_values values;
+	struct worth at[TAKT_REQUEST_WHOLE + 1]; /* by what is left */
 	struct takt_model_demand demand;
 	const struct takt_cluster *cluster; /* borrowed */
 	int64_t per_cpu_milli; /* milli of an accelerator a milli-CPU goes with, UNIT_BITS */
 	int32_t step;	       /* in 1 / ONE */
+	uint64_t per_step;     /* 2^32 / step, rounded up */
 	int32_t price;
 	uint64_t reserve;
 	bool together;
@@ -98,12 +116,36 @@ static void release(void *state)
 	takt_free(takt);
 }
 
+/* Milli of accelerators that go with so much CPU. */
+static int32_t in_devices(const struct takt *takt, int64_t cpu_milli)
+{
+	int64_t z = cpu_milli * takt->per_cpu_milli / (1 << UNIT_BITS);
+
+	return (int32_t)(z > MAX_SPARE ? MAX_SPARE : z < -MAX_SPARE ? -MAX_SPARE : z);
+}
+
+static void learn(struct takt *takt, const struct takt_workload *workload)
+{
+	struct takt_place_values values;
+	int32_t unit;
+
+	takt_place_values(workload, &values);
+	unit = values.at[TAKT_REQUEST_WHOLE].cpu_milli;
+	if (unit > 0)
+		takt->per_cpu_milli = ((int64_t)TAKT_REQUEST_WHOLE << UNIT_BITS) / unit;
+	for (size_t left = 0; left <= TAKT_REQUEST_WHOLE; left++) {
+		int32_t need = in_devices(takt, values.at[left].cpu_milli);
+
+		takt->at[left].waste = (int16_t)values.at[left].waste;
+		takt->at[left].need = (int16_t)(need < INT16_MAX ? need : INT16_MAX);
+	}
+}
+
 static int prepare(const struct takt_place_setup *setup, void **ret, struct takt_err *err)
 {
 	static const char *const names[] = {"step", "price", "reserve", NULL};
 	int rc = takt_place_check_params(setup, names, MAX_PARAM, err);
 	struct takt *takt;
-	int32_t unit;
 
 	if (rc < 0)
 		return rc;
@@ -112,13 +154,11 @@ static int prepare(const struct takt_place_setup *setup, void **ret, struct takt
 		takt_free(takt);
 		return takt_err_set(err, -ENOMEM, "no memory for the policy takt");
 	}
-	takt_place_values(setup->workload, &takt->values);
-	unit = takt->values.at[TAKT_REQUEST_WHOLE].cpu_milli;
-	if (unit > 0)
-		takt->per_cpu_milli = ((int64_t)TAKT_REQUEST_WHOLE << UNIT_BITS) / unit;
+	learn(takt, setup->workload);
 	takt->cluster = setup->cluster;
 	takt->step = (int32_t)takt_place_param(setup, "step", STEP) * ONE;
 	takt->step = takt->step ? takt->step : 1;
+	takt->per_step = (UINT64_C(1) << 32) / (uint64_t)takt->step + 1;
 	takt->price = (int32_t)takt_place_param(setup, "price", PRICE);
 	takt->reserve = (uint64_t)takt_place_param(setup, "reserve", RESERVE);
 	*ret = takt;
@@ -192,37 +232,36 @@ static uint32_t phase(void *state, const struct takt_cluster *cluster)
  * The cost, in 1 / ONE milli.
  */
 
-static int64_t hinge(int64_t z)
+/* (2), of CPU in milli of the devices it goes with. */
+static inline int32_t balance(int32_t z)
 {
+	if (z >= WIDTH)
+		return (int32_t)((int64_t)z * SURPLUS_SLOPE / PART);
 	if (z <= -WIDTH)
-		return 0;
-	return z >= WIDTH ? z : (z + WIDTH) * (z + WIDTH) / (4 * WIDTH);
+		return (int32_t)((int64_t)-z * SHORT_SLOPE / PART);
+	return (int32_t)((curve * z * z) >> CURVE_BITS) + MIDDLE -
+	       z * ((SHORT_SLOPE - SURPLUS_SLOPE) / 2) / PART;
 }
 
-/* (2), of CPU beyond what will be used beside what is left of the devices. */
-static int32_t balance(const struct takt *takt, int64_t cpu_milli)
+/* What a wide node that is wholly free is worth beyond its devices, with so much CPU left. */
+static int32_t intact(const struct takt *takt, const struct takt_node *node, int32_t cpu_milli)
 {
-	int64_t z = cpu_milli * takt->per_cpu_milli / (1 << UNIT_BITS);
+	bool idle = cpu_milli == node->cpu_milli;
+	int64_t more = idle ? node->cpu_milli - takt->wide_cpu_milli : 0;
 
-	z = z > MAX_BALANCE ? MAX_BALANCE : z < -MAX_BALANCE ? -MAX_BALANCE : z;
-	return (int32_t)((SHORT * hinge(-z) + SURPLUS * hinge(z)) * ONE / 1000);
+	return INTACT + in_devices(takt, more) * ROOMY / 1000;
 }
 
-/* (3), of a node with so many whole devices. idle: it holds no CPU either. */
-static int32_t keep(const struct takt *takt, const struct takt_node *node, int32_t whole, bool idle)
+/* (3), of a node with so many whole devices and so much CPU left. */
+static inline int32_t keep(const struct takt *takt, const struct takt_node *node, int32_t whole,
+			   int32_t cpu_milli)
 {
 	int32_t value = OPEN * whole;
 
 	if (takt->together)
 		value += TOGETHER * whole * whole;
-	if (whole == node->devices && node->devices >= takt->wide) {
-		int64_t more = (node->cpu_milli - takt->wide_cpu_milli) * takt->per_cpu_milli /
-			       (1 << UNIT_BITS);
-
-		value += INTACT;
-		if (idle)
-			value += (int32_t)(more * ROOMY / 1000);
-	}
+	if (whole == node->devices && node->devices >= takt->wide)
+		value += intact(takt, node, cpu_milli);
 	return value * ONE;
 }
 
@@ -230,40 +269,39 @@ static int32_t keep(const struct takt *takt, const struct takt_node *node, int32
 struct change {
 	const struct takt *takt;
 	const struct takt_node *node;
-	int64_t spare_cpu; /* after, devices as before */
+	int32_t spare;	   /* CPU after it, devices as before */
 	int32_t before;	   /* (2) and (3) */
 	int32_t whole;	   /* devices, before */
-	bool idle;	   /* after */
+	int32_t cpu_milli; /* left after it */
 };
 
-static void begin(struct change *change, const struct takt *takt, const struct takt_node *node,
-		  int32_t cpu_milli)
+static inline void begin(struct change *change, const struct takt *takt,
+			 const struct takt_node *node, int32_t cpu_milli)
 {
-	int64_t spare = node->cpu_left_milli;
+	int32_t spare = in_devices(takt, node->cpu_left_milli), whole = 0;
 
-	for (uint32_t i = 0; i < node->devices; i++)
-		spare -= takt->values.at[node->left[i]].cpu_milli;
-	*change = (struct change){
-		.takt = takt,
-		.node = node,
-		.spare_cpu = spare - cpu_milli,
-		.whole = __builtin_popcountll(node->whole),
-		.idle = node->cpu_left_milli - cpu_milli == node->cpu_milli,
-	};
-	change->before = balance(takt, spare) -
-			 keep(takt, node, change->whole, node->cpu_left_milli == node->cpu_milli);
+	for (uint32_t i = 0; i < node->devices; i++) {
+		spare -= takt->at[node->left[i]].need;
+		whole += node->left[i] == TAKT_REQUEST_WHOLE;
+	}
+	change->takt = takt;
+	change->node = node;
+	change->spare = spare - in_devices(takt, cpu_milli);
+	change->whole = whole;
+	change->cpu_milli = node->cpu_left_milli - cpu_milli;
+	change->before = balance(spare) - keep(takt, node, whole, node->cpu_left_milli);
 }
 
 /* Growth when so many devices go from `left` to `after`. */
-static int32_t growth(const struct change *change, int32_t devices, uint32_t left, uint32_t after)
+static inline int32_t growth(const struct change *change, int32_t devices, uint32_t left,
+			     uint32_t after)
 {
-	const struct takt_place_value *values = change->takt->values.at;
+	const struct worth *from = &change->takt->at[left], *to = &change->takt->at[after];
 	int32_t whole = change->whole - (left == TAKT_REQUEST_WHOLE ? devices : 0);
-	int64_t cpu = change->spare_cpu +
-		      (int64_t)devices * (values[left].cpu_milli - values[after].cpu_milli);
 
-	return devices * (values[after].waste - values[left].waste) + balance(change->takt, cpu) -
-	       keep(change->takt, change->node, whole, change->idle) - change->before;
+	return devices * (to->waste - from->waste) +
+	       balance(change->spare + devices * (from->need - to->need)) -
+	       keep(change->takt, change->node, whole, change->cpu_milli) - change->before;
 }
 
 /*
@@ -320,15 +358,16 @@ static int32_t price(const struct takt *takt, const struct takt_node *node,
 	return takt->price * (int32_t)takt->scarcity[model] / 1000 * ONE;
 }
 
-/* tight: 0 to TIGHT - 1. */
-static uint32_t level_of(const struct takt *takt, int32_t cost, uint32_t tight)
+/* The step of the growth, rounded to the nearest, and within it 0 <= tight < TIGHT. */
+static inline uint32_t level_of(const struct takt *takt, int32_t cost, uint32_t tight)
 {
-	int32_t x = cost + takt->step / 2;
-	int32_t steps = x >= 0 ? x / takt->step : -((takt->step - 1 - x) / takt->step);
+	int64_t above = (int64_t)ZERO_STEP * takt->step + takt->step / 2 - 1 - cost;
+	uint64_t steps;
 
-	steps = ZERO_STEP - steps;
-	steps = steps < 0 ? 0 : steps >= STEPS ? STEPS - 1 : steps;
-	return (uint32_t)steps * TIGHT + tight;
+	if (above <= 0)
+		return tight;
+	steps = ((uint64_t)above * takt->per_step) >> 32;
+	return (uint32_t)(steps < STEPS ? steps : STEPS - 1) * TIGHT + tight;
 }
 
 static uint32_t score(const void *state, const struct takt_node *node,
