@@ -124,6 +124,9 @@ static enum takt_why why_in_spite(struct takt_planner *planner,
 			return job->near_group || job->apart_group ? TAKT_WHY_AFFINITY
 								   : TAKT_WHY_RESERVATION;
 	}
+	if ((!planner->head || planner->head == entry) && takt_sched_tasks(job) > 1 &&
+	    takt_cluster_request(planner->sched->cluster, entry->kind)->speeds)
+		return TAKT_WHY_GANG; /* room enough, but not on one model */
 	if (!planner->head && job->topology == TAKT_TOPOLOGY_REQUIRED &&
 	    takt_sched_tasks(job) > 1 && planner->kept.len == 0)
 		return TAKT_WHY_TOPOLOGY;
