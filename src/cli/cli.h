@@ -6,10 +6,20 @@
 #ifndef TAKT_CLI_CLI_H
 #define TAKT_CLI_CLI_H
 
+#include <stdint.h>
+
+struct takt_err;
+
 /* Verbs whose work is done elsewhere. argv[0] is the verb; the return value is the exit status. */
 struct takt_cli_extra {
 	int (*serve)(int argc, char **argv);
 	int (*record)(int argc, char **argv);
+	/* The inputs of decisions that a daemon's database keeps, and the plans that came of them,
+	 * newest first; texts are borrowed for the call. Ends with the first negative return. */
+	int (*decisions)(const char *path, uint32_t limit,
+			 int (*each)(void *ctx, uint64_t version, const char *snapshot,
+				     const char *plan),
+			 void *ctx, struct takt_err *err);
 };
 
 /* The whole program: returns its exit status. */

@@ -74,5 +74,6 @@ int takt_simulate_write(const struct takt_simulate *simulate, const char *option
 int takt_simulate_fgd(struct takt_simulate *simulate, struct takt_err *err);
 int takt_simulate_timed(struct takt_simulate *simulate, struct takt_err *err);
 int takt_simulate_queue(struct takt_simulate *simulate, struct takt_err *err);
+int takt_simulate_replay(struct takt_cli *cli, struct takt_err *err);
 
 #endif

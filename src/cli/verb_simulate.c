@@ -23,8 +23,11 @@ static int dispatch(struct takt_simulate *simulate, struct takt_err *err)
 static int run(struct takt_cli *cli, struct takt_err *err)
 {
 	struct takt_simulate simulate;
-	int rc = takt_simulate_init(cli, &simulate, err);
+	int rc;
 
+	if (takt_cli_has(cli, "replay"))
+		return takt_simulate_replay(cli, err);
+	rc = takt_simulate_init(cli, &simulate, err);
 	if (rc < 0)
 		return rc;
 	rc = dispatch(&simulate, err);
@@ -70,6 +73,9 @@ static const struct takt_option options[] = {
 	{"resample", 0, "weeks", "queue: each seed draws whole weeks of the trace anew"},
 	{"gpu-watts", 0, "IDLE,BUSY", "queue: power of models that takt does not know"},
 	{"threads", 0, "N", "runs at a time (one a core); results do not depend on it"},
+	{"replay", 0, "WHAT",
+	 "instead of all this: make the decisions that a daemon's database (takt.db) keeps again, "
+	 "or the one of a directory with events.jsonl and plan.json, and tell what differs"},
 	{"html", 0, "FILE", "write a report with plots there, complete in one file"},
 	{"csv", 0, "FILE", "write the table there"},
 	{"output", 0, "FILE", "write the JSON there"},
@@ -85,11 +91,14 @@ static const struct takt_text_pair examples[] = {
 	{"takt simulate --cluster uniform:70x8 --trace JOBS.csv --queue fifo --resample weeks "
 	 "--seeds 1..20 --json",
 	 "with intervals, for a program"},
+	{"takt simulate --replay ~/.local/state/takt/takt.db",
+	 "would this takt have decided as the one that ran?"},
 	{NULL, NULL},
 };
 
 static const struct takt_text_pair exits[] = {
-	{"0", "simulated"},
+	{"0", "simulated; or every decision came out as before"},
+	{"1", "a replayed decision came out differently"},
 	{"3", "a result is above what is possible: the experiment is at fault"},
 	{"64", "wrong use: unknown option, policy or value"},
 	{"65", "a file is not as it should be, or a job can never run"},

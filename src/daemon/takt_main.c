@@ -9,6 +9,7 @@
 #include "cli/cli.h"
 #include "daemon/daemon.h"
 #include "daemon/libexec.h"
+#include "store/store.h"
 
 /* Becomes the daemon, under the name that the process list should show. Returns only when that
  * fails. */
@@ -29,10 +30,32 @@ static int become_serve(int argc, char **argv)
 	return 69;
 }
 
+struct decisions {
+	int (*each)(void *ctx, uint64_t version, const char *snapshot, const char *plan);
+	void *ctx;
+};
+
+static int hand_decision(void *ctx, const struct takt_store_decision_row *row)
+{
+	const struct decisions *to = ctx;
+
+	return to->each(to->ctx, row->version, row->snapshot_json, row->plan_json);
+}
+
+static int read_decisions(const char *path, uint32_t limit,
+			  int (*each)(void *ctx, uint64_t version, const char *snapshot,
+				      const char *plan),
+			  void *ctx, struct takt_err *err)
+{
+	struct decisions to = {each, ctx};
+
+	return takt_store_file_decisions(path, limit, hand_decision, &to, err);
+}
+
 int main(int argc, char **argv)
 {
-	static const struct takt_cli_extra extra = {.serve = become_serve,
-						    .record = takt_record_main};
+	static const struct takt_cli_extra extra = {
+		.serve = become_serve, .record = takt_record_main, .decisions = read_decisions};
 
 	return takt_cli_main(argc, argv, &extra);
 }

@@ -201,4 +201,11 @@ int takt_store_each_decision(struct takt_store *store, uint32_t limit,
 			     int (*each)(void *ctx, const struct takt_store_decision_row *row),
 			     void *ctx, struct takt_err *err);
 
+/* The same of a database that is only looked at, by its path: no store is opened, nothing locked,
+ * migrated or written, and a daemon may be using it. A negative return of `each` ends the walk and
+ * is returned. */
+int takt_store_file_decisions(const char *path, uint32_t limit,
+			      int (*each)(void *ctx, const struct takt_store_decision_row *row),
+			      void *ctx, struct takt_err *err);
+
 #endif
