@@ -96,6 +96,7 @@ int takt_sched_new(const struct takt_sched_config *config, struct takt_sched **r
 
 static void free_jobs(struct takt_sched *sched)
 {
+	takt_sched_groups_fini(sched); /* while what their heaps hold is there */
 	TAKT_VEC_EACH (entry, &sched->jobs)
 		takt_sched_entry_free(*entry);
 	takt_vec_fini(&sched->jobs);
@@ -107,7 +108,6 @@ static void free_jobs(struct takt_sched *sched)
 	TAKT_MAP_EACH(array, &sched->arrays)
 	takt_free(array->value.ptr);
 	takt_map_fini(&sched->arrays);
-	takt_sched_groups_fini(sched);
 }
 
 static void free_words(struct takt_sched *sched)

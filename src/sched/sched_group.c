@@ -39,10 +39,10 @@ static void group_free(struct takt_sched_group *group)
 
 void takt_sched_groups_fini(struct takt_sched *sched)
 {
+	takt_heap_fini(&sched->ready);
 	TAKT_VEC_EACH (group, &sched->groups)
 		group_free(*group);
 	takt_vec_fini(&sched->groups);
-	takt_heap_fini(&sched->ready);
 	takt_map_fini(&sched->group_by_hash);
 }
 

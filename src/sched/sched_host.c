@@ -8,6 +8,10 @@
 #include "base/mem.h"
 #include "sched/sched_update.h"
 
+/* As much memory as anybody may ask for, of a node where it is not counted: sums over nodes stay in
+ * 63 bits. */
+#define NOT_COUNTED_MIB (INT64_C(1) << 40)
+
 size_t takt_sched_host_place(const struct takt_sched *sched, uint32_t id)
 {
 	size_t low = 0;
@@ -153,7 +157,7 @@ static int add_node(struct takt_sched *sched, struct takt_sched_host *host,
 	struct takt_device_desc devices[TAKT_SCHED_MAX_NODE_GPUS];
 	struct takt_node_desc desc = {
 		.cpu_milli = node->cpu_milli ? node->cpu_milli : INT32_MAX,
-		.mem_mib = node->mem_mib ? node->mem_mib : INT64_MAX / 2,
+		.mem_mib = node->mem_mib ? node->mem_mib : NOT_COUNTED_MIB,
 		.device_count = node->gpu_count,
 		.model = node->model,
 		.rank_valid = true,
