@@ -78,13 +78,13 @@ static int take_estimates(struct takt_simulate *simulate,
 	int i = 0;
 
 	if (!text)
-		text = "none";
+		text = "learned";
 	while (takt_queue_estimates_names[i] && strcmp(takt_queue_estimates_names[i], text) != 0)
 		i++;
 	if (!takt_queue_estimates_names[i])
-		return takt_err_set(err, -TAKT_E_USAGE,
-				    "'--estimates' must be none, given or perfect, not '%.40s'",
-				    text);
+		return takt_err_set(
+			err, -TAKT_E_USAGE,
+			"'--estimates' must be learned, none, given or perfect, not '%.40s'", text);
 	config->estimates = (enum takt_queue_estimates)i;
 	takt_simulate_note(simulate, "estimates", "%s", text);
 	return 0;

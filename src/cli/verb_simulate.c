@@ -60,7 +60,8 @@ static const struct takt_option options[] = {
 	{"against", 0, "NAME", "the policy that differences are taken to (fgd, or the first)"},
 	{"jobs", 0, "N", "gavel: so many are drawn for each seed and load (3000)"},
 	{"estimates", 0, "KIND",
-	 "queue: what is known of run times: none, given (column estimate_s), perfect"},
+	 "queue: what is known of run times: learned from jobs that have ended before, none, given "
+	 "(column estimate_s), perfect (learned)"},
 	{"preempt-cost", 0, "TIME", "queue: what starting again costs (60s)"},
 	{"checkpoint", 0, "TIME",
 	 "queue: work is safe every so often; 0s: all is lost when a job is pushed out (30m)"},

@@ -132,7 +132,7 @@ static bool holds(const struct takt_order_config *config, const struct takt_orde
 {
 	uint64_t kept_milli = (uint64_t)((wide)capacity_milli * config->hold_permille / 1000);
 
-	if (!waiting->has_prediction ||
+	if (!config->keeps || !waiting->has_prediction ||
 	    takt_order_gpu_ms(waiting->gpu_milli, waiting->predicted_ns) <= config->hold_gpu_ms)
 		return false;
 	return waiting->gpu_milli + kept_milli <= capacity_milli &&

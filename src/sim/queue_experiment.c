@@ -12,28 +12,29 @@
 #include "sim/queue_failures.h"
 #include "sim/queue_gavel.h"
 #include "sim/queue_kpi.h"
+#include "sim/queue_learn.h"
 #include "sim/sim_pool.h"
 #include "sim/trace.h"
 
 /* Durations of drawn jobs are those on it. */
 #define REFERENCE_MODEL "v100"
 
-const char *const takt_queue_estimates_names[] = {"none", "given", "perfect", NULL};
+const char *const takt_queue_estimates_names[] = {"learned", "none", "given", "perfect", NULL};
 
-static bool predict_given(void *ctx, const struct takt_sim_job *job, uint64_t now_ns,
+static bool predict_given(void *ctx, uint32_t index, const struct takt_sim_job *job,
 			  uint64_t *ret_ns)
 {
 	(void)ctx;
-	(void)now_ns;
+	(void)index;
 	*ret_ns = (uint64_t)job->estimate_ns;
 	return job->has & 1u << TAKT_TRACE_JOB_ESTIMATE;
 }
 
-static bool predict_perfect(void *ctx, const struct takt_sim_job *job, uint64_t now_ns,
+static bool predict_perfect(void *ctx, uint32_t index, const struct takt_sim_job *job,
 			    uint64_t *ret_ns)
 {
 	(void)ctx;
-	(void)now_ns;
+	(void)index;
 	*ret_ns = (uint64_t)job->duration_ns;
 	return true;
 }
@@ -133,6 +134,20 @@ static int find_failures(const struct takt_queue_experiment_config *config, uint
 	return 0;
 }
 
+static int run_learning(struct takt_queue_config *run, struct takt_queue_result *result,
+			struct takt_err *err)
+{
+	struct takt_queue_learner learner;
+	int rc = takt_queue_learner_init(&learner, run->work, run->job_count, err);
+
+	if (rc < 0)
+		return rc;
+	run->predictor = &learner.predictor;
+	rc = takt_queue_run(run, result, err);
+	takt_queue_learner_fini(&learner);
+	return rc;
+}
+
 static int simulate(const struct takt_queue_experiment *experiment, struct place place,
 		    const struct inputs *inputs, struct takt_queue_result *result,
 		    struct takt_err *err)
@@ -162,7 +177,11 @@ static int simulate(const struct takt_queue_experiment *experiment, struct place
 		.seed = place.seed,
 	};
 
-	if (config->estimates != TAKT_ESTIMATES_NONE)
+	if (policy->perfect)
+		run.predictor = &predictors[TAKT_ESTIMATES_PERFECT];
+	else if (config->estimates == TAKT_ESTIMATES_LEARNED)
+		return run_learning(&run, result, err);
+	else if (config->estimates != TAKT_ESTIMATES_NONE)
 		run.predictor = &predictors[config->estimates];
 	return takt_queue_run(&run, result, err);
 }

@@ -29,12 +29,13 @@ enum {
 
 /* What is believed of run times. */
 enum takt_queue_estimates {
+	TAKT_ESTIMATES_LEARNED, /* from jobs that have ended before; see queue_learn.h */
 	TAKT_ESTIMATES_NONE,
 	TAKT_ESTIMATES_GIVEN,	/* the trace's column estimate_s */
 	TAKT_ESTIMATES_PERFECT, /* what they will be: for comparison */
 	TAKT_ESTIMATES_COUNT
 };
-extern const char *const takt_queue_estimates_names[]; /* "none", "given", ... NULL */
+extern const char *const takt_queue_estimates_names[]; /* "learned", "none", ... NULL */
 
 struct takt_queue_experiment_config {
 	const char *cluster; /* as for takt_sim_cluster_load */

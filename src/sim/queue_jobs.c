@@ -56,8 +56,7 @@ static struct takt_sched_job describe(const struct queue_sim *sim, uint32_t inde
 	job.task.model_mask = kind->model_mask << 1; /* the scheduler counts models from 1 */
 	if (source->has & 1u << TAKT_TRACE_JOB_DEADLINE)
 		job.deadline_ns = (uint64_t)source->deadline_ns;
-	if (predictor &&
-	    !predictor->predict(predictor->ctx, source, given->submit_ns, &job.estimate_ns))
+	if (predictor && !predictor->predict(predictor->ctx, index, source, &job.estimate_ns))
 		job.estimate_ns = 0;
 	return job;
 }
@@ -69,7 +68,10 @@ int queue_submit(struct queue_sim *sim, uint32_t index, struct takt_err *err)
 					 .at_ns = sim->now_ns,
 					 .job = describe(sim, index)};
 	struct queue_job *job = &sim->jobs[index];
+	int rc = queue_tell_kind(sim, index, source_of(sim, index), &event.job.outlook, err);
 
+	if (rc < 0)
+		return rc;
 	if (takt_sched_possible(sim->sched, &event.job, NULL) < 0) {
 		job->state = QUEUE_OVER;
 		sim->result.impossible++;
@@ -239,8 +241,7 @@ int queue_end(struct queue_sim *sim, uint32_t index, struct takt_err *err)
 	sim->wanted_gpus -= job->gpu_count;
 	book_outcome(sim, index);
 	if (predictor && predictor->observe)
-		rc = predictor->observe(predictor->ctx, source_of(sim, index),
-					sim->config->jobs[index].work_ns);
+		rc = predictor->observe(predictor->ctx, index, sim->config->jobs[index].work_ns);
 	return rc < 0 ? takt_err_set(err, rc, "book the run time of a job") : 0;
 }
 

@@ -5,28 +5,56 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/timetypes.h"
+#include "sched/compare/compare_order.h"
+
+enum {
+	GUARD_S = 7 * 86400,
+	HOLD_PERMILLE = 80,
+};
+
 struct preset {
 	const char *name;
 	const struct takt_order *order;
 	enum takt_backfill backfill;
-	bool preempt;
+	bool preempt, perfect;
 	const char *summary;
+	struct takt_order_config config;
 };
 
 static const struct preset presets[] = {
-	{"fifo", &takt_order_fifo, TAKT_BACKFILL_NONE, false, "first come, first served"},
-	{"easy", &takt_order_fifo, TAKT_BACKFILL_EASY, false,
+	{"fifo", &takt_order_fifo, TAKT_BACKFILL_NONE, false, false, "first come, first served"},
+	{"easy", &takt_order_fifo, TAKT_BACKFILL_EASY, false, false,
 	 "fifo, and who does not delay the first that waits may overtake (EASY)"},
-	{"conservative", &takt_order_fifo, TAKT_BACKFILL_CONSERVATIVE, false,
+	{"conservative", &takt_order_fifo, TAKT_BACKFILL_CONSERVATIVE, false, false,
 	 "fifo, and who delays none of the first that wait may overtake"},
+	{"las", &takt_order_las, TAKT_BACKFILL_GREEDY, true, false,
+	 "least attained GPU time first, in queues; whatever fits runs (Tiresias 2D-LAS)"},
+	{"takt",
+	 &takt_order_takt,
+	 TAKT_BACKFILL_GREEDY,
+	 true,
+	 false,
+	 "most jobs done for the GPU time, learned from earlier jobs (Gittins index)",
+	 {.guard_ns = GUARD_S * TAKT_NS_PER_S, .hold_permille = HOLD_PERMILLE}},
+	{"srpt", &takt_compare_srpt, TAKT_BACKFILL_GREEDY, true, true,
+	 "shortest remaining GPU time first, knowing all run times beforehand: no real policy"},
 };
+
+static bool is_preset(const struct takt_order *order)
+{
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(presets); i++)
+		if (strcmp(presets[i].name, order->name) == 0)
+			return true;
+	return false;
+}
 
 void takt_queue_policies_text(struct takt_str *out)
 {
 	for (size_t i = 0; i < TAKT_ARRAY_LEN(presets); i++)
 		takt_str_addf(out, "%-14s %s\n", presets[i].name, presets[i].summary);
 	for (size_t i = 0; takt_order_all[i]; i++)
-		if (takt_order_all[i] != &takt_order_fifo)
+		if (!is_preset(takt_order_all[i]))
 			takt_str_addf(out, "%-14s %s\n", takt_order_all[i]->name,
 				      takt_order_all[i]->summary);
 }
@@ -38,7 +66,7 @@ static int unknown(const char *name, struct takt_err *err)
 	for (size_t i = 0; i < TAKT_ARRAY_LEN(presets); i++)
 		takt_str_addf(&all, "%s%s", i ? ", " : "", presets[i].name);
 	for (size_t i = 0; takt_order_all[i]; i++)
-		if (takt_order_all[i] != &takt_order_fifo)
+		if (!is_preset(takt_order_all[i]))
 			takt_str_addf(&all, ", %s", takt_order_all[i]->name);
 	return takt_err_set(err, -TAKT_E_USAGE, "there is no queue policy '%.40s'; there are %s",
 			    name, takt_str_text(&all));
@@ -67,6 +95,8 @@ static int find(const char *name, struct takt_queue_policy *policy, struct takt_
 		policy->order = presets[i].order;
 		policy->backfill = presets[i].backfill;
 		policy->preempt = presets[i].preempt;
+		policy->perfect = presets[i].perfect;
+		policy->config = presets[i].config;
 		return 0;
 	}
 	if (takt_policy_object_is(name))
@@ -93,6 +123,9 @@ static int modify(const char *word, struct takt_queue_policy *policy, struct tak
 				    "+conservative, +preempt, +keep",
 				    word, policy->name);
 	policy->preempt = word[0] == 'p';
+	/* Where nothing is pushed out, whatever fits would starve the wide ones. */
+	if (!policy->preempt && policy->backfill == TAKT_BACKFILL_GREEDY)
+		policy->backfill = TAKT_BACKFILL_EASY;
 	return 0;
 }
 

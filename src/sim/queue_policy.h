@@ -5,7 +5,8 @@
  * NAME is one of the presets below, any order of sched/order.h, or a shared object. Behind it may
  * stand, in any number, +none +easy +conservative (backfill) and +preempt or +keep (push running
  * jobs out where the order says so, or never): "las+keep", "qssf+none". An order by itself is
- * backfilled as EASY does and preempts if it is one that does.
+ * backfilled as EASY does and preempts if it is one that does. Without preemption (+keep) a preset
+ * that lets whatever fits run is backfilled as EASY does.
  */
 #ifndef TAKT_SIM_QUEUE_POLICY_H
 #define TAKT_SIM_QUEUE_POLICY_H
@@ -23,6 +24,7 @@ struct takt_queue_policy {
 	struct takt_order_config config;
 	enum takt_backfill backfill;
 	bool preempt;
+	bool perfect; /* it is told what run times will be, whatever the experiment estimates */
 	struct takt_policy_object *object; /* owned; NULL for one of takt's orders */
 };
 

@@ -56,6 +56,8 @@ static int step(struct queue_sim *sim, struct takt_err *err)
 	while (rc == 0 && sim->next_job < sim->config->job_count &&
 	       sim->config->jobs[sim->next_job].submit_ns == sim->now_ns)
 		rc = queue_submit(sim, (uint32_t)sim->next_job++, err);
+	if (rc == 0)
+		rc = queue_tell_outlooks(sim, err);
 	return rc < 0 ? rc : queue_plan(sim, err);
 }
 

@@ -40,14 +40,23 @@ struct takt_queue_job {
 	uint32_t workload; /* id of a workload; 0 = as fast everywhere */
 };
 
-/* What is believed of run times. All optional but for what `predict` needs. */
+/* What is believed of run times. A job is told by its index in the list and what the trace says.
+ * All but `predict` are optional. */
 struct takt_queue_predictor {
 	void *ctx;
 	/* Predicted run time of a job that is submitted now; false: none. */
-	bool (*predict)(void *ctx, const struct takt_sim_job *job, uint64_t now_ns,
+	bool (*predict)(void *ctx, uint32_t index, const struct takt_sim_job *job,
 			uint64_t *ret_ns);
 	/* A job has ended after that run time. */
-	int (*observe)(void *ctx, const struct takt_sim_job *job, uint64_t ran_ns);
+	int (*observe)(void *ctx, uint32_t index, uint64_t ran_ns);
+	/* With outlooks (see TAKT_SCHED_OUTLOOK), told anew every so often; 0 = without. */
+	uint64_t refresh_ns;
+	/* Which one a job that is submitted now goes by; ids from 1 without gaps. */
+	int (*kind)(void *ctx, uint32_t index, const struct takt_sim_job *job, uint32_t *ret_id);
+	/* A job that runs has got so far. */
+	void (*reached)(void *ctx, uint32_t index, uint64_t ran_ns);
+	/* False: there is none of that id, or it is as when it was last asked for. */
+	bool (*outlook)(void *ctx, uint32_t id, struct takt_sched_outlook *ret);
 };
 
 /* A node is down for a while. */

@@ -53,7 +53,10 @@ struct queue_sim {
 	uint32_t *down;		      /* owned: of each node, failures not repaired yet */
 	struct queue_event wake;
 	struct takt_heap heap;
-	size_t next_job; /* to be submitted */
+	size_t next_job;     /* to be submitted */
+	uint64_t refresh_ns; /* when outlooks are told next */
+	uint32_t outlooks_told;
+	uint32_t first_open; /* all jobs before it are over */
 	uint64_t now_ns;
 	uint64_t held_gpus;   /* now */
 	uint64_t wanted_gpus; /* by jobs that wait or run */
@@ -90,6 +93,13 @@ int queue_clean(struct queue_sim *sim, const struct takt_sched_slot *slots, uint
 		struct takt_err *err);
 uint32_t queue_speed(const struct queue_sim *sim, uint32_t index,
 		     const struct takt_sched_slot *slot);
+
+/* queue_outlook.c: what is learned of run times, told to the scheduler. */
+/* The outlook of a job that is submitted, told if it is a new one; 0 without outlooks. */
+int queue_tell_kind(struct queue_sim *sim, uint32_t index, const struct takt_sim_job *source,
+		    uint32_t *ret_id, struct takt_err *err);
+/* All that have changed, if it is time again. */
+int queue_tell_outlooks(struct queue_sim *sim, struct takt_err *err);
 
 /* queue_plan.c: asks for plans until one has nothing to do. */
 int queue_plan(struct queue_sim *sim, struct takt_err *err);

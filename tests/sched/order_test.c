@@ -283,6 +283,7 @@ static void test_takt_keeps_a_part_free_of_long_jobs(void **state)
 	struct takt_order_config config = defaults();
 	struct takt_order_job job = waiting(1, 4);
 
+	config.keeps = true;
 	config.hold_permille = 50;
 	config.guard_ns = 1000 * S;
 	job.has_prediction = true;
@@ -294,6 +295,8 @@ static void test_takt_keeps_a_part_free_of_long_jobs(void **state)
 	/* Wider than all but the kept part; and one that has waited as long as the guard allows. */
 	assert_false(takt_order_holds(&takt_order_takt, &config, &job, 4000, 4100, S));
 	assert_false(takt_order_holds(&takt_order_takt, &config, &job, 4000, 100000, 1000 * S));
+	config.keeps = false; /* who can be pushed out need not be held */
+	assert_false(takt_order_holds(&takt_order_takt, &config, &job, 8999, 100000, S));
 	assert_false(takt_order_holds(&takt_order_qssf, &config, &job, 4000, 100000, S));
 }
 
