@@ -241,27 +241,39 @@ static uint32_t device_causes(const struct takt_cluster *cluster, const struct t
 		     true);
 }
 
+/* Of what can be wrong with the accelerators only the first: where there are none of the model,
+ * nobody wants to hear that these are not healthy. */
+static uint32_t accelerator_causes(const struct takt_cluster *cluster, const struct takt_node *node,
+				   const struct takt_request *request, uint64_t match)
+{
+	uint64_t healthy = match & ~node->unhealthy;
+	uint32_t need = request->devices;
+
+	if (!match)
+		return cause(TAKT_FIT_MODEL, true);
+	if (!of_one_model(node, match, need))
+		return cause(TAKT_FIT_COUNT_OF, true);
+	if (!of_one_model(node, healthy, need))
+		return cause(TAKT_FIT_HEALTH, true);
+	if (!shares(request) && !of_one_model(node, healthy & ~node->outside, need))
+		return cause(TAKT_FIT_OUTSIDE, true);
+	return device_causes(cluster, node, request, match);
+}
+
 uint32_t takt_fit_causes(const struct takt_cluster *cluster, const struct takt_node *node,
 			 uint32_t kind)
 {
 	const struct takt_request *request = &cluster->kinds.at[kind].request;
 	uint32_t need = request->devices;
 	uint64_t match = need ? matching(cluster, node, request) : 0;
-	uint64_t healthy = match & ~node->unhealthy;
 	uint32_t causes = 0;
 
 	causes |= cause(TAKT_FIT_SELECTOR,
 			!takt_cluster_selects(cluster, request->selector, node->id));
-	causes |= cause(TAKT_FIT_MODEL, need && !match);
-	causes |= cause(TAKT_FIT_COUNT_OF, need && match && !of_one_model(node, match, need));
 	causes |= cause(TAKT_FIT_SIZE, too_large(node, request, match));
 	causes |= cause(TAKT_FIT_DRAINED, (node->flags & TAKT_NODE_DRAINED) != 0);
-	causes |= cause(TAKT_FIT_HEALTH, need && !of_one_model(node, healthy, need));
-	causes |= cause(TAKT_FIT_OUTSIDE,
-			need && !shares(request) &&
-				!of_one_model(node, healthy & ~node->outside, need));
 	if (need)
-		causes |= device_causes(cluster, node, request, match);
+		causes |= accelerator_causes(cluster, node, request, match);
 	causes |= cause(TAKT_FIT_CPU, request->cpu_milli > node->cpu_left_milli);
 	causes |= cause(TAKT_FIT_MEM, request->mem_mib > node->mem_left_mib);
 	causes |= cause(TAKT_FIT_PER_NODE, !below_limit(cluster, node, kind));

@@ -89,13 +89,24 @@ static void hold_slot(struct takt_planner *planner, const struct takt_plan_kept 
 	hold_mem(planner, slot->node, node->mem_left_mib - spare->mem_mib);
 }
 
+void takt_plan_hold(struct takt_planner *planner, const struct takt_plan_kept *kept)
+{
+	for (uint32_t i = 0; i < kept->slot_count; i++)
+		hold_slot(planner, kept, i);
+}
+
+void takt_plan_release_to(struct takt_planner *planner, size_t holds)
+{
+	while (planner->holds.len > holds) {
+		const struct takt_plan_hold *last = &planner->holds.at[--planner->holds.len];
+
+		(void)takt_cluster_give(planner->sched->cluster, last->kind, &last->slot);
+	}
+}
+
 void takt_plan_hold_nothing(struct takt_planner *planner)
 {
-	while (planner->holds.len > 0) {
-		const struct takt_plan_hold *hold = &planner->holds.at[--planner->holds.len];
-
-		(void)takt_cluster_give(planner->sched->cluster, hold->kind, &hold->slot);
-	}
+	takt_plan_release_to(planner, 0);
 	TAKT_VEC_EACH (kept, &planner->kept)
 		kept->held = false;
 }
@@ -121,8 +132,7 @@ uint32_t takt_plan_hold_for(struct takt_planner *planner, uint64_t end_ns)
 		if (!is_in_way(kept, end_ns))
 			continue;
 		kept->held = true;
-		for (uint32_t i = 0; i < kept->slot_count; i++)
-			hold_slot(planner, kept, i);
+		takt_plan_hold(planner, kept);
 	}
 	return n;
 }

@@ -219,7 +219,8 @@ static bool is_ungoverned(struct takt_planner *planner, const struct takt_sched_
 	uint64_t start_ns;
 	enum takt_start_how how;
 
-	if (takt_plan_is_plain(entry) && planner->sched->windows.len == 0)
+	if (takt_plan_is_plain(entry) && planner->sched->windows.len == 0 &&
+	    planner->sched->tainted == 0)
 		return takt_sched_ungoverned(planner->sched, entry->job.gpus, entry->job.flags) !=
 		       TAKT_WHY_NONE;
 	return !takt_plan_predict(planner, entry, &start_ns, &how);

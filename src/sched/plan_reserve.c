@@ -181,23 +181,15 @@ static void advance(struct future *future)
 static bool fits(struct future *future, uint32_t *ret_n)
 {
 	struct takt_planner *planner = future->planner;
-	struct takt_cluster *cluster = planner->sched->cluster;
-	uint64_t mark = takt_cluster_mark(cluster);
 	uint64_t end_ns = takt_plan_end_if_started(planner, future->entry, future->at_ns);
+	size_t holds = planner->holds.len;
 
-	TAKT_VEC_EACH (kept, &planner->kept) {
-		if (kept->playing || kept->end_ns <= future->at_ns || kept->start_ns >= end_ns)
-			continue;
-		for (uint32_t i = 0; i < kept->slot_count; i++)
-			(void)takt_cluster_take(cluster, kept->entry->kind, &kept->slots[i]);
-	}
+	TAKT_VEC_EACH (kept, &planner->kept)
+		if (!kept->playing && kept->end_ns > future->at_ns && kept->start_ns < end_ns)
+			takt_plan_hold(planner, kept);
 	*ret_n = takt_plan_place(planner, future->entry, future->at_ns);
-	if (*ret_n > 0) {
-		takt_cluster_commit(cluster, mark);
-		return true;
-	}
-	takt_cluster_rollback(cluster, mark);
-	return false;
+	takt_plan_release_to(planner, holds);
+	return *ret_n > 0;
 }
 
 /* Plays until the job fits; its slots stand in planner->slots and are taken. */
@@ -232,6 +224,9 @@ static enum takt_start_how how_found(const struct future *future)
 {
 	if (future->at_ns == UINT64_MAX)
 		return TAKT_START_UNKNOWN;
+	TAKT_VEC_EACH (window, &future->planner->sched->windows)
+		if (window->end_ns == future->at_ns)
+			return TAKT_START_RELEASE;
 	if (future->planner->kept.len > 0)
 		return TAKT_START_BEHIND;
 	return future->next > 0 ? TAKT_START_ESTIMATE : TAKT_START_RELEASE;

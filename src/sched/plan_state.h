@@ -149,6 +149,15 @@ void takt_plan_reserve_fini(struct takt_planner *planner);
 /* Fills `ends`. */
 void takt_plan_list_ends(struct takt_planner *planner);
 
+/* plan_failure.c: jobs whose GPUs or nodes have failed are requeued, moved or stopped. */
+void takt_plan_handle_failures(struct takt_planner *planner);
+/* A task of a running job goes there, where it is taken in the cluster already. */
+void takt_plan_move(struct takt_planner *planner, const struct takt_sched_entry *entry,
+		    uint32_t task, const struct takt_slot *to);
+
+/* plan_migrate.c: a few running tasks are moved to make room for the first job that waits. */
+void takt_plan_consolidate(struct takt_planner *planner);
+
 /* plan_preempt.c: pushes out running jobs for waiting ones that found no place. */
 void takt_plan_preempt(struct takt_planner *planner);
 
@@ -158,6 +167,9 @@ void takt_plan_preempt(struct takt_planner *planner);
  */
 uint32_t takt_plan_hold_for(struct takt_planner *planner, uint64_t end_ns);
 void takt_plan_hold_nothing(struct takt_planner *planner);
+/* What is kept for one job; and giving back all holds but the first so many. */
+void takt_plan_hold(struct takt_planner *planner, const struct takt_plan_kept *kept);
+void takt_plan_release_to(struct takt_planner *planner, size_t holds);
 
 /* plan_why.c */
 void takt_plan_explain(struct takt_planner *planner);

@@ -107,6 +107,14 @@ static enum takt_why why_no_node(const struct takt_plan_fit *fit)
 	return best ? best : TAKT_WHY_IMPOSSIBLE;
 }
 
+/* Nobody ahead of it waits for room. */
+static bool is_first(const struct takt_planner *planner, const struct takt_sched_entry *entry)
+{
+	if (planner->head)
+		return planner->head == entry;
+	return planner->kept.len == 0 || planner->kept.at[0].entry == entry;
+}
+
 /* Some node can take a task, and yet the job waits. */
 static enum takt_why why_in_spite(struct takt_planner *planner,
 				  const struct takt_sched_entry *entry,
@@ -124,11 +132,11 @@ static enum takt_why why_in_spite(struct takt_planner *planner,
 			return job->near_group || job->apart_group ? TAKT_WHY_AFFINITY
 								   : TAKT_WHY_RESERVATION;
 	}
-	if ((!planner->head || planner->head == entry) && takt_sched_tasks(job) > 1 &&
+	if (is_first(planner, entry) && takt_sched_tasks(job) > 1 &&
 	    takt_cluster_request(planner->sched->cluster, entry->kind)->speeds)
 		return TAKT_WHY_GANG; /* room enough, but not on one model */
-	if (!planner->head && job->topology == TAKT_TOPOLOGY_REQUIRED &&
-	    takt_sched_tasks(job) > 1 && planner->kept.len == 0)
+	if (job->topology == TAKT_TOPOLOGY_REQUIRED && takt_sched_tasks(job) > 1 &&
+	    is_first(planner, entry))
 		return TAKT_WHY_TOPOLOGY;
 	return TAKT_WHY_ORDER;
 }
@@ -157,8 +165,8 @@ static void explain_plain(struct explainer *explainer, const struct takt_sched_e
 	if (memo->why == TAKT_WHY_NONE)
 		takt_sched_explain(explainer->planner->sched, &entry->job, memo);
 	*wait = *memo;
-	if (wait->why == TAKT_WHY_ORDER && explainer->planner->sched->windows.len > 0 &&
-	    entry->kind != TAKT_SCHED_NO_KIND)
+	if (wait->why == TAKT_WHY_ORDER && entry->kind != TAKT_SCHED_NO_KIND &&
+	    (is_first(explainer->planner, entry) || explainer->planner->sched->windows.len > 0))
 		explain_general(explainer, entry, wait);
 }
 
@@ -173,6 +181,18 @@ static void reserve_for_head(struct explainer *explainer, const struct takt_plan
 	if (!host)
 		return;
 	host->reserved = takt_sched_host_free_gpus(host, head->job.flags);
+	memset(explainer->plain, 0, sizeof(explainer->plain));
+}
+
+/* Free GPUs that are kept for a job count as promised for those behind it. */
+static void reserve_kept(struct explainer *explainer, const struct takt_plan_kept *kept)
+{
+	for (uint32_t i = 0; i < kept->slot_count; i++) {
+		const struct takt_slot *slot = &kept->slots[i];
+		struct takt_sched_host *host = explainer->planner->sched->host_of.at[slot->node];
+
+		host->reserved |= slot->dev_mask & takt_sched_host_free_gpus(host, UINT32_MAX);
+	}
 	memset(explainer->plain, 0, sizeof(explainer->plain));
 }
 
@@ -294,6 +314,8 @@ static void explain(struct explainer *explainer, struct takt_sched_entry *entry,
 	takt_plan_fail(planner, takt_vec_push(&planner->waits, wait));
 	if (entry == planner->head)
 		reserve_for_head(explainer, &wait);
+	else if (takt_plan_kept_for(planner, entry))
+		reserve_kept(explainer, takt_plan_kept_for(planner, entry));
 }
 
 static void explain_queue(struct takt_planner *planner, const struct takt_sched_entry *only)

@@ -35,6 +35,7 @@ static void set_limits(struct takt_sched *sched)
 	sched->hosts.max = sched->config.max_nodes;
 	sched->host_of.max = TAKT_CLUSTER_MAX_NODES;
 	sched->jobs.max = sched->fresh.max = sched->queue.max = sched->open.placed.max = max_jobs;
+	sched->open.borrowed.max = MAX_NAMES;
 	sched->by_id = sched->by_seq = sched->arrays = TAKT_MAP_U64(max_jobs);
 	sched->models.max = TAKT_SCHED_MAX_MODELS - 1;
 	for (size_t space = 0; space < TAKT_SPACE_COUNT; space++)
@@ -103,6 +104,7 @@ static void free_jobs(struct takt_sched *sched)
 	takt_vec_fini(&sched->fresh);
 	takt_vec_fini(&sched->queue);
 	takt_vec_fini(&sched->open.placed);
+	takt_vec_fini(&sched->open.borrowed);
 	takt_map_fini(&sched->by_id);
 	takt_map_fini(&sched->by_seq);
 	TAKT_MAP_EACH(array, &sched->arrays)

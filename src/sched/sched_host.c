@@ -182,6 +182,7 @@ static int add_node(struct takt_sched *sched, struct takt_sched_host *host,
 	if (rc < 0)
 		return rc;
 	assert(host->node == sched->host_of.len);
+	sched->tainted += node->taint_count > 0;
 	return takt_vec_push(&sched->host_of, host);
 }
 
@@ -237,6 +238,7 @@ void takt_sched_host_retire(struct takt_sched *sched, struct takt_sched_host *ho
 {
 	sched->ailing -= host->ails;
 	sched->unclean -= host->unclean;
+	sched->tainted -= host->facts.taint_count > 0;
 	host->draining = 0;
 	tell_drains(sched, host);
 	if (!host->removed)

@@ -23,6 +23,7 @@ void takt_sched_close(struct takt_sched *sched)
 		takt_sched_make_ready(sched, entry);
 	}
 	takt_vec_clear(&sched->open.placed);
+	takt_vec_clear(&sched->open.borrowed);
 	sched->open.is = false;
 }
 
@@ -31,6 +32,9 @@ int takt_sched_commit(struct takt_sched *sched, const struct takt_plan *plan, ui
 {
 	if (!sched->open.is || plan->version != sched->version || plan->serial != sched->serial)
 		return takt_err_set(err, -TAKT_E_STALE, "the plan is not the newest one");
+	TAKT_VEC_EACH (borrowed, &sched->open.borrowed)
+		(void)takt_cluster_give(sched->cluster, borrowed->kind, &borrowed->slot);
+	takt_vec_clear(&sched->open.borrowed);
 	takt_cluster_commit(sched->cluster, sched->open.mark);
 	sched->open.is = false;
 	TAKT_VEC_EACH (it, &sched->open.placed) {

@@ -117,8 +117,10 @@ int takt_sched_run(struct takt_sched *sched, uint64_t now_ns, uint64_t seed, str
 	(void)seed;
 	planner_init(&planner, sched, plan, now_ns);
 	begin(&planner);
+	takt_plan_handle_failures(&planner);
 	takt_plan_place_in_order(&planner);
 	takt_plan_preempt(&planner);
+	takt_plan_consolidate(&planner);
 	if (sched->config.reasons == TAKT_REASONS_ALL)
 		takt_plan_explain(&planner);
 	takt_plan_add_reservations(&planner);
@@ -137,8 +139,10 @@ int takt_sched_why(struct takt_sched *sched, uint64_t job_id, uint64_t now_ns,
 				    (unsigned long long)job_id);
 	planner_init(&planner, sched, plan, now_ns);
 	begin(&planner);
+	takt_plan_handle_failures(&planner);
 	takt_plan_place_in_order(&planner);
 	takt_plan_preempt(&planner);
+	takt_plan_consolidate(&planner);
 	if (entry->slot_count == 0)
 		takt_plan_explain_one(&planner, entry);
 	takt_plan_add_reservations(&planner);

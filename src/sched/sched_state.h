@@ -122,11 +122,18 @@ struct takt_sched_flap {
 	uint64_t at_ns[8]; /* the newest failures, oldest first */
 };
 
+/* Where a running task is to be moved: taken in the cluster while the plan is open. */
+struct takt_sched_borrowed {
+	uint32_t kind;
+	struct takt_slot slot;
+};
+
 /* A plan whose placements the cluster still holds; see sched_open.c. */
 struct takt_sched_open {
 	bool is;
 	uint64_t mark; /* of the cluster */
 	TAKT_VEC(struct takt_sched_entry *) placed;
+	TAKT_VEC(struct takt_sched_borrowed) borrowed;
 };
 
 struct takt_sched {
@@ -169,6 +176,7 @@ struct takt_sched {
 	uint64_t version;
 	uint32_t ailing;    /* hosts that are removed, or have GPUs that are quarantined or lost */
 	uint32_t unclean;   /* hosts with draining GPUs */
+	uint32_t tainted;   /* hosts with taints */
 	uint32_t depending; /* jobs with dependencies that are not met */
 };
 

@@ -23,7 +23,7 @@ static void add_counts(struct takt_str *text, const struct takt_plan_wait *wait)
 	add_class(text, wait->draining, "being cleared after a job");
 	add_class(text, wait->promised, "promised to other jobs");
 	add_class(text, wait->outside, "used by processes outside takt");
-	add_class(text, wait->unhealthy, "quarantined or lost");
+	add_class(text, wait->unhealthy, "out of service");
 }
 
 static void add_held(struct takt_str *text, const struct takt_plan_wait *wait)
@@ -51,7 +51,7 @@ static void add_unhealthy(struct takt_str *text, const struct takt_plan_wait *wa
 
 	takt_str_addf(text,
 		      "needs %" PRIu32 " healthy GPU%s, but %" PRIu32 " of %" PRIu32
-		      " %s quarantined or lost: at least %" PRIu32 " of them must come back",
+		      " %s out of service: at least %" PRIu32 " of them must come back",
 		      wait->need, plural(wait->need), wait->unhealthy, wait->total,
 		      wait->unhealthy == 1 ? "is" : "are", lack);
 }

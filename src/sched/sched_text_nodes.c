@@ -52,7 +52,7 @@ static void add_gang(struct takt_str *text, const struct takt_plan_wait *wait)
 {
 	takt_str_addf(text,
 		      "only some of its %" PRIu32
-		      " tasks would find room: it starts when all can at once",
+		      " tasks would find room: it starts when as many as it needs can at once",
 		      wait->tasks);
 }
 

@@ -120,7 +120,8 @@ static void count_gpus(const struct takt_sched_host *host, uint32_t flags,
 	uint64_t held = host->assigned | host->running;
 
 	ret->total = host->gpu_count;
-	ret->unhealthy = takt_sched_count(host->quarantined | host->lost);
+	ret->unhealthy = takt_sched_count(
+		host->cordoned || host->resting ? all : host->quarantined | host->lost);
 	ret->outside = takt_sched_count(all & ~left) - ret->unhealthy;
 	ret->running = takt_sched_count(left & held);
 	ret->draining = takt_sched_count(left & host->draining);

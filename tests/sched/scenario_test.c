@@ -322,6 +322,19 @@ static void add_wait_line(const struct scene *scene, const struct takt_plan_wait
 	takt_str_add(out, "\n");
 }
 
+static void add_layouts(const struct takt_plan *plan, struct takt_str *out)
+{
+	takt_str_add(out, plan->layout_count ? "cut\n" : "");
+	for (size_t i = 0; i < plan->layout_count; i++)
+		takt_str_addf(out,
+			      "  node %" PRIu32 " gpu %" PRIu32 ": profile %" PRIu32
+			      " from slice %" PRIu32 ", for job %" PRIu64 "%s\n",
+			      plan->layouts[i].node_id, plan->layouts[i].gpu,
+			      plan->layouts[i].profile, plan->layouts[i].start,
+			      plan->layouts[i].for_job,
+			      plan->layouts[i].first ? "; into MIG mode first" : "");
+}
+
 static void add_evictions(const struct takt_plan *plan, struct takt_str *out)
 {
 	takt_str_add(out, plan->eviction_count ? "evicted\n" : "");
@@ -382,6 +395,7 @@ static void add_summary(const struct scene *scene, struct takt_str *out)
 			takt_str_addf(out, ", %" PRIu32 " milli", p->milli);
 		takt_str_addf(out, ", pair score %" PRIi64 "\n", p->pair_score_sum);
 	}
+	add_layouts(&scene->plan, out);
 	add_evictions(&scene->plan, out);
 	add_reservations(&scene->plan, out);
 	takt_str_add(out, "waiting\n");
