@@ -18,7 +18,7 @@ static const struct takt_option *option_at(const struct takt_verb *verb, size_t 
 	for (; own && own->name; own++)
 		if (i-- == 0)
 			return own;
-	for (own = takt_common_options; own->name; own++)
+	for (own = takt_verb_common(verb); own->name; own++)
 		if (i-- == 0)
 			return own;
 	return NULL;

@@ -117,7 +117,7 @@ void takt_help_verb(const struct takt_verb *verb, struct takt_str *out)
 	if (verb->own_arguments && verb == &takt_verb_serve)
 		takt_config_help(out);
 	else
-		add_options(out, takt_common_options);
+		add_options(out, takt_verb_common(verb));
 	add_examples(out, verb->examples);
 	add_pairs(out, "exit status", verb->exits);
 }
@@ -130,5 +130,6 @@ void takt_help_overview(struct takt_str *out)
 			  "usage: takt VERB [options]\n\n");
 	for (size_t i = 0; (verb = takt_verb_at(i)); i++)
 		add_pair(out, verb->name, verb->summary);
-	takt_str_add(out, "\n'takt help VERB' says more. Every verb takes --json and --socket.\n");
+	takt_str_add(out, "\n'takt help VERB' says more. Every verb takes --json, those that ask a "
+			  "daemon --socket.\n");
 }

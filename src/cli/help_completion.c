@@ -44,7 +44,7 @@ void takt_help_bash(struct takt_str *out)
 	for (size_t i = 0; (verb = takt_verb_at(i)); i++) {
 		takt_str_addf(out, "\t%s)\n\t\topts='", verb->name);
 		add_option_words(out, verb->options);
-		add_option_words(out, takt_common_options);
+		add_option_words(out, takt_verb_common(verb));
 		takt_str_add(out, "'\n\t\twords=\"");
 		add_operand_words(out, verb);
 		takt_str_add(out, "\"\n");
@@ -98,7 +98,7 @@ void takt_help_zsh(struct takt_str *out)
 	for (size_t i = 0; (verb = takt_verb_at(i)); i++) {
 		takt_str_addf(out, "\t%s)\n\t\topts=(", verb->name);
 		add_described_options(out, verb->options);
-		add_described_options(out, takt_common_options);
+		add_described_options(out, takt_verb_common(verb));
 		takt_str_add(out, ")\n\t\twords_=(");
 		add_operand_words(out, verb);
 		takt_str_add(out, ")\n\t\t;;\n");

@@ -60,6 +60,8 @@ static void add_verb(struct takt_str *out, const struct takt_verb *verb)
 	add_roff(out, verb->about);
 	takt_str_add(out, "\n");
 	add_options(out, verb->options);
+	if (verb->offline)
+		add_options(out, takt_verb_common(verb));
 	for (const struct takt_text_pair *pair = verb->exits; pair && pair->left; pair++)
 		add_item(out, pair->left, pair->right);
 }
@@ -84,7 +86,7 @@ void takt_help_man(struct takt_str *out)
 			  ".SH SYNOPSIS\n.B takt\n.I VERB\n[\\fIoptions\\fR]\n.SH VERBS\n");
 	for (size_t i = 0; (verb = takt_verb_at(i)); i++)
 		add_verb(out, verb);
-	takt_str_add(out, ".SH OPTIONS OF EVERY VERB\n");
+	takt_str_add(out, ".SH OPTIONS OF EVERY VERB THAT ASKS A DAEMON\n");
 	add_options(out, takt_common_options);
 	takt_str_add(out,
 		     ".SH SETTINGS OF THE DAEMON\nIn /etc/takt/takt.conf as \"key = value\", or "

@@ -8,11 +8,12 @@
 #include "cli/verb.h"
 #include "sim/bound_run.h"
 #include "sim/sim_meta.h"
+#include "sim/sim_policies.h"
 #include "sim/sim_table.h"
 
 enum {
 	TAKT_SIMULATE_MAX_LOADS = 64,
-	TAKT_SIMULATE_MAX_PARAMS = 32,
+	TAKT_SIMULATE_MAX_PARAMS = TAKT_SIM_MAX_PARAMS,
 	TAKT_SIMULATE_NOTES = 24, /* options that a result states */
 	TAKT_SIMULATE_NOTE = 128,
 };

@@ -59,7 +59,7 @@ static int load_parts(struct takt_simulate *simulate, struct takt_simulate_pods 
 	const uint32_t required =
 		1u << TAKT_TRACE_JOB_CPU | 1u << TAKT_TRACE_JOB_MEMORY | 1u << TAKT_TRACE_JOB_GPUS;
 	const char *list = takt_cli_value(simulate->cli, "placement");
-	int rc = takt_sim_placements(list ? list : "fgd", &pods->placements, err);
+	int rc = takt_sim_placements(list ? list : "takt,fgd", &pods->placements, err);
 
 	rc = rc < 0 ? rc : load_cluster(simulate, pods, err);
 	rc = rc < 0 ? rc

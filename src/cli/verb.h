@@ -56,6 +56,7 @@ struct takt_verb {
 	int min_operands, max_operands; /* max -1 = any */
 	bool command_follows;		/* the first operand ends the options */
 	bool own_arguments;		/* parses argv itself */
+	bool offline;			/* asks no daemon */
 	/* The exit status, or a negative error of *err. Prints by appending to cli->out. */
 	int (*run)(struct takt_cli *cli, struct takt_err *err);
 };
@@ -87,8 +88,10 @@ struct takt_cli {
 /* verbs.c: the table, in the order of the help. NULL beyond the last. */
 const struct takt_verb *takt_verb_at(size_t i);
 const struct takt_verb *takt_verb_find(const char *name);
-/* The options that every verb has; ended by a NULL name. */
+/* The options that every verb that asks a daemon has, and those of a verb: they or the ones of a
+ * verb that asks none. Ended by a NULL name. */
 extern const struct takt_option takt_common_options[];
+const struct takt_option *takt_verb_common(const struct takt_verb *verb);
 
 /* arguments.c */
 int takt_cli_parse(struct takt_cli *cli, struct takt_err *err);

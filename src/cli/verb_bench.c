@@ -265,5 +265,6 @@ const struct takt_verb takt_verb_bench = {
 	.words = words,
 	.min_operands = 1,
 	.max_operands = 1,
+	.offline = true,
 	.run = run,
 };

@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "cli/simulate.h"
+#include "sim/queue_policy.h"
+#include "sim/trace.h"
 
 static int dispatch(struct takt_simulate *simulate, struct takt_err *err)
 {
@@ -20,11 +22,39 @@ static int dispatch(struct takt_simulate *simulate, struct takt_err *err)
 			    "'--protocol' must be fgd, timed or queue, not '%.40s'", protocol);
 }
 
+static void add_columns(struct takt_str *out, const struct takt_trace_field *fields, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		size_t own = strcspn(fields[i].names, "|");
+
+		takt_str_addf(out, "  %-16.*s %s", (int)own, fields[i].names, fields[i].about);
+		if (fields[i].names[own])
+			takt_str_addf(out, " (also %s)", fields[i].names + own + 1);
+		takt_str_add(out, "\n");
+	}
+}
+
+static int list(struct takt_cli *cli)
+{
+	takt_str_add(&cli->out, "placement policies\n");
+	takt_sim_placements_text(&cli->out);
+	takt_str_add(&cli->out, "\nqueue policies; +none +easy +conservative +preempt +keep may "
+				"stand behind one\n");
+	takt_queue_policies_text(&cli->out);
+	takt_str_add(&cli->out, "\ncolumns of a cluster, a row a node\n");
+	add_columns(&cli->out, takt_trace_node_fields, TAKT_TRACE_NODE_FIELDS);
+	takt_str_add(&cli->out, "\ncolumns of a trace, a row a pod or job\n");
+	add_columns(&cli->out, takt_trace_job_fields, TAKT_TRACE_JOB_FIELDS);
+	return 0;
+}
+
 static int run(struct takt_cli *cli, struct takt_err *err)
 {
 	struct takt_simulate simulate;
 	int rc;
 
+	if (takt_cli_has(cli, "list"))
+		return list(cli);
 	if (takt_cli_has(cli, "replay"))
 		return takt_simulate_replay(cli, err);
 	rc = takt_simulate_init(cli, &simulate, err);
@@ -53,7 +83,8 @@ static const struct takt_option options[] = {
 	 "between submissions"},
 	{"nodes", 0, "N", "fgd, timed: so many nodes of the cluster, drawn evenly (all)"},
 	{"tuning", 0, "PCT", "fgd: arrivals go on until they ask for so much (130)"},
-	{"param", 0, "NAME=N", "a parameter of the placement policies; may be given several times"},
+	{"param", 0, "NAME=N",
+	 "a parameter of the placement policies, or of one (takt.NAME=N); may be given again"},
 	{"bound", 0, "auto|off|FILE",
 	 "fgd: the program that computes what was possible (auto: takt-bound); its answers are "
 	 "kept in ~/.cache/takt"},
@@ -74,6 +105,7 @@ static const struct takt_option options[] = {
 	{"resample", 0, "weeks", "queue: each seed draws whole weeks of the trace anew"},
 	{"gpu-watts", 0, "IDLE,BUSY", "queue: power of models that takt does not know"},
 	{"threads", 0, "N", "runs at a time (one a core); results do not depend on it"},
+	{"list", 0, NULL, "list the policies and the columns of files, and end"},
 	{"replay", 0, "WHAT",
 	 "instead of all this: make the decisions that a daemon's database (takt.db) keeps again, "
 	 "or the one of a directory with events.jsonl and plan.json, and tell what differs"},
@@ -121,5 +153,7 @@ const struct takt_verb takt_verb_simulate = {
 	.options = options,
 	.examples = examples,
 	.exits = exits,
+	.operands = TAKT_OPERANDS_FILE,
+	.offline = true,
 	.run = run,
 };

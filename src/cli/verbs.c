@@ -19,6 +19,17 @@ const struct takt_option takt_common_options[] = {
 	{NULL},
 };
 
+static const struct takt_option offline_options[] = {
+	{"json", 0, NULL, "print the results as JSON"},
+	{"help", 'h', NULL, "print help and end"},
+	{NULL},
+};
+
+const struct takt_option *takt_verb_common(const struct takt_verb *verb)
+{
+	return verb->offline ? offline_options : takt_common_options;
+}
+
 const struct takt_verb *takt_verb_at(size_t i)
 {
 	return i < TAKT_ARRAY_LEN(verbs) ? verbs[i] : NULL;

@@ -23,7 +23,7 @@ struct takt_fgd_experiment_config {
 	const struct takt_fgd_world *world;
 	const struct takt_sim_placements *placements;
 	const struct takt_place_param *params; /* of all policies */
-	size_t param_count;
+	size_t param_count;		       /* at most TAKT_SIM_MAX_PARAMS */
 	uint64_t first_seed, last_seed;
 	unsigned threads;
 	int (*progress)(void *ctx, size_t done, size_t count);

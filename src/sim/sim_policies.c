@@ -10,10 +10,10 @@
 void takt_sim_placements_text(struct takt_str *out)
 {
 	for (size_t i = 0; takt_placements[i]; i++)
-		takt_str_addf(out, "%-14s %s\n", takt_placements[i]->name,
+		takt_str_addf(out, "  %-16s %s\n", takt_placements[i]->name,
 			      takt_placements[i]->summary);
 	for (size_t i = 0; takt_compare_placements[i]; i++)
-		takt_str_addf(out, "%-14s %s\n", takt_compare_placements[i]->name,
+		takt_str_addf(out, "  %-16s %s\n", takt_compare_placements[i]->name,
 			      takt_compare_placements[i]->summary);
 }
 
@@ -108,4 +108,19 @@ void takt_sim_placements_fini(struct takt_sim_placements *placements)
 	TAKT_VEC_EACH (one, &placements->at)
 		takt_policy_object_close(one->object);
 	takt_vec_fini(&placements->at);
+}
+
+size_t takt_sim_params_for(const char *policy, const struct takt_place_param *params, size_t count,
+			   struct takt_place_param *ret)
+{
+	size_t len = strlen(policy), n = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const char *name = params[i].name, *dot = strchr(name, '.');
+
+		if (dot && ((size_t)(dot - name) != len || strncmp(name, policy, len) != 0))
+			continue;
+		ret[n++] = (struct takt_place_param){dot ? dot + 1 : name, params[i].value};
+	}
+	return n;
 }

@@ -19,6 +19,7 @@ enum {
 	TAKT_SIM_MAX_POLICIES = 64,
 	TAKT_SIM_POLICY_NAME = 64,
 	TAKT_SIM_POLICY_PATH = 1024,
+	TAKT_SIM_MAX_PARAMS = 32,
 };
 
 struct takt_sim_placement {
@@ -34,6 +35,11 @@ struct takt_sim_placements {
 /* *ret is overwritten; untouched on failure, whose message lists what there is. */
 int takt_sim_placements(const char *list, struct takt_sim_placements *ret, struct takt_err *err);
 void takt_sim_placements_fini(struct takt_sim_placements *placements);
+
+/* Of parameters that may be meant for one policy ("takt.keep"), those that this one gets: its own
+ * without its name, and those that name none. ret has room for count; returns how many. */
+size_t takt_sim_params_for(const char *policy, const struct takt_place_param *params, size_t count,
+			   struct takt_place_param *ret);
 
 /* "fgd          fragmentation gradient descent\n...", for help. */
 void takt_sim_placements_text(struct takt_str *out);

@@ -23,9 +23,12 @@ static int run_one(void *ctx, size_t i, struct takt_err *err)
 	const struct takt_sim_placement *policy =
 		&config->placements->at.at[rest / experiment->load_count];
 	uint64_t seed = config->first_seed + i % experiment->seed_count;
-	int rc = takt_timed_run(config->world, policy->placement, config->params,
-				config->param_count, config->load_count ? config->loads[load] : 0,
-				seed, &experiment->results[i], err);
+	struct takt_place_param params[TAKT_SIM_MAX_PARAMS];
+	size_t count =
+		takt_sim_params_for(policy->name, config->params, config->param_count, params);
+	int rc = takt_timed_run(config->world, policy->placement, params, count,
+				config->load_count ? config->loads[load] : 0, seed,
+				&experiment->results[i], err);
 
 	return rc < 0 ? takt_err_wrap(err, rc, "%s, seed %" PRIu64, policy->name, seed) : 0;
 }

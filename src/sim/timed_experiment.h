@@ -16,7 +16,7 @@ struct takt_timed_experiment_config {
 	const struct takt_timed_world *world;
 	const struct takt_sim_placements *placements;
 	const struct takt_place_param *params;
-	size_t param_count;
+	size_t param_count;		      /* at most TAKT_SIM_MAX_PARAMS */
 	uint32_t loads[TAKT_TIMED_MAX_LOADS]; /* percent; none: the trace once, as it is */
 	size_t load_count;
 	uint64_t first_seed, last_seed;
