@@ -55,8 +55,7 @@ void takt_queue_policies_text(struct takt_str *out)
 		takt_str_addf(out, "  %-16s %s\n", presets[i].name, presets[i].summary);
 	for (size_t i = 0; takt_order_all[i]; i++)
 		if (!is_preset(takt_order_all[i]))
-			takt_str_addf(out, "  %-16s %s
-", takt_order_all[i]->name,
+			takt_str_addf(out, "  %-16s %s\n", takt_order_all[i]->name,
 				      takt_order_all[i]->summary);
 }
 
