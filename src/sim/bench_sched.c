@@ -25,7 +25,6 @@ struct times {
 
 struct bench {
 	const struct takt_bench_config *config;
-	const struct bench_input *input;
 	struct bench_world world;
 	struct takt_rng rng;
 	bool timed; /* each decision */
@@ -61,12 +60,10 @@ static uint64_t start_of(const struct bench *bench)
 
 static struct arrival draw(struct bench *bench)
 {
-	const struct takt_sim_work *work = &bench->input->work;
-	const struct takt_sim_job *job =
-		&work->jobs.at[takt_rng_below(&bench->rng, work->jobs.len)];
-	struct arrival arrival = {.kind = bench->world.kinds.at[job->kind], .tasks = 1};
+	const struct bench_world *world = &bench->world;
+	struct bench_draw drawn = world->mix.at[takt_rng_below(&bench->rng, world->mix.len)];
+	struct arrival arrival = {.kind = drawn.kind, .tasks = 1, .milli = drawn.milli};
 
-	arrival.milli = takt_sim_kind_milli(&work->kinds.at[job->kind]);
 	if (bench->config->features & TAKT_BENCH_GANG &&
 	    takt_rng_below(&bench->rng, GANG_ONE_IN) == 0)
 		arrival.tasks = 1 + (uint32_t)takt_rng_below(&bench->rng, GANG_MOST);
@@ -322,7 +319,6 @@ static int bench_init(const struct takt_bench_config *config, const struct bench
 
 	*ret = (struct bench){
 		.config = config,
-		.input = input,
 		.timed = timed,
 		.placements = none,
 		.releases = none,
@@ -332,12 +328,12 @@ static int bench_init(const struct takt_bench_config *config, const struct bench
 }
 
 /* The state entered again, node by node and task by task: what a snapshot costs to take up. */
-static int measure_snapshot(struct bench *bench, struct takt_bench_result *ret,
-			    struct takt_err *err)
+static int measure_snapshot(struct bench *bench, const struct bench_input *input,
+			    struct takt_bench_result *ret, struct takt_err *err)
 {
 	struct bench_world *from = &bench->world, to;
 	uint64_t start;
-	int rc = takt_bench_build(bench->config, bench->input, &to, err);
+	int rc = takt_bench_build(bench->config, input, &to, err);
 
 	if (rc < 0)
 		return rc;
@@ -383,7 +379,7 @@ static int first_run(const struct takt_bench_config *config, const struct bench_
 		ret->placements_per_s = per_s(bench.placements.count, span.cpu_ns);
 		ret->ops_per_s = per_s(bench.placements.count + bench.releases.count, span.cpu_ns);
 		*ret_decisions = bench.placements.count + bench.rejections.count;
-		rc = measure_snapshot(&bench, ret, err);
+		rc = measure_snapshot(&bench, input, ret, err);
 	}
 	bench_fini(&bench);
 	return rc;

@@ -182,11 +182,27 @@ static int add_kinds(const struct bench_input *input, struct bench_world *world,
 	return rc;
 }
 
+static int add_mix(const struct bench_input *input, struct bench_world *world)
+{
+	const struct takt_sim_work *work = &input->work;
+	int rc = takt_vec_reserve(&world->mix, work->jobs.len);
+
+	for (size_t i = 0; i < work->jobs.len && rc == 0; i++) {
+		uint32_t kind = work->jobs.at[i].kind;
+
+		world->mix.at[world->mix.len++] = (struct bench_draw){
+			.kind = world->kinds.at[kind],
+			.milli = (uint32_t)takt_sim_kind_milli(&work->kinds.at[kind])};
+	}
+	return rc;
+}
+
 int takt_bench_build(const struct takt_bench_config *config, const struct bench_input *input,
 		     struct bench_world *ret, struct takt_err *err)
 {
 	struct bench_world world = {
 		.kinds = TAKT_VEC_INIT(TAKT_SIM_MAX_KINDS),
+		.mix = TAKT_VEC_INIT(TAKT_SIM_MAX_JOBS),
 		.running = TAKT_VEC_INIT(BENCH_MAX_TASKS),
 	};
 	struct takt_workload workload = {.items = input->typical.items.at,
@@ -204,6 +220,8 @@ int takt_bench_build(const struct takt_bench_config *config, const struct bench_
 		rc = add_tenants(&world, err);
 	if (rc == 0)
 		rc = add_kinds(input, &world, err);
+	if (rc == 0 && add_mix(input, &world) < 0)
+		rc = takt_err_set(err, -ENOMEM, "no memory for the mix");
 	if (rc < 0) {
 		takt_bench_world_fini(&world);
 		return rc;
@@ -221,5 +239,6 @@ void takt_bench_world_fini(struct bench_world *world)
 	takt_tenants_free(world->tenants);
 	takt_cluster_free(world->cluster);
 	takt_vec_fini(&world->kinds);
+	takt_vec_fini(&world->mix);
 	takt_vec_fini(&world->running);
 }

@@ -30,6 +30,11 @@ int takt_bench_read(const struct takt_bench_config *config, struct bench_input *
 		    struct takt_err *err);
 void takt_bench_input_fini(struct bench_input *input);
 
+struct bench_draw {
+	uint32_t kind;	/* cluster's */
+	uint32_t milli; /* GPU, in all */
+};
+
 struct bench_task {
 	uint32_t kind;
 	uint32_t tenant;
@@ -38,9 +43,10 @@ struct bench_task {
 
 struct bench_world {
 	struct takt_cluster *cluster;
-	struct takt_tenants *tenants; /* NULL without quotas */
-	uint32_t rack_level;	      /* 0 without topology */
-	TAKT_VEC(uint32_t) kinds;     /* cluster's, by the work's */
+	struct takt_tenants *tenants;	 /* NULL without quotas */
+	uint32_t rack_level;		 /* 0 without topology */
+	TAKT_VEC(uint32_t) kinds;	 /* cluster's, by the work's */
+	TAKT_VEC(struct bench_draw) mix; /* what each job of the file asks for, close together */
 	TAKT_VEC(struct bench_task) running;
 	uint64_t capacity_milli;
 	uint64_t setup_ns, warm_ns;
