@@ -72,6 +72,7 @@ static int read_choices(const struct takt_cli *cli, struct takt_jobspec *spec, s
 		return takt_err_set(err, -TAKT_E_USAGE,
 				    "'--visible' must be index or uuid, not '%.40s'", visible);
 	spec->visible = visible && visible[0] == 'u' ? TAKT_VISIBLE_UUID : TAKT_VISIBLE_INDEX;
+	spec->held = takt_cli_has(cli, "hold");
 	spec->requeue = takt_cli_has(cli, "requeue");
 	spec->use_outside = takt_cli_has(cli, "use-outside");
 	return 0;

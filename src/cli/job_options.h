@@ -10,6 +10,7 @@
 	{"gpus", 'n', "GPUS", "whole GPUs, best linked (default 1; 0 for none)"},                  \
 		{"name", 0, "NAME", "of the job (default: the command's)"},                        \
 		{"priority", 'p', "N", "-1000 to 1000; above 0 for administrators (default 0)"},   \
+		{"hold", 0, NULL, "held until takt release"},                                      \
 		{"clock", 0, "MHZ", "SM clock at most so high"},                                   \
 		{"clock-lock", 0, "MHZ", "SM clock exactly so high"},                              \
 		{"visible", 0, "index|uuid", "what CUDA_VISIBLE_DEVICES holds (default index)"},   \

@@ -53,6 +53,8 @@ static void print_job(struct takt_cli *cli, const struct takt_job_view *job)
 	takt_str_addf(&cli->out, "%-14s", "state");
 	takt_job_state_text(job, &cli->out);
 	takt_str_add(&cli->out, "\n");
+	if (job->held[0])
+		add_line(cli, "held", job->held[0] == 'a' ? "by an administrator" : "by its owner");
 	add_line(cli, "user", job->user);
 	add_line(cli, "command", job->command);
 	add_line(cli, "directory", job->cwd);

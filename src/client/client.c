@@ -158,6 +158,20 @@ int takt_client_cancel(struct takt_client *client, uint64_t job_id, struct takt_
 	return job_answer(client, rc, ret, err);
 }
 
+int takt_client_change(struct takt_client *client, uint64_t job_id,
+		       const struct takt_job_change *change, struct takt_job_view *ret,
+		       struct takt_err *err)
+{
+	TAKT_CLEANUP(strp) struct takt_str body = TAKT_STR(4096);
+	char path[96];
+	int rc = takt_job_change_to_json(change, &body);
+
+	if (rc < 0)
+		return takt_err_set(err, rc, "no memory for the change");
+	rc = takt_client_ask(client, job_path(path, job_id, "/change"), body.s, err);
+	return job_answer(client, rc, ret, err);
+}
+
 int takt_client_signal(struct takt_client *client, uint64_t job_id, int signal,
 		       struct takt_err *err)
 {

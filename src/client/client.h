@@ -56,6 +56,9 @@ int takt_client_submit(struct takt_client *client, const struct takt_jobspec *sp
 		       struct takt_job_view *ret, struct takt_err *err);
 int takt_client_cancel(struct takt_client *client, uint64_t job_id, struct takt_job_view *ret,
 		       struct takt_err *err);
+int takt_client_change(struct takt_client *client, uint64_t job_id,
+		       const struct takt_job_change *change, struct takt_job_view *ret,
+		       struct takt_err *err);
 int takt_client_signal(struct takt_client *client, uint64_t job_id, int signal,
 		       struct takt_err *err);
 /* Returns when the job has ended, or as it is after timeout_ms. */

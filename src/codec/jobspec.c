@@ -12,7 +12,6 @@
 
 enum {
 	MAX_GPUS = 64,
-	MAX_PRIORITY = 1000,
 	MAX_CLOCK_MHZ = 10000,
 	MAX_GRACE_MS = 24 * 60 * 60 * 1000,
 	DEFAULT_GRACE_MS = 30000,
@@ -28,7 +27,9 @@ static const struct takt_field fields[] = {
 	{TAKT_FIELD_AT(SPEC, argv, TAKT_FIELD_TEXTS), .required = true, .room = TAKT_SPEC_MAX_ARGS},
 	{TAKT_FIELD_AT(SPEC, cwd, TAKT_FIELD_OWNED_TEXT), .required = true},
 	{TAKT_FIELD_AT(SPEC, gpus, TAKT_FIELD_U32), .max = MAX_GPUS},
-	{TAKT_FIELD_AT(SPEC, priority, TAKT_FIELD_I32), .min = -MAX_PRIORITY, .max = MAX_PRIORITY},
+	{TAKT_FIELD_AT(SPEC, priority, TAKT_FIELD_I32), .min = -TAKT_SPEC_MAX_PRIORITY,
+	 .max = TAKT_SPEC_MAX_PRIORITY},
+	BOOL(SPEC, held),
 	BOOL(SPEC, requeue),
 	BOOL(SPEC, use_outside),
 	{TAKT_FIELD_AT(SPEC, clock_ask, TAKT_FIELD_ENUM), .names = clock_asks},
@@ -142,10 +143,10 @@ static int check_numbers(const struct takt_jobspec *spec, struct takt_err *err)
 	if (spec->gpus > MAX_GPUS)
 		return takt_err_set(err, -TAKT_E_USAGE, "field 'gpus' must be 0 to %d, not %u",
 				    MAX_GPUS, spec->gpus);
-	if (spec->priority < -MAX_PRIORITY || spec->priority > MAX_PRIORITY)
+	if (spec->priority < -TAKT_SPEC_MAX_PRIORITY || spec->priority > TAKT_SPEC_MAX_PRIORITY)
 		return takt_err_set(err, -TAKT_E_USAGE,
-				    "field 'priority' must be -%d to %d, not %d", MAX_PRIORITY,
-				    MAX_PRIORITY, spec->priority);
+				    "field 'priority' must be -%d to %d, not %d",
+				    TAKT_SPEC_MAX_PRIORITY, TAKT_SPEC_MAX_PRIORITY, spec->priority);
 	if (spec->grace_ms > MAX_GRACE_MS)
 		return takt_err_set(err, -TAKT_E_USAGE,
 				    "field 'grace_ms' must be 0 to %d (a day), not %u",

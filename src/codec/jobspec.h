@@ -17,6 +17,7 @@ enum {
 	TAKT_SPEC_MAX_ENV = 4096,
 	TAKT_SPEC_MAX_BYTES = 2 * 1024 * 1024, /* of the JSON form */
 	TAKT_SPEC_MAX_NAME = 64,
+	TAKT_SPEC_MAX_PRIORITY = 1000, /* either side of 0 */
 };
 
 enum takt_clock_ask {
@@ -37,6 +38,7 @@ struct takt_jobspec {
 	char *cwd;	  /* owned, absolute */
 	uint32_t gpus;	  /* 0..64 */
 	int32_t priority; /* -1000..1000; above 0 only for administrators (server's decision) */
+	bool held;	  /* waits until released */
 	bool requeue;	  /* run again when lost or interrupted */
 	bool use_outside; /* may share GPUs with processes that takt did not start */
 	enum takt_clock_ask clock_ask;
@@ -66,5 +68,16 @@ int takt_jobspec_from_json(const char *text, size_t len, struct takt_jobspec *re
 /* Appends; 0 or the sticky failure of `out`. with_env=false leaves the environment out (what others
  * may see never has it). */
 int takt_jobspec_to_json(const struct takt_jobspec *spec, bool with_env, struct takt_str *out);
+
+/* What may be changed about a job that waits; at least one of them. */
+struct takt_job_change {
+	bool held;
+	bool has_held, has_priority;
+	int32_t priority; /* -1000..1000 */
+};
+/* Strict, as above: -TAKT_E_USAGE names the field. *ret untouched on failure. */
+int takt_job_change_from_json(const char *text, size_t len, struct takt_job_change *ret,
+			      struct takt_err *err);
+int takt_job_change_to_json(const struct takt_job_change *change, struct takt_str *out);
 
 #endif

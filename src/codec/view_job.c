@@ -53,6 +53,7 @@ static const struct takt_field job_fields[] = {
 	I32(JOB, exit_signal, NONE(0)),
 	I32(JOB, pid, NONE(0)),
 	TEXT(JOB, message),
+	TEXT(JOB, held),
 	TEXT(JOB, why),
 	TEXT(JOB, why_text),
 	U32(JOB, clock_min_mhz, NONE(0)),

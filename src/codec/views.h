@@ -149,6 +149,7 @@ struct takt_job_view {
 	int32_t exit_code, exit_signal; /* signal 0 = none */
 	int32_t pid;			/* 0 = not running */
 	char message[200];
+	char held[8];			       /* waiting: "owner" or "admin" holds it; else "" */
 	char why[24];			       /* waiting: stable name of the reason; else "" */
 	char why_text[320];		       /* one sentence */
 	uint32_t clock_min_mhz, clock_max_mhz; /* 0 = no clock asked for */

@@ -13,9 +13,8 @@
 
 static const uint64_t cancel_answer_ms = 10000; /* then the answer is "stopping" */
 
-/* A live job that the peer may act on. */
-static int find_own(struct takt_daemon *daemon, const struct takt_peer *peer, uint64_t job_id,
-		    const struct takt_queue_job **ret, struct takt_err *err)
+int takt_api_find_own(struct takt_daemon *daemon, const struct takt_peer *peer, uint64_t job_id,
+		      const struct takt_queue_job **ret, struct takt_err *err)
 {
 	const struct takt_queue_job *job = takt_queue_find(daemon->queue, job_id);
 	struct takt_job row = {0};
@@ -46,7 +45,7 @@ static int cancel(void *ctx, const struct takt_peer *peer, uint64_t job_id,
 {
 	struct takt_daemon *daemon = ctx;
 	const struct takt_queue_job *job;
-	int rc = find_own(daemon, peer, job_id, &job, err);
+	int rc = takt_api_find_own(daemon, peer, job_id, &job, err);
 
 	if (rc == 0)
 		rc = takt_waiters_add(daemon->waiters, job_id,
@@ -63,7 +62,7 @@ static int send_signal(void *ctx, const struct takt_peer *peer, uint64_t job_id,
 {
 	struct takt_daemon *daemon = ctx;
 	const struct takt_queue_job *job;
-	int rc = find_own(daemon, peer, job_id, &job, err);
+	int rc = takt_api_find_own(daemon, peer, job_id, &job, err);
 
 	return rc < 0 ? rc : takt_queue_signal(daemon->queue, job_id, signal, err);
 }
@@ -269,6 +268,7 @@ const struct takt_server_backend takt_daemon_backend = {
 	.explain = takt_api_explain,
 	.submit = takt_api_submit,
 	.cancel = cancel,
+	.change = takt_api_change,
 	.signal = send_signal,
 	.wait = wait_job,
 	.log = job_log,

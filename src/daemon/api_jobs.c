@@ -73,7 +73,9 @@ static void fill_common(struct takt_daemon *daemon, const struct takt_peer *peer
 	takt_user_name(row->uid, ret->user, sizeof(ret->user));
 	takt_strcpy(ret->state, sizeof(ret->state), takt_job_state_name(row->state));
 	ret->gpus = spec->gpus;
-	ret->priority = spec->priority;
+	ret->priority = row->priority;
+	if (row->state == TAKT_JOB_WAITING)
+		takt_strcpy(ret->held, sizeof(ret->held), takt_job_hold_name(row->held));
 	if (spec->clock_ask != TAKT_CLOCK_ASK_NONE)
 		ret->clock_max_mhz = spec->clock_mhz;
 	if (spec->clock_ask == TAKT_CLOCK_ASK_LOCK)

@@ -208,7 +208,7 @@ int takt_waiters_add(struct takt_waiters *waiters, uint64_t job_id, uint64_t dea
 void takt_waiters_ended(struct takt_waiters *waiters, const struct takt_queue_job *job);
 void takt_waiters_expire(struct takt_waiters *waiters, struct takt_boot now, uint64_t *ret_next_ns);
 
-/* api_gpus.c, api_jobs.c, api_submit.c, api_control.c: what the server asks. */
+/* api_gpus.c, api_jobs.c, api_submit.c, api_change.c, api_control.c: what the server asks. */
 extern const struct takt_server_backend takt_daemon_backend;
 int takt_api_status(void *ctx, const struct takt_peer *peer, struct takt_status_view *ret,
 		    struct takt_err *err);
@@ -225,6 +225,15 @@ int takt_api_submit(void *ctx, const struct takt_peer *peer, struct takt_jobspec
 		    struct takt_pending *pending, struct takt_err *err);
 void takt_api_accepted(void *ctx, void *token, const struct takt_queue_job *job,
 		       const struct takt_err *error);
+int takt_api_change(void *ctx, const struct takt_peer *peer, uint64_t job_id,
+		    const struct takt_job_change *change, struct takt_pending *pending,
+		    struct takt_err *err);
+void takt_api_noted(void *ctx, void *token, const struct takt_queue_job *job,
+		    const struct takt_err *error);
+/* A live job that the peer may act on; else -EPERM, -TAKT_E_CONFLICT (it has ended) or
+ * -TAKT_E_NOT_FOUND. */
+int takt_api_find_own(struct takt_daemon *daemon, const struct takt_peer *peer, uint64_t job_id,
+		      const struct takt_queue_job **ret, struct takt_err *err);
 /* Act on a job: its owner and administrators. Read its command, directory, log: its owner and root.
  */
 bool takt_api_may_act(const struct takt_peer *peer, uid_t owner);

@@ -66,6 +66,7 @@ static void changed(void *ctx, const struct takt_queue_job *job)
 
 const struct takt_queue_hooks takt_daemon_queue_hooks = {
 	.accepted = takt_api_accepted,
+	.noted = takt_api_noted,
 	.prepare = prepare,
 	.release = release,
 	.changed = changed,

@@ -12,7 +12,7 @@
 int takt_queue_post(struct takt_queue *queue, struct takt_queue_job *job, enum ticket_kind kind,
 		    struct takt_err *err)
 {
-	uint64_t tag = job->row.id << 2 | kind;
+	uint64_t tag = job->row.id << TICKET_BITS | kind;
 	int64_t ticket = kind == TICKET_INSERT
 				 ? takt_store_insert(queue->config.store, &job->row, tag, err)
 				 : takt_store_update(queue->config.store, &job->row, tag, err);
@@ -83,7 +83,8 @@ static void end_done(struct takt_queue *queue, struct takt_queue_job *job,
 
 static void handle(struct takt_queue *queue, const struct takt_store_completion *done)
 {
-	struct takt_queue_job *job = takt_queue_job_find(queue, done->tag >> 2);
+	struct takt_queue_job *job = takt_queue_job_find(queue, done->tag >> TICKET_BITS);
+	enum ticket_kind kind = done->tag & ((1u << TICKET_BITS) - 1);
 	struct takt_err error;
 	const struct takt_err *refused = NULL;
 
@@ -93,12 +94,14 @@ static void handle(struct takt_queue *queue, const struct takt_store_completion 
 		takt_err_set(&error, done->rc, "%s", done->message);
 		refused = &error;
 	}
-	if ((done->tag & 3) == TICKET_INSERT)
+	if (kind == TICKET_INSERT)
 		insert_done(queue, job, refused);
-	else if ((done->tag & 3) == TICKET_START)
+	else if (kind == TICKET_START)
 		start_done(queue, job, refused);
-	else if ((done->tag & 3) == TICKET_END)
+	else if (kind == TICKET_END)
 		end_done(queue, job, refused);
+	else if (kind == TICKET_CHANGE)
+		takt_queue_change_done(queue, job, refused);
 }
 
 void takt_queue_take_completions(struct takt_queue *queue)

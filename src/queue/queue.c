@@ -36,6 +36,7 @@ int takt_queue_new(const struct takt_queue_config *config, struct takt_queue **r
 		queue->config.max_bytes = TAKT_QUEUE_MAX_BYTES;
 	queue->jobs = TAKT_MAP_U64(TAKT_QUEUE_MAX_JOBS);
 	queue->waits = TAKT_MAP_U64(TAKT_QUEUE_MAX_JOBS);
+	queue->changes.max = TAKT_QUEUE_MAX_JOBS;
 	queue->next_signal_id = config->signal_id_base;
 	rc = takt_sched_new(&sched_config, &queue->sched, err);
 	if (rc == 0)
@@ -68,6 +69,7 @@ void takt_queue_free(struct takt_queue *queue)
 	free_job(entry->value.ptr);
 	takt_map_fini(&queue->jobs);
 	takt_map_fini(&queue->waits);
+	takt_vec_fini(&queue->changes);
 	takt_plan_fini(&queue->plan);
 	takt_sched_free(queue->sched);
 	takt_free(queue);
@@ -111,9 +113,10 @@ static struct takt_sched_job sched_job(const struct takt_queue_job *job)
 	return (struct takt_sched_job){
 		.id = job->row.id,
 		.submit_seq = job->row.submit_seq,
-		.priority = job->spec.priority,
+		.priority = job->row.priority,
 		.gpus = job->spec.gpus,
-		.flags = job->spec.use_outside ? TAKT_JOB_USE_OUTSIDE : 0u,
+		.flags = (job->spec.use_outside ? TAKT_JOB_USE_OUTSIDE : 0u) |
+			 (job->row.held ? TAKT_JOB_HELD : 0u),
 	};
 }
 
@@ -184,6 +187,8 @@ int takt_queue_submit(struct takt_queue *queue, uid_t uid, gid_t gid, struct tak
 	job->row.gid = gid;
 	job->row.state = TAKT_JOB_WAITING;
 	job->row.submitted = now;
+	job->row.priority = job->spec.priority;
+	job->row.held = job->spec.held ? TAKT_HOLD_OWNER : TAKT_HOLD_NONE;
 	job->token = token;
 	rc = takt_queue_job_put(queue, job);
 	if (rc == 0 && queue->bytes > queue->config.max_bytes)
@@ -215,6 +220,9 @@ void takt_queue_forget_token(struct takt_queue *queue, void *token)
 		if (job->token == token)
 			job->token = NULL;
 	}
+	TAKT_VEC_EACH (change, &queue->changes)
+		if (change->token == token)
+			change->token = NULL;
 }
 
 static int find_live(const struct takt_queue *queue, uint64_t job_id, struct takt_queue_job **ret,

@@ -53,6 +53,7 @@ struct takt_queue_job {
 	bool stop_sent;
 	size_t bytes;	      /* of its description, as counted against the limit */
 	uint32_t never_ran;   /* attempts in a row that came to nothing */
+	bool changing;	      /* a change of its row is posted */
 	bool end_refused;     /* ENDING: the store could not take the end; posted again later */
 	char clock_note[200]; /* said by `prepare` */
 	void *token;	      /* ACCEPTING: the submitter's */
@@ -62,6 +63,9 @@ struct takt_queue_hooks {
 	/* The outcome of a submit: job (now waiting) or an error; `token` as given to submit. */
 	void (*accepted)(void *ctx, void *token, const struct takt_queue_job *job,
 			 const struct takt_err *error);
+	/* The outcome of takt_queue_change: on disk, or an error and nothing has changed. */
+	void (*noted)(void *ctx, void *token, const struct takt_queue_job *job,
+		      const struct takt_err *error);
 	/* GPUs are promised to the job: apply its clocks, open its account, then
 	 * takt_queue_prepared(), at once or later. */
 	void (*prepare)(void *ctx, const struct takt_queue_job *job);
@@ -111,8 +115,22 @@ int takt_queue_submit(struct takt_queue *queue, uid_t uid, gid_t gid, struct tak
  * has ended. */
 int takt_queue_cancel(struct takt_queue *queue, uint64_t job_id, struct takt_wall now,
 		      struct takt_err *err);
+
+/* What an owner or an administrator may change about a job that waits. */
+struct takt_queue_change {
+	bool set_held, set_priority;
+	enum takt_job_hold held;
+	int32_t priority; /* -1000..1000 */
+};
+/*
+ * Counts at once for what is planned; `noted` is called with `token` when it is on disk. Refused by
+ * the disk it is undone. -TAKT_E_CONFLICT when the job does not wait (any more), -TAKT_E_BUSY while
+ * another change of it is being written.
+ */
+int takt_queue_change(struct takt_queue *queue, uint64_t job_id,
+		      const struct takt_queue_change *change, void *token, struct takt_err *err);
 int takt_queue_signal(struct takt_queue *queue, uint64_t job_id, int signal, struct takt_err *err);
-/* The submitter of an ACCEPTING job hung up: its `accepted` is not to be called. */
+/* Who gave the token hung up: `accepted` or `noted` is not to be called. */
 void takt_queue_forget_token(struct takt_queue *queue, void *token);
 
 /* A word about the job for its owner, kept with its end unless the end says something itself. For

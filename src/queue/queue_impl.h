@@ -18,7 +18,20 @@ enum ticket_kind {
 	TICKET_INSERT,
 	TICKET_START,
 	TICKET_END,
-	TICKET_NOTE
+	TICKET_NOTE,
+	TICKET_CHANGE
+};
+
+enum {
+	TICKET_BITS = 3 /* of a tag, below the job's id */
+};
+
+/* A change of a job's row on its way to disk. */
+struct pending_change {
+	uint64_t job_id;
+	void *token; /* NULL = nobody waits */
+	enum takt_job_hold was_held;
+	int32_t was_priority;
 };
 
 struct takt_queue {
@@ -27,10 +40,11 @@ struct takt_queue {
 	struct takt_map jobs; /* id -> struct takt_queue_job *, owned; in order of acceptance */
 	uint64_t next_decision_ns; /* boot time before which no decision is kept */
 	uint64_t next_id, next_seq, next_signal_id;
-	struct takt_plan plan; /* newest */
-	struct takt_map waits; /* job id -> index into plan.waits */
-	bool dirty;	       /* something changed since the plan was made */
-	size_t bytes;	       /* of the live jobs' descriptions */
+	TAKT_VEC(struct pending_change) changes; /* posted, in that order; one a job at most */
+	struct takt_plan plan;			 /* newest */
+	struct takt_map waits;			 /* job id -> index into plan.waits */
+	bool dirty;				 /* something changed since the plan was made */
+	size_t bytes;				 /* of the live jobs' descriptions */
 	uint64_t unended_gpus; /* of jobs that are over but not yet on disk as such */
 	uint64_t retry_ns;    /* boot time before which nothing starts: the store refused; 0 = go */
 	struct takt_boot now; /* as of the last pump */
@@ -54,6 +68,9 @@ int takt_queue_post(struct takt_queue *queue, struct takt_queue_job *job, enum t
 void takt_queue_pause(struct takt_queue *queue);
 /* Post the end; when even that is refused it is tried again later. */
 void takt_queue_post_end(struct takt_queue *queue, struct takt_queue_job *job);
+/* The store has taken or refused a change. */
+void takt_queue_change_done(struct takt_queue *queue, struct takt_queue_job *job,
+			    const struct takt_err *refused);
 /* Handle what the store has finished. */
 void takt_queue_take_completions(struct takt_queue *queue);
 

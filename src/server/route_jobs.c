@@ -131,6 +131,25 @@ void takt_route_cancel(struct takt_call *call)
 	check_taken(call, pending, rc, &err);
 }
 
+void takt_route_change(struct takt_call *call)
+{
+	struct takt_server *server = call->server;
+	struct takt_job_change change;
+	struct takt_pending *pending;
+	struct takt_err err;
+	int rc = takt_job_change_from_json(call->http->body, call->http->body_len, &change, &err);
+
+	if (rc < 0) {
+		takt_server_answer_failure(call->http, &err);
+		return;
+	}
+	pending = begin_pending(call, 200);
+	if (!pending)
+		return;
+	rc = server->backend.change(server->ctx, &call->peer, call->job_id, &change, pending, &err);
+	check_taken(call, pending, rc, &err);
+}
+
 void takt_route_wait(struct takt_call *call)
 {
 	struct takt_server *server = call->server;

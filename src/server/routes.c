@@ -28,6 +28,7 @@ static const struct route routes[] = {
 	{"GET", "/v1/jobs/ID/log", takt_route_log, {"offset", "attempt", "follow", "timeout_ms"}},
 	{"GET", "/v1/jobs/ID/wait", takt_route_wait, {"timeout_ms"}},
 	{"POST", "/v1/jobs/ID/cancel", takt_route_cancel, {NULL}},
+	{"POST", "/v1/jobs/ID/change", takt_route_change, {NULL}},
 	{"POST", "/v1/jobs/ID/signal", takt_route_signal, {NULL}},
 	{"GET", "/v1/clocks", takt_route_clocks, {NULL}},
 	{"POST", "/v1/clocks/set", takt_route_clocks_set, {NULL}},
@@ -37,7 +38,7 @@ static const struct route routes[] = {
 
 static const char existing[] =
 	"/v1/version, /v1/status, /v1/topology, /v1/jobs, /v1/jobs/ID and its /explain, /log, "
-	"/wait, /cancel, /signal, /v1/clocks and its /set, /reset, /metrics";
+	"/wait, /cancel, /change, /signal, /v1/clocks and its /set, /reset, /metrics";
 
 static void refuse(struct takt_http_request *http, int status, int rc, const char *message)
 {

@@ -64,6 +64,10 @@ struct takt_server_backend {
 		      struct takt_pending *pending, struct takt_err *err);
 	int (*cancel)(void *ctx, const struct takt_peer *peer, uint64_t job_id,
 		      struct takt_pending *pending, struct takt_err *err);
+	/* Finishes `pending` with the job view when the change is on disk. */
+	int (*change)(void *ctx, const struct takt_peer *peer, uint64_t job_id,
+		      const struct takt_job_change *change, struct takt_pending *pending,
+		      struct takt_err *err);
 	int (*signal)(void *ctx, const struct takt_peer *peer, uint64_t job_id, int signal,
 		      struct takt_err *err);
 	/* Finishes `pending` with the job view when the job has ended or after timeout_ms (then as

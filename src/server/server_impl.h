@@ -73,6 +73,7 @@ void takt_route_submit(struct takt_call *call);
 void takt_route_job(struct takt_call *call);
 void takt_route_explain(struct takt_call *call);
 void takt_route_cancel(struct takt_call *call);
+void takt_route_change(struct takt_call *call);
 void takt_route_signal(struct takt_call *call);
 void takt_route_wait(struct takt_call *call);
 void takt_route_log(struct takt_call *call);

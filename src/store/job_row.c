@@ -32,6 +32,8 @@ enum column {
 	COL_THROTTLED,
 	COL_THROTTLE_REASONS,
 	COL_PEAK_MEMORY,
+	COL_HELD,
+	COL_PRIORITY,
 	COL_SUBMIT_SEQ,
 	COL_UID,
 	COL_GID,
@@ -40,10 +42,11 @@ enum column {
 
 const char takt_sql_insert_job[] =
 	"INSERT INTO job(id, " TAKT_SQL_JOB_COLUMNS ", submit_seq, uid, gid) VALUES(?1, ?2, ?3, "
-	"?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22)";
+	"?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, "
+	"?23, ?24)";
 const char takt_sql_update_job[] =
 	"UPDATE job SET (" TAKT_SQL_JOB_COLUMNS ") = (?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, "
-	"?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19) WHERE id = ?1";
+	"?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21) WHERE id = ?1";
 
 static void bind_int(sqlite3_stmt *stmt, enum column col, int64_t value)
 {
@@ -96,6 +99,8 @@ void takt_job_bind(sqlite3_stmt *stmt, const struct takt_job *job, bool whole)
 	bind_text(stmt, COL_MESSAGE, job->message);
 	bind_int(stmt, COL_CANCEL_WANTED, job->cancel_wanted);
 	bind_report(stmt, &job->report);
+	bind_int(stmt, COL_HELD, job->held);
+	bind_int(stmt, COL_PRIORITY, job->priority);
 	if (!whole)
 		return;
 	bind_u64(stmt, COL_SUBMIT_SEQ, job->submit_seq);
@@ -162,6 +167,8 @@ int takt_job_from_row(sqlite3_stmt *stmt, struct takt_job *ret, struct takt_err 
 	job.exit_signal = (int)get_int(stmt, COL_EXIT_SIGNAL);
 	job.cancel_wanted = get_int(stmt, COL_CANCEL_WANTED) != 0;
 	read_report(stmt, &job.report);
+	job.held = (enum takt_job_hold)get_int(stmt, COL_HELD);
+	job.priority = (int32_t)get_int(stmt, COL_PRIORITY);
 	job.submit_seq = (uint64_t)get_int(stmt, COL_SUBMIT_SEQ);
 	job.uid = (uid_t)get_int(stmt, COL_UID);
 	job.gid = (gid_t)get_int(stmt, COL_GID);

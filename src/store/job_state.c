@@ -23,6 +23,17 @@ const char *takt_job_state_name(enum takt_job_state state)
 	return names[state];
 }
 
+const char *takt_job_hold_name(enum takt_job_hold hold)
+{
+	static const char *const holds[TAKT_HOLD_COUNT] = {
+		[TAKT_HOLD_NONE] = "",
+		[TAKT_HOLD_OWNER] = "owner",
+		[TAKT_HOLD_ADMIN] = "admin",
+	};
+
+	return (unsigned)hold < TAKT_HOLD_COUNT ? holds[hold] : "?";
+}
+
 bool takt_job_state_ended(enum takt_job_state state)
 {
 	return state >= TAKT_JOB_DONE && state < TAKT_JOB_STATE_COUNT;

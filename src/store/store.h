@@ -46,6 +46,15 @@ enum takt_job_state {
 const char *takt_job_state_name(enum takt_job_state state); /* "waiting", ... */
 bool takt_job_state_ended(enum takt_job_state state);
 
+/* Who keeps a waiting job from starting. An administrator's hold is not the owner's to lift. */
+enum takt_job_hold {
+	TAKT_HOLD_NONE,
+	TAKT_HOLD_OWNER,
+	TAKT_HOLD_ADMIN,
+	TAKT_HOLD_COUNT
+};
+const char *takt_job_hold_name(enum takt_job_hold hold); /* "", "owner", "admin" */
+
 /* What the report says; each with its valid bit. */
 enum takt_report_has {
 	TAKT_REPORT_ENERGY = 1u << 0,
@@ -81,8 +90,10 @@ struct takt_job {
 	struct takt_wall submitted, started, ended; /* 0 = not yet */
 	int exit_code;				    /* DONE, FAILED */
 	int exit_signal;			    /* 0 = none */
-	char *message;		       /* what went wrong, "" when nothing; NULL = "" */
-	bool cancel_wanted;	       /* somebody asked; kept over a restart */
+	char *message;	    /* what went wrong, "" when nothing; NULL = "" */
+	bool cancel_wanted; /* somebody asked; kept over a restart */
+	enum takt_job_hold held;
+	int32_t priority;	       /* as it is now; the description has what was asked for */
 	struct takt_job_report report; /* has = 0 before the end */
 };
 void takt_job_fini(struct takt_job *job);

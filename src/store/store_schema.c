@@ -55,6 +55,12 @@ static const char *const steps[] = {
 	") STRICT;"
 	"CREATE TABLE fence(n INTEGER NOT NULL) STRICT;"
 	"INSERT INTO fence VALUES(0);",
+
+	/* 2: jobs can be held, and their priority can change. */
+	"ALTER TABLE job ADD COLUMN held INTEGER NOT NULL DEFAULT 0 CHECK(held IN (0, 1, 2));"
+	"ALTER TABLE job ADD COLUMN priority INTEGER NOT NULL DEFAULT 0;"
+	"UPDATE job SET priority = coalesce((SELECT json_extract(json, '$.priority') FROM spec"
+	" WHERE job_id = id), 0);",
 };
 
 /* One line of quick_check: "ok" or the first thing that is wrong. */

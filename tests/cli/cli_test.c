@@ -441,6 +441,26 @@ static void wait_and_cancel(void **state)
 	says("wait 1", 128 + 15, "job 1 hang: cancelled: killed by SIGTERM\n");
 }
 
+static void jobs_are_held_released_and_updated(void **state)
+{
+	submit("hang");
+	cli_run("hold 1 99", &result);
+	assert_has(result.out, "job 1: ");
+	assert_has(result.err, "there is no job 99");
+	assert_int_equal(result.status, 66);
+	assert_string_equal(fake.jobs[0].view.held, "owner");
+	cli_run("show 1", &result);
+	assert_has(result.out, "held          by its owner\n");
+	cli_run("release 1", &result);
+	assert_int_equal(result.status, 0);
+	assert_string_equal(fake.jobs[0].view.held, "");
+	cli_run("update 1 -p -7", &result);
+	assert_has(result.out, ", priority -7\n");
+	complains("update 1", 64, "say what to change");
+	complains("update 1 --priority 1001", 64, "from -1000 to 1000");
+	complains("hold", 64, "usage: takt hold JOB...");
+}
+
 static void clocks_are_set_and_shown(void **state)
 {
 	says("clock", 0,
@@ -519,6 +539,7 @@ int main(void)
 		JOBS(ctrl_c_takes_a_waiting_job_out_of_the_queue),
 		JOBS(a_closed_pipe_ends_the_job),
 		JOBS(wait_and_cancel),
+		JOBS(jobs_are_held_released_and_updated),
 		CASE(clocks_are_set_and_shown),
 		CASE(help_comes_from_the_table),
 		CASE(serve_gets_its_own_arguments),

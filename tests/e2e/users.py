@@ -103,6 +103,20 @@ def everybody_runs_as_himself():
         assert done.stdout.count("0000000000000000") >= 3 and "CapEff:\t0000000000000000" in done.stdout, done
 
 
+def holds_and_priorities_are_the_owners_and_administrators():
+    with shared_machine(gpus=1) as m:
+        job = ask(m, ALICE, "POST", "/v1/jobs", {**job_of(["true"], 1), "held": True})["id"]
+        path = f"/v1/jobs/{job}/change"
+        for body in ({"held": False}, {"priority": -1}):
+            assert refusal(m, BOB, "POST", path, body)[:2] == (403, "EPERM"), body
+        assert refusal(m, ALICE, "POST", path, {"priority": 1})[1] == "EPERM"
+        assert ask(m, ALICE, "POST", path, {"priority": -1})["priority"] == -1
+        assert ask(m, 0, "POST", path, {"held": True, "priority": 7})["held"] == "admin"
+        assert "administrator" in refusal(m, ALICE, "POST", path, {"held": False})[2]
+        assert "held" not in ask(m, 0, "POST", path, {"held": False})
+        assert m.client().wait(job)["state"] == "done"
+
+
 def uids_of_the_system_are_refused():
     with shared_machine(gpus=1) as m:
         done = takt_as(m, SYSTEM, "submit", "-n", "0", "--", "true")
@@ -338,7 +352,8 @@ def alone_means_alone():
 
 if __name__ == "__main__":
     sys.exit(kit.main([
-        everybody_runs_as_himself, uids_of_the_system_are_refused, root_does_not_submit_to_a_users_own_takt,
+        everybody_runs_as_himself, holds_and_priorities_are_the_owners_and_administrators,
+        uids_of_the_system_are_refused, root_does_not_submit_to_a_users_own_takt,
         a_user_cannot_serve_all, a_place_that_is_not_the_users_is_named,
         what_is_mine_is_not_shown_to_others,
         only_the_owner_and_root_stop_a_job, clocks_only_of_gpus_held_alone,

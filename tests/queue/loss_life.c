@@ -58,7 +58,8 @@ static void changed(void *ctx, const struct takt_queue_job *job)
 		witness_ended(&machine->witness, serial_of(job), &job->row);
 }
 
-static const struct takt_queue_hooks hooks = {accepted, prepare, release, changed};
+static const struct takt_queue_hooks hooks = {
+	.accepted = accepted, .prepare = prepare, .release = release, .changed = changed};
 
 static char *print_number(uint64_t number)
 {

@@ -43,6 +43,15 @@ static void accepted(void *ctx, void *token, const struct takt_queue_job *job,
 	kit->accepted_count++;
 }
 
+static void noted(void *ctx, void *token, const struct takt_queue_job *job,
+		  const struct takt_err *error)
+{
+	struct kit *kit = ctx;
+
+	kit->noted_count += !error;
+	kit->refused_count += error != NULL;
+}
+
 static void prepare(void *ctx, const struct takt_queue_job *job)
 {
 	struct kit *kit = ctx;
@@ -69,7 +78,7 @@ static void changed(void *ctx, const struct takt_queue_job *job)
 	kit->last_exit_code = job->row.exit_code;
 }
 
-static const struct takt_queue_hooks hooks = {accepted, prepare, release, changed};
+static const struct takt_queue_hooks hooks = {accepted, noted, prepare, release, changed};
 
 static int claim(void *ctx, const struct takt_queue_job *job, struct takt_err *err)
 {
@@ -150,10 +159,9 @@ void kit_settle(struct kit *kit)
 	} while (takt_store_outstanding(kit->store) && poll(&fd, 1, 20000) > 0);
 }
 
-int kit_submit(struct kit *kit, uint32_t gpus, int priority, struct takt_err *err)
+struct takt_jobspec kit_spec(uint32_t gpus)
 {
 	struct takt_jobspec spec;
-	int rc;
 
 	takt_jobspec_init(&spec);
 	takt_strcpy(spec.name, sizeof(spec.name), "test");
@@ -163,6 +171,24 @@ int kit_submit(struct kit *kit, uint32_t gpus, int priority, struct takt_err *er
 	spec.env = takt_calloc(1, sizeof(char *));
 	spec.cwd = takt_strdup("/");
 	spec.gpus = gpus;
+	return spec;
+}
+
+uint64_t kit_accept_spec(struct kit *kit, struct takt_jobspec spec)
+{
+	assert_int_equal(
+		takt_queue_submit(kit->queue, 1000, 1000, &spec, (struct takt_wall){5}, kit, NULL),
+		0);
+	takt_jobspec_fini(&spec);
+	kit_settle(kit);
+	return kit->accepted_id;
+}
+
+int kit_submit(struct kit *kit, uint32_t gpus, int priority, struct takt_err *err)
+{
+	struct takt_jobspec spec = kit_spec(gpus);
+	int rc;
+
 	spec.priority = priority;
 	rc = takt_queue_submit(kit->queue, 1000, 1000, &spec, (struct takt_wall){5}, kit, err);
 	takt_jobspec_fini(&spec);

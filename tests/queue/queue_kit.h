@@ -34,7 +34,7 @@ struct kit {
 	/* What the hooks saw. */
 	uint64_t accepted_id; /* newest */
 	struct takt_err refused;
-	size_t accepted_count, refused_count, ended_count, released_count;
+	size_t accepted_count, noted_count, refused_count, ended_count, released_count;
 	enum takt_job_state last_state; /* of the newest durable end */
 	int last_exit_code;
 	uint64_t claimed[64]; /* job ids handed over by load */
@@ -47,6 +47,10 @@ void kit_close(struct kit *kit);
 void kit_restart(struct kit *kit);
 /* Pump until the store has nothing outstanding for us, at most a few seconds. */
 void kit_settle(struct kit *kit);
+/* `sleep 1` on n GPUs; owned by the caller. */
+struct takt_jobspec kit_spec(uint32_t gpus);
+/* Submits it, accepted: its id. Takes the spec. */
+uint64_t kit_accept_spec(struct kit *kit, struct takt_jobspec spec);
 /* Submit `sleep 1` on n GPUs; returns what takt_queue_submit said. */
 int kit_submit(struct kit *kit, uint32_t gpus, int priority, struct takt_err *err);
 /* The same, accepted: its id. */

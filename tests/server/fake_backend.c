@@ -305,6 +305,23 @@ static int on_cancel(void *ctx, const struct takt_peer *peer, uint64_t job_id,
 	return 0;
 }
 
+static int on_change(void *ctx, const struct takt_peer *peer, uint64_t job_id,
+		     const struct takt_job_change *change, struct takt_pending *pending,
+		     struct takt_err *err)
+{
+	struct fake *fake = ctx;
+	struct fake_job *job = find(fake, job_id);
+
+	if (!job)
+		return no_job(job_id, err);
+	if (change->has_priority)
+		job->view.priority = change->priority;
+	if (change->has_held)
+		takt_strcpy(job->view.held, sizeof(job->view.held), change->held ? "owner" : "");
+	finish_with(pending, &job->view);
+	return 0;
+}
+
 static int on_signal(void *ctx, const struct takt_peer *peer, uint64_t job_id, int signal,
 		     struct takt_err *err)
 {
@@ -461,6 +478,7 @@ static const struct takt_server_backend backend = {
 	.explain = on_explain,
 	.submit = on_submit,
 	.cancel = on_cancel,
+	.change = on_change,
 	.signal = on_signal,
 	.wait = on_wait,
 	.log = on_log,

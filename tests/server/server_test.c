@@ -200,6 +200,12 @@ static void changes_reach_the_backend(void **state)
 	submit("\"hang\"", 1);
 	assert_int_equal(post("/v1/jobs/1/signal", "{\"signal\":10}"), 200);
 	assert_int_equal(fake.last_signal, 10);
+	assert_int_equal(post("/v1/jobs/1/change", "{\"held\":true,\"priority\":-5}"), 200);
+	assert_answer_has("\"held\":\"owner\"");
+	assert_answer_has("\"priority\":-5");
+	assert_int_equal(post("/v1/jobs/1/change", "{\"held\":false}"), 200);
+	assert_null(strstr(answer, "\"held\""));
+	assert_answer_has("\"priority\":-5");
 	assert_int_equal(post("/v1/jobs/1/cancel", ""), 200);
 	assert_answer_has("\"state\":\"cancelled\"");
 	assert_int_equal(post("/v1/clocks/set", "{\"gpus\":[0,3],\"max_mhz\":1410}"), 200);

@@ -211,6 +211,33 @@ static void refuses_a_newer_schema(void **state)
 	assert_refused_untouched(-TAKT_E_VERSION, "has schema 99");
 }
 
+/* The database as the first takt wrote it: what came later is taken out again. */
+static void make_first_schema(void)
+{
+	make_database(false);
+	sql("UPDATE spec SET json = '{\"argv\":[\"a\"],\"cwd\":\"/\",\"priority\":-7}' WHERE "
+	    "job_id = 3;"
+	    "ALTER TABLE job DROP COLUMN held; ALTER TABLE job DROP COLUMN priority;"
+	    "PRAGMA user_version=1");
+}
+
+static void takes_over_the_first_schema(void **state)
+{
+	struct takt_store *store;
+	struct takt_job job;
+
+	make_first_schema();
+	store = store_open_ok(place.path);
+	assert_int_equal(takt_store_get(store, 3, &job, NULL), 0);
+	assert_int_equal(job.priority, -7);
+	assert_int_equal(job.held, TAKT_HOLD_NONE);
+	takt_job_fini(&job);
+	assert_int_equal(takt_store_get(store, 200, &job, NULL), 0);
+	assert_int_equal(job.priority, 0);
+	takt_job_fini(&job);
+	takt_store_close(store);
+}
+
 static void takes_an_empty_file_and_opens_again(void **state)
 {
 	struct bytes none = {(unsigned char *)"", 0};
@@ -312,6 +339,7 @@ int main(void)
 		CASE(refuses_what_is_no_database),
 		CASE(refuses_a_foreign_database),
 		CASE(refuses_a_newer_schema),
+		CASE(takes_over_the_first_schema),
 		CASE(takes_an_empty_file_and_opens_again),
 		CASE(recovers_the_log_of_a_killed_daemon),
 		CASE(one_owner_at_a_time),

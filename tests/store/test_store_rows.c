@@ -82,6 +82,8 @@ static struct takt_job extreme_job(void)
 	job.exit_signal = 9;
 	job.message = (char *)"exec './train.sh': it's not there";
 	job.cancel_wanted = true;
+	job.held = TAKT_HOLD_ADMIN;
+	job.priority = -12;
 	job.report = (struct takt_job_report){
 		.has = TAKT_REPORT_ENERGY | TAKT_REPORT_MEAN_SM | TAKT_REPORT_THROTTLED |
 		       TAKT_REPORT_PEAK_MEMORY | TAKT_REPORT_WALL,

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is changed about a job after it was handed in, as JSON. */
+#include <string.h>
+
+#include "codec/jobspec.h"
+#include "codec/view_tables.h"
+
+#define CHANGE struct takt_job_change
+static const struct takt_field fields[] = {
+	{TAKT_FIELD_AT(CHANGE, held, TAKT_FIELD_BOOL), .flag_offset = offsetof(CHANGE, has_held)},
+	{TAKT_FIELD_AT(CHANGE, priority, TAKT_FIELD_I32), .min = -TAKT_SPEC_MAX_PRIORITY,
+	 .max = TAKT_SPEC_MAX_PRIORITY, .flag_offset = offsetof(CHANGE, has_priority)},
+};
+static const struct takt_shape shape = TAKT_SHAPE(CHANGE, "a change", fields);
+
+enum {
+	MAX_BYTES = 4096
+};
+
+int takt_job_change_from_json(const char *text, size_t len, struct takt_job_change *ret,
+			      struct takt_err *err)
+{
+	struct takt_job_change change;
+	int rc;
+
+	memset(&change, 0, sizeof(change));
+	rc = takt_shape_decode(&shape, text, len, MAX_BYTES, TAKT_SHAPE_STRICT, &change, err);
+	if (rc == -TAKT_E_CORRUPT) {
+		rc = -TAKT_E_USAGE;
+		if (err)
+			err->rc = rc;
+	}
+	if (rc == 0 && !change.has_held && !change.has_priority)
+		rc = takt_err_set(err, -TAKT_E_USAGE,
+				  "nothing to change: give 'held' or 'priority'");
+	if (rc == 0)
+		*ret = change;
+	return rc;
+}
+
+int takt_job_change_to_json(const struct takt_job_change *change, struct takt_str *out)
+{
+	return takt_shape_encode(&shape, change, out);
+}

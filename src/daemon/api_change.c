@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Hold, release, another priority: who may, and the answer when it is on disk. */
+#include <errno.h>
+
+#include "base/mem.h"
+#include "daemon/daemon.h"
+
+struct change_token {
+	struct takt_daemon *daemon;
+	struct takt_pending *pending;
+	struct takt_peer peer;
+};
+
+static void hung_up(void *ctx)
+{
+	struct change_token *token = ctx;
+
+	takt_queue_forget_token(token->daemon->queue, token);
+	takt_free(token);
+}
+
+void takt_api_noted(void *ctx, void *opaque, const struct takt_queue_job *job,
+		    const struct takt_err *error)
+{
+	struct change_token *token = opaque;
+
+	if (error)
+		takt_pending_error(token->pending, error);
+	else
+		takt_api_answer_job(ctx, token->pending, 200, &token->peer, job);
+	takt_free(token);
+}
+
+/* What an administrator has set against the owner is not the owner's to undo. */
+static int may_change(const struct takt_peer *peer, const struct takt_queue_job *job,
+		      const struct takt_job_change *change, struct takt_err *err)
+{
+	if (change->has_priority && change->priority > 0 && !peer->admin)
+		return takt_err_set(err, -EPERM, "priority above 0 needs an administrator");
+	if (change->has_held && job->row.held == TAKT_HOLD_ADMIN && !peer->admin)
+		return takt_err_set(err, -EPERM, "job %llu is held by an administrator",
+				    (unsigned long long)job->row.id);
+	return 0;
+}
+
+static struct takt_queue_change change_of(const struct takt_peer *peer,
+					  const struct takt_queue_job *job,
+					  const struct takt_job_change *change)
+{
+	enum takt_job_hold hold = peer->uid == job->row.uid ? TAKT_HOLD_OWNER : TAKT_HOLD_ADMIN;
+
+	return (struct takt_queue_change){
+		.set_held = change->has_held,
+		.set_priority = change->has_priority,
+		.held = change->held ? hold : TAKT_HOLD_NONE,
+		.priority = change->priority,
+	};
+}
+
+int takt_api_change(void *ctx, const struct takt_peer *peer, uint64_t job_id,
+		    const struct takt_job_change *change, struct takt_pending *pending,
+		    struct takt_err *err)
+{
+	struct takt_daemon *daemon = ctx;
+	const struct takt_queue_job *job = NULL;
+	struct takt_queue_change want;
+	struct change_token *token;
+	int rc = takt_api_find_own(daemon, peer, job_id, &job, err);
+
+	if (rc == 0)
+		rc = may_change(peer, job, change, err);
+	if (rc < 0)
+		return rc;
+	token = takt_alloc(sizeof(*token));
+	if (!token)
+		return takt_err_set(err, -ENOMEM, "the request");
+	*token = (struct change_token){daemon, pending, *peer};
+	want = change_of(peer, job, change);
+	rc = takt_queue_change(daemon->queue, job_id, &want, token, err);
+	if (rc < 0) {
+		takt_free(token);
+		return rc;
+	}
+	takt_pending_set_cancel(pending, hung_up, token);
+	return 0;
+}
