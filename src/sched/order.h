@@ -131,7 +131,7 @@ struct takt_order_config {
 	 */
 	uint64_t evict_cost_ns;
 	/* takt, where nothing is pushed out: this part of all GPUs, in permille, is kept free of
-	 * jobs whose predicted GPU time is above hold_gpu_ms; 0 = none, default of hold_gpu_ms 80
+	 * jobs whose predicted GPU time is above hold_gpu_ms; 0 = none, default of hold_gpu_ms 40
 	 * GPU-hours. */
 	uint32_t hold_permille;
 	uint64_t hold_gpu_ms;

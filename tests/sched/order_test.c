@@ -287,7 +287,7 @@ static void test_takt_keeps_a_part_free_of_long_jobs(void **state)
 	config.hold_permille = 50;
 	config.guard_ns = 1000 * S;
 	job.has_prediction = true;
-	job.predicted_ns = 20 * 3600 * S; /* 80 GPU-hours */
+	job.predicted_ns = 10 * 3600 * S; /* 40 GPU-hours */
 	assert_false(takt_order_holds(&takt_order_takt, &config, &job, 4000, 100000, S));
 	job.predicted_ns += S;
 	assert_true(takt_order_holds(&takt_order_takt, &config, &job, 8999, 100000, S));
