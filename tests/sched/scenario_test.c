@@ -49,6 +49,7 @@ struct setup {
 	uint32_t flap_count;
 	uint64_t flap_window_ns, flap_rest_ns;
 	uint64_t guard_ns;
+	uint32_t hold_permille;
 };
 #define NUMBER(member, k)                                                                   \
 	{                                                                                   \
@@ -74,6 +75,7 @@ static const struct takt_field setup_fields[] = {
 	TIME(flap_window_ns),
 	TIME(flap_rest_ns),
 	TIME(guard_ns),
+	NUMBER(hold_permille, TAKT_FIELD_U32),
 };
 static const struct takt_shape setup_shape =
 	TAKT_SHAPE(struct setup, "a scenario's config", setup_fields);
@@ -513,6 +515,7 @@ static int to_config(const struct setup *setup, struct takt_order_config *order_
 		     struct takt_sched_config *ret, struct takt_err *err)
 {
 	order_config->guard_ns = setup->guard_ns;
+	order_config->hold_permille = setup->hold_permille;
 	*ret = (struct takt_sched_config){
 		.order = takt_order_find(setup->order),
 		.order_config = order_config,
