@@ -280,9 +280,11 @@ static inline void begin(struct change *change, const struct takt *takt,
 {
 	int32_t spare = in_devices(takt, node->cpu_left_milli), whole = 0;
 
-	for (uint32_t i = 0; i < node->devices; i++) {
-		spare -= takt->at[node->left[i]].need;
-		whole += node->left[i] == TAKT_REQUEST_WHOLE;
+	for (uint64_t open = node->open; open; open &= open - 1) {
+		uint32_t left = node->left[__builtin_ctzll(open)];
+
+		spare -= takt->at[left].need;
+		whole += left == TAKT_REQUEST_WHOLE;
 	}
 	change->takt = takt;
 	change->node = node;
@@ -316,7 +318,7 @@ static int32_t best_device(const struct change *change, const struct takt_reques
 	uint32_t last = UINT32_MAX;
 	int32_t least = INT32_MAX;
 
-	for (; candidates; candidates &= candidates - 1) {
+	for (candidates &= node->open; candidates; candidates &= candidates - 1) {
 		uint32_t i = (uint32_t)__builtin_ctzll(candidates), left = node->left[i];
 		uint32_t milli =
 			request->milli ? request->milli : takt_fit_milli(request, &node->device[i]);
