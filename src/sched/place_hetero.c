@@ -22,7 +22,7 @@
  *has no usable node wide enough for the task is not waited for. Work whose speeds are not told is
  *as fast everywhere and never refused.
  *
- * Use counts in steps of 1/32, so that levels are seldom computed anew. Among nodes of equal worth
+ * Use counts in eighths, so that levels are seldom computed anew. Among nodes of equal worth
  * the one with the fewest free devices left over wins. A node with several models counts as one of
  * the lowest of them that is allowed.
  *
@@ -35,8 +35,8 @@
 #include "sched/cluster.h"
 
 enum {
-	STEPS = 32,
-	CALM = 48, /* 1.5 in steps */
+	STEPS = 8,
+	CALM = 12, /* 1.5 in steps */
 	WAIT = 1500,
 	MAX_WAIT = 1000000,
 	QUALITIES = 62,
@@ -46,7 +46,7 @@ enum {
 struct pool {
 	uint64_t usable_milli; /* on nodes that take new tasks */
 	uint32_t widest;       /* most devices of it in such a node */
-	uint32_t calm;	       /* 1 / price, in steps: 16 (full) to 48 (empty) */
+	uint32_t calm;	       /* 1 / price, in steps: 4 (full) to 12 (empty) */
 };
 
 struct hetero {

@@ -138,7 +138,7 @@ static void test_bounds_of_waiting(void **state)
 		{36, 0, 223, -1, K80},			    /* 4.48 times slower, empty: starts */
 		{36, 0, 222, -1, -1},			    /* 4.5 times: waits */
 		{36, 35, 690, -1, K80},			    /* both full but for one device */
-		{36, 35, 600, -1, -1},	{36, 0, 1, 0, K80}, /* never waits */
+		{36, 35, 530, -1, -1},	{36, 0, 1, 0, K80}, /* never waits */
 		{36, 0, 0, 0, -1},			    /* cannot run there */
 		{36, 0, 333, 1000, -1}, {36, 0, 334, 1000, K80},
 	};
