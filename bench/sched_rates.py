@@ -26,7 +26,12 @@ ALL = ["--features", "gang,topology,quota,why"]
 RUNS = [[*mode, "--placement", policy, *features]
         for policy, features in (("fgd", []), ("takt", []), ("fgd", ALL), ("takt", ALL))
         for mode in (["--mode", "fill"], ["--mode", "churn"])]
-LARGE = [["--nodes", "12500", "--placement", "takt"],
+PLANNER = ["--planner", "100", "--placement", "takt"]
+RUNS += [[*mode, *PLANNER, *features]
+         for features in ([], ["--features", "gang,topology,quota"])
+         for mode in (["--mode", "fill"], ["--mode", "churn"])]
+LARGE = [[*PLANNER, *ALL],
+         ["--nodes", "12500", "--placement", "takt"],
          ["--nodes", "100000", "--gpus", "1", "--placement", "takt"]]
 
 
@@ -36,9 +41,11 @@ def figures(got):
         yield "placements", got["placements_per_s"], "1/s"
     else:
         yield "operations (placements and releases)", got["ops_per_s"], "1/s"
-    yield "rejections", got["rejections_per_s"], "1/s"
     for name in ("p50", "p99", "p999"):
         yield f"placement, {name}", got["placement"][name + "_ns"] / 1000, "us"
+    if "planner_batch" in got:
+        return
+    yield "rejections", got["rejections_per_s"], "1/s"
     yield "ratio to the naive scan", got["ratio_to_naive"], "ratio"
     yield "naive scan, decisions", got["naive_per_s"], "1/s"
     yield "memory", got["bytes"] / 2**20, "MiB"

@@ -23,6 +23,8 @@ static const struct takt_option options[] = {
 	{"features", 0, "LIST", "of gang, topology, quota, why; none without"},
 	{"load", 0, "PERCENT", "GPU share held in churn (90)"},
 	{"ops", 0, "N", "placements and releases in churn (1000000)"},
+	{"planner", 0, "JOBS",
+	 "through the whole scheduler, so many jobs a plan; 0 = its core (0)"},
 	{"naive", 0, "N", "decisions compared with a scan of all nodes (200)"},
 	{"seed", 0, "N", "what is drawn (1)"},
 	{NULL},
@@ -91,13 +93,14 @@ static int read_words(const struct takt_cli *cli, struct takt_bench_config *conf
 static int read_numbers(const struct takt_cli *cli, struct takt_bench_config *config,
 			struct takt_err *err)
 {
-	int64_t nodes, gpus, load, ops, naive, seed;
+	int64_t nodes, gpus, load, ops, naive, seed, batch;
 
 	if (takt_cli_number(cli, "nodes", 1, TAKT_BENCH_MAX_NODES, 10000, &nodes, err) < 0 ||
 	    takt_cli_number(cli, "gpus", 1, TAKT_BENCH_MAX_GPUS, 8, &gpus, err) < 0 ||
 	    takt_cli_number(cli, "load", 1, 100, 90, &load, err) < 0 ||
 	    takt_cli_number(cli, "ops", 1, 100000000, 1000000, &ops, err) < 0 ||
 	    takt_cli_number(cli, "naive", 0, 1000000, 200, &naive, err) < 0 ||
+	    takt_cli_number(cli, "planner", 0, TAKT_BENCH_MAX_BATCH, 0, &batch, err) < 0 ||
 	    takt_cli_number(cli, "seed", 0, INT64_MAX, 1, &seed, err) < 0 ||
 	    takt_cli_number(cli, "cpu-milli", 0, INT32_MAX, gpus * CPU_MILLI_A_GPU,
 			    &config->cpu_milli, err) < 0 ||
@@ -110,6 +113,7 @@ static int read_numbers(const struct takt_cli *cli, struct takt_bench_config *co
 	config->operations = (uint64_t)ops;
 	config->naive_samples = (uint32_t)naive;
 	config->seed = (uint64_t)seed;
+	config->planner_batch = (uint32_t)batch;
 	return 0;
 }
 
@@ -125,18 +129,36 @@ static void print_features(struct takt_str *out, uint32_t bits)
 	}
 }
 
+/* Times only where there are any. */
 static void print_class_json(struct takt_str *out, const char *name,
 			     const struct takt_bench_class *class)
 {
-	takt_str_addf(out,
-		      ",\"%s\":{\"count\":%llu,\"p50_ns\":%llu,\"p99_ns\":%llu,\"p999_ns\":%llu}",
-		      name, (unsigned long long)class->count, (unsigned long long)class->p50_ns,
-		      (unsigned long long)class->p99_ns, (unsigned long long)class->p999_ns);
+	takt_str_addf(out, ",\"%s\":{\"count\":%llu", name, (unsigned long long)class->count);
+	if (class->p50_ns)
+		takt_str_addf(out, ",\"p50_ns\":%llu,\"p99_ns\":%llu,\"p999_ns\":%llu",
+			      (unsigned long long)class->p50_ns, (unsigned long long)class->p99_ns,
+			      (unsigned long long)class->p999_ns);
+	takt_str_add(out, "}");
 }
 
 static void print_number(struct takt_str *out, const char *name, uint64_t value)
 {
 	takt_str_addf(out, ",\"%s\":%llu", name, (unsigned long long)value);
+}
+
+/* What is measured of the core alone. */
+static void print_core_json(struct takt_str *out, const struct takt_bench_result *result)
+{
+	print_number(out, "rejections_per_s", result->rejections_per_s);
+	print_number(out, "naive_per_s", result->naive_per_s);
+	print_number(out, "naive_decisions", result->naive_count);
+	takt_str_addf(out, ",\"ratio_to_naive\":%.1f", result->ratio_to_naive);
+	print_number(out, "setup_ns", result->setup_ns);
+	print_number(out, "warm_ns", result->warm_ns);
+	print_number(out, "snapshot_ns", result->snapshot_ns);
+	print_number(out, "bytes", result->node_bytes + result->index_bytes + result->other_bytes);
+	print_number(out, "bytes_nodes", result->node_bytes);
+	print_number(out, "bytes_index", result->index_bytes);
 }
 
 static void print_json(struct takt_str *out, const struct takt_bench_config *config,
@@ -154,10 +176,10 @@ static void print_json(struct takt_str *out, const struct takt_bench_config *con
 	print_number(out, "placements_per_s", result->placements_per_s);
 	if (config->churn)
 		print_number(out, "ops_per_s", result->ops_per_s);
-	print_number(out, "rejections_per_s", result->rejections_per_s);
-	print_number(out, "naive_per_s", result->naive_per_s);
-	print_number(out, "naive_decisions", result->naive_count);
-	takt_str_addf(out, ",\"ratio_to_naive\":%.1f", result->ratio_to_naive);
+	if (config->planner_batch)
+		print_number(out, "planner_batch", config->planner_batch);
+	else
+		print_core_json(out, result);
 	print_class_json(out, "placement", &result->placements);
 	print_class_json(out, "release", &result->releases);
 	print_class_json(out, "rejection", &result->rejections);
@@ -165,19 +187,15 @@ static void print_json(struct takt_str *out, const struct takt_bench_config *con
 		      100.0 * (double)result->held_milli / (1000.0 * (double)result->gpus));
 	print_number(out, "wall_ns", result->wall_ns);
 	print_number(out, "cpu_ns", result->cpu_ns);
-	print_number(out, "setup_ns", result->setup_ns);
-	print_number(out, "warm_ns", result->warm_ns);
-	print_number(out, "snapshot_ns", result->snapshot_ns);
-	print_number(out, "bytes", result->node_bytes + result->index_bytes + result->other_bytes);
-	print_number(out, "bytes_nodes", result->node_bytes);
-	print_number(out, "bytes_index", result->index_bytes);
 	takt_str_add(out, "}\n");
 }
 
 static void print_class(struct takt_str *out, const char *name,
 			const struct takt_bench_class *class)
 {
-	if (class->count)
+	if (class->count && !class->p50_ns)
+		takt_str_addf(out, "%-12s %9llu\n", name, (unsigned long long)class->count);
+	else if (class->count)
 		takt_str_addf(out, "%-12s %9llu   p50 %.2f us, p99 %.2f us, p99.9 %.2f us\n", name,
 			      (unsigned long long)class->count, (double)class->p50_ns / 1e3,
 			      (double)class->p99_ns / 1e3, (double)class->p999_ns / 1e3);
@@ -196,7 +214,11 @@ static void print_text(struct takt_str *out, const struct takt_bench_config *con
 	if (config->churn)
 		takt_str_addf(out, ", %llu operations/s (placements and releases)",
 			      (unsigned long long)result->ops_per_s);
-	takt_str_addf(out, ", %llu rejections/s\n", (unsigned long long)result->rejections_per_s);
+	if (config->planner_batch)
+		takt_str_addf(out, ", %u jobs a plan\n", config->planner_batch);
+	else
+		takt_str_addf(out, ", %llu rejections/s\n",
+			      (unsigned long long)result->rejections_per_s);
 	print_class(out, "placements", &result->placements);
 	print_class(out, "releases", &result->releases);
 	print_class(out, "rejections", &result->rejections);
@@ -206,6 +228,8 @@ static void print_text(struct takt_str *out, const struct takt_bench_config *con
 			      "%.0f times slower\n",
 			      (unsigned long long)result->naive_per_s,
 			      (unsigned long long)result->naive_count, result->ratio_to_naive);
+	if (config->planner_batch)
+		return;
 	takt_str_addf(out,
 		      "memory %.1f MiB, of it the index %.1f; a snapshot is taken up in %.0f ms, "
 		      "the index made in %.0f ms\n",

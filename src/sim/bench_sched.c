@@ -283,23 +283,26 @@ static int by_ns(const void *a, const void *b, void *ctx)
 	return x < y ? -1 : x > y;
 }
 
-static int summarise(struct times *times, struct takt_bench_class *ret)
+int takt_bench_percentiles(uint32_t *ns, size_t count, struct takt_bench_class *ret)
 {
-	size_t last = times->ns.len ? times->ns.len - 1 : 0;
-	int rc = takt_sort(times->ns.at, times->ns.len, sizeof(*times->ns.at), by_ns, NULL);
+	size_t last = count ? count - 1 : 0;
+	int rc = takt_sort(ns, count, sizeof(*ns), by_ns, NULL);
 
-	if (rc < 0)
+	if (rc < 0 || count == 0)
 		return rc;
-	*ret = (struct takt_bench_class){.count = times->count, .ns = times->sum};
-	if (times->ns.len) {
-		ret->p50_ns = times->ns.at[last / 2];
-		ret->p99_ns = times->ns.at[last - last / 100];
-		ret->p999_ns = times->ns.at[last - last / 1000];
-	}
+	ret->p50_ns = ns[last / 2];
+	ret->p99_ns = ns[last - last / 100];
+	ret->p999_ns = ns[last - last / 1000];
 	return 0;
 }
 
-static uint64_t per_s(uint64_t count, uint64_t ns)
+static int summarise(struct times *times, struct takt_bench_class *ret)
+{
+	*ret = (struct takt_bench_class){.count = times->count, .ns = times->sum};
+	return takt_bench_percentiles(times->ns.at, times->ns.len, ret);
+}
+
+uint64_t takt_bench_per_s(uint64_t count, uint64_t ns)
 {
 	return ns ? (uint64_t)((double)count * 1e9 / (double)ns) : 0;
 }
@@ -376,8 +379,9 @@ static int first_run(const struct takt_bench_config *config, const struct bench_
 		fill_in(&bench, ret);
 		ret->wall_ns = span.wall_ns;
 		ret->cpu_ns = span.cpu_ns;
-		ret->placements_per_s = per_s(bench.placements.count, span.cpu_ns);
-		ret->ops_per_s = per_s(bench.placements.count + bench.releases.count, span.cpu_ns);
+		ret->placements_per_s = takt_bench_per_s(bench.placements.count, span.cpu_ns);
+		ret->ops_per_s = takt_bench_per_s(bench.placements.count + bench.releases.count,
+						  span.cpu_ns);
 		*ret_decisions = bench.placements.count + bench.rejections.count;
 		rc = measure_snapshot(&bench, input, ret, err);
 	}
@@ -416,14 +420,17 @@ int takt_bench_sched(const struct takt_bench_config *config, struct takt_bench_r
 
 	if (rc < 0)
 		return rc;
-	rc = first_run(config, &input, &result, &decisions, err);
-	if (rc == 0)
+	if (config->planner_batch)
+		rc = takt_bench_planner(config, &input, &result, err);
+	else
+		rc = first_run(config, &input, &result, &decisions, err);
+	if (rc == 0 && !config->planner_batch)
 		rc = second_run(config, &input, decisions, &result, err);
 	takt_bench_input_fini(&input);
 	if (rc < 0)
 		return rc;
-	result.rejections_per_s = per_s(result.rejections.count, result.rejections.ns);
-	result.naive_per_s = per_s(result.naive_count, result.naive_ns);
+	result.rejections_per_s = takt_bench_per_s(result.rejections.count, result.rejections.ns);
+	result.naive_per_s = takt_bench_per_s(result.naive_count, result.naive_ns);
 	if (result.naive_per_s)
 		result.ratio_to_naive =
 			(double)result.placements_per_s / (double)result.naive_per_s;

@@ -22,6 +22,10 @@
  *	gang	 one task in eight brings up to seven like itself: all are placed, or none
  *	topology a gang stands in one rack; the tightest that has room is tried first
  *	why	 every rejection is followed by its reasons, nodes counted by cause
+ *
+ * With planner_batch the mix goes through the whole scheduler instead (bench_planner.c): so many
+ *jobs arrive, one plan is made and taken. It runs once; a placement's time is its plan's divided by
+ *the jobs in it, and nothing is compared with a scan.
  */
 #ifndef TAKT_SIM_BENCH_SCHED_H
 #define TAKT_SIM_BENCH_SCHED_H
@@ -37,6 +41,7 @@ enum {
 	TAKT_BENCH_WHY = 1u << 3,
 	TAKT_BENCH_MAX_NODES = 1 << 20,
 	TAKT_BENCH_MAX_GPUS = 64, /* a node */
+	TAKT_BENCH_MAX_BATCH = 1000000,
 };
 
 struct takt_bench_config {
@@ -50,6 +55,7 @@ struct takt_bench_config {
 	uint32_t load_permille; /* of churn */
 	uint64_t operations;	/* of churn */
 	uint32_t naive_samples;
+	uint32_t planner_batch; /* jobs a plan; 0 = the core alone, without the planner */
 	uint64_t seed;
 	const char *placement; /* name of a policy; NULL = "fgd" */
 };

@@ -138,31 +138,30 @@ static int add_nodes(const struct takt_bench_config *config, const struct bench_
 	return rc;
 }
 
-/* Teams that together may have the cluster twice over, users that may each have a team's half:
- * some are refused, and not all. */
+struct takt_tenant takt_bench_tenant(uint32_t i, uint64_t capacity_milli)
+{
+	uint64_t team_milli = capacity_milli / BENCH_TEAMS * 2;
+	bool team = i < BENCH_TEAMS;
+
+	return (struct takt_tenant){
+		.id = 1 + i,
+		.parent = team ? TAKT_TENANT_ROOT : 1 + (i - BENCH_TEAMS) / BENCH_USERS,
+		.weight = 1,
+		.quota_milli = team ? team_milli / 2 : 0,
+		.limit_milli = team ? team_milli : team_milli / 2,
+		.may_borrow = true,
+	};
+}
+
 static int add_tenants(struct bench_world *world, struct takt_err *err)
 {
-	uint64_t team_milli = world->capacity_milli / BENCH_TEAMS * 2;
 	struct takt_tenants_config config = {.max_tenants = 0};
 	int rc = takt_tenants_new(&config, &world->tenants, err);
 
-	for (uint32_t i = 0; i < BENCH_TEAMS && rc == 0; i++) {
-		struct takt_tenant team = {.id = 1 + i,
-					   .weight = 1,
-					   .quota_milli = team_milli / 2,
-					   .limit_milli = team_milli,
-					   .may_borrow = true};
+	for (uint32_t i = 0; i < BENCH_TEAMS * (BENCH_USERS + 1) && rc == 0; i++) {
+		struct takt_tenant tenant = takt_bench_tenant(i, world->capacity_milli);
 
-		rc = takt_tenants_set(world->tenants, &team, err);
-		for (uint32_t j = 0; j < BENCH_USERS && rc == 0; j++) {
-			struct takt_tenant user = {.id = 1 + BENCH_TEAMS + i * BENCH_USERS + j,
-						   .parent = team.id,
-						   .weight = 1,
-						   .limit_milli = team_milli / 2,
-						   .may_borrow = true};
-
-			rc = takt_tenants_set(world->tenants, &user, err);
-		}
+		rc = takt_tenants_set(world->tenants, &tenant, err);
 	}
 	return rc;
 }

@@ -57,6 +57,18 @@ int takt_bench_build(const struct takt_bench_config *config, const struct bench_
 		     struct bench_world *ret, struct takt_err *err);
 void takt_bench_world_fini(struct bench_world *world);
 
+/* The i-th of BENCH_TEAMS * (BENCH_USERS + 1): teams first. They may together have the cluster
+ * twice over, and a user half of what a team may: some are refused, and not all. */
+struct takt_tenant takt_bench_tenant(uint32_t i, uint64_t capacity_milli);
+
+/* bench_planner.c */
+int takt_bench_planner(const struct takt_bench_config *config, const struct bench_input *input,
+		       struct takt_bench_result *ret, struct takt_err *err);
+
+/* bench_sched.c: sorts the times. -ENOMEM. */
+int takt_bench_percentiles(uint32_t *ns, size_t count, struct takt_bench_class *ret);
+uint64_t takt_bench_per_s(uint64_t count, uint64_t ns);
+
 uint64_t takt_bench_now_ns(void);
 uint64_t takt_bench_cpu_ns(void); /* of this thread */
 

@@ -48,6 +48,17 @@ def every_feature_works_with_every_policy():
         assert got["placement"]["count"] > 100, policy
 
 
+def the_planner_places_the_mix_too():
+    mix = ["--mix", TRACES + "/openb_pod_list_default.csv.gz"]
+    for mode in ("fill", "churn"):
+        got = result(*mix, "--planner", "20", "--mode", mode, "--ops", "1000",
+                     "--features", "gang,topology,quota,why")
+        assert got["planner_batch"] == 20 and got["placement"]["count"] > 200
+        assert 60 < got["allocation_pct"] <= 100 and "ratio_to_naive" not in got
+    done = takt("sched", *SMALL, "--planner", "20")
+    assert done.returncode != 0 and "names models" in done.stderr
+
+
 def the_same_seed_places_the_same():
     first, second = result("--seed", "7"), result("--seed", "7")
     for key in ("allocation_pct", "kinds"):
@@ -78,7 +89,8 @@ def wrong_input_is_refused_by_name():
 
 
 CASES = (fill_reports_rates_percentiles_and_memory, churn_counts_placements_and_releases,
-         every_feature_works_with_every_policy, the_same_seed_places_the_same,
+         every_feature_works_with_every_policy,
+         the_planner_places_the_mix_too, the_same_seed_places_the_same,
          nodes_from_a_file_are_repeated, text_is_for_people, wrong_input_is_refused_by_name)
 
 print("1..%d" % len(CASES))
