@@ -66,6 +66,7 @@ enum {
 	ZERO_STEP = 85, /* the step of no growth: there is more room for growth than for gain */
 	UNIT_BITS = 16,
 	MAX_SPARE = 1 << 18,
+	MAX_COST = 1 << 30,
 
 	/* (2) in 1 / ONE milli: the slopes outside of WIDTH, and the parabola within. */
 	PART = 1 << 10,
@@ -316,7 +317,7 @@ static int32_t best_device(const struct change *change, const struct takt_reques
 {
 	const struct takt_node *node = change->node;
 	uint32_t last = UINT32_MAX;
-	int32_t least = INT32_MAX;
+	int32_t least = MAX_COST;
 
 	for (candidates &= node->open; candidates; candidates &= candidates - 1) {
 		uint32_t i = (uint32_t)__builtin_ctzll(candidates), left = node->left[i];
