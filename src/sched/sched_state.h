@@ -97,6 +97,7 @@ struct takt_sched_entry {
 	struct takt_sched_group *group; /* while it waits, unless NO_KIND */
 	struct takt_heap_node node;	/* in group->jobs */
 	struct takt_order_key key;
+	uint64_t key_until_ns; /* then it is another one; UINT64_MAX = never */
 	/* ASSIGNED or RUNNING, or placed by the open plan: one for each task; else none. */
 	struct takt_slot *slots; /* &one, or owned */
 	struct takt_slot one;

@@ -8,13 +8,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "cluster_story.h"
 #include "cluster_world.h"
 #include "sched/compare/compare.h"
+#include "sched/order.h"
+#include "sched/place.h"
 #include "sched_model.h"
 
 enum {
 	HISTORIES = 40,
 	STEPS = 300,
+	STORIES = 4,
+	STORY_STEPS = 80,
 	LARGE_CHOICES = 60,
 	LARGE_GPUS = 24,
 	CLUSTERS = 4, /* a policy */
@@ -87,6 +92,60 @@ static void add_history(uint64_t seed)
 	takt_sched_free(sched);
 }
 
+static void add_cluster_plan(const struct takt_plan *plan)
+{
+	for (size_t i = 0; i < plan->placement_count; i++) {
+		add(plan->placements[i].job_id);
+		add(plan->placements[i].node_id);
+		add(plan->placements[i].gpu_mask);
+		add(plan->placements[i].milli);
+	}
+	for (size_t i = 0; i < plan->eviction_count; i++) {
+		add(plan->evictions[i].job_id);
+		add(plan->evictions[i].lost_gpu_ms);
+	}
+	for (size_t i = 0; i < plan->reservation_count; i++) {
+		add(plan->reservations[i].node_id);
+		add(plan->reservations[i].gpu_mask);
+		add(plan->reservations[i].start_ns);
+	}
+	for (size_t i = 0; i < plan->migration_count; i++)
+		add(plan->migrations[i].to.gpu_mask);
+	for (size_t i = 0; i < plan->wait_count; i++)
+		add_wait(&plan->waits[i]);
+}
+
+/* Histories of a cluster, with gangs, tenants, preemption, failures. */
+static void add_story(uint64_t seed)
+{
+	static const char *const orders[] = {"las", "fair_share", "qssf", "priority"};
+	struct takt_order_config order_config = {0};
+	struct takt_sched_config config = {
+		.order = takt_order_find(orders[seed % 4]),
+		.order_config = &order_config,
+		.placement = takt_placement_find(seed % 2 ? "fgd" : "takt"),
+		.backfill = (enum takt_backfill)(seed % TAKT_BACKFILL_COUNT),
+		.preempt = true,
+		.migrate_most = 2,
+	};
+	struct takt_plan plan = {0};
+	struct takt_sched *sched;
+	struct story story;
+
+	if (takt_sched_new(&config, &sched, NULL) < 0)
+		exit(EXIT_FAILURE);
+	story_begin(&story, sched, seed);
+	for (int step = 0; step < STORY_STEPS; step++) {
+		story_step(&story, sched);
+		if (takt_sched_run(sched, story.now_ns, 0, &plan, NULL) < 0)
+			exit(EXIT_FAILURE);
+		add_cluster_plan(&plan);
+		story_obey(&story, sched, &plan);
+	}
+	takt_plan_fini(&plan);
+	takt_sched_free(sched);
+}
+
 static void add_large_choice(uint64_t seed)
 {
 	int32_t scores[LARGE_GPUS * LARGE_GPUS] = {0};
@@ -150,6 +209,8 @@ int main(void)
 	add_clusters(takt_compare_placements);
 	for (uint64_t seed = 1; seed <= HISTORIES; seed++)
 		add_history(seed);
+	for (uint64_t seed = 1; seed <= STORIES; seed++)
+		add_story(seed);
 	for (uint64_t seed = 1; seed <= LARGE_CHOICES; seed++)
 		add_large_choice(seed);
 	printf("%016" PRIx64 "\n", digest);

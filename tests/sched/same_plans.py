@@ -21,7 +21,7 @@ SOURCES = (
     + sorted(glob.glob(os.path.join(ROOT, "src", "sched", "compare", "*.c")))
     + [os.path.join(ROOT, "src", "base", name + ".c") for name in BASE]
     + [os.path.join(TESTS, "digest_main.c"), os.path.join(TESTS, "sched_model.c"),
-       os.path.join(TESTS, "cluster_world.c"), MACHINES]
+       os.path.join(TESTS, "cluster_story.c"), os.path.join(TESTS, "cluster_world.c"), MACHINES]
 )
 
 
