@@ -106,6 +106,19 @@ static uint32_t not_chosen(const struct takt_record *record)
 	return all & ~chosen(record);
 }
 
+/* One for each GPU, if any. */
+static int check_numa(const struct takt_record *record, struct takt_err *err)
+{
+	uint32_t gpus = record->has & TAKT_HAS_PAIR_SCORE ? record->gpu_count : record->gpus;
+
+	if (record->event != TAKT_SCHED_NODE_ADD || record->machine.numa_count == 0 ||
+	    record->machine.numa_count == gpus)
+		return 0;
+	return takt_err_set(err, -TAKT_E_CORRUPT,
+			    "field 'machine.numa' must have %u entries, one for each GPU, not %u",
+			    gpus, record->machine.numa_count);
+}
+
 static int check_fields(const struct takt_record *record, struct takt_err *err)
 {
 	uint32_t must = takt_record_must(record->event) | chosen(record);
@@ -118,7 +131,7 @@ static int check_fields(const struct takt_record *record, struct takt_err *err)
 	if (record->has & ~may)
 		return takt_err_set(err, -TAKT_E_CORRUPT, "field '%s' is not one of %s",
 				    field_name(record->has & ~may), name);
-	return 0;
+	return check_numa(record, err);
 }
 
 static int read_header(const char *line, size_t len, struct takt_err *err)

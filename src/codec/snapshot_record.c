@@ -54,6 +54,9 @@ static void from_node(const struct takt_sched_node *node, struct takt_record *re
 		if (node->domain[i])
 			ret->machine.domain_count = i + 1;
 	}
+	ret->machine.numa_count = node->numa ? node->gpu_count : 0;
+	for (uint32_t i = 0; i < ret->machine.numa_count; i++)
+		ret->machine.numa[i] = node->numa[i];
 	if (any_of(&ret->machine, sizeof(ret->machine)))
 		ret->has |= TAKT_HAS_MACHINE;
 	ret->labels = (uint32_t *)node->labels;
@@ -215,6 +218,7 @@ static struct takt_sched_node to_node(struct takt_record *record)
 		.dev_mem_mib = machine->gpu_mem_mib,
 		.model = machine->model,
 		.mig_mask = machine->mig,
+		.numa = machine->numa_count ? record->numa : NULL,
 		.labels = record->labels,
 		.taints = record->taints,
 		.label_count = record->label_count,
@@ -223,6 +227,8 @@ static struct takt_sched_node to_node(struct takt_record *record)
 
 	copy_matrix(record->pair_score, record->gpu_count, record->pair_score,
 		    TAKT_SCHED_MAX_NODE_GPUS, record->gpu_count);
+	for (uint32_t i = 0; i < machine->numa_count; i++)
+		record->numa[i] = (uint8_t)machine->numa[i];
 	for (uint32_t i = 0; i < machine->domain_count; i++)
 		node.domain[i] = machine->domain[i];
 	return node;

@@ -51,6 +51,8 @@ struct takt_record_machine {
 	uint32_t gpu_mem_mib;
 	uint32_t model;
 	uint64_t mig;
+	uint32_t numa_count;
+	uint32_t numa[TAKT_SCHED_MAX_NODE_GPUS];
 	uint32_t domain_count;
 	uint32_t domain[TAKT_SCHED_LEVELS];
 };
@@ -116,6 +118,7 @@ struct takt_record {
 	uint32_t usage_count;
 	uint32_t usage[2]; /* the high and the low half: JSON would not keep it exact */
 	struct takt_record_machine machine;
+	uint8_t numa[TAKT_SCHED_MAX_NODE_GPUS]; /* the machine's, as events have it */
 	struct takt_record_ask ask;
 	struct takt_record_word word;
 	struct takt_sched_model model;

@@ -33,6 +33,7 @@ static const struct takt_field machine_fields[] = {
 	U32(MACHINE, gpu_mem_mib),
 	U32(MACHINE, model),
 	{TAKT_FIELD_AT(MACHINE, mig, TAKT_FIELD_MASK)},
+	LIST(MACHINE, numa, numa_count, TAKT_SCHED_MAX_NODE_GPUS),
 	LIST(MACHINE, domain, domain_count, TAKT_SCHED_LEVELS),
 };
 static const struct takt_shape machine_shape = TAKT_SHAPE(MACHINE, "a machine", machine_fields);

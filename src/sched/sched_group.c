@@ -205,8 +205,7 @@ void takt_sched_leave(struct takt_sched *sched, struct takt_sched_entry *entry)
 		return;
 	if (entry->fresh_at != TAKT_SCHED_NOWHERE)
 		leave_fresh(sched, entry);
-	else if (entry->key_until_ns != UINT64_MAX &&
-		 entry->key_until_ns == sched->keys_until_ns)
+	else if (entry->key_until_ns != UINT64_MAX && entry->key_until_ns == sched->keys_until_ns)
 		sched->keys_stale = true; /* the others' may be later */
 	takt_sched_unready(sched, entry);
 	group->members--;

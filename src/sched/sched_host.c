@@ -42,6 +42,7 @@ static void free_facts(struct takt_sched_host *host)
 	takt_free(host->pair_score);
 	takt_free(host->gpu_job);
 	takt_free(host->sharers);
+	takt_free((void *)host->facts.numa);
 	takt_free((void *)host->facts.labels);
 	takt_free((void *)host->facts.taints);
 }
@@ -63,6 +64,15 @@ static uint32_t *copy_ids(const uint32_t *ids, uint32_t n)
 	return copy;
 }
 
+static uint8_t *copy_bytes(const uint8_t *bytes, uint32_t n)
+{
+	uint8_t *copy = takt_calloc(n, sizeof(*copy));
+
+	if (copy && n > 0)
+		memcpy(copy, bytes, n);
+	return copy;
+}
+
 /* A host that the cluster does not know yet. */
 static struct takt_sched_host *host_new(const struct takt_sched_node *node)
 {
@@ -77,10 +87,11 @@ static struct takt_sched_host *host_new(const struct takt_sched_node *node)
 	host->gpu_job = takt_calloc(node->gpu_count, sizeof(*host->gpu_job));
 	host->sharers = takt_calloc(node->gpu_count, sizeof(*host->sharers));
 	host->facts = *node;
+	host->facts.numa = node->numa ? copy_bytes(node->numa, node->gpu_count) : NULL;
 	host->facts.labels = copy_ids(node->labels, node->label_count);
 	host->facts.taints = copy_ids(node->taints, node->taint_count);
 	if (!host->pair_score || !host->gpu_job || !host->sharers || !host->facts.labels ||
-	    !host->facts.taints) {
+	    !host->facts.taints || (node->numa && !host->facts.numa)) {
 		takt_sched_host_free(host);
 		return NULL;
 	}
@@ -172,9 +183,9 @@ static int add_node(struct takt_sched *sched, struct takt_sched_host *host,
 	describe_devices(node, devices);
 	if (node->dev_mem_mib || node->mig_mask)
 		desc.device = devices;
-	if (rc == 0 && node->pair_score && node->gpu_count > 0)
+	if (rc == 0 && (node->pair_score || node->numa) && node->gpu_count > 0)
 		rc = takt_cluster_link_class(sched->cluster, node->gpu_count, host->pair_score,
-					     NULL, &desc.link_class, err);
+					     node->numa, &desc.link_class, err);
 	if (rc == 0 && takt_vec_reserve(&sched->host_of, 1) < 0)
 		rc = takt_err_set(err, -ENOMEM, "node %" PRIu32, node->id);
 	if (rc == 0)
