@@ -40,7 +40,7 @@ struct takt_simulate {
 	uint64_t begun_ns, shown_ns; /* of the progress bar */
 };
 
-/* simulate_options.c */
+/* simulate_options.c. init: *ret is overwritten; nothing to release on failure. */
 int takt_simulate_init(struct takt_cli *cli, struct takt_simulate *ret, struct takt_err *err);
 void takt_simulate_fini(struct takt_simulate *simulate);
 /* Seeds that count when none are given. */

@@ -106,8 +106,12 @@ int takt_simulate_init(struct takt_cli *cli, struct takt_simulate *ret, struct t
 	simulate.threads = (unsigned)threads;
 	simulate.begun_ns = takt_mono_now(takt_sys_real()).ns;
 	keep_command(&simulate);
-	*ret = simulate;
-	return take_params(ret, err);
+	rc = take_params(&simulate, err);
+	if (rc < 0)
+		takt_simulate_fini(&simulate);
+	else
+		*ret = simulate;
+	return rc;
 }
 
 void takt_simulate_fini(struct takt_simulate *simulate)
