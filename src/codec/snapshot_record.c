@@ -148,6 +148,7 @@ static void from_slots(const struct takt_sched_event *event, struct takt_record_
 static void from_outlook(const struct takt_sched_outlook *outlook, struct takt_record_outlook *ret)
 {
 	ret->id = outlook->id;
+	ret->mean_s = outlook->is.mean_s;
 	ret->age_count = ret->rank_count = outlook->is.steps;
 	memcpy(ret->age_s, outlook->is.age_s, sizeof(ret->age_s));
 	memcpy(ret->rank_s, outlook->is.rank_s, sizeof(ret->rank_s));
@@ -306,6 +307,7 @@ static void to_outlook(const struct takt_record_outlook *outlook, struct takt_sc
 	/* Ages and ranks that do not pair are no steps, which the scheduler refuses. */
 	if (outlook->age_count != outlook->rank_count)
 		return;
+	ret->is.mean_s = outlook->mean_s;
 	ret->is.steps = outlook->age_count;
 	memcpy(ret->is.age_s, outlook->age_s, outlook->age_count * sizeof(*ret->is.age_s));
 	memcpy(ret->is.rank_s, outlook->rank_s, outlook->rank_count * sizeof(*ret->is.rank_s));

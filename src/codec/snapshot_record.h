@@ -85,6 +85,7 @@ struct takt_record_slot {
 
 struct takt_record_outlook {
 	uint32_t id;
+	uint32_t mean_s;
 	uint32_t age_count, rank_count; /* equal in a good one */
 	uint32_t age_s[TAKT_ORDER_OUTLOOK_STEPS];
 	uint32_t rank_s[TAKT_ORDER_OUTLOOK_STEPS];

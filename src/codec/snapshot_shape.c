@@ -149,6 +149,7 @@ static const struct takt_shape workload_shape = TAKT_SHAPE(WORKLOAD, "a workload
 #define OUTLOOK struct takt_record_outlook
 static const struct takt_field outlook_fields[] = {
 	ID(OUTLOOK, id),
+	U32(OUTLOOK, mean_s),
 	LIST(OUTLOOK, age_s, age_count, TAKT_ORDER_OUTLOOK_STEPS),
 	LIST(OUTLOOK, rank_s, rank_count, TAKT_ORDER_OUTLOOK_STEPS),
 };

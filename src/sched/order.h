@@ -74,6 +74,7 @@ enum {
 	TAKT_ORDER_OUTLOOK_STEPS = 40
 };
 struct takt_order_outlook {
+	uint32_t mean_s;			   /* of whole run times; 0 = not known */
 	uint32_t steps;				   /* 1.. */
 	uint32_t age_s[TAKT_ORDER_OUTLOOK_STEPS];  /* time with GPUs; ascending from 0 */
 	uint32_t rank_s[TAKT_ORDER_OUTLOOK_STEPS]; /* from that age to the next; > 0 */

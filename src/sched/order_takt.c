@@ -22,7 +22,8 @@
  * completion time (docs/queue-order.md).
  *
  * Where nothing is pushed out a job that is started runs to its end, so that there is no moment to
- * give up: value = predicted run time x GPUs, as QSSF has it, where there is a prediction. And the
+ * give up: value = mean run time of the kind x GPUs, which is QSSF but for learning while the job
+ * waits. And the
  * only way to keep short jobs from waiting behind long ones is then not to start the long ones:
  * `holds` keeps a part of the GPUs free of jobs with a large predicted GPU time.
  */
@@ -70,11 +71,18 @@ static uint64_t rank_s(const struct takt_order_job *job, uint64_t now_ns)
 			    : unknown_rank_s(age_s);
 }
 
+/* What is known of the kind now is worth more than what was known when the job came. */
+static uint64_t whole_ms(const struct takt_order_config *config, const struct takt_order_job *job)
+{
+	if (job->outlook && job->outlook->mean_s)
+		return UINT64_C(1000) * job->outlook->mean_s;
+	return (job->has_prediction ? job->predicted_ns : config->unknown_ns) / 1000000;
+}
+
 static uint64_t value_of(const struct takt_order_config *config, const struct takt_order_job *job,
 			 uint64_t now_ns)
 {
-	bool whole = config->keeps && job->has_prediction;
-	uint64_t each_ms = whole ? job->predicted_ns / 1000000 : 1000 * rank_s(job, now_ns);
+	uint64_t each_ms = config->keeps ? whole_ms(config, job) : 1000 * rank_s(job, now_ns);
 	wide value = (wide)each_ms * job->gpu_milli / 1000;
 
 	return value < INT64_MAX ? (uint64_t)value : INT64_MAX;
@@ -109,7 +117,7 @@ static uint64_t next_change_ns(const struct takt_order_config *config,
 	uint64_t ran_ns = takt_order_ran_ns(job, now_ns);
 	uint64_t age_s;
 
-	if (!job->running || job->gpu_milli == 0 || (config->keeps && job->has_prediction))
+	if (!job->running || job->gpu_milli == 0 || config->keeps)
 		return TAKT_ORDER_NEVER;
 	age_s = next_age_s(job, ran_ns / NS_A_S);
 	return age_s > UINT64_MAX / NS_A_S ? TAKT_ORDER_NEVER

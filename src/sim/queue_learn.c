@@ -100,6 +100,7 @@ static bool outlook(void *ctx, uint32_t id, struct takt_sched_outlook *ret)
 {
 	struct takt_queue_learner *learner = ctx;
 	uint64_t told = takt_runtime_told(learner->model, id - 1);
+	struct takt_runtime_prediction prediction;
 	struct takt_runtime_outlook is;
 
 	if (learner->told[id - 1] == told)
@@ -108,6 +109,8 @@ static bool outlook(void *ctx, uint32_t id, struct takt_sched_outlook *ret)
 	takt_runtime_outlook(learner->model, id - 1, &is);
 	memset(ret, 0, sizeof(*ret));
 	ret->id = id;
+	if (takt_runtime_predict(learner->model, id - 1, &prediction))
+		ret->is.mean_s = seconds(prediction.mean_ns / TAKT_NS_PER_MS);
 	ret->is.steps = TAKT_RUNTIME_STEPS;
 	for (uint32_t i = 0; i < TAKT_RUNTIME_STEPS; i++) {
 		ret->is.age_s[i] = seconds(is.age_ms[i]);

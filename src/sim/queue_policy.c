@@ -9,7 +9,7 @@
 #include "sched/compare/compare_order.h"
 
 enum {
-	GUARD_S = 7 * 86400,
+	GUARD_S = 14 * 86400,
 	HOLD_PERMILLE = 80,
 };
 

@@ -255,6 +255,7 @@ static void test_takt_takes_the_whole_job_where_nothing_is_pushed_out(void **sta
 {
 	struct takt_order_config config = defaults();
 	struct takt_order_job gamble = waiting(1, 1), sure = waiting(2, 1);
+	struct takt_order_outlook learned;
 
 	gamble.outlook = &outlooks[0]; /* likely over at once, but long on average */
 	sure.outlook = &outlooks[2];
@@ -264,6 +265,11 @@ static void test_takt_takes_the_whole_job_where_nothing_is_pushed_out(void **sta
 	assert_true(order_at(&takt_order_takt, &config, &gamble, &sure, S) < 0);
 	config.keeps = true;
 	assert_true(order_at(&takt_order_takt, &config, &gamble, &sure, S) > 0);
+	/* More has been learned since they came. */
+	learned = outlooks[2];
+	learned.mean_s = 6000;
+	sure.outlook = &learned;
+	assert_true(order_at(&takt_order_takt, &config, &gamble, &sure, S) < 0);
 }
 
 static void test_takt_without_outlook_is_least_attained_service(void **state)
