@@ -4,14 +4,30 @@
 
 #include <assert.h>
 
+#include "sim/gpu_power.h"
+
+/* Traces do not say which CPUs their nodes have: all are taken for Xeon Platinum 8163, with the
+ * figures of PWR+FGD (CCGrid 2025). */
+enum {
+	PACKAGE_CPU_MILLI = 24000,
+	PACKAGE_IDLE_MW = 20000,
+	PACKAGE_BUSY_MW = 165000,
+};
+
 static int add_models(const struct takt_sim_cluster *from, struct takt_cluster *cluster,
 		      struct takt_err *err)
 {
 	for (size_t i = 0; i < from->models.texts.len; i++) {
 		struct takt_model_desc desc = {.name = from->models.texts.at[i]};
+		struct takt_gpu_power power;
 		uint32_t id;
-		int rc = takt_cluster_model(cluster, &desc, &id, err);
+		int rc;
 
+		if (takt_gpu_power_find(desc.name, &power)) {
+			desc.idle_mw = power.idle_w * 1000;
+			desc.busy_mw = power.busy_w * 1000;
+		}
+		rc = takt_cluster_model(cluster, &desc, &id, err);
 		if (rc < 0)
 			return rc;
 		assert(id == i);
@@ -31,6 +47,9 @@ static int add_node(const struct takt_sim_cluster *from, size_t i, const uint32_
 		.model = node->model,
 		.rank_valid = true,
 		.rank = ranks ? ranks[i] : (uint32_t)i,
+		.cpu_package_milli = PACKAGE_CPU_MILLI,
+		.cpu_idle_mw = PACKAGE_IDLE_MW,
+		.cpu_busy_mw = PACKAGE_BUSY_MW,
 	};
 	struct takt_model_desc unnamed = {.name = "?"};
 	uint32_t id;

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "sim/fgd_run.h"
+#include "sim/sim_build.h"
 #include "sim_kit.h"
 
 enum {
@@ -159,6 +160,57 @@ static void moving_fractions_helps_within_its_budget(void **state)
 	trial_fini(&trial);
 }
 
+/* Watts of all nodes when pods for a third of the GPUs have been placed. */
+static uint64_t watts_at_a_third(const struct trial *trial, const char *placement)
+{
+	static uint32_t kinds[4096];
+	struct takt_workload workload = {trial->typical.items.at, trial->typical.items.len};
+	struct takt_cluster_config config = {.placement = takt_placement_find(placement),
+					     .workload = &workload};
+	struct takt_fgd_draw draw;
+	struct takt_cluster *cluster;
+	uint64_t sum = 0;
+
+	assert_int_equal(takt_fgd_draw(&trial->cluster, &trial->work, SEED, 340, &draw, NULL), 0);
+	assert_int_equal(takt_sim_build(&trial->cluster, draw.ranks.at, &config, &cluster, NULL),
+			 0);
+	assert_int_equal(takt_sim_build_kinds(cluster, &trial->work, kinds, NULL), 0);
+	TAKT_VEC_EACH (job, &draw.arrivals) {
+		uint32_t kind = kinds[trial->work.jobs.at[*job].kind];
+		struct takt_slot slot;
+
+		if (takt_cluster_totals(cluster)->held_milli >= (int64_t)trial->cluster.gpus * 333)
+			break;
+		if (takt_cluster_pick(cluster, kind, NULL, &slot, NULL))
+			assert_int_equal(takt_cluster_take(cluster, kind, &slot), 0);
+	}
+	for (uint32_t i = 0; i < takt_cluster_node_count(cluster); i++) {
+		uint64_t milliwatt;
+
+		assert_int_equal(takt_cluster_node_power_mw(cluster, i, &milliwatt), 0);
+		sum += milliwatt;
+	}
+	takt_cluster_free(cluster);
+	takt_fgd_draw_fini(&draw);
+	return sum / 1000;
+}
+
+static void energy_draws_less(void **state)
+{
+	uint64_t energy, fgd, least;
+	struct trial trial;
+
+	(void)state;
+	trial_init(&trial, "openb_pod_list_default.csv.gz");
+	energy = watts_at_a_third(&trial, "energy");
+	fgd = watts_at_a_third(&trial, "fgd");
+	least = watts_at_a_third(&trial, "least-utilised");
+	if (energy * 100 > fgd * 95 || energy * 100 > least * 85)
+		fail_msg("%llu W, FGD %llu W, least-utilised %llu W", (unsigned long long)energy,
+			 (unsigned long long)fgd, (unsigned long long)least);
+	trial_fini(&trial);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -166,6 +218,7 @@ int main(void)
 		cmocka_unit_test(half_of_the_gap_is_closed),
 		cmocka_unit_test(no_class_is_starved_for_it),
 		cmocka_unit_test(moving_fractions_helps_within_its_budget),
+		cmocka_unit_test(energy_draws_less),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
