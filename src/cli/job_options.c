@@ -8,12 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/str.h"
+#include "cli/when.h"
 #include "codec/json.h"
 
 extern char **environ;
+
+static const uint64_t max_time_ms = 366ull * 24 * 60 * 60 * 1000;
 
 enum {
 	MAX_PATH = 4096,
@@ -29,7 +34,7 @@ static int no_memory(struct takt_err *err)
 
 static int read_numbers(const struct takt_cli *cli, struct takt_jobspec *spec, struct takt_err *err)
 {
-	int64_t gpus, priority;
+	int64_t gpus, priority, retries;
 	uint64_t grace_ms;
 	int rc = takt_cli_number(cli, "gpus", 0, 64, 1, &gpus, err);
 
@@ -38,12 +43,70 @@ static int read_numbers(const struct takt_cli *cli, struct takt_jobspec *spec, s
 	if (rc == 0)
 		rc = takt_cli_duration_ms(cli, "grace", MAX_GRACE_MS, spec->grace_ms, &grace_ms,
 					  err);
+	if (rc == 0)
+		rc = takt_cli_duration_ms(cli, "time-limit", max_time_ms, 0, &spec->time_limit_ms,
+					  err);
+	if (rc == 0)
+		rc = takt_cli_number(cli, "retries", 0, TAKT_SPEC_MAX_RETRIES, 0, &retries, err);
 	if (rc < 0)
 		return rc;
+	spec->retries = (uint32_t)retries;
 	spec->gpus = (uint32_t)gpus;
 	spec->priority = (int32_t)priority;
 	spec->grace_ms = (uint32_t)grace_ms;
 	return 0;
+}
+
+/* "12", "12:ok", "12:any" */
+static int read_after_one(const char *text, struct takt_spec_after *ret, struct takt_err *err)
+{
+	size_t len = strcspn(text, ":");
+	unsigned long long id;
+	char digits[24] = "";
+
+	if (len < sizeof(digits))
+		memcpy(digits, text, len);
+	if (takt_parse_u64(digits, 1, INT64_MAX, &id) < 0 ||
+	    (text[len] && strcmp(text + len, ":ok") != 0 && strcmp(text + len, ":any") != 0))
+		return takt_err_set(err, -TAKT_E_USAGE,
+				    "'--after' must be the number of a job, with :ok or :any or "
+				    "neither, not '%.40s'",
+				    text);
+	*ret = (struct takt_spec_after){.job = id, .any = strcmp(text + len, ":any") == 0};
+	return 0;
+}
+
+static int read_after(const struct takt_cli *cli, struct takt_jobspec *spec, struct takt_err *err)
+{
+	spec->after = takt_calloc(TAKT_SPEC_MAX_AFTER, sizeof(*spec->after));
+	if (!spec->after)
+		return no_memory(err);
+	for (size_t i = 0; i < cli->given_count; i++) {
+		int rc;
+
+		if (strcmp(cli->given[i].option->name, "after") != 0)
+			continue;
+		if (spec->after_count == TAKT_SPEC_MAX_AFTER)
+			return takt_err_set(err, -TAKT_E_USAGE, "'--after' at most %d times",
+					    TAKT_SPEC_MAX_AFTER);
+		rc = read_after_one(cli->given[i].value, &spec->after[spec->after_count], err);
+		if (rc < 0)
+			return rc;
+		spec->after_count++;
+	}
+	return 0;
+}
+
+static int read_begin(const struct takt_cli *cli, struct takt_jobspec *spec, struct takt_err *err)
+{
+	const char *text = takt_cli_value(cli, "begin");
+
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return text ? takt_when_parse(text, now.tv_sec * 1000 + now.tv_nsec / 1000000,
+				      &spec->begin_ms, err)
+		    : 0;
 }
 
 static int read_clock(const struct takt_cli *cli, struct takt_jobspec *spec, struct takt_err *err)
@@ -184,7 +247,8 @@ int takt_job_options_read(const struct takt_cli *cli, struct takt_jobspec *ret,
 {
 	static int (*const steps[])(const struct takt_cli *, struct takt_jobspec *,
 				    struct takt_err *) = {
-		read_numbers, read_clock, read_choices, read_command, read_cwd, read_env,
+		read_numbers, read_after,   read_begin, read_clock,
+		read_choices, read_command, read_cwd,	read_env,
 	};
 	int rc = 0;
 

@@ -15,6 +15,11 @@
 		{"clock-lock", 0, "MHZ", "SM clock exactly so high"},                              \
 		{"visible", 0, "index|uuid", "what CUDA_VISIBLE_DEVICES holds (default index)"},   \
 		{"requeue", 0, NULL, "run it again if it is lost or interrupted"},                 \
+		{"retries", 0, "N", "run it again up to N times if it fails, after a pause"},      \
+		{"time-limit", 't', "TIME", "stop it after it has run so long (1h30m)"},           \
+		{"begin", 0, "TIME", "not before: 18:00, 2026-12-24T18:00, or 2h from now"},       \
+		{"after", 0, "JOB[:ok|any]",                                                       \
+		 "after that job is done, or :any has ended; may be repeated"},                    \
 		{"use-outside", 0, NULL, "may share GPUs with processes that takt did not start"}, \
 		{"grace", 0, "TIME", "from SIGTERM to SIGKILL when cancelled (default 30s)"},      \
 		{"env", 'e', "NAME=VALUE", "add to or change the environment; may be repeated"},   \

@@ -46,6 +46,22 @@ static void add_gpus(struct takt_cli *cli, const struct takt_job_view *job)
 		add_line(cli, "", job->gpu_uuid[i]);
 }
 
+static void add_wishes(struct takt_cli *cli, const struct takt_job_view *job)
+{
+	char text[TAKT_UNIT_TEXT];
+
+	add_line(cli, "after", job->after);
+	add_time(cli, "not before", job->begin_ms);
+	if (job->time_limit_ms)
+		add_line(cli, "time limit", takt_ms_text(job->time_limit_ms, text));
+	if (job->retries)
+		takt_str_addf(&cli->out, "%-14sup to %u, %u failed so far\n", "retries",
+			      job->retries, job->failures);
+	add_time(cli, "tried again", job->retry_at_ms);
+	if (job->restarts)
+		takt_str_addf(&cli->out, "%-14s%u\n", "restarts", job->restarts);
+}
+
 static void print_job(struct takt_cli *cli, const struct takt_job_view *job)
 {
 	takt_print_simulated(cli, job->simulated);
@@ -60,6 +76,7 @@ static void print_job(struct takt_cli *cli, const struct takt_job_view *job)
 	add_line(cli, "directory", job->cwd);
 	add_gpus(cli, job);
 	takt_str_addf(&cli->out, "%-14s%d\n", "priority", job->priority);
+	add_wishes(cli, job);
 	add_clock(cli, job);
 	add_time(cli, "submitted", job->submitted_ms);
 	add_time(cli, "started", job->started_ms);

@@ -13,6 +13,7 @@
 enum {
 	MAX_GPUS = 64,
 	MAX_CLOCK_MHZ = 10000,
+	MAX_TIME_DAYS = 366,
 	MAX_GRACE_MS = 24 * 60 * 60 * 1000,
 	DEFAULT_GRACE_MS = 30000,
 	MAX_CWD = 4095,
@@ -20,6 +21,15 @@ enum {
 
 static const char *const clock_asks[] = {"none", "ceiling", "lock", NULL};
 static const char *const visibles[] = {"index", "uuid", NULL};
+
+static const int64_t max_time_ms = (int64_t)MAX_TIME_DAYS * 24 * 60 * 60 * 1000;
+
+#define AFTER struct takt_spec_after
+static const struct takt_field after_fields[] = {
+	U64(AFTER, job, MUST, .min = 1),
+	BOOL(AFTER, any),
+};
+static const struct takt_shape after_shape = TAKT_SHAPE(AFTER, "a dependency", after_fields);
 
 #define SPEC struct takt_jobspec
 static const struct takt_field fields[] = {
@@ -31,6 +41,12 @@ static const struct takt_field fields[] = {
 	 .max = TAKT_SPEC_MAX_PRIORITY},
 	BOOL(SPEC, held),
 	BOOL(SPEC, requeue),
+	{TAKT_FIELD_AT(SPEC, retries, TAKT_FIELD_U32), .max = TAKT_SPEC_MAX_RETRIES, NONE(0)},
+	U64(SPEC, time_limit_ms, NONE(0)),
+	I64(SPEC, begin_ms, NONE(0)),
+	{TAKT_FIELD_AT(SPEC, after, TAKT_FIELD_OBJECT), .many = TAKT_MANY_OWNED, .counts = true,
+	 .size = sizeof(AFTER), COUNT(SPEC, after_count), .room = TAKT_SPEC_MAX_AFTER,
+	 .shape = &after_shape},
 	BOOL(SPEC, use_outside),
 	{TAKT_FIELD_AT(SPEC, clock_ask, TAKT_FIELD_ENUM), .names = clock_asks},
 	{TAKT_FIELD_AT(SPEC, clock_mhz, TAKT_FIELD_U32), .max = MAX_CLOCK_MHZ, NONE(0)},
@@ -147,6 +163,16 @@ static int check_numbers(const struct takt_jobspec *spec, struct takt_err *err)
 		return takt_err_set(err, -TAKT_E_USAGE,
 				    "field 'priority' must be -%d to %d, not %d",
 				    TAKT_SPEC_MAX_PRIORITY, TAKT_SPEC_MAX_PRIORITY, spec->priority);
+	if (spec->time_limit_ms > (uint64_t)max_time_ms)
+		return takt_err_set(err, -TAKT_E_USAGE,
+				    "field 'time_limit_ms' must be at most %lld (%d days), not "
+				    "%llu",
+				    (long long)max_time_ms, MAX_TIME_DAYS,
+				    (unsigned long long)spec->time_limit_ms);
+	if (spec->begin_ms < 0)
+		return takt_err_set(err, -TAKT_E_USAGE,
+				    "field 'begin_ms' must be milliseconds since 1970, not %lld",
+				    (long long)spec->begin_ms);
 	if (spec->grace_ms > MAX_GRACE_MS)
 		return takt_err_set(err, -TAKT_E_USAGE,
 				    "field 'grace_ms' must be 0 to %d (a day), not %u",

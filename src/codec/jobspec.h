@@ -17,6 +17,8 @@ enum {
 	TAKT_SPEC_MAX_ENV = 4096,
 	TAKT_SPEC_MAX_BYTES = 2 * 1024 * 1024, /* of the JSON form */
 	TAKT_SPEC_MAX_NAME = 64,
+	TAKT_SPEC_MAX_AFTER = 64,
+	TAKT_SPEC_MAX_RETRIES = 100,
 	TAKT_SPEC_MAX_PRIORITY = 1000, /* either side of 0 */
 };
 
@@ -29,6 +31,12 @@ enum takt_clock_ask {
 enum takt_visible {
 	TAKT_VISIBLE_INDEX,
 	TAKT_VISIBLE_UUID
+};
+
+/* A job that this one comes after; accepted before it. */
+struct takt_spec_after {
+	uint64_t job;
+	bool any; /* however that one ends; else only if it is done */
 };
 
 struct takt_jobspec {
@@ -44,7 +52,12 @@ struct takt_jobspec {
 	enum takt_clock_ask clock_ask;
 	uint32_t clock_mhz;
 	enum takt_visible visible;
-	uint32_t grace_ms; /* SIGTERM to SIGKILL; default 30,000 */
+	uint64_t time_limit_ms; /* of each attempt; then it is stopped; 0 = none */
+	int64_t begin_ms;	/* wall clock: does not start before; 0 = at once */
+	uint32_t retries;	/* run again so often when it ends badly by itself */
+	uint32_t after_count;
+	struct takt_spec_after *after; /* owned */
+	uint32_t grace_ms;	       /* SIGTERM to SIGKILL; default 30,000 */
 };
 
 /* Defaults, nothing owned. */

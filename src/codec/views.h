@@ -149,6 +149,10 @@ struct takt_job_view {
 	int32_t exit_code, exit_signal; /* signal 0 = none */
 	int32_t pid;			/* 0 = not running */
 	char message[200];
+	uint64_t time_limit_ms;		       /* 0 = none */
+	int64_t begin_ms, retry_at_ms;	       /* wall clock: not before; 0 = no such wait */
+	uint32_t retries, failures, restarts;  /* allowed; attempts that failed; times run again */
+	char after[128];		       /* "12 13:any ..."; "" = none */
 	char held[8];			       /* waiting: "owner" or "admin" holds it; else "" */
 	char why[24];			       /* waiting: stable name of the reason; else "" */
 	char why_text[320];		       /* one sentence */

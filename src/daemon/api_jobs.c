@@ -61,6 +61,21 @@ static int64_t to_ms(struct takt_wall wall)
 	return wall.ns / (int64_t)TAKT_NS_PER_MS;
 }
 
+static void fill_after(const struct takt_jobspec *spec, struct takt_job_view *ret)
+{
+	struct takt_str text = TAKT_STR(sizeof(ret->after) - 1);
+
+	for (uint32_t i = 0; i < spec->after_count; i++)
+		takt_str_addf(&text, "%s%llu%s", i ? " " : "",
+			      (unsigned long long)spec->after[i].job,
+			      spec->after[i].any ? ":any" : "");
+	if (text.rc == 0)
+		takt_strcpy(ret->after, sizeof(ret->after), takt_str_text(&text));
+	else
+		snprintf(ret->after, sizeof(ret->after), "%u jobs", spec->after_count);
+	takt_str_fini(&text);
+}
+
 /* What both live and ended jobs have. */
 static void fill_common(struct takt_daemon *daemon, const struct takt_peer *peer,
 			const struct takt_job *row, const struct takt_jobspec *spec,
@@ -73,6 +88,13 @@ static void fill_common(struct takt_daemon *daemon, const struct takt_peer *peer
 	takt_user_name(row->uid, ret->user, sizeof(ret->user));
 	takt_strcpy(ret->state, sizeof(ret->state), takt_job_state_name(row->state));
 	ret->gpus = spec->gpus;
+	ret->time_limit_ms = spec->time_limit_ms;
+	ret->begin_ms = spec->begin_ms;
+	ret->retry_at_ms = to_ms(row->retry_at);
+	ret->retries = spec->retries;
+	ret->failures = row->failures;
+	ret->restarts = row->restarts;
+	fill_after(spec, ret);
 	ret->priority = row->priority;
 	if (row->state == TAKT_JOB_WAITING)
 		takt_strcpy(ret->held, sizeof(ret->held), takt_job_hold_name(row->held));
@@ -295,7 +317,8 @@ int takt_api_explain(void *ctx, const struct takt_peer *peer, uint64_t job_id,
 		ret->simulated = view->simulated;
 		takt_strcpy(ret->state, sizeof(ret->state), view->state);
 		takt_strcpy(ret->why, sizeof(ret->why), view->why);
-		takt_strcpy(ret->text, sizeof(ret->text), view->why_text);
+		takt_strcpy(ret->text, sizeof(ret->text),
+			    view->why_text[0] ? view->why_text : view->message);
 	}
 	takt_free(view);
 	wait = rc == 0 ? takt_queue_why(daemon->queue, job_id, &ret->ahead) : NULL;

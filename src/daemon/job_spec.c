@@ -118,6 +118,7 @@ static int build_env(struct takt_daemon *daemon, const struct takt_queue_job *jo
 		.by_uuid = job->spec.visible == TAKT_VISIBLE_UUID,
 		.cpu_count = spec->cpu_count,
 		.job_id = job->row.id,
+		.restarts = job->row.restarts,
 		.attempt_id = attempt_id,
 	};
 	char **with_twin = NULL;

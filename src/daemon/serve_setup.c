@@ -23,6 +23,7 @@
 #include "launch/cgroup.h"
 #include "net/listen.h"
 
+static const int64_t sched_past_ns = 30ll * 24 * 3600 * (int64_t)TAKT_NS_PER_S; /* known */
 static const uint64_t first_sample_ns = 2 * TAKT_NS_PER_S;
 
 enum {
@@ -287,6 +288,7 @@ static int open_queue(struct takt_daemon *daemon, struct takt_err *err)
 		.hooks = &takt_daemon_queue_hooks,
 		.hooks_ctx = daemon,
 		.highest_known_id = highest_attempt(daemon),
+		.epoch = {takt_wall_now(daemon->sys).ns - sched_past_ns},
 		.signal_id_base = 1ull << 63 | ((uint64_t)takt_wall_now(daemon->sys).ns & ~0xfull),
 	};
 	int rc = takt_queue_new(&config, &daemon->queue, err);

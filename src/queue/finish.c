@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "queue/queue_impl.h"
 
-static void say(struct takt_queue_job *job, const char *message)
+void takt_queue_say(struct takt_queue_job *job, const char *message)
 {
 	takt_free(job->row.message);
 	job->row.message = takt_strdup(message);
@@ -17,7 +17,7 @@ void takt_queue_remark(struct takt_queue *queue, uint64_t job_id, const char *te
 	struct takt_queue_job *job = takt_queue_job_find(queue, job_id);
 
 	if (job && (!job->row.message || !job->row.message[0]))
-		say(job, text);
+		takt_queue_say(job, text);
 }
 
 void takt_queue_end(struct takt_queue *queue, struct takt_queue_job *job, enum takt_job_state state)
@@ -29,6 +29,8 @@ void takt_queue_end(struct takt_queue *queue, struct takt_queue_job *job, enum t
 	job->row.state = state;
 	if (job->row.ended.ns == 0)
 		job->row.ended = queue->wall;
+	if (state != TAKT_JOB_DONE)
+		takt_queue_note_bad_end(queue, job);
 	if (was == TAKT_PHASE_WAITING)
 		(void)takt_queue_tell(queue, TAKT_SCHED_JOB_ENDED, job, NULL);
 	takt_queue_post_end(queue, job);
@@ -49,6 +51,8 @@ static void requeue(struct takt_queue *queue, struct takt_queue_job *job)
 	job->row.gpu_mask = 0;
 	job->row.started = (struct takt_wall){0};
 	job->pid = 0;
+	if (job->row.retry_at.ns)
+		(void)takt_queue_tell(queue, TAKT_SCHED_JOB_CHANGE, job, NULL);
 	(void)takt_queue_post(queue, job, TICKET_NOTE, NULL);
 	takt_queue_changed(queue, job);
 }
@@ -58,6 +62,8 @@ static enum takt_job_state final_state(const struct takt_queue_job *job,
 {
 	if (job->row.cancel_wanted)
 		return TAKT_JOB_CANCELLED;
+	if (job->row.timed_out)
+		return TAKT_JOB_FAILED;
 	switch (event->end) {
 	case TAKT_END_EXITED:
 		return event->code == 0 ? TAKT_JOB_DONE : TAKT_JOB_FAILED;
@@ -95,6 +101,7 @@ static void over(struct takt_queue *queue, struct takt_queue_job *job, enum takt
 		 uint64_t run_ns)
 {
 	queue->config.hooks->release(queue->config.hooks_ctx, job, &job->row.report);
+	job->row.state = state;
 	if (run_ns) {
 		job->row.report.has |= TAKT_REPORT_WALL;
 		job->row.report.wall_ns = run_ns;
@@ -104,22 +111,64 @@ static void over(struct takt_queue *queue, struct takt_queue_job *job, enum takt
 	takt_queue_end(queue, job, state);
 }
 
+static bool failed(const struct takt_engine_event *event)
+{
+	return event->end == TAKT_END_SIGNALED ||
+	       (event->end == TAKT_END_EXITED && event->code != 0);
+}
+
+/* It ended badly by itself and may be tried again, after a pause that doubles. */
+static void try_again(struct takt_queue *queue, struct takt_queue_job *job,
+		      const struct takt_engine_event *event)
+{
+	uint64_t pause_ms = TAKT_QUEUE_FIRST_PAUSE_MS;
+	char text[120];
+
+	for (uint32_t i = 0; i < job->row.failures && pause_ms < TAKT_QUEUE_LONGEST_PAUSE_MS; i++)
+		pause_ms *= 2;
+	if (pause_ms > TAKT_QUEUE_LONGEST_PAUSE_MS)
+		pause_ms = TAKT_QUEUE_LONGEST_PAUSE_MS;
+	job->row.failures++;
+	job->row.retry_at.ns = queue->wall.ns + (int64_t)(pause_ms * TAKT_NS_PER_MS);
+	snprintf(text, sizeof(text), "failed %u time%s (%s %d), may be tried %u more",
+		 job->row.failures, job->row.failures == 1 ? "" : "s",
+		 event->end == TAKT_END_EXITED ? "exit status" : "signal", event->code,
+		 job->spec.retries - job->row.failures + 1);
+	takt_queue_say(job, text);
+	requeue(queue, job);
+}
+
+/* The attempt is followed by another one. */
+static bool repeats(struct takt_queue *queue, struct takt_queue_job *job,
+		    const struct takt_engine_event *event)
+{
+	bool broken = (event->end == TAKT_END_LOST || event->end == TAKT_END_INTERRUPTED) &&
+		      job->spec.requeue;
+	bool tried = failed(event) && job->row.failures < job->spec.retries;
+
+	if (job->row.cancel_wanted || job->row.timed_out ||
+	    !(broken || tried || event->end == TAKT_END_NEVER_RAN))
+		return false;
+	if (event->end != TAKT_END_NEVER_RAN)
+		job->row.restarts++;
+	if (tried)
+		try_again(queue, job, event);
+	else
+		requeue(queue, job);
+	return true;
+}
+
 static void attempt_ended(struct takt_queue *queue, struct takt_queue_job *job,
 			  const struct takt_engine_event *event)
 {
-	bool may_repeat = event->end == TAKT_END_NEVER_RAN ||
-			  ((event->end == TAKT_END_LOST || event->end == TAKT_END_INTERRUPTED) &&
-			   job->spec.requeue);
-
-	if (may_repeat && !job->row.cancel_wanted) {
-		requeue(queue, job);
+	if (repeats(queue, job, event)) {
 		if (event->end == TAKT_END_NEVER_RAN && job->never_ran++)
 			takt_queue_pause(queue); /* what hinders it is not over at once */
 		return;
 	}
 	keep_exit(job, event);
-	if (event->message[0])
-		say(job, event->message);
+	if (event->message[0] && !job->row.timed_out)
+		takt_queue_say(job, event->message);
 	over(queue, job, final_state(job, event), event->run_ns);
 }
 
@@ -142,7 +191,9 @@ static void attempt_runs(struct takt_queue *queue, struct takt_queue_job *job,
 		return;
 	job->phase = TAKT_PHASE_RUNNING;
 	job->never_ran = 0;
-	say(job, ""); /* what hindered an earlier start is over */
+	job->row.retry_at = (struct takt_wall){0};
+	if (!job->row.timed_out)
+		takt_queue_say(job, ""); /* what hindered an earlier start is over */
 	job->pid = event->pid;
 	job->row.state = job->stop_wanted ? TAKT_JOB_STOPPING : TAKT_JOB_RUNNING;
 	if (job->row.started.ns == 0)
@@ -151,6 +202,7 @@ static void attempt_runs(struct takt_queue *queue, struct takt_queue_job *job,
 	(void)takt_queue_post(queue, job, TICKET_NOTE, NULL);
 	if (job->stop_wanted && !job->stop_sent)
 		takt_queue_stop(queue, job);
+	takt_queue_watch_limit(queue, job);
 	takt_queue_changed(queue, job);
 }
 
@@ -165,7 +217,7 @@ static void refused(struct takt_queue *queue, struct takt_queue_job *job,
 	if (!was_start || job->phase != TAKT_PHASE_STARTING ||
 	    (event->outcome != TAKT_OUTCOME_FAILED && event->outcome != TAKT_OUTCOME_CONFLICT))
 		return;
-	say(job, event->message);
+	takt_queue_say(job, event->message);
 	if (job->row.cancel_wanted) {
 		over(queue, job, TAKT_JOB_CANCELLED, 0);
 		return;

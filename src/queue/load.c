@@ -47,8 +47,9 @@ static int load_one(void *ctx, const struct takt_job *row)
 		return takt_err_wrap(load->err, rc, "load job %llu", (unsigned long long)row->id);
 	}
 	job->phase = row->state == TAKT_JOB_WAITING ? TAKT_PHASE_WAITING : TAKT_PHASE_STARTING;
-	job->stop_wanted = row->cancel_wanted;
-	return takt_queue_tell(queue, TAKT_SCHED_JOB_ADD, job, load->err);
+	job->stop_wanted = row->cancel_wanted || row->timed_out;
+	rc = takt_queue_load_after(queue, job, load->err);
+	return rc < 0 ? rc : takt_queue_tell(queue, TAKT_SCHED_JOB_ADD, job, load->err);
 }
 
 static uint64_t attempted_gpus(const struct takt_queue *queue)

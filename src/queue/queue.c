@@ -36,6 +36,7 @@ int takt_queue_new(const struct takt_queue_config *config, struct takt_queue **r
 		queue->config.max_bytes = TAKT_QUEUE_MAX_BYTES;
 	queue->jobs = TAKT_MAP_U64(TAKT_QUEUE_MAX_JOBS);
 	queue->waits = TAKT_MAP_U64(TAKT_QUEUE_MAX_JOBS);
+	queue->ended_badly = TAKT_MAP_U64(TAKT_QUEUE_MAX_JOBS);
 	queue->changes.max = TAKT_QUEUE_MAX_JOBS;
 	queue->next_signal_id = config->signal_id_base;
 	rc = takt_sched_new(&sched_config, &queue->sched, err);
@@ -69,6 +70,7 @@ void takt_queue_free(struct takt_queue *queue)
 	free_job(entry->value.ptr);
 	takt_map_fini(&queue->jobs);
 	takt_map_fini(&queue->waits);
+	takt_map_fini(&queue->ended_badly);
 	takt_vec_fini(&queue->changes);
 	takt_plan_fini(&queue->plan);
 	takt_sched_free(queue->sched);
@@ -108,7 +110,23 @@ void takt_queue_changed(struct takt_queue *queue, const struct takt_queue_job *j
 	queue->config.hooks->changed(queue->config.hooks_ctx, job);
 }
 
-static struct takt_sched_job sched_job(const struct takt_queue_job *job)
+uint64_t takt_queue_sched_ns(const struct takt_queue *queue, struct takt_wall wall)
+{
+	return wall.ns > queue->config.epoch.ns ? (uint64_t)(wall.ns - queue->config.epoch.ns) : 1;
+}
+
+/* 0 = at once. */
+static uint64_t earliest_ns(const struct takt_queue *queue, const struct takt_queue_job *job)
+{
+	struct takt_wall at = {job->spec.begin_ms * (int64_t)TAKT_NS_PER_MS};
+
+	if (job->row.retry_at.ns > at.ns)
+		at = job->row.retry_at;
+	return at.ns ? takt_queue_sched_ns(queue, at) : 0;
+}
+
+static struct takt_sched_job sched_job(const struct takt_queue *queue,
+				       const struct takt_queue_job *job)
 {
 	return (struct takt_sched_job){
 		.id = job->row.id,
@@ -117,19 +135,31 @@ static struct takt_sched_job sched_job(const struct takt_queue_job *job)
 		.gpus = job->spec.gpus,
 		.flags = (job->spec.use_outside ? TAKT_JOB_USE_OUTSIDE : 0u) |
 			 (job->row.held ? TAKT_JOB_HELD : 0u),
+		.earliest_start_ns = earliest_ns(queue, job),
+		.estimate_ns = job->spec.time_limit_ms * TAKT_NS_PER_MS,
 	};
 }
 
 int takt_queue_tell(struct takt_queue *queue, enum takt_sched_event_kind kind,
 		    const struct takt_queue_job *job, struct takt_err *err)
 {
+	struct takt_sched_after after[TAKT_SCHED_MAX_AFTER];
 	struct takt_sched_event event = {
 		.kind = kind,
 		.node_id = TAKT_QUEUE_NODE,
 		.job_id = job->row.id,
 		.gpu_mask = job->row.gpu_mask,
-		.job = sched_job(job),
+		.failed = job->row.state != TAKT_JOB_DONE,
+		.job = sched_job(queue, job),
 	};
+
+	/* Whoever has had an attempt has had its dependencies met. */
+	if (kind == TAKT_SCHED_JOB_ADD && job->row.attempt == 0) {
+		event.job.after = after;
+		event.job.after_count = takt_queue_sched_after(job, after);
+	}
+	if (kind == TAKT_SCHED_JOB_RUNNING && job->row.started.ns)
+		event.at_ns = takt_queue_sched_ns(queue, job->row.started);
 
 	queue->dirty = true;
 	return takt_sched_update(queue->sched, &event, err);
@@ -159,6 +189,7 @@ static int check_possible(struct takt_queue *queue, const struct takt_jobspec *s
 {
 	struct takt_sched_job ask = {
 		.id = queue->next_id, .submit_seq = queue->next_seq, .gpus = spec->gpus};
+	int rc;
 
 	if (queue->jobs.len >= queue->config.max_jobs)
 		return takt_err_set(err, -TAKT_E_LIMIT, "the queue is full with %u jobs",
@@ -167,7 +198,8 @@ static int check_possible(struct takt_queue *queue, const struct takt_jobspec *s
 		return takt_err_set(err, -TAKT_E_USAGE,
 				    "clocks are changed only on GPUs that a job holds alone: drop "
 				    "--use-outside or --clock");
-	return takt_sched_possible(queue->sched, &ask, err);
+	rc = takt_sched_possible(queue->sched, &ask, err);
+	return rc < 0 ? rc : takt_queue_check_after(queue, spec, err);
 }
 
 int takt_queue_submit(struct takt_queue *queue, uid_t uid, gid_t gid, struct takt_jobspec *spec,
@@ -359,6 +391,23 @@ static void retry_refused(struct takt_queue *queue)
 	}
 }
 
+static void sooner(uint64_t *next_ns, uint64_t at_ns)
+{
+	if (at_ns && (*next_ns == 0 || at_ns < *next_ns))
+		*next_ns = at_ns;
+}
+
+/* Boot time at which something is due; 0 = on events only. */
+static uint64_t next_pump_ns(const struct takt_queue *queue)
+{
+	uint64_t now_ns = takt_queue_sched_ns(queue, queue->wall), next_ns = queue->retry_ns;
+
+	sooner(&next_ns, queue->next_limit_ns);
+	if (queue->wake_ns > now_ns)
+		sooner(&next_ns, queue->now.ns + (queue->wake_ns - now_ns));
+	return next_ns;
+}
+
 int takt_queue_pump(struct takt_queue *queue, struct takt_boot now, struct takt_wall wall,
 		    uint64_t *ret_next_ns, struct takt_err *err)
 {
@@ -369,9 +418,14 @@ int takt_queue_pump(struct takt_queue *queue, struct takt_boot now, struct takt_
 	takt_queue_take_completions(queue);
 	if (queue->retry_ns && queue->retry_ns <= now.ns)
 		retry_refused(queue);
+	if (queue->next_limit_ns && queue->next_limit_ns <= now.ns)
+		takt_queue_check_limits(queue);
+	takt_queue_end_dependants(queue);
+	if (queue->wake_ns && takt_queue_sched_ns(queue, wall) >= queue->wake_ns)
+		queue->dirty = true;
 	if (queue->dirty && !queue->retry_ns && !queue->config.observes)
 		rc = takt_queue_replan(queue, err);
-	*ret_next_ns = queue->retry_ns;
+	*ret_next_ns = next_pump_ns(queue);
 	return rc;
 }
 

@@ -53,6 +53,7 @@ struct takt_queue_job {
 	bool stop_sent;
 	size_t bytes;	      /* of its description, as counted against the limit */
 	uint32_t never_ran;   /* attempts in a row that came to nothing */
+	uint64_t limit_ns;    /* RUNNING: boot time of its time limit; 0 = not looked at */
 	bool changing;	      /* a change of its row is posted */
 	bool end_refused;     /* ENDING: the store could not take the end; posted again later */
 	char clock_note[200]; /* said by `prepare` */
@@ -91,6 +92,9 @@ struct takt_queue_config {
 	 * know it (a damaged database was moved aside). Whose records are found must be whose job
 	 * it is. */
 	uint64_t highest_known_id;
+	/* Zero of the scheduler's clock, which is the wall's; what lies before counts as it. Any
+	 * instant not long ago, so that the numbers stay small. */
+	struct takt_wall epoch;
 	uint64_t signal_id_base; /* first id of signal actions; unique over restarts (wall clock ns
 				    will do) */
 };

@@ -10,6 +10,9 @@
 enum {
 	TAKT_QUEUE_MAX_JOBS = 200000,
 	TAKT_QUEUE_MAX_BYTES = 512 * 1024 * 1024,
+	TAKT_QUEUE_STOP_AGAIN_MS = 2000,      /* after a stop could not be asked for */
+	TAKT_QUEUE_FIRST_PAUSE_MS = 1000,     /* before a job that failed is tried again, doubled */
+	TAKT_QUEUE_LONGEST_PAUSE_MS = 300000, /* each time up to this */
 	TAKT_QUEUE_RETRY_MS = 2000, /* after the store (full disk) or the engine refused */
 };
 
@@ -43,9 +46,12 @@ struct takt_queue {
 	TAKT_VEC(struct pending_change) changes; /* posted, in that order; one a job at most */
 	struct takt_plan plan;			 /* newest */
 	struct takt_map waits;			 /* job id -> index into plan.waits */
-	bool dirty;				 /* something changed since the plan was made */
-	size_t bytes;				 /* of the live jobs' descriptions */
-	uint64_t unended_gpus; /* of jobs that are over but not yet on disk as such */
+	struct takt_map ended_badly;		 /* ids; whose dependants are to be ended */
+	uint64_t next_limit_ns; /* boot time to look at time limits; 0 = no job has one */
+	uint64_t wake_ns;	/* by the scheduler's clock: plan again; 0 = on events only */
+	bool dirty;		/* something changed since the plan was made */
+	size_t bytes;		/* of the live jobs' descriptions */
+	uint64_t unended_gpus;	/* of jobs that are over but not yet on disk as such */
 	uint64_t retry_ns;    /* boot time before which nothing starts: the store refused; 0 = go */
 	struct takt_boot now; /* as of the last pump */
 	struct takt_wall wall;
@@ -57,6 +63,25 @@ int takt_queue_job_put(struct takt_queue *queue, struct takt_queue_job *job);
 void takt_queue_job_drop(struct takt_queue *queue, struct takt_queue_job *job);
 void takt_queue_changed(struct takt_queue *queue, const struct takt_queue_job *job);
 
+/* The scheduler's clock. */
+uint64_t takt_queue_sched_ns(const struct takt_queue *queue, struct takt_wall wall);
+
+/* limits.c */
+void takt_queue_watch_limit(struct takt_queue *queue, const struct takt_queue_job *job);
+void takt_queue_check_limits(struct takt_queue *queue);
+
+/* after.c: jobs that come after others. */
+int takt_queue_check_after(struct takt_queue *queue, const struct takt_jobspec *spec,
+			   struct takt_err *err);
+/* Fills at most TAKT_SCHED_MAX_AFTER entries; how many. */
+uint32_t takt_queue_sched_after(const struct takt_queue_job *job, struct takt_sched_after *ret);
+void takt_queue_note_bad_end(struct takt_queue *queue, const struct takt_queue_job *job);
+/* Those of its dependencies that are over ended how? After a start of the daemon. */
+int takt_queue_load_after(struct takt_queue *queue, const struct takt_queue_job *job,
+			  struct takt_err *err);
+/* Ends the jobs whose dependencies can never be met. */
+void takt_queue_end_dependants(struct takt_queue *queue);
+
 /* Feed the scheduler an event about a job; a refusal would be a defect of ours and is returned. */
 int takt_queue_tell(struct takt_queue *queue, enum takt_sched_event_kind kind,
 		    const struct takt_queue_job *job, struct takt_err *err);
@@ -64,6 +89,8 @@ int takt_queue_tell(struct takt_queue *queue, enum takt_sched_event_kind kind,
 /* Post the row; remembers the ticket. */
 int takt_queue_post(struct takt_queue *queue, struct takt_queue_job *job, enum ticket_kind kind,
 		    struct takt_err *err);
+/* The owner's word on the job. */
+void takt_queue_say(struct takt_queue_job *job, const char *message);
 /* Nothing starts for a while: the store or the engine refused. */
 void takt_queue_pause(struct takt_queue *queue);
 /* Post the end; when even that is refused it is tried again later. */

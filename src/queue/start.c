@@ -80,6 +80,7 @@ static void promise(struct takt_queue *queue, const struct takt_plan_placement *
 	job->row.state = TAKT_JOB_STARTING;
 	job->row.attempt++;
 	job->row_durable = job->prepared = job->stop_wanted = job->stop_sent = false;
+	job->limit_ns = 0;
 	job->clock_note[0] = '\0';
 	if (takt_queue_post(queue, job, TICKET_START, NULL) < 0) {
 		takt_queue_call_off(queue, job);
@@ -101,10 +102,12 @@ static int index_waits(struct takt_queue *queue)
 
 int takt_queue_replan(struct takt_queue *queue, struct takt_err *err)
 {
-	int rc = takt_sched_run(queue->sched, queue->now.ns, 0, &queue->plan, err);
+	uint64_t now_ns = takt_queue_sched_ns(queue, queue->wall);
+	int rc = takt_sched_run(queue->sched, now_ns, 0, &queue->plan, err);
 
 	if (rc < 0)
 		return rc;
+	queue->wake_ns = queue->plan.next_wakeup_ns;
 	queue->dirty = false;
 	takt_queue_keep_decision(queue);
 	rc = index_waits(queue);

@@ -89,7 +89,7 @@ enum takt_sched_event_kind {
 	TAKT_SCHED_GPU_DRAINING,
 	TAKT_SCHED_GPU_DRAINED, /* node_id, gpu: a DRAINING GPU is clean again */
 	TAKT_SCHED_JOB_ADD,	/* job, at_ns: waiting since then */
-	TAKT_SCHED_JOB_CHANGE,	/* job: new priority or flags of a job that waits */
+	TAKT_SCHED_JOB_CHANGE,	/* job: new priority, flags or earliest start of a job that waits */
 	/* job_id, and where: `slots`, one for each task, or for one task of whole GPUs also node_id
 	 * and gpu_mask. An engine took it; GPUs ASSIGNED. */
 	TAKT_SCHED_JOB_PLACED,

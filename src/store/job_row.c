@@ -34,6 +34,10 @@ enum column {
 	COL_PEAK_MEMORY,
 	COL_HELD,
 	COL_PRIORITY,
+	COL_TIMED_OUT,
+	COL_RESTARTS,
+	COL_FAILURES,
+	COL_RETRY_AT,
 	COL_SUBMIT_SEQ,
 	COL_UID,
 	COL_GID,
@@ -43,10 +47,10 @@ enum column {
 const char takt_sql_insert_job[] =
 	"INSERT INTO job(id, " TAKT_SQL_JOB_COLUMNS ", submit_seq, uid, gid) VALUES(?1, ?2, ?3, "
 	"?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, "
-	"?23, ?24)";
+	"?23, ?24, ?25, ?26, ?27, ?28)";
 const char takt_sql_update_job[] =
 	"UPDATE job SET (" TAKT_SQL_JOB_COLUMNS ") = (?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, "
-	"?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21) WHERE id = ?1";
+	"?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25) WHERE id = ?1";
 
 static void bind_int(sqlite3_stmt *stmt, enum column col, int64_t value)
 {
@@ -101,6 +105,10 @@ void takt_job_bind(sqlite3_stmt *stmt, const struct takt_job *job, bool whole)
 	bind_report(stmt, &job->report);
 	bind_int(stmt, COL_HELD, job->held);
 	bind_int(stmt, COL_PRIORITY, job->priority);
+	bind_int(stmt, COL_TIMED_OUT, job->timed_out);
+	bind_int(stmt, COL_RESTARTS, job->restarts);
+	bind_int(stmt, COL_FAILURES, job->failures);
+	bind_if(stmt, COL_RETRY_AT, job->retry_at.ns != 0, (uint64_t)job->retry_at.ns);
 	if (!whole)
 		return;
 	bind_u64(stmt, COL_SUBMIT_SEQ, job->submit_seq);
@@ -169,6 +177,10 @@ int takt_job_from_row(sqlite3_stmt *stmt, struct takt_job *ret, struct takt_err 
 	read_report(stmt, &job.report);
 	job.held = (enum takt_job_hold)get_int(stmt, COL_HELD);
 	job.priority = (int32_t)get_int(stmt, COL_PRIORITY);
+	job.timed_out = get_int(stmt, COL_TIMED_OUT) != 0;
+	job.restarts = (uint32_t)get_int(stmt, COL_RESTARTS);
+	job.failures = (uint32_t)get_int(stmt, COL_FAILURES);
+	job.retry_at.ns = get_int(stmt, COL_RETRY_AT);
 	job.submit_seq = (uint64_t)get_int(stmt, COL_SUBMIT_SEQ);
 	job.uid = (uid_t)get_int(stmt, COL_UID);
 	job.gid = (gid_t)get_int(stmt, COL_GID);

@@ -94,6 +94,10 @@ struct takt_job {
 	bool cancel_wanted; /* somebody asked; kept over a restart */
 	enum takt_job_hold held;
 	int32_t priority;	       /* as it is now; the description has what was asked for */
+	bool timed_out;		       /* stopped because its time limit was over */
+	uint32_t restarts;	       /* attempts that ran, or may have, before the latest */
+	uint32_t failures;	       /* of those, ended badly by themselves */
+	struct takt_wall retry_at;     /* not tried again before; 0 = no such wait */
 	struct takt_job_report report; /* has = 0 before the end */
 };
 void takt_job_fini(struct takt_job *job);

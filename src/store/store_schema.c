@@ -61,6 +61,12 @@ static const char *const steps[] = {
 	"ALTER TABLE job ADD COLUMN priority INTEGER NOT NULL DEFAULT 0;"
 	"UPDATE job SET priority = coalesce((SELECT json_extract(json, '$.priority') FROM spec"
 	" WHERE job_id = id), 0);",
+
+	/* 3: time limits, and attempts that are followed by another. */
+	"ALTER TABLE job ADD COLUMN timed_out INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE job ADD COLUMN restarts INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE job ADD COLUMN failures INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE job ADD COLUMN retry_at_ns INTEGER;",
 };
 
 /* One line of quick_check: "ok" or the first thing that is wrong. */

@@ -441,6 +441,16 @@ static void wait_and_cancel(void **state)
 	says("wait 1", 128 + 15, "job 1 hang: cancelled: killed by SIGTERM\n");
 }
 
+static void wishes_are_read(void **state)
+{
+	complains("submit --after 3x -- true", 64, "'--after' must be the number of a job");
+	complains("submit --after 3:ever -- true", 64, "'--after' must be the number of a job");
+	complains("submit --begin soon -- true", 64, "a time must be such as 18:00");
+	complains("submit --begin 25:00 -- true", 64, "not '25:00'");
+	complains("submit --time-limit 1y -- true", 64, "'--time-limit' must be a time");
+	complains("submit --retries 101 -- true", 64, "'--retries' must be a whole number");
+}
+
 static void jobs_are_held_released_and_updated(void **state)
 {
 	submit("hang");
@@ -540,6 +550,7 @@ int main(void)
 		JOBS(a_closed_pipe_ends_the_job),
 		JOBS(wait_and_cancel),
 		JOBS(jobs_are_held_released_and_updated),
+		JOBS(wishes_are_read),
 		CASE(clocks_are_set_and_shown),
 		CASE(help_comes_from_the_table),
 		CASE(serve_gets_its_own_arguments),

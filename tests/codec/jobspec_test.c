@@ -27,13 +27,16 @@ static void reads_a_full_description(void **state)
 {
 	struct takt_jobspec spec;
 
-	assert_int_equal(parse("{\"name\":\"train-1\",\"argv\":[\"python3\",\"a b.py\"],"
-			       "\"env\":[\"A=1\",\"B=\"],\"cwd\":\"/tmp\",\"gpus\":4,"
-			       "\"priority\":-3,\"requeue\":true,\"use_outside\":true,"
-			       "\"clock_ask\":\"ceiling\",\"clock_mhz\":1410,\"visible\":\"uuid\","
-			       "\"grace_ms\":0}",
-			       &spec, NULL),
-			 0);
+	assert_int_equal(
+		parse("{\"name\":\"train-1\",\"argv\":[\"python3\",\"a b.py\"],"
+		      "\"env\":[\"A=1\",\"B=\"],\"cwd\":\"/tmp\",\"gpus\":4,"
+		      "\"priority\":-3,\"held\":true,\"retries\":3,\"time_limit_ms\":60000,"
+		      "\"begin_ms\":1795204226500,\"after\":[{\"job\":7},{\"job\":9,\"any\":true}],"
+		      "\"requeue\":true,\"use_outside\":true,"
+		      "\"clock_ask\":\"ceiling\",\"clock_mhz\":1410,\"visible\":\"uuid\","
+		      "\"grace_ms\":0}",
+		      &spec, NULL),
+		0);
 	assert_string_equal(spec.name, "train-1");
 	assert_string_equal(spec.argv[1], "a b.py");
 	assert_null(spec.argv[2]);
@@ -41,7 +44,13 @@ static void reads_a_full_description(void **state)
 	assert_string_equal(spec.cwd, "/tmp");
 	assert_int_equal(spec.gpus, 4);
 	assert_int_equal(spec.priority, -3);
-	assert_true(spec.requeue && spec.use_outside);
+	assert_true(spec.requeue && spec.use_outside && spec.held);
+	assert_int_equal(spec.retries, 3);
+	assert_int_equal(spec.time_limit_ms, 60000);
+	assert_int_equal(spec.begin_ms, 1795204226500);
+	assert_int_equal(spec.after_count, 2);
+	assert_true(spec.after[0].job == 7 && !spec.after[0].any);
+	assert_true(spec.after[1].job == 9 && spec.after[1].any);
 	assert_int_equal(spec.clock_ask, TAKT_CLOCK_ASK_CEILING);
 	assert_int_equal(spec.clock_mhz, 1410);
 	assert_int_equal(spec.visible, TAKT_VISIBLE_UUID);
@@ -80,6 +89,12 @@ static const struct refusal refusals[] = {
 	{"{" OK ",\"gpus\":01}", "not a number"},
 	{"{" OK ",\"gpus\":1e99}", "field 'gpus'"},
 	{"{" OK ",\"gpus\":null}", "not null"},
+	{"{" OK ",\"retries\":101}", "field 'retries' must be a whole number from 0 to 100"},
+	{"{" OK ",\"time_limit_ms\":31622400001}", "field 'time_limit_ms' must be at most"},
+	{"{" OK ",\"begin_ms\":-1}", "since 1970"},
+	{"{" OK ",\"after\":[{\"job\":0}]}", "field 'after[0].job'"},
+	{"{" OK ",\"after\":[{\"any\":true}]}", "after[0].job"},
+	{"{" OK ",\"after\":[{\"job\":1,\"al\":true}]}", "'after[0].al'"},
 	{"{" OK ",\"priority\":1001}", "from -1000 to 1000"},
 	{"{" OK ",\"requeue\":1}", "field 'requeue' must be true or false, not a number"},
 	{"{" OK ",\"clock_ask\":\"max\"}", "one of 'none', 'ceiling', 'lock', not 'max'"},

@@ -60,8 +60,81 @@ def priorities_change_the_order():
         assert [begin.job for begin in m.witness().begins] == [second, first]
 
 
+def a_time_limit_ends_a_job_and_says_so():
+    with kit.machine(gpus=1) as m:
+        m.start()
+        client = m.client()
+        stubborn = "trap '' TERM; while true; do sleep 0.05; done"
+        done = m.takt("submit", "-q", "-n", "0", "--time-limit", "300ms", "--grace", "200ms", "--", "sh", "-c",
+                      stubborn)
+        assert done.returncode == 0, done
+        view = ends_with(client, int(done.stdout), "failed")
+        assert view["exit_signal"] == 9 and "time limit of 300ms" in view["message"], view
+        assert 500 <= view["report"]["wall_ms"] < 10000, view
+        assert "time limit" in m.takt("show", done.stdout.strip()).stdout
+
+
+def retries_know_that_they_are():
+    with kit.machine(gpus=1) as m:
+        m.start()
+        client = m.client()
+        job = client.submit(["sh", "-c", "echo $TAKT_RESTART >> seen; test $TAKT_RESTART = 1"], retries=3,
+                            cwd=m.path("jobs"))["id"]
+        view = ends_with(client, job, "done")
+        assert (view["failures"], view["restarts"], view["attempt"]) == (1, 1, 2), view
+        with open(m.path("jobs/seen"), encoding="ascii") as file:
+            assert file.read().split() == ["0", "1"]
+        hopeless = client.submit(["sh", "-c", "exit 7"], retries=1)["id"]
+        view = ends_with(client, hopeless, "failed")
+        assert (view["exit_code"], view["attempt"]) == (7, 2), view
+
+
+def jobs_come_after_jobs():
+    with kit.machine(gpus=1) as m:
+        m.start()
+        client = m.client()
+        gate = client.submit(["sh", "-c", "until test -e go; do sleep 0.02; done; exit 1"],
+                             cwd=m.path("jobs"))["id"]
+        words = ("submit", "-q", "-n", "0", "--after")
+        after = [int(m.takt(*words, how, "--", "true").stdout) for how in (f"{gate}:ok", f"{gate}:any")]
+        behind = int(m.takt(*words, str(after[0]), "--", "true").stdout)
+        kit.until(lambda: client.job(behind).get("why") == "dependency", 10, lambda: client.job(behind))
+        assert f"job {gate}" in m.takt("explain", str(after[0])).stdout
+        m.kill()
+        m.start()
+        client = m.client()
+        with open(m.path("jobs/go"), "w", encoding="ascii"):
+            pass
+        assert "started_ms" in ends_with(client, after[1], "done")
+        for job, other in ((after[0], gate), (behind, after[0])):
+            view = ends_with(client, job, "cancelled")
+            assert "started_ms" not in view and f"after job {other}, which ended" in view["message"], view
+            assert f"job {other}" in m.takt("explain", str(job)).stdout
+        done = m.takt(*words, str(gate), "--", "true")
+        assert done.returncode == 65 and "failed" in done.stderr and ":any" in done.stderr, done
+        done = m.takt(*words, "99", "--", "true")
+        assert done.returncode == 66 and "no job 99" in done.stderr, done
+
+
+def a_job_begins_later():
+    with kit.machine(gpus=1) as m:
+        m.start()
+        client = m.client()
+        done = m.takt("submit", "--begin", "1s500ms", "--", *m.witness_argv(1))
+        assert "earliest start" in done.stdout, done
+        m.kill()
+        m.start()
+        view = ends_with(m.client(), 1, "done")
+        assert view["started_ms"] >= view["begin_ms"], view
+        assert view["begin_ms"] - view["submitted_ms"] >= 1000, view
+
+
 if __name__ == "__main__":
     sys.exit(kit.main([
         held_jobs_start_when_released,
         priorities_change_the_order,
+        a_time_limit_ends_a_job_and_says_so,
+        retries_know_that_they_are,
+        jobs_come_after_jobs,
+        a_job_begins_later,
     ]))

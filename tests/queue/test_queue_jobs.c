@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a description asks for beyond GPUs, and what can be changed about a job that waits: holds,
- * priorities. */
+ * priorities, limits, retries, dependencies. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "base/mem.h"
 #include "queue_kit.h"
 
 static struct kit kit;
@@ -133,6 +134,264 @@ static void who_hangs_up_is_not_answered(void **state)
 	assert_true(started(waits));
 }
 
+/* It ends and its GPUs are clean. */
+static void end_cleanly(uint64_t id, enum takt_end end, int code)
+{
+	uint64_t mask = takt_queue_find(kit.queue, id)->row.gpu_mask;
+
+	kit_ended(&kit, id, end, code);
+	kit_clean(&kit, mask);
+}
+
+/* Pumps once, so much later. */
+static uint64_t pump_in(uint64_t ns)
+{
+	uint64_t next = 0;
+
+	kit.boot_ns += ns;
+	assert_int_equal(takt_queue_pump(kit.queue, (struct takt_boot){kit.boot_ns},
+					 (struct takt_wall){(int64_t)kit.boot_ns}, &next, NULL),
+			 0);
+	return next;
+}
+
+static void later(uint64_t ns)
+{
+	(void)pump_in(ns);
+	kit_settle(&kit);
+}
+
+static uint64_t accept_limited(uint64_t limit_ms)
+{
+	struct takt_jobspec spec = kit_spec(1);
+
+	spec.time_limit_ms = limit_ms;
+	return kit_accept_spec(&kit, spec);
+}
+
+static void a_job_is_stopped_after_its_time_limit(void **state)
+{
+	uint64_t id = accept_limited(60000);
+	uint64_t next;
+
+	kit_started(&kit, id);
+	next = pump_in(0);
+	assert_in_range(next, kit.boot_ns + 1, kit.boot_ns + 60 * TAKT_NS_PER_S);
+	later(59 * TAKT_NS_PER_S);
+	assert_null(kit_action(&kit, TAKT_ACTION_STOP, id));
+	later(TAKT_NS_PER_S);
+	assert_non_null(kit_action(&kit, TAKT_ACTION_STOP, id));
+	assert_int_equal(kit_stored(&kit, id), TAKT_JOB_STOPPING);
+	kit_ended(&kit, id, TAKT_END_SIGNALED, 15);
+	assert_non_null(strstr(takt_queue_find(kit.queue, id)->row.message, "time limit of 1m"));
+	kit_settle(&kit);
+	assert_int_equal(kit.last_state, TAKT_JOB_FAILED);
+}
+
+static void a_time_limit_goes_on_over_a_restart(void **state)
+{
+	uint64_t id = accept_limited(60000);
+
+	kit_started(&kit, id);
+	kit_settle(&kit);
+	kit_restart(&kit);
+	kit.boot_ns += 50 * TAKT_NS_PER_S;
+	kit_started(&kit, id); /* adopted */
+	later(0);
+	assert_null(kit_action(&kit, TAKT_ACTION_STOP, id));
+	later(10 * TAKT_NS_PER_S);
+	assert_non_null(kit_action(&kit, TAKT_ACTION_STOP, id));
+	kit_restart(&kit);
+	kit_started(&kit, id);
+	assert_non_null(kit_action(&kit, TAKT_ACTION_STOP, id));
+	kit_ended(&kit, id, TAKT_END_EXITED, 0);
+	kit_settle(&kit);
+	assert_int_equal(kit_stored(&kit, id), TAKT_JOB_FAILED);
+}
+
+static void a_stop_that_the_engine_refuses_is_asked_for_again(void **state)
+{
+	uint64_t id = accept_limited(1000);
+
+	kit_started(&kit, id);
+	later(0);
+	kit.engine.refuse_rc = -EAGAIN;
+	later(TAKT_NS_PER_S);
+	kit.engine.refuse_rc = 0;
+	assert_null(kit_action(&kit, TAKT_ACTION_STOP, id));
+	later(3 * TAKT_NS_PER_S);
+	assert_non_null(kit_action(&kit, TAKT_ACTION_STOP, id));
+}
+
+static void a_job_begins_when_its_time_comes(void **state)
+{
+	struct takt_jobspec spec = kit_spec(8);
+	uint64_t id, other, next;
+
+	spec.begin_ms = 3600 * 1000;
+	id = kit_accept_spec(&kit, spec);
+	other = kit_accept(&kit, 1, 0);
+	assert_int_equal(why(id), TAKT_WHY_EARLIEST);
+	assert_true(started(other));
+	kit_started(&kit, other);
+	end_cleanly(other, TAKT_END_EXITED, 0);
+	kit_settle(&kit);
+	next = pump_in(0);
+	assert_in_range(next, kit.boot_ns + 3500 * TAKT_NS_PER_S, 3600 * TAKT_NS_PER_S);
+	kit.boot_ns = next - 1000;
+	kit_settle(&kit);
+	assert_true(started(id));
+}
+
+static void a_job_that_fails_is_tried_again_with_growing_pauses(void **state)
+{
+	struct takt_jobspec spec = kit_spec(1);
+	uint64_t id;
+
+	spec.retries = 2;
+	id = kit_accept_spec(&kit, spec);
+	for (unsigned failures = 1; failures <= 2; failures++) {
+		kit_started(&kit, id);
+		end_cleanly(id, TAKT_END_EXITED, 3);
+		kit.engine.count = 0;
+		kit_settle(&kit);
+		assert_int_equal(takt_queue_find(kit.queue, id)->row.failures, failures);
+		assert_int_equal(why(id), TAKT_WHY_EARLIEST);
+		later((failures * 1000 - 100) * TAKT_NS_PER_MS);
+		assert_false(started(id));
+		if (failures == 1)
+			kit_restart(&kit); /* the pause is kept */
+		later(200 * TAKT_NS_PER_MS);
+		assert_true(started(id));
+	}
+	assert_int_equal(takt_queue_find(kit.queue, id)->row.restarts, 2);
+	kit_started(&kit, id);
+	kit_ended(&kit, id, TAKT_END_SIGNALED, 9);
+	kit_settle(&kit);
+	assert_int_equal(kit.last_state, TAKT_JOB_FAILED);
+}
+
+static void nobody_tries_again_what_was_stopped(void **state)
+{
+	struct takt_jobspec spec = kit_spec(1);
+	uint64_t cancelled, limited;
+
+	spec.retries = 5;
+	cancelled = kit_accept_spec(&kit, spec);
+	spec = kit_spec(1);
+	spec.retries = 5;
+	spec.time_limit_ms = 1000;
+	limited = kit_accept_spec(&kit, spec);
+	kit_started(&kit, cancelled);
+	kit_started(&kit, limited);
+	later(0);
+	assert_int_equal(takt_queue_cancel(kit.queue, cancelled, (struct takt_wall){9}, NULL), 0);
+	later(2 * TAKT_NS_PER_S);
+	kit_ended(&kit, cancelled, TAKT_END_SIGNALED, 15);
+	kit_ended(&kit, limited, TAKT_END_SIGNALED, 15);
+	kit_settle(&kit);
+	assert_int_equal(kit_stored(&kit, cancelled), TAKT_JOB_CANCELLED);
+	assert_int_equal(kit_stored(&kit, limited), TAKT_JOB_FAILED);
+}
+
+static int submit_after(uint64_t first, bool any, struct takt_err *err)
+{
+	struct takt_jobspec spec = kit_spec(1);
+	int rc;
+
+	spec.after = takt_calloc(1, sizeof(*spec.after));
+	spec.after[0] = (struct takt_spec_after){.job = first, .any = any};
+	spec.after_count = 1;
+	rc = takt_queue_submit(kit.queue, 1000, 1000, &spec, (struct takt_wall){5}, &kit, err);
+	takt_jobspec_fini(&spec);
+	return rc;
+}
+
+static uint64_t accept_after(uint64_t first, bool any)
+{
+	assert_int_equal(submit_after(first, any, NULL), 0);
+	kit_settle(&kit);
+	return kit.accepted_id;
+}
+
+static void a_job_comes_after_another(void **state)
+{
+	uint64_t first = kit_accept(&kit, 1, 0), ok = accept_after(first, false),
+		 last = accept_after(ok, false);
+
+	assert_int_equal(why(ok), TAKT_WHY_DEPENDENCY);
+	kit_restart(&kit);
+	kit_started(&kit, first);
+	kit_settle(&kit);
+	assert_false(started(ok));
+	kit_ended(&kit, first, TAKT_END_EXITED, 0);
+	kit_settle(&kit);
+	assert_true(started(ok));
+	assert_false(started(last));
+}
+
+static void a_chain_behind_a_failure_ends_as_a_whole(void **state)
+{
+	uint64_t first = kit_accept(&kit, 1, 0), second = accept_after(first, false),
+		 third = accept_after(second, false), any = accept_after(third, true);
+
+	kit_started(&kit, first);
+	kit_ended(&kit, first, TAKT_END_EXITED, 1);
+	kit_settle(&kit);
+	assert_int_equal(kit_stored(&kit, second), TAKT_JOB_CANCELLED);
+	assert_int_equal(kit_stored(&kit, third), TAKT_JOB_CANCELLED);
+	assert_true(started(any));
+	assert_false(started(second) || started(third));
+}
+
+static void what_is_over_is_decided_at_submit(void **state)
+{
+	uint64_t good = kit_accept(&kit, 1, 0), bad = kit_accept(&kit, 1, 0);
+	struct takt_err err;
+
+	kit_started(&kit, good);
+	kit_started(&kit, bad);
+	kit_ended(&kit, good, TAKT_END_EXITED, 0);
+	kit_ended(&kit, bad, TAKT_END_EXITED, 1);
+	kit_settle(&kit);
+	assert_true(started(accept_after(good, false)));
+	assert_true(started(accept_after(bad, true)));
+	assert_int_equal(submit_after(bad, false, &err), -TAKT_E_IMPOSSIBLE);
+	assert_non_null(strstr(err.msg, "failed"));
+	assert_int_equal(submit_after(77, false, &err), -TAKT_E_NOT_FOUND);
+	assert_non_null(strstr(err.msg, "no job 77"));
+}
+
+/* The first one's end is on disk, the daemon dies before the other's is. */
+static void a_dependency_that_failed_is_seen_after_a_restart(void **state)
+{
+	uint64_t first = kit_accept(&kit, 1, 0), second = accept_after(first, false);
+	struct takt_job row = {0};
+
+	assert_int_equal(takt_store_get(kit.store, first, &row, NULL), 0);
+	row.state = TAKT_JOB_LOST;
+	assert_true(takt_store_update(kit.store, &row, 0, NULL) > 0);
+	takt_job_fini(&row);
+	kit_settle(&kit);
+	kit_restart(&kit);
+	kit_settle(&kit);
+	assert_false(started(second));
+	assert_int_equal(kit_stored(&kit, second), TAKT_JOB_CANCELLED);
+}
+
+/* The dependency ends while the one behind it is being accepted. */
+static void a_job_being_accepted_hears_of_a_failure(void **state)
+{
+	uint64_t first = kit_accept(&kit, 1, 0);
+
+	kit_started(&kit, first);
+	assert_int_equal(submit_after(first, false, NULL), 0);
+	kit_ended(&kit, first, TAKT_END_EXITED, 1);
+	kit_settle(&kit);
+	assert_int_equal(kit_stored(&kit, first + 1), TAKT_JOB_CANCELLED);
+	assert_false(started(first + 1));
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -143,6 +402,17 @@ int main(void)
 		CASE(the_new_priority_decides_who_goes_first),
 		CASE(only_waiting_jobs_change_and_one_change_at_a_time),
 		CASE(who_hangs_up_is_not_answered),
+		CASE(a_job_is_stopped_after_its_time_limit),
+		CASE(a_time_limit_goes_on_over_a_restart),
+		CASE(a_stop_that_the_engine_refuses_is_asked_for_again),
+		CASE(a_job_begins_when_its_time_comes),
+		CASE(a_job_that_fails_is_tried_again_with_growing_pauses),
+		CASE(nobody_tries_again_what_was_stopped),
+		CASE(a_job_comes_after_another),
+		CASE(a_chain_behind_a_failure_ends_as_a_whole),
+		CASE(what_is_over_is_decided_at_submit),
+		CASE(a_dependency_that_failed_is_seen_after_a_restart),
+		CASE(a_job_being_accepted_hears_of_a_failure),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -218,6 +218,8 @@ static void make_first_schema(void)
 	sql("UPDATE spec SET json = '{\"argv\":[\"a\"],\"cwd\":\"/\",\"priority\":-7}' WHERE "
 	    "job_id = 3;"
 	    "ALTER TABLE job DROP COLUMN held; ALTER TABLE job DROP COLUMN priority;"
+	    "ALTER TABLE job DROP COLUMN timed_out; ALTER TABLE job DROP COLUMN restarts;"
+	    "ALTER TABLE job DROP COLUMN failures; ALTER TABLE job DROP COLUMN retry_at_ns;"
 	    "PRAGMA user_version=1");
 }
 

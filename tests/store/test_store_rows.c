@@ -84,6 +84,10 @@ static struct takt_job extreme_job(void)
 	job.cancel_wanted = true;
 	job.held = TAKT_HOLD_ADMIN;
 	job.priority = -12;
+	job.timed_out = true;
+	job.restarts = 4;
+	job.failures = 3;
+	job.retry_at.ns = 1234567890123456789;
 	job.report = (struct takt_job_report){
 		.has = TAKT_REPORT_ENERGY | TAKT_REPORT_MEAN_SM | TAKT_REPORT_THROTTLED |
 		       TAKT_REPORT_PEAK_MEMORY | TAKT_REPORT_WALL,

@@ -116,6 +116,7 @@ static void add_ours(struct builder *builder, const struct takt_jobenv *in)
 	set_number(builder, "TAKT_JOB_ID", in->job_id);
 	set_list(builder, "TAKT_GPUS", in, false);
 	set(builder, "TAKT_ATTEMPT", in->attempt_id);
+	set_number(builder, "TAKT_RESTART", in->restarts);
 	if (builder->rc == 0)
 		builder->rc = takt_vec_push(&builder->env, NULL);
 }

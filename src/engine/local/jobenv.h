@@ -8,6 +8,7 @@
  *   CUDA_VISIBLE_DEVICES            indices in PCI order "0,3"; UUIDs on request (popular programs
  *                                   crash on those); empty without GPUs: such a job sees none
  *   TAKT_JOB_ID, TAKT_GPUS ("0,3", "" without), TAKT_ATTEMPT (finds what is left of the attempt)
+ *   TAKT_RESTART                    how often the job ran before: 0 at its first start
  * Set unless the user did:
  *   OMP_NUM_THREADS                 CPUs of the job by its GPUs, at least 1: most programs run one
  *                                   process a GPU. Left alone when the number of CPUs is not known.
@@ -33,6 +34,7 @@ struct takt_jobenv {
 	bool by_uuid;
 	uint32_t cpu_count; /* CPUs the job is bound to or may use; 0 = not known */
 	uint64_t job_id;
+	uint32_t restarts;
 	const char *attempt_id; /* struct takt_attempt_spec.id; borrowed */
 };
 

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Time limits. They run by the boot clock; when a job is taken over from an earlier takt, what it
+ * ran before is known by the wall clock only. Running jobs are looked at when one with a limit
+ * starts and when the first limit is due.
+ */
+#include <stdio.h>
+
+#include "base/timetext.h"
+#include "queue/queue_impl.h"
+
+void takt_queue_watch_limit(struct takt_queue *queue, const struct takt_queue_job *job)
+{
+	if (job->spec.time_limit_ms)
+		queue->next_limit_ns = 1; /* at the next pump, which knows what time it is */
+}
+
+static uint64_t limit_of(const struct takt_queue *queue, const struct takt_queue_job *job)
+{
+	uint64_t limit_ns = job->spec.time_limit_ms * TAKT_NS_PER_MS, ran_ns = 0;
+
+	if (job->row.started.ns && queue->wall.ns > job->row.started.ns)
+		ran_ns = (uint64_t)(queue->wall.ns - job->row.started.ns);
+	return queue->now.ns + (limit_ns > ran_ns ? limit_ns - ran_ns : 0);
+}
+
+static void time_is_up(struct takt_queue *queue, struct takt_queue_job *job)
+{
+	char limit[TAKT_DURATION_TEXT], text[80];
+
+	if (!job->row.timed_out) {
+		snprintf(text, sizeof(text), "stopped: its time limit of %s was over",
+			 takt_duration_text(job->spec.time_limit_ms * TAKT_NS_PER_MS, limit));
+		takt_queue_say(job, text);
+		job->row.timed_out = job->stop_wanted = true;
+		job->row.state = TAKT_JOB_STOPPING;
+	}
+	if (!job->stop_sent)
+		takt_queue_stop(queue, job);
+	(void)takt_queue_post(queue, job, TICKET_NOTE, NULL);
+	takt_queue_changed(queue, job);
+}
+
+/* Boot time to look at it again; UINT64_MAX = no need. */
+static uint64_t check(struct takt_queue *queue, struct takt_queue_job *job)
+{
+	if (job->phase != TAKT_PHASE_RUNNING || job->spec.time_limit_ms == 0 ||
+	    job->row.cancel_wanted || job->stop_sent)
+		return UINT64_MAX;
+	if (job->limit_ns == 0)
+		job->limit_ns = limit_of(queue, job);
+	if (job->limit_ns > queue->now.ns)
+		return job->limit_ns;
+	time_is_up(queue, job);
+	return job->stop_sent ? UINT64_MAX
+			      : queue->now.ns + TAKT_QUEUE_STOP_AGAIN_MS * TAKT_NS_PER_MS;
+}
+
+void takt_queue_check_limits(struct takt_queue *queue)
+{
+	uint64_t next_ns = UINT64_MAX;
+
+	TAKT_MAP_EACH(entry, &queue->jobs)
+	{
+		uint64_t due_ns = check(queue, entry->value.ptr);
+
+		next_ns = due_ns < next_ns ? due_ns : next_ns;
+	}
+	queue->next_limit_ns = next_ns == UINT64_MAX ? 0 : next_ns;
+}
