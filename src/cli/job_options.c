@@ -22,6 +22,8 @@ static const uint64_t max_time_ms = 366ull * 24 * 60 * 60 * 1000;
 
 enum {
 	MAX_PATH = 4096,
+	MAX_CPU_MILLI = 4096 * 1000,
+	MAX_MEM_MIB = 64 * 1024 * 1024,
 	MAX_GRACE_MS = 24 * 60 * 60 * 1000,
 	EXIT_NOT_EXECUTABLE = 126,
 	EXIT_NOT_FOUND = 127,
@@ -95,6 +97,19 @@ static int read_after(const struct takt_cli *cli, struct takt_jobspec *spec, str
 		spec->after_count++;
 	}
 	return 0;
+}
+
+static int read_room(const struct takt_cli *cli, struct takt_jobspec *spec, struct takt_err *err)
+{
+	uint64_t gpu_mem_mib = 0;
+	int rc = takt_cli_milli(cli, "cpus", MAX_CPU_MILLI, 0, &spec->cpu_milli, err);
+
+	if (rc == 0)
+		rc = takt_cli_size_mib(cli, "mem", MAX_MEM_MIB, &spec->mem_mib, err);
+	if (rc == 0)
+		rc = takt_cli_size_mib(cli, "gpu-mem", MAX_MEM_MIB, &gpu_mem_mib, err);
+	spec->gpu_mem_mib = (uint32_t)gpu_mem_mib;
+	return rc;
 }
 
 static int read_begin(const struct takt_cli *cli, struct takt_jobspec *spec, struct takt_err *err)
@@ -247,7 +262,7 @@ int takt_job_options_read(const struct takt_cli *cli, struct takt_jobspec *ret,
 {
 	static int (*const steps[])(const struct takt_cli *, struct takt_jobspec *,
 				    struct takt_err *) = {
-		read_numbers, read_after,   read_begin, read_clock,
+		read_numbers, read_room,    read_after, read_begin, read_clock,
 		read_choices, read_command, read_cwd,	read_env,
 	};
 	int rc = 0;

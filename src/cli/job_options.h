@@ -8,6 +8,9 @@
 /* Entries of an option table; the verb adds its own and the end. */
 #define TAKT_JOB_OPTIONS                                                                           \
 	{"gpus", 'n', "GPUS", "whole GPUs, best linked (default 1; 0 for none)"},                  \
+		{"cpus", 'c', "N", "CPUs that are counted as its own (2, 0.5)"},                   \
+		{"mem", 'm', "SIZE", "memory that is counted as its own (512M, 16G)"},             \
+		{"gpu-mem", 0, "SIZE", "each of its GPUs has so much memory at least"},            \
 		{"name", 0, "NAME", "of the job (default: the command's)"},                        \
 		{"priority", 'p', "N", "-1000 to 1000; above 0 for administrators (default 0)"},   \
 		{"hold", 0, NULL, "held until takt release"},                                      \

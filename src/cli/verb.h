@@ -101,6 +101,12 @@ int takt_cli_number(const struct takt_cli *cli, const char *option, int64_t min,
 		    int64_t absent, int64_t *ret, struct takt_err *err);
 int takt_cli_duration_ms(const struct takt_cli *cli, const char *option, uint64_t max_ms,
 			 uint64_t absent_ms, uint64_t *ret, struct takt_err *err);
+/* "512M", "16G", "16GiB", whole MiB rounded up; 0 when the option is not given. */
+int takt_cli_size_mib(const struct takt_cli *cli, const char *option, uint64_t max_mib,
+		      uint64_t *ret, struct takt_err *err);
+/* "2", "0.5", "1.125" as thousandths; `absent` when the option is not given. */
+int takt_cli_milli(const struct takt_cli *cli, const char *option, uint32_t max_milli,
+		   uint32_t absent, uint32_t *ret, struct takt_err *err);
 /* "1410" or "1410MHz". */
 int takt_cli_mhz(const char *text, const char *where, uint32_t *ret, struct takt_err *err);
 int takt_cli_job_id(const char *text, uint64_t *ret, struct takt_err *err);

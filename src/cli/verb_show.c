@@ -50,6 +50,15 @@ static void add_wishes(struct takt_cli *cli, const struct takt_job_view *job)
 {
 	char text[TAKT_UNIT_TEXT];
 
+	if (job->cpu_milli)
+		takt_str_addf(&cli->out, "%-14s%u.%03u (counted, not enforced)\n", "CPUs",
+			      job->cpu_milli / 1000, job->cpu_milli % 1000);
+	if (job->mem_mib)
+		takt_str_addf(&cli->out, "%-14s%s (counted, not enforced)\n", "memory",
+			      takt_bytes_text(job->mem_mib << 20, text));
+	if (job->gpu_mem_mib)
+		takt_str_addf(&cli->out, "%-14s%s at least\n", "GPU memory",
+			      takt_bytes_text((uint64_t)job->gpu_mem_mib << 20, text));
 	add_line(cli, "after", job->after);
 	add_time(cli, "not before", job->begin_ms);
 	if (job->time_limit_ms)

@@ -13,6 +13,8 @@
 enum {
 	MAX_GPUS = 64,
 	MAX_CLOCK_MHZ = 10000,
+	MAX_CPU_MILLI = 4096 * 1000,
+	MAX_MEM_MIB = 64 * 1024 * 1024,
 	MAX_TIME_DAYS = 366,
 	MAX_GRACE_MS = 24 * 60 * 60 * 1000,
 	DEFAULT_GRACE_MS = 30000,
@@ -39,6 +41,9 @@ static const struct takt_field fields[] = {
 	{TAKT_FIELD_AT(SPEC, gpus, TAKT_FIELD_U32), .max = MAX_GPUS},
 	{TAKT_FIELD_AT(SPEC, priority, TAKT_FIELD_I32), .min = -TAKT_SPEC_MAX_PRIORITY,
 	 .max = TAKT_SPEC_MAX_PRIORITY},
+	{TAKT_FIELD_AT(SPEC, cpu_milli, TAKT_FIELD_U32), .max = MAX_CPU_MILLI, NONE(0)},
+	{TAKT_FIELD_AT(SPEC, mem_mib, TAKT_FIELD_U64), .max = MAX_MEM_MIB, NONE(0)},
+	{TAKT_FIELD_AT(SPEC, gpu_mem_mib, TAKT_FIELD_U32), .max = MAX_MEM_MIB, NONE(0)},
 	BOOL(SPEC, held),
 	BOOL(SPEC, requeue),
 	{TAKT_FIELD_AT(SPEC, retries, TAKT_FIELD_U32), .max = TAKT_SPEC_MAX_RETRIES, NONE(0)},
@@ -169,6 +174,9 @@ static int check_numbers(const struct takt_jobspec *spec, struct takt_err *err)
 				    "%llu",
 				    (long long)max_time_ms, MAX_TIME_DAYS,
 				    (unsigned long long)spec->time_limit_ms);
+	if (spec->gpu_mem_mib && spec->gpus == 0)
+		return takt_err_set(err, -TAKT_E_USAGE,
+				    "field 'gpu_mem_mib' needs at least one GPU in 'gpus'");
 	if (spec->begin_ms < 0)
 		return takt_err_set(err, -TAKT_E_USAGE,
 				    "field 'begin_ms' must be milliseconds since 1970, not %lld",

@@ -52,6 +52,9 @@ struct takt_jobspec {
 	enum takt_clock_ask clock_ask;
 	uint32_t clock_mhz;
 	enum takt_visible visible;
+	uint32_t cpu_milli;	/* thousandths of a CPU, counted while it runs; 0 = none */
+	uint64_t mem_mib;	/* of the machine, counted; 0 = none */
+	uint32_t gpu_mem_mib;	/* that each of its GPUs must have; 0 = any */
 	uint64_t time_limit_ms; /* of each attempt; then it is stopped; 0 = none */
 	int64_t begin_ms;	/* wall clock: does not start before; 0 = at once */
 	uint32_t retries;	/* run again so often when it ends badly by itself */

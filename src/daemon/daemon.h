@@ -190,6 +190,8 @@ bool takt_leases_job_trouble(const struct takt_lease_keeper *leases,
 void takt_leases_job_note(const struct takt_lease_keeper *leases, const struct takt_queue_job *job,
 			  char *buf, size_t size);
 
+/* job_spec.c: CPUs that jobs may use, in thousandths. */
+int32_t takt_daemon_cpu_milli(void);
 /* job_spec.c: what the engine starts; see struct takt_engine_local_config.describe. */
 int takt_daemon_describe_job(void *ctx, const struct takt_action *start, const char *attempt_id,
 			     struct takt_attempt_spec *ret_spec, uid_t *ret_uid, gid_t *ret_gid,

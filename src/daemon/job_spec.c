@@ -46,6 +46,17 @@ static void usable_cpus(uint64_t ret[TAKT_ATTEMPT_CPU_WORDS])
 			ret[cpu / 64] |= 1ull << (cpu % 64);
 }
 
+int32_t takt_daemon_cpu_milli(void)
+{
+	uint64_t usable[TAKT_ATTEMPT_CPU_WORDS];
+	int32_t count = 0;
+
+	usable_cpus(usable);
+	for (size_t w = 0; w < TAKT_ATTEMPT_CPU_WORDS; w++)
+		count += __builtin_popcountll(usable[w]);
+	return count * 1000;
+}
+
 /* The usable CPUs near the job's GPUs: the union of their affinities. Their number; 0 = leave the
  * job alone, because one affinity is not known or none of those CPUs is there (a simulated machine
  * has more than this one). */
@@ -116,7 +127,8 @@ static int build_env(struct takt_daemon *daemon, const struct takt_queue_job *jo
 	struct takt_jobenv in = {
 		.gpus = gpus,
 		.by_uuid = job->spec.visible == TAKT_VISIBLE_UUID,
-		.cpu_count = spec->cpu_count,
+		.cpu_count =
+			job->spec.cpu_milli ? (job->spec.cpu_milli + 999) / 1000 : spec->cpu_count,
 		.job_id = job->row.id,
 		.restarts = job->row.restarts,
 		.attempt_id = attempt_id,

@@ -276,6 +276,25 @@ static uint64_t highest_attempt(const struct takt_daemon *daemon)
 	return highest;
 }
 
+static int64_t machine_mem_mib(void)
+{
+	return sysconf(_SC_PHYS_PAGES) / 1024 * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
+/* 0 = of one it is not known, or there is none. */
+static uint32_t smallest_gpu_mib(const struct takt_daemon *daemon)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (uint32_t gpu = 0; gpu < daemon->gpu_count; gpu++) {
+		const struct takt_gpu_facts *facts = takt_machine_facts(daemon->machine, gpu);
+		uint64_t bytes = facts->has & TAKT_FACT_MEMORY ? facts->memory_total_bytes : 0;
+
+		least = bytes < least ? bytes : least;
+	}
+	return least == UINT64_MAX ? 0 : (uint32_t)(least >> 20);
+}
+
 static int open_queue(struct takt_daemon *daemon, struct takt_err *err)
 {
 	struct takt_queue_config config = {
@@ -283,6 +302,9 @@ static int open_queue(struct takt_daemon *daemon, struct takt_err *err)
 		.engine = daemon->engine,
 		.pair_score = daemon->pair_score,
 		.gpu_count = daemon->gpu_count,
+		.cpu_milli = takt_daemon_cpu_milli(),
+		.mem_mib = machine_mem_mib(),
+		.gpu_mem_mib = smallest_gpu_mib(daemon),
 		.max_jobs = daemon->config.max_jobs,
 		.observes = !daemon->manages,
 		.hooks = &takt_daemon_queue_hooks,

@@ -52,57 +52,89 @@ static int load_one(void *ctx, const struct takt_job *row)
 	return rc < 0 ? rc : takt_queue_tell(queue, TAKT_SCHED_JOB_ADD, job, load->err);
 }
 
-static uint64_t attempted_gpus(const struct takt_queue *queue)
+/* What the attempts that may be alive hold together. */
+struct attempted {
+	uint64_t gpus;
+	int64_t cpu_milli, mem_mib;
+	uint32_t gpu_mem_mib;
+};
+
+static int64_t max_of(int64_t a, int64_t b)
 {
-	uint64_t gpus = 0;
+	return a > b ? a : b;
+}
+
+static void add_attempt(const struct takt_queue_job *job, struct attempted *sum)
+{
+	sum->gpus |= job->row.gpu_mask;
+	sum->cpu_milli += job->spec.cpu_milli;
+	if (sum->cpu_milli > INT32_MAX)
+		sum->cpu_milli = INT32_MAX;
+	sum->mem_mib += (int64_t)job->spec.mem_mib;
+	sum->gpu_mem_mib = (uint32_t)max_of(sum->gpu_mem_mib, job->spec.gpu_mem_mib);
+}
+
+static struct attempted attempted(const struct takt_queue *queue)
+{
+	struct attempted sum = {0};
 
 	TAKT_MAP_EACH(entry, &queue->jobs)
 	{
 		const struct takt_queue_job *job = entry->value.ptr;
 
 		if (job->phase == TAKT_PHASE_STARTING)
-			gpus |= job->row.gpu_mask;
+			add_attempt(job, &sum);
 	}
-	return gpus;
+	return sum;
 }
 
-static int tell_node(struct takt_queue *queue, const int32_t *pair_score, uint32_t gpu_count,
-		     struct takt_err *err)
+static int tell_node(struct takt_queue *queue, struct takt_sched_node node, struct takt_err *err)
 {
 	struct takt_sched_event event = {.kind = TAKT_SCHED_NODE_REMOVE,
 					 .node_id = TAKT_QUEUE_NODE};
 	int rc = takt_sched_update(queue->sched, &event, err);
 
 	event.kind = TAKT_SCHED_NODE_ADD;
-	event.node = (struct takt_sched_node){TAKT_QUEUE_NODE, gpu_count, pair_score};
+	event.node = node;
 	return rc < 0 ? rc : takt_sched_update(queue->sched, &event, err);
 }
 
 /*
  * An attempt may be on record on GPUs that the machine does not show now (one fell off, the driver
- * is not there). The scheduler knows of those as lost, so that the attempt keeps what it has, the
- * others of its GPUs included, until the engine has said what became of it.
+ * is not there), or hold more CPUs and memory than it has now. The scheduler knows of such GPUs as
+ * lost and of a larger machine, so that the attempt keeps what it has, the others of its GPUs
+ * included, until the engine has said what became of it.
  */
-static int keep_missing_gpus(struct takt_queue *queue, struct takt_err *err)
+static int keep_missing(struct takt_queue *queue, struct takt_err *err)
 {
-	uint64_t gpus = attempted_gpus(queue);
-	uint32_t have = queue->config.gpu_count, need = 0;
+	const struct takt_queue_config *config = &queue->config;
+	struct attempted held = attempted(queue);
+	struct takt_sched_node node = {
+		.id = TAKT_QUEUE_NODE,
+		.gpu_count = config->gpu_count,
+		.cpu_milli = (int32_t)max_of(config->cpu_milli, held.cpu_milli),
+		.mem_mib = max_of(config->mem_mib, held.mem_mib),
+		.dev_mem_mib = (uint32_t)max_of(config->gpu_mem_mib, held.gpu_mem_mib),
+	};
+	uint32_t have = config->gpu_count;
 	int32_t *score;
 	int rc;
 
-	while (need < 64 && gpus >> need)
-		need++;
-	if (need <= have)
+	while (node.gpu_count < 64 && held.gpus >> node.gpu_count)
+		node.gpu_count++;
+	if (node.gpu_count == have && node.cpu_milli == config->cpu_milli &&
+	    node.mem_mib == config->mem_mib && node.dev_mem_mib == config->gpu_mem_mib)
 		return 0;
-	score = takt_calloc((size_t)need * need, sizeof(*score));
+	score = takt_calloc((size_t)node.gpu_count * node.gpu_count + 1, sizeof(*score));
 	if (!score)
 		return takt_err_set(err, -ENOMEM, "GPUs of jobs to adopt");
 	for (uint32_t a = 0; a < have; a++)
-		memcpy(&score[a * need], &queue->config.pair_score[a * have],
+		memcpy(&score[a * node.gpu_count], &config->pair_score[a * have],
 		       have * sizeof(*score));
-	rc = tell_node(queue, score, need, err);
+	node.pair_score = score;
+	rc = tell_node(queue, node, err);
 	takt_free(score);
-	for (uint32_t gpu = have; rc == 0 && gpu < need; gpu++)
+	for (uint32_t gpu = have; rc == 0 && gpu < node.gpu_count; gpu++)
 		rc = takt_queue_gpu_health(queue, gpu, TAKT_GPU_LOST, err);
 	return rc;
 }
@@ -162,7 +194,7 @@ int takt_queue_load(struct takt_queue *queue,
 	int rc = takt_store_each_live(queue->config.store, load_one, &load, err);
 
 	if (rc == 0)
-		rc = keep_missing_gpus(queue, err);
+		rc = keep_missing(queue, err);
 	if (rc == 0)
 		rc = claim_attempts(queue, attempt, ctx, err);
 	if (rc == 0)

@@ -14,7 +14,12 @@ static int add_node(struct takt_queue *queue, struct takt_err *err)
 	struct takt_sched_event event = {
 		.kind = TAKT_SCHED_NODE_ADD,
 		.node_id = TAKT_QUEUE_NODE,
-		.node = {TAKT_QUEUE_NODE, queue->config.gpu_count, queue->config.pair_score},
+		.node = {.id = TAKT_QUEUE_NODE,
+			 .gpu_count = queue->config.gpu_count,
+			 .pair_score = queue->config.pair_score,
+			 .cpu_milli = queue->config.cpu_milli,
+			 .mem_mib = queue->config.mem_mib,
+			 .dev_mem_mib = queue->config.gpu_mem_mib},
 	};
 
 	return takt_sched_update(queue->sched, &event, err);
@@ -125,6 +130,17 @@ static uint64_t earliest_ns(const struct takt_queue *queue, const struct takt_qu
 	return at.ns ? takt_queue_sched_ns(queue, at) : 0;
 }
 
+static struct takt_request request_of(const struct takt_jobspec *spec)
+{
+	return (struct takt_request){
+		.devices = (uint16_t)spec->gpus,
+		.milli = spec->gpus ? TAKT_REQUEST_WHOLE : 0,
+		.cpu_milli = (int32_t)spec->cpu_milli,
+		.mem_mib = (int64_t)spec->mem_mib,
+		.dev_mem_mib = spec->gpu_mem_mib,
+	};
+}
+
 static struct takt_sched_job sched_job(const struct takt_queue *queue,
 				       const struct takt_queue_job *job)
 {
@@ -133,6 +149,7 @@ static struct takt_sched_job sched_job(const struct takt_queue *queue,
 		.submit_seq = job->row.submit_seq,
 		.priority = job->row.priority,
 		.gpus = job->spec.gpus,
+		.task = request_of(&job->spec),
 		.flags = (job->spec.use_outside ? TAKT_JOB_USE_OUTSIDE : 0u) |
 			 (job->row.held ? TAKT_JOB_HELD : 0u),
 		.earliest_start_ns = earliest_ns(queue, job),
@@ -184,6 +201,27 @@ static struct takt_queue_job *new_job(struct takt_jobspec *spec)
 	return job;
 }
 
+/* What the scheduler would wait for in vain. */
+static int check_room(const struct takt_queue_config *config, const struct takt_jobspec *spec,
+		      struct takt_err *err)
+{
+	if (spec->cpu_milli > (uint32_t)config->cpu_milli)
+		return takt_err_set(err, -TAKT_E_IMPOSSIBLE,
+				    "asks for %u.%03u CPUs, the machine has %d.%03d",
+				    spec->cpu_milli / 1000, spec->cpu_milli % 1000,
+				    config->cpu_milli / 1000, config->cpu_milli % 1000);
+	if (spec->mem_mib > (uint64_t)config->mem_mib)
+		return takt_err_set(err, -TAKT_E_IMPOSSIBLE,
+				    "asks for %llu MiB of memory, the machine has %lld",
+				    (unsigned long long)spec->mem_mib, (long long)config->mem_mib);
+	if (spec->gpu_mem_mib > config->gpu_mem_mib)
+		return takt_err_set(err, -TAKT_E_IMPOSSIBLE,
+				    "asks for GPUs with %u MiB, the smallest here has %u%s",
+				    spec->gpu_mem_mib, config->gpu_mem_mib,
+				    config->gpu_mem_mib ? "" : " (not known)");
+	return 0;
+}
+
 static int check_possible(struct takt_queue *queue, const struct takt_jobspec *spec,
 			  struct takt_err *err)
 {
@@ -199,6 +237,8 @@ static int check_possible(struct takt_queue *queue, const struct takt_jobspec *s
 				    "clocks are changed only on GPUs that a job holds alone: drop "
 				    "--use-outside or --clock");
 	rc = takt_sched_possible(queue->sched, &ask, err);
+	if (rc == 0)
+		rc = check_room(&queue->config, spec, err);
 	return rc < 0 ? rc : takt_queue_check_after(queue, spec, err);
 }
 

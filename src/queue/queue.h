@@ -83,9 +83,12 @@ struct takt_queue_config {
 	struct takt_engine *engine; /* borrowed; its watcher is taken over */
 	const int32_t *pair_score;  /* gpu_count x gpu_count, borrowed for new and load */
 	uint32_t gpu_count;
-	uint32_t max_jobs; /* live at a time; 0 = 200,000, which is also the limit */
-	size_t max_bytes;  /* of their descriptions together; 0 = 512 MiB */
-	bool observes;	   /* nothing is placed; what still runs is seen to its end */
+	int32_t cpu_milli;    /* that jobs may have together; 0 = none to count */
+	int64_t mem_mib;      /* the same */
+	uint32_t gpu_mem_mib; /* of the smallest GPU; 0 = not known */
+	uint32_t max_jobs;    /* live at a time; 0 = 200,000, which is also the limit */
+	size_t max_bytes;     /* of their descriptions together; 0 = 512 MiB */
+	bool observes;	      /* nothing is placed; what still runs is seen to its end */
 	const struct takt_queue_hooks *hooks; /* borrowed */
 	void *hooks_ctx;
 	/* Ids start above this one too: attempts of it are on disk, even where the store does not

@@ -443,6 +443,11 @@ static void wait_and_cancel(void **state)
 
 static void wishes_are_read(void **state)
 {
+	complains("submit -m 16 -- true", 64,
+		  "'--mem' must be a size such as 512M or 16G, not '16'");
+	complains("submit --gpu-mem 0G -- true", 64, "'--gpu-mem' must be a size");
+	complains("submit -c 1.2345 -- true", 64, "'--cpus' must be a number such as 2 or 0.5");
+	complains("submit -c -1 -- true", 64, "'--cpus' must be a number");
 	complains("submit --after 3x -- true", 64, "'--after' must be the number of a job");
 	complains("submit --after 3:ever -- true", 64, "'--after' must be the number of a job");
 	complains("submit --begin soon -- true", 64, "a time must be such as 18:00");

@@ -5,6 +5,7 @@
 Usage: job_control.py BUILD_FOLDER
 """
 import json
+import os
 import sys
 
 import kit
@@ -129,6 +130,28 @@ def a_job_begins_later():
         assert view["begin_ms"] - view["submitted_ms"] >= 1000, view
 
 
+def cpus_and_memory_are_counted():
+    with kit.machine(gpus=2) as m:
+        m.start()
+        client = m.client()
+        most = len(os.sched_getaffinity(0))
+        first = client.submit(["sh", "-c", "echo $OMP_NUM_THREADS; until test -e go; do sleep 0.02; done"],
+                              cpu_milli=1000 * most, cwd=m.path("jobs"))["id"]
+        second = int(m.takt("submit", "-q", "-c", "0.5", "-m", "64M", "--gpu-mem", "1G", "--", "true").stdout)
+        kit.until(lambda: client.job(second).get("why") == "cpu", 10, lambda: client.job(second))
+        with open(m.path("jobs/go"), "w", encoding="ascii"):
+            pass
+        ends_with(client, second, "done")
+        ends_with(client, first, "done")
+        assert client.raw("GET", f"/v1/jobs/{first}/log")[1] == f"{most}\n".encode()
+        shown = m.takt("show", str(second)).stdout
+        assert "0.500 (counted, not enforced)" in shown and "1.0G at least" in shown.replace("1024M", "1.0G"), shown
+        for words, says in ((("-c", "4000"), "CPUs, the machine has"), (("-m", "60T"), "of memory, the machine has"),
+                            (("--gpu-mem", "1T"), "the smallest here has")):
+            done = m.takt("submit", *words, "--", "true")
+            assert done.returncode == 65 and says in done.stderr, done
+
+
 if __name__ == "__main__":
     sys.exit(kit.main([
         held_jobs_start_when_released,
@@ -137,4 +160,5 @@ if __name__ == "__main__":
         retries_know_that_they_are,
         jobs_come_after_jobs,
         a_job_begins_later,
+        cpus_and_memory_are_counted,
     ]))

@@ -28,6 +28,7 @@ struct kit {
 	uint64_t boot_ns;
 	uint64_t highest_known_id;
 	size_t max_bytes;   /* as in takt_queue_config */
+	int32_t cpu_milli;  /* the same; 0 = 4000 */
 	uint32_t gpu_count; /* that the machine shows; 0 = KIT_GPUS */
 	uint64_t run_ns;    /* of the next kit_ended() */
 	bool hold_prepare;  /* the test says takt_queue_prepared itself */

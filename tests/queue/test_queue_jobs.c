@@ -392,6 +392,93 @@ static void a_job_being_accepted_hears_of_a_failure(void **state)
 	assert_false(started(first + 1));
 }
 
+static uint64_t accept_room(uint32_t gpus, uint32_t cpu_milli, uint64_t mem_mib)
+{
+	struct takt_jobspec spec = kit_spec(gpus);
+
+	spec.cpu_milli = cpu_milli;
+	spec.mem_mib = mem_mib;
+	return kit_accept_spec(&kit, spec);
+}
+
+static void cpus_and_memory_are_counted(void **state)
+{
+	uint64_t first = accept_room(1, 2500, 100), cpus = accept_room(1, 2000, 0);
+
+	assert_true(started(first));
+	assert_false(started(cpus));
+	assert_int_equal(why(cpus), TAKT_WHY_CPU);
+	kit_started(&kit, first);
+	end_cleanly(first, TAKT_END_EXITED, 0);
+	kit_settle(&kit);
+	assert_true(started(cpus));
+}
+
+static void jobs_without_gpus_wait_for_memory(void **state)
+{
+	uint64_t first = accept_room(0, 0, 1000), second = accept_room(0, 0, 100);
+
+	assert_true(started(first));
+	assert_false(started(second));
+	assert_int_equal(why(second), TAKT_WHY_MEMORY);
+	kit_started(&kit, first);
+	kit_ended(&kit, first, TAKT_END_EXITED, 0);
+	kit_settle(&kit);
+	assert_true(started(second));
+}
+
+static void what_no_machine_has_is_refused(void **state)
+{
+	struct takt_jobspec specs[] = {kit_spec(1), kit_spec(1), kit_spec(1)};
+	static const char *const says[] = {"4.001 CPUs, the machine has 4.000", "1025 MiB",
+					   "81921 MiB, the smallest here has 81920"};
+
+	specs[0].cpu_milli = 4001;
+	specs[1].mem_mib = 1025;
+	specs[2].gpu_mem_mib = 80 * 1024 + 1;
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(specs); i++) {
+		struct takt_err err;
+
+		assert_int_equal(takt_queue_submit(kit.queue, 1, 1, &specs[i],
+						   (struct takt_wall){5}, &kit, &err),
+				 -TAKT_E_IMPOSSIBLE);
+		assert_non_null(strstr(err.msg, says[i]));
+		takt_jobspec_fini(&specs[i]);
+	}
+}
+
+/* A GPU whose memory is asked for is a whole one all the same. */
+static void gpus_with_memory_are_whole(void **state)
+{
+	struct takt_jobspec spec = kit_spec(1), other = kit_spec(8);
+	uint64_t first, second;
+
+	spec.gpu_mem_mib = 20 * 1024;
+	first = kit_accept_spec(&kit, spec);
+	second = kit_accept_spec(&kit, other);
+	assert_true(started(first));
+	assert_false(started(second));
+	assert_int_equal(takt_queue_gpu(kit.queue, 0, &second), TAKT_GPU_ASSIGNED);
+}
+
+/* The machine came back with fewer CPUs than its running jobs have: they keep their GPUs. */
+static void adopted_jobs_keep_their_gpus_on_a_smaller_machine(void **state)
+{
+	uint64_t first = accept_room(4, 3000, 900), second, on = 0;
+
+	kit_started(&kit, first);
+	kit_settle(&kit);
+	kit.cpu_milli = 1000;
+	kit_restart(&kit);
+	kit_started(&kit, first);
+	second = kit_accept(&kit, 8, 0);
+	assert_false(started(second));
+	for (uint32_t gpu = 0; gpu < 4; gpu++) {
+		assert_int_equal(takt_queue_gpu(kit.queue, gpu, &on), TAKT_GPU_RUNNING);
+		assert_int_equal(on, first);
+	}
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -413,6 +500,11 @@ int main(void)
 		CASE(what_is_over_is_decided_at_submit),
 		CASE(a_dependency_that_failed_is_seen_after_a_restart),
 		CASE(a_job_being_accepted_hears_of_a_failure),
+		CASE(cpus_and_memory_are_counted),
+		CASE(jobs_without_gpus_wait_for_memory),
+		CASE(what_no_machine_has_is_refused),
+		CASE(gpus_with_memory_are_whole),
+		CASE(adopted_jobs_keep_their_gpus_on_a_smaller_machine),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

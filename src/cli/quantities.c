@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Values of options that are sizes, or numbers with a fraction. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "base/str.h"
+#include "cli/verb.h"
+
+enum {
+	MAX_DIGITS = 12
+};
+
+/* The digits that the text begins with; how many, 0 when there are none or too many. */
+static size_t read_digits(const char *text, uint64_t *ret)
+{
+	size_t len = strspn(text, "0123456789");
+	char digits[MAX_DIGITS + 1];
+	unsigned long long value;
+
+	if (len == 0 || len > MAX_DIGITS)
+		return 0;
+	memcpy(digits, text, len);
+	digits[len] = '\0';
+	if (takt_parse_u64(digits, 0, UINT64_MAX, &value) < 0)
+		return 0;
+	*ret = value;
+	return len;
+}
+
+static bool parse_size(const char *text, uint64_t *ret_mib)
+{
+	static const struct {
+		const char *unit;
+		uint64_t kib;
+	} units[] = {{"K", 1}, {"M", 1 << 10}, {"G", 1 << 20}, {"T", 1 << 30}};
+	uint64_t number;
+	size_t len = read_digits(text, &number);
+
+	for (size_t i = 0; len && i < TAKT_ARRAY_LEN(units); i++) {
+		char long_unit[8];
+
+		snprintf(long_unit, sizeof(long_unit), "%siB", units[i].unit);
+		if (strcmp(text + len, units[i].unit) != 0 && strcmp(text + len, long_unit) != 0)
+			continue;
+		if (number > (UINT64_MAX >> 1) / units[i].kib)
+			return false;
+		*ret_mib = (number * units[i].kib + 1023) / 1024;
+		return true;
+	}
+	return false;
+}
+
+int takt_cli_size_mib(const struct takt_cli *cli, const char *option, uint64_t max_mib,
+		      uint64_t *ret, struct takt_err *err)
+{
+	const char *text = takt_cli_value(cli, option);
+	uint64_t mib = 0;
+
+	if (text && (!parse_size(text, &mib) || mib == 0 || mib > max_mib))
+		return takt_err_set(err, -TAKT_E_USAGE,
+				    "'--%s' must be a size such as 512M or 16G, not '%.40s'",
+				    option, text);
+	*ret = mib;
+	return 0;
+}
+
+static bool parse_milli(const char *text, uint64_t *ret)
+{
+	uint64_t whole, part = 0;
+	size_t len = read_digits(text, &whole), more;
+
+	if (len == 0)
+		return false;
+	text += len;
+	if (*text == '.') {
+		more = read_digits(text + 1, &part);
+		if (more == 0 || more > 3)
+			return false;
+		for (size_t i = more; i < 3; i++)
+			part *= 10;
+		text += 1 + more;
+	}
+	*ret = whole * 1000 + part;
+	return !*text;
+}
+
+int takt_cli_milli(const struct takt_cli *cli, const char *option, uint32_t max_milli,
+		   uint32_t absent, uint32_t *ret, struct takt_err *err)
+{
+	const char *text = takt_cli_value(cli, option);
+	uint64_t milli = absent;
+
+	if (text && (!parse_milli(text, &milli) || milli > max_milli))
+		return takt_err_set(err, -TAKT_E_USAGE,
+				    "'--%s' must be a number such as 2 or 0.5, at most %u, not "
+				    "'%.40s'",
+				    option, max_milli / 1000, text);
+	*ret = (uint32_t)milli;
+	return 0;
+}
