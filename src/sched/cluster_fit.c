@@ -251,7 +251,7 @@ static uint32_t accelerator_causes(const struct takt_cluster *cluster, const str
 
 	if (!match)
 		return cause(TAKT_FIT_MODEL, true);
-	if (!of_one_model(node, match, need))
+	if (!of_one_model(node, on_one_numa(cluster, node, request, match), need))
 		return cause(TAKT_FIT_COUNT_OF, true);
 	if (!of_one_model(node, healthy, need))
 		return cause(TAKT_FIT_HEALTH, true);

@@ -3,7 +3,7 @@
  * Where one task goes. With a placement policy the cluster says. Without one, for whole GPUs, the
  * links do: fewest GPUs with outside use, then the largest pair-score sum, then the fewest free
  * GPUs left over, then the lowest id; that looks at every node and is meant for machines, not
- * clusters.
+ * clusters. What has to be on one NUMA node goes where the cluster says.
  */
 #include "sched/plan_state.h"
 
@@ -87,7 +87,7 @@ bool takt_plan_pick(struct takt_planner *planner, uint32_t kind, const struct ta
 	request = takt_cluster_request(sched->cluster, kind);
 	whole = request->devices == 0 || request->milli == TAKT_REQUEST_WHOLE;
 
-	if (!sched->config.placement && whole)
+	if (!sched->config.placement && whole && !(request->flags & TAKT_REQUEST_ONE_NUMA))
 		return pick_by_links(sched, kind, request, scope, ret);
 	return takt_cluster_pick(sched->cluster, kind, scope, ret, NULL);
 }

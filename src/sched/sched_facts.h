@@ -91,7 +91,9 @@ struct takt_sched_node {
 	/* Which domain of each level it is in, [0] being level 1, the outermost; numbers are the
 	 * caller's, unique in the domain around it, 0 = none. */
 	uint32_t domain[TAKT_SCHED_LEVELS];
-	const uint8_t *numa; /* gpu_count: the NUMA node of each GPU; NULL = all on one */
+	/* gpu_count: the NUMA node of each GPU; NULL: as pair_score tells paths across sockets, all
+	 * on one if it tells none. */
+	const uint8_t *numa;
 	const uint32_t *labels, *taints; /* label ids */
 	uint32_t label_count, taint_count;
 };

@@ -160,6 +160,45 @@ static void describe_devices(const struct takt_sched_node *node, struct takt_dev
 		};
 }
 
+static bool across_sockets(int32_t pair_score)
+{
+	return pair_score % takt_link_score(TAKT_LINK_UNKNOWN, 1) ==
+	       takt_link_score(TAKT_LINK_SYS, 0);
+}
+
+/* Where it was not told: GPUs are on one NUMA node unless the path between them is known to go
+ * across sockets. */
+static void find_numa(const struct takt_sched_host *host, uint8_t *ret)
+{
+	uint32_t n = host->gpu_count;
+	uint8_t count = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t near = 0;
+
+		while (near < i && across_sockets(host->pair_score[(size_t)i * n + near]))
+			near++;
+		ret[i] = near < i ? ret[near] : count++;
+	}
+}
+
+/* How its GPUs are linked, made known to the cluster. */
+static int tell_links(struct takt_sched *sched, const struct takt_sched_host *host, uint32_t *ret,
+		      struct takt_err *err)
+{
+	uint8_t found[TAKT_SCHED_MAX_NODE_GPUS];
+	const uint8_t *numa = host->facts.numa;
+
+	if ((!host->facts.pair_score && !numa) || host->gpu_count == 0)
+		return 0;
+	if (!numa) {
+		find_numa(host, found);
+		numa = found;
+	}
+	return takt_cluster_link_class(sched->cluster, host->gpu_count, host->pair_score, numa, ret,
+				       err);
+}
+
 static int add_node(struct takt_sched *sched, struct takt_sched_host *host,
 		    const struct label_list *labels, const struct label_list *taints,
 		    struct takt_err *err)
@@ -183,9 +222,8 @@ static int add_node(struct takt_sched *sched, struct takt_sched_host *host,
 	describe_devices(node, devices);
 	if (node->dev_mem_mib || node->mig_mask)
 		desc.device = devices;
-	if (rc == 0 && (node->pair_score || node->numa) && node->gpu_count > 0)
-		rc = takt_cluster_link_class(sched->cluster, node->gpu_count, host->pair_score,
-					     node->numa, &desc.link_class, err);
+	if (rc == 0)
+		rc = tell_links(sched, host, &desc.link_class, err);
 	if (rc == 0 && takt_vec_reserve(&sched->host_of, 1) < 0)
 		rc = takt_err_set(err, -ENOMEM, "node %" PRIu32, node->id);
 	if (rc == 0)
