@@ -106,6 +106,8 @@ const char *takt_cluster_model_category(const struct takt_cluster *cluster, uint
 
 /* request.mig_profile of a name that a model has, or -ENOENT. */
 int takt_cluster_mig_find(const struct takt_cluster *cluster, const char *name);
+/* Memory slices of such an instance on accelerators of that model; 0 = it has none. */
+uint32_t takt_cluster_mig_size(const struct takt_cluster *cluster, uint32_t model, uint8_t profile);
 
 /* How `devices` accelerators of a node are linked: pair scores (devices x devices, symmetric, as
  * takt_link_score() gives them) and the NUMA node of each (NULL = all on one). Equal ones are one

@@ -44,6 +44,13 @@ int takt_cluster_mig_find(const struct takt_cluster *cluster, const char *name)
 	return -ENOENT;
 }
 
+uint32_t takt_cluster_mig_size(const struct takt_cluster *cluster, uint32_t model, uint8_t profile)
+{
+	return model < cluster->models.len && profile <= cluster->profiles.len
+		       ? cluster->models.at[model].mig[profile].size
+		       : 0;
+}
+
 static int profile_id(struct takt_cluster *cluster, const char *name)
 {
 	int id = takt_cluster_mig_find(cluster, name), rc;

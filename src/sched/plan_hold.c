@@ -12,6 +12,7 @@
 enum {
 	CPU_STEP = 1000, /* milli; amounts are held as a multiple of it and a rest, */
 	MEM_STEP = 1024, /* MiB; so that there are few kinds of holds */
+	MIG_SLICES = 8,
 };
 
 static void hold(struct takt_planner *planner, const struct takt_request *request,
@@ -30,8 +31,87 @@ static void hold(struct takt_planner *planner, const struct takt_request *reques
 		takt_plan_fail(planner, rc);
 }
 
+/* A part of a GPU that has something of it left, at most milli and the memory that goes with it:
+ * less where memory is held beyond its share. */
+static void hold_part(struct takt_planner *planner, const struct takt_request *kept, uint32_t node,
+		      uint32_t gpu, uint32_t milli)
+{
+	const struct takt_node *at = takt_cluster_node(planner->sched->cluster, node);
+	const struct takt_device *device = &at->device[gpu];
+	uint32_t left = at->left[gpu] < milli ? at->left[gpu] : milli;
+	uint32_t mem_left = device->mem_mib - device->mem_held_mib;
+	uint32_t share = (uint32_t)((uint64_t)device->mem_mib * left / TAKT_REQUEST_WHOLE);
+	uint32_t mem = milli < TAKT_REQUEST_WHOLE && kept->dev_mem_mib ? kept->dev_mem_mib : share;
+	struct takt_request request = {.devices = 1, .milli = (uint16_t)left};
+
+	if (mem > mem_left)
+		mem = mem_left;
+	request.dev_mem_mib = mem == share ? 0 : mem;
+	if (left == 0 || left == TAKT_REQUEST_WHOLE || (device->mem_mib > 0 && mem == 0))
+		return;
+	hold(planner, &request,
+	     (struct takt_slot){
+		     .node = node, .milli = (uint16_t)left, .dev_mask = UINT64_C(1) << gpu});
+}
+
+/* The smallest instance of a device; false if it has none. */
+static bool smallest_instance(const struct takt_cluster *cluster, uint32_t model,
+			      struct takt_request *ret)
+{
+	uint32_t least = UINT32_MAX;
+
+	for (uint32_t profile = 1; profile <= TAKT_SCHED_MAX_PROFILES; profile++) {
+		uint32_t size = takt_cluster_mig_size(cluster, model, (uint8_t)profile);
+
+		if (size == 0 || size >= least)
+			continue;
+		least = size;
+		*ret = (struct takt_request){.devices = 1, .mig_profile = (uint8_t)profile};
+	}
+	return least != UINT32_MAX;
+}
+
+/* Those of n memory slices of a cut GPU that are free. What cannot be held, as nothing starts
+ * there, nobody else can have either. */
+static void hold_slices(struct takt_planner *planner, uint32_t node, uint32_t gpu, uint32_t start,
+			uint32_t n)
+{
+	struct takt_cluster *cluster = planner->sched->cluster;
+	uint32_t model = takt_cluster_node(cluster, node)->device[gpu].model;
+	struct takt_plan_hold part = {.slot = {.node = node, .dev_mask = UINT64_C(1) << gpu}};
+	struct takt_request slice;
+
+	if (!smallest_instance(cluster, model, &slice) ||
+	    takt_cluster_kind(cluster, &slice, &part.kind, NULL) < 0)
+		return;
+	for (uint32_t i = start; i < start + n; i++) {
+		part.slot.mig_start = (uint8_t)i;
+		if (takt_cluster_take(cluster, part.kind, &part.slot) == 0)
+			takt_plan_fail(planner, takt_vec_push(&planner->holds, part));
+	}
+}
+
+/* An instance as a whole, or what is free of it. */
+static void hold_instance(struct takt_planner *planner, const struct takt_request *kept,
+			  const struct takt_slot *slot)
+{
+	struct takt_cluster *cluster = planner->sched->cluster;
+	struct takt_request request = {.devices = 1, .mig_profile = kept->mig_profile};
+	struct takt_plan_hold part = {.slot = *slot};
+	uint32_t gpu = (uint32_t)__builtin_ctzll(slot->dev_mask);
+	uint32_t model = takt_cluster_node(cluster, slot->node)->device[gpu].model;
+
+	if (takt_cluster_kind(cluster, &request, &part.kind, NULL) == 0 &&
+	    takt_cluster_take(cluster, part.kind, &part.slot) == 0)
+		takt_plan_fail(planner, takt_vec_push(&planner->holds, part));
+	else
+		hold_slices(planner, slot->node, gpu, slot->mig_start,
+			    takt_cluster_mig_size(cluster, model, kept->mig_profile));
+}
+
 /* A part of each GPU of `mask` that is as large as what is left of it, at most milli. */
-static void hold_gpus(struct takt_planner *planner, uint32_t node, uint64_t mask, uint32_t milli)
+static void hold_gpus(struct takt_planner *planner, const struct takt_request *kept, uint32_t node,
+		      uint64_t mask, uint32_t milli)
 {
 	const struct takt_node *at = takt_cluster_node(planner->sched->cluster, node);
 	uint64_t whole = milli == TAKT_REQUEST_WHOLE ? mask & at->whole : 0;
@@ -44,14 +124,11 @@ static void hold_gpus(struct takt_planner *planner, uint32_t node, uint64_t mask
 			     .node = node, .milli = TAKT_REQUEST_WHOLE, .dev_mask = whole});
 	for (mask &= ~whole; mask; mask &= mask - 1) {
 		uint32_t gpu = (uint32_t)__builtin_ctzll(mask);
-		uint32_t left = at->left[gpu] < milli ? at->left[gpu] : milli;
 
-		request = (struct takt_request){.devices = 1, .milli = (uint16_t)left};
-		if (left > 0 && at->device[gpu].mig_busy == 0)
-			hold(planner, &request,
-			     (struct takt_slot){.node = node,
-						.milli = (uint16_t)left,
-						.dev_mask = UINT64_C(1) << gpu});
+		if (at->device[gpu].mig_busy)
+			hold_slices(planner, node, gpu, 0, MIG_SLICES);
+		else
+			hold_part(planner, kept, node, gpu, milli);
 	}
 }
 
@@ -84,7 +161,13 @@ static void hold_slot(struct takt_planner *planner, const struct takt_plan_kept 
 	const struct takt_node *node = takt_cluster_node(planner->sched->cluster, slot->node);
 	uint32_t milli = slot->milli ? slot->milli : TAKT_REQUEST_WHOLE;
 
-	hold_gpus(planner, slot->node, slot->dev_mask, milli);
+	const struct takt_request *request =
+		takt_cluster_request(planner->sched->cluster, kept->entry->kind);
+
+	if (request->mig_profile && node->device[__builtin_ctzll(slot->dev_mask)].held == 0)
+		hold_instance(planner, request, slot);
+	else
+		hold_gpus(planner, request, slot->node, slot->dev_mask, milli);
 	hold_cpu(planner, slot->node, node->cpu_left_milli - spare->cpu_milli);
 	hold_mem(planner, slot->node, node->mem_left_mib - spare->mem_mib);
 }
