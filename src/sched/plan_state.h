@@ -171,6 +171,11 @@ void takt_plan_hold_nothing(struct takt_planner *planner);
 void takt_plan_hold(struct takt_planner *planner, const struct takt_plan_kept *kept);
 void takt_plan_release_to(struct takt_planner *planner, size_t holds);
 
+/* plan_ever.c: what keeps a gang from ever being placed as things are, whatever ends: IMPOSSIBLE,
+ * UNHEALTHY or OUTSIDE; NONE for one that can be, and for a job of one task. */
+enum takt_why takt_plan_why_never(struct takt_planner *planner,
+				  const struct takt_sched_entry *entry);
+
 /* plan_why.c */
 void takt_plan_explain(struct takt_planner *planner);
 void takt_plan_explain_one(struct takt_planner *planner, const struct takt_sched_entry *entry);
@@ -179,8 +184,8 @@ void takt_plan_explain_one(struct takt_planner *planner, const struct takt_sched
 
 /* A job of whole GPUs on one node that asks for nothing else and runs as fast everywhere. */
 bool takt_plan_is_plain(const struct takt_sched_entry *entry);
-/* What a job of whole GPUs on one node waits for that takt does not govern: IMPOSSIBLE, UNHEALTHY
- * or OUTSIDE; NONE if ending jobs can make room for it. */
+/* What a job of whole GPUs on one node waits for that takt does not govern: IMPOSSIBLE, SELECTOR,
+ * UNHEALTHY or OUTSIDE; NONE if ending jobs can make room for it. */
 enum takt_why takt_sched_ungoverned(const struct takt_sched *sched, uint32_t need, uint32_t flags);
 /* The node where a job that waits for `why` is nearest to running, the lowest id of equal ones;
  * NULL when there is no node. */

@@ -115,23 +115,38 @@ static bool is_first(const struct takt_planner *planner, const struct takt_sched
 	return planner->kept.len == 0 || planner->kept.at[0].entry == entry;
 }
 
+/* Tasks that find room where the job may be now, as far as it needs them. */
+static uint32_t room_in_scope(struct takt_planner *planner, const struct takt_sched_entry *entry)
+{
+	const struct takt_sched *sched = planner->sched;
+	const struct takt_scope *scope = takt_plan_scope(planner, entry, planner->now_ns);
+	uint32_t least = takt_sched_min_tasks(&entry->job);
+	uint32_t room = 0;
+
+	if (!scope)
+		return least;
+	TAKT_VEC_EACH (it, &sched->hosts) {
+		uint32_t node = (*it)->node;
+
+		if (!(*it)->removed && room < least &&
+		    takt_cluster_why_not(sched->cluster, entry->kind, node, scope) == 0)
+			room += takt_cluster_room(sched->cluster, entry->kind, node);
+	}
+	return room;
+}
+
 /* Some node can take a task, and yet the job waits. */
 static enum takt_why why_in_spite(struct takt_planner *planner,
 				  const struct takt_sched_entry *entry,
 				  const struct takt_plan_fit *fit)
 {
 	const struct takt_sched_job *job = &entry->job;
-	const struct takt_scope *scope = takt_plan_scope(planner, entry, planner->now_ns);
-	struct takt_fit_counts counts;
 
 	if (fit->room < takt_sched_min_tasks(job))
 		return TAKT_WHY_GANG;
-	if (scope) {
-		takt_cluster_explain(planner->sched->cluster, entry->kind, scope, &counts);
-		if (counts.fit == 0)
-			return job->near_group || job->apart_group ? TAKT_WHY_AFFINITY
-								   : TAKT_WHY_RESERVATION;
-	}
+	if (room_in_scope(planner, entry) < takt_sched_min_tasks(job))
+		return job->near_group || job->apart_group ? TAKT_WHY_AFFINITY
+							   : TAKT_WHY_RESERVATION;
 	if (is_first(planner, entry) && takt_sched_tasks(job) > 1 &&
 	    takt_cluster_request(planner->sched->cluster, entry->kind)->speeds)
 		return TAKT_WHY_GANG; /* room enough, but not on one model */
@@ -146,10 +161,15 @@ static void explain_general(struct explainer *explainer, const struct takt_sched
 {
 	const struct takt_plan_fit *fit =
 		fit_of(explainer, entry->kind, takt_sched_tasks(&entry->job) > 1, &wait->fit);
+	enum takt_why never = TAKT_WHY_NONE;
 
 	if (!fit)
 		return;
 	wait->why = fit->fit == 0 ? why_no_node(fit) : why_in_spite(explainer->planner, entry, fit);
+	if (wait->why >= TAKT_WHY_ORDER)
+		never = takt_plan_why_never(explainer->planner, entry);
+	if (never)
+		wait->why = never;
 	for (int why = 0; why < TAKT_WHY_COUNT; why++)
 		if (fit->any[why] > 0)
 			wait->also |= UINT64_C(1) << why;
@@ -288,9 +308,11 @@ static void set_start(struct explainer *explainer, struct takt_sched_entry *entr
 		wait->start_ns = 0;
 }
 
-/* Some job that runs says how long; else no start can be predicted. */
+/* Some job that runs says how long, or a window ends; else no start can be predicted. */
 static bool can_look_ahead(struct takt_planner *planner)
 {
+	if (planner->sched->windows.len > 0)
+		return true;
 	takt_plan_list_ends(planner);
 	TAKT_VEC_EACH (end, &planner->ends)
 		if (end->entry)

@@ -83,6 +83,8 @@ struct takt_sched_group {
 	uint32_t blocked_reach; /* nothing that reaches as far fits; see plan_scope.c */
 	struct takt_sched_group *next_blocked;
 	struct takt_sched_entry *candidate; /* see plan_preempt.c */
+	uint64_t judged;		    /* serial of the plan that asked whether it ever fits */
+	bool never;			    /* it does not; see plan_ever.c */
 };
 
 struct takt_sched_entry {

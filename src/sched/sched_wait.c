@@ -30,6 +30,12 @@ static uint32_t eligible(const struct takt_sched_host *host, uint32_t flags)
 	return takt_sched_count(takt_sched_host_eligible(host, flags));
 }
 
+/* A job that asks for nothing but GPUs can stand no taint. */
+static bool is_tainted(const struct takt_sched_host *host)
+{
+	return host->facts.taint_count > 0;
+}
+
 enum takt_why takt_sched_ungoverned(const struct takt_sched *sched, uint32_t need, uint32_t flags)
 {
 	enum takt_why why = TAKT_WHY_IMPOSSIBLE;
@@ -39,11 +45,13 @@ enum takt_why takt_sched_ungoverned(const struct takt_sched *sched, uint32_t nee
 
 		if (host->removed || host->gpu_count < need)
 			continue;
-		if (eligible(host, flags) >= need)
+		if (is_tainted(host))
+			why = why == TAKT_WHY_IMPOSSIBLE ? TAKT_WHY_SELECTOR : why;
+		else if (eligible(host, flags) >= need)
 			return TAKT_WHY_NONE;
-		if (healthy(host) >= need)
+		else if (healthy(host) >= need)
 			why = TAKT_WHY_OUTSIDE;
-		else if (why == TAKT_WHY_IMPOSSIBLE)
+		else if (why != TAKT_WHY_OUTSIDE)
 			why = TAKT_WHY_UNHEALTHY;
 	}
 	return why;
@@ -55,10 +63,15 @@ static bool nearness(const struct takt_sched_host *host, const struct takt_sched
 {
 	uint64_t free_gpus = takt_sched_host_free_gpus(host, job->flags);
 
+	if (is_tainted(host) && why != TAKT_WHY_IMPOSSIBLE && why != TAKT_WHY_SELECTOR)
+		return false;
 	switch (why) {
 	case TAKT_WHY_IMPOSSIBLE:
 		*ret = host->gpu_count;
 		return true;
+	case TAKT_WHY_SELECTOR:
+		*ret = host->gpu_count;
+		return host->gpu_count >= job->gpus;
 	case TAKT_WHY_UNHEALTHY:
 		*ret = healthy(host);
 		return host->gpu_count >= job->gpus;
@@ -96,7 +109,7 @@ struct takt_sched_host *takt_sched_nearest(const struct takt_sched *sched,
 static bool fits_but_for_order(const struct takt_sched *sched, const struct takt_sched_job *job)
 {
 	TAKT_VEC_EACH (host, &sched->hosts)
-		if (!(*host)->removed &&
+		if (!(*host)->removed && !is_tainted(*host) &&
 		    takt_sched_count(takt_sched_host_free_gpus(*host, job->flags)) >= job->gpus)
 			return true;
 	return false;
