@@ -246,6 +246,16 @@ static void become_head(struct takt_planner *planner, struct takt_sched_entry *e
 		(void)takt_plan_reserve(planner, entry);
 }
 
+/* Of the jobs that are alike the next may fit where this one does not: it may be over before a
+ * window begins. */
+static bool length_decides(const struct takt_planner *planner)
+{
+	TAKT_VEC_EACH (window, &planner->sched->windows)
+		if (window->end_ns > planner->now_ns)
+			return true;
+	return false;
+}
+
 static void did_not_fit(struct takt_planner *planner, struct takt_sched_entry *entry,
 			uint32_t reach)
 {
@@ -255,16 +265,27 @@ static void did_not_fit(struct takt_planner *planner, struct takt_sched_entry *e
 		if (entry->job.gpus > 0 && !takt_plan_declines(planner, entry) &&
 		    !is_ungoverned(planner, entry))
 			become_head(planner, entry);
-		block(planner, group);
+		if (planner->head || !length_decides(planner))
+			block(planner, group);
+		else
+			set_aside(planner, entry);
 		return;
 	}
 	if (planner->kept.len < reserve_depth(planner) && takt_plan_reserve(planner, entry)) {
 		set_aside(planner, entry);
 		return;
 	}
-	planner->tried += planner->kept.len > 0;
+	planner->tried += planner->kept.len > 0 || length_decides(planner);
+	if (planner->tried > planner->sched->config.backfill_depth) {
+		block(planner, group);
+		return;
+	}
+	if (length_decides(planner)) {
+		set_aside(planner, entry);
+		return;
+	}
 	group->blocked_reach = reach;
-	if (reach == 0 || planner->tried > planner->sched->config.backfill_depth)
+	if (reach == 0)
 		block(planner, group);
 	else
 		set_aside(planner, entry);
