@@ -244,6 +244,22 @@ static uint32_t place_on_node(const struct gang *gang)
 	return 0;
 }
 
+/* Whether looking for one node for all is cheap and may find one. */
+static bool may_share_a_node(const struct gang *gang)
+{
+	struct takt_cluster *cluster = gang->planner->sched->cluster;
+	const struct takt_cluster_totals *totals = takt_cluster_totals(cluster);
+	struct takt_request all;
+
+	if (gang->least < gang->most ||
+	    !together(takt_cluster_request(cluster, gang->kind), gang->most, &all))
+		return false;
+	for (uint32_t width = all.devices; width <= TAKT_REQUEST_MAX_DEVICES; width++)
+		if (totals->width[width].nodes > 0)
+			return true;
+	return false;
+}
+
 uint32_t takt_plan_place_near(struct takt_planner *planner, const struct takt_sched_entry *entry,
 			      const struct takt_scope *scope, uint32_t least, uint32_t most)
 {
@@ -252,7 +268,7 @@ uint32_t takt_plan_place_near(struct takt_planner *planner, const struct takt_sc
 	bool required = entry->job.topology == TAKT_TOPOLOGY_REQUIRED;
 	uint32_t level = (uint32_t)takt_cluster_level_count(planner->sched->cluster);
 	uint32_t widest = required ? entry->job.level : 1;
-	uint32_t n = entry->job.level == 0 ? place_on_node(&gang) : 0;
+	uint32_t n = entry->job.level == 0 || may_share_a_node(&gang) ? place_on_node(&gang) : 0;
 
 	if (n > 0 || (required && widest == 0))
 		return n;
