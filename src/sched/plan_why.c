@@ -185,8 +185,11 @@ static void explain_plain(struct explainer *explainer, const struct takt_sched_e
 	if (memo->why == TAKT_WHY_NONE)
 		takt_sched_explain(explainer->planner->sched, &entry->job, memo);
 	*wait = *memo;
-	if (wait->why == TAKT_WHY_ORDER && entry->kind != TAKT_SCHED_NO_KIND &&
-	    (is_first(explainer->planner, entry) || explainer->planner->sched->windows.len > 0))
+	if (entry->kind == TAKT_SCHED_NO_KIND)
+		return;
+	if (wait->why == TAKT_WHY_SELECTOR ||
+	    (wait->why == TAKT_WHY_ORDER &&
+	     (is_first(explainer->planner, entry) || explainer->planner->sched->windows.len > 0)))
 		explain_general(explainer, entry, wait);
 }
 
