@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Appends the results of a placement experiment to a file of bench/results.
 
-Usage: takt simulate --protocol fgd ... --json | simulation_rows.py RESULTS.csv LOAD,LOAD,...
+Usage: takt simulate --protocol fgd|timed ... --json | simulation_rows.py RESULTS.csv LOAD,LOAD,...
 
 For each policy and load: the mean with its interval, the bound, and the difference to the baseline
 on the same seeds with its interval. The command in each row repeats it.
@@ -21,6 +21,21 @@ def machine():
         cpu = next((line.split(":")[1].strip() for line in stream
                     if line.startswith("model name")), "?")
     return f"{os.cpu_count()} x {cpu}, Linux {os.uname().release}"
+
+
+def timed_metrics(record, trace):
+    load = record["load_pct"]
+    name = f"{trace} {record['placement']} with real times, " + (
+        f"load {load} %" if load else "as it is")
+    for measure, what, unit in (("allocation_pct", "allocated", "% of GPUs"),
+                                ("wait_mean_s", "mean wait", "s"),
+                                ("waited_pct", "waited at all", "% of pods")):
+        yield f"{name}: {what}", record[measure], unit
+        if "against" in record:
+            against = record["against"]
+            other = f"{name}: {what}, more than {against['placement']}"
+            yield other, against[measure], unit
+            yield f"{other}, half of the 95 % interval", against[f"{measure}_ci95"], unit
 
 
 def metrics(record, trace):
@@ -50,7 +65,8 @@ def main():
         for record in result["results"]:
             if record["load_pct"] not in loads:
                 continue
-            for metric, value, unit in metrics(record, trace):
+            rows = timed_metrics if result["protocol"] == "timed" else metrics
+            for metric, value, unit in rows(record, trace):
                 writer.writerow((datetime.date.today().isoformat(), result["commit"],
                                  result["command"], machine(), "yes", metric, f"{value:.4f}",
                                  unit))
