@@ -21,7 +21,41 @@ static void print_job(struct takt_cli *cli, const struct takt_job_view *job)
 	takt_str_add(&cli->out, "\n");
 }
 
-static int run(struct takt_cli *cli, struct takt_err *err)
+static void print_trial(struct takt_cli *cli, const struct takt_try_view *view)
+{
+	char text[TAKT_UNIT_TEXT];
+
+	takt_print_simulated(cli, view->simulated);
+	takt_str_add(&cli->out, view->starts ? "would start now" : "would wait");
+	if (view->gpu_list_count > 0) {
+		takt_str_add(&cli->out, view->gpu_list_count == 1 ? " on GPU " : " on GPUs ");
+		takt_gpu_list_text(view->gpu_list, view->gpu_list_count, &cli->out);
+	}
+	if (view->text[0])
+		takt_str_addf(&cli->out, ": %s", view->text);
+	if (view->starts_ms)
+		takt_str_addf(&cli->out, "; predicted to start %s",
+			      takt_when_text(view->starts_ms, text));
+	takt_str_add(&cli->out, "\n");
+}
+
+static int try_job(struct takt_cli *cli, struct takt_err *err)
+{
+	struct takt_try_view view;
+	struct takt_jobspec spec;
+	int rc = takt_job_options_read(cli, &spec, err);
+
+	if (rc == 0)
+		rc = takt_cli_connect(cli, err);
+	if (rc == 0)
+		rc = takt_client_try(cli->client, &spec, &view, err);
+	takt_jobspec_fini(&spec);
+	if (rc == 0 && !takt_cli_print_json(cli))
+		print_trial(cli, &view);
+	return rc;
+}
+
+static int submit(struct takt_cli *cli, struct takt_err *err)
 {
 	TAKT_CLEANUP(freep) struct takt_job_view *job = takt_alloc(sizeof(*job));
 	int rc = job ? takt_place_job(cli, job, err)
@@ -32,8 +66,16 @@ static int run(struct takt_cli *cli, struct takt_err *err)
 	return rc;
 }
 
+static int run(struct takt_cli *cli, struct takt_err *err)
+{
+	if (takt_cli_has(cli, "dry-run"))
+		return try_job(cli, err);
+	return submit(cli, err);
+}
+
 static const struct takt_option options[] = {
 	TAKT_JOB_OPTIONS,
+	{"dry-run", 0, NULL, "hand in nothing: say where and when it would start"},
 	{"quiet", 'q', NULL, "print only the job's number"},
 	{NULL},
 };

@@ -133,8 +133,8 @@ int takt_client_explain(struct takt_client *client, uint64_t job_id, struct takt
 		      : takt_explain_view_from_json(client->body.s, client->body.len, ret, err);
 }
 
-int takt_client_submit(struct takt_client *client, const struct takt_jobspec *spec,
-		       struct takt_job_view *ret, struct takt_err *err)
+static int send_spec(struct takt_client *client, const char *path, const struct takt_jobspec *spec,
+		     struct takt_err *err)
 {
 	TAKT_CLEANUP(strp) struct takt_str body = TAKT_STR(TAKT_SPEC_MAX_BYTES);
 	int rc = takt_jobspec_check(spec, err);
@@ -145,8 +145,21 @@ int takt_client_submit(struct takt_client *client, const struct takt_jobspec *sp
 		return takt_err_set(err, body.rc,
 				    "the job with its environment is over %d bytes, or no memory",
 				    TAKT_SPEC_MAX_BYTES);
-	rc = takt_client_ask(client, "/v1/jobs", body.s, err);
-	return job_answer(client, rc, ret, err);
+	return takt_client_ask(client, path, body.s, err);
+}
+
+int takt_client_submit(struct takt_client *client, const struct takt_jobspec *spec,
+		       struct takt_job_view *ret, struct takt_err *err)
+{
+	return job_answer(client, send_spec(client, "/v1/jobs", spec, err), ret, err);
+}
+
+int takt_client_try(struct takt_client *client, const struct takt_jobspec *spec,
+		    struct takt_try_view *ret, struct takt_err *err)
+{
+	int rc = send_spec(client, "/v1/jobs/try", spec, err);
+
+	return rc < 0 ? rc : takt_try_view_from_json(client->body.s, client->body.len, ret, err);
 }
 
 int takt_client_cancel(struct takt_client *client, uint64_t job_id, struct takt_job_view *ret,

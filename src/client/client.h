@@ -54,6 +54,9 @@ int takt_client_explain(struct takt_client *client, uint64_t job_id, struct takt
 			struct takt_err *err);
 int takt_client_submit(struct takt_client *client, const struct takt_jobspec *spec,
 		       struct takt_job_view *ret, struct takt_err *err);
+/* What would become of it; nothing is handed in. */
+int takt_client_try(struct takt_client *client, const struct takt_jobspec *spec,
+		    struct takt_try_view *ret, struct takt_err *err);
 int takt_client_cancel(struct takt_client *client, uint64_t job_id, struct takt_job_view *ret,
 		       struct takt_err *err);
 int takt_client_change(struct takt_client *client, uint64_t job_id,

@@ -194,3 +194,36 @@ int takt_explain_view_from_json(const char *text, size_t len, struct takt_explai
 		*ret = view;
 	return rc;
 }
+
+#define TRY struct takt_try_view
+static const struct takt_field try_fields[] = {
+	MUST_BOOL(TRY, simulated),
+	MUST_BOOL(TRY, starts),
+	{TAKT_FIELD_AT(TRY, gpu_list, TAKT_FIELD_U32), .many = TAKT_MANY_ARRAY, .required = true,
+	 .counts = true, .size = sizeof(uint32_t), COUNT(TRY, gpu_list_count),
+	 .room = TAKT_VIEW_MAX_GPUS, .max = UINT32_MAX},
+	TEXT(TRY, why),
+	TEXT(TRY, text),
+	U32(TRY, ahead, NONE(0)),
+	I64(TRY, starts_ms, NONE(0)),
+};
+static const struct takt_shape try_shape = TAKT_SHAPE(TRY, "a trial", try_fields);
+
+int takt_try_view_to_json(const struct takt_try_view *view, struct takt_str *out)
+{
+	return takt_shape_encode(&try_shape, view, out);
+}
+
+int takt_try_view_from_json(const char *text, size_t len, struct takt_try_view *ret,
+			    struct takt_err *err)
+{
+	struct takt_try_view view;
+	int rc;
+
+	memset(&view, 0, sizeof(view));
+	rc = takt_shape_decode(&try_shape, text, len, TAKT_VIEW_MAX_BYTES, TAKT_SHAPE_TOLERANT,
+			       &view, err);
+	if (rc == 0)
+		*ret = view;
+	return rc;
+}

@@ -184,6 +184,20 @@ int takt_queue_json_begin(struct takt_str *out, bool simulated);
 int takt_queue_json_job(struct takt_str *out, const struct takt_job_view *view);
 int takt_queue_json_end(struct takt_str *out, uint64_t total);
 
+/* A job that was not handed in: where and when it would start. */
+struct takt_try_view {
+	bool simulated;
+	bool starts; /* at once, on these GPUs */
+	uint32_t gpu_list_count;
+	uint32_t gpu_list[TAKT_VIEW_MAX_GPUS];
+	char why[24], text[320]; /* else: why it waits */
+	uint32_t ahead;		 /* waiting jobs that go first */
+	int64_t starts_ms;	 /* predicted, wall clock; 0 = not known */
+};
+int takt_try_view_to_json(const struct takt_try_view *view, struct takt_str *out);
+int takt_try_view_from_json(const char *text, size_t len, struct takt_try_view *ret,
+			    struct takt_err *err);
+
 /* explain: the plan's word on one waiting job, with the numbers behind it. */
 struct takt_explain_view {
 	bool simulated;

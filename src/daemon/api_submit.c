@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/str.h"
 #include "daemon/daemon.h"
 #include "launch/launch.h"
 
@@ -124,5 +125,30 @@ int takt_api_submit(void *ctx, const struct takt_peer *peer, struct takt_jobspec
 		return rc;
 	}
 	takt_pending_set_cancel(pending, hung_up, token);
+	return 0;
+}
+
+int takt_api_try(void *ctx, const struct takt_peer *peer, struct takt_jobspec *spec,
+		 struct takt_try_view *ret, struct takt_err *err)
+{
+	struct takt_daemon *daemon = ctx;
+	struct takt_queue_trial trial;
+	int rc = may_submit(daemon, peer, spec, err);
+
+	if (rc == 0)
+		rc = takt_queue_try(daemon->queue, spec, takt_wall_now(daemon->sys), &trial, err);
+	if (rc < 0)
+		return rc;
+	ret->simulated = takt_machine_info(daemon->machine)->simulated;
+	ret->starts = trial.starts;
+	for (uint32_t gpu = 0; gpu < daemon->gpu_count; gpu++)
+		if (trial.gpu_mask >> gpu & 1)
+			ret->gpu_list[ret->gpu_list_count++] = gpu;
+	if (!trial.starts) {
+		takt_strcpy(ret->why, sizeof(ret->why), takt_why_name(trial.why));
+		takt_strcpy(ret->text, sizeof(ret->text), trial.text);
+		ret->ahead = trial.ahead;
+		ret->starts_ms = trial.starts_at.ns / (int64_t)TAKT_NS_PER_MS;
+	}
 	return 0;
 }

@@ -222,8 +222,8 @@ static int check_room(const struct takt_queue_config *config, const struct takt_
 	return 0;
 }
 
-static int check_possible(struct takt_queue *queue, const struct takt_jobspec *spec,
-			  struct takt_err *err)
+int takt_queue_check_possible(struct takt_queue *queue, const struct takt_jobspec *spec,
+			      struct takt_err *err)
 {
 	struct takt_sched_job ask = {
 		.id = queue->next_id, .submit_seq = queue->next_seq, .gpus = spec->gpus};
@@ -246,7 +246,7 @@ int takt_queue_submit(struct takt_queue *queue, uid_t uid, gid_t gid, struct tak
 		      struct takt_wall now, void *token, struct takt_err *err)
 {
 	struct takt_queue_job *job;
-	int rc = check_possible(queue, spec, err);
+	int rc = takt_queue_check_possible(queue, spec, err);
 
 	if (rc < 0)
 		return rc;

@@ -118,6 +118,18 @@ int takt_queue_load(struct takt_queue *queue,
  * request is refused here. */
 int takt_queue_submit(struct takt_queue *queue, uid_t uid, gid_t gid, struct takt_jobspec *spec,
 		      struct takt_wall now, void *token, struct takt_err *err);
+/* What would become of it if it were handed in now. */
+struct takt_queue_trial {
+	bool starts; /* at once, on these */
+	uint64_t gpu_mask;
+	enum takt_why why; /* else: why it waits */
+	char text[320];
+	uint32_t ahead;		    /* jobs that wait and go first */
+	struct takt_wall starts_at; /* predicted; 0 = not known */
+};
+/* Nothing is kept of it. Refuses what submit refuses. */
+int takt_queue_try(struct takt_queue *queue, struct takt_jobspec *spec, struct takt_wall now,
+		   struct takt_queue_trial *ret, struct takt_err *err);
 /* Wanted from now on, over restarts too. `changed` follows when it ends. -TAKT_E_CONFLICT when it
  * has ended. */
 int takt_queue_cancel(struct takt_queue *queue, uint64_t job_id, struct takt_wall now,

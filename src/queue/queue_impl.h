@@ -63,6 +63,10 @@ int takt_queue_job_put(struct takt_queue *queue, struct takt_queue_job *job);
 void takt_queue_job_drop(struct takt_queue *queue, struct takt_queue_job *job);
 void takt_queue_changed(struct takt_queue *queue, const struct takt_queue_job *job);
 
+/* Refuses what could never start. */
+int takt_queue_check_possible(struct takt_queue *queue, const struct takt_jobspec *spec,
+			      struct takt_err *err);
+
 /* The scheduler's clock. */
 uint64_t takt_queue_sched_ns(const struct takt_queue *queue, struct takt_wall wall);
 

@@ -118,6 +118,29 @@ void takt_route_submit(struct takt_call *call)
 	takt_jobspec_fini(&spec);
 }
 
+void takt_route_try(struct takt_call *call)
+{
+	TAKT_CLEANUP(strp) struct takt_str json = TAKT_STR(TAKT_SERVER_MAX_JSON);
+	struct takt_server *server = call->server;
+	struct takt_try_view view;
+	struct takt_jobspec spec;
+	struct takt_err err;
+	int rc;
+
+	memset(&view, 0, sizeof(view));
+	takt_jobspec_init(&spec);
+	rc = takt_jobspec_from_json(call->http->body, call->http->body_len, &spec, &err);
+	if (rc == 0)
+		rc = server->backend.try(server->ctx, &call->peer, &spec, &view, &err);
+	takt_jobspec_fini(&spec);
+	if (rc < 0) {
+		takt_server_answer_failure(call->http, &err);
+		return;
+	}
+	takt_try_view_to_json(&view, &json);
+	takt_server_answer_text(call->http, 200, &json);
+}
+
 void takt_route_cancel(struct takt_call *call)
 {
 	struct takt_server *server = call->server;

@@ -62,6 +62,9 @@ struct takt_server_backend {
 	 * on disk. */
 	int (*submit)(void *ctx, const struct takt_peer *peer, struct takt_jobspec *spec,
 		      struct takt_pending *pending, struct takt_err *err);
+	/* What would become of it; nothing is kept. */
+	int (*try)(void *ctx, const struct takt_peer *peer, struct takt_jobspec *spec,
+		   struct takt_try_view *ret, struct takt_err *err);
 	int (*cancel)(void *ctx, const struct takt_peer *peer, uint64_t job_id,
 		      struct takt_pending *pending, struct takt_err *err);
 	/* Finishes `pending` with the job view when the change is on disk. */

@@ -456,6 +456,16 @@ static void wishes_are_read(void **state)
 	complains("submit --retries 101 -- true", 64, "'--retries' must be a whole number");
 }
 
+static void a_dry_run_hands_in_nothing(void **state)
+{
+	says("submit --dry-run -n 2 -- true", 0, "would start now on GPUs 0-1\n");
+	cli_run("submit --dry-run -n 3 -- true", &result);
+	assert_has(result.out, "would wait: waits for more GPUs; predicted to start 2026-11-20 ");
+	cli_run("submit --dry-run -n 2 --json -- true", &result);
+	assert_has(result.out, "\"starts\":true,\"gpu_list\":[0,1]");
+	assert_int_equal(fake.job_count, 0);
+}
+
 static void jobs_are_held_released_and_updated(void **state)
 {
 	submit("hang");
@@ -556,6 +566,7 @@ int main(void)
 		JOBS(wait_and_cancel),
 		JOBS(jobs_are_held_released_and_updated),
 		JOBS(wishes_are_read),
+		JOBS(a_dry_run_hands_in_nothing),
 		CASE(clocks_are_set_and_shown),
 		CASE(help_comes_from_the_table),
 		CASE(serve_gets_its_own_arguments),

@@ -152,6 +152,25 @@ def cpus_and_memory_are_counted():
             assert done.returncode == 65 and says in done.stderr, done
 
 
+def a_dry_run_says_where_and_when():
+    with kit.machine(gpus=2) as m:
+        m.start()
+        client = m.client()
+        done = m.takt("submit", "--dry-run", "-n", "2", "--", "true")
+        assert done.returncode == 0 and "would start now on GPUs 0-1" in done.stdout, done
+        gate = client.submit(["sh", "-c", "until test -e go; do sleep 0.02; done"], gpus=2, time_limit_ms=600000,
+                             cwd=m.path("jobs"))["id"]
+        kit.until(lambda: state(client, gate) == "running", 10, lambda: client.job(gate))
+        told = json.loads(m.takt("submit", "--dry-run", "--json", "--", "true").stdout)
+        assert not told["starts"] and told["why"] == "gpus", told
+        assert abs(told["starts_ms"] - client.job(gate)["started_ms"] - 600000) < 5000, told
+        assert [job["id"] for job in client.live()] == [gate], client.live()
+        done = m.takt("submit", "--dry-run", "-n", "3", "--", "true")
+        assert done.returncode == 65 and "has 2" in done.stderr, done
+        client.cancel(gate)
+        assert client.submit(["true"])["id"] == gate + 1
+
+
 if __name__ == "__main__":
     sys.exit(kit.main([
         held_jobs_start_when_released,
@@ -161,4 +180,5 @@ if __name__ == "__main__":
         jobs_come_after_jobs,
         a_job_begins_later,
         cpus_and_memory_are_counted,
+        a_dry_run_says_where_and_when,
     ]))

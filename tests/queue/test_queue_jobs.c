@@ -479,6 +479,40 @@ static void adopted_jobs_keep_their_gpus_on_a_smaller_machine(void **state)
 	}
 }
 
+static struct takt_queue_trial try_job(uint32_t gpus)
+{
+	struct takt_jobspec spec = kit_spec(gpus);
+	struct takt_queue_trial trial;
+
+	assert_int_equal(takt_queue_try(kit.queue, &spec, (struct takt_wall){(int64_t)kit.boot_ns},
+					&trial, NULL),
+			 0);
+	takt_jobspec_fini(&spec);
+	return trial;
+}
+
+static void a_trial_says_what_would_be_and_leaves_no_trace(void **state)
+{
+	struct takt_jobspec spec = kit_spec(6);
+	uint64_t id, seq = 0;
+
+	assert_true(try_job(8).starts);
+	assert_int_equal(try_job(8).gpu_mask, 0xff);
+	spec.time_limit_ms = 60000;
+	id = kit_accept_spec(&kit, spec);
+	kit_started(&kit, id);
+	kit_settle(&kit);
+	assert_true(try_job(2).starts);
+	assert_false(try_job(3).starts);
+	assert_int_equal(try_job(3).why, TAKT_WHY_GPUS);
+	assert_in_range(try_job(3).starts_at.ns, kit.boot_ns + 59 * TAKT_NS_PER_S,
+			kit.boot_ns + 61 * TAKT_NS_PER_S);
+	kit_settle(&kit);
+	assert_int_equal(takt_queue_gpu(kit.queue, 7, &seq), TAKT_GPU_FREE);
+	assert_int_equal(kit_accept(&kit, 2, 0), id + 1);
+	assert_true(started(id + 1));
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -500,6 +534,7 @@ int main(void)
 		CASE(what_is_over_is_decided_at_submit),
 		CASE(a_dependency_that_failed_is_seen_after_a_restart),
 		CASE(a_job_being_accepted_hears_of_a_failure),
+		CASE(a_trial_says_what_would_be_and_leaves_no_trace),
 		CASE(cpus_and_memory_are_counted),
 		CASE(jobs_without_gpus_wait_for_memory),
 		CASE(what_no_machine_has_is_refused),

@@ -285,6 +285,23 @@ static int on_submit(void *ctx, const struct takt_peer *peer, struct takt_jobspe
 	return 0;
 }
 
+static int on_try(void *ctx, const struct takt_peer *peer, struct takt_jobspec *spec,
+		  struct takt_try_view *ret, struct takt_err *err)
+{
+	struct fake *fake = ctx;
+
+	ret->simulated = fake->simulated;
+	ret->starts = spec->gpus <= 2;
+	for (uint32_t i = 0; i < spec->gpus && ret->starts; i++)
+		ret->gpu_list[ret->gpu_list_count++] = i;
+	if (!ret->starts) {
+		takt_strcpy(ret->why, sizeof(ret->why), "gpus");
+		takt_strcpy(ret->text, sizeof(ret->text), "waits for more GPUs");
+		ret->starts_ms = 1795204226500;
+	}
+	return 0;
+}
+
 static int on_cancel(void *ctx, const struct takt_peer *peer, uint64_t job_id,
 		     struct takt_pending *pending, struct takt_err *err)
 {
@@ -477,6 +494,7 @@ static const struct takt_server_backend backend = {
 	.job = on_job,
 	.explain = on_explain,
 	.submit = on_submit,
+	.try = on_try,
 	.cancel = on_cancel,
 	.change = on_change,
 	.signal = on_signal,
