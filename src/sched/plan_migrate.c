@@ -20,11 +20,11 @@ struct movable {
 	size_t count;
 };
 
-static bool is_movable(const struct takt_sched_entry *entry)
+static bool is_movable(const struct takt_sched *sched, const struct takt_sched_entry *entry)
 {
-	return takt_sched_is_placed(entry) && entry->slot_count == 1 &&
-	       entry->job.flags & TAKT_JOB_MOVABLE && !entry->job.near_group &&
-	       !entry->job.apart_group && !entry->job.group;
+	return takt_sched_is_placed(entry) && !takt_sched_on_removed(sched, entry) &&
+	       entry->slot_count == 1 && entry->job.flags & TAKT_JOB_MOVABLE &&
+	       !entry->job.near_group && !entry->job.apart_group && !entry->job.group;
 }
 
 static int by_id(const void *a, const void *b, void *ctx)
@@ -45,7 +45,7 @@ static int list_movable(const struct takt_sched *sched, struct movable *movable)
 	if (!movable->tasks || !movable->entries)
 		return -ENOMEM;
 	TAKT_VEC_EACH (entry, &sched->jobs)
-		if (is_movable(*entry))
+		if (is_movable(sched, *entry))
 			movable->entries[movable->count++] = *entry;
 	return takt_sort(movable->entries, movable->count, sizeof(*movable->entries), by_id, NULL);
 }

@@ -22,14 +22,16 @@ static int by_cost(const void *va, const void *vb, void *ctx)
 	return a->entry->job.submit_seq > b->entry->job.submit_seq ? -1 : 1;
 }
 
+/* Numbers of nodes depend on who was told of first; ranks do not. */
 static int by_node(const void *va, const void *vb, void *ctx)
 {
 	const struct takt_victim_at *a = va;
 	const struct takt_victim_at *b = vb;
 
-	(void)ctx;
 	if (a->node != b->node)
-		return a->node < b->node ? -1 : 1;
+		return takt_cluster_node(ctx, a->node)->rank < takt_cluster_node(ctx, b->node)->rank
+			       ? -1
+			       : 1;
 	return (a->victim > b->victim) - (a->victim < b->victim);
 }
 
@@ -93,7 +95,8 @@ int takt_victims_init(struct takt_victims *victims, struct takt_planner *planner
 	victims->trial.max = victims->best_trial.max = LIST_MAX;
 	give_drains(planner->sched);
 	TAKT_VEC_EACH (entry, &planner->sched->jobs)
-		if (takt_sched_is_placed(*entry) && rc == 0)
+		if (takt_sched_is_placed(*entry) &&
+		    !takt_sched_on_removed(planner->sched, *entry) && rc == 0)
 			rc = list_one(victims, *entry);
 	if (rc == 0)
 		rc = takt_sort(victims->all.at, victims->all.len, sizeof(*victims->all.at), by_cost,
@@ -102,7 +105,7 @@ int takt_victims_init(struct takt_victims *victims, struct takt_planner *planner
 		rc = list_places(victims, i);
 	if (rc == 0)
 		rc = takt_sort(victims->at.at, victims->at.len, sizeof(*victims->at.at), by_node,
-			       NULL);
+			       planner->sched->cluster);
 	return rc;
 }
 

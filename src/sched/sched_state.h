@@ -209,6 +209,17 @@ static inline uint32_t takt_sched_min_tasks(const struct takt_sched_job *job)
 	return job->min_tasks ? job->min_tasks : takt_sched_tasks(job);
 }
 
+/* A placed job has a task on a node that is gone: what it holds there cannot be given and taken
+ * again while a plan tries things out. */
+static inline bool takt_sched_on_removed(const struct takt_sched *sched,
+					 const struct takt_sched_entry *entry)
+{
+	for (uint32_t i = 0; i < entry->slot_count; i++)
+		if (sched->host_of.at[entry->slots[i].node]->removed)
+			return true;
+	return false;
+}
+
 /* sched_host.c: nodes. */
 
 /* NULL when there is none of that id; removed ones are found too. */

@@ -57,6 +57,17 @@ static void check_use(const struct use *use)
 	assert_true(use->tenant[3] <= 16000);
 }
 
+/* Nothing is started on a node under maintenance, or that would not be over by then. */
+static void check_window(const struct story *story, const struct takt_plan_placement *p)
+{
+	const struct takt_sched_job *job = &story->jobs[p->job_id].job;
+
+	if (story->window.node != p->node_id || story->window.end_ns <= story->now_ns)
+		return;
+	assert_true(job->estimate_ns > 0);
+	assert_true(story->now_ns < story->window.start_ns);
+}
+
 /* All that run and all that the plan starts fit together; every new place is in service. */
 static void check_room(const struct story *story, const struct takt_plan *plan)
 {
@@ -70,7 +81,9 @@ static void check_room(const struct story *story, const struct takt_plan *plan)
 		const struct takt_plan_placement *p = &plan->placements[i];
 
 		add_task(&use, &story->jobs[p->job_id].job, p->node_id, p->gpu_mask, p->milli);
+		assert_true(story->nodes[p->node_id].there);
 		assert_false(story->nodes[p->node_id].cordoned);
+		check_window(story, p);
 		assert_int_equal(story->nodes[p->node_id].bad & p->gpu_mask, 0);
 		assert_int_equal(__builtin_popcountll(p->gpu_mask),
 				 story->jobs[p->job_id].job.gpus);

@@ -153,7 +153,8 @@ static void add_job(struct story *story, struct takt_sched *sched, uint32_t id)
 static void leave(struct story *story, struct story_job *at)
 {
 	for (uint32_t i = 0; i < at->slot_count; i++)
-		story->nodes[at->slots[i].node_id].drain |= at->slots[i].gpu_mask;
+		if (story->nodes[at->slots[i].node_id].there)
+			story->nodes[at->slots[i].node_id].drain |= at->slots[i].gpu_mask;
 	at->slot_count = 0;
 }
 
@@ -187,6 +188,8 @@ static void change_health(struct story *story, struct takt_sched *sched)
 		.kind = TAKT_SCHED_GPU_HEALTH, .node_id = node, .at_ns = story->now_ns};
 	uint64_t bit;
 
+	if (!story->nodes[node].there)
+		return;
 	event.gpu = draw(story, STORY_GPUS);
 	bit = UINT64_C(1) << event.gpu;
 	event.state = draw(story, 2) ? TAKT_GPU_LOST : TAKT_GPU_QUARANTINED;
@@ -203,7 +206,46 @@ static void change_cordon(struct story *story, struct takt_sched *sched)
 	uint32_t node = 1 + draw(story, STORY_NODES);
 	struct takt_sched_event event = {.kind = TAKT_SCHED_NODE_CORDON, .node_id = node};
 
+	if (!story->nodes[node].there)
+		return;
 	event.outside = story->nodes[node].cordoned = draw(story, 3) == 0;
+	feed(sched, &event);
+}
+
+/* A node goes, what drains there is forgotten; or comes back. */
+static void change_presence(struct story *story, struct takt_sched *sched)
+{
+	uint32_t node = 1 + draw(story, STORY_NODES);
+	struct takt_sched_event event = {
+		.kind = TAKT_SCHED_NODE_REMOVE, .node_id = node, .at_ns = story->now_ns};
+
+	if (!story->nodes[node].there) {
+		add_node(story, sched, node);
+		return;
+	}
+	story->nodes[node] = (struct story_node){.there = false};
+	feed(sched, &event);
+}
+
+/* Maintenance of one node is announced, or called off. */
+static void change_window(struct story *story, struct takt_sched *sched)
+{
+	struct takt_sched_window window = {.id = 1};
+	struct takt_sched_event event = {.kind = TAKT_SCHED_WINDOW_ADD, .window = &window};
+
+	if (story->window.end_ns > 0) {
+		event = (struct takt_sched_event){.kind = TAKT_SCHED_WINDOW_REMOVE, .window_id = 1};
+		story->window.end_ns = 0;
+		feed(sched, &event);
+		return;
+	}
+	story->window.node = 1 + draw(story, STORY_NODES);
+	story->window.start_ns = story->now_ns + (uint64_t)draw(story, 3000) * SECOND;
+	story->window.end_ns = story->window.start_ns + 1800ull * SECOND;
+	window.start_ns = story->window.start_ns;
+	window.end_ns = story->window.end_ns;
+	window.nodes = &story->window.node;
+	window.node_count = 1;
 	feed(sched, &event);
 }
 
@@ -227,13 +269,17 @@ void story_step(struct story *story, struct takt_sched *sched)
 {
 	uint32_t id = 1 + draw(story, STORY_JOBS);
 	struct story_job *at = &story->jobs[id];
-	uint32_t what = draw(story, 20);
+	uint32_t what = draw(story, 22);
 
 	story->now_ns += (uint64_t)(1 + draw(story, 90)) * SECOND;
 	if (what == 0)
 		change_health(story, sched);
 	else if (what == 1)
 		change_cordon(story, sched);
+	else if (what == 20)
+		change_presence(story, sched);
+	else if (what == 21)
+		change_window(story, sched);
 	else if (what < 5)
 		clean(story, sched);
 	else if (at->state == STORY_ABSENT)
@@ -271,6 +317,24 @@ static size_t take_gang(struct story *story, struct takt_sched *sched, const str
 	return first->tasks;
 }
 
+/* One task goes over; the GPUs that it leaves are not clean. */
+static void move_task(struct story *story, struct takt_sched *sched,
+		      const struct takt_plan_migration *migration)
+{
+	struct story_job *at = &story->jobs[migration->job_id];
+	struct takt_sched_slot *slot = &at->slots[migration->task];
+	struct takt_sched_event event = {
+		.kind = TAKT_SCHED_JOB_MOVED,
+		.job_id = migration->job_id,
+		.slots = at->slots,
+		.slot_count = at->slot_count,
+	};
+
+	story->nodes[slot->node_id].drain |= slot->gpu_mask;
+	*slot = migration->to;
+	feed(sched, &event);
+}
+
 void story_obey(struct story *story, struct takt_sched *sched, const struct takt_plan *plan)
 {
 	bool commit = draw(story, 2) == 0;
@@ -280,6 +344,9 @@ void story_obey(struct story *story, struct takt_sched *sched, const struct takt
 	for (size_t i = 0; i < plan->placement_count;)
 		i += commit || draw(story, 4) > 0 ? take_gang(story, sched, plan, i, !commit)
 						  : plan->placements[i].tasks;
+	for (size_t i = 0; i < plan->migration_count; i++)
+		if (draw(story, 3) > 0)
+			move_task(story, sched, &plan->migrations[i]);
 	for (size_t i = 0; i < plan->eviction_count; i++)
 		if (draw(story, 3) > 0)
 			requeue(story, sched, (uint32_t)plan->evictions[i].job_id);

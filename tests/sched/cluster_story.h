@@ -29,6 +29,10 @@ struct story {
 		uint64_t bad;	/* lost or quarantined */
 		uint64_t drain; /* not clean */
 	} nodes[STORY_NODES + 1];
+	struct story_window {
+		uint64_t start_ns, end_ns; /* 0 = there is none */
+		uint32_t node;
+	} window;
 	struct story_job {
 		enum {
 			STORY_ABSENT,
@@ -46,7 +50,7 @@ struct story {
 void story_begin(struct story *story, struct takt_sched *sched, uint64_t seed);
 /* One random event that is valid; also moves the clock. */
 void story_step(struct story *story, struct takt_sched *sched);
-/* What an engine does with a plan: evictions first, then some or all of the placements. */
+/* What an engine does with a plan: some or all of the placements, moves and evictions. */
 void story_obey(struct story *story, struct takt_sched *sched, const struct takt_plan *plan);
 /* Domain of a node on a level, 1..STORY_LEVELS; 0 is the node itself. */
 uint32_t story_domain(uint32_t node, uint32_t level);
