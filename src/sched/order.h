@@ -126,7 +126,7 @@ struct takt_order_config {
 	/* takt: nothing is ever pushed out; the scheduler sets it where preemption is off. */
 	bool keeps;
 	/* takt: a running job is pushed out only for one that is this much more urgent, the loss
-	 * counted, in permille; default 4000. */
+	 * counted, in permille; default 8000. */
 	uint32_t evict_ratio_permille;
 	/* takt: what each eviction costs besides the work since the last checkpoint; default 60 s.
 	 */

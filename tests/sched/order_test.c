@@ -238,6 +238,7 @@ static void test_takt_counts_what_an_eviction_costs(void **state)
 	struct takt_order_config config = defaults();
 	struct takt_order_job fresh = waiting(1, 1), old = running(2, 1, 0);
 
+	config.evict_ratio_permille = 4000;
 	fresh.outlook = old.outlook = &outlooks[0];
 	/* (50 s + loss + 60 s) x 4 < 9,000 s: a loss below 2,140 s. */
 	assert_false(takt_order_may_evict(&takt_order_takt, &config, &fresh, &old, 999 * S));
