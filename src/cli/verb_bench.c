@@ -19,7 +19,7 @@ static const struct takt_option options[] = {
 	{"cpu-milli", 0, "N", "milli-CPU of each node (16000 for each GPU)"},
 	{"memory-mib", 0, "N", "MiB of memory of each node (65536 for each GPU)"},
 	{"cluster", 0, "FILE", "nodes from a file, repeated up to --nodes, instead of equal ones"},
-	{"placement", 0, "POLICY", "placement policy, or one to compare with (fgd)"},
+	{"placement", 0, "POLICY", "placement policy, or one to compare with (takt)"},
 	{"features", 0, "LIST", "of gang, topology, quota, why; none without"},
 	{"load", 0, "PERCENT", "GPU share held in churn (90)"},
 	{"ops", 0, "N", "placements and releases in churn (1000000)"},
@@ -82,7 +82,7 @@ static int read_words(const struct takt_cli *cli, struct takt_bench_config *conf
 		return takt_err_set(err, -TAKT_E_USAGE,
 				    "--mix FILE is missing: a workload to draw requests from");
 	if (!config->placement)
-		config->placement = "fgd";
+		config->placement = "takt";
 	if (mode && strcmp(mode, "fill") != 0 && strcmp(mode, "churn") != 0)
 		return takt_err_set(err, -TAKT_E_USAGE, "--mode: '%s' is neither fill nor churn",
 				    mode);

@@ -314,20 +314,34 @@ static bool devices_fit(const struct takt_cluster *cluster, const struct takt_no
 	return model && node->most_left >= request->milli;
 }
 
+static bool host_fits(const struct takt_node *node, const struct takt_request *request)
+{
+	return request->cpu_milli <= node->cpu_left_milli &&
+	       request->mem_mib <= node->mem_left_mib &&
+	       !(node->flags & (TAKT_NODE_DRAINED | TAKT_NODE_REMOVED));
+}
+
 bool takt_fit(const struct takt_cluster *cluster, const struct takt_node *node, uint32_t kind)
 {
 	const struct takt_cluster_kind *at = &cluster->kinds.at[kind];
 	const struct takt_request *request = &at->request;
 
-	if (request->cpu_milli > node->cpu_left_milli || request->mem_mib > node->mem_left_mib ||
-	    node->flags & (TAKT_NODE_DRAINED | TAKT_NODE_REMOVED))
-		return false;
-	if (!devices_fit(cluster, node, at))
+	if (!host_fits(node, request) || !devices_fit(cluster, node, at))
 		return false;
 	if ((request->selector || cluster->tainted) &&
 	    !takt_cluster_selects(cluster, request->selector, node->id))
 		return false;
 	return !request->max_per_node || below_limit(cluster, node, kind);
+}
+
+bool takt_fit_plain(const struct takt_cluster *cluster, const struct takt_node *node, uint32_t kind)
+{
+	const struct takt_request *request = &cluster->kinds.at[kind].request;
+
+	return host_fits(node, request) &&
+	       (!request->devices || takt_fit_devices(cluster, node, request)) &&
+	       takt_cluster_selects(cluster, request->selector, node->id) &&
+	       below_limit(cluster, node, kind);
 }
 
 static uint32_t room_by(int64_t left, int64_t each, uint32_t most)

@@ -189,17 +189,20 @@ const uint32_t *takt_scope_nodes(struct takt_cluster *cluster, const struct takt
 	return takt_cluster_order(cluster);
 }
 
-/* Nodes of the scope where the task fits, by rank, into cluster->listed. */
+/* Nodes of the scope where the task fits, by rank, into cluster->listed. Scores are the index's
+ * affair, which takes the short way (takt_fit): so they are judged by the long one. */
 static size_t list_fitting(struct takt_cluster *cluster, uint32_t kind,
 			   const struct takt_scope *scope)
 {
+	bool (*fits)(const struct takt_cluster *, const struct takt_node *, uint32_t) =
+		cluster->placement->score ? takt_fit_plain : takt_fit;
 	size_t count, listed = 0;
 	const uint32_t *nodes = takt_scope_nodes(cluster, scope, &count);
 
 	for (size_t i = 0; i < count; i++) {
 		const struct takt_node *node = takt_cluster_at(cluster, nodes[i]);
 
-		if (takt_fit(cluster, node, kind) && takt_scope_has(cluster, scope, nodes[i]))
+		if (fits(cluster, node, kind) && takt_scope_has(cluster, scope, nodes[i]))
 			cluster->listed[listed++] = node;
 	}
 	return listed;

@@ -283,6 +283,10 @@ uint32_t takt_fit_dev_mem(const struct takt_request *request, const struct takt_
 			  uint32_t milli);
 /* Whether a task fits, but for the scope. */
 bool takt_fit(const struct takt_cluster *cluster, const struct takt_node *node, uint32_t kind);
+/* The same from the devices themselves, without what is kept about kinds and nodes for speed: what
+ * takt_fit() is judged by. */
+bool takt_fit_plain(const struct takt_cluster *cluster, const struct takt_node *node,
+		    uint32_t kind);
 /* Causes why it does not, but for the scope; 0 = it fits. */
 uint32_t takt_fit_causes(const struct takt_cluster *cluster, const struct takt_node *node,
 			 uint32_t kind);

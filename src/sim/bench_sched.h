@@ -57,7 +57,7 @@ struct takt_bench_config {
 	uint32_t naive_samples;
 	uint32_t planner_batch; /* jobs a plan; 0 = the core alone, without the planner */
 	uint64_t seed;
-	const char *placement; /* name of a policy; NULL = "fgd" */
+	const char *placement; /* name of a policy; NULL = "takt" */
 };
 
 struct takt_bench_class {

@@ -41,7 +41,7 @@ static int uniform(const struct takt_bench_config *config, struct takt_sim_clust
 int takt_bench_read(const struct takt_bench_config *config, struct bench_input *ret,
 		    struct takt_err *err)
 {
-	const char *name = config->placement ? config->placement : "fgd";
+	const char *name = config->placement ? config->placement : "takt";
 	struct bench_input input = {.placement = takt_compare_find(name)};
 	int rc;
 
