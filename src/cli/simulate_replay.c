@@ -14,7 +14,6 @@ enum {
 
 struct totals {
 	struct takt_cli *cli;
-	uint64_t now_ns;
 	uint64_t decisions, placements, differing;
 	int rc;
 	struct takt_err *err;
@@ -54,8 +53,7 @@ static int again(void *ctx, uint64_t version, const char *snapshot, const char *
 	TAKT_CLEANUP(strp) struct takt_str differences = TAKT_STR(TAKT_REPLAY_MAX_BYTES);
 	struct takt_replay replay;
 
-	totals->rc =
-		takt_replay(snapshot, plan, totals->now_ns, &replay, &differences, totals->err);
+	totals->rc = takt_replay(snapshot, plan, &replay, &differences, totals->err);
 	if (totals->rc < 0)
 		return takt_err_wrap(totals->err, totals->rc, "decision at version %llu",
 				     (unsigned long long)version);
@@ -67,7 +65,7 @@ static int replay_folder(struct totals *totals, const char *path, struct takt_er
 {
 	TAKT_CLEANUP(strp) struct takt_str differences = TAKT_STR(TAKT_REPLAY_MAX_BYTES);
 	struct takt_replay replay;
-	int rc = takt_replay_folder(path, totals->now_ns, &replay, &differences, err);
+	int rc = takt_replay_folder(path, &replay, &differences, err);
 
 	if (rc == 0)
 		show(totals, 0, &replay, &differences);

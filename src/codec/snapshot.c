@@ -14,23 +14,40 @@
 struct header {
 	char format[16];
 	uint32_t version;
+	uint64_t now_ns;
+	uint32_t has;
+};
+enum {
+	HAS_NOW = 1u << 0
 };
 static const struct takt_field header_fields[] = {
 	{TAKT_FIELD_AT(struct header, format, TAKT_FIELD_TEXT), .required = true, .size = 16},
 	{TAKT_FIELD_AT(struct header, version, TAKT_FIELD_U32), .required = true, .min = 1,
 	 .max = 1},
+	{TAKT_FIELD_AT(struct header, now_ns, TAKT_FIELD_U64), .has_bit = HAS_NOW,
+	 .size = sizeof(uint64_t), .max = TAKT_JSON_MAX_INT},
 };
-static const struct takt_shape header_shape =
-	TAKT_SHAPE(struct header, "the first line of an event log", header_fields);
+static const struct takt_shape header_shape = {
+	.what = "the first line of an event log",
+	.fields = header_fields,
+	.count = TAKT_ARRAY_LEN(header_fields),
+	.size = sizeof(struct header),
+	.has_offset = offsetof(struct header, has),
+};
 static const char format_name[] = "takt-events";
 
-int takt_events_begin(struct takt_str *out)
+static int begin(uint64_t now_ns, struct takt_str *out)
 {
-	struct header header = {.version = 1};
+	struct header header = {.version = 1, .now_ns = now_ns, .has = now_ns ? HAS_NOW : 0};
 
 	memcpy(header.format, format_name, sizeof(format_name));
 	takt_shape_encode(&header_shape, &header, out);
 	return takt_str_add(out, "\n");
+}
+
+int takt_events_begin(struct takt_str *out)
+{
+	return begin(0, out);
 }
 
 /* The shape would leave such a number out, and the event would be another one. */
@@ -134,7 +151,7 @@ static int check_fields(const struct takt_record *record, struct takt_err *err)
 	return check_numa(record, err);
 }
 
-static int read_header(const char *line, size_t len, struct takt_err *err)
+static int read_header(const char *line, size_t len, struct header *ret, struct takt_err *err)
 {
 	struct header header = {0};
 	int rc = takt_shape_decode(&header_shape, line, len, TAKT_SNAPSHOT_MAX_LINE,
@@ -143,7 +160,23 @@ static int read_header(const char *line, size_t len, struct takt_err *err)
 	if (rc == 0 && strcmp(header.format, format_name) != 0)
 		rc = takt_err_set(err, -TAKT_E_CORRUPT, "field 'format' must be '%s', not '%s'",
 				  format_name, header.format);
+	if (rc == 0)
+		*ret = header;
 	return rc;
+}
+
+int takt_events_now_ns(const char *text, size_t len, uint64_t *ret_now_ns, struct takt_err *err)
+{
+	const char *end = memchr(text, '\n', len);
+	struct header header;
+	int rc = read_header(text, end ? (size_t)(end - text) : len, &header, err);
+
+	if (rc < 0)
+		return takt_err_wrap(err, rc, "line 1");
+	if (!(header.has & HAS_NOW))
+		return -ENOENT;
+	*ret_now_ns = header.now_ns;
+	return 0;
 }
 
 /* One line, handed to `take`. */
@@ -175,6 +208,7 @@ static int read_event(struct reader *reader, const char *line, size_t len, struc
 
 static int read_lines(struct reader *reader, const char *text, size_t len, struct takt_err *err)
 {
+	struct header header;
 	size_t number = 0;
 	size_t at = 0;
 	int rc = 0;
@@ -185,7 +219,7 @@ static int read_lines(struct reader *reader, const char *text, size_t len, struc
 		size_t line_len = end ? (size_t)(end - line) : len - at;
 
 		at += line_len + 1;
-		rc = ++number == 1 ? read_header(line, line_len, err)
+		rc = ++number == 1 ? read_header(line, line_len, &header, err)
 				   : read_event(reader, line, line_len, err);
 	}
 	return rc < 0 ? takt_err_wrap(err, rc, "line %zu", number) : 0;
@@ -225,15 +259,25 @@ static int write_event(void *ctx, const struct takt_sched_event *event)
 	return takt_event_to_json(event, sink->out, sink->err);
 }
 
-int takt_snapshot_to_json(const struct takt_sched *sched, struct takt_str *out,
+int takt_decision_to_json(const struct takt_sched *sched, uint64_t now_ns, struct takt_str *out,
 			  struct takt_err *err)
 {
 	struct sink sink = {out, err};
-	int rc = takt_events_begin(out);
+	int rc = check_exact(now_ns, "now_ns", err);
+
+	if (rc < 0)
+		return rc;
+	rc = begin(now_ns, out);
 
 	if (rc < 0)
 		return takt_err_set(err, rc, "writing a snapshot");
 	return takt_sched_snapshot(sched, write_event, &sink);
+}
+
+int takt_snapshot_to_json(const struct takt_sched *sched, struct takt_str *out,
+			  struct takt_err *err)
+{
+	return takt_decision_to_json(sched, 0, out, err);
 }
 
 static int feed(void *ctx, const struct takt_sched_event *event, struct takt_err *err)

@@ -15,7 +15,7 @@ enum {
 	BYTES_A_SECOND = 256 * 1024
 };
 
-void takt_queue_keep_decision(struct takt_queue *queue)
+void takt_queue_keep_decision(struct takt_queue *queue, uint64_t now_ns)
 {
 	struct takt_str snapshot = TAKT_STR(TAKT_STORE_MAX_DECISION),
 			plan = TAKT_STR(TAKT_STORE_MAX_DECISION);
@@ -23,7 +23,7 @@ void takt_queue_keep_decision(struct takt_queue *queue)
 
 	if (queue->plan.placement_count == 0 || queue->now.ns < queue->next_decision_ns)
 		return;
-	rc = takt_snapshot_to_json(queue->sched, &snapshot, NULL);
+	rc = takt_decision_to_json(queue->sched, now_ns, &snapshot, NULL);
 	if (rc == 0)
 		rc = takt_plan_to_json(&queue->plan, &plan, NULL);
 	/* Best effort, as the store says: a decision that cannot be kept is made all the same. */

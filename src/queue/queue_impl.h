@@ -106,7 +106,7 @@ void takt_queue_change_done(struct takt_queue *queue, struct takt_queue_job *job
 void takt_queue_take_completions(struct takt_queue *queue);
 
 /* Keep what the present plan was made of; before its placements are told. */
-void takt_queue_keep_decision(struct takt_queue *queue);
+void takt_queue_keep_decision(struct takt_queue *queue, uint64_t now_ns);
 
 /* From plan to engine. */
 int takt_queue_replan(struct takt_queue *queue, struct takt_err *err);

@@ -17,17 +17,19 @@ enum {
 };
 
 /* Both plans as text with the same version. */
-static int texts_of(const char *snapshot, const char *saved, uint64_t now_ns,
-		    struct takt_replay *ret, struct takt_str *then, struct takt_str *now,
-		    struct takt_err *err)
+static int texts_of(const char *snapshot, const char *saved, struct takt_replay *ret,
+		    struct takt_str *then, struct takt_str *now, struct takt_err *err)
 {
 	const struct takt_sched_config config = {0};
 	struct takt_plan plan = {0}, old = {0};
+	size_t len = strlen(snapshot);
 	struct takt_sched *sched;
-	int rc = takt_snapshot_load(snapshot, strlen(snapshot), &config, &sched, err);
+	uint64_t now_ns = 0;
+	int rc = takt_snapshot_load(snapshot, len, &config, &sched, err);
 
 	if (rc < 0)
 		return takt_err_wrap(err, rc, "snapshot");
+	(void)takt_events_now_ns(snapshot, len, &now_ns, NULL); /* 0 where it says none */
 	rc = takt_sched_run(sched, now_ns, 0, &plan, err);
 	if (rc == 0) {
 		rc = takt_plan_from_json(saved, strlen(saved), &old, err);
@@ -77,13 +79,13 @@ static void add_missing(const char *from, const char *in, char sign, struct takt
 	}
 }
 
-int takt_replay(const char *snapshot, const char *plan, uint64_t now_ns, struct takt_replay *ret,
+int takt_replay(const char *snapshot, const char *plan, struct takt_replay *ret,
 		struct takt_str *differences, struct takt_err *err)
 {
 	TAKT_CLEANUP(strp) struct takt_str then = TAKT_STR(TAKT_REPLAY_MAX_BYTES);
 	TAKT_CLEANUP(strp) struct takt_str now = TAKT_STR(TAKT_REPLAY_MAX_BYTES);
 	struct takt_replay replay = {0};
-	int rc = texts_of(snapshot, plan, now_ns, &replay, &then, &now, err);
+	int rc = texts_of(snapshot, plan, &replay, &then, &now, err);
 
 	if (rc < 0)
 		return rc;
@@ -109,8 +111,8 @@ static int read_file(int dir, const char *folder, const char *name, char **ret,
 	return rc < 0 ? takt_err_wrap(err, rc, "'%s'", folder) : 0;
 }
 
-int takt_replay_folder(const char *path, uint64_t now_ns, struct takt_replay *ret,
-		       struct takt_str *differences, struct takt_err *err)
+int takt_replay_folder(const char *path, struct takt_replay *ret, struct takt_str *differences,
+		       struct takt_err *err)
 {
 	TAKT_CLEANUP(freep) char *snapshot = NULL;
 	TAKT_CLEANUP(freep) char *plan = NULL;
@@ -126,5 +128,5 @@ int takt_replay_folder(const char *path, uint64_t now_ns, struct takt_replay *re
 		     : read_file(dir, path, "events.jsonl", &snapshot, err);
 	rc = rc < 0 ? rc : read_file(dir, path, "plan.json", &plan, err);
 	close(dir);
-	return rc < 0 ? rc : takt_replay(snapshot, plan, now_ns, ret, differences, err);
+	return rc < 0 ? rc : takt_replay(snapshot, plan, ret, differences, err);
 }

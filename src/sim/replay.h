@@ -26,15 +26,15 @@ struct takt_replay {
 };
 
 /*
- * `now_ns` is the time of the decision, which is not saved; only estimates and windows depend on
- * it. Lines that are in one plan only go to `differences`: "- " then, "+ " now, at most a hundred.
- * -TAKT_E_CORRUPT when one of the texts is not what it should be.
+ * Made at the time that the first line of the snapshot says (0 if none). Lines that are in one plan
+ * only go to `differences`: "- " then, "+ " now, at most a hundred. -TAKT_E_CORRUPT when one of the
+ * texts is not what it should be.
  */
-int takt_replay(const char *snapshot, const char *plan, uint64_t now_ns, struct takt_replay *ret,
+int takt_replay(const char *snapshot, const char *plan, struct takt_replay *ret,
 		struct takt_str *differences, struct takt_err *err);
 
 /* events.jsonl and plan.json of a directory, as the scheduler's scenarios and reports have them. */
-int takt_replay_folder(const char *path, uint64_t now_ns, struct takt_replay *ret,
-		       struct takt_str *differences, struct takt_err *err);
+int takt_replay_folder(const char *path, struct takt_replay *ret, struct takt_str *differences,
+		       struct takt_err *err);
 
 #endif

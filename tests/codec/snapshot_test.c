@@ -42,6 +42,30 @@ static int append(void *ctx, const struct takt_sched_event *event, struct takt_e
 	return takt_event_to_json(event, ctx, err);
 }
 
+static void test_a_decision_says_when(void **state)
+{
+	static const struct takt_sched_config config = {0};
+	struct takt_sched *sched = NULL;
+	struct takt_str out = TAKT_STR(TEXT_MAX);
+	uint64_t now_ns = 7;
+
+	(void)state;
+	assert_int_equal(takt_sched_new(&config, &sched, NULL), 0);
+	assert_int_equal(takt_snapshot_to_json(sched, &out, NULL), 0);
+	assert_int_equal(takt_events_now_ns(out.s, out.len, &now_ns, NULL), -ENOENT);
+	assert_int_equal(now_ns, 7);
+	takt_str_fini(&out);
+	out = TAKT_STR(TEXT_MAX);
+	assert_int_equal(takt_decision_to_json(sched, 12345678901234, &out, NULL), 0);
+	assert_int_equal(takt_events_now_ns(out.s, out.len, &now_ns, NULL), 0);
+	assert_int_equal(now_ns, 12345678901234);
+	takt_sched_free(sched);
+	sched = NULL;
+	assert_int_equal(takt_snapshot_load(out.s, out.len, &config, &sched, NULL), 0);
+	takt_sched_free(sched);
+	takt_str_fini(&out);
+}
+
 static void test_every_event_there_and_back(void **state)
 {
 	struct takt_str out = TAKT_STR(TEXT_MAX);
@@ -134,6 +158,9 @@ static void test_what_is_refused(void **state)
 		 "line 1: field 'format' must be 'takt-events', not 'other'", TAKT_E_CORRUPT},
 		{"{\"format\":\"takt-events\",\"version\":2}",
 		 "line 1: field 'version' must be a whole number from 1 to 1, not 2",
+		 TAKT_E_CORRUPT},
+		{"{\"format\":\"takt-events\",\"version\":1,\"now_ns\":-1}",
+		 "line 1: field 'now_ns' must be a whole number from 0 to 9007199254740991, not -1",
 		 TAKT_E_CORRUPT},
 		{HEADER "\n", "line 2: an event: not valid JSON at byte 0", TAKT_E_CORRUPT},
 		{HEADER "[]", "line 2: an event must be an object, not a list", TAKT_E_CORRUPT},
@@ -268,6 +295,7 @@ static void test_every_allocation_may_fail(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_decision_says_when),
 		cmocka_unit_test(test_every_event_there_and_back),
 		cmocka_unit_test(test_a_snapshot_there_and_back),
 		cmocka_unit_test(test_a_plan_there_and_back),

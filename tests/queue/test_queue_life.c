@@ -278,11 +278,16 @@ static int replay(void *ctx, const struct takt_store_decision_row *row)
 	struct takt_sched *sched = NULL;
 	struct takt_plan plan = {0};
 	struct takt_str again = TAKT_STR(1 << 20);
+	uint64_t now_ns = 0;
 
+	assert_int_equal(
+		takt_events_now_ns(row->snapshot_json, strlen(row->snapshot_json), &now_ns, NULL),
+		0);
+	assert_true(now_ns > 0);
 	assert_int_equal(takt_snapshot_load(row->snapshot_json, strlen(row->snapshot_json), &config,
 					    &sched, NULL),
 			 0);
-	assert_int_equal(takt_sched_run(sched, 0, 0, &plan, NULL), 0);
+	assert_int_equal(takt_sched_run(sched, now_ns, 0, &plan, NULL), 0);
 	plan.version = row->version;
 	assert_int_equal(takt_plan_to_json(&plan, &again, NULL), 0);
 	assert_string_equal(takt_str_text(&again), row->plan_json);
