@@ -261,25 +261,74 @@ static int keep(struct future *future, struct takt_sched_entry *entry, uint32_t 
 	return 0;
 }
 
+/* Whether `entry`, started now in the slots of the planner, would be in the way of what is kept: on
+ * one of its GPUs, or with more CPU or memory than will be left of a machine. */
+static bool collides(const struct takt_planner *planner, const struct takt_plan_kept *kept,
+		     const struct takt_sched_entry *entry, uint32_t n)
+{
+	const struct takt_request *request = &entry->job.task;
+
+	if (kept->entry == entry || kept->start_ns == UINT64_MAX ||
+	    kept->start_ns >= takt_plan_end_if_started(planner, entry, planner->now_ns))
+		return false;
+	for (uint32_t i = 0; i < kept->slot_count; i++) {
+		int64_t tasks = 0;
+
+		for (uint32_t j = 0; j < n; j++) {
+			const struct takt_slot *slot = &planner->slots[j];
+
+			if (slot->node != kept->slots[i].node)
+				continue;
+			if (slot->dev_mask & kept->slots[i].dev_mask)
+				return true;
+			tasks++;
+		}
+		if (tasks * request->cpu_milli > kept->spare[i].cpu_milli ||
+		    tasks * request->mem_mib > kept->spare[i].mem_mib)
+			return true;
+	}
+	return false;
+}
+
+bool takt_plan_leaves_kept(const struct takt_planner *planner, const struct takt_sched_entry *entry,
+			   uint32_t n)
+{
+	TAKT_VEC_EACH (kept, &planner->kept)
+		if (takt_order_compare(&kept->entry->key, &entry->key) < 0 &&
+		    collides(planner, kept, entry, n))
+			return false;
+	return true;
+}
+
+static void release(struct takt_planner *planner, size_t i)
+{
+	takt_free(planner->kept.at[i].slots);
+	takt_free(planner->kept.at[i].spare);
+	takt_vec_remove(&planner->kept, i);
+}
+
 void takt_plan_keep_now(struct takt_planner *planner, struct takt_sched_entry *entry, uint32_t n)
 {
 	struct future now = {.planner = planner, .entry = entry, .at_ns = planner->now_ns};
-	size_t i = 0;
-	int rc;
+	struct takt_plan_kept kept;
+	size_t at = 0;
+	int rc = keep(&now, entry, n);
 
-	while (i < planner->kept.len && planner->kept.at[i].entry != entry)
-		i++;
-	rc = keep(&now, entry, n);
 	if (rc < 0) {
 		takt_plan_fail(planner, rc);
 		return;
 	}
-	takt_vec_last(&planner->kept)->how = TAKT_START_NOW;
-	if (i + 1 == planner->kept.len)
-		return;
-	takt_free(planner->kept.at[i].slots);
-	takt_free(planner->kept.at[i].spare);
-	takt_vec_remove_swap(&planner->kept, i);
+	kept = planner->kept.at[--planner->kept.len];
+	kept.how = TAKT_START_NOW;
+	for (size_t i = planner->kept.len; i-- > 0;)
+		if (planner->kept.at[i].entry == entry ||
+		    collides(planner, &planner->kept.at[i], entry, n))
+			release(planner, i);
+	while (at < planner->kept.len &&
+	       takt_order_compare(&planner->kept.at[at].entry->key, &entry->key) < 0)
+		at++;
+	/* There was room for it a moment ago. */
+	takt_plan_fail(planner, takt_vec_insert(&planner->kept, at, kept));
 }
 
 bool takt_plan_reserve(struct takt_planner *planner, struct takt_sched_entry *entry)

@@ -137,7 +137,12 @@ uint64_t takt_plan_end_if_started(const struct takt_planner *planner,
 /* Finds when and where a waiting job will be able to start, and keeps that for it. False if it
  * cannot, whatever ends. */
 bool takt_plan_reserve(struct takt_planner *planner, struct takt_sched_entry *entry);
-/* Keeps the slots in planner->slots for a job for which others are pushed out now. */
+/* Whether a job, were it started now in planner->slots, leaves what is kept for jobs ahead of it.
+ */
+bool takt_plan_leaves_kept(const struct takt_planner *planner, const struct takt_sched_entry *entry,
+			   uint32_t n);
+/* Keeps the slots in planner->slots for a job for which others are pushed out now; what was kept
+ * there for jobs behind it is not any more. */
 void takt_plan_keep_now(struct takt_planner *planner, struct takt_sched_entry *entry, uint32_t n);
 /* The same, told and not kept. */
 bool takt_plan_predict(struct takt_planner *planner, const struct takt_sched_entry *entry,

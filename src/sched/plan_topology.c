@@ -172,6 +172,8 @@ static uint32_t place_on_level(const struct gang *gang, uint32_t level)
 static bool together(const struct takt_request *request, uint32_t n, struct takt_request *ret)
 {
 	*ret = *request;
+	if (n > 1 && request->flags & TAKT_REQUEST_ONE_NUMA)
+		return false; /* each on one, not all on the same */
 	if (request->mig_profile || (request->devices && request->milli != TAKT_REQUEST_WHOLE) ||
 	    (uint64_t)request->devices * n > TAKT_REQUEST_MAX_DEVICES ||
 	    (uint64_t)request->cpu_milli * n > INT32_MAX || request->max_per_node)

@@ -392,7 +392,8 @@ uint32_t takt_victims_choose(struct takt_victims *victims, const struct takt_sch
 		spare_chosen(victims, entry);
 		n = place(victims, entry);
 	}
-	if (n > 0 && victims->planner->rc == 0 && tenants_allow_all(victims, entry)) {
+	if (n > 0 && victims->planner->rc == 0 && tenants_allow_all(victims, entry) &&
+	    takt_plan_leaves_kept(victims->planner, entry, n)) {
 		takt_cluster_commit(cluster, mark);
 		return n;
 	}
