@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "base/mem.h"
 #include "base/vec.h"
 #include "codec/json.h"
 #include "codec/snapshot.h"
@@ -736,6 +737,116 @@ static void run_seed(uint64_t seed)
 	takt_sched_free(sched);
 }
 
+/* Memory. */
+
+static void state_text(const struct takt_sched *sched, struct takt_str *ret)
+{
+	takt_str_reset(ret);
+	assert_int_equal(takt_snapshot_to_json(sched, ret, NULL), 0);
+}
+
+struct failing {
+	struct takt_sched *sched;
+	struct takt_str before, after;
+};
+
+static void expect_unchanged(struct failing *failing)
+{
+	state_text(failing->sched, &failing->after);
+	assert_string_equal(takt_str_text(&failing->before), takt_str_text(&failing->after));
+}
+
+/* Each allocation fails in turn, until there are no more. */
+static void take_with_failures(void *ctx, const struct takt_sched_event *event)
+{
+	struct failing *failing = ctx;
+	int rc = -ENOMEM;
+
+	state_text(failing->sched, &failing->before);
+	for (unsigned long nth = 1; rc != 0; nth++) {
+		takt_alloc_fail_nth(nth, 0);
+		rc = takt_sched_update(failing->sched, event, NULL);
+		takt_alloc_fail_nth(0, 0);
+		assert_true(rc == 0 || rc == -ENOMEM);
+		if (rc < 0)
+			expect_unchanged(failing);
+	}
+}
+
+static void plan_with_failures(struct failing *failing, uint64_t now_ns, struct takt_plan *plan)
+{
+	struct takt_str text = TAKT_STR(TEXT_MAX);
+	int rc = -ENOMEM;
+
+	state_text(failing->sched, &failing->before);
+	for (unsigned long nth = 1; rc != 0; nth += 1 + nth / 20) {
+		takt_alloc_fail_nth(nth, 0);
+		rc = takt_sched_run(failing->sched, now_ns, 0, plan, NULL);
+		takt_alloc_fail_nth(0, 0);
+		assert_true(rc == 0 || (rc == -ENOMEM && plan->placement_count == 0));
+	}
+	expect_unchanged(failing);
+	plan_text(plan, &text);
+	expect_same_plan(failing->sched, now_ns, &text);
+	takt_str_fini(&text);
+	/* The newest plan is the one that may be taken. */
+	assert_int_equal(takt_sched_run(failing->sched, now_ns, 0, plan, NULL), 0);
+}
+
+/* Taken by the scheduler itself, and by the world as if it had been told. */
+static void ignore(void *ctx, const struct takt_sched_event *event)
+{
+	(void)ctx;
+	(void)event;
+}
+
+static void commit_with_failures(struct failing *failing, struct planner_world *world,
+				 const struct takt_plan *plan)
+{
+	struct takt_plan placed = *plan;
+	int rc = -ENOMEM;
+
+	for (unsigned long nth = 1; rc != 0; nth++) {
+		takt_alloc_fail_nth(nth, 0);
+		rc = takt_sched_commit(failing->sched, plan, world->now_ns, NULL);
+		takt_alloc_fail_nth(0, 0);
+		assert_true(rc == 0 || rc == -ENOMEM);
+		if (rc < 0)
+			expect_unchanged(failing);
+	}
+	placed.eviction_count = 0;
+	world_take_plan(world, &placed, false, ignore, NULL);
+	placed.placement_count = 0;
+	placed.eviction_count = plan->eviction_count;
+	world_take_plan(world, &placed, false, take_with_failures, failing);
+}
+
+static void test_every_allocation_may_fail(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 4; seed++) {
+		struct takt_sched_config config = config_of(2 * seed + 1);
+		struct failing failing = {.before = TAKT_STR(TEXT_MAX),
+					  .after = TAKT_STR(TEXT_MAX)};
+		struct takt_plan plan = {0};
+		struct planner_world world;
+
+		config.preempt = true;
+		assert_int_equal(takt_sched_new(&config, &failing.sched, NULL), 0);
+		world_init(&world, seed, config.clean_at_end, take_with_failures, &failing);
+		for (int step = 0; step < 40; step++) {
+			world_step(&world, take_with_failures, &failing);
+			plan_with_failures(&failing, world.now_ns, &plan);
+			check_plan(&world, &config, &plan);
+			commit_with_failures(&failing, &world, &plan);
+		}
+		takt_plan_fini(&plan);
+		takt_sched_free(failing.sched);
+		takt_str_fini(&failing.before);
+		takt_str_fini(&failing.after);
+	}
+}
+
 static void test_plans(void **state)
 {
 	(void)state;
@@ -750,6 +861,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(test_plans, tell_where),
+		cmocka_unit_test(test_every_allocation_may_fail),
 	};
 
 	now_at.state = TAKT_STR(TEXT_MAX);
