@@ -4,8 +4,8 @@
 
 Usage: check_purity.py BUILD_FOLDER [SOURCE_FOLDER]
 
-Looks at what is linked, on the plain build (no sanitizer, no coverage): all objects of each pure room
-and the objects of base that they pull, and theirs. Whatever these leave undefined must be in ALLOWED, and
+Looks at what is linked, on the plain build (no sanitizer, no coverage): all objects of each pure room,
+those of folders in it too, and the objects of base that they pull, and theirs. Whatever these leave undefined must be in ALLOWED, and
 nothing of theirs may lie in a section that can be written, but for what MUTABLE names with its reason.
 """
 import glob
@@ -128,6 +128,12 @@ def archive_of(build, room):
     return os.path.join(build, "src", room, f"libtakt-{room}.a")
 
 
+def parts_of(build, room):
+    """The room's own archive, and those of the folders in it."""
+    return [archive_of(build, room)] + sorted(
+        glob.glob(os.path.join(build, "src", room, "*", "libtakt-*.a")))
+
+
 def main():
     build = sys.argv[1]
     source = sys.argv[2] if len(sys.argv) > 2 else os.path.dirname(os.path.dirname(__file__))
@@ -139,7 +145,8 @@ def main():
             print(f"{room} has sources, but there is no {archive_of(build, room)}")
             return 1
         base = base or load(archive_of(build, "base"))
-        problems, linked = check(load(archive_of(build, room)), base)
+        objects = [obj for archive in parts_of(build, room) for obj in load(archive)]
+        problems, linked = check(objects, base)
         print(f"{room}: {' '.join(linked)}")
         print("".join(f"  {problem}\n" for problem in problems), end="")
         failed = failed or bool(problems)
