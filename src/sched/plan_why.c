@@ -245,6 +245,7 @@ static void set_reason(struct explainer *explainer, const struct takt_sched_entr
 		wait->must_end = 0;
 	} else if (evicts_for(explainer->planner, entry->job.id)) {
 		wait->why = TAKT_WHY_PREEMPTION;
+		wait->must_end = 0;
 	}
 	wait->also |= UINT64_C(1) << wait->why;
 }

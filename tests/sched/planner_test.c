@@ -27,7 +27,7 @@
 
 enum {
 	TEXT_MAX = 4 * 1024 * 1024,
-	SEEDS = 150,
+	SEEDS = 300,
 	STEPS = 70,
 };
 
