@@ -317,6 +317,8 @@ static bool can_look_ahead(struct takt_planner *planner)
 {
 	if (planner->sched->windows.len > 0)
 		return true;
+	if (planner->sched->estimated == 0)
+		return false;
 	takt_plan_list_ends(planner);
 	TAKT_VEC_EACH (end, &planner->ends)
 		if (end->entry)

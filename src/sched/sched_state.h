@@ -181,6 +181,7 @@ struct takt_sched {
 	uint32_t unclean;   /* hosts with draining GPUs */
 	uint32_t tainted;   /* hosts with taints */
 	uint32_t depending; /* jobs with dependencies that are not met */
+	uint32_t estimated; /* jobs of which it is said how long they run */
 };
 
 static inline uint32_t takt_sched_count(uint64_t mask)

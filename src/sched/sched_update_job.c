@@ -135,6 +135,7 @@ static void forget(struct takt_sched *sched, struct takt_sched_entry *entry)
 	if (takt_map_u64_ptr(&sched->by_seq, entry->job.submit_seq) == entry)
 		takt_map_u64_remove(&sched->by_seq, entry->job.submit_seq);
 	sched->depending -= entry->job.after_count > 0;
+	sched->estimated -= entry->job.estimate_ns > 0;
 	takt_sched_leave_array(sched, entry);
 	takt_sched_entry_free(entry);
 }
@@ -216,6 +217,7 @@ int takt_sched_on_job_add(struct takt_sched *sched, const struct takt_sched_even
 	if (!entry)
 		return takt_err_set(err, -ENOMEM, "job %" PRIu64, job->id);
 	entry->job = *job;
+	sched->estimated += job->estimate_ns > 0;
 	entry->kind = kind;
 	entry->task_milli = task_milli;
 	entry->index = entry->queue_at = entry->fresh_at = TAKT_SCHED_NOWHERE;
@@ -283,6 +285,7 @@ int takt_sched_on_job_estimate(struct takt_sched *sched, const struct takt_sched
 
 	if (!entry)
 		return -EINVAL;
+	sched->estimated += (event->estimate_ns > 0) - (entry->job.estimate_ns > 0);
 	entry->job.estimate_ns = event->estimate_ns;
 	if (entry->group && sched->config.order->reads & TAKT_ORDER_PREDICTION)
 		sched->keys_stale = true;
