@@ -112,6 +112,10 @@ int takt_sched_kind_of(struct takt_sched *sched, const struct takt_sched_job *jo
 		return 0;
 	}
 	request.devices = (uint16_t)job->gpus;
+	if (job->gpus == 0) { /* of each of none */
+		request.milli = 0;
+		request.dev_mem_mib = 0;
+	}
 	if (job->gpus && !request.milli && !request.mig_profile &&
 	    (!request.dev_mem_mib || job->gpus > 1))
 		request.milli = TAKT_REQUEST_WHOLE;
