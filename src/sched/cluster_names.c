@@ -108,6 +108,13 @@ static int add_profiles(struct takt_cluster *cluster, const struct takt_model_de
 	return 0;
 }
 
+/* Those that were there before stay. */
+static void forget_profiles(struct takt_cluster *cluster, size_t known)
+{
+	while (cluster->profiles.len > known)
+		takt_free(cluster->profiles.at[--cluster->profiles.len]);
+}
+
 static bool same_model(const struct takt_cluster_model *model, const struct takt_model_desc *desc)
 {
 	bool bare = !desc->category && !desc->mem_mib && !desc->idle_mw && !desc->busy_mw &&
@@ -123,6 +130,7 @@ int takt_cluster_model(struct takt_cluster *cluster, const struct takt_model_des
 {
 	struct takt_cluster_model model = {
 		.mem_mib = desc->mem_mib, .idle_mw = desc->idle_mw, .busy_mw = desc->busy_mw};
+	size_t known = cluster->profiles.len;
 	int rc;
 
 	if (!desc->name || !*desc->name)
@@ -140,13 +148,16 @@ int takt_cluster_model(struct takt_cluster *cluster, const struct takt_model_des
 		return takt_err_set(err, rc, "model %s: at most %d models", desc->name,
 				    TAKT_CLUSTER_MAX_MODELS);
 	rc = add_profiles(cluster, desc, &model, err);
-	if (rc < 0)
+	if (rc < 0) {
+		forget_profiles(cluster, known);
 		return rc;
+	}
 	model.name = takt_strdup(desc->name);
 	model.category = takt_strdup(desc->category ? desc->category : "gpu");
 	if (!model.name || !model.category) {
 		takt_free(model.name);
 		takt_free(model.category);
+		forget_profiles(cluster, known);
 		return takt_err_set(err, -ENOMEM, "no memory for model %s", desc->name);
 	}
 	*ret = (uint32_t)cluster->models.len;
