@@ -112,6 +112,27 @@ static int read_room(const struct takt_cli *cli, struct takt_jobspec *spec, stru
 	return rc;
 }
 
+/* "0-9", "0-9%2" */
+static int read_array(const struct takt_cli *cli, struct takt_jobspec *spec, struct takt_err *err)
+{
+	const char *text = takt_cli_value(cli, "array");
+	int end = -1;
+
+	if (!text)
+		return 0;
+	spec->has_array = true;
+	if (strlen(text) > 30 || text[0] == '-' ||
+	    (sscanf(text, "%7u-%7u%%%7u%n", &spec->array_first, &spec->array_last,
+		    &spec->array_limit, &end) != 3 &&
+	     sscanf(text, "%7u-%7u%n", &spec->array_first, &spec->array_last, &end) != 2) ||
+	    end < 0 || text[end] || strpbrk(text, "+ "))
+		return takt_err_set(err, -TAKT_E_USAGE,
+				    "'--array' must be such as 0-9, or 0-9%%2 for two at a time, "
+				    "not '%.40s'",
+				    text);
+	return 0;
+}
+
 static int read_begin(const struct takt_cli *cli, struct takt_jobspec *spec, struct takt_err *err)
 {
 	const char *text = takt_cli_value(cli, "begin");
@@ -262,8 +283,8 @@ int takt_job_options_read(const struct takt_cli *cli, struct takt_jobspec *ret,
 {
 	static int (*const steps[])(const struct takt_cli *, struct takt_jobspec *,
 				    struct takt_err *) = {
-		read_numbers, read_room,    read_after, read_begin, read_clock,
-		read_choices, read_command, read_cwd,	read_env,
+		read_numbers, read_array,   read_room,	  read_after, read_begin,
+		read_clock,   read_choices, read_command, read_cwd,   read_env,
 	};
 	int rc = 0;
 

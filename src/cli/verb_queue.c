@@ -45,7 +45,10 @@ static void add_job(struct takt_table *table, const struct takt_job_view *job)
 	bool runs = strcmp(job->state, "running") == 0;
 
 	takt_table_add(table, TAKT_STYLE_PLAIN, "%llu", (unsigned long long)job->id);
-	takt_table_add(table, TAKT_STYLE_PLAIN, "%s", job->name);
+	if (job->array_id && job->name[0])
+		takt_table_add(table, TAKT_STYLE_PLAIN, "%s[%u]", job->name, job->array_index);
+	else
+		takt_table_add(table, TAKT_STYLE_PLAIN, "%s", job->name);
 	takt_table_add(table, TAKT_STYLE_PLAIN, "%s", job->user);
 	takt_table_add(table, runs ? TAKT_STYLE_GOOD : TAKT_STYLE_PLAIN, "%s", job->state);
 	takt_table_add(table, TAKT_STYLE_PLAIN, "%u", job->gpus);

@@ -50,6 +50,11 @@ static void add_wishes(struct takt_cli *cli, const struct takt_job_view *job)
 {
 	char text[TAKT_UNIT_TEXT];
 
+	if (job->array_id)
+		takt_str_addf(&cli->out, "%-14sindex %u of %llu\n", "array", job->array_index,
+			      (unsigned long long)job->array_id);
+	if (job->array_limit)
+		takt_str_addf(&cli->out, "%-14s%u at a time\n", "", job->array_limit);
 	if (job->cpu_milli)
 		takt_str_addf(&cli->out, "%-14s%u.%03u (counted, not enforced)\n", "CPUs",
 			      job->cpu_milli / 1000, job->cpu_milli % 1000);

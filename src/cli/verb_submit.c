@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* takt submit: hand in a job and go. */
 #include <errno.h>
+#include <stdio.h>
 
 #include "base/mem.h"
 #include "cli/job_options.h"
@@ -9,13 +10,28 @@
 #include "cli/units.h"
 #include "cli/verb.h"
 
+/* The jobs of an array have numbers in a row. */
+static uint32_t job_count(const struct takt_cli *cli)
+{
+	const char *array = takt_cli_value(cli, "array");
+	unsigned first, last;
+
+	return array && sscanf(array, "%7u-%7u", &first, &last) == 2 ? last - first + 1 : 1;
+}
+
 static void print_job(struct takt_cli *cli, const struct takt_job_view *job)
 {
+	unsigned long long id = job->id, count = job_count(cli);
+
 	if (takt_cli_has(cli, "quiet")) {
-		takt_str_addf(&cli->out, "%llu\n", (unsigned long long)job->id);
+		for (unsigned long long i = 0; i < count; i++)
+			takt_str_addf(&cli->out, "%llu\n", id + i);
 		return;
 	}
 	takt_print_simulated(cli, job->simulated);
+	if (job->array_id)
+		takt_str_addf(&cli->out, "array of %llu jobs, %llu to %llu\n", count, id,
+			      id + count - 1);
 	takt_str_addf(&cli->out, "job %llu %s: ", (unsigned long long)job->id, job->name);
 	takt_job_state_text(job, &cli->out);
 	takt_str_add(&cli->out, "\n");
@@ -75,14 +91,16 @@ static int run(struct takt_cli *cli, struct takt_err *err)
 
 static const struct takt_option options[] = {
 	TAKT_JOB_OPTIONS,
+	{"array", 0, "A-B[%N]", "one job for each index in TAKT_ARRAY_INDEX, N at a time"},
 	{"dry-run", 0, NULL, "hand in nothing: say where and when it would start"},
-	{"quiet", 'q', NULL, "print only the job's number"},
+	{"quiet", 'q', NULL, "print only the number of the job; of an array, each on a line"},
 	{NULL},
 };
 
 static const struct takt_text_pair examples[] = {
 	{"takt submit -n 4 --name train -- ./train.sh", "four well-linked GPUs"},
 	{"id=$(takt submit -q -- ./a.sh); takt wait $id", "in scripts"},
+	{"takt submit --array 0-9%2 -- ./sweep.sh", "ten jobs, two at a time"},
 	{NULL, NULL},
 };
 

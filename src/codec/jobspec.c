@@ -44,6 +44,13 @@ static const struct takt_field fields[] = {
 	{TAKT_FIELD_AT(SPEC, cpu_milli, TAKT_FIELD_U32), .max = MAX_CPU_MILLI, NONE(0)},
 	{TAKT_FIELD_AT(SPEC, mem_mib, TAKT_FIELD_U64), .max = MAX_MEM_MIB, NONE(0)},
 	{TAKT_FIELD_AT(SPEC, gpu_mem_mib, TAKT_FIELD_U32), .max = MAX_MEM_MIB, NONE(0)},
+	{TAKT_FIELD_AT(SPEC, array_first, TAKT_FIELD_U32), .max = TAKT_SPEC_MAX_ARRAY_INDEX,
+	 .flag_offset = offsetof(SPEC, has_array)},
+	{TAKT_FIELD_AT(SPEC, array_last, TAKT_FIELD_U32), .max = TAKT_SPEC_MAX_ARRAY_INDEX,
+	 .flag_offset = offsetof(SPEC, has_array)},
+	U32(SPEC, array_limit, NONE(0)),
+	U32(SPEC, array_index, NONE(0)),
+	U64(SPEC, array_id, NONE(0)),
 	BOOL(SPEC, held),
 	BOOL(SPEC, requeue),
 	{TAKT_FIELD_AT(SPEC, retries, TAKT_FIELD_U32), .max = TAKT_SPEC_MAX_RETRIES, NONE(0)},
@@ -188,6 +195,27 @@ static int check_numbers(const struct takt_jobspec *spec, struct takt_err *err)
 	return 0;
 }
 
+static int check_array(const struct takt_jobspec *spec, struct takt_err *err)
+{
+	if (!spec->has_array)
+		return spec->array_limit == 0 || spec->array_id
+			       ? 0
+			       : takt_err_set(err, -TAKT_E_USAGE,
+					      "field 'array_limit' needs 'array_first' and "
+					      "'array_last'");
+	if (spec->array_id)
+		return takt_err_set(
+			err, -TAKT_E_USAGE,
+			"field 'array_id' is set by takt, not by who hands in an array");
+	if (spec->array_last < spec->array_first ||
+	    spec->array_last - spec->array_first >= TAKT_SPEC_MAX_ARRAY)
+		return takt_err_set(err, -TAKT_E_USAGE,
+				    "field 'array_last' must be %u ('array_first') to %u, not %u",
+				    spec->array_first, spec->array_first + TAKT_SPEC_MAX_ARRAY - 1,
+				    spec->array_last);
+	return 0;
+}
+
 static int check_clock(const struct takt_jobspec *spec, struct takt_err *err)
 {
 	if (spec->clock_ask == TAKT_CLOCK_ASK_NONE)
@@ -213,7 +241,8 @@ static int check_clock(const struct takt_jobspec *spec, struct takt_err *err)
 int takt_jobspec_check(const struct takt_jobspec *spec, struct takt_err *err)
 {
 	static int (*const checks[])(const struct takt_jobspec *, struct takt_err *) = {
-		check_name, check_command, check_env, check_cwd, check_numbers, check_clock,
+		check_name,    check_command, check_env,   check_cwd,
+		check_numbers, check_array,   check_clock,
 	};
 	int rc = 0;
 

@@ -18,6 +18,8 @@ enum {
 	TAKT_SPEC_MAX_BYTES = 2 * 1024 * 1024, /* of the JSON form */
 	TAKT_SPEC_MAX_NAME = 64,
 	TAKT_SPEC_MAX_AFTER = 64,
+	TAKT_SPEC_MAX_ARRAY = 10000, /* jobs */
+	TAKT_SPEC_MAX_ARRAY_INDEX = 1000000,
 	TAKT_SPEC_MAX_RETRIES = 100,
 	TAKT_SPEC_MAX_PRIORITY = 1000, /* either side of 0 */
 };
@@ -52,9 +54,16 @@ struct takt_jobspec {
 	enum takt_clock_ask clock_ask;
 	uint32_t clock_mhz;
 	enum takt_visible visible;
-	uint32_t cpu_milli;	/* thousandths of a CPU, counted while it runs; 0 = none */
-	uint64_t mem_mib;	/* of the machine, counted; 0 = none */
-	uint32_t gpu_mem_mib;	/* that each of its GPUs must have; 0 = any */
+	uint32_t cpu_milli;   /* thousandths of a CPU, counted while it runs; 0 = none */
+	uint64_t mem_mib;     /* of the machine, counted; 0 = none */
+	uint32_t gpu_mem_mib; /* that each of its GPUs must have; 0 = any */
+	/* Handed in: as many jobs as indices. Each of them has array_id, which is the first one's
+	 * id, and its index instead. */
+	bool has_array;
+	uint32_t array_first, array_last;
+	uint32_t array_limit; /* of them at a time; 0 = no limit */
+	uint32_t array_index;
+	uint64_t array_id;	/* takt's to set; 0 = not of an array */
 	uint64_t time_limit_ms; /* of each attempt; then it is stopped; 0 = none */
 	int64_t begin_ms;	/* wall clock: does not start before; 0 = at once */
 	uint32_t retries;	/* run again so often when it ends badly by itself */

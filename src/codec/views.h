@@ -149,6 +149,8 @@ struct takt_job_view {
 	int32_t exit_code, exit_signal; /* signal 0 = none */
 	int32_t pid;			/* 0 = not running */
 	char message[200];
+	uint64_t array_id; /* the first of its array; 0 = of none */
+	uint32_t array_index, array_limit;
 	uint32_t cpu_milli, gpu_mem_mib; /* asked for; 0 = not */
 	uint64_t mem_mib;
 	uint64_t time_limit_ms;		       /* 0 = none */

@@ -88,6 +88,9 @@ static void fill_common(struct takt_daemon *daemon, const struct takt_peer *peer
 	takt_user_name(row->uid, ret->user, sizeof(ret->user));
 	takt_strcpy(ret->state, sizeof(ret->state), takt_job_state_name(row->state));
 	ret->gpus = spec->gpus;
+	ret->array_id = spec->array_id;
+	ret->array_index = spec->array_index;
+	ret->array_limit = spec->array_limit;
 	ret->cpu_milli = spec->cpu_milli;
 	ret->mem_mib = spec->mem_mib;
 	ret->gpu_mem_mib = spec->gpu_mem_mib;

@@ -100,6 +100,9 @@ static int may_submit(const struct takt_daemon *daemon, const struct takt_peer *
 	rc = may_run_jobs(daemon, peer->uid, err);
 	if (rc < 0)
 		return rc;
+	if (spec->array_id)
+		return takt_err_set(err, -TAKT_E_USAGE,
+				    "field 'array_id' is set by takt, not by who hands in a job");
 	if (spec->priority > 0 && !peer->admin)
 		return takt_err_set(err, -EPERM, "priority above 0 needs an administrator");
 	return check_clock(daemon, spec, err);

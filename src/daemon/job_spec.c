@@ -131,6 +131,8 @@ static int build_env(struct takt_daemon *daemon, const struct takt_queue_job *jo
 			job->spec.cpu_milli ? (job->spec.cpu_milli + 999) / 1000 : spec->cpu_count,
 		.job_id = job->row.id,
 		.restarts = job->row.restarts,
+		.array_id = job->spec.array_id,
+		.array_index = job->spec.array_index,
 		.attempt_id = attempt_id,
 	};
 	char **with_twin = NULL;

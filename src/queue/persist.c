@@ -37,6 +37,10 @@ static void insert_done(struct takt_queue *queue, struct takt_queue_job *job,
 {
 	void *token = job->token;
 
+	if (job->batch) {
+		takt_queue_batch_inserted(queue, job, refused);
+		return;
+	}
 	job->token = NULL;
 	if (refused) {
 		if (token)

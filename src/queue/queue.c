@@ -62,6 +62,7 @@ int takt_queue_new(const struct takt_queue_config *config, struct takt_queue **r
 
 static void free_job(struct takt_queue_job *job)
 {
+	takt_queue_batch_leave(job);
 	takt_job_fini(&job->row);
 	takt_jobspec_fini(&job->spec);
 	takt_free(job);
@@ -152,6 +153,8 @@ static struct takt_sched_job sched_job(const struct takt_queue *queue,
 		.task = request_of(&job->spec),
 		.flags = (job->spec.use_outside ? TAKT_JOB_USE_OUTSIDE : 0u) |
 			 (job->row.held ? TAKT_JOB_HELD : 0u),
+		.array = job->spec.array_id,
+		.array_limit = job->spec.array_limit,
 		.earliest_start_ns = earliest_ns(queue, job),
 		.estimate_ns = job->spec.time_limit_ms * TAKT_NS_PER_MS,
 	};
@@ -242,15 +245,12 @@ int takt_queue_check_possible(struct takt_queue *queue, const struct takt_jobspe
 	return rc < 0 ? rc : takt_queue_check_after(queue, spec, err);
 }
 
-int takt_queue_submit(struct takt_queue *queue, uid_t uid, gid_t gid, struct takt_jobspec *spec,
-		      struct takt_wall now, void *token, struct takt_err *err)
+int takt_queue_submit_one(struct takt_queue *queue, uid_t uid, gid_t gid, struct takt_jobspec *spec,
+			  struct takt_wall now, struct takt_queue_job **ret, struct takt_err *err)
 {
-	struct takt_queue_job *job;
-	int rc = takt_queue_check_possible(queue, spec, err);
+	struct takt_queue_job *job = new_job(spec);
+	int rc;
 
-	if (rc < 0)
-		return rc;
-	job = new_job(spec);
 	if (!job)
 		return takt_err_set(err, -ENOMEM, "the job's description");
 	job->row.id = queue->next_id;
@@ -261,7 +261,6 @@ int takt_queue_submit(struct takt_queue *queue, uid_t uid, gid_t gid, struct tak
 	job->row.submitted = now;
 	job->row.priority = job->spec.priority;
 	job->row.held = job->spec.held ? TAKT_HOLD_OWNER : TAKT_HOLD_NONE;
-	job->token = token;
 	rc = takt_queue_job_put(queue, job);
 	if (rc == 0 && queue->bytes > queue->config.max_bytes)
 		rc = takt_err_set(err, -TAKT_E_LIMIT,
@@ -280,7 +279,24 @@ int takt_queue_submit(struct takt_queue *queue, uid_t uid, gid_t gid, struct tak
 	}
 	queue->next_id++;
 	queue->next_seq++;
+	*ret = job;
 	return 0;
+}
+
+int takt_queue_submit(struct takt_queue *queue, uid_t uid, gid_t gid, struct takt_jobspec *spec,
+		      struct takt_wall now, void *token, struct takt_err *err)
+{
+	struct takt_queue_job *job = NULL;
+	int rc = takt_queue_check_possible(queue, spec, err);
+
+	if (rc < 0)
+		return rc;
+	if (spec->has_array)
+		return takt_queue_submit_array(queue, uid, gid, spec, now, token, err);
+	rc = takt_queue_submit_one(queue, uid, gid, spec, now, &job, err);
+	if (rc == 0)
+		job->token = token;
+	return rc;
 }
 
 void takt_queue_forget_token(struct takt_queue *queue, void *token)
@@ -291,6 +307,8 @@ void takt_queue_forget_token(struct takt_queue *queue, void *token)
 
 		if (job->token == token)
 			job->token = NULL;
+		if (job->batch && job->batch->token == token)
+			job->batch->token = NULL;
 	}
 	TAKT_VEC_EACH (change, &queue->changes)
 		if (change->token == token)

@@ -58,6 +58,7 @@ struct takt_queue_job {
 	bool end_refused;     /* ENDING: the store could not take the end; posted again later */
 	char clock_note[200]; /* said by `prepare` */
 	void *token;	      /* ACCEPTING: the submitter's */
+	struct takt_queue_batch *batch; /* ACCEPTING: shared with the jobs accepted together */
 };
 
 struct takt_queue_hooks {
@@ -115,7 +116,9 @@ int takt_queue_load(struct takt_queue *queue,
 		    void *ctx, struct takt_err *err);
 
 /* Takes the spec's contents over on success. `accepted` is called later with `token`. An impossible
- * request is refused here. */
+ * request is refused here. An array is accepted as a whole, with its first job, when all its jobs
+ * are on disk; refused by the disk, those that are there end as cancelled without having started.
+ */
 int takt_queue_submit(struct takt_queue *queue, uid_t uid, gid_t gid, struct takt_jobspec *spec,
 		      struct takt_wall now, void *token, struct takt_err *err);
 /* What would become of it if it were handed in now. */

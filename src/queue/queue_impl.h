@@ -37,6 +37,15 @@ struct pending_change {
 	int32_t was_priority;
 };
 
+/* Jobs that are accepted together. Owned by its members together; gone with the last. */
+struct takt_queue_batch {
+	void *token;	     /* NULL = nobody waits */
+	uint32_t members;    /* jobs that point here */
+	uint32_t left;	     /* inserts that the store has not answered */
+	bool posting;	     /* more are to come */
+	struct takt_err why; /* rc 0 = none was refused */
+};
+
 struct takt_queue {
 	struct takt_queue_config config;
 	struct takt_sched *sched;
@@ -62,6 +71,17 @@ struct takt_queue_job *takt_queue_job_find(const struct takt_queue *queue, uint6
 int takt_queue_job_put(struct takt_queue *queue, struct takt_queue_job *job);
 void takt_queue_job_drop(struct takt_queue *queue, struct takt_queue_job *job);
 void takt_queue_changed(struct takt_queue *queue, const struct takt_queue_job *job);
+
+/* batch.c: one job of several. Its insert was answered. */
+void takt_queue_batch_inserted(struct takt_queue *queue, struct takt_queue_job *job,
+			       const struct takt_err *refused);
+void takt_queue_batch_leave(struct takt_queue_job *job);
+int takt_queue_submit_array(struct takt_queue *queue, uid_t uid, gid_t gid,
+			    struct takt_jobspec *spec, struct takt_wall now, void *token,
+			    struct takt_err *err);
+/* As takt_queue_submit, of one job. */
+int takt_queue_submit_one(struct takt_queue *queue, uid_t uid, gid_t gid, struct takt_jobspec *spec,
+			  struct takt_wall now, struct takt_queue_job **ret, struct takt_err *err);
 
 /* Refuses what could never start. */
 int takt_queue_check_possible(struct takt_queue *queue, const struct takt_jobspec *spec,

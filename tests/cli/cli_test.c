@@ -443,6 +443,9 @@ static void wait_and_cancel(void **state)
 
 static void wishes_are_read(void **state)
 {
+	complains("submit --array 5 -- true", 64, "'--array' must be such as 0-9");
+	complains("submit --array 0-9%x -- true", 64, "not '0-9%x'");
+	complains("submit --array 9-0 -- true", 64, "'array_last' must be 9");
 	complains("submit -m 16 -- true", 64,
 		  "'--mem' must be a size such as 512M or 16G, not '16'");
 	complains("submit --gpu-mem 0G -- true", 64, "'--gpu-mem' must be a size");

@@ -171,6 +171,34 @@ def a_dry_run_says_where_and_when():
         assert client.submit(["true"])["id"] == gate + 1
 
 
+def an_array_runs_so_many_at_a_time():
+    with kit.machine(gpus=4) as m:
+        m.start()
+        client = m.client()
+        done = m.takt("submit", "-q", "--array", "3-8%2", "--", *m.witness_argv(150, "sh", "-c",
+                      f"echo $TAKT_ARRAY_ID $TAKT_ARRAY_INDEX >> {m.path('jobs/seen')}; sleep 0.2"))
+        assert done.returncode == 0, done
+        jobs = list(map(int, done.stdout.split()))
+        assert jobs == list(range(1, 7)), jobs
+        m.kill()
+        m.start()
+        client = m.client()
+        for job in jobs:
+            ends_with(client, job, "done")
+        with open(m.path("jobs/seen"), encoding="ascii") as file:
+            assert sorted(file.read().split("\n")) == [""] + [f"1 {i}" for i in range(3, 9)]
+        ends = m.witness().ends
+        for end in ends:
+            at_once = [other for other in ends if other.begin_ns <= end.begin_ns < other.end_ns]
+            assert len(at_once) <= 2, at_once
+        assert "[8]" in m.takt("queue", "-a").stdout
+        try:
+            client.submit(["true"], array_id=1)
+            raise AssertionError("an array's id was taken from outside")
+        except kit.Refused as refused:
+            assert refused.status == 400, refused
+
+
 if __name__ == "__main__":
     sys.exit(kit.main([
         held_jobs_start_when_released,
@@ -181,4 +209,5 @@ if __name__ == "__main__":
         a_job_begins_later,
         cpus_and_memory_are_counted,
         a_dry_run_says_where_and_when,
+        an_array_runs_so_many_at_a_time,
     ]))

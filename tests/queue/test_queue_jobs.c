@@ -513,6 +513,92 @@ static void a_trial_says_what_would_be_and_leaves_no_trace(void **state)
 	assert_true(started(id + 1));
 }
 
+static int submit_array(uint32_t first, uint32_t last, uint32_t limit, struct takt_err *err)
+{
+	struct takt_jobspec spec = kit_spec(1);
+	int rc;
+
+	spec.has_array = true;
+	spec.array_first = first;
+	spec.array_last = last;
+	spec.array_limit = limit;
+	rc = takt_queue_submit(kit.queue, 1000, 1000, &spec, (struct takt_wall){5}, &kit, err);
+	takt_jobspec_fini(&spec);
+	return rc;
+}
+
+static unsigned started_of(uint64_t first, unsigned count)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < count; i++)
+		n += started(first + i);
+	return n;
+}
+
+static void an_array_is_accepted_once_and_runs_so_many_at_a_time(void **state)
+{
+	const struct takt_queue_job *job;
+
+	assert_int_equal(submit_array(3, 7, 2, NULL), 0);
+	assert_int_equal(kit.accepted_count, 0);
+	kit_settle(&kit);
+	assert_int_equal(kit.accepted_count, 1);
+	assert_int_equal(kit.accepted_id, 1);
+	assert_int_equal(started_of(1, 5), 2);
+	job = takt_queue_find(kit.queue, 5);
+	assert_int_equal(job->spec.array_index, 7);
+	assert_int_equal(job->spec.array_id, 1);
+	assert_int_equal(why(5), TAKT_WHY_ARRAY);
+	kit_restart(&kit);
+	kit_started(&kit, 1);
+	kit_started(&kit, 2);
+	kit_settle(&kit);
+	assert_int_equal(started_of(3, 3), 0);
+	end_cleanly(1, TAKT_END_EXITED, 0);
+	kit_settle(&kit);
+	assert_int_equal(started_of(3, 3), 1);
+}
+
+static void an_array_beyond_the_limits_leaves_nothing(void **state)
+{
+	struct takt_err err;
+	uint64_t next;
+
+	kit.max_bytes = 2000;
+	kit_restart(&kit);
+	assert_int_equal(submit_array(0, 99, 0, &err), -TAKT_E_LIMIT);
+	assert_non_null(strstr(err.msg, "over 2000 bytes"));
+	kit_settle(&kit);
+	kit_settle(&kit);
+	assert_int_equal(kit.accepted_count + kit.refused_count, 0);
+	assert_null(takt_queue_find(kit.queue, 1));
+	assert_int_equal(kit_stored(&kit, 1), TAKT_JOB_CANCELLED);
+	assert_false(started(1));
+	next = kit_accept(&kit, 1, 0);
+	assert_true(started(next));
+}
+
+static void an_array_whose_submitter_hangs_up_runs(void **state)
+{
+	assert_int_equal(submit_array(0, 2, 0, NULL), 0);
+	takt_queue_forget_token(kit.queue, &kit);
+	assert_int_equal(takt_queue_cancel(kit.queue, 2, (struct takt_wall){9}, NULL), 0);
+	kit_settle(&kit);
+	assert_int_equal(kit.accepted_count, 0);
+	assert_true(started(1) && started(3));
+	assert_int_equal(kit_stored(&kit, 2), TAKT_JOB_CANCELLED);
+}
+
+/* The queue goes while the store still has the array's jobs to write. */
+static void an_array_on_its_way_is_there_after_a_restart(void **state)
+{
+	assert_int_equal(submit_array(0, 4, 0, NULL), 0);
+	kit_restart(&kit);
+	kit_settle(&kit);
+	assert_int_equal(started_of(1, 5), 5);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -535,6 +621,10 @@ int main(void)
 		CASE(a_dependency_that_failed_is_seen_after_a_restart),
 		CASE(a_job_being_accepted_hears_of_a_failure),
 		CASE(a_trial_says_what_would_be_and_leaves_no_trace),
+		CASE(an_array_is_accepted_once_and_runs_so_many_at_a_time),
+		CASE(an_array_beyond_the_limits_leaves_nothing),
+		CASE(an_array_whose_submitter_hangs_up_runs),
+		CASE(an_array_on_its_way_is_there_after_a_restart),
 		CASE(cpus_and_memory_are_counted),
 		CASE(jobs_without_gpus_wait_for_memory),
 		CASE(what_no_machine_has_is_refused),

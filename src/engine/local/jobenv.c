@@ -117,6 +117,10 @@ static void add_ours(struct builder *builder, const struct takt_jobenv *in)
 	set_list(builder, "TAKT_GPUS", in, false);
 	set(builder, "TAKT_ATTEMPT", in->attempt_id);
 	set_number(builder, "TAKT_RESTART", in->restarts);
+	if (in->array_id) {
+		set_number(builder, "TAKT_ARRAY_ID", in->array_id);
+		set_number(builder, "TAKT_ARRAY_INDEX", in->array_index);
+	}
 	if (builder->rc == 0)
 		builder->rc = takt_vec_push(&builder->env, NULL);
 }

@@ -9,6 +9,7 @@
  *                                   crash on those); empty without GPUs: such a job sees none
  *   TAKT_JOB_ID, TAKT_GPUS ("0,3", "" without), TAKT_ATTEMPT (finds what is left of the attempt)
  *   TAKT_RESTART                    how often the job ran before: 0 at its first start
+ *   TAKT_ARRAY_ID, TAKT_ARRAY_INDEX (of a job of an array)
  * Set unless the user did:
  *   OMP_NUM_THREADS                 CPUs of the job by its GPUs, at least 1: most programs run one
  *                                   process a GPU. Left alone when the number of CPUs is not known.
@@ -35,6 +36,8 @@ struct takt_jobenv {
 	uint32_t cpu_count; /* CPUs the job is bound to or may use; 0 = not known */
 	uint64_t job_id;
 	uint32_t restarts;
+	uint32_t array_index;
+	uint64_t array_id;	/* 0 = of none */
 	const char *attempt_id; /* struct takt_attempt_spec.id; borrowed */
 };
 

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Arrays: jobs that are accepted together or not at all. Each is a job of its own from then on.
+ * None starts before all are on disk. When the disk refuses one, those that it took are ended; a
+ * crash before the answer may leave the first ones, which then run like any job whose submitter did
+ * not live to see the answer.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "queue/queue_impl.h"
+
+void takt_queue_batch_leave(struct takt_queue_job *job)
+{
+	struct takt_queue_batch *batch = job->batch;
+
+	job->batch = NULL;
+	if (batch && --batch->members == 0 && !batch->posting)
+		takt_free(batch);
+}
+
+/* It waits from now on, or ends at once. */
+static void settle(struct takt_queue *queue, struct takt_queue_job *job, bool failed)
+{
+	job->phase = TAKT_PHASE_WAITING;
+	(void)takt_queue_tell(queue, TAKT_SCHED_JOB_ADD, job, NULL);
+	if (failed)
+		takt_queue_say(job, "its array could not be written to disk whole");
+	if (failed || job->row.cancel_wanted)
+		takt_queue_end(queue, job, TAKT_JOB_CANCELLED);
+}
+
+static void finish(struct takt_queue *queue, struct takt_queue_batch *batch)
+{
+	struct takt_queue_job *first = NULL;
+	struct takt_err why = batch->why;
+	void *token = batch->token;
+
+	batch->posting = true; /* ours until the end of this function */
+	TAKT_MAP_EACH(entry, &queue->jobs)
+	{
+		struct takt_queue_job *job = entry->value.ptr;
+
+		if (job->batch != batch)
+			continue;
+		takt_queue_batch_leave(job);
+		settle(queue, job, why.rc < 0);
+		first = first ? first : job;
+	}
+	takt_free(batch);
+	if (token)
+		queue->config.hooks->accepted(queue->config.hooks_ctx, token, first,
+					      why.rc < 0 ? &why : NULL);
+}
+
+void takt_queue_batch_inserted(struct takt_queue *queue, struct takt_queue_job *job,
+			       const struct takt_err *refused)
+{
+	struct takt_queue_batch *batch = job->batch;
+
+	batch->left--;
+	if (refused && batch->why.rc == 0)
+		batch->why = *refused;
+	if (batch->left == 0 && !refused) {
+		finish(queue, batch);
+		return;
+	}
+	if (!refused)
+		return;
+	batch->posting = true; /* keep it while its job goes */
+	takt_queue_job_drop(queue, job);
+	batch->posting = false;
+	if (batch->left == 0)
+		finish(queue, batch);
+}
+
+/* One job's description, out of the array's. */
+static int element_spec(const struct takt_jobspec *array, uint64_t array_id, uint32_t index,
+			struct takt_jobspec *ret, struct takt_err *err)
+{
+	TAKT_CLEANUP(strp) struct takt_str json = TAKT_STR(TAKT_SPEC_MAX_BYTES);
+	struct takt_jobspec element = *array;
+
+	element.has_array = false;
+	element.array_first = element.array_last = 0;
+	element.array_id = array_id;
+	element.array_index = index;
+	if (takt_jobspec_to_json(&element, true, &json) < 0)
+		return takt_err_set(err, -ENOMEM, "a job of the array");
+	return takt_jobspec_from_json(json.s, json.len, ret, err);
+}
+
+static int add_element(struct takt_queue *queue, uid_t uid, gid_t gid,
+		       const struct takt_jobspec *array, uint64_t array_id, uint32_t index,
+		       struct takt_wall now, struct takt_queue_batch *batch, struct takt_err *err)
+{
+	struct takt_queue_job *job = NULL;
+	struct takt_jobspec spec;
+	int rc;
+
+	takt_jobspec_init(&spec);
+	rc = element_spec(array, array_id, index, &spec, err);
+	if (rc == 0)
+		rc = takt_queue_submit_one(queue, uid, gid, &spec, now, &job, err);
+	takt_jobspec_fini(&spec);
+	if (rc < 0)
+		return rc;
+	job->batch = batch;
+	batch->members++;
+	batch->left++;
+	return 0;
+}
+
+/* What was posted before one was refused ends when it is on disk; nobody is answered then. */
+static int give_up(struct takt_queue_batch *batch, const struct takt_err *why)
+{
+	int rc = why->rc;
+
+	batch->token = NULL;
+	batch->why = *why;
+	batch->posting = false;
+	if (batch->members == 0)
+		takt_free(batch);
+	return rc;
+}
+
+int takt_queue_submit_array(struct takt_queue *queue, uid_t uid, gid_t gid,
+			    struct takt_jobspec *spec, struct takt_wall now, void *token,
+			    struct takt_err *err)
+{
+	uint32_t count = spec->array_last - spec->array_first + 1;
+	uint64_t array_id = queue->next_id;
+	struct takt_queue_batch *batch;
+	struct takt_err why = {.rc = 0};
+	int rc = 0;
+
+	if (queue->jobs.len + count > queue->config.max_jobs)
+		return takt_err_set(err, -TAKT_E_LIMIT,
+				    "an array of %u jobs: the queue has room for %zu more", count,
+				    queue->config.max_jobs - queue->jobs.len);
+	batch = takt_zalloc(sizeof(*batch));
+	if (!batch)
+		return takt_err_set(err, -ENOMEM, "the array");
+	batch->token = token;
+	batch->posting = true;
+	for (uint32_t i = 0; rc == 0 && i < count; i++)
+		rc = add_element(queue, uid, gid, spec, array_id, spec->array_first + i, now, batch,
+				 &why);
+	if (rc < 0) {
+		if (err)
+			*err = why;
+		return give_up(batch, &why);
+	}
+	batch->posting = false;
+	takt_jobspec_fini(spec);
+	return 0;
+}
