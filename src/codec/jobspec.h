@@ -18,6 +18,7 @@ enum {
 	TAKT_SPEC_MAX_BYTES = 2 * 1024 * 1024, /* of the JSON form */
 	TAKT_SPEC_MAX_NAME = 64,
 	TAKT_SPEC_MAX_AFTER = 64,
+	TAKT_SPEC_MAX_JOBS = 1000,   /* of one file */
 	TAKT_SPEC_MAX_ARRAY = 10000, /* jobs */
 	TAKT_SPEC_MAX_ARRAY_INDEX = 1000000,
 	TAKT_SPEC_MAX_RETRIES = 100,
@@ -93,6 +94,16 @@ int takt_jobspec_from_json(const char *text, size_t len, struct takt_jobspec *re
 /* Appends; 0 or the sticky failure of `out`. with_env=false leaves the environment out (what others
  * may see never has it). */
 int takt_jobspec_to_json(const struct takt_jobspec *spec, bool with_env, struct takt_str *out);
+
+/* Several: {"jobs": [...]} of 1 to TAKT_SPEC_MAX_JOBS, each as above; the message names the one,
+ * "jobs[2]: ...". *ret is owned by the caller: takt_jobspecs_free. */
+struct takt_jobspecs {
+	uint32_t count;
+	struct takt_jobspec *jobs;
+};
+int takt_jobspecs_from_json(const char *text, size_t len, struct takt_jobspecs *ret,
+			    struct takt_err *err);
+void takt_jobspecs_free(struct takt_jobspecs *specs);
 
 /* What may be changed about a job that waits; at least one of them. */
 struct takt_job_change {

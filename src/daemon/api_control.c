@@ -267,6 +267,7 @@ const struct takt_server_backend takt_daemon_backend = {
 	.job = takt_api_job,
 	.explain = takt_api_explain,
 	.submit = takt_api_submit,
+	.submit_many = takt_api_submit_many,
 	.try = takt_api_try,
 	.cancel = cancel,
 	.change = takt_api_change,

@@ -131,6 +131,41 @@ int takt_api_submit(void *ctx, const struct takt_peer *peer, struct takt_jobspec
 	return 0;
 }
 
+static int may_submit_all(const struct takt_daemon *daemon, const struct takt_peer *peer,
+			  const struct takt_jobspecs *specs, struct takt_err *err)
+{
+	for (uint32_t i = 0; i < specs->count; i++) {
+		int rc = may_submit(daemon, peer, &specs->jobs[i], err);
+
+		if (rc < 0)
+			return takt_err_wrap(err, rc, "jobs[%u]", i);
+	}
+	return 0;
+}
+
+int takt_api_submit_many(void *ctx, const struct takt_peer *peer, struct takt_jobspecs *specs,
+			 struct takt_pending *pending, struct takt_err *err)
+{
+	struct takt_daemon *daemon = ctx;
+	struct submit_token *token;
+	int rc = may_submit_all(daemon, peer, specs, err);
+
+	if (rc < 0)
+		return rc;
+	token = takt_alloc(sizeof(*token));
+	if (!token)
+		return takt_err_set(err, -ENOMEM, "the request");
+	*token = (struct submit_token){daemon, pending, *peer};
+	rc = takt_queue_submit_many(daemon->queue, peer->uid, peer->gid, specs,
+				    takt_wall_now(daemon->sys), token, err);
+	if (rc < 0) {
+		takt_free(token);
+		return rc;
+	}
+	takt_pending_set_cancel(pending, hung_up, token);
+	return 0;
+}
+
 int takt_api_try(void *ctx, const struct takt_peer *peer, struct takt_jobspec *spec,
 		 struct takt_try_view *ret, struct takt_err *err)
 {

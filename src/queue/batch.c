@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Arrays: jobs that are accepted together or not at all. Each is a job of its own from then on.
- * None starts before all are on disk. When the disk refuses one, those that it took are ended; a
- * crash before the answer may leave the first ones, which then run like any job whose submitter did
- * not live to see the answer.
+ * Arrays and files: jobs that are accepted together or not at all. Each is a job of its own from
+ * then on. None starts before all are on disk. When the disk refuses one, those that it took are
+ * ended; a crash before the answer may leave the first ones, which then run like any job whose
+ * submitter did not live to see the answer.
  */
 #include <errno.h>
 #include <string.h>
@@ -26,7 +26,9 @@ static void settle(struct takt_queue *queue, struct takt_queue_job *job, bool fa
 	job->phase = TAKT_PHASE_WAITING;
 	(void)takt_queue_tell(queue, TAKT_SCHED_JOB_ADD, job, NULL);
 	if (failed)
-		takt_queue_say(job, "its array could not be written to disk whole");
+		takt_queue_say(
+			job,
+			"the jobs that it was handed in with could not all be written to disk");
 	if (failed || job->row.cancel_wanted)
 		takt_queue_end(queue, job, TAKT_JOB_CANCELLED);
 }
@@ -91,19 +93,12 @@ static int element_spec(const struct takt_jobspec *array, uint64_t array_id, uin
 	return takt_jobspec_from_json(json.s, json.len, ret, err);
 }
 
-static int add_element(struct takt_queue *queue, uid_t uid, gid_t gid,
-		       const struct takt_jobspec *array, uint64_t array_id, uint32_t index,
-		       struct takt_wall now, struct takt_queue_batch *batch, struct takt_err *err)
+static int join(struct takt_queue *queue, uid_t uid, gid_t gid, struct takt_jobspec *spec,
+		struct takt_wall now, struct takt_queue_batch *batch, struct takt_err *err)
 {
 	struct takt_queue_job *job = NULL;
-	struct takt_jobspec spec;
-	int rc;
+	int rc = takt_queue_submit_one(queue, uid, gid, spec, now, &job, err);
 
-	takt_jobspec_init(&spec);
-	rc = element_spec(array, array_id, index, &spec, err);
-	if (rc == 0)
-		rc = takt_queue_submit_one(queue, uid, gid, &spec, now, &job, err);
-	takt_jobspec_fini(&spec);
 	if (rc < 0)
 		return rc;
 	job->batch = batch;
@@ -112,14 +107,50 @@ static int add_element(struct takt_queue *queue, uid_t uid, gid_t gid,
 	return 0;
 }
 
-/* What was posted before one was refused ends when it is on disk; nobody is answered then. */
-static int give_up(struct takt_queue_batch *batch, const struct takt_err *why)
+static int add_element(struct takt_queue *queue, uid_t uid, gid_t gid,
+		       const struct takt_jobspec *array, uint64_t array_id, uint32_t index,
+		       struct takt_wall now, struct takt_queue_batch *batch, struct takt_err *err)
 {
-	int rc = why->rc;
+	struct takt_jobspec spec;
+	int rc;
 
+	takt_jobspec_init(&spec);
+	rc = element_spec(array, array_id, index, &spec, err);
+	if (rc == 0)
+		rc = join(queue, uid, gid, &spec, now, batch, err);
+	takt_jobspec_fini(&spec);
+	return rc;
+}
+
+static int begin(const struct takt_queue *queue, uint32_t count, void *token,
+		 struct takt_queue_batch **ret, struct takt_err *err)
+{
+	struct takt_queue_batch *batch;
+
+	if (queue->jobs.len + count > queue->config.max_jobs)
+		return takt_err_set(err, -TAKT_E_LIMIT, "%u jobs: the queue has room for %zu more",
+				    count, queue->config.max_jobs - queue->jobs.len);
+	batch = takt_zalloc(sizeof(*batch));
+	if (!batch)
+		return takt_err_set(err, -ENOMEM, "the jobs");
+	batch->token = token;
+	batch->posting = true;
+	*ret = batch;
+	return 0;
+}
+
+/* Everything is posted, or `why` says what was refused: then what was posted before it ends when it
+ * is on disk, and nobody is answered. */
+static int close_batch(struct takt_queue_batch *batch, int rc, const struct takt_err *why,
+		       struct takt_err *err)
+{
+	batch->posting = false;
+	if (rc == 0)
+		return 0;
+	if (err)
+		*err = *why;
 	batch->token = NULL;
 	batch->why = *why;
-	batch->posting = false;
 	if (batch->members == 0)
 		takt_free(batch);
 	return rc;
@@ -131,28 +162,50 @@ int takt_queue_submit_array(struct takt_queue *queue, uid_t uid, gid_t gid,
 {
 	uint32_t count = spec->array_last - spec->array_first + 1;
 	uint64_t array_id = queue->next_id;
-	struct takt_queue_batch *batch;
+	struct takt_queue_batch *batch = NULL;
 	struct takt_err why = {.rc = 0};
-	int rc = 0;
+	int rc = begin(queue, count, token, &batch, err);
 
-	if (queue->jobs.len + count > queue->config.max_jobs)
-		return takt_err_set(err, -TAKT_E_LIMIT,
-				    "an array of %u jobs: the queue has room for %zu more", count,
-				    queue->config.max_jobs - queue->jobs.len);
-	batch = takt_zalloc(sizeof(*batch));
-	if (!batch)
-		return takt_err_set(err, -ENOMEM, "the array");
-	batch->token = token;
-	batch->posting = true;
+	if (rc < 0)
+		return rc;
 	for (uint32_t i = 0; rc == 0 && i < count; i++)
 		rc = add_element(queue, uid, gid, spec, array_id, spec->array_first + i, now, batch,
 				 &why);
-	if (rc < 0) {
-		if (err)
-			*err = why;
-		return give_up(batch, &why);
+	rc = close_batch(batch, rc, &why, err);
+	if (rc == 0)
+		takt_jobspec_fini(spec);
+	return rc;
+}
+
+/* Nothing is posted before all of them are known to be possible. */
+static int check_all(struct takt_queue *queue, const struct takt_jobspecs *specs,
+		     struct takt_err *err)
+{
+	for (uint32_t i = 0; i < specs->count; i++) {
+		int rc = specs->jobs[i].has_array
+				 ? takt_err_set(err, -TAKT_E_USAGE,
+						"an array cannot be one of several jobs")
+				 : takt_queue_check_possible(queue, &specs->jobs[i], err);
+
+		if (rc < 0)
+			return takt_err_wrap(err, rc, "jobs[%u]", i);
 	}
-	batch->posting = false;
-	takt_jobspec_fini(spec);
 	return 0;
+}
+
+int takt_queue_submit_many(struct takt_queue *queue, uid_t uid, gid_t gid,
+			   struct takt_jobspecs *specs, struct takt_wall now, void *token,
+			   struct takt_err *err)
+{
+	struct takt_queue_batch *batch = NULL;
+	struct takt_err why = {.rc = 0};
+	int rc = check_all(queue, specs, err);
+
+	if (rc == 0)
+		rc = begin(queue, specs->count, token, &batch, err);
+	if (rc < 0)
+		return rc;
+	for (uint32_t i = 0; rc == 0 && i < specs->count; i++)
+		rc = join(queue, uid, gid, &specs->jobs[i], now, batch, &why);
+	return close_batch(batch, rc, &why, err);
 }

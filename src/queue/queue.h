@@ -121,6 +121,12 @@ int takt_queue_load(struct takt_queue *queue,
  */
 int takt_queue_submit(struct takt_queue *queue, uid_t uid, gid_t gid, struct takt_jobspec *spec,
 		      struct takt_wall now, void *token, struct takt_err *err);
+/* Several at once, in this order and with numbers in a row; otherwise as an array. None of them is
+ * one. The message of a refusal names the job, "jobs[2]: ...". */
+int takt_queue_submit_many(struct takt_queue *queue, uid_t uid, gid_t gid,
+			   struct takt_jobspecs *specs, struct takt_wall now, void *token,
+			   struct takt_err *err);
+
 /* What would become of it if it were handed in now. */
 struct takt_queue_trial {
 	bool starts; /* at once, on these */

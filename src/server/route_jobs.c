@@ -118,6 +118,26 @@ void takt_route_submit(struct takt_call *call)
 	takt_jobspec_fini(&spec);
 }
 
+void takt_route_submit_many(struct takt_call *call)
+{
+	struct takt_server *server = call->server;
+	struct takt_jobspecs specs = {0};
+	struct takt_pending *pending;
+	struct takt_err err;
+	int rc = takt_jobspecs_from_json(call->http->body, call->http->body_len, &specs, &err);
+
+	if (rc < 0) {
+		takt_server_answer_failure(call->http, &err);
+		return;
+	}
+	pending = begin_pending(call, 201);
+	if (pending) {
+		rc = server->backend.submit_many(server->ctx, &call->peer, &specs, pending, &err);
+		check_taken(call, pending, rc, &err);
+	}
+	takt_jobspecs_free(&specs);
+}
+
 void takt_route_try(struct takt_call *call)
 {
 	TAKT_CLEANUP(strp) struct takt_str json = TAKT_STR(TAKT_SERVER_MAX_JSON);

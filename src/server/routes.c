@@ -23,6 +23,7 @@ static const struct route routes[] = {
 	{"GET", "/v1/topology", takt_route_topology, {NULL}},
 	{"GET", "/v1/jobs", takt_route_jobs, {"history", "limit"}},
 	{"POST", "/v1/jobs", takt_route_submit, {NULL}},
+	{"POST", "/v1/jobs/batch", takt_route_submit_many, {NULL}},
 	{"POST", "/v1/jobs/try", takt_route_try, {NULL}},
 	{"GET", "/v1/jobs/ID", takt_route_job, {NULL}},
 	{"GET", "/v1/jobs/ID/explain", takt_route_explain, {NULL}},
@@ -38,7 +39,8 @@ static const struct route routes[] = {
 };
 
 static const char existing[] =
-	"/v1/version, /v1/status, /v1/topology, /v1/jobs, /v1/jobs/try, /v1/jobs/ID and its "
+	"/v1/version, /v1/status, /v1/topology, /v1/jobs, /v1/jobs/batch, /v1/jobs/try, "
+	"/v1/jobs/ID and its "
 	"/explain, /log, "
 	"/wait, /cancel, /change, /signal, /v1/clocks and its /set, /reset, /metrics";
 

@@ -62,6 +62,9 @@ struct takt_server_backend {
 	 * on disk. */
 	int (*submit)(void *ctx, const struct takt_peer *peer, struct takt_jobspec *spec,
 		      struct takt_pending *pending, struct takt_err *err);
+	/* Several, all or none; takes the contents over on success and finishes with the first. */
+	int (*submit_many)(void *ctx, const struct takt_peer *peer, struct takt_jobspecs *specs,
+			   struct takt_pending *pending, struct takt_err *err);
 	/* What would become of it; nothing is kept. */
 	int (*try)(void *ctx, const struct takt_peer *peer, struct takt_jobspec *spec,
 		   struct takt_try_view *ret, struct takt_err *err);

@@ -72,6 +72,7 @@ void takt_route_jobs(struct takt_call *call);
 void takt_route_submit(struct takt_call *call);
 void takt_route_job(struct takt_call *call);
 void takt_route_explain(struct takt_call *call);
+void takt_route_submit_many(struct takt_call *call);
 void takt_route_try(struct takt_call *call);
 void takt_route_cancel(struct takt_call *call);
 void takt_route_change(struct takt_call *call);

@@ -199,6 +199,24 @@ def an_array_runs_so_many_at_a_time():
             assert refused.status == 400, refused
 
 
+def several_jobs_are_taken_or_none():
+    with kit.machine(gpus=2) as m:
+        m.start()
+        client = m.client()
+        one = {"argv": ["true"], "cwd": "/", "env": ["PATH=/usr/bin:/bin"], "gpus": 1}
+        for bad, says in (({**one, "gpus": 3}, "jobs[1]: asks for 3 GPUs"), ({**one, "gpu": 1}, "jobs[1]: field 'gpu'"),
+                          ({**one, "after": [{"job": 77}]}, "jobs[1]: there is no job 77")):
+            try:
+                client.ask("POST", "/v1/jobs/batch", {"jobs": [one, bad]})
+                raise AssertionError(f"taken: {bad}")
+            except kit.Refused as refused:
+                assert says in refused.answer["error"]["message"], refused
+        assert not client.live() and not client.history()
+        assert client.ask("POST", "/v1/jobs/batch", {"jobs": [one] * 5})["id"] == 1
+        for job in range(1, 6):
+            ends_with(client, job, "done")
+
+
 if __name__ == "__main__":
     sys.exit(kit.main([
         held_jobs_start_when_released,
@@ -210,4 +228,5 @@ if __name__ == "__main__":
         cpus_and_memory_are_counted,
         a_dry_run_says_where_and_when,
         an_array_runs_so_many_at_a_time,
+        several_jobs_are_taken_or_none,
     ]))

@@ -599,6 +599,29 @@ static void an_array_on_its_way_is_there_after_a_restart(void **state)
 	assert_int_equal(started_of(1, 5), 5);
 }
 
+static void several_jobs_are_taken_together_or_not_at_all(void **state)
+{
+	struct takt_jobspecs specs = {.count = 3, .jobs = takt_calloc(3, sizeof(*specs.jobs))};
+	struct takt_err err;
+
+	for (uint32_t i = 0; i < 3; i++)
+		specs.jobs[i] = kit_spec(i == 2 ? 9 : 1);
+	assert_int_equal(
+		takt_queue_submit_many(kit.queue, 1, 1, &specs, (struct takt_wall){5}, &kit, &err),
+		-TAKT_E_IMPOSSIBLE);
+	assert_non_null(strstr(err.msg, "jobs[2]: asks for 9 GPUs"));
+	kit_settle(&kit);
+	assert_null(takt_queue_find(kit.queue, 1));
+	specs.jobs[2].gpus = 1;
+	assert_int_equal(
+		takt_queue_submit_many(kit.queue, 1, 1, &specs, (struct takt_wall){5}, &kit, &err),
+		0);
+	takt_jobspecs_free(&specs);
+	kit_settle(&kit);
+	assert_int_equal(kit.accepted_count, 1);
+	assert_int_equal(started_of(1, 3), 3);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -625,6 +648,7 @@ int main(void)
 		CASE(an_array_beyond_the_limits_leaves_nothing),
 		CASE(an_array_whose_submitter_hangs_up_runs),
 		CASE(an_array_on_its_way_is_there_after_a_restart),
+		CASE(several_jobs_are_taken_together_or_not_at_all),
 		CASE(cpus_and_memory_are_counted),
 		CASE(jobs_without_gpus_wait_for_memory),
 		CASE(what_no_machine_has_is_refused),

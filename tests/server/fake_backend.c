@@ -285,6 +285,12 @@ static int on_submit(void *ctx, const struct takt_peer *peer, struct takt_jobspe
 	return 0;
 }
 
+static int on_submit_many(void *ctx, const struct takt_peer *peer, struct takt_jobspecs *specs,
+			  struct takt_pending *pending, struct takt_err *err)
+{
+	return on_submit(ctx, peer, &specs->jobs[0], pending, err);
+}
+
 static int on_try(void *ctx, const struct takt_peer *peer, struct takt_jobspec *spec,
 		  struct takt_try_view *ret, struct takt_err *err)
 {
@@ -494,6 +500,7 @@ static const struct takt_server_backend backend = {
 	.job = on_job,
 	.explain = on_explain,
 	.submit = on_submit,
+	.submit_many = on_submit_many,
 	.try = on_try,
 	.cancel = on_cancel,
 	.change = on_change,

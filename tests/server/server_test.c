@@ -200,6 +200,12 @@ static void changes_reach_the_backend(void **state)
 	submit("\"hang\"", 1);
 	assert_int_equal(post("/v1/jobs/1/signal", "{\"signal\":10}"), 200);
 	assert_int_equal(fake.last_signal, 10);
+	assert_int_equal(post("/v1/jobs/batch", "{\"jobs\":[]}"), 400);
+	assert_answer_has("a list of 1 to 1000 job descriptions");
+	assert_int_equal(post("/v1/jobs/batch",
+			      "{\"jobs\":[{\"argv\":[\"a\"],\"cwd\":\"/\"},{\"argv\":[\"a\"]}]}"),
+			 400);
+	assert_answer_has("jobs[1]: field 'cwd' is missing");
 	assert_int_equal(post("/v1/jobs/1/change", "{\"held\":true,\"priority\":-5}"), 200);
 	assert_answer_has("\"held\":\"owner\"");
 	assert_answer_has("\"priority\":-5");
