@@ -6,17 +6,15 @@
 #ifndef TAKT_SIM_SHA256_H
 #define TAKT_SIM_SHA256_H
 
+#include <nettle/sha2.h>
 #include <stddef.h>
-#include <stdint.h>
 
 enum {
 	TAKT_SHA256_TEXT = 65
 };
 
 struct takt_sha256 {
-	uint32_t h[8];
-	uint64_t len; /* bytes taken */
-	uint8_t block[64];
+	struct sha256_ctx ctx;
 };
 
 void takt_sha256_init(struct takt_sha256 *sha);
