@@ -255,15 +255,38 @@ static int inherit_env(char **env, size_t *n)
 	return 0;
 }
 
-static int read_env(const struct takt_cli *cli, struct takt_jobspec *spec, struct takt_err *err)
+static void free_env(char **env, size_t n)
 {
-	size_t n = 0, room = cli->given_count + 1;
+	for (size_t i = 0; env && i < n; i++)
+		takt_free(env[i]);
+	takt_free(env);
+}
+
+int takt_job_env(const char *const *more, size_t count, char ***ret, struct takt_err *err)
+{
+	size_t n = 0, room = count + 1;
+	char **env;
+	int rc;
 
 	for (char **entry = environ; *entry; entry++)
 		room++;
-	spec->env = takt_calloc(room, sizeof(*spec->env));
-	if (!spec->env || inherit_env(spec->env, &n) < 0)
+	env = takt_calloc(room, sizeof(*env));
+	rc = env ? inherit_env(env, &n) : -ENOMEM;
+	for (size_t i = 0; rc == 0 && i < count; i++)
+		rc = put_env(env, &n, more[i]);
+	if (rc < 0) {
+		free_env(env, n);
 		return no_memory(err);
+	}
+	*ret = env;
+	return 0;
+}
+
+static int read_env(const struct takt_cli *cli, struct takt_jobspec *spec, struct takt_err *err)
+{
+	const char *more[TAKT_CLI_MAX_GIVEN];
+	size_t n = 0;
+
 	for (size_t i = 0; i < cli->given_count; i++) {
 		const char *value = cli->given[i].value;
 
@@ -272,10 +295,9 @@ static int read_env(const struct takt_cli *cli, struct takt_jobspec *spec, struc
 		if (!strchr(value, '=') || value[0] == '=')
 			return takt_err_set(err, -TAKT_E_USAGE,
 					    "'--env' must be NAME=VALUE, not '%.60s'", value);
-		if (put_env(spec->env, &n, value) < 0)
-			return no_memory(err);
+		more[n++] = value;
 	}
-	return 0;
+	return takt_job_env(more, n, &spec->env, err);
 }
 
 int takt_job_options_read(const struct takt_cli *cli, struct takt_jobspec *ret,

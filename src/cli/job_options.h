@@ -34,6 +34,10 @@
 int takt_job_options_read(const struct takt_cli *cli, struct takt_jobspec *ret,
 			  struct takt_err *err);
 
+/* This process's environment and, in the place of those of the same name, `more` ("NAME=value").
+ * *ret is owned by the caller, as are its entries. */
+int takt_job_env(const char *const *more, size_t count, char ***ret, struct takt_err *err);
+
 /* 0, or the exit status (126, 127) with which a shell would refuse the command; then *err says why.
  * The job's own exec decides in the end: this only spares a wait in the queue for a typing error.
  */

@@ -2,8 +2,10 @@
 /* takt submit: hand in a job and go. */
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/mem.h"
+#include "cli/job_file.h"
 #include "cli/job_options.h"
 #include "cli/job_text.h"
 #include "cli/placement.h"
@@ -82,8 +84,56 @@ static int submit(struct takt_cli *cli, struct takt_err *err)
 	return rc;
 }
 
+static void print_file(struct takt_cli *cli, const struct takt_job_view *job, uint32_t count)
+{
+	unsigned long long id = job->id;
+
+	if (takt_cli_has(cli, "quiet")) {
+		for (uint32_t i = 0; i < count; i++)
+			takt_str_addf(&cli->out, "%llu\n", id + i);
+		return;
+	}
+	takt_print_simulated(cli, job->simulated);
+	if (count == 1)
+		takt_str_addf(&cli->out, "job %llu\n", id);
+	else
+		takt_str_addf(&cli->out, "%u jobs, %llu to %llu\n", count, id, id + count - 1);
+}
+
+/* The file says everything; an option beside it would be for which of the jobs? */
+static int submit_file(struct takt_cli *cli, struct takt_err *err)
+{
+	TAKT_CLEANUP(freep) struct takt_job_view *job = takt_alloc(sizeof(*job));
+	uint32_t count = 0;
+	int rc;
+
+	for (size_t i = 0; i < cli->given_count; i++) {
+		const char *name = cli->given[i].option->name;
+
+		if (strcmp(name, "file") != 0 && strcmp(name, "quiet") != 0 &&
+		    strcmp(name, "json") != 0 && strcmp(name, "socket") != 0)
+			return takt_err_set(err, -TAKT_E_USAGE,
+					    "'--file' describes its jobs itself: '--%s' cannot be "
+					    "given with it",
+					    name);
+	}
+	if (cli->operand_count > 0)
+		return takt_err_set(err, -TAKT_E_USAGE,
+				    "'--file' has the commands: '%.60s' cannot be given with it",
+				    cli->operands[0]);
+	rc = job ? takt_job_file_submit(cli, takt_cli_value(cli, "file"), job, &count, err)
+		 : takt_err_set(err, -ENOMEM, "no memory for a job");
+	if (rc == 0 && !takt_cli_print_json(cli))
+		print_file(cli, job, count);
+	return rc;
+}
+
 static int run(struct takt_cli *cli, struct takt_err *err)
 {
+	if (takt_cli_has(cli, "file"))
+		return submit_file(cli, err);
+	if (cli->operand_count == 0)
+		return takt_err_set(err, -TAKT_E_USAGE, "usage: takt submit %s", cli->verb->usage);
 	if (takt_cli_has(cli, "dry-run"))
 		return try_job(cli, err);
 	return submit(cli, err);
@@ -92,6 +142,7 @@ static int run(struct takt_cli *cli, struct takt_err *err)
 static const struct takt_option options[] = {
 	TAKT_JOB_OPTIONS,
 	{"array", 0, "A-B[%N]", "one job for each index in TAKT_ARRAY_INDEX, N at a time"},
+	{"file", 'f', "FILE.json", "hand in the jobs of a file, all or none"},
 	{"dry-run", 0, NULL, "hand in nothing: say where and when it would start"},
 	{"quiet", 'q', NULL, "print only the number of the job; of an array, each on a line"},
 	{NULL},
@@ -113,7 +164,7 @@ static const struct takt_text_pair exits[] = {
 const struct takt_verb takt_verb_submit = {
 	.name = "submit",
 	.summary = "hand in a job; it runs when its GPUs are free",
-	.usage = "[options] [--] COMMAND [ARGUMENT...]",
+	.usage = "[options] [--] COMMAND [ARGUMENT...] | -f FILE.json",
 	.about = "Hands in a job with this environment and directory, prints its number and where "
 		 "it "
 		 "went: the GPUs that it runs on, or why it waits. When this returns the job is on "
@@ -124,7 +175,6 @@ const struct takt_verb takt_verb_submit = {
 	.examples = examples,
 	.exits = exits,
 	.operands = TAKT_OPERANDS_COMMAND,
-	.min_operands = 1,
 	.max_operands = -1,
 	.command_follows = true,
 	.run = run,

@@ -154,6 +154,12 @@ int takt_client_submit(struct takt_client *client, const struct takt_jobspec *sp
 	return job_answer(client, send_spec(client, "/v1/jobs", spec, err), ret, err);
 }
 
+int takt_client_submit_many(struct takt_client *client, const char *body, struct takt_job_view *ret,
+			    struct takt_err *err)
+{
+	return job_answer(client, takt_client_ask(client, "/v1/jobs/batch", body, err), ret, err);
+}
+
 int takt_client_try(struct takt_client *client, const struct takt_jobspec *spec,
 		    struct takt_try_view *ret, struct takt_err *err)
 {

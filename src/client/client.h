@@ -54,6 +54,9 @@ int takt_client_explain(struct takt_client *client, uint64_t job_id, struct takt
 			struct takt_err *err);
 int takt_client_submit(struct takt_client *client, const struct takt_jobspec *spec,
 		       struct takt_job_view *ret, struct takt_err *err);
+/* `body` as docs/api.md has it for /v1/jobs/batch; *ret: the first of them. */
+int takt_client_submit_many(struct takt_client *client, const char *body, struct takt_job_view *ret,
+			    struct takt_err *err);
 /* What would become of it; nothing is handed in. */
 int takt_client_try(struct takt_client *client, const struct takt_jobspec *spec,
 		    struct takt_try_view *ret, struct takt_err *err);

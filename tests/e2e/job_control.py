@@ -217,6 +217,33 @@ def several_jobs_are_taken_or_none():
             ends_with(client, job, "done")
 
 
+def a_file_of_jobs_is_handed_in_whole():
+    with kit.machine(gpus=2) as m:
+        m.start()
+        client = m.client()
+        path = m.path("jobs/list.json")
+
+        def submit(text, *words):
+            with open(path, "w", encoding="ascii") as file:
+                file.write(text)
+            return m.takt("submit", "-f", path, *words, cwd=m.path("jobs"))
+        done = submit('[{"argv": ["sh", "-c", "pwd; echo $A $TAKT_TWIN"], "env": ["A=1"]}, {"argv": ["true"], "gpus": 2}]',
+                      "-q")
+        assert done.stdout.split() == ["1", "2"], done
+        for job in (1, 2):
+            ends_with(client, job, "done")
+        assert client.raw("GET", "/v1/jobs/1/log")[1].decode().split() == [m.path("jobs"), "1", m.path("machine")]
+        for text, says in (('[{"argv": ["true"]}, {"argv": ["true"], "gpus": 3}]', "jobs[1]: asks for 3 GPUs"),
+                           ('{"jobs": [{"argv": ["true"], "when": 1}]}', "jobs[0]: field 'when' is not known"),
+                           ('[{"argv": ["true"]},', "list.json"), ("[]", "a list of 1 to 1000"), ("[3]", "object")):
+            done = submit(text)
+            assert done.returncode in (64, 65) and says in done.stderr, done
+        done = submit("[]", "--priority", "3")
+        assert done.returncode == 64 and "'--priority' cannot be given" in done.stderr, done
+        assert "job 3" in submit('{"argv": ["true"]}').stdout
+        assert m.takt("submit").returncode == 64
+
+
 if __name__ == "__main__":
     sys.exit(kit.main([
         held_jobs_start_when_released,
@@ -229,4 +256,5 @@ if __name__ == "__main__":
         a_dry_run_says_where_and_when,
         an_array_runs_so_many_at_a_time,
         several_jobs_are_taken_or_none,
+        a_file_of_jobs_is_handed_in_whole,
     ]))
