@@ -315,6 +315,10 @@ uint64_t takt_cluster_shape_version(const struct takt_cluster *cluster);
  * by the choice inside a node. Kept per kind once asked, and brought up to date by changes. */
 uint32_t takt_cluster_room(struct takt_cluster *cluster, uint32_t kind, uint32_t node);
 uint64_t takt_cluster_domain_room(struct takt_cluster *cluster, uint32_t kind, uint32_t domain);
+/* At least so many would fit on the node were it empty; 0 where that is not told at a glance (MIG,
+ * memory of devices, NUMA, nodes with several models). */
+uint32_t takt_cluster_room_when_empty(const struct takt_cluster *cluster, uint32_t kind,
+				      uint32_t node);
 uint64_t takt_cluster_domain_room_naive(struct takt_cluster *cluster, uint32_t kind,
 					uint32_t domain);
 /* The domain of a level with the least room that is enough for so many, the lowest number of equal

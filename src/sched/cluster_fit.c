@@ -414,3 +414,34 @@ uint32_t takt_fit_room(const struct takt_cluster *cluster, const struct takt_nod
 	}
 	return room;
 }
+
+/* Devices that whole tasks and fractions may use once nothing is held. */
+static uint64_t never_cut(const struct takt_node *node, uint64_t mask)
+{
+	for (uint32_t i = 0; i < node->devices; i++)
+		if (node->device[i].mig == TAKT_MIG_FIXED)
+			mask &= ~(UINT64_C(1) << i);
+	return mask;
+}
+
+uint32_t takt_fit_room_when_empty(const struct takt_cluster *cluster, const struct takt_node *node,
+				  uint32_t kind)
+{
+	const struct takt_cluster_kind *at = &cluster->kinds.at[kind];
+	const struct takt_request *request = &at->request;
+	uint32_t room = TAKT_CLUSTER_MAX_ROOM;
+	uint32_t devices;
+
+	if (at->quick == TAKT_QUICK_NONE || request->max_per_node ||
+	    node->flags & (TAKT_NODE_MIXED | TAKT_NODE_DRAINED | TAKT_NODE_REMOVED) ||
+	    !takt_cluster_selects(cluster, request->selector, node->id))
+		return 0;
+	room = room_by(node->cpu_milli, request->cpu_milli, room);
+	room = room_by(node->mem_mib, request->mem_mib, room);
+	if (at->quick == TAKT_QUICK_NO_DEVICE)
+		return room;
+	devices = takt_bits(never_cut(node, matching(cluster, node, request) & node->usable));
+	devices = at->quick == TAKT_QUICK_WHOLE ? devices / request->devices
+						: devices * (TAKT_REQUEST_WHOLE / request->milli);
+	return devices < room ? devices : room;
+}

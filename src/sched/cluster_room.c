@@ -7,6 +7,12 @@ uint32_t takt_cluster_room(struct takt_cluster *cluster, uint32_t kind, uint32_t
 	return takt_fit_room(cluster, takt_cluster_at(cluster, node), kind);
 }
 
+uint32_t takt_cluster_room_when_empty(const struct takt_cluster *cluster, uint32_t kind,
+				      uint32_t node)
+{
+	return takt_fit_room_when_empty(cluster, takt_cluster_at(cluster, node), kind);
+}
+
 uint64_t takt_cluster_domain_room_naive(struct takt_cluster *cluster, uint32_t kind,
 					uint32_t domain)
 {

@@ -301,6 +301,8 @@ enum takt_cluster_quick takt_fit_quick(const struct takt_request *request);
 /* How many fit one after the other. */
 uint32_t takt_fit_room(const struct takt_cluster *cluster, const struct takt_node *node,
 		       uint32_t kind);
+uint32_t takt_fit_room_when_empty(const struct takt_cluster *cluster, const struct takt_node *node,
+				  uint32_t kind);
 
 /* cluster_pick.c */
 

@@ -34,7 +34,8 @@ static void set_limits(struct takt_sched *sched)
 
 	sched->hosts.max = sched->config.max_nodes;
 	sched->host_of.max = TAKT_CLUSTER_MAX_NODES;
-	sched->jobs.max = sched->fresh.max = sched->queue.max = sched->open.placed.max = max_jobs;
+	sched->jobs.max = sched->fresh.max = sched->open.placed.max = max_jobs;
+	sched->queue.max = takt_sched_queue_most(max_jobs);
 	sched->open.borrowed.max = MAX_NAMES;
 	sched->by_id = sched->by_seq = sched->arrays = TAKT_MAP_U64(max_jobs);
 	sched->models.max = TAKT_SCHED_MAX_MODELS - 1;

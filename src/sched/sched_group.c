@@ -173,7 +173,7 @@ struct takt_sched_group *takt_sched_group_for(struct takt_sched *sched,
 
 	if (!group ||
 	    takt_vec_reserve(&group->jobs.nodes, group->members + 1 - group->jobs.nodes.len) < 0 ||
-	    takt_vec_reserve(&sched->fresh, 1) < 0)
+	    takt_vec_reserve(&sched->fresh, 1) < 0 || takt_sched_queue_reserve(sched) < 0)
 		return NULL;
 	return group;
 }
@@ -186,6 +186,7 @@ void takt_sched_join(struct takt_sched *sched, struct takt_sched_entry *entry,
 	entry->group = group;
 	entry->fresh_at = (uint32_t)sched->fresh.len;
 	sched->fresh.at[sched->fresh.len++] = entry;
+	takt_sched_enqueue(sched, entry);
 }
 
 static void leave_fresh(struct takt_sched *sched, struct takt_sched_entry *entry)

@@ -83,8 +83,9 @@ struct takt_sched_group {
 	uint32_t blocked_reach; /* nothing that reaches as far fits; see plan_scope.c */
 	struct takt_sched_group *next_blocked;
 	struct takt_sched_entry *candidate; /* see plan_preempt.c */
-	uint64_t judged;		    /* serial of the plan that asked whether it ever fits */
-	bool never;			    /* it does not; see plan_ever.c */
+	/* Whether it could ever be placed, and what that rests on; see plan_ever.c. */
+	uint64_t judged;
+	bool never;
 };
 
 struct takt_sched_entry {
@@ -158,8 +159,8 @@ struct takt_sched {
 	uint64_t keys_from_ns;	/* keys are as of then, */
 	uint64_t keys_until_ns; /* and some key is another one at this time */
 	bool keys_stale;	/* some key is another one already */
-	/* Those that wait, in queue order as of the last time it was asked for, NULL where one has
-	 * left; see sched_queue.c. */
+	/* Those that wait, and some that do not any more, NULL where one is forgotten; in queue
+	 * order as of the last time it was asked for, then new ones; see sched_queue.c. */
 	TAKT_VEC(struct takt_sched_entry *) queue;
 
 	TAKT_VEC(struct takt_sched_model) models;	/* as told; model 0 is not among them */
@@ -272,8 +273,13 @@ void takt_sched_unblock(struct takt_sched *sched, struct takt_sched_group *group
 /* sched_keys.c: every waiting job has its key, as of now. */
 int takt_sched_refresh_keys(struct takt_sched *sched, uint64_t now_ns);
 
-/* sched_queue.c: `queue` has all jobs that wait, in order. -ENOMEM. */
+/* sched_queue.c: afterwards `queue` has all jobs that wait, in order, and nothing else. -ENOMEM. */
 int takt_sched_sort_queue(struct takt_sched *sched);
+/* Room for one more; entering it, if it is not in there. */
+int takt_sched_queue_reserve(struct takt_sched *sched);
+void takt_sched_enqueue(struct takt_sched *sched, struct takt_sched_entry *entry);
+/* Its length at most. */
+size_t takt_sched_queue_most(size_t max_jobs);
 
 /* sched_books.c */
 
