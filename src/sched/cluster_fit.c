@@ -88,11 +88,32 @@ static bool has_dev_mem(const struct takt_node *node, const struct takt_request 
 	return device->mem_mib - device->mem_held_mib >= takt_fit_dev_mem(request, device, milli);
 }
 
+/* Whether `left` says how many such tasks fit on a device: the device itself, which is dearer to
+ * look at, adds nothing. */
+static bool left_says_all(const struct takt_request *request, bool memory)
+{
+	return request->milli && !request->mig_profile && !memory && !shares(request);
+}
+
+static uint64_t with_left(const struct takt_node *node, uint64_t from, uint32_t milli)
+{
+	uint64_t mask = 0;
+
+	for (from &= node->open; from; from &= from - 1) {
+		uint32_t i = (uint32_t)__builtin_ctzll(from);
+
+		mask |= (uint64_t)(node->left[i] >= milli) << i;
+	}
+	return mask;
+}
+
 static uint64_t with_fraction(const struct takt_node *node, const struct takt_request *request,
 			      uint64_t from, bool memory)
 {
 	uint64_t mask = 0;
 
+	if (left_says_all(request, memory))
+		return with_left(node, from, request->milli);
 	for (; from; from &= from - 1) {
 		uint32_t i = (uint32_t)__builtin_ctzll(from);
 		uint32_t milli = request->milli;
@@ -371,10 +392,14 @@ static uint32_t device_room(const struct takt_cluster *cluster, const struct tak
 			    const struct takt_request *request)
 {
 	uint64_t mask = takt_cluster_candidates(cluster, node, request);
+	bool memory = request->dev_mem_mib || node->flags & TAKT_NODE_DEV_MEM;
+	bool plain = left_says_all(request, memory);
 	uint32_t room = 0;
 
 	if (request->milli == TAKT_REQUEST_WHOLE)
 		return whole_room(cluster, node, request, mask);
+	for (; plain && mask; mask &= mask - 1)
+		room += node->left[__builtin_ctzll(mask)] / request->milli;
 	for (; mask; mask &= mask - 1) {
 		uint32_t i = (uint32_t)__builtin_ctzll(mask), milli, more;
 		const struct takt_device *device = &node->device[i];
