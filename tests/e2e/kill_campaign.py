@@ -387,10 +387,12 @@ def the_lease_of_a_job_that_never_started_is_ended():
     set_clocks, job, ttl_ns = 2, 999, 30_000_000_000
     with kit.machine(gpus=2) as m:
         m.start()
+        door = m.path("run/actuate.sock")
+        kit.until(lambda: os.path.exists(door), 10, "the actuator listens")
         m.kill()
         with contextlib.closing(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)) as actuate:
             actuate.settimeout(10)
-            actuate.connect(m.path("run/actuate.sock"))
+            actuate.connect(door)
             actuate.send(request.pack(1, set_clocks, 1, job << 8, job, ttl_ns, 345, 600, 0,
                                       m.boards()[0]["uuid"].encode()))
             kit.until(m.locked, 10, "its clock is locked")
