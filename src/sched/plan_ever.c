@@ -100,11 +100,14 @@ static void judge_all(struct takt_planner *planner)
 	TAKT_VEC_EACH (it, &sched->queue) {
 		const struct takt_sched_entry *entry = *it;
 		struct takt_sched_group *group = entry->group;
+		bool never;
 
 		if (entry->slot_count > 0 || !group || is_judged(sched, group) ||
 		    takt_sched_tasks(&entry->job) == 1)
 			continue;
-		judge(sched, group, !fits_alone(planner, entry));
+		never = !fits_alone(planner, entry);
+		if (planner->rc == 0)
+			judge(sched, group, never);
 	}
 	takt_cluster_rollback(sched->cluster, mark);
 }

@@ -227,12 +227,25 @@ static bool evicts_for(const struct takt_planner *planner, uint64_t job_id)
 	return false;
 }
 
-static void set_reason(struct explainer *explainer, const struct takt_sched_entry *entry,
-		       struct takt_plan_wait *wait)
+/* Whether nothing of its own has a part in why it waits, so that all such jobs of its group wait
+ * for the same. */
+static bool is_alike(const struct takt_planner *planner, const struct takt_sched_entry *entry)
+{
+	const struct takt_sched_job *job = &entry->job;
+	bool one_is_first = planner->head || planner->kept.len > 0;
+
+	return entry->group && planner->sched->windows.len == 0 && planner->evictions.len == 0 &&
+	       !(job->flags & TAKT_JOB_HELD) && job->after_count == 0 &&
+	       job->earliest_start_ns <= planner->now_ns &&
+	       !(one_is_first && is_first(planner, entry));
+}
+
+static void find_reason(struct explainer *explainer, const struct takt_sched_entry *entry,
+			bool plain, struct takt_plan_wait *wait)
 {
 	enum takt_why not_ready = takt_plan_not_ready(explainer->planner, entry);
 
-	if (takt_plan_is_plain(entry))
+	if (plain)
 		explain_plain(explainer, entry, wait);
 	else if (entry->kind != TAKT_SCHED_NO_KIND)
 		explain_general(explainer, entry, wait);
@@ -248,6 +261,31 @@ static void set_reason(struct explainer *explainer, const struct takt_sched_entr
 		wait->must_end = 0;
 	}
 	wait->also |= UINT64_C(1) << wait->why;
+}
+
+/* Found once for all that are alike. For whole GPUs on one node that is done above: what is kept
+ * for jobs ahead counts there. */
+static void set_reason(struct explainer *explainer, const struct takt_sched_entry *entry,
+		       struct takt_plan_wait *wait)
+{
+	struct takt_planner *planner = explainer->planner;
+	struct takt_sched_group *group = entry->group;
+	bool plain, alike = is_alike(planner, entry);
+
+	if (alike && group->told == planner->sched->serial) {
+		const struct takt_plan_wait *told = &planner->waits.at[group->told_at];
+
+		wait->why = told->why;
+		wait->also = told->also;
+		wait->fit = told->fit;
+		return;
+	}
+	plain = takt_plan_is_plain(entry);
+	find_reason(explainer, entry, plain, wait);
+	if (alike && !plain) {
+		group->told = planner->sched->serial;
+		group->told_at = planner->waits.len;
+	}
 }
 
 static uint64_t job_ahead(const struct explainer *explainer, const struct takt_sched_entry *entry,

@@ -86,6 +86,9 @@ struct takt_sched_group {
 	/* Whether it could ever be placed, and what that rests on; see plan_ever.c. */
 	uint64_t judged;
 	bool never;
+	/* The plan that said why one of them waits, and where; see plan_why.c. */
+	uint64_t told;
+	size_t told_at;
 };
 
 struct takt_sched_entry {

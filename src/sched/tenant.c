@@ -61,10 +61,12 @@ static size_t place_of(const struct takt_tenants *tenants, uint32_t id)
 
 struct takt_tenant_node *takt_tenants_node(const struct takt_tenants *tenants, uint32_t id)
 {
-	size_t i = place_of(tenants, id);
+	size_t i = (size_t)id - 1; /* where it is if all numbers up to it are in use */
 
 	if (id == TAKT_TENANT_ROOT)
 		return (struct takt_tenant_node *)&tenants->root;
+	if (i >= tenants->nodes.len || tenants->nodes.at[i]->terms.id != id)
+		i = place_of(tenants, id);
 	if (i == tenants->nodes.len || tenants->nodes.at[i]->terms.id != id)
 		return NULL;
 	return tenants->nodes.at[i];
