@@ -161,7 +161,7 @@ bool takt_order_holds(const struct takt_order *order, const struct takt_order_co
 		      uint64_t capacity_milli, uint64_t now_ns)
 {
 	return order->holds && !is_guarded(config, waiting, now_ns) &&
-	       order->holds(config, waiting, free_milli, capacity_milli);
+	       order->holds(config, waiting, free_milli, capacity_milli, now_ns);
 }
 
 uint64_t takt_order_later(uint64_t now_ns, uint64_t span_ns)

@@ -132,8 +132,8 @@ struct takt_order_config {
 	 */
 	uint64_t evict_cost_ns;
 	/* takt, where nothing is pushed out: this part of all GPUs, in permille, is kept free of
-	 * jobs whose predicted GPU time is above hold_gpu_ms; 0 = none, default of hold_gpu_ms 40
-	 * GPU-hours. */
+	 * jobs whose predicted GPU time is above hold_gpu_ms, until they have waited half of
+	 * their predicted run time; 0 = none, default of hold_gpu_ms 40 GPU-hours. */
 	uint32_t hold_permille;
 	uint64_t hold_gpu_ms;
 };
@@ -147,7 +147,8 @@ struct takt_order {
 	/* Class and seq are filled in by the caller below; the policy sets band and value. */
 	void (*key)(const struct takt_order_config *config, const struct takt_order_job *job,
 		    uint64_t now_ns, struct takt_order_key *ret);
-	/* When the key will be another with nothing but time passing, > now_ns; optional: never. */
+	/* When the key will be another, or the job no longer held, with nothing but time passing;
+	 * > now_ns; optional: never. */
 	uint64_t (*next_change_ns)(const struct takt_order_config *config,
 				   const struct takt_order_job *job, uint64_t now_ns);
 	/* May `waiting` push `running` out? Asked only if the policy preempts, the victim is
@@ -157,9 +158,10 @@ struct takt_order {
 			  const struct takt_order_job *waiting,
 			  const struct takt_order_job *running, uint64_t now_ns);
 	/* Is the job to wait although it fits, so that what is free stays so for others? It then
-	 * holds nobody back. Optional: no. See takt_order_holds(). */
+	 * holds nobody back. Where that ends with nothing but time passing, next_change_ns says
+	 * when. Optional: no. See takt_order_holds(). */
 	bool (*holds)(const struct takt_order_config *config, const struct takt_order_job *waiting,
-		      uint64_t free_milli, uint64_t capacity_milli);
+		      uint64_t free_milli, uint64_t capacity_milli, uint64_t now_ns);
 };
 
 extern const struct takt_order takt_order_fifo;

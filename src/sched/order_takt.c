@@ -24,7 +24,9 @@
  * Where nothing is pushed out a job that is started runs to its end, so that there is no moment to
  * give up: value = mean run time of the kind x GPUs, which is QSSF but for learning while the job
  * waits. And the only way to keep short jobs from waiting behind long ones is then not to start the
- * long ones: `holds` keeps a part of the GPUs free of jobs with a large predicted GPU time.
+ * long ones: `holds` keeps a part of the GPUs free of jobs with a large predicted GPU time. That
+ * pays while there are gaps. Where the cluster is overloaded what is kept is only lost, so a job is
+ * held no longer than a part of what it will run: nobody's completion time grows by more than that.
  */
 #include "sched/order.h"
 
@@ -32,6 +34,7 @@
 
 enum {
 	UNKNOWN_RANK_S = 3600,
+	PATIENCE = 2, /* a job is held for its predicted run time over this */
 };
 
 __extension__ typedef unsigned __int128 wide;
@@ -110,13 +113,33 @@ static uint64_t next_age_s(const struct takt_order_job *job, uint64_t age_s)
 	return UINT64_MAX;
 }
 
+static bool is_long(const struct takt_order_config *config, const struct takt_order_job *job)
+{
+	return job->has_prediction &&
+	       takt_order_gpu_ms(job->gpu_milli, job->predicted_ns) > config->hold_gpu_ms;
+}
+
+/* When a job that waits has been held for long enough; UINT64_MAX = it has, or never was. */
+static uint64_t held_until_ns(const struct takt_order_config *config,
+			      const struct takt_order_job *job, uint64_t now_ns)
+{
+	uint64_t waited_ns = takt_order_waited_ns(job, now_ns);
+
+	if (job->running || config->hold_permille == 0 || !is_long(config, job) ||
+	    waited_ns >= job->predicted_ns / PATIENCE)
+		return TAKT_ORDER_NEVER;
+	return takt_order_later(now_ns, job->predicted_ns / PATIENCE - waited_ns);
+}
+
 static uint64_t next_change_ns(const struct takt_order_config *config,
 			       const struct takt_order_job *job, uint64_t now_ns)
 {
 	uint64_t ran_ns = takt_order_ran_ns(job, now_ns);
 	uint64_t age_s;
 
-	if (!job->running || job->gpu_milli == 0 || config->keeps)
+	if (config->keeps)
+		return held_until_ns(config, job, now_ns);
+	if (!job->running || job->gpu_milli == 0)
 		return TAKT_ORDER_NEVER;
 	age_s = next_age_s(job, ran_ns / NS_A_S);
 	return age_s > UINT64_MAX / NS_A_S ? TAKT_ORDER_NEVER
@@ -135,12 +158,11 @@ static bool may_evict(const struct takt_order_config *config, const struct takt_
 
 /* A job wider than what is left beside the kept part would never start; it is not held. */
 static bool holds(const struct takt_order_config *config, const struct takt_order_job *waiting,
-		  uint64_t free_milli, uint64_t capacity_milli)
+		  uint64_t free_milli, uint64_t capacity_milli, uint64_t now_ns)
 {
 	uint64_t kept_milli = (uint64_t)((wide)capacity_milli * config->hold_permille / 1000);
 
-	if (!config->keeps || !waiting->has_prediction ||
-	    takt_order_gpu_ms(waiting->gpu_milli, waiting->predicted_ns) <= config->hold_gpu_ms)
+	if (!config->keeps || held_until_ns(config, waiting, now_ns) == TAKT_ORDER_NEVER)
 		return false;
 	return waiting->gpu_milli + kept_milli <= capacity_milli &&
 	       free_milli < waiting->gpu_milli + kept_milli;

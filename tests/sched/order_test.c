@@ -307,6 +307,28 @@ static void test_takt_keeps_a_part_free_of_long_jobs(void **state)
 	assert_false(takt_order_holds(&takt_order_qssf, &config, &job, 4000, 100000, S));
 }
 
+static void test_takt_holds_a_long_job_for_half_of_its_run(void **state)
+{
+	struct takt_order_config config = defaults();
+	struct takt_order_job job = waiting(1, 8);
+	uint64_t until_ns;
+
+	config.keeps = true;
+	config.hold_permille = 50;
+	job.has_prediction = true;
+	job.predicted_ns = 40000 * S;
+	until_ns = job.since_ns + 20000 * S;
+	assert_true(takt_order_holds(&takt_order_takt, &config, &job, 8999, 100000, until_ns - 1));
+	assert_int_equal(takt_order_next_change_ns(&takt_order_takt, &config, &job, until_ns - 1),
+			 until_ns);
+	assert_false(takt_order_holds(&takt_order_takt, &config, &job, 8999, 100000, until_ns));
+	assert_int_equal(takt_order_next_change_ns(&takt_order_takt, &config, &job, until_ns),
+			 TAKT_ORDER_NEVER);
+	job.predicted_ns = 10000 * S; /* not long, so never held */
+	assert_int_equal(takt_order_next_change_ns(&takt_order_takt, &config, &job, job.since_ns),
+			 TAKT_ORDER_NEVER);
+}
+
 static void test_guard_lets_nobody_wait_longer(void **state)
 {
 	struct takt_order_config config = defaults();
@@ -529,6 +551,7 @@ int main(void)
 		cmocka_unit_test(test_takt_takes_the_whole_job_where_nothing_is_pushed_out),
 		cmocka_unit_test(test_takt_without_outlook_is_least_attained_service),
 		cmocka_unit_test(test_takt_keeps_a_part_free_of_long_jobs),
+		cmocka_unit_test(test_takt_holds_a_long_job_for_half_of_its_run),
 		cmocka_unit_test(test_guard_lets_nobody_wait_longer),
 		cmocka_unit_test(test_nobody_evicts_the_protected),
 		cmocka_unit_test(test_loss_counts_from_the_checkpoint),
