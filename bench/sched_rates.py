@@ -28,10 +28,9 @@ RUNS = [[*mode, "--placement", policy, *features]
         for mode in (["--mode", "fill"], ["--mode", "churn"])]
 PLANNER = ["--planner", "100", "--placement", "takt"]
 RUNS += [[*mode, *PLANNER, *features]
-         for features in ([], ["--features", "gang,topology,quota"])
+         for features in ([], ["--features", "gang,topology,quota"], ALL)
          for mode in (["--mode", "fill"], ["--mode", "churn"])]
-LARGE = [[*PLANNER, *ALL],
-         ["--nodes", "12500", "--placement", "takt"],
+LARGE = [["--nodes", "12500", "--placement", "takt"],
          ["--nodes", "100000", "--gpus", "1", "--placement", "takt"]]
 
 
