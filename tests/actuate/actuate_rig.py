@@ -173,7 +173,8 @@ class Rig:
 
 @contextlib.contextmanager
 def rig(gpus=2):
-    with tempfile.TemporaryDirectory(prefix="takt-actuate-") as folder:
+    # A killed guard may write its last file while the folder is removed.
+    with tempfile.TemporaryDirectory(prefix="takt-actuate-", ignore_cleanup_errors=True) as folder:
         made = Rig(folder, gpus)
         try:
             yield made

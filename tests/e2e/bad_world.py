@@ -305,6 +305,8 @@ def clients_without_end_do_not_stop_takt():
         m.start("--max-connections", "20")
         client = m.client()
         job = client.submit(m.witness_argv(1500), gpus=1)["id"]
+        # A helper that is being started is a second takt until it has become what it is to be.
+        kit.until(lambda: len(m.pids("takt")) == 1, 10, "one takt")
         (pid,) = m.pids("takt")
         held = []
         try:
