@@ -334,7 +334,7 @@ def few_descriptors_are_survived():
         m.start()
         client = m.client()
         job = client.submit(m.witness_argv(1500), gpus=1)["id"]
-        kit.until(lambda: m.witness().begins, 10, "the job runs")
+        kit.until(lambda: m.witness().begins and len(m.pids("takt")) == 1, 10, "the job runs")
         (pid,) = m.pids("takt")
         old = resource.prlimit(pid, resource.RLIMIT_NOFILE)
         resource.prlimit(pid, resource.RLIMIT_NOFILE, (descriptors(pid) + 1, old[1]))
