@@ -331,6 +331,9 @@ static void test_domains_bound_a_gang(void **state)
 	assert_true(takt_cluster_pick(cluster, two, &scope, &slot, NULL));
 	assert_int_equal(slot.node, 3);
 	assert_int_equal(takt_cluster_node_domain(cluster, 4, zone), level);
+	id = place(cluster, two).node;
+	assert_int_equal(takt_cluster_room(cluster, two, id), 1);
+	assert_int_equal(takt_cluster_room_when_empty(cluster, two, id), 2);
 	takt_cluster_free(cluster);
 }
 

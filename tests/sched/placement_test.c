@@ -62,6 +62,9 @@ static void same_fit(struct world *world, uint32_t kind)
 
 	assert_true(removed || fits == !why_not);
 	assert_int_equal(takt_cluster_room(world->cluster, kind, node) > 0, fits);
+	assert_true(takt_cluster_node(world->cluster, node)->tasks > 0 ||
+		    takt_cluster_room_when_empty(world->cluster, kind, node) <=
+			    takt_cluster_room(world->cluster, kind, node));
 }
 
 static void what_if(struct world *world)
