@@ -467,11 +467,12 @@ def a_hanging_gpu_stops_its_job_until_it_answers():
         def work():
             return [p["work_ms"] for gpu in machine.state() for p in gpu["processes"]]
 
+        machine.until(lambda: len(work()) == 2 and min(work()) > 0)
         assert machine.run("fault", "1", "hang").returncode == 0
         # the program waits; its GPUs go on with what was given to them, then rest
         machine.until(lambda: [gpu["util_pct"] for gpu in machine.state()] == [0, 0])
         stopped = work()
-        assert stopped == work() and child.poll() is None
+        assert stopped == work() and child.poll() is None, (stopped, work(), child.poll())
         assert machine.run("fault", "1", "none").returncode == 0
         machine.until(lambda: min(work()) > max(stopped) + 500)
 
