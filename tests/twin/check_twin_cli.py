@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 sys.dont_write_bytecode = True
 
@@ -469,10 +470,16 @@ def a_hanging_gpu_stops_its_job_until_it_answers():
 
         machine.until(lambda: len(work()) == 2 and min(work()) > 0)
         assert machine.run("fault", "1", "hang").returncode == 0
+        def rests():
+            before = work()
+            time.sleep(0.3)  # a second and a half there
+            return before == work()
+
         # the program waits; its GPUs go on with what was given to them, then rest
-        machine.until(lambda: [gpu["util_pct"] for gpu in machine.state()] == [0, 0])
+        machine.until(rests)
         stopped = work()
-        assert stopped == work() and child.poll() is None, (stopped, work(), child.poll())
+        machine.until(lambda: [gpu["util_pct"] for gpu in machine.state()] == [0, 0])
+        assert stopped == work() and child.poll() is None
         assert machine.run("fault", "1", "none").returncode == 0
         machine.until(lambda: min(work()) > max(stopped) + 500)
 
