@@ -89,9 +89,12 @@ def a_damaged_journal_is_said_and_does_not_stop_takt():
     """Without a journal takt cannot know what it changed: jobs run, clocks are not promised in silence."""
     with kit.machine(gpus=2) as m:
         m.start()
+        journal = m.path("state/clocks.journal")
+        # The API answers before the actuator has made it.
+        kit.until(lambda: os.path.exists(journal) and os.path.getsize(journal) > 0, 10, "a journal")
         assert m.stop() == 0
-        with open(m.path("state/clocks.journal"), "r+b") as file:
-            file.write(os.urandom(os.path.getsize(m.path("state/clocks.journal"))))
+        with open(journal, "r+b") as file:
+            file.write(os.urandom(os.path.getsize(journal)))
         m.start()
         client = m.client()
         job = client.wait(client.submit(["true"], gpus=1)["id"])
