@@ -108,6 +108,28 @@ static int may_submit(const struct takt_daemon *daemon, const struct takt_peer *
 	return check_clock(daemon, spec, err);
 }
 
+static struct submit_token *token_for(struct takt_daemon *daemon, const struct takt_peer *peer,
+				      struct takt_pending *pending, struct takt_err *err)
+{
+	struct submit_token *token = takt_alloc(sizeof(*token));
+
+	if (token)
+		*token = (struct submit_token){daemon, pending, *peer};
+	else
+		takt_err_set(err, -ENOMEM, "the request");
+	return token;
+}
+
+/* The queue's answer: it keeps the token, or has refused. */
+static int handed_in(struct takt_pending *pending, struct submit_token *token, int rc)
+{
+	if (rc < 0)
+		takt_free(token);
+	else
+		takt_pending_set_cancel(pending, hung_up, token);
+	return rc < 0 ? rc : 0;
+}
+
 int takt_api_submit(void *ctx, const struct takt_peer *peer, struct takt_jobspec *spec,
 		    struct takt_pending *pending, struct takt_err *err)
 {
@@ -117,18 +139,12 @@ int takt_api_submit(void *ctx, const struct takt_peer *peer, struct takt_jobspec
 
 	if (rc < 0)
 		return rc;
-	token = takt_alloc(sizeof(*token));
+	token = token_for(daemon, peer, pending, err);
 	if (!token)
-		return takt_err_set(err, -ENOMEM, "the request");
-	*token = (struct submit_token){daemon, pending, *peer};
+		return -ENOMEM;
 	rc = takt_queue_submit(daemon->queue, peer->uid, peer->gid, spec,
 			       takt_wall_now(daemon->sys), token, err);
-	if (rc < 0) {
-		takt_free(token);
-		return rc;
-	}
-	takt_pending_set_cancel(pending, hung_up, token);
-	return 0;
+	return handed_in(pending, token, rc);
 }
 
 static int may_submit_all(const struct takt_daemon *daemon, const struct takt_peer *peer,
@@ -152,18 +168,12 @@ int takt_api_submit_many(void *ctx, const struct takt_peer *peer, struct takt_jo
 
 	if (rc < 0)
 		return rc;
-	token = takt_alloc(sizeof(*token));
+	token = token_for(daemon, peer, pending, err);
 	if (!token)
-		return takt_err_set(err, -ENOMEM, "the request");
-	*token = (struct submit_token){daemon, pending, *peer};
+		return -ENOMEM;
 	rc = takt_queue_submit_many(daemon->queue, peer->uid, peer->gid, specs,
 				    takt_wall_now(daemon->sys), token, err);
-	if (rc < 0) {
-		takt_free(token);
-		return rc;
-	}
-	takt_pending_set_cancel(pending, hung_up, token);
-	return 0;
+	return handed_in(pending, token, rc);
 }
 
 int takt_api_try(void *ctx, const struct takt_peer *peer, struct takt_jobspec *spec,
