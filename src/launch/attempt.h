@@ -57,6 +57,7 @@ enum {
 	TAKT_ATTEMPT_CPU_WORDS = 16, /* 1024 CPUs */
 	TAKT_ATTEMPT_MAX_ARGS = 4096,
 	TAKT_ATTEMPT_MAX_ENV = 8192,
+	TAKT_ATTEMPT_MAX_RANKS = 1024,
 	TAKT_ATTEMPT_MAX_SPEC = 8 * 1024 * 1024, /* bytes of the file */
 	TAKT_ATTEMPT_MESSAGE = 160,
 };
@@ -73,6 +74,14 @@ struct takt_attempt_spec {
 	uint32_t cpu_count; /* CPUs to bind to; 0 = leave affinity alone */
 	uint64_t cpus[TAKT_ATTEMPT_CPU_WORDS]; /* bit n of word n / 64 */
 	char cgroup[256]; /* cgroup v2 directory to make, enter and remove, "" = none */
+	/* Processes to start, each with RANK, LOCAL_RANK, WORLD_SIZE, LOCAL_WORLD_SIZE, MASTER_ADDR
+	 * and MASTER_PORT; 0 = one, without them. */
+	uint32_t ranks;
+	bool rank_prefix;     /* each line of output begins with "[rank] " */
+	uint32_t master_port; /* with ranks, 1..65535 */
+	bool pty;	/* standard input, output and error are a terminal; at most one rank */
+	char **cleanup; /* owned, NULL-terminated: run as the job's user once no process of the job
+			   is left, whatever ended it, until it succeeds; NULL = nothing */
 };
 
 enum takt_attempt_state {

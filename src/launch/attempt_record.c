@@ -95,17 +95,24 @@ int takt_record_open(const char *text, size_t len, const char *name, struct takt
 	return 0;
 }
 
+bool takt_record_next_is(const struct takt_record *record, const char *key)
+{
+	size_t key_len = strlen(key);
+	size_t left = (size_t)(record->end - record->at);
+
+	return record->rc == 0 && left >= key_len + 2 && record->at[0] == ' ' &&
+	       memcmp(record->at + 1, key, key_len) == 0 && record->at[key_len + 1] == '=';
+}
+
 /* The bytes of the next value, which must be that of `key`. */
 static bool next_value(struct takt_record *record, const char *key, const char **ret, size_t *ret_n)
 {
 	size_t key_len = strlen(key);
-	size_t left = (size_t)(record->end - record->at);
 	const char *value, *blank;
 
 	if (record->rc < 0)
 		return false;
-	if (left < key_len + 2 || record->at[0] != ' ' ||
-	    memcmp(record->at + 1, key, key_len) != 0 || record->at[key_len + 1] != '=') {
+	if (!takt_record_next_is(record, key)) {
 		record->rc = -TAKT_E_CORRUPT;
 		return false;
 	}

@@ -10,6 +10,7 @@
 #ifndef TAKT_LAUNCH_ATTEMPT_RECORD_H
 #define TAKT_LAUNCH_ATTEMPT_RECORD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -35,6 +36,9 @@ struct takt_record {
  * -TAKT_E_CORRUPT, or -TAKT_E_VERSION for a sound record of another version. */
 int takt_record_open(const char *text, size_t len, const char *name, struct takt_record *ret);
 
+/* Whether the next field has this key: for fields that are written only where they say something.
+ */
+bool takt_record_next_is(const struct takt_record *record, const char *key);
 uint64_t takt_record_u64(struct takt_record *record, const char *key, uint64_t min, uint64_t max);
 int64_t takt_record_i64(struct takt_record *record, const char *key, int64_t min, int64_t max);
 /* Into buf of `size` bytes, NUL-terminated; longer text is damage. */

@@ -20,6 +20,7 @@ void takt_attempt_spec_fini(struct takt_attempt_spec *spec)
 {
 	free_strings(spec->argv);
 	free_strings(spec->env);
+	free_strings(spec->cleanup);
 	takt_free(spec->cwd);
 	*spec = (struct takt_attempt_spec){0};
 }
@@ -44,6 +45,22 @@ static bool env_names_attempt(const struct takt_attempt_spec *spec)
 	return false;
 }
 
+static int check_ranks(const struct takt_attempt_spec *spec, struct takt_err *err)
+{
+	if (spec->ranks > TAKT_ATTEMPT_MAX_RANKS)
+		return takt_err_set(err, -TAKT_E_LIMIT, "ranks: %u, at most %d", spec->ranks,
+				    TAKT_ATTEMPT_MAX_RANKS);
+	if (spec->ranks && (spec->master_port < 1 || spec->master_port > UINT16_MAX))
+		return takt_err_set(err, -EINVAL, "master_port: 1 to 65535, not %u",
+				    spec->master_port);
+	if (spec->ranks > 1 && spec->pty)
+		return takt_err_set(err, -EINVAL, "pty: several ranks cannot share a terminal");
+	if (spec->cleanup && (!spec->cleanup[0] || count(spec->cleanup) > TAKT_ATTEMPT_MAX_ARGS))
+		return takt_err_set(err, -EINVAL, "cleanup: 1 to %d arguments",
+				    TAKT_ATTEMPT_MAX_ARGS);
+	return 0;
+}
+
 int takt_attempt_spec_check(const struct takt_attempt_spec *spec, struct takt_err *err)
 {
 	if (spec->job_id == 0 || spec->attempt == 0)
@@ -62,7 +79,7 @@ int takt_attempt_spec_check(const struct takt_attempt_spec *spec, struct takt_er
 	if (count(spec->env) > TAKT_ATTEMPT_MAX_ENV)
 		return takt_err_set(err, -TAKT_E_LIMIT, "env: %zu variables, at most %d",
 				    count(spec->env), TAKT_ATTEMPT_MAX_ENV);
-	return 0;
+	return check_ranks(spec, err);
 }
 
 static void put_strings(struct takt_str *out, const char *count_key, const char *key,
@@ -71,6 +88,21 @@ static void put_strings(struct takt_str *out, const char *count_key, const char 
 	takt_record_put_u64(out, count_key, count(strings));
 	for (; *strings; strings++)
 		takt_record_put_text(out, key, *strings);
+}
+
+/* What came after the first build is written only where it says something, in this order, and may
+ * be missing: a spec is read by daemons and launchers of other builds than wrote it. */
+static void put_more(struct takt_str *out, const struct takt_attempt_spec *spec)
+{
+	if (spec->ranks) {
+		takt_record_put_u64(out, "ranks", spec->ranks);
+		takt_record_put_u64(out, "rank_prefix", spec->rank_prefix);
+		takt_record_put_u64(out, "master_port", spec->master_port);
+	}
+	if (spec->pty)
+		takt_record_put_u64(out, "pty", 1);
+	if (spec->cleanup)
+		put_strings(out, "cleanupc", "cleanup", spec->cleanup);
 }
 
 int takt_attempt_spec_format(const struct takt_attempt_spec *spec, struct takt_str *out)
@@ -87,6 +119,7 @@ int takt_attempt_spec_format(const struct takt_attempt_spec *spec, struct takt_s
 	takt_record_put_text(out, "cwd", spec->cwd);
 	put_strings(out, "argc", "arg", spec->argv);
 	put_strings(out, "envc", "env", spec->env);
+	put_more(out, spec);
 	return takt_record_end(out);
 }
 
@@ -112,6 +145,20 @@ static char **get_strings(struct takt_record *record, const char *count_key, con
 	return NULL;
 }
 
+static void get_more(struct takt_record *record, struct takt_attempt_spec *spec)
+{
+	if (takt_record_next_is(record, "ranks")) {
+		spec->ranks = (uint32_t)takt_record_u64(record, "ranks", 1, TAKT_ATTEMPT_MAX_RANKS);
+		spec->rank_prefix = takt_record_u64(record, "rank_prefix", 0, 1);
+		spec->master_port = (uint32_t)takt_record_u64(record, "master_port", 1, UINT16_MAX);
+	}
+	if (takt_record_next_is(record, "pty"))
+		spec->pty = takt_record_u64(record, "pty", 1, 1);
+	if (takt_record_next_is(record, "cleanupc"))
+		spec->cleanup =
+			get_strings(record, "cleanupc", "cleanup", 1, TAKT_ATTEMPT_MAX_ARGS);
+}
+
 int takt_attempt_spec_parse(const char *text, size_t len, struct takt_attempt_spec *ret)
 {
 	struct takt_attempt_spec spec = {0};
@@ -131,6 +178,7 @@ int takt_attempt_spec_parse(const char *text, size_t len, struct takt_attempt_sp
 	spec.cwd = takt_record_dup(&record, "cwd");
 	spec.argv = get_strings(&record, "argc", "arg", 1, TAKT_ATTEMPT_MAX_ARGS);
 	spec.env = get_strings(&record, "envc", "env", 1, TAKT_ATTEMPT_MAX_ENV);
+	get_more(&record, &spec);
 	rc = takt_record_done(&record);
 	if (rc == 0 && takt_attempt_spec_check(&spec, NULL) < 0)
 		rc = -TAKT_E_CORRUPT;

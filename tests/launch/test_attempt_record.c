@@ -56,6 +56,42 @@ static void test_spec_comes_back(void **state)
 	takt_attempt_spec_fini(&got);
 }
 
+static void test_spec_of_ranks_and_a_container_comes_back(void **state)
+{
+	TAKT_CLEANUP(strp) struct takt_str text = TAKT_STR(65536);
+	struct takt_attempt_spec spec = sample_spec(), got;
+
+	spec.ranks = 4;
+	spec.rank_prefix = true;
+	spec.master_port = 29600;
+	spec.cleanup = sample_argv;
+	assert_int_equal(takt_attempt_spec_format(&spec, &text), 0);
+	assert_int_equal(takt_attempt_spec_parse(text.s, text.len, &got), 0);
+	assert_int_equal(got.ranks, 4);
+	assert_true(got.rank_prefix);
+	assert_int_equal(got.master_port, 29600);
+	assert_string_equal(got.cleanup[0], "./a b.sh");
+	assert_null(got.cleanup[3]);
+	assert_false(got.pty);
+	takt_attempt_spec_fini(&got);
+}
+
+static void test_spec_refuses_what_cannot_be_started(void **state)
+{
+	struct takt_attempt_spec spec = sample_spec();
+
+	spec.ranks = 2; /* without a port */
+	assert_int_equal(takt_attempt_spec_check(&spec, NULL), -EINVAL);
+	spec.master_port = 70000;
+	assert_int_equal(takt_attempt_spec_check(&spec, NULL), -EINVAL);
+	spec.master_port = 29600;
+	assert_int_equal(takt_attempt_spec_check(&spec, NULL), 0);
+	spec.pty = true;
+	assert_int_equal(takt_attempt_spec_check(&spec, NULL), -EINVAL);
+	spec.ranks = 1;
+	assert_int_equal(takt_attempt_spec_check(&spec, NULL), 0);
+}
+
 static void test_every_torn_spec_is_refused(void **state)
 {
 	TAKT_CLEANUP(strp) struct takt_str text = TAKT_STR(65536);
@@ -77,6 +113,7 @@ static void test_every_allocation_of_reading_a_spec_fails(void **state)
 	struct takt_attempt_spec spec = sample_spec(), got;
 	int rc = -ENOMEM;
 
+	spec.cleanup = sample_argv;
 	assert_int_equal(takt_attempt_spec_format(&spec, &text), 0);
 	for (unsigned long nth = 1; rc < 0; nth++) {
 		takt_alloc_fail_nth(nth, 0);
@@ -168,6 +205,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_spec_comes_back),
+		cmocka_unit_test(test_spec_of_ranks_and_a_container_comes_back),
+		cmocka_unit_test(test_spec_refuses_what_cannot_be_started),
 		cmocka_unit_test(test_every_torn_spec_is_refused),
 		cmocka_unit_test(test_every_allocation_of_reading_a_spec_fails),
 		cmocka_unit_test(test_records_read_as_documented),
