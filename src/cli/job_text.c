@@ -93,6 +93,13 @@ static void add_gpu_lines(const struct takt_job_view *job, const char *prefix, s
 		takt_str_add(out, "-");
 	takt_str_addf(out, "\n%sthrottled     ", prefix);
 	add_throttled(report, out);
+	takt_str_addf(out, "\n%sutilisation   ", prefix);
+	if (report->has & TAKT_RV_UTIL)
+		takt_str_addf(out, "%u.%u%% of its GPUs, idle for %s of GPU time",
+			      report->mean_util_permille / 10, report->mean_util_permille % 10,
+			      takt_ms_text(report->idle_ms, text));
+	else
+		takt_str_add(out, "-");
 	takt_str_addf(out, "\n%speak memory   ", prefix);
 	if (report->has & TAKT_RV_PEAK_MEMORY)
 		takt_str_addf(out, "%s of one GPU",

@@ -17,6 +17,8 @@ static const struct takt_field report_fields[] = {
 	U64(REPORT, throttled_ms, HAS(TAKT_RV_THROTTLED)),
 	TEXT(REPORT, throttle_text),
 	U64(REPORT, peak_memory_bytes, HAS(TAKT_RV_PEAK_MEMORY)),
+	U32(REPORT, mean_util_permille, HAS(TAKT_RV_UTIL)),
+	U64(REPORT, idle_ms, HAS(TAKT_RV_UTIL)),
 };
 static const struct takt_shape report_shape = {
 	.what = "a report",

@@ -119,12 +119,14 @@ enum takt_report_view_has {
 	TAKT_RV_MEAN_SM = 1u << 2,
 	TAKT_RV_THROTTLED = 1u << 3,
 	TAKT_RV_PEAK_MEMORY = 1u << 4,
+	TAKT_RV_UTIL = 1u << 5,
 };
 struct takt_report_view {
 	uint32_t has;
 	bool simulated;
 	uint64_t wall_ms, energy_mj, throttled_ms, peak_memory_bytes;
-	uint32_t mean_sm_mhz;
+	uint64_t idle_ms; /* UTIL: summed over its GPUs, held and nothing ran */
+	uint32_t mean_sm_mhz, mean_util_permille;
 	char energy_why_not[64];
 	char throttle_text[96];
 };

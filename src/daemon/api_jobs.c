@@ -28,6 +28,7 @@ static uint32_t report_bits(uint32_t has)
 	bits |= has & TAKT_REPORT_MEAN_SM ? TAKT_RV_MEAN_SM : 0;
 	bits |= has & TAKT_REPORT_THROTTLED ? TAKT_RV_THROTTLED : 0;
 	bits |= has & TAKT_REPORT_PEAK_MEMORY ? TAKT_RV_PEAK_MEMORY : 0;
+	bits |= has & TAKT_REPORT_UTIL ? TAKT_RV_UTIL : 0;
 	return bits;
 }
 
@@ -43,6 +44,8 @@ static void fill_report(const struct takt_job_report *report, struct takt_report
 	takt_throttle_text(report->throttle_reasons, ret->throttle_text,
 			   sizeof(ret->throttle_text));
 	ret->peak_memory_bytes = report->peak_memory_bytes;
+	ret->mean_util_permille = report->mean_util_permille;
+	ret->idle_ms = report->idle_ns / TAKT_NS_PER_MS;
 }
 
 static void fill_gpus(struct takt_daemon *daemon, uint64_t mask, struct takt_job_view *ret)
@@ -149,6 +152,10 @@ static void fill_running(struct takt_daemon *daemon, const struct takt_queue_job
 		ret->report.has |= TAKT_RV_THROTTLED;
 	if (account.has & TAKT_ACCOUNT_PEAK_MEMORY)
 		ret->report.has |= TAKT_RV_PEAK_MEMORY;
+	if (account.has & TAKT_ACCOUNT_UTIL)
+		ret->report.has |= TAKT_RV_UTIL;
+	ret->report.mean_util_permille = account.mean_util_permille;
+	ret->report.idle_ms = account.idle_ns / TAKT_NS_PER_MS;
 	ret->report.energy_mj = account.energy_mj;
 	takt_strcpy(ret->report.energy_why_not, sizeof(ret->report.energy_why_not),
 		    account.energy_why_not);

@@ -26,6 +26,10 @@ static void copy_account(const struct takt_account *account, struct takt_job_rep
 		ret->has |= TAKT_REPORT_THROTTLED;
 	if (account->has & TAKT_ACCOUNT_PEAK_MEMORY)
 		ret->has |= TAKT_REPORT_PEAK_MEMORY;
+	if (account->has & TAKT_ACCOUNT_UTIL)
+		ret->has |= TAKT_REPORT_UTIL;
+	ret->mean_util_permille = account->mean_util_permille;
+	ret->idle_ns = account->idle_ns;
 	ret->energy_mj = account->energy_mj;
 	takt_strcpy(ret->energy_why_not, sizeof(ret->energy_why_not), account->energy_why_not);
 	ret->mean_sm_mhz = account->mean_sm_mhz;

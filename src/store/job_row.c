@@ -38,6 +38,8 @@ enum column {
 	COL_RESTARTS,
 	COL_FAILURES,
 	COL_RETRY_AT,
+	COL_MEAN_UTIL,
+	COL_IDLE,
 	COL_SUBMIT_SEQ,
 	COL_UID,
 	COL_GID,
@@ -47,10 +49,11 @@ enum column {
 const char takt_sql_insert_job[] =
 	"INSERT INTO job(id, " TAKT_SQL_JOB_COLUMNS ", submit_seq, uid, gid) VALUES(?1, ?2, ?3, "
 	"?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, "
-	"?23, ?24, ?25, ?26, ?27, ?28)";
+	"?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30)";
 const char takt_sql_update_job[] =
 	"UPDATE job SET (" TAKT_SQL_JOB_COLUMNS ") = (?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, "
-	"?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25) WHERE id = ?1";
+	"?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27) WHERE id "
+	"= ?1";
 
 static void bind_int(sqlite3_stmt *stmt, enum column col, int64_t value)
 {
@@ -87,6 +90,8 @@ static void bind_report(sqlite3_stmt *stmt, const struct takt_job_report *report
 	bind_if(stmt, COL_THROTTLED, has & TAKT_REPORT_THROTTLED, report->throttled_ns);
 	bind_if(stmt, COL_THROTTLE_REASONS, has & TAKT_REPORT_THROTTLED, report->throttle_reasons);
 	bind_if(stmt, COL_PEAK_MEMORY, has & TAKT_REPORT_PEAK_MEMORY, report->peak_memory_bytes);
+	bind_if(stmt, COL_MEAN_UTIL, has & TAKT_REPORT_UTIL, report->mean_util_permille);
+	bind_if(stmt, COL_IDLE, has & TAKT_REPORT_UTIL, report->idle_ns);
 }
 
 void takt_job_bind(sqlite3_stmt *stmt, const struct takt_job *job, bool whole)
@@ -141,6 +146,9 @@ static void read_report(sqlite3_stmt *stmt, struct takt_job_report *ret)
 	ret->throttled_ns = get_if(stmt, COL_THROTTLED, TAKT_REPORT_THROTTLED, &ret->has);
 	ret->throttle_reasons = (uint64_t)get_int(stmt, COL_THROTTLE_REASONS);
 	ret->peak_memory_bytes = get_if(stmt, COL_PEAK_MEMORY, TAKT_REPORT_PEAK_MEMORY, &ret->has);
+	ret->mean_util_permille =
+		(uint32_t)get_if(stmt, COL_MEAN_UTIL, TAKT_REPORT_UTIL, &ret->has);
+	ret->idle_ns = get_if(stmt, COL_IDLE, TAKT_REPORT_UTIL, &ret->has);
 }
 
 static bool parse_state(const char *name, enum takt_job_state *ret)

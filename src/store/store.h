@@ -28,6 +28,8 @@ enum {
 	TAKT_STORE_MAX_DECISION = 1024 * 1024, /* bytes of a decision's two texts together */
 	TAKT_STORE_MAX_BATCH = 4096,	       /* changes in one commit */
 	TAKT_STORE_KEEP_DECISIONS = 4000,
+	TAKT_STORE_MAX_KEY = 200,
+	TAKT_STORE_MAX_KEPT = 64 * 1024,
 	TAKT_STORE_KEEP_ENDED = 100000, /* default of takt_store_config.keep_ended */
 };
 
@@ -62,6 +64,7 @@ enum takt_report_has {
 	TAKT_REPORT_THROTTLED = 1u << 2,
 	TAKT_REPORT_PEAK_MEMORY = 1u << 3,
 	TAKT_REPORT_WALL = 1u << 4,
+	TAKT_REPORT_UTIL = 1u << 5,
 };
 struct takt_job_report {
 	uint32_t has;
@@ -71,9 +74,11 @@ struct takt_job_report {
 	char energy_why_not[64]; /* "shared GPU", "shorter than 20 counter periods", ... when ENERGY
 				    is absent */
 	uint32_t mean_sm_mhz;
-	uint64_t throttled_ns;	    /* summed over its GPUs, idle not counted */
-	uint64_t throttle_reasons;  /* enum takt_throttle bits seen */
-	uint64_t peak_memory_bytes; /* largest of one GPU */
+	uint64_t throttled_ns;	     /* summed over its GPUs, idle not counted */
+	uint64_t throttle_reasons;   /* enum takt_throttle bits seen */
+	uint64_t peak_memory_bytes;  /* largest of one GPU */
+	uint32_t mean_util_permille; /* UTIL: of its GPUs, over time */
+	uint64_t idle_ns;	     /* UTIL: summed over its GPUs, held and nothing ran */
 };
 
 /* A row: everything about a job that survives. Strings owned. id and submit_seq are 1..INT64_MAX.
@@ -146,6 +151,18 @@ int64_t takt_store_insert(struct takt_store *store, const struct takt_job *job, 
 			  struct takt_err *err);
 int64_t takt_store_update(struct takt_store *store, const struct takt_job *job, uint64_t tag,
 			  struct takt_err *err);
+
+/*
+ * What an administrator has said and what outlives the daemon: a small text by key ("gpu/UUID").
+ * `text` replaces what the key had, NULL forgets it. Otherwise as the changes above; a key has at
+ * most TAKT_STORE_MAX_KEY bytes, a text TAKT_STORE_MAX_KEPT.
+ */
+int64_t takt_store_keep(struct takt_store *store, const char *key, const char *text, uint64_t tag,
+			struct takt_err *err);
+/* All whose key begins with `prefix`, by key. As the reads below. */
+int takt_store_each_kept(struct takt_store *store, const char *prefix,
+			 int (*each)(void *ctx, const char *key, const char *text), void *ctx,
+			 struct takt_err *err);
 
 /* Readable when completions are waiting. Borrowed until close. */
 int takt_store_fd(const struct takt_store *store);

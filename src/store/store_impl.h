@@ -20,6 +20,7 @@ enum takt_store_kind {
 	TAKT_STORE_INSERT,
 	TAKT_STORE_UPDATE,
 	TAKT_STORE_DECISION,
+	TAKT_STORE_KEEP,
 	TAKT_STORE_FINISHED, /* of any kind: only the outcome is left */
 };
 
@@ -38,6 +39,9 @@ struct takt_store_change {
 			uint64_t version;
 			char *snapshot_json, *plan_json; /* owned */
 		} decision;
+		struct {
+			char *key, *text; /* owned; text NULL = forget */
+		} kept;
 		char message[160]; /* once finished */
 	} u;
 };
@@ -54,6 +58,8 @@ enum takt_store_stmt {
 	TAKT_STMT_INSERT_SPEC,
 	TAKT_STMT_UPDATE_JOB,
 	TAKT_STMT_INSERT_DECISION,
+	TAKT_STMT_KEEP,
+	TAKT_STMT_FORGET,
 	TAKT_STMT_TRIM_DECISIONS,
 	TAKT_STMT_FENCE,
 	TAKT_STMT_PRUNE,
@@ -125,7 +131,7 @@ extern const char takt_sql_insert_job[], takt_sql_update_job[];
 	"state, attempt, gpu_mask, submitted_ns, started_ns, ended_ns, exit_code, exit_signal, " \
 	"message, cancel_wanted, simulated, wall_ns, energy_mj, energy_why_not, mean_sm_mhz, "   \
 	"throttled_ns, throttle_reasons, peak_memory_bytes, held, priority, "                    \
-	"timed_out, restarts, failures, retry_at_ns"
+	"timed_out, restarts, failures, retry_at_ns, mean_util_permille, idle_ns"
 #define TAKT_SQL_SELECT_JOB                \
 	"SELECT id, " TAKT_SQL_JOB_COLUMNS \
 	", submit_seq, uid, gid, json FROM job JOIN spec ON job_id = id "

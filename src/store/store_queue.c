@@ -49,6 +49,9 @@ static void free_texts(struct takt_store_change *change)
 	if (change->kind == TAKT_STORE_DECISION) {
 		takt_free(change->u.decision.snapshot_json);
 		takt_free(change->u.decision.plan_json);
+	} else if (change->kind == TAKT_STORE_KEEP) {
+		takt_free(change->u.kept.key);
+		takt_free(change->u.kept.text);
 	} else if (change->kind != TAKT_STORE_FINISHED) {
 		takt_job_fini(&change->u.job);
 	}
@@ -172,6 +175,27 @@ int64_t takt_store_update(struct takt_store *store, const struct takt_job *job, 
 			  struct takt_err *err)
 {
 	return post_job(store, TAKT_STORE_UPDATE, job, tag, err);
+}
+
+int64_t takt_store_keep(struct takt_store *store, const char *key, const char *text, uint64_t tag,
+			struct takt_err *err)
+{
+	struct takt_store_change *change;
+
+	if (strlen(key) > TAKT_STORE_MAX_KEY || (text && strlen(text) > TAKT_STORE_MAX_KEPT))
+		return takt_err_set(err, -TAKT_E_LIMIT, "'%.60s' is over %d bytes", key,
+				    TAKT_STORE_MAX_KEPT);
+	change = takt_zalloc(sizeof(*change));
+	if (!change)
+		return takt_err_set(err, -ENOMEM, "keep '%.60s'", key);
+	change->kind = TAKT_STORE_KEEP;
+	change->tag = tag;
+	if (!keep_text(change, &change->u.kept.key, key) ||
+	    !keep_text(change, &change->u.kept.text, text)) {
+		change_free(change);
+		return takt_err_set(err, -ENOMEM, "keep '%.60s'", key);
+	}
+	return post(store, change, err);
 }
 
 int takt_store_decision(struct takt_store *store, uint64_t version, const char *snapshot_json,

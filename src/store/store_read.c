@@ -4,6 +4,7 @@
  * each walk: walks are rare beside writes, and so a callback may read while one is under way.
  */
 #include <errno.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "store/store_impl.h"
@@ -168,4 +169,30 @@ int takt_store_each_decision(struct takt_store *store, uint32_t limit,
 
 	return walk(store, "SELECT version, snapshot, plan FROM decision ORDER BY id DESC LIMIT ?1",
 		    limit, hand_decision, &to, err);
+}
+
+struct kept_walk {
+	const char *prefix;
+	int (*each)(void *ctx, const char *key, const char *text);
+	void *ctx;
+};
+
+static int hand_kept(sqlite3_stmt *stmt, void *ctx, struct takt_err *err)
+{
+	const struct kept_walk *to = ctx;
+	const char *key = (const char *)sqlite3_column_text(stmt, 0);
+	const char *text = (const char *)sqlite3_column_text(stmt, 1);
+
+	if (!key || !text)
+		return takt_err_set(err, -ENOMEM, "read what is kept as '%s'", to->prefix);
+	return strncmp(key, to->prefix, strlen(to->prefix)) == 0 ? to->each(to->ctx, key, text) : 0;
+}
+
+int takt_store_each_kept(struct takt_store *store, const char *prefix,
+			 int (*each)(void *ctx, const char *key, const char *text), void *ctx,
+			 struct takt_err *err)
+{
+	struct kept_walk to = {prefix, each, ctx};
+
+	return walk(store, "SELECT key, text FROM kept ORDER BY key", 0, hand_kept, &to, err);
 }

@@ -67,6 +67,11 @@ static const char *const steps[] = {
 	"ALTER TABLE job ADD COLUMN restarts INTEGER NOT NULL DEFAULT 0;"
 	"ALTER TABLE job ADD COLUMN failures INTEGER NOT NULL DEFAULT 0;"
 	"ALTER TABLE job ADD COLUMN retry_at_ns INTEGER;",
+
+	/* 4: how well jobs used their GPUs; what administrators have said. */
+	"ALTER TABLE job ADD COLUMN mean_util_permille INTEGER;"
+	"ALTER TABLE job ADD COLUMN idle_ns INTEGER;"
+	"CREATE TABLE kept(key TEXT PRIMARY KEY, text TEXT NOT NULL) STRICT, WITHOUT ROWID;",
 };
 
 /* One line of quick_check: "ok" or the first thing that is wrong. */

@@ -34,6 +34,8 @@ static const char *const stmt_sql[TAKT_STMT_COUNT] = {
 	[TAKT_STMT_UPDATE_JOB] = takt_sql_update_job,
 	[TAKT_STMT_INSERT_DECISION] =
 		"INSERT INTO decision(version, snapshot, plan) VALUES(?1, ?2, ?3)",
+	[TAKT_STMT_KEEP] = "INSERT OR REPLACE INTO kept(key, text) VALUES(?1, ?2)",
+	[TAKT_STMT_FORGET] = "DELETE FROM kept WHERE key = ?1",
 	[TAKT_STMT_TRIM_DECISIONS] = "DELETE FROM decision WHERE id <= ?1",
 	[TAKT_STMT_FENCE] = "UPDATE fence SET n = n + 1",
 	[TAKT_STMT_PRUNE] = "DELETE FROM job WHERE id IN (SELECT id FROM job WHERE " TAKT_SQL_ENDED
@@ -108,6 +110,17 @@ static int apply_decision(struct takt_store *store, const struct takt_store_chan
 	return takt_sqlite_run(stmt);
 }
 
+static int apply_keep(struct takt_store *store, const struct takt_store_change *change)
+{
+	const char *text = change->u.kept.text;
+	sqlite3_stmt *stmt = store->stmt[text ? TAKT_STMT_KEEP : TAKT_STMT_FORGET];
+
+	sqlite3_bind_text(stmt, 1, change->u.kept.key, -1, SQLITE_STATIC);
+	if (text)
+		sqlite3_bind_text(stmt, 2, text, -1, SQLITE_STATIC);
+	return takt_sqlite_run(stmt);
+}
+
 static int apply(struct takt_store *store, const struct takt_store_change *change)
 {
 	switch (change->kind) {
@@ -115,6 +128,8 @@ static int apply(struct takt_store *store, const struct takt_store_change *chang
 		return apply_insert(store, &change->u.job);
 	case TAKT_STORE_UPDATE:
 		return apply_update(store, &change->u.job);
+	case TAKT_STORE_KEEP:
+		return apply_keep(store, change);
 	default:
 		return apply_decision(store, change);
 	}

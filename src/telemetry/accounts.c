@@ -128,10 +128,23 @@ static void feed_throttle(struct takt_account_gpu *sum, const struct takt_gpu_re
 		sum->throttled_ns += ns;
 }
 
+static void feed_util(struct takt_account_gpu *sum, const struct takt_gpu_reading *reading)
+{
+	uint64_t ns = takt_mono_elapsed_ns(reading->at, sum->last_at);
+
+	if (!(reading->has & TAKT_HAS_GPU_UTIL) || sum->last_at.ns == 0 || ns > max_gap_ns)
+		return;
+	sum->util_ns += ns;
+	sum->busy_permille_ns += 10 * reading->gpu_util_pct * ns;
+	if (reading->gpu_util_pct == 0)
+		sum->idle_ns += ns;
+}
+
 static void feed_gpu(struct takt_account_gpu *sum, const struct takt_gpu_reading *reading)
 {
 	feed_energy(sum, reading);
 	feed_throttle(sum, reading);
+	feed_util(sum, reading);
 	if (reading->has & TAKT_HAS_SM_CLOCK) {
 		sum->sm_sum += reading->sm_mhz;
 		sum->sm_samples++;
@@ -226,6 +239,26 @@ static void sum_clock(const struct takt_account_entry *entry, struct takt_accoun
 	ret->mean_sm_mhz = (uint32_t)(sum_mhz / n);
 }
 
+static void sum_util(const struct takt_account_entry *entry, struct takt_account *ret)
+{
+	uint64_t sum_permille = 0, idle_ns = 0, n = 0;
+
+	for (uint64_t left = entry->gpu_mask; left; left &= left - 1) {
+		const struct takt_account_gpu *gpu = &entry->gpus[__builtin_ctzll(left)];
+
+		if (gpu->util_ns == 0)
+			return;
+		sum_permille += gpu->busy_permille_ns / gpu->util_ns;
+		idle_ns += gpu->idle_ns;
+		n++;
+	}
+	if (n == 0 || entry->shared)
+		return;
+	ret->has |= TAKT_ACCOUNT_UTIL;
+	ret->mean_util_permille = (uint32_t)(sum_permille / n);
+	ret->idle_ns = idle_ns;
+}
+
 void takt_account_sum(const struct takt_accounts *accounts, const struct takt_account_entry *entry,
 		      struct takt_account *ret)
 {
@@ -233,6 +266,7 @@ void takt_account_sum(const struct takt_accounts *accounts, const struct takt_ac
 
 	sum_energy(accounts, entry, &account);
 	sum_clock(entry, &account);
+	sum_util(entry, &account);
 	for (uint32_t g = 0; g < TAKT_DEVICE_MAX_GPUS; g++) {
 		const struct takt_account_gpu *gpu = &entry->gpus[g];
 

@@ -31,6 +31,7 @@ struct takt_account_gpu {
 	uint64_t sm_sum, sm_samples;
 	bool throttle_seen;
 	uint64_t throttled_ns, throttle_reasons;
+	uint64_t util_ns, busy_permille_ns, idle_ns;
 	bool memory_seen;
 	uint64_t peak_memory_bytes;
 };

@@ -66,6 +66,7 @@ enum takt_account_has {
 	TAKT_ACCOUNT_MEAN_SM = 1u << 1,
 	TAKT_ACCOUNT_THROTTLED = 1u << 2,
 	TAKT_ACCOUNT_PEAK_MEMORY = 1u << 3,
+	TAKT_ACCOUNT_UTIL = 1u << 4,
 };
 struct takt_account {
 	uint32_t has;
@@ -76,6 +77,9 @@ struct takt_account {
 		throttled_ns; /* summed over GPUs; idle and application clocks are not throttling */
 	uint64_t throttle_reasons;
 	uint64_t peak_memory_bytes; /* of one GPU */
+	/* UTIL: told only when every GPU was measured and no other process was seen on them. */
+	uint32_t mean_util_permille; /* over time, mean of the GPUs */
+	uint64_t idle_ns;	     /* summed over GPUs: held, nothing ran on it */
 };
 /* is_job_pid decides which processes belong to the job (the caller knows its process tree). */
 int takt_telemetry_account_open(struct takt_telemetry *telemetry, uint64_t job_id,

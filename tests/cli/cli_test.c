@@ -312,6 +312,7 @@ static void show_ends_with_the_report(void **state)
 	     "energy        1234.5 J\n"
 	     "mean SM clock 1405 MHz\n"
 	     "throttled     1.200s (sw_power_cap)\n"
+	     "utilisation   87.5% of its GPUs, idle for 400ms of GPU time\n"
 	     "peak memory   45.0G of one GPU\n");
 }
 

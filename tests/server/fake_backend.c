@@ -658,7 +658,7 @@ void fake_end(struct fake *fake, uint64_t job_id, int code, int signal)
 	view->pid = 0;
 	view->report = (struct takt_report_view){
 		.has = TAKT_RV_WALL | TAKT_RV_ENERGY | TAKT_RV_MEAN_SM | TAKT_RV_THROTTLED |
-		       TAKT_RV_PEAK_MEMORY,
+		       TAKT_RV_PEAK_MEMORY | TAKT_RV_UTIL,
 		.simulated = view->simulated,
 		.wall_ms = 3500,
 		.energy_mj = 1234567,
@@ -666,6 +666,8 @@ void fake_end(struct fake *fake, uint64_t job_id, int code, int signal)
 		.throttled_ms = 1200,
 		.throttle_text = "sw_power_cap",
 		.peak_memory_bytes = UINT64_C(45) << 30,
+		.mean_util_permille = 875,
+		.idle_ms = 400,
 	};
 	takt_server_poke(fake->server);
 }

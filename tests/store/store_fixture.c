@@ -87,6 +87,7 @@ const char *store_job_text(const struct takt_job *job)
 		 "id=%llu seq=%llu uid=%u gid=%u state=%s attempt=%u mask=%llx submitted=%lld "
 		 "started=%lld ended=%lld code=%d signal=%d cancel=%d message='%s' has=%x sim=%d "
 		 "wall=%llu energy=%llu why='%s' sm=%u throttled=%llu reasons=%llx peak=%llu "
+		 "util=%u idle=%llu "
 		 "held=%d priority=%d timed_out=%d restarts=%u failures=%u retry=%lld spec=%s",
 		 (unsigned long long)job->id, (unsigned long long)job->submit_seq, job->uid,
 		 job->gid, takt_job_state_name(job->state), job->attempt,
@@ -96,7 +97,8 @@ const char *store_job_text(const struct takt_job *job)
 		 r->simulated, (unsigned long long)r->wall_ns, (unsigned long long)r->energy_mj,
 		 r->energy_why_not, r->mean_sm_mhz, (unsigned long long)r->throttled_ns,
 		 (unsigned long long)r->throttle_reasons, (unsigned long long)r->peak_memory_bytes,
-		 job->held, job->priority, job->timed_out, job->restarts, job->failures,
-		 (long long)job->retry_at.ns, job->spec_json ? job->spec_json : "");
+		 r->mean_util_permille, (unsigned long long)r->idle_ns, job->held, job->priority,
+		 job->timed_out, job->restarts, job->failures, (long long)job->retry_at.ns,
+		 job->spec_json ? job->spec_json : "");
 	return buf;
 }

@@ -68,12 +68,14 @@ struct takt_job ledger_job(uint64_t id, uint32_t n)
 	job.state = (enum takt_job_state)(n % TAKT_JOB_STATE_COUNT);
 	job.gpu_mask = n * 0x9e3779b97f4a7c15;
 	job.ended.ns = takt_job_state_ended(job.state) ? (int64_t)n * 1000 : 0;
-	job.report.has = n % 32;
+	job.report.has = n % 64;
 	job.report.wall_ns = job.report.has & TAKT_REPORT_WALL ? n : 0;
 	job.report.energy_mj = job.report.has & TAKT_REPORT_ENERGY ? n + 1ull : 0;
 	job.report.mean_sm_mhz = job.report.has & TAKT_REPORT_MEAN_SM ? n + 2 : 0;
 	job.report.throttled_ns = job.report.has & TAKT_REPORT_THROTTLED ? n + 3ull : 0;
 	job.report.peak_memory_bytes = job.report.has & TAKT_REPORT_PEAK_MEMORY ? n + 4ull : 0;
+	job.report.mean_util_permille = job.report.has & TAKT_REPORT_UTIL ? n + 5 : 0;
+	job.report.idle_ns = job.report.has & TAKT_REPORT_UTIL ? n + 6ull : 0;
 	return job;
 }
 

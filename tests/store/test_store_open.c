@@ -220,6 +220,8 @@ static void make_first_schema(void)
 	    "ALTER TABLE job DROP COLUMN held; ALTER TABLE job DROP COLUMN priority;"
 	    "ALTER TABLE job DROP COLUMN timed_out; ALTER TABLE job DROP COLUMN restarts;"
 	    "ALTER TABLE job DROP COLUMN failures; ALTER TABLE job DROP COLUMN retry_at_ns;"
+	    "ALTER TABLE job DROP COLUMN mean_util_permille; ALTER TABLE job DROP COLUMN "
+	    "idle_ns; DROP TABLE kept;"
 	    "PRAGMA user_version=1");
 }
 

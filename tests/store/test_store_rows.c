@@ -90,7 +90,7 @@ static struct takt_job extreme_job(void)
 	job.retry_at.ns = 1234567890123456789;
 	job.report = (struct takt_job_report){
 		.has = TAKT_REPORT_ENERGY | TAKT_REPORT_MEAN_SM | TAKT_REPORT_THROTTLED |
-		       TAKT_REPORT_PEAK_MEMORY | TAKT_REPORT_WALL,
+		       TAKT_REPORT_PEAK_MEMORY | TAKT_REPORT_WALL | TAKT_REPORT_UTIL,
 		.simulated = true,
 		.wall_ns = UINT64_MAX,
 		.energy_mj = UINT64_MAX - 1,
@@ -99,8 +99,57 @@ static struct takt_job extreme_job(void)
 		.throttled_ns = UINT64_MAX - 2,
 		.throttle_reasons = UINT64_MAX - 3,
 		.peak_memory_bytes = UINT64_MAX - 4,
+		.mean_util_permille = UINT32_MAX - 5,
+		.idle_ns = UINT64_MAX - 6,
 	};
 	return job;
+}
+
+struct kept {
+	char text[256];
+};
+
+static int note_kept(void *ctx, const char *key, const char *text)
+{
+	struct kept *kept = ctx;
+	size_t used = strlen(kept->text);
+
+	snprintf(kept->text + used, sizeof(kept->text) - used, "%s=%s;", key, text);
+	return 0;
+}
+
+static void assert_kept(struct takt_store *store, const char *prefix, const char *want)
+{
+	struct kept kept = {""};
+
+	assert_int_equal(takt_store_each_kept(store, prefix, note_kept, &kept, NULL), 0);
+	assert_string_equal(kept.text, want);
+}
+
+static void keep_ok(struct takt_store *store, const char *key, const char *text)
+{
+	int64_t ticket = takt_store_keep(store, key, text, 0, NULL);
+
+	assert_true(ticket > 0);
+	assert_int_equal(store_wait(store, ticket).rc, 0);
+}
+
+static void keeps_texts_by_key_until_told_to_forget(void **state)
+{
+	static char huge[TAKT_STORE_MAX_KEPT + 2];
+
+	keep_ok(*state, "gpu/b", "1");
+	keep_ok(*state, "gpu/a", "2");
+	keep_ok(*state, "other", "3");
+	keep_ok(*state, "gpu/b", "4");
+	reopen(state);
+	assert_kept(*state, "gpu/", "gpu/a=2;gpu/b=4;");
+	keep_ok(*state, "gpu/b", NULL);
+	keep_ok(*state, "never", NULL);
+	reopen(state);
+	assert_kept(*state, "", "gpu/a=2;other=3;");
+	memset(huge, 'x', sizeof(huge) - 1);
+	assert_int_equal(takt_store_keep(*state, "k", huge, 0, NULL), -TAKT_E_LIMIT);
 }
 
 static void keeps_every_field(void **state)
@@ -502,6 +551,7 @@ static void files_are_the_owners_only(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		CASE(keeps_texts_by_key_until_told_to_forget),
 		CASE(keeps_every_field),
 		CASE(absent_report_values_stay_absent),
 		CASE(update_keeps_identity),

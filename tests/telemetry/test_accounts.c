@@ -238,6 +238,45 @@ static void peak_memory_is_of_one_gpu(void **state)
 	assert_int_equal(sum().peak_memory_bytes, 7000);
 }
 
+/* Half of the time at 80 %, then idle; the second GPU always idle. */
+static void utilisation_is_over_time_and_idle_is_added(void **state)
+{
+	struct takt_account a;
+
+	open_job(3);
+	for (uint64_t ms = 1000; ms <= 3000; ms += 100) {
+		struct takt_gpu_reading reading = reading_at(ms);
+
+		reading.has |= TAKT_HAS_GPU_UTIL;
+		feed(1, reading);
+		reading.gpu_util_pct = ms <= 2000 ? 80 : 0;
+		feed(0, reading);
+	}
+	a = sum();
+	assert_true(a.has & TAKT_ACCOUNT_UTIL);
+	assert_int_equal(a.mean_util_permille, (400 + 0) / 2);
+	assert_int_equal(a.idle_ns, 3000 * TAKT_NS_PER_MS);
+}
+
+static void utilisation_of_a_gpu_that_was_not_measured_or_is_shared_is_not_told(void **state)
+{
+	struct takt_gpu_reading reading;
+
+	open_job(3);
+	feed_span(1, 1000, 2000);
+	for (uint64_t ms = 1000; ms <= 2000; ms += 100) {
+		reading = reading_at(ms);
+		reading.has |= TAKT_HAS_GPU_UTIL;
+		feed(0, reading);
+	}
+	assert_false(sum().has & TAKT_ACCOUNT_UTIL);
+	reading.at.ns += 100 * TAKT_NS_PER_MS;
+	feed(1, reading);
+	assert_true(sum().has & TAKT_ACCOUNT_UTIL);
+	takt_accounts_find(&accounts, JOB)->shared = true;
+	assert_false(sum().has & TAKT_ACCOUNT_UTIL);
+}
+
 static void nothing_read_is_nothing_told(void **state)
 {
 	open_job(1);
@@ -275,6 +314,8 @@ int main(void)
 		CASE(throttled_time_is_summed_and_idle_is_not_throttling),
 		CASE(a_gap_in_the_samples_is_not_throttled_time),
 		CASE(peak_memory_is_of_one_gpu),
+		CASE(utilisation_is_over_time_and_idle_is_added),
+		CASE(utilisation_of_a_gpu_that_was_not_measured_or_is_shared_is_not_told),
 		CASE(nothing_read_is_nothing_told),
 		CASE(a_job_has_one_account),
 	};
