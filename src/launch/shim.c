@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/mem.h"
 #include "base/str.h"
 #include "launch/attempt_files.h"
 #include "launch/cgroup.h"
@@ -129,14 +130,19 @@ static int read_spec(struct takt_shim *shim, struct takt_err *err)
 	return 0;
 }
 
-/* The environment may be large and the job runs long. */
+/* The environment may be large and the job runs long; only a clean-up needs it once more. */
 static void shed(struct takt_shim *shim)
 {
-	struct takt_attempt_spec slim = {.grace_ms = shim->spec.grace_ms};
+	struct takt_attempt_spec *spec = &shim->spec;
+	struct takt_attempt_spec gone = {.argv = spec->argv, .cwd = spec->cwd};
 
-	takt_strcpy(slim.cgroup, sizeof(slim.cgroup), shim->spec.cgroup);
-	takt_attempt_spec_fini(&shim->spec);
-	shim->spec = slim;
+	spec->argv = NULL;
+	spec->cwd = NULL;
+	if (!spec->cleanup) {
+		gone.env = spec->env;
+		spec->env = NULL;
+	}
+	takt_attempt_spec_fini(&gone);
 	malloc_trim(0);
 }
 
@@ -192,6 +198,7 @@ int takt_shim_run(const struct takt_sys *sys, int attempt_dirfd, struct takt_err
 		takt_err_set(err, rc, "%s", why.msg);
 	}
 	takt_attempt_spec_fini(&shim.spec);
+	takt_free(shim.ranks);
 	if (shim.report >= 0)
 		(void)close(shim.report);
 	if (shim.logfd >= 0)

@@ -9,8 +9,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/mem.h"
 #include "base/str.h"
 #include "launch/shim_job.h"
+
+enum {
+	EXIT_NOT_EXECUTABLE = 126,
+	EXIT_NOT_FOUND = 127,
+};
 
 struct pipes {
 	int go[2];     /* shim to job: one byte, go on */
@@ -44,7 +50,7 @@ static int open_pipes(struct pipes *pipes, struct takt_err *err)
 	return takt_err_set(err, rc, "make a pipe");
 }
 
-static int fork_job(struct takt_shim *shim, struct pipes *pipes, struct takt_err *err)
+static int fork_rank(struct takt_shim *shim, struct pipes *pipes, struct takt_err *err)
 {
 	pid_t parent = getpid();
 	pid_t pid = fork();
@@ -54,19 +60,35 @@ static int fork_job(struct takt_shim *shim, struct pipes *pipes, struct takt_err
 	if (pid == 0) {
 		close_end(&pipes->go[1]);
 		close_end(&pipes->report[0]);
-		takt_shim_become_job(shim, parent, pipes->go[0], pipes->report[1]);
+		takt_shim_become_job(shim, shim->rank_count, parent, pipes->go[0],
+				     pipes->report[1]);
 	}
+	shim->ranks[shim->rank_count++].pid = pid;
+	return 0;
+}
+
+/* All of them hear one word each from the same pipe. */
+static int fork_ranks(struct takt_shim *shim, struct pipes *pipes, struct takt_err *err)
+{
+	uint32_t wanted = shim->spec.ranks ? shim->spec.ranks : 1;
+	int rc = 0;
+
+	shim->ranks = takt_calloc(wanted, sizeof(*shim->ranks));
+	if (!shim->ranks)
+		return takt_err_set(err, -ENOMEM, "no memory for ranks");
+	while (rc == 0 && shim->rank_count < wanted)
+		rc = fork_rank(shim, pipes, err);
+	shim->ranks_left = shim->rank_count;
 	close_end(&pipes->go[0]);
 	close_end(&pipes->report[1]);
-	shim->job = pid;
 	takt_crash_point("shim.after_fork");
-	return 0;
+	return rc;
 }
 
 static int record(struct takt_shim *shim, struct takt_err *err)
 {
 	struct takt_proc_id job;
-	int rc = takt_proc_identify(shim->job, &job, err);
+	int rc = takt_proc_identify(shim->ranks[0].pid, &job, err);
 
 	if (rc < 0)
 		return rc;
@@ -78,24 +100,38 @@ static int record(struct takt_shim *shim, struct takt_err *err)
 	return rc;
 }
 
-/* The process sees its pipe closed without a word and ends. */
+/* The processes see their pipe closed without a word and end. */
 static void call_off(struct takt_shim *shim, struct pipes *pipes)
 {
 	close_pipes(pipes);
-	while (waitpid(shim->job, NULL, 0) < 0 && errno == EINTR)
-		;
-	shim->job = 0;
+	for (uint32_t i = 0; i < shim->rank_count; i++)
+		while (waitpid(shim->ranks[i].pid, NULL, 0) < 0 && errno == EINTR)
+			;
+	shim->rank_count = shim->ranks_left = 0;
+}
+
+/* Processes that were killed meanwhile do not read: their end will tell. */
+static void give_word(const struct takt_shim *shim, const struct pipes *pipes)
+{
+	for (uint32_t i = 0; i < shim->rank_count; i++)
+		(void)!write(pipes->go[1], "", 1);
+}
+
+static bool read_report(struct takt_shim *shim, struct takt_err *ret)
+{
+	ssize_t got;
+
+	do {
+		got = read(shim->report, ret, sizeof(*ret));
+	} while (got < 0 && errno == EINTR);
+	return got == (ssize_t)sizeof(*ret);
 }
 
 bool takt_shim_hear_report(struct takt_shim *shim)
 {
 	struct takt_err failed;
-	ssize_t got;
 
-	do {
-		got = read(shim->report, &failed, sizeof(failed));
-	} while (got < 0 && errno == EINTR);
-	if (got != (ssize_t)sizeof(failed))
+	if (!read_report(shim, &failed))
 		return false;
 	shim->end.exit_kind = TAKT_EXIT_EXEC_FAILED;
 	shim->end.exit_code = -failed.rc;
@@ -105,6 +141,21 @@ bool takt_shim_hear_report(struct takt_shim *shim)
 	return true;
 }
 
+void takt_shim_settle_report(struct takt_shim *shim)
+{
+	struct takt_err failed;
+	uint32_t heard = 1;
+
+	if (shim->end.exit_kind != TAKT_EXIT_EXEC_FAILED)
+		return;
+	while (read_report(shim, &failed))
+		heard++;
+	if (heard == shim->rank_count)
+		return;
+	shim->end.exit_kind = TAKT_EXIT_EXITED;
+	shim->end.exit_code = shim->end.exit_code == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
+}
+
 int takt_shim_begin(struct takt_shim *shim, struct takt_err *err)
 {
 	struct pipes pipes;
@@ -112,15 +163,13 @@ int takt_shim_begin(struct takt_shim *shim, struct takt_err *err)
 
 	if (rc < 0)
 		return rc;
-	rc = fork_job(shim, &pipes, err);
-	if (rc == 0) {
+	rc = fork_ranks(shim, &pipes, err);
+	if (rc == 0)
 		rc = record(shim, err);
-		if (rc < 0)
-			call_off(shim, &pipes);
-	}
+	if (rc < 0)
+		call_off(shim, &pipes);
 	if (rc == 0) {
-		/* A process that was killed meanwhile does not read: its end will tell. */
-		(void)!write(pipes.go[1], "", 1);
+		give_word(shim, &pipes);
 		takt_crash_point("shim.after_go");
 		shim->report = pipes.report[0];
 		pipes.report[0] = -1;

@@ -75,9 +75,12 @@ static bool wait_for_word(int go)
 }
 
 /* Returns only when it failed. */
-static int become(const struct takt_shim *shim, struct takt_err *err)
+static int become(struct takt_shim *shim, uint32_t rank, struct takt_err *err)
 {
 	int rc = take_stdio(shim, err);
+
+	if (rc == 0)
+		rc = takt_shim_rank_env(shim, rank, err);
 
 	if (rc < 0)
 		return rc;
@@ -92,7 +95,7 @@ static int become(const struct takt_shim *shim, struct takt_err *err)
 	return takt_err_set(err, -errno, "exec '%s'", shim->spec.argv[0]);
 }
 
-void takt_shim_become_job(const struct takt_shim *shim, pid_t parent, int go, int report)
+void takt_shim_become_job(struct takt_shim *shim, uint32_t rank, pid_t parent, int go, int report)
 {
 	struct takt_err err = {0};
 
@@ -103,7 +106,7 @@ void takt_shim_become_job(const struct takt_shim *shim, pid_t parent, int go, in
 	(void)setsid();
 	if (!wait_for_word(go))
 		_exit(EXIT_FAILURE);
-	(void)become(shim, &err);
+	(void)become(shim, rank, &err);
 	while (write(report, &err, sizeof(err)) < 0 && errno == EINTR)
 		;
 	_exit(127);

@@ -8,15 +8,27 @@
 
 #include "launch/attempt.h"
 
+struct takt_shim_io;
+
+/* One of the processes that the shim starts itself: the only one, or a rank. */
+struct takt_shim_rank {
+	pid_t pid;
+	bool ended;
+};
+
 struct takt_shim {
 	const struct takt_sys *sys;    /* borrowed */
 	int dirfd;		       /* borrowed */
 	int lockfd;		       /* owned; -1 = not held */
 	int logfd;		       /* owned; -1 = none */
 	struct takt_attempt_spec spec; /* owned; released once the job runs, but for numbers */
-	pid_t job;		       /* first process; 0 = none was forked */
-	int report;	/* owned; where the first process says why it could not exec; -1 = none */
-	bool in_cgroup; /* spec.cgroup exists */
+	struct takt_shim_rank *ranks;  /* owned; the first is what `started` names */
+	uint32_t rank_count;	       /* forked */
+	uint32_t ranks_left;	       /* of them, not ended */
+	bool rank_failed;	       /* one of them has, which is the end of all */
+	int report; /* owned; where first processes say why they could not exec; -1 = none */
+	struct takt_shim_io *io; /* owned; NULL = the job writes to its log itself */
+	bool in_cgroup;		 /* spec.cgroup exists */
 	struct takt_boot began;
 	struct takt_attempt_status end; /* what `exit` will say */
 };
@@ -25,9 +37,23 @@ struct takt_shim {
  * nothing ran, nothing is recorded. */
 int takt_shim_begin(struct takt_shim *shim, struct takt_err *err);
 
-/* To be asked once the first process has ended: true when it could not be executed, which is then
- * in end. */
+/* To be asked once a first process has ended: true when one could not be executed, which is then in
+ * end. */
 bool takt_shim_hear_report(struct takt_shim *shim);
+/* When all have ended: a job of which some ranks were executed did run, and ended as a shell says
+ * it: 127, 126. */
+void takt_shim_settle_report(struct takt_shim *shim);
+
+/* shim_ranks.c */
+/* The first process with this pid; NULL = it is none. */
+struct takt_shim_rank *takt_shim_rank_of(const struct takt_shim *shim, pid_t pid);
+/* Takes the end of a first process down. The job's end is that of the first rank that failed, else
+ * that of the last one. `asked`: it was told to stop, so that its end needs no explanation. True
+ * when the others are to be stopped. */
+bool takt_shim_rank_ended(struct takt_shim *shim, struct takt_shim_rank *rank, int status,
+			  bool asked);
+/* In the forked process: the environment of a job's rank. -ENOMEM. */
+int takt_shim_rank_env(struct takt_shim *shim, uint32_t rank, struct takt_err *err);
 
 /* Pass signals on until no process of the job is left; fills end. All signals must be blocked. */
 void takt_shim_see_through(struct takt_shim *shim);
@@ -37,6 +63,7 @@ void takt_shim_note(const struct takt_shim *shim, const char *fmt, ...) TAKT_PRI
 
 /* In the forked process: wait for the word on `go`, then become the job's program. On failure
  * writes a struct takt_err to `report`. Does not return. */
-_Noreturn void takt_shim_become_job(const struct takt_shim *shim, pid_t parent, int go, int report);
+_Noreturn void takt_shim_become_job(struct takt_shim *shim, uint32_t rank, pid_t parent, int go,
+				    int report);
 
 #endif

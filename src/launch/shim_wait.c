@@ -5,8 +5,8 @@
  * The shim is a child subreaper, so whatever loses its parent becomes our child: "no children left"
  * means that nothing of the job is left. Phases only move forward:
  *
- *   RUN     the first process lives and nobody asked to stop
- *   LINGER  it has ended; what it left (a tee, a resource tracker) may finish by itself
+ *   RUN     the first processes live and nobody asked to stop
+ *   LINGER  they have ended; what they left (a tee, a resource tracker) may finish by itself
  *   TERM    SIGTERM was sent to everything
  *   KILL    SIGKILL is sent to everything again and again, for what forks meanwhile
  */
@@ -39,7 +39,6 @@ struct watch {
 	enum phase phase;
 	struct takt_boot
 		until; /* when the next phase is due, or the next round of KILL; not in RUN */
-	bool first_ended;
 };
 
 enum reach {
@@ -62,20 +61,23 @@ static void send(const struct takt_proc_entry *entry, int sig)
 	}
 }
 
-/* To every process of the job, or those in its process group. Without memory for the table the
- * first process and its group still get it. */
+/* To every process of the job, or those in its process groups. Without memory for the table the
+ * first processes and their groups still get it. */
 static void signal_job(struct watch *watch, int sig, enum reach reach)
 {
 	struct takt_proc_tree tree = TAKT_PROC_TREE_INIT;
-	pid_t job = watch->shim->job;
+	const struct takt_shim *shim = watch->shim;
 
 	if (takt_proc_tree_read(&tree) == 0) {
 		takt_proc_tree_mark(&tree, getpid());
 		TAKT_VEC_EACH (entry, &tree.procs)
-			if (entry->below && (reach == REACH_ALL || entry->stat.pgrp == job))
+			if (entry->below &&
+			    (reach == REACH_ALL || takt_shim_rank_of(shim, entry->stat.pgrp)))
 				send(entry, sig);
-	} else if (!watch->first_ended) {
-		(void)kill(-job, sig);
+	} else {
+		for (uint32_t i = 0; i < shim->rank_count; i++)
+			if (!shim->ranks[i].ended)
+				(void)kill(-shim->ranks[i].pid, sig);
 	}
 	takt_proc_tree_fini(&tree);
 }
@@ -109,30 +111,33 @@ static void advance(struct watch *watch)
 	enter_phase(watch, watch->phase == PHASE_LINGER ? PHASE_TERM : PHASE_KILL);
 }
 
-static void note_end(struct watch *watch, int status)
+/* The last first process ending ends the job, and so does one that fails. */
+static void note_end(struct watch *watch, struct takt_shim_rank *rank, int status)
 {
-	struct takt_attempt_status *end = &watch->shim->end;
+	struct takt_shim *shim = watch->shim;
+	bool stop = takt_shim_rank_ended(shim, rank, status, watch->phase != PHASE_RUN);
 
-	watch->first_ended = true;
-	if (watch->phase == PHASE_RUN)
-		enter_phase(watch, PHASE_LINGER);
-	if (takt_shim_hear_report(watch->shim))
+	if (watch->phase != PHASE_RUN)
 		return;
-	end->exit_kind = WIFSIGNALED(status) ? TAKT_EXIT_SIGNALED : TAKT_EXIT_EXITED;
-	end->exit_code = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
+	if (shim->ranks_left == 0)
+		enter_phase(watch, PHASE_LINGER);
+	else if (stop)
+		enter_phase(watch, PHASE_TERM);
 }
 
 /* False when no child is left. */
 static bool reap(struct watch *watch)
 {
+	struct takt_shim_rank *rank;
 	int status;
 	pid_t pid;
 
 	while ((pid = waitpid(-1, &status, WNOHANG)) != 0) {
 		if (pid < 0 && errno == ECHILD)
 			return false;
-		if (pid == watch->shim->job && !watch->first_ended)
-			note_end(watch, status);
+		rank = takt_shim_rank_of(watch->shim, pid);
+		if (rank && !rank->ended)
+			note_end(watch, rank, status);
 	}
 	return true;
 }
@@ -199,6 +204,7 @@ void takt_shim_see_through(struct takt_shim *shim)
 		advance(&watch);
 		wait_signal(&watch);
 	}
+	takt_shim_settle_report(shim);
 	shim->end.ended_at = takt_wall_now(shim->sys);
 	shim->end.run_ns = takt_boot_elapsed_ns(takt_boot_now(shim->sys), shim->began);
 }
