@@ -8,6 +8,7 @@ Runs meson test in each build folder, then prints each case that failed with the
 each skipped one with its reason, then how long each suite took, then "N passed, N failed". A case is
 a TAP test point, or the whole program where it speaks no TAP. A skip counts as failed if it has no
 reason or no line of FILE (tests/skips) allows it in this environment.
+A campaign says how often it tried what in lines "# trials: NUMBER WHAT"; they become one table.
 Exit status 1 if anything failed or nothing ran.
 
 Reasons: "ok 3 - name # SKIP reason" in TAP; cmocka's skip() gives no reason, so the last line that
@@ -27,6 +28,7 @@ import time
 LOG_TAIL = 30
 POINT = re.compile(r"^(not )?ok\b\s*\d*\s*(?:-\s*)?(.*)$")
 DIRECTIVE = re.compile(r"^(.*?)\s*(?<!\\)#\s*(SKIP|TODO)\S*\s*(.*)$", re.I)
+TRIALS = re.compile(r"^# trials: (\d+) (.+)$", re.M)
 PLAN = re.compile(r"^1\.\.(\d+)\s*(?:#\s*SKIP\S*\s*(.*))?$", re.I)
 
 
@@ -215,6 +217,24 @@ def read_times(path):
     return times.most_common()
 
 
+def read_trials(path):
+    """What was tried in campaigns -> how often, in order of appearance."""
+    trials = collections.Counter()
+    if os.path.exists(path):
+        with open(path, encoding="utf-8", errors="replace") as file:
+            for entry in (json.loads(line) for line in file if line.strip()):
+                for number, what in TRIALS.findall(entry.get("stdout") or ""):
+                    trials[f"{display_name(entry)}: {what}"] += int(number)
+    return trials
+
+
+def print_trials(trials, out):
+    if trials:
+        print(f"fault trials: {sum(trials.values())}", file=out)
+    for what, number in trials.items():
+        print(f"{number:7} {what}", file=out)
+
+
 def print_times(build, wall_s, times, out):
     """Several programs run at once, so the suites' times add up to more than the wall clock's."""
     suites = ", ".join(f"{suite} {seconds:.0f}" for suite, seconds in times if seconds >= 0.5)
@@ -247,14 +267,16 @@ def main():
         ours, arguments = ours[:split], ours[split + 1:]
     options = parser.parse_args(ours)
     rules = read_skips(options.skips)
-    cases, times = [], []
+    cases, times, trials = [], [], collections.Counter()
     for build in options.builds:
         prefix = f"{os.path.basename(os.path.normpath(build))} | " if options.builds[1:] else ""
         began = time.monotonic()
         cases += run_folder(build, arguments, prefix)
         times.append((build, time.monotonic() - began, read_times(log_path(build))))
+        trials += read_trials(log_path(build))
     sys.stdout.flush()
     passed, failed = judge(cases, rules, sys.stdout)
+    print_trials(trials, sys.stdout)
     for build, wall_s, suites in times:
         print_times(build, wall_s, suites, sys.stdout)
     print(f"{passed} passed, {failed} failed", flush=True)

@@ -302,6 +302,15 @@ def suites_show_their_time():
     assert text.splitlines()[-2].endswith("by suite: twin 40, base 4"), text
 
 
+def trials_become_a_table():
+    text = expect_report(0, "3 passed, 0 failed", [
+        entry("1..1\n# trials: 12 calls fail\n# trials: 3 deaths\nok 1 - a\n"),
+        entry("1..2\n# trials: 5 deaths\nok 1 - b\n# trials: 6 deaths\nok 2 - c\n", name="takt:e2e / x")])
+    for line in ("fault trials: 26", "     12 base / vec: calls fail", "      3 base / vec: deaths",
+                 "     11 e2e / x: deaths"):
+        assert line in text.splitlines(), text
+
+
 def failures_show_their_log():
     text = expect_report(1, "1 passed, 1 failed", [
         entry("1..2\nok 1 - a\nnot ok 2 - b\n# x.c:7: 3 != 4\n", "FAIL", 1)], status=1)
@@ -377,7 +386,7 @@ TESTS = [
     lines_are_not_too_long, crash_points_have_one_place, odd_layout_is_named, arithmetic_is_pure,
     clocks_and_files_are_impure, globals_are_impure, impure_base_objects_count_if_pulled,
     room_that_was_not_built_is_named,
-    cases_are_counted, suites_show_their_time, failures_show_their_log,
+    cases_are_counted, suites_show_their_time, trials_become_a_table, failures_show_their_log,
     crash_after_good_cases_fails,
     nothing_ran_is_failure, meson_failure_counts, several_folders_add_up,
     unlisted_skip_fails, listed_skip_is_told,

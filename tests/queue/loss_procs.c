@@ -207,13 +207,14 @@ static bool shim_take_attempt(struct loss_procs *procs, struct loss_shim *shim)
 	return rc == 0;
 }
 
-static bool shim_record_started(struct loss_procs *procs, const struct loss_shim *shim)
+static bool shim_record_started(struct loss_procs *procs, struct loss_shim *shim)
 {
 	struct takt_proc_id job = shim->self;
 
 	job.pid++;
-	return takt_attempt_record_started(procs->sys, shim->dirfd, &job, takt_wall_now(procs->sys),
-					   NULL) == 0;
+	shim->started = takt_attempt_record_started(procs->sys, shim->dirfd, &job,
+						    takt_wall_now(procs->sys), NULL) == 0;
+	return shim->started;
 }
 
 /* Whether the machine is still on is asked last: one that is off executes nothing. */
@@ -269,7 +270,8 @@ static bool shim_step(struct loss_procs *procs, struct loss_shim *shim)
 	case SHIM_EXECED:
 		return shim_take_attempt(procs, shim);
 	case SHIM_LOCKED:
-		if (!(procs->mistakes & LOSS_LATE_STARTED) && !shim_record_started(procs, shim))
+		if (!(procs->mistakes & LOSS_LATE_STARTED) && !shim_record_started(procs, shim) &&
+		    !(procs->mistakes & LOSS_CARELESS))
 			return false;
 		shim->step = SHIM_RECORDED;
 		return true;

@@ -28,6 +28,7 @@ enum loss_mistakes {
 	LOSS_NO_JOBS_SYNC = 1u << 0, /* attempts' names are not synced before the shim starts */
 	LOSS_LATE_STARTED = 1u << 1, /* `started` is written after exec */
 	LOSS_NO_LOCK = 1u << 2,	     /* the shim lets go of its lock when the job runs */
+	LOSS_CARELESS = 1u << 3,     /* the job runs though `started` could not be written */
 };
 
 enum shim_step {

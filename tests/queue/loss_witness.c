@@ -192,7 +192,8 @@ static bool end_is_true(const struct witness *witness, uint32_t serial, const st
 	case TAKT_JOB_CANCELLED:
 		return job->cancel_asked;
 	case TAKT_JOB_LOST:
-		return witness->killed_shims > 0 && !(last && last->recorded);
+		return (witness->killed_shims > 0 || witness->calls_failed) &&
+		       !(last && last->recorded);
 	case TAKT_JOB_INTERRUPTED:
 		return witness->power_losses > 0 && !(last && last->recorded);
 	default:

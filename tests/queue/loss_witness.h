@@ -48,6 +48,7 @@ struct witness {
 	struct witness_run runs[WITNESS_MAX_RUNS];
 	uint32_t nr_runs;
 	unsigned power_losses, killed_shims;
+	bool calls_failed;		     /* shims may have given up */
 	unsigned ends[TAKT_JOB_STATE_COUNT]; /* by the last judgement */
 	char why[200];			     /* first violation; "" while all is well */
 };

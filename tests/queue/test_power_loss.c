@@ -112,6 +112,8 @@ static struct tally hold_at_random_cuts(const struct campaign *campaign)
 		if (!random_run(campaign, seed, &tally, why))
 			fail_msg("%s, seed %llu: %s", campaign->name, (unsigned long long)seed,
 				 why);
+	print_message("# trials: %llu %s cut at random\n", (unsigned long long)seeds(),
+		      campaign->name);
 	assert_true(tally.ends[TAKT_JOB_DONE] > seeds());
 	assert_true(tally.ends[TAKT_JOB_FAILED] > 0);
 	assert_true(tally.ends[TAKT_JOB_CANCELLED] > 0);
@@ -178,12 +180,14 @@ static bool short_run(const struct campaign *campaign, bool has_past, unsigned l
 
 static void hold_at_any_cut(const struct campaign *campaign, bool has_past)
 {
+	unsigned long cut = 0;
 	bool was_cut = true;
 	char why[200];
 
-	for (unsigned long cut = 1; was_cut; cut++)
-		if (!short_run(campaign, has_past, cut, &was_cut, why))
+	while (was_cut)
+		if (!short_run(campaign, has_past, ++cut, &was_cut, why))
 			fail_msg("%s, call %lu: %s", campaign->name, cut, why);
+	print_message("# trials: %lu %s cut at each call\n", cut, campaign->name);
 }
 
 static void power_goes_at_any_call_of_the_first_day(void **state)
