@@ -19,8 +19,11 @@ static int copy_row(const struct takt_job *from, struct takt_job *ret)
 	*ret = *from;
 	ret->spec_json = takt_strdup(from->spec_json);
 	ret->message = takt_strdup(from->message);
-	return (from->spec_json && !ret->spec_json) || (from->message && !ret->message) ? -ENOMEM
-											: 0;
+	ret->mig = takt_strdup(from->mig);
+	return (from->spec_json && !ret->spec_json) || (from->message && !ret->message) ||
+			       (from->mig && !ret->mig)
+		       ? -ENOMEM
+		       : 0;
 }
 
 static int load_one(void *ctx, const struct takt_job *row)

@@ -72,6 +72,7 @@ static void promise(struct takt_queue *queue, const struct takt_plan_placement *
 	if (!job || job->phase != TAKT_PHASE_WAITING)
 		return;
 	job->row.gpu_mask = placement->gpu_mask;
+	job->row.share_milli = placement->milli;
 	if (takt_queue_tell(queue, TAKT_SCHED_JOB_PLACED, job, NULL) < 0) {
 		job->row.gpu_mask = 0;
 		return;

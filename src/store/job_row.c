@@ -40,6 +40,11 @@ enum column {
 	COL_RETRY_AT,
 	COL_MEAN_UTIL,
 	COL_IDLE,
+	COL_SHARE,
+	COL_MIG,
+	COL_PREEMPTIONS,
+	COL_FROZEN,
+	COL_LOST,
 	COL_SUBMIT_SEQ,
 	COL_UID,
 	COL_GID,
@@ -49,11 +54,11 @@ enum column {
 const char takt_sql_insert_job[] =
 	"INSERT INTO job(id, " TAKT_SQL_JOB_COLUMNS ", submit_seq, uid, gid) VALUES(?1, ?2, ?3, "
 	"?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, "
-	"?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30)";
+	"?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35)";
 const char takt_sql_update_job[] =
 	"UPDATE job SET (" TAKT_SQL_JOB_COLUMNS ") = (?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, "
-	"?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27) WHERE id "
-	"= ?1";
+	"?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, "
+	"?30, ?31, ?32) WHERE id = ?1";
 
 static void bind_int(sqlite3_stmt *stmt, enum column col, int64_t value)
 {
@@ -114,6 +119,11 @@ void takt_job_bind(sqlite3_stmt *stmt, const struct takt_job *job, bool whole)
 	bind_int(stmt, COL_RESTARTS, job->restarts);
 	bind_int(stmt, COL_FAILURES, job->failures);
 	bind_if(stmt, COL_RETRY_AT, job->retry_at.ns != 0, (uint64_t)job->retry_at.ns);
+	bind_int(stmt, COL_SHARE, job->share_milli);
+	bind_text(stmt, COL_MIG, job->mig);
+	bind_int(stmt, COL_PREEMPTIONS, job->preemptions);
+	bind_int(stmt, COL_FROZEN, job->frozen);
+	bind_u64(stmt, COL_LOST, job->lost_ns);
 	if (!whole)
 		return;
 	bind_u64(stmt, COL_SUBMIT_SEQ, job->submit_seq);
@@ -167,10 +177,11 @@ int takt_job_from_row(sqlite3_stmt *stmt, struct takt_job *ret, struct takt_err 
 	const char *state = (const char *)sqlite3_column_text(stmt, COL_STATE);
 
 	job.message = (char *)sqlite3_column_text(stmt, COL_MESSAGE);
+	job.mig = (char *)sqlite3_column_text(stmt, COL_MIG);
 	job.spec_json = (char *)sqlite3_column_text(stmt, COL_JSON);
 	if (sqlite3_errcode(sqlite3_db_handle(stmt)) == SQLITE_NOMEM)
 		return takt_err_set(err, -ENOMEM, "read job %llu", (unsigned long long)job.id);
-	if (!parse_state(state, &job.state) || !job.message || !job.spec_json)
+	if (!parse_state(state, &job.state) || !job.message || !job.mig || !job.spec_json)
 		return takt_err_set(err, -TAKT_E_CORRUPT, "job %llu in the database has no %s",
 				    (unsigned long long)job.id,
 				    job.spec_json ? "known state" : "description");
@@ -189,6 +200,10 @@ int takt_job_from_row(sqlite3_stmt *stmt, struct takt_job *ret, struct takt_err 
 	job.restarts = (uint32_t)get_int(stmt, COL_RESTARTS);
 	job.failures = (uint32_t)get_int(stmt, COL_FAILURES);
 	job.retry_at.ns = get_int(stmt, COL_RETRY_AT);
+	job.share_milli = (uint32_t)get_int(stmt, COL_SHARE);
+	job.preemptions = (uint32_t)get_int(stmt, COL_PREEMPTIONS);
+	job.frozen = get_int(stmt, COL_FROZEN) != 0;
+	job.lost_ns = (uint64_t)get_int(stmt, COL_LOST);
 	job.submit_seq = (uint64_t)get_int(stmt, COL_SUBMIT_SEQ);
 	job.uid = (uid_t)get_int(stmt, COL_UID);
 	job.gid = (gid_t)get_int(stmt, COL_GID);

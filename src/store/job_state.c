@@ -43,6 +43,8 @@ void takt_job_fini(struct takt_job *job)
 {
 	takt_free(job->spec_json);
 	takt_free(job->message);
+	takt_free(job->mig);
 	job->spec_json = NULL;
 	job->message = NULL;
+	job->mig = NULL;
 }

@@ -89,20 +89,25 @@ struct takt_job {
 	uid_t uid;
 	gid_t gid;
 	enum takt_job_state state;
-	char *spec_json;			    /* codec/jobspec.h form, environment included */
-	uint32_t attempt;			    /* 0 before the first */
-	uint64_t gpu_mask;			    /* of the latest attempt */
+	char *spec_json;      /* codec/jobspec.h form, environment included */
+	uint32_t attempt;     /* 0 before the first */
+	uint64_t gpu_mask;    /* of the latest attempt */
+	uint32_t share_milli; /* held of each GPU of gpu_mask; 1000 = whole, 0 = MIG instances */
+	char *mig;	      /* their UUIDs, separated by commas; NULL = "", none */
 	struct takt_wall submitted, started, ended; /* 0 = not yet */
 	int exit_code;				    /* DONE, FAILED */
 	int exit_signal;			    /* 0 = none */
 	char *message;	    /* what went wrong, "" when nothing; NULL = "" */
 	bool cancel_wanted; /* somebody asked; kept over a restart */
 	enum takt_job_hold held;
-	int32_t priority;	       /* as it is now; the description has what was asked for */
-	bool timed_out;		       /* stopped because its time limit was over */
-	uint32_t restarts;	       /* attempts that ran, or may have, before the latest */
-	uint32_t failures;	       /* of those, ended badly by themselves */
-	struct takt_wall retry_at;     /* not tried again before; 0 = no such wait */
+	int32_t priority;	   /* as it is now; the description has what was asked for */
+	bool timed_out;		   /* stopped because its time limit was over */
+	uint32_t restarts;	   /* attempts that ran, or may have, before the latest */
+	uint32_t failures;	   /* of those, ended badly by themselves */
+	struct takt_wall retry_at; /* not tried again before; 0 = no such wait */
+	uint32_t preemptions;	   /* attempts that were ended for other jobs */
+	bool frozen;		   /* its processes are stopped for another job */
+	uint64_t lost_ns;	   /* of its run time, by preemptions: since the last checkpoint */
 	struct takt_job_report report; /* has = 0 before the end */
 };
 void takt_job_fini(struct takt_job *job);

@@ -155,8 +155,9 @@ static int64_t post_job(struct takt_store *store, enum takt_store_kind kind,
 	change->kind = kind;
 	change->tag = tag;
 	change->u.job = *job;
-	change->u.job.spec_json = NULL;
+	change->u.job.spec_json = change->u.job.mig = NULL;
 	if (!keep_text(change, &change->u.job.message, job->message) ||
+	    !keep_text(change, &change->u.job.mig, job->mig) ||
 	    (kind == TAKT_STORE_INSERT &&
 	     !keep_text(change, &change->u.job.spec_json, job->spec_json))) {
 		change_free(change);

@@ -89,8 +89,9 @@ static int copy_job(sqlite3_stmt *stmt, void *ctx, struct takt_err *err)
 		return rc;
 	found->job.spec_json = takt_strdup(found->job.spec_json);
 	found->job.message = takt_strdup(found->job.message);
+	found->job.mig = takt_strdup(found->job.mig);
 	found->any = true;
-	if (found->job.spec_json && found->job.message)
+	if (found->job.spec_json && found->job.message && found->job.mig)
 		return 0;
 	return takt_err_set(err, -ENOMEM, "read job %llu", (unsigned long long)found->job.id);
 }

@@ -68,10 +68,16 @@ static const char *const steps[] = {
 	"ALTER TABLE job ADD COLUMN failures INTEGER NOT NULL DEFAULT 0;"
 	"ALTER TABLE job ADD COLUMN retry_at_ns INTEGER;",
 
-	/* 4: how well jobs used their GPUs; what administrators have said. */
+	/* 4: how well jobs used their GPUs; what administrators have said; shares of GPUs and MIG
+	 * instances; preemption. */
 	"ALTER TABLE job ADD COLUMN mean_util_permille INTEGER;"
 	"ALTER TABLE job ADD COLUMN idle_ns INTEGER;"
-	"CREATE TABLE kept(key TEXT PRIMARY KEY, text TEXT NOT NULL) STRICT, WITHOUT ROWID;",
+	"CREATE TABLE kept(key TEXT PRIMARY KEY, text TEXT NOT NULL) STRICT, WITHOUT ROWID;"
+	"ALTER TABLE job ADD COLUMN share_milli INTEGER NOT NULL DEFAULT 1000;"
+	"ALTER TABLE job ADD COLUMN mig TEXT NOT NULL DEFAULT '';"
+	"ALTER TABLE job ADD COLUMN preemptions INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE job ADD COLUMN frozen INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE job ADD COLUMN lost_ns INTEGER NOT NULL DEFAULT 0;",
 };
 
 /* One line of quick_check: "ok" or the first thing that is wrong. */

@@ -211,6 +211,13 @@ static void refuses_a_newer_schema(void **state)
 	assert_refused_untouched(-TAKT_E_VERSION, "has schema 99");
 }
 
+/* Step 4 is taken out again. */
+#define WITHOUT_4                                                                              \
+	"ALTER TABLE job DROP COLUMN share_milli; ALTER TABLE job DROP COLUMN mig;"            \
+	"ALTER TABLE job DROP COLUMN preemptions; ALTER TABLE job DROP COLUMN frozen;"         \
+	"ALTER TABLE job DROP COLUMN lost_ns; ALTER TABLE job DROP COLUMN mean_util_permille;" \
+	"ALTER TABLE job DROP COLUMN idle_ns; DROP TABLE kept;"
+
 /* The database as the first takt wrote it: what came later is taken out again. */
 static void make_first_schema(void)
 {
@@ -219,10 +226,8 @@ static void make_first_schema(void)
 	    "job_id = 3;"
 	    "ALTER TABLE job DROP COLUMN held; ALTER TABLE job DROP COLUMN priority;"
 	    "ALTER TABLE job DROP COLUMN timed_out; ALTER TABLE job DROP COLUMN restarts;"
-	    "ALTER TABLE job DROP COLUMN failures; ALTER TABLE job DROP COLUMN retry_at_ns;"
-	    "ALTER TABLE job DROP COLUMN mean_util_permille; ALTER TABLE job DROP COLUMN "
-	    "idle_ns; DROP TABLE kept;"
-	    "PRAGMA user_version=1");
+	    "ALTER TABLE job DROP COLUMN failures; ALTER TABLE job DROP COLUMN "
+	    "retry_at_ns;" WITHOUT_4 "PRAGMA user_version=1");
 }
 
 static void takes_over_the_first_schema(void **state)
@@ -238,6 +243,26 @@ static void takes_over_the_first_schema(void **state)
 	takt_job_fini(&job);
 	assert_int_equal(takt_store_get(store, 200, &job, NULL), 0);
 	assert_int_equal(job.priority, 0);
+	takt_job_fini(&job);
+	takt_store_close(store);
+}
+
+/* Jobs of a takt that gave out whole GPUs only held whole GPUs. */
+static void takes_over_the_third_schema(void **state)
+{
+	struct takt_store *store;
+	struct takt_job job;
+
+	make_database(false);
+	sql("UPDATE job SET gpu_mask = 6 WHERE id = 3;" WITHOUT_4 "PRAGMA user_version=3");
+	store = store_open_ok(place.path);
+	assert_int_equal(takt_store_get(store, 3, &job, NULL), 0);
+	assert_int_equal(job.gpu_mask, 6);
+	assert_int_equal(job.share_milli, 1000);
+	assert_string_equal(job.mig, "");
+	assert_false(job.frozen);
+	assert_int_equal(job.preemptions, 0);
+	assert_int_equal(job.lost_ns, 0);
 	takt_job_fini(&job);
 	takt_store_close(store);
 }
@@ -344,6 +369,7 @@ int main(void)
 		CASE(refuses_a_foreign_database),
 		CASE(refuses_a_newer_schema),
 		CASE(takes_over_the_first_schema),
+		CASE(takes_over_the_third_schema),
 		CASE(takes_an_empty_file_and_opens_again),
 		CASE(recovers_the_log_of_a_killed_daemon),
 		CASE(one_owner_at_a_time),

@@ -88,6 +88,11 @@ static struct takt_job extreme_job(void)
 	job.restarts = 4;
 	job.failures = 3;
 	job.retry_at.ns = 1234567890123456789;
+	job.share_milli = 250;
+	job.mig = (char *)"MIG-1,MIG-2";
+	job.preemptions = 5;
+	job.frozen = true;
+	job.lost_ns = UINT64_MAX - 5;
 	job.report = (struct takt_job_report){
 		.has = TAKT_REPORT_ENERGY | TAKT_REPORT_MEAN_SM | TAKT_REPORT_THROTTLED |
 		       TAKT_REPORT_PEAK_MEMORY | TAKT_REPORT_WALL | TAKT_REPORT_UTIL,
