@@ -77,6 +77,27 @@ static int read_record(const struct takt_sys *sys, int dirfd, const char *name,
 	return rc < 0 ? rc : 1;
 }
 
+static bool has_file(const struct takt_sys *sys, int dirfd, const char *name)
+{
+	int fd = sys->openat(sys, dirfd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
+
+	if (fd >= 0)
+		(void)sys->close(sys, fd);
+	return fd >= 0;
+}
+
+static int read_stage(const struct takt_sys *sys, int dirfd, struct takt_attempt_status *ret)
+{
+	int rc = read_record(sys, dirfd, "staged", takt_attempt_staged_parse, ret);
+
+	if (rc == -TAKT_E_CORRUPT)
+		ret->staged = TAKT_STAGED_UNKNOWN;
+	else if (rc < 0)
+		return rc;
+	ret->handed_over = ret->staged && has_file(sys, dirfd, "go");
+	return 0;
+}
+
 /* Fills what `shim` and `started` say; see the header for what damage counts as. */
 static int read_start(const struct takt_sys *sys, int dirfd, struct takt_attempt_status *ret)
 {
@@ -88,7 +109,7 @@ static int read_start(const struct takt_sys *sys, int dirfd, struct takt_attempt
 	if (rc < 0 && rc != -TAKT_E_CORRUPT)
 		return rc;
 	ret->started = rc != 0;
-	return 0;
+	return ret->started ? 0 : read_stage(sys, dirfd, ret);
 }
 
 static int read_exit(const struct takt_sys *sys, int dirfd, struct takt_attempt_status *ret)
@@ -240,6 +261,26 @@ int takt_attempt_create(const struct takt_sys *sys, int jobs_dirfd,
 	return rc < 0 ? takt_err_wrap(err, rc, "attempt %s", name) : 0;
 }
 
+int takt_attempt_hand_over(const struct takt_sys *sys, int jobs_dirfd,
+			   const struct takt_attempt_spec *spec, struct takt_err *err)
+{
+	TAKT_CLEANUP(strp) struct takt_str text = TAKT_STR(TAKT_ATTEMPT_MAX_SPEC);
+	int rc = takt_attempt_spec_check(spec, err);
+	int dirfd;
+
+	if (rc < 0)
+		return rc;
+	rc = takt_attempt_spec_format(spec, &text);
+	if (rc < 0)
+		return takt_err_set(err, rc, "spec of at most %d bytes", TAKT_ATTEMPT_MAX_SPEC);
+	dirfd = takt_attempt_open(sys, jobs_dirfd, spec->job_id, spec->attempt, err);
+	if (dirfd < 0)
+		return dirfd;
+	rc = takt_attempt_write_text(sys, dirfd, "go", &text, err);
+	(void)sys->close(sys, dirfd);
+	return rc;
+}
+
 /* With the lock held. */
 static int void_locked(const struct takt_sys *sys, int dirfd, struct takt_err *err)
 {
@@ -284,8 +325,9 @@ int takt_attempt_void(const struct takt_sys *sys, int jobs_dirfd, uint64_t job_i
 /* The lock last: as long as it is there, whoever comes sees an attempt. */
 static int remove_files(const struct takt_sys *sys, int dirfd)
 {
-	static const char *const names[] = {"log",	   "spec",     "shim",	   "started",
-					    "exit",	   "spec.new", "shim.new", "exit.new",
+	static const char *const names[] = {"log",	   "spec",     "go",	 "shim",
+					    "staged",	   "started",  "exit",	 "spec.new",
+					    "shim.new",	   "exit.new", "go.new", "staged.new",
 					    "started.tmp", "exit.tmp", "lock"};
 
 	for (size_t i = 0; i < TAKT_ARRAY_LEN(names); i++) {
@@ -326,6 +368,17 @@ int takt_attempt_record_shim(const struct takt_sys *sys, int attempt_dirfd,
 	if (rc < 0)
 		return takt_err_set(err, rc, "record the shim");
 	return takt_attempt_write_text(sys, attempt_dirfd, "shim", &text, err);
+}
+
+int takt_attempt_record_staged(const struct takt_sys *sys, int attempt_dirfd,
+			       const struct takt_proc_id *job, struct takt_err *err)
+{
+	TAKT_CLEANUP(strp) struct takt_str text = TAKT_STR(TAKT_ATTEMPT_MAX_RECORD);
+	int rc = takt_attempt_staged_format(job, &text);
+
+	if (rc < 0)
+		return takt_err_set(err, rc, "record that it waits");
+	return takt_attempt_write_text(sys, attempt_dirfd, "staged", &text, err);
 }
 
 int takt_attempt_record_started(const struct takt_sys *sys, int attempt_dirfd,

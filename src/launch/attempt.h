@@ -10,6 +10,9 @@
  *               belongs together.
  *     spec      what to run (struct takt_attempt_spec)
  *     shim      who the shim is (struct takt_proc_id)
+ *     staged    only of an attempt that is made before it is its turn: the process that will be the
+ *               job's is there and waits
+ *     go        its turn has come: the spec, completed by what was decided meanwhile (GPUs)
  *     started   who the job's first process is; synced BEFORE it becomes the job's program
  *     exit      how it ended; synced after the last process of the job is gone
  *     log       standard output and error of the job, appended
@@ -26,10 +29,18 @@
  * still on its way (a request in the launcher's socket, a shim not yet at its lock): a shim that
  * finds `started` or `exit` runs nothing. Only what was voided may be counted as never run.
  *
+ * A staged attempt (spec with stage_lease_ms) has not run. Its shim holds the lock, has forked the
+ * process and waits for `go` (then all is as above) or for the word that it is off (then it writes
+ * a voiding `exit`). Who is not told for stage_lease_ms that it is still wanted goes by itself: of
+ * a daemon that never comes back nothing is left. `staged` has a version of its own, so that a
+ * daemon which finds a shim of another build waiting knows whether it may give it a `go`; it may
+ * always call it off.
+ *
  * What must survive power loss is `started`, `exit` and the directory's own name, which the
  * launcher syncs (takt_attempt_sync) before it execs the shim: then a job whose program ran is
- * never mistaken for one that did not. `spec`, `shim` and a voiding `exit` serve one boot only, and
- * are replaced whole (rename) but not synced, so that the daemon never waits for a disk.
+ * never mistaken for one that did not. `spec`, `shim`, `staged`, `go` and a voiding `exit` serve
+ * one boot only, and are replaced whole (rename) but not synced, so that the daemon never waits for
+ * a disk.
  *
  * Records are single lines of text: "takt-NAME VERSION", then "key=value" in a fixed order, then a
  * checksum (CRC-32C of what stands before it). Blanks, '%' and bytes outside 0x21..0x7e are written
@@ -37,9 +48,9 @@
  *
  *   takt-exit 1 kind=exited code=0 wall_ns=... run_ns=... message= crc=89abcdef
  *
- * A damaged `spec`, `shim` or `exit` counts as absent: none of them is torn unless it was never
- * relied upon. A damaged `started` counts as present without identity: running twice is worse than
- * not running.
+ * A damaged `spec`, `shim`, `go` or `exit` counts as absent: none of them is torn unless it was
+ * never relied upon. A damaged `started` counts as present without identity: running twice is worse
+ * than not running.
  */
 #ifndef TAKT_LAUNCH_ATTEMPT_H
 #define TAKT_LAUNCH_ATTEMPT_H
@@ -82,6 +93,10 @@ struct takt_attempt_spec {
 	bool pty;	/* standard input, output and error are a terminal; at most one rank */
 	char **cleanup; /* owned, NULL-terminated: run as the job's user once no process of the job
 			   is left, whatever ended it, until it succeeds; NULL = nothing */
+	uint32_t stage_lease_ms; /* 0 = starts at once; else waits for `go`, see above */
+	uint32_t prefetch_limit_ms;
+	char **prefetch; /* owned, NULL-terminated: run while it waits, ended by then; NULL = none
+			  */
 };
 
 enum takt_attempt_state {
@@ -100,11 +115,19 @@ enum takt_exit_kind {
 	TAKT_EXIT_KIND_COUNT
 };
 
+enum takt_staged {
+	TAKT_STAGED_NO,	     /* as far as is known */
+	TAKT_STAGED_READY,   /* a process waits for `go` */
+	TAKT_STAGED_UNKNOWN, /* the record is damaged, or of a version that is not known here */
+};
+
 struct takt_attempt_status {
 	enum takt_attempt_state state;
 	struct takt_proc_id shim; /* pid 0 = not recorded */
 	struct takt_proc_id job;  /* first process; pid 0 = not recorded */
 	bool started;		  /* `started` is there; job and started_at may still be unknown */
+	enum takt_staged staged;  /* not looked at once it has started, like the next */
+	bool handed_over;	  /* `go` is there */
 	struct takt_wall started_at;   /* 0 = not recorded */
 	enum takt_exit_kind exit_kind; /* EXITED only, like what follows */
 	int exit_code;		       /* code, signal number, or errno of a failed exec */
@@ -139,6 +162,16 @@ int takt_attempt_open(const struct takt_sys *sys, int jobs_dirfd, uint64_t job_i
 int takt_attempt_read_spec(const struct takt_sys *sys, int attempt_dirfd,
 			   struct takt_attempt_spec *ret, struct takt_err *err);
 
+/*
+ * A staged attempt's turn has come: write `go`. Everything of the attempt's first spec may be other
+ * but its job, attempt, id, cgroup, ranks and stage. From here on it may start at any moment.
+ */
+int takt_attempt_hand_over(const struct takt_sys *sys, int jobs_dirfd,
+			   const struct takt_attempt_spec *spec, struct takt_err *err);
+/* As takt_attempt_read_spec, of `go`. */
+int takt_attempt_read_go(const struct takt_sys *sys, int attempt_dirfd,
+			 struct takt_attempt_spec *ret, struct takt_err *err);
+
 /* Tries the lock and reads the records. Negative only when the directory cannot be looked at. */
 int takt_attempt_status(const struct takt_sys *sys, int jobs_dirfd, uint64_t job_id,
 			uint32_t attempt, struct takt_attempt_status *ret, struct takt_err *err);
@@ -166,6 +199,8 @@ int takt_attempt_lock(const struct takt_sys *sys, int attempt_dirfd, struct takt
 int takt_attempt_unused(const struct takt_sys *sys, int attempt_dirfd, struct takt_err *err);
 int takt_attempt_record_shim(const struct takt_sys *sys, int attempt_dirfd,
 			     const struct takt_proc_id *shim, struct takt_err *err);
+int takt_attempt_record_staged(const struct takt_sys *sys, int attempt_dirfd,
+			       const struct takt_proc_id *job, struct takt_err *err);
 /* When it fails nothing of the record is left behind, as far as the disk allows. */
 int takt_attempt_record_started(const struct takt_sys *sys, int attempt_dirfd,
 				const struct takt_proc_id *job, struct takt_wall at,

@@ -21,6 +21,7 @@ void takt_attempt_spec_fini(struct takt_attempt_spec *spec)
 	free_strings(spec->argv);
 	free_strings(spec->env);
 	free_strings(spec->cleanup);
+	free_strings(spec->prefetch);
 	takt_free(spec->cwd);
 	*spec = (struct takt_attempt_spec){0};
 }
@@ -105,6 +106,17 @@ static void put_more(struct takt_str *out, const struct takt_attempt_spec *spec)
 		put_strings(out, "cleanupc", "cleanup", spec->cleanup);
 }
 
+static void put_stage(struct takt_str *out, const struct takt_attempt_spec *spec)
+{
+	if (!spec->stage_lease_ms)
+		return;
+	takt_record_put_u64(out, "stage_lease_ms", spec->stage_lease_ms);
+	if (!spec->prefetch)
+		return;
+	takt_record_put_u64(out, "prefetch_limit_ms", spec->prefetch_limit_ms);
+	put_strings(out, "prefetchc", "prefetch", spec->prefetch);
+}
+
 int takt_attempt_spec_format(const struct takt_attempt_spec *spec, struct takt_str *out)
 {
 	takt_record_begin(out, "takt-spec");
@@ -120,6 +132,7 @@ int takt_attempt_spec_format(const struct takt_attempt_spec *spec, struct takt_s
 	put_strings(out, "argc", "arg", spec->argv);
 	put_strings(out, "envc", "env", spec->env);
 	put_more(out, spec);
+	put_stage(out, spec);
 	return takt_record_end(out);
 }
 
@@ -159,6 +172,18 @@ static void get_more(struct takt_record *record, struct takt_attempt_spec *spec)
 			get_strings(record, "cleanupc", "cleanup", 1, TAKT_ATTEMPT_MAX_ARGS);
 }
 
+static void get_stage(struct takt_record *record, struct takt_attempt_spec *spec)
+{
+	if (takt_record_next_is(record, "stage_lease_ms"))
+		spec->stage_lease_ms =
+			(uint32_t)takt_record_u64(record, "stage_lease_ms", 1, UINT32_MAX);
+	if (!spec->stage_lease_ms || !takt_record_next_is(record, "prefetch_limit_ms"))
+		return;
+	spec->prefetch_limit_ms =
+		(uint32_t)takt_record_u64(record, "prefetch_limit_ms", 0, UINT32_MAX);
+	spec->prefetch = get_strings(record, "prefetchc", "prefetch", 1, TAKT_ATTEMPT_MAX_ARGS);
+}
+
 int takt_attempt_spec_parse(const char *text, size_t len, struct takt_attempt_spec *ret)
 {
 	struct takt_attempt_spec spec = {0};
@@ -179,6 +204,7 @@ int takt_attempt_spec_parse(const char *text, size_t len, struct takt_attempt_sp
 	spec.argv = get_strings(&record, "argc", "arg", 1, TAKT_ATTEMPT_MAX_ARGS);
 	spec.env = get_strings(&record, "envc", "env", 1, TAKT_ATTEMPT_MAX_ENV);
 	get_more(&record, &spec);
+	get_stage(&record, &spec);
 	rc = takt_record_done(&record);
 	if (rc == 0 && takt_attempt_spec_check(&spec, NULL) < 0)
 		rc = -TAKT_E_CORRUPT;
@@ -190,17 +216,30 @@ int takt_attempt_spec_parse(const char *text, size_t len, struct takt_attempt_sp
 	return 0;
 }
 
-int takt_attempt_read_spec(const struct takt_sys *sys, int attempt_dirfd,
-			   struct takt_attempt_spec *ret, struct takt_err *err)
+static int read_file(const struct takt_sys *sys, int attempt_dirfd, const char *name,
+		     struct takt_attempt_spec *ret, struct takt_err *err)
 {
 	TAKT_CLEANUP(freep) char *text = NULL;
 	size_t len;
 	int rc;
 
-	rc = takt_attempt_read_text(sys, attempt_dirfd, "spec", TAKT_ATTEMPT_MAX_SPEC, &text, &len,
+	rc = takt_attempt_read_text(sys, attempt_dirfd, name, TAKT_ATTEMPT_MAX_SPEC, &text, &len,
 				    err);
 	if (rc < 0)
 		return rc;
 	rc = takt_attempt_spec_parse(text, len, ret);
-	return rc < 0 ? takt_err_set(err, rc, "the spec of the attempt is not a sound record") : 0;
+	return rc < 0 ? takt_err_set(err, rc, "the %s of the attempt is not a sound record", name)
+		      : 0;
+}
+
+int takt_attempt_read_spec(const struct takt_sys *sys, int attempt_dirfd,
+			   struct takt_attempt_spec *ret, struct takt_err *err)
+{
+	return read_file(sys, attempt_dirfd, "spec", ret, err);
+}
+
+int takt_attempt_read_go(const struct takt_sys *sys, int attempt_dirfd,
+			 struct takt_attempt_spec *ret, struct takt_err *err)
+{
+	return read_file(sys, attempt_dirfd, "go", ret, err);
 }

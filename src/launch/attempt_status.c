@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The three small records of an attempt, to text and back. */
+/* The four small records of an attempt, to text and back. */
 #include "launch/attempt_status.h"
 
 #include <string.h>
@@ -49,6 +49,27 @@ int takt_attempt_shim_parse(const char *text, size_t len, struct takt_attempt_st
 	rc = takt_record_done(&record);
 	if (rc == 0)
 		ret->shim = shim;
+	return rc;
+}
+
+int takt_attempt_staged_format(const struct takt_proc_id *job, struct takt_str *out)
+{
+	takt_record_begin(out, "takt-staged");
+	put_proc(out, job);
+	return takt_record_end(out);
+}
+
+int takt_attempt_staged_parse(const char *text, size_t len, struct takt_attempt_status *ret)
+{
+	struct takt_record record;
+	int rc = takt_record_open(text, len, "takt-staged", &record);
+
+	if (rc < 0)
+		return rc;
+	(void)get_proc(&record);
+	rc = takt_record_done(&record);
+	if (rc == 0)
+		ret->staged = TAKT_STAGED_READY;
 	return rc;
 }
 

@@ -18,12 +18,15 @@
 #include "base/sys.h"
 
 enum {
-	TAKT_LAUNCH_VERSION = 2,
+	TAKT_LAUNCH_VERSION = 3,
 	TAKT_LAUNCH_MAX_PENDING = 64, /* requests without a reply; more wait in the socket */
 };
 
 /* Sent to a shim with a signal number as value: pass that number on to the job. */
 #define TAKT_SHIM_FORWARD_SIGNAL SIGRTMIN
+/* Sent to a shim that waits with a staged attempt: it is still wanted; look whether its turn has
+ * come. Any other shim ignores it. */
+#define TAKT_SHIM_LOOK_SIGNAL (SIGRTMIN + 1)
 
 enum takt_launch_op {
 	TAKT_LAUNCH_HELLO = 1,
@@ -47,6 +50,10 @@ enum takt_launch_op {
 	 * how many there were; repeat until it is 0. -TAKT_E_CONFLICT while the lock is held. The
 	 * launcher finds them itself: it may see what the daemon may not. */
 	TAKT_LAUNCH_REAP,
+
+	/* As STOP, for a staged attempt: hand `go` over to the user, if it is there, and have the
+	 * shim look. May be repeated. */
+	TAKT_LAUNCH_LOOK,
 };
 
 struct takt_launch_request {
@@ -119,6 +126,10 @@ int takt_launch_listen(const char *path, struct takt_err *err);
  * The job's first process leads a session and process group of its own; standard input is
  * /dev/null, output and error go to the log. Its signals and mask are the default ones, its umask
  * is 022. What starts it and what it cannot have (CPUs, cgroup) is said in the log.
+ *
+ * A staged attempt waits first, see attempt.h: its prefetch runs meanwhile at the lowest
+ * priorities, with its output in the log; how it ended is said there and has no other effect.
+ * SIGTERM calls a waiting attempt off: nothing of it is left, and `exit` says void.
  *
  * SIGTERM to the shim: SIGTERM and SIGCONT to every process of the job, after its grace SIGKILL
  * until none is left. TAKT_SHIM_FORWARD_SIGNAL with a number, and any other signal that would end

@@ -152,6 +152,7 @@ static void handle(struct server *server, const struct takt_launch_request *requ
 		return;
 	case TAKT_LAUNCH_SIGNAL:
 	case TAKT_LAUNCH_STOP:
+	case TAKT_LAUNCH_LOOK:
 		rc = takt_target_signal(&server->spawn, request, &err);
 		break;
 	case TAKT_LAUNCH_REAP:

@@ -97,6 +97,24 @@ static int hand_over_attempt(const struct takt_spawn *spawn,
 	return rc < 0 ? takt_err_set(err, rc, "hand the attempt over to user %u", request->uid) : 0;
 }
 
+int takt_spawn_hand_over_go(const struct takt_spawn *spawn,
+			    const struct takt_launch_request *request, struct takt_err *err)
+{
+	int dirfd, rc;
+
+	if (geteuid() != 0 || request->uid == spawn->config->client_uid)
+		return 0;
+	dirfd = takt_attempt_open(spawn->sys, spawn->jobs_dirfd, request->job_id, request->attempt,
+				  err);
+	if (dirfd < 0)
+		return dirfd;
+	rc = hand_over_file(spawn, dirfd, "go", request->uid);
+	(void)spawn->sys->close(spawn->sys, dirfd);
+	if (rc == 0 || rc == -ENOENT)
+		return 0;
+	return takt_err_set(err, rc, "hand the go over to user %u", request->uid);
+}
+
 static int become_user(const struct takt_launch_request *request, struct takt_err *err)
 {
 	const struct passwd *user;

@@ -23,4 +23,9 @@ int takt_spawn_allowed(const struct takt_launch_server_config *config, uid_t uid
 int takt_spawn_shim(const struct takt_spawn *spawn, const struct takt_launch_request *request,
 		    struct takt_proc_id *ret_shim, int *ret_report, struct takt_err *err);
 
+/* Hand `go` over to the request's user like the other files of his attempt; 0 also while there is
+ * none. */
+int takt_spawn_hand_over_go(const struct takt_spawn *spawn,
+			    const struct takt_launch_request *request, struct takt_err *err);
+
 #endif

@@ -80,20 +80,25 @@ static int send(int pidfd, int sig, int value)
 int takt_target_signal(const struct takt_spawn *spawn, const struct takt_launch_request *request,
 		       struct takt_err *err)
 {
-	bool stop = request->op == TAKT_LAUNCH_STOP;
+	int sig = request->op == TAKT_LAUNCH_STOP   ? SIGTERM
+		  : request->op == TAKT_LAUNCH_LOOK ? TAKT_SHIM_LOOK_SIGNAL
+						    : TAKT_SHIM_FORWARD_SIGNAL;
 	int pidfd, rc;
 
-	if (!stop && (request->signal < 1 || request->signal > SIGRTMAX))
+	if (request->op == TAKT_LAUNCH_SIGNAL &&
+	    (request->signal < 1 || request->signal > SIGRTMAX))
 		return takt_err_set(err, -EINVAL, "signal %d: 1 to %d are accepted",
 				    request->signal, SIGRTMAX);
 	rc = takt_spawn_allowed(spawn->config, request->uid, err);
+	if (rc == 0 && request->op == TAKT_LAUNCH_LOOK)
+		rc = takt_spawn_hand_over_go(spawn, request, err);
 	if (rc < 0)
 		return rc;
 	pidfd = open_owned(&request->target, request->uid);
 	if (pidfd < 0)
 		return takt_err_set(err, pidfd, "shim %d of user %u", request->target.pid,
 				    request->uid);
-	rc = send(pidfd, stop ? SIGTERM : TAKT_SHIM_FORWARD_SIGNAL, request->signal);
+	rc = send(pidfd, sig, request->signal);
 	close(pidfd);
 	return rc < 0 ? takt_err_set(err, rc, "signal shim %d", request->target.pid) : 0;
 }

@@ -5,7 +5,7 @@
 
 #include "launch/launch_spawn.h"
 
-/* TAKT_LAUNCH_SIGNAL and TAKT_LAUNCH_STOP. */
+/* TAKT_LAUNCH_SIGNAL, TAKT_LAUNCH_STOP and TAKT_LAUNCH_LOOK. */
 int takt_target_signal(const struct takt_spawn *spawn, const struct takt_launch_request *request,
 		       struct takt_err *err);
 

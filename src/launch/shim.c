@@ -157,6 +157,31 @@ static void record_end(struct takt_shim *shim)
 	takt_crash_point("shim.after_exit_record");
 }
 
+/* One that was staged and called off. Where its end cannot be written nothing is recorded, and
+ * whoever looks will void it. */
+static int record_void(struct takt_shim *shim, struct takt_err *err)
+{
+	shim->end.exit_kind = TAKT_EXIT_VOID;
+	shim->end.ended_at = takt_wall_now(shim->sys);
+	takt_crash_point("shim.before_void");
+	return takt_attempt_record_exit(shim->sys, shim->dirfd, &shim->end, err);
+}
+
+static int run_job(struct takt_shim *shim, struct takt_err *err)
+{
+	int rc;
+
+	make_cgroup(shim);
+	rc = takt_shim_begin(shim, err);
+	if (rc == 0) {
+		shed(shim);
+		takt_shim_see_through(shim);
+	}
+	if (shim->in_cgroup)
+		takt_cgroup_remove(shim->spec.cgroup);
+	return rc;
+}
+
 static int run(struct takt_shim *shim, struct takt_err *err)
 {
 	int rc = lock(shim, err);
@@ -169,16 +194,10 @@ static int run(struct takt_shim *shim, struct takt_err *err)
 		rc = read_spec(shim, err);
 	if (rc < 0)
 		return rc;
-	if (shim->spec.argv) {
-		make_cgroup(shim);
-		rc = takt_shim_begin(shim, err);
-		if (rc == 0) {
-			shed(shim);
-			takt_shim_see_through(shim);
-		}
-		if (shim->in_cgroup)
-			takt_cgroup_remove(shim->spec.cgroup);
-	}
+	if (shim->spec.argv)
+		rc = run_job(shim, err);
+	if (rc == -ECANCELED)
+		return record_void(shim, err);
 	if (rc == 0)
 		record_end(shim);
 	return rc;

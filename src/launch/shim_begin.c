@@ -85,6 +85,11 @@ static int fork_ranks(struct takt_shim *shim, struct pipes *pipes, struct takt_e
 	return rc;
 }
 
+static int wait_for_turn(struct takt_shim *shim, struct takt_err *err)
+{
+	return shim->spec.stage_lease_ms ? takt_shim_wait_staged(shim, err) : 0;
+}
+
 static int record(struct takt_shim *shim, struct takt_err *err)
 {
 	struct takt_proc_id job;
@@ -164,6 +169,8 @@ int takt_shim_begin(struct takt_shim *shim, struct takt_err *err)
 	if (rc < 0)
 		return rc;
 	rc = fork_ranks(shim, &pipes, err);
+	if (rc == 0)
+		rc = wait_for_turn(shim, err);
 	if (rc == 0)
 		rc = record(shim, err);
 	if (rc < 0)

@@ -74,13 +74,9 @@ static bool wait_for_word(int go)
 	return got == 1;
 }
 
-/* Returns only when it failed. */
-static int become(struct takt_shim *shim, uint32_t rank, struct takt_err *err)
+int takt_shim_become(const struct takt_shim *shim, char *const *argv, struct takt_err *err)
 {
 	int rc = take_stdio(shim, err);
-
-	if (rc == 0)
-		rc = takt_shim_rank_env(shim, rank, err);
 
 	if (rc < 0)
 		return rc;
@@ -91,8 +87,32 @@ static int become(struct takt_shim *shim, uint32_t rank, struct takt_err *err)
 	(void)close_range(STDERR_FILENO + 1, ~0u, CLOSE_RANGE_CLOEXEC);
 	reset_signals();
 	environ = shim->spec.env; /* execvp searches the PATH of the job */
-	execvp(shim->spec.argv[0], shim->spec.argv);
-	return takt_err_set(err, -errno, "exec '%s'", shim->spec.argv[0]);
+	execvp(argv[0], argv);
+	return takt_err_set(err, -errno, "exec '%s'", argv[0]);
+}
+
+/* What a staged process was forked with lacks what was decided since. */
+static int complete_spec(struct takt_shim *shim, struct takt_err *err)
+{
+	struct takt_attempt_spec go;
+	int rc;
+
+	if (!shim->spec.stage_lease_ms)
+		return 0;
+	rc = takt_attempt_read_go(shim->sys, shim->dirfd, &go, err);
+	if (rc == 0)
+		shim->spec = go;
+	return rc;
+}
+
+/* Returns only when it failed. */
+static int become(struct takt_shim *shim, uint32_t rank, struct takt_err *err)
+{
+	int rc = complete_spec(shim, err);
+
+	if (rc == 0)
+		rc = takt_shim_rank_env(shim, rank, err);
+	return rc < 0 ? rc : takt_shim_become(shim, shim->spec.argv, err);
 }
 
 void takt_shim_become_job(struct takt_shim *shim, uint32_t rank, pid_t parent, int go, int report)

@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include "launch/attempt.h"
+#include "launch/proc_tree.h"
 
 struct takt_shim_io;
 
@@ -33,9 +34,20 @@ struct takt_shim {
 	struct takt_attempt_status end; /* what `exit` will say */
 };
 
-/* Fork the job's first process, record `started`, let it become the job's program. Negative:
- * nothing ran, nothing is recorded. */
+/*
+ * Fork the job's first process, of a staged attempt wait for its turn, record `started`, let it
+ * become the job's program. Negative: nothing ran, nothing is recorded; -ECANCELED: it was called
+ * off.
+ */
 int takt_shim_begin(struct takt_shim *shim, struct takt_err *err);
+
+/* The first processes are there: say so, prefetch, wait. 0: it is its turn, and `spec` is complete.
+ * -ECANCELED: it is not to run. Nothing of the prefetch goes on. */
+int takt_shim_wait_staged(struct takt_shim *shim, struct takt_err *err);
+
+/* In a forked process: become this program in the job's place and environment. Returns only when it
+ * failed. */
+int takt_shim_become(const struct takt_shim *shim, char *const *argv, struct takt_err *err);
 
 /* To be asked once a first process has ended: true when one could not be executed, which is then in
  * end. */
@@ -57,6 +69,9 @@ int takt_shim_rank_env(struct takt_shim *shim, uint32_t rank, struct takt_err *e
 
 /* Pass signals on until no process of the job is left; fills end. All signals must be blocked. */
 void takt_shim_see_through(struct takt_shim *shim);
+
+/* To a process below us, by its descriptor: numbers come back. */
+void takt_shim_signal(const struct takt_proc_entry *entry, int sig);
 
 /* A line of the shim's own in the job's log; best effort. */
 void takt_shim_note(const struct takt_shim *shim, const char *fmt, ...) TAKT_PRINTF(2, 3);

@@ -46,7 +46,7 @@ enum reach {
 	REACH_GROUP
 };
 
-static void send(const struct takt_proc_entry *entry, int sig)
+void takt_shim_signal(const struct takt_proc_entry *entry, int sig)
 {
 	struct takt_proc_id id = {.pid = entry->pid, .start_ticks = entry->stat.start_ticks};
 	int pidfd;
@@ -73,7 +73,7 @@ static void signal_job(struct watch *watch, int sig, enum reach reach)
 		TAKT_VEC_EACH (entry, &tree.procs)
 			if (entry->below &&
 			    (reach == REACH_ALL || takt_shim_rank_of(shim, entry->stat.pgrp)))
-				send(entry, sig);
+				takt_shim_signal(entry, sig);
 	} else {
 		for (uint32_t i = 0; i < shim->rank_count; i++)
 			if (!shim->ranks[i].ended)

@@ -92,6 +92,28 @@ static void test_spec_refuses_what_cannot_be_started(void **state)
 	assert_int_equal(takt_attempt_spec_check(&spec, NULL), 0);
 }
 
+static void test_spec_of_a_staged_attempt_comes_back(void **state)
+{
+	TAKT_CLEANUP(strp) struct takt_str text = TAKT_STR(65536);
+	struct takt_attempt_spec spec = sample_spec(), got;
+
+	spec.stage_lease_ms = 300000;
+	spec.prefetch_limit_ms = 5;
+	spec.prefetch = sample_argv;
+	assert_int_equal(takt_attempt_spec_format(&spec, &text), 0);
+	assert_int_equal(takt_attempt_spec_parse(text.s, text.len, &got), 0);
+	assert_int_equal(got.stage_lease_ms, 300000);
+	assert_int_equal(got.prefetch_limit_ms, 5);
+	assert_string_equal(got.prefetch[0], "./a b.sh");
+	takt_attempt_spec_fini(&got);
+	spec.prefetch = NULL;
+	assert_int_equal(takt_attempt_spec_format(&spec, &text), 0);
+	assert_int_equal(takt_attempt_spec_parse(text.s, text.len, &got), 0);
+	assert_int_equal(got.stage_lease_ms, 300000);
+	assert_null(got.prefetch);
+	takt_attempt_spec_fini(&got);
+}
+
 static void test_every_torn_spec_is_refused(void **state)
 {
 	TAKT_CLEANUP(strp) struct takt_str text = TAKT_STR(65536);
@@ -207,6 +229,7 @@ int main(void)
 		cmocka_unit_test(test_spec_comes_back),
 		cmocka_unit_test(test_spec_of_ranks_and_a_container_comes_back),
 		cmocka_unit_test(test_spec_refuses_what_cannot_be_started),
+		cmocka_unit_test(test_spec_of_a_staged_attempt_comes_back),
 		cmocka_unit_test(test_every_torn_spec_is_refused),
 		cmocka_unit_test(test_every_allocation_of_reading_a_spec_fails),
 		cmocka_unit_test(test_records_read_as_documented),
