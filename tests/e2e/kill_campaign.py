@@ -39,7 +39,10 @@ POINT = re.compile(r'takt_crash_point\(\s*"([^"]+)"')
 PROCESS_OF = {"store": "takt", "queue": "takt", "engine": "takt", "launch": "takt-launch",
               "shim": "takt-shim", "actuate": "takt-actuate"}
 GUARD = "actuate.guard_"
-NOT_PASSED = {}  # point: why no trial here passes it, and what else tests it
+# point: why no trial here passes it, and what else tests it
+NOT_PASSED = {f"shim.{step}": "no job is staged here; tests/launch/test_stage.c kills them"
+              for step in ("before_staged", "after_staged", "after_prefetch", "after_wait",
+                           "before_void")}
 
 
 def crash_points():
