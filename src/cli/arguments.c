@@ -82,7 +82,7 @@ static int unknown_option(const struct takt_cli *cli, const char *text, struct t
 			    cli->verb->name);
 }
 
-/* "--name", "--name=value", "--name value" */
+/* "--name", "--name=value", "--name value"; a value in brackets is left out or after '=' */
 static int take_long(struct takt_cli *cli, int *at, struct takt_err *err)
 {
 	const char *text = cli->argv[*at], *equals = strchr(text, '=');
@@ -97,6 +97,8 @@ static int take_long(struct takt_cli *cli, int *at, struct takt_err *err)
 			      : keep(cli, option, NULL, err);
 	if (equals)
 		return keep(cli, option, equals + 1, err);
+	if (option->value[0] == '[')
+		return keep(cli, option, NULL, err);
 	if (*at + 1 >= cli->argc)
 		return takt_err_set(err, -TAKT_E_USAGE, "'--%s' needs a value: %s", option->name,
 				    option->value);

@@ -86,15 +86,13 @@ static void add_pairs(struct takt_str *out, const char *title, const struct takt
 static void add_options(struct takt_str *out, const struct takt_option *options)
 {
 	for (; options && options->name; options++) {
-		char left[64];
+		const char *value = options->value ? options->value : "";
+		char letter[8] = "    ", left[64];
 
 		if (options->letter)
-			snprintf(left, sizeof(left), "-%c, --%s%s%s", options->letter,
-				 options->name, options->value ? " " : "",
-				 options->value ? options->value : "");
-		else
-			snprintf(left, sizeof(left), "    --%s%s%s", options->name,
-				 options->value ? " " : "", options->value ? options->value : "");
+			snprintf(letter, sizeof(letter), "-%c, ", options->letter);
+		snprintf(left, sizeof(left), "%s--%s%s%s", letter, options->name,
+			 *value && *value != '[' ? " " : "", value);
 		add_pair(out, left, options->help);
 	}
 }

@@ -45,7 +45,8 @@ static void add_options(struct takt_str *out, const struct takt_option *options)
 		add_roff(out, options->name);
 		takt_str_add(out, "\\fR");
 		if (options->value)
-			takt_str_addf(out, " \\fI%s\\fR", options->value);
+			takt_str_addf(out, "%s\\fI%s\\fR", options->value[0] == '[' ? "" : " ",
+				      options->value);
 		takt_str_add(out, "\n");
 		add_roff(out, options->help);
 		takt_str_add(out, "\n");

@@ -36,12 +36,10 @@ static int no_memory(struct takt_err *err)
 
 static int read_numbers(const struct takt_cli *cli, struct takt_jobspec *spec, struct takt_err *err)
 {
-	int64_t gpus, priority, retries;
+	int64_t priority, retries;
 	uint64_t grace_ms;
-	int rc = takt_cli_number(cli, "gpus", 0, 64, 1, &gpus, err);
+	int rc = takt_cli_number(cli, "priority", -1000, 1000, 0, &priority, err);
 
-	if (rc == 0)
-		rc = takt_cli_number(cli, "priority", -1000, 1000, 0, &priority, err);
 	if (rc == 0)
 		rc = takt_cli_duration_ms(cli, "grace", MAX_GRACE_MS, spec->grace_ms, &grace_ms,
 					  err);
@@ -53,7 +51,6 @@ static int read_numbers(const struct takt_cli *cli, struct takt_jobspec *spec, s
 	if (rc < 0)
 		return rc;
 	spec->retries = (uint32_t)retries;
-	spec->gpus = (uint32_t)gpus;
 	spec->priority = (int32_t)priority;
 	spec->grace_ms = (uint32_t)grace_ms;
 	return 0;
@@ -190,9 +187,8 @@ static int read_command(const struct takt_cli *cli, struct takt_jobspec *spec, s
 	return 0;
 }
 
-static int read_cwd(const struct takt_cli *cli, struct takt_jobspec *spec, struct takt_err *err)
+int takt_job_path(const char *wanted, char **ret, struct takt_err *err)
 {
-	const char *wanted = takt_cli_value(cli, "cwd");
 	char path[MAX_PATH];
 	bool fits = true;
 	size_t len;
@@ -209,10 +205,18 @@ static int read_cwd(const struct takt_cli *cli, struct takt_jobspec *spec, struc
 	}
 	if (!fits)
 		return takt_err_set(err, -ENAMETOOLONG, "directory '%.120s'", wanted);
-	if (wanted && access(path, X_OK) < 0)
+	*ret = takt_strdup(path);
+	return *ret ? 0 : no_memory(err);
+}
+
+static int read_cwd(const struct takt_cli *cli, struct takt_jobspec *spec, struct takt_err *err)
+{
+	const char *wanted = takt_cli_value(cli, "cwd");
+	int rc = takt_job_path(wanted, &spec->cwd, err);
+
+	if (rc == 0 && wanted && access(spec->cwd, X_OK) < 0)
 		return takt_err_set(err, -errno, "directory '%.120s'", wanted);
-	spec->cwd = takt_strdup(path);
-	return spec->cwd ? 0 : no_memory(err);
+	return rc;
 }
 
 static bool same_name(const char *entry, const char *other)
@@ -305,8 +309,8 @@ int takt_job_options_read(const struct takt_cli *cli, struct takt_jobspec *ret,
 {
 	static int (*const steps[])(const struct takt_cli *, struct takt_jobspec *,
 				    struct takt_err *) = {
-		read_numbers, read_array,   read_room,	  read_after, read_begin,
-		read_clock,   read_choices, read_command, read_cwd,   read_env,
+		read_numbers, takt_job_terms_read, read_array,	 read_room, read_after, read_begin,
+		read_clock,   read_choices,	   read_command, read_cwd,  read_env,
 	};
 	int rc = 0;
 

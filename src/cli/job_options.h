@@ -7,23 +7,54 @@
 
 /* Entries of an option table; the verb adds its own and the end. */
 #define TAKT_JOB_OPTIONS                                                                           \
-	{"gpus", 'n', "GPUS", "whole GPUs, best linked (default 1; 0 for none)"},                  \
+	{"gpus", 'n', "GPUS",                                                                      \
+	 "GPUs, best linked (default 1; 0 for none); 0.5 for half of one, "                        \
+	 "2x0.25 for a quarter of each of two"},                                                   \
 		{"cpus", 'c', "N", "CPUs that are counted as its own (2, 0.5)"},                   \
 		{"mem", 'm', "SIZE", "memory that is counted as its own (512M, 16G)"},             \
 		{"gpu-mem", 0, "SIZE", "each of its GPUs has so much memory at least"},            \
+		{"mig", 0, "PROFILE[xN]", "N MIG instances such as 1g.10gb instead of GPUs"},      \
 		{"name", 0, "NAME", "of the job (default: the command's)"},                        \
 		{"priority", 'p', "N", "-1000 to 1000; above 0 for administrators (default 0)"},   \
+		{"tag", 0, "TAG,...", "words to find the job by; may be repeated"},                \
+		{"tenant", 0, "TENANT", "whose share it counts against (lab/vision)"},             \
 		{"hold", 0, NULL, "held until takt release"},                                      \
 		{"clock", 0, "MHZ", "SM clock at most so high"},                                   \
 		{"clock-lock", 0, "MHZ", "SM clock exactly so high"},                              \
 		{"visible", 0, "index|uuid", "what CUDA_VISIBLE_DEVICES holds (default index)"},   \
 		{"requeue", 0, NULL, "run it again if it is lost or interrupted"},                 \
 		{"retries", 0, "N", "run it again up to N times if it fails, after a pause"},      \
+		{"retry-backoff", 0, "TIME",                                                       \
+		 "the pause before the first retry, then doubled (default 1s)"},                   \
+		{"preemptible", 0, NULL,                                                           \
+		 "may be ended for a job that goes first, and is then run again"},                 \
+		{"freezable", 0, NULL,                                                             \
+		 "may be stopped for a while instead; this does not give its GPU memory back"},    \
+		{"checkpoint-signal", 0, "SIGNAL",                                                 \
+		 "sent first when the job has to go, before SIGTERM (USR1)"},                      \
+		{"checkpoint-grace", 0, "TIME",                                                    \
+		 "from the checkpoint signal to SIGTERM (default 1m)"},                            \
+		{"checkpoint-dir", 0, "DIR",                                                       \
+		 "kept over restarts; the job finds it in TAKT_CHECKPOINT_DIR"},                   \
 		{"time-limit", 't', "TIME", "stop it after it has run so long (1h30m)"},           \
 		{"begin", 0, "TIME", "not before: 18:00, 2026-12-24T18:00, or 2h from now"},       \
+		{"deadline", 0, "TIME", "wanted done by then, written as for --begin"},            \
+		{"estimate", 0, "TIME", "how long it will run, as far as you know"},               \
 		{"after", 0, "JOB[:ok|any]",                                                       \
 		 "after that job is done, or :any has ended; may be repeated"},                    \
 		{"use-outside", 0, NULL, "may share GPUs with processes that takt did not start"}, \
+		{"wait-outside", 0, NULL,                                                          \
+		 "wait for the processes that takt did not start to leave its GPUs"},              \
+		{"idle-release", 0, "TIME", "end it when its GPUs have done nothing for so long"}, \
+		{"ranks", 0, "[=N]",                                                               \
+		 "start N processes, else one a GPU, with RANK, WORLD_SIZE and the like"},         \
+		{"container", 0, "IMAGE", "run the command in a container of that image"},         \
+		{"container-arg", 0, "ARG", "one more argument for its runtime; may be repeated"}, \
+		{"container-runtime", 0, "NAME",                                                   \
+		 "podman, docker or apptainer (default: the first that there is)"},                \
+		{"stage", 0, NULL, "make it ready while the job before it still runs"},            \
+		{"prefetch", 0, "CMD", "a shell command run before its turn; may run twice"},      \
+		{"hook", 0, "CMD", "a shell command run at its events, named by TAKT_EVENT"},      \
 		{"grace", 0, "TIME", "from SIGTERM to SIGKILL when cancelled (default 30s)"},      \
 		{"env", 'e', "NAME=VALUE", "add to or change the environment; may be repeated"},   \
 	{                                                                                          \
@@ -37,6 +68,13 @@ int takt_job_options_read(const struct takt_cli *cli, struct takt_jobspec *ret,
 /* This process's environment and, in the place of those of the same name, `more` ("NAME=value").
  * *ret is owned by the caller, as are its entries. */
 int takt_job_env(const char *const *more, size_t count, char ***ret, struct takt_err *err);
+
+/* job_terms.c: parts of GPUs, what may be done to the job, how it is started. */
+int takt_job_terms_read(const struct takt_cli *cli, struct takt_jobspec *spec,
+			struct takt_err *err);
+
+/* `wanted`, from here if it is not absolute. *ret is the caller's. */
+int takt_job_path(const char *wanted, char **ret, struct takt_err *err);
 
 /* 0, or the exit status (126, 127) with which a shell would refuse the command; then *err says why.
  * The job's own exec decides in the end: this only spares a wait in the queue for a typing error.

@@ -65,7 +65,7 @@ int takt_cli_size_mib(const struct takt_cli *cli, const char *option, uint64_t m
 	return 0;
 }
 
-static bool parse_milli(const char *text, uint64_t *ret)
+bool takt_cli_parse_milli(const char *text, uint64_t *ret)
 {
 	uint64_t whole, part = 0;
 	size_t len = read_digits(text, &whole), more;
@@ -91,7 +91,7 @@ int takt_cli_milli(const struct takt_cli *cli, const char *option, uint32_t max_
 	const char *text = takt_cli_value(cli, option);
 	uint64_t milli = absent;
 
-	if (text && (!parse_milli(text, &milli) || milli > max_milli))
+	if (text && (!takt_cli_parse_milli(text, &milli) || milli > max_milli))
 		return takt_err_set(err, -TAKT_E_USAGE,
 				    "'--%s' must be a number such as 2 or 0.5, at most %u, not "
 				    "'%.40s'",

@@ -22,7 +22,7 @@ enum {
 struct takt_option {
 	const char *name;  /* without dashes; NULL ends the list */
 	char letter;	   /* 0 = none */
-	const char *value; /* "GPUS"; NULL = takes none */
+	const char *value; /* "GPUS"; NULL = takes none; "[=N]" may have one, after '=' */
 	const char *help;
 };
 
@@ -107,6 +107,8 @@ int takt_cli_size_mib(const struct takt_cli *cli, const char *option, uint64_t m
 /* "2", "0.5", "1.125" as thousandths; `absent` when the option is not given. */
 int takt_cli_milli(const struct takt_cli *cli, const char *option, uint32_t max_milli,
 		   uint32_t absent, uint32_t *ret, struct takt_err *err);
+/* Such a number in a text; false when it is none. */
+bool takt_cli_parse_milli(const char *text, uint64_t *ret);
 /* "1410" or "1410MHz". */
 int takt_cli_mhz(const char *text, const char *where, uint32_t *ret, struct takt_err *err);
 int takt_cli_job_id(const char *text, uint64_t *ret, struct takt_err *err);

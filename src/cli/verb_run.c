@@ -221,6 +221,7 @@ static int run(struct takt_cli *cli, struct takt_err *err)
 
 static const struct takt_option options[] = {
 	TAKT_JOB_OPTIONS,
+	{"pty", 0, NULL, "on a terminal of its own, joined with this one"},
 	{"quiet", 'q', NULL, "no word of takt's own unless something fails"},
 	{NULL},
 };

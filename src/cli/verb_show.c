@@ -36,7 +36,11 @@ static void add_clock(struct takt_cli *cli, const struct takt_job_view *job)
 
 static void add_gpus(struct takt_cli *cli, const struct takt_job_view *job)
 {
-	takt_str_addf(&cli->out, "%-14s%u asked for", "GPUs", job->gpus);
+	takt_str_addf(&cli->out, "%-14s%u%s%s asked for", "GPUs", job->gpus,
+		      job->mig[0] ? " of MIG " : "", job->mig);
+	if (job->gpu_milli)
+		takt_str_addf(&cli->out, ", %u.%03u of each", job->gpu_milli / 1000,
+			      job->gpu_milli % 1000);
 	if (job->gpu_list_count > 0) {
 		takt_str_add(&cli->out, ", given ");
 		takt_gpu_list_text(job->gpu_list, job->gpu_list_count, &cli->out);
@@ -69,11 +73,55 @@ static void add_wishes(struct takt_cli *cli, const struct takt_job_view *job)
 	if (job->time_limit_ms)
 		add_line(cli, "time limit", takt_ms_text(job->time_limit_ms, text));
 	if (job->retries)
-		takt_str_addf(&cli->out, "%-14sup to %u, %u failed so far\n", "retries",
-			      job->retries, job->failures);
+		takt_str_addf(&cli->out, "%-14sup to %u, %u failed so far, first pause %s\n",
+			      "retries", job->retries, job->failures,
+			      takt_ms_text(job->retry_backoff_ms, text));
 	add_time(cli, "tried again", job->retry_at_ms);
 	if (job->restarts)
 		takt_str_addf(&cli->out, "%-14s%u\n", "restarts", job->restarts);
+}
+
+static void add_ms(struct takt_cli *cli, const char *label, uint64_t ms)
+{
+	char text[TAKT_UNIT_TEXT];
+
+	if (ms)
+		add_line(cli, label, takt_ms_text(ms, text));
+}
+
+/* What may be done to it for others. */
+static void add_yielding(struct takt_cli *cli, const struct takt_job_view *job)
+{
+	const char *name = sigabbrev_np(job->checkpoint_signal);
+	char text[TAKT_UNIT_TEXT];
+
+	if (job->preemptible || job->freezable)
+		takt_str_addf(&cli->out, "%-14s%s%s%s\n", "yields",
+			      job->preemptible ? "may be ended for others" : "",
+			      job->preemptible && job->freezable ? ", " : "",
+			      job->freezable ? "may be frozen" : "");
+	if (job->checkpoint_signal)
+		takt_str_addf(&cli->out, "%-14ssignal %d (%s), then %s to SIGTERM\n", "checkpoint",
+			      job->checkpoint_signal, name ? name : "?",
+			      takt_ms_text(job->checkpoint_grace_ms, text));
+	add_line(cli, job->checkpoint_signal ? "" : "checkpoint", job->checkpoint_dir);
+}
+
+/* How it is started, and until when it is wanted. */
+static void add_start(struct takt_cli *cli, const struct takt_job_view *job)
+{
+	add_ms(cli, "estimate", job->estimate_ms);
+	add_time(cli, "deadline", job->deadline_ms);
+	if (job->ranks)
+		takt_str_addf(&cli->out, "%-14s%u\n", "ranks", job->ranks);
+	add_line(cli, "terminal", job->pty ? "its own" : "");
+	add_ms(cli, "idle release", job->idle_release_ms);
+	add_line(cli, "container", job->container);
+	add_line(cli, "", job->container_runtime);
+	add_line(cli, "staged", job->stage ? "before its turn" : "");
+	add_line(cli, "prefetch", job->prefetch);
+	add_line(cli, "hook", job->hook);
+	add_line(cli, "outside use", job->wait_outside ? "waited for" : "");
 }
 
 static void print_job(struct takt_cli *cli, const struct takt_job_view *job)
@@ -86,11 +134,15 @@ static void print_job(struct takt_cli *cli, const struct takt_job_view *job)
 	if (job->held[0])
 		add_line(cli, "held", job->held[0] == 'a' ? "by an administrator" : "by its owner");
 	add_line(cli, "user", job->user);
+	add_line(cli, "tenant", job->tenant);
+	add_line(cli, "tags", job->tags);
 	add_line(cli, "command", job->command);
 	add_line(cli, "directory", job->cwd);
 	add_gpus(cli, job);
 	takt_str_addf(&cli->out, "%-14s%d\n", "priority", job->priority);
 	add_wishes(cli, job);
+	add_yielding(cli, job);
+	add_start(cli, job);
 	add_clock(cli, job);
 	add_time(cli, "submitted", job->submitted_ms);
 	add_time(cli, "started", job->started_ms);

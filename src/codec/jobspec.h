@@ -23,6 +23,13 @@ enum {
 	TAKT_SPEC_MAX_ARRAY_INDEX = 1000000,
 	TAKT_SPEC_MAX_RETRIES = 100,
 	TAKT_SPEC_MAX_PRIORITY = 1000, /* either side of 0 */
+	TAKT_SPEC_MAX_RANKS = 1024,
+	TAKT_SPEC_MAX_MIG = 32, /* bytes of text, with the NUL, as those below */
+	TAKT_SPEC_MAX_TENANT = 64,
+	TAKT_SPEC_MAX_TAGS = 256,
+	TAKT_SPEC_MAX_RUNTIME = 16,
+	TAKT_SPEC_RETRY_BACKOFF_MS = 1000,     /* default */
+	TAKT_SPEC_CHECKPOINT_GRACE_MS = 60000, /* default of jobs with a checkpoint signal */
 };
 
 enum takt_clock_ask {
@@ -71,6 +78,31 @@ struct takt_jobspec {
 	uint32_t after_count;
 	struct takt_spec_after *after; /* owned */
 	uint32_t grace_ms;	       /* SIGTERM to SIGKILL; default 30,000 */
+	uint64_t retry_backoff_ms;     /* before the first retry, then doubled; default 1,000 */
+	/* Parts of GPUs. */
+	uint32_t gpu_milli;	     /* 1..999: this share of each of its GPUs; 0 = whole ones */
+	char mig[TAKT_SPEC_MAX_MIG]; /* "1g.10gb": `gpus` instances of it; "" = none */
+	/* What may be done to it for others. */
+	bool preemptible;		   /* may be ended for others, and is run again */
+	bool freezable;			   /* may be stopped for a while, keeping its GPU memory */
+	int32_t checkpoint_signal;	   /* first sent when it has to go; 0 = none */
+	uint32_t checkpoint_grace_ms;	   /* from that signal to SIGTERM; 0 = no signal */
+	char *checkpoint_dir;		   /* owned, absolute; NULL = none */
+	int64_t deadline_ms;		   /* wall clock: wanted done by then; 0 = none */
+	uint64_t estimate_ms;		   /* how long it runs, by its owner; 0 = not said */
+	char tenant[TAKT_SPEC_MAX_TENANT]; /* whose share it counts against, "lab/vision" */
+	char tags[TAKT_SPEC_MAX_TAGS];	   /* of its owner's choice, "a,b" */
+	/* How it is started. */
+	uint32_t ranks;		  /* processes; 0 = one, without ranks */
+	bool pty;		  /* on a terminal of its own */
+	uint64_t idle_release_ms; /* ended when its GPUs did nothing for so long; 0 = never */
+	char *container;	  /* owned: the image it runs in; NULL = none */
+	char **container_args;	  /* owned: more arguments for the runtime; NULL = none */
+	char container_runtime[TAKT_SPEC_MAX_RUNTIME]; /* "" = the first that there is */
+	bool stage;	   /* made ready before the job ahead of it ends */
+	char **prefetch;   /* owned: command run before it is its turn; NULL = none */
+	char *hook;	   /* owned: shell command at the job's events; NULL = none */
+	bool wait_outside; /* waits for processes that takt did not start, wherever it could run */
 };
 
 /* Defaults, nothing owned. */
@@ -84,6 +116,8 @@ int takt_jobspec_check(const struct takt_jobspec *spec, struct takt_err *err);
 /* The arguments as one would type them, quoted where a shell needs it, cut with "..." to fit. For
  * struct takt_job_view.command. */
 void takt_jobspec_command(const struct takt_jobspec *spec, char *ret, size_t size);
+/* The same of any words; NULL is none. */
+void takt_words_text(char *const *words, char *ret, size_t size);
 
 /* Strict: unknown fields, wrong types and out-of-range values are -TAKT_E_USAGE naming the field;
  * what comes out has passed takt_jobspec_check and has a name. *ret must be initialised; untouched

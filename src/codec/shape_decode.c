@@ -13,6 +13,10 @@
 #include "codec/json.h"
 #include "codec/shape_impl.h"
 
+enum {
+	MAX_FIELDS = 128 /* of a shape */
+};
+
 struct decoder {
 	enum takt_shape_mode mode;
 	struct takt_err *err;
@@ -340,23 +344,22 @@ static const struct takt_field *find_field(const struct takt_shape *shape, const
 /* Each member once, and (strict) known. cJSON's own lookup ignores case; ours does not. */
 static int check_members(struct decoder *dec, const struct takt_shape *shape, const cJSON *json)
 {
-	uint64_t seen = 0;
+	bool seen[MAX_FIELDS] = {false};
 	const cJSON *member;
 
-	assert(shape->count <= 64);
+	assert(shape->count <= MAX_FIELDS);
 	cJSON_ArrayForEach (member, json) {
 		const struct takt_field *field = find_field(shape, member->string);
-		uint64_t bit = field ? UINT64_C(1) << (field - shape->fields) : 0;
-
 		size_t before = push_path(dec, member->string);
 
 		if (!field && dec->mode == TAKT_SHAPE_STRICT)
 			return takt_err_set(dec->err, -TAKT_E_CORRUPT, "field '%s' is not known",
 					    dec->path);
-		if (seen & bit)
+		if (field && seen[field - shape->fields])
 			return takt_err_set(dec->err, -TAKT_E_CORRUPT, "field '%s' stands twice",
 					    dec->path);
-		seen |= bit;
+		if (field)
+			seen[field - shape->fields] = true;
 		pop_path(dec, before);
 	}
 	return 0;

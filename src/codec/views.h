@@ -22,6 +22,8 @@
 #include "base/err.h"
 #include "base/str.h"
 
+struct takt_jobspec;
+
 enum {
 	TAKT_VIEW_MAX_GPUS = 64,
 	TAKT_VIEW_MAX_BYTES = 64 * 1024 * 1024
@@ -155,10 +157,21 @@ struct takt_job_view {
 	uint32_t array_index, array_limit;
 	uint32_t cpu_milli, gpu_mem_mib; /* asked for; 0 = not */
 	uint64_t mem_mib;
-	uint64_t time_limit_ms;		       /* 0 = none */
-	int64_t begin_ms, retry_at_ms;	       /* wall clock: not before; 0 = no such wait */
-	uint32_t retries, failures, restarts;  /* allowed; attempts that failed; times run again */
-	char after[128];		       /* "12 13:any ..."; "" = none */
+	uint64_t time_limit_ms;		      /* 0 = none */
+	int64_t begin_ms, retry_at_ms;	      /* wall clock: not before; 0 = no such wait */
+	uint32_t retries, failures, restarts; /* allowed; attempts that failed; times run again */
+	char after[128];		      /* "12 13:any ..."; "" = none */
+	/* The terms, as in the description; texts only when it is `mine`. */
+	uint32_t gpu_milli; /* 0 = whole GPUs */
+	char mig[32];	    /* "" = no instances */
+	bool preemptible, freezable, pty, stage, wait_outside;
+	int32_t checkpoint_signal; /* 0 = none, as of those below */
+	uint32_t checkpoint_grace_ms, ranks;
+	uint64_t estimate_ms, idle_release_ms;
+	uint64_t retry_backoff_ms; /* 0 = no retries */
+	int64_t deadline_ms;
+	char tenant[64], tags[256], container[256], container_runtime[16], checkpoint_dir[256];
+	char prefetch[256], hook[256];	       /* as typed */
 	char held[8];			       /* waiting: "owner" or "admin" holds it; else "" */
 	char why[24];			       /* waiting: stable name of the reason; else "" */
 	char why_text[320];		       /* one sentence */
@@ -167,6 +180,8 @@ struct takt_job_view {
 				 s while ..." */
 	struct takt_report_view report;
 };
+/* Fills in the terms out of the description; the texts only when they are the asker's `own`. */
+void takt_job_view_terms(const struct takt_jobspec *spec, bool own, struct takt_job_view *ret);
 int takt_job_view_to_json(const struct takt_job_view *view, struct takt_str *out);
 int takt_job_view_from_json(const char *text, size_t len, struct takt_job_view *ret,
 			    struct takt_err *err);

@@ -122,6 +122,7 @@ static void fill_common(struct takt_daemon *daemon, const struct takt_peer *peer
 	ret->exit_signal = row->exit_signal;
 	fill_report(&row->report, &ret->report);
 	ret->mine = takt_api_may_read(peer, row->uid);
+	takt_job_view_terms(spec, ret->mine, ret);
 	if (!ret->mine)
 		return;
 	takt_strcpy(ret->name, sizeof(ret->name), spec->name);

@@ -105,6 +105,9 @@ static int may_submit(const struct takt_daemon *daemon, const struct takt_peer *
 				    "field 'array_id' is set by takt, not by who hands in a job");
 	if (spec->priority > 0 && !peer->admin)
 		return takt_err_set(err, -EPERM, "priority above 0 needs an administrator");
+	rc = takt_daemon_check_carried_out(spec, err);
+	if (rc < 0)
+		return rc;
 	return check_clock(daemon, spec, err);
 }
 

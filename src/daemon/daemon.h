@@ -197,6 +197,9 @@ int takt_daemon_describe_job(void *ctx, const struct takt_action *start, const c
 			     struct takt_attempt_spec *ret_spec, uid_t *ret_uid, gid_t *ret_gid,
 			     struct takt_err *err);
 
+/* not_yet.c: refuses (-TAKT_E_UNSUPPORTED, names flag and field) what is not carried out yet. */
+int takt_daemon_check_carried_out(const struct takt_jobspec *spec, struct takt_err *err);
+
 /* job_hooks.c: the queue's callbacks. */
 extern const struct takt_queue_hooks takt_daemon_queue_hooks;
 

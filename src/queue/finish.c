@@ -117,17 +117,27 @@ static bool failed(const struct takt_engine_event *event)
 	       (event->end == TAKT_END_EXITED && event->code != 0);
 }
 
+/* The first one is the job's own, each later one twice the one before; the first may be longer than
+ * what the later ones are limited to. */
+static uint64_t retry_pause_ms(const struct takt_queue_job *job)
+{
+	uint64_t pause_ms = job->spec.retry_backoff_ms;
+	uint64_t longest_ms = TAKT_QUEUE_LONGEST_PAUSE_MS;
+
+	if (pause_ms > longest_ms)
+		longest_ms = pause_ms;
+	for (uint32_t i = 0; i < job->row.failures && pause_ms < longest_ms; i++)
+		pause_ms *= 2;
+	return pause_ms < longest_ms ? pause_ms : longest_ms;
+}
+
 /* It ended badly by itself and may be tried again, after a pause that doubles. */
 static void try_again(struct takt_queue *queue, struct takt_queue_job *job,
 		      const struct takt_engine_event *event)
 {
-	uint64_t pause_ms = TAKT_QUEUE_FIRST_PAUSE_MS;
+	uint64_t pause_ms = retry_pause_ms(job);
 	char text[120];
 
-	for (uint32_t i = 0; i < job->row.failures && pause_ms < TAKT_QUEUE_LONGEST_PAUSE_MS; i++)
-		pause_ms *= 2;
-	if (pause_ms > TAKT_QUEUE_LONGEST_PAUSE_MS)
-		pause_ms = TAKT_QUEUE_LONGEST_PAUSE_MS;
 	job->row.failures++;
 	job->row.retry_at.ns = queue->wall.ns + (int64_t)(pause_ms * TAKT_NS_PER_MS);
 	snprintf(text, sizeof(text), "failed %u time%s (%s %d), may be tried %u more",

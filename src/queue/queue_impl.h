@@ -11,8 +11,7 @@ enum {
 	TAKT_QUEUE_MAX_JOBS = 200000,
 	TAKT_QUEUE_MAX_BYTES = 512 * 1024 * 1024,
 	TAKT_QUEUE_STOP_AGAIN_MS = 2000,      /* after a stop could not be asked for */
-	TAKT_QUEUE_FIRST_PAUSE_MS = 1000,     /* before a job that failed is tried again, doubled */
-	TAKT_QUEUE_LONGEST_PAUSE_MS = 300000, /* each time up to this */
+	TAKT_QUEUE_LONGEST_PAUSE_MS = 300000, /* before a job that failed is tried again */
 	TAKT_QUEUE_RETRY_MS = 2000, /* after the store (full disk) or the engine refused */
 };
 

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 enum {
-	MAX_ARGS = 40
+	MAX_ARGS = 80
 };
 
 /* The program is named by $TAKT_CLI: the PATH is the test's to change. */

@@ -74,6 +74,16 @@ static uint64_t submit(const char *words)
 	return strtoull(result.out, NULL, 10);
 }
 
+static void submit_with(const char *words)
+{
+	char line[1024];
+
+	snprintf(line, sizeof(line), "submit -q --env PATH=%s %s", fake.dir, words);
+	cli_run(line, &result);
+	if (result.status != 0)
+		fail_msg("%s", result.err);
+}
+
 /* Files of the names that the fake knows, so that commands of these names are found. */
 static int set_up_commands(void **state)
 {
@@ -458,6 +468,60 @@ static void wishes_are_read(void **state)
 	complains("submit --begin 25:00 -- true", 64, "not '25:00'");
 	complains("submit --time-limit 1y -- true", 64, "'--time-limit' must be a time");
 	complains("submit --retries 101 -- true", 64, "'--retries' must be a whole number");
+	complains("submit --retry-backoff 0s -- true", 64, "'retry_backoff_ms' must be 1 to");
+	complains("submit -n 1.5 -- true", 64, "not '1.5'");
+	complains("submit -n 0x0.5 -- true", 64, "not '0x0.5'");
+	complains("submit -n 0.0 -- true", 64, "not '0.0'");
+	complains("submit -n 2 --mig 1g.10gb -- true", 64, "'--gpus' cannot be given with it");
+	complains("submit --mig x2 -- true", 64, "'--mig' must be a profile");
+	complains("submit --mig half -- true", 64, "field 'mig' must be a profile");
+	complains("submit --checkpoint-signal FOO -- true", 64, "a signal such as USR1 or 10");
+	complains("submit --checkpoint-signal KILL -- true", 64, "that a program can catch");
+	complains("submit --checkpoint-grace 5s -- true", 64, "needs '--checkpoint-signal'");
+	complains("submit --deadline soon -- true", 64, "a time must be such as 18:00");
+	complains("submit --estimate 2 -- true", 64, "'--estimate' must be a time");
+	complains("submit --tag a,,b -- true", 64, "'tags' must be such as night,big");
+	complains("submit --tenant /x -- true", 64, "'tenant' must be such as lab/vision");
+	complains("submit --ranks=0 -- true", 64, "'--ranks' must be a whole number from 1");
+	complains("submit -n 0 --ranks -- true", 64, "without GPUs needs a number");
+	complains("submit --container-arg x -- true", 64, "needs an image");
+	complains("submit --container i --container-runtime lxc -- true", 64, "podman, docker or");
+	complains("submit --hook= -- true", 64, "'hook' must be a shell command");
+	complains("submit --wait-outside --use-outside -- true", 64, "exclude each other");
+	complains("run --ranks --pty -- true", 64, "cannot share a terminal");
+}
+
+/* What the server was told, as the fake shows it again. */
+static void terms_reach_the_job(void **state)
+{
+	submit_with(
+		"-n 2x0.25 --preemptible --freezable --checkpoint-signal SIGUSR1 "
+		"--checkpoint-grace 5m --checkpoint-dir /ck --deadline 2026-12-24 --estimate 2h "
+		"--tenant lab/vision --tag a --tag b,c --retries 1 --retry-backoff 10s "
+		"--idle-release 30m --container deb --container-runtime docker "
+		"--container-arg=--ipc --stage --prefetch sync --hook date --wait-outside "
+		"--ranks -- hang");
+	cli_run("show 1", &result);
+	assert_has(result.out, "GPUs          2 asked for, 0.250 of each, given 0-1\n");
+	assert_has(result.out, "tenant        lab/vision\ntags          a,b,c\n");
+	assert_has(result.out, "up to 1, 0 failed so far, first pause 10.000s\n");
+	assert_has(result.out, "yields        may be ended for others, may be frozen\n");
+	assert_has(result.out, "checkpoint    signal 10 (USR1), then 5m00s to SIGTERM\n"
+			       "              /ck\n");
+	assert_has(result.out, "estimate      2h00m\ndeadline      2026-12-24 00:00:00\n"
+			       "ranks         2\nidle release  30m00s\n"
+			       "container     deb\n              docker\n"
+			       "staged        before its turn\n"
+			       "prefetch      /bin/sh -c sync\nhook          date\n"
+			       "outside use   waited for\n");
+	submit_with("--mig 1g.10gbx2 --ranks=3 --checkpoint-signal 12 -- hang");
+	cli_run("show 2", &result);
+	assert_has(result.out, "GPUs          2 of MIG 1g.10gb asked for");
+	assert_has(result.out, "ranks         3\n");
+	assert_has(result.out, "signal 12 (USR2), then 1m00s to SIGTERM\n");
+	submit_with("-n 0.5 -- hang");
+	cli_run("show 3", &result);
+	assert_has(result.out, "GPUs          1 asked for, 0.500 of each");
 }
 
 static void a_dry_run_hands_in_nothing(void **state)
@@ -512,7 +576,8 @@ static void help_comes_from_the_table(void **state)
 	assert_int_equal(result.status, 0);
 	assert_has(result.out, "  status                every GPU and who runs on it\n");
 	cli_run("help run", &result);
-	assert_has(result.out, "  -n, --gpus GPUS       whole GPUs, best linked");
+	assert_has(result.out, "  -n, --gpus GPUS       GPUs, best linked (default 1");
+	assert_has(result.out, "      --ranks[=N]       start N");
 	assert_true(longest_line(result.out) <= 80);
 	cli_run("clock --help", &result);
 	assert_has(result.out, "takt clock [show | set");
@@ -570,6 +635,7 @@ int main(void)
 		JOBS(wait_and_cancel),
 		JOBS(jobs_are_held_released_and_updated),
 		JOBS(wishes_are_read),
+		JOBS(terms_reach_the_job),
 		JOBS(a_dry_run_hands_in_nothing),
 		CASE(clocks_are_set_and_shown),
 		CASE(help_comes_from_the_table),

@@ -58,6 +58,59 @@ static void reads_a_full_description(void **state)
 	takt_jobspec_fini(&spec);
 }
 
+static void reads_the_terms_of_a_job(void **state)
+{
+	struct takt_jobspec spec;
+
+	assert_int_equal(
+		parse("{\"argv\":[\"x\"],\"cwd\":\"/\",\"gpus\":2,\"gpu_milli\":250,"
+		      "\"preemptible\":true,\"freezable\":true,\"checkpoint_signal\":10,"
+		      "\"checkpoint_grace_ms\":5000,\"checkpoint_dir\":\"/ck\","
+		      "\"deadline_ms\":1795204226500,\"estimate_ms\":7200000,"
+		      "\"tenant\":\"lab/vision\",\"tags\":\"a,b-2\",\"retry_backoff_ms\":10000,"
+		      "\"ranks\":4,\"idle_release_ms\":60000,\"container\":\"debian:12\","
+		      "\"container_args\":[\"--ipc=host\"],\"container_runtime\":\"podman\","
+		      "\"stage\":true,\"prefetch\":[\"/bin/sh\",\"-c\",\"cat d\"],"
+		      "\"hook\":\"mail me\",\"wait_outside\":true}",
+		      &spec, NULL),
+		0);
+	assert_int_equal(spec.gpus, 2);
+	assert_int_equal(spec.gpu_milli, 250);
+	assert_true(spec.preemptible && spec.freezable && spec.stage && spec.wait_outside);
+	assert_int_equal(spec.checkpoint_signal, 10);
+	assert_int_equal(spec.checkpoint_grace_ms, 5000);
+	assert_string_equal(spec.checkpoint_dir, "/ck");
+	assert_int_equal(spec.deadline_ms, 1795204226500);
+	assert_int_equal(spec.estimate_ms, 7200000);
+	assert_string_equal(spec.tenant, "lab/vision");
+	assert_string_equal(spec.tags, "a,b-2");
+	assert_int_equal(spec.retry_backoff_ms, 10000);
+	assert_int_equal(spec.ranks, 4);
+	assert_int_equal(spec.idle_release_ms, 60000);
+	assert_string_equal(spec.container, "debian:12");
+	assert_string_equal(spec.container_args[0], "--ipc=host");
+	assert_string_equal(spec.container_runtime, "podman");
+	assert_string_equal(spec.prefetch[2], "cat d");
+	assert_string_equal(spec.hook, "mail me");
+	takt_jobspec_fini(&spec);
+}
+
+static void fills_in_what_follows(void **state)
+{
+	struct takt_jobspec spec;
+
+	assert_int_equal(parse("{\"argv\":[\"x\"],\"cwd\":\"/\",\"gpu_milli\":1000,"
+			       "\"checkpoint_signal\":12,\"mig\":\"1g.10gb+me\",\"pty\":true}",
+			       &spec, NULL),
+			 0);
+	assert_int_equal(spec.gpu_milli, 0);
+	assert_int_equal(spec.checkpoint_grace_ms, 60000);
+	assert_int_equal(spec.retry_backoff_ms, 1000);
+	assert_string_equal(spec.mig, "1g.10gb+me");
+	assert_true(spec.pty);
+	takt_jobspec_fini(&spec);
+}
+
 static void fills_in_defaults(void **state)
 {
 	struct takt_jobspec spec;
@@ -99,6 +152,34 @@ static const struct refusal refusals[] = {
 	{"{" OK ",\"after\":[{\"job\":0}]}", "field 'after[0].job'"},
 	{"{" OK ",\"after\":[{\"any\":true}]}", "after[0].job"},
 	{"{" OK ",\"after\":[{\"job\":1,\"al\":true}]}", "'after[0].al'"},
+	{"{" OK ",\"gpu_milli\":1001}", "field 'gpu_milli' must be a whole number from 0 to 1000"},
+	{"{" OK ",\"gpu_milli\":500,\"gpus\":0}", "'gpu_milli' needs at least one GPU"},
+	{"{" OK ",\"gpu_milli\":500,\"clock_ask\":\"lock\",\"clock_mhz\":1}", "shares them"},
+	{"{" OK ",\"mig\":\"half\"}", "'mig' must be a profile such as 1g.10gb, not 'half'"},
+	{"{" OK ",\"mig\":\"1g.10gb+\"}", "not '1g.10gb+'"},
+	{"{" OK ",\"mig\":\"1g.10gb\",\"gpu_milli\":5}", "exclude each other"},
+	{"{" OK ",\"mig\":\"1g.10gb\",\"gpus\":0}", "number of instances"},
+	{"{" OK ",\"checkpoint_signal\":9}", "a program can catch, 1 to 64, not 9"},
+	{"{" OK ",\"checkpoint_signal\":\"USR1\"}", "whole number from 0 to 64, not text"},
+	{"{" OK ",\"checkpoint_grace_ms\":5}", "needs 'checkpoint_signal'"},
+	{"{" OK ",\"checkpoint_dir\":\"ck\"}", "'checkpoint_dir' must be an absolute path"},
+	{"{" OK ",\"deadline_ms\":-1}", "'deadline_ms' must be milliseconds since 1970"},
+	{"{" OK ",\"deadline_ms\":5,\"begin_ms\":5}", "must lie after 'begin_ms'"},
+	{"{" OK ",\"estimate_ms\":31622400001}", "field 'estimate_ms' must be at most"},
+	{"{" OK ",\"idle_release_ms\":31622400001}", "field 'idle_release_ms' must be at most"},
+	{"{" OK ",\"retry_backoff_ms\":0}", "whole number from 1 to 86400000, not 0"},
+	{"{" OK ",\"tenant\":\"lab//x\"}", "'tenant' must be such as lab/vision"},
+	{"{" OK ",\"tenant\":\"lab/\"}", "not 'lab/'"},
+	{"{" OK ",\"tags\":\"a b\"}", "'tags' must be such as night,big"},
+	{"{" OK ",\"ranks\":1025}", "from 0 to 1024, not 1025"},
+	{"{" OK ",\"ranks\":2,\"pty\":true}", "cannot share a terminal"},
+	{"{" OK ",\"container_args\":[\"a\"]}", "'container_args' needs an image"},
+	{"{" OK ",\"container_runtime\":\"podman\"}", "'container_runtime' needs an image"},
+	{"{" OK ",\"container\":\"--privileged\"}", "'container' must be an image"},
+	{"{" OK ",\"container\":\"a\",\"container_runtime\":\"lxc\"}", "podman, docker or"},
+	{"{" OK ",\"prefetch\":[]}", "'prefetch' must have a command"},
+	{"{" OK ",\"hook\":\"\"}", "'hook' must be a shell command"},
+	{"{" OK ",\"use_outside\":true,\"wait_outside\":true}", "exclude each other"},
 	{"{" OK ",\"priority\":1001}", "from -1000 to 1000"},
 	{"{" OK ",\"requeue\":1}", "field 'requeue' must be true or false, not a number"},
 	{"{" OK ",\"clock_ask\":\"max\"}", "one of 'none', 'ceiling', 'lock', not 'max'"},
@@ -207,7 +288,10 @@ static void shows_commands_as_typed(void **state)
 
 static void runs_out_of_memory_cleanly(void **state)
 {
-	static const char text[] = "{\"argv\":[\"a\",\"b\"],\"env\":[\"A=1\"],\"cwd\":\"/\"}";
+	static const char text[] =
+		"{\"argv\":[\"a\",\"b\"],\"env\":[\"A=1\"],\"cwd\":\"/\",\"container\":\"i\","
+		"\"container_args\":[\"x\"],\"prefetch\":[\"y\"],\"hook\":\"z\",\"checkpoint_dir\":"
+		"\"/\"}";
 	int rc = -ENOMEM;
 
 	takt_json_init();
@@ -229,6 +313,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reads_a_full_description),
+		cmocka_unit_test(reads_the_terms_of_a_job),
+		cmocka_unit_test(fills_in_what_follows),
 		cmocka_unit_test(fills_in_defaults),
 		cmocka_unit_test(refuses_and_says_why),
 		cmocka_unit_test(limits_the_number_of_arguments),

@@ -261,6 +261,8 @@ static int on_submit(void *ctx, const struct takt_peer *peer, struct takt_jobspe
 					   .mine = true,
 					   .submitted_ms = 1763651105000};
 	takt_strcpy(job->view.name, sizeof(job->view.name), spec->name);
+	takt_job_view_terms(spec, true, &job->view);
+	job->view.retries = spec->retries;
 	takt_jobspec_command(spec, job->view.command, sizeof(job->view.command));
 	takt_strcpy(job->view.cwd, sizeof(job->view.cwd), "/home/ada");
 	snprintf(job->log_path, sizeof(job->log_path), "%s/log.%llu", fake->dir,
