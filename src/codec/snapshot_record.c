@@ -106,6 +106,7 @@ static void from_ask(const struct takt_sched_job *job, struct takt_record_ask *r
 		.attained_gpu_ms = job->attained_gpu_ms,
 		.ran_ns = job->ran_ns,
 		.waited_ns = job->waited_ns,
+		.owner = job->owner,
 		.done_ns = job->done_ns,
 	};
 }
@@ -266,6 +267,7 @@ static struct takt_sched_job to_job(const struct takt_record *record)
 		.attained_gpu_ms = ask->attained_gpu_ms,
 		.ran_ns = ask->ran_ns,
 		.waited_ns = ask->waited_ns,
+		.owner = ask->owner,
 		.done_ns = ask->done_ns,
 		.after = record->after,
 		.after_count = record->after_count,

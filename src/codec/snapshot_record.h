@@ -73,6 +73,7 @@ struct takt_record_ask {
 	uint64_t array;
 	uint32_t array_limit;
 	uint32_t group, near_group, near_level, apart_group, apart_level;
+	uint64_t owner;
 	uint64_t attained_gpu_ms, ran_ns, waited_ns, done_ns;
 };
 

@@ -55,6 +55,7 @@ static const struct takt_field ask_fields[] = {
 	U32(ASK, level),
 	BOOL(ASK, preemptible),
 	BOOL(ASK, movable),
+	U64(ASK, owner),
 	U32(ASK, tenant),
 	U32(ASK, workload),
 	U32(ASK, outlook),
@@ -174,7 +175,9 @@ static const struct takt_field window_fields[] = {
 	U64(WINDOW, start_ns),
 	U64(WINDOW, end_ns),
 	U32(WINDOW, tenant),
+	U64(WINDOW, owner),
 	U64(WINDOW, job),
+	{TAKT_FIELD_AT(WINDOW, gpu_mask, TAKT_FIELD_MASK)},
 };
 static const struct takt_shape window_shape = TAKT_SHAPE(WINDOW, "a window", window_fields);
 

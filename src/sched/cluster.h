@@ -279,7 +279,11 @@ struct takt_scope {
 	size_t leave_out_words;	   /* of 64 nodes each; nodes beyond are not left out */
 	const uint32_t *only;	   /* these nodes only; NULL = any */
 	size_t only_count;
+	const uint64_t *keep_off; /* by node: devices that may not be used; NULL = none */
+	size_t keep_off_count;	  /* nodes beyond have none */
 };
+/* Devices of the node that the scope keeps a task off. */
+uint64_t takt_scope_keep_off(const struct takt_scope *scope, uint32_t node);
 
 /* The best slot for one task by the policy; changes nothing. False if it fits nowhere in the scope,
  * or memory is short. ret_level may be NULL (for scan policies it is 0). */

@@ -34,7 +34,10 @@ uint32_t takt_cluster_why_not(struct takt_cluster *cluster, uint32_t kind, uint3
 
 	takt_cluster_update_epoch(cluster);
 	causes = takt_fit_why(cluster, takt_cluster_at(cluster, node), kind);
-	return causes | (uint32_t)!takt_scope_has(cluster, scope, node) << TAKT_FIT_SCOPE;
+	if (causes)
+		return causes | (uint32_t)!takt_scope_has(cluster, scope, node) << TAKT_FIT_SCOPE;
+	return (uint32_t)!takt_scope_fits(cluster, scope, takt_cluster_at(cluster, node), kind)
+	       << TAKT_FIT_SCOPE;
 }
 
 static void count(struct takt_fit_counts *counts, uint32_t causes)
@@ -69,7 +72,7 @@ void takt_cluster_explain(struct takt_cluster *cluster, uint32_t kind,
 
 	takt_cluster_update_epoch(cluster);
 	view = takt_index_causes(cluster, kind);
-	if (!view) {
+	if (!view || (scope && scope->keep_off_count)) {
 		takt_cluster_explain_naive(cluster, kind, scope, ret);
 		return;
 	}

@@ -208,7 +208,13 @@ static uint64_t on_one_numa(const struct takt_cluster *cluster, const struct tak
 uint64_t takt_fit_devices(const struct takt_cluster *cluster, const struct takt_node *node,
 			  const struct takt_request *request)
 {
-	uint64_t mask = takt_cluster_candidates(cluster, node, request);
+	return takt_fit_devices_off(cluster, node, request, 0);
+}
+
+uint64_t takt_fit_devices_off(const struct takt_cluster *cluster, const struct takt_node *node,
+			      const struct takt_request *request, uint64_t keep_off)
+{
+	uint64_t mask = takt_cluster_candidates(cluster, node, request) & ~keep_off;
 
 	mask = on_one_numa(cluster, node, request, mask);
 	return of_one_model(node, mask, request->devices);

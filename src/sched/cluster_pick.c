@@ -31,6 +31,22 @@ bool takt_scope_has(const struct takt_cluster *cluster, const struct takt_scope 
 	return !scope->only;
 }
 
+uint64_t takt_scope_keep_off(const struct takt_scope *scope, uint32_t node)
+{
+	return scope && node < scope->keep_off_count ? scope->keep_off[node] : 0;
+}
+
+bool takt_scope_fits(const struct takt_cluster *cluster, const struct takt_scope *scope,
+		     const struct takt_node *node, uint32_t kind)
+{
+	const struct takt_request *request = &cluster->kinds.at[kind].request;
+	uint64_t keep_off = takt_scope_keep_off(scope, node->id);
+
+	return takt_scope_has(cluster, scope, node->id) &&
+	       (!request->devices || !keep_off ||
+		takt_fit_devices_off(cluster, node, request, keep_off));
+}
+
 /* A copy of the node for a request that may share with outside use: those devices count. */
 struct shared_view {
 	struct takt_node node;
@@ -134,7 +150,7 @@ static uint64_t default_devices(struct takt_cluster *cluster, const struct takt_
 }
 
 void takt_pick_slot(struct takt_cluster *cluster, const struct takt_node *node, uint32_t kind,
-		    uint64_t dev_mask, struct takt_slot *ret)
+		    uint64_t dev_mask, uint64_t keep_off, struct takt_slot *ret)
 {
 	const struct takt_request *request = &cluster->kinds.at[kind].request;
 	struct takt_slot slot = {.node = node->id, .dev_mask = dev_mask};
@@ -145,8 +161,9 @@ void takt_pick_slot(struct takt_cluster *cluster, const struct takt_node *node, 
 		struct shared_view view;
 		const struct takt_node *seen = view_for(node, request, &view);
 
-		slot.dev_mask = default_devices(cluster, seen, request,
-						takt_fit_devices(cluster, node, request));
+		slot.dev_mask =
+			default_devices(cluster, seen, request,
+					takt_fit_devices_off(cluster, node, request, keep_off));
 	}
 	if (request->devices) {
 		device = &node->device[__builtin_ctzll(slot.dev_mask)];
@@ -160,18 +177,18 @@ void takt_pick_slot(struct takt_cluster *cluster, const struct takt_node *node, 
 
 /* The slot on a node that a score policy was chosen for. */
 void takt_pick_on(struct takt_cluster *cluster, const struct takt_node *node, uint32_t kind,
-		  struct takt_slot *ret)
+		  uint64_t keep_off, struct takt_slot *ret)
 {
 	const struct takt_request *request = &cluster->kinds.at[kind].request;
 	struct takt_place_choice choice = {0};
 	struct shared_view view;
 
 	if (request->devices && !request->mig_profile) {
-		choice.candidates = takt_fit_devices(cluster, node, request);
+		choice.candidates = takt_fit_devices_off(cluster, node, request, keep_off);
 		cluster->placement->score(cluster->placement_state, view_for(node, request, &view),
 					  request, &choice);
 	}
-	takt_pick_slot(cluster, node, kind, choice.dev_mask, ret);
+	takt_pick_slot(cluster, node, kind, choice.dev_mask, keep_off, ret);
 }
 
 const uint32_t *takt_scope_nodes(struct takt_cluster *cluster, const struct takt_scope *scope,
@@ -202,7 +219,7 @@ static size_t list_fitting(struct takt_cluster *cluster, uint32_t kind,
 	for (size_t i = 0; i < count; i++) {
 		const struct takt_node *node = takt_cluster_at(cluster, nodes[i]);
 
-		if (fits(cluster, node, kind) && takt_scope_has(cluster, scope, nodes[i]))
+		if (fits(cluster, node, kind) && takt_scope_fits(cluster, scope, node, kind))
 			cluster->listed[listed++] = node;
 	}
 	return listed;
@@ -234,6 +251,7 @@ bool takt_cluster_pick_naive(struct takt_cluster *cluster, uint32_t kind,
 	size_t count;
 	struct takt_place_choice choice = {0};
 	const struct takt_node *best;
+	uint64_t keep_off;
 	uint32_t level = 0;
 	size_t at;
 
@@ -245,11 +263,14 @@ bool takt_cluster_pick_naive(struct takt_cluster *cluster, uint32_t kind,
 		best = best_of(cluster, kind, count, &level);
 		if (!best)
 			return false;
-		takt_pick_on(cluster, best, kind, ret);
+		takt_pick_on(cluster, best, kind, takt_scope_keep_off(scope, best->id), ret);
 	} else {
 		at = cluster->placement->scan(cluster->placement_state, cluster, cluster->listed,
 					      count, request, &choice);
-		takt_pick_slot(cluster, cluster->listed[at], kind, choice.dev_mask, ret);
+		best = cluster->listed[at];
+		keep_off = takt_scope_keep_off(scope, best->id);
+		takt_pick_slot(cluster, best, kind,
+			       choice.dev_mask & keep_off ? 0 : choice.dev_mask, keep_off, ret);
 	}
 	if (ret_level)
 		*ret_level = level;
@@ -359,7 +380,7 @@ bool takt_cluster_pick(struct takt_cluster *cluster, uint32_t kind, const struct
 	uint32_t of = kind_of_levels(cluster, kind), level = 0;
 	const struct takt_node *best;
 
-	if (!cluster->placement->score)
+	if (!cluster->placement->score || (scope && scope->keep_off_count))
 		return takt_cluster_pick_naive(cluster, kind, scope, ret, ret_level);
 	takt_cluster_update_epoch(cluster);
 	levels = takt_index_levels(cluster, of);
@@ -372,7 +393,7 @@ bool takt_cluster_pick(struct takt_cluster *cluster, uint32_t kind, const struct
 		cluster->kinds.at[kind].memory_counts = true;
 	if (!best)
 		return false;
-	takt_pick_on(cluster, best, kind, ret);
+	takt_pick_on(cluster, best, kind, 0, ret);
 	if (ret_level)
 		*ret_level = level;
 	return true;

@@ -296,6 +296,9 @@ uint32_t takt_fit_why(const struct takt_cluster *cluster, const struct takt_node
 /* Devices that a task may be put on, all of one model if it takes several. */
 uint64_t takt_fit_devices(const struct takt_cluster *cluster, const struct takt_node *node,
 			  const struct takt_request *request);
+/* The same without some of them. */
+uint64_t takt_fit_devices_off(const struct takt_cluster *cluster, const struct takt_node *node,
+			      const struct takt_request *request, uint64_t keep_off);
 /* What a quick look at a node is enough for. */
 enum takt_cluster_quick takt_fit_quick(const struct takt_request *request);
 /* How many fit one after the other. */
@@ -311,12 +314,15 @@ uint32_t takt_pick_level(const struct takt_cluster *cluster, const struct takt_n
 			 uint32_t kind);
 /* Where in the node a task goes that fits there. */
 void takt_pick_slot(struct takt_cluster *cluster, const struct takt_node *node, uint32_t kind,
-		    uint64_t dev_mask, struct takt_slot *ret);
+		    uint64_t dev_mask, uint64_t keep_off, struct takt_slot *ret);
 /* The same by a score policy's choice of devices. */
 void takt_pick_on(struct takt_cluster *cluster, const struct takt_node *node, uint32_t kind,
-		  struct takt_slot *ret);
+		  uint64_t keep_off, struct takt_slot *ret);
 bool takt_scope_has(const struct takt_cluster *cluster, const struct takt_scope *scope,
 		    uint32_t node);
+/* Whether a task that fits on the node does so on what the scope leaves of it. */
+bool takt_scope_fits(const struct takt_cluster *cluster, const struct takt_scope *scope,
+		     const struct takt_node *node, uint32_t kind);
 /* Nodes of the scope that come first by rank, at most all: those of its list, of its domain, or
  * all; leave_out is not looked at. */
 const uint32_t *takt_scope_nodes(struct takt_cluster *cluster, const struct takt_scope *scope,

@@ -17,11 +17,13 @@ enum state {
 	GONE,
 };
 
-static bool in_maintenance(const struct takt_planner *planner, const struct takt_sched_host *host)
+static bool in_maintenance(const struct takt_planner *planner, const struct takt_sched_host *host,
+			   uint64_t dev_mask)
 {
 	TAKT_VEC_EACH (window, &planner->sched->windows) {
-		if (window->tenant || window->job || window->start_ns > planner->now_ns ||
-		    window->end_ns <= planner->now_ns)
+		if (window->tenant || window->owner || window->job ||
+		    window->start_ns > planner->now_ns || window->end_ns <= planner->now_ns ||
+		    (window->gpu_mask && !(window->gpu_mask & dev_mask)))
 			continue;
 		for (uint32_t i = 0; i < window->node_count; i++)
 			if (window->nodes[i] == host->id)
@@ -36,7 +38,9 @@ static enum state state_of(const struct takt_planner *planner, const struct takt
 
 	if (host->removed || host->lost & slot->dev_mask)
 		return GONE;
-	return host->quarantined & slot->dev_mask || in_maintenance(planner, host) ? AILS : WELL;
+	return host->quarantined & slot->dev_mask || in_maintenance(planner, host, slot->dev_mask)
+		       ? AILS
+		       : WELL;
 }
 
 static enum state worst_of(const struct takt_planner *planner, const struct takt_sched_entry *entry)

@@ -28,10 +28,11 @@ static bool better_offer(const struct offer *a, const struct offer *b)
 }
 
 static struct offer offer_of(const struct takt_sched *sched, const struct takt_sched_host *host,
-			     const struct takt_request *request)
+			     const struct takt_request *request, const struct takt_scope *scope)
 {
 	const struct takt_node *node = takt_cluster_node(sched->cluster, host->node);
-	uint64_t free_gpus = takt_cluster_candidates(sched->cluster, node, request);
+	uint64_t free_gpus = takt_cluster_candidates(sched->cluster, node, request) &
+			     ~takt_scope_keep_off(scope, host->node);
 	uint64_t clean = free_gpus & ~host->outside;
 	struct offer offer = {.host = host};
 
@@ -59,7 +60,7 @@ static bool pick_by_links(const struct takt_sched *sched, uint32_t kind,
 		if (host->removed ||
 		    takt_cluster_why_not(sched->cluster, kind, host->node, scope) != 0)
 			continue;
-		offer = offer_of(sched, host, request);
+		offer = offer_of(sched, host, request, scope);
 		if (better_offer(&offer, &best))
 			best = offer;
 		if (request->devices == 0)

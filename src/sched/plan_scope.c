@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where a job may be: not on nodes of a window that is somebody else's and begins before the job is
- * predicted to be over, near to the jobs that it wants to be near to, apart from those that it
- * wants to be apart from.
+ * Where a job may be: not on nodes or GPUs of a window that is somebody else's and begins before
+ * the job is predicted to be over, near to the jobs that it wants to be near to, apart from those
+ * that it wants to be apart from.
  */
 #include <errno.h>
 
@@ -21,6 +21,7 @@ uint64_t takt_plan_end_if_started(const struct takt_planner *planner,
 static bool is_for(const struct takt_sched_window *window, const struct takt_sched_job *job)
 {
 	return (window->job && window->job == job->id) ||
+	       (window->owner && window->owner == job->owner) ||
 	       (window->tenant && window->tenant == job->tenant);
 }
 
@@ -33,6 +34,7 @@ static int clear(struct takt_planner *planner)
 		return -ENOMEM;
 	memset(planner->leave_out.at, 0, words * sizeof(*planner->leave_out.at));
 	planner->leave_out.len = words;
+	takt_vec_clear(&planner->keep_off);
 	return 0;
 }
 
@@ -41,13 +43,33 @@ static void leave_out(struct takt_planner *planner, uint32_t node)
 	planner->leave_out.at[node / 64] |= UINT64_C(1) << node % 64;
 }
 
+/* GPUs of one node. */
+static void keep_off(struct takt_planner *planner, uint32_t node, uint64_t gpu_mask)
+{
+	size_t had = planner->keep_off.len, need = (size_t)node + 1;
+
+	if (had < need) {
+		if (takt_vec_reserve(&planner->keep_off, need - had) < 0) {
+			takt_plan_fail(planner, -ENOMEM);
+			return;
+		}
+		memset(&planner->keep_off.at[had], 0, (need - had) * sizeof(uint64_t));
+		planner->keep_off.len = need;
+	}
+	planner->keep_off.at[node] |= gpu_mask;
+}
+
 static void leave_out_window(struct takt_planner *planner, const struct takt_sched_window *window)
 {
 	for (uint32_t i = 0; i < window->node_count; i++) {
 		const struct takt_sched_host *host =
 			takt_sched_host_find(planner->sched, window->nodes[i]);
 
-		if (host && !host->removed)
+		if (!host || host->removed)
+			continue;
+		if (window->gpu_mask)
+			keep_off(planner, host->node, window->gpu_mask);
+		else
 			leave_out(planner, host->node);
 	}
 }
@@ -136,6 +158,8 @@ const struct takt_scope *takt_plan_scope(struct takt_planner *planner,
 	planner->scope = (struct takt_scope){
 		.leave_out = planner->leave_out.at,
 		.leave_out_words = planner->leave_out.len,
+		.keep_off = planner->keep_off.at,
+		.keep_off_count = planner->keep_off.len,
 	};
 	return &planner->scope;
 }

@@ -68,6 +68,7 @@ struct takt_planner {
 	/* The scope of the job that is looked at; see plan_scope.c. */
 	struct takt_scope scope;
 	TAKT_VEC(uint64_t) leave_out;
+	TAKT_VEC(uint64_t) keep_off;	 /* by node; empty = nothing */
 	TAKT_VEC(uint64_t) other_models; /* plan_models.c: the same, narrowed */
 	bool has_stand_in;		 /* plan_models.c: tasks are picked as this kind */
 	uint32_t stand_in;

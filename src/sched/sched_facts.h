@@ -149,6 +149,7 @@ struct takt_sched_job {
 	enum takt_topology_want topology;
 	uint32_t level; /* of `topology`: 0 = one node, else a level's id */
 
+	uint64_t owner;	   /* whose it is, for windows; a number of the caller's, 0 = none */
 	uint32_t tenant;   /* id of a TENANT event; 0 = none */
 	uint32_t outlook;  /* id of an OUTLOOK event: its kind; 0 = none */
 	uint32_t workload; /* id of a WORKLOAD event; 0 = none: as fast everywhere */
@@ -187,16 +188,18 @@ struct takt_sched_outlook {
 };
 
 /*
- * GPUs set aside from start to end: for maintenance (tenant and job 0: nobody's) or reserved in
- * advance for a tenant or a job. Nothing else is placed there that is not predicted to be over by
- * the start; nothing of unknown length either.
+ * GPUs set aside from start to end: for maintenance (tenant, owner and job 0: nobody's) or reserved
+ * in advance for a tenant, an owner or a job. Nothing else is placed there that is not predicted to
+ * be over by the start; nothing of unknown length either.
  */
 struct takt_sched_window {
 	uint64_t id; /* unique, > 0 */
 	uint64_t start_ns;
 	uint64_t end_ns; /* > start_ns */
 	uint32_t tenant;
+	uint64_t owner;
 	uint64_t job;
+	uint64_t gpu_mask;     /* of the one node that it names; 0 = all GPUs of all nodes */
 	const uint32_t *nodes; /* ids */
 	uint32_t node_count;
 };

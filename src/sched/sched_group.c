@@ -154,6 +154,7 @@ static struct takt_sched_shape shape_of(const struct takt_sched *sched,
 	shape.topology = job->topology;
 	shape.level = job->level;
 	shape.tenant = job->tenant;
+	shape.owner = job->owner;
 	shape.workload = job->workload;
 	shape.near_group = job->near_group;
 	shape.near_level = job->near_level;

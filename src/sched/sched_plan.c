@@ -35,7 +35,7 @@ static void planner_init(struct takt_planner *planner, struct takt_sched *sched,
 	planner->placements.max = planner->waits.max = planner->evictions.max = LIST_MAX;
 	planner->migrations.max = planner->reservations.max = planner->layouts.max = LIST_MAX;
 	planner->fits.max = planner->ends.max = planner->kept.max = planner->holds.max = LIST_MAX;
-	planner->leave_out.max = LIST_MAX;
+	planner->leave_out.max = planner->keep_off.max = LIST_MAX;
 	planner->other_models.max = LIST_MAX;
 }
 
@@ -93,6 +93,7 @@ static void planner_fini(struct takt_planner *planner)
 	takt_plan_reserve_fini(planner);
 	takt_vec_fini(&planner->holds);
 	takt_vec_fini(&planner->leave_out);
+	takt_vec_fini(&planner->keep_off);
 	takt_vec_fini(&planner->other_models);
 	takt_free(planner->slots);
 }

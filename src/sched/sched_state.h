@@ -68,6 +68,7 @@ struct takt_sched_shape {
 	uint32_t array_limit;
 	uint32_t workload;
 	uint64_t array;
+	uint64_t owner;
 	uint64_t alone; /* job id, for jobs that a window is kept for; else 0 */
 };
 

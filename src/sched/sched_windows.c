@@ -27,6 +27,11 @@ static int check_window(const struct takt_sched *sched, const struct takt_sched_
 	if (window->end_ns <= window->start_ns)
 		return takt_err_set(err, -EINVAL, "window %" PRIu64 " ends before it has started",
 				    window->id);
+	if (window->gpu_mask && window->node_count != 1)
+		return takt_err_set(err, -EINVAL,
+				    "window.gpu_mask is of one node, window %" PRIu64
+				    " names %" PRIu32,
+				    window->id, window->node_count);
 	if (window->tenant && !takt_tenants_find(sched->tenants, window->tenant))
 		return takt_err_set(err, -EINVAL, "window.tenant %" PRIu32 " was not told before",
 				    window->tenant);

@@ -57,12 +57,15 @@ static void check_use(const struct use *use)
 	assert_true(use->tenant[3] <= 16000);
 }
 
-/* Nothing is started on a node under maintenance, or that would not be over by then. */
+/* Nothing is started on a node or GPU that is kept for others, or that would not be over by then.
+ */
 static void check_window(const struct story *story, const struct takt_plan_placement *p)
 {
 	const struct takt_sched_job *job = &story->jobs[p->job_id].job;
 
-	if (story->window.node != p->node_id || story->window.end_ns <= story->now_ns)
+	if (story->window.node != p->node_id || story->window.end_ns <= story->now_ns ||
+	    (story->window.owner && story->window.owner == job->owner) ||
+	    (story->window.gpu_mask && !(story->window.gpu_mask & p->gpu_mask)))
 		return;
 	assert_true(job->estimate_ns > 0);
 	assert_true(story->now_ns < story->window.start_ns);

@@ -112,6 +112,7 @@ static void draw_rest(struct story *story, struct takt_sched_job *job)
 {
 	job->priority = (int32_t)draw(story, 3);
 	job->tenant = draw(story, STORY_TENANTS + 1);
+	job->owner = draw(story, 3);
 	if (draw(story, 3) > 0)
 		job->estimate_ns = (uint64_t)(60 + draw(story, 7200)) * SECOND;
 	if (draw(story, 2) == 0)
@@ -242,6 +243,10 @@ static void change_window(struct story *story, struct takt_sched *sched)
 	story->window.node = 1 + draw(story, STORY_NODES);
 	story->window.start_ns = story->now_ns + (uint64_t)draw(story, 3000) * SECOND;
 	story->window.end_ns = story->window.start_ns + 1800ull * SECOND;
+	story->window.gpu_mask = draw(story, 2) ? 0 : 1 + draw(story, 15);
+	story->window.owner = draw(story, 3);
+	window.gpu_mask = story->window.gpu_mask;
+	window.owner = story->window.owner;
 	window.start_ns = story->window.start_ns;
 	window.end_ns = story->window.end_ns;
 	window.nodes = &story->window.node;

@@ -32,6 +32,8 @@ struct story {
 	struct story_window {
 		uint64_t start_ns, end_ns; /* 0 = there is none */
 		uint32_t node;
+		uint64_t gpu_mask; /* 0 = all of the node */
+		uint64_t owner;	   /* whose jobs may be there; 0 = maintenance */
 	} window;
 	struct story_job {
 		enum {
