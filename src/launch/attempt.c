@@ -12,6 +12,7 @@
 #include <sys/file.h>
 
 #include "base/mem.h"
+#include "base/terminal.h"
 #include "launch/attempt_files.h"
 #include "launch/attempt_spec.h"
 #include "launch/attempt_status.h"
@@ -325,10 +326,11 @@ int takt_attempt_void(const struct takt_sys *sys, int jobs_dirfd, uint64_t job_i
 /* The lock last: as long as it is there, whoever comes sees an attempt. */
 static int remove_files(const struct takt_sys *sys, int dirfd)
 {
-	static const char *const names[] = {"log",	   "spec",     "go",	 "shim",
-					    "staged",	   "started",  "exit",	 "spec.new",
-					    "shim.new",	   "exit.new", "go.new", "staged.new",
-					    "started.tmp", "exit.tmp", "lock"};
+	static const char *const names[] = {
+		"log",	   "spec",	 "go",		"shim",	    "staged",
+		"started", "exit",	 "spec.new",	"shim.new", "exit.new",
+		"go.new",  "staged.new", "started.tmp", "exit.tmp", TAKT_TERMINAL_SOCKET,
+		"lock"};
 
 	for (size_t i = 0; i < TAKT_ARRAY_LEN(names); i++) {
 		int rc = sys->unlinkat(sys, dirfd, names[i], 0);

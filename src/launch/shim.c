@@ -216,6 +216,7 @@ int takt_shim_run(const struct takt_sys *sys, int attempt_dirfd, struct takt_err
 		takt_shim_note(&shim, "nothing was run: %s: %s", why.msg, takt_err_sentence(rc));
 		takt_err_set(err, rc, "%s", why.msg);
 	}
+	takt_shim_io_finish(&shim);
 	takt_attempt_spec_fini(&shim.spec);
 	takt_free(shim.ranks);
 	if (shim.report >= 0)

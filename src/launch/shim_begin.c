@@ -168,7 +168,9 @@ int takt_shim_begin(struct takt_shim *shim, struct takt_err *err)
 
 	if (rc < 0)
 		return rc;
-	rc = fork_ranks(shim, &pipes, err);
+	rc = takt_shim_io_open(shim, err);
+	if (rc == 0)
+		rc = fork_ranks(shim, &pipes, err);
 	if (rc == 0)
 		rc = wait_for_turn(shim, err);
 	if (rc == 0)

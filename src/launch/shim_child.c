@@ -5,7 +5,6 @@
  * pipe (and has the kernel kill us), and then nothing ever ran.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/close_range.h>
 #include <sched.h>
 #include <signal.h>
@@ -28,18 +27,6 @@ static void reset_signals(void)
 		(void)sigaction(sig, &act, NULL);
 	sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
-}
-
-static int take_stdio(const struct takt_shim *shim, struct takt_err *err)
-{
-	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-
-	if (null < 0)
-		return takt_err_set(err, -errno, "open '/dev/null'");
-	if (dup2(null, STDIN_FILENO) < 0 || dup2(shim->logfd, STDOUT_FILENO) < 0 ||
-	    dup2(shim->logfd, STDERR_FILENO) < 0)
-		return takt_err_set(err, -errno, "standard descriptors");
-	return 0;
 }
 
 /* What the job can run without: said in its log, not fatal. */
@@ -76,10 +63,6 @@ static bool wait_for_word(int go)
 
 int takt_shim_become(const struct takt_shim *shim, char *const *argv, struct takt_err *err)
 {
-	int rc = take_stdio(shim, err);
-
-	if (rc < 0)
-		return rc;
 	take_place(shim);
 	if (chdir(shim->spec.cwd) < 0)
 		return takt_err_set(err, -errno, "change to directory '%s'", shim->spec.cwd);
@@ -112,6 +95,8 @@ static int become(struct takt_shim *shim, uint32_t rank, struct takt_err *err)
 
 	if (rc == 0)
 		rc = takt_shim_rank_env(shim, rank, err);
+	if (rc == 0)
+		rc = takt_shim_io_take(shim, rank, err);
 	return rc < 0 ? rc : takt_shim_become(shim, shim->spec.argv, err);
 }
 

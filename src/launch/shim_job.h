@@ -45,8 +45,8 @@ int takt_shim_begin(struct takt_shim *shim, struct takt_err *err);
  * -ECANCELED: it is not to run. Nothing of the prefetch goes on. */
 int takt_shim_wait_staged(struct takt_shim *shim, struct takt_err *err);
 
-/* In a forked process: become this program in the job's place and environment. Returns only when it
- * failed. */
+/* In a forked process that has its standard descriptors: become this program in the job's place and
+ * environment. Returns only when it failed. */
 int takt_shim_become(const struct takt_shim *shim, char *const *argv, struct takt_err *err);
 
 /* To be asked once a first process has ended: true when one could not be executed, which is then in
@@ -75,6 +75,17 @@ void takt_shim_signal(const struct takt_proc_entry *entry, int sig);
 
 /* A line of the shim's own in the job's log; best effort. */
 void takt_shim_note(const struct takt_shim *shim, const char *fmt, ...) TAKT_PRINTF(2, 3);
+
+/* shim_io.c */
+/* Make what the job's output passes through, if it does: shim->io. Negative leaves something to
+ * finish. */
+int takt_shim_io_open(struct takt_shim *shim, struct takt_err *err);
+/* In the forked process: standard input, output and error of the rank. */
+int takt_shim_io_take(const struct takt_shim *shim, uint32_t rank, struct takt_err *err);
+/* Move what there is, until a signal comes or the time is up (-1 = never); with shim->io only. */
+void takt_shim_io_wait(struct takt_shim *shim, int limit_ms);
+/* Move what is left and release it. */
+void takt_shim_io_finish(struct takt_shim *shim);
 
 /* In the forked process: wait for the word on `go`, then become the job's program. On failure
  * writes a struct takt_err to `report`. Does not return. */

@@ -186,12 +186,18 @@ static void wait_signal(struct watch *watch)
 	uint64_t left = watch->until.ns > now ? watch->until.ns - now : 0;
 	struct timespec limit = {.tv_sec = (time_t)(left / TAKT_NS_PER_S),
 				 .tv_nsec = (long)(left % TAKT_NS_PER_S)};
+	bool forever = watch->phase == PHASE_RUN;
 	sigset_t all;
 	siginfo_t info;
 	int sig;
 
+	if (watch->shim->io) {
+		takt_shim_io_wait(watch->shim, forever ? -1 : (int)(left / TAKT_NS_PER_MS) + 1);
+		limit = (struct timespec){0};
+		forever = false;
+	}
 	sigfillset(&all);
-	sig = sigtimedwait(&all, &info, watch->phase == PHASE_RUN ? NULL : &limit);
+	sig = sigtimedwait(&all, &info, forever ? NULL : &limit);
 	if (sig > 0 && sig != SIGCHLD)
 		heed(watch, &info);
 }
@@ -204,6 +210,7 @@ void takt_shim_see_through(struct takt_shim *shim)
 		advance(&watch);
 		wait_signal(&watch);
 	}
+	takt_shim_io_finish(shim);
 	takt_shim_settle_report(shim);
 	shim->end.ended_at = takt_wall_now(shim->sys);
 	shim->end.run_ns = takt_boot_elapsed_ns(takt_boot_now(shim->sys), shim->began);

@@ -176,6 +176,41 @@ static void test_ranks_that_cannot_be_executed(void **state)
 		assert_int_equal(status.exit_code, 127);
 }
 
+static void test_lines_say_which_rank_wrote_them(void **state)
+{
+	struct fixture *fixture = *state;
+	struct takt_attempt_spec spec = ranks_sh(fixture, 2,
+						 "if [ $RANK = 0 ]; then printf 'one\\ntwo\\n'; "
+						 "printf 'a\\rb\\r\\n' >&2; printf end;"
+						 "else head -c 5000 /dev/zero | tr '\\0' x; fi");
+	struct takt_attempt_status status;
+	char *log;
+
+	spec.rank_prefix = true;
+	status = run(fixture, spec);
+	assert_int_equal(status.exit_code, 0);
+	log = slurp_log(fixture, 1, 1);
+	assert_non_null(strstr(log, "[0] one\n"));
+	assert_non_null(strstr(log, "[0] two\n"));
+	assert_non_null(strstr(log, "[0] a\r"));
+	assert_non_null(strstr(log, "[0] b\r\n"));
+	assert_non_null(strstr(log, "[0] end\n"));
+	assert_non_null(strstr(log, "[1] xxx"));
+	assert_null(strstr(log, "]\n"));
+	takt_free(log);
+}
+
+static void test_output_of_ranks_has_no_prefix_unless_asked_for(void **state)
+{
+	struct fixture *fixture = *state;
+	char *log;
+
+	run(fixture, ranks_sh(fixture, 2, "[ $RANK = 0 ] || echo line"));
+	log = slurp_log(fixture, 1, 1);
+	assert_string_equal(log, "line\n");
+	takt_free(log);
+}
+
 /* No survivors: whatever the ranks leave dies with the shim or is found by the attempt's id. */
 static void test_killed_shim_takes_all_ranks_along(void **state)
 {
@@ -221,6 +256,10 @@ int main(void)
 						fixture_down),
 		cmocka_unit_test_setup_teardown(test_ranks_that_cannot_be_executed, fixture_up,
 						fixture_down),
+		cmocka_unit_test_setup_teardown(test_lines_say_which_rank_wrote_them, fixture_up,
+						fixture_down),
+		cmocka_unit_test_setup_teardown(test_output_of_ranks_has_no_prefix_unless_asked_for,
+						fixture_up, fixture_down),
 		cmocka_unit_test_setup_teardown(test_killed_shim_takes_all_ranks_along, fixture_up,
 						fixture_down),
 	};
