@@ -50,6 +50,16 @@ static void add_gpus(struct takt_cli *cli, const struct takt_job_view *job)
 		add_line(cli, "", job->gpu_uuid[i]);
 }
 
+static void add_isolation(struct takt_cli *cli, const struct takt_job_view *job)
+{
+	if (!job->isolation[0])
+		return;
+	takt_str_addf(&cli->out, "%-14s%s", "isolation", job->isolation);
+	if (job->isolation_note[0])
+		takt_str_addf(&cli->out, " (%s)", job->isolation_note);
+	takt_str_add(&cli->out, "\n");
+}
+
 static void add_wishes(struct takt_cli *cli, const struct takt_job_view *job)
 {
 	char text[TAKT_UNIT_TEXT];
@@ -60,11 +70,10 @@ static void add_wishes(struct takt_cli *cli, const struct takt_job_view *job)
 	if (job->array_limit)
 		takt_str_addf(&cli->out, "%-14s%u at a time\n", "", job->array_limit);
 	if (job->cpu_milli)
-		takt_str_addf(&cli->out, "%-14s%u.%03u (counted, not enforced)\n", "CPUs",
-			      job->cpu_milli / 1000, job->cpu_milli % 1000);
+		takt_str_addf(&cli->out, "%-14s%u.%03u\n", "CPUs", job->cpu_milli / 1000,
+			      job->cpu_milli % 1000);
 	if (job->mem_mib)
-		takt_str_addf(&cli->out, "%-14s%s (counted, not enforced)\n", "memory",
-			      takt_bytes_text(job->mem_mib << 20, text));
+		add_line(cli, "memory", takt_bytes_text(job->mem_mib << 20, text));
 	if (job->gpu_mem_mib)
 		takt_str_addf(&cli->out, "%-14s%s at least\n", "GPU memory",
 			      takt_bytes_text((uint64_t)job->gpu_mem_mib << 20, text));
@@ -143,6 +152,7 @@ static void print_job(struct takt_cli *cli, const struct takt_job_view *job)
 	add_wishes(cli, job);
 	add_yielding(cli, job);
 	add_start(cli, job);
+	add_isolation(cli, job);
 	add_clock(cli, job);
 	add_time(cli, "submitted", job->submitted_ms);
 	add_time(cli, "started", job->started_ms);

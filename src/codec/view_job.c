@@ -95,6 +95,8 @@ static const struct takt_field job_fields[] = {
 	U32(JOB, clock_min_mhz, NONE(0)),
 	U32(JOB, clock_max_mhz, NONE(0)),
 	TEXT(JOB, clock_note),
+	TEXT(JOB, isolation),
+	TEXT(JOB, isolation_note),
 	{TAKT_FIELD_AT(JOB, report, TAKT_FIELD_OBJECT), .shape = &report_shape},
 };
 static const struct takt_shape job_shape = TAKT_SHAPE(JOB, "a job", job_fields);

@@ -178,6 +178,9 @@ struct takt_job_view {
 	uint32_t clock_min_mhz, clock_max_mhz; /* 0 = no clock asked for */
 	char clock_note[200]; /* "applied [210,1410] MHz", "advice only: no permission", "gap of 1.2
 				 s while ..." */
+	char isolation[12];   /* "devices": it can open its GPUs alone and its limits hold; or
+				 "advisory"; "" = not known, or no attempt yet */
+	char isolation_note[160]; /* why it is advisory */
 	struct takt_report_view report;
 };
 /* Fills in the terms out of the description; the texts only when they are the asker's `own`. */

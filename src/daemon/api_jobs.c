@@ -242,6 +242,18 @@ static void note_changed(const struct takt_daemon *daemon, uint64_t gpu_mask,
 	}
 }
 
+/* What the shim of its latest attempt was told. Lists go without: it costs a file a job. */
+static void fill_isolation(struct takt_daemon *daemon, struct takt_job_view *ret)
+{
+	char why[TAKT_ATTEMPT_MESSAGE];
+
+	if (ret->attempt == 0 ||
+	    takt_attempt_isolation(daemon->sys, daemon->jobs_dirfd, ret->id, ret->attempt, why) < 0)
+		return;
+	takt_strcpy(ret->isolation, sizeof(ret->isolation), why[0] ? "advisory" : "devices");
+	takt_strcpy(ret->isolation_note, sizeof(ret->isolation_note), why);
+}
+
 int takt_api_job(void *ctx, const struct takt_peer *peer, uint64_t job_id,
 		 struct takt_job_view *ret, struct takt_err *err)
 {
@@ -252,6 +264,7 @@ int takt_api_job(void *ctx, const struct takt_peer *peer, uint64_t job_id,
 
 	if (job) {
 		fill_job(daemon, peer, job, ret);
+		fill_isolation(daemon, ret);
 		return 0;
 	}
 	rc = takt_api_ended_row(daemon, job_id, &row, err);
@@ -259,6 +272,8 @@ int takt_api_job(void *ctx, const struct takt_peer *peer, uint64_t job_id,
 		rc = fill_row(daemon, peer, &row, ret, err);
 	if (rc == 0 && ret->clock_max_mhz)
 		note_changed(daemon, row.gpu_mask, ret);
+	if (rc == 0)
+		fill_isolation(daemon, ret);
 	takt_job_fini(&row);
 	return rc;
 }

@@ -62,8 +62,7 @@ struct takt_daemon {
 	struct takt_config config;
 	char libexec_dir[PATH_MAX];    /* of takt-launch, takt-shim, takt-actuate, takt-guard */
 	const char *metrics_hosts[17]; /* into config.metrics_hosts, NULL-terminated */
-	char cgroup_root[200]; /* where jobs get a cgroup of their own; "" = they get none */
-	unsigned metrics_port; /* 0 = no TCP */
+	unsigned metrics_port;	       /* 0 = no TCP */
 	const struct takt_sys *sys;
 	bool single_user, manages;
 	char observe_why[240];

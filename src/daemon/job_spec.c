@@ -149,6 +149,29 @@ static int build_env(struct takt_daemon *daemon, const struct takt_queue_job *jo
 	return rc;
 }
 
+/* What the launcher holds the job to. The node of a GPU bears the number that the driver gave it.
+ */
+static void fill_limits(const struct takt_daemon *daemon, const struct takt_queue_job *job,
+			uint64_t gpu_mask, struct takt_attempt_spec *spec)
+{
+	struct takt_job_limits *limits = &spec->limits;
+
+	limits->cpu_milli = job->spec.cpu_milli;
+	limits->mem_mib = job->spec.mem_mib;
+	limits->cpu_count = spec->cpu_count;
+	memcpy(limits->cpus, spec->cpus, sizeof(limits->cpus));
+	for (uint32_t gpu = 0; gpu < daemon->gpu_count; gpu++) {
+		const struct takt_gpu_facts *facts = takt_machine_facts(daemon->machine, gpu);
+
+		if (!(gpu_mask >> gpu & 1))
+			continue;
+		if (facts->has & TAKT_FACT_MINOR)
+			limits->gpu_minor[limits->gpu_count++] = (uint16_t)facts->minor;
+		else
+			limits->any_device = true;
+	}
+}
+
 int takt_daemon_describe_job(void *ctx, const struct takt_action *start, const char *attempt_id,
 			     struct takt_attempt_spec *ret_spec, uid_t *ret_uid, gid_t *ret_gid,
 			     struct takt_err *err)
@@ -162,10 +185,7 @@ int takt_daemon_describe_job(void *ctx, const struct takt_action *start, const c
 				    (unsigned long long)start->job_id);
 	ret_spec->grace_ms = job->spec.grace_ms;
 	ret_spec->cpu_count = near_cpus(daemon, start->gpu_mask, ret_spec->cpus);
-	/* Cgroups are made below our own, which only our own user may do. */
-	if (daemon->cgroup_root[0] && job->row.uid == getuid())
-		snprintf(ret_spec->cgroup, sizeof(ret_spec->cgroup), "%s/takt-%llu.%u",
-			 daemon->cgroup_root, (unsigned long long)start->job_id, start->attempt);
+	fill_limits(daemon, job, start->gpu_mask, ret_spec);
 	ret_spec->argv = copy_list(job->spec.argv);
 	ret_spec->cwd = takt_strdup(job->spec.cwd);
 	rc = ret_spec->argv && ret_spec->cwd

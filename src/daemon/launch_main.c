@@ -16,7 +16,7 @@ enum {
 
 static const char usage[] =
 	"usage: takt-launch (--socket PATH | --listen-fd N) --jobs DIR --shim PATH\n"
-	"                   [--client-uid UID] [--min-uid UID] [--idle-ms MS]\n"
+	"                   [--client-uid UID] [--min-uid UID] [--cgroup DIR] [--idle-ms MS]\n"
 	"\n"
 	"  --socket PATH     listen there\n"
 	"  --listen-fd N     an inherited listening socket (SOCK_SEQPACKET)\n"
@@ -24,6 +24,9 @@ static const char usage[] =
 	"  --shim PATH       takt-shim\n"
 	"  --client-uid UID  the only user, besides root, that may ask (default: our own)\n"
 	"  --min-uid UID     as root: refuse to run jobs of users below (default: 1000)\n"
+	"  --cgroup DIR      make the cgroups of jobs there (default: in our own); what runs in "
+	"it\n"
+	"                    itself is moved to a leaf\n"
 	"  --idle-ms MS      end when no client is there for so long (default: 0, never)\n";
 
 struct options {
@@ -32,10 +35,15 @@ struct options {
 };
 
 static const struct option longopts[] = {
-	{"socket", required_argument, NULL, 's'},     {"listen-fd", required_argument, NULL, 'l'},
-	{"jobs", required_argument, NULL, 'j'},	      {"shim", required_argument, NULL, 'p'},
-	{"client-uid", required_argument, NULL, 'c'}, {"min-uid", required_argument, NULL, 'm'},
-	{"idle-ms", required_argument, NULL, 'i'},    {0},
+	{"socket", required_argument, NULL, 's'},
+	{"listen-fd", required_argument, NULL, 'l'},
+	{"jobs", required_argument, NULL, 'j'},
+	{"shim", required_argument, NULL, 'p'},
+	{"client-uid", required_argument, NULL, 'c'},
+	{"min-uid", required_argument, NULL, 'm'},
+	{"idle-ms", required_argument, NULL, 'i'},
+	{"cgroup", required_argument, NULL, 'g'},
+	{0},
 };
 
 static int number(const char *name, const char *text, unsigned long long max,
@@ -61,6 +69,9 @@ static int take_option(struct options *options, int opt, const char *arg, struct
 		break;
 	case 'p':
 		options->config.shim_path = arg;
+		break;
+	case 'g':
+		options->config.cgroup = arg;
 		break;
 	case 'l':
 		rc = number("listen-fd", arg, INT_MAX, &n, err);

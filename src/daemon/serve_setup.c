@@ -20,7 +20,6 @@
 #include "daemon/daemon.h"
 #include "daemon/libexec.h"
 #include "engine/local/local_engine.h"
-#include "launch/cgroup.h"
 #include "net/listen.h"
 
 static const int64_t sched_past_ns = 30ll * 24 * 3600 * (int64_t)TAKT_NS_PER_S; /* known */
@@ -217,9 +216,6 @@ static int open_engine(struct takt_daemon *daemon, struct takt_err *err)
 		.ctx = daemon,
 	};
 
-	if (takt_cgroup_root(daemon->cgroup_root, sizeof(daemon->cgroup_root), NULL) < 0)
-		daemon->cgroup_root[0] =
-			'\0'; /* jobs are then found by their shims and environments alone */
 	snprintf(jobs_dir, sizeof(jobs_dir), "%s/jobs", daemon->config.state_dir);
 	return takt_engine_local_new(&config, &daemon->engine, err);
 }

@@ -5,25 +5,31 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/str.h"
 #include "launch/launch.h"
 
 int main(int argc, char **argv)
 {
+	struct takt_job_place place = {.why = "no launcher has said more"};
 	struct takt_err err;
 	char text[320];
 	int dirfd, rc;
 
-	if (argc != 2 && argc != 3) {
-		fprintf(stderr,
-			"usage: takt-shim DIRECTORY-OF-AN-ATTEMPT [DIRECTORY-OF-ATTEMPTS]\n");
+	if (argc < 2 || argc > 5) {
+		fprintf(stderr, "usage: takt-shim DIRECTORY-OF-AN-ATTEMPT [DIRECTORY-OF-ATTEMPTS "
+				"[CGROUP [WHY-ADVISORY]]]\n");
 		return takt_err_exit_status(-TAKT_E_USAGE);
 	}
+	if (argc > 3)
+		takt_strcpy(place.job, sizeof(place.job), argv[3]);
+	if (argc > 4)
+		takt_strcpy(place.why, sizeof(place.why), argv[4]);
 	dirfd = open(argv[1], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (dirfd < 0)
 		rc = takt_err_set(&err, -errno, "open '%s'", argv[1]);
 	else
 		rc = chdir("/") < 0 ? takt_err_set(&err, -errno, "change to '/'")
-				    : takt_shim_run(takt_sys_real(), dirfd, &err);
+				    : takt_shim_run(takt_sys_real(), dirfd, &place, &err);
 	if (rc == 0)
 		return 0;
 	fprintf(stderr, "takt-shim: %s\n", takt_err_text(&err, text, sizeof(text)));

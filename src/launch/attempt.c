@@ -326,11 +326,24 @@ int takt_attempt_void(const struct takt_sys *sys, int jobs_dirfd, uint64_t job_i
 /* The lock last: as long as it is there, whoever comes sees an attempt. */
 static int remove_files(const struct takt_sys *sys, int dirfd)
 {
-	static const char *const names[] = {
-		"log",	   "spec",	 "go",		"shim",	    "staged",
-		"started", "exit",	 "spec.new",	"shim.new", "exit.new",
-		"go.new",  "staged.new", "started.tmp", "exit.tmp", TAKT_TERMINAL_SOCKET,
-		"lock"};
+	static const char *const names[] = {"log",
+					    "spec",
+					    "go",
+					    "isolation",
+					    "shim",
+					    "staged",
+					    "started",
+					    "exit",
+					    "spec.new",
+					    "shim.new",
+					    "go.new",
+					    "staged.new",
+					    "isolation.new",
+					    "exit.new",
+					    "started.tmp",
+					    "exit.tmp",
+					    TAKT_TERMINAL_SOCKET,
+					    "lock"};
 
 	for (size_t i = 0; i < TAKT_ARRAY_LEN(names); i++) {
 		int rc = sys->unlinkat(sys, dirfd, names[i], 0);
@@ -381,6 +394,33 @@ int takt_attempt_record_staged(const struct takt_sys *sys, int attempt_dirfd,
 	if (rc < 0)
 		return takt_err_set(err, rc, "record that it waits");
 	return takt_attempt_write_text(sys, attempt_dirfd, "staged", &text, err);
+}
+
+int takt_attempt_record_isolation(const struct takt_sys *sys, int attempt_dirfd, const char *why,
+				  struct takt_err *err)
+{
+	TAKT_CLEANUP(strp) struct takt_str text = TAKT_STR(TAKT_ATTEMPT_MAX_RECORD);
+	int rc = takt_attempt_isolation_format(why, &text);
+
+	if (rc < 0)
+		return takt_err_set(err, rc, "record the isolation");
+	return takt_attempt_write_text(sys, attempt_dirfd, "isolation", &text, err);
+}
+
+int takt_attempt_isolation(const struct takt_sys *sys, int jobs_dirfd, uint64_t job_id,
+			   uint32_t attempt, char *ret_why)
+{
+	TAKT_CLEANUP(freep) char *text = NULL;
+	int dirfd = takt_attempt_open(sys, jobs_dirfd, job_id, attempt, NULL);
+	size_t len;
+	int rc;
+
+	if (dirfd < 0)
+		return dirfd;
+	rc = takt_attempt_read_text(sys, dirfd, "isolation", TAKT_ATTEMPT_MAX_RECORD, &text, &len,
+				    NULL);
+	(void)sys->close(sys, dirfd);
+	return rc < 0 ? rc : takt_attempt_isolation_parse(text, len, ret_why);
 }
 
 int takt_attempt_record_started(const struct takt_sys *sys, int attempt_dirfd,

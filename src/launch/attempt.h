@@ -10,6 +10,7 @@
  *               belongs together.
  *     spec      what to run (struct takt_attempt_spec)
  *     shim      who the shim is (struct takt_proc_id)
+ *     isolation why the attempt is isolated by word alone, if it is
  *     staged    only of an attempt that is made before it is its turn: the process that will be the
  *               job's is there and waits
  *     go        its turn has come: the spec, completed by what was decided meanwhile (GPUs)
@@ -62,6 +63,7 @@
 #include "base/err.h"
 #include "base/sys.h"
 #include "base/timetypes.h"
+#include "launch/job_limits.h"
 
 enum {
 	TAKT_ATTEMPT_ID_MAX = 64,
@@ -84,7 +86,8 @@ struct takt_attempt_spec {
 	uint32_t grace_ms;  /* SIGTERM to SIGKILL */
 	uint32_t cpu_count; /* CPUs to bind to; 0 = leave affinity alone */
 	uint64_t cpus[TAKT_ATTEMPT_CPU_WORDS]; /* bit n of word n / 64 */
-	char cgroup[256]; /* cgroup v2 directory to make, enter and remove, "" = none */
+	char cgroup[256]; /* of attempts of older versions; "" = the launcher's affair */
+	struct takt_job_limits limits; /* for the launcher's request; not in the file */
 	/* Processes to start, each with RANK, LOCAL_RANK, WORLD_SIZE, LOCAL_WORLD_SIZE, MASTER_ADDR
 	 * and MASTER_PORT; 0 = one, without them. */
 	uint32_t ranks;
@@ -192,6 +195,11 @@ int takt_attempt_void(const struct takt_sys *sys, int jobs_dirfd, uint64_t job_i
 int takt_attempt_remove(const struct takt_sys *sys, int jobs_dirfd, uint64_t job_id,
 			uint32_t attempt, struct takt_err *err);
 
+/* How well the attempt is isolated, as its shim was told: ret_why[TAKT_ATTEMPT_MESSAGE] as below.
+ * -ENOENT: not said (no shim yet, or one of an older takt). */
+int takt_attempt_isolation(const struct takt_sys *sys, int jobs_dirfd, uint64_t job_id,
+			   uint32_t attempt, char *ret_why);
+
 /* For the shim. lock: the descriptor that holds it, or -TAKT_E_BUSY at once when it is held. The
  * records are written whole; started and exited durably. */
 int takt_attempt_lock(const struct takt_sys *sys, int attempt_dirfd, struct takt_err *err);
@@ -201,6 +209,9 @@ int takt_attempt_record_shim(const struct takt_sys *sys, int attempt_dirfd,
 			     const struct takt_proc_id *shim, struct takt_err *err);
 int takt_attempt_record_staged(const struct takt_sys *sys, int attempt_dirfd,
 			       const struct takt_proc_id *job, struct takt_err *err);
+/* why: why its isolation is advisory, "" = devices are closed and limits hold. */
+int takt_attempt_record_isolation(const struct takt_sys *sys, int attempt_dirfd, const char *why,
+				  struct takt_err *err);
 /* When it fails nothing of the record is left behind, as far as the disk allows. */
 int takt_attempt_record_started(const struct takt_sys *sys, int attempt_dirfd,
 				const struct takt_proc_id *job, struct takt_wall at,

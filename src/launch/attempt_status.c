@@ -73,6 +73,24 @@ int takt_attempt_staged_parse(const char *text, size_t len, struct takt_attempt_
 	return rc;
 }
 
+int takt_attempt_isolation_format(const char *why, struct takt_str *out)
+{
+	takt_record_begin(out, "takt-isolation");
+	takt_record_put_text(out, "why_advisory", why);
+	return takt_record_end(out);
+}
+
+int takt_attempt_isolation_parse(const char *text, size_t len, char *ret_why)
+{
+	struct takt_record record;
+	int rc = takt_record_open(text, len, "takt-isolation", &record);
+
+	if (rc < 0)
+		return rc;
+	takt_record_text(&record, "why_advisory", ret_why, TAKT_ATTEMPT_MESSAGE);
+	return takt_record_done(&record);
+}
+
 int takt_attempt_started_format(const struct takt_proc_id *job, struct takt_wall at,
 				uint64_t boot_ns, struct takt_str *out)
 {

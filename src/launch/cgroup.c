@@ -19,7 +19,8 @@
 
 enum {
 	PATH_LEN = 512,
-	PROCS_MAX = 16 * 1024 * 1024
+	PROCS_MAX = 16 * 1024 * 1024,
+	CONTROL_MAX = 4096,
 };
 
 /* The part behind "0::" in /proc/self/cgroup, without its newline; NULL when there is none. */
@@ -67,7 +68,7 @@ int takt_cgroup_make(const char *path, struct takt_err *err)
 	return 0;
 }
 
-static int write_control(const char *path, const char *control, const char *text)
+int takt_cgroup_write(const char *path, const char *control, const char *text)
 {
 	char full[PATH_LEN];
 	ssize_t put;
@@ -84,16 +85,41 @@ static int write_control(const char *path, const char *control, const char *text
 	return rc;
 }
 
+int takt_cgroup_number(const char *path, const char *control, const char *key, uint64_t *ret)
+{
+	TAKT_CLEANUP(freep) char *text = NULL;
+	unsigned long long number;
+	size_t len, key_len = strlen(key);
+	char full[PATH_LEN];
+	char *save = NULL;
+	int rc;
+
+	if (snprintf(full, sizeof(full), "%s/%s", path, control) >= (int)sizeof(full))
+		return -ENAMETOOLONG;
+	rc = takt_file_read(takt_sys_real(), AT_FDCWD, full, CONTROL_MAX, &text, &len, NULL);
+	if (rc < 0)
+		return rc;
+	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		if (strncmp(line, key, key_len) != 0 || (key_len && line[key_len] != ' '))
+			continue;
+		if (takt_parse_u64(line + key_len + (key_len > 0), 0, UINT64_MAX, &number) < 0)
+			return -ERANGE;
+		*ret = number;
+		return 0;
+	}
+	return -ENOENT;
+}
+
 int takt_cgroup_enter(const char *path, struct takt_err *err)
 {
-	int rc = write_control(path, "cgroup.procs", "0");
+	int rc = takt_cgroup_write(path, "cgroup.procs", "0");
 
 	return rc < 0 ? takt_err_set(err, rc, "enter cgroup '%s'", path) : 0;
 }
 
 int takt_cgroup_kill(const char *path)
 {
-	return write_control(path, "cgroup.kill", "1");
+	return takt_cgroup_write(path, "cgroup.kill", "1");
 }
 
 void takt_cgroup_remove(const char *path)

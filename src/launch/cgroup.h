@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A cgroup v2 directory around a job: nothing of it escapes, all of it can be killed at once. Where
- * there is no cgroup v2, or none that we may write to, jobs run without, and the log says so.
+ * The few files of cgroup v2 that jobs need. What a job's cgroups look like is in job_cgroup.h.
  */
 #ifndef TAKT_LAUNCH_CGROUP_H
 #define TAKT_LAUNCH_CGROUP_H
@@ -11,6 +10,10 @@
 #include <stdint.h>
 
 #include "base/err.h"
+
+enum {
+	TAKT_CGROUP_PATH = 320
+};
 
 /*
  * The cgroup v2 directory of this process, in which cgroups for jobs may be made.
@@ -27,6 +30,12 @@ int takt_cgroup_enter(const char *path, struct takt_err *err);
 int takt_cgroup_kill(const char *path);
 /* Once empty; best effort. */
 void takt_cgroup_remove(const char *path);
+
+/* Text into one of its files ("memory.max"); -errno, -ENOENT without that controller. */
+int takt_cgroup_write(const char *path, const char *control, const char *text);
+/* The number behind "key " in one of its files, or of the whole file with key "": 0 and *ret, or
+ * negative; -ERANGE for the word "max". */
+int takt_cgroup_number(const char *path, const char *control, const char *key, uint64_t *ret);
 
 /* Calls `each` with every process in it (zombies included) until one returns negative, which is
  * returned; 0 otherwise, also when there is no such cgroup. */

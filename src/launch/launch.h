@@ -16,9 +16,11 @@
 
 #include "base/err.h"
 #include "base/sys.h"
+#include "launch/job_cgroup.h"
+#include "launch/job_limits.h"
 
 enum {
-	TAKT_LAUNCH_VERSION = 3,
+	TAKT_LAUNCH_VERSION = 4,
 	TAKT_LAUNCH_MAX_PENDING = 64, /* requests without a reply; more wait in the socket */
 };
 
@@ -31,10 +33,11 @@ enum {
 enum takt_launch_op {
 	TAKT_LAUNCH_HELLO = 1,
 
-	/* job_id, attempt, uid, gid: fork, become the user, exec the shim on the attempt's
-	 * directory. The reply names the shim. -TAKT_E_CONFLICT when the attempt is alive, started,
-	 * ended or void; -TAKT_E_NOT_FOUND without a spec; -EPERM for a user that may run nothing.
-	 * A request repeated while the first is under way is harmless: the lock lets one shim run.
+	/* job_id, attempt, uid, gid, limits: fork, make the job's cgroup, become the user, exec
+	 * the shim on the attempt's directory. The reply names the shim. -TAKT_E_CONFLICT when the
+	 * attempt is alive, started, ended or void; -TAKT_E_NOT_FOUND without a spec; -EPERM for a
+	 * user that may run nothing. A request repeated while the first is under way is harmless:
+	 * the lock lets one shim run.
 	 */
 	TAKT_LAUNCH_START,
 
@@ -52,7 +55,8 @@ enum takt_launch_op {
 	TAKT_LAUNCH_REAP,
 
 	/* As STOP, for a staged attempt: hand `go` over to the user, if it is there, and have the
-	 * shim look. May be repeated. */
+	 * shim look. With limits that are not `staged` its turn has come: its GPUs are opened to
+	 * it first. May be repeated. */
 	TAKT_LAUNCH_LOOK,
 };
 
@@ -65,6 +69,7 @@ struct takt_launch_request {
 	uint32_t uid, gid;
 	int32_t signal;
 	struct takt_proc_id target;
+	struct takt_job_limits limits; /* START, LOOK */
 };
 
 struct takt_launch_reply {
@@ -105,6 +110,7 @@ struct takt_launch_server_config {
 	int listen_fd;	       /* borrowed */
 	const char *jobs_dir;  /* where attempts live */
 	const char *shim_path; /* absolute path of takt-shim */
+	const char *cgroup;    /* where cgroups of jobs are made; NULL = the launcher's own */
 	uid_t client_uid;      /* only this user (and root) may ask */
 	uid_t min_uid;	       /* as root: refuses uids below, and 0; never the user that runs
 				  both launcher and client, which is single-user mode */
@@ -117,7 +123,8 @@ int takt_launch_serve(const struct takt_launch_server_config *config, struct tak
 int takt_launch_listen(const char *path, struct takt_err *err);
 
 /*
- * The shim: runs one attempt to its end (takt-shim DIR). attempt_dirfd is borrowed. Returns 0 when
+ * The shim: runs one attempt to its end (takt-shim DIR JOBS CGROUP WHY). attempt_dirfd is borrowed;
+ * place says into which cgroup the job goes and how well it is isolated. Returns 0 when
  * the end is recorded; negative when nothing was run and nothing is recorded, so that the attempt
  * may be started again: -TAKT_E_BUSY (another shim has it), -TAKT_E_CONFLICT (it has started or
  * ended), -ENOSPC, ... It changes the signal mask and dispositions, the umask, and the working
@@ -142,6 +149,7 @@ int takt_launch_listen(const char *path, struct takt_err *err);
  * Killed with SIGKILL the shim takes the first process along (PR_SET_PDEATHSIG; not one that is
  * set-uid); others survive until TAKT_LAUNCH_REAP.
  */
-int takt_shim_run(const struct takt_sys *sys, int attempt_dirfd, struct takt_err *err);
+int takt_shim_run(const struct takt_sys *sys, int attempt_dirfd, const struct takt_job_place *place,
+		  struct takt_err *err);
 
 #endif

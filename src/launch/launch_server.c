@@ -123,6 +123,8 @@ static bool start(struct server *server, const struct takt_launch_request *reque
 	struct takt_err err;
 	int rc = check_startable(server, request, &err);
 
+	if (rc == 0 && server->pending_count == 0)
+		takt_job_cgroups_sweep(&server->spawn.cgroups);
 	if (rc == 0)
 		rc = takt_spawn_shim(&server->spawn, request, &reply->shim, &pending->report, &err);
 	if (rc < 0) {
@@ -318,7 +320,9 @@ static int prepare(struct server *server, const struct takt_launch_server_config
 	server->signalfd = take_signals(err);
 	if (server->signalfd < 0)
 		return server->signalfd;
-	server->spawn = (struct takt_spawn){config, sys, server->jobs_dirfd};
+	server->spawn =
+		(struct takt_spawn){.config = config, .sys = sys, .jobs_dirfd = server->jobs_dirfd};
+	takt_job_cgroups_open(&server->spawn.cgroups, config->cgroup, server->jobs_dirfd);
 	server->lonely_since = takt_boot_now(sys);
 	return 0;
 }
@@ -334,6 +338,8 @@ int takt_launch_serve(const struct takt_launch_server_config *config, struct tak
 	rc = prepare(server, config, err);
 	if (rc == 0)
 		rc = serve(server, err);
+	if (server->pending_count == 0)
+		takt_job_cgroups_sweep(&server->spawn.cgroups);
 	for (size_t i = 0; i < server->pending_count; i++)
 		close(server->pending[i].report);
 	if (server->client >= 0)

@@ -183,11 +183,17 @@ static void reset_signals(void)
 
 /* An empty environment, but for the crash point of a test. The directory of attempts stands there
  * for whoever reads the process list: names of attempts are one daemon's own. */
-static void exec_shim(const struct takt_launch_server_config *config, char *name)
+static void exec_shim(const struct takt_launch_server_config *config, char *name,
+		      struct takt_job_place *place)
 {
 	char crash_at[128];
 	const char *armed = secure_getenv("TAKT_CRASH_AT");
-	char *argv[] = {(char[]){"takt-shim"}, name, (char *)config->jobs_dir, NULL};
+	char *argv[] = {(char[]){"takt-shim"},
+			name,
+			(char *)config->jobs_dir,
+			place->job,
+			place->why,
+			NULL};
 	char *env[] = {NULL, NULL};
 
 	if (armed &&
@@ -202,11 +208,16 @@ static int become_shim(const struct takt_spawn *spawn, const struct takt_launch_
 		       int *report, struct takt_err *err)
 {
 	char name[TAKT_ATTEMPT_NAME];
+	struct takt_job_place place;
 	int rc;
 
 	takt_attempt_name(request->job_id, request->attempt, name);
 	(void)setsid();
 	rc = takt_attempt_sync(spawn->sys, spawn->jobs_dirfd, err);
+	if (rc == 0)
+		rc = takt_job_cgroup_make(&spawn->cgroups, request->job_id, request->attempt,
+					  request->uid, request->gid, &request->limits, &place,
+					  err);
 	if (rc == 0)
 		rc = hand_over_attempt(spawn, request, err);
 	if (rc == 0)
@@ -219,7 +230,7 @@ static int become_shim(const struct takt_spawn *spawn, const struct takt_launch_
 	if (rc < 0)
 		return rc;
 	reset_signals();
-	exec_shim(spawn->config, name);
+	exec_shim(spawn->config, name, &place);
 	return takt_err_set(err, -errno, "exec '%s'", spawn->config->shim_path);
 }
 

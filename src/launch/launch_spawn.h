@@ -9,6 +9,7 @@ struct takt_spawn {
 	const struct takt_launch_server_config *config; /* borrowed */
 	const struct takt_sys *sys;			/* borrowed */
 	int jobs_dirfd;					/* borrowed */
+	struct takt_job_cgroups cgroups;
 };
 
 /* May this user run jobs here? 0 or -EPERM with the reason. */

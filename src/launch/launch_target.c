@@ -16,7 +16,7 @@
 
 #include "base/mem.h"
 #include "launch/attempt.h"
-#include "launch/cgroup.h"
+#include "launch/job_cgroup.h"
 
 enum {
 	MAX_AT_ONCE = 256,
@@ -92,6 +92,9 @@ int takt_target_signal(const struct takt_spawn *spawn, const struct takt_launch_
 	rc = takt_spawn_allowed(spawn->config, request->uid, err);
 	if (rc == 0 && request->op == TAKT_LAUNCH_LOOK)
 		rc = takt_spawn_hand_over_go(spawn, request, err);
+	if (rc == 0 && request->op == TAKT_LAUNCH_LOOK && !request->limits.staged)
+		rc = takt_job_cgroup_admit(&spawn->cgroups, request->job_id, request->attempt,
+					   request->uid, request->gid, &request->limits, err);
 	if (rc < 0)
 		return rc;
 	pidfd = open_owned(&request->target, request->uid);
@@ -104,14 +107,15 @@ int takt_target_signal(const struct takt_spawn *spawn, const struct takt_launch_
 }
 
 /* How many were found; those that are the user's got SIGKILL. */
-static int kill_survivors(const struct takt_attempt_spec *spec, uid_t uid, struct takt_err *err)
+static int kill_survivors(const struct takt_attempt_spec *spec, const char *cgroup, uid_t uid,
+			  struct takt_err *err)
 {
 	struct takt_proc_id *found = takt_calloc(MAX_AT_ONCE, sizeof(*found));
 	int n, pidfd;
 
 	if (!found)
 		return takt_err_set(err, -ENOMEM, "look for survivors");
-	n = takt_attempt_survivors(spec->id, spec->cgroup, found, MAX_AT_ONCE, err);
+	n = takt_attempt_survivors(spec->id, cgroup, found, MAX_AT_ONCE, err);
 	for (int i = 0; i < n && i < MAX_AT_ONCE; i++) {
 		pidfd = open_owned(&found[i], uid);
 		if (pidfd < 0)
@@ -123,18 +127,11 @@ static int kill_survivors(const struct takt_attempt_spec *spec, uid_t uid, struc
 	return n;
 }
 
-/* Where jobs run as other users the spec has become the user's: he must not choose which cgroup
- * root kills or removes. His processes in it are found and checked one by one all the same. */
-static bool owns_cgroup(const struct takt_spawn *spawn, const struct takt_launch_request *request,
-			const struct takt_attempt_spec *spec)
-{
-	return spec->cgroup[0] && (geteuid() != 0 || request->uid == spawn->config->client_uid);
-}
-
 static int reap_attempt(const struct takt_spawn *spawn, const struct takt_launch_request *request,
 			int dirfd, struct takt_err *err)
 {
 	struct takt_attempt_spec spec;
+	char cgroup[TAKT_CGROUP_PATH];
 	int lock = takt_attempt_lock(spawn->sys, dirfd, err);
 	int rc;
 
@@ -144,11 +141,10 @@ static int reap_attempt(const struct takt_spawn *spawn, const struct takt_launch
 			       : lock;
 	rc = takt_attempt_read_spec(spawn->sys, dirfd, &spec, err);
 	if (rc == 0) {
-		if (owns_cgroup(spawn, request, &spec))
-			(void)takt_cgroup_kill(spec.cgroup);
-		rc = kill_survivors(&spec, request->uid, err);
-		if (rc == 0 && owns_cgroup(spawn, request, &spec))
-			takt_cgroup_remove(spec.cgroup);
+		takt_job_cgroup_leaf(&spawn->cgroups, request->job_id, request->attempt, cgroup);
+		if (cgroup[0])
+			(void)takt_cgroup_kill(cgroup);
+		rc = kill_survivors(&spec, cgroup, request->uid, err);
 		takt_attempt_spec_fini(&spec);
 	}
 	(void)spawn->sys->close(spawn->sys, lock);

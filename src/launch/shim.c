@@ -16,7 +16,6 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "launch/attempt_files.h"
-#include "launch/cgroup.h"
 #include "launch/launch.h"
 #include "launch/shim_job.h"
 
@@ -74,6 +73,8 @@ static int introduce(struct takt_shim *shim, struct takt_err *err)
 
 	if (rc == 0)
 		rc = takt_attempt_record_shim(shim->sys, shim->dirfd, &self, err);
+	if (rc == 0)
+		rc = takt_attempt_record_isolation(shim->sys, shim->dirfd, shim->place->why, err);
 	takt_crash_point("shim.after_shim_record");
 	return rc;
 }
@@ -88,18 +89,6 @@ static int open_log(struct takt_shim *shim, struct takt_err *err)
 		return takt_err_set(err, fd, "open the log of the job");
 	shim->logfd = fd;
 	return 0;
-}
-
-static void make_cgroup(struct takt_shim *shim)
-{
-	struct takt_err err;
-
-	if (!shim->spec.cgroup[0])
-		return;
-	shim->in_cgroup = takt_cgroup_make(shim->spec.cgroup, &err) == 0;
-	if (!shim->in_cgroup)
-		takt_shim_note(shim, "runs without a cgroup of its own: %s: %s", err.msg,
-			       takt_err_sentence(err.rc));
 }
 
 static void prepare_process(void)
@@ -146,6 +135,16 @@ static void shed(struct takt_shim *shim)
 	malloc_trim(0);
 }
 
+/* SIGKILL from nobody of ours: the kernel's own. */
+static void explain_end(struct takt_shim *shim)
+{
+	struct takt_attempt_status *end = &shim->end;
+
+	if (end->exit_kind == TAKT_EXIT_SIGNALED && end->exit_code == SIGKILL &&
+	    shim->place->job[0])
+		(void)takt_job_cgroup_ran_out(shim->place->job, end->message, sizeof(end->message));
+}
+
 /* A full disk or a read-only one is waited out: the end of a job is not to be lost. */
 static void record_end(struct takt_shim *shim)
 {
@@ -169,16 +168,13 @@ static int record_void(struct takt_shim *shim, struct takt_err *err)
 
 static int run_job(struct takt_shim *shim, struct takt_err *err)
 {
-	int rc;
+	int rc = takt_shim_begin(shim, err);
 
-	make_cgroup(shim);
-	rc = takt_shim_begin(shim, err);
 	if (rc == 0) {
 		shed(shim);
 		takt_shim_see_through(shim);
+		explain_end(shim);
 	}
-	if (shim->in_cgroup)
-		takt_cgroup_remove(shim->spec.cgroup);
 	return rc;
 }
 
@@ -203,10 +199,15 @@ static int run(struct takt_shim *shim, struct takt_err *err)
 	return rc;
 }
 
-int takt_shim_run(const struct takt_sys *sys, int attempt_dirfd, struct takt_err *err)
+int takt_shim_run(const struct takt_sys *sys, int attempt_dirfd, const struct takt_job_place *place,
+		  struct takt_err *err)
 {
-	struct takt_shim shim = {
-		.sys = sys, .dirfd = attempt_dirfd, .lockfd = -1, .logfd = -1, .report = -1};
+	struct takt_shim shim = {.sys = sys,
+				 .dirfd = attempt_dirfd,
+				 .place = place,
+				 .lockfd = -1,
+				 .logfd = -1,
+				 .report = -1};
 	struct takt_err why;
 	int rc;
 

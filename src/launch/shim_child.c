@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "launch/cgroup.h"
 #include "launch/shim_job.h"
 
 /* An ignored signal would stay ignored across exec. */
@@ -29,15 +28,21 @@ static void reset_signals(void)
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* What the job can run without: said in its log, not fatal. */
-static void take_place(const struct takt_shim *shim)
+/* Not being able to leaves it in the shim's leaf, where limits and filter are the same. */
+static void enter_cgroup(const struct takt_shim *shim)
 {
 	struct takt_err err;
+
+	if (shim->place->job[0] && takt_cgroup_enter(shim->place->job, &err) < 0)
+		takt_shim_note(shim, "stays in the cgroup of its shim: %s: %s", err.msg,
+			       takt_err_sentence(err.rc));
+}
+
+/* What the job can run without: said in its log, not fatal. */
+static void take_cpus(const struct takt_shim *shim)
+{
 	cpu_set_t cpus;
 
-	if (shim->in_cgroup && takt_cgroup_enter(shim->spec.cgroup, &err) < 0)
-		takt_shim_note(shim, "runs without a cgroup of its own: %s: %s", err.msg,
-			       takt_err_sentence(err.rc));
 	if (shim->spec.cpu_count == 0)
 		return;
 	CPU_ZERO(&cpus);
@@ -63,7 +68,7 @@ static bool wait_for_word(int go)
 
 int takt_shim_become(const struct takt_shim *shim, char *const *argv, struct takt_err *err)
 {
-	take_place(shim);
+	take_cpus(shim);
 	if (chdir(shim->spec.cwd) < 0)
 		return takt_err_set(err, -errno, "change to directory '%s'", shim->spec.cwd);
 	umask(022);
@@ -97,7 +102,10 @@ static int become(struct takt_shim *shim, uint32_t rank, struct takt_err *err)
 		rc = takt_shim_rank_env(shim, rank, err);
 	if (rc == 0)
 		rc = takt_shim_io_take(shim, rank, err);
-	return rc < 0 ? rc : takt_shim_become(shim, shim->spec.argv, err);
+	if (rc < 0)
+		return rc;
+	enter_cgroup(shim);
+	return takt_shim_become(shim, shim->spec.argv, err);
 }
 
 void takt_shim_become_job(struct takt_shim *shim, uint32_t rank, pid_t parent, int go, int report)

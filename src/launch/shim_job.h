@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include "launch/attempt.h"
+#include "launch/job_cgroup.h"
 #include "launch/proc_tree.h"
 
 struct takt_shim_io;
@@ -28,8 +29,8 @@ struct takt_shim {
 	uint32_t ranks_left;	       /* of them, not ended */
 	bool rank_failed;	       /* one of them has, which is the end of all */
 	int report; /* owned; where first processes say why they could not exec; -1 = none */
-	struct takt_shim_io *io; /* owned; NULL = the job writes to its log itself */
-	bool in_cgroup;		 /* spec.cgroup exists */
+	struct takt_shim_io *io;	    /* owned; NULL = the job writes to its log itself */
+	const struct takt_job_place *place; /* borrowed */
 	struct takt_boot began;
 	struct takt_attempt_status end; /* what `exit` will say */
 };

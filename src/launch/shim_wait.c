@@ -17,7 +17,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "launch/cgroup.h"
 #include "launch/launch.h"
 #include "launch/proc_tree.h"
 #include "launch/shim_job.h"
@@ -93,7 +92,7 @@ static void enter_phase(struct watch *watch, enum phase phase)
 		signal_job(watch, SIGTERM, REACH_ALL);
 		signal_job(watch, SIGCONT, REACH_ALL);
 	} else if (phase == PHASE_KILL) {
-		if (!shim->in_cgroup || takt_cgroup_kill(shim->spec.cgroup) < 0)
+		if (!shim->place->job[0] || takt_cgroup_kill(shim->place->job) < 0)
 			signal_job(watch, SIGKILL, REACH_ALL);
 		ms = watch->phase == PHASE_KILL ? 5 * KILL_AGAIN_MS : KILL_AGAIN_MS;
 	} else if (ms > LINGER_MS) {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* takt-shim with real small jobs: what they get, how they end, how they are ended. */
 #include <errno.h>
-#include <linux/magic.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -11,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -354,99 +352,6 @@ static void test_alive_or_ended_cannot_be_voided(void **state)
 	takt_attempt_spec_fini(&spec);
 }
 
-/* A cgroup v2 directory to make; false where there is none that we may write to. */
-static bool find_cgroup(char ret[256])
-{
-	static const char *const mounts[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
-	struct statfs fs;
-
-	for (size_t i = 0; i < 2; i++) {
-		snprintf(ret, 256, "%s/takt-test-%d", mounts[i], getpid());
-		if (statfs(mounts[i], &fs) == 0 && fs.f_type == CGROUP2_SUPER_MAGIC &&
-		    mkdir(ret, 0755) == 0) {
-			rmdir(ret);
-			return true;
-		}
-	}
-	return false;
-}
-
-/* The job is in it, a process that wants to stay is killed through it, and it is gone afterwards.
- */
-static void test_job_has_a_cgroup_of_its_own(void **state)
-{
-	struct fixture *fixture = *state;
-	struct takt_attempt_spec spec =
-		spec_sh(fixture, 1, 1,
-			"cat /proc/self/cgroup > cgroup; (setsid sh -c 'trap \"\" TERM;"
-			" echo x > ready; while :; do sleep 1; done' &) ; sleep 60");
-	char *text;
-	pid_t shim;
-
-	if (!find_cgroup(spec.cgroup)) {
-		takt_attempt_spec_fini(&spec);
-		skip();
-	}
-	spec.grace_ms = 50;
-	assert_int_equal(takt_attempt_create(fixture->sys, fixture->jobs_dirfd, &spec, NULL), 0);
-	shim = shim_start(fixture, 1, 1, NULL);
-	wait_file(fixture, "ready");
-	text = slurp(fixture, "cgroup");
-	assert_non_null(strstr(text, "/takt-test-"));
-	takt_free(text);
-	kill(shim, SIGTERM);
-	assert_int_equal(wait_pid(shim), 0);
-	assert_int_equal(takt_attempt_survivors(spec.id, "", NULL, 0, NULL), 0);
-	assert_int_equal(access(spec.cgroup, F_OK), -1);
-	takt_attempt_spec_fini(&spec);
-}
-
-/* With its environment cleared a survivor is still found by the cgroup. */
-static void test_survivor_without_environment_is_found_by_cgroup(void **state)
-{
-	struct fixture *fixture = *state;
-	struct takt_attempt_spec spec =
-		spec_sh(fixture, 1, 1, "env -i setsid sh -c 'echo x > ready; sleep 60' & sleep 60");
-	struct takt_proc_id left;
-	pid_t shim;
-
-	if (!find_cgroup(spec.cgroup)) {
-		takt_attempt_spec_fini(&spec);
-		skip();
-	}
-	assert_int_equal(takt_attempt_create(fixture->sys, fixture->jobs_dirfd, &spec, NULL), 0);
-	shim = shim_start(fixture, 1, 1, NULL);
-	wait_file(fixture, "ready");
-	kill(shim, SIGKILL);
-	wait_pid(shim);
-	while (takt_attempt_survivors(spec.id, spec.cgroup, &left, 1, NULL) > 0) {
-		kill(left.pid, SIGKILL);
-		sleep_ms(5);
-	}
-	assert_true(left.pid > 0);
-	for (int i = 0; i < 1000 && rmdir(spec.cgroup) < 0; i++)
-		sleep_ms(2);
-	assert_int_equal(access(spec.cgroup, F_OK), -1);
-	takt_attempt_spec_fini(&spec);
-}
-
-static void test_cgroup_that_cannot_be_had_is_said_not_fatal(void **state)
-{
-	struct fixture *fixture = *state;
-	struct takt_attempt_spec spec = spec_sh(fixture, 1, 1, "exit 3");
-	char *log;
-
-	snprintf(spec.cgroup, sizeof(spec.cgroup), "/nowhere/takt");
-	assert_int_equal(takt_attempt_create(fixture->sys, fixture->jobs_dirfd, &spec, NULL), 0);
-	takt_attempt_spec_fini(&spec);
-	assert_int_equal(wait_pid(shim_start(fixture, 1, 1, NULL)), 0);
-	assert_int_equal(status_of(fixture, 1, 1).exit_code, 3);
-	log = slurp_log(fixture, 1, 1);
-	assert_non_null(
-		strstr(log, "runs without a cgroup of its own: make cgroup '/nowhere/takt'"));
-	takt_free(log);
-}
-
 /* A disk that is full when the job ends: the shim waits, and the end is recorded once there is
  * room. */
 static void test_end_on_a_full_disk_is_waited_out(void **state)
@@ -530,9 +435,6 @@ int main(void)
 		CASE(test_second_shim_runs_nothing),
 		CASE(test_void_attempt_runs_nothing),
 		CASE(test_alive_or_ended_cannot_be_voided),
-		CASE(test_job_has_a_cgroup_of_its_own),
-		CASE(test_survivor_without_environment_is_found_by_cgroup),
-		CASE(test_cgroup_that_cannot_be_had_is_said_not_fatal),
 		CASE(test_end_on_a_full_disk_is_waited_out),
 		CASE(test_waiting_shim_is_small),
 	};

@@ -25,7 +25,7 @@ struct takt_engine_local_config {
 		*launch_socket; /* of takt-launch, which may come and go; borrowed for the call */
 
 	/*
-	 * What a START means: fill argv, env, cwd, grace_ms and, where wanted, cpus and cgroup of
+	 * What a START means: fill argv, env, cwd, grace_ms and, where wanted, cpus and limits of
 	 * *ret_spec (zeroed; the engine finis it), and the user. The environment must hold
 	 * TAKT_ATTEMPT=attempt_id (takt_jobenv_build does). Negative: the START is FAILED with that
 	 * message.

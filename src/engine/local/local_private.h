@@ -50,10 +50,11 @@ struct local_run {
 	bool started_said;
 	int32_t job_pid; /* 0 = not known */
 	struct takt_proc_id shim;
-	int pidfd;	     /* owned; -1 = none */
-	uint64_t due_ns;     /* boot time of the next step; 0 = waits for an event */
-	uint32_t wait_ms;    /* the last pause of a row of growing ones */
-	uint64_t give_up_ns; /* START: when the launcher has been missing for too long */
+	int pidfd;		       /* owned; -1 = none */
+	uint64_t due_ns;	       /* boot time of the next step; 0 = waits for an event */
+	struct takt_job_limits limits; /* of a START that is not sent yet */
+	uint32_t wait_ms;	       /* the last pause of a row of growing ones */
+	uint64_t give_up_ns;	       /* START: when the launcher has been missing for too long */
 };
 
 struct local_order {

@@ -263,7 +263,8 @@ static struct takt_launch_request request_of(const struct local_run *run, enum t
 					    .job_id = run->job_id,
 					    .attempt = run->attempt,
 					    .uid = run->uid,
-					    .gid = run->gid};
+					    .gid = run->gid,
+					    .limits = run->limits};
 }
 
 /* A STOP may have come while the launcher was asked, who then vanished. */
@@ -447,6 +448,7 @@ static int make_attempt(struct local_engine *local, const struct takt_action *st
 		spec.job_id = start->job_id;
 		spec.attempt = start->attempt;
 		takt_strcpy(spec.id, sizeof(spec.id), id);
+		run->limits = spec.limits;
 		rc = takt_attempt_create(local->config.sys, local->jobs_dirfd, &spec, err);
 	}
 	takt_attempt_spec_fini(&spec);

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The cgroups of a job, made by the launcher before it becomes the job's user:
+ *
+ *   ROOT/takt-<mark>-<job>.<attempt>/   memory.max, cpu.max, cpuset.cpus, the device filter
+ *       shim/                           takt-shim: goes on when the job is killed as a whole
+ *       job/                            everything of the job; memory.oom.group
+ *
+ * Limits and filter are root's. To the user belong the files by which the shim puts the job's first
+ * process into job/, freezes and kills what is there; nothing by which anybody leaves.
+ *
+ * ROOT is a cgroup v2 directory that was delegated to takt (a service of systemd's with
+ * Delegate=yes), or the launcher's own. <mark> tells the jobs of two takts apart.
+ *
+ * Where something of this cannot be had, jobs run with what is left and the reason is told:
+ * isolation is then advisory. But a launcher that can close devices starts nothing with open ones.
+ */
+#ifndef TAKT_LAUNCH_JOB_CGROUP_H
+#define TAKT_LAUNCH_JOB_CGROUP_H
+
+#include <sys/types.h>
+
+#include "launch/cgroup.h"
+#include "launch/job_limits.h"
+
+enum {
+	TAKT_ISOLATION_WHY = 160
+};
+
+/* Where a launcher makes the cgroups of its jobs; owns nothing. */
+struct takt_job_cgroups {
+	char root[256]; /* "" = there are none */
+	uint64_t mark;
+	char why_no_devices[TAKT_ISOLATION_WHY]; /* "" = devices are closed */
+};
+
+/* Once, by the launcher. `cgroup` is the directory to use, out of which the processes that sit in
+ * it are moved to a leaf of their own; NULL is the launcher's own, which stays as it is. */
+void takt_job_cgroups_open(struct takt_job_cgroups *ret, const char *cgroup, int jobs_dirfd);
+
+/* A job's place: what the shim is told. */
+struct takt_job_place {
+	char job[TAKT_CGROUP_PATH];   /* the job's leaf; "" = it has none */
+	char why[TAKT_ISOLATION_WHY]; /* why its isolation is advisory; "" = it holds */
+};
+
+/*
+ * Make the cgroups of an attempt (one that is staged is not admitted to its leaf yet), which may be
+ * there from an earlier try, and enter its leaf of the shim. In the forked child, still as root.
+ * Negative: what was promised cannot be kept; nothing may be started.
+ */
+int takt_job_cgroup_make(const struct takt_job_cgroups *cgroups, uint64_t job_id, uint32_t attempt,
+			 uid_t uid, gid_t gid, const struct takt_job_limits *limits,
+			 struct takt_job_place *ret, struct takt_err *err);
+
+/*
+ * The turn of a staged attempt has come: its GPUs are opened to it, and only now the user may put
+ * processes into its leaf. May be repeated.
+ */
+int takt_job_cgroup_admit(const struct takt_job_cgroups *cgroups, uint64_t job_id, uint32_t attempt,
+			  uid_t uid, gid_t gid, const struct takt_job_limits *limits,
+			  struct takt_err *err);
+
+/* The leaf of an attempt's job, "" without cgroups. */
+void takt_job_cgroup_leaf(const struct takt_job_cgroups *cgroups, uint64_t job_id, uint32_t attempt,
+			  char ret[TAKT_CGROUP_PATH]);
+
+/* Remove those that are empty. Not while one is being made. */
+void takt_job_cgroups_sweep(const struct takt_job_cgroups *cgroups);
+
+/* In the shim, of the job's leaf: whether the kernel ended processes of the job for want of memory;
+ * then buf says so. */
+bool takt_job_cgroup_ran_out(const char *leaf, char *buf, size_t size);
+
+#endif
