@@ -83,6 +83,7 @@ static void from_ask(const struct takt_sched_job *job, struct takt_record_ask *r
 		.one_numa = task->flags & TAKT_REQUEST_ONE_NUMA,
 		.preemptible = job->flags & TAKT_JOB_PREEMPTIBLE,
 		.movable = job->flags & TAKT_JOB_MOVABLE,
+		.clean_end = job->flags & TAKT_JOB_CLEAN_END,
 		.tasks = job->tasks,
 		.min_tasks = job->min_tasks,
 		.level = job->level,
@@ -273,10 +274,10 @@ static struct takt_sched_job to_job(const struct takt_record *record)
 		.after_count = record->after_count,
 	};
 
-	job.flags = (record->use_outside ? TAKT_JOB_USE_OUTSIDE : 0) |
-		    (record->held ? TAKT_JOB_HELD : 0) |
-		    (ask->preemptible ? TAKT_JOB_PREEMPTIBLE : 0) |
-		    (ask->movable ? TAKT_JOB_MOVABLE : 0);
+	job.flags =
+		(record->use_outside ? TAKT_JOB_USE_OUTSIDE : 0) |
+		(record->held ? TAKT_JOB_HELD : 0) | (ask->preemptible ? TAKT_JOB_PREEMPTIBLE : 0) |
+		(ask->movable ? TAKT_JOB_MOVABLE : 0) | (ask->clean_end ? TAKT_JOB_CLEAN_END : 0);
 	job.task = (struct takt_request){
 		.cpu_milli = ask->cpu_milli,
 		.milli = (uint16_t)ask->milli,

@@ -64,7 +64,7 @@ struct takt_record_ask {
 	int32_t cpu_milli;
 	int64_t mem_mib;
 	uint64_t models;
-	bool one_numa, preemptible, movable;
+	bool one_numa, preemptible, movable, clean_end;
 	uint32_t tasks, min_tasks, level;
 	enum takt_topology_want topology;
 	uint32_t tenant, workload, outlook;

@@ -55,6 +55,7 @@ static const struct takt_field ask_fields[] = {
 	U32(ASK, level),
 	BOOL(ASK, preemptible),
 	BOOL(ASK, movable),
+	BOOL(ASK, clean_end),
 	U64(ASK, owner),
 	U32(ASK, tenant),
 	U32(ASK, workload),

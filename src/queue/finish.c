@@ -25,7 +25,6 @@ void takt_queue_end(struct takt_queue *queue, struct takt_queue_job *job, enum t
 	enum takt_queue_phase was = job->phase;
 
 	job->phase = TAKT_PHASE_ENDING;
-	queue->unended_gpus |= job->row.gpu_mask;
 	job->row.state = state;
 	if (job->row.ended.ns == 0)
 		job->row.ended = queue->wall;
@@ -48,7 +47,7 @@ static void requeue(struct takt_queue *queue, struct takt_queue_job *job)
 		(void)takt_queue_tell(queue, TAKT_SCHED_JOB_ADD, job, NULL);
 	job->phase = TAKT_PHASE_WAITING;
 	job->row.state = TAKT_JOB_WAITING;
-	job->row.gpu_mask = 0;
+	takt_queue_clear_place(job);
 	job->row.started = (struct takt_wall){0};
 	job->pid = 0;
 	if (job->row.retry_at.ns)

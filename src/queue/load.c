@@ -59,12 +59,23 @@ static int load_one(void *ctx, const struct takt_job *row)
 struct attempted {
 	uint64_t gpus;
 	int64_t cpu_milli, mem_mib;
-	uint32_t gpu_mem_mib;
+	uint32_t gpu_mem_mib; /* that each GPU must have at least */
+	uint32_t shares_mib[TAKT_SCHED_MAX_NODE_GPUS];
 };
 
 static int64_t max_of(int64_t a, int64_t b)
 {
 	return a > b ? a : b;
+}
+
+static void add_shares(const struct takt_queue_job *job, struct attempted *sum)
+{
+	for (uint64_t left = job->row.gpu_mask; left; left &= left - 1) {
+		uint32_t *mib = &sum->shares_mib[__builtin_ctzll(left)];
+
+		*mib += job->row.mem_held_mib;
+		sum->gpu_mem_mib = (uint32_t)max_of(sum->gpu_mem_mib, *mib);
+	}
 }
 
 static void add_attempt(const struct takt_queue_job *job, struct attempted *sum)
@@ -75,6 +86,7 @@ static void add_attempt(const struct takt_queue_job *job, struct attempted *sum)
 		sum->cpu_milli = INT32_MAX;
 	sum->mem_mib += (int64_t)job->spec.mem_mib;
 	sum->gpu_mem_mib = (uint32_t)max_of(sum->gpu_mem_mib, job->spec.gpu_mem_mib);
+	add_shares(job, sum);
 }
 
 static struct attempted attempted(const struct takt_queue *queue)
@@ -143,18 +155,56 @@ static int keep_missing(struct takt_queue *queue, struct takt_err *err)
 }
 
 /*
- * The GPUs of an attempt are its own until its end. Where the store names two jobs for one GPU, one
- * of them has ended without the store being told, or was about to start and did not: it needs no
- * place.
+ * The GPUs of an attempt are its own until its end. Where the store names more jobs for a GPU than
+ * there is room for, some of them have ended without the store being told, or were about to start
+ * and did not. Which, the engine will say: until then nothing new is placed on these GPUs, and who
+ * has no place gets one when there is room.
  */
 static int take_place(struct takt_queue *queue, struct takt_queue_job *job, struct takt_err *err)
 {
 	struct takt_err taken;
 	int rc = takt_queue_tell(queue, TAKT_SCHED_JOB_PLACED, job, &taken);
 
-	if (rc == -EINVAL)
-		return takt_queue_tell(queue, TAKT_SCHED_JOB_ENDED, job, err);
-	return rc < 0 ? takt_err_set(err, rc, "%s", taken.msg) : 0;
+	job->placeless = rc == -EINVAL;
+	if (rc != -EINVAL)
+		return rc < 0 ? takt_err_set(err, rc, "%s", taken.msg) : 0;
+	queue->contested_gpus |= job->row.gpu_mask;
+	return takt_queue_tell(queue, TAKT_SCHED_JOB_ENDED, job, err);
+}
+
+static bool finds_place(struct takt_queue *queue, const struct takt_queue_job *job)
+{
+	if (takt_queue_tell(queue, TAKT_SCHED_JOB_ADD, job, NULL) < 0)
+		return false;
+	if (takt_queue_tell(queue, TAKT_SCHED_JOB_PLACED, job, NULL) == 0)
+		return true;
+	(void)takt_queue_tell(queue, TAKT_SCHED_JOB_ENDED, job, NULL);
+	return false;
+}
+
+static void find_place(struct takt_queue *queue, struct takt_queue_job *job)
+{
+	bool alive = job->phase == TAKT_PHASE_STARTING || job->phase == TAKT_PHASE_RUNNING;
+
+	job->placeless = alive && !finds_place(queue, job);
+	if (job->placeless)
+		queue->contested_gpus |= job->row.gpu_mask;
+	else if (job->phase == TAKT_PHASE_RUNNING)
+		(void)takt_queue_tell(queue, TAKT_SCHED_JOB_RUNNING, job, NULL);
+}
+
+void takt_queue_find_places(struct takt_queue *queue)
+{
+	if (!queue->contested_gpus)
+		return;
+	queue->contested_gpus = 0;
+	TAKT_MAP_EACH(entry, &queue->jobs)
+	{
+		struct takt_queue_job *job = entry->value.ptr;
+
+		if (job->placeless)
+			find_place(queue, job);
+	}
 }
 
 static int claim_attempts(struct takt_queue *queue,

@@ -25,11 +25,34 @@ void takt_queue_pause(struct takt_queue *queue)
 	queue->retry_ns = queue->now.ns + TAKT_QUEUE_RETRY_MS * TAKT_NS_PER_MS;
 }
 
+/* Its GPUs are not another's before this end is on disk. */
+static void count_unended(struct takt_queue *queue, const struct takt_queue_job *job, int by)
+{
+	for (uint64_t left = job->row.gpu_mask; left; left &= left - 1)
+		queue->unended[__builtin_ctzll(left)] += (uint32_t)by;
+}
+
+static void end_refused(struct takt_queue *queue, struct takt_queue_job *job)
+{
+	if (!job->end_missing)
+		count_unended(queue, job, 1);
+	job->end_missing = job->end_refused = true;
+	takt_queue_pause(queue);
+}
+
 void takt_queue_post_end(struct takt_queue *queue, struct takt_queue_job *job)
 {
-	job->end_refused = takt_queue_post(queue, job, TICKET_END, NULL) < 0;
-	if (job->end_refused)
-		takt_queue_pause(queue);
+	job->end_refused = false;
+	if (takt_queue_post(queue, job, TICKET_END, NULL) < 0)
+		end_refused(queue, job);
+}
+
+static bool any_unended(const struct takt_queue *queue, uint64_t gpu_mask)
+{
+	for (; gpu_mask; gpu_mask &= gpu_mask - 1)
+		if (queue->unended[__builtin_ctzll(gpu_mask)])
+			return true;
+	return false;
 }
 
 static void insert_done(struct takt_queue *queue, struct takt_queue_job *job,
@@ -61,9 +84,9 @@ static void start_done(struct takt_queue *queue, struct takt_queue_job *job,
 {
 	if (job->phase != TAKT_PHASE_PREPARING)
 		return;
-	/* After a crash the store must not name two jobs that may run on one GPU. Ends are posted
+	/* After a crash the store must not name more jobs than may run on a GPU. Ends are posted
 	 * before the starts that follow them, so one that is not on disk by now was refused. */
-	if (refused || (queue->unended_gpus & job->row.gpu_mask)) {
+	if (refused || any_unended(queue, job->row.gpu_mask)) {
 		takt_queue_call_off(queue, job);
 		takt_queue_pause(queue);
 		return;
@@ -76,11 +99,11 @@ static void end_done(struct takt_queue *queue, struct takt_queue_job *job,
 		     const struct takt_err *refused)
 {
 	if (refused) {
-		job->end_refused = true;
-		takt_queue_pause(queue);
+		end_refused(queue, job);
 		return;
 	}
-	queue->unended_gpus &= ~job->row.gpu_mask;
+	if (job->end_missing)
+		count_unended(queue, job, -1);
 	takt_queue_changed(queue, job);
 	takt_queue_job_drop(queue, job);
 }

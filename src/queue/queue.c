@@ -28,7 +28,8 @@ static int add_node(struct takt_queue *queue, struct takt_err *err)
 int takt_queue_new(const struct takt_queue_config *config, struct takt_queue **ret,
 		   struct takt_err *err)
 {
-	struct takt_sched_config sched_config = {.max_jobs = TAKT_QUEUE_MAX_JOBS};
+	struct takt_sched_config sched_config = {.max_jobs =
+							 TAKT_QUEUE_MAX_JOBS + TAKT_QUEUE_MAX_HELD};
 	struct takt_queue *queue = takt_zalloc(sizeof(*queue));
 	int rc;
 
@@ -43,6 +44,7 @@ int takt_queue_new(const struct takt_queue_config *config, struct takt_queue **r
 	queue->waits = TAKT_MAP_U64(TAKT_QUEUE_MAX_JOBS);
 	queue->ended_badly = TAKT_MAP_U64(TAKT_QUEUE_MAX_JOBS);
 	queue->changes.max = TAKT_QUEUE_MAX_JOBS;
+	queue->ledger.max = TAKT_QUEUE_MAX_HELD;
 	queue->next_signal_id = config->signal_id_base;
 	rc = takt_sched_new(&sched_config, &queue->sched, err);
 	if (rc == 0)
@@ -78,6 +80,7 @@ void takt_queue_free(struct takt_queue *queue)
 	takt_map_fini(&queue->waits);
 	takt_map_fini(&queue->ended_badly);
 	takt_vec_fini(&queue->changes);
+	takt_vec_fini(&queue->ledger);
 	takt_plan_fini(&queue->plan);
 	takt_sched_free(queue->sched);
 	takt_free(queue);
@@ -131,14 +134,32 @@ static uint64_t earliest_ns(const struct takt_queue *queue, const struct takt_qu
 	return at.ns ? takt_queue_sched_ns(queue, at) : 0;
 }
 
-static struct takt_request request_of(const struct takt_jobspec *spec)
+/* What is reserved on each GPU: of a share what it asks for, else its part of the memory. */
+static uint32_t gpu_mem_of(const struct takt_queue_config *config, const struct takt_jobspec *spec)
 {
+	if (spec->gpu_mem_mib || !spec->gpu_milli)
+		return spec->gpu_mem_mib;
+	return (uint32_t)((uint64_t)config->gpu_mem_mib * spec->gpu_milli / TAKT_REQUEST_WHOLE);
+}
+
+uint32_t takt_queue_share_mem(const struct takt_queue *queue, const struct takt_queue_job *job)
+{
+	return job->spec.gpu_milli ? gpu_mem_of(&queue->config, &job->spec) : 0;
+}
+
+static struct takt_request request_of(const struct takt_queue_config *config,
+				      const struct takt_queue_job *job)
+{
+	const struct takt_jobspec *spec = &job->spec;
+	uint32_t milli = spec->gpu_milli ? spec->gpu_milli : TAKT_REQUEST_WHOLE;
+
 	return (struct takt_request){
 		.devices = (uint16_t)spec->gpus,
-		.milli = spec->gpus ? TAKT_REQUEST_WHOLE : 0,
+		.milli = spec->gpus ? (uint16_t)milli : 0,
 		.cpu_milli = (int32_t)spec->cpu_milli,
 		.mem_mib = (int64_t)spec->mem_mib,
-		.dev_mem_mib = spec->gpu_mem_mib,
+		.dev_mem_mib =
+			job->row.mem_held_mib ? job->row.mem_held_mib : gpu_mem_of(config, spec),
 	};
 }
 
@@ -150,14 +171,35 @@ static struct takt_sched_job sched_job(const struct takt_queue *queue,
 		.submit_seq = job->row.submit_seq,
 		.priority = job->row.priority,
 		.gpus = job->spec.gpus,
-		.task = request_of(&job->spec),
+		.task = request_of(&queue->config, job),
 		.flags = (job->spec.use_outside ? TAKT_JOB_USE_OUTSIDE : 0u) |
-			 (job->row.held ? TAKT_JOB_HELD : 0u),
+			 (job->row.held ? TAKT_JOB_HELD : 0u) |
+			 (job->spec.gpu_milli ? TAKT_JOB_CLEAN_END : 0u),
 		.array = job->spec.array_id,
 		.array_limit = job->spec.array_limit,
 		.earliest_start_ns = earliest_ns(queue, job),
 		.estimate_ns = job->spec.time_limit_ms * TAKT_NS_PER_MS,
 	};
+}
+
+/* The scheduler's books and ours change together. */
+static int tell_place(struct takt_queue *queue, const struct takt_sched_event *event,
+		      const struct takt_queue_job *job, struct takt_err *err)
+{
+	bool comes = event->kind == TAKT_SCHED_JOB_PLACED;
+	bool goes = event->kind == TAKT_SCHED_JOB_DRAINING ||
+		    event->kind == TAKT_SCHED_JOB_REQUEUED || event->kind == TAKT_SCHED_JOB_ENDED;
+	int rc = comes ? takt_ledger_reserve(queue, job) : 0;
+
+	if (rc < 0)
+		return takt_err_set(err, rc, "what job %llu holds",
+				    (unsigned long long)job->row.id);
+	rc = takt_sched_update(queue->sched, event, err);
+	if (rc == 0 && comes)
+		takt_ledger_take(queue, job);
+	if (rc == 0 && goes)
+		takt_ledger_leave(queue, job->row.id);
+	return rc;
 }
 
 int takt_queue_tell(struct takt_queue *queue, enum takt_sched_event_kind kind,
@@ -182,7 +224,7 @@ int takt_queue_tell(struct takt_queue *queue, enum takt_sched_event_kind kind,
 		event.at_ns = takt_queue_sched_ns(queue, job->row.started);
 
 	queue->dirty = true;
-	return takt_sched_update(queue->sched, &event, err);
+	return tell_place(queue, &event, job, err);
 }
 
 /* A job object around a spec; takes the spec over on success. */
@@ -235,10 +277,11 @@ int takt_queue_check_possible(struct takt_queue *queue, const struct takt_jobspe
 	if (queue->jobs.len >= queue->config.max_jobs)
 		return takt_err_set(err, -TAKT_E_LIMIT, "the queue is full with %u jobs",
 				    queue->config.max_jobs);
-	if (spec->clock_ask != TAKT_CLOCK_ASK_NONE && spec->use_outside)
+	if (spec->clock_ask != TAKT_CLOCK_ASK_NONE && (spec->use_outside || spec->gpu_milli))
 		return takt_err_set(err, -TAKT_E_USAGE,
 				    "clocks are changed only on GPUs that a job holds alone: drop "
-				    "--use-outside or --clock");
+				    "--clock or %s",
+				    spec->use_outside ? "--use-outside" : "ask for whole GPUs");
 	rc = takt_sched_possible(queue->sched, &ask, err);
 	if (rc == 0)
 		rc = check_room(&queue->config, spec, err);
@@ -394,14 +437,6 @@ static int tell_gpu(struct takt_queue *queue, const struct takt_sched_event *eve
 	return takt_sched_update(queue->sched, event, err);
 }
 
-int takt_queue_gpu_clean(struct takt_queue *queue, uint32_t gpu, struct takt_err *err)
-{
-	struct takt_sched_event event = {
-		.kind = TAKT_SCHED_GPU_DRAINED, .node_id = TAKT_QUEUE_NODE, .gpu = gpu};
-
-	return tell_gpu(queue, &event, err);
-}
-
 int takt_queue_gpu_outside(struct takt_queue *queue, uint32_t gpu, bool outside,
 			   struct takt_err *err)
 {
@@ -422,17 +457,6 @@ int takt_queue_gpu_health(struct takt_queue *queue, uint32_t gpu, enum takt_gpu_
 					 .state = state};
 
 	return tell_gpu(queue, &event, err);
-}
-
-enum takt_gpu_state takt_queue_gpu(const struct takt_queue *queue, uint32_t gpu,
-				   uint64_t *ret_job_id)
-{
-	enum takt_gpu_state state = TAKT_GPU_LOST;
-	bool outside;
-
-	*ret_job_id = 0;
-	(void)takt_sched_gpu(queue->sched, TAKT_QUEUE_NODE, gpu, &state, &outside, ret_job_id);
-	return state;
 }
 
 /* The store may have room again: post the ends that it refused, let the plan run. */

@@ -56,6 +56,8 @@ struct takt_queue_job {
 	uint64_t limit_ns;    /* RUNNING: boot time of its time limit; 0 = not looked at */
 	bool changing;	      /* a change of its row is posted */
 	bool end_refused;     /* ENDING: the store could not take the end; posted again later */
+	bool end_missing;     /* ENDING: the same, once at least */
+	bool placeless;	      /* may be alive, and has no place with the scheduler, see load.c */
 	char clock_note[200]; /* said by `prepare` */
 	void *token;	      /* ACCEPTING: the submitter's */
 	struct takt_queue_batch *batch; /* ACCEPTING: shared with the jobs accepted together */
@@ -167,13 +169,31 @@ void takt_queue_remark(struct takt_queue *queue, uint64_t job_id, const char *te
 
 void takt_queue_prepared(struct takt_queue *queue, uint64_t job_id, const char *clock_note);
 
+/* What one job has of one GPU. */
+struct takt_queue_holding {
+	uint64_t job_id;
+	uint32_t attempt;
+	uint32_t gpu;
+	uint32_t milli;	   /* of it; 1000 = whole */
+	uint32_t mem_mib;  /* reserved on it, of a share; 0 = not counted */
+	bool left;	   /* the job is over; the GPU is not known to be clean of it */
+	uint64_t stand_in; /* of a share that was left: who keeps it with the scheduler */
+};
+/* All of them, in no order. Borrowed until the next call that is not const. */
+const struct takt_queue_holding *takt_queue_holdings(const struct takt_queue *queue,
+						     size_t *ret_count);
+
 /* Facts about GPUs. */
+/* Nothing is left on it of any job that has gone. */
 int takt_queue_gpu_clean(struct takt_queue *queue, uint32_t gpu, struct takt_err *err);
+/* The same of one job, where others hold the GPU too. */
+int takt_queue_job_gone(struct takt_queue *queue, uint32_t gpu, uint64_t job_id,
+			struct takt_err *err);
 int takt_queue_gpu_outside(struct takt_queue *queue, uint32_t gpu, bool outside,
 			   struct takt_err *err);
 int takt_queue_gpu_health(struct takt_queue *queue, uint32_t gpu, enum takt_gpu_state state,
 			  struct takt_err *err);
-/* FREE, ASSIGNED, ... and the job on it (0 = none). */
+/* FREE, ASSIGNED, ... and the job on it (0 = none); of several one that has not left. */
 enum takt_gpu_state takt_queue_gpu(const struct takt_queue *queue, uint32_t gpu,
 				   uint64_t *ret_job_id);
 

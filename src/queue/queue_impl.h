@@ -10,7 +10,8 @@
 enum {
 	TAKT_QUEUE_MAX_JOBS = 200000,
 	TAKT_QUEUE_MAX_BYTES = 512 * 1024 * 1024,
-	TAKT_QUEUE_STOP_AGAIN_MS = 2000,      /* after a stop could not be asked for */
+	TAKT_QUEUE_MAX_HELD = 64 * 1024, /* shares of GPUs, held or left: 64 GPUs in thousandths */
+	TAKT_QUEUE_STOP_AGAIN_MS = 2000, /* after a stop could not be asked for */
 	TAKT_QUEUE_LONGEST_PAUSE_MS = 300000, /* before a job that failed is tried again */
 	TAKT_QUEUE_RETRY_MS = 2000, /* after the store (full disk) or the engine refused */
 };
@@ -59,7 +60,10 @@ struct takt_queue {
 	uint64_t wake_ns;	/* by the scheduler's clock: plan again; 0 = on events only */
 	bool dirty;		/* something changed since the plan was made */
 	size_t bytes;		/* of the live jobs' descriptions */
-	uint64_t unended_gpus;	/* of jobs that are over but not yet on disk as such */
+	TAKT_VEC(struct takt_queue_holding) ledger;
+	uint64_t stand_ins;	 /* so far */
+	uint64_t contested_gpus; /* of attempts that may be alive and have no place, see load.c */
+	uint32_t unended[TAKT_SCHED_MAX_NODE_GPUS]; /* jobs on it whose end the store has refused */
 	uint64_t retry_ns;    /* boot time before which nothing starts: the store refused; 0 = go */
 	struct takt_boot now; /* as of the last pump */
 	struct takt_wall wall;
@@ -86,8 +90,24 @@ int takt_queue_submit_one(struct takt_queue *queue, uid_t uid, gid_t gid, struct
 int takt_queue_check_possible(struct takt_queue *queue, const struct takt_jobspec *spec,
 			      struct takt_err *err);
 
+/* What the job is to have reserved on each of its GPUs, in MiB; 0 of whole ones. */
+uint32_t takt_queue_share_mem(const struct takt_queue *queue, const struct takt_queue_job *job);
+
 /* The scheduler's clock. */
 uint64_t takt_queue_sched_ns(const struct takt_queue *queue, struct takt_wall wall);
+
+/* ledger.c */
+/* Room for what the job is about to hold. */
+int takt_ledger_reserve(struct takt_queue *queue, const struct takt_queue_job *job);
+void takt_ledger_take(struct takt_queue *queue, const struct takt_queue_job *job);
+/* It holds nothing any more; what it had is kept from others until it is clean. */
+void takt_ledger_leave(struct takt_queue *queue, uint64_t job_id);
+/* Everything that is kept is known to the scheduler; negative: not yet, so no plan is to be made.
+ */
+int takt_ledger_keep(struct takt_queue *queue);
+
+/* load.c: those that have no place get one as soon as there is room. */
+void takt_queue_find_places(struct takt_queue *queue);
 
 /* limits.c */
 void takt_queue_watch_limit(struct takt_queue *queue, const struct takt_queue_job *job);
@@ -118,6 +138,8 @@ void takt_queue_say(struct takt_queue_job *job, const char *message);
 void takt_queue_pause(struct takt_queue *queue);
 /* Post the end; when even that is refused it is tried again later. */
 void takt_queue_post_end(struct takt_queue *queue, struct takt_queue_job *job);
+/* It holds no GPU any more. */
+void takt_queue_clear_place(struct takt_queue_job *job);
 /* The store has taken or refused a change. */
 void takt_queue_change_done(struct takt_queue *queue, struct takt_queue_job *job,
 			    const struct takt_err *refused);

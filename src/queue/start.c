@@ -27,6 +27,12 @@ static struct takt_action make_action(const struct takt_queue *queue,
 	};
 }
 
+void takt_queue_clear_place(struct takt_queue_job *job)
+{
+	job->row.gpu_mask = 0;
+	job->row.share_milli = job->row.mem_held_mib = 0;
+}
+
 void takt_queue_call_off(struct takt_queue *queue, struct takt_queue_job *job)
 {
 	struct takt_job_report report = {0};
@@ -35,7 +41,7 @@ void takt_queue_call_off(struct takt_queue *queue, struct takt_queue_job *job)
 	(void)takt_queue_tell(queue, TAKT_SCHED_JOB_REQUEUED, job, NULL);
 	job->phase = TAKT_PHASE_WAITING;
 	job->row.state = TAKT_JOB_WAITING;
-	job->row.gpu_mask = 0;
+	takt_queue_clear_place(job);
 	job->row.attempt--;
 }
 
@@ -69,12 +75,13 @@ static void promise(struct takt_queue *queue, const struct takt_plan_placement *
 {
 	struct takt_queue_job *job = takt_queue_job_find(queue, placement->job_id);
 
-	if (!job || job->phase != TAKT_PHASE_WAITING)
+	if (!job || job->phase != TAKT_PHASE_WAITING || placement->gpu_mask & queue->contested_gpus)
 		return;
 	job->row.gpu_mask = placement->gpu_mask;
 	job->row.share_milli = placement->milli;
+	job->row.mem_held_mib = takt_queue_share_mem(queue, job);
 	if (takt_queue_tell(queue, TAKT_SCHED_JOB_PLACED, job, NULL) < 0) {
-		job->row.gpu_mask = 0;
+		takt_queue_clear_place(job);
 		return;
 	}
 	job->phase = TAKT_PHASE_PREPARING;
@@ -104,8 +111,12 @@ static int index_waits(struct takt_queue *queue)
 int takt_queue_replan(struct takt_queue *queue, struct takt_err *err)
 {
 	uint64_t now_ns = takt_queue_sched_ns(queue, queue->wall);
-	int rc = takt_sched_run(queue->sched, now_ns, 0, &queue->plan, err);
+	int rc = takt_ledger_keep(queue);
 
+	if (rc < 0)
+		return takt_err_set(err, rc, "what jobs have left on their GPUs");
+	takt_queue_find_places(queue);
+	rc = takt_sched_run(queue->sched, now_ns, 0, &queue->plan, err);
 	if (rc < 0)
 		return rc;
 	queue->wake_ns = queue->plan.next_wakeup_ns;

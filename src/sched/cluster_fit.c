@@ -323,6 +323,8 @@ enum takt_cluster_quick takt_fit_quick(const struct takt_request *request)
 		return TAKT_QUICK_NO_DEVICE;
 	if (request->dev_mem_mib || request->mig_profile || request->flags || !request->milli)
 		return TAKT_QUICK_NONE;
+	if (request->devices > 1 && request->milli < TAKT_REQUEST_WHOLE)
+		return TAKT_QUICK_NONE;
 	return request->milli == TAKT_REQUEST_WHOLE ? TAKT_QUICK_WHOLE : TAKT_QUICK_FRACTION;
 }
 
@@ -394,6 +396,41 @@ static uint32_t whole_room(const struct takt_cluster *cluster, const struct takt
 	}
 }
 
+/* Tasks that one device has room for by itself. */
+static uint32_t room_on(const struct takt_cluster *cluster, const struct takt_node *node,
+			const struct takt_request *request, uint32_t i)
+{
+	const struct takt_device *device = &node->device[i];
+	uint32_t milli, more;
+
+	if (request->mig_profile)
+		return takt_mig_room(cluster, device, request->mig_profile);
+	milli = takt_fit_milli(request, device);
+	more = milli_left(node, request, i) / milli;
+	return room_by((int64_t)device->mem_mib - device->mem_held_mib,
+		       takt_fit_dev_mem(request, device, milli), more);
+}
+
+/* Tasks that each take a share of several devices: so many that the devices, each used once a task
+ * at most, are enough for. */
+static uint32_t spread_room(const struct takt_cluster *cluster, const struct takt_node *node,
+			    const struct takt_request *request, uint64_t mask)
+{
+	uint32_t room = 0, places;
+
+	for (;; room++) {
+		places = 0;
+		for (uint64_t left = mask; left; left &= left - 1) {
+			uint32_t on =
+				room_on(cluster, node, request, (uint32_t)__builtin_ctzll(left));
+
+			places += on < room + 1 ? on : room + 1;
+		}
+		if (places < (room + 1) * request->devices)
+			return room;
+	}
+}
+
 static uint32_t device_room(const struct takt_cluster *cluster, const struct takt_node *node,
 			    const struct takt_request *request)
 {
@@ -404,21 +441,12 @@ static uint32_t device_room(const struct takt_cluster *cluster, const struct tak
 
 	if (request->milli == TAKT_REQUEST_WHOLE)
 		return whole_room(cluster, node, request, mask);
+	if (request->devices > 1)
+		return spread_room(cluster, node, request, mask);
 	for (; plain && mask; mask &= mask - 1)
 		room += node->left[__builtin_ctzll(mask)] / request->milli;
-	for (; mask; mask &= mask - 1) {
-		uint32_t i = (uint32_t)__builtin_ctzll(mask), milli, more;
-		const struct takt_device *device = &node->device[i];
-
-		if (request->mig_profile) {
-			room += takt_mig_room(cluster, device, request->mig_profile);
-			continue;
-		}
-		milli = takt_fit_milli(request, device);
-		more = milli_left(node, request, i) / milli;
-		room += room_by((int64_t)device->mem_mib - device->mem_held_mib,
-				takt_fit_dev_mem(request, device, milli), more);
-	}
+	for (; mask; mask &= mask - 1)
+		room += room_on(cluster, node, request, (uint32_t)__builtin_ctzll(mask));
 	return room;
 }
 

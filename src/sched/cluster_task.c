@@ -21,10 +21,14 @@ static int check_fraction(const struct takt_request *request, struct takt_err *e
 	if (request->milli > TAKT_REQUEST_WHOLE)
 		return takt_err_set(err, -EINVAL, "milli %u is more than a whole accelerator, %d",
 				    request->milli, TAKT_REQUEST_WHOLE);
-	if (fraction && request->devices > 1)
+	if (request->milli == 0 && request->devices > 1)
 		return takt_err_set(err, -EINVAL,
-				    "a fraction is of one accelerator, not of %u; ask for tasks",
+				    "a share of memory alone is of one accelerator, not of %u; ask "
+				    "for milli or for tasks",
 				    request->devices);
+	if (fraction && request->devices > 1 && request->flags & TAKT_REQUEST_ONE_NUMA)
+		return takt_err_set(err, -EINVAL,
+				    "shares of several accelerators are not kept on one NUMA node");
 	if (fraction && request->milli == 0 && request->dev_mem_mib == 0)
 		return takt_err_set(err, -EINVAL,
 				    "a fraction needs milli or accelerator memory, or both");

@@ -3,7 +3,8 @@
  * Where one task goes. With a placement policy the cluster says. Without one, for whole GPUs, the
  * links do: fewest GPUs with outside use, then the largest pair-score sum, then the fewest free
  * GPUs left over, then the lowest id; that looks at every node and is meant for machines, not
- * clusters. What has to be on one NUMA node goes where the cluster says.
+ * clusters. So go shares of several GPUs. What has to be on one NUMA node goes where the cluster
+ * says.
  */
 #include "sched/plan_state.h"
 
@@ -81,14 +82,16 @@ bool takt_plan_pick(struct takt_planner *planner, uint32_t kind, const struct ta
 {
 	const struct takt_sched *sched = planner->sched;
 	const struct takt_request *request;
-	bool whole;
+	bool linked, several;
 
 	if (planner->has_stand_in)
 		kind = planner->stand_in;
 	request = takt_cluster_request(sched->cluster, kind);
-	whole = request->devices == 0 || request->milli == TAKT_REQUEST_WHOLE;
+	linked = request->devices == 0 || request->milli == TAKT_REQUEST_WHOLE;
+	several = request->devices > 1 && !linked; /* policies know shares of one */
 
-	if (!sched->config.placement && whole && !(request->flags & TAKT_REQUEST_ONE_NUMA))
+	if (several ||
+	    (!sched->config.placement && linked && !(request->flags & TAKT_REQUEST_ONE_NUMA)))
 		return pick_by_links(sched, kind, request, scope, ret);
 	return takt_cluster_pick(sched->cluster, kind, scope, ret, NULL);
 }

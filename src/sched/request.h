@@ -22,7 +22,7 @@ enum {
 struct takt_request {
 	int32_t cpu_milli;
 	uint16_t devices; /* accelerators, 0..TAKT_REQUEST_MAX_DEVICES */
-	uint16_t milli;	  /* of each; TAKT_REQUEST_WHOLE is whole; less only with devices == 1 */
+	uint16_t milli;	  /* of each, all different ones; TAKT_REQUEST_WHOLE is whole */
 	int64_t mem_mib;
 	/* Accelerator memory of each. A fraction may be asked by memory alone (milli 0, devices 1):
 	 * it is then the share of the memory, in milli, rounded up. */

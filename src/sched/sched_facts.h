@@ -103,6 +103,8 @@ enum {
 	TAKT_JOB_HELD = 1u << 1,	/* waits until released */
 	TAKT_JOB_PREEMPTIBLE = 1u << 2, /* may be pushed out for others */
 	TAKT_JOB_MOVABLE = 1u << 3,	/* may be moved to other GPUs while it runs */
+	TAKT_JOB_CLEAN_END = 1u << 4,	/* whoever tells of its end sees to it that its GPUs are
+					   clean by then: nothing drains */
 };
 
 enum takt_topology_want {

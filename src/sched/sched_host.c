@@ -366,10 +366,11 @@ void takt_sched_host_hold(struct takt_sched_host *host, const struct takt_sched_
 
 /* GPUs of the slot that nobody holds any more drain (on a removed node: are forgotten). */
 void takt_sched_host_release(struct takt_sched *sched, struct takt_sched_host *host,
-			     const struct takt_slot *slot)
+			     const struct takt_sched_entry *entry, const struct takt_slot *slot)
 {
 	bool whole = slot->milli == TAKT_REQUEST_WHOLE;
-	bool drains = !host->removed && !sched->config.clean_at_end;
+	bool drains = !host->removed && !sched->config.clean_at_end &&
+		      !(entry->job.flags & TAKT_JOB_CLEAN_END);
 	uint64_t left = 0;
 
 	host->placed--;

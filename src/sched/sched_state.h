@@ -251,7 +251,7 @@ enum takt_gpu_state takt_sched_host_gpu_state(const struct takt_sched_host *host
 void takt_sched_host_hold(struct takt_sched_host *host, const struct takt_sched_entry *entry,
 			  const struct takt_slot *slot);
 void takt_sched_host_release(struct takt_sched *sched, struct takt_sched_host *host,
-			     const struct takt_slot *slot);
+			     const struct takt_sched_entry *entry, const struct takt_slot *slot);
 
 /* sched_group.c: waiting jobs that are alike. */
 

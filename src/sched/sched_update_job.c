@@ -46,8 +46,8 @@ static int check_gang(const struct takt_sched *sched, const struct takt_sched_jo
 static int check_job(const struct takt_sched *sched, const struct takt_sched_job *job,
 		     struct takt_err *err)
 {
-	uint32_t known =
-		TAKT_JOB_USE_OUTSIDE | TAKT_JOB_HELD | TAKT_JOB_PREEMPTIBLE | TAKT_JOB_MOVABLE;
+	uint32_t known = TAKT_JOB_USE_OUTSIDE | TAKT_JOB_HELD | TAKT_JOB_PREEMPTIBLE |
+			 TAKT_JOB_MOVABLE | TAKT_JOB_CLEAN_END;
 
 	if (job->id == 0)
 		return takt_err_set(err, -EINVAL, "job.id is 0");

@@ -220,7 +220,7 @@ static void leave_slot(struct takt_sched *sched, struct takt_sched_entry *entry,
 	struct takt_sched_host *host = sched->host_of.at[slot->node];
 
 	(void)takt_cluster_give(sched->cluster, entry->kind, slot);
-	takt_sched_host_release(sched, host, slot);
+	takt_sched_host_release(sched, host, entry, slot);
 	if (host->removed && host->placed == 0)
 		takt_sched_host_forget(sched, host);
 	else if (host->draining || host->unclean)
@@ -284,7 +284,7 @@ static void move(struct takt_sched *sched, struct takt_sched_entry *entry,
 		 const struct takt_slot *slots)
 {
 	for (uint32_t i = 0; i < entry->slot_count; i++)
-		takt_sched_host_release(sched, sched->host_of.at[entry->slots[i].node],
+		takt_sched_host_release(sched, sched->host_of.at[entry->slots[i].node], entry,
 					&entry->slots[i]);
 	for (uint32_t i = 0; i < entry->slot_count; i++) {
 		struct takt_sched_host *host = sched->host_of.at[slots[i].node];

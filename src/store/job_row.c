@@ -41,6 +41,7 @@ enum column {
 	COL_MEAN_UTIL,
 	COL_IDLE,
 	COL_SHARE,
+	COL_MEM_HELD,
 	COL_MIG,
 	COL_PREEMPTIONS,
 	COL_FROZEN,
@@ -54,11 +55,11 @@ enum column {
 const char takt_sql_insert_job[] =
 	"INSERT INTO job(id, " TAKT_SQL_JOB_COLUMNS ", submit_seq, uid, gid) VALUES(?1, ?2, ?3, "
 	"?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, "
-	"?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35)";
+	"?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36)";
 const char takt_sql_update_job[] =
 	"UPDATE job SET (" TAKT_SQL_JOB_COLUMNS ") = (?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, "
 	"?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, "
-	"?30, ?31, ?32) WHERE id = ?1";
+	"?30, ?31, ?32, ?33) WHERE id = ?1";
 
 static void bind_int(sqlite3_stmt *stmt, enum column col, int64_t value)
 {
@@ -120,6 +121,7 @@ void takt_job_bind(sqlite3_stmt *stmt, const struct takt_job *job, bool whole)
 	bind_int(stmt, COL_FAILURES, job->failures);
 	bind_if(stmt, COL_RETRY_AT, job->retry_at.ns != 0, (uint64_t)job->retry_at.ns);
 	bind_int(stmt, COL_SHARE, job->share_milli);
+	bind_int(stmt, COL_MEM_HELD, job->mem_held_mib);
 	bind_text(stmt, COL_MIG, job->mig);
 	bind_int(stmt, COL_PREEMPTIONS, job->preemptions);
 	bind_int(stmt, COL_FROZEN, job->frozen);
@@ -201,6 +203,7 @@ int takt_job_from_row(sqlite3_stmt *stmt, struct takt_job *ret, struct takt_err 
 	job.failures = (uint32_t)get_int(stmt, COL_FAILURES);
 	job.retry_at.ns = get_int(stmt, COL_RETRY_AT);
 	job.share_milli = (uint32_t)get_int(stmt, COL_SHARE);
+	job.mem_held_mib = (uint32_t)get_int(stmt, COL_MEM_HELD);
 	job.preemptions = (uint32_t)get_int(stmt, COL_PREEMPTIONS);
 	job.frozen = get_int(stmt, COL_FROZEN) != 0;
 	job.lost_ns = (uint64_t)get_int(stmt, COL_LOST);

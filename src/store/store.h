@@ -89,11 +89,12 @@ struct takt_job {
 	uid_t uid;
 	gid_t gid;
 	enum takt_job_state state;
-	char *spec_json;      /* codec/jobspec.h form, environment included */
-	uint32_t attempt;     /* 0 before the first */
-	uint64_t gpu_mask;    /* of the latest attempt */
-	uint32_t share_milli; /* held of each GPU of gpu_mask; 1000 = whole, 0 = MIG instances */
-	char *mig;	      /* their UUIDs, separated by commas; NULL = "", none */
+	char *spec_json;       /* codec/jobspec.h form, environment included */
+	uint32_t attempt;      /* 0 before the first */
+	uint64_t gpu_mask;     /* of the latest attempt */
+	uint32_t share_milli;  /* held of each GPU of gpu_mask; 1000 = whole, 0 = MIG instances */
+	uint32_t mem_held_mib; /* reserved on each, of a share; 0 = not counted */
+	char *mig;	       /* their UUIDs, separated by commas; NULL = "", none */
 	struct takt_wall submitted, started, ended; /* 0 = not yet */
 	int exit_code;				    /* DONE, FAILED */
 	int exit_signal;			    /* 0 = none */

@@ -211,8 +211,10 @@ static void close_daemon(struct loss_machine *machine)
 
 static void submit(struct loss_machine *machine)
 {
+	static const uint32_t shares[] = {1000, 1000, 1000, 600, 400, 250};
 	bool requeue = takt_rng_below(&machine->rng, 2);
-	uint32_t serial = witness_submit(&machine->witness, requeue);
+	uint32_t milli = shares[takt_rng_below(&machine->rng, TAKT_ARRAY_LEN(shares))];
+	uint32_t serial = witness_submit(&machine->witness, milli, requeue);
 	struct takt_jobspec spec;
 
 	takt_jobspec_init(&spec);
@@ -222,6 +224,7 @@ static void submit(struct loss_machine *machine)
 	spec.env = takt_calloc(1, sizeof(char *));
 	spec.cwd = takt_strdup("/");
 	spec.gpus = 1 + (uint32_t)takt_rng_below(&machine->rng, LOSS_GPUS - 1);
+	spec.gpu_milli = milli < 1000 ? milli : 0;
 	spec.priority = (int)takt_rng_below(&machine->rng, 3);
 	spec.requeue = requeue;
 	(void)takt_queue_submit(machine->queue, 1000, 1000, &spec,
@@ -259,12 +262,20 @@ static void users_turn(struct loss_machine *machine)
 /* The driver's word: a GPU is clean when no process is left on it. */
 static void look_at_gpus(struct loss_machine *machine)
 {
-	uint64_t job;
+	const struct takt_queue_holding *held;
+	size_t count;
 
-	for (uint32_t gpu = 0; gpu < LOSS_GPUS; gpu++)
-		if (takt_queue_gpu(machine->queue, gpu, &job) == TAKT_GPU_DRAINING &&
-		    !witness_gpu_used(&machine->witness, gpu))
-			(void)takt_queue_gpu_clean(machine->queue, gpu, NULL);
+	held = takt_queue_holdings(machine->queue, &count);
+	for (size_t i = count; i-- > 0;) {
+		bool whole = held[i].milli == 1000;
+
+		if (!held[i].left ||
+		    witness_gpu_used(&machine->witness, held[i].gpu, whole ? 0 : held[i].job_id))
+			continue;
+		(void)takt_queue_job_gone(machine->queue, held[i].gpu, held[i].job_id, NULL);
+		held = takt_queue_holdings(machine->queue, &count);
+		i = i < count ? i : count;
+	}
 }
 
 static void daemon_turn(struct loss_machine *machine, bool wait)

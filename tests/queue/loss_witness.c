@@ -33,11 +33,11 @@ static struct witness_job *job_of(struct witness *witness, uint32_t serial)
 	return &witness->jobs[serial - 1];
 }
 
-uint32_t witness_submit(struct witness *witness, bool requeue)
+uint32_t witness_submit(struct witness *witness, uint32_t milli, bool requeue)
 {
 	if (witness->nr_jobs == WITNESS_MAX_JOBS)
 		abort();
-	witness->jobs[witness->nr_jobs] = (struct witness_job){.requeue = requeue};
+	witness->jobs[witness->nr_jobs] = (struct witness_job){.milli = milli, .requeue = requeue};
 	return ++witness->nr_jobs;
 }
 
@@ -104,6 +104,19 @@ static const struct witness_run *last_run(const struct witness *witness, uint32_
 	return NULL;
 }
 
+/* Nobody is given more of a GPU than the others have left. */
+static void judge_gpu(struct witness *witness, uint32_t serial, uint32_t gpu)
+{
+	uint32_t milli = job_of(witness, serial)->milli;
+
+	for (uint32_t i = 0; i < witness->nr_runs; i++)
+		if (witness->runs[i].alive && witness->runs[i].gpus >> gpu & 1)
+			milli += job_of(witness, witness->runs[i].serial)->milli;
+	if (milli > 1000)
+		witness_blame(witness, "s%u runs, and %u thousandths of GPU %u are given out",
+			      serial, milli, gpu);
+}
+
 static void judge_exec(struct witness *witness, uint32_t serial, uint32_t attempt, uint64_t gpus)
 {
 	const struct witness_job *job = job_of(witness, serial);
@@ -128,10 +141,9 @@ static void judge_exec(struct witness *witness, uint32_t serial, uint32_t attemp
 
 		if (other->alive && other->serial == serial)
 			witness_blame(witness, "s%u runs twice at once", serial);
-		if (other->alive && other->gpus & gpus)
-			witness_blame(witness, "s%u and s%u share GPUs %llx", serial, other->serial,
-				      (unsigned long long)(other->gpus & gpus));
 	}
+	for (; gpus; gpus &= gpus - 1)
+		judge_gpu(witness, serial, (uint32_t)__builtin_ctzll(gpus));
 }
 
 uint32_t witness_exec(struct witness *witness, uint32_t serial, uint64_t id, uint32_t attempt,
@@ -142,7 +154,7 @@ uint32_t witness_exec(struct witness *witness, uint32_t serial, uint64_t id, uin
 	know_id(witness, serial, id);
 	judge_exec(witness, serial, attempt, gpus);
 	witness->runs[witness->nr_runs] = (struct witness_run){
-		.serial = serial, .attempt = attempt, .gpus = gpus, .alive = true};
+		.serial = serial, .attempt = attempt, .id = id, .gpus = gpus, .alive = true};
 	return witness->nr_runs++;
 }
 
@@ -163,10 +175,11 @@ void witness_power_loss(struct witness *witness)
 		witness->runs[i].alive = false;
 }
 
-bool witness_gpu_used(const struct witness *witness, uint32_t gpu)
+bool witness_gpu_used(const struct witness *witness, uint32_t gpu, uint64_t id)
 {
 	for (uint32_t i = 0; i < witness->nr_runs; i++)
-		if (witness->runs[i].alive && witness->runs[i].gpus >> gpu & 1)
+		if (witness->runs[i].alive && witness->runs[i].gpus >> gpu & 1 &&
+		    (id == 0 || witness->runs[i].id == id))
 			return true;
 	return false;
 }

@@ -24,6 +24,7 @@ enum {
 struct witness_job {
 	uint64_t id; /* 0 = nobody was told */
 	bool accepted, requeue, cancel_asked, end_told;
+	uint32_t milli; /* of each of its GPUs; 1000 = whole */
 	/* Asked in this life of the daemon, or kept: the store had nothing left to write after it
 	   was asked. */
 	bool cancel_fresh, cancel_kept;
@@ -35,7 +36,7 @@ struct witness_job {
 
 struct witness_run {
 	uint32_t serial, attempt;
-	uint64_t gpus;
+	uint64_t id, gpus;
 	bool alive;
 	bool over; /* by itself: code, signal */
 	int code, signal;
@@ -56,7 +57,7 @@ struct witness {
 void witness_init(struct witness *witness);
 
 /* What users do and are told. */
-uint32_t witness_submit(struct witness *witness, bool requeue);
+uint32_t witness_submit(struct witness *witness, uint32_t milli, bool requeue);
 void witness_accepted(struct witness *witness, uint32_t serial, uint64_t id);
 void witness_cancel(struct witness *witness, uint32_t serial, uint32_t attempt);
 void witness_ended(struct witness *witness, uint32_t serial, const struct takt_job *row);
@@ -71,7 +72,8 @@ uint32_t witness_exec(struct witness *witness, uint32_t serial, uint64_t id, uin
 		      uint64_t gpus);
 void witness_run_over(struct witness *witness, uint32_t run, int code, int signal);
 void witness_power_loss(struct witness *witness); /* whatever ran is gone */
-bool witness_gpu_used(const struct witness *witness, uint32_t gpu);
+/* By a process of the job; of any with 0. */
+bool witness_gpu_used(const struct witness *witness, uint32_t gpu, uint64_t id);
 
 /* When everything has come to rest: a row for each job that anybody has heard of, and the right
  * end in it. */

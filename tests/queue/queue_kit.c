@@ -99,7 +99,7 @@ static void open_both(struct kit *kit)
 		.max_bytes = kit->max_bytes,
 		.cpu_milli = kit->cpu_milli ? kit->cpu_milli : 4000,
 		.mem_mib = 1024,
-		.gpu_mem_mib = 80 * 1024,
+		.gpu_mem_mib = kit->no_gpu_mem ? 0 : 80 * 1024,
 		.hooks = &hooks,
 		.hooks_ctx = kit,
 		.signal_id_base = 1ull << 63,

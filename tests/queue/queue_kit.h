@@ -31,6 +31,7 @@ struct kit {
 	int32_t cpu_milli;  /* the same; 0 = 4000 */
 	uint32_t gpu_count; /* that the machine shows; 0 = KIT_GPUS */
 	uint64_t run_ns;    /* of the next kit_ended() */
+	bool no_gpu_mem;    /* the driver does not say how much the GPUs have; else 80 GiB */
 	bool hold_prepare;  /* the test says takt_queue_prepared itself */
 	/* What the hooks saw. */
 	uint64_t accepted_id; /* newest */

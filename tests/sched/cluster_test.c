@@ -368,7 +368,7 @@ static void test_contradictions_are_refused(void **state)
 {
 	struct takt_cluster *cluster = make();
 	uint32_t t4 = model(cluster, "T4", 0), half, id;
-	struct takt_request two_halves = {.devices = 2, .milli = 500};
+	struct takt_request memory_of_two = {.devices = 2, .dev_mem_mib = 500};
 	struct takt_slot slot;
 	struct takt_err err = {0};
 
@@ -382,8 +382,32 @@ static void test_contradictions_are_refused(void **state)
 	slot.dev_mask = 1;
 	slot.milli = 400;
 	assert_int_equal(takt_cluster_give(cluster, half, &slot), -EINVAL);
-	assert_int_equal(takt_cluster_kind(cluster, &two_halves, &id, &err), -EINVAL);
-	assert_string_equal(err.msg, "a fraction is of one accelerator, not of 2; ask for tasks");
+	assert_int_equal(takt_cluster_kind(cluster, &memory_of_two, &id, &err), -EINVAL);
+	assert_string_equal(err.msg, "a share of memory alone is of one accelerator, not of 2; ask "
+				     "for milli or for tasks");
+	takt_cluster_free(cluster);
+}
+
+/* A share of each of several devices: different ones, each with enough left. */
+static void test_shares_of_several_devices(void **state)
+{
+	struct takt_cluster *cluster = make();
+	uint32_t t4 = model(cluster, "T4", 0), pair, one;
+	struct takt_slot a = {.milli = 400, .dev_mask = 1 << 0 | 1 << 2};
+	struct takt_slot b = {.milli = 700, .dev_mask = 1 << 1};
+
+	node(cluster, t4, 3);
+	pair = kind(cluster, (struct takt_request){.devices = 2, .milli = 400});
+	one = kind(cluster, (struct takt_request){.devices = 1, .milli = 700});
+	assert_int_equal(takt_cluster_room(cluster, pair, 0), 3);
+	assert_int_equal(takt_cluster_take(cluster, pair, &a), 0);
+	assert_int_equal(takt_cluster_take(cluster, one, &b), 0);
+	assert_int_equal(takt_cluster_room(cluster, pair, 0), 1);
+	assert_int_equal(takt_cluster_take(cluster, pair, &a), 0);
+	assert_int_equal(takt_cluster_room(cluster, pair, 0), 0);
+	assert_int_equal(takt_cluster_take(cluster, pair, &a), -TAKT_E_CONFLICT);
+	assert_int_equal(takt_cluster_give(cluster, pair, &a), 0);
+	assert_int_equal(takt_cluster_room(cluster, pair, 0), 1);
 	takt_cluster_free(cluster);
 }
 
@@ -483,6 +507,7 @@ int main(void)
 		cmocka_unit_test(test_domains_bound_a_gang),
 		cmocka_unit_test(test_power_follows_what_is_held),
 		cmocka_unit_test(test_contradictions_are_refused),
+		cmocka_unit_test(test_shares_of_several_devices),
 		cmocka_unit_test(test_no_allocation_is_taken_for_granted),
 		cmocka_unit_test(test_hundred_thousand_gpus_fit_256_mib),
 	};

@@ -212,10 +212,11 @@ static void refuses_a_newer_schema(void **state)
 }
 
 /* Step 4 is taken out again. */
-#define WITHOUT_4                                                                              \
-	"ALTER TABLE job DROP COLUMN share_milli; ALTER TABLE job DROP COLUMN mig;"            \
-	"ALTER TABLE job DROP COLUMN preemptions; ALTER TABLE job DROP COLUMN frozen;"         \
-	"ALTER TABLE job DROP COLUMN lost_ns; ALTER TABLE job DROP COLUMN mean_util_permille;" \
+#define WITHOUT_4                                                                                \
+	"ALTER TABLE job DROP COLUMN share_milli; ALTER TABLE job DROP COLUMN mig; ALTER TABLE " \
+	"job DROP COLUMN mem_held_mib;"                                                          \
+	"ALTER TABLE job DROP COLUMN preemptions; ALTER TABLE job DROP COLUMN frozen;"           \
+	"ALTER TABLE job DROP COLUMN lost_ns; ALTER TABLE job DROP COLUMN mean_util_permille;"   \
 	"ALTER TABLE job DROP COLUMN idle_ns; DROP TABLE kept;"
 
 /* The database as the first takt wrote it: what came later is taken out again. */

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The ledger: which job holds how much of which GPU. Several hold shares of one.
+ *
+ * Whole GPUs drain with the scheduler: it gives them to nobody until they are clean. A share does
+ * not, since its GPU goes on with others; so when a job leaves one, a stand-in takes its place with
+ * the scheduler, a job that is placed and does nothing, and goes when the driver lists no process
+ * of the job that has left. Nothing of a GPU is ever free before it is known to be.
+ */
+#include <errno.h>
+
+#include "queue/queue_impl.h"
+
+static const uint64_t first_stand_in = 1ull
+				       << 52; /* no job has such an id; JSON keeps it exactly */
+
+const struct takt_queue_holding *takt_queue_holdings(const struct takt_queue *queue,
+						     size_t *ret_count)
+{
+	*ret_count = queue->ledger.len;
+	return queue->ledger.at;
+}
+
+int takt_ledger_reserve(struct takt_queue *queue, const struct takt_queue_job *job)
+{
+	return takt_vec_reserve(&queue->ledger, (size_t)__builtin_popcountll(job->row.gpu_mask));
+}
+
+void takt_ledger_take(struct takt_queue *queue, const struct takt_queue_job *job)
+{
+	for (uint64_t left = job->row.gpu_mask; left; left &= left - 1)
+		(void)takt_vec_push(&queue->ledger, ((struct takt_queue_holding){
+							    .job_id = job->row.id,
+							    .attempt = job->row.attempt,
+							    .gpu = (uint32_t)__builtin_ctzll(left),
+							    .milli = job->row.share_milli,
+							    .mem_mib = job->row.mem_held_mib,
+						    }));
+}
+
+static int keep(struct takt_queue *queue, struct takt_queue_holding *holding)
+{
+	uint64_t id = first_stand_in + queue->stand_ins;
+	struct takt_sched_slot slot = {.node_id = TAKT_QUEUE_NODE,
+				       .milli = (uint16_t)holding->milli,
+				       .gpu_mask = 1ull << holding->gpu};
+	struct takt_sched_event event = {
+		.kind = TAKT_SCHED_JOB_ADD,
+		.job_id = id,
+		.job = {.id = id,
+			.submit_seq = id,
+			.gpus = 1,
+			.task = {.milli = (uint16_t)holding->milli,
+				 .dev_mem_mib = holding->mem_mib},
+			.flags = TAKT_JOB_CLEAN_END},
+		.slots = &slot,
+		.slot_count = 1,
+	};
+	int rc = takt_sched_update(queue->sched, &event, NULL);
+
+	if (rc < 0)
+		return rc;
+	queue->stand_ins++;
+	event.kind = TAKT_SCHED_JOB_PLACED;
+	rc = takt_sched_update(queue->sched, &event, NULL);
+	if (rc == 0) {
+		holding->stand_in = id;
+		return 0;
+	}
+	event.kind = TAKT_SCHED_JOB_ENDED;
+	(void)takt_sched_update(queue->sched, &event, NULL);
+	return rc;
+}
+
+static bool is_whole(const struct takt_queue_holding *holding)
+{
+	return holding->milli == TAKT_REQUEST_WHOLE;
+}
+
+int takt_ledger_keep(struct takt_queue *queue)
+{
+	int rc = 0;
+
+	TAKT_VEC_EACH (holding, &queue->ledger)
+		if (rc == 0 && holding->left && !is_whole(holding) && !holding->stand_in)
+			rc = keep(queue, holding);
+	return rc;
+}
+
+void takt_ledger_leave(struct takt_queue *queue, uint64_t job_id)
+{
+	TAKT_VEC_EACH (holding, &queue->ledger)
+		if (holding->job_id == job_id)
+			holding->left = true;
+	(void)takt_ledger_keep(queue); /* again before the next plan */
+}
+
+static void end_stand_in(struct takt_queue *queue, uint64_t id)
+{
+	struct takt_sched_event event = {.kind = TAKT_SCHED_JOB_ENDED, .job_id = id};
+
+	if (id)
+		(void)takt_sched_update(queue->sched, &event, NULL);
+}
+
+static int tell_drained(struct takt_queue *queue, uint32_t gpu, struct takt_err *err)
+{
+	struct takt_sched_event event = {
+		.kind = TAKT_SCHED_GPU_DRAINED, .node_id = TAKT_QUEUE_NODE, .gpu = gpu};
+
+	return takt_sched_update(queue->sched, &event, err);
+}
+
+/* Strikes what has left; of any job with job_id 0. */
+static int strike(struct takt_queue *queue, uint32_t gpu, uint64_t job_id, struct takt_err *err)
+{
+	bool drained = true;
+
+	queue->dirty = true;
+	for (size_t i = queue->ledger.len; i-- > 0;) {
+		const struct takt_queue_holding *holding = &queue->ledger.at[i];
+
+		if (holding->gpu != gpu || !holding->left || (job_id && holding->job_id != job_id))
+			continue;
+		drained = is_whole(holding);
+		end_stand_in(queue, holding->stand_in);
+		takt_vec_remove(&queue->ledger, i);
+	}
+	return drained ? tell_drained(queue, gpu, err) : 0;
+}
+
+int takt_queue_gpu_clean(struct takt_queue *queue, uint32_t gpu, struct takt_err *err)
+{
+	return strike(queue, gpu, 0, err);
+}
+
+int takt_queue_job_gone(struct takt_queue *queue, uint32_t gpu, uint64_t job_id,
+			struct takt_err *err)
+{
+	return strike(queue, gpu, job_id, err);
+}
+
+/* Of a GPU with shares: a job that is there, or else one that has left. */
+static const struct takt_queue_holding *share_on(const struct takt_queue *queue, uint32_t gpu)
+{
+	const struct takt_queue_holding *found = NULL;
+
+	for (size_t i = 0; i < queue->ledger.len; i++) {
+		const struct takt_queue_holding *holding = &queue->ledger.at[i];
+
+		if (holding->gpu == gpu && !is_whole(holding) &&
+		    (!found || (found->left && !holding->left)))
+			found = holding;
+	}
+	return found;
+}
+
+enum takt_gpu_state takt_queue_gpu(const struct takt_queue *queue, uint32_t gpu,
+				   uint64_t *ret_job_id)
+{
+	const struct takt_queue_holding *share = share_on(queue, gpu);
+	enum takt_gpu_state state = TAKT_GPU_LOST;
+	bool outside;
+
+	*ret_job_id = 0;
+	(void)takt_sched_gpu(queue->sched, TAKT_QUEUE_NODE, gpu, &state, &outside, ret_job_id);
+	if (!share)
+		return state;
+	*ret_job_id = share->job_id;
+	return state == TAKT_GPU_RUNNING && share->left ? TAKT_GPU_DRAINING : state;
+}
