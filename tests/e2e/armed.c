@@ -3,7 +3,9 @@
  * Stands in for one of takt's helper programs and becomes it at once: named DIRECTORY/takt-shim it
  * executes DIRECTORY/real/takt-shim with the same arguments. When the file DIRECTORY/arm.takt-shim
  * exists, exactly one process takes it away and goes on with TAKT_CRASH_AT set to what it holds. So
- * a test kills one process of a kind at a named place while the others live.
+ * a test kills one process of a kind at a named place while the others live. When it holds "inject
+ * CALL WHAT", strace makes calls of that process fail ("inject openat error=EMFILE:when=3") and
+ * writes what it did to DIRECTORY/injected.takt-shim.
  *
  * Whether it really died there only its parent could tell, and that is takt. So a tracer of its own
  * waits for the armed process and writes the signal that it died of, or 0, into
@@ -21,7 +23,8 @@
 #include <unistd.h>
 
 enum {
-	MAX_POINT = 96
+	MAX_POINT = 96,
+	MAX_WORDS = 64,
 };
 
 /* Who renames it has it: the kernel lets only one. */
@@ -106,8 +109,30 @@ static void start_tracer(const char *dir, const char *name)
 	close(ready[0]);
 }
 
+/* strace's own process is out of the way (-DDD): ours becomes the program. */
+static void run_injected(char **argv, int argc, const char *dir, const char *name, const char *real,
+			 const char *what)
+{
+	char call[MAX_POINT], how[MAX_POINT], trace[2 * MAX_POINT], inject[3 * MAX_POINT],
+		log[PATH_MAX];
+	const char *words[MAX_WORDS] = {"strace", "-DDD", "-f",	 "-q", "--seccomp-bpf", "-o",
+					log,	  "-e",	  trace, "-e", inject,		real};
+	size_t n = 12;
+
+	if (sscanf(what, "%95s %95s", call, how) != 2 || n + (size_t)argc > MAX_WORDS)
+		_exit(126);
+	snprintf(log, sizeof(log), "%s/injected.%s", dir, name);
+	snprintf(trace, sizeof(trace), "trace=%s", call);
+	snprintf(inject, sizeof(inject), "inject=%s:%s", call, how);
+	for (int i = 1; i < argc; i++)
+		words[n++] = argv[i];
+	execvp(words[0], (char *const *)words);
+	_exit(126);
+}
+
 int main(int argc, char **argv)
 {
+	static const char inject[] = "inject ";
 	char self[PATH_MAX / 2] = "", real[PATH_MAX], point[MAX_POINT] = "", *name;
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
 
@@ -116,11 +141,13 @@ int main(int argc, char **argv)
 		return 127;
 	*name++ = '\0';
 	unsetenv("TAKT_CRASH_AT");
+	snprintf(real, sizeof(real), "%s/real/%s", self, name);
 	if (take_arms(self, name, point)) {
+		if (strncmp(point, inject, strlen(inject)) == 0)
+			run_injected(argv, argc, self, name, real, point + strlen(inject));
 		start_tracer(self, name);
 		setenv("TAKT_CRASH_AT", point, 1);
 	}
-	snprintf(real, sizeof(real), "%s/real/%s", self, name);
 	execv(real, argv);
 	fprintf(stderr, "armed: %s: %s\n", real, strerror(errno));
 	return 127;

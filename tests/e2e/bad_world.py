@@ -6,7 +6,6 @@ that are not there. Whatever it is, it is said, and no accepted job is lost.
 Usage: bad_world.py BUILD_FOLDER
 """
 import contextlib
-import ctypes
 import glob
 import http.client
 import json
@@ -103,40 +102,14 @@ def a_damaged_journal_is_said_and_does_not_stop_takt():
         assert "journal" in note, note
 
 
-@contextlib.contextmanager
-def small_disk(m, size):
-    """A tmpfs at the machine's state folder, in a mount namespace of our own."""
-    os.mkdir(m.path("state"))
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.unshare(0x00020000) != 0:  # CLONE_NEWNS
-        raise kit.Skip("a mount namespace of its own is not allowed here")
-    if libc.mount(b"none", b"/", None, 0x44000, None) != 0 or libc.mount(
-            b"tmpfs", m.path("state").encode(), b"tmpfs", 0, f"size={size}".encode()) != 0:
-        raise kit.Skip("mounting is not allowed here")
-    try:
-        yield m.path("state")
-    finally:
-        m.kill_all()
-        libc.umount2(m.path("state").encode(), 2)
-
-
-def fill(folder):
-    """Takes all the room that there is."""
-    with open(os.path.join(folder, "ballast"), "ab", buffering=0) as file:
-        for block in (1 << 16, 1 << 12, 1):
-            with contextlib.suppress(OSError):
-                while True:
-                    file.write(b"\0" * block)
-
-
 def a_full_disk_refuses_submits_and_loses_nothing():
-    with kit.machine(gpus=4) as m, small_disk(m, "8m") as folder:
+    with kit.machine(gpus=4) as m, kit.small_disk(m, "8m") as folder:
         m.start()
         client = m.client()
         running = client.submit(m.witness_argv(2500), gpus=1)["id"]
         waiting = client.submit(m.witness_argv(10), gpus=4)["id"]
         kit.until(lambda: m.witness().begins, 10, "the job runs")
-        fill(folder)
+        kit.fill(folder)
         refusals = []
         accepted = []
         for _ in range(40):

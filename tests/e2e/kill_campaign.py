@@ -2,16 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every process of takt is killed, at every named place and at random moments, under load.
 
-After each death: no accepted job is lost, none runs twice at once, no GPU is handed out twice, no
-clock stays changed, the database passes its check, and takt goes on. Judged by what the jobs saw of
-themselves, by what clients were told and by the simulated boards; see judge.py and kit.py.
+How each death is judged: campaign.py. What else can happen to takt: fault_campaign.py.
 
 Usage: kill_campaign.py BUILD_FOLDER [SEED]
 With TAKT_TEST_LONG=1 there are more trials.
 """
 import contextlib
+import functools
 import glob
-import http.client
 import os
 import random
 import re
@@ -20,19 +18,16 @@ import socket
 import sqlite3
 import struct
 import sys
-import threading
 import time
 
-import judge
 import kit
+from campaign import (ANYBODY, GPUS, LONG, RESTORED_WITHIN_S, SEED, Load, clean, database_problems,
+                      ensure_runs, judge_run, kill, load, main, settle, side_by_side, so_far, tried, TRIED)
 
-LONG = os.environ.get("TAKT_TEST_LONG") == "1"
-SEED = int(sys.argv[2]) if len(sys.argv) > 2 else 20261120
-RANDOM_DEATHS = 500 if LONG else 100
-GPUS = 4
-RESTORED_WITHIN_S = 2
-REACHED_WITHIN_S = 15
-SETTLED_WITHIN_S = 45
+RANDOM_DEATHS = 500 if LONG else 150
+FEWEST_TRIALS = 700 if LONG else 180
+DEATHS_A_MACHINE = 25
+REACHED_WITHIN_S = 60
 
 POINT = re.compile(r'takt_crash_point\(\s*"([^"]+)"')
 # Which process passes the points of a room.
@@ -64,131 +59,6 @@ def process_of(point):
     if point.startswith(GUARD):
         return "takt-guard"
     return PROCESS_OF[point.split(".")[0]]
-
-
-class Load:
-    """A client that submits jobs until it is told to stop, whether takt answers or not."""
-
-    def __init__(self, m, luck, pause_s=0.02, environment=100):
-        self.m, self.luck, self.pause_s = m, luck, pause_s
-        self.env = ["PATH=/usr/bin:/bin", "FILL=" + "x" * environment]
-        self.accepted, self.repeatable, self.problems = [], set(), []
-        self.stopping = threading.Event()
-        self.thread = threading.Thread(target=self._run)
-        self.thread.start()
-
-    def _job(self):
-        ms = self.luck.choice((5, 20, 60, 300))
-        gpus = self.luck.choice((0, 1, 1, 2, GPUS))
-        spec = {"gpus": gpus, "requeue": self.luck.random() < 0.3, "grace_ms": 1000,
-                "env": self.env}
-        command = []
-        if gpus and self.luck.random() < 0.4:
-            spec.update(clock_ask=self.luck.choice(("ceiling", "lock")),
-                        clock_mhz=self.luck.choice((600, 900, 1200)))
-        if gpus and self.luck.random() < 0.1:  # the boards see this one
-            command = self.m.load_argv("--steps", 2, "--step-time-ms", 10, "--quiet")
-        return self.m.witness_argv(ms, *command), spec
-
-    def _submit(self, client):
-        argv, spec = self._job()
-        job = client.submit(argv, **spec)["id"]
-        self.accepted.append(job)
-        if spec["requeue"]:
-            self.repeatable.add(job)
-
-    def _run(self):
-        client = kit.Client(self.m.socket, 10)
-        while not self.stopping.is_set():
-            try:
-                self._submit(client)
-            except (OSError, http.client.HTTPException):
-                client.close()  # takt is dead: the answer is lost, the job may not be
-            except kit.Refused as refused:
-                if refused.status != 503:
-                    self.problems.append(refused)
-            except Exception as problem:
-                self.problems.append(problem)
-                break
-            self.stopping.wait(self.luck.uniform(0, 2 * self.pause_s))
-        client.close()
-
-    def stop(self):
-        self.stopping.set()
-        self.thread.join(kit.WAIT_S)
-        assert not self.thread.is_alive() and not self.problems, self.problems
-
-
-@contextlib.contextmanager
-def load(m, luck, **more):
-    made = Load(m, luck, **more)
-    try:
-        yield made
-    finally:
-        made.stopping.set()
-        made.thread.join(kit.WAIT_S)
-    made.stop()
-
-
-def database_problems(m):
-    try:
-        with contextlib.closing(sqlite3.connect(m.path("state/takt.db"))) as db:
-            rows = db.execute("PRAGMA integrity_check").fetchall()
-    except sqlite3.DatabaseError as problem:
-        rows = [(str(problem),)]
-    return [f"the database: {text}" for (text,) in rows if text != "ok"]
-
-
-def left_locked(m):
-    return [f"GPU {gpu} is left locked to {clocks}" for gpu, clocks in m.locked().items()]
-
-
-class Record:
-    """Everything that a run is judged by."""
-
-    def __init__(self, witness, views, accepted, repeatable, killed, problems):
-        self.witness, self.views, self.accepted = witness, views, accepted
-        self.repeatable, self.killed, self.problems = repeatable, killed, problems
-
-    def violations(self):
-        return [*self.problems,
-                *judge.handed_out_twice(self.witness),
-                *judge.lost(self.accepted, self.views),
-                *judge.ended_otherwise(self.witness, self.views, self.repeatable),
-                *judge.not_done(self.views, self.killed)]
-
-
-def settle(m, accepted, repeatable, killed):
-    """Waits until every job has ended; the record, with what is wrong then."""
-    client = m.client()
-
-    def waiting():
-        return [(v["id"], v["state"], v.get("why_text", "")) for v in client.live()]
-    kit.until(lambda: not waiting(), SETTLED_WITHIN_S, lambda: f"all jobs ended: {waiting()}")
-    views = {view["id"]: view for view in client.history()}
-    with contextlib.suppress(AssertionError):
-        kit.until(lambda: not m.locked(), RESTORED_WITHIN_S, "")
-    problems = left_locked(m) + database_problems(m)
-    kit.until(lambda: all(gpu["state"] == "free" for gpu in client.status()["gpus"]),
-              SETTLED_WITHIN_S, lambda: f"all GPUs free: {client.status()['gpus']}")
-    return Record(m.witness(), views, accepted, repeatable, killed, problems)
-
-
-def judge_run(m, work, killed=()):
-    found = settle(m, work.accepted, work.repeatable, killed).violations()
-    assert not found, f"{len(found)} violations: " + "; ".join(found[:6])
-
-
-def kill(pid):
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(pid, signal.SIGKILL)
-
-
-def ensure_runs(m):
-    """takt is started again when it is dead: nobody else would."""
-    if m.serve.poll() is not None:
-        m.close_clients()
-        m.start()
 
 
 # At every named place.
@@ -251,116 +121,138 @@ def helper_dies_at(helper, point, nth):
             if helper == "takt-guard":
                 m.serve.send_signal(signal.SIGCONT)
             time.sleep(0.2)
-        killed = range(1, 1_000_000) if helper == "takt-shim" else ()
+        killed = ANYBODY if helper == "takt-shim" else ()
         record = settle(m, work.accepted, work.repeatable, killed)
         found = record.violations()
         if helper == "takt-shim":
             unlucky = [v for v in record.views.values() if v["state"] != "done"]
             if len(unlucky) > 1 or any(v["state"] != "lost" for v in unlucky):
                 found.append(f"one shim died, but these jobs did not get done: {unlucky}")
-        assert not found, f"{len(found)} violations: " + "; ".join(found[:6])
+        clean(found)
         assert m.serve.poll() is None, "takt itself ended"
         return m.fate(helper) == signal.SIGKILL
 
 
+def dies_at(process, point, nth):
+    begin = time.monotonic()
+    reached = takt_dies_at(point, nth) if process == "takt" else helper_dies_at(process, point, nth)
+    if reached:
+        tried(f"{process} killed at a named place")
+    kit.note(f"{point}:{nth} {'reached' if reached else 'not reached'}, "
+             f"{time.monotonic() - begin:.1f} s")
+    return reached
+
+
+def every_place_is_some_process_s():
+    strangers = [point for point in crash_points() if point.split(".")[0] not in PROCESS_OF]
+    assert not strangers, f"whose are these? PROCESS_OF does not say: {strangers}"
+
+
 def at_every_place_of(process):
     """A case for the points of one process."""
-    points = [point for point in crash_points() if process_of(point) == process]
-
     def case():
-        missed = []
-        for point in points:
-            for nth in passes(point):
-                begin = time.monotonic()
-                try:
-                    reached = takt_dies_at(point, nth) if process == "takt" else \
-                        helper_dies_at(process, point, nth)
-                except Exception as problem:
-                    raise AssertionError(f"{point}:{nth}: {problem}") from problem
-                kit.note(f"{point}:{nth} {'reached' if reached else 'not reached'}, "
-                         f"{time.monotonic() - begin:.1f} s")
-                if nth == 1 and reached == (point in NOT_PASSED):
-                    missed.append(point)
+        points = [point for point in crash_points() if process_of(point) == process]
+        reached = side_by_side([((point, nth), functools.partial(dies_at, process, point, nth))
+                                for point in points for nth in passes(point)])
+        missed = [point for point in points if reached[point, 1] == (point in NOT_PASSED)]
         assert points and not missed, f"not as expected, reached or not: {missed}"
     return f"{process}_dies_at_every_place", case
 
 
 def takt_dies_while_it_recovers():
-    reached = 0
-    for point in crash_points():
-        if process_of(point) == "takt" and point not in NOT_PASSED:
-            try:
-                reached += takt_dies_at_again(point)
-            except Exception as problem:
-                raise AssertionError(f"{point}: {problem}") from problem
-    assert reached >= 6, reached
+    points = [point for point in crash_points()
+              if process_of(point) == "takt" and point not in NOT_PASSED]
+    reached = side_by_side([(point, functools.partial(takt_dies_at_again, point)) for point in points])
+    for _ in filter(None, reached.values()):
+        tried("takt killed while it recovers")
+    assert sum(reached.values()) >= 6, reached
 
 
 # At random moments.
 
+def a_job(m, luck, killed):
+    """Kills the first process of a job, as the kernel does when memory runs out."""
+    running = [view for view in m.client().live() if view["state"] == "running" and view.get("pid")]
+    if running:
+        view = luck.choice(running)
+        killed.add(view["id"])
+        kill(view["pid"])
+
+
+def a_shim(m, luck, killed):
+    shims = sorted(m.shims().items())
+    if shims:
+        (job, _), pid = luck.choice(shims)
+        killed.add(job)
+        kill(pid)
+
+
 def strike(m, luck, kind, killed):
-    """Kills one process of the kind; what it was to."""
+    """Kills one process of the kind; whose jobs that met goes into killed."""
     if kind == "takt":
         m.kill()
         time.sleep(luck.uniform(0, 0.1))
         m.start()
-        return
-    if kind == "takt-shim":
-        shims = sorted(m.shims().items())
-        if shims:
-            (job, _), pid = luck.choice(shims)
-            killed.add(job)
+    elif kind == "job":
+        a_job(m, luck, killed)
+    elif kind == "takt-shim":
+        a_shim(m, luck, killed)
+    else:
+        for pid in m.pids(kind):
             kill(pid)
-        return
-    for pid in m.pids(kind):
-        kill(pid)
 
 
-def a_hundred_random_moments():
-    luck = random.Random(SEED)
+def deaths_on_one_machine(number):
+    """(jobs accepted, jobs killed)"""
+    luck = random.Random(f"{SEED} deaths {number}")
     killed = set()
     with kit.machine(gpus=GPUS) as m:
         m.start()
-        accepted, repeatable = [], set()
-        for death in range(RANDOM_DEATHS):
-            if death % 20 == 0:  # look at everything now and then
-                work = Load(m, random.Random(f"{SEED} {death}"), pause_s=0.03)
-            time.sleep(luck.uniform(0, 0.25))
-            kind = luck.choice(("takt", "takt-launch", "takt-shim", "takt-shim", "takt-actuate",
-                                "takt-guard"))
-            strike(m, luck, kind, killed)
-            if death % 20 < 19 and death + 1 < RANDOM_DEATHS:
-                continue
-            work.stop()
-            ensure_runs(m)
-            accepted += work.accepted
-            repeatable |= work.repeatable
-            found = settle(m, accepted, repeatable, killed).violations()
-            assert not found, f"death {death}: {len(found)} violations: " + "; ".join(found[:6])
-        kit.note(f"{len(accepted)} jobs accepted, {len(killed)} jobs lost their shim")
-        assert len(accepted) > RANDOM_DEATHS and len(killed) > RANDOM_DEATHS / 10, "too little load"
+        with load(m, luck, pause_s=0.03) as work:
+            for _ in range(DEATHS_A_MACHINE):
+                time.sleep(luck.uniform(0, 0.25))
+                kind = luck.choice(("takt", "takt-launch", "takt-shim", "takt-shim", "takt-actuate",
+                                    "takt-guard", "job"))
+                strike(m, luck, kind, killed)
+                so_far(m, work)
+                tried(f"{kind} killed at a random moment")
+        ensure_runs(m)
+        judge_run(m, work, killed)
+        return len(work.accepted), len(killed)
+
+
+def at_random_moments():
+    done = side_by_side([(number, functools.partial(deaths_on_one_machine, number))
+                         for number in range(RANDOM_DEATHS // DEATHS_A_MACHINE)])
+    accepted, killed = (sum(column) for column in zip(*done.values()))
+    kit.note(f"{accepted} jobs accepted, {killed} jobs lost their shim or were killed")
+    assert accepted > RANDOM_DEATHS and killed > RANDOM_DEATHS / 10, "too little load"
+
+
+def all_die(number):
+    luck = random.Random(f"{SEED} all {number}")
+    with kit.machine(gpus=GPUS) as m:
+        m.start()
+        with load(m, luck, pause_s=0.01) as work:
+            time.sleep(luck.uniform(0.2, 0.6))
+            killed = {job for job, _ in m.shims()}
+            pids = [pid for pid, kind in m.processes().items() if kind != "job"]
+            for pid in pids:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGSTOP)  # none sees the others go
+            killed |= {job for job, _ in m.shims()}
+            for pid in pids:
+                kill(pid)
+            m.died()
+            m.start()
+            time.sleep(0.2)
+        judge_run(m, work, killed)
+        tried("all processes killed at once, but for the jobs")
 
 
 def everything_dies_at_once():
     """As when a machine's memory runs out, but for the jobs, which go on."""
-    luck = random.Random(SEED + 1)
-    for _ in range(10 if LONG else 3):
-        with kit.machine(gpus=GPUS) as m:
-            m.start()
-            with load(m, luck, pause_s=0.01) as work:
-                time.sleep(luck.uniform(0.2, 0.6))
-                killed = {job for job, _ in m.shims()}
-                pids = [pid for pid, kind in m.processes().items() if kind != "job"]
-                for pid in pids:
-                    with contextlib.suppress(ProcessLookupError):
-                        os.kill(pid, signal.SIGSTOP)  # none sees the others go
-                killed |= {job for job, _ in m.shims()}
-                for pid in pids:
-                    kill(pid)
-                m.died()
-                m.start()
-                time.sleep(0.2)
-            judge_run(m, work, killed)
+    side_by_side([(number, functools.partial(all_die, number)) for number in range(20 if LONG else 4)])
 
 
 def the_guard_restores_when_the_actuator_alone_dies():
@@ -457,9 +349,55 @@ def the_campaign_can_fail():
         assert database_problems(m)
 
 
-CASES = [*map(at_every_place_of, ("takt", "takt-launch", "takt-shim", "takt-actuate", "takt-guard")),
+def planted(wrong):
+    """What is found when takt is killed under load, something is done to its state, and it starts again."""
+    with kit.machine(gpus=GPUS) as m:
+        m.start()
+        client = m.client()
+        runs = client.submit(m.witness_argv(4000), gpus=2, clock_ask="ceiling", clock_mhz=900)["id"]
+        kit.until(lambda: m.locked() and m.witness().begins, kit.WAIT_S, "the job runs, its clocks are set")
+        waits = client.submit(m.witness_argv(5), gpus=GPUS)["id"]
+        m.kill()
+        with contextlib.closing(sqlite3.connect(m.path("state/takt.db"))) as db, db:
+            wrong(m, db, runs, waits)
+        m.start()
+        return settle(m, [runs, waits], set(), set()).violations()
+
+
+def forget(m, db, _, waits):
+    db.execute("DELETE FROM job WHERE id = ?", (waits,))
+
+
+def run_again(m, db, runs, _):
+    db.execute("UPDATE job SET state = 'waiting', gpu_mask = 0 WHERE id = ?", (runs,))
+
+
+def hand_out_gpus_in_use(m, db, runs, waits):
+    """As if nobody had told takt that the first job runs."""
+    db.execute("UPDATE job SET state = 'done' WHERE id = ?", (runs,))
+
+
+def leave_clocks(m, *_):
+    m.twin("fault", "all", "driver-restore-refused")
+
+
+def what_is_planted_is_found():
+    for wrong, mark in ((forget, "is not known"), (run_again, "began 2 times"), (leave_clocks, "left locked"),
+                        (hand_out_gpus_in_use, "in use")):
+        found = planted(wrong)
+        assert any(mark in violation for violation in found), f"{wrong.__name__} was not found: {found}"
+        tried("mistakes planted and found")
+
+
+def enough_was_tried():
+    assert sum(TRIED.values()) >= FEWEST_TRIALS, TRIED
+
+
+CASES = [every_place_is_some_process_s,
+         *map(at_every_place_of, ("takt", "takt-launch", "takt-shim", "takt-actuate", "takt-guard")),
          takt_dies_while_it_recovers, the_guard_restores_when_the_actuator_alone_dies,
-         the_lease_of_a_job_that_never_started_is_ended, everything_dies_at_once, a_hundred_random_moments, the_campaign_can_fail]
+         the_lease_of_a_job_that_never_started_is_ended, everything_dies_at_once, at_random_moments,
+         the_campaign_can_fail, what_is_planted_is_found, enough_was_tried]
 
 if __name__ == "__main__":
-    sys.exit(kit.main(CASES))
+    sys.exit(main(CASES))

@@ -10,6 +10,7 @@ witness.c) and `Machine.boards()` (what the simulated boards hold).
 """
 import collections
 import contextlib
+import ctypes
 import http.client
 import json
 import os
@@ -27,6 +28,7 @@ HELPERS = ("takt-launch", "takt-shim", "takt-actuate", "takt-guard")
 TWIN = os.path.join(BUILD, "twin/takt-twin")
 TWIN_LIB = os.path.join(BUILD, "twin/lib/550/libnvidia-ml.so.1")
 WITNESS = os.path.join(BUILD, "tests/e2e/takt-witness")
+CLOCK_JUMP = os.path.join(BUILD, "tests/e2e/libclock_jump.so")
 ARMED = os.path.join(BUILD, "tests/e2e/takt-armed")
 PROGRAMS = ("takt", "takt-serve")
 ENDED = ("done", "failed", "cancelled", "lost", "interrupted")
@@ -177,6 +179,7 @@ class Machine:
         self.socket = self.path("run/takt.sock")
         self.serve = None
         self.users = "own"
+        self.more_env = {}
         self.clients = []
         self.log = open(self.path("takt.log"), "ab")
         os.mkdir(self.path("jobs"))
@@ -202,7 +205,8 @@ class Machine:
     def env(self, **more):
         env = {name: value for name, value in os.environ.items()
                if not name.startswith("TAKT_") and name != "LD_LIBRARY_PATH"}
-        return dict(env, TAKT_TWIN=self.path("machine"), TAKT_SOCKET=self.socket, **more)
+        return dict(env, TAKT_TWIN=self.path("machine"), TAKT_SOCKET=self.socket, **self.more_env,
+                    **more)
 
     def run(self, *command, **more):
         done = subprocess.run(command, env=self.env(), capture_output=True, text=True,
@@ -233,11 +237,11 @@ class Machine:
         return ["--users", self.users, "--runtime-dir", self.path("run"), "--state-dir",
                 self.path("state"), "--lock-dir", self.path("locks"), "--metrics-listen", "off"]
 
-    def spawn(self, *flags, crash=None, user=None):
-        """Starts takt without waiting for it, as another user if told."""
+    def spawn(self, *flags, crash=None, user=None, wrap=()):
+        """Starts takt without waiting for it, as another user if told; `wrap` are words before it."""
         who = {} if user is None else {"user": user, "group": user, "extra_groups": []}
         self.serve = subprocess.Popen(
-            [TWIN, "exec", "--machine", self.path("machine"), "--", self.path("bin/takt"), "serve",
+            [*wrap, TWIN, "exec", "--machine", self.path("machine"), "--", self.path("bin/takt"), "serve",
              *self.flags(), *flags],
             env=self.env(**({"TAKT_CRASH_AT": crash} if crash else {})),
             stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log, start_new_session=True,
@@ -339,10 +343,11 @@ class Machine:
                 found[int(job), int(attempt)] = pid
         return found
 
-    # A helper that dies at a named place (armed machines only).
+    # A helper that dies at a named place, or whose calls fail (armed machines only).
 
     def arm(self, helper, point):
-        """The next process of this kind to start dies at `point` ("name" or "name:N")."""
+        """The next process of this kind to start dies at `point` ("name" or "name:N"), or has calls fail
+        ("inject CALL error=ERROR:when=N")."""
         with open(self.path("arming"), "w", encoding="ascii") as file:
             file.write(point)
         os.rename(self.path("arming"), self.path(f"bin/arm.{helper}"))
@@ -362,6 +367,14 @@ class Machine:
                 return int(file.read())
         except FileNotFoundError:
             return None
+
+    def injected(self, helper):
+        """What strace saw of the process that took arms of the kind "inject"; "" without one."""
+        try:
+            with open(self.path(f"bin/injected.{helper}"), encoding="utf-8", errors="replace") as file:
+                return file.read()
+        except FileNotFoundError:
+            return ""
 
     def sanitizer_says(self):
         """Lines of a sanitizer's finding in what takt's processes said."""
@@ -410,6 +423,32 @@ def machine(board="hgx-h100", gpus=None, armed=False):
                 made.end()
         finally:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def small_disk(m, size):
+    """A tmpfs at the machine's state folder, in a mount namespace of our own."""
+    os.mkdir(m.path("state"))
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(0x00020000) != 0:  # CLONE_NEWNS
+        raise Skip("a mount namespace of its own is not allowed here")
+    if libc.mount(b"none", b"/", None, 0x44000, None) != 0 or libc.mount(
+            b"tmpfs", m.path("state").encode(), b"tmpfs", 0, f"size={size}".encode()) != 0:
+        raise Skip("mounting is not allowed here")
+    try:
+        yield m.path("state")
+    finally:
+        m.kill_all()
+        libc.umount2(m.path("state").encode(), 2)
+
+
+def fill(folder):
+    """Takes all the room that there is."""
+    with open(os.path.join(folder, "ballast"), "ab", buffering=0) as file:
+        for block in (1 << 16, 1 << 12, 1):
+            with contextlib.suppress(OSError):
+                while True:
+                    file.write(b"\0" * block)
 
 
 # The Test Anything Protocol.
