@@ -48,6 +48,7 @@
 		{"idle-release", 0, "TIME", "end it when its GPUs have done nothing for so long"}, \
 		{"ranks", 0, "[=N]",                                                               \
 		 "start N processes, else one a GPU, with RANK, WORLD_SIZE and the like"},         \
+		{"rank-prefix", 0, NULL, "each line of their output begins with [rank]"},          \
 		{"container", 0, "IMAGE", "run the command in a container of that image"},         \
 		{"container-arg", 0, "ARG", "one more argument for its runtime; may be repeated"}, \
 		{"container-runtime", 0, "NAME",                                                   \

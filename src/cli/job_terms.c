@@ -202,6 +202,7 @@ static int read_ranks(const struct takt_cli *cli, struct takt_jobspec *spec, str
 		ranks = spec->gpus;
 	}
 	spec->ranks = (uint32_t)ranks;
+	spec->rank_prefix = takt_cli_has(cli, "rank-prefix");
 	spec->pty = takt_cli_has(cli, "pty");
 	spec->stage = takt_cli_has(cli, "stage");
 	spec->wait_outside = takt_cli_has(cli, "wait-outside");

@@ -70,6 +70,7 @@ static const struct takt_field fields[] = {
 	TEXT(SPEC, tenant),
 	TEXT(SPEC, tags),
 	{TAKT_FIELD_AT(SPEC, ranks, TAKT_FIELD_U32), .max = TAKT_SPEC_MAX_RANKS, NONE(0)},
+	BOOL(SPEC, rank_prefix),
 	BOOL(SPEC, pty),
 	U64(SPEC, idle_release_ms, NONE(0)),
 	OWNED(SPEC, container),

@@ -94,6 +94,7 @@ struct takt_jobspec {
 	char tags[TAKT_SPEC_MAX_TAGS];	   /* of its owner's choice, "a,b" */
 	/* How it is started. */
 	uint32_t ranks;		  /* processes; 0 = one, without ranks */
+	bool rank_prefix;	  /* each line of output begins with "[rank] " */
 	bool pty;		  /* on a terminal of its own */
 	uint64_t idle_release_ms; /* ended when its GPUs did nothing for so long; 0 = never */
 	char *container;	  /* owned: the image it runs in; NULL = none */

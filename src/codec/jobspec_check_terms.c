@@ -150,6 +150,8 @@ static int check_ranks(const struct takt_jobspec *spec, struct takt_err *err)
 	if (spec->ranks > TAKT_SPEC_MAX_RANKS)
 		return takt_err_set(err, -TAKT_E_USAGE, "field 'ranks' must be 0 to %d, not %u",
 				    TAKT_SPEC_MAX_RANKS, spec->ranks);
+	if (spec->rank_prefix && !spec->ranks)
+		return takt_err_set(err, -TAKT_E_USAGE, "field 'rank_prefix' needs 'ranks'");
 	if (spec->ranks && spec->pty)
 		return takt_err_set(err, -TAKT_E_USAGE,
 				    "field 'pty': ranks cannot share a terminal");

@@ -70,6 +70,11 @@ static const struct key keys[] = {
 	 "does."},
 	{"drain_limit", DURATION, AT(drain_limit_ms), "1m", 1000, 86400000, NULL,
 	 "How long a GPU may take to become clean after a job before it is set aside."},
+	{"rank_port_first", NUMBER, AT(rank_port_first), "29600", 1024, 65535, NULL,
+	 "First port at which the ranks of a job may meet (MASTER_PORT); each job has one of its "
+	 "own."},
+	{"rank_port_last", NUMBER, AT(rank_port_last), "30599", 1024, 65535, NULL,
+	 "The last such port; not below the first."},
 	{"max_connections", NUMBER, AT(max_connections), "256", 8, 10000, NULL,
 	 "Connections to the API at a time."},
 	{"max_jobs", NUMBER, AT(max_jobs), "100000", 1, 200000, NULL,

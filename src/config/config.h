@@ -51,6 +51,7 @@ struct takt_config {
 	uint32_t sample_hz;
 	enum takt_manage manage;
 	uint32_t drain_limit_ms;
+	uint32_t rank_port_first, rank_port_last;
 	uint32_t max_connections;
 	uint32_t max_jobs;
 	uint32_t keep_ended;

@@ -54,6 +54,7 @@ struct takt_handover {
 	uint64_t driver_ns, drains, scheduler_ns, starts;
 };
 
+struct takt_attempts;
 struct takt_lease_keeper;
 struct takt_proc_cache;
 struct takt_waiters;
@@ -78,6 +79,7 @@ struct takt_daemon {
 	struct takt_server *server;
 	struct takt_helper_proc actuate, launch;
 	struct takt_lease_keeper *leases;
+	struct takt_attempts *attempts;
 	struct takt_proc_cache *procs;
 	struct takt_waiters *waiters;
 	struct takt_gpu_watch watch[TAKT_DEVICE_MAX_GPUS];
@@ -135,6 +137,22 @@ void takt_handover_placed(struct takt_daemon *daemon, const struct takt_queue_jo
 void takt_handover_planned(struct takt_daemon *daemon);
 void takt_handover_started(struct takt_daemon *daemon, const struct takt_queue_job *job);
 void takt_handover_update_page(struct takt_daemon *daemon);
+
+/* attempts.c: ids of containers' attempts, and ports where ranks meet. */
+int takt_attempts_new(uint32_t port_first, uint32_t port_last, struct takt_attempts **ret);
+void takt_attempts_free(struct takt_attempts *attempts);
+/* An attempt of the job is about to start. *ret_port: for its ranks, 0 = it has none.
+ * -TAKT_E_UNAVAILABLE: none is free. */
+int takt_attempts_begin(struct takt_attempts *attempts, const struct takt_queue_job *job,
+			const char *attempt_id, uint32_t *ret_port, struct takt_err *err);
+/* One that runs since before this daemon: as its spec says. */
+int takt_attempts_adopt(struct takt_attempts *attempts, const struct takt_sys *sys, int jobs_dirfd,
+			const struct takt_queue_job *job, struct takt_err *err);
+/* Its port is free again. */
+void takt_attempts_over(struct takt_attempts *attempts, uint64_t job_id);
+/* Whether that user's process, which says that it is of this attempt, is of this job's. */
+bool takt_attempts_is(const struct takt_attempts *attempts, uint64_t job_id, const char *attempt_id,
+		      uid_t uid);
 
 /* proc_who.c: whose process a pid is. */
 struct takt_proc_who {

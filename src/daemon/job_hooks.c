@@ -55,6 +55,7 @@ static void release(void *ctx, const struct takt_queue_job *job, struct takt_job
 			    away_text);
 	ret_report->simulated = takt_machine_info(daemon->machine)->simulated;
 	takt_watch_job_over(daemon, job);
+	takt_attempts_over(daemon->attempts, job->row.id);
 }
 
 static void changed(void *ctx, const struct takt_queue_job *job)

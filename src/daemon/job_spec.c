@@ -130,6 +130,7 @@ static int build_env(struct takt_daemon *daemon, const struct takt_queue_job *jo
 		.cpu_count =
 			job->spec.cpu_milli ? (job->spec.cpu_milli + 999) / 1000 : spec->cpu_count,
 		.job_id = job->row.id,
+		.processes = job->spec.ranks,
 		.restarts = job->row.restarts,
 		.array_id = job->spec.array_id,
 		.array_index = job->spec.array_index,
@@ -172,6 +173,16 @@ static void fill_limits(const struct takt_daemon *daemon, const struct takt_queu
 	}
 }
 
+static int describe_processes(struct takt_daemon *daemon, const struct takt_queue_job *job,
+			      const char *attempt_id, struct takt_attempt_spec *spec,
+			      struct takt_err *err)
+{
+	spec->ranks = job->spec.ranks;
+	spec->rank_prefix = job->spec.rank_prefix;
+	spec->pty = job->spec.pty;
+	return takt_attempts_begin(daemon->attempts, job, attempt_id, &spec->master_port, err);
+}
+
 int takt_daemon_describe_job(void *ctx, const struct takt_action *start, const char *attempt_id,
 			     struct takt_attempt_spec *ret_spec, uid_t *ret_uid, gid_t *ret_gid,
 			     struct takt_err *err)
@@ -191,6 +202,8 @@ int takt_daemon_describe_job(void *ctx, const struct takt_action *start, const c
 	rc = ret_spec->argv && ret_spec->cwd
 		     ? build_env(daemon, job, start->gpu_mask, attempt_id, ret_spec, err)
 		     : -ENOMEM;
+	if (rc == 0)
+		rc = describe_processes(daemon, job, attempt_id, ret_spec, err);
 	if (rc == -ENOMEM)
 		return takt_err_set(err, rc, "what to start for job %llu",
 				    (unsigned long long)start->job_id);

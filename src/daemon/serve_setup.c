@@ -83,7 +83,13 @@ static int open_dirs(struct takt_daemon *daemon, struct takt_err *err)
 	daemon->jobs_dirfd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (daemon->jobs_dirfd < 0)
 		return takt_err_set(err, -errno, "open '%s'", path);
-	if (takt_proc_cache_new(path, &daemon->procs) < 0 ||
+	if (daemon->config.rank_port_first > daemon->config.rank_port_last)
+		return takt_err_set(err, -TAKT_E_USAGE,
+				    "rank_port_last, %u, must not be below rank_port_first, %u",
+				    daemon->config.rank_port_last, daemon->config.rank_port_first);
+	if (takt_attempts_new(daemon->config.rank_port_first, daemon->config.rank_port_last,
+			      &daemon->attempts) < 0 ||
+	    takt_proc_cache_new(path, &daemon->procs) < 0 ||
 	    takt_waiters_new(daemon, &daemon->waiters) < 0)
 		return takt_err_set(err, -ENOMEM, "start");
 	return 0;
@@ -235,7 +241,9 @@ static int claim_attempt(void *ctx, const struct takt_queue_job *job, struct tak
 							 job->row.uid, job->row.gid});
 
 	takt_leases_job_adopt(daemon->leases, job);
-	return rc < 0 ? takt_err_set(err, rc, "jobs to adopt") : 0;
+	if (rc < 0)
+		return takt_err_set(err, rc, "jobs to adopt");
+	return takt_attempts_adopt(daemon->attempts, daemon->sys, daemon->jobs_dirfd, job, err);
 }
 
 static int load_queue(struct takt_daemon *daemon, struct takt_err *err)
@@ -434,6 +442,7 @@ void takt_daemon_close(struct takt_daemon *daemon)
 	takt_machine_close(daemon->machine);
 	takt_daemon_disown_gpus(daemon);
 	takt_proc_cache_free(daemon->procs);
+	takt_attempts_free(daemon->attempts);
 	close_fd(&daemon->machine_event_fd);
 	close_fd(&daemon->jobs_dirfd);
 	close_fd(&daemon->signal_fd);

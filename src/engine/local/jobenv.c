@@ -104,12 +104,11 @@ static void copy_user(struct builder *builder, char *const *user_env)
 static void add_ours(struct builder *builder, const struct takt_jobenv *in)
 {
 	static const char omp[] = "OMP_NUM_THREADS=";
-	uint64_t threads = in->cpu_count;
+	uint64_t processes = in->processes ? in->processes : in->gpu_count;
+	uint64_t threads = processes ? in->cpu_count / processes : in->cpu_count;
 
-	if (in->gpu_count > 0) {
+	if (in->gpu_count > 0)
 		set(builder, "CUDA_DEVICE_ORDER", "PCI_BUS_ID");
-		threads /= in->gpu_count;
-	}
 	set_list(builder, "CUDA_VISIBLE_DEVICES", in, in->by_uuid);
 	if (in->cpu_count > 0 && !find(builder, omp, name_len(omp)))
 		set_number(builder, "OMP_NUM_THREADS", threads > 0 ? threads : 1);

@@ -11,8 +11,8 @@
  *   TAKT_RESTART                    how often the job ran before: 0 at its first start
  *   TAKT_ARRAY_ID, TAKT_ARRAY_INDEX (of a job of an array)
  * Set unless the user did:
- *   OMP_NUM_THREADS                 CPUs of the job by its GPUs, at least 1: most programs run one
- *                                   process a GPU. Left alone when the number of CPUs is not known.
+ *   OMP_NUM_THREADS                 CPUs of the job by its ranks, else its GPUs, at least 1: most
+ *                                   programs run one process a GPU. Left alone when the number of CPUs is not known.
  */
 #ifndef TAKT_ENGINE_LOCAL_JOBENV_H
 #define TAKT_ENGINE_LOCAL_JOBENV_H
@@ -33,6 +33,7 @@ struct takt_jobenv {
 	const struct takt_jobenv_gpu *gpus; /* borrowed, in the order the job shall see them */
 	size_t gpu_count;
 	bool by_uuid;
+	uint32_t processes; /* ranks, that share its CPUs; 0 = as many as GPUs */
 	uint32_t cpu_count; /* CPUs the job is bound to or may use; 0 = not known */
 	uint64_t job_id;
 	uint32_t restarts;
