@@ -13,6 +13,7 @@ enum {
 	EVICT_RATIO_PERMILLE = 8000,
 	EVICT_COST_S = 60,
 	HOLD_GPU_H = 40,
+	HOLD_BACKLOG_PERMILLE = 1000,
 	NS_A_MS = 1000000,
 	MILLI = 1000,
 };
@@ -47,6 +48,8 @@ static int check_takt(struct takt_order_config *config, struct takt_err *err)
 		config->evict_cost_ns = EVICT_COST_S * NS_A_S;
 	if (config->hold_gpu_ms == 0)
 		config->hold_gpu_ms = (uint64_t)HOLD_GPU_H * 3600 * 1000;
+	if (config->hold_backlog_permille == 0)
+		config->hold_backlog_permille = HOLD_BACKLOG_PERMILLE;
 	return 0;
 }
 
@@ -157,11 +160,11 @@ bool takt_order_may_evict(const struct takt_order *order, const struct takt_orde
 }
 
 bool takt_order_holds(const struct takt_order *order, const struct takt_order_config *config,
-		      const struct takt_order_job *waiting, uint64_t free_milli,
-		      uint64_t capacity_milli, uint64_t now_ns)
+		      const struct takt_order_job *waiting, const struct takt_order_load *load,
+		      uint64_t now_ns)
 {
 	return order->holds && !is_guarded(config, waiting, now_ns) &&
-	       order->holds(config, waiting, free_milli, capacity_milli, now_ns);
+	       order->holds(config, waiting, load, now_ns);
 }
 
 uint64_t takt_order_later(uint64_t now_ns, uint64_t span_ns)

@@ -133,9 +133,17 @@ struct takt_order_config {
 	uint64_t evict_cost_ns;
 	/* takt, where nothing is pushed out: this part of all GPUs, in permille, is kept free of
 	 * jobs whose predicted GPU time is above hold_gpu_ms, until they have waited half of
-	 * their predicted run time; 0 = none, default of hold_gpu_ms 40 GPU-hours. */
+	 * their predicted run time; 0 = none, default of hold_gpu_ms 40 GPU-hours. Not while all
+	 * that waits asks for more than hold_backlog_permille of all GPUs; default 1000. */
 	uint32_t hold_permille;
 	uint64_t hold_gpu_ms;
+	uint32_t hold_backlog_permille;
+};
+
+/* How full it is, in thousandths of a GPU. */
+struct takt_order_load {
+	uint64_t free_milli, capacity_milli;
+	uint64_t waiting_milli; /* what all that waits asks for */
 };
 
 struct takt_order {
@@ -161,7 +169,7 @@ struct takt_order {
 	 * holds nobody back. Where that ends with nothing but time passing, next_change_ns says
 	 * when. Optional: no. See takt_order_holds(). */
 	bool (*holds)(const struct takt_order_config *config, const struct takt_order_job *waiting,
-		      uint64_t free_milli, uint64_t capacity_milli, uint64_t now_ns);
+		      const struct takt_order_load *load, uint64_t now_ns);
 };
 
 extern const struct takt_order takt_order_fifo;
@@ -195,11 +203,11 @@ bool takt_order_may_evict(const struct takt_order *order, const struct takt_orde
 			  const struct takt_order_job *waiting,
 			  const struct takt_order_job *running, uint64_t now_ns);
 
-/* Whether the policy wants a waiting job to leave what is free to others, now that so much of the
- * capacity is free. Never of one that the guard has brought to the front. */
+/* Whether the policy wants a waiting job to leave what is free to others. Never of one that the
+ * guard has brought to the front. */
 bool takt_order_holds(const struct takt_order *order, const struct takt_order_config *config,
-		      const struct takt_order_job *waiting, uint64_t free_milli,
-		      uint64_t capacity_milli, uint64_t now_ns);
+		      const struct takt_order_job *waiting, const struct takt_order_load *load,
+		      uint64_t now_ns);
 
 /* Time that the job has waited in all, and its service and run time, up to now. */
 uint64_t takt_order_waited_ns(const struct takt_order_job *job, uint64_t now_ns);

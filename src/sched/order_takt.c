@@ -25,8 +25,9 @@
  * give up: value = mean run time of the kind x GPUs, which is QSSF but for learning while the job
  * waits. And the only way to keep short jobs from waiting behind long ones is then not to start the
  * long ones: `holds` keeps a part of the GPUs free of jobs with a large predicted GPU time. That
- * pays while there are gaps. Where the cluster is overloaded what is kept is only lost, so a job is
- * held no longer than a part of what it will run: nobody's completion time grows by more than that.
+ * pays while there are gaps. Where the cluster is overloaded what is kept is only lost, so nobody
+ *is held while all that waits asks for more than the whole cluster, nor longer than a part of what
+ *it will run: nobody's completion time grows by more than that.
  */
 #include "sched/order.h"
 
@@ -158,14 +159,16 @@ static bool may_evict(const struct takt_order_config *config, const struct takt_
 
 /* A job wider than what is left beside the kept part would never start; it is not held. */
 static bool holds(const struct takt_order_config *config, const struct takt_order_job *waiting,
-		  uint64_t free_milli, uint64_t capacity_milli, uint64_t now_ns)
+		  const struct takt_order_load *load, uint64_t now_ns)
 {
-	uint64_t kept_milli = (uint64_t)((wide)capacity_milli * config->hold_permille / 1000);
+	wide kept_milli = (wide)load->capacity_milli * config->hold_permille / 1000;
+	wide most_milli = (wide)load->capacity_milli * config->hold_backlog_permille / 1000;
 
-	if (!config->keeps || held_until_ns(config, waiting, now_ns) == TAKT_ORDER_NEVER)
+	if (!config->keeps || load->waiting_milli > most_milli ||
+	    held_until_ns(config, waiting, now_ns) == TAKT_ORDER_NEVER)
 		return false;
-	return waiting->gpu_milli + kept_milli <= capacity_milli &&
-	       free_milli < waiting->gpu_milli + kept_milli;
+	return waiting->gpu_milli + kept_milli <= load->capacity_milli &&
+	       load->free_milli < waiting->gpu_milli + kept_milli;
 }
 
 const struct takt_order takt_order_takt = {

@@ -291,21 +291,33 @@ static void did_not_fit(struct takt_planner *planner, struct takt_sched_entry *e
 		set_aside(planner, entry);
 }
 
+static uint64_t waiting_milli(struct takt_planner *planner)
+{
+	if (planner->waiting_known)
+		return planner->waiting_milli;
+	planner->waiting_known = true;
+	TAKT_VEC_EACH (it, &planner->sched->jobs)
+		if (!takt_sched_is_placed(*it))
+			planner->waiting_milli += takt_sched_gpu_milli(*it);
+	return planner->waiting_milli;
+}
+
 /* The order policy wants what is free to be left to others. */
-static bool is_held_back(const struct takt_planner *planner, const struct takt_sched_entry *entry)
+static bool is_held_back(struct takt_planner *planner, const struct takt_sched_entry *entry)
 {
 	const struct takt_sched *sched = planner->sched;
 	const struct takt_cluster_totals *totals = takt_cluster_totals(sched->cluster);
-	uint64_t capacity_milli = totals->usable * 1000;
+	struct takt_order_load load = {.capacity_milli = totals->usable * 1000};
 	uint64_t held_milli = (uint64_t)totals->held_milli;
 	struct takt_order_job job;
 
 	if (!sched->config.order->holds)
 		return false;
 	takt_sched_order_job(sched, entry, &job);
-	return takt_order_holds(sched->config.order, &sched->order_config, &job,
-				capacity_milli > held_milli ? capacity_milli - held_milli : 0,
-				capacity_milli, planner->now_ns);
+	load.free_milli = load.capacity_milli > held_milli ? load.capacity_milli - held_milli : 0;
+	load.waiting_milli = waiting_milli(planner);
+	return takt_order_holds(sched->config.order, &sched->order_config, &job, &load,
+				planner->now_ns);
 }
 
 /* Tries the job that goes first. */

@@ -58,6 +58,8 @@ struct takt_planner {
 	struct takt_sched_entry *stash;	  /* ready jobs set aside, linked by next_stashed */
 	struct takt_sched_group *blocked; /* linked by next_blocked */
 	uint32_t tried;			  /* jobs that found no place behind the first */
+	uint64_t waiting_milli;		  /* GPUs that all waiting jobs ask for; */
+	bool waiting_known;		  /* counted when it is first asked for */
 	struct takt_map asked; /* tenant -> GPU milli placed by this plan, without those below */
 
 	bool ends_known;

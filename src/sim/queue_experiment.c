@@ -168,6 +168,7 @@ static int simulate(const struct takt_queue_experiment *experiment, struct place
 			  .order_config = &policy->config,
 			  .placement = variant->placement,
 			  .backfill = policy->backfill,
+			  .reserve_depth = policy->reserve_depth,
 			  .preempt = policy->preempt,
 			  .migrate_most = config->migrate_most,
 			  .max_jobs = (uint32_t)inputs->arrivals.jobs.len + 1,

@@ -11,6 +11,7 @@
 enum {
 	GUARD_S = 14 * 86400,
 	HOLD_PERMILLE = 80,
+	KEEP_DEPTH = 32,
 };
 
 struct preset {
@@ -20,6 +21,7 @@ struct preset {
 	bool preempt, perfect;
 	const char *summary;
 	struct takt_order_config config;
+	uint32_t keep_depth; /* without preemption: conservative, so many reservations; 0 = EASY */
 };
 
 static const struct preset presets[] = {
@@ -36,7 +38,8 @@ static const struct preset presets[] = {
 	 true,
 	 false,
 	 "most jobs done for the GPU time, learned from earlier jobs (Gittins index)",
-	 {.guard_ns = GUARD_S * TAKT_NS_PER_S, .hold_permille = HOLD_PERMILLE}},
+	 {.guard_ns = GUARD_S * TAKT_NS_PER_S, .hold_permille = HOLD_PERMILLE},
+	 KEEP_DEPTH},
 	{"srpt", &takt_compare_srpt, TAKT_BACKFILL_GREEDY, true, true,
 	 "shortest remaining GPU time first, knowing all run times beforehand: no real policy"},
 };
@@ -97,6 +100,7 @@ static int find(const char *name, struct takt_queue_policy *policy, struct takt_
 		policy->preempt = presets[i].preempt;
 		policy->perfect = presets[i].perfect;
 		policy->config = presets[i].config;
+		policy->reserve_depth = presets[i].keep_depth;
 		return 0;
 	}
 	if (takt_policy_object_is(name))
@@ -125,7 +129,8 @@ static int modify(const char *word, struct takt_queue_policy *policy, struct tak
 	policy->preempt = word[0] == 'p';
 	/* Where nothing is pushed out, whatever fits would starve the wide ones. */
 	if (!policy->preempt && policy->backfill == TAKT_BACKFILL_GREEDY)
-		policy->backfill = TAKT_BACKFILL_EASY;
+		policy->backfill =
+			policy->reserve_depth ? TAKT_BACKFILL_CONSERVATIVE : TAKT_BACKFILL_EASY;
 	return 0;
 }
 

@@ -6,7 +6,7 @@
  * stand, in any number, +none +easy +conservative (backfill) and +preempt or +keep (push running
  * jobs out where the order says so, or never): "las+keep", "qssf+none". An order by itself is
  * backfilled as EASY does and preempts if it is one that does. Without preemption (+keep) a preset
- * that lets whatever fits run is backfilled as EASY does.
+ * that lets whatever fits run is backfilled as EASY does; takt conservatively, 32 jobs deep.
  */
 #ifndef TAKT_SIM_QUEUE_POLICY_H
 #define TAKT_SIM_QUEUE_POLICY_H
@@ -23,6 +23,7 @@ struct takt_queue_policy {
 	const struct takt_order *order; /* borrowed, static */
 	struct takt_order_config config;
 	enum takt_backfill backfill;
+	uint32_t reserve_depth; /* conservative; 0 = the scheduler's default */
 	bool preempt;
 	bool perfect; /* it is told what run times will be, whatever the experiment estimates */
 	struct takt_policy_object *object; /* owned; NULL for one of takt's orders */

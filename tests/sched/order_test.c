@@ -285,6 +285,15 @@ static void test_takt_without_outlook_is_least_attained_service(void **state)
 	assert_before(&takt_order_takt, &fresh, &old, S);
 }
 
+static bool holds(const struct takt_order *order, const struct takt_order_config *config,
+		  const struct takt_order_job *job, uint64_t free_milli, uint64_t capacity_milli,
+		  uint64_t now_ns)
+{
+	struct takt_order_load load = {free_milli, capacity_milli, job->gpu_milli};
+
+	return takt_order_holds(order, config, job, &load, now_ns);
+}
+
 static void test_takt_keeps_a_part_free_of_long_jobs(void **state)
 {
 	struct takt_order_config config = defaults();
@@ -295,16 +304,35 @@ static void test_takt_keeps_a_part_free_of_long_jobs(void **state)
 	config.guard_ns = 1000 * S;
 	job.has_prediction = true;
 	job.predicted_ns = 10 * 3600 * S; /* 40 GPU-hours */
-	assert_false(takt_order_holds(&takt_order_takt, &config, &job, 4000, 100000, S));
+	assert_false(holds(&takt_order_takt, &config, &job, 4000, 100000, S));
 	job.predicted_ns += S;
-	assert_true(takt_order_holds(&takt_order_takt, &config, &job, 8999, 100000, S));
-	assert_false(takt_order_holds(&takt_order_takt, &config, &job, 9000, 100000, S));
+	assert_true(holds(&takt_order_takt, &config, &job, 8999, 100000, S));
+	assert_false(holds(&takt_order_takt, &config, &job, 9000, 100000, S));
 	/* Wider than all but the kept part; and one that has waited as long as the guard allows. */
-	assert_false(takt_order_holds(&takt_order_takt, &config, &job, 4000, 4100, S));
-	assert_false(takt_order_holds(&takt_order_takt, &config, &job, 4000, 100000, 1000 * S));
+	assert_false(holds(&takt_order_takt, &config, &job, 4000, 4100, S));
+	assert_false(holds(&takt_order_takt, &config, &job, 4000, 100000, 1000 * S));
 	config.keeps = false; /* who can be pushed out need not be held */
-	assert_false(takt_order_holds(&takt_order_takt, &config, &job, 8999, 100000, S));
-	assert_false(takt_order_holds(&takt_order_qssf, &config, &job, 4000, 100000, S));
+	assert_false(holds(&takt_order_takt, &config, &job, 8999, 100000, S));
+	assert_false(holds(&takt_order_qssf, &config, &job, 4000, 100000, S));
+}
+
+static void test_takt_holds_nobody_where_more_waits_than_there_is(void **state)
+{
+	struct takt_order_config config = defaults();
+	struct takt_order_job job = waiting(1, 4);
+	struct takt_order_load load = {8000, 100000, 100000};
+
+	config.keeps = true;
+	config.hold_permille = 50;
+	job.has_prediction = true;
+	job.predicted_ns = 11 * 3600 * S;
+	assert_true(takt_order_holds(&takt_order_takt, &config, &job, &load, S));
+	load.waiting_milli = 100001;
+	assert_false(takt_order_holds(&takt_order_takt, &config, &job, &load, S));
+	config.hold_backlog_permille = 1500;
+	assert_true(takt_order_holds(&takt_order_takt, &config, &job, &load, S));
+	load.waiting_milli = 150001;
+	assert_false(takt_order_holds(&takt_order_takt, &config, &job, &load, S));
 }
 
 static void test_takt_holds_a_long_job_for_half_of_its_run(void **state)
@@ -318,10 +346,10 @@ static void test_takt_holds_a_long_job_for_half_of_its_run(void **state)
 	job.has_prediction = true;
 	job.predicted_ns = 40000 * S;
 	until_ns = job.since_ns + 20000 * S;
-	assert_true(takt_order_holds(&takt_order_takt, &config, &job, 8999, 100000, until_ns - 1));
+	assert_true(holds(&takt_order_takt, &config, &job, 8999, 100000, until_ns - 1));
 	assert_int_equal(takt_order_next_change_ns(&takt_order_takt, &config, &job, until_ns - 1),
 			 until_ns);
-	assert_false(takt_order_holds(&takt_order_takt, &config, &job, 8999, 100000, until_ns));
+	assert_false(holds(&takt_order_takt, &config, &job, 8999, 100000, until_ns));
 	assert_int_equal(takt_order_next_change_ns(&takt_order_takt, &config, &job, until_ns),
 			 TAKT_ORDER_NEVER);
 	job.predicted_ns = 10000 * S; /* not long, so never held */
@@ -551,6 +579,7 @@ int main(void)
 		cmocka_unit_test(test_takt_takes_the_whole_job_where_nothing_is_pushed_out),
 		cmocka_unit_test(test_takt_without_outlook_is_least_attained_service),
 		cmocka_unit_test(test_takt_keeps_a_part_free_of_long_jobs),
+		cmocka_unit_test(test_takt_holds_nobody_where_more_waits_than_there_is),
 		cmocka_unit_test(test_takt_holds_a_long_job_for_half_of_its_run),
 		cmocka_unit_test(test_guard_lets_nobody_wait_longer),
 		cmocka_unit_test(test_nobody_evicts_the_protected),
