@@ -18,6 +18,7 @@
 #include "cli/job_text.h"
 #include "cli/log_stream.h"
 #include "cli/placement.h"
+#include "cli/terminal.h"
 #include "cli/verb.h"
 
 enum {
@@ -200,7 +201,18 @@ static int stay(struct foreground *fg, struct takt_err *err)
 	return exit_status(fg);
 }
 
-static int run(struct takt_cli *cli, struct takt_err *err)
+/* The terminal has keys for what signals are for elsewhere. */
+static int run_on_terminal(struct takt_cli *cli, struct takt_err *err)
+{
+	TAKT_CLEANUP(freep) struct takt_job_view *job = takt_zalloc(sizeof(*job));
+	int rc = job ? takt_terminal_check(err) : takt_err_set(err, -ENOMEM, "no memory for a job");
+
+	if (rc == 0)
+		rc = takt_place_job(cli, job, err);
+	return rc == 0 ? takt_terminal_attend(cli, job->id, true, err) : rc;
+}
+
+static int run_with_output(struct takt_cli *cli, struct takt_err *err)
 {
 	TAKT_CLEANUP(freep) struct foreground *fg = takt_zalloc(sizeof(*fg));
 	int rc;
@@ -219,15 +231,22 @@ static int run(struct takt_cli *cli, struct takt_err *err)
 	return rc;
 }
 
+static int run(struct takt_cli *cli, struct takt_err *err)
+{
+	return takt_cli_has(cli, "pty") ? run_on_terminal(cli, err) : run_with_output(cli, err);
+}
+
 static const struct takt_option options[] = {
 	TAKT_JOB_OPTIONS,
 	{"pty", 0, NULL, "on a terminal of its own, joined with this one"},
+	TAKT_TERMINAL_OPTIONS,
 	{"quiet", 'q', NULL, "no word of takt's own unless something fails"},
 	{NULL},
 };
 
 static const struct takt_text_pair examples[] = {
 	{"takt run -n 2 --clock 1410 -- python3 train.py", "two GPUs, at most 1410 MHz"},
+	{"takt run --pty --idle-release 1h -- bash", "a shell with a GPU, given back when unused"},
 	{"takt run -n 0 -- make", "no GPU; runs at once"},
 	{NULL, NULL},
 };
@@ -253,7 +272,11 @@ const struct takt_verb takt_verb_run = {
 		"time leaves it to that. A job that still waits is taken out of the queue by the "
 		"first. When the terminal hangs up the job gets SIGHUP, as it would without takt: "
 		"use "
-		"takt submit for what shall outlive it. A restart of the daemon is waited out.",
+		"takt submit for what shall outlive it. A restart of the daemon is waited out.\n"
+		"With --pty the job has a terminal of its own, joined with this one: for shells, "
+		"debuggers, Jupyter. All keys go to it, Ctrl-C too; Ctrl-] leaves it running, and "
+		"takt attach comes back, as it does after a lost connection. Until it has its turn "
+		"Ctrl-C takes it out of the queue. --idle-release ends it when nobody uses it.",
 	.options = options,
 	.examples = examples,
 	.exits = exits,

@@ -89,6 +89,7 @@ static const struct takt_field job_fields[] = {
 	TEXT(JOB, checkpoint_dir),
 	TEXT(JOB, prefetch),
 	TEXT(JOB, hook),
+	TEXT(JOB, terminal),
 	TEXT(JOB, held),
 	TEXT(JOB, why),
 	TEXT(JOB, why_text),

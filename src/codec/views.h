@@ -171,10 +171,11 @@ struct takt_job_view {
 	uint64_t retry_backoff_ms; /* 0 = no retries */
 	int64_t deadline_ms;
 	char tenant[64], tags[256], container[256], container_runtime[16], checkpoint_dir[256];
-	char prefetch[256], hook[256];	       /* as typed */
-	char held[8];			       /* waiting: "owner" or "admin" holds it; else "" */
-	char why[24];			       /* waiting: stable name of the reason; else "" */
-	char why_text[320];		       /* one sentence */
+	char prefetch[256], hook[256]; /* as typed */
+	char terminal[600]; /* running, with one: path of its socket (base/terminal.h); else "" */
+	char held[8];	    /* waiting: "owner" or "admin" holds it; else "" */
+	char why[24];	    /* waiting: stable name of the reason; else "" */
+	char why_text[320]; /* one sentence */
 	uint32_t clock_min_mhz, clock_max_mhz; /* 0 = no clock asked for */
 	char clock_note[200]; /* "applied [210,1410] MHz", "advice only: no permission", "gap of 1.2
 				 s while ..." */

@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/terminal.h"
 #include "daemon/daemon.h"
 #include "sched/sched.h"
 
@@ -131,6 +132,16 @@ static void fill_common(struct takt_daemon *daemon, const struct takt_peer *peer
 	takt_strcpy(ret->message, sizeof(ret->message), row->message ? row->message : "");
 }
 
+/* Who may not see the job's log has no use for the name. */
+static void fill_terminal(const struct takt_daemon *daemon, const struct takt_queue_job *job,
+			  struct takt_job_view *ret)
+{
+	if (job->spec.pty && ret->mine)
+		snprintf(ret->terminal, sizeof(ret->terminal),
+			 "%s/jobs/%llu.%u/" TAKT_TERMINAL_SOCKET, daemon->config.state_dir,
+			 (unsigned long long)job->row.id, job->row.attempt);
+}
+
 /* A running job's figures so far. */
 static void fill_running(struct takt_daemon *daemon, const struct takt_queue_job *job,
 			 struct takt_job_view *ret)
@@ -193,6 +204,7 @@ static void fill_job(struct takt_daemon *daemon, const struct takt_peer *peer,
 	if (job->phase == TAKT_PHASE_RUNNING) {
 		ret->pid = job->pid;
 		fill_running(daemon, job, ret);
+		fill_terminal(daemon, job, ret);
 	}
 }
 

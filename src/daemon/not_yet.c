@@ -25,7 +25,6 @@ static const struct wish {
 	WISH("--deadline", deadline_ms),
 	WISH("--estimate", estimate_ms),
 	WISH("--tenant", tenant),
-	WISH("--pty", pty),
 	WISH("--idle-release", idle_release_ms),
 	WISH("--container", container),
 	WISH("--stage", stage),
