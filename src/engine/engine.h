@@ -25,12 +25,17 @@ enum takt_engine_cap {
 	TAKT_ENGINE_RESERVE = 1u << 3,
 	TAKT_ENGINE_EVICT = 1u << 4,
 	TAKT_ENGINE_SIGNAL = 1u << 5,
+	TAKT_ENGINE_STAGE = 1u << 6,
 };
 
 enum takt_action_kind {
 	TAKT_ACTION_START,  /* job_id, attempt, node_id, gpu_mask */
 	TAKT_ACTION_SIGNAL, /* job_id, attempt, signal */
 	TAKT_ACTION_STOP,   /* job_id, attempt: SIGTERM, the job's grace, SIGKILL */
+	/* job_id, attempt, node_id: make everything that the attempt needs but its GPUs. Nothing of
+	 * the job runs before a START of the same attempt; STOP instead of that ends it as
+	 * NEVER_RAN. */
+	TAKT_ACTION_STAGE,
 };
 
 struct takt_action {
@@ -45,11 +50,12 @@ struct takt_action {
 };
 
 /*
- * What became of an action. ACCEPTED: START has a process that will run it, SIGNAL was passed on,
- * STOP is under way (or the attempt was over already); what follows comes as events of the attempt.
+ * What became of an action. ACCEPTED: START has a process that will run it, STAGE one that waits,
+ * SIGNAL was passed on, STOP is under way (or the attempt was over already); what follows comes as
+ * events of the attempt.
  * CONFLICT: contradicts what is (an attempt of that job is alive, or this one has ended; message
- * says which); nothing was changed. FAILED: START ran nothing and never will under this attempt
- * number (no ENDED follows; the job may be tried again as the next attempt); SIGNAL was not
+ * says which); nothing was changed. FAILED: START or STAGE ran nothing and never will under this
+ * attempt number (no ENDED follows; the job may be tried again as the next attempt); SIGNAL was not
  * delivered. UNKNOWN: a SIGNAL that may or may not have been delivered.
  */
 enum takt_outcome {
@@ -77,7 +83,8 @@ enum takt_engine_event_kind {
 	TAKT_ENGINE_OUTCOME,  /* action_id, outcome, message */
 	TAKT_ENGINE_STARTED,  /* job_id, attempt, pid, at */
 	TAKT_ENGINE_ENDED,    /* job_id, attempt, end, code, at, run_ns; its GPUs are draining */
-	TAKT_ENGINE_ADOPTED,  /* after a restart of ours: job_id, attempt still runs (pid) */
+	TAKT_ENGINE_ADOPTED,  /* after a restart of ours: job_id, attempt still runs (pid), or
+				 still waits (staged) */
 	TAKT_ENGINE_SNAPSHOT, /* `seq` starts anew; what follows up to SNAPSHOT_END is everything
 				 alive */
 	TAKT_ENGINE_SNAPSHOT_END,
@@ -91,6 +98,7 @@ struct takt_engine_event {
 	uint64_t job_id;
 	uint32_t attempt;
 	int32_t pid; /* of the job's first process; 0 = not known */
+	bool staged; /* ADOPTED: nothing of it has run, it waits for a START */
 	enum takt_end end;
 	int code;
 	struct takt_wall at;

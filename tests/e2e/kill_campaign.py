@@ -35,9 +35,10 @@ PROCESS_OF = {"store": "takt", "queue": "takt", "engine": "takt", "launch": "tak
               "shim": "takt-shim", "actuate": "takt-actuate"}
 GUARD = "actuate.guard_"
 # point: why no trial here passes it, and what else tests it
-NOT_PASSED = {f"shim.{step}": "no job is staged here; tests/launch/test_stage.c kills them"
-              for step in ("before_staged", "after_staged", "after_prefetch", "after_wait",
-                           "before_void")}
+NOT_PASSED = {point: "no job is staged here; tests/launch/test_stage.c, tests/engine/test_crash.c"
+              for point in ("shim.before_staged", "shim.after_staged", "shim.after_prefetch",
+                            "shim.after_wait", "shim.before_void", "engine.before_go",
+                            "engine.after_go")}
 
 
 def crash_points():

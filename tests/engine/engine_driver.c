@@ -3,14 +3,16 @@
  * A very small daemon around the local engine, to be killed: it runs a number of jobs on a number
  * of GPUs and keeps what it must not forget in an append-only file, synced before it acts on it.
  *
- *	engine-driver DIR JOBS GPUS
+ *	engine-driver DIR JOBS GPUS [stage]
  *
+ * With `stage` jobs are staged while others have the GPUs.
  * Each job writes to DIR/witness; that, and not DIR/state, is what the test judges by. Ends with 0
  * once all jobs have exited, with 3 on anything that must not happen.
  */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +32,7 @@ enum {
 
 enum job_state {
 	JOB_WAITING = 'w',
+	JOB_STAGED = 's',
 	JOB_LIVE = 'l',
 	JOB_DONE = 'd'
 };
@@ -46,6 +49,7 @@ static const char *dir;
 static int state_fd;
 static struct takt_engine *engine;
 static uint64_t next_action;
+static bool stages;
 
 static _Noreturn void broken(const char *what, uint64_t job_id)
 {
@@ -109,13 +113,17 @@ static int describe(void *ctx, const struct takt_action *start, const char *atte
 	char *user_env[] = {path, NULL};
 	const struct takt_jobenv in = {.user_env = user_env,
 				       .gpus = &gpu,
-				       .gpu_count = 1,
+				       .gpu_count = start->kind == TAKT_ACTION_START,
 				       .job_id = start->job_id,
 				       .attempt_id = attempt_id};
 
 	snprintf(path, sizeof(path), "PATH=%s", getenv("PATH"));
 	ret_spec->argv = copy((const char *const[]){"sh", "-c", script, NULL});
 	ret_spec->cwd = takt_strdup(dir);
+	if (start->kind == TAKT_ACTION_STAGE) {
+		ret_spec->prefetch = copy((const char *const[]){"sleep", "0.01", NULL});
+		ret_spec->prefetch_limit_ms = 1000;
+	}
 	ret_spec->grace_ms = 1000;
 	*ret_uid = getuid();
 	*ret_gid = getgid();
@@ -134,12 +142,18 @@ static void hear(void *ctx, const struct takt_engine_event *event)
 	unsigned int id = (unsigned int)event->job_id;
 	struct job *job = &jobs[id];
 
+	/* A START that was on its way when the staged attempt came to nothing. */
+	if (event->kind == TAKT_ENGINE_OUTCOME && event->attempt != job->attempt)
+		return;
 	if (event->kind == TAKT_ENGINE_OUTCOME && event->outcome == TAKT_OUTCOME_FAILED) {
 		requeue(job, id);
+	} else if (event->kind == TAKT_ENGINE_STARTED && job->state != JOB_LIVE) {
+		broken("started before its turn", id);
 	} else if (event->kind == TAKT_ENGINE_OUTCOME && event->outcome != TAKT_OUTCOME_ACCEPTED) {
 		broken(event->message, id);
 	} else if (event->kind == TAKT_ENGINE_ENDED) {
-		if (job->state != JOB_LIVE || job->attempt != event->attempt)
+		if ((job->state != JOB_LIVE && job->state != JOB_STAGED) ||
+		    job->attempt != event->attempt)
 			broken("ended twice or never begun", id);
 		if (event->end == TAKT_END_EXITED && event->code == 0) {
 			job->state = JOB_DONE;
@@ -176,12 +190,40 @@ static void start_job(unsigned int id, unsigned int gpu)
 		broken("apply", id);
 }
 
+static void stage_job(unsigned int id)
+{
+	struct takt_action action = {.id = ++next_action,
+				     .kind = TAKT_ACTION_STAGE,
+				     .job_id = id,
+				     .attempt = jobs[id].attempt};
+
+	jobs[id].state = JOB_STAGED;
+	write_down(id);
+	if (takt_engine_apply(engine, &action, 1, NULL) < 0)
+		broken("apply", id);
+}
+
+static void stage(void)
+{
+	unsigned int staged = 0;
+
+	for (unsigned int id = 1; id <= job_count; id++)
+		staged += jobs[id].state == JOB_STAGED;
+	for (unsigned int id = 1; id <= job_count && staged < gpu_count; id++)
+		if (jobs[id].state == JOB_WAITING) {
+			stage_job(id);
+			staged++;
+		}
+}
+
 static void place(void)
 {
 	for (unsigned int gpu = 0; gpu < gpu_count; gpu++)
 		for (unsigned int id = 1; id <= job_count && gpu_is_free(gpu); id++)
-			if (jobs[id].state == JOB_WAITING)
+			if (jobs[id].state == JOB_WAITING || jobs[id].state == JOB_STAGED)
 				start_job(id, gpu);
+	if (stages)
+		stage();
 }
 
 static void recover(void)
@@ -189,8 +231,9 @@ static void recover(void)
 	struct takt_engine_live live;
 
 	for (unsigned int id = 1; id <= job_count; id++) {
-		live = (struct takt_engine_live){id, jobs[id].attempt, getuid(), getgid()};
-		if (jobs[id].state == JOB_LIVE &&
+		live = (struct takt_engine_live){id, jobs[id].attempt, getuid(), getgid(),
+						 jobs[id].state == JOB_STAGED};
+		if ((jobs[id].state == JOB_LIVE || jobs[id].state == JOB_STAGED) &&
 		    takt_engine_local_recover(engine, &live, 1, NULL) < 0)
 			broken("recover", id);
 	}
@@ -231,7 +274,8 @@ int main(int argc, char **argv)
 						  .describe = describe};
 	unsigned long long n = 0, gpus = 0;
 
-	if (argc != 4 || takt_parse_u64(argv[2], 1, MAX_JOBS, &n) < 0 ||
+	stages = argc == 5 && strcmp(argv[4], "stage") == 0;
+	if (argc != (stages ? 5 : 4) || takt_parse_u64(argv[2], 1, MAX_JOBS, &n) < 0 ||
 	    takt_parse_u64(argv[3], 1, MAX_GPUS, &gpus) < 0)
 		broken("usage", 0);
 	dir = argv[1];

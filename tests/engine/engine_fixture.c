@@ -40,6 +40,15 @@ static int describe(void *ctx, const struct takt_action *start, const char *atte
 		}
 	takt_str_fini(&assignment);
 	spec.grace_ms = ef->grace_ms;
+	if (start->kind == TAKT_ACTION_STAGE && ef->prefetch) {
+		spec.prefetch = takt_calloc(4, sizeof(*spec.prefetch));
+		spec.prefetch[0] = takt_strdup("sh");
+		spec.prefetch[1] = takt_strdup("-c");
+		spec.prefetch[2] = takt_strdup(ef->prefetch);
+		spec.prefetch_limit_ms = 60000;
+	}
+	if (spec.env && start->kind == TAKT_ACTION_START) /* what only a START can say */
+		spec_add_env(&spec, "GIVEN=gpus");
 	*ret_spec = spec;
 	*ret_uid = getuid();
 	*ret_gid = getgid();
@@ -63,6 +72,7 @@ void ef_engine_new(struct engine_fixture *ef)
 		.describe = describe,
 		.ctx = ef,
 		.patience_ms = ef->patience_ms,
+		.stage_lease_ms = ef->stage_lease_ms,
 	};
 
 	assert_int_equal(takt_engine_local_new(&config, &ef->engine, NULL), 0);
@@ -117,6 +127,12 @@ uint64_t ef_start(struct engine_fixture *ef, uint64_t job_id, uint32_t attempt)
 				 .kind = TAKT_ACTION_START, .job_id = job_id, .attempt = attempt});
 }
 
+uint64_t ef_stage(struct engine_fixture *ef, uint64_t job_id, uint32_t attempt)
+{
+	return apply(ef, (struct takt_action){
+				 .kind = TAKT_ACTION_STAGE, .job_id = job_id, .attempt = attempt});
+}
+
 uint64_t ef_stop(struct engine_fixture *ef, uint64_t job_id, uint32_t attempt)
 {
 	return apply(ef, (struct takt_action){
@@ -133,7 +149,14 @@ uint64_t ef_signal(struct engine_fixture *ef, uint64_t job_id, uint32_t attempt,
 
 void ef_recover(struct engine_fixture *ef, uint64_t job_id, uint32_t attempt)
 {
-	struct takt_engine_live live = {job_id, attempt, getuid(), getgid()};
+	struct takt_engine_live live = {job_id, attempt, getuid(), getgid(), false};
+
+	assert_int_equal(takt_engine_local_recover(ef->engine, &live, 1, NULL), 0);
+}
+
+void ef_recover_staged(struct engine_fixture *ef, uint64_t job_id, uint32_t attempt)
+{
+	struct takt_engine_live live = {job_id, attempt, getuid(), getgid(), true};
 
 	assert_int_equal(takt_engine_local_recover(ef->engine, &live, 1, NULL), 0);
 }

@@ -23,6 +23,8 @@ struct engine_fixture {
 	uint32_t grace_ms;		/* of every job; 2000 */
 	int describe_rc;		/* negative: describe fails with it */
 	uint32_t patience_ms;
+	uint32_t stage_lease_ms;
+	const char *prefetch; /* shell line of whatever is staged; NULL = none */
 	uint64_t next_action;
 };
 
@@ -33,9 +35,11 @@ void ef_engine_free(struct engine_fixture *ef);
 
 /* The id of the action. */
 uint64_t ef_start(struct engine_fixture *ef, uint64_t job_id, uint32_t attempt);
+uint64_t ef_stage(struct engine_fixture *ef, uint64_t job_id, uint32_t attempt);
 uint64_t ef_stop(struct engine_fixture *ef, uint64_t job_id, uint32_t attempt);
 uint64_t ef_signal(struct engine_fixture *ef, uint64_t job_id, uint32_t attempt, int sig);
 void ef_recover(struct engine_fixture *ef, uint64_t job_id, uint32_t attempt);
+void ef_recover_staged(struct engine_fixture *ef, uint64_t job_id, uint32_t attempt);
 
 void ef_pump(struct engine_fixture *ef); /* once */
 void ef_pump_ms(struct engine_fixture *ef, int ms);

@@ -84,7 +84,7 @@ enum {
 	RANDOM_KILLS = 12,
 };
 
-static pid_t driver_start(const struct engine_fixture *ef, const char *crash_at)
+static pid_t driver_start_as(const struct engine_fixture *ef, const char *crash_at, const char *how)
 {
 	char jobs[12], gpus[12];
 	pid_t pid = fork();
@@ -97,9 +97,14 @@ static pid_t driver_start(const struct engine_fixture *ef, const char *crash_at)
 	snprintf(gpus, sizeof(gpus), "%d", GPUS);
 	if (crash_at)
 		setenv("TAKT_CRASH_AT", crash_at, 1);
-	execl(getenv("TAKT_TEST_ENGINE_DRIVER"), "engine-driver", ef->launch->dir, jobs, gpus,
+	execl(getenv("TAKT_TEST_ENGINE_DRIVER"), "engine-driver", ef->launch->dir, jobs, gpus, how,
 	      NULL);
 	_exit(126);
+}
+
+static pid_t driver_start(const struct engine_fixture *ef, const char *crash_at)
+{
+	return driver_start_as(ef, crash_at, NULL);
 }
 
 /* One START line for each attempt, an end for each job, no clash. */
@@ -137,14 +142,19 @@ static void forget_all(const struct engine_fixture *ef)
 	assert_int_equal(system(command), 0);
 }
 
-static void finish_and_judge(struct engine_fixture *ef, const char *what)
+static void finish_and_judge_as(struct engine_fixture *ef, const char *what, const char *how)
 {
-	int status = wait_pid(driver_start(ef, NULL));
+	int status = wait_pid(driver_start_as(ef, NULL, how));
 
 	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
 		fail_msg("%s: driver status %d", what, status);
 	judge(ef, what);
 	forget_all(ef);
+}
+
+static void finish_and_judge(struct engine_fixture *ef, const char *what)
+{
+	finish_and_judge_as(ef, what, NULL);
 }
 
 static void test_engine_killed_at_every_point(void **state)
@@ -186,11 +196,58 @@ static void test_launcher_killed_at_every_point(void **state)
 	}
 }
 
+/* A daemon that stages, and one after it that knows nothing of staging or stages too. */
+static void test_engine_killed_while_jobs_are_staged(void **state)
+{
+	static const char *const points[] = {
+		"engine.after_create:3", "engine.after_send:3", "engine.after_reply:3",
+		"engine.before_go",	 "engine.before_go:3",	"engine.after_go",
+		"engine.after_go:2",	 "engine.before_ended", "engine.after_send:8",
+		"engine.after_send:11",
+	};
+	struct engine_fixture *ef = *state;
+	int status;
+
+	ef_engine_free(ef);
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(points); i++) {
+		status = wait_pid(driver_start_as(ef, points[i], "stage"));
+		if (!WIFSIGNALED(status))
+			fail_msg("%s was not reached", points[i]);
+		finish_and_judge_as(ef, points[i], i % 2 ? "stage" : NULL);
+	}
+}
+
+/* Shims die at a point, each of them; those of the next launcher live. */
+static void test_shims_killed_while_jobs_are_staged(void **state)
+{
+	static const char *const points[] = {
+		"shim.after_lock",     "shim.before_staged", "shim.after_staged",
+		"shim.after_prefetch", "shim.after_wait",    "shim.before_started",
+		"shim.after_started",  "shim.after_go",	     "shim.before_void"};
+	struct engine_fixture *ef = *state;
+	pid_t driver;
+
+	ef_engine_free(ef);
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(points); i++) {
+		arm_launcher(ef, points[i]);
+		driver = driver_start_as(ef, NULL, "stage");
+		sleep_ms(100);
+		arm_launcher(ef, NULL);
+		assert_int_equal(wait_pid(driver), 0);
+		judge(ef, points[i]);
+		forget_all(ef);
+	}
+}
+
 /* Everything at once: shims dying at a point, then engine and launcher killed at random. */
 static void test_killed_at_random_moments(void **state)
 {
-	static const char *const shim_points[] = {NULL, "shim.after_started", "shim.before_started",
-						  "shim.before_exit_record"};
+	static const char *const shim_points[] = {NULL,
+						  "shim.after_started",
+						  "shim.before_started",
+						  "shim.before_exit_record",
+						  "shim.after_staged",
+						  "shim.after_wait"};
 	struct engine_fixture *ef = *state;
 	struct takt_rng rng;
 	char what[64];
@@ -200,7 +257,7 @@ static void test_killed_at_random_moments(void **state)
 	takt_rng_init(&rng, 20240607);
 	for (uint64_t round = 0; round < RANDOM_KILLS; round++) {
 		arm_launcher(ef, shim_points[round % TAKT_ARRAY_LEN(shim_points)]);
-		driver = driver_start(ef, NULL);
+		driver = driver_start_as(ef, NULL, round % 3 ? "stage" : NULL);
 		sleep_ms((long)takt_rng_range(&rng, 1, 120));
 		if (round % 2)
 			arm_launcher(ef, NULL);
@@ -209,7 +266,7 @@ static void test_killed_at_random_moments(void **state)
 		wait_pid(driver);
 		arm_launcher(ef, NULL);
 		snprintf(what, sizeof(what), "round %" PRIu64, round);
-		finish_and_judge(ef, what);
+		finish_and_judge_as(ef, what, round % 4 ? "stage" : NULL);
 	}
 }
 
@@ -220,6 +277,8 @@ int main(void)
 		CASE(test_shim_killed_at_every_point),
 		CASE(test_engine_killed_at_every_point),
 		CASE(test_launcher_killed_at_every_point),
+		CASE(test_engine_killed_while_jobs_are_staged),
+		CASE(test_shims_killed_while_jobs_are_staged),
 		CASE(test_killed_at_random_moments),
 	};
 

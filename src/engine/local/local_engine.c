@@ -111,7 +111,7 @@ static void take_action(struct local_engine *local, const struct takt_action *ac
 {
 	if (!remember(local, action))
 		return;
-	if (action->kind == TAKT_ACTION_START)
+	if (action->kind == TAKT_ACTION_START || action->kind == TAKT_ACTION_STAGE)
 		local_run_begin(local, action);
 	else
 		local_order_take(local, action);
@@ -203,11 +203,12 @@ static void tell_snapshot(struct local_engine *local)
 	{
 		run = entry->value.ptr;
 		if (run->state == LOCAL_WATCHED)
-			takt_engine_emit(&local->engine,
-					 (struct takt_engine_event){.kind = TAKT_ENGINE_ADOPTED,
-								    .job_id = run->job_id,
-								    .attempt = run->attempt,
-								    .pid = run->job_pid});
+			takt_engine_emit(&local->engine, (struct takt_engine_event){
+								 .kind = TAKT_ENGINE_ADOPTED,
+								 .job_id = run->job_id,
+								 .attempt = run->attempt,
+								 .pid = run->job_pid,
+								 .staged = local_stage_waits(run)});
 	}
 	takt_engine_emit(&local->engine,
 			 (struct takt_engine_event){.kind = TAKT_ENGINE_SNAPSHOT_END});
@@ -286,7 +287,7 @@ static void free_local(struct takt_engine *engine)
 
 static const struct takt_engine_ops local_ops = {
 	.name = "local",
-	.caps = TAKT_ENGINE_EXACT_GPU | TAKT_ENGINE_SIGNAL | TAKT_ENGINE_EVICT,
+	.caps = TAKT_ENGINE_EXACT_GPU | TAKT_ENGINE_SIGNAL | TAKT_ENGINE_EVICT | TAKT_ENGINE_STAGE,
 	.apply = apply,
 	.fd = get_fd,
 	.pump = pump,

@@ -26,7 +26,8 @@ struct takt_engine_local_config {
 
 	/*
 	 * What a START means: fill argv, env, cwd, grace_ms and, where wanted, cpus and limits of
-	 * *ret_spec (zeroed; the engine finis it), and the user. The environment must hold
+	 * *ret_spec (zeroed; the engine finis it), and the user. Of a STAGE (start->kind) likewise,
+	 * as far as it can be known without GPUs, and the prefetch. The environment must hold
 	 * TAKT_ATTEMPT=attempt_id (takt_jobenv_build does). Negative: the START is FAILED with that
 	 * message.
 	 */
@@ -35,8 +36,10 @@ struct takt_engine_local_config {
 			struct takt_err *err);
 	void *ctx;
 
-	uint32_t max_attempts; /* alive at once; 0 = 16,384 */
-	uint32_t patience_ms;  /* how long a START may wait for a launcher; 0 = 10,000 */
+	uint32_t max_attempts;	 /* alive at once; 0 = 16,384 */
+	uint32_t patience_ms;	 /* how long a START may wait for a launcher; 0 = 10,000 */
+	uint32_t stage_lease_ms; /* a staged attempt goes when it has not heard from an engine for
+				    this long; 0 = 300,000 */
 };
 
 int takt_engine_local_new(const struct takt_engine_local_config *config, struct takt_engine **ret,
@@ -48,11 +51,15 @@ struct takt_engine_live {
 	uint32_t attempt;
 	uid_t uid;
 	gid_t gid;
+	bool staged;	   /* it was not given its START */
+	uint64_t gpu_mask; /* else: of its START */
 };
 
 /*
  * After a start of the daemon, once, before the first apply. What became of each attempt comes as
- * events from pump: ADOPTED (its shim lives; STARTED follows if its start was not recorded yet), or
+ * events from pump: ADOPTED (its shim lives; STARTED follows if its start was not recorded yet; one
+ * that is staged and should be waits on, one that was given its START and has not seen it is called
+ * off), or
  * ENDED: as recorded, NEVER_RAN (voided first, so that no start still on its way can run it),
  * INTERRUPTED (another boot), LOST (after its survivors were killed). Takes all or, negative, none.
  */

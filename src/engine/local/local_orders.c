@@ -44,8 +44,11 @@ void local_order_take(struct local_engine *local, const struct takt_action *acti
 			      action->attempt, "too many signals are waiting");
 		return;
 	}
-	if (action->kind == TAKT_ACTION_STOP)
-		(void)local_run_call_off(local, run);
+	if (action->kind != TAKT_ACTION_STOP)
+		return;
+	if (local_stage_waits(run))
+		run->stage = LOCAL_OFF;
+	(void)local_run_call_off(local, run);
 }
 
 /* False when it cannot be sent now. Losing the link meanwhile may take orders out of the array. */

@@ -4,6 +4,7 @@
  *
  *   local_engine.c  lifecycle, actions taken in, the pump
  *   local_run.c     one attempt from its directory to its end
+ *   local_stage.c   one that is staged: kept, handed over or called off
  *   local_orders.c  SIGNAL and STOP until they are answered
  *   local_link.c    the connection to the launcher
  *
@@ -39,6 +40,14 @@ enum local_state {
 	LOCAL_REAP,    /* its shim vanished; what is left of it is being killed */
 };
 
+enum local_stage {
+	LOCAL_PLAIN,   /* not staged, or not any more: it has started */
+	LOCAL_MAKING,  /* its process is not known to wait yet */
+	LOCAL_WAITING, /* is told now and then that it is still wanted */
+	LOCAL_GOING,   /* `go` is written; it is told to look until it has started */
+	LOCAL_OFF,     /* is told to end until it has */
+};
+
 struct local_run {
 	uint64_t job_id;
 	uint32_t attempt;
@@ -48,11 +57,17 @@ struct local_run {
 	uint64_t start_action; /* whose outcome is owed; 0 = none */
 	bool adoption_owed;    /* ADOPTED is to be said once it is found alive */
 	bool started_said;
-	int32_t job_pid; /* 0 = not known */
+	enum local_stage stage;
+	struct takt_action turn; /* MAKING to OFF: the START that is owed an outcome; id 0 = none */
+	char id[TAKT_ATTEMPT_ID_MAX]; /* of the attempt; "" = not known */
+	bool litters;		      /* something of it may be left though it never ran */
+	int32_t job_pid;	      /* 0 = not known */
 	struct takt_proc_id shim;
 	int pidfd;		       /* owned; -1 = none */
 	uint64_t due_ns;	       /* boot time of the next step; 0 = waits for an event */
-	struct takt_job_limits limits; /* of a START that is not sent yet */
+	struct takt_job_limits limits; /* of a START that is not sent yet, or a staged one's turn */
+	bool admits;		       /* `limits` are those of its turn */
+	uint64_t gpu_mask;	       /* recovered: of its START */
 	uint32_t wait_ms;	       /* the last pause of a row of growing ones */
 	uint64_t give_up_ns;	       /* START: when the launcher has been missing for too long */
 };
@@ -106,6 +121,22 @@ void local_run_link_lost(struct local_engine *local, struct local_run *run);
 /* STOP of one that no shim was asked for: true when that is settled. */
 bool local_run_call_off(struct local_engine *local, struct local_run *run);
 void local_run_free(struct local_run *run);
+
+/* What an action on the attempt means, into a spec for the caller to fini; *run gets its user. */
+int local_run_describe(struct local_engine *local, const struct takt_action *action,
+		       struct local_run *run, struct takt_attempt_spec *ret, struct takt_err *err);
+
+/* local_stage.c */
+uint32_t local_stage_lease_ms(const struct local_engine *local);
+/* Its START has not come. */
+bool local_stage_waits(const struct local_run *run);
+/* It is alive: what does that mean for its stage? */
+void local_stage_notice(struct local_run *run, const struct takt_attempt_status *status);
+/* Watched and not PLAIN: do what its stage asks for, and set when to come back. */
+void local_stage_step(struct local_engine *local, struct local_run *run);
+/* A START came for it. */
+void local_stage_turn(struct local_engine *local, struct local_run *run,
+		      const struct takt_action *start);
 
 /* local_orders.c */
 /* Whether a STOP of the attempt is waiting to be sent. */

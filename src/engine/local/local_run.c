@@ -60,10 +60,22 @@ static void accept(struct local_engine *local, struct local_run *run)
 		local_outcome(local, action, TAKT_OUTCOME_ACCEPTED, run->job_id, run->attempt, "");
 }
 
+/* The START of one that was staged. */
+static void settle_turn(struct local_engine *local, struct local_run *run,
+			enum takt_outcome outcome, const char *why)
+{
+	uint64_t action = run->turn.id;
+
+	run->turn.id = 0;
+	if (action)
+		local_outcome(local, action, outcome, run->job_id, run->attempt, why);
+}
+
 static void finish(struct local_engine *local, struct local_run *run,
 		   struct takt_engine_event event)
 {
 	accept(local, run);
+	settle_turn(local, run, TAKT_OUTCOME_ACCEPTED, "");
 	takt_crash_point("engine.before_ended");
 	forget(local, run);
 	takt_engine_emit(&local->engine, event);
@@ -79,25 +91,47 @@ static void end(struct local_engine *local, struct local_run *run, enum takt_end
 	finish(local, run, event);
 }
 
-/* Nothing ran: void it, so that nothing will, and say so. True when that is settled. */
-static bool never_ran(struct local_engine *local, struct local_run *run, const char *why)
+static void reap(struct local_engine *local, struct local_run *run)
 {
-	uint64_t action = run->start_action;
+	run->state = LOCAL_REAP;
+	run->wait_ms = 0;
+	local_due(local, run, 0);
+}
+
+/* It is void: say so. */
+static void say_never_ran(struct local_engine *local, struct local_run *run, const char *why)
+{
+	uint64_t actions[] = {run->start_action, run->turn.id};
 	uint64_t job_id = run->job_id;
 	uint32_t attempt = run->attempt;
-	int rc = takt_attempt_void(local->config.sys, local->jobs_dirfd, job_id, attempt, NULL);
+
+	if (!actions[0] && !actions[1]) {
+		end(local, run, TAKT_END_NEVER_RAN, why);
+		return;
+	}
+	forget(local, run);
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(actions); i++)
+		if (actions[i])
+			local_outcome(local, actions[i], TAKT_OUTCOME_FAILED, job_id, attempt, why);
+}
+
+/* Nothing ran: void it, so that nothing will, and say so once nothing is left of a stage. True when
+ * that is settled. */
+static bool never_ran(struct local_engine *local, struct local_run *run, const char *why)
+{
+	int rc = takt_attempt_void(local->config.sys, local->jobs_dirfd, run->job_id, run->attempt,
+				   NULL);
 
 	if (rc < 0) {
 		run->state = LOCAL_LOOK;
 		local_due(local, run, rc == -TAKT_E_CONFLICT ? SOON_MS : TROUBLE_MS);
 		return false;
 	}
-	if (action == 0) {
-		end(local, run, TAKT_END_NEVER_RAN, why);
-		return true;
+	if (run->litters) {
+		reap(local, run);
+		return false;
 	}
-	forget(local, run);
-	local_outcome(local, action, TAKT_OUTCOME_FAILED, job_id, attempt, why);
+	say_never_ran(local, run, why);
 	return true;
 }
 
@@ -110,6 +144,8 @@ static void say_started(struct local_engine *local, struct local_run *run,
 	if (!status->started || run->started_said)
 		return;
 	run->started_said = true;
+	if (run->stage == LOCAL_GOING)
+		run->stage = LOCAL_PLAIN;
 	event = event_of(run, TAKT_ENGINE_STARTED);
 	event.at = status->started_at;
 	takt_engine_emit(&local->engine, event);
@@ -128,6 +164,7 @@ static void say_adopted(struct local_engine *local, struct local_run *run,
 	run->job_pid = status->job.pid;
 	event = event_of(run, TAKT_ENGINE_ADOPTED);
 	event.at = status->started_at;
+	event.staged = local_stage_waits(run) && !status->started;
 	takt_engine_emit(&local->engine, event);
 }
 
@@ -168,10 +205,13 @@ static void alive(struct local_engine *local, struct local_run *run,
 	run->shim = status->shim;
 	accept(local, run);
 	say_adopted(local, run, status);
+	local_stage_notice(run, status);
 	say_started(local, run, status);
 	watch(local, run);
 	if (run->state == LOCAL_LOOK) /* the shim is gone, its lock not yet */
 		local_due(local, run, SOON_MS);
+	else if (run->stage != LOCAL_PLAIN)
+		local_stage_step(local, run);
 }
 
 static void exited(struct local_engine *local, struct local_run *run,
@@ -212,14 +252,13 @@ static void orphaned(struct local_engine *local, struct local_run *run,
 		end(local, run, TAKT_END_INTERRUPTED, "the machine restarted while it ran");
 		return;
 	}
-	run->state = LOCAL_REAP;
-	run->wait_ms = 0;
-	local_due(local, run, 0);
+	run->litters = false;
+	reap(local, run);
 }
 
 static void not_started(struct local_engine *local, struct local_run *run)
 {
-	if (run->start_action && local->now_ns < run->give_up_ns) {
+	if (run->start_action && !run->litters && local->now_ns < run->give_up_ns) {
 		run->state = LOCAL_UNSENT;
 		local_due(local, run, 0);
 		return;
@@ -240,6 +279,7 @@ static void look(struct local_engine *local, struct local_run *run)
 		local_due(local, run, TROUBLE_MS);
 		return;
 	}
+	run->litters = run->litters || status.staged;
 	switch (status.state) {
 	case TAKT_ATTEMPT_ALIVE:
 		alive(local, run, &status);
@@ -293,7 +333,7 @@ static void send_reap(struct local_engine *local, struct local_run *run)
 /* Watched, but with something still to learn by looking. */
 static void poll_watched(struct local_engine *local, struct local_run *run)
 {
-	struct takt_attempt_status status;
+	struct takt_attempt_status status = {0};
 
 	if (run->pidfd < 0) {
 		run->state = LOCAL_LOOK;
@@ -302,9 +342,13 @@ static void poll_watched(struct local_engine *local, struct local_run *run)
 	}
 	if (takt_attempt_status(local->config.sys, local->jobs_dirfd, run->job_id, run->attempt,
 				&status, NULL) == 0 &&
-	    status.state == TAKT_ATTEMPT_ALIVE && status.started)
+	    status.state == TAKT_ATTEMPT_ALIVE) {
+		local_stage_notice(run, &status);
 		say_started(local, run, &status);
-	else
+	}
+	if (run->stage != LOCAL_PLAIN)
+		local_stage_step(local, run);
+	else if (!run->started_said)
 		local_due_again(local, run, POLL_START_MS);
 }
 
@@ -356,7 +400,9 @@ static void start_reply(struct local_engine *local, struct local_run *run,
 static void reap_reply(struct local_engine *local, struct local_run *run,
 		       const struct takt_launch_reply *reply)
 {
-	if (reply->rc == 0 || reply->rc == -ENOENT) {
+	if ((reply->rc == 0 || reply->rc == -ENOENT) && run->litters) {
+		say_never_ran(local, run, "it was staged and called off");
+	} else if (reply->rc == 0 || reply->rc == -ENOENT) {
 		end(local, run, TAKT_END_LOST, "its shim vanished; how the job ended is not known");
 	} else if (reply->rc == -TAKT_E_CONFLICT) {
 		run->state = LOCAL_LOOK;
@@ -414,7 +460,10 @@ int local_run_recover(struct local_engine *local, const struct takt_engine_live 
 		return local->runs.len >= local->runs.max ? -TAKT_E_LIMIT : -ENOMEM;
 	run->uid = live->uid;
 	run->gid = live->gid;
+	run->gpu_mask = live->gpu_mask;
+	run->limits.staged = true;
 	run->state = LOCAL_LOOK;
+	run->stage = live->staged ? LOCAL_MAKING : LOCAL_PLAIN;
 	run->adoption_owed = true;
 	local_due(local, run, 0);
 	return 0;
@@ -434,23 +483,34 @@ static int make_id(const struct takt_action *start, char id[TAKT_ATTEMPT_ID_MAX]
 	return 0;
 }
 
+int local_run_describe(struct local_engine *local, const struct takt_action *action,
+		       struct local_run *run, struct takt_attempt_spec *ret, struct takt_err *err)
+{
+	int rc = local->config.describe(local->config.ctx, action, run->id, ret, &run->uid,
+					&run->gid, err);
+
+	ret->job_id = run->job_id;
+	ret->attempt = run->attempt;
+	takt_strcpy(ret->id, sizeof(ret->id), run->id);
+	if (run->stage != LOCAL_PLAIN)
+		ret->stage_lease_ms = local_stage_lease_ms(local);
+	run->limits = ret->limits;
+	run->limits.staged = action->kind == TAKT_ACTION_STAGE;
+	run->admits = rc >= 0 && action->kind == TAKT_ACTION_START;
+	return rc;
+}
+
 static int make_attempt(struct local_engine *local, const struct takt_action *start,
 			struct local_run *run, struct takt_err *err)
 {
 	struct takt_attempt_spec spec = {0};
-	char id[TAKT_ATTEMPT_ID_MAX];
-	int rc = make_id(start, id);
+	int rc = make_id(start, run->id);
 
 	if (rc < 0)
 		return takt_err_set(err, rc, "no random numbers yet");
-	rc = local->config.describe(local->config.ctx, start, id, &spec, &run->uid, &run->gid, err);
-	if (rc >= 0) {
-		spec.job_id = start->job_id;
-		spec.attempt = start->attempt;
-		takt_strcpy(spec.id, sizeof(spec.id), id);
-		run->limits = spec.limits;
+	rc = local_run_describe(local, start, run, &spec, err);
+	if (rc >= 0)
 		rc = takt_attempt_create(local->config.sys, local->jobs_dirfd, &spec, err);
-	}
 	takt_attempt_spec_fini(&spec);
 	return rc < 0 ? rc : 0;
 }
@@ -472,6 +532,11 @@ void local_run_begin(struct local_engine *local, const struct takt_action *start
 	struct takt_err err;
 	int rc;
 
+	if (run && run->stage != LOCAL_PLAIN && run->attempt == start->attempt &&
+	    start->kind == TAKT_ACTION_START) {
+		local_stage_turn(local, run, start);
+		return;
+	}
 	if (run) {
 		rc = takt_err_set(&err, -TAKT_E_CONFLICT, "attempt %" PRIu32 " of the job is alive",
 				  run->attempt);
@@ -484,6 +549,7 @@ void local_run_begin(struct local_engine *local, const struct takt_action *start
 		refuse(local, start, rc, &err);
 		return;
 	}
+	run->stage = start->kind == TAKT_ACTION_STAGE ? LOCAL_MAKING : LOCAL_PLAIN;
 	rc = make_attempt(local, start, run, &err);
 	if (rc < 0) {
 		forget(local, run);
