@@ -31,6 +31,7 @@ struct key {
 };
 
 static const char *const manage_choices[] = {"auto", "always", "never", NULL};
+static const char *const stage_choices[] = {"off", "asked", "all", NULL};
 static const char *const users_choices[] = {"auto", "own", "all", NULL};
 
 #define AT(member) offsetof(struct takt_config, member), sizeof(((struct takt_config *)0)->member)
@@ -75,6 +76,11 @@ static const struct key keys[] = {
 	 "own."},
 	{"rank_port_last", NUMBER, AT(rank_port_last), "30599", 1024, 65535, NULL,
 	 "The last such port; not below the first."},
+	{"stage", CHOICE, AT(stage), "asked", 0, 0, stage_choices,
+	 "Which jobs are made ready before the GPUs they wait for are free: none, those with "
+	 "--stage or --prefetch, or all."},
+	{"prefetch_limit", DURATION, AT(prefetch_limit_ms), "10m", 1000, 86400000, NULL,
+	 "How long the --prefetch command of a job may run."},
 	{"max_connections", NUMBER, AT(max_connections), "256", 8, 10000, NULL,
 	 "Connections to the API at a time."},
 	{"max_jobs", NUMBER, AT(max_jobs), "100000", 1, 200000, NULL,

@@ -36,6 +36,12 @@ enum takt_users {
 	TAKT_USERS_ALL,
 };
 
+enum takt_stage_config {
+	TAKT_STAGE_CONFIG_OFF,
+	TAKT_STAGE_CONFIG_ASKED, /* jobs that ask for it, or for a prefetch */
+	TAKT_STAGE_CONFIG_ALL,
+};
+
 struct takt_config {
 	char socket[TAKT_CONFIG_PATH];
 	char state_dir[TAKT_CONFIG_PATH];
@@ -52,6 +58,8 @@ struct takt_config {
 	enum takt_manage manage;
 	uint32_t drain_limit_ms;
 	uint32_t rank_port_first, rank_port_last;
+	enum takt_stage_config stage;
+	uint32_t prefetch_limit_ms;
 	uint32_t max_connections;
 	uint32_t max_jobs;
 	uint32_t keep_ended;

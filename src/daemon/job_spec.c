@@ -183,6 +183,18 @@ static int describe_processes(struct takt_daemon *daemon, const struct takt_queu
 	return takt_attempts_begin(daemon->attempts, job, attempt_id, &spec->master_port, err);
 }
 
+static int add_prefetch(const struct takt_daemon *daemon, const struct takt_queue_job *job,
+			struct takt_attempt_spec *spec, struct takt_err *err)
+{
+	if (!job->spec.prefetch)
+		return 0;
+	spec->prefetch = copy_list(job->spec.prefetch);
+	spec->prefetch_limit_ms = daemon->config.prefetch_limit_ms;
+	return spec->prefetch ? 0
+			      : takt_err_set(err, -ENOMEM, "the prefetch of job %llu",
+					     (unsigned long long)job->row.id);
+}
+
 int takt_daemon_describe_job(void *ctx, const struct takt_action *start, const char *attempt_id,
 			     struct takt_attempt_spec *ret_spec, uid_t *ret_uid, gid_t *ret_gid,
 			     struct takt_err *err)
@@ -212,5 +224,5 @@ int takt_daemon_describe_job(void *ctx, const struct takt_action *start, const c
 				     (unsigned long long)start->job_id);
 	*ret_uid = job->row.uid;
 	*ret_gid = job->row.gid;
-	return 0;
+	return start->kind == TAKT_ACTION_STAGE ? add_prefetch(daemon, job, ret_spec, err) : 0;
 }

@@ -27,8 +27,6 @@ static const struct wish {
 	WISH("--tenant", tenant),
 	WISH("--idle-release", idle_release_ms),
 	WISH("--container", container),
-	WISH("--stage", stage),
-	WISH("--prefetch", prefetch),
 	WISH("--hook", hook),
 	WISH("--wait-outside", wait_outside),
 };

@@ -236,11 +236,13 @@ static int claim_attempt(void *ctx, const struct takt_queue_job *job, struct tak
 {
 	struct claims *claims = ctx;
 	struct takt_daemon *daemon = claims->daemon;
-	int rc = takt_vec_push(&claims->live,
-			       (struct takt_engine_live){job->row.id, job->row.attempt,
-							 job->row.uid, job->row.gid});
+	int rc = takt_vec_push(
+		&claims->live,
+		(struct takt_engine_live){job->row.id, job->row.attempt, job->row.uid, job->row.gid,
+					  job->stage != TAKT_STAGE_NONE, job->row.gpu_mask});
 
-	takt_leases_job_adopt(daemon->leases, job);
+	if (job->stage == TAKT_STAGE_NONE)
+		takt_leases_job_adopt(daemon->leases, job);
 	if (rc < 0)
 		return takt_err_set(err, rc, "jobs to adopt");
 	return takt_attempts_adopt(daemon->attempts, daemon->sys, daemon->jobs_dirfd, job, err);
@@ -299,6 +301,13 @@ static uint32_t smallest_gpu_mib(const struct takt_daemon *daemon)
 	return least == UINT64_MAX ? 0 : (uint32_t)(least >> 20);
 }
 
+static enum takt_queue_staging staging_of(enum takt_stage_config stage)
+{
+	return stage == TAKT_STAGE_CONFIG_ALL	? TAKT_STAGING_ALL
+	       : stage == TAKT_STAGE_CONFIG_OFF ? TAKT_STAGING_OFF
+						: TAKT_STAGING_ASKED;
+}
+
 static int open_queue(struct takt_daemon *daemon, struct takt_err *err)
 {
 	struct takt_queue_config config = {
@@ -310,6 +319,7 @@ static int open_queue(struct takt_daemon *daemon, struct takt_err *err)
 		.mem_mib = machine_mem_mib(),
 		.gpu_mem_mib = smallest_gpu_mib(daemon),
 		.max_jobs = daemon->config.max_jobs,
+		.staging = staging_of(daemon->config.stage),
 		.observes = !daemon->manages,
 		.hooks = &takt_daemon_queue_hooks,
 		.hooks_ctx = daemon,

@@ -47,6 +47,8 @@ struct takt_action {
 	uint32_t node_id;
 	uint64_t gpu_mask;
 	int signal;
+	bool staged; /* START: of an attempt that was staged; CONFLICT when it is not there (any
+			more), rather than beginning it now */
 };
 
 /*

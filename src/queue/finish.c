@@ -24,6 +24,8 @@ void takt_queue_end(struct takt_queue *queue, struct takt_queue_job *job, enum t
 {
 	enum takt_queue_phase was = job->phase;
 
+	if (takt_queue_stage_keeps(queue, job, state))
+		return;
 	job->phase = TAKT_PHASE_ENDING;
 	job->row.state = state;
 	if (job->row.ended.ns == 0)
@@ -240,8 +242,9 @@ void takt_queue_engine_event(void *ctx, const struct takt_engine_event *event)
 	struct takt_queue *queue = ctx;
 	struct takt_queue_job *job = takt_queue_job_find(queue, event->job_id);
 
-	if (!job || job->phase < TAKT_PHASE_STARTING || job->phase == TAKT_PHASE_ENDING ||
-	    event->attempt != job->row.attempt)
+	if (!job || event->attempt != job->row.attempt ||
+	    takt_queue_stage_heard(queue, job, event) || job->phase < TAKT_PHASE_STARTING ||
+	    job->phase == TAKT_PHASE_ENDING)
 		return;
 	switch (event->kind) {
 	case TAKT_ENGINE_OUTCOME:

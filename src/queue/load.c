@@ -51,6 +51,12 @@ static int load_one(void *ctx, const struct takt_job *row)
 	}
 	job->phase = row->state == TAKT_JOB_WAITING ? TAKT_PHASE_WAITING : TAKT_PHASE_STARTING;
 	job->stop_wanted = row->cancel_wanted || row->timed_out;
+	if (row->state == TAKT_JOB_WAITING && row->staged) {
+		rc = takt_queue_stage_adopt(queue, job);
+		if (rc < 0)
+			return takt_err_set(load->err, rc, "load job %llu",
+					    (unsigned long long)row->id);
+	}
 	rc = takt_queue_load_after(queue, job, load->err);
 	return rc < 0 ? rc : takt_queue_tell(queue, TAKT_SCHED_JOB_ADD, job, load->err);
 }
@@ -219,7 +225,7 @@ static int claim_attempts(struct takt_queue *queue,
 
 		if (job->phase == TAKT_PHASE_STARTING)
 			rc = take_place(queue, job, err);
-		if (rc == 0 && job->phase == TAKT_PHASE_STARTING)
+		if (rc == 0 && (job->phase == TAKT_PHASE_STARTING || job->stage))
 			rc = attempt(ctx, job, err);
 		if (rc < 0)
 			return rc;
@@ -252,5 +258,7 @@ int takt_queue_load(struct takt_queue *queue,
 		rc = claim_attempts(queue, attempt, ctx, err);
 	if (rc == 0)
 		end_cancelled(queue);
+	if (rc == 0 && queue->config.observes)
+		takt_queue_stage(queue, 0); /* nothing is placed: nobody is next */
 	return rc;
 }

@@ -82,7 +82,8 @@ static void insert_done(struct takt_queue *queue, struct takt_queue_job *job,
 static void start_done(struct takt_queue *queue, struct takt_queue_job *job,
 		       const struct takt_err *refused)
 {
-	if (job->phase != TAKT_PHASE_PREPARING)
+	/* Of a placement that was called off meanwhile only the one that followed counts. */
+	if (--job->start_writes > 0 || job->phase != TAKT_PHASE_PREPARING)
 		return;
 	/* After a crash the store must not name more jobs than may run on a GPU. Ends are posted
 	 * before the starts that follow them, so one that is not on disk by now was refused. */
@@ -127,6 +128,8 @@ static void handle(struct takt_queue *queue, const struct takt_store_completion 
 		start_done(queue, job, refused);
 	else if (kind == TICKET_END)
 		end_done(queue, job, refused);
+	else if (kind == TICKET_STAGE)
+		takt_queue_stage_written(queue, job, refused);
 	else if (kind == TICKET_CHANGE)
 		takt_queue_change_done(queue, job, refused);
 }

@@ -43,7 +43,7 @@ int takt_queue_new(const struct takt_queue_config *config, struct takt_queue **r
 	queue->jobs = TAKT_MAP_U64(TAKT_QUEUE_MAX_JOBS);
 	queue->waits = TAKT_MAP_U64(TAKT_QUEUE_MAX_JOBS);
 	queue->ended_badly = TAKT_MAP_U64(TAKT_QUEUE_MAX_JOBS);
-	queue->changes.max = TAKT_QUEUE_MAX_JOBS;
+	queue->changes.max = queue->staged.max = TAKT_QUEUE_MAX_JOBS;
 	queue->ledger.max = TAKT_QUEUE_MAX_HELD;
 	queue->next_signal_id = config->signal_id_base;
 	rc = takt_sched_new(&sched_config, &queue->sched, err);
@@ -81,6 +81,7 @@ void takt_queue_free(struct takt_queue *queue)
 	takt_map_fini(&queue->ended_badly);
 	takt_vec_fini(&queue->changes);
 	takt_vec_fini(&queue->ledger);
+	takt_vec_fini(&queue->staged);
 	takt_plan_fini(&queue->plan);
 	takt_sched_free(queue->sched);
 	takt_free(queue);
@@ -464,6 +465,7 @@ static void retry_refused(struct takt_queue *queue)
 {
 	queue->retry_ns = 0;
 	queue->dirty = true;
+	takt_queue_stage_again(queue);
 	TAKT_MAP_EACH(entry, &queue->jobs)
 	{
 		struct takt_queue_job *job = entry->value.ptr;

@@ -41,6 +41,21 @@ enum takt_queue_phase {
 	TAKT_PHASE_ENDING, /* over; the end is posted */
 };
 
+/* Of a job that WAITS or is PREPARING: is its next attempt made already? See stage.c. */
+enum takt_queue_stage {
+	TAKT_STAGE_NONE,
+	TAKT_STAGE_WRITING, /* on its way to disk; the engine has not heard of it */
+	TAKT_STAGE_READY,   /* the engine has it, or makes it */
+	TAKT_STAGE_OFF,	    /* the engine is to call it off */
+};
+
+/* Which jobs are staged. */
+enum takt_queue_staging {
+	TAKT_STAGING_OFF,
+	TAKT_STAGING_ASKED, /* those that ask for it, or for a prefetch */
+	TAKT_STAGING_ALL,
+};
+
 /* A job that has not ended durably. Owned by the queue, borrowed by callers until the next call. */
 struct takt_queue_job {
 	struct takt_job row;
@@ -51,6 +66,13 @@ struct takt_queue_job {
 	bool prepared;	  /* PREPARING: the caller is ready */
 	bool stop_wanted; /* cancel while it starts or runs */
 	bool stop_sent;
+	enum takt_queue_stage stage;
+	uint32_t start_writes;	 /* of its row with an attempt to start, that the store has not
+				    answered */
+	uint32_t stage_writes;	 /* of its row as staged, that the store has not answered */
+	uint64_t stage_after_ns; /* boot time before which it is not staged again */
+	bool ends;		 /* stage OFF: it ends as end_as when that is done */
+	enum takt_job_state end_as;
 	size_t bytes;	      /* of its description, as counted against the limit */
 	uint32_t never_ran;   /* attempts in a row that came to nothing */
 	uint64_t limit_ns;    /* RUNNING: boot time of its time limit; 0 = not looked at */
@@ -91,7 +113,8 @@ struct takt_queue_config {
 	uint32_t gpu_mem_mib; /* of the smallest GPU; 0 = not known */
 	uint32_t max_jobs;    /* live at a time; 0 = 200,000, which is also the limit */
 	size_t max_bytes;     /* of their descriptions together; 0 = 512 MiB */
-	bool observes;	      /* nothing is placed; what still runs is seen to its end */
+	enum takt_queue_staging staging;
+	bool observes; /* nothing is placed; what still runs is seen to its end */
 	const struct takt_queue_hooks *hooks; /* borrowed */
 	void *hooks_ctx;
 	/* Ids start above this one too: attempts of it are on disk, even where the store does not

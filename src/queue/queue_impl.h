@@ -13,6 +13,7 @@ enum {
 	TAKT_QUEUE_MAX_HELD = 64 * 1024, /* shares of GPUs, held or left: 64 GPUs in thousandths */
 	TAKT_QUEUE_STOP_AGAIN_MS = 2000, /* after a stop could not be asked for */
 	TAKT_QUEUE_LONGEST_PAUSE_MS = 300000, /* before a job that failed is tried again */
+	TAKT_QUEUE_MAX_STAGED = 16,
 	TAKT_QUEUE_RETRY_MS = 2000, /* after the store (full disk) or the engine refused */
 };
 
@@ -22,7 +23,8 @@ enum ticket_kind {
 	TICKET_START,
 	TICKET_END,
 	TICKET_NOTE,
-	TICKET_CHANGE
+	TICKET_CHANGE,
+	TICKET_STAGE
 };
 
 enum {
@@ -55,6 +57,7 @@ struct takt_queue {
 	TAKT_VEC(struct pending_change) changes; /* posted, in that order; one a job at most */
 	struct takt_plan plan;			 /* newest */
 	struct takt_map waits;			 /* job id -> index into plan.waits */
+	TAKT_VEC(uint64_t) staged;		 /* jobs whose stage is not NONE */
 	struct takt_map ended_badly;		 /* ids; whose dependants are to be ended */
 	uint64_t next_limit_ns; /* boot time to look at time limits; 0 = no job has one */
 	uint64_t wake_ns;	/* by the scheduler's clock: plan again; 0 = on events only */
@@ -156,6 +159,31 @@ void takt_queue_try_start(struct takt_queue *queue, struct takt_queue_job *job);
  * any other. */
 void takt_queue_call_off(struct takt_queue *queue, struct takt_queue_job *job);
 void takt_queue_stop(struct takt_queue *queue, struct takt_queue_job *job);
+/* Give the engine an action on the latest attempt. */
+int takt_queue_order(struct takt_queue *queue, struct takt_queue_job *job,
+		     enum takt_action_kind kind);
+
+/* stage.c: attempts that are made before their GPUs are free. */
+/* After a plan: stage who is next, call off who is not any more. */
+void takt_queue_stage(struct takt_queue *queue, uint64_t now_ns);
+/* A stop that the engine could not take. */
+void takt_queue_stage_again(struct takt_queue *queue);
+/* After a start of the daemon: an attempt that may wait. */
+int takt_queue_stage_adopt(struct takt_queue *queue, struct takt_queue_job *job);
+void takt_queue_stage_off(struct takt_queue *queue, struct takt_queue_job *job);
+/* It gets GPUs: row.attempt is the one to start. Not while one is being called off. */
+void takt_queue_stage_place(struct takt_queue *queue, struct takt_queue_job *job);
+/* The engine has its START. */
+void takt_queue_stage_started(struct takt_queue *queue, struct takt_queue_job *job);
+/* It is to end: true when it will, once its attempt is called off. */
+bool takt_queue_stage_keeps(struct takt_queue *queue, struct takt_queue_job *job,
+			    enum takt_job_state state);
+/* TICKET_STAGE. */
+void takt_queue_stage_written(struct takt_queue *queue, struct takt_queue_job *job,
+			      const struct takt_err *refused);
+/* An event of the latest attempt; true when it was about its stage. */
+bool takt_queue_stage_heard(struct takt_queue *queue, struct takt_queue_job *job,
+			    const struct takt_engine_event *event);
 
 /* From engine to store. */
 void takt_queue_engine_event(void *ctx, const struct takt_engine_event *event);

@@ -24,6 +24,7 @@ static struct takt_action make_action(const struct takt_queue *queue,
 		.attempt = job->row.attempt,
 		.node_id = TAKT_QUEUE_NODE,
 		.gpu_mask = job->row.gpu_mask,
+		.staged = job->stage == TAKT_STAGE_READY,
 	};
 }
 
@@ -42,29 +43,37 @@ void takt_queue_call_off(struct takt_queue *queue, struct takt_queue_job *job)
 	job->phase = TAKT_PHASE_WAITING;
 	job->row.state = TAKT_JOB_WAITING;
 	takt_queue_clear_place(job);
-	job->row.attempt--;
+	if (job->stage == TAKT_STAGE_NONE)
+		job->row.attempt--;
+	else
+		takt_queue_stage_off(queue, job);
+}
+
+int takt_queue_order(struct takt_queue *queue, struct takt_queue_job *job,
+		     enum takt_action_kind kind)
+{
+	struct takt_action action = make_action(queue, job, kind);
+	int rc = takt_engine_apply(queue->config.engine, &action, 1, NULL);
+
+	return rc < 0 ? rc : 0;
 }
 
 void takt_queue_stop(struct takt_queue *queue, struct takt_queue_job *job)
 {
-	struct takt_action action = make_action(queue, job, TAKT_ACTION_STOP);
-
-	job->stop_sent = takt_engine_apply(queue->config.engine, &action, 1, NULL) >= 0;
+	job->stop_sent = takt_queue_order(queue, job, TAKT_ACTION_STOP) == 0;
 }
 
 void takt_queue_try_start(struct takt_queue *queue, struct takt_queue_job *job)
 {
-	struct takt_action action;
-
 	if (job->phase != TAKT_PHASE_PREPARING || !job->row_durable || !job->prepared)
 		return;
 	takt_crash_point("queue.before_start");
-	action = make_action(queue, job, TAKT_ACTION_START);
-	if (takt_engine_apply(queue->config.engine, &action, 1, NULL) < 0) {
+	if (takt_queue_order(queue, job, TAKT_ACTION_START) < 0) {
 		takt_queue_call_off(queue, job);
 		takt_queue_pause(queue);
 		return;
 	}
+	takt_queue_stage_started(queue, job);
 	job->phase = TAKT_PHASE_STARTING;
 	takt_crash_point("queue.after_start");
 	takt_queue_changed(queue, job);
@@ -75,7 +84,8 @@ static void promise(struct takt_queue *queue, const struct takt_plan_placement *
 {
 	struct takt_queue_job *job = takt_queue_job_find(queue, placement->job_id);
 
-	if (!job || job->phase != TAKT_PHASE_WAITING || placement->gpu_mask & queue->contested_gpus)
+	if (!job || job->phase != TAKT_PHASE_WAITING || job->stage == TAKT_STAGE_OFF ||
+	    placement->gpu_mask & queue->contested_gpus)
 		return;
 	job->row.gpu_mask = placement->gpu_mask;
 	job->row.share_milli = placement->milli;
@@ -86,7 +96,7 @@ static void promise(struct takt_queue *queue, const struct takt_plan_placement *
 	}
 	job->phase = TAKT_PHASE_PREPARING;
 	job->row.state = TAKT_JOB_STARTING;
-	job->row.attempt++;
+	takt_queue_stage_place(queue, job);
 	job->row_durable = job->prepared = job->stop_wanted = job->stop_sent = false;
 	job->limit_ns = 0;
 	job->clock_note[0] = '\0';
@@ -94,6 +104,7 @@ static void promise(struct takt_queue *queue, const struct takt_plan_placement *
 		takt_queue_call_off(queue, job);
 		return;
 	}
+	job->start_writes++;
 	queue->config.hooks->prepare(queue->config.hooks_ctx, job);
 }
 
@@ -125,5 +136,6 @@ int takt_queue_replan(struct takt_queue *queue, struct takt_err *err)
 	rc = index_waits(queue);
 	for (size_t i = 0; i < queue->plan.placement_count; i++)
 		promise(queue, &queue->plan.placements[i]);
+	takt_queue_stage(queue, now_ns);
 	return rc < 0 ? takt_err_set(err, rc, "the plan's index") : 0;
 }

@@ -109,6 +109,7 @@ struct takt_job {
 	uint32_t preemptions;	   /* attempts that were ended for other jobs */
 	bool frozen;		   /* its processes are stopped for another job */
 	uint64_t lost_ns;	   /* of its run time, by preemptions: since the last checkpoint */
+	bool staged; /* WAITING: the latest attempt has no GPUs yet, but may be there and wait */
 	struct takt_job_report report; /* has = 0 before the end */
 };
 void takt_job_fini(struct takt_job *job);

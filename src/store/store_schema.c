@@ -78,7 +78,8 @@ static const char *const steps[] = {
 	"ALTER TABLE job ADD COLUMN mig TEXT NOT NULL DEFAULT '';"
 	"ALTER TABLE job ADD COLUMN preemptions INTEGER NOT NULL DEFAULT 0;"
 	"ALTER TABLE job ADD COLUMN frozen INTEGER NOT NULL DEFAULT 0;"
-	"ALTER TABLE job ADD COLUMN lost_ns INTEGER NOT NULL DEFAULT 0;",
+	"ALTER TABLE job ADD COLUMN lost_ns INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE job ADD COLUMN staged INTEGER NOT NULL DEFAULT 0;",
 };
 
 /* One line of quick_check: "ok" or the first thing that is wrong. */

@@ -8,7 +8,7 @@ import kit
 NOT_YET = (
     ("--gpus", "0.5"), ("--mig", "1g.10gb"), ("--preemptible",), ("--freezable",), ("--checkpoint-signal", "USR1"),
     ("--checkpoint-dir", "/tmp"), ("--deadline", "2h"), ("--estimate", "1h"), ("--tenant", "lab"),
-    ("--idle-release", "30m"), ("--container", "debian"), ("--stage",), ("--prefetch", "true"), ("--hook", "true"),
+    ("--idle-release", "30m"), ("--container", "debian"), ("--hook", "true"),
     ("--wait-outside",),
 )
 

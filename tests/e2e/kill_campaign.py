@@ -38,7 +38,7 @@ GUARD = "actuate.guard_"
 NOT_PASSED = {point: "no job is staged here; tests/launch/test_stage.c, tests/engine/test_crash.c"
               for point in ("shim.before_staged", "shim.after_staged", "shim.after_prefetch",
                             "shim.after_wait", "shim.before_void", "engine.before_go",
-                            "engine.after_go")}
+                            "engine.after_go", "queue.before_stage", "queue.after_stage")}
 
 
 def crash_points():

@@ -181,7 +181,8 @@ static void start_job(unsigned int id, unsigned int gpu)
 				     .kind = TAKT_ACTION_START,
 				     .job_id = id,
 				     .attempt = jobs[id].attempt,
-				     .gpu_mask = 1ull << gpu};
+				     .gpu_mask = 1ull << gpu,
+				     .staged = jobs[id].state == JOB_STAGED};
 
 	jobs[id].state = JOB_LIVE;
 	jobs[id].gpu = gpu;
@@ -231,8 +232,12 @@ static void recover(void)
 	struct takt_engine_live live;
 
 	for (unsigned int id = 1; id <= job_count; id++) {
-		live = (struct takt_engine_live){id, jobs[id].attempt, getuid(), getgid(),
-						 jobs[id].state == JOB_STAGED};
+		live = (struct takt_engine_live){id,
+						 jobs[id].attempt,
+						 getuid(),
+						 getgid(),
+						 jobs[id].state == JOB_STAGED,
+						 1ull << jobs[id].gpu};
 		if ((jobs[id].state == JOB_LIVE || jobs[id].state == JOB_STAGED) &&
 		    takt_engine_local_recover(engine, &live, 1, NULL) < 0)
 			broken("recover", id);

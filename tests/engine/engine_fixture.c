@@ -127,6 +127,14 @@ uint64_t ef_start(struct engine_fixture *ef, uint64_t job_id, uint32_t attempt)
 				 .kind = TAKT_ACTION_START, .job_id = job_id, .attempt = attempt});
 }
 
+uint64_t ef_start_staged(struct engine_fixture *ef, uint64_t job_id, uint32_t attempt)
+{
+	return apply(ef, (struct takt_action){.kind = TAKT_ACTION_START,
+					      .job_id = job_id,
+					      .attempt = attempt,
+					      .staged = true});
+}
+
 uint64_t ef_stage(struct engine_fixture *ef, uint64_t job_id, uint32_t attempt)
 {
 	return apply(ef, (struct takt_action){
@@ -149,14 +157,14 @@ uint64_t ef_signal(struct engine_fixture *ef, uint64_t job_id, uint32_t attempt,
 
 void ef_recover(struct engine_fixture *ef, uint64_t job_id, uint32_t attempt)
 {
-	struct takt_engine_live live = {job_id, attempt, getuid(), getgid(), false};
+	struct takt_engine_live live = {job_id, attempt, getuid(), getgid(), false, 1};
 
 	assert_int_equal(takt_engine_local_recover(ef->engine, &live, 1, NULL), 0);
 }
 
 void ef_recover_staged(struct engine_fixture *ef, uint64_t job_id, uint32_t attempt)
 {
-	struct takt_engine_live live = {job_id, attempt, getuid(), getgid(), true};
+	struct takt_engine_live live = {job_id, attempt, getuid(), getgid(), true, 0};
 
 	assert_int_equal(takt_engine_local_recover(ef->engine, &live, 1, NULL), 0);
 }

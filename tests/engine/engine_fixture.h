@@ -35,6 +35,7 @@ void ef_engine_free(struct engine_fixture *ef);
 
 /* The id of the action. */
 uint64_t ef_start(struct engine_fixture *ef, uint64_t job_id, uint32_t attempt);
+uint64_t ef_start_staged(struct engine_fixture *ef, uint64_t job_id, uint32_t attempt);
 uint64_t ef_stage(struct engine_fixture *ef, uint64_t job_id, uint32_t attempt);
 uint64_t ef_stop(struct engine_fixture *ef, uint64_t job_id, uint32_t attempt);
 uint64_t ef_signal(struct engine_fixture *ef, uint64_t job_id, uint32_t attempt, int sig);

@@ -79,7 +79,7 @@ static void test_waits_for_its_start(void **state)
 	ef_pump_ms(ef, 30);
 	expect_ran(ef, "");
 	assert_int_equal(ef_count(ef, TAKT_ENGINE_STARTED, 1), 0);
-	expect_outcome(ef, ef_start(ef, 1, 1), TAKT_OUTCOME_ACCEPTED);
+	expect_outcome(ef, ef_start_staged(ef, 1, 1), TAKT_OUTCOME_ACCEPTED);
 	expect_runs_once(ef);
 }
 
@@ -158,6 +158,18 @@ static void test_a_start_that_comes_late_starts_nothing(void **state)
 	ef->event_count = 0;
 	expect_outcome(ef, ef_start(ef, 1, 2), TAKT_OUTCOME_ACCEPTED);
 	expect_runs_once(ef);
+}
+
+/* After a power loss even its directory may be gone: nothing stands in the way but the word. */
+static void test_a_start_of_what_is_gone_starts_nothing(void **state)
+{
+	struct engine_fixture *ef = *state;
+
+	ef->lines[1] = JOB_LINE;
+	ef_recover_staged(ef, 1, 1);
+	expect_end(ef, TAKT_END_NEVER_RAN);
+	expect_outcome(ef, ef_start_staged(ef, 1, 1), TAKT_OUTCOME_CONFLICT);
+	expect_ran(ef, "");
 }
 
 static void test_a_stop_behind_a_start_ends_it(void **state)
@@ -332,6 +344,7 @@ int main(void)
 		CASE(test_called_off_before_it_is_made),
 		CASE(test_a_start_behind_a_stop_fails),
 		CASE(test_a_start_that_comes_late_starts_nothing),
+		CASE(test_a_start_of_what_is_gone_starts_nothing),
 		CASE(test_a_stop_behind_a_start_ends_it),
 		CASE(test_a_new_engine_finds_it_waiting),
 		CASE(test_a_new_engine_calls_it_off),

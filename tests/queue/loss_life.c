@@ -149,8 +149,10 @@ static int claim(void *ctx, const struct takt_queue_job *job, struct takt_err *e
 {
 	struct claims *claims = ctx;
 
-	return takt_vec_push(&claims->live, (struct takt_engine_live){job->row.id, job->row.attempt,
-								      job->row.uid, job->row.gid});
+	return takt_vec_push(&claims->live,
+			     (struct takt_engine_live){job->row.id, job->row.attempt, job->row.uid,
+						       job->row.gid, job->stage != TAKT_STAGE_NONE,
+						       job->row.gpu_mask});
 }
 
 static int open_queue(struct loss_machine *machine, struct takt_err *err)
@@ -165,6 +167,7 @@ static int open_queue(struct loss_machine *machine, struct takt_err *err)
 		.hooks_ctx = machine,
 		.highest_known_id = highest_attempt(machine),
 		.signal_id_base = 1ull << 63,
+		.staging = machine->stages ? TAKT_STAGING_ALL : TAKT_STAGING_OFF,
 	};
 	struct claims claims = {.live = TAKT_VEC_INIT(MAX_CLAIMS)};
 	int rc = takt_queue_new(&config, &machine->queue, err);

@@ -24,6 +24,7 @@ struct loss_machine {
 	struct takt_rng rng;
 	bool no_sync;		/* SQLite does not sync */
 	bool kill_only;		/* a cut kills the daemon, the machine stays on */
+	bool stages;		/* jobs are staged */
 	bool may_not_start;	/* calls fail: takt may refuse to start */
 	bool was_cut;		/* the last life did not come to its end */
 	unsigned submits;	/* still to come */

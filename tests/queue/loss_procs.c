@@ -174,13 +174,16 @@ static bool shim_sync_names(struct loss_procs *procs, struct loss_shim *shim)
 	return rc >= 0;
 }
 
-static int read_arguments(struct loss_procs *procs, struct loss_shim *shim)
+static int read_arguments(struct loss_procs *procs, struct loss_shim *shim,
+			  int (*read)(const struct takt_sys *, int, struct takt_attempt_spec *,
+				      struct takt_err *))
 {
 	struct takt_attempt_spec spec;
-	int rc = takt_attempt_read_spec(procs->sys, shim->dirfd, &spec, NULL);
+	int rc = read(procs->sys, shim->dirfd, &spec, NULL);
 
 	if (rc < 0)
 		return rc;
+	shim->staged = spec.stage_lease_ms > 0;
 	shim->serial = (uint32_t)strtoul(spec.argv[1], NULL, 10);
 	shim->gpus = strtoull(spec.argv[2], NULL, 10);
 	takt_attempt_spec_fini(&spec);
@@ -202,7 +205,7 @@ static bool shim_take_attempt(struct loss_procs *procs, struct loss_shim *shim)
 	if (rc == 0)
 		rc = takt_attempt_record_shim(procs->sys, shim->dirfd, &shim->self, NULL);
 	if (rc == 0)
-		rc = read_arguments(procs, shim);
+		rc = read_arguments(procs, shim, takt_attempt_read_spec);
 	shim->step = SHIM_LOCKED;
 	return rc == 0;
 }
@@ -215,6 +218,41 @@ static bool shim_record_started(struct loss_procs *procs, struct loss_shim *shim
 	shim->started = takt_attempt_record_started(procs->sys, shim->dirfd, &job,
 						    takt_wall_now(procs->sys), NULL) == 0;
 	return shim->started;
+}
+
+static bool shim_stage(struct loss_procs *procs, struct loss_shim *shim)
+{
+	shim->step = SHIM_WAITS;
+	return takt_attempt_record_staged(procs->sys, shim->dirfd, &shim->self, NULL) == 0;
+}
+
+/* Void; where that cannot be written it goes without a word. */
+static bool shim_called_off(struct loss_procs *procs, const struct loss_shim *shim)
+{
+	struct takt_attempt_status end = {.exit_kind = TAKT_EXIT_VOID,
+					  .ended_at = takt_wall_now(procs->sys)};
+
+	(void)takt_attempt_record_exit(procs->sys, shim->dirfd, &end, NULL);
+	return false;
+}
+
+static bool shim_wait(struct loss_procs *procs, struct loss_shim *shim)
+{
+	int rc;
+
+	if (shim->stop)
+		return shim_called_off(procs, shim);
+	if (procs->mistakes & LOSS_NO_TURN) {
+		shim->step = SHIM_TURN;
+		return true;
+	}
+	if (!shim->look)
+		return true;
+	shim->look = false;
+	rc = read_arguments(procs, shim, takt_attempt_read_go);
+	if (rc == 0)
+		shim->step = SHIM_TURN;
+	return rc == 0 || rc == -ENOENT || shim_called_off(procs, shim);
 }
 
 /* Whether the machine is still on is asked last: one that is off executes nothing. */
@@ -269,7 +307,13 @@ static bool shim_step(struct loss_procs *procs, struct loss_shim *shim)
 		return shim_sync_names(procs, shim);
 	case SHIM_EXECED:
 		return shim_take_attempt(procs, shim);
+	case SHIM_WAITS:
+		return shim_wait(procs, shim);
 	case SHIM_LOCKED:
+		if (shim->staged)
+			return shim_stage(procs, shim);
+		/* fall through */
+	case SHIM_TURN:
 		if (!(procs->mistakes & LOSS_LATE_STARTED) && !shim_record_started(procs, shim) &&
 		    !(procs->mistakes & LOSS_CARELESS))
 			return false;
@@ -346,11 +390,12 @@ static bool launch(struct loss_procs *procs, const struct takt_launch_request *r
 	return true;
 }
 
-static int stop(struct loss_procs *procs, const struct takt_launch_request *request)
+static int tell(struct loss_procs *procs, const struct takt_launch_request *request)
 {
 	for (size_t i = 0; i < procs->nr_shims; i++)
 		if (procs->shims[i].self.pid == request->target.pid) {
-			procs->shims[i].stop = true;
+			procs->shims[i].stop |= request->op == TAKT_LAUNCH_STOP;
+			procs->shims[i].look |= request->op == TAKT_LAUNCH_LOOK;
 			return 0;
 		}
 	return -ESRCH;
@@ -408,8 +453,8 @@ static void serve_one(struct loss_procs *procs)
 		procs->nr_inbox * sizeof(procs->inbox_client[0]));
 	if (request.op == TAKT_LAUNCH_START && launch(procs, &request, client, &reply))
 		return;
-	if (request.op == TAKT_LAUNCH_STOP)
-		reply.rc = stop(procs, &request);
+	if (request.op == TAKT_LAUNCH_STOP || request.op == TAKT_LAUNCH_LOOK)
+		reply.rc = tell(procs, &request);
 	if (request.op == TAKT_LAUNCH_REAP)
 		reply.rc = reap(procs, &request);
 	reply_to(procs, client, &reply);

@@ -28,13 +28,16 @@ enum loss_mistakes {
 	LOSS_NO_JOBS_SYNC = 1u << 0, /* attempts' names are not synced before the shim starts */
 	LOSS_LATE_STARTED = 1u << 1, /* `started` is written after exec */
 	LOSS_NO_LOCK = 1u << 2,	     /* the shim lets go of its lock when the job runs */
+	LOSS_NO_TURN = 1u << 3,	     /* a staged shim does not wait for its turn */
 	LOSS_CARELESS = 1u << 3,     /* the job runs though `started` could not be written */
 };
 
 enum shim_step {
 	SHIM_FORKED, /* by the launcher; attempts' names are to be synced */
 	SHIM_EXECED, /* a shim now; to lock its attempt and look whether it is unused */
-	SHIM_LOCKED, /* to record the start */
+	SHIM_LOCKED, /* to record the start, or that it waits */
+	SHIM_WAITS,  /* staged: until it is told to look and finds `go` */
+	SHIM_TURN,   /* to record the start */
 	SHIM_RECORDED,
 	SHIM_RUNS,
 	SHIM_ENDS, /* its last process is gone; the end is to be recorded */
@@ -56,6 +59,7 @@ struct loss_shim {
 	int code;	   /* it will exit with */
 	bool started;	   /* on record */
 	bool stop;
+	bool staged, look;
 };
 
 /* What a killed shim's job has left running. */

@@ -124,6 +124,8 @@ static void judge_exec(struct witness *witness, uint32_t serial, uint32_t attemp
 
 	if (job->end_told)
 		witness_blame(witness, "s%u runs after its end was told", serial);
+	if (gpus == 0) /* all of them ask for some */
+		witness_blame(witness, "s%u runs before it was given GPUs", serial);
 	if ((job->cancel_fresh || job->cancel_kept) &&
 	    (attempt > job->cancel_attempt || witness->power_losses > job->cancel_boot))
 		witness_blame(witness, "s%u runs attempt %u though attempt %u was cancelled",

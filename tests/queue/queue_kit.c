@@ -27,7 +27,8 @@ static int apply(struct takt_engine *engine, const struct takt_action *actions, 
 	return 0;
 }
 
-static const struct takt_engine_ops ops = {.name = "scripted", .apply = apply};
+static const struct takt_engine_ops ops = {
+	.name = "scripted", .caps = TAKT_ENGINE_STAGE, .apply = apply};
 
 static void accepted(void *ctx, void *token, const struct takt_queue_job *job,
 		     const struct takt_err *error)
@@ -97,6 +98,7 @@ static void open_both(struct kit *kit)
 		.pair_score = kit->pair_score,
 		.gpu_count = kit->gpu_count ? kit->gpu_count : KIT_GPUS,
 		.max_bytes = kit->max_bytes,
+		.staging = kit->staging,
 		.cpu_milli = kit->cpu_milli ? kit->cpu_milli : 4000,
 		.mem_mib = 1024,
 		.gpu_mem_mib = kit->no_gpu_mem ? 0 : 80 * 1024,

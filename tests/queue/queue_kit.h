@@ -27,8 +27,9 @@ struct kit {
 	int32_t pair_score[KIT_GPUS * KIT_GPUS];
 	uint64_t boot_ns;
 	uint64_t highest_known_id;
-	size_t max_bytes;   /* as in takt_queue_config */
-	int32_t cpu_milli;  /* the same; 0 = 4000 */
+	size_t max_bytes;  /* as in takt_queue_config */
+	int32_t cpu_milli; /* the same; 0 = 4000 */
+	enum takt_queue_staging staging;
 	uint32_t gpu_count; /* that the machine shows; 0 = KIT_GPUS */
 	uint64_t run_ns;    /* of the next kit_ended() */
 	bool no_gpu_mem;    /* the driver does not say how much the GPUs have; else 80 GiB */

@@ -47,6 +47,7 @@ struct campaign {
 	unsigned mistakes; /* of launcher and shims */
 	bool no_sync;	   /* of SQLite */
 	bool kill_only;
+	bool stages;
 	unsigned kill_one_in;	  /* shims */
 	unsigned launcher_one_in; /* the launcher */
 };
@@ -60,6 +61,7 @@ static void set_up(struct loss_machine *machine, const struct campaign *campaign
 	machine->procs.launcher_one_in = campaign->launcher_one_in;
 	machine->no_sync = campaign->no_sync;
 	machine->kill_only = campaign->kill_only;
+	machine->stages = campaign->stages;
 }
 
 /* What a campaign has met, so that one that tries nothing does not pass. */
@@ -156,6 +158,25 @@ static void daemon_and_helpers_are_killed(void **state)
 	assert_true(tally.repeated > 0);
 }
 
+static void power_goes_while_jobs_are_staged(void **state)
+{
+	struct tally tally = hold_at_random_cuts(&(struct campaign){
+		.name = "power, staged", .stages = true, .kill_one_in = 60, .launcher_one_in = 20});
+
+	assert_true(tally.ends[TAKT_JOB_INTERRUPTED] > 0);
+}
+
+static void daemon_is_killed_while_jobs_are_staged(void **state)
+{
+	struct tally tally = hold_at_random_cuts(&(struct campaign){.name = "daemon, staged",
+								    .stages = true,
+								    .kill_only = true,
+								    .kill_one_in = 60,
+								    .launcher_one_in = 20});
+
+	assert_true(tally.ends[TAKT_JOB_LOST] > 0);
+}
+
 /* Two jobs on a machine with a past or without; each of its calls is once the first to find it
  * off. */
 static bool short_run(const struct campaign *campaign, bool has_past, unsigned long cut,
@@ -203,6 +224,13 @@ static void power_goes_at_any_call(void **state)
 static void daemon_is_killed_at_any_call(void **state)
 {
 	hold_at_any_cut(&(struct campaign){.name = "daemon", .kill_only = true}, true);
+}
+
+static void daemon_is_killed_at_any_call_while_jobs_are_staged(void **state)
+{
+	hold_at_any_cut(
+		&(struct campaign){.name = "daemon, staged", .stages = true, .kill_only = true},
+		true);
 }
 
 static void must_be_found(const struct campaign *campaign)
@@ -253,6 +281,12 @@ static void found_when_a_shim_drops_its_lock(void **state)
 		&(struct campaign){.name = "no lock", .mistakes = LOSS_NO_LOCK, .kill_only = true});
 }
 
+static void found_when_a_staged_shim_does_not_wait(void **state)
+{
+	must_be_found(&(struct campaign){
+		.name = "no turn", .stages = true, .mistakes = LOSS_NO_TURN, .kill_only = true});
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -263,12 +297,16 @@ int main(void)
 		cmocka_unit_test(power_goes_and_helpers_are_killed),
 		cmocka_unit_test(daemon_is_killed_at_random),
 		cmocka_unit_test(daemon_and_helpers_are_killed),
+		cmocka_unit_test(power_goes_while_jobs_are_staged),
+		cmocka_unit_test(daemon_is_killed_while_jobs_are_staged),
+		cmocka_unit_test(daemon_is_killed_at_any_call_while_jobs_are_staged),
 		cmocka_unit_test(found_when_sqlite_does_not_sync),
 		cmocka_unit_test(found_when_files_are_not_synced),
 		cmocka_unit_test(found_when_directories_are_not_synced),
 		cmocka_unit_test(found_when_the_launcher_does_not_sync_attempts),
 		cmocka_unit_test(found_when_started_is_written_after_exec),
 		cmocka_unit_test(found_when_a_shim_drops_its_lock),
+		cmocka_unit_test(found_when_a_staged_shim_does_not_wait),
 	};
 
 	return cmocka_run_group_tests_name("power loss", tests, NULL, NULL);

@@ -217,7 +217,8 @@ static void refuses_a_newer_schema(void **state)
 	"job DROP COLUMN mem_held_mib;"                                                          \
 	"ALTER TABLE job DROP COLUMN preemptions; ALTER TABLE job DROP COLUMN frozen;"           \
 	"ALTER TABLE job DROP COLUMN lost_ns; ALTER TABLE job DROP COLUMN mean_util_permille;"   \
-	"ALTER TABLE job DROP COLUMN idle_ns; DROP TABLE kept;"
+	"ALTER TABLE job DROP COLUMN idle_ns; ALTER TABLE job DROP COLUMN staged; "              \
+	"DROP TABLE kept;"
 
 /* The database as the first takt wrote it: what came later is taken out again. */
 static void make_first_schema(void)

@@ -94,6 +94,7 @@ static struct takt_job extreme_job(void)
 	job.preemptions = 5;
 	job.frozen = true;
 	job.lost_ns = UINT64_MAX - 5;
+	job.staged = true;
 	job.report = (struct takt_job_report){
 		.has = TAKT_REPORT_ENERGY | TAKT_REPORT_MEAN_SM | TAKT_REPORT_THROTTLED |
 		       TAKT_REPORT_PEAK_MEMORY | TAKT_REPORT_WALL | TAKT_REPORT_UTIL,

@@ -537,6 +537,11 @@ void local_run_begin(struct local_engine *local, const struct takt_action *start
 		local_stage_turn(local, run, start);
 		return;
 	}
+	if (start->staged) {
+		rc = takt_err_set(&err, -TAKT_E_CONFLICT, "what was staged is not there any more");
+		refuse(local, start, rc, &err);
+		return;
+	}
 	if (run) {
 		rc = takt_err_set(&err, -TAKT_E_CONFLICT, "attempt %" PRIu32 " of the job is alive",
 				  run->attempt);
