@@ -35,7 +35,7 @@ PROCESS_OF = {"store": "takt", "queue": "takt", "engine": "takt", "launch": "tak
               "shim": "takt-shim", "actuate": "takt-actuate"}
 GUARD = "actuate.guard_"
 # point: why no trial here passes it, and what else tests it
-NOT_PASSED = {point: "no job is staged here; tests/launch/test_stage.c, tests/engine/test_crash.c"
+NOT_PASSED = {point: "no job is staged here; tests/launch/test_shim_stage.c, tests/engine/test_crash.c"
               for point in ("shim.before_staged", "shim.after_staged", "shim.after_prefetch",
                             "shim.after_wait", "shim.before_void", "engine.before_go",
                             "engine.after_go", "queue.before_stage", "queue.after_stage")}
