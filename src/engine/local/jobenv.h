@@ -12,7 +12,8 @@
  *   TAKT_ARRAY_ID, TAKT_ARRAY_INDEX (of a job of an array)
  * Set unless the user did:
  *   OMP_NUM_THREADS                 CPUs of the job by its ranks, else its GPUs, at least 1: most
- *                                   programs run one process a GPU. Left alone when the number of CPUs is not known.
+ *                                   programs run one process a GPU. Left alone when the number
+ *                                   of CPUs is not known.
  */
 #ifndef TAKT_ENGINE_LOCAL_JOBENV_H
 #define TAKT_ENGINE_LOCAL_JOBENV_H
