@@ -1,0 +1,208 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A long queue and many who look at it: how long `submit` and `queue` take, and what a job costs.
+
+A job holds all 8 simulated GPUs, the others wait behind it. With few and with many of them waiting:
+time of one submission and of one list (what `takt queue` asks for) over a connection that stays open;
+then the same while so many clients each ask for the list once a second. Times are the clients', Python
+and its waits included; the load on the machine is in the results.
+
+Usage: queue_scale.py BUILD_FOLDER [--jobs N] [--clients N] [--record [FILE]]
+"""
+import argparse
+import csv
+import json
+import os
+import random
+import selectors
+import socket
+import statistics
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SOURCE = os.path.dirname(HERE)
+sys.path.insert(0, os.path.join(SOURCE, "tests/e2e"))
+import kit  # noqa: E402
+from idle_cost import COLUMNS, commit, machine_name  # noqa: E402
+
+FEW = 100
+A_BATCH = 500
+TRIES = 200
+POLL_S = 1.0
+POLLED_S = 15
+ASK = b"GET /v1/jobs?limit=1000 HTTP/1.1\r\nHost: takt\r\n\r\n"
+
+
+def percentile(values, part):
+    return sorted(values)[min(len(values) - 1, int(len(values) * part))]
+
+
+def summary(found, what, seconds):
+    found[f"{what}, median"] = (statistics.median(seconds) * 1e3, "ms")
+    found[f"{what}, p99"] = (percentile(seconds, 0.99) * 1e3, "ms")
+
+
+def timed(times, function):
+    took = []
+    for _ in range(times):
+        begin = time.monotonic()
+        function()
+        took.append(time.monotonic() - begin)
+    return took
+
+
+def memory_kib(pid):
+    with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("VmRSS"))
+
+
+def processor_s(pid):
+    with open(f"/proc/{pid}/schedstat", encoding="ascii") as file:
+        return int(file.read().split()[0]) / 1e9
+
+
+def fill(client, argv, jobs):
+    spec = {"argv": argv, "cwd": "/", "gpus": 1, "env": ["PATH=/usr/bin:/bin"]}
+    while jobs > 0:
+        now = min(jobs, A_BATCH)
+        client.ask("POST", "/v1/jobs/batch", {"jobs": [spec] * now})
+        jobs -= now
+
+
+class Poller:
+    """A client that asks for the list once a second. All of them live in one process."""
+
+    def __init__(self, path, first):
+        self.raw = socket.socket(socket.AF_UNIX)
+        self.raw.connect(path)
+        self.due, self.sent, self.left, self.took, self.answer = first, None, None, [], b""
+
+    def send(self, now):
+        self.raw.sendall(ASK)
+        self.sent, self.left, self.answer = now, None, b""
+
+    def read(self):
+        """True when the answer is whole."""
+        more = self.raw.recv(1 << 20)
+        assert more, "takt closed the connection"
+        if self.left is None:
+            self.answer += more
+            head, end, body = self.answer.partition(b"\r\n\r\n")
+            if not end:
+                return False
+            assert b" 200 " in head.split(b"\r\n")[0], head
+            length = next(line for line in head.split(b"\r\n") if line.lower().startswith(b"content-length"))
+            self.left = int(length.split(b":")[1]) - len(body)
+        else:
+            self.left -= len(more)
+        return self.left <= 0
+
+
+def poll_for(path, clients, seconds):
+    """Seconds that each answer took, and how many bytes the last one had."""
+    luck, begin = random.Random(7), time.monotonic()
+    pollers = [Poller(path, begin + luck.uniform(0, POLL_S)) for _ in range(clients)]
+    wait = selectors.DefaultSelector()
+    for poller in pollers:
+        wait.register(poller.raw, selectors.EVENT_READ, poller)
+    while (now := time.monotonic()) < begin + seconds:
+        for poller in pollers:
+            if poller.sent is None and poller.due <= now:
+                poller.send(time.monotonic())
+        for key, _ in wait.select(0.005):
+            poller = key.data
+            if poller.read():
+                poller.took.append(time.monotonic() - poller.sent)
+                poller.due, poller.sent = max(poller.due + POLL_S, time.monotonic()), None
+    unanswered = [now - poller.sent for poller in pollers if poller.sent]
+    return [one for poller in pollers for one in poller.took] + unanswered
+
+
+def poll_apart(path, clients):
+    """poll_for in a process of its own, as a started subprocess."""
+    return subprocess.Popen([sys.executable, __file__, kit.BUILD, "--poll", path, "--clients", str(clients)],
+                            stdout=subprocess.PIPE, text=True)
+
+
+def measure_quiet(found, client, argv, waiting):
+    ask = lambda: client.raw("GET", "/v1/jobs?limit=1000")  # noqa: E731
+    summary(found, f"submit, {waiting} jobs wait", timed(TRIES, lambda: client.submit(argv, gpus=1)))
+    summary(found, f"queue (1000 of them at most), {waiting} jobs wait", timed(TRIES, ask))
+
+
+def measure_polled(found, m, client, argv, clients, waiting):
+    (pid,) = m.pids("takt")
+    before, begin = processor_s(pid), time.monotonic()
+    polling = poll_apart(m.socket, clients)
+    time.sleep(1.5)
+    submits = []
+    while polling.poll() is None and time.monotonic() < begin + POLLED_S:
+        submits += timed(1, lambda: client.submit(argv, gpus=1))
+        time.sleep(0.05)
+    told = polling.communicate()[0]
+    took = json.loads(told)
+    busy = (processor_s(pid) - before) / (time.monotonic() - begin)
+    what = f"{clients} clients poll once a second, {waiting} jobs wait"
+    summary(found, f"submit while {what}", submits)
+    summary(found, f"queue while {what}", took)
+    found[f"answers while {what}"] = (len(took) / POLLED_S, "1/s")
+    found[f"takt's main thread while {what}"] = (busy * 100, "% of a CPU")
+
+
+def measure(jobs, clients):
+    found = {"load average before": (os.getloadavg()[0], "")}
+    with kit.machine() as m:
+        m.start("--max-connections", str(2 * clients + 50))
+        client = m.client()
+        argv = m.witness_argv(1)
+        client.submit(["sleep", "100000"], gpus=8)
+        kit.until(lambda: len(m.pids("takt")) == 1, kit.WAIT_S, "one takt")
+        (pid,) = m.pids("takt")
+        fill(client, argv, FEW)
+        measure_quiet(found, client, argv, FEW)
+        measure_polled(found, m, client, argv, clients, FEW)
+        before, count = memory_kib(pid), client.status()["waiting"]
+        begin = time.monotonic()
+        fill(client, argv, jobs - count)
+        found[f"handed in by {A_BATCH}, up to {jobs}"] = ((jobs - count) / (time.monotonic() - begin), "1/s")
+        found["memory a waiting job"] = ((memory_kib(pid) - before) * 1024 / (jobs - count), "bytes")
+        measure_quiet(found, client, argv, jobs)
+        measure_polled(found, m, client, argv, clients, jobs)
+        found["memory of takt serve then"] = (memory_kib(pid), "KiB")
+    return found
+
+
+def record(path, found, command):
+    new = not os.path.exists(path)
+    with open(path, "a", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        if new:
+            writer.writerow(COLUMNS)
+        for name, (value, unit) in found.items():
+            writer.writerow([time.strftime("%Y-%m-%d"), commit(), command, machine_name(), "yes", name,
+                             f"{value:.5g}", unit])
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__)
+    parser.add_argument("build")
+    parser.add_argument("--jobs", type=int, default=20000)
+    parser.add_argument("--clients", type=int, default=200)
+    parser.add_argument("--record", nargs="?", const=os.path.join(HERE, "results/queue_scale.csv"))
+    parser.add_argument("--poll", help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.poll:
+        print(json.dumps(poll_for(args.poll, args.clients, POLLED_S)))
+        return 0
+    found = measure(args.jobs, args.clients)
+    for name, (value, unit) in found.items():
+        print(f"{name:70} {value:10.2f} {unit}")
+    if args.record:
+        record(args.record, found, f"queue_scale.py --jobs {args.jobs} --clients {args.clients}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
