@@ -264,6 +264,7 @@ const struct takt_server_backend takt_daemon_backend = {
 	.status = takt_api_status,
 	.topology = takt_api_topology,
 	.queue = takt_api_queue,
+	.live_version = takt_api_live_version,
 	.job = takt_api_job,
 	.explain = takt_api_explain,
 	.submit = takt_api_submit,

@@ -290,6 +290,11 @@ int takt_api_job(void *ctx, const struct takt_peer *peer, uint64_t job_id,
 	return rc;
 }
 
+uint64_t takt_api_live_version(void *ctx)
+{
+	return takt_queue_version(((struct takt_daemon *)ctx)->queue);
+}
+
 /* Listing, one view at a time. */
 struct listing {
 	struct takt_daemon *daemon;
@@ -297,17 +302,19 @@ struct listing {
 	int (*each)(void *arg, const struct takt_job_view *view);
 	void *arg;
 	uint64_t total;
-	uint32_t limit;
+	uint32_t left;
 	struct takt_job_view *view; /* reused */
 	struct takt_err *err;
 };
+
+static const int list_is_full = -ECANCELED;
 
 static int list_live(void *ctx, const struct takt_queue_job *job)
 {
 	struct listing *listing = ctx;
 
-	if (listing->total++ >= listing->limit)
-		return 0;
+	if (listing->left-- == 0)
+		return list_is_full;
 	fill_job(listing->daemon, listing->peer, job, listing->view);
 	return listing->each(listing->arg, listing->view);
 }
@@ -324,6 +331,16 @@ static int list_ended(void *ctx, const struct takt_job *row)
 	return rc < 0 ? rc : listing->each(listing->arg, listing->view);
 }
 
+static int list_all_live(struct takt_daemon *daemon, struct listing *listing)
+{
+	uint32_t waiting, running;
+	int rc = takt_queue_each(daemon->queue, list_live, listing);
+
+	takt_queue_counts(daemon->queue, &waiting, &running);
+	listing->total = (uint64_t)waiting + running;
+	return rc == list_is_full ? 0 : rc;
+}
+
 int takt_api_queue(void *ctx, const struct takt_peer *peer, bool history, uint32_t limit,
 		   int (*each)(void *arg, const struct takt_job_view *view), void *arg,
 		   uint64_t *ret_total, struct takt_err *err)
@@ -336,7 +353,7 @@ int takt_api_queue(void *ctx, const struct takt_peer *peer, bool history, uint32
 	if (!listing.view)
 		return takt_err_set(err, -ENOMEM, "the list of jobs");
 	rc = history ? takt_store_each_history(daemon->store, limit, list_ended, &listing, err)
-		     : takt_queue_each(daemon->queue, list_live, &listing);
+		     : list_all_live(daemon, &listing);
 	takt_free(listing.view);
 	if (rc == 0)
 		*ret_total = listing.total;

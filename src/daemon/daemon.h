@@ -238,6 +238,7 @@ int takt_api_topology(void *ctx, struct takt_topo_view *ret, struct takt_err *er
 int takt_api_clocks(void *ctx, struct takt_clock_view *ret, struct takt_err *err);
 int takt_api_job(void *ctx, const struct takt_peer *peer, uint64_t job_id,
 		 struct takt_job_view *ret, struct takt_err *err);
+uint64_t takt_api_live_version(void *ctx);
 int takt_api_queue(void *ctx, const struct takt_peer *peer, bool history, uint32_t limit,
 		   int (*each)(void *arg, const struct takt_job_view *view), void *arg,
 		   uint64_t *ret_total, struct takt_err *err);

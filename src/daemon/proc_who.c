@@ -9,7 +9,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -181,15 +180,4 @@ const struct takt_proc_who *takt_proc_who(struct takt_proc_cache *cache, int32_t
 		look(cache, pid, who, now);
 	}
 	return who;
-}
-
-const char *takt_user_name(uid_t uid, char *buf, size_t size)
-{
-	struct passwd pw, *found = NULL;
-	char text[1024];
-
-	buf[0] = '\0';
-	if (getpwuid_r(uid, &pw, text, sizeof(text), &found) == 0 && found)
-		takt_strcpy(buf, size, found->pw_name);
-	return buf;
 }

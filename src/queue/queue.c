@@ -103,6 +103,7 @@ int takt_queue_job_put(struct takt_queue *queue, struct takt_queue_job *job)
 
 	if (rc < 0)
 		return rc;
+	queue->version++;
 	job->bytes = strlen(job->row.spec_json);
 	queue->bytes += job->bytes;
 	return 0;
@@ -110,6 +111,7 @@ int takt_queue_job_put(struct takt_queue *queue, struct takt_queue_job *job)
 
 void takt_queue_job_drop(struct takt_queue *queue, struct takt_queue_job *job)
 {
+	queue->version++;
 	takt_map_u64_remove(&queue->jobs, job->row.id);
 	queue->bytes -= job->bytes;
 	free_job(job);
@@ -117,6 +119,7 @@ void takt_queue_job_drop(struct takt_queue *queue, struct takt_queue_job *job)
 
 void takt_queue_changed(struct takt_queue *queue, const struct takt_queue_job *job)
 {
+	queue->version++;
 	queue->config.hooks->changed(queue->config.hooks_ctx, job);
 }
 
@@ -561,6 +564,11 @@ const struct takt_plan_wait *takt_queue_why(const struct takt_queue *queue, uint
 		return NULL;
 	*ret_ahead = (uint32_t)at->u64;
 	return &queue->plan.waits[at->u64];
+}
+
+uint64_t takt_queue_version(const struct takt_queue *queue)
+{
+	return queue->version + takt_sched_version(queue->sched);
 }
 
 void takt_queue_counts(const struct takt_queue *queue, uint32_t *ret_waiting, uint32_t *ret_running)

@@ -234,6 +234,8 @@ int takt_queue_each(const struct takt_queue *queue,
  * higher rank. */
 const struct takt_plan_wait *takt_queue_why(const struct takt_queue *queue, uint64_t job_id,
 					    uint32_t *ret_ahead);
+/* Another one whenever something that a live job's view shows has changed. */
+uint64_t takt_queue_version(const struct takt_queue *queue);
 void takt_queue_counts(const struct takt_queue *queue, uint32_t *ret_waiting,
 		       uint32_t *ret_running);
 

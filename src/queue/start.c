@@ -132,6 +132,7 @@ int takt_queue_replan(struct takt_queue *queue, struct takt_err *err)
 		return rc;
 	queue->wake_ns = queue->plan.next_wakeup_ns;
 	queue->dirty = false;
+	queue->version++;
 	takt_queue_keep_decision(queue, now_ns);
 	rc = index_waits(queue);
 	for (size_t i = 0; i < queue->plan.placement_count; i++)

@@ -23,12 +23,16 @@ void takt_route_jobs(struct takt_call *call)
 {
 	TAKT_CLEANUP(strp) struct takt_str json = TAKT_STR(TAKT_SERVER_MAX_JSON);
 	struct takt_server *server = call->server;
+	struct takt_live_key key = {.uid = call->peer.uid, .admin = call->peer.admin};
 	uint64_t history, limit, total = 0;
 	struct takt_err err = {.rc = 0};
 	int rc;
 
 	if (takt_server_query_u64(call, "history", 0, 1, 0, &history) < 0 ||
 	    takt_server_query_u64(call, "limit", 1, MAX_LIMIT, DEFAULT_LIMIT, &limit) < 0)
+		return;
+	key.limit = (uint32_t)limit;
+	if (!history && takt_live_lists_answer(call, &key))
 		return;
 	takt_queue_json_begin(&json, server->config.simulated);
 	rc = server->backend.queue(server->ctx, &call->peer, history, (uint32_t)limit, add_job,
@@ -39,7 +43,10 @@ void takt_route_jobs(struct takt_call *call)
 		return;
 	}
 	takt_queue_json_end(&json, total);
-	takt_server_answer_text(call->http, 200, &json);
+	if (history || json.rc < 0)
+		takt_server_answer_text(call->http, 200, &json);
+	else
+		takt_live_lists_keep(call, &key, &json);
 }
 
 void takt_route_job(struct takt_call *call)

@@ -184,6 +184,7 @@ void takt_server_free(struct takt_server *server)
 	turn_away(server);
 	takt_http_free(server->unix_http);
 	takt_http_free(server->tcp_http);
+	takt_live_lists_fini(server);
 	if (server->epoll_fd >= 0)
 		close(server->epoll_fd);
 	takt_free(server);

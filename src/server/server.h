@@ -54,6 +54,9 @@ struct takt_server_backend {
 	int (*queue)(void *ctx, const struct takt_peer *peer, bool history, uint32_t limit,
 		     int (*each)(void *arg, const struct takt_job_view *view), void *arg,
 		     uint64_t *ret_total, struct takt_err *err);
+	/* Changes whenever a live job does, but for the figures of running ones; NULL = nothing is
+	 * known, every list is made anew. */
+	uint64_t (*live_version)(void *ctx);
 	int (*job)(void *ctx, const struct takt_peer *peer, uint64_t job_id,
 		   struct takt_job_view *ret, struct takt_err *err);
 	int (*explain)(void *ctx, const struct takt_peer *peer, uint64_t job_id,

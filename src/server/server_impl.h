@@ -9,9 +9,11 @@
 enum {
 	TAKT_API_VERSION = 1,
 	TAKT_SERVER_MAX_JSON = TAKT_VIEW_MAX_BYTES,
+	TAKT_LIVE_LISTS = 4,
 };
 
 struct follower;
+struct takt_live_list;
 
 struct takt_server {
 	struct takt_server_config config;
@@ -23,8 +25,9 @@ struct takt_server {
 	gid_t admin_gid;
 	bool has_admin_gid;
 	char hostname[256];
-	struct takt_pending *pendings; /* owned list */
-	struct follower *followers;    /* owned list */
+	struct takt_pending *pendings;			    /* owned list */
+	struct follower *followers;			    /* owned list */
+	struct takt_live_list *live_lists[TAKT_LIVE_LISTS]; /* owned; NULL = none */
 	bool poked;
 	uint64_t look_ns; /* when followers are looked after next */
 };
@@ -54,6 +57,19 @@ int takt_server_identify(struct takt_server *server, int fd, struct takt_peer *r
 /* `ctx` is the server: whether the connection may have one of those kept for administrators. */
 bool takt_server_fd_is_admin(void *ctx, int fd);
 bool takt_server_host_allowed(const struct takt_server *server, const char *host);
+
+/* live_lists.c: who asks, and for what. */
+struct takt_live_key {
+	uid_t uid;
+	bool admin;
+	uint32_t limit;
+};
+/* Answers from a list that is still true; false when there is none. */
+bool takt_live_lists_answer(struct takt_call *call, const struct takt_live_key *key);
+/* Answers with this list, and keeps it; takes the text. */
+void takt_live_lists_keep(struct takt_call *call, const struct takt_live_key *key,
+			  struct takt_str *json);
+void takt_live_lists_fini(struct takt_server *server);
 
 /* A pending for a call that will be finished later; NULL when out of memory. Dropped again, without
  * an answer, when the backend refused it. */

@@ -49,6 +49,9 @@ struct fake {
 	struct takt_pending *never; /* the submit that is not accepted */
 	unsigned cancelled;	    /* pendings whose client hung up */
 	unsigned pages_out;	    /* metrics pages handed out and not released */
+	unsigned lists_made;	    /* of live jobs */
+	uint64_t live_version;
+	bool keeps_lists; /* live_version says when they change */
 	atomic_int last_signal;
 	uint64_t last_mask;
 	uint32_t last_mhz;

@@ -195,6 +195,36 @@ static void every_view_is_served(void **state)
 	assert_int_equal(talk("HEAD /v1/status HTTP/1.1\r\nHost: takt\r\n\r\n"), 200);
 }
 
+/* How many of so many requests for the live jobs the backend had to answer. */
+static unsigned lists_made_for(unsigned requests)
+{
+	unsigned before = fake.lists_made;
+
+	for (unsigned i = 0; i < requests; i++)
+		assert_int_equal(talk(GET("/v1/jobs")), 200);
+	return fake.lists_made - before;
+}
+
+static void a_list_is_told_again_while_nothing_changes(void **state)
+{
+	fake.keeps_lists = true;
+	submit("\"hang\"", 1);
+	assert_true(lists_made_for(50) < 50); /* a slow machine makes some of them anew */
+	submit("\"hang\"", 2);
+	fake.live_version++;
+	assert_int_equal(lists_made_for(1), 1);
+	assert_answer_has("\"total\":2}");
+	assert_int_equal(talk(GET("/v1/jobs?limit=1")), 200);
+	assert_null(strstr(answer, "\"id\":2"));
+	assert_int_equal(talk(GET("/v1/jobs?limit=2")), 200);
+	assert_answer_has("\"id\":2");
+}
+
+static void lists_are_made_anew_when_jobs_change(void **state)
+{
+	assert_int_equal(lists_made_for(20), 20);
+}
+
 static void changes_reach_the_backend(void **state)
 {
 	submit("\"hang\"", 1);
@@ -804,6 +834,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(every_view_is_served),
+		CASE(a_list_is_told_again_while_nothing_changes),
+		CASE(lists_are_made_anew_when_jobs_change),
 		CASE(changes_reach_the_backend),
 		CASE(refusals_say_why),
 		CASE(bad_bodies_are_named),
