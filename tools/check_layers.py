@@ -34,7 +34,7 @@ ROOMS = {
     "launch": [],
     "net": [],
     "engine": ["sched", "codec", "store", "launch", "net"],
-    "queue": ["sched", "codec", "store", "engine"],
+    "queue": ["sched", "model", "codec", "store", "engine"],
     "sim": ["sched", "clock", "model", "codec", "takt"],
     "server": ["codec", "net", "build"],
     "client": ["codec", "takt"],

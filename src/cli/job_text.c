@@ -51,7 +51,7 @@ void takt_job_state_text(const struct takt_job_view *job, struct takt_str *out)
 			takt_str_add(out, job->gpu_list_count == 1 ? " on GPU " : " on GPUs ");
 			takt_gpu_list_text(job->gpu_list, job->gpu_list_count, out);
 		}
-		add_reason(job->message, out);
+		add_reason(job->message[0] ? job->message : job->why_text, out);
 	}
 }
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/outlook_text.h"
 #include "cli/units.h"
 #include "cli/verb.h"
 
@@ -31,6 +32,21 @@ static void print_numbers(struct takt_cli *cli, const struct takt_explain_view *
 			      (unsigned long long)view->behind_job);
 }
 
+static void print_outlook(struct takt_cli *cli, const struct takt_explain_view *view)
+{
+	if (view->starts_ms) {
+		takt_str_addf(&cli->out, "  %-20s", "expected start");
+		takt_starts_text(view->starts_ms, view->has_starts_error, view->starts_error_ms,
+				 &cli->out);
+		takt_str_add(&cli->out, "\n");
+	}
+	if (view->run_ms) {
+		takt_str_addf(&cli->out, "  %-20s", "expected run");
+		takt_run_text(view->run_ms, view->run_from, &cli->out);
+		takt_str_add(&cli->out, "\n");
+	}
+}
+
 static int run(struct takt_cli *cli, struct takt_err *err)
 {
 	struct takt_explain_view view;
@@ -48,6 +64,7 @@ static int run(struct takt_cli *cli, struct takt_err *err)
 		      view.text[0] ? ": " : "", view.text);
 	if (view.counted)
 		print_numbers(cli, &view);
+	print_outlook(cli, &view);
 	return 0;
 }
 

@@ -27,11 +27,14 @@ static uint64_t age_ms(const struct takt_job_view *job)
 static void add_where(struct takt_table *table, const struct takt_job_view *job)
 {
 	TAKT_CLEANUP(strp) struct takt_str text = TAKT_STR(1024);
+	char when[TAKT_UNIT_TEXT];
 
 	if (takt_client_job_ended(job)) {
 		takt_job_end_text(job, &text);
 	} else if (job->why_text[0]) {
 		takt_str_add(&text, job->why_text);
+		if (job->starts_ms)
+			takt_str_addf(&text, "; expected %s", takt_when_text(job->starts_ms, when));
 	} else if (job->gpu_list_count > 0) {
 		takt_str_add(&text, job->gpu_list_count == 1 ? "GPU " : "GPUs ");
 		takt_gpu_list_text(job->gpu_list, job->gpu_list_count, &text);

@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "cli/job_text.h"
+#include "cli/outlook_text.h"
 #include "cli/table.h"
 #include "cli/units.h"
 #include "cli/verb.h"
@@ -114,6 +115,25 @@ static void add_yielding(struct takt_cli *cli, const struct takt_job_view *job)
 			      job->checkpoint_signal, name ? name : "?",
 			      takt_ms_text(job->checkpoint_grace_ms, text));
 	add_line(cli, job->checkpoint_signal ? "" : "checkpoint", job->checkpoint_dir);
+	add_time(cli, "saved", job->checkpoint_ms);
+	if (job->preemptions)
+		takt_str_addf(&cli->out, "%-14s%u time%s, ended for others\n", "made room",
+			      job->preemptions, job->preemptions == 1 ? "" : "s");
+}
+
+/* How long it is thought to run, and when to start. */
+static void add_outlook(struct takt_cli *cli, const struct takt_job_view *job)
+{
+	TAKT_CLEANUP(strp) struct takt_str run = TAKT_STR(200);
+	TAKT_CLEANUP(strp) struct takt_str starts = TAKT_STR(200);
+
+	if (job->run_ms)
+		takt_run_text(job->run_ms, job->run_from, &run);
+	if (job->starts_ms)
+		takt_starts_text(job->starts_ms, job->has_starts_error, job->starts_error_ms,
+				 &starts);
+	add_line(cli, "expected run", takt_str_text(&run));
+	add_line(cli, "expected start", takt_str_text(&starts));
 }
 
 /* How it is started, and until when it is wanted. */
@@ -153,6 +173,7 @@ static void print_job(struct takt_cli *cli, const struct takt_job_view *job)
 	add_yielding(cli, job);
 	add_start(cli, job);
 	add_isolation(cli, job);
+	add_outlook(cli, job);
 	add_clock(cli, job);
 	add_time(cli, "submitted", job->submitted_ms);
 	add_time(cli, "started", job->started_ms);

@@ -8,6 +8,7 @@
 #include "cli/job_file.h"
 #include "cli/job_options.h"
 #include "cli/job_text.h"
+#include "cli/outlook_text.h"
 #include "cli/placement.h"
 #include "cli/units.h"
 #include "cli/verb.h"
@@ -41,8 +42,6 @@ static void print_job(struct takt_cli *cli, const struct takt_job_view *job)
 
 static void print_trial(struct takt_cli *cli, const struct takt_try_view *view)
 {
-	char text[TAKT_UNIT_TEXT];
-
 	takt_print_simulated(cli, view->simulated);
 	takt_str_add(&cli->out, view->starts ? "would start now" : "would wait");
 	if (view->gpu_list_count > 0) {
@@ -51,10 +50,17 @@ static void print_trial(struct takt_cli *cli, const struct takt_try_view *view)
 	}
 	if (view->text[0])
 		takt_str_addf(&cli->out, ": %s", view->text);
-	if (view->starts_ms)
-		takt_str_addf(&cli->out, "; predicted to start %s",
-			      takt_when_text(view->starts_ms, text));
+	if (view->starts_ms) {
+		takt_str_add(&cli->out, "; predicted to start ");
+		takt_starts_text(view->starts_ms, view->has_starts_error, view->starts_error_ms,
+				 &cli->out);
+	}
 	takt_str_add(&cli->out, "\n");
+	if (view->run_ms) {
+		takt_str_add(&cli->out, "expected to run ");
+		takt_run_text(view->run_ms, view->run_from, &cli->out);
+		takt_str_add(&cli->out, "\n");
+	}
 }
 
 static int try_job(struct takt_cli *cli, struct takt_err *err)

@@ -15,17 +15,29 @@ struct header {
 	char format[16];
 	uint32_t version;
 	uint64_t now_ns;
+	struct takt_sched_settings settings;
 	uint32_t has;
 };
 enum {
-	HAS_NOW = 1u << 0
+	HAS_NOW = 1u << 0,
+	HAS_SETTINGS = 1u << 1,
 };
+#define SETTING(member, k)                                     \
+	.name = #member, .kind = (k), .has_bit = HAS_SETTINGS, \
+	.offset = offsetof(struct header, settings.member),    \
+	.size = sizeof(((struct header *)0)->settings.member)
 static const struct takt_field header_fields[] = {
 	{TAKT_FIELD_AT(struct header, format, TAKT_FIELD_TEXT), .required = true, .size = 16},
 	{TAKT_FIELD_AT(struct header, version, TAKT_FIELD_U32), .required = true, .min = 1,
 	 .max = 1},
 	{TAKT_FIELD_AT(struct header, now_ns, TAKT_FIELD_U64), .has_bit = HAS_NOW,
 	 .size = sizeof(uint64_t), .max = TAKT_JSON_MAX_INT},
+	{SETTING(order, TAKT_FIELD_TEXT)},
+	{SETTING(backfill, TAKT_FIELD_ENUM), .names = takt_backfill_names},
+	{SETTING(preempt, TAKT_FIELD_BOOL)},
+	{SETTING(guard_ns, TAKT_FIELD_U64), .max = TAKT_JSON_MAX_INT},
+	{SETTING(min_runtime_ns, TAKT_FIELD_U64), .max = TAKT_JSON_MAX_INT},
+	{SETTING(half_life_ns, TAKT_FIELD_U64), .max = TAKT_JSON_MAX_INT},
 };
 static const struct takt_shape header_shape = {
 	.what = "the first line of an event log",
@@ -36,10 +48,14 @@ static const struct takt_shape header_shape = {
 };
 static const char format_name[] = "takt-events";
 
-static int begin(uint64_t now_ns, struct takt_str *out)
+static int begin(uint64_t now_ns, const struct takt_sched_settings *settings, struct takt_str *out)
 {
 	struct header header = {.version = 1, .now_ns = now_ns, .has = now_ns ? HAS_NOW : 0};
 
+	if (settings) {
+		header.settings = *settings;
+		header.has |= HAS_SETTINGS;
+	}
 	memcpy(header.format, format_name, sizeof(format_name));
 	takt_shape_encode(&header_shape, &header, out);
 	return takt_str_add(out, "\n");
@@ -47,7 +63,7 @@ static int begin(uint64_t now_ns, struct takt_str *out)
 
 int takt_events_begin(struct takt_str *out)
 {
-	return begin(0, out);
+	return begin(0, NULL, out);
 }
 
 /* The shape would leave such a number out, and the event would be another one. */
@@ -165,14 +181,32 @@ static int read_header(const char *line, size_t len, struct header *ret, struct 
 	return rc;
 }
 
-int takt_events_now_ns(const char *text, size_t len, uint64_t *ret_now_ns, struct takt_err *err)
+static int read_first_line(const char *text, size_t len, struct header *ret, struct takt_err *err)
 {
 	const char *end = memchr(text, '\n', len);
+	int rc = read_header(text, end ? (size_t)(end - text) : len, ret, err);
+
+	return rc < 0 ? takt_err_wrap(err, rc, "line 1") : 0;
+}
+
+int takt_events_settings(const char *text, size_t len, struct takt_sched_settings *ret,
+			 struct takt_err *err)
+{
 	struct header header;
-	int rc = read_header(text, end ? (size_t)(end - text) : len, &header, err);
+	int rc = read_first_line(text, len, &header, err);
+
+	if (rc == 0)
+		*ret = header.settings;
+	return rc;
+}
+
+int takt_events_now_ns(const char *text, size_t len, uint64_t *ret_now_ns, struct takt_err *err)
+{
+	struct header header;
+	int rc = read_first_line(text, len, &header, err);
 
 	if (rc < 0)
-		return takt_err_wrap(err, rc, "line 1");
+		return rc;
 	if (!(header.has & HAS_NOW))
 		return -ENOENT;
 	*ret_now_ns = header.now_ns;
@@ -259,7 +293,8 @@ static int write_event(void *ctx, const struct takt_sched_event *event)
 	return takt_event_to_json(event, sink->out, sink->err);
 }
 
-int takt_decision_to_json(const struct takt_sched *sched, uint64_t now_ns, struct takt_str *out,
+int takt_decision_to_json(const struct takt_sched *sched, uint64_t now_ns,
+			  const struct takt_sched_settings *settings, struct takt_str *out,
 			  struct takt_err *err)
 {
 	struct sink sink = {out, err};
@@ -267,7 +302,7 @@ int takt_decision_to_json(const struct takt_sched *sched, uint64_t now_ns, struc
 
 	if (rc < 0)
 		return rc;
-	rc = begin(now_ns, out);
+	rc = begin(now_ns, settings, out);
 
 	if (rc < 0)
 		return takt_err_set(err, rc, "writing a snapshot");
@@ -277,7 +312,7 @@ int takt_decision_to_json(const struct takt_sched *sched, uint64_t now_ns, struc
 int takt_snapshot_to_json(const struct takt_sched *sched, struct takt_str *out,
 			  struct takt_err *err)
 {
-	return takt_decision_to_json(sched, 0, out, err);
+	return takt_decision_to_json(sched, 0, NULL, out, err);
 }
 
 static int feed(void *ctx, const struct takt_sched_event *event, struct takt_err *err)

@@ -5,8 +5,8 @@
  * Events are JSON lines: a first line {"format": "takt-events", "version": 1}, then one event a
  * line, so that a log can be appended to, read in bounded memory and compared by eye. A snapshot is
  * such a log; where a decision was made on it, its first line also has "now_ns", the time of the
- * decision on the scheduler's clock. Fields are named as in struct takt_sched_event, which fields
- *an event has is in docs/sched.md; GPUs are lists of indices:
+ * decision on the scheduler's clock, and how the scheduler was set up. Fields are named as in
+ *struct takt_sched_event, which fields an event has is in docs/sched.md; GPUs are lists of indices:
  *
  *	{"event":"node_add","node_id":0,"pair_score":[[0,150],[150,0]]}
  *	{"event":"gpu_health","node_id":0,"gpu":1,"state":"lost"}
@@ -24,6 +24,7 @@
 
 #include "base/err.h"
 #include "base/str.h"
+#include "codec/sched_settings.h"
 #include "sched/sched.h"
 
 enum {
@@ -50,12 +51,18 @@ int takt_events_from_json(const char *text, size_t len,
 /* The time of the decision that was made on a log; -ENOENT (without a message) when it says none.
  */
 int takt_events_now_ns(const char *text, size_t len, uint64_t *ret_now_ns, struct takt_err *err);
+/* How the scheduler was set up that made it; all 0, a daemon's defaults then, when it says nothing.
+ */
+int takt_events_settings(const char *text, size_t len, struct takt_sched_settings *ret,
+			 struct takt_err *err);
 
 /* The canonical log of the present state. *out keeps what it had before, also on failure (then it
- * may have grown). The first line of a decision's says when it was made; 0 = not known. */
+ * may have grown). The first line of a decision's says when it was made, 0 = not known, and with
+ * which settings, NULL = not known. */
 int takt_snapshot_to_json(const struct takt_sched *sched, struct takt_str *out,
 			  struct takt_err *err);
-int takt_decision_to_json(const struct takt_sched *sched, uint64_t now_ns, struct takt_str *out,
+int takt_decision_to_json(const struct takt_sched *sched, uint64_t now_ns,
+			  const struct takt_sched_settings *settings, struct takt_str *out,
 			  struct takt_err *err);
 /* A new scheduler that has taken all events of the log; nothing on failure. */
 int takt_snapshot_load(const char *text, size_t len, const struct takt_sched_config *config,

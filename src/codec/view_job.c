@@ -90,6 +90,14 @@ static const struct takt_field job_fields[] = {
 	TEXT(JOB, prefetch),
 	TEXT(JOB, hook),
 	TEXT(JOB, terminal),
+	U64(JOB, run_ms, NONE(0)),
+	U64(JOB, run_error_ms, .flag_offset = offsetof(JOB, has_run_error)),
+	TEXT(JOB, run_from),
+	I64(JOB, starts_ms, NONE(0)),
+	U64(JOB, starts_error_ms, .flag_offset = offsetof(JOB, has_starts_error)),
+	U32(JOB, preemptions, NONE(0)),
+	U64(JOB, room_for, NONE(0)),
+	I64(JOB, checkpoint_ms, NONE(0)),
 	TEXT(JOB, held),
 	TEXT(JOB, why),
 	TEXT(JOB, why_text),
@@ -201,6 +209,10 @@ static const struct takt_field explain_fields[] = {
 	U32(EXPLAIN, must_end, COUNTED),
 	U64(EXPLAIN, behind_job, NONE(0)),
 	U32(EXPLAIN, ahead, COUNTED),
+	I64(EXPLAIN, starts_ms, NONE(0)),
+	U64(EXPLAIN, starts_error_ms, .flag_offset = offsetof(EXPLAIN, has_starts_error)),
+	U64(EXPLAIN, run_ms, NONE(0)),
+	TEXT(EXPLAIN, run_from),
 };
 static const struct takt_shape explain_shape =
 	TAKT_SHAPE(EXPLAIN, "an explanation", explain_fields);
@@ -235,6 +247,9 @@ static const struct takt_field try_fields[] = {
 	TEXT(TRY, text),
 	U32(TRY, ahead, NONE(0)),
 	I64(TRY, starts_ms, NONE(0)),
+	U64(TRY, starts_error_ms, .flag_offset = offsetof(TRY, has_starts_error)),
+	U64(TRY, run_ms, NONE(0)),
+	TEXT(TRY, run_from),
 };
 static const struct takt_shape try_shape = TAKT_SHAPE(TRY, "a trial", try_fields);
 

@@ -173,9 +173,20 @@ struct takt_job_view {
 	char tenant[64], tags[256], container[256], container_runtime[16], checkpoint_dir[256];
 	char prefetch[256], hook[256]; /* as typed */
 	char terminal[600]; /* running, with one: path of its socket (base/terminal.h); else "" */
-	char held[8];	    /* waiting: "owner" or "admin" holds it; else "" */
-	char why[24];	    /* waiting: stable name of the reason; else "" */
-	char why_text[320]; /* one sentence */
+	/* How long it is thought to run, and where that is known from: "owner", "history", "limit",
+	 * "outlived"; 0 = not known. Errors: by how much such predictions were off on average. */
+	uint64_t run_ms, run_error_ms;
+	bool has_run_error;
+	char run_from[12];
+	int64_t starts_ms; /* waiting: predicted, wall clock; 0 = not known */
+	bool has_starts_error;
+	uint64_t starts_error_ms;
+	uint32_t preemptions;  /* times it was ended for others */
+	uint64_t room_for;     /* the job that it makes, or made, room for; 0 = none */
+	int64_t checkpoint_ms; /* its last, of this run; 0 = none */
+	char held[8];	       /* waiting: "owner" or "admin" holds it; else "" */
+	char why[24];	       /* waiting: stable name of the reason; else "" */
+	char why_text[320];    /* one sentence */
 	uint32_t clock_min_mhz, clock_max_mhz; /* 0 = no clock asked for */
 	char clock_note[200]; /* "applied [210,1410] MHz", "advice only: no permission", "gap of 1.2
 				 s while ..." */
@@ -216,6 +227,9 @@ struct takt_try_view {
 	char why[24], text[320]; /* else: why it waits */
 	uint32_t ahead;		 /* waiting jobs that go first */
 	int64_t starts_ms;	 /* predicted, wall clock; 0 = not known */
+	bool has_starts_error;
+	uint64_t run_ms, starts_error_ms; /* as in the view of a job */
+	char run_from[12];
 };
 int takt_try_view_to_json(const struct takt_try_view *view, struct takt_str *out);
 int takt_try_view_from_json(const char *text, size_t len, struct takt_try_view *ret,
@@ -231,6 +245,10 @@ struct takt_explain_view {
 	uint32_t need, total, free, running, draining, outside, unhealthy, promised, must_end;
 	uint64_t behind_job;
 	uint32_t ahead; /* waiting jobs of higher rank */
+	int64_t starts_ms;
+	bool has_starts_error;
+	uint64_t run_ms, starts_error_ms; /* these four as in the view of a job */
+	char run_from[12];
 };
 int takt_explain_view_to_json(const struct takt_explain_view *view, struct takt_str *out);
 int takt_explain_view_from_json(const char *text, size_t len, struct takt_explain_view *ret,

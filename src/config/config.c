@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/ini.h"
 #include "base/mem.h"
 #include "base/sys.h"
 #include "base/timetext.h"
@@ -33,6 +34,10 @@ struct key {
 static const char *const manage_choices[] = {"auto", "always", "never", NULL};
 static const char *const stage_choices[] = {"off", "asked", "all", NULL};
 static const char *const users_choices[] = {"auto", "own", "all", NULL};
+static const char *const no_yes[] = {"no", "yes", NULL};
+const char *const takt_config_orders[] = {"priority",	"fifo", "round_robin", "qssf", "las",
+					  "fair_share", "edf",	"takt",	       NULL};
+const char *const takt_config_backfills[] = {"none", "greedy", "easy", "conservative", NULL};
 
 #define AT(member) offsetof(struct takt_config, member), sizeof(((struct takt_config *)0)->member)
 static const struct key keys[] = {
@@ -87,6 +92,24 @@ static const struct key keys[] = {
 	 "Jobs that may wait or run at a time; further ones are refused."},
 	{"keep_ended", NUMBER, AT(keep_ended), "100000", 1, 10000000, NULL,
 	 "Ended jobs that are kept in history, the newest, each with its logs."},
+	{"order", CHOICE, AT(order), "priority", 0, 0, takt_config_orders,
+	 "Who of the waiting jobs goes first; docs/queue-order.md explains them. A job's priority "
+	 "goes before each of them."},
+	{"backfill", CHOICE, AT(backfill), "none", 0, 0, takt_config_backfills,
+	 "Who may overtake a job that waits for GPUs: nobody, whoever fits, or whoever is "
+	 "predicted "
+	 "to be over before the first one (easy), the first 16 (conservative) can start."},
+	{"guard", DURATION, AT(guard_ms), "0s", 0, 4000000000, NULL,
+	 "A job that has waited so long goes to the front of its priority; 0s: never."},
+	{"preempt", CHOICE, AT(preempt), "yes", 0, 0, no_yes,
+	 "Whether jobs that were handed in as preemptible are pushed out for others, where order "
+	 "or "
+	 "quotas say so; they are run again later."},
+	{"min_runtime", DURATION, AT(min_runtime_ms), "1m", 0, 4000000000, NULL,
+	 "No job is pushed out before it has run so long."},
+	{"tenants_file", PATH, AT(tenants_file), "", 0, 0, NULL,
+	 "Weights, quotas and limits of users and tenants; read again when it changes. Default: "
+	 "/etc/takt/tenants.conf if it is there."},
 };
 
 static const struct key *find_key(const char *name)
@@ -221,65 +244,35 @@ int takt_config_set(struct takt_config *config, const char *key_name, const char
 	return set_key(config, key, value, where, err);
 }
 
-static char *trim(char *text)
+struct parse {
+	struct takt_config next;
+	uint64_t seen;
+};
+
+static int parse_line(void *ctx, const struct takt_ini_line *line, struct takt_err *err)
 {
-	size_t len;
+	struct parse *parse = ctx;
+	const struct key *key = line->key ? find_key(line->key) : NULL;
+	uint64_t bit = key ? UINT64_C(1) << (key - keys) : 0;
 
-	text += strspn(text, " \t\r");
-	len = strlen(text);
-	while (len > 0 && strchr(" \t\r", text[len - 1]))
-		text[--len] = '\0';
-	return text;
-}
-
-static int parse_line(struct takt_config *config, char *line, uint64_t *seen, const char *where,
-		      struct takt_err *err)
-{
-	char *text = trim(line), *equals = strchr(text, '='), *name;
-	const struct key *key;
-	uint64_t bit;
-
-	if (!*text || *text == '#')
-		return 0;
-	if (!equals)
-		return takt_err_set(err, -TAKT_E_USAGE, "%s: '%.60s' is not a line 'key = value'",
-				    where, text);
-	*equals = '\0';
-	name = trim(text);
-	key = find_key(name);
-	bit = key ? UINT64_C(1) << (key - keys) : 0;
-	if (*seen & bit)
-		return takt_err_set(err, -TAKT_E_USAGE, "%s: %s stands twice", where, name);
-	*seen |= bit;
-	return takt_config_set(config, name, trim(equals + 1), where, err);
+	if (!line->key)
+		return takt_err_set(err, -TAKT_E_USAGE, "%s: '[%.60s]' is not a line 'key = value'",
+				    line->where, line->section);
+	if (parse->seen & bit)
+		return takt_err_set(err, -TAKT_E_USAGE, "%s: %s stands twice", line->where,
+				    line->key);
+	parse->seen |= bit;
+	return takt_config_set(&parse->next, line->key, line->value, line->where, err);
 }
 
 int takt_config_parse(struct takt_config *config, const char *text, size_t len, const char *name,
 		      struct takt_err *err)
 {
-	struct takt_config next = *config;
-	TAKT_CLEANUP(freep) char *copy = takt_alloc(len + 1);
-	uint64_t seen = 0;
-	char *line = copy, *end;
-	int rc = 0;
+	struct parse parse = {.next = *config};
+	int rc = takt_ini_each(text, len, name, parse_line, &parse, err);
 
-	if (!copy)
-		return takt_err_set(err, -ENOMEM, "no memory to read '%s'", name);
-	memcpy(copy, text, len);
-	copy[len] = '\0';
-	if (strlen(copy) != len)
-		return takt_err_set(err, -TAKT_E_USAGE, "%s: is not a text file", name);
-	for (unsigned number = 1; line && rc == 0; number++, line = end) {
-		char where[TAKT_CONFIG_PATH];
-
-		end = strchr(line, '\n');
-		if (end)
-			*end++ = '\0';
-		snprintf(where, sizeof(where), "%s:%u", name, number);
-		rc = parse_line(&next, line, &seen, where, err);
-	}
 	if (rc == 0)
-		*config = next;
+		*config = parse.next;
 	return rc;
 }
 

@@ -42,6 +42,10 @@ enum takt_stage_config {
 	TAKT_STAGE_CONFIG_ALL,
 };
 
+/* Who goes first, by the names of the scheduler's policies, and what may overtake; both end in NULL
+ * and are indexed by the fields below. */
+extern const char *const takt_config_orders[], *const takt_config_backfills[];
+
 struct takt_config {
 	char socket[TAKT_CONFIG_PATH];
 	char state_dir[TAKT_CONFIG_PATH];
@@ -63,6 +67,12 @@ struct takt_config {
 	uint32_t max_connections;
 	uint32_t max_jobs;
 	uint32_t keep_ended;
+	uint32_t order;	   /* takt_config_orders */
+	uint32_t backfill; /* takt_config_backfills */
+	uint32_t guard_ms; /* 0 = none */
+	uint32_t preempt;  /* 0 or 1 */
+	uint32_t min_runtime_ms;
+	char tenants_file[TAKT_CONFIG_PATH]; /* "" = /etc/takt/tenants.conf if it is there */
 };
 
 /* Defaults of every key; paths are still "" until takt_config_resolve. */

@@ -104,6 +104,8 @@ static void fill_common(struct takt_daemon *daemon, const struct takt_peer *peer
 	ret->retries = spec->retries;
 	ret->failures = row->failures;
 	ret->restarts = row->restarts;
+	ret->preemptions = row->preemptions;
+	ret->checkpoint_ms = to_ms(row->checkpoint_at);
 	fill_after(spec, ret);
 	ret->priority = row->priority;
 	if (row->state == TAKT_JOB_WAITING)
@@ -206,6 +208,7 @@ static void fill_job(struct takt_daemon *daemon, const struct takt_peer *peer,
 		fill_running(daemon, job, ret);
 		fill_terminal(daemon, job, ret);
 	}
+	takt_api_fill_outlook(daemon, job, ret);
 }
 
 static int fill_row(struct takt_daemon *daemon, const struct takt_peer *peer,
@@ -377,6 +380,11 @@ int takt_api_explain(void *ctx, const struct takt_peer *peer, uint64_t job_id,
 		takt_strcpy(ret->why, sizeof(ret->why), view->why);
 		takt_strcpy(ret->text, sizeof(ret->text),
 			    view->why_text[0] ? view->why_text : view->message);
+		ret->starts_ms = view->starts_ms;
+		ret->has_starts_error = view->has_starts_error;
+		ret->starts_error_ms = view->starts_error_ms;
+		ret->run_ms = view->run_ms;
+		takt_strcpy(ret->run_from, sizeof(ret->run_from), view->run_from);
 	}
 	takt_free(view);
 	wait = rc == 0 ? takt_queue_why(daemon->queue, job_id, &ret->ahead) : NULL;

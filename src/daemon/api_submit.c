@@ -187,7 +187,8 @@ int takt_api_try(void *ctx, const struct takt_peer *peer, struct takt_jobspec *s
 	int rc = may_submit(daemon, peer, spec, err);
 
 	if (rc == 0)
-		rc = takt_queue_try(daemon->queue, spec, takt_wall_now(daemon->sys), &trial, err);
+		rc = takt_queue_try(daemon->queue, peer->uid, spec, takt_wall_now(daemon->sys),
+				    &trial, err);
 	if (rc < 0)
 		return rc;
 	ret->simulated = takt_machine_info(daemon->machine)->simulated;
@@ -200,6 +201,10 @@ int takt_api_try(void *ctx, const struct takt_peer *peer, struct takt_jobspec *s
 		takt_strcpy(ret->text, sizeof(ret->text), trial.text);
 		ret->ahead = trial.ahead;
 		ret->starts_ms = trial.starts_at.ns / (int64_t)TAKT_NS_PER_MS;
+		ret->has_starts_error = takt_api_start_error(daemon, &ret->starts_error_ms);
 	}
+	ret->run_ms = trial.estimate.ns / TAKT_NS_PER_MS;
+	takt_strcpy(ret->run_from, sizeof(ret->run_from),
+		    takt_estimate_from_name(trial.estimate.from));
 	return 0;
 }

@@ -272,6 +272,10 @@ int takt_api_ended_row(struct takt_daemon *daemon, uint64_t job_id, struct takt_
 /* Finish a pending with a job's view. */
 void takt_api_answer_job(struct takt_daemon *daemon, struct takt_pending *pending, int http_status,
 			 const struct takt_peer *peer, const struct takt_queue_job *job);
+/* job_outlook.c: what is to be expected of a live job. */
+void takt_api_fill_outlook(const struct takt_daemon *daemon, const struct takt_queue_job *job,
+			   struct takt_job_view *ret);
+bool takt_api_start_error(const struct takt_daemon *daemon, uint64_t *ret_ms);
 void takt_throttle_text(uint64_t bits, char *buf, size_t size);
 /* Metrics that are not a GPU's; labels of GPUs. */
 void takt_api_update_page(struct takt_daemon *daemon);

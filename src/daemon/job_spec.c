@@ -134,6 +134,7 @@ static int build_env(struct takt_daemon *daemon, const struct takt_queue_job *jo
 		.restarts = job->row.restarts,
 		.array_id = job->spec.array_id,
 		.array_index = job->spec.array_index,
+		.checkpoint_dir = job->spec.checkpoint_dir,
 		.attempt_id = attempt_id,
 	};
 	char **with_twin = NULL;

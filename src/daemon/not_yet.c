@@ -18,12 +18,7 @@ static const struct wish {
 } not_yet[] = {
 	WISH("--gpus with a share", gpu_milli),
 	WISH("--mig", mig),
-	WISH("--preemptible", preemptible),
 	WISH("--freezable", freezable),
-	WISH("--checkpoint-signal", checkpoint_signal),
-	WISH("--checkpoint-dir", checkpoint_dir),
-	WISH("--deadline", deadline_ms),
-	WISH("--estimate", estimate_ms),
 	WISH("--tenant", tenant),
 	WISH("--idle-release", idle_release_ms),
 	WISH("--container", container),

@@ -308,6 +308,19 @@ static enum takt_queue_staging staging_of(enum takt_stage_config stage)
 						: TAKT_STAGING_ASKED;
 }
 
+static struct takt_sched_settings settings_of(const struct takt_config *config)
+{
+	struct takt_sched_settings settings = {
+		.backfill = (enum takt_backfill)config->backfill,
+		.preempt = config->preempt,
+		.guard_ns = config->guard_ms * TAKT_NS_PER_MS,
+		.min_runtime_ns = config->min_runtime_ms * TAKT_NS_PER_MS,
+	};
+
+	takt_strcpy(settings.order, sizeof(settings.order), takt_config_orders[config->order]);
+	return settings;
+}
+
 static int open_queue(struct takt_daemon *daemon, struct takt_err *err)
 {
 	struct takt_queue_config config = {
@@ -321,6 +334,7 @@ static int open_queue(struct takt_daemon *daemon, struct takt_err *err)
 		.max_jobs = daemon->config.max_jobs,
 		.staging = staging_of(daemon->config.stage),
 		.observes = !daemon->manages,
+		.settings = settings_of(&daemon->config),
 		.hooks = &takt_daemon_queue_hooks,
 		.hooks_ctx = daemon,
 		.highest_known_id = highest_attempt(daemon),

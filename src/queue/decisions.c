@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Keeps what a decision was made of: the scheduler's snapshot and the plan that came of it, for
- * every plan that placed something, so that a report from the field can be replayed. Bounded in
- * time as well as in the store: a snapshot of n bytes is followed by a pause of n / BYTES_A_SECOND,
- * so that a long queue with short jobs does not turn the database into a log of itself.
+ * every plan that places or pushes out something, so that a report from the field can be replayed.
+ * Bounded in time as well as in the store: a snapshot of n bytes is followed by a pause of n /
+ * BYTES_A_SECOND, so that a long queue with short jobs does not turn the database into a log of
+ * itself.
  */
 #include <errno.h>
 
@@ -21,9 +22,10 @@ void takt_queue_keep_decision(struct takt_queue *queue, uint64_t now_ns)
 			plan = TAKT_STR(TAKT_STORE_MAX_DECISION);
 	int rc;
 
-	if (queue->plan.placement_count == 0 || queue->now.ns < queue->next_decision_ns)
+	if ((queue->plan.placement_count == 0 && queue->plan.eviction_count == 0) ||
+	    queue->now.ns < queue->next_decision_ns)
 		return;
-	rc = takt_decision_to_json(queue->sched, now_ns, &snapshot, NULL);
+	rc = takt_decision_to_json(queue->sched, now_ns, &queue->config.settings, &snapshot, NULL);
 	if (rc == 0)
 		rc = takt_plan_to_json(&queue->plan, &plan, NULL);
 	/* Best effort, as the store says: a decision that cannot be kept is made all the same. */

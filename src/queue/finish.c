@@ -63,7 +63,7 @@ static enum takt_job_state final_state(const struct takt_queue_job *job,
 {
 	if (job->row.cancel_wanted)
 		return TAKT_JOB_CANCELLED;
-	if (job->row.timed_out)
+	if (job->row.timed_out || job->row.evict == 3)
 		return TAKT_JOB_FAILED;
 	switch (event->end) {
 	case TAKT_END_EXITED:
@@ -107,6 +107,7 @@ static void over(struct takt_queue *queue, struct takt_queue_job *job, enum takt
 		job->row.report.has |= TAKT_REPORT_WALL;
 		job->row.report.wall_ns = run_ns;
 	}
+	takt_queue_learn_end(queue, job);
 	(void)takt_queue_tell(queue, TAKT_SCHED_JOB_DRAINING, job, NULL);
 	(void)takt_queue_tell(queue, TAKT_SCHED_JOB_ENDED, job, NULL);
 	takt_queue_end(queue, job, state);
@@ -155,13 +156,16 @@ static bool repeats(struct takt_queue *queue, struct takt_queue_job *job,
 {
 	bool broken = (event->end == TAKT_END_LOST || event->end == TAKT_END_INTERRUPTED) &&
 		      job->spec.requeue;
-	bool tried = failed(event) && job->row.failures < job->spec.retries;
+	bool evicted = takt_queue_was_evicted(job, event);
+	bool tried = !evicted && failed(event) && job->row.failures < job->spec.retries;
 
 	if (job->row.cancel_wanted || job->row.timed_out ||
-	    !(broken || tried || event->end == TAKT_END_NEVER_RAN))
+	    !(broken || tried || evicted || event->end == TAKT_END_NEVER_RAN))
 		return false;
 	if (event->end != TAKT_END_NEVER_RAN)
 		job->row.restarts++;
+	if (evicted)
+		takt_queue_evicted(queue, job);
 	if (tried)
 		try_again(queue, job, event);
 	else
@@ -178,7 +182,7 @@ static void attempt_ended(struct takt_queue *queue, struct takt_queue_job *job,
 		return;
 	}
 	keep_exit(job, event);
-	if (event->message[0] && !job->row.timed_out)
+	if (event->message[0] && !job->row.timed_out && job->row.evict != 3)
 		takt_queue_say(job, event->message);
 	over(queue, job, final_state(job, event), event->run_ns);
 }
@@ -203,10 +207,11 @@ static void attempt_runs(struct takt_queue *queue, struct takt_queue_job *job,
 	job->phase = TAKT_PHASE_RUNNING;
 	job->never_ran = 0;
 	job->row.retry_at = (struct takt_wall){0};
-	if (!job->row.timed_out)
+	if (!job->row.timed_out && job->row.evict < 2)
 		takt_queue_say(job, ""); /* what hindered an earlier start is over */
 	job->pid = event->pid;
-	job->row.state = job->stop_wanted ? TAKT_JOB_STOPPING : TAKT_JOB_RUNNING;
+	job->row.state =
+		job->stop_wanted || job->row.evict > 1 ? TAKT_JOB_STOPPING : TAKT_JOB_RUNNING;
 	if (job->row.started.ns == 0)
 		job->row.started = event->at;
 	(void)takt_queue_tell(queue, TAKT_SCHED_JOB_RUNNING, job, NULL);
@@ -214,6 +219,8 @@ static void attempt_runs(struct takt_queue *queue, struct takt_queue_job *job,
 	if (job->stop_wanted && !job->stop_sent)
 		takt_queue_stop(queue, job);
 	takt_queue_watch_limit(queue, job);
+	if (queue->next_estimate_ns == 0)
+		queue->next_estimate_ns = 1; /* at the next pump, which knows what time it is */
 	takt_queue_changed(queue, job);
 }
 

@@ -42,6 +42,8 @@ static int load_one(void *ctx, const struct takt_job *row)
 		rc = takt_jobspec_from_json(row->spec_json, strlen(row->spec_json), &job->spec,
 					    load->err);
 	if (rc == 0)
+		rc = takt_queue_estimate(queue, job, load->err);
+	if (rc == 0)
 		rc = takt_queue_job_put(queue, job);
 	if (rc < 0) {
 		takt_job_fini(&job->row);
@@ -57,6 +59,7 @@ static int load_one(void *ctx, const struct takt_job *row)
 			return takt_err_set(load->err, rc, "load job %llu",
 					    (unsigned long long)row->id);
 	}
+	takt_queue_load_eviction(queue, job);
 	rc = takt_queue_load_after(queue, job, load->err);
 	return rc < 0 ? rc : takt_queue_tell(queue, TAKT_SCHED_JOB_ADD, job, load->err);
 }
@@ -250,8 +253,10 @@ int takt_queue_load(struct takt_queue *queue,
 		    void *ctx, struct takt_err *err)
 {
 	struct load load = {queue, err};
-	int rc = takt_store_each_live(queue->config.store, load_one, &load, err);
+	int rc = takt_queue_learn_history(queue, err);
 
+	if (rc == 0)
+		rc = takt_store_each_live(queue->config.store, load_one, &load, err);
 	if (rc == 0)
 		rc = keep_missing(queue, err);
 	if (rc == 0)

@@ -132,6 +132,8 @@ static void handle(struct takt_queue *queue, const struct takt_store_completion 
 		takt_queue_stage_written(queue, job, refused);
 	else if (kind == TICKET_CHANGE)
 		takt_queue_change_done(queue, job, refused);
+	else if (kind == TICKET_EVICT)
+		takt_queue_evict_noted(queue, job, refused);
 }
 
 void takt_queue_take_completions(struct takt_queue *queue)

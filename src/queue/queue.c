@@ -28,8 +28,6 @@ static int add_node(struct takt_queue *queue, struct takt_err *err)
 int takt_queue_new(const struct takt_queue_config *config, struct takt_queue **ret,
 		   struct takt_err *err)
 {
-	struct takt_sched_config sched_config = {.max_jobs =
-							 TAKT_QUEUE_MAX_JOBS + TAKT_QUEUE_MAX_HELD};
 	struct takt_queue *queue = takt_zalloc(sizeof(*queue));
 	int rc;
 
@@ -46,7 +44,12 @@ int takt_queue_new(const struct takt_queue_config *config, struct takt_queue **r
 	queue->changes.max = queue->staged.max = TAKT_QUEUE_MAX_JOBS;
 	queue->ledger.max = TAKT_QUEUE_MAX_HELD;
 	queue->next_signal_id = config->signal_id_base;
-	rc = takt_sched_new(&sched_config, &queue->sched, err);
+	rc = takt_sched_setup_init(&config->settings, &queue->setup, err);
+	queue->setup.sched.max_jobs = TAKT_QUEUE_MAX_JOBS + TAKT_QUEUE_MAX_HELD;
+	if (rc == 0)
+		rc = takt_sched_new(&queue->setup.sched, &queue->sched, err);
+	if (rc == 0)
+		rc = takt_runtime_new(&(struct takt_runtime_config){0}, &queue->runtimes, err);
 	if (rc == 0)
 		rc = add_node(queue, err);
 	if (rc == 0)
@@ -84,6 +87,7 @@ void takt_queue_free(struct takt_queue *queue)
 	takt_vec_fini(&queue->staged);
 	takt_plan_fini(&queue->plan);
 	takt_sched_free(queue->sched);
+	takt_runtime_free(queue->runtimes);
 	takt_free(queue);
 }
 
@@ -120,6 +124,8 @@ void takt_queue_job_drop(struct takt_queue *queue, struct takt_queue_job *job)
 void takt_queue_changed(struct takt_queue *queue, const struct takt_queue_job *job)
 {
 	queue->version++;
+	if (queue->next_evict_ns)
+		queue->next_evict_ns = 1; /* somebody may give way to it */
 	queue->config.hooks->changed(queue->config.hooks_ctx, job);
 }
 
@@ -136,6 +142,22 @@ static uint64_t earliest_ns(const struct takt_queue *queue, const struct takt_qu
 	if (job->row.retry_at.ns > at.ns)
 		at = job->row.retry_at;
 	return at.ns ? takt_queue_sched_ns(queue, at) : 0;
+}
+
+static uint64_t deadline_ns(const struct takt_queue *queue, const struct takt_queue_job *job)
+{
+	struct takt_wall at = {job->spec.deadline_ms * (int64_t)TAKT_NS_PER_MS};
+
+	return at.ns ? takt_queue_sched_ns(queue, at) : 0;
+}
+
+/* Who may be run again is; else it is the administrator's word. */
+static enum takt_failure_policy on_failure(const struct takt_queue *queue,
+					   const struct takt_queue_job *job)
+{
+	enum takt_failure_policy policy = queue->config.on_gpu_failure;
+
+	return policy != TAKT_FAILURE_KEEP && job->spec.requeue ? TAKT_FAILURE_REQUEUE : policy;
 }
 
 /* What is reserved on each GPU: of a share what it asks for, else its part of the memory. */
@@ -177,12 +199,17 @@ static struct takt_sched_job sched_job(const struct takt_queue *queue,
 		.gpus = job->spec.gpus,
 		.task = request_of(&queue->config, job),
 		.flags = (job->spec.use_outside ? TAKT_JOB_USE_OUTSIDE : 0u) |
-			 (job->row.held ? TAKT_JOB_HELD : 0u) |
+			 (job->row.held || job->gives_way ? TAKT_JOB_HELD : 0u) |
+			 (job->spec.preemptible ? TAKT_JOB_PREEMPTIBLE : 0u) |
 			 (job->spec.gpu_milli ? TAKT_JOB_CLEAN_END : 0u),
 		.array = job->spec.array_id,
 		.array_limit = job->spec.array_limit,
 		.earliest_start_ns = earliest_ns(queue, job),
-		.estimate_ns = job->spec.time_limit_ms * TAKT_NS_PER_MS,
+		.estimate_ns = job->estimate.ns,
+		.deadline_ns = deadline_ns(queue, job),
+		.on_failure = on_failure(queue, job),
+		.submit_ns = takt_queue_sched_ns(queue, job->row.submitted),
+		.outlook = takt_queue_uses_outlooks(queue) ? job->estimate.kind + 1 : 0,
 	};
 }
 
@@ -206,6 +233,20 @@ static int tell_place(struct takt_queue *queue, const struct takt_sched_event *e
 	return rc;
 }
 
+/* When it happened, on the scheduler's clock; 0 = not known. */
+static uint64_t event_ns(const struct takt_queue *queue, enum takt_sched_event_kind kind,
+			 const struct takt_queue_job *job)
+{
+	struct takt_wall at = queue->wall;
+
+	if (kind == TAKT_SCHED_JOB_ADD)
+		at = job->row.submitted;
+	else if ((kind == TAKT_SCHED_JOB_PLACED || kind == TAKT_SCHED_JOB_RUNNING) &&
+		 job->row.started.ns)
+		at = job->row.started;
+	return at.ns ? takt_queue_sched_ns(queue, at) : 0;
+}
+
 int takt_queue_tell(struct takt_queue *queue, enum takt_sched_event_kind kind,
 		    const struct takt_queue_job *job, struct takt_err *err)
 {
@@ -214,6 +255,7 @@ int takt_queue_tell(struct takt_queue *queue, enum takt_sched_event_kind kind,
 		.kind = kind,
 		.node_id = TAKT_QUEUE_NODE,
 		.job_id = job->row.id,
+		.at_ns = event_ns(queue, kind, job),
 		.gpu_mask = job->row.gpu_mask,
 		.failed = job->row.state != TAKT_JOB_DONE,
 		.job = sched_job(queue, job),
@@ -224,9 +266,6 @@ int takt_queue_tell(struct takt_queue *queue, enum takt_sched_event_kind kind,
 		event.job.after = after;
 		event.job.after_count = takt_queue_sched_after(job, after);
 	}
-	if (kind == TAKT_SCHED_JOB_RUNNING && job->row.started.ns)
-		event.at_ns = takt_queue_sched_ns(queue, job->row.started);
-
 	queue->dirty = true;
 	return tell_place(queue, &event, job, err);
 }
@@ -308,7 +347,9 @@ int takt_queue_submit_one(struct takt_queue *queue, uid_t uid, gid_t gid, struct
 	job->row.submitted = now;
 	job->row.priority = job->spec.priority;
 	job->row.held = job->spec.held ? TAKT_HOLD_OWNER : TAKT_HOLD_NONE;
-	rc = takt_queue_job_put(queue, job);
+	rc = takt_queue_estimate(queue, job, err);
+	if (rc == 0)
+		rc = takt_queue_job_put(queue, job);
 	if (rc == 0 && queue->bytes > queue->config.max_bytes)
 		rc = takt_err_set(err, -TAKT_E_LIMIT,
 				  "the queue is full: the descriptions of its jobs would be over "
@@ -490,6 +531,8 @@ static uint64_t next_pump_ns(const struct takt_queue *queue)
 	uint64_t now_ns = takt_queue_sched_ns(queue, queue->wall), next_ns = queue->retry_ns;
 
 	sooner(&next_ns, queue->next_limit_ns);
+	sooner(&next_ns, queue->next_estimate_ns);
+	sooner(&next_ns, queue->next_evict_ns);
 	if (queue->wake_ns > now_ns)
 		sooner(&next_ns, queue->now.ns + (queue->wake_ns - now_ns));
 	return next_ns;
@@ -507,6 +550,10 @@ int takt_queue_pump(struct takt_queue *queue, struct takt_boot now, struct takt_
 		retry_refused(queue);
 	if (queue->next_limit_ns && queue->next_limit_ns <= now.ns)
 		takt_queue_check_limits(queue);
+	if (queue->learned || (queue->next_estimate_ns && queue->next_estimate_ns <= now.ns))
+		takt_queue_look_at_estimates(queue);
+	if (queue->next_evict_ns && queue->next_evict_ns <= now.ns)
+		takt_queue_check_evictions(queue);
 	takt_queue_end_dependants(queue);
 	if (queue->wake_ns && takt_queue_sched_ns(queue, wall) >= queue->wake_ns)
 		queue->dirty = true;
@@ -569,6 +616,16 @@ const struct takt_plan_wait *takt_queue_why(const struct takt_queue *queue, uint
 uint64_t takt_queue_version(const struct takt_queue *queue)
 {
 	return queue->version + takt_sched_version(queue->sched);
+}
+
+struct takt_wall takt_queue_predicted_start(const struct takt_queue *queue, uint64_t job_id)
+{
+	uint32_t ahead;
+	const struct takt_plan_wait *wait = takt_queue_why(queue, job_id, &ahead);
+
+	if (!wait || wait->how == TAKT_START_UNKNOWN || wait->start_ns == 0)
+		return (struct takt_wall){0};
+	return (struct takt_wall){queue->config.epoch.ns + (int64_t)wait->start_ns};
 }
 
 void takt_queue_counts(const struct takt_queue *queue, uint32_t *ret_waiting, uint32_t *ret_running)

@@ -24,6 +24,7 @@
 
 #include "base/err.h"
 #include "codec/jobspec.h"
+#include "codec/sched_settings.h"
 #include "engine/engine.h"
 #include "sched/sched.h"
 #include "store/store.h"
@@ -56,6 +57,46 @@ enum takt_queue_staging {
 	TAKT_STAGING_ALL,
 };
 
+/* Where a run time is known from. */
+enum takt_estimate_from {
+	TAKT_ESTIMATE_NONE,
+	TAKT_ESTIMATE_OWNER,
+	TAKT_ESTIMATE_HISTORY,	/* earlier jobs */
+	TAKT_ESTIMATE_LIMIT,	/* its time limit: no longer than that */
+	TAKT_ESTIMATE_OUTLIVED, /* it has run longer than was expected */
+};
+
+struct takt_queue_estimate {
+	uint64_t ns; /* of the whole run; 0 = not known */
+	enum takt_estimate_from from;
+	bool has_error;
+	uint64_t error_ns; /* HISTORY: by how much such predictions were off on average */
+	/* The room's own: see estimate.c. */
+	uint32_t kind, step;
+	uint64_t model_ns;
+};
+
+const char *takt_estimate_from_name(enum takt_estimate_from from); /* "", "owner", ... */
+
+/* A job that has to go for others: see preempt.c. */
+enum takt_evict_step {
+	TAKT_EVICT_NONE,
+	TAKT_EVICT_SUSPECTED,
+	TAKT_EVICT_DECIDED,
+	TAKT_EVICT_NOTED,
+	TAKT_EVICT_TOLD,
+	TAKT_EVICT_ENDING,
+};
+
+struct takt_queue_evict {
+	enum takt_evict_step step;
+	enum takt_evict_why why;
+	bool stop;	 /* not run again */
+	bool taken_over; /* from an earlier takt */
+	uint64_t serial; /* of the newest plan that says so */
+	uint64_t due_ns; /* boot time of the next step; 0 = none is due */
+};
+
 /* A job that has not ended durably. Owned by the queue, borrowed by callers until the next call. */
 struct takt_queue_job {
 	struct takt_job row;
@@ -81,7 +122,11 @@ struct takt_queue_job {
 	bool end_missing;     /* ENDING: the same, once at least */
 	bool placeless;	      /* may be alive, and has no place with the scheduler, see load.c */
 	char clock_note[200]; /* said by `prepare` */
-	void *token;	      /* ACCEPTING: the submitter's */
+	struct takt_queue_estimate estimate;
+	struct takt_queue_evict evict;
+	bool gives_way;		     /* WAITING: to the job that it made room for, row.evict_for */
+	struct takt_wall first_told; /* the first start that was predicted; 0 = none was */
+	void *token;		     /* ACCEPTING: the submitter's */
 	struct takt_queue_batch *batch; /* ACCEPTING: shared with the jobs accepted together */
 };
 
@@ -115,6 +160,11 @@ struct takt_queue_config {
 	size_t max_bytes;     /* of their descriptions together; 0 = 512 MiB */
 	enum takt_queue_staging staging;
 	bool observes; /* nothing is placed; what still runs is seen to its end */
+	/* What becomes of a running job whose GPU has failed. Jobs that may be run again are,
+	 * unless it is KEEP. */
+	enum takt_failure_policy on_gpu_failure;
+	struct takt_sched_settings
+		settings; /* all 0: by priority, nothing overtakes, no preemption */
 	const struct takt_queue_hooks *hooks; /* borrowed */
 	void *hooks_ctx;
 	/* Ids start above this one too: attempts of it are on disk, even where the store does not
@@ -160,10 +210,11 @@ struct takt_queue_trial {
 	char text[320];
 	uint32_t ahead;		    /* jobs that wait and go first */
 	struct takt_wall starts_at; /* predicted; 0 = not known */
+	struct takt_queue_estimate estimate;
 };
 /* Nothing is kept of it. Refuses what submit refuses. */
-int takt_queue_try(struct takt_queue *queue, struct takt_jobspec *spec, struct takt_wall now,
-		   struct takt_queue_trial *ret, struct takt_err *err);
+int takt_queue_try(struct takt_queue *queue, uid_t uid, struct takt_jobspec *spec,
+		   struct takt_wall now, struct takt_queue_trial *ret, struct takt_err *err);
 /* Wanted from now on, over restarts too. `changed` follows when it ends. -TAKT_E_CONFLICT when it
  * has ended. */
 int takt_queue_cancel(struct takt_queue *queue, uint64_t job_id, struct takt_wall now,
@@ -236,6 +287,11 @@ const struct takt_plan_wait *takt_queue_why(const struct takt_queue *queue, uint
 					    uint32_t *ret_ahead);
 /* Another one whenever something that a live job's view shows has changed. */
 uint64_t takt_queue_version(const struct takt_queue *queue);
+/* When it is predicted to start, if it waits; 0 = not known. */
+struct takt_wall takt_queue_predicted_start(const struct takt_queue *queue, uint64_t job_id);
+/* By how much predicted starts were off, on average over the last ones; false = none has come yet.
+ */
+bool takt_queue_start_error(const struct takt_queue *queue, uint64_t *ret_ns);
 void takt_queue_counts(const struct takt_queue *queue, uint32_t *ret_waiting,
 		       uint32_t *ret_running);
 

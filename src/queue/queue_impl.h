@@ -5,6 +5,7 @@
 
 #include "base/map.h"
 #include "base/vec.h"
+#include "model/runtime.h"
 #include "queue/queue.h"
 
 enum {
@@ -24,7 +25,8 @@ enum ticket_kind {
 	TICKET_END,
 	TICKET_NOTE,
 	TICKET_CHANGE,
-	TICKET_STAGE
+	TICKET_STAGE,
+	TICKET_EVICT
 };
 
 enum {
@@ -50,6 +52,7 @@ struct takt_queue_batch {
 
 struct takt_queue {
 	struct takt_queue_config config;
+	struct takt_sched_setup setup; /* of sched */
 	struct takt_sched *sched;
 	struct takt_map jobs; /* id -> struct takt_queue_job *, owned; in order of acceptance */
 	uint64_t next_decision_ns; /* boot time before which no decision is kept */
@@ -68,7 +71,13 @@ struct takt_queue {
 	uint64_t stand_ins;	 /* so far */
 	uint64_t contested_gpus; /* of attempts that may be alive and have no place, see load.c */
 	uint32_t unended[TAKT_SCHED_MAX_NODE_GPUS]; /* jobs on it whose end the store has refused */
-	uint64_t retry_ns;    /* boot time before which nothing starts: the store refused; 0 = go */
+	uint64_t retry_ns; /* boot time before which nothing starts: the store refused; 0 = go */
+	struct takt_runtime *runtimes; /* owned; what earlier jobs took */
+	bool learned;		       /* something, since the last look at estimates */
+	uint64_t next_estimate_ns;     /* boot time of the next look; 0 = none is due */
+	uint64_t next_evict_ns;	       /* boot time to look at evictions; 0 = none is under way */
+	uint64_t start_error_ns;       /* mean over the last starts_seen predicted starts */
+	uint32_t starts_seen;
 	struct takt_boot now; /* as of the last pump */
 	struct takt_wall wall;
 };
@@ -116,6 +125,31 @@ void takt_queue_find_places(struct takt_queue *queue);
 /* limits.c */
 void takt_queue_watch_limit(struct takt_queue *queue, const struct takt_queue_job *job);
 void takt_queue_check_limits(struct takt_queue *queue);
+
+/* estimate.c: how long jobs will run. */
+int takt_queue_learn_history(struct takt_queue *queue, struct takt_err *err);
+/* Of a job that is not told to the scheduler yet. */
+int takt_queue_estimate(struct takt_queue *queue, struct takt_queue_job *job, struct takt_err *err);
+void takt_queue_learn_end(struct takt_queue *queue, struct takt_queue_job *job);
+void takt_queue_look_at_estimates(struct takt_queue *queue);
+bool takt_queue_uses_outlooks(const struct takt_queue *queue);
+int takt_queue_tell_outlook(struct takt_queue *queue, uint32_t kind, struct takt_err *err);
+/* Of a new plan, and of a job that it starts. */
+void takt_queue_note_predicted(struct takt_queue *queue);
+void takt_queue_note_start(struct takt_queue *queue, struct takt_queue_job *job);
+
+/* preempt.c: jobs that have to go for others. */
+/* What the newest plan says. */
+void takt_queue_heed_evictions(struct takt_queue *queue);
+/* "It has to go" is on disk, or refused. */
+void takt_queue_evict_noted(struct takt_queue *queue, struct takt_queue_job *job,
+			    const struct takt_err *refused);
+void takt_queue_check_evictions(struct takt_queue *queue);
+/* Whether this end is an eviction; then what is noted of it before the job waits again. */
+bool takt_queue_was_evicted(const struct takt_queue_job *job,
+			    const struct takt_engine_event *event);
+void takt_queue_evicted(struct takt_queue *queue, struct takt_queue_job *job);
+void takt_queue_load_eviction(struct takt_queue *queue, struct takt_queue_job *job);
 
 /* after.c: jobs that come after others. */
 int takt_queue_check_after(struct takt_queue *queue, const struct takt_jobspec *spec,

@@ -94,9 +94,12 @@ static void promise(struct takt_queue *queue, const struct takt_plan_placement *
 		takt_queue_clear_place(job);
 		return;
 	}
+	takt_queue_note_start(queue, job);
 	job->phase = TAKT_PHASE_PREPARING;
 	job->row.state = TAKT_JOB_STARTING;
 	takt_queue_stage_place(queue, job);
+	job->row.evict_for = 0;
+	job->row.evict_at.ns = 0;
 	job->row_durable = job->prepared = job->stop_wanted = job->stop_sent = false;
 	job->limit_ns = 0;
 	job->clock_note[0] = '\0';
@@ -135,6 +138,8 @@ int takt_queue_replan(struct takt_queue *queue, struct takt_err *err)
 	queue->version++;
 	takt_queue_keep_decision(queue, now_ns);
 	rc = index_waits(queue);
+	takt_queue_note_predicted(queue);
+	takt_queue_heed_evictions(queue);
 	for (size_t i = 0; i < queue->plan.placement_count; i++)
 		promise(queue, &queue->plan.placements[i]);
 	takt_queue_stage(queue, now_ns);

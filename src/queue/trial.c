@@ -35,8 +35,8 @@ static void read_plan(const struct takt_queue *queue, const struct takt_plan *pl
 			read_wait(queue, &plan->waits[i], ret);
 }
 
-int takt_queue_try(struct takt_queue *queue, struct takt_jobspec *spec, struct takt_wall now,
-		   struct takt_queue_trial *ret, struct takt_err *err)
+int takt_queue_try(struct takt_queue *queue, uid_t uid, struct takt_jobspec *spec,
+		   struct takt_wall now, struct takt_queue_trial *ret, struct takt_err *err)
 {
 	struct takt_queue_job job = {.spec = *spec};
 	struct takt_queue_trial trial = {.starts = false};
@@ -47,9 +47,13 @@ int takt_queue_try(struct takt_queue *queue, struct takt_jobspec *spec, struct t
 		return rc;
 	job.row.id = queue->next_id;
 	job.row.submit_seq = queue->next_seq;
+	job.row.uid = uid;
+	job.row.submitted = now;
 	job.row.priority = spec->priority;
 	job.row.held = spec->held ? TAKT_HOLD_OWNER : TAKT_HOLD_NONE;
-	rc = takt_queue_tell(queue, TAKT_SCHED_JOB_ADD, &job, err);
+	rc = takt_queue_estimate(queue, &job, err);
+	if (rc == 0)
+		rc = takt_queue_tell(queue, TAKT_SCHED_JOB_ADD, &job, err);
 	if (rc < 0)
 		return rc;
 	rc = takt_sched_run(queue->sched, takt_queue_sched_ns(queue, now), 0, &plan, err);
@@ -57,6 +61,7 @@ int takt_queue_try(struct takt_queue *queue, struct takt_jobspec *spec, struct t
 		read_plan(queue, &plan, job.row.id, &trial);
 	takt_plan_fini(&plan);
 	(void)takt_queue_tell(queue, TAKT_SCHED_JOB_ENDED, &job, NULL);
+	trial.estimate = job.estimate;
 	if (rc == 0)
 		*ret = trial;
 	return rc;

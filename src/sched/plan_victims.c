@@ -49,8 +49,11 @@ static int list_one(struct takt_victims *victims, struct takt_sched_entry *entry
 	struct takt_order_job job;
 
 	takt_sched_order_job(planner->sched, entry, &job);
-	if (!could_go(planner, &job))
+	if (!could_go(planner, &job)) {
+		if (job.preemptible)
+			takt_plan_wake_at(planner, takt_order_later(job.since_ns, job.min_run_ns));
 		return 0;
+	}
 	takt_order_key(planner->sched->config.order, &planner->sched->order_config, &job,
 		       planner->now_ns, &victim.key);
 	victim.loss_gpu_ms = takt_order_loss_gpu_ms(&job, planner->now_ns);

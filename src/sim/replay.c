@@ -20,13 +20,18 @@ enum {
 static int texts_of(const char *snapshot, const char *saved, struct takt_replay *ret,
 		    struct takt_str *then, struct takt_str *now, struct takt_err *err)
 {
-	const struct takt_sched_config config = {0};
+	struct takt_sched_settings settings;
+	struct takt_sched_setup setup;
 	struct takt_plan plan = {0}, old = {0};
 	size_t len = strlen(snapshot);
 	struct takt_sched *sched;
 	uint64_t now_ns = 0;
-	int rc = takt_snapshot_load(snapshot, len, &config, &sched, err);
+	int rc = takt_events_settings(snapshot, len, &settings, err);
 
+	if (rc == 0)
+		rc = takt_sched_setup_init(&settings, &setup, err);
+	if (rc == 0)
+		rc = takt_snapshot_load(snapshot, len, &setup.sched, &sched, err);
 	if (rc < 0)
 		return takt_err_wrap(err, rc, "snapshot");
 	(void)takt_events_now_ns(snapshot, len, &now_ns, NULL); /* 0 where it says none */

@@ -3,7 +3,7 @@
  * Decisions again: the scheduler's saved inputs through the scheduler that is built in, and what it
  * plans now compared with what was planned then.
  *
- * A scheduler is rebuilt from the snapshot (codec/snapshot.h) with a daemon's configuration, asked
+ * A scheduler is rebuilt from the snapshot (codec/snapshot.h), set up as its first line says, asked
  * for a plan, and the two plans are compared as text, line by line; their versions are not, as they
  * count the events that a scheduler has lived through.
  */

@@ -47,6 +47,10 @@ enum column {
 	COL_FROZEN,
 	COL_LOST,
 	COL_STAGED,
+	COL_EVICT,
+	COL_EVICT_FOR,
+	COL_EVICT_AT,
+	COL_CHECKPOINT,
 	COL_SUBMIT_SEQ,
 	COL_UID,
 	COL_GID,
@@ -57,11 +61,12 @@ const char takt_sql_insert_job[] =
 	"INSERT INTO job(id, " TAKT_SQL_JOB_COLUMNS ", submit_seq, uid, gid) "
 	"VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, "
 	"?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, "
-	"?36, ?37)";
+	"?36, ?37, ?38, ?39, ?40, ?41)";
 const char takt_sql_update_job[] =
 	"UPDATE job SET (" TAKT_SQL_JOB_COLUMNS ") = ("
 	"?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, "
-	"?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34) WHERE id = ?1";
+	"?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37, "
+	"?38) WHERE id = ?1";
 
 static void bind_int(sqlite3_stmt *stmt, enum column col, int64_t value)
 {
@@ -129,6 +134,10 @@ void takt_job_bind(sqlite3_stmt *stmt, const struct takt_job *job, bool whole)
 	bind_int(stmt, COL_FROZEN, job->frozen);
 	bind_u64(stmt, COL_LOST, job->lost_ns);
 	bind_int(stmt, COL_STAGED, job->staged);
+	bind_int(stmt, COL_EVICT, job->evict);
+	bind_u64(stmt, COL_EVICT_FOR, job->evict_for);
+	bind_if(stmt, COL_EVICT_AT, job->evict_at.ns != 0, (uint64_t)job->evict_at.ns);
+	bind_if(stmt, COL_CHECKPOINT, job->checkpoint_at.ns != 0, (uint64_t)job->checkpoint_at.ns);
 	if (!whole)
 		return;
 	bind_u64(stmt, COL_SUBMIT_SEQ, job->submit_seq);
@@ -211,6 +220,10 @@ int takt_job_from_row(sqlite3_stmt *stmt, struct takt_job *ret, struct takt_err 
 	job.frozen = get_int(stmt, COL_FROZEN) != 0;
 	job.lost_ns = (uint64_t)get_int(stmt, COL_LOST);
 	job.staged = get_int(stmt, COL_STAGED) != 0;
+	job.evict = (uint32_t)get_int(stmt, COL_EVICT);
+	job.evict_for = (uint64_t)get_int(stmt, COL_EVICT_FOR);
+	job.evict_at.ns = get_int(stmt, COL_EVICT_AT);
+	job.checkpoint_at.ns = get_int(stmt, COL_CHECKPOINT);
 	job.submit_seq = (uint64_t)get_int(stmt, COL_SUBMIT_SEQ);
 	job.uid = (uid_t)get_int(stmt, COL_UID);
 	job.gid = (gid_t)get_int(stmt, COL_GID);

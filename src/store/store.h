@@ -109,8 +109,12 @@ struct takt_job {
 	uint32_t preemptions;	   /* attempts that were ended for other jobs */
 	bool frozen;		   /* its processes are stopped for another job */
 	uint64_t lost_ns;	   /* of its run time, by preemptions: since the last checkpoint */
-	bool staged; /* WAITING: the latest attempt has no GPUs yet, but may be there and wait */
-	struct takt_job_report report; /* has = 0 before the end */
+	bool staged;	/* WAITING: the latest attempt has no GPUs yet, but may be there and wait */
+	uint32_t evict; /* it has to go for others: 1 decided, 2 told, 3 told for good */
+	uint64_t evict_for;		/* the job that it makes, or made, room for; 0 = none */
+	struct takt_wall evict_at;	/* when that was decided, told or done; 0 = it was not */
+	struct takt_wall checkpoint_at; /* of this run: what it did until then is safe; 0 = none */
+	struct takt_job_report report;	/* has = 0 before the end */
 };
 void takt_job_fini(struct takt_job *job);
 

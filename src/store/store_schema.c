@@ -79,7 +79,11 @@ static const char *const steps[] = {
 	"ALTER TABLE job ADD COLUMN preemptions INTEGER NOT NULL DEFAULT 0;"
 	"ALTER TABLE job ADD COLUMN frozen INTEGER NOT NULL DEFAULT 0;"
 	"ALTER TABLE job ADD COLUMN lost_ns INTEGER NOT NULL DEFAULT 0;"
-	"ALTER TABLE job ADD COLUMN staged INTEGER NOT NULL DEFAULT 0;",
+	"ALTER TABLE job ADD COLUMN staged INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE job ADD COLUMN evict INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE job ADD COLUMN evict_for INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE job ADD COLUMN evict_at_ns INTEGER;"
+	"ALTER TABLE job ADD COLUMN checkpoint_ns INTEGER;",
 };
 
 /* One line of quick_check: "ok" or the first thing that is wrong. */

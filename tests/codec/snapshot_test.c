@@ -56,7 +56,7 @@ static void test_a_decision_says_when(void **state)
 	assert_int_equal(now_ns, 7);
 	takt_str_fini(&out);
 	out = TAKT_STR(TEXT_MAX);
-	assert_int_equal(takt_decision_to_json(sched, 12345678901234, &out, NULL), 0);
+	assert_int_equal(takt_decision_to_json(sched, 12345678901234, NULL, &out, NULL), 0);
 	assert_int_equal(takt_events_now_ns(out.s, out.len, &now_ns, NULL), 0);
 	assert_int_equal(now_ns, 12345678901234);
 	takt_sched_free(sched);

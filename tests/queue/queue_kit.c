@@ -106,6 +106,8 @@ static void open_both(struct kit *kit)
 		.hooks_ctx = kit,
 		.signal_id_base = 1ull << 63,
 		.highest_known_id = kit->highest_known_id,
+		.settings = kit->settings,
+		.on_gpu_failure = kit->on_gpu_failure,
 	};
 
 	snprintf(path, sizeof(path), "%s/takt.db", kit->dir);
@@ -117,7 +119,15 @@ static void open_both(struct kit *kit)
 
 void kit_open(struct kit *kit)
 {
+	kit_open_with(kit, (struct takt_sched_settings){.preempt = false}, TAKT_FAILURE_KEEP);
+}
+
+void kit_open_with(struct kit *kit, struct takt_sched_settings settings,
+		   enum takt_failure_policy on_gpu_failure)
+{
 	memset(kit, 0, sizeof(*kit));
+	kit->settings = settings;
+	kit->on_gpu_failure = on_gpu_failure;
 	takt_strcpy(kit->dir, sizeof(kit->dir), "/tmp/takt-queue-XXXXXX");
 	assert_non_null(mkdtemp(kit->dir));
 	kit->engine.base.ops = &ops;
@@ -150,18 +160,33 @@ void kit_restart(struct kit *kit)
 	open_both(kit);
 }
 
+static void pump(struct kit *kit)
+{
+	uint64_t next;
+
+	kit->boot_ns += 1000;
+	assert_int_equal(takt_queue_pump(kit->queue, (struct takt_boot){kit->boot_ns},
+					 (struct takt_wall){(int64_t)kit->boot_ns}, &next, NULL),
+			 0);
+}
+
 void kit_settle(struct kit *kit)
 {
 	struct pollfd fd = {.fd = takt_store_fd(kit->store), .events = POLLIN};
-	uint64_t next;
 
-	do {
-		kit->boot_ns += 1000;
-		assert_int_equal(takt_queue_pump(kit->queue, (struct takt_boot){kit->boot_ns},
-						 (struct takt_wall){(int64_t)kit->boot_ns}, &next,
-						 NULL),
-				 0);
-	} while (takt_store_outstanding(kit->store) && poll(&fd, 1, 20000) > 0);
+	do
+		pump(kit);
+	while (takt_store_outstanding(kit->store) && poll(&fd, 1, 20000) > 0);
+}
+
+void kit_until(struct kit *kit, uint64_t job_id, enum takt_evict_step step)
+{
+	struct pollfd fd = {.fd = takt_store_fd(kit->store), .events = POLLIN};
+
+	do
+		pump(kit);
+	while (takt_queue_find(kit->queue, job_id)->evict.step != step && poll(&fd, 1, 20000) > 0);
+	assert_int_equal(takt_queue_find(kit->queue, job_id)->evict.step, step);
 }
 
 struct takt_jobspec kit_spec(uint32_t gpus)
@@ -230,6 +255,15 @@ void kit_started(struct kit *kit, uint64_t job_id)
 	struct takt_engine_event event = event_for(kit, job_id);
 
 	event.kind = TAKT_ENGINE_STARTED;
+	event.pid = 4242;
+	takt_engine_emit(&kit->engine.base, event);
+}
+
+void kit_adopted(struct kit *kit, uint64_t job_id)
+{
+	struct takt_engine_event event = event_for(kit, job_id);
+
+	event.kind = TAKT_ENGINE_ADOPTED;
 	event.pid = 4242;
 	takt_engine_emit(&kit->engine.base, event);
 }

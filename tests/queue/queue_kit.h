@@ -34,6 +34,8 @@ struct kit {
 	uint64_t run_ns;    /* of the next kit_ended() */
 	bool no_gpu_mem;    /* the driver does not say how much the GPUs have; else 80 GiB */
 	bool hold_prepare;  /* the test says takt_queue_prepared itself */
+	struct takt_sched_settings settings;
+	enum takt_failure_policy on_gpu_failure; /* as in takt_queue_config */
 	/* What the hooks saw. */
 	uint64_t accepted_id; /* newest */
 	struct takt_err refused;
@@ -45,6 +47,8 @@ struct kit {
 };
 
 void kit_open(struct kit *kit);
+void kit_open_with(struct kit *kit, struct takt_sched_settings settings,
+		   enum takt_failure_policy on_gpu_failure);
 void kit_close(struct kit *kit);
 /* The daemon dies and comes back: queue and store are opened anew on the same files. */
 void kit_restart(struct kit *kit);
@@ -62,6 +66,9 @@ uint64_t kit_accept(struct kit *kit, uint32_t gpus, int priority);
 const struct takt_action *kit_action(const struct kit *kit, enum takt_action_kind kind,
 				     uint64_t job_id);
 void kit_started(struct kit *kit, uint64_t job_id);
+void kit_adopted(struct kit *kit, uint64_t job_id);
+/* Pump until the job is at that step of being pushed out, at most a few seconds. */
+void kit_until(struct kit *kit, uint64_t job_id, enum takt_evict_step step);
 void kit_ended(struct kit *kit, uint64_t job_id, enum takt_end end, int code);
 /* All GPUs of the mask are clean again. */
 void kit_clean(struct kit *kit, uint64_t mask);

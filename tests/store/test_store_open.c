@@ -217,6 +217,8 @@ static void refuses_a_newer_schema(void **state)
 	"job DROP COLUMN mem_held_mib;"                                                          \
 	"ALTER TABLE job DROP COLUMN preemptions; ALTER TABLE job DROP COLUMN frozen;"           \
 	"ALTER TABLE job DROP COLUMN lost_ns; ALTER TABLE job DROP COLUMN mean_util_permille;"   \
+	"ALTER TABLE job DROP COLUMN evict; ALTER TABLE job DROP COLUMN evict_for;"              \
+	"ALTER TABLE job DROP COLUMN evict_at_ns; ALTER TABLE job DROP COLUMN checkpoint_ns;"    \
 	"ALTER TABLE job DROP COLUMN idle_ns; ALTER TABLE job DROP COLUMN staged; "              \
 	"DROP TABLE kept;"
 

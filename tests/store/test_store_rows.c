@@ -95,6 +95,10 @@ static struct takt_job extreme_job(void)
 	job.frozen = true;
 	job.lost_ns = UINT64_MAX - 5;
 	job.staged = true;
+	job.evict = 3;
+	job.evict_for = INT64_MAX;
+	job.evict_at.ns = 1234567890123456790;
+	job.checkpoint_at.ns = 1234567890123456791;
 	job.report = (struct takt_job_report){
 		.has = TAKT_REPORT_ENERGY | TAKT_REPORT_MEAN_SM | TAKT_REPORT_THROTTLED |
 		       TAKT_REPORT_PEAK_MEMORY | TAKT_REPORT_WALL | TAKT_REPORT_UTIL,

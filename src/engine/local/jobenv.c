@@ -116,6 +116,8 @@ static void add_ours(struct builder *builder, const struct takt_jobenv *in)
 	set_list(builder, "TAKT_GPUS", in, false);
 	set(builder, "TAKT_ATTEMPT", in->attempt_id);
 	set_number(builder, "TAKT_RESTART", in->restarts);
+	if (in->checkpoint_dir)
+		set(builder, "TAKT_CHECKPOINT_DIR", in->checkpoint_dir);
 	if (in->array_id) {
 		set_number(builder, "TAKT_ARRAY_ID", in->array_id);
 		set_number(builder, "TAKT_ARRAY_INDEX", in->array_index);

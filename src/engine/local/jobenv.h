@@ -9,6 +9,7 @@
  *                                   crash on those); empty without GPUs: such a job sees none
  *   TAKT_JOB_ID, TAKT_GPUS ("0,3", "" without), TAKT_ATTEMPT (finds what is left of the attempt)
  *   TAKT_RESTART                    how often the job ran before: 0 at its first start
+ *   TAKT_CHECKPOINT_DIR             (of a job with one)
  *   TAKT_ARRAY_ID, TAKT_ARRAY_INDEX (of a job of an array)
  * Set unless the user did:
  *   OMP_NUM_THREADS                 CPUs of the job by its ranks, else its GPUs, at least 1: most
@@ -39,8 +40,9 @@ struct takt_jobenv {
 	uint64_t job_id;
 	uint32_t restarts;
 	uint32_t array_index;
-	uint64_t array_id;	/* 0 = of none */
-	const char *attempt_id; /* struct takt_attempt_spec.id; borrowed */
+	uint64_t array_id;	    /* 0 = of none */
+	const char *checkpoint_dir; /* NULL = none; borrowed */
+	const char *attempt_id;	    /* struct takt_attempt_spec.id; borrowed */
 };
 
 /* Variables keep the user's order, ours follow; of a name given twice the last stays, as a shell

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who may have how much: weights, quotas and limits of tenants and users, and the file they stand
+ * in.
+ *
+ *	half_life = 7d		 # of what counts as used
+ *
+ *	[tenant lab/vision]	 # below [tenant lab], or below nobody if there is none
+ *	weight = 2		 # its part of what is shared, beside its neighbours; 1
+ *	quota = 4		 # GPUs that are its own before anything is shared; 0
+ *	limit = 6		 # never more; no limit
+ *	borrow = no		 # may have more than its quota while others leave it; yes
+ *	users = anna, bob	 # who may use it; everybody
+ *
+ *	[user anna]		 # "[user *]" is everybody who has no section of his own
+ *	weight = 3		 # among the users of one tenant
+ *	limit = 2		 # in each tenant
+ *	max_queued = 500	 # jobs that wait
+ *	tenant = lab/vision	 # what his jobs count for unless they say otherwise
+ */
+#ifndef TAKT_CODEC_SHARE_RULES_H
+#define TAKT_CODEC_SHARE_RULES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+enum {
+	TAKT_SHARE_MAX_RULES = 1000,
+	TAKT_SHARE_MAX_FILE = 256 * 1024,
+};
+
+struct takt_share_rule {
+	bool of_user;
+	char name[64];
+	uint32_t weight;
+	uint32_t quota_milli, limit_milli; /* GPUs; limit 0 = none */
+	bool may_borrow;
+	uint32_t max_queued; /* users; 0 = no limit */
+	char tenant[64];     /* users; "" = none */
+	char users[512];     /* tenants: commas between, no blanks; "" = everybody */
+};
+
+struct takt_share_rules {
+	uint64_t half_life_ns; /* 0 = not said */
+	uint32_t count;
+	struct takt_share_rule *list; /* owned */
+};
+
+/* The whole text or nothing. `name` is for messages, which name line, key and what would be
+ * accepted; -TAKT_E_USAGE. *ret is overwritten on success and the caller's to
+ * takt_share_rules_fini. */
+int takt_share_rules_parse(const char *text, size_t len, const char *name,
+			   struct takt_share_rules *ret, struct takt_err *err);
+/* A file, for a daemon that reads it and for whoever checks it first. -ENOENT when there is none.
+ */
+int takt_share_rules_load(const char *path, struct takt_share_rules *ret, struct takt_err *err);
+void takt_share_rules_fini(struct takt_share_rules *rules);
+
+/* NULL when there is none. */
+const struct takt_share_rule *takt_share_rule_tenant(const struct takt_share_rules *rules,
+						     const char *name);
+/* That of the name, or of the number, or of everybody; NULL when there is none. */
+const struct takt_share_rule *takt_share_rule_user(const struct takt_share_rules *rules,
+						   const char *user, uint32_t uid);
+bool takt_share_rule_admits(const struct takt_share_rule *tenant, const char *user, uint32_t uid);
+
+#endif

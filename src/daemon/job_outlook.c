@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is to be expected of a job: how long it runs, when it starts, and whom it makes room for. */
+#include <stdio.h>
+
+#include "base/str.h"
+#include "daemon/daemon.h"
+
+static int64_t to_ms(struct takt_wall wall)
+{
+	return wall.ns / (int64_t)TAKT_NS_PER_MS;
+}
+
+static void fill_run(const struct takt_queue_estimate *estimate, struct takt_job_view *ret)
+{
+	ret->run_ms = estimate->ns / TAKT_NS_PER_MS;
+	if (!ret->run_ms)
+		return;
+	takt_strcpy(ret->run_from, sizeof(ret->run_from), takt_estimate_from_name(estimate->from));
+	ret->has_run_error = estimate->has_error;
+	ret->run_error_ms = estimate->error_ns / TAKT_NS_PER_MS;
+}
+
+bool takt_api_start_error(const struct takt_daemon *daemon, uint64_t *ret_ms)
+{
+	uint64_t error_ns = 0;
+	bool known = takt_queue_start_error(daemon->queue, &error_ns);
+
+	*ret_ms = error_ns / TAKT_NS_PER_MS;
+	return known;
+}
+
+/* Why it stops, or waits though its old place would let it start. */
+static void fill_room(const struct takt_queue_job *job, struct takt_job_view *ret)
+{
+	bool goes = job->row.state == TAKT_JOB_STOPPING && job->row.evict > 1 &&
+		    !job->row.cancel_wanted;
+
+	ret->room_for = job->row.evict_for;
+	if (!goes && !job->gives_way)
+		return;
+	takt_strcpy(ret->why, sizeof(ret->why), takt_why_name(TAKT_WHY_PREEMPTION));
+	if (!job->row.evict_for)
+		takt_strcpy(ret->why_text, sizeof(ret->why_text), "its GPUs have failed");
+	else
+		snprintf(ret->why_text, sizeof(ret->why_text),
+			 goes ? "makes room for job %llu"
+			      : "made room for job %llu; runs again when that has started",
+			 (unsigned long long)job->row.evict_for);
+}
+
+void takt_api_fill_outlook(const struct takt_daemon *daemon, const struct takt_queue_job *job,
+			   struct takt_job_view *ret)
+{
+	fill_run(&job->estimate, ret);
+	fill_room(job, ret);
+	if (job->phase == TAKT_PHASE_WAITING)
+		ret->starts_ms = to_ms(takt_queue_predicted_start(daemon->queue, job->row.id));
+	if (ret->starts_ms)
+		ret->has_starts_error = takt_api_start_error(daemon, &ret->starts_error_ms);
+}

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How long jobs will run. What the owner says goes first; else what jobs of his by that name and
+ * size took (src/model/runtime.h), learned from history when takt starts and from each end since;
+ * else the time limit, which caps all three. Who has outlived his estimate is expected to run as
+ * long again. How far predicted starts are off is counted and told with them.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "queue/queue_impl.h"
+
+enum {
+	LEARN_FROM = 2000, /* newest ended jobs */
+	LOOK_AGAIN_S = 30, /* at what runs, and at what waits if something was learned */
+	ERROR_OVER = 32,   /* predicted starts */
+};
+
+const char *takt_estimate_from_name(enum takt_estimate_from from)
+{
+	static const char *const names[] = {"", "owner", "history", "limit", "outlived"};
+
+	return names[from];
+}
+
+/* FNV-1a; never 0, which would be no name. */
+static uint64_t hash_of(const char *name)
+{
+	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+
+	for (; *name; name++)
+		hash = (hash ^ (unsigned char)*name) * UINT64_C(0x100000001b3);
+	return hash ? hash : 1;
+}
+
+static struct takt_runtime_job describe(uid_t uid, const struct takt_jobspec *spec)
+{
+	return (struct takt_runtime_job){
+		.owner = uid, .name = hash_of(spec->name), .gpus = spec->gpus};
+}
+
+/* What has ended and how long it ran; false when that says nothing of its kind. */
+static bool ran_to_its_end(const struct takt_job *row, uint64_t *ret_ns)
+{
+	if (row->state != TAKT_JOB_DONE && row->state != TAKT_JOB_FAILED)
+		return false;
+	if (row->report.has & TAKT_REPORT_WALL)
+		*ret_ns = row->report.wall_ns;
+	else if (row->started.ns && row->ended.ns > row->started.ns)
+		*ret_ns = (uint64_t)(row->ended.ns - row->started.ns);
+	else
+		return false;
+	return true;
+}
+
+struct past {
+	struct takt_runtime_job job;
+	uint64_t ran_ns;
+};
+
+struct history {
+	struct past *list; /* the newest first */
+	size_t count;
+};
+
+static int note_past(void *ctx, const struct takt_job *row)
+{
+	struct history *history = ctx;
+	struct past past = {.ran_ns = 0};
+	struct takt_jobspec spec;
+
+	if (history->count == LEARN_FROM || !ran_to_its_end(row, &past.ran_ns))
+		return 0;
+	takt_jobspec_init(&spec);
+	if (takt_jobspec_from_json(row->spec_json, strlen(row->spec_json), &spec, NULL) == 0) {
+		past.job = describe(row->uid, &spec);
+		history->list[history->count++] = past;
+	}
+	takt_jobspec_fini(&spec);
+	return 0;
+}
+
+int takt_queue_learn_history(struct takt_queue *queue, struct takt_err *err)
+{
+	struct history history = {.list = takt_calloc(LEARN_FROM, sizeof(struct past))};
+	int rc = history.list ? takt_store_each_history(queue->config.store, LEARN_FROM, note_past,
+							&history, err)
+			      : takt_err_set(err, -ENOMEM, "run times of earlier jobs");
+
+	for (size_t i = history.count; rc == 0 && i-- > 0;) {
+		uint32_t kind, step = TAKT_RUNTIME_NEW;
+
+		rc = takt_runtime_kind(queue->runtimes, &history.list[i].job, &kind, err);
+		if (rc == 0)
+			takt_runtime_ended(queue->runtimes, kind, &step, history.list[i].ran_ns, 0);
+	}
+	takt_free(history.list);
+	return rc;
+}
+
+static uint64_t ran_ns(const struct takt_queue *queue, const struct takt_queue_job *job)
+{
+	return job->phase == TAKT_PHASE_RUNNING && job->row.started.ns &&
+			       queue->wall.ns > job->row.started.ns
+		       ? (uint64_t)(queue->wall.ns - job->row.started.ns)
+		       : 0;
+}
+
+static void cap(struct takt_queue_estimate *estimate, uint64_t limit_ns)
+{
+	if (limit_ns == 0 || (estimate->ns && estimate->ns <= limit_ns))
+		return;
+	*estimate = (struct takt_queue_estimate){.ns = limit_ns,
+						 .from = TAKT_ESTIMATE_LIMIT,
+						 .kind = estimate->kind,
+						 .step = estimate->step,
+						 .model_ns = estimate->model_ns};
+}
+
+/* As if it had not begun. */
+static void estimate_whole(struct takt_queue *queue, struct takt_queue_job *job)
+{
+	struct takt_queue_estimate *estimate = &job->estimate;
+	struct takt_runtime_prediction learned;
+
+	estimate->ns = job->spec.estimate_ms * TAKT_NS_PER_MS;
+	estimate->from = estimate->ns ? TAKT_ESTIMATE_OWNER : TAKT_ESTIMATE_NONE;
+	estimate->has_error = false;
+	if (takt_runtime_predict(queue->runtimes, estimate->kind, &learned)) {
+		estimate->model_ns = learned.mean_ns ? learned.mean_ns : 1;
+		if (estimate->ns == 0) {
+			estimate->ns = estimate->model_ns;
+			estimate->from = TAKT_ESTIMATE_HISTORY;
+			estimate->has_error = learned.has_error;
+			estimate->error_ns = learned.error_ns;
+		}
+	}
+	cap(estimate, job->spec.time_limit_ms * TAKT_NS_PER_MS);
+}
+
+int takt_queue_estimate(struct takt_queue *queue, struct takt_queue_job *job, struct takt_err *err)
+{
+	struct takt_runtime_job known = describe(job->row.uid, &job->spec);
+	int rc = takt_runtime_kind(queue->runtimes, &known, &job->estimate.kind, err);
+
+	if (rc < 0)
+		return rc;
+	job->estimate.step = TAKT_RUNTIME_NEW;
+	estimate_whole(queue, job);
+	return takt_queue_tell_outlook(queue, job->estimate.kind, err);
+}
+
+void takt_queue_learn_end(struct takt_queue *queue, struct takt_queue_job *job)
+{
+	struct takt_queue_estimate *estimate = &job->estimate;
+	uint64_t ran = 0;
+
+	if (!ran_to_its_end(&job->row, &ran))
+		return;
+	takt_runtime_ended(queue->runtimes, estimate->kind, &estimate->step, ran,
+			   estimate->model_ns);
+	queue->learned = true;
+}
+
+static void tell_estimate(struct takt_queue *queue, const struct takt_queue_job *job)
+{
+	struct takt_sched_event event = {.kind = TAKT_SCHED_JOB_ESTIMATE,
+					 .job_id = job->row.id,
+					 .estimate_ns = job->estimate.ns};
+
+	if (takt_sched_update(queue->sched, &event, NULL) == 0)
+		queue->dirty = true;
+}
+
+/* Who has outlived his estimate runs as long again, for all that is known. */
+static void watch_running(struct takt_queue *queue, struct takt_queue_job *job)
+{
+	struct takt_queue_estimate *estimate = &job->estimate;
+	uint64_t ran = ran_ns(queue, job);
+
+	takt_runtime_reached(queue->runtimes, estimate->kind, &estimate->step, ran);
+	if (estimate->ns == 0 || ran < estimate->ns || estimate->from == TAKT_ESTIMATE_LIMIT)
+		return;
+	while (estimate->ns <= ran && estimate->ns < UINT64_MAX / 4)
+		estimate->ns *= 2;
+	estimate->from = TAKT_ESTIMATE_OUTLIVED;
+	estimate->has_error = false;
+	cap(estimate, job->spec.time_limit_ms * TAKT_NS_PER_MS);
+	tell_estimate(queue, job);
+}
+
+static void renew_waiting(struct takt_queue *queue, struct takt_queue_job *job)
+{
+	uint64_t was_ns = job->estimate.ns;
+
+	estimate_whole(queue, job);
+	(void)takt_queue_tell_outlook(queue, job->estimate.kind, NULL);
+	if (job->estimate.ns != was_ns)
+		tell_estimate(queue, job);
+}
+
+void takt_queue_look_at_estimates(struct takt_queue *queue)
+{
+	bool running = false;
+
+	TAKT_MAP_EACH(entry, &queue->jobs)
+	{
+		struct takt_queue_job *job = entry->value.ptr;
+
+		running = running || job->phase == TAKT_PHASE_RUNNING;
+		if (job->phase == TAKT_PHASE_RUNNING)
+			watch_running(queue, job);
+		else if (job->phase == TAKT_PHASE_WAITING && queue->learned)
+			renew_waiting(queue, job);
+	}
+	queue->learned = false;
+	queue->next_estimate_ns = running ? queue->now.ns + LOOK_AGAIN_S * TAKT_NS_PER_S : 0;
+}
+
+/* Outlooks, for the order that asks for them. */
+
+static uint32_t seconds(uint64_t ms)
+{
+	uint64_t s = (ms + 999) / 1000;
+
+	return s < UINT32_MAX ? (uint32_t)s : UINT32_MAX;
+}
+
+static void fill_outlook(const struct takt_queue *queue, uint32_t kind,
+			 struct takt_sched_outlook *ret)
+{
+	struct takt_runtime_prediction learned;
+	struct takt_runtime_outlook is;
+
+	takt_runtime_outlook(queue->runtimes, kind, &is);
+	*ret = (struct takt_sched_outlook){.id = kind + 1, .is.steps = TAKT_RUNTIME_STEPS};
+	if (takt_runtime_predict(queue->runtimes, kind, &learned))
+		ret->is.mean_s = seconds(learned.mean_ns / TAKT_NS_PER_MS);
+	for (uint32_t i = 0; i < TAKT_RUNTIME_STEPS; i++) {
+		ret->is.age_s[i] = seconds(is.age_ms[i]);
+		ret->is.rank_s[i] = seconds(is.rank_ms[i]);
+	}
+}
+
+bool takt_queue_uses_outlooks(const struct takt_queue *queue)
+{
+	return queue->setup.sched.order->reads & TAKT_ORDER_OUTLOOK;
+}
+
+int takt_queue_tell_outlook(struct takt_queue *queue, uint32_t kind, struct takt_err *err)
+{
+	struct takt_sched_outlook outlook;
+	struct takt_sched_event event = {.kind = TAKT_SCHED_OUTLOOK, .outlook = &outlook};
+
+	if (!takt_queue_uses_outlooks(queue))
+		return 0;
+	fill_outlook(queue, kind, &outlook);
+	return takt_sched_update(queue->sched, &event, err);
+}
+
+/* How good predicted starts are. */
+
+void takt_queue_note_predicted(struct takt_queue *queue)
+{
+	for (size_t i = 0; i < queue->plan.wait_count; i++) {
+		const struct takt_plan_wait *wait = &queue->plan.waits[i];
+		struct takt_queue_job *job =
+			wait->how == TAKT_START_ESTIMATE || wait->how == TAKT_START_BEHIND
+				? takt_queue_job_find(queue, wait->job_id)
+				: NULL;
+
+		if (job && job->first_told.ns == 0)
+			job->first_told.ns = queue->config.epoch.ns + (int64_t)wait->start_ns;
+	}
+}
+
+void takt_queue_note_start(struct takt_queue *queue, struct takt_queue_job *job)
+{
+	int64_t off_ns = queue->wall.ns - job->first_told.ns;
+	uint32_t over;
+
+	if (job->first_told.ns == 0)
+		return;
+	over = queue->starts_seen < ERROR_OVER ? queue->starts_seen + 1 : ERROR_OVER;
+	off_ns = off_ns < 0 ? -off_ns : off_ns;
+	queue->start_error_ns = queue->start_error_ns / over * (over - 1) + (uint64_t)off_ns / over;
+	queue->starts_seen = over;
+	job->first_told.ns = 0;
+}
+
+bool takt_queue_start_error(const struct takt_queue *queue, uint64_t *ret_ns)
+{
+	*ret_ns = queue->start_error_ns;
+	return queue->starts_seen > 0;
+}

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Evictions of the plan, carried out. A job that is to go
+ *
+ *	SUSPECTED  its GPU failed; a reading may be wrong, so that is looked at for a while
+ *	DECIDED    "makes room for job N" is on its way to disk
+ *	NOTED      is on disk; the next plan is asked again, and only if it still says so
+ *	TOLD       the checkpoint signal was sent, its grace runs
+ *	ENDING     SIGTERM, the job's grace, SIGKILL are under way
+ *
+ * and then waits again in its old place. Up to NOTED it is called off as soon as the plan does
+ * without it: nobody is ended for nothing. From TOLD on its end is an eviction however it exits,
+ * for what it was told to do is to save its work and go. The row says which (0, 1 up to NOTED, 2
+ * from TOLD on, 3 likewise but not run again), so that it is the same after a restart of takt.
+ *
+ * Until the job that it made room for has started, or for some minutes, the one that went does not
+ * ask for those GPUs itself, though its old place may be the better one.
+ */
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/timetext.h"
+#include "queue/queue_impl.h"
+
+static const uint64_t failure_patience_ns = 30 * TAKT_NS_PER_S;
+static const uint64_t give_way_ns = 10 * 60 * TAKT_NS_PER_S;
+
+static bool is_over_its_mark(const struct takt_queue_job *job)
+{
+	return job->evict.step >= TAKT_EVICT_TOLD;
+}
+
+static bool may_go(const struct takt_queue_job *job)
+{
+	return job->phase == TAKT_PHASE_RUNNING && !job->stop_wanted && !job->row.cancel_wanted;
+}
+
+static void forget(struct takt_queue_job *job)
+{
+	job->evict = (struct takt_queue_evict){.step = TAKT_EVICT_NONE};
+	job->row.evict = 0;
+	job->row.evict_for = 0;
+	job->row.evict_at.ns = 0;
+}
+
+static void call_off(struct takt_queue *queue, struct takt_queue_job *job)
+{
+	bool noted = job->row.evict != 0;
+
+	forget(job);
+	if (noted)
+		(void)takt_queue_post(queue, job, TICKET_NOTE, NULL);
+	takt_queue_changed(queue, job);
+}
+
+static void decide(struct takt_queue *queue, struct takt_queue_job *job,
+		   const struct takt_plan_eviction *eviction)
+{
+	job->evict.step = TAKT_EVICT_DECIDED;
+	job->row.evict = 1;
+	job->row.evict_for = eviction->for_job;
+	job->row.evict_at = queue->wall;
+	if (takt_queue_post(queue, job, TICKET_EVICT, NULL) < 0) {
+		forget(job);
+		takt_queue_pause(queue);
+		return;
+	}
+	takt_queue_changed(queue, job);
+}
+
+/* What its owner is told while it goes, and afterwards. */
+static void say_why(struct takt_queue_job *job)
+{
+	char text[96];
+
+	if (job->row.evict_for)
+		snprintf(text, sizeof(text), "makes room for job %llu",
+			 (unsigned long long)job->row.evict_for);
+	else
+		snprintf(text, sizeof(text), "%s",
+			 job->evict.why == TAKT_EVICT_WINDOW ? "makes way for maintenance"
+							     : "a GPU of it has failed");
+	takt_queue_say(job, text);
+}
+
+/* The planner is to know when those GPUs come free. */
+static void tell_end(struct takt_queue *queue, const struct takt_queue_job *job, uint64_t in_ns)
+{
+	struct takt_sched_event event = {.kind = TAKT_SCHED_JOB_ESTIMATE, .job_id = job->row.id};
+
+	if (job->row.started.ns && queue->wall.ns > job->row.started.ns)
+		event.estimate_ns = (uint64_t)(queue->wall.ns - job->row.started.ns) + in_ns;
+	(void)takt_sched_update(queue->sched, &event, NULL);
+}
+
+static void end_it(struct takt_queue *queue, struct takt_queue_job *job)
+{
+	takt_queue_stop(queue, job);
+	job->evict.step = TAKT_EVICT_ENDING;
+	job->evict.due_ns =
+		job->stop_sent ? 0 : queue->now.ns + TAKT_QUEUE_STOP_AGAIN_MS * TAKT_NS_PER_MS;
+	tell_end(queue, job, job->spec.grace_ms * TAKT_NS_PER_MS);
+}
+
+static void tell(struct takt_queue *queue, struct takt_queue_job *job)
+{
+	uint64_t grace_ns = job->spec.checkpoint_grace_ms * TAKT_NS_PER_MS;
+
+	job->row.evict = job->evict.stop ? 3 : 2;
+	job->row.evict_at = queue->wall;
+	job->row.state = TAKT_JOB_STOPPING;
+	job->evict.step = TAKT_EVICT_TOLD;
+	say_why(job);
+	(void)takt_queue_post(queue, job, TICKET_NOTE, NULL);
+	if (job->spec.checkpoint_signal == 0 ||
+	    takt_queue_signal(queue, job->row.id, job->spec.checkpoint_signal, NULL) < 0)
+		grace_ns = 0;
+	job->evict.due_ns = queue->now.ns + grace_ns;
+	if (grace_ns == 0)
+		end_it(queue, job);
+	else
+		tell_end(queue, job, grace_ns + job->spec.grace_ms * TAKT_NS_PER_MS);
+	takt_queue_changed(queue, job);
+}
+
+/* A GPU that is only set aside may be used to the end of the job that has it. */
+static bool has_lost_gpu(const struct takt_queue *queue, const struct takt_queue_job *job)
+{
+	uint64_t holder;
+
+	for (uint32_t gpu = 0; gpu < queue->config.gpu_count; gpu++)
+		if (job->row.gpu_mask >> gpu & 1 &&
+		    takt_queue_gpu(queue, gpu, &holder) == TAKT_GPU_LOST)
+			return true;
+	return false;
+}
+
+/* The plan says that it has to go. */
+static void heed(struct takt_queue *queue, const struct takt_plan_eviction *eviction)
+{
+	struct takt_queue_job *job = takt_queue_job_find(queue, eviction->job_id);
+	bool failure = eviction->why == TAKT_EVICT_FAILURE;
+
+	if (!job || !may_go(job) || is_over_its_mark(job) || (failure && !has_lost_gpu(queue, job)))
+		return;
+	queue->next_evict_ns = 1; /* at the next pump, which sees what is due */
+	job->evict.serial = queue->plan.serial;
+	job->evict.why = eviction->why;
+	job->evict.stop = eviction->stop;
+	if (job->evict.step == TAKT_EVICT_NONE && failure) {
+		job->evict.step = TAKT_EVICT_SUSPECTED;
+		job->evict.due_ns = queue->now.ns + failure_patience_ns;
+	} else if (job->evict.step == TAKT_EVICT_NONE || (job->evict.step == TAKT_EVICT_SUSPECTED &&
+							  job->evict.due_ns <= queue->now.ns)) {
+		decide(queue, job, eviction);
+	} else if (job->evict.step == TAKT_EVICT_NOTED) {
+		job->row.evict_for = eviction->for_job;
+		tell(queue, job);
+	}
+}
+
+static bool is_pending(const struct takt_queue_job *job)
+{
+	return job->evict.step != TAKT_EVICT_NONE && !is_over_its_mark(job);
+}
+
+void takt_queue_heed_evictions(struct takt_queue *queue)
+{
+	for (size_t i = 0; i < queue->plan.eviction_count; i++)
+		heed(queue, &queue->plan.evictions[i]);
+	TAKT_MAP_EACH(entry, &queue->jobs)
+	{
+		struct takt_queue_job *job = entry->value.ptr;
+
+		/* What is on its way to disk is called off when it is there. */
+		if (is_pending(job) && job->evict.step != TAKT_EVICT_DECIDED &&
+		    job->evict.serial != queue->plan.serial)
+			call_off(queue, job);
+	}
+}
+
+void takt_queue_evict_noted(struct takt_queue *queue, struct takt_queue_job *job,
+			    const struct takt_err *refused)
+{
+	if (job->evict.step != TAKT_EVICT_DECIDED)
+		return;
+	if (refused) {
+		forget(job);
+		takt_queue_pause(queue);
+		return;
+	}
+	job->evict.step = TAKT_EVICT_NOTED;
+	queue->dirty = true;
+}
+
+/* After a restart of takt: how long ago it was told is known by the wall clock only. */
+static void take_up(struct takt_queue *queue, struct takt_queue_job *job)
+{
+	uint64_t grace_ns =
+		job->spec.checkpoint_signal ? job->spec.checkpoint_grace_ms * TAKT_NS_PER_MS : 0;
+	uint64_t ago_ns = queue->wall.ns > job->row.evict_at.ns
+				  ? (uint64_t)(queue->wall.ns - job->row.evict_at.ns)
+				  : 0;
+
+	job->evict.taken_over = false;
+	job->evict.due_ns = queue->now.ns + (grace_ns > ago_ns ? grace_ns - ago_ns : 0);
+}
+
+/* Boot time to look at it again; UINT64_MAX = no need. */
+static uint64_t check(struct takt_queue *queue, struct takt_queue_job *job)
+{
+	struct takt_queue_evict *evict = &job->evict;
+
+	if (job->phase != TAKT_PHASE_RUNNING || job->row.cancel_wanted)
+		return UINT64_MAX;
+	if (evict->step == TAKT_EVICT_TOLD && evict->taken_over)
+		take_up(queue, job);
+	if (evict->step == TAKT_EVICT_SUSPECTED && evict->due_ns <= queue->now.ns) {
+		queue->dirty = true;
+		return UINT64_MAX;
+	}
+	if ((evict->step == TAKT_EVICT_TOLD && evict->due_ns <= queue->now.ns) ||
+	    (evict->step == TAKT_EVICT_ENDING && !job->stop_sent))
+		end_it(queue, job);
+	return evict->due_ns > queue->now.ns ? evict->due_ns : UINT64_MAX;
+}
+
+/* Whether it leaves free GPUs to the job that it made room for. */
+static bool gives_way(const struct takt_queue *queue, const struct takt_queue_job *job)
+{
+	const struct takt_queue_job *other =
+		job->row.evict_for ? takt_queue_job_find(queue, job->row.evict_for) : NULL;
+
+	return other && job->phase == TAKT_PHASE_WAITING && other->phase == TAKT_PHASE_WAITING &&
+	       !other->row.held && !other->row.cancel_wanted &&
+	       queue->wall.ns - job->row.evict_at.ns < (int64_t)give_way_ns;
+}
+
+static uint64_t look_at_way(struct takt_queue *queue, struct takt_queue_job *job)
+{
+	bool way = gives_way(queue, job);
+
+	if (way != job->gives_way) {
+		job->gives_way = way;
+		(void)takt_queue_tell(queue, TAKT_SCHED_JOB_CHANGE, job, NULL);
+	}
+	return way ? queue->now.ns + give_way_ns : UINT64_MAX;
+}
+
+void takt_queue_check_evictions(struct takt_queue *queue)
+{
+	uint64_t next_ns = UINT64_MAX;
+
+	TAKT_MAP_EACH(entry, &queue->jobs)
+	{
+		struct takt_queue_job *job = entry->value.ptr;
+		uint64_t due_ns = UINT64_MAX;
+
+		if (job->evict.step != TAKT_EVICT_NONE)
+			due_ns = check(queue, job);
+		else if (job->row.evict_for && job->phase == TAKT_PHASE_WAITING)
+			due_ns = look_at_way(queue, job);
+		next_ns = due_ns < next_ns ? due_ns : next_ns;
+	}
+	queue->next_evict_ns = next_ns == UINT64_MAX ? 0 : next_ns;
+}
+
+/* It ended by itself while takt was away, perhaps of a signal of ours that is not on record. */
+static bool may_be_ours(const struct takt_queue_job *job, const struct takt_engine_event *event)
+{
+	return job->evict.taken_over && job->row.evict &&
+	       (event->end == TAKT_END_SIGNALED ||
+		(event->end == TAKT_END_EXITED && event->code != 0));
+}
+
+bool takt_queue_was_evicted(const struct takt_queue_job *job, const struct takt_engine_event *event)
+{
+	return job->row.evict == 2 || may_be_ours(job, event);
+}
+
+void takt_queue_evicted(struct takt_queue *queue, struct takt_queue_job *job)
+{
+	char text[96];
+
+	if (job->row.evict_for)
+		snprintf(text, sizeof(text), "made room for job %llu, runs again",
+			 (unsigned long long)job->row.evict_for);
+	else
+		snprintf(text, sizeof(text), "its GPUs failed or were needed, runs again");
+	takt_queue_say(job, text);
+	job->row.preemptions++;
+	job->row.evict = 0;
+	job->row.evict_at = queue->wall;
+	job->evict = (struct takt_queue_evict){.step = TAKT_EVICT_NONE};
+	queue->next_evict_ns = 1;
+}
+
+void takt_queue_load_eviction(struct takt_queue *queue, struct takt_queue_job *job)
+{
+	if (job->row.evict && job->phase != TAKT_PHASE_WAITING) {
+		job->evict.step = job->row.evict == 1 ? TAKT_EVICT_NOTED : TAKT_EVICT_TOLD;
+		job->evict.stop = job->row.evict == 3;
+		job->evict.taken_over = true;
+	}
+	if (job->row.evict || job->row.evict_for)
+		queue->next_evict_ns = 1;
+}
