@@ -127,5 +127,7 @@ extern const struct takt_verb takt_verb_status, takt_verb_topo, takt_verb_submit
 	takt_verb_cancel, takt_verb_wait, takt_verb_clock, takt_verb_record, takt_verb_serve,
 	takt_verb_version, takt_verb_hold, takt_verb_release, takt_verb_update, takt_verb_help,
 	takt_verb_completion, takt_verb_man, takt_verb_simulate, takt_verb_bench;
+/* Administration and history. */
+extern const struct takt_verb takt_verb_gpu;
 
 #endif

@@ -193,6 +193,8 @@ static void print_tail(struct takt_cli *cli, const struct takt_status_view *view
 			takt_print_changed(cli, gpu->index, gpu->clock_note);
 		else if (gpu->clock_note[0])
 			takt_str_addf(&cli->out, "GPU %u: %s\n", gpu->index, gpu->clock_note);
+		if (gpu->note[0])
+			takt_str_addf(&cli->out, "GPU %u: %s\n", gpu->index, gpu->note);
 	}
 	for (size_t i = 0; i < TAKT_ARRAY_LEN(view->notes); i++)
 		if (view->notes[i][0])

@@ -262,6 +262,35 @@ int takt_client_clock_reset(struct takt_client *client, uint64_t gpu_mask,
 			    err);
 }
 
+static int orders_answer(struct takt_client *client, int rc, struct takt_orders_view *ret,
+			 struct takt_err *err)
+{
+	return rc < 0 ? rc : takt_orders_view_from_json(client->body.s, client->body.len, ret, err);
+}
+
+int takt_client_orders(struct takt_client *client, struct takt_orders_view *ret,
+		       struct takt_err *err)
+{
+	return orders_answer(client, takt_client_ask(client, "/v1/gpus", NULL, err), ret, err);
+}
+
+int takt_client_order(struct takt_client *client, const struct takt_gpu_request *request,
+		      struct takt_orders_view *ret, struct takt_err *err)
+{
+	static const char *const paths[TAKT_GPU_REQUEST_COUNT] = {
+		[TAKT_GPU_DRAIN] = "/v1/gpus/drain",
+		[TAKT_GPU_RESUME] = "/v1/gpus/resume",
+		[TAKT_GPU_RESERVE] = "/v1/gpus/reserve",
+		[TAKT_GPU_RELEASE] = "/v1/gpus/release",
+	};
+	TAKT_CLEANUP(strp) struct takt_str body = TAKT_STR(4096);
+
+	if (takt_gpu_request_to_json(request, &body) < 0)
+		return takt_err_set(err, body.rc, "no memory for a request");
+	return orders_answer(client, takt_client_ask(client, paths[request->kind], body.s, err),
+			     ret, err);
+}
+
 int takt_client_log(struct takt_client *client, uint64_t job_id, uint32_t follow_ms,
 		    struct takt_log_place *place, const char **ret_bytes, size_t *ret_len,
 		    struct takt_err *err)

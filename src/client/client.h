@@ -15,6 +15,7 @@
 
 #include "base/err.h"
 #include "codec/jobspec.h"
+#include "codec/orders.h"
 #include "codec/views.h"
 
 struct takt_client;
@@ -76,6 +77,12 @@ int takt_client_clock_set(struct takt_client *client, uint64_t gpu_mask, uint32_
 			  bool lock, struct takt_clock_view *ret, struct takt_err *err);
 int takt_client_clock_reset(struct takt_client *client, uint64_t gpu_mask,
 			    struct takt_clock_view *ret, struct takt_err *err);
+
+int takt_client_orders(struct takt_client *client, struct takt_orders_view *ret,
+		       struct takt_err *err);
+/* Sets GPUs aside, resumes, reserves, releases. */
+int takt_client_order(struct takt_client *client, const struct takt_gpu_request *request,
+		      struct takt_orders_view *ret, struct takt_err *err);
 
 /* Where a reader of a log is. Zeroed = at the beginning. */
 struct takt_log_place {

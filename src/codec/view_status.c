@@ -25,6 +25,7 @@ static const struct takt_field gpu_fields[] = {
 	TEXT(GPU, name),
 	TEXT(GPU, pci_bus_id),
 	TEXT(GPU, state),
+	TEXT(GPU, note),
 	TEXT(GPU, clock_state),
 	TEXT(GPU, clock_note),
 	BOOL(GPU, stale),

@@ -62,6 +62,7 @@ struct takt_gpu_view {
 	uint32_t index, has;
 	char uuid[96], name[96], pci_bus_id[32];
 	char state[16];	      /* "free", "running", ... of the scheduler */
+	char note[240];	      /* why nobody, or not everybody, gets it; "" = nothing to say */
 	char clock_state[16]; /* "clean", "leased", "changed", "advise", "unknown" */
 	char clock_note[160]; /* why CHANGED or what takt advises; "" = nothing to say */
 	bool stale, lost;
@@ -186,7 +187,7 @@ struct takt_job_view {
 	int64_t checkpoint_ms; /* its last, of this run; 0 = none */
 	char held[8];	       /* waiting: "owner" or "admin" holds it; else "" */
 	char why[24];	       /* waiting: stable name of the reason; else "" */
-	char why_text[320];    /* one sentence */
+	char why_text[480];    /* a sentence, and who stands in the way */
 	uint32_t clock_min_mhz, clock_max_mhz; /* 0 = no clock asked for */
 	char clock_note[200]; /* "applied [210,1410] MHz", "advice only: no permission", "gap of 1.2
 				 s while ..." */
@@ -239,7 +240,7 @@ int takt_try_view_from_json(const char *text, size_t len, struct takt_try_view *
 struct takt_explain_view {
 	bool simulated;
 	uint64_t id;
-	char state[16], why[24], text[320];
+	char state[16], why[24], text[480];
 	bool counted; /* a plan has seen it wait: the numbers are the plan's; else they are left out
 		       */
 	uint32_t need, total, free, running, draining, outside, unhealthy, promised, must_end;

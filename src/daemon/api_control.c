@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "daemon/daemon.h"
+#include "daemon/gpu_orders.h"
 
 static const uint64_t cancel_answer_ms = 10000; /* then the answer is "stopping" */
 
@@ -278,5 +279,7 @@ const struct takt_server_backend takt_daemon_backend = {
 	.clocks = takt_api_clocks,
 	.clock_set = clock_set,
 	.clock_reset = clock_reset,
+	.orders = takt_api_orders,
+	.order = takt_api_order,
 	.metrics = metrics,
 };

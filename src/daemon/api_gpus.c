@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "daemon/daemon.h"
+#include "daemon/gpu_orders.h"
 #include "sched/sched.h"
 #include "takt_build.h"
 
@@ -125,7 +126,11 @@ static void fill_procs(struct takt_daemon *daemon, const struct takt_peer *peer,
 static const char *state_text(const struct takt_daemon *daemon, uint32_t gpu, uint64_t *ret_job)
 {
 	enum takt_gpu_state state = takt_queue_gpu(daemon->queue, gpu, ret_job);
+	const char *said = takt_orders_state(daemon->orders, gpu, takt_wall_now(daemon->sys));
 
+	if (said && state < TAKT_GPU_QUARANTINED &&
+	    (state == TAKT_GPU_FREE || strcmp(said, "drained") == 0))
+		return said;
 	return state == TAKT_GPU_FREE && daemon->watch[gpu].outside ? "outside"
 								    : takt_gpu_state_name(state);
 }
@@ -136,6 +141,8 @@ static void fill_holder(struct takt_daemon *daemon, const struct takt_peer *peer
 	const struct takt_queue_job *job;
 
 	takt_strcpy(view->state, sizeof(view->state), state_text(daemon, gpu, &view->job_id));
+	takt_orders_note(daemon->orders, gpu, takt_wall_now(daemon->sys), view->note,
+			 sizeof(view->note));
 	job = takt_queue_find(daemon->queue, view->job_id);
 	if (!job)
 		return;
@@ -277,7 +284,8 @@ static uint64_t free_mask(const struct takt_daemon *daemon)
 
 	for (uint32_t gpu = 0; gpu < daemon->gpu_count; gpu++)
 		if (takt_queue_gpu(daemon->queue, gpu, &job) == TAKT_GPU_FREE &&
-		    !daemon->watch[gpu].outside)
+		    !daemon->watch[gpu].outside &&
+		    !takt_orders_state(daemon->orders, gpu, takt_wall_now(daemon->sys)))
 			mask |= 1ull << gpu;
 	return mask;
 }

@@ -193,6 +193,7 @@ static void fill_why(struct takt_daemon *daemon, const struct takt_queue_job *jo
 	if (takt_why_text(wait, &text) == 0)
 		takt_strcpy(ret->why_text, sizeof(ret->why_text), takt_str_text(&text));
 	takt_str_fini(&text);
+	takt_api_why_more(daemon, wait->why, ret->why_text, sizeof(ret->why_text));
 }
 
 static void fill_job(struct takt_daemon *daemon, const struct takt_peer *peer,

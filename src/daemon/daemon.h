@@ -56,6 +56,7 @@ struct takt_handover {
 
 struct takt_attempts;
 struct takt_lease_keeper;
+struct takt_orders;
 struct takt_proc_cache;
 struct takt_waiters;
 
@@ -80,6 +81,7 @@ struct takt_daemon {
 	struct takt_helper_proc actuate, launch;
 	struct takt_lease_keeper *leases;
 	struct takt_attempts *attempts;
+	struct takt_orders *orders;
 	struct takt_proc_cache *procs;
 	struct takt_waiters *waiters;
 	struct takt_gpu_watch watch[TAKT_DEVICE_MAX_GPUS];
@@ -126,6 +128,8 @@ void takt_helper_stop(struct takt_helper_proc *helper);
  * given out. */
 bool takt_watch_known(const struct takt_daemon *daemon, uint32_t gpu);
 void takt_watch_tick(struct takt_daemon *daemon, struct takt_mono now, struct takt_boot boot);
+/* Tells the queue again which GPUs are fit for use. */
+void takt_watch_health(struct takt_daemon *daemon);
 /* Why nobody gets this GPU; "" = no reason. Borrowed until the next tick. */
 const char *takt_watch_note(const struct takt_daemon *daemon, uint32_t gpu);
 void takt_watch_job_placed(struct takt_daemon *daemon, const struct takt_queue_job *job);
@@ -276,6 +280,9 @@ void takt_api_answer_job(struct takt_daemon *daemon, struct takt_pending *pendin
 void takt_api_fill_outlook(const struct takt_daemon *daemon, const struct takt_queue_job *job,
 			   struct takt_job_view *ret);
 bool takt_api_start_error(const struct takt_daemon *daemon, uint64_t *ret_ms);
+/* why_more.c: appends to the plan's word on why a job waits what only the daemon knows: who has set
+ * a GPU aside, whose process is on it. */
+void takt_api_why_more(struct takt_daemon *daemon, enum takt_why why, char *text, size_t size);
 void takt_throttle_text(uint64_t bits, char *buf, size_t size);
 /* Metrics that are not a GPU's; labels of GPUs. */
 void takt_api_update_page(struct takt_daemon *daemon);

@@ -10,6 +10,7 @@
 
 #include "base/str.h"
 #include "daemon/daemon.h"
+#include "daemon/gpu_orders.h"
 
 static const uint64_t memory_slack_bytes = 64ull
 					   << 20; /* the driver's own use moves by this much */
@@ -51,9 +52,10 @@ static void set_outside(struct takt_daemon *daemon, uint32_t gpu, bool outside)
 static void set_health(struct takt_daemon *daemon, uint32_t gpu)
 {
 	const struct takt_gpu_watch *watch = &daemon->watch[gpu];
-	enum takt_gpu_state state = watch->lost		 ? TAKT_GPU_LOST
-				    : watch->quarantined ? TAKT_GPU_QUARANTINED
-							 : TAKT_GPU_FREE;
+	bool aside = watch->quarantined || takt_orders_is_fault(daemon->orders, gpu);
+	enum takt_gpu_state state = watch->lost ? TAKT_GPU_LOST
+				    : aside	? TAKT_GPU_QUARANTINED
+						: TAKT_GPU_FREE;
 
 	(void)takt_queue_gpu_health(daemon->queue, gpu, state, NULL);
 }
@@ -142,6 +144,20 @@ static void check_drain(struct takt_daemon *daemon, uint32_t gpu,
 	keep_draining(daemon, gpu, what, boot);
 }
 
+/* A GPU that fell off the bus under a job is not given out again before somebody has looked. */
+static void note_fault(struct takt_daemon *daemon, uint32_t gpu)
+{
+	char why[120];
+	uint64_t job;
+
+	takt_queue_gpu(daemon->queue, gpu, &job);
+	if (!job || daemon->watch[gpu].draining)
+		return;
+	snprintf(why, sizeof(why), "the driver lost it while job %llu used it",
+		 (unsigned long long)job);
+	takt_orders_fault(daemon->orders, gpu, why);
+}
+
 bool takt_watch_known(const struct takt_daemon *daemon, uint32_t gpu)
 {
 	return takt_machine_facts(daemon->machine, gpu)->has & TAKT_FACT_UUID;
@@ -165,6 +181,8 @@ static void watch_gpu(struct takt_daemon *daemon, uint32_t gpu, struct takt_mono
 		set_lost(daemon, gpu, true, "the driver has not answered for this GPU yet");
 		return;
 	}
+	if (reading->lost && !watch->lost)
+		note_fault(daemon, gpu);
 	set_lost(daemon, gpu, reading->lost || reading->stale,
 		 reading->lost ? "the driver has lost this GPU"
 			       : "the driver does not answer for this GPU");
@@ -186,6 +204,12 @@ static void watch_gpu(struct takt_daemon *daemon, uint32_t gpu, struct takt_mono
 		takt_telemetry_account_shared(daemon->telemetry, holder);
 	if (watch->draining)
 		check_drain(daemon, gpu, reading, &census, boot);
+}
+
+void takt_watch_health(struct takt_daemon *daemon)
+{
+	for (uint32_t gpu = 0; gpu < daemon->gpu_count; gpu++)
+		set_health(daemon, gpu);
 }
 
 const char *takt_watch_note(const struct takt_daemon *daemon, uint32_t gpu)

@@ -2,6 +2,7 @@
 /* What else happens when a job moves on: clocks, accounts, GPU watch, and whoever waits for it. */
 #include "base/str.h"
 #include "daemon/daemon.h"
+#include "daemon/gpu_orders.h"
 
 /* Why an adopted job's report has its wall time only. */
 static const char away_text[] = "takt was restarted while it ran";
@@ -74,5 +75,6 @@ const struct takt_queue_hooks takt_daemon_queue_hooks = {
 	.noted = takt_api_noted,
 	.prepare = prepare,
 	.release = release,
+	.stored = takt_orders_stored,
 	.changed = changed,
 };

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "daemon/daemon.h"
+#include "daemon/gpu_orders.h"
 
 static const uint64_t longest_sleep_ns = TAKT_NS_PER_S;
 static const uint64_t forget_ns = 20 * TAKT_NS_PER_MS;
@@ -137,6 +138,7 @@ static void run_jobs(struct takt_daemon *daemon, struct due *due)
 	complain(daemon,
 		 takt_queue_pump(daemon->queue, now, takt_wall_now(daemon->sys), &next_ns, &err),
 		 &err, due);
+	takt_orders_tick(daemon->orders, takt_wall_now(daemon->sys));
 	takt_handover_planned(daemon);
 	due_at(due, next_ns, now.ns);
 	takt_waiters_expire(daemon->waiters, now, &next_ns);

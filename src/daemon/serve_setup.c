@@ -18,6 +18,7 @@
 #include "base/str.h"
 #include "base/vec.h"
 #include "daemon/daemon.h"
+#include "daemon/gpu_orders.h"
 #include "daemon/libexec.h"
 #include "engine/local/local_engine.h"
 #include "net/listen.h"
@@ -346,6 +347,10 @@ static int open_queue(struct takt_daemon *daemon, struct takt_err *err)
 	if (rc == 0)
 		rc = load_queue(daemon, err);
 	if (rc == 0)
+		rc = takt_orders_new(daemon, &daemon->orders, err);
+	if (rc == 0)
+		takt_orders_tell(daemon->orders);
+	if (rc == 0)
 		takt_watch_tick(daemon, takt_mono_now(daemon->sys), takt_boot_now(daemon->sys));
 	return rc;
 }
@@ -456,6 +461,7 @@ void takt_daemon_close(struct takt_daemon *daemon)
 {
 	takt_server_free(daemon->server);
 	takt_waiters_free(daemon->waiters);
+	takt_orders_free(daemon->orders);
 	takt_queue_free(daemon->queue);
 	takt_engine_free(daemon->engine);
 	takt_store_close(daemon->store);

@@ -116,6 +116,8 @@ static void handle(struct takt_queue *queue, const struct takt_store_completion 
 	struct takt_err error;
 	const struct takt_err *refused = NULL;
 
+	if (done->tag == 0 && queue->config.hooks->stored)
+		queue->config.hooks->stored(queue->config.hooks_ctx, done);
 	if (!job)
 		return;
 	if (done->rc < 0) {

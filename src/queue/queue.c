@@ -196,6 +196,7 @@ static struct takt_sched_job sched_job(const struct takt_queue *queue,
 		.id = job->row.id,
 		.submit_seq = job->row.submit_seq,
 		.priority = job->row.priority,
+		.owner = takt_queue_owner(job->row.uid),
 		.gpus = job->spec.gpus,
 		.task = request_of(&queue->config, job),
 		.flags = (job->spec.use_outside ? TAKT_JOB_USE_OUTSIDE : 0u) |

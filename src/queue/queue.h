@@ -146,6 +146,8 @@ struct takt_queue_hooks {
 			struct takt_job_report *ret_report);
 	/* It moved on; an ended one is durable and forgotten by the queue right after this call. */
 	void (*changed)(void *ctx, const struct takt_queue_job *job);
+	/* A ticket of the store with tag 0, which is not the queue's, was answered. May be NULL. */
+	void (*stored)(void *ctx, const struct takt_store_completion *done);
 };
 
 struct takt_queue_config {
@@ -267,6 +269,23 @@ int takt_queue_gpu_outside(struct takt_queue *queue, uint32_t gpu, bool outside,
 			   struct takt_err *err);
 int takt_queue_gpu_health(struct takt_queue *queue, uint32_t gpu, enum takt_gpu_state state,
 			  struct takt_err *err);
+/*
+ * GPUs that are kept from `from` to `until` for the jobs of one user: what else is not over by then
+ * is not placed there. Whatever runs there already goes on; with maintenance its own policy for
+ * failing GPUs decides.
+ */
+#define TAKT_QUEUE_MAINTENANCE UINT64_MAX /* nobody's, see above */
+#define TAKT_QUEUE_NOBODY      (UINT64_C(1) << 40)
+struct takt_queue_window {
+	uint64_t id; /* the caller's, > 0 */
+	uint64_t gpu_mask;
+	struct takt_wall from, until; /* INT64_MAX = for ever */
+	uint64_t owner;		      /* a uid, or one of the above */
+};
+int takt_queue_keep_gpus(struct takt_queue *queue, const struct takt_queue_window *window,
+			 struct takt_err *err);
+void takt_queue_release_gpus(struct takt_queue *queue, uint64_t window_id);
+
 /* FREE, ASSIGNED, ... and the job on it (0 = none); of several one that has not left. */
 enum takt_gpu_state takt_queue_gpu(const struct takt_queue *queue, uint32_t gpu,
 				   uint64_t *ret_job_id);

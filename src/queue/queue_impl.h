@@ -106,6 +106,9 @@ int takt_queue_check_possible(struct takt_queue *queue, const struct takt_jobspe
 /* What the job is to have reserved on each of its GPUs, in MiB; 0 of whole ones. */
 uint32_t takt_queue_share_mem(const struct takt_queue *queue, const struct takt_queue_job *job);
 
+/* windows.c: the number by which the scheduler knows the owner of a job. */
+uint64_t takt_queue_owner(uint64_t uid);
+
 /* The scheduler's clock. */
 uint64_t takt_queue_sched_ns(const struct takt_queue *queue, struct takt_wall wall);
 

@@ -223,7 +223,7 @@ static bool is_ungoverned(struct takt_planner *planner, const struct takt_sched_
 	    planner->sched->tainted == 0)
 		return takt_sched_ungoverned(planner->sched, entry->job.gpus, entry->job.flags) !=
 		       TAKT_WHY_NONE;
-	return !takt_plan_predict(planner, entry, &start_ns, &how);
+	return !takt_plan_predict(planner, entry, &start_ns, &how) || how == TAKT_START_RELEASE;
 }
 
 static uint32_t reserve_depth(const struct takt_planner *planner)

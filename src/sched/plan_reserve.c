@@ -153,7 +153,8 @@ static uint64_t next_instant(const struct future *future)
 		consider_instant(future, kept->end_ns, &next);
 	}
 	TAKT_VEC_EACH (window, &planner->sched->windows)
-		consider_instant(future, window->end_ns, &next);
+		if (window->end_ns < TAKT_WINDOW_FOR_EVER)
+			consider_instant(future, window->end_ns, &next);
 	consider_instant(future, future->entry->job.earliest_start_ns, &next);
 	return next;
 }

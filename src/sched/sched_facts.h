@@ -194,10 +194,11 @@ struct takt_sched_outlook {
  * in advance for a tenant, an owner or a job. Nothing else is placed there that is not predicted to
  * be over by the start; nothing of unknown length either.
  */
+#define TAKT_WINDOW_FOR_EVER ((uint64_t)INT64_MAX)
 struct takt_sched_window {
 	uint64_t id; /* unique, > 0 */
 	uint64_t start_ns;
-	uint64_t end_ns; /* > start_ns */
+	uint64_t end_ns; /* > start_ns; TAKT_WINDOW_FOR_EVER */
 	uint32_t tenant;
 	uint64_t owner;
 	uint64_t job;

@@ -35,6 +35,11 @@ static const struct route routes[] = {
 	{"GET", "/v1/clocks", takt_route_clocks, {NULL}},
 	{"POST", "/v1/clocks/set", takt_route_clocks_set, {NULL}},
 	{"POST", "/v1/clocks/reset", takt_route_clocks_reset, {NULL}},
+	{"GET", "/v1/gpus", takt_route_gpus, {NULL}},
+	{"POST", "/v1/gpus/drain", takt_route_gpus_drain, {NULL}},
+	{"POST", "/v1/gpus/resume", takt_route_gpus_resume, {NULL}},
+	{"POST", "/v1/gpus/reserve", takt_route_gpus_reserve, {NULL}},
+	{"POST", "/v1/gpus/release", takt_route_gpus_release, {NULL}},
 	{"GET", "/metrics", takt_route_metrics, {NULL}},
 };
 
@@ -42,7 +47,8 @@ static const char existing[] =
 	"/v1/version, /v1/status, /v1/topology, /v1/jobs, /v1/jobs/batch, /v1/jobs/try, "
 	"/v1/jobs/ID and its "
 	"/explain, /log, "
-	"/wait, /cancel, /change, /signal, /v1/clocks and its /set, /reset, /metrics";
+	"/wait, /cancel, /change, /signal, /v1/clocks and its /set, /reset, /v1/gpus and its "
+	"/drain, /resume, /reserve, /release, /metrics";
 
 static void refuse(struct takt_http_request *http, int status, int rc, const char *message)
 {

@@ -19,6 +19,7 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "codec/jobspec.h"
+#include "codec/orders.h"
 #include "codec/views.h"
 
 struct takt_peer {
@@ -96,6 +97,13 @@ struct takt_server_backend {
 			 struct takt_err *err);
 	int (*clock_reset)(void *ctx, const struct takt_peer *peer, uint64_t gpu_mask,
 			   struct takt_pending *pending, struct takt_err *err);
+	/* Which GPUs are set aside. */
+	int (*orders)(void *ctx, struct takt_orders_view *ret, struct takt_err *err);
+	/* Set aside, resumed, reserved, released. Finishes with the orders view when it is on disk.
+	 */
+	int (*order)(void *ctx, const struct takt_peer *peer,
+		     const struct takt_gpu_request *request, struct takt_pending *pending,
+		     struct takt_err *err);
 	/* The finished metrics page; *ret_release(page) is called when it was sent. */
 	int (*metrics)(void *ctx, const char **ret_text, size_t *ret_len, void **ret_page,
 		       void (**ret_release)(void *page));

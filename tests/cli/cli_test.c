@@ -570,6 +570,34 @@ static void clocks_are_set_and_shown(void **state)
 	assert_int_equal(fake.last_mask, 3);
 }
 
+static void gpus_are_set_aside_and_reserved(void **state)
+{
+	says("gpu", 0, "no GPU is set aside or reserved\n");
+	cli_run("gpu drain 2 --reason fan", &result);
+	assert_int_equal(result.status, 0);
+	assert_has(result.out, "  2  drained  2025-11-20 14:46:40  root  fan\n");
+	assert_int_equal(fake.last_mask, 4);
+	cli_run("gpu reserve 0,1 3 --for ada --from 2026-01-02T03:04 --until 2026-01-02T04:05",
+		&result);
+	assert_int_equal(result.status, 0);
+	assert_has(result.out, "0-1,3  ada  2026-01-02 03:04:00  2026-01-02 04:05:00  root");
+	cli_run("gpu release 1", &result);
+	cli_run("gpu reserve all --until 2h", &result);
+	assert_has(result.out, "0-3   maintenance");
+	cli_run("gpu release 1", &result);
+	assert_null(strstr(result.out, "maintenance"));
+	says("gpu resume 2", 0, "no GPU is set aside or reserved\n");
+	complains("gpu drain 2", 64, "say why: '--reason TEXT'");
+	complains("gpu drain --reason x", 64, "say which GPUs");
+	complains("gpu drain 4 --reason x", 64, "this machine has 4");
+	complains("gpu reserve 1", 64, "say how long");
+	complains("gpu reserve 1 --until 1h --from 2h", 64, "must be after");
+	complains("gpu reserve 1 --until soon", 64, "'--until': ");
+	complains("gpu resume 1 --until 1h", 64, "are for takt gpu reserve");
+	complains("gpu polish", 64, "not 'polish'");
+	complains("gpu release x", 64, "'x' is not the number");
+}
+
 static void help_comes_from_the_table(void **state)
 {
 	cli_run("", &result);
@@ -638,6 +666,7 @@ int main(void)
 		JOBS(terms_reach_the_job),
 		JOBS(a_dry_run_hands_in_nothing),
 		CASE(clocks_are_set_and_shown),
+		CASE(gpus_are_set_aside_and_reserved),
 		CASE(help_comes_from_the_table),
 		CASE(serve_gets_its_own_arguments),
 		CASE(no_daemon_is_said),

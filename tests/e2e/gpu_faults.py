@@ -62,7 +62,10 @@ def a_lost_gpu_is_one_gpu():
         assert client.wait(on["id"])["state"] == "done"
         assert not [b for b in m.witness().begins if b.job == wide]
         m.twin("fault", "all", "none")
-        assert client.wait(wide, 20)["state"] == "done"
+        # The idle one is back by itself; the other broke under a job, and somebody has to look at it.
+        kit.until(lambda: gpu(client, idle)["state"] == "free", 20, lambda: client.status()["gpus"])
+        assert m.takt("gpu", "resume", str(busy)).returncode == 0
+        assert client.wait(wide, 60)["state"] == "done"
         assert not client.status().get("notes"), client.status()["notes"]
 
 

@@ -484,6 +484,62 @@ static int on_clock_reset(void *ctx, const struct takt_peer *peer, uint64_t gpu_
 	return 0;
 }
 
+static int on_orders(void *ctx, struct takt_orders_view *ret, struct takt_err *err)
+{
+	struct fake *fake = ctx;
+
+	*ret = fake->orders;
+	ret->simulated = fake->simulated;
+	ret->gpus = 4;
+	return 0;
+}
+
+static void take_order(struct fake *fake, const struct takt_gpu_request *request)
+{
+	struct takt_orders_view *orders = &fake->orders;
+
+	if (request->kind == TAKT_GPU_RESUME) {
+		orders->set_aside_count = 0;
+	} else if (request->kind == TAKT_GPU_RELEASE) {
+		orders->reservation_count = 0;
+	} else if (request->kind == TAKT_GPU_DRAIN) {
+		struct takt_gpu_order *order = &orders->set_aside[orders->set_aside_count++];
+
+		*order = (struct takt_gpu_order){
+			.index = (uint32_t)__builtin_ctzll(request->gpu_mask),
+			.state = "drained",
+			.by = "root",
+			.since_ms = 1763650000000,
+		};
+		snprintf(order->reason, sizeof(order->reason), "%s", request->reason);
+	} else {
+		struct takt_reservation *at = &orders->reservations[orders->reservation_count++];
+
+		*at = (struct takt_reservation){.id = 1,
+						.gpu_mask = request->gpu_mask,
+						.uid = request->user[0] ? 1000 : UINT32_MAX,
+						.from_ms = request->from_ms,
+						.until_ms = request->until_ms,
+						.by = "root"};
+		snprintf(at->user, sizeof(at->user), "%s", request->user);
+	}
+}
+
+static int on_order(void *ctx, const struct takt_peer *peer, const struct takt_gpu_request *request,
+		    struct takt_pending *pending, struct takt_err *err)
+{
+	TAKT_CLEANUP(strp) struct takt_str json = TAKT_STR(1 << 20);
+	TAKT_CLEANUP(freep) struct takt_orders_view *view = takt_zalloc(sizeof(*view));
+	struct fake *fake = ctx;
+
+	fake->last_mask = request->gpu_mask;
+	take_order(fake, request);
+	(void)on_orders(fake, view, err);
+	takt_orders_view_to_json(view, &json);
+	takt_pending_json(pending, 200, takt_str_text(&json), json.len);
+	return 0;
+}
+
 static void release_page(void *page)
 {
 	struct fake *fake = page;
@@ -522,6 +578,8 @@ static const struct takt_server_backend backend = {
 	.clocks = on_clocks,
 	.clock_set = on_clock_set,
 	.clock_reset = on_clock_reset,
+	.orders = on_orders,
+	.order = on_order,
 	.metrics = on_metrics,
 };
 

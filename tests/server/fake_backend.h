@@ -53,6 +53,7 @@ struct fake {
 	uint64_t live_version;
 	bool keeps_lists; /* live_version says when they change */
 	atomic_int last_signal;
+	struct takt_orders_view orders;
 	uint64_t last_mask;
 	uint32_t last_mhz;
 	struct takt_peer last_peer;

@@ -250,6 +250,17 @@ static void changes_reach_the_backend(void **state)
 	assert_answer_has("\"lease_max_mhz\":1410");
 	assert_int_equal(post("/v1/clocks/reset", "{\"gpus\":[0]}"), 200);
 	assert_int_equal(fake.last_mhz, 0);
+	assert_int_equal(post("/v1/gpus/drain", "{\"gpus\":[2],\"reason\":\"fan\"}"), 200);
+	assert_answer_has("\"set_aside\":[{\"index\":2,\"state\":\"drained\",\"reason\":\"fan\"");
+	assert_int_equal(post("/v1/gpus/reserve",
+			      "{\"gpus\":[0,1],\"user\":\"ada\",\"from_ms\":5,\"until_ms\":9}"),
+			 200);
+	assert_answer_has("\"reservations\":[{\"id\":1,\"gpus\":[0,1],\"uid\":1000,");
+	assert_int_equal(talk(GET("/v1/gpus")), 200);
+	assert_answer_has("\"until_ms\":9");
+	assert_int_equal(post("/v1/gpus/release", "{\"id\":1}"), 200);
+	assert_int_equal(post("/v1/gpus/resume", "{\"gpus\":[2]}"), 200);
+	assert_answer_has("\"set_aside\":[],\"reservations\":[]");
 	assert_true(fake.last_peer.admin);
 	assert_int_equal(fake.last_peer.uid, getuid());
 	assert_int_equal(fake.last_peer.pid, getpid());
@@ -311,6 +322,15 @@ static void bad_bodies_are_named(void **state)
 		{"/v1/clocks/set", "{\"gpus\":[64],\"max_mhz\":1}", 400, "GPU indices (0 to 63)"},
 		{"/v1/clocks/set", "{\"gpus\":[0],\"max_mhz\":5000}", 422, "210 to 1980"},
 		{"/v1/clocks/reset", "{\"gpus\":[0,0]}", 400, "none twice"},
+		{"/v1/gpus/drain", "{\"gpus\":[1]}", 400, "must say why"},
+		{"/v1/gpus/drain", "{\"gpus\":[],\"reason\":\"x\"}", 400, "at least one GPU"},
+		{"/v1/gpus/resume", "{\"gpus\":[1],\"reason\":\"x\"}", 400,
+		 "field 'reason' is not known"},
+		{"/v1/gpus/reserve", "{\"gpus\":[1],\"from_ms\":9,\"until_ms\":9}", 400,
+		 "'until_ms' must be after 'from_ms'"},
+		{"/v1/gpus/reserve", "{\"gpus\":[1],\"from_ms\":9}", 400,
+		 "field 'until_ms' is missing"},
+		{"/v1/gpus/release", "{}", 400, "field 'id' is missing"},
 		{"/v1/jobs/1/signal", "{\"signal\":0}", 400, "from 1 to 64"},
 		{"/v1/jobs/1/signal", "{\"signal\":\"INT\"}", 400, "not text"},
 		{"/v1/jobs/9/signal", "{\"signal\":2}", 404, "there is no job 9"},

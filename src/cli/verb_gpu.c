@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* takt gpu: set GPUs aside and give them back, reserve them for a time. */
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/mem.h"
+#include "cli/table.h"
+#include "cli/units.h"
+#include "cli/verb.h"
+#include "cli/when.h"
+
+static const struct takt_column aside_columns[] = {
+	{"GPU", true, 0, 0}, {"STATE", false, 0, 0},   {"SINCE", false, 0, 2},
+	{"BY", false, 5, 1}, {"REASON", false, 10, 0},
+};
+static const struct takt_column reserved_columns[] = {
+	{"ID", true, 0, 0},	  {"GPUS", false, 0, 0},  {"FOR", false, 0, 0},
+	{"FROM", false, 0, 0},	  {"UNTIL", false, 0, 0}, {"BY", false, 5, 1},
+	{"REASON", false, 10, 0},
+};
+
+static void print_set_aside(struct takt_cli *cli, const struct takt_orders_view *view)
+{
+	struct takt_table table = TAKT_TABLE(aside_columns);
+	char text[TAKT_UNIT_TEXT];
+
+	for (uint32_t i = 0; i < view->set_aside_count; i++) {
+		const struct takt_gpu_order *order = &view->set_aside[i];
+
+		takt_table_add(&table, TAKT_STYLE_PLAIN, "%u", order->index);
+		takt_table_add(&table, TAKT_STYLE_MIND, "%s", order->state);
+		takt_table_add(&table, TAKT_STYLE_PLAIN, "%s",
+			       takt_when_text(order->since_ms, text));
+		takt_table_add(&table, TAKT_STYLE_PLAIN, "%s", order->by[0] ? order->by : "takt");
+		takt_table_add(&table, TAKT_STYLE_PLAIN, "%s", order->reason);
+	}
+	takt_table_print(&table, cli->width, cli->colour, &cli->out);
+}
+
+static void print_reservations(struct takt_cli *cli, const struct takt_orders_view *view)
+{
+	struct takt_table table = TAKT_TABLE(reserved_columns);
+	char text[TAKT_UNIT_TEXT];
+
+	for (uint32_t i = 0; i < view->reservation_count; i++) {
+		const struct takt_reservation *at = &view->reservations[i];
+		TAKT_CLEANUP(strp) struct takt_str gpus = TAKT_STR(512);
+
+		takt_mask_text(at->gpu_mask, &gpus);
+		takt_table_add(&table, TAKT_STYLE_PLAIN, "%llu", (unsigned long long)at->id);
+		takt_table_add(&table, TAKT_STYLE_PLAIN, "%s", takt_str_text(&gpus));
+		takt_table_add(&table, TAKT_STYLE_PLAIN, "%s",
+			       at->user[0] ? at->user : "maintenance");
+		takt_table_add(&table, TAKT_STYLE_PLAIN, "%s", takt_when_text(at->from_ms, text));
+		takt_table_add(&table, TAKT_STYLE_PLAIN, "%s", takt_when_text(at->until_ms, text));
+		takt_table_add(&table, TAKT_STYLE_PLAIN, "%s", at->by);
+		takt_table_add(&table, TAKT_STYLE_PLAIN, "%s", at->reason);
+	}
+	takt_table_print(&table, cli->width, cli->colour, &cli->out);
+}
+
+static void print_orders(struct takt_cli *cli, const struct takt_orders_view *view)
+{
+	takt_print_simulated(cli, view->simulated);
+	if (view->set_aside_count > 0)
+		print_set_aside(cli, view);
+	if (view->set_aside_count > 0 && view->reservation_count > 0)
+		takt_str_add(&cli->out, "\n");
+	if (view->reservation_count > 0)
+		print_reservations(cli, view);
+	if (view->set_aside_count == 0 && view->reservation_count == 0)
+		takt_str_add(&cli->out, "no GPU is set aside or reserved\n");
+}
+
+static int read_when(const struct takt_cli *cli, const char *option, int64_t absent_ms,
+		     int64_t *ret, struct takt_err *err)
+{
+	const char *text = takt_cli_value(cli, option);
+	int rc;
+
+	if (!text && absent_ms < 0)
+		return takt_err_set(err, -TAKT_E_USAGE,
+				    "say how long: '--until 18:00', '--until 2h' or a date");
+	*ret = absent_ms;
+	rc = text ? takt_when_parse(text, (int64_t)time(NULL) * 1000, ret, err) : 0;
+	return rc < 0 ? takt_err_wrap(err, rc, "'--%s'", option) : 0;
+}
+
+static int read_reservation(const struct takt_cli *cli, struct takt_gpu_request *request,
+			    struct takt_err *err)
+{
+	const char *user = takt_cli_value(cli, "for");
+	int rc = read_when(cli, "from", (int64_t)time(NULL) * 1000, &request->from_ms, err);
+
+	if (rc == 0)
+		rc = read_when(cli, "until", -1, &request->until_ms, err);
+	if (rc == 0 && request->until_ms <= request->from_ms)
+		rc = takt_err_set(err, -TAKT_E_USAGE, "'--until' must be after '--from'");
+	if (rc == 0 && user && !takt_strcpy(request->user, sizeof(request->user), user))
+		rc = takt_err_set(err, -TAKT_E_USAGE, "'--for' has over %zu bytes",
+				  sizeof(request->user) - 1);
+	return rc;
+}
+
+/* "0-3 5" or "0-3,5": every operand beyond the first word. */
+static int read_gpus(const struct takt_cli *cli, uint32_t count, uint64_t *ret,
+		     struct takt_err *err)
+{
+	int rc = 0;
+
+	*ret = 0;
+	for (int i = 1; rc == 0 && i < cli->operand_count; i++) {
+		uint64_t mask = 0;
+
+		rc = takt_mask_parse(cli->operands[i], count, &mask, err);
+		*ret |= mask;
+	}
+	if (rc == 0 && *ret == 0)
+		rc = takt_err_set(err, -TAKT_E_USAGE, "say which GPUs: '0,2-3' or 'all'");
+	return rc;
+}
+
+static int read_request(const struct takt_cli *cli, uint32_t gpu_count,
+			struct takt_gpu_request *request, struct takt_err *err)
+{
+	const char *reason = takt_cli_value(cli, "reason");
+	int rc;
+
+	if (reason && !takt_strcpy(request->reason, sizeof(request->reason), reason))
+		return takt_err_set(err, -TAKT_E_USAGE, "'--reason' has over %zu bytes",
+				    sizeof(request->reason) - 1);
+	if (request->kind == TAKT_GPU_RELEASE && cli->operand_count != 2)
+		return takt_err_set(err, -TAKT_E_USAGE, "usage: takt gpu release ID");
+	if (request->kind == TAKT_GPU_RELEASE)
+		return takt_cli_job_id(cli->operands[1], &request->id, err);
+	if (request->kind == TAKT_GPU_DRAIN && !reason)
+		return takt_err_set(err, -TAKT_E_USAGE,
+				    "say why: '--reason TEXT'; whoever waits for the GPU reads it");
+	rc = read_gpus(cli, gpu_count, &request->gpu_mask, err);
+	return rc == 0 && request->kind == TAKT_GPU_RESERVE ? read_reservation(cli, request, err)
+							    : rc;
+}
+
+static const char *const words[] = {"list", "drain", "resume", "reserve", "release", NULL};
+
+/* -1 = list, else enum takt_gpu_request_kind. */
+static int read_action(const struct takt_cli *cli, int *ret, struct takt_err *err)
+{
+	const char *text = cli->operand_count > 0 ? cli->operands[0] : "list";
+
+	for (int i = 0; words[i]; i++)
+		if (strcmp(words[i], text) == 0) {
+			*ret = i - 1;
+			return 0;
+		}
+	return takt_err_set(err, -TAKT_E_USAGE,
+			    "takt gpu takes list, drain, resume, reserve or release, not '%.40s'",
+			    text);
+}
+
+static int check_options(const struct takt_cli *cli, int action, struct takt_err *err)
+{
+	bool times =
+		takt_cli_has(cli, "from") || takt_cli_has(cli, "until") || takt_cli_has(cli, "for");
+
+	if (times && action != TAKT_GPU_RESERVE)
+		return takt_err_set(err, -TAKT_E_USAGE,
+				    "'--for', '--from' and '--until' are for takt gpu reserve");
+	if (takt_cli_has(cli, "reason") && action != TAKT_GPU_RESERVE && action != TAKT_GPU_DRAIN)
+		return takt_err_set(err, -TAKT_E_USAGE, "'--reason' is for drain and reserve");
+	return 0;
+}
+
+static int run(struct takt_cli *cli, struct takt_err *err)
+{
+	TAKT_CLEANUP(freep) struct takt_orders_view *view = takt_alloc(sizeof(*view));
+	struct takt_gpu_request request = {0};
+	int action = -1;
+	int rc = view ? read_action(cli, &action, err)
+		      : takt_err_set(err, -ENOMEM, "no memory for the GPUs");
+
+	if (rc == 0)
+		rc = check_options(cli, action, err);
+	if (rc == 0)
+		rc = takt_cli_connect(cli, err);
+	if (rc == 0)
+		rc = takt_client_orders(cli->client, view, err);
+	if (rc == 0 && action >= 0) {
+		request.kind = (enum takt_gpu_request_kind)action;
+		rc = read_request(cli, view->gpus, &request, err);
+		if (rc == 0)
+			rc = takt_client_order(cli->client, &request, view, err);
+	}
+	if (rc == 0 && !takt_cli_print_json(cli))
+		print_orders(cli, view);
+	return rc;
+}
+
+static const struct takt_option options[] = {
+	{"reason", 'r', "TEXT", "drain, reserve: shown to whoever waits"},
+	{"for", 0, "USER", "reserve: whose jobs may be there; left out: maintenance"},
+	{"from", 0, "TIME", "reserve: 2h from now, 18:00, 2026-12-24T18:00; left out: now"},
+	{"until", 0, "TIME", "reserve: the same"},
+	{NULL},
+};
+
+static const struct takt_text_pair examples[] = {
+	{"takt gpu drain 3 --reason 'fan is loud'", "nothing new starts on GPU 3"},
+	{"takt gpu resume 3", "it is used again"},
+	{"takt gpu reserve 0-3 --for ada --from 18:00 --until 22:00", "four GPUs for ada tonight"},
+	{"takt gpu reserve all --until 2h --reason 'new driver'", "maintenance of the machine"},
+	{"takt gpu release 2", "reservation 2 is off"},
+	{NULL, NULL},
+};
+
+const struct takt_verb takt_verb_gpu = {
+	.name = "gpu",
+	.summary = "drain, resume and reserve GPUs",
+	.usage = "[list | drain GPUS --reason TEXT | resume GPUS | reserve GPUS [--for USER] "
+		 "[--from "
+		 "TIME] --until TIME | release ID]",
+	.about =
+		"list: which GPUs are set aside or reserved, by whom and why. The rest is for "
+		"administrators.\n"
+		"drain: the job on a GPU runs on, nothing new starts there, also after a restart, "
+		"until resume. Every view says so with the reason.\n"
+		"resume: gives back what was drained, or what takt itself has set aside because "
+		"it broke under a job.\n"
+		"reserve: from one time to another the GPUs are for the jobs of one user, or for "
+		"maintenance. Jobs of others start there only when they are over by then, as their "
+		"time limit says; one without a time limit does not. What runs there when the "
+		"time comes is not stopped.\n"
+		"release: takes a reservation back.",
+	.options = options,
+	.examples = examples,
+	.operands = TAKT_OPERANDS_WORDS,
+	.words = words,
+	.max_operands = -1,
+	.run = run,
+};

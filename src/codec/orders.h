@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What administrators say about GPUs: drained, reserved, in maintenance; and what takt itself has
+ * set aside until somebody has looked at it. JSON as in views.h.
+ */
+#ifndef TAKT_CODEC_ORDERS_H
+#define TAKT_CODEC_ORDERS_H
+
+#include "codec/views.h"
+
+enum {
+	TAKT_MAX_RESERVATIONS = 64,
+};
+
+/* A GPU that gets no new jobs. */
+struct takt_gpu_order {
+	uint32_t index;
+	char uuid[96];
+	char state[16]; /* "drained" by an administrator; "fault": by takt, until it is resumed */
+	char reason[160];
+	char by[33];	  /* who said so; "" = takt */
+	int64_t since_ms; /* wall clock */
+};
+
+/* GPUs that are kept from `from_ms` to `until_ms`, wall clock. */
+struct takt_reservation {
+	uint64_t id;
+	uint64_t gpu_mask;
+	uint32_t uid;  /* whose jobs may be there; UINT32_MAX = nobody's: maintenance */
+	char user[33]; /* his name; "" = maintenance */
+	int64_t from_ms, until_ms;
+	char reason[160];
+	char by[33];
+};
+
+struct takt_orders_view {
+	bool simulated;
+	uint32_t gpus; /* there are; counted from 0 */
+	uint32_t uuid_count;
+	char uuids[TAKT_VIEW_MAX_GPUS][96]; /* of them; "?" = not known */
+	uint32_t set_aside_count;
+	struct takt_gpu_order set_aside[TAKT_VIEW_MAX_GPUS]; /* by index */
+	uint32_t reservation_count;
+	struct takt_reservation reservations[TAKT_MAX_RESERVATIONS]; /* by id */
+};
+int takt_orders_view_to_json(const struct takt_orders_view *view, struct takt_str *out);
+int takt_orders_view_from_json(const char *text, size_t len, struct takt_orders_view *ret,
+			       struct takt_err *err);
+
+enum takt_gpu_request_kind {
+	TAKT_GPU_DRAIN,	  /* gpu_mask, reason */
+	TAKT_GPU_RESUME,  /* gpu_mask */
+	TAKT_GPU_RESERVE, /* gpu_mask, user, from_ms, until_ms, reason */
+	TAKT_GPU_RELEASE, /* id */
+	TAKT_GPU_REQUEST_COUNT
+};
+struct takt_gpu_request {
+	enum takt_gpu_request_kind kind;
+	uint64_t gpu_mask;
+	uint64_t id;
+	char user[33]; /* a name or a number; "" = nobody: maintenance */
+	int64_t from_ms, until_ms;
+	char reason[160];
+};
+/* Refuses (-TAKT_E_USAGE, naming the field) what is not a request of that kind. */
+int takt_gpu_request_from_json(enum takt_gpu_request_kind kind, const char *text, size_t len,
+			       struct takt_gpu_request *ret, struct takt_err *err);
+int takt_gpu_request_to_json(const struct takt_gpu_request *request, struct takt_str *out);
+
+/* One of each, as the store keeps them. */
+int takt_gpu_order_to_json(const struct takt_gpu_order *order, struct takt_str *out);
+int takt_gpu_order_from_json(const char *text, size_t len, struct takt_gpu_order *ret,
+			     struct takt_err *err);
+int takt_reservation_to_json(const struct takt_reservation *reservation, struct takt_str *out);
+int takt_reservation_from_json(const char *text, size_t len, struct takt_reservation *ret,
+			       struct takt_err *err);
+
+#endif

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What administrators have said about GPUs, and what they say, as JSON. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "codec/orders.h"
+#include "codec/view_tables.h"
+
+#define ORDER struct takt_gpu_order
+static const struct takt_field order_fields[] = {
+	U32(ORDER, index, MUST), TEXT(ORDER, uuid), TEXT(ORDER, state),
+	TEXT(ORDER, reason),	 TEXT(ORDER, by),   I64(ORDER, since_ms, NONE(0)),
+};
+static const struct takt_shape order_shape =
+	TAKT_SHAPE(ORDER, "what is said of a GPU", order_fields);
+
+#define RESERVATION struct takt_reservation
+static const struct takt_field reservation_fields[] = {
+	U64(RESERVATION, id, MUST),
+	{.name = "gpus",
+	 .kind = TAKT_FIELD_MASK,
+	 .offset = offsetof(RESERVATION, gpu_mask),
+	 .required = true},
+	U32(RESERVATION, uid, NONE(UINT32_MAX)),
+	TEXT(RESERVATION, user),
+	I64(RESERVATION, from_ms, MUST),
+	I64(RESERVATION, until_ms, MUST),
+	TEXT(RESERVATION, reason),
+	TEXT(RESERVATION, by),
+};
+static const struct takt_shape reservation_shape =
+	TAKT_SHAPE(RESERVATION, "a reservation", reservation_fields);
+
+#define ORDERS struct takt_orders_view
+static const struct takt_field orders_fields[] = {
+	MUST_BOOL(ORDERS, simulated),
+	U32(ORDERS, gpus, MUST),
+	{TAKT_FIELD_AT(ORDERS, uuids, TAKT_FIELD_TEXT), .many = TAKT_MANY_ARRAY, .counts = true,
+	 .size = sizeof(((ORDERS *)0)->uuids[0]), COUNT(ORDERS, uuid_count),
+	 .room = TAKT_VIEW_MAX_GPUS},
+	{TAKT_FIELD_AT(ORDERS, set_aside, TAKT_FIELD_OBJECT), .many = TAKT_MANY_ARRAY,
+	 .required = true, .counts = true, .size = sizeof(ORDER), COUNT(ORDERS, set_aside_count),
+	 .room = TAKT_VIEW_MAX_GPUS, .shape = &order_shape},
+	{TAKT_FIELD_AT(ORDERS, reservations, TAKT_FIELD_OBJECT), .many = TAKT_MANY_ARRAY,
+	 .required = true, .counts = true, .size = sizeof(RESERVATION),
+	 COUNT(ORDERS, reservation_count), .room = TAKT_MAX_RESERVATIONS,
+	 .shape = &reservation_shape},
+};
+static const struct takt_shape orders_shape =
+	TAKT_SHAPE(ORDERS, "what GPUs are set aside", orders_fields);
+
+int takt_orders_view_to_json(const struct takt_orders_view *view, struct takt_str *out)
+{
+	return takt_shape_encode(&orders_shape, view, out);
+}
+
+int takt_orders_view_from_json(const char *text, size_t len, struct takt_orders_view *ret,
+			       struct takt_err *err)
+{
+	memset(ret, 0, sizeof(*ret));
+	return takt_shape_decode(&orders_shape, text, len, TAKT_VIEW_MAX_BYTES, TAKT_SHAPE_TOLERANT,
+				 ret, err);
+}
+
+#define REQUEST struct takt_gpu_request
+#define GPUS                                                                                    \
+	{                                                                                       \
+		.name = "gpus", .kind = TAKT_FIELD_MASK, .offset = offsetof(REQUEST, gpu_mask), \
+		.required = true                                                                \
+	}
+static const struct takt_field drain_fields[] = {GPUS, TEXT(REQUEST, reason)};
+static const struct takt_field resume_fields[] = {GPUS};
+static const struct takt_field reserve_fields[] = {
+	GPUS,
+	TEXT(REQUEST, user),
+	I64(REQUEST, from_ms, MUST),
+	I64(REQUEST, until_ms, MUST),
+	TEXT(REQUEST, reason),
+};
+static const struct takt_field release_fields[] = {U64(REQUEST, id, MUST, .min = 1)};
+static const struct takt_shape request_shapes[TAKT_GPU_REQUEST_COUNT] = {
+	[TAKT_GPU_DRAIN] = TAKT_SHAPE(REQUEST, "the body", drain_fields),
+	[TAKT_GPU_RESUME] = TAKT_SHAPE(REQUEST, "the body", resume_fields),
+	[TAKT_GPU_RESERVE] = TAKT_SHAPE(REQUEST, "the body", reserve_fields),
+	[TAKT_GPU_RELEASE] = TAKT_SHAPE(REQUEST, "the body", release_fields),
+};
+
+enum {
+	MAX_BYTES = 64 * 1024
+};
+
+static int check_request(const struct takt_gpu_request *request, struct takt_err *err)
+{
+	if (request->kind != TAKT_GPU_RELEASE && request->gpu_mask == 0)
+		return takt_err_set(err, -TAKT_E_USAGE, "field 'gpus' must name at least one GPU");
+	if (request->kind == TAKT_GPU_DRAIN && !request->reason[0])
+		return takt_err_set(
+			err, -TAKT_E_USAGE,
+			"field 'reason' must say why: whoever waits for the GPU reads it");
+	if (request->kind == TAKT_GPU_RESERVE && request->until_ms <= request->from_ms)
+		return takt_err_set(err, -TAKT_E_USAGE, "'until_ms' must be after 'from_ms'");
+	return 0;
+}
+
+int takt_gpu_request_from_json(enum takt_gpu_request_kind kind, const char *text, size_t len,
+			       struct takt_gpu_request *ret, struct takt_err *err)
+{
+	struct takt_gpu_request request;
+	int rc;
+
+	memset(&request, 0, sizeof(request));
+	rc = takt_shape_decode(&request_shapes[kind], text, len, MAX_BYTES, TAKT_SHAPE_STRICT,
+			       &request, err);
+	if (rc == -TAKT_E_CORRUPT) {
+		rc = -TAKT_E_USAGE;
+		if (err)
+			err->rc = rc;
+	}
+	request.kind = kind;
+	if (rc == 0)
+		rc = check_request(&request, err);
+	if (rc == 0)
+		*ret = request;
+	return rc;
+}
+
+int takt_gpu_request_to_json(const struct takt_gpu_request *request, struct takt_str *out)
+{
+	return takt_shape_encode(&request_shapes[request->kind], request, out);
+}
+
+int takt_gpu_order_to_json(const struct takt_gpu_order *order, struct takt_str *out)
+{
+	return takt_shape_encode(&order_shape, order, out);
+}
+
+int takt_gpu_order_from_json(const char *text, size_t len, struct takt_gpu_order *ret,
+			     struct takt_err *err)
+{
+	memset(ret, 0, sizeof(*ret));
+	return takt_shape_decode(&order_shape, text, len, MAX_BYTES, TAKT_SHAPE_TOLERANT, ret, err);
+}
+
+int takt_reservation_to_json(const struct takt_reservation *reservation, struct takt_str *out)
+{
+	return takt_shape_encode(&reservation_shape, reservation, out);
+}
+
+int takt_reservation_from_json(const char *text, size_t len, struct takt_reservation *ret,
+			       struct takt_err *err)
+{
+	memset(ret, 0, sizeof(*ret));
+	return takt_shape_decode(&reservation_shape, text, len, MAX_BYTES, TAKT_SHAPE_TOLERANT, ret,
+				 err);
+}

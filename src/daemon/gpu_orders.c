@@ -1,0 +1,587 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/gpu_orders.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+
+static const char key[] = "orders";
+static const int64_t keep_over_ms = 24ll * 3600 * 1000; /* the clock may have jumped */
+static const uint64_t retry_ns = 2 * TAKT_NS_PER_S;
+
+enum {
+	WINDOWS_OF_GPUS = TAKT_VIEW_MAX_GPUS, /* ids up to this are GPUs', beyond reservations' */
+};
+
+struct takt_orders {
+	struct takt_daemon *daemon;
+	struct takt_orders_view now;   /* on disk */
+	struct takt_orders_view told;  /* to the queue */
+	struct takt_orders_view *next; /* being written; NULL = nothing is */
+	struct takt_pending *pending;  /* who waits for that; NULL = nobody */
+	uint64_t faults;	       /* GPUs set aside and not yet on disk */
+	char fault_reason[TAKT_VIEW_MAX_GPUS][160];
+	struct takt_boot retry_at;
+	int64_t ticket;
+};
+
+static int64_t wall_ms(struct takt_wall wall)
+{
+	return wall.ns / (int64_t)TAKT_NS_PER_MS;
+}
+
+static struct takt_gpu_order *order_of(struct takt_orders_view *view, uint32_t gpu)
+{
+	for (uint32_t i = 0; i < view->set_aside_count; i++)
+		if (view->set_aside[i].index == gpu)
+			return &view->set_aside[i];
+	return NULL;
+}
+
+static const struct takt_gpu_order *find(const struct takt_orders *orders, uint32_t gpu)
+{
+	return order_of((struct takt_orders_view *)&orders->now, gpu);
+}
+
+/*
+ * From disk.
+ */
+
+static uint32_t gpu_by_uuid(const struct takt_daemon *daemon, const char *uuid)
+{
+	for (uint32_t gpu = 0; gpu < daemon->gpu_count; gpu++)
+		if (takt_watch_known(daemon, gpu) &&
+		    strcmp(takt_machine_facts(daemon->machine, gpu)->uuid, uuid) == 0)
+			return gpu;
+	return UINT32_MAX;
+}
+
+static uint64_t mask_now(const struct takt_daemon *daemon, const struct takt_orders_view *view,
+			 uint64_t mask)
+{
+	uint64_t now = 0;
+
+	for (; mask; mask &= mask - 1) {
+		uint32_t was = (uint32_t)__builtin_ctzll(mask);
+		uint32_t gpu =
+			was < view->uuid_count ? gpu_by_uuid(daemon, view->uuids[was]) : UINT32_MAX;
+
+		if (gpu != UINT32_MAX)
+			now |= UINT64_C(1) << gpu;
+	}
+	return now;
+}
+
+static void name_gpus(const struct takt_daemon *daemon, struct takt_orders_view *view)
+{
+	view->gpus = view->uuid_count = daemon->gpu_count;
+	for (uint32_t gpu = 0; gpu < daemon->gpu_count; gpu++)
+		takt_strcpy(view->uuids[gpu], sizeof(view->uuids[gpu]),
+			    takt_watch_known(daemon, gpu)
+				    ? takt_machine_facts(daemon->machine, gpu)->uuid
+				    : "?");
+}
+
+/* A GPU that is not there keeps what was said of it: it may come back. */
+static int take_text(void *ctx, const char *name, const char *text)
+{
+	struct takt_orders *orders = ctx;
+	struct takt_orders_view *view = &orders->now;
+	int rc = takt_orders_view_from_json(text, strlen(text), view, NULL);
+
+	if (rc < 0 || strcmp(name, key) != 0)
+		return rc;
+	for (uint32_t i = 0; i < view->set_aside_count; i++)
+		view->set_aside[i].index = gpu_by_uuid(orders->daemon, view->set_aside[i].uuid);
+	for (uint32_t i = 0; i < view->reservation_count; i++)
+		view->reservations[i].gpu_mask =
+			mask_now(orders->daemon, view, view->reservations[i].gpu_mask);
+	return 0;
+}
+
+int takt_orders_new(struct takt_daemon *daemon, struct takt_orders **ret, struct takt_err *err)
+{
+	struct takt_orders *orders = takt_zalloc(sizeof(*orders));
+	int rc;
+
+	if (!orders)
+		return takt_err_set(err, -ENOMEM, "what is said of GPUs");
+	orders->daemon = daemon;
+	rc = takt_store_each_kept(daemon->store, key, take_text, orders, err);
+	if (rc < 0) {
+		takt_free(orders);
+		return takt_err_set(err, rc, "what administrators said of GPUs cannot be read");
+	}
+	name_gpus(daemon, &orders->now);
+	*ret = orders;
+	return 0;
+}
+
+void takt_orders_free(struct takt_orders *orders)
+{
+	if (orders)
+		takt_free(orders->next);
+	takt_free(orders);
+}
+
+/*
+ * To the queue.
+ */
+
+static void forget_windows(struct takt_orders *orders)
+{
+	const struct takt_orders_view *told = &orders->told;
+	struct takt_queue *queue = orders->daemon->queue;
+
+	for (uint32_t i = 0; i < told->set_aside_count; i++)
+		if (told->set_aside[i].index < told->gpus)
+			takt_queue_release_gpus(queue, told->set_aside[i].index + 1);
+	for (uint32_t i = 0; i < told->reservation_count; i++)
+		takt_queue_release_gpus(queue, WINDOWS_OF_GPUS + told->reservations[i].id);
+}
+
+/* Nobody's, without being maintenance: what runs on it is left alone. */
+static void keep_gpu(struct takt_orders *orders, uint32_t gpu)
+{
+	const struct takt_queue_window window = {
+		.id = gpu + 1,
+		.gpu_mask = UINT64_C(1) << gpu,
+		.until = {INT64_MAX},
+		.owner = TAKT_QUEUE_NOBODY,
+	};
+
+	(void)takt_queue_keep_gpus(orders->daemon->queue, &window, NULL);
+}
+
+static void keep_reserved(struct takt_orders *orders, const struct takt_reservation *reservation)
+{
+	const struct takt_queue_window window = {
+		.id = WINDOWS_OF_GPUS + reservation->id,
+		.gpu_mask = reservation->gpu_mask,
+		.from = {reservation->from_ms * (int64_t)TAKT_NS_PER_MS},
+		.until = {reservation->until_ms * (int64_t)TAKT_NS_PER_MS},
+		.owner = reservation->uid == UINT32_MAX ? TAKT_QUEUE_MAINTENANCE : reservation->uid,
+	};
+
+	if (window.gpu_mask)
+		(void)takt_queue_keep_gpus(orders->daemon->queue, &window, NULL);
+}
+
+void takt_orders_tell(struct takt_orders *orders)
+{
+	const struct takt_orders_view *now = &orders->now;
+
+	forget_windows(orders);
+	for (uint32_t i = 0; i < now->set_aside_count; i++)
+		if (now->set_aside[i].index < now->gpus)
+			keep_gpu(orders, now->set_aside[i].index);
+	for (uint32_t i = 0; i < now->reservation_count; i++)
+		keep_reserved(orders, &now->reservations[i]);
+	orders->told = *now;
+	takt_watch_health(orders->daemon);
+}
+
+/*
+ * To disk.
+ */
+
+static struct takt_orders_view *begin(struct takt_orders *orders, struct takt_err *err)
+{
+	struct takt_orders_view *next;
+
+	if (orders->next) {
+		takt_err_set(err, -TAKT_E_BUSY,
+			     "another change of GPUs is being written; try again");
+		return NULL;
+	}
+	next = takt_alloc(sizeof(*next));
+	if (!next)
+		takt_err_set(err, -ENOMEM, "the change");
+	else
+		*next = orders->now;
+	return next;
+}
+
+/* Takes `next` over, whatever comes of it. */
+static int post(struct takt_orders *orders, struct takt_orders_view *next,
+		struct takt_pending *pending, struct takt_err *err)
+{
+	TAKT_CLEANUP(strp) struct takt_str text = TAKT_STR(TAKT_STORE_MAX_KEPT);
+	int64_t ticket = takt_orders_view_to_json(next, &text);
+
+	if (ticket == 0)
+		ticket = takt_store_keep(orders->daemon->store, key, takt_str_text(&text), 0, err);
+	else
+		takt_err_set(err, (int)ticket, "the change of GPUs cannot be written down");
+	if (ticket < 0) {
+		takt_free(next);
+		return (int)ticket;
+	}
+	orders->next = next;
+	orders->ticket = ticket;
+	orders->pending = pending;
+	return 0;
+}
+
+static void answer(struct takt_orders *orders)
+{
+	TAKT_CLEANUP(strp) struct takt_str json = TAKT_STR(TAKT_VIEW_MAX_BYTES);
+	TAKT_CLEANUP(freep) struct takt_orders_view *view = takt_alloc(sizeof(*view));
+	struct takt_err err;
+
+	if (!view || takt_api_orders(orders->daemon, view, &err) < 0 ||
+	    takt_orders_view_to_json(view, &json) < 0) {
+		takt_err_set(&err, -ENOMEM, "done, but there is no memory for the answer");
+		takt_pending_error(orders->pending, &err);
+	} else {
+		takt_pending_json(orders->pending, 200, takt_str_text(&json), json.len);
+	}
+	orders->pending = NULL;
+}
+
+/* Those that have become durable need no mark of their own any more. */
+static void settle_faults(struct takt_orders *orders)
+{
+	for (uint32_t gpu = 0; gpu < orders->daemon->gpu_count; gpu++)
+		if (find(orders, gpu))
+			orders->faults &= ~(UINT64_C(1) << gpu);
+}
+
+void takt_orders_stored(void *ctx, const struct takt_store_completion *done)
+{
+	struct takt_daemon *daemon = ctx;
+	struct takt_orders *orders = daemon->orders;
+	struct takt_err error;
+
+	if (!orders->next || done->ticket != orders->ticket)
+		return;
+	if (done->rc == 0) {
+		orders->now = *orders->next;
+		settle_faults(orders);
+		takt_orders_tell(orders);
+	}
+	takt_free(orders->next);
+	orders->next = NULL;
+	orders->retry_at.ns = done->rc ? takt_boot_now(daemon->sys).ns + retry_ns : 0;
+	if (!orders->pending)
+		return;
+	if (done->rc == 0) {
+		answer(orders);
+		return;
+	}
+	takt_err_set(&error, done->rc, "%s", done->message);
+	takt_pending_error(orders->pending, &error);
+	orders->pending = NULL;
+}
+
+static void hung_up(void *ctx)
+{
+	struct takt_orders *orders = ctx;
+
+	orders->pending = NULL;
+}
+
+/*
+ * What is asked for.
+ */
+
+static void set_aside(struct takt_orders *orders, struct takt_orders_view *view, uint32_t gpu,
+		      const char *state, const char *reason, const char *by)
+{
+	struct takt_gpu_order *order = order_of(view, gpu);
+
+	if (!order && view->set_aside_count == TAKT_VIEW_MAX_GPUS)
+		return; /* more GPUs than this were never there at once */
+	if (!order)
+		order = &view->set_aside[view->set_aside_count++];
+	*order = (struct takt_gpu_order){.index = gpu};
+	takt_strcpy(order->uuid, sizeof(order->uuid), view->uuids[gpu]);
+	takt_strcpy(order->state, sizeof(order->state), state);
+	takt_strcpy(order->reason, sizeof(order->reason), reason);
+	takt_strcpy(order->by, sizeof(order->by), by);
+	order->since_ms = wall_ms(takt_wall_now(orders->daemon->sys));
+}
+
+static int resume(struct takt_orders *orders, struct takt_orders_view *view, uint32_t gpu,
+		  struct takt_err *err)
+{
+	struct takt_gpu_order *order = order_of(view, gpu);
+	const char *note = takt_watch_note(orders->daemon, gpu);
+
+	if (!order)
+		return takt_err_set(err, -TAKT_E_CONFLICT, "GPU %u is not drained%s%s", gpu,
+				    note[0] ? "; " : "", note);
+	*order = view->set_aside[--view->set_aside_count];
+	return 0;
+}
+
+static int check_gpus(const struct takt_orders *orders, uint64_t gpu_mask, struct takt_err *err)
+{
+	const struct takt_daemon *daemon = orders->daemon;
+
+	for (; gpu_mask; gpu_mask &= gpu_mask - 1) {
+		uint32_t gpu = (uint32_t)__builtin_ctzll(gpu_mask);
+
+		if (gpu >= daemon->gpu_count)
+			return takt_err_set(err, -TAKT_E_USAGE, "there is no GPU %u; there are %u",
+					    gpu, daemon->gpu_count);
+		if (!takt_watch_known(daemon, gpu))
+			return takt_err_set(
+				err, -TAKT_E_UNAVAILABLE,
+				"GPU %u has not said what it is, and gets no jobs anyway", gpu);
+	}
+	return 0;
+}
+
+/* A name of the system's, or a number. */
+static int find_user(const char *text, struct takt_reservation *ret, struct takt_err *err)
+{
+	const struct passwd *known = getpwnam(text);
+	unsigned long long uid;
+
+	if (known)
+		uid = known->pw_uid;
+	else if (takt_parse_u64(text, 0, UINT32_MAX - 1, &uid) < 0)
+		return takt_err_set(err, -TAKT_E_USAGE, "there is no user '%s' on this machine",
+				    text);
+	ret->uid = (uint32_t)uid;
+	takt_user_name((uid_t)uid, ret->user, sizeof(ret->user));
+	if (!ret->user[0])
+		snprintf(ret->user, sizeof(ret->user), "%llu", uid);
+	return 0;
+}
+
+static int reserve(struct takt_orders *orders, struct takt_orders_view *view,
+		   const struct takt_gpu_request *request, const char *by, struct takt_err *err)
+{
+	struct takt_reservation *made = &view->reservations[view->reservation_count];
+	uint64_t id = 1;
+
+	if (view->reservation_count == TAKT_MAX_RESERVATIONS)
+		return takt_err_set(err, -TAKT_E_LIMIT, "there are %d reservations already",
+				    TAKT_MAX_RESERVATIONS);
+	if (request->until_ms <= wall_ms(takt_wall_now(orders->daemon->sys)))
+		return takt_err_set(err, -TAKT_E_USAGE, "the reservation would be over already");
+	for (uint32_t i = 0; i < view->reservation_count; i++)
+		if (view->reservations[i].id >= id)
+			id = view->reservations[i].id + 1;
+	*made = (struct takt_reservation){
+		.id = id,
+		.gpu_mask = request->gpu_mask,
+		.uid = UINT32_MAX,
+		.from_ms = request->from_ms,
+		.until_ms = request->until_ms,
+	};
+	takt_strcpy(made->reason, sizeof(made->reason), request->reason);
+	takt_strcpy(made->by, sizeof(made->by), by);
+	view->reservation_count++;
+	return request->user[0] ? find_user(request->user, made, err) : 0;
+}
+
+static int release(struct takt_orders_view *view, uint64_t id, struct takt_err *err)
+{
+	for (uint32_t i = 0; i < view->reservation_count; i++) {
+		if (view->reservations[i].id != id)
+			continue;
+		view->reservation_count--;
+		memmove(&view->reservations[i], &view->reservations[i + 1],
+			(view->reservation_count - i) * sizeof(view->reservations[0]));
+		return 0;
+	}
+	return takt_err_set(err, -TAKT_E_NOT_FOUND, "there is no reservation %" PRIu64, id);
+}
+
+static int change(struct takt_orders *orders, struct takt_orders_view *view,
+		  const struct takt_gpu_request *request, const char *by, struct takt_err *err)
+{
+	int rc = 0;
+
+	if (request->kind == TAKT_GPU_RESERVE)
+		return reserve(orders, view, request, by, err);
+	if (request->kind == TAKT_GPU_RELEASE)
+		return release(view, request->id, err);
+	for (uint64_t left = request->gpu_mask; rc == 0 && left; left &= left - 1) {
+		uint32_t gpu = (uint32_t)__builtin_ctzll(left);
+
+		if (request->kind == TAKT_GPU_DRAIN)
+			set_aside(orders, view, gpu, "drained", request->reason, by);
+		else
+			rc = resume(orders, view, gpu, err);
+	}
+	return rc;
+}
+
+int takt_api_order(void *ctx, const struct takt_peer *peer, const struct takt_gpu_request *request,
+		   struct takt_pending *pending, struct takt_err *err)
+{
+	struct takt_daemon *daemon = ctx;
+	struct takt_orders *orders = daemon->orders;
+	struct takt_orders_view *next = NULL;
+	char by[33];
+	int rc = 0;
+
+	if (!peer->admin)
+		return takt_err_set(err, -EPERM, "only root and members of group %s may do so",
+				    daemon->config.admin_group);
+	if (!daemon->manages)
+		return takt_err_set(err, -TAKT_E_UNAVAILABLE, "takt only observes here (%s)",
+				    daemon->observe_why);
+	rc = check_gpus(orders, request->gpu_mask, err);
+	if (rc < 0)
+		return rc;
+	next = begin(orders, err);
+	if (!next)
+		return err ? err->rc : -TAKT_E_BUSY;
+	takt_user_name(peer->uid, by, sizeof(by));
+	if (!by[0])
+		snprintf(by, sizeof(by), "%u", (unsigned)peer->uid);
+	rc = change(orders, next, request, by, err);
+	if (rc < 0) {
+		takt_free(next);
+		return rc;
+	}
+	rc = post(orders, next, pending, err);
+	if (rc == 0)
+		takt_pending_set_cancel(pending, hung_up, orders);
+	return rc;
+}
+
+int takt_api_orders(void *ctx, struct takt_orders_view *ret, struct takt_err *err)
+{
+	const struct takt_daemon *daemon = ctx;
+	uint32_t shown = 0;
+
+	*ret = daemon->orders->now;
+	ret->simulated = takt_machine_info(daemon->machine)->simulated;
+	for (uint32_t i = 0; i < ret->set_aside_count; i++)
+		if (ret->set_aside[i].index < ret->gpus)
+			ret->set_aside[shown++] = ret->set_aside[i];
+	ret->set_aside_count = shown;
+	return 0;
+}
+
+/*
+ * What takt sees itself, and what follows from time.
+ */
+
+static void write_faults(struct takt_orders *orders)
+{
+	struct takt_orders_view *next = begin(orders, NULL);
+
+	if (!next)
+		return;
+	for (uint64_t left = orders->faults; left; left &= left - 1) {
+		uint32_t gpu = (uint32_t)__builtin_ctzll(left);
+
+		set_aside(orders, next, gpu, "fault", orders->fault_reason[gpu], "");
+	}
+	(void)post(orders, next, NULL, NULL);
+}
+
+void takt_orders_fault(struct takt_orders *orders, uint32_t gpu, const char *reason)
+{
+	if (find(orders, gpu) || orders->faults >> gpu & 1)
+		return;
+	orders->faults |= UINT64_C(1) << gpu;
+	takt_strcpy(orders->fault_reason[gpu], sizeof(orders->fault_reason[gpu]), reason);
+	write_faults(orders);
+}
+
+bool takt_orders_is_fault(const struct takt_orders *orders, uint32_t gpu)
+{
+	const struct takt_gpu_order *order = find(orders, gpu);
+
+	return orders->faults >> gpu & 1 || (order && strcmp(order->state, "fault") == 0);
+}
+
+static void forget_old(struct takt_orders *orders, int64_t now_ms)
+{
+	struct takt_orders_view *next;
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < orders->now.reservation_count; i++)
+		kept += orders->now.reservations[i].until_ms + keep_over_ms > now_ms;
+	if (kept == orders->now.reservation_count)
+		return;
+	next = begin(orders, NULL);
+	if (!next)
+		return;
+	kept = 0;
+	for (uint32_t i = 0; i < next->reservation_count; i++)
+		if (next->reservations[i].until_ms + keep_over_ms > now_ms)
+			next->reservations[kept++] = next->reservations[i];
+	next->reservation_count = kept;
+	(void)post(orders, next, NULL, NULL);
+}
+
+void takt_orders_tick(struct takt_orders *orders, struct takt_wall now)
+{
+	if (orders->next || takt_boot_now(orders->daemon->sys).ns < orders->retry_at.ns)
+		return;
+	if (orders->faults)
+		write_faults(orders);
+	else
+		forget_old(orders, wall_ms(now));
+}
+
+static const struct takt_reservation *reservation_at(const struct takt_orders *orders, uint32_t gpu,
+						     int64_t now_ms)
+{
+	for (uint32_t i = 0; i < orders->now.reservation_count; i++) {
+		const struct takt_reservation *at = &orders->now.reservations[i];
+
+		if (at->gpu_mask >> gpu & 1 && at->from_ms <= now_ms && now_ms < at->until_ms)
+			return at;
+	}
+	return NULL;
+}
+
+const char *takt_orders_state(const struct takt_orders *orders, uint32_t gpu, struct takt_wall now)
+{
+	const struct takt_gpu_order *order = find(orders, gpu);
+	const struct takt_reservation *at = reservation_at(orders, gpu, wall_ms(now));
+
+	if (order && strcmp(order->state, "drained") == 0)
+		return "drained";
+	if (!at)
+		return NULL;
+	return at->uid == UINT32_MAX ? "maintenance" : "reserved";
+}
+
+static void note_reservation(const struct takt_reservation *at, char *buf, size_t size)
+{
+	time_t until = (time_t)(at->until_ms / 1000);
+	char text[32] = "?";
+	struct tm tm;
+
+	if (localtime_r(&until, &tm))
+		strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &tm);
+	snprintf(buf, size, "%s%s until %s by %s%s%s",
+		 at->uid == UINT32_MAX ? "maintenance" : "reserved for ", at->user, text, at->by,
+		 at->reason[0] ? ": " : "", at->reason);
+}
+
+const char *takt_orders_note(const struct takt_orders *orders, uint32_t gpu, struct takt_wall now,
+			     char *buf, size_t size)
+{
+	const struct takt_gpu_order *order = find(orders, gpu);
+	const struct takt_reservation *at = reservation_at(orders, gpu, wall_ms(now));
+
+	buf[0] = '\0';
+	if (order)
+		snprintf(buf, size, "%s%s%s: %s",
+			 order->by[0] ? "drained" : "set aside until 'takt gpu resume'",
+			 order->by[0] ? " by " : "", order->by, order->reason);
+	else if (orders->faults >> gpu & 1)
+		snprintf(buf, size, "set aside until 'takt gpu resume': %s",
+			 orders->fault_reason[gpu]);
+	else if (at)
+		note_reservation(at, buf, size);
+	return buf;
+}
