@@ -121,6 +121,14 @@ void takt_job_report_text(const struct takt_job_view *job, const char *prefix, s
 	takt_gpu_list_text(job->gpu_list, job->gpu_list_count, out);
 	if (job->gpu_list_count > 0)
 		add_gpu_lines(job, prefix, out);
+	if (report->has & TAKT_RV_HANDOVER)
+		takt_str_addf(out,
+			      "\n%shand-over     %.1f ms until the driver was done with the job "
+			      "before, %.1f ms "
+			      "to schedule, %.1f ms to start",
+			      prefix, (double)report->gap_driver_us / 1e3,
+			      (double)report->gap_scheduler_us / 1e3,
+			      (double)report->gap_start_us / 1e3);
 	if (report->simulated)
 		takt_str_addf(out, "\n%sSIMULATED: measured on GPUs that are not real", prefix);
 	takt_str_add(out, "\n");

@@ -19,6 +19,9 @@ static const struct takt_field report_fields[] = {
 	U64(REPORT, peak_memory_bytes, HAS(TAKT_RV_PEAK_MEMORY)),
 	U32(REPORT, mean_util_permille, HAS(TAKT_RV_UTIL)),
 	U64(REPORT, idle_ms, HAS(TAKT_RV_UTIL)),
+	U64(REPORT, gap_driver_us, HAS(TAKT_RV_HANDOVER)),
+	U64(REPORT, gap_scheduler_us, HAS(TAKT_RV_HANDOVER)),
+	U64(REPORT, gap_start_us, HAS(TAKT_RV_HANDOVER)),
 };
 static const struct takt_shape report_shape = {
 	.what = "a report",

@@ -46,6 +46,7 @@ enum takt_view_has {
 	TAKT_VIEW_PROCS = 1u << 12,
 	TAKT_VIEW_FAN = 1u << 13,
 	TAKT_VIEW_PSTATE = 1u << 14,
+	TAKT_VIEW_HANDOVER = 1u << 15,
 };
 
 struct takt_proc_view {
@@ -78,6 +79,8 @@ struct takt_gpu_view {
 	uint64_t job_id;	/* 0 = none of takt's */
 	char job_name[65];
 	char job_user[33];
+	/* HANDOVER: of the newest job that waited for this GPU to become clean, see the report. */
+	uint64_t gap_job_id, gap_driver_us, gap_scheduler_us, gap_start_us;
 	uint32_t proc_count;
 	struct takt_proc_view procs[16]; /* proc_count may be larger: the rest is not shown */
 };
@@ -123,6 +126,7 @@ enum takt_report_view_has {
 	TAKT_RV_THROTTLED = 1u << 3,
 	TAKT_RV_PEAK_MEMORY = 1u << 4,
 	TAKT_RV_UTIL = 1u << 5,
+	TAKT_RV_HANDOVER = 1u << 6,
 };
 struct takt_report_view {
 	uint32_t has;
@@ -130,6 +134,10 @@ struct takt_report_view {
 	uint64_t wall_ms, energy_mj, throttled_ms, peak_memory_bytes;
 	uint64_t idle_ms; /* UTIL: summed over its GPUs, held and nothing ran */
 	uint32_t mean_sm_mhz, mean_util_permille;
+	/* HANDOVER, of a job that waited for a GPU to become clean: from the end of the job before
+	 * it until the driver showed it clean, from there until it was given to the engine, and
+	 * until it ran. */
+	uint64_t gap_driver_us, gap_scheduler_us, gap_start_us;
 	char energy_why_not[64];
 	char throttle_text[96];
 };

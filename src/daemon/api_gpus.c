@@ -151,6 +151,20 @@ static void fill_holder(struct takt_daemon *daemon, const struct takt_peer *peer
 		takt_strcpy(view->job_name, sizeof(view->job_name), job->spec.name);
 }
 
+static void fill_handover(const struct takt_daemon *daemon, uint32_t gpu,
+			  struct takt_gpu_view *view)
+{
+	const struct takt_handover_gap *gap = &daemon->watch[gpu].gap;
+
+	if (!gap->complete)
+		return;
+	view->has |= TAKT_VIEW_HANDOVER;
+	view->gap_job_id = gap->job_id;
+	view->gap_driver_us = gap->driver_ns / TAKT_NS_PER_US;
+	view->gap_scheduler_us = gap->scheduler_ns / TAKT_NS_PER_US;
+	view->gap_start_us = gap->start_ns / TAKT_NS_PER_US;
+}
+
 static void fill_clock_state(struct takt_daemon *daemon, uint32_t gpu, struct takt_gpu_view *view)
 {
 	struct takt_lease_state lease;
@@ -172,6 +186,7 @@ static void fill_gpu(struct takt_daemon *daemon, const struct takt_peer *peer, u
 	fill_facts(facts, view);
 	fill_holder(daemon, peer, gpu, view);
 	fill_clock_state(daemon, gpu, view);
+	fill_handover(daemon, gpu, view);
 	if (takt_telemetry_latest(daemon->telemetry, gpu, now, &reading) < 0) {
 		view->stale = true;
 		return;

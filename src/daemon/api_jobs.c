@@ -30,6 +30,7 @@ static uint32_t report_bits(uint32_t has)
 	bits |= has & TAKT_REPORT_THROTTLED ? TAKT_RV_THROTTLED : 0;
 	bits |= has & TAKT_REPORT_PEAK_MEMORY ? TAKT_RV_PEAK_MEMORY : 0;
 	bits |= has & TAKT_REPORT_UTIL ? TAKT_RV_UTIL : 0;
+	bits |= has & TAKT_REPORT_HANDOVER ? TAKT_RV_HANDOVER : 0;
 	return bits;
 }
 
@@ -47,6 +48,9 @@ static void fill_report(const struct takt_job_report *report, struct takt_report
 	ret->peak_memory_bytes = report->peak_memory_bytes;
 	ret->mean_util_permille = report->mean_util_permille;
 	ret->idle_ms = report->idle_ns / TAKT_NS_PER_MS;
+	ret->gap_driver_us = report->gap_driver_ns / TAKT_NS_PER_US;
+	ret->gap_scheduler_us = report->gap_scheduler_ns / TAKT_NS_PER_US;
+	ret->gap_start_us = report->gap_start_ns / TAKT_NS_PER_US;
 }
 
 static void fill_gpus(struct takt_daemon *daemon, uint64_t mask, struct takt_job_view *ret)
@@ -144,6 +148,20 @@ static void fill_terminal(const struct takt_daemon *daemon, const struct takt_qu
 			 (unsigned long long)job->row.id, job->row.attempt);
 }
 
+static void fill_handover(const struct takt_daemon *daemon, const struct takt_queue_job *job,
+			  struct takt_report_view *ret)
+{
+	const struct takt_handover_gap *gap =
+		takt_handover_of(daemon, job->row.id, job->row.gpu_mask);
+
+	if (!gap)
+		return;
+	ret->has |= TAKT_RV_HANDOVER;
+	ret->gap_driver_us = gap->driver_ns / TAKT_NS_PER_US;
+	ret->gap_scheduler_us = gap->scheduler_ns / TAKT_NS_PER_US;
+	ret->gap_start_us = gap->start_ns / TAKT_NS_PER_US;
+}
+
 /* A running job's figures so far. */
 static void fill_running(struct takt_daemon *daemon, const struct takt_queue_job *job,
 			 struct takt_job_view *ret)
@@ -154,6 +172,7 @@ static void fill_running(struct takt_daemon *daemon, const struct takt_queue_job
 	if (takt_telemetry_account_peek(daemon->telemetry, job->row.id, &account) < 0)
 		return;
 	ret->report.has = TAKT_RV_WALL;
+	fill_handover(daemon, job, &ret->report);
 	ret->report.simulated = ret->simulated;
 	ret->report.wall_ms = now.ns > job->row.started.ns
 				      ? (uint64_t)to_ms(now) - (uint64_t)to_ms(job->row.started)

@@ -31,6 +31,14 @@ struct takt_helper_proc {
 	struct takt_boot started, retry_at;
 };
 
+/* What one GPU lost before a job that waited for it to become clean, see handover.c. */
+struct takt_handover_gap {
+	uint64_t job_id; /* 0 = no such job yet */
+	uint64_t driver_ns, scheduler_ns, start_ns;
+	struct takt_wall given_at; /* with the engine; 0 = not yet */
+	bool complete;		   /* it runs */
+};
+
 /* One GPU's drain and health, as the watch sees it. */
 struct takt_gpu_watch {
 	bool outside, lost, quarantined, draining;
@@ -44,14 +52,16 @@ struct takt_gpu_watch {
 	struct takt_mono
 		mem_settled_at; /* since when mem_last_bytes is what is used; 0 = not looked yet */
 	uint64_t drain_job;	/* whose processes have to go */
-	struct takt_boot clean_at; /* clean since the last plan; 0 = no */
+	struct takt_boot clean_at;    /* clean since the last plan; 0 = no */
+	uint64_t drained_ns;	      /* how long that took */
+	struct takt_handover_gap gap; /* of the newest such job */
 	struct takt_boot taken_at; /* when the GPU that a placed job waited for was clean; 0 = no */
 	char lost_note[120], aside_note[160]; /* why it is lost, set aside; "" = it is not */
 };
 
 /* Sums over all GPUs since the start, see handover.c. */
 struct takt_handover {
-	uint64_t driver_ns, drains, scheduler_ns, starts;
+	uint64_t driver_ns, drains, scheduler_ns, starts, start_ns, processes;
 };
 
 struct takt_attempts;
@@ -140,6 +150,10 @@ void takt_handover_clean(struct takt_daemon *daemon, uint32_t gpu);
 void takt_handover_placed(struct takt_daemon *daemon, const struct takt_queue_job *job);
 void takt_handover_planned(struct takt_daemon *daemon);
 void takt_handover_started(struct takt_daemon *daemon, const struct takt_queue_job *job);
+void takt_handover_running(struct takt_daemon *daemon, const struct takt_queue_job *job);
+/* NULL = it did not wait for a GPU to become clean, or does not run yet. */
+const struct takt_handover_gap *takt_handover_of(const struct takt_daemon *daemon, uint64_t job_id,
+						 uint64_t gpu_mask);
 void takt_handover_update_page(struct takt_daemon *daemon);
 
 /* attempts.c: ids of containers' attempts, and ports where ranks meet. */

@@ -39,6 +39,16 @@ static void copy_account(const struct takt_account *account, struct takt_job_rep
 	ret->peak_memory_bytes = account->peak_memory_bytes;
 }
 
+static void copy_handover(const struct takt_handover_gap *gap, struct takt_job_report *ret)
+{
+	if (!gap)
+		return;
+	ret->has |= TAKT_REPORT_HANDOVER;
+	ret->gap_driver_ns = gap->driver_ns;
+	ret->gap_scheduler_ns = gap->scheduler_ns;
+	ret->gap_start_ns = gap->start_ns;
+}
+
 static void release(void *ctx, const struct takt_queue_job *job, struct takt_job_report *ret_report)
 {
 	struct takt_daemon *daemon = ctx;
@@ -55,6 +65,7 @@ static void release(void *ctx, const struct takt_queue_job *job, struct takt_job
 		takt_strcpy(ret_report->energy_why_not, sizeof(ret_report->energy_why_not),
 			    away_text);
 	ret_report->simulated = takt_machine_info(daemon->machine)->simulated;
+	copy_handover(takt_handover_of(daemon, job->row.id, job->row.gpu_mask), ret_report);
 	takt_watch_job_over(daemon, job);
 	takt_attempts_over(daemon->attempts, job->row.id);
 }
@@ -65,6 +76,8 @@ static void changed(void *ctx, const struct takt_queue_job *job)
 
 	if (job->phase == TAKT_PHASE_STARTING)
 		takt_handover_started(daemon, job);
+	if (job->phase == TAKT_PHASE_RUNNING)
+		takt_handover_running(daemon, job);
 	if (takt_job_state_ended(job->row.state))
 		takt_waiters_ended(daemon->waiters, job);
 	takt_server_poke(daemon->server);

@@ -51,6 +51,9 @@ enum column {
 	COL_EVICT_FOR,
 	COL_EVICT_AT,
 	COL_CHECKPOINT,
+	COL_GAP_DRIVER,
+	COL_GAP_SCHEDULER,
+	COL_GAP_START,
 	COL_SUBMIT_SEQ,
 	COL_UID,
 	COL_GID,
@@ -61,12 +64,12 @@ const char takt_sql_insert_job[] =
 	"INSERT INTO job(id, " TAKT_SQL_JOB_COLUMNS ", submit_seq, uid, gid) "
 	"VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, "
 	"?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, "
-	"?36, ?37, ?38, ?39, ?40, ?41)";
+	"?36, ?37, ?38, ?39, ?40, ?41, ?42, ?43, ?44)";
 const char takt_sql_update_job[] =
 	"UPDATE job SET (" TAKT_SQL_JOB_COLUMNS ") = ("
 	"?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, "
 	"?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37, "
-	"?38) WHERE id = ?1";
+	"?38, ?39, ?40, ?41) WHERE id = ?1";
 
 static void bind_int(sqlite3_stmt *stmt, enum column col, int64_t value)
 {
@@ -105,6 +108,9 @@ static void bind_report(sqlite3_stmt *stmt, const struct takt_job_report *report
 	bind_if(stmt, COL_PEAK_MEMORY, has & TAKT_REPORT_PEAK_MEMORY, report->peak_memory_bytes);
 	bind_if(stmt, COL_MEAN_UTIL, has & TAKT_REPORT_UTIL, report->mean_util_permille);
 	bind_if(stmt, COL_IDLE, has & TAKT_REPORT_UTIL, report->idle_ns);
+	bind_if(stmt, COL_GAP_DRIVER, has & TAKT_REPORT_HANDOVER, report->gap_driver_ns);
+	bind_if(stmt, COL_GAP_SCHEDULER, has & TAKT_REPORT_HANDOVER, report->gap_scheduler_ns);
+	bind_if(stmt, COL_GAP_START, has & TAKT_REPORT_HANDOVER, report->gap_start_ns);
 }
 
 void takt_job_bind(sqlite3_stmt *stmt, const struct takt_job *job, bool whole)
@@ -173,6 +179,9 @@ static void read_report(sqlite3_stmt *stmt, struct takt_job_report *ret)
 	ret->mean_util_permille =
 		(uint32_t)get_if(stmt, COL_MEAN_UTIL, TAKT_REPORT_UTIL, &ret->has);
 	ret->idle_ns = get_if(stmt, COL_IDLE, TAKT_REPORT_UTIL, &ret->has);
+	ret->gap_driver_ns = get_if(stmt, COL_GAP_DRIVER, TAKT_REPORT_HANDOVER, &ret->has);
+	ret->gap_scheduler_ns = get_if(stmt, COL_GAP_SCHEDULER, TAKT_REPORT_HANDOVER, &ret->has);
+	ret->gap_start_ns = get_if(stmt, COL_GAP_START, TAKT_REPORT_HANDOVER, &ret->has);
 }
 
 static bool parse_state(const char *name, enum takt_job_state *ret)

@@ -65,6 +65,7 @@ enum takt_report_has {
 	TAKT_REPORT_PEAK_MEMORY = 1u << 3,
 	TAKT_REPORT_WALL = 1u << 4,
 	TAKT_REPORT_UTIL = 1u << 5,
+	TAKT_REPORT_HANDOVER = 1u << 6,
 };
 struct takt_job_report {
 	uint32_t has;
@@ -74,7 +75,10 @@ struct takt_job_report {
 	char energy_why_not[64]; /* "shared GPU", "shorter than 20 counter periods", ... when ENERGY
 				    is absent */
 	uint32_t mean_sm_mhz;
-	uint64_t throttled_ns;	     /* summed over its GPUs, idle not counted */
+	uint64_t throttled_ns; /* summed over its GPUs, idle not counted */
+	/* HANDOVER, of a job that waited for a GPU to become clean: from the end of the one before
+	 * it until that was so; from there until the engine had its start; until it ran. */
+	uint64_t gap_driver_ns, gap_scheduler_ns, gap_start_ns;
 	uint64_t throttle_reasons;   /* enum takt_throttle bits seen */
 	uint64_t peak_memory_bytes;  /* largest of one GPU */
 	uint32_t mean_util_permille; /* UTIL: of its GPUs, over time */

@@ -83,7 +83,10 @@ static const char *const steps[] = {
 	"ALTER TABLE job ADD COLUMN evict INTEGER NOT NULL DEFAULT 0;"
 	"ALTER TABLE job ADD COLUMN evict_for INTEGER NOT NULL DEFAULT 0;"
 	"ALTER TABLE job ADD COLUMN evict_at_ns INTEGER;"
-	"ALTER TABLE job ADD COLUMN checkpoint_ns INTEGER;",
+	"ALTER TABLE job ADD COLUMN checkpoint_ns INTEGER;"
+	"ALTER TABLE job ADD COLUMN gap_driver_ns INTEGER;"
+	"ALTER TABLE job ADD COLUMN gap_scheduler_ns INTEGER;"
+	"ALTER TABLE job ADD COLUMN gap_start_ns INTEGER;",
 };
 
 /* One line of quick_check: "ok" or the first thing that is wrong. */

@@ -87,7 +87,7 @@ const char *store_job_text(const struct takt_job *job)
 		 "id=%llu seq=%llu uid=%u gid=%u state=%s attempt=%u mask=%llx submitted=%lld "
 		 "started=%lld ended=%lld code=%d signal=%d cancel=%d message='%s' has=%x sim=%d "
 		 "wall=%llu energy=%llu why='%s' sm=%u throttled=%llu reasons=%llx peak=%llu "
-		 "util=%u idle=%llu "
+		 "util=%u idle=%llu gaps=%llu/%llu/%llu "
 		 "held=%d priority=%d timed_out=%d restarts=%u failures=%u retry=%lld "
 		 "share=%u held_mib=%u mig=%s preemptions=%u frozen=%d lost=%llu staged=%d "
 		 "evict=%u for=%llu at=%lld checkpoint=%lld spec=%s",
@@ -99,10 +99,12 @@ const char *store_job_text(const struct takt_job *job)
 		 r->simulated, (unsigned long long)r->wall_ns, (unsigned long long)r->energy_mj,
 		 r->energy_why_not, r->mean_sm_mhz, (unsigned long long)r->throttled_ns,
 		 (unsigned long long)r->throttle_reasons, (unsigned long long)r->peak_memory_bytes,
-		 r->mean_util_permille, (unsigned long long)r->idle_ns, job->held, job->priority,
-		 job->timed_out, job->restarts, job->failures, (long long)job->retry_at.ns,
-		 job->share_milli, job->mem_held_mib, job->mig ? job->mig : "", job->preemptions,
-		 job->frozen, (unsigned long long)job->lost_ns, job->staged, job->evict,
+		 r->mean_util_permille, (unsigned long long)r->idle_ns,
+		 (unsigned long long)r->gap_driver_ns, (unsigned long long)r->gap_scheduler_ns,
+		 (unsigned long long)r->gap_start_ns, job->held, job->priority, job->timed_out,
+		 job->restarts, job->failures, (long long)job->retry_at.ns, job->share_milli,
+		 job->mem_held_mib, job->mig ? job->mig : "", job->preemptions, job->frozen,
+		 (unsigned long long)job->lost_ns, job->staged, job->evict,
 		 (unsigned long long)job->evict_for, (long long)job->evict_at.ns,
 		 (long long)job->checkpoint_at.ns, job->spec_json ? job->spec_json : "");
 	return buf;

@@ -220,6 +220,8 @@ static void refuses_a_newer_schema(void **state)
 	"ALTER TABLE job DROP COLUMN evict; ALTER TABLE job DROP COLUMN evict_for;"              \
 	"ALTER TABLE job DROP COLUMN evict_at_ns; ALTER TABLE job DROP COLUMN checkpoint_ns;"    \
 	"ALTER TABLE job DROP COLUMN idle_ns; ALTER TABLE job DROP COLUMN staged; "              \
+	"ALTER TABLE job DROP COLUMN gap_driver_ns; ALTER TABLE job DROP COLUMN gap_start_ns; "  \
+	"ALTER TABLE job DROP COLUMN gap_scheduler_ns; "                                         \
 	"DROP TABLE kept;"
 
 /* The database as the first takt wrote it: what came later is taken out again. */

@@ -101,7 +101,11 @@ static struct takt_job extreme_job(void)
 	job.checkpoint_at.ns = 1234567890123456791;
 	job.report = (struct takt_job_report){
 		.has = TAKT_REPORT_ENERGY | TAKT_REPORT_MEAN_SM | TAKT_REPORT_THROTTLED |
-		       TAKT_REPORT_PEAK_MEMORY | TAKT_REPORT_WALL | TAKT_REPORT_UTIL,
+		       TAKT_REPORT_PEAK_MEMORY | TAKT_REPORT_WALL | TAKT_REPORT_UTIL |
+		       TAKT_REPORT_HANDOVER,
+		.gap_driver_ns = 11,
+		.gap_scheduler_ns = 12,
+		.gap_start_ns = UINT64_MAX,
 		.simulated = true,
 		.wall_ns = UINT64_MAX,
 		.energy_mj = UINT64_MAX - 1,
