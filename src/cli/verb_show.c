@@ -35,6 +35,21 @@ static void add_clock(struct takt_cli *cli, const struct takt_job_view *job)
 	add_line(cli, "", job->clock_note);
 }
 
+/* What holds it to its GPU memory. */
+static void add_gpu_memory(struct takt_cli *cli, const struct takt_job_view *job)
+{
+	char text[TAKT_UNIT_TEXT];
+
+	add_line(cli, "note", job->memory_hint);
+	if (!job->memory[0])
+		return;
+	takt_str_addf(&cli->out, "%-14s%s", "GPU memory", job->memory);
+	if (job->gpu_mem_held_mib)
+		takt_str_addf(&cli->out, ", %s reserved on each",
+			      takt_bytes_text((uint64_t)job->gpu_mem_held_mib << 20, text));
+	takt_str_add(&cli->out, "\n");
+}
+
 static void add_gpus(struct takt_cli *cli, const struct takt_job_view *job)
 {
 	takt_str_addf(&cli->out, "%-14s%u%s%s asked for", "GPUs", job->gpus,
@@ -49,6 +64,7 @@ static void add_gpus(struct takt_cli *cli, const struct takt_job_view *job)
 	takt_str_add(&cli->out, "\n");
 	for (uint32_t i = 0; i < job->gpu_list_count; i++)
 		add_line(cli, "", job->gpu_uuid[i]);
+	add_gpu_memory(cli, job);
 }
 
 static void add_isolation(struct takt_cli *cli, const struct takt_job_view *job)
@@ -76,7 +92,7 @@ static void add_wishes(struct takt_cli *cli, const struct takt_job_view *job)
 	if (job->mem_mib)
 		add_line(cli, "memory", takt_bytes_text(job->mem_mib << 20, text));
 	if (job->gpu_mem_mib)
-		takt_str_addf(&cli->out, "%-14s%s at least\n", "GPU memory",
+		takt_str_addf(&cli->out, "%-14s%s at least\n", "GPUs with",
 			      takt_bytes_text((uint64_t)job->gpu_mem_mib << 20, text));
 	add_line(cli, "after", job->after);
 	add_time(cli, "not before", job->begin_ms);

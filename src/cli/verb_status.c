@@ -113,12 +113,39 @@ static void add_state(struct takt_table *table, const struct takt_gpu_view *gpu)
 		takt_table_add(table, TAKT_STYLE_PLAIN, "%s", gpu->state);
 }
 
-/* takt's job, else the first process that is there. */
+/* "12 train ann 0.5, 13 eval bob 0.25": every job that has a part of it. */
+static void add_shares(struct takt_table *table, const struct takt_gpu_view *gpu)
+{
+	struct takt_str text = TAKT_STR(1024);
+
+	for (uint32_t i = 0; i < gpu->share_count && i < TAKT_ARRAY_LEN(gpu->shares); i++) {
+		const struct takt_gpu_share_view *share = &gpu->shares[i];
+
+		takt_str_addf(&text, "%s%llu %s %s", i ? ", " : "",
+			      (unsigned long long)share->job_id, share->name, share->user);
+		if (share->milli)
+			takt_str_addf(&text, " %.3g", share->milli / 1000.0);
+		else
+			takt_str_addf(&text, " %s", share->mig_uuid);
+		if (share->left)
+			takt_str_add(&text, " (leaving)");
+	}
+	if (gpu->share_count > TAKT_ARRAY_LEN(gpu->shares))
+		takt_str_addf(&text, " +%zu", gpu->share_count - TAKT_ARRAY_LEN(gpu->shares));
+	takt_table_add(table, TAKT_STYLE_PLAIN, "%s", takt_str_text(&text));
+	takt_str_fini(&text);
+}
+
+/* takt's jobs, else the first process that is there. */
 static void add_who(struct takt_table *table, const struct takt_gpu_view *gpu)
 {
 	const struct takt_proc_view *proc = &gpu->procs[0];
 	char more[24] = "";
 
+	if (gpu->has & TAKT_VIEW_SHARES) {
+		add_shares(table, gpu);
+		return;
+	}
 	if (gpu->job_id) {
 		takt_table_add(table, TAKT_STYLE_PLAIN, "%llu %s %s",
 			       (unsigned long long)gpu->job_id, gpu->job_name, gpu->job_user);

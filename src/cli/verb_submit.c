@@ -38,6 +38,8 @@ static void print_job(struct takt_cli *cli, const struct takt_job_view *job)
 	takt_str_addf(&cli->out, "job %llu %s: ", (unsigned long long)job->id, job->name);
 	takt_job_state_text(job, &cli->out);
 	takt_str_add(&cli->out, "\n");
+	if (job->memory_hint[0])
+		takt_str_addf(&cli->out, "note: %s\n", job->memory_hint);
 }
 
 static void print_trial(struct takt_cli *cli, const struct takt_try_view *view)

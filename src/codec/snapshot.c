@@ -152,6 +152,19 @@ static int check_numa(const struct takt_record *record, struct takt_err *err)
 			    gpus, record->machine.numa_count);
 }
 
+static int check_cut(const struct takt_record *record, struct takt_err *err)
+{
+	uint32_t gpus = record->has & TAKT_HAS_PAIR_SCORE ? record->gpu_count : record->gpus;
+	uint32_t need = record->machine.mig_cut ? gpus * TAKT_SCHED_MIG_SLICES : 0;
+
+	if (record->event != TAKT_SCHED_NODE_ADD || record->machine.mig_layout_count == need)
+		return 0;
+	return takt_err_set(err, -TAKT_E_CORRUPT,
+			    "field 'machine.mig_layout' must have %u entries, %d for each GPU, not "
+			    "%u",
+			    need, TAKT_SCHED_MIG_SLICES, record->machine.mig_layout_count);
+}
+
 static int check_fields(const struct takt_record *record, struct takt_err *err)
 {
 	uint32_t must = takt_record_must(record->event) | chosen(record);
@@ -164,7 +177,7 @@ static int check_fields(const struct takt_record *record, struct takt_err *err)
 	if (record->has & ~may)
 		return takt_err_set(err, -TAKT_E_CORRUPT, "field '%s' is not one of %s",
 				    field_name(record->has & ~may), name);
-	return check_numa(record, err);
+	return check_numa(record, err) < 0 ? -TAKT_E_CORRUPT : check_cut(record, err);
 }
 
 static int read_header(const char *line, size_t len, struct header *ret, struct takt_err *err)

@@ -57,6 +57,11 @@ static void from_node(const struct takt_sched_node *node, struct takt_record *re
 	ret->machine.numa_count = node->numa ? node->gpu_count : 0;
 	for (uint32_t i = 0; i < ret->machine.numa_count; i++)
 		ret->machine.numa[i] = node->numa[i];
+	ret->machine.is_cut = node->mig_cut != 0;
+	ret->machine.mig_cut = node->mig_cut;
+	ret->machine.mig_layout_count = node->mig_cut ? node->gpu_count * TAKT_SCHED_MIG_SLICES : 0;
+	for (uint32_t i = 0; i < ret->machine.mig_layout_count; i++)
+		ret->machine.mig_layout[i] = node->mig_layout[i];
 	if (any_of(&ret->machine, sizeof(ret->machine)))
 		ret->has |= TAKT_HAS_MACHINE;
 	ret->labels = (uint32_t *)node->labels;
@@ -221,6 +226,8 @@ static struct takt_sched_node to_node(struct takt_record *record)
 		.dev_mem_mib = machine->gpu_mem_mib,
 		.model = machine->model,
 		.mig_mask = machine->mig,
+		.mig_cut = machine->mig_cut,
+		.mig_layout = machine->mig_cut ? record->mig_layout : NULL,
 		.numa = machine->numa_count ? record->numa : NULL,
 		.labels = record->labels,
 		.taints = record->taints,
@@ -232,6 +239,8 @@ static struct takt_sched_node to_node(struct takt_record *record)
 		    TAKT_SCHED_MAX_NODE_GPUS, record->gpu_count);
 	for (uint32_t i = 0; i < machine->numa_count; i++)
 		record->numa[i] = (uint8_t)machine->numa[i];
+	for (uint32_t i = 0; i < machine->mig_layout_count; i++)
+		record->mig_layout[i] = (uint8_t)machine->mig_layout[i];
 	for (uint32_t i = 0; i < machine->domain_count; i++)
 		node.domain[i] = machine->domain[i];
 	return node;

@@ -55,6 +55,10 @@ struct takt_record_machine {
 	uint32_t numa[TAKT_SCHED_MAX_NODE_GPUS];
 	uint32_t domain_count;
 	uint32_t domain[TAKT_SCHED_LEVELS];
+	bool is_cut; /* the next two are something */
+	uint64_t mig_cut;
+	uint32_t mig_layout_count;
+	uint32_t mig_layout[TAKT_SCHED_MAX_NODE_GPUS * TAKT_SCHED_MIG_SLICES];
 };
 
 /* Of a job, beside its GPUs: struct takt_request and struct takt_sched_job in numbers that shapes
@@ -121,6 +125,7 @@ struct takt_record {
 	uint32_t usage[2]; /* the high and the low half: JSON would not keep it exact */
 	struct takt_record_machine machine;
 	uint8_t numa[TAKT_SCHED_MAX_NODE_GPUS]; /* the machine's, as events have it */
+	uint8_t mig_layout[TAKT_SCHED_MAX_NODE_GPUS * TAKT_SCHED_MIG_SLICES];
 	struct takt_record_ask ask;
 	struct takt_record_word word;
 	struct takt_sched_model model;

@@ -35,6 +35,13 @@ static const struct takt_field machine_fields[] = {
 	{TAKT_FIELD_AT(MACHINE, mig, TAKT_FIELD_MASK)},
 	LIST(MACHINE, numa, numa_count, TAKT_SCHED_MAX_NODE_GPUS),
 	LIST(MACHINE, domain, domain_count, TAKT_SCHED_LEVELS),
+	{TAKT_FIELD_AT(MACHINE, mig_cut, TAKT_FIELD_MASK),
+	 .flag_offset = offsetof(MACHINE, is_cut)},
+	{TAKT_FIELD_AT(MACHINE, mig_layout, TAKT_FIELD_U32), .many = TAKT_MANY_ARRAY,
+	 .counts = true, .flag_offset = offsetof(MACHINE, is_cut),
+	 .count_offset = offsetof(MACHINE, mig_layout_count),
+	 .room = TAKT_SCHED_MAX_NODE_GPUS * TAKT_SCHED_MIG_SLICES, .size = sizeof(uint32_t),
+	 .max = UINT8_MAX},
 };
 static const struct takt_shape machine_shape = TAKT_SHAPE(MACHINE, "a machine", machine_fields);
 

@@ -109,6 +109,10 @@ static const struct takt_field job_fields[] = {
 	TEXT(JOB, clock_note),
 	TEXT(JOB, isolation),
 	TEXT(JOB, isolation_note),
+	U64(JOB, last_peak_bytes, NONE(0)),
+	TEXT(JOB, memory_hint),
+	U32(JOB, gpu_mem_held_mib, NONE(0)),
+	TEXT(JOB, memory),
 	{TAKT_FIELD_AT(JOB, report, TAKT_FIELD_OBJECT), .shape = &report_shape},
 };
 static const struct takt_shape job_shape = TAKT_SHAPE(JOB, "a job", job_fields);

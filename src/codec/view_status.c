@@ -18,6 +18,18 @@ static const struct takt_field proc_fields[] = {
 static const struct takt_shape proc_shape =
 	TAKT_SHAPE(struct takt_proc_view, "a process", proc_fields);
 
+#define SHARE struct takt_gpu_share_view
+static const struct takt_field share_fields[] = {
+	U64(SHARE, job_id, MUST),
+	TEXT(SHARE, name),
+	TEXT(SHARE, user),
+	U32(SHARE, milli, NONE(0)),
+	U32(SHARE, mem_mib, NONE(0)),
+	TEXT(SHARE, mig_uuid),
+	BOOL(SHARE, left),
+};
+static const struct takt_shape share_shape = TAKT_SHAPE(SHARE, "a share", share_fields);
+
 #define GPU struct takt_gpu_view
 static const struct takt_field gpu_fields[] = {
 	U32(GPU, index, MUST),
@@ -60,6 +72,10 @@ static const struct takt_field gpu_fields[] = {
 	{TAKT_FIELD_AT(GPU, procs, TAKT_FIELD_OBJECT), .many = TAKT_MANY_ARRAY,
 	 HAS(TAKT_VIEW_PROCS), .size = sizeof(struct takt_proc_view), COUNT(GPU, proc_count),
 	 .room = TAKT_ARRAY_LEN(((GPU *)0)->procs), .shape = &proc_shape},
+	U32(GPU, share_count, HAS(TAKT_VIEW_SHARES)),
+	{TAKT_FIELD_AT(GPU, shares, TAKT_FIELD_OBJECT), .many = TAKT_MANY_ARRAY,
+	 HAS(TAKT_VIEW_SHARES), .size = sizeof(SHARE), COUNT(GPU, share_count),
+	 .room = TAKT_ARRAY_LEN(((GPU *)0)->shares), .shape = &share_shape},
 };
 static const struct takt_shape gpu_shape = {
 	.what = "a GPU",

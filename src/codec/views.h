@@ -47,6 +47,7 @@ enum takt_view_has {
 	TAKT_VIEW_FAN = 1u << 13,
 	TAKT_VIEW_PSTATE = 1u << 14,
 	TAKT_VIEW_HANDOVER = 1u << 15,
+	TAKT_VIEW_SHARES = 1u << 16, /* jobs have shares of it */
 };
 
 struct takt_proc_view {
@@ -57,6 +58,16 @@ struct takt_proc_view {
 	uint64_t job_id;  /* 0 = not takt's */
 	bool memory_known;
 	uint64_t memory_bytes;
+};
+
+/* A job that has a share of a GPU, or one of its MIG instances. */
+struct takt_gpu_share_view {
+	uint64_t job_id;
+	char name[65], user[33]; /* "" = not known, not yours to see */
+	uint32_t milli;		 /* of the GPU; 0 = a MIG instance */
+	uint32_t mem_mib;	 /* reserved; 0 = not counted */
+	char mig_uuid[96];
+	bool left; /* it is over; what it leaves is not known to be clean */
 };
 
 struct takt_gpu_view {
@@ -83,6 +94,8 @@ struct takt_gpu_view {
 	uint64_t gap_job_id, gap_driver_us, gap_scheduler_us, gap_start_us;
 	uint32_t proc_count;
 	struct takt_proc_view procs[16]; /* proc_count may be larger: the rest is not shown */
+	uint32_t share_count;
+	struct takt_gpu_share_view shares[16]; /* as procs */
 };
 
 struct takt_status_view {
@@ -202,6 +215,11 @@ struct takt_job_view {
 	char isolation[12];   /* "devices": it can open its GPUs alone and its limits hold; or
 				 "advisory"; "" = not known, or no attempt yet */
 	char isolation_note[160]; /* why it is advisory */
+	uint64_t last_peak_bytes; /* of one GPU, the last job of its owner's and name; 0 = not known
+				   */
+	char memory_hint[160];	  /* that was more than this one asks for; "" = it was not */
+	uint32_t gpu_mem_held_mib; /* reserved on each GPU, of a share; 0 = not counted */
+	char memory[24]; /* "enforced by MIG", "enforced by MPS", "watched", "whole GPU" */
 	struct takt_report_view report;
 };
 /* Fills in the terms out of the description; the texts only when they are the asker's `own`. */

@@ -157,6 +157,7 @@ static uint64_t own_job_on(const struct takt_daemon *daemon, const struct takt_p
 	takt_queue_gpu(daemon->queue, gpu, &holder);
 	job = takt_queue_find(daemon->queue, holder);
 	return job && job->phase == TAKT_PHASE_RUNNING && job->row.uid == peer->uid &&
+			       job->row.share_milli == TAKT_REQUEST_WHOLE &&
 			       !daemon->watch[gpu].outside
 		       ? holder
 		       : 0;

@@ -165,6 +165,41 @@ static void fill_handover(const struct takt_daemon *daemon, uint32_t gpu,
 	view->gap_start_us = gap->start_ns / TAKT_NS_PER_US;
 }
 
+static void fill_share(struct takt_daemon *daemon, const struct takt_peer *peer,
+		       const struct takt_queue_holding *holding, struct takt_gpu_share_view *view)
+{
+	const struct takt_queue_job *job = takt_queue_find(daemon->queue, holding->job_id);
+
+	view->job_id = holding->job_id;
+	view->milli = holding->milli;
+	view->mem_mib = holding->mem_mib;
+	view->left = holding->left;
+	if (holding->instance >= 0)
+		takt_strcpy(view->mig_uuid, sizeof(view->mig_uuid),
+			    takt_queue_instance_uuid(daemon->queue, holding->instance));
+	if (!job)
+		return;
+	takt_user_name(job->row.uid, view->user, sizeof(view->user));
+	if (peer->uid == 0 || peer->uid == job->row.uid)
+		takt_strcpy(view->name, sizeof(view->name), job->spec.name);
+}
+
+static void fill_shares(struct takt_daemon *daemon, const struct takt_peer *peer, uint32_t gpu,
+			struct takt_gpu_view *view)
+{
+	size_t count;
+	const struct takt_queue_holding *holdings = takt_queue_holdings(daemon->queue, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		if (holdings[i].gpu != gpu || holdings[i].milli == TAKT_REQUEST_WHOLE)
+			continue;
+		view->has |= TAKT_VIEW_SHARES;
+		if (view->share_count < TAKT_ARRAY_LEN(view->shares))
+			fill_share(daemon, peer, &holdings[i], &view->shares[view->share_count]);
+		view->share_count++;
+	}
+}
+
 static void fill_clock_state(struct takt_daemon *daemon, uint32_t gpu, struct takt_gpu_view *view)
 {
 	struct takt_lease_state lease;
@@ -185,6 +220,7 @@ static void fill_gpu(struct takt_daemon *daemon, const struct takt_peer *peer, u
 	view->index = gpu;
 	fill_facts(facts, view);
 	fill_holder(daemon, peer, gpu, view);
+	fill_shares(daemon, peer, gpu, view);
 	fill_clock_state(daemon, gpu, view);
 	fill_handover(daemon, gpu, view);
 	if (takt_telemetry_latest(daemon->telemetry, gpu, now, &reading) < 0) {
@@ -215,6 +251,9 @@ static void fill_notes(const struct takt_daemon *daemon, struct takt_status_view
 		else if (takt_watch_note(daemon, gpu)[0])
 			snprintf(ret->notes[n++], sizeof(ret->notes[0]), "GPU %u: %s", gpu,
 				 takt_watch_note(daemon, gpu));
+		else if (daemon->watch[gpu].over_note[0])
+			takt_strcpy(ret->notes[n++], sizeof(ret->notes[0]),
+				    daemon->watch[gpu].over_note);
 	}
 }
 

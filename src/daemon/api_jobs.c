@@ -8,6 +8,8 @@
 #include "base/str.h"
 #include "base/terminal.h"
 #include "daemon/daemon.h"
+#include "daemon/job_memory.h"
+#include "daemon/peaks.h"
 #include "sched/sched.h"
 
 bool takt_api_may_act(const struct takt_peer *peer, uid_t owner)
@@ -64,6 +66,39 @@ static void fill_gpus(struct takt_daemon *daemon, uint64_t mask, struct takt_job
 	}
 }
 
+/* False when it is not there any more. */
+static bool gpu_of_instance(const struct takt_daemon *daemon, const char *uuid, uint32_t *ret)
+{
+	for (uint32_t gpu = 0; gpu < daemon->gpu_count; gpu++) {
+		const struct takt_gpu_facts *facts = takt_machine_facts(daemon->machine, gpu);
+
+		for (uint32_t i = 0; i < facts->instance_count; i++)
+			if (strcmp(facts->instances[i].uuid, uuid) == 0) {
+				*ret = gpu;
+				return true;
+			}
+	}
+	return false;
+}
+
+/* Instances, each with the GPU that it is on; false when one of them is gone. */
+static bool fill_instances(struct takt_daemon *daemon, const char *uuids, struct takt_job_view *ret)
+{
+	uint32_t count = 0;
+
+	for (; *uuids && count < TAKT_VIEW_MAX_GPUS; count++) {
+		int len = (int)strcspn(uuids, ",");
+		char *uuid = ret->gpu_uuid[count];
+
+		snprintf(uuid, sizeof(ret->gpu_uuid[0]), "%.*s", len, uuids);
+		if (!gpu_of_instance(daemon, uuid, &ret->gpu_list[count]))
+			return false;
+		uuids += len + (uuids[len] == ',');
+	}
+	ret->gpu_list_count = count;
+	return count > 0;
+}
+
 static int64_t to_ms(struct takt_wall wall)
 {
 	return wall.ns / (int64_t)TAKT_NS_PER_MS;
@@ -82,6 +117,20 @@ static void fill_after(const struct takt_jobspec *spec, struct takt_job_view *re
 	else
 		snprintf(ret->after, sizeof(ret->after), "%u jobs", spec->after_count);
 	takt_str_fini(&text);
+}
+
+/* For the owner: what his last job of that name took, where this one asks for less. */
+static void fill_last_peak(const struct takt_daemon *daemon, uid_t uid,
+			   const struct takt_jobspec *spec, struct takt_job_view *ret)
+{
+	uint64_t asked = (uint64_t)takt_queue_asked_gpu_mem(daemon->queue, spec) << 20;
+	double gib = (double)(UINT64_C(1) << 30);
+
+	ret->last_peak_bytes = takt_peaks_last(daemon->peaks, uid, spec->name);
+	if (asked && ret->last_peak_bytes > asked)
+		snprintf(ret->memory_hint, sizeof(ret->memory_hint),
+			 "last run of %s peaked at %.1f GiB of one GPU; asks for %.1f GiB",
+			 spec->name, (double)ret->last_peak_bytes / gib, (double)asked / gib);
 }
 
 /* What both live and ended jobs have. */
@@ -119,7 +168,10 @@ static void fill_common(struct takt_daemon *daemon, const struct takt_peer *peer
 	if (spec->clock_ask == TAKT_CLOCK_ASK_LOCK)
 		ret->clock_min_mhz = spec->clock_mhz;
 	ret->attempt = row->attempt;
-	fill_gpus(daemon, row->gpu_mask, ret);
+	if (!row->mig || !fill_instances(daemon, row->mig, ret))
+		fill_gpus(daemon, row->gpu_mask, ret);
+	ret->gpu_mem_held_mib = row->mem_held_mib;
+	takt_strcpy(ret->memory, sizeof(ret->memory), takt_job_memory_word(row));
 	ret->submitted_ms = to_ms(row->submitted);
 	ret->started_ms = to_ms(row->started);
 	ret->ended_ms = to_ms(row->ended);
@@ -136,6 +188,8 @@ static void fill_common(struct takt_daemon *daemon, const struct takt_peer *peer
 	takt_jobspec_command(spec, ret->command, sizeof(ret->command));
 	takt_strcpy(ret->cwd, sizeof(ret->cwd), spec->cwd);
 	takt_strcpy(ret->message, sizeof(ret->message), row->message ? row->message : "");
+	if (spec->gpus)
+		fill_last_peak(daemon, row->uid, spec, ret);
 }
 
 /* Who may not see the job's log has no use for the name. */

@@ -46,17 +46,17 @@ struct takt_gpu_watch {
 	struct takt_mono
 		drain_since_mono; /* only a process list read after this may prove it clean */
 	struct takt_boot drain_since;
-	uint64_t mem_before_bytes; /* used before the job came */
+	uint64_t mem_before_bytes; /* used with no job on it */
 	bool mem_before_known;
 	uint64_t mem_last_bytes;
 	struct takt_mono
 		mem_settled_at; /* since when mem_last_bytes is what is used; 0 = not looked yet */
-	uint64_t drain_job;	/* whose processes have to go */
 	struct takt_boot clean_at;    /* clean since the last plan; 0 = no */
 	uint64_t drained_ns;	      /* how long that took */
 	struct takt_handover_gap gap; /* of the newest such job */
 	struct takt_boot taken_at; /* when the GPU that a placed job waited for was clean; 0 = no */
 	char lost_note[120], aside_note[160]; /* why it is lost, set aside; "" = it is not */
+	char over_note[180]; /* who uses more memory of it than is reserved; "" = nobody */
 };
 
 /* Sums over all GPUs since the start, see handover.c. */
@@ -67,6 +67,7 @@ struct takt_handover {
 struct takt_attempts;
 struct takt_lease_keeper;
 struct takt_orders;
+struct takt_peaks;
 struct takt_proc_cache;
 struct takt_waiters;
 
@@ -94,6 +95,7 @@ struct takt_daemon {
 	struct takt_orders *orders;
 	struct takt_proc_cache *procs;
 	struct takt_waiters *waiters;
+	struct takt_peaks *peaks;
 	struct takt_gpu_watch watch[TAKT_DEVICE_MAX_GPUS];
 	struct takt_handover handover;
 	int gpu_lock_fd[TAKT_DEVICE_MAX_GPUS]; /* -1 = not held */
@@ -176,9 +178,10 @@ bool takt_attempts_is(const struct takt_attempts *attempts, uint64_t job_id, con
 struct takt_proc_who {
 	uint64_t start_ticks;
 	uint64_t checked_ns;
-	uint64_t job_id; /* 0 = not takt's */
-	uint32_t uid;	 /* UINT32_MAX = not known */
-	bool gone;	 /* the driver lists it, the kernel does not */
+	uint64_t job_id;  /* 0 = not takt's */
+	uint32_t attempt; /* of the job */
+	uint32_t uid;	  /* UINT32_MAX = not known */
+	bool gone;	  /* the driver lists it, the kernel does not */
 	char command[65];
 };
 int takt_proc_cache_new(const char *jobs_dir, struct takt_proc_cache **ret);

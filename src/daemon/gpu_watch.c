@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Watches each GPU's samples for what the scheduler must know: a process from outside, a GPU that
- * is lost or does not answer, and whether a GPU that a job has left is clean again (the driver
- * lists no process of the job and its memory is back). One that does not get clean is set aside
- * until it does.
+ * is lost or does not answer, and whether one that a job has left is clean again (gpu_drain.c).
  */
 #include <stdio.h>
 #include <string.h>
@@ -11,34 +9,35 @@
 #include "base/str.h"
 #include "daemon/daemon.h"
 #include "daemon/gpu_orders.h"
+#include "daemon/gpu_watch.h"
 
-static const uint64_t memory_slack_bytes = 64ull
-					   << 20; /* the driver's own use moves by this much */
-static const uint64_t settle_ns = TAKT_NS_PER_S;
-
-/* What the process list of a sample says about one GPU. */
-struct census {
-	/* Processes of nobody's job, or of a job that does not hold this GPU; those that the kernel
-	 * does not show (they end, or are of another pid namespace) where no job holds it. */
-	uint32_t outside;
-	uint32_t of_drain; /* processes of the job that has left, or already gone from the kernel */
-};
-
-static struct census take_census(struct takt_daemon *daemon, const struct takt_gpu_reading *reading,
-				 uint64_t holder, uint64_t drain_job, struct takt_mono now)
+/* Whether the job, or any with 0, has the GPU or has not left it behind clean. */
+static bool holds(const struct takt_daemon *daemon, uint32_t gpu, uint64_t job_id)
 {
-	struct census census = {0};
+	size_t count;
+	const struct takt_queue_holding *holdings = takt_queue_holdings(daemon->queue, &count);
+
+	for (size_t i = 0; i < count; i++)
+		if (holdings[i].gpu == gpu && (job_id == 0 || holdings[i].job_id == job_id))
+			return true;
+	return false;
+}
+
+/* Processes of nobody's job, or of a job that does not hold this GPU; those that the kernel does
+ * not show (they end, or are of another pid namespace) where no job holds it. */
+static uint32_t count_outside(struct takt_daemon *daemon, uint32_t gpu,
+			      const struct takt_gpu_reading *reading, struct takt_mono now)
+{
+	uint32_t outside = 0;
 
 	for (uint32_t i = 0; i < reading->proc_count; i++) {
 		const struct takt_proc_who *who =
 			takt_proc_who(daemon->procs, reading->procs[i].pid, now);
+		bool known = who->job_id || who->gone;
 
-		if (drain_job && (who->gone || who->job_id == drain_job))
-			census.of_drain++;
-		else if (who->gone ? holder == 0 : who->job_id == 0 || who->job_id != holder)
-			census.outside++;
+		outside += !known || !holds(daemon, gpu, who->job_id);
 	}
-	return census;
+	return outside;
 }
 
 static void set_outside(struct takt_daemon *daemon, uint32_t gpu, bool outside)
@@ -52,7 +51,8 @@ static void set_outside(struct takt_daemon *daemon, uint32_t gpu, bool outside)
 static void set_health(struct takt_daemon *daemon, uint32_t gpu)
 {
 	const struct takt_gpu_watch *watch = &daemon->watch[gpu];
-	bool aside = watch->quarantined || takt_orders_is_fault(daemon->orders, gpu);
+	bool aside =
+		watch->quarantined || (daemon->orders && takt_orders_is_fault(daemon->orders, gpu));
 	enum takt_gpu_state state = watch->lost ? TAKT_GPU_LOST
 				    : aside	? TAKT_GPU_QUARANTINED
 						: TAKT_GPU_FREE;
@@ -71,77 +71,15 @@ static void set_lost(struct takt_daemon *daemon, uint32_t gpu, bool lost, const 
 	set_health(daemon, gpu);
 }
 
-static void set_quarantined(struct takt_daemon *daemon, uint32_t gpu, bool quarantined,
-			    const char *why)
+void takt_watch_set_aside(struct takt_daemon *daemon, uint32_t gpu, bool aside, const char *why)
 {
 	struct takt_gpu_watch *watch = &daemon->watch[gpu];
 
-	if (watch->quarantined == quarantined)
+	if (watch->quarantined == aside)
 		return;
-	watch->quarantined = quarantined;
+	watch->quarantined = aside;
 	takt_strcpy(watch->aside_note, sizeof(watch->aside_note), why);
 	set_health(daemon, gpu);
-}
-
-/* What was used before the job came is not known after a restart of ours, and means nothing while
- * somebody from outside takes what he needs: then memory is back when it has not moved for a while.
- */
-static bool memory_is_back(struct takt_gpu_watch *watch, const struct takt_gpu_reading *reading,
-			   const struct census *census)
-{
-	if (!(reading->has & TAKT_HAS_MEMORY))
-		return true;
-	if (watch->mem_before_known && census->outside == 0)
-		return reading->mem_used_bytes <= watch->mem_before_bytes + memory_slack_bytes;
-	if (watch->mem_settled_at.ns == 0 || reading->mem_used_bytes != watch->mem_last_bytes) {
-		watch->mem_last_bytes = reading->mem_used_bytes;
-		watch->mem_settled_at = reading->at;
-	}
-	return reading->at.ns - watch->mem_settled_at.ns >= settle_ns;
-}
-
-static void drained(struct takt_daemon *daemon, uint32_t gpu)
-{
-	struct takt_gpu_watch *watch = &daemon->watch[gpu];
-
-	watch->draining = false;
-	watch->drain_job = 0;
-	takt_handover_clean(daemon, gpu);
-	(void)takt_queue_gpu_clean(daemon->queue, gpu, NULL);
-	set_quarantined(daemon, gpu, false, "");
-}
-
-/* Not clean in time: set aside, and looked at until it is. */
-static void keep_draining(struct takt_daemon *daemon, uint32_t gpu, const char *what,
-			  struct takt_boot boot)
-{
-	const struct takt_gpu_watch *watch = &daemon->watch[gpu];
-	char why[160];
-
-	takt_machine_sample(daemon->machine, gpu);
-	if (boot.ns - watch->drain_since.ns < daemon->config.drain_limit_ms * TAKT_NS_PER_MS)
-		return;
-	snprintf(why, sizeof(why), "set aside: job %llu has ended, but %s",
-		 (unsigned long long)watch->drain_job, what);
-	set_quarantined(daemon, gpu, true, why);
-}
-
-static void check_drain(struct takt_daemon *daemon, uint32_t gpu,
-			const struct takt_gpu_reading *reading, const struct census *census,
-			struct takt_boot boot)
-{
-	struct takt_gpu_watch *watch = &daemon->watch[gpu];
-	bool fresh = reading->slow_at.ns > watch->drain_since_mono.ns && !reading->lost &&
-		     reading->last_rc == 0;
-	char what[80];
-
-	if (fresh && census->of_drain == 0 && memory_is_back(watch, reading, census)) {
-		drained(daemon, gpu);
-		return;
-	}
-	snprintf(what, sizeof(what), "%u of its processes or its memory are still there",
-		 census->of_drain);
-	keep_draining(daemon, gpu, what, boot);
 }
 
 /* A GPU that fell off the bus under a job is not given out again before somebody has looked. */
@@ -151,7 +89,7 @@ static void note_fault(struct takt_daemon *daemon, uint32_t gpu)
 	uint64_t job;
 
 	takt_queue_gpu(daemon->queue, gpu, &job);
-	if (!job || daemon->watch[gpu].draining)
+	if (!job || daemon->watch[gpu].draining || !daemon->orders)
 		return;
 	snprintf(why, sizeof(why), "the driver lost it while job %llu used it",
 		 (unsigned long long)job);
@@ -168,8 +106,7 @@ static void watch_gpu(struct takt_daemon *daemon, uint32_t gpu, struct takt_mono
 {
 	struct takt_gpu_watch *watch = &daemon->watch[gpu];
 	const struct takt_gpu_reading *reading;
-	struct census census;
-	uint64_t holder;
+	bool outside;
 
 	if (!takt_watch_known(daemon, gpu)) {
 		set_lost(daemon, gpu, true,
@@ -194,16 +131,15 @@ static void watch_gpu(struct takt_daemon *daemon, uint32_t gpu, struct takt_mono
 	watch->seq_seen = reading->seq;
 	if (!(reading->has & TAKT_HAS_PROCS)) {
 		if (watch->draining)
-			keep_draining(daemon, gpu, "the driver does not list its processes", boot);
+			takt_watch_keep_draining(daemon, gpu,
+						 "the driver does not list its processes", boot);
 		return;
 	}
-	takt_queue_gpu(daemon->queue, gpu, &holder);
-	census = take_census(daemon, reading, holder, watch->drain_job, now);
-	set_outside(daemon, gpu, census.outside > 0);
-	if (census.outside && holder)
-		takt_telemetry_account_shared(daemon->telemetry, holder);
+	outside = count_outside(daemon, gpu, reading, now) > 0;
+	set_outside(daemon, gpu, outside);
+	takt_watch_shares(daemon, gpu, reading, outside, now);
 	if (watch->draining)
-		check_drain(daemon, gpu, reading, &census, boot);
+		takt_watch_check_drain(daemon, gpu, reading, outside, now, boot);
 }
 
 void takt_watch_health(struct takt_daemon *daemon)
@@ -223,37 +159,4 @@ void takt_watch_tick(struct takt_daemon *daemon, struct takt_mono now, struct ta
 {
 	for (uint32_t gpu = 0; gpu < daemon->gpu_count; gpu++)
 		watch_gpu(daemon, gpu, now, boot);
-}
-
-void takt_watch_job_placed(struct takt_daemon *daemon, const struct takt_queue_job *job)
-{
-	const struct takt_gpu_reading *reading;
-	struct takt_mono now = takt_mono_now(daemon->sys);
-
-	for (uint32_t gpu = 0; gpu < daemon->gpu_count; gpu++) {
-		struct takt_gpu_watch *watch = &daemon->watch[gpu];
-
-		if (!(job->row.gpu_mask >> gpu & 1))
-			continue;
-		watch->mem_before_known =
-			takt_telemetry_latest(daemon->telemetry, gpu, now, &reading) == 0 &&
-			(reading->has & TAKT_HAS_MEMORY);
-		watch->mem_before_bytes = watch->mem_before_known ? reading->mem_used_bytes : 0;
-	}
-}
-
-void takt_watch_job_over(struct takt_daemon *daemon, const struct takt_queue_job *job)
-{
-	for (uint32_t gpu = 0; gpu < daemon->gpu_count; gpu++) {
-		struct takt_gpu_watch *watch = &daemon->watch[gpu];
-
-		if (!(job->row.gpu_mask >> gpu & 1))
-			continue;
-		watch->draining = true;
-		watch->drain_job = job->row.id;
-		watch->mem_settled_at = (struct takt_mono){0};
-		watch->drain_since = takt_boot_now(daemon->sys);
-		watch->drain_since_mono = takt_mono_now(daemon->sys);
-		takt_machine_sample(daemon->machine, gpu);
-	}
 }

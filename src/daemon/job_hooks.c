@@ -3,6 +3,7 @@
 #include "base/str.h"
 #include "daemon/daemon.h"
 #include "daemon/gpu_orders.h"
+#include "daemon/peaks.h"
 
 /* Why an adopted job's report has its wall time only. */
 static const char away_text[] = "takt was restarted while it ran";
@@ -14,6 +15,8 @@ static void prepare(void *ctx, const struct takt_queue_job *job)
 	takt_watch_job_placed(daemon, job);
 	takt_handover_placed(daemon, job);
 	(void)takt_telemetry_account_open(daemon->telemetry, job->row.id, job->row.gpu_mask, NULL);
+	if (job->row.gpu_mask && job->row.share_milli < TAKT_REQUEST_WHOLE)
+		takt_telemetry_account_share(daemon->telemetry, job->row.id);
 	takt_leases_job_start(daemon->leases, job);
 }
 
@@ -78,8 +81,10 @@ static void changed(void *ctx, const struct takt_queue_job *job)
 		takt_handover_started(daemon, job);
 	if (job->phase == TAKT_PHASE_RUNNING)
 		takt_handover_running(daemon, job);
-	if (takt_job_state_ended(job->row.state))
+	if (takt_job_state_ended(job->row.state)) {
+		takt_peaks_note(daemon->peaks, job->row.uid, job->spec.name, &job->row.report);
 		takt_waiters_ended(daemon->waiters, job);
+	}
 	takt_server_poke(daemon->server);
 }
 

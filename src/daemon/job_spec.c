@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "daemon/daemon.h"
+#include "daemon/job_memory.h"
 #include "engine/local/jobenv.h"
 #include "launch/attempt.h"
 
@@ -119,6 +120,26 @@ static int add_twin_env(const struct takt_daemon *daemon, char *const *user_env,
 	return 0;
 }
 
+/* The devices of the job: its GPUs in their order, or its MIG instances. */
+static uint32_t list_devices(const struct takt_daemon *daemon, const struct takt_queue_job *job,
+			     uint64_t gpu_mask, struct takt_jobenv_gpu ret[TAKT_DEVICE_MAX_GPUS])
+{
+	size_t held;
+	const struct takt_queue_holding *holdings = takt_queue_holdings(daemon->queue, &held);
+	uint32_t count = 0;
+
+	for (uint32_t gpu = 0; !job->spec.mig[0] && gpu < daemon->gpu_count; gpu++)
+		if (gpu_mask >> gpu & 1)
+			ret[count++] = (struct takt_jobenv_gpu){
+				gpu, takt_machine_facts(daemon->machine, gpu)->uuid};
+	for (size_t i = 0; job->spec.mig[0] && i < held && count < TAKT_DEVICE_MAX_GPUS; i++)
+		if (holdings[i].job_id == job->row.id && !holdings[i].left)
+			ret[count++] = (struct takt_jobenv_gpu){
+				holdings[i].gpu,
+				takt_queue_instance_uuid(daemon->queue, holdings[i].instance)};
+	return count;
+}
+
 static int build_env(struct takt_daemon *daemon, const struct takt_queue_job *job,
 		     uint64_t gpu_mask, const char *attempt_id, struct takt_attempt_spec *spec,
 		     struct takt_err *err)
@@ -126,7 +147,7 @@ static int build_env(struct takt_daemon *daemon, const struct takt_queue_job *jo
 	struct takt_jobenv_gpu gpus[TAKT_DEVICE_MAX_GPUS];
 	struct takt_jobenv in = {
 		.gpus = gpus,
-		.by_uuid = job->spec.visible == TAKT_VISIBLE_UUID,
+		.by_uuid = job->spec.visible == TAKT_VISIBLE_UUID || job->spec.mig[0],
 		.cpu_count =
 			job->spec.cpu_milli ? (job->spec.cpu_milli + 999) / 1000 : spec->cpu_count,
 		.job_id = job->row.id,
@@ -136,15 +157,17 @@ static int build_env(struct takt_daemon *daemon, const struct takt_queue_job *jo
 		.array_index = job->spec.array_index,
 		.checkpoint_dir = job->spec.checkpoint_dir,
 		.attempt_id = attempt_id,
+		.gpu_milli = job->row.share_milli,
+		.gpu_mem_mib = job->row.mem_held_mib,
 	};
 	char **with_twin = NULL;
 	int rc = add_twin_env(daemon, job->spec.env, &with_twin);
 
-	for (uint32_t gpu = 0; gpu < daemon->gpu_count; gpu++)
-		if (gpu_mask >> gpu & 1)
-			gpus[in.gpu_count++] = (struct takt_jobenv_gpu){
-				gpu, takt_machine_facts(daemon->machine, gpu)->uuid};
+	in.gpu_count = list_devices(daemon, job, gpu_mask, gpus);
 	in.user_env = with_twin;
+	in.mps = in.gpu_mem_mib && takt_mps_runs(with_twin);
+	if (in.mps)
+		takt_queue_memory_limited(daemon->queue, job->row.id);
 	if (rc == 0)
 		rc = takt_jobenv_build(&in, &spec->env, err);
 	takt_jobenv_free(with_twin);

@@ -16,8 +16,6 @@ static const struct wish {
 	const char *flag, *field;
 	size_t offset, size;
 } not_yet[] = {
-	WISH("--gpus with a share", gpu_milli),
-	WISH("--mig", mig),
 	WISH("--freezable", freezable),
 	WISH("--tenant", tenant),
 	WISH("--idle-release", idle_release_ms),

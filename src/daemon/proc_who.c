@@ -91,25 +91,30 @@ static int read_stat(int32_t pid, struct takt_proc_stat *ret)
 }
 
 /* The job of a shim's command line; 0 when it is no shim of ours. */
-static uint64_t shim_job(const struct takt_proc_cache *cache, int32_t pid)
+/* Of a shim its job, else 0. */
+static uint64_t shim_job(const struct takt_proc_cache *cache, int32_t pid, uint32_t *ret_attempt)
 {
 	char text[PATH_MAX + 128] = "";
 	ssize_t n = read_proc(pid, "cmdline", text, sizeof(text) - 2);
 	const char *attempt = text + strlen(text) + 1, *dir;
+	uint64_t job;
+	char *dot;
 
 	if (n <= 0 || strcmp(text, "takt-shim") != 0 || attempt >= text + n)
 		return 0;
 	dir = attempt + strlen(attempt) + 1;
 	if (dir >= text + n || strcmp(dir, cache->jobs_dir) != 0)
 		return 0;
-	return strtoull(attempt, NULL, 10);
+	job = strtoull(attempt, &dot, 10);
+	*ret_attempt = *dot == '.' ? (uint32_t)strtoul(dot + 1, NULL, 10) : 0;
+	return job;
 }
 
-static uint64_t find_job(const struct takt_proc_cache *cache, int32_t pid)
+static uint64_t find_job(const struct takt_proc_cache *cache, int32_t pid, uint32_t *ret_attempt)
 {
 	for (int depth = 0; depth < MAX_ANCESTORS && pid > 1; depth++) {
 		struct takt_proc_stat stat;
-		uint64_t job = shim_job(cache, pid);
+		uint64_t job = shim_job(cache, pid, ret_attempt);
 
 		if (job)
 			return job;
@@ -155,7 +160,7 @@ static void look(const struct takt_proc_cache *cache, int32_t pid, struct takt_p
 	if (who->gone || stat.start_ticks == who->start_ticks)
 		return; /* a job's process that is gone stays known as the job's */
 	who->start_ticks = stat.start_ticks;
-	who->job_id = find_job(cache, pid);
+	who->job_id = find_job(cache, pid, &who->attempt);
 	who->uid = owner_of(pid);
 	first_word(pid, who->command);
 }

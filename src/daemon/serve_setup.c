@@ -20,6 +20,7 @@
 #include "daemon/daemon.h"
 #include "daemon/gpu_orders.h"
 #include "daemon/libexec.h"
+#include "daemon/peaks.h"
 #include "engine/local/local_engine.h"
 #include "net/listen.h"
 
@@ -288,6 +289,10 @@ static int64_t machine_mem_mib(void)
 	return sysconf(_SC_PHYS_PAGES) / 1024 * (sysconf(_SC_PAGESIZE) / 1024);
 }
 
+enum {
+	MAX_INSTANCES = TAKT_DEVICE_MAX_GPUS * TAKT_DEVICE_MAX_INSTANCES
+};
+
 /* 0 = of one it is not known, or there is none. */
 static uint32_t smallest_gpu_mib(const struct takt_daemon *daemon)
 {
@@ -322,8 +327,38 @@ static struct takt_sched_settings settings_of(const struct takt_config *config)
 	return settings;
 }
 
+/* GPUs that are cut, and their instances; as takt found them when it started. */
+static uint32_t list_instances(const struct takt_daemon *daemon,
+			       struct takt_queue_instance ret[MAX_INSTANCES], uint64_t *ret_cut)
+{
+	uint32_t count = 0;
+
+	for (uint32_t gpu = 0; gpu < daemon->gpu_count; gpu++) {
+		const struct takt_gpu_facts *facts = takt_machine_facts(daemon->machine, gpu);
+
+		if (!(facts->has & TAKT_FACT_MIG) || !facts->mig_enabled)
+			continue;
+		*ret_cut |= 1ull << gpu;
+		for (uint32_t i = 0; i < facts->instance_count; i++) {
+			const struct takt_gpu_instance *from = &facts->instances[i];
+			struct takt_queue_instance *to = &ret[count++];
+
+			*to = (struct takt_queue_instance){
+				.gpu = gpu,
+				.slices = from->slices,
+				.mem_mib = (uint32_t)(from->memory_bytes >> 20),
+			};
+			takt_strcpy(to->uuid, sizeof(to->uuid), from->uuid);
+			takt_strcpy(to->profile, sizeof(to->profile), from->profile);
+		}
+	}
+	return count;
+}
+
 static int open_queue(struct takt_daemon *daemon, struct takt_err *err)
 {
+	TAKT_CLEANUP(freep)
+	struct takt_queue_instance *instances = takt_calloc(MAX_INSTANCES, sizeof(*instances));
 	struct takt_queue_config config = {
 		.store = daemon->store,
 		.engine = daemon->engine,
@@ -342,8 +377,16 @@ static int open_queue(struct takt_daemon *daemon, struct takt_err *err)
 		.epoch = {takt_wall_now(daemon->sys).ns - sched_past_ns},
 		.signal_id_base = 1ull << 63 | ((uint64_t)takt_wall_now(daemon->sys).ns & ~0xfull),
 	};
-	int rc = takt_queue_new(&config, &daemon->queue, err);
+	int rc;
 
+	if (!instances)
+		return takt_err_set(err, -ENOMEM, "the MIG instances");
+	rc = takt_peaks_new(daemon->store, &daemon->peaks, err);
+	if (rc < 0)
+		return rc;
+	config.instances = instances;
+	config.instance_count = list_instances(daemon, instances, &config.mig_gpus);
+	rc = takt_queue_new(&config, &daemon->queue, err);
 	if (rc == 0)
 		rc = load_queue(daemon, err);
 	if (rc == 0)
@@ -462,6 +505,7 @@ void takt_daemon_close(struct takt_daemon *daemon)
 	takt_server_free(daemon->server);
 	takt_waiters_free(daemon->waiters);
 	takt_orders_free(daemon->orders);
+	takt_peaks_free(daemon->peaks);
 	takt_queue_free(daemon->queue);
 	takt_engine_free(daemon->engine);
 	takt_store_close(daemon->store);

@@ -27,9 +27,10 @@
 
 enum {
 	TAKT_DEVICE_MAX_GPUS = 64,
-	TAKT_DEVICE_MAX_PROCS = 128,  /* processes kept a GPU; more are counted in procs_dropped */
-	TAKT_DEVICE_MAX_CLOCKS = 512, /* supported SM clocks */
-	TAKT_DEVICE_CPU_WORDS = 16,   /* CPU affinity mask, 64 CPUs a word */
+	TAKT_DEVICE_MAX_PROCS = 128,   /* processes kept a GPU; more are counted in procs_dropped */
+	TAKT_DEVICE_MAX_CLOCKS = 512,  /* supported SM clocks */
+	TAKT_DEVICE_CPU_WORDS = 16,    /* CPU affinity mask, 64 CPUs a word */
+	TAKT_DEVICE_MAX_INSTANCES = 8, /* of MIG, of a GPU */
 };
 
 /* Facts that do not change while the driver stays loaded. */
@@ -51,6 +52,14 @@ enum takt_gpu_fact {
 	TAKT_FACT_MIG = 1u << 14,
 };
 
+/* A MIG instance: a device of its own to programs, by its UUID. */
+struct takt_gpu_instance {
+	char uuid[96];
+	char profile[32]; /* "1g.10gb" */
+	uint32_t slices;  /* of computing */
+	uint64_t memory_bytes;
+};
+
 struct takt_gpu_facts {
 	uint32_t has; /* enum takt_gpu_fact */
 	char name[96];
@@ -69,6 +78,8 @@ struct takt_gpu_facts {
 	uint32_t minor;		 /* /dev/nvidiaN */
 	int32_t slowdown_temp_c; /* absolute temperature of thermal slowdown */
 	bool mig_enabled;
+	uint32_t instance_count; /* with MIG */
+	struct takt_gpu_instance instances[TAKT_DEVICE_MAX_INSTANCES];
 };
 
 enum takt_gpu_has {

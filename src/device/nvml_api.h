@@ -42,6 +42,9 @@ struct takt_nvml_api {
 	nvmlDeviceGetMaxClockInfo_fn *max_clock;
 	nvmlDeviceGetTemperatureThreshold_fn *temperature_threshold;
 	nvmlDeviceGetMigMode_fn *mig_mode;
+	nvmlDeviceGetMaxMigDeviceCount_fn *mig_max;
+	nvmlDeviceGetMigDeviceHandleByIndex_fn *mig_device;
+	nvmlDeviceGetAttributes_v2_fn *mig_attributes;
 
 	nvmlDeviceGetTopologyCommonAncestor_fn *common_ancestor;
 	nvmlDeviceGetNvLinkState_fn *nvlink_state;

@@ -234,6 +234,50 @@ static void read_slowdown(const struct subject *s)
 	s->facts->has |= TAKT_FACT_THROTTLE_TEMP;
 }
 
+/* "1g.10gb" of "NVIDIA H100 80GB HBM3 MIG 1g.10gb". */
+static const char *profile_in(const char *name)
+{
+	static const char before[] = " MIG ";
+	const char *at = strstr(name, before);
+
+	return at ? at + sizeof(before) - 1 : "";
+}
+
+/* Only what a job could be given: known by its UUID, its kind and its size. */
+static bool read_instance(const struct subject *s, struct nvml_device *mig,
+			  struct takt_gpu_instance *ret)
+{
+	struct nvml_device_attributes attributes;
+	char uuid[NVML_BUFFER_UUID] = "", name[NVML_BUFFER_NAME] = "";
+
+	if (!s->api->uuid || s->api->uuid(mig, uuid, sizeof(uuid)) != NVML_SUCCESS ||
+	    !s->api->name || s->api->name(mig, name, sizeof(name)) != NVML_SUCCESS ||
+	    s->api->mig_attributes(mig, &attributes) != NVML_SUCCESS)
+		return false;
+	takt_strcpy(ret->uuid, sizeof(ret->uuid), uuid);
+	takt_strcpy(ret->profile, sizeof(ret->profile), profile_in(name));
+	ret->slices = attributes.compute_instance_slices;
+	ret->memory_bytes = attributes.memory_mib << 20;
+	return ret->uuid[0] && ret->profile[0] && ret->slices > 0;
+}
+
+static void read_instances(const struct subject *s)
+{
+	struct takt_gpu_facts *facts = s->facts;
+	uint32_t most = 0;
+
+	if (!s->api->mig_max || !s->api->mig_device || !s->api->mig_attributes ||
+	    s->api->mig_max(s->device, &most) != NVML_SUCCESS)
+		return;
+	for (uint32_t i = 0; i < most && facts->instance_count < TAKT_DEVICE_MAX_INSTANCES; i++) {
+		struct nvml_device *mig = NULL;
+
+		if (s->api->mig_device(s->device, i, &mig) == NVML_SUCCESS &&
+		    read_instance(s, mig, &facts->instances[facts->instance_count]))
+			facts->instance_count++;
+	}
+}
+
 static void read_mig(const struct subject *s)
 {
 	uint32_t current, pending;
@@ -242,6 +286,9 @@ static void read_mig(const struct subject *s)
 		return;
 	s->facts->mig_enabled = current == NVML_FEATURE_ENABLED;
 	s->facts->has |= TAKT_FACT_MIG;
+	s->facts->instance_count = 0;
+	if (s->facts->mig_enabled)
+		read_instances(s);
 }
 
 /* vbios before what asks whether the board is simulated; names and ids first, since a hanging board

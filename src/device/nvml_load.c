@@ -58,6 +58,9 @@ static const struct symbol symbols[] = {
 	ROW(max_clock, "nvmlDeviceGetMaxClockInfo"),
 	ROW(temperature_threshold, "nvmlDeviceGetTemperatureThreshold"),
 	ROW(mig_mode, "nvmlDeviceGetMigMode"),
+	ROW(mig_max, "nvmlDeviceGetMaxMigDeviceCount"),
+	ROW(mig_device, "nvmlDeviceGetMigDeviceHandleByIndex"),
+	ROW(mig_attributes, "nvmlDeviceGetAttributes_v2"),
 
 	ROW(common_ancestor, "nvmlDeviceGetTopologyCommonAncestor"),
 	ROW(nvlink_state, "nvmlDeviceGetNvLinkState"),

@@ -21,37 +21,80 @@ const struct takt_queue_holding *takt_queue_holdings(const struct takt_queue *qu
 	return queue->ledger.at;
 }
 
+const char *takt_queue_instance_uuid(const struct takt_queue *queue, int32_t instance)
+{
+	return queue->mig.instances[instance].uuid;
+}
+
 int takt_ledger_reserve(struct takt_queue *queue, const struct takt_queue_job *job)
 {
-	return takt_vec_reserve(&queue->ledger, (size_t)__builtin_popcountll(job->row.gpu_mask));
+	return takt_vec_reserve(&queue->ledger, job->spec.gpus);
+}
+
+static void add(struct takt_queue *queue, const struct takt_queue_job *job, uint32_t gpu,
+		int32_t instance)
+{
+	(void)takt_vec_push(&queue->ledger, ((struct takt_queue_holding){
+						    .job_id = job->row.id,
+						    .attempt = job->row.attempt,
+						    .gpu = gpu,
+						    .milli = job->row.share_milli,
+						    .mem_mib = job->row.mem_held_mib,
+						    .instance = instance,
+					    }));
 }
 
 void takt_ledger_take(struct takt_queue *queue, const struct takt_queue_job *job)
 {
-	for (uint64_t left = job->row.gpu_mask; left; left &= left - 1)
-		(void)takt_vec_push(&queue->ledger, ((struct takt_queue_holding){
-							    .job_id = job->row.id,
-							    .attempt = job->row.attempt,
-							    .gpu = (uint32_t)__builtin_ctzll(left),
-							    .milli = job->row.share_milli,
-							    .mem_mib = job->row.mem_held_mib,
-						    }));
+	int32_t instances[TAKT_QUEUE_MAX_INSTANCES];
+	uint32_t count = 0;
+
+	(void)takt_queue_mig_held(queue, job, instances, &count);
+	for (uint32_t i = 0; i < count; i++)
+		add(queue, job, queue->mig.instances[instances[i]].gpu, instances[i]);
+	for (uint64_t left = count ? 0 : job->row.gpu_mask; left; left &= left - 1)
+		add(queue, job, (uint32_t)__builtin_ctzll(left), -1);
+}
+
+void takt_ledger_name(struct takt_queue *queue, const struct takt_queue_job *job)
+{
+	TAKT_VEC_EACH (holding, &queue->ledger)
+		if (holding->job_id == job->row.id && !holding->left)
+			holding->attempt = job->row.attempt;
+}
+
+static struct takt_sched_slot slot_of(const struct takt_queue *queue,
+				      const struct takt_queue_holding *holding)
+{
+	if (holding->instance >= 0)
+		return takt_queue_mig_slot(queue, holding->instance);
+	return (struct takt_sched_slot){.node_id = TAKT_QUEUE_NODE,
+					.milli = (uint16_t)holding->milli,
+					.gpu_mask = 1ull << holding->gpu};
+}
+
+static struct takt_request request_of(const struct takt_queue *queue,
+				      const struct takt_queue_holding *holding)
+{
+	if (holding->instance >= 0)
+		return (struct takt_request){
+			.mig_profile = takt_queue_mig_profile(
+				queue, queue->mig.instances[holding->instance].profile)};
+	return (struct takt_request){.milli = (uint16_t)holding->milli,
+				     .dev_mem_mib = holding->mem_mib};
 }
 
 static int keep(struct takt_queue *queue, struct takt_queue_holding *holding)
 {
 	uint64_t id = first_stand_in + queue->stand_ins;
-	struct takt_sched_slot slot = {.node_id = TAKT_QUEUE_NODE,
-				       .milli = (uint16_t)holding->milli,
-				       .gpu_mask = 1ull << holding->gpu};
+	struct takt_sched_slot slot = slot_of(queue, holding);
 	struct takt_sched_event event = {
 		.kind = TAKT_SCHED_JOB_ADD,
 		.job_id = id,
 		.job = {.id = id,
 			.submit_seq = id,
 			.gpus = 1,
-			.task = {.milli = (uint16_t)holding->milli,
-				 .dev_mem_mib = holding->mem_mib},
+			.task = request_of(queue, holding),
 			.flags = TAKT_JOB_CLEAN_END},
 		.slots = &slot,
 		.slot_count = 1,
@@ -111,33 +154,55 @@ static int tell_drained(struct takt_queue *queue, uint32_t gpu, struct takt_err 
 	return takt_sched_update(queue->sched, &event, err);
 }
 
-/* Strikes what has left; of any job with job_id 0. */
-static int strike(struct takt_queue *queue, uint32_t gpu, uint64_t job_id, struct takt_err *err)
+static int strike(struct takt_queue *queue, size_t at, struct takt_err *err)
 {
-	bool drained = true;
+	struct takt_queue_holding was = queue->ledger.at[at];
 
 	queue->dirty = true;
+	takt_vec_remove(&queue->ledger, at);
+	if (is_whole(&was))
+		return tell_drained(queue, was.gpu, err);
+	end_stand_in(queue, was.stand_in);
+	return 0;
+}
+
+void takt_ledger_unused(struct takt_queue *queue, const struct takt_queue_job *job)
+{
 	for (size_t i = queue->ledger.len; i-- > 0;) {
 		const struct takt_queue_holding *holding = &queue->ledger.at[i];
 
-		if (holding->gpu != gpu || !holding->left || (job_id && holding->job_id != job_id))
-			continue;
-		drained = is_whole(holding);
-		end_stand_in(queue, holding->stand_in);
-		takt_vec_remove(&queue->ledger, i);
+		if (holding->job_id == job->row.id && holding->attempt == job->row.attempt &&
+		    holding->left && !is_whole(holding))
+			(void)strike(queue, i, NULL);
 	}
-	return drained ? tell_drained(queue, gpu, err) : 0;
 }
 
 int takt_queue_gpu_clean(struct takt_queue *queue, uint32_t gpu, struct takt_err *err)
 {
-	return strike(queue, gpu, 0, err);
+	bool any = false;
+	int rc = 0;
+
+	for (size_t i = queue->ledger.len; i-- > 0;) {
+		if (queue->ledger.at[i].gpu != gpu || !queue->ledger.at[i].left)
+			continue;
+		any = true;
+		rc = strike(queue, i, err);
+	}
+	return any ? rc : tell_drained(queue, gpu, err); /* refuses what does not drain */
 }
 
-int takt_queue_job_gone(struct takt_queue *queue, uint32_t gpu, uint64_t job_id,
-			struct takt_err *err)
+int takt_queue_holding_gone(struct takt_queue *queue, const struct takt_queue_holding *holding,
+			    struct takt_err *err)
 {
-	return strike(queue, gpu, job_id, err);
+	for (size_t i = queue->ledger.len; i-- > 0;) {
+		const struct takt_queue_holding *known = &queue->ledger.at[i];
+
+		if (known->left && known->gpu == holding->gpu && known->job_id == holding->job_id &&
+		    known->attempt == holding->attempt)
+			return strike(queue, i, err);
+	}
+	return takt_err_set(err, -TAKT_E_NOT_FOUND, "job %llu has left nothing on GPU %u",
+			    (unsigned long long)holding->job_id, holding->gpu);
 }
 
 /* Of a GPU with shares: a job that is there, or else one that has left. */

@@ -156,6 +156,7 @@ static int keep_missing(struct takt_queue *queue, struct takt_err *err)
 		memcpy(&score[a * node.gpu_count], &config->pair_score[a * have],
 		       have * sizeof(*score));
 	node.pair_score = score;
+	takt_queue_mig_node(queue, &node);
 	rc = tell_node(queue, node, err);
 	takt_free(score);
 	for (uint32_t gpu = have; rc == 0 && gpu < node.gpu_count; gpu++)

@@ -22,6 +22,7 @@ static int add_node(struct takt_queue *queue, struct takt_err *err)
 			 .dev_mem_mib = queue->config.gpu_mem_mib},
 	};
 
+	takt_queue_mig_node(queue, &event.node);
 	return takt_sched_update(queue->sched, &event, err);
 }
 
@@ -50,6 +51,8 @@ int takt_queue_new(const struct takt_queue_config *config, struct takt_queue **r
 		rc = takt_sched_new(&queue->setup.sched, &queue->sched, err);
 	if (rc == 0)
 		rc = takt_runtime_new(&(struct takt_runtime_config){0}, &queue->runtimes, err);
+	if (rc == 0)
+		rc = takt_queue_mig_init(queue, err);
 	if (rc == 0)
 		rc = add_node(queue, err);
 	if (rc == 0)
@@ -85,6 +88,7 @@ void takt_queue_free(struct takt_queue *queue)
 	takt_vec_fini(&queue->changes);
 	takt_vec_fini(&queue->ledger);
 	takt_vec_fini(&queue->staged);
+	takt_queue_mig_fini(queue);
 	takt_plan_fini(&queue->plan);
 	takt_sched_free(queue->sched);
 	takt_runtime_free(queue->runtimes);
@@ -168,41 +172,73 @@ static uint32_t gpu_mem_of(const struct takt_queue_config *config, const struct 
 	return (uint32_t)((uint64_t)config->gpu_mem_mib * spec->gpu_milli / TAKT_REQUEST_WHOLE);
 }
 
+uint32_t takt_queue_asked_gpu_mem(const struct takt_queue *queue, const struct takt_jobspec *spec)
+{
+	return gpu_mem_of(&queue->config, spec);
+}
+
 uint32_t takt_queue_share_mem(const struct takt_queue *queue, const struct takt_queue_job *job)
 {
 	return job->spec.gpu_milli ? gpu_mem_of(&queue->config, &job->spec) : 0;
 }
 
-static struct takt_request request_of(const struct takt_queue_config *config,
+static struct takt_request request_of(const struct takt_queue *queue,
 				      const struct takt_queue_job *job)
 {
 	const struct takt_jobspec *spec = &job->spec;
-	uint32_t milli = spec->gpu_milli ? spec->gpu_milli : TAKT_REQUEST_WHOLE;
-
-	return (struct takt_request){
-		.devices = (uint16_t)spec->gpus,
-		.milli = spec->gpus ? (uint16_t)milli : 0,
-		.cpu_milli = (int32_t)spec->cpu_milli,
+	struct takt_request request = {
+		.cpu_milli = (int32_t)(spec->cpu_milli || spec->gpus ? spec->cpu_milli
+								     : TAKT_QUEUE_ONE_CPU_MILLI),
 		.mem_mib = (int64_t)spec->mem_mib,
-		.dev_mem_mib =
-			job->row.mem_held_mib ? job->row.mem_held_mib : gpu_mem_of(config, spec),
 	};
+
+	if (spec->mig[0]) {
+		request.devices = 1;
+		request.mig_profile = takt_queue_mig_profile(queue, spec->mig);
+		return request;
+	}
+	request.devices = (uint16_t)spec->gpus;
+	if (spec->gpus)
+		request.milli = spec->gpu_milli ? (uint16_t)spec->gpu_milli : TAKT_REQUEST_WHOLE;
+	request.dev_mem_mib =
+		job->row.mem_held_mib ? job->row.mem_held_mib : gpu_mem_of(&queue->config, spec);
+	return request;
+}
+
+/* Instances are tasks of one each. Of a kind that the machine has no more of, nobody can have any.
+ */
+static void ask_gpus(const struct takt_queue *queue, const struct takt_queue_job *job,
+		     struct takt_sched_job *ret)
+{
+	bool mig = job->spec.mig[0];
+
+	ret->task = request_of(queue, job);
+	ret->gpus = mig ? 1 : job->spec.gpus;
+	ret->tasks = mig ? job->spec.gpus : 0;
+	if (!mig || ret->task.mig_profile)
+		return;
+	ret->gpus = TAKT_SCHED_MAX_NODE_GPUS + 1;
+	ret->tasks = ret->task.devices = 0;
+}
+
+/* What is not the scheduler's to see clean. */
+static bool is_part(const struct takt_jobspec *spec)
+{
+	return spec->gpu_milli || spec->mig[0];
 }
 
 static struct takt_sched_job sched_job(const struct takt_queue *queue,
 				       const struct takt_queue_job *job)
 {
-	return (struct takt_sched_job){
+	struct takt_sched_job ask = {
 		.id = job->row.id,
 		.submit_seq = job->row.submit_seq,
 		.priority = job->row.priority,
 		.owner = takt_queue_owner(job->row.uid),
-		.gpus = job->spec.gpus,
-		.task = request_of(&queue->config, job),
 		.flags = (job->spec.use_outside ? TAKT_JOB_USE_OUTSIDE : 0u) |
 			 (job->row.held || job->gives_way ? TAKT_JOB_HELD : 0u) |
 			 (job->spec.preemptible ? TAKT_JOB_PREEMPTIBLE : 0u) |
-			 (job->spec.gpu_milli ? TAKT_JOB_CLEAN_END : 0u),
+			 (is_part(&job->spec) ? TAKT_JOB_CLEAN_END : 0u),
 		.array = job->spec.array_id,
 		.array_limit = job->spec.array_limit,
 		.earliest_start_ns = earliest_ns(queue, job),
@@ -212,6 +248,30 @@ static struct takt_sched_job sched_job(const struct takt_queue *queue,
 		.submit_ns = takt_queue_sched_ns(queue, job->row.submitted),
 		.outlook = takt_queue_uses_outlooks(queue) ? job->estimate.kind + 1 : 0,
 	};
+
+	ask_gpus(queue, job, &ask);
+	return ask;
+}
+
+/* The scheduler hears of a place: of instances, each by itself. */
+static int tell_sched(struct takt_queue *queue, const struct takt_sched_event *event,
+		      const struct takt_queue_job *job, struct takt_err *err)
+{
+	int32_t instances[TAKT_QUEUE_MAX_INSTANCES];
+	struct takt_sched_slot slots[TAKT_QUEUE_MAX_INSTANCES];
+	struct takt_sched_event placed = *event;
+	uint32_t count = 0;
+
+	if (event->kind != TAKT_SCHED_JOB_PLACED)
+		return takt_sched_update(queue->sched, event, err);
+	if (takt_queue_mig_held(queue, job, instances, &count) < 0)
+		return takt_err_set(err, -EINVAL, "a MIG instance of job %llu is gone",
+				    (unsigned long long)job->row.id);
+	for (uint32_t i = 0; i < count; i++)
+		slots[i] = takt_queue_mig_slot(queue, instances[i]);
+	placed.slots = slots;
+	placed.slot_count = count;
+	return takt_sched_update(queue->sched, &placed, err);
 }
 
 /* The scheduler's books and ours change together. */
@@ -226,7 +286,7 @@ static int tell_place(struct takt_queue *queue, const struct takt_sched_event *e
 	if (rc < 0)
 		return takt_err_set(err, rc, "what job %llu holds",
 				    (unsigned long long)job->row.id);
-	rc = takt_sched_update(queue->sched, event, err);
+	rc = tell_sched(queue, event, job, err);
 	if (rc == 0 && comes)
 		takt_ledger_take(queue, job);
 	if (rc == 0 && goes)
@@ -316,17 +376,26 @@ int takt_queue_check_possible(struct takt_queue *queue, const struct takt_jobspe
 {
 	struct takt_sched_job ask = {
 		.id = queue->next_id, .submit_seq = queue->next_seq, .gpus = spec->gpus};
+	uint32_t cut = (uint32_t)__builtin_popcountll(queue->config.mig_gpus);
 	int rc;
 
 	if (queue->jobs.len >= queue->config.max_jobs)
 		return takt_err_set(err, -TAKT_E_LIMIT, "the queue is full with %u jobs",
 				    queue->config.max_jobs);
-	if (spec->clock_ask != TAKT_CLOCK_ASK_NONE && (spec->use_outside || spec->gpu_milli))
+	if (spec->clock_ask != TAKT_CLOCK_ASK_NONE && (spec->use_outside || is_part(spec)))
 		return takt_err_set(err, -TAKT_E_USAGE,
 				    "clocks are changed only on GPUs that a job holds alone: drop "
 				    "--clock or %s",
 				    spec->use_outside ? "--use-outside" : "ask for whole GPUs");
-	rc = takt_sched_possible(queue->sched, &ask, err);
+	if (spec->mig[0])
+		rc = takt_queue_mig_possible(queue, spec, err);
+	else
+		rc = takt_sched_possible(queue->sched, &ask, err);
+	if (rc == 0 && !spec->mig[0] && spec->gpus > queue->config.gpu_count - cut)
+		rc = takt_err_set(err, -TAKT_E_IMPOSSIBLE,
+				  "asks for %u GPUs; %u of the %u here are cut into MIG instances "
+				  "(--mig)",
+				  spec->gpus, cut, queue->config.gpu_count);
 	if (rc == 0)
 		rc = check_room(&queue->config, spec, err);
 	return rc < 0 ? rc : takt_queue_check_after(queue, spec, err);
@@ -474,6 +543,14 @@ void takt_queue_prepared(struct takt_queue *queue, uint64_t job_id, const char *
 	takt_strcpy(job->clock_note, sizeof(job->clock_note), clock_note);
 	job->prepared = true;
 	takt_queue_try_start(queue, job);
+}
+
+void takt_queue_memory_limited(struct takt_queue *queue, uint64_t job_id)
+{
+	struct takt_queue_job *job = takt_queue_job_find(queue, job_id);
+
+	if (job)
+		job->row.mps_limited = true;
 }
 
 static int tell_gpu(struct takt_queue *queue, const struct takt_sched_event *event,

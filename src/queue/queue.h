@@ -150,6 +150,16 @@ struct takt_queue_hooks {
 	void (*stored)(void *ctx, const struct takt_store_completion *done);
 };
 
+/* A MIG instance: a device of its own, on a GPU that is cut. */
+struct takt_queue_instance {
+	char uuid[96];
+	char profile[32]; /* "1g.10gb" */
+	uint32_t gpu;
+	uint32_t slices; /* of computing, 1..7 */
+	uint32_t mem_mib;
+	uint32_t place; /* the queue's own */
+};
+
 struct takt_queue_config {
 	struct takt_store *store;   /* borrowed until free */
 	struct takt_engine *engine; /* borrowed; its watcher is taken over */
@@ -158,8 +168,11 @@ struct takt_queue_config {
 	int32_t cpu_milli;    /* that jobs may have together; 0 = none to count */
 	int64_t mem_mib;      /* the same */
 	uint32_t gpu_mem_mib; /* of the smallest GPU; 0 = not known */
-	uint32_t max_jobs;    /* live at a time; 0 = 200,000, which is also the limit */
-	size_t max_bytes;     /* of their descriptions together; 0 = 512 MiB */
+	uint64_t mig_gpus;    /* that are cut into MIG instances; nobody gets them otherwise */
+	const struct takt_queue_instance *instances; /* borrowed for new */
+	uint32_t instance_count;
+	uint32_t max_jobs; /* live at a time; 0 = 200,000, which is also the limit */
+	size_t max_bytes;  /* of their descriptions together; 0 = 512 MiB */
 	enum takt_queue_staging staging;
 	bool observes; /* nothing is placed; what still runs is seen to its end */
 	/* What becomes of a running job whose GPU has failed. Jobs that may be run again are,
@@ -243,6 +256,9 @@ void takt_queue_forget_token(struct takt_queue *queue, void *token);
  * `release`. */
 void takt_queue_remark(struct takt_queue *queue, uint64_t job_id, const char *text);
 
+/* Something else than good manners holds the job's latest attempt to its GPU memory. */
+void takt_queue_memory_limited(struct takt_queue *queue, uint64_t job_id);
+
 void takt_queue_prepared(struct takt_queue *queue, uint64_t job_id, const char *clock_note);
 
 /* What one job has of one GPU. */
@@ -250,11 +266,14 @@ struct takt_queue_holding {
 	uint64_t job_id;
 	uint32_t attempt;
 	uint32_t gpu;
-	uint32_t milli;	   /* of it; 1000 = whole */
+	uint32_t milli;	   /* of it; 1000 = whole, 0 = a MIG instance */
+	int32_t instance;  /* which, by the config's list; -1 = none */
 	uint32_t mem_mib;  /* reserved on it, of a share; 0 = not counted */
 	bool left;	   /* the job is over; the GPU is not known to be clean of it */
 	uint64_t stand_in; /* of a share that was left: who keeps it with the scheduler */
 };
+/* UUID of a MIG instance, by its number. */
+const char *takt_queue_instance_uuid(const struct takt_queue *queue, int32_t instance);
 /* All of them, in no order. Borrowed until the next call that is not const. */
 const struct takt_queue_holding *takt_queue_holdings(const struct takt_queue *queue,
 						     size_t *ret_count);
@@ -262,9 +281,9 @@ const struct takt_queue_holding *takt_queue_holdings(const struct takt_queue *qu
 /* Facts about GPUs. */
 /* Nothing is left on it of any job that has gone. */
 int takt_queue_gpu_clean(struct takt_queue *queue, uint32_t gpu, struct takt_err *err);
-/* The same of one job, where others hold the GPU too. */
-int takt_queue_job_gone(struct takt_queue *queue, uint32_t gpu, uint64_t job_id,
-			struct takt_err *err);
+/* The same of one that has been left, where others hold the GPU too. */
+int takt_queue_holding_gone(struct takt_queue *queue, const struct takt_queue_holding *holding,
+			    struct takt_err *err);
 int takt_queue_gpu_outside(struct takt_queue *queue, uint32_t gpu, bool outside,
 			   struct takt_err *err);
 int takt_queue_gpu_health(struct takt_queue *queue, uint32_t gpu, enum takt_gpu_state state,
@@ -294,6 +313,9 @@ enum takt_gpu_state takt_queue_gpu(const struct takt_queue *queue, uint32_t gpu,
  * call again, 0 = on events only. */
 int takt_queue_pump(struct takt_queue *queue, struct takt_boot now, struct takt_wall wall,
 		    uint64_t *ret_next_ns, struct takt_err *err);
+
+/* What such a job asks to have reserved on each of its GPUs, in MiB; 0 = nothing is said. */
+uint32_t takt_queue_asked_gpu_mem(const struct takt_queue *queue, const struct takt_jobspec *spec);
 
 /* Live job, or NULL. */
 const struct takt_queue_job *takt_queue_find(const struct takt_queue *queue, uint64_t job_id);

@@ -12,10 +12,23 @@ enum {
 	TAKT_QUEUE_MAX_JOBS = 200000,
 	TAKT_QUEUE_MAX_BYTES = 512 * 1024 * 1024,
 	TAKT_QUEUE_MAX_HELD = 64 * 1024, /* shares of GPUs, held or left: 64 GPUs in thousandths */
+	TAKT_QUEUE_ONE_CPU_MILLI = 1000, /* what a job counts as that asks for nothing at all */
 	TAKT_QUEUE_STOP_AGAIN_MS = 2000, /* after a stop could not be asked for */
 	TAKT_QUEUE_LONGEST_PAUSE_MS = 300000, /* before a job that failed is tried again */
 	TAKT_QUEUE_MAX_STAGED = 16,
 	TAKT_QUEUE_RETRY_MS = 2000, /* after the store (full disk) or the engine refused */
+};
+
+enum {
+	TAKT_QUEUE_MAX_INSTANCES = 64 /* of a job */
+};
+
+/* See mig.c. */
+struct takt_queue_mig {
+	struct takt_queue_instance *instances; /* owned */
+	uint32_t count;
+	struct takt_sched_model model;
+	uint8_t layout[TAKT_SCHED_MAX_NODE_GPUS * TAKT_SCHED_MIG_SLICES];
 };
 
 /* What a ticket of the store was for. */
@@ -68,6 +81,7 @@ struct takt_queue {
 	bool dirty;		/* something changed since the plan was made */
 	size_t bytes;		/* of the live jobs' descriptions */
 	TAKT_VEC(struct takt_queue_holding) ledger;
+	struct takt_queue_mig mig;
 	uint64_t stand_ins;	 /* so far */
 	uint64_t contested_gpus; /* of attempts that may be alive and have no place, see load.c */
 	uint32_t unended[TAKT_SCHED_MAX_NODE_GPUS]; /* jobs on it whose end the store has refused */
@@ -116,14 +130,34 @@ uint64_t takt_queue_sched_ns(const struct takt_queue *queue, struct takt_wall wa
 /* Room for what the job is about to hold. */
 int takt_ledger_reserve(struct takt_queue *queue, const struct takt_queue_job *job);
 void takt_ledger_take(struct takt_queue *queue, const struct takt_queue_job *job);
+/* The number of its attempt is known: so its holdings are called. */
+void takt_ledger_name(struct takt_queue *queue, const struct takt_queue_job *job);
 /* It holds nothing any more; what it had is kept from others until it is clean. */
 void takt_ledger_leave(struct takt_queue *queue, uint64_t job_id);
+/* The engine never heard of what it has just left: its shares are clean. */
+void takt_ledger_unused(struct takt_queue *queue, const struct takt_queue_job *job);
 /* Everything that is kept is known to the scheduler; negative: not yet, so no plan is to be made.
  */
 int takt_ledger_keep(struct takt_queue *queue);
 
 /* load.c: those that have no place get one as soon as there is room. */
 void takt_queue_find_places(struct takt_queue *queue);
+
+/* mig.c */
+int takt_queue_mig_init(struct takt_queue *queue, struct takt_err *err);
+void takt_queue_mig_fini(struct takt_queue *queue);
+/* What of the node is cut. */
+void takt_queue_mig_node(const struct takt_queue *queue, struct takt_sched_node *node);
+uint8_t takt_queue_mig_profile(const struct takt_queue *queue, const char *name);
+int takt_queue_mig_possible(const struct takt_queue *queue, const struct takt_jobspec *spec,
+			    struct takt_err *err);
+/* The UUIDs of what it was placed on, into its row. */
+int takt_queue_mig_place(const struct takt_queue *queue, struct takt_queue_job *job,
+			 const struct takt_plan_placement *placements, uint32_t count);
+/* The instances of its row; -EINVAL: one of them is not there any more. */
+int takt_queue_mig_held(const struct takt_queue *queue, const struct takt_queue_job *job,
+			int32_t ret_instances[TAKT_QUEUE_MAX_INSTANCES], uint32_t *ret_count);
+struct takt_sched_slot takt_queue_mig_slot(const struct takt_queue *queue, int32_t instance);
 
 /* limits.c */
 void takt_queue_watch_limit(struct takt_queue *queue, const struct takt_queue_job *job);

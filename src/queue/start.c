@@ -3,6 +3,7 @@
  * start. */
 #include <errno.h>
 
+#include "base/mem.h"
 #include "base/sys.h"
 #include "queue/queue_impl.h"
 
@@ -32,6 +33,9 @@ void takt_queue_clear_place(struct takt_queue_job *job)
 {
 	job->row.gpu_mask = 0;
 	job->row.share_milli = job->row.mem_held_mib = 0;
+	job->row.mps_limited = false;
+	takt_free(job->row.mig);
+	job->row.mig = NULL;
 }
 
 void takt_queue_call_off(struct takt_queue *queue, struct takt_queue_job *job)
@@ -40,6 +44,7 @@ void takt_queue_call_off(struct takt_queue *queue, struct takt_queue_job *job)
 
 	queue->config.hooks->release(queue->config.hooks_ctx, job, &report);
 	(void)takt_queue_tell(queue, TAKT_SCHED_JOB_REQUEUED, job, NULL);
+	takt_ledger_unused(queue, job);
 	job->phase = TAKT_PHASE_WAITING;
 	job->row.state = TAKT_JOB_WAITING;
 	takt_queue_clear_place(job);
@@ -79,18 +84,29 @@ void takt_queue_try_start(struct takt_queue *queue, struct takt_queue_job *job)
 	takt_queue_changed(queue, job);
 }
 
-/* One placement of the plan: the GPUs are the job's from here on. */
-static void promise(struct takt_queue *queue, const struct takt_plan_placement *placement)
+/* What the plan gives it, into its row. */
+static int write_place(struct takt_queue *queue, struct takt_queue_job *job,
+		       const struct takt_plan_placement *placements, uint32_t count)
 {
-	struct takt_queue_job *job = takt_queue_job_find(queue, placement->job_id);
-
-	if (!job || job->phase != TAKT_PHASE_WAITING || job->stage == TAKT_STAGE_OFF ||
-	    placement->gpu_mask & queue->contested_gpus)
-		return;
-	job->row.gpu_mask = placement->gpu_mask;
-	job->row.share_milli = placement->milli;
+	for (uint32_t i = 0; i < count; i++)
+		job->row.gpu_mask |= placements[i].gpu_mask;
+	job->row.share_milli = placements->milli;
 	job->row.mem_held_mib = takt_queue_share_mem(queue, job);
-	if (takt_queue_tell(queue, TAKT_SCHED_JOB_PLACED, job, NULL) < 0) {
+	if (job->row.gpu_mask & queue->contested_gpus)
+		return -EBUSY;
+	return job->spec.mig[0] ? takt_queue_mig_place(queue, job, placements, count) : 0;
+}
+
+/* A job's placements: the GPUs are its own from here on. */
+static void promise(struct takt_queue *queue, const struct takt_plan_placement *placements,
+		    uint32_t count)
+{
+	struct takt_queue_job *job = takt_queue_job_find(queue, placements->job_id);
+
+	if (!job || job->phase != TAKT_PHASE_WAITING || job->stage == TAKT_STAGE_OFF)
+		return;
+	if (write_place(queue, job, placements, count) < 0 ||
+	    takt_queue_tell(queue, TAKT_SCHED_JOB_PLACED, job, NULL) < 0) {
 		takt_queue_clear_place(job);
 		return;
 	}
@@ -98,6 +114,7 @@ static void promise(struct takt_queue *queue, const struct takt_plan_placement *
 	job->phase = TAKT_PHASE_PREPARING;
 	job->row.state = TAKT_JOB_STARTING;
 	takt_queue_stage_place(queue, job);
+	takt_ledger_name(queue, job);
 	job->row.evict_for = 0;
 	job->row.evict_at.ns = 0;
 	job->row_durable = job->prepared = job->stop_wanted = job->stop_sent = false;
@@ -109,6 +126,17 @@ static void promise(struct takt_queue *queue, const struct takt_plan_placement *
 	}
 	job->start_writes++;
 	queue->config.hooks->prepare(queue->config.hooks_ctx, job);
+}
+
+/* The tasks of a job stand together. */
+static uint32_t tasks_at(const struct takt_plan *plan, size_t at)
+{
+	uint32_t count = 1;
+
+	while (at + count < plan->placement_count &&
+	       plan->placements[at + count].job_id == plan->placements[at].job_id)
+		count++;
+	return count;
 }
 
 static int index_waits(struct takt_queue *queue)
@@ -140,8 +168,10 @@ int takt_queue_replan(struct takt_queue *queue, struct takt_err *err)
 	rc = index_waits(queue);
 	takt_queue_note_predicted(queue);
 	takt_queue_heed_evictions(queue);
-	for (size_t i = 0; i < queue->plan.placement_count; i++)
-		promise(queue, &queue->plan.placements[i]);
+	for (size_t i = 0, n; i < queue->plan.placement_count; i += n) {
+		n = tasks_at(&queue->plan, i);
+		promise(queue, &queue->plan.placements[i], (uint32_t)n);
+	}
 	takt_queue_stage(queue, now_ns);
 	return rc < 0 ? takt_err_set(err, rc, "the plan's index") : 0;
 }

@@ -28,7 +28,7 @@ static void read_plan(const struct takt_queue *queue, const struct takt_plan *pl
 	for (size_t i = 0; i < plan->placement_count; i++)
 		if (plan->placements[i].job_id == job_id) {
 			ret->starts = true;
-			ret->gpu_mask = plan->placements[i].gpu_mask;
+			ret->gpu_mask |= plan->placements[i].gpu_mask;
 		}
 	for (size_t i = 0; i < plan->wait_count; i++)
 		if (plan->waits[i].job_id == job_id)

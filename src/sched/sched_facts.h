@@ -28,6 +28,7 @@ enum {
 	TAKT_SCHED_MAX_TERMS = 16,     /* labels of one list of a selector */
 	TAKT_SCHED_MAX_MODELS = 64,    /* model 0 included */
 	TAKT_SCHED_MAX_PROFILES = 16,  /* of a model */
+	TAKT_SCHED_MIG_SLICES = 8,     /* of memory, of a GPU */
 	TAKT_SCHED_MAX_TASKS = 16384,  /* of a job */
 	TAKT_SCHED_MAX_AFTER = 64,     /* dependencies of a job */
 };
@@ -88,6 +89,10 @@ struct takt_sched_node {
 	uint32_t dev_mem_mib; /* of each GPU; 0 = not known */
 	uint32_t model;	      /* id of the GPUs' model */
 	uint64_t mig_mask;    /* GPUs that may be cut into MIG instances while they are empty */
+	/* GPUs that are cut and stay so: nothing else is placed there. The instances of each: id of
+	 * the profile that starts at each memory slice, 0 = none, TAKT_SCHED_MIG_SLICES a GPU. */
+	uint64_t mig_cut;
+	const uint8_t *mig_layout; /* NULL without mig_cut */
 	/* Which domain of each level it is in, [0] being level 1, the outermost; numbers are the
 	 * caller's, unique in the domain around it, 0 = none. */
 	uint32_t domain[TAKT_SCHED_LEVELS];

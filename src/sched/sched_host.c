@@ -43,6 +43,7 @@ static void free_facts(struct takt_sched_host *host)
 	takt_free(host->gpu_job);
 	takt_free(host->sharers);
 	takt_free((void *)host->facts.numa);
+	takt_free((void *)host->facts.mig_layout);
 	takt_free((void *)host->facts.labels);
 	takt_free((void *)host->facts.taints);
 }
@@ -88,10 +89,14 @@ static struct takt_sched_host *host_new(const struct takt_sched_node *node)
 	host->sharers = takt_calloc(node->gpu_count, sizeof(*host->sharers));
 	host->facts = *node;
 	host->facts.numa = node->numa ? copy_bytes(node->numa, node->gpu_count) : NULL;
+	host->facts.mig_layout = node->mig_cut ? copy_bytes(node->mig_layout,
+							    node->gpu_count * TAKT_SCHED_MIG_SLICES)
+					       : NULL;
 	host->facts.labels = copy_ids(node->labels, node->label_count);
 	host->facts.taints = copy_ids(node->taints, node->taint_count);
 	if (!host->pair_score || !host->gpu_job || !host->sharers || !host->facts.labels ||
-	    !host->facts.taints || (node->numa && !host->facts.numa)) {
+	    !host->facts.taints || (node->numa && !host->facts.numa) ||
+	    (node->mig_cut && !host->facts.mig_layout)) {
 		takt_sched_host_free(host);
 		return NULL;
 	}
@@ -150,14 +155,42 @@ static int label_list_init(const struct takt_sched *sched, const uint32_t *ids, 
 	return 0;
 }
 
-static void describe_devices(const struct takt_sched_node *node, struct takt_device_desc *devices)
+/* The instances of a GPU that is cut, in the cluster's numbers. */
+static int describe_cut(const struct takt_sched *sched, const struct takt_sched_node *node,
+			uint32_t gpu, struct takt_device_desc *device, struct takt_err *err)
 {
-	for (uint32_t i = 0; i < node->gpu_count; i++)
+	const uint8_t *layout = &node->mig_layout[(size_t)gpu * TAKT_SCHED_MIG_SLICES];
+
+	device->mig = TAKT_MIG_FIXED;
+	for (uint32_t i = 0; i < TAKT_SCHED_MIG_SLICES; i++) {
+		if (layout[i] == 0)
+			continue;
+		if (layout[i] > sched->names[TAKT_SPACE_PROFILE].len)
+			return takt_err_set(err, -EINVAL,
+					    "mig_layout of node %" PRIu32
+					    " names profile %u, which was not told before",
+					    node->id, layout[i]);
+		device->layout[i] = (uint8_t)takt_cluster_mig_find(
+			sched->cluster, sched->names[TAKT_SPACE_PROFILE].at[layout[i] - 1]);
+	}
+	return 0;
+}
+
+static int describe_devices(const struct takt_sched *sched, const struct takt_sched_node *node,
+			    struct takt_device_desc *devices, struct takt_err *err)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; rc == 0 && i < node->gpu_count; i++) {
 		devices[i] = (struct takt_device_desc){
 			.model = node->model,
 			.mem_mib = node->dev_mem_mib,
 			.mig = node->mig_mask >> i & 1 ? TAKT_MIG_FREE : TAKT_MIG_OFF,
 		};
+		if (node->mig_cut >> i & 1)
+			rc = describe_cut(sched, node, i, &devices[i], err);
+	}
+	return rc;
 }
 
 static bool across_sockets(int32_t pair_score)
@@ -219,8 +252,9 @@ static int add_node(struct takt_sched *sched, struct takt_sched_host *host,
 	};
 	int rc = tell_domain(sched, node, &desc.domain, err);
 
-	describe_devices(node, devices);
-	if (node->dev_mem_mib || node->mig_mask)
+	if (rc == 0)
+		rc = describe_devices(sched, node, devices, err);
+	if (node->dev_mem_mib || node->mig_mask || node->mig_cut)
 		desc.device = devices;
 	if (rc == 0)
 		rc = tell_links(sched, host, &desc.link_class, err);
@@ -324,7 +358,7 @@ uint64_t takt_sched_host_eligible(const struct takt_sched_host *host, uint32_t f
 
 uint64_t takt_sched_host_free_gpus(const struct takt_sched_host *host, uint32_t flags)
 {
-	return takt_sched_host_eligible(host, flags) &
+	return takt_sched_host_eligible(host, flags) & ~host->facts.mig_cut &
 	       ~(host->assigned | host->running | host->draining | host->taken);
 }
 

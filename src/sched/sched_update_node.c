@@ -56,6 +56,12 @@ static int check_node(const struct takt_sched *sched, const struct takt_sched_no
 		return takt_err_set(err, -EINVAL,
 				    "cpu_milli or mem_mib of node %" PRIu32 " is negative",
 				    node->id);
+	if (node->mig_cut & ~takt_sched_low_bits(node->gpu_count) ||
+	    (node->mig_cut && !node->mig_layout))
+		return takt_err_set(err, -EINVAL,
+				    "mig_cut of node %" PRIu32
+				    " is beyond its GPUs, or has no mig_layout",
+				    node->id);
 	if (node->model > sched->models.len)
 		return takt_err_set(err, -EINVAL,
 				    "model %" PRIu32 " of node %" PRIu32 " was not told before",

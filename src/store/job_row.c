@@ -43,6 +43,7 @@ enum column {
 	COL_SHARE,
 	COL_MEM_HELD,
 	COL_MIG,
+	COL_MPS_LIMITED,
 	COL_PREEMPTIONS,
 	COL_FROZEN,
 	COL_LOST,
@@ -64,12 +65,12 @@ const char takt_sql_insert_job[] =
 	"INSERT INTO job(id, " TAKT_SQL_JOB_COLUMNS ", submit_seq, uid, gid) "
 	"VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, "
 	"?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, "
-	"?36, ?37, ?38, ?39, ?40, ?41, ?42, ?43, ?44)";
+	"?36, ?37, ?38, ?39, ?40, ?41, ?42, ?43, ?44, ?45)";
 const char takt_sql_update_job[] =
 	"UPDATE job SET (" TAKT_SQL_JOB_COLUMNS ") = ("
 	"?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, "
 	"?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37, "
-	"?38, ?39, ?40, ?41) WHERE id = ?1";
+	"?38, ?39, ?40, ?41, ?42) WHERE id = ?1";
 
 static void bind_int(sqlite3_stmt *stmt, enum column col, int64_t value)
 {
@@ -136,6 +137,7 @@ void takt_job_bind(sqlite3_stmt *stmt, const struct takt_job *job, bool whole)
 	bind_int(stmt, COL_SHARE, job->share_milli);
 	bind_int(stmt, COL_MEM_HELD, job->mem_held_mib);
 	bind_text(stmt, COL_MIG, job->mig);
+	bind_int(stmt, COL_MPS_LIMITED, job->mps_limited);
 	bind_int(stmt, COL_PREEMPTIONS, job->preemptions);
 	bind_int(stmt, COL_FROZEN, job->frozen);
 	bind_u64(stmt, COL_LOST, job->lost_ns);
@@ -225,6 +227,7 @@ int takt_job_from_row(sqlite3_stmt *stmt, struct takt_job *ret, struct takt_err 
 	job.retry_at.ns = get_int(stmt, COL_RETRY_AT);
 	job.share_milli = (uint32_t)get_int(stmt, COL_SHARE);
 	job.mem_held_mib = (uint32_t)get_int(stmt, COL_MEM_HELD);
+	job.mps_limited = get_int(stmt, COL_MPS_LIMITED) != 0;
 	job.preemptions = (uint32_t)get_int(stmt, COL_PREEMPTIONS);
 	job.frozen = get_int(stmt, COL_FROZEN) != 0;
 	job.lost_ns = (uint64_t)get_int(stmt, COL_LOST);

@@ -110,6 +110,7 @@ struct takt_job {
 	uint32_t restarts;	   /* attempts that ran, or may have, before the latest */
 	uint32_t failures;	   /* of those, ended badly by themselves */
 	struct takt_wall retry_at; /* not tried again before; 0 = no such wait */
+	bool mps_limited;	   /* the latest attempt is held to mem_held_mib by MPS */
 	uint32_t preemptions;	   /* attempts that were ended for other jobs */
 	bool frozen;		   /* its processes are stopped for another job */
 	uint64_t lost_ns;	   /* of its run time, by preemptions: since the last checkpoint */

@@ -132,7 +132,8 @@ extern const char takt_sql_insert_job[], takt_sql_update_job[];
 	"message, cancel_wanted, simulated, wall_ns, energy_mj, energy_why_not, mean_sm_mhz, "   \
 	"throttled_ns, throttle_reasons, peak_memory_bytes, held, priority, "                    \
 	"timed_out, restarts, failures, retry_at_ns, mean_util_permille, idle_ns, "              \
-	"share_milli, mem_held_mib, mig, preemptions, frozen, lost_ns, staged, evict, "          \
+	"share_milli, mem_held_mib, mig, mps_limited, preemptions, frozen, lost_ns, staged, "    \
+	"evict, "                                                                                \
 	"evict_for, evict_at_ns, checkpoint_ns, "                                                \
 	"gap_driver_ns, gap_scheduler_ns, gap_start_ns"
 #define TAKT_SQL_SELECT_JOB                \

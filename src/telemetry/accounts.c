@@ -259,6 +259,24 @@ static void sum_util(const struct takt_account_entry *entry, struct takt_account
 	ret->idle_ns = idle_ns;
 }
 
+static void sum_memory(const struct takt_account_entry *entry, struct takt_account *ret)
+{
+	bool seen = entry->share && entry->own_seen;
+	uint64_t peak_bytes = entry->own_peak_bytes;
+
+	for (uint32_t g = 0; g < TAKT_DEVICE_MAX_GPUS && !entry->share; g++) {
+		const struct takt_account_gpu *gpu = &entry->gpus[g];
+
+		seen |= gpu->memory_seen;
+		if (gpu->peak_memory_bytes > peak_bytes)
+			peak_bytes = gpu->peak_memory_bytes;
+	}
+	if (!seen)
+		return;
+	ret->has |= TAKT_ACCOUNT_PEAK_MEMORY;
+	ret->peak_memory_bytes = peak_bytes;
+}
+
 void takt_account_sum(const struct takt_accounts *accounts, const struct takt_account_entry *entry,
 		      struct takt_account *ret)
 {
@@ -267,6 +285,7 @@ void takt_account_sum(const struct takt_accounts *accounts, const struct takt_ac
 	sum_energy(accounts, entry, &account);
 	sum_clock(entry, &account);
 	sum_util(entry, &account);
+	sum_memory(entry, &account);
 	for (uint32_t g = 0; g < TAKT_DEVICE_MAX_GPUS; g++) {
 		const struct takt_account_gpu *gpu = &entry->gpus[g];
 
@@ -274,10 +293,6 @@ void takt_account_sum(const struct takt_accounts *accounts, const struct takt_ac
 			account.has |= TAKT_ACCOUNT_THROTTLED;
 		account.throttled_ns += gpu->throttled_ns;
 		account.throttle_reasons |= gpu->throttle_reasons;
-		if (gpu->memory_seen)
-			account.has |= TAKT_ACCOUNT_PEAK_MEMORY;
-		if (gpu->peak_memory_bytes > account.peak_memory_bytes)
-			account.peak_memory_bytes = gpu->peak_memory_bytes;
 	}
 	*ret = account;
 }

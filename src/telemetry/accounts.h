@@ -39,6 +39,8 @@ struct takt_account_gpu {
 struct takt_account_entry {
 	uint64_t job_id, gpu_mask;
 	bool shared;
+	bool share, own_seen; /* it has shares; own_peak_bytes is something */
+	uint64_t own_peak_bytes;
 	struct takt_account_gpu gpus[TAKT_DEVICE_MAX_GPUS]; /* those in the mask */
 };
 

@@ -274,6 +274,26 @@ void takt_telemetry_account_shared(struct takt_telemetry *telemetry, uint64_t jo
 		entry->shared = true;
 }
 
+void takt_telemetry_account_share(struct takt_telemetry *telemetry, uint64_t job_id)
+{
+	struct takt_account_entry *entry = takt_accounts_find(&telemetry->accounts, job_id);
+
+	if (entry)
+		entry->share = true;
+}
+
+void takt_telemetry_account_own_memory(struct takt_telemetry *telemetry, uint64_t job_id,
+				       uint64_t bytes)
+{
+	struct takt_account_entry *entry = takt_accounts_find(&telemetry->accounts, job_id);
+
+	if (!entry)
+		return;
+	entry->own_seen = true;
+	if (bytes > entry->own_peak_bytes)
+		entry->own_peak_bytes = bytes;
+}
+
 int takt_telemetry_account_peek(struct takt_telemetry *telemetry, uint64_t job_id,
 				struct takt_account *ret)
 {

@@ -76,7 +76,7 @@ struct takt_account {
 	uint64_t
 		throttled_ns; /* summed over GPUs; idle and application clocks are not throttling */
 	uint64_t throttle_reasons;
-	uint64_t peak_memory_bytes; /* of one GPU */
+	uint64_t peak_memory_bytes; /* of one GPU; of a share its own processes' */
 	/* UTIL: told only when every GPU was measured and no other process was seen on them. */
 	uint32_t mean_util_permille; /* over time, mean of the GPUs */
 	uint64_t idle_ns;	     /* summed over GPUs: held, nothing ran on it */
@@ -86,6 +86,11 @@ int takt_telemetry_account_open(struct takt_telemetry *telemetry, uint64_t job_i
 				uint64_t gpu_mask, struct takt_err *err);
 /* Another process than the job's was seen on its GPUs. */
 void takt_telemetry_account_shared(struct takt_telemetry *telemetry, uint64_t job_id);
+/* The job has a share: what its GPUs use of their memory is not its own, which is told apart. */
+void takt_telemetry_account_share(struct takt_telemetry *telemetry, uint64_t job_id);
+/* What its own processes use of one GPU at this moment. */
+void takt_telemetry_account_own_memory(struct takt_telemetry *telemetry, uint64_t job_id,
+				       uint64_t bytes);
 /* The account so far; the job goes on. */
 int takt_telemetry_account_peek(struct takt_telemetry *telemetry, uint64_t job_id,
 				struct takt_account *ret);

@@ -150,12 +150,55 @@ static void trouble_that_is_over_leaves_the_other_one_said(void **state)
 	rig_close(&rig);
 }
 
+static uint64_t accept_half(struct rig *rig)
+{
+	struct takt_jobspec spec = kit_spec(1);
+
+	spec.gpu_milli = 500;
+	return kit_accept_spec(&rig->kit, spec);
+}
+
+/* Others go on there, so its memory says nothing: no process of the job that has left does. */
+static void a_share_is_handed_on_while_others_use_the_gpu(void **state)
+{
+	struct rig rig;
+	uint64_t stays, leaves, next, on;
+
+	fake_reset();
+	rig_open(&rig);
+	rig.kit.gpu_count = 1;
+	kit_restart(&rig.kit);
+	rig.daemon->queue = rig.kit.queue;
+	rig.daemon->gpu_count = 1;
+	look(&rig);
+	stays = accept_half(&rig);
+	leaves = accept_half(&rig);
+	next = accept_half(&rig);
+	takt_watch_job_placed(rig.daemon, takt_queue_find(rig.kit.queue, stays));
+	kit_started(&rig.kit, stays);
+	kit_started(&rig.kit, leaves);
+	takt_watch_job_over(rig.daemon, takt_queue_find(rig.kit.queue, leaves));
+	kit_ended(&rig.kit, leaves, TAKT_END_EXITED, 0);
+	kit_settle(&rig.kit);
+	assert_null(kit_action(&rig.kit, TAKT_ACTION_START, next));
+	fake_procs(fake_at_driver[0], 1); /* may be what is left of it */
+	look(&rig);
+	assert_null(kit_action(&rig.kit, TAKT_ACTION_START, next));
+	fake_procs(fake_at_driver[0], 0);
+	look(&rig);
+	assert_non_null(kit_action(&rig.kit, TAKT_ACTION_START, next));
+	assert_int_equal(takt_queue_gpu(rig.kit.queue, 0, &on), TAKT_GPU_RUNNING);
+	assert_int_equal(on, stays);
+	rig_close(&rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(clean_gpus_are_handed_on),
 		cmocka_unit_test(a_free_gpu_with_a_process_on_it_is_not_given_out),
 		cmocka_unit_test(without_a_list_of_processes_a_used_gpu_is_set_aside),
+		cmocka_unit_test(a_share_is_handed_on_while_others_use_the_gpu),
 		cmocka_unit_test(trouble_that_is_over_leaves_the_other_one_said),
 	};
 

@@ -18,6 +18,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,31 +70,83 @@ static void say(const struct witness *w, const char *line)
 		give_up("write the log");
 }
 
-static void take(const struct witness *w, const char *kind, const char *number)
+/* Whether it is ours now, and of whatever the job starts: the descriptor is not CLOEXEC. */
+static bool lock(const struct witness *w, const char *name, int how)
 {
-	char path[4096], line[256];
+	char path[4096];
 	int fd;
 
-	snprintf(path, sizeof(path), "%s/%s-%s.lock", w->dir, kind, number);
-	fd = open(path, O_RDWR | O_CREAT, 0644); /* not CLOEXEC: what the job starts holds it too */
+	snprintf(path, sizeof(path), "%s/%s.lock", w->dir, name);
+	fd = open(path, O_RDWR | O_CREAT, 0644);
 	if (fd < 0)
 		give_up(path);
-	if (flock(fd, LOCK_EX | LOCK_NB) == 0)
-		return;
+	if (flock(fd, how | LOCK_NB) == 0)
+		return true;
 	if (errno != EWOULDBLOCK)
 		give_up(path);
-	snprintf(line, sizeof(line), "busy %s %s %s-%s %llu\n", w->job, w->attempt, kind, number,
-		 now_ns());
+	close(fd);
+	return false;
+}
+
+static void blame(const struct witness *w, const char *name)
+{
+	char line[512];
+
+	snprintf(line, sizeof(line), "busy %s %s %s %llu\n", w->job, w->attempt, name, now_ns());
 	say(w, line);
+}
+
+static void take(const struct witness *w, const char *kind, const char *number)
+{
+	char name[256];
+
+	snprintf(name, sizeof(name), "%s-%s", kind, number);
+	if (!lock(w, name, LOCK_EX))
+		blame(w, name);
+}
+
+/* Of a GPU that others have a part of too: as many of its 20 parts as the job was given. */
+static void take_parts(const struct witness *w, const char *gpu, unsigned long milli)
+{
+	unsigned long need = (milli + 49) / 50;
+	char name[256];
+
+	snprintf(name, sizeof(name), "gpu-%s", gpu);
+	if (!lock(w, name, LOCK_SH))
+		blame(w, name);
+	for (int part = 0; part < 20 && need > 0; part++) {
+		snprintf(name, sizeof(name), "gpu-%s-part-%d", gpu, part);
+		need -= lock(w, name, LOCK_EX);
+	}
+	snprintf(name, sizeof(name), "gpu-%s-parts", gpu);
+	if (need > 0)
+		blame(w, name);
+}
+
+/* Instances are devices of their own; the GPU that they are on is not anybody's whole. */
+static void take_instances(const struct witness *w, const char *uuids)
+{
+	char list[4096], *save = NULL;
+
+	snprintf(list, sizeof(list), "%s", uuids);
+	for (char *uuid = strtok_r(list, ",", &save); uuid; uuid = strtok_r(NULL, ",", &save))
+		take(w, "mig", uuid);
 }
 
 static void take_gpus(const struct witness *w)
 {
+	const char *milli = getenv("TAKT_GPU_MILLI"), *shown = getenv("CUDA_VISIBLE_DEVICES");
+	bool instances = shown && strncmp(shown, "MIG-", 4) == 0;
 	char list[512], *save = NULL;
 
 	snprintf(list, sizeof(list), "%s", w->gpus);
 	for (char *gpu = strtok_r(list, ",", &save); gpu; gpu = strtok_r(NULL, ",", &save))
-		take(w, "gpu", gpu);
+		if (milli || instances)
+			take_parts(w, gpu, milli ? strtoul(milli, NULL, 10) : 0);
+		else
+			take(w, "gpu", gpu);
+	if (instances)
+		take_instances(w, shown);
 }
 
 static int work(const char *ms, char **command)
@@ -136,6 +189,8 @@ int main(int argc, char **argv)
 	w.job = need("TAKT_JOB_ID");
 	w.attempt = need("TAKT_ATTEMPT");
 	w.gpus = need("CUDA_VISIBLE_DEVICES");
+	if (strncmp(w.gpus, "MIG-", 4) == 0)
+		w.gpus = need("TAKT_GPUS");
 	shown = w.gpus[0] ? w.gpus : "-";
 	snprintf(path, sizeof(path), "%s/witness.log", w.dir);
 	w.logfd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);

@@ -158,6 +158,28 @@ static void test_users_variables_stay_in_order(void **state)
 	takt_jobenv_free(env);
 }
 
+static void test_a_share_is_told_and_where_mps_runs_limited(void **state)
+{
+	struct takt_jobenv in = plain(NULL);
+	char **env;
+
+	in.gpu_milli = 1000;
+	env = build(&in);
+	assert_null(value(env, "TAKT_GPU_MILLI"));
+	takt_jobenv_free(env);
+	in.gpu_milli = 250;
+	in.gpu_mem_mib = 4096;
+	env = build(&in);
+	assert_string_equal(value(env, "TAKT_GPU_MILLI"), "250");
+	assert_string_equal(value(env, "TAKT_GPU_MEM_MIB"), "4096");
+	assert_null(value(env, "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"));
+	takt_jobenv_free(env);
+	in.mps = true;
+	env = build(&in);
+	assert_string_equal(value(env, "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"), "0=4096M,1=4096M");
+	takt_jobenv_free(env);
+}
+
 static void test_every_allocation_failing(void **state)
 {
 	char *user[] = {(char[]){"A=1"}, (char[]){"TAKT_JOB_ID=9"}, NULL};
@@ -184,6 +206,7 @@ int main(void)
 		cmocka_unit_test(test_job_without_gpus_sees_none),
 		cmocka_unit_test(test_threads_are_shared_out_unless_the_user_says),
 		cmocka_unit_test(test_users_variables_stay_in_order),
+		cmocka_unit_test(test_a_share_is_told_and_where_mps_runs_limited),
 		cmocka_unit_test(test_every_allocation_failing),
 	};
 

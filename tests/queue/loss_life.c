@@ -266,6 +266,7 @@ static void users_turn(struct loss_machine *machine)
 static void look_at_gpus(struct loss_machine *machine)
 {
 	const struct takt_queue_holding *held;
+	struct takt_queue_holding gone;
 	size_t count;
 
 	held = takt_queue_holdings(machine->queue, &count);
@@ -275,7 +276,8 @@ static void look_at_gpus(struct loss_machine *machine)
 		if (!held[i].left ||
 		    witness_gpu_used(&machine->witness, held[i].gpu, whole ? 0 : held[i].job_id))
 			continue;
-		(void)takt_queue_job_gone(machine->queue, held[i].gpu, held[i].job_id, NULL);
+		gone = held[i];
+		(void)takt_queue_holding_gone(machine->queue, &gone, NULL);
 		held = takt_queue_holdings(machine->queue, &count);
 		i = i < count ? i : count;
 	}

@@ -32,8 +32,11 @@ struct kit {
 	enum takt_queue_staging staging;
 	uint32_t gpu_count; /* that the machine shows; 0 = KIT_GPUS */
 	uint64_t run_ns;    /* of the next kit_ended() */
-	bool no_gpu_mem;    /* the driver does not say how much the GPUs have; else 80 GiB */
-	bool hold_prepare;  /* the test says takt_queue_prepared itself */
+	uint64_t mig_gpus;  /* the next three as in takt_queue_config */
+	const struct takt_queue_instance *instances;
+	uint32_t instance_count;
+	bool no_gpu_mem;   /* the driver does not say how much the GPUs have; else 80 GiB */
+	bool hold_prepare; /* the test says takt_queue_prepared itself */
 	struct takt_sched_settings settings;
 	enum takt_failure_policy on_gpu_failure; /* as in takt_queue_config */
 	/* What the hooks saw. */

@@ -52,9 +52,18 @@ static void end(struct kit *kit, uint64_t id)
 	kit_settle(kit);
 }
 
+/* Of its attempts that have left the GPU, the first. */
 static void gone(struct kit *kit, uint32_t gpu, uint64_t id)
 {
-	assert_int_equal(takt_queue_job_gone(kit->queue, gpu, id, NULL), 0);
+	size_t count, i = 0;
+	const struct takt_queue_holding *all = takt_queue_holdings(kit->queue, &count);
+	struct takt_queue_holding holding;
+
+	while (i < count && !(all[i].job_id == id && all[i].gpu == gpu && all[i].left))
+		i++;
+	assert_true(i < count);
+	holding = all[i];
+	assert_int_equal(takt_queue_holding_gone(kit->queue, &holding, NULL), 0);
 	kit_settle(kit);
 }
 
@@ -371,10 +380,11 @@ static void leave_gpu(struct day *day, size_t at)
 	struct witness was = day->held[at];
 
 	day->held[at] = day->held[--day->held_count];
-	if (was.milli == 1000)
-		(void)takt_queue_gpu_clean(day->kit.queue, was.gpu, NULL);
-	else
-		(void)takt_queue_job_gone(day->kit.queue, was.gpu, was.job, NULL);
+	(void)takt_queue_holding_gone(
+		day->kit.queue,
+		&(struct takt_queue_holding){
+			.job_id = was.job, .attempt = was.attempt, .gpu = was.gpu, .instance = -1},
+		NULL);
 }
 
 /* Is the attempt over by the engine's word? */
@@ -397,23 +407,21 @@ static void leave_some(struct day *day)
 static void clean_unused(struct day *day)
 {
 	const struct takt_queue_holding *holdings;
+	struct takt_queue_holding gone;
 	size_t count;
 
 	holdings = takt_queue_holdings(day->kit.queue, &count);
 	for (size_t i = 0; i < count; i++) {
-		const struct takt_queue_holding *holding = &holdings[i];
-		bool used = !holding->left;
+		bool used = !holdings[i].left;
 
 		for (size_t k = 0; k < day->held_count; k++)
-			used |= day->held[k].gpu == holding->gpu &&
-				(day->held[k].job == holding->job_id || holding->milli == 1000);
+			used |= day->held[k].gpu == holdings[i].gpu &&
+				day->held[k].job == holdings[i].job_id &&
+				day->held[k].attempt == holdings[i].attempt;
 		if (used)
 			continue;
-		if (holding->milli == 1000)
-			(void)takt_queue_gpu_clean(day->kit.queue, holding->gpu, NULL);
-		else
-			(void)takt_queue_job_gone(day->kit.queue, holding->gpu, holding->job_id,
-						  NULL);
+		gone = holdings[i];
+		(void)takt_queue_holding_gone(day->kit.queue, &gone, NULL);
 		return; /* the list has changed */
 	}
 }

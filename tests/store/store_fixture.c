@@ -89,7 +89,7 @@ const char *store_job_text(const struct takt_job *job)
 		 "wall=%llu energy=%llu why='%s' sm=%u throttled=%llu reasons=%llx peak=%llu "
 		 "util=%u idle=%llu gaps=%llu/%llu/%llu "
 		 "held=%d priority=%d timed_out=%d restarts=%u failures=%u retry=%lld "
-		 "share=%u held_mib=%u mig=%s preemptions=%u frozen=%d lost=%llu staged=%d "
+		 "mps=%d share=%u held_mib=%u mig=%s preemptions=%u frozen=%d lost=%llu staged=%d "
 		 "evict=%u for=%llu at=%lld checkpoint=%lld spec=%s",
 		 (unsigned long long)job->id, (unsigned long long)job->submit_seq, job->uid,
 		 job->gid, takt_job_state_name(job->state), job->attempt,
@@ -102,9 +102,9 @@ const char *store_job_text(const struct takt_job *job)
 		 r->mean_util_permille, (unsigned long long)r->idle_ns,
 		 (unsigned long long)r->gap_driver_ns, (unsigned long long)r->gap_scheduler_ns,
 		 (unsigned long long)r->gap_start_ns, job->held, job->priority, job->timed_out,
-		 job->restarts, job->failures, (long long)job->retry_at.ns, job->share_milli,
-		 job->mem_held_mib, job->mig ? job->mig : "", job->preemptions, job->frozen,
-		 (unsigned long long)job->lost_ns, job->staged, job->evict,
+		 job->restarts, job->failures, (long long)job->retry_at.ns, job->mps_limited,
+		 job->share_milli, job->mem_held_mib, job->mig ? job->mig : "", job->preemptions,
+		 job->frozen, (unsigned long long)job->lost_ns, job->staged, job->evict,
 		 (unsigned long long)job->evict_for, (long long)job->evict_at.ns,
 		 (long long)job->checkpoint_at.ns, job->spec_json ? job->spec_json : "");
 	return buf;

@@ -216,6 +216,7 @@ static void refuses_a_newer_schema(void **state)
 	"ALTER TABLE job DROP COLUMN share_milli; ALTER TABLE job DROP COLUMN mig; ALTER TABLE " \
 	"job DROP COLUMN mem_held_mib;"                                                          \
 	"ALTER TABLE job DROP COLUMN preemptions; ALTER TABLE job DROP COLUMN frozen;"           \
+	"ALTER TABLE job DROP COLUMN mps_limited;"                                               \
 	"ALTER TABLE job DROP COLUMN lost_ns; ALTER TABLE job DROP COLUMN mean_util_permille;"   \
 	"ALTER TABLE job DROP COLUMN evict; ALTER TABLE job DROP COLUMN evict_for;"              \
 	"ALTER TABLE job DROP COLUMN evict_at_ns; ALTER TABLE job DROP COLUMN checkpoint_ns;"    \

@@ -89,6 +89,7 @@ static struct takt_job extreme_job(void)
 	job.failures = 3;
 	job.retry_at.ns = 1234567890123456789;
 	job.share_milli = 250;
+	job.mps_limited = true;
 	job.mem_held_mib = UINT32_MAX;
 	job.mig = (char *)"MIG-1,MIG-2";
 	job.preemptions = 5;

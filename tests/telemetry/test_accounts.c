@@ -239,6 +239,19 @@ static void peak_memory_is_of_one_gpu(void **state)
 }
 
 /* Half of the time at 80 %, then idle; the second GPU always idle. */
+/* What a share's GPU uses is everybody's: told is what the job's own processes did. */
+static void peak_memory_of_a_share_is_its_own(void **state)
+{
+	open_job(1);
+	takt_accounts_find(&accounts, JOB)->share = true;
+	feed_span(0, 0, 1000);
+	assert_false(sum().has & TAKT_ACCOUNT_PEAK_MEMORY);
+	takt_accounts_find(&accounts, JOB)->own_seen = true;
+	takt_accounts_find(&accounts, JOB)->own_peak_bytes = 17;
+	assert_true(sum().has & TAKT_ACCOUNT_PEAK_MEMORY);
+	assert_int_equal(sum().peak_memory_bytes, 17);
+}
+
 static void utilisation_is_over_time_and_idle_is_added(void **state)
 {
 	struct takt_account a;
@@ -314,6 +327,7 @@ int main(void)
 		CASE(throttled_time_is_summed_and_idle_is_not_throttling),
 		CASE(a_gap_in_the_samples_is_not_throttled_time),
 		CASE(peak_memory_is_of_one_gpu),
+		CASE(peak_memory_of_a_share_is_its_own),
 		CASE(utilisation_is_over_time_and_idle_is_added),
 		CASE(utilisation_of_a_gpu_that_was_not_measured_or_is_shared_is_not_told),
 		CASE(nothing_read_is_nothing_told),

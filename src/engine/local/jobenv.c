@@ -14,6 +14,7 @@
 enum {
 	MAX_ENV = 8192,	       /* variables */
 	MAX_TEXT = 128 * 1024, /* one of ours */
+	WHOLE_MILLI = 1000,
 };
 
 struct builder {
@@ -101,6 +102,31 @@ static void copy_user(struct builder *builder, char *const *user_env)
 			set_owned(builder, takt_strdup(*user_env));
 }
 
+/* "0=4096M,1=4096M", by the job's own numbers of its GPUs. */
+static void limit_memory(struct builder *builder, const struct takt_jobenv *in)
+{
+	struct takt_str list = TAKT_STR(MAX_TEXT);
+
+	for (size_t i = 0; i < in->gpu_count; i++)
+		(void)takt_str_addf(&list, "%s%zu=%" PRIu32 "M", i ? "," : "", i, in->gpu_mem_mib);
+	if (list.rc < 0 && builder->rc == 0)
+		builder->rc = list.rc;
+	set(builder, "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", takt_str_text(&list));
+	takt_str_fini(&list);
+}
+
+static void add_share(struct builder *builder, const struct takt_jobenv *in)
+{
+	if (in->gpu_milli == 0 || in->gpu_milli == WHOLE_MILLI)
+		return;
+	set_number(builder, "TAKT_GPU_MILLI", in->gpu_milli);
+	if (in->gpu_mem_mib == 0)
+		return;
+	set_number(builder, "TAKT_GPU_MEM_MIB", in->gpu_mem_mib);
+	if (in->mps)
+		limit_memory(builder, in);
+}
+
 static void add_ours(struct builder *builder, const struct takt_jobenv *in)
 {
 	static const char omp[] = "OMP_NUM_THREADS=";
@@ -114,6 +140,7 @@ static void add_ours(struct builder *builder, const struct takt_jobenv *in)
 		set_number(builder, "OMP_NUM_THREADS", threads > 0 ? threads : 1);
 	set_number(builder, "TAKT_JOB_ID", in->job_id);
 	set_list(builder, "TAKT_GPUS", in, false);
+	add_share(builder, in);
 	set(builder, "TAKT_ATTEMPT", in->attempt_id);
 	set_number(builder, "TAKT_RESTART", in->restarts);
 	if (in->checkpoint_dir)

@@ -6,11 +6,15 @@
  * Set, whatever the user had:
  *   CUDA_DEVICE_ORDER=PCI_BUS_ID    (with GPUs) so that an index means what takt means by it
  *   CUDA_VISIBLE_DEVICES            indices in PCI order "0,3"; UUIDs on request (popular programs
- *                                   crash on those); empty without GPUs: such a job sees none
+ *                                   crash on those) and of MIG instances, which have no index;
+ *                                   empty without GPUs: such a job sees none
  *   TAKT_JOB_ID, TAKT_GPUS ("0,3", "" without), TAKT_ATTEMPT (finds what is left of the attempt)
  *   TAKT_RESTART                    how often the job ran before: 0 at its first start
  *   TAKT_CHECKPOINT_DIR             (of a job with one)
  *   TAKT_ARRAY_ID, TAKT_ARRAY_INDEX (of a job of an array)
+ *   TAKT_GPU_MILLI, TAKT_GPU_MEM_MIB (of a job with shares) what it has of each GPU, in
+ *                                   thousandths and in MiB
+ *   CUDA_MPS_PINNED_DEVICE_MEM_LIMIT (of such a job, where MPS runs) the same memory as a limit
  * Set unless the user did:
  *   OMP_NUM_THREADS                 CPUs of the job by its ranks, else its GPUs, at least 1: most
  *                                   programs run one process a GPU. Left alone when the number
@@ -27,7 +31,7 @@
 
 struct takt_jobenv_gpu {
 	uint32_t index;	  /* in PCI order on this machine */
-	const char *uuid; /* "GPU-..."; borrowed, needed only for by_uuid */
+	const char *uuid; /* "GPU-...", or of an instance on it; borrowed, for by_uuid */
 };
 
 struct takt_jobenv {
@@ -41,6 +45,9 @@ struct takt_jobenv {
 	uint32_t restarts;
 	uint32_t array_index;
 	uint64_t array_id;	    /* 0 = of none */
+	uint32_t gpu_milli;	    /* of each GPU; 1000 = whole */
+	uint32_t gpu_mem_mib;	    /* of each, of a share; 0 = not known */
+	bool mps;		    /* hold it to gpu_mem_mib */
 	const char *checkpoint_dir; /* NULL = none; borrowed */
 	const char *attempt_id;	    /* struct takt_attempt_spec.id; borrowed */
 };
