@@ -25,6 +25,10 @@ static const struct takt_shape after_shape = TAKT_SHAPE(AFTER, "a dependency", a
 	{                                                          \
 		TAKT_FIELD_AT(type, member, TAKT_FIELD_OWNED_TEXT) \
 	}
+#define ENV                                                                           \
+	{                                                                             \
+		TAKT_FIELD_AT(SPEC, env, TAKT_FIELD_TEXTS), .room = TAKT_SPEC_MAX_ENV \
+	}
 static const struct takt_field fields[] = {
 	TEXT(SPEC, name),
 	{TAKT_FIELD_AT(SPEC, argv, TAKT_FIELD_TEXTS), .required = true, .room = TAKT_SPEC_MAX_ARGS},
@@ -80,9 +84,12 @@ static const struct takt_field fields[] = {
 	{TAKT_FIELD_AT(SPEC, prefetch, TAKT_FIELD_TEXTS), .room = TAKT_SPEC_MAX_ARGS},
 	OWNED(SPEC, hook),
 	BOOL(SPEC, wait_outside),
-	{TAKT_FIELD_AT(SPEC, env, TAKT_FIELD_TEXTS), .room = TAKT_SPEC_MAX_ENV},
+	ENV,
 };
 static const struct takt_shape shape = TAKT_SHAPE(SPEC, "a job description", fields);
+
+static const struct takt_field env_fields[] = {ENV};
+static const struct takt_shape env_shape = TAKT_SHAPE(SPEC, "an environment", env_fields);
 
 void takt_jobspec_init(struct takt_jobspec *spec)
 {
@@ -174,6 +181,19 @@ void takt_jobspec_command(const struct takt_jobspec *spec, char *ret, size_t siz
 	takt_words_text(spec->argv, ret, size);
 }
 
+/* What somebody wrote is wrong use of ours, not damage. */
+static int decode(const struct takt_shape *of, const char *text, size_t len,
+		  struct takt_jobspec *ret, struct takt_err *err)
+{
+	int rc = takt_shape_decode(of, text, len, TAKT_SPEC_MAX_BYTES, TAKT_SHAPE_STRICT, ret, err);
+
+	if (rc != -TAKT_E_CORRUPT)
+		return rc;
+	if (err)
+		err->rc = -TAKT_E_USAGE;
+	return -TAKT_E_USAGE;
+}
+
 int takt_jobspec_from_json(const char *text, size_t len, struct takt_jobspec *ret,
 			   struct takt_err *err)
 {
@@ -182,13 +202,7 @@ int takt_jobspec_from_json(const char *text, size_t len, struct takt_jobspec *re
 
 	memset(&spec, 0, sizeof(spec));
 	spec.gpus = 1;
-	rc = takt_shape_decode(&shape, text, len, TAKT_SPEC_MAX_BYTES, TAKT_SHAPE_STRICT, &spec,
-			       err);
-	if (rc == -TAKT_E_CORRUPT) {
-		rc = -TAKT_E_USAGE;
-		if (err)
-			err->rc = rc;
-	}
+	rc = decode(&shape, text, len, &spec, err);
 	if (rc == 0)
 		rc = takt_jobspec_check(&spec, err);
 	if (rc < 0) {
@@ -208,4 +222,24 @@ int takt_jobspec_to_json(const struct takt_jobspec *spec, bool with_env, struct 
 	if (!with_env)
 		shown.env = NULL;
 	return takt_shape_encode(&shape, &shown, out);
+}
+
+int takt_jobspec_env_to_json(const struct takt_jobspec *spec, struct takt_str *out)
+{
+	return takt_shape_encode(&env_shape, spec, out);
+}
+
+int takt_jobspec_env_from_json(const char *text, size_t len, struct takt_jobspec *ret,
+			       struct takt_err *err)
+{
+	struct takt_jobspec read = {0}, old = {.env = ret->env};
+	int rc = decode(&env_shape, text, len, &read, err);
+
+	if (rc < 0) {
+		takt_shape_release(&env_shape, &read);
+		return rc;
+	}
+	takt_shape_release(&env_shape, &old);
+	ret->env = read.env;
+	return 0;
 }

@@ -130,6 +130,12 @@ int takt_jobspec_from_json(const char *text, size_t len, struct takt_jobspec *re
  * may see never has it). */
 int takt_jobspec_to_json(const struct takt_jobspec *spec, bool with_env, struct takt_str *out);
 
+/* The environment alone, as {"env": [...]}: it is kept apart from what others may see. from_json
+ * replaces that of *ret; -TAKT_E_USAGE as above. */
+int takt_jobspec_env_to_json(const struct takt_jobspec *spec, struct takt_str *out);
+int takt_jobspec_env_from_json(const char *text, size_t len, struct takt_jobspec *ret,
+			       struct takt_err *err);
+
 /* Several: {"jobs": [...]} of 1 to TAKT_SPEC_MAX_JOBS, each as above; the message names the one,
  * "jobs[2]: ...". *ret is owned by the caller: takt_jobspecs_free. */
 struct takt_jobspecs {

@@ -323,6 +323,19 @@ int takt_attempt_void(const struct takt_sys *sys, int jobs_dirfd, uint64_t job_i
 	return rc;
 }
 
+void takt_attempt_shed(const struct takt_sys *sys, int jobs_dirfd, uint64_t job_id,
+		       uint32_t attempt)
+{
+	static const char *const names[] = {"spec", "go", "spec.new", "go.new"};
+	int dirfd = takt_attempt_open(sys, jobs_dirfd, job_id, attempt, NULL);
+
+	if (dirfd < 0)
+		return;
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(names); i++)
+		(void)sys->unlinkat(sys, dirfd, names[i], 0);
+	(void)sys->close(sys, dirfd);
+}
+
 /* The lock last: as long as it is there, whoever comes sees an attempt. */
 static int remove_files(const struct takt_sys *sys, int dirfd)
 {

@@ -187,6 +187,11 @@ int takt_attempt_status(const struct takt_sys *sys, int jobs_dirfd, uint64_t job
 int takt_attempt_void(const struct takt_sys *sys, int jobs_dirfd, uint64_t job_id, uint32_t attempt,
 		      struct takt_err *err);
 
+/* The attempt is over: removes what told how to run it, in which there is an environment. Best
+ * effort; follows no link. */
+void takt_attempt_shed(const struct takt_sys *sys, int jobs_dirfd, uint64_t job_id,
+		       uint32_t attempt);
+
 /*
  * Removes what takt made of an attempt that is over, for good. 0 also when there is none;
  * -TAKT_E_CONFLICT while it is alive; -ENOTEMPTY when somebody keeps files of his own there, which

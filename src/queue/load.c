@@ -17,6 +17,7 @@ struct load {
 static int copy_row(const struct takt_job *from, struct takt_job *ret)
 {
 	*ret = *from;
+	ret->env_json = NULL;
 	ret->spec_json = takt_strdup(from->spec_json);
 	ret->message = takt_strdup(from->message);
 	ret->mig = takt_strdup(from->mig);
@@ -24,6 +25,21 @@ static int copy_row(const struct takt_job *from, struct takt_job *ret)
 			       (from->mig && !ret->mig)
 		       ? -ENOMEM
 		       : 0;
+}
+
+/* A copy of a database has no environments. What was given with it (a path, a token) is not to be
+ * guessed, so its jobs wait for somebody's word. */
+static int load_env(struct takt_queue_job *job, const struct takt_job *row, struct takt_err *err)
+{
+	if (row->env_json)
+		return takt_jobspec_env_from_json(row->env_json, strlen(row->env_json), &job->spec,
+						  err);
+	if (row->state == TAKT_JOB_WAITING && job->row.held == TAKT_HOLD_NONE) {
+		job->row.held = TAKT_HOLD_OWNER;
+		takt_queue_say(job, "held: its environment is not in this database; release it to "
+				    "run without, or cancel it and submit it again");
+	}
+	return 0;
 }
 
 static int load_one(void *ctx, const struct takt_job *row)
@@ -41,6 +57,8 @@ static int load_one(void *ctx, const struct takt_job *row)
 	if (rc == 0)
 		rc = takt_jobspec_from_json(row->spec_json, strlen(row->spec_json), &job->spec,
 					    load->err);
+	if (rc == 0)
+		rc = load_env(job, row, load->err);
 	if (rc == 0)
 		rc = takt_queue_estimate(queue, job, load->err);
 	if (rc == 0)

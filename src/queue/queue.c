@@ -113,6 +113,8 @@ int takt_queue_job_put(struct takt_queue *queue, struct takt_queue_job *job)
 		return rc;
 	queue->version++;
 	job->bytes = strlen(job->row.spec_json);
+	for (char **env = job->spec.env; env && *env; env++)
+		job->bytes += strlen(*env) + 1;
 	queue->bytes += job->bytes;
 	return 0;
 }
@@ -335,13 +337,16 @@ int takt_queue_tell(struct takt_queue *queue, enum takt_sched_event_kind kind,
 static struct takt_queue_job *new_job(struct takt_jobspec *spec)
 {
 	struct takt_queue_job *job = takt_zalloc(sizeof(*job));
-	struct takt_str json = TAKT_STR(TAKT_SPEC_MAX_BYTES);
+	struct takt_str json = TAKT_STR(TAKT_SPEC_MAX_BYTES), env = TAKT_STR(TAKT_SPEC_MAX_BYTES);
 
 	if (!job)
 		return NULL;
-	takt_jobspec_to_json(spec, true, &json);
+	takt_jobspec_to_json(spec, false, &json);
+	takt_jobspec_env_to_json(spec, &env);
 	job->row.spec_json = takt_str_take(&json);
-	if (!job->row.spec_json) {
+	job->row.env_json = takt_str_take(&env);
+	if (!job->row.spec_json || !job->row.env_json) {
+		takt_job_fini(&job->row);
 		takt_free(job);
 		return NULL;
 	}
@@ -435,6 +440,8 @@ int takt_queue_submit_one(struct takt_queue *queue, uid_t uid, gid_t gid, struct
 		takt_queue_job_drop(queue, job);
 		return rc;
 	}
+	takt_free(job->row.env_json); /* the store has it, and the description */
+	job->row.env_json = NULL;
 	queue->next_id++;
 	queue->next_seq++;
 	*ret = job;

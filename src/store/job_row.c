@@ -59,6 +59,7 @@ enum column {
 	COL_UID,
 	COL_GID,
 	COL_JSON,
+	COL_ENV,
 };
 
 const char takt_sql_insert_job[] =
@@ -204,6 +205,7 @@ int takt_job_from_row(sqlite3_stmt *stmt, struct takt_job *ret, struct takt_err 
 	job.message = (char *)sqlite3_column_text(stmt, COL_MESSAGE);
 	job.mig = (char *)sqlite3_column_text(stmt, COL_MIG);
 	job.spec_json = (char *)sqlite3_column_text(stmt, COL_JSON);
+	job.env_json = (char *)sqlite3_column_text(stmt, COL_ENV);
 	if (sqlite3_errcode(sqlite3_db_handle(stmt)) == SQLITE_NOMEM)
 		return takt_err_set(err, -ENOMEM, "read job %llu", (unsigned long long)job.id);
 	if (!parse_state(state, &job.state) || !job.message || !job.mig || !job.spec_json)

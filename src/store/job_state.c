@@ -42,9 +42,11 @@ bool takt_job_state_ended(enum takt_job_state state)
 void takt_job_fini(struct takt_job *job)
 {
 	takt_free(job->spec_json);
+	takt_free(job->env_json);
 	takt_free(job->message);
 	takt_free(job->mig);
 	job->spec_json = NULL;
+	job->env_json = NULL;
 	job->message = NULL;
 	job->mig = NULL;
 }

@@ -21,7 +21,7 @@ enum {
 #define COMMON_PRAGMAS "PRAGMA temp_store=MEMORY; PRAGMA mmap_size=0; PRAGMA trusted_schema=OFF;"
 static const char writer_pragmas[] =
 	COMMON_PRAGMAS "PRAGMA cache_size=-256; PRAGMA wal_autocheckpoint=0;"
-		       "PRAGMA journal_size_limit=16777216;";
+		       "PRAGMA journal_size_limit=16777216; PRAGMA secure_delete=ON;";
 static const char reader_pragmas[] = COMMON_PRAGMAS "PRAGMA cache_size=-128; PRAGMA query_only=ON;";
 
 /* Until the database is known to be sound, closing it must not write to it: by default the last

@@ -24,7 +24,7 @@
 enum {
 	TAKT_STORE_MAX_OUTSTANDING = 100000,		/* changes posted and not yet taken back */
 	TAKT_STORE_MAX_QUEUED_BYTES = 32 * 1024 * 1024, /* texts that wait for their commit */
-	TAKT_STORE_MAX_SPEC = 2 * 1024 * 1024,		/* bytes of one spec_json */
+	TAKT_STORE_MAX_SPEC = 2 * 1024 * 1024, /* bytes of one spec_json, of one env_json */
 	TAKT_STORE_MAX_DECISION = 1024 * 1024, /* bytes of a decision's two texts together */
 	TAKT_STORE_MAX_BATCH = 4096,	       /* changes in one commit */
 	TAKT_STORE_KEEP_DECISIONS = 4000,
@@ -93,10 +93,11 @@ struct takt_job {
 	uid_t uid;
 	gid_t gid;
 	enum takt_job_state state;
-	char *spec_json;       /* codec/jobspec.h form, environment included */
-	uint32_t attempt;      /* 0 before the first */
-	uint64_t gpu_mask;     /* of the latest attempt */
-	uint32_t share_milli;  /* held of each GPU of gpu_mask; 1000 = whole, 0 = MIG instances */
+	char *spec_json;      /* codec/jobspec.h form, without the environment */
+	char *env_json;	      /* the environment, kept apart until the end; NULL = none on record */
+	uint32_t attempt;     /* 0 before the first */
+	uint64_t gpu_mask;    /* of the latest attempt */
+	uint32_t share_milli; /* held of each GPU of gpu_mask; 1000 = whole, 0 = MIG instances */
 	uint32_t mem_held_mib; /* reserved on each, of a share; 0 = not counted */
 	char *mig;	       /* their UUIDs, separated by commas; NULL = "", none */
 	struct takt_wall submitted, started, ended; /* 0 = not yet */
@@ -158,7 +159,8 @@ void takt_store_close(struct takt_store *store);
  * Post a change; it is durable when takt_store_completions() reports its ticket. Changes are
  * applied in the order they were posted, from any thread. The job is copied. insert: a new row (id
  * and submit_seq chosen by the caller from takt_store_next_ids; spec_json not NULL). update:
- * replaces the row with that id but for submit_seq, uid, gid and spec_json (which may be NULL).
+ * replaces the row with that id but for submit_seq, uid, gid, spec_json and env_json (which may be
+ * NULL); one that ends the job deletes its environment.
  * `tag` is the poster's own word and comes back with the outcome, so that he needs no table of
  * tickets. Returns a ticket > 0, or -TAKT_E_LIMIT (see the limits above), -EINVAL (a field is out
  * of range), -ENOMEM; never waits for the disk.

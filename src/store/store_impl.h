@@ -56,6 +56,7 @@ enum takt_store_stmt {
 	TAKT_STMT_COMMIT,
 	TAKT_STMT_INSERT_JOB,
 	TAKT_STMT_INSERT_SPEC,
+	TAKT_STMT_INSERT_ENV,
 	TAKT_STMT_UPDATE_JOB,
 	TAKT_STMT_INSERT_DECISION,
 	TAKT_STMT_KEEP,
@@ -136,9 +137,10 @@ extern const char takt_sql_insert_job[], takt_sql_update_job[];
 	"evict, "                                                                                \
 	"evict_for, evict_at_ns, checkpoint_ns, "                                                \
 	"gap_driver_ns, gap_scheduler_ns, gap_start_ns"
-#define TAKT_SQL_SELECT_JOB                \
-	"SELECT id, " TAKT_SQL_JOB_COLUMNS \
-	", submit_seq, uid, gid, json FROM job JOIN spec ON job_id = id "
+#define TAKT_SQL_SELECT_JOB                                            \
+	"SELECT id, " TAKT_SQL_JOB_COLUMNS                             \
+	", submit_seq, uid, gid, spec.json, environment.json FROM job" \
+	" JOIN spec ON spec.job_id = id LEFT JOIN environment ON environment.job_id = id "
 /* Binds what both the insert and the update take; texts are borrowed until the statement ran. */
 void takt_job_bind(sqlite3_stmt *stmt, const struct takt_job *job, bool whole);
 /* Fills *ret from the current row of a TAKT_SQL_SELECT_JOB; its strings are borrowed until the next

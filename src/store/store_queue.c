@@ -93,7 +93,8 @@ static int check_job(const struct takt_job *job, enum takt_store_kind kind, stru
 				    (long long)INT64_MAX);
 	if (!job->spec_json)
 		return takt_err_set(err, -EINVAL, "job %llu has no description", id);
-	if (strlen(job->spec_json) > TAKT_STORE_MAX_SPEC)
+	if (strlen(job->spec_json) > TAKT_STORE_MAX_SPEC ||
+	    (job->env_json && strlen(job->env_json) > TAKT_STORE_MAX_SPEC))
 		return takt_err_set(err, -TAKT_E_LIMIT, "description of job %llu is over %d bytes",
 				    id, TAKT_STORE_MAX_SPEC);
 	return 0;
@@ -155,11 +156,12 @@ static int64_t post_job(struct takt_store *store, enum takt_store_kind kind,
 	change->kind = kind;
 	change->tag = tag;
 	change->u.job = *job;
-	change->u.job.spec_json = change->u.job.mig = NULL;
+	change->u.job.spec_json = change->u.job.env_json = change->u.job.mig = NULL;
 	if (!keep_text(change, &change->u.job.message, job->message) ||
 	    !keep_text(change, &change->u.job.mig, job->mig) ||
 	    (kind == TAKT_STORE_INSERT &&
-	     !keep_text(change, &change->u.job.spec_json, job->spec_json))) {
+	     (!keep_text(change, &change->u.job.spec_json, job->spec_json) ||
+	      !keep_text(change, &change->u.job.env_json, job->env_json)))) {
 		change_free(change);
 		return takt_err_set(err, -ENOMEM, "store job %llu", (unsigned long long)job->id);
 	}

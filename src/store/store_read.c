@@ -88,6 +88,7 @@ static int copy_job(sqlite3_stmt *stmt, void *ctx, struct takt_err *err)
 	if (rc < 0)
 		return rc;
 	found->job.spec_json = takt_strdup(found->job.spec_json);
+	found->job.env_json = NULL; /* of no use to who asks for one job */
 	found->job.message = takt_strdup(found->job.message);
 	found->job.mig = takt_strdup(found->job.mig);
 	found->any = true;

@@ -4,7 +4,9 @@
  * user_version) has had the first N steps; each is one transaction. Steps are only ever appended.
  *
  * A job's description is in a table of its own: it is written once and may be large, the job's row
- * is small and is rewritten a few times, and SQLite rewrites a row as a whole.
+ * is small and is rewritten a few times, and SQLite rewrites a row as a whole. Its environment, in
+ * which people keep secrets, is in another, and goes with the job's end; what is deleted is
+ * overwritten (secure_delete).
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -69,7 +71,7 @@ static const char *const steps[] = {
 	"ALTER TABLE job ADD COLUMN retry_at_ns INTEGER;",
 
 	/* 4: how well jobs used their GPUs; what administrators have said; shares of GPUs and MIG
-	 * instances; preemption. */
+	 * instances; preemption; environments apart. */
 	"ALTER TABLE job ADD COLUMN mean_util_permille INTEGER;"
 	"ALTER TABLE job ADD COLUMN idle_ns INTEGER;"
 	"CREATE TABLE kept(key TEXT PRIMARY KEY, text TEXT NOT NULL) STRICT, WITHOUT ROWID;"
@@ -87,7 +89,16 @@ static const char *const steps[] = {
 	"ALTER TABLE job ADD COLUMN checkpoint_ns INTEGER;"
 	"ALTER TABLE job ADD COLUMN gap_driver_ns INTEGER;"
 	"ALTER TABLE job ADD COLUMN gap_scheduler_ns INTEGER;"
-	"ALTER TABLE job ADD COLUMN gap_start_ns INTEGER;",
+	"ALTER TABLE job ADD COLUMN gap_start_ns INTEGER;"
+	"CREATE TABLE environment(job_id INTEGER PRIMARY KEY, json TEXT NOT NULL) STRICT;"
+	"INSERT INTO environment SELECT spec.job_id, json_object('env',"
+	" coalesce(json_extract(spec.json, '$.env'), json('[]')))"
+	" FROM spec JOIN job ON job.id = spec.job_id WHERE " TAKT_SQL_LIVE ";"
+	"UPDATE spec SET json = json_remove(json, '$.env')"
+	" WHERE json_type(json, '$.env') IS NOT NULL;"
+	"CREATE TRIGGER job_over AFTER UPDATE OF state ON job WHEN new." TAKT_SQL_ENDED " BEGIN"
+	" DELETE FROM environment WHERE job_id = new.id;"
+	"END;",
 };
 
 /* One line of quick_check: "ok" or the first thing that is wrong. */

@@ -31,6 +31,7 @@ static const char *const stmt_sql[TAKT_STMT_COUNT] = {
 	[TAKT_STMT_COMMIT] = "COMMIT",
 	[TAKT_STMT_INSERT_JOB] = takt_sql_insert_job,
 	[TAKT_STMT_INSERT_SPEC] = "INSERT INTO spec(job_id, json) VALUES(?1, ?2)",
+	[TAKT_STMT_INSERT_ENV] = "INSERT INTO environment(job_id, json) VALUES(?1, ?2)",
 	[TAKT_STMT_UPDATE_JOB] = takt_sql_update_job,
 	[TAKT_STMT_INSERT_DECISION] =
 		"INSERT INTO decision(version, snapshot, plan) VALUES(?1, ?2, ?3)",
@@ -64,6 +65,13 @@ int takt_store_writer_prepare(struct takt_store *store, struct takt_err *err)
 	return 0;
 }
 
+static int insert_text(sqlite3_stmt *stmt, uint64_t job_id, const char *text)
+{
+	sqlite3_bind_int64(stmt, 1, (int64_t)job_id);
+	sqlite3_bind_text(stmt, 2, text, -1, SQLITE_STATIC);
+	return takt_sqlite_run(stmt);
+}
+
 static int apply_insert(struct takt_store *store, const struct takt_job *job)
 {
 	sqlite3_stmt *stmt = store->stmt[TAKT_STMT_INSERT_JOB];
@@ -71,12 +79,11 @@ static int apply_insert(struct takt_store *store, const struct takt_job *job)
 
 	takt_job_bind(stmt, job, true);
 	rc = takt_sqlite_run(stmt);
-	if (rc < 0)
-		return rc;
-	stmt = store->stmt[TAKT_STMT_INSERT_SPEC];
-	sqlite3_bind_int64(stmt, 1, (int64_t)job->id);
-	sqlite3_bind_text(stmt, 2, job->spec_json, -1, SQLITE_STATIC);
-	return takt_sqlite_run(stmt);
+	if (rc == 0)
+		rc = insert_text(store->stmt[TAKT_STMT_INSERT_SPEC], job->id, job->spec_json);
+	if (rc == 0 && job->env_json)
+		rc = insert_text(store->stmt[TAKT_STMT_INSERT_ENV], job->id, job->env_json);
+	return rc;
 }
 
 static int apply_update(struct takt_store *store, const struct takt_job *job)

@@ -52,7 +52,15 @@ def tool(*command, **more):
         raise kit.Skip(f"{command[0]} {command[-1]}: exit status {done.returncode}")
 
 
-def fetch(folder, packages):
+def followed(folder, prefix):
+    """Packages of that prefix that those in the folder depend on: behind a name without a version."""
+    for package in glob.glob(os.path.join(folder, "*.deb")):
+        depends = subprocess.run(["dpkg-deb", "-f", package, "Depends"], capture_output=True, text=True,
+                                 check=False).stdout
+        yield from (name for name in re.findall(r"[a-z0-9.+-]+", depends) if name.startswith(prefix))
+
+
+def fetch(folder, packages, follow):
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(os.path.join(folder, "lists/partial"))
     copy_sources(os.path.join(folder, "parts"))
@@ -61,6 +69,8 @@ def fetch(folder, packages):
            "-oAcquire::Retries=1", "-oAcquire::http::Timeout=20"]
     tool("apt-get", *own, "update")
     for package in packages:
+        tool("apt-get", *own, "download", package, cwd=folder)
+    for package in list(followed(folder, follow)) if follow else []:
         tool("apt-get", *own, "download", package, cwd=folder)
     for package in glob.glob(os.path.join(folder, "*.deb")):
         tool("dpkg-deb", "-x", package, os.path.join(folder, "unpacking"))
@@ -74,13 +84,14 @@ def locked(path):
         yield
 
 
-def unpacked(name, *packages):
-    """The folder in which the packages are unpacked; fetched once for a build folder."""
+def unpacked(name, *packages, follow=None):
+    """The folder in which the packages are unpacked, with what they depend on whose name begins with
+    `follow`; fetched once for a build folder."""
     folder = os.path.join(kit.BUILD, name)
     root = os.path.join(folder, "root")
     with locked(folder + ".lock"):
         if not os.path.isdir(root):
-            fetch(folder, packages)
+            fetch(folder, packages, follow)
     return root
 
 

@@ -12,12 +12,12 @@ import os
 import pickle
 import signal
 import socket
+import sqlite3
 import stat
 import sys
 import time
 
 import reachable  # noqa: F401, first: it may replace the build folder
-import bad_world
 import kit
 
 ALICE, BOB, SYSTEM = 4242, 4343, 77
@@ -184,6 +184,57 @@ def what_is_mine_is_not_shown_to_others():
         assert secret in json.dumps(ask(m, 0, "GET", f"/v1/jobs/{job}")), "root sees it"
 
 
+def files_with(m, word):
+    """Files of takt's in which the word stands."""
+    found = []
+    for folder, _, names in os.walk(m.path("state")):
+        for name in names:
+            with contextlib.suppress(FileNotFoundError), open(os.path.join(folder, name), "rb") as file:
+                if word.encode() in file.read():
+                    found.append(name)
+    return sorted(found)
+
+
+def an_environment_is_the_owners_alone_and_goes_with_the_job():
+    with shared_machine(gpus=2) as m:
+        secret = "opensesame"
+        env = ["PATH=/usr/bin:/bin", "TOKEN=" + secret]
+        waits = ask(m, ALICE, "POST", "/v1/jobs", {**job_of(["true"], 1, env=env), "held": True})["id"]
+        job = ask(m, ALICE, "POST", "/v1/jobs", job_of(
+            ["sh", "-c", f'test "$TOKEN" = {secret} && exec sleep 60'], 1, env=env))["id"]
+        pid = kit.until(lambda: m.client().job(job).get("pid"), 60, "it runs")
+        kit.until(lambda: b"sleep" in kit.environ_of(pid, "cmdline"), 60, "its environment is what was given")
+        for path in (f"/proc/{pid}/environ", m.path(f"state/jobs/{job}.1/spec"), m.path("state/takt.db")):
+            assert not as_user(BOB, os.access, path, os.R_OK), path
+        assert "spec" in files_with(m, secret), files_with(m, secret)
+        for path in ("/v1/jobs", f"/v1/jobs/{job}", f"/v1/jobs/{waits}"):
+            assert secret not in json.dumps(ask(m, BOB, "GET", path)), path
+        ask(m, ALICE, "POST", f"/v1/jobs/{job}/cancel", {})
+        ask(m, ALICE, "POST", f"/v1/jobs/{waits}/cancel", {})
+        for one in (job, waits):
+            assert m.client().wait(one)["state"] == "cancelled"
+        m.stop()
+        left = files_with(m, "TOKEN=" + secret)
+        assert not left, left
+
+
+def a_copied_database_has_no_environments():
+    """Where it is put back its jobs wait for somebody's word."""
+    with shared_machine(gpus=1) as m:
+        job = ask(m, ALICE, "POST", "/v1/jobs", {**job_of(["true"], 1), "held": True})["id"]
+        ask(m, ALICE, "POST", f"/v1/jobs/{job}/change", {"held": False, "priority": -1})
+        first = m.client().wait(job)
+        assert first["state"] == "done", first
+        job = ask(m, ALICE, "POST", "/v1/jobs", job_of(["true"], 1, begin_ms=4102444800000))["id"]
+        m.stop()
+        with contextlib.closing(sqlite3.connect(m.path("state/takt.db"))) as database:
+            database.execute("DELETE FROM environment")
+            database.commit()
+        m.start()
+        view = ask(m, ALICE, "GET", f"/v1/jobs/{job}")
+        assert view["held"] == "owner" and "environment" in view["message"], view
+
+
 def only_the_owner_and_root_stop_a_job():
     with shared_machine(gpus=2) as m:
         sleeper = ["sh", "-c", "trap 'exit 7' USR1; sleep 30 & wait"]
@@ -267,10 +318,10 @@ def clocks_set_over_several_gpus_outlive_a_job_on_one():
 
 def clocks_set_while_a_jobs_end_waits_for_the_disk_are_put_back():
     """A job is over, and its end cannot be written yet: whatever takt allows now it also undoes."""
-    with shared_machine(start=False, gpus=1) as m, bad_world.small_disk(m, "8m") as folder:
+    with shared_machine(start=False, gpus=1) as m, kit.small_disk(m, "8m") as folder:
         m.start()
         job = ask(m, ALICE, "POST", "/v1/jobs", job_of(["sleep", "0.5"], 1))["id"]
-        bad_world.fill(folder)
+        kit.fill(folder)
         time.sleep(1.5)
         code, answer = as_user(ALICE, lambda: kit.Client(m.socket).raw(
             "POST", "/v1/clocks/set", json.dumps({"gpus": [0], "max_mhz": 1410}),
@@ -357,7 +408,8 @@ if __name__ == "__main__":
         everybody_runs_as_himself, holds_and_priorities_are_the_owners_and_administrators,
         uids_of_the_system_are_refused, root_does_not_submit_to_a_users_own_takt,
         a_user_cannot_serve_all, a_place_that_is_not_the_users_is_named,
-        what_is_mine_is_not_shown_to_others,
+        what_is_mine_is_not_shown_to_others, an_environment_is_the_owners_alone_and_goes_with_the_job,
+        a_copied_database_has_no_environments,
         only_the_owner_and_root_stop_a_job, clocks_only_of_gpus_held_alone,
         an_administrators_clocks_are_there_again_after_a_job,
         clocks_set_over_several_gpus_outlive_a_job_on_one,

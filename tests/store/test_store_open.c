@@ -223,7 +223,7 @@ static void refuses_a_newer_schema(void **state)
 	"ALTER TABLE job DROP COLUMN idle_ns; ALTER TABLE job DROP COLUMN staged; "              \
 	"ALTER TABLE job DROP COLUMN gap_driver_ns; ALTER TABLE job DROP COLUMN gap_start_ns; "  \
 	"ALTER TABLE job DROP COLUMN gap_scheduler_ns; "                                         \
-	"DROP TABLE kept;"
+	"DROP TABLE kept; DROP TRIGGER job_over; DROP TABLE environment;"
 
 /* The database as the first takt wrote it: what came later is taken out again. */
 static void make_first_schema(void)
@@ -254,6 +254,13 @@ static void takes_over_the_first_schema(void **state)
 	takt_store_close(store);
 }
 
+/* Of jobs that had none on record it is empty. */
+static int check_env(void *ctx, const struct takt_job *job)
+{
+	assert_string_equal(job->env_json, job->id == 3 ? "{\"env\":[\"A=1\"]}" : "{\"env\":[]}");
+	return 0;
+}
+
 /* Jobs of a takt that gave out whole GPUs only held whole GPUs. */
 static void takes_over_the_third_schema(void **state)
 {
@@ -261,16 +268,20 @@ static void takes_over_the_third_schema(void **state)
 	struct takt_job job;
 
 	make_database(false);
-	sql("UPDATE job SET gpu_mask = 6 WHERE id = 3;" WITHOUT_4 "PRAGMA user_version=3");
+	sql("UPDATE job SET gpu_mask = 6 WHERE id = 3;"
+	    "UPDATE spec SET json = '{\"argv\":[\"a\"],\"env\":[\"A=1\"]}'"
+	    " WHERE job_id = 3;" WITHOUT_4 "PRAGMA user_version=3");
 	store = store_open_ok(place.path);
 	assert_int_equal(takt_store_get(store, 3, &job, NULL), 0);
 	assert_int_equal(job.gpu_mask, 6);
 	assert_int_equal(job.share_milli, 1000);
+	assert_string_equal(job.spec_json, "{\"argv\":[\"a\"]}");
 	assert_string_equal(job.mig, "");
 	assert_false(job.frozen);
 	assert_int_equal(job.preemptions, 0);
 	assert_int_equal(job.lost_ns, 0);
 	takt_job_fini(&job);
+	assert_int_equal(takt_store_each_live(store, check_env, NULL, NULL), 0);
 	takt_store_close(store);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a daemon does with the store all day: post, be told, read back, reopen. */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <sqlite3.h>
@@ -13,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "base/mem.h"
 #include "store_fixture.h"
 
 static struct store_place place;
@@ -564,6 +566,54 @@ static void files_are_the_owners_only(void **state)
 
 #define CASE(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
+/* How often the text stands in the database's files. */
+static size_t count_in_files(const char *text)
+{
+	static const char *const suffixes[] = {"", "-wal"};
+	char path[256], *bytes;
+	size_t found = 0, len;
+
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(suffixes); i++) {
+		snprintf(path, sizeof(path), "%s%s", place.path, suffixes[i]);
+		if (takt_file_read(takt_sys_real(), AT_FDCWD, path, 1 << 26, &bytes, &len, NULL) <
+		    0)
+			continue;
+		found += memmem(bytes, len, text, strlen(text)) != NULL;
+		takt_free(bytes);
+	}
+	return found;
+}
+
+static int see_env(void *ctx, const struct takt_job *job)
+{
+	*(bool *)ctx = job->env_json && strstr(job->env_json, "swordfish");
+	return 0;
+}
+
+static void an_environment_goes_with_the_job(void **state)
+{
+	struct takt_store *store = *state;
+	struct takt_job job = store_job(1);
+	bool seen = false;
+
+	job.state = TAKT_JOB_RUNNING;
+	job.env_json = (char *)"{\"env\":[\"TOKEN=swordfish\"]}";
+	insert_ok(store, &job);
+	assert_int_equal(takt_store_each_live(store, see_env, &seen, NULL), 0);
+	assert_true(seen);
+	assert_true(count_in_files("swordfish") > 0);
+	job.env_json = NULL;
+	update_ok(store, &job);
+	assert_int_equal(takt_store_each_live(store, see_env, &seen, NULL), 0);
+	assert_true(seen);
+	job.state = TAKT_JOB_DONE;
+	update_ok(store, &job);
+	assert_int_equal(takt_store_each_history(store, 10, see_env, &seen, NULL), 0);
+	assert_false(seen);
+	reopen(state); /* the log goes into the file */
+	assert_int_equal(count_in_files("swordfish"), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -588,6 +638,7 @@ int main(void)
 		CASE(sqlite_stays_below_a_mebibyte),
 		CASE(keeps_the_newest_decisions),
 		CASE(files_are_the_owners_only),
+		CASE(an_environment_goes_with_the_job),
 	};
 
 	return cmocka_run_group_tests_name("store rows", tests, NULL, NULL);

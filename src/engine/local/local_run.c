@@ -77,6 +77,7 @@ static void finish(struct local_engine *local, struct local_run *run,
 	accept(local, run);
 	settle_turn(local, run, TAKT_OUTCOME_ACCEPTED, "");
 	takt_crash_point("engine.before_ended");
+	takt_attempt_shed(local->config.sys, local->jobs_dirfd, run->job_id, run->attempt);
 	forget(local, run);
 	takt_engine_emit(&local->engine, event);
 }
@@ -109,6 +110,7 @@ static void say_never_ran(struct local_engine *local, struct local_run *run, con
 		end(local, run, TAKT_END_NEVER_RAN, why);
 		return;
 	}
+	takt_attempt_shed(local->config.sys, local->jobs_dirfd, job_id, attempt);
 	forget(local, run);
 	for (size_t i = 0; i < TAKT_ARRAY_LEN(actions); i++)
 		if (actions[i])

@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What keeps a job to itself where takt runs as root on cgroup v2: devices, memory, CPU time; and that all of
+it goes on when takt is killed.
+
+Usage: isolation.py BUILD_FOLDER
+"""
+import sys
+
+import guest
+import kit
+
+SCRIPT = r"""
+for n in 0 1 2 3 4 5 6 7; do mknod /dev/nvidia$n c 240 $n; done
+mknod /dev/nvidiactl c 240 255
+chmod 666 /dev/nvidia*
+takt-twin create hgx-h100 --path /run/machine --seed 7 > /dev/null
+chmod 666 /run/machine*
+export TAKT_TWIN=/run/machine TAKT_SOCKET=/run/takt/takt.sock
+mkdir -m 1777 /var/work
+cd /var/work
+
+serve() {
+	takt-twin exec --machine /run/machine -- takt serve --users all --runtime-dir /run/takt --state-dir /var/lib/takt \
+		--lock-dir /run/locks --metrics-listen off --nvml-path /usr/bin/lib/550/libnvidia-ml.so.1 >> /run/serve.log 2>&1 &
+	until_s 120 takt status > /run/status 2>&1 || die "takt answers" "$(cat /run/serve.log)"
+}
+as() { user=$1; shift; su -s /bin/sh "$user" -c "$*"; }
+submit() { as alice "takt submit -q $*"; }
+cat > /bin/try <<'END'
+#!/bin/sh
+# Tries every GPU: which have no device behind them (may be opened), which are forbidden.
+for n in 0 1 2 3 4 5 6 7; do
+	said=$( (: < /dev/nvidia$n) 2>&1)
+	case "$said" in
+	*"No such device or address"*) open="$open $n" ;;
+	*"Operation not permitted"*) closed="$closed $n" ;;
+	*) other="$other $n:$said" ;;
+	esac
+done
+echo "open:$open closed:$closed other:$other"
+END
+chmod 755 /bin/try
+
+serve
+job=$(submit -n 2 -- sh -c "'echo mine: \$TAKT_GPUS; try; (: < /dev/nvidiactl) 2>&1; head -c 1 /dev/urandom > /dev/null && echo ordinary'")
+takt wait $job > /dev/null
+log=$(takt logs $job)
+has "a job of 2 of 8 GPUs can open its own" "$log" "mine: 0,1
+open: 0 1 closed"
+has "and not the other six" "$log" "closed: 2 3 4 5 6 7 other:"
+has "and what goes with any GPU, and ordinary devices" "$log" "No such device or address
+ordinary"
+has "takt show says that devices are closed" "$(takt show $job)" "isolation     devices"
+
+job=$(submit -n 0 -- try)
+takt wait $job > /dev/null
+has "a job without GPUs opens none" "$(takt logs $job)" "open: closed: 0 1 2 3 4 5 6 7 other:"
+
+job=$(submit -n 0 -m 64M -- sh -c "'tail /dev/zero; echo never'")
+takt wait $job > /dev/null
+has "a job over its memory is ended and told why" "$(takt show $job)" "ended by the kernel: over its 64 MiB of memory"
+same "as a whole" "$(takt logs $job | grep never)" ""
+
+job=$(submit -n 0 -c 0.5 -- sh -c "'timeout 3 sh -c \"while :; do :; done\"; grep nr_throttled /sys/fs/cgroup\$(cut -d: -f3 /proc/self/cgroup)/../cpu.stat; cat /sys/fs/cgroup\$(cut -d: -f3 /proc/self/cgroup)/../cpu.max'")
+takt wait $job > /dev/null
+log=$(takt logs $job)
+has "CPU time is limited" "$log" "50000 100000"
+same "and was held back" "$(echo "$log" | grep -c 'nr_throttled [1-9]')" 1
+
+job=$(submit -n 1 -m 64M -- sh -c "'c=/sys/fs/cgroup\$(cut -d: -f3 /proc/self/cgroup); echo max > \$c/../memory.max; echo 0 > /sys/fs/cgroup/cgroup.procs; mkdir \$c/../mine; echo 0 > \$c/../shim/cgroup.procs; cat \$c/../memory.max; try'")
+takt wait $job > /dev/null
+log=$(takt logs $job)
+has "its user cannot lift a limit" "$log" "67108864"
+has "nor leave, not even with the shim" "$log" "open: 0 closed: 1 2 3 4 5 6 7 other:"
+
+job=$(submit -n 1 -- sh -c "'while [ ! -e /var/work/go ]; do sleep 1; done; try; echo through'")
+until_s 60 sh -c "takt show $job | grep -q 'state *running'"
+killall -9 takt-serve takt-launch
+takt status > /dev/null 2>&1 && no "takt is dead" "it answers"
+serve
+has "a job lives on when takt and its launcher are killed" "$(takt show $job | grep ^state)" running
+has "and takt knows how it is isolated" "$(takt show $job)" "isolation     devices"
+second=$(submit -n 1 -- try)
+takt wait $second > /dev/null
+has "the next one opens another GPU" "$(takt logs $second)" "open: 1 closed"
+touch /var/work/go
+takt wait $job > /dev/null
+has "it opens the same GPU as before" "$(takt logs $job)" "open: 0 closed"
+has "and ends as any" "$(takt logs $job)" "through"
+
+for n in 1 2 3; do takt wait $(submit -n 0 -- true) > /dev/null; done
+left=$(ls -d /sys/fs/cgroup/takt-*/ | wc -l)
+if [ $left -le 2 ]; then ok "cgroups of jobs go with them"; else no "cgroups of jobs go with them" "$left are left"; fi
+cat /run/serve.log
+"""
+
+NAMES = [
+    "a job of 2 of 8 GPUs can open its own", "and not the other six",
+    "and what goes with any GPU, and ordinary devices", "takt show says that devices are closed",
+    "a job without GPUs opens none", "a job over its memory is ended and told why", "as a whole",
+    "CPU time is limited", "and was held back", "its user cannot lift a limit",
+    "nor leave, not even with the shim", "a job lives on when takt and its launcher are killed",
+    "and takt knows how it is isolated", "the next one opens another GPU",
+    "it opens the same GPU as before", "and ends as any", "cgroups of jobs go with them",
+]
+
+
+def run():
+    archive = guest.base()
+    archive.text("init", guest.INIT, 0o755)
+    archive.text("script", guest.TESTING + SCRIPT)
+    return guest.boot(archive)
+
+
+if __name__ == "__main__":
+    sys.exit(kit.main(guest.cases_of(run, NAMES)))
