@@ -148,6 +148,11 @@ static void add_outlook(struct takt_cli *cli, const struct takt_job_view *job)
 	if (job->starts_ms)
 		takt_starts_text(job->starts_ms, job->has_starts_error, job->starts_error_ms,
 				 &starts);
+	if (job->share_place)
+		takt_str_addf(&cli->out, "%-14splace %u of %u, %llu.%llu GPU-hours used lately\n",
+			      "share", job->share_place, job->share_of,
+			      (unsigned long long)job->share_used_gpu_s / 3600,
+			      (unsigned long long)job->share_used_gpu_s % 3600 / 360);
 	add_line(cli, "expected run", takt_str_text(&run));
 	add_line(cli, "expected start", takt_str_text(&starts));
 }

@@ -65,6 +65,12 @@ struct takt_handover {
 };
 
 struct takt_attempts;
+/* A file as it was when it was last read; compared as bytes. */
+struct takt_file_mark {
+	uint64_t inode;
+	int64_t size, changed_s, changed_ns; /* size -1 = it was not there */
+};
+
 struct takt_lease_keeper;
 struct takt_orders;
 struct takt_peaks;
@@ -102,6 +108,8 @@ struct takt_daemon {
 	int jobs_dirfd, signal_fd;
 	uint32_t gpu_count;
 	int32_t pair_score[TAKT_DEVICE_MAX_GPUS * TAKT_DEVICE_MAX_GPUS];
+	struct takt_file_mark tenants_mark;
+	struct takt_boot tenants_looked;
 	struct takt_boot complained; /* when the loop last said that something failed */
 	bool stop;
 };
@@ -122,6 +130,10 @@ int takt_daemon_own_gpus(struct takt_daemon *daemon, struct takt_err *err);
  */
 bool takt_daemon_lock_again(const struct takt_daemon *daemon);
 void takt_daemon_disown_gpus(struct takt_daemon *daemon);
+
+/* tenants_file.c: who may have how much. Read it; read it if it has changed. */
+void takt_tenants_file_read(struct takt_daemon *daemon);
+void takt_tenants_file_look(struct takt_daemon *daemon, struct takt_boot now);
 
 /* helper_proc.c */
 /* All programs that jobs and clocks need are there and can be executed; otherwise the first that is

@@ -88,6 +88,12 @@ static void changed(void *ctx, const struct takt_queue_job *job)
 	takt_server_poke(daemon->server);
 }
 
+static void user_name(void *ctx, uid_t uid, char ret[64])
+{
+	(void)ctx;
+	takt_user_name(uid, ret, 64);
+}
+
 const struct takt_queue_hooks takt_daemon_queue_hooks = {
 	.accepted = takt_api_accepted,
 	.noted = takt_api_noted,
@@ -95,4 +101,5 @@ const struct takt_queue_hooks takt_daemon_queue_hooks = {
 	.release = release,
 	.stored = takt_orders_stored,
 	.changed = changed,
+	.user_name = user_name,
 };

@@ -48,11 +48,24 @@ static void fill_room(const struct takt_queue_job *job, struct takt_job_view *re
 			 (unsigned long long)job->row.evict_for);
 }
 
+static void fill_share(const struct takt_daemon *daemon, const struct takt_queue_job *job,
+		       struct takt_job_view *ret)
+{
+	struct takt_queue_share share;
+
+	if (!takt_queue_share(daemon->queue, job, &share))
+		return;
+	ret->share_place = share.place;
+	ret->share_of = share.of;
+	ret->share_used_gpu_s = share.used_gpu_s;
+}
+
 void takt_api_fill_outlook(const struct takt_daemon *daemon, const struct takt_queue_job *job,
 			   struct takt_job_view *ret)
 {
 	fill_run(&job->estimate, ret);
 	fill_room(job, ret);
+	fill_share(daemon, job, ret);
 	if (job->phase == TAKT_PHASE_WAITING)
 		ret->starts_ms = to_ms(takt_queue_predicted_start(daemon->queue, job->row.id));
 	if (ret->starts_ms)

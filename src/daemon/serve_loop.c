@@ -3,8 +3,10 @@
  * do what is due. */
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "daemon/daemon.h"
@@ -194,8 +196,22 @@ static void turn(struct takt_daemon *daemon, struct pollfd slots[SLOTS], struct 
 	look_after_helpers(daemon, slots, due);
 	answer(daemon, due);
 	look_at_samples(daemon);
+	takt_tenants_file_look(daemon, takt_boot_now(daemon->sys));
 	run_jobs(daemon, due);
 	forget_attempts(daemon, due);
+}
+
+/* SIGHUP: read what an administrator has written anew. Any other ends the loop. */
+static void heed_signal(struct takt_daemon *daemon)
+{
+	struct signalfd_siginfo info;
+
+	if (read(daemon->signal_fd, &info, sizeof(info)) != (ssize_t)sizeof(info))
+		return;
+	if (info.ssi_signo == SIGHUP)
+		takt_tenants_file_read(daemon);
+	else
+		daemon->stop = true;
 }
 
 int takt_daemon_loop(struct takt_daemon *daemon, struct takt_err *err)
@@ -209,7 +225,8 @@ int takt_daemon_loop(struct takt_daemon *daemon, struct takt_err *err)
 		turn(daemon, slots, &due);
 		fill_slots(daemon, slots);
 		rc = wait_and_tick(daemon, slots, due.delay_ns, err);
-		daemon->stop = slots[SLOT_SIGNAL].revents != 0;
+		if (slots[SLOT_SIGNAL].revents)
+			heed_signal(daemon);
 	}
 	return rc < 0 ? rc : 0;
 }

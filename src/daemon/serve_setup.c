@@ -105,6 +105,7 @@ static int open_signals(struct takt_daemon *daemon, struct takt_err *err)
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	daemon->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	return daemon->signal_fd < 0 ? takt_err_set(err, -errno, "signals") : 0;
@@ -387,6 +388,8 @@ static int open_queue(struct takt_daemon *daemon, struct takt_err *err)
 	config.instances = instances;
 	config.instance_count = list_instances(daemon, instances, &config.mig_gpus);
 	rc = takt_queue_new(&config, &daemon->queue, err);
+	if (rc == 0)
+		takt_tenants_file_read(daemon);
 	if (rc == 0)
 		rc = load_queue(daemon, err);
 	if (rc == 0)

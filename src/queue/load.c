@@ -60,6 +60,8 @@ static int load_one(void *ctx, const struct takt_job *row)
 	if (rc == 0)
 		rc = load_env(job, row, load->err);
 	if (rc == 0)
+		rc = takt_queue_find_tenant(queue, job, false, load->err);
+	if (rc == 0)
 		rc = takt_queue_estimate(queue, job, load->err);
 	if (rc == 0)
 		rc = takt_queue_job_put(queue, job);

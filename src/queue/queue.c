@@ -43,6 +43,8 @@ int takt_queue_new(const struct takt_queue_config *config, struct takt_queue **r
 	queue->waits = TAKT_MAP_U64(TAKT_QUEUE_MAX_JOBS);
 	queue->ended_badly = TAKT_MAP_U64(TAKT_QUEUE_MAX_JOBS);
 	queue->changes.max = queue->staged.max = TAKT_QUEUE_MAX_JOBS;
+	queue->tenants.max = TAKT_QUEUE_MAX_TENANTS;
+	queue->tenant_ids = TAKT_MAP_STR(TAKT_QUEUE_MAX_TENANTS);
 	queue->ledger.max = TAKT_QUEUE_MAX_HELD;
 	queue->next_signal_id = config->signal_id_base;
 	rc = takt_sched_setup_init(&config->settings, &queue->setup, err);
@@ -92,6 +94,9 @@ void takt_queue_free(struct takt_queue *queue)
 	takt_plan_fini(&queue->plan);
 	takt_sched_free(queue->sched);
 	takt_runtime_free(queue->runtimes);
+	takt_share_rules_fini(&queue->rules);
+	takt_vec_fini(&queue->tenants);
+	takt_map_fini(&queue->tenant_ids);
 	takt_free(queue);
 }
 
@@ -245,6 +250,7 @@ static struct takt_sched_job sched_job(const struct takt_queue *queue,
 		.array_limit = job->spec.array_limit,
 		.earliest_start_ns = earliest_ns(queue, job),
 		.estimate_ns = job->estimate.ns,
+		.tenant = job->tenant_id,
 		.deadline_ns = deadline_ns(queue, job),
 		.on_failure = on_failure(queue, job),
 		.submit_ns = takt_queue_sched_ns(queue, job->row.submitted),
@@ -406,6 +412,28 @@ int takt_queue_check_possible(struct takt_queue *queue, const struct takt_jobspe
 	return rc < 0 ? rc : takt_queue_check_after(queue, spec, err);
 }
 
+/* Among the live jobs, and on its way to disk. */
+static int admit(struct takt_queue *queue, struct takt_queue_job *job, struct takt_err *err)
+{
+	int rc = takt_queue_check_queued(queue, job->row.uid, err);
+
+	if (rc == 0)
+		rc = takt_queue_find_tenant(queue, job, true, err);
+	if (rc == 0)
+		rc = takt_queue_estimate(queue, job, err);
+	if (rc < 0)
+		return rc;
+	rc = takt_queue_job_put(queue, job);
+	if (rc < 0)
+		return takt_err_set(err, rc, "the job queue");
+	if (queue->bytes > queue->config.max_bytes)
+		return takt_err_set(err, -TAKT_E_LIMIT,
+				    "the queue is full: the descriptions of its jobs would be over "
+				    "%zu bytes",
+				    queue->config.max_bytes);
+	return takt_queue_post(queue, job, TICKET_INSERT, err);
+}
+
 int takt_queue_submit_one(struct takt_queue *queue, uid_t uid, gid_t gid, struct takt_jobspec *spec,
 			  struct takt_wall now, struct takt_queue_job **ret, struct takt_err *err)
 {
@@ -422,18 +450,7 @@ int takt_queue_submit_one(struct takt_queue *queue, uid_t uid, gid_t gid, struct
 	job->row.submitted = now;
 	job->row.priority = job->spec.priority;
 	job->row.held = job->spec.held ? TAKT_HOLD_OWNER : TAKT_HOLD_NONE;
-	rc = takt_queue_estimate(queue, job, err);
-	if (rc == 0)
-		rc = takt_queue_job_put(queue, job);
-	if (rc == 0 && queue->bytes > queue->config.max_bytes)
-		rc = takt_err_set(err, -TAKT_E_LIMIT,
-				  "the queue is full: the descriptions of its jobs would be over "
-				  "%zu bytes",
-				  queue->config.max_bytes);
-	else if (rc < 0)
-		takt_err_set(err, rc, "the job queue");
-	else
-		rc = takt_queue_post(queue, job, TICKET_INSERT, err);
+	rc = admit(queue, job, err);
 	if (rc < 0) {
 		*spec = job->spec;
 		takt_jobspec_init(&job->spec);
@@ -618,6 +635,7 @@ static uint64_t next_pump_ns(const struct takt_queue *queue)
 	sooner(&next_ns, queue->next_limit_ns);
 	sooner(&next_ns, queue->next_estimate_ns);
 	sooner(&next_ns, queue->next_evict_ns);
+	sooner(&next_ns, queue->next_usage_ns);
 	if (queue->wake_ns > now_ns)
 		sooner(&next_ns, queue->now.ns + (queue->wake_ns - now_ns));
 	return next_ns;
@@ -637,6 +655,8 @@ int takt_queue_pump(struct takt_queue *queue, struct takt_boot now, struct takt_
 		takt_queue_check_limits(queue);
 	if (queue->learned || (queue->next_estimate_ns && queue->next_estimate_ns <= now.ns))
 		takt_queue_look_at_estimates(queue);
+	if (queue->tenants.len && queue->next_usage_ns <= now.ns)
+		takt_queue_save_usage(queue);
 	if (queue->next_evict_ns && queue->next_evict_ns <= now.ns)
 		takt_queue_check_evictions(queue);
 	takt_queue_end_dependants(queue);

@@ -25,6 +25,7 @@
 #include "base/err.h"
 #include "codec/jobspec.h"
 #include "codec/sched_settings.h"
+#include "codec/share_rules.h"
 #include "engine/engine.h"
 #include "sched/sched.h"
 #include "store/store.h"
@@ -124,6 +125,7 @@ struct takt_queue_job {
 	char clock_note[200]; /* said by `prepare` */
 	struct takt_queue_estimate estimate;
 	struct takt_queue_evict evict;
+	uint32_t tenant_id;	     /* of the scheduler's; 0 = none: see tenants.c */
 	bool gives_way;		     /* WAITING: to the job that it made room for, row.evict_for */
 	struct takt_wall first_told; /* the first start that was predicted; 0 = none was */
 	void *token;		     /* ACCEPTING: the submitter's */
@@ -148,6 +150,8 @@ struct takt_queue_hooks {
 	void (*changed)(void *ctx, const struct takt_queue_job *job);
 	/* A ticket of the store with tag 0, which is not the queue's, was answered. May be NULL. */
 	void (*stored)(void *ctx, const struct takt_store_completion *done);
+	/* The user's name, "" where it is not known; for rules that name users. NULL = none is. */
+	void (*user_name)(void *ctx, uid_t uid, char ret[64]);
 };
 
 /* A MIG instance: a device of its own, on a GPU that is cut. */
@@ -328,6 +332,20 @@ const struct takt_plan_wait *takt_queue_why(const struct takt_queue *queue, uint
 					    uint32_t *ret_ahead);
 /* Another one whenever something that a live job's view shows has changed. */
 uint64_t takt_queue_version(const struct takt_queue *queue);
+/* Who may have how much, from now on; takes the contents of *rules over on success. */
+int takt_queue_set_rules(struct takt_queue *queue, struct takt_share_rules *rules,
+			 struct takt_err *err);
+
+/* Where its user stands among those who share. */
+struct takt_queue_share {
+	uint32_t place, of;  /* 1 is served first; of all users who have handed in something */
+	uint64_t used_gpu_s; /* decayed */
+	uint64_t has_milli;  /* GPUs now */
+};
+/* False where nothing is shared. */
+bool takt_queue_share(const struct takt_queue *queue, const struct takt_queue_job *job,
+		      struct takt_queue_share *ret);
+
 /* When it is predicted to start, if it waits; 0 = not known. */
 struct takt_wall takt_queue_predicted_start(const struct takt_queue *queue, uint64_t job_id);
 /* By how much predicted starts were off, on average over the last ones; false = none has come yet.

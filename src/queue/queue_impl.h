@@ -10,6 +10,7 @@
 
 enum {
 	TAKT_QUEUE_MAX_JOBS = 200000,
+	TAKT_QUEUE_MAX_TENANTS = 10000,
 	TAKT_QUEUE_MAX_BYTES = 512 * 1024 * 1024,
 	TAKT_QUEUE_MAX_HELD = 64 * 1024, /* shares of GPUs, held or left: 64 GPUs in thousandths */
 	TAKT_QUEUE_ONE_CPU_MILLI = 1000, /* what a job counts as that asks for nothing at all */
@@ -39,7 +40,8 @@ enum ticket_kind {
 	TICKET_NOTE,
 	TICKET_CHANGE,
 	TICKET_STAGE,
-	TICKET_EVICT
+	TICKET_EVICT,
+	TICKET_USAGE /* of no job */
 };
 
 enum {
@@ -61,6 +63,15 @@ struct takt_queue_batch {
 	uint32_t left;	     /* inserts that the store has not answered */
 	bool posting;	     /* more are to come */
 	struct takt_err why; /* rc 0 = none was refused */
+};
+
+/* Its number with the scheduler is its place in the list, plus 1. */
+struct takt_queue_tenant {
+	char name[64]; /* of the tenant that it is, or is a user of; "" = of none */
+	bool of_user;
+	uid_t uid;
+	uint32_t parent;
+	uint64_t saved; /* its usage as the store has it */
 };
 
 struct takt_queue {
@@ -90,7 +101,11 @@ struct takt_queue {
 	bool learned;		       /* something, since the last look at estimates */
 	uint64_t next_estimate_ns;     /* boot time of the next look; 0 = none is due */
 	uint64_t next_evict_ns;	       /* boot time to look at evictions; 0 = none is under way */
-	uint64_t start_error_ns;       /* mean over the last starts_seen predicted starts */
+	struct takt_share_rules rules; /* owned */
+	TAKT_VEC(struct takt_queue_tenant) tenants;
+	struct takt_map tenant_ids; /* by key, see tenants.c */
+	uint64_t next_usage_ns;	    /* boot time to write down what was used; 0 = no tenants */
+	uint64_t start_error_ns;    /* mean over the last starts_seen predicted starts */
 	uint32_t starts_seen;
 	struct takt_boot now; /* as of the last pump */
 	struct takt_wall wall;
@@ -174,6 +189,16 @@ int takt_queue_tell_outlook(struct takt_queue *queue, uint32_t kind, struct takt
 /* Of a new plan, and of a job that it starts. */
 void takt_queue_note_predicted(struct takt_queue *queue);
 void takt_queue_note_start(struct takt_queue *queue, struct takt_queue_job *job);
+
+/* tenants.c: whose share a job counts against. */
+bool takt_queue_has_tenants(const struct takt_queue *queue);
+/* Fills job->tenant_id. Strict: a tenant that is not there or not his is refused; else the job
+ * counts for its user alone. */
+int takt_queue_find_tenant(struct takt_queue *queue, struct takt_queue_job *job, bool strict,
+			   struct takt_err *err);
+/* One more of his jobs may wait. */
+int takt_queue_check_queued(const struct takt_queue *queue, uid_t uid, struct takt_err *err);
+void takt_queue_save_usage(struct takt_queue *queue);
 
 /* preempt.c: jobs that have to go for others. */
 /* What the newest plan says. */

@@ -51,7 +51,9 @@ int takt_queue_try(struct takt_queue *queue, uid_t uid, struct takt_jobspec *spe
 	job.row.submitted = now;
 	job.row.priority = spec->priority;
 	job.row.held = spec->held ? TAKT_HOLD_OWNER : TAKT_HOLD_NONE;
-	rc = takt_queue_estimate(queue, &job, err);
+	rc = takt_queue_find_tenant(queue, &job, true, err);
+	if (rc == 0)
+		rc = takt_queue_estimate(queue, &job, err);
 	if (rc == 0)
 		rc = takt_queue_tell(queue, TAKT_SCHED_JOB_ADD, &job, err);
 	if (rc < 0)

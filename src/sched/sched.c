@@ -155,6 +155,11 @@ uint64_t takt_sched_version(const struct takt_sched *sched)
 	return sched->version;
 }
 
+const struct takt_tenants *takt_sched_tenants(const struct takt_sched *sched)
+{
+	return sched->tenants;
+}
+
 int takt_sched_possible(const struct takt_sched *sched, const struct takt_sched_job *job,
 			struct takt_err *err)
 {

@@ -217,6 +217,9 @@ void takt_sched_free(struct takt_sched *sched);
 int takt_sched_update(struct takt_sched *sched, const struct takt_sched_event *event,
 		      struct takt_err *err);
 
+/* Whose share is how large, to be looked at; borrowed. */
+const struct takt_tenants *takt_sched_tenants(const struct takt_sched *sched);
+
 /* Number of events taken. */
 uint64_t takt_sched_version(const struct takt_sched *sched);
 
