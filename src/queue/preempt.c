@@ -139,8 +139,7 @@ static bool has_lost_gpu(const struct takt_queue *queue, const struct takt_queue
 static void heed(struct takt_queue *queue, const struct takt_plan_eviction *eviction)
 {
 	struct takt_queue_job *job = takt_queue_job_find(queue, eviction->job_id);
-	bool failure =
-		eviction->why == TAKT_EVICT_FAILURE || eviction->why == TAKT_EVICT_WINDOW;
+	bool failure = eviction->why == TAKT_EVICT_FAILURE || eviction->why == TAKT_EVICT_WINDOW;
 
 	if (!job || !may_go(job) || is_over_its_mark(job) || (failure && !has_lost_gpu(queue, job)))
 		return;
