@@ -366,6 +366,10 @@ int takt_job_options_find_command(const struct takt_jobspec *spec, struct takt_e
 
 	if (dirfd < 0)
 		return 0;
+	if (spec->container) { /* the command is the image's to have */
+		close(dirfd);
+		return 0;
+	}
 	if (strchr(command, '/'))
 		found = try_file(dirfd, command);
 	else

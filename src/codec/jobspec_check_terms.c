@@ -185,6 +185,10 @@ static int check_container(const struct takt_jobspec *spec, struct takt_err *err
 				    "field 'container' must be an image such as docker.io/library/"
 				    "debian:12, not '%.80s'",
 				    image);
+	if (image && spec->cwd && strpbrk(spec->cwd, ",:\"\n"))
+		return takt_err_set(err, -TAKT_E_USAGE,
+				    "field 'cwd': a directory with ',', ':', '\"' or a newline in "
+				    "its name cannot be mounted into a container");
 	if (spec->container_runtime[0] && !is_runtime(spec->container_runtime))
 		return takt_err_set(err, -TAKT_E_USAGE,
 				    "field 'container_runtime' must be podman, docker or "

@@ -196,7 +196,8 @@ struct takt_proc_who {
 	bool gone;	  /* the driver lists it, the kernel does not */
 	char command[65];
 };
-int takt_proc_cache_new(const char *jobs_dir, struct takt_proc_cache **ret);
+int takt_proc_cache_new(const char *jobs_dir, const struct takt_attempts *attempts,
+			struct takt_proc_cache **ret);
 void takt_proc_cache_free(struct takt_proc_cache *cache);
 const struct takt_proc_who *takt_proc_who(struct takt_proc_cache *cache, int32_t pid,
 					  struct takt_mono now);

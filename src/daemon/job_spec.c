@@ -12,6 +12,7 @@
 #include "base/str.h"
 #include "daemon/daemon.h"
 #include "daemon/job_memory.h"
+#include "engine/local/container.h"
 #include "engine/local/jobenv.h"
 #include "launch/attempt.h"
 
@@ -219,6 +220,46 @@ static int add_prefetch(const struct takt_daemon *daemon, const struct takt_queu
 					     (unsigned long long)job->row.id);
 }
 
+/* The command becomes the runtime's. Where there is none its exec fails, which says so. */
+static int describe_container(struct takt_daemon *daemon, const struct takt_queue_job *job,
+			      uint64_t gpu_mask, const char *attempt_id,
+			      struct takt_attempt_spec *spec, struct takt_err *err)
+{
+	const char *first = takt_container_first(), *gpus[TAKT_DEVICE_MAX_GPUS];
+	struct takt_container in = {
+		.runtime = job->spec.container_runtime,
+		.image = job->spec.container,
+		.args = job->spec.container_args,
+		.argv = job->spec.argv,
+		.cwd = job->spec.cwd,
+		.gpus = gpus,
+		.uid = job->row.uid,
+		.gid = job->row.gid,
+		.job_id = job->row.id,
+		.attempt_id = attempt_id,
+		.pty = job->spec.pty,
+		.ranks = job->spec.ranks > 0,
+	};
+	char **argv;
+	int rc;
+
+	if (!in.image)
+		return 0;
+	if (!in.runtime[0])
+		in.runtime = first ? first : "podman";
+	for (uint32_t gpu = 0; gpu < daemon->gpu_count; gpu++)
+		if (gpu_mask >> gpu & 1)
+			gpus[in.gpu_count++] = takt_machine_facts(daemon->machine, gpu)->uuid;
+	rc = takt_container_env(&in, &spec->env, err);
+	if (rc == 0)
+		rc = takt_container_argv(&in, spec->env, &argv, err);
+	if (rc < 0)
+		return rc;
+	takt_jobenv_free(spec->argv);
+	spec->argv = argv;
+	return takt_container_cleanup(&in, &spec->cleanup, err);
+}
+
 int takt_daemon_describe_job(void *ctx, const struct takt_action *start, const char *attempt_id,
 			     struct takt_attempt_spec *ret_spec, uid_t *ret_uid, gid_t *ret_gid,
 			     struct takt_err *err)
@@ -240,6 +281,8 @@ int takt_daemon_describe_job(void *ctx, const struct takt_action *start, const c
 		     : -ENOMEM;
 	if (rc == 0)
 		rc = describe_processes(daemon, job, attempt_id, ret_spec, err);
+	if (rc == 0)
+		rc = describe_container(daemon, job, start->gpu_mask, attempt_id, ret_spec, err);
 	if (rc == -ENOMEM)
 		return takt_err_set(err, rc, "what to start for job %llu",
 				    (unsigned long long)start->job_id);

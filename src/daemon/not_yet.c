@@ -16,8 +16,9 @@ static const struct wish {
 	const char *flag, *field;
 	size_t offset, size;
 } not_yet[] = {
-	WISH("--freezable", freezable),	      WISH("--idle-release", idle_release_ms),
-	WISH("--container", container),	      WISH("--hook", hook),
+	WISH("--freezable", freezable),
+	WISH("--idle-release", idle_release_ms),
+	WISH("--hook", hook),
 	WISH("--wait-outside", wait_outside),
 };
 

@@ -23,22 +23,26 @@
 
 enum {
 	MAX_ANCESTORS = 64,
-	MAX_KNOWN = 8192
+	MAX_KNOWN = 8192,
+	MAX_ENVIRON = 256 * 1024,
 };
 
 static const uint64_t fresh_ns = TAKT_NS_PER_S;
 
 struct takt_proc_cache {
+	const struct takt_attempts *attempts; /* borrowed; NULL = no containers are known */
 	char jobs_dir[PATH_MAX];
 	struct takt_map known; /* pid -> struct takt_proc_who *, owned */
 };
 
-int takt_proc_cache_new(const char *jobs_dir, struct takt_proc_cache **ret)
+int takt_proc_cache_new(const char *jobs_dir, const struct takt_attempts *attempts,
+			struct takt_proc_cache **ret)
 {
 	struct takt_proc_cache *cache = takt_zalloc(sizeof(*cache));
 
 	if (!cache)
 		return -ENOMEM;
+	cache->attempts = attempts;
 	takt_strcpy(cache->jobs_dir, sizeof(cache->jobs_dir), jobs_dir);
 	cache->known = TAKT_MAP_U64(MAX_KNOWN);
 	*ret = cache;
@@ -125,6 +129,30 @@ static uint64_t find_job(const struct takt_proc_cache *cache, int32_t pid, uint3
 	return 0;
 }
 
+/*
+ * A container's processes are children of its runtime's daemon, and known by the attempt's id that
+ * they were started with. Nobody else knows that id; a process of another user is not believed.
+ */
+static uint64_t contained_job(const struct takt_proc_cache *cache, int32_t pid, uid_t uid,
+			      uint32_t *ret_attempt)
+{
+	TAKT_CLEANUP(freep) char *env = takt_alloc(MAX_ENVIRON);
+	ssize_t n = env && cache->attempts ? read_proc(pid, "environ", env, MAX_ENVIRON) : 0;
+	static const char name[] = "TAKT_ATTEMPT=";
+
+	for (const char *at = env; n > 0 && at < env + n; at += strlen(at) + 1) {
+		const char *id = at + sizeof(name) - 1;
+		unsigned long long job = 0;
+
+		if (strncmp(at, name, sizeof(name) - 1) != 0)
+			continue;
+		if (sscanf(id, "%llu.%u", &job, ret_attempt) != 2)
+			return 0;
+		return takt_attempts_is(cache->attempts, job, id, uid) ? job : 0;
+	}
+	return 0;
+}
+
 static uint32_t owner_of(int32_t pid)
 {
 	struct stat st;
@@ -160,8 +188,10 @@ static void look(const struct takt_proc_cache *cache, int32_t pid, struct takt_p
 	if (who->gone || stat.start_ticks == who->start_ticks)
 		return; /* a job's process that is gone stays known as the job's */
 	who->start_ticks = stat.start_ticks;
-	who->job_id = find_job(cache, pid, &who->attempt);
 	who->uid = owner_of(pid);
+	who->job_id = find_job(cache, pid, &who->attempt);
+	if (!who->job_id)
+		who->job_id = contained_job(cache, pid, who->uid, &who->attempt);
 	first_word(pid, who->command);
 }
 

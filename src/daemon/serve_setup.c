@@ -91,7 +91,7 @@ static int open_dirs(struct takt_daemon *daemon, struct takt_err *err)
 				    daemon->config.rank_port_last, daemon->config.rank_port_first);
 	if (takt_attempts_new(daemon->config.rank_port_first, daemon->config.rank_port_last,
 			      &daemon->attempts) < 0 ||
-	    takt_proc_cache_new(path, &daemon->procs) < 0 ||
+	    takt_proc_cache_new(path, daemon->attempts, &daemon->procs) < 0 ||
 	    takt_waiters_new(daemon, &daemon->waiters) < 0)
 		return takt_err_set(err, -ENOMEM, "start");
 	return 0;

@@ -115,6 +115,15 @@ static int check_startable(struct server *server, const struct takt_launch_reque
 	return takt_err_set(err, -TAKT_E_CONFLICT, "the attempt has started");
 }
 
+/* Once the next pending's report says what it is to be. */
+static void reply_later(struct server *server, const struct takt_launch_reply *reply)
+{
+	struct pending *pending = &server->pending[server->pending_count++];
+
+	pending->reply = *reply;
+	pending->client = server->clients;
+}
+
 /* True when the reply follows later. */
 static bool start(struct server *server, const struct takt_launch_request *request,
 		  struct takt_launch_reply *reply)
@@ -131,10 +140,24 @@ static bool start(struct server *server, const struct takt_launch_request *reque
 		fill_reply(reply, rc, &err);
 		return false;
 	}
-	pending->reply = *reply;
-	pending->client = server->clients;
-	server->pending_count++;
+	reply_later(server, reply);
 	return true;
+}
+
+/* As above: a clean-up that is under way is waited for. */
+static bool reap(struct server *server, const struct takt_launch_request *request,
+		 struct takt_launch_reply *reply)
+{
+	struct pending *pending = &server->pending[server->pending_count];
+	struct takt_err err;
+	int rc = takt_target_reap(&server->spawn, request, &pending->report, &err);
+
+	if (rc == 0 && pending->report >= 0) {
+		reply_later(server, reply);
+		return true;
+	}
+	fill_reply(reply, rc, &err);
+	return false;
 }
 
 static void handle(struct server *server, const struct takt_launch_request *request)
@@ -158,8 +181,10 @@ static void handle(struct server *server, const struct takt_launch_request *requ
 		rc = takt_target_signal(&server->spawn, request, &err);
 		break;
 	case TAKT_LAUNCH_REAP:
-		rc = takt_target_reap(&server->spawn, request, &err);
-		break;
+		if (reap(server, request, &reply))
+			return;
+		queue_reply(server, &reply);
+		return;
 	default:
 		rc = takt_err_set(&err, -TAKT_E_UNSUPPORTED, "unknown operation %u", request->op);
 	}

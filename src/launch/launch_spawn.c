@@ -19,6 +19,7 @@
 
 #include "launch/attempt.h"
 #include "launch/attempt_files.h"
+#include "launch/cleanup.h"
 
 enum {
 	REPORT_FD = 3
@@ -273,4 +274,51 @@ int takt_spawn_shim(const struct takt_spawn *spawn, const struct takt_launch_req
 		*ret_shim = (struct takt_proc_id){.pid = pid};
 	*ret_report = report[0];
 	return 0;
+}
+
+static int open_log(const struct takt_spawn *spawn, int attempt_dirfd)
+{
+	return spawn->sys->openat(spawn->sys, attempt_dirfd, "log",
+				  O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
+}
+
+static int clean_up(const struct takt_spawn *spawn, const struct takt_launch_request *request,
+		    const struct takt_attempt_spec *spec, int attempt_dirfd, struct takt_err *err)
+{
+	int rc = become_user(request, err);
+	int logfd = rc == 0 ? open_log(spawn, attempt_dirfd) : -1;
+
+	reset_signals();
+	if (rc == 0 && chdir("/") < 0)
+		rc = takt_err_set(err, -errno, "change to directory '/'");
+	return rc == 0 ? takt_cleanup_run(spec, logfd, err) : rc;
+}
+
+int takt_spawn_cleanup(const struct takt_spawn *spawn, const struct takt_launch_request *request,
+		       const struct takt_attempt_spec *spec, int attempt_dirfd, int *ret_report,
+		       struct takt_err *err)
+{
+	struct takt_err failed;
+	int report[2];
+	pid_t pid;
+
+	if (pipe2(report, O_CLOEXEC | O_NONBLOCK) < 0)
+		return takt_err_set(err, -errno, "make a pipe");
+	pid = fork();
+	if (pid == 0) {
+		close_all_but(attempt_dirfd, report[1]);
+		if (clean_up(spawn, request, spec, attempt_dirfd, &failed) == 0)
+			_exit(EXIT_SUCCESS);
+		(void)sleep(1);
+		while (write(report[1], &failed, sizeof(failed)) < 0 && errno == EINTR)
+			;
+		_exit(EXIT_FAILURE);
+	}
+	close(report[1]);
+	*ret_report = report[0];
+	if (pid > 0)
+		return 0;
+	close(report[0]);
+	*ret_report = -1;
+	return takt_err_set(err, -errno, "fork");
 }

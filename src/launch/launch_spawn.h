@@ -3,6 +3,7 @@
 #ifndef TAKT_LAUNCH_LAUNCH_SPAWN_H
 #define TAKT_LAUNCH_LAUNCH_SPAWN_H
 
+#include "launch/attempt.h"
 #include "launch/launch.h"
 
 struct takt_spawn {
@@ -23,6 +24,15 @@ int takt_spawn_allowed(const struct takt_launch_server_config *config, uid_t uid
  */
 int takt_spawn_shim(const struct takt_spawn *spawn, const struct takt_launch_request *request,
 		    struct takt_proc_id *ret_shim, int *ret_report, struct takt_err *err);
+
+/*
+ * Fork a process that becomes the user and runs the clean-up of his dead attempt. *ret_report as
+ * above: end of file when that has succeeded. One that fails takes a second to say so, so that it
+ * is not tried all the time.
+ */
+int takt_spawn_cleanup(const struct takt_spawn *spawn, const struct takt_launch_request *request,
+		       const struct takt_attempt_spec *spec, int attempt_dirfd, int *ret_report,
+		       struct takt_err *err);
 
 /* Hand `go` over to the request's user like the other files of his attempt; 0 also while there is
  * none. */

@@ -128,7 +128,7 @@ static int kill_survivors(const struct takt_attempt_spec *spec, const char *cgro
 }
 
 static int reap_attempt(const struct takt_spawn *spawn, const struct takt_launch_request *request,
-			int dirfd, struct takt_err *err)
+			int dirfd, int *ret_report, struct takt_err *err)
 {
 	struct takt_attempt_spec spec;
 	char cgroup[TAKT_CGROUP_PATH];
@@ -145,6 +145,8 @@ static int reap_attempt(const struct takt_spawn *spawn, const struct takt_launch
 		if (cgroup[0])
 			(void)takt_cgroup_kill(cgroup);
 		rc = kill_survivors(&spec, cgroup, request->uid, err);
+		if (rc == 0 && spec.cleanup)
+			rc = takt_spawn_cleanup(spawn, request, &spec, dirfd, ret_report, err);
 		takt_attempt_spec_fini(&spec);
 	}
 	(void)spawn->sys->close(spawn->sys, lock);
@@ -152,17 +154,18 @@ static int reap_attempt(const struct takt_spawn *spawn, const struct takt_launch
 }
 
 int takt_target_reap(const struct takt_spawn *spawn, const struct takt_launch_request *request,
-		     struct takt_err *err)
+		     int *ret_report, struct takt_err *err)
 {
 	int dirfd, rc = takt_spawn_allowed(spawn->config, request->uid, err);
 
+	*ret_report = -1;
 	if (rc < 0)
 		return rc;
 	dirfd = takt_attempt_open(spawn->sys, spawn->jobs_dirfd, request->job_id, request->attempt,
 				  err);
 	if (dirfd < 0)
 		return dirfd;
-	rc = reap_attempt(spawn, request, dirfd, err);
+	rc = reap_attempt(spawn, request, dirfd, ret_report, err);
 	(void)spawn->sys->close(spawn->sys, dirfd);
 	return rc;
 }

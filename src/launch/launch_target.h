@@ -9,8 +9,9 @@
 int takt_target_signal(const struct takt_spawn *spawn, const struct takt_launch_request *request,
 		       struct takt_err *err);
 
-/* TAKT_LAUNCH_REAP. */
+/* TAKT_LAUNCH_REAP. *ret_report: -1, or as takt_spawn_cleanup() has it, where nothing is left but a
+ * clean-up that is under way. */
 int takt_target_reap(const struct takt_spawn *spawn, const struct takt_launch_request *request,
-		     struct takt_err *err);
+		     int *ret_report, struct takt_err *err);
 
 #endif

@@ -16,6 +16,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "launch/attempt_files.h"
+#include "launch/cleanup.h"
 #include "launch/launch.h"
 #include "launch/shim_job.h"
 
@@ -23,6 +24,7 @@ enum {
 	LOCK_TRIES = 400,
 	LOCK_TRY_MS = 5,
 	RECORD_AGAIN_MS = 1000,
+	CLEANUP_TRIES = 60,
 };
 
 static void sleep_ms(long ms)
@@ -145,6 +147,22 @@ static void explain_end(struct takt_shim *shim)
 		(void)takt_job_cgroup_ran_out(shim->place->job, end->message, sizeof(end->message));
 }
 
+/* A job is over when its container is gone; one that cannot be removed for a minute is left to
+ * those who watch its GPUs. */
+static void clean_up(struct takt_shim *shim)
+{
+	struct takt_err err;
+	int rc = takt_cleanup_run(&shim->spec, shim->logfd, &err);
+
+	for (int i = 1; rc < 0 && i < CLEANUP_TRIES; i++) {
+		sleep_ms(RECORD_AGAIN_MS);
+		rc = takt_cleanup_run(&shim->spec, shim->logfd, &err);
+	}
+	if (rc < 0)
+		takt_shim_note(shim, "%s: %s; its container may still be there", err.msg,
+			       takt_err_sentence(rc));
+}
+
 /* A full disk or a read-only one is waited out: the end of a job is not to be lost. */
 static void record_end(struct takt_shim *shim)
 {
@@ -173,6 +191,7 @@ static int run_job(struct takt_shim *shim, struct takt_err *err)
 	if (rc == 0) {
 		shed(shim);
 		takt_shim_see_through(shim);
+		clean_up(shim);
 		explain_end(shim);
 	}
 	return rc;

@@ -32,7 +32,7 @@ static void rig_open(struct rig *rig)
 	daemon->gpu_count = FAKE_GPUS;
 	daemon->queue = rig->kit.queue;
 	assert_int_equal(takt_telemetry_new(&config, daemon->machine, &daemon->telemetry, NULL), 0);
-	assert_int_equal(takt_proc_cache_new("/nowhere", &daemon->procs), 0);
+	assert_int_equal(takt_proc_cache_new("/nowhere", NULL, &daemon->procs), 0);
 	rig->daemon = daemon;
 }
 

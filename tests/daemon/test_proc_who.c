@@ -72,8 +72,8 @@ static void what_is_below_a_shim_is_the_jobs(void **state)
 	struct family family;
 
 	start_family(&family);
-	assert_int_equal(takt_proc_cache_new(family.dir, &ours), 0);
-	assert_int_equal(takt_proc_cache_new("/elsewhere", &others), 0);
+	assert_int_equal(takt_proc_cache_new(family.dir, NULL, &ours), 0);
+	assert_int_equal(takt_proc_cache_new("/elsewhere", NULL, &others), 0);
 	assert_int_equal(takt_proc_who(ours, family.child, (struct takt_mono){1})->job_id, 7);
 	assert_string_equal(takt_proc_who(ours, family.child, (struct takt_mono){1})->command,
 			    "sleep");
@@ -95,7 +95,7 @@ static void what_was_a_jobs_stays_the_jobs_when_it_is_gone(void **state)
 
 	start_family(&family);
 	child = family.child;
-	assert_int_equal(takt_proc_cache_new(family.dir, &cache), 0);
+	assert_int_equal(takt_proc_cache_new(family.dir, NULL, &cache), 0);
 	assert_int_equal(takt_proc_who(cache, child, (struct takt_mono){1})->job_id, 7);
 	end_family(&family);
 	who = takt_proc_who(cache, child, (struct takt_mono){10 * TAKT_NS_PER_S});
@@ -114,7 +114,7 @@ static void what_cannot_be_looked_at_is_not_gone(void **state)
 	uint64_t job;
 
 	start_family(&family);
-	assert_int_equal(takt_proc_cache_new(family.dir, &cache), 0);
+	assert_int_equal(takt_proc_cache_new(family.dir, NULL, &cache), 0);
 	assert_int_equal(takt_proc_who(cache, family.child, (struct takt_mono){1})->job_id, 7);
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
 	none = before;
