@@ -1,0 +1,185 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""takt run --container: with a stand-in for docker (see there), and with podman itself where it can run.
+
+Usage: containers.py BUILD_FOLDER
+"""
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+import time
+
+import reachable  # noqa: F401, first: it may replace the build folder
+import kit
+import stand_in_docker
+
+
+@contextlib.contextmanager
+def docked(**more):
+    """A machine, the stand-in's daemon, and the options of a job that uses it."""
+    with kit.machine(**more) as m:
+        os.mkdir(m.path("runtime"))
+        shutil.copy2(stand_in_docker.__file__, m.path("runtime/docker"))
+        os.chmod(m.path("runtime/docker"), 0o755)
+        daemon = stand_in_docker.Daemon(m.path("dockerd.sock"), {
+            "PATH": "/usr/bin:/bin", "TAKT_TWIN": m.path("machine"),
+            "LD_LIBRARY_PATH": os.path.dirname(kit.TWIN_LIB)})
+        words = ["--container", "lab/torch:2", "--container-runtime", "docker", "-e",
+                 f"PATH={m.path('runtime')}:/usr/bin:/bin", "-e", f"STAND_IN_DOCKER={m.path('dockerd.sock')}"]
+        try:
+            yield m.start(), daemon, words
+        finally:
+            daemon.close()
+
+
+def gpu_of(client, index):
+    return client.status()["gpus"][index]
+
+
+def outside(view):
+    return [proc for proc in view.get("procs", []) if not proc.get("job_id")]
+
+
+def a_command_runs_in_a_container():
+    with docked(gpus=2) as (m, daemon, words):
+        done = m.takt("run", *words, "-n", "1", "-e", "SECRET=hunter2", "--container-arg=--shm-size=1g", "--", "sh", "-c",
+                      "echo $SECRET; pwd; echo $CUDA_VISIBLE_DEVICES; exit 4", cwd=m.path("jobs"))
+        assert done.returncode == 4, done
+        assert done.stdout == f"hunter2\n{m.path('jobs')}\n0\n", done
+        run = daemon.runs[0]
+        assert run["image"] == "lab/torch:2" and "--shm-size=1g" in run["words"], run
+        assert not any("hunter2" in word for word in run["words"]), run
+        assert "PATH" not in run["env"] and run["env"]["TAKT_JOB_ID"] == "1", run
+        uuid = m.client().job(1)["gpu_uuid"][0]
+        assert run["words"][run["words"].index("--gpus") + 1] == f'"device={uuid}"', run
+
+
+def its_processes_are_the_jobs_and_not_from_outside():
+    with docked(gpus=1) as (m, daemon, words):
+        client = m.client()
+        job = int(m.takt("submit", "-q", *words, "-n", "1", "--", *m.load_argv("--seconds", "600", "--quiet")).stdout)
+        kit.until(lambda: gpu_of(client, 0).get("procs"), kit.WAIT_S, lambda: (client.job(job), gpu_of(client, 0)))
+        for _ in range(20):  # the very first look may meet it before it has become what it is
+            time.sleep(0.1)
+            view = gpu_of(client, 0)
+        assert view["state"] != "outside" and not outside(view), view
+        client.cancel(job)
+        assert client.wait(job)["state"] == "cancelled"
+        assert not daemon.containers, daemon.containers
+        kit.until(lambda: gpu_of(client, 0)["state"] == "free", kit.WAIT_S, lambda: gpu_of(client, 0))
+
+
+def a_container_is_removed_when_its_job_is_cancelled():
+    with docked(gpus=1) as (m, daemon, words):
+        client = m.client()
+        job = int(m.takt("submit", "-q", *words, "-n", "0", "--grace", "100ms", "--", "sleep", "1000").stdout)
+        kit.until(lambda: daemon.containers, kit.WAIT_S, lambda: client.job(job))
+        client.cancel(job)
+        client.wait(job)
+        assert not daemon.containers, daemon.containers  # gone before the job counts as over
+
+
+def a_container_is_removed_when_the_shim_was_killed():
+    with docked(gpus=1) as (m, daemon, words):
+        client = m.client()
+        job = int(m.takt("submit", "-q", *words, "-n", "1", "--", "sleep", "1000").stdout)
+        kit.until(lambda: daemon.containers and client.job(job)["state"] == "running", kit.WAIT_S,
+                  lambda: client.job(job))
+        os.kill(m.shims()[job, 1], 9)
+        assert client.wait(job)["state"] == "lost"
+        assert not daemon.containers, daemon.containers
+
+
+def ranks_have_a_container_each():
+    with docked(gpus=1) as (m, daemon, words):
+        done = m.takt("run", "-q", *words, "-n", "0", "--ranks=2", "--", "sh", "-c", "echo $RANK of $WORLD_SIZE")
+        assert done.returncode == 0 and sorted(done.stdout.splitlines()) == ["0 of 2", "1 of 2"], done
+
+
+def a_runtime_that_is_not_there_is_named():
+    with kit.machine(gpus=1) as m:
+        m.start()
+        done = m.takt("run", "-n", "0", "--container", "x", "--container-runtime", "apptainer", "-e", "PATH=/nowhere",
+                      "--", "true")
+        assert done.returncode == 127 and "'apptainer'" in done.stderr, done
+
+
+@contextlib.contextmanager
+def podman(m):
+    """Environment of a podman whose images and state are in the machine's folder, with one tiny image in it."""
+    if not shutil.which("podman") or not os.path.exists("/bin/busybox"):
+        raise kit.Skip("podman and busybox-static are not installed")
+    hard = os.sysconf("SC_OPEN_MAX")
+    runtime = "crun" if shutil.which("crun") and not os.path.isdir("/sys/fs/cgroup/unified") else "runc"
+    with open(m.path("containers.conf"), "w", encoding="ascii") as file:
+        file.write(f'[containers]\ndefault_ulimits = ["nofile={hard}:{hard}", "nproc=1000:1000"]\n'
+                   f'[engine]\nruntime = "{runtime}"\ncgroup_manager = "cgroupfs"\nevents_logger = "file"\n')
+    with open(m.path("storage.conf"), "w", encoding="ascii") as file:
+        file.write(f'[storage]\ndriver = "vfs"\ngraphroot = "{m.path("images")}"\nrunroot = "{m.path("podman")}"\n')
+    env = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": m.folder, "CONTAINERS_CONF": m.path("containers.conf"),
+           "CONTAINERS_STORAGE_CONF": m.path("storage.conf")}
+    os.makedirs(m.path("root/bin"))
+    shutil.copy2("/bin/busybox", m.path("root/bin/busybox"))
+    for name in ("sh", "sleep", "echo", "id", "cat"):
+        os.symlink("busybox", m.path(f"root/bin/{name}"))
+    subprocess.run(["tar", "-C", m.path("root"), "-cf", m.path("root.tar"), "."], check=True)
+    image = subprocess.run(["podman", "import", m.path("root.tar"), "localhost/tiny:1"], env=env, capture_output=True,
+                           text=True, timeout=kit.WAIT_S, check=False)
+    args = [] if runtime == "crun" else ["--container-arg=--cgroups=enabled"]
+    tried = subprocess.run(["podman", "run", "--rm", "--network=host", *[a.split("=", 1)[1] for a in args],
+                            "localhost/tiny:1", "sh", "-c", "true"], env=env, capture_output=True, text=True,
+                           timeout=kit.WAIT_S, check=False)
+    if image.returncode or tried.returncode:
+        raise kit.Skip("podman cannot run here: " + (image.stderr + tried.stderr).strip().replace("\n", " ")[-150:])
+    words = ["--container", "localhost/tiny:1", "--container-runtime", "podman", *args]
+    for name, value in env.items():
+        words += ["-e", f"{name}={value}"]
+    try:
+        yield env, words
+    finally:
+        subprocess.run(["podman", "rm", "--all", "--force"], env=env, capture_output=True, timeout=kit.WAIT_S, check=False)
+
+
+def containers_of(env):
+    listed = subprocess.run(["podman", "ps", "--all", "--quiet"], env=env, capture_output=True, text=True,
+                            timeout=kit.WAIT_S, check=True)
+    return listed.stdout.split()
+
+
+def podman_itself_runs_it():
+    with kit.machine(gpus=1) as m, podman(m) as (env, words):
+        m.start()
+        done = m.takt("run", "-q", *words, "-n", "0", "-e", "GREETING=two words", "--", "sh", "-c",
+                      "echo $GREETING; id -u; echo $TAKT_JOB_ID; pwd; exit 6", cwd=m.path("jobs"))
+        assert done.returncode == 6, done
+        assert done.stdout.endswith(f"two words\n{os.getuid()}\n1\n{m.path('jobs')}\n"), done
+        assert not containers_of(env)
+
+
+def podman_leaves_nothing_behind():
+    with kit.machine(gpus=1) as m, podman(m) as (env, words):
+        client = m.start().client()
+        for end in ("cancel", "kill"):
+            job = int(m.takt("submit", "-q", *words, "-n", "0", "--grace", "1s", "--", "sleep", "1000").stdout)
+            kit.until(lambda: containers_of(env), kit.WAIT_S, lambda: (client.job(job), m.takt("logs", str(job))))
+            if end == "cancel":
+                client.cancel(job)
+            else:
+                os.kill(m.shims()[job, 1], 9)
+            client.wait(job)
+            assert not containers_of(env), (end, m.takt("logs", str(job)).stdout)
+
+
+if __name__ == "__main__":
+    sys.exit(kit.main([
+        a_command_runs_in_a_container,
+        its_processes_are_the_jobs_and_not_from_outside,
+        a_container_is_removed_when_its_job_is_cancelled,
+        a_container_is_removed_when_the_shim_was_killed,
+        ranks_have_a_container_each,
+        a_runtime_that_is_not_there_is_named,
+        podman_itself_runs_it,
+        podman_leaves_nothing_behind,
+    ]))
