@@ -71,6 +71,7 @@ struct takt_file_mark {
 	int64_t size, changed_s, changed_ns; /* size -1 = it was not there */
 };
 
+struct takt_idle;
 struct takt_lease_keeper;
 struct takt_orders;
 struct takt_peaks;
@@ -99,6 +100,7 @@ struct takt_daemon {
 	struct takt_lease_keeper *leases;
 	struct takt_attempts *attempts;
 	struct takt_orders *orders;
+	struct takt_idle *idle;
 	struct takt_proc_cache *procs;
 	struct takt_waiters *waiters;
 	struct takt_peaks *peaks;
@@ -185,6 +187,15 @@ void takt_attempts_over(struct takt_attempts *attempts, uint64_t job_id);
 /* Whether that user's process, which says that it is of this attempt, is of this job's. */
 bool takt_attempts_is(const struct takt_attempts *attempts, uint64_t job_id, const char *attempt_id,
 		      uid_t uid);
+
+/* idle_release.c: jobs that are ended when nobody uses them. */
+int takt_idle_new(struct takt_daemon *daemon, struct takt_idle **ret);
+void takt_idle_free(struct takt_idle *idle);
+/* It runs; nothing happens to one that did not ask for it, or is watched already. */
+void takt_idle_watch(struct takt_idle *idle, const struct takt_queue_job *job);
+void takt_idle_forget(struct takt_idle *idle, uint64_t job_id);
+/* Samples have come. */
+void takt_idle_tick(struct takt_idle *idle, struct takt_mono now, struct takt_boot boot);
 
 /* proc_who.c: whose process a pid is. */
 struct takt_proc_who {

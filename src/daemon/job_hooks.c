@@ -71,6 +71,7 @@ static void release(void *ctx, const struct takt_queue_job *job, struct takt_job
 	copy_handover(takt_handover_of(daemon, job->row.id, job->row.gpu_mask), ret_report);
 	takt_watch_job_over(daemon, job);
 	takt_attempts_over(daemon->attempts, job->row.id);
+	takt_idle_forget(daemon->idle, job->row.id);
 }
 
 static void changed(void *ctx, const struct takt_queue_job *job)
@@ -81,6 +82,7 @@ static void changed(void *ctx, const struct takt_queue_job *job)
 		takt_handover_started(daemon, job);
 	if (job->phase == TAKT_PHASE_RUNNING)
 		takt_handover_running(daemon, job);
+	takt_idle_watch(daemon->idle, job);
 	if (takt_job_state_ended(job->row.state)) {
 		takt_peaks_note(daemon->peaks, job->row.uid, job->spec.name, &job->row.report);
 		takt_waiters_ended(daemon->waiters, job);

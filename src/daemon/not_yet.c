@@ -17,7 +17,6 @@ static const struct wish {
 	size_t offset, size;
 } not_yet[] = {
 	WISH("--freezable", freezable),
-	WISH("--idle-release", idle_release_ms),
 	WISH("--hook", hook),
 	WISH("--wait-outside", wait_outside),
 };

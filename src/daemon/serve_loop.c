@@ -106,6 +106,7 @@ static void look_at_samples(struct takt_daemon *daemon)
 
 	(void)takt_telemetry_collect(daemon->telemetry, now);
 	takt_watch_tick(daemon, now, takt_boot_now(daemon->sys));
+	takt_idle_tick(daemon->idle, now, takt_boot_now(daemon->sys));
 }
 
 /* A room that failed this turn (out of memory or descriptors, a broken socket) is tried again in

@@ -91,6 +91,7 @@ static int open_dirs(struct takt_daemon *daemon, struct takt_err *err)
 				    daemon->config.rank_port_last, daemon->config.rank_port_first);
 	if (takt_attempts_new(daemon->config.rank_port_first, daemon->config.rank_port_last,
 			      &daemon->attempts) < 0 ||
+	    takt_idle_new(daemon, &daemon->idle) < 0 ||
 	    takt_proc_cache_new(path, daemon->attempts, &daemon->procs) < 0 ||
 	    takt_waiters_new(daemon, &daemon->waiters) < 0)
 		return takt_err_set(err, -ENOMEM, "start");
@@ -520,6 +521,7 @@ void takt_daemon_close(struct takt_daemon *daemon)
 	takt_daemon_disown_gpus(daemon);
 	takt_proc_cache_free(daemon->procs);
 	takt_attempts_free(daemon->attempts);
+	takt_idle_free(daemon->idle);
 	close_fd(&daemon->machine_event_fd);
 	close_fd(&daemon->jobs_dirfd);
 	close_fd(&daemon->signal_fd);

@@ -26,6 +26,12 @@ enum {
 
 /* Sent to a shim with a signal number as value: pass that number on to the job. */
 #define TAKT_SHIM_FORWARD_SIGNAL SIGRTMIN
+
+/* With seconds added, instead of a signal's number: say at the job's terminal that it will be ended
+ * after so long unless somebody uses it. Nothing is sent to the job. */
+enum {
+	TAKT_SHIM_NOTICE_IDLE = 1 << 20
+};
 /* Sent to a shim that waits with a staged attempt: it is still wanted; look whether its turn has
  * come. Any other shim ignores it. */
 #define TAKT_SHIM_LOOK_SIGNAL (SIGRTMIN + 1)

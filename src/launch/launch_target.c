@@ -86,7 +86,8 @@ int takt_target_signal(const struct takt_spawn *spawn, const struct takt_launch_
 	int pidfd, rc;
 
 	if (request->op == TAKT_LAUNCH_SIGNAL &&
-	    (request->signal < 1 || request->signal > SIGRTMAX))
+	    (request->signal < 1 ||
+	     (request->signal > SIGRTMAX && request->signal < TAKT_SHIM_NOTICE_IDLE)))
 		return takt_err_set(err, -EINVAL, "signal %d: 1 to %d are accepted",
 				    request->signal, SIGRTMAX);
 	rc = takt_spawn_allowed(spawn->config, request->uid, err);

@@ -45,7 +45,5 @@ int takt_shim_pty_take(const struct takt_shim *shim, struct takt_err *err);
 void takt_shim_pty_finish(struct takt_shim *shim);
 /* Milliseconds to what it has to do by itself; -1 = nothing. Does what is due. */
 int takt_shim_pty_due_ms(struct takt_shim *shim);
-/* Say it to whoever sits at the terminal. */
-void takt_shim_pty_notice(struct takt_shim *shim, const char *text);
 
 #endif

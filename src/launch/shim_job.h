@@ -85,6 +85,8 @@ int takt_shim_io_open(struct takt_shim *shim, struct takt_err *err);
 int takt_shim_io_take(const struct takt_shim *shim, uint32_t rank, struct takt_err *err);
 /* Move what there is, until a signal comes or the time is up (-1 = never); with shim->io only. */
 void takt_shim_io_wait(struct takt_shim *shim, int limit_ms);
+/* Say to whoever sits at its terminal that it will be ended in so many seconds. */
+void takt_shim_notice_idle(struct takt_shim *shim, uint32_t seconds);
 /* Move what is left and release it. */
 void takt_shim_io_finish(struct takt_shim *shim);
 

@@ -334,13 +334,15 @@ int takt_shim_pty_due_ms(struct takt_shim *shim)
 	return -1;
 }
 
-void takt_shim_pty_notice(struct takt_shim *shim, const char *text)
+void takt_shim_notice_idle(struct takt_shim *shim, uint32_t seconds)
 {
-	size_t len = strlen(text);
+	char text[120];
+	int len = snprintf(text, sizeof(text),
+			   "nothing is done here: the job is ended in %u s unless it is used",
+			   seconds);
 
 	if (pty_of(shim))
-		tell(shim, TAKT_TERMINAL_NOTICE, text,
-		     len < TAKT_TERMINAL_MAX ? len : TAKT_TERMINAL_MAX);
+		tell(shim, TAKT_TERMINAL_NOTICE, text, (size_t)len);
 }
 
 /* The last words wait a moment for a client that is behind. */

@@ -164,6 +164,8 @@ static void forward(struct watch *watch, int sig)
 		enter_phase(watch, PHASE_KILL);
 	else if (sig > 0 && sig <= SIGRTMAX)
 		signal_job(watch, sig, REACH_GROUP);
+	else if (sig >= TAKT_SHIM_NOTICE_IDLE)
+		takt_shim_notice_idle(watch->shim, (uint32_t)(sig - TAKT_SHIM_NOTICE_IDLE));
 }
 
 static void heed(struct watch *watch, const siginfo_t *info)

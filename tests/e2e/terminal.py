@@ -236,6 +236,49 @@ def a_link_in_its_place_gets_no_word():
             t.ended()
 
 
+def an_unused_shell_is_warned_and_gives_its_gpu_back():
+    with kit.machine(gpus=1) as m:
+        m.start()
+        with terminal(m, "run", "--pty", "--idle-release", "8s", "-n", "1", "--", "sh", "-i") as t:
+            t.type("echo rea''dy\n")
+            t.expect("ready")
+            t.expect("unless it is used")
+            t.type("echo us''ed\n")  # that counts
+            t.expect("used")
+            t.expect("unless it is used", 2)
+            assert t.ended() != 0, t.text
+            assert "cancelled" in t.text and "were idle for 8" in t.text, t.text
+        assert m.client().job(1)["message"].startswith("released: "), m.client().job(1)
+
+
+def what_computes_is_not_idle():
+    with kit.machine(gpus=2) as m:
+        m.start()
+        client = m.client()
+        busy = client.submit(m.load_argv("--seconds", "600", "--quiet"), gpus=1, idle_release_ms=2000)["id"]
+        idle = client.submit(["sleep", "1000"], gpus=1, idle_release_ms=2000)["id"]
+        writes = client.submit(["sh", "-c", "while :; do echo; sleep 0.3; done"], gpus=0, idle_release_ms=4000)["id"]
+        assert client.wait(idle)["state"] == "cancelled"
+        time.sleep(5)  # longer than either would have been left alone
+        assert client.job(busy)["state"] == "running", client.job(busy)
+        assert client.job(writes)["state"] == "running", client.job(writes)
+        client.cancel(busy)
+        client.cancel(writes)
+
+
+def a_gpu_that_does_not_answer_is_not_idle():
+    with kit.machine(gpus=1) as m:
+        m.start()
+        client = m.client()
+        job = client.submit(["sleep", "1000"], gpus=1, idle_release_ms=4000)["id"]
+        kit.until(lambda: client.job(job)["state"] == "running", kit.WAIT_S, lambda: client.job(job))
+        m.twin("fault", "0", "hang")
+        time.sleep(8)
+        assert client.job(job)["state"] == "running", client.job(job)
+        m.twin("fault", "0", "none")
+        assert client.wait(job)["message"].startswith("released: ")
+
+
 if __name__ == "__main__":
     sys.exit(kit.main([
         a_shell_is_used_as_if_it_ran_here,
@@ -246,4 +289,7 @@ if __name__ == "__main__":
         what_has_no_terminal_says_so,
         others_cannot_sit_at_it,
         a_link_in_its_place_gets_no_word,
+        an_unused_shell_is_warned_and_gives_its_gpu_back,
+        what_computes_is_not_idle,
+        a_gpu_that_does_not_answer_is_not_idle,
     ]))
