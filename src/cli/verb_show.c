@@ -165,6 +165,7 @@ static void add_start(struct takt_cli *cli, const struct takt_job_view *job)
 	if (job->ranks)
 		takt_str_addf(&cli->out, "%-14s%u\n", "ranks", job->ranks);
 	add_line(cli, "terminal", job->pty ? "its own" : "");
+	add_line(cli, "other GPUs", job->stray_note);
 	add_ms(cli, "idle release", job->idle_release_ms);
 	add_line(cli, "container", job->container);
 	add_line(cli, "", job->container_runtime);

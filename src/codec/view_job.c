@@ -92,6 +92,7 @@ static const struct takt_field job_fields[] = {
 	TEXT(JOB, checkpoint_dir),
 	TEXT(JOB, prefetch),
 	TEXT(JOB, hook),
+	TEXT(JOB, stray_note),
 	TEXT(JOB, terminal),
 	U64(JOB, run_ms, NONE(0)),
 	U64(JOB, run_error_ms, .flag_offset = offsetof(JOB, has_run_error)),

@@ -194,7 +194,8 @@ struct takt_job_view {
 	int64_t deadline_ms;
 	char tenant[64], tags[256], container[256], container_runtime[16], checkpoint_dir[256];
 	char prefetch[256], hook[256]; /* as typed */
-	char terminal[600]; /* running, with one: path of its socket (base/terminal.h); else "" */
+	char stray_note[320]; /* running: what it does on GPUs that were not given to it; else "" */
+	char terminal[600];   /* running, with one: path of its socket (base/terminal.h); else "" */
 	/* How long it is thought to run, and where that is known from: "owner", "history", "limit",
 	 * "outlived"; 0 = not known. Errors: by how much such predictions were off on average. */
 	uint64_t run_ms, run_error_ms;

@@ -354,6 +354,8 @@ int takt_api_job(void *ctx, const struct takt_peer *peer, uint64_t job_id,
 	if (job) {
 		fill_job(daemon, peer, job, ret);
 		fill_isolation(daemon, ret);
+		if (ret->mine && job->phase == TAKT_PHASE_RUNNING)
+			takt_stray_note(daemon, job, ret->stray_note, sizeof(ret->stray_note));
 		return 0;
 	}
 	rc = takt_api_ended_row(daemon, job_id, &row, err);

@@ -197,6 +197,13 @@ void takt_idle_forget(struct takt_idle *idle, uint64_t job_id);
 /* Samples have come. */
 void takt_idle_tick(struct takt_idle *idle, struct takt_mono now, struct takt_boot boot);
 
+/* job_strays.c: what the owner of a running job should know of GPUs that were not given to it; "" =
+ * nothing. */
+void takt_stray_note(struct takt_daemon *daemon, const struct takt_queue_job *job, char *ret,
+		     size_t size);
+/* Whether dockerd or containerd started it, or an ancestor of it. */
+bool takt_stray_in_container(int32_t pid);
+
 /* proc_who.c: whose process a pid is. */
 struct takt_proc_who {
 	uint64_t start_ticks;

@@ -106,6 +106,44 @@ def a_runtime_that_is_not_there_is_named():
         assert done.returncode == 127 and "'apptainer'" in done.stderr, done
 
 
+def a_container_that_a_job_starts_itself_is_explained():
+    """`docker run --gpus all` in a job: the container is dockerd's and takes what it was not given."""
+    with kit.machine(gpus=2) as m:
+        client = m.start().client()
+        # Processes of these names; what they are is not looked at.
+        dockerd, docker = m.path("dockerd"), m.path("docker")
+        shutil.copy2("/bin/sh", dockerd)
+        shutil.copy2("/bin/sleep", docker)
+        job = client.submit([docker, "600"], gpus=1)["id"]
+        kit.until(lambda: client.job(job)["state"] == "running", kit.WAIT_S, lambda: client.job(job))
+        assert "stray_note" not in client.job(job)
+        given = client.job(job)["gpu_list"][0]
+        load = " ".join(m.load_argv("--gpus", str(1 - given), "--seconds", "600", "--quiet"))
+        outer = subprocess.Popen([dockerd, "-c", f"{load}; true"], env=m.env(), start_new_session=True)
+        try:
+            kit.until(lambda: "stray_note" in client.job(job), kit.WAIT_S, lambda: client.job(job))
+            shown = m.takt("show", str(job)).stdout
+            assert f"uses GPU {1 - given}" in shown and "takt run --container" in shown, shown
+            idle = client.submit(["sleep", "600"])["id"]
+            kit.until(lambda: client.job(idle)["state"] == "running", kit.WAIT_S, lambda: client.job(idle))
+            assert "stray_note" not in client.job(idle), "a job that runs no docker is not to blame"
+        finally:
+            os.killpg(outer.pid, 9)
+            outer.wait()
+
+
+def a_job_on_a_gpu_that_is_not_its_own_is_told():
+    with kit.machine(gpus=2) as m:
+        client = m.start().client()
+        job = client.submit(m.load_argv("--gpus", "0,1", "--seconds", "600", "--quiet"), gpus=1,
+                            env=["PATH=/usr/bin:/bin"])["id"]
+        try:
+            kit.until(lambda: "was not given to it" in client.job(job).get("stray_note", ""), kit.WAIT_S,
+                      lambda: client.job(job))
+        finally:
+            client.cancel(job)
+
+
 @contextlib.contextmanager
 def podman(m):
     """Environment of a podman whose images and state are in the machine's folder, with one tiny image in it."""
@@ -180,6 +218,8 @@ if __name__ == "__main__":
         a_container_is_removed_when_the_shim_was_killed,
         ranks_have_a_container_each,
         a_runtime_that_is_not_there_is_named,
+        a_container_that_a_job_starts_itself_is_explained,
+        a_job_on_a_gpu_that_is_not_its_own_is_told,
         podman_itself_runs_it,
         podman_leaves_nothing_behind,
     ]))
