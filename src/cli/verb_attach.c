@@ -11,9 +11,9 @@
 #include <time.h>
 
 #include "base/mem.h"
+#include "cli/job_terminal.h"
 #include "cli/job_text.h"
 #include "cli/log_stream.h"
-#include "cli/terminal.h"
 
 enum {
 	FIRST_LOOK_MS = 20,

@@ -15,10 +15,10 @@
 
 #include "base/mem.h"
 #include "cli/job_options.h"
+#include "cli/job_terminal.h"
 #include "cli/job_text.h"
 #include "cli/log_stream.h"
 #include "cli/placement.h"
-#include "cli/terminal.h"
 #include "cli/verb.h"
 
 enum {
@@ -201,11 +201,21 @@ static int stay(struct foreground *fg, struct takt_err *err)
 	return exit_status(fg);
 }
 
+/* What is wrong with the options is said first, wherever it is said. */
+static int check_options(const struct takt_cli *cli, struct takt_err *err)
+{
+	struct takt_jobspec spec;
+	int rc = takt_job_options_read(cli, &spec, err);
+
+	takt_jobspec_fini(&spec);
+	return rc < 0 ? rc : takt_terminal_check(err);
+}
+
 /* The terminal has keys for what signals are for elsewhere. */
 static int run_on_terminal(struct takt_cli *cli, struct takt_err *err)
 {
 	TAKT_CLEANUP(freep) struct takt_job_view *job = takt_zalloc(sizeof(*job));
-	int rc = job ? takt_terminal_check(err) : takt_err_set(err, -ENOMEM, "no memory for a job");
+	int rc = job ? check_options(cli, err) : takt_err_set(err, -ENOMEM, "no memory for a job");
 
 	if (rc == 0)
 		rc = takt_place_job(cli, job, err);

@@ -225,14 +225,16 @@ static int describe_container(struct takt_daemon *daemon, const struct takt_queu
 			      uint64_t gpu_mask, const char *attempt_id,
 			      struct takt_attempt_spec *spec, struct takt_err *err)
 {
-	const char *first = takt_container_first(), *gpus[TAKT_DEVICE_MAX_GPUS];
+	const char *first = takt_container_first(), *uuids[TAKT_DEVICE_MAX_GPUS];
+	struct takt_jobenv_gpu gpus[TAKT_DEVICE_MAX_GPUS];
 	struct takt_container in = {
 		.runtime = job->spec.container_runtime,
 		.image = job->spec.container,
 		.args = job->spec.container_args,
 		.argv = job->spec.argv,
 		.cwd = job->spec.cwd,
-		.gpus = gpus,
+		.gpus = uuids,
+		.gpu_count = list_devices(daemon, job, gpu_mask, gpus),
 		.uid = job->row.uid,
 		.gid = job->row.gid,
 		.job_id = job->row.id,
@@ -247,9 +249,8 @@ static int describe_container(struct takt_daemon *daemon, const struct takt_queu
 		return 0;
 	if (!in.runtime[0])
 		in.runtime = first ? first : "podman";
-	for (uint32_t gpu = 0; gpu < daemon->gpu_count; gpu++)
-		if (gpu_mask >> gpu & 1)
-			gpus[in.gpu_count++] = takt_machine_facts(daemon->machine, gpu)->uuid;
+	for (size_t i = 0; i < in.gpu_count; i++)
+		uuids[i] = gpus[i].uuid;
 	rc = takt_container_env(&in, &spec->env, err);
 	if (rc == 0)
 		rc = takt_container_argv(&in, spec->env, &argv, err);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sitting at the terminal of a job: this terminal becomes it until the job is over or one leaves.
  */
-#ifndef TAKT_CLI_TERMINAL_H
-#define TAKT_CLI_TERMINAL_H
+#ifndef TAKT_CLI_JOB_TERMINAL_H
+#define TAKT_CLI_JOB_TERMINAL_H
 
 #include "cli/verb.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One terminal joined with another: bytes both ways, the size one way, until somebody leaves. */
-#include "cli/terminal.h"
+#include "cli/job_terminal.h"
 
 #include <errno.h>
 #include <fcntl.h>
