@@ -59,7 +59,8 @@ def side_by_side(trials):
 class Load:
     """A client that submits jobs until it is told to stop, whether takt answers or not."""
 
-    def __init__(self, m, luck, pause_s=0.02, environment=100, refusals=(503,)):
+    def __init__(self, m, luck, pause_s=0.02, environment=100, refusals=(503,), stages=True):
+        self.stages = stages
         self.m, self.luck, self.pause_s, self.refusals = m, luck, pause_s, refusals
         self.env = ["PATH=/usr/bin:/bin", "FILL=" + "x" * environment]
         self.accepted, self.repeatable, self.problems = [], set(), []
@@ -78,6 +79,10 @@ class Load:
         if gpus and self.luck.random() < 0.4:
             spec.update(clock_ask=self.luck.choice(("ceiling", "lock")),
                         clock_mhz=self.luck.choice((600, 900, 1200)))
+        if self.stages and gpus and self.luck.random() < 0.5:  # one of higher rank has others called off
+            spec.update(stage=True, priority=self.luck.choice((0, 0, 3)))
+        if self.stages and gpus and self.luck.random() < 0.2:
+            spec["prefetch"] = ["/bin/sh", "-c", "sleep 0.1"]
         if gpus and self.luck.random() < 0.1:  # the boards see this one
             command = self.m.load_argv("--steps", 2, "--step-time-ms", 10, "--quiet")
         return self.m.witness_argv(ms, *command), spec
