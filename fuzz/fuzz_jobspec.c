@@ -22,13 +22,28 @@ static void check_round_trip(const struct takt_jobspec *spec)
 	takt_str_fini(&again);
 }
 
+/* The last job of an array, with the values of its grid in their places. */
+static void check_element(const struct takt_jobspec *spec)
+{
+	struct takt_jobspec element;
+
+	takt_jobspec_init(&element);
+	fuzz_expect(spec->array_last - spec->array_first < TAKT_SPEC_MAX_ARRAY);
+	if (takt_jobspec_element(spec, 1, spec->array_last, &element, NULL) == 0)
+		fuzz_expect(!element.has_array && takt_jobspec_check(&element, NULL) == 0);
+	takt_jobspec_fini(&element);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct takt_jobspec spec;
 
 	takt_jobspec_init(&spec);
-	if (takt_jobspec_from_json((const char *)data, size, &spec, NULL) == 0)
+	if (takt_jobspec_from_json((const char *)data, size, &spec, NULL) == 0) {
 		check_round_trip(&spec);
+		if (spec.has_array)
+			check_element(&spec);
+	}
 	takt_jobspec_fini(&spec);
 	return 0;
 }

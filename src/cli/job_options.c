@@ -57,7 +57,7 @@ static int read_numbers(const struct takt_cli *cli, struct takt_jobspec *spec, s
 }
 
 /* "12", "12:ok", "12:any" */
-static int read_after_one(const char *text, struct takt_spec_after *ret, struct takt_err *err)
+int takt_job_after_parse(const char *text, struct takt_spec_after *ret, struct takt_err *err)
 {
 	size_t len = strcspn(text, ":");
 	unsigned long long id;
@@ -77,7 +77,9 @@ static int read_after_one(const char *text, struct takt_spec_after *ret, struct 
 
 static int read_after(const struct takt_cli *cli, struct takt_jobspec *spec, struct takt_err *err)
 {
-	spec->after = takt_calloc(TAKT_SPEC_MAX_AFTER, sizeof(*spec->after));
+	if (!takt_cli_has(cli, "after"))
+		return 0;
+	spec->after = takt_calloc(TAKT_CLI_MAX_GIVEN, sizeof(*spec->after));
 	if (!spec->after)
 		return no_memory(err);
 	for (size_t i = 0; i < cli->given_count; i++) {
@@ -85,10 +87,8 @@ static int read_after(const struct takt_cli *cli, struct takt_jobspec *spec, str
 
 		if (strcmp(cli->given[i].option->name, "after") != 0)
 			continue;
-		if (spec->after_count == TAKT_SPEC_MAX_AFTER)
-			return takt_err_set(err, -TAKT_E_USAGE, "'--after' at most %d times",
-					    TAKT_SPEC_MAX_AFTER);
-		rc = read_after_one(cli->given[i].value, &spec->after[spec->after_count], err);
+		rc = takt_job_after_parse(cli->given[i].value, &spec->after[spec->after_count],
+					  err);
 		if (rc < 0)
 			return rc;
 		spec->after_count++;
@@ -109,13 +109,41 @@ static int read_room(const struct takt_cli *cli, struct takt_jobspec *spec, stru
 	return rc;
 }
 
+static int read_grid(const struct takt_cli *cli, struct takt_jobspec *spec, struct takt_err *err)
+{
+	size_t n = 0;
+
+	if (!takt_cli_has(cli, "grid"))
+		return 0;
+	spec->grid = takt_calloc(TAKT_CLI_MAX_GIVEN + 1, sizeof(*spec->grid));
+	for (size_t i = 0; spec->grid && i < cli->given_count; i++) {
+		if (strcmp(cli->given[i].option->name, "grid") != 0)
+			continue;
+		spec->grid[n] = takt_strdup(cli->given[i].value);
+		if (!spec->grid[n++])
+			return no_memory(err);
+	}
+	return spec->grid ? 0 : no_memory(err);
+}
+
+/* "%2": of a grid, which has its jobs already. */
+static bool read_limit(const char *text, const struct takt_jobspec *spec, uint32_t *ret)
+{
+	unsigned long long limit;
+
+	if (!spec->grid || text[0] != '%' || takt_parse_u64(text + 1, 1, 9999999, &limit) < 0)
+		return false;
+	*ret = (uint32_t)limit;
+	return true;
+}
+
 /* "0-9", "0-9%2" */
 static int read_array(const struct takt_cli *cli, struct takt_jobspec *spec, struct takt_err *err)
 {
 	const char *text = takt_cli_value(cli, "array");
 	int end = -1;
 
-	if (!text)
+	if (!text || read_limit(text, spec, &spec->array_limit))
 		return 0;
 	spec->has_array = true;
 	if (strlen(text) > 30 || text[0] == '-' ||
@@ -125,7 +153,7 @@ static int read_array(const struct takt_cli *cli, struct takt_jobspec *spec, str
 	    end < 0 || text[end] || strpbrk(text, "+ "))
 		return takt_err_set(err, -TAKT_E_USAGE,
 				    "'--array' must be such as 0-9, or 0-9%%2 for two at a time, "
-				    "not '%.40s'",
+				    "or with '--grid' %%2, not '%.40s'",
 				    text);
 	return 0;
 }
@@ -259,14 +287,15 @@ static int inherit_env(char **env, size_t *n)
 	return 0;
 }
 
-static void free_env(char **env, size_t n)
+void takt_job_env_free(char **env)
 {
-	for (size_t i = 0; env && i < n; i++)
+	for (size_t i = 0; env && env[i]; i++)
 		takt_free(env[i]);
 	takt_free(env);
 }
 
-int takt_job_env(const char *const *more, size_t count, char ***ret, struct takt_err *err)
+int takt_job_env(const char *const *more, size_t count, bool inherit, char ***ret,
+		 struct takt_err *err)
 {
 	size_t n = 0, room = count + 1;
 	char **env;
@@ -275,11 +304,13 @@ int takt_job_env(const char *const *more, size_t count, char ***ret, struct takt
 	for (char **entry = environ; *entry; entry++)
 		room++;
 	env = takt_calloc(room, sizeof(*env));
-	rc = env ? inherit_env(env, &n) : -ENOMEM;
+	rc = env ? 0 : -ENOMEM;
+	if (rc == 0 && inherit)
+		rc = inherit_env(env, &n);
 	for (size_t i = 0; rc == 0 && i < count; i++)
 		rc = put_env(env, &n, more[i]);
 	if (rc < 0) {
-		free_env(env, n);
+		takt_job_env_free(env);
 		return no_memory(err);
 	}
 	*ret = env;
@@ -301,22 +332,37 @@ static int read_env(const struct takt_cli *cli, struct takt_jobspec *spec, struc
 					    "'--env' must be NAME=VALUE, not '%.60s'", value);
 		more[n++] = value;
 	}
-	return takt_job_env(more, n, &spec->env, err);
+	return takt_job_env(more, n, !takt_cli_has(cli, "no-env"), &spec->env, err);
+}
+
+int takt_job_options_apply(const struct takt_cli *cli, struct takt_jobspec *spec,
+			   struct takt_err *err)
+{
+	static int (*const steps[])(const struct takt_cli *, struct takt_jobspec *,
+				    struct takt_err *) = {
+		read_numbers, takt_job_terms_read, read_grid,  read_array,   read_room,
+		read_after,   read_begin,	   read_clock, read_choices,
+	};
+	int rc = 0;
+
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(steps) && rc == 0; i++)
+		rc = steps[i](cli, spec, err);
+	return rc;
 }
 
 int takt_job_options_read(const struct takt_cli *cli, struct takt_jobspec *ret,
 			  struct takt_err *err)
 {
-	static int (*const steps[])(const struct takt_cli *, struct takt_jobspec *,
-				    struct takt_err *) = {
-		read_numbers, takt_job_terms_read, read_array,	 read_room, read_after, read_begin,
-		read_clock,   read_choices,	   read_command, read_cwd,  read_env,
-	};
-	int rc = 0;
+	int rc;
 
 	takt_jobspec_init(ret);
-	for (size_t i = 0; i < TAKT_ARRAY_LEN(steps) && rc == 0; i++)
-		rc = steps[i](cli, ret, err);
+	rc = takt_job_options_apply(cli, ret, err);
+	if (rc == 0)
+		rc = read_command(cli, ret, err);
+	if (rc == 0)
+		rc = read_cwd(cli, ret, err);
+	if (rc == 0)
+		rc = read_env(cli, ret, err);
 	return rc == 0 ? takt_jobspec_check(ret, err) : rc;
 }
 

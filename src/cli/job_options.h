@@ -58,6 +58,7 @@
 		{"hook", 0, "CMD", "a shell command run at its events, named by TAKT_EVENT"},      \
 		{"grace", 0, "TIME", "from SIGTERM to SIGKILL when cancelled (default 30s)"},      \
 		{"env", 'e', "NAME=VALUE", "add to or change the environment; may be repeated"},   \
+		{"no-env", 0, NULL, "without this environment: only what --env says"},             \
 	{                                                                                          \
 		"cwd", 'C', "DIR", "run there (default: here)"                                     \
 	}
@@ -66,9 +67,19 @@
 int takt_job_options_read(const struct takt_cli *cli, struct takt_jobspec *ret,
 			  struct takt_err *err);
 
-/* This process's environment and, in the place of those of the same name, `more` ("NAME=value").
- * *ret is owned by the caller, as are its entries. */
-int takt_job_env(const char *const *more, size_t count, char ***ret, struct takt_err *err);
+/* What the options say, beyond command, directory and environment; unchecked. Ends in
+ * takt_jobspec_fini either way. */
+int takt_job_options_apply(const struct takt_cli *cli, struct takt_jobspec *spec,
+			   struct takt_err *err);
+
+/* If told to, this process's environment, and in the place of those of the same name `more`
+ * ("NAME=value"). */
+int takt_job_env(const char *const *more, size_t count, bool inherit, char ***ret,
+		 struct takt_err *err);
+void takt_job_env_free(char **env); /* takes NULL */
+
+/* "12", "12:ok", "12:any" */
+int takt_job_after_parse(const char *text, struct takt_spec_after *ret, struct takt_err *err);
 
 /* job_terms.c: parts of GPUs, what may be done to the job, how it is started. */
 int takt_job_terms_read(const struct takt_cli *cli, struct takt_jobspec *spec,

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "cli/outlook_text.h"
 #include "cli/units.h"
 
 void takt_job_end_text(const struct takt_job_view *job, struct takt_str *out)
@@ -132,4 +133,19 @@ void takt_job_report_text(const struct takt_job_view *job, const char *prefix, s
 	if (report->simulated)
 		takt_str_addf(out, "\n%sSIMULATED: measured on GPUs that are not real", prefix);
 	takt_str_add(out, "\n");
+}
+
+void takt_job_trial_text(const struct takt_try_view *view, struct takt_str *out)
+{
+	takt_str_add(out, view->starts ? "would start now" : "would wait");
+	if (view->gpu_list_count > 0) {
+		takt_str_add(out, view->gpu_list_count == 1 ? " on GPU " : " on GPUs ");
+		takt_gpu_list_text(view->gpu_list, view->gpu_list_count, out);
+	}
+	add_reason(view->text, out);
+	if (view->starts_ms) {
+		takt_str_add(out, "; predicted to start ");
+		takt_starts_text(view->starts_ms, view->has_starts_error, view->starts_error_ms,
+				 out);
+	}
 }

@@ -16,4 +16,7 @@ void takt_job_report_text(const struct takt_job_view *job, const char *prefix,
 /* "killed by SIGKILL", "exit status 3", "never started". */
 void takt_job_end_text(const struct takt_job_view *job, struct takt_str *out);
 
+/* "would start now on GPUs 0-1", "would wait: ...; predicted to start ...". No newline. */
+void takt_job_trial_text(const struct takt_try_view *view, struct takt_str *out);
+
 #endif

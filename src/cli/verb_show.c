@@ -84,6 +84,7 @@ static void add_wishes(struct takt_cli *cli, const struct takt_job_view *job)
 	if (job->array_id)
 		takt_str_addf(&cli->out, "%-14sindex %u of %llu\n", "array", job->array_index,
 			      (unsigned long long)job->array_id);
+	add_line(cli, "parameters", job->params);
 	if (job->array_limit)
 		takt_str_addf(&cli->out, "%-14s%u at a time\n", "", job->array_limit);
 	if (job->cpu_milli)

@@ -168,6 +168,15 @@ int takt_client_try(struct takt_client *client, const struct takt_jobspec *spec,
 	return rc < 0 ? rc : takt_try_view_from_json(client->body.s, client->body.len, ret, err);
 }
 
+int takt_client_try_many(struct takt_client *client, const char *body, uint32_t count,
+			 struct takt_try_view *ret, struct takt_err *err)
+{
+	int rc = takt_client_ask(client, "/v1/jobs/batch/try", body, err);
+
+	return rc < 0 ? rc
+		      : takt_try_views_from_json(client->body.s, client->body.len, count, ret, err);
+}
+
 int takt_client_cancel(struct takt_client *client, uint64_t job_id, struct takt_job_view *ret,
 		       struct takt_err *err)
 {

@@ -61,6 +61,11 @@ int takt_client_submit_many(struct takt_client *client, const char *body, struct
 /* What would become of it; nothing is handed in. */
 int takt_client_try(struct takt_client *client, const struct takt_jobspec *spec,
 		    struct takt_try_view *ret, struct takt_err *err);
+/* The same of several, as takt_client_submit_many has them. *ret has room for `count`, their
+ * number.
+ */
+int takt_client_try_many(struct takt_client *client, const char *body, uint32_t count,
+			 struct takt_try_view *ret, struct takt_err *err);
 int takt_client_cancel(struct takt_client *client, uint64_t job_id, struct takt_job_view *ret,
 		       struct takt_err *err);
 int takt_client_change(struct takt_client *client, uint64_t job_id,

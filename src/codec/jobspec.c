@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "codec/grid.h"
 #include "codec/jobspec_impl.h"
 #include "codec/json.h"
 #include "codec/view_tables.h"
@@ -43,9 +44,11 @@ static const struct takt_field fields[] = {
 	 .flag_offset = offsetof(SPEC, has_array)},
 	{TAKT_FIELD_AT(SPEC, array_last, TAKT_FIELD_U32), .max = TAKT_SPEC_MAX_ARRAY_INDEX,
 	 .flag_offset = offsetof(SPEC, has_array)},
+	{TAKT_FIELD_AT(SPEC, grid, TAKT_FIELD_TEXTS), .room = TAKT_GRID_MAX_PARAMS},
 	U32(SPEC, array_limit, NONE(0)),
 	U32(SPEC, array_index, NONE(0)),
 	U64(SPEC, array_id, NONE(0)),
+	{TAKT_FIELD_AT(SPEC, params, TAKT_FIELD_TEXTS), .room = TAKT_GRID_MAX_PARAMS},
 	BOOL(SPEC, held),
 	BOOL(SPEC, requeue),
 	{TAKT_FIELD_AT(SPEC, retries, TAKT_FIELD_U32), .max = TAKT_SPEC_MAX_RETRIES, NONE(0)},
@@ -54,6 +57,7 @@ static const struct takt_field fields[] = {
 	{TAKT_FIELD_AT(SPEC, after, TAKT_FIELD_OBJECT), .many = TAKT_MANY_OWNED, .counts = true,
 	 .size = sizeof(AFTER), COUNT(SPEC, after_count), .room = TAKT_SPEC_MAX_AFTER,
 	 .shape = &after_shape},
+	{TAKT_FIELD_AT(SPEC, after_names, TAKT_FIELD_TEXTS), .room = TAKT_SPEC_MAX_AFTER},
 	BOOL(SPEC, use_outside),
 	{TAKT_FIELD_AT(SPEC, clock_ask, TAKT_FIELD_ENUM), .names = clock_asks},
 	{TAKT_FIELD_AT(SPEC, clock_mhz, TAKT_FIELD_U32), .max = SPEC_MAX_CLOCK_MHZ, NONE(0)},
@@ -122,9 +126,15 @@ static void default_name(struct takt_jobspec *spec)
 /* What follows from the rest. */
 static void complete(struct takt_jobspec *spec)
 {
+	uint32_t jobs;
+
 	default_name(spec);
 	if (spec->gpu_milli == SPEC_WHOLE_GPU)
 		spec->gpu_milli = 0;
+	if (spec->grid && !spec->has_array && takt_grid_check(spec->grid, &jobs, NULL) == 0) {
+		spec->has_array = true;
+		spec->array_last = jobs - 1;
+	}
 	if (spec->checkpoint_signal && !spec->checkpoint_grace_ms)
 		spec->checkpoint_grace_ms = TAKT_SPEC_CHECKPOINT_GRACE_MS;
 }

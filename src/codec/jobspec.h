@@ -17,7 +17,7 @@ enum {
 	TAKT_SPEC_MAX_ENV = 4096,
 	TAKT_SPEC_MAX_BYTES = 2 * 1024 * 1024, /* of the JSON form */
 	TAKT_SPEC_MAX_NAME = 64,
-	TAKT_SPEC_MAX_AFTER = 64,
+	TAKT_SPEC_MAX_AFTER = 1000,
 	TAKT_SPEC_MAX_JOBS = 1000,   /* of one file */
 	TAKT_SPEC_MAX_ARRAY = 10000, /* jobs */
 	TAKT_SPEC_MAX_ARRAY_INDEX = 1000000,
@@ -68,17 +68,20 @@ struct takt_jobspec {
 	/* Handed in: as many jobs as indices. Each of them has array_id, which is the first one's
 	 * id, and its index instead. */
 	bool has_array;
+	char **grid; /* owned: "NAME=LIST", see grid.h; then the indices count its combinations */
 	uint32_t array_first, array_last;
 	uint32_t array_limit; /* of them at a time; 0 = no limit */
 	uint32_t array_index;
 	uint64_t array_id;	/* takt's to set; 0 = not of an array */
+	char **params;		/* owned, takt's to set: "NAME=value" of its grid; NULL = none */
 	uint64_t time_limit_ms; /* of each attempt; then it is stopped; 0 = none */
 	int64_t begin_ms;	/* wall clock: does not start before; 0 = at once */
 	uint32_t retries;	/* run again so often when it ends badly by itself */
 	uint32_t after_count;
 	struct takt_spec_after *after; /* owned */
-	uint32_t grace_ms;	       /* SIGTERM to SIGKILL; default 30,000 */
-	uint64_t retry_backoff_ms;     /* before the first retry, then doubled; default 1,000 */
+	char **after_names; /* owned: "NAME", "NAME:any" of jobs handed in with it, before it */
+	uint32_t grace_ms;  /* SIGTERM to SIGKILL; default 30,000 */
+	uint64_t retry_backoff_ms; /* before the first retry, then doubled; default 1,000 */
 	/* Parts of GPUs. */
 	uint32_t gpu_milli;	     /* 1..999: this share of each of its GPUs; 0 = whole ones */
 	char mig[TAKT_SPEC_MAX_MIG]; /* "1g.10gb": `gpus` instances of it; "" = none */
@@ -135,6 +138,12 @@ int takt_jobspec_to_json(const struct takt_jobspec *spec, bool with_env, struct 
 int takt_jobspec_env_to_json(const struct takt_jobspec *spec, struct takt_str *out);
 int takt_jobspec_env_from_json(const char *text, size_t len, struct takt_jobspec *ret,
 			       struct takt_err *err);
+
+/* One job of an array, with its index and, of a grid, its parameters, which are put in the place of
+ * {NAME} in arguments, name, checkpoint directory, prefetch and hook. *ret must be initialised;
+ * untouched on failure. */
+int takt_jobspec_element(const struct takt_jobspec *array, uint64_t array_id, uint32_t index,
+			 struct takt_jobspec *ret, struct takt_err *err);
 
 /* Several: {"jobs": [...]} of 1 to TAKT_SPEC_MAX_JOBS, each as above; the message names the one,
  * "jobs[2]: ...". *ret is owned by the caller: takt_jobspecs_free. */

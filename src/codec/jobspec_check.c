@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "codec/grid.h"
 #include "codec/jobspec_impl.h"
 #include "codec/json.h"
 
@@ -16,8 +17,9 @@ bool takt_spec_name_char(char c)
 
 static int check_name(const struct takt_jobspec *spec, struct takt_err *err)
 {
+	/* A grid's {NAME} goes before the name is a job's. */
 	for (const char *c = spec->name; *c; c++)
-		if (!takt_spec_name_char(*c))
+		if (!takt_spec_name_char(*c) && !(spec->grid && (*c == '{' || *c == '}')))
 			return takt_err_set(err, -TAKT_E_USAGE,
 					    "field 'name' may have letters, digits, '.', '_' and "
 					    "'-', not as in '%s'",
@@ -112,14 +114,35 @@ static int check_numbers(const struct takt_jobspec *spec, struct takt_err *err)
 	return takt_spec_check_time("time_limit_ms", spec->time_limit_ms, err);
 }
 
+static int check_grid(const struct takt_jobspec *spec, struct takt_err *err)
+{
+	uint32_t jobs = 0;
+	int rc = spec->grid ? takt_spec_check_texts("grid", spec->grid, err) : 0;
+
+	if (rc == 0)
+		rc = takt_spec_check_texts("params", spec->params, err);
+	if (rc == 0)
+		rc = takt_spec_check_texts("after_names", spec->after_names, err);
+	if (rc == 0 && spec->grid)
+		rc = takt_grid_check(spec->grid, &jobs, err);
+	if (rc < 0 || !spec->grid || !spec->has_array)
+		return rc;
+	if (spec->array_first != 0 || spec->array_last != jobs - 1)
+		return takt_err_set(err, -TAKT_E_USAGE,
+				    "field 'grid' counts its %u jobs itself, from 0: drop "
+				    "'array_first' and 'array_last'",
+				    jobs);
+	return 0;
+}
+
 static int check_array(const struct takt_jobspec *spec, struct takt_err *err)
 {
 	if (!spec->has_array)
-		return spec->array_limit == 0 || spec->array_id
+		return spec->array_limit == 0 || spec->array_id || spec->grid
 			       ? 0
 			       : takt_err_set(err, -TAKT_E_USAGE,
 					      "field 'array_limit' needs 'array_first' and "
-					      "'array_last'");
+					      "'array_last', or 'grid'");
 	if (spec->array_id)
 		return takt_err_set(
 			err, -TAKT_E_USAGE,
@@ -158,8 +181,9 @@ static int check_clock(const struct takt_jobspec *spec, struct takt_err *err)
 int takt_jobspec_check(const struct takt_jobspec *spec, struct takt_err *err)
 {
 	static int (*const checks[])(const struct takt_jobspec *, struct takt_err *) = {
-		check_name,    check_command, check_env,   check_cwd,
-		check_numbers, check_array,   check_clock, takt_spec_check_terms,
+		check_name,  check_command, check_env,
+		check_cwd,   check_numbers, check_grid,
+		check_array, check_clock,   takt_spec_check_terms,
 	};
 	int rc = 0;
 

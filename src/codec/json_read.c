@@ -5,6 +5,7 @@
  */
 #include <cjson/cJSON.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -173,6 +174,20 @@ static bool only_space(const char *text, const char *end)
 	return text == end;
 }
 
+/* "byte 25", or beyond the first line "line 3, byte 25". */
+static int invalid(const char *text, size_t at, const char *wrong, struct takt_err *err)
+{
+	unsigned line = 1;
+	char where[24] = "";
+
+	for (size_t i = 0; i < at; i++)
+		line += text[i] == '\n';
+	if (line > 1)
+		snprintf(where, sizeof(where), "line %u, ", line);
+	return takt_err_set(err, -TAKT_E_CORRUPT, "not valid JSON at %sbyte %zu%s%s", where, at,
+			    wrong ? ": " : "", wrong ? wrong : "");
+}
+
 int takt_json_parse(const char *text, size_t len, size_t max, struct cJSON **ret,
 		    struct takt_err *err)
 {
@@ -185,8 +200,7 @@ int takt_json_parse(const char *text, size_t len, size_t max, struct cJSON **ret
 		return takt_err_set(err, -TAKT_E_LIMIT, "JSON of %zu bytes, the limit is %zu", len,
 				    max);
 	if (!scan_all(&scan))
-		return takt_err_set(err, -TAKT_E_CORRUPT, "not valid JSON at byte %zu: %s", scan.at,
-				    scan.wrong);
+		return invalid(text, scan.at, scan.wrong, err);
 	root = cJSON_ParseWithLengthOpts(text, len, &end, false);
 	if (root && only_space(end, text + len)) {
 		*ret = root;
@@ -195,6 +209,5 @@ int takt_json_parse(const char *text, size_t len, size_t max, struct cJSON **ret
 	cJSON_Delete(root);
 	if (starved)
 		return takt_err_set(err, -ENOMEM, "no memory to read JSON");
-	return takt_err_set(err, -TAKT_E_CORRUPT, "not valid JSON at byte %zu",
-			    (size_t)(end - text));
+	return invalid(text, (size_t)(end - text), NULL, err);
 }

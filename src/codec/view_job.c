@@ -105,6 +105,7 @@ static const struct takt_field job_fields[] = {
 	U32(JOB, share_of, NONE(0)),
 	U64(JOB, share_used_gpu_s, NONE(0)),
 	I64(JOB, checkpoint_ms, NONE(0)),
+	TEXT(JOB, params),
 	TEXT(JOB, held),
 	TEXT(JOB, why),
 	TEXT(JOB, why_text),
@@ -280,5 +281,38 @@ int takt_try_view_from_json(const char *text, size_t len, struct takt_try_view *
 			       &view, err);
 	if (rc == 0)
 		*ret = view;
+	return rc;
+}
+
+struct tries {
+	uint32_t count;
+	struct takt_try_view *jobs; /* owned */
+};
+static const struct takt_field tries_fields[] = {
+	{TAKT_FIELD_AT(struct tries, jobs, TAKT_FIELD_OBJECT), .many = TAKT_MANY_OWNED,
+	 .required = true, .counts = true, .size = sizeof(TRY), COUNT(struct tries, count),
+	 .room = 10000, .shape = &try_shape},
+};
+static const struct takt_shape tries_shape = TAKT_SHAPE(struct tries, "trials", tries_fields);
+
+int takt_try_views_to_json(const struct takt_try_view *views, uint32_t count, struct takt_str *out)
+{
+	struct tries tries = {.count = count, .jobs = (struct takt_try_view *)views};
+
+	return takt_shape_encode(&tries_shape, &tries, out);
+}
+
+int takt_try_views_from_json(const char *text, size_t len, uint32_t count,
+			     struct takt_try_view *ret, struct takt_err *err)
+{
+	struct tries tries = {.count = 0};
+	int rc = takt_shape_decode(&tries_shape, text, len, TAKT_VIEW_MAX_BYTES,
+				   TAKT_SHAPE_TOLERANT, &tries, err);
+
+	if (rc == 0 && tries.count != count)
+		rc = takt_err_set(err, -TAKT_E_CORRUPT, "%u trials of %u jobs", tries.count, count);
+	if (rc == 0)
+		memcpy(ret, tries.jobs, count * sizeof(*ret));
+	takt_shape_release(&tries_shape, &tries);
 	return rc;
 }

@@ -36,6 +36,7 @@ static void fill_own(const struct takt_jobspec *spec, struct takt_job_view *ret)
 		    spec->container_runtime);
 	copy_text(ret->checkpoint_dir, sizeof(ret->checkpoint_dir), spec->checkpoint_dir);
 	takt_words_text(spec->prefetch, ret->prefetch, sizeof(ret->prefetch));
+	takt_words_text(spec->params, ret->params, sizeof(ret->params));
 	copy_text(ret->hook, sizeof(ret->hook), spec->hook);
 }
 

@@ -194,6 +194,7 @@ struct takt_job_view {
 	int64_t deadline_ms;
 	char tenant[64], tags[256], container[256], container_runtime[16], checkpoint_dir[256];
 	char prefetch[256], hook[256]; /* as typed */
+	char params[256];	       /* of its grid: "lr=0.1 seed=3" */
 	char stray_note[320]; /* running: what it does on GPUs that were not given to it; else "" */
 	char terminal[600];   /* running, with one: path of its socket (base/terminal.h); else "" */
 	/* How long it is thought to run, and where that is known from: "owner", "history", "limit",
@@ -263,6 +264,10 @@ struct takt_try_view {
 	char run_from[12];
 };
 int takt_try_view_to_json(const struct takt_try_view *view, struct takt_str *out);
+/* {"jobs": [...]} of so many. */
+int takt_try_views_to_json(const struct takt_try_view *views, uint32_t count, struct takt_str *out);
+int takt_try_views_from_json(const char *text, size_t len, uint32_t count,
+			     struct takt_try_view *ret, struct takt_err *err);
 int takt_try_view_from_json(const char *text, size_t len, struct takt_try_view *ret,
 			    struct takt_err *err);
 

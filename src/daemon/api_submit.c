@@ -100,9 +100,10 @@ static int may_submit(const struct takt_daemon *daemon, const struct takt_peer *
 	rc = may_run_jobs(daemon, peer->uid, err);
 	if (rc < 0)
 		return rc;
-	if (spec->array_id)
+	if (spec->array_id || spec->params)
 		return takt_err_set(err, -TAKT_E_USAGE,
-				    "field 'array_id' is set by takt, not by who hands in a job");
+				    "field '%s' is set by takt, not by who hands in a job",
+				    spec->array_id ? "array_id" : "params");
 	if (spec->priority > 0 && !peer->admin)
 		return takt_err_set(err, -EPERM, "priority above 0 needs an administrator");
 	rc = takt_daemon_check_carried_out(spec, err);
@@ -157,7 +158,7 @@ static int may_submit_all(const struct takt_daemon *daemon, const struct takt_pe
 		int rc = may_submit(daemon, peer, &specs->jobs[i], err);
 
 		if (rc < 0)
-			return takt_err_wrap(err, rc, "jobs[%u]", i);
+			return specs->count > 1 ? takt_err_wrap(err, rc, "jobs[%u]", i) : rc;
 	}
 	return 0;
 }
@@ -179,32 +180,39 @@ int takt_api_submit_many(void *ctx, const struct takt_peer *peer, struct takt_jo
 	return handed_in(pending, token, rc);
 }
 
-int takt_api_try(void *ctx, const struct takt_peer *peer, struct takt_jobspec *spec,
+static void fill_trial(const struct takt_daemon *daemon, const struct takt_queue_trial *trial,
+		       struct takt_try_view *ret)
+{
+	ret->simulated = takt_machine_info(daemon->machine)->simulated;
+	ret->starts = trial->starts;
+	for (uint32_t gpu = 0; gpu < daemon->gpu_count; gpu++)
+		if (trial->gpu_mask >> gpu & 1)
+			ret->gpu_list[ret->gpu_list_count++] = gpu;
+	ret->run_ms = trial->estimate.ns / TAKT_NS_PER_MS;
+	takt_strcpy(ret->run_from, sizeof(ret->run_from),
+		    takt_estimate_from_name(trial->estimate.from));
+	if (trial->starts)
+		return;
+	takt_strcpy(ret->why, sizeof(ret->why), takt_why_name(trial->why));
+	takt_strcpy(ret->text, sizeof(ret->text), trial->text);
+	ret->ahead = trial->ahead;
+	ret->starts_ms = trial->starts_at.ns / (int64_t)TAKT_NS_PER_MS;
+	ret->has_starts_error = takt_api_start_error(daemon, &ret->starts_error_ms);
+}
+
+int takt_api_try(void *ctx, const struct takt_peer *peer, struct takt_jobspecs *specs,
 		 struct takt_try_view *ret, struct takt_err *err)
 {
 	struct takt_daemon *daemon = ctx;
-	struct takt_queue_trial trial;
-	int rc = may_submit(daemon, peer, spec, err);
+	TAKT_CLEANUP(freep)
+	struct takt_queue_trial *trials = takt_calloc(specs->count, sizeof(*trials));
+	int rc = trials ? may_submit_all(daemon, peer, specs, err)
+			: takt_err_set(err, -ENOMEM, "the request");
 
 	if (rc == 0)
-		rc = takt_queue_try(daemon->queue, peer->uid, spec, takt_wall_now(daemon->sys),
-				    &trial, err);
-	if (rc < 0)
-		return rc;
-	ret->simulated = takt_machine_info(daemon->machine)->simulated;
-	ret->starts = trial.starts;
-	for (uint32_t gpu = 0; gpu < daemon->gpu_count; gpu++)
-		if (trial.gpu_mask >> gpu & 1)
-			ret->gpu_list[ret->gpu_list_count++] = gpu;
-	if (!trial.starts) {
-		takt_strcpy(ret->why, sizeof(ret->why), takt_why_name(trial.why));
-		takt_strcpy(ret->text, sizeof(ret->text), trial.text);
-		ret->ahead = trial.ahead;
-		ret->starts_ms = trial.starts_at.ns / (int64_t)TAKT_NS_PER_MS;
-		ret->has_starts_error = takt_api_start_error(daemon, &ret->starts_error_ms);
-	}
-	ret->run_ms = trial.estimate.ns / TAKT_NS_PER_MS;
-	takt_strcpy(ret->run_from, sizeof(ret->run_from),
-		    takt_estimate_from_name(trial.estimate.from));
-	return 0;
+		rc = takt_queue_try(daemon->queue, peer->uid, specs, takt_wall_now(daemon->sys),
+				    trials, err);
+	for (uint32_t i = 0; rc == 0 && i < specs->count; i++)
+		fill_trial(daemon, &trials[i], &ret[i]);
+	return rc;
 }

@@ -157,6 +157,7 @@ static int build_env(struct takt_daemon *daemon, const struct takt_queue_job *jo
 		.array_id = job->spec.array_id,
 		.array_index = job->spec.array_index,
 		.checkpoint_dir = job->spec.checkpoint_dir,
+		.params = job->spec.params,
 		.attempt_id = attempt_id,
 		.gpu_milli = job->row.share_milli,
 		.gpu_mem_mib = job->row.mem_held_mib,

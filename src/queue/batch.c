@@ -77,22 +77,6 @@ void takt_queue_batch_inserted(struct takt_queue *queue, struct takt_queue_job *
 		finish(queue, batch);
 }
 
-/* One job's description, out of the array's. */
-static int element_spec(const struct takt_jobspec *array, uint64_t array_id, uint32_t index,
-			struct takt_jobspec *ret, struct takt_err *err)
-{
-	TAKT_CLEANUP(strp) struct takt_str json = TAKT_STR(TAKT_SPEC_MAX_BYTES);
-	struct takt_jobspec element = *array;
-
-	element.has_array = false;
-	element.array_first = element.array_last = 0;
-	element.array_id = array_id;
-	element.array_index = index;
-	if (takt_jobspec_to_json(&element, true, &json) < 0)
-		return takt_err_set(err, -ENOMEM, "a job of the array");
-	return takt_jobspec_from_json(json.s, json.len, ret, err);
-}
-
 static int join(struct takt_queue *queue, uid_t uid, gid_t gid, struct takt_jobspec *spec,
 		struct takt_wall now, struct takt_queue_batch *batch, struct takt_err *err)
 {
@@ -115,7 +99,7 @@ static int add_element(struct takt_queue *queue, uid_t uid, gid_t gid,
 	int rc;
 
 	takt_jobspec_init(&spec);
-	rc = element_spec(array, array_id, index, &spec, err);
+	rc = takt_jobspec_element(array, array_id, index, &spec, err);
 	if (rc == 0)
 		rc = join(queue, uid, gid, &spec, now, batch, err);
 	takt_jobspec_fini(&spec);
@@ -156,21 +140,37 @@ static int close_batch(struct takt_queue_batch *batch, int rc, const struct takt
 	return rc;
 }
 
+uint32_t takt_queue_jobs_of(const struct takt_jobspec *spec)
+{
+	return spec->has_array ? spec->array_last - spec->array_first + 1 : 1;
+}
+
+/* All jobs of an array, from `array_id` on; or the one. */
+static int add_jobs(struct takt_queue *queue, uid_t uid, gid_t gid, struct takt_jobspec *spec,
+		    struct takt_wall now, struct takt_queue_batch *batch, struct takt_err *err)
+{
+	uint64_t array_id = queue->next_id;
+	int rc = 0;
+
+	if (!spec->has_array)
+		return join(queue, uid, gid, spec, now, batch, err);
+	for (uint32_t i = 0; rc == 0 && i < takt_queue_jobs_of(spec); i++)
+		rc = add_element(queue, uid, gid, spec, array_id, spec->array_first + i, now, batch,
+				 err);
+	return rc;
+}
+
 int takt_queue_submit_array(struct takt_queue *queue, uid_t uid, gid_t gid,
 			    struct takt_jobspec *spec, struct takt_wall now, void *token,
 			    struct takt_err *err)
 {
-	uint32_t count = spec->array_last - spec->array_first + 1;
-	uint64_t array_id = queue->next_id;
 	struct takt_queue_batch *batch = NULL;
 	struct takt_err why = {.rc = 0};
-	int rc = begin(queue, count, token, &batch, err);
+	int rc = begin(queue, takt_queue_jobs_of(spec), token, &batch, err);
 
 	if (rc < 0)
 		return rc;
-	for (uint32_t i = 0; rc == 0 && i < count; i++)
-		rc = add_element(queue, uid, gid, spec, array_id, spec->array_first + i, now, batch,
-				 &why);
+	rc = add_jobs(queue, uid, gid, spec, now, batch, &why);
 	rc = close_batch(batch, rc, &why, err);
 	if (rc == 0)
 		takt_jobspec_fini(spec);
@@ -178,17 +178,14 @@ int takt_queue_submit_array(struct takt_queue *queue, uid_t uid, gid_t gid,
 }
 
 /* Nothing is posted before all of them are known to be possible. */
-static int check_all(struct takt_queue *queue, const struct takt_jobspecs *specs,
-		     struct takt_err *err)
+int takt_queue_check_all(struct takt_queue *queue, const struct takt_jobspecs *specs,
+			 struct takt_err *err)
 {
 	for (uint32_t i = 0; i < specs->count; i++) {
-		int rc = specs->jobs[i].has_array
-				 ? takt_err_set(err, -TAKT_E_USAGE,
-						"an array cannot be one of several jobs")
-				 : takt_queue_check_possible(queue, &specs->jobs[i], err);
+		int rc = takt_queue_check_possible(queue, &specs->jobs[i], err);
 
 		if (rc < 0)
-			return takt_err_wrap(err, rc, "jobs[%u]", i);
+			return specs->count > 1 ? takt_err_wrap(err, rc, "jobs[%u]", i) : rc;
 	}
 	return 0;
 }
@@ -199,13 +196,18 @@ int takt_queue_submit_many(struct takt_queue *queue, uid_t uid, gid_t gid,
 {
 	struct takt_queue_batch *batch = NULL;
 	struct takt_err why = {.rc = 0};
-	int rc = check_all(queue, specs, err);
+	uint32_t count = 0;
+	int rc = takt_queue_check_all(queue, specs, err);
 
+	for (uint32_t i = 0; i < specs->count; i++)
+		count += takt_queue_jobs_of(&specs->jobs[i]);
 	if (rc == 0)
-		rc = begin(queue, specs->count, token, &batch, err);
+		rc = takt_queue_resolve_names(specs, queue->next_id, err);
+	if (rc == 0)
+		rc = begin(queue, count, token, &batch, err);
 	if (rc < 0)
 		return rc;
 	for (uint32_t i = 0; rc == 0 && i < specs->count; i++)
-		rc = join(queue, uid, gid, &specs->jobs[i], now, batch, &why);
+		rc = add_jobs(queue, uid, gid, &specs->jobs[i], now, batch, &why);
 	return close_batch(batch, rc, &why, err);
 }

@@ -469,8 +469,10 @@ int takt_queue_submit(struct takt_queue *queue, uid_t uid, gid_t gid, struct tak
 		      struct takt_wall now, void *token, struct takt_err *err)
 {
 	struct takt_queue_job *job = NULL;
-	int rc = takt_queue_check_possible(queue, spec, err);
+	int rc = takt_queue_refuse_names(spec, err);
 
+	if (rc == 0)
+		rc = takt_queue_check_possible(queue, spec, err);
 	if (rc < 0)
 		return rc;
 	if (spec->has_array)

@@ -215,13 +215,14 @@ int takt_queue_load(struct takt_queue *queue,
  */
 int takt_queue_submit(struct takt_queue *queue, uid_t uid, gid_t gid, struct takt_jobspec *spec,
 		      struct takt_wall now, void *token, struct takt_err *err);
-/* Several at once, in this order and with numbers in a row; otherwise as an array. None of them is
- * one. The message of a refusal names the job, "jobs[2]: ...". */
+/* Several at once, arrays too, in this order and with numbers in a row; otherwise as an array. They
+ * may name those before them in what they come after. The message of a refusal names the job,
+ * "jobs[2]: ...". */
 int takt_queue_submit_many(struct takt_queue *queue, uid_t uid, gid_t gid,
 			   struct takt_jobspecs *specs, struct takt_wall now, void *token,
 			   struct takt_err *err);
 
-/* What would become of it if it were handed in now. */
+/* What would become of a job if it were handed in now. */
 struct takt_queue_trial {
 	bool starts; /* at once, on these */
 	uint64_t gpu_mask;
@@ -231,8 +232,9 @@ struct takt_queue_trial {
 	struct takt_wall starts_at; /* predicted; 0 = not known */
 	struct takt_queue_estimate estimate;
 };
-/* Nothing is kept of it. Refuses what submit refuses. */
-int takt_queue_try(struct takt_queue *queue, uid_t uid, struct takt_jobspec *spec,
+/* What would become of these if they were handed in together; an array is looked at as one job.
+ * *ret has room for all. Nothing is kept of them. Refuses what submit refuses. */
+int takt_queue_try(struct takt_queue *queue, uid_t uid, struct takt_jobspecs *specs,
 		   struct takt_wall now, struct takt_queue_trial *ret, struct takt_err *err);
 /* Wanted from now on, over restarts too. `changed` follows when it ends. -TAKT_E_CONFLICT when it
  * has ended. */

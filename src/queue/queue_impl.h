@@ -124,6 +124,15 @@ void takt_queue_batch_leave(struct takt_queue_job *job);
 int takt_queue_submit_array(struct takt_queue *queue, uid_t uid, gid_t gid,
 			    struct takt_jobspec *spec, struct takt_wall now, void *token,
 			    struct takt_err *err);
+/* Whether all of them may be handed in; a refusal of one of several names it: "jobs[2]: ...". */
+int takt_queue_check_all(struct takt_queue *queue, const struct takt_jobspecs *specs,
+			 struct takt_err *err);
+/* How many jobs the description is for. */
+uint32_t takt_queue_jobs_of(const struct takt_jobspec *spec);
+/* names.c: puts numbers in the place of names, where the first job will have next_id and the others
+ * the numbers after it. -TAKT_E_USAGE: "jobs[2]: ...". */
+int takt_queue_resolve_names(struct takt_jobspecs *specs, uint64_t next_id, struct takt_err *err);
+int takt_queue_refuse_names(const struct takt_jobspec *spec, struct takt_err *err);
 /* As takt_queue_submit, of one job. */
 int takt_queue_submit_one(struct takt_queue *queue, uid_t uid, gid_t gid, struct takt_jobspec *spec,
 			  struct takt_wall now, struct takt_queue_job **ret, struct takt_err *err);

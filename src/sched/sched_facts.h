@@ -30,7 +30,7 @@ enum {
 	TAKT_SCHED_MAX_PROFILES = 16,  /* of a model */
 	TAKT_SCHED_MIG_SLICES = 8,     /* of memory, of a GPU */
 	TAKT_SCHED_MAX_TASKS = 16384,  /* of a job */
-	TAKT_SCHED_MAX_AFTER = 64,     /* dependencies of a job */
+	TAKT_SCHED_MAX_AFTER = 1000,   /* dependencies of a job */
 };
 
 enum takt_sched_space {

@@ -145,27 +145,51 @@ void takt_route_submit_many(struct takt_call *call)
 	takt_jobspecs_free(&specs);
 }
 
-void takt_route_try(struct takt_call *call)
+/* The answer to several: {"jobs": [...]}. */
+static void answer_tries(struct takt_call *call, struct takt_jobspecs *specs, bool several)
 {
 	TAKT_CLEANUP(strp) struct takt_str json = TAKT_STR(TAKT_SERVER_MAX_JSON);
+	TAKT_CLEANUP(freep)
+	struct takt_try_view *views = takt_calloc(specs->count, sizeof(*views));
 	struct takt_server *server = call->server;
-	struct takt_try_view view;
-	struct takt_jobspec spec;
 	struct takt_err err;
-	int rc;
+	int rc = views ? server->backend.try(server->ctx, &call->peer, specs, views, &err)
+		       : takt_err_set(&err, -ENOMEM, "the request");
 
-	memset(&view, 0, sizeof(view));
-	takt_jobspec_init(&spec);
-	rc = takt_jobspec_from_json(call->http->body, call->http->body_len, &spec, &err);
-	if (rc == 0)
-		rc = server->backend.try(server->ctx, &call->peer, &spec, &view, &err);
-	takt_jobspec_fini(&spec);
 	if (rc < 0) {
 		takt_server_answer_failure(call->http, &err);
 		return;
 	}
-	takt_try_view_to_json(&view, &json);
+	if (several)
+		takt_try_views_to_json(views, specs->count, &json);
+	else
+		takt_try_view_to_json(views, &json);
 	takt_server_answer_text(call->http, 200, &json);
+}
+
+void takt_route_try(struct takt_call *call)
+{
+	struct takt_jobspec spec;
+	struct takt_err err;
+
+	takt_jobspec_init(&spec);
+	if (takt_jobspec_from_json(call->http->body, call->http->body_len, &spec, &err) < 0)
+		takt_server_answer_failure(call->http, &err);
+	else
+		answer_tries(call, &(struct takt_jobspecs){.count = 1, .jobs = &spec}, false);
+	takt_jobspec_fini(&spec);
+}
+
+void takt_route_try_many(struct takt_call *call)
+{
+	struct takt_jobspecs specs = {0};
+	struct takt_err err;
+
+	if (takt_jobspecs_from_json(call->http->body, call->http->body_len, &specs, &err) < 0)
+		takt_server_answer_failure(call->http, &err);
+	else
+		answer_tries(call, &specs, true);
+	takt_jobspecs_free(&specs);
 }
 
 void takt_route_cancel(struct takt_call *call)

@@ -24,6 +24,7 @@ static const struct route routes[] = {
 	{"GET", "/v1/jobs", takt_route_jobs, {"history", "limit"}},
 	{"POST", "/v1/jobs", takt_route_submit, {NULL}},
 	{"POST", "/v1/jobs/batch", takt_route_submit_many, {NULL}},
+	{"POST", "/v1/jobs/batch/try", takt_route_try_many, {NULL}},
 	{"POST", "/v1/jobs/try", takt_route_try, {NULL}},
 	{"GET", "/v1/jobs/ID", takt_route_job, {NULL}},
 	{"GET", "/v1/jobs/ID/explain", takt_route_explain, {NULL}},
@@ -44,7 +45,8 @@ static const struct route routes[] = {
 };
 
 static const char existing[] =
-	"/v1/version, /v1/status, /v1/topology, /v1/jobs, /v1/jobs/batch, /v1/jobs/try, "
+	"/v1/version, /v1/status, /v1/topology, /v1/jobs, /v1/jobs/batch and its /try, "
+	"/v1/jobs/try, "
 	"/v1/jobs/ID and its "
 	"/explain, /log, "
 	"/wait, /cancel, /change, /signal, /v1/clocks and its /set, /reset, /v1/gpus and its "

@@ -69,8 +69,9 @@ struct takt_server_backend {
 	/* Several, all or none; takes the contents over on success and finishes with the first. */
 	int (*submit_many)(void *ctx, const struct takt_peer *peer, struct takt_jobspecs *specs,
 			   struct takt_pending *pending, struct takt_err *err);
-	/* What would become of it; nothing is kept. */
-	int (*try)(void *ctx, const struct takt_peer *peer, struct takt_jobspec *spec,
+	/* What would become of them, handed in together; nothing is kept. *ret has room for all,
+	 * zeroed. */
+	int (*try)(void *ctx, const struct takt_peer *peer, struct takt_jobspecs *specs,
 		   struct takt_try_view *ret, struct takt_err *err);
 	int (*cancel)(void *ctx, const struct takt_peer *peer, uint64_t job_id,
 		      struct takt_pending *pending, struct takt_err *err);

@@ -95,6 +95,7 @@ void takt_route_job(struct takt_call *call);
 void takt_route_explain(struct takt_call *call);
 void takt_route_submit_many(struct takt_call *call);
 void takt_route_try(struct takt_call *call);
+void takt_route_try_many(struct takt_call *call);
 void takt_route_cancel(struct takt_call *call);
 void takt_route_change(struct takt_call *call);
 void takt_route_signal(struct takt_call *call);

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
+#include "codec/grid.h"
 #include "codec/jobspec.h"
 #include "codec/json.h"
 
@@ -111,6 +112,89 @@ static void fills_in_what_follows(void **state)
 	takt_jobspec_fini(&spec);
 }
 
+static void element(const struct takt_jobspec *array, uint32_t index, const char *params,
+		    const char *command, const char *name)
+{
+	struct takt_jobspec spec;
+	char text[200];
+
+	takt_jobspec_init(&spec);
+	assert_int_equal(takt_jobspec_element(array, 7, index, &spec, NULL), 0);
+	assert_true(spec.array_id == 7 && spec.array_index == index && !spec.has_array);
+	assert_null(spec.grid);
+	takt_words_text(spec.params, text, sizeof(text));
+	assert_string_equal(text, params);
+	takt_jobspec_command(&spec, text, sizeof(text));
+	assert_string_equal(text, command);
+	assert_string_equal(spec.name, name);
+	takt_jobspec_fini(&spec);
+}
+
+static void a_grid_has_an_element_a_combination(void **state)
+{
+	struct takt_jobspec array;
+
+	assert_int_equal(
+		parse("{\"argv\":[\"x\",\"{lr}{\",\"{no}\",\"a{k}b{lr}\"],\"cwd\":\"/\","
+		      "\"name\":\"n-{k}\",\"checkpoint_dir\":\"/c/{k}\","
+		      "\"grid\":[\"lr=0.1,1\\\\,5\",\"k=8-9,x/y,1\\\\-3\"],\"array_limit\":2}",
+		      &array, NULL),
+		0);
+	assert_true(array.has_array && array.array_first == 0 && array.array_last == 7);
+	element(&array, 0, "lr=0.1 k=8", "x '0.1{' '{no}' a8b0.1", "n-8");
+	element(&array, 1, "lr=0.1 k=9", "x '0.1{' '{no}' a9b0.1", "n-9");
+	element(&array, 6, "lr=1,5 k=x/y", "x '1,5{' '{no}' ax/yb1,5", "n-x_y");
+	element(&array, 7, "lr=1,5 k=1-3", "x '1,5{' '{no}' a1-3b1,5", "n-1-3");
+	takt_jobspec_fini(&array);
+}
+
+static void values_of_a_grid_are_read_as_they_were_added(void **state)
+{
+	static const char *const values[] = {"a,b", "1-3", "\\", "-1", "x"};
+	TAKT_CLEANUP(strp) struct takt_str list = TAKT_STR(1000), text = TAKT_STR(1000);
+	char *grid[] = {NULL, NULL};
+	uint32_t count;
+
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(values); i++)
+		takt_grid_add_value(&list, values[i]);
+	takt_str_addf(&text, "p=%s", takt_str_text(&list));
+	grid[0] = text.s;
+	assert_int_equal(takt_grid_check(grid, &count, NULL), 0);
+	assert_int_equal(count, TAKT_ARRAY_LEN(values));
+	for (uint32_t i = 0; i < count; i++) {
+		char **params = takt_grid_params(grid, i);
+
+		assert_string_equal(params[0] + 2, values[i]);
+		takt_free(params[0]);
+		takt_free(params);
+	}
+}
+
+static void an_element_without_memory_leaves_nothing(void **state)
+{
+	struct takt_jobspec array;
+	int rc = -ENOMEM;
+
+	takt_json_init();
+	assert_int_equal(parse("{\"argv\":[\"x\",\"{k}\"],\"cwd\":\"/\",\"grid\":[\"k=1-2\"]}",
+			       &array, NULL),
+			 0);
+	for (unsigned long nth = 1; rc == -ENOMEM; nth++) {
+		struct takt_jobspec spec;
+
+		takt_jobspec_init(&spec);
+		takt_alloc_fail_nth(nth, 0);
+		rc = takt_jobspec_element(&array, 7, 1, &spec, NULL);
+		takt_alloc_fail_nth(0, 0);
+		if (rc < 0)
+			assert_null(spec.argv);
+		takt_jobspec_fini(&spec);
+		assert_true(nth < 1000);
+	}
+	assert_int_equal(rc, 0);
+	takt_jobspec_fini(&array);
+}
+
 static void fills_in_defaults(void **state)
 {
 	struct takt_jobspec spec;
@@ -180,6 +264,17 @@ static const struct refusal refusals[] = {
 	{"{" OK ",\"prefetch\":[]}", "'prefetch' must have a command"},
 	{"{" OK ",\"hook\":\"\"}", "'hook' must be a shell command"},
 	{"{" OK ",\"use_outside\":true,\"wait_outside\":true}", "exclude each other"},
+	{"{" OK ",\"grid\":[]}", "'grid' must have a parameter"},
+	{"{" OK ",\"grid\":[\"lr\"]}", "'grid[0]' must be such as lr=0.1,0.01"},
+	{"{" OK ",\"grid\":[\"lr=\"]}", "not 'lr='"},
+	{"{" OK ",\"grid\":[\"lr=1,,2\"]}", "not 'lr=1,,2'"},
+	{"{" OK ",\"grid\":[\"2=1\"]}", "not '2=1'"},
+	{"{" OK ",\"grid\":[\"a b=1\"]}", "not 'a b=1'"},
+	{"{" OK ",\"grid\":[\"a=1\",\"a=2\"]}", "'grid[1]': parameter 'a' is there already"},
+	{"{" OK ",\"grid\":[\"a=0-99\",\"b=0-100\"]}", "over 10000 combinations"},
+	{"{" OK ",\"grid\":[\"a=0-4294967295\"]}", "over 10000 combinations"},
+	{"{" OK ",\"grid\":[\"a=0-4\"],\"array_first\":0,\"array_last\":5}", "counts its 5 jobs"},
+	{"{" OK ",\"name\":\"{a}\"}", "field 'name' may have letters"},
 	{"{" OK ",\"priority\":1001}", "from -1000 to 1000"},
 	{"{" OK ",\"requeue\":1}", "field 'requeue' must be true or false, not a number"},
 	{"{" OK ",\"clock_ask\":\"max\"}", "one of 'none', 'ceiling', 'lock', not 'max'"},
@@ -316,6 +411,9 @@ int main(void)
 		cmocka_unit_test(reads_the_terms_of_a_job),
 		cmocka_unit_test(fills_in_what_follows),
 		cmocka_unit_test(fills_in_defaults),
+		cmocka_unit_test(a_grid_has_an_element_a_combination),
+		cmocka_unit_test(values_of_a_grid_are_read_as_they_were_added),
+		cmocka_unit_test(an_element_without_memory_leaves_nothing),
 		cmocka_unit_test(refuses_and_says_why),
 		cmocka_unit_test(limits_the_number_of_arguments),
 		cmocka_unit_test(survives_the_way_there_and_back),

@@ -484,7 +484,8 @@ static struct takt_queue_trial try_job(uint32_t gpus)
 	struct takt_jobspec spec = kit_spec(gpus);
 	struct takt_queue_trial trial;
 
-	assert_int_equal(takt_queue_try(kit.queue, 1000, &spec,
+	assert_int_equal(takt_queue_try(kit.queue, 1000,
+					&(struct takt_jobspecs){.count = 1, .jobs = &spec},
 					(struct takt_wall){(int64_t)kit.boot_ns}, &trial, NULL),
 			 0);
 	takt_jobspec_fini(&spec);

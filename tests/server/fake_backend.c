@@ -302,19 +302,23 @@ static int on_submit_many(void *ctx, const struct takt_peer *peer, struct takt_j
 	return on_submit(ctx, peer, &specs->jobs[0], pending, err);
 }
 
-static int on_try(void *ctx, const struct takt_peer *peer, struct takt_jobspec *spec,
+static int on_try(void *ctx, const struct takt_peer *peer, struct takt_jobspecs *specs,
 		  struct takt_try_view *ret, struct takt_err *err)
 {
 	struct fake *fake = ctx;
 
-	ret->simulated = fake->simulated;
-	ret->starts = spec->gpus <= 2;
-	for (uint32_t i = 0; i < spec->gpus && ret->starts; i++)
-		ret->gpu_list[ret->gpu_list_count++] = i;
-	if (!ret->starts) {
-		takt_strcpy(ret->why, sizeof(ret->why), "gpus");
-		takt_strcpy(ret->text, sizeof(ret->text), "waits for more GPUs");
-		ret->starts_ms = 1795204226500;
+	for (uint32_t i = 0; i < specs->count; i++) {
+		uint32_t gpus = specs->jobs[i].gpus;
+
+		ret[i].simulated = fake->simulated;
+		ret[i].starts = gpus <= 2;
+		for (uint32_t gpu = 0; gpu < gpus && ret[i].starts; gpu++)
+			ret[i].gpu_list[ret[i].gpu_list_count++] = gpu;
+		if (!ret[i].starts) {
+			takt_strcpy(ret[i].why, sizeof(ret[i].why), "gpus");
+			takt_strcpy(ret[i].text, sizeof(ret[i].text), "waits for more GPUs");
+			ret[i].starts_ms = 1795204226500;
+		}
 	}
 	return 0;
 }

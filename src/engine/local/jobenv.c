@@ -76,6 +76,15 @@ static void set_number(struct builder *builder, const char *name, uint64_t value
 	set(builder, name, text);
 }
 
+static void set_param(struct builder *builder, const char *param)
+{
+	struct takt_str text = TAKT_STR(MAX_TEXT);
+
+	(void)takt_str_addf(&text, "TAKT_PARAM_%s", param);
+	set_owned(builder, takt_str_take(&text));
+	takt_str_fini(&text);
+}
+
 /* "0,3" or "GPU-...,GPU-..." */
 static void set_list(struct builder *builder, const char *name, const struct takt_jobenv *in,
 		     bool by_uuid)
@@ -149,6 +158,8 @@ static void add_ours(struct builder *builder, const struct takt_jobenv *in)
 		set_number(builder, "TAKT_ARRAY_ID", in->array_id);
 		set_number(builder, "TAKT_ARRAY_INDEX", in->array_index);
 	}
+	for (size_t i = 0; in->params && in->params[i]; i++)
+		set_param(builder, in->params[i]);
 	if (builder->rc == 0)
 		builder->rc = takt_vec_push(&builder->env, NULL);
 }

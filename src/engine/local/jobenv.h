@@ -15,6 +15,7 @@
  *   TAKT_GPU_MILLI, TAKT_GPU_MEM_MIB (of a job with shares) what it has of each GPU, in
  *                                   thousandths and in MiB
  *   CUDA_MPS_PINNED_DEVICE_MEM_LIMIT (of such a job, where MPS runs) the same memory as a limit
+ *   TAKT_PARAM_NAME                 (of a job of a grid) each parameter's value
  * Set unless the user did:
  *   OMP_NUM_THREADS                 CPUs of the job by its ranks, else its GPUs, at least 1: most
  *                                   programs run one process a GPU. Left alone when the number
@@ -49,7 +50,8 @@ struct takt_jobenv {
 	uint32_t gpu_mem_mib;	    /* of each, of a share; 0 = not known */
 	bool mps;		    /* hold it to gpu_mem_mib */
 	const char *checkpoint_dir; /* NULL = none; borrowed */
-	const char *attempt_id;	    /* struct takt_attempt_spec.id; borrowed */
+	char *const *params; /* of its grid, "NAME=value", NULL-terminated; borrowed; NULL = none */
+	const char *attempt_id; /* struct takt_attempt_spec.id; borrowed */
 };
 
 /* Variables keep the user's order, ours follow; of a name given twice the last stays, as a shell
