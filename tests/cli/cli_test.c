@@ -488,7 +488,6 @@ static void wishes_are_read(void **state)
 	complains("submit --container i --container-runtime lxc -- true", 64, "podman, docker or");
 	complains("submit --hook= -- true", 64, "'hook' must be a shell command");
 	complains("submit --wait-outside --use-outside -- true", 64, "exclude each other");
-	complains("run --ranks --pty -- true", 64, "cannot share a terminal");
 }
 
 /* What the server was told, as the fake shows it again. */
