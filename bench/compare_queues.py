@@ -86,7 +86,7 @@ class TaskSpooler(Tool):
         self.env.update(TS_SOCKET=os.path.join(folder, "ts.sock"), TS_SLOTS="1")
 
     def version(self):
-        return run(["tsp", "-V"], self.env).split("\n")[0]
+        return run(["tsp", "-V"], self.env).split(" - ")[0]
 
     def submit(self, argv):
         run(["tsp", *argv], self.env)
@@ -146,7 +146,7 @@ class Takt(Tool):
                                          check=False).returncode == 0, kit.WAIT_S, "takt answers")
 
     def version(self):
-        return run([self.takt, "--version"], self.env).strip()
+        return run([self.takt, "--version"], self.env).split("\n")[0]
 
     def submit(self, argv):
         run([self.takt, "submit", "-n", "1", "--", *argv], self.env)
@@ -156,7 +156,8 @@ class Takt(Tool):
 
 
 def measure_tool(tool, jobs, waiting):
-    found = {f"{tool.name}: version": (0, tool.version())}
+    print(f"{tool.name}: {tool.version()}")
+    found = {}
     begin = time.monotonic()
     for _ in range(jobs):
         tool.submit(tool.witness(JOB_MS))
