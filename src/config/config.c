@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/ini.h"
@@ -33,6 +34,7 @@ struct key {
 
 static const char *const manage_choices[] = {"auto", "always", "never", NULL};
 static const char *const stage_choices[] = {"off", "asked", "all", NULL};
+static const char *const on_gpu_fault_choices[] = {"leave", "requeue", "stop", NULL};
 static const char *const users_choices[] = {"auto", "own", "all", NULL};
 static const char *const no_yes[] = {"no", "yes", NULL};
 const char *const takt_config_orders[] = {"priority",	"fifo", "round_robin", "qssf", "las",
@@ -90,6 +92,11 @@ static const struct key keys[] = {
 	 "Connections to the API at a time."},
 	{"max_jobs", NUMBER, AT(max_jobs), "100000", 1, 200000, NULL,
 	 "Jobs that may wait or run at a time; further ones are refused."},
+	{"on_gpu_fault", CHOICE, AT(on_gpu_fault), "leave", 0, 0, on_gpu_fault_choices,
+	 "What becomes of a job whose GPU is lost while it runs: leave it to see for itself, "
+	 "requeue "
+	 "it, or stop it. The GPU is set aside until takt gpu resume. A job with --requeue is "
+	 "requeued unless it is left."},
 	{"keep_ended", NUMBER, AT(keep_ended), "100000", 1, 10000000, NULL,
 	 "Ended jobs that are kept in history, the newest, each with its logs."},
 	{"order", CHOICE, AT(order), "priority", 0, 0, takt_config_orders,
@@ -274,6 +281,70 @@ int takt_config_parse(struct takt_config *config, const char *text, size_t len, 
 	if (rc == 0)
 		*config = parse.next;
 	return rc;
+}
+
+struct check {
+	struct parse parse;
+	void (*say)(void *ctx, const char *message);
+	void *ctx;
+	unsigned errors;
+};
+
+static int say_line(void *ctx, const struct takt_ini_line *line, struct takt_err *err)
+{
+	struct check *check = ctx;
+	struct takt_err wrong;
+
+	if (parse_line(&check->parse, line, &wrong) < 0) {
+		check->say(check->ctx, wrong.msg);
+		check->errors++;
+	}
+	return 0;
+}
+
+static int pass_over(void *ctx, const struct takt_ini_line *line, struct takt_err *err)
+{
+	return 0;
+}
+
+/* "name:7: ..." */
+static void blank_line_of(const struct takt_err *err, const char *name, char *text)
+{
+	size_t skip = strlen(name) + 1;
+	unsigned long number = strlen(err->msg) > skip ? strtoul(err->msg + skip, NULL, 10) : 0;
+
+	for (unsigned long at = 1; text && at < number; at++) {
+		text = strchr(text, '\n');
+		text = text ? text + 1 : NULL;
+	}
+	if (text && number)
+		memset(text, ' ', strcspn(text, "\n"));
+}
+
+unsigned takt_config_check(const char *text, size_t len, const char *name,
+			   void (*say)(void *ctx, const char *message), void *ctx)
+{
+	TAKT_CLEANUP(freep) char *copy = takt_alloc(len + 1);
+	struct check check = {.say = say, .ctx = ctx};
+	struct takt_err err;
+
+	takt_config_init(&check.parse.next);
+	if (!copy) {
+		say(ctx, "no memory to read it");
+		return 1;
+	}
+	memcpy(copy, text, len);
+	copy[len] = '\0';
+	/* What is no line at all ends a walk: said, and taken out for the next one. */
+	for (unsigned last = 0; takt_ini_each(copy, len, name, pass_over, NULL, &err) < 0;) {
+		say(ctx, err.msg);
+		check.errors++;
+		blank_line_of(&err, name, copy);
+		if (++last > TAKT_CONFIG_MAX_FILE || memchr(text, '\0', len))
+			return check.errors;
+	}
+	(void)takt_ini_each(copy, len, name, say_line, &check, NULL);
+	return check.errors;
 }
 
 int takt_config_load(struct takt_config *config, const char *path, struct takt_err *err)

@@ -46,6 +46,13 @@ enum takt_stage_config {
  * and are indexed by the fields below. */
 extern const char *const takt_config_orders[], *const takt_config_backfills[];
 
+/* What becomes of a job whose GPU is lost. */
+enum takt_on_gpu_fault {
+	TAKT_ON_FAULT_LEAVE,
+	TAKT_ON_FAULT_REQUEUE,
+	TAKT_ON_FAULT_STOP,
+};
+
 struct takt_config {
 	char socket[TAKT_CONFIG_PATH];
 	char state_dir[TAKT_CONFIG_PATH];
@@ -67,10 +74,11 @@ struct takt_config {
 	uint32_t max_connections;
 	uint32_t max_jobs;
 	uint32_t keep_ended;
-	uint32_t order;	   /* takt_config_orders */
-	uint32_t backfill; /* takt_config_backfills */
-	uint32_t guard_ms; /* 0 = none */
-	uint32_t preempt;  /* 0 or 1 */
+	uint32_t on_gpu_fault; /* enum takt_on_gpu_fault */
+	uint32_t order;	       /* takt_config_orders */
+	uint32_t backfill;     /* takt_config_backfills */
+	uint32_t guard_ms;     /* 0 = none */
+	uint32_t preempt;      /* 0 or 1 */
 	uint32_t min_runtime_ms;
 	char tenants_file[TAKT_CONFIG_PATH]; /* "" = /etc/takt/tenants.conf if it is there */
 };
@@ -86,6 +94,9 @@ int takt_config_set(struct takt_config *config, const char *key, const char *val
 /* All lines or nothing. A key twice is an error. `name` is for messages. */
 int takt_config_parse(struct takt_config *config, const char *text, size_t len, const char *name,
 		      struct takt_err *err);
+/* Every error of a file, a line each ("name:3: ..."), handed to `say`; how many. */
+unsigned takt_config_check(const char *text, size_t len, const char *name,
+			   void (*say)(void *ctx, const char *message), void *ctx);
 /* A file. -ENOENT when there is none. */
 int takt_config_load(struct takt_config *config, const char *path, struct takt_err *err);
 

@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "daemon/log.h"
 
 static const char key[] = "orders";
 static const int64_t keep_over_ms = 24ll * 3600 * 1000; /* the clock may have jumped */
@@ -422,6 +423,12 @@ int takt_api_order(void *ctx, const struct takt_peer *peer, const struct takt_gp
 {
 	struct takt_daemon *daemon = ctx;
 	struct takt_orders *orders = daemon->orders;
+	static const char *const words[TAKT_GPU_REQUEST_COUNT] = {
+		[TAKT_GPU_DRAIN] = "drains",
+		[TAKT_GPU_RESUME] = "resumes",
+		[TAKT_GPU_RESERVE] = "reserves",
+		[TAKT_GPU_RELEASE] = "releases reserved",
+	};
 	struct takt_orders_view *next = NULL;
 	char by[33];
 	int rc = 0;
@@ -447,6 +454,10 @@ int takt_api_order(void *ctx, const struct takt_peer *peer, const struct takt_gp
 		return rc;
 	}
 	rc = post(orders, next, pending, err);
+	if (rc == 0)
+		takt_log(TAKT_LOG_NOTICE, "%s %s GPUs (mask 0x%" PRIx64 ")%s%s", by,
+			 words[request->kind], request->gpu_mask, request->reason[0] ? ": " : "",
+			 request->reason);
 	if (rc == 0)
 		takt_pending_set_cancel(pending, hung_up, orders);
 	return rc;
@@ -490,6 +501,7 @@ void takt_orders_fault(struct takt_orders *orders, uint32_t gpu, const char *rea
 		return;
 	orders->faults |= UINT64_C(1) << gpu;
 	takt_strcpy(orders->fault_reason[gpu], sizeof(orders->fault_reason[gpu]), reason);
+	takt_log(TAKT_LOG_WARNING, "GPU %u is set aside until 'takt gpu resume': %s", gpu, reason);
 	write_faults(orders);
 }
 

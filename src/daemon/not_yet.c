@@ -18,7 +18,6 @@ static const struct wish {
 } not_yet[] = {
 	WISH("--freezable", freezable),
 	WISH("--hook", hook),
-	WISH("--wait-outside", wait_outside),
 };
 
 /* All these fields are zero, NULL or empty when nothing is asked for. */

@@ -11,6 +11,7 @@
 
 #include "daemon/daemon.h"
 #include "daemon/gpu_orders.h"
+#include "daemon/log.h"
 
 static const uint64_t longest_sleep_ns = TAKT_NS_PER_S;
 static const uint64_t forget_ns = 20 * TAKT_NS_PER_MS;
@@ -123,7 +124,7 @@ static void complain(struct takt_daemon *daemon, int rc, const struct takt_err *
 	if (now.ns - daemon->complained.ns < TAKT_NS_PER_S)
 		return;
 	daemon->complained = now;
-	fprintf(stderr, "takt serve: %s\n", takt_err_text(err, text, sizeof(text)));
+	takt_log(TAKT_LOG_WARNING, "%s", takt_err_text(err, text, sizeof(text)));
 }
 
 static void run_jobs(struct takt_daemon *daemon, struct due *due)

@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "daemon/daemon.h"
+#include "daemon/log.h"
 #include "takt_build.h"
 
 static void greet(const struct takt_daemon *daemon)
@@ -87,6 +88,6 @@ int takt_serve_main(int argc, char **argv)
 	else if (rc == 0)
 		rc = run(&config, &err);
 	if (rc < 0)
-		fprintf(stderr, "takt serve: %s\n", takt_err_text(&err, text, sizeof(text)));
+		takt_log(TAKT_LOG_ERROR, "%s", takt_err_text(&err, text, sizeof(text)));
 	return takt_err_exit_status(rc);
 }

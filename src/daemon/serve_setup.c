@@ -359,6 +359,11 @@ static uint32_t list_instances(const struct takt_daemon *daemon,
 
 static int open_queue(struct takt_daemon *daemon, struct takt_err *err)
 {
+	static const enum takt_failure_policy on_fault[] = {
+		[TAKT_ON_FAULT_LEAVE] = TAKT_FAILURE_KEEP,
+		[TAKT_ON_FAULT_REQUEUE] = TAKT_FAILURE_REQUEUE,
+		[TAKT_ON_FAULT_STOP] = TAKT_FAILURE_STOP,
+	};
 	TAKT_CLEANUP(freep)
 	struct takt_queue_instance *instances = takt_calloc(MAX_INSTANCES, sizeof(*instances));
 	struct takt_queue_config config = {
@@ -371,6 +376,7 @@ static int open_queue(struct takt_daemon *daemon, struct takt_err *err)
 		.gpu_mem_mib = smallest_gpu_mib(daemon),
 		.max_jobs = daemon->config.max_jobs,
 		.staging = staging_of(daemon->config.stage),
+		.on_gpu_failure = on_fault[daemon->config.on_gpu_fault],
 		.observes = !daemon->manages,
 		.settings = settings_of(&daemon->config),
 		.hooks = &takt_daemon_queue_hooks,

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/job_filter.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/mem.h"
+#include "base/timetext.h"
+#include "cli/when.h"
+
+static const int64_t day_ms = 24ll * 3600 * 1000;
+
+/* "3d" beside what durations know. */
+static bool parse_ago(const char *text, int64_t *ret_ms)
+{
+	size_t len = strcspn(text, "d");
+	unsigned long long days;
+	char digits[12];
+	uint64_t ns;
+
+	if (takt_duration_parse(text, &ns) == 0) {
+		*ret_ms = (int64_t)(ns / TAKT_NS_PER_MS);
+		return true;
+	}
+	if (strcmp(text + len, "d") != 0 || len >= sizeof(digits))
+		return false;
+	memcpy(digits, text, len);
+	digits[len] = '\0';
+	if (takt_parse_u64(digits, 0, 100000, &days) < 0)
+		return false;
+	*ret_ms = (int64_t)days * day_ms;
+	return true;
+}
+
+int takt_past_parse(const char *text, int64_t now_ms, int64_t *ret_ms, struct takt_err *err)
+{
+	int64_t ago_ms;
+	int rc;
+
+	if (parse_ago(text, &ago_ms)) {
+		*ret_ms = now_ms - ago_ms;
+		return 0;
+	}
+	rc = takt_when_parse(text, now_ms, ret_ms, err);
+	if (rc == 0 && *ret_ms > now_ms && strchr(text, ':') && !strchr(text, '-'))
+		*ret_ms -= day_ms; /* a time of day: the last one, not the next */
+	return rc;
+}
+
+static int read_time(const struct takt_cli *cli, const char *option, int64_t *ret_ms,
+		     struct takt_err *err)
+{
+	const char *text = takt_cli_value(cli, option);
+	int rc = text ? takt_past_parse(text, (int64_t)time(NULL) * 1000, ret_ms, err) : 0;
+
+	return rc < 0 ? takt_err_wrap(err, rc, "'--%s'", option) : 0;
+}
+
+int takt_job_filter_read(const struct takt_cli *cli, struct takt_job_filter *ret,
+			 struct takt_err *err)
+{
+	int rc;
+
+	*ret = (struct takt_job_filter){
+		.user = takt_cli_value(cli, "user"),
+		.state = takt_cli_value(cli, "state"),
+		.name = takt_cli_value(cli, "name"),
+		.tag = takt_cli_value(cli, "tag"),
+		.gpu = -1,
+	};
+	rc = takt_cli_number(cli, "gpu", 0, TAKT_VIEW_MAX_GPUS - 1, -1, &ret->gpu, err);
+	if (rc == 0)
+		rc = read_time(cli, "since", &ret->since_ms, err);
+	return rc < 0 ? rc : read_time(cli, "until", &ret->until_ms, err);
+}
+
+/* Whether the word is one of a list with commas. */
+static bool is_in(const char *list, const char *word)
+{
+	size_t len = strlen(word);
+
+	for (const char *at = list;; at += strcspn(at, ",") + 1) {
+		if (strncmp(at, word, len) == 0 && (at[len] == ',' || at[len] == '\0'))
+			return true;
+		if (!strchr(at, ','))
+			return false;
+	}
+}
+
+static bool is_on(const struct takt_job_view *job, int64_t gpu)
+{
+	for (uint32_t i = 0; i < job->gpu_list_count; i++)
+		if (job->gpu_list[i] == gpu)
+			return true;
+	return gpu < 0;
+}
+
+static bool is_when(const struct takt_job_filter *filter, const struct takt_job_view *job)
+{
+	int64_t at = job->ended_ms ? job->ended_ms : job->started_ms;
+
+	at = at ? at : job->submitted_ms;
+	return at >= filter->since_ms && (filter->until_ms == 0 || at < filter->until_ms);
+}
+
+bool takt_job_filter_takes(const struct takt_job_filter *filter, const struct takt_job_view *job)
+{
+	return (!filter->user || strcmp(filter->user, job->user) == 0) &&
+	       (!filter->state || is_in(filter->state, job->state)) &&
+	       (!filter->name || fnmatch(filter->name, job->name, 0) == 0) &&
+	       (!filter->tag || (job->tags[0] && is_in(job->tags, filter->tag))) &&
+	       is_on(job, filter->gpu) && is_when(filter, job);
+}
+
+static void keep_taken(const struct takt_job_filter *filter, struct takt_queue_view *view)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < view->count; i++)
+		if (takt_job_filter_takes(filter, &view->jobs[i]))
+			view->jobs[kept++] = view->jobs[i];
+	view->count = kept;
+}
+
+/* Moves what `from` has behind what *to has. */
+static int join(struct takt_queue_view *to, struct takt_queue_view *from, struct takt_err *err)
+{
+	size_t count = to->count + from->count;
+	struct takt_job_view *jobs = takt_realloc(to->jobs, (count + 1) * sizeof(*jobs));
+
+	if (!jobs)
+		return takt_err_set(err, -ENOMEM, "no memory for %zu jobs", count);
+	memcpy(jobs + to->count, from->jobs, from->count * sizeof(*jobs));
+	to->jobs = jobs;
+	to->count = count;
+	return 0;
+}
+
+static int fetch_live(struct takt_cli *cli, const struct takt_job_filter *filter,
+		      struct takt_queue_view *to, struct takt_err *err)
+{
+	struct takt_queue_view live;
+	int rc = takt_client_queue(cli->client, false, TAKT_FILTER_NEWEST, &live, err);
+
+	if (rc < 0)
+		return rc;
+	keep_taken(filter, &live);
+	rc = join(to, &live, err);
+	takt_queue_view_fini(&live);
+	return rc;
+}
+
+int takt_job_filter_fetch(struct takt_cli *cli, const struct takt_job_filter *filter,
+			  bool ended_only, struct takt_queue_view *ret, bool *ret_cut,
+			  struct takt_err *err)
+{
+	struct takt_queue_view view;
+	int rc = takt_cli_connect(cli, err);
+
+	if (rc == 0)
+		rc = takt_client_queue(cli->client, true, TAKT_FILTER_NEWEST, &view, err);
+	if (rc < 0)
+		return rc;
+	*ret_cut = view.count == TAKT_FILTER_NEWEST;
+	keep_taken(filter, &view);
+	if (!ended_only)
+		rc = fetch_live(cli, filter, &view, err);
+	if (rc < 0)
+		takt_queue_view_fini(&view);
+	else
+		*ret = view;
+	return rc;
+}
+
+void takt_csv_add(struct takt_str *out, const char *text, bool last)
+{
+	if (strpbrk(text, ",\"\r\n")) {
+		takt_str_add(out, "\"");
+		for (; *text; text++) {
+			takt_str_addn(out, text, 1);
+			if (*text == '"')
+				takt_str_add(out, "\"");
+		}
+		takt_str_add(out, "\"");
+	} else {
+		takt_str_add(out, text);
+	}
+	takt_str_add(out, last ? "\n" : ",");
+}

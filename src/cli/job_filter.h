@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which jobs a verb is about: the options that choose among those that run, wait and have ended. */
+#ifndef TAKT_CLI_JOB_FILTER_H
+#define TAKT_CLI_JOB_FILTER_H
+
+#include "cli/verb.h"
+
+enum {
+	TAKT_FILTER_NEWEST = 10000, /* ended jobs that are looked at */
+};
+
+struct takt_job_filter {
+	const char *user, *state, *name, *tag; /* NULL = any; state is a list with commas */
+	int64_t gpu;			       /* -1 = any */
+	int64_t since_ms, until_ms;	       /* wall clock; 0 = no bound */
+};
+
+/* Options of the verb that are named as below; those that it does not have are as not given. */
+#define TAKT_FILTER_OPTIONS                                                          \
+	{"user", 'u', "USER", "of this user"},                                       \
+		{"name", 0, "PATTERN", "whose name matches, such as 'train-*'"},     \
+		{"tag", 0, "TAG", "with this tag"},                                  \
+		{"since", 0, "TIME",                                                 \
+		 "that ended, or else began, after: 2h ago as '2h', 18:00, a date"}, \
+	{                                                                            \
+		"until", 0, "TIME", "the same, before"                               \
+	}
+int takt_job_filter_read(const struct takt_cli *cli, struct takt_job_filter *ret,
+			 struct takt_err *err);
+bool takt_job_filter_takes(const struct takt_job_filter *filter, const struct takt_job_view *job);
+/* "2h" and "3d" ago; "18:00", the last such time; a date. */
+int takt_past_parse(const char *text, int64_t now_ms, int64_t *ret_ms, struct takt_err *err);
+
+/* Jobs that the filter takes, of those that live (unless `ended_only`) and the newest ended ones.
+ * *ret_cut: there are more ended jobs than were looked at. The caller finis the list. */
+int takt_job_filter_fetch(struct takt_cli *cli, const struct takt_job_filter *filter,
+			  bool ended_only, struct takt_queue_view *ret, bool *ret_cut,
+			  struct takt_err *err);
+
+/* A cell of CSV, quoted where it has to be. */
+void takt_csv_add(struct takt_str *out, const char *text, bool last);
+
+#endif

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* takt config: read a configuration and say what is wrong with it, or what it comes to. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/sys.h"
+#include "cli/verb.h"
+#include "config/config.h"
+
+enum {
+	EXIT_ERRORS = 65
+};
+
+static const char default_file[] = "/etc/takt/takt.conf";
+
+static void say(void *ctx, const char *message)
+{
+	struct takt_cli *cli = ctx;
+
+	takt_str_addf(&cli->out, "%s\n", message);
+}
+
+static int check(struct takt_cli *cli, const char *path, struct takt_err *err)
+{
+	TAKT_CLEANUP(freep) char *text = NULL;
+	unsigned errors;
+	size_t len = 0;
+	int rc = takt_file_read(takt_sys_real(), AT_FDCWD, path, TAKT_CONFIG_MAX_FILE, &text, &len,
+				err);
+
+	if (rc == -ENOENT)
+		rc = takt_err_set(err, -TAKT_E_NOT_FOUND, "there is no file '%s'", path);
+	if (rc < 0)
+		return rc;
+	errors = takt_config_check(text, len, path, say, cli);
+	if (errors == 0)
+		takt_str_addf(&cli->out, "%s: no errors\n", path);
+	return errors == 0 ? 0 : EXIT_ERRORS;
+}
+
+/* As `takt serve` would have it. */
+static int show(struct takt_cli *cli, const char *path, struct takt_err *err)
+{
+	struct takt_config config;
+	int rc;
+
+	takt_config_init(&config);
+	rc = takt_config_load(&config, path, err);
+	if (rc == -ENOENT && cli->operand_count < 2)
+		rc = 0; /* the usual file need not be there */
+	if (rc == 0)
+		rc = takt_config_resolve(&config, getuid(), getenv("XDG_RUNTIME_DIR"),
+					 getenv("XDG_STATE_HOME"), getenv("HOME"), err);
+	return rc < 0 ? rc : takt_config_print(&config, &cli->out);
+}
+
+static int run(struct takt_cli *cli, struct takt_err *err)
+{
+	const char *path = cli->operand_count > 1 ? cli->operands[1] : default_file;
+
+	if (strcmp(cli->operands[0], "check") == 0)
+		return check(cli, path, err);
+	if (strcmp(cli->operands[0], "show") == 0)
+		return show(cli, path, err);
+	return takt_err_set(err, -TAKT_E_USAGE, "takt config takes check or show, not '%.40s'",
+			    cli->operands[0]);
+}
+
+static const char *const words[] = {"check", "show", NULL};
+
+static const struct takt_text_pair examples[] = {
+	{"takt config check", "before the daemon is started again"},
+	{"takt config show takt.conf", "every setting, with its explanation"},
+	{NULL, NULL},
+};
+
+static const struct takt_text_pair exits[] = {
+	{"65", "check found errors"},
+	{NULL, NULL},
+};
+
+const struct takt_verb takt_verb_config = {
+	.name = "config",
+	.summary = "check or show a configuration file",
+	.usage = "check|show [FILE]",
+	.about = "check: reads FILE (/etc/takt/takt.conf) as takt serve would and says every error "
+		 "with its line.\n"
+		 "show: the settings that it comes to, each explained, as a file that can be read "
+		 "again.",
+	.examples = examples,
+	.exits = exits,
+	.operands = TAKT_OPERANDS_WORDS,
+	.words = words,
+	.min_operands = 1,
+	.max_operands = 2,
+	.offline = true,
+	.run = run,
+};

@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* takt report: what GPUs were used for, by whom, and what it cost. */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/mem.h"
+#include "base/sort.h"
+#include "cli/job_filter.h"
+#include "cli/table.h"
+#include "cli/units.h"
+#include "codec/json.h"
+
+enum by {
+	BY_USER,
+	BY_NAME,
+	BY_TENANT,
+	BY_DAY
+};
+static const char *const by_names[] = {"user", "name", "tenant", "day", NULL};
+
+/* Sums of jobs. What was not measured of some is a sum of the others, and how many they are. */
+struct group {
+	char key[80];
+	uint64_t jobs, failed;
+	double gpu_hours;
+	uint64_t energy_jobs, util_jobs, gpu_jobs;
+	double energy_kwh, util_hours, util_weight_hours, idle_hours;
+};
+
+struct report {
+	struct takt_cli *cli;
+	enum by by;
+	bool has_price;
+	double price; /* of a kWh */
+	int64_t since_ms, until_ms;
+	bool simulated;
+	size_t count;
+	struct group *groups; /* owned */
+	struct group total;
+};
+
+static double hours(uint64_t ms)
+{
+	return (double)ms / 3600000.0;
+}
+
+/* GPUs that it had, thousandths of them for a share. */
+static double gpus_of(const struct takt_job_view *job)
+{
+	double each = job->gpu_milli ? job->gpu_milli / 1000.0 : 1.0;
+
+	return job->gpu_list_count * each;
+}
+
+static void add_to(struct group *group, const struct takt_job_view *job)
+{
+	const struct takt_report_view *report = &job->report;
+	double gpu_hours = report->has & TAKT_RV_WALL ? gpus_of(job) * hours(report->wall_ms) : 0;
+
+	group->jobs++;
+	group->failed += strcmp(job->state, "done") != 0;
+	group->gpu_hours += gpu_hours;
+	group->gpu_jobs += job->gpu_list_count > 0;
+	if (report->has & TAKT_RV_ENERGY) {
+		group->energy_jobs++;
+		group->energy_kwh += (double)report->energy_mj / 3.6e9;
+	}
+	if (report->has & TAKT_RV_UTIL) {
+		group->util_jobs++;
+		group->util_weight_hours += gpu_hours;
+		group->util_hours += gpu_hours * report->mean_util_permille / 1000.0;
+		group->idle_hours += hours(report->idle_ms);
+	}
+}
+
+static void key_of(enum by by, const struct takt_job_view *job, char *ret, size_t size)
+{
+	time_t day = (time_t)(job->ended_ms / 1000);
+	const char *text = by == BY_USER ? job->user : by == BY_NAME ? job->name : job->tenant;
+	struct tm tm;
+
+	if (by == BY_DAY && localtime_r(&day, &tm))
+		strftime(ret, size, "%Y-%m-%d", &tm);
+	else
+		takt_strcpy(ret, size, text[0] ? text : "-");
+}
+
+static void add_job(struct report *report, const struct takt_job_view *job)
+{
+	char key[sizeof(report->groups->key)];
+	size_t i = 0;
+
+	key_of(report->by, job, key, sizeof(key));
+	while (i < report->count && strcmp(report->groups[i].key, key) != 0)
+		i++;
+	if (i == report->count)
+		takt_strcpy(report->groups[report->count++].key, sizeof(key), key);
+	add_to(&report->groups[i], job);
+	add_to(&report->total, job);
+}
+
+static int by_hours(const void *a, const void *b, void *ctx)
+{
+	const struct group *x = a, *y = b;
+
+	if (*(const enum by *)ctx == BY_DAY || x->gpu_hours == y->gpu_hours)
+		return strcmp(x->key, y->key);
+	return x->gpu_hours < y->gpu_hours ? 1 : -1;
+}
+
+static const struct takt_column columns[] = {
+	{"", false, 6, 0},	    {"JOBS", true, 0, 0}, {"NOT DONE", true, 0, 3},
+	{"GPU HOURS", true, 0, 0},  {"USED", true, 0, 0}, {"IDLE GPU H", true, 0, 1},
+	{"ENERGY KWH", true, 0, 0}, {"COST", true, 0, 0},
+};
+
+/* "12.3 (5/7)": the sum of five of seven. */
+static void add_part(struct takt_table *table, double value, const char *unit, uint64_t known,
+		     uint64_t all)
+{
+	if (known == 0)
+		takt_table_add(table, TAKT_STYLE_PLAIN, "%s", all ? "unknown" : "-");
+	else if (known < all)
+		takt_table_add(table, TAKT_STYLE_PLAIN, "%.3f%s (%" PRIu64 "/%" PRIu64 ")", value,
+			       unit, known, all);
+	else
+		takt_table_add(table, TAKT_STYLE_PLAIN, "%.3f%s", value, unit);
+}
+
+static double used_pct(const struct group *group)
+{
+	return group->util_weight_hours > 0 ? 100 * group->util_hours / group->util_weight_hours
+					    : 0;
+}
+
+static void add_row(const struct report *report, struct takt_table *table,
+		    const struct group *group)
+{
+	takt_table_add(table, TAKT_STYLE_PLAIN, "%s", group->key);
+	takt_table_add(table, TAKT_STYLE_PLAIN, "%" PRIu64, group->jobs);
+	takt_table_add(table, TAKT_STYLE_PLAIN, "%" PRIu64, group->failed);
+	takt_table_add(table, TAKT_STYLE_PLAIN, "%.3f", group->gpu_hours);
+	add_part(table, used_pct(group), "%", group->util_jobs, group->gpu_jobs);
+	add_part(table, group->idle_hours, "", group->util_jobs, group->gpu_jobs);
+	add_part(table, group->energy_kwh, "", group->energy_jobs, group->gpu_jobs);
+	if (report->has_price)
+		add_part(table, group->energy_kwh * report->price, "", group->energy_jobs,
+			 group->gpu_jobs);
+	else
+		takt_table_add(table, TAKT_STYLE_PLAIN, "-");
+}
+
+static void print_table(const struct report *report)
+{
+	struct takt_table table = TAKT_TABLE(columns);
+	struct takt_cli *cli = report->cli;
+
+	takt_print_simulated(cli, report->simulated);
+	for (size_t i = 0; i < report->count; i++)
+		add_row(report, &table, &report->groups[i]);
+	add_row(report, &table, &report->total);
+	takt_table_print(&table, cli->width, cli->colour, &cli->out);
+	if (report->total.energy_jobs < report->total.gpu_jobs)
+		takt_str_add(&cli->out,
+			     "(5/7): known of five of seven jobs with GPUs; the others are not "
+			     "counted\n");
+}
+
+static void add_number(struct takt_str *out, const char *name, bool known, double value)
+{
+	if (known)
+		takt_str_addf(out, ",\"%s\":%.6f", name, value);
+}
+
+static void add_json(const struct report *report, const struct group *group)
+{
+	struct takt_str *out = &report->cli->out;
+
+	takt_str_add(out, "{\"key\":");
+	takt_json_add_text(out, group->key);
+	takt_str_addf(out,
+		      ",\"jobs\":%" PRIu64 ",\"not_done\":%" PRIu64 ",\"gpu_jobs\":%" PRIu64
+		      ",\"gpu_hours\":%.6f,\"util_jobs\":%" PRIu64 ",\"energy_jobs\":%" PRIu64,
+		      group->jobs, group->failed, group->gpu_jobs, group->gpu_hours,
+		      group->util_jobs, group->energy_jobs);
+	add_number(out, "used_pct", group->util_jobs > 0, used_pct(group));
+	add_number(out, "idle_gpu_hours", group->util_jobs > 0, group->idle_hours);
+	add_number(out, "energy_kwh", group->energy_jobs > 0, group->energy_kwh);
+	add_number(out, "cost", report->has_price && group->energy_jobs > 0,
+		   group->energy_kwh * report->price);
+	takt_str_add(out, "}");
+}
+
+static void print_json(const struct report *report)
+{
+	struct takt_str *out = &report->cli->out;
+
+	takt_str_addf(out,
+		      "{\"format\":\"takt-usage\",\"version\":1,\"simulated\":%s,\"by\":\"%s\","
+		      "\"since_ms\":%" PRId64 ",\"until_ms\":%" PRId64 ",\"groups\":[",
+		      report->simulated ? "true" : "false", by_names[report->by], report->since_ms,
+		      report->until_ms);
+	for (size_t i = 0; i < report->count; i++) {
+		takt_str_add(out, i ? "," : "");
+		add_json(report, &report->groups[i]);
+	}
+	takt_str_add(out, "],\"total\":");
+	add_json(report, &report->total);
+	takt_str_add(out, "}\n");
+}
+
+static void add_cell(struct takt_str *out, bool known, double value, bool last)
+{
+	if (known)
+		takt_str_addf(out, "%.6f", value);
+	takt_str_add(out, last ? "\n" : ",");
+}
+
+static void print_csv(const struct report *report)
+{
+	struct takt_str *out = &report->cli->out;
+
+	takt_str_addf(out,
+		      "%s,jobs,not_done,gpu_jobs,gpu_hours,util_jobs,used_pct,idle_gpu_hours,"
+		      "energy_jobs,energy_kwh,cost\n",
+		      by_names[report->by]);
+	for (size_t i = 0; i < report->count; i++) {
+		const struct group *group = &report->groups[i];
+
+		takt_csv_add(out, group->key, false);
+		takt_str_addf(out, "%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%.6f,%" PRIu64 ",",
+			      group->jobs, group->failed, group->gpu_jobs, group->gpu_hours,
+			      group->util_jobs);
+		add_cell(out, group->util_jobs > 0, used_pct(group), false);
+		add_cell(out, group->util_jobs > 0, group->idle_hours, false);
+		takt_str_addf(out, "%" PRIu64 ",", group->energy_jobs);
+		add_cell(out, group->energy_jobs > 0, group->energy_kwh, false);
+		add_cell(out, report->has_price && group->energy_jobs > 0,
+			 group->energy_kwh * report->price, true);
+	}
+}
+
+static int read_by(struct report *report, struct takt_err *err)
+{
+	const char *text = takt_cli_value(report->cli, "by");
+
+	for (int i = 0; text && by_names[i]; i++)
+		if (strcmp(by_names[i], text) == 0) {
+			report->by = (enum by)i;
+			return 0;
+		}
+	return text ? takt_err_set(err, -TAKT_E_USAGE,
+				   "'--by' takes user, name, tenant or day, not '%.40s'", text)
+		    : 0;
+}
+
+static int read_price(struct report *report, struct takt_err *err)
+{
+	const char *text = takt_cli_value(report->cli, "price");
+	char *end = NULL;
+
+	if (!text)
+		return 0;
+	report->has_price = true;
+	report->price = strtod(text, &end);
+	if (end == text || *end || !isfinite(report->price) || report->price < 0)
+		return takt_err_set(
+			err, -TAKT_E_USAGE,
+			"'--price' must be the price of a kWh such as 0.31, not '%.40s'", text);
+	return 0;
+}
+
+static int make(struct report *report, const struct takt_queue_view *view, struct takt_err *err)
+{
+	report->groups = takt_calloc(view->count + 1, sizeof(*report->groups));
+	if (!report->groups)
+		return takt_err_set(err, -ENOMEM, "no memory for the report");
+	report->simulated = view->simulated;
+	takt_strcpy(report->total.key, sizeof(report->total.key), "total");
+	for (size_t i = 0; i < view->count; i++)
+		add_job(report, &view->jobs[i]);
+	return takt_sort(report->groups, report->count, sizeof(*report->groups), by_hours,
+			 &report->by);
+}
+
+static void print(const struct report *report, bool cut)
+{
+	struct takt_cli *cli = report->cli;
+
+	if (cli->json)
+		print_json(report);
+	else if (takt_cli_has(cli, "csv"))
+		print_csv(report);
+	else
+		print_table(report);
+	if (cut && !cli->json && !takt_cli_has(cli, "csv"))
+		takt_str_addf(&cli->out, "looked at the newest %d ended jobs\n",
+			      TAKT_FILTER_NEWEST);
+}
+
+static int run(struct takt_cli *cli, struct takt_err *err)
+{
+	struct report report = {.cli = cli};
+	struct takt_job_filter filter;
+	struct takt_queue_view view;
+	bool cut = false;
+	int rc = takt_job_filter_read(cli, &filter, err);
+
+	if (rc == 0)
+		rc = read_by(&report, err);
+	if (rc == 0)
+		rc = read_price(&report, err);
+	if (rc == 0)
+		rc = takt_job_filter_fetch(cli, &filter, true, &view, &cut, err);
+	if (rc < 0)
+		return rc;
+	report.since_ms = filter.since_ms;
+	report.until_ms = filter.until_ms;
+	rc = make(&report, &view, err);
+	if (rc == 0)
+		print(&report, cut);
+	takt_free(report.groups);
+	takt_queue_view_fini(&view);
+	return rc;
+}
+
+static const struct takt_option options[] = {
+	TAKT_FILTER_OPTIONS,
+	{"by", 'b', "WHAT", "a line for each user, name, tenant or day (default user)"},
+	{"price", 'p', "PRICE", "of a kWh, in any currency"},
+	{"csv", 0, NULL, "as comma-separated values"},
+	{NULL},
+};
+
+static const struct takt_text_pair examples[] = {
+	{"takt report --since 30d --price 0.31", "who used what in a month, and what it cost"},
+	{"takt report --user ada --by name", "which of ada's jobs left GPUs idle"},
+	{"takt report --by day --csv", "for a plot"},
+	{NULL, NULL},
+};
+
+const struct takt_verb takt_verb_report = {
+	.name = "report",
+	.summary = "GPU hours, energy, cost, and what was held but idle",
+	.usage = "[--since TIME] [--by user|name|tenant|day] [--price PRICE]",
+	.about =
+		"Adds up jobs that have ended: GPU hours held, the share of them in which the GPUs "
+		"were in use, GPU hours held while nothing ran, energy and its cost. What was not "
+		"measured of a job is left out of the sum, and the report says of how many jobs it "
+		"is "
+		"known. A job counts with its last run.",
+	.options = options,
+	.examples = examples,
+	.run = run,
+};
