@@ -187,6 +187,7 @@ static void fill_limits(const struct takt_daemon *daemon, const struct takt_queu
 	limits->mem_mib = job->spec.mem_mib;
 	limits->cpu_count = spec->cpu_count;
 	memcpy(limits->cpus, spec->cpus, sizeof(limits->cpus));
+	limits->any_device = job->spec.mig[0]; /* which capabilities are its own is not known */
 	for (uint32_t gpu = 0; gpu < daemon->gpu_count; gpu++) {
 		const struct takt_gpu_facts *facts = takt_machine_facts(daemon->machine, gpu);
 

@@ -95,7 +95,6 @@ static int read_stat(int32_t pid, struct takt_proc_stat *ret)
 }
 
 /* The job of a shim's command line; 0 when it is no shim of ours. */
-/* Of a shim its job, else 0. */
 static uint64_t shim_job(const struct takt_proc_cache *cache, int32_t pid, uint32_t *ret_attempt)
 {
 	char text[PATH_MAX + 128] = "";

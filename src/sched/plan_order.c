@@ -139,7 +139,8 @@ static void add_layout(struct takt_planner *planner, const struct takt_sched_ent
 		.for_job = entry->job.id,
 	};
 
-	takt_plan_fail(planner, takt_vec_push(&planner->layouts, layout));
+	if (node->device[gpu].mig != TAKT_MIG_FIXED) /* there already */
+		takt_plan_fail(planner, takt_vec_push(&planner->layouts, layout));
 }
 
 static int64_t pair_sum(const struct takt_sched_host *host, uint64_t mask)
