@@ -14,6 +14,7 @@
 #include "actuate/actuate.h"
 #include "base/str.h"
 #include "daemon/actuate_flags.h"
+#include "daemon/clean_start.h"
 
 static const char usage[] =
 	"Usage: takt-actuate (--socket PATH | --listen-fd N) --journal PATH --lock PATH --guard "
@@ -87,6 +88,8 @@ int main(int argc, char **argv)
 	int rc;
 
 	rc = takt_actuate_flags_parse(argc, argv, &flags, &err);
+	if (rc == 0 && geteuid() == 0 && flags.config.client_uid != 0)
+		rc = takt_clean_start(argv, &err);
 	if (rc == 0 && flags.help) {
 		(void)fputs(usage, stdout);
 		return 0;

@@ -335,7 +335,8 @@ void takt_throttle_text(uint64_t bits, char *buf, size_t size);
 /* Metrics that are not a GPU's; labels of GPUs. */
 void takt_api_update_page(struct takt_daemon *daemon);
 
-/* The verb `serve`. Returns the exit status of the process. */
+/* The verb `serve`, whose name is argv[1] if there is one; argv is the process's own. Returns its
+ * exit status. */
 int takt_serve_main(int argc, char **argv);
 /* The verb `record`. */
 int takt_record_main(int argc, char **argv);

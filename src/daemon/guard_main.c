@@ -2,9 +2,11 @@
 /* takt-guard: puts the clocks back when takt-actuate dies, which starts it. Wiring only. */
 #include <signal.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "actuate/actuate.h"
 #include "daemon/actuate_flags.h"
+#include "daemon/clean_start.h"
 
 static void log_line(void *ctx, const char *text)
 {
@@ -19,6 +21,8 @@ int main(int argc, char **argv)
 	int rc;
 
 	rc = takt_actuate_flags_parse(argc, argv, &flags, &err);
+	if (rc == 0 && geteuid() == 0 && flags.config.client_uid != 0)
+		rc = takt_clean_start(argv, &err);
 	if (rc == 0 && flags.help) {
 		(void)puts(
 			"Usage: takt-guard --watch-fd N --journal PATH --lock PATH [--nvml PATH]\n"

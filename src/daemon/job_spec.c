@@ -89,6 +89,21 @@ static uint32_t near_cpus(const struct takt_daemon *daemon, uint64_t gpu_mask,
  * On a simulated machine a job has to see the same simulated driver as takt does, whoever submitted
  * it from whatever terminal: these of the daemon's own variables are the driver there.
  */
+/* Where the simulated driver's library lies: where it was named, else where the loader was told. */
+static const char *twin_variable(const struct takt_daemon *daemon, const char *name,
+				 char dir[PATH_MAX])
+{
+	char *slash;
+
+	if (strcmp(name, "LD_LIBRARY_PATH") != 0 || !daemon->config.nvml_path[0])
+		return getenv(name);
+	takt_strcpy(dir, PATH_MAX, daemon->config.nvml_path);
+	slash = strrchr(dir, '/');
+	if (slash)
+		*slash = '\0';
+	return dir;
+}
+
 static int add_twin_env(const struct takt_daemon *daemon, char *const *user_env, char ***ret)
 {
 	static const char *const names[] = {"TAKT_TWIN", "LD_LIBRARY_PATH"};
@@ -107,7 +122,8 @@ static int add_twin_env(const struct takt_daemon *daemon, char *const *user_env,
 		return -ENOMEM;
 	*ret = env;
 	for (size_t i = 0; i < TAKT_ARRAY_LEN(names); i++) {
-		const char *value = getenv(names[i]);
+		char dir[PATH_MAX];
+		const char *value = twin_variable(daemon, names[i], dir);
 		struct takt_str text = TAKT_STR(64 * 1024);
 
 		if (!value)

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/str.h"
+#include "daemon/clean_start.h"
 #include "launch/launch.h"
 
 enum {
@@ -138,6 +139,8 @@ int main(int argc, char **argv)
 
 	if (rc == -TAKT_E_USAGE)
 		fputs(usage, stderr);
+	if (rc == 0 && geteuid() == 0)
+		rc = takt_clean_start(argv, &err);
 	if (rc == 0 && options.socket) {
 		rc = listen_at(options.socket, &err);
 		options.config.listen_fd = rc;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "daemon/clean_start.h"
 #include "daemon/daemon.h"
 #include "daemon/log.h"
 #include "takt_build.h"
@@ -70,13 +71,25 @@ static int run(const struct takt_config *config, struct takt_err *err)
 	return rc;
 }
 
+/* Root for others loads the driver from where the system has it, or an administrator says; the
+ * processes that it starts inherit the clean environment. */
+static int serve(char **argv, const struct takt_config *config, struct takt_err *err)
+{
+	int rc = 0;
+
+	if (geteuid() == 0 && config->users != TAKT_USERS_OWN)
+		rc = takt_clean_start(argv, err);
+	return rc == 0 ? run(config, err) : rc;
+}
+
 int takt_serve_main(int argc, char **argv)
 {
 	struct takt_config config;
 	enum takt_config_action action = TAKT_CONFIG_RUN;
 	struct takt_err err = {0};
 	char text[TAKT_ERR_MSG + 64];
-	int rc = takt_config_from_args(&config, argc, argv, &action, &err);
+	int verb = argc > 1;
+	int rc = takt_config_from_args(&config, argc - verb, argv + verb, &action, &err);
 
 	if (rc == 0)
 		rc = takt_config_resolve(&config, getuid(), getenv("XDG_RUNTIME_DIR"),
@@ -86,7 +99,7 @@ int takt_serve_main(int argc, char **argv)
 	else if (rc == 0 && action == TAKT_CONFIG_PRINT)
 		rc = show(takt_config_print, &config, &err);
 	else if (rc == 0)
-		rc = run(&config, &err);
+		rc = serve(argv, &config, &err);
 	if (rc < 0)
 		takt_log(TAKT_LOG_ERROR, "%s", takt_err_text(&err, text, sizeof(text)));
 	return takt_err_exit_status(rc);

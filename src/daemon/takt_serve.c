@@ -5,5 +5,5 @@
 
 int main(int argc, char **argv)
 {
-	return argc > 1 ? takt_serve_main(argc - 1, argv + 1) : takt_serve_main(argc, argv);
+	return takt_serve_main(argc, argv);
 }

@@ -234,7 +234,9 @@ class Machine:
     # takt itself.
 
     def flags(self):
-        return ["--users", self.users, "--runtime-dir", self.path("run"), "--state-dir",
+        # Root for others ignores LD_LIBRARY_PATH: there the simulated driver has to be named.
+        driver = ["--nvml-path", TWIN_LIB] if self.users == "all" else []
+        return [*driver, "--users", self.users, "--runtime-dir", self.path("run"), "--state-dir",
                 self.path("state"), "--lock-dir", self.path("locks"), "--metrics-listen", "off"]
 
     def spawn(self, *flags, crash=None, user=None, wrap=()):

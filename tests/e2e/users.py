@@ -14,6 +14,7 @@ import signal
 import socket
 import sqlite3
 import stat
+import subprocess
 import sys
 import time
 
@@ -235,6 +236,42 @@ def a_copied_database_has_no_environments():
         assert view["held"] == "owner" and "environment" in view["message"], view
 
 
+def a_planted_library_is_not_loaded_by_root_for_others():
+    """The caller's LD_LIBRARY_PATH names a driver, which is not taken; nor do the helpers inherit it."""
+    with shared_machine(start=False, gpus=2) as m:
+        environment = m.env(LD_LIBRARY_PATH=os.path.dirname(kit.TWIN_LIB), EVIL="1")
+        words = [m.path("bin/takt"), "serve", *m.flags()]
+        alone = [word for word in words if word not in ("--nvml-path", kit.TWIN_LIB)]
+        for command, gpus in ((alone, 0), (words, 2)):
+            m.serve = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=m.log,
+                                       stderr=m.log, start_new_session=True)
+            kit.until(m.answers, kit.WAIT_S, m.said)
+            assert len(m.client().status()["gpus"]) == gpus, m.client().status()
+            kit.until(lambda: m.pids("takt-launch") and m.pids("takt-actuate"), kit.WAIT_S, m.processes)
+            for kind in ("takt", "takt-launch", "takt-actuate", "takt-guard"):
+                for pid in m.pids(kind):
+                    has = kit.environ_of(pid, "environ")
+                    assert b"LD_LIBRARY_PATH" not in has and b"EVIL" not in has, (kind, has)
+            m.stop()
+
+
+def a_link_in_place_of_the_log_leads_nowhere():
+    with shared_machine(gpus=1) as m:
+        secret = m.path("secret")
+        with open(os.open(secret, os.O_CREAT | os.O_WRONLY, 0o600), "w", encoding="ascii") as file:
+            file.write("swordfish")
+        job = ask(m, ALICE, "POST", "/v1/jobs", job_of(["true"]))["id"]
+        m.client().wait(job)
+        log = m.path(f"state/jobs/{job}.1/log")
+
+        def swap():
+            os.unlink(log)
+            os.symlink(secret, log)
+        as_user(ALICE, swap)
+        _, said = as_user(ALICE, lambda: kit.Client(m.socket).raw("GET", f"/v1/jobs/{job}/log"))
+        assert b"swordfish" not in said, said
+
+
 def only_the_owner_and_root_stop_a_job():
     with shared_machine(gpus=2) as m:
         sleeper = ["sh", "-c", "trap 'exit 7' USR1; sleep 30 & wait"]
@@ -409,7 +446,8 @@ if __name__ == "__main__":
         uids_of_the_system_are_refused, root_does_not_submit_to_a_users_own_takt,
         a_user_cannot_serve_all, a_place_that_is_not_the_users_is_named,
         what_is_mine_is_not_shown_to_others, an_environment_is_the_owners_alone_and_goes_with_the_job,
-        a_copied_database_has_no_environments,
+        a_copied_database_has_no_environments, a_planted_library_is_not_loaded_by_root_for_others,
+        a_link_in_place_of_the_log_leads_nowhere,
         only_the_owner_and_root_stop_a_job, clocks_only_of_gpus_held_alone,
         an_administrators_clocks_are_there_again_after_a_job,
         clocks_set_over_several_gpus_outlive_a_job_on_one,
