@@ -8,6 +8,7 @@
 
 #include <stdint.h>
 
+struct takt_config;
 struct takt_err;
 
 /* Verbs whose work is done elsewhere. argv[0] is the verb; the return value is the exit status. */
@@ -20,6 +21,9 @@ struct takt_cli_extra {
 			 int (*each)(void *ctx, uint64_t version, const char *snapshot,
 				     const char *plan),
 			 void *ctx, struct takt_err *err);
+	/* backup, restore, check or report of the daemon's files; `say` gets a line each. */
+	int (*admin)(const char *action, const struct takt_config *config, const char *file,
+		     void (*say)(void *ctx, const char *text), void *ctx, struct takt_err *err);
 };
 
 /* The whole program: returns its exit status. */

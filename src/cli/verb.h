@@ -128,6 +128,7 @@ extern const struct takt_verb takt_verb_status, takt_verb_topo, takt_verb_submit
 	takt_verb_version, takt_verb_hold, takt_verb_release, takt_verb_update, takt_verb_help,
 	takt_verb_completion, takt_verb_man, takt_verb_simulate, takt_verb_bench;
 /* Administration and history. */
-extern const struct takt_verb takt_verb_gpu, takt_verb_jobs, takt_verb_report, takt_verb_config;
+extern const struct takt_verb takt_verb_gpu, takt_verb_jobs, takt_verb_report, takt_verb_config,
+	takt_verb_admin;
 
 #endif

@@ -54,8 +54,10 @@ static int read_decisions(const char *path, uint32_t limit,
 
 int main(int argc, char **argv)
 {
-	static const struct takt_cli_extra extra = {
-		.serve = become_serve, .record = takt_record_main, .decisions = read_decisions};
+	static const struct takt_cli_extra extra = {.serve = become_serve,
+						    .record = takt_record_main,
+						    .decisions = read_decisions,
+						    .admin = takt_admin_files};
 
 	return takt_cli_main(argc, argv, &extra);
 }

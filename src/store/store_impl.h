@@ -124,6 +124,10 @@ int takt_store_sync_dir(const char *path, const struct takt_sys *sys, struct tak
 /* Of what an open database may be made usable: checks it, then brings it to the newest schema. */
 int takt_store_schema_ready(sqlite3 *db, const char *path, bool no_sync, struct takt_err *err);
 
+/* Whose it is and whether it is sound; changes nothing. Refuses one of a newer takt. */
+int takt_store_schema_look(sqlite3 *db, const char *path, int64_t *ret_version,
+			   struct takt_err *err);
+
 /* job_row.c */
 #define TAKT_SQL_LIVE  "state IN ('waiting', 'starting', 'running', 'stopping')"
 #define TAKT_SQL_ENDED "state IN ('done', 'failed', 'cancelled', 'lost', 'interrupted')"

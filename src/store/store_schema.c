@@ -203,3 +203,11 @@ int takt_store_schema_ready(sqlite3 *db, const char *path, bool no_sync, struct 
 			rc = takt_sqlite_err(err, db, sqlite3_errcode(db), "set up database", path);
 	return rc;
 }
+
+int takt_store_schema_look(sqlite3 *db, const char *path, int64_t *ret_version,
+			   struct takt_err *err)
+{
+	int rc = identify(db, path, ret_version, err);
+
+	return rc < 0 ? rc : quick_check(db, path, err);
+}

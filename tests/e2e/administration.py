@@ -4,11 +4,11 @@
 
 Usage: administration.py BUILD_FOLDER
 """
-import json
 import os
+import shutil
+import sqlite3
 import subprocess
 import sys
-import time
 
 import kit
 
@@ -171,6 +171,85 @@ def outside_processes_are_named():
         assert client.wait(job)["state"] == "done"
 
 
+SECRET = "hunter2-of-the-test"
+
+
+def tables(path):
+    """All of a database as text."""
+    with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as db:
+        return "\n".join(db.iterdump())
+
+
+def backups_are_whole_and_without_environments():
+    with kit.machine(gpus=1) as m:
+        m.start()
+        client = m.client()
+        done = client.submit(["true"], gpus=1, name="first")["id"]
+        client.wait(done)
+        ran = gate(m, client)
+        waits = client.submit(["true"], gpus=1, env=["PATH=/usr/bin:/bin", f"TOKEN={SECRET}"])["id"]
+        where = ("--state-dir", m.path("state"))
+        told = m.takt("admin", "check", *where)
+        assert told.returncode == 0 and "sound" in told.stdout, told
+        copy = m.path("backup.db")
+        told = m.takt("admin", "backup", copy, *where)
+        assert told.returncode == 0 and os.stat(copy).st_mode & 0o777 == 0o600, told
+        with open(copy, "rb") as file:
+            assert SECRET.encode() not in file.read()
+        assert m.takt("admin", "backup", copy, *where).returncode != 0, "not over another file"
+        told = m.takt("admin", "restore", copy, *where)
+        assert told.returncode == 75, ("while a daemon runs", told)
+        after = client.submit(["true"])["id"]
+        client.cancel(ran)
+        client.wait(waits)
+        m.stop()
+        newer = m.path("newer.db")
+        shutil.copy(copy, newer)
+        with sqlite3.connect(newer) as db:
+            db.execute("PRAGMA user_version=99")
+        for bad, status in ((newer, 76), (m.path("takt.log"), 65), (m.path("none"), None)):
+            told = m.takt("admin", "restore", bad, *where)
+            assert told.returncode == status or (status is None and told.returncode), (bad, told)
+        m.start()
+        assert m.client().job(after)["state"] == "done", "nothing was touched"
+        m.stop()
+        told = m.takt("admin", "restore", copy, *where)
+        assert told.returncode == 0, told
+        assert os.path.exists(m.path("state/takt.db.before-restore"))
+        m.start()
+        client = m.client()
+        assert client.job(done)["state"] == "done" and client.job(ran)["state"] == "lost"
+        view = client.job(waits)
+        assert (view["state"], view["held"]) == ("waiting", "admin"), view
+        assert m.takt("release", str(waits)).returncode == 0
+        assert client.wait(waits)["state"] == "done"
+        assert client.submit(["true"])["id"] > after, "numbers of attempts that were are not given again"
+
+
+def a_report_names_nobody_and_replays():
+    with kit.machine(gpus=2) as m:
+        m.start()
+        client = m.client()
+        job = client.submit(["sh", "-c", f"echo {SECRET}"], gpus=1, name=f"name-{SECRET}",
+                            env=["PATH=/usr/bin:/bin", f"TOKEN={SECRET}"])["id"]
+        client.wait(job)
+        uuid = client.job(job)["gpu_uuid"][0]
+        m.stop()
+        path = m.path("report.db")
+        told = m.takt("admin", "report", path, "--state-dir", m.path("state"))
+        assert told.returncode == 0 and os.stat(path).st_mode & 0o777 == 0o600, told
+        text = tables(path)
+        for secret in (SECRET, uuid, m.folder, m.path("state")):
+            assert secret not in text, secret
+        assert "name-" in text and "user-" in text and "takt_version" in text
+        assert '"owner":%d' % (os.getuid() + 1) not in text
+        again = m.takt("simulate", "--replay", path)
+        assert again.returncode == 0 and "0 came out differently" in again.stdout, again
+        second = m.path("second.db")
+        assert m.takt("admin", "report", second, "--state-dir", m.path("state")).returncode == 0
+        assert tables(second) == text, "pseudonyms are the same"
+
+
 if __name__ == "__main__":
     sys.exit(kit.main([
         a_drained_gpu_gets_nothing_new,
@@ -179,4 +258,6 @@ if __name__ == "__main__":
         only_administrators_may,
         a_gpu_lost_under_a_job_is_set_aside_until_somebody_looks,
         outside_processes_are_named,
+        backups_are_whole_and_without_environments,
+        a_report_names_nobody_and_replays,
     ]))

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* takt admin: the daemon's files, with or without a daemon. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "daemon/daemon.h"
+#include "store/store_admin.h"
+#include "takt_build.h"
+
+enum {
+	KEY_BYTES = 32,
+	MAX_FACTS = 2 * TAKT_CONFIG_MAX_KEYS + 8,
+};
+
+struct look {
+	const char *jobs_dir;
+	void (*say)(void *ctx, const char *text);
+	void *ctx;
+	unsigned wrong;
+};
+
+/* What runs by the database has its records. */
+static void look_at_attempt(void *ctx, uint64_t job_id, uint32_t attempt)
+{
+	struct look *look = ctx;
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%llu.%u/spec", look->jobs_dir, (unsigned long long)job_id,
+		 attempt);
+	if (access(path, F_OK) == 0)
+		return;
+	snprintf(path, sizeof(path), "job %llu runs, but there are no records of its attempt %u",
+		 (unsigned long long)job_id, attempt);
+	look->say(look->ctx, path);
+	look->wrong++;
+}
+
+static int check(const char *db, const char *jobs_dir, void (*say)(void *ctx, const char *text),
+		 void *ctx, struct takt_err *err)
+{
+	struct look look = {jobs_dir, say, ctx, 0};
+	uint64_t jobs = 0;
+	int64_t schema = 0;
+	char text[160];
+	int rc = takt_store_file_check(db, &schema, &jobs, look_at_attempt, &look, err);
+
+	if (rc < 0)
+		return rc;
+	snprintf(text, sizeof(text), "database: sound, schema %lld, %llu jobs", (long long)schema,
+		 (unsigned long long)jobs);
+	say(ctx, text);
+	if (look.wrong)
+		return takt_err_set(err, -TAKT_E_CORRUPT, "%u attempts have no records",
+				    look.wrong);
+	say(ctx, "attempts: those of running jobs are there");
+	return 0;
+}
+
+/* The key of this machine's pseudonyms, so that two reports name alike what is the same. */
+static int read_key(const char *state_dir, char ret[2 * KEY_BYTES + 1], struct takt_err *err)
+{
+	uint8_t bytes[KEY_BYTES];
+	char path[PATH_MAX];
+	int fd;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "%s/report.key", state_dir);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return takt_err_set(err, -errno, "open '%s'", path);
+	n = read(fd, ret, 2 * KEY_BYTES);
+	if (n != 2 * KEY_BYTES) {
+		if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes)) {
+			close(fd);
+			return takt_err_set(err, -EIO, "random numbers for '%s'", path);
+		}
+		for (size_t i = 0; i < KEY_BYTES; i++)
+			snprintf(ret + 2 * i, 3, "%02x", bytes[i]);
+		n = pwrite(fd, ret, 2 * KEY_BYTES, 0);
+	}
+	ret[2 * KEY_BYTES] = '\0';
+	close(fd);
+	return n == 2 * KEY_BYTES ? 0 : takt_err_set(err, -EIO, "write '%s'", path);
+}
+
+/* Settings that are numbers or one of a few words are shown, what else was typed is not. */
+static bool is_plain(const char *key, const char *value)
+{
+	static const char *const typed[] = {"admin_group", "metrics_hosts", "metrics_listen"};
+
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(typed); i++)
+		if (strcmp(typed[i], key) == 0)
+			return false;
+	return !strchr(value, '/');
+}
+
+/* "key = value" lines of the text become pairs; the text is cut in place. */
+static size_t config_facts(char *text, const char *key, char shown[][40], const char **ret)
+{
+	size_t n = 0;
+	char *save = NULL;
+
+	for (char *line = strtok_r(text, "\n", &save); line && n + 4 < MAX_FACTS;
+	     line = strtok_r(NULL, "\n", &save)) {
+		char *equals = strstr(line, " = ");
+
+		if (line[0] == '#' || !equals)
+			continue;
+		*equals = '\0';
+		ret[n] = line;
+		ret[n + 1] = equals + 3;
+		if (!is_plain(line, equals + 3)) {
+			takt_pseudonym(key, "text", equals + 3, shown[n / 2]);
+			ret[n + 1] = shown[n / 2];
+		}
+		n += 2;
+	}
+	return n;
+}
+
+static int report(const struct takt_config *config, const char *db, const char *file,
+		  struct takt_err *err)
+{
+	TAKT_CLEANUP(strp) struct takt_str text = TAKT_STR(256 * 1024);
+	char key[2 * KEY_BYTES + 1], shown[MAX_FACTS][40];
+	const char *facts[MAX_FACTS + 4];
+	size_t n;
+	int rc = read_key(config->state_dir, key, err);
+
+	if (rc == 0)
+		rc = takt_config_print(config, &text);
+	if (rc < 0)
+		return rc;
+	n = config_facts(text.s, key, shown, facts);
+	facts[n++] = "takt_version";
+	facts[n++] = TAKT_VERSION;
+	facts[n] = NULL;
+	return takt_store_file_report(db, file, key, facts, err);
+}
+
+int takt_admin_files(const char *action, const struct takt_config *config, const char *file,
+		     void (*say)(void *ctx, const char *text), void *ctx, struct takt_err *err)
+{
+	char db[PATH_MAX], jobs_dir[PATH_MAX], text[PATH_MAX + 64];
+	int rc;
+
+	snprintf(db, sizeof(db), "%s/takt.db", config->state_dir);
+	snprintf(jobs_dir, sizeof(jobs_dir), "%s/jobs", config->state_dir);
+	if (strcmp(action, "restore") != 0 && access(db, R_OK) < 0)
+		return takt_err_set(err, -errno, "read '%s'", db);
+	if (strcmp(action, "check") == 0)
+		return check(db, jobs_dir, say, ctx, err);
+	if (strcmp(action, "backup") == 0)
+		rc = takt_store_file_backup(db, file, err);
+	else if (strcmp(action, "restore") == 0)
+		rc = takt_store_file_restore(db, file, err);
+	else
+		rc = report(config, db, file, err);
+	snprintf(text, sizeof(text), "%s: %s", action, strcmp(action, "restore") == 0 ? db : file);
+	if (rc == 0)
+		say(ctx, text);
+	return rc;
+}

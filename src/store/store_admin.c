@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/store_admin.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <nettle/hmac.h>
+
+#include "base/str.h"
+#include "store/store_impl.h"
+
+enum {
+	BUSY_MS = 10000,
+	PATH_BYTES = 600,
+};
+
+static int open_file(const char *path, int flags, sqlite3 **ret, struct takt_err *err)
+{
+	int rc = takt_store_sqlite_init(err);
+
+	if (rc < 0)
+		return rc;
+	rc = sqlite3_open_v2(path, ret, flags, NULL);
+	if (rc != SQLITE_OK)
+		return takt_err_set(err, -TAKT_E_UNAVAILABLE, "open '%s': %s", path,
+				    *ret ? sqlite3_errmsg(*ret) : "no memory");
+	sqlite3_busy_timeout(*ret, BUSY_MS);
+	return 0;
+}
+
+/* The file is ours and for our eyes before anything is in it. */
+static int make_file(const char *path, struct takt_err *err)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+	if (fd < 0)
+		return takt_err_set(err, -errno, "make '%s'", path);
+	close(fd);
+	return 0;
+}
+
+static int copy_pages(sqlite3 *from, sqlite3 *to, const char *to_path, struct takt_err *err)
+{
+	sqlite3_backup *backup = sqlite3_backup_init(to, "main", from, "main");
+	int step = SQLITE_ERROR;
+
+	if (backup) {
+		do
+			step = sqlite3_backup_step(backup, -1);
+		while (step == SQLITE_OK);
+		sqlite3_backup_finish(backup);
+	}
+	if (step != SQLITE_DONE)
+		return takt_sqlite_err(err, to, backup ? step : sqlite3_errcode(to), "write",
+				       to_path);
+	return 0;
+}
+
+static int run_sql(sqlite3 *db, const char *sql, const char *path, struct takt_err *err)
+{
+	if (takt_sqlite_exec(db, sql) < 0)
+		return takt_sqlite_err(err, db, sqlite3_errcode(db), "write", path);
+	return 0;
+}
+
+/* A copy of `from` at `to`, changed by `sql`. VACUUM leaves nothing behind of what was deleted. */
+static int copy_file(const char *from, const char *to, const char *sql, struct takt_err *err)
+{
+	sqlite3 *source = NULL, *target = NULL;
+	int64_t version;
+	int rc = open_file(from, SQLITE_OPEN_READONLY, &source, err);
+
+	if (rc == 0)
+		rc = takt_store_schema_look(source, from, &version, err);
+	if (rc == 0)
+		rc = make_file(to, err);
+	if (rc < 0) {
+		sqlite3_close(source);
+		return rc;
+	}
+	rc = open_file(to, SQLITE_OPEN_READWRITE, &target, err);
+	if (rc == 0)
+		rc = copy_pages(source, target, to, err);
+	if (rc == 0)
+		rc = run_sql(target, "PRAGMA journal_mode=DELETE; PRAGMA synchronous=FULL;", to,
+			     err);
+	if (rc == 0)
+		rc = run_sql(target, sql, to, err);
+	sqlite3_close(source);
+	sqlite3_close(target);
+	if (rc < 0)
+		(void)unlink(to);
+	return rc;
+}
+
+#define WITHOUT_ENVIRONMENTS                                                               \
+	"DELETE FROM environment;"                                                         \
+	"UPDATE spec SET json = json_remove(json, '$.env') WHERE json_type(json, '$.env')" \
+	" IS NOT NULL;"                                                                    \
+	"VACUUM;"
+
+int takt_store_file_backup(const char *path, const char *to, struct takt_err *err)
+{
+	return copy_file(path, to, WITHOUT_ENVIRONMENTS, err);
+}
+
+/*
+ * Back again.
+ */
+
+static const char after_restore[] =
+	"DROP TRIGGER IF EXISTS job_over;"
+	"UPDATE job SET state = 'lost', message = 'it ran when the backup was made', ended_ns ="
+	" coalesce(started_ns, submitted_ns)"
+	" WHERE state IN ('starting', 'running', 'stopping');"
+	"UPDATE job SET held = 2, message = 'restored without its environment: submit it again, or "
+	"let it go with takt release' WHERE state = 'waiting';"
+	"CREATE TRIGGER job_over AFTER UPDATE OF state ON job WHEN new." TAKT_SQL_ENDED " BEGIN"
+	" DELETE FROM environment WHERE job_id = new.id;"
+	"END;" WITHOUT_ENVIRONMENTS;
+
+static int move_aside(const char *path, const char *suffix, struct takt_err *err)
+{
+	char from[PATH_BYTES], to[PATH_BYTES];
+
+	snprintf(from, sizeof(from), "%s%s", path, suffix);
+	snprintf(to, sizeof(to), "%s.before-restore%s", path, suffix);
+	if (rename(from, to) < 0 && errno != ENOENT)
+		return takt_err_set(err, -errno, "move '%s' aside", from);
+	return 0;
+}
+
+static int put_in_place(const char *path, const char *made, struct takt_err *err)
+{
+	int rc = move_aside(path, "", err);
+
+	if (rc == 0)
+		rc = move_aside(path, "-wal", err);
+	if (rc == 0)
+		rc = move_aside(path, "-shm", err);
+	if (rc == 0 && rename(made, path) < 0)
+		rc = takt_err_set(err, -errno, "put '%s' in its place", path);
+	return rc < 0 ? rc : takt_store_sync_dir(path, takt_sys_real(), err);
+}
+
+int takt_store_file_restore(const char *path, const char *from, struct takt_err *err)
+{
+	const struct takt_store_config config = {.path = path};
+	const struct takt_sys *sys = takt_sys_real();
+	char made[PATH_BYTES];
+	int lock_fd = -1, rc;
+
+	if (snprintf(made, sizeof(made), "%s.restoring", path) >= PATH_BYTES - 32)
+		return takt_err_set(err, -ENAMETOOLONG, "path '%.80s...'", path);
+	if (access(from, R_OK) < 0)
+		return takt_err_set(err, -errno, "read '%s'", from);
+	rc = takt_store_claim(&config, sys, &lock_fd, err);
+	if (rc < 0)
+		return rc;
+	(void)unlink(made); /* of a restore that was broken off */
+	rc = copy_file(from, made, after_restore, err);
+	if (rc == 0)
+		rc = put_in_place(path, made, err);
+	(void)sys->close(sys, lock_fd);
+	return rc;
+}
+
+/*
+ * Looked at.
+ */
+
+static int each_row(const char *path, const char *sql,
+		    int (*row)(sqlite3_stmt *stmt, void *ctx, struct takt_err *err), void *ctx,
+		    struct takt_err *err)
+{
+	sqlite3 *db = NULL;
+	sqlite3_stmt *stmt = NULL;
+	int step = SQLITE_ERROR, rc = open_file(path, SQLITE_OPEN_READONLY, &db, err);
+
+	if (rc == 0) {
+		step = sqlite3_prepare_v2(db, sql, -1, &stmt, NULL);
+		while (rc == 0 && (step == SQLITE_OK || step == SQLITE_ROW)) {
+			step = sqlite3_step(stmt);
+			if (step == SQLITE_ROW)
+				rc = row(stmt, ctx, err);
+		}
+		if (rc == 0 && step != SQLITE_DONE)
+			rc = takt_sqlite_err(err, db, step, "read database", path);
+	}
+	sqlite3_finalize(stmt);
+	sqlite3_close(db);
+	return rc;
+}
+
+static int is_ok(sqlite3_stmt *stmt, void *ctx, struct takt_err *err)
+{
+	const char *said = (const char *)sqlite3_column_text(stmt, 0);
+
+	return said && strcmp(said, "ok") == 0 ? 0
+					       : takt_store_corrupt(err, ctx, said ? said : "?");
+}
+
+struct live {
+	void (*live)(void *ctx, uint64_t job_id, uint32_t attempt);
+	void *ctx;
+};
+
+static int hand_live(sqlite3_stmt *stmt, void *ctx, struct takt_err *err)
+{
+	const struct live *to = ctx;
+
+	to->live(to->ctx, (uint64_t)sqlite3_column_int64(stmt, 0),
+		 (uint32_t)sqlite3_column_int64(stmt, 1));
+	return 0;
+}
+
+static int take_number(sqlite3_stmt *stmt, void *ctx, struct takt_err *err)
+{
+	*(int64_t *)ctx = sqlite3_column_int64(stmt, 0);
+	return 0;
+}
+
+int takt_store_file_check(const char *path, int64_t *ret_schema, uint64_t *ret_jobs,
+			  void (*live)(void *ctx, uint64_t job_id, uint32_t attempt), void *ctx,
+			  struct takt_err *err)
+{
+	struct live to = {live, ctx};
+	sqlite3 *db = NULL;
+	int64_t jobs = 0;
+	int rc = open_file(path, SQLITE_OPEN_READONLY, &db, err);
+
+	if (rc == 0)
+		rc = takt_store_schema_look(db, path, ret_schema, err);
+	sqlite3_close(db);
+	if (rc == 0)
+		rc = each_row(path, "PRAGMA integrity_check(1)", is_ok, (void *)path, err);
+	if (rc == 0)
+		rc = each_row(path, "SELECT count(*) FROM job JOIN spec ON job_id = id",
+			      take_number, &jobs, err);
+	if (rc == 0)
+		rc = each_row(path,
+			      "SELECT id, attempt FROM job WHERE state IN ('running', 'stopping')",
+			      hand_live, &to, err);
+	*ret_jobs = (uint64_t)jobs;
+	return rc;
+}
+
+struct ids {
+	void (*each)(void *ctx, uint64_t job_id);
+	void *ctx;
+};
+
+static int hand_id(sqlite3_stmt *stmt, void *ctx, struct takt_err *err)
+{
+	const struct ids *to = ctx;
+
+	to->each(to->ctx, (uint64_t)sqlite3_column_int64(stmt, 0));
+	return 0;
+}
+
+int takt_store_file_each_job(const char *path, void (*each)(void *ctx, uint64_t job_id), void *ctx,
+			     struct takt_err *err)
+{
+	struct ids to = {each, ctx};
+
+	return each_row(path, "SELECT id FROM job", hand_id, &to, err);
+}
+
+/*
+ * Shown to others.
+ */
+
+static void digest(const char *key, const char *kind, const char *text,
+		   uint8_t ret[SHA256_DIGEST_SIZE])
+{
+	struct hmac_sha256_ctx hmac;
+
+	hmac_sha256_set_key(&hmac, strlen(key), (const uint8_t *)key);
+	hmac_sha256_update(&hmac, strlen(kind) + 1, (const uint8_t *)kind);
+	hmac_sha256_update(&hmac, strlen(text), (const uint8_t *)text);
+	hmac_sha256_digest(&hmac, SHA256_DIGEST_SIZE, ret);
+}
+
+void takt_pseudonym(const char *key, const char *kind, const char *text, char ret[40])
+{
+	uint8_t bytes[SHA256_DIGEST_SIZE];
+
+	digest(key, kind, text, bytes);
+	snprintf(ret, 40, "%.20s-%02x%02x%02x%02x%02x%02x", kind, bytes[0], bytes[1], bytes[2],
+		 bytes[3], bytes[4], bytes[5]);
+}
+
+static void sql_pseudonym(sqlite3_context *context, int count, sqlite3_value **values)
+{
+	const char *kind = (const char *)sqlite3_value_text(values[0]);
+	const char *text = (const char *)sqlite3_value_text(values[1]);
+	char name[40];
+
+	if (!kind || !text) {
+		sqlite3_result_null(context);
+		return;
+	}
+	takt_pseudonym(sqlite3_user_data(context), kind, text, name);
+	sqlite3_result_text(context, name, -1, SQLITE_TRANSIENT);
+}
+
+/* Owners in the inputs of decisions are numbers, and stay numbers. */
+static void add_snapshot(struct takt_str *out, const char *key, const char *json)
+{
+	static const char field[] = "\"owner\":";
+	const char *at;
+
+	for (; (at = strstr(json, field)); json = at + strspn(at, "0123456789")) {
+		uint8_t bytes[SHA256_DIGEST_SIZE];
+		char number[24];
+
+		at += sizeof(field) - 1;
+		takt_str_addn(out, json, (size_t)(at - json));
+		snprintf(number, sizeof(number), "%.*s", (int)strspn(at, "0123456789"), at);
+		digest(key, "owner", number, bytes);
+		takt_str_addf(out, "%u",
+			      1u + (((unsigned)bytes[0] << 16) | (bytes[1] << 8) | bytes[2]));
+	}
+	takt_str_add(out, json);
+}
+
+static void sql_snapshot(sqlite3_context *context, int count, sqlite3_value **values)
+{
+	const char *json = (const char *)sqlite3_value_text(values[0]);
+	struct takt_str text = TAKT_STR(4 * TAKT_STORE_MAX_DECISION);
+
+	add_snapshot(&text, sqlite3_user_data(context), json ? json : "");
+	if (text.rc < 0)
+		sqlite3_result_error_nomem(context);
+	else
+		sqlite3_result_text(context, takt_str_text(&text), -1, SQLITE_TRANSIENT);
+	takt_str_fini(&text);
+}
+
+/* What is shown is named here; whatever else there is stays away. */
+static const char make_report[] =
+	"CREATE TABLE fact(name TEXT, value TEXT);"
+	"CREATE TABLE decision(id INTEGER PRIMARY KEY, version INTEGER, snapshot TEXT, plan TEXT);"
+	"INSERT INTO decision SELECT id, version, anonymous(snapshot), plan FROM whole.decision"
+	" ORDER BY id DESC LIMIT 500;"
+	"CREATE TABLE job AS SELECT id, state, attempt, gpu_mask, submitted_ns, started_ns, "
+	"ended_ns,"
+	" exit_code, exit_signal, cancel_wanted, timed_out, restarts, failures, held, priority,"
+	" wall_ns, energy_mj, mean_sm_mhz, throttled_ns, peak_memory_bytes, mean_util_permille,"
+	" pseudonym('user', uid) AS user, pseudonym('name', json_extract(json, '$.name')) AS name,"
+	" json_extract(json, '$.gpus') AS gpus, json_extract(json, '$.gpu_milli') AS gpu_milli,"
+	" json_extract(json, '$.time_limit_ms') AS time_limit_ms, length(message) AS message_bytes"
+	" FROM whole.job JOIN whole.spec ON job_id = id;";
+
+static int add_facts(sqlite3 *db, const char *const *facts, const char *to, struct takt_err *err)
+{
+	sqlite3_stmt *stmt = NULL;
+	int rc = takt_sqlite_code(
+		db, sqlite3_prepare_v2(db, "INSERT INTO fact VALUES(?1, ?2)", -1, &stmt, NULL));
+
+	for (; rc == 0 && facts[0]; facts += 2) {
+		sqlite3_bind_text(stmt, 1, facts[0], -1, SQLITE_STATIC);
+		sqlite3_bind_text(stmt, 2, facts[1], -1, SQLITE_STATIC);
+		rc = takt_sqlite_run(stmt);
+	}
+	sqlite3_finalize(stmt);
+	return rc < 0 ? takt_sqlite_err(err, db, sqlite3_errcode(db), "write", to) : 0;
+}
+
+static int fill_report(sqlite3 *db, const char *path, const char *to, const char *key,
+		       const char *const *facts, struct takt_err *err)
+{
+	char *attach = sqlite3_mprintf("ATTACH %Q AS whole", path);
+	int flags = SQLITE_UTF8 | SQLITE_DETERMINISTIC, rc;
+
+	sqlite3_create_function(db, "pseudonym", 2, flags, (void *)key, sql_pseudonym, NULL, NULL);
+	sqlite3_create_function(db, "anonymous", 1, flags, (void *)key, sql_snapshot, NULL, NULL);
+	rc = attach ? run_sql(db, attach, to, err) : takt_err_set(err, -ENOMEM, "the report");
+	sqlite3_free(attach);
+	if (rc == 0)
+		rc = run_sql(db, make_report, to, err);
+	return rc < 0 ? rc : add_facts(db, facts, to, err);
+}
+
+int takt_store_file_report(const char *path, const char *to, const char *key,
+			   const char *const *facts, struct takt_err *err)
+{
+	sqlite3 *db = NULL;
+	int rc = make_file(to, err);
+
+	if (rc < 0)
+		return rc;
+	rc = open_file(to, SQLITE_OPEN_READWRITE, &db, err);
+	if (rc == 0)
+		rc = fill_report(db, path, to, key, facts, err);
+	sqlite3_close(db);
+	if (rc < 0)
+		(void)unlink(to);
+	return rc;
+}

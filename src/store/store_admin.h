@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A database as a file: copied, put back, looked at, made fit to be shown to others. None of these
+ * opens a store; backup, check and report may be done while a daemon uses it.
+ */
+#ifndef TAKT_STORE_STORE_ADMIN_H
+#define TAKT_STORE_STORE_ADMIN_H
+
+#include "store/store.h"
+
+/* A copy as of one instant, 0600, without environments. `to` must not exist (-EEXIST). */
+int takt_store_file_backup(const char *path, const char *to, struct takt_err *err);
+
+/*
+ * Puts a backup in the place of `path`, which is kept as "<path>.before-restore". Jobs that wait
+ * are held, since their environments are not in it; those that ran are lost. -TAKT_E_BUSY while a
+ * daemon has the database, -TAKT_E_VERSION for one of a newer takt, -TAKT_E_CORRUPT for a damaged
+ * or foreign one: then nothing has changed.
+ */
+int takt_store_file_restore(const char *path, const char *from, struct takt_err *err);
+
+/* Every page and index; `live` is handed each attempt that should be on disk, job and number.
+ * -TAKT_E_CORRUPT with the first thing that is wrong. */
+int takt_store_file_check(const char *path, int64_t *ret_schema, uint64_t *ret_jobs,
+			  void (*live)(void *ctx, uint64_t job_id, uint32_t attempt), void *ctx,
+			  struct takt_err *err);
+/* Whether the database knows the job. */
+int takt_store_file_each_job(const char *path, void (*each)(void *ctx, uint64_t job_id), void *ctx,
+			     struct takt_err *err);
+
+/* HMAC-SHA256 under `key` as "<kind>-<12 hex digits>" into ret; the same text is the same
+ * pseudonym. */
+void takt_pseudonym(const char *key, const char *kind, const char *text, char ret[40]);
+/* For a report of a defect: decisions with their inputs, and figures of jobs, with pseudonyms for
+ * users and names; nothing else of what a user typed. `facts` are pairs of name and value, ended by
+ * NULL. A database that takt simulate --replay reads. `to` must not exist. */
+int takt_store_file_report(const char *path, const char *to, const char *key,
+			   const char *const *facts, struct takt_err *err);
+
+#endif
