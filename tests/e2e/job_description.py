@@ -230,6 +230,34 @@ def a_grid_is_a_job_a_combination():
             assert done.returncode == 64 and says in done.stderr, done
 
 
+def the_examples_of_the_page_run():
+    with open(kit.SOURCE + "/docs/job.md", encoding="utf-8") as file:
+        examples = re.findall(r"```toml run\n(.*?)```", file.read(), re.S)
+    assert len(examples) == 2
+    with kit.machine(gpus=2) as m:
+        m.start()
+        client = m.client()
+        for i, text in enumerate(examples):
+            done = submit(m, f"example{i}.toml", text, "-q")
+            assert done.returncode == 0, done
+            for job in map(int, done.stdout.split()):
+                view = client.wait(job)
+                assert view["state"] == "done", view
+        last = client.raw("GET", f"/v1/jobs/{job}/log")[1].decode()
+        assert last == "0.01\n0.1\n", last
+
+
+def the_page_has_every_option():
+    with open(kit.SOURCE + "/docs/job.md", encoding="utf-8") as file:
+        page = file.read()
+    told = kit.subprocess.run([os.path.join(kit.BUILD, "src/daemon/takt"), "help", "submit"], capture_output=True, text=True,
+                              check=True).stdout
+    options = re.findall(r"^  (?:-.,|   ) (--[a-z-]+)", told, re.M)
+    missing = [name for name in options
+               if name not in page and name not in ("--quiet", "--json", "--socket", "--help", "--file")]
+    assert len(options) > 40 and not missing, missing
+
+
 if __name__ == "__main__":
     sys.exit(kit.main([
         what_is_not_carried_out_is_refused,
@@ -240,4 +268,6 @@ if __name__ == "__main__":
         a_failure_ends_what_comes_after_it,
         bad_files_are_refused_as_a_whole,
         a_grid_is_a_job_a_combination,
+        the_examples_of_the_page_run,
+        the_page_has_every_option,
     ]))
