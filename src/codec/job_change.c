@@ -10,6 +10,10 @@ static const struct takt_field fields[] = {
 	{TAKT_FIELD_AT(CHANGE, held, TAKT_FIELD_BOOL), .flag_offset = offsetof(CHANGE, has_held)},
 	{TAKT_FIELD_AT(CHANGE, priority, TAKT_FIELD_I32), .min = -TAKT_SPEC_MAX_PRIORITY,
 	 .max = TAKT_SPEC_MAX_PRIORITY, .flag_offset = offsetof(CHANGE, has_priority)},
+	{TAKT_FIELD_AT(CHANGE, checkpoint, TAKT_FIELD_BOOL),
+	 .flag_offset = offsetof(CHANGE, checkpoint)},
+	{TAKT_FIELD_AT(CHANGE, frozen, TAKT_FIELD_BOOL),
+	 .flag_offset = offsetof(CHANGE, has_frozen)},
 };
 static const struct takt_shape shape = TAKT_SHAPE(CHANGE, "a change", fields);
 
@@ -30,9 +34,16 @@ int takt_job_change_from_json(const char *text, size_t len, struct takt_job_chan
 		if (err)
 			err->rc = rc;
 	}
-	if (rc == 0 && !change.has_held && !change.has_priority)
+	if (rc == 0 && !change.has_held && !change.has_priority && !change.checkpoint &&
+	    !change.has_frozen)
 		rc = takt_err_set(err, -TAKT_E_USAGE,
-				  "nothing to change: give 'held' or 'priority'");
+				  "nothing to change: give 'held' or 'priority', or of a job that "
+				  "runs 'checkpoint' or 'frozen'");
+	if (rc == 0 && (change.has_held || change.has_priority) &&
+	    (change.checkpoint || change.has_frozen))
+		rc = takt_err_set(err, -TAKT_E_USAGE,
+				  "'checkpoint' and 'frozen' are for jobs that run, 'held' and "
+				  "'priority' for those that wait");
 	if (rc == 0)
 		*ret = change;
 	return rc;

@@ -155,11 +155,13 @@ int takt_jobspecs_from_json(const char *text, size_t len, struct takt_jobspecs *
 			    struct takt_err *err);
 void takt_jobspecs_free(struct takt_jobspecs *specs);
 
-/* What may be changed about a job that waits; at least one of them. */
+/* What may be changed about a job that waits, or said of one that runs; at least one of them. */
 struct takt_job_change {
 	bool held;
 	bool has_held, has_priority;
-	int32_t priority; /* -1000..1000 */
+	bool checkpoint;	 /* runs: what it did until now is safe */
+	bool has_frozen, frozen; /* runs: its processes stand still, go on */
+	int32_t priority;	 /* -1000..1000 */
 };
 /* Strict, as above: -TAKT_E_USAGE names the field. *ret untouched on failure. */
 int takt_job_change_from_json(const char *text, size_t len, struct takt_job_change *ret,

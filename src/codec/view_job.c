@@ -104,6 +104,7 @@ static const struct takt_field job_fields[] = {
 	U32(JOB, share_place, NONE(0)),
 	U32(JOB, share_of, NONE(0)),
 	U64(JOB, share_used_gpu_s, NONE(0)),
+	BOOL(JOB, frozen),
 	I64(JOB, checkpoint_ms, NONE(0)),
 	TEXT(JOB, params),
 	TEXT(JOB, held),

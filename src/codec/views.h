@@ -210,6 +210,7 @@ struct takt_job_view {
 	/* Its user's place among those who share, 1 is served first; 0 = nothing is shared. */
 	uint32_t share_place, share_of;
 	uint64_t share_used_gpu_s;	       /* GPU time that counts still, decayed */
+	bool frozen;			       /* running: all its processes stand still */
 	int64_t checkpoint_ms;		       /* its last, of this run; 0 = none */
 	char held[8];			       /* waiting: "owner" or "admin" holds it; else "" */
 	char why[24];			       /* waiting: stable name of the reason; else "" */

@@ -57,6 +57,23 @@ static struct takt_queue_change change_of(const struct takt_peer *peer,
 	};
 }
 
+/* Of a job that runs: counts at once, and is on its way to disk. */
+static int say_of_running(struct takt_daemon *daemon, const struct takt_peer *peer,
+			  const struct takt_queue_job *job, const struct takt_job_change *change,
+			  struct takt_pending *pending, struct takt_err *err)
+{
+	int rc = 0;
+
+	if (change->checkpoint)
+		rc = takt_queue_checkpointed(daemon->queue, job->row.id, takt_wall_now(daemon->sys),
+					     err);
+	if (rc == 0 && change->has_frozen)
+		rc = takt_queue_freeze(daemon->queue, job->row.id, change->frozen, err);
+	if (rc == 0)
+		takt_api_answer_job(daemon, pending, 200, peer, job);
+	return rc;
+}
+
 int takt_api_change(void *ctx, const struct takt_peer *peer, uint64_t job_id,
 		    const struct takt_job_change *change, struct takt_pending *pending,
 		    struct takt_err *err)
@@ -71,6 +88,8 @@ int takt_api_change(void *ctx, const struct takt_peer *peer, uint64_t job_id,
 		rc = may_change(peer, job, change, err);
 	if (rc < 0)
 		return rc;
+	if (change->checkpoint || change->has_frozen)
+		return say_of_running(daemon, peer, job, change, pending, err);
 	token = takt_alloc(sizeof(*token));
 	if (!token)
 		return takt_err_set(err, -ENOMEM, "the request");

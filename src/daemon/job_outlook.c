@@ -60,12 +60,21 @@ static void fill_share(const struct takt_daemon *daemon, const struct takt_queue
 	ret->share_used_gpu_s = share.used_gpu_s;
 }
 
+static void fill_frozen(const struct takt_queue_job *job, struct takt_job_view *ret)
+{
+	ret->frozen = job->phase == TAKT_PHASE_RUNNING && job->row.frozen;
+	if (ret->frozen && !ret->why_text[0])
+		takt_strcpy(ret->why_text, sizeof(ret->why_text),
+			    "frozen; keeps its GPUs and their memory");
+}
+
 void takt_api_fill_outlook(const struct takt_daemon *daemon, const struct takt_queue_job *job,
 			   struct takt_job_view *ret)
 {
 	fill_run(&job->estimate, ret);
 	fill_room(job, ret);
 	fill_share(daemon, job, ret);
+	fill_frozen(job, ret);
 	if (job->phase == TAKT_PHASE_WAITING)
 		ret->starts_ms = to_ms(takt_queue_predicted_start(daemon->queue, job->row.id));
 	if (ret->starts_ms)

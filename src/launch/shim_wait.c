@@ -163,7 +163,7 @@ static void forward(struct watch *watch, int sig)
 	if (sig == SIGKILL)
 		enter_phase(watch, PHASE_KILL);
 	else if (sig > 0 && sig <= SIGRTMAX)
-		signal_job(watch, sig, REACH_GROUP);
+		signal_job(watch, sig, sig == SIGSTOP || sig == SIGCONT ? REACH_ALL : REACH_GROUP);
 	else if (sig >= TAKT_SHIM_NOTICE_IDLE)
 		takt_shim_notice_idle(watch->shim, (uint32_t)(sig - TAKT_SHIM_NOTICE_IDLE));
 }

@@ -215,6 +215,8 @@ static void attempt_runs(struct takt_queue *queue, struct takt_queue_job *job,
 	if (job->row.started.ns == 0)
 		job->row.started = event->at;
 	(void)takt_queue_tell(queue, TAKT_SCHED_JOB_RUNNING, job, NULL);
+	if (job->row.checkpoint_at.ns)
+		(void)takt_queue_tell(queue, TAKT_SCHED_JOB_CHECKPOINT, job, NULL);
 	(void)takt_queue_post(queue, job, TICKET_NOTE, NULL);
 	if (job->stop_wanted && !job->stop_sent)
 		takt_queue_stop(queue, job);

@@ -313,6 +313,8 @@ static uint64_t event_ns(const struct takt_queue *queue, enum takt_sched_event_k
 	else if ((kind == TAKT_SCHED_JOB_PLACED || kind == TAKT_SCHED_JOB_RUNNING) &&
 		 job->row.started.ns)
 		at = job->row.started;
+	else if (kind == TAKT_SCHED_JOB_CHECKPOINT)
+		at = job->row.checkpoint_at;
 	return at.ns ? takt_queue_sched_ns(queue, at) : 0;
 }
 

@@ -254,6 +254,11 @@ struct takt_queue_change {
  */
 int takt_queue_change(struct takt_queue *queue, uint64_t job_id,
 		      const struct takt_queue_change *change, void *token, struct takt_err *err);
+/* A running job's work so far is safe: it loses less when it has to go for others. */
+int takt_queue_checkpointed(struct takt_queue *queue, uint64_t job_id, struct takt_wall now,
+			    struct takt_err *err);
+/* All its processes stand still, or go on; it keeps its GPUs and their memory. */
+int takt_queue_freeze(struct takt_queue *queue, uint64_t job_id, bool frozen, struct takt_err *err);
 int takt_queue_signal(struct takt_queue *queue, uint64_t job_id, int signal, struct takt_err *err);
 /* Who gave the token hung up: `accepted` or `noted` is not to be called. */
 void takt_queue_forget_token(struct takt_queue *queue, void *token);

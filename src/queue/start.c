@@ -117,6 +117,8 @@ static void promise(struct takt_queue *queue, const struct takt_plan_placement *
 	takt_ledger_name(queue, job);
 	job->row.evict_for = 0;
 	job->row.evict_at.ns = 0;
+	job->row.checkpoint_at.ns = 0;
+	job->row.frozen = false;
 	job->row_durable = job->prepared = job->stop_wanted = job->stop_sent = false;
 	job->limit_ns = 0;
 	job->clock_note[0] = '\0';

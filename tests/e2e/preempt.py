@@ -88,6 +88,43 @@ def nobody_goes_who_did_not_offer_it():
         assert "preemptions" not in client.job(gate), client.job(gate)
 
 
+def a_frozen_job_stands_still_and_goes_on():
+    count = "n=0; while true; do n=$((n+1)); echo $n > count; sleep 0.02; done"
+
+    def counted(m):
+        try:
+            with open(m.path("jobs/count"), encoding="ascii") as file:
+                return int(file.read() or 0)
+        except FileNotFoundError:
+            return 0
+
+    with kit.machine(gpus=1) as m:
+        m.start()
+        client = m.client()
+        job = client.submit(["sh", "-c", count], gpus=1, cwd=m.path("jobs"))["id"]
+        kit.until(lambda: counted(m) > 3, kit.WAIT_S, lambda: client.job(job))
+        done = m.takt("freeze", str(job))
+        assert done.returncode == 0 and "frozen" in done.stdout, done
+        was = [0, 1]
+
+        def rests():
+            was.append(counted(m))
+            return was[-1] == was[-2] == was[-3]
+        kit.until(rests, kit.WAIT_S, lambda: was)
+        assert client.job(job)["frozen"], client.job(job)
+        m.kill()
+        m.start()
+        client = m.client()
+        kit.until(lambda: client.job(job).get("frozen"), kit.WAIT_S, lambda: client.job(job))
+        assert m.takt("thaw", str(job)).returncode == 0
+        kit.until(lambda: counted(m) > was[-1], kit.WAIT_S, lambda: client.job(job))
+        assert m.takt("checkpoint", str(job)).returncode == 0
+        assert "checkpoint_ms" in client.job(job), client.job(job)
+        assert m.takt("freeze", str(job)).returncode == 0
+        client.cancel(job)
+        assert client.wait(job)["state"] == "cancelled"
+
+
 def decisions_come_out_again_with_their_settings():
     with kit.machine(gpus=2) as m:
         m.start("--min-runtime", "0s", "--order", "fair_share", "--backfill", "easy", "--guard", "1h")
@@ -106,5 +143,6 @@ if __name__ == "__main__":
         who_makes_room_saves_and_runs_again,
         takt_may_die_in_between,
         nobody_goes_who_did_not_offer_it,
+        a_frozen_job_stands_still_and_goes_on,
         decisions_come_out_again_with_their_settings,
     ]))
