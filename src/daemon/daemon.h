@@ -338,7 +338,8 @@ void takt_api_update_page(struct takt_daemon *daemon);
 /* The verb `serve`, whose name is argv[1] if there is one; argv is the process's own. Returns its
  * exit status. */
 int takt_serve_main(int argc, char **argv);
-/* The verb `admin`: backup, restore, check or report of the files of a daemon, which need not run. */
+/* The verb `admin`: backup, restore, check or report of the files of a daemon, which need not run.
+ */
 int takt_admin_files(const char *action, const struct takt_config *config, const char *file,
 		     void (*say)(void *ctx, const char *text), void *ctx, struct takt_err *err);
 /* The verb `record`. */
