@@ -14,7 +14,7 @@ WISHES = {
     "checkpoint_dir": ("--checkpoint-dir", "/tmp"), "deadline_ms": ("--deadline", "2h"), "estimate_ms": ("--estimate", "1h"),
     "tenant": ("--tenant", "lab"), "ranks": ("--ranks",), "idle_release_ms": ("--idle-release", "30m"),
     "container": ("--container", "debian"), "stage": ("--stage",), "prefetch": ("--prefetch", "true"),
-    "hook": ("--hook", "true"), "wait_outside": 
+    "hook": ("--hook", "true"), "wait_outside": ("--wait-outside",),
 }
 
 
