@@ -138,8 +138,8 @@ class Takt(Tool):
         self.takt = os.path.join(kit.BUILD, "src/daemon/takt")
         run([kit.TWIN, "create", "hgx-h100", "--gpus", "1", "--path", machine], self.env)
         self.serve = subprocess.Popen(
-            [kit.TWIN, "exec", "--machine", machine, "--", self.takt, "serve", "--runtime-dir",
-             os.path.join(folder, "run"), "--state-dir", os.path.join(folder, "state"), "--lock-dir",
+            [kit.TWIN, "exec", "--machine", machine, "--", self.takt, "serve", "--nvml-path", kit.TWIN_LIB,
+             "--runtime-dir", os.path.join(folder, "run"), "--state-dir", os.path.join(folder, "state"), "--lock-dir",
              os.path.join(folder, "locks"), "--metrics-listen", "off"], env=self.env,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         kit.until(lambda: subprocess.run([self.takt, "status"], env=self.env, capture_output=True,
