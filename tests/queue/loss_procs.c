@@ -312,7 +312,7 @@ static bool shim_step(struct loss_procs *procs, struct loss_shim *shim)
 	case SHIM_LOCKED:
 		if (shim->staged)
 			return shim_stage(procs, shim);
-		/* fall through */
+		__attribute__((fallthrough));
 	case SHIM_TURN:
 		if (!(procs->mistakes & LOSS_LATE_STARTED) && !shim_record_started(procs, shim) &&
 		    !(procs->mistakes & LOSS_CARELESS))
