@@ -171,6 +171,14 @@ def environ_of(pid, name):
         return file.read()
 
 
+def is_running(pid, words):
+    """Whether these bytes are in its command line; a process that is gone runs nothing."""
+    try:
+        return words in environ_of(pid, "cmdline")
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
 class Machine:
     """A simulated machine with takt on it. `armed`: helpers can be told to die, see arm()."""
 

@@ -111,7 +111,7 @@ def cancelled_it_leaves_nothing():
         client.cancel(job)
         assert client.wait(job)["state"] == "cancelled"
         expect_nothing_left(m, job)
-        kit.until(lambda: not any(b"sleep\x001000" in kit.environ_of(pid, "cmdline") for pid in m.pids("job")),
+        kit.until(lambda: not any(kit.is_running(pid, b"sleep\x001000") for pid in m.pids("job")),
                   kit.WAIT_S, lambda: m.processes())
         free(m)
         assert not runs_of(m, job)
