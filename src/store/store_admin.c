@@ -250,27 +250,6 @@ int takt_store_file_check(const char *path, int64_t *ret_schema, uint64_t *ret_j
 	return rc;
 }
 
-struct ids {
-	void (*each)(void *ctx, uint64_t job_id);
-	void *ctx;
-};
-
-static int hand_id(sqlite3_stmt *stmt, void *ctx, struct takt_err *err)
-{
-	const struct ids *to = ctx;
-
-	to->each(to->ctx, (uint64_t)sqlite3_column_int64(stmt, 0));
-	return 0;
-}
-
-int takt_store_file_each_job(const char *path, void (*each)(void *ctx, uint64_t job_id), void *ctx,
-			     struct takt_err *err)
-{
-	struct ids to = {each, ctx};
-
-	return each_row(path, "SELECT id FROM job", hand_id, &to, err);
-}
-
 /*
  * Shown to others.
  */

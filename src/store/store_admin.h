@@ -24,9 +24,6 @@ int takt_store_file_restore(const char *path, const char *from, struct takt_err 
 int takt_store_file_check(const char *path, int64_t *ret_schema, uint64_t *ret_jobs,
 			  void (*live)(void *ctx, uint64_t job_id, uint32_t attempt), void *ctx,
 			  struct takt_err *err);
-/* Whether the database knows the job. */
-int takt_store_file_each_job(const char *path, void (*each)(void *ctx, uint64_t job_id), void *ctx,
-			     struct takt_err *err);
 
 /* HMAC-SHA256 under `key` as "<kind>-<12 hex digits>" into ret; the same text is the same
  * pseudonym. */
