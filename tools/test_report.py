@@ -26,6 +26,7 @@ import sys
 import time
 
 LOG_TAIL = 30
+PATIENCE = "4"  # times a test's own limit, which is there for what hangs: a busy machine is not at fault
 POINT = re.compile(r"^(not )?ok\b\s*\d*\s*(?:-\s*)?(.*)$")
 DIRECTIVE = re.compile(r"^(.*?)\s*(?<!\\)#\s*(SKIP|TODO)\S*\s*(.*)$", re.I)
 TRIALS = re.compile(r"^# trials: (\d+) (.+)$", re.M)
@@ -197,7 +198,8 @@ def run_meson(build, arguments):
     if os.path.exists(log):
         os.remove(log)
     meson = os.environ.get("MESON", "meson").split()
-    return subprocess.run(meson + ["test", "-C", build] + arguments, check=False).returncode, log
+    command = meson + ["test", "-C", build, "--timeout-multiplier", PATIENCE] + arguments
+    return subprocess.run(command, check=False).returncode, log
 
 
 def read_log(path):
