@@ -160,14 +160,14 @@ static void hold_slot(struct takt_planner *planner, const struct takt_plan_kept 
 	const struct takt_plan_spare *spare = &kept->spare[i];
 	const struct takt_node *node = takt_cluster_node(planner->sched->cluster, slot->node);
 	uint32_t milli = slot->milli ? slot->milli : TAKT_REQUEST_WHOLE;
+	/* A copy: what is held may be of a new kind, and then the kinds move. */
+	struct takt_request request =
+		*takt_cluster_request(planner->sched->cluster, kept->entry->kind);
 
-	const struct takt_request *request =
-		takt_cluster_request(planner->sched->cluster, kept->entry->kind);
-
-	if (request->mig_profile && node->device[__builtin_ctzll(slot->dev_mask)].held == 0)
-		hold_instance(planner, request, slot);
+	if (request.mig_profile && node->device[__builtin_ctzll(slot->dev_mask)].held == 0)
+		hold_instance(planner, &request, slot);
 	else
-		hold_gpus(planner, request, slot->node, slot->dev_mask, milli);
+		hold_gpus(planner, &request, slot->node, slot->dev_mask, milli);
 	hold_cpu(planner, slot->node, node->cpu_left_milli - spare->cpu_milli);
 	hold_mem(planner, slot->node, node->mem_left_mib - spare->mem_mib);
 }
