@@ -174,13 +174,14 @@ static bool only_space(const char *text, const char *end)
 	return text == end;
 }
 
-/* "byte 25", or beyond the first line "line 3, byte 25". */
-static int invalid(const char *text, size_t at, const char *wrong, struct takt_err *err)
+/* "byte 25", or beyond the first line "line 3, byte 25". `at` may be beyond the text, where it ends
+ * too early. */
+static int invalid(const char *text, size_t len, size_t at, const char *wrong, struct takt_err *err)
 {
 	unsigned line = 1;
 	char where[24] = "";
 
-	for (size_t i = 0; i < at; i++)
+	for (size_t i = 0; i < at && i < len; i++)
 		line += text[i] == '\n';
 	if (line > 1)
 		snprintf(where, sizeof(where), "line %u, ", line);
@@ -200,7 +201,7 @@ int takt_json_parse(const char *text, size_t len, size_t max, struct cJSON **ret
 		return takt_err_set(err, -TAKT_E_LIMIT, "JSON of %zu bytes, the limit is %zu", len,
 				    max);
 	if (!scan_all(&scan))
-		return invalid(text, scan.at, scan.wrong, err);
+		return invalid(text, len, scan.at, scan.wrong, err);
 	root = cJSON_ParseWithLengthOpts(text, len, &end, false);
 	if (root && only_space(end, text + len)) {
 		*ret = root;
@@ -209,5 +210,5 @@ int takt_json_parse(const char *text, size_t len, size_t max, struct cJSON **ret
 	cJSON_Delete(root);
 	if (starved)
 		return takt_err_set(err, -ENOMEM, "no memory to read JSON");
-	return invalid(text, (size_t)(end - text), NULL, err);
+	return invalid(text, len, (size_t)(end - text), NULL, err);
 }
