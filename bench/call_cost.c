@@ -19,7 +19,7 @@
 enum {
 	BATCHES = 15,
 	BATCH_NS = 4000000,
-	MAX_GPUS = 16,
+	MAX_GPUS = 64,
 };
 
 static void *library;
@@ -47,6 +47,7 @@ static uintptr_t find(const char *name)
 	X(nvmlDeviceGetMemoryInfo_v2)                \
 	X(nvmlDeviceGetCurrentClocksThrottleReasons) \
 	X(nvmlDeviceGetFieldValues)                  \
+	X(nvmlDeviceGetSamples)                      \
 	X(nvmlDeviceGetComputeRunningProcesses_v3)   \
 	X(nvmlDeviceGetPowerManagementLimit)         \
 	X(nvmlDeviceSetGpuLockedClocks)              \
@@ -139,6 +140,15 @@ static int fields(struct nvml_device *gpu)
 	return FN(nvmlDeviceGetFieldValues)(gpu, 3, values);
 }
 
+/* All that the driver keeps of the power: a second or two of it. */
+static int samples(struct nvml_device *gpu)
+{
+	struct nvml_sample kept[256];
+	uint32_t type, count = TAKT_ARRAY_LEN(kept);
+
+	return FN(nvmlDeviceGetSamples)(gpu, NVML_SAMPLES_TOTAL_POWER, 0, &type, &count, kept);
+}
+
 static int processes(struct nvml_device *gpu)
 {
 	struct nvml_process_info infos[32];
@@ -212,6 +222,7 @@ static const struct subject {
 	{"DeviceGetCurrentClocksThrottleReasons", at_nvmlDeviceGetCurrentClocksThrottleReasons,
 	 reasons},
 	{"DeviceGetFieldValues of 3", at_nvmlDeviceGetFieldValues, fields},
+	{"DeviceGetSamples of power", at_nvmlDeviceGetSamples, samples},
 	{"DeviceGetComputeRunningProcesses_v3", at_nvmlDeviceGetComputeRunningProcesses_v3,
 	 processes},
 	{"DeviceGetPowerManagementLimit", at_nvmlDeviceGetPowerManagementLimit, limit},

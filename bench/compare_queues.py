@@ -45,17 +45,6 @@ def rss_kib(pids):
     return total
 
 
-def processes_with(mark):
-    """Whose environment or arguments hold the mark, but for ourselves."""
-    found = []
-    for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
-        with contextlib.suppress(OSError):
-            text = kit.environ_of(pid, "environ") + kit.environ_of(pid, "cmdline")
-            if pid != os.getpid() and mark.encode() in text:
-                found.append(pid)
-    return found
-
-
 class Tool:
     """A queue that was started in a folder of its own. A job is `argv`; all go to the one GPU or slot."""
 
@@ -168,7 +157,7 @@ def measure_tool(tool, jobs, waiting):
     found[f"{tool.name}: gap between two jobs, median"] = (statistics.median(gaps), "ms")
     found[f"{tool.name}: gap between two jobs, p99"] = (percentile(gaps, 0.99), "ms")
     time.sleep(1)
-    few = rss_kib(processes_with(tool.folder))
+    few = rss_kib(kit.processes_with(tool.folder))
     tool.submit(tool.witness(10_000_000))
     took = timed(waiting, lambda: tool.submit(tool.witness(JOB_MS)))
     found[f"{tool.name}: submit while jobs wait, median"] = (statistics.median(took) * 1e3, "ms")
@@ -177,7 +166,7 @@ def measure_tool(tool, jobs, waiting):
     found[f"{tool.name}: list of {waiting} waiting jobs, median"] = (statistics.median(took) * 1e3, "ms")
     found[f"{tool.name}: memory (Rss) of its processes, idle"] = (few, "KiB")
     found[f"{tool.name}: memory (Rss) of its processes, {waiting} jobs wait"] = \
-        (rss_kib(processes_with(tool.folder)), "KiB")
+        (rss_kib(kit.processes_with(tool.folder)), "KiB")
     return found
 
 
@@ -186,12 +175,7 @@ def measure(kind, jobs, waiting):
     try:
         return measure_tool(kind(folder), jobs, waiting)
     finally:
-        end = time.monotonic() + kit.WAIT_S
-        while (left := processes_with(folder)) and time.monotonic() < end:
-            for pid in left:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, 9)
-            time.sleep(0.05)
+        kit.kill_all_with(folder)
         shutil.rmtree(folder, ignore_errors=True)
 
 

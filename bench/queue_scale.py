@@ -5,9 +5,10 @@
 A job holds all 8 simulated GPUs, the others wait behind it. With few and with many of them waiting:
 time of one submission and of one list (what `takt queue` asks for) over a connection that stays open;
 then the same while so many clients each ask for the list once a second. Times are the clients', Python
-and its waits included; the load on the machine is in the results.
+and its waits included; the load on the machine is in the results. With --ends instead: what the end of
+one job, and the start of the next, cost the main thread while so many wait, by order of the queue.
 
-Usage: queue_scale.py BUILD_FOLDER [--jobs N] [--clients N] [--record [FILE]]
+Usage: queue_scale.py BUILD_FOLDER [--jobs N] [--clients N] [--ends] [--record [FILE]]
 """
 import argparse
 import csv
@@ -32,6 +33,7 @@ A_BATCH = 500
 TRIES = 200
 POLL_S = 1.0
 POLLED_S = 15
+ENDS = 8  # at once
 ASK = b"GET /v1/jobs?limit=1000 HTTP/1.1\r\nHost: takt\r\n\r\n"
 
 
@@ -126,10 +128,14 @@ def poll_apart(path, clients):
                             stdout=subprocess.PIPE, text=True)
 
 
-def measure_quiet(found, client, argv, waiting):
-    ask = lambda: client.raw("GET", "/v1/jobs?limit=1000")  # noqa: E731
-    summary(found, f"submit, {waiting} jobs wait", timed(TRIES, lambda: client.submit(argv, gpus=1)))
-    summary(found, f"queue (1000 of them at most), {waiting} jobs wait", timed(TRIES, ask))
+def measure_quiet(found, m, client, argv, waiting):
+    (pid,) = m.pids("takt")
+    for what, ask in (("submit", lambda: client.submit(argv, gpus=1)),
+                      ("queue (1000 of them at most)", lambda: client.raw("GET", "/v1/jobs?limit=1000"))):
+        before = processor_s(pid)
+        summary(found, f"{what}, {waiting} jobs wait", timed(TRIES, ask))
+        found[f"takt's main thread for one {what}, {waiting} jobs wait"] = \
+            ((processor_s(pid) - before) / TRIES * 1e3, "ms of a CPU")
 
 
 def measure_polled(found, m, client, argv, clients, waiting):
@@ -161,16 +167,39 @@ def measure(jobs, clients):
         kit.until(lambda: len(m.pids("takt")) == 1, kit.WAIT_S, "one takt")
         (pid,) = m.pids("takt")
         fill(client, argv, FEW)
-        measure_quiet(found, client, argv, FEW)
+        measure_quiet(found, m, client, argv, FEW)
         measure_polled(found, m, client, argv, clients, FEW)
         before, count = memory_kib(pid), client.status()["waiting"]
         begin = time.monotonic()
         fill(client, argv, jobs - count)
         found[f"handed in by {A_BATCH}, up to {jobs}"] = ((jobs - count) / (time.monotonic() - begin), "1/s")
         found["memory a waiting job"] = ((memory_kib(pid) - before) * 1024 / (jobs - count), "bytes")
-        measure_quiet(found, client, argv, jobs)
+        measure_quiet(found, m, client, argv, jobs)
         measure_polled(found, m, client, argv, clients, jobs)
         found["memory of takt serve then"] = (memory_kib(pid), "KiB")
+    return found
+
+
+def measure_end(found, order, waiting):
+    with kit.machine() as m:
+        m.start("--order", order)
+        client = m.client()
+        holder = client.submit(["sleep", "100000"], gpus=8)["id"]
+        fill(client, ["/bin/true"], waiting)
+        (pid,) = m.pids("takt")
+        client.cancel(holder)
+        client.wait(holder + ENDS)
+        before = processor_s(pid)
+        client.wait(holder + 9 * ENDS)
+        found[f"takt's main thread for one end, {waiting} jobs wait, order {order}"] = \
+            ((processor_s(pid) - before) / (8 * ENDS) * 1e3, "ms of a CPU")
+
+
+def measure_ends(jobs):
+    found = {"load average before": (os.getloadavg()[0], "")}
+    for order in ("priority", "qssf", "takt"):
+        for waiting in (FEW, jobs):
+            measure_end(found, order, waiting)
     return found
 
 
@@ -190,17 +219,19 @@ def main():
     parser.add_argument("build")
     parser.add_argument("--jobs", type=int, default=20000)
     parser.add_argument("--clients", type=int, default=200)
+    parser.add_argument("--ends", action="store_true")
     parser.add_argument("--record", nargs="?", const=os.path.join(HERE, "results/queue_scale.csv"))
     parser.add_argument("--poll", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.poll:
         print(json.dumps(poll_for(args.poll, args.clients, POLLED_S)))
         return 0
-    found = measure(args.jobs, args.clients)
+    found = measure_ends(args.jobs) if args.ends else measure(args.jobs, args.clients)
     for name, (value, unit) in found.items():
         print(f"{name:70} {value:10.2f} {unit}")
     if args.record:
-        record(args.record, found, f"queue_scale.py --jobs {args.jobs} --clients {args.clients}")
+        what = "--ends" if args.ends else f"--clients {args.clients}"
+        record(args.record, found, f"queue_scale.py --jobs {args.jobs} {what}")
     return 0
 
 

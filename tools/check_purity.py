@@ -22,6 +22,7 @@ ALLOWED = {name: None for name in """
     memcpy memmove memset memcmp memchr memrchr
     strlen strnlen strcmp strncmp strchr strrchr strchrnul strspn strcspn strpbrk strstr
     snprintf vsnprintf
+    exp log pow sqrt sin cos sincos tanh
     __assert_fail __stack_chk_fail _GLOBAL_OFFSET_TABLE_
     __popcountsi2 __popcountdi2 __clzdi2 __ctzdi2 __udivti3 __umodti3 __divti3 __modti3 __multi3
 """.split()}

@@ -4,10 +4,15 @@
 
 Usage: test_report.py [--skips FILE] BUILD... [-- ARGUMENTS OF meson test...]
 
-Runs meson test in each build folder, then prints each case that failed with the end of its log, then
-each skipped one with its reason, then how long each suite took, then "N passed, N failed". A case is
-a TAP test point, or the whole program where it speaks no TAP. A skip counts as failed if it has no
-reason or no line of FILE (tests/skips) allows it in this environment.
+Runs meson test in each build folder, all of them beside each other, then prints each case that failed
+with the end of its log, then each skipped one with its reason, then how long each suite took, then
+"N passed, N failed". A case is a TAP test point, or the whole program where it speaks no TAP. A skip
+counts as failed if it has no reason or no line of FILE (tests/skips) allows it in this environment.
+
+Programs of the suites that run takt whole (AGAIN) depend on what else a shared machine does. Up to
+AGAIN_MOST of them that failed are run once more, with nothing beside them; if all of a program's cases
+pass then, they count, and what failed at first is printed as UNSTEADY, with its log. Campaigns never
+get a second chance: one failure in a thousand is what they are there to find.
 A campaign says how often it tried what in lines "# trials: NUMBER WHAT"; they become one table.
 Exit status 1 if anything failed or nothing ran.
 
@@ -16,6 +21,7 @@ starts with "# " before it is taken; a program that exits with 77 says it in its
 """
 import argparse
 import collections
+import concurrent.futures
 import json
 import os
 import platform
@@ -26,6 +32,8 @@ import sys
 import time
 
 LOG_TAIL = 30
+AGAIN = ("e2e", "browser", "guest")
+AGAIN_MOST = 5
 PATIENCE = "4"  # times a test's own limit, which is there for what hangs: a busy machine is not at fault
 POINT = re.compile(r"^(not )?ok\b\s*\d*\s*(?:-\s*)?(.*)$")
 DIRECTIVE = re.compile(r"^(.*?)\s*(?<!\\)#\s*(SKIP|TODO)\S*\s*(.*)$", re.I)
@@ -39,6 +47,7 @@ class Case:
     def __init__(self, name, result, text=""):
         self.name = name      # "SUITE / TEST: CASE"
         self.where = ""       # "FOLDER | " when there are several
+        self.program = ""     # "SUITE / TEST"
         self.env = ""         # what tests/skips may ask for
         self.result = result  # "pass", "fail" or "skip"
         self.text = text      # why it was skipped, or the log
@@ -188,45 +197,55 @@ def judge(cases, rules, out):
     return passed, len(failed) + bad_skips
 
 
-def log_path(build):
-    return os.path.join(build, "meson-logs", "testlog.json")
+def log_path(build, base="testlog"):
+    return os.path.join(build, "meson-logs", base + ".json")
 
 
-def run_meson(build, arguments):
-    """Exit status of meson test, whose log is fresh afterwards or absent."""
-    log = log_path(build)
+def run_meson(build, arguments, prefix="", base="testlog"):
+    """Exit status of meson test, whose log is fresh afterwards or absent; its lines with `prefix`."""
+    log = log_path(build, base)
     if os.path.exists(log):
         os.remove(log)
     meson = os.environ.get("MESON", "meson").split()
-    command = meson + ["test", "-C", build, "--timeout-multiplier", PATIENCE] + arguments
-    return subprocess.run(command, check=False).returncode, log
+    command = meson + ["test", "-C", build, "--timeout-multiplier", PATIENCE, "--logbase", base]
+    with subprocess.Popen(command + arguments, stdout=subprocess.PIPE, text=True,
+                          errors="replace") as process:
+        for line in process.stdout:
+            sys.stdout.write(prefix + line)
+            sys.stdout.flush()
+    return process.returncode
 
 
-def read_log(path):
+def read_entries(path):
     if not os.path.exists(path):
         return []
     with open(path, encoding="utf-8", errors="replace") as file:
-        return [case for line in file if line.strip() for case in cases_of(json.loads(line))]
+        return [json.loads(line) for line in file if line.strip()]
+
+
+def read_log(path):
+    cases = []
+    for entry in read_entries(path):
+        for case in cases_of(entry):
+            case.program = display_name(entry)
+            cases.append(case)
+    return cases
 
 
 def read_times(path):
     """Suite -> seconds that its programs ran, longest first."""
     times = collections.Counter()
-    if os.path.exists(path):
-        with open(path, encoding="utf-8", errors="replace") as file:
-            for entry in (json.loads(line) for line in file if line.strip()):
-                times[display_name(entry).split(" / ")[0]] += entry.get("duration") or 0
+    for entry in read_entries(path):
+        times[display_name(entry).split(" / ")[0]] += entry.get("duration") or 0
     return times.most_common()
 
 
 def read_trials(path):
     """What was tried in campaigns -> how often, in order of appearance."""
     trials = collections.Counter()
-    if os.path.exists(path):
-        with open(path, encoding="utf-8", errors="replace") as file:
-            for entry in (json.loads(line) for line in file if line.strip()):
-                for number, what in TRIALS.findall(entry.get("stdout") or ""):
-                    trials[f"{display_name(entry)}: {what}"] += int(number)
+    for entry in read_entries(path):
+        for number, what in TRIALS.findall(entry.get("stdout") or ""):
+            trials[f"{display_name(entry)}: {what}"] += int(number)
     return trials
 
 
@@ -244,18 +263,70 @@ def print_times(build, wall_s, times, out):
           file=out)
 
 
-def run_folder(build, arguments, prefix):
-    """The cases of one build folder; what went wrong outside of them is a case of its own."""
-    status, log = run_meson(build, arguments)
-    cases = read_log(log)
-    if not cases:
-        cases = [Case("no test ran", "fail", f"meson test -C {build} ended with {status}")]
-    elif status and all(case.result != "fail" for case in cases):
-        cases.append(Case("meson test", "fail", f"ended with {status} although no case failed"))
-    env = environment(build)
-    for case in cases:
-        case.where, case.env = prefix, env
-    return cases
+class Folder:
+    """One build folder, its tests and how they went."""
+
+    def __init__(self, path, several):
+        self.path = path
+        self.prefix = f"{os.path.basename(os.path.normpath(path))} | " if several else ""
+        self.cases, self.unsteady, self.wall_s = [], [], 0.0
+
+    def run(self, arguments):
+        """Its cases; what went wrong outside of them is a case of its own."""
+        began = time.monotonic()
+        status = run_meson(self.path, arguments, self.prefix)
+        self.wall_s = time.monotonic() - began
+        self.cases = read_log(log_path(self.path))
+        if not self.cases:
+            self.cases = [Case("no test ran", "fail", f"meson test -C {self.path} ended with {status}")]
+        elif status and all(case.result != "fail" for case in self.cases):
+            self.cases.append(Case("meson test", "fail", f"ended with {status} although no case failed"))
+        self.label(self.cases)
+
+    def label(self, cases):
+        env = environment(self.path)
+        for case in cases:
+            case.where, case.env = self.prefix, env
+
+    def to_try_again(self):
+        """Names of programs, as meson test takes them."""
+        failed = {case.program: None for case in self.cases if case.result == "fail"}
+        suites = [program.split(" / ")[0].split("+")[0] for program in failed]
+        if len(failed) > AGAIN_MOST:
+            return []
+        return [program.split(" / ")[1] for program, suite in zip(failed, suites)
+                if suite in AGAIN and "campaign" not in program]
+
+    def try_again(self):
+        """Alone. A program whose cases all pass now has passed; the others stay as they were."""
+        names = self.to_try_again()
+        if not names:
+            return
+        run_meson(self.path, ["--no-rebuild", "--num-processes", "1", *names],
+                  "again | " + self.prefix, "again")
+        again = read_log(log_path(self.path, "again"))
+        self.label(again)
+        bad = {case.program for case in again if case.result == "fail"}
+        good = {case.program for case in again} - bad
+        self.unsteady = [case for case in self.cases
+                         if case.program in good and case.result == "fail"]
+        self.cases = [case for case in self.cases if case.program not in good]
+        self.cases += [case for case in again if case.program in good]
+
+
+def print_unsteady(folders, out):
+    for case in (case for folder in folders for case in folder.unsteady):
+        log = "\n".join("    " + line for line in case.text.splitlines())
+        print(f"UNSTEADY {case.where}{case.name} (failed at first, passed when run again alone)\n{log}",
+              file=out)
+
+
+def run_all(folders, arguments):
+    """Beside each other: each has long stretches in which it waits for its own processes."""
+    with concurrent.futures.ThreadPoolExecutor(len(folders)) as pool:
+        list(pool.map(lambda folder: folder.run(arguments), folders))
+    for folder in folders:
+        folder.try_again()
 
 
 def main():
@@ -269,18 +340,19 @@ def main():
         ours, arguments = ours[:split], ours[split + 1:]
     options = parser.parse_args(ours)
     rules = read_skips(options.skips)
-    cases, times, trials = [], [], collections.Counter()
-    for build in options.builds:
-        prefix = f"{os.path.basename(os.path.normpath(build))} | " if options.builds[1:] else ""
-        began = time.monotonic()
-        cases += run_folder(build, arguments, prefix)
-        times.append((build, time.monotonic() - began, read_times(log_path(build))))
-        trials += read_trials(log_path(build))
+    folders = [Folder(build, len(options.builds) > 1) for build in options.builds]
+    run_all(folders, arguments)
     sys.stdout.flush()
+    print_unsteady(folders, sys.stdout)
+    cases = [case for folder in folders for case in folder.cases]
     passed, failed = judge(cases, rules, sys.stdout)
-    print_trials(trials, sys.stdout)
-    for build, wall_s, suites in times:
-        print_times(build, wall_s, suites, sys.stdout)
+    print_trials(sum((read_trials(log_path(f.path)) for f in folders), collections.Counter()),
+                 sys.stdout)
+    for folder in folders:
+        print_times(folder.path, folder.wall_s, read_times(log_path(folder.path)), sys.stdout)
+    unsteady = sum(len(folder.unsteady) for folder in folders)
+    if unsteady:
+        print(f"{unsteady} unsteady: see UNSTEADY above")
     print(f"{passed} passed, {failed} failed", flush=True)
     return 1 if failed or passed == 0 else 0
 

@@ -4,8 +4,9 @@
  * what happened between them. A sample is a copy of the counters that go with the other readings.
  *
  * Answered are utilisation, bandwidth of memory and links, and the engines that no workload uses.
- * What the SMs computed with (tensor cores, FP64, occupancy, ...) no workload of the twin says;
- * such a metric has the code "not supported" rather than a made-up value.
+ * Tensor cores work as the workload says. What else the SMs computed with (FP64, occupancy, ...) no
+ * workload of the twin says; such a metric has the code "not supported" rather than a made-up
+ * value.
  */
 #include "base/mem.h"
 #include "nvml_entry.h"
@@ -217,6 +218,9 @@ static int measure(const struct span *span, uint32_t id, double *ret)
 		return NVML_SUCCESS;
 	case NVML_GPM_METRIC_DRAM_UTIL:
 		*ret = percent(span, span->spent.memory, span->to->memory_permille);
+		return NVML_SUCCESS;
+	case NVML_GPM_METRIC_ANY_TENSOR_UTIL:
+		*ret = percent(span, span->spent.tensor, span->to->part_permille);
 		return NVML_SUCCESS;
 	case NVML_GPM_METRIC_PCIE_SENT:
 	case NVML_GPM_METRIC_PCIE_RECEIVED:

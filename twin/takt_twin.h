@@ -43,12 +43,12 @@ int twin_find_gpu(const struct twin_machine *machine, const char *name, uint32_t
 		  struct takt_err *err);
 
 /* As a bit mask; "1,3" or UUIDs, in any order. */
-int twin_find_gpus(const struct twin_machine *machine, const char *list, uint32_t *ret_mask,
+int twin_find_gpus(const struct twin_machine *machine, const char *list, uint64_t *ret_mask,
 		   struct takt_err *err);
 
 /* How fast a set of at least two GPUs communicates at this moment, in permille of the best set of
  * that size that the machine has when all is well (twin_rings.c). 1000 for a single one. */
-int twin_rings_permille(struct twin_map *map, uint32_t set, uint32_t *ret, struct takt_err *err);
+int twin_rings_permille(struct twin_map *map, uint64_t set, uint32_t *ret, struct takt_err *err);
 
 static inline void takt_cleanup_twin_mapp(struct twin_map **map)
 {

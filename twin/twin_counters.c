@@ -8,6 +8,7 @@ static void add(struct twin_counters *counters, const struct twin_counters *perm
 	counters->busy += permille->busy * ns;
 	counters->memory += permille->memory * ns;
 	counters->link += permille->link * ns;
+	counters->tensor += permille->tensor * ns;
 }
 
 /* Permille of the GPU that a load uses now. */
@@ -21,6 +22,7 @@ static struct twin_counters usage(const struct twin_gpu *gpu, const struct twin_
 		.busy = phase->util * part / 1000,
 		.memory = phase->memory_util * part / 1000,
 		.link = sends ? load->link_permille * part / 1000 : 0,
+		.tensor = phase->tensor * part / 1000,
 	};
 }
 
@@ -38,13 +40,14 @@ void twin_counters_book(struct twin_gpu *gpu, uint64_t ns)
 			continue;
 		own = usage(gpu, load, phase);
 		all.link += own.link;
+		all.tensor += own.tensor;
 		add(&load->used, &own, ns);
 		if (load->in_instance)
 			add(&gpu->instance_counters[load->gpu_instance % TWIN_MIG_SLICES], &own,
 			    ns);
 	}
-	if (all.link > 1000)
-		all.link = 1000;
+	all.link = all.link < 1000 ? all.link : 1000;
+	all.tensor = all.tensor < 1000 ? all.tensor : 1000;
 	add(&gpu->counters, &all, ns);
 }
 
@@ -55,6 +58,7 @@ struct twin_counters twin_counters_since(const struct twin_counters *now,
 		.busy = now->busy - then->busy,
 		.memory = now->memory - then->memory,
 		.link = now->link - then->link,
+		.tensor = now->tensor - then->tensor,
 	};
 }
 

@@ -184,10 +184,15 @@ struct create_options {
 static int parse_create(int argc, char **argv, struct create_options *options, struct takt_err *err)
 {
 	static const struct option known[] = {
-		{"gpus", required_argument, NULL, 'g'},	 {"dir", required_argument, NULL, 'd'},
-		{"path", required_argument, NULL, 'p'},	 {"seed", required_argument, NULL, 's'},
-		{"replace", no_argument, NULL, 'r'},	 {"driver", required_argument, NULL, 'D'},
-		{"speed", required_argument, NULL, 'x'}, {0},
+		{"gpus", required_argument, NULL, 'g'},
+		{"dir", required_argument, NULL, 'd'},
+		{"path", required_argument, NULL, 'p'},
+		{"seed", required_argument, NULL, 's'},
+		{"replace", no_argument, NULL, 'r'},
+		{"driver", required_argument, NULL, 'D'},
+		{"speed", required_argument, NULL, 'x'},
+		{"no-noise", no_argument, NULL, 'n'},
+		{0},
 	};
 	int c, rc = 0;
 

@@ -14,7 +14,7 @@ struct twin_fault_kind;
 struct twin_fault_wish {
 	const struct twin_fault_kind *kind;
 	uint64_t value;
-	uint32_t mask; /* GPUs */
+	uint64_t mask; /* GPUs */
 	uint64_t at_ns;
 };
 

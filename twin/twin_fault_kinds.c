@@ -112,7 +112,7 @@ int twin_fault_parse_gpus(const struct twin_map *map, const char *text, struct t
 				    ret->kind->name, text);
 	if (strcmp(text, "all") != 0)
 		return twin_find_gpus(machine, text, &ret->mask, err);
-	ret->mask = (1u << machine->gpu_count) - 1;
+	ret->mask = UINT64_MAX >> (64 - machine->gpu_count);
 	return 0;
 }
 

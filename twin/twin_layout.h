@@ -23,8 +23,8 @@
 #include <stdint.h>
 
 enum {
-	TWIN_LAYOUT = 7,
-	TWIN_MAX_GPUS = 16,
+	TWIN_LAYOUT = 8,
+	TWIN_MAX_GPUS = 64,  /* as many as a mask of 64 bits names */
 	TWIN_MAX_LOADS = 32, /* processes a GPU */
 	TWIN_MAX_LINKS = 18,
 	TWIN_COUNTED_LINKS = 6, /* of boards whose links have utilisation counters: V100 */
@@ -187,6 +187,7 @@ struct twin_phase {
 	uint16_t activity;     /* switching activity of the SMs */
 	uint16_t clock_weight; /* a in: time = 1 + a (fmax/f - 1) + (1 - a) (memory's stretch) */
 	uint16_t bus;	       /* of a host phase: part that is copying over PCI Express */
+	uint16_t tensor;       /* part of the time in which the tensor cores work */
 };
 
 /* What was measured of a workload at a clock. */
@@ -236,9 +237,9 @@ struct twin_event {
 };
 
 /* Counters that only grow, of permille times nanoseconds: time in which kernels ran, bandwidth of
- * the memory and of the NVLinks that was used. */
+ * the memory and of the NVLinks that was used, time in which tensor cores worked. */
 struct twin_counters {
-	uint64_t busy, memory, link;
+	uint64_t busy, memory, link, tensor;
 };
 
 /* What accounting says of a process that has ended. */

@@ -52,9 +52,9 @@ struct options {
 struct load {
 	struct twin_map *map;
 	const struct options *options;
-	uint32_t mask;		      /* GPUs */
+	uint64_t mask, slow_mask;     /* GPUs */
 	char instance[TWIN_MIG_UUID]; /* MIG device on the one GPU of the mask; empty: any */
-	uint32_t link_permille, slow_mask, slow_permille;
+	uint32_t link_permille, slow_permille;
 	uint64_t step_ns, memory_mib, least_ns; /* least_ns: work done by the slowest GPU */
 	int32_t pid;
 	uint64_t start_ticks;
@@ -90,6 +90,29 @@ static int parse_number(int c, struct options *options, struct takt_err *err)
 	}
 }
 
+/* Where an option goes that is kept as it is written; NULL = it is none of them. */
+static const char **text_option(int c, struct options *options)
+{
+	switch (c) {
+	case 'g':
+		return &options->gpus;
+	case 'm':
+		return &options->machine;
+	case 'S':
+		return &options->straggler;
+	case 'P':
+		return &options->slow_steps;
+	case 'r':
+		return &options->rows.file;
+	case 'W':
+		return &options->rows.workload;
+	case 'O':
+		return &options->rows.gpu;
+	default:
+		return NULL;
+	}
+}
+
 static int parse(int argc, char **argv, struct options *options, struct takt_err *err)
 {
 	static const struct option known[] = {
@@ -121,24 +144,12 @@ static int parse(int argc, char **argv, struct options *options, struct takt_err
 			rc = twin_bad_option(&twin_verb_load, argv, err);
 		else if (c == 'p')
 			rc = twin_profile_load(optarg, &options->profile, err);
-		else if (c == 'g')
-			options->gpus = optarg;
-		else if (c == 'm')
-			options->machine = optarg;
-		else if (c == 'S')
-			options->straggler = optarg;
-		else if (c == 'P')
-			options->slow_steps = optarg;
-		else if (c == 'r')
-			options->rows.file = optarg;
-		else if (c == 'W')
-			options->rows.workload = optarg;
-		else if (c == 'O')
-			options->rows.gpu = optarg;
 		else if (c == 'i')
 			options->ignore_term = true;
 		else if (c == 'q')
 			options->quiet = true;
+		else if (text_option(c, options))
+			*text_option(c, options) = optarg;
 		else
 			rc = parse_number(c, options, err);
 	}
@@ -177,7 +188,7 @@ static int choose_instance(struct load *load, const char *uuid, struct takt_err 
 		twin_read(load->map, i, &gpu);
 		if (!find_instance(&gpu, &machine->board, &machine->gpus[i], uuid, &found))
 			continue;
-		load->mask = 1u << i;
+		load->mask = 1ull << i;
 		snprintf(load->instance, sizeof(load->instance), "%s", uuid);
 		return 0;
 	}

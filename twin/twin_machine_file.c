@@ -5,6 +5,8 @@
  *   board = "h100-sxm"             name of a board, or the path of a file beside this one
  *   bus = [0x53, 0x64]             PCI bus of each GPU, rising: NVML counts in that order
  *   numa = [0, 1]                  NUMA node of each
+ *   gpus = 2                       how many; may be left out. Where it is said bus and numa may be:
+ *                                  some buses, and the same number on each node
  *   module = [1, 2]                may be left out: 0, 1, 2, ...
  *   cpus = ["0-51", "52-103"]      CPUs of each NUMA node
  *   near = "NODE"                  PIX, PXB, PHB or NODE: between GPUs of one NUMA node
@@ -27,6 +29,13 @@
 #include "abi/nvml.h"
 #include "base/str.h"
 #include "twin_fields.h"
+
+enum {
+	/* where no buses are said: beyond those that machines have for other things, and with 64
+	 * GPUs still below 256 */
+	FIRST_BUS = 0x10,
+	BUS_STEP = 3,
+};
 
 static const struct {
 	const char *name;
@@ -59,18 +68,44 @@ static int each_gpu(const struct reading *reading, const char *key, int64_t max,
 	int n = twin_toml_numbers(reading->toml, "", key, TWIN_MAX_GPUS, 0, max, ret, reading->err);
 
 	if (n >= 0 && (uint32_t)n != reading->machine->gpu_count)
-		return wrong(reading, key, "needs as many numbers as bus has");
+		return wrong(reading, key, "needs a number for each GPU");
 	return n < 0 ? n : 0;
+}
+
+/* How many GPUs the file says that there are, 0 if it leaves that to the list of buses. */
+static int read_count(const struct reading *reading, int64_t *ret)
+{
+	const struct twin_toml_value *gpus = twin_toml_find(reading->toml, "", "gpus");
+
+	*ret = 0;
+	return gpus ? twin_toml_number(reading->toml, "", "gpus", gpus, 1, TWIN_MAX_GPUS, ret,
+				       reading->err)
+		    : 0;
+}
+
+/* Some bus for each GPU. */
+static int choose_buses(int64_t count, int64_t bus[TWIN_MAX_GPUS])
+{
+	for (int64_t i = 0; i < count; i++)
+		bus[i] = FIRST_BUS + i * BUS_STEP;
+	return (int)count;
 }
 
 static int read_buses(const struct reading *reading)
 {
-	int64_t bus[TWIN_MAX_GPUS];
-	int n = twin_toml_numbers(reading->toml, "", "bus", TWIN_MAX_GPUS, 0, 255, bus,
-				  reading->err);
+	int64_t count, bus[TWIN_MAX_GPUS];
+	int n = read_count(reading, &count);
 
 	if (n < 0)
 		return n;
+	n = count && !twin_toml_find(reading->toml, "", "bus")
+		    ? choose_buses(count, bus)
+		    : twin_toml_numbers(reading->toml, "", "bus", TWIN_MAX_GPUS, 0, 255, bus,
+					reading->err);
+	if (n < 0)
+		return n;
+	if (count && n != count)
+		return wrong(reading, "gpus", "has to be as many as bus has numbers");
 	for (int i = 0; i < n; i++) {
 		if (i > 0 && bus[i] <= bus[i - 1])
 			return wrong(reading, "bus", "has to rise: NVML counts GPUs in that order");
@@ -124,16 +159,28 @@ static const struct twin_toml_value *item_at(const struct twin_toml_value *array
 	return item;
 }
 
+/* As many GPUs on each node, as far as that comes out even. */
+static int choose_nodes(const struct twin_machine *machine, uint32_t nodes, int64_t *ret)
+{
+	for (uint32_t i = 0; i < machine->gpu_count; i++)
+		ret[i] = i * nodes / machine->gpu_count;
+	return 0;
+}
+
 static int read_nodes(const struct reading *reading)
 {
 	const struct twin_toml_value *cpus = twin_toml_find(reading->toml, "", "cpus");
+	bool said = twin_toml_find(reading->toml, "", "numa") ||
+		    !twin_toml_find(reading->toml, "", "gpus");
 	int64_t numa[TWIN_MAX_GPUS];
-	int rc = each_gpu(reading, "numa", 63, numa);
+	int rc;
 
-	if (rc < 0)
-		return rc;
 	if (!cpus)
 		return twin_toml_missing(reading->toml, "", "cpus", reading->err);
+	rc = said ? each_gpu(reading, "numa", 63, numa)
+		  : choose_nodes(reading->machine, cpus->count, numa);
+	if (rc < 0)
+		return rc;
 	for (uint32_t i = 0; i < reading->machine->gpu_count; i++) {
 		struct twin_gpu_desc *gpu = &reading->machine->gpus[i];
 		const struct twin_toml_value *item = item_at(cpus, (uint32_t)numa[i]);

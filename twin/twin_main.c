@@ -89,10 +89,10 @@ int twin_find_gpu(const struct twin_machine *machine, const char *name, uint32_t
 			    machine->gpu_count - 1);
 }
 
-int twin_find_gpus(const struct twin_machine *machine, const char *list, uint32_t *ret_mask,
+int twin_find_gpus(const struct twin_machine *machine, const char *list, uint64_t *ret_mask,
 		   struct takt_err *err)
 {
-	uint32_t mask = 0;
+	uint64_t mask = 0;
 	char name[64];
 
 	while (*list) {
@@ -105,7 +105,7 @@ int twin_find_gpus(const struct twin_machine *machine, const char *list, uint32_
 		rc = twin_find_gpu(machine, name, &gpu, err);
 		if (rc < 0)
 			return rc;
-		mask |= 1u << gpu;
+		mask |= 1ull << gpu;
 		list += n + (list[n] == ',');
 	}
 	*ret_mask = mask;

@@ -16,6 +16,8 @@
  *   util = 1000                    permille of the time that a kernel runs; not for host
  *   memory_util = 300              permille of the board's bandwidth
  *   activity = 800                 permille of the SMs' switching
+ *   tensor = 500                   permille of the time that the tensor cores work; compute phases
+ *                                  only, may be left out
  *   clock_weight = 700             a in: time = 1 + a (fmax/f - 1); compute and memory only
  *   bus = 300                      permille of a host phase that is copying over PCI Express; may
  *                                  be left out
@@ -73,13 +75,18 @@ static int read_phase(struct twin_toml *toml, const char *section, struct twin_p
 		 0, 1000, 0, false, ""},
 	};
 
-	const struct twin_field bus = {
-		section, "bus", TWIN_FIELD_U16, offsetof(struct twin_phase, bus), 0, 1000, 0,
-		true,	 ""};
+	const struct twin_field more[] = {
+		{section, "bus", TWIN_FIELD_U16, offsetof(struct twin_phase, bus), 0, 1000, 0, true,
+		 ""},
+		{section, "tensor", TWIN_FIELD_U16, offsetof(struct twin_phase, tensor), 0, 1000, 0,
+		 true, ""},
+	};
 
 	if (rc == 0)
 		rc = twin_fields_read(toml, fields, host ? 1 : clocked ? 5 : 4, phase, err);
-	return rc == 0 && host ? twin_fields_read(toml, &bus, 1, phase, err) : rc;
+	if (rc == 0 && (host || phase->kind == TWIN_PHASE_COMPUTE))
+		rc = twin_fields_read(toml, &more[host ? 0 : 1], 1, phase, err);
+	return rc;
 }
 
 /* One phase for each section that has not been read yet. */

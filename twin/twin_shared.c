@@ -75,7 +75,7 @@ static int check_file(const struct twin_file *file, const char *path, struct tak
 		return takt_err_set(
 			err, -TAKT_E_STALE,
 			"'%s' was made before this machine's last start; create it again", path);
-	if (file->machine.gpu_count > TWIN_MAX_GPUS ||
+	if (file->machine.gpu_count - 1 >= TWIN_MAX_GPUS ||
 	    file->machine.board.clock_count - 1 >= TWIN_MAX_CLOCKS)
 		return takt_err_set(err, -TAKT_E_CORRUPT, "'%s' is damaged", path);
 	return 0;
@@ -90,7 +90,8 @@ static int map_fd(struct twin_map *map, int fd, const char *path, struct takt_er
 		return takt_err_set(err, -errno, "look at '%s'", path);
 	if (st.st_size != sizeof(struct twin_file))
 		return takt_err_set(err, -TAKT_E_VERSION,
-				    "'%s' is no simulated machine of this version of takt-twin",
+				    "'%s' is no simulated machine, or was made by another version "
+				    "of takt-twin; create it again",
 				    path);
 	map->dev = st.st_dev;
 	map->ino = st.st_ino;

@@ -19,7 +19,7 @@
 
 enum {
 	TWIN_TOML_MAX_BYTES = 65536,
-	TWIN_TOML_MAX_VALUES = 4096,
+	TWIN_TOML_MAX_VALUES = 8192, /* room for links between each two of 64 GPUs */
 	TWIN_TOML_MAX_KEYS = 128,
 };
 

@@ -5,6 +5,7 @@
  * disconnected).
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,6 +30,7 @@ enum {
 #define GUARD_PATIENCE_NS (20 * TAKT_NS_PER_S)
 #define LOCK_PAUSE_NS	  (10 * TAKT_NS_PER_MS)
 #define STOP_PATIENCE_NS  (5 * TAKT_NS_PER_S)
+#define CUT_PATIENCE_NS	  (60 * TAKT_NS_PER_S) /* MIG instances take seconds each */
 #define LONGEST_POLL_MS	  1000
 
 struct connection {
@@ -257,6 +259,115 @@ static int serve_until_stopped(struct server *server, struct takt_err *err)
 	return wind_down(server, err);
 }
 
+/* Every GPU was tried once; *ret_cuts: what is missing is how one is cut. */
+static bool is_settled(const struct server *server, bool *ret_cuts)
+{
+	const struct takt_keeper *keeper = &server->actuator.keeper;
+	bool settled = true;
+
+	*ret_cuts = false;
+	for (uint32_t i = 0; i < keeper->gpu_count; i++) {
+		settled = settled && keeper->gpus[i].settled;
+		*ret_cuts = *ret_cuts || !keeper->gpus[i].mig.settled;
+	}
+	return settled && !*ret_cuts;
+}
+
+/* The first GPU that does not stand as declared. */
+static int look_at_declared(const struct server *server, struct takt_err *err)
+{
+	const struct takt_keeper *keeper = &server->actuator.keeper;
+
+	for (uint32_t i = 0; i < keeper->gpu_count; i++) {
+		const struct takt_keeper_gpu *gpu = &keeper->gpus[i];
+
+		if (gpu->mig.outcome.rc < 0)
+			return takt_err_set(err, gpu->mig.outcome.rc, "GPU %u: %s", i,
+					    gpu->mig.outcome.msg);
+		if (gpu->outcome.rc < 0)
+			return takt_err_set(err, gpu->outcome.rc, "GPU %u: %s", i,
+					    gpu->outcome.msg);
+	}
+	return 0;
+}
+
+/* Until everything is settled, also behind a GPU that refuses: none is left half way. */
+static int settle(struct server *server, struct takt_err *err)
+{
+	struct takt_boot began = boot_now(server), next, until;
+	bool cuts;
+
+	for (;;) {
+		next = work(server);
+		if (is_settled(server, &cuts))
+			return look_at_declared(server, err);
+		until = takt_boot_add(began, cuts ? CUT_PATIENCE_NS : STOP_PATIENCE_NS);
+		if (boot_now(server).ns >= until.ns)
+			return takt_err_set(err, -ETIMEDOUT,
+					    "a GPU has not answered; takt serve goes on trying");
+		wait_and_serve(server, earlier(next, until));
+	}
+}
+
+/* From then on somebody finishes what was begun if this process dies. */
+static int wait_for_guard(struct server *server, struct takt_err *err)
+{
+	struct takt_boot until = takt_boot_add(boot_now(server), STOP_PATIENCE_NS), next;
+
+	for (;;) {
+		next = work(server);
+		if (server->actuator.keeper.guarded)
+			return 0;
+		if (boot_now(server).ns >= until.ns)
+			return takt_err_set(err, -TAKT_E_UNAVAILABLE,
+					    "no guard is running that would go on if this died");
+		wait_and_serve(server, earlier(next, until));
+	}
+}
+
+/* The file to declare takes the place of the declared one, durably. */
+static int keep_declared(const struct takt_actuate_config *config, struct takt_err *err)
+{
+	TAKT_CLEANUP(freep) char *text = NULL;
+	TAKT_CLEANUP(freep) char *dir = takt_strdup(config->declared_path);
+	char *name = dir ? strrchr(dir, '/') : NULL;
+	size_t len;
+	int fd, rc;
+
+	if (!name)
+		return takt_err_set(err, -ENOMEM, "keep what is declared");
+	*name++ = '\0';
+	rc = takt_file_read(config->sys, AT_FDCWD, config->declare, TAKT_BASELINE_MAX_BYTES, &text,
+			    &len, err);
+	if (rc < 0)
+		return rc;
+	fd = open(dir[0] ? dir : "/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return takt_err_set(err, -errno, "open '%s'", dir);
+	rc = takt_file_write_durable(config->sys, fd, name, text, len, 0644, err);
+	close(fd);
+	return rc;
+}
+
+/* Puts in force what is declared and leaves: nothing of that is a lease. */
+static int declare_once(struct server *server, struct takt_err *err)
+{
+	const struct takt_actuate_config *config = server->config;
+	int rc = wait_for_guard(server, err);
+
+	if (rc == 0)
+		rc = takt_actuator_declare(&server->actuator, config->declare, boot_now(server),
+					   err);
+	/* No board has been touched yet. Whoever starts after a death from here on goes on by the
+	 * file. */
+	if (rc == 0)
+		rc = keep_declared(config, err);
+	if (rc < 0)
+		return rc;
+	takt_crash_point("declare.kept");
+	return settle(server, err);
+}
+
 /* Who has the lock, as far as the journal says. */
 static struct takt_journal_holder read_holder(struct server *server)
 {
@@ -300,6 +411,7 @@ static int open_machine(struct server *server, struct takt_err *err)
 		.nvml_path = config->nvml_path,
 		.call_deadline_ns = config->call_deadline_ns,
 		.no_processes = true,
+		.counts_errors = true,
 	};
 	int rc;
 
@@ -323,20 +435,27 @@ static int start_keeper(struct server *server, struct takt_err *err)
 	keeper->mandate = &server->mandate;
 	keeper->baseline = &server->baseline;
 	keeper->log = server->config->log;
+	keeper->cpu.sysfs_root = server->config->sysfs_root;
 	keeper->call_deadline_ns = server->config->call_deadline_ns;
+	server->actuator.baseline = &server->baseline;
+	server->actuator.baseline_path = server->config->baseline_path;
+	server->actuator.declared_path = server->config->declared_path;
 	takt_keeper_init(keeper);
 	return takt_keeper_recover(keeper, boot_now(server), err);
 }
 
-/* In this order: what is left changed is found by whoever has the right to put it back. */
+/* In this order: what is left changed is found by whoever has the right to put it back, and who had
+ * that right before may have declared something. */
 static int start(struct server *server, struct takt_err *err)
 {
 	const struct takt_actuate_config *config = server->config;
 	int rc;
 
-	rc = takt_baseline_load(config->sys, config->baseline_path, &server->baseline, err);
+	rc = take_lock(server, err);
 	if (rc == 0)
-		rc = take_lock(server, err);
+		rc = takt_baseline_load_declared(config->sys, config->declared_path,
+						 config->baseline_path, &server->baseline,
+						 &server->actuator.keeper.declared, err);
 	if (rc == 0)
 		rc = takt_journal_open(config->sys, config->journal_path, &server->journal, err);
 	if (rc == 0)
@@ -378,7 +497,7 @@ int takt_actuate_serve(const struct takt_actuate_config *config, struct takt_err
 		return rc;
 	rc = start(server, err);
 	if (rc == 0)
-		rc = serve_until_stopped(server, err);
+		rc = config->declare ? declare_once(server, err) : serve_until_stopped(server, err);
 	finish(server);
 	return rc;
 }

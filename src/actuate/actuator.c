@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "actuate/actuate_log.h"
+#include "base/mem.h"
 #include "base/str.h"
 
 static void start_reply(const struct takt_actuator *actuator,
@@ -28,24 +29,67 @@ static bool fail(struct takt_actuate_reply *ret, const struct takt_err *err)
 	return true;
 }
 
+static void show_held(const struct takt_keeper_gpu *gpu, struct takt_actuate_reply *ret)
+{
+	const struct takt_setting *at = &gpu->held_at;
+
+	if (gpu->held[TAKT_KNOB_SM_CLOCK] != TAKT_HELD_BASELINE &&
+	    takt_setting_has(at, TAKT_KNOB_SM_CLOCK)) {
+		ret->applied_min_mhz = at->sm.min_mhz;
+		ret->applied_max_mhz = at->sm.max_mhz;
+	}
+	if (gpu->held[TAKT_KNOB_POWER_LIMIT] != TAKT_HELD_BASELINE &&
+	    takt_setting_has(at, TAKT_KNOB_POWER_LIMIT))
+		ret->applied_power_mw = at->power_limit_mw;
+	if (gpu->held[TAKT_KNOB_MEM_CLOCK] != TAKT_HELD_BASELINE &&
+	    takt_setting_has(at, TAKT_KNOB_MEM_CLOCK)) {
+		ret->applied_mem_min_mhz = at->mem.min_mhz;
+		ret->applied_mem_max_mhz = at->mem.max_mhz;
+	}
+}
+
+static void show_declared(const struct takt_actuator *actuator, const struct takt_keeper_gpu *gpu,
+			  struct takt_actuate_reply *ret)
+{
+	struct takt_baseline_rule rule = takt_baseline_of(actuator->baseline, gpu->facts->uuid);
+
+	if (rule.locked) {
+		ret->base_min_mhz = rule.range.min_mhz;
+		ret->base_max_mhz = rule.range.max_mhz;
+	}
+	ret->base_power_mw = rule.power_limit_mw;
+}
+
+static uint32_t mig_state(const struct takt_keeper_mig *mig)
+{
+	if (mig->step != TAKT_MIG_IDLE || strcmp(mig->wish, mig->stands) != 0)
+		return TAKT_MIG_AT_WORK;
+	if (takt_keeper_mig_to_be_put_back(mig))
+		return TAKT_MIG_TO_BE_PUT_BACK;
+	return mig->wish[0] ? TAKT_MIG_IS_SET : TAKT_MIG_AS_FOUND;
+}
+
 /* What is known of a GPU; a failure's message stays. */
 static void show_gpu(const struct takt_actuator *actuator, uint32_t index,
 		     struct takt_actuate_reply *ret)
 {
 	const struct takt_keeper_gpu *gpu = &actuator->keeper.gpus[index];
-	const struct takt_lease *lease = &actuator->leases.of[index];
+	const struct takt_lease *lease;
 
+	(void)takt_leases_demand(&actuator->leases, index, &lease);
 	ret->gpu_state = takt_keeper_state(gpu);
-	if (ret->gpu_state == TAKT_ACTUATE_LEASED || ret->gpu_state == TAKT_ACTUATE_CHANGED) {
-		ret->applied_min_mhz = gpu->held_range.min_mhz;
-		ret->applied_max_mhz = gpu->held_range.max_mhz;
-	}
+	if (ret->gpu_state == TAKT_ACTUATE_LEASED || ret->gpu_state == TAKT_ACTUATE_CHANGED)
+		show_held(gpu, ret);
 	ret->readback_mhz = gpu->readback_mhz;
-	ret->lease_id = lease->id;
-	ret->job_id = lease->job_id;
+	ret->cap_power_mw = gpu->cap_mw;
+	show_declared(actuator, gpu, ret);
+	ret->lease_id = lease ? lease->id : 0;
+	ret->job_id = lease ? lease->job_id : 0;
 	takt_strcpy(ret->uuid, sizeof(ret->uuid), gpu->facts->uuid);
-	if (gpu->note[0])
-		takt_strcpy(ret->message, sizeof(ret->message), gpu->note);
+	ret->mig_state = mig_state(&gpu->mig);
+	if (gpu->note[0] || gpu->mig.note[0])
+		takt_strcpy(ret->message, sizeof(ret->message),
+			    gpu->note[0] ? gpu->note : gpu->mig.note);
 }
 
 static int find_gpu(const struct takt_actuator *actuator, const char *uuid, struct takt_err *err)
@@ -74,19 +118,33 @@ static void wait_for(struct takt_actuator *actuator, struct takt_actuator_waitin
 		.connection = connection,
 		.gpus = gpus,
 		.gpu = shown,
-		.wish_number = actuator->keeper.gpus[shown].wish_number,
 		.reply = *reply,
 	};
+}
+
+/* Has the keeper work towards what the leases of a GPU come to now. */
+static int follow_demand(struct takt_actuator *actuator, uint32_t gpu, struct takt_boot now,
+			 struct takt_err *err)
+{
+	const struct takt_lease *lease;
+	struct takt_setting demand = takt_leases_demand(&actuator->leases, gpu, &lease);
+
+	if (lease && demand.knobs)
+		return takt_keeper_set(&actuator->keeper, gpu, &demand, lease->id, lease->job_id,
+				       now, err);
+	takt_keeper_restore(&actuator->keeper, gpu, now);
+	return 0;
 }
 
 static bool handle_set(struct takt_actuator *actuator, uint64_t connection,
 		       const struct takt_actuate_request *request, struct takt_boot now,
 		       struct takt_actuate_reply *ret)
 {
-	struct takt_clock_range range = {request->min_mhz, request->max_mhz};
 	struct takt_actuator_waiting *place;
+	const struct takt_lease *lease;
+	struct takt_lease was = {0};
 	struct takt_err err;
-	int gpu, rc;
+	int gpu;
 
 	gpu = find_gpu(actuator, request->uuid, &err);
 	if (gpu < 0 || takt_leases_admit(&actuator->leases, (uint32_t)gpu, request, &err) < 0)
@@ -94,12 +152,16 @@ static bool handle_set(struct takt_actuator *actuator, uint64_t connection,
 	place = free_place(actuator, &err);
 	if (!place)
 		return fail(ret, &err);
-	rc = takt_keeper_set(&actuator->keeper, (uint32_t)gpu, range, request->lease_id,
-			     request->job_id, now, &err);
-	if (rc < 0)
+	if (request->assume_unlocked)
+		takt_keeper_assume_unlocked(&actuator->keeper, (uint32_t)gpu);
+	lease = takt_leases_put(&actuator->leases, (uint32_t)gpu, request, connection, now, &was);
+	if (follow_demand(actuator, (uint32_t)gpu, now, &err) < 0) {
+		takt_leases_put_back(&actuator->leases, request->lease_id, &was);
 		return fail(ret, &err);
-	takt_leases_put(&actuator->leases, (uint32_t)gpu, request, connection, now);
+	}
 	wait_for(actuator, place, connection, 1ull << gpu, (uint32_t)gpu, ret);
+	place->lease_id = lease->id;
+	place->lease_number = lease->number;
 	return false;
 }
 
@@ -125,21 +187,51 @@ static bool handle_renew(struct takt_actuator *actuator, uint64_t connection,
 	return true;
 }
 
-static void end_lease(struct takt_actuator *actuator, uint32_t gpu, struct takt_boot now)
+static bool handle_cpu(struct takt_actuator *actuator, const struct takt_actuate_request *request,
+		       struct takt_boot now, struct takt_actuate_reply *ret)
 {
-	actuator->leases.of[gpu] = (struct takt_lease){0};
-	takt_keeper_restore(&actuator->keeper, gpu, now);
+	struct takt_keeper *keeper = &actuator->keeper;
+	struct takt_err err;
+	int rc = 0;
+
+	if (request->ttl_ns &&
+	    (request->ttl_ns < TAKT_ACTUATE_TTL_MIN_NS ||
+	     request->ttl_ns > TAKT_ACTUATE_TTL_MAX_NS || request->max_mhz > TAKT_BASELINE_MAX_MHZ))
+		rc = takt_err_set(&err, -EINVAL,
+				  "a ceiling for CPUs: up to %d MHz, for 50 ms to 24 h",
+				  TAKT_BASELINE_MAX_MHZ);
+	else if (request->ttl_ns)
+		rc = takt_keeper_cpu_set(keeper, request->max_mhz, request->ttl_ns, now, &err);
+	if (rc < 0)
+		fail(ret, &err);
+	ret->gpu_state = keeper->cpu.max_mhz   ? TAKT_ACTUATE_LEASED
+			 : keeper->cpu.changed ? TAKT_ACTUATE_CHANGED
+					       : TAKT_ACTUATE_CLEAN;
+	ret->applied_max_mhz = keeper->cpu.max_mhz;
+	takt_strcpy(ret->uuid, sizeof(ret->uuid), TAKT_CPU_UUID);
+	if (keeper->cpu.note[0])
+		takt_strcpy(ret->message, sizeof(ret->message), keeper->cpu.note);
+	return true;
+}
+
+static void end_lease(struct takt_actuator *actuator, uint64_t id, uint32_t gpu,
+		      struct takt_boot now)
+{
+	takt_leases_drop(&actuator->leases, id);
+	if (follow_demand(actuator, gpu, now, NULL) < 0)
+		takt_keeper_restore(&actuator->keeper, gpu, now);
 }
 
 static bool handle_end(struct takt_actuator *actuator, uint64_t connection,
 		       const struct takt_actuate_request *request, struct takt_boot now,
 		       struct takt_actuate_reply *ret)
 {
-	int gpu = takt_leases_gpu(&actuator->leases, request->lease_id);
+	const struct takt_lease *lease = takt_leases_find(&actuator->leases, request->lease_id);
 	struct takt_actuator_waiting *place;
 	struct takt_err err;
+	uint32_t gpu;
 
-	if (gpu < 0) {
+	if (!lease) {
 		takt_err_set(&err, -TAKT_E_NOT_FOUND, "no lease %llu: it ran out or never was",
 			     (unsigned long long)request->lease_id);
 		return fail(ret, &err);
@@ -147,8 +239,9 @@ static bool handle_end(struct takt_actuator *actuator, uint64_t connection,
 	place = free_place(actuator, &err);
 	if (!place)
 		return fail(ret, &err);
-	end_lease(actuator, (uint32_t)gpu, now);
-	wait_for(actuator, place, connection, 1ull << gpu, (uint32_t)gpu, ret);
+	gpu = lease->gpu;
+	end_lease(actuator, lease->id, gpu, now);
+	wait_for(actuator, place, connection, 1ull << gpu, gpu, ret);
 	return false;
 }
 
@@ -167,7 +260,123 @@ static bool handle_status(struct takt_actuator *actuator,
 	return fail(ret, &err);
 }
 
-static bool handle_reset(struct takt_actuator *actuator, uint64_t connection,
+/* A cap that one of the GPUs cannot take is set on none. */
+static int may_order(const struct takt_actuator *actuator,
+		     const struct takt_actuate_request *request, int only, struct takt_err *err)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; rc == 0 && i < actuator->keeper.gpu_count; i++)
+		if (request->op == TAKT_ACTUATE_CAP && (only < 0 || (uint32_t)only == i))
+			rc = takt_keeper_may_cap(&actuator->keeper, i, request->power_limit_mw,
+						 err);
+	return rc;
+}
+
+/* What RESET and CAP do to one GPU. */
+static int order(struct takt_actuator *actuator, const struct takt_actuate_request *request,
+		 uint32_t gpu, struct takt_boot now, struct takt_err *err)
+{
+	if (request->op == TAKT_ACTUATE_CAP)
+		return takt_keeper_cap(&actuator->keeper, gpu, request->power_limit_mw, now, err);
+	takt_leases_drop_gpu(&actuator->leases, gpu);
+	takt_keeper_reset(&actuator->keeper, gpu, now);
+	return 0;
+}
+
+/* Every cap and MIG layout of the file can be set, or nothing of it is. */
+static int may_declare(const struct takt_actuator *actuator, const struct takt_baseline *next,
+		       struct takt_err *err)
+{
+	const struct takt_keeper *keeper = &actuator->keeper;
+	int rc = 0;
+
+	for (uint32_t i = 0; rc == 0 && i < keeper->gpu_count; i++) {
+		uint32_t cap_mw = takt_baseline_cap_of(next, keeper->gpus[i].facts->uuid);
+
+		if (cap_mw)
+			rc = takt_keeper_may_cap(keeper, i, cap_mw, err);
+		if (rc == 0 && takt_baseline_mig_of(next, keeper->gpus[i].facts->uuid)[0])
+			rc = takt_keeper_mig_may(keeper, i, err);
+	}
+	return rc;
+}
+
+static void declare(struct takt_actuator *actuator, const struct takt_baseline *next,
+		    struct takt_boot now)
+{
+	struct takt_keeper *keeper = &actuator->keeper;
+	struct takt_baseline_rule was[TAKT_ACTUATE_MAX_GPUS];
+
+	for (uint32_t i = 0; i < keeper->gpu_count; i++)
+		was[i] = takt_baseline_of(actuator->baseline, keeper->gpus[i].facts->uuid);
+	*actuator->baseline = *next;
+	for (uint32_t i = 0; i < keeper->gpu_count; i++) {
+		uint32_t cap_mw = takt_baseline_cap_of(next, keeper->gpus[i].facts->uuid);
+
+		takt_keeper_declare(keeper, i, &was[i], now);
+		if (cap_mw)
+			(void)takt_keeper_cap(keeper, i, cap_mw, now, NULL);
+	}
+}
+
+int takt_actuator_declare(struct takt_actuator *actuator, const char *declared_path,
+			  struct takt_boot now, struct takt_err *err)
+{
+	TAKT_CLEANUP(freep) struct takt_baseline *next = takt_zalloc(sizeof(*next));
+	bool declared;
+	int rc;
+
+	if (!next)
+		return takt_err_set(err, -ENOMEM, "read the baseline");
+	rc = takt_baseline_load_declared(actuator->keeper.sys, declared_path,
+					 actuator->baseline_path, next, &declared, err);
+	if (rc == 0)
+		rc = may_declare(actuator, next, err);
+	if (rc < 0)
+		return rc;
+	actuator->keeper.declared = declared;
+	declare(actuator, next, now);
+	return 0;
+}
+
+static bool handle_mig(struct takt_actuator *actuator, uint64_t connection,
+		       const struct takt_actuate_request *request, struct takt_boot now,
+		       struct takt_actuate_reply *ret)
+{
+	struct takt_actuator_waiting *place;
+	struct takt_err err;
+	int gpu = find_gpu(actuator, request->uuid, &err);
+
+	if (gpu < 0)
+		return fail(ret, &err);
+	place = free_place(actuator, &err);
+	if (!place ||
+	    takt_keeper_mig_set(&actuator->keeper, (uint32_t)gpu, request->mig, now, &err) < 0)
+		return fail(ret, &err);
+	wait_for(actuator, place, connection, 1ull << gpu, (uint32_t)gpu, ret);
+	return false;
+}
+
+/* Waits until every GPU is settled, as far as an answer is known of it. */
+static bool handle_declare(struct takt_actuator *actuator, uint64_t connection,
+			   struct takt_boot now, struct takt_actuate_reply *ret)
+{
+	uint32_t count = actuator->keeper.gpu_count;
+	struct takt_actuator_waiting *place;
+	struct takt_err err;
+
+	place = free_place(actuator, &err);
+	if (!place || takt_actuator_declare(actuator, actuator->declared_path, now, &err) < 0)
+		return fail(ret, &err);
+	if (count == 0)
+		return true;
+	wait_for(actuator, place, connection, UINT64_MAX >> (64 - count), 0, ret);
+	return false;
+}
+
+/* An administrator's order to one GPU or all. */
+static bool handle_order(struct takt_actuator *actuator, uint64_t connection,
 			 const struct takt_actuate_request *request, struct takt_boot now,
 			 struct takt_actuate_reply *ret)
 {
@@ -178,7 +387,7 @@ static bool handle_reset(struct takt_actuator *actuator, uint64_t connection,
 
 	if (request->uuid[0])
 		only = find_gpu(actuator, request->uuid, &err);
-	if (request->uuid[0] && only < 0)
+	if ((request->uuid[0] && only < 0) || may_order(actuator, request, only, &err) < 0)
 		return fail(ret, &err);
 	place = free_place(actuator, &err);
 	if (!place)
@@ -186,8 +395,8 @@ static bool handle_reset(struct takt_actuator *actuator, uint64_t connection,
 	for (uint32_t i = 0; i < actuator->keeper.gpu_count; i++) {
 		if (only >= 0 && (uint32_t)only != i)
 			continue;
-		actuator->leases.of[i] = (struct takt_lease){0};
-		takt_keeper_reset(&actuator->keeper, i, now);
+		if (order(actuator, request, i, now, &err) < 0)
+			return fail(ret, &err);
 		gpus |= 1ull << i;
 	}
 	if (gpus == 0)
@@ -208,8 +417,9 @@ bool takt_actuator_request(struct takt_actuator *actuator, uint64_t connection,
 			     TAKT_ACTUATE_VERSION, request->version);
 		return fail(ret, &err);
 	}
-	if (!memchr(request->uuid, '\0', sizeof(request->uuid))) {
-		takt_err_set(&err, -EINVAL, "the UUID of the request has no end");
+	if (!memchr(request->uuid, '\0', sizeof(request->uuid)) ||
+	    !memchr(request->mig, '\0', sizeof(request->mig))) {
+		takt_err_set(&err, -EINVAL, "a text of the request has no end");
 		return fail(ret, &err);
 	}
 	switch (request->op) {
@@ -217,6 +427,8 @@ bool takt_actuator_request(struct takt_actuator *actuator, uint64_t connection,
 		return true;
 	case TAKT_ACTUATE_SET:
 		return handle_set(actuator, connection, request, now, ret);
+	case TAKT_ACTUATE_CPU:
+		return handle_cpu(actuator, request, now, ret);
 	case TAKT_ACTUATE_RENEW:
 		return handle_renew(actuator, connection, request, now, ret);
 	case TAKT_ACTUATE_END:
@@ -224,11 +436,36 @@ bool takt_actuator_request(struct takt_actuator *actuator, uint64_t connection,
 	case TAKT_ACTUATE_STATUS:
 		return handle_status(actuator, request, ret);
 	case TAKT_ACTUATE_RESET:
-		return handle_reset(actuator, connection, request, now, ret);
+	case TAKT_ACTUATE_CAP:
+		return handle_order(actuator, connection, request, now, ret);
+	case TAKT_ACTUATE_DECLARE:
+		return handle_declare(actuator, connection, now, ret);
+	case TAKT_ACTUATE_MIG:
+		return handle_mig(actuator, connection, request, now, ret);
 	default:
 		takt_err_set(&err, -EINVAL, "no request has number %u", request->op);
 		return fail(ret, &err);
 	}
+}
+
+/* Whether the lease that a SET waits for is gone, or was asked for otherwise meanwhile. */
+static bool is_overtaken(const struct takt_actuator *actuator,
+			 const struct takt_actuator_waiting *place)
+{
+	const struct takt_lease *lease = takt_leases_find(&actuator->leases, place->lease_id);
+
+	return place->lease_id != 0 && (!lease || lease->number != place->lease_number);
+}
+
+/* The same for how a GPU is cut; true when that is settled. */
+static bool look_at_mig(struct takt_actuator_waiting *place, const struct takt_keeper_mig *mig,
+			uint32_t index)
+{
+	if (mig->settled && mig->outcome.rc < 0 && place->reply.rc == 0) {
+		fail(&place->reply, &mig->outcome);
+		place->gpu = index;
+	}
+	return mig->settled;
 }
 
 /* Takes GPU `index` off the waiting request if it is settled, or was wished something else. */
@@ -236,20 +473,26 @@ static void look_at(struct takt_actuator *actuator, struct takt_actuator_waiting
 		    uint32_t index)
 {
 	const struct takt_keeper_gpu *gpu = &actuator->keeper.gpus[index];
-	bool set = place->reply.op == TAKT_ACTUATE_SET;
 	struct takt_err gone;
 
-	if (set && gpu->wish_number != place->wish_number) {
+	if ((place->reply.op == TAKT_ACTUATE_MIG || place->reply.op == TAKT_ACTUATE_DECLARE) &&
+	    !look_at_mig(place, &gpu->mig, index))
+		return;
+	if (place->reply.op == TAKT_ACTUATE_MIG) {
+		/* The clocks of this GPU are not this request's concern. */
+	} else if (gpu->settled && gpu->outcome.rc < 0) {
+		if (place->reply.rc == 0) {
+			fail(&place->reply, &gpu->outcome);
+			place->gpu = index;
+		}
+	} else if (is_overtaken(actuator, place)) {
 		takt_err_set(&gone, -ECANCELED,
 			     "the lease ended or was changed before it was applied");
 		fail(&place->reply, &gone);
-	} else if (!set && gpu->wish_range) {
-		/* The lease did end; that another one began is not this request's concern. */
+	} else if (place->lease_id == 0 && gpu->wish.knobs) {
+		/* The lease did end; what others still want is not this request's concern. */
 	} else if (!gpu->settled) {
 		return;
-	} else if (gpu->outcome.rc < 0 && place->reply.rc == 0) {
-		fail(&place->reply, &gpu->outcome);
-		place->gpu = index;
 	}
 	place->gpus &= ~(1ull << index);
 }
@@ -277,26 +520,28 @@ bool takt_actuator_reply(struct takt_actuator *actuator, uint64_t *ret_connectio
 	return false;
 }
 
-/* The keeper gave a range up (the driver will never take it): then there is no lease either. */
+/* The keeper gave a wish up (the driver will never take it): then there is no lease either. */
 static void drop_given_up(struct takt_actuator *actuator)
 {
+	const struct takt_lease *lease;
+
 	for (uint32_t i = 0; i < actuator->keeper.gpu_count; i++) {
-		if (actuator->leases.of[i].id != 0 && !actuator->keeper.gpus[i].wish_range)
-			actuator->leases.of[i] = (struct takt_lease){0};
+		if (takt_leases_demand(&actuator->leases, i, &lease).knobs &&
+		    actuator->keeper.gpus[i].wish.knobs == 0)
+			takt_leases_drop_gpu(&actuator->leases, i);
 	}
 }
 
 struct takt_boot takt_actuator_step(struct takt_actuator *actuator, struct takt_boot now)
 {
+	const struct takt_lease *lease;
 	struct takt_boot work, expiry;
-	int gpu;
 
-	while ((gpu = takt_leases_expired(&actuator->leases, now)) >= 0) {
-		takt_actuate_say(&actuator->keeper.log,
-				 "%s: the lease of job %llu ran out; restoring the baseline",
-				 actuator->keeper.gpus[gpu].facts->uuid,
-				 (unsigned long long)actuator->leases.of[gpu].job_id);
-		end_lease(actuator, (uint32_t)gpu, now);
+	while ((lease = takt_leases_expired(&actuator->leases, now))) {
+		takt_actuate_say(&actuator->keeper.log, "%s: the lease of job %llu ran out",
+				 actuator->keeper.gpus[lease->gpu].facts->uuid,
+				 (unsigned long long)lease->job_id);
+		end_lease(actuator, lease->id, lease->gpu, now);
 	}
 	work = takt_keeper_step(&actuator->keeper, now);
 	drop_given_up(actuator);
@@ -306,8 +551,12 @@ struct takt_boot takt_actuator_step(struct takt_actuator *actuator, struct takt_
 
 void takt_actuator_end_all(struct takt_actuator *actuator, struct takt_boot now)
 {
-	for (uint32_t i = 0; i < actuator->keeper.gpu_count; i++)
-		end_lease(actuator, i, now);
+	(void)takt_keeper_cpu_set(&actuator->keeper, 0, 0, now, NULL);
+	for (uint32_t i = 0; i < actuator->keeper.gpu_count; i++) {
+		takt_leases_drop_gpu(&actuator->leases, i);
+		takt_keeper_restore(&actuator->keeper, i, now);
+		takt_keeper_mig_end(&actuator->keeper, i, now);
+	}
 }
 
 void takt_actuator_forget(struct takt_actuator *actuator, uint64_t connection)

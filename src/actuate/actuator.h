@@ -21,9 +21,9 @@ enum {
 
 /* A request whose reply is still to come. */
 struct takt_actuator_waiting {
-	uint64_t connection; /* 0: a free place */
-	uint64_t gpus;	     /* bit g: GPU g is not settled yet */
-	uint64_t wish_number;
+	uint64_t connection;		 /* 0: a free place */
+	uint64_t gpus;			 /* bit g: GPU g is not settled yet */
+	uint64_t lease_id, lease_number; /* SET: the lease it waits for */
 	struct takt_actuate_reply reply; /* so far: version, op, seq, the first failure */
 	uint32_t gpu;			 /* whose state the reply shows */
 };
@@ -31,6 +31,9 @@ struct takt_actuator_waiting {
 struct takt_actuator {
 	struct takt_keeper keeper;
 	struct takt_leases leases;
+	/* DECLARE: what the keeper goes by, and where it is read from. */
+	struct takt_baseline *baseline;
+	const char *baseline_path, *declared_path;
 	struct takt_actuator_waiting waiting[TAKT_ACTUATOR_WAITING];
 };
 
@@ -45,6 +48,11 @@ bool takt_actuator_reply(struct takt_actuator *actuator, uint64_t *ret_connectio
 
 /* Ends leases that ran out and lets the keeper work; returns when to come back at the latest. */
 struct takt_boot takt_actuator_step(struct takt_actuator *actuator, struct takt_boot now);
+
+/* Reads the baselines of `declared_path` anew and has the keeper put them in force; on failure
+ * nothing has changed. */
+int takt_actuator_declare(struct takt_actuator *actuator, const char *declared_path,
+			  struct takt_boot now, struct takt_err *err);
 
 /* Drops every lease. */
 void takt_actuator_end_all(struct takt_actuator *actuator, struct takt_boot now);

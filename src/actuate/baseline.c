@@ -10,7 +10,7 @@
 #include "base/str.h"
 
 enum {
-	MAX_WORDS = 5, /* one more than a line may have */
+	MAX_WORDS = 11, /* one more than a line may have */
 	MAX_WORD = 95,
 };
 
@@ -68,9 +68,53 @@ static int parse_range(const struct words *words, unsigned line, struct takt_clo
 	return 0;
 }
 
-static int parse_rule(const struct words *words, unsigned line, struct takt_baseline_rule *ret,
+/* Takes "power W" or "cap W" off the end of a line. */
+static int parse_watts(struct words *words, const char *word, unsigned line, uint32_t *ret_mw,
+		       struct takt_err *err)
+{
+	unsigned long long watts;
+
+	if (words->count < 4 || strcmp(words->at[words->count - 2], word) != 0)
+		return 0;
+	if (takt_parse_u64(words->at[words->count - 1], 1, TAKT_BASELINE_MAX_W, &watts) < 0)
+		return takt_err_set(err, -EINVAL,
+				    "line %u: '%s' takes a limit in W (1 to %d), not '%s'", line,
+				    word, TAKT_BASELINE_MAX_W, words->at[words->count - 1]);
+	*ret_mw = (uint32_t)watts * 1000;
+	words->count -= 2;
+	return 0;
+}
+
+/* Takes "mig LAYOUT" off the end of a line. */
+static int parse_mig(struct words *words, unsigned line, char ret[TAKT_MIG_TEXT],
+		     struct takt_err *err)
+{
+	const char *text = words->count < 4 ? "" : words->at[words->count - 1];
+	struct takt_mig_layout layout;
+	int rc;
+
+	if (words->count < 4 || strcmp(words->at[words->count - 2], "mig") != 0)
+		return 0;
+	rc = takt_mig_layout_parse(text, &layout, err);
+	if (rc < 0)
+		return takt_err_wrap(err, rc, "line %u", line);
+	takt_strcpy(ret, TAKT_MIG_TEXT, text);
+	words->count -= 2;
+	return 0;
+}
+
+static int parse_rule(struct words *words, unsigned line, struct takt_baseline_line *ret_line,
 		      struct takt_err *err)
 {
+	struct takt_baseline_rule *ret = &ret_line->rule;
+	int rc = parse_mig(words, line, ret_line->mig, err);
+
+	if (rc == 0)
+		rc = parse_watts(words, "cap", line, &ret_line->cap_power_mw, err);
+	if (rc == 0)
+		rc = parse_watts(words, "power", line, &ret->power_limit_mw, err);
+	if (rc < 0)
+		return rc;
 	if (words->count == 2 && strcmp(words->at[1], "reset") == 0)
 		return 0;
 	if (words->count == 4 && strcmp(words->at[1], "range") == 0) {
@@ -79,7 +123,8 @@ static int parse_rule(const struct words *words, unsigned line, struct takt_base
 	}
 	return takt_err_set(err, -EINVAL,
 			    "line %u: expected 'UUID reset' or 'UUID range MIN MAX' ('*' for all "
-			    "other GPUs)",
+			    "other GPUs), and perhaps 'power W', 'cap W' and 'mig LAYOUT' "
+			    "behind it",
 			    line);
 }
 
@@ -104,7 +149,7 @@ static int parse_line(const char *text, size_t len, unsigned number, struct takt
 				    number);
 	if (words.count == 0)
 		return 0;
-	rc = parse_rule(&words, number, &line.rule, err);
+	rc = parse_rule(&words, number, &line, err);
 	if (rc < 0)
 		return rc;
 	takt_strcpy(line.uuid, sizeof(line.uuid), words.at[0]);
@@ -158,11 +203,48 @@ int takt_baseline_load(const struct takt_sys *sys, const char *path, struct takt
 	return rc < 0 ? takt_err_wrap(err, rc, "baseline '%s'", path) : 0;
 }
 
-struct takt_baseline_rule takt_baseline_of(const struct takt_baseline *baseline, const char *uuid)
+int takt_baseline_load_declared(const struct takt_sys *sys, const char *declared_path,
+				const char *path, struct takt_baseline *ret, bool *ret_declared,
+				struct takt_err *err)
+{
+	int rc = declared_path ? takt_baseline_load(sys, declared_path, ret, err) : -ENOENT;
+
+	*ret_declared = rc == 0 && ret->count > 0;
+	if (rc == -ENOENT || (rc == 0 && ret->count == 0))
+		rc = takt_baseline_load(sys, path, ret, err);
+	return rc;
+}
+
+static const struct takt_baseline_line *line_of(const struct takt_baseline *baseline,
+						const char *uuid)
 {
 	const struct takt_baseline_line *line = find(baseline, uuid);
 
-	if (!line)
-		line = find(baseline, "*");
+	return line ? line : find(baseline, "*");
+}
+
+bool takt_baseline_says(const struct takt_baseline *baseline, const char *uuid)
+{
+	return line_of(baseline, uuid) != NULL;
+}
+
+struct takt_baseline_rule takt_baseline_of(const struct takt_baseline *baseline, const char *uuid)
+{
+	const struct takt_baseline_line *line = line_of(baseline, uuid);
+
 	return line ? line->rule : (struct takt_baseline_rule){0};
+}
+
+uint32_t takt_baseline_cap_of(const struct takt_baseline *baseline, const char *uuid)
+{
+	const struct takt_baseline_line *line = line_of(baseline, uuid);
+
+	return line ? line->cap_power_mw : 0;
+}
+
+const char *takt_baseline_mig_of(const struct takt_baseline *baseline, const char *uuid)
+{
+	const struct takt_baseline_line *line = line_of(baseline, uuid);
+
+	return line ? line->mig : "";
 }

@@ -155,6 +155,7 @@ static int open_machine(struct guard *guard, struct takt_err *err)
 		.nvml_path = config->nvml_path,
 		.call_deadline_ns = config->call_deadline_ns,
 		.no_processes = true,
+		.counts_errors = true,
 		.facts_deadline_ns = grow(&guard->facts_ns, FACTS_LONGEST_NS),
 	};
 	int rc;
@@ -189,6 +190,7 @@ static int prepare(struct guard *guard, struct takt_err *err)
 			.journal = &guard->journal,
 			.mandate = &guard->mandate,
 			.log = guard->config->log,
+			.cpu.sysfs_root = guard->config->sysfs_root,
 			.call_deadline_ns = guard->config->call_deadline_ns,
 		};
 		takt_keeper_init(&guard->keeper);

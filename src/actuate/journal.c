@@ -46,11 +46,16 @@ struct slot {
 	uint32_t min_mhz, max_mhz;
 	uint32_t base_locked, base_min_mhz, base_max_mhz;
 	int32_t pid;
-	uint32_t reserved;
+	uint32_t knobs; /* 0: of a takt that knew one */
 	char boot_id[TAKT_JOURNAL_BOOT];
 	char uuid[TAKT_JOURNAL_UUID]; /* of the GPU; in the holder's pair its name */
 	char driver_load[TAKT_DRIVER_LOAD];
-	char zero[SLOT - 72 - 4 - TAKT_JOURNAL_BOOT - TAKT_JOURNAL_UUID - TAKT_DRIVER_LOAD];
+	uint32_t power_limit_mw, found_power_mw, cap_power_mw, base_power_mw;
+	uint32_t mem_min_mhz, mem_max_mhz;
+	struct takt_cpufreq cpu;
+	char mig[TAKT_MIG_TEXT];
+	char zero[SLOT - 72 - 16 - 8 - sizeof(struct takt_cpufreq) - 4 - TAKT_JOURNAL_BOOT -
+		  TAKT_JOURNAL_UUID - TAKT_DRIVER_LOAD - TAKT_MIG_TEXT];
 	uint32_t crc;
 };
 _Static_assert(sizeof(struct slot) == SLOT, "a slot is 512 bytes");
@@ -77,7 +82,8 @@ static enum slot_kind judge(const struct slot *slot)
 	    slot->crc != takt_crc32c(slot, offsetof(struct slot, crc)))
 		return SLOT_BAD;
 	if (!ends(slot->boot_id, sizeof(slot->boot_id)) || !ends(slot->uuid, sizeof(slot->uuid)) ||
-	    !ends(slot->driver_load, sizeof(slot->driver_load)))
+	    !ends(slot->driver_load, sizeof(slot->driver_load)) ||
+	    !ends(slot->mig, sizeof(slot->mig)))
 		return SLOT_BAD;
 	return SLOT_GOOD;
 }
@@ -168,15 +174,25 @@ static void record_from(const struct slot *slot, struct takt_journal_record *ret
 	*ret = (struct takt_journal_record){
 		.state = slot->state == TAKT_JOURNAL_CLEAN ? TAKT_JOURNAL_CLEAN
 							   : TAKT_JOURNAL_CHANGED,
-		.range = {slot->min_mhz, slot->max_mhz},
+		.setting = {slot->knobs,
+			    {slot->min_mhz, slot->max_mhz},
+			    slot->power_limit_mw,
+			    {slot->mem_min_mhz, slot->mem_max_mhz}},
+		.found_power_mw = slot->found_power_mw,
+		.cap_power_mw = slot->cap_power_mw,
 		.lease_id = slot->lease_id,
 		.job_id = slot->job_id,
 		.epoch = slot->epoch,
-		.baseline = {slot->base_locked != 0, {slot->base_min_mhz, slot->base_max_mhz}},
+		.baseline = {slot->base_locked != 0,
+			     {slot->base_min_mhz, slot->base_max_mhz},
+			     slot->base_power_mw},
 	};
+	if (slot->cpu.count <= TAKT_CPUFREQ_RUNS)
+		ret->cpu = slot->cpu;
 	takt_strcpy(ret->uuid, sizeof(ret->uuid), slot->uuid);
 	takt_strcpy(ret->boot_id, sizeof(ret->boot_id), slot->boot_id);
 	takt_strcpy(ret->driver_load, sizeof(ret->driver_load), slot->driver_load);
+	takt_strcpy(ret->mig, sizeof(ret->mig), slot->mig);
 }
 
 static void record_to(const struct takt_journal_record *record, uint64_t seq, struct slot *ret)
@@ -187,15 +203,24 @@ static void record_to(const struct takt_journal_record *record, uint64_t seq, st
 		.lease_id = record->lease_id,
 		.job_id = record->job_id,
 		.state = record->state,
-		.min_mhz = record->range.min_mhz,
-		.max_mhz = record->range.max_mhz,
+		.knobs = record->setting.knobs,
+		.min_mhz = record->setting.sm.min_mhz,
+		.max_mhz = record->setting.sm.max_mhz,
+		.power_limit_mw = record->setting.power_limit_mw,
+		.mem_min_mhz = record->setting.mem.min_mhz,
+		.mem_max_mhz = record->setting.mem.max_mhz,
+		.found_power_mw = record->found_power_mw,
+		.cap_power_mw = record->cap_power_mw,
 		.base_locked = record->baseline.locked,
 		.base_min_mhz = record->baseline.range.min_mhz,
 		.base_max_mhz = record->baseline.range.max_mhz,
+		.base_power_mw = record->baseline.power_limit_mw,
+		.cpu = record->cpu,
 	};
 	takt_strcpy(ret->uuid, sizeof(ret->uuid), record->uuid);
 	takt_strcpy(ret->boot_id, sizeof(ret->boot_id), record->boot_id);
 	takt_strcpy(ret->driver_load, sizeof(ret->driver_load), record->driver_load);
+	takt_strcpy(ret->mig, sizeof(ret->mig), record->mig);
 }
 
 /*
@@ -348,20 +373,28 @@ static int make_whole(const struct takt_sys *sys, int fd, off_t size, const char
 	return rc < 0 ? takt_err_set(err, rc, "make it %d bytes long", FILE_SIZE) : 0;
 }
 
-static int open_and_read(struct takt_journal *journal, const char *path, struct takt_err *err)
+/* Whether it is a journal of takt's; how long it is. */
+static int check_file(const struct takt_journal *journal, off_t *ret_size, struct takt_err *err)
 {
 	const struct takt_sys *sys = journal->sys;
 	struct stat st;
-	int rc;
+	int rc = sys->fstat(sys, journal->fd, &st);
 
-	rc = sys->fstat(sys, journal->fd, &st);
 	if (rc == 0 && !S_ISREG(st.st_mode))
 		rc = -EINVAL;
 	if (rc < 0)
 		return takt_err_set(err, rc, "not a plain file");
-	rc = check_kind(sys, journal->fd, st.st_size, err);
-	if (rc == 0 && st.st_size < FILE_SIZE)
-		rc = make_whole(sys, journal->fd, st.st_size, path, err);
+	*ret_size = st.st_size;
+	return check_kind(sys, journal->fd, st.st_size, err);
+}
+
+static int open_and_read(struct takt_journal *journal, const char *path, struct takt_err *err)
+{
+	off_t size = 0;
+	int rc = check_file(journal, &size, err);
+
+	if (rc == 0 && size < FILE_SIZE)
+		rc = make_whole(journal->sys, journal->fd, size, path, err);
 	if (rc < 0)
 		return rc;
 	rc = read_pairs(journal);
@@ -382,6 +415,26 @@ int takt_journal_open(const struct takt_sys *sys, const char *path, struct takt_
 		return 0;
 	takt_journal_close(ret);
 	return takt_err_wrap(err, rc, "clock journal '%s'", path);
+}
+
+int takt_journal_look(const struct takt_sys *sys, const char *path, struct takt_journal *ret,
+		      struct takt_err *err)
+{
+	off_t size = 0;
+	int rc;
+
+	*ret = (struct takt_journal){.sys = sys};
+	ret->fd = sys->openat(sys, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW, 0);
+	if (ret->fd < 0)
+		return takt_err_set(err, ret->fd, "open clock journal '%s'", path);
+	rc = check_file(ret, &size, err);
+	if (rc == 0 && size < FILE_SIZE)
+		rc = takt_err_set(err, -TAKT_E_CORRUPT, "%lld bytes instead of %d", (long long)size,
+				  FILE_SIZE);
+	if (rc == 0 && (rc = read_pairs(ret)) < 0)
+		takt_err_set(err, rc, "read");
+	takt_journal_close(ret);
+	return rc < 0 ? takt_err_wrap(err, rc, "clock journal '%s'", path) : 0;
 }
 
 void takt_journal_close(struct takt_journal *journal)

@@ -2,7 +2,7 @@
 /*
  * What takt has changed on this machine's GPUs, on disk before it is changed.
  *
- * A record says "GPU U is about to be locked to [min, max] for lease L" and is durable when
+ * A record says "these knobs of GPU U are about to be set for lease L" and is durable when
  * takt_journal_record returns, which is before the driver is called; "GPU U is back at its
  * baseline" is written after. So whoever comes next, after a kill or a power cut at any moment,
  * finds every GPU that may be changed. It may find one that is not: restoring that one is harmless.
@@ -19,16 +19,25 @@
 #include <stdint.h>
 
 #include "actuate/baseline.h"
+#include "actuate/cpufreq.h"
 #include "actuate/driver_load.h"
+#include "actuate/setting.h"
 #include "base/err.h"
+#include "base/mig_layout.h"
 #include "base/sys.h"
-#include "clock/range.h"
 
 enum {
 	TAKT_JOURNAL_PAIRS = 128, /* twice the GPUs of a machine, for those that came and went */
 	TAKT_JOURNAL_UUID = 96,
 	TAKT_JOURNAL_BOOT = 40,
 };
+
+/* Whose the record of the machine's CPUs is; no GPU is called so. */
+#define TAKT_CPU_UUID "CPU"
+
+/* How a GPU is cut into MIG instances has a record of its own: this, and behind it the GPU's UUID.
+ */
+#define TAKT_MIG_UUID "MIG of "
 
 enum takt_journal_state {
 	TAKT_JOURNAL_CLEAN = 1, /* at its baseline */
@@ -39,10 +48,16 @@ enum takt_journal_state {
 struct takt_journal_record {
 	char uuid[TAKT_JOURNAL_UUID];
 	enum takt_journal_state state;
-	struct takt_clock_range range; /* CHANGED: what was about to be set; 0,0 = not known */
+	/* CHANGED: the knobs that may be changed, and what was about to be set. No knob: not known
+	 * which; the SM clock then (that is all that takt once set). */
+	struct takt_setting setting;
+	uint32_t found_power_mw; /* the limit before takt's first change; 0 = not changed */
+	uint32_t cap_power_mw;	 /* a facility's cap that stays when takt ends; 0 = none */
 	uint64_t lease_id, job_id;
 	uint64_t epoch;			    /* of the writer */
-	struct takt_baseline_rule baseline; /* CHANGED: what puts it back */
+	struct takt_baseline_rule baseline; /* what puts it back, CLEAN: what it was put back to */
+	struct takt_cpufreq cpu;	    /* of the CPUs' record: what puts them back */
+	char mig[TAKT_MIG_TEXT];	    /* of a MIG record: the layout that puts it back */
 	char boot_id[TAKT_JOURNAL_BOOT];
 	char driver_load[TAKT_DRIVER_LOAD];
 };
@@ -80,6 +95,12 @@ struct takt_journal {
 int takt_journal_open(const struct takt_sys *sys, const char *path, struct takt_journal *ret,
 		      struct takt_err *err);
 void takt_journal_close(struct takt_journal *journal);
+
+/* Reads the journal at `path` as it is and changes nothing, whoever may be writing; *ret needs no
+ * close and is for takt_journal_find and _damaged alone. -ENOENT; -TAKT_E_CORRUPT also for one that
+ * was cut short, which takt_journal_open would mend. */
+int takt_journal_look(const struct takt_sys *sys, const char *path, struct takt_journal *ret,
+		      struct takt_err *err);
 
 /* Durable when it returns 0; on failure the file holds the record that was there before, or this
  * one, and `journal` says the former. A failed record may be written again. */

@@ -2,6 +2,7 @@
 /* Strict whole-string decimal parsing; no locale, no errno, so that pure rooms may use it. */
 #include <errno.h>
 #include <limits.h>
+#include <string.h>
 
 #include "base/str.h"
 
@@ -55,5 +56,29 @@ int takt_parse_i64(const char *text, long long min, long long max, long long *re
 	if (value < min || value > max)
 		return -ERANGE;
 	*ret = value;
+	return 0;
+}
+
+int takt_percent_parse(const char *text, uint32_t max_permille, uint32_t *ret_permille)
+{
+	size_t len = strlen(text), digits;
+	unsigned long long whole, tenth = 0;
+	char number[16], *point;
+
+	len -= len > 0 && text[len - 1] == '%';
+	if (len >= sizeof(number))
+		return -EINVAL;
+	memcpy(number, text, len);
+	number[len] = '\0';
+	point = strchr(number, '.');
+	digits = point ? strlen(point + 1) : 1;
+	if (point)
+		*point = '\0';
+	if (digits != 1 || parse_digits(number, &whole) < 0 ||
+	    (point && parse_digits(point + 1, &tenth) < 0))
+		return -EINVAL;
+	if (whole > max_permille || whole * 10 + tenth > max_permille)
+		return -ERANGE;
+	*ret_permille = (uint32_t)(whole * 10 + tenth);
 	return 0;
 }

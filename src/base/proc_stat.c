@@ -12,6 +12,7 @@ enum {
 	FIELD_PPID = 4,
 	FIELD_PGRP = 5,
 	FIELD_SESSION = 6,
+	FIELD_FLAGS = 9,
 	FIELD_START = 22,
 	WORD_MAX = 24,
 };
@@ -42,7 +43,7 @@ static int parse_i32(const char *word, int32_t *ret)
 
 static int take_field(struct takt_proc_stat *stat, int field, const char *word)
 {
-	unsigned long long ticks;
+	unsigned long long value;
 
 	switch (field) {
 	case FIELD_STATE:
@@ -54,10 +55,15 @@ static int take_field(struct takt_proc_stat *stat, int field, const char *word)
 		return parse_i32(word, &stat->pgrp);
 	case FIELD_SESSION:
 		return parse_i32(word, &stat->session);
-	case FIELD_START:
-		if (takt_parse_u64(word, 0, UINT64_MAX, &ticks) < 0)
+	case FIELD_FLAGS:
+		if (takt_parse_u64(word, 0, UINT32_MAX, &value) < 0)
 			return -EINVAL;
-		stat->start_ticks = ticks;
+		stat->flags = (uint32_t)value;
+		return 0;
+	case FIELD_START:
+		if (takt_parse_u64(word, 0, UINT64_MAX, &value) < 0)
+			return -EINVAL;
+		stat->start_ticks = value;
 		return 0;
 	default:
 		return 0;

@@ -8,11 +8,16 @@
 
 #include <stdint.h>
 
+enum {
+	TAKT_PROC_FORKED = 0x40, /* the kernel's PF_FORKNOEXEC: forked, nothing executed since */
+};
+
 struct takt_proc_stat {
 	char state;	      /* field 3: R S D Z T t X I */
 	int32_t ppid;	      /* field 4 */
 	int32_t pgrp;	      /* field 5 */
 	int32_t session;      /* field 6 */
+	uint32_t flags;	      /* field 9, TAKT_PROC_* */
 	uint64_t start_ticks; /* field 22, clock ticks since boot */
 };
 

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/compiler.h"
 
@@ -43,5 +44,7 @@ bool takt_strcpy(char *dst, size_t size, const char *text);
 int takt_parse_u64(const char *text, unsigned long long min, unsigned long long max,
 		   unsigned long long *ret);
 int takt_parse_i64(const char *text, long long min, long long max, long long *ret);
+/* "3%", "3", "0.5%": a percentage with at most one decimal, in thousandths; as above. */
+int takt_percent_parse(const char *text, uint32_t max_permille, uint32_t *ret_permille);
 
 #endif

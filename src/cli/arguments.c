@@ -256,3 +256,41 @@ int takt_cli_job_id(const char *text, uint64_t *ret, struct takt_err *err)
 	*ret = id;
 	return 0;
 }
+
+/* An argument as a shell reads it back. */
+static void add_quoted(struct takt_str *out, const char *text)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+				    "-_./:=,+%@";
+
+	if (text[0] && text[strspn(text, plain)] == '\0') {
+		takt_str_add(out, text);
+		return;
+	}
+	takt_str_add(out, "'");
+	for (; *text; text++) {
+		if (*text == '\'')
+			takt_str_add(out, "'\\''");
+		else
+			takt_str_addn(out, text, 1);
+	}
+	takt_str_add(out, "'");
+}
+
+void takt_cli_command_text(const struct takt_cli *cli, struct takt_str *out)
+{
+	takt_str_addf(out, "takt %s", cli->verb->name);
+	for (int i = 0; i < cli->operand_count; i++) {
+		takt_str_add(out, " ");
+		add_quoted(out, cli->operands[i]);
+	}
+	for (size_t i = 0; i < cli->given_count; i++) {
+		takt_str_addf(out, " --%s", cli->given[i].option->name);
+		if (!cli->given[i].value)
+			continue;
+		takt_str_add(out, " ");
+		add_quoted(out, cli->given[i].value);
+	}
+	if (cli->json)
+		takt_str_add(out, " --json");
+}

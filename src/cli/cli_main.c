@@ -10,6 +10,7 @@
 
 #include "cli/help.h"
 #include "cli/verb.h"
+#include "cli/whole_file.h"
 #include "codec/json.h"
 #include "config/suggest.h"
 
@@ -24,19 +25,19 @@ void takt_cli_complain(const struct takt_err *err)
 
 int takt_cli_write(const void *bytes, size_t len, struct takt_err *err)
 {
-	const char *at = bytes;
+	int rc = takt_write_all(STDOUT_FILENO, bytes, len);
 
-	while (len > 0) {
-		ssize_t n = write(STDOUT_FILENO, at, len);
+	return rc < 0 ? takt_err_set(err, rc, "write to standard output") : 0;
+}
 
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return takt_err_set(err, -errno, "write to standard output");
-		at += n;
-		len -= (size_t)n;
-	}
-	return 0;
+int takt_cli_write_file(const struct takt_cli *cli, const char *option, const struct takt_str *text,
+			struct takt_err *err)
+{
+	const char *path = takt_cli_value(cli, option);
+
+	if (text->rc < 0)
+		return takt_err_set(err, text->rc, "no memory for the result");
+	return path ? takt_whole_file_write(path, text, err) : 0;
 }
 
 int takt_cli_connect(struct takt_cli *cli, struct takt_err *err)

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fnmatch.h>
+#include <pwd.h>
 #include <string.h>
 #include <time.h>
 
@@ -61,6 +62,7 @@ static int read_time(const struct takt_cli *cli, const char *option, int64_t *re
 int takt_job_filter_read(const struct takt_cli *cli, struct takt_job_filter *ret,
 			 struct takt_err *err)
 {
+	int64_t before = 0;
 	int rc;
 
 	*ret = (struct takt_job_filter){
@@ -71,6 +73,9 @@ int takt_job_filter_read(const struct takt_cli *cli, struct takt_job_filter *ret
 		.gpu = -1,
 	};
 	rc = takt_cli_number(cli, "gpu", 0, TAKT_VIEW_MAX_GPUS - 1, -1, &ret->gpu, err);
+	if (rc == 0)
+		rc = takt_cli_number(cli, "before", 1, INT64_MAX, 0, &before, err);
+	ret->before = (uint64_t)before;
 	if (rc == 0)
 		rc = read_time(cli, "since", &ret->since_ms, err);
 	return rc < 0 ? rc : read_time(cli, "until", &ret->until_ms, err);
@@ -111,7 +116,8 @@ bool takt_job_filter_takes(const struct takt_job_filter *filter, const struct ta
 	       (!filter->state || is_in(filter->state, job->state)) &&
 	       (!filter->name || fnmatch(filter->name, job->name, 0) == 0) &&
 	       (!filter->tag || (job->tags[0] && is_in(job->tags, filter->tag))) &&
-	       is_on(job, filter->gpu) && is_when(filter, job);
+	       (!filter->before || job->id < filter->before) && is_on(job, filter->gpu) &&
+	       is_when(filter, job);
 }
 
 static void keep_taken(const struct takt_job_filter *filter, struct takt_queue_view *view)
@@ -124,54 +130,80 @@ static void keep_taken(const struct takt_job_filter *filter, struct takt_queue_v
 	view->count = kept;
 }
 
-/* Moves what `from` has behind what *to has. */
-static int join(struct takt_queue_view *to, struct takt_queue_view *from, struct takt_err *err)
+struct walk {
+	const struct takt_job_filter *filter;
+	int (*take)(void *ctx, const struct takt_queue_view *part, struct takt_err *err);
+	void *ctx;
+};
+
+/* Hands over what the filter takes, and lets go of it all. */
+static int hand_part(const struct walk *walk, struct takt_queue_view *part, struct takt_err *err)
 {
-	size_t count = to->count + from->count;
-	struct takt_job_view *jobs = takt_realloc(to->jobs, (count + 1) * sizeof(*jobs));
+	size_t all = part->count;
+	int rc;
 
-	if (!jobs)
-		return takt_err_set(err, -ENOMEM, "no memory for %zu jobs", count);
-	memcpy(jobs + to->count, from->jobs, from->count * sizeof(*jobs));
-	to->jobs = jobs;
-	to->count = count;
-	return 0;
-}
-
-static int fetch_live(struct takt_cli *cli, const struct takt_job_filter *filter,
-		      struct takt_queue_view *to, struct takt_err *err)
-{
-	struct takt_queue_view live;
-	int rc = takt_client_queue(cli->client, false, TAKT_FILTER_NEWEST, &live, err);
-
-	if (rc < 0)
-		return rc;
-	keep_taken(filter, &live);
-	rc = join(to, &live, err);
-	takt_queue_view_fini(&live);
+	keep_taken(walk->filter, part);
+	rc = walk->take(walk->ctx, part, err);
+	part->count = all;
+	takt_queue_view_fini(part);
 	return rc;
 }
 
-int takt_job_filter_fetch(struct takt_cli *cli, const struct takt_job_filter *filter,
-			  bool ended_only, struct takt_queue_view *ret, bool *ret_cut,
-			  struct takt_err *err)
+/* What the daemon can choose by itself is not sent. A user whom this machine does not know by name
+ * is told apart by the text alone. */
+static struct takt_client_past past_of(const struct takt_job_filter *filter, uint32_t page)
 {
-	struct takt_queue_view view;
+	const struct passwd *user = filter->user ? getpwnam(filter->user) : NULL;
+
+	return (struct takt_client_past){
+		.before = filter->before,
+		.since_ms = filter->since_ms,
+		.until_ms = filter->until_ms,
+		.uid = user ? user->pw_uid : UINT32_MAX,
+		.gpu = filter->gpu,
+		.states = filter->state,
+		.limit = page,
+	};
+}
+
+static int walk_past(struct takt_cli *cli, const struct walk *walk, uint32_t page,
+		     struct takt_err *err)
+{
+	struct takt_client_past past = past_of(walk->filter, page);
+	struct takt_queue_view part;
+	bool last = false;
+	int rc = 0;
+
+	while (rc == 0 && !last) {
+		rc = takt_client_past(cli->client, &past, &part, err);
+		if (rc < 0)
+			return rc;
+		last = part.count < page;
+		if (part.count > 0)
+			past.before = part.jobs[part.count - 1].id;
+		rc = hand_part(walk, &part, err);
+	}
+	return rc;
+}
+
+int takt_job_filter_walk(struct takt_cli *cli, const struct takt_job_filter *filter,
+			 bool ended_only, uint32_t page,
+			 int (*take)(void *ctx, const struct takt_queue_view *part,
+				     struct takt_err *err),
+			 void *ctx, struct takt_err *err)
+{
+	const struct walk walk = {filter, take, ctx};
+	struct takt_queue_view live;
 	int rc = takt_cli_connect(cli, err);
 
+	if (rc == 0 && !ended_only) {
+		rc = takt_client_queue(cli->client, false, TAKT_FILTER_MOST, &live, err);
+		if (rc == 0)
+			rc = hand_part(&walk, &live, err);
+	}
 	if (rc == 0)
-		rc = takt_client_queue(cli->client, true, TAKT_FILTER_NEWEST, &view, err);
-	if (rc < 0)
-		return rc;
-	*ret_cut = view.count == TAKT_FILTER_NEWEST;
-	keep_taken(filter, &view);
-	if (!ended_only)
-		rc = fetch_live(cli, filter, &view, err);
-	if (rc < 0)
-		takt_queue_view_fini(&view);
-	else
-		*ret = view;
-	return rc;
+		rc = walk_past(cli, &walk, page, err);
+	return rc < 0 ? rc : 0;
 }
 
 void takt_csv_add(struct takt_str *out, const char *text, bool last)

@@ -6,12 +6,13 @@
 #include "cli/verb.h"
 
 enum {
-	TAKT_FILTER_NEWEST = 10000, /* ended jobs that are looked at */
+	TAKT_FILTER_MOST = 10000, /* jobs that are kept at once */
 };
 
 struct takt_job_filter {
 	const char *user, *state, *name, *tag; /* NULL = any; state is a list with commas */
 	int64_t gpu;			       /* -1 = any */
+	uint64_t before;		       /* lower numbers only; 0 = all */
 	int64_t since_ms, until_ms;	       /* wall clock; 0 = no bound */
 };
 
@@ -31,11 +32,15 @@ bool takt_job_filter_takes(const struct takt_job_filter *filter, const struct ta
 /* "2h" and "3d" ago; "18:00", the last such time; a date. */
 int takt_past_parse(const char *text, int64_t now_ms, int64_t *ret_ms, struct takt_err *err);
 
-/* Jobs that the filter takes, of those that live (unless `ended_only`) and the newest ended ones.
- * *ret_cut: there are more ended jobs than were looked at. The caller finis the list. */
-int takt_job_filter_fetch(struct takt_cli *cli, const struct takt_job_filter *filter,
-			  bool ended_only, struct takt_queue_view *ret, bool *ret_cut,
-			  struct takt_err *err);
+/* All live and ended jobs that the filter takes, a part at a time so that history may be as long as
+ * it likes: `take` is handed each part, borrowed, first the live ones (unless `ended_only`), then
+ * the ended from the highest number down, `page` (1..10,000) looked at at a time. It ends the walk
+ * by returning 1. */
+int takt_job_filter_walk(struct takt_cli *cli, const struct takt_job_filter *filter,
+			 bool ended_only, uint32_t page,
+			 int (*take)(void *ctx, const struct takt_queue_view *part,
+				     struct takt_err *err),
+			 void *ctx, struct takt_err *err);
 
 /* A cell of CSV, quoted where it has to be. */
 void takt_csv_add(struct takt_str *out, const char *text, bool last);

@@ -13,6 +13,8 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/sys.h"
+#include "cli/profiles.h"
 #include "cli/when.h"
 #include "codec/json.h"
 
@@ -170,6 +172,29 @@ static int read_begin(const struct takt_cli *cli, struct takt_jobspec *spec, str
 		    : 0;
 }
 
+/* --clock profile: what takt tune has found for jobs of this name. */
+static int read_profile(const struct takt_cli *cli, struct takt_jobspec *spec, struct takt_err *err)
+{
+	const char *name = takt_cli_value(cli, "name");
+	const char *slash = cli->operand_count ? strrchr(cli->operands[0], '/') : NULL;
+	struct takt_profile profile;
+	int rc;
+
+	if (!name)
+		name = slash ? slash + 1 : cli->operand_count ? cli->operands[0] : "";
+	rc = takt_profiles_find(takt_sys_real(), name, &profile, err);
+	if (rc == 0 && profile.power_limit_mw)
+		rc = takt_err_set(err, -TAKT_E_UNSUPPORTED,
+				  "the profile of '%.64s' has a power limit, which a job cannot "
+				  "ask for; tune it without --power-limits",
+				  name);
+	if (rc == 0) {
+		spec->clock_ask = TAKT_CLOCK_ASK_CEILING;
+		spec->clock_mhz = profile.sm_mhz;
+	}
+	return rc;
+}
+
 static int read_clock(const struct takt_cli *cli, struct takt_jobspec *spec, struct takt_err *err)
 {
 	const char *ceiling = takt_cli_value(cli, "clock");
@@ -180,6 +205,8 @@ static int read_clock(const struct takt_cli *cli, struct takt_jobspec *spec, str
 				    "'--clock' and '--clock-lock' exclude each other");
 	if (!ceiling && !lock)
 		return 0;
+	if (ceiling && strcmp(ceiling, "profile") == 0)
+		return read_profile(cli, spec, err);
 	spec->clock_ask = lock ? TAKT_CLOCK_ASK_LOCK : TAKT_CLOCK_ASK_CEILING;
 	return takt_cli_mhz(lock ? lock : ceiling, lock ? "'--clock-lock'" : "'--clock'",
 			    &spec->clock_mhz, err);

@@ -10,6 +10,8 @@
 	{"gpus", 'n', "GPUS",                                                                      \
 	 "GPUs, best linked (default 1; 0 for none); 0.5 for half of one, "                        \
 	 "2x0.25 for a quarter of each of two"},                                                   \
+		{"gpu-index", 0, "LIST",                                                           \
+		 "these GPUs of the machine and no others (3; 0,2-3), or --gpus of them"},         \
 		{"cpus", 'c', "N", "CPUs that are counted as its own (2, 0.5)"},                   \
 		{"mem", 'm', "SIZE", "memory that is counted as its own (512M, 16G)"},             \
 		{"gpu-mem", 0, "SIZE", "each of its GPUs has so much memory at least"},            \
@@ -19,8 +21,14 @@
 		{"tag", 0, "TAG,...", "words to find the job by; may be repeated"},                \
 		{"tenant", 0, "TENANT", "whose share it counts against (lab/vision)"},             \
 		{"hold", 0, NULL, "held until takt release"},                                      \
-		{"clock", 0, "MHZ", "SM clock at most so high"},                                   \
+		{"clock", 0, "MHZ|profile",                                                        \
+		 "SM clock at most so high; or what takt tune kept for its name"},                 \
 		{"clock-lock", 0, "MHZ", "SM clock exactly so high"},                              \
+		{"max-slowdown", 0, "PERCENT",                                                     \
+		 "how much longer it may take for the sake of energy (3%)"},                       \
+		{"slo", 0, "pN=TIME", "latency that it has to hold as a service (p99=50ms)"},      \
+		{"clock-policy", 0, "GOVERNOR",                                                    \
+		 "who chooses its clocks (default: assured with --max-slowdown, slo with --slo)"}, \
 		{"visible", 0, "index|uuid", "what CUDA_VISIBLE_DEVICES holds (default index)"},   \
 		{"requeue", 0, NULL, "run it again if it is lost or interrupted"},                 \
 		{"retries", 0, "N", "run it again up to N times if it fails, after a pause"},      \
@@ -29,7 +37,7 @@
 		{"preemptible", 0, NULL,                                                           \
 		 "may be ended for a job that goes first, and is then run again"},                 \
 		{"freezable", 0, NULL,                                                             \
-		 "may be stopped for a while instead; this does not give its GPU memory back"},    \
+		 "may be frozen for it instead where both fit into the GPU memory (--gpu-mem)"},   \
 		{"checkpoint-signal", 0, "SIGNAL",                                                 \
 		 "sent first when the job has to go, before SIGTERM (USR1)"},                      \
 		{"checkpoint-grace", 0, "TIME",                                                    \

@@ -9,7 +9,9 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/timetext.h"
 #include "cli/job_options.h"
+#include "cli/units.h"
 #include "cli/when.h"
 
 enum {
@@ -60,6 +62,24 @@ static int read_gpus(const struct takt_cli *cli, struct takt_jobspec *spec, stru
 			    "'--gpus' must be a whole number from 0 to %d, a share such as 0.5, or "
 			    "shares of several such as 2x0.25, not '%.40s'",
 			    MAX_GPUS, text);
+}
+
+/* As many as it names, where it does not say how many of them. */
+static int read_indices(const struct takt_cli *cli, struct takt_jobspec *spec, struct takt_err *err)
+{
+	const char *text = takt_cli_value(cli, "gpu-index");
+
+	if (!text)
+		return 0;
+	if (strcmp(text, "all") == 0 ||
+	    takt_mask_parse(text, MAX_GPUS, &spec->gpu_indices, NULL) < 0)
+		return takt_err_set(err, -TAKT_E_USAGE,
+				    "'--gpu-index' must be a list of GPUs such as 0,2-3, counted "
+				    "from 0, not '%.40s'",
+				    text);
+	if (!takt_cli_has(cli, "gpus") && !spec->mig[0])
+		spec->gpus = (uint32_t)__builtin_popcountll(spec->gpu_indices);
+	return 0;
 }
 
 /* "1g.10gb", "1g.10gbx2" */
@@ -263,12 +283,58 @@ static int read_commands(const struct takt_cli *cli, struct takt_jobspec *spec,
 	return rc;
 }
 
+/* "p99=50ms", "p99.9=1s" */
+static bool parse_slo(const char *text, uint32_t *ret_us, uint32_t *ret_permille)
+{
+	const char *equals = strchr(text, '=');
+	char percentile[8] = "";
+	uint64_t ns = 0;
+
+	if (text[0] != 'p' || !equals || (size_t)(equals - text) > sizeof(percentile))
+		return false;
+	memcpy(percentile, text + 1, (size_t)(equals - text - 1));
+	if (strchr(percentile, '%') || takt_percent_parse(percentile, 999, ret_permille) < 0 ||
+	    *ret_permille < 500 || takt_duration_parse(equals + 1, &ns) < 0 ||
+	    ns / TAKT_NS_PER_US == 0 || ns / TAKT_NS_PER_US > TAKT_SPEC_MAX_SLO_US)
+		return false;
+	*ret_us = (uint32_t)(ns / TAKT_NS_PER_US);
+	return true;
+}
+
+static int read_governed(const struct takt_cli *cli, struct takt_jobspec *spec,
+			 struct takt_err *err)
+{
+	const char *policy = takt_cli_value(cli, "clock-policy");
+	const char *slowdown = takt_cli_value(cli, "max-slowdown");
+	const char *slo = takt_cli_value(cli, "slo");
+
+	if (policy &&
+	    (!policy[0] || !takt_strcpy(spec->clock_policy, sizeof(spec->clock_policy), policy)))
+		return takt_err_set(err, -TAKT_E_USAGE,
+				    "'--clock-policy' must be the name of a governor such as "
+				    "assured, not '%.40s'",
+				    policy);
+	if (slowdown && (takt_percent_parse(slowdown, TAKT_SPEC_MAX_SLOWDOWN,
+					    &spec->max_slowdown_permille) < 0 ||
+			 spec->max_slowdown_permille == 0))
+		return takt_err_set(err, -TAKT_E_USAGE,
+				    "'--max-slowdown' must be a percentage from 0.1 to %d such as "
+				    "3%%, not '%.40s'",
+				    TAKT_SPEC_MAX_SLOWDOWN / 10, slowdown);
+	if (slo && !parse_slo(slo, &spec->slo_latency_us, &spec->slo_permille))
+		return takt_err_set(err, -TAKT_E_USAGE,
+				    "'--slo' must be a percentile from p50 to p99.9 and a time up "
+				    "to half an hour such as p99=50ms, not '%.40s'",
+				    slo);
+	return 0;
+}
+
 int takt_job_terms_read(const struct takt_cli *cli, struct takt_jobspec *spec, struct takt_err *err)
 {
 	static int (*const steps[])(const struct takt_cli *, struct takt_jobspec *,
 				    struct takt_err *) = {
-		read_gpus,   read_mig,	 read_checkpoint, read_times,
-		read_labels, read_ranks, read_commands,
+		read_gpus,   read_mig,	 read_indices,	read_checkpoint, read_times,
+		read_labels, read_ranks, read_commands, read_governed,
 	};
 	int rc = 0;
 

@@ -2,8 +2,10 @@
 /* Jobs in words. */
 #include "cli/job_text.h"
 
+#include <errno.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "cli/outlook_text.h"
 #include "cli/units.h"
 
@@ -21,6 +23,37 @@ void takt_job_end_text(const struct takt_job_view *job, struct takt_str *out)
 		takt_str_add(out, "never started");
 	else
 		takt_str_add(out, "how it ended is not known");
+}
+
+static const char *governor_of(const struct takt_job_view *job)
+{
+	return job->report.governor[0] ? job->report.governor : job->clock_policy;
+}
+
+bool takt_job_has_clocks(const struct takt_job_view *job)
+{
+	return job->clock_max_mhz || governor_of(job)[0] || job->max_slowdown_permille ||
+	       job->slo_latency_us;
+}
+
+void takt_job_clocks_text(const struct takt_job_view *job, struct takt_str *out)
+{
+	const struct takt_governed_view *governed = &job->governed;
+	const char *governor = governor_of(job);
+	uint32_t promised = governed->max_slowdown_permille ? governed->max_slowdown_permille
+							    : job->max_slowdown_permille;
+
+	if (job->clock_max_mhz)
+		takt_str_addf(out, "%s %u MHz",
+			      job->clock_min_mhz ? "=" : "<=", job->clock_max_mhz);
+	takt_str_add(out, governor);
+	if (promised)
+		takt_str_addf(out, "%s%.4g%%", governor[0] ? " " : "", promised / 10.0);
+	if (job->slo_latency_us)
+		takt_str_addf(out, "%sp%.4g %.4g ms", governor[0] ? " " : "",
+			      job->slo_permille / 10.0, job->slo_latency_us / 1000.0);
+	if (governed->max_mhz && strcmp(governed->state, "holds") == 0)
+		takt_str_addf(out, " %u MHz", governed->max_mhz);
 }
 
 static void add_reason(const char *text, struct takt_str *out)
@@ -80,6 +113,25 @@ static void add_throttled(const struct takt_report_view *report, struct takt_str
 		takt_str_addf(out, " (%s)", report->throttle_text);
 }
 
+/* Only what is known: modelled against measured, with the model's error. */
+static void add_saved(const struct takt_report_view *report, const char *prefix,
+		      struct takt_str *out)
+{
+	char text[TAKT_UNIT_TEXT], highest[TAKT_UNIT_TEXT];
+
+	if (!(report->has & TAKT_RV_SAVED))
+		return;
+	takt_str_addf(out,
+		      "\n%sgoverned      %s, %s as modelled at the highest clock (+-%.1f %%), "
+		      "%.1f +-%.1f %% slower; by %s",
+		      prefix, takt_energy_text(report->governed_mj, text),
+		      takt_energy_text(report->highest_mj, highest),
+		      report->highest_error_permille / 10.0, report->slowdown_permille / 10.0,
+		      report->slowdown_error_permille / 10.0,
+		      strcmp(report->work_signal, "job") == 0 ? "the job's own progress"
+							      : "utilisation, which is a guess");
+}
+
 static void add_gpu_lines(const struct takt_job_view *job, const char *prefix, struct takt_str *out)
 {
 	const struct takt_report_view *report = &job->report;
@@ -92,6 +144,8 @@ static void add_gpu_lines(const struct takt_job_view *job, const char *prefix, s
 		takt_str_addf(out, "%u MHz", report->mean_sm_mhz);
 	else
 		takt_str_add(out, "-");
+	if (report->has & TAKT_RV_SM_SPREAD)
+		takt_str_addf(out, ", its GPUs %u MHz apart", report->sm_spread_mhz);
 	takt_str_addf(out, "\n%sthrottled     ", prefix);
 	add_throttled(report, out);
 	takt_str_addf(out, "\n%sutilisation   ", prefix);
@@ -107,6 +161,45 @@ static void add_gpu_lines(const struct takt_job_view *job, const char *prefix, s
 			      takt_bytes_text(report->peak_memory_bytes, text));
 	else
 		takt_str_add(out, "-");
+	add_saved(report, prefix, out);
+}
+
+static void add_count(const char *prefix, const char *name, uint64_t count, bool rated,
+		      uint64_t milli_s, struct takt_str *out)
+{
+	takt_str_addf(out, "%s%-14s%llu", prefix, name, (unsigned long long)count);
+	if (rated)
+		takt_str_addf(out, ", %.*f/s", milli_s < 10000 ? 3 : 1, (double)milli_s / 1000);
+	takt_str_add(out, ", from the job itself\n");
+}
+
+void takt_job_progress_text(const struct takt_job_view *job, const char *prefix,
+			    struct takt_str *out)
+{
+	const struct takt_progress_view *said = &job->progress;
+	char text[TAKT_UNIT_TEXT];
+
+	if (said->has & TAKT_PV_STEPS)
+		add_count(prefix, "steps", said->steps, said->has & TAKT_PV_STEPS_RATE,
+			  said->steps_milli_s, out);
+	if (said->has & TAKT_PV_TOKENS)
+		add_count(prefix, "tokens", said->tokens, said->has & TAKT_PV_TOKENS_RATE,
+			  said->tokens_milli_s, out);
+	if (said->has & TAKT_PV_QUERIES)
+		add_count(prefix, "queries", said->queries, said->has & TAKT_PV_QUERIES_RATE,
+			  said->queries_milli_s, out);
+	if (said->has & TAKT_PV_LATENCY)
+		takt_str_addf(out, "%s%-14s%.3f ms, from the job itself\n", prefix, "latency",
+			      (double)said->latency_us / 1000);
+	if (said->has & TAKT_PV_SKEW)
+		takt_str_addf(out,
+			      "%s%-14s%u, of which this is the slowest: rank %u, %.1f%% behind the "
+			      "fastest\n",
+			      prefix, "ranks", said->ranks, said->slowest_rank,
+			      (double)said->skew_permille / 10);
+	if (said->has && said->age_ms > 60000)
+		takt_str_addf(out, "%s%-14s%s ago\n", prefix, "said so",
+			      takt_ms_text(said->age_ms, text));
 }
 
 void takt_job_report_text(const struct takt_job_view *job, const char *prefix, struct takt_str *out)
@@ -114,6 +207,7 @@ void takt_job_report_text(const struct takt_job_view *job, const char *prefix, s
 	const struct takt_report_view *report = &job->report;
 	char text[TAKT_UNIT_TEXT];
 
+	takt_job_progress_text(job, prefix, out);
 	if (report->has == 0)
 		return;
 	takt_str_addf(out, "%swall time     %s\n%s%-14s", prefix,
@@ -135,7 +229,8 @@ void takt_job_report_text(const struct takt_job_view *job, const char *prefix, s
 	takt_str_add(out, "\n");
 }
 
-void takt_job_trial_text(const struct takt_try_view *view, struct takt_str *out)
+/* `which` of them the prediction is for. */
+static void add_trial(const struct takt_try_view *view, const char *which, struct takt_str *out)
 {
 	takt_str_add(out, view->starts ? "would start now" : "would wait");
 	if (view->gpu_list_count > 0) {
@@ -144,8 +239,33 @@ void takt_job_trial_text(const struct takt_try_view *view, struct takt_str *out)
 	}
 	add_reason(view->text, out);
 	if (view->starts_ms) {
-		takt_str_add(out, "; predicted to start ");
+		takt_str_addf(out, "; %spredicted to start ", which);
 		takt_starts_text(view->starts_ms, view->has_starts_error, view->starts_error_ms,
 				 out);
 	}
+}
+
+void takt_job_trial_text(const struct takt_try_view *view, struct takt_str *out)
+{
+	add_trial(view, "", out);
+}
+
+void takt_job_trial_run_text(const struct takt_try_view *view, uint32_t run, struct takt_str *out)
+{
+	const struct takt_try_run_view *jobs = &view->array[run];
+	struct takt_try_view *as_one = takt_zalloc(sizeof(*as_one));
+
+	if (!as_one) {
+		out->rc = out->rc < 0 ? out->rc : -ENOMEM;
+		return;
+	}
+	as_one->starts = jobs->starts;
+	as_one->starts_ms = jobs->starts_ms;
+	as_one->has_starts_error = view->has_starts_error;
+	as_one->starts_error_ms = view->starts_error_ms;
+	for (uint64_t left = jobs->gpu_list; left; left &= left - 1)
+		as_one->gpu_list[as_one->gpu_list_count++] = (uint32_t)__builtin_ctzll(left);
+	takt_strcpy(as_one->text, sizeof(as_one->text), jobs->text);
+	add_trial(as_one, jobs->first < jobs->last ? "the first " : "", out);
+	takt_free(as_one);
 }

@@ -8,15 +8,26 @@
 /* "running on GPUs 0-3", "queued: needs 4 GPUs, ...", "failed: exit status 3". No newline. */
 void takt_job_state_text(const struct takt_job_view *job, struct takt_str *out);
 
-/* How it went: wall time, GPUs, energy or why not, mean clock, throttling, peak memory; each line
- * begins with `prefix`. Nothing before the job has a report. */
+/* What it said of how far it is, a line each. */
+void takt_job_progress_text(const struct takt_job_view *job, const char *prefix,
+			    struct takt_str *out);
+/* That, and how it went: wall time, GPUs, energy or why not, mean clock, throttling, peak memory;
+ * each line begins with `prefix`. Nothing before the job has a report. */
 void takt_job_report_text(const struct takt_job_view *job, const char *prefix,
 			  struct takt_str *out);
+
+/* What it has asked for of its GPUs' clocks, or who governs them, within which promise, and at what
+ * they are held at present: "assured 5% 1200 MHz", "<= 1410 MHz". Nothing of one that has neither.
+ */
+bool takt_job_has_clocks(const struct takt_job_view *job);
+void takt_job_clocks_text(const struct takt_job_view *job, struct takt_str *out);
 
 /* "killed by SIGKILL", "exit status 3", "never started". */
 void takt_job_end_text(const struct takt_job_view *job, struct takt_str *out);
 
 /* "would start now on GPUs 0-1", "would wait: ...; predicted to start ...". No newline. */
 void takt_job_trial_text(const struct takt_try_view *view, struct takt_str *out);
+/* The same of those of one run of its array. */
+void takt_job_trial_run_text(const struct takt_try_view *view, uint32_t run, struct takt_str *out);
 
 #endif

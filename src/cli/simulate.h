@@ -40,7 +40,9 @@ struct takt_simulate {
 	uint64_t begun_ns, shown_ns; /* of the progress bar */
 };
 
-/* simulate_options.c. init: *ret is overwritten; nothing to release on failure. */
+/* simulate_options.c. begin: what every experiment has; init: cluster and trace as well. *ret is
+ * overwritten; nothing to release on failure. */
+int takt_simulate_begin(struct takt_cli *cli, struct takt_simulate *ret, struct takt_err *err);
 int takt_simulate_init(struct takt_cli *cli, struct takt_simulate *ret, struct takt_err *err);
 void takt_simulate_fini(struct takt_simulate *simulate);
 /* Seeds that count when none are given. */
@@ -61,7 +63,8 @@ bool takt_simulate_bound(struct takt_simulate *simulate, char path[PATH_MAX], ch
 int takt_simulate_progress(void *simulate, size_t done, size_t count);
 void takt_simulate_progress_end(struct takt_simulate *simulate);
 struct takt_sim_meta takt_simulate_meta(const struct takt_simulate *simulate, const char *protocol);
-/* JSON and CSV to where the options want them; with --json the first to standard output too. */
+/* JSON, CSV and the page to where the options want them; with --json the first to standard output
+ * too. */
 int takt_simulate_results(struct takt_simulate *simulate, const struct takt_sim_table *table,
 			  const struct takt_sim_meta *meta, size_t baseline, struct takt_err *err);
 /* One load, for people: means, then differences with their intervals. */

@@ -3,12 +3,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/report_page.h"
 #include "cli/simulate.h"
 #include "cli/simulate_pods.h"
 #include "cli/table.h"
 #include "sim/fgd_experiment.h"
 #include "sim/fgd_report.h"
-#include "sim/sim_html.h"
 
 enum {
 	EXIT_ABOVE_BOUND = 3,
@@ -184,18 +184,16 @@ static int show(struct takt_simulate *simulate, const struct takt_fgd_experiment
 	struct takt_sim_meta meta = takt_simulate_meta(simulate, "fgd");
 	TAKT_CLEANUP(strp) struct takt_str json = TAKT_STR(TAKT_SIM_RESULT_BYTES);
 	TAKT_CLEANUP(strp) struct takt_str csv = TAKT_STR(TAKT_SIM_RESULT_BYTES);
-	TAKT_CLEANUP(strp) struct takt_str html = TAKT_STR(TAKT_SIM_RESULT_BYTES);
 	int rc;
 
 	takt_simulate_pods_meta(pods, &meta);
 	takt_fgd_json(experiment, &meta, pods->baseline, &json);
 	takt_fgd_csv(experiment, &meta, pods->baseline, &csv);
-	takt_fgd_html(experiment, &meta, pods->baseline, &html);
 	rc = takt_simulate_write(simulate, "output", &json, err);
 	if (rc == 0)
 		rc = takt_simulate_write(simulate, "csv", &csv, err);
 	if (rc == 0)
-		rc = takt_simulate_write(simulate, "html", &html, err);
+		rc = takt_report_write(cli, &json, err);
 	if (cli->json) {
 		takt_str_add(&cli->out, takt_str_text(&json));
 		return rc;

@@ -16,43 +16,6 @@ enum {
 	MAX_LOAD = 1000,
 };
 
-/* An argument as a shell reads it back. */
-static void add_quoted(struct takt_str *out, const char *text)
-{
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-				    "-_./:=,+%@";
-
-	if (text[0] && text[strspn(text, plain)] == '\0') {
-		takt_str_add(out, text);
-		return;
-	}
-	takt_str_add(out, "'");
-	for (; *text; text++) {
-		if (*text == '\'')
-			takt_str_add(out, "'\\''");
-		else
-			takt_str_addn(out, text, 1);
-	}
-	takt_str_add(out, "'");
-}
-
-/* From the options as they were understood; where results are written to makes no difference. */
-static void keep_command(struct takt_simulate *simulate)
-{
-	const struct takt_cli *cli = simulate->cli;
-
-	takt_str_addf(&simulate->command, "takt %s", cli->verb->name);
-	for (size_t i = 0; i < cli->given_count; i++) {
-		takt_str_addf(&simulate->command, " --%s", cli->given[i].option->name);
-		if (!cli->given[i].value)
-			continue;
-		takt_str_add(&simulate->command, " ");
-		add_quoted(&simulate->command, cli->given[i].value);
-	}
-	if (cli->json)
-		takt_str_add(&simulate->command, " --json");
-}
-
 /* "NAME=VALUE" */
 static int take_param(struct takt_simulate *simulate, const char *text, struct takt_err *err)
 {
@@ -86,7 +49,7 @@ static int take_params(struct takt_simulate *simulate, struct takt_err *err)
 	return rc;
 }
 
-int takt_simulate_init(struct takt_cli *cli, struct takt_simulate *ret, struct takt_err *err)
+int takt_simulate_begin(struct takt_cli *cli, struct takt_simulate *ret, struct takt_err *err)
 {
 	struct takt_simulate simulate = {
 		.cli = cli,
@@ -99,19 +62,24 @@ int takt_simulate_init(struct takt_cli *cli, struct takt_simulate *ret, struct t
 
 	if (rc < 0)
 		return rc;
-	if (!simulate.cluster || !simulate.trace)
-		return takt_err_set(err, -TAKT_E_USAGE,
-				    "'--cluster' and '--trace' say what is simulated; see 'takt "
-				    "help simulate'");
 	simulate.threads = (unsigned)threads;
 	simulate.begun_ns = takt_mono_now(takt_sys_real()).ns;
-	keep_command(&simulate);
+	takt_cli_command_text(cli, &simulate.command);
 	rc = take_params(&simulate, err);
 	if (rc < 0)
 		takt_simulate_fini(&simulate);
 	else
 		*ret = simulate;
 	return rc;
+}
+
+int takt_simulate_init(struct takt_cli *cli, struct takt_simulate *ret, struct takt_err *err)
+{
+	if (!takt_cli_value(cli, "cluster") || !takt_cli_value(cli, "trace"))
+		return takt_err_set(err, -TAKT_E_USAGE,
+				    "'--cluster' and '--trace' say what is simulated; see 'takt "
+				    "help simulate'");
+	return takt_simulate_begin(cli, ret, err);
 }
 
 void takt_simulate_fini(struct takt_simulate *simulate)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where results of `takt simulate` go, and the bar that shows how far it is. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/sys.h"
 #include "base/timetext.h"
+#include "cli/report_page.h"
 #include "cli/simulate.h"
 #include "cli/table.h"
 #include "takt_build.h"
@@ -70,29 +70,7 @@ struct takt_sim_meta takt_simulate_meta(const struct takt_simulate *simulate, co
 int takt_simulate_write(const struct takt_simulate *simulate, const char *option,
 			const struct takt_str *text, struct takt_err *err)
 {
-	const char *path = takt_cli_value(simulate->cli, option);
-	size_t at = 0;
-	int fd;
-
-	if (text->rc < 0)
-		return takt_err_set(err, text->rc, "no memory for the result");
-	if (!path)
-		return 0;
-	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	if (fd < 0)
-		return takt_err_set(err, -errno, "write '%s'", path);
-	while (at < text->len) {
-		ssize_t n = write(fd, text->s + at, text->len - at);
-
-		if (n < 0 && errno != EINTR) {
-			int rc = takt_err_set(err, -errno, "write '%s'", path);
-
-			close(fd);
-			return rc;
-		}
-		at += n > 0 ? (size_t)n : 0;
-	}
-	return close(fd) < 0 ? takt_err_set(err, -errno, "write '%s'", path) : 0;
+	return takt_cli_write_file(simulate->cli, option, text, err);
 }
 
 int takt_simulate_results(struct takt_simulate *simulate, const struct takt_sim_table *table,
@@ -107,6 +85,8 @@ int takt_simulate_results(struct takt_simulate *simulate, const struct takt_sim_
 	rc = takt_simulate_write(simulate, "output", &json, err);
 	if (rc == 0)
 		rc = takt_simulate_write(simulate, "csv", &csv, err);
+	if (rc == 0)
+		rc = takt_report_write(simulate->cli, &json, err);
 	if (simulate->cli->json)
 		takt_str_add(&simulate->cli->out, takt_str_text(&json));
 	return rc;

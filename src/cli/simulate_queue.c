@@ -8,7 +8,6 @@
 #include "cli/table.h"
 #include "sim/gavel_work.h"
 #include "sim/queue_experiment.h"
-#include "sim/sim_html.h"
 #include "sim/sim_policies.h"
 
 #define MAX_SPAN_MS (UINT64_C(3650) * 24 * 3600 * 1000)
@@ -299,7 +298,6 @@ static int show(struct takt_simulate *simulate, const struct takt_queue_experime
 	struct takt_sim_meta meta = takt_simulate_meta(simulate, "queue");
 	struct takt_sim_table table = takt_queue_table(experiment);
 	const struct takt_queue_kpi *first = takt_queue_kpi(experiment, 0, 0, 0);
-	TAKT_CLEANUP(strp) struct takt_str html = TAKT_STR(TAKT_SIM_RESULT_BYTES);
 	int rc;
 
 	meta.cluster_hash = experiment->clusters[0].hash;
@@ -308,10 +306,7 @@ static int show(struct takt_simulate *simulate, const struct takt_queue_experime
 	meta.nodes = experiment->clusters[0].nodes.len;
 	meta.gpus = experiment->clusters[0].gpus;
 	meta.jobs = first->jobs + first->impossible;
-	takt_queue_html(experiment, &meta, baseline, &html);
-	rc = takt_simulate_write(simulate, "html", &html, err);
-	if (rc == 0)
-		rc = takt_simulate_results(simulate, &table, &meta, baseline, err);
+	rc = takt_simulate_results(simulate, &table, &meta, baseline, err);
 	if (rc < 0 || cli->json)
 		return rc;
 	for (size_t l = 0; l < experiment->load_count; l++)

@@ -4,7 +4,6 @@
 
 #include "cli/simulate.h"
 #include "cli/simulate_pods.h"
-#include "sim/sim_html.h"
 #include "sim/timed_experiment.h"
 
 static int show(struct takt_simulate *simulate, const struct takt_timed_experiment *experiment,
@@ -13,14 +12,10 @@ static int show(struct takt_simulate *simulate, const struct takt_timed_experime
 	struct takt_sim_table table = takt_timed_table(experiment);
 	struct takt_sim_meta meta = takt_simulate_meta(simulate, "timed");
 	struct takt_str *out = &simulate->cli->out;
-	TAKT_CLEANUP(strp) struct takt_str html = TAKT_STR(TAKT_SIM_RESULT_BYTES);
 	int rc;
 
 	takt_simulate_pods_meta(pods, &meta);
-	takt_timed_html(experiment, &meta, pods->baseline, &html);
-	rc = takt_simulate_write(simulate, "html", &html, err);
-	if (rc == 0)
-		rc = takt_simulate_results(simulate, &table, &meta, pods->baseline, err);
+	rc = takt_simulate_results(simulate, &table, &meta, pods->baseline, err);
 	if (rc < 0 || simulate->cli->json)
 		return rc;
 	for (size_t l = 0; l < table.load_count; l++) {

@@ -72,6 +72,53 @@ static int hand_in(struct takt_cli *cli, const struct takt_job_file *file, struc
 	return 0;
 }
 
+static void add_row(struct takt_table *table, const char *gpus, const char *text)
+{
+	takt_table_add(table, TAKT_STYLE_PLAIN, "%s", gpus);
+	takt_table_add(table, TAKT_STYLE_PLAIN, "%s", text);
+}
+
+static void add_runs(struct takt_table *table, const struct takt_try_view *view)
+{
+	for (uint32_t i = 0; i < view->array_count; i++) {
+		TAKT_CLEANUP(strp) struct takt_str text = TAKT_STR(4096);
+		const struct takt_try_run_view *run = &view->array[i];
+
+		takt_job_trial_run_text(view, i, &text);
+		if (run->first == run->last)
+			takt_table_add(table, TAKT_STYLE_PLAIN, "  %u", run->first);
+		else
+			takt_table_add(table, TAKT_STYLE_PLAIN, "  %u-%u", run->first, run->last);
+		add_row(table, "", takt_str_text(&text));
+	}
+	if (!view->more)
+		return;
+	takt_table_add(table, TAKT_STYLE_PLAIN, "  %u more", view->more);
+	add_row(table, "", "after those");
+}
+
+/* Jobs of an array of which not the same is to be expected have lines of their own. */
+static void add_trial(struct takt_table *table, const struct takt_job_file_entry *entry,
+		      const struct takt_try_view *view)
+{
+	TAKT_CLEANUP(strp) struct takt_str text = TAKT_STR(4096);
+	bool split = view->array_count > 1 || view->more;
+	char gpus[16];
+
+	if (view->array_count && !split)
+		takt_job_trial_run_text(view, 0, &text);
+	else if (!split)
+		takt_job_trial_text(view, &text);
+	if (entry->jobs > 1)
+		takt_table_add(table, TAKT_STYLE_PLAIN, "%s (%u jobs)", entry->name, entry->jobs);
+	else
+		takt_table_add(table, TAKT_STYLE_PLAIN, "%s", entry->name);
+	snprintf(gpus, sizeof(gpus), "%u", entry->gpus);
+	add_row(table, gpus, takt_str_text(&text));
+	if (split)
+		add_runs(table, view);
+}
+
 static void print_trials(struct takt_cli *cli, const struct takt_job_file *file,
 			 const struct takt_try_view *views)
 {
@@ -80,19 +127,8 @@ static void print_trials(struct takt_cli *cli, const struct takt_job_file *file,
 	struct takt_table table = TAKT_TABLE(columns);
 
 	takt_print_simulated(cli, views[0].simulated);
-	for (uint32_t i = 0; i < file->count; i++) {
-		TAKT_CLEANUP(strp) struct takt_str text = TAKT_STR(4096);
-		const struct takt_job_file_entry *entry = &file->entries[i];
-
-		takt_job_trial_text(&views[entry->place], &text);
-		if (entry->jobs > 1)
-			takt_table_add(&table, TAKT_STYLE_PLAIN, "%s (%u jobs)", entry->name,
-				       entry->jobs);
-		else
-			takt_table_add(&table, TAKT_STYLE_PLAIN, "%s", entry->name);
-		takt_table_add(&table, TAKT_STYLE_PLAIN, "%u", entry->gpus);
-		takt_table_add(&table, TAKT_STYLE_PLAIN, "%s", takt_str_text(&text));
-	}
+	for (uint32_t i = 0; i < file->count; i++)
+		add_trial(&table, &file->entries[i], &views[file->entries[i].place]);
 	takt_table_print(&table, cli->width, cli->colour, &cli->out);
 }
 

@@ -111,6 +111,8 @@ int takt_cli_milli(const struct takt_cli *cli, const char *option, uint32_t max_
 bool takt_cli_parse_milli(const char *text, uint64_t *ret);
 /* "1410" or "1410MHz". */
 int takt_cli_mhz(const char *text, const char *where, uint32_t *ret, struct takt_err *err);
+/* The command that repeats this one: its operands and options as they were understood. */
+void takt_cli_command_text(const struct takt_cli *cli, struct takt_str *out);
 int takt_cli_job_id(const char *text, uint64_t *ret, struct takt_err *err);
 
 /* cli_main.c */
@@ -121,15 +123,21 @@ bool takt_cli_print_json(struct takt_cli *cli);
 void takt_cli_complain(const struct takt_err *err);
 /* Writes it all to standard output. */
 int takt_cli_write(const void *bytes, size_t len, struct takt_err *err);
+/* To the file that this option names, if it is given. */
+int takt_cli_write_file(const struct takt_cli *cli, const char *option, const struct takt_str *text,
+			struct takt_err *err);
 
 extern const struct takt_verb takt_verb_status, takt_verb_topo, takt_verb_submit, takt_verb_run,
 	takt_verb_attach, takt_verb_queue, takt_verb_show, takt_verb_explain, takt_verb_logs,
 	takt_verb_cancel, takt_verb_wait, takt_verb_clock, takt_verb_record, takt_verb_serve,
 	takt_verb_version, takt_verb_hold, takt_verb_release, takt_verb_update, takt_verb_freeze,
-	takt_verb_thaw, takt_verb_checkpoint, takt_verb_help, takt_verb_completion, takt_verb_man,
-	takt_verb_simulate, takt_verb_bench;
+	takt_verb_requeue, takt_verb_thaw, takt_verb_checkpoint, takt_verb_help,
+	takt_verb_completion, takt_verb_man, takt_verb_simulate, takt_verb_replay_clocks,
+	takt_verb_bench, takt_verb_forecast, takt_verb_progress, takt_verb_tune, takt_verb_health,
+	takt_verb_doctor;
 /* Administration and history. */
 extern const struct takt_verb takt_verb_gpu, takt_verb_jobs, takt_verb_report, takt_verb_config,
-	takt_verb_admin;
+	takt_verb_admin, takt_verb_history, takt_verb_alerts, takt_verb_token, takt_verb_net,
+	takt_verb_top;
 
 #endif

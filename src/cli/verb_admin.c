@@ -1,36 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* takt admin: backup, restore, check the database; a report of a defect. */
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "cli/daemon_config.h"
 #include "cli/verb.h"
-#include "config/config.h"
+#include "codec/json.h"
 
 static const char *const words[] = {"backup", "restore", "check", "report", NULL};
 
-static void say(void *ctx, const char *text)
+static void say_text(struct takt_cli *cli, const struct takt_admin_line *line)
+{
+	takt_str_addf(&cli->out, "%s%s: %s\n", line->wrong ? "WRONG " : "", line->about,
+		      line->found);
+	if (line->todo[0])
+		takt_str_addf(&cli->out, "    to do: %s\n", line->todo);
+}
+
+static void say_json(struct takt_cli *cli, const struct takt_admin_line *line)
+{
+	struct takt_str *out = &cli->out;
+
+	takt_str_add(out, out->len ? ",{\"about\":" : "{\"lines\":[{\"about\":");
+	takt_json_add_text(out, line->about);
+	takt_str_add(out, ",\"found\":");
+	takt_json_add_text(out, line->found);
+	if (line->todo[0]) {
+		takt_str_add(out, ",\"todo\":");
+		takt_json_add_text(out, line->todo);
+	}
+	takt_str_addf(out, ",\"wrong\":%s}", line->wrong ? "true" : "false");
+}
+
+static void say(void *ctx, const struct takt_admin_line *line)
 {
 	struct takt_cli *cli = ctx;
 
-	takt_str_addf(&cli->out, "%s\n", text);
-}
-
-static int read_config(const struct takt_cli *cli, struct takt_config *ret, struct takt_err *err)
-{
-	const char *path = takt_cli_value(cli, "config"), *dir = takt_cli_value(cli, "state-dir");
-	int rc;
-
-	takt_config_init(ret);
-	rc = takt_config_load(ret, path ? path : "/etc/takt/takt.conf", err);
-	if (rc == -ENOENT && !path)
-		rc = 0;
-	if (rc == 0 && dir)
-		rc = takt_config_set(ret, "state_dir", dir, "--state-dir", err);
-	return rc < 0 ? rc
-		      : takt_config_resolve(ret, getuid(), getenv("XDG_RUNTIME_DIR"),
-					    getenv("XDG_STATE_HOME"), getenv("HOME"), err);
+	if (cli->json)
+		say_json(cli, line);
+	else
+		say_text(cli, line);
 }
 
 static int check_form(const struct takt_cli *cli, struct takt_err *err)
@@ -59,10 +67,13 @@ static int run(struct takt_cli *cli, struct takt_err *err)
 		rc = takt_err_set(err, -TAKT_E_UNSUPPORTED,
 				  "this takt was built without the store");
 	if (rc == 0)
-		rc = read_config(cli, &config, err);
-	return rc < 0 ? rc
-		      : cli->extra->admin(cli->operands[0], &config, cli->operands[1], say, cli,
-					  err);
+		rc = takt_cli_daemon_config(cli, &config, err);
+	if (rc < 0)
+		return rc;
+	rc = cli->extra->admin(cli->operands[0], &config, cli->operands[1], say, cli, err);
+	if (cli->json && cli->out.len)
+		takt_str_add(&cli->out, "]}\n");
+	return rc;
 }
 
 static const struct takt_option options[] = {
@@ -75,6 +86,7 @@ static const struct takt_option options[] = {
 static const struct takt_text_pair examples[] = {
 	{"takt admin backup takt-backup.db", "while the daemon runs"},
 	{"takt admin restore takt-backup.db", "while it does not"},
+	{"takt admin check --json", "for a machine to read"},
 	{"takt admin report bug.db", "to show to others; takt simulate --replay bug.db"},
 	{NULL, NULL},
 };
@@ -87,9 +99,12 @@ const struct takt_verb takt_verb_admin = {
 		"backup: a copy of the database as of one instant, also while the daemon runs, "
 		"readable by you alone, without the environments of jobs.\n"
 		"restore: puts a backup in its place, while no daemon runs; what was there is kept "
-		"beside it. Jobs that wait are then held, since their environments are not in it, "
-		"and those that ran are lost.\n"
-		"check: whether the database is sound and the records of running jobs are there.\n"
+		"beside it. Jobs that wait are then held, since their environments are not in it. "
+		"Those that still run are adopted by the next start, the others that ran are lost; "
+		"it is refused while a job runs that did not run when the backup was made.\n"
+		"check: whether the database is sound, and agrees with the records of attempts and "
+		"with the journal of clocks; what does not, and what to do about it. Ends with 65 "
+		"if something is wrong.\n"
 		"report: a database with the scheduler's recent decisions and figures of jobs, for "
 		"a "
 		"report of a defect. Users, names and paths are replaced by pseudonyms, the same "

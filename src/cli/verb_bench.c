@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* takt bench: how fast takt's own parts are, on this machine. */
+/* takt bench: how fast takt's scheduler is, and what a GPU does (that in takt-bench, a process of
+ * its own). */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/verb.h"
 #include "sim/bench_sched.h"
@@ -12,6 +15,11 @@ enum {
 };
 
 static const struct takt_option options[] = {
+	{"kind", 0, "matmul|stream", "gpu: a matrix product, or copies in its memory (matmul)"},
+	{"dtype", 0, "TYPE", "gpu: of the product, f16, bf16, tf32, f32 or f64 (f16)"},
+	{"size", 0, "N", "gpu: rows of the matrices (8192), or MiB that are copied (1024)"},
+	{"seconds", 0, "S", "gpu: so long, after warming up (5)"},
+	{"gpu", 0, "UUID", "gpu: which one (the first)"},
 	{"mix", 0, "FILE", "requests to draw from: a workload with openb's pod columns"},
 	{"mode", 0, "MODE", "fill (the default) or churn"},
 	{"nodes", 0, "N", "nodes (10000)"},
@@ -237,15 +245,39 @@ static void print_text(struct takt_str *out, const struct takt_bench_config *con
 		      (double)result->snapshot_ns / 1e6, (double)result->warm_ns / 1e6);
 }
 
+/* Becomes takt-bench. Returns only when that fails. */
+static int bench_gpu(struct takt_cli *cli, struct takt_err *err)
+{
+	static const char *const known[] = {"kind", "dtype", "size", "seconds", "gpu"};
+	char program[4096 + 16], names[TAKT_ARRAY_LEN(known)][16];
+	char *argv[2 * TAKT_ARRAY_LEN(known) + 4] = {(char *)"takt-bench", (char *)"gpu"};
+	size_t n = 2;
+
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(known); i++) {
+		if (!takt_cli_has(cli, known[i]))
+			continue;
+		snprintf(names[i], sizeof(names[i]), "--%s", known[i]);
+		argv[n++] = names[i];
+		argv[n++] = (char *)takt_cli_value(cli, known[i]);
+	}
+	if (cli->json)
+		argv[n++] = (char *)"--json";
+	cli->extra->helper("takt-bench", program, sizeof(program));
+	execv(program, argv);
+	return takt_err_set(err, -errno, "start '%.200s'", program);
+}
+
 static int run(struct takt_cli *cli, struct takt_err *err)
 {
 	struct takt_bench_config config = {0};
 	struct takt_bench_result result;
 	int rc;
 
+	if (strcmp(cli->operands[0], "gpu") == 0)
+		return bench_gpu(cli, err);
 	if (strcmp(cli->operands[0], "sched") != 0)
-		return takt_err_set(err, -TAKT_E_USAGE, "'%s' cannot be measured; sched can",
-				    cli->operands[0]);
+		return takt_err_set(err, -TAKT_E_USAGE,
+				    "'%s' cannot be measured; sched and gpu can", cli->operands[0]);
 	rc = read_words(cli, &config, err);
 	if (rc == 0)
 		rc = read_numbers(cli, &config, err);
@@ -265,16 +297,18 @@ static const struct takt_text_pair examples[] = {
 	 "fill 10,000 nodes of 8 GPUs"},
 	{"takt bench sched --mix PODS.csv --mode churn --features gang,topology,quota,why",
 	 "steady load with everything switched on"},
+	{"takt bench gpu --dtype bf16 --seconds 10", "what the first GPU does in ten seconds"},
 	{NULL, NULL},
 };
 
-static const char *const words[] = {"sched", NULL};
+static const char *const words[] = {"sched", "gpu", NULL};
 
 const struct takt_verb takt_verb_bench = {
 	.name = "bench",
-	.summary = "measure how fast the scheduler decides",
-	.usage = "sched --mix FILE [--mode fill|churn] [OPTION...]",
-	.about = "Places tasks drawn from a workload file on a cluster that exists in memory only, "
+	.summary = "measure how fast the scheduler decides, or what a GPU does",
+	.usage = "sched --mix FILE [--mode fill|churn] [OPTION...] | gpu [OPTION...]",
+	.about = "sched: places tasks drawn from a workload file on a cluster that exists in "
+		 "memory only, "
 		 "as fast as one core can, without a daemon. With --mode fill tasks arrive until "
 		 "what they ask for is the whole cluster's GPUs; with --mode churn the cluster is "
 		 "filled to --load and then tasks come and go."
@@ -282,7 +316,14 @@ const struct takt_verb takt_verb_bench = {
 		 "Rates are over the CPU time of all decisions on the one core. Percentiles are "
 		 "from a second run "
 		 "with a clock around each decision, whose reading is in them. A sample of the "
-		 "decisions is compared with a scan of all nodes, which must choose the same.",
+		 "decisions is compared with a scan of all nodes, which must choose the same."
+		 "\n"
+		 "gpu: a matrix product through the CUDA driver and cuBLAS, or copies within the "
+		 "GPU's memory (each byte counts twice, read and written), both opened at run "
+		 "time: TFLOP/s or GB/s, their share of what the board's data sheet says where "
+		 "that is known, SM clock, power and energy meanwhile. It asks no daemon: on a "
+		 "shared machine run it as a job (takt run -- takt bench gpu). On a simulated GPU "
+		 "the simulator's own load runs instead, and only its steps are counted.",
 	.options = options,
 	.examples = examples,
 	.operands = TAKT_OPERANDS_WORDS,

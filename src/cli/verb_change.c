@@ -1,62 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* takt hold, release, update: what can be changed about jobs that wait. */
-#include <errno.h>
-
-#include "base/mem.h"
-#include "cli/job_text.h"
-#include "cli/verb.h"
-
-static int change_one(struct takt_cli *cli, const char *text, const struct takt_job_change *change,
-		      struct takt_job_view *job, struct takt_err *err)
-{
-	uint64_t id = 0;
-	int rc = takt_cli_job_id(text, &id, err);
-
-	if (rc == 0)
-		rc = takt_client_change(cli->client, id, change, job, err);
-	if (rc < 0 || takt_cli_print_json(cli))
-		return rc;
-	takt_str_addf(&cli->out, "job %llu: ", (unsigned long long)id);
-	takt_job_state_text(job, &cli->out);
-	if (change->has_priority)
-		takt_str_addf(&cli->out, ", priority %d", job->priority);
-	takt_str_add(&cli->out, job->simulated ? " (SIMULATED GPUs)\n" : "\n");
-	return 0;
-}
-
-/* One that fails does not keep the others from being changed; the first failure is the verb's. */
-static int change_all(struct takt_cli *cli, const struct takt_job_change *change,
-		      struct takt_err *err)
-{
-	TAKT_CLEANUP(freep) struct takt_job_view *job = takt_alloc(sizeof(*job));
-	int rc = job ? takt_cli_connect(cli, err)
-		     : takt_err_set(err, -ENOMEM, "no memory for a job");
-	int first = 0;
-
-	if (rc < 0)
-		return rc;
-	for (int i = 0; i < cli->operand_count; i++) {
-		rc = change_one(cli, cli->operands[i], change, job, err);
-		if (rc == 0)
-			continue;
-		takt_cli_complain(err);
-		first = first ? first : takt_err_exit_status(rc);
-	}
-	return first;
-}
+/* takt hold, release, update: what can be changed about jobs that wait; what was promised of their
+ * clocks, while they run, too. */
+#include "base/str.h"
+#include "cli/each_job.h"
 
 static int hold(struct takt_cli *cli, struct takt_err *err)
 {
 	const struct takt_job_change change = {.has_held = true, .held = true};
 
-	return change_all(cli, &change, err);
+	return takt_cli_change_jobs(cli, &change, err);
 }
 
 static int release(struct takt_cli *cli, struct takt_err *err)
 {
 	const struct takt_job_change change = {.has_held = true};
 
-	return change_all(cli, &change, err);
+	return takt_cli_change_jobs(cli, &change, err);
+}
+
+static int read_promise(const struct takt_cli *cli, struct takt_job_change *ret,
+			struct takt_err *err)
+{
+	const char *slowdown = takt_cli_value(cli, "max-slowdown");
+	const char *policy = takt_cli_value(cli, "clock-policy");
+
+	ret->has_max_slowdown = slowdown != NULL;
+	ret->has_clock_policy = policy != NULL;
+	if (slowdown &&
+	    takt_percent_parse(slowdown, TAKT_SPEC_MAX_SLOWDOWN, &ret->max_slowdown_permille) < 0)
+		return takt_err_set(err, -TAKT_E_USAGE,
+				    "'--max-slowdown' must be a percentage from 0 to %d such as "
+				    "3%%, not '%.40s'",
+				    TAKT_SPEC_MAX_SLOWDOWN / 10, slowdown);
+	if (policy && !takt_strcpy(ret->clock_policy, sizeof(ret->clock_policy), policy))
+		return takt_err_set(err, -TAKT_E_USAGE,
+				    "'--clock-policy' must be the name of a governor such as "
+				    "assured, not '%.40s'",
+				    policy);
+	return 0;
 }
 
 static int update(struct takt_cli *cli, struct takt_err *err)
@@ -66,12 +47,16 @@ static int update(struct takt_cli *cli, struct takt_err *err)
 	int rc = takt_cli_number(cli, "priority", -TAKT_SPEC_MAX_PRIORITY, TAKT_SPEC_MAX_PRIORITY,
 				 0, &priority, err);
 
+	if (rc == 0)
+		rc = read_promise(cli, &change, err);
 	if (rc < 0)
 		return rc;
-	if (!change.has_priority)
-		return takt_err_set(err, -TAKT_E_USAGE, "say what to change: --priority N");
+	if (!change.has_priority && !change.has_max_slowdown && !change.has_clock_policy)
+		return takt_err_set(err, -TAKT_E_USAGE,
+				    "say what to change: --priority N, --max-slowdown PERCENT or "
+				    "--clock-policy GOVERNOR");
 	change.priority = (int32_t)priority;
-	return change_all(cli, &change, err);
+	return takt_cli_change_jobs(cli, &change, err);
 }
 
 static const struct takt_text_pair hold_examples[] = {
@@ -115,20 +100,26 @@ const struct takt_verb takt_verb_release = {
 
 static const struct takt_option update_options[] = {
 	{"priority", 'p', "N", "-1000 to 1000; above 0 for administrators"},
+	{"max-slowdown", 0, "PERCENT",
+	 "how much longer it may take to save energy; 0: the default"},
+	{"clock-policy", 0, "GOVERNOR", "who chooses its clocks; observe: nobody"},
 	{NULL},
 };
 
 static const struct takt_text_pair update_examples[] = {
 	{"takt update 12 --priority -10", "let others go first"},
+	{"takt update 12 --max-slowdown 5%", "from now on, even if it runs"},
 	{NULL, NULL},
 };
 
 const struct takt_verb takt_verb_update = {
 	.name = "update",
-	.summary = "change the priority of waiting jobs",
-	.usage = "--priority N JOB...",
+	.summary = "change the priority of waiting jobs, the clocks' promise of any",
+	.usage = "[--priority N] [--max-slowdown PERCENT] [--clock-policy GOVERNOR] JOB...",
 	.about = "Changes jobs that wait. Their owner and administrators may; a priority above 0 "
-		 "only administrators.",
+		 "only administrators. What was promised of its clocks can be changed of a job "
+		 "that runs, too: its GPUs go to their default, and the governor begins anew with "
+		 "what the job takes from then on.",
 	.options = update_options,
 	.examples = update_examples,
 	.operands = TAKT_OPERANDS_JOBS,

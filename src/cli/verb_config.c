@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* takt config: read a configuration and say what is wrong with it, or what it comes to. */
+/* takt config: read a configuration and say what is wrong with it, or what it comes to; have the
+ * daemon read its own again. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -58,6 +59,33 @@ static int show(struct takt_cli *cli, const char *path, struct takt_err *err)
 	return rc < 0 ? rc : takt_config_print(&config, &cli->out);
 }
 
+static void say_names(struct takt_cli *cli, const char *what, const char *names)
+{
+	if (names[0])
+		takt_str_addf(&cli->out, "%s: %s\n", what, names);
+}
+
+static int reload(struct takt_cli *cli, struct takt_err *err)
+{
+	struct takt_reload_view view;
+	int rc;
+
+	if (cli->operand_count > 1)
+		return takt_err_set(err, -TAKT_E_USAGE,
+				    "takt serve reads the file that it was started with: takt "
+				    "config reload takes none");
+	rc = takt_cli_connect(cli, err);
+	if (rc == 0)
+		rc = takt_client_reload(cli->client, &view, err);
+	if (rc < 0 || takt_cli_print_json(cli))
+		return rc;
+	say_names(cli, "from now on", view.changed);
+	say_names(cli, "once takt serve is started again", view.need_restart);
+	if (!view.changed[0] && !view.need_restart[0])
+		takt_str_add(&cli->out, "nothing has changed\n");
+	return 0;
+}
+
 static int run(struct takt_cli *cli, struct takt_err *err)
 {
 	const char *path = cli->operand_count > 1 ? cli->operands[1] : default_file;
@@ -66,14 +94,18 @@ static int run(struct takt_cli *cli, struct takt_err *err)
 		return check(cli, path, err);
 	if (strcmp(cli->operands[0], "show") == 0)
 		return show(cli, path, err);
-	return takt_err_set(err, -TAKT_E_USAGE, "takt config takes check or show, not '%.40s'",
+	if (strcmp(cli->operands[0], "reload") == 0)
+		return reload(cli, err);
+	return takt_err_set(err, -TAKT_E_USAGE,
+			    "takt config takes check, show or reload, not '%.40s'",
 			    cli->operands[0]);
 }
 
-static const char *const words[] = {"check", "show", NULL};
+static const char *const words[] = {"check", "show", "reload", NULL};
 
 static const struct takt_text_pair examples[] = {
 	{"takt config check", "before the daemon is started again"},
+	{"takt config reload", "takt serve reads its file again, without a restart"},
 	{"takt config show takt.conf", "every setting, with its explanation"},
 	{NULL, NULL},
 };
@@ -85,18 +117,21 @@ static const struct takt_text_pair exits[] = {
 
 const struct takt_verb takt_verb_config = {
 	.name = "config",
-	.summary = "check or show a configuration file",
-	.usage = "check|show [FILE]",
-	.about = "check: reads FILE (/etc/takt/takt.conf) as takt serve would and says every error "
-		 "with its line.\n"
-		 "show: the settings that it comes to, each explained, as a file that can be read "
-		 "again.",
+	.summary = "check or show a configuration file, have it read again",
+	.usage = "check|show [FILE] | reload",
+	.about =
+		"check: reads FILE (/etc/takt/takt.conf) as takt serve would and says every error "
+		"with its line.\n"
+		"show: the settings that it comes to, each explained, as a file that can be read "
+		"again; those marked (takt config reload) count without a restart.\n"
+		"reload: the daemon reads its file and that of the tenants again. A file with an "
+		"error is refused whole, and what was in force stays. Says what counts from now on "
+		"and what needs a restart; for administrators.",
 	.examples = examples,
 	.exits = exits,
 	.operands = TAKT_OPERANDS_WORDS,
 	.words = words,
 	.min_operands = 1,
 	.max_operands = 2,
-	.offline = true,
 	.run = run,
 };

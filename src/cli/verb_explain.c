@@ -21,6 +21,7 @@ static void print_numbers(struct takt_cli *cli, const struct takt_explain_view *
 		{"used from outside", view->outside},
 		{"unhealthy", view->unhealthy},
 		{"promised to others", view->promised},
+		{"set aside, reserved", view->kept},
 		{"must come free", view->must_end},
 		{"jobs ahead", view->ahead},
 	};

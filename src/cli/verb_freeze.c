@@ -1,63 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* takt freeze, thaw, checkpoint: what is said of jobs that run. */
-#include <errno.h>
+/* takt freeze, thaw, requeue, checkpoint: what is said of jobs that run. */
 #include <stdlib.h>
 
-#include "base/mem.h"
-#include "cli/job_text.h"
-#include "cli/verb.h"
-
-static int say_one(struct takt_cli *cli, const char *text, const struct takt_job_change *change,
-		   struct takt_job_view *job, struct takt_err *err)
-{
-	uint64_t id = 0;
-	int rc = takt_cli_job_id(text, &id, err);
-
-	if (rc == 0)
-		rc = takt_client_change(cli->client, id, change, job, err);
-	if (rc < 0 || takt_cli_print_json(cli))
-		return rc;
-	takt_str_addf(&cli->out, "job %llu: ", (unsigned long long)id);
-	takt_job_state_text(job, &cli->out);
-	takt_str_add(&cli->out, job->simulated ? " (SIMULATED GPUs)\n" : "\n");
-	return 0;
-}
-
-static int say(struct takt_cli *cli, const struct takt_job_change *change, struct takt_err *err)
-{
-	TAKT_CLEANUP(freep) struct takt_job_view *job = takt_alloc(sizeof(*job));
-	int rc = job ? takt_cli_connect(cli, err)
-		     : takt_err_set(err, -ENOMEM, "no memory for a job");
-
-	for (int i = 0; rc == 0 && i < cli->operand_count; i++)
-		rc = say_one(cli, cli->operands[i], change, job, err);
-	if (rc == 0 && cli->operand_count == 0)
-		rc = say_one(cli, getenv("TAKT_JOB_ID"), change, job, err);
-	return rc;
-}
+#include "cli/each_job.h"
 
 static int freeze(struct takt_cli *cli, struct takt_err *err)
 {
 	const struct takt_job_change change = {.has_frozen = true, .frozen = true};
 
-	return say(cli, &change, err);
+	return takt_cli_change_jobs(cli, &change, err);
 }
 
 static int thaw(struct takt_cli *cli, struct takt_err *err)
 {
 	const struct takt_job_change change = {.has_frozen = true};
 
-	return say(cli, &change, err);
+	return takt_cli_change_jobs(cli, &change, err);
+}
+
+static int requeue(struct takt_cli *cli, struct takt_err *err)
+{
+	const struct takt_job_change change = {.requeue = true};
+
+	return takt_cli_change_jobs(cli, &change, err);
 }
 
 static int checkpoint(struct takt_cli *cli, struct takt_err *err)
 {
 	const struct takt_job_change change = {.checkpoint = true};
+	char *own = getenv("TAKT_JOB_ID");
 
-	if (cli->operand_count == 0 && !getenv("TAKT_JOB_ID"))
-		return takt_err_set(err, -TAKT_E_USAGE,
-				    "name a job; within a job it is the job itself");
-	return say(cli, &change, err);
+	if (cli->operand_count == 0) {
+		if (!own)
+			return takt_err_set(err, -TAKT_E_USAGE,
+					    "name a job; within a job it is the job itself");
+		cli->operands = &own;
+		cli->operand_count = 1;
+	}
+	return takt_cli_change_jobs(cli, &change, err);
 }
 
 static const struct takt_text_pair freeze_examples[] = {
@@ -89,6 +69,27 @@ const struct takt_verb takt_verb_thaw = {
 	.min_operands = 1,
 	.max_operands = -1,
 	.run = thaw,
+};
+
+static const struct takt_text_pair requeue_examples[] = {
+	{"takt requeue 12", "end it and let it begin anew"},
+	{NULL, NULL},
+};
+
+const struct takt_verb takt_verb_requeue = {
+	.name = "requeue",
+	.summary = "end running jobs and let them begin anew",
+	.usage = "JOB...",
+	.about = "A job that runs is ended as one that makes room for others is: its checkpoint "
+		 "signal and that signal's grace if it was handed in with one, then SIGTERM, its "
+		 "grace, SIGKILL. However it exits, it waits again in its old place and starts as "
+		 "its next attempt, with the same TAKT_CHECKPOINT_DIR and TAKT_RESTART one higher. "
+		 "Its owner and administrators may. Only jobs that run can be requeued.",
+	.examples = requeue_examples,
+	.operands = TAKT_OPERANDS_JOBS,
+	.min_operands = 1,
+	.max_operands = -1,
+	.run = requeue,
 };
 
 static const struct takt_text_pair checkpoint_examples[] = {

@@ -5,6 +5,8 @@
 #include <time.h>
 
 #include "base/mem.h"
+#include "base/mig_layout.h"
+#include "base/str.h"
 #include "cli/table.h"
 #include "cli/units.h"
 #include "cli/verb.h"
@@ -50,14 +52,47 @@ static void print_reservations(struct takt_cli *cli, const struct takt_orders_vi
 		takt_mask_text(at->gpu_mask, &gpus);
 		takt_table_add(&table, TAKT_STYLE_PLAIN, "%llu", (unsigned long long)at->id);
 		takt_table_add(&table, TAKT_STYLE_PLAIN, "%s", takt_str_text(&gpus));
-		takt_table_add(&table, TAKT_STYLE_PLAIN, "%s",
-			       at->user[0] ? at->user : "maintenance");
+		takt_table_add(&table, TAKT_STYLE_PLAIN, "%s%s", at->tenant[0] ? "tenant " : "",
+			       at->tenant[0] ? at->tenant
+			       : at->user[0] ? at->user
+					     : "maintenance");
 		takt_table_add(&table, TAKT_STYLE_PLAIN, "%s", takt_when_text(at->from_ms, text));
 		takt_table_add(&table, TAKT_STYLE_PLAIN, "%s", takt_when_text(at->until_ms, text));
 		takt_table_add(&table, TAKT_STYLE_PLAIN, "%s", at->by);
 		takt_table_add(&table, TAKT_STYLE_PLAIN, "%s", at->reason);
 	}
 	takt_table_print(&table, cli->width, cli->colour, &cli->out);
+}
+
+static const struct takt_column mig_columns[] = {
+	{"GPU", true, 0, 0},
+	{"MIG", false, 0, 0},
+	{"LAYOUT", false, 0, 0},
+	{"INSTANCES", false, 10, 0},
+};
+
+static void print_mig(struct takt_cli *cli, const struct takt_orders_view *view)
+{
+	struct takt_table table = TAKT_TABLE(mig_columns);
+
+	for (uint32_t i = 0; i < view->mig_count; i++) {
+		const struct takt_gpu_mig *gpu = &view->mig[i];
+		TAKT_CLEANUP(strp) struct takt_str kinds = TAKT_STR(1024);
+
+		for (uint32_t k = 0; k < gpu->instance_count; k++)
+			takt_str_addf(&kinds, "%s%s", k ? " " : "", gpu->instances[k].profile);
+		takt_table_add(&table, TAKT_STYLE_PLAIN, "%u", gpu->index);
+		takt_table_add(&table, gpu->state[0] ? TAKT_STYLE_MIND : TAKT_STYLE_PLAIN, "%s",
+			       gpu->state[0] ? gpu->state : "as found");
+		takt_table_add(&table, TAKT_STYLE_PLAIN, "%s", gpu->layout[0] ? gpu->layout : "-");
+		takt_table_add(&table, TAKT_STYLE_PLAIN, "%s",
+			       gpu->instance_count ? takt_str_text(&kinds) : "none");
+	}
+	takt_table_print(&table, cli->width, cli->colour, &cli->out);
+	for (uint32_t i = 0; i < view->mig_count; i++)
+		if (view->mig[i].note[0])
+			takt_str_addf(&cli->out, "GPU %u: %s\n", view->mig[i].index,
+				      view->mig[i].note);
 }
 
 static void print_orders(struct takt_cli *cli, const struct takt_orders_view *view)
@@ -71,6 +106,10 @@ static void print_orders(struct takt_cli *cli, const struct takt_orders_view *vi
 		print_reservations(cli, view);
 	if (view->set_aside_count == 0 && view->reservation_count == 0)
 		takt_str_add(&cli->out, "no GPU is set aside or reserved\n");
+	if (view->mig_count > 0) {
+		takt_str_add(&cli->out, "\n");
+		print_mig(cli, view);
+	}
 }
 
 static int read_when(const struct takt_cli *cli, const char *option, int64_t absent_ms,
@@ -90,7 +129,8 @@ static int read_when(const struct takt_cli *cli, const char *option, int64_t abs
 static int read_reservation(const struct takt_cli *cli, struct takt_gpu_request *request,
 			    struct takt_err *err)
 {
-	const char *user = takt_cli_value(cli, "for");
+	const char *user = takt_cli_value(cli, "for-user");
+	const char *tenant = takt_cli_value(cli, "for-tenant");
 	int rc = read_when(cli, "from", (int64_t)time(NULL) * 1000, &request->from_ms, err);
 
 	if (rc == 0)
@@ -98,8 +138,14 @@ static int read_reservation(const struct takt_cli *cli, struct takt_gpu_request 
 	if (rc == 0 && request->until_ms <= request->from_ms)
 		rc = takt_err_set(err, -TAKT_E_USAGE, "'--until' must be after '--from'");
 	if (rc == 0 && user && !takt_strcpy(request->user, sizeof(request->user), user))
-		rc = takt_err_set(err, -TAKT_E_USAGE, "'--for' has over %zu bytes",
+		rc = takt_err_set(err, -TAKT_E_USAGE, "'--for-user' has over %zu bytes",
 				  sizeof(request->user) - 1);
+	if (rc == 0 && tenant && !takt_strcpy(request->tenant, sizeof(request->tenant), tenant))
+		rc = takt_err_set(err, -TAKT_E_USAGE, "'--for-tenant' has over %zu bytes",
+				  sizeof(request->tenant) - 1);
+	if (rc == 0 && user && tenant)
+		rc = takt_err_set(err, -TAKT_E_USAGE,
+				  "'--for-user' and '--for-tenant' exclude each other");
 	return rc;
 }
 
@@ -121,6 +167,30 @@ static int read_gpus(const struct takt_cli *cli, uint32_t count, uint64_t *ret,
 	return rc;
 }
 
+/* "mig set GPU --layout LAYOUT" or "mig restore GPU". */
+static int read_mig(const struct takt_cli *cli, uint32_t gpu_count,
+		    struct takt_gpu_request *request, struct takt_err *err)
+{
+	const char *layout = takt_cli_value(cli, "layout");
+	const char *what = cli->operand_count == 3 ? cli->operands[1] : "";
+	bool set = strcmp(what, "set") == 0;
+	struct takt_mig_layout parsed;
+	int rc;
+
+	if ((!set && strcmp(what, "restore") != 0) || set != (layout != NULL))
+		return takt_err_set(err, -TAKT_E_USAGE,
+				    "usage: takt gpu mig set GPU --layout LAYOUT, or takt gpu mig "
+				    "restore GPU");
+	rc = takt_mask_parse(cli->operands[2], gpu_count, &request->gpu_mask, err);
+	if (rc == 0 && (request->gpu_mask & (request->gpu_mask - 1)))
+		rc = takt_err_set(err, -TAKT_E_USAGE, "one GPU at a time");
+	if (rc == 0 && set && takt_mig_layout_parse(layout, &parsed, err) < 0)
+		rc = takt_err_wrap(err, -TAKT_E_USAGE, "'--layout'");
+	if (rc == 0 && set)
+		takt_strcpy(request->layout, sizeof(request->layout), layout);
+	return rc;
+}
+
 static int read_request(const struct takt_cli *cli, uint32_t gpu_count,
 			struct takt_gpu_request *request, struct takt_err *err)
 {
@@ -130,6 +200,8 @@ static int read_request(const struct takt_cli *cli, uint32_t gpu_count,
 	if (reason && !takt_strcpy(request->reason, sizeof(request->reason), reason))
 		return takt_err_set(err, -TAKT_E_USAGE, "'--reason' has over %zu bytes",
 				    sizeof(request->reason) - 1);
+	if (request->kind == TAKT_GPU_MIG)
+		return read_mig(cli, gpu_count, request, err);
 	if (request->kind == TAKT_GPU_RELEASE && cli->operand_count != 2)
 		return takt_err_set(err, -TAKT_E_USAGE, "usage: takt gpu release ID");
 	if (request->kind == TAKT_GPU_RELEASE)
@@ -142,7 +214,7 @@ static int read_request(const struct takt_cli *cli, uint32_t gpu_count,
 							    : rc;
 }
 
-static const char *const words[] = {"list", "drain", "resume", "reserve", "release", NULL};
+static const char *const words[] = {"list", "drain", "resume", "reserve", "release", "mig", NULL};
 
 /* -1 = list, else enum takt_gpu_request_kind. */
 static int read_action(const struct takt_cli *cli, int *ret, struct takt_err *err)
@@ -155,18 +227,23 @@ static int read_action(const struct takt_cli *cli, int *ret, struct takt_err *er
 			return 0;
 		}
 	return takt_err_set(err, -TAKT_E_USAGE,
-			    "takt gpu takes list, drain, resume, reserve or release, not '%.40s'",
+			    "takt gpu takes list, drain, resume, reserve, release or mig, not "
+			    "'%.40s'",
 			    text);
 }
 
 static int check_options(const struct takt_cli *cli, int action, struct takt_err *err)
 {
-	bool times =
-		takt_cli_has(cli, "from") || takt_cli_has(cli, "until") || takt_cli_has(cli, "for");
+	bool times = takt_cli_has(cli, "from") || takt_cli_has(cli, "until") ||
+		     takt_cli_has(cli, "for-user") || takt_cli_has(cli, "for-tenant");
 
 	if (times && action != TAKT_GPU_RESERVE)
-		return takt_err_set(err, -TAKT_E_USAGE,
-				    "'--for', '--from' and '--until' are for takt gpu reserve");
+		return takt_err_set(
+			err, -TAKT_E_USAGE,
+			"'--for-user', '--for-tenant', '--from' and '--until' are for takt gpu "
+			"reserve");
+	if (takt_cli_has(cli, "layout") && action != TAKT_GPU_MIG)
+		return takt_err_set(err, -TAKT_E_USAGE, "'--layout' is for takt gpu mig set");
 	if (takt_cli_has(cli, "reason") && action != TAKT_GPU_RESERVE && action != TAKT_GPU_DRAIN)
 		return takt_err_set(err, -TAKT_E_USAGE, "'--reason' is for drain and reserve");
 	return 0;
@@ -199,39 +276,57 @@ static int run(struct takt_cli *cli, struct takt_err *err)
 
 static const struct takt_option options[] = {
 	{"reason", 'r', "TEXT", "drain, reserve: shown to whoever waits"},
-	{"for", 0, "USER", "reserve: whose jobs may be there; left out: maintenance"},
+	{"for-user", 0, "USER", "reserve: whose jobs may be there"},
+	{"for-tenant", 0, "TENANT",
+	 "reserve: for jobs of this tenant and those below it; for nobody: maintenance"},
 	{"from", 0, "TIME", "reserve: 2h from now, 18:00, 2026-12-24T18:00; left out: now"},
 	{"until", 0, "TIME", "reserve: the same"},
+	{"layout", 0, "LAYOUT",
+	 "mig set: kinds of instances with commas between them, or none: 3g.40gb,3g.40gb; with the "
+	 "driver's numbers and places 9:0,9:4"},
 	{NULL},
 };
 
 static const struct takt_text_pair examples[] = {
 	{"takt gpu drain 3 --reason 'fan is loud'", "nothing new starts on GPU 3"},
 	{"takt gpu resume 3", "it is used again"},
-	{"takt gpu reserve 0-3 --for ada --from 18:00 --until 22:00", "four GPUs for ada tonight"},
+	{"takt gpu reserve 0-3 --for-user ada --from 18:00 --until 22:00",
+	 "four GPUs for ada tonight"},
+	{"takt gpu reserve 4-7 --for-tenant lab/vision --until 2d", "four for a group"},
 	{"takt gpu reserve all --until 2h --reason 'new driver'", "maintenance of the machine"},
 	{"takt gpu release 2", "reservation 2 is off"},
+	{"takt gpu mig set 1 --layout 3g.40gb,3g.40gb",
+	 "two MIG instances on GPU 1, which is drained"},
+	{"takt gpu mig restore 1", "as it is declared to be cut, or was found"},
 	{NULL, NULL},
 };
 
 const struct takt_verb takt_verb_gpu = {
 	.name = "gpu",
-	.summary = "drain, resume and reserve GPUs",
-	.usage = "[list | drain GPUS --reason TEXT | resume GPUS | reserve GPUS [--for USER] "
+	.summary = "drain, resume, reserve and cut GPUs",
+	.usage = "[list | drain GPUS --reason TEXT | resume GPUS | reserve GPUS [--for-user USER | "
+		 "--for-tenant TENANT] "
 		 "[--from "
-		 "TIME] --until TIME | release ID]",
-	.about =
-		"list: which GPUs are set aside or reserved, by whom and why. The rest is for "
-		"administrators.\n"
-		"drain: the job on a GPU runs on, nothing new starts there, also after a restart, "
-		"until resume. Every view says so with the reason.\n"
-		"resume: gives back what was drained, or what takt itself has set aside because "
-		"it broke under a job.\n"
-		"reserve: from one time to another the GPUs are for the jobs of one user, or for "
-		"maintenance. Jobs of others start there only when they are over by then, as their "
-		"time limit says; one without a time limit does not. What runs there when the "
-		"time comes is not stopped.\n"
-		"release: takes a reservation back.",
+		 "TIME] --until TIME | release ID | mig set GPU --layout LAYOUT | mig restore GPU]",
+	.about = "list: which GPUs are set aside or reserved, by whom and why. The rest is for "
+		 "administrators.\n"
+		 "drain: the job on a GPU runs on, nothing new starts there, also after a restart, "
+		 "until resume. Every view says so with the reason.\n"
+		 "resume: gives back what was drained, or what takt itself has set aside because "
+		 "it broke under a job.\n"
+		 "reserve: from one time to another the GPUs are for the jobs of one user, of a "
+		 "tenant and those below it, or for maintenance. Jobs of others start there only "
+		 "when they are over by then, as their "
+		 "time limit says; one without a time limit does not. What runs there when the "
+		 "time comes is not stopped.\n"
+		 "release: takes a reservation back.\n"
+		 "mig set: cuts a drained GPU that no job and no process is on into MIG instances, "
+		 "which jobs ask for with --mig after 'takt gpu resume'. A GPU without instances "
+		 "need not be drained. They are put back when takt ends: as declared ('takt clock "
+		 "apply'), else as found; what a process is on is never destroyed, so a GPU may be "
+		 "said to be changed until its jobs have ended. takt does not switch MIG mode on "
+		 "or off: 'nvidia-smi -i GPU -mig 1', then start takt again.\n"
+		 "mig restore: puts them back now.",
 	.options = options,
 	.examples = examples,
 	.operands = TAKT_OPERANDS_WORDS,

@@ -6,24 +6,56 @@
 #include <string.h>
 
 #include "base/sort.h"
+#include "base/vec.h"
 #include "cli/job_filter.h"
 #include "cli/job_text.h"
 #include "cli/table.h"
 #include "cli/units.h"
 
+enum {
+	PAGE = 500,   /* ended jobs asked for at a time */
+	SLACK = 5000, /* kept beyond the limit before they are sorted and cut */
+};
+
 static const struct takt_column columns[] = {
 	{"JOB", true, 0, 0},	{"NAME", false, 6, 0},	{"USER", false, 5, 2},
 	{"STATE", false, 0, 0}, {"GPUS", true, 0, 0},	{"STARTED", false, 0, 3},
 	{"RAN", true, 0, 0},	{"ENERGY", true, 0, 1}, {"UTIL", true, 0, 1},
-	{"END", false, 8, 0},
+	{"SAVED", true, 0, 4},	{"END", false, 8, 0},
 };
+enum {
+	SAVED = 9,
+};
+
+/* Where nothing is known to have been saved the column is spared. */
+static size_t choose_columns(bool saved, struct takt_column *ret)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(columns); i++)
+		if (i != SAVED || saved)
+			ret[n++] = columns[i];
+	return n;
+}
 
 static uint64_t ran_ms(const struct takt_job_view *job)
 {
 	return job->report.has & TAKT_RV_WALL ? job->report.wall_ms : 0;
 }
 
-static void add_job(struct takt_table *table, const struct takt_job_view *job)
+/* Against the modelled highest clock; the model's error beside it. */
+static void add_saved(struct takt_table *table, const struct takt_report_view *report)
+{
+	if (report->has & TAKT_RV_SAVED && report->highest_mj)
+		takt_table_add(table, TAKT_STYLE_PLAIN, "%.0f%% +-%.0f%%",
+			       100 - 100.0 * (double)report->governed_mj /
+					       (double)report->highest_mj,
+			       report->highest_error_permille / 10.0);
+	else
+		takt_table_add(table, TAKT_STYLE_PLAIN, "-");
+}
+
+static void add_job(struct takt_table *table, bool saved, const struct takt_job_view *job)
 {
 	TAKT_CLEANUP(strp) struct takt_str end = TAKT_STR(1024);
 	const struct takt_report_view *report = &job->report;
@@ -44,6 +76,8 @@ static void add_job(struct takt_table *table, const struct takt_job_view *job)
 		takt_table_add(table, TAKT_STYLE_PLAIN, "%u%%", report->mean_util_permille / 10);
 	else
 		takt_table_add(table, TAKT_STYLE_PLAIN, "-");
+	if (saved)
+		add_saved(table, report);
 	if (takt_client_job_ended(job))
 		takt_job_end_text(job, &end);
 	takt_table_add(table, TAKT_STYLE_PLAIN, "%s", takt_str_text(&end));
@@ -61,6 +95,20 @@ static void add_if(struct takt_str *out, bool known, uint64_t value, bool last)
 	if (known)
 		takt_str_addf(out, "%" PRIu64, value);
 	takt_str_add(out, last ? "\n" : ",");
+}
+
+static void add_governed_csv(struct takt_str *out, const struct takt_report_view *report)
+{
+	bool saved = report->has & TAKT_RV_SAVED;
+
+	takt_csv_add(out, report->governor, false);
+	add_if(out, saved, report->governed_mj, false);
+	add_if(out, saved, report->highest_mj, false);
+	add_if(out, saved, report->highest_error_permille, false);
+	if (saved)
+		takt_str_addf(out, "%d", report->slowdown_permille);
+	takt_str_add(out, ",");
+	add_if(out, saved, report->slowdown_error_permille, true);
 }
 
 /* What was not measured is an empty cell. */
@@ -89,13 +137,17 @@ static void add_csv(struct takt_str *out, const struct takt_job_view *job)
 	add_if(out, report->has & TAKT_RV_UTIL, report->mean_util_permille, false);
 	add_if(out, report->has & TAKT_RV_UTIL, report->idle_ms, false);
 	add_if(out, report->has & TAKT_RV_MEAN_SM, report->mean_sm_mhz, false);
-	add_if(out, report->has & TAKT_RV_PEAK_MEMORY, report->peak_memory_bytes, true);
+	add_if(out, report->has & TAKT_RV_PEAK_MEMORY, report->peak_memory_bytes, false);
+	add_if(out, report->has & TAKT_RV_SM_SPREAD, report->sm_spread_mhz, false);
+	add_governed_csv(out, report);
 }
 
 static const char csv_head[] =
 	"job,name,user,state,tenant,tags,gpus,gpu_list,submitted_ms,started_ms,ended_ms,exit_code,"
-	"exit_signal,wall_ms,energy_mj,mean_util_permille,idle_gpu_ms,mean_sm_mhz,peak_memory_bytes"
-	"\n";
+	"exit_signal,wall_ms,energy_mj,mean_util_permille,idle_gpu_ms,mean_sm_mhz,peak_memory_"
+	"bytes,sm_spread_mhz,"
+	"governor,governed_mj,highest_mj,highest_error_permille,slowdown_permille,"
+	"slowdown_error_permille\n";
 
 static const char *const sort_keys[] = {"id", "started", "ended", "ran", "energy", "gpus", NULL};
 
@@ -122,8 +174,7 @@ static int64_t sort_value(const struct takt_job_view *job, int key)
 /* Largest and newest first. */
 static int by_key(const void *a, const void *b, void *ctx)
 {
-	const struct takt_job_view *x = *(struct takt_job_view *const *)a;
-	const struct takt_job_view *y = *(struct takt_job_view *const *)b;
+	const struct takt_job_view *x = a, *y = b;
 	int64_t u = sort_value(x, *(const int *)ctx), v = sort_value(y, *(const int *)ctx);
 
 	return u != v ? (u < v) - (u > v) : (x->id < y->id) - (x->id > y->id);
@@ -146,84 +197,115 @@ static int read_sort(const struct takt_cli *cli, int *ret, struct takt_err *err)
 		    : 0;
 }
 
-static void print_json(struct takt_cli *cli, struct takt_job_view *const *jobs, size_t count,
-		       bool simulated)
+/* The first `limit` jobs by `key` of all that have come by. */
+struct best {
+	TAKT_VEC(struct takt_job_view) jobs;
+	size_t limit;
+	int key;
+	bool more, simulated;
+};
+
+static void print_json(struct takt_cli *cli, const struct best *best)
 {
-	takt_queue_json_begin(&cli->out, simulated);
-	for (size_t i = 0; i < count; i++)
-		takt_queue_json_job(&cli->out, jobs[i]);
-	takt_queue_json_end(&cli->out, count);
+	takt_queue_json_begin(&cli->out, best->simulated);
+	TAKT_VEC_EACH (job, &best->jobs)
+		takt_queue_json_job(&cli->out, job);
+	takt_queue_json_end(&cli->out, best->jobs.len);
 }
 
-static void print_csv(struct takt_cli *cli, struct takt_job_view *const *jobs, size_t count)
+static void print_csv(struct takt_cli *cli, const struct best *best)
 {
 	takt_str_add(&cli->out, csv_head);
-	for (size_t i = 0; i < count; i++)
-		add_csv(&cli->out, jobs[i]);
+	TAKT_VEC_EACH (job, &best->jobs)
+		add_csv(&cli->out, job);
 }
 
-static void print_table(struct takt_cli *cli, struct takt_job_view *const *jobs, size_t count,
-			bool simulated)
+static void print_table(struct takt_cli *cli, const struct best *best)
 {
-	struct takt_table table = TAKT_TABLE(columns);
+	struct takt_column chosen[TAKT_ARRAY_LEN(columns)];
+	struct takt_table table = TAKT_TABLE(chosen);
+	bool saved = false;
 
-	takt_print_simulated(cli, simulated);
-	for (size_t i = 0; i < count; i++)
-		add_job(&table, jobs[i]);
-	if (count > 0)
+	TAKT_VEC_EACH (job, &best->jobs)
+		saved = saved || (job->report.has & TAKT_RV_SAVED);
+	table.column_count = choose_columns(saved, chosen);
+	takt_print_simulated(cli, best->simulated);
+	TAKT_VEC_EACH (job, &best->jobs)
+		add_job(&table, saved, job);
+	if (best->jobs.len > 0)
 		takt_table_print(&table, cli->width, cli->colour, &cli->out);
 	else
 		takt_str_add(&cli->out, "no such job\n");
 }
 
-static int print(struct takt_cli *cli, const struct takt_queue_view *view, int key, size_t limit,
-		 struct takt_err *err)
+static int sort_best(struct best *best, struct takt_err *err)
 {
-	TAKT_CLEANUP(freep)
-	struct takt_job_view **jobs = takt_calloc(view->count + 1, sizeof(struct takt_job_view *));
-	size_t count = view->count < limit ? view->count : limit;
-
-	if (!jobs)
+	if (takt_sort(best->jobs.at, best->jobs.len, sizeof(*best->jobs.at), by_key, &best->key) <
+	    0)
 		return takt_err_set(err, -ENOMEM, "no memory for the list");
-	for (size_t i = 0; i < view->count; i++)
-		jobs[i] = &view->jobs[i];
-	if (takt_sort(jobs, view->count, sizeof(struct takt_job_view *), by_key, &key) < 0)
-		return takt_err_set(err, -ENOMEM, "no memory for the list");
-	if (cli->json)
-		print_json(cli, jobs, count, view->simulated);
-	else if (takt_cli_has(cli, "csv"))
-		print_csv(cli, jobs, count);
-	else
-		print_table(cli, jobs, count, view->simulated);
+	if (best->jobs.len > best->limit) {
+		best->jobs.len = best->limit;
+		best->more = true;
+	}
 	return 0;
+}
+
+/* By number the ended ones come as they are wanted: whether all that is left is too low. */
+static bool is_enough(const struct best *best, const struct takt_queue_view *part)
+{
+	const struct takt_job_view *last = part->count ? &part->jobs[part->count - 1] : NULL;
+
+	return best->key == 0 && best->more && last && takt_client_job_ended(last) &&
+	       last->id < takt_vec_last(&best->jobs)->id;
+}
+
+static int take_part(void *ctx, const struct takt_queue_view *part, struct takt_err *err)
+{
+	struct best *best = ctx;
+	int rc = 0;
+
+	best->simulated = part->simulated;
+	for (size_t i = 0; rc == 0 && i < part->count; i++)
+		if (takt_vec_push(&best->jobs, part->jobs[i]) < 0)
+			rc = takt_err_set(err, -ENOMEM, "no memory for the list");
+	if (rc == 0 && best->jobs.len > best->limit + (best->key ? SLACK : 0))
+		rc = sort_best(best, err);
+	return rc == 0 && is_enough(best, part) ? 1 : rc;
+}
+
+static void print(struct takt_cli *cli, const struct best *best)
+{
+	if (cli->json) {
+		print_json(cli, best);
+	} else if (takt_cli_has(cli, "csv")) {
+		print_csv(cli, best);
+	} else {
+		print_table(cli, best);
+		if (best->more)
+			takt_str_addf(&cli->out, "the first %zu; --limit shows more\n",
+				      best->limit);
+	}
 }
 
 static int run(struct takt_cli *cli, struct takt_err *err)
 {
+	struct best best = {.jobs = TAKT_VEC_INIT(TAKT_FILTER_MOST * 3)};
 	struct takt_job_filter filter;
-	struct takt_queue_view view;
 	int64_t limit = 0;
-	bool cut = false;
-	int key = 0, rc = takt_job_filter_read(cli, &filter, err);
+	int rc = takt_job_filter_read(cli, &filter, err);
 
 	if (rc == 0)
-		rc = takt_cli_number(cli, "limit", 1, 100000, 50, &limit, err);
+		rc = takt_cli_number(cli, "limit", 1, TAKT_FILTER_MOST, 50, &limit, err);
 	if (rc == 0)
-		rc = read_sort(cli, &key, err);
+		rc = read_sort(cli, &best.key, err);
+	best.limit = (size_t)limit;
 	if (rc == 0)
-		rc = takt_job_filter_fetch(cli, &filter, false, &view, &cut, err);
-	if (rc < 0)
-		return rc;
-	rc = print(cli, &view, key, (size_t)limit, err);
-	if (!cli->json && !takt_cli_has(cli, "csv")) {
-		if (view.count > (size_t)limit)
-			takt_str_addf(&cli->out, "%lld of %zu; --limit shows more\n",
-				      (long long)limit, view.count);
-		if (cut)
-			takt_str_addf(&cli->out, "looked at the newest %d ended jobs\n",
-				      TAKT_FILTER_NEWEST);
-	}
-	takt_queue_view_fini(&view);
+		rc = takt_job_filter_walk(cli, &filter, false, PAGE, take_part, &best, err);
+	if (rc == 0)
+		rc = sort_best(&best, err);
+	if (rc == 0)
+		print(cli, &best);
+	takt_vec_fini(&best.jobs);
 	return rc;
 }
 
@@ -231,8 +313,9 @@ static const struct takt_option options[] = {
 	TAKT_FILTER_OPTIONS,
 	{"state", 0, "LIST", "in one of these states: waiting, running, done, failed, ..."},
 	{"gpu", 'g', "GPU", "that had this GPU"},
+	{"before", 0, "JOB", "with lower numbers: to go on where a list ended"},
 	{"sort", 0, "KEY", "id, started, ended, ran, energy or gpus; largest first (default id)"},
-	{"limit", 'l', "N", "so many at most (default 50)"},
+	{"limit", 'l', "N", "so many at most, up to 10000 (default 50)"},
 	{"csv", 0, NULL, "as comma-separated values"},
 	{NULL},
 };
@@ -249,7 +332,10 @@ const struct takt_verb takt_verb_jobs = {
 	.summary = "what ran, runs and waits: chosen and sorted",
 	.usage = "[OPTION...]",
 	.about = "Lists jobs, those that have ended too, the newest first. Names are shown of your "
-		 "own jobs only. '-' and an empty cell of --csv mean that it was not measured.",
+		 "own jobs only. '-' and an empty cell of --csv mean that it was not measured. "
+		 "SAVED is what a "
+		 "governed job took less than the same work is modelled to take at the highest "
+		 "clock, with the model's error.",
 	.options = options,
 	.examples = examples,
 	.run = run,

@@ -9,11 +9,32 @@
 #include "cli/units.h"
 #include "cli/verb.h"
 
-static const struct takt_column columns[] = {
-	{"JOB", true, 0, 0},	{"NAME", false, 6, 0},		{"USER", false, 5, 2},
-	{"STATE", false, 0, 0}, {"GPUS", true, 0, 0},		{"PRIO", true, 0, 3},
-	{"TIME", true, 0, 1},	{"WHERE OR WHY", false, 10, 0},
+/* Columns that are there only where a job has something for them. */
+struct shown {
+	bool tags, clocks;
 };
+
+enum {
+	TAGS = 2,
+	CLOCKS = 8,
+};
+static const struct takt_column columns[] = {
+	{"JOB", true, 0, 0},	 {"NAME", false, 6, 0},
+	{"TAGS", false, 4, 4},	 {"USER", false, 5, 2},
+	{"STATE", false, 0, 0},	 {"GPUS", true, 0, 0},
+	{"PRIO", true, 0, 3},	 {"TIME", true, 0, 1},
+	{"CLOCKS", false, 8, 5}, {"WHERE OR WHY", false, 10, 0},
+};
+
+static size_t choose_columns(const struct shown *shown, struct takt_column *ret)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(columns); i++)
+		if ((i != TAGS || shown->tags) && (i != CLOCKS || shown->clocks))
+			ret[n++] = columns[i];
+	return n;
+}
 
 /* Since it was handed in, since it started, or how long it ran. */
 static uint64_t age_ms(const struct takt_job_view *job)
@@ -42,7 +63,16 @@ static void add_where(struct takt_table *table, const struct takt_job_view *job)
 	takt_table_add(table, TAKT_STYLE_PLAIN, "%s", takt_str_text(&text));
 }
 
-static void add_job(struct takt_table *table, const struct takt_job_view *job)
+static void add_clocks(struct takt_table *table, const struct takt_job_view *job)
+{
+	TAKT_CLEANUP(strp) struct takt_str text = TAKT_STR(200);
+
+	takt_job_clocks_text(job, &text);
+	takt_table_add(table, TAKT_STYLE_PLAIN, "%s", takt_str_text(&text));
+}
+
+static void add_job(struct takt_table *table, const struct shown *shown,
+		    const struct takt_job_view *job)
 {
 	char age[TAKT_UNIT_TEXT];
 	bool runs = strcmp(job->state, "running") == 0;
@@ -52,18 +82,36 @@ static void add_job(struct takt_table *table, const struct takt_job_view *job)
 		takt_table_add(table, TAKT_STYLE_PLAIN, "%s[%u]", job->name, job->array_index);
 	else
 		takt_table_add(table, TAKT_STYLE_PLAIN, "%s", job->name);
+	if (shown->tags)
+		takt_table_add(table, TAKT_STYLE_PLAIN, "%s", job->tags);
 	takt_table_add(table, TAKT_STYLE_PLAIN, "%s", job->user);
 	takt_table_add(table, runs ? TAKT_STYLE_GOOD : TAKT_STYLE_PLAIN, "%s", job->state);
 	takt_table_add(table, TAKT_STYLE_PLAIN, "%u", job->gpus);
 	takt_table_add(table, TAKT_STYLE_PLAIN, "%d", job->priority);
 	takt_table_add(table, TAKT_STYLE_PLAIN, "%s", takt_ms_text(age_ms(job), age));
+	if (shown->clocks)
+		add_clocks(table, job);
 	add_where(table, job);
+}
+
+static struct shown what_to_show(const struct takt_queue_view *view)
+{
+	struct shown shown = {.tags = false};
+
+	for (size_t i = 0; i < view->count; i++) {
+		shown.tags = shown.tags || view->jobs[i].tags[0];
+		shown.clocks = shown.clocks || takt_job_has_clocks(&view->jobs[i]);
+	}
+	return shown;
 }
 
 static void print_queue(struct takt_cli *cli, const struct takt_queue_view *view, bool history)
 {
-	struct takt_table table = TAKT_TABLE(columns);
+	struct shown shown = what_to_show(view);
+	struct takt_column chosen[TAKT_ARRAY_LEN(columns)];
+	struct takt_table table = TAKT_TABLE(chosen);
 
+	table.column_count = choose_columns(&shown, chosen);
 	takt_print_simulated(cli, view->simulated);
 	if (view->count == 0) {
 		takt_str_add(&cli->out,
@@ -71,7 +119,7 @@ static void print_queue(struct takt_cli *cli, const struct takt_queue_view *view
 		return;
 	}
 	for (size_t i = 0; i < view->count; i++)
-		add_job(&table, &view->jobs[i]);
+		add_job(&table, &shown, &view->jobs[i]);
 	takt_table_print(&table, cli->width, cli->colour, &cli->out);
 	if (view->total > view->count)
 		takt_str_addf(&cli->out, "%zu of %llu; --limit shows more\n", view->count,
@@ -118,9 +166,12 @@ const struct takt_verb takt_verb_queue = {
 	.name = "queue",
 	.summary = "jobs that run and wait, and why they wait",
 	.usage = "[-a] [-n N]",
-	.about = "Lists running jobs, then waiting ones in the order in which they will be "
-		 "considered, "
-		 "each with the GPUs that it has or the reason why it waits.",
+	.about =
+		"Lists running jobs, then waiting ones in the order in which they will be "
+		"considered, "
+		"each with the GPUs that it has or the reason why it waits. Tags are shown where a "
+		"job has any; takt jobs --tag chooses by them. So are clocks: what a job has asked "
+		"for, or who governs it, within which slowdown, and at how many MHz at present.",
 	.options = options,
 	.examples = examples,
 	.run = run,

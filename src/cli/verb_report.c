@@ -10,10 +10,21 @@
 
 #include "base/mem.h"
 #include "base/sort.h"
+#include "base/sys.h"
+#include "base/vec.h"
 #include "cli/job_filter.h"
+#include "cli/report_page.h"
 #include "cli/table.h"
 #include "cli/units.h"
 #include "codec/json.h"
+#include "takt_build.h"
+#include "takt_commit.h"
+
+enum {
+	PAGE = 1000,	     /* jobs asked for at a time */
+	MAX_GROUPS = 100000, /* lines */
+	MAX_COMMAND = 65536,
+};
 
 enum by {
 	BY_USER,
@@ -28,7 +39,8 @@ struct group {
 	char key[80];
 	uint64_t jobs, failed;
 	double gpu_hours;
-	uint64_t energy_jobs, util_jobs, gpu_jobs;
+	uint64_t energy_jobs, util_jobs, gpu_jobs, governed_jobs, saved_jobs;
+	double saved_kwh, saved_error_kwh; /* against the modelled highest clock */
 	double energy_kwh, util_hours, util_weight_hours, idle_hours;
 };
 
@@ -37,10 +49,9 @@ struct report {
 	enum by by;
 	bool has_price;
 	double price; /* of a kWh */
-	int64_t since_ms, until_ms;
+	int64_t since_ms, until_ms, made_ms;
 	bool simulated;
-	size_t count;
-	struct group *groups; /* owned */
+	TAKT_VEC(struct group) groups;
 	struct group total;
 };
 
@@ -70,6 +81,15 @@ static void add_to(struct group *group, const struct takt_job_view *job)
 		group->energy_jobs++;
 		group->energy_kwh += (double)report->energy_mj / 3.6e9;
 	}
+	group->governed_jobs += report->governor[0] != '\0';
+	if (report->has & TAKT_RV_SAVED) {
+		group->saved_jobs++;
+		group->saved_kwh +=
+			((double)report->highest_mj - (double)report->governed_mj) / 3.6e9;
+		/* One model makes all of them: its errors may all point the same way. */
+		group->saved_error_kwh +=
+			(double)report->highest_mj * report->highest_error_permille / 1000 / 3.6e9;
+	}
 	if (report->has & TAKT_RV_UTIL) {
 		group->util_jobs++;
 		group->util_weight_hours += gpu_hours;
@@ -90,18 +110,19 @@ static void key_of(enum by by, const struct takt_job_view *job, char *ret, size_
 		takt_strcpy(ret, size, text[0] ? text : "-");
 }
 
-static void add_job(struct report *report, const struct takt_job_view *job)
+static int add_job(struct report *report, const struct takt_job_view *job)
 {
-	char key[sizeof(report->groups->key)];
+	struct group fresh = {.jobs = 0};
 	size_t i = 0;
 
-	key_of(report->by, job, key, sizeof(key));
-	while (i < report->count && strcmp(report->groups[i].key, key) != 0)
+	key_of(report->by, job, fresh.key, sizeof(fresh.key));
+	while (i < report->groups.len && strcmp(report->groups.at[i].key, fresh.key) != 0)
 		i++;
-	if (i == report->count)
-		takt_strcpy(report->groups[report->count++].key, sizeof(key), key);
-	add_to(&report->groups[i], job);
+	if (i == report->groups.len && takt_vec_push(&report->groups, fresh) < 0)
+		return -ENOMEM;
+	add_to(&report->groups.at[i], job);
 	add_to(&report->total, job);
+	return 0;
 }
 
 static int by_hours(const void *a, const void *b, void *ctx)
@@ -116,7 +137,7 @@ static int by_hours(const void *a, const void *b, void *ctx)
 static const struct takt_column columns[] = {
 	{"", false, 6, 0},	    {"JOBS", true, 0, 0}, {"NOT DONE", true, 0, 3},
 	{"GPU HOURS", true, 0, 0},  {"USED", true, 0, 0}, {"IDLE GPU H", true, 0, 1},
-	{"ENERGY KWH", true, 0, 0}, {"COST", true, 0, 0},
+	{"ENERGY KWH", true, 0, 0}, {"COST", true, 0, 0}, {"SAVED KWH", true, 0, 2},
 };
 
 /* "12.3 (5/7)": the sum of five of seven. */
@@ -138,6 +159,14 @@ static double used_pct(const struct group *group)
 					    : 0;
 }
 
+static void add_saved(struct takt_table *table, const struct group *group)
+{
+	char error[40];
+
+	snprintf(error, sizeof(error), " +-%.3f", group->saved_error_kwh);
+	add_part(table, group->saved_kwh, error, group->saved_jobs, group->governed_jobs);
+}
+
 static void add_row(const struct report *report, struct takt_table *table,
 		    const struct group *group)
 {
@@ -153,6 +182,7 @@ static void add_row(const struct report *report, struct takt_table *table,
 			 group->gpu_jobs);
 	else
 		takt_table_add(table, TAKT_STYLE_PLAIN, "-");
+	add_saved(table, group);
 }
 
 static void print_table(const struct report *report)
@@ -161,8 +191,8 @@ static void print_table(const struct report *report)
 	struct takt_cli *cli = report->cli;
 
 	takt_print_simulated(cli, report->simulated);
-	for (size_t i = 0; i < report->count; i++)
-		add_row(report, &table, &report->groups[i]);
+	for (size_t i = 0; i < report->groups.len; i++)
+		add_row(report, &table, &report->groups.at[i]);
 	add_row(report, &table, &report->total);
 	takt_table_print(&table, cli->width, cli->colour, &cli->out);
 	if (report->total.energy_jobs < report->total.gpu_jobs)
@@ -177,40 +207,47 @@ static void add_number(struct takt_str *out, const char *name, bool known, doubl
 		takt_str_addf(out, ",\"%s\":%.6f", name, value);
 }
 
-static void add_json(const struct report *report, const struct group *group)
+static void add_json(const struct report *report, const struct group *group, struct takt_str *out)
 {
-	struct takt_str *out = &report->cli->out;
-
 	takt_str_add(out, "{\"key\":");
 	takt_json_add_text(out, group->key);
 	takt_str_addf(out,
 		      ",\"jobs\":%" PRIu64 ",\"not_done\":%" PRIu64 ",\"gpu_jobs\":%" PRIu64
-		      ",\"gpu_hours\":%.6f,\"util_jobs\":%" PRIu64 ",\"energy_jobs\":%" PRIu64,
+		      ",\"gpu_hours\":%.6f,\"util_jobs\":%" PRIu64 ",\"energy_jobs\":%" PRIu64
+		      ",\"governed_jobs\":%" PRIu64 ",\"saved_jobs\":%" PRIu64,
 		      group->jobs, group->failed, group->gpu_jobs, group->gpu_hours,
-		      group->util_jobs, group->energy_jobs);
+		      group->util_jobs, group->energy_jobs, group->governed_jobs,
+		      group->saved_jobs);
 	add_number(out, "used_pct", group->util_jobs > 0, used_pct(group));
 	add_number(out, "idle_gpu_hours", group->util_jobs > 0, group->idle_hours);
 	add_number(out, "energy_kwh", group->energy_jobs > 0, group->energy_kwh);
+	add_number(out, "saved_kwh", group->saved_jobs > 0, group->saved_kwh);
+	add_number(out, "saved_error_kwh", group->saved_jobs > 0, group->saved_error_kwh);
 	add_number(out, "cost", report->has_price && group->energy_jobs > 0,
 		   group->energy_kwh * report->price);
 	takt_str_add(out, "}");
 }
 
-static void print_json(const struct report *report)
+static void make_json(const struct report *report, struct takt_str *out)
 {
-	struct takt_str *out = &report->cli->out;
+	TAKT_CLEANUP(strp) struct takt_str command = TAKT_STR(MAX_COMMAND);
 
+	takt_cli_command_text(report->cli, &command);
 	takt_str_addf(out,
-		      "{\"format\":\"takt-usage\",\"version\":1,\"simulated\":%s,\"by\":\"%s\","
-		      "\"since_ms\":%" PRId64 ",\"until_ms\":%" PRId64 ",\"groups\":[",
-		      report->simulated ? "true" : "false", by_names[report->by], report->since_ms,
-		      report->until_ms);
-	for (size_t i = 0; i < report->count; i++) {
+		      "{\"format\":\"takt-usage\",\"version\":1,\"takt\":\"%s\",\"commit\":\"%s\","
+		      "\"simulated\":%s,\"by\":\"%s\",\"since_ms\":%" PRId64
+		      ",\"until_ms\":%" PRId64 ",\"made_ms\":%" PRId64 ",\"command\":",
+		      TAKT_VERSION, TAKT_COMMIT, report->simulated ? "true" : "false",
+		      by_names[report->by], report->since_ms, report->until_ms, report->made_ms);
+	takt_json_add_text(out, takt_str_text(&command));
+	add_number(out, "price", report->has_price, report->price);
+	takt_str_add(out, ",\"groups\":[");
+	for (size_t i = 0; i < report->groups.len; i++) {
 		takt_str_add(out, i ? "," : "");
-		add_json(report, &report->groups[i]);
+		add_json(report, &report->groups.at[i], out);
 	}
 	takt_str_add(out, "],\"total\":");
-	add_json(report, &report->total);
+	add_json(report, &report->total, out);
 	takt_str_add(out, "}\n");
 }
 
@@ -227,10 +264,11 @@ static void print_csv(const struct report *report)
 
 	takt_str_addf(out,
 		      "%s,jobs,not_done,gpu_jobs,gpu_hours,util_jobs,used_pct,idle_gpu_hours,"
-		      "energy_jobs,energy_kwh,cost\n",
+		      "energy_jobs,energy_kwh,cost,governed_jobs,saved_jobs,saved_kwh,"
+		      "saved_error_kwh\n",
 		      by_names[report->by]);
-	for (size_t i = 0; i < report->count; i++) {
-		const struct group *group = &report->groups[i];
+	for (size_t i = 0; i < report->groups.len; i++) {
+		const struct group *group = &report->groups.at[i];
 
 		takt_csv_add(out, group->key, false);
 		takt_str_addf(out, "%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%.6f,%" PRIu64 ",",
@@ -241,7 +279,11 @@ static void print_csv(const struct report *report)
 		takt_str_addf(out, "%" PRIu64 ",", group->energy_jobs);
 		add_cell(out, group->energy_jobs > 0, group->energy_kwh, false);
 		add_cell(out, report->has_price && group->energy_jobs > 0,
-			 group->energy_kwh * report->price, true);
+			 group->energy_kwh * report->price, false);
+		takt_str_addf(out, "%" PRIu64 ",%" PRIu64 ",", group->governed_jobs,
+			      group->saved_jobs);
+		add_cell(out, group->saved_jobs > 0, group->saved_kwh, false);
+		add_cell(out, group->saved_jobs > 0, group->saved_error_kwh, true);
 	}
 }
 
@@ -275,40 +317,44 @@ static int read_price(struct report *report, struct takt_err *err)
 	return 0;
 }
 
-static int make(struct report *report, const struct takt_queue_view *view, struct takt_err *err)
+static int take_part(void *ctx, const struct takt_queue_view *part, struct takt_err *err)
 {
-	report->groups = takt_calloc(view->count + 1, sizeof(*report->groups));
-	if (!report->groups)
-		return takt_err_set(err, -ENOMEM, "no memory for the report");
-	report->simulated = view->simulated;
-	takt_strcpy(report->total.key, sizeof(report->total.key), "total");
-	for (size_t i = 0; i < view->count; i++)
-		add_job(report, &view->jobs[i]);
-	return takt_sort(report->groups, report->count, sizeof(*report->groups), by_hours,
-			 &report->by);
+	struct report *report = ctx;
+
+	report->simulated = part->simulated;
+	for (size_t i = 0; i < part->count; i++)
+		if (add_job(report, &part->jobs[i]) < 0)
+			return takt_err_set(err, -ENOMEM,
+					    "no memory for over %zu lines; choose fewer jobs",
+					    report->groups.len);
+	return 0;
 }
 
-static void print(const struct report *report, bool cut)
+static int print(const struct report *report, struct takt_err *err)
 {
 	struct takt_cli *cli = report->cli;
+	TAKT_CLEANUP(strp) struct takt_str json = TAKT_STR(TAKT_CLI_MAX_OUT);
+	int rc;
 
+	make_json(report, &json);
+	rc = json.rc < 0 ? takt_err_set(err, json.rc, "no memory for the report")
+			 : takt_report_write(cli, &json, err);
+	if (rc < 0)
+		return rc;
 	if (cli->json)
-		print_json(report);
+		takt_str_add(&cli->out, takt_str_text(&json));
 	else if (takt_cli_has(cli, "csv"))
 		print_csv(report);
 	else
 		print_table(report);
-	if (cut && !cli->json && !takt_cli_has(cli, "csv"))
-		takt_str_addf(&cli->out, "looked at the newest %d ended jobs\n",
-			      TAKT_FILTER_NEWEST);
+	return 0;
 }
 
 static int run(struct takt_cli *cli, struct takt_err *err)
 {
-	struct report report = {.cli = cli};
+	struct report report = {
+		.cli = cli, .groups = TAKT_VEC_INIT(MAX_GROUPS), .total = {.key = "total"}};
 	struct takt_job_filter filter;
-	struct takt_queue_view view;
-	bool cut = false;
 	int rc = takt_job_filter_read(cli, &filter, err);
 
 	if (rc == 0)
@@ -316,16 +362,16 @@ static int run(struct takt_cli *cli, struct takt_err *err)
 	if (rc == 0)
 		rc = read_price(&report, err);
 	if (rc == 0)
-		rc = takt_job_filter_fetch(cli, &filter, true, &view, &cut, err);
-	if (rc < 0)
-		return rc;
+		rc = takt_job_filter_walk(cli, &filter, true, PAGE, take_part, &report, err);
+	if (rc == 0 && takt_sort(report.groups.at, report.groups.len, sizeof(struct group),
+				 by_hours, &report.by) < 0)
+		rc = takt_err_set(err, -ENOMEM, "no memory for the report");
 	report.since_ms = filter.since_ms;
 	report.until_ms = filter.until_ms;
-	rc = make(&report, &view, err);
+	report.made_ms = takt_wall_now(takt_sys_real()).ns / (int64_t)TAKT_NS_PER_MS;
 	if (rc == 0)
-		print(&report, cut);
-	takt_free(report.groups);
-	takt_queue_view_fini(&view);
+		rc = print(&report, err);
+	takt_vec_fini(&report.groups);
 	return rc;
 }
 
@@ -334,6 +380,7 @@ static const struct takt_option options[] = {
 	{"by", 'b', "WHAT", "a line for each user, name, tenant or day (default user)"},
 	{"price", 'p', "PRICE", "of a kWh, in any currency"},
 	{"csv", 0, NULL, "as comma-separated values"},
+	{"html", 0, "FILE", "write a page with charts there, complete in one file"},
 	{NULL},
 };
 
@@ -341,19 +388,23 @@ static const struct takt_text_pair examples[] = {
 	{"takt report --since 30d --price 0.31", "who used what in a month, and what it cost"},
 	{"takt report --user ada --by name", "which of ada's jobs left GPUs idle"},
 	{"takt report --by day --csv", "for a plot"},
+	{"takt report --since 30d --html month.html", "a page to send around"},
 	{NULL, NULL},
 };
 
 const struct takt_verb takt_verb_report = {
 	.name = "report",
 	.summary = "GPU hours, energy, cost, and what was held but idle",
-	.usage = "[--since TIME] [--by user|name|tenant|day] [--price PRICE]",
+	.usage = "[--since TIME] [--by user|name|tenant|day] [--price PRICE] [--html FILE]",
 	.about =
 		"Adds up jobs that have ended: GPU hours held, the share of them in which the GPUs "
 		"were in use, GPU hours held while nothing ran, energy and its cost. What was not "
 		"measured of a job is left out of the sum, and the report says of how many jobs it "
 		"is "
-		"known. A job counts with its last run.",
+		"known. Saved is what jobs with a governor took less than the same work is "
+		"modelled to "
+		"take at the highest clock, +- the sum of the model's errors. A job counts with "
+		"its last run.",
 	.options = options,
 	.examples = examples,
 	.run = run,

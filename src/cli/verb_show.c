@@ -27,12 +27,38 @@ static void add_time(struct takt_cli *cli, const char *label, int64_t wall_ms)
 		add_line(cli, label, takt_when_text(wall_ms, text));
 }
 
+/* What was promised, who keeps it, and how that goes. */
+static void add_governed(struct takt_cli *cli, const struct takt_job_view *job)
+{
+	const struct takt_governed_view *governed = &job->governed;
+	uint32_t promised = governed->max_slowdown_permille ? governed->max_slowdown_permille
+							    : job->max_slowdown_permille;
+
+	if (promised)
+		takt_str_addf(&cli->out, "%-14sat most %u.%u %% longer%s\n", "promised",
+			      promised / 10, promised % 10,
+			      job->max_slowdown_permille ? "" : " (the default here)");
+	if (job->slo_latency_us)
+		takt_str_addf(&cli->out, "%-14sp%u.%u within %.3f ms\n", "promised",
+			      job->slo_permille / 10, job->slo_permille % 10,
+			      job->slo_latency_us / 1000.0);
+	add_line(cli, "governor",
+		 job->report.governor[0] ? job->report.governor : job->clock_policy);
+	if (governed->max_mhz)
+		takt_str_addf(&cli->out, "%-14s%s SM clock within [%u, %u] MHz (%s)\n", "",
+			      strcmp(governed->state, "holds") == 0 ? "holds" : "would hold",
+			      governed->min_mhz, governed->max_mhz, governed->reason);
+	add_line(cli, "", governed->text);
+	add_line(cli, "", governed->note);
+}
+
 static void add_clock(struct takt_cli *cli, const struct takt_job_view *job)
 {
 	if (job->clock_max_mhz)
 		takt_str_addf(&cli->out, "%-14s%s %u MHz asked for\n", "clock",
 			      job->clock_min_mhz ? "exactly" : "at most", job->clock_max_mhz);
 	add_line(cli, "", job->clock_note);
+	add_governed(cli, job);
 }
 
 /* What holds it to its GPU memory. */
@@ -57,6 +83,10 @@ static void add_gpus(struct takt_cli *cli, const struct takt_job_view *job)
 	if (job->gpu_milli)
 		takt_str_addf(&cli->out, ", %u.%03u of each", job->gpu_milli / 1000,
 			      job->gpu_milli % 1000);
+	if (job->gpu_indices) {
+		takt_str_add(&cli->out, ", of ");
+		takt_mask_text(job->gpu_indices, &cli->out);
+	}
 	if (job->gpu_list_count > 0) {
 		takt_str_add(&cli->out, ", given ");
 		takt_gpu_list_text(job->gpu_list, job->gpu_list_count, &cli->out);
@@ -166,6 +196,7 @@ static void add_start(struct takt_cli *cli, const struct takt_job_view *job)
 	if (job->ranks)
 		takt_str_addf(&cli->out, "%-14s%u\n", "ranks", job->ranks);
 	add_line(cli, "terminal", job->pty ? "its own" : "");
+	add_line(cli, "health", job->health_note);
 	add_line(cli, "other GPUs", job->stray_note);
 	add_ms(cli, "idle release", job->idle_release_ms);
 	add_line(cli, "container", job->container);

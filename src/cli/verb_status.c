@@ -220,6 +220,11 @@ static void print_tail(struct takt_cli *cli, const struct takt_status_view *view
 			takt_print_changed(cli, gpu->index, gpu->clock_note);
 		else if (gpu->clock_note[0])
 			takt_str_addf(&cli->out, "GPU %u: %s\n", gpu->index, gpu->clock_note);
+		if (gpu->power_cap_mw)
+			takt_str_addf(&cli->out, "GPU %u: power capped at %u W (takt clock)\n",
+				      gpu->index, gpu->power_cap_mw / 1000);
+		if (gpu->health_note[0])
+			takt_str_addf(&cli->out, "GPU %u is %s\n", gpu->index, gpu->health_note);
 		if (gpu->note[0])
 			takt_str_addf(&cli->out, "GPU %u: %s\n", gpu->index, gpu->note);
 	}

@@ -52,6 +52,39 @@ static void print_job(struct takt_cli *cli, const struct takt_job_view *job)
 		takt_str_addf(&cli->out, "note: %s\n", job->memory_hint);
 }
 
+/* "3-7: would start now on GPUs 0-4", by index. */
+static void print_runs(struct takt_cli *cli, const struct takt_try_view *view)
+{
+	for (uint32_t i = 0; i < view->array_count; i++) {
+		const struct takt_try_run_view *run = &view->array[i];
+
+		if (run->first == run->last)
+			takt_str_addf(&cli->out, "%u: ", run->first);
+		else
+			takt_str_addf(&cli->out, "%u-%u: ", run->first, run->last);
+		takt_job_trial_run_text(view, i, &cli->out);
+		takt_str_add(&cli->out, "\n");
+	}
+	if (view->more)
+		takt_str_addf(&cli->out, "%u more after those\n", view->more);
+}
+
+static void print_trial(struct takt_cli *cli, const struct takt_try_view *view)
+{
+	takt_print_simulated(cli, view->simulated);
+	if (view->array_count) {
+		print_runs(cli, view);
+	} else {
+		takt_job_trial_text(view, &cli->out);
+		takt_str_add(&cli->out, "\n");
+	}
+	if (view->run_ms) {
+		takt_str_addf(&cli->out, "%sexpected to run ", view->array_count ? "each " : "");
+		takt_run_text(view->run_ms, view->run_from, &cli->out);
+		takt_str_add(&cli->out, "\n");
+	}
+}
+
 static int try_job(struct takt_cli *cli, struct takt_err *err)
 {
 	struct takt_try_view view;
@@ -63,16 +96,8 @@ static int try_job(struct takt_cli *cli, struct takt_err *err)
 	if (rc == 0)
 		rc = takt_client_try(cli->client, &spec, &view, err);
 	takt_jobspec_fini(&spec);
-	if (rc == 0 && !takt_cli_print_json(cli)) {
-		takt_print_simulated(cli, view.simulated);
-		takt_job_trial_text(&view, &cli->out);
-		takt_str_add(&cli->out, "\n");
-		if (view.run_ms) {
-			takt_str_add(&cli->out, "expected to run ");
-			takt_run_text(view.run_ms, view.run_from, &cli->out);
-			takt_str_add(&cli->out, "\n");
-		}
-	}
+	if (rc == 0 && !takt_cli_print_json(cli))
+		print_trial(cli, &view);
 	return rc;
 }
 

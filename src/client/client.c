@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "client/client_impl.h"
@@ -18,19 +19,13 @@ int takt_client_connect(const char *socket, struct takt_client **ret, struct tak
 
 	if (!client)
 		return takt_err_set(err, -ENOMEM, "no memory for a client");
-	client->wake_fd = -1;
+	client->fd = client->wake_fd = -1;
 	client->body = TAKT_STR(TAKT_VIEW_MAX_BYTES);
 	if (!socket)
 		rc = takt_client_discover(client->socket, err);
 	else if (!takt_strcpy(client->socket, sizeof(client->socket), socket))
 		rc = takt_err_set(err, -ENAMETOOLONG, "socket '%.60s...' has over %zu bytes",
 				  socket, sizeof(client->socket) - 1);
-	if (rc == 0) {
-		client->easy = curl_easy_init();
-		client->multi = curl_multi_init();
-		if (!client->easy || !client->multi)
-			rc = takt_err_set(err, -ENOMEM, "no memory for libcurl");
-	}
 	if (rc < 0) {
 		takt_client_free(client);
 		return rc;
@@ -43,10 +38,8 @@ void takt_client_free(struct takt_client *client)
 {
 	if (!client)
 		return;
-	if (client->easy)
-		curl_easy_cleanup(client->easy);
-	if (client->multi)
-		curl_multi_cleanup(client->multi);
+	if (client->fd >= 0)
+		close(client->fd);
 	takt_str_fini(&client->body);
 	takt_free(client);
 }
@@ -105,6 +98,27 @@ int takt_client_queue(struct takt_client *client, bool history, uint32_t limit,
 
 	snprintf(path, sizeof(path), "/v1/jobs?history=%d&limit=%u", history, limit);
 	rc = takt_client_ask(client, path, NULL, err);
+	return rc < 0 ? rc : takt_queue_view_from_json(client->body.s, client->body.len, ret, err);
+}
+
+int takt_client_past(struct takt_client *client, const struct takt_client_past *past,
+		     struct takt_queue_view *ret, struct takt_err *err)
+{
+	TAKT_CLEANUP(strp) struct takt_str path = TAKT_STR(4096);
+	int rc;
+
+	takt_str_addf(&path,
+		      "/v1/jobs?history=1&limit=%u&before=%" PRIu64 "&since_ms=%" PRId64
+		      "&until_ms=%" PRId64 "&uid=%u",
+		      past->limit, past->before, past->since_ms, past->until_ms, past->uid);
+	if (past->gpu >= 0)
+		takt_str_addf(&path, "&gpu=%" PRId64, past->gpu);
+	/* What is not a list of words is no state's name, and would not be a query. */
+	if (past->states && past->states[strspn(past->states, "abcdefghijklmnopqrstuvwxyz,")] == 0)
+		takt_str_addf(&path, "&state=%s", past->states);
+	if (path.rc < 0)
+		return takt_err_set(err, path.rc, "no memory for a request");
+	rc = takt_client_ask(client, takt_str_text(&path), NULL, err);
 	return rc < 0 ? rc : takt_queue_view_from_json(client->body.s, client->body.len, ret, err);
 }
 
@@ -246,14 +260,23 @@ static void add_gpus(struct takt_str *body, uint64_t gpu_mask)
 	takt_str_add(body, "]");
 }
 
-int takt_client_clock_set(struct takt_client *client, uint64_t gpu_mask, uint32_t max_mhz,
-			  bool lock, struct takt_clock_view *ret, struct takt_err *err)
+int takt_client_clock_set(struct takt_client *client, uint64_t gpu_mask,
+			  const struct takt_clock_order *ask, struct takt_clock_view *ret,
+			  struct takt_err *err)
 {
 	TAKT_CLEANUP(strp) struct takt_str body = TAKT_STR(1024);
 
 	add_gpus(&body, gpu_mask);
-	if (takt_str_addf(&body, ",\"max_mhz\":%u,\"lock\":%s}", max_mhz, lock ? "true" : "false") <
-	    0)
+	takt_str_addf(&body, ",\"lock\":%s", ask->lock ? "true" : "false");
+	if (ask->max_mhz)
+		takt_str_addf(&body, ",\"max_mhz\":%u", ask->max_mhz);
+	if (ask->mem_mhz)
+		takt_str_addf(&body, ",\"mem_mhz\":%u", ask->mem_mhz);
+	if (ask->power_limit_mw)
+		takt_str_addf(&body, ",\"power_limit_mw\":%u", ask->power_limit_mw);
+	if (ask->assume_unlocked)
+		takt_str_add(&body, ",\"assume_unlocked\":true");
+	if (takt_str_add(&body, ask->benchmark ? ",\"benchmark\":true}" : "}") < 0)
 		return takt_err_set(err, body.rc, "no memory for a request");
 	return clock_answer(client, takt_client_ask(client, "/v1/clocks/set", body.s, err), ret,
 			    err);
@@ -271,10 +294,135 @@ int takt_client_clock_reset(struct takt_client *client, uint64_t gpu_mask,
 			    err);
 }
 
+int takt_client_clock_cap(struct takt_client *client, const struct takt_clock_cap *cap,
+			  struct takt_clock_view *ret, struct takt_err *err)
+{
+	TAKT_CLEANUP(strp) struct takt_str body = TAKT_STR(4096);
+
+	if (takt_clock_cap_to_json(cap, &body) < 0)
+		return takt_err_set(err, body.rc, "no memory for a request");
+	return clock_answer(client, takt_client_ask(client, "/v1/clocks/cap", body.s, err), ret,
+			    err);
+}
+
+int takt_client_clock_apply(struct takt_client *client, const struct takt_declaration *declaration,
+			    struct takt_clock_view *ret, struct takt_err *err)
+{
+	TAKT_CLEANUP(strp) struct takt_str body = TAKT_STR(TAKT_CLOCK_POLICY_BYTES);
+
+	if (takt_declaration_to_json(declaration, &body) < 0)
+		return takt_err_set(err, body.rc, "no memory for a request");
+	return clock_answer(client, takt_client_ask(client, "/v1/clocks/apply", body.s, err), ret,
+			    err);
+}
+
+int takt_client_clock_restore(struct takt_client *client, struct takt_clock_view *ret,
+			      struct takt_err *err)
+{
+	return clock_answer(client, takt_client_ask(client, "/v1/clocks/restore", "{}", err), ret,
+			    err);
+}
+
+int takt_client_cpu_clock(struct takt_client *client, uint32_t max_mhz, struct takt_clock_view *ret,
+			  struct takt_err *err)
+{
+	char body[40];
+
+	snprintf(body, sizeof(body), "{\"max_mhz\":%u}", max_mhz);
+	return clock_answer(client, takt_client_ask(client, "/v1/clocks/cpu", body, err), ret, err);
+}
+
+int takt_client_reload(struct takt_client *client, struct takt_reload_view *ret,
+		       struct takt_err *err)
+{
+	int rc = takt_client_ask(client, "/v1/config/reload", "{}", err);
+
+	return rc < 0 ? rc : takt_reload_view_from_json(client->body.s, client->body.len, ret, err);
+}
+
 static int orders_answer(struct takt_client *client, int rc, struct takt_orders_view *ret,
 			 struct takt_err *err)
 {
 	return rc < 0 ? rc : takt_orders_view_from_json(client->body.s, client->body.len, ret, err);
+}
+
+/* What stands in a query as it is. */
+static bool is_plain(const char *text)
+{
+	return text[0] && !text[strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789_")];
+}
+
+int takt_client_history(struct takt_client *client, uint32_t gpu, const char *metric,
+			const char *step, int64_t since_ms, int64_t until_ms,
+			struct takt_history_view *ret, struct takt_err *err)
+{
+	char path[256];
+	int rc;
+
+	if (!is_plain(metric) || strlen(metric) > 64)
+		return takt_err_set(err, -TAKT_E_USAGE, "there is no metric '%.40s'", metric);
+	if (step && (!is_plain(step) || strlen(step) > 16))
+		return takt_err_set(err, -TAKT_E_USAGE, "there is no step '%.40s'", step);
+	snprintf(path, sizeof(path),
+		 "/v1/history?gpu=%u&metric=%s&since_ms=%" PRId64 "&until_ms=%" PRId64 "%s%s", gpu,
+		 metric, since_ms, until_ms, step ? "&step=" : "", step ? step : "");
+	rc = takt_client_ask(client, path, NULL, err);
+	return rc < 0 ? rc
+		      : takt_history_view_from_json(client->body.s, client->body.len, ret, err);
+}
+
+int takt_client_health(struct takt_client *client, struct takt_health_view *ret,
+		       struct takt_err *err)
+{
+	int rc = takt_client_ask(client, "/v1/health", NULL, err);
+
+	return rc < 0 ? rc : takt_health_view_from_json(client->body.s, client->body.len, ret, err);
+}
+
+static int tokens_answer(struct takt_client *client, int rc, struct takt_tokens_view *ret,
+			 struct takt_err *err)
+{
+	return rc < 0 ? rc : takt_tokens_view_from_json(client->body.s, client->body.len, ret, err);
+}
+
+int takt_client_tokens(struct takt_client *client, struct takt_tokens_view *ret,
+		       struct takt_err *err)
+{
+	return tokens_answer(client, takt_client_ask(client, "/v1/tokens", NULL, err), ret, err);
+}
+
+static int ask_for_token(struct takt_client *client, const char *path,
+			 const struct takt_token_request *request, struct takt_tokens_view *ret,
+			 struct takt_err *err)
+{
+	TAKT_CLEANUP(strp) struct takt_str body = TAKT_STR(4096);
+
+	if (takt_token_request_to_json(request, &body) < 0)
+		return takt_err_set(err, body.rc, "no memory for a request");
+	return tokens_answer(client, takt_client_ask(client, path, body.s, err), ret, err);
+}
+
+int takt_client_token_add(struct takt_client *client, const struct takt_token_request *request,
+			  struct takt_tokens_view *ret, struct takt_err *err)
+{
+	return ask_for_token(client, "/v1/tokens", request, ret, err);
+}
+
+int takt_client_token_revoke(struct takt_client *client, const char *id,
+			     struct takt_tokens_view *ret, struct takt_err *err)
+{
+	struct takt_token_request request = {.user = ""};
+
+	if (!takt_strcpy(request.id, sizeof(request.id), id))
+		return takt_err_set(err, -TAKT_E_NOT_FOUND, "there is no token '%.20s'", id);
+	return ask_for_token(client, "/v1/tokens/revoke", &request, ret, err);
+}
+
+int takt_client_net(struct takt_client *client, struct takt_net_view *ret, struct takt_err *err)
+{
+	int rc = takt_client_ask(client, "/v1/net", NULL, err);
+
+	return rc < 0 ? rc : takt_net_view_from_json(client->body.s, client->body.len, ret, err);
 }
 
 int takt_client_orders(struct takt_client *client, struct takt_orders_view *ret,
@@ -287,10 +435,9 @@ int takt_client_order(struct takt_client *client, const struct takt_gpu_request 
 		      struct takt_orders_view *ret, struct takt_err *err)
 {
 	static const char *const paths[TAKT_GPU_REQUEST_COUNT] = {
-		[TAKT_GPU_DRAIN] = "/v1/gpus/drain",
-		[TAKT_GPU_RESUME] = "/v1/gpus/resume",
-		[TAKT_GPU_RESERVE] = "/v1/gpus/reserve",
-		[TAKT_GPU_RELEASE] = "/v1/gpus/release",
+		[TAKT_GPU_DRAIN] = "/v1/gpus/drain",	 [TAKT_GPU_RESUME] = "/v1/gpus/resume",
+		[TAKT_GPU_RESERVE] = "/v1/gpus/reserve", [TAKT_GPU_RELEASE] = "/v1/gpus/release",
+		[TAKT_GPU_MIG] = "/v1/gpus/mig",
 	};
 	TAKT_CLEANUP(strp) struct takt_str body = TAKT_STR(4096);
 
@@ -310,13 +457,12 @@ int takt_client_log(struct takt_client *client, uint64_t job_id, uint32_t follow
 	snprintf(rest, sizeof(rest), "/log?offset=%" PRIu64 "&attempt=%u&follow=%d&timeout_ms=%u",
 		 place->offset, place->attempt, follow_ms > 0, follow_ms);
 	snprintf(path, sizeof(path), "/v1/jobs/%" PRIu64 "%s", job_id, rest);
-	client->log_place = *place;
-	client->log_live = false;
 	rc = takt_client_exchange(client, path, NULL, follow_ms, err);
 	if (rc < 0)
 		return rc;
-	*place = client->log_place;
-	place->over = !client->log_live && client->body.len == 0;
+	if (client->answer.has_place)
+		*place = client->answer.place;
+	place->over = !client->answer.live && client->body.len == 0;
 	*ret_bytes = takt_str_text(&client->body);
 	*ret_len = client->body.len;
 	return 0;

@@ -14,8 +14,13 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "codec/clock_policy.h"
+#include "codec/health.h"
+#include "codec/history_view.h"
 #include "codec/jobspec.h"
+#include "codec/net_view.h"
 #include "codec/orders.h"
+#include "codec/tokens.h"
 #include "codec/views.h"
 
 struct takt_client;
@@ -49,6 +54,19 @@ int takt_client_topology(struct takt_client *client, struct takt_topo_view *ret,
 			 struct takt_err *err);
 int takt_client_queue(struct takt_client *client, bool history, uint32_t limit,
 		      struct takt_queue_view *ret, struct takt_err *err);
+/* Ended jobs by number from the highest down: those below `before` (0 = all) that ended in the time
+ * given (0 = no bound), of this user (UINT32_MAX = any), on this GPU (-1 = any), in one of these
+ * states (names, commas between them; NULL = any). */
+struct takt_client_past {
+	uint64_t before;
+	int64_t since_ms, until_ms;
+	uint32_t uid;
+	int64_t gpu;
+	const char *states;
+	uint32_t limit; /* 1..10,000 */
+};
+int takt_client_past(struct takt_client *client, const struct takt_client_past *past,
+		     struct takt_queue_view *ret, struct takt_err *err);
 int takt_client_job(struct takt_client *client, uint64_t job_id, struct takt_job_view *ret,
 		    struct takt_err *err);
 int takt_client_explain(struct takt_client *client, uint64_t job_id, struct takt_explain_view *ret,
@@ -76,18 +94,53 @@ int takt_client_signal(struct takt_client *client, uint64_t job_id, int signal,
 /* Returns when the job has ended, or as it is after timeout_ms. */
 int takt_client_wait(struct takt_client *client, uint64_t job_id, uint32_t timeout_ms,
 		     struct takt_job_view *ret, struct takt_err *err);
+/* A cap; what is declared; what was declared taken back. */
+int takt_client_clock_cap(struct takt_client *client, const struct takt_clock_cap *cap,
+			  struct takt_clock_view *ret, struct takt_err *err);
+int takt_client_clock_apply(struct takt_client *client, const struct takt_declaration *declaration,
+			    struct takt_clock_view *ret, struct takt_err *err);
+int takt_client_clock_restore(struct takt_client *client, struct takt_clock_view *ret,
+			      struct takt_err *err);
 int takt_client_clocks(struct takt_client *client, struct takt_clock_view *ret,
 		       struct takt_err *err);
-int takt_client_clock_set(struct takt_client *client, uint64_t gpu_mask, uint32_t max_mhz,
-			  bool lock, struct takt_clock_view *ret, struct takt_err *err);
+int takt_client_clock_set(struct takt_client *client, uint64_t gpu_mask,
+			  const struct takt_clock_order *ask, struct takt_clock_view *ret,
+			  struct takt_err *err);
+/* A ceiling of all CPUs, 0: as they were found. */
+int takt_client_cpu_clock(struct takt_client *client, uint32_t max_mhz, struct takt_clock_view *ret,
+			  struct takt_err *err);
 int takt_client_clock_reset(struct takt_client *client, uint64_t gpu_mask,
 			    struct takt_clock_view *ret, struct takt_err *err);
+
+/* One metric of one GPU over time; `step` NULL: the finest that fits. The caller finis *ret. */
+int takt_client_history(struct takt_client *client, uint32_t gpu, const char *metric,
+			const char *step, int64_t since_ms, int64_t until_ms,
+			struct takt_history_view *ret, struct takt_err *err);
+
+/* How the GPUs are; the caller finis it. */
+int takt_client_health(struct takt_client *client, struct takt_health_view *ret,
+		       struct takt_err *err);
+
+/* Round trips to other machines. */
+int takt_client_net(struct takt_client *client, struct takt_net_view *ret, struct takt_err *err);
 
 int takt_client_orders(struct takt_client *client, struct takt_orders_view *ret,
 		       struct takt_err *err);
 /* Sets GPUs aside, resumes, reserves, releases. */
+/* Has the daemon read its configuration again. */
+int takt_client_reload(struct takt_client *client, struct takt_reload_view *ret,
+		       struct takt_err *err);
 int takt_client_order(struct takt_client *client, const struct takt_gpu_request *request,
 		      struct takt_orders_view *ret, struct takt_err *err);
+
+/* Tokens that one may see. A new one: it alone, with `token`. Revoked: those that are left. The
+ * caller finis *ret. */
+int takt_client_tokens(struct takt_client *client, struct takt_tokens_view *ret,
+		       struct takt_err *err);
+int takt_client_token_add(struct takt_client *client, const struct takt_token_request *request,
+			  struct takt_tokens_view *ret, struct takt_err *err);
+int takt_client_token_revoke(struct takt_client *client, const char *id,
+			     struct takt_tokens_view *ret, struct takt_err *err);
 
 /* Where a reader of a log is. Zeroed = at the beginning. */
 struct takt_log_place {

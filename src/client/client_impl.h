@@ -3,17 +3,14 @@
 #ifndef TAKT_CLIENT_CLIENT_IMPL_H
 #define TAKT_CLIENT_CLIENT_IMPL_H
 
-#include <curl/curl.h>
-
 #include "client/client.h"
+#include "client/http_answer.h"
 
 struct takt_client {
 	char socket[108];
-	CURL *easy;   /* owned */
-	CURLM *multi; /* owned */
+	int fd; /* a connection that waits for the next question; -1 = none */
 	struct takt_str body;
-	struct takt_log_place log_place; /* from the headers of the last answer */
-	bool log_live;
+	struct takt_answer answer; /* the last one */
 	int wake_fd;
 	int (*woken)(void *ctx);
 	void *wake_ctx;

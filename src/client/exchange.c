@@ -1,157 +1,204 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One request and its answer with libcurl over a Unix socket. The multi interface is used for a
- * single transfer so that a signal's descriptor can be watched while an answer is awaited.
+ * One request and its answer over the daemon's Unix socket. While an answer is awaited a signal's
+ * descriptor is watched, too. A connection is kept for the next question; what changes something
+ * goes over a new one, so that nobody has to guess whether it arrived before an old one ended.
  */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
-#include "base/mem.h"
+#include "base/sys.h"
 #include "client/client_impl.h"
+#include "client/http_answer.h"
 
 enum {
 	ANSWER_MS = 60000, /* without any waiting that was asked for */
 	CONNECT_MS = 10000,
-	TURN_MS = 1000,
+	CROWD_MS = 10, /* until a socket that many wait at is tried again */
+	READ_BYTES = 16384,
+	MAX_HEAD = 1024,
 };
 
-static size_t take_body(char *bytes, size_t size, size_t n, void *ctx)
+static struct takt_mono in_ms(uint64_t ms)
 {
-	struct takt_client *client = ctx;
-
-	return takt_str_addn(&client->body, bytes, size * n) < 0 ? 0 : size * n;
+	return takt_mono_add(takt_mono_now(takt_sys_real()), ms * TAKT_NS_PER_MS);
 }
 
-/* The value of a header if it has that name. */
-static bool header_value(const char *line, size_t len, const char *name, char *ret, size_t size)
+/* -1 is no descriptor. */
+static void hang_up(struct takt_client *client)
 {
-	size_t name_len = strlen(name), n;
-
-	if (len <= name_len + 1 || strncasecmp(line, name, name_len) != 0 || line[name_len] != ':')
-		return false;
-	line += name_len + 1;
-	len -= name_len + 1;
-	while (len > 0 && *line == ' ') {
-		line++;
-		len--;
-	}
-	for (n = 0; n < len && n + 1 < size && line[n] > ' '; n++)
-		ret[n] = line[n];
-	ret[n] = '\0';
-	return true;
+	if (client->fd >= 0)
+		close(client->fd);
+	client->fd = -1;
 }
 
-static size_t take_header(char *line, size_t size, size_t n, void *ctx)
+/* Until `events` of `fd` (-1 = until max_ms is over); -ETIMEDOUT at the deadline, -ECANCELED when
+ * woken() says so. */
+static int wait_for(struct takt_client *client, int fd, short events, uint64_t max_ms,
+		    struct takt_mono deadline)
 {
-	struct takt_client *client = ctx;
-	unsigned long long number;
-	char value[32];
+	struct pollfd fds[] = {{fd, events, 0}, {client->wake_fd, POLLIN, 0}};
+	struct takt_mono now = takt_mono_now(takt_sys_real());
+	uint64_t left_ms = deadline.ns > now.ns ? (deadline.ns - now.ns) / TAKT_NS_PER_MS + 1 : 0;
 
-	if (header_value(line, n, "Takt-Log-Offset", value, sizeof(value)) &&
-	    takt_parse_u64(value, 0, INT64_MAX, &number) == 0)
-		client->log_place.offset = number;
-	if (header_value(line, n, "Takt-Log-Attempt", value, sizeof(value)) &&
-	    takt_parse_u64(value, 0, UINT32_MAX, &number) == 0)
-		client->log_place.attempt = (uint32_t)number;
-	if (header_value(line, n, "Takt-Log-Live", value, sizeof(value)))
-		client->log_live = strcmp(value, "true") == 0;
-	return size * n;
+	if (left_ms == 0)
+		return -ETIMEDOUT;
+	if (poll(fds, 2, (int)(left_ms < max_ms ? left_ms : max_ms)) < 0 && errno != EINTR)
+		return -errno;
+	return (fds[1].revents & POLLIN) && client->woken(client->wake_ctx) < 0 ? -ECANCELED : 0;
 }
 
-static int prepare(struct takt_client *client, const char *path, const char *body, uint32_t wait_ms,
-		   struct curl_slist **ret_headers)
+/* An error of connect is told from others by being -ECONNREFUSED. */
+static int connect_anew(struct takt_client *client)
 {
-	CURL *easy = client->easy;
-	char url[512];
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	struct takt_mono deadline = in_ms(CONNECT_MS);
+	int rc = 0;
 
-	if (snprintf(url, sizeof(url), "http://takt%s", path) >= (int)sizeof(url))
-		return -ENAMETOOLONG;
-	curl_easy_reset(easy);
-	curl_easy_setopt(easy, CURLOPT_URL, url);
-	curl_easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, client->socket);
-	curl_easy_setopt(easy, CURLOPT_PROXY, "");
-	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-	curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
-	curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)ANSWER_MS + (long)wait_ms);
-	curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_body);
-	curl_easy_setopt(easy, CURLOPT_WRITEDATA, client);
-	curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, take_header);
-	curl_easy_setopt(easy, CURLOPT_HEADERDATA, client);
-	if (!body)
-		return 0;
-	/* An "Expect: 100-continue" would only cost a round trip. */
-	*ret_headers = curl_slist_append(NULL, "Content-Type: application/json");
-	if (!*ret_headers || !curl_slist_append(*ret_headers, "Expect:"))
-		return -ENOMEM;
-	curl_easy_setopt(easy, CURLOPT_HTTPHEADER, *ret_headers);
-	curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE, (long)strlen(body));
-	curl_easy_setopt(easy, CURLOPT_POSTFIELDS, body);
-	return 0;
-}
-
-/* Waits for something to happen; -ECANCELED when woken() says so. */
-static int wait_turn(struct takt_client *client)
-{
-	struct curl_waitfd extra = {.fd = client->wake_fd, .events = CURL_WAIT_POLLIN};
-	unsigned n = client->wake_fd >= 0 ? 1 : 0;
-	int seen;
-
-	curl_multi_poll(client->multi, &extra, n, TURN_MS, &seen);
-	if (n == 1 && (extra.revents & CURL_WAIT_POLLIN) && client->woken(client->wake_ctx) < 0)
-		return -ECANCELED;
-	return 0;
-}
-
-static int transfer(struct takt_client *client, CURLcode *ret_code)
-{
-	int running = 1, left, rc = 0;
-	CURLMsg *message;
-
-	*ret_code = CURLE_FAILED_INIT;
-	if (curl_multi_add_handle(client->multi, client->easy) != CURLM_OK)
-		return -ENOMEM;
-	while (rc == 0 && curl_multi_perform(client->multi, &running) == CURLM_OK && running)
-		rc = wait_turn(client);
-	while (rc == 0 && (message = curl_multi_info_read(client->multi, &left)))
-		if (message->msg == CURLMSG_DONE)
-			*ret_code = message->data.result;
-	curl_multi_remove_handle(client->multi, client->easy);
+	hang_up(client);
+	takt_strcpy(address.sun_path, sizeof(address.sun_path), client->socket);
+	client->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (client->fd < 0)
+		return -errno;
+	while (rc == 0 && connect(client->fd, (struct sockaddr *)&address, sizeof(address)) < 0)
+		rc = errno == EAGAIN ? wait_for(client, -1, 0, CROWD_MS, deadline) : -ECONNREFUSED;
 	return rc;
 }
 
-static int explain_failure(const struct takt_client *client, CURLcode code, struct takt_err *err)
+/* One that waits for a question; the other end may have ended it, or said something unasked. */
+static bool is_kept(const struct takt_client *client)
 {
-	if (client->body.rc == -TAKT_E_LIMIT)
-		return takt_err_set(err, -TAKT_E_LIMIT, "the answer of takt is over %d bytes",
+	struct pollfd seen = {client->fd, POLLIN, 0};
+
+	return client->fd >= 0 && poll(&seen, 1, 0) == 0;
+}
+
+/* Who does not want all of it may have answered already. */
+static int send_all(struct takt_client *client, const char *bytes, size_t len,
+		    struct takt_mono deadline)
+{
+	int rc = 0;
+
+	while (rc == 0 && len > 0) {
+		ssize_t n = send(client->fd, bytes, len, MSG_NOSIGNAL);
+
+		if (n < 0 && (errno == EPIPE || errno == ECONNRESET))
+			break;
+		if (n < 0 && errno != EAGAIN && errno != EINTR)
+			return -errno;
+		bytes += n > 0 ? n : 0;
+		len -= n > 0 ? (size_t)n : 0;
+		if (n < 0)
+			rc = wait_for(client, client->fd, POLLOUT, ANSWER_MS, deadline);
+	}
+	return rc;
+}
+
+static int receive(struct takt_client *client, struct takt_mono deadline, bool *ret_silent)
+{
+	char bytes[READ_BYTES];
+	int rc = 0;
+
+	*ret_silent = true;
+	while (rc == 0 && !client->answer.whole) {
+		ssize_t n = recv(client->fd, bytes, sizeof(bytes), 0);
+
+		if (n < 0 && errno != EAGAIN && errno != EINTR)
+			return -errno;
+		if (n < 0)
+			rc = wait_for(client, client->fd, POLLIN, ANSWER_MS, deadline);
+		else
+			rc = takt_answer_take(&client->answer, bytes, (size_t)n);
+		*ret_silent &= n <= 0;
+	}
+	return rc;
+}
+
+static int write_request(const char *path, const char *body, struct takt_str *out)
+{
+	takt_str_addf(out, "%s %s HTTP/1.1\r\nHost: takt\r\n", body ? "POST" : "GET", path);
+	if (body)
+		takt_str_addf(out,
+			      "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
+			      strlen(body), body);
+	else
+		takt_str_add(out, "\r\n");
+	return out->rc;
+}
+
+/* *ret_again: the connection was an old one, and nobody heard the question. */
+static int try_once(struct takt_client *client, const struct takt_str *request, uint32_t wait_ms,
+		    bool kept, bool *ret_again)
+{
+	struct takt_mono deadline = in_ms((uint64_t)ANSWER_MS + wait_ms);
+	bool silent = false;
+	int rc = kept ? 0 : connect_anew(client);
+
+	takt_answer_init(&client->answer, &client->body);
+	if (rc == 0)
+		rc = send_all(client, request->s, request->len, deadline);
+	if (rc == 0)
+		rc = receive(client, deadline, &silent);
+	if (rc < 0 || !http_should_keep_alive(&client->answer.parser))
+		hang_up(client);
+	*ret_again = kept && silent && rc < 0 && rc != -ECANCELED && rc != -ETIMEDOUT;
+	return rc;
+}
+
+static int transfer(struct takt_client *client, const char *path, const char *body,
+		    uint32_t wait_ms)
+{
+	TAKT_CLEANUP(strp) struct takt_str request = TAKT_STR(TAKT_VIEW_MAX_BYTES + MAX_HEAD);
+	int rc = write_request(path, body, &request);
+	bool again;
+
+	if (rc < 0)
+		return rc;
+	rc = try_once(client, &request, wait_ms, !body && is_kept(client), &again);
+	if (again)
+		rc = try_once(client, &request, wait_ms, false, &again);
+	return rc;
+}
+
+static int explain_failure(const struct takt_client *client, int rc, struct takt_err *err)
+{
+	switch (rc) {
+	case -ECANCELED:
+		return takt_err_set(err, rc, "interrupted");
+	case -ENOMEM:
+		return takt_err_set(err, rc, "no memory for the answer of takt");
+	case -TAKT_E_LIMIT:
+		return takt_err_set(err, rc, "the answer of takt is over %d bytes",
 				    TAKT_VIEW_MAX_BYTES);
-	if (client->body.rc < 0)
-		return takt_err_set(err, client->body.rc, "no memory for the answer of takt");
-	if (code == CURLE_COULDNT_CONNECT)
+	case -ECONNREFUSED:
 		return takt_err_set(err, -TAKT_E_UNAVAILABLE,
 				    "no takt answers on '%s'; 'takt serve' starts one",
 				    client->socket);
-	if (code == CURLE_OPERATION_TIMEDOUT)
+	case -ETIMEDOUT:
 		return takt_err_set(err, -TAKT_E_UNAVAILABLE, "takt on '%s' does not answer",
 				    client->socket);
-	return takt_err_set(err, -TAKT_E_UNAVAILABLE, "lost the connection to takt on '%s': %s",
-			    client->socket, curl_easy_strerror(code));
+	default:
+		return takt_err_set(err, -TAKT_E_UNAVAILABLE,
+				    "lost the connection to takt on '%s': %s", client->socket,
+				    takt_err_sentence(rc));
+	}
 }
 
 /* What the daemon said, or that it is no takt that answers. */
-static int check_status(struct takt_client *client, struct takt_err *err)
+static int check_status(struct takt_client *client, unsigned status, struct takt_err *err)
 {
 	struct takt_err said;
-	long status = 0;
 
-	curl_easy_getinfo(client->easy, CURLINFO_RESPONSE_CODE, &status);
 	if (status >= 200 && status < 300)
 		return 0;
 	if (takt_error_from_json(takt_str_text(&client->body), client->body.len, &said) < 0)
 		return takt_err_set(err, -EPROTO,
-				    "what answers on '%s' is no takt (HTTP status %ld)",
+				    "what answers on '%s' is no takt (HTTP status %u)",
 				    client->socket, status);
 	if (err)
 		*err = said;
@@ -161,20 +208,10 @@ static int check_status(struct takt_client *client, struct takt_err *err)
 int takt_client_exchange(struct takt_client *client, const char *path, const char *body,
 			 uint32_t wait_ms, struct takt_err *err)
 {
-	struct curl_slist *headers = NULL;
-	CURLcode code;
 	int rc;
 
 	takt_str_reset(&client->body);
-	rc = prepare(client, path, body, wait_ms, &headers);
-	if (rc < 0)
-		takt_err_set(err, rc, "prepare a request");
-	else
-		rc = transfer(client, &code);
-	curl_slist_free_all(headers);
-	if (rc == -ECANCELED)
-		return takt_err_set(err, rc, "interrupted");
-	if (rc < 0)
-		return rc;
-	return code == CURLE_OK ? check_status(client, err) : explain_failure(client, code, err);
+	rc = transfer(client, path, body, wait_ms);
+	return rc == 0 ? check_status(client, client->answer.parser.status_code, err)
+		       : explain_failure(client, rc, err);
 }

@@ -14,12 +14,23 @@ static const struct takt_field fields[] = {
 	 .flag_offset = offsetof(CHANGE, checkpoint)},
 	{TAKT_FIELD_AT(CHANGE, frozen, TAKT_FIELD_BOOL),
 	 .flag_offset = offsetof(CHANGE, has_frozen)},
+	{TAKT_FIELD_AT(CHANGE, requeue, TAKT_FIELD_BOOL), .flag_offset = offsetof(CHANGE, requeue)},
+	{TAKT_FIELD_AT(CHANGE, max_slowdown_permille, TAKT_FIELD_U32),
+	 .max = TAKT_SPEC_MAX_SLOWDOWN, .flag_offset = offsetof(CHANGE, has_max_slowdown)},
+	{TAKT_FIELD_AT(CHANGE, clock_policy, TAKT_FIELD_TEXT), .size = TAKT_SPEC_MAX_CLOCK_POLICY,
+	 .flag_offset = offsetof(CHANGE, has_clock_policy)},
 };
 static const struct takt_shape shape = TAKT_SHAPE(CHANGE, "a change", fields);
 
 enum {
 	MAX_BYTES = 4096
 };
+
+static bool says_more(const struct takt_job_change *change)
+{
+	return change->has_held || change->has_priority || change->checkpoint ||
+	       change->has_frozen || change->has_max_slowdown || change->has_clock_policy;
+}
 
 int takt_job_change_from_json(const char *text, size_t len, struct takt_job_change *ret,
 			      struct takt_err *err)
@@ -34,11 +45,19 @@ int takt_job_change_from_json(const char *text, size_t len, struct takt_job_chan
 		if (err)
 			err->rc = rc;
 	}
-	if (rc == 0 && !change.has_held && !change.has_priority && !change.checkpoint &&
-	    !change.has_frozen)
+	if (rc == 0 && change.requeue && says_more(&change))
+		rc = takt_err_set(err, -TAKT_E_USAGE,
+				  "nothing else can be changed together with 'requeue'");
+	if (rc == 0 && !change.requeue && !says_more(&change))
 		rc = takt_err_set(err, -TAKT_E_USAGE,
 				  "nothing to change: give 'held' or 'priority', or of a job that "
-				  "runs 'checkpoint' or 'frozen'");
+				  "runs 'checkpoint', 'frozen' or 'requeue', or of either "
+				  "'max_slowdown_permille' or 'clock_policy'");
+	if (rc == 0 && (change.checkpoint || change.has_frozen) &&
+	    (change.has_max_slowdown || change.has_clock_policy))
+		rc = takt_err_set(err, -TAKT_E_USAGE,
+				  "'max_slowdown_permille' and 'clock_policy' cannot be changed "
+				  "together with 'checkpoint' or 'frozen'");
 	if (rc == 0 && (change.has_held || change.has_priority) &&
 	    (change.checkpoint || change.has_frozen))
 		rc = takt_err_set(err, -TAKT_E_USAGE,

@@ -28,6 +28,9 @@ enum {
 	TAKT_SPEC_MAX_TENANT = 64,
 	TAKT_SPEC_MAX_TAGS = 256,
 	TAKT_SPEC_MAX_RUNTIME = 16,
+	TAKT_SPEC_MAX_CLOCK_POLICY = 32,
+	TAKT_SPEC_MAX_SLOWDOWN = 500,	       /* permille */
+	TAKT_SPEC_MAX_SLO_US = 1800000000,     /* half an hour */
 	TAKT_SPEC_RETRY_BACKOFF_MS = 1000,     /* default */
 	TAKT_SPEC_CHECKPOINT_GRACE_MS = 60000, /* default of jobs with a checkpoint signal */
 };
@@ -52,15 +55,21 @@ struct takt_spec_after {
 struct takt_jobspec {
 	char name[TAKT_SPEC_MAX_NAME + 1]; /* [A-Za-z0-9._-]+; default: last path part of argv[0] */
 	char **argv;			   /* owned, NULL-terminated, argv[0] non-empty */
-	char **env;	  /* owned, "NAME=value", NULL-terminated; the whole environment */
-	char *cwd;	  /* owned, absolute */
-	uint32_t gpus;	  /* 0..64 */
-	int32_t priority; /* -1000..1000; above 0 only for administrators (server's decision) */
-	bool held;	  /* waits until released */
-	bool requeue;	  /* run again when lost or interrupted */
-	bool use_outside; /* may share GPUs with processes that takt did not start */
+	char **env;	      /* owned, "NAME=value", NULL-terminated; the whole environment */
+	char *cwd;	      /* owned, absolute */
+	uint32_t gpus;	      /* 0..64 */
+	uint64_t gpu_indices; /* bit i: GPU i of the machine is among those it may have; 0 = any */
+	int32_t priority;     /* -1000..1000; above 0 only for administrators (server's decision) */
+	bool held;	      /* waits until released */
+	bool requeue;	      /* run again when lost or interrupted */
+	bool use_outside;     /* may share GPUs with processes that takt did not start */
 	enum takt_clock_ask clock_ask;
 	uint32_t clock_mhz;
+	/* Who chooses its clocks while it runs, and what it may lose by that. */
+	char clock_policy[TAKT_SPEC_MAX_CLOCK_POLICY]; /* a governor's name; "" = by the rest */
+	uint32_t max_slowdown_permille; /* of its whole time, 1..500; 0 = no promise */
+	uint32_t slo_latency_us;	/* of a service: to be held at slo_permille; 0 = none */
+	uint32_t slo_permille;		/* 500..999: 990 is p99; 0 with no latency */
 	enum takt_visible visible;
 	uint32_t cpu_milli;   /* thousandths of a CPU, counted while it runs; 0 = none */
 	uint64_t mem_mib;     /* of the machine, counted; 0 = none */
@@ -160,8 +169,13 @@ struct takt_job_change {
 	bool held;
 	bool has_held, has_priority;
 	bool checkpoint;	 /* runs: what it did until now is safe */
+	bool requeue;		 /* runs: it is ended and waits again; nothing else with it */
 	bool has_frozen, frozen; /* runs: its processes stand still, go on */
 	int32_t priority;	 /* -1000..1000 */
+	/* waits or runs: another promise, another governor */
+	bool has_max_slowdown, has_clock_policy;
+	uint32_t max_slowdown_permille; /* 0 = as its tenant or the daemon has it */
+	char clock_policy[TAKT_SPEC_MAX_CLOCK_POLICY];
 };
 /* Strict, as above: -TAKT_E_USAGE names the field. *ret untouched on failure. */
 int takt_job_change_from_json(const char *text, size_t len, struct takt_job_change *ret,

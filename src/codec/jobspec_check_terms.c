@@ -27,6 +27,24 @@ static int check_share(const struct takt_jobspec *spec, struct takt_err *err)
 	return 0;
 }
 
+/* Instances may be several of one GPU. */
+static int check_indices(const struct takt_jobspec *spec, struct takt_err *err)
+{
+	uint32_t named = (uint32_t)__builtin_popcountll(spec->gpu_indices);
+
+	if (named == 0)
+		return 0;
+	if (spec->gpus == 0)
+		return takt_err_set(err, -TAKT_E_USAGE,
+				    "field 'gpu_indices' needs at least one GPU in 'gpus'");
+	if (!spec->mig[0] && spec->gpus > named)
+		return takt_err_set(
+			err, -TAKT_E_USAGE,
+			"field 'gpu_indices' names %u GPUs, fewer than the %u of 'gpus'", named,
+			spec->gpus);
+	return 0;
+}
+
 /* What stands after the digits at `text`; NULL when there are none. */
 static const char *skip_number(const char *text)
 {
@@ -197,6 +215,55 @@ static int check_container(const struct takt_jobspec *spec, struct takt_err *err
 	return takt_spec_check_texts("container_args", spec->container_args, err);
 }
 
+static int check_latency(const struct takt_jobspec *spec, struct takt_err *err)
+{
+	if (!spec->slo_latency_us != !spec->slo_permille)
+		return takt_err_set(err, -TAKT_E_USAGE,
+				    "fields 'slo_latency_us' and 'slo_permille' belong together");
+	if (spec->slo_latency_us > TAKT_SPEC_MAX_SLO_US)
+		return takt_err_set(
+			err, -TAKT_E_USAGE,
+			"field 'slo_latency_us' must be at most %d (half an hour), not %u",
+			TAKT_SPEC_MAX_SLO_US, spec->slo_latency_us);
+	if (spec->slo_permille && (spec->slo_permille < SPEC_MIN_SLO_PERMILLE ||
+				   spec->slo_permille > SPEC_MAX_SLO_PERMILLE))
+		return takt_err_set(err, -TAKT_E_USAGE,
+				    "field 'slo_permille' must be %d to %d (990 is p99), not %u",
+				    SPEC_MIN_SLO_PERMILLE, SPEC_MAX_SLO_PERMILLE,
+				    spec->slo_permille);
+	return 0;
+}
+
+/* Which governors there are is the machine's to say. */
+static int check_governed(const struct takt_jobspec *spec, struct takt_err *err)
+{
+	const char *policy = spec->clock_policy;
+	const char *field = policy[0]			  ? "clock_policy"
+			    : spec->max_slowdown_permille ? "max_slowdown_permille"
+							  : "slo_latency_us";
+
+	if (!policy[0] && !spec->max_slowdown_permille && !spec->slo_latency_us)
+		return check_latency(spec, err);
+	if (policy[strspn(policy, "abcdefghijklmnopqrstuvwxyz0123456789-")])
+		return takt_err_set(err, -TAKT_E_USAGE,
+				    "field 'clock_policy' must be the name of a governor such as "
+				    "assured, not '%s'",
+				    policy);
+	if (spec->max_slowdown_permille > TAKT_SPEC_MAX_SLOWDOWN)
+		return takt_err_set(err, -TAKT_E_USAGE,
+				    "field 'max_slowdown_permille' must be 0 to %d, not %u",
+				    TAKT_SPEC_MAX_SLOWDOWN, spec->max_slowdown_permille);
+	if (spec->gpus == 0)
+		return takt_err_set(err, -TAKT_E_USAGE,
+				    "field '%s' needs at least one GPU in 'gpus'", field);
+	if (spec->clock_ask != TAKT_CLOCK_ASK_NONE)
+		return takt_err_set(err, -TAKT_E_USAGE,
+				    "fields '%s' and 'clock_ask' exclude each other: a governor "
+				    "chooses the clock",
+				    field);
+	return check_latency(spec, err);
+}
+
 static int check_commands(const struct takt_jobspec *spec, struct takt_err *err)
 {
 	if (spec->prefetch && (!spec->prefetch[0] || !spec->prefetch[0][0]))
@@ -211,8 +278,8 @@ static int check_commands(const struct takt_jobspec *spec, struct takt_err *err)
 int takt_spec_check_terms(const struct takt_jobspec *spec, struct takt_err *err)
 {
 	static int (*const checks[])(const struct takt_jobspec *, struct takt_err *) = {
-		check_share,  check_mig,   check_checkpoint, check_times,
-		check_labels, check_ranks, check_container,  check_commands,
+		check_share,  check_indices, check_mig,	      check_checkpoint, check_times,
+		check_labels, check_ranks,   check_container, check_commands,	check_governed,
 	};
 	int rc = 0;
 

@@ -17,6 +17,8 @@ enum {
 	SPEC_MAX_PATH = 4095, /* bytes */
 	SPEC_MAX_SIGNAL = 64,
 	SPEC_WHOLE_GPU = 1000, /* of gpu_milli */
+	SPEC_MIN_SLO_PERMILLE = 500,
+	SPEC_MAX_SLO_PERMILLE = 999,
 };
 
 /* Of a name: letters, digits, '.', '_' and '-'. */

@@ -26,11 +26,26 @@ struct takt_gpu_order {
 struct takt_reservation {
 	uint64_t id;
 	uint64_t gpu_mask;
-	uint32_t uid;  /* whose jobs may be there; UINT32_MAX = nobody's: maintenance */
-	char user[33]; /* his name; "" = maintenance */
+	uint32_t uid;	 /* whose jobs may be there; UINT32_MAX = no user's */
+	char user[33];	 /* his name; "" = not for a user */
+	char tenant[64]; /* whose users' jobs may be there; "" = not for a tenant */
 	int64_t from_ms, until_ms;
 	char reason[160];
 	char by[33];
+};
+
+/* A GPU in MIG mode: how it is cut. */
+struct takt_gpu_mig {
+	uint32_t index;
+	char state[16];	 /* "set" by an administrator, "changed" (to be put back), "busy" (a change
+			    is under way); "" = as declared or found */
+	char layout[80]; /* base/mig_layout.h; "" = not known */
+	char note[160];
+	uint32_t instance_count;
+	struct takt_gpu_mig_instance {
+		char uuid[96];
+		char profile[32];
+	} instances[8];
 };
 
 struct takt_orders_view {
@@ -42,6 +57,8 @@ struct takt_orders_view {
 	struct takt_gpu_order set_aside[TAKT_VIEW_MAX_GPUS]; /* by index */
 	uint32_t reservation_count;
 	struct takt_reservation reservations[TAKT_MAX_RESERVATIONS]; /* by id */
+	uint32_t mig_count;
+	struct takt_gpu_mig mig[TAKT_VIEW_MAX_GPUS]; /* by index; not kept on disk */
 };
 int takt_orders_view_to_json(const struct takt_orders_view *view, struct takt_str *out);
 int takt_orders_view_from_json(const char *text, size_t len, struct takt_orders_view *ret,
@@ -50,17 +67,20 @@ int takt_orders_view_from_json(const char *text, size_t len, struct takt_orders_
 enum takt_gpu_request_kind {
 	TAKT_GPU_DRAIN,	  /* gpu_mask, reason */
 	TAKT_GPU_RESUME,  /* gpu_mask */
-	TAKT_GPU_RESERVE, /* gpu_mask, user, from_ms, until_ms, reason */
+	TAKT_GPU_RESERVE, /* gpu_mask, user or tenant, from_ms, until_ms, reason */
 	TAKT_GPU_RELEASE, /* id */
+	TAKT_GPU_MIG,	  /* gpu_mask: one; layout, "" = as declared or found */
 	TAKT_GPU_REQUEST_COUNT
 };
 struct takt_gpu_request {
 	enum takt_gpu_request_kind kind;
 	uint64_t gpu_mask;
 	uint64_t id;
-	char user[33]; /* a name or a number; "" = nobody: maintenance */
+	char user[33];	 /* a name or a number */
+	char tenant[64]; /* instead; neither: maintenance */
 	int64_t from_ms, until_ms;
 	char reason[160];
+	char layout[80];
 };
 /* Refuses (-TAKT_E_USAGE, naming the field) what is not a request of that kind. */
 int takt_gpu_request_from_json(enum takt_gpu_request_kind kind, const char *text, size_t len,

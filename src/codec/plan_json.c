@@ -95,6 +95,7 @@ static const struct takt_field wait_fields[] = {
 	WAIT_ENUM(how, takt_start_how_names),
 	WAIT_OPT(start_ns, TAKT_FIELD_U64, INT64_MAX, 0),
 	WAIT_OPT(fit, TAKT_FIELD_U32, UINT32_MAX, 0),
+	WAIT_OPT(kept, TAKT_FIELD_U32, UINT32_MAX, 0),
 };
 static const struct takt_shape wait_shape = TAKT_SHAPE(struct wait_entry, "a wait", wait_fields);
 

@@ -45,7 +45,7 @@ struct takt_field {
 	uint8_t kind, many;
 	bool required; /* from_json: must be there */
 	bool optional; /* a number that equals `absent` is left out (in lists: null), and a left-out
-			  one reads as `absent` */
+			  one reads as `absent`; a mask without bits is left out */
 	bool counts;   /* a list that sets the count; the others must have that length */
 	uint32_t has_bit;   /* valid only with this bit in the struct's `has`; 0 = no bit */
 	size_t flag_offset; /* valid only with the bool at this offset; 0 = no flag */

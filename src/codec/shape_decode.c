@@ -389,12 +389,12 @@ static int decode_field(struct decoder *dec, const struct takt_shape *shape,
 			set_absent(field, at);
 		return 0;
 	}
+	if (field->flag_offset) /* first: a bool may be its own, left out where it is false */
+		*((bool *)to + field->flag_offset) = true;
 	rc = field->many == TAKT_MANY_ONE ? decode_one(dec, field, json, at)
 					  : decode_many(dec, field, json, to);
 	if (rc == 0 && field->has_bit)
 		*takt_field_has(shape, to) |= field->has_bit;
-	if (rc == 0 && field->flag_offset)
-		*((bool *)to + field->flag_offset) = true;
 	return rc;
 }
 

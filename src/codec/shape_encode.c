@@ -128,6 +128,8 @@ static bool is_left_out(const struct takt_shape *shape, const struct takt_field 
 		return !*(const char *)at;
 	if (field->kind == TAKT_FIELD_OWNED_TEXT || field->kind == TAKT_FIELD_TEXTS)
 		return !*(void *const *)at;
+	if (field->kind == TAKT_FIELD_MASK && field->optional)
+		return *(const uint64_t *)at == 0;
 	return is_absent(field, at) || (valid_bit && !fits_json(field, at));
 }
 

@@ -17,6 +17,7 @@ enum {
 	MAX_WEIGHT = 1000000,
 	MAX_GPUS = 1000000,
 	MAX_QUEUED = 200000,
+	MAX_SLOWDOWN = 500, /* permille */
 };
 
 struct reading {
@@ -121,7 +122,8 @@ static int read_users(const struct takt_ini_line *line, char *ret, size_t size,
 	return n ? 0 : refuse(line, "names of users with commas between", err);
 }
 
-static const char *const tenant_keys[] = {"weight", "quota", "limit", "borrow", "users", NULL};
+static const char *const tenant_keys[] = {"weight", "quota",	    "limit",	    "borrow",
+					  "users",  "max_slowdown", "clock_policy", NULL};
 static const char *const user_keys[] = {"weight",     "quota",	"limit", "borrow",
 					"max_queued", "tenant", NULL};
 
@@ -136,6 +138,25 @@ static int not_known(const struct takt_ini_line *line, const char *const *keys,
 		     line->where, line->key, line->section, takt_str_text(&all));
 	takt_str_fini(&all);
 	return -TAKT_E_USAGE;
+}
+
+static int read_slowdown(const struct takt_ini_line *line, struct takt_share_rule *rule,
+			 struct takt_err *err)
+{
+	rule->has_max_slowdown = true;
+	return takt_percent_parse(line->value, MAX_SLOWDOWN, &rule->max_slowdown_permille) == 0
+		       ? 0
+		       : refuse(line, "a percentage up to 50 such as 3%", err);
+}
+
+/* Which governors there are is for the daemon to say. */
+static int read_policy(const struct takt_ini_line *line, char ret[32], struct takt_err *err)
+{
+	size_t len = strspn(line->value, "abcdefghijklmnopqrstuvwxyz0123456789-");
+
+	if (len == 0 || line->value[len] || !takt_strcpy(ret, 32, line->value))
+		return refuse(line, "the name of a governor such as assured", err);
+	return 0;
 }
 
 static int set_key(struct takt_share_rule *rule, const struct takt_ini_line *line,
@@ -155,6 +176,10 @@ static int set_key(struct takt_share_rule *rule, const struct takt_ini_line *lin
 		return read_number(line, 1, MAX_QUEUED, &rule->max_queued, err);
 	if (strcmp(key, "tenant") == 0)
 		return read_tenant(line, rule->tenant, err);
+	if (strcmp(key, "max_slowdown") == 0)
+		return read_slowdown(line, rule, err);
+	if (strcmp(key, "clock_policy") == 0)
+		return read_policy(line, rule->clock_policy, err);
 	return read_users(line, rule->users, sizeof(rule->users), err);
 }
 

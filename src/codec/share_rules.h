@@ -1,22 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Who may have how much: weights, quotas and limits of tenants and users, and the file they stand
- * in.
- *
- *	half_life = 7d		 # of what counts as used
- *
- *	[tenant lab/vision]	 # below [tenant lab], or below nobody if there is none
- *	weight = 2		 # its part of what is shared, beside its neighbours; 1
- *	quota = 4		 # GPUs that are its own before anything is shared; 0
- *	limit = 6		 # never more; no limit
- *	borrow = no		 # may have more than its quota while others leave it; yes
- *	users = anna, bob	 # who may use it; everybody
- *
- *	[user anna]		 # "[user *]" is everybody who has no section of his own
- *	weight = 3		 # among the users of one tenant
- *	limit = 2		 # in each tenant
- *	max_queued = 500	 # jobs that wait
- *	tenant = lab/vision	 # what his jobs count for unless they say otherwise
+ * in. docs/administration.md has its keys and an example.
  */
 #ifndef TAKT_CODEC_SHARE_RULES_H
 #define TAKT_CODEC_SHARE_RULES_H
@@ -41,6 +26,10 @@ struct takt_share_rule {
 	uint32_t max_queued; /* users; 0 = no limit */
 	char tenant[64];     /* users; "" = none */
 	char users[512];     /* tenants: commas between, no blanks; "" = everybody */
+	/* Tenants, of jobs that do not say it themselves. */
+	bool has_max_slowdown;
+	uint32_t max_slowdown_permille; /* 0 = no promise */
+	char clock_policy[32];		/* "" = not said */
 };
 
 struct takt_share_rules {

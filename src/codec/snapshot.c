@@ -140,16 +140,16 @@ static uint32_t not_chosen(const struct takt_record *record)
 }
 
 /* One for each GPU, if any. */
-static int check_numa(const struct takt_record *record, struct takt_err *err)
+static int check_each(const struct takt_record *record, const char *field, uint32_t count,
+		      struct takt_err *err)
 {
 	uint32_t gpus = record->has & TAKT_HAS_PAIR_SCORE ? record->gpu_count : record->gpus;
 
-	if (record->event != TAKT_SCHED_NODE_ADD || record->machine.numa_count == 0 ||
-	    record->machine.numa_count == gpus)
+	if (record->event != TAKT_SCHED_NODE_ADD || count == 0 || count == gpus)
 		return 0;
 	return takt_err_set(err, -TAKT_E_CORRUPT,
-			    "field 'machine.numa' must have %u entries, one for each GPU, not %u",
-			    gpus, record->machine.numa_count);
+			    "field 'machine.%s' must have %u entries, one for each GPU, not %u",
+			    field, gpus, count);
 }
 
 static int check_cut(const struct takt_record *record, struct takt_err *err)
@@ -157,7 +157,11 @@ static int check_cut(const struct takt_record *record, struct takt_err *err)
 	uint32_t gpus = record->has & TAKT_HAS_PAIR_SCORE ? record->gpu_count : record->gpus;
 	uint32_t need = record->machine.mig_cut ? gpus * TAKT_SCHED_MIG_SLICES : 0;
 
-	if (record->event != TAKT_SCHED_NODE_ADD || record->machine.mig_layout_count == need)
+	if (record->event == TAKT_SCHED_GPU_LAYOUT)
+		need = TAKT_SCHED_MIG_SLICES;
+	else if (record->event != TAKT_SCHED_NODE_ADD)
+		return 0;
+	if (record->machine.mig_layout_count == need)
 		return 0;
 	return takt_err_set(err, -TAKT_E_CORRUPT,
 			    "field 'machine.mig_layout' must have %u entries, %d for each GPU, not "
@@ -177,7 +181,10 @@ static int check_fields(const struct takt_record *record, struct takt_err *err)
 	if (record->has & ~may)
 		return takt_err_set(err, -TAKT_E_CORRUPT, "field '%s' is not one of %s",
 				    field_name(record->has & ~may), name);
-	return check_numa(record, err) < 0 ? -TAKT_E_CORRUPT : check_cut(record, err);
+	if (check_each(record, "numa", record->machine.numa_count, err) < 0 ||
+	    check_each(record, "each_mem_mib", record->machine.each_mem_count, err) < 0)
+		return -TAKT_E_CORRUPT;
+	return check_cut(record, err);
 }
 
 static int read_header(const char *line, size_t len, struct header *ret, struct takt_err *err)
@@ -205,7 +212,7 @@ static int read_first_line(const char *text, size_t len, struct header *ret, str
 int takt_events_settings(const char *text, size_t len, struct takt_sched_settings *ret,
 			 struct takt_err *err)
 {
-	struct header header;
+	struct header header = {0};
 	int rc = read_first_line(text, len, &header, err);
 
 	if (rc == 0)
@@ -215,7 +222,7 @@ int takt_events_settings(const char *text, size_t len, struct takt_sched_setting
 
 int takt_events_now_ns(const char *text, size_t len, uint64_t *ret_now_ns, struct takt_err *err)
 {
-	struct header header;
+	struct header header = {0};
 	int rc = read_first_line(text, len, &header, err);
 
 	if (rc < 0)
@@ -255,7 +262,7 @@ static int read_event(struct reader *reader, const char *line, size_t len, struc
 
 static int read_lines(struct reader *reader, const char *text, size_t len, struct takt_err *err)
 {
-	struct header header;
+	struct header header = {0};
 	size_t number = 0;
 	size_t at = 0;
 	int rc = 0;

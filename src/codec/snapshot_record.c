@@ -54,6 +54,9 @@ static void from_node(const struct takt_sched_node *node, struct takt_record *re
 		if (node->domain[i])
 			ret->machine.domain_count = i + 1;
 	}
+	ret->machine.each_mem_count = node->each_mem_mib ? node->gpu_count : 0;
+	for (uint32_t i = 0; i < ret->machine.each_mem_count; i++)
+		ret->machine.each_mem_mib[i] = node->each_mem_mib[i];
 	ret->machine.numa_count = node->numa ? node->gpu_count : 0;
 	for (uint32_t i = 0; i < ret->machine.numa_count; i++)
 		ret->machine.numa[i] = node->numa[i];
@@ -72,6 +75,15 @@ static void from_node(const struct takt_sched_node *node, struct takt_record *re
 		    (node->taint_count ? TAKT_HAS_TAINTS : 0);
 }
 
+static void from_layout(const struct takt_sched_event *event, struct takt_record_machine *ret)
+{
+	ret->is_cut = true;
+	ret->mig_cut = UINT64_C(1) << event->gpu;
+	ret->mig_layout_count = TAKT_SCHED_MIG_SLICES;
+	for (uint32_t i = 0; i < TAKT_SCHED_MIG_SLICES; i++)
+		ret->mig_layout[i] = event->layout[i];
+}
+
 static void from_ask(const struct takt_sched_job *job, struct takt_record_ask *ret)
 {
 	const struct takt_request *task = &job->task;
@@ -85,6 +97,7 @@ static void from_ask(const struct takt_sched_job *job, struct takt_record_ask *r
 		.cpu_milli = task->cpu_milli,
 		.mem_mib = task->mem_mib,
 		.models = task->model_mask,
+		.gpu_indices = task->only_devices,
 		.one_numa = task->flags & TAKT_REQUEST_ONE_NUMA,
 		.preemptible = job->flags & TAKT_JOB_PREEMPTIBLE,
 		.movable = job->flags & TAKT_JOB_MOVABLE,
@@ -209,6 +222,8 @@ void takt_record_from_event(const struct takt_sched_event *event, struct takt_re
 	from_slots(event, slots, ret);
 	if (event->kind == TAKT_SCHED_NODE_ADD)
 		from_node(&event->node, ret);
+	if (event->kind == TAKT_SCHED_GPU_LAYOUT)
+		from_layout(event, &ret->machine);
 	if (has_spec(event->kind))
 		from_job(&event->job, ret);
 }
@@ -224,6 +239,7 @@ static struct takt_sched_node to_node(struct takt_record *record)
 		.cpu_milli = machine->cpu_milli,
 		.mem_mib = machine->mem_mib,
 		.dev_mem_mib = machine->gpu_mem_mib,
+		.each_mem_mib = machine->each_mem_count ? machine->each_mem_mib : NULL,
 		.model = machine->model,
 		.mig_mask = machine->mig,
 		.mig_cut = machine->mig_cut,
@@ -239,17 +255,41 @@ static struct takt_sched_node to_node(struct takt_record *record)
 		    TAKT_SCHED_MAX_NODE_GPUS, record->gpu_count);
 	for (uint32_t i = 0; i < machine->numa_count; i++)
 		record->numa[i] = (uint8_t)machine->numa[i];
-	for (uint32_t i = 0; i < machine->mig_layout_count; i++)
-		record->mig_layout[i] = (uint8_t)machine->mig_layout[i];
 	for (uint32_t i = 0; i < machine->domain_count; i++)
 		node.domain[i] = machine->domain[i];
 	return node;
 }
 
+static uint32_t to_job_flags(const struct takt_record *record)
+{
+	const struct takt_record_ask *ask = &record->ask;
+
+	return (record->use_outside ? TAKT_JOB_USE_OUTSIDE : 0) |
+	       (record->held ? TAKT_JOB_HELD : 0) | (ask->preemptible ? TAKT_JOB_PREEMPTIBLE : 0) |
+	       (ask->movable ? TAKT_JOB_MOVABLE : 0) | (ask->clean_end ? TAKT_JOB_CLEAN_END : 0);
+}
+
+static struct takt_request to_task(const struct takt_record_ask *ask)
+{
+	return (struct takt_request){
+		.cpu_milli = ask->cpu_milli,
+		.milli = (uint16_t)ask->milli,
+		.mem_mib = ask->mem_mib,
+		.dev_mem_mib = ask->gpu_mem_mib,
+		.selector = ask->selector,
+		.model_mask = ask->models,
+		.only_devices = ask->gpu_indices,
+		.max_per_node = ask->max_per_node,
+		.flags = ask->one_numa ? TAKT_REQUEST_ONE_NUMA : 0,
+		.mig_profile = (uint8_t)ask->mig_profile,
+	};
+}
+
 static struct takt_sched_job to_job(const struct takt_record *record)
 {
 	const struct takt_record_ask *ask = &record->ask;
-	struct takt_sched_job job = {
+
+	return (struct takt_sched_job){
 		.id = record->job_id,
 		.submit_seq = record->submit_seq,
 		.priority = record->priority,
@@ -281,24 +321,9 @@ static struct takt_sched_job to_job(const struct takt_record *record)
 		.done_ns = ask->done_ns,
 		.after = record->after,
 		.after_count = record->after_count,
+		.flags = to_job_flags(record),
+		.task = to_task(ask),
 	};
-
-	job.flags =
-		(record->use_outside ? TAKT_JOB_USE_OUTSIDE : 0) |
-		(record->held ? TAKT_JOB_HELD : 0) | (ask->preemptible ? TAKT_JOB_PREEMPTIBLE : 0) |
-		(ask->movable ? TAKT_JOB_MOVABLE : 0) | (ask->clean_end ? TAKT_JOB_CLEAN_END : 0);
-	job.task = (struct takt_request){
-		.cpu_milli = ask->cpu_milli,
-		.milli = (uint16_t)ask->milli,
-		.mem_mib = ask->mem_mib,
-		.dev_mem_mib = ask->gpu_mem_mib,
-		.selector = ask->selector,
-		.model_mask = ask->models,
-		.max_per_node = ask->max_per_node,
-		.flags = ask->one_numa ? TAKT_REQUEST_ONE_NUMA : 0,
-		.mig_profile = (uint8_t)ask->mig_profile,
-	};
-	return job;
 }
 
 static void to_slots(const struct takt_record *record, struct takt_sched_slot *slots)
@@ -353,8 +378,11 @@ struct takt_sched_event takt_record_to_event(struct takt_record *record,
 		.outlook = &record->outlook_event,
 		.tenant = &record->tenant,
 		.window = &record->window,
+		.layout = record->mig_layout,
 	};
 
+	for (uint32_t i = 0; i < record->machine.mig_layout_count; i++)
+		record->mig_layout[i] = (uint8_t)record->machine.mig_layout[i];
 	record->window.nodes = record->nodes;
 	record->window.node_count = record->node_count;
 	to_slots(record, slots);

@@ -51,6 +51,8 @@ struct takt_record_machine {
 	uint32_t gpu_mem_mib;
 	uint32_t model;
 	uint64_t mig;
+	uint32_t each_mem_count;
+	uint32_t each_mem_mib[TAKT_SCHED_MAX_NODE_GPUS];
 	uint32_t numa_count;
 	uint32_t numa[TAKT_SCHED_MAX_NODE_GPUS];
 	uint32_t domain_count;
@@ -67,7 +69,7 @@ struct takt_record_ask {
 	uint32_t milli, gpu_mem_mib, mig_profile, selector, max_per_node;
 	int32_t cpu_milli;
 	int64_t mem_mib;
-	uint64_t models;
+	uint64_t models, gpu_indices;
 	bool one_numa, preemptible, movable, clean_end;
 	uint32_t tasks, min_tasks, level;
 	enum takt_topology_want topology;

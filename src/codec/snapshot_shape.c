@@ -33,6 +33,7 @@ static const struct takt_field machine_fields[] = {
 	U32(MACHINE, gpu_mem_mib),
 	U32(MACHINE, model),
 	{TAKT_FIELD_AT(MACHINE, mig, TAKT_FIELD_MASK)},
+	LIST(MACHINE, each_mem_mib, each_mem_count, TAKT_SCHED_MAX_NODE_GPUS),
 	LIST(MACHINE, numa, numa_count, TAKT_SCHED_MAX_NODE_GPUS),
 	LIST(MACHINE, domain, domain_count, TAKT_SCHED_LEVELS),
 	{TAKT_FIELD_AT(MACHINE, mig_cut, TAKT_FIELD_MASK),
@@ -53,6 +54,7 @@ static const struct takt_field ask_fields[] = {
 	{TAKT_FIELD_AT(ASK, cpu_milli, TAKT_FIELD_I32), .optional = true, .max = INT32_MAX},
 	{TAKT_FIELD_AT(ASK, mem_mib, TAKT_FIELD_I64), .optional = true, .max = INT64_MAX},
 	{TAKT_FIELD_AT(ASK, models, TAKT_FIELD_MASK)},
+	{TAKT_FIELD_AT(ASK, gpu_indices, TAKT_FIELD_MASK), .optional = true},
 	U32(ASK, selector),
 	U32(ASK, max_per_node),
 	BOOL(ASK, one_numa),
@@ -295,6 +297,7 @@ static const struct fields_of_event {
 	[TAKT_SCHED_JOB_ESTIMATE] = {TAKT_HAS_JOB | TAKT_HAS_ESTIMATE, 0},
 	[TAKT_SCHED_JOB_CHECKPOINT] = {TAKT_HAS_JOB | TAKT_HAS_AT, 0},
 	[TAKT_SCHED_JOB_MOVED] = {TAKT_HAS_JOB | TAKT_HAS_SLOTS, 0},
+	[TAKT_SCHED_GPU_LAYOUT] = {TAKT_HAS_NODE | TAKT_HAS_GPU | TAKT_HAS_MACHINE, 0},
 };
 
 uint32_t takt_record_must(enum takt_sched_event_kind kind)

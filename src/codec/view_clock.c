@@ -18,13 +18,40 @@ static const struct takt_field gpu_fields[] = {
 	U32(GPU, list_max_mhz, NONE(0)),
 	U32(GPU, lease_min_mhz, NONE(0)),
 	U32(GPU, lease_max_mhz, NONE(0)),
+	U32(GPU, mem_mhz, .flag_offset = offsetof(GPU, has_mem)),
+	U32(GPU, lease_mem_min_mhz, NONE(0)),
+	U32(GPU, lease_mem_max_mhz, NONE(0)),
+	BOOL(GPU, persistence_off),
 	U64(GPU, lease_job, NONE(0)),
+	U32(GPU, power_limit_mw, NONE(0)),
+	U32(GPU, power_min_mw, NONE(0)),
+	U32(GPU, power_max_mw, NONE(0)),
+	U32(GPU, lease_power_mw, NONE(0)),
+	U32(GPU, cap_power_mw, NONE(0)),
+	TEXT(GPU, cap_why),
+	U32(GPU, base_min_mhz, NONE(0)),
+	U32(GPU, base_max_mhz, NONE(0)),
+	U32(GPU, base_power_mw, NONE(0)),
+	TEXT(GPU, base_mig),
 };
 static const struct takt_shape gpu_shape = TAKT_SHAPE(GPU, "a GPU's clocks", gpu_fields);
+
+#define CPU struct takt_cpu_clock
+static const struct takt_field cpu_fields[] = {
+	U32(CPU, max_mhz, NONE(0)),
+	BOOL(CPU, changed),
+	TEXT(CPU, note),
+};
+static const struct takt_shape cpu_shape = TAKT_SHAPE(CPU, "the CPUs' clocks", cpu_fields);
 
 #define CLOCKS struct takt_clock_view
 static const struct takt_field fields[] = {
 	MUST_BOOL(CLOCKS, simulated),
+	{.name = "cpu",
+	 .kind = TAKT_FIELD_OBJECT,
+	 .offset = offsetof(CLOCKS, cpu),
+	 .size = sizeof(CPU),
+	 .shape = &cpu_shape},
 	{.name = "gpus",
 	 .kind = TAKT_FIELD_OBJECT,
 	 .offset = offsetof(CLOCKS, gpu),

@@ -14,6 +14,7 @@ static const struct takt_field report_fields[] = {
 	U64(REPORT, energy_mj, HAS(TAKT_RV_ENERGY)),
 	TEXT(REPORT, energy_why_not),
 	U32(REPORT, mean_sm_mhz, HAS(TAKT_RV_MEAN_SM)),
+	U32(REPORT, sm_spread_mhz, HAS(TAKT_RV_SM_SPREAD)),
 	U64(REPORT, throttled_ms, HAS(TAKT_RV_THROTTLED)),
 	TEXT(REPORT, throttle_text),
 	U64(REPORT, peak_memory_bytes, HAS(TAKT_RV_PEAK_MEMORY)),
@@ -22,6 +23,13 @@ static const struct takt_field report_fields[] = {
 	U64(REPORT, gap_driver_us, HAS(TAKT_RV_HANDOVER)),
 	U64(REPORT, gap_scheduler_us, HAS(TAKT_RV_HANDOVER)),
 	U64(REPORT, gap_start_us, HAS(TAKT_RV_HANDOVER)),
+	TEXT(REPORT, governor),
+	U64(REPORT, governed_mj, HAS(TAKT_RV_SAVED)),
+	U64(REPORT, highest_mj, HAS(TAKT_RV_SAVED)),
+	U32(REPORT, highest_error_permille, HAS(TAKT_RV_SAVED)),
+	I32(REPORT, slowdown_permille, HAS(TAKT_RV_SAVED)),
+	U32(REPORT, slowdown_error_permille, HAS(TAKT_RV_SAVED)),
+	TEXT(REPORT, work_signal),
 };
 static const struct takt_shape report_shape = {
 	.what = "a report",
@@ -30,6 +38,44 @@ static const struct takt_shape report_shape = {
 	.size = sizeof(REPORT),
 	.has_offset = offsetof(REPORT, has),
 };
+
+#define PROGRESS struct takt_progress_view
+static const struct takt_field progress_fields[] = {
+	U64(PROGRESS, steps, HAS(TAKT_PV_STEPS)),
+	U64(PROGRESS, tokens, HAS(TAKT_PV_TOKENS)),
+	U64(PROGRESS, queries, HAS(TAKT_PV_QUERIES)),
+	U64(PROGRESS, latency_us, HAS(TAKT_PV_LATENCY)),
+	U64(PROGRESS, steps_milli_s, HAS(TAKT_PV_STEPS_RATE)),
+	U64(PROGRESS, tokens_milli_s, HAS(TAKT_PV_TOKENS_RATE)),
+	U64(PROGRESS, queries_milli_s, HAS(TAKT_PV_QUERIES_RATE)),
+	U64(PROGRESS, age_ms, NONE(0)),
+	U32(PROGRESS, ranks, HAS(TAKT_PV_SKEW)),
+	U32(PROGRESS, slowest_rank, HAS(TAKT_PV_SKEW)),
+	U32(PROGRESS, skew_permille, HAS(TAKT_PV_SKEW)),
+};
+static const struct takt_shape progress_shape = {
+	.what = "a progress",
+	.fields = progress_fields,
+	.count = TAKT_ARRAY_LEN(progress_fields),
+	.size = sizeof(PROGRESS),
+	.has_offset = offsetof(PROGRESS, has),
+};
+
+#define GOVERNED struct takt_governed_view
+static const struct takt_field governed_fields[] = {
+	U32(GOVERNED, max_slowdown_permille, NONE(0)),
+	TEXT(GOVERNED, state),
+	TEXT(GOVERNED, note),
+	TEXT(GOVERNED, reason),
+	TEXT(GOVERNED, text),
+	TEXT(GOVERNED, signal),
+	U32(GOVERNED, min_mhz, NONE(0)),
+	U32(GOVERNED, max_mhz, NONE(0)),
+	U32(GOVERNED, epochs, NONE(0)),
+	U64(GOVERNED, first_applied_us, NONE(0)),
+};
+static const struct takt_shape governed_shape =
+	TAKT_SHAPE(GOVERNED, "a governed job", governed_fields);
 
 #define JOB struct takt_job_view
 static const struct takt_field job_fields[] = {
@@ -72,6 +118,7 @@ static const struct takt_field job_fields[] = {
 	U32(JOB, restarts, NONE(0)),
 	TEXT(JOB, after),
 	U32(JOB, gpu_milli, NONE(0)),
+	{TAKT_FIELD_AT(JOB, gpu_indices, TAKT_FIELD_MASK), .optional = true},
 	TEXT(JOB, mig),
 	BOOL(JOB, preemptible),
 	BOOL(JOB, freezable),
@@ -83,6 +130,10 @@ static const struct takt_field job_fields[] = {
 	U32(JOB, ranks, NONE(0)),
 	U64(JOB, estimate_ms, NONE(0)),
 	U64(JOB, idle_release_ms, NONE(0)),
+	TEXT(JOB, clock_policy),
+	U32(JOB, max_slowdown_permille, NONE(0)),
+	U32(JOB, slo_latency_us, NONE(0)),
+	U32(JOB, slo_permille, NONE(0)),
 	U64(JOB, retry_backoff_ms, NONE(0)),
 	I64(JOB, deadline_ms, NONE(0)),
 	TEXT(JOB, tenant),
@@ -92,6 +143,7 @@ static const struct takt_field job_fields[] = {
 	TEXT(JOB, checkpoint_dir),
 	TEXT(JOB, prefetch),
 	TEXT(JOB, hook),
+	TEXT(JOB, health_note),
 	TEXT(JOB, stray_note),
 	TEXT(JOB, terminal),
 	U64(JOB, run_ms, NONE(0)),
@@ -99,6 +151,7 @@ static const struct takt_field job_fields[] = {
 	TEXT(JOB, run_from),
 	I64(JOB, starts_ms, NONE(0)),
 	U64(JOB, starts_error_ms, .flag_offset = offsetof(JOB, has_starts_error)),
+	{TAKT_FIELD_AT(JOB, starts_gpus, TAKT_FIELD_MASK)},
 	U32(JOB, preemptions, NONE(0)),
 	U64(JOB, room_for, NONE(0)),
 	U32(JOB, share_place, NONE(0)),
@@ -120,6 +173,8 @@ static const struct takt_field job_fields[] = {
 	U32(JOB, gpu_mem_held_mib, NONE(0)),
 	TEXT(JOB, memory),
 	{TAKT_FIELD_AT(JOB, report, TAKT_FIELD_OBJECT), .shape = &report_shape},
+	{TAKT_FIELD_AT(JOB, governed, TAKT_FIELD_OBJECT), .shape = &governed_shape},
+	{TAKT_FIELD_AT(JOB, progress, TAKT_FIELD_OBJECT), .shape = &progress_shape},
 };
 static const struct takt_shape job_shape = TAKT_SHAPE(JOB, "a job", job_fields);
 
@@ -219,6 +274,7 @@ static const struct takt_field explain_fields[] = {
 	U32(EXPLAIN, outside, COUNTED),
 	U32(EXPLAIN, unhealthy, COUNTED),
 	U32(EXPLAIN, promised, COUNTED),
+	U32(EXPLAIN, kept, NONE(0)),
 	U32(EXPLAIN, must_end, COUNTED),
 	U64(EXPLAIN, behind_job, NONE(0)),
 	U32(EXPLAIN, ahead, COUNTED),
@@ -249,6 +305,18 @@ int takt_explain_view_from_json(const char *text, size_t len, struct takt_explai
 	return rc;
 }
 
+#define RUN struct takt_try_run_view
+static const struct takt_field run_fields[] = {
+	U32(RUN, first, MUST),
+	U32(RUN, last, MUST),
+	MUST_BOOL(RUN, starts),
+	{TAKT_FIELD_AT(RUN, gpu_list, TAKT_FIELD_MASK)},
+	TEXT(RUN, why),
+	TEXT(RUN, text),
+	I64(RUN, starts_ms, NONE(0)),
+};
+static const struct takt_shape run_shape = TAKT_SHAPE(RUN, "jobs of an array", run_fields);
+
 #define TRY struct takt_try_view
 static const struct takt_field try_fields[] = {
 	MUST_BOOL(TRY, simulated),
@@ -263,6 +331,10 @@ static const struct takt_field try_fields[] = {
 	U64(TRY, starts_error_ms, .flag_offset = offsetof(TRY, has_starts_error)),
 	U64(TRY, run_ms, NONE(0)),
 	TEXT(TRY, run_from),
+	{TAKT_FIELD_AT(TRY, array, TAKT_FIELD_OBJECT), .many = TAKT_MANY_ARRAY, .counts = true,
+	 .size = sizeof(RUN), COUNT(TRY, array_count), .room = TAKT_VIEW_MAX_RUNS,
+	 .shape = &run_shape},
+	U32(TRY, more, NONE(0)),
 };
 static const struct takt_shape try_shape = TAKT_SHAPE(TRY, "a trial", try_fields);
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/mig_layout.h"
 #include "codec/orders.h"
 #include "codec/view_tables.h"
 
@@ -24,6 +25,7 @@ static const struct takt_field reservation_fields[] = {
 	 .required = true},
 	U32(RESERVATION, uid, NONE(UINT32_MAX)),
 	TEXT(RESERVATION, user),
+	TEXT(RESERVATION, tenant),
 	I64(RESERVATION, from_ms, MUST),
 	I64(RESERVATION, until_ms, MUST),
 	TEXT(RESERVATION, reason),
@@ -31,6 +33,23 @@ static const struct takt_field reservation_fields[] = {
 };
 static const struct takt_shape reservation_shape =
 	TAKT_SHAPE(RESERVATION, "a reservation", reservation_fields);
+
+#define INSTANCE struct takt_gpu_mig_instance
+static const struct takt_field instance_fields[] = {TEXT(INSTANCE, uuid), TEXT(INSTANCE, profile)};
+static const struct takt_shape instance_shape =
+	TAKT_SHAPE(INSTANCE, "a MIG instance", instance_fields);
+
+#define MIG struct takt_gpu_mig
+static const struct takt_field mig_fields[] = {
+	U32(MIG, index, MUST),
+	TEXT(MIG, state),
+	TEXT(MIG, layout),
+	TEXT(MIG, note),
+	{TAKT_FIELD_AT(MIG, instances, TAKT_FIELD_OBJECT), .many = TAKT_MANY_ARRAY,
+	 .required = true, .counts = true, .size = sizeof(INSTANCE), COUNT(MIG, instance_count),
+	 .room = 8, .shape = &instance_shape},
+};
+static const struct takt_shape mig_shape = TAKT_SHAPE(MIG, "how a GPU is cut", mig_fields);
 
 #define ORDERS struct takt_orders_view
 static const struct takt_field orders_fields[] = {
@@ -46,6 +65,9 @@ static const struct takt_field orders_fields[] = {
 	 .required = true, .counts = true, .size = sizeof(RESERVATION),
 	 COUNT(ORDERS, reservation_count), .room = TAKT_MAX_RESERVATIONS,
 	 .shape = &reservation_shape},
+	{TAKT_FIELD_AT(ORDERS, mig, TAKT_FIELD_OBJECT), .many = TAKT_MANY_ARRAY, .counts = true,
+	 .size = sizeof(MIG), COUNT(ORDERS, mig_count), .room = TAKT_VIEW_MAX_GPUS,
+	 .shape = &mig_shape},
 };
 static const struct takt_shape orders_shape =
 	TAKT_SHAPE(ORDERS, "what GPUs are set aside", orders_fields);
@@ -74,16 +96,19 @@ static const struct takt_field resume_fields[] = {GPUS};
 static const struct takt_field reserve_fields[] = {
 	GPUS,
 	TEXT(REQUEST, user),
+	TEXT(REQUEST, tenant),
 	I64(REQUEST, from_ms, MUST),
 	I64(REQUEST, until_ms, MUST),
 	TEXT(REQUEST, reason),
 };
 static const struct takt_field release_fields[] = {U64(REQUEST, id, MUST, .min = 1)};
+static const struct takt_field mig_request_fields[] = {GPUS, TEXT(REQUEST, layout)};
 static const struct takt_shape request_shapes[TAKT_GPU_REQUEST_COUNT] = {
 	[TAKT_GPU_DRAIN] = TAKT_SHAPE(REQUEST, "the body", drain_fields),
 	[TAKT_GPU_RESUME] = TAKT_SHAPE(REQUEST, "the body", resume_fields),
 	[TAKT_GPU_RESERVE] = TAKT_SHAPE(REQUEST, "the body", reserve_fields),
 	[TAKT_GPU_RELEASE] = TAKT_SHAPE(REQUEST, "the body", release_fields),
+	[TAKT_GPU_MIG] = TAKT_SHAPE(REQUEST, "the body", mig_request_fields),
 };
 
 enum {
@@ -92,14 +117,25 @@ enum {
 
 static int check_request(const struct takt_gpu_request *request, struct takt_err *err)
 {
+	struct takt_mig_layout layout;
+
 	if (request->kind != TAKT_GPU_RELEASE && request->gpu_mask == 0)
 		return takt_err_set(err, -TAKT_E_USAGE, "field 'gpus' must name at least one GPU");
+	if (request->kind == TAKT_GPU_MIG && (request->gpu_mask & (request->gpu_mask - 1)))
+		return takt_err_set(err, -TAKT_E_USAGE, "field 'gpus' must name one GPU");
+	if (request->kind == TAKT_GPU_MIG && request->layout[0] &&
+	    takt_mig_layout_parse(request->layout, &layout, err) < 0)
+		return takt_err_set(err, -TAKT_E_USAGE,
+				    "field 'layout': kinds of MIG instances with commas between "
+				    "them ('3g.40gb,3g.40gb'), or 'none'");
 	if (request->kind == TAKT_GPU_DRAIN && !request->reason[0])
 		return takt_err_set(
 			err, -TAKT_E_USAGE,
 			"field 'reason' must say why: whoever waits for the GPU reads it");
 	if (request->kind == TAKT_GPU_RESERVE && request->until_ms <= request->from_ms)
 		return takt_err_set(err, -TAKT_E_USAGE, "'until_ms' must be after 'from_ms'");
+	if (request->kind == TAKT_GPU_RESERVE && request->user[0] && request->tenant[0])
+		return takt_err_set(err, -TAKT_E_USAGE, "'user' and 'tenant' exclude each other");
 	return 0;
 }
 

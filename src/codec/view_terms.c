@@ -11,6 +11,7 @@ static void copy_text(char *ret, size_t size, const char *text)
 static void fill_open(const struct takt_jobspec *spec, struct takt_job_view *ret)
 {
 	ret->gpu_milli = spec->gpu_milli;
+	ret->gpu_indices = spec->gpu_indices;
 	takt_strcpy(ret->mig, sizeof(ret->mig), spec->mig);
 	ret->preemptible = spec->preemptible;
 	ret->freezable = spec->freezable;
@@ -22,6 +23,10 @@ static void fill_open(const struct takt_jobspec *spec, struct takt_job_view *ret
 	ret->ranks = spec->ranks;
 	ret->estimate_ms = spec->estimate_ms;
 	ret->idle_release_ms = spec->idle_release_ms;
+	takt_strcpy(ret->clock_policy, sizeof(ret->clock_policy), spec->clock_policy);
+	ret->max_slowdown_permille = spec->max_slowdown_permille;
+	ret->slo_latency_us = spec->slo_latency_us;
+	ret->slo_permille = spec->slo_permille;
 	ret->retry_backoff_ms = spec->retries ? spec->retry_backoff_ms : 0;
 	ret->deadline_ms = spec->deadline_ms;
 }

@@ -48,6 +48,12 @@ enum takt_view_has {
 	TAKT_VIEW_PSTATE = 1u << 14,
 	TAKT_VIEW_HANDOVER = 1u << 15,
 	TAKT_VIEW_SHARES = 1u << 16, /* jobs have shares of it */
+	TAKT_VIEW_MARGIN = 1u << 17,
+	TAKT_VIEW_MEM_TEMP = 1u << 18,
+	TAKT_VIEW_NVLINKS = 1u << 19,
+	TAKT_VIEW_PCIE = 1u << 20,
+	TAKT_VIEW_PCIE_RATES = 1u << 21,
+	TAKT_VIEW_NVLINK_RATES = 1u << 22,
 };
 
 struct takt_proc_view {
@@ -73,17 +79,26 @@ struct takt_gpu_share_view {
 struct takt_gpu_view {
 	uint32_t index, has;
 	char uuid[96], name[96], pci_bus_id[32];
-	char state[16];	      /* "free", "running", ... of the scheduler */
-	char note[240];	      /* why nobody, or not everybody, gets it; "" = nothing to say */
-	char clock_state[16]; /* "clean", "leased", "changed", "advise", "unknown" */
-	char clock_note[160]; /* why CHANGED or what takt advises; "" = nothing to say */
+	char state[16];	       /* "free", "running", ... of the scheduler */
+	char note[240];	       /* why nobody, or not everybody, gets it; "" = nothing to say */
+	char clock_state[16];  /* as takt_actuate_gpu_state_name has them */
+	char clock_note[160];  /* why CHANGED or what takt advises; "" = nothing to say */
+	char health[16];       /* "healthy", "suspect", "quarantined", "lost", of docs/rules.md */
+	char health_note[240]; /* the gravest that was found; "" = nothing to act on */
 	bool stale, lost;
 	uint64_t age_ms;
 	uint32_t sm_mhz, mem_mhz, sm_max_mhz;
 	uint32_t lease_min_mhz, lease_max_mhz; /* max 0 = no lease */
 	uint32_t power_mw, power_limit_mw;
 	int32_t temp_c, numa_node;
+	int32_t margin_c; /* to the highest temperature that it is to work at */
+	int32_t mem_temp_c;
+	uint32_t nvlinks, nvlinks_up;
+	uint32_t pcie_gen, pcie_width; /* as they run now */
+	uint64_t pcie_sent_bytes_per_s, pcie_received_bytes_per_s;
+	uint64_t nvlink_sent_bytes_per_s, nvlink_received_bytes_per_s; /* over all of them */
 	uint32_t gpu_util_pct, mem_util_pct, fan_pct, pstate;
+	uint32_t power_cap_mw; /* a facility's; 0 = none */
 	uint64_t mem_used_bytes, mem_total_bytes, energy_mj;
 	uint64_t throttle;	/* device.h enum takt_throttle */
 	char throttle_text[96]; /* "sw_power_cap,hw_thermal"; "" = none */
@@ -140,6 +155,8 @@ enum takt_report_view_has {
 	TAKT_RV_PEAK_MEMORY = 1u << 4,
 	TAKT_RV_UTIL = 1u << 5,
 	TAKT_RV_HANDOVER = 1u << 6,
+	TAKT_RV_SAVED = 1u << 7,
+	TAKT_RV_SM_SPREAD = 1u << 8,
 };
 struct takt_report_view {
 	uint32_t has;
@@ -147,12 +164,54 @@ struct takt_report_view {
 	uint64_t wall_ms, energy_mj, throttled_ms, peak_memory_bytes;
 	uint64_t idle_ms; /* UTIL: summed over its GPUs, held and nothing ran */
 	uint32_t mean_sm_mhz, mean_util_permille;
+	uint32_t sm_spread_mhz; /* of several GPUs: how far their mean clocks were apart */
 	/* HANDOVER, of a job that waited for a GPU to become clean: from the end of the job before
 	 * it until the driver showed it clean, from there until it was given to the engine, and
 	 * until it ran. */
 	uint64_t gap_driver_us, gap_scheduler_us, gap_start_us;
 	char energy_why_not[64];
 	char throttle_text[96];
+	char governor[32]; /* that chose its clocks; "" = none did */
+	/* SAVED: by it, over the epochs that tell. highest: modelled, the same work at the highest
+	 * clock, with its standard error. */
+	uint64_t governed_mj, highest_mj;
+	uint32_t highest_error_permille, slowdown_error_permille;
+	int32_t slowdown_permille;
+	char work_signal[16]; /* what that rests on: "job", "utilisation" */
+};
+
+/* A running job's governor; state "" = it has none. */
+struct takt_governed_view {
+	char state[12];			/* "asking", "holds", "advises", "rests", "over" */
+	char note[200];			/* why its wish is not in force */
+	char reason[24];		/* stable name of why it wishes so */
+	char text[240];			/* the same in a sentence with figures */
+	char signal[16];		/* how it knows the job's speed; "" = it does not */
+	uint32_t max_slowdown_permille; /* that it keeps to, a default too; 0 = none */
+	uint32_t min_mhz, max_mhz;	/* wished for; 0 = the default */
+	uint32_t epochs;
+	uint64_t first_applied_us; /* from the job's start until the first wish was read back */
+};
+
+/* What a job says of how far it is (include/takt/progress.h). Bits: told by the job; and, shifted
+ * by TAKT_PV_RATE_SHIFT, a rate is known: over the last minute, or after its end over its run. */
+enum takt_progress_view_has {
+	TAKT_PV_STEPS = 1u << 0,
+	TAKT_PV_TOKENS = 1u << 1,
+	TAKT_PV_QUERIES = 1u << 2,
+	TAKT_PV_LATENCY = 1u << 3,
+	TAKT_PV_RATE_SHIFT = 4,
+	TAKT_PV_STEPS_RATE = 1u << 4,
+	TAKT_PV_TOKENS_RATE = 1u << 5,
+	TAKT_PV_QUERIES_RATE = 1u << 6,
+	TAKT_PV_SKEW = 1u << 7, /* several ranks tell: the three of them */
+};
+struct takt_progress_view {
+	uint32_t has;
+	uint64_t steps, tokens, queries, latency_us;
+	uint64_t steps_milli_s, tokens_milli_s, queries_milli_s; /* thousandths a second */
+	uint64_t age_ms;			     /* since it said so; 0 after its end */
+	uint32_t ranks, slowest_rank, skew_permille; /* how far that is behind the fastest */
 };
 
 struct takt_job_view {
@@ -184,17 +243,21 @@ struct takt_job_view {
 	uint32_t retries, failures, restarts; /* allowed; attempts that failed; times run again */
 	char after[128];		      /* "12 13:any ..."; "" = none */
 	/* The terms, as in the description; texts only when it is `mine`. */
-	uint32_t gpu_milli; /* 0 = whole GPUs */
-	char mig[32];	    /* "" = no instances */
+	uint32_t gpu_milli;   /* 0 = whole GPUs */
+	uint64_t gpu_indices; /* among which its GPUs are; 0 = any */
+	char mig[32];	      /* "" = no instances */
 	bool preemptible, freezable, pty, stage, wait_outside;
 	int32_t checkpoint_signal; /* 0 = none, as of those below */
 	uint32_t checkpoint_grace_ms, ranks;
 	uint64_t estimate_ms, idle_release_ms;
-	uint64_t retry_backoff_ms; /* 0 = no retries */
+	char clock_policy[32];					      /* "" = by the rest */
+	uint32_t max_slowdown_permille, slo_latency_us, slo_permille; /* 0 = none */
+	uint64_t retry_backoff_ms;				      /* 0 = no retries */
 	int64_t deadline_ms;
 	char tenant[64], tags[256], container[256], container_runtime[16], checkpoint_dir[256];
 	char prefetch[256], hook[256]; /* as typed */
 	char params[256];	       /* of its grid: "lr=0.1 seed=3" */
+	char health_note[280]; /* running: the first of its GPUs that is not healthy; else "" */
 	char stray_note[320]; /* running: what it does on GPUs that were not given to it; else "" */
 	char terminal[600];   /* running, with one: path of its socket (base/terminal.h); else "" */
 	/* How long it is thought to run, and where that is known from: "owner", "history", "limit",
@@ -205,6 +268,7 @@ struct takt_job_view {
 	int64_t starts_ms; /* waiting: predicted, wall clock; 0 = not known */
 	bool has_starts_error;
 	uint64_t starts_error_ms;
+	uint64_t starts_gpus; /* waiting: a mask, kept for it by the plan; 0 = not settled */
 	uint32_t preemptions; /* times it was ended for others */
 	uint64_t room_for;    /* the job that it makes, or made, room for; 0 = none */
 	/* Its user's place among those who share, 1 is served first; 0 = nothing is shared. */
@@ -227,6 +291,8 @@ struct takt_job_view {
 	uint32_t gpu_mem_held_mib; /* reserved on each GPU, of a share; 0 = not counted */
 	char memory[24]; /* "enforced by MIG", "enforced by MPS", "watched", "whole GPU" */
 	struct takt_report_view report;
+	struct takt_governed_view governed;
+	struct takt_progress_view progress; /* of one job that is `mine`; lists go without */
 };
 /* Fills in the terms out of the description; the texts only when they are the asker's `own`. */
 void takt_job_view_terms(const struct takt_jobspec *spec, bool own, struct takt_job_view *ret);
@@ -251,7 +317,19 @@ int takt_queue_json_begin(struct takt_str *out, bool simulated);
 int takt_queue_json_job(struct takt_str *out, const struct takt_job_view *view);
 int takt_queue_json_end(struct takt_str *out, uint64_t total);
 
-/* A job that was not handed in: where and when it would start. */
+enum {
+	TAKT_VIEW_MAX_RUNS = 8
+};
+/* Jobs of an array of which the same is to be expected. */
+struct takt_try_run_view {
+	uint32_t first, last; /* indices */
+	bool starts;
+	uint64_t gpu_list;	 /* a mask; of those that start, together */
+	char why[24], text[320]; /* else */
+	int64_t starts_ms;
+};
+/* A job that was not handed in: where and when it would start; of an array its first job, and its
+ * jobs in runs. */
 struct takt_try_view {
 	bool simulated;
 	bool starts; /* at once, on these GPUs */
@@ -263,6 +341,9 @@ struct takt_try_view {
 	bool has_starts_error;
 	uint64_t run_ms, starts_error_ms; /* as in the view of a job */
 	char run_from[12];
+	uint32_t array_count; /* runs; 0 = no array */
+	struct takt_try_run_view array[TAKT_VIEW_MAX_RUNS];
+	uint32_t more; /* jobs of it after those */
 };
 int takt_try_view_to_json(const struct takt_try_view *view, struct takt_str *out);
 /* {"jobs": [...]} of so many. */
@@ -279,7 +360,7 @@ struct takt_explain_view {
 	char state[16], why[24], text[480];
 	bool counted; /* a plan has seen it wait: the numbers are the plan's; else they are left out
 		       */
-	uint32_t need, total, free, running, draining, outside, unhealthy, promised, must_end;
+	uint32_t need, total, free, running, draining, outside, unhealthy, promised, kept, must_end;
 	uint64_t behind_job;
 	uint32_t ahead; /* waiting jobs of higher rank */
 	int64_t starts_ms;
@@ -291,21 +372,57 @@ int takt_explain_view_to_json(const struct takt_explain_view *view, struct takt_
 int takt_explain_view_from_json(const char *text, size_t len, struct takt_explain_view *ret,
 				struct takt_err *err);
 
+/* What came of reading the configuration again: names of settings, commas between them. */
+struct takt_reload_view {
+	char changed[600];	/* that count from now on */
+	char need_restart[600]; /* that differ from what is in force, until takt starts again */
+};
+int takt_reload_view_to_json(const struct takt_reload_view *view, struct takt_str *out);
+int takt_reload_view_from_json(const char *text, size_t len, struct takt_reload_view *ret,
+			       struct takt_err *err);
+
 /* {"error": {"name": "IMPOSSIBLE", "message": "..."}} */
 int takt_error_to_json(const struct takt_err *error, struct takt_str *out);
 /* Fills *ret_error from such a body. */
 int takt_error_from_json(const char *text, size_t len, struct takt_err *ret_error);
 
+/* What is asked of the clocks of GPUs; it holds until it is reset or the job ends. */
+struct takt_clock_order {
+	uint32_t max_mhz;	 /* SM clock at most so high; 0 = no such wish */
+	uint32_t mem_mhz;	 /* the same of the memory clock */
+	bool lock;		 /* exactly so high */
+	uint32_t power_limit_mw; /* 0 = as it is; never above that */
+	bool benchmark; /* on GPUs that a job of the asker's holds alone: outranks all others */
+	bool assume_unlocked; /* an administrator's word: nobody else has locked the SM clock */
+};
+
+/* The ceiling of this machine's CPUs. */
+struct takt_cpu_clock {
+	uint32_t max_mhz; /* 0 = takt limits none */
+	bool changed;	  /* they should be as they were found and are not */
+	char note[160];	  /* why */
+};
+
 /* Clocks, one entry a GPU, as in the status view; only these fields travel. */
 struct takt_clock_view {
 	bool simulated;
+	struct takt_cpu_clock cpu;
 	uint32_t gpu_count;
 	struct takt_clock_gpu {
 		uint32_t index;
 		char uuid[96], name[96], clock_state[16], note[160];
 		bool has_sm;
 		uint32_t sm_mhz, list_min_mhz, list_max_mhz, lease_min_mhz, lease_max_mhz;
-		uint64_t lease_job; /* 0 = an administrator's or none */
+		bool has_mem;
+		uint32_t mem_mhz, lease_mem_min_mhz, lease_mem_max_mhz; /* max 0 = no lease */
+		bool persistence_off; /* known to be: settings go with the last program */
+		uint64_t lease_job;   /* 0 = an administrator's or none */
+		/* Of power limits; 0 = not known, or there is none. */
+		uint32_t power_limit_mw, power_min_mw, power_max_mw, lease_power_mw, cap_power_mw;
+		char cap_why[160]; /* "root: the rack's fuse"; "" = nobody said */
+		/* Declared as the baseline; 0 = the driver's own, what was found. */
+		uint32_t base_min_mhz, base_max_mhz, base_power_mw;
+		char base_mig[80]; /* declared to be cut so; "" = as it was found */
 	} gpu[TAKT_VIEW_MAX_GPUS];
 };
 int takt_clock_view_to_json(const struct takt_clock_view *view, struct takt_str *out);

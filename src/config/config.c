@@ -10,15 +10,21 @@
 
 #include "base/ini.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "base/sys.h"
 #include "base/timetext.h"
 #include "config/suggest.h"
+
+enum {
+	CHOICES_BYTES = 1024 /* of all choices of a key, in an error */
+};
 
 enum kind {
 	PATH,	  /* absolute */
 	TEXT,	  /* printable */
 	NUMBER,	  /* min..max */
 	DURATION, /* kept in ms */
+	PERCENT,  /* kept in thousandths */
 	CHOICE,
 };
 
@@ -30,6 +36,7 @@ struct key {
 	uint64_t min, max;
 	const char *const *choices; /* CHOICE: NULL-terminated, in the enum's order */
 	const char *doc;
+	bool live; /* counts without a restart */
 };
 
 static const char *const manage_choices[] = {"auto", "always", "never", NULL};
@@ -39,6 +46,11 @@ static const char *const users_choices[] = {"auto", "own", "all", NULL};
 static const char *const no_yes[] = {"no", "yes", NULL};
 const char *const takt_config_orders[] = {"priority",	"fifo", "round_robin", "qssf", "las",
 					  "fair_share", "edf",	"takt",	       NULL};
+const char *const takt_config_clock_policies[] = {
+	"auto",	     "observe",	     "assured",	  "fixed",   "performance", "utilisation",
+	"ladder",    "memory-bound", "idle-drop", "geepafs", "zeus-cost",   "power-budget",
+	"qlearning", "slo",	     "forecast",  NULL};
+const char *const takt_config_hostname_labels[] = {"Hostname", "hostname", "none", NULL};
 const char *const takt_config_backfills[] = {"none", "greedy", "easy", "conservative", NULL};
 
 #define AT(member) offsetof(struct takt_config, member), sizeof(((struct takt_config *)0)->member)
@@ -61,23 +73,79 @@ static const struct key keys[] = {
 	 "ADDRESS:PORT of the Prometheus page, or off. auto is 127.0.0.1:9830, on simulated GPUs "
 	 "127.0.0.1:9831."},
 	{"metrics_hosts", TEXT, AT(metrics_hosts), "", 0, 0, NULL,
-	 "Further names, with commas between, by which the metrics page may be asked for (the Host "
-	 "header)."},
+	 "Further names, with commas between, by which the metrics page and the web page may be "
+	 "asked for (the Host header)."},
+	{"metrics_tls", CHOICE, AT(metrics_tls), "no", 0, 0, no_yes,
+	 "Whether the metrics page is served over HTTPS, with tls_certificate and tls_key."},
+	{"metrics_dcgm", CHOICE, AT(metrics_dcgm), "yes", 0, 0, no_yes,
+	 "Whether the metrics page has the names and labels of dcgm-exporter, too, for dashboards "
+	 "that "
+	 "were made for it."},
+	{"metrics_textfile", PATH, AT(metrics_textfile), "", 0, 0, NULL,
+	 "A file, best called takt.prom in the folder of node_exporter's textfile collector, into "
+	 "which "
+	 "the metrics page is written every 15 seconds."},
+	{"nccl_inspector", PATH, AT(nccl_inspector), "", 0, 0, NULL,
+	 "The folder on this machine into which NCCL's inspector plugin writes metrics for "
+	 "node_exporter (NCCL_INSPECTOR_DUMP_DIR): what the jobs of takt write there is on the "
+	 "metrics page."},
+	{"metrics_hostname", CHOICE, AT(metrics_hostname), "Hostname", 0, 0,
+	 takt_config_hostname_labels,
+	 "Which label of these series has this machine's name: dcgm-exporter's was Hostname until "
+	 "its release of 2026, hostname since."},
+	{"web_listen", TEXT, AT(web_listen), "off", 0, 0, NULL,
+	 "ADDRESS:PORT of the web page and, for those who have a token (takt token), of the API; "
+	 "or "
+	 "off. 127.0.0.1:9832 is for this machine; others are served over HTTPS only, with "
+	 "tls_certificate and tls_key."},
+	{"tls_certificate", PATH, AT(tls_certificate), "", 0, 0, NULL,
+	 "PEM file of this machine's certificate, with those that vouch for it after it. Read at "
+	 "the start."},
+	{"tls_key", PATH, AT(tls_key), "", 0, 0, NULL,
+	 "PEM file of its private key; not open to everybody."},
+	{"metrics_hpc_job", CHOICE, AT(metrics_hpc_job), "no", 0, 0, no_yes,
+	 "Whether series by the names of dcgm-exporter carry the number of the job that holds the "
+	 "GPU, as its label hpc_job; of a shared GPU there is then one a job."},
+	{"metrics_user", CHOICE, AT(metrics_user), "no", 0, 0, no_yes,
+	 "Whether takt_gpu_job names the user of the job: whoever may read the metrics page then "
+	 "sees who uses which GPU."},
+	{"metrics_job_name", CHOICE, AT(metrics_job_name), "no", 0, 0, no_yes,
+	 "Whether takt_gpu_job has the name of the job, too."},
 	{"admin_group", TEXT, AT(admin_group), "takt-admin", 0, 0, NULL,
-	 "Members of this group are administrators, like root."},
+	 "Members of this group are administrators, like root.", true},
 	{"nvml_path", PATH, AT(nvml_path), "", 0, 0, NULL,
 	 "NVML library to load. Default: libnvidia-ml.so.1 where the loader finds it."},
+	{"sysfs_root", PATH, AT(sysfs_root), "/sys", 0, 0, NULL,
+	 "Where the kernel's sysfs is, in which takt reads the network's counters and takt clock "
+	 "set --cpu-max-mhz limits CPUs."},
+	{"wake_gpus", CHOICE, AT(wake_gpus), "no", 0, 0, no_yes,
+	 "Whether takt starts the driver even while every GPU is suspended, as a laptop's may be: "
+	 "that wakes them."},
+	{"kernel_log", TEXT, AT(kernel_log), "auto", 0, 0, NULL,
+	 "The kernel's log, in which it says what goes wrong with GPUs: a file, or off. auto is "
+	 "/dev/kmsg, on simulated GPUs off."},
 	{"replay", PATH, AT(replay), "", 0, 0, NULL,
 	 "Answer from a recording made by takt record instead of from GPUs."},
 	{"baseline_file", PATH, AT(baseline_file), "", 0, 0, NULL,
 	 "Clocks to which GPUs go back when nobody asks for others. Default: the driver's own."},
+	{"net_listen", TEXT, AT(net_listen), "off", 0, 0, NULL,
+	 "Numeric ADDRESS:PORT (UDP), such as 10.0.0.1:9833, at which round trips to other "
+	 "machines "
+	 "are measured and their probes answered, or off; docs/network.md explains it."},
+	{"net_peers", TEXT, AT(net_peers), "", 0, 0, NULL,
+	 "Those machines, NAME=ADDRESS:PORT with commas between; nobody else is answered."},
+	{"net_key_file", PATH, AT(net_key_file), "", 0, 0, NULL,
+	 "A secret of at least 32 bytes that all of them have, readable by its owner alone."},
 	{"sample_hz", NUMBER, AT(sample_hz), "10", 1, 100, NULL,
 	 "How often each GPU is read, in a second."},
+	{"history", CHOICE, AT(history), "yes", 0, 0, no_yes,
+	 "Whether what GPUs did is kept for takt history: about 10 MiB a GPU in state_dir, never "
+	 "more, and only where that is little of what is free."},
 	{"manage", CHOICE, AT(manage), "auto", 0, 0, manage_choices,
 	 "Whether to run jobs and set clocks. auto: not where Slurm, a kubelet or another takt "
 	 "does."},
 	{"drain_limit", DURATION, AT(drain_limit_ms), "1m", 1000, 86400000, NULL,
-	 "How long a GPU may take to become clean after a job before it is set aside."},
+	 "How long a GPU may take to become clean after a job before it is set aside.", true},
 	{"rank_port_first", NUMBER, AT(rank_port_first), "29600", 1024, 65535, NULL,
 	 "First port at which the ranks of a job may meet (MASTER_PORT); each job has one of its "
 	 "own."},
@@ -85,38 +153,59 @@ static const struct key keys[] = {
 	 "The last such port; not below the first."},
 	{"stage", CHOICE, AT(stage), "asked", 0, 0, stage_choices,
 	 "Which jobs are made ready before the GPUs they wait for are free: none, those with "
-	 "--stage or --prefetch, or all."},
+	 "--stage or --prefetch, or all.",
+	 true},
 	{"prefetch_limit", DURATION, AT(prefetch_limit_ms), "10m", 1000, 86400000, NULL,
-	 "How long the --prefetch command of a job may run."},
+	 "How long the --prefetch command of a job may run.", true},
+	{"hook_limit", DURATION, AT(hook_limit_ms), "1m", 1000, 86400000, NULL,
+	 "How long the --hook command of a job may run at an event before it is ended.", true},
 	{"max_connections", NUMBER, AT(max_connections), "256", 8, 10000, NULL,
 	 "Connections to the API at a time."},
 	{"max_jobs", NUMBER, AT(max_jobs), "100000", 1, 200000, NULL,
-	 "Jobs that may wait or run at a time; further ones are refused."},
+	 "Jobs that may wait or run at a time; further ones are refused.", true},
 	{"on_gpu_fault", CHOICE, AT(on_gpu_fault), "leave", 0, 0, on_gpu_fault_choices,
-	 "What becomes of a job whose GPU is lost while it runs: leave it to see for itself, "
-	 "requeue "
-	 "it, or stop it. The GPU is set aside until takt gpu resume. A job with --requeue is "
-	 "requeued unless it is left."},
+	 "What becomes of a job whose GPU is lost or quarantined (takt health) while it runs: "
+	 "leave it to see for itself, requeue it, or stop it. A GPU that is lost under a job is "
+	 "set aside until takt gpu resume. A job with --requeue is requeued unless it is left.",
+	 true},
 	{"keep_ended", NUMBER, AT(keep_ended), "100000", 1, 10000000, NULL,
-	 "Ended jobs that are kept in history, the newest, each with its logs."},
+	 "Ended jobs that are kept in history, the newest, each with its logs.", true},
 	{"order", CHOICE, AT(order), "priority", 0, 0, takt_config_orders,
 	 "Who of the waiting jobs goes first; docs/queue-order.md explains them. A job's priority "
-	 "goes before each of them."},
+	 "goes before each of them.",
+	 true},
 	{"backfill", CHOICE, AT(backfill), "none", 0, 0, takt_config_backfills,
 	 "Who may overtake a job that waits for GPUs: nobody, whoever fits, or whoever is "
 	 "predicted "
-	 "to be over before the first one (easy), the first 16 (conservative) can start."},
+	 "to be over before the first one (easy), the first 16 (conservative) can start.",
+	 true},
 	{"guard", DURATION, AT(guard_ms), "0s", 0, 4000000000, NULL,
-	 "A job that has waited so long goes to the front of its priority; 0s: never."},
+	 "A job that has waited so long goes to the front of its priority; 0s: never.", true},
 	{"preempt", CHOICE, AT(preempt), "yes", 0, 0, no_yes,
 	 "Whether jobs that were handed in as preemptible are pushed out for others, where order "
 	 "or "
-	 "quotas say so; they are run again later."},
+	 "quotas say so; they are run again later.",
+	 true},
 	{"min_runtime", DURATION, AT(min_runtime_ms), "1m", 0, 4000000000, NULL,
-	 "No job is pushed out before it has run so long."},
+	 "No job is pushed out before it has run so long.", true},
+	{"clock_policy", CHOICE, AT(clock_policy), "auto", 0, 0, takt_config_clock_policies,
+	 "Which governor chooses the clocks of jobs that name none. auto: assured with a slowdown "
+	 "promised, slo with a latency, else observe, which changes none.",
+	 true},
+	{"max_slowdown", PERCENT, AT(max_slowdown_permille), "0%", 0, 500, NULL,
+	 "How much longer a job that does not say it may take for the sake of energy; 0%: not at "
+	 "all, and its clocks are left alone.",
+	 true},
+	{"clock_epoch", DURATION, AT(clock_epoch_ms), "3s", 500, 600000, NULL,
+	 "How long a governor watches a job at one setting before it chooses the next.", true},
+	{"assume_unlocked", CHOICE, AT(assume_unlocked), "no", 0, 0, no_yes,
+	 "Whether nobody but takt locks clocks here. no: where no baseline is declared, a GPU is "
+	 "first seen to run at its highest clock under load, and left alone if it does not.",
+	 true},
 	{"tenants_file", PATH, AT(tenants_file), "", 0, 0, NULL,
 	 "Weights, quotas and limits of users and tenants; read again when it changes. Default: "
-	 "/etc/takt/tenants.conf if it is there."},
+	 "/etc/takt/tenants.conf if it is there.",
+	 true},
 };
 
 static const struct key *find_key(const char *name)
@@ -178,6 +267,16 @@ static int set_number(const struct key *key, const char *value, uint32_t *to, co
 	return 0;
 }
 
+static int set_percent(const struct key *key, const char *value, uint32_t *to, const char *where,
+		       struct takt_err *err)
+{
+	if (takt_percent_parse(value, (uint32_t)key->max, to) == 0)
+		return 0;
+	return takt_err_set(err, -TAKT_E_USAGE,
+			    "%s: %s must be a percentage up to %llu such as 3%%, not '%s'", where,
+			    key->name, (unsigned long long)key->max / 10, value);
+}
+
 static int set_duration(const struct key *key, const char *value, uint32_t *to, const char *where,
 			struct takt_err *err)
 {
@@ -199,19 +298,17 @@ static int set_duration(const struct key *key, const char *value, uint32_t *to, 
 static int set_choice(const struct key *key, const char *value, unsigned *to, const char *where,
 		      struct takt_err *err)
 {
-	char all[120] = "";
-	size_t used = 0;
+	TAKT_CLEANUP(strp) struct takt_str all = TAKT_STR(CHOICES_BYTES);
 
 	for (unsigned i = 0; key->choices[i]; i++) {
 		if (strcmp(key->choices[i], value) == 0) {
 			*to = i;
 			return 0;
 		}
-		used += (size_t)snprintf(all + used, sizeof(all) - used, "%s%s", i ? ", " : "",
-					 key->choices[i]);
+		(void)takt_str_addf(&all, "%s%s", i ? ", " : "", key->choices[i]);
 	}
 	return takt_err_set(err, -TAKT_E_USAGE, "%s: %s must be one of %s, not '%s'", where,
-			    key->name, all, value);
+			    key->name, takt_str_text(&all), value);
 }
 
 static int set_key(struct takt_config *config, const struct key *key, const char *value,
@@ -222,6 +319,8 @@ static int set_key(struct takt_config *config, const struct key *key, const char
 		return set_number(key, value, place(key, config), where, err);
 	case DURATION:
 		return set_duration(key, value, place(key, config), where, err);
+	case PERCENT:
+		return set_percent(key, value, place(key, config), where, err);
 	case CHOICE:
 		return set_choice(key, value, place(key, config), where, err);
 	default:
@@ -406,6 +505,32 @@ int takt_config_resolve(struct takt_config *config, uid_t uid, const char *xdg_r
 	return rc;
 }
 
+static bool is_same(const struct key *key, const struct takt_config *a, const struct takt_config *b)
+{
+	const char *x = (const char *)a + key->offset, *y = (const char *)b + key->offset;
+
+	return key->kind <= TEXT ? strcmp(x, y) == 0 : memcmp(x, y, key->size) == 0;
+}
+
+static void add_name(struct takt_str *list, const char *name)
+{
+	takt_str_addf(list, "%s%s", list->len ? "," : "", name);
+}
+
+void takt_config_adopt(struct takt_config *config, const struct takt_config *next,
+		       struct takt_str *changed, struct takt_str *need_restart)
+{
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(keys); i++) {
+		const struct key *key = &keys[i];
+
+		if (is_same(key, config, next))
+			continue;
+		add_name(key->live ? changed : need_restart, key->name);
+		if (key->live)
+			memcpy(place(key, config), (const char *)next + key->offset, key->size);
+	}
+}
+
 static int print_value(const struct key *key, const struct takt_config *config,
 		       struct takt_str *out)
 {
@@ -418,6 +543,9 @@ static int print_value(const struct key *key, const struct takt_config *config,
 	case DURATION:
 		return takt_str_add(
 			out, takt_duration_exact(*(const uint32_t *)at * TAKT_NS_PER_MS, text));
+	case PERCENT:
+		return takt_str_addf(out, "%u.%u%%", *(const uint32_t *)at / 10,
+				     *(const uint32_t *)at % 10);
 	case CHOICE:
 		return takt_str_add(out, key->choices[*(const unsigned *)at]);
 	default:
@@ -448,6 +576,7 @@ int takt_config_print(const struct takt_config *config, struct takt_str *out)
 	for (size_t i = 0; i < TAKT_ARRAY_LEN(keys); i++) {
 		takt_str_add(out, i ? "\n" : "");
 		wrap(out, "# ", keys[i].doc);
+		takt_str_add(out, keys[i].live ? "# (takt config reload)\n" : "");
 		takt_str_addf(out, "%s = ", keys[i].name);
 		print_value(&keys[i], config, out);
 		takt_str_add(out, "\n");
@@ -457,7 +586,7 @@ int takt_config_print(const struct takt_config *config, struct takt_str *out)
 
 static void add_flag(const struct key *key, struct takt_str *out)
 {
-	static const char *const values[] = {"PATH", "TEXT", "N", "TIME", ""};
+	static const char *const values[] = {"PATH", "TEXT", "N", "TIME", "PERCENT", ""};
 	const char *separator = "";
 
 	takt_str_add(out, "  --");

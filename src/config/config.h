@@ -45,6 +45,13 @@ enum takt_stage_config {
 /* Who goes first, by the names of the scheduler's policies, and what may overtake; both end in NULL
  * and are indexed by the fields below. */
 extern const char *const takt_config_orders[], *const takt_config_backfills[];
+/* The last stands for none. */
+extern const char *const takt_config_hostname_labels[];
+/* Who chooses the clocks of jobs that do not say it: "auto", then the governors; as above. */
+extern const char *const takt_config_clock_policies[];
+enum {
+	TAKT_CLOCK_POLICY_AUTO
+};
 
 /* What becomes of a job whose GPU is lost. */
 enum takt_on_gpu_fault {
@@ -61,16 +68,32 @@ struct takt_config {
 	enum takt_users users;
 	char metrics_listen[256]; /* "auto", "off" or ADDRESS:PORT */
 	char metrics_hosts[512];  /* comma between them */
+	uint32_t metrics_dcgm;	  /* 0 or 1 */
+	char metrics_textfile[TAKT_CONFIG_PATH];
+	char nccl_inspector[TAKT_CONFIG_PATH];
+	uint32_t metrics_tls;	   /* 0 or 1 */
+	uint32_t metrics_hostname; /* takt_config_hostname_labels */
+	char web_listen[256];	   /* "off" or ADDRESS:PORT */
+	char tls_certificate[TAKT_CONFIG_PATH], tls_key[TAKT_CONFIG_PATH]; /* "" = none */
+	uint32_t metrics_hpc_job, metrics_user, metrics_job_name;	   /* 0 or 1 */
 	char admin_group[64];
 	char nvml_path[TAKT_CONFIG_PATH]; /* "" = where the loader finds it */
-	char replay[TAKT_CONFIG_PATH];	  /* "" = real GPUs */
+	char sysfs_root[TAKT_CONFIG_PATH];
+	uint32_t wake_gpus;		   /* 0 or 1 */
+	char kernel_log[TAKT_CONFIG_PATH]; /* "auto", "off" or a path */
+	char replay[TAKT_CONFIG_PATH];	   /* "" = real GPUs */
 	char baseline_file[TAKT_CONFIG_PATH];
+	char net_listen[64]; /* "off" or ADDRESS:PORT */
+	char net_peers[4096];
+	char net_key_file[TAKT_CONFIG_PATH];
 	uint32_t sample_hz;
+	uint32_t history; /* 0 or 1 */
 	enum takt_manage manage;
 	uint32_t drain_limit_ms;
 	uint32_t rank_port_first, rank_port_last;
 	enum takt_stage_config stage;
 	uint32_t prefetch_limit_ms;
+	uint32_t hook_limit_ms;
 	uint32_t max_connections;
 	uint32_t max_jobs;
 	uint32_t keep_ended;
@@ -80,6 +103,10 @@ struct takt_config {
 	uint32_t guard_ms;     /* 0 = none */
 	uint32_t preempt;      /* 0 or 1 */
 	uint32_t min_runtime_ms;
+	uint32_t clock_policy;		/* takt_config_clock_policies */
+	uint32_t max_slowdown_permille; /* 0 = none */
+	uint32_t clock_epoch_ms;
+	uint32_t assume_unlocked;	     /* 0 or 1 */
 	char tenants_file[TAKT_CONFIG_PATH]; /* "" = /etc/takt/tenants.conf if it is there */
 };
 
@@ -118,6 +145,11 @@ int takt_config_from_args(struct takt_config *config, int argc, char **argv,
  */
 int takt_config_resolve(struct takt_config *config, uid_t uid, const char *xdg_runtime_dir,
 			const char *xdg_state_home, const char *home, struct takt_err *err);
+
+/* Takes over of *next what counts without a restart; appends the names of what differed, with
+ * commas between them: what was taken, and what needs a restart. */
+void takt_config_adopt(struct takt_config *config, const struct takt_config *next,
+		       struct takt_str *changed, struct takt_str *need_restart);
 
 /* The configuration as a file that can be read again, each key with its explanation. */
 int takt_config_print(const struct takt_config *config, struct takt_str *out);

@@ -18,6 +18,14 @@ struct flag {
 	const char *value;  /* NULL = none */
 };
 
+/* What a flag without a value means; NULL: it needs one. */
+static const char *word_alone(const char *name)
+{
+	if (strcmp(name, "manage") == 0)
+		return "always";
+	return strcmp(name, "assume_unlocked") == 0 ? "yes" : NULL;
+}
+
 static int read_flag(int argc, char **argv, int *at, struct flag *ret, struct takt_err *err)
 {
 	const char *text = argv[*at], *equals = strchr(text, '=');
@@ -35,9 +43,9 @@ static int read_flag(int argc, char **argv, int *at, struct flag *ret, struct ta
 	ret->value = equals ? equals + 1 : NULL;
 	if (strcmp(ret->name, "help") == 0 || strcmp(ret->name, "print_config") == 0)
 		return equals ? takt_err_set(err, -TAKT_E_USAGE, "%.60s takes no value", text) : 0;
-	if (!equals && strcmp(ret->name, "manage") == 0 &&
+	if (!equals && word_alone(ret->name) &&
 	    (*at + 1 == argc || strncmp(argv[*at + 1], "--", 2) == 0)) {
-		ret->value = "always";
+		ret->value = word_alone(ret->name);
 		return 0;
 	}
 	if (!equals && *at + 1 == argc)

@@ -50,7 +50,10 @@ int takt_actuate_flags_parse(int argc, char **argv, struct takt_actuate_flags *r
 		{"--lock", &made.config.lock_path, NULL, 0, true},
 		{"--guard", &made.config.guard_path, NULL, 0, true},
 		{"--baseline", &made.config.baseline_path, NULL, 0, true},
+		{"--declared", &made.config.declared_path, NULL, 0, true},
+		{"--declare", &made.config.declare, NULL, 0, true},
 		{"--nvml", &made.config.nvml_path, NULL, 0, true},
+		{"--sysfs", &made.config.sysfs_root, NULL, 0, true},
 		{"--listen-fd", NULL, &listen_fd, 65535, false},
 		{"--watch-fd", NULL, &watch_fd, 65535, false},
 		{"--client-uid", NULL, &uid, UINT32_MAX - 1, false},
@@ -69,6 +72,8 @@ int takt_actuate_flags_parse(int argc, char **argv, struct takt_actuate_flags *r
 	}
 	if (rc == 0 && !made.help && (!made.config.journal_path || !made.config.lock_path))
 		rc = takt_err_set(err, -TAKT_E_USAGE, "--journal and --lock are needed");
+	if (rc == 0 && made.config.declare && !made.config.declared_path)
+		rc = takt_err_set(err, -TAKT_E_USAGE, "--declare needs --declared");
 	if (rc < 0)
 		return rc;
 	made.config.listen_fd = listen_fd == none ? -1 : (int)listen_fd;

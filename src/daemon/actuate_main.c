@@ -9,23 +9,33 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "actuate/actuate.h"
 #include "base/str.h"
 #include "daemon/actuate_flags.h"
 #include "daemon/clean_start.h"
+#include "daemon/log.h"
 
 static const char usage[] =
 	"Usage: takt-actuate (--socket PATH | --listen-fd N) --journal PATH --lock PATH --guard "
 	"PATH\n"
-	"                    [--baseline FILE] [--client-uid UID] [--nvml PATH] [--deadline-ms N]\n"
+	"                    [--baseline FILE] [--declared FILE] [--client-uid UID] [--nvml PATH]\n"
+	"                    [--sysfs PATH]\n"
+	"                    [--deadline-ms N]\n"
+	"   or: takt-actuate --declare FILE --declared FILE --journal PATH --lock PATH ...\n"
 	"Sets and restores GPU clocks for takt serve. It is started by takt or a service "
 	"manager.\n";
 
+enum {
+	LISTEN_TRIES = 20,
+	LISTEN_AGAIN_MS = 50,
+};
+
 static void log_line(void *ctx, const char *text)
 {
-	(void)fprintf(stderr, "takt-actuate: %s\n", text);
+	takt_log(TAKT_LOG_NOTICE, "%s", text);
 }
 
 /* A socket that nobody listens on is what a killed actuator left behind. */
@@ -68,6 +78,19 @@ static int listen_at(const char *path, struct takt_err *err)
 	return takt_err_set(err, rc, "listen at '%s'", path);
 }
 
+/* A process that a killed predecessor had just forked may hold its socket for a moment. */
+static int listen_patiently(const char *path, struct takt_err *err)
+{
+	const struct timespec pause = {.tv_nsec = LISTEN_AGAIN_MS * 1000000L};
+	int rc = listen_at(path, err);
+
+	for (int i = 1; rc == -EADDRINUSE && i < LISTEN_TRIES; i++) {
+		(void)nanosleep(&pause, NULL);
+		rc = listen_at(path, err);
+	}
+	return rc;
+}
+
 static int stop_signals(void)
 {
 	sigset_t stop;
@@ -87,6 +110,7 @@ int main(int argc, char **argv)
 	char text[512];
 	int rc;
 
+	takt_log_as("takt-actuate");
 	rc = takt_actuate_flags_parse(argc, argv, &flags, &err);
 	if (rc == 0 && geteuid() == 0 && flags.config.client_uid != 0)
 		rc = takt_clean_start(argv, &err);
@@ -94,21 +118,20 @@ int main(int argc, char **argv)
 		(void)fputs(usage, stdout);
 		return 0;
 	}
-	if (rc == 0 &&
+	if (rc == 0 && !flags.config.declare &&
 	    (!flags.config.guard_path || (!flags.socket_path && flags.config.listen_fd < 0)))
 		rc = takt_err_set(&err, -TAKT_E_USAGE,
 				  "--guard and one of --socket, --listen-fd are needed");
-	if (rc == 0 && flags.config.listen_fd < 0)
-		rc = flags.config.listen_fd = listen_at(flags.socket_path, &err);
+	if (rc == 0 && !flags.config.declare && flags.config.listen_fd < 0)
+		rc = flags.config.listen_fd = listen_patiently(flags.socket_path, &err);
 	if (rc >= 0) {
 		flags.config.log.line = log_line;
 		flags.config.stop_fd = stop_signals();
 		rc = takt_actuate_serve(&flags.config, &err);
 	}
-	if (rc == 0 && flags.socket_path)
+	if (rc == 0 && !flags.config.declare && flags.socket_path)
 		(void)unlink(flags.socket_path);
 	if (rc < 0)
-		(void)fprintf(stderr, "takt-actuate: %s\n",
-			      takt_err_text(&err, text, sizeof(text)));
+		takt_log(TAKT_LOG_ERROR, "%s", takt_err_text(&err, text, sizeof(text)));
 	return rc < 0 ? takt_err_exit_status(rc) : 0;
 }

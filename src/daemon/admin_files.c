@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* takt admin: the daemon's files, with or without a daemon. */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "daemon/daemon.h"
+#include "base/mem.h"
+#include "daemon/admin.h"
 #include "store/store_admin.h"
 #include "takt_build.h"
 
@@ -18,48 +18,21 @@ enum {
 	MAX_FACTS = 2 * TAKT_CONFIG_MAX_KEYS + 8,
 };
 
-struct look {
-	const char *jobs_dir;
-	void (*say)(void *ctx, const char *text);
-	void *ctx;
-	unsigned wrong;
-};
-
-/* What runs by the database has its records. */
-static void look_at_attempt(void *ctx, uint64_t job_id, uint32_t attempt)
+/* Puts a backup in place; what runs is adopted by the next daemon. */
+static int restore(const char *db, const char *jobs_dir, const char *file, struct takt_err *err)
 {
-	struct look *look = ctx;
-	char path[PATH_MAX];
+	TAKT_CLEANUP(freep) struct takt_store_alive *alive = NULL;
+	struct takt_admin_attempts attempts;
+	size_t count = 0;
+	int rc = takt_admin_attempts_read(jobs_dir, &attempts, err);
 
-	snprintf(path, sizeof(path), "%s/%llu.%u/spec", look->jobs_dir, (unsigned long long)job_id,
-		 attempt);
-	if (access(path, F_OK) == 0)
-		return;
-	snprintf(path, sizeof(path), "job %llu runs, but there are no records of its attempt %u",
-		 (unsigned long long)job_id, attempt);
-	look->say(look->ctx, path);
-	look->wrong++;
-}
-
-static int check(const char *db, const char *jobs_dir, void (*say)(void *ctx, const char *text),
-		 void *ctx, struct takt_err *err)
-{
-	struct look look = {jobs_dir, say, ctx, 0};
-	uint64_t jobs = 0;
-	int64_t schema = 0;
-	char text[160];
-	int rc = takt_store_file_check(db, &schema, &jobs, look_at_attempt, &look, err);
-
-	if (rc < 0)
-		return rc;
-	snprintf(text, sizeof(text), "database: sound, schema %lld, %llu jobs", (long long)schema,
-		 (unsigned long long)jobs);
-	say(ctx, text);
-	if (look.wrong)
-		return takt_err_set(err, -TAKT_E_CORRUPT, "%u attempts have no records",
-				    look.wrong);
-	say(ctx, "attempts: those of running jobs are there");
-	return 0;
+	if (rc == 0 && !(alive = takt_calloc(attempts.list.len + 1, sizeof(*alive))))
+		rc = takt_err_set(err, -ENOMEM, "no memory for the attempts");
+	TAKT_VEC_EACH (found, &attempts.list)
+		if (alive && found->status.state == TAKT_ATTEMPT_ALIVE)
+			alive[count++] = (struct takt_store_alive){found->job_id, found->attempt};
+	takt_admin_attempts_fini(&attempts);
+	return rc < 0 ? rc : takt_store_file_restore(db, file, alive, count, err);
 }
 
 /* The key of this machine's pseudonyms, so that two reports name alike what is the same. */
@@ -92,7 +65,8 @@ static int read_key(const char *state_dir, char ret[2 * KEY_BYTES + 1], struct t
 /* Settings that are numbers or one of a few words are shown, what else was typed is not. */
 static bool is_plain(const char *key, const char *value)
 {
-	static const char *const typed[] = {"admin_group", "metrics_hosts", "metrics_listen"};
+	static const char *const typed[] = {"admin_group", "metrics_hosts", "metrics_listen",
+					    "web_listen"};
 
 	for (size_t i = 0; i < TAKT_ARRAY_LEN(typed); i++)
 		if (strcmp(typed[i], key) == 0)
@@ -145,9 +119,10 @@ static int report(const struct takt_config *config, const char *db, const char *
 }
 
 int takt_admin_files(const char *action, const struct takt_config *config, const char *file,
-		     void (*say)(void *ctx, const char *text), void *ctx, struct takt_err *err)
+		     takt_admin_say *say, void *ctx, struct takt_err *err)
 {
-	char db[PATH_MAX], jobs_dir[PATH_MAX], text[PATH_MAX + 64];
+	char db[PATH_MAX], jobs_dir[PATH_MAX];
+	struct takt_admin_line line = {.about = action, .found = file, .todo = ""};
 	int rc;
 
 	snprintf(db, sizeof(db), "%s/takt.db", config->state_dir);
@@ -155,15 +130,16 @@ int takt_admin_files(const char *action, const struct takt_config *config, const
 	if (strcmp(action, "restore") != 0 && access(db, R_OK) < 0)
 		return takt_err_set(err, -errno, "read '%s'", db);
 	if (strcmp(action, "check") == 0)
-		return check(db, jobs_dir, say, ctx, err);
+		return takt_admin_check(config, db, say, ctx, err);
 	if (strcmp(action, "backup") == 0)
 		rc = takt_store_file_backup(db, file, err);
 	else if (strcmp(action, "restore") == 0)
-		rc = takt_store_file_restore(db, file, err);
+		rc = restore(db, jobs_dir, file, err);
 	else
 		rc = report(config, db, file, err);
-	snprintf(text, sizeof(text), "%s: %s", action, strcmp(action, "restore") == 0 ? db : file);
+	if (strcmp(action, "restore") == 0)
+		line.found = db;
 	if (rc == 0)
-		say(ctx, text);
+		say(ctx, &line);
 	return rc;
 }

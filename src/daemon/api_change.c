@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "daemon/daemon.h"
+#include "daemon/govern.h"
 
 struct change_token {
 	struct takt_daemon *daemon;
@@ -43,6 +44,35 @@ static int may_change(const struct takt_peer *peer, const struct takt_queue_job 
 	return 0;
 }
 
+static bool has_promise(const struct takt_job_change *change)
+{
+	return change->has_max_slowdown || change->has_clock_policy;
+}
+
+/* The promise as it would be, where somebody could keep it. */
+static int new_promise(const struct takt_daemon *daemon, const struct takt_queue_job *job,
+		       const struct takt_job_change *change, struct takt_job_promise *ret,
+		       struct takt_err *err)
+{
+	struct takt_jobspec spec = job->spec; /* borrows */
+	struct takt_govern_terms terms;
+
+	if (spec.gpus == 0 || spec.clock_ask != TAKT_CLOCK_ASK_NONE)
+		return takt_err_set(err, -TAKT_E_CONFLICT,
+				    spec.gpus ? "job %llu has asked for a clock: no governor "
+						"chooses another"
+					      : "job %llu has no GPU whose clock could be chosen",
+				    (unsigned long long)job->row.id);
+	if (change->has_max_slowdown)
+		spec.max_slowdown_permille = change->max_slowdown_permille;
+	if (change->has_clock_policy)
+		takt_strcpy(spec.clock_policy, sizeof(spec.clock_policy), change->clock_policy);
+	*ret = (struct takt_job_promise){.changed = true,
+					 .max_slowdown_permille = spec.max_slowdown_permille};
+	takt_strcpy(ret->clock_policy, sizeof(ret->clock_policy), spec.clock_policy);
+	return takt_govern_terms(daemon, job->row.uid, &spec, &terms, err);
+}
+
 static struct takt_queue_change change_of(const struct takt_peer *peer,
 					  const struct takt_queue_job *job,
 					  const struct takt_job_change *change)
@@ -52,6 +82,8 @@ static struct takt_queue_change change_of(const struct takt_peer *peer,
 	return (struct takt_queue_change){
 		.set_held = change->has_held,
 		.set_priority = change->has_priority,
+		.set_promise = has_promise(change),
+		.begin_anew = change->requeue,
 		.held = change->held ? hold : TAKT_HOLD_NONE,
 		.priority = change->priority,
 	};
@@ -90,11 +122,15 @@ int takt_api_change(void *ctx, const struct takt_peer *peer, uint64_t job_id,
 		return rc;
 	if (change->checkpoint || change->has_frozen)
 		return say_of_running(daemon, peer, job, change, pending, err);
+	want = change_of(peer, job, change);
+	if (want.set_promise)
+		rc = new_promise(daemon, job, change, &want.promise, err);
+	if (rc < 0)
+		return rc;
 	token = takt_alloc(sizeof(*token));
 	if (!token)
 		return takt_err_set(err, -ENOMEM, "the request");
 	*token = (struct change_token){daemon, pending, *peer};
-	want = change_of(peer, job, change);
 	rc = takt_queue_change(daemon->queue, job_id, &want, token, err);
 	if (rc < 0) {
 		takt_free(token);

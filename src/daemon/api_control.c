@@ -9,8 +9,9 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "daemon/daemon.h"
+#include "daemon/gpu_health.h"
 #include "daemon/gpu_orders.h"
+#include "daemon/net_probe.h"
 
 static const uint64_t cancel_answer_ms = 10000; /* then the answer is "stopping" */
 
@@ -202,7 +203,7 @@ static int check_mhz(const struct takt_daemon *daemon, uint64_t gpu_mask, uint32
 		const struct takt_gpu_facts *facts = takt_machine_facts(daemon->machine, gpu);
 		uint32_t n = facts->has & TAKT_FACT_SM_CLOCKS ? facts->sm_clock_count : 0;
 
-		if (!(gpu_mask >> gpu & 1))
+		if (!(gpu_mask >> gpu & 1) || mhz == 0)
 			continue;
 		if (n == 0)
 			return takt_err_set(err, -TAKT_E_UNSUPPORTED,
@@ -215,18 +216,69 @@ static int check_mhz(const struct takt_daemon *daemon, uint64_t gpu_mask, uint32
 	return 0;
 }
 
-static int clock_set(void *ctx, const struct takt_peer *peer, uint64_t gpu_mask, uint32_t max_mhz,
-		     bool lock, struct takt_pending *pending, struct takt_err *err)
+/* A benchmark may outrank others where it runs, and ends with its job. */
+static int check_benchmark(uint64_t job, const struct takt_clock_order *ask, struct takt_err *err)
+{
+	return job || !ask->benchmark
+		       ? 0
+		       : takt_err_set(err, -EPERM,
+				      "a benchmark needs GPUs that a running job of yours holds "
+				      "alone");
+}
+
+/* Memory at another clock than its own may err, and not only under the job that is there now. */
+static int check_mem(const struct takt_daemon *daemon, const struct takt_peer *peer,
+		     uint64_t gpu_mask, uint32_t mhz, struct takt_err *err)
+{
+	if (mhz && !peer->admin)
+		return takt_err_set(err, -EPERM,
+				    "memory clocks: root or group takt-admin may change them");
+	for (uint32_t gpu = 0; mhz && gpu < daemon->gpu_count; gpu++) {
+		const struct takt_gpu_facts *facts = takt_machine_facts(daemon->machine, gpu);
+
+		if (!(gpu_mask >> gpu & 1))
+			continue;
+		if (!(facts->has & TAKT_FACT_MEM_CLOCKS))
+			return takt_err_set(err, -TAKT_E_UNSUPPORTED,
+					    "the driver lists no memory clocks for GPU %u", gpu);
+		if (mhz < facts->mem_clocks_mhz[0] ||
+		    mhz > facts->mem_clocks_mhz[facts->mem_clock_count - 1])
+			return takt_err_set(err, -TAKT_E_USAGE,
+					    "memory clock %u MHz; GPU %u accepts %u to %u MHz", mhz,
+					    gpu, facts->mem_clocks_mhz[0],
+					    facts->mem_clocks_mhz[facts->mem_clock_count - 1]);
+	}
+	return 0;
+}
+
+static int check_word(const struct takt_peer *peer, const struct takt_clock_order *ask,
+		      struct takt_err *err)
+{
+	return peer->admin || !ask->assume_unlocked
+		       ? 0
+		       : takt_err_set(err, -EPERM,
+				      "that nobody else has locked a clock is for root or group "
+				      "takt-admin to say");
+}
+
+static int clock_set(void *ctx, const struct takt_peer *peer, uint64_t gpu_mask,
+		     const struct takt_clock_order *ask, struct takt_pending *pending,
+		     struct takt_err *err)
 {
 	struct takt_daemon *daemon = ctx;
 	uint64_t job;
 	int rc = may_set_clocks(daemon, peer, gpu_mask, &job, err);
 
 	if (rc == 0)
-		rc = check_mhz(daemon, gpu_mask, max_mhz, err);
+		rc = check_benchmark(job, ask, err);
 	if (rc == 0)
-		takt_leases_set(daemon->leases, gpu_mask, job, lock ? max_mhz : 0, max_mhz,
-				pending);
+		rc = check_word(peer, ask, err);
+	if (rc == 0)
+		rc = check_mhz(daemon, gpu_mask, ask->max_mhz, err);
+	if (rc == 0)
+		rc = check_mem(daemon, peer, gpu_mask, ask->mem_mhz, err);
+	if (rc == 0)
+		takt_leases_set(daemon->leases, gpu_mask, job, ask, pending);
 	return rc;
 }
 
@@ -242,19 +294,33 @@ static int clock_reset(void *ctx, const struct takt_peer *peer, uint64_t gpu_mas
 	return rc;
 }
 
+static int cpu_clock(void *ctx, const struct takt_peer *peer, uint32_t max_mhz,
+		     struct takt_pending *pending, struct takt_err *err)
+{
+	struct takt_daemon *daemon = ctx;
+
+	if (!peer->admin)
+		return takt_err_set(err, -EPERM,
+				    "clocks of CPUs: root or group takt-admin may change them");
+	return takt_knobs_cpu(daemon->knobs, max_mhz, pending, err);
+}
+
 static void release_page(void *page)
 {
 	takt_page_unref(page);
 }
 
-static int metrics(void *ctx, const char **ret_text, size_t *ret_len, void **ret_page,
-		   void (**ret_release)(void *page))
+static int metrics(void *ctx, bool openmetrics, const char **ret_text, size_t *ret_len,
+		   void **ret_page, void (**ret_release)(void *page))
 {
+	enum takt_page_format format = openmetrics ? TAKT_PAGE_OPENMETRICS : TAKT_PAGE_PLAIN;
 	struct takt_daemon *daemon = ctx;
+	struct takt_mono now = takt_mono_now(daemon->sys);
 	const struct takt_page *page;
 
-	takt_api_update_page(daemon);
-	page = takt_telemetry_page(daemon->telemetry, takt_mono_now(daemon->sys));
+	if (takt_telemetry_page_is_old(daemon->telemetry, format, now))
+		takt_api_update_page(daemon);
+	page = takt_telemetry_page(daemon->telemetry, format, now);
 	*ret_text = page->text;
 	*ret_len = page->len;
 	*ret_page = (void *)page;
@@ -269,6 +335,7 @@ const struct takt_server_backend takt_daemon_backend = {
 	.live_version = takt_api_live_version,
 	.job = takt_api_job,
 	.explain = takt_api_explain,
+	.course = takt_api_course,
 	.submit = takt_api_submit,
 	.submit_many = takt_api_submit_many,
 	.try = takt_api_try,
@@ -280,7 +347,14 @@ const struct takt_server_backend takt_daemon_backend = {
 	.clocks = takt_api_clocks,
 	.clock_set = clock_set,
 	.clock_reset = clock_reset,
+	.clock_cap = takt_api_clock_cap,
+	.clock_declare = takt_api_clock_declare,
+	.cpu_clock = cpu_clock,
+	.health = takt_api_health,
+	.net = takt_api_net,
 	.orders = takt_api_orders,
 	.order = takt_api_order,
+	.reload = takt_api_reload,
+	.history = takt_api_history,
 	.metrics = metrics,
 };

@@ -7,94 +7,15 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "daemon/daemon.h"
+#include "daemon/clock_terms.h"
+#include "daemon/govern.h"
+#include "daemon/gpu_health.h"
+#include "daemon/gpu_mig.h"
 #include "daemon/gpu_orders.h"
+#include "daemon/net_probe.h"
+#include "device/net_watch.h"
 #include "sched/sched.h"
 #include "takt_build.h"
-
-void takt_throttle_text(uint64_t bits, char *buf, size_t size)
-{
-	size_t used = 0;
-
-	buf[0] = '\0';
-	for (uint64_t bit = 1; bit && bit <= bits; bit <<= 1) {
-		const char *name = bits & bit ? takt_throttle_name(bit) : NULL;
-		int n = name ? snprintf(buf + used, size - used, "%s%s", used ? "," : "", name) : 0;
-
-		if (n < 0 || used + (size_t)n >= size)
-			return;
-		used += (size_t)n;
-	}
-}
-
-static void fill_facts(const struct takt_gpu_facts *facts, struct takt_gpu_view *view)
-{
-	if (facts->has & TAKT_FACT_NAME)
-		takt_strcpy(view->name, sizeof(view->name), facts->name);
-	if (facts->has & TAKT_FACT_UUID)
-		takt_strcpy(view->uuid, sizeof(view->uuid), facts->uuid);
-	if (facts->has & TAKT_FACT_PCI)
-		takt_strcpy(view->pci_bus_id, sizeof(view->pci_bus_id), facts->pci_bus_id);
-	if (facts->has & TAKT_FACT_NUMA)
-		view->has |= TAKT_VIEW_NUMA;
-	view->numa_node = facts->numa_node;
-	if (facts->has & TAKT_FACT_SM_MAX)
-		view->has |= TAKT_VIEW_SM_MAX;
-	view->sm_max_mhz = facts->sm_max_mhz;
-	view->mem_total_bytes = facts->memory_total_bytes;
-}
-
-static uint32_t view_bits(uint32_t has, bool total_known)
-{
-	static const struct {
-		uint32_t reading, view;
-	} same[] = {
-		{TAKT_HAS_SM_CLOCK, TAKT_VIEW_SM},
-		{TAKT_HAS_MEM_CLOCK, TAKT_VIEW_MEM_CLOCK},
-		{TAKT_HAS_POWER, TAKT_VIEW_POWER},
-		{TAKT_HAS_POWER_LIMIT, TAKT_VIEW_POWER_LIMIT},
-		{TAKT_HAS_TEMP, TAKT_VIEW_TEMP},
-		{TAKT_HAS_GPU_UTIL, TAKT_VIEW_GPU_UTIL},
-		{TAKT_HAS_MEM_UTIL, TAKT_VIEW_MEM_UTIL},
-		{TAKT_HAS_ENERGY, TAKT_VIEW_ENERGY},
-		{TAKT_HAS_THROTTLE, TAKT_VIEW_THROTTLE},
-		{TAKT_HAS_PROCS, TAKT_VIEW_PROCS},
-		{TAKT_HAS_FAN, TAKT_VIEW_FAN},
-		{TAKT_HAS_PSTATE, TAKT_VIEW_PSTATE},
-	};
-	uint32_t bits = 0;
-
-	for (size_t i = 0; i < TAKT_ARRAY_LEN(same); i++)
-		if (has & same[i].reading)
-			bits |= same[i].view;
-	if ((has & TAKT_HAS_MEMORY) && total_known)
-		bits |= TAKT_VIEW_MEMORY;
-	return bits;
-}
-
-static void fill_reading(const struct takt_gpu_reading *reading, bool total_known,
-			 struct takt_mono now, struct takt_gpu_view *view)
-{
-	view->has |= view_bits(reading->has, total_known);
-	view->stale = reading->stale;
-	view->lost = reading->lost;
-	view->age_ms = (now.ns - reading->at.ns) / TAKT_NS_PER_MS;
-	view->sm_mhz = reading->sm_mhz;
-	view->mem_mhz = reading->mem_mhz;
-	view->power_mw = reading->power_mw;
-	view->power_limit_mw = reading->power_limit_mw;
-	view->temp_c = reading->temp_c;
-	view->gpu_util_pct = reading->gpu_util_pct;
-	view->mem_util_pct = reading->mem_util_pct;
-	view->fan_pct = reading->fan_pct;
-	view->pstate = reading->pstate;
-	view->mem_used_bytes = reading->mem_used_bytes;
-	view->energy_mj = reading->energy_mj;
-	view->throttle = reading->throttle;
-	if (reading->has & TAKT_HAS_THROTTLE)
-		takt_throttle_text(reading->throttle, view->throttle_text,
-				   sizeof(view->throttle_text));
-}
 
 static void fill_proc(struct takt_daemon *daemon, const struct takt_peer *peer,
 		      const struct takt_gpu_proc *proc, struct takt_mono now,
@@ -207,8 +128,12 @@ static void fill_clock_state(struct takt_daemon *daemon, uint32_t gpu, struct ta
 	takt_leases_state(daemon->leases, gpu, &lease);
 	takt_strcpy(view->clock_state, sizeof(view->clock_state), lease.state);
 	takt_strcpy(view->clock_note, sizeof(view->clock_note), lease.note);
+	if (!lease.note[0] && lease.max_mhz)
+		takt_govern_note(daemon->govern, lease.job_id, view->clock_note,
+				 sizeof(view->clock_note));
 	view->lease_min_mhz = lease.min_mhz;
 	view->lease_max_mhz = lease.max_mhz;
+	view->power_cap_mw = lease.cap_power_mw;
 }
 
 static void fill_gpu(struct takt_daemon *daemon, const struct takt_peer *peer, uint32_t gpu,
@@ -218,7 +143,9 @@ static void fill_gpu(struct takt_daemon *daemon, const struct takt_peer *peer, u
 	const struct takt_gpu_reading *reading;
 
 	view->index = gpu;
-	fill_facts(facts, view);
+	takt_gpu_view_facts(facts, view);
+	takt_strcpy(view->health, sizeof(view->health), takt_health_state(daemon->health, gpu));
+	takt_health_note(daemon->health, gpu, view->health_note, sizeof(view->health_note));
 	fill_holder(daemon, peer, gpu, view);
 	fill_shares(daemon, peer, gpu, view);
 	fill_clock_state(daemon, gpu, view);
@@ -227,7 +154,10 @@ static void fill_gpu(struct takt_daemon *daemon, const struct takt_peer *peer, u
 		view->stale = true;
 		return;
 	}
-	fill_reading(reading, facts->has & TAKT_FACT_MEMORY, now, view);
+	takt_gpu_view_reading(facts, reading, now, view);
+	if (takt_telemetry_nvlink_rates(daemon->telemetry, gpu, &view->nvlink_sent_bytes_per_s,
+					&view->nvlink_received_bytes_per_s))
+		view->has |= TAKT_VIEW_NVLINK_RATES;
 	fill_procs(daemon, peer, reading, now, view);
 }
 
@@ -251,6 +181,9 @@ static void fill_notes(const struct takt_daemon *daemon, struct takt_status_view
 		else if (takt_watch_note(daemon, gpu)[0])
 			snprintf(ret->notes[n++], sizeof(ret->notes[0]), "GPU %u: %s", gpu,
 				 takt_watch_note(daemon, gpu));
+		else if (takt_mig_note(daemon->mig, gpu)[0])
+			snprintf(ret->notes[n++], sizeof(ret->notes[0]), "GPU %u: %s", gpu,
+				 takt_mig_note(daemon->mig, gpu));
 		else if (daemon->watch[gpu].over_note[0])
 			takt_strcpy(ret->notes[n++], sizeof(ret->notes[0]),
 				    daemon->watch[gpu].over_note);
@@ -372,22 +305,24 @@ static void fill_clock_gpu(struct takt_daemon *daemon, uint32_t gpu, struct takt
 
 	takt_leases_state(daemon->leases, gpu, &lease);
 	ret->index = gpu;
-	takt_strcpy(ret->uuid, sizeof(ret->uuid), facts->uuid);
-	takt_strcpy(ret->name, sizeof(ret->name), facts->name);
+	takt_clock_gpu_facts(facts, ret);
 	takt_strcpy(ret->clock_state, sizeof(ret->clock_state), lease.state);
 	takt_strcpy(ret->note, sizeof(ret->note), lease.note);
 	ret->lease_min_mhz = lease.min_mhz;
 	ret->lease_max_mhz = lease.max_mhz;
+	ret->lease_mem_min_mhz = lease.mem_min_mhz;
+	ret->lease_mem_max_mhz = lease.mem_max_mhz;
 	ret->lease_job = lease.job_id;
-	if (takt_telemetry_latest(daemon->telemetry, gpu, now, &reading) == 0 &&
-	    (reading->has & TAKT_HAS_SM_CLOCK)) {
-		ret->has_sm = true;
-		ret->sm_mhz = reading->sm_mhz;
-	}
-	if ((facts->has & TAKT_FACT_SM_CLOCKS) && facts->sm_clock_count) {
-		ret->list_min_mhz = facts->sm_clocks_mhz[0];
-		ret->list_max_mhz = facts->sm_clocks_mhz[facts->sm_clock_count - 1];
-	}
+	ret->lease_power_mw = lease.power_mw;
+	ret->cap_power_mw = lease.cap_power_mw;
+	takt_strcpy(ret->cap_why, sizeof(ret->cap_why),
+		    takt_clock_admin_cap_why(daemon->clock_admin, gpu, lease.cap_power_mw));
+	ret->base_min_mhz = lease.base_min_mhz;
+	ret->base_max_mhz = lease.base_max_mhz;
+	ret->base_power_mw = lease.base_power_mw;
+	takt_clock_admin_mig(daemon->clock_admin, gpu, ret->base_mig);
+	if (takt_telemetry_latest(daemon->telemetry, gpu, now, &reading) == 0)
+		takt_clock_gpu_reading(reading, ret);
 }
 
 int takt_api_clocks(void *ctx, struct takt_clock_view *ret, struct takt_err *err)
@@ -398,24 +333,73 @@ int takt_api_clocks(void *ctx, struct takt_clock_view *ret, struct takt_err *err
 	ret->gpu_count = daemon->gpu_count;
 	for (uint32_t gpu = 0; gpu < daemon->gpu_count; gpu++)
 		fill_clock_gpu(daemon, gpu, takt_mono_now(daemon->sys), &ret->gpu[gpu]);
+	takt_knobs_cpu_state(daemon->knobs, &ret->cpu);
 	return 0;
+}
+
+/* Users and names are told only where the administrator wants them on a page without a lock. */
+static void label_job(struct takt_daemon *daemon, uint64_t id, char user[64],
+		      struct takt_label_job *ret)
+{
+	const struct takt_queue_job *job = takt_queue_find(daemon->queue, id);
+
+	*ret = (struct takt_label_job){.id = id, .engine = "takt"};
+	if (!job)
+		return;
+	if (daemon->config.metrics_user)
+		ret->user = takt_user_name(job->row.uid, user, 64);
+	if (daemon->config.metrics_job_name)
+		ret->name = job->spec.name;
+}
+
+/* Each job once, however many instances of the GPU it has. */
+static size_t list_shares(const struct takt_daemon *daemon, uint32_t gpu,
+			  uint64_t ret[TAKT_LABEL_MAX_JOBS])
+{
+	size_t count, n = 0;
+	const struct takt_queue_holding *holdings = takt_queue_holdings(daemon->queue, &count);
+
+	for (size_t i = 0; i < count && n < TAKT_LABEL_MAX_JOBS; i++) {
+		size_t known = 0;
+
+		if (holdings[i].gpu != gpu || holdings[i].milli == TAKT_REQUEST_WHOLE)
+			continue;
+		while (known < n && ret[known] != holdings[i].job_id)
+			known++;
+		if (known == n)
+			ret[n++] = holdings[i].job_id;
+	}
+	return n;
+}
+
+static void label_gpu(struct takt_daemon *daemon, uint32_t gpu)
+{
+	char users[TAKT_LABEL_MAX_JOBS][64];
+	uint64_t holder = 0, jobs[TAKT_LABEL_MAX_JOBS];
+	struct takt_lease_state lease;
+	struct takt_gpu_label label = {.state = state_text(daemon, gpu, &holder)};
+	size_t count = list_shares(daemon, gpu, jobs);
+
+	takt_leases_state(daemon->leases, gpu, &lease);
+	if (count == 0 && holder)
+		jobs[count++] = holder;
+	for (size_t i = 0; i < count; i++)
+		label_job(daemon, jobs[i], users[i], &label.jobs[i]);
+	label.actuate = lease.state;
+	label.health = takt_health_state(daemon->health, gpu);
+	label.hears_xids = takt_health_hears_xids(daemon->health);
+	label.lease_min_mhz = lease.min_mhz;
+	label.lease_max_mhz = lease.max_mhz;
+	label.power_cap_mw = lease.cap_power_mw;
+	takt_telemetry_label(daemon->telemetry, gpu, &label);
 }
 
 void takt_api_update_page(struct takt_daemon *daemon)
 {
 	uint32_t waiting, running;
 
-	for (uint32_t gpu = 0; gpu < daemon->gpu_count; gpu++) {
-		struct takt_lease_state lease;
-		struct takt_gpu_label label = {0};
-
-		takt_leases_state(daemon->leases, gpu, &lease);
-		label.state = state_text(daemon, gpu, &label.job_id);
-		label.actuate = lease.state;
-		label.lease_min_mhz = lease.min_mhz;
-		label.lease_max_mhz = lease.max_mhz;
-		takt_telemetry_label(daemon->telemetry, gpu, &label);
-	}
+	for (uint32_t gpu = 0; gpu < daemon->gpu_count; gpu++)
+		label_gpu(daemon, gpu);
 	takt_queue_counts(daemon->queue, &waiting, &running);
 	takt_telemetry_gauge(daemon->telemetry, "takt_jobs_waiting", "Jobs that wait to be placed.",
 			     false, waiting);
@@ -424,5 +408,9 @@ void takt_api_update_page(struct takt_daemon *daemon)
 	takt_telemetry_gauge(daemon->telemetry, "takt_manages",
 			     "1 when takt gives out these GPUs, 0 when it observes only.", false,
 			     daemon->manages);
+	takt_net_watch_latest(daemon->net_watch, takt_telemetry_net(daemon->telemetry));
+	takt_net_probe_update_page(daemon);
 	takt_handover_update_page(daemon);
+	takt_govern_update_page(daemon->govern);
+	takt_gpu_history_update_page(daemon);
 }

@@ -7,7 +7,8 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/terminal.h"
-#include "daemon/daemon.h"
+#include "daemon/govern.h"
+#include "daemon/gpu_health.h"
 #include "daemon/job_memory.h"
 #include "daemon/peaks.h"
 #include "sched/sched.h"
@@ -33,6 +34,7 @@ static uint32_t report_bits(uint32_t has)
 	bits |= has & TAKT_REPORT_PEAK_MEMORY ? TAKT_RV_PEAK_MEMORY : 0;
 	bits |= has & TAKT_REPORT_UTIL ? TAKT_RV_UTIL : 0;
 	bits |= has & TAKT_REPORT_HANDOVER ? TAKT_RV_HANDOVER : 0;
+	bits |= has & TAKT_REPORT_SM_SPREAD ? TAKT_RV_SM_SPREAD : 0;
 	return bits;
 }
 
@@ -44,6 +46,7 @@ static void fill_report(const struct takt_job_report *report, struct takt_report
 	ret->energy_mj = report->energy_mj;
 	takt_strcpy(ret->energy_why_not, sizeof(ret->energy_why_not), report->energy_why_not);
 	ret->mean_sm_mhz = report->mean_sm_mhz;
+	ret->sm_spread_mhz = report->sm_spread_mhz;
 	ret->throttled_ms = report->throttled_ns / TAKT_NS_PER_MS;
 	takt_throttle_text(report->throttle_reasons, ret->throttle_text,
 			   sizeof(ret->throttle_text));
@@ -53,6 +56,7 @@ static void fill_report(const struct takt_job_report *report, struct takt_report
 	ret->gap_driver_us = report->gap_driver_ns / TAKT_NS_PER_US;
 	ret->gap_scheduler_us = report->gap_scheduler_ns / TAKT_NS_PER_US;
 	ret->gap_start_us = report->gap_start_ns / TAKT_NS_PER_US;
+	takt_govern_fill_saved(report, ret);
 }
 
 static void fill_gpus(struct takt_daemon *daemon, uint64_t mask, struct takt_job_view *ret)
@@ -133,17 +137,9 @@ static void fill_last_peak(const struct takt_daemon *daemon, uid_t uid,
 			 spec->name, (double)ret->last_peak_bytes / gib, (double)asked / gib);
 }
 
-/* What both live and ended jobs have. */
-static void fill_common(struct takt_daemon *daemon, const struct takt_peer *peer,
-			const struct takt_job *row, const struct takt_jobspec *spec,
-			struct takt_job_view *ret)
+/* What was asked for, as everybody may see it. */
+static void fill_asked(const struct takt_jobspec *spec, struct takt_job_view *ret)
 {
-	memset(ret, 0, sizeof(*ret));
-	ret->id = row->id;
-	ret->simulated = takt_machine_info(daemon->machine)->simulated;
-	ret->uid = row->uid;
-	takt_user_name(row->uid, ret->user, sizeof(ret->user));
-	takt_strcpy(ret->state, sizeof(ret->state), takt_job_state_name(row->state));
 	ret->gpus = spec->gpus;
 	ret->array_id = spec->array_id;
 	ret->array_index = spec->array_index;
@@ -153,43 +149,75 @@ static void fill_common(struct takt_daemon *daemon, const struct takt_peer *peer
 	ret->gpu_mem_mib = spec->gpu_mem_mib;
 	ret->time_limit_ms = spec->time_limit_ms;
 	ret->begin_ms = spec->begin_ms;
-	ret->retry_at_ms = to_ms(row->retry_at);
 	ret->retries = spec->retries;
-	ret->failures = row->failures;
-	ret->restarts = row->restarts;
-	ret->preemptions = row->preemptions;
-	ret->checkpoint_ms = to_ms(row->checkpoint_at);
 	fill_after(spec, ret);
-	ret->priority = row->priority;
-	if (row->state == TAKT_JOB_WAITING)
-		takt_strcpy(ret->held, sizeof(ret->held), takt_job_hold_name(row->held));
 	if (spec->clock_ask != TAKT_CLOCK_ASK_NONE)
 		ret->clock_max_mhz = spec->clock_mhz;
 	if (spec->clock_ask == TAKT_CLOCK_ASK_LOCK)
 		ret->clock_min_mhz = spec->clock_mhz;
+}
+
+/* What became of it so far. */
+static void fill_course(const struct takt_job *row, struct takt_job_view *ret)
+{
+	takt_strcpy(ret->state, sizeof(ret->state), takt_job_state_name(row->state));
+	if (row->state == TAKT_JOB_WAITING)
+		takt_strcpy(ret->held, sizeof(ret->held), takt_job_hold_name(row->held));
+	ret->priority = row->priority;
 	ret->attempt = row->attempt;
-	if (!row->mig || !fill_instances(daemon, row->mig, ret))
-		fill_gpus(daemon, row->gpu_mask, ret);
-	ret->gpu_mem_held_mib = row->mem_held_mib;
-	takt_strcpy(ret->memory, sizeof(ret->memory), takt_job_memory_word(row));
+	ret->failures = row->failures;
+	ret->restarts = row->restarts;
+	ret->preemptions = row->preemptions;
 	ret->submitted_ms = to_ms(row->submitted);
 	ret->started_ms = to_ms(row->started);
 	ret->ended_ms = to_ms(row->ended);
+	ret->retry_at_ms = to_ms(row->retry_at);
+	ret->checkpoint_ms = to_ms(row->checkpoint_at);
 	ret->has_exit_code =
 		row->state == TAKT_JOB_DONE || (row->state == TAKT_JOB_FAILED && !row->exit_signal);
 	ret->exit_code = row->exit_code;
 	ret->exit_signal = row->exit_signal;
 	fill_report(&row->report, &ret->report);
-	ret->mine = takt_api_may_read(peer, row->uid);
-	takt_job_view_terms(spec, ret->mine, ret);
-	if (!ret->mine)
-		return;
+}
+
+/* What it has, or had, of the machine. */
+static void fill_held(struct takt_daemon *daemon, const struct takt_job *row,
+		      struct takt_job_view *ret)
+{
+	if (!row->mig || !fill_instances(daemon, row->mig, ret))
+		fill_gpus(daemon, row->gpu_mask, ret);
+	ret->gpu_mem_held_mib = row->mem_held_mib;
+	takt_strcpy(ret->memory, sizeof(ret->memory), takt_job_memory_word(row));
+}
+
+static void fill_private(const struct takt_daemon *daemon, const struct takt_job *row,
+			 const struct takt_jobspec *spec, struct takt_job_view *ret)
+{
 	takt_strcpy(ret->name, sizeof(ret->name), spec->name);
 	takt_jobspec_command(spec, ret->command, sizeof(ret->command));
 	takt_strcpy(ret->cwd, sizeof(ret->cwd), spec->cwd);
 	takt_strcpy(ret->message, sizeof(ret->message), row->message ? row->message : "");
 	if (spec->gpus)
 		fill_last_peak(daemon, row->uid, spec, ret);
+}
+
+/* What both live and ended jobs have. */
+static void fill_common(struct takt_daemon *daemon, const struct takt_peer *peer,
+			const struct takt_job *row, const struct takt_jobspec *spec,
+			struct takt_job_view *ret)
+{
+	memset(ret, 0, sizeof(*ret));
+	ret->id = row->id;
+	ret->simulated = takt_machine_info(daemon->machine)->simulated;
+	ret->uid = row->uid;
+	ret->mine = takt_api_may_read(peer, row->uid);
+	takt_user_name(row->uid, ret->user, sizeof(ret->user));
+	fill_asked(spec, ret);
+	fill_course(row, ret);
+	fill_held(daemon, row, ret);
+	takt_job_view_terms(spec, ret->mine, ret);
+	if (ret->mine)
+		fill_private(daemon, row, spec, ret);
 }
 
 /* Who may not see the job's log has no use for the name. */
@@ -241,12 +269,15 @@ static void fill_running(struct takt_daemon *daemon, const struct takt_queue_job
 		ret->report.has |= TAKT_RV_PEAK_MEMORY;
 	if (account.has & TAKT_ACCOUNT_UTIL)
 		ret->report.has |= TAKT_RV_UTIL;
+	if (account.has & TAKT_ACCOUNT_SM_SPREAD)
+		ret->report.has |= TAKT_RV_SM_SPREAD;
 	ret->report.mean_util_permille = account.mean_util_permille;
 	ret->report.idle_ms = account.idle_ns / TAKT_NS_PER_MS;
 	ret->report.energy_mj = account.energy_mj;
 	takt_strcpy(ret->report.energy_why_not, sizeof(ret->report.energy_why_not),
 		    account.energy_why_not);
 	ret->report.mean_sm_mhz = account.mean_sm_mhz;
+	ret->report.sm_spread_mhz = account.sm_spread_mhz;
 	ret->report.throttled_ms = account.throttled_ns / TAKT_NS_PER_MS;
 	takt_throttle_text(account.throttle_reasons, ret->report.throttle_text,
 			   sizeof(ret->report.throttle_text));
@@ -266,7 +297,8 @@ static void fill_why(struct takt_daemon *daemon, const struct takt_queue_job *jo
 	if (takt_why_text(wait, &text) == 0)
 		takt_strcpy(ret->why_text, sizeof(ret->why_text), takt_str_text(&text));
 	takt_str_fini(&text);
-	takt_api_why_more(daemon, wait->why, ret->why_text, sizeof(ret->why_text));
+	takt_api_why_more(daemon, wait->why, job->spec.gpu_indices, ret->why_text,
+			  sizeof(ret->why_text));
 }
 
 static void fill_job(struct takt_daemon *daemon, const struct takt_peer *peer,
@@ -280,6 +312,7 @@ static void fill_job(struct takt_daemon *daemon, const struct takt_peer *peer,
 	if (job->phase == TAKT_PHASE_RUNNING) {
 		ret->pid = job->pid;
 		fill_running(daemon, job, ret);
+		takt_govern_fill(daemon->govern, job, ret);
 		fill_terminal(daemon, job, ret);
 	}
 	takt_api_fill_outlook(daemon, job, ret);
@@ -293,6 +326,7 @@ static int fill_row(struct takt_daemon *daemon, const struct takt_peer *peer,
 
 	takt_jobspec_init(&spec);
 	rc = takt_jobspec_from_json(row->spec_json, strlen(row->spec_json), &spec, err);
+	takt_queue_keep_promise(row, &spec);
 	if (rc == 0)
 		fill_common(daemon, peer, row, &spec, ret);
 	takt_jobspec_fini(&spec);
@@ -343,6 +377,15 @@ static void fill_isolation(struct takt_daemon *daemon, struct takt_job_view *ret
 	takt_strcpy(ret->isolation_note, sizeof(ret->isolation_note), why);
 }
 
+/* One that waits far behind has to be asked for. */
+static void explain_deep(struct takt_daemon *daemon, const struct takt_queue_job *job)
+{
+	uint32_t ahead;
+
+	if (job->phase == TAKT_PHASE_WAITING && !takt_queue_why(daemon->queue, job->row.id, &ahead))
+		takt_queue_explain(daemon->queue, UINT32_MAX);
+}
+
 int takt_api_job(void *ctx, const struct takt_peer *peer, uint64_t job_id,
 		 struct takt_job_view *ret, struct takt_err *err)
 {
@@ -352,10 +395,16 @@ int takt_api_job(void *ctx, const struct takt_peer *peer, uint64_t job_id,
 	int rc;
 
 	if (job) {
+		explain_deep(daemon, job);
 		fill_job(daemon, peer, job, ret);
 		fill_isolation(daemon, ret);
 		if (ret->mine && job->phase == TAKT_PHASE_RUNNING)
 			takt_stray_note(daemon, job, ret->stray_note, sizeof(ret->stray_note));
+		if (job->phase == TAKT_PHASE_RUNNING)
+			takt_health_job_note(daemon->health, job, ret->health_note,
+					     sizeof(ret->health_note));
+		if (ret->mine)
+			takt_job_progress_fill(daemon, job_id, &ret->progress);
 		return 0;
 	}
 	rc = takt_api_ended_row(daemon, job_id, &row, err);
@@ -365,6 +414,8 @@ int takt_api_job(void *ctx, const struct takt_peer *peer, uint64_t job_id,
 		note_changed(daemon, row.gpu_mask, ret);
 	if (rc == 0)
 		fill_isolation(daemon, ret);
+	if (rc == 0 && ret->mine)
+		takt_job_progress_fill_ended(daemon, &row, &ret->progress);
 	takt_job_fini(&row);
 	return rc;
 }
@@ -410,19 +461,35 @@ static int list_ended(void *ctx, const struct takt_job *row)
 	return rc < 0 ? rc : listing->each(listing->arg, listing->view);
 }
 
+static int list_past(struct takt_daemon *daemon, const struct takt_history_ask *ask, uint32_t limit,
+		     struct listing *listing)
+{
+	const struct takt_store_past past = {
+		.before_id = ask->before,
+		.since = {ask->since_ms * (int64_t)TAKT_NS_PER_MS},
+		.until = {ask->until_ms * (int64_t)TAKT_NS_PER_MS},
+		.uid = ask->uid == UINT32_MAX ? -1 : (int64_t)ask->uid,
+		.gpu = ask->gpu < TAKT_VIEW_MAX_GPUS ? (int32_t)ask->gpu : -1,
+		.states = ask->states,
+		.limit = limit,
+	};
+
+	return takt_store_each_past(daemon->store, &past, list_ended, listing, listing->err);
+}
+
 static int list_all_live(struct takt_daemon *daemon, struct listing *listing)
 {
 	uint32_t waiting, running;
-	int rc = takt_queue_each(daemon->queue, list_live, listing);
+	int rc = takt_queue_each(daemon->queue, listing->left, list_live, listing);
 
 	takt_queue_counts(daemon->queue, &waiting, &running);
 	listing->total = (uint64_t)waiting + running;
 	return rc == list_is_full ? 0 : rc;
 }
 
-int takt_api_queue(void *ctx, const struct takt_peer *peer, bool history, uint32_t limit,
-		   int (*each)(void *arg, const struct takt_job_view *view), void *arg,
-		   uint64_t *ret_total, struct takt_err *err)
+int takt_api_queue(void *ctx, const struct takt_peer *peer, const struct takt_history_ask *history,
+		   uint32_t limit, int (*each)(void *arg, const struct takt_job_view *view),
+		   void *arg, uint64_t *ret_total, struct takt_err *err)
 {
 	struct takt_daemon *daemon = ctx;
 	struct listing listing = {
@@ -431,7 +498,7 @@ int takt_api_queue(void *ctx, const struct takt_peer *peer, bool history, uint32
 
 	if (!listing.view)
 		return takt_err_set(err, -ENOMEM, "the list of jobs");
-	rc = history ? takt_store_each_history(daemon->store, limit, list_ended, &listing, err)
+	rc = history ? list_past(daemon, history, limit, &listing)
 		     : list_all_live(daemon, &listing);
 	takt_free(listing.view);
 	if (rc == 0)
@@ -474,6 +541,7 @@ int takt_api_explain(void *ctx, const struct takt_peer *peer, uint64_t job_id,
 		ret->outside = wait->outside;
 		ret->unhealthy = wait->unhealthy;
 		ret->promised = wait->promised;
+		ret->kept = wait->kept;
 		ret->must_end = wait->must_end;
 		ret->behind_job = wait->behind_job;
 	}

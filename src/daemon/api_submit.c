@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "daemon/daemon.h"
+#include "daemon/govern.h"
 #include "launch/launch.h"
 
 struct submit_token {
@@ -92,6 +92,7 @@ static int may_run_jobs(const struct takt_daemon *daemon, uid_t uid, struct takt
 static int may_submit(const struct takt_daemon *daemon, const struct takt_peer *peer,
 		      const struct takt_jobspec *spec, struct takt_err *err)
 {
+	struct takt_govern_terms terms;
 	int rc;
 
 	if (!daemon->manages)
@@ -106,10 +107,8 @@ static int may_submit(const struct takt_daemon *daemon, const struct takt_peer *
 				    spec->array_id ? "array_id" : "params");
 	if (spec->priority > 0 && !peer->admin)
 		return takt_err_set(err, -EPERM, "priority above 0 needs an administrator");
-	rc = takt_daemon_check_carried_out(spec, err);
-	if (rc < 0)
-		return rc;
-	return check_clock(daemon, spec, err);
+	rc = takt_govern_terms(daemon, peer->uid, spec, &terms, err);
+	return rc < 0 ? rc : check_clock(daemon, spec, err);
 }
 
 static struct submit_token *token_for(struct takt_daemon *daemon, const struct takt_peer *peer,
@@ -180,6 +179,25 @@ int takt_api_submit_many(void *ctx, const struct takt_peer *peer, struct takt_jo
 	return handed_in(pending, token, rc);
 }
 
+static void fill_runs(const struct takt_queue_trial *trial, struct takt_try_view *ret)
+{
+	for (uint32_t i = 0; i < trial->run_count; i++) {
+		const struct takt_queue_trial_run *from = &trial->runs[i];
+		struct takt_try_run_view *to = &ret->array[ret->array_count++];
+
+		*to = (struct takt_try_run_view){.first = from->first,
+						 .last = from->last,
+						 .starts = from->starts,
+						 .gpu_list = from->gpu_mask};
+		if (from->starts)
+			continue;
+		takt_strcpy(to->why, sizeof(to->why), takt_why_name(from->why));
+		takt_strcpy(to->text, sizeof(to->text), from->text);
+		to->starts_ms = from->starts_at.ns / (int64_t)TAKT_NS_PER_MS;
+	}
+	ret->more = trial->more;
+}
+
 static void fill_trial(const struct takt_daemon *daemon, const struct takt_queue_trial *trial,
 		       struct takt_try_view *ret)
 {
@@ -191,13 +209,14 @@ static void fill_trial(const struct takt_daemon *daemon, const struct takt_queue
 	ret->run_ms = trial->estimate.ns / TAKT_NS_PER_MS;
 	takt_strcpy(ret->run_from, sizeof(ret->run_from),
 		    takt_estimate_from_name(trial->estimate.from));
+	ret->has_starts_error = takt_api_start_error(daemon, &ret->starts_error_ms);
+	fill_runs(trial, ret);
 	if (trial->starts)
 		return;
 	takt_strcpy(ret->why, sizeof(ret->why), takt_why_name(trial->why));
 	takt_strcpy(ret->text, sizeof(ret->text), trial->text);
 	ret->ahead = trial->ahead;
 	ret->starts_ms = trial->starts_at.ns / (int64_t)TAKT_NS_PER_MS;
-	ret->has_starts_error = takt_api_start_error(daemon, &ret->starts_error_ms);
 }
 
 int takt_api_try(void *ctx, const struct takt_peer *peer, struct takt_jobspecs *specs,

@@ -160,27 +160,38 @@ int takt_attempts_begin(struct takt_attempts *attempts, const struct takt_queue_
 					  attempts->port_first, attempts->port_last);
 }
 
+/* What it runs as: of one that was staged that is its `go`. */
+static void read_known(const struct takt_sys *sys, int attempt_dirfd, struct known *known)
+{
+	struct takt_attempt_spec spec = {0};
+	int rc = takt_attempt_read_go(sys, attempt_dirfd, &spec, NULL);
+
+	if (rc == -ENOENT)
+		rc = takt_attempt_read_spec(sys, attempt_dirfd, &spec, NULL);
+	if (rc == 0) {
+		takt_strcpy(known->id, sizeof(known->id), spec.id);
+		known->port = spec.master_port;
+	}
+	takt_attempt_spec_fini(&spec);
+}
+
 int takt_attempts_adopt(struct takt_attempts *attempts, const struct takt_sys *sys, int jobs_dirfd,
 			const struct takt_queue_job *job, struct takt_err *err)
 {
-	struct takt_attempt_spec spec = {0};
 	struct known *known;
 	int dirfd;
 
-	if (!job->spec.ranks && !job->spec.container)
+	if ((!job->spec.ranks && !job->spec.container) || job->row.staged)
 		return 0;
 	known = entry_of(attempts, job->row.id);
 	if (!known)
 		return takt_err_set(err, -ENOMEM, "an attempt to adopt");
 	*known = (struct known){.uid = job->row.uid, .container = job->spec.container};
 	dirfd = takt_attempt_open(sys, jobs_dirfd, job->row.id, job->row.attempt, NULL);
-	if (dirfd >= 0 && takt_attempt_read_spec(sys, dirfd, &spec, NULL) == 0) {
-		takt_strcpy(known->id, sizeof(known->id), spec.id);
-		known->port = spec.master_port;
-	}
-	if (dirfd >= 0)
-		(void)sys->close(sys, dirfd);
-	takt_attempt_spec_fini(&spec);
+	if (dirfd < 0)
+		return 0;
+	read_known(sys, dirfd, known);
+	(void)sys->close(sys, dirfd);
 	return 0;
 }
 

@@ -12,8 +12,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "actuate/actuate.h"
 #include "base/err.h"
+#include "base/mig_layout.h"
 #include "base/sys.h"
+#include "clock/governor.h"
 #include "config/config.h"
 #include "device/device.h"
 #include "engine/engine.h"
@@ -21,7 +24,9 @@
 #include "queue/queue.h"
 #include "server/server.h"
 #include "store/store.h"
+#include "telemetry/history.h"
 #include "telemetry/telemetry.h"
+#include "top/gpu_view.h"
 
 struct takt_helper_proc {
 	const char *name; /* "takt-launch" */
@@ -35,19 +40,20 @@ struct takt_helper_proc {
 struct takt_handover_gap {
 	uint64_t job_id; /* 0 = no such job yet */
 	uint64_t driver_ns, scheduler_ns, start_ns;
-	struct takt_wall given_at; /* with the engine; 0 = not yet */
+	struct takt_boot given_at; /* with the engine; 0 = not yet */
 	bool complete;		   /* it runs */
 };
 
 /* One GPU's drain and health, as the watch sees it. */
 struct takt_gpu_watch {
-	bool outside, lost, quarantined, draining;
+	bool outside, lost, quarantined, ill, draining;
 	uint64_t seq_seen; /* of the newest sample looked at */
 	struct takt_mono
 		drain_since_mono; /* only a process list read after this may prove it clean */
 	struct takt_boot drain_since;
 	uint64_t mem_before_bytes; /* used with no job on it */
 	bool mem_before_known;
+	bool kept; /* the store may have a record of it, see drain_kept.c */
 	uint64_t mem_last_bytes;
 	struct takt_mono
 		mem_settled_at; /* since when mem_last_bytes is what is used; 0 = not looked yet */
@@ -56,6 +62,7 @@ struct takt_gpu_watch {
 	struct takt_handover_gap gap; /* of the newest such job */
 	struct takt_boot taken_at; /* when the GPU that a placed job waited for was clean; 0 = no */
 	char lost_note[120], aside_note[160]; /* why it is lost, set aside; "" = it is not */
+	char ill_note[240];		      /* what the rules of health found; "" = nothing */
 	char over_note[180]; /* who uses more memory of it than is reserved; "" = nobody */
 };
 
@@ -65,13 +72,22 @@ struct takt_handover {
 };
 
 struct takt_attempts;
+struct takt_event_hooks;
 /* A file as it was when it was last read; compared as bytes. */
 struct takt_file_mark {
 	uint64_t inode;
 	int64_t size, changed_s, changed_ns; /* size -1 = it was not there */
 };
 
+struct takt_clock_admin;
+struct takt_govern;
+struct takt_gpu_health;
+struct takt_net_probe;
+struct takt_net_watch;
+struct takt_gpu_history;
 struct takt_idle;
+struct takt_job_course;
+struct takt_job_progress;
 struct takt_lease_keeper;
 struct takt_orders;
 struct takt_peaks;
@@ -79,10 +95,18 @@ struct takt_proc_cache;
 struct takt_waiters;
 
 struct takt_daemon {
-	struct takt_config config;
-	char libexec_dir[PATH_MAX];    /* of takt-launch, takt-shim, takt-actuate, takt-guard */
-	const char *metrics_hosts[17]; /* into config.metrics_hosts, NULL-terminated */
-	unsigned metrics_port;	       /* 0 = no TCP */
+	struct takt_config config; /* in force */
+	struct takt_config read;   /* as it was read, what counts without a restart as in force */
+	int argc;		   /* of `takt serve`, to read it again */
+	char **argv;
+	char libexec_dir[PATH_MAX];	 /* of takt-launch, takt-shim, takt-actuate, takt-guard */
+	const char *metrics_hosts[17];	 /* into config.metrics_hosts, NULL-terminated */
+	unsigned metrics_port, web_port; /* 0 = no TCP */
+	struct takt_tls tls;		 /* all zero = none */
+	struct takt_mono metrics_file_due;
+	bool metrics_file_failed;
+	struct takt_mono nccl_due;
+	bool nccl_failed;
 	const struct takt_sys *sys;
 	bool single_user, manages;
 	char observe_why[240];
@@ -92,15 +116,26 @@ struct takt_daemon {
 	struct takt_machine *machine;
 	int machine_event_fd;
 	struct takt_telemetry *telemetry;
+	struct takt_gpu_history *history;
 	struct takt_store *store;
 	struct takt_engine *engine;
 	struct takt_queue *queue;
 	struct takt_server *server;
 	struct takt_helper_proc actuate, launch;
 	struct takt_lease_keeper *leases;
+	struct takt_clock_admin *clock_admin;
+	struct takt_admin_knobs *knobs;
 	struct takt_attempts *attempts;
+	struct takt_event_hooks *hooks;
 	struct takt_orders *orders;
+	struct takt_mig *mig;
+	struct takt_govern *govern;
+	struct takt_gpu_health *health;
+	struct takt_net_watch *net_watch;
+	struct takt_net_probe *net_probe; /* NULL = off */
 	struct takt_idle *idle;
+	struct takt_job_progress *progress;
+	struct takt_job_course *courses;
 	struct takt_proc_cache *procs;
 	struct takt_waiters *waiters;
 	struct takt_peaks *peaks;
@@ -110,19 +145,24 @@ struct takt_daemon {
 	int jobs_dirfd, signal_fd;
 	uint32_t gpu_count;
 	int32_t pair_score[TAKT_DEVICE_MAX_GPUS * TAKT_DEVICE_MAX_GPUS];
+	uint32_t gpu_mem_mib[TAKT_DEVICE_MAX_GPUS]; /* 0 = not known */
 	struct takt_file_mark tenants_mark;
 	struct takt_boot tenants_looked;
-	struct takt_boot complained; /* when the loop last said that something failed */
+	struct takt_mono accounts_due; /* when they are kept next; 0 = not looked yet */
+	struct takt_boot complained;   /* when the loop last said that something failed */
 	bool stop;
 };
 
 /* serve_setup.c: open everything in order, close it in reverse. open fails with the reason for
- * people. */
-int takt_daemon_open(struct takt_daemon *daemon, const struct takt_config *config,
-		     struct takt_err *err);
+ * people. The arguments, those of `takt serve`, are borrowed until close. */
+int takt_daemon_open(struct takt_daemon *daemon, const struct takt_config *config, int argc,
+		     char **argv, struct takt_err *err);
 void takt_daemon_close(struct takt_daemon *daemon);
 /* serve_loop.c: until SIGTERM or SIGINT. */
 int takt_daemon_loop(struct takt_daemon *daemon, struct takt_err *err);
+
+/* A runtime directory that another user made (in /tmp, say) is a trap: our sockets would be his. */
+int takt_runtime_dir_check(const char *path, struct takt_err *err);
 
 /* gpu_owner.c: one manager a GPU. Takes a lock a GPU by UUID across users; looks for slurmd, a
  * kubelet. Fills manages and observe_why. */
@@ -132,6 +172,18 @@ int takt_daemon_own_gpus(struct takt_daemon *daemon, struct takt_err *err);
  */
 bool takt_daemon_lock_again(const struct takt_daemon *daemon);
 void takt_daemon_disown_gpus(struct takt_daemon *daemon);
+/* Whether a process holds the lock of this file now, and what it has written there ("another takt"
+ * when nothing). A holder tries for a moment, so a look does not disturb it. */
+bool takt_lock_is_held(const char *path, char *ret_owner, size_t size);
+
+/* reload.c: the configuration read again, whole or not at all. The notes of `takt status` say what
+ * was refused or needs a restart. */
+int takt_daemon_reload(struct takt_daemon *daemon, struct takt_reload_view *ret,
+		       struct takt_err *err);
+int takt_api_reload(void *ctx, const struct takt_peer *peer, struct takt_reload_view *ret,
+		    struct takt_err *err);
+/* What the queue is told of a configuration. */
+struct takt_queue_terms takt_daemon_queue_terms(const struct takt_config *config);
 
 /* tenants_file.c: who may have how much. Read it; read it if it has changed. */
 void takt_tenants_file_read(struct takt_daemon *daemon);
@@ -160,6 +212,18 @@ void takt_watch_health(struct takt_daemon *daemon);
 const char *takt_watch_note(const struct takt_daemon *daemon, uint32_t gpu);
 void takt_watch_job_placed(struct takt_daemon *daemon, const struct takt_queue_job *job);
 void takt_watch_job_over(struct takt_daemon *daemon, const struct takt_queue_job *job);
+
+/* drain_kept.c: once the queue is loaded. GPUs that were left, and were not known to be clean when
+ * an earlier daemon of this boot ended, drain on. */
+int takt_drain_load(struct takt_daemon *daemon, struct takt_err *err);
+
+/* account_kept.c: accounts of jobs that run, over a restart. Look whether they are to be kept; keep
+ * them now; the attempt is over; go on with those of an earlier daemon, once the queue is loaded.
+ */
+void takt_accounts_tick(struct takt_daemon *daemon, struct takt_mono now);
+void takt_accounts_keep(struct takt_daemon *daemon);
+void takt_account_forget(struct takt_daemon *daemon, const struct takt_queue_job *job);
+int takt_accounts_load(struct takt_daemon *daemon, struct takt_err *err);
 
 /* handover.c: what a GPU loses between two jobs. */
 void takt_handover_clean(struct takt_daemon *daemon, uint32_t gpu);
@@ -194,8 +258,44 @@ void takt_idle_free(struct takt_idle *idle);
 /* It runs; nothing happens to one that did not ask for it, or is watched already. */
 void takt_idle_watch(struct takt_idle *idle, const struct takt_queue_job *job);
 void takt_idle_forget(struct takt_idle *idle, uint64_t job_id);
+/* For its owner, once it is to be released soon; else *ret stays. */
+void takt_idle_note(const struct takt_idle *idle, const struct takt_queue_job *job, char *ret,
+		    size_t size);
 /* Samples have come. */
 void takt_idle_tick(struct takt_idle *idle, struct takt_mono now, struct takt_boot boot);
+
+/* gpu_history.c: what GPUs did, in files of state_dir. */
+int takt_gpu_history_new(struct takt_daemon *daemon, struct takt_err *err);
+void takt_gpu_history_free(struct takt_gpu_history *history);	 /* NULL is fine */
+int takt_gpu_history_fd(const struct takt_gpu_history *history); /* -1 = none is kept */
+/* Bit g of `fresh`: GPU g has a new reading. */
+void takt_gpu_history_tick(struct takt_daemon *daemon, uint64_t fresh, struct takt_mono now);
+void takt_gpu_history_pump(struct takt_daemon *daemon);
+void takt_gpu_history_update_page(struct takt_daemon *daemon);
+int takt_api_history(void *ctx, const struct takt_gpu_history_ask *ask,
+		     struct takt_pending *pending, struct takt_err *err);
+
+/* job_progress.c: how far jobs say they are. */
+enum {
+	TAKT_PROGRESS_PATH = 64
+};
+/* Of the file, below the folder of attempts. */
+void takt_job_progress_path(uint64_t job_id, uint32_t attempt, char ret[TAKT_PROGRESS_PATH]);
+int takt_job_progress_new(struct takt_job_progress **ret);
+void takt_job_progress_free(struct takt_job_progress *progress);
+/* It runs; or is over. */
+void takt_job_progress_watch(struct takt_job_progress *progress, const struct takt_queue_job *job);
+void takt_job_progress_forget(struct takt_job_progress *progress, uint64_t job_id);
+void takt_job_progress_tick(struct takt_daemon *daemon, struct takt_mono now);
+void takt_job_progress_fill(struct takt_daemon *daemon, uint64_t job_id,
+			    struct takt_progress_view *ret);
+/* What it said last, while its folder is there. */
+void takt_job_progress_fill_ended(struct takt_daemon *daemon, const struct takt_job *row,
+				  struct takt_progress_view *ret);
+
+/* job_course.c */
+int takt_api_course(void *ctx, const struct takt_peer *peer, uint64_t job_id,
+		    struct takt_course_view *ret, struct takt_err *err);
 
 /* job_strays.c: what the owner of a running job should know of GPUs that were not given to it; "" =
  * nothing. */
@@ -214,7 +314,8 @@ struct takt_proc_who {
 	bool gone;	  /* the driver lists it, the kernel does not */
 	char command[65];
 };
-int takt_proc_cache_new(const char *jobs_dir, const struct takt_attempts *attempts,
+/* jobs_dirfd: the same folder, borrowed. */
+int takt_proc_cache_new(const char *jobs_dir, int jobs_dirfd, const struct takt_attempts *attempts,
 			struct takt_proc_cache **ret);
 void takt_proc_cache_free(struct takt_proc_cache *cache);
 const struct takt_proc_who *takt_proc_who(struct takt_proc_cache *cache, int32_t pid,
@@ -239,18 +340,74 @@ void takt_leases_job_end(struct takt_lease_keeper *leases, const struct takt_que
 /* "takt clock set|reset". job_id 0: an administrator's own lease. The pending gets the clock view.
  */
 void takt_leases_set(struct takt_lease_keeper *leases, uint64_t gpu_mask, uint64_t job_id,
-		     uint32_t min_mhz, uint32_t max_mhz, struct takt_pending *pending);
+		     const struct takt_clock_order *ask, struct takt_pending *pending);
 void takt_leases_reset(struct takt_lease_keeper *leases, uint64_t gpu_mask, uint64_t job_id,
 		       struct takt_pending *pending);
+/* One setting for all GPUs of a job, sent to all before any answers; with nothing in `sets` the job
+ * is as one that asks for no clock. `was`: what was asked before; a GPU where somebody has asked
+ * otherwise for this job since is left to him. */
+void takt_leases_govern(struct takt_lease_keeper *leases, const struct takt_queue_job *job,
+			const struct takt_governor_cap *was, const struct takt_governor_cap *cap);
+/* How far that got on the GPU that is worst off, the worse the later. */
+enum takt_lease_standing {
+	TAKT_STANDING_HOLDS,   /* applied and read back everywhere, and nobody asks for more */
+	TAKT_STANDING_ASKED,   /* no answer yet, or the actuator is away or waits for load */
+	TAKT_STANDING_OUTBID,  /* somebody else's wish is in force */
+	TAKT_STANDING_ADVICE,  /* no permission to set, or somebody may have locked the clock */
+	TAKT_STANDING_FOREIGN, /* somebody else sets this board */
+	TAKT_STANDING_REFUSED,
+	TAKT_STANDING_GONE, /* somebody let go of it: an administrator's reset */
+};
+/* `note` has the actuator's word of that GPU, "" where it holds. */
+enum takt_lease_standing takt_leases_standing(const struct takt_lease_keeper *leases,
+					      const struct takt_queue_job *job,
+					      const struct takt_governor_cap *cap,
+					      uint32_t *ret_gpu, char *note, size_t size);
 /* What is known of one GPU's clocks. */
 struct takt_lease_state {
 	const char *state; /* static text, "clean", ... */
 	char note[160];
 	uint32_t min_mhz, max_mhz; /* applied; max 0 = none */
+	uint32_t mem_min_mhz, mem_max_mhz;
 	uint64_t job_id;
+	uint32_t power_mw;     /* applied; 0 = none */
+	uint32_t cap_power_mw; /* a facility's; 0 = none */
+	/* Declared as the baseline; 0 = the driver's own, what was found. */
+	uint32_t base_min_mhz, base_max_mhz, base_power_mw;
 };
 void takt_leases_state(const struct takt_lease_keeper *leases, uint32_t gpu,
 		       struct takt_lease_state *ret);
+/* One request beside those of leases; its number, 0 = the actuator is away. The reply goes to
+ * takt_clock_admin_take. */
+uint64_t takt_leases_send(struct takt_lease_keeper *leases, struct takt_actuate_request request);
+/* Finishes it with the clock view. */
+void takt_leases_answer(struct takt_lease_keeper *leases, struct takt_pending *pending);
+/* An administrator's own leases are over. */
+void takt_leases_end_standing(struct takt_lease_keeper *leases);
+
+/* clock_admin.c: caps, and what is declared of clocks. */
+int takt_clock_admin_new(struct takt_daemon *daemon, struct takt_clock_admin **ret,
+			 struct takt_err *err);
+void takt_clock_admin_free(struct takt_clock_admin *admin); /* NULL is fine */
+/* Whether the reply was one of its own; the state of the GPU in it is known already. */
+bool takt_clock_admin_take(struct takt_clock_admin *admin, const struct takt_actuate_reply *reply);
+/* Gives up what was not answered in time. */
+void takt_clock_admin_tick(struct takt_clock_admin *admin, struct takt_boot now,
+			   uint64_t *ret_next_ns);
+/* How the GPU is declared to be cut into MIG instances; "" = it is not. Returns ret. */
+const char *takt_clock_admin_mig(const struct takt_clock_admin *admin, uint32_t gpu,
+				 char ret[TAKT_MIG_TEXT]);
+/* A declaration is under way that may cut the GPU into other instances. */
+bool takt_clock_admin_cuts(const struct takt_clock_admin *admin, uint32_t gpu);
+/* "root: the rack's fuse"; "" = nobody said. Borrowed. */
+const char *takt_clock_admin_cap_why(const struct takt_clock_admin *admin, uint32_t gpu,
+				     uint32_t power_mw);
+int takt_api_clock_cap(void *ctx, const struct takt_peer *peer, const struct takt_clock_cap *cap,
+		       struct takt_pending *pending, struct takt_err *err);
+int takt_api_clock_declare(void *ctx, const struct takt_peer *peer,
+			   const struct takt_declaration *declaration, struct takt_pending *pending,
+			   struct takt_err *err);
+
 /* Whether a job that runs did not have the clocks that it asked for, all the time and on every GPU;
  * then buf says so. */
 bool takt_leases_job_trouble(const struct takt_lease_keeper *leases,
@@ -259,6 +416,17 @@ bool takt_leases_job_trouble(const struct takt_lease_keeper *leases,
 void takt_leases_job_note(const struct takt_lease_keeper *leases, const struct takt_queue_job *job,
 			  char *buf, size_t size);
 
+/* admin_knobs.c: what administrators turn beside clocks of GPUs, over the actuator's socket. */
+int takt_knobs_new(struct takt_daemon *daemon, struct takt_admin_knobs **ret, struct takt_err *err);
+void takt_knobs_free(struct takt_admin_knobs *knobs);
+int takt_knobs_fd(const struct takt_admin_knobs *knobs); /* -1 = nothing to say at present */
+void takt_knobs_pump(struct takt_admin_knobs *knobs, struct takt_boot now, uint64_t *ret_next_ns);
+/* A ceiling of all CPUs, 0: as they were found. The pending gets the clock view; on failure it was
+ * not taken. */
+int takt_knobs_cpu(struct takt_admin_knobs *knobs, uint32_t max_mhz, struct takt_pending *pending,
+		   struct takt_err *err);
+void takt_knobs_cpu_state(const struct takt_admin_knobs *knobs, struct takt_cpu_clock *ret);
+
 /* job_spec.c: CPUs that jobs may use, in thousandths. */
 int32_t takt_daemon_cpu_milli(void);
 /* job_spec.c: what the engine starts; see struct takt_engine_local_config.describe. */
@@ -266,8 +434,8 @@ int takt_daemon_describe_job(void *ctx, const struct takt_action *start, const c
 			     struct takt_attempt_spec *ret_spec, uid_t *ret_uid, gid_t *ret_gid,
 			     struct takt_err *err);
 
-/* not_yet.c: refuses (-TAKT_E_UNSUPPORTED, names flag and field) what is not carried out yet. */
-int takt_daemon_check_carried_out(const struct takt_jobspec *spec, struct takt_err *err);
+/* job_still.c: see struct takt_queue_hooks. */
+bool takt_daemon_stands_still(void *ctx, const struct takt_queue_job *job, uint32_t *ret_mem_mib);
 
 /* job_hooks.c: the queue's callbacks. */
 extern const struct takt_queue_hooks takt_daemon_queue_hooks;
@@ -291,9 +459,9 @@ int takt_api_clocks(void *ctx, struct takt_clock_view *ret, struct takt_err *err
 int takt_api_job(void *ctx, const struct takt_peer *peer, uint64_t job_id,
 		 struct takt_job_view *ret, struct takt_err *err);
 uint64_t takt_api_live_version(void *ctx);
-int takt_api_queue(void *ctx, const struct takt_peer *peer, bool history, uint32_t limit,
-		   int (*each)(void *arg, const struct takt_job_view *view), void *arg,
-		   uint64_t *ret_total, struct takt_err *err);
+int takt_api_queue(void *ctx, const struct takt_peer *peer, const struct takt_history_ask *history,
+		   uint32_t limit, int (*each)(void *arg, const struct takt_job_view *view),
+		   void *arg, uint64_t *ret_total, struct takt_err *err);
 int takt_api_explain(void *ctx, const struct takt_peer *peer, uint64_t job_id,
 		     struct takt_explain_view *ret, struct takt_err *err);
 int takt_api_submit(void *ctx, const struct takt_peer *peer, struct takt_jobspec *spec,
@@ -329,20 +497,21 @@ void takt_api_fill_outlook(const struct takt_daemon *daemon, const struct takt_q
 			   struct takt_job_view *ret);
 bool takt_api_start_error(const struct takt_daemon *daemon, uint64_t *ret_ms);
 /* why_more.c: appends to the plan's word on why a job waits what only the daemon knows: who has set
- * a GPU aside, whose process is on it. */
-void takt_api_why_more(struct takt_daemon *daemon, enum takt_why why, char *text, size_t size);
-void takt_throttle_text(uint64_t bits, char *buf, size_t size);
+ * a GPU aside, whose process is on it; which of the GPUs that the job names (0 = none) are in use.
+ */
+void takt_api_why_more(struct takt_daemon *daemon, enum takt_why why, uint64_t named, char *text,
+		       size_t size);
 /* Metrics that are not a GPU's; labels of GPUs. */
 void takt_api_update_page(struct takt_daemon *daemon);
 
 /* The verb `serve`, whose name is argv[1] if there is one; argv is the process's own. Returns its
  * exit status. */
 int takt_serve_main(int argc, char **argv);
-/* The verb `admin`: backup, restore, check or report of the files of a daemon, which need not run.
- */
-int takt_admin_files(const char *action, const struct takt_config *config, const char *file,
-		     void (*say)(void *ctx, const char *text), void *ctx, struct takt_err *err);
 /* The verb `record`. */
 int takt_record_main(int argc, char **argv);
+/* recorded_series.c: one value out of a recording, see cli/cli.h. */
+int takt_recorded_series(const char *path, uint32_t gpu, bool power,
+			 int (*each)(void *ctx, int64_t at_us, double value), void *ctx,
+			 bool *ret_simulated, struct takt_err *err);
 
 #endif

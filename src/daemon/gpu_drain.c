@@ -14,9 +14,8 @@ static const uint64_t memory_slack_bytes = 64ull
 					   << 20; /* the driver's own use moves by this much */
 static const uint64_t settle_ns = TAKT_NS_PER_S;
 
-/* What was used before the job came is not known after a restart of ours, and means nothing while
- * somebody from outside takes what he needs: then memory is back when it has not moved for a while.
- */
+/* What was used before the job came means nothing while somebody from outside takes what he needs,
+ * and may not be known: then memory is back when it has not moved for a while. */
 static bool memory_is_back(struct takt_gpu_watch *watch, const struct takt_gpu_reading *reading,
 			   bool outside)
 {
@@ -124,7 +123,7 @@ void takt_watch_check_drain(struct takt_daemon *daemon, uint32_t gpu,
 }
 
 /* What it uses with no job on it. */
-static void note_memory(struct takt_daemon *daemon, uint32_t gpu, uint64_t job_id)
+static void note_memory(struct takt_daemon *daemon, uint32_t gpu, const struct takt_queue_job *job)
 {
 	struct takt_gpu_watch *watch = &daemon->watch[gpu];
 	const struct takt_gpu_reading *reading;
@@ -132,34 +131,38 @@ static void note_memory(struct takt_daemon *daemon, uint32_t gpu, uint64_t job_i
 	const struct takt_queue_holding *holdings = takt_queue_holdings(daemon->queue, &count);
 
 	for (size_t i = 0; i < count; i++)
-		if (holdings[i].gpu == gpu && holdings[i].job_id != job_id)
+		if (holdings[i].gpu == gpu && holdings[i].job_id != job->row.id)
 			return;
 	watch->mem_before_known =
 		takt_telemetry_latest(daemon->telemetry, gpu, takt_mono_now(daemon->sys),
 				      &reading) == 0 &&
 		(reading->has & TAKT_HAS_MEMORY);
 	watch->mem_before_bytes = watch->mem_before_known ? reading->mem_used_bytes : 0;
+	takt_drain_keep(daemon, gpu, job);
 }
 
 void takt_watch_job_placed(struct takt_daemon *daemon, const struct takt_queue_job *job)
 {
 	for (uint32_t gpu = 0; gpu < daemon->gpu_count; gpu++)
 		if (job->row.gpu_mask >> gpu & 1)
-			note_memory(daemon, gpu, job->row.id);
+			note_memory(daemon, gpu, job);
+}
+
+void takt_watch_drain(struct takt_daemon *daemon, uint32_t gpu)
+{
+	struct takt_gpu_watch *watch = &daemon->watch[gpu];
+
+	if (!watch->draining)
+		watch->drain_since = takt_boot_now(daemon->sys);
+	watch->draining = true;
+	watch->mem_settled_at = (struct takt_mono){0};
+	watch->drain_since_mono = takt_mono_now(daemon->sys);
+	takt_machine_sample(daemon->machine, gpu);
 }
 
 void takt_watch_job_over(struct takt_daemon *daemon, const struct takt_queue_job *job)
 {
-	for (uint32_t gpu = 0; gpu < daemon->gpu_count; gpu++) {
-		struct takt_gpu_watch *watch = &daemon->watch[gpu];
-
-		if (!(job->row.gpu_mask >> gpu & 1))
-			continue;
-		if (!watch->draining)
-			watch->drain_since = takt_boot_now(daemon->sys);
-		watch->draining = true;
-		watch->mem_settled_at = (struct takt_mono){0};
-		watch->drain_since_mono = takt_mono_now(daemon->sys);
-		takt_machine_sample(daemon->machine, gpu);
-	}
+	for (uint32_t gpu = 0; gpu < daemon->gpu_count; gpu++)
+		if (job->row.gpu_mask >> gpu & 1)
+			takt_watch_drain(daemon, gpu);
 }

@@ -10,6 +10,8 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "daemon/gpu_health.h"
+#include "daemon/gpu_mig.h"
 #include "daemon/log.h"
 
 static const char key[] = "orders";
@@ -30,6 +32,7 @@ struct takt_orders {
 	char fault_reason[TAKT_VIEW_MAX_GPUS][160];
 	struct takt_boot retry_at;
 	int64_t ticket;
+	uint64_t wall_jumps; /* when the queue was told */
 };
 
 static int64_t wall_ms(struct takt_wall wall)
@@ -160,18 +163,24 @@ static void keep_gpu(struct takt_orders *orders, uint32_t gpu)
 	(void)takt_queue_keep_gpus(orders->daemon->queue, &window, NULL);
 }
 
+/* Of a tenant that has gone from the rules nobody is left who may. */
 static void keep_reserved(struct takt_orders *orders, const struct takt_reservation *reservation)
 {
-	const struct takt_queue_window window = {
+	struct takt_queue *queue = orders->daemon->queue;
+	struct takt_queue_window window = {
 		.id = WINDOWS_OF_GPUS + reservation->id,
 		.gpu_mask = reservation->gpu_mask,
 		.from = {reservation->from_ms * (int64_t)TAKT_NS_PER_MS},
 		.until = {reservation->until_ms * (int64_t)TAKT_NS_PER_MS},
-		.owner = reservation->uid == UINT32_MAX ? TAKT_QUEUE_MAINTENANCE : reservation->uid,
+		.owner = reservation->tenant[0]		  ? TAKT_QUEUE_NOBODY
+			 : reservation->uid == UINT32_MAX ? TAKT_QUEUE_MAINTENANCE
+							  : reservation->uid,
 	};
 
+	if (takt_queue_knows_tenant(queue, reservation->tenant))
+		window.tenant = reservation->tenant;
 	if (window.gpu_mask)
-		(void)takt_queue_keep_gpus(orders->daemon->queue, &window, NULL);
+		(void)takt_queue_keep_gpus(queue, &window, NULL);
 }
 
 void takt_orders_tell(struct takt_orders *orders)
@@ -185,6 +194,7 @@ void takt_orders_tell(struct takt_orders *orders)
 	for (uint32_t i = 0; i < now->reservation_count; i++)
 		keep_reserved(orders, &now->reservations[i]);
 	orders->told = *now;
+	orders->wall_jumps = takt_queue_wall_jumps(orders->daemon->queue);
 	takt_watch_health(orders->daemon);
 }
 
@@ -230,7 +240,7 @@ static int post(struct takt_orders *orders, struct takt_orders_view *next,
 	return 0;
 }
 
-static void answer(struct takt_orders *orders)
+void takt_orders_answer(struct takt_orders *orders, struct takt_pending *pending)
 {
 	TAKT_CLEANUP(strp) struct takt_str json = TAKT_STR(TAKT_VIEW_MAX_BYTES);
 	TAKT_CLEANUP(freep) struct takt_orders_view *view = takt_alloc(sizeof(*view));
@@ -239,11 +249,10 @@ static void answer(struct takt_orders *orders)
 	if (!view || takt_api_orders(orders->daemon, view, &err) < 0 ||
 	    takt_orders_view_to_json(view, &json) < 0) {
 		takt_err_set(&err, -ENOMEM, "done, but there is no memory for the answer");
-		takt_pending_error(orders->pending, &err);
+		takt_pending_error(pending, &err);
 	} else {
-		takt_pending_json(orders->pending, 200, takt_str_text(&json), json.len);
+		takt_pending_json(pending, 200, takt_str_text(&json), json.len);
 	}
-	orders->pending = NULL;
 }
 
 /* Those that have become durable need no mark of their own any more. */
@@ -252,6 +261,20 @@ static void settle_faults(struct takt_orders *orders)
 	for (uint32_t gpu = 0; gpu < orders->daemon->gpu_count; gpu++)
 		if (find(orders, gpu))
 			orders->faults &= ~(UINT64_C(1) << gpu);
+}
+
+/* Whoever resumes a GPU that takt set aside says that he has looked at it. */
+static void tell_looked_at(struct takt_orders *orders)
+{
+	struct takt_orders_view *next = orders->next;
+
+	for (uint32_t i = 0; i < orders->now.set_aside_count; i++) {
+		const struct takt_gpu_order *order = &orders->now.set_aside[i];
+
+		if (strcmp(order->state, "fault") == 0 && order->index < orders->now.gpus &&
+		    !order_of(next, order->index))
+			takt_health_looked_at(orders->daemon->health, order->index);
+	}
 }
 
 void takt_orders_stored(void *ctx, const struct takt_store_completion *done)
@@ -263,6 +286,7 @@ void takt_orders_stored(void *ctx, const struct takt_store_completion *done)
 	if (!orders->next || done->ticket != orders->ticket)
 		return;
 	if (done->rc == 0) {
+		tell_looked_at(orders);
 		orders->now = *orders->next;
 		settle_faults(orders);
 		takt_orders_tell(orders);
@@ -273,11 +297,11 @@ void takt_orders_stored(void *ctx, const struct takt_store_completion *done)
 	if (!orders->pending)
 		return;
 	if (done->rc == 0) {
-		answer(orders);
-		return;
+		takt_orders_answer(orders, orders->pending);
+	} else {
+		takt_err_set(&error, done->rc, "%s", done->message);
+		takt_pending_error(orders->pending, &error);
 	}
-	takt_err_set(&error, done->rc, "%s", done->message);
-	takt_pending_error(orders->pending, &error);
 	orders->pending = NULL;
 }
 
@@ -309,12 +333,17 @@ static void set_aside(struct takt_orders *orders, struct takt_orders_view *view,
 	order->since_ms = wall_ms(takt_wall_now(orders->daemon->sys));
 }
 
+/* One that only its health keeps from jobs has no order. */
 static int resume(struct takt_orders *orders, struct takt_orders_view *view, uint32_t gpu,
 		  struct takt_err *err)
 {
 	struct takt_gpu_order *order = order_of(view, gpu);
 	const char *note = takt_watch_note(orders->daemon, gpu);
 
+	if (!order && orders->daemon->watch[gpu].ill) {
+		takt_health_looked_at(orders->daemon->health, gpu);
+		return 0;
+	}
 	if (!order)
 		return takt_err_set(err, -TAKT_E_CONFLICT, "GPU %u is not drained%s%s", gpu,
 				    note[0] ? "; " : "", note);
@@ -358,6 +387,17 @@ static int find_user(const char *text, struct takt_reservation *ret, struct takt
 	return 0;
 }
 
+static int find_tenant(const struct takt_orders *orders, const char *name,
+		       struct takt_reservation *ret, struct takt_err *err)
+{
+	if (!takt_queue_knows_tenant(orders->daemon->queue, name))
+		return takt_err_set(err, -TAKT_E_USAGE,
+				    "there is no tenant '%s'; tenants_file says who there is",
+				    name);
+	takt_strcpy(ret->tenant, sizeof(ret->tenant), name);
+	return 0;
+}
+
 static int reserve(struct takt_orders *orders, struct takt_orders_view *view,
 		   const struct takt_gpu_request *request, const char *by, struct takt_err *err)
 {
@@ -382,6 +422,8 @@ static int reserve(struct takt_orders *orders, struct takt_orders_view *view,
 	takt_strcpy(made->reason, sizeof(made->reason), request->reason);
 	takt_strcpy(made->by, sizeof(made->by), by);
 	view->reservation_count++;
+	if (request->tenant[0])
+		return find_tenant(orders, request->tenant, made, err);
 	return request->user[0] ? find_user(request->user, made, err) : 0;
 }
 
@@ -442,12 +484,14 @@ int takt_api_order(void *ctx, const struct takt_peer *peer, const struct takt_gp
 	rc = check_gpus(orders, request->gpu_mask, err);
 	if (rc < 0)
 		return rc;
-	next = begin(orders, err);
-	if (!next)
-		return err ? err->rc : -TAKT_E_BUSY;
 	takt_user_name(peer->uid, by, sizeof(by));
 	if (!by[0])
 		snprintf(by, sizeof(by), "%u", (unsigned)peer->uid);
+	if (request->kind == TAKT_GPU_MIG)
+		return takt_mig_order(daemon->mig, request, by, pending, err);
+	next = begin(orders, err);
+	if (!next)
+		return err ? err->rc : -TAKT_E_BUSY;
 	rc = change(orders, next, request, by, err);
 	if (rc < 0) {
 		takt_free(next);
@@ -474,6 +518,7 @@ int takt_api_orders(void *ctx, struct takt_orders_view *ret, struct takt_err *er
 		if (ret->set_aside[i].index < ret->gpus)
 			ret->set_aside[shown++] = ret->set_aside[i];
 	ret->set_aside_count = shown;
+	takt_mig_view(daemon->mig, ret);
 	return 0;
 }
 
@@ -534,12 +579,19 @@ static void forget_old(struct takt_orders *orders, int64_t now_ms)
 
 void takt_orders_tick(struct takt_orders *orders, struct takt_wall now)
 {
+	if (orders->wall_jumps != takt_queue_wall_jumps(orders->daemon->queue))
+		takt_orders_tell(orders);
 	if (orders->next || takt_boot_now(orders->daemon->sys).ns < orders->retry_at.ns)
 		return;
 	if (orders->faults)
 		write_faults(orders);
 	else
 		forget_old(orders, wall_ms(now));
+}
+
+static bool is_maintenance(const struct takt_reservation *reservation)
+{
+	return reservation->uid == UINT32_MAX && !reservation->tenant[0];
 }
 
 static const struct takt_reservation *reservation_at(const struct takt_orders *orders, uint32_t gpu,
@@ -563,20 +615,51 @@ const char *takt_orders_state(const struct takt_orders *orders, uint32_t gpu, st
 		return "drained";
 	if (!at)
 		return NULL;
-	return at->uid == UINT32_MAX ? "maintenance" : "reserved";
+	return is_maintenance(at) ? "maintenance" : "reserved";
 }
 
-static void note_reservation(const struct takt_reservation *at, char *buf, size_t size)
+static void add_time(int64_t ms, char ret[32])
 {
-	time_t until = (time_t)(at->until_ms / 1000);
-	char text[32] = "?";
+	time_t at = (time_t)(ms / 1000);
 	struct tm tm;
 
-	if (localtime_r(&until, &tm))
-		strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &tm);
-	snprintf(buf, size, "%s%s until %s by %s%s%s",
-		 at->uid == UINT32_MAX ? "maintenance" : "reserved for ", at->user, text, at->by,
+	if (!localtime_r(&at, &tm) || strftime(ret, 32, "%Y-%m-%d %H:%M:%S", &tm) == 0)
+		takt_strcpy(ret, 32, "?");
+}
+
+static void note_reservation(const struct takt_reservation *at, int64_t now_ms, char *buf,
+			     size_t size)
+{
+	char from[32], until[32];
+	bool later = at->from_ms > now_ms;
+
+	add_time(at->from_ms, from);
+	add_time(at->until_ms, until);
+	snprintf(buf, size, "%s%s%s%s%s until %s by %s%s%s",
+		 is_maintenance(at) ? "maintenance"
+		 : at->tenant[0]    ? "reserved for tenant "
+				    : "reserved for ",
+		 at->tenant, at->user, later ? " from " : "", later ? from : "", until, at->by,
 		 at->reason[0] ? ": " : "", at->reason);
+}
+
+const char *takt_orders_next(const struct takt_orders *orders, uint32_t gpu, struct takt_wall now,
+			     char *buf, size_t size)
+{
+	const struct takt_reservation *next = NULL;
+	int64_t now_ms = wall_ms(now);
+
+	buf[0] = '\0';
+	for (uint32_t i = 0; i < orders->now.reservation_count; i++) {
+		const struct takt_reservation *at = &orders->now.reservations[i];
+
+		if (at->gpu_mask >> gpu & 1 && at->from_ms > now_ms &&
+		    (!next || at->from_ms < next->from_ms))
+			next = at;
+	}
+	if (next)
+		note_reservation(next, now_ms, buf, size);
+	return buf;
 }
 
 const char *takt_orders_note(const struct takt_orders *orders, uint32_t gpu, struct takt_wall now,
@@ -594,6 +677,6 @@ const char *takt_orders_note(const struct takt_orders *orders, uint32_t gpu, str
 		snprintf(buf, size, "set aside until 'takt gpu resume': %s",
 			 orders->fault_reason[gpu]);
 	else if (at)
-		note_reservation(at, buf, size);
+		note_reservation(at, wall_ms(now), buf, size);
 	return buf;
 }

@@ -24,6 +24,8 @@ void takt_orders_tick(struct takt_orders *orders, struct takt_wall now);
 int takt_api_orders(void *ctx, struct takt_orders_view *ret, struct takt_err *err);
 int takt_api_order(void *ctx, const struct takt_peer *peer, const struct takt_gpu_request *request,
 		   struct takt_pending *pending, struct takt_err *err);
+/* Finishes it with the orders view. */
+void takt_orders_answer(struct takt_orders *orders, struct takt_pending *pending);
 /* A ticket that is not the queue's was answered. */
 void takt_orders_stored(void *ctx, const struct takt_store_completion *done);
 
@@ -35,6 +37,9 @@ bool takt_orders_is_fault(const struct takt_orders *orders, uint32_t gpu);
 const char *takt_orders_state(const struct takt_orders *orders, uint32_t gpu, struct takt_wall now);
 /* "drained by root: new fan", "reserved for ada until ..."; "" = nothing. Returns buf. */
 const char *takt_orders_note(const struct takt_orders *orders, uint32_t gpu, struct takt_wall now,
+			     char *buf, size_t size);
+/* The next reservation of the GPU that has not begun, in the same words. Returns buf. */
+const char *takt_orders_next(const struct takt_orders *orders, uint32_t gpu, struct takt_wall now,
 			     char *buf, size_t size);
 
 #endif

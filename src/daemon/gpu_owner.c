@@ -122,6 +122,20 @@ static void name_owner(int fd, char *ret, size_t size)
 		takt_strcpy(ret, size, "another takt");
 }
 
+bool takt_lock_is_held(const char *path, char *ret_owner, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	bool held;
+
+	if (fd < 0)
+		return false;
+	held = flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+	if (held)
+		name_owner(fd, ret_owner, size);
+	close(fd);
+	return held;
+}
+
 bool takt_daemon_lock_again(const struct takt_daemon *daemon)
 {
 	const struct timespec pause = {.tv_nsec = 20 * (long)TAKT_NS_PER_MS};

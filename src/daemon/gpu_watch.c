@@ -8,6 +8,7 @@
 
 #include "base/str.h"
 #include "daemon/daemon.h"
+#include "daemon/gpu_mig.h"
 #include "daemon/gpu_orders.h"
 #include "daemon/gpu_watch.h"
 
@@ -51,8 +52,8 @@ static void set_outside(struct takt_daemon *daemon, uint32_t gpu, bool outside)
 static void set_health(struct takt_daemon *daemon, uint32_t gpu)
 {
 	const struct takt_gpu_watch *watch = &daemon->watch[gpu];
-	bool aside =
-		watch->quarantined || (daemon->orders && takt_orders_is_fault(daemon->orders, gpu));
+	bool aside = watch->quarantined || watch->ill ||
+		     (daemon->orders && takt_orders_is_fault(daemon->orders, gpu));
 	enum takt_gpu_state state = watch->lost ? TAKT_GPU_LOST
 				    : aside	? TAKT_GPU_QUARANTINED
 						: TAKT_GPU_FREE;
@@ -79,6 +80,17 @@ void takt_watch_set_aside(struct takt_daemon *daemon, uint32_t gpu, bool aside, 
 		return;
 	watch->quarantined = aside;
 	takt_strcpy(watch->aside_note, sizeof(watch->aside_note), why);
+	set_health(daemon, gpu);
+}
+
+void takt_watch_set_ill(struct takt_daemon *daemon, uint32_t gpu, bool ill, const char *why)
+{
+	struct takt_gpu_watch *watch = &daemon->watch[gpu];
+
+	takt_strcpy(watch->ill_note, sizeof(watch->ill_note), ill ? why : "");
+	if (watch->ill == ill)
+		return;
+	watch->ill = ill;
 	set_health(daemon, gpu);
 }
 
@@ -136,10 +148,12 @@ static void watch_gpu(struct takt_daemon *daemon, uint32_t gpu, struct takt_mono
 		return;
 	}
 	outside = count_outside(daemon, gpu, reading, now) > 0;
-	set_outside(daemon, gpu, outside);
+	set_outside(daemon, gpu, outside || takt_mig_waits(daemon->mig, gpu));
 	takt_watch_shares(daemon, gpu, reading, outside, now);
 	if (watch->draining)
 		takt_watch_check_drain(daemon, gpu, reading, outside, now, boot);
+	else if (!holds(daemon, gpu, 0))
+		takt_drain_forget(daemon, gpu);
 }
 
 void takt_watch_health(struct takt_daemon *daemon)
@@ -152,11 +166,12 @@ const char *takt_watch_note(const struct takt_daemon *daemon, uint32_t gpu)
 {
 	const struct takt_gpu_watch *watch = &daemon->watch[gpu];
 
-	return watch->lost ? watch->lost_note : watch->aside_note;
+	return watch->lost ? watch->lost_note : watch->ill ? watch->ill_note : watch->aside_note;
 }
 
 void takt_watch_tick(struct takt_daemon *daemon, struct takt_mono now, struct takt_boot boot)
 {
+	takt_mig_tick(daemon->mig, boot);
 	for (uint32_t gpu = 0; gpu < daemon->gpu_count; gpu++)
 		watch_gpu(daemon, gpu, now, boot);
 }

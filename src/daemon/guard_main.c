@@ -7,10 +7,11 @@
 #include "actuate/actuate.h"
 #include "daemon/actuate_flags.h"
 #include "daemon/clean_start.h"
+#include "daemon/log.h"
 
 static void log_line(void *ctx, const char *text)
 {
-	(void)fprintf(stderr, "takt-guard: %s\n", text);
+	takt_log(TAKT_LOG_NOTICE, "%s", text);
 }
 
 int main(int argc, char **argv)
@@ -20,13 +21,14 @@ int main(int argc, char **argv)
 	char text[512];
 	int rc;
 
+	takt_log_as("takt-guard");
 	rc = takt_actuate_flags_parse(argc, argv, &flags, &err);
 	if (rc == 0 && geteuid() == 0 && flags.config.client_uid != 0)
 		rc = takt_clean_start(argv, &err);
 	if (rc == 0 && flags.help) {
 		(void)puts(
 			"Usage: takt-guard --watch-fd N --journal PATH --lock PATH [--nvml PATH]\n"
-			"                  [--deadline-ms N]\n"
+			"                  [--sysfs PATH] [--deadline-ms N]\n"
 			"It is started by takt-actuate and ends by itself.");
 		return 0;
 	}
@@ -42,6 +44,6 @@ int main(int argc, char **argv)
 		rc = takt_guard_run(&flags.config, flags.watch_fd, &err);
 	}
 	if (rc < 0)
-		(void)fprintf(stderr, "takt-guard: %s\n", takt_err_text(&err, text, sizeof(text)));
+		takt_log(TAKT_LOG_ERROR, "%s", takt_err_text(&err, text, sizeof(text)));
 	return rc < 0 ? takt_err_exit_status(rc) : 0;
 }

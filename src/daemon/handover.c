@@ -60,8 +60,8 @@ void takt_handover_started(struct takt_daemon *daemon, const struct takt_queue_j
 		if (!(job->row.gpu_mask >> gpu & 1) || watch->taken_at.ns == 0)
 			continue;
 		daemon->handover.starts++;
-		watch->gap.scheduler_ns = since(watch->taken_at.ns, takt_boot_now(daemon->sys).ns);
-		watch->gap.given_at = takt_wall_now(daemon->sys);
+		watch->gap.given_at = takt_boot_now(daemon->sys);
+		watch->gap.scheduler_ns = since(watch->taken_at.ns, watch->gap.given_at.ns);
 		daemon->handover.scheduler_ns += watch->gap.scheduler_ns;
 		watch->taken_at = (struct takt_boot){0};
 	}
@@ -73,10 +73,9 @@ void takt_handover_running(struct takt_daemon *daemon, const struct takt_queue_j
 		struct takt_handover_gap *gap = &daemon->watch[gpu].gap;
 
 		if (gap->job_id != job->row.id || gap->given_at.ns == 0 || gap->complete ||
-		    job->row.started.ns == 0)
+		    job->started_boot.ns == 0)
 			continue;
-		if (job->row.started.ns > gap->given_at.ns)
-			gap->start_ns = (uint64_t)(job->row.started.ns - gap->given_at.ns);
+		gap->start_ns = since(gap->given_at.ns, job->started_boot.ns);
 		gap->complete = true;
 		daemon->handover.processes++;
 		daemon->handover.start_ns += gap->start_ns;

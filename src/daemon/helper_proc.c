@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/mem.h"
 #include "base/str.h"
 #include "daemon/daemon.h"
 
@@ -22,15 +23,16 @@ static const uint64_t restart_pause_ns = TAKT_NS_PER_S;
 static const char launch_idle_ms[] = "60000"; /* without a daemon the launcher has nothing to do */
 
 enum {
-	MAX_ARGS = 20,
-	STOP_WAIT_MS = 3000
+	MAX_ARGS = 24,
+	STOP_WAIT_MS = 3000,
+	CMDLINE_MAX = 64 * 1024,
 };
 
 struct arg_list {
 	const char *argv[MAX_ARGS + 1];
 	size_t n;
 	char program[PATH_MAX], jobs[PATH_MAX], shim[PATH_MAX], guard[PATH_MAX], journal[PATH_MAX],
-		lock[PATH_MAX];
+		declared[PATH_MAX], lock[PATH_MAX];
 	char uid[16];
 };
 
@@ -67,16 +69,51 @@ static void fill_args(const struct takt_daemon *daemon, const struct takt_helper
 	add(args, "--journal", join(args->journal, config->state_dir, "clocks.journal"));
 	add(args, "--lock", join(args->lock, config->state_dir, "clocks.lock"));
 	add(args, "--guard", join(args->guard, daemon->libexec_dir, "takt-guard"));
+	add(args, "--sysfs", config->sysfs_root);
 	if (config->nvml_path[0])
 		add(args, "--nvml", config->nvml_path);
 	if (config->baseline_file[0])
 		add(args, "--baseline", config->baseline_file);
+	add(args, "--declared", join(args->declared, config->runtime_dir, "clocks.declared"));
+}
+
+/* Whether its command line begins as we begin one; a unit's does not. */
+static bool was_started_by_us(const struct takt_helper_proc *helper, pid_t pid)
+{
+	char path[40], begins[sizeof(helper->socket_path) + 64];
+	TAKT_CLEANUP(freep) char *cmdline = NULL;
+	int n = snprintf(begins, sizeof(begins), "--socket%c%s%c--client-uid%c%u", 0,
+			 helper->socket_path, 0, 0, getuid());
+	size_t len, program;
+
+	snprintf(path, sizeof(path), "/proc/%d/cmdline", pid);
+	if (takt_file_read(takt_sys_real(), AT_FDCWD, path, CMDLINE_MAX, &cmdline, &len, NULL) < 0)
+		return false;
+	program = strnlen(cmdline, len) + 1;
+	return len > program + (size_t)n && memcmp(cmdline + program, begins, (size_t)n + 1) == 0;
+}
+
+/* Watches who listens there if he was started by one of us. False: he is dead, and a child of his
+ * has the door, or he cannot be told from that now. One of another pid namespace lives. */
+static bool watch_peer(struct takt_helper_proc *helper, pid_t pid)
+{
+	int pidfd = pidfd_open(pid, 0);
+
+	if (pidfd < 0)
+		return errno == EINVAL;
+	if (was_started_by_us(helper, pid)) {
+		helper->pidfd = pidfd;
+		helper->pid = pid;
+	} else {
+		close(pidfd);
+	}
+	return true;
 }
 
 /*
  * Does somebody answer at this socket already? Then it is a helper of ours that outlived a killed
- * daemon, and is watched and ended like one that we started; or another user's (a service
- * manager's), and is left alone.
+ * daemon, and is watched and ended like one that we started; or a service manager's, its own
+ * socket or a launcher that it runs, and is left alone.
  */
 static bool adopt(struct takt_helper_proc *helper)
 {
@@ -89,10 +126,8 @@ static bool adopt(struct takt_helper_proc *helper)
 	takt_strcpy(addr.sun_path, sizeof(addr.sun_path), helper->socket_path);
 	answered = fd >= 0 && connect(fd, (struct sockaddr *)&addr, sizeof(addr)) == 0;
 	if (answered && getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
-	    peer.uid == getuid()) {
-		helper->pidfd = pidfd_open(peer.pid, 0);
-		helper->pid = helper->pidfd < 0 ? 0 : peer.pid;
-	}
+	    peer.uid == getuid())
+		answered = watch_peer(helper, peer.pid);
 	if (fd >= 0)
 		close(fd);
 	return answered;

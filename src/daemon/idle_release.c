@@ -34,7 +34,6 @@ struct watched {
 	struct takt_boot looked_at; /* at the log */
 	struct timespec written;    /* when the log last was; only told apart, never compared with
 				       a clock */
-	off_t size;
 	bool warned, ended;
 };
 
@@ -116,9 +115,8 @@ static bool log_rests(const struct takt_daemon *daemon, const struct takt_queue_
 		 job->row.attempt);
 	if (fstatat(daemon->jobs_dirfd, path, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return false;
-	same = st.st_size == watched->size && st.st_mtim.tv_sec == watched->written.tv_sec &&
+	same = st.st_mtim.tv_sec == watched->written.tv_sec &&
 	       st.st_mtim.tv_nsec == watched->written.tv_nsec;
-	watched->size = st.st_size;
 	watched->written = st.st_mtim;
 	return same;
 }
@@ -127,12 +125,23 @@ static void warn(struct takt_daemon *daemon, const struct takt_queue_job *job,
 		 struct watched *watched, uint64_t left_ns)
 {
 	watched->warned = true;
-	if (job->spec.pty)
-		(void)takt_queue_signal(
-			daemon->queue, job->row.id,
-			TAKT_SHIM_NOTICE_IDLE +
-				(int)((left_ns + TAKT_NS_PER_S - 1) / TAKT_NS_PER_S),
-			NULL);
+	(void)takt_queue_signal(
+		daemon->queue, job->row.id,
+		TAKT_SHIM_NOTICE_IDLE + (int)((left_ns + TAKT_NS_PER_S - 1) / TAKT_NS_PER_S), NULL);
+}
+
+void takt_idle_note(const struct takt_idle *idle, const struct takt_queue_job *job, char *ret,
+		    size_t size)
+{
+	const struct watched *watched = takt_map_u64_ptr(&idle->jobs, job->row.id);
+	uint64_t limit_ns = job->spec.idle_release_ms * TAKT_NS_PER_MS, rested_ns;
+	char left[TAKT_DURATION_TEXT];
+
+	if (!watched || !watched->warned || watched->ended)
+		return;
+	rested_ns = takt_boot_elapsed_ns(takt_boot_now(idle->daemon->sys), watched->active_at);
+	snprintf(ret, size, "idle: its GPUs are released in %s unless it is used",
+		 takt_duration_text(rested_ns < limit_ns ? limit_ns - rested_ns : 0, left));
 }
 
 static void release(struct takt_daemon *daemon, const struct takt_queue_job *job,

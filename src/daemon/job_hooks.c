@@ -2,10 +2,13 @@
 /* What else happens when a job moves on: clocks, accounts, GPU watch, and whoever waits for it. */
 #include "base/str.h"
 #include "daemon/daemon.h"
+#include "daemon/event_hooks.h"
+#include "daemon/govern.h"
 #include "daemon/gpu_orders.h"
+#include "daemon/job_course.h"
 #include "daemon/peaks.h"
 
-/* Why an adopted job's report has its wall time only. */
+/* Why the report of an adopted job that was never kept has its wall time only. */
 static const char away_text[] = "takt was restarted while it ran";
 
 static void prepare(void *ctx, const struct takt_queue_job *job)
@@ -32,11 +35,14 @@ static void copy_account(const struct takt_account *account, struct takt_job_rep
 		ret->has |= TAKT_REPORT_PEAK_MEMORY;
 	if (account->has & TAKT_ACCOUNT_UTIL)
 		ret->has |= TAKT_REPORT_UTIL;
+	if (account->has & TAKT_ACCOUNT_SM_SPREAD)
+		ret->has |= TAKT_REPORT_SM_SPREAD;
 	ret->mean_util_permille = account->mean_util_permille;
 	ret->idle_ns = account->idle_ns;
 	ret->energy_mj = account->energy_mj;
 	takt_strcpy(ret->energy_why_not, sizeof(ret->energy_why_not), account->energy_why_not);
 	ret->mean_sm_mhz = account->mean_sm_mhz;
+	ret->sm_spread_mhz = account->sm_spread_mhz;
 	ret->throttled_ns = account->throttled_ns;
 	ret->throttle_reasons = account->throttle_reasons;
 	ret->peak_memory_bytes = account->peak_memory_bytes;
@@ -60,18 +66,22 @@ static void release(void *ctx, const struct takt_queue_job *job, struct takt_job
 
 	if (takt_leases_job_trouble(daemon->leases, job, trouble, sizeof(trouble)))
 		takt_queue_remark(daemon->queue, job->row.id, trouble);
+	takt_govern_over(daemon->govern, job, ret_report);
 	takt_leases_job_end(daemon->leases, job);
-	/* An adopted job has no account: what we saw of it is not what it used. */
 	if (takt_telemetry_account_close(daemon->telemetry, job->row.id, &account) == 0)
 		copy_account(&account, ret_report);
 	else
 		takt_strcpy(ret_report->energy_why_not, sizeof(ret_report->energy_why_not),
 			    away_text);
+	if (account.written)
+		takt_account_forget(daemon, job);
 	ret_report->simulated = takt_machine_info(daemon->machine)->simulated;
 	copy_handover(takt_handover_of(daemon, job->row.id, job->row.gpu_mask), ret_report);
 	takt_watch_job_over(daemon, job);
 	takt_attempts_over(daemon->attempts, job->row.id);
 	takt_idle_forget(daemon->idle, job->row.id);
+	takt_job_progress_forget(daemon->progress, job->row.id);
+	takt_job_course_over(daemon->courses, job->row.id);
 }
 
 static void changed(void *ctx, const struct takt_queue_job *job)
@@ -83,11 +93,27 @@ static void changed(void *ctx, const struct takt_queue_job *job)
 	if (job->phase == TAKT_PHASE_RUNNING)
 		takt_handover_running(daemon, job);
 	takt_idle_watch(daemon->idle, job);
+	takt_job_progress_watch(daemon->progress, job);
+	takt_govern_watch(daemon->govern, job);
 	if (takt_job_state_ended(job->row.state)) {
 		takt_peaks_note(daemon->peaks, job->row.uid, job->spec.name, &job->row.report);
 		takt_waiters_ended(daemon->waiters, job);
 	}
 	takt_server_poke(daemon->server);
+}
+
+static void event(void *ctx, const struct takt_queue_job *job, enum takt_job_event event)
+{
+	struct takt_daemon *daemon = ctx;
+
+	takt_event_hooks_event(daemon->hooks, job, event);
+}
+
+static void aside(void *ctx, const struct takt_engine_event *event)
+{
+	struct takt_daemon *daemon = ctx;
+
+	takt_event_hooks_aside(daemon->hooks, event);
 }
 
 static void user_name(void *ctx, uid_t uid, char ret[64])
@@ -101,6 +127,9 @@ const struct takt_queue_hooks takt_daemon_queue_hooks = {
 	.noted = takt_api_noted,
 	.prepare = prepare,
 	.release = release,
+	.event = event,
+	.stands_still = takt_daemon_stands_still,
+	.aside = aside,
 	.stored = takt_orders_stored,
 	.changed = changed,
 	.user_name = user_name,

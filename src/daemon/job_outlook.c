@@ -33,7 +33,7 @@ bool takt_api_start_error(const struct takt_daemon *daemon, uint64_t *ret_ms)
 static void fill_room(const struct takt_queue_job *job, struct takt_job_view *ret)
 {
 	bool goes = job->row.state == TAKT_JOB_STOPPING && job->row.evict > 1 &&
-		    !job->row.cancel_wanted;
+		    job->row.evict != TAKT_EVICT_ROW_ASKED && !job->row.cancel_wanted;
 
 	ret->room_for = job->row.evict_for;
 	if (!goes && !job->gives_way)
@@ -62,8 +62,15 @@ static void fill_share(const struct takt_daemon *daemon, const struct takt_queue
 
 static void fill_frozen(const struct takt_queue_job *job, struct takt_job_view *ret)
 {
-	ret->frozen = job->phase == TAKT_PHASE_RUNNING && job->row.frozen;
-	if (ret->frozen && !ret->why_text[0])
+	bool for_other = job->evict.step == TAKT_EVICT_STILL;
+
+	ret->frozen = job->phase == TAKT_PHASE_RUNNING && (job->row.frozen || for_other);
+	if (ret->frozen && for_other)
+		snprintf(ret->why_text, sizeof(ret->why_text),
+			 "frozen for job %llu; keeps its GPU memory, goes on when the GPUs are its "
+			 "own again",
+			 (unsigned long long)job->row.evict_for);
+	else if (ret->frozen && !ret->why_text[0])
 		takt_strcpy(ret->why_text, sizeof(ret->why_text),
 			    "frozen; keeps its GPUs and their memory");
 }
@@ -75,8 +82,12 @@ void takt_api_fill_outlook(const struct takt_daemon *daemon, const struct takt_q
 	fill_room(job, ret);
 	fill_share(daemon, job, ret);
 	fill_frozen(job, ret);
+	if (!ret->why_text[0])
+		takt_idle_note(daemon->idle, job, ret->why_text, sizeof(ret->why_text));
 	if (job->phase == TAKT_PHASE_WAITING)
 		ret->starts_ms = to_ms(takt_queue_predicted_start(daemon->queue, job->row.id));
-	if (ret->starts_ms)
-		ret->has_starts_error = takt_api_start_error(daemon, &ret->starts_error_ms);
+	if (!ret->starts_ms)
+		return;
+	ret->starts_gpus = takt_queue_predicted_gpus(daemon->queue, job->row.id);
+	ret->has_starts_error = takt_api_start_error(daemon, &ret->starts_error_ms);
 }

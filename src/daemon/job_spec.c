@@ -11,7 +11,9 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "daemon/daemon.h"
+#include "daemon/event_hooks.h"
 #include "daemon/job_memory.h"
+#include "device/mig_caps.h"
 #include "engine/local/container.h"
 #include "engine/local/jobenv.h"
 #include "launch/attempt.h"
@@ -106,7 +108,7 @@ static const char *twin_variable(const struct takt_daemon *daemon, const char *n
 
 static int add_twin_env(const struct takt_daemon *daemon, char *const *user_env, char ***ret)
 {
-	static const char *const names[] = {"TAKT_TWIN", "LD_LIBRARY_PATH"};
+	static const char *const names[] = {"TAKT_TWIN", "TAKT_TWIN_PROGRAM", "LD_LIBRARY_PATH"};
 	size_t n = 0, extra = 0;
 	char **env = copy_list(user_env);
 
@@ -157,10 +159,35 @@ static uint32_t list_devices(const struct takt_daemon *daemon, const struct takt
 	return count;
 }
 
-static int build_env(struct takt_daemon *daemon, const struct takt_queue_job *job,
-		     uint64_t gpu_mask, const char *attempt_id, struct takt_attempt_spec *spec,
-		     struct takt_err *err)
+/* "" = it runs in none. Where none is installed the start fails, which says so. */
+static const char *runtime_of(const struct takt_queue_job *job)
 {
+	const char *first;
+
+	if (!job->spec.container || job->spec.container_runtime[0])
+		return job->spec.container_runtime;
+	first = takt_container_first();
+	return first ? first : "podman";
+}
+
+/* Where the job may say how far it is; NULL where that cannot be mounted into its container. */
+static const char *progress_path(const struct takt_daemon *daemon, const struct takt_queue_job *job,
+				 uint32_t attempt, char ret[PATH_MAX])
+{
+	char file[TAKT_PROGRESS_PATH];
+
+	takt_job_progress_path(job->row.id, attempt, file);
+	if (snprintf(ret, PATH_MAX, "%s/jobs/%s", daemon->config.state_dir, file) >= PATH_MAX ||
+	    (job->spec.container && !takt_container_mounts(runtime_of(job), ret)))
+		return NULL;
+	return ret;
+}
+
+static int build_env(struct takt_daemon *daemon, const struct takt_queue_job *job,
+		     const struct takt_action *start, const char *attempt_id,
+		     struct takt_attempt_spec *spec, struct takt_err *err)
+{
+	char progress[PATH_MAX];
 	struct takt_jobenv_gpu gpus[TAKT_DEVICE_MAX_GPUS];
 	struct takt_jobenv in = {
 		.gpus = gpus,
@@ -173,6 +200,7 @@ static int build_env(struct takt_daemon *daemon, const struct takt_queue_job *jo
 		.array_id = job->spec.array_id,
 		.array_index = job->spec.array_index,
 		.checkpoint_dir = job->spec.checkpoint_dir,
+		.progress = progress_path(daemon, job, start->attempt, progress),
 		.params = job->spec.params,
 		.attempt_id = attempt_id,
 		.gpu_milli = job->row.share_milli,
@@ -181,7 +209,7 @@ static int build_env(struct takt_daemon *daemon, const struct takt_queue_job *jo
 	char **with_twin = NULL;
 	int rc = add_twin_env(daemon, job->spec.env, &with_twin);
 
-	in.gpu_count = list_devices(daemon, job, gpu_mask, gpus);
+	in.gpu_count = list_devices(daemon, job, start->gpu_mask, gpus);
 	in.user_env = with_twin;
 	in.mps = in.gpu_mem_mib && takt_mps_runs(with_twin);
 	if (in.mps)
@@ -190,6 +218,45 @@ static int build_env(struct takt_daemon *daemon, const struct takt_queue_job *jo
 		rc = takt_jobenv_build(&in, &spec->env, err);
 	takt_jobenv_free(with_twin);
 	return rc;
+}
+
+static const struct takt_gpu_instance *instance_of(const struct takt_gpu_facts *facts,
+						   const char *uuid)
+{
+	for (uint32_t i = 0; i < facts->instance_count; i++)
+		if (strcmp(facts->instances[i].uuid, uuid) == 0)
+			return &facts->instances[i];
+	return NULL;
+}
+
+/* The nodes of an instance that the job holds, besides its GPU's. */
+static int add_caps(const struct takt_daemon *daemon, const struct takt_queue_holding *holding,
+		    struct takt_job_limits *limits)
+{
+	const struct takt_gpu_facts *facts = takt_machine_facts(daemon->machine, holding->gpu);
+	const struct takt_gpu_instance *instance =
+		instance_of(facts, takt_queue_instance_uuid(daemon->queue, holding->instance));
+	int rc;
+
+	if (!instance || limits->cap_count + TAKT_MIG_CAPS_EACH > TAKT_LIMITS_MAX_CAPS)
+		return -TAKT_E_NOT_FOUND;
+	rc = takt_mig_caps(TAKT_MIG_CAPS_DIR, facts->minor, instance,
+			   &limits->cap_minor[limits->cap_count], NULL);
+	if (rc == 0)
+		limits->cap_count += TAKT_MIG_CAPS_EACH;
+	return rc;
+}
+
+static void fill_caps(const struct takt_daemon *daemon, const struct takt_queue_job *job,
+		      struct takt_job_limits *limits)
+{
+	size_t held;
+	const struct takt_queue_holding *holdings = takt_queue_holdings(daemon->queue, &held);
+
+	for (size_t i = 0; i < held; i++)
+		if (holdings[i].job_id == job->row.id && holdings[i].instance >= 0 &&
+		    !holdings[i].left && add_caps(daemon, &holdings[i], limits) < 0)
+			limits->any_device = true;
 }
 
 /* What the launcher holds the job to. The node of a GPU bears the number that the driver gave it.
@@ -203,7 +270,6 @@ static void fill_limits(const struct takt_daemon *daemon, const struct takt_queu
 	limits->mem_mib = job->spec.mem_mib;
 	limits->cpu_count = spec->cpu_count;
 	memcpy(limits->cpus, spec->cpus, sizeof(limits->cpus));
-	limits->any_device = job->spec.mig[0]; /* which capabilities are its own is not known */
 	for (uint32_t gpu = 0; gpu < daemon->gpu_count; gpu++) {
 		const struct takt_gpu_facts *facts = takt_machine_facts(daemon->machine, gpu);
 
@@ -214,15 +280,22 @@ static void fill_limits(const struct takt_daemon *daemon, const struct takt_queu
 		else
 			limits->any_device = true;
 	}
+	if (job->spec.mig[0])
+		fill_caps(daemon, job, limits);
 }
 
+/* The port where ranks meet is found when their turn has come; what is staged has the first one in
+ * its place. */
 static int describe_processes(struct takt_daemon *daemon, const struct takt_queue_job *job,
-			      const char *attempt_id, struct takt_attempt_spec *spec,
+			      bool stage, const char *attempt_id, struct takt_attempt_spec *spec,
 			      struct takt_err *err)
 {
 	spec->ranks = job->spec.ranks;
 	spec->rank_prefix = job->spec.rank_prefix;
 	spec->pty = job->spec.pty;
+	spec->master_port = spec->ranks ? daemon->config.rank_port_first : 0;
+	if (stage)
+		return 0;
 	return takt_attempts_begin(daemon->attempts, job, attempt_id, &spec->master_port, err);
 }
 
@@ -240,19 +313,21 @@ static int add_prefetch(const struct takt_daemon *daemon, const struct takt_queu
 
 /* The command becomes the runtime's. Where there is none its exec fails, which says so. */
 static int describe_container(struct takt_daemon *daemon, const struct takt_queue_job *job,
-			      uint64_t gpu_mask, const char *attempt_id,
+			      const struct takt_action *start, const char *attempt_id,
 			      struct takt_attempt_spec *spec, struct takt_err *err)
 {
-	const char *first = takt_container_first(), *uuids[TAKT_DEVICE_MAX_GPUS];
+	const char *uuids[TAKT_DEVICE_MAX_GPUS];
+	char progress[PATH_MAX];
 	struct takt_jobenv_gpu gpus[TAKT_DEVICE_MAX_GPUS];
 	struct takt_container in = {
-		.runtime = job->spec.container_runtime,
+		.runtime = runtime_of(job),
 		.image = job->spec.container,
 		.args = job->spec.container_args,
 		.argv = job->spec.argv,
 		.cwd = job->spec.cwd,
 		.gpus = uuids,
-		.gpu_count = list_devices(daemon, job, gpu_mask, gpus),
+		.gpu_count = list_devices(daemon, job, start->gpu_mask, gpus),
+		.progress = progress_path(daemon, job, start->attempt, progress),
 		.uid = job->row.uid,
 		.gid = job->row.gid,
 		.job_id = job->row.id,
@@ -265,8 +340,7 @@ static int describe_container(struct takt_daemon *daemon, const struct takt_queu
 
 	if (!in.image)
 		return 0;
-	if (!in.runtime[0])
-		in.runtime = first ? first : "podman";
+	spec->progress = in.progress != NULL;
 	for (size_t i = 0; i < in.gpu_count; i++)
 		uuids[i] = gpus[i].uuid;
 	rc = takt_container_env(&in, &spec->env, err);
@@ -287,6 +361,9 @@ int takt_daemon_describe_job(void *ctx, const struct takt_action *start, const c
 	const struct takt_queue_job *job = takt_queue_find(daemon->queue, start->job_id);
 	int rc;
 
+	if (start->attempt >= TAKT_ENGINE_ASIDE)
+		return takt_event_hooks_describe(daemon->hooks, start, attempt_id, ret_spec,
+						 ret_uid, ret_gid, err);
 	if (!job)
 		return takt_err_set(err, -TAKT_E_NOT_FOUND, "job %llu",
 				    (unsigned long long)start->job_id);
@@ -296,12 +373,13 @@ int takt_daemon_describe_job(void *ctx, const struct takt_action *start, const c
 	ret_spec->argv = copy_list(job->spec.argv);
 	ret_spec->cwd = takt_strdup(job->spec.cwd);
 	rc = ret_spec->argv && ret_spec->cwd
-		     ? build_env(daemon, job, start->gpu_mask, attempt_id, ret_spec, err)
+		     ? build_env(daemon, job, start, attempt_id, ret_spec, err)
 		     : -ENOMEM;
 	if (rc == 0)
-		rc = describe_processes(daemon, job, attempt_id, ret_spec, err);
+		rc = describe_processes(daemon, job, start->kind == TAKT_ACTION_STAGE, attempt_id,
+					ret_spec, err);
 	if (rc == 0)
-		rc = describe_container(daemon, job, start->gpu_mask, attempt_id, ret_spec, err);
+		rc = describe_container(daemon, job, start, attempt_id, ret_spec, err);
 	if (rc == -ENOMEM)
 		return takt_err_set(err, rc, "what to start for job %llu",
 				    (unsigned long long)start->job_id);

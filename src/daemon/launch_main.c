@@ -8,6 +8,7 @@
 
 #include "base/str.h"
 #include "daemon/clean_start.h"
+#include "daemon/log.h"
 #include "launch/launch.h"
 
 enum {
@@ -137,6 +138,7 @@ int main(int argc, char **argv)
 	char text[320];
 	int rc = parse(argc, argv, &options, &err);
 
+	takt_log_as("takt-launch");
 	if (rc == -TAKT_E_USAGE)
 		fputs(usage, stderr);
 	if (rc == 0 && geteuid() == 0)
@@ -151,6 +153,6 @@ int main(int argc, char **argv)
 		(void)unlink(options.socket);
 	if (rc == 0)
 		return 0;
-	fprintf(stderr, "takt-launch: %s\n", takt_err_text(&err, text, sizeof(text)));
+	takt_log(TAKT_LOG_ERROR, "%s", takt_err_text(&err, text, sizeof(text)));
 	return takt_err_exit_status(rc);
 }

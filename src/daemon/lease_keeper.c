@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Clock leases from the daemon's side: who wants which range on which GPU, kept true over the
- * actuator's socket. The wanted leases live here (one a GPU); the actuator applies them, and
- * forgets them when they are not renewed. When the actuator was away, what is wanted is asked for
- * again and the gap is said.
+ * actuator's socket. The wanted leases live here, one for each job and GPU and an administrator's
+ * beside them; the actuator decides what they come to, applies that, and forgets them when they are
+ * not renewed. When the actuator was away, what is wanted is asked for again and the gap is said.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,36 +13,48 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "daemon/daemon.h"
+#include "daemon/gpu_mig.h"
 
 static const uint64_t ttl_ns = 30 * TAKT_NS_PER_S;
 static const uint64_t renew_ns = 8 * TAKT_NS_PER_S;
 static const uint64_t status_ns = 2 * TAKT_NS_PER_S;
+static const uint64_t status_soon_ns = 250 * TAKT_NS_PER_MS; /* while a lease waits */
 static const uint64_t answer_ns = 5 * TAKT_NS_PER_S;
 static const uint64_t reconnect_min_ns = 20 * TAKT_NS_PER_MS, reconnect_max_ns = TAKT_NS_PER_S;
 static const uint64_t grace_ns =
 	5 * TAKT_NS_PER_S; /* away for less than this is not worth a word */
 
 enum {
-	MAX_PENDING = 64
+	MAX_PENDING = 64,
+	MAX_LEASES = 512, /* as many as the actuator takes */
 };
 
-/* What is wanted of one GPU and how far it got. */
-struct gpu_lease {
+/* What a job, or an administrator (job_id 0), wants of one GPU and how far it got. A place whose
+ * lease is over (neither wanted nor awaited) keeps how it ended until it is used again. */
+struct lease {
 	bool wanted, answered;
-	uint64_t job_id; /* 0: an administrator's */
-	uint32_t min_mhz, max_mhz;
-	/* An administrator's, in force whenever no job asks; max 0 = none. */
-	uint32_t admin_min_mhz, admin_max_mhz;
-	uint32_t was_admin_min_mhz, was_admin_max_mhz; /* before the latest "clock set" */
-	uint64_t seq;				       /* of the latest SET */
-	int32_t rc;				       /* of its reply */
+	uint32_t gpu;
+	uint64_t job_id;
+	uint32_t min_mhz, max_mhz; /* both 0: no limit, which lifts those of jobs beside it */
+	uint32_t power_limit_mw;   /* 0: none */
+	uint32_t mem_min_mhz, mem_max_mhz;
+	bool benchmark; /* a job's that outranks all others */
+	bool assume_unlocked;
+	uint64_t seq; /* of the latest request; 0 = it could not be sent */
+	int32_t rc;   /* of its reply */
 	char message[160];
 	uint64_t gap_ns; /* longest time it was not applied because the actuator was away */
-	/* From the actuator's own word: */
-	uint32_t state, applied_min_mhz, applied_max_mhz;
-	uint64_t state_job;
-	bool state_known;
-	char state_message[160];
+};
+
+/* What the actuator says of one GPU. */
+struct gpu_state {
+	bool known;
+	uint32_t state, applied_min_mhz, applied_max_mhz, applied_power_mw, cap_power_mw;
+	uint32_t base_min_mhz, base_max_mhz, base_power_mw;
+	uint32_t applied_mem_min_mhz, applied_mem_max_mhz;
+	uint64_t job_id;
+	char message[160];
+	struct lease was; /* an administrator's before his latest "clock set", if it was wanted */
 };
 
 /* A request of the API that waits until the GPUs of its mask have answered. */
@@ -60,7 +72,9 @@ struct takt_lease_keeper {
 	uint64_t reconnect_ns; /* pause before the next try; doubles */
 	struct takt_boot renew_at, status_at, connect_at, lost_at; /* lost_at: or when we began */
 	struct takt_boot heard_at; /* newest word of the actuator but for the one at hand */
-	struct gpu_lease gpu[TAKT_DEVICE_MAX_GPUS];
+	uint32_t lease_count;	   /* places ever used */
+	struct lease lease[MAX_LEASES];
+	struct gpu_state gpu[TAKT_DEVICE_MAX_GPUS];
 	struct pending_set pendings[MAX_PENDING];
 	struct {
 		uint64_t job_id; /* 0 = free slot */
@@ -117,7 +131,7 @@ static void disconnect(struct takt_lease_keeper *leases, struct takt_boot now)
 	leases->connect_at = now;
 	leases->reconnect_ns = reconnect_min_ns;
 	for (uint32_t gpu = 0; gpu < leases->daemon->gpu_count; gpu++)
-		leases->gpu[gpu].state_known = false;
+		leases->gpu[gpu].known = false;
 }
 
 static uint64_t send_op(struct takt_lease_keeper *leases, struct takt_actuate_request request)
@@ -131,89 +145,131 @@ static uint64_t send_op(struct takt_lease_keeper *leases, struct takt_actuate_re
 	return seq;
 }
 
-static void send_set(struct takt_lease_keeper *leases, uint32_t gpu)
+uint64_t takt_leases_send(struct takt_lease_keeper *leases,
+			  const struct takt_actuate_request request)
 {
-	struct gpu_lease *lease = &leases->gpu[gpu];
+	return send_op(leases, request);
+}
+
+static struct lease *find(const struct takt_lease_keeper *leases, uint32_t gpu, uint64_t job_id)
+{
+	for (uint32_t i = 0; i < leases->lease_count; i++) {
+		const struct lease *lease = &leases->lease[i];
+
+		if (lease->gpu == gpu && lease->job_id == job_id)
+			return (struct lease *)lease;
+	}
+	return NULL;
+}
+
+/* The lease of this job there, or a place for it; NULL when all are taken. */
+static struct lease *place_for(struct takt_lease_keeper *leases, uint32_t gpu, uint64_t job_id)
+{
+	struct lease *lease = find(leases, gpu, job_id);
+
+	for (uint32_t i = 0; !lease && i < leases->lease_count; i++)
+		if (!leases->lease[i].wanted && leases->lease[i].answered)
+			lease = &leases->lease[i];
+	if (!lease && leases->lease_count < MAX_LEASES)
+		lease = &leases->lease[leases->lease_count++];
+	return lease;
+}
+
+static void send_set(struct takt_lease_keeper *leases, struct lease *lease)
+{
 	struct takt_actuate_request request = {
 		.op = TAKT_ACTUATE_SET,
-		.lease_id = lease_id(lease->job_id, gpu),
+		.lease_id = lease_id(lease->job_id, lease->gpu),
 		.job_id = lease->job_id,
 		.ttl_ns = ttl_ns,
+		.rank = lease->benchmark ? TAKT_ACTUATE_RANK_BENCHMARK
+			: lease->job_id	 ? TAKT_ACTUATE_RANK_JOB
+					 : TAKT_ACTUATE_RANK_STANDING,
+		.power_limit_mw = lease->power_limit_mw,
+		.mem_min_mhz = lease->mem_min_mhz,
+		.mem_max_mhz = lease->mem_max_mhz,
 		.min_mhz = lease->min_mhz,
 		.max_mhz = lease->max_mhz,
+		.assume_unlocked = lease->assume_unlocked || leases->daemon->config.assume_unlocked,
 	};
 
-	takt_strcpy(request.uuid, sizeof(request.uuid), uuid_of(leases, gpu));
+	takt_strcpy(request.uuid, sizeof(request.uuid), uuid_of(leases, lease->gpu));
 	lease->answered = false;
 	lease->seq = send_op(leases, request);
 }
 
-static void send_end(struct takt_lease_keeper *leases, uint32_t gpu)
+/* It is wanted no more; how that ends is still listened for. */
+static void let_go(struct takt_lease_keeper *leases, struct lease *lease,
+		   struct takt_actuate_request request)
 {
-	struct gpu_lease *lease = &leases->gpu[gpu];
-	struct takt_actuate_request request = {.op = TAKT_ACTUATE_END,
-					       .lease_id = lease_id(lease->job_id, gpu)};
-
 	lease->wanted = false;
+	lease->rc = 0;
 	lease->seq = send_op(leases, request);
 	lease->answered = lease->seq == 0;
 	leases->status_at = (struct takt_boot){0};
 }
 
+static void end(struct takt_lease_keeper *leases, struct lease *lease)
+{
+	let_go(leases, lease,
+	       (struct takt_actuate_request){.op = TAKT_ACTUATE_END,
+					     .lease_id = lease_id(lease->job_id, lease->gpu)});
+}
+
+/* Of `wish` what is asked for; the rest is filled in. */
+static void want_all(struct takt_lease_keeper *leases, uint32_t gpu, uint64_t job_id,
+		     struct lease wish)
+{
+	struct lease *lease = place_for(leases, gpu, job_id);
+
+	if (!lease)
+		return;
+	wish.wanted = true;
+	wish.gpu = gpu;
+	wish.job_id = job_id;
+	*lease = wish;
+	send_set(leases, lease);
+}
+
 static void want(struct takt_lease_keeper *leases, uint32_t gpu, uint64_t job_id, uint32_t min_mhz,
 		 uint32_t max_mhz)
 {
-	struct gpu_lease *lease = &leases->gpu[gpu];
-
-	if (lease->wanted && lease->job_id != job_id)
-		send_end(leases, gpu);
-	lease->wanted = true;
-	lease->job_id = job_id;
-	lease->min_mhz = min_mhz;
-	lease->max_mhz = max_mhz;
-	lease->rc = 0;
-	lease->gap_ns = 0;
-	lease->message[0] = '\0';
-	send_set(leases, gpu);
+	want_all(leases, gpu, job_id, (struct lease){.min_mhz = min_mhz, .max_mhz = max_mhz});
 }
 
-/* Back to what an administrator has set, else to the baseline. */
-static void job_lets_go(struct takt_lease_keeper *leases, uint32_t gpu)
+static bool all_answered(const struct takt_lease_keeper *leases, uint64_t gpu_mask, uint64_t job_id)
 {
-	const struct gpu_lease *lease = &leases->gpu[gpu];
+	for (uint32_t i = 0; i < leases->lease_count; i++) {
+		const struct lease *lease = &leases->lease[i];
 
-	send_end(leases, gpu);
-	if (lease->admin_max_mhz)
-		want(leases, gpu, 0, lease->admin_min_mhz, lease->admin_max_mhz);
-}
-
-static bool all_answered(const struct takt_lease_keeper *leases, uint64_t gpu_mask)
-{
-	for (uint32_t gpu = 0; gpu < leases->daemon->gpu_count; gpu++)
-		if ((gpu_mask >> gpu & 1) && !leases->gpu[gpu].answered)
+		if (lease->job_id == job_id && (gpu_mask >> lease->gpu & 1) && !lease->answered)
 			return false;
+	}
 	return true;
 }
 
 /* "SM clock within [210, 1410] MHz", or why not. */
-static void describe(const struct takt_lease_keeper *leases, uint64_t gpu_mask, char *buf,
-		     size_t size)
+static void describe(const struct takt_lease_keeper *leases, uint64_t gpu_mask, uint64_t job_id,
+		     char *buf, size_t size)
 {
 	buf[0] = '\0';
 	for (uint32_t gpu = 0; gpu < leases->daemon->gpu_count; gpu++) {
-		const struct gpu_lease *lease = &leases->gpu[gpu];
+		const struct lease *lease = find(leases, gpu, job_id);
+		const struct gpu_state *state = &leases->gpu[gpu];
 		size_t used = strlen(buf);
 
 		if (!(gpu_mask >> gpu & 1))
 			continue;
-		if (!lease->answered)
+		if (!lease || !lease->answered)
 			snprintf(buf, size, "not applied: the actuator did not answer");
+		else if (lease->rc == -EAGAIN)
+			snprintf(buf, size, "GPU %u: %s", gpu, lease->message);
 		else if (lease->rc < 0)
 			snprintf(buf, size, "not applied on GPU %u: %s", gpu, lease->message);
 		else if (used == 0)
-			snprintf(buf, size, "SM clock within [%u, %u] MHz", lease->applied_min_mhz,
-				 lease->applied_max_mhz);
-		if (lease->gap_ns && lease->rc == 0 && !strstr(buf, "gap"))
+			snprintf(buf, size, "SM clock within [%u, %u] MHz", state->applied_min_mhz,
+				 state->applied_max_mhz);
+		if (lease && lease->gap_ns && lease->rc == 0 && !strstr(buf, "gap"))
 			snprintf(buf + strlen(buf), size - strlen(buf),
 				 ", with a gap of %llu ms while the actuator was away",
 				 (unsigned long long)(lease->gap_ns / TAKT_NS_PER_MS));
@@ -226,16 +282,16 @@ static void finish_preparing(struct takt_lease_keeper *leases, struct takt_boot 
 		uint64_t job_id = leases->preparing[i].job_id;
 		char note[200];
 
-		if (!job_id || (!all_answered(leases, leases->preparing[i].gpu_mask) &&
+		if (!job_id || (!all_answered(leases, leases->preparing[i].gpu_mask, job_id) &&
 				now.ns < leases->preparing[i].deadline.ns))
 			continue;
-		describe(leases, leases->preparing[i].gpu_mask, note, sizeof(note));
+		describe(leases, leases->preparing[i].gpu_mask, job_id, note, sizeof(note));
 		leases->preparing[i].job_id = 0;
 		takt_queue_prepared(leases->daemon->queue, job_id, note);
 	}
 }
 
-static void answer_clocks(struct takt_lease_keeper *leases, struct takt_pending *pending)
+void takt_leases_answer(struct takt_lease_keeper *leases, struct takt_pending *pending)
 {
 	struct takt_clock_view *view = takt_zalloc(sizeof(*view));
 	struct takt_str json = TAKT_STR(TAKT_VIEW_MAX_BYTES);
@@ -251,15 +307,24 @@ static void answer_clocks(struct takt_lease_keeper *leases, struct takt_pending 
 	takt_free(view);
 }
 
+/* An administrator is told no rather than that his wish may come true some day; he is who knows
+ * whether somebody has locked an idle GPU. A job's wish waits for its load. */
+static bool is_refused(const struct lease *lease)
+{
+	return lease->answered && lease->rc < 0 && (lease->rc != -EAGAIN || lease->job_id == 0);
+}
+
 /* The first refusal among the GPUs of a mask, or 0. */
-static int first_refusal(const struct takt_lease_keeper *leases, uint64_t gpu_mask,
+static int first_refusal(const struct takt_lease_keeper *leases, const struct pending_set *set,
 			 struct takt_err *err)
 {
 	for (uint32_t gpu = 0; gpu < leases->daemon->gpu_count; gpu++) {
-		const struct gpu_lease *lease = &leases->gpu[gpu];
+		const struct lease *lease = find(leases, gpu, set->job_id);
 
-		if ((gpu_mask >> gpu & 1) && lease->answered && lease->rc < 0)
-			return takt_err_set(err, lease->rc, "GPU %u: %s", gpu, lease->message);
+		if ((set->gpu_mask >> gpu & 1) && lease && is_refused(lease))
+			return takt_err_set(err,
+					    lease->rc == -EAGAIN ? -TAKT_E_CONFLICT : lease->rc,
+					    "GPU %u: %s", gpu, lease->message);
 	}
 	return 0;
 }
@@ -269,24 +334,26 @@ static int first_refusal(const struct takt_lease_keeper *leases, uint64_t gpu_ma
 static void withdraw(struct takt_lease_keeper *leases, uint64_t gpu_mask, uint64_t job_id)
 {
 	for (uint32_t gpu = 0; gpu < leases->daemon->gpu_count; gpu++) {
-		struct gpu_lease *lease = &leases->gpu[gpu];
+		struct lease *lease = find(leases, gpu, job_id);
+		const struct gpu_state *state = &leases->gpu[gpu];
 
-		if (!(gpu_mask >> gpu & 1) || !lease->wanted || lease->job_id != job_id)
+		if (!(gpu_mask >> gpu & 1) || !lease || !lease->wanted)
 			continue;
-		if (job_id == 0) {
-			lease->admin_min_mhz = lease->was_admin_min_mhz;
-			lease->admin_max_mhz = lease->was_admin_max_mhz;
-		}
-		job_lets_go(leases, gpu);
+		if (job_id == 0 && state->was.wanted)
+			want_all(leases, gpu, 0, state->was);
+		else
+			end(leases, lease);
 	}
 }
 
-static void no_answer(const struct takt_lease_keeper *leases, uint64_t gpu_mask,
+static void no_answer(const struct takt_lease_keeper *leases, const struct pending_set *set,
 		      struct takt_err *err)
 {
+	const struct lease *lease;
 	uint32_t gpu = 0;
 
-	while (!(gpu_mask >> gpu & 1) || leases->gpu[gpu].answered)
+	while (!(set->gpu_mask >> gpu & 1) || !(lease = find(leases, gpu, set->job_id)) ||
+	       lease->answered)
 		gpu++; /* there is one */
 	takt_err_set(err, -ETIMEDOUT, "GPU %u: the %s did not answer in time", gpu,
 		     leases->client ? "driver" : "actuator");
@@ -295,20 +362,20 @@ static void no_answer(const struct takt_lease_keeper *leases, uint64_t gpu_mask,
 static void finish_pendings(struct takt_lease_keeper *leases, struct takt_boot now)
 {
 	for (size_t i = 0; i < MAX_PENDING; i++) {
-		struct takt_pending *pending = leases->pendings[i].pending;
-		bool answered = pending && all_answered(leases, leases->pendings[i].gpu_mask);
+		struct pending_set set = leases->pendings[i];
+		bool answered = set.pending && all_answered(leases, set.gpu_mask, set.job_id);
 		struct takt_err err = {0};
 
-		if (!pending || (!answered && now.ns < leases->pendings[i].deadline.ns))
+		if (!set.pending || (!answered && now.ns < set.deadline.ns))
 			continue;
 		leases->pendings[i].pending = NULL;
 		if (!answered)
-			no_answer(leases, leases->pendings[i].gpu_mask, &err);
-		if (err.rc < 0 || first_refusal(leases, leases->pendings[i].gpu_mask, &err) < 0) {
-			withdraw(leases, leases->pendings[i].gpu_mask, leases->pendings[i].job_id);
-			takt_pending_error(pending, &err);
+			no_answer(leases, &set, &err);
+		if (err.rc < 0 || first_refusal(leases, &set, &err) < 0) {
+			withdraw(leases, set.gpu_mask, set.job_id);
+			takt_pending_error(set.pending, &err);
 		} else {
-			answer_clocks(leases, pending);
+			takt_leases_answer(leases, set.pending);
 		}
 	}
 }
@@ -339,60 +406,95 @@ static void hold_pending(struct takt_lease_keeper *leases, uint64_t gpu_mask, ui
 	takt_pending_error(pending, &err);
 }
 
-/* The actuator has forgotten a lease that we want (it was not renewed in time: the machine slept):
- * ask again. */
+/* The actuator has forgotten the leases that we want there (they were not renewed in time: the
+ * machine slept): ask again. */
 static void ask_if_forgotten(struct takt_lease_keeper *leases, uint32_t gpu,
 			     const struct takt_actuate_reply *reply, struct takt_boot now)
 {
-	struct gpu_lease *lease = &leases->gpu[gpu];
+	for (uint32_t i = 0; reply->lease_id == 0 && i < leases->lease_count; i++) {
+		struct lease *lease = &leases->lease[i];
 
-	if (!lease->wanted || !lease->answered || lease->rc != 0 || reply->lease_id != 0)
-		return;
-	if (now.ns - leases->heard_at.ns > lease->gap_ns)
-		lease->gap_ns = now.ns - leases->heard_at.ns;
-	send_set(leases, gpu);
+		if (lease->gpu != gpu || !lease->wanted || !lease->answered ||
+		    (lease->rc != 0 && lease->rc != -EAGAIN))
+			continue;
+		if (now.ns - leases->heard_at.ns > lease->gap_ns)
+			lease->gap_ns = now.ns - leases->heard_at.ns;
+		send_set(leases, lease);
+	}
+}
+
+/* Whether we want the lease that decides there, or are about to know. */
+static bool is_wanted(const struct takt_lease_keeper *leases, uint32_t gpu, uint64_t id)
+{
+	for (uint32_t i = 0; i < leases->lease_count; i++) {
+		const struct lease *lease = &leases->lease[i];
+		bool under_way = lease->seq != 0 && !lease->answered;
+
+		if (lease->gpu == gpu &&
+		    (under_way || (lease->wanted && lease_id(lease->job_id, gpu) == id)))
+			return true;
+	}
+	return false;
 }
 
 /*
  * The actuator holds a lease that we do not want: asked for by a daemon that was killed before its
- * job's attempt was on disk. Nobody else would end it before it runs out, and it keeps others off.
+ * job's attempt was on disk. Nobody else would end it before it runs out, and it may outbid others.
  */
 static void end_unwanted(struct takt_lease_keeper *leases, uint32_t gpu,
 			 const struct takt_actuate_reply *reply)
 {
-	struct gpu_lease *lease = &leases->gpu[gpu];
-	bool under_way = lease->seq != 0 && !lease->answered;
-
-	if (reply->lease_id == 0 || under_way ||
-	    (lease->wanted && lease_id(lease->job_id, gpu) == reply->lease_id))
+	if (reply->lease_id == 0 || is_wanted(leases, gpu, reply->lease_id))
 		return;
 	send_op(leases,
 		(struct takt_actuate_request){.op = TAKT_ACTUATE_END, .lease_id = reply->lease_id});
-	if (lease->wanted)
-		send_set(leases, gpu);
 	leases->status_at = (struct takt_boot){0};
 }
 
 /* What the actuator says of a GPU, in whatever reply it says it. */
-static void note_state(struct gpu_lease *lease, const struct takt_actuate_reply *reply)
+static void note_state(struct gpu_state *state, const struct takt_actuate_reply *reply)
 {
-	lease->state_known = true;
-	lease->state = reply->gpu_state;
-	lease->state_job = reply->job_id;
-	lease->applied_min_mhz = reply->applied_min_mhz;
-	lease->applied_max_mhz = reply->applied_max_mhz;
-	takt_strcpy(lease->state_message, sizeof(lease->state_message), reply->message);
+	state->known = true;
+	state->state = reply->gpu_state;
+	state->job_id = reply->job_id;
+	state->applied_min_mhz = reply->applied_min_mhz;
+	state->applied_max_mhz = reply->applied_max_mhz;
+	state->applied_mem_min_mhz = reply->applied_mem_min_mhz;
+	state->applied_mem_max_mhz = reply->applied_mem_max_mhz;
+	state->applied_power_mw = reply->applied_power_mw;
+	state->cap_power_mw = reply->cap_power_mw;
+	state->base_min_mhz = reply->base_min_mhz;
+	state->base_max_mhz = reply->base_max_mhz;
+	state->base_power_mw = reply->base_power_mw;
+	takt_strcpy(state->message, sizeof(state->message), reply->message);
+}
+
+/* What a lease waited for, or was advice for want of, may have come since. */
+static void follow(struct lease *lease, const struct takt_actuate_reply *reply)
+{
+	if (!lease->wanted || !lease->answered || (lease->rc != -EAGAIN && lease->rc != -EPERM))
+		return;
+	if (reply->gpu_state == TAKT_ACTUATE_LEASED && (reply->applied_max_mhz || !lease->max_mhz))
+		lease->rc = 0;
+	else if (reply->gpu_state == TAKT_ACTUATE_WAITING)
+		lease->rc = -EAGAIN;
+	else if (reply->gpu_state == TAKT_ACTUATE_ADVISE)
+		lease->rc = -EPERM;
+	else
+		return;
+	takt_strcpy(lease->message, sizeof(lease->message), reply->message);
 }
 
 static void take_status(struct takt_lease_keeper *leases, const struct takt_actuate_reply *reply,
 			struct takt_boot now)
 {
 	for (uint32_t gpu = 0; gpu < leases->daemon->gpu_count; gpu++) {
-		struct gpu_lease *lease = &leases->gpu[gpu];
-
 		if (strcmp(uuid_of(leases, gpu), reply->uuid) != 0)
 			continue;
-		note_state(lease, reply);
+		note_state(&leases->gpu[gpu], reply);
+		for (uint32_t i = 0; i < leases->lease_count; i++)
+			if (leases->lease[i].gpu == gpu)
+				follow(&leases->lease[i], reply);
 		ask_if_forgotten(leases, gpu, reply, now);
 		end_unwanted(leases, gpu, reply);
 	}
@@ -400,18 +502,30 @@ static void take_status(struct takt_lease_keeper *leases, const struct takt_actu
 
 static void take_answer(struct takt_lease_keeper *leases, const struct takt_actuate_reply *reply)
 {
-	for (uint32_t gpu = 0; gpu < leases->daemon->gpu_count; gpu++) {
-		struct gpu_lease *lease = &leases->gpu[gpu];
+	for (uint32_t i = 0; i < leases->lease_count; i++) {
+		struct lease *lease = &leases->lease[i];
 
 		if (lease->seq != reply->seq)
 			continue;
 		lease->answered = true;
 		lease->rc = reply->rc;
 		takt_strcpy(lease->message, sizeof(lease->message), reply->message);
-		if (reply->rc == 0 && strcmp(uuid_of(leases, gpu), reply->uuid) == 0)
-			note_state(lease, reply);
+		if ((reply->rc == 0 || reply->rc == -EAGAIN) &&
+		    strcmp(uuid_of(leases, lease->gpu), reply->uuid) == 0)
+			note_state(&leases->gpu[lease->gpu], reply);
 	}
 	leases->status_at = (struct takt_boot){0};
+}
+
+static void take_reply(struct takt_lease_keeper *leases, const struct takt_actuate_reply *reply,
+		       struct takt_boot now)
+{
+	if (reply->op == TAKT_ACTUATE_STATUS)
+		take_status(leases, reply, now);
+	takt_mig_heard(leases->daemon->mig, reply);
+	if (!takt_clock_admin_take(leases->daemon->clock_admin, reply) &&
+	    reply->op != TAKT_ACTUATE_STATUS)
+		take_answer(leases, reply);
 }
 
 static void receive(struct takt_lease_keeper *leases, struct takt_boot now)
@@ -422,24 +536,23 @@ static void receive(struct takt_lease_keeper *leases, struct takt_boot now)
 	while (leases->client && (rc = takt_actuate_recv(leases->client, &reply, NULL)) != 0) {
 		if (rc < 0)
 			disconnect(leases, now);
-		else if (reply.op == TAKT_ACTUATE_STATUS)
-			take_status(leases, &reply, now);
 		else
-			take_answer(leases, &reply);
+			take_reply(leases, &reply, now);
 	}
 	leases->heard_at = now;
 }
 
 static void ask_again(struct takt_lease_keeper *leases, struct takt_boot now)
 {
-	for (uint32_t gpu = 0; gpu < leases->daemon->gpu_count; gpu++) {
-		struct gpu_lease *lease = &leases->gpu[gpu];
+	for (uint32_t i = 0; i < leases->lease_count; i++) {
+		struct lease *lease = &leases->lease[i];
 
+		lease->answered = lease->answered || !lease->wanted; /* its answer never comes */
 		if (!lease->wanted)
 			continue;
 		if (leases->was_connected && now.ns - leases->lost_at.ns > lease->gap_ns)
 			lease->gap_ns = now.ns - leases->lost_at.ns;
-		send_set(leases, gpu);
+		send_set(leases, lease);
 	}
 }
 
@@ -460,6 +573,14 @@ static void try_connect(struct takt_lease_keeper *leases, struct takt_boot now)
 	leases->status_at = (struct takt_boot){0};
 }
 
+static bool any_waits(const struct takt_lease_keeper *leases)
+{
+	for (uint32_t i = 0; i < leases->lease_count; i++)
+		if (leases->lease[i].wanted && leases->lease[i].rc == -EAGAIN)
+			return true;
+	return false;
+}
+
 static void send_due(struct takt_lease_keeper *leases, struct takt_boot now)
 {
 	if (!leases->client)
@@ -477,7 +598,8 @@ static void send_due(struct takt_lease_keeper *leases, struct takt_boot now)
 			takt_strcpy(request.uuid, sizeof(request.uuid), uuid_of(leases, gpu));
 			send_op(leases, request);
 		}
-		leases->status_at = (struct takt_boot){now.ns + status_ns};
+		leases->status_at =
+			takt_boot_add(now, any_waits(leases) ? status_soon_ns : status_ns);
 	}
 }
 
@@ -492,6 +614,7 @@ void takt_leases_pump(struct takt_lease_keeper *leases, struct takt_boot now, ui
 	for (size_t i = 0; i < TAKT_ARRAY_LEN(leases->preparing); i++)
 		if (leases->preparing[i].job_id && leases->preparing[i].deadline.ns < *ret_next_ns)
 			*ret_next_ns = leases->preparing[i].deadline.ns;
+	takt_clock_admin_tick(leases->daemon->clock_admin, now, ret_next_ns);
 }
 
 /* Lowest clock of a GPU's list; 0 when the list is not known. */
@@ -503,16 +626,26 @@ static uint32_t lowest_mhz(const struct takt_lease_keeper *leases, uint32_t gpu)
 									   : 0;
 }
 
+/* One that shares its GPUs and asks for no clock says so, or another one's ceiling would hold for
+ * it, too. */
+static bool wants_lease(const struct takt_queue_job *job)
+{
+	return job->spec.clock_ask != TAKT_CLOCK_ASK_NONE || job->spec.mig[0] ||
+	       job->row.share_milli < TAKT_REQUEST_WHOLE;
+}
+
 static void want_job(struct takt_lease_keeper *leases, const struct takt_queue_job *job)
 {
 	for (uint32_t gpu = 0; gpu < leases->daemon->gpu_count; gpu++) {
 		uint32_t max = job->spec.clock_mhz;
+		uint32_t min =
+			job->spec.clock_ask == TAKT_CLOCK_ASK_LOCK ? max : lowest_mhz(leases, gpu);
 
-		if (job->row.gpu_mask >> gpu & 1)
-			want(leases, gpu, job->row.id,
-			     job->spec.clock_ask == TAKT_CLOCK_ASK_LOCK ? max
-									: lowest_mhz(leases, gpu),
-			     max);
+		if (!(job->row.gpu_mask >> gpu & 1))
+			continue;
+		if (job->spec.clock_ask == TAKT_CLOCK_ASK_NONE)
+			min = max = 0;
+		want(leases, gpu, job->row.id, min, max);
 	}
 }
 
@@ -520,11 +653,12 @@ void takt_leases_job_start(struct takt_lease_keeper *leases, const struct takt_q
 {
 	struct takt_boot now = takt_boot_now(leases->daemon->sys);
 
+	if (wants_lease(job))
+		want_job(leases, job);
 	if (job->spec.clock_ask == TAKT_CLOCK_ASK_NONE || job->row.gpu_mask == 0) {
 		takt_queue_prepared(leases->daemon->queue, job->row.id, "");
 		return;
 	}
-	want_job(leases, job);
 	for (size_t i = 0; i < TAKT_ARRAY_LEN(leases->preparing); i++) {
 		if (leases->preparing[i].job_id)
 			continue;
@@ -537,67 +671,165 @@ void takt_leases_job_start(struct takt_lease_keeper *leases, const struct takt_q
 
 void takt_leases_job_adopt(struct takt_lease_keeper *leases, const struct takt_queue_job *job)
 {
-	if (job->spec.clock_ask != TAKT_CLOCK_ASK_NONE)
+	if (wants_lease(job))
 		want_job(leases, job);
 }
 
 void takt_leases_job_end(struct takt_lease_keeper *leases, const struct takt_queue_job *job)
 {
-	for (uint32_t gpu = 0; gpu < leases->daemon->gpu_count; gpu++)
-		if (leases->gpu[gpu].wanted && leases->gpu[gpu].job_id == job->row.id)
-			job_lets_go(leases, gpu);
+	for (uint32_t i = 0; i < leases->lease_count; i++)
+		if (leases->lease[i].wanted && leases->lease[i].job_id == job->row.id)
+			end(leases, &leases->lease[i]);
 	for (size_t i = 0; i < TAKT_ARRAY_LEN(leases->preparing); i++)
 		if (leases->preparing[i].job_id == job->row.id)
 			leases->preparing[i].job_id = 0;
 }
 
-static void remember_admin(struct gpu_lease *lease, uint32_t min_mhz, uint32_t max_mhz)
+static bool asks_for(const struct lease *lease, const struct takt_governor_cap *cap)
 {
-	lease->was_admin_min_mhz = lease->admin_min_mhz;
-	lease->was_admin_max_mhz = lease->admin_max_mhz;
-	lease->admin_min_mhz = min_mhz;
-	lease->admin_max_mhz = max_mhz;
+	return lease->min_mhz == cap->min_mhz && lease->max_mhz == cap->max_mhz &&
+	       lease->power_limit_mw == cap->power_mw && !lease->benchmark;
+}
+
+void takt_leases_govern(struct takt_lease_keeper *leases, const struct takt_queue_job *job,
+			const struct takt_governor_cap *was, const struct takt_governor_cap *cap)
+{
+	for (uint32_t gpu = 0; gpu < leases->daemon->gpu_count; gpu++) {
+		struct lease *lease = find(leases, gpu, job->row.id);
+
+		if (!(job->row.gpu_mask >> gpu & 1) ||
+		    (lease && lease->wanted && !asks_for(lease, was)))
+			continue;
+		if (cap->sets || wants_lease(job))
+			want_all(leases, gpu, job->row.id,
+				 (struct lease){.min_mhz = cap->min_mhz,
+						.max_mhz = cap->max_mhz,
+						.power_limit_mw = cap->power_mw});
+		else if (lease && lease->wanted)
+			end(leases, lease);
+	}
+}
+
+/* What became of a setting on one GPU. */
+static enum takt_lease_standing standing_of(const struct lease *lease,
+					    const struct gpu_state *state,
+					    const struct takt_governor_cap *cap)
+{
+	if (!lease || !lease->wanted || !asks_for(lease, cap))
+		return TAKT_STANDING_GONE;
+	if (state->known && state->state == TAKT_ACTUATE_FOREIGN)
+		return TAKT_STANDING_FOREIGN;
+	if (!lease->answered || !state->known || lease->rc == -EAGAIN)
+		return TAKT_STANDING_ASKED;
+	if (lease->rc == -EPERM || (lease->rc == 0 && state->state == TAKT_ACTUATE_ADVISE))
+		return TAKT_STANDING_ADVICE;
+	if (lease->rc == -TAKT_E_BUSY)
+		return TAKT_STANDING_OUTBID;
+	if (lease->rc < 0)
+		return TAKT_STANDING_REFUSED;
+	return state->state == TAKT_ACTUATE_LEASED && state->applied_min_mhz == cap->min_mhz &&
+			       state->applied_max_mhz == cap->max_mhz &&
+			       state->applied_power_mw == cap->power_mw
+		       ? TAKT_STANDING_HOLDS
+		       : TAKT_STANDING_OUTBID;
+}
+
+enum takt_lease_standing takt_leases_standing(const struct takt_lease_keeper *leases,
+					      const struct takt_queue_job *job,
+					      const struct takt_governor_cap *cap,
+					      uint32_t *ret_gpu, char *note, size_t size)
+{
+	enum takt_lease_standing worst = TAKT_STANDING_HOLDS;
+	bool any_holds = false;
+
+	note[0] = '\0';
+	for (uint32_t gpu = 0; gpu < leases->daemon->gpu_count && cap->sets; gpu++) {
+		const struct lease *lease = find(leases, gpu, job->row.id);
+		const struct gpu_state *state = &leases->gpu[gpu];
+		enum takt_lease_standing one;
+
+		if (!(job->row.gpu_mask >> gpu & 1))
+			continue;
+		one = standing_of(lease, state, cap);
+		any_holds = any_holds || one == TAKT_STANDING_HOLDS;
+		if (one <= worst)
+			continue;
+		worst = one;
+		*ret_gpu = gpu;
+		takt_strcpy(note, size,
+			    lease && lease->message[0] ? lease->message : state->message);
+	}
+	if (worst == TAKT_STANDING_ADVICE && any_holds)
+		worst = TAKT_STANDING_REFUSED; /* the GPUs of a job stand alike */
+	return worst;
+}
+
+/* For withdraw. */
+static void remember_admin(struct takt_lease_keeper *leases, uint32_t gpu)
+{
+	const struct lease *lease = find(leases, gpu, 0);
+
+	leases->gpu[gpu].was = lease ? *lease : (struct lease){0};
 }
 
 void takt_leases_set(struct takt_lease_keeper *leases, uint64_t gpu_mask, uint64_t job_id,
-		     uint32_t min_mhz, uint32_t max_mhz, struct takt_pending *pending)
+		     const struct takt_clock_order *ask, struct takt_pending *pending)
 {
 	for (uint32_t gpu = 0; gpu < leases->daemon->gpu_count; gpu++) {
-		uint32_t min = min_mhz ? min_mhz : lowest_mhz(leases, gpu);
+		uint32_t min = ask->lock || !ask->max_mhz ? ask->max_mhz : lowest_mhz(leases, gpu);
 
 		if (!(gpu_mask >> gpu & 1))
 			continue;
 		if (job_id == 0)
-			remember_admin(&leases->gpu[gpu], min, max_mhz);
-		want(leases, gpu, job_id, min, max_mhz);
+			remember_admin(leases, gpu);
+		want_all(leases, gpu, job_id,
+			 (struct lease){.min_mhz = min,
+					.max_mhz = ask->max_mhz,
+					.power_limit_mw = ask->power_limit_mw,
+					.mem_min_mhz = ask->lock ? ask->mem_mhz : 0,
+					.mem_max_mhz = ask->mem_mhz,
+					.benchmark = ask->benchmark,
+					.assume_unlocked = ask->assume_unlocked});
 	}
 	hold_pending(leases, gpu_mask, job_id, pending);
 }
 
+void takt_leases_end_standing(struct takt_lease_keeper *leases)
+{
+	for (uint32_t i = 0; i < leases->lease_count; i++)
+		if (leases->lease[i].wanted && leases->lease[i].job_id == 0)
+			end(leases, &leases->lease[i]);
+}
+
+/* Drops everybody's leases there; the answer is the administrator's. */
 static void reset_by_admin(struct takt_lease_keeper *leases, uint32_t gpu)
 {
-	struct gpu_lease *lease = &leases->gpu[gpu];
+	struct lease *own = place_for(leases, gpu, 0);
 	struct takt_actuate_request request = {.op = TAKT_ACTUATE_RESET};
 
+	for (uint32_t i = 0; i < leases->lease_count; i++)
+		if (leases->lease[i].gpu == gpu && leases->lease[i].wanted)
+			leases->lease[i].wanted = false;
+	if (!own)
+		return;
+	*own = (struct lease){.gpu = gpu};
 	takt_strcpy(request.uuid, sizeof(request.uuid), uuid_of(leases, gpu));
-	lease->wanted = false;
-	lease->admin_min_mhz = lease->admin_max_mhz = 0;
-	lease->seq = send_op(leases, request);
-	lease->answered = false;
+	let_go(leases, own, request);
+	own->answered = false; /* an actuator that is away did not reset it */
 }
 
 void takt_leases_reset(struct takt_lease_keeper *leases, uint64_t gpu_mask, uint64_t job_id,
 		       struct takt_pending *pending)
 {
 	for (uint32_t gpu = 0; gpu < leases->daemon->gpu_count; gpu++) {
-		struct gpu_lease *lease = &leases->gpu[gpu];
+		struct lease *lease = find(leases, gpu, job_id);
 
 		if (!(gpu_mask >> gpu & 1))
 			continue;
 		if (job_id == 0)
 			reset_by_admin(leases, gpu);
-		else if (lease->wanted && lease->job_id == job_id)
-			job_lets_go(leases, gpu);
+		else if (lease && lease->wanted)
+			end(leases, lease);
 		else
 			gpu_mask &= ~(1ull << gpu); /* the job has changed nothing here */
 	}
@@ -607,23 +839,31 @@ void takt_leases_reset(struct takt_lease_keeper *leases, uint64_t gpu_mask, uint
 void takt_leases_state(const struct takt_lease_keeper *leases, uint32_t gpu,
 		       struct takt_lease_state *ret)
 {
-	const struct gpu_lease *lease = &leases->gpu[gpu];
+	const struct gpu_state *state = &leases->gpu[gpu];
 
 	*ret = (struct takt_lease_state){.state = "unknown"};
 	if (!leases->daemon->manages)
 		return; /* whoever manages them knows */
-	if (!lease->state_known) {
+	if (!state->known) {
 		if (takt_boot_now(leases->daemon->sys).ns - leases->lost_at.ns > grace_ns)
 			takt_strcpy(ret->note, sizeof(ret->note), "the actuator does not answer");
 		return;
 	}
-	ret->state = takt_actuate_gpu_state_name(lease->state);
-	takt_strcpy(ret->note, sizeof(ret->note), lease->state_message);
-	ret->job_id = lease->state_job;
-	if (lease->state == TAKT_ACTUATE_LEASED) {
-		ret->min_mhz = lease->applied_min_mhz;
-		ret->max_mhz = lease->applied_max_mhz;
+	ret->state = takt_actuate_gpu_state_name(state->state);
+	takt_strcpy(ret->note, sizeof(ret->note), state->message);
+	if (state->state != TAKT_ACTUATE_CLEAN)
+		ret->job_id = state->job_id;
+	if (state->state == TAKT_ACTUATE_LEASED) {
+		ret->min_mhz = state->applied_min_mhz;
+		ret->max_mhz = state->applied_max_mhz;
+		ret->mem_min_mhz = state->applied_mem_min_mhz;
+		ret->mem_max_mhz = state->applied_mem_max_mhz;
+		ret->power_mw = state->applied_power_mw;
 	}
+	ret->cap_power_mw = state->cap_power_mw;
+	ret->base_min_mhz = state->base_min_mhz;
+	ret->base_max_mhz = state->base_max_mhz;
+	ret->base_power_mw = state->base_power_mw;
 }
 
 bool takt_leases_job_trouble(const struct takt_lease_keeper *leases,
@@ -634,14 +874,15 @@ bool takt_leases_job_trouble(const struct takt_lease_keeper *leases,
 	if (job->spec.clock_ask == TAKT_CLOCK_ASK_NONE || job->phase != TAKT_PHASE_RUNNING)
 		return false;
 	for (uint32_t gpu = 0; gpu < leases->daemon->gpu_count; gpu++) {
-		const struct gpu_lease *lease = &leases->gpu[gpu];
+		const struct lease *lease = find(leases, gpu, job->row.id);
 
 		if (job->row.gpu_mask >> gpu & 1)
-			trouble |= !lease->answered || lease->rc < 0 || lease->gap_ns > 0;
+			trouble |= !lease || !lease->answered || lease->rc < 0 || lease->gap_ns > 0;
 	}
 	if (trouble) {
 		takt_strcpy(buf, size, "clocks: ");
-		describe(leases, job->row.gpu_mask, buf + strlen(buf), size - strlen(buf));
+		describe(leases, job->row.gpu_mask, job->row.id, buf + strlen(buf),
+			 size - strlen(buf));
 	}
 	return trouble;
 }
@@ -653,7 +894,7 @@ void takt_leases_job_note(const struct takt_lease_keeper *leases, const struct t
 		    job->phase >= TAKT_PHASE_STARTING && job->phase <= TAKT_PHASE_RUNNING;
 
 	if (live)
-		describe(leases, job->row.gpu_mask, buf, size);
+		describe(leases, job->row.gpu_mask, job->row.id, buf, size);
 	else
 		takt_strcpy(buf, size, job->clock_note);
 }

@@ -9,6 +9,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+static const char *log_program = "takt serve";
+
+void takt_log_as(const char *program)
+{
+	log_program = program;
+}
+
 /* The journal's word for its own stream, and whether standard error still is that. */
 static bool is_journal(void)
 {
@@ -38,7 +45,7 @@ void takt_log(enum takt_log_level level, const char *fmt, ...)
 	if (is_journal())
 		n = snprintf(line, sizeof(line), "<%d>%s\n", (int)level, text);
 	else
-		n = snprintf(line, sizeof(line), "takt serve: %s\n", text);
+		n = snprintf(line, sizeof(line), "%s: %s\n", log_program, text);
 	if (write(STDERR_FILENO, line, (size_t)n) < 0)
 		return; /* nobody listens */
 }

@@ -3,7 +3,8 @@
  * Whose process is it? A process belongs to the job whose shim is among its ancestors: shims are
  * child subreapers, so whatever a job leaves behind stays below its shim for as long as that lives.
  * Shims are known by their command line "takt-shim <job>.<attempt> <jobs dir>", which every user
- * may read.
+ * may read, and which anybody may give to a program of his: so one is believed only when it is the
+ * process that the attempt has on record as its shim, and runs as the user whose directory that is.
  *
  * Answers are kept for a second, so that a sample costs no system call for processes already known.
  */
@@ -32,10 +33,11 @@ static const uint64_t fresh_ns = TAKT_NS_PER_S;
 struct takt_proc_cache {
 	const struct takt_attempts *attempts; /* borrowed; NULL = no containers are known */
 	char jobs_dir[PATH_MAX];
+	int jobs_dirfd;	       /* borrowed */
 	struct takt_map known; /* pid -> struct takt_proc_who *, owned */
 };
 
-int takt_proc_cache_new(const char *jobs_dir, const struct takt_attempts *attempts,
+int takt_proc_cache_new(const char *jobs_dir, int jobs_dirfd, const struct takt_attempts *attempts,
 			struct takt_proc_cache **ret)
 {
 	struct takt_proc_cache *cache = takt_zalloc(sizeof(*cache));
@@ -43,6 +45,7 @@ int takt_proc_cache_new(const char *jobs_dir, const struct takt_attempts *attemp
 	if (!cache)
 		return -ENOMEM;
 	cache->attempts = attempts;
+	cache->jobs_dirfd = jobs_dirfd;
 	takt_strcpy(cache->jobs_dir, sizeof(cache->jobs_dir), jobs_dir);
 	cache->known = TAKT_MAP_U64(MAX_KNOWN);
 	*ret = cache;
@@ -94,8 +97,17 @@ static int read_stat(int32_t pid, struct takt_proc_stat *ret)
 	return n < 0 ? (int)n : takt_proc_stat_parse(text, ret);
 }
 
-/* The job of a shim's command line; 0 when it is no shim of ours. */
-static uint64_t shim_job(const struct takt_proc_cache *cache, int32_t pid, uint32_t *ret_attempt)
+static uint32_t owner_of(int32_t pid)
+{
+	struct stat st;
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d", pid);
+	return stat(path, &st) == 0 ? st.st_uid : UINT32_MAX;
+}
+
+/* The job that a process's command line says it is the shim of; 0 when it says no such thing. */
+static uint64_t claimed_job(const struct takt_proc_cache *cache, int32_t pid, uint32_t *ret_attempt)
 {
 	char text[PATH_MAX + 128] = "";
 	ssize_t n = read_proc(pid, "cmdline", text, sizeof(text) - 2);
@@ -113,16 +125,42 @@ static uint64_t shim_job(const struct takt_proc_cache *cache, int32_t pid, uint3
 	return job;
 }
 
-static uint64_t find_job(const struct takt_proc_cache *cache, int32_t pid, uint32_t *ret_attempt)
+/* Whether it is that attempt's shim: 1, 0, or negative when that cannot be looked at now. */
+static int is_shim_of(const struct takt_proc_cache *cache, int32_t pid,
+		      const struct takt_proc_stat *stat, uint64_t job, uint32_t attempt)
 {
+	struct takt_proc_id shim;
+	uid_t uid;
+	int rc = takt_attempt_shim(takt_sys_real(), cache->jobs_dirfd, job, attempt, &shim, &uid);
+
+	if (rc == -EMFILE || rc == -ENFILE || rc == -ENOMEM)
+		return rc;
+	return rc == 0 && shim.pid == pid && shim.start_ticks == stat->start_ticks &&
+	       owner_of(pid) == uid;
+}
+
+/* *ret_job 0: nobody's. Negative when that cannot be looked at now. */
+static int find_job(const struct takt_proc_cache *cache, int32_t pid, uint64_t *ret_job,
+		    uint32_t *ret_attempt)
+{
+	*ret_job = 0;
 	for (int depth = 0; depth < MAX_ANCESTORS && pid > 1; depth++) {
 		struct takt_proc_stat stat;
-		uint64_t job = shim_job(cache, pid, ret_attempt);
+		uint32_t attempt = 0;
+		uint64_t job = claimed_job(cache, pid, &attempt);
+		int its = 0;
 
-		if (job)
-			return job;
 		if (read_stat(pid, &stat) < 0)
 			return 0;
+		if (job)
+			its = is_shim_of(cache, pid, &stat, job, attempt);
+		if (its < 0)
+			return its;
+		if (its) {
+			*ret_job = job;
+			*ret_attempt = attempt;
+			return 0;
+		}
 		pid = stat.ppid;
 	}
 	return 0;
@@ -152,15 +190,6 @@ static uint64_t contained_job(const struct takt_proc_cache *cache, int32_t pid, 
 	return 0;
 }
 
-static uint32_t owner_of(int32_t pid)
-{
-	struct stat st;
-	char path[32];
-
-	snprintf(path, sizeof(path), "/proc/%d", pid);
-	return stat(path, &st) == 0 ? st.st_uid : UINT32_MAX;
-}
-
 static void first_word(int32_t pid, char ret[65])
 {
 	char text[256];
@@ -177,6 +206,7 @@ static void look(const struct takt_proc_cache *cache, int32_t pid, struct takt_p
 		 struct takt_mono now)
 {
 	struct takt_proc_stat stat;
+	uint64_t job_id = 0;
 	int rc = read_stat(pid, &stat);
 
 	if (rc < 0 && rc != -ENOENT && rc != -ESRCH)
@@ -186,9 +216,11 @@ static void look(const struct takt_proc_cache *cache, int32_t pid, struct takt_p
 	who->gone = rc < 0;
 	if (who->gone || stat.start_ticks == who->start_ticks)
 		return; /* a job's process that is gone stays known as the job's */
+	if (find_job(cache, pid, &job_id, &who->attempt) < 0)
+		return;
 	who->start_ticks = stat.start_ticks;
 	who->uid = owner_of(pid);
-	who->job_id = find_job(cache, pid, &who->attempt);
+	who->job_id = job_id;
 	if (!who->job_id)
 		who->job_id = contained_job(cache, pid, who->uid, &who->attempt);
 	first_word(pid, who->command);

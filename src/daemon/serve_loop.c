@@ -10,8 +10,12 @@
 #include <unistd.h>
 
 #include "daemon/daemon.h"
+#include "daemon/govern.h"
+#include "daemon/gpu_health.h"
 #include "daemon/gpu_orders.h"
 #include "daemon/log.h"
+#include "daemon/metrics_file.h"
+#include "daemon/nccl_watch.h"
 
 static const uint64_t longest_sleep_ns = TAKT_NS_PER_S;
 static const uint64_t forget_ns = 20 * TAKT_NS_PER_MS;
@@ -24,6 +28,8 @@ enum {
 	SLOT_ENGINE,
 	SLOT_SERVER,
 	SLOT_LEASES,
+	SLOT_KNOBS,
+	SLOT_HISTORY,
 	SLOT_ACTUATE,
 	SLOT_LAUNCH,
 	SLOTS,
@@ -64,6 +70,8 @@ static void fill_slots(const struct takt_daemon *daemon, struct pollfd slots[SLO
 		[SLOT_ENGINE] = takt_engine_fd(daemon->engine),
 		[SLOT_SERVER] = takt_server_fd(daemon->server),
 		[SLOT_LEASES] = takt_leases_fd(daemon->leases),
+		[SLOT_KNOBS] = takt_knobs_fd(daemon->knobs),
+		[SLOT_HISTORY] = takt_gpu_history_fd(daemon->history),
 		[SLOT_ACTUATE] = daemon->actuate.pidfd,
 		[SLOT_LAUNCH] = daemon->launch.pidfd,
 	};
@@ -84,11 +92,43 @@ static int wait_for(struct pollfd slots[SLOTS], uint64_t delay_ns, struct takt_e
 	return n < 0 ? 0 : n;
 }
 
-/* Waits for something to do. To ask for samples that fall due meanwhile is no reason for a turn. */
+static void look_at_samples(struct takt_daemon *daemon)
+{
+	struct takt_mono now = takt_mono_now(daemon->sys);
+
+	takt_gpu_history_tick(daemon, takt_telemetry_collect(daemon->telemetry, now), now);
+	takt_watch_tick(daemon, now, takt_boot_now(daemon->sys));
+	takt_idle_tick(daemon->idle, now, takt_boot_now(daemon->sys));
+	takt_job_progress_tick(daemon, now);
+	takt_nccl_watch_tick(daemon, now);
+	takt_govern_tick(daemon->govern, now);
+	takt_accounts_tick(daemon, now);
+	takt_health_tick(daemon->health, now);
+	if (takt_telemetry_page_is_due(daemon->telemetry, now)) {
+		takt_api_update_page(daemon);
+		takt_telemetry_page_refresh(daemon->telemetry, now);
+	}
+	takt_metrics_file_tick(daemon, now);
+}
+
+/* Where no job has a GPU, or has left anything on one, nobody is in a hurry to see a sample. */
+static bool may_doze(const struct takt_daemon *daemon)
+{
+	size_t held;
+
+	(void)takt_queue_holdings(daemon->queue, &held);
+	return held == 0;
+}
+
+/* Waits for something to do. To ask for samples that fall due meanwhile is no reason for a turn,
+ * nor are, on an idle machine, those that change nothing: they are looked at when the next are
+ * asked for, so that a tick wakes this thread once. */
 static int wait_and_tick(struct takt_daemon *daemon, struct pollfd slots[SLOTS], uint64_t delay_ns,
 			 struct takt_err *err)
 {
 	struct takt_mono now = takt_mono_now(daemon->sys), until = takt_mono_add(now, delay_ns);
+	bool dozes = takt_telemetry_hush(daemon->telemetry, may_doze(daemon));
+	uint64_t version = takt_queue_version(daemon->queue);
 	int ready;
 
 	do {
@@ -97,17 +137,10 @@ static int wait_and_tick(struct takt_daemon *daemon, struct pollfd slots[SLOTS],
 		due_at(&due, takt_telemetry_tick(daemon->telemetry, now).ns, now.ns);
 		ready = wait_for(slots, due.delay_ns, err);
 		now = takt_mono_now(daemon->sys);
-	} while (ready == 0 && now.ns < until.ns);
+		if (dozes && ready == 0)
+			look_at_samples(daemon);
+	} while (ready == 0 && now.ns < until.ns && takt_queue_version(daemon->queue) == version);
 	return ready;
-}
-
-static void look_at_samples(struct takt_daemon *daemon)
-{
-	struct takt_mono now = takt_mono_now(daemon->sys);
-
-	(void)takt_telemetry_collect(daemon->telemetry, now);
-	takt_watch_tick(daemon, now, takt_boot_now(daemon->sys));
-	takt_idle_tick(daemon->idle, now, takt_boot_now(daemon->sys));
 }
 
 /* A room that failed this turn (out of memory or descriptors, a broken socket) is tried again in
@@ -136,6 +169,9 @@ static void run_jobs(struct takt_daemon *daemon, struct due *due)
 	takt_leases_pump(daemon->leases, now, &next_ns);
 	due_at(due, daemon->manages ? next_ns : 0, now.ns);
 	next_ns = 0;
+	takt_knobs_pump(daemon->knobs, now, &next_ns);
+	due_at(due, next_ns, now.ns);
+	next_ns = 0;
 	complain(daemon, takt_engine_pump(daemon->engine, now, &next_ns, &err), &err, due);
 	due_at(due, next_ns, now.ns);
 	next_ns = 0;
@@ -149,6 +185,20 @@ static void run_jobs(struct takt_daemon *daemon, struct due *due)
 	due_at(due, next_ns, now.ns);
 }
 
+/* What cannot be removed now is tried again after the next start. */
+static void forget_job(struct takt_daemon *daemon, const struct takt_store_gone *gone)
+{
+	bool left = false;
+
+	for (uint32_t attempt = 1; attempt <= gone->attempts; attempt++)
+		takt_govern_forget_log(daemon->govern, gone->job_id, attempt);
+	for (uint32_t attempt = 1; attempt <= gone->attempts; attempt++)
+		left |= takt_attempt_remove(daemon->sys, daemon->jobs_dirfd, gone->job_id, attempt,
+					    NULL) < 0;
+	if (!left && gone->attempts > 0)
+		(void)takt_store_forget_gone(daemon->store, gone->job_id, NULL);
+}
+
 /* What history has let go of takes its logs and records along; few a turn, since a disk may be
  * slow. */
 static void forget_attempts(struct takt_daemon *daemon, struct due *due)
@@ -157,9 +207,7 @@ static void forget_attempts(struct takt_daemon *daemon, struct due *due)
 	size_t n = takt_store_gone(daemon->store, gone, FORGET_A_TURN);
 
 	for (size_t i = 0; i < n; i++)
-		for (uint32_t attempt = 1; attempt <= gone[i].attempts; attempt++)
-			(void)takt_attempt_remove(daemon->sys, daemon->jobs_dirfd, gone[i].job_id,
-						  attempt, NULL);
+		forget_job(daemon, &gone[i]);
 	if (n == FORGET_A_TURN)
 		due_in(due, forget_ns);
 }
@@ -196,6 +244,7 @@ static void turn(struct takt_daemon *daemon, struct pollfd slots[SLOTS], struct 
 	if (slots[SLOT_MACHINE].revents)
 		drain_eventfd(daemon->machine_event_fd);
 	look_after_helpers(daemon, slots, due);
+	takt_gpu_history_pump(daemon);
 	answer(daemon, due);
 	look_at_samples(daemon);
 	takt_tenants_file_look(daemon, takt_boot_now(daemon->sys));
@@ -206,12 +255,14 @@ static void turn(struct takt_daemon *daemon, struct pollfd slots[SLOTS], struct 
 /* SIGHUP: read what an administrator has written anew. Any other ends the loop. */
 static void heed_signal(struct takt_daemon *daemon)
 {
+	struct takt_reload_view view;
 	struct signalfd_siginfo info;
+	struct takt_err err;
 
 	if (read(daemon->signal_fd, &info, sizeof(info)) != (ssize_t)sizeof(info))
 		return;
 	if (info.ssi_signo == SIGHUP)
-		takt_tenants_file_read(daemon);
+		(void)takt_daemon_reload(daemon, &view, &err); /* the log and the notes tell */
 	else
 		daemon->stop = true;
 }
@@ -230,5 +281,6 @@ int takt_daemon_loop(struct takt_daemon *daemon, struct takt_err *err)
 		if (slots[SLOT_SIGNAL].revents)
 			heed_signal(daemon);
 	}
+	takt_accounts_keep(daemon);
 	return rc < 0 ? rc : 0;
 }

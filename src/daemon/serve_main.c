@@ -25,7 +25,11 @@ static void greet(const struct takt_daemon *daemon)
 		printf(", observes only: %s\n", daemon->observe_why);
 	printf("takt: API on %s\n", daemon->config.socket);
 	if (daemon->metrics_port)
-		printf("takt: metrics on port %u\n", daemon->metrics_port);
+		printf("takt: metrics on port %u%s\n", daemon->metrics_port,
+		       daemon->config.metrics_tls ? ", HTTPS" : "");
+	if (daemon->web_port)
+		printf("takt: web page on port %u%s\n", daemon->web_port,
+		       daemon->tls.key_pem ? ", HTTPS" : "");
 	for (size_t i = 0; i < TAKT_ARRAY_LEN(daemon->notes); i++)
 		if (daemon->notes[i][0])
 			printf("takt: %s\n", daemon->notes[i]);
@@ -56,10 +60,10 @@ static int write_help(const struct takt_config *config, struct takt_str *out)
 		out, "  --print-config\n      Print what is in force, as a file, and end.\n");
 }
 
-static int run(const struct takt_config *config, struct takt_err *err)
+static int run(const struct takt_config *config, int argc, char **argv, struct takt_err *err)
 {
 	struct takt_daemon *daemon = takt_zalloc(sizeof(*daemon));
-	int rc = daemon ? takt_daemon_open(daemon, config, err)
+	int rc = daemon ? takt_daemon_open(daemon, config, argc, argv, err)
 			: takt_err_set(err, -ENOMEM, "start");
 
 	if (rc == 0) {
@@ -73,13 +77,13 @@ static int run(const struct takt_config *config, struct takt_err *err)
 
 /* Root for others loads the driver from where the system has it, or an administrator says; the
  * processes that it starts inherit the clean environment. */
-static int serve(char **argv, const struct takt_config *config, struct takt_err *err)
+static int serve(int argc, char **argv, const struct takt_config *config, struct takt_err *err)
 {
-	int rc = 0;
+	int verb = argc > 1, rc = 0;
 
 	if (geteuid() == 0 && config->users != TAKT_USERS_OWN)
 		rc = takt_clean_start(argv, err);
-	return rc == 0 ? run(config, err) : rc;
+	return rc == 0 ? run(config, argc - verb, argv + verb, err) : rc;
 }
 
 int takt_serve_main(int argc, char **argv)
@@ -99,7 +103,7 @@ int takt_serve_main(int argc, char **argv)
 	else if (rc == 0 && action == TAKT_CONFIG_PRINT)
 		rc = show(takt_config_print, &config, &err);
 	else if (rc == 0)
-		rc = serve(argv, &config, &err);
+		rc = serve(argc, argv, &config, &err);
 	if (rc < 0)
 		takt_log(TAKT_LOG_ERROR, "%s", takt_err_text(&err, text, sizeof(text)));
 	return takt_err_exit_status(rc);

@@ -18,9 +18,18 @@
 #include "base/str.h"
 #include "base/vec.h"
 #include "daemon/daemon.h"
+#include "daemon/event_hooks.h"
+#include "daemon/govern.h"
+#include "daemon/gpu_health.h"
+#include "daemon/gpu_mig.h"
 #include "daemon/gpu_orders.h"
+#include "daemon/job_course.h"
 #include "daemon/libexec.h"
+#include "daemon/metrics_file.h"
+#include "daemon/net_probe.h"
 #include "daemon/peaks.h"
+#include "device/net_watch.h"
+#include "device/sysfs_pci.h"
 #include "engine/local/local_engine.h"
 #include "net/listen.h"
 
@@ -31,10 +40,8 @@ enum {
 	MAX_CLAIMS = 16384
 }; /* attempts of jobs without GPUs */
 
-/* A runtime directory that another user made (in /tmp, say) is a trap: our sockets would be his. */
-static int check_runtime_dir(const struct takt_daemon *daemon, struct takt_err *err)
+int takt_runtime_dir_check(const char *path, struct takt_err *err)
 {
-	const char *path = daemon->config.runtime_dir;
 	struct stat st;
 
 	if (stat(path, &st) < 0)
@@ -71,7 +78,7 @@ static int open_dirs(struct takt_daemon *daemon, struct takt_err *err)
 				     daemon->single_user ? 0700 : 0755, err);
 
 	if (rc == 0)
-		rc = check_runtime_dir(daemon, err);
+		rc = takt_runtime_dir_check(daemon->config.runtime_dir, err);
 	if (rc == 0)
 		rc = takt_mkdirs_durable(daemon->sys, daemon->config.state_dir,
 					 daemon->single_user ? 0700 : 0711, err);
@@ -92,7 +99,11 @@ static int open_dirs(struct takt_daemon *daemon, struct takt_err *err)
 	if (takt_attempts_new(daemon->config.rank_port_first, daemon->config.rank_port_last,
 			      &daemon->attempts) < 0 ||
 	    takt_idle_new(daemon, &daemon->idle) < 0 ||
-	    takt_proc_cache_new(path, daemon->attempts, &daemon->procs) < 0 ||
+	    takt_event_hooks_new(daemon, &daemon->hooks) < 0 ||
+	    takt_job_progress_new(&daemon->progress) < 0 ||
+	    takt_job_course_new(&daemon->courses) < 0 ||
+	    takt_govern_new(daemon, &daemon->govern, NULL) < 0 ||
+	    takt_proc_cache_new(path, daemon->jobs_dirfd, daemon->attempts, &daemon->procs) < 0 ||
 	    takt_waiters_new(daemon, &daemon->waiters) < 0)
 		return takt_err_set(err, -ENOMEM, "start");
 	return 0;
@@ -131,6 +142,9 @@ static int open_machine(struct takt_daemon *daemon, struct takt_err *err)
 		.source = daemon->config.replay[0] ? TAKT_SOURCE_REPLAY : TAKT_SOURCE_AUTO,
 		.nvml_path = daemon->config.nvml_path[0] ? daemon->config.nvml_path : NULL,
 		.replay_path = daemon->config.replay,
+		.vitals = true,
+		.sysfs_root = daemon->config.sysfs_root,
+		.leaves_asleep = !daemon->config.wake_gpus,
 	};
 	const struct takt_machine_info *info;
 	int rc = takt_machine_open(&config, &daemon->machine, err);
@@ -153,9 +167,14 @@ static int open_machine(struct takt_daemon *daemon, struct takt_err *err)
 /* Nothing is placed before every GPU has been looked at once, or has failed to answer in time. */
 static int open_telemetry(struct takt_daemon *daemon, struct takt_err *err)
 {
+	const char *label = takt_config_hostname_labels[daemon->config.metrics_hostname];
 	struct takt_telemetry_config config = {
 		.rate_hz = daemon->config.sample_hz,
 		.simulated = takt_machine_info(daemon->machine)->simulated,
+		.dcgm_names = daemon->config.metrics_dcgm,
+		.hostname_label = strcmp(label, "none") == 0 ? NULL : label,
+		.hostname = daemon->hostname,
+		.hpc_job = daemon->config.metrics_hpc_job,
 	};
 	struct takt_mono deadline = {takt_mono_now(daemon->sys).ns + first_sample_ns};
 	int rc = takt_telemetry_new(&config, daemon->machine, &daemon->telemetry, err);
@@ -197,6 +216,13 @@ static int start_helper(struct takt_daemon *daemon, struct takt_helper_proc *hel
 	return rc < 0 ? rc : takt_helper_start(daemon, helper, err);
 }
 
+/* The actuator starts the driver, too. */
+static bool leaves_asleep(const struct takt_daemon *daemon)
+{
+	return daemon->gpu_count == 0 && !daemon->config.wake_gpus &&
+	       takt_sysfs_all_asleep(daemon->config.sysfs_root);
+}
+
 static int start_helpers(struct takt_daemon *daemon, struct takt_err *err)
 {
 	int rc;
@@ -212,7 +238,9 @@ static int start_helpers(struct takt_daemon *daemon, struct takt_err *err)
 				  "users = all needs root, or a takt-launch that runs as root and "
 				  "answers on '%s'",
 				  daemon->launch.socket_path);
-	return rc == 0 ? start_helper(daemon, &daemon->actuate, "actuate.sock", err) : rc;
+	if (rc == 0 && !leaves_asleep(daemon))
+		rc = start_helper(daemon, &daemon->actuate, "actuate.sock", err);
+	return rc;
 }
 
 static int open_engine(struct takt_daemon *daemon, struct takt_err *err)
@@ -256,8 +284,13 @@ static int load_queue(struct takt_daemon *daemon, struct takt_err *err)
 {
 	struct claims claims = {.daemon = daemon,
 				.live = TAKT_VEC_INIT(TAKT_DEVICE_MAX_GPUS + MAX_CLAIMS)};
+	struct takt_engine_live hooks[TAKT_HOOKS_AT_ONCE];
+	size_t n = takt_event_hooks_adopt(daemon->hooks, hooks, TAKT_ARRAY_LEN(hooks));
 	int rc = takt_queue_load(daemon->queue, claim_attempt, &claims, err);
 
+	for (size_t i = 0; i < n && rc == 0; i++)
+		if (takt_vec_push(&claims.live, hooks[i]) < 0)
+			rc = takt_err_set(err, -ENOMEM, "hooks to adopt");
 	if (rc == 0)
 		rc = takt_engine_local_recover(daemon->engine, claims.live.at, claims.live.len,
 					       err);
@@ -292,80 +325,35 @@ static int64_t machine_mem_mib(void)
 }
 
 enum {
-	MAX_INSTANCES = TAKT_DEVICE_MAX_GPUS * TAKT_DEVICE_MAX_INSTANCES
+	MAX_INSTANCES = TAKT_DEVICE_MAX_GPUS * TAKT_DEVICE_MAX_INSTANCES,
+	MAX_KINDS = TAKT_DEVICE_MAX_GPUS * TAKT_DEVICE_MAX_KINDS,
 };
 
-/* 0 = of one it is not known, or there is none. */
-static uint32_t smallest_gpu_mib(const struct takt_daemon *daemon)
+/* What each GPU has, 0 = not known, and the smallest; NULL for each where all are alike. */
+static const uint32_t *gpu_memory(struct takt_daemon *daemon, uint32_t *ret_smallest)
 {
-	uint64_t least = UINT64_MAX;
+	uint32_t least = UINT32_MAX, most = 0;
 
 	for (uint32_t gpu = 0; gpu < daemon->gpu_count; gpu++) {
 		const struct takt_gpu_facts *facts = takt_machine_facts(daemon->machine, gpu);
 		uint64_t bytes = facts->has & TAKT_FACT_MEMORY ? facts->memory_total_bytes : 0;
+		uint32_t mib = (uint32_t)(bytes >> 20);
 
-		least = bytes < least ? bytes : least;
+		daemon->gpu_mem_mib[gpu] = mib;
+		least = mib < least ? mib : least;
+		most = mib > most ? mib : most;
 	}
-	return least == UINT64_MAX ? 0 : (uint32_t)(least >> 20);
-}
-
-static enum takt_queue_staging staging_of(enum takt_stage_config stage)
-{
-	return stage == TAKT_STAGE_CONFIG_ALL	? TAKT_STAGING_ALL
-	       : stage == TAKT_STAGE_CONFIG_OFF ? TAKT_STAGING_OFF
-						: TAKT_STAGING_ASKED;
-}
-
-static struct takt_sched_settings settings_of(const struct takt_config *config)
-{
-	struct takt_sched_settings settings = {
-		.backfill = (enum takt_backfill)config->backfill,
-		.preempt = config->preempt,
-		.guard_ns = config->guard_ms * TAKT_NS_PER_MS,
-		.min_runtime_ns = config->min_runtime_ms * TAKT_NS_PER_MS,
-	};
-
-	takt_strcpy(settings.order, sizeof(settings.order), takt_config_orders[config->order]);
-	return settings;
-}
-
-/* GPUs that are cut, and their instances; as takt found them when it started. */
-static uint32_t list_instances(const struct takt_daemon *daemon,
-			       struct takt_queue_instance ret[MAX_INSTANCES], uint64_t *ret_cut)
-{
-	uint32_t count = 0;
-
-	for (uint32_t gpu = 0; gpu < daemon->gpu_count; gpu++) {
-		const struct takt_gpu_facts *facts = takt_machine_facts(daemon->machine, gpu);
-
-		if (!(facts->has & TAKT_FACT_MIG) || !facts->mig_enabled)
-			continue;
-		*ret_cut |= 1ull << gpu;
-		for (uint32_t i = 0; i < facts->instance_count; i++) {
-			const struct takt_gpu_instance *from = &facts->instances[i];
-			struct takt_queue_instance *to = &ret[count++];
-
-			*to = (struct takt_queue_instance){
-				.gpu = gpu,
-				.slices = from->slices,
-				.mem_mib = (uint32_t)(from->memory_bytes >> 20),
-			};
-			takt_strcpy(to->uuid, sizeof(to->uuid), from->uuid);
-			takt_strcpy(to->profile, sizeof(to->profile), from->profile);
-		}
-	}
-	return count;
+	*ret_smallest = daemon->gpu_count ? least : 0;
+	return least < most ? daemon->gpu_mem_mib : NULL;
 }
 
 static int open_queue(struct takt_daemon *daemon, struct takt_err *err)
 {
-	static const enum takt_failure_policy on_fault[] = {
-		[TAKT_ON_FAULT_LEAVE] = TAKT_FAILURE_KEEP,
-		[TAKT_ON_FAULT_REQUEUE] = TAKT_FAILURE_REQUEUE,
-		[TAKT_ON_FAULT_STOP] = TAKT_FAILURE_STOP,
-	};
+	const struct takt_queue_terms terms = takt_daemon_queue_terms(&daemon->config);
 	TAKT_CLEANUP(freep)
 	struct takt_queue_instance *instances = takt_calloc(MAX_INSTANCES, sizeof(*instances));
+	TAKT_CLEANUP(freep)
+	struct takt_queue_instance *kinds = takt_calloc(MAX_KINDS, sizeof(*kinds));
 	struct takt_queue_config config = {
 		.store = daemon->store,
 		.engine = daemon->engine,
@@ -373,34 +361,46 @@ static int open_queue(struct takt_daemon *daemon, struct takt_err *err)
 		.gpu_count = daemon->gpu_count,
 		.cpu_milli = takt_daemon_cpu_milli(),
 		.mem_mib = machine_mem_mib(),
-		.gpu_mem_mib = smallest_gpu_mib(daemon),
-		.max_jobs = daemon->config.max_jobs,
-		.staging = staging_of(daemon->config.stage),
-		.on_gpu_failure = on_fault[daemon->config.on_gpu_fault],
+		.max_jobs = terms.max_jobs,
+		.staging = terms.staging,
+		.on_gpu_failure = terms.on_gpu_failure,
 		.observes = !daemon->manages,
-		.settings = settings_of(&daemon->config),
+		.settings = terms.settings,
 		.hooks = &takt_daemon_queue_hooks,
 		.hooks_ctx = daemon,
 		.highest_known_id = highest_attempt(daemon),
 		.epoch = {takt_wall_now(daemon->sys).ns - sched_past_ns},
+		.wall_ahead_ns =
+			takt_wall_now(daemon->sys).ns - (int64_t)takt_boot_now(daemon->sys).ns,
 		.signal_id_base = 1ull << 63 | ((uint64_t)takt_wall_now(daemon->sys).ns & ~0xfull),
 	};
 	int rc;
 
-	if (!instances)
+	if (takt_machine_info(daemon->machine)->why_none[0])
+		config.why_no_gpus = takt_machine_info(daemon->machine)->why_none;
+	config.each_mem_mib = gpu_memory(daemon, &config.gpu_mem_mib);
+	if (!instances || !kinds)
 		return takt_err_set(err, -ENOMEM, "the MIG instances");
 	rc = takt_peaks_new(daemon->store, &daemon->peaks, err);
 	if (rc < 0)
 		return rc;
 	config.instances = instances;
-	config.instance_count = list_instances(daemon, instances, &config.mig_gpus);
+	config.instance_count = takt_mig_list(daemon, instances, &config.mig_gpus);
+	config.kinds = kinds;
+	config.kind_count = takt_mig_kinds(daemon, kinds);
 	rc = takt_queue_new(&config, &daemon->queue, err);
 	if (rc == 0)
 		takt_tenants_file_read(daemon);
 	if (rc == 0)
 		rc = load_queue(daemon, err);
 	if (rc == 0)
+		rc = takt_drain_load(daemon, err);
+	if (rc == 0)
+		rc = takt_accounts_load(daemon, err);
+	if (rc == 0)
 		rc = takt_orders_new(daemon, &daemon->orders, err);
+	if (rc == 0)
+		rc = takt_mig_new(daemon, &daemon->mig, err);
 	if (rc == 0)
 		takt_orders_tell(daemon->orders);
 	if (rc == 0)
@@ -429,6 +429,32 @@ static int listen_metrics(struct takt_daemon *daemon, int *ret_fd, struct takt_e
 	return 0;
 }
 
+/* A token would be read on its way over a network. */
+static int listen_web(struct takt_daemon *daemon, int *ret_fd, struct takt_err *err)
+{
+	const char *address = daemon->config.web_listen;
+	int rc;
+
+	if (strcmp(address, "off") == 0)
+		return 0;
+	rc = takt_net_listen_tcp(address, ret_fd, &daemon->web_port, err);
+	if (rc == 0 && !daemon->tls.key_pem && !takt_net_is_loopback(*ret_fd))
+		rc = takt_err_set(err, -TAKT_E_USAGE,
+				  "web_listen = %s can be reached by other machines: it needs "
+				  "tls_certificate and tls_key (127.0.0.1:PORT does not)",
+				  address);
+	return rc;
+}
+
+static void close_sockets(const struct takt_server_config *config)
+{
+	const int fds[] = {config->unix_fd, config->tcp_fd, config->web_fd};
+
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(fds); i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+}
+
 /* "a,b" into names of *list; the text is cut in place. */
 static void split_hosts(char *text, const char **list, size_t max)
 {
@@ -439,6 +465,23 @@ static void split_hosts(char *text, const char **list, size_t max)
 	     name = strtok_r(NULL, ",", &save))
 		list[n++] = name;
 	list[n] = NULL;
+}
+
+static int load_tls(struct takt_daemon *daemon, struct takt_err *err)
+{
+	const struct takt_config *config = &daemon->config;
+	bool certificate = config->tls_certificate[0], key = config->tls_key[0];
+
+	if (certificate != key)
+		return takt_err_set(err, -TAKT_E_USAGE, "%s is set, and %s is not",
+				    key ? "tls_key" : "tls_certificate",
+				    key ? "tls_certificate" : "tls_key");
+	if (config->metrics_tls && !certificate)
+		return takt_err_set(err, -TAKT_E_USAGE,
+				    "metrics_tls = yes needs tls_certificate and tls_key");
+	return certificate
+		       ? takt_tls_load(config->tls_certificate, config->tls_key, &daemon->tls, err)
+		       : 0;
 }
 
 static int open_server(struct takt_daemon *daemon, struct takt_err *err)
@@ -452,17 +495,25 @@ static int open_server(struct takt_daemon *daemon, struct takt_err *err)
 		.max_connections = daemon->config.max_connections,
 		.unix_fd = -1,
 		.tcp_fd = -1,
+		.web_fd = -1,
+		.tokens_dir = daemon->config.state_dir,
+		.tcp_tls = daemon->config.metrics_tls ? &daemon->tls : NULL,
 	};
-	int rc = takt_net_listen_unix(daemon->config.socket, daemon->single_user ? 0600 : 0666,
-				      &config.unix_fd, err);
+	int rc = load_tls(daemon, err);
 
+	if (rc < 0)
+		return rc;
+	config.web_tls = daemon->tls.key_pem ? &daemon->tls : NULL;
+	rc = takt_net_listen_unix(daemon->config.socket, daemon->single_user ? 0600 : 0666,
+				  &config.unix_fd, err);
 	split_hosts(daemon->config.metrics_hosts, daemon->metrics_hosts,
 		    TAKT_ARRAY_LEN(daemon->metrics_hosts));
 	if (rc == 0)
 		rc = listen_metrics(daemon, &config.tcp_fd, err);
+	if (rc == 0)
+		rc = listen_web(daemon, &config.web_fd, err);
 	if (rc < 0) {
-		if (config.unix_fd >= 0)
-			close(config.unix_fd);
+		close_sockets(&config);
 		return rc;
 	}
 	return takt_server_new(&config, &takt_daemon_backend, daemon, &daemon->server, err);
@@ -471,7 +522,7 @@ static int open_server(struct takt_daemon *daemon, struct takt_err *err)
 static void init(struct takt_daemon *daemon, const struct takt_config *config)
 {
 	memset(daemon, 0, sizeof(*daemon));
-	daemon->config = *config;
+	daemon->config = daemon->read = *config;
 	daemon->sys = takt_sys_real();
 	daemon->single_user = config->users == TAKT_USERS_OWN ||
 			      (config->users == TAKT_USERS_AUTO && getuid() != 0);
@@ -485,17 +536,38 @@ static void init(struct takt_daemon *daemon, const struct takt_config *config)
 	gethostname(daemon->hostname, sizeof(daemon->hostname) - 1);
 }
 
-int takt_daemon_open(struct takt_daemon *daemon, const struct takt_config *config,
-		     struct takt_err *err)
+static int open_health(struct takt_daemon *daemon, struct takt_err *err)
+{
+	return takt_health_new(daemon, &daemon->health, err);
+}
+
+static int open_net_watch(struct takt_daemon *daemon, struct takt_err *err)
+{
+	return takt_net_watch_open(daemon->config.sysfs_root, &daemon->net_watch, err);
+}
+
+static int open_clock_admin(struct takt_daemon *daemon, struct takt_err *err)
+{
+	return takt_clock_admin_new(daemon, &daemon->clock_admin, err);
+}
+
+int takt_daemon_open(struct takt_daemon *daemon, const struct takt_config *config, int argc,
+		     char **argv, struct takt_err *err)
 {
 	static int (*const steps[])(struct takt_daemon * daemon, struct takt_err * err) = {
-		open_dirs,  open_signals,  open_machine, takt_daemon_own_gpus, open_telemetry,
-		open_store, start_helpers, open_engine,	 open_queue,	       open_server,
+		open_dirs,	  open_signals,	       open_machine, takt_daemon_own_gpus,
+		open_clock_admin, open_telemetry,      open_store,   takt_gpu_history_new,
+		start_helpers,	  open_engine,	       open_queue,   open_health,
+		open_net_watch,	  takt_net_probe_open, open_server,
 	};
 	int rc;
 
 	init(daemon, config);
+	daemon->argc = argc;
+	daemon->argv = argv;
 	rc = takt_leases_new(daemon, &daemon->leases, err);
+	if (rc >= 0)
+		rc = takt_knobs_new(daemon, &daemon->knobs, err);
 	for (size_t i = 0; rc >= 0 && i < TAKT_ARRAY_LEN(steps); i++)
 		rc = steps[i](daemon, err);
 	if (rc < 0)
@@ -513,6 +585,11 @@ static void close_fd(int *fd)
 void takt_daemon_close(struct takt_daemon *daemon)
 {
 	takt_server_free(daemon->server);
+	takt_tls_fini(&daemon->tls);
+	takt_net_probe_close(daemon->net_probe);
+	takt_net_watch_close(daemon->net_watch);
+	takt_health_free(daemon->health);
+	takt_gpu_history_free(daemon->history);
 	takt_waiters_free(daemon->waiters);
 	takt_orders_free(daemon->orders);
 	takt_peaks_free(daemon->peaks);
@@ -520,14 +597,22 @@ void takt_daemon_close(struct takt_daemon *daemon)
 	takt_engine_free(daemon->engine);
 	takt_store_close(daemon->store);
 	takt_leases_free(daemon->leases);
+	takt_clock_admin_free(daemon->clock_admin);
+	takt_mig_free(daemon->mig);
+	takt_knobs_free(daemon->knobs);
 	takt_helper_stop(&daemon->launch);
 	takt_helper_stop(&daemon->actuate);
+	takt_metrics_file_remove(daemon);
 	takt_telemetry_free(daemon->telemetry);
 	takt_machine_close(daemon->machine);
 	takt_daemon_disown_gpus(daemon);
 	takt_proc_cache_free(daemon->procs);
 	takt_attempts_free(daemon->attempts);
+	takt_event_hooks_free(daemon->hooks);
 	takt_idle_free(daemon->idle);
+	takt_govern_free(daemon->govern);
+	takt_job_progress_free(daemon->progress);
+	takt_job_course_free(daemon->courses);
 	close_fd(&daemon->machine_event_fd);
 	close_fd(&daemon->jobs_dirfd);
 	close_fd(&daemon->signal_fd);

@@ -7,6 +7,8 @@
 
 #include "base/mem.h"
 #include "cli/cli.h"
+#include "daemon/admin.h"
+#include "daemon/clock_alone.h"
 #include "daemon/daemon.h"
 #include "daemon/libexec.h"
 #include "store/store.h"
@@ -52,11 +54,23 @@ static int read_decisions(const char *path, uint32_t limit,
 	return takt_store_file_decisions(path, limit, hand_decision, &to, err);
 }
 
+static void helper_path(const char *name, char *ret, size_t size)
+{
+	char dir[PATH_MAX];
+
+	takt_libexec_dir(dir);
+	snprintf(ret, size, "%s/%s", dir, name);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct takt_cli_extra extra = {.serve = become_serve,
 						    .record = takt_record_main,
 						    .decisions = read_decisions,
+						    .recorded = takt_recorded_series,
+						    .helper = helper_path,
+						    .look_at_clocks = takt_clock_alone_look,
+						    .declare_clocks = takt_clock_alone_declare,
 						    .admin = takt_admin_files};
 
 	return takt_cli_main(argc, argv, &extra);

@@ -9,7 +9,8 @@
 #include <sys/stat.h>
 
 #include "base/str.h"
-#include "daemon/daemon.h"
+#include "daemon/govern.h"
+#include "daemon/gpu_orders.h"
 
 static const char default_path[] = "/etc/takt/tenants.conf";
 static const uint64_t look_again_ns = TAKT_NS_PER_S;
@@ -40,9 +41,13 @@ static void read_file(struct takt_daemon *daemon)
 	if (rc == -ENOENT && !daemon->config.tenants_file[0])
 		rc = 0;
 	if (rc == 0)
+		rc = takt_govern_check_rules(&rules, &err);
+	if (rc == 0)
 		rc = takt_queue_set_rules(daemon->queue, &rules, &err);
 	if (rc < 0)
 		refused(daemon, &err);
+	else if (daemon->orders)
+		takt_orders_tell(daemon->orders); /* reservations may name tenants */
 	takt_share_rules_fini(&rules);
 }
 

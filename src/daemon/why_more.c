@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the plan cannot know about why a job waits: who has set a GPU aside and what for, whose
- * process from outside is on it.
+ * process from outside is on it, which of the GPUs that it names are in use.
  */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "daemon/daemon.h"
+#include "daemon/gpu_health.h"
+#include "daemon/gpu_mig.h"
 #include "daemon/gpu_orders.h"
 
 enum {
@@ -61,23 +63,69 @@ static bool add_outside(struct takt_daemon *daemon, uint32_t gpu, char *text, si
 	return true;
 }
 
-static bool add_order(struct takt_daemon *daemon, uint32_t gpu, char *text, size_t size)
+/* What is to come keeps from a GPU who waits for a reservation, and nobody else. */
+static bool add_order(struct takt_daemon *daemon, uint32_t gpu, enum takt_why why, char *text,
+		      size_t size)
 {
+	struct takt_wall now = takt_wall_now(daemon->sys);
 	char note[240];
 
-	takt_orders_note(daemon->orders, gpu, takt_wall_now(daemon->sys), note, sizeof(note));
+	takt_orders_note(daemon->orders, gpu, now, note, sizeof(note));
+	if (!note[0] && daemon->watch[gpu].ill)
+		takt_health_note(daemon->health, gpu, note, sizeof(note));
+	if (!note[0])
+		takt_strcpy(note, sizeof(note), takt_mig_note(daemon->mig, gpu));
+	if (!note[0] && why == TAKT_WHY_RESERVATION)
+		takt_orders_next(daemon->orders, gpu, now, note, sizeof(note));
 	if (note[0])
 		append(text, size, "; GPU %u: %s", gpu, note);
 	return note[0] != '\0';
 }
 
-void takt_api_why_more(struct takt_daemon *daemon, enum takt_why why, char *text, size_t size)
+/* Of those that it names. */
+static bool add_use(struct takt_daemon *daemon, uint32_t gpu, char *text, size_t size)
 {
-	uint32_t named = 0;
+	size_t count;
+	const struct takt_queue_holding *holdings = takt_queue_holdings(daemon->queue, &count);
 
-	if (why != TAKT_WHY_GPUS && why != TAKT_WHY_OUTSIDE && why != TAKT_WHY_UNHEALTHY &&
-	    why != TAKT_WHY_RESERVATION && why != TAKT_WHY_ORDER)
+	if (gpu >= daemon->gpu_count) {
+		append(text, size, "; GPU %u is not there", gpu);
+		return true;
+	}
+	for (size_t i = 0; i < count; i++)
+		if (holdings[i].gpu == gpu) {
+			append(text, size, "; GPU %u is in use", gpu);
+			return true;
+		}
+	return false;
+}
+
+static void add_named(struct takt_daemon *daemon, uint64_t named, char *text, size_t size)
+{
+	uint32_t told = 0;
+
+	for (; named && told < MOST; named &= named - 1)
+		told += add_use(daemon, (uint32_t)__builtin_ctzll(named), text, size);
+}
+
+static bool is_of_gpus(enum takt_why why)
+{
+	return why == TAKT_WHY_GPUS || why == TAKT_WHY_OUTSIDE || why == TAKT_WHY_UNHEALTHY ||
+	       why == TAKT_WHY_RESERVATION || why == TAKT_WHY_ORDER;
+}
+
+void takt_api_why_more(struct takt_daemon *daemon, enum takt_why why, uint64_t named, char *text,
+		       size_t size)
+{
+	uint64_t among = named ? named : UINT64_MAX;
+	uint32_t told = 0;
+
+	if (is_of_gpus(why) || why == TAKT_WHY_FRACTION || why == TAKT_WHY_DEV_MEMORY ||
+	    why == TAKT_WHY_MIG || why == TAKT_WHY_IMPOSSIBLE)
+		add_named(daemon, named, text, size);
+	if (!is_of_gpus(why))
 		return;
-	for (uint32_t gpu = 0; gpu < daemon->gpu_count && named < MOST; gpu++)
-		named += add_order(daemon, gpu, text, size) || add_outside(daemon, gpu, text, size);
+	for (uint32_t gpu = 0; gpu < daemon->gpu_count && told < MOST; gpu++)
+		told += (among >> gpu & 1) && (add_order(daemon, gpu, why, text, size) ||
+					       add_outside(daemon, gpu, text, size));
 }

@@ -23,17 +23,22 @@
 #include <stdio.h>
 
 #include "base/err.h"
+#include "base/mig_layout.h"
 #include "base/timetypes.h"
+#include "device/vitals.h"
 
 enum {
 	TAKT_DEVICE_MAX_GPUS = 64,
-	TAKT_DEVICE_MAX_PROCS = 128,   /* processes kept a GPU; more are counted in procs_dropped */
-	TAKT_DEVICE_MAX_CLOCKS = 512,  /* supported SM clocks */
+	TAKT_DEVICE_MAX_PROCS = 128,  /* processes kept a GPU; more are counted in procs_dropped */
+	TAKT_DEVICE_MAX_CLOCKS = 512, /* supported SM clocks */
+	TAKT_DEVICE_MAX_MEM_CLOCKS = 32,
 	TAKT_DEVICE_CPU_WORDS = 16,    /* CPU affinity mask, 64 CPUs a word */
 	TAKT_DEVICE_MAX_INSTANCES = 8, /* of MIG, of a GPU */
+	TAKT_DEVICE_MAX_KINDS = 16,    /* of such instances */
 };
 
-/* Facts that do not change while the driver stays loaded. */
+/* Facts that do not change while the driver stays loaded, but for how a GPU is cut into MIG
+ * instances (takt_machine_look_at_mig). */
 enum takt_gpu_fact {
 	TAKT_FACT_NAME = 1u << 0,
 	TAKT_FACT_UUID = 1u << 1,
@@ -50,6 +55,10 @@ enum takt_gpu_fact {
 	TAKT_FACT_SM_MAX = 1u << 12,
 	TAKT_FACT_THROTTLE_TEMP = 1u << 13,
 	TAKT_FACT_MIG = 1u << 14,
+	TAKT_FACT_MEM_CLOCKS = 1u << 15,
+	TAKT_FACT_PCIE_MAX = 1u << 16,
+	TAKT_FACT_TEMP_MAX = 1u << 17,
+	TAKT_FACT_MEM_TEMP_MAX = 1u << 18,
 };
 
 /* A MIG instance: a device of its own to programs, by its UUID. */
@@ -58,6 +67,14 @@ struct takt_gpu_instance {
 	char profile[32]; /* "1g.10gb" */
 	uint32_t slices;  /* of computing */
 	uint64_t memory_bytes;
+	int32_t gi, ci; /* which GPU instance, and compute instance of it; -1 = not known */
+};
+
+/* A kind of instance that the GPU may be cut into. */
+struct takt_gpu_kind {
+	char name[32]; /* "1g.10gb" */
+	uint32_t slices;
+	uint32_t memory_mib;
 };
 
 struct takt_gpu_facts {
@@ -73,13 +90,21 @@ struct takt_gpu_facts {
 	uint32_t power_min_mw, power_max_mw, power_default_mw;
 	uint32_t sm_clock_count;
 	uint32_t sm_clocks_mhz[TAKT_DEVICE_MAX_CLOCKS]; /* ascending, at the highest memory clock */
+	uint32_t mem_clock_count;
+	uint32_t mem_clocks_mhz[TAKT_DEVICE_MAX_MEM_CLOCKS]; /* ascending */
 	uint32_t sm_max_mhz;
 	uint32_t compute_major, compute_minor;
 	uint32_t minor;		 /* /dev/nvidiaN */
 	int32_t slowdown_temp_c; /* absolute temperature of thermal slowdown */
+	/* Highest temperatures that the GPU and its memory are to work at. */
+	int32_t temp_max_c, mem_temp_max_c;
+	uint32_t pcie_gen_max, pcie_width_max; /* of board and slot together */
 	bool mig_enabled;
 	uint32_t instance_count; /* with MIG */
 	struct takt_gpu_instance instances[TAKT_DEVICE_MAX_INSTANCES];
+	char mig_layout[TAKT_MIG_TEXT]; /* base/mig_layout.h, by places; "" = not known */
+	uint32_t kind_count;		/* with MIG */
+	struct takt_gpu_kind kinds[TAKT_DEVICE_MAX_KINDS];
 };
 
 enum takt_gpu_has {
@@ -101,6 +126,8 @@ enum takt_gpu_has {
 	TAKT_HAS_ENC_DEC = 1u << 15,
 	TAKT_HAS_PCIE_REPLAY = 1u << 16,
 	TAKT_HAS_POWER_ENFORCED = 1u << 17,
+	TAKT_HAS_ECC = 1u << 18,
+	TAKT_HAS_PERSISTENCE = 1u << 19,
 };
 
 /* Bits of throttle reasons, as NVML numbers them. */
@@ -145,6 +172,10 @@ struct takt_gpu_reading {
 	uint64_t throttle;  /* enum takt_throttle */
 	uint32_t fan_pct, pstate, pcie_gen, pcie_width, enc_util_pct, dec_util_pct;
 	uint64_t pcie_replay;
+	bool persistence; /* the driver keeps the board set up while nobody has it open */
+	/* Memory errors since the driver was loaded; only of a machine that counts_errors. */
+	uint64_t ecc_corrected, ecc_uncorrected;
+	struct takt_gpu_vitals vitals; /* only of a machine with vitals */
 	uint32_t proc_count, procs_dropped;
 	struct takt_gpu_proc procs[TAKT_DEVICE_MAX_PROCS]; /* ascending pid */
 };
@@ -182,11 +213,16 @@ struct takt_machine_config {
 	const char *replay_path;	 /* for REPLAY */
 	uint64_t call_deadline_ns;	 /* a sample older than this is stale; 0 = 2 s */
 	bool no_processes;		 /* leave process lists out (the actuator needs none) */
+	bool counts_errors;		 /* samples say how many memory errors there were */
+	bool vitals;			 /* samples have device/vitals.h */
 	uint64_t init_deadline_ns;  /* for the driver's start; 0 = 60 s (8 GPUs without persistence
 				       mode need many seconds) */
 	uint64_t facts_deadline_ns; /* for the facts of all GPUs, then for their links; 0 = 10 s
 				       each */
 	const char *sysfs_root;	    /* NULL: "/sys" */
+	/* The driver is not started, as if it could not be opened, while every GPU of it is
+	 * suspended (of a laptop, say): that would wake them. */
+	bool leaves_asleep;
 };
 
 /*
@@ -208,6 +244,12 @@ takt_machine_info(const struct takt_machine *machine); /* until close */
  * machine opened anew would know it. */
 bool takt_machine_knows_more(struct takt_machine *machine);
 const struct takt_gpu_facts *takt_machine_facts(const struct takt_machine *machine, uint32_t gpu);
+/* Has the GPU asked how it is cut now; returns at once. The eventfd of takt_machine_notify is
+ * written when it has answered. */
+void takt_machine_look_at_mig(struct takt_machine *machine, uint32_t gpu);
+/* True once for each such answer, to looks that were asked for before it began: what the facts say
+ * of MIG is then what was answered. */
+bool takt_machine_seen_mig(struct takt_machine *machine, uint32_t gpu);
 struct takt_gpu_link takt_machine_link(const struct takt_machine *machine, uint32_t a, uint32_t b);
 
 /* GPUs are in PCI bus order; index = position in CUDA_VISIBLE_DEVICES under PCI_BUS_ID order. */
@@ -221,8 +263,8 @@ struct takt_gpu_link takt_machine_link(const struct takt_machine *machine, uint3
  *
  * tick: what changes fast (SM clock, power, energy, temperature, utilisation, memory, throttle
  * reasons). The slow part (processes, memory clock, limits, fan, performance state, PCIe, video
- * engines) is read again when it is a second old, and kept from the last time otherwise. Dropped
- * while a sample is under way, so that ticks never pile up behind a slow driver.
+ * engines, vitals) is read again when it is a second old, and kept from the last time otherwise.
+ * Dropped while a sample is under way, so that ticks never pile up behind a slow driver.
  */
 void takt_machine_sample(struct takt_machine *machine, uint32_t gpu);
 void takt_machine_tick(struct takt_machine *machine, uint32_t gpu);
@@ -241,6 +283,9 @@ int takt_machine_wait(struct takt_machine *machine, uint32_t gpu, uint64_t after
  * more does not hold the news of the others back beyond their next sample. Borrowed until close.
  */
 void takt_machine_notify(struct takt_machine *machine, int eventfd);
+/* No waking for samples while it is hushed: for a caller who looks when it asks for the next ones,
+ * and is in no hurry. */
+void takt_machine_hush(struct takt_machine *machine, bool hush);
 
 /*
  * Write the machine's facts, links and `samples` samples of every GPU, interval_ms apart, to a

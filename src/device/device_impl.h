@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "device/device.h"
+#include "device/device_set.h"
 
 struct takt_source;
 
@@ -25,7 +26,9 @@ struct takt_source;
 enum takt_part {
 	TAKT_PART_FAST = 1u << 0,
 	TAKT_PART_SLOW = 1u << 1,
-	TAKT_PART_PROCS = 1u << 2, /* only together with SLOW */
+	TAKT_PART_PROCS = 1u << 2,  /* only together with SLOW, */
+	TAKT_PART_ERRORS = 1u << 3, /* this one too */
+	TAKT_PART_VITALS = 1u << 4, /* and this one */
 };
 
 /* What of a reading belongs to the fast part; the rest is slow. */
@@ -66,12 +69,12 @@ struct takt_source_ops {
 	void (*sample)(struct takt_source *source, uint32_t gpu, uint32_t parts,
 		       struct takt_gpu_reading *reading);
 
-	/* Optional, all three or none: a source without them is one that cannot be changed. */
-	int (*lock_sm)(struct takt_source *source, uint32_t gpu, uint32_t min_mhz, uint32_t max_mhz,
-		       struct takt_err *err);
-	int (*unlock_sm)(struct takt_source *source, uint32_t gpu, struct takt_err *err);
-	int (*set_power_limit)(struct takt_source *source, uint32_t gpu, uint32_t limit_mw,
-			       struct takt_err *err);
+	/* Optional: reads what *facts says of MIG anew. */
+	void (*mig)(struct takt_source *source, uint32_t gpu, struct takt_gpu_facts *facts);
+
+	/* Optional: a source without it is one that cannot be changed. The gate was asked. */
+	int (*set)(struct takt_source *source, uint32_t gpu, const struct takt_set_call *call,
+		   struct takt_err *err);
 };
 
 struct takt_source {

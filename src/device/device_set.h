@@ -12,7 +12,9 @@
  *
  * Results: 0, -EPERM, -TAKT_E_UNSUPPORTED (board, or a source without setters), -ENODEV (GPU lost),
  * -ETIMEDOUT (the driver gave up), -EINVAL, -EIO, or what the gate said; `vendor` holds the
- * driver's own code.
+ * driver's own code. TAKT_SET_MIG is refused with the GPU as it was with -EPERM, -EINVAL,
+ * -TAKT_E_UNSUPPORTED or -TAKT_E_BUSY (a process is on it); whatever else fails may have changed
+ * it.
  */
 #ifndef TAKT_DEVICE_DEVICE_SET_H
 #define TAKT_DEVICE_DEVICE_SET_H
@@ -23,12 +25,16 @@ enum takt_set_op {
 	TAKT_SET_LOCK_SM,     /* SM clock into [min_mhz, max_mhz]; NVML has no getter for it */
 	TAKT_SET_UNLOCK_SM,   /* lifts any such lock, a foreign one too */
 	TAKT_SET_POWER_LIMIT, /* limit_mw */
+	TAKT_SET_LOCK_MEM,    /* memory clock into [min_mhz, max_mhz]; no getter either */
+	TAKT_SET_UNLOCK_MEM,
+	TAKT_SET_MIG, /* the instances of `mig` and no others, unless it is so already */
 };
 
 struct takt_set_call {
 	enum takt_set_op op;
-	uint32_t min_mhz, max_mhz; /* both from facts->sm_clocks_mhz */
+	uint32_t min_mhz, max_mhz; /* both from the list of such clocks in the facts */
 	uint32_t limit_mw;
+	char mig[TAKT_MIG_TEXT]; /* see base/mig_layout.h */
 
 	/* Optional. Asked on the worker's thread immediately before the driver is called, since a
 	 * setter may have waited there behind a call that hung, and whoever posted it may have lost

@@ -13,6 +13,7 @@
 #include "device/device_set.h"
 #include "device/pci_id.h"
 #include "device/rounds.h"
+#include "device/sysfs_pci.h"
 #include "device/worker.h"
 
 static const uint64_t default_stale_ns = 2 * TAKT_NS_PER_S;
@@ -53,14 +54,20 @@ static void describe(struct takt_machine *machine, const struct takt_source *sou
 	info->cuda_version = source->cuda_version;
 	takt_strcpy(info->source, sizeof(info->source), source->ops->name);
 	info->simulated = source->simulated;
-	info->can_set = source->ops->lock_sm != NULL;
+	info->can_set = source->ops->set != NULL;
 }
 
-static int start_workers(struct takt_machine *machine, struct takt_source *source, bool no_procs,
+/* Parts of a full sample. */
+static uint32_t part_mask(const struct takt_machine_config *config)
+{
+	return TAKT_PART_FAST | TAKT_PART_SLOW | (config->no_processes ? 0 : TAKT_PART_PROCS) |
+	       (config->counts_errors ? TAKT_PART_ERRORS : 0) |
+	       (config->vitals ? TAKT_PART_VITALS : 0);
+}
+
+static int start_workers(struct takt_machine *machine, struct takt_source *source, uint32_t mask,
 			 struct takt_err *err)
 {
-	uint32_t mask = TAKT_PART_FAST | TAKT_PART_SLOW | (no_procs ? 0 : TAKT_PART_PROCS);
-
 	machine->gpus = takt_calloc(source->gpu_count + 1, sizeof(machine->gpus[0]));
 	if (!machine->gpus)
 		return takt_err_set(err, -ENOMEM, "%" PRIu32 " GPUs", source->gpu_count);
@@ -170,6 +177,17 @@ static void gather_links(struct takt_machine *machine, struct takt_mono deadline
 			merge_links(&machine->gpus[a].links[b], &machine->gpus[b].links[a]);
 }
 
+static int open_driver(const struct takt_machine_config *config, uint64_t deadline_ns,
+		       struct takt_source **ret, struct takt_err *err)
+{
+	if (config->leaves_asleep &&
+	    takt_sysfs_all_asleep(config->sysfs_root ? config->sysfs_root : "/sys"))
+		return takt_err_set(err, -TAKT_E_UNAVAILABLE,
+				    "every GPU is suspended, and is left so until something uses "
+				    "it");
+	return takt_source_open(&takt_source_nvml, config, deadline_ns, ret, err);
+}
+
 static int open_source(const struct takt_machine_config *config, struct takt_machine *machine,
 		       struct takt_source **ret, struct takt_err *err)
 {
@@ -179,7 +197,7 @@ static int open_source(const struct takt_machine_config *config, struct takt_mac
 
 	switch (config->source) {
 	case TAKT_SOURCE_NVML:
-		return takt_source_open(&takt_source_nvml, config, deadline_ns, ret, err);
+		return open_driver(config, deadline_ns, ret, err);
 	case TAKT_SOURCE_REPLAY:
 		return takt_source_open(&takt_source_replay, config, deadline_ns, ret, err);
 	case TAKT_SOURCE_NONE:
@@ -187,7 +205,7 @@ static int open_source(const struct takt_machine_config *config, struct takt_mac
 			    "no source was asked for");
 		return takt_source_open(&takt_source_none, config, deadline_ns, ret, err);
 	case TAKT_SOURCE_AUTO:
-		rc = takt_source_open(&takt_source_nvml, config, deadline_ns, ret, &why);
+		rc = open_driver(config, deadline_ns, ret, &why);
 		if (rc == 0 || rc == -ENOMEM)
 			return rc < 0 ? takt_err_set(err, rc, "%s", why.msg) : 0;
 		takt_strcpy(machine->info.why_none, sizeof(machine->info.why_none), why.msg);
@@ -207,7 +225,7 @@ static int open_into(struct takt_machine *machine, const struct takt_machine_con
 	if (rc < 0)
 		return rc;
 	describe(machine, source);
-	rc = start_workers(machine, source, config->no_processes, err);
+	rc = start_workers(machine, source, part_mask(config), err);
 	if (rc == 0)
 		rc = start_rounds(machine, source, err);
 	/* From now on the workers hold the source: the last of them closes it. */
@@ -281,6 +299,18 @@ bool takt_machine_knows_more(struct takt_machine *machine)
 	return false;
 }
 
+void takt_machine_look_at_mig(struct takt_machine *machine, uint32_t gpu)
+{
+	if (gpu < machine->gpu_count && machine->gpus[gpu].answers)
+		takt_worker_ask_mig(machine->gpus[gpu].worker);
+}
+
+bool takt_machine_seen_mig(struct takt_machine *machine, uint32_t gpu)
+{
+	return gpu < machine->gpu_count &&
+	       takt_worker_seen_mig(machine->gpus[gpu].worker, &machine->gpus[gpu].facts);
+}
+
 struct takt_gpu_link takt_machine_link(const struct takt_machine *machine, uint32_t a, uint32_t b)
 {
 	if (a >= machine->gpu_count || b >= machine->gpu_count)
@@ -340,6 +370,11 @@ void takt_machine_notify(struct takt_machine *machine, int eventfd)
 	takt_wake_set_fd(machine->wake, eventfd);
 }
 
+void takt_machine_hush(struct takt_machine *machine, bool hush)
+{
+	atomic_store(&machine->wake->hushed, hush);
+}
+
 int takt_machine_set_post(struct takt_machine *machine, uint32_t gpu,
 			  const struct takt_set_call *call, struct takt_err *err)
 {
@@ -352,9 +387,13 @@ int takt_machine_set_post(struct takt_machine *machine, uint32_t gpu,
 		return takt_err_set(err, -TAKT_E_UNSUPPORTED,
 				    "GPU %" PRIu32 " comes from '%s', which changes nothing", gpu,
 				    machine->info.source);
-	if (call->op == TAKT_SET_LOCK_SM && (call->min_mhz == 0 || call->min_mhz > call->max_mhz))
-		return takt_err_set(err, -EINVAL, "SM clock range %" PRIu32 " to %" PRIu32 " MHz",
+	if ((call->op == TAKT_SET_LOCK_SM || call->op == TAKT_SET_LOCK_MEM) &&
+	    (call->min_mhz == 0 || call->min_mhz > call->max_mhz))
+		return takt_err_set(err, -EINVAL, "clock range %" PRIu32 " to %" PRIu32 " MHz",
 				    call->min_mhz, call->max_mhz);
+	if (call->op == TAKT_SET_MIG && !machine->gpus[gpu].facts.mig_enabled)
+		return takt_err_set(err, -TAKT_E_UNSUPPORTED, "GPU %" PRIu32 " is not in MIG mode",
+				    gpu);
 	rc = takt_worker_set_post(machine->gpus[gpu].worker, call);
 	return rc < 0 ? takt_err_set(err, rc, "GPU %" PRIu32 " has a setter under way", gpu) : 0;
 }

@@ -45,6 +45,22 @@ struct takt_nvml_api {
 	nvmlDeviceGetMaxMigDeviceCount_fn *mig_max;
 	nvmlDeviceGetMigDeviceHandleByIndex_fn *mig_device;
 	nvmlDeviceGetAttributes_v2_fn *mig_attributes;
+	nvmlDeviceGetGpuInstanceId_fn *mig_gi;
+	nvmlDeviceGetComputeInstanceId_fn *mig_ci;
+
+	nvmlDeviceGetGpuInstanceProfileInfo_fn *gi_profile;
+	nvmlDeviceGetGpuInstanceProfileInfoV_fn *gi_profile_named;
+	nvmlDeviceGetGpuInstancePossiblePlacements_v2_fn *gi_places;
+	nvmlDeviceGetGpuInstances_fn *gi_list;
+	nvmlGpuInstanceGetInfo_fn *gi_info;
+	nvmlGpuInstanceGetComputeInstanceProfileInfo_fn *ci_profile;
+	nvmlGpuInstanceGetComputeInstances_fn *ci_list;
+	nvmlComputeInstanceGetInfo_v2_fn *ci_info;
+	nvmlDeviceCreateGpuInstance_fn *gi_create;
+	nvmlDeviceCreateGpuInstanceWithPlacement_fn *gi_create_at;
+	nvmlGpuInstanceDestroy_fn *gi_destroy;
+	nvmlGpuInstanceCreateComputeInstance_fn *ci_create;
+	nvmlComputeInstanceDestroy_fn *ci_destroy;
 
 	nvmlDeviceGetTopologyCommonAncestor_fn *common_ancestor;
 	nvmlDeviceGetNvLinkState_fn *nvlink_state;
@@ -69,6 +85,17 @@ struct takt_nvml_api {
 	nvmlDeviceGetEncoderUtilization_fn *encoder;
 	nvmlDeviceGetDecoderUtilization_fn *decoder;
 	nvmlDeviceGetFieldValues_fn *fields;
+	nvmlDeviceGetPersistenceMode_fn *persistence;
+	nvmlDeviceGetTotalEccErrors_fn *ecc_errors;
+	nvmlDeviceGetMarginTemperature_fn *margin;
+	nvmlDeviceGetSramEccErrorStatus_fn *sram;
+	nvmlDeviceGetMaxPcieLinkGeneration_fn *pcie_gen_max;
+	nvmlDeviceGetMaxPcieLinkWidth_fn *pcie_width_max;
+	nvmlGpmQueryDeviceSupport_fn *gpm_support;
+	nvmlGpmSampleAlloc_fn *gpm_alloc;
+	nvmlGpmSampleFree_fn *gpm_free;
+	nvmlGpmSampleGet_fn *gpm_sample;
+	nvmlGpmMetricsGet_fn *gpm_metrics;
 
 	/* Process lists: entries of 24 bytes (some drivers wrote 32), and the old ones of 16. */
 	nvmlDeviceGetComputeRunningProcesses_v3_fn *compute_procs;
@@ -78,9 +105,26 @@ struct takt_nvml_api {
 	nvmlDeviceGetGraphicsRunningProcesses_fn *graphics_procs_v1;
 	nvmlDeviceGetMPSComputeRunningProcesses_fn *mps_procs_v1;
 
+	nvmlEventSetCreate_fn *event_set_new;
+	nvmlEventSetFree_fn *event_set_free;
+	nvmlDeviceGetSupportedEventTypes_fn *event_types;
+	nvmlDeviceRegisterEvents_fn *register_events;
+	nvmlEventSetWait_v2_fn *event_wait; /* the older one fills the beginning of the struct */
+
+	/* What gpu_board.h looks at once. */
+	nvmlDeviceGetEccMode_fn *ecc_mode;
+	nvmlDeviceGetComputeMode_fn *compute_mode;
+	nvmlDeviceGetGpuFabricInfo_fn *fabric_info;
+	nvmlDeviceGetP2PStatus_fn *peer_status;
+	nvmlDeviceGetPowerSource_fn *power_source;
+	nvmlDeviceGetApplicationsClock_fn *app_clock;
+	nvmlDeviceGetDefaultApplicationsClock_fn *app_default;
+
 	nvmlDeviceSetGpuLockedClocks_fn *lock_sm;
 	nvmlDeviceResetGpuLockedClocks_fn *unlock_sm;
 	nvmlDeviceSetPowerManagementLimit_fn *set_power_limit;
+	nvmlDeviceSetMemoryLockedClocks_fn *lock_mem;
+	nvmlDeviceResetMemoryLockedClocks_fn *unlock_mem;
 };
 
 /* Opens the library (NULL: libnvidia-ml.so.1 by the loader's search path) and looks everything up.
@@ -88,7 +132,7 @@ struct takt_nvml_api {
 int takt_nvml_load(const char *path, struct takt_nvml_api *ret, struct takt_err *err);
 
 /* Our code for the driver's: 0, -TAKT_E_UNSUPPORTED, -EPERM, -ENODEV (lost, needs a reset),
- * -ETIMEDOUT, -EINVAL, -EIO. */
+ * -ETIMEDOUT, -EINVAL, -TAKT_E_BUSY (in use), -EIO. */
 int takt_nvml_rc(int code);
 /* What people are told: the code's own words, or better ones where there are. */
 const char *takt_nvml_text(int code);
@@ -107,6 +151,13 @@ struct takt_nvml_ports {
 	} remote[TAKT_NVML_MAX_PORTS];
 };
 
+enum takt_gpm {
+	TAKT_GPM_UNKNOWN, /* not asked yet */
+	TAKT_GPM_NONE,
+	TAKT_GPM_EMPTY, /* no sample yet to compare with */
+	TAKT_GPM_FULL,
+};
+
 struct takt_nvml_gpu {
 	/* Written by the GPU's worker before `attached`, constant afterwards. */
 	struct nvml_device *device;
@@ -119,9 +170,13 @@ struct takt_nvml_gpu {
 	/* The worker's own. */
 	bool simulated;	     /* the board says TWIN: this machine's sysfs is not about it */
 	bool memory_v1_only; /* the driver refused the newer struct */
-	void *procs;	     /* buffer of the process lists, owned */
-	uint32_t procs_room; /* entries of the largest size */
-	TAKT_VEC(struct takt_gpu_proc) found; /* of all lists, ascending pid */
+	uint32_t absent;     /* enum takt_vital: what the board does not tell */
+	uint32_t vitals_read;
+	enum takt_gpm gpm;
+	struct nvml_gpm_sample *gpm_now, *gpm_before; /* owned, the driver's */
+	void *procs;				      /* buffer of the process lists, owned */
+	uint32_t procs_room;			      /* entries of the largest size */
+	TAKT_VEC(struct takt_gpu_proc) found;	      /* of all lists, ascending pid */
 };
 
 struct takt_nvml {
@@ -137,19 +192,38 @@ int takt_nvml_attach(struct takt_nvml *nvml, uint32_t gpu);
 /* As the operations of the same name in device_impl.h. */
 bool takt_nvml_facts(struct takt_source *source, uint32_t gpu, uint32_t step,
 		     struct takt_gpu_facts *facts);
+void takt_nvml_mig_facts(struct takt_source *source, uint32_t gpu, struct takt_gpu_facts *facts);
 struct takt_gpu_link takt_nvml_link(struct takt_source *source, uint32_t gpu, uint32_t other);
 void takt_nvml_sample(struct takt_source *source, uint32_t gpu, uint32_t parts,
 		      struct takt_gpu_reading *reading);
-int takt_nvml_lock_sm(struct takt_source *source, uint32_t gpu, uint32_t min_mhz, uint32_t max_mhz,
-		      struct takt_err *err);
-int takt_nvml_unlock_sm(struct takt_source *source, uint32_t gpu, struct takt_err *err);
-int takt_nvml_set_power_limit(struct takt_source *source, uint32_t gpu, uint32_t limit_mw,
-			      struct takt_err *err);
+int takt_nvml_set(struct takt_source *source, uint32_t gpu, const struct takt_set_call *call,
+		  struct takt_err *err);
+
+/* nvml_cut.c: which kinds of instances a GPU offers and how it is cut. Where the driver does not
+ * say, nothing is listed and the layout is "". */
+void takt_nvml_read_layout(struct takt_nvml *nvml, uint32_t gpu, struct takt_gpu_facts *facts);
+/* Cuts the GPU as call->mig says unless it is cut so already; the gate is asked before each step.
+ * Refused with the GPU as it was: -EPERM, -EINVAL (an unknown kind), -TAKT_E_UNSUPPORTED,
+ * -TAKT_E_BUSY (a process is on it). What fails later, when something has been changed, is -EIO,
+ * -TAKT_E_IMPOSSIBLE (no room), -ENODEV, -ETIMEDOUT or what the gate said. */
+int takt_nvml_cut(struct takt_nvml *nvml, uint32_t gpu, const struct takt_set_call *call,
+		  struct takt_err *err);
 
 /* Parts of the above with a file of their own. All return the driver's code, or NOT_SUPPORTED where
  * the library lacks the function; outputs are touched on SUCCESS only. */
 void takt_nvml_read_ports(struct takt_nvml *nvml, uint32_t gpu);
 int takt_nvml_read_procs(const struct takt_nvml_api *api, struct takt_nvml_gpu *gpu,
 			 struct takt_gpu_reading *reading);
+/* The code is of trouble only; what there is the vitals' bits say. They are clear on entry. */
+int takt_nvml_read_conditions(const struct takt_nvml_api *api, struct takt_nvml_gpu *gpu,
+			      struct takt_gpu_vitals *vitals);
+/* Those and the activity of its parts. */
+int takt_nvml_read_vitals(const struct takt_nvml_api *api, struct takt_nvml_gpu *gpu,
+			  struct takt_gpu_vitals *vitals);
+void takt_nvml_read_activity(const struct takt_nvml_api *api, struct takt_nvml_gpu *gpu,
+			     struct takt_gpu_vitals *vitals);
+void takt_nvml_end_activity(const struct takt_nvml_api *api, struct takt_nvml_gpu *gpu);
+/* What a field value says; NVML code of its own. */
+int takt_nvml_field(const struct nvml_field_value *value, uint64_t *ret);
 
 #endif

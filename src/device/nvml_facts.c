@@ -11,12 +11,8 @@
 #include "device/nvml_api.h"
 #include "device/sysfs_pci.h"
 
-enum {
-	MAX_MEMORY_CLOCKS = 64,
-};
-
 struct subject {
-	const struct takt_nvml *nvml;
+	struct takt_nvml *nvml;
 	const struct takt_nvml_api *api;
 	struct takt_nvml_gpu *gpu;
 	struct nvml_device *device;
@@ -184,35 +180,47 @@ static int ascending(const void *a, const void *b, void *ctx)
 	return x < y ? -1 : x > y;
 }
 
-/* Ascending, each clock once. */
-static void keep_clocks(struct takt_gpu_facts *facts, uint32_t *mhz, uint32_t count)
+/* Ascending, each clock once; returns how many. */
+static uint32_t keep_clocks(uint32_t *mhz, uint32_t count, uint32_t *ret)
 {
 	uint32_t scratch[TAKT_DEVICE_MAX_CLOCKS];
 	uint32_t kept = 0;
 
 	takt_sort_with(mhz, count, sizeof(mhz[0]), scratch, ascending, NULL);
 	for (uint32_t i = 0; i < count; i++)
-		if (mhz[i] != 0 && (kept == 0 || facts->sm_clocks_mhz[kept - 1] != mhz[i]))
-			facts->sm_clocks_mhz[kept++] = mhz[i];
-	facts->sm_clock_count = kept;
-	if (kept > 0)
-		facts->has |= TAKT_FACT_SM_CLOCKS;
+		if (mhz[i] != 0 && (kept == 0 || ret[kept - 1] != mhz[i]))
+			ret[kept++] = mhz[i];
+	return kept;
 }
 
+static void read_mem_clocks(const struct subject *s)
+{
+	uint32_t mhz[TAKT_DEVICE_MAX_MEM_CLOCKS], count = TAKT_DEVICE_MAX_MEM_CLOCKS;
+	struct takt_gpu_facts *facts = s->facts;
+
+	if (!s->api->memory_clocks ||
+	    s->api->memory_clocks(s->device, &count, mhz) != NVML_SUCCESS ||
+	    count > TAKT_DEVICE_MAX_MEM_CLOCKS)
+		return;
+	facts->mem_clock_count = keep_clocks(mhz, count, facts->mem_clocks_mhz);
+	if (facts->mem_clock_count > 0)
+		facts->has |= TAKT_FACT_MEM_CLOCKS;
+}
+
+/* At the highest memory clock. */
 static void read_sm_clocks(const struct subject *s)
 {
-	uint32_t memory[MAX_MEMORY_CLOCKS], mhz[TAKT_DEVICE_MAX_CLOCKS];
-	uint32_t memory_count = MAX_MEMORY_CLOCKS, count = TAKT_DEVICE_MAX_CLOCKS;
-	uint32_t highest = 0;
+	uint32_t mhz[TAKT_DEVICE_MAX_CLOCKS], count = TAKT_DEVICE_MAX_CLOCKS;
+	struct takt_gpu_facts *facts = s->facts;
 
-	if (!s->api->memory_clocks || !s->api->graphics_clocks ||
-	    s->api->memory_clocks(s->device, &memory_count, memory) != NVML_SUCCESS)
+	if (!s->api->graphics_clocks || !(facts->has & TAKT_FACT_MEM_CLOCKS) ||
+	    s->api->graphics_clocks(s->device, facts->mem_clocks_mhz[facts->mem_clock_count - 1],
+				    &count, mhz) != NVML_SUCCESS ||
+	    count > TAKT_DEVICE_MAX_CLOCKS)
 		return;
-	for (uint32_t i = 0; i < memory_count && i < MAX_MEMORY_CLOCKS; i++)
-		highest = memory[i] > highest ? memory[i] : highest;
-	if (s->api->graphics_clocks(s->device, highest, &count, mhz) == NVML_SUCCESS &&
-	    count <= TAKT_DEVICE_MAX_CLOCKS)
-		keep_clocks(s->facts, mhz, count);
+	facts->sm_clock_count = keep_clocks(mhz, count, facts->sm_clocks_mhz);
+	if (facts->sm_clock_count > 0)
+		facts->has |= TAKT_FACT_SM_CLOCKS;
 }
 
 static void read_sm_max(const struct subject *s)
@@ -222,16 +230,33 @@ static void read_sm_max(const struct subject *s)
 		s->facts->has |= TAKT_FACT_SM_MAX;
 }
 
-static void read_slowdown(const struct subject *s)
+static void read_thresholds(const struct subject *s)
 {
+	const struct {
+		uint32_t type, has;
+		int32_t *ret;
+	} thresholds[] = {
+		{NVML_THRESHOLD_SLOWDOWN, TAKT_FACT_THROTTLE_TEMP, &s->facts->slowdown_temp_c},
+		{NVML_THRESHOLD_GPU_MAX, TAKT_FACT_TEMP_MAX, &s->facts->temp_max_c},
+		{NVML_THRESHOLD_MEM_MAX, TAKT_FACT_MEM_TEMP_MAX, &s->facts->mem_temp_max_c},
+	};
 	uint32_t celsius;
 
-	if (!s->api->temperature_threshold ||
-	    s->api->temperature_threshold(s->device, NVML_THRESHOLD_SLOWDOWN, &celsius) !=
+	for (size_t i = 0; s->api->temperature_threshold && i < TAKT_ARRAY_LEN(thresholds); i++) {
+		if (s->api->temperature_threshold(s->device, thresholds[i].type, &celsius) !=
 		    NVML_SUCCESS)
-		return;
-	s->facts->slowdown_temp_c = (int32_t)celsius;
-	s->facts->has |= TAKT_FACT_THROTTLE_TEMP;
+			continue;
+		*thresholds[i].ret = (int32_t)celsius;
+		s->facts->has |= thresholds[i].has;
+	}
+}
+
+static void read_pcie_max(const struct subject *s)
+{
+	if (s->api->pcie_gen_max && s->api->pcie_width_max &&
+	    s->api->pcie_gen_max(s->device, &s->facts->pcie_gen_max) == NVML_SUCCESS &&
+	    s->api->pcie_width_max(s->device, &s->facts->pcie_width_max) == NVML_SUCCESS)
+		s->facts->has |= TAKT_FACT_PCIE_MAX;
 }
 
 /* "1g.10gb" of "NVIDIA H100 80GB HBM3 MIG 1g.10gb". */
@@ -241,6 +266,13 @@ static const char *profile_in(const char *name)
 	const char *at = strstr(name, before);
 
 	return at ? at + sizeof(before) - 1 : "";
+}
+
+static int32_t id_of(nvmlDeviceGetGpuInstanceId_fn *ask, struct nvml_device *mig)
+{
+	uint32_t id;
+
+	return ask && ask(mig, &id) == NVML_SUCCESS && id <= INT32_MAX ? (int32_t)id : -1;
 }
 
 /* Only what a job could be given: known by its UUID, its kind and its size. */
@@ -258,6 +290,8 @@ static bool read_instance(const struct subject *s, struct nvml_device *mig,
 	takt_strcpy(ret->profile, sizeof(ret->profile), profile_in(name));
 	ret->slices = attributes.compute_instance_slices;
 	ret->memory_bytes = attributes.memory_mib << 20;
+	ret->gi = id_of(s->api->mig_gi, mig);
+	ret->ci = id_of(s->api->mig_ci, mig);
 	return ret->uuid[0] && ret->profile[0] && ret->slices > 0;
 }
 
@@ -286,17 +320,34 @@ static void read_mig(const struct subject *s)
 		return;
 	s->facts->mig_enabled = current == NVML_FEATURE_ENABLED;
 	s->facts->has |= TAKT_FACT_MIG;
-	s->facts->instance_count = 0;
+	s->facts->instance_count = s->facts->kind_count = 0;
+	s->facts->mig_layout[0] = '\0';
 	if (s->facts->mig_enabled)
 		read_instances(s);
+	if (s->facts->mig_enabled)
+		takt_nvml_read_layout(s->nvml, (uint32_t)(s->gpu - s->nvml->gpus), s->facts);
+}
+
+void takt_nvml_mig_facts(struct takt_source *source, uint32_t gpu, struct takt_gpu_facts *facts)
+{
+	struct takt_nvml *nvml = (struct takt_nvml *)source;
+	struct subject subject = {
+		.nvml = nvml, .api = &nvml->api, .gpu = &nvml->gpus[gpu], .facts = facts};
+
+	facts->mig_layout[0] = '\0'; /* what cannot be read now is no way back */
+	if (takt_nvml_attach(nvml, gpu) != NVML_SUCCESS)
+		return;
+	subject.device = nvml->gpus[gpu].device;
+	read_mig(&subject);
 }
 
 /* vbios before what asks whether the board is simulated; names and ids first, since a hanging board
  * is to be named. */
 static void (*const steps[])(const struct subject *) = {
-	read_pci,	   read_name,	      read_uuid,	read_serial,   read_vbios,
-	read_minor,	   read_memory_total, read_compute_cap, read_cpus,     read_numa,
-	read_power_limits, read_sm_clocks,    read_sm_max,	read_slowdown, read_mig,
+	read_pci,	   read_name,	      read_uuid,	read_serial, read_vbios,
+	read_minor,	   read_memory_total, read_compute_cap, read_cpus,   read_numa,
+	read_power_limits, read_mem_clocks,   read_sm_clocks,	read_sm_max, read_thresholds,
+	read_pcie_max,	   read_mig,
 };
 
 bool takt_nvml_facts(struct takt_source *source, uint32_t gpu, uint32_t step,

@@ -61,6 +61,22 @@ static const struct symbol symbols[] = {
 	ROW(mig_max, "nvmlDeviceGetMaxMigDeviceCount"),
 	ROW(mig_device, "nvmlDeviceGetMigDeviceHandleByIndex"),
 	ROW(mig_attributes, "nvmlDeviceGetAttributes_v2"),
+	ROW(mig_gi, "nvmlDeviceGetGpuInstanceId"),
+	ROW(mig_ci, "nvmlDeviceGetComputeInstanceId"),
+
+	ROW(gi_profile, "nvmlDeviceGetGpuInstanceProfileInfo"),
+	ROW(gi_profile_named, "nvmlDeviceGetGpuInstanceProfileInfoV"),
+	ROW(gi_places, "nvmlDeviceGetGpuInstancePossiblePlacements_v2"),
+	ROW(gi_list, "nvmlDeviceGetGpuInstances"),
+	ROW(gi_info, "nvmlGpuInstanceGetInfo"),
+	ROW(ci_profile, "nvmlGpuInstanceGetComputeInstanceProfileInfo"),
+	ROW(ci_list, "nvmlGpuInstanceGetComputeInstances"),
+	ROW(ci_info, "nvmlComputeInstanceGetInfo_v2"),
+	ROW(gi_create, "nvmlDeviceCreateGpuInstance"),
+	ROW(gi_create_at, "nvmlDeviceCreateGpuInstanceWithPlacement"),
+	ROW(gi_destroy, "nvmlGpuInstanceDestroy"),
+	ROW(ci_create, "nvmlGpuInstanceCreateComputeInstance"),
+	ROW(ci_destroy, "nvmlComputeInstanceDestroy"),
 
 	ROW(common_ancestor, "nvmlDeviceGetTopologyCommonAncestor"),
 	ROW(nvlink_state, "nvmlDeviceGetNvLinkState"),
@@ -86,6 +102,17 @@ static const struct symbol symbols[] = {
 	ROW(encoder, "nvmlDeviceGetEncoderUtilization"),
 	ROW(decoder, "nvmlDeviceGetDecoderUtilization"),
 	ROW(fields, "nvmlDeviceGetFieldValues"),
+	ROW(persistence, "nvmlDeviceGetPersistenceMode"),
+	ROW(ecc_errors, "nvmlDeviceGetTotalEccErrors"),
+	ROW(margin, "nvmlDeviceGetMarginTemperature"),
+	ROW(sram, "nvmlDeviceGetSramEccErrorStatus"),
+	ROW(pcie_gen_max, "nvmlDeviceGetMaxPcieLinkGeneration"),
+	ROW(pcie_width_max, "nvmlDeviceGetMaxPcieLinkWidth"),
+	ROW(gpm_support, "nvmlGpmQueryDeviceSupport"),
+	ROW(gpm_alloc, "nvmlGpmSampleAlloc"),
+	ROW(gpm_free, "nvmlGpmSampleFree"),
+	ROW(gpm_sample, "nvmlGpmSampleGet"),
+	ROW(gpm_metrics, "nvmlGpmMetricsGet"),
 
 	ROW(compute_procs, "nvmlDeviceGetComputeRunningProcesses_v3",
 	    "nvmlDeviceGetComputeRunningProcesses_v2"),
@@ -97,9 +124,25 @@ static const struct symbol symbols[] = {
 	ROW(graphics_procs_v1, "nvmlDeviceGetGraphicsRunningProcesses"),
 	ROW(mps_procs_v1, "nvmlDeviceGetMPSComputeRunningProcesses"),
 
+	ROW(event_set_new, "nvmlEventSetCreate"),
+	ROW(event_set_free, "nvmlEventSetFree"),
+	ROW(event_types, "nvmlDeviceGetSupportedEventTypes"),
+	ROW(register_events, "nvmlDeviceRegisterEvents"),
+	ROW(event_wait, "nvmlEventSetWait_v2", "nvmlEventSetWait"),
+
+	ROW(ecc_mode, "nvmlDeviceGetEccMode"),
+	ROW(compute_mode, "nvmlDeviceGetComputeMode"),
+	ROW(fabric_info, "nvmlDeviceGetGpuFabricInfo"),
+	ROW(peer_status, "nvmlDeviceGetP2PStatus"),
+	ROW(power_source, "nvmlDeviceGetPowerSource"),
+	ROW(app_clock, "nvmlDeviceGetApplicationsClock"),
+	ROW(app_default, "nvmlDeviceGetDefaultApplicationsClock"),
+
 	ROW(lock_sm, "nvmlDeviceSetGpuLockedClocks"),
 	ROW(unlock_sm, "nvmlDeviceResetGpuLockedClocks"),
 	ROW(set_power_limit, "nvmlDeviceSetPowerManagementLimit"),
+	ROW(lock_mem, "nvmlDeviceSetMemoryLockedClocks"),
+	ROW(unlock_mem, "nvmlDeviceResetMemoryLockedClocks"),
 };
 
 static int look_up(void *library, const struct symbol *symbol, struct takt_nvml_api *api,
@@ -159,6 +202,8 @@ int takt_nvml_rc(int code)
 	case NVML_ERROR_INVALID_ARGUMENT:
 	case NVML_ERROR_FREQ_NOT_SUPPORTED:
 		return -EINVAL;
+	case NVML_ERROR_IN_USE:
+		return -TAKT_E_BUSY;
 	default:
 		return -EIO;
 	}

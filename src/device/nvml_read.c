@@ -15,6 +15,25 @@ struct subject {
 	struct takt_gpu_reading *reading;
 };
 
+int takt_nvml_field(const struct nvml_field_value *value, uint64_t *ret)
+{
+	if (value->ret != NVML_SUCCESS)
+		return (int)value->ret;
+	switch (value->value_type) {
+	case NVML_VALUE_TYPE_UNSIGNED_INT:
+		*ret = value->value.u32;
+		return NVML_SUCCESS;
+	case NVML_VALUE_TYPE_UNSIGNED_LONG:
+		*ret = value->value.ulong;
+		return NVML_SUCCESS;
+	case NVML_VALUE_TYPE_UNSIGNED_LONG_LONG:
+		*ret = value->value.u64;
+		return NVML_SUCCESS;
+	default:
+		return NVML_ERROR_NOT_SUPPORTED;
+	}
+}
+
 static int read_field(const struct takt_nvml_api *api, struct nvml_device *device,
 		      uint32_t field_id, uint32_t scope_id, uint64_t *ret)
 {
@@ -24,23 +43,7 @@ static int read_field(const struct takt_nvml_api *api, struct nvml_device *devic
 	if (!api->fields)
 		return NVML_ERROR_NOT_SUPPORTED;
 	code = api->fields(device, 1, &value);
-	if (code == NVML_SUCCESS)
-		code = (int)value.ret; /* each entry has a code of its own */
-	if (code != NVML_SUCCESS)
-		return code;
-	switch (value.value_type) {
-	case NVML_VALUE_TYPE_UNSIGNED_INT:
-		*ret = value.value.u32;
-		return NVML_SUCCESS;
-	case NVML_VALUE_TYPE_UNSIGNED_LONG:
-		*ret = value.value.ulong;
-		return NVML_SUCCESS;
-	case NVML_VALUE_TYPE_UNSIGNED_LONG_LONG:
-		*ret = value.value.u64;
-		return NVML_SUCCESS;
-	default:
-		return NVML_ERROR_NOT_SUPPORTED;
-	}
+	return code == NVML_SUCCESS ? takt_nvml_field(&value, ret) : code;
 }
 
 static int read_clock(const struct subject *s, uint32_t type, uint32_t *mhz)
@@ -227,6 +230,36 @@ static int read_video(const struct subject *s)
 	return code ? code : s->api->decoder(s->device, &s->reading->dec_util_pct, &period);
 }
 
+static int read_persistence(const struct subject *s)
+{
+	uint32_t mode;
+	int code = s->api->persistence ? s->api->persistence(s->device, &mode)
+				       : NVML_ERROR_NOT_SUPPORTED;
+
+	if (code == NVML_SUCCESS)
+		s->reading->persistence = mode == NVML_FEATURE_ENABLED;
+	return code;
+}
+
+static int read_ecc(const struct subject *s)
+{
+	int code;
+
+	if (!s->api->ecc_errors)
+		return NVML_ERROR_NOT_SUPPORTED;
+	code = s->api->ecc_errors(s->device, NVML_ECC_ERROR_CORRECTED, NVML_ECC_COUNTER_VOLATILE,
+				  &s->reading->ecc_corrected);
+	if (code != NVML_SUCCESS)
+		return code;
+	return s->api->ecc_errors(s->device, NVML_ECC_ERROR_UNCORRECTED, NVML_ECC_COUNTER_VOLATILE,
+				  &s->reading->ecc_uncorrected);
+}
+
+static int read_vitals(const struct subject *s)
+{
+	return takt_nvml_read_vitals(s->api, s->gpu, &s->reading->vitals);
+}
+
 static int read_procs(const struct subject *s)
 {
 	return takt_nvml_read_procs(s->api, s->gpu, s->reading);
@@ -252,6 +285,9 @@ static const struct {
 	{TAKT_PART_SLOW, TAKT_HAS_PCIE, read_pcie},
 	{TAKT_PART_SLOW, TAKT_HAS_PCIE_REPLAY, read_pcie_replay},
 	{TAKT_PART_SLOW, TAKT_HAS_ENC_DEC, read_video},
+	{TAKT_PART_SLOW, TAKT_HAS_PERSISTENCE, read_persistence},
+	{TAKT_PART_ERRORS, TAKT_HAS_ECC, read_ecc},
+	{TAKT_PART_VITALS, 0, read_vitals},
 	{TAKT_PART_PROCS, TAKT_HAS_PROCS, read_procs},
 };
 

@@ -95,6 +95,8 @@ static void close_nvml(struct takt_source *source)
 {
 	struct takt_nvml *nvml = (struct takt_nvml *)source;
 
+	for (uint32_t g = 0; g < source->gpu_count; g++)
+		takt_nvml_end_activity(&nvml->api, &nvml->gpus[g]);
 	(void)nvml->api.shutdown();
 	for (uint32_t g = 0; g < source->gpu_count; g++) {
 		takt_free(nvml->gpus[g].procs);
@@ -138,7 +140,6 @@ const struct takt_source_ops takt_source_nvml = {
 	.facts = takt_nvml_facts,
 	.link = takt_nvml_link,
 	.sample = takt_nvml_sample,
-	.lock_sm = takt_nvml_lock_sm,
-	.unlock_sm = takt_nvml_unlock_sm,
-	.set_power_limit = takt_nvml_set_power_limit,
+	.mig = takt_nvml_mig_facts,
+	.set = takt_nvml_set,
 };

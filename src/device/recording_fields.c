@@ -58,8 +58,13 @@ static const struct field fact_fields[] = {
 	FACT("power_default_mw", KIND_U32, TAKT_FACT_POWER_LIMITS, power_default_mw),
 	FACT("sm_max_mhz", KIND_U32, TAKT_FACT_SM_MAX, sm_max_mhz),
 	FACT("slowdown_temp_c", KIND_I32, TAKT_FACT_THROTTLE_TEMP, slowdown_temp_c),
+	FACT("temp_max_c", KIND_I32, TAKT_FACT_TEMP_MAX, temp_max_c),
+	FACT("mem_temp_max_c", KIND_I32, TAKT_FACT_MEM_TEMP_MAX, mem_temp_max_c),
+	FACT("pcie_gen_max", KIND_U32, TAKT_FACT_PCIE_MAX, pcie_gen_max),
+	FACT("pcie_width_max", KIND_U32, TAKT_FACT_PCIE_MAX, pcie_width_max),
 	FACT("mig", KIND_BOOL, TAKT_FACT_MIG, mig_enabled),
 	FACT("sm_clocks_mhz", KIND_CLOCKS, TAKT_FACT_SM_CLOCKS, sm_clocks_mhz),
+	FACT("mem_clocks_mhz", KIND_CLOCKS, TAKT_FACT_MEM_CLOCKS, mem_clocks_mhz),
 };
 
 static const struct field reading_fields[] = {
@@ -81,6 +86,7 @@ static const struct field reading_fields[] = {
 	READING("pcie_gen", KIND_U32, TAKT_HAS_PCIE, pcie_gen),
 	READING("pcie_width", KIND_U32, TAKT_HAS_PCIE, pcie_width),
 	READING("pcie_replay", KIND_U64, TAKT_HAS_PCIE_REPLAY, pcie_replay),
+	READING("persistence", KIND_BOOL, TAKT_HAS_PERSISTENCE, persistence),
 	READING("enc_util_pct", KIND_U32, TAKT_HAS_ENC_DEC, enc_util_pct),
 	READING("dec_util_pct", KIND_U32, TAKT_HAS_ENC_DEC, dec_util_pct),
 	READING("procs_dropped", KIND_U32, 0, procs_dropped),
@@ -118,22 +124,24 @@ static bool set_number(const struct field *field, const char *value, void *at)
 }
 
 /* "210 225 240": ascending, each above zero. */
-static bool set_clocks(struct takt_gpu_facts *facts, const char *value)
+static bool set_clocks(const struct field *field, struct takt_gpu_facts *facts, const char *value)
 {
-	uint32_t count = 0, last = 0;
+	uint32_t *mhz_list = (uint32_t *)((char *)facts + field->at);
+	uint32_t room = (uint32_t)(field->size / sizeof(*mhz_list)), count = 0, last = 0;
 
 	while (*value) {
 		char *end;
 		unsigned long mhz = strtoul(value, &end, 10);
 
 		if (*value < '0' || *value > '9' || mhz <= last || mhz > UINT32_MAX ||
-		    count == TAKT_DEVICE_MAX_CLOCKS || (*end != ' ' && *end != '\0') ||
+		    count == room || (*end != ' ' && *end != '\0') ||
 		    (*end == ' ' && end[1] == '\0'))
 			return false;
-		facts->sm_clocks_mhz[count++] = last = (uint32_t)mhz;
+		mhz_list[count++] = last = (uint32_t)mhz;
 		value = end + (*end == ' ');
 	}
-	facts->sm_clock_count = count;
+	*(field->has == TAKT_FACT_SM_CLOCKS ? &facts->sm_clock_count : &facts->mem_clock_count) =
+		count;
 	return count > 0;
 }
 
@@ -148,7 +156,7 @@ static bool set_value(const struct field *field, const char *value, void *object
 	case KIND_CPUS:
 		return takt_cpu_list_parse(value, at, TAKT_DEVICE_CPU_WORDS);
 	case KIND_CLOCKS:
-		return set_clocks(object, value);
+		return set_clocks(field, object, value);
 	default:
 		return set_number(field, value, at);
 	}
@@ -213,10 +221,10 @@ int takt_reading_check(const struct takt_seen *seen, struct takt_err *err)
 	return check(reading_fields, TAKT_ARRAY_LEN(reading_fields), seen, err);
 }
 
-static void add_clocks(const struct takt_gpu_facts *facts, struct takt_str *ret)
+static void add_clocks(const struct field *field, const uint32_t *mhz, struct takt_str *ret)
 {
-	for (uint32_t i = 0; i < facts->sm_clock_count; i++)
-		takt_str_addf(ret, "%s%" PRIu32, i > 0 ? " " : "", facts->sm_clocks_mhz[i]);
+	for (size_t i = 0; i < field->size / sizeof(*mhz) && mhz[i]; i++)
+		takt_str_addf(ret, "%s%" PRIu32, i > 0 ? " " : "", mhz[i]);
 }
 
 static void add_value(const struct field *field, const void *object, struct takt_str *ret)
@@ -243,7 +251,7 @@ static void add_value(const struct field *field, const void *object, struct takt
 		takt_cpu_list_format(at, TAKT_DEVICE_CPU_WORDS, ret);
 		break;
 	case KIND_CLOCKS:
-		add_clocks(object, ret);
+		add_clocks(field, at, ret);
 		break;
 	}
 }

@@ -11,6 +11,7 @@
  */
 #include "device/sysfs_pci.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -78,6 +79,55 @@ bool takt_sysfs_cpus(const char *root, const char *pci_bus_id, uint64_t *ret, si
 
 	return read_line(root, pci_bus_id, "local_cpulist", line, sizeof(line)) &&
 	       takt_cpu_list_parse(line, ret, words);
+}
+
+/* A display controller of NVIDIA's in the hands of its driver, not of a virtual machine's. */
+static bool is_gpu(const char *root, const char *pci_bus_id)
+{
+	char path[PATH_MAX], line[32], driver[PATH_MAX];
+	const char *name;
+	ssize_t n;
+
+	if (!read_line(root, pci_bus_id, "vendor", line, sizeof(line)) ||
+	    strcmp(line, "0x10de") != 0 ||
+	    !read_line(root, pci_bus_id, "class", line, sizeof(line)) ||
+	    strncmp(line, "0x03", 4) != 0 ||
+	    !device_path(root, pci_bus_id, "driver", path, sizeof(path)))
+		return false;
+	n = readlink(path, driver, sizeof(driver) - 1);
+	if (n < 0)
+		return false;
+	driver[n] = '\0';
+	name = strrchr(driver, '/');
+	return strcmp(name ? name + 1 : driver, "nvidia") == 0;
+}
+
+static bool is_asleep(const char *root, const char *pci_bus_id)
+{
+	char line[32];
+
+	return read_line(root, pci_bus_id, "power/runtime_status", line, sizeof(line)) &&
+	       strncmp(line, "suspend", 7) == 0; /* suspended, suspending */
+}
+
+bool takt_sysfs_all_asleep(const char *root)
+{
+	uint32_t gpus = 0, asleep = 0;
+	char path[PATH_MAX];
+	struct dirent *entry;
+	DIR *devices;
+
+	snprintf(path, sizeof(path), "%s/bus/pci/devices", root);
+	devices = opendir(path);
+	while (devices && (entry = readdir(devices)) != NULL) {
+		if (!is_gpu(root, entry->d_name))
+			continue;
+		gpus++;
+		asleep += is_asleep(root, entry->d_name);
+	}
+	if (devices)
+		closedir(devices);
+	return gpus > 0 && asleep == gpus;
 }
 
 bool takt_sysfs_is_switch(const char *root, const char *pci_bus_id)

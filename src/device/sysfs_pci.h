@@ -14,6 +14,10 @@
 bool takt_sysfs_numa(const char *root, const char *pci_bus_id, int32_t *ret);
 bool takt_sysfs_cpus(const char *root, const char *pci_bus_id, uint64_t *ret, size_t words);
 
+/* Whether the NVIDIA driver has GPUs there and the kernel has suspended all of them: whoever asks
+ * the driver for anything wakes them. */
+bool takt_sysfs_all_asleep(const char *root);
+
 /* Whether it is a bridge of a kind that is no PCI bridge: what an NVSwitch calls itself. */
 bool takt_sysfs_is_switch(const char *root, const char *pci_bus_id);
 

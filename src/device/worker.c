@@ -43,6 +43,7 @@ struct takt_wake *takt_wake_new(void)
 		return NULL;
 	atomic_init(&wake->refs, 1);
 	pthread_mutex_init(&wake->fd_lock, NULL);
+	atomic_init(&wake->hushed, false);
 	wake->fd = -1;
 	return wake;
 }
@@ -157,16 +158,32 @@ static void read_links(struct takt_worker *worker)
 	worker->links_done = true;
 }
 
+static void read_mig(struct takt_worker *worker)
+{
+	struct takt_source *source = worker->source;
+
+	worker->want_mig = false;
+	begin_driver(worker);
+	if (source->ops->mig)
+		source->ops->mig(source, worker->at_source, &worker->facts_work);
+	finish_driver(worker);
+	worker->facts = worker->facts_work;
+	worker->mig_seen = true;
+	write_eventfd(worker->wake);
+}
+
 static void read_parts(struct takt_worker *worker, uint32_t parts, struct takt_mono begin)
 {
 	struct takt_gpu_reading *reading = &worker->work_reading;
 
 	reading->has &= parts & TAKT_PART_SLOW ? 0 : ~(uint32_t)TAKT_FAST_HAS;
+	if (parts & TAKT_PART_SLOW)
+		reading->vitals.has = 0;
 	reading->last_rc = 0;
 	reading->lost = false;
 	worker->source->ops->sample(worker->source, worker->at_source, parts, reading);
 	if (reading->lost)
-		reading->has = 0;
+		reading->has = reading->vitals.has = 0;
 	if (!(reading->has & TAKT_HAS_PROCS))
 		reading->proc_count = reading->procs_dropped = 0;
 	if (parts & TAKT_PART_SLOW)
@@ -194,7 +211,8 @@ static void sample(struct takt_worker *worker)
 	copy_reading(&worker->reading, reading);
 	pthread_mutex_unlock(&worker->lock);
 	atomic_store(busy, 0);
-	if (!others_are_about_to_finish(worker->wake, reading->at))
+	if (!atomic_load(&worker->wake->hushed) &&
+	    !others_are_about_to_finish(worker->wake, reading->at))
 		write_eventfd(worker->wake);
 	finish_driver(worker);
 }
@@ -203,20 +221,11 @@ static int set_in_driver(struct takt_worker *worker, const struct takt_set_call 
 			 struct takt_err *err)
 {
 	struct takt_source *source = worker->source;
-	const struct takt_source_ops *ops = source->ops;
 	int rc = call->gate ? call->gate(call->gate_ctx) : 0;
 
 	if (rc != 0)
 		return takt_err_set(err, rc, "the right to change the GPU was lost meanwhile");
-	switch (call->op) {
-	case TAKT_SET_LOCK_SM:
-		return ops->lock_sm(source, worker->at_source, call->min_mhz, call->max_mhz, err);
-	case TAKT_SET_UNLOCK_SM:
-		return ops->unlock_sm(source, worker->at_source, err);
-	case TAKT_SET_POWER_LIMIT:
-		return ops->set_power_limit(source, worker->at_source, call->limit_mw, err);
-	}
-	return takt_err_set(err, -EINVAL, "unknown setter %d", (int)call->op);
+	return source->ops->set(source, worker->at_source, call, err);
 }
 
 static void run_setter(struct takt_worker *worker)
@@ -243,6 +252,8 @@ static bool take_up(struct takt_worker *worker)
 		run_setter(worker);
 	else if (worker->want_links)
 		read_links(worker);
+	else if (worker->want_mig)
+		read_mig(worker);
 	else if (worker->want_full || worker->want_tick)
 		sample(worker);
 	else
@@ -384,6 +395,28 @@ bool takt_worker_facts(struct takt_worker *worker, struct takt_mono deadline,
 	return done;
 }
 
+void takt_worker_ask_mig(struct takt_worker *worker)
+{
+	pthread_mutex_lock(&worker->lock);
+	worker->want_mig = true;
+	worker->mig_seen = false;
+	pthread_cond_signal(&worker->work);
+	pthread_mutex_unlock(&worker->lock);
+}
+
+bool takt_worker_seen_mig(struct takt_worker *worker, struct takt_gpu_facts *ret)
+{
+	bool seen;
+
+	pthread_mutex_lock(&worker->lock);
+	seen = worker->mig_seen && !worker->want_mig;
+	worker->mig_seen = worker->mig_seen && !seen;
+	if (seen)
+		*ret = worker->facts;
+	pthread_mutex_unlock(&worker->lock);
+	return seen;
+}
+
 void takt_worker_ask_links(struct takt_worker *worker)
 {
 	pthread_mutex_lock(&worker->lock);
@@ -430,7 +463,7 @@ void takt_worker_ask_tick(struct takt_worker *worker)
 static bool wants_nothing(const struct takt_worker *worker)
 {
 	return worker->set_state != TAKT_SET_POSTED && !worker->want_links && !worker->want_full &&
-	       !worker->want_tick && !worker->want_stop;
+	       !worker->want_tick && !worker->want_mig && !worker->want_stop;
 }
 
 void takt_worker_tick_here(struct takt_worker *worker)

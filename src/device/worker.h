@@ -20,6 +20,7 @@ struct takt_wake {
 	atomic_uint refs;
 	pthread_mutex_t fd_lock; /* so that nothing is written once the fd was taken away */
 	int fd;			 /* -1 = nobody */
+	atomic_bool hushed;	 /* samples wake nobody */
 	/* When a sample of GPU g was asked for that has not finished; 0 = none. */
 	atomic_uint_least64_t busy[TAKT_DEVICE_MAX_GPUS];
 };
@@ -45,7 +46,8 @@ struct takt_worker {
 	pthread_cond_t done; /* callers wait here */
 
 	/* Behind the lock. */
-	bool want_stop, want_links, want_full, want_tick;
+	bool want_stop, want_links, want_full, want_tick, want_mig;
+	bool mig_seen; /* facts have an answer that was not fetched */
 	bool facts_done, links_done, ended;
 	struct takt_mono busy_since; /* 0 = nobody is in the driver for this GPU */
 	uint32_t link_count;	     /* GPUs at the source */
@@ -73,6 +75,10 @@ void takt_worker_join(struct takt_worker *worker, struct takt_mono deadline);
 /* Copy of the facts as soon as they are complete, or of what there is at the deadline: false. */
 bool takt_worker_facts(struct takt_worker *worker, struct takt_mono deadline,
 		       struct takt_gpu_facts *ret);
+
+/* As takt_machine_look_at_mig and takt_machine_seen_mig; the latter fills the facts whole. */
+void takt_worker_ask_mig(struct takt_worker *worker);
+bool takt_worker_seen_mig(struct takt_worker *worker, struct takt_gpu_facts *ret);
 
 /* Post the reading of the links, then fetch them: what there is at the deadline. */
 void takt_worker_ask_links(struct takt_worker *worker);

@@ -38,6 +38,10 @@ enum takt_action_kind {
 	TAKT_ACTION_STAGE,
 };
 
+/* Attempts from this number on are not at the job but at a command that is run beside it, without
+ * GPUs; one at a time, whatever the job's own attempt does. */
+#define TAKT_ENGINE_ASIDE (UINT32_C(1) << 31)
+
 struct takt_action {
 	uint64_t id; /* unique for ever; chosen by the caller */
 	uint64_t planned_on;
@@ -83,7 +87,7 @@ enum takt_end {
 
 enum takt_engine_event_kind {
 	TAKT_ENGINE_OUTCOME,  /* action_id, outcome, message */
-	TAKT_ENGINE_STARTED,  /* job_id, attempt, pid, at */
+	TAKT_ENGINE_STARTED,  /* job_id, attempt, pid, at, at_boot */
 	TAKT_ENGINE_ENDED,    /* job_id, attempt, end, code, at, run_ns; its GPUs are draining */
 	TAKT_ENGINE_ADOPTED,  /* after a restart of ours: job_id, attempt still runs (pid), or
 				 still waits (staged) */
@@ -104,7 +108,8 @@ struct takt_engine_event {
 	enum takt_end end;
 	int code;
 	struct takt_wall at;
-	uint64_t run_ns; /* ENDED: how long it ran, boot clock; 0 = not known */
+	struct takt_boot at_boot; /* STARTED, ADOPTED: the same instant, 0 = not known */
+	uint64_t run_ns;	  /* ENDED: how long it ran, boot clock; 0 = not known */
 	char message[200];
 };
 

@@ -339,30 +339,22 @@ void takt_attempt_shed(const struct takt_sys *sys, int jobs_dirfd, uint64_t job_
 /* The lock last: as long as it is there, whoever comes sees an attempt. */
 static int remove_files(const struct takt_sys *sys, int dirfd)
 {
-	static const char *const names[] = {"log",
-					    "spec",
-					    "go",
-					    "isolation",
-					    "shim",
-					    "staged",
-					    "started",
-					    "exit",
-					    "spec.new",
-					    "shim.new",
-					    "go.new",
-					    "staged.new",
-					    "isolation.new",
-					    "exit.new",
-					    "started.tmp",
-					    "exit.tmp",
-					    TAKT_TERMINAL_SOCKET,
-					    "lock"};
+	static const char *const names[] = {
+		"log",	       "spec",		"go",
+		"progress",    "isolation",	"shim",
+		"staged",      "started",	"exit",
+		"spec.new",    "shim.new",	"go.new",
+		"staged.new",  "isolation.new", "exit.new",
+		"started.tmp", "exit.tmp",	TAKT_TERMINAL_SOCKET,
+		"lock",
+	};
 
 	for (size_t i = 0; i < TAKT_ARRAY_LEN(names); i++) {
 		int rc = sys->unlinkat(sys, dirfd, names[i], 0);
 
 		if (rc < 0 && rc != -ENOENT && rc != -EISDIR)
 			return rc;
+		takt_crash_point("attempt.file_removed");
 	}
 	return 0;
 }
@@ -384,6 +376,7 @@ int takt_attempt_remove(const struct takt_sys *sys, int jobs_dirfd, uint64_t job
 	(void)sys->close(sys, dirfd);
 	if (rc == 0)
 		rc = sys->unlinkat(sys, jobs_dirfd, name, AT_REMOVEDIR);
+	takt_crash_point("attempt.removed");
 	return rc < 0 ? takt_err_set(err, rc, "remove attempt %s", name) : 0;
 }
 
@@ -434,6 +427,40 @@ int takt_attempt_isolation(const struct takt_sys *sys, int jobs_dirfd, uint64_t 
 				    NULL);
 	(void)sys->close(sys, dirfd);
 	return rc < 0 ? rc : takt_attempt_isolation_parse(text, len, ret_why);
+}
+
+static int read_shim(const struct takt_sys *sys, int dirfd, struct takt_proc_id *ret,
+		     uid_t *ret_uid)
+{
+	struct takt_attempt_status status = {0};
+	TAKT_CLEANUP(freep) char *text = NULL;
+	struct stat st;
+	size_t len;
+	int rc = sys->fstat(sys, dirfd, &st);
+
+	if (rc == 0)
+		rc = takt_attempt_read_text(sys, dirfd, "shim", TAKT_ATTEMPT_MAX_RECORD, &text,
+					    &len, NULL);
+	if (rc == 0)
+		rc = takt_attempt_shim_parse(text, len, &status);
+	if (rc < 0)
+		return rc;
+	*ret = status.shim;
+	*ret_uid = st.st_uid;
+	return 0;
+}
+
+int takt_attempt_shim(const struct takt_sys *sys, int jobs_dirfd, uint64_t job_id, uint32_t attempt,
+		      struct takt_proc_id *ret, uid_t *ret_uid)
+{
+	int dirfd = takt_attempt_open(sys, jobs_dirfd, job_id, attempt, NULL);
+	int rc;
+
+	if (dirfd < 0)
+		return dirfd;
+	rc = read_shim(sys, dirfd, ret, ret_uid);
+	(void)sys->close(sys, dirfd);
+	return rc;
 }
 
 int takt_attempt_record_started(const struct takt_sys *sys, int attempt_dirfd,

@@ -73,6 +73,7 @@ enum {
 	TAKT_ATTEMPT_MAX_RANKS = 1024,
 	TAKT_ATTEMPT_MAX_SPEC = 8 * 1024 * 1024, /* bytes of the file */
 	TAKT_ATTEMPT_MESSAGE = 160,
+	TAKT_ATTEMPT_EVENT = 32,
 };
 
 /* Everything the shim needs, in a file it reads itself (environment included, hence 0600). */
@@ -96,10 +97,16 @@ struct takt_attempt_spec {
 	bool pty;	/* standard input, output and error are a terminal; at most one rank */
 	char **cleanup; /* owned, NULL-terminated: run as the job's user once no process of the job
 			   is left, whatever ended it, until it succeeds; NULL = nothing */
+	bool progress;	/* the file of TAKT_PROGRESS is made before it starts, to be mounted */
 	uint32_t stage_lease_ms; /* 0 = starts at once; else waits for `go`, see above */
 	uint32_t prefetch_limit_ms;
 	char **prefetch; /* owned, NULL-terminated: run while it waits, ended by then; NULL = none
 			  */
+	/* Of a hook: the job's event that it is run at ("" = this is no hook), when it is ended if
+	 * it is not over, and the attempt at the same job whose log it adds to (0 = none). */
+	char hook_event[TAKT_ATTEMPT_EVENT];
+	uint32_t hook_limit_ms;
+	uint32_t hook_log;
 };
 
 enum takt_attempt_state {
@@ -131,7 +138,8 @@ struct takt_attempt_status {
 	bool started;		  /* `started` is there; job and started_at may still be unknown */
 	enum takt_staged staged;  /* not looked at once it has started, like the next */
 	bool handed_over;	  /* `go` is there */
-	struct takt_wall started_at;   /* 0 = not recorded */
+	struct takt_wall started_at;   /* 0 = not recorded, like the next */
+	struct takt_boot started_boot; /* the same instant, by the clock that nobody sets */
 	enum takt_exit_kind exit_kind; /* EXITED only, like what follows */
 	int exit_code;		       /* code, signal number, or errno of a failed exec */
 	struct takt_wall ended_at;
@@ -205,6 +213,11 @@ int takt_attempt_remove(const struct takt_sys *sys, int jobs_dirfd, uint64_t job
 int takt_attempt_isolation(const struct takt_sys *sys, int jobs_dirfd, uint64_t job_id,
 			   uint32_t attempt, char *ret_why);
 
+/* Who its shim is, or was, and whose the directory is, to whom alone that record belongs. -ENOENT:
+ * there is none; -TAKT_E_CORRUPT. Does not look at the lock: whether it lives is not said. */
+int takt_attempt_shim(const struct takt_sys *sys, int jobs_dirfd, uint64_t job_id, uint32_t attempt,
+		      struct takt_proc_id *ret, uid_t *ret_uid);
+
 /* For the shim. lock: the descriptor that holds it, or -TAKT_E_BUSY at once when it is held. The
  * records are written whole; started and exited durably. */
 int takt_attempt_lock(const struct takt_sys *sys, int attempt_dirfd, struct takt_err *err);
@@ -226,12 +239,13 @@ int takt_attempt_record_exit(const struct takt_sys *sys, int attempt_dirfd,
 			     const struct takt_attempt_status *status, struct takt_err *err);
 
 /*
- * Processes of the attempt that are still alive: those whose environment holds TAKT_ATTEMPT=id (as
- * far as we may read it; root may) or that sit in `cgroup` ("" = none). Zombies do not count.
- * Returns how many there are, or negative; fills at most max of ret, which may be NULL when max is
- * 0. A process that cleared its environment and left the cgroup is not found.
+ * Processes of the attempt that are still alive: those of the user whose environment holds
+ * TAKT_ATTEMPT=id (as far as we may read it; root may) or that sit in `cgroup` ("" = none). Zombies
+ * do not count, nor does what other users write into their environments. Returns how many there
+ * are, or negative; fills at most max of ret, which may be NULL when max is 0. A process that
+ * cleared its environment and left the cgroup is not found.
  */
-int takt_attempt_survivors(const char *id, const char *cgroup, struct takt_proc_id *ret, size_t max,
-			   struct takt_err *err);
+int takt_attempt_survivors(const char *id, uid_t uid, const char *cgroup, struct takt_proc_id *ret,
+			   size_t max, struct takt_err *err);
 
 #endif

@@ -104,6 +104,8 @@ static void put_more(struct takt_str *out, const struct takt_attempt_spec *spec)
 		takt_record_put_u64(out, "pty", 1);
 	if (spec->cleanup)
 		put_strings(out, "cleanupc", "cleanup", spec->cleanup);
+	if (spec->progress)
+		takt_record_put_u64(out, "progress", 1);
 }
 
 static void put_stage(struct takt_str *out, const struct takt_attempt_spec *spec)
@@ -115,6 +117,15 @@ static void put_stage(struct takt_str *out, const struct takt_attempt_spec *spec
 		return;
 	takt_record_put_u64(out, "prefetch_limit_ms", spec->prefetch_limit_ms);
 	put_strings(out, "prefetchc", "prefetch", spec->prefetch);
+}
+
+static void put_hook(struct takt_str *out, const struct takt_attempt_spec *spec)
+{
+	if (!spec->hook_event[0])
+		return;
+	takt_record_put_text(out, "hook_event", spec->hook_event);
+	takt_record_put_u64(out, "hook_limit_ms", spec->hook_limit_ms);
+	takt_record_put_u64(out, "hook_log", spec->hook_log);
 }
 
 int takt_attempt_spec_format(const struct takt_attempt_spec *spec, struct takt_str *out)
@@ -133,6 +144,7 @@ int takt_attempt_spec_format(const struct takt_attempt_spec *spec, struct takt_s
 	put_strings(out, "envc", "env", spec->env);
 	put_more(out, spec);
 	put_stage(out, spec);
+	put_hook(out, spec);
 	return takt_record_end(out);
 }
 
@@ -170,6 +182,8 @@ static void get_more(struct takt_record *record, struct takt_attempt_spec *spec)
 	if (takt_record_next_is(record, "cleanupc"))
 		spec->cleanup =
 			get_strings(record, "cleanupc", "cleanup", 1, TAKT_ATTEMPT_MAX_ARGS);
+	if (takt_record_next_is(record, "progress"))
+		spec->progress = takt_record_u64(record, "progress", 1, 1);
 }
 
 static void get_stage(struct takt_record *record, struct takt_attempt_spec *spec)
@@ -182,6 +196,15 @@ static void get_stage(struct takt_record *record, struct takt_attempt_spec *spec
 	spec->prefetch_limit_ms =
 		(uint32_t)takt_record_u64(record, "prefetch_limit_ms", 0, UINT32_MAX);
 	spec->prefetch = get_strings(record, "prefetchc", "prefetch", 1, TAKT_ATTEMPT_MAX_ARGS);
+}
+
+static void get_hook(struct takt_record *record, struct takt_attempt_spec *spec)
+{
+	if (!takt_record_next_is(record, "hook_event"))
+		return;
+	takt_record_text(record, "hook_event", spec->hook_event, sizeof(spec->hook_event));
+	spec->hook_limit_ms = (uint32_t)takt_record_u64(record, "hook_limit_ms", 1, UINT32_MAX);
+	spec->hook_log = (uint32_t)takt_record_u64(record, "hook_log", 0, UINT32_MAX);
 }
 
 int takt_attempt_spec_parse(const char *text, size_t len, struct takt_attempt_spec *ret)
@@ -205,6 +228,7 @@ int takt_attempt_spec_parse(const char *text, size_t len, struct takt_attempt_sp
 	spec.env = get_strings(&record, "envc", "env", 1, TAKT_ATTEMPT_MAX_ENV);
 	get_more(&record, &spec);
 	get_stage(&record, &spec);
+	get_hook(&record, &spec);
 	rc = takt_record_done(&record);
 	if (rc == 0 && takt_attempt_spec_check(&spec, NULL) < 0)
 		rc = -TAKT_E_CORRUPT;

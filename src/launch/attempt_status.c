@@ -105,6 +105,7 @@ int takt_attempt_started_parse(const char *text, size_t len, struct takt_attempt
 {
 	struct takt_record record;
 	struct takt_proc_id job;
+	uint64_t boot_ns;
 	int64_t wall_ns;
 	int rc = takt_record_open(text, len, "takt-started", &record);
 
@@ -112,12 +113,13 @@ int takt_attempt_started_parse(const char *text, size_t len, struct takt_attempt
 		return rc;
 	job = get_proc(&record);
 	wall_ns = takt_record_i64(&record, "wall_ns", INT64_MIN, INT64_MAX);
-	(void)takt_record_u64(&record, "boot_ns", 0, UINT64_MAX);
+	boot_ns = takt_record_u64(&record, "boot_ns", 0, UINT64_MAX);
 	rc = takt_record_done(&record);
 	if (rc < 0)
 		return rc;
 	ret->job = job;
 	ret->started_at.ns = wall_ns;
+	ret->started_boot.ns = boot_ns;
 	return 0;
 }
 

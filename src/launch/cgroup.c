@@ -122,9 +122,9 @@ int takt_cgroup_kill(const char *path)
 	return takt_cgroup_write(path, "cgroup.kill", "1");
 }
 
-void takt_cgroup_remove(const char *path)
+int takt_cgroup_remove(const char *path)
 {
-	(void)rmdir(path);
+	return rmdir(path) < 0 && errno != ENOENT ? -errno : 0;
 }
 
 int takt_cgroup_each(const char *path, int (*each)(void *ctx, int32_t pid), void *ctx)

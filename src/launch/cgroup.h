@@ -28,8 +28,8 @@ int takt_cgroup_make(const char *path, struct takt_err *err);
 int takt_cgroup_enter(const char *path, struct takt_err *err);
 /* SIGKILL to everything in it; -errno. */
 int takt_cgroup_kill(const char *path);
-/* Once empty; best effort. */
-void takt_cgroup_remove(const char *path);
+/* -EBUSY while anything is in it; one that is not there is removed. */
+int takt_cgroup_remove(const char *path);
 
 /* Text into one of its files ("memory.max"); -errno, -ENOENT without that controller. */
 int takt_cgroup_write(const char *path, const char *control, const char *text);

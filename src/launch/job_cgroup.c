@@ -9,6 +9,7 @@
 #include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -84,7 +85,7 @@ static void clear_out(const char *root)
 	if (takt_cgroup_make(join(leaf, root, "own"), NULL) < 0)
 		return;
 	(void)takt_cgroup_each(root, move_process, leaf);
-	takt_cgroup_remove(leaf); /* nobody was there */
+	(void)takt_cgroup_remove(leaf); /* nobody was there */
 }
 
 /* Whether this kernel and this process can close devices at all. */
@@ -235,6 +236,19 @@ static int give(const char *dir, const char *control, uid_t uid, gid_t gid)
 	return chown(join(path, dir, control), uid, gid) < 0 && errno != ENOENT ? -errno : 0;
 }
 
+/* While one launcher takes over from another there are two: what one makes, the other does not
+ * sweep. -1 where there is no such lock. */
+static int lock_root(const struct takt_job_cgroups *cgroups, int how)
+{
+	int root = open(cgroups->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (root >= 0 && flock(root, how) < 0) {
+		close(root);
+		root = -1;
+	}
+	return root;
+}
+
 static int make_leaves(const char *base, uid_t uid, gid_t gid, struct takt_err *err)
 {
 	char shim[TAKT_CGROUP_PATH], job[TAKT_CGROUP_PATH];
@@ -288,8 +302,11 @@ static bool closes(const struct takt_job_cgroups *cgroups, const struct takt_job
 static int make(const struct takt_job_cgroups *cgroups, const char *base, uid_t uid, gid_t gid,
 		const struct takt_job_limits *limits, struct takt_err *err)
 {
+	int lock = lock_root(cgroups, LOCK_SH);
 	int rc = make_leaves(base, uid, gid, err);
 
+	if (lock >= 0)
+		close(lock);
 	if (rc < 0)
 		return rc;
 	if (!limits->staged)
@@ -336,19 +353,22 @@ int takt_job_cgroup_admit(const struct takt_job_cgroups *cgroups, uint64_t job_i
 	return admit(base, uid, gid, limits, closes(cgroups, limits), err);
 }
 
+/* The leaf of a job that has yet to begin is empty, too: as long as a shim lives it is needed. */
 static void remove_one(const char *root, const char *name)
 {
 	char base[TAKT_CGROUP_PATH], leaf[TAKT_CGROUP_PATH];
 
 	join(base, root, name);
-	takt_cgroup_remove(join(leaf, base, "job"));
-	takt_cgroup_remove(join(leaf, base, "shim"));
-	takt_cgroup_remove(base);
+	if (takt_cgroup_remove(join(leaf, base, "shim")) < 0 ||
+	    takt_cgroup_remove(join(leaf, base, "job")) < 0)
+		return;
+	(void)takt_cgroup_remove(base);
 }
 
 void takt_job_cgroups_sweep(const struct takt_job_cgroups *cgroups)
 {
-	DIR *dir = cgroups->root[0] ? opendir(cgroups->root) : NULL;
+	int root = cgroups->root[0] ? lock_root(cgroups, LOCK_EX | LOCK_NB) : -1;
+	DIR *dir = root >= 0 ? fdopendir(root) : NULL;
 	struct dirent *entry;
 	char prefix[40];
 	size_t len = (size_t)prefix_of(cgroups, prefix);
@@ -358,6 +378,8 @@ void takt_job_cgroups_sweep(const struct takt_job_cgroups *cgroups)
 			remove_one(cgroups->root, entry->d_name);
 	if (dir)
 		closedir(dir);
+	else if (root >= 0)
+		close(root);
 }
 
 bool takt_job_cgroup_ran_out(const char *leaf, char *buf, size_t size)

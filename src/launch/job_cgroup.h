@@ -65,7 +65,8 @@ int takt_job_cgroup_admit(const struct takt_job_cgroups *cgroups, uint64_t job_i
 void takt_job_cgroup_leaf(const struct takt_job_cgroups *cgroups, uint64_t job_id, uint32_t attempt,
 			  char ret[TAKT_CGROUP_PATH]);
 
-/* Remove those that are empty. Not while one is being made. */
+/* Remove those of attempts that are over; none while another launcher makes one: the next sweep
+ * does. */
 void takt_job_cgroups_sweep(const struct takt_job_cgroups *cgroups);
 
 /* In the shim, of the job's leaf: whether the kernel ended processes of the job for want of memory;

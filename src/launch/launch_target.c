@@ -17,32 +17,11 @@
 #include "base/mem.h"
 #include "launch/attempt.h"
 #include "launch/job_cgroup.h"
+#include "launch/proc_tree.h"
 
 enum {
-	MAX_AT_ONCE = 256,
-	STATUS_MAX = 16 * 1024
+	MAX_AT_ONCE = 256
 };
-
-/* Real user of a process. */
-static int process_uid(int32_t pid, uid_t *ret)
-{
-	TAKT_CLEANUP(freep) char *text = NULL;
-	const char *line;
-	unsigned int uid;
-	char path[40];
-	size_t len;
-	int rc;
-
-	snprintf(path, sizeof(path), "/proc/%d/status", pid);
-	rc = takt_file_read(takt_sys_real(), AT_FDCWD, path, STATUS_MAX, &text, &len, NULL);
-	if (rc < 0)
-		return rc == -ENOENT ? -ESRCH : rc;
-	line = strstr(text, "\nUid:");
-	if (!line || sscanf(line, "\nUid: %u", &uid) != 1)
-		return -ESRCH;
-	*ret = uid;
-	return 0;
-}
 
 /* The pidfd of exactly that process if it is the user's; the kernel asks the same of a launcher
  * that is not root. */
@@ -54,7 +33,7 @@ static int open_owned(const struct takt_proc_id *target, uid_t uid)
 
 	if (pidfd < 0)
 		return pidfd;
-	rc = process_uid(target->pid, &owner);
+	rc = takt_process_uid(target->pid, &owner);
 	if (rc == 0 && owner != uid)
 		rc = -EPERM;
 	if (rc == 0)
@@ -107,7 +86,7 @@ int takt_target_signal(const struct takt_spawn *spawn, const struct takt_launch_
 	return rc < 0 ? takt_err_set(err, rc, "signal shim %d", request->target.pid) : 0;
 }
 
-/* How many were found; those that are the user's got SIGKILL. */
+/* How many were found. Whoever is in the cgroup got SIGKILL before, and the user's get it here. */
 static int kill_survivors(const struct takt_attempt_spec *spec, const char *cgroup, uid_t uid,
 			  struct takt_err *err)
 {
@@ -116,7 +95,7 @@ static int kill_survivors(const struct takt_attempt_spec *spec, const char *cgro
 
 	if (!found)
 		return takt_err_set(err, -ENOMEM, "look for survivors");
-	n = takt_attempt_survivors(spec->id, cgroup, found, MAX_AT_ONCE, err);
+	n = takt_attempt_survivors(spec->id, uid, cgroup, found, MAX_AT_ONCE, err);
 	for (int i = 0; i < n && i < MAX_AT_ONCE; i++) {
 		pidfd = open_owned(&found[i], uid);
 		if (pidfd < 0)

@@ -6,13 +6,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "base/mem.h"
 #include "base/sort.h"
 #include "base/str.h"
+#include "base/sys.h"
 
 enum {
-	STAT_MAX = 1024
+	STAT_MAX = 1024,
+	STATUS_MAX = 16 * 1024
 };
 
 /* 1 read, 0 the process is gone or hidden. */
@@ -120,4 +124,24 @@ void takt_proc_tree_mark(struct takt_proc_tree *tree, int32_t root)
 			changed = true;
 		}
 	}
+}
+
+int takt_process_uid(int32_t pid, uid_t *ret)
+{
+	TAKT_CLEANUP(freep) char *text = NULL;
+	const char *line;
+	unsigned int uid;
+	char path[40];
+	size_t len;
+	int rc;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	rc = takt_file_read(takt_sys_real(), AT_FDCWD, path, STATUS_MAX, &text, &len, NULL);
+	if (rc < 0)
+		return rc == -ENOENT ? -ESRCH : rc;
+	line = strstr(text, "\nUid:");
+	if (!line || sscanf(line, "\nUid: %u", &uid) != 1)
+		return -ESRCH;
+	*ret = uid;
+	return 0;
 }

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/proc_stat.h"
 #include "base/vec.h"
@@ -37,5 +38,8 @@ void takt_proc_tree_fini(struct takt_proc_tree *tree);
 
 /* Sets `below` of every process that descends from root (not of root itself). */
 void takt_proc_tree_mark(struct takt_proc_tree *tree, int32_t root);
+
+/* Its real user. -ESRCH: it is gone. */
+int takt_process_uid(int32_t pid, uid_t *ret);
 
 #endif

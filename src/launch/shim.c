@@ -209,11 +209,15 @@ static int run(struct takt_shim *shim, struct takt_err *err)
 		rc = read_spec(shim, err);
 	if (rc < 0)
 		return rc;
+	if (shim->spec.hook_event[0])
+		takt_shim_hook_log(shim);
 	if (shim->spec.argv)
 		rc = run_job(shim, err);
 	if (rc == -ECANCELED)
 		return record_void(shim, err);
-	if (rc == 0)
+	if (rc == 0 && shim->interrupted)
+		takt_shim_note(shim, "interrupted: the machine goes down");
+	else if (rc == 0)
 		record_end(shim);
 	return rc;
 }

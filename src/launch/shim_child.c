@@ -5,6 +5,7 @@
  * pipe (and has the kernel kill us), and then nothing ever ran.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/close_range.h>
 #include <sched.h>
 #include <signal.h>
@@ -14,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "launch/attempt_files.h"
 #include "launch/shim_job.h"
 
 /* An ignored signal would stay ignored across exec. */
@@ -93,6 +95,19 @@ static int complete_spec(struct takt_shim *shim, struct takt_err *err)
 	return rc;
 }
 
+/* What is to be mounted has to be there. Where it cannot be made the runtime says so. */
+static void make_progress(const struct takt_shim *shim)
+{
+	int fd = shim->spec.progress
+			 ? shim->sys->openat(shim->sys, shim->dirfd, "progress",
+					     O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC,
+					     TAKT_ATTEMPT_MODE)
+			 : -1;
+
+	if (fd >= 0)
+		(void)shim->sys->close(shim->sys, fd);
+}
+
 /* Returns only when it failed. */
 static int become(struct takt_shim *shim, uint32_t rank, struct takt_err *err)
 {
@@ -105,6 +120,7 @@ static int become(struct takt_shim *shim, uint32_t rank, struct takt_err *err)
 	if (rc < 0)
 		return rc;
 	enter_cgroup(shim);
+	make_progress(shim);
 	return takt_shim_become(shim, shim->spec.argv, err);
 }
 

@@ -107,11 +107,18 @@ int takt_shim_io_take(const struct takt_shim *shim, uint32_t rank, struct takt_e
 {
 	int rc;
 
-	if (shim->io && shim->io->pty)
+	if (!shim->io)
+		return takt_shim_log_take(shim, err);
+	if (shim->io->pty)
 		return takt_shim_pty_take(shim, err);
 	rc = take_null(err);
-	if (rc == 0 && shim->io)
-		return takt_shim_lines_take(shim, rank, err);
+	return rc < 0 ? rc : takt_shim_lines_take(shim, rank, err);
+}
+
+int takt_shim_log_take(const struct takt_shim *shim, struct takt_err *err)
+{
+	int rc = take_null(err);
+
 	if (rc == 0 &&
 	    (dup2(shim->logfd, STDOUT_FILENO) < 0 || dup2(shim->logfd, STDERR_FILENO) < 0))
 		rc = takt_err_set(err, -errno, "standard descriptors");

@@ -28,6 +28,7 @@ struct takt_shim {
 	uint32_t rank_count;	       /* forked */
 	uint32_t ranks_left;	       /* of them, not ended */
 	bool rank_failed;	       /* one of them has, which is the end of all */
+	bool interrupted;	       /* the machine goes down under the job */
 	int report; /* owned; where first processes say why they could not exec; -1 = none */
 	struct takt_shim_io *io;	    /* owned; NULL = the job writes to its log itself */
 	const struct takt_job_place *place; /* borrowed */
@@ -77,15 +78,24 @@ void takt_shim_signal(const struct takt_proc_entry *entry, int sig);
 /* A line of the shim's own in the job's log; best effort. */
 void takt_shim_note(const struct takt_shim *shim, const char *fmt, ...) TAKT_PRINTF(2, 3);
 
+/* shim_hook.c: of a hook. From here on its words and ours go to the log of its job, if that can be
+ * had. */
+void takt_shim_hook_log(struct takt_shim *shim);
+/* In its job's log: how it ended, where that was not well. */
+void takt_shim_hook_note(const struct takt_shim *shim, bool late);
+
 /* shim_io.c */
 /* Make what the job's output passes through, if it does: shim->io. Negative leaves something to
  * finish. */
 int takt_shim_io_open(struct takt_shim *shim, struct takt_err *err);
 /* In the forked process: standard input, output and error of the rank. */
 int takt_shim_io_take(const struct takt_shim *shim, uint32_t rank, struct takt_err *err);
+/* The same of what is no rank: nothing to read, and the log itself to write to. */
+int takt_shim_log_take(const struct takt_shim *shim, struct takt_err *err);
 /* Move what there is, until a signal comes or the time is up (-1 = never); with shim->io only. */
 void takt_shim_io_wait(struct takt_shim *shim, int limit_ms);
-/* Say to whoever sits at its terminal that it will be ended in so many seconds. */
+/* Say in its log, and to whoever sits at its terminal, that it will be ended in so many seconds.
+ * The log does not look newer for it. */
 void takt_shim_notice_idle(struct takt_shim *shim, uint32_t seconds);
 /* Move what is left and release it. */
 void takt_shim_io_finish(struct takt_shim *shim);

@@ -334,6 +334,17 @@ int takt_shim_pty_due_ms(struct takt_shim *shim)
 	return -1;
 }
 
+/* Whether a job is idle is told by when its log was last written to: not by us. */
+static void note_unseen(const struct takt_shim *shim, const char *text)
+{
+	struct stat st;
+
+	if (fstat(shim->logfd, &st) < 0)
+		return;
+	takt_shim_note(shim, "%s", text);
+	(void)futimens(shim->logfd, (struct timespec[2]){{.tv_nsec = UTIME_OMIT}, st.st_mtim});
+}
+
 void takt_shim_notice_idle(struct takt_shim *shim, uint32_t seconds)
 {
 	char text[120];
@@ -341,6 +352,7 @@ void takt_shim_notice_idle(struct takt_shim *shim, uint32_t seconds)
 			   "nothing is done here: the job is ended in %u s unless it is used",
 			   seconds);
 
+	note_unseen(shim, text);
 	if (pty_of(shim))
 		tell(shim, TAKT_TERMINAL_NOTICE, text, (size_t)len);
 }

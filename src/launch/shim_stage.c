@@ -69,7 +69,7 @@ static _Noreturn void become_prefetch(struct takt_shim *shim, pid_t parent)
 		_exit(EXIT_FAILURE);
 	(void)setsid();
 	take_lowest_priority();
-	if (takt_shim_io_take(shim, 0, &err) == 0)
+	if (takt_shim_log_take(shim, &err) == 0)
 		(void)takt_shim_become(shim, shim->spec.prefetch, &err);
 	takt_shim_note(shim, "prefetch: %s: %s", err.msg, takt_err_sentence(err.rc));
 	_exit(127);

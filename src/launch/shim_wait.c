@@ -5,7 +5,7 @@
  * The shim is a child subreaper, so whatever loses its parent becomes our child: "no children left"
  * means that nothing of the job is left. Phases only move forward:
  *
- *   RUN     the first processes live and nobody asked to stop
+ *   RUN     the first processes live and nobody asked to stop; a hook not for ever
  *   LINGER  they have ended; what they left (a tee, a resource tracker) may finish by itself
  *   TERM    SIGTERM was sent to everything
  *   KILL    SIGKILL is sent to everything again and again, for what forks meanwhile
@@ -36,8 +36,9 @@ enum {
 struct watch {
 	struct takt_shim *shim; /* borrowed */
 	enum phase phase;
-	struct takt_boot
-		until; /* when the next phase is due, or the next round of KILL; not in RUN */
+	/* When the next phase is due, or the next round of KILL; 0 = never, in RUN. */
+	struct takt_boot until;
+	bool late; /* a hook's time was up */
 };
 
 enum reach {
@@ -102,12 +103,13 @@ static void enter_phase(struct watch *watch, enum phase phase)
 	watch->until = takt_boot_add(takt_boot_now(shim->sys), ms * TAKT_NS_PER_MS);
 }
 
-/* LINGER leads to TERM, TERM to KILL, KILL to KILL. */
+/* RUN and LINGER lead to TERM, TERM to KILL, KILL to KILL. */
 static void advance(struct watch *watch)
 {
-	if (watch->phase == PHASE_RUN || takt_boot_now(watch->shim->sys).ns < watch->until.ns)
+	if (watch->until.ns == 0 || takt_boot_now(watch->shim->sys).ns < watch->until.ns)
 		return;
-	enter_phase(watch, watch->phase == PHASE_LINGER ? PHASE_TERM : PHASE_KILL);
+	watch->late = watch->late || watch->phase == PHASE_RUN;
+	enter_phase(watch, watch->phase <= PHASE_LINGER ? PHASE_TERM : PHASE_KILL);
 }
 
 /* The last first process ending ends the job, and so does one that fails. */
@@ -168,16 +170,38 @@ static void forward(struct watch *watch, int sig)
 		takt_shim_notice_idle(watch->shim, (uint32_t)(sig - TAKT_SHIM_NOTICE_IDLE));
 }
 
+/* The first process of the machine ends everybody when it goes down: that end is not the job's. */
+static bool is_shutdown(const siginfo_t *info)
+{
+	return info->si_signo == SIGTERM && info->si_code == SI_USER && info->si_pid == 1;
+}
+
 static void heed(struct watch *watch, const siginfo_t *info)
 {
 	int sig = info->si_signo;
 
+	if (is_shutdown(info) && watch->phase == PHASE_RUN)
+		watch->shim->interrupted = true;
 	if (sig == SIGTERM && watch->phase < PHASE_TERM)
 		enter_phase(watch, PHASE_TERM);
 	else if (sig == TAKT_SHIM_FORWARD_SIGNAL)
 		forward(watch, info->si_value.sival_int);
 	else if (passes_on(sig))
 		forward(watch, sig);
+}
+
+/* True when there was one. Without a limit it is waited for. */
+static bool take_signal(struct watch *watch, const struct timespec *limit)
+{
+	sigset_t all;
+	siginfo_t info;
+	int sig;
+
+	sigfillset(&all);
+	sig = sigtimedwait(&all, &info, limit);
+	if (sig > 0 && sig != SIGCHLD)
+		heed(watch, &info);
+	return sig > 0;
 }
 
 /* The next signal, or none once the phase is due. */
@@ -187,32 +211,41 @@ static void wait_signal(struct watch *watch)
 	uint64_t left = watch->until.ns > now ? watch->until.ns - now : 0;
 	struct timespec limit = {.tv_sec = (time_t)(left / TAKT_NS_PER_S),
 				 .tv_nsec = (long)(left % TAKT_NS_PER_S)};
-	bool forever = watch->phase == PHASE_RUN;
-	sigset_t all;
-	siginfo_t info;
-	int sig;
+	bool forever = watch->until.ns == 0;
 
 	if (watch->shim->io) {
 		takt_shim_io_wait(watch->shim, forever ? -1 : (int)(left / TAKT_NS_PER_MS) + 1);
 		limit = (struct timespec){0};
 		forever = false;
 	}
-	sigfillset(&all);
-	sig = sigtimedwait(&all, &info, forever ? NULL : &limit);
-	if (sig > 0 && sig != SIGCHLD)
-		heed(watch, &info);
+	(void)take_signal(watch, forever ? NULL : &limit);
+}
+
+/* False when no child is left. A shutdown stops everybody, then ends everybody: what was said to us
+ * comes before how the job took it. */
+static bool look(struct watch *watch)
+{
+	static const struct timespec at_once;
+
+	while (take_signal(watch, &at_once))
+		;
+	return reap(watch);
 }
 
 void takt_shim_see_through(struct takt_shim *shim)
 {
 	struct watch watch = {.shim = shim};
 
-	while (reap(&watch)) {
+	if (shim->spec.hook_event[0])
+		watch.until = takt_boot_add(shim->began, shim->spec.hook_limit_ms * TAKT_NS_PER_MS);
+	while (look(&watch)) {
 		advance(&watch);
 		wait_signal(&watch);
 	}
 	takt_shim_io_finish(shim);
 	takt_shim_settle_report(shim);
+	if (shim->spec.hook_event[0])
+		takt_shim_hook_note(shim, watch.late);
 	shim->end.ended_at = takt_wall_now(shim->sys);
 	shim->end.run_ns = takt_boot_elapsed_ns(takt_boot_now(shim->sys), shim->began);
 }

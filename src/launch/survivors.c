@@ -21,6 +21,7 @@ enum {
 
 struct search {
 	const char *id;
+	uid_t uid;
 	struct takt_proc_tree *tree; /* borrowed */
 	struct takt_proc_id *ret;    /* borrowed */
 	size_t max;
@@ -44,19 +45,23 @@ static bool holds_id(const char *env, size_t len, const char *id)
 	return false;
 }
 
-/* 1 yes; 0 no, gone, or not ours to read. */
-static int belongs(int32_t pid, const char *id)
+/* 1 yes; 0 no, gone, another user's (who can write there what he likes) or not ours to read. */
+static int belongs(const struct search *search, int32_t pid)
 {
 	TAKT_CLEANUP(freep) char *env = NULL;
 	char path[40];
 	size_t len;
-	int rc;
+	uid_t uid;
+	int rc = takt_process_uid(pid, &uid);
 
+	if (rc == 0 && uid != search->uid)
+		return 0;
 	snprintf(path, sizeof(path), "/proc/%d/environ", pid);
-	rc = takt_file_read(takt_sys_real(), AT_FDCWD, path, ENVIRON_MAX, &env, &len, NULL);
+	if (rc == 0)
+		rc = takt_file_read(takt_sys_real(), AT_FDCWD, path, ENVIRON_MAX, &env, &len, NULL);
 	if (rc == -ENOMEM || rc == -EMFILE || rc == -ENFILE)
 		return rc;
-	return rc == 0 && holds_id(env, len, id);
+	return rc == 0 && holds_id(env, len, search->id);
 }
 
 static bool dead(struct takt_proc_tree *tree, int32_t pid)
@@ -91,7 +96,7 @@ static int look(struct search *search, const char *cgroup)
 	int rc = 0;
 
 	TAKT_VEC_EACH (entry, &search->tree->procs) {
-		rc = belongs(entry->pid, search->id);
+		rc = belongs(search, entry->pid);
 		if (rc > 0)
 			rc = note(search, entry->pid);
 		if (rc < 0)
@@ -100,11 +105,12 @@ static int look(struct search *search, const char *cgroup)
 	return cgroup[0] ? takt_cgroup_each(cgroup, note, search) : 0;
 }
 
-int takt_attempt_survivors(const char *id, const char *cgroup, struct takt_proc_id *ret, size_t max,
-			   struct takt_err *err)
+int takt_attempt_survivors(const char *id, uid_t uid, const char *cgroup, struct takt_proc_id *ret,
+			   size_t max, struct takt_err *err)
 {
 	struct takt_proc_tree tree = TAKT_PROC_TREE_INIT;
 	struct search search = {.id = id,
+				.uid = uid,
 				.tree = &tree,
 				.ret = ret,
 				.max = max,

@@ -27,26 +27,36 @@
 #include "net/seats.h"
 
 enum {
-	MAX_HEADERS = 6,
+	MAX_HEADERS = 16,
 	MAX_HEADER_VALUE = 64,
 	POOL_BYTES = 16 * 1024, /* a connection: request line and headers have to fit */
 	EVENTS = 16,
 	LATE = 16,    /* connections that are over, but not yet for libmicrohttpd */
 	ACCEPTS = 64, /* a round; the others keep the socket readable */
 	FLUSH_ROUNDS = 50,
+	STREAM_BLOCK = 4096,
 };
 
 enum stage {
 	READING,
-	ASKING,	  /* inside config.request */
-	HELD,	  /* suspended */
-	ANSWERED, /* the answer is there, maybe not yet handed to libmicrohttpd */
+	ASKING,	   /* inside config.request */
+	HELD,	   /* suspended */
+	ANSWERED,  /* the answer is there, maybe not yet handed to libmicrohttpd */
+	STREAMING, /* libmicrohttpd asks for more of it */
 	GONE,
 };
 
 struct answer_header {
 	const char *name;
+	const char *kept; /* NULL = the copy */
 	char value[MAX_HEADER_VALUE];
+};
+
+/* An answer without an end: the part that is being sent. */
+struct stream {
+	bool on, over;
+	char *text; /* owned; NULL = all was taken */
+	size_t len, taken;
 };
 
 struct exchange {
@@ -58,6 +68,7 @@ struct exchange {
 	struct answer_header headers[MAX_HEADERS];
 	unsigned header_count;
 	int status;
+	struct stream stream;
 	struct MHD_Response *response; /* owned; NULL = could not be made */
 	struct exchange *prev, *next;  /* of the held ones */
 };
@@ -97,10 +108,20 @@ static void unlink_held(struct exchange *ex)
 		ex->next->prev = ex->prev;
 }
 
+/* Of a TCP peer that closes nothing but the end of what he sends is seen. */
+static uint32_t hang_up_events(int fd)
+{
+	socklen_t size = sizeof(int);
+	int domain = AF_UNIX;
+
+	(void)getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size);
+	return domain == AF_UNIX ? 0 : EPOLLRDHUP;
+}
+
 /* Hang-ups and errors are reported without being asked for. */
 static void hold(struct exchange *ex)
 {
-	struct epoll_event event = {.events = 0, .data.ptr = ex};
+	struct epoll_event event = {.events = hang_up_events(ex->request.fd), .data.ptr = ex};
 
 	ex->stage = HELD;
 	link_held(ex);
@@ -187,6 +208,8 @@ static enum MHD_Result send_answer(struct exchange *ex)
 		return MHD_NO;
 	if (ex->request.refused)
 		(void)MHD_add_response_header(ex->response, "Connection", "close");
+	if (ex->stream.on)
+		ex->stage = STREAMING;
 	done = MHD_queue_response(ex->connection, (unsigned)ex->status, ex->response);
 	MHD_destroy_response(ex->response);
 	ex->response = NULL;
@@ -211,6 +234,24 @@ static enum MHD_Result ask(struct exchange *ex)
 	return MHD_YES;
 }
 
+/* What comes before the body. */
+static enum MHD_Result on_head(struct exchange *ex)
+{
+	struct takt_http *http = ex->request.http;
+
+	if (announces_too_much(ex)) {
+		ex->request.refused = 413;
+		return ask(ex);
+	}
+	if (http->closing || !http->config.refuses)
+		return MHD_YES;
+	ex->stage = ASKING;
+	if (http->config.refuses(http->config.ctx, &ex->request))
+		return send_answer(ex);
+	ex->stage = READING;
+	return MHD_YES;
+}
+
 static enum MHD_Result on_access(void *ctx, struct MHD_Connection *connection, const char *url,
 				 const char *method, const char *version, const char *data,
 				 size_t *len, void **state)
@@ -221,9 +262,7 @@ static enum MHD_Result on_access(void *ctx, struct MHD_Connection *connection, c
 		ex = *state = begin(ctx, connection, url, method);
 		if (!ex)
 			return MHD_NO;
-		if (announces_too_much(ex))
-			ex->request.refused = 413;
-		return ex->request.refused ? ask(ex) : MHD_YES;
+		return on_head(ex);
 	}
 	if (ex->stage == GONE)
 		return MHD_NO;
@@ -239,12 +278,16 @@ static enum MHD_Result on_access(void *ctx, struct MHD_Connection *connection, c
 static void on_completed(void *ctx, struct MHD_Connection *connection, void **state,
 			 enum MHD_RequestTerminationCode code)
 {
+	struct takt_http *http = ctx;
 	struct exchange *ex = *state;
 
 	if (!ex)
 		return;
 	if (ex->response)
 		MHD_destroy_response(ex->response);
+	if (ex->stream.on && !ex->stream.over && !http->closing)
+		http->config.gone(http->config.ctx, &ex->request);
+	takt_free(ex->stream.text);
 	takt_str_fini(&ex->body);
 	takt_free(ex->path);
 	takt_free(ex);
@@ -284,18 +327,38 @@ static int open_epoll(struct takt_http *http, struct takt_err *err)
 	return watch(http, http->wake_fd, err);
 }
 
+/* TLS 1.2 and 1.3; a list without an entry is plain HTTP. */
+static void tls_options(const struct takt_tls *tls, struct MHD_OptionItem ret[4])
+{
+	static const char versions[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
+	const struct MHD_OptionItem items[] = {
+		{MHD_OPTION_HTTPS_MEM_CERT, 0, tls->certificate_pem},
+		{MHD_OPTION_HTTPS_MEM_KEY, 0, tls->key_pem},
+		{MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t)versions},
+		{MHD_OPTION_END, 0, NULL},
+	};
+
+	memcpy(ret, items, sizeof(items));
+}
+
 static int start(struct takt_http *http, struct takt_err *err)
 {
 	const struct takt_http_config *config = &http->config;
+	struct MHD_OptionItem more[4] = {{MHD_OPTION_END, 0, NULL}};
 	const union MHD_DaemonInfo *info;
+	unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET;
 
+	if (config->tls) {
+		flags |= MHD_USE_TLS;
+		tls_options(config->tls, more);
+	}
 	http->daemon = MHD_start_daemon(
-		MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET, 0, NULL, NULL,
-		on_access, http, MHD_OPTION_CONNECTION_LIMIT, config->max_connections + LATE,
-		MHD_OPTION_CONNECTION_TIMEOUT, config->idle_s, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-		(size_t)POOL_BYTES, MHD_OPTION_CONNECTION_MEMORY_INCREMENT, (size_t)4096,
-		MHD_OPTION_NOTIFY_COMPLETED, on_completed, http, MHD_OPTION_NOTIFY_CONNECTION,
-		on_connection, http, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_END);
+		flags, 0, NULL, NULL, on_access, http, MHD_OPTION_CONNECTION_LIMIT,
+		config->max_connections + LATE, MHD_OPTION_CONNECTION_TIMEOUT, config->idle_s,
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)POOL_BYTES,
+		MHD_OPTION_CONNECTION_MEMORY_INCREMENT, (size_t)4096, MHD_OPTION_NOTIFY_COMPLETED,
+		on_completed, http, MHD_OPTION_NOTIFY_CONNECTION, on_connection, http,
+		MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_ARRAY, more, MHD_OPTION_END);
 	if (!http->daemon)
 		return takt_err_set(err, -EIO, "start libmicrohttpd");
 	info = MHD_get_daemon_info(http->daemon, MHD_DAEMON_INFO_EPOLL_FD);
@@ -352,7 +415,8 @@ static void drop(struct exchange *ex)
 	struct takt_http *http = ex->request.http;
 
 	unhold(ex, GONE);
-	http->config.gone(http->config.ctx, &ex->request);
+	if (!ex->stream.on) /* else at its end */
+		http->config.gone(http->config.ctx, &ex->request);
 }
 
 static bool is_admin(const struct takt_http *http, const struct takt_guest *guest)
@@ -508,15 +572,36 @@ const char *takt_http_unknown_query(const struct takt_http_request *request,
 	return search.found;
 }
 
+/* Of that name, or a free one; NULL when all are taken. */
+static struct answer_header *header_place(struct exchange *ex, const char *name)
+{
+	unsigned i = 0;
+
+	while (i < ex->header_count && strcmp(ex->headers[i].name, name) != 0)
+		i++;
+	if (i == MAX_HEADERS)
+		return NULL;
+	if (i == ex->header_count)
+		ex->header_count++;
+	ex->headers[i] = (struct answer_header){.name = name};
+	return &ex->headers[i];
+}
+
 void takt_http_answer_header(struct takt_http_request *request, const char *name, const char *value)
 {
-	struct exchange *ex = (struct exchange *)request;
+	struct answer_header *header = header_place((struct exchange *)request, name);
 
-	if (ex->header_count == MAX_HEADERS)
-		return;
-	ex->headers[ex->header_count].name = name;
-	(void)takt_strcpy(ex->headers[ex->header_count].value, MAX_HEADER_VALUE, value);
-	ex->header_count++;
+	if (header)
+		(void)takt_strcpy(header->value, MAX_HEADER_VALUE, value);
+}
+
+void takt_http_answer_header_kept(struct takt_http_request *request, const char *name,
+				  const char *value)
+{
+	struct answer_header *header = header_place((struct exchange *)request, name);
+
+	if (header)
+		header->kept = value;
 }
 
 static struct MHD_Response *make_response(const char *text, size_t len, void (*release)(void *ctx),
@@ -534,20 +619,92 @@ static struct MHD_Response *make_response(const char *text, size_t len, void (*r
 	return response;
 }
 
+static void respond(struct exchange *ex, int status, const char *type)
+{
+	ex->status = status;
+	if (ex->response)
+		(void)MHD_add_response_header(ex->response, "Content-Type", type);
+	for (unsigned i = 0; ex->response && i < ex->header_count; i++) {
+		const struct answer_header *header = &ex->headers[i];
+
+		(void)MHD_add_response_header(ex->response, header->name,
+					      header->kept ? header->kept : header->value);
+	}
+	if (ex->stage == HELD)
+		unhold(ex, ANSWERED);
+	else
+		ex->stage = ANSWERED;
+}
+
 void takt_http_answer(struct takt_http_request *request, int status, const char *type,
 		      const char *text, size_t len, void (*release)(void *ctx), void *release_ctx)
 {
 	struct exchange *ex = (struct exchange *)request;
 
-	ex->status = status;
 	ex->response = make_response(text, len, release, release_ctx);
-	if (ex->response)
-		(void)MHD_add_response_header(ex->response, "Content-Type", type);
-	for (unsigned i = 0; ex->response && i < ex->header_count; i++)
-		(void)MHD_add_response_header(ex->response, ex->headers[i].name,
-					      ex->headers[i].value);
+	respond(ex, status, type);
+}
+
+/* Suspends when there is nothing to take: libmicrohttpd would ask again at once. */
+static ssize_t give_part(void *ctx, uint64_t at, char *buf, size_t max)
+{
+	struct exchange *ex = ctx;
+	struct stream *stream = &ex->stream;
+	size_t n = stream->len - stream->taken;
+
+	if (ex->stage == GONE)
+		return MHD_CONTENT_READER_END_WITH_ERROR;
+	if (!stream->text && stream->over)
+		return MHD_CONTENT_READER_END_OF_STREAM;
+	if (!stream->text) {
+		hold(ex);
+		return 0;
+	}
+	n = n < max ? n : max;
+	memcpy(buf, stream->text + stream->taken, n);
+	stream->taken += n;
+	if (stream->taken == stream->len) {
+		takt_free(stream->text);
+		stream->text = NULL;
+	}
+	return (ssize_t)n;
+}
+
+void takt_http_stream(struct takt_http_request *request, const char *type)
+{
+	struct exchange *ex = (struct exchange *)request;
+
+	ex->stream.on = true;
+	ex->response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK, give_part,
+							 ex, NULL);
+	respond(ex, 200, type);
+}
+
+bool takt_http_stream_ready(const struct takt_http_request *request)
+{
+	return ((const struct exchange *)request)->stream.text == NULL;
+}
+
+static void go_on(struct exchange *ex)
+{
 	if (ex->stage == HELD)
-		unhold(ex, ANSWERED);
-	else
-		ex->stage = ANSWERED;
+		unhold(ex, STREAMING);
+}
+
+void takt_http_stream_send(struct takt_http_request *request, char *text, size_t len)
+{
+	struct exchange *ex = (struct exchange *)request;
+
+	ex->stream.text = text;
+	ex->stream.len = len;
+	ex->stream.taken = 0;
+	go_on(ex);
+}
+
+void takt_http_stream_end(struct takt_http_request *request)
+{
+	struct exchange *ex = (struct exchange *)request;
+
+	ex->stream.over = true;
+	go_on(ex);
 }

@@ -13,6 +13,7 @@
 #include <stddef.h>
 
 #include "base/err.h"
+#include "net/tls.h"
 
 struct takt_http;
 
@@ -40,9 +41,13 @@ struct takt_http_config {
 	unsigned idle_s;	/* a connection on which nothing moves for so long is closed, but
 				   for those whose answer is ours to give */
 	size_t max_body;
+	const struct takt_tls *tls; /* borrowed until free; NULL = plain HTTP */
 	/* Whether a connection is an administrator's; NULL = none is. */
 	bool (*is_admin)(void *ctx, int fd);
 	void (*request)(void *ctx, struct takt_http_request *request);
+	/* Asked before a request's body is read; true: it was answered, and nothing of that is
+	 * wanted. NULL = all are. */
+	bool (*refuses)(void *ctx, struct takt_http_request *request);
 	/* The client hung up before the answer: the request must not be used any more. */
 	void (*gone)(void *ctx, struct takt_http_request *request);
 	void *ctx;
@@ -66,13 +71,24 @@ const char *takt_http_query(const struct takt_http_request *request, const char 
 const char *takt_http_unknown_query(const struct takt_http_request *request,
 				    const char *const *known);
 
-/* A header of the answer, before it; at most 6, short static names, values are copied (63 bytes).
- */
+/* A header of the answer, before it, in the place of one of that name; at most 16, static names.
+ * The value is copied (63 bytes), or as long as it likes and there until the request is over. */
 void takt_http_answer_header(struct takt_http_request *request, const char *name,
 			     const char *value);
+void takt_http_answer_header_kept(struct takt_http_request *request, const char *name,
+				  const char *value);
 /* The answer. `text` is borrowed until release(release_ctx) is called (maybe before this returns);
  * NULL for static text. Exactly once a request. */
 void takt_http_answer(struct takt_http_request *request, int status, const char *type,
 		      const char *text, size_t len, void (*release)(void *ctx), void *release_ctx);
+
+/* An answer (200) that goes on until it is ended or `gone` is called. It is sent part by part; one
+ * that was not taken yet is a slow client's, and the next has to wait. */
+void takt_http_stream(struct takt_http_request *request, const char *type);
+bool takt_http_stream_ready(const struct takt_http_request *request);
+/* Only when ready. The text is taken (takt_free). */
+void takt_http_stream_send(struct takt_http_request *request, char *text, size_t len);
+/* The request must not be used any more, `gone` is not called. */
+void takt_http_stream_end(struct takt_http_request *request);
 
 #endif

@@ -43,6 +43,22 @@ static int unix_socket(int *ret_fd, struct takt_err *err)
 	return 0;
 }
 
+bool takt_net_is_loopback(int fd)
+{
+	union {
+		struct sockaddr_storage any;
+		struct sockaddr_in v4;
+		struct sockaddr_in6 v6;
+	} address = {.any = {.ss_family = AF_UNSPEC}};
+	socklen_t size = sizeof(address);
+
+	if (getsockname(fd, (struct sockaddr *)&address, &size) < 0)
+		return false;
+	if (address.any.ss_family == AF_INET)
+		return ntohl(address.v4.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+	return address.any.ss_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&address.v6.sin6_addr);
+}
+
 int takt_net_connect_unix(const char *path, int *ret_fd, struct takt_err *err)
 {
 	struct sockaddr_un address;

@@ -3,6 +3,7 @@
 #ifndef TAKT_NET_LISTEN_H
 #define TAKT_NET_LISTEN_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "base/err.h"
@@ -23,6 +24,9 @@ int takt_net_listen_unix(const char *path, mode_t mode, int *ret_fd, struct takt
  * address). Port 0 lets the kernel choose. *ret_fd as above; *ret_port (may be NULL) is the port.
  */
 int takt_net_listen_tcp(const char *address, int *ret_fd, unsigned *ret_port, struct takt_err *err);
+
+/* Whether a TCP socket is bound to an address that other machines cannot reach. */
+bool takt_net_is_loopback(int fd);
 
 /* Connects to a Unix socket without waiting. -ENOENT: no such socket; -ECONNREFUSED: nobody
  * listens; -ENAMETOOLONG: path over 107 bytes. */

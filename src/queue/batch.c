@@ -106,14 +106,22 @@ static int add_element(struct takt_queue *queue, uid_t uid, gid_t gid,
 	return rc;
 }
 
+int takt_queue_check_count(const struct takt_queue *queue, uint32_t count, struct takt_err *err)
+{
+	if (queue->jobs.len + count <= queue->config.max_jobs)
+		return 0;
+	return takt_err_set(err, -TAKT_E_LIMIT, "%u jobs: the queue has room for %zu more", count,
+			    queue->config.max_jobs - queue->jobs.len);
+}
+
 static int begin(const struct takt_queue *queue, uint32_t count, void *token,
 		 struct takt_queue_batch **ret, struct takt_err *err)
 {
 	struct takt_queue_batch *batch;
+	int rc = takt_queue_check_count(queue, count, err);
 
-	if (queue->jobs.len + count > queue->config.max_jobs)
-		return takt_err_set(err, -TAKT_E_LIMIT, "%u jobs: the queue has room for %zu more",
-				    count, queue->config.max_jobs - queue->jobs.len);
+	if (rc < 0)
+		return rc;
 	batch = takt_zalloc(sizeof(*batch));
 	if (!batch)
 		return takt_err_set(err, -ENOMEM, "the jobs");
@@ -143,6 +151,15 @@ static int close_batch(struct takt_queue_batch *batch, int rc, const struct takt
 uint32_t takt_queue_jobs_of(const struct takt_jobspec *spec)
 {
 	return spec->has_array ? spec->array_last - spec->array_first + 1 : 1;
+}
+
+uint32_t takt_queue_jobs_of_all(const struct takt_jobspecs *specs)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < specs->count; i++)
+		count += takt_queue_jobs_of(&specs->jobs[i]);
+	return count;
 }
 
 /* All jobs of an array, from `array_id` on; or the one. */
@@ -196,15 +213,12 @@ int takt_queue_submit_many(struct takt_queue *queue, uid_t uid, gid_t gid,
 {
 	struct takt_queue_batch *batch = NULL;
 	struct takt_err why = {.rc = 0};
-	uint32_t count = 0;
 	int rc = takt_queue_check_all(queue, specs, err);
 
-	for (uint32_t i = 0; i < specs->count; i++)
-		count += takt_queue_jobs_of(&specs->jobs[i]);
 	if (rc == 0)
 		rc = takt_queue_resolve_names(specs, queue->next_id, err);
 	if (rc == 0)
-		rc = begin(queue, count, token, &batch, err);
+		rc = begin(queue, takt_queue_jobs_of_all(specs), token, &batch, err);
 	if (rc < 0)
 		return rc;
 	for (uint32_t i = 0; rc == 0 && i < specs->count; i++)

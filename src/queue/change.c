@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is changed about a job that waits: held or not, its priority. A change counts at once, since
- * a plan that is made while it is on its way to disk would start what somebody wants to hold. There
+ * What is changed about a job that waits: held or not, its priority; and of one that runs, too,
+ * what was promised of its clocks, or that it is to begin anew. A change counts at once, since a
+ * plan that is made while it is on its way to disk would start what somebody wants to hold. There
  * is one at a time a job, so that one which the disk refuses can be undone exactly.
  */
 #include <errno.h>
@@ -14,9 +15,34 @@ static int tell_change(struct takt_queue *queue, const struct takt_queue_job *jo
 	return takt_queue_tell(queue, TAKT_SCHED_JOB_CHANGE, job, err);
 }
 
-static int may_change(const struct takt_queue_job *job, struct takt_err *err)
+static bool is_of_running(const struct takt_queue_job *job, const struct takt_queue_change *change)
 {
-	if (job->phase != TAKT_PHASE_WAITING || job->row.cancel_wanted)
+	return job->phase == TAKT_PHASE_RUNNING && !change->set_held && !change->set_priority;
+}
+
+/* What is ended already, or stands still for another one, has no attempt to be ended. */
+static int may_begin_anew(const struct takt_queue_job *job, struct takt_err *err)
+{
+	if (job->phase != TAKT_PHASE_RUNNING || job->row.state != TAKT_JOB_RUNNING)
+		return takt_err_set(
+			err, -TAKT_E_CONFLICT, "job %llu is %s; only running jobs can be requeued",
+			(unsigned long long)job->row.id, takt_job_state_name(job->row.state));
+	if (job->evict.step >= TAKT_EVICT_STILLING)
+		return takt_err_set(err, -TAKT_E_CONFLICT, "job %llu is frozen for job %llu",
+				    (unsigned long long)job->row.id,
+				    (unsigned long long)job->row.evict_for);
+	return 0;
+}
+
+static int may_change(const struct takt_queue_job *job, const struct takt_queue_change *change,
+		      struct takt_err *err)
+{
+	int rc = change->begin_anew ? may_begin_anew(job, err) : 0;
+
+	if (rc < 0)
+		return rc;
+	if ((job->phase != TAKT_PHASE_WAITING && !is_of_running(job, change)) ||
+	    job->row.cancel_wanted)
 		return takt_err_set(err, -TAKT_E_CONFLICT,
 				    "job %llu is %s; only waiting jobs can be changed",
 				    (unsigned long long)job->row.id,
@@ -29,11 +55,35 @@ static int may_change(const struct takt_queue_job *job, struct takt_err *err)
 	return 0;
 }
 
+void takt_queue_keep_promise(const struct takt_job *row, struct takt_jobspec *spec)
+{
+	if (!row->promise.changed)
+		return;
+	spec->max_slowdown_permille = row->promise.max_slowdown_permille;
+	takt_strcpy(spec->clock_policy, sizeof(spec->clock_policy), row->promise.clock_policy);
+}
+
+static struct takt_job_promise promise_of(const struct takt_jobspec *spec)
+{
+	struct takt_job_promise promise = {
+		.changed = true,
+		.max_slowdown_permille = spec->max_slowdown_permille,
+	};
+
+	takt_strcpy(promise.clock_policy, sizeof(promise.clock_policy), spec->clock_policy);
+	return promise;
+}
+
 static void restore(struct takt_queue *queue, struct takt_queue_job *job,
 		    const struct pending_change *was)
 {
 	job->row.held = was->was_held;
 	job->row.priority = was->was_priority;
+	job->row.promise = was->was_said;
+	takt_queue_keep_promise(&job->row, &job->spec);
+	job->row.promise = was->was_promise;
+	if (job->evict.step == TAKT_EVICT_ASKED)
+		takt_queue_forget_eviction(job);
 	if (job->phase == TAKT_PHASE_WAITING)
 		(void)tell_change(queue, job, NULL);
 }
@@ -48,10 +98,12 @@ int takt_queue_change(struct takt_queue *queue, uint64_t job_id,
 	if (!job)
 		return takt_err_set(err, -TAKT_E_CONFLICT, "job %llu has ended",
 				    (unsigned long long)job_id);
-	rc = may_change(job, err);
+	rc = may_change(job, change, err);
 	if (rc < 0)
 		return rc;
-	was = (struct pending_change){job_id, token, job->row.held, job->row.priority};
+	was = (struct pending_change){job_id,		token,
+				      job->row.held,	job->row.priority,
+				      job->row.promise, promise_of(&job->spec)};
 	if (takt_vec_push(&queue->changes, was) < 0)
 		return takt_err_set(err, -ENOMEM, "the change of job %llu",
 				    (unsigned long long)job_id);
@@ -59,7 +111,12 @@ int takt_queue_change(struct takt_queue *queue, uint64_t job_id,
 		job->row.held = change->held;
 	if (change->set_priority)
 		job->row.priority = change->priority;
-	rc = tell_change(queue, job, err);
+	if (change->set_promise)
+		job->row.promise = change->promise;
+	if (change->begin_anew)
+		takt_queue_ask_to_go(queue, job);
+	takt_queue_keep_promise(&job->row, &job->spec);
+	rc = job->phase == TAKT_PHASE_WAITING ? tell_change(queue, job, err) : 0;
 	if (rc == 0)
 		rc = takt_queue_post(queue, job, TICKET_CHANGE, err);
 	if (rc < 0) {
@@ -83,6 +140,10 @@ void takt_queue_change_done(struct takt_queue *queue, struct takt_queue_job *job
 	job->changing = false;
 	if (refused)
 		restore(queue, job, &queue->changes.at[i]);
+	else if (job->evict.step == TAKT_EVICT_ASKED)
+		takt_queue_asking_noted(queue, job);
+	else if (job->phase == TAKT_PHASE_RUNNING)
+		takt_queue_changed(queue, job);
 	if (queue->changes.at[i].token)
 		queue->config.hooks->noted(queue->config.hooks_ctx, queue->changes.at[i].token, job,
 					   refused);

@@ -16,7 +16,7 @@ enum {
 	BYTES_A_SECOND = 256 * 1024
 };
 
-void takt_queue_keep_decision(struct takt_queue *queue, uint64_t now_ns)
+void takt_queue_keep_decision(struct takt_queue *queue)
 {
 	struct takt_str snapshot = TAKT_STR(TAKT_STORE_MAX_DECISION),
 			plan = TAKT_STR(TAKT_STORE_MAX_DECISION);
@@ -25,7 +25,11 @@ void takt_queue_keep_decision(struct takt_queue *queue, uint64_t now_ns)
 	if ((queue->plan.placement_count == 0 && queue->plan.eviction_count == 0) ||
 	    queue->now.ns < queue->next_decision_ns)
 		return;
-	rc = takt_decision_to_json(queue->sched, now_ns, &queue->config.settings, &snapshot, NULL);
+	takt_queue_explain(queue, UINT32_MAX);
+	rc = queue->plan.waits_cut
+		     ? -ENOMEM
+		     : takt_decision_to_json(queue->sched, queue->planned_ns,
+					     &queue->config.settings, &snapshot, NULL);
 	if (rc == 0)
 		rc = takt_plan_to_json(&queue->plan, &plan, NULL);
 	/* Best effort, as the store says: a decision that cannot be kept is made all the same. */

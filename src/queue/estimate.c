@@ -3,7 +3,9 @@
  * How long jobs will run. What the owner says goes first; else what jobs of his by that name and
  * size took (src/model/runtime.h), learned from history when takt starts and from each end since;
  * else the time limit, which caps all three. Who has outlived his estimate is expected to run as
- * long again. How far predicted starts are off is counted and told with them.
+ * long again. Who waits hears of what was learned once a second at most, however many jobs end, and
+ * the scheduler of each kind's outlook once, however many jobs are of it. How far predicted starts
+ * are off is counted and told with them.
  */
 #include <errno.h>
 #include <string.h>
@@ -14,6 +16,7 @@
 enum {
 	LEARN_FROM = 2000, /* newest ended jobs */
 	LOOK_AGAIN_S = 30, /* at what runs, and at what waits if something was learned */
+	RENEW_AGAIN_S = 1, /* what waits */
 	ERROR_OVER = 32,   /* predicted starts */
 };
 
@@ -40,7 +43,15 @@ static struct takt_runtime_job describe(uid_t uid, const struct takt_jobspec *sp
 		.owner = uid, .name = hash_of(spec->name), .gpus = spec->gpus};
 }
 
-/* What has ended and how long it ran; false when that says nothing of its kind. */
+/* False when nothing is left. */
+static bool take_off(uint64_t *ns, uint64_t part_ns)
+{
+	*ns = *ns > part_ns ? *ns - part_ns : 0;
+	return *ns > 0 || part_ns == 0;
+}
+
+/* What has ended and how long it ran, but not while it stood still for others; false when that says
+ * nothing of its kind. */
 static bool ran_to_its_end(const struct takt_job *row, uint64_t *ret_ns)
 {
 	if (row->state != TAKT_JOB_DONE && row->state != TAKT_JOB_FAILED)
@@ -51,7 +62,7 @@ static bool ran_to_its_end(const struct takt_job *row, uint64_t *ret_ns)
 		*ret_ns = (uint64_t)(row->ended.ns - row->started.ns);
 	else
 		return false;
-	return true;
+	return take_off(ret_ns, row->stood_ns);
 }
 
 struct past {
@@ -151,11 +162,26 @@ int takt_queue_estimate(struct takt_queue *queue, struct takt_queue_job *job, st
 	return takt_queue_tell_outlook(queue, job->estimate.kind, err);
 }
 
+/* For the row of its end, from which history is read: also the time that its owner had it stand
+ * still. Where nobody knows that, nothing is to be learned from it. */
+static void note_stood(const struct takt_queue *queue, struct takt_queue_job *job)
+{
+	uint64_t rested_ns;
+
+	if (takt_queue_rested(queue, job, &rested_ns))
+		job->row.stood_ns += rested_ns;
+	else
+		job->row.stood_ns = INT64_MAX;
+	job->rested_ns = 0;
+	job->rests_since = queue->now;
+}
+
 void takt_queue_learn_end(struct takt_queue *queue, struct takt_queue_job *job)
 {
 	struct takt_queue_estimate *estimate = &job->estimate;
 	uint64_t ran = 0;
 
+	note_stood(queue, job);
 	if (!ran_to_its_end(&job->row, &ran))
 		return;
 	takt_runtime_ended(queue->runtimes, estimate->kind, &estimate->step, ran,
@@ -173,13 +199,22 @@ static void tell_estimate(struct takt_queue *queue, const struct takt_queue_job 
 		queue->dirty = true;
 }
 
+static void reached(struct takt_queue *queue, struct takt_queue_job *job, uint64_t ran)
+{
+	uint64_t rested;
+
+	if (takt_queue_rested(queue, job, &rested) && take_off(&ran, rested) &&
+	    take_off(&ran, job->row.stood_ns))
+		takt_runtime_reached(queue->runtimes, job->estimate.kind, &job->estimate.step, ran);
+}
+
 /* Who has outlived his estimate runs as long again, for all that is known. */
 static void watch_running(struct takt_queue *queue, struct takt_queue_job *job)
 {
 	struct takt_queue_estimate *estimate = &job->estimate;
 	uint64_t ran = ran_ns(queue, job);
 
-	takt_runtime_reached(queue->runtimes, estimate->kind, &estimate->step, ran);
+	reached(queue, job, ran);
 	if (estimate->ns == 0 || ran < estimate->ns || estimate->from == TAKT_ESTIMATE_LIMIT)
 		return;
 	while (estimate->ns <= ran && estimate->ns < UINT64_MAX / 4)
@@ -200,9 +235,29 @@ static void renew_waiting(struct takt_queue *queue, struct takt_queue_job *job)
 		tell_estimate(queue, job);
 }
 
+static bool renewal_due(const struct takt_queue *queue)
+{
+	return queue->learned && queue->next_renewal_ns <= queue->now.ns;
+}
+
+bool takt_queue_estimates_due(const struct takt_queue *queue)
+{
+	return renewal_due(queue) ||
+	       (queue->next_estimate_ns && queue->next_estimate_ns <= queue->now.ns);
+}
+
+uint64_t takt_queue_next_estimate_ns(const struct takt_queue *queue)
+{
+	uint64_t next_ns = queue->next_estimate_ns;
+
+	return queue->learned && (next_ns == 0 || queue->next_renewal_ns < next_ns)
+		       ? queue->next_renewal_ns
+		       : next_ns;
+}
+
 void takt_queue_look_at_estimates(struct takt_queue *queue)
 {
-	bool running = false;
+	bool running = false, renew = renewal_due(queue);
 
 	TAKT_MAP_EACH(entry, &queue->jobs)
 	{
@@ -211,10 +266,13 @@ void takt_queue_look_at_estimates(struct takt_queue *queue)
 		running = running || job->phase == TAKT_PHASE_RUNNING;
 		if (job->phase == TAKT_PHASE_RUNNING)
 			watch_running(queue, job);
-		else if (job->phase == TAKT_PHASE_WAITING && queue->learned)
+		else if (job->phase == TAKT_PHASE_WAITING && renew)
 			renew_waiting(queue, job);
 	}
-	queue->learned = false;
+	if (renew) {
+		queue->learned = false;
+		queue->next_renewal_ns = queue->now.ns + RENEW_AGAIN_S * TAKT_NS_PER_S;
+	}
 	queue->next_estimate_ns = running ? queue->now.ns + LOOK_AGAIN_S * TAKT_NS_PER_S : 0;
 }
 
@@ -248,15 +306,33 @@ bool takt_queue_uses_outlooks(const struct takt_queue *queue)
 	return queue->setup.sched.order->reads & TAKT_ORDER_OUTLOOK;
 }
 
+/* What the scheduler was told of a kind; 0 = nothing yet. */
+static int told_of(struct takt_queue *queue, uint32_t kind, uint64_t **ret, struct takt_err *err)
+{
+	while (queue->outlooks.len <= kind)
+		if (takt_vec_push(&queue->outlooks, 0) < 0)
+			return takt_err_set(err, -ENOMEM, "outlooks of kinds of jobs");
+	*ret = &queue->outlooks.at[kind];
+	return 0;
+}
+
 int takt_queue_tell_outlook(struct takt_queue *queue, uint32_t kind, struct takt_err *err)
 {
 	struct takt_sched_outlook outlook;
 	struct takt_sched_event event = {.kind = TAKT_SCHED_OUTLOOK, .outlook = &outlook};
+	uint64_t is = takt_runtime_told(queue->runtimes, kind) + 1, *told = NULL;
+	int rc;
 
 	if (!takt_queue_uses_outlooks(queue))
 		return 0;
+	rc = told_of(queue, kind, &told, err);
+	if (rc < 0 || *told == is)
+		return rc;
 	fill_outlook(queue, kind, &outlook);
-	return takt_sched_update(queue->sched, &event, err);
+	rc = takt_sched_update(queue->sched, &event, err);
+	if (rc == 0)
+		*told = is;
+	return rc;
 }
 
 /* How good predicted starts are. */

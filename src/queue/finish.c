@@ -32,6 +32,7 @@ void takt_queue_end(struct takt_queue *queue, struct takt_queue_job *job, enum t
 		job->row.ended = queue->wall;
 	if (state != TAKT_JOB_DONE)
 		takt_queue_note_bad_end(queue, job);
+	takt_queue_note_event(job, TAKT_EVENT_ENDED);
 	if (was == TAKT_PHASE_WAITING)
 		(void)takt_queue_tell(queue, TAKT_SCHED_JOB_ENDED, job, NULL);
 	takt_queue_post_end(queue, job);
@@ -51,8 +52,9 @@ static void requeue(struct takt_queue *queue, struct takt_queue_job *job)
 	job->row.state = TAKT_JOB_WAITING;
 	takt_queue_clear_place(job);
 	job->row.started = (struct takt_wall){0};
+	job->started_boot = (struct takt_boot){0};
 	job->pid = 0;
-	if (job->row.retry_at.ns)
+	if (job->row.retry_at.ns || job->spec.deadline_ms)
 		(void)takt_queue_tell(queue, TAKT_SCHED_JOB_CHANGE, job, NULL);
 	(void)takt_queue_post(queue, job, TICKET_NOTE, NULL);
 	takt_queue_changed(queue, job);
@@ -157,13 +159,17 @@ static bool repeats(struct takt_queue *queue, struct takt_queue_job *job,
 	bool broken = (event->end == TAKT_END_LOST || event->end == TAKT_END_INTERRUPTED) &&
 		      job->spec.requeue;
 	bool evicted = takt_queue_was_evicted(job, event);
+	bool asked = job->row.evict == TAKT_EVICT_ROW_ASKED;
 	bool tried = !evicted && failed(event) && job->row.failures < job->spec.retries;
 
 	if (job->row.cancel_wanted || job->row.timed_out ||
 	    !(broken || tried || evicted || event->end == TAKT_END_NEVER_RAN))
 		return false;
-	if (event->end != TAKT_END_NEVER_RAN)
+	if (event->end != TAKT_END_NEVER_RAN) {
 		job->row.restarts++;
+		takt_queue_note_event(job, evicted && !asked ? TAKT_EVENT_PREEMPTED
+							     : TAKT_EVENT_REQUEUED);
+	}
 	if (evicted)
 		takt_queue_evicted(queue, job);
 	if (tried)
@@ -176,6 +182,7 @@ static bool repeats(struct takt_queue *queue, struct takt_queue_job *job,
 static void attempt_ended(struct takt_queue *queue, struct takt_queue_job *job,
 			  const struct takt_engine_event *event)
 {
+	takt_queue_still_ended(queue, job);
 	if (repeats(queue, job, event)) {
 		if (event->end == TAKT_END_NEVER_RAN && job->never_ran++)
 			takt_queue_pause(queue); /* what hinders it is not over at once */
@@ -187,14 +194,28 @@ static void attempt_ended(struct takt_queue *queue, struct takt_queue_job *job,
 	over(queue, job, final_state(job, event), event->run_ns);
 }
 
+/* By the shim's record, as the wall clock is now: it may have been set since. */
+static void note_started(struct takt_queue *queue, struct takt_queue_job *job,
+			 const struct takt_engine_event *event)
+{
+	job->started_boot = event->at_boot;
+	if (job->row.started.ns == 0)
+		job->row.started = takt_queue_wall_at(queue, event->at_boot, event->at);
+}
+
 /* It was adopted before its start was on record. */
 static void learn_start(struct takt_queue *queue, struct takt_queue_job *job,
 			const struct takt_engine_event *event)
 {
 	job->pid = event->pid;
-	job->row.started = event->at;
+	note_started(queue, job, event);
 	(void)takt_queue_post(queue, job, TICKET_NOTE, NULL);
 	takt_queue_changed(queue, job);
+}
+
+static bool is_told_to_go(const struct takt_queue_job *job)
+{
+	return job->row.evict == 2 || job->row.evict == 3 || job->row.evict == TAKT_EVICT_ROW_ASKED;
 }
 
 static void attempt_runs(struct takt_queue *queue, struct takt_queue_job *job,
@@ -211,9 +232,10 @@ static void attempt_runs(struct takt_queue *queue, struct takt_queue_job *job,
 		takt_queue_say(job, ""); /* what hindered an earlier start is over */
 	job->pid = event->pid;
 	job->row.state =
-		job->stop_wanted || job->row.evict > 1 ? TAKT_JOB_STOPPING : TAKT_JOB_RUNNING;
-	if (job->row.started.ns == 0)
-		job->row.started = event->at;
+		job->stop_wanted || is_told_to_go(job) ? TAKT_JOB_STOPPING : TAKT_JOB_RUNNING;
+	note_started(queue, job, event);
+	if (event->kind == TAKT_ENGINE_STARTED)
+		takt_queue_note_event(job, TAKT_EVENT_STARTED);
 	(void)takt_queue_tell(queue, TAKT_SCHED_JOB_RUNNING, job, NULL);
 	if (job->row.checkpoint_at.ns)
 		(void)takt_queue_tell(queue, TAKT_SCHED_JOB_CHECKPOINT, job, NULL);
@@ -221,6 +243,8 @@ static void attempt_runs(struct takt_queue *queue, struct takt_queue_job *job,
 	if (job->stop_wanted && !job->stop_sent)
 		takt_queue_stop(queue, job);
 	takt_queue_watch_limit(queue, job);
+	if (job->row.evict)
+		queue->next_evict_ns = 1;
 	if (queue->next_estimate_ns == 0)
 		queue->next_estimate_ns = 1; /* at the next pump, which knows what time it is */
 	takt_queue_changed(queue, job);
@@ -251,6 +275,11 @@ void takt_queue_engine_event(void *ctx, const struct takt_engine_event *event)
 	struct takt_queue *queue = ctx;
 	struct takt_queue_job *job = takt_queue_job_find(queue, event->job_id);
 
+	if (event->attempt >= TAKT_ENGINE_ASIDE) {
+		if (queue->config.hooks->aside)
+			queue->config.hooks->aside(queue->config.hooks_ctx, event);
+		return;
+	}
 	if (!job || event->attempt != job->row.attempt ||
 	    takt_queue_stage_heard(queue, job, event) || job->phase < TAKT_PHASE_STARTING ||
 	    job->phase == TAKT_PHASE_ENDING)

@@ -2,7 +2,8 @@
 /*
  * What a running job's owner says of it: that its work so far is safe (a checkpoint), and that all
  * its processes are to stand still for a while. A job that stands still keeps its GPUs and their
- * memory, and its time limit goes on; to end it wakes it first.
+ * memory, and its time limit goes on; to end it wakes it first. How long it stood is not learned as
+ * time that such jobs take; that is kept in memory until the job's end, which has it on disk.
  */
 #include <signal.h>
 
@@ -36,6 +37,27 @@ int takt_queue_checkpointed(struct takt_queue *queue, uint64_t job_id, struct ta
 	return rc;
 }
 
+bool takt_queue_rested(const struct takt_queue *queue, const struct takt_queue_job *job,
+		       uint64_t *ret_ns)
+{
+	*ret_ns = job->rested_ns;
+	if (job->row.frozen)
+		*ret_ns += queue->now.ns - job->rests_since.ns;
+	return !job->rest_unknown && !(job->row.frozen && job->rests_since.ns == 0);
+}
+
+static void note_rest(struct takt_queue *queue, struct takt_queue_job *job, bool frozen)
+{
+	uint64_t rested_ns;
+
+	if (frozen == job->row.frozen)
+		return;
+	job->rest_unknown = !takt_queue_rested(queue, job, &rested_ns);
+	job->rested_ns = job->rest_unknown ? 0 : rested_ns;
+	job->rests_since = queue->now;
+	job->row.frozen = frozen;
+}
+
 int takt_queue_freeze(struct takt_queue *queue, uint64_t job_id, bool frozen, struct takt_err *err)
 {
 	struct takt_queue_job *job = NULL;
@@ -49,7 +71,8 @@ int takt_queue_freeze(struct takt_queue *queue, uint64_t job_id, bool frozen, st
 	rc = takt_queue_signal(queue, job_id, frozen ? SIGSTOP : SIGCONT, err);
 	if (rc < 0)
 		return rc;
-	job->row.frozen = frozen;
+	note_rest(queue, job, frozen);
+	takt_queue_note_event(job, frozen ? TAKT_EVENT_FROZEN : TAKT_EVENT_THAWED);
 	rc = takt_queue_post(queue, job, TICKET_NOTE, err);
 	takt_queue_changed(queue, job);
 	return rc;

@@ -146,7 +146,7 @@ static void end_stand_in(struct takt_queue *queue, uint64_t id)
 		(void)takt_sched_update(queue->sched, &event, NULL);
 }
 
-static int tell_drained(struct takt_queue *queue, uint32_t gpu, struct takt_err *err)
+int takt_ledger_tell_drained(struct takt_queue *queue, uint32_t gpu, struct takt_err *err)
 {
 	struct takt_sched_event event = {
 		.kind = TAKT_SCHED_GPU_DRAINED, .node_id = TAKT_QUEUE_NODE, .gpu = gpu};
@@ -154,16 +154,29 @@ static int tell_drained(struct takt_queue *queue, uint32_t gpu, struct takt_err 
 	return takt_sched_update(queue->sched, &event, err);
 }
 
+static bool is_held(const struct takt_queue *queue, uint32_t gpu)
+{
+	TAKT_VEC_EACH (holding, &queue->ledger)
+		if (holding->gpu == gpu)
+			return true;
+	return false;
+}
+
+/* Where one stood still for another each has held the GPU whole: it drains with the last. */
 static int strike(struct takt_queue *queue, size_t at, struct takt_err *err)
 {
 	struct takt_queue_holding was = queue->ledger.at[at];
 
 	queue->dirty = true;
 	takt_vec_remove(&queue->ledger, at);
-	if (is_whole(&was))
-		return tell_drained(queue, was.gpu, err);
-	end_stand_in(queue, was.stand_in);
-	return 0;
+	if (!is_whole(&was)) {
+		end_stand_in(queue, was.stand_in);
+		takt_queue_mig_left(queue, was.instance);
+		return 0;
+	}
+	if (takt_queue_still_has(queue, was.gpu) || is_held(queue, was.gpu))
+		return 0;
+	return takt_ledger_tell_drained(queue, was.gpu, err);
 }
 
 void takt_ledger_unused(struct takt_queue *queue, const struct takt_queue_job *job)
@@ -188,7 +201,8 @@ int takt_queue_gpu_clean(struct takt_queue *queue, uint32_t gpu, struct takt_err
 		any = true;
 		rc = strike(queue, i, err);
 	}
-	return any ? rc : tell_drained(queue, gpu, err); /* refuses what does not drain */
+	return any ? rc
+		   : takt_ledger_tell_drained(queue, gpu, err); /* refuses what does not drain */
 }
 
 int takt_queue_holding_gone(struct takt_queue *queue, const struct takt_queue_holding *holding,
@@ -203,6 +217,30 @@ int takt_queue_holding_gone(struct takt_queue *queue, const struct takt_queue_ho
 	}
 	return takt_err_set(err, -TAKT_E_NOT_FOUND, "job %llu has left nothing on GPU %u",
 			    (unsigned long long)holding->job_id, holding->gpu);
+}
+
+int takt_queue_gpu_left(struct takt_queue *queue, uint32_t gpu, uint64_t job_id, uint32_t attempt,
+			struct takt_err *err)
+{
+	struct takt_sched_event event = {.kind = TAKT_SCHED_GPU_DRAINING,
+					 .node_id = TAKT_QUEUE_NODE,
+					 .gpu = gpu,
+					 .job_id = job_id};
+	struct takt_queue_holding holding = {.job_id = job_id,
+					     .attempt = attempt,
+					     .gpu = gpu,
+					     .milli = TAKT_REQUEST_WHOLE,
+					     .instance = -1,
+					     .left = true};
+	int rc = takt_vec_reserve(&queue->ledger, 1);
+
+	if (rc < 0)
+		return takt_err_set(err, rc, "what job %llu has left", (unsigned long long)job_id);
+	rc = takt_sched_update(queue->sched, &event, err);
+	if (rc == 0)
+		(void)takt_vec_push(&queue->ledger, holding);
+	queue->dirty = true;
+	return rc;
 }
 
 /* Of a GPU with shares: a job that is there, or else one that has left. */

@@ -21,6 +21,7 @@ static uint64_t limit_of(const struct takt_queue *queue, const struct takt_queue
 
 	if (job->row.started.ns && queue->wall.ns > job->row.started.ns)
 		ran_ns = (uint64_t)(queue->wall.ns - job->row.started.ns);
+	ran_ns = ran_ns > job->row.stood_ns ? ran_ns - job->row.stood_ns : 0;
 	return queue->now.ns + (limit_ns > ran_ns ? limit_ns - ran_ns : 0);
 }
 

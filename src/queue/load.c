@@ -54,9 +54,11 @@ static int load_one(void *ctx, const struct takt_job *row)
 				    (unsigned long long)row->id);
 	takt_jobspec_init(&job->spec);
 	rc = copy_row(row, &job->row);
+	takt_queue_move_loaded(queue, &job->row);
 	if (rc == 0)
 		rc = takt_jobspec_from_json(row->spec_json, strlen(row->spec_json), &job->spec,
 					    load->err);
+	takt_queue_keep_promise(row, &job->spec);
 	if (rc == 0)
 		rc = load_env(job, row, load->err);
 	if (rc == 0)
@@ -88,7 +90,7 @@ static int load_one(void *ctx, const struct takt_job *row)
 struct attempted {
 	uint64_t gpus;
 	int64_t cpu_milli, mem_mib;
-	uint32_t gpu_mem_mib; /* that each GPU must have at least */
+	uint32_t whole_mib[TAKT_SCHED_MAX_NODE_GPUS]; /* the most that one asked of each GPU */
 	uint32_t shares_mib[TAKT_SCHED_MAX_NODE_GPUS];
 };
 
@@ -97,14 +99,39 @@ static int64_t max_of(int64_t a, int64_t b)
 	return a > b ? a : b;
 }
 
-static void add_shares(const struct takt_queue_job *job, struct attempted *sum)
+static void add_gpus(const struct takt_queue_job *job, struct attempted *sum)
 {
 	for (uint64_t left = job->row.gpu_mask; left; left &= left - 1) {
-		uint32_t *mib = &sum->shares_mib[__builtin_ctzll(left)];
+		uint32_t gpu = (uint32_t)__builtin_ctzll(left);
 
-		*mib += job->row.mem_held_mib;
-		sum->gpu_mem_mib = (uint32_t)max_of(sum->gpu_mem_mib, *mib);
+		sum->shares_mib[gpu] += job->row.mem_held_mib;
+		sum->whole_mib[gpu] = (uint32_t)max_of(sum->whole_mib[gpu], job->spec.gpu_mem_mib);
 	}
+}
+
+/* What a GPU must have at least. */
+static uint32_t held_on(const struct attempted *sum, uint32_t gpu)
+{
+	return (uint32_t)max_of(sum->whole_mib[gpu], sum->shares_mib[gpu]);
+}
+
+/* The memory of each GPU of a node; true when some have more than the configuration says. */
+static bool memory_of(const struct takt_queue_config *config, const struct attempted *held,
+		      struct takt_sched_node *node, uint32_t each[TAKT_SCHED_MAX_NODE_GPUS])
+{
+	bool more = false, unlike = false;
+
+	for (uint32_t gpu = 0; gpu < node->gpu_count; gpu++) {
+		uint32_t has = gpu < config->gpu_count ? takt_queue_gpu_mem(config, gpu)
+						       : config->gpu_mem_mib;
+
+		each[gpu] = (uint32_t)max_of(has, held_on(held, gpu));
+		more = more || each[gpu] != has;
+		unlike = unlike || each[gpu] != each[0];
+	}
+	node->dev_mem_mib = unlike || node->gpu_count == 0 ? config->gpu_mem_mib : each[0];
+	node->each_mem_mib = unlike ? each : NULL;
+	return more;
 }
 
 static void add_attempt(const struct takt_queue_job *job, struct attempted *sum)
@@ -114,8 +141,7 @@ static void add_attempt(const struct takt_queue_job *job, struct attempted *sum)
 	if (sum->cpu_milli > INT32_MAX)
 		sum->cpu_milli = INT32_MAX;
 	sum->mem_mib += (int64_t)job->spec.mem_mib;
-	sum->gpu_mem_mib = (uint32_t)max_of(sum->gpu_mem_mib, job->spec.gpu_mem_mib);
-	add_shares(job, sum);
+	add_gpus(job, sum);
 }
 
 static struct attempted attempted(const struct takt_queue *queue)
@@ -126,7 +152,7 @@ static struct attempted attempted(const struct takt_queue *queue)
 	{
 		const struct takt_queue_job *job = entry->value.ptr;
 
-		if (job->phase == TAKT_PHASE_STARTING)
+		if (job->phase == TAKT_PHASE_STARTING && job->evict.step != TAKT_EVICT_STILL)
 			add_attempt(job, &sum);
 	}
 	return sum;
@@ -158,16 +184,15 @@ static int keep_missing(struct takt_queue *queue, struct takt_err *err)
 		.gpu_count = config->gpu_count,
 		.cpu_milli = (int32_t)max_of(config->cpu_milli, held.cpu_milli),
 		.mem_mib = max_of(config->mem_mib, held.mem_mib),
-		.dev_mem_mib = (uint32_t)max_of(config->gpu_mem_mib, held.gpu_mem_mib),
 	};
-	uint32_t have = config->gpu_count;
+	uint32_t have = config->gpu_count, each[TAKT_SCHED_MAX_NODE_GPUS];
 	int32_t *score;
 	int rc;
 
 	while (node.gpu_count < 64 && held.gpus >> node.gpu_count)
 		node.gpu_count++;
-	if (node.gpu_count == have && node.cpu_milli == config->cpu_milli &&
-	    node.mem_mib == config->mem_mib && node.dev_mem_mib == config->gpu_mem_mib)
+	if (!memory_of(config, &held, &node, each) && node.gpu_count == have &&
+	    node.cpu_milli == config->cpu_milli && node.mem_mib == config->mem_mib)
 		return 0;
 	score = takt_calloc((size_t)node.gpu_count * node.gpu_count + 1, sizeof(*score));
 	if (!score)
@@ -247,7 +272,7 @@ static int claim_attempts(struct takt_queue *queue,
 		struct takt_queue_job *job = entry->value.ptr;
 		int rc = 0;
 
-		if (job->phase == TAKT_PHASE_STARTING)
+		if (job->phase == TAKT_PHASE_STARTING && !takt_queue_still_claim(queue, job))
 			rc = take_place(queue, job, err);
 		if (rc == 0 && (job->phase == TAKT_PHASE_STARTING || job->stage))
 			rc = attempt(ctx, job, err);
@@ -276,6 +301,8 @@ int takt_queue_load(struct takt_queue *queue,
 	struct load load = {queue, err};
 	int rc = takt_queue_learn_history(queue, err);
 
+	if (rc == 0)
+		rc = takt_queue_load_wall(queue, err);
 	if (rc == 0)
 		rc = takt_store_each_live(queue->config.store, load_one, &load, err);
 	if (rc == 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * MIG instances. GPUs are cut by administrators, not by takt: the scheduler is told which instances
- * there are, and a job gets some of them, known by their UUIDs ever after.
+ * MIG instances. The scheduler is told which there are, also when that changes, and a job gets some
+ * of them, known by their UUIDs ever after.
  *
  * Where an instance lies on its GPU nobody needs to know; the scheduler tells instances of a GPU
  * apart by a place, so each gets one of its own, the largest first.
@@ -42,6 +42,15 @@ static int add_profile(struct takt_sched_model *model, const struct takt_queue_i
 	profile->mem_mib = instance->mem_mib;
 	model->profile_count++;
 	return 0;
+}
+
+static int32_t find_uuid(const struct takt_queue_mig *mig, const char *uuid, size_t len)
+{
+	for (uint32_t i = 0; i < mig->count; i++)
+		if (strlen(mig->instances[i].uuid) == len &&
+		    memcmp(mig->instances[i].uuid, uuid, len) == 0)
+			return (int32_t)i;
+	return -1;
 }
 
 /* How many instances of the GPU come before it: larger ones, and equal ones that are listed first.
@@ -102,6 +111,8 @@ int takt_queue_mig_init(struct takt_queue *queue, struct takt_err *err)
 	rc = copy_instances(queue, err);
 	for (uint32_t i = 0; rc == 0 && i < mig->count; i++)
 		rc = add_profile(&mig->model, &mig->instances[i], err);
+	for (uint32_t i = 0; rc == 0 && i < queue->config.kind_count; i++)
+		(void)add_profile(&mig->model, &queue->config.kinds[i], NULL);
 	for (uint32_t i = 0; rc == 0 && i < mig->count; i++) {
 		uint32_t place = place_of(mig, i);
 
@@ -113,6 +124,166 @@ int takt_queue_mig_init(struct takt_queue *queue, struct takt_err *err)
 			profile_id(&mig->model, mig->instances[i].profile);
 	}
 	return rc < 0 ? rc : tell_model(queue, err);
+}
+
+static bool is_held(const struct takt_queue *queue, uint32_t instance)
+{
+	TAKT_VEC_EACH (holding, &queue->ledger)
+		if (holding->instance == (int32_t)instance)
+			return true;
+	return false;
+}
+
+static bool is_among(const struct takt_queue_instance *one,
+		     const struct takt_queue_instance *instances, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (strcmp(instances[i].uuid, one->uuid) == 0 &&
+		    strcmp(instances[i].profile, one->profile) == 0)
+			return true;
+	return false;
+}
+
+/* The lowest place from which its computing fits beside the others of the GPU; false: none. */
+static bool find_room(const uint8_t layout[TAKT_SCHED_MIG_SLICES],
+		      const struct takt_queue_instance *one, uint32_t *ret)
+{
+	for (uint32_t place = 0; place + one->slices < TAKT_SCHED_MIG_SLICES; place++)
+		if (layout[place] == 0) {
+			*ret = place;
+			return true;
+		}
+	return false;
+}
+
+/* A gap in the list, or its end, which has room. */
+static void put_instance(struct takt_queue_mig *mig, const struct takt_queue_instance *one)
+{
+	uint32_t at = 0;
+
+	while (at < mig->count && mig->instances[at].uuid[0])
+		at++;
+	mig->instances[at] = *one;
+	mig->count += at == mig->count;
+}
+
+/* Those that stay, by what the scheduler calls them; the rest is struck from the list. */
+static bool keep_instances(struct takt_queue *queue, uint32_t gpu,
+			   const struct takt_queue_instance *instances, uint32_t count,
+			   uint8_t layout[TAKT_SCHED_MIG_SLICES])
+{
+	struct takt_queue_mig *mig = &queue->mig;
+	bool held = false;
+
+	for (uint32_t i = 0; i < mig->count; i++) {
+		struct takt_queue_instance *known = &mig->instances[i];
+		bool there;
+
+		if (known->gpu != gpu || !known->uuid[0])
+			continue;
+		there = is_among(known, instances, count);
+		known->gone = !there;
+		held = held || (!there && is_held(queue, i));
+		if (there || is_held(queue, i))
+			layout[known->place] = profile_id(&mig->model, known->profile);
+		else
+			known->uuid[0] = '\0';
+	}
+	return held;
+}
+
+/* The largest of those that are new first, as at the start. */
+static int add_instances(struct takt_queue *queue, uint32_t gpu,
+			 const struct takt_queue_instance *instances, uint32_t count,
+			 uint8_t layout[TAKT_SCHED_MIG_SLICES], struct takt_err *err)
+{
+	struct takt_queue_mig *mig = &queue->mig;
+	int rc = 0;
+
+	for (uint32_t slices = TAKT_SCHED_MIG_SLICES; slices > 0; slices--)
+		for (uint32_t i = 0; i < count; i++) {
+			struct takt_queue_instance one = instances[i];
+			uint8_t profile = profile_id(&mig->model, one.profile);
+
+			if (one.slices != slices || find_uuid(mig, one.uuid, strlen(one.uuid)) >= 0)
+				continue;
+			one.gpu = gpu;
+			if (!profile || !find_room(layout, &one, &one.place)) {
+				rc = takt_err_set(err, -TAKT_E_LIMIT,
+						  "MIG instance %s of GPU %u is not given to jobs "
+						  "before takt starts again",
+						  one.profile, gpu);
+				continue;
+			}
+			layout[one.place] = profile;
+			put_instance(mig, &one);
+		}
+	return rc;
+}
+
+static int tell_layout(struct takt_queue *queue, uint32_t gpu, struct takt_err *err)
+{
+	struct takt_sched_event event = {
+		.kind = TAKT_SCHED_GPU_LAYOUT,
+		.node_id = TAKT_QUEUE_NODE,
+		.gpu = gpu,
+		.layout = &queue->mig.layout[gpu * TAKT_SCHED_MIG_SLICES],
+	};
+
+	queue->version++;
+	queue->dirty = true;
+	return takt_sched_update(queue->sched, &event, err);
+}
+
+void takt_queue_mig_left(struct takt_queue *queue, int32_t at)
+{
+	struct takt_queue_instance *one = at < 0 ? NULL : &queue->mig.instances[at];
+
+	if (!one || !one->gone || is_held(queue, (uint32_t)at))
+		return;
+	one->uuid[0] = '\0';
+	queue->mig.layout[one->gpu * TAKT_SCHED_MIG_SLICES + one->place] = 0;
+	(void)tell_layout(queue, one->gpu, NULL);
+}
+
+bool takt_queue_mig_is_gone(const struct takt_queue *queue, const struct takt_queue_job *job)
+{
+	TAKT_VEC_EACH (holding, &queue->ledger)
+		if (holding->job_id == job->row.id && !holding->left && holding->instance >= 0 &&
+		    queue->mig.instances[holding->instance].gone)
+			return true;
+	return false;
+}
+
+void takt_queue_mig_close(struct takt_queue *queue, uint64_t gpus)
+{
+	if (queue->closed_gpus == gpus)
+		return;
+	queue->closed_gpus = gpus;
+	queue->dirty = true;
+}
+
+int takt_queue_mig_change(struct takt_queue *queue, uint32_t gpu,
+			  const struct takt_queue_instance *instances, uint32_t count,
+			  bool *ret_held, struct takt_err *err)
+{
+	struct takt_queue_mig *mig = &queue->mig;
+	uint8_t layout[TAKT_SCHED_MIG_SLICES] = {0};
+	struct takt_queue_instance *grown;
+	int rc, told;
+
+	*ret_held = false;
+	if (gpu >= queue->config.gpu_count || !(queue->config.mig_gpus >> gpu & 1))
+		return takt_err_set(err, -EINVAL, "GPU %u was not in MIG mode at the start", gpu);
+	grown = takt_reallocarray(mig->instances, mig->count + count + 1, sizeof(*grown));
+	if (!grown)
+		return takt_err_set(err, -ENOMEM, "MIG instances");
+	mig->instances = grown;
+	*ret_held = keep_instances(queue, gpu, instances, count, layout);
+	rc = add_instances(queue, gpu, instances, count, layout, err);
+	memcpy(&mig->layout[gpu * TAKT_SCHED_MIG_SLICES], layout, sizeof(layout));
+	told = tell_layout(queue, gpu, err);
+	return told < 0 ? told : rc;
 }
 
 void takt_queue_mig_fini(struct takt_queue *queue)
@@ -145,8 +316,11 @@ static void list_profiles(const struct takt_queue_mig *mig, char *buf, size_t si
 
 		for (uint32_t k = 0; k < mig->count; k++)
 			count +=
+				mig->instances[k].uuid[0] &&
 				strcmp(mig->instances[k].profile, mig->model.profiles[i].name) == 0;
-		n = snprintf(buf + used, size - used, "%s%u of %s", i ? ", " : "", count,
+		if (count == 0)
+			continue;
+		n = snprintf(buf + used, size - used, "%s%u of %s", used ? ", " : "", count,
 			     mig->model.profiles[i].name);
 		used += n > 0 ? (size_t)n : 0;
 	}
@@ -160,29 +334,24 @@ int takt_queue_mig_possible(const struct takt_queue *queue, const struct takt_jo
 	char there[200];
 
 	for (uint32_t i = 0; i < mig->count; i++)
-		count += strcmp(mig->instances[i].profile, spec->mig) == 0;
+		count += mig->instances[i].uuid[0] &&
+			 strcmp(mig->instances[i].profile, spec->mig) == 0 &&
+			 (!spec->gpu_indices || spec->gpu_indices >> mig->instances[i].gpu & 1);
 	if (spec->gpus <= count)
 		return 0;
 	list_profiles(mig, there, sizeof(there));
-	return takt_err_set(err, -TAKT_E_IMPOSSIBLE,
-			    "asks for %u MIG instance%s of %s; this machine has %s", spec->gpus,
-			    spec->gpus == 1 ? "" : "s", spec->mig, there[0] ? there : "none");
-}
-
-static int32_t find_uuid(const struct takt_queue_mig *mig, const char *uuid, size_t len)
-{
-	for (uint32_t i = 0; i < mig->count; i++)
-		if (strlen(mig->instances[i].uuid) == len &&
-		    memcmp(mig->instances[i].uuid, uuid, len) == 0)
-			return (int32_t)i;
-	return -1;
+	return takt_err_set(
+		err, -TAKT_E_IMPOSSIBLE, "asks for %u MIG instance%s of %s%s; this machine has %s",
+		spec->gpus, spec->gpus == 1 ? "" : "s", spec->mig,
+		spec->gpu_indices ? " on the GPUs that it names" : "", there[0] ? there : "none");
 }
 
 static int32_t find_place(const struct takt_queue_mig *mig,
 			  const struct takt_plan_placement *placement)
 {
 	for (uint32_t i = 0; i < mig->count; i++)
-		if (placement->gpu_mask == 1ull << mig->instances[i].gpu &&
+		if (mig->instances[i].uuid[0] &&
+		    placement->gpu_mask == 1ull << mig->instances[i].gpu &&
 		    placement->mig_start == mig->instances[i].place)
 			return (int32_t)i;
 	return -1;

@@ -17,7 +17,10 @@ int takt_queue_post(struct takt_queue *queue, struct takt_queue_job *job, enum t
 				 ? takt_store_insert(queue->config.store, &job->row, tag, err)
 				 : takt_store_update(queue->config.store, &job->row, tag, err);
 
-	return ticket < 0 ? (int)ticket : 0;
+	if (ticket < 0)
+		return (int)ticket;
+	job->writes++;
+	return 0;
 }
 
 void takt_queue_pause(struct takt_queue *queue)
@@ -124,6 +127,7 @@ static void handle(struct takt_queue *queue, const struct takt_store_completion 
 		takt_err_set(&error, done->rc, "%s", done->message);
 		refused = &error;
 	}
+	takt_queue_tell_events(queue, job, refused);
 	if (kind == TICKET_INSERT)
 		insert_done(queue, job, refused);
 	else if (kind == TICKET_START)

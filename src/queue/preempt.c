@@ -6,8 +6,10 @@
  *	DECIDED    "makes room for job N" is on its way to disk
  *	NOTED      is on disk; the next plan is asked again, and only if it still says so
  *	TOLD       the checkpoint signal was sent, its grace runs
+ *	(ASKED)    instead of all that: somebody wants it to begin anew, which is on its way to disk
  *	ENDING     SIGTERM, the job's grace, SIGKILL are under way
  *
+ * (or, instead of being told to go, is frozen: stand_still.c)
  * and then waits again in its old place. Up to NOTED it is called off as soon as the plan does
  * without it: nobody is ended for nothing. From TOLD on its end is an eviction however it exits,
  * for what it was told to do is to save its work and go. The row says which (0, 1 up to NOTED, 2
@@ -27,7 +29,7 @@ static const uint64_t give_way_ns = 10 * 60 * TAKT_NS_PER_S;
 
 static bool is_over_its_mark(const struct takt_queue_job *job)
 {
-	return job->evict.step >= TAKT_EVICT_TOLD;
+	return job->evict.step >= TAKT_EVICT_ASKED;
 }
 
 static bool may_go(const struct takt_queue_job *job)
@@ -35,7 +37,7 @@ static bool may_go(const struct takt_queue_job *job)
 	return job->phase == TAKT_PHASE_RUNNING && !job->stop_wanted && !job->row.cancel_wanted;
 }
 
-static void forget(struct takt_queue_job *job)
+void takt_queue_forget_eviction(struct takt_queue_job *job)
 {
 	job->evict = (struct takt_queue_evict){.step = TAKT_EVICT_NONE};
 	job->row.evict = 0;
@@ -47,7 +49,7 @@ static void call_off(struct takt_queue *queue, struct takt_queue_job *job)
 {
 	bool noted = job->row.evict != 0;
 
-	forget(job);
+	takt_queue_forget_eviction(job);
 	if (noted)
 		(void)takt_queue_post(queue, job, TICKET_NOTE, NULL);
 	takt_queue_changed(queue, job);
@@ -61,11 +63,16 @@ static void decide(struct takt_queue *queue, struct takt_queue_job *job,
 	job->row.evict_for = eviction->for_job;
 	job->row.evict_at = queue->wall;
 	if (takt_queue_post(queue, job, TICKET_EVICT, NULL) < 0) {
-		forget(job);
+		takt_queue_forget_eviction(job);
 		takt_queue_pause(queue);
 		return;
 	}
 	takt_queue_changed(queue, job);
+}
+
+static bool is_asked(const struct takt_queue_job *job)
+{
+	return job->row.evict == TAKT_EVICT_ROW_ASKED;
 }
 
 /* What its owner is told while it goes, and afterwards. */
@@ -76,6 +83,8 @@ static void say_why(struct takt_queue_job *job)
 	if (job->row.evict_for)
 		snprintf(text, sizeof(text), "makes room for job %llu",
 			 (unsigned long long)job->row.evict_for);
+	else if (is_asked(job))
+		snprintf(text, sizeof(text), "begins anew, as was asked");
 	else
 		snprintf(text, sizeof(text), "%s",
 			 job->evict.why == TAKT_EVICT_WINDOW ? "makes way for maintenance"
@@ -102,11 +111,12 @@ static void end_it(struct takt_queue *queue, struct takt_queue_job *job)
 	tell_end(queue, job, job->spec.grace_ms * TAKT_NS_PER_MS);
 }
 
-static void tell(struct takt_queue *queue, struct takt_queue_job *job)
+void takt_queue_tell_to_go(struct takt_queue *queue, struct takt_queue_job *job)
 {
 	uint64_t grace_ns = job->spec.checkpoint_grace_ms * TAKT_NS_PER_MS;
 
-	job->row.evict = job->evict.stop ? 3 : 2;
+	if (!is_asked(job))
+		job->row.evict = job->evict.stop ? 3 : 2;
 	job->row.evict_at = queue->wall;
 	job->row.state = TAKT_JOB_STOPPING;
 	job->evict.step = TAKT_EVICT_TOLD;
@@ -121,6 +131,23 @@ static void tell(struct takt_queue *queue, struct takt_queue_job *job)
 	else
 		tell_end(queue, job, grace_ns + job->spec.grace_ms * TAKT_NS_PER_MS);
 	takt_queue_changed(queue, job);
+	takt_crash_point("queue.after_evict");
+}
+
+void takt_queue_ask_to_go(struct takt_queue *queue, struct takt_queue_job *job)
+{
+	takt_queue_forget_eviction(job);
+	job->evict.step = TAKT_EVICT_ASKED;
+	job->row.evict = TAKT_EVICT_ROW_ASKED;
+	job->row.evict_at = queue->wall;
+}
+
+void takt_queue_asking_noted(struct takt_queue *queue, struct takt_queue_job *job)
+{
+	if (!may_go(job))
+		return;
+	queue->next_evict_ns = 1;
+	takt_queue_tell_to_go(queue, job);
 }
 
 /* A GPU that is only set aside may be used to the end of the job that has it. */
@@ -144,6 +171,7 @@ static void heed(struct takt_queue *queue, const struct takt_plan_eviction *evic
 	if (!job || !may_go(job) || is_over_its_mark(job) || (failure && !has_lost_gpu(queue, job)))
 		return;
 	queue->next_evict_ns = 1; /* at the next pump, which sees what is due */
+	queue->evicts = true;
 	job->evict.serial = queue->plan.serial;
 	job->evict.why = eviction->why;
 	job->evict.stop = eviction->stop;
@@ -155,7 +183,8 @@ static void heed(struct takt_queue *queue, const struct takt_plan_eviction *evic
 		decide(queue, job, eviction);
 	} else if (job->evict.step == TAKT_EVICT_NOTED) {
 		job->row.evict_for = eviction->for_job;
-		tell(queue, job);
+		if (!takt_queue_stand_still(queue, job))
+			takt_queue_tell_to_go(queue, job);
 	}
 }
 
@@ -168,6 +197,9 @@ void takt_queue_heed_evictions(struct takt_queue *queue)
 {
 	for (size_t i = 0; i < queue->plan.eviction_count; i++)
 		heed(queue, &queue->plan.evictions[i]);
+	if (!queue->evicts)
+		return;
+	queue->evicts = false;
 	TAKT_MAP_EACH(entry, &queue->jobs)
 	{
 		struct takt_queue_job *job = entry->value.ptr;
@@ -176,21 +208,25 @@ void takt_queue_heed_evictions(struct takt_queue *queue)
 		if (is_pending(job) && job->evict.step != TAKT_EVICT_DECIDED &&
 		    job->evict.serial != queue->plan.serial)
 			call_off(queue, job);
+		queue->evicts = queue->evicts || is_pending(job);
 	}
 }
 
 void takt_queue_evict_noted(struct takt_queue *queue, struct takt_queue_job *job,
 			    const struct takt_err *refused)
 {
+	if (job->evict.step == TAKT_EVICT_STILLING)
+		takt_queue_still_noted(queue, job, refused);
 	if (job->evict.step != TAKT_EVICT_DECIDED)
 		return;
 	if (refused) {
-		forget(job);
+		takt_queue_forget_eviction(job);
 		takt_queue_pause(queue);
 		return;
 	}
 	job->evict.step = TAKT_EVICT_NOTED;
 	queue->dirty = true;
+	takt_crash_point("queue.before_evict");
 }
 
 /* After a restart of takt: how long ago it was told is known by the wall clock only. */
@@ -213,6 +249,8 @@ static uint64_t check(struct takt_queue *queue, struct takt_queue_job *job)
 
 	if (job->phase != TAKT_PHASE_RUNNING || job->row.cancel_wanted)
 		return UINT64_MAX;
+	if (evict->step == TAKT_EVICT_STILLING || evict->step == TAKT_EVICT_STILL)
+		takt_queue_check_still(queue, job);
 	if (evict->step == TAKT_EVICT_TOLD && evict->taken_over)
 		take_up(queue, job);
 	if (evict->step == TAKT_EVICT_SUSPECTED && evict->due_ns <= queue->now.ns) {
@@ -275,7 +313,7 @@ static bool may_be_ours(const struct takt_queue_job *job, const struct takt_engi
 
 bool takt_queue_was_evicted(const struct takt_queue_job *job, const struct takt_engine_event *event)
 {
-	return job->row.evict == 2 || may_be_ours(job, event);
+	return job->row.evict == 2 || is_asked(job) || may_be_ours(job, event);
 }
 
 void takt_queue_evicted(struct takt_queue *queue, struct takt_queue_job *job)
@@ -286,9 +324,10 @@ void takt_queue_evicted(struct takt_queue *queue, struct takt_queue_job *job)
 		snprintf(text, sizeof(text), "made room for job %llu, runs again",
 			 (unsigned long long)job->row.evict_for);
 	else
-		snprintf(text, sizeof(text), "its GPUs failed or were needed, runs again");
+		snprintf(text, sizeof(text), "%s, runs again",
+			 is_asked(job) ? "ended, as was asked" : "its GPUs failed or were needed");
 	takt_queue_say(job, text);
-	job->row.preemptions++;
+	job->row.preemptions += !is_asked(job);
 	job->row.evict = 0;
 	job->row.evict_at = queue->wall;
 	job->evict = (struct takt_queue_evict){.step = TAKT_EVICT_NONE};
@@ -297,10 +336,13 @@ void takt_queue_evicted(struct takt_queue *queue, struct takt_queue_job *job)
 
 void takt_queue_load_eviction(struct takt_queue *queue, struct takt_queue_job *job)
 {
-	if (job->row.evict && job->phase != TAKT_PHASE_WAITING) {
+	if (job->phase != TAKT_PHASE_WAITING && takt_queue_still_load(job)) {
+		queue->next_evict_ns = 1;
+	} else if (job->row.evict && job->phase != TAKT_PHASE_WAITING) {
 		job->evict.step = job->row.evict == 1 ? TAKT_EVICT_NOTED : TAKT_EVICT_TOLD;
 		job->evict.stop = job->row.evict == 3;
 		job->evict.taken_over = true;
+		queue->evicts = true;
 	}
 	if (job->row.evict || job->row.evict_for)
 		queue->next_evict_ns = 1;

@@ -19,7 +19,8 @@ static int add_node(struct takt_queue *queue, struct takt_err *err)
 			 .pair_score = queue->config.pair_score,
 			 .cpu_milli = queue->config.cpu_milli,
 			 .mem_mib = queue->config.mem_mib,
-			 .dev_mem_mib = queue->config.gpu_mem_mib},
+			 .dev_mem_mib = queue->config.gpu_mem_mib,
+			 .each_mem_mib = queue->config.each_mem_mib},
 	};
 
 	takt_queue_mig_node(queue, &event.node);
@@ -46,9 +47,9 @@ int takt_queue_new(const struct takt_queue_config *config, struct takt_queue **r
 	queue->tenants.max = TAKT_QUEUE_MAX_TENANTS;
 	queue->tenant_ids = TAKT_MAP_STR(TAKT_QUEUE_MAX_TENANTS);
 	queue->ledger.max = TAKT_QUEUE_MAX_HELD;
+	queue->outlooks.max = UINT32_MAX; /* the model bounds its kinds */
 	queue->next_signal_id = config->signal_id_base;
-	rc = takt_sched_setup_init(&config->settings, &queue->setup, err);
-	queue->setup.sched.max_jobs = TAKT_QUEUE_MAX_JOBS + TAKT_QUEUE_MAX_HELD;
+	rc = takt_queue_set_up(queue, &config->settings, err);
 	if (rc == 0)
 		rc = takt_sched_new(&queue->setup.sched, &queue->sched, err);
 	if (rc == 0)
@@ -94,6 +95,7 @@ void takt_queue_free(struct takt_queue *queue)
 	takt_plan_fini(&queue->plan);
 	takt_sched_free(queue->sched);
 	takt_runtime_free(queue->runtimes);
+	takt_vec_fini(&queue->outlooks);
 	takt_share_rules_fini(&queue->rules);
 	takt_vec_fini(&queue->tenants);
 	takt_map_fini(&queue->tenant_ids);
@@ -197,6 +199,7 @@ static struct takt_request request_of(const struct takt_queue *queue,
 		.cpu_milli = (int32_t)(spec->cpu_milli || spec->gpus ? spec->cpu_milli
 								     : TAKT_QUEUE_ONE_CPU_MILLI),
 		.mem_mib = (int64_t)spec->mem_mib,
+		.only_devices = spec->gpu_indices,
 	};
 
 	if (spec->mig[0]) {
@@ -234,6 +237,14 @@ static bool is_part(const struct takt_jobspec *spec)
 	return spec->gpu_milli || spec->mig[0];
 }
 
+void takt_queue_job_terms(const struct takt_queue *queue, const struct takt_queue_job *job,
+			  struct takt_sched_job *ret)
+{
+	ret->tenant = job->tenant_id;
+	ret->on_failure = on_failure(queue, job);
+	ret->outlook = takt_queue_uses_outlooks(queue) ? job->estimate.kind + 1 : 0;
+}
+
 static struct takt_sched_job sched_job(const struct takt_queue *queue,
 				       const struct takt_queue_job *job)
 {
@@ -243,20 +254,18 @@ static struct takt_sched_job sched_job(const struct takt_queue *queue,
 		.priority = job->row.priority,
 		.owner = takt_queue_owner(job->row.uid),
 		.flags = (job->spec.use_outside ? TAKT_JOB_USE_OUTSIDE : 0u) |
-			 (job->row.held || job->gives_way ? TAKT_JOB_HELD : 0u) |
+			 (job->row.held || job->gives_way || job->evict.held ? TAKT_JOB_HELD : 0u) |
 			 (job->spec.preemptible ? TAKT_JOB_PREEMPTIBLE : 0u) |
 			 (is_part(&job->spec) ? TAKT_JOB_CLEAN_END : 0u),
 		.array = job->spec.array_id,
 		.array_limit = job->spec.array_limit,
 		.earliest_start_ns = earliest_ns(queue, job),
 		.estimate_ns = job->estimate.ns,
-		.tenant = job->tenant_id,
 		.deadline_ns = deadline_ns(queue, job),
-		.on_failure = on_failure(queue, job),
 		.submit_ns = takt_queue_sched_ns(queue, job->row.submitted),
-		.outlook = takt_queue_uses_outlooks(queue) ? job->estimate.kind + 1 : 0,
 	};
 
+	takt_queue_job_terms(queue, job, &ask);
 	ask_gpus(queue, job, &ask);
 	return ask;
 }
@@ -289,8 +298,11 @@ static int tell_place(struct takt_queue *queue, const struct takt_sched_event *e
 	bool comes = event->kind == TAKT_SCHED_JOB_PLACED;
 	bool goes = event->kind == TAKT_SCHED_JOB_DRAINING ||
 		    event->kind == TAKT_SCHED_JOB_REQUEUED || event->kind == TAKT_SCHED_JOB_ENDED;
-	int rc = comes ? takt_ledger_reserve(queue, job) : 0;
+	int rc;
 
+	if (job->evict.step == TAKT_EVICT_STILL) /* it keeps what it holds */
+		return tell_sched(queue, event, job, err);
+	rc = comes ? takt_ledger_reserve(queue, job) : 0;
 	if (rc < 0)
 		return takt_err_set(err, rc, "what job %llu holds",
 				    (unsigned long long)job->row.id);
@@ -363,6 +375,25 @@ static struct takt_queue_job *new_job(struct takt_jobspec *spec)
 	return job;
 }
 
+static uint32_t gpus_with(const struct takt_queue_config *config, uint32_t mem_mib)
+{
+	uint32_t count = 0;
+
+	for (uint32_t gpu = 0; gpu < config->gpu_count; gpu++)
+		count += takt_queue_gpu_mem(config, gpu) >= mem_mib;
+	return count;
+}
+
+static uint32_t most_gpu_mem(const struct takt_queue_config *config)
+{
+	uint32_t most = 0;
+
+	for (uint32_t gpu = 0; gpu < config->gpu_count; gpu++)
+		if (takt_queue_gpu_mem(config, gpu) > most)
+			most = takt_queue_gpu_mem(config, gpu);
+	return most;
+}
+
 /* What the scheduler would wait for in vain. */
 static int check_room(const struct takt_queue_config *config, const struct takt_jobspec *spec,
 		      struct takt_err *err)
@@ -376,11 +407,33 @@ static int check_room(const struct takt_queue_config *config, const struct takt_
 		return takt_err_set(err, -TAKT_E_IMPOSSIBLE,
 				    "asks for %llu MiB of memory, the machine has %lld",
 				    (unsigned long long)spec->mem_mib, (long long)config->mem_mib);
-	if (spec->gpu_mem_mib > config->gpu_mem_mib)
+	if (spec->gpu_mem_mib && spec->gpus > gpus_with(config, spec->gpu_mem_mib))
 		return takt_err_set(err, -TAKT_E_IMPOSSIBLE,
-				    "asks for GPUs with %u MiB, the smallest here has %u%s",
-				    spec->gpu_mem_mib, config->gpu_mem_mib,
+				    "asks for %u GPUs with %u MiB each, %u here have that, the "
+				    "largest here has %u%s",
+				    spec->gpus, spec->gpu_mem_mib,
+				    gpus_with(config, spec->gpu_mem_mib), most_gpu_mem(config),
 				    config->gpu_mem_mib ? "" : " (not known)");
+	return 0;
+}
+
+/* Of those that it names, as many as it asks for have to be there and to be had whole. */
+static int check_named(const struct takt_queue_config *config, const struct takt_jobspec *spec,
+		       struct takt_err *err)
+{
+	uint64_t there = config->gpu_count < 64 ? (1ull << config->gpu_count) - 1 : UINT64_MAX;
+	uint64_t missing = spec->gpu_indices & ~there;
+	uint64_t cut = spec->gpu_indices & config->mig_gpus;
+
+	if (missing)
+		return takt_err_set(err, -TAKT_E_IMPOSSIBLE,
+				    "asks for GPU %d; this machine has %u, counted from 0",
+				    __builtin_ctzll(missing), config->gpu_count);
+	if (cut && !spec->mig[0] &&
+	    spec->gpus > (uint32_t)__builtin_popcountll(spec->gpu_indices & ~cut))
+		return takt_err_set(err, -TAKT_E_IMPOSSIBLE,
+				    "asks for GPU %d, which is cut into MIG instances (--mig)",
+				    __builtin_ctzll(cut));
 	return 0;
 }
 
@@ -395,12 +448,19 @@ int takt_queue_check_possible(struct takt_queue *queue, const struct takt_jobspe
 	if (queue->jobs.len >= queue->config.max_jobs)
 		return takt_err_set(err, -TAKT_E_LIMIT, "the queue is full with %u jobs",
 				    queue->config.max_jobs);
-	if (spec->clock_ask != TAKT_CLOCK_ASK_NONE && (spec->use_outside || is_part(spec)))
+	if (spec->clock_ask != TAKT_CLOCK_ASK_NONE && spec->use_outside)
 		return takt_err_set(err, -TAKT_E_USAGE,
-				    "clocks are changed only on GPUs that a job holds alone: drop "
-				    "--clock or %s",
-				    spec->use_outside ? "--use-outside" : "ask for whole GPUs");
-	if (spec->mig[0])
+				    "clocks are not changed under processes that are not takt's: "
+				    "drop --clock or --use-outside");
+	if (spec->clock_ask == TAKT_CLOCK_ASK_LOCK && is_part(spec))
+		return takt_err_set(err, -TAKT_E_USAGE,
+				    "clocks are locked only on GPUs that a job holds alone: ask "
+				    "for a ceiling (--clock) or for whole GPUs");
+	if (spec->gpus && queue->config.why_no_gpus)
+		rc = takt_err_set(err, -TAKT_E_UNAVAILABLE,
+				  "takt sees no GPU here since its start: %s",
+				  queue->config.why_no_gpus);
+	else if (spec->mig[0])
 		rc = takt_queue_mig_possible(queue, spec, err);
 	else
 		rc = takt_sched_possible(queue->sched, &ask, err);
@@ -410,7 +470,11 @@ int takt_queue_check_possible(struct takt_queue *queue, const struct takt_jobspe
 				  "(--mig)",
 				  spec->gpus, cut, queue->config.gpu_count);
 	if (rc == 0)
+		rc = check_named(&queue->config, spec, err);
+	if (rc == 0)
 		rc = check_room(&queue->config, spec, err);
+	if (rc == 0)
+		rc = takt_queue_check_freezable(spec, err);
 	return rc < 0 ? rc : takt_queue_check_after(queue, spec, err);
 }
 
@@ -543,11 +607,24 @@ int takt_queue_cancel(struct takt_queue *queue, uint64_t job_id, struct takt_wal
 	}
 }
 
+int takt_queue_send_signal(struct takt_queue *queue, const struct takt_queue_job *job, int signal,
+			   struct takt_err *err)
+{
+	struct takt_action action = {
+		.id = queue->next_signal_id++,
+		.planned_on = takt_sched_version(queue->sched),
+		.kind = TAKT_ACTION_SIGNAL,
+		.job_id = job->row.id,
+		.attempt = job->row.attempt,
+		.signal = signal,
+	};
+
+	return takt_engine_apply(queue->config.engine, &action, 1, err);
+}
+
 int takt_queue_signal(struct takt_queue *queue, uint64_t job_id, int signal, struct takt_err *err)
 {
 	struct takt_queue_job *job = NULL;
-	struct takt_action action = {
-		.kind = TAKT_ACTION_SIGNAL, .job_id = job_id, .signal = signal};
 	int rc = find_live(queue, job_id, &job, err);
 
 	if (rc < 0)
@@ -556,10 +633,11 @@ int takt_queue_signal(struct takt_queue *queue, uint64_t job_id, int signal, str
 		return takt_err_set(err, -TAKT_E_CONFLICT, "job %llu is %s, not running",
 				    (unsigned long long)job_id,
 				    takt_job_state_name(job->row.state));
-	action.id = queue->next_signal_id++;
-	action.attempt = job->row.attempt;
-	action.planned_on = takt_sched_version(queue->sched);
-	return takt_engine_apply(queue->config.engine, &action, 1, err);
+	if (job->evict.step >= TAKT_EVICT_STILLING)
+		return takt_err_set(err, -TAKT_E_CONFLICT, "job %llu is frozen for job %llu",
+				    (unsigned long long)job_id,
+				    (unsigned long long)job->row.evict_for);
+	return takt_queue_send_signal(queue, job, signal, err);
 }
 
 void takt_queue_prepared(struct takt_queue *queue, uint64_t job_id, const char *clock_note)
@@ -637,7 +715,7 @@ static uint64_t next_pump_ns(const struct takt_queue *queue)
 	uint64_t now_ns = takt_queue_sched_ns(queue, queue->wall), next_ns = queue->retry_ns;
 
 	sooner(&next_ns, queue->next_limit_ns);
-	sooner(&next_ns, queue->next_estimate_ns);
+	sooner(&next_ns, takt_queue_next_estimate_ns(queue));
 	sooner(&next_ns, queue->next_evict_ns);
 	sooner(&next_ns, queue->next_usage_ns);
 	if (queue->wake_ns > now_ns)
@@ -648,6 +726,7 @@ static uint64_t next_pump_ns(const struct takt_queue *queue)
 int takt_queue_pump(struct takt_queue *queue, struct takt_boot now, struct takt_wall wall,
 		    uint64_t *ret_next_ns, struct takt_err *err)
 {
+	bool jumped = takt_queue_follow_wall(queue, now, wall);
 	int rc = 0;
 
 	queue->now = now;
@@ -657,7 +736,7 @@ int takt_queue_pump(struct takt_queue *queue, struct takt_boot now, struct takt_
 		retry_refused(queue);
 	if (queue->next_limit_ns && queue->next_limit_ns <= now.ns)
 		takt_queue_check_limits(queue);
-	if (queue->learned || (queue->next_estimate_ns && queue->next_estimate_ns <= now.ns))
+	if (takt_queue_estimates_due(queue))
 		takt_queue_look_at_estimates(queue);
 	if (queue->tenants.len && queue->next_usage_ns <= now.ns)
 		takt_queue_save_usage(queue);
@@ -666,88 +745,13 @@ int takt_queue_pump(struct takt_queue *queue, struct takt_boot now, struct takt_
 	takt_queue_end_dependants(queue);
 	if (queue->wake_ns && takt_queue_sched_ns(queue, wall) >= queue->wake_ns)
 		queue->dirty = true;
-	if (queue->dirty && !queue->retry_ns && !queue->config.observes)
+	if (queue->dirty && !jumped && !queue->retry_ns && !queue->config.observes)
 		rc = takt_queue_replan(queue, err);
-	*ret_next_ns = next_pump_ns(queue);
+	*ret_next_ns = jumped ? now.ns : next_pump_ns(queue); /* first the windows anew */
 	return rc;
-}
-
-/* 0 running, 1 waiting: the order in which people look. */
-static int group_of(const struct takt_queue_job *job)
-{
-	return job->phase == TAKT_PHASE_WAITING || job->phase == TAKT_PHASE_ACCEPTING;
-}
-
-static int each_running(const struct takt_queue *queue,
-			int (*each)(void *ctx, const struct takt_queue_job *job), void *ctx)
-{
-	TAKT_MAP_EACH(entry, &queue->jobs)
-	{
-		int rc = group_of(entry->value.ptr) == 0 ? each(ctx, entry->value.ptr) : 0;
-
-		if (rc < 0)
-			return rc;
-	}
-	return 0;
-}
-
-int takt_queue_each(const struct takt_queue *queue,
-		    int (*each)(void *ctx, const struct takt_queue_job *job), void *ctx)
-{
-	int rc = each_running(queue, each, ctx);
-
-	/* The plan lists waiting jobs in queue order; those it has not seen yet follow. */
-	for (size_t i = 0; rc >= 0 && i < queue->plan.wait_count; i++) {
-		const struct takt_queue_job *job =
-			takt_queue_find(queue, queue->plan.waits[i].job_id);
-
-		if (job && group_of(job) == 1)
-			rc = each(ctx, job);
-	}
-	TAKT_MAP_EACH(entry, &queue->jobs)
-	if (rc >= 0 && group_of(entry->value.ptr) == 1 &&
-	    !takt_map_u64_get(&queue->waits, entry->key))
-		rc = each(ctx, entry->value.ptr);
-	return rc < 0 ? rc : 0;
-}
-
-const struct takt_plan_wait *takt_queue_why(const struct takt_queue *queue, uint64_t job_id,
-					    uint32_t *ret_ahead)
-{
-	const union takt_map_value *at = takt_map_u64_get(&queue->waits, job_id);
-
-	if (!at)
-		return NULL;
-	*ret_ahead = (uint32_t)at->u64;
-	return &queue->plan.waits[at->u64];
 }
 
 uint64_t takt_queue_version(const struct takt_queue *queue)
 {
 	return queue->version + takt_sched_version(queue->sched);
-}
-
-struct takt_wall takt_queue_predicted_start(const struct takt_queue *queue, uint64_t job_id)
-{
-	uint32_t ahead;
-	const struct takt_plan_wait *wait = takt_queue_why(queue, job_id, &ahead);
-
-	if (!wait || wait->how == TAKT_START_UNKNOWN || wait->start_ns == 0)
-		return (struct takt_wall){0};
-	return (struct takt_wall){queue->config.epoch.ns + (int64_t)wait->start_ns};
-}
-
-void takt_queue_counts(const struct takt_queue *queue, uint32_t *ret_waiting, uint32_t *ret_running)
-{
-	uint32_t waiting = 0, running = 0;
-
-	TAKT_MAP_EACH(entry, &queue->jobs)
-	{
-		if (group_of(entry->value.ptr))
-			waiting++;
-		else
-			running++;
-	}
-	*ret_waiting = waiting;
-	*ret_running = running;
 }

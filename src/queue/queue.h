@@ -85,28 +85,54 @@ enum takt_evict_step {
 	TAKT_EVICT_SUSPECTED,
 	TAKT_EVICT_DECIDED,
 	TAKT_EVICT_NOTED,
+	TAKT_EVICT_ASKED,
 	TAKT_EVICT_TOLD,
 	TAKT_EVICT_ENDING,
+	TAKT_EVICT_STILLING, /* it is frozen instead: see stand_still.c */
+	TAKT_EVICT_STILL,
+};
+
+/* takt_job.evict of one that goes because somebody asked for it. */
+enum {
+	TAKT_EVICT_ROW_ASKED = 6
 };
 
 struct takt_queue_evict {
 	enum takt_evict_step step;
 	enum takt_evict_why why;
-	bool stop;	 /* not run again */
-	bool taken_over; /* from an earlier takt */
-	uint64_t serial; /* of the newest plan that says so */
-	uint64_t due_ns; /* boot time of the next step; 0 = none is due */
+	bool stop;	     /* not run again */
+	bool taken_over;     /* from an earlier takt */
+	uint64_t serial;     /* of the newest plan that says so */
+	uint64_t due_ns;     /* boot time of the next step; 0 = none is due */
+	uint64_t give_up_ns; /* STILLING: boot time to end it instead */
+	uint64_t clean_gpus; /* STILL: of its own, those that the other has left */
+	bool held;	     /* STILL: with the scheduler */
+	bool restless;	     /* it could not be frozen */
 };
+
+/* What a job's owner can ask to hear of (spec.hook). */
+enum takt_job_event {
+	TAKT_EVENT_STARTED,
+	TAKT_EVENT_REQUEUED,  /* its attempt failed, was lost or interrupted; it waits again */
+	TAKT_EVENT_PREEMPTED, /* its attempt made room for others; it waits again */
+	TAKT_EVENT_FROZEN,
+	TAKT_EVENT_THAWED,
+	TAKT_EVENT_ENDED,
+	TAKT_EVENT_COUNT
+};
+
+const char *takt_job_event_name(enum takt_job_event event); /* "started", ... */
 
 /* A job that has not ended durably. Owned by the queue, borrowed by callers until the next call. */
 struct takt_queue_job {
 	struct takt_job row;
 	struct takt_jobspec spec;
 	enum takt_queue_phase phase;
-	int32_t pid;	  /* of its first process; 0 = none known */
-	bool row_durable; /* PREPARING: the store has the attempt */
-	bool prepared;	  /* PREPARING: the caller is ready */
-	bool stop_wanted; /* cancel while it starts or runs */
+	int32_t pid;		       /* of its first process; 0 = none known */
+	struct takt_boot started_boot; /* of its attempt; 0 = not known */
+	bool row_durable;	       /* PREPARING: the store has the attempt */
+	bool prepared;		       /* PREPARING: the caller is ready */
+	bool stop_wanted;	       /* cancel while it starts or runs */
 	bool stop_sent;
 	enum takt_queue_stage stage;
 	uint32_t start_writes;	 /* of its row with an attempt to start, that the store has not
@@ -115,10 +141,15 @@ struct takt_queue_job {
 	uint64_t stage_after_ns; /* boot time before which it is not staged again */
 	bool ends;		 /* stage OFF: it ends as end_as when that is done */
 	enum takt_job_state end_as;
-	size_t bytes;	      /* of its description, as counted against the limit */
-	uint32_t never_ran;   /* attempts in a row that came to nothing */
-	uint64_t limit_ns;    /* RUNNING: boot time of its time limit; 0 = not looked at */
-	bool changing;	      /* a change of its row is posted */
+	size_t bytes;		      /* of its description, as counted against the limit */
+	uint32_t never_ran;	      /* attempts in a row that came to nothing */
+	uint64_t limit_ns;	      /* RUNNING: boot time of its time limit; 0 = not looked at */
+	uint64_t rested_ns;	      /* of this attempt, frozen by its owner and thawed again */
+	struct takt_boot rests_since; /* row.frozen; 0 = since before this takt */
+	bool rest_unknown;	      /* it was frozen for nobody knows how long */
+	bool changing;		      /* a change of its row is posted */
+	uint32_t writes;	      /* of its row, that the store has not answered */
+	uint32_t events;	      /* bits of those to be told of when it has */
 	bool end_refused;     /* ENDING: the store could not take the end; posted again later */
 	bool end_missing;     /* ENDING: the same, once at least */
 	bool placeless;	      /* may be alive, and has no place with the scheduler, see load.c */
@@ -148,6 +179,15 @@ struct takt_queue_hooks {
 			struct takt_job_report *ret_report);
 	/* It moved on; an ended one is durable and forgotten by the queue right after this call. */
 	void (*changed)(void *ctx, const struct takt_queue_job *job);
+	/* Something that its owner wants to hear of has happened and is on disk; after a crash it
+	 * is not said again. Only of jobs with spec.hook; an ended one is forgotten soon after. */
+	void (*event)(void *ctx, const struct takt_queue_job *job, enum takt_job_event event);
+	/* Whether no process of a running job that was told to stand still runs any more; then
+	 * *ret_mem_mib is what is used of the memory of its fullest GPU, left alone where that is
+	 * not known. NULL = it does. */
+	bool (*stands_still)(void *ctx, const struct takt_queue_job *job, uint32_t *ret_mem_mib);
+	/* The engine's word on an attempt that is not the queue's (TAKT_ENGINE_ASIDE). */
+	void (*aside)(void *ctx, const struct takt_engine_event *event);
 	/* A ticket of the store with tag 0, which is not the queue's, was answered. May be NULL. */
 	void (*stored)(void *ctx, const struct takt_store_completion *done);
 	/* The user's name, "" where it is not known; for rules that name users. NULL = none is. */
@@ -161,7 +201,8 @@ struct takt_queue_instance {
 	uint32_t gpu;
 	uint32_t slices; /* of computing, 1..7 */
 	uint32_t mem_mib;
-	uint32_t place; /* the queue's own */
+	uint32_t place; /* this and the next are the queue's own */
+	bool gone;	/* held by a job, and no more */
 };
 
 struct takt_queue_config {
@@ -169,12 +210,19 @@ struct takt_queue_config {
 	struct takt_engine *engine; /* borrowed; its watcher is taken over */
 	const int32_t *pair_score;  /* gpu_count x gpu_count, borrowed for new and load */
 	uint32_t gpu_count;
-	int32_t cpu_milli;    /* that jobs may have together; 0 = none to count */
-	int64_t mem_mib;      /* the same */
-	uint32_t gpu_mem_mib; /* of the smallest GPU; 0 = not known */
-	uint64_t mig_gpus;    /* that are cut into MIG instances; nobody gets them otherwise */
+	const char *why_no_gpus; /* borrowed until free; NULL: gpu_count is all there are */
+	int32_t cpu_milli;	 /* that jobs may have together; 0 = none to count */
+	int64_t mem_mib;	 /* the same */
+	uint32_t gpu_mem_mib;	 /* of the smallest GPU; 0 = not known */
+	const uint32_t
+		*each_mem_mib; /* gpu_count, borrowed until free; NULL: all as the smallest */
+	uint64_t mig_gpus;     /* that are cut into MIG instances; nobody gets them otherwise */
 	const struct takt_queue_instance *instances; /* borrowed for new */
 	uint32_t instance_count;
+	/* What the GPUs of mig_gpus may be cut into later: profile, slices, mem_mib. Borrowed for
+	 * new. */
+	const struct takt_queue_instance *kinds;
+	uint32_t kind_count;
 	uint32_t max_jobs; /* live at a time; 0 = 200,000, which is also the limit */
 	size_t max_bytes;  /* of their descriptions together; 0 = 512 MiB */
 	enum takt_queue_staging staging;
@@ -193,6 +241,9 @@ struct takt_queue_config {
 	/* Zero of the scheduler's clock, which is the wall's; what lies before counts as it. Any
 	 * instant not long ago, so that the numbers stay small. */
 	struct takt_wall epoch;
+	/* By which the wall clock is ahead of the boot clock, so that a jump while takt was away is
+	 * noticed; 0 = not to be looked at. */
+	int64_t wall_ahead_ns;
 	uint64_t signal_id_base; /* first id of signal actions; unique over restarts (wall clock ns
 				    will do) */
 };
@@ -222,7 +273,20 @@ int takt_queue_submit_many(struct takt_queue *queue, uid_t uid, gid_t gid,
 			   struct takt_jobspecs *specs, struct takt_wall now, void *token,
 			   struct takt_err *err);
 
-/* What would become of a job if it were handed in now. */
+enum {
+	TAKT_TRIAL_RUNS = 8,
+};
+/* Jobs of an array, by their indices, of which the same is to be expected. */
+struct takt_queue_trial_run {
+	uint32_t first, last;
+	bool starts; /* at once, on these together */
+	uint64_t gpu_mask;
+	enum takt_why why; /* else, as below */
+	char text[320];
+	struct takt_wall starts_at;
+};
+/* What would become of a job if it were handed in now; of an array of its first, and of its jobs in
+ * runs. */
 struct takt_queue_trial {
 	bool starts; /* at once, on these */
 	uint64_t gpu_mask;
@@ -231,9 +295,12 @@ struct takt_queue_trial {
 	uint32_t ahead;		    /* jobs that wait and go first */
 	struct takt_wall starts_at; /* predicted; 0 = not known */
 	struct takt_queue_estimate estimate;
+	uint32_t run_count; /* 0 = no array */
+	struct takt_queue_trial_run runs[TAKT_TRIAL_RUNS];
+	uint32_t more; /* of its jobs, in no run: they come after those */
 };
-/* What would become of these if they were handed in together; an array is looked at as one job.
- * *ret has room for all. Nothing is kept of them. Refuses what submit refuses. */
+/* What would become of these if they were handed in together. *ret has room for all. Nothing is
+ * kept of them. Refuses what submit refuses. */
 int takt_queue_try(struct takt_queue *queue, uid_t uid, struct takt_jobspecs *specs,
 		   struct takt_wall now, struct takt_queue_trial *ret, struct takt_err *err);
 /* Wanted from now on, over restarts too. `changed` follows when it ends. -TAKT_E_CONFLICT when it
@@ -243,14 +310,19 @@ int takt_queue_cancel(struct takt_queue *queue, uint64_t job_id, struct takt_wal
 
 /* What an owner or an administrator may change about a job that waits. */
 struct takt_queue_change {
-	bool set_held, set_priority;
+	bool set_held, set_priority, set_promise;
+	bool begin_anew; /* RUNNING, and nothing else set: it is ended and waits again */
 	enum takt_job_hold held;
 	int32_t priority; /* -1000..1000 */
+	/* Checked by the caller; counts of one that runs too. */
+	struct takt_job_promise promise;
 };
+/* Puts what was promised since into the description that a job came with. */
+void takt_queue_keep_promise(const struct takt_job *row, struct takt_jobspec *spec);
 /*
  * Counts at once for what is planned; `noted` is called with `token` when it is on disk. Refused by
- * the disk it is undone. -TAKT_E_CONFLICT when the job does not wait (any more), -TAKT_E_BUSY while
- * another change of it is being written.
+ * the disk it is undone. -TAKT_E_CONFLICT when the job does not wait (any more) or, to begin anew,
+ * does not run; -TAKT_E_BUSY while another change of it is being written.
  */
 int takt_queue_change(struct takt_queue *queue, uint64_t job_id,
 		      const struct takt_queue_change *change, void *token, struct takt_err *err);
@@ -283,6 +355,15 @@ struct takt_queue_holding {
 	bool left;	   /* the job is over; the GPU is not known to be clean of it */
 	uint64_t stand_in; /* of a share that was left: who keeps it with the scheduler */
 };
+/* A GPU of mig_gpus has these instances now (of that GPU all). Those that are no more and that a
+ * job holds stay its own until it has left; *ret_held: such there are, call again when it has.
+ * Kinds that were not told to new, and more than there is room for, are left out: -TAKT_E_LIMIT,
+ * with the rest done. After any other failure call again. */
+int takt_queue_mig_change(struct takt_queue *queue, uint32_t gpu,
+			  const struct takt_queue_instance *instances, uint32_t count,
+			  bool *ret_held, struct takt_err *err);
+/* On these GPUs no job gets an instance that has none yet: they are being cut. */
+void takt_queue_mig_close(struct takt_queue *queue, uint64_t gpus);
 /* UUID of a MIG instance, by its number. */
 const char *takt_queue_instance_uuid(const struct takt_queue *queue, int32_t instance);
 /* All of them, in no order. Borrowed until the next call that is not const. */
@@ -295,14 +376,18 @@ int takt_queue_gpu_clean(struct takt_queue *queue, uint32_t gpu, struct takt_err
 /* The same of one that has been left, where others hold the GPU too. */
 int takt_queue_holding_gone(struct takt_queue *queue, const struct takt_queue_holding *holding,
 			    struct takt_err *err);
+/* Known from before this queue was loaded: that attempt has left a GPU, which nobody holds, and it
+ * may not be clean of it. As of any job that has left a GPU, the ledger has it from here on. */
+int takt_queue_gpu_left(struct takt_queue *queue, uint32_t gpu, uint64_t job_id, uint32_t attempt,
+			struct takt_err *err);
 int takt_queue_gpu_outside(struct takt_queue *queue, uint32_t gpu, bool outside,
 			   struct takt_err *err);
 int takt_queue_gpu_health(struct takt_queue *queue, uint32_t gpu, enum takt_gpu_state state,
 			  struct takt_err *err);
 /*
- * GPUs that are kept from `from` to `until` for the jobs of one user: what else is not over by then
- * is not placed there. Whatever runs there already goes on; with maintenance its own policy for
- * failing GPUs decides.
+ * GPUs that are kept from `from` to `until` for the jobs of one user or tenant: what else is not
+ * over by then is not placed there. Whatever runs there already goes on; with maintenance its own
+ * policy for failing GPUs decides.
  */
 #define TAKT_QUEUE_MAINTENANCE UINT64_MAX /* nobody's, see above */
 #define TAKT_QUEUE_NOBODY      (UINT64_C(1) << 40)
@@ -311,10 +396,15 @@ struct takt_queue_window {
 	uint64_t gpu_mask;
 	struct takt_wall from, until; /* INT64_MAX = for ever */
 	uint64_t owner;		      /* a uid, or one of the above */
+	const char *tenant;	      /* for all its users instead; NULL = for the owner */
 };
+/* -TAKT_E_NOT_FOUND: no rule knows the tenant. */
 int takt_queue_keep_gpus(struct takt_queue *queue, const struct takt_queue_window *window,
 			 struct takt_err *err);
 void takt_queue_release_gpus(struct takt_queue *queue, uint64_t window_id);
+/* How often the wall clock was set so far. Windows are instants of that clock: before the next pump
+ * they are to be named again. */
+uint64_t takt_queue_wall_jumps(const struct takt_queue *queue);
 
 /* FREE, ASSIGNED, ... and the job on it (0 = none); of several one that has not left. */
 enum takt_gpu_state takt_queue_gpu(const struct takt_queue *queue, uint32_t gpu,
@@ -330,18 +420,43 @@ uint32_t takt_queue_asked_gpu_mem(const struct takt_queue *queue, const struct t
 
 /* Live job, or NULL. */
 const struct takt_queue_job *takt_queue_find(const struct takt_queue *queue, uint64_t job_id);
-/* Running ones first by id, then waiting in queue order. Stops at a negative return. */
-int takt_queue_each(const struct takt_queue *queue,
+/* Running ones first by id, then waiting in queue order, the first `most` of them at least. Stops
+ * at a negative return. */
+int takt_queue_each(struct takt_queue *queue, uint32_t most,
 		    int (*each)(void *ctx, const struct takt_queue_job *job), void *ctx);
-/* The newest plan's word on a waiting job; NULL when it has none yet. *ret_ahead: waiting jobs of
- * higher rank. */
+/* From now on until the next plan it says why of so many waiting jobs, in queue order. It says so
+ * of the first 256 anyway. */
+void takt_queue_explain(struct takt_queue *queue, uint32_t most);
+/* The newest plan's word on a waiting job; NULL when it has none (yet): see takt_queue_explain.
+ * *ret_ahead: waiting jobs of higher rank. */
 const struct takt_plan_wait *takt_queue_why(const struct takt_queue *queue, uint64_t job_id,
 					    uint32_t *ret_ahead);
 /* Another one whenever something that a live job's view shows has changed. */
 uint64_t takt_queue_version(const struct takt_queue *queue);
+/* What may be set anew while jobs wait and run; as in the configuration. The half-life of usage is
+ * the rules' affair. */
+struct takt_queue_terms {
+	struct takt_sched_settings settings;
+	enum takt_queue_staging staging;
+	enum takt_failure_policy on_gpu_failure; /* of jobs that are handed in from now on */
+	uint32_t max_jobs;
+};
+/* From the next plan on. -TAKT_E_USAGE: settings that do not go together. Nothing has changed on
+ * failure. */
+int takt_queue_set_terms(struct takt_queue *queue, const struct takt_queue_terms *terms,
+			 struct takt_err *err);
 /* Who may have how much, from now on; takes the contents of *rules over on success. */
 int takt_queue_set_rules(struct takt_queue *queue, struct takt_share_rules *rules,
 			 struct takt_err *err);
+
+bool takt_queue_knows_tenant(const struct takt_queue *queue, const char *name);
+/* The rule of the tenant that such a job counts for; NULL = none. Borrowed until the rules change.
+ */
+const struct takt_share_rule *takt_queue_tenant_rule(const struct takt_queue *queue, uid_t uid,
+						     const char *asked);
+/* That of the next tenant above it that has one ("lab" of "lab/vision"); NULL = none. */
+const struct takt_share_rule *takt_queue_tenant_above(const struct takt_queue *queue,
+						      const struct takt_share_rule *rule);
 
 /* Where its user stands among those who share. */
 struct takt_queue_share {
@@ -355,6 +470,8 @@ bool takt_queue_share(const struct takt_queue *queue, const struct takt_queue_jo
 
 /* When it is predicted to start, if it waits; 0 = not known. */
 struct takt_wall takt_queue_predicted_start(const struct takt_queue *queue, uint64_t job_id);
+/* The GPUs on which the plan means it to start then, as a mask; 0 = not settled. */
+uint64_t takt_queue_predicted_gpus(const struct takt_queue *queue, uint64_t job_id);
 /* By how much predicted starts were off, on average over the last ones; false = none has come yet.
  */
 bool takt_queue_start_error(const struct takt_queue *queue, uint64_t *ret_ns);

@@ -17,6 +17,7 @@ enum {
 	TAKT_QUEUE_STOP_AGAIN_MS = 2000, /* after a stop could not be asked for */
 	TAKT_QUEUE_LONGEST_PAUSE_MS = 300000, /* before a job that failed is tried again */
 	TAKT_QUEUE_MAX_STAGED = 16,
+	TAKT_QUEUE_EXPLAINED = 256, /* first waiting jobs, of which each plan says why they wait */
 	TAKT_QUEUE_RETRY_MS = 2000, /* after the store (full disk) or the engine refused */
 };
 
@@ -24,9 +25,16 @@ enum {
 	TAKT_QUEUE_MAX_INSTANCES = 64 /* of a job */
 };
 
+/* Memory of a GPU in MiB; 0 = not known. */
+static inline uint32_t takt_queue_gpu_mem(const struct takt_queue_config *config, uint32_t gpu)
+{
+	return config->each_mem_mib ? config->each_mem_mib[gpu] : config->gpu_mem_mib;
+}
+
 /* See mig.c. */
 struct takt_queue_mig {
-	struct takt_queue_instance *instances; /* owned */
+	/* Owned. One keeps its place in the list; one that is no more has no UUID. */
+	struct takt_queue_instance *instances;
 	uint32_t count;
 	struct takt_sched_model model;
 	uint8_t layout[TAKT_SCHED_MAX_NODE_GPUS * TAKT_SCHED_MIG_SLICES];
@@ -54,6 +62,7 @@ struct pending_change {
 	void *token; /* NULL = nobody waits */
 	enum takt_job_hold was_held;
 	int32_t was_priority;
+	struct takt_job_promise was_promise, was_said; /* on record, in force */
 };
 
 /* Jobs that are accepted together. Owned by its members together; gone with the last. */
@@ -83,6 +92,7 @@ struct takt_queue {
 	uint64_t next_id, next_seq, next_signal_id;
 	TAKT_VEC(struct pending_change) changes; /* posted, in that order; one a job at most */
 	struct takt_plan plan;			 /* newest */
+	uint64_t planned_ns;			 /* by the scheduler's clock: when */
 	struct takt_map waits;			 /* job id -> index into plan.waits */
 	TAKT_VEC(uint64_t) staged;		 /* jobs whose stage is not NONE */
 	struct takt_map ended_badly;		 /* ids; whose dependants are to be ended */
@@ -95,11 +105,15 @@ struct takt_queue {
 	struct takt_queue_mig mig;
 	uint64_t stand_ins;	 /* so far */
 	uint64_t contested_gpus; /* of attempts that may be alive and have no place, see load.c */
+	uint64_t closed_gpus;	 /* whose MIG instances may go at any moment */
 	uint32_t unended[TAKT_SCHED_MAX_NODE_GPUS]; /* jobs on it whose end the store has refused */
 	uint64_t retry_ns; /* boot time before which nothing starts: the store refused; 0 = go */
 	struct takt_runtime *runtimes; /* owned; what earlier jobs took */
 	bool learned;		       /* something, since the last look at estimates */
 	uint64_t next_estimate_ns;     /* boot time of the next look; 0 = none is due */
+	uint64_t next_renewal_ns;      /* boot time before which who waits hears of nothing new */
+	TAKT_VEC(uint64_t) outlooks;   /* by kind: told with it, as of takt_runtime_told() + 1 */
+	bool evicts;		       /* some job may have to go, and that may be called off */
 	uint64_t next_evict_ns;	       /* boot time to look at evictions; 0 = none is under way */
 	struct takt_share_rules rules; /* owned */
 	TAKT_VEC(struct takt_queue_tenant) tenants;
@@ -109,6 +123,11 @@ struct takt_queue {
 	uint32_t starts_seen;
 	struct takt_boot now; /* as of the last pump */
 	struct takt_wall wall;
+	bool wall_known;       /* the next two are */
+	int64_t wall_ahead_ns; /* of the boot clock, at the last pump; as the store has it */
+	int64_t wall_kept_ns;
+	int64_t wall_away_ns; /* by which it jumped before the queue was loaded */
+	uint64_t wall_jumps;  /* since */
 };
 
 struct takt_queue_job *takt_queue_job_find(const struct takt_queue *queue, uint64_t job_id);
@@ -127,8 +146,11 @@ int takt_queue_submit_array(struct takt_queue *queue, uid_t uid, gid_t gid,
 /* Whether all of them may be handed in; a refusal of one of several names it: "jobs[2]: ...". */
 int takt_queue_check_all(struct takt_queue *queue, const struct takt_jobspecs *specs,
 			 struct takt_err *err);
-/* How many jobs the description is for. */
+/* So many more may live. */
+int takt_queue_check_count(const struct takt_queue *queue, uint32_t count, struct takt_err *err);
+/* How many jobs the description is for, and the descriptions together. */
 uint32_t takt_queue_jobs_of(const struct takt_jobspec *spec);
+uint32_t takt_queue_jobs_of_all(const struct takt_jobspecs *specs);
 /* names.c: puts numbers in the place of names, where the first job will have next_id and the others
  * the numbers after it. -TAKT_E_USAGE: "jobs[2]: ...". */
 int takt_queue_resolve_names(struct takt_jobspecs *specs, uint64_t next_id, struct takt_err *err);
@@ -163,12 +185,19 @@ void takt_ledger_unused(struct takt_queue *queue, const struct takt_queue_job *j
 /* Everything that is kept is known to the scheduler; negative: not yet, so no plan is to be made.
  */
 int takt_ledger_keep(struct takt_queue *queue);
+/* The scheduler may give the GPU to others. */
+int takt_ledger_tell_drained(struct takt_queue *queue, uint32_t gpu, struct takt_err *err);
 
 /* load.c: those that have no place get one as soon as there is room. */
 void takt_queue_find_places(struct takt_queue *queue);
 
 /* mig.c */
 int takt_queue_mig_init(struct takt_queue *queue, struct takt_err *err);
+/* One that holds it has left it (-1: none was held): if it is gone it is forgotten with the last.
+ */
+void takt_queue_mig_left(struct takt_queue *queue, int32_t instance);
+/* Whether one of the instances that the job was given is not there any more. */
+bool takt_queue_mig_is_gone(const struct takt_queue *queue, const struct takt_queue_job *job);
 void takt_queue_mig_fini(struct takt_queue *queue);
 /* What of the node is cut. */
 void takt_queue_mig_node(const struct takt_queue *queue, struct takt_sched_node *node);
@@ -183,15 +212,33 @@ int takt_queue_mig_held(const struct takt_queue *queue, const struct takt_queue_
 			int32_t ret_instances[TAKT_QUEUE_MAX_INSTANCES], uint32_t *ret_count);
 struct takt_sched_slot takt_queue_mig_slot(const struct takt_queue *queue, int32_t instance);
 
+/* freeze.c: how long its attempt has stood still because its owner said so; false: not known. */
+bool takt_queue_rested(const struct takt_queue *queue, const struct takt_queue_job *job,
+		       uint64_t *ret_ns);
+
 /* limits.c */
 void takt_queue_watch_limit(struct takt_queue *queue, const struct takt_queue_job *job);
 void takt_queue_check_limits(struct takt_queue *queue);
+
+/* wall_jump.c: somebody sets the wall clock. */
+/* True when it was set since the last pump. */
+bool takt_queue_follow_wall(struct takt_queue *queue, struct takt_boot now, struct takt_wall wall);
+/* What the wall clock, as it is set now, says of that instant; `said` where that is not known or
+ * differs by less than a jump. */
+struct takt_wall takt_queue_wall_at(const struct takt_queue *queue, struct takt_boot at,
+				    struct takt_wall said);
+/* Whether it was set while takt was away; then each row as it is loaded. */
+int takt_queue_load_wall(struct takt_queue *queue, struct takt_err *err);
+void takt_queue_move_loaded(const struct takt_queue *queue, struct takt_job *row);
 
 /* estimate.c: how long jobs will run. */
 int takt_queue_learn_history(struct takt_queue *queue, struct takt_err *err);
 /* Of a job that is not told to the scheduler yet. */
 int takt_queue_estimate(struct takt_queue *queue, struct takt_queue_job *job, struct takt_err *err);
 void takt_queue_learn_end(struct takt_queue *queue, struct takt_queue_job *job);
+bool takt_queue_estimates_due(const struct takt_queue *queue);
+/* Boot time of the next look; 0 = none is due. */
+uint64_t takt_queue_next_estimate_ns(const struct takt_queue *queue);
 void takt_queue_look_at_estimates(struct takt_queue *queue);
 bool takt_queue_uses_outlooks(const struct takt_queue *queue);
 int takt_queue_tell_outlook(struct takt_queue *queue, uint32_t kind, struct takt_err *err);
@@ -205,9 +252,23 @@ bool takt_queue_has_tenants(const struct takt_queue *queue);
  * counts for its user alone. */
 int takt_queue_find_tenant(struct takt_queue *queue, struct takt_queue_job *job, bool strict,
 			   struct takt_err *err);
+/* The scheduler's number of a tenant that has rules; -TAKT_E_NOT_FOUND. */
+int takt_queue_tenant_id(struct takt_queue *queue, const char *name, uint32_t *ret,
+			 struct takt_err *err);
 /* One more of his jobs may wait. */
 int takt_queue_check_queued(const struct takt_queue *queue, uid_t uid, struct takt_err *err);
 void takt_queue_save_usage(struct takt_queue *queue);
+
+/* terms.c */
+/* The scheduler's configuration; as it was on failure. */
+int takt_queue_set_up(struct takt_queue *queue, const struct takt_sched_settings *settings,
+		      struct takt_err *err);
+/* Nothing has changed on failure. */
+int takt_queue_change_settings(struct takt_queue *queue, const struct takt_sched_settings *settings,
+			       struct takt_err *err);
+/* Fills what of a job depends on the settings. */
+void takt_queue_job_terms(const struct takt_queue *queue, const struct takt_queue_job *job,
+			  struct takt_sched_job *ret);
 
 /* preempt.c: jobs that have to go for others. */
 /* What the newest plan says. */
@@ -221,6 +282,34 @@ bool takt_queue_was_evicted(const struct takt_queue_job *job,
 			    const struct takt_engine_event *event);
 void takt_queue_evicted(struct takt_queue *queue, struct takt_queue_job *job);
 void takt_queue_load_eviction(struct takt_queue *queue, struct takt_queue_job *job);
+
+void takt_queue_forget_eviction(struct takt_queue_job *job);
+/* It goes now: it is told, and ended in the end. */
+void takt_queue_tell_to_go(struct takt_queue *queue, struct takt_queue_job *job);
+/* A running job is to begin anew, because somebody said so: called before that goes to disk, and
+ * when it is there. */
+void takt_queue_ask_to_go(struct takt_queue *queue, struct takt_queue_job *job);
+void takt_queue_asking_noted(struct takt_queue *queue, struct takt_queue_job *job);
+
+/* stand_still.c: jobs that are frozen for others. */
+int takt_queue_check_freezable(const struct takt_jobspec *spec, struct takt_err *err);
+/* It has to go. True: it stands still instead, as soon as that is on disk, or will once the same is
+ * decided of the others that go with it. */
+bool takt_queue_stand_still(struct takt_queue *queue, struct takt_queue_job *job);
+/* "Is to stand still" is on disk, or refused. */
+void takt_queue_still_noted(struct takt_queue *queue, struct takt_queue_job *job,
+			    const struct takt_err *refused);
+/* Of one that runs and is STILLING or STILL: what is due. */
+void takt_queue_check_still(struct takt_queue *queue, struct takt_queue_job *job);
+/* A GPU is clean of a job that had it whole. True when it is that of a job that stands still, which
+ * has it again. */
+bool takt_queue_still_has(struct takt_queue *queue, uint32_t gpu);
+/* Its attempt is over, before anything else is made of that. */
+void takt_queue_still_ended(struct takt_queue *queue, struct takt_queue_job *job);
+/* After a start of the daemon: true when it is one of these; before the scheduler hears of it. */
+bool takt_queue_still_load(struct takt_queue_job *job);
+/* When all are loaded, of one that may be alive: true when it has no place with the scheduler. */
+bool takt_queue_still_claim(struct takt_queue *queue, struct takt_queue_job *job);
 
 /* after.c: jobs that come after others. */
 int takt_queue_check_after(struct takt_queue *queue, const struct takt_jobspec *spec,
@@ -241,6 +330,11 @@ int takt_queue_tell(struct takt_queue *queue, enum takt_sched_event_kind kind,
 /* Post the row; remembers the ticket. */
 int takt_queue_post(struct takt_queue *queue, struct takt_queue_job *job, enum ticket_kind kind,
 		    struct takt_err *err);
+/* events.c: said when what is posted by then is on disk, at most once. */
+void takt_queue_note_event(struct takt_queue_job *job, enum takt_job_event event);
+/* The store has answered a write. */
+void takt_queue_tell_events(struct takt_queue *queue, struct takt_queue_job *job,
+			    const struct takt_err *refused);
 /* The owner's word on the job. */
 void takt_queue_say(struct takt_queue_job *job, const char *message);
 /* Nothing starts for a while: the store or the engine refused. */
@@ -256,7 +350,10 @@ void takt_queue_change_done(struct takt_queue *queue, struct takt_queue_job *job
 void takt_queue_take_completions(struct takt_queue *queue);
 
 /* Keep what the present plan was made of; before its placements are told. */
-void takt_queue_keep_decision(struct takt_queue *queue, uint64_t now_ns);
+void takt_queue_keep_decision(struct takt_queue *queue);
+
+/* why.c: the new plan's reasons can be looked up. */
+int takt_queue_index_waits(struct takt_queue *queue);
 
 /* From plan to engine. */
 int takt_queue_replan(struct takt_queue *queue, struct takt_err *err);
@@ -265,6 +362,13 @@ void takt_queue_try_start(struct takt_queue *queue, struct takt_queue_job *job);
  * any other. */
 void takt_queue_call_off(struct takt_queue *queue, struct takt_queue_job *job);
 void takt_queue_stop(struct takt_queue *queue, struct takt_queue_job *job);
+/* To one that may be alive, whatever it is doing. */
+int takt_queue_send_signal(struct takt_queue *queue, const struct takt_queue_job *job, int signal,
+			   struct takt_err *err);
+/* A waiting job's placements, `count` of them: the GPUs are its own from here on, unless it cannot
+ * have them; then it goes on waiting. */
+void takt_queue_promise(struct takt_queue *queue, const struct takt_plan_placement *placements,
+			uint32_t count);
 /* Give the engine an action on the latest attempt. */
 int takt_queue_order(struct takt_queue *queue, struct takt_queue_job *job,
 		     enum takt_action_kind kind);

@@ -44,8 +44,7 @@ int takt_queue_stage_adopt(struct takt_queue *queue, struct takt_queue_job *job)
 	return rc;
 }
 
-/* Whether its owner, or the configuration, wants it staged. A terminal, a container and the port
- * where ranks meet are an attempt's that starts. */
+/* Whether its owner, or the configuration, wants it staged. */
 static bool may_stage(const struct takt_queue *queue, const struct takt_queue_job *job)
 {
 	const struct takt_jobspec *spec = &job->spec;
@@ -53,7 +52,7 @@ static bool may_stage(const struct takt_queue *queue, const struct takt_queue_jo
 
 	return queue->config.staging != TAKT_STAGING_OFF &&
 	       (asked || queue->config.staging == TAKT_STAGING_ALL) && spec->gpus > 0 &&
-	       !spec->ranks && !spec->pty && !spec->container && !job->row.cancel_wanted &&
+	       !job->row.cancel_wanted &&
 	       (takt_engine_caps(queue->config.engine) & TAKT_ENGINE_STAGE);
 }
 

@@ -2,6 +2,7 @@
 /* From the plan to the engine: promise GPUs, put the attempt on disk, let the caller prepare,
  * start. */
 #include <errno.h>
+#include <signal.h>
 
 #include "base/mem.h"
 #include "base/sys.h"
@@ -65,13 +66,21 @@ int takt_queue_order(struct takt_queue *queue, struct takt_queue_job *job,
 
 void takt_queue_stop(struct takt_queue *queue, struct takt_queue_job *job)
 {
-	job->stop_sent = takt_queue_order(queue, job, TAKT_ACTION_STOP) == 0;
+	/* One that stands still would go on beside the other, to end. */
+	bool still = job->evict.step == TAKT_EVICT_STILL;
+
+	job->stop_sent = still ? takt_queue_send_signal(queue, job, SIGKILL, NULL) == 0
+			       : takt_queue_order(queue, job, TAKT_ACTION_STOP) == 0;
 }
 
 void takt_queue_try_start(struct takt_queue *queue, struct takt_queue_job *job)
 {
 	if (job->phase != TAKT_PHASE_PREPARING || !job->row_durable || !job->prepared)
 		return;
+	if (takt_queue_mig_is_gone(queue, job)) {
+		takt_queue_call_off(queue, job);
+		return;
+	}
 	takt_crash_point("queue.before_start");
 	if (takt_queue_order(queue, job, TAKT_ACTION_START) < 0) {
 		takt_queue_call_off(queue, job);
@@ -92,14 +101,13 @@ static int write_place(struct takt_queue *queue, struct takt_queue_job *job,
 		job->row.gpu_mask |= placements[i].gpu_mask;
 	job->row.share_milli = placements->milli;
 	job->row.mem_held_mib = takt_queue_share_mem(queue, job);
-	if (job->row.gpu_mask & queue->contested_gpus)
+	if (job->row.gpu_mask & (queue->contested_gpus | queue->closed_gpus))
 		return -EBUSY;
 	return job->spec.mig[0] ? takt_queue_mig_place(queue, job, placements, count) : 0;
 }
 
-/* A job's placements: the GPUs are its own from here on. */
-static void promise(struct takt_queue *queue, const struct takt_plan_placement *placements,
-		    uint32_t count)
+void takt_queue_promise(struct takt_queue *queue, const struct takt_plan_placement *placements,
+			uint32_t count)
 {
 	struct takt_queue_job *job = takt_queue_job_find(queue, placements->job_id);
 
@@ -118,7 +126,8 @@ static void promise(struct takt_queue *queue, const struct takt_plan_placement *
 	job->row.evict_for = 0;
 	job->row.evict_at.ns = 0;
 	job->row.checkpoint_at.ns = 0;
-	job->row.frozen = false;
+	job->row.frozen = job->rest_unknown = false;
+	job->row.stood_ns = job->rested_ns = 0;
 	job->row_durable = job->prepared = job->stop_wanted = job->stop_sent = false;
 	job->limit_ns = 0;
 	job->clock_note[0] = '\0';
@@ -141,17 +150,6 @@ static uint32_t tasks_at(const struct takt_plan *plan, size_t at)
 	return count;
 }
 
-static int index_waits(struct takt_queue *queue)
-{
-	int rc = 0;
-
-	takt_map_clear(&queue->waits);
-	for (size_t i = 0; rc == 0 && i < queue->plan.wait_count; i++)
-		rc = takt_map_u64_put(&queue->waits, queue->plan.waits[i].job_id,
-				      (union takt_map_value){.u64 = i});
-	return rc;
-}
-
 int takt_queue_replan(struct takt_queue *queue, struct takt_err *err)
 {
 	uint64_t now_ns = takt_queue_sched_ns(queue, queue->wall);
@@ -160,19 +158,20 @@ int takt_queue_replan(struct takt_queue *queue, struct takt_err *err)
 	if (rc < 0)
 		return takt_err_set(err, rc, "what jobs have left on their GPUs");
 	takt_queue_find_places(queue);
-	rc = takt_sched_run(queue->sched, now_ns, 0, &queue->plan, err);
+	rc = takt_sched_run_briefly(queue->sched, now_ns, TAKT_QUEUE_EXPLAINED, &queue->plan, err);
 	if (rc < 0)
 		return rc;
+	queue->planned_ns = now_ns;
 	queue->wake_ns = queue->plan.next_wakeup_ns;
 	queue->dirty = false;
 	queue->version++;
-	takt_queue_keep_decision(queue, now_ns);
-	rc = index_waits(queue);
+	rc = takt_queue_index_waits(queue);
+	takt_queue_keep_decision(queue);
 	takt_queue_note_predicted(queue);
 	takt_queue_heed_evictions(queue);
 	for (size_t i = 0, n; i < queue->plan.placement_count; i += n) {
 		n = tasks_at(&queue->plan, i);
-		promise(queue, &queue->plan.placements[i], (uint32_t)n);
+		takt_queue_promise(queue, &queue->plan.placements[i], (uint32_t)n);
 	}
 	takt_queue_stage(queue, now_ns);
 	return rc < 0 ? takt_err_set(err, rc, "the plan's index") : 0;

@@ -170,6 +170,27 @@ static int ensure_path(struct takt_queue *queue, const char *name, uint32_t *ret
 	return rc;
 }
 
+static int no_such_tenant(const char *name, int rc, struct takt_err *err)
+{
+	return takt_err_set(err, rc,
+			    "there is no tenant '%s'; the administrator's file of tenants says who "
+			    "there is",
+			    name);
+}
+
+bool takt_queue_knows_tenant(const struct takt_queue *queue, const char *name)
+{
+	return takt_share_rule_tenant(&queue->rules, name) != NULL;
+}
+
+int takt_queue_tenant_id(struct takt_queue *queue, const char *name, uint32_t *ret,
+			 struct takt_err *err)
+{
+	if (!takt_queue_knows_tenant(queue, name))
+		return no_such_tenant(name, -TAKT_E_NOT_FOUND, err);
+	return ensure_path(queue, name, ret, err);
+}
+
 /* Which tenant it is; "" = none. */
 static int choose(const struct takt_queue *queue, uid_t uid, const char *asked, const char **ret,
 		  struct takt_err *err)
@@ -183,15 +204,37 @@ static int choose(const struct takt_queue *queue, uid_t uid, const char *asked, 
 	if (!name[0])
 		return 0;
 	if (!tenant)
-		return takt_err_set(err, -TAKT_E_IMPOSSIBLE,
-				    "there is no tenant '%s'; the administrator's file of tenants "
-				    "says who there is",
-				    name);
+		return no_such_tenant(name, -TAKT_E_IMPOSSIBLE, err);
 	name_of(queue, uid, user_name);
 	if (!takt_share_rule_admits(tenant, user_name, uid))
 		return takt_err_set(err, -EPERM, "tenant '%s' is not yours to use", name);
 	*ret = tenant->name;
 	return 0;
+}
+
+const struct takt_share_rule *takt_queue_tenant_rule(const struct takt_queue *queue, uid_t uid,
+						     const char *asked)
+{
+	const char *name = "";
+
+	return choose(queue, uid, asked, &name, NULL) == 0 && name[0]
+		       ? takt_share_rule_tenant(&queue->rules, name)
+		       : NULL;
+}
+
+const struct takt_share_rule *takt_queue_tenant_above(const struct takt_queue *queue,
+						      const struct takt_share_rule *rule)
+{
+	const struct takt_share_rule *above = NULL;
+	char name[sizeof(rule->name)];
+	char *slash;
+
+	takt_strcpy(name, sizeof(name), rule->name);
+	while (!above && (slash = strrchr(name, '/'))) {
+		*slash = '\0';
+		above = takt_share_rule_tenant(&queue->rules, name);
+	}
+	return above;
 }
 
 int takt_queue_find_tenant(struct takt_queue *queue, struct takt_queue_job *job, bool strict,
@@ -234,42 +277,14 @@ int takt_queue_check_queued(const struct takt_queue *queue, uid_t uid, struct ta
 			    waiting, rule->max_queued);
 }
 
-/* Another half-life: a scheduler keeps its own for life, so another one takes over all that the
- * present one knows. */
-static int copy_event(void *ctx, const struct takt_sched_event *event)
-{
-	return takt_sched_update(ctx, event, NULL);
-}
-
-static int change_half_life(struct takt_queue *queue, uint64_t half_life_ns, struct takt_err *err)
-{
-	uint64_t was_ns = queue->setup.tenants.half_life_ns;
-	struct takt_sched *next = NULL;
-	int rc;
-
-	if (half_life_ns == was_ns)
-		return 0;
-	queue->setup.tenants.half_life_ns = half_life_ns;
-	rc = takt_sched_new(&queue->setup.sched, &next, err);
-	if (rc == 0)
-		rc = takt_sched_snapshot(queue->sched, copy_event, next);
-	if (rc < 0) {
-		queue->setup.tenants.half_life_ns = was_ns;
-		takt_sched_free(next);
-		return takt_err_set(err, rc, "another half-life");
-	}
-	queue->version += takt_sched_version(queue->sched);
-	takt_sched_free(queue->sched);
-	queue->sched = next;
-	queue->config.settings.half_life_ns = half_life_ns;
-	return 0;
-}
-
 int takt_queue_set_rules(struct takt_queue *queue, struct takt_share_rules *rules,
 			 struct takt_err *err)
 {
-	int rc = change_half_life(queue, rules->half_life_ns, err);
+	struct takt_sched_settings settings = queue->config.settings;
+	int rc;
 
+	settings.half_life_ns = rules->half_life_ns;
+	rc = takt_queue_change_settings(queue, &settings, err);
 	if (rc < 0)
 		return rc;
 	takt_share_rules_fini(&queue->rules);

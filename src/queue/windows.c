@@ -17,7 +17,7 @@ int takt_queue_keep_gpus(struct takt_queue *queue, const struct takt_queue_windo
 			 struct takt_err *err)
 {
 	const uint32_t node = TAKT_QUEUE_NODE;
-	const struct takt_sched_window keep = {
+	struct takt_sched_window keep = {
 		.id = window->id,
 		.start_ns = window_ns(queue, window->from),
 		.end_ns = window_ns(queue, window->until),
@@ -28,7 +28,12 @@ int takt_queue_keep_gpus(struct takt_queue *queue, const struct takt_queue_windo
 		.node_count = 1,
 	};
 	const struct takt_sched_event event = {.kind = TAKT_SCHED_WINDOW_ADD, .window = &keep};
+	int rc =
+		window->tenant ? takt_queue_tenant_id(queue, window->tenant, &keep.tenant, err) : 0;
 
+	if (rc < 0)
+		return rc;
+	keep.owner = window->tenant ? 0 : keep.owner;
 	queue->dirty = true;
 	return takt_sched_update(queue->sched, &event, err);
 }

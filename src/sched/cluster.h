@@ -223,6 +223,10 @@ int takt_cluster_set_unhealthy(struct takt_cluster *cluster, uint32_t node, uint
 int takt_cluster_set_outside(struct takt_cluster *cluster, uint32_t node, uint64_t mask);
 int takt_cluster_set_draining(struct takt_cluster *cluster, uint32_t node, uint64_t mask);
 int takt_cluster_set_drained(struct takt_cluster *cluster, uint32_t node, bool drained);
+/* How a FIXED device is cut from now on. -EINVAL: it is not FIXED, a profile cannot start there, or
+ * an instance that is held is none of the layout. */
+int takt_cluster_set_layout(struct takt_cluster *cluster, uint32_t node, uint32_t device,
+			    const uint8_t layout[TAKT_CLUSTER_MAX_MIG], struct takt_err *err);
 /* Replaces all labels and taints. */
 int takt_cluster_set_labels(struct takt_cluster *cluster, uint32_t node,
 			    const struct takt_label *labels, size_t label_count,

@@ -32,11 +32,19 @@ static bool shares(const struct takt_request *request)
 	return (request->flags & TAKT_REQUEST_SHARE_OUTSIDE) != 0;
 }
 
-/* Devices of an allowed model, whatever their state; for a MIG profile those that can have it. */
+static uint64_t asked_for(const struct takt_node *node, const struct takt_request *request)
+{
+	uint64_t all = takt_node_all_devices(node);
+
+	return request->only_devices ? all & request->only_devices : all;
+}
+
+/* Devices that are asked for, of an allowed model, whatever their state; for a MIG profile those
+ * that can have it. */
 static uint64_t matching(const struct takt_cluster *cluster, const struct takt_node *node,
 			 const struct takt_request *request)
 {
-	uint64_t all = takt_node_all_devices(node), match = 0;
+	uint64_t all = asked_for(node, request), match = 0;
 
 	if (!(node->flags & TAKT_NODE_MIXED) && !request->mig_profile) {
 		bool allowed =
@@ -276,6 +284,8 @@ static uint32_t accelerator_causes(const struct takt_cluster *cluster, const str
 	uint64_t healthy = match & ~node->unhealthy;
 	uint32_t need = request->devices;
 
+	if (!asked_for(node, request))
+		return cause(TAKT_FIT_COUNT_OF, true);
 	if (!match)
 		return cause(TAKT_FIT_MODEL, true);
 	if (!of_one_model(node, on_one_numa(cluster, node, request, match), need))
@@ -321,7 +331,8 @@ enum takt_cluster_quick takt_fit_quick(const struct takt_request *request)
 {
 	if (!request->devices)
 		return TAKT_QUICK_NO_DEVICE;
-	if (request->dev_mem_mib || request->mig_profile || request->flags || !request->milli)
+	if (request->dev_mem_mib || request->mig_profile || request->flags || !request->milli ||
+	    request->only_devices)
 		return TAKT_QUICK_NONE;
 	if (request->devices > 1 && request->milli < TAKT_REQUEST_WHOLE)
 		return TAKT_QUICK_NONE;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Nodes: how they come, change and go, and what of them is visible to policies. */
 #include <errno.h>
+#include <string.h>
 
 #include "base/sort.h"
 #include "sched/place_index.h"
@@ -425,6 +426,34 @@ int takt_cluster_set_draining(struct takt_cluster *cluster, uint32_t id, uint64_
 	struct takt_node *node = find(cluster, id);
 
 	return node ? set_mask(cluster, id, &node->draining, mask) : -ENOENT;
+}
+
+int takt_cluster_set_layout(struct takt_cluster *cluster, uint32_t id, uint32_t device_index,
+			    const uint8_t layout[TAKT_CLUSTER_MAX_MIG], struct takt_err *err)
+{
+	struct takt_node *node = find(cluster, id);
+	struct takt_device_desc desc = {.mig = TAKT_MIG_FIXED};
+	struct takt_device *device;
+	int rc;
+
+	if (!node || device_index >= node->devices ||
+	    node->device[device_index].mig != TAKT_MIG_FIXED)
+		return takt_err_set(err, -EINVAL, "device %u of node %u is not cut", device_index,
+				    id);
+	device = &node->device[device_index];
+	desc.model = device->model;
+	memcpy(desc.layout, layout, sizeof(desc.layout));
+	rc = check_layout(cluster, &desc, device_index, err);
+	for (uint32_t at = 0; rc == 0 && at < TAKT_CLUSTER_MAX_MIG; at++)
+		if (device->mig_at[at] && device->mig_at[at] != layout[at])
+			rc = takt_err_set(err, -EINVAL,
+					  "device %u: the MIG instance at slice %u is held",
+					  device_index, at);
+	if (rc < 0)
+		return rc;
+	memcpy(device->layout, layout, sizeof(device->layout));
+	refresh_all(cluster, node);
+	return 0;
 }
 
 int takt_cluster_set_drained(struct takt_cluster *cluster, uint32_t id, bool drained)

@@ -97,12 +97,12 @@ static void judge_all(struct takt_planner *planner)
 	takt_plan_list_ends(planner);
 	mark = takt_cluster_mark(sched->cluster);
 	give_all(planner);
-	TAKT_VEC_EACH (it, &sched->queue) {
-		const struct takt_sched_entry *entry = *it;
-		struct takt_sched_group *group = entry->group;
+	for (size_t i = 0; i < sched->queue.len; i++) {
+		const struct takt_sched_entry *entry = takt_sched_queue_at(sched, i);
+		struct takt_sched_group *group = entry ? entry->group : NULL;
 		bool never;
 
-		if (entry->slot_count > 0 || !group || is_judged(sched, group) ||
+		if (!entry || entry->slot_count > 0 || !group || is_judged(sched, group) ||
 		    takt_sched_tasks(&entry->job) == 1)
 			continue;
 		never = !fits_alone(planner, entry);

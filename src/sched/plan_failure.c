@@ -143,18 +143,19 @@ void takt_plan_handle_failures(struct takt_planner *planner)
 {
 	struct takt_sched *sched = planner->sched;
 	TAKT_CLEANUP(freep) struct takt_sched_entry **placed = NULL;
-	size_t n = 0;
+	size_t count = 0, n = 0;
 
 	if (planner->rc < 0 || (sched->ailing == 0 && sched->windows.len == 0))
 		return;
-	placed = takt_calloc(sched->jobs.len, sizeof(struct takt_sched_entry *));
+	for (const struct takt_sched_entry *it = sched->placed; it; it = it->next_placed)
+		count++;
+	placed = takt_calloc(count, sizeof(struct takt_sched_entry *));
 	if (!placed) {
 		takt_plan_fail(planner, -ENOMEM);
 		return;
 	}
-	TAKT_VEC_EACH (entry, &sched->jobs)
-		if (takt_sched_is_placed(*entry))
-			placed[n++] = *entry;
+	for (struct takt_sched_entry *it = sched->placed; it; it = it->next_placed)
+		placed[n++] = it;
 	takt_plan_fail(planner, takt_sort(placed, n, sizeof(*placed), by_id, NULL));
 	for (size_t i = 0; planner->rc == 0 && i < n; i++)
 		handle(planner, placed[i]);

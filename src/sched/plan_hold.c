@@ -194,7 +194,7 @@ void takt_plan_hold_nothing(struct takt_planner *planner)
 		kept->held = false;
 }
 
-static bool is_in_way(const struct takt_plan_kept *kept, uint64_t end_ns)
+bool takt_plan_is_in_way(const struct takt_plan_kept *kept, uint64_t end_ns)
 {
 	return kept->start_ns == UINT64_MAX || kept->start_ns < end_ns;
 }
@@ -205,14 +205,14 @@ uint32_t takt_plan_hold_for(struct takt_planner *planner, uint64_t end_ns)
 	uint32_t n = 0;
 
 	TAKT_VEC_EACH (kept, &planner->kept) {
-		same = same && kept->held == is_in_way(kept, end_ns);
-		n += is_in_way(kept, end_ns);
+		same = same && kept->held == takt_plan_is_in_way(kept, end_ns);
+		n += takt_plan_is_in_way(kept, end_ns);
 	}
 	if (same)
 		return n;
 	takt_plan_hold_nothing(planner);
 	TAKT_VEC_EACH (kept, &planner->kept) {
-		if (!is_in_way(kept, end_ns))
+		if (!takt_plan_is_in_way(kept, end_ns))
 			continue;
 		kept->held = true;
 		takt_plan_hold(planner, kept);

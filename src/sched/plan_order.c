@@ -257,11 +257,22 @@ static bool length_decides(const struct takt_planner *planner)
 	return false;
 }
 
+/* It names its GPUs: those alone are kept for it, as no other one could ever be its. */
+static bool names_gpus(const struct takt_planner *planner, const struct takt_sched_entry *entry)
+{
+	return takt_cluster_request(planner->sched->cluster, entry->kind)->only_devices != 0;
+}
+
 static void did_not_fit(struct takt_planner *planner, struct takt_sched_entry *entry,
 			uint32_t reach)
 {
 	struct takt_sched_group *group = entry->group;
 
+	if (planner->sched->config.backfill == TAKT_BACKFILL_NONE && names_gpus(planner, entry) &&
+	    takt_plan_reserve(planner, entry)) {
+		set_aside(planner, entry);
+		return;
+	}
 	if (planner->sched->config.backfill == TAKT_BACKFILL_NONE) {
 		if (entry->job.gpus > 0 && !takt_plan_declines(planner, entry) &&
 		    !is_ungoverned(planner, entry))

@@ -37,14 +37,13 @@ static void list_jobs(struct takt_planner *planner)
 {
 	struct takt_sched *sched = planner->sched;
 
-	TAKT_VEC_EACH (it, &sched->jobs)
-		if (takt_sched_is_placed(*it))
-			takt_plan_fail(planner,
-				       takt_vec_push(&planner->ends,
-						     (struct takt_plan_end){
-							     takt_sched_predicted_end_ns(
-								     sched, *it, planner->now_ns),
-							     *it,
+	for (struct takt_sched_entry *entry = sched->placed; entry; entry = entry->next_placed)
+		takt_plan_fail(
+			planner,
+			takt_vec_push(&planner->ends,
+				      (struct takt_plan_end){takt_sched_predicted_end_ns(
+								     sched, entry, planner->now_ns),
+							     entry,
 							     {0}}));
 	TAKT_VEC_EACH (it, &sched->open.placed)
 		takt_plan_fail(
@@ -186,7 +185,8 @@ static bool fits(struct future *future, uint32_t *ret_n)
 	size_t holds = planner->holds.len;
 
 	TAKT_VEC_EACH (kept, &planner->kept)
-		if (!kept->playing && kept->end_ns > future->at_ns && kept->start_ns < end_ns)
+		if (!kept->playing && kept->end_ns > future->at_ns &&
+		    takt_plan_is_in_way(kept, end_ns))
 			takt_plan_hold(planner, kept);
 	*ret_n = takt_plan_place(planner, future->entry, future->at_ns);
 	takt_plan_release_to(planner, holds);

@@ -18,11 +18,20 @@ uint64_t takt_plan_end_if_started(const struct takt_planner *planner,
 	return start_ns + takt_sched_stretched_ns(planner->sched, left);
 }
 
-static bool is_for(const struct takt_sched_window *window, const struct takt_sched_job *job)
+/* Whether a tenant is `above` or one below it. */
+static bool is_within(const struct takt_tenants *tenants, uint32_t tenant, uint32_t above)
+{
+	while (tenant != TAKT_TENANT_ROOT && tenant != above)
+		tenant = takt_tenants_find(tenants, tenant)->parent;
+	return tenant == above;
+}
+
+static bool is_for(const struct takt_sched *sched, const struct takt_sched_window *window,
+		   const struct takt_sched_job *job)
 {
 	return (window->job && window->job == job->id) ||
 	       (window->owner && window->owner == job->owner) ||
-	       (window->tenant && window->tenant == job->tenant);
+	       (window->tenant && is_within(sched->tenants, job->tenant, window->tenant));
 }
 
 static int clear(struct takt_planner *planner)
@@ -74,6 +83,25 @@ static void leave_out_window(struct takt_planner *planner, const struct takt_sch
 	}
 }
 
+uint64_t takt_plan_kept(const struct takt_planner *planner, const struct takt_sched_job *job,
+			const struct takt_sched_host *host)
+{
+	uint64_t kept = 0;
+
+	TAKT_VEC_EACH (window, &planner->sched->windows) {
+		bool there = false;
+
+		if (window->start_ns > planner->now_ns || window->end_ns <= planner->now_ns ||
+		    is_for(planner->sched, window, job))
+			continue;
+		for (uint32_t i = 0; i < window->node_count; i++)
+			there = there || window->nodes[i] == host->facts.id;
+		if (there)
+			kept |= window->gpu_mask ? window->gpu_mask : UINT64_MAX;
+	}
+	return kept;
+}
+
 static void leave_out_windows(struct takt_planner *planner, const struct takt_sched_entry *entry,
 			      uint64_t start_ns)
 {
@@ -83,7 +111,7 @@ static void leave_out_windows(struct takt_planner *planner, const struct takt_sc
 		takt_plan_wake_at(planner, window->start_ns);
 		takt_plan_wake_at(planner, window->end_ns);
 		if (window->start_ns < end_ns && window->end_ns > start_ns &&
-		    !is_for(window, &entry->job))
+		    !is_for(planner->sched, window, &entry->job))
 			leave_out_window(planner, window);
 	}
 }

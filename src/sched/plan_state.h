@@ -54,6 +54,8 @@ struct takt_planner {
 	TAKT_VEC(struct takt_plan_layout) layouts;
 	TAKT_VEC(struct takt_plan_fit) fits;
 
+	uint32_t most_waits;		  /* of how many jobs it is said why they wait; */
+	bool waits_cut;			  /* there are more */
 	struct takt_sched_entry *head;	  /* strict: the first that waits for GPUs; NULL = none */
 	struct takt_sched_entry *stash;	  /* ready jobs set aside, linked by next_stashed */
 	struct takt_sched_group *blocked; /* linked by next_blocked */
@@ -171,6 +173,9 @@ void takt_plan_preempt(struct takt_planner *planner);
 
 /* plan_hold.c: what is kept is taken in the cluster for those who would be in its way. */
 
+/* Whether a job that is over at end_ns would be in its way; of what is kept for a time that nobody
+ * knows any would. */
+bool takt_plan_is_in_way(const struct takt_plan_kept *kept, uint64_t end_ns);
 /* Exactly what a job that is over at end_ns would be in the way of. Returns how many are kept so.
  */
 uint32_t takt_plan_hold_for(struct takt_planner *planner, uint64_t end_ns);
@@ -199,6 +204,9 @@ enum takt_why takt_sched_ungoverned(const struct takt_sched *sched, uint32_t nee
  * NULL when there is no node. */
 struct takt_sched_host *takt_sched_nearest(const struct takt_sched *sched,
 					   const struct takt_sched_job *job, enum takt_why why);
+/* GPUs of the node that windows keep from the job now. */
+uint64_t takt_plan_kept(const struct takt_planner *planner, const struct takt_sched_job *job,
+			const struct takt_sched_host *host);
 /* Why a job of whole GPUs on one node waits that this plan has not placed, with all counts, were it
  * not held; job_id and behind_job are 0. */
 void takt_sched_explain(const struct takt_sched *sched, const struct takt_sched_job *job,

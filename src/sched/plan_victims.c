@@ -97,10 +97,10 @@ int takt_victims_init(struct takt_victims *victims, struct takt_planner *planner
 	victims->all.max = victims->at.max = victims->chosen.max = LIST_MAX;
 	victims->trial.max = victims->best_trial.max = LIST_MAX;
 	give_drains(planner->sched);
-	TAKT_VEC_EACH (entry, &planner->sched->jobs)
-		if (takt_sched_is_placed(*entry) &&
-		    !takt_sched_on_removed(planner->sched, *entry) && rc == 0)
-			rc = list_one(victims, *entry);
+	for (struct takt_sched_entry *entry = planner->sched->placed; entry && rc == 0;
+	     entry = entry->next_placed)
+		if (!takt_sched_on_removed(planner->sched, entry))
+			rc = list_one(victims, entry);
 	if (rc == 0)
 		rc = takt_sort(victims->all.at, victims->all.len, sizeof(*victims->all.at), by_cost,
 			       NULL);

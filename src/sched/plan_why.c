@@ -175,6 +175,21 @@ static void explain_general(struct explainer *explainer, const struct takt_sched
 			wait->also |= UINT64_C(1) << why;
 }
 
+/* What is set aside or reserved for others is not free to this job. */
+static void take_out_kept(const struct takt_planner *planner, const struct takt_sched_job *job,
+			  struct takt_plan_wait *wait)
+{
+	const struct takt_sched_host *host = takt_sched_nearest(planner->sched, job, wait->why);
+	uint64_t free_gpus;
+
+	if (!host || wait->free == 0)
+		return;
+	free_gpus = takt_sched_host_free_gpus(host, job->flags) & ~host->reserved;
+	wait->kept = takt_sched_count(free_gpus & takt_plan_kept(planner, job, host));
+	wait->kept = wait->kept < wait->free ? wait->kept : wait->free;
+	wait->free -= wait->kept;
+}
+
 static void explain_plain(struct explainer *explainer, const struct takt_sched_entry *entry,
 			  struct takt_plan_wait *wait)
 {
@@ -185,6 +200,8 @@ static void explain_plain(struct explainer *explainer, const struct takt_sched_e
 	if (memo->why == TAKT_WHY_NONE)
 		takt_sched_explain(explainer->planner->sched, &entry->job, memo);
 	*wait = *memo;
+	if (explainer->planner->sched->windows.len > 0)
+		take_out_kept(explainer->planner, &entry->job, wait);
 	if (entry->kind == TAKT_SCHED_NO_KIND)
 		return;
 	if (wait->why == TAKT_WHY_SELECTOR ||
@@ -393,11 +410,16 @@ static void explain_queue(struct takt_planner *planner, const struct takt_sched_
 	takt_plan_hold_nothing(planner);
 	takt_plan_fail(planner, takt_sched_sort_queue(sched));
 	look = planner->rc == 0 && can_look_ahead(planner);
+	sched->queue_gaps = 0;
 	for (size_t i = 0; planner->rc == 0 && i < sched->queue.len; i++) {
-		struct takt_sched_entry *entry = sched->queue.at[i];
+		struct takt_sched_entry *entry = takt_sched_queue_at(sched, i);
 
-		if (entry->slot_count > 0)
+		sched->queue_gaps += !entry;
+		if (!entry || entry->slot_count > 0)
 			continue;
+		planner->waits_cut = !only && explainer.ahead >= planner->most_waits;
+		if (planner->waits_cut)
+			break;
 		if (!only || entry == only || entry == planner->head)
 			explain(&explainer, entry, look && (only || explainer.ahead < PREDICTED));
 		else

@@ -29,6 +29,7 @@ struct takt_request {
 	uint32_t dev_mem_mib;
 	uint32_t selector;     /* interned requirements on labels and taints; 0 = none */
 	uint64_t model_mask;   /* bit i: interned accelerator model i is allowed; 0 = any */
+	uint64_t only_devices; /* bit i: accelerator i of its node is allowed; 0 = any */
 	uint32_t max_per_node; /* tasks of this kind at a time on a node; 0 = no limit */
 	uint32_t flags;	       /* TAKT_REQUEST_... */
 	uint16_t speeds;       /* interned: how fast it runs on each model; 0 = equally */

@@ -89,7 +89,8 @@ enum takt_sched_event_kind {
 	TAKT_SCHED_GPU_DRAINING,
 	TAKT_SCHED_GPU_DRAINED, /* node_id, gpu: a DRAINING GPU is clean again */
 	TAKT_SCHED_JOB_ADD,	/* job, at_ns: waiting since then */
-	TAKT_SCHED_JOB_CHANGE,	/* job: new priority, flags or earliest start of a job that waits */
+	TAKT_SCHED_JOB_CHANGE, /* job: new priority, flags, earliest start or deadline of a job that
+				  waits */
 	/* job_id, and where: `slots`, one for each task, or for one task of whole GPUs also node_id
 	 * and gpu_mask. An engine took it; GPUs ASSIGNED. */
 	TAKT_SCHED_JOB_PLACED,
@@ -121,6 +122,8 @@ enum takt_sched_event_kind {
 	TAKT_SCHED_JOB_ESTIMATE,   /* job_id, estimate_ns: a new prediction, in any state */
 	TAKT_SCHED_JOB_CHECKPOINT, /* job_id, at_ns: what it did until then is safe */
 	TAKT_SCHED_JOB_MOVED,	   /* job_id, slots: a placed job holds these instead */
+	/* node_id, gpu, layout: a GPU of mig_cut is cut so from now on. What tasks hold stays. */
+	TAKT_SCHED_GPU_LAYOUT,
 	TAKT_SCHED_EVENT_COUNT
 };
 const char *takt_sched_event_name(enum takt_sched_event_kind kind); /* "node_add", ... */
@@ -146,6 +149,7 @@ struct takt_sched_event {
 	uint32_t slot_count;
 	const struct takt_sched_slot *slots;
 	const char *name;
+	const uint8_t *layout; /* TAKT_SCHED_MIG_SLICES, as a node's mig_layout has them of a GPU */
 	const struct takt_sched_model *model;
 	const struct takt_sched_selector *selector;
 	const struct takt_sched_workload *workload;
@@ -228,6 +232,12 @@ uint64_t takt_sched_version(const struct takt_sched *sched);
 int takt_sched_run(struct takt_sched *sched, uint64_t now_ns, uint64_t seed, struct takt_plan *plan,
 		   struct takt_err *err);
 
+/* The same plan, saying why of the first so many waiting jobs only; for callers with a long queue,
+ * who ask for the others when somebody wants to know. At least 16, those whose start is predicted.
+ */
+int takt_sched_run_briefly(struct takt_sched *sched, uint64_t now_ns, uint32_t most_waits,
+			   struct takt_plan *plan, struct takt_err *err);
+
 /* Take all placements of the plan as facts, as JOB_PLACED would at that time; the plan is the
  * newest and nothing has happened since, else -TAKT_E_STALE. For callers who are their own engine.
  */
@@ -240,7 +250,8 @@ int takt_sched_why(struct takt_sched *sched, uint64_t job_id, uint64_t now_ns,
 		   struct takt_plan *plan, struct takt_err *err);
 
 /* Can this ever run here? 0, or -TAKT_E_IMPOSSIBLE with the reason as message ("asks for 9 GPUs,
- * the largest node has 8"). For refusing at submit. */
+ * the largest node has 8"). For refusing at submit. It looks at the number of GPUs alone; what else
+ * a job asks for (memory, CPUs, a model, a topology) is told by why it waits. */
 int takt_sched_possible(const struct takt_sched *sched, const struct takt_sched_job *job,
 			struct takt_err *err);
 

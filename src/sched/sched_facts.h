@@ -84,11 +84,12 @@ struct takt_sched_node {
 	 * NULL: all pairs alike. */
 	const int32_t *pair_score;
 
-	int32_t cpu_milli;    /* 0 = not counted on this node */
-	int64_t mem_mib;      /* 0 = not counted */
-	uint32_t dev_mem_mib; /* of each GPU; 0 = not known */
-	uint32_t model;	      /* id of the GPUs' model */
-	uint64_t mig_mask;    /* GPUs that may be cut into MIG instances while they are empty */
+	int32_t cpu_milli;	      /* 0 = not counted on this node */
+	int64_t mem_mib;	      /* 0 = not counted */
+	uint32_t dev_mem_mib;	      /* of each GPU; 0 = not known */
+	const uint32_t *each_mem_mib; /* gpu_count, where they are unlike; NULL: dev_mem_mib */
+	uint32_t model;		      /* id of the GPUs' model */
+	uint64_t mig_mask; /* GPUs that may be cut into MIG instances while they are empty */
 	/* GPUs that are cut and stay so: nothing else is placed there. The instances of each: id of
 	 * the profile that starts at each memory slice, 0 = none, TAKT_SCHED_MIG_SLICES a GPU. */
 	uint64_t mig_cut;
@@ -196,8 +197,8 @@ struct takt_sched_outlook {
 
 /*
  * GPUs set aside from start to end: for maintenance (tenant, owner and job 0: nobody's) or reserved
- * in advance for a tenant, an owner or a job. Nothing else is placed there that is not predicted to
- * be over by the start; nothing of unknown length either.
+ * in advance for a tenant and all below it, an owner or a job. Nothing else is placed there that is
+ * not predicted to be over by the start; nothing of unknown length either.
  */
 #define TAKT_WINDOW_FOR_EVER ((uint64_t)INT64_MAX)
 struct takt_sched_window {

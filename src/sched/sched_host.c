@@ -43,6 +43,7 @@ static void free_facts(struct takt_sched_host *host)
 	takt_free(host->gpu_job);
 	takt_free(host->sharers);
 	takt_free((void *)host->facts.numa);
+	takt_free((void *)host->facts.each_mem_mib);
 	takt_free((void *)host->facts.mig_layout);
 	takt_free((void *)host->facts.labels);
 	takt_free((void *)host->facts.taints);
@@ -92,10 +93,13 @@ static struct takt_sched_host *host_new(const struct takt_sched_node *node)
 	host->facts.mig_layout = node->mig_cut ? copy_bytes(node->mig_layout,
 							    node->gpu_count * TAKT_SCHED_MIG_SLICES)
 					       : NULL;
+	host->facts.each_mem_mib =
+		node->each_mem_mib ? copy_ids(node->each_mem_mib, node->gpu_count) : NULL;
 	host->facts.labels = copy_ids(node->labels, node->label_count);
 	host->facts.taints = copy_ids(node->taints, node->taint_count);
 	if (!host->pair_score || !host->gpu_job || !host->sharers || !host->facts.labels ||
 	    !host->facts.taints || (node->numa && !host->facts.numa) ||
+	    (node->each_mem_mib && !host->facts.each_mem_mib) ||
 	    (node->mig_cut && !host->facts.mig_layout)) {
 		takt_sched_host_free(host);
 		return NULL;
@@ -156,11 +160,9 @@ static int label_list_init(const struct takt_sched *sched, const uint32_t *ids, 
 }
 
 /* The instances of a GPU that is cut, in the cluster's numbers. */
-static int describe_cut(const struct takt_sched *sched, const struct takt_sched_node *node,
-			uint32_t gpu, struct takt_device_desc *device, struct takt_err *err)
+static int describe_cut(const struct takt_sched *sched, uint32_t node_id, const uint8_t *layout,
+			struct takt_device_desc *device, struct takt_err *err)
 {
-	const uint8_t *layout = &node->mig_layout[(size_t)gpu * TAKT_SCHED_MIG_SLICES];
-
 	device->mig = TAKT_MIG_FIXED;
 	for (uint32_t i = 0; i < TAKT_SCHED_MIG_SLICES; i++) {
 		if (layout[i] == 0)
@@ -169,7 +171,7 @@ static int describe_cut(const struct takt_sched *sched, const struct takt_sched_
 			return takt_err_set(err, -EINVAL,
 					    "mig_layout of node %" PRIu32
 					    " names profile %u, which was not told before",
-					    node->id, layout[i]);
+					    node_id, layout[i]);
 		device->layout[i] = (uint8_t)takt_cluster_mig_find(
 			sched->cluster, sched->names[TAKT_SPACE_PROFILE].at[layout[i] - 1]);
 	}
@@ -184,12 +186,32 @@ static int describe_devices(const struct takt_sched *sched, const struct takt_sc
 	for (uint32_t i = 0; rc == 0 && i < node->gpu_count; i++) {
 		devices[i] = (struct takt_device_desc){
 			.model = node->model,
-			.mem_mib = node->dev_mem_mib,
+			.mem_mib = node->each_mem_mib ? node->each_mem_mib[i] : node->dev_mem_mib,
 			.mig = node->mig_mask >> i & 1 ? TAKT_MIG_FREE : TAKT_MIG_OFF,
 		};
 		if (node->mig_cut >> i & 1)
-			rc = describe_cut(sched, node, i, &devices[i], err);
+			rc = describe_cut(sched, node->id,
+					  &node->mig_layout[(size_t)i * TAKT_SCHED_MIG_SLICES],
+					  &devices[i], err);
 	}
+	return rc;
+}
+
+int takt_sched_host_cut(struct takt_sched *sched, struct takt_sched_host *host, uint32_t gpu,
+			const uint8_t *layout, struct takt_err *err)
+{
+	struct takt_device_desc device = {0};
+	uint8_t *known = (uint8_t *)host->facts.mig_layout;
+	int rc;
+
+	if (!(host->facts.mig_cut >> gpu & 1))
+		return takt_err_set(err, -EINVAL, "gpu %" PRIu32 " of node %" PRIu32 " is not cut",
+				    gpu, host->id);
+	rc = describe_cut(sched, host->id, layout, &device, err);
+	if (rc == 0)
+		rc = takt_cluster_set_layout(sched->cluster, host->node, gpu, device.layout, err);
+	if (rc == 0)
+		memcpy(&known[(size_t)gpu * TAKT_SCHED_MIG_SLICES], layout, TAKT_SCHED_MIG_SLICES);
 	return rc;
 }
 
@@ -254,7 +276,7 @@ static int add_node(struct takt_sched *sched, struct takt_sched_host *host,
 
 	if (rc == 0)
 		rc = describe_devices(sched, node, devices, err);
-	if (node->dev_mem_mib || node->mig_mask || node->mig_cut)
+	if (node->dev_mem_mib || node->each_mem_mib || node->mig_mask || node->mig_cut)
 		desc.device = devices;
 	if (rc == 0)
 		rc = tell_links(sched, host, &desc.link_class, err);

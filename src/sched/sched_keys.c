@@ -27,6 +27,7 @@ static void set_key(struct takt_sched *sched, struct takt_sched_entry *entry, ui
 	takt_order_key(order, &sched->order_config, &job, now_ns, &entry->key);
 	until = takt_order_next_change_ns(order, &sched->order_config, &job, now_ns);
 	entry->key_until_ns = until;
+	takt_sched_queue_moved(sched, entry);
 	if (until < sched->keys_until_ns)
 		sched->keys_until_ns = until;
 }

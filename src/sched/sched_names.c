@@ -42,6 +42,7 @@ const char *const takt_sched_event_names[] = {
 	[TAKT_SCHED_JOB_ESTIMATE] = "job_estimate",
 	[TAKT_SCHED_JOB_CHECKPOINT] = "job_checkpoint",
 	[TAKT_SCHED_JOB_MOVED] = "job_moved",
+	[TAKT_SCHED_GPU_LAYOUT] = "gpu_layout",
 	[TAKT_SCHED_EVENT_COUNT] = NULL,
 };
 

@@ -23,12 +23,13 @@ void takt_plan_wake_at(struct takt_planner *planner, uint64_t at_ns)
 }
 
 static void planner_init(struct takt_planner *planner, struct takt_sched *sched,
-			 struct takt_plan *plan, uint64_t now_ns)
+			 struct takt_plan *plan, uint64_t now_ns, uint32_t most_waits)
 {
 	*planner = (struct takt_planner){
 		.sched = sched,
 		.plan = plan,
 		.now_ns = now_ns,
+		.most_waits = most_waits,
 		.wakeup_ns = UINT64_MAX,
 		.asked = TAKT_MAP_U64(LIST_MAX),
 	};
@@ -67,6 +68,7 @@ static void hand_over(struct takt_planner *planner)
 
 	plan->version = planner->sched->version;
 	plan->serial = planner->sched->serial;
+	plan->waits_cut = planner->waits_cut;
 	if (planner->sched->keys_until_ns != UINT64_MAX)
 		takt_plan_wake_at(planner, planner->sched->keys_until_ns);
 	plan->next_wakeup_ns = planner->wakeup_ns == UINT64_MAX ? 0 : planner->wakeup_ns;
@@ -113,10 +115,16 @@ static int end(struct takt_planner *planner, struct takt_err *err)
 int takt_sched_run(struct takt_sched *sched, uint64_t now_ns, uint64_t seed, struct takt_plan *plan,
 		   struct takt_err *err)
 {
+	(void)seed;
+	return takt_sched_run_briefly(sched, now_ns, UINT32_MAX, plan, err);
+}
+
+int takt_sched_run_briefly(struct takt_sched *sched, uint64_t now_ns, uint32_t most_waits,
+			   struct takt_plan *plan, struct takt_err *err)
+{
 	struct takt_planner planner;
 
-	(void)seed;
-	planner_init(&planner, sched, plan, now_ns);
+	planner_init(&planner, sched, plan, now_ns, most_waits);
 	begin(&planner);
 	takt_plan_handle_failures(&planner);
 	takt_plan_place_in_order(&planner);
@@ -138,7 +146,7 @@ int takt_sched_why(struct takt_sched *sched, uint64_t job_id, uint64_t now_ns,
 	if (!entry || entry->phase != TAKT_SCHED_WAITING)
 		return takt_err_set(err, -ENOENT, "job %llu does not wait",
 				    (unsigned long long)job_id);
-	planner_init(&planner, sched, plan, now_ns);
+	planner_init(&planner, sched, plan, now_ns, UINT32_MAX);
 	begin(&planner);
 	takt_plan_handle_failures(&planner);
 	takt_plan_place_in_order(&planner);

@@ -154,7 +154,7 @@ struct takt_plan_fit {
 /*
  * The counts from total to must_end are over one node, the one where the job is nearest to running.
  * Each GPU counts once, in the first class that applies, so that total = unhealthy + outside +
- * running + draining + promised + free.
+ * running + draining + promised + kept + free.
  */
 struct takt_plan_wait {
 	uint64_t job_id;
@@ -167,11 +167,13 @@ struct takt_plan_wait {
 	uint32_t draining;
 	uint32_t promised; /* to placements of this plan, and to the job ahead that waits for more
 			    */
+	uint32_t kept;	   /* would be free, but for a window that is not for the job */
 	uint32_t free;
 	/* ORDER: the job of higher rank that holds it back. GPUS: the job of higher rank that
 	 * waits too and goes first, 0 = it is next. DEPENDENCY: the job it comes after. Else 0. */
 	uint64_t behind_job;
-	uint32_t must_end; /* GPUS: how many more GPUs have to come free, need - free; else 0 */
+	uint32_t must_end; /* GPUS: how many more GPUs have to come free, need - free - kept; else 0
+			    */
 
 	uint32_t tasks; /* that it asked for; 1 = no gang */
 	uint64_t also;	/* every reason that applies, bit `1 << why`; `why` is one of them */
@@ -190,6 +192,7 @@ struct takt_plan {
 	size_t placement_count;
 	struct takt_plan_wait *waits; /* every waiting job that is not placed, in queue order */
 	size_t wait_count;
+	bool waits_cut; /* more jobs wait behind those, see takt_sched_run_briefly */
 	struct takt_plan_eviction *evictions; /* do these first */
 	size_t eviction_count;
 	struct takt_plan_migration *migrations;

@@ -114,6 +114,9 @@ struct takt_sched_entry {
 	uint64_t ran_ns, waited_ns;
 	uint64_t since_ns;	/* it waits or runs since then */
 	uint64_t checkpoint_ns; /* 0 = none */
+	/* In `placed` while it is ASSIGNED or RUNNING. */
+	struct takt_sched_entry *next_placed;
+	struct takt_sched_entry **placed_link; /* what points at it */
 	/* Of the plan being made. */
 	struct takt_sched_entry *next_stashed;
 	uint64_t mark; /* serial of the plan that did something with it */
@@ -152,6 +155,7 @@ struct takt_sched {
 	TAKT_VEC(struct takt_sched_host *) hosts;   /* owned, by id */
 	TAKT_VEC(struct takt_sched_host *) host_of; /* by number in the cluster; NULL = gone */
 	TAKT_VEC(struct takt_sched_entry *) jobs;   /* owned, in no order */
+	struct takt_sched_entry *placed;	    /* of `jobs`, linked by next_placed */
 	struct takt_map by_id;			    /* job id -> struct takt_sched_entry */
 	struct takt_map by_seq;			    /* submit_seq -> struct takt_sched_entry */
 
@@ -163,9 +167,11 @@ struct takt_sched {
 	uint64_t keys_from_ns;	/* keys are as of then, */
 	uint64_t keys_until_ns; /* and some key is another one at this time */
 	bool keys_stale;	/* some key is another one already */
-	/* Those that wait, and some that do not any more, NULL where one is forgotten; in queue
-	 * order as of the last time it was asked for, then new ones; see sched_queue.c. */
+	/* Those that wait, and gaps: some that do not any more, NULL where one is forgotten. The
+	 * first queue_sorted are in queue order, then come new ones; see sched_queue.c. */
 	TAKT_VEC(struct takt_sched_entry *) queue;
+	size_t queue_sorted;
+	size_t queue_gaps; /* that the last one who went through it has met */
 
 	TAKT_VEC(struct takt_sched_model) models;	/* as told; model 0 is not among them */
 	TAKT_VEC(char *) names[TAKT_SPACE_COUNT];	/* owned; id 1 is [0] */
@@ -238,6 +244,9 @@ int takt_sched_host_new(struct takt_sched *sched, const struct takt_sched_node *
 void takt_sched_host_free(struct takt_sched_host *host); /* takes NULL */
 /* One that holds nothing any more: the cluster forgets it, then as free. */
 void takt_sched_host_retire(struct takt_sched *sched, struct takt_sched_host *host);
+/* One of its GPUs is cut otherwise, see TAKT_SCHED_GPU_LAYOUT. */
+int takt_sched_host_cut(struct takt_sched *sched, struct takt_sched_host *host, uint32_t gpu,
+			const uint8_t *layout, struct takt_err *err);
 /* After a change of its masks: the cluster and the totals follow. */
 void takt_sched_host_tell(struct takt_sched *sched, struct takt_sched_host *host);
 /* Where the cluster holds an unclean GPU. */
@@ -277,8 +286,12 @@ void takt_sched_unblock(struct takt_sched *sched, struct takt_sched_group *group
 /* sched_keys.c: every waiting job has its key, as of now. */
 int takt_sched_refresh_keys(struct takt_sched *sched, uint64_t now_ns);
 
-/* sched_queue.c: afterwards `queue` has all jobs that wait, in order, and nothing else. -ENOMEM. */
+/* sched_queue.c: afterwards `queue` has all jobs that wait, in order, and gaps. -ENOMEM. */
 int takt_sched_sort_queue(struct takt_sched *sched);
+/* What stands there, NULL = a gap. */
+struct takt_sched_entry *takt_sched_queue_at(const struct takt_sched *sched, size_t at);
+/* Its key is another one: it may not be in order where it stands. */
+void takt_sched_queue_moved(struct takt_sched *sched, const struct takt_sched_entry *entry);
 /* Room for one more; entering it, if it is not in there. */
 int takt_sched_queue_reserve(struct takt_sched *sched);
 void takt_sched_enqueue(struct takt_sched *sched, struct takt_sched_entry *entry);

@@ -22,6 +22,7 @@ static void add_counts(struct takt_str *text, const struct takt_plan_wait *wait)
 	add_class(text, wait->running, "running");
 	add_class(text, wait->draining, "being cleared after a job");
 	add_class(text, wait->promised, "promised to other jobs");
+	add_class(text, wait->kept, "set aside or reserved");
 	add_class(text, wait->outside, "used by processes outside takt");
 	add_class(text, wait->unhealthy, "out of service");
 }

@@ -30,8 +30,10 @@ static const char *const sentences[TAKT_WHY_COUNT] = {
 	[TAKT_WHY_DEV_MEMORY] = "no GPU has so much memory left",
 	[TAKT_WHY_MIG] = "no GPU has room for a slice of that profile",
 	[TAKT_WHY_NUMA] = "enough GPUs are free, but nowhere on one NUMA node",
-	[TAKT_WHY_CPU] = "where GPUs are free too few CPU cores are: jobs that hold them must end",
-	[TAKT_WHY_MEMORY] = "where GPUs are free too little memory is: jobs that hold it must end",
+	[TAKT_WHY_CPU] =
+		"too few CPU cores are free where it could run: jobs that hold them must end",
+	[TAKT_WHY_MEMORY] =
+		"too little memory is free where it could run: jobs that hold it must end",
 	[TAKT_WHY_PER_NODE] = "as many tasks of its kind run on each node as may",
 	[TAKT_WHY_POLICY] =
 		"the placement policy lets it wait rather than have it on the nodes that "

@@ -36,6 +36,7 @@ int takt_sched_update(struct takt_sched *sched, const struct takt_sched_event *e
 		[TAKT_SCHED_JOB_ESTIMATE] = takt_sched_on_job_estimate,
 		[TAKT_SCHED_JOB_CHECKPOINT] = takt_sched_on_job_checkpoint,
 		[TAKT_SCHED_JOB_MOVED] = takt_sched_on_job_moved,
+		[TAKT_SCHED_GPU_LAYOUT] = takt_sched_on_gpu_layout,
 	};
 	int rc;
 

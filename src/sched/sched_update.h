@@ -39,6 +39,7 @@ takt_sched_handler takt_sched_on_window_remove;
 takt_sched_handler takt_sched_on_job_estimate;
 takt_sched_handler takt_sched_on_job_checkpoint;
 takt_sched_handler takt_sched_on_job_moved;
+takt_sched_handler takt_sched_on_gpu_layout;
 
 /* A node that is there; NULL sets err to -EINVAL. */
 struct takt_sched_host *takt_sched_need_host(const struct takt_sched *sched, uint32_t id,

@@ -273,6 +273,7 @@ int takt_sched_on_job_change(struct takt_sched *sched, const struct takt_sched_e
 	entry->job.priority = event->job.priority;
 	entry->job.flags = event->job.flags;
 	entry->job.earliest_start_ns = event->job.earliest_start_ns;
+	entry->job.deadline_ns = event->job.deadline_ns;
 	entry->kind = changed.kind;
 	takt_sched_join(sched, entry, group);
 	return 0;

@@ -295,3 +295,16 @@ int takt_sched_on_gpu_drained(struct takt_sched *sched, const struct takt_sched_
 	takt_sched_host_tell(sched, host);
 	return 0;
 }
+
+int takt_sched_on_gpu_layout(struct takt_sched *sched, const struct takt_sched_event *event,
+			     struct takt_err *err)
+{
+	struct takt_sched_host *host = need_gpu(sched, event, err);
+
+	if (!host)
+		return -EINVAL;
+	if (!event->layout)
+		return takt_err_set(err, -EINVAL, "layout of gpu %" PRIu32 " is missing",
+				    event->gpu);
+	return takt_sched_host_cut(sched, host, event->gpu, event->layout, err);
+}

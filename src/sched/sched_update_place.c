@@ -122,11 +122,28 @@ static void hold_all(struct takt_sched *sched, struct takt_sched_entry *entry)
 				     &entry->slots[i]);
 }
 
+static void enter_placed(struct takt_sched *sched, struct takt_sched_entry *entry)
+{
+	entry->next_placed = sched->placed;
+	entry->placed_link = &sched->placed;
+	if (sched->placed)
+		sched->placed->placed_link = &entry->next_placed;
+	sched->placed = entry;
+}
+
+static void leave_placed(struct takt_sched_entry *entry)
+{
+	*entry->placed_link = entry->next_placed;
+	if (entry->next_placed)
+		entry->next_placed->placed_link = entry->placed_link;
+}
+
 void takt_sched_settle_in(struct takt_sched *sched, struct takt_sched_entry *entry, uint64_t at_ns)
 {
 	takt_sched_waits_no_more(sched, entry, at_ns);
 	takt_sched_leave(sched, entry);
 	entry->phase = TAKT_SCHED_ASSIGNED;
+	enter_placed(sched, entry);
 	takt_sched_runs_since(sched, entry, at_ns);
 	if (entry->array)
 		entry->array->running++;
@@ -232,6 +249,7 @@ void takt_sched_leave_place(struct takt_sched *sched, struct takt_sched_entry *e
 {
 	if (!takt_sched_is_placed(entry))
 		return;
+	leave_placed(entry);
 	takt_sched_runs_no_more(sched, entry, at_ns);
 	for (uint32_t i = 0; i < entry->slot_count; i++)
 		leave_slot(sched, entry, &entry->slots[i]);

@@ -51,6 +51,25 @@ void takt_server_answer_error(struct takt_http_request *http, int status,
 	takt_server_answer_text(http, status, &json);
 }
 
+void takt_server_refuse(struct takt_http_request *http, int status, int rc, const char *message)
+{
+	struct takt_err error;
+
+	takt_err_set(&error, rc, "%s", message);
+	takt_server_answer_error(http, status, &error);
+}
+
+void takt_server_answer_told(struct takt_call *call, takt_teller *tell)
+{
+	TAKT_CLEANUP(strp) struct takt_str json = TAKT_STR(TAKT_SERVER_MAX_JSON);
+	struct takt_err err;
+
+	if (tell(call, &json, &err) < 0)
+		takt_server_answer_failure(call->http, &err);
+	else
+		takt_server_answer_text(call->http, 200, &json);
+}
+
 void takt_server_answer_failure(struct takt_http_request *http, const struct takt_err *error)
 {
 	takt_server_answer_error(http, takt_err_http_status(error->rc), error);

@@ -5,21 +5,22 @@
 #include "base/mem.h"
 #include "server/server_impl.h"
 
-void takt_route_gpus(struct takt_call *call)
+int takt_tell_gpus(struct takt_call *call, struct takt_str *json, struct takt_err *err)
 {
 	TAKT_CLEANUP(freep) struct takt_orders_view *view = takt_zalloc(sizeof(*view));
-	TAKT_CLEANUP(strp) struct takt_str json = TAKT_STR(TAKT_SERVER_MAX_JSON);
 	struct takt_server *server = call->server;
-	struct takt_err err;
-	int rc = view ? server->backend.orders(server->ctx, view, &err)
-		      : takt_err_set(&err, -ENOMEM, "no memory for the answer");
+	int rc = view ? server->backend.orders(server->ctx, view, err)
+		      : takt_err_set(err, -ENOMEM, "no memory for the answer");
 
-	if (rc < 0) {
-		takt_server_answer_failure(call->http, &err);
-		return;
-	}
-	takt_orders_view_to_json(view, &json);
-	takt_server_answer_text(call->http, 200, &json);
+	if (rc < 0)
+		return rc;
+	takt_orders_view_to_json(view, json);
+	return 0;
+}
+
+void takt_route_gpus(struct takt_call *call)
+{
+	takt_server_answer_told(call, takt_tell_gpus);
 }
 
 static void hand_over(struct takt_call *call, const struct takt_gpu_request *request)
@@ -64,6 +65,11 @@ void takt_route_gpus_resume(struct takt_call *call)
 void takt_route_gpus_reserve(struct takt_call *call)
 {
 	serve(call, TAKT_GPU_RESERVE);
+}
+
+void takt_route_gpus_mig(struct takt_call *call)
+{
+	serve(call, TAKT_GPU_MIG);
 }
 
 void takt_route_gpus_release(struct takt_call *call)

@@ -4,13 +4,17 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/timetypes.h"
 #include "codec/json.h"
 #include "codec/shape.h"
 #include "server/server_impl.h"
 
+static const uint64_t max_wall_ms = INT64_MAX / TAKT_NS_PER_MS;
+
 enum {
 	DEFAULT_LIMIT = 1000,
 	MAX_LIMIT = 10000,
+	TOLD_LIMIT = 200,
 	MAX_WAIT_MS = 60 * 60 * 1000,
 };
 
@@ -19,24 +23,61 @@ static int add_job(void *arg, const struct takt_job_view *view)
 	return takt_queue_json_job(arg, view);
 }
 
+/* Negative: answered. */
+static int read_history(struct takt_call *call, struct takt_history_ask *ret)
+{
+	uint64_t since_ms, until_ms, uid, gpu;
+
+	*ret = (struct takt_history_ask){.states = takt_http_query(call->http, "state")};
+	if (takt_server_query_u64(call, "before", 0, INT64_MAX, 0, &ret->before) < 0 ||
+	    takt_server_query_u64(call, "since_ms", 0, max_wall_ms, 0, &since_ms) < 0 ||
+	    takt_server_query_u64(call, "until_ms", 0, max_wall_ms, 0, &until_ms) < 0 ||
+	    takt_server_query_u64(call, "uid", 0, UINT32_MAX, UINT32_MAX, &uid) < 0 ||
+	    takt_server_query_u64(call, "gpu", 0, TAKT_VIEW_MAX_GPUS, TAKT_VIEW_MAX_GPUS, &gpu) < 0)
+		return -TAKT_E_USAGE;
+	ret->since_ms = (int64_t)since_ms;
+	ret->until_ms = (int64_t)until_ms;
+	ret->uid = (uint32_t)uid;
+	ret->gpu = (uint32_t)gpu;
+	return 0;
+}
+
+/* The live ones, as many as a page shows at a time. */
+int takt_tell_jobs(struct takt_call *call, struct takt_str *json, struct takt_err *err)
+{
+	struct takt_server *server = call->server;
+	uint64_t total = 0;
+	int rc;
+
+	takt_queue_json_begin(json, server->config.simulated);
+	rc = server->backend.queue(server->ctx, &call->peer, NULL, TOLD_LIMIT, add_job, json,
+				   &total, err);
+	if (rc < 0)
+		return rc;
+	takt_queue_json_end(json, total);
+	return 0;
+}
+
 void takt_route_jobs(struct takt_call *call)
 {
 	TAKT_CLEANUP(strp) struct takt_str json = TAKT_STR(TAKT_SERVER_MAX_JSON);
 	struct takt_server *server = call->server;
 	struct takt_live_key key = {.uid = call->peer.uid, .admin = call->peer.admin};
 	uint64_t history, limit, total = 0;
+	struct takt_history_ask ask;
 	struct takt_err err = {.rc = 0};
 	int rc;
 
 	if (takt_server_query_u64(call, "history", 0, 1, 0, &history) < 0 ||
-	    takt_server_query_u64(call, "limit", 1, MAX_LIMIT, DEFAULT_LIMIT, &limit) < 0)
+	    takt_server_query_u64(call, "limit", 1, MAX_LIMIT, DEFAULT_LIMIT, &limit) < 0 ||
+	    read_history(call, &ask) < 0)
 		return;
 	key.limit = (uint32_t)limit;
 	if (!history && takt_live_lists_answer(call, &key))
 		return;
 	takt_queue_json_begin(&json, server->config.simulated);
-	rc = server->backend.queue(server->ctx, &call->peer, history, (uint32_t)limit, add_job,
-				   &json, &total, &err);
+	rc = server->backend.queue(server->ctx, &call->peer, history ? &ask : NULL, (uint32_t)limit,
+				   add_job, &json, &total, &err);
 	/* A list that did not fit is told by the text itself. */
 	if (rc < 0 && json.rc == 0) {
 		takt_server_answer_failure(call->http, &err);
@@ -79,6 +120,23 @@ void takt_route_explain(struct takt_call *call)
 		return;
 	}
 	takt_explain_view_to_json(&view, &json);
+	takt_server_answer_text(call->http, 200, &json);
+}
+
+void takt_route_course(struct takt_call *call)
+{
+	TAKT_CLEANUP(freep) struct takt_course_view *view = takt_zalloc(sizeof(*view));
+	TAKT_CLEANUP(strp) struct takt_str json = TAKT_STR(TAKT_SERVER_MAX_JSON);
+	struct takt_server *server = call->server;
+	struct takt_err err;
+	int rc = view ? server->backend.course(server->ctx, &call->peer, call->job_id, view, &err)
+		      : takt_err_set(&err, -ENOMEM, "no memory for the answer");
+
+	if (rc < 0) {
+		takt_server_answer_failure(call->http, &err);
+		return;
+	}
+	takt_course_view_to_json(view, &json);
 	takt_server_answer_text(call->http, 200, &json);
 }
 

@@ -18,20 +18,60 @@ void takt_route_version(struct takt_call *call)
 	takt_server_answer_text(call->http, 200, &json);
 }
 
-void takt_route_status(struct takt_call *call)
+int takt_tell_status(struct takt_call *call, struct takt_str *json, struct takt_err *err)
 {
-	TAKT_CLEANUP(strp) struct takt_str json = TAKT_STR(TAKT_SERVER_MAX_JSON);
 	struct takt_server *server = call->server;
 	struct takt_status_view view;
-	struct takt_err err;
+	int rc;
 
 	memset(&view, 0, sizeof(view));
-	if (server->backend.status(server->ctx, &call->peer, &view, &err) < 0) {
+	rc = server->backend.status(server->ctx, &call->peer, &view, err);
+	if (rc < 0)
+		return rc;
+	takt_status_view_to_json(&view, json);
+	takt_status_view_fini(&view);
+	return 0;
+}
+
+void takt_route_status(struct takt_call *call)
+{
+	takt_server_answer_told(call, takt_tell_status);
+}
+
+int takt_tell_health(struct takt_call *call, struct takt_str *json, struct takt_err *err)
+{
+	struct takt_server *server = call->server;
+	struct takt_health_view view;
+	int rc;
+
+	memset(&view, 0, sizeof(view));
+	rc = server->backend.health(server->ctx, &call->peer, &view, err);
+	if (rc < 0)
+		return rc;
+	takt_health_view_to_json(&view, json);
+	takt_health_view_fini(&view);
+	return 0;
+}
+
+void takt_route_health(struct takt_call *call)
+{
+	takt_server_answer_told(call, takt_tell_health);
+}
+
+void takt_route_net(struct takt_call *call)
+{
+	TAKT_CLEANUP(freep) struct takt_net_view *view = takt_zalloc(sizeof(*view));
+	TAKT_CLEANUP(strp) struct takt_str json = TAKT_STR(TAKT_SERVER_MAX_JSON);
+	struct takt_server *server = call->server;
+	struct takt_err err;
+	int rc = view ? server->backend.net(server->ctx, view, &err)
+		      : takt_err_set(&err, -ENOMEM, "no memory for the answer");
+
+	if (rc < 0) {
 		takt_server_answer_failure(call->http, &err);
 		return;
 	}
-	takt_status_view_to_json(&view, &json);
-	takt_status_view_fini(&view);
+	takt_net_view_to_json(view, &json);
 	takt_server_answer_text(call->http, 200, &json);
 }
 
@@ -52,6 +92,21 @@ void takt_route_topology(struct takt_call *call)
 	takt_server_answer_text(call->http, 200, &json);
 }
 
+void takt_route_reload(struct takt_call *call)
+{
+	TAKT_CLEANUP(strp) struct takt_str json = TAKT_STR(TAKT_SERVER_MAX_JSON);
+	struct takt_server *server = call->server;
+	struct takt_reload_view view = {.changed = ""};
+	struct takt_err err;
+
+	if (server->backend.reload(server->ctx, &call->peer, &view, &err) < 0) {
+		takt_server_answer_failure(call->http, &err);
+		return;
+	}
+	takt_reload_view_to_json(&view, &json);
+	takt_server_answer_text(call->http, 200, &json);
+}
+
 void takt_route_metrics(struct takt_call *call)
 {
 	struct takt_server *server = call->server;
@@ -59,51 +114,62 @@ void takt_route_metrics(struct takt_call *call)
 	const char *text = "";
 	void *page = NULL;
 	size_t len = 0;
+	bool openmetrics = takt_server_wants_openmetrics(takt_http_header(call->http, "Accept"));
 
-	if (server->backend.metrics(server->ctx, &text, &len, &page, &release) < 0) {
+	if (server->backend.metrics(server->ctx, openmetrics, &text, &len, &page, &release) < 0) {
 		struct takt_err err;
 
 		takt_err_set(&err, -TAKT_E_UNAVAILABLE, "there is no metrics page yet");
 		takt_server_answer_failure(call->http, &err);
 		return;
 	}
-	takt_http_answer(call->http, 200, "text/plain; version=0.0.4; charset=utf-8", text, len,
-			 release, page);
+	takt_http_answer(call->http, 200,
+			 openmetrics ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
+				     : "text/plain; version=0.0.4; charset=utf-8",
+			 text, len, release, page);
+}
+
+int takt_tell_clocks(struct takt_call *call, struct takt_str *json, struct takt_err *err)
+{
+	TAKT_CLEANUP(freep) struct takt_clock_view *view = takt_zalloc(sizeof(*view));
+	struct takt_server *server = call->server;
+	int rc = view ? server->backend.clocks(server->ctx, view, err)
+		      : takt_err_set(err, -ENOMEM, "no memory for the clocks");
+
+	if (rc < 0)
+		return rc;
+	takt_clock_view_to_json(view, json);
+	return 0;
 }
 
 void takt_route_clocks(struct takt_call *call)
 {
-	TAKT_CLEANUP(freep) struct takt_clock_view *view = takt_zalloc(sizeof(*view));
-	TAKT_CLEANUP(strp) struct takt_str json = TAKT_STR(TAKT_SERVER_MAX_JSON);
-	struct takt_server *server = call->server;
-	struct takt_err err;
-	int rc = view ? server->backend.clocks(server->ctx, view, &err)
-		      : takt_err_set(&err, -ENOMEM, "no memory for the clocks");
-
-	if (rc < 0) {
-		takt_server_answer_failure(call->http, &err);
-		return;
-	}
-	takt_clock_view_to_json(view, &json);
-	takt_server_answer_text(call->http, 200, &json);
+	takt_server_answer_told(call, takt_tell_clocks);
 }
 
-/* Bodies of clocks/set and clocks/reset. */
+/* Bodies of clocks/set and clocks/reset; those of what administrators declare: route_clocks.c. */
 struct clock_request {
 	uint64_t gpu_mask;
-	uint32_t max_mhz;
-	bool lock;
+	struct takt_clock_order ask;
 };
 #define GPUS                                                                         \
 	{                                                                            \
 		.name = "gpus", .kind = TAKT_FIELD_MASK,                             \
 		.offset = offsetof(struct clock_request, gpu_mask), .required = true \
 	}
+#define ASK(member, kind_, ...)                                                   \
+	{                                                                         \
+		.name = #member, .kind = (kind_),                                 \
+		.offset = offsetof(struct clock_request, ask.member), __VA_ARGS__ \
+	}
 static const struct takt_field set_fields[] = {
 	GPUS,
-	{TAKT_FIELD_AT(struct clock_request, max_mhz, TAKT_FIELD_U32), .required = true, .min = 1,
-	 .max = 10000},
-	{TAKT_FIELD_AT(struct clock_request, lock, TAKT_FIELD_BOOL)},
+	ASK(max_mhz, TAKT_FIELD_U32, .min = 1, .max = 10000),
+	ASK(mem_mhz, TAKT_FIELD_U32, .min = 1, .max = 30000),
+	ASK(lock, TAKT_FIELD_BOOL),
+	ASK(power_limit_mw, TAKT_FIELD_U32, .min = 1000, .max = 10000000),
+	ASK(benchmark, TAKT_FIELD_BOOL),
+	ASK(assume_unlocked, TAKT_FIELD_BOOL),
 };
 static const struct takt_field reset_fields[] = {GPUS};
 static const struct takt_shape set_shape = TAKT_SHAPE(struct clock_request, "the body", set_fields);
@@ -138,12 +204,21 @@ static void change_clocks(struct takt_call *call, const struct clock_request *re
 	}
 	rc = reset ? backend->clock_reset(server->ctx, &call->peer, request->gpu_mask, pending,
 					  &err)
-		   : backend->clock_set(server->ctx, &call->peer, request->gpu_mask,
-					request->max_mhz, request->lock, pending, &err);
+		   : backend->clock_set(server->ctx, &call->peer, request->gpu_mask, &request->ask,
+					pending, &err);
 	if (rc < 0) {
 		takt_server_pending_drop(pending);
 		takt_server_answer_failure(call->http, &err);
 	}
+}
+
+static int asks_something(const struct takt_clock_order *ask, struct takt_err *err)
+{
+	return ask->max_mhz || ask->mem_mhz || ask->power_limit_mw
+		       ? 0
+		       : takt_err_set(err, -TAKT_E_USAGE,
+				      "field 'max_mhz' is missing ('mem_mhz' or 'power_limit_mw' "
+				      "may stand alone)");
 }
 
 static void serve_clock_change(struct takt_call *call, const struct takt_shape *shape, bool reset)
@@ -151,7 +226,8 @@ static void serve_clock_change(struct takt_call *call, const struct takt_shape *
 	struct clock_request request = {.gpu_mask = 0};
 	struct takt_err err;
 
-	if (read_clock_request(call, shape, &request, &err) < 0)
+	if (read_clock_request(call, shape, &request, &err) < 0 ||
+	    (!reset && asks_something(&request.ask, &err) < 0))
 		takt_server_answer_failure(call->http, &err);
 	else
 		change_clocks(call, &request, reset);
@@ -165,4 +241,41 @@ void takt_route_clocks_set(struct takt_call *call)
 void takt_route_clocks_reset(struct takt_call *call)
 {
 	serve_clock_change(call, &reset_shape, true);
+}
+
+struct cpu_request {
+	uint32_t max_mhz;
+};
+static const struct takt_field cpu_fields[] = {
+	{TAKT_FIELD_AT(struct cpu_request, max_mhz, TAKT_FIELD_U32), .required = true,
+	 .max = 20000},
+};
+static const struct takt_shape cpu_shape = TAKT_SHAPE(struct cpu_request, "the body", cpu_fields);
+
+void takt_route_clocks_cpu(struct takt_call *call)
+{
+	struct takt_server *server = call->server;
+	struct cpu_request request = {0};
+	struct takt_pending *pending;
+	struct takt_err err;
+	int rc = takt_shape_decode(&cpu_shape, call->http->body, call->http->body_len, 1024,
+				   TAKT_SHAPE_STRICT, &request, &err);
+
+	if (rc == -TAKT_E_CORRUPT)
+		err.rc = -TAKT_E_USAGE;
+	if (rc < 0) {
+		takt_server_answer_failure(call->http, &err);
+		return;
+	}
+	pending = takt_server_pending_new(call, 200);
+	if (!pending)
+		rc = takt_err_set(&err, -ENOMEM, "no memory for the request");
+	else
+		rc = server->backend.cpu_clock(server->ctx, &call->peer, request.max_mhz, pending,
+					       &err);
+	if (rc == 0)
+		return;
+	if (pending)
+		takt_server_pending_drop(pending);
+	takt_server_answer_failure(call->http, &err);
 }

@@ -14,20 +14,30 @@ struct route {
 	const char *method;
 	const char *path; /* "ID" stands for a job's number */
 	void (*serve)(struct takt_call *call);
-	const char *query[5]; /* names that may be in it */
+	const char *query[9]; /* names that may be in it */
+	bool local;	      /* on the Unix socket only, whatever token one has */
 };
 
 static const struct route routes[] = {
 	{"GET", "/v1/version", takt_route_version, {NULL}},
 	{"GET", "/v1/status", takt_route_status, {NULL}},
+	{"GET", "/v1/account", takt_route_account, {NULL}},
+	{"GET", "/v1/stream", takt_route_stream, {"of"}},
+	{"GET", "/v1/tokens", takt_route_tokens, {NULL}, true},
+	{"POST", "/v1/tokens", takt_route_tokens_add, {NULL}, true},
+	{"POST", "/v1/tokens/revoke", takt_route_tokens_revoke, {NULL}, true},
 	{"GET", "/v1/topology", takt_route_topology, {NULL}},
-	{"GET", "/v1/jobs", takt_route_jobs, {"history", "limit"}},
+	{"GET",
+	 "/v1/jobs",
+	 takt_route_jobs,
+	 {"history", "limit", "before", "since_ms", "until_ms", "uid", "gpu", "state"}},
 	{"POST", "/v1/jobs", takt_route_submit, {NULL}},
 	{"POST", "/v1/jobs/batch", takt_route_submit_many, {NULL}},
 	{"POST", "/v1/jobs/batch/try", takt_route_try_many, {NULL}},
 	{"POST", "/v1/jobs/try", takt_route_try, {NULL}},
 	{"GET", "/v1/jobs/ID", takt_route_job, {NULL}},
 	{"GET", "/v1/jobs/ID/explain", takt_route_explain, {NULL}},
+	{"GET", "/v1/jobs/ID/course", takt_route_course, {NULL}},
 	{"GET", "/v1/jobs/ID/log", takt_route_log, {"offset", "attempt", "follow", "timeout_ms"}},
 	{"GET", "/v1/jobs/ID/wait", takt_route_wait, {"timeout_ms"}},
 	{"POST", "/v1/jobs/ID/cancel", takt_route_cancel, {NULL}},
@@ -36,29 +46,35 @@ static const struct route routes[] = {
 	{"GET", "/v1/clocks", takt_route_clocks, {NULL}},
 	{"POST", "/v1/clocks/set", takt_route_clocks_set, {NULL}},
 	{"POST", "/v1/clocks/reset", takt_route_clocks_reset, {NULL}},
+	{"POST", "/v1/clocks/cap", takt_route_clocks_cap, {NULL}},
+	{"POST", "/v1/clocks/apply", takt_route_clocks_apply, {NULL}},
+	{"POST", "/v1/clocks/restore", takt_route_clocks_restore, {NULL}},
+	{"POST", "/v1/clocks/cpu", takt_route_clocks_cpu, {NULL}},
+	{"GET", "/v1/health", takt_route_health, {NULL}},
+	{"GET", "/v1/net", takt_route_net, {NULL}},
 	{"GET", "/v1/gpus", takt_route_gpus, {NULL}},
 	{"POST", "/v1/gpus/drain", takt_route_gpus_drain, {NULL}},
 	{"POST", "/v1/gpus/resume", takt_route_gpus_resume, {NULL}},
 	{"POST", "/v1/gpus/reserve", takt_route_gpus_reserve, {NULL}},
+	{"POST", "/v1/gpus/mig", takt_route_gpus_mig, {NULL}},
 	{"POST", "/v1/gpus/release", takt_route_gpus_release, {NULL}},
+	{"GET",
+	 "/v1/history",
+	 takt_route_history,
+	 {"gpu", "metric", "since_ms", "until_ms", "step"}},
+	{"POST", "/v1/config/reload", takt_route_reload, {NULL}},
 	{"GET", "/metrics", takt_route_metrics, {NULL}},
 };
 
 static const char existing[] =
-	"/v1/version, /v1/status, /v1/topology, /v1/jobs, /v1/jobs/batch and its /try, "
+	"/v1/version, /v1/status, /v1/account, /v1/stream, /v1/tokens and its /revoke, "
+	"/v1/topology, /v1/jobs, /v1/jobs/batch and its /try, "
 	"/v1/jobs/try, "
 	"/v1/jobs/ID and its "
-	"/explain, /log, "
-	"/wait, /cancel, /change, /signal, /v1/clocks and its /set, /reset, /v1/gpus and its "
-	"/drain, /resume, /reserve, /release, /metrics";
-
-static void refuse(struct takt_http_request *http, int status, int rc, const char *message)
-{
-	struct takt_err error;
-
-	takt_err_set(&error, rc, "%s", message);
-	takt_server_answer_error(http, status, &error);
-}
+	"/explain, /course, /log, "
+	"/wait, /cancel, /change, /signal, /v1/clocks and its /set, /reset, /cap, /apply, "
+	"/restore, /cpu, /v1/health, /v1/net, /v1/gpus and its "
+	"/drain, /resume, /reserve, /release, /v1/history, /metrics";
 
 /* A job's number: no sign, no leading zero. */
 static size_t match_id(const char *text, uint64_t *ret)
@@ -161,7 +177,7 @@ static int check_form(struct takt_call *call, const struct route *route, int *re
 	return 0;
 }
 
-static bool refuse_unread(struct takt_http_request *http)
+bool takt_server_refuse_unread(struct takt_http_request *http)
 {
 	struct takt_err error;
 
@@ -170,33 +186,58 @@ static bool refuse_unread(struct takt_http_request *http)
 			     TAKT_SPEC_MAX_BYTES);
 		takt_server_answer_error(http, 413, &error);
 	} else if (http->refused) {
-		refuse(http, 503, -TAKT_E_UNAVAILABLE,
-		       "no memory for the request; ask again later");
+		takt_server_refuse(http, 503, -TAKT_E_UNAVAILABLE,
+				   "no memory for the request; ask again later");
 	}
 	return http->refused != 0;
 }
 
-void takt_server_on_unix(void *ctx, struct takt_http_request *http)
+/* What a token may not, whoever it stands for. */
+static int check_right(const struct takt_call *call, const struct route *route,
+		       struct takt_err *err)
 {
-	struct takt_call call = {.server = ctx, .http = http};
+	if (!call->token_id[0])
+		return 0;
+	if (route->local)
+		return takt_err_set(err, -EPERM, "%s is served on the Unix socket only",
+				    route->path);
+	if (!call->may_write && strcmp(route->method, "POST") == 0)
+		return takt_err_set(err, -EPERM,
+				    "this token reads only; takt token add --write makes one that "
+				    "may change things");
+	return 0;
+}
+
+void takt_server_serve(struct takt_call *call)
+{
 	const struct route *route;
 	struct takt_err err;
 	char allow[64];
 	int status;
 
-	if (refuse_unread(http))
+	route = find_route(call, allow, sizeof(allow));
+	if (!route)
+		no_route(call, allow);
+	else if (check_right(call, route, &err) < 0)
+		takt_server_answer_failure(call->http, &err);
+	else if (check_form(call, route, &status, &err) < 0)
+		takt_server_answer_error(call->http, status, &err);
+	else
+		route->serve(call);
+}
+
+void takt_server_on_unix(void *ctx, struct takt_http_request *http)
+{
+	struct takt_call call = {.server = ctx, .http = http, .may_write = true};
+	struct takt_err err;
+
+	if (takt_server_refuse_unread(http))
 		return;
 	if (takt_server_identify(call.server, http->fd, &call.peer, &err) < 0) {
 		takt_server_answer_failure(http, &err);
 		return;
 	}
-	route = find_route(&call, allow, sizeof(allow));
-	if (!route)
-		no_route(&call, allow);
-	else if (check_form(&call, route, &status, &err) < 0)
-		takt_server_answer_error(http, status, &err);
-	else
-		route->serve(&call);
+	takt_server_serve(&call);
 }
 
 static void point_to_metrics(struct takt_http_request *http)
@@ -214,22 +255,23 @@ void takt_server_on_tcp(void *ctx, struct takt_http_request *http)
 	struct takt_call call = {.server = ctx, .http = http};
 	bool read = strcmp(http->method, "GET") == 0 || strcmp(http->method, "HEAD") == 0;
 
-	if (refuse_unread(http))
+	if (takt_server_refuse_unread(http))
 		return;
 	if (!takt_server_host_allowed(call.server, takt_http_header(http, "Host")))
-		refuse(http, 403, -EPERM,
-		       "the Host header names another machine; add its name to metrics_hosts if it "
-		       "is this one's");
+		takt_server_refuse(http, 403, -EPERM,
+				   "the Host header names another machine; add its name to "
+				   "metrics_hosts if it "
+				   "is this one's");
 	else if (strncmp(http->path, "/v1/", 4) == 0)
-		refuse(http, 403, -EPERM, "the API is served on the Unix socket only");
+		takt_server_refuse(http, 403, -EPERM, "the API is served on the Unix socket only");
 	else if (!read)
-		refuse(http, 405, -TAKT_E_USAGE, "only GET and HEAD here");
+		takt_server_refuse(http, 405, -TAKT_E_USAGE, "only GET and HEAD here");
 	else if (strcmp(http->path, "/metrics") == 0)
 		takt_route_metrics(&call);
 	else if (strcmp(http->path, "/") == 0)
 		point_to_metrics(http);
 	else
-		refuse(http, 404, -TAKT_E_NOT_FOUND, "no such path; there is /metrics");
+		takt_server_refuse(http, 404, -TAKT_E_NOT_FOUND, "no such path; there is /metrics");
 }
 
 int takt_server_query_u64(struct takt_call *call, const char *name, uint64_t min, uint64_t max,

@@ -28,6 +28,8 @@ static void on_gone(void *ctx, struct takt_http_request *http)
 
 	if (held->kind == TAKT_HELD_PENDING)
 		takt_server_pending_gone((struct takt_pending *)held);
+	else if (held->kind == TAKT_HELD_LISTENER)
+		takt_server_listener_gone((struct listener *)held);
 	else
 		takt_server_follower_gone((struct follower *)held);
 }
@@ -82,6 +84,7 @@ static int open_tcp(struct takt_server *server, struct takt_err *err)
 		.max_connections = METRICS_CONNECTIONS,
 		.idle_s = IDLE_S,
 		.max_body = MAX_METRICS_BODY,
+		.tls = server->config.tcp_tls,
 		.request = takt_server_on_tcp,
 		.gone = on_gone,
 		.ctx = server,
@@ -91,6 +94,33 @@ static int open_tcp(struct takt_server *server, struct takt_err *err)
 	if (rc < 0 || !server->tcp_http)
 		return rc;
 	return watch(server, server->tcp_http, err);
+}
+
+static int open_web(struct takt_server *server, struct takt_err *err)
+{
+	const struct takt_http_config http = {
+		.listen_fd = server->config.web_fd,
+		.max_connections = server->config.max_connections,
+		.idle_s = IDLE_S,
+		.max_body = TAKT_SPEC_MAX_BYTES,
+		.tls = server->config.web_tls,
+		.refuses = takt_server_web_refuses,
+		.request = takt_server_on_web,
+		.gone = on_gone,
+		.ctx = server,
+	};
+	int rc = server->config.web_fd < 0 ? 0 : takt_http_new(&http, &server->web_http, err);
+
+	if (rc < 0 || !server->web_http)
+		return rc;
+	return watch(server, server->web_http, err);
+}
+
+static int open_tokens(struct takt_server *server, struct takt_err *err)
+{
+	const char *dir = server->config.tokens_dir;
+
+	return dir ? takt_token_store_open(takt_sys_real(), dir, &server->tokens, err) : 0;
 }
 
 static void look_up_names(struct takt_server *server)
@@ -123,9 +153,13 @@ int takt_server_new(const struct takt_server_config *config,
 	if (server->epoll_fd < 0)
 		rc = takt_err_set(err, -errno, "make an epoll");
 	if (rc == 0)
+		rc = open_tokens(server, err);
+	if (rc == 0)
 		rc = open_unix(server, err);
 	if (rc == 0)
 		rc = open_tcp(server, err);
+	if (rc == 0)
+		rc = open_web(server, err);
 	if (rc < 0) {
 		takt_server_free(server);
 		return rc;
@@ -149,16 +183,20 @@ static int sooner(int a_ms, int b_ms)
 int takt_server_pump(struct takt_server *server, int *ret_timeout_ms, struct takt_err *err)
 {
 	uint64_t now_ns = takt_mono_now(takt_sys_real()).ns;
-	int unix_ms = -1, tcp_ms = -1, rc;
+	int unix_ms = -1, tcp_ms = -1, web_ms = -1, rc;
 
 	takt_server_followers_look(server, now_ns);
+	takt_server_listeners_look(server, now_ns);
 	rc = takt_http_pump(server->unix_http, &unix_ms, err);
 	if (rc == 0 && server->tcp_http)
 		rc = takt_http_pump(server->tcp_http, &tcp_ms, err);
+	if (rc == 0 && server->web_http)
+		rc = takt_http_pump(server->web_http, &web_ms, err);
 	if (rc < 0)
 		return rc;
-	*ret_timeout_ms =
-		sooner(sooner(unix_ms, tcp_ms), takt_server_followers_timeout_ms(server, now_ns));
+	*ret_timeout_ms = sooner(sooner(sooner(unix_ms, tcp_ms), web_ms),
+				 sooner(takt_server_followers_timeout_ms(server, now_ns),
+					takt_server_listeners_timeout_ms(server, now_ns)));
 	return 0;
 }
 
@@ -175,6 +213,7 @@ static void turn_away(struct takt_server *server)
 	while (server->pendings)
 		takt_pending_error(server->pendings, &stopping);
 	takt_server_followers_fini(server);
+	takt_server_listeners_fini(server);
 }
 
 void takt_server_free(struct takt_server *server)
@@ -184,6 +223,8 @@ void takt_server_free(struct takt_server *server)
 	turn_away(server);
 	takt_http_free(server->unix_http);
 	takt_http_free(server->tcp_http);
+	takt_http_free(server->web_http);
+	takt_token_store_free(server->tokens);
 	takt_live_lists_fini(server);
 	if (server->epoll_fd >= 0)
 		close(server->epoll_fd);

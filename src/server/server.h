@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The API: HTTP/JSON on a Unix socket, routes and access control over an interface that the daemon
- * supplies. Over TCP (loopback too) the metrics page only, and the Host header is checked.
+ * supplies. Over TCP (loopback too) the metrics page, and on a socket of its own the web page and,
+ * for requests with a token, the API (docs/access.md); the Host header is checked.
  *
- * Who asks is what the kernel says of the socket's peer (SO_PEERCRED, and its groups by
- * SO_PEERGROUPS); nothing in a request can claim otherwise. Single-threaded: everything happens
+ * Who asks is on the Unix socket what the kernel says of its peer (SO_PEERCRED, and its groups by
+ * SO_PEERGROUPS), and nothing in a request can claim otherwise; over TCP it is the one account that
+ * the token stands for. Single-threaded: everything happens
  * inside takt_server_pump() on the caller's loop. Answers that have to wait (a submit for its
  * commit, a wait for its job, a log that is followed) are held as struct takt_pending and finished
  * later.
@@ -18,9 +20,14 @@
 
 #include "base/err.h"
 #include "base/str.h"
+#include "codec/clock_policy.h"
+#include "codec/course_view.h"
+#include "codec/health.h"
 #include "codec/jobspec.h"
+#include "codec/net_view.h"
 #include "codec/orders.h"
 #include "codec/views.h"
+#include "net/tls.h"
 
 struct takt_peer {
 	uid_t uid;
@@ -41,6 +48,23 @@ void takt_pending_error(struct takt_pending *pending, const struct takt_err *err
 /* The backend's own pointer, and what to call when the client hangs up before the answer. */
 void takt_pending_set_cancel(struct takt_pending *pending, void (*cancelled)(void *ctx), void *ctx);
 
+/* Which ended jobs: by number from the highest down. */
+struct takt_history_ask {
+	uint64_t before;	    /* lower numbers only; 0 = from the newest */
+	int64_t since_ms, until_ms; /* of the end, wall clock; 0 = no bound */
+	uint32_t uid;		    /* UINT32_MAX = anybody's */
+	uint32_t gpu;		    /* TAKT_VIEW_MAX_GPUS = any */
+	const char *states;	    /* names, commas between them; NULL = any */
+};
+
+/* One metric of one GPU over time. Texts are borrowed for the call. */
+struct takt_gpu_history_ask {
+	uint32_t gpu;
+	const char *metric;	    /* NULL = "power" */
+	const char *step;	    /* "raw", "10s", "1m", "1h"; NULL = the finest that fits */
+	int64_t since_ms, until_ms; /* wall clock; 0 = an hour ago, now */
+};
+
 /* What the daemon supplies. All calls come from within takt_server_pump(). Functions that fill a
  * view return 0 or an error that the server turns into an answer. Access to other users' jobs is
  * decided here by `peer`: the backend fills only what the peer may see and refuses with -EPERM. */
@@ -49,10 +73,11 @@ struct takt_server_backend {
 		      struct takt_err *err);
 	int (*topology)(void *ctx, struct takt_topo_view *ret, struct takt_err *err);
 	/* Hands at most `limit` (1..10,000) job views to `each`, one at a time (borrowed for the
-	 * call): running first, then waiting in queue order; with history the ended ones, newest
-	 * first, instead. Stops and returns what `each` returns when negative. *ret_total: how many
-	 * there are. */
-	int (*queue)(void *ctx, const struct takt_peer *peer, bool history, uint32_t limit,
+	 * call): running first, then waiting in queue order; with history (not NULL) the ended
+	 * ones that it asks for instead. Stops and returns what `each` returns when negative.
+	 * *ret_total: how many there are. */
+	int (*queue)(void *ctx, const struct takt_peer *peer,
+		     const struct takt_history_ask *history, uint32_t limit,
 		     int (*each)(void *arg, const struct takt_job_view *view), void *arg,
 		     uint64_t *ret_total, struct takt_err *err);
 	/* Changes whenever a live job does, but for the figures of running ones; NULL = nothing is
@@ -62,6 +87,9 @@ struct takt_server_backend {
 		   struct takt_job_view *ret, struct takt_err *err);
 	int (*explain)(void *ctx, const struct takt_peer *peer, uint64_t job_id,
 		       struct takt_explain_view *ret, struct takt_err *err);
+	/* How it went; *ret is zeroed. */
+	int (*course)(void *ctx, const struct takt_peer *peer, uint64_t job_id,
+		      struct takt_course_view *ret, struct takt_err *err);
 	/* Takes over *spec's contents on success. Finishes `pending` with the job view when it is
 	 * on disk. */
 	int (*submit)(void *ctx, const struct takt_peer *peer, struct takt_jobspec *spec,
@@ -91,13 +119,30 @@ struct takt_server_backend {
 	int (*log)(void *ctx, const struct takt_peer *peer, uint64_t job_id, int *ret_fd,
 		   uint32_t *ret_attempt, bool *ret_live, struct takt_err *err);
 	int (*clocks)(void *ctx, struct takt_clock_view *ret, struct takt_err *err);
-	/* gpu_mask by index; max_mhz a ceiling, lock asks for [max, max]. Finishes with the clock
-	 * view. */
+	/* gpu_mask by index. Finishes with the clock view. */
 	int (*clock_set)(void *ctx, const struct takt_peer *peer, uint64_t gpu_mask,
-			 uint32_t max_mhz, bool lock, struct takt_pending *pending,
+			 const struct takt_clock_order *ask, struct takt_pending *pending,
 			 struct takt_err *err);
+	/* A ceiling of all CPUs, 0: as they were found. */
+	int (*cpu_clock)(void *ctx, const struct takt_peer *peer, uint32_t max_mhz,
+			 struct takt_pending *pending, struct takt_err *err);
 	int (*clock_reset)(void *ctx, const struct takt_peer *peer, uint64_t gpu_mask,
 			   struct takt_pending *pending, struct takt_err *err);
+	/* A facility's cap. Finishes with the clock view. */
+	int (*clock_cap)(void *ctx, const struct takt_peer *peer, const struct takt_clock_cap *cap,
+			 struct takt_pending *pending, struct takt_err *err);
+	/* What is declared of all GPUs, NULL: nothing any more. Finishes with the clock view. */
+	int (*clock_declare)(void *ctx, const struct takt_peer *peer,
+			     const struct takt_declaration *declaration,
+			     struct takt_pending *pending, struct takt_err *err);
+	/* Finishes with the history view. */
+	int (*history)(void *ctx, const struct takt_gpu_history_ask *ask,
+		       struct takt_pending *pending, struct takt_err *err);
+	/* How the GPUs are. */
+	int (*health)(void *ctx, const struct takt_peer *peer, struct takt_health_view *ret,
+		      struct takt_err *err);
+	/* Round trips to other machines. */
+	int (*net)(void *ctx, struct takt_net_view *ret, struct takt_err *err);
 	/* Which GPUs are set aside. */
 	int (*orders)(void *ctx, struct takt_orders_view *ret, struct takt_err *err);
 	/* Set aside, resumed, reserved, released. Finishes with the orders view when it is on disk.
@@ -105,14 +150,22 @@ struct takt_server_backend {
 	int (*order)(void *ctx, const struct takt_peer *peer,
 		     const struct takt_gpu_request *request, struct takt_pending *pending,
 		     struct takt_err *err);
-	/* The finished metrics page; *ret_release(page) is called when it was sent. */
-	int (*metrics)(void *ctx, const char **ret_text, size_t *ret_len, void **ret_page,
-		       void (**ret_release)(void *page));
+	/* Reads the configuration again. */
+	int (*reload)(void *ctx, const struct takt_peer *peer, struct takt_reload_view *ret,
+		      struct takt_err *err);
+	/* The finished metrics page, in OpenMetrics or the plain format; *ret_release(page) is
+	 * called when it was sent. */
+	int (*metrics)(void *ctx, bool openmetrics, const char **ret_text, size_t *ret_len,
+		       void **ret_page, void (**ret_release)(void *page));
 };
 
 struct takt_server_config {
-	int unix_fd;		 /* listening socket, owned by the server from then on */
-	int tcp_fd;		 /* listening TCP socket for /metrics only; -1 = none */
+	int unix_fd;			/* listening socket, owned by the server from then on */
+	int tcp_fd;			/* listening TCP socket for /metrics only; -1 = none */
+	const struct takt_tls *tcp_tls; /* of tcp_fd, borrowed until free; NULL = plain */
+	int web_fd;			/* of the page and the API by tokens; -1 = none */
+	const struct takt_tls *web_tls;
+	const char *tokens_dir;	 /* where tokens are kept, borrowed for the call; NULL = nowhere */
 	uid_t owner_uid;	 /* single-user mode: this user is an administrator */
 	bool single_user;	 /* refuse every other user but root */
 	const char *admin_group; /* NULL = "takt-admin" */

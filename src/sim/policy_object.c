@@ -12,13 +12,14 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "sched/cluster.h"
+#include "sim/object_file.h"
 
 enum {
 	MAX_NAME = 32
 };
 
 struct takt_policy_object {
-	void *handle; /* owned */
+	struct takt_object_file file; /* stays first */
 	const struct takt_policy_placement *placing;
 	const struct takt_policy_queue *queueing;
 	struct takt_placement placement; /* made of `placing`, if there is one */
@@ -30,13 +31,6 @@ struct placing_state {
 	const struct takt_policy_placement *policy;
 	void *state; /* the policy's own */
 };
-
-bool takt_policy_object_is(const char *name)
-{
-	size_t len = strlen(name);
-
-	return strchr(name, '/') || (len > 3 && strcmp(name + len - 3, ".so") == 0);
-}
 
 static struct takt_policy_request request_of(const struct takt_request *request)
 {
@@ -250,12 +244,13 @@ static int adopt_queueing(const char *path, struct takt_policy_object *object, s
 	return 0;
 }
 
-static int adopt(const char *path, struct takt_policy_object *object, struct takt_err *err)
+static int adopt(const char *path, void *opened, struct takt_err *err)
 {
+	struct takt_policy_object *object = opened;
 	int rc = 0;
 
-	object->placing = dlsym(object->handle, "takt_policy_placement");
-	object->queueing = dlsym(object->handle, "takt_policy_queue");
+	object->placing = dlsym(object->file.handle, "takt_policy_placement");
+	object->queueing = dlsym(object->file.handle, "takt_policy_queue");
 	if (!object->placing && !object->queueing)
 		return takt_err_set(err, -TAKT_E_UNSUPPORTED,
 				    "'%s' has neither takt_policy_placement nor takt_policy_queue; "
@@ -270,30 +265,12 @@ static int adopt(const char *path, struct takt_policy_object *object, struct tak
 
 int takt_policy_object_open(const char *path, struct takt_policy_object **ret, struct takt_err *err)
 {
-	struct takt_policy_object *object = takt_zalloc(sizeof(*object));
-	int rc;
-
-	if (!object)
-		return takt_err_set(err, -ENOMEM, "no memory for '%s'", path);
-	object->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-	if (object->handle)
-		rc = adopt(path, object, err);
-	else
-		rc = takt_err_set(err, -TAKT_E_UNSUPPORTED, "%s", dlerror());
-	if (rc < 0)
-		takt_policy_object_close(object);
-	else
-		*ret = object;
-	return rc;
+	return takt_object_file_open(path, sizeof(**ret), adopt, ret, err);
 }
 
 void takt_policy_object_close(struct takt_policy_object *object)
 {
-	if (!object)
-		return;
-	if (object->handle)
-		dlclose(object->handle);
-	takt_free(object);
+	takt_object_file_close(object);
 }
 
 const struct takt_placement *takt_policy_object_placement(const struct takt_policy_object *object)

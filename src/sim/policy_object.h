@@ -5,16 +5,11 @@
 #ifndef TAKT_SIM_POLICY_OBJECT_H
 #define TAKT_SIM_POLICY_OBJECT_H
 
-#include <stdbool.h>
-
 #include "base/err.h"
 #include "sched/order.h"
 #include "sched/place.h"
 
 struct takt_policy_object;
-
-/* "./mine.so": whether a name of a list means a file. */
-bool takt_policy_object_is(const char *name);
 
 /* Opens it. -TAKT_E_UNSUPPORTED with the reason when it is none of ours. */
 int takt_policy_object_open(const char *path, struct takt_policy_object **ret,

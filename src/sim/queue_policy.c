@@ -7,6 +7,7 @@
 
 #include "base/timetypes.h"
 #include "sched/compare/compare_order.h"
+#include "sim/object_file.h"
 
 enum {
 	GUARD_S = 14 * 86400,
@@ -103,7 +104,7 @@ static int find(const char *name, struct takt_queue_policy *policy, struct takt_
 		policy->reserve_depth = presets[i].keep_depth;
 		return 0;
 	}
-	if (takt_policy_object_is(name))
+	if (takt_object_file_is(name))
 		return open_object(name, policy, err);
 	policy->order = takt_order_find(name);
 	if (!policy->order)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "sched/compare/compare.h"
+#include "sim/object_file.h"
 
 void takt_sim_placements_text(struct takt_str *out)
 {
@@ -47,7 +48,7 @@ static int open_object(const char *path, struct takt_sim_placement *one, struct 
 
 static int find(const char *name, struct takt_sim_placement *one, struct takt_err *err)
 {
-	if (takt_policy_object_is(name))
+	if (takt_object_file_is(name))
 		return open_object(name, one, err);
 	one->placement = takt_compare_find(name);
 	if (!one->placement)

@@ -24,6 +24,7 @@ enum takt_sim_stream {
 	TAKT_SIM_FAILURES,
 	TAKT_SIM_WEEKS,	 /* resampling */
 	TAKT_SIM_SHIFTS, /* rotations of copies */
+	TAKT_SIM_NOISE,	 /* of measurements of clocks */
 };
 
 void takt_sim_stream(uint64_t seed, enum takt_sim_stream stream, struct takt_rng *ret);

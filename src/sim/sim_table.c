@@ -87,12 +87,33 @@ static void add_record(const struct takt_sim_table *table, size_t variant, size_
 	takt_str_add(out, "}");
 }
 
+/* What the records' figures are called and measured in. */
+static void add_legend(const struct takt_sim_table *table, size_t baseline, struct takt_str *out)
+{
+	takt_json_add_name(out, "compared", false);
+	takt_json_add_text(out, table->label);
+	takt_json_add_name(out, "baseline", false);
+	takt_json_add_text(out, table->name(table->ctx, baseline));
+	takt_str_add(out, ",\n\"measures\":[");
+	for (size_t m = 0; m < table->measure_count; m++) {
+		const struct takt_sim_measure *measure = &table->measures[m];
+
+		takt_str_addf(out,
+			      "%s{\"name\":\"%s\",\"unit\":\"%s\",\"title\":\"%s\","
+			      "\"decimals\":%d}",
+			      m ? ",\n " : "\n ", measure->name, measure->unit, measure->title,
+			      measure->decimals);
+	}
+	takt_str_add(out, "]");
+}
+
 void takt_sim_table_json(const struct takt_sim_table *table, const struct takt_sim_meta *meta,
 			 size_t baseline, struct takt_str *out)
 {
 	const char *comma = "\n";
 
 	takt_sim_meta_json(meta, out);
+	add_legend(table, baseline, out);
 	takt_str_add(out, ",\n\"results\":[");
 	for (size_t v = 0; v < table->variant_count; v++)
 		for (size_t l = 0; l < table->load_count; l++) {

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Line charts as inline SVG: axes with round ticks, a legend, a linear or logarithmic x axis, and
- * the values as tooltips. Colours come from the page's style (html_page.h), so that they suit light
- * and dark.
- */
+/* Line charts as SVG files: axes with round ticks, a legend, and the values as tooltips. */
 #ifndef TAKT_SIM_SVG_CHART_H
 #define TAKT_SIM_SVG_CHART_H
 
@@ -20,23 +16,33 @@ enum {
 
 struct takt_chart_series {
 	const char *name;
-	const double *x, *y;
+	const double *x, *y; /* where y is NAN the line is cut */
 	size_t count;
-	int colour; /* 0..: the page's palette, TAKT_CHART_BOUND */
+	int colour; /* 0..: of the palette, TAKT_CHART_BOUND */
 };
 
 struct takt_chart {
 	const char *title;
 	const char *x_title, *y_title;
-	bool log_x;   /* x > 0 */
 	bool marks;   /* a dot at each point */
-	bool y_fixed; /* the y axis is from y_min to y_max, else as the values ask */
-	double y_min, y_max;
+	bool x_fixed; /* the x axis is from x_min to x_max, else as the values ask */
+	double x_min, x_max;
 	struct takt_chart_series series[TAKT_CHART_MAX_SERIES];
 	size_t series_count;
 };
 
-/* Nothing is drawn without a point. */
-void takt_chart_svg(const struct takt_chart *chart, struct takt_str *out);
+/* A file of its own, on white. Nothing is drawn without a point. */
+void takt_chart_svg_file(const struct takt_chart *chart, struct takt_str *out);
+
+/* Charts under each other in one file. Zero to begin with but for charts.max; the caller finis it.
+ */
+struct takt_chart_sheet {
+	struct takt_str charts;
+	size_t height;
+};
+void takt_chart_sheet_add(struct takt_chart_sheet *sheet, const struct takt_chart *chart);
+/* Nothing is written without a chart. */
+void takt_chart_sheet_file(const struct takt_chart_sheet *sheet, const char *title,
+			   struct takt_str *out);
 
 #endif

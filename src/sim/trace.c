@@ -13,8 +13,9 @@
 #include "codec/json.h"
 #include "sim/csv_cells.h"
 
-#define NODE(member) offsetof(struct takt_trace_node, member)
-#define JOB(member)  offsetof(struct takt_trace_job, member)
+#define NODE(member)   offsetof(struct takt_trace_node, member)
+#define JOB(member)    offsetof(struct takt_trace_job, member)
+#define SAMPLE(member) offsetof(struct takt_trace_sample, member)
 
 const struct takt_trace_field takt_trace_node_fields[TAKT_TRACE_NODE_FIELDS] = {
 	{"name|sn|node", TAKT_TRACE_TEXT, NODE(name), 0, 0, "name of the node"},
@@ -58,6 +59,21 @@ const struct takt_trace_field takt_trace_job_fields[TAKT_TRACE_JOB_FIELDS] = {
 	 "run time that its owner expects, seconds"},
 	{"deadline_s", TAKT_TRACE_TIME, JOB(deadline_ns), 0, INT64_MAX,
 	 "when it should be done, on the clock of submit_s"},
+};
+
+const struct takt_trace_field takt_trace_sample_fields[TAKT_TRACE_SAMPLE_FIELDS] = {
+	{"time|time_s|timestamp", TAKT_TRACE_TIME, SAMPLE(at_ns), 0, INT64_MAX,
+	 "when it was taken: seconds, or 2017-09-04 10:30:41 (UTC)"},
+	{"value", TAKT_TRACE_NUMBER, SAMPLE(value), 0, 0, "what was measured; empty = missing"},
+};
+
+static const struct {
+	const struct takt_trace_field *fields;
+	size_t count;
+} tables[] = {
+	[TAKT_TRACE_OF_NODES] = {takt_trace_node_fields, TAKT_TRACE_NODE_FIELDS},
+	[TAKT_TRACE_OF_JOBS] = {takt_trace_job_fields, TAKT_TRACE_JOB_FIELDS},
+	[TAKT_TRACE_OF_SAMPLES] = {takt_trace_sample_fields, TAKT_TRACE_SAMPLE_FIELDS},
 };
 
 enum {
@@ -173,7 +189,6 @@ int takt_trace_new(struct takt_lines *lines, enum takt_trace_what what, uint32_t
 		   struct takt_trace **ret, struct takt_err *err)
 {
 	struct takt_trace *trace = takt_zalloc(sizeof(*trace));
-	bool nodes = what == TAKT_TRACE_OF_NODES;
 	int rc;
 
 	if (!trace) {
@@ -181,8 +196,8 @@ int takt_trace_new(struct takt_lines *lines, enum takt_trace_what what, uint32_t
 		return takt_err_set(err, -ENOMEM, "no memory for a trace");
 	}
 	trace->lines = lines;
-	trace->fields = nodes ? takt_trace_node_fields : takt_trace_job_fields;
-	trace->field_count = nodes ? (size_t)TAKT_TRACE_NODE_FIELDS : (size_t)TAKT_TRACE_JOB_FIELDS;
+	trace->fields = tables[what].fields;
+	trace->field_count = tables[what].count;
 	trace->required = required;
 	rc = begin(trace, err);
 	if (rc < 0) {
@@ -368,6 +383,17 @@ int takt_trace_next_job(struct takt_trace *trace, struct takt_trace_job *ret, st
 		job.gpu_milli = job.gpus ? 1000 : 0;
 	*ret = job;
 	return 1;
+}
+
+int takt_trace_next_sample(struct takt_trace *trace, struct takt_trace_sample *ret,
+			   struct takt_err *err)
+{
+	struct takt_trace_sample sample = {.at_ns = 0};
+	int rc = next_record(trace, &sample, &sample.has, err);
+
+	if (rc == 1)
+		*ret = sample;
+	return rc;
 }
 
 uint64_t takt_trace_line(const struct takt_trace *trace)

@@ -88,15 +88,30 @@ enum takt_trace_job_field {
 	TAKT_TRACE_JOB_FIELDS
 };
 
+/* One row of a series: something that was measured at a time. */
+struct takt_trace_sample {
+	int64_t at_ns; /* since the series' own zero, or since 1970 */
+	double value;
+	uint32_t has; /* bits by enum takt_trace_sample_field */
+};
+
+enum takt_trace_sample_field {
+	TAKT_TRACE_SAMPLE_TIME,
+	TAKT_TRACE_SAMPLE_VALUE,
+	TAKT_TRACE_SAMPLE_FIELDS
+};
+
 /* By the enums above; for documentation and help. */
 extern const struct takt_trace_field takt_trace_node_fields[TAKT_TRACE_NODE_FIELDS];
 extern const struct takt_trace_field takt_trace_job_fields[TAKT_TRACE_JOB_FIELDS];
+extern const struct takt_trace_field takt_trace_sample_fields[TAKT_TRACE_SAMPLE_FIELDS];
 
 struct takt_trace;
 
 enum takt_trace_what {
 	TAKT_TRACE_OF_NODES,
 	TAKT_TRACE_OF_JOBS,
+	TAKT_TRACE_OF_SAMPLES,
 };
 
 /* Takes `lines` over, also on failure. `required` has the bits of the columns that every record
@@ -111,6 +126,8 @@ void takt_trace_free(struct takt_trace *trace); /* NULL is fine */
 int takt_trace_next_node(struct takt_trace *trace, struct takt_trace_node *ret,
 			 struct takt_err *err);
 int takt_trace_next_job(struct takt_trace *trace, struct takt_trace_job *ret, struct takt_err *err);
+int takt_trace_next_sample(struct takt_trace *trace, struct takt_trace_sample *ret,
+			   struct takt_err *err);
 
 /* Line of the last record, and the text's SHA-256 once the end was reached. */
 uint64_t takt_trace_line(const struct takt_trace *trace);

@@ -3,7 +3,9 @@
 #include "sim/trace_field.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/str.h"
@@ -170,6 +172,18 @@ static int set_time(const struct takt_trace_field *field, const char *text, int6
 	return 0;
 }
 
+static int set_double(const struct takt_trace_field *field, const char *text, double *ret,
+		      struct takt_err *err)
+{
+	char *end;
+	double value = strtod(text, &end);
+
+	if (end == text || *end || !isfinite(value))
+		return refuse(field, text, "a number such as 12.5", err);
+	*ret = value;
+	return 0;
+}
+
 int takt_trace_field_set(const struct takt_trace_field *field, const char *text, void *record,
 			 struct takt_err *err)
 {
@@ -181,6 +195,8 @@ int takt_trace_field_set(const struct takt_trace_field *field, const char *text,
 		return 0;
 	case TAKT_TRACE_I64:
 		return set_number(field, text, member, err);
+	case TAKT_TRACE_NUMBER:
+		return set_double(field, text, member, err);
 	default:
 		return set_time(field, text, member, err);
 	}

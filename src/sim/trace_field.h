@@ -22,6 +22,7 @@ enum takt_trace_kind {
 	/* int64_t nanoseconds, from decimal seconds, or since 1970 UTC from "2017-09-04 10:30:41"
 	 */
 	TAKT_TRACE_TIME,
+	TAKT_TRACE_NUMBER, /* double, finite */
 };
 
 struct takt_trace_field {

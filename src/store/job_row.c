@@ -55,6 +55,16 @@ enum column {
 	COL_GAP_DRIVER,
 	COL_GAP_SCHEDULER,
 	COL_GAP_START,
+	COL_GOVERNOR,
+	COL_SIGNAL,
+	COL_GOVERNED,
+	COL_HIGHEST,
+	COL_HIGHEST_ERROR,
+	COL_SLOWDOWN,
+	COL_SLOWDOWN_ERROR,
+	COL_MAX_SLOWDOWN,
+	COL_CLOCK_POLICY,
+	COL_SM_SPREAD,
 	COL_SUBMIT_SEQ,
 	COL_UID,
 	COL_GID,
@@ -66,12 +76,13 @@ const char takt_sql_insert_job[] =
 	"INSERT INTO job(id, " TAKT_SQL_JOB_COLUMNS ", submit_seq, uid, gid) "
 	"VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, "
 	"?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, "
-	"?36, ?37, ?38, ?39, ?40, ?41, ?42, ?43, ?44, ?45)";
+	"?36, ?37, ?38, ?39, ?40, ?41, ?42, ?43, ?44, ?45, ?46, ?47, ?48, ?49, ?50, ?51, ?52, "
+	"?53, ?54, ?55)";
 const char takt_sql_update_job[] =
 	"UPDATE job SET (" TAKT_SQL_JOB_COLUMNS ") = ("
 	"?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, "
 	"?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37, "
-	"?38, ?39, ?40, ?41, ?42) WHERE id = ?1";
+	"?38, ?39, ?40, ?41, ?42, ?43, ?44, ?45, ?46, ?47, ?48, ?49, ?50, ?51, ?52) WHERE id = ?1";
 
 static void bind_int(sqlite3_stmt *stmt, enum column col, int64_t value)
 {
@@ -96,6 +107,28 @@ static void bind_if(sqlite3_stmt *stmt, enum column col, bool there, uint64_t va
 		sqlite3_bind_null(stmt, (int)col + 1);
 }
 
+static void bind_saved(sqlite3_stmt *stmt, const struct takt_job_report *report)
+{
+	bool saved = report->has & TAKT_REPORT_SAVED;
+
+	bind_text(stmt, COL_GOVERNOR, report->governor);
+	bind_if(stmt, COL_SIGNAL, saved, report->work_signal);
+	bind_if(stmt, COL_GOVERNED, saved, report->governed_mj);
+	bind_if(stmt, COL_HIGHEST, saved, report->highest_mj);
+	bind_if(stmt, COL_HIGHEST_ERROR, saved, report->highest_error_permille);
+	bind_if(stmt, COL_SLOWDOWN, saved, (uint64_t)(int64_t)report->slowdown_permille);
+	bind_if(stmt, COL_SLOWDOWN_ERROR, saved, report->slowdown_error_permille);
+}
+
+static void bind_promise(sqlite3_stmt *stmt, const struct takt_job_promise *promise)
+{
+	bind_if(stmt, COL_MAX_SLOWDOWN, promise->changed, promise->max_slowdown_permille);
+	if (promise->changed)
+		bind_text(stmt, COL_CLOCK_POLICY, promise->clock_policy);
+	else
+		sqlite3_bind_null(stmt, COL_CLOCK_POLICY + 1);
+}
+
 static void bind_report(sqlite3_stmt *stmt, const struct takt_job_report *report)
 {
 	uint32_t has = report->has;
@@ -105,6 +138,7 @@ static void bind_report(sqlite3_stmt *stmt, const struct takt_job_report *report
 	bind_if(stmt, COL_ENERGY, has & TAKT_REPORT_ENERGY, report->energy_mj);
 	bind_text(stmt, COL_ENERGY_WHY_NOT, report->energy_why_not);
 	bind_if(stmt, COL_MEAN_SM, has & TAKT_REPORT_MEAN_SM, report->mean_sm_mhz);
+	bind_if(stmt, COL_SM_SPREAD, has & TAKT_REPORT_SM_SPREAD, report->sm_spread_mhz);
 	bind_if(stmt, COL_THROTTLED, has & TAKT_REPORT_THROTTLED, report->throttled_ns);
 	bind_if(stmt, COL_THROTTLE_REASONS, has & TAKT_REPORT_THROTTLED, report->throttle_reasons);
 	bind_if(stmt, COL_PEAK_MEMORY, has & TAKT_REPORT_PEAK_MEMORY, report->peak_memory_bytes);
@@ -113,6 +147,7 @@ static void bind_report(sqlite3_stmt *stmt, const struct takt_job_report *report
 	bind_if(stmt, COL_GAP_DRIVER, has & TAKT_REPORT_HANDOVER, report->gap_driver_ns);
 	bind_if(stmt, COL_GAP_SCHEDULER, has & TAKT_REPORT_HANDOVER, report->gap_scheduler_ns);
 	bind_if(stmt, COL_GAP_START, has & TAKT_REPORT_HANDOVER, report->gap_start_ns);
+	bind_saved(stmt, report);
 }
 
 void takt_job_bind(sqlite3_stmt *stmt, const struct takt_job *job, bool whole)
@@ -129,6 +164,7 @@ void takt_job_bind(sqlite3_stmt *stmt, const struct takt_job *job, bool whole)
 	bind_text(stmt, COL_MESSAGE, job->message);
 	bind_int(stmt, COL_CANCEL_WANTED, job->cancel_wanted);
 	bind_report(stmt, &job->report);
+	bind_promise(stmt, &job->promise);
 	bind_int(stmt, COL_HELD, job->held);
 	bind_int(stmt, COL_PRIORITY, job->priority);
 	bind_int(stmt, COL_TIMED_OUT, job->timed_out);
@@ -141,7 +177,7 @@ void takt_job_bind(sqlite3_stmt *stmt, const struct takt_job *job, bool whole)
 	bind_int(stmt, COL_MPS_LIMITED, job->mps_limited);
 	bind_int(stmt, COL_PREEMPTIONS, job->preemptions);
 	bind_int(stmt, COL_FROZEN, job->frozen);
-	bind_u64(stmt, COL_LOST, job->lost_ns);
+	bind_u64(stmt, COL_LOST, job->stood_ns);
 	bind_int(stmt, COL_STAGED, job->staged);
 	bind_int(stmt, COL_EVICT, job->evict);
 	bind_u64(stmt, COL_EVICT_FOR, job->evict_for);
@@ -167,6 +203,22 @@ static uint64_t get_if(sqlite3_stmt *stmt, enum column col, uint32_t bit, uint32
 	return (uint64_t)get_int(stmt, col);
 }
 
+static void read_saved(sqlite3_stmt *stmt, struct takt_job_report *ret)
+{
+	const char *governor = (const char *)sqlite3_column_text(stmt, COL_GOVERNOR);
+	uint32_t *has = &ret->has;
+
+	takt_strcpy(ret->governor, sizeof(ret->governor), governor ? governor : "");
+	ret->work_signal = (uint32_t)get_if(stmt, COL_SIGNAL, TAKT_REPORT_SAVED, has);
+	ret->governed_mj = get_if(stmt, COL_GOVERNED, TAKT_REPORT_SAVED, has);
+	ret->highest_mj = get_if(stmt, COL_HIGHEST, TAKT_REPORT_SAVED, has);
+	ret->highest_error_permille =
+		(uint32_t)get_if(stmt, COL_HIGHEST_ERROR, TAKT_REPORT_SAVED, has);
+	ret->slowdown_permille = (int32_t)get_if(stmt, COL_SLOWDOWN, TAKT_REPORT_SAVED, has);
+	ret->slowdown_error_permille =
+		(uint32_t)get_if(stmt, COL_SLOWDOWN_ERROR, TAKT_REPORT_SAVED, has);
+}
+
 static void read_report(sqlite3_stmt *stmt, struct takt_job_report *ret)
 {
 	const char *why = (const char *)sqlite3_column_text(stmt, COL_ENERGY_WHY_NOT);
@@ -176,6 +228,8 @@ static void read_report(sqlite3_stmt *stmt, struct takt_job_report *ret)
 	ret->energy_mj = get_if(stmt, COL_ENERGY, TAKT_REPORT_ENERGY, &ret->has);
 	takt_strcpy(ret->energy_why_not, sizeof(ret->energy_why_not), why ? why : "");
 	ret->mean_sm_mhz = (uint32_t)get_if(stmt, COL_MEAN_SM, TAKT_REPORT_MEAN_SM, &ret->has);
+	ret->sm_spread_mhz =
+		(uint32_t)get_if(stmt, COL_SM_SPREAD, TAKT_REPORT_SM_SPREAD, &ret->has);
 	ret->throttled_ns = get_if(stmt, COL_THROTTLED, TAKT_REPORT_THROTTLED, &ret->has);
 	ret->throttle_reasons = (uint64_t)get_int(stmt, COL_THROTTLE_REASONS);
 	ret->peak_memory_bytes = get_if(stmt, COL_PEAK_MEMORY, TAKT_REPORT_PEAK_MEMORY, &ret->has);
@@ -185,6 +239,16 @@ static void read_report(sqlite3_stmt *stmt, struct takt_job_report *ret)
 	ret->gap_driver_ns = get_if(stmt, COL_GAP_DRIVER, TAKT_REPORT_HANDOVER, &ret->has);
 	ret->gap_scheduler_ns = get_if(stmt, COL_GAP_SCHEDULER, TAKT_REPORT_HANDOVER, &ret->has);
 	ret->gap_start_ns = get_if(stmt, COL_GAP_START, TAKT_REPORT_HANDOVER, &ret->has);
+	read_saved(stmt, ret);
+}
+
+static void read_promise(sqlite3_stmt *stmt, struct takt_job_promise *ret)
+{
+	const char *policy = (const char *)sqlite3_column_text(stmt, COL_CLOCK_POLICY);
+
+	ret->changed = policy != NULL;
+	ret->max_slowdown_permille = (uint32_t)get_int(stmt, COL_MAX_SLOWDOWN);
+	takt_strcpy(ret->clock_policy, sizeof(ret->clock_policy), policy ? policy : "");
 }
 
 static bool parse_state(const char *name, enum takt_job_state *ret)
@@ -212,6 +276,7 @@ int takt_job_from_row(sqlite3_stmt *stmt, struct takt_job *ret, struct takt_err 
 		return takt_err_set(err, -TAKT_E_CORRUPT, "job %llu in the database has no %s",
 				    (unsigned long long)job.id,
 				    job.spec_json ? "known state" : "description");
+	read_promise(stmt, &job.promise);
 	job.attempt = (uint32_t)get_int(stmt, COL_ATTEMPT);
 	job.gpu_mask = (uint64_t)get_int(stmt, COL_GPU_MASK);
 	job.submitted.ns = get_int(stmt, COL_SUBMITTED);
@@ -232,7 +297,7 @@ int takt_job_from_row(sqlite3_stmt *stmt, struct takt_job *ret, struct takt_err 
 	job.mps_limited = get_int(stmt, COL_MPS_LIMITED) != 0;
 	job.preemptions = (uint32_t)get_int(stmt, COL_PREEMPTIONS);
 	job.frozen = get_int(stmt, COL_FROZEN) != 0;
-	job.lost_ns = (uint64_t)get_int(stmt, COL_LOST);
+	job.stood_ns = (uint64_t)get_int(stmt, COL_LOST);
 	job.staged = get_int(stmt, COL_STAGED) != 0;
 	job.evict = (uint32_t)get_int(stmt, COL_EVICT);
 	job.evict_for = (uint64_t)get_int(stmt, COL_EVICT_FOR);

@@ -121,7 +121,13 @@ static int open_all(struct takt_store *store, const struct takt_store_config *co
 		return rc;
 	keep_log_on_close(store->writer, 0);
 	keep_log_on_close(store->reader, 0);
-	return start_writer(store, err);
+	rc = takt_store_load_gone(store, err);
+	return rc < 0 ? rc : start_writer(store, err);
+}
+
+void takt_store_keep_ended(struct takt_store *store, uint32_t keep_ended)
+{
+	store->keep_ended = keep_ended ? keep_ended : TAKT_STORE_KEEP_ENDED;
 }
 
 int takt_store_open(const struct takt_store_config *config, struct takt_store **ret,
@@ -136,7 +142,7 @@ int takt_store_open(const struct takt_store_config *config, struct takt_store **
 	if (!store)
 		return takt_err_set(err, -ENOMEM, "open '%s'", config->path);
 	store->sys = config->sys ? config->sys : takt_sys_real();
-	store->keep_ended = config->keep_ended ? config->keep_ended : TAKT_STORE_KEEP_ENDED;
+	takt_store_keep_ended(store, config->keep_ended);
 	store->checkpoint_frames =
 		config->checkpoint_frames ? config->checkpoint_frames : CHECKPOINT_FRAMES;
 	store->lock_fd = store->event_fd = -1;

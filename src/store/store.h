@@ -66,6 +66,8 @@ enum takt_report_has {
 	TAKT_REPORT_WALL = 1u << 4,
 	TAKT_REPORT_UTIL = 1u << 5,
 	TAKT_REPORT_HANDOVER = 1u << 6,
+	TAKT_REPORT_SAVED = 1u << 7,
+	TAKT_REPORT_SM_SPREAD = 1u << 8,
 };
 struct takt_job_report {
 	uint32_t has;
@@ -75,7 +77,8 @@ struct takt_job_report {
 	char energy_why_not[64]; /* "shared GPU", "shorter than 20 counter periods", ... when ENERGY
 				    is absent */
 	uint32_t mean_sm_mhz;
-	uint64_t throttled_ns; /* summed over its GPUs, idle not counted */
+	uint32_t sm_spread_mhz; /* of several GPUs: the highest of their means less the lowest */
+	uint64_t throttled_ns;	/* summed over its GPUs, idle not counted */
 	/* HANDOVER, of a job that waited for a GPU to become clean: from the end of the one before
 	 * it until that was so; from there until the engine had its start; until it ran. */
 	uint64_t gap_driver_ns, gap_scheduler_ns, gap_start_ns;
@@ -83,6 +86,14 @@ struct takt_job_report {
 	uint64_t peak_memory_bytes;  /* largest of one GPU */
 	uint32_t mean_util_permille; /* UTIL: of its GPUs, over time */
 	uint64_t idle_ns;	     /* UTIL: summed over its GPUs, held and nothing ran */
+	char governor[32];	     /* that chose its clocks; "" = none did */
+	/* SAVED: what that came to, over the epochs that tell (clock/savings.h). */
+	uint32_t work_signal; /* enum takt_governor_signal that it rests on */
+	uint64_t governed_mj; /* measured, all its GPUs */
+	uint64_t highest_mj;  /* modelled: the same work at the highest clock */
+	uint32_t highest_error_permille;
+	int32_t slowdown_permille; /* negative: it was faster */
+	uint32_t slowdown_error_permille;
 };
 
 /* A row: everything about a job that survives. Strings owned. id and submit_seq are 1..INT64_MAX.
@@ -106,17 +117,24 @@ struct takt_job {
 	char *message;	    /* what went wrong, "" when nothing; NULL = "" */
 	bool cancel_wanted; /* somebody asked; kept over a restart */
 	enum takt_job_hold held;
-	int32_t priority;	   /* as it is now; the description has what was asked for */
+	int32_t priority; /* as it is now; the description has what was asked for */
+	struct takt_job_promise {
+		bool changed; /* what follows counts, not the description */
+		uint32_t max_slowdown_permille;
+		char clock_policy[32];
+	} promise;
 	bool timed_out;		   /* stopped because its time limit was over */
 	uint32_t restarts;	   /* attempts that ran, or may have, before the latest */
 	uint32_t failures;	   /* of those, ended badly by themselves */
 	struct takt_wall retry_at; /* not tried again before; 0 = no such wait */
 	bool mps_limited;	   /* the latest attempt is held to mem_held_mib by MPS */
 	uint32_t preemptions;	   /* attempts that were ended for other jobs */
-	bool frozen;		   /* its processes are stopped for another job */
-	uint64_t lost_ns;	   /* of its run time, by preemptions: since the last checkpoint */
+	bool frozen;		   /* its processes stand still, because somebody said so */
+	uint64_t stood_ns; /* of this attempt's time, frozen for other jobs; once it is over, by
+			      its owner too, INT64_MAX = nobody knows */
 	bool staged;	/* WAITING: the latest attempt has no GPUs yet, but may be there and wait */
-	uint32_t evict; /* it has to go for others: 1 decided, 2 told, 3 told for good */
+	uint32_t evict; /* it has to go for others: 1 decided, 2 told, 3 told for good; 4 to be
+			   frozen instead, 5 frozen; 6 it is to begin anew, as was asked */
 	uint64_t evict_for;		/* the job that it makes, or made, room for; 0 = none */
 	struct takt_wall evict_at;	/* when that was decided, told or done; 0 = it was not */
 	struct takt_wall checkpoint_at; /* of this run: what it did until then is safe; 0 = none */
@@ -152,6 +170,8 @@ int takt_store_sqlite_init(struct takt_err *err);
  */
 int takt_store_open(const struct takt_store_config *config, struct takt_store **ret,
 		    struct takt_err *err);
+/* So many of the newest ended jobs from the next cut on; 0 = the default. */
+void takt_store_keep_ended(struct takt_store *store, uint32_t keep_ended);
 /* Commits what was posted, then closes. NULL is fine. */
 void takt_store_close(struct takt_store *store);
 
@@ -209,10 +229,13 @@ struct takt_store_gone {
 	uint64_t job_id;
 	uint32_t attempts;
 };
-/* Takes up to max of those that were cut from history since the store was opened, for whoever keeps
- * something of theirs elsewhere; returns how many. At most 65,536 wait to be taken; what comes
- * beyond, or is not taken before the store closes, is not said. */
+/* Takes up to max of those that were cut from history, for whoever keeps something of theirs
+ * elsewhere; returns how many. At most 65,536 wait to be taken. Each that had attempts is said
+ * again after the next start, until it is forgotten. */
 size_t takt_store_gone(struct takt_store *store, struct takt_store_gone *ret, size_t max);
+
+/* Nothing of it is left elsewhere. 0, or why that could not be posted (tag 0). */
+int takt_store_forget_gone(struct takt_store *store, uint64_t job_id, struct takt_err *err);
 
 /* First free job id and submit_seq (both rise by one a job). Ask once after open. */
 int takt_store_next_ids(struct takt_store *store, uint64_t *ret_job_id, uint64_t *ret_submit_seq,
@@ -231,6 +254,19 @@ int takt_store_each_live(struct takt_store *store,
 int takt_store_each_history(struct takt_store *store, uint32_t limit,
 			    int (*each)(void *ctx, const struct takt_job *job), void *ctx,
 			    struct takt_err *err);
+/* Of the ended jobs those that fit, by number from the highest down; as the reads above. */
+struct takt_store_past {
+	uint64_t before_id;	/* lower numbers only; 0 = from the newest */
+	struct takt_wall since; /* ended, or else started or submitted, not before; 0 = any */
+	struct takt_wall until; /* and before this; 0 = any */
+	int64_t uid;		/* -1 = any */
+	int32_t gpu;		/* that the latest attempt had; -1 = any */
+	const char *states;	/* names, commas between them; NULL = any */
+	uint32_t limit;
+};
+int takt_store_each_past(struct takt_store *store, const struct takt_store_past *past,
+			 int (*each)(void *ctx, const struct takt_job *job), void *ctx,
+			 struct takt_err *err);
 /* One row. *ret is filled (caller finis). -TAKT_E_NOT_FOUND. */
 int takt_store_get(struct takt_store *store, uint64_t job_id, struct takt_job *ret,
 		   struct takt_err *err);

@@ -17,6 +17,7 @@
 enum {
 	BUSY_MS = 10000,
 	PATH_BYTES = 600,
+	ENVIRONMENTS_APART = 4, /* the schema that has a table of them */
 };
 
 static int open_file(const char *path, int flags, sqlite3 **ret, struct takt_err *err)
@@ -113,16 +114,74 @@ int takt_store_file_backup(const char *path, const char *to, struct takt_err *er
  * Back again.
  */
 
+#define ATTEMPTED "state IN ('starting', 'running', 'stopping')"
+#define ALIVE	  "EXISTS(SELECT 1 FROM alive WHERE job_id = id AND alive.attempt = job.attempt)"
+
 static const char after_restore[] =
 	"DROP TRIGGER IF EXISTS job_over;"
 	"UPDATE job SET state = 'lost', message = 'it ran when the backup was made', ended_ns ="
-	" coalesce(started_ns, submitted_ns)"
-	" WHERE state IN ('starting', 'running', 'stopping');"
+	" coalesce(started_ns, submitted_ns) WHERE " ATTEMPTED " AND NOT " ALIVE ";"
+	"UPDATE job SET held = 2 WHERE " ATTEMPTED ";"
 	"UPDATE job SET held = 2, message = 'restored without its environment: submit it again, or "
 	"let it go with takt release' WHERE state = 'waiting';"
 	"CREATE TRIGGER job_over AFTER UPDATE OF state ON job WHEN new." TAKT_SQL_ENDED " BEGIN"
 	" DELETE FROM environment WHERE job_id = new.id;"
 	"END;" WITHOUT_ENVIRONMENTS;
+
+static int list_alive(sqlite3 *db, const char *path, const struct takt_store_alive *alive,
+		      size_t count, struct takt_err *err)
+{
+	sqlite3_stmt *stmt = NULL;
+	int rc = run_sql(db, "CREATE TEMP TABLE alive(job_id INTEGER, attempt INTEGER)", path, err);
+
+	if (rc == 0 && sqlite3_prepare_v2(db, "INSERT INTO alive VALUES(?1, ?2)", -1, &stmt, NULL))
+		rc = takt_sqlite_err(err, db, sqlite3_errcode(db), "write", path);
+	for (size_t i = 0; rc == 0 && i < count; i++) {
+		sqlite3_bind_int64(stmt, 1, (int64_t)alive[i].job_id);
+		sqlite3_bind_int64(stmt, 2, alive[i].attempt);
+		if (takt_sqlite_run(stmt) < 0)
+			rc = takt_sqlite_err(err, db, sqlite3_errcode(db), "write", path);
+	}
+	sqlite3_finalize(stmt);
+	return rc;
+}
+
+/* A job that runs and would be given another attempt, or forgotten, is not to be overlooked. */
+static int refuse_unknown(sqlite3 *db, const char *path, struct takt_err *err)
+{
+	int64_t job = 0;
+	int rc = takt_sqlite_int(db,
+				 "SELECT job_id FROM alive WHERE NOT EXISTS(SELECT 1 FROM job WHERE"
+				 " id = job_id AND job.attempt = alive.attempt AND " ATTEMPTED
+				 ") ORDER BY job_id",
+				 &job);
+
+	if (rc < 0)
+		return takt_sqlite_err(err, db, sqlite3_errcode(db), "read", path);
+	return job == 0 ? 0
+			: takt_err_set(err, -TAKT_E_CONFLICT,
+				       "job %lld runs (its shim lives), but did not when the "
+				       "backup was made: let it end or end its takt-shim, then "
+				       "restore again; nothing was changed",
+				       (long long)job);
+}
+
+/* Makes of the copy of a backup what the next daemon is to find. */
+static int settle(const char *path, const struct takt_store_alive *alive, size_t count,
+		  struct takt_err *err)
+{
+	sqlite3 *db = NULL;
+	int rc = open_file(path, SQLITE_OPEN_READWRITE, &db, err);
+
+	if (rc == 0)
+		rc = list_alive(db, path, alive, count, err);
+	if (rc == 0)
+		rc = refuse_unknown(db, path, err);
+	if (rc == 0)
+		rc = run_sql(db, after_restore, path, err);
+	sqlite3_close(db);
+	return rc;
+}
 
 static int move_aside(const char *path, const char *suffix, struct takt_err *err)
 {
@@ -148,7 +207,9 @@ static int put_in_place(const char *path, const char *made, struct takt_err *err
 	return rc < 0 ? rc : takt_store_sync_dir(path, takt_sys_real(), err);
 }
 
-int takt_store_file_restore(const char *path, const char *from, struct takt_err *err)
+int takt_store_file_restore(const char *path, const char *from,
+			    const struct takt_store_alive *alive, size_t alive_count,
+			    struct takt_err *err)
 {
 	const struct takt_store_config config = {.path = path};
 	const struct takt_sys *sys = takt_sys_real();
@@ -163,9 +224,13 @@ int takt_store_file_restore(const char *path, const char *from, struct takt_err 
 	if (rc < 0)
 		return rc;
 	(void)unlink(made); /* of a restore that was broken off */
-	rc = copy_file(from, made, after_restore, err);
+	rc = copy_file(from, made, "", err);
+	if (rc == 0)
+		rc = settle(made, alive, alive_count, err);
 	if (rc == 0)
 		rc = put_in_place(path, made, err);
+	if (rc < 0)
+		(void)unlink(made);
 	(void)sys->close(sys, lock_fd);
 	return rc;
 }
@@ -205,18 +270,35 @@ static int is_ok(sqlite3_stmt *stmt, void *ctx, struct takt_err *err)
 					       : takt_store_corrupt(err, ctx, said ? said : "?");
 }
 
-struct live {
-	void (*live)(void *ctx, uint64_t job_id, uint32_t attempt);
-	void *ctx;
-};
-
-static int hand_live(sqlite3_stmt *stmt, void *ctx, struct takt_err *err)
+static int hand_job(sqlite3_stmt *stmt, void *ctx, struct takt_err *err)
 {
-	const struct live *to = ctx;
+	const struct takt_store_file_look *look = ctx;
 
-	to->live(to->ctx, (uint64_t)sqlite3_column_int64(stmt, 0),
-		 (uint32_t)sqlite3_column_int64(stmt, 1));
+	look->job(look->ctx, (uint64_t)sqlite3_column_int64(stmt, 0),
+		  (uint32_t)sqlite3_column_int64(stmt, 1), sqlite3_column_int(stmt, 2) != 0);
 	return 0;
+}
+
+static int hand_environment(sqlite3_stmt *stmt, void *ctx, struct takt_err *err)
+{
+	const struct takt_store_file_look *look = ctx;
+
+	look->environment(look->ctx, (uint64_t)sqlite3_column_int64(stmt, 0));
+	return 0;
+}
+
+static int hand_over(const char *path, int64_t schema, const struct takt_store_file_look *look,
+		     struct takt_err *err)
+{
+	int rc = each_row(path, "SELECT id, attempt, state IN ('running', 'stopping') FROM job",
+			  hand_job, (void *)look, err);
+
+	if (rc < 0 || schema < ENVIRONMENTS_APART)
+		return rc;
+	return each_row(path,
+			"SELECT job_id FROM environment WHERE NOT EXISTS(SELECT 1 FROM job"
+			" WHERE id = job_id AND " TAKT_SQL_LIVE ")",
+			hand_environment, (void *)look, err);
 }
 
 static int take_number(sqlite3_stmt *stmt, void *ctx, struct takt_err *err)
@@ -226,10 +308,8 @@ static int take_number(sqlite3_stmt *stmt, void *ctx, struct takt_err *err)
 }
 
 int takt_store_file_check(const char *path, int64_t *ret_schema, uint64_t *ret_jobs,
-			  void (*live)(void *ctx, uint64_t job_id, uint32_t attempt), void *ctx,
-			  struct takt_err *err)
+			  const struct takt_store_file_look *look, struct takt_err *err)
 {
-	struct live to = {live, ctx};
 	sqlite3 *db = NULL;
 	int64_t jobs = 0;
 	int rc = open_file(path, SQLITE_OPEN_READONLY, &db, err);
@@ -242,12 +322,8 @@ int takt_store_file_check(const char *path, int64_t *ret_schema, uint64_t *ret_j
 	if (rc == 0)
 		rc = each_row(path, "SELECT count(*) FROM job JOIN spec ON job_id = id",
 			      take_number, &jobs, err);
-	if (rc == 0)
-		rc = each_row(path,
-			      "SELECT id, attempt FROM job WHERE state IN ('running', 'stopping')",
-			      hand_live, &to, err);
 	*ret_jobs = (uint64_t)jobs;
-	return rc;
+	return rc < 0 ? rc : hand_over(path, *ret_schema, look, err);
 }
 
 /*

@@ -11,19 +11,36 @@
 /* A copy as of one instant, 0600, without environments. `to` must not exist (-EEXIST). */
 int takt_store_file_backup(const char *path, const char *to, struct takt_err *err);
 
+/* An attempt that runs, by its lock. */
+struct takt_store_alive {
+	uint64_t job_id;
+	uint32_t attempt;
+};
+
 /*
  * Puts a backup in the place of `path`, which is kept as "<path>.before-restore". Jobs that wait
- * are held, since their environments are not in it; those that ran are lost. -TAKT_E_BUSY while a
- * daemon has the database, -TAKT_E_VERSION for one of a newer takt, -TAKT_E_CORRUPT for a damaged
- * or foreign one: then nothing has changed.
+ * are held, since their environments are not in it. Of those that ran, the ones in `alive` go on as
+ * they are, to be adopted by the next daemon, and are held should they come to wait again; the
+ * others are lost. Nothing has changed when it fails: -TAKT_E_BUSY while a daemon has the database,
+ * -TAKT_E_CONFLICT when an attempt is alive that did not run by the backup, -TAKT_E_VERSION for one
+ * of a newer takt, -TAKT_E_CORRUPT for a damaged or foreign one.
  */
-int takt_store_file_restore(const char *path, const char *from, struct takt_err *err);
+int takt_store_file_restore(const char *path, const char *from,
+			    const struct takt_store_alive *alive, size_t alive_count,
+			    struct takt_err *err);
 
-/* Every page and index; `live` is handed each attempt that should be on disk, job and number.
- * -TAKT_E_CORRUPT with the first thing that is wrong. */
+/* What there is to compare with other files. */
+struct takt_store_file_look {
+	/* Each job with its latest attempt, 0 before the first, and whether that runs. */
+	void (*job)(void *ctx, uint64_t job_id, uint32_t attempt, bool runs);
+	void (*environment)(void *ctx, uint64_t job_id); /* of no job that lives */
+	void *ctx;
+};
+
+/* Every page and index; hands over what `look` asks for. -TAKT_E_CORRUPT with the first thing that
+ * is wrong. */
 int takt_store_file_check(const char *path, int64_t *ret_schema, uint64_t *ret_jobs,
-			  void (*live)(void *ctx, uint64_t job_id, uint32_t attempt), void *ctx,
-			  struct takt_err *err);
+			  const struct takt_store_file_look *look, struct takt_err *err);
 
 /* HMAC-SHA256 under `key` as "<kind>-<12 hex digits>" into ret; the same text is the same
  * pseudonym. */

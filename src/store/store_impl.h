@@ -70,7 +70,8 @@ enum takt_store_stmt {
 struct takt_store {
 	char *path; /* owned */
 	const struct takt_sys *sys;
-	uint32_t keep_ended, checkpoint_frames;
+	_Atomic uint32_t keep_ended;
+	uint32_t checkpoint_frames;
 	int lock_fd;
 
 	sqlite3 *writer;
@@ -111,6 +112,15 @@ int takt_sqlite_int(sqlite3 *db, const char *sql, int64_t *ret);
 /* Runs a prepared statement to its end and resets it; 0 or our code. */
 int takt_sqlite_run(sqlite3_stmt *stmt);
 
+/* store_prune.c */
+enum {
+	TAKT_STORE_PRUNE_EVERY = 256, /* ended jobs */
+};
+/* The writer's; best effort, since the next round tries again. */
+void takt_store_prune(struct takt_store *store);
+/* Those that were cut before this start and of whom something may be left. */
+int takt_store_load_gone(struct takt_store *store, struct takt_err *err);
+
 /* store_place.c */
 /* Name of a network file system by statfs magic, NULL for others. */
 const char *takt_store_network_fs(unsigned long magic);
@@ -140,7 +150,10 @@ extern const char takt_sql_insert_job[], takt_sql_update_job[];
 	"share_milli, mem_held_mib, mig, mps_limited, preemptions, frozen, lost_ns, staged, "    \
 	"evict, "                                                                                \
 	"evict_for, evict_at_ns, checkpoint_ns, "                                                \
-	"gap_driver_ns, gap_scheduler_ns, gap_start_ns"
+	"gap_driver_ns, gap_scheduler_ns, gap_start_ns, "                                        \
+	"governor, work_signal, governed_mj, highest_mj, highest_error_permille, "               \
+	"slowdown_permille, slowdown_error_permille, "                                           \
+	"max_slowdown_permille, clock_policy, sm_spread_mhz"
 #define TAKT_SQL_SELECT_JOB                                            \
 	"SELECT id, " TAKT_SQL_JOB_COLUMNS                             \
 	", submit_seq, uid, gid, spec.json, environment.json FROM job" \

@@ -302,14 +302,3 @@ size_t takt_store_outstanding(struct takt_store *store)
 	pthread_mutex_unlock(&store->lock);
 	return n;
 }
-
-size_t takt_store_gone(struct takt_store *store, struct takt_store_gone *ret, size_t max)
-{
-	size_t n = 0;
-
-	pthread_mutex_lock(&store->lock);
-	while (n < max && store->gone.len > 0)
-		ret[n++] = store->gone.at[--store->gone.len];
-	pthread_mutex_unlock(&store->lock);
-	return n;
-}

@@ -11,9 +11,12 @@
 
 typedef int row_fn(sqlite3_stmt *stmt, void *ctx, struct takt_err *err);
 
-/* Calls fn for each row; ?1 is `param` where the SQL has one. */
-static int walk(struct takt_store *store, const char *sql, int64_t param, row_fn *fn, void *ctx,
-		struct takt_err *err)
+/* Gives the statement its parameters; texts are borrowed until the walk is over. */
+typedef void bind_fn(sqlite3_stmt *stmt, const void *params);
+
+/* Calls fn for each row. */
+static int walk_bound(struct takt_store *store, const char *sql, bind_fn *bind, const void *params,
+		      row_fn *fn, void *ctx, struct takt_err *err)
 {
 	sqlite3_stmt *stmt = NULL;
 	int rc, step = SQLITE_ROW;
@@ -25,8 +28,7 @@ static int walk(struct takt_store *store, const char *sql, int64_t param, row_fn
 		pthread_mutex_unlock(&store->reader_lock);
 		return rc;
 	}
-	if (sqlite3_bind_parameter_count(stmt) > 0)
-		sqlite3_bind_int64(stmt, 1, param);
+	bind(stmt, params);
 	while (rc >= 0 && (step = sqlite3_step(stmt)) == SQLITE_ROW)
 		rc = fn(stmt, ctx, err);
 	if (rc >= 0)
@@ -37,6 +39,19 @@ static int walk(struct takt_store *store, const char *sql, int64_t param, row_fn
 	sqlite3_finalize(stmt);
 	pthread_mutex_unlock(&store->reader_lock);
 	return rc;
+}
+
+static void bind_number(sqlite3_stmt *stmt, const void *params)
+{
+	if (sqlite3_bind_parameter_count(stmt) > 0)
+		sqlite3_bind_int64(stmt, 1, *(const int64_t *)params);
+}
+
+/* ?1 is `param` where the SQL has one. */
+static int walk(struct takt_store *store, const char *sql, int64_t param, row_fn *fn, void *ctx,
+		struct takt_err *err)
+{
+	return walk_bound(store, sql, bind_number, &param, fn, ctx, err);
 }
 
 struct job_walk {
@@ -73,6 +88,35 @@ int takt_store_each_history(struct takt_store *store, uint32_t limit,
 		    TAKT_SQL_SELECT_JOB "WHERE " TAKT_SQL_ENDED
 					" ORDER BY submit_seq DESC LIMIT ?1",
 		    limit, hand_job, &to, err);
+}
+
+static void bind_past(sqlite3_stmt *stmt, const void *params)
+{
+	const struct takt_store_past *past = params;
+
+	sqlite3_bind_int64(stmt, 1, past->before_id ? (int64_t)past->before_id : INT64_MAX);
+	sqlite3_bind_int64(stmt, 2, past->since.ns);
+	sqlite3_bind_int64(stmt, 3, past->until.ns ? past->until.ns : INT64_MAX);
+	sqlite3_bind_int64(stmt, 4, past->uid);
+	sqlite3_bind_int(stmt, 5, past->gpu);
+	sqlite3_bind_text(stmt, 6, past->states, -1, SQLITE_STATIC);
+	sqlite3_bind_int64(stmt, 7, past->limit);
+}
+
+int takt_store_each_past(struct takt_store *store, const struct takt_store_past *past,
+			 int (*each)(void *ctx, const struct takt_job *job), void *ctx,
+			 struct takt_err *err)
+{
+	static const char sql[] = TAKT_SQL_SELECT_JOB
+		"WHERE " TAKT_SQL_ENDED " AND id < ?1"
+		" AND coalesce(ended_ns, started_ns, submitted_ns, 0) >= ?2"
+		" AND coalesce(ended_ns, started_ns, submitted_ns, 0) < ?3"
+		" AND (?4 < 0 OR uid = ?4) AND (?5 < 0 OR gpu_mask >> ?5 & 1)"
+		" AND (?6 IS NULL OR instr(',' || ?6 || ',', ',' || state || ','))"
+		" ORDER BY id DESC LIMIT ?7";
+	struct job_walk to = {each, ctx};
+
+	return walk_bound(store, sql, bind_past, past, hand_job, &to, err);
 }
 
 struct found {

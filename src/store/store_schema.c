@@ -99,6 +99,18 @@ static const char *const steps[] = {
 	"CREATE TRIGGER job_over AFTER UPDATE OF state ON job WHEN new." TAKT_SQL_ENDED " BEGIN"
 	" DELETE FROM environment WHERE job_id = new.id;"
 	"END;",
+	/* What a governor saved, NULL where that is not known. */
+	"ALTER TABLE job ADD COLUMN governor TEXT NOT NULL DEFAULT '';"
+	"ALTER TABLE job ADD COLUMN work_signal INTEGER;"
+	"ALTER TABLE job ADD COLUMN governed_mj INTEGER;"
+	"ALTER TABLE job ADD COLUMN highest_mj INTEGER;"
+	"ALTER TABLE job ADD COLUMN highest_error_permille INTEGER;"
+	"ALTER TABLE job ADD COLUMN slowdown_permille INTEGER;"
+	"ALTER TABLE job ADD COLUMN slowdown_error_permille INTEGER;",
+	/* What was promised anew, NULL where that is as described. */
+	"ALTER TABLE job ADD COLUMN max_slowdown_permille INTEGER;"
+	"ALTER TABLE job ADD COLUMN clock_policy TEXT;"
+	"ALTER TABLE job ADD COLUMN sm_spread_mhz INTEGER;",
 };
 
 /* One line of quick_check: "ok" or the first thing that is wrong. */

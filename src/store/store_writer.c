@@ -21,11 +21,6 @@
 #include "base/sys.h"
 #include "store/store_impl.h"
 
-enum {
-	PRUNE_EVERY = 256, /* ended jobs */
-	PRUNE_AT_ONCE = 1024,
-};
-
 static const char *const stmt_sql[TAKT_STMT_COUNT] = {
 	[TAKT_STMT_BEGIN] = "BEGIN IMMEDIATE",
 	[TAKT_STMT_COMMIT] = "COMMIT",
@@ -61,7 +56,8 @@ int takt_store_writer_prepare(struct takt_store *store, struct takt_err *err)
 	if (rc != SQLITE_OK)
 		return takt_sqlite_err(err, store->writer, rc, "prepare database", store->path);
 	sqlite3_wal_hook(store->writer, note_frames, store);
-	store->ended_unpruned = PRUNE_EVERY; /* keep_ended may be smaller than last time */
+	store->ended_unpruned =
+		TAKT_STORE_PRUNE_EVERY; /* keep_ended may be smaller than last time */
 	return 0;
 }
 
@@ -207,36 +203,6 @@ static void run_batch(struct takt_store *store, struct takt_store_list *batch)
 	takt_crash_point("store.after_report");
 }
 
-/* The jobs that were cut, said only when it is certain that they are. */
-static void tell_gone(struct takt_store *store, const struct takt_store_gone *gone, size_t n)
-{
-	pthread_mutex_lock(&store->lock);
-	for (size_t i = 0; i < n && takt_vec_push(&store->gone, gone[i]) == 0; i++)
-		;
-	pthread_mutex_unlock(&store->lock);
-}
-
-/* Cuts history to size; best effort, since the next round tries again. */
-static void prune(struct takt_store *store)
-{
-	sqlite3_stmt *stmt = store->stmt[TAKT_STMT_PRUNE];
-	struct takt_store_gone gone[PRUNE_AT_ONCE];
-	size_t n = 0;
-	int rc;
-
-	if (store->ended_unpruned < PRUNE_EVERY)
-		return;
-	sqlite3_bind_int64(stmt, 1, store->keep_ended);
-	while ((rc = sqlite3_step(stmt)) == SQLITE_ROW && n < PRUNE_AT_ONCE)
-		gone[n++] = (struct takt_store_gone){(uint64_t)sqlite3_column_int64(stmt, 0),
-						     (uint32_t)sqlite3_column_int64(stmt, 1)};
-	sqlite3_reset(stmt);
-	if (rc != SQLITE_DONE)
-		return;
-	store->ended_unpruned = n < PRUNE_AT_ONCE ? 0 : PRUNE_EVERY;
-	tell_gone(store, gone, n);
-}
-
 static void checkpoint(struct takt_store *store)
 {
 	if (store->wal_frames < store->checkpoint_frames)
@@ -253,7 +219,7 @@ void *takt_store_writer_main(void *arg)
 
 	while (takt_store_take_batch(store, &batch)) {
 		run_batch(store, &batch);
-		prune(store);
+		takt_store_prune(store);
 		checkpoint(store);
 	}
 	return NULL;

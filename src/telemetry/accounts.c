@@ -71,6 +71,7 @@ int takt_accounts_open(struct takt_accounts *accounts, uint64_t job_id, uint64_t
 		return takt_err_set(err, -ENOMEM, "account of job %" PRIu64, job_id);
 	entry->job_id = job_id;
 	entry->gpu_mask = gpu_mask;
+	entry->opened_at = accounts->now;
 	rc = takt_vec_push(&accounts->list, entry);
 	if (rc < 0) {
 		takt_free(entry);
@@ -225,18 +226,27 @@ static void sum_energy(const struct takt_accounts *accounts, const struct takt_a
 /* Mean of the GPUs' means, so that a GPU that was sampled less counts as much. */
 static void sum_clock(const struct takt_account_entry *entry, struct takt_account *ret)
 {
-	uint64_t sum_mhz = 0, n = 0;
+	uint64_t sum_mhz = 0, n = 0, lowest = UINT64_MAX, highest = 0;
 
 	for (uint32_t g = 0; g < TAKT_DEVICE_MAX_GPUS; g++) {
-		if (entry->gpus[g].sm_samples == 0)
+		const struct takt_account_gpu *gpu = &entry->gpus[g];
+		uint64_t mhz = gpu->sm_samples ? gpu->sm_sum / gpu->sm_samples : 0;
+
+		if (gpu->sm_samples == 0)
 			continue;
-		sum_mhz += entry->gpus[g].sm_sum / entry->gpus[g].sm_samples;
+		sum_mhz += mhz;
+		lowest = mhz < lowest ? mhz : lowest;
+		highest = mhz > highest ? mhz : highest;
 		n++;
 	}
 	if (n == 0)
 		return;
 	ret->has |= TAKT_ACCOUNT_MEAN_SM;
 	ret->mean_sm_mhz = (uint32_t)(sum_mhz / n);
+	if (n == 1 || n < (uint64_t)__builtin_popcountll(entry->gpu_mask))
+		return;
+	ret->has |= TAKT_ACCOUNT_SM_SPREAD;
+	ret->sm_spread_mhz = (uint32_t)(highest - lowest);
 }
 
 static void sum_util(const struct takt_account_entry *entry, struct takt_account *ret)
@@ -277,11 +287,29 @@ static void sum_memory(const struct takt_account_entry *entry, struct takt_accou
 	ret->peak_memory_bytes = peak_bytes;
 }
 
+/* What was not seen is in no sum, and whether it was the job's alone nobody knows. */
+static bool was_away(const struct takt_accounts *accounts, const struct takt_account_entry *entry,
+		     struct takt_account *ret)
+{
+	uint64_t ran_ns = takt_mono_elapsed_ns(accounts->now, entry->opened_at);
+
+	if (entry->away_ns <= ran_ns / TAKT_ACCOUNT_AWAY_PARTS)
+		return false;
+	snprintf(ret->energy_why_not, sizeof(ret->energy_why_not),
+		 "takt was away for %" PRIu64 " of %" PRIu64 " s",
+		 (uint64_t)((entry->away_ns + TAKT_NS_PER_S - 1) / TAKT_NS_PER_S),
+		 (uint64_t)((ran_ns + TAKT_NS_PER_S - 1) / TAKT_NS_PER_S));
+	return true;
+}
+
 void takt_account_sum(const struct takt_accounts *accounts, const struct takt_account_entry *entry,
 		      struct takt_account *ret)
 {
-	struct takt_account account = {0};
+	struct takt_account account = {.written = entry->written};
 
+	*ret = account;
+	if (was_away(accounts, entry, ret))
+		return;
 	sum_energy(accounts, entry, &account);
 	sum_clock(entry, &account);
 	sum_util(entry, &account);

@@ -6,13 +6,15 @@
 #ifndef TAKT_TELEMETRY_ACCOUNTS_H
 #define TAKT_TELEMETRY_ACCOUNTS_H
 
+#include "base/str.h"
 #include "base/vec.h"
 #include "telemetry/telemetry.h"
 
 enum {
 	TAKT_ACCOUNTS_MAX = 1024,
 	TAKT_PERIOD_CHANGES = 16,
-	TAKT_ACCOUNT_PERIODS = 20, /* an energy difference over fewer is not told */
+	TAKT_ACCOUNT_PERIODS = 20,    /* an energy difference over fewer is not told */
+	TAKT_ACCOUNT_AWAY_PARTS = 20, /* nor anything, where more than this part was not seen */
 };
 
 /* How often a GPU's energy counter ticks, as seen from here. */
@@ -41,6 +43,9 @@ struct takt_account_entry {
 	bool shared;
 	bool share, own_seen; /* it has shares; own_peak_bytes is something */
 	uint64_t own_peak_bytes;
+	struct takt_mono opened_at;
+	uint64_t away_ns; /* of the time since, while nobody fed it */
+	bool written;	  /* as text, once at least */
 	struct takt_account_gpu gpus[TAKT_DEVICE_MAX_GPUS]; /* those in the mask */
 };
 
@@ -68,6 +73,19 @@ void takt_accounts_feed(struct takt_accounts *accounts, uint32_t gpu,
 			const struct takt_gpu_reading *reading);
 void takt_account_begin(struct takt_account_entry *entry, uint32_t gpu,
 			const struct takt_gpu_reading *reading);
+
+/*
+ * account_text.c: an account as text, from which a later process of the same boot goes on. uuids:
+ * of each GPU. To: -ENOMEM, -TAKT_E_LIMIT. From: into an entry that has just been opened, for the
+ * GPUs of its mask, as of accounts->now; the time since the text was written is told as away.
+ * -TAKT_E_CORRUPT, the entry as it was: that is no such text, or one of another boot or of other
+ * GPUs.
+ */
+int takt_account_to_text(const struct takt_accounts *accounts,
+			 const struct takt_account_entry *entry, const char *const uuids[],
+			 struct takt_str *ret);
+int takt_account_from_text(const struct takt_accounts *accounts, const char *text,
+			   const char *const uuids[], struct takt_account_entry *entry);
 
 void takt_account_sum(const struct takt_accounts *accounts, const struct takt_account_entry *entry,
 		      struct takt_account *ret);

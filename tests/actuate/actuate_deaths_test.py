@@ -14,9 +14,10 @@ import signal
 import sys
 import time
 
-from actuate_rig import CLEAN, END, RENEW, RESET, SET, main, restored, rig, until
+from actuate_rig import CLEAN, CPU, END, MIG, RENEW, RESET, SET, main, restored, rig, until
 
-POINT = re.compile(r'takt_crash_point\(\s*"([^"]+)"')
+# Those of takt-actuate --declare are reached in actuate_process_test.py.
+POINT = re.compile(r'takt_crash_point\(\s*"(actuate\.[^"]+)"')
 DEATHS = int(os.environ.get("TAKT_DEATHS", "30"))
 
 
@@ -35,12 +36,17 @@ def guard_points():
 def a_day_of_work(client, uuids):
     """Sets, changes, renews, ends and resets; the actuator may die in any of them."""
     for gpu in (0, 1):
-        client.ask(SET, 10 + gpu, uuids[gpu], high=900)
-    client.ask(SET, 10, uuids[0], high=600)
+        client.ask(SET, 10 + gpu, uuids[gpu], high=900, power_w=400 * gpu)
+    client.ask(SET, 10, uuids[0], high=600, power_w=300)
+    client.ask(CPU, high=2000)
     client.ask(RENEW)
+    client.ask(MIG, uuid=uuids[1], mig="3g.40gb,1g.10gb")
     client.ask(END, 10)
-    client.ask(SET, 20, uuids[0], high=1200)
+    client.ask(SET, 20, uuids[0], high=1200, mem=10_000)
+    client.ask(CPU, high=0)
     client.ask(END, 11)
+    client.ask(MIG, uuid=uuids[1])
+    client.ask(MIG, uuid=uuids[1], mig="7g.80gb")
     client.ask(RESET)
 
 
@@ -70,7 +76,9 @@ def leave_changed(m):
     actuator = m.start()
     client = m.connect()
     for gpu in (0, 1):
-        assert client.ask(SET, 10 + gpu, m.uuids[gpu])["rc"] == 0
+        assert client.ask(SET, 10 + gpu, m.uuids[gpu], power_w=300)["rc"] == 0
+    until(lambda: client.ask(CPU, high=2000)["rc"] == 0, 10, "CPUs are limited")
+    assert client.ask(MIG, uuid=m.uuids[1], mig="3g.40gb,1g.10gb")["rc"] == 0
     (guard,) = m.guards()
     for pid in (actuator.pid, guard):
         os.kill(pid, signal.SIGSTOP)  # neither sees the other go
@@ -78,14 +86,14 @@ def leave_changed(m):
         os.kill(pid, signal.SIGKILL)
     actuator.wait()
     until(lambda: not m.guards(), 2, "both dead")
-    assert set(m.locked()) == {0, 1}
+    assert set(m.locked()) == {0, 1} and m.instances() == {1: 2}
 
 
 def the_actuator_dies_at_each_point_and_the_guard_restores():
     reached = set()
     for point in crash_points():
         for nth in (1, 2, 3, 7):
-            with rig() as m:
+            with rig(mig=1) as m:
                 actuator = m.spawn(crash=f"{point}:{nth}", guard=m.guard_script(""))
                 work_until_death(m, actuator)
                 if actuator.poll() is None and not point.startswith("actuate.guard_"):
@@ -104,11 +112,13 @@ def the_actuator_dies_at_each_point_and_the_guard_restores():
 def the_guard_dies_at_each_point_and_the_next_start_repairs():
     reached = set()
     for point in crash_points():
-        with rig() as m:
+        with rig(mig=1) as m:
             actuator = m.start(guard=m.guard_script(f"TAKT_CRASH_AT={point}"))
             client = m.connect()
             for gpu in (0, 1):
-                client.ask(SET, 10 + gpu, m.uuids[gpu])
+                client.ask(SET, 10 + gpu, m.uuids[gpu], power_w=300)
+            client.ask(CPU, high=2000)
+            client.ask(MIG, uuid=m.uuids[1], mig="7g.80gb")
             m.kill(actuator)
             until(lambda: not m.guards(), 5, "the guard is gone")
             left = m.locked()
@@ -123,7 +133,7 @@ def the_guard_dies_at_each_point_and_the_next_start_repairs():
 
 
 def both_die_at_once_and_the_next_start_repairs_and_says_so():
-    with rig() as m:
+    with rig(mig=1) as m:
         leave_changed(m)
         m.start()
         restored(m)
@@ -135,7 +145,7 @@ def both_die_at_once_and_the_next_start_repairs_and_says_so():
 
 def the_repairing_start_dies_at_each_point_and_the_next_one_repairs():
     for point in crash_points():
-        with rig() as m:
+        with rig(mig=1) as m:
             leave_changed(m)
             m.spawn(crash=point)  # and its guard dies there, too
             until(lambda: m.started[-1].poll() is not None or not m.locked(), 3, "died or repaired")
@@ -190,7 +200,7 @@ def a_gpu_that_hangs_when_the_actuator_dies_is_restored_when_it_answers():
 
 def deaths_at_random_moments_leave_nothing_changed():
     luck = random.Random(20261120)
-    with rig(4) as m:
+    with rig(4, mig=3) as m:
         m.fault("all", "slow=2")
         for death in range(DEATHS):
             both = death % 5 == 4
@@ -203,7 +213,12 @@ def deaths_at_random_moments_leave_nothing_changed():
                 gpu = luck.randrange(4)
                 lease = 1000 * death + 10 * turn
                 try:
-                    client.send(SET, lease, m.uuids[gpu], job=gpu, high=luck.randrange(300, 1900))
+                    client.send(SET, lease, m.uuids[gpu], job=gpu, high=luck.randrange(300, 1900),
+                                power_w=luck.choice((0, 0, 300, 400)), mem=luck.choice((0, 10_000)))
+                    if luck.random() < 0.2:
+                        client.send(CPU, high=luck.choice((0, 1500, 2500)))
+                    if luck.random() < 0.2:
+                        client.send(MIG, uuid=m.uuids[3], mig=luck.choice(("", "none", "3g.40gb", "1g.10gb,1g.10gb")))
                     if luck.random() < 0.5:
                         client.send(END, lease)
                 except (ConnectionResetError, BrokenPipeError):
@@ -219,7 +234,7 @@ def deaths_at_random_moments_leave_nothing_changed():
             if both:
                 m.started[-1].terminate()
                 assert m.started[-1].wait(5) == 0
-            assert not m.locked()
+            assert not m.locked() and not m.memory_locked() and not m.cpu_limits() and not m.instances()
 
 
 TESTS = [

@@ -35,6 +35,7 @@ void kit_start(struct kit *kit)
 	const struct takt_sys *sys = fake_sys_table(kit->world);
 	struct takt_keeper *keeper;
 
+	fake_boards_open(&kit->machine);
 	kit->actuator = takt_zalloc(sizeof(*kit->actuator));
 	assert_non_null(kit->actuator);
 	keeper = &kit->actuator->keeper;
@@ -50,8 +51,18 @@ void kit_start(struct kit *kit)
 	assert_int_equal(takt_mandate_lock(&kit->mandate, NULL), 0);
 	assert_int_equal(takt_journal_open(sys, KIT_JOURNAL, &kit->journal, NULL), 0);
 	assert_int_equal(takt_mandate_begin(&kit->mandate, &kit->journal, "actuator", NULL), 0);
+	kit->actuator->baseline = &kit->baseline;
+	kit->actuator->declared_path = kit->declared_path;
+	if (kit->declared_path)
+		assert_int_equal(takt_baseline_load_declared(sys, kit->declared_path, "",
+							     &kit->baseline, &keeper->declared,
+							     NULL),
+				 0);
+	kit->actuator->baseline_path = "";
 	takt_keeper_init(keeper);
 	keeper->guarded = true;
+	for (uint32_t i = 0; !kit->looks && i < keeper->gpu_count; i++)
+		takt_keeper_assume_unlocked(keeper, i);
 	assert_int_equal(takt_keeper_recover(keeper, kit_now(kit), NULL), 0);
 }
 
@@ -61,8 +72,7 @@ void kit_die(struct kit *kit)
 	takt_mandate_fini(&kit->mandate);
 	takt_free(kit->actuator);
 	kit->actuator = NULL;
-	for (uint32_t g = 0; g < kit->machine.info.gpu_count; g++)
-		kit->machine.boards[g].posted = kit->machine.boards[g].finished = false;
+	fake_boards_let_go(&kit->machine);
 }
 
 void kit_fini(struct kit *kit)

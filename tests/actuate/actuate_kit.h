@@ -16,7 +16,10 @@ struct kit {
 	struct takt_journal journal;
 	struct takt_mandate mandate;
 	struct takt_baseline baseline;
+	const char *declared_path; /* read at the start, as in actuate.h; NULL: the test fills
+				      baseline */
 	struct takt_actuator *actuator;
+	bool looks;	/* for locks of others; else a new process is told that there are none */
 	char log[8192]; /* every line said */
 };
 

@@ -4,6 +4,7 @@
 
 Usage: actuate_process_test.py TAKT_ACTUATE TAKT_GUARD TAKT_TWIN LIBNVIDIA_ML
 """
+import contextlib
 import os
 import select
 import signal
@@ -12,9 +13,9 @@ import subprocess
 import sys
 import time
 
-from actuate_rig import (ADVISE, BUSY, CHANGED, CLEAN, END, HELLO, LEASED, RENEW, REQUEST, RESET, SET,
-                         UNAVAILABLE, UNKNOWN, VERSION, VERSION_RC, ACTUATE, GUARD, MS, NVML, Client, Skip,
-                         main, restored, rig, until)
+from actuate_rig import (ADVISE, BENCHMARK, BUSY, CAP, CHANGED, CLEAN, DECLARE, END, HELLO, LEASED, RENEW, REQUEST,
+                         RESET, SET, UNAVAILABLE, UNKNOWN, VERSION, VERSION_RC, ACTUATE, GUARD, MS, NVML,
+                         Client, Skip, main, restored, rig, until)
 
 
 def a_clock_is_set_read_back_and_restored():
@@ -59,12 +60,15 @@ def a_client_that_vanished_keeps_its_clock_for_its_time_and_no_longer():
         assert "the lease of job 1 ran out" in m.said()
 
 
-def two_clients_do_not_share_a_gpu():
+def the_most_demanding_of_two_clients_wins():
     with rig() as m:
         one, other = m.connect(m.start()), m.connect()
-        assert one.ask(SET, 10, m.uuids[0], high=900)["rc"] == 0
-        refused = other.ask(SET, 20, m.uuids[0], high=600)
+        assert one.ask(SET, 10, m.uuids[0], high=900, rank=BENCHMARK)["rc"] == 0
+        refused = other.ask(SET, 20, m.uuids[0], high=600, rank=BENCHMARK)
         assert refused["rc"] == BUSY and "job 1" in refused["message"], refused
+        assert one.ask(SET, 10, m.uuids[0], high=900)["rc"] == 0
+        second = other.ask(SET, 40, m.uuids[0], high=600)
+        assert (second["rc"], second["max"], second["lease"]) == (0, 900, 10), second
         assert other.ask(SET, 20, m.uuids[1], high=600)["rc"] == 0
         assert {g: top for g, (_, top) in m.locked().items()} == {0: 900, 1: 600}
         assert other.ask(RESET, uuid=m.uuids[0])["rc"] == 0
@@ -73,15 +77,118 @@ def two_clients_do_not_share_a_gpu():
         assert other.ask(SET, 30, m.uuids[0], high=600)["rc"] == 0
 
 
+def power_limits_go_back_and_caps_stay():
+    with rig() as m:
+        process = m.start()
+        client = m.connect(process)
+        reply = client.ask(SET, 10, m.uuids[0], power_w=300)
+        assert (reply["rc"], reply["power"]) == (0, 300_000), reply
+        assert client.ask(CAP, uuid=m.uuids[1], power_w=350)["rc"] == 0
+        assert m.limits() == {0: 300_000, 1: 350_000}
+        m.kill(process)
+        restored(m, 10, caps={1: 350_000})
+        until(lambda: not m.guards(), 5, "the guard leaves the cap alone")
+        client = m.connect(m.start())
+        assert client.status(1)["cap"] == 350_000 and m.limits() == {1: 350_000}
+        assert client.ask(CAP)["rc"] == 0
+        assert m.limits() == {}
+
+
+def declare(m, text, name="declared"):
+    with open(m.path(name), "w", encoding="utf-8") as file:
+        file.write(text)
+    return m.path(name)
+
+
+def what_is_declared_stands_when_all_are_dead():
+    with rig() as m:
+        process = m.start("--declared", declare(m, ""))
+        client = m.connect(process)
+        assert client.ask(DECLARE)["rc"] == 0 and not m.locked()
+        declare(m, f"{m.uuids[0]} range 345 990 power 400\n{m.uuids[1]} reset cap 350\n")
+        reply = client.ask(DECLARE)
+        assert (reply["rc"], reply["base_max"], reply["base_power"]) == (0, 990, 400_000), reply
+        stand = {0: 400_000, 1: 350_000}
+        assert m.locked() == {0: (345, 990)} and m.limits() == stand, (m.locked(), m.limits())
+        assert client.ask(SET, 10, m.uuids[0], high=600, power_w=300)["rc"] == 0
+        m.kill(process)
+        until(lambda: m.locked() == {0: (345, 990)} and m.limits() == stand, 10, m.limits)
+        client = m.connect(m.start("--declared", m.path("declared")))
+        declare(m, "GPU-x never\n")
+        assert "line 1" in client.ask(DECLARE)["message"] and m.limits() == stand
+        declare(m, f"{m.uuids[1]} reset cap 5\n")
+        assert client.ask(DECLARE)["rc"] < 0 and m.limits() == stand
+        declare(m, "")
+        assert client.ask(DECLARE)["rc"] == 0
+        restored(m, caps={1: 350_000})
+
+
+def declare_once(m, text, crash=""):
+    return subprocess.run([ACTUATE, "--declare", declare(m, text, "next"), "--declared", m.path("declared"),
+                           "--journal", m.path("journal"), "--lock", m.path("lock"), "--nvml", NVML,
+                           "--deadline-ms", "500"], env=dict(m.env, TAKT_CRASH_AT=crash), capture_output=True,
+                          text=True, timeout=60)
+
+
+def a_machine_can_be_declared_with_nobody_at_work():
+    with rig() as m:
+        done = declare_once(m, f"* reset power 500\n{m.uuids[1]} range 345 990\n")
+        assert done.returncode == 0 and m.locked() == {1: (345, 990)} and m.limits() == {0: 500_000}, done
+        process = m.start("--declared", m.path("declared"))
+        assert m.connect(process).status(1)["base_max"] == 990
+        assert declare_once(m, "").returncode != 0 and m.locked()  # it is another's to do
+        process.terminate()
+        assert process.wait() == 0 and m.locked() and m.limits() == {0: 500_000}
+        m.fault(1, "permission")
+        done = declare_once(m, f"{m.uuids[1]} range 345 600\n")
+        assert done.returncode == 77 and f"nvidia-smi -i {m.uuids[1]} -lgc 345,600" in done.stderr, done
+        m.fault(1)
+        done = declare_once(m, "")
+        assert done.returncode == 0 and not m.locked() and not m.limits(), (done, m.locked(), m.limits())
+
+
+def a_memory_clock_goes_back_and_memory_errors_end_it():
+    with rig() as m:
+        process = m.start()
+        client = m.connect(process)
+        clocks = [gpu["memory_locked"] for gpu in m.state()]
+        assert clocks == [False] * len(clocks)
+        reply = client.ask(SET, 10, m.uuids[0], low=0, high=0, mem=10_000)
+        assert (reply["rc"], reply["gpu_state"]) == (0, LEASED) and reply["mem_max"] > 0, reply
+        assert reply["message"] == "memory clock set; no memory errors since", reply
+        assert m.state()[0]["memory_locked"]
+        m.kill(process)
+        until(lambda: not m.state()[0]["memory_locked"], 20, "the guard puts it back")
+        client = m.connect(m.start())
+        assert client.ask(SET, 10, m.uuids[0], low=0, high=0, mem=10_000)["rc"] == 0
+        m.fault(0, "ecc-corrected=3")
+        until(lambda: not m.state()[0]["memory_locked"], 30, "errors end it")
+        assert "3 corrected" in client.status(0)["message"], client.status(0)
+        again = client.ask(SET, 10, m.uuids[0], low=0, high=0, mem=10_000)
+        assert again["rc"] < 0 and "3 corrected" in again["message"], again
+
+
+def who_dies_while_he_declares_leaves_it_to_the_next():
+    with rig() as m:
+        for text, stands in ((f"* reset power 500\n{m.uuids[1]} range 345 990\n", True), ("", False)):
+            done = declare_once(m, text, crash="declare.kept")
+            if done.returncode != 0:  # with crash points
+                assert bool(m.locked()) != stands, "the boards were touched before the file"
+            process = m.start("--declared", m.path("declared"))
+            until(lambda s=stands: (m.locked() == {1: (345, 990)}) == s and bool(m.limits()) == s, 10, m.limits)
+            process.terminate()
+            assert process.wait() == 0
+
+
 def bad_messages_are_answered_and_hurt_nobody():
     with rig() as m:
         client = m.connect(m.start())
-        good = REQUEST.pack(VERSION, HELLO, 5, 0, 0, 0, 0, 0, 0, b"")
+        good = REQUEST.pack(VERSION, HELLO, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, b"", b"")
         for bad in (b"x", good[:-1], good + b"y", os.urandom(3000)):
             client.socket.send(bad)
             reply = client.receive()
-            assert reply["rc"] == VERSION_RC and "152 bytes" in reply["message"], reply
-        client.socket.send(REQUEST.pack(7, SET, 5, 1, 1, MS, 0, 900, 0, m.uuids[0].encode()))
+            assert reply["rc"] == VERSION_RC and f"{REQUEST.size} bytes" in reply["message"], reply
+        client.socket.send(REQUEST.pack(7, SET, 5, 1, 1, MS, 0, 900, 0, 1, 0, 0, 0, 0, m.uuids[0].encode(), b""))
         assert client.receive()["rc"] == VERSION_RC
         client.socket.send(os.urandom(REQUEST.size))
         assert client.receive()["rc"] < 0
@@ -93,13 +200,14 @@ def a_client_that_reads_nothing_is_let_go():
     with rig() as m:
         client, deaf = m.connect(m.start()), m.connect()
         deaf.socket.setblocking(False)
-        try:
-            while True:
-                deaf.send(HELLO)
-        except (BlockingIOError, BrokenPipeError, ConnectionResetError):
-            pass
+
+        def flood():
+            with contextlib.suppress(BlockingIOError, BrokenPipeError, ConnectionResetError):
+                while True:
+                    deaf.send(HELLO)
+            return "does not take its replies" in m.said()
+        until(flood, 60, "it is said")
         assert client.ask(HELLO)["rc"] == 0
-        until(lambda: "does not take its replies" in m.said(), 2, "it is said")
 
 
 def welcome(m):
@@ -366,7 +474,11 @@ def a_journal_that_cannot_be_read_restores_every_gpu():
 TESTS = [
     a_clock_is_set_read_back_and_restored, a_lock_to_one_clock_is_both_ends,
     a_term_signal_restores_and_ends,
-    a_client_that_vanished_keeps_its_clock_for_its_time_and_no_longer, two_clients_do_not_share_a_gpu,
+    a_client_that_vanished_keeps_its_clock_for_its_time_and_no_longer,
+    the_most_demanding_of_two_clients_wins, power_limits_go_back_and_caps_stay,
+    what_is_declared_stands_when_all_are_dead, a_machine_can_be_declared_with_nobody_at_work,
+    a_memory_clock_goes_back_and_memory_errors_end_it,
+    who_dies_while_he_declares_leaves_it_to_the_next,
     bad_messages_are_answered_and_hurt_nobody, a_client_that_reads_nothing_is_let_go,
     there_are_sixteen_places, another_user_is_turned_away, without_permission_it_advises,
     a_refused_restore_is_changed_until_it_works, a_lost_gpu_is_unknown_and_restored_when_it_is_back,

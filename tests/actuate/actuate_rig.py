@@ -15,18 +15,21 @@ import sys
 import tempfile
 import time
 
-VERSION = 1
-HELLO, SET, RENEW, END, STATUS, RESET = range(1, 7)
-CLEAN, LEASED, CHANGED, ADVISE, UNKNOWN = range(5)
+VERSION = 4
+HELLO, SET, RENEW, END, STATUS, RESET, CAP, DECLARE, CPU, MIG = range(1, 11)
+STANDING, JOB, BENCHMARK = range(3)
+CLEAN, LEASED, CHANGED, ADVISE, UNKNOWN, FOREIGN, WAITING = range(7)
 BUSY, NOT_FOUND, UNSUPPORTED, VERSION_RC, UNAVAILABLE = -4104, -4102, -4105, -4106, -4099
-REQUEST = struct.Struct("@IIQQQQIII96s4x")
-REPLY = struct.Struct("@IIQiIQIIIII4xQQ96s160s")
-REPLY_FIELDS = ("version op seq rc vendor epoch gpu_count gpu_state min max readback lease job uuid "
-                "message").split()
+REQUEST = struct.Struct("@IIQQQQIIIIIIII96s80s")
+REPLY = struct.Struct("@IIQiIQ12IQQII96s160s")
+REPLY_FIELDS = ("version op seq rc vendor epoch gpu_count gpu_state min max readback power cap "
+                "mem_min mem_max base_min base_max base_power lease job mig_state reserved uuid message").split()
+AS_FOUND, IS_SET, TO_BE_PUT_BACK, AT_WORK = range(4)  # a GPU's mig_state
 MS = 1_000_000
 RESTORED_WITHIN_S = 2.0
 
 ACTUATE, GUARD, TWIN, NVML = map(os.path.abspath, sys.argv[1:5])
+ENTER_MIG = os.path.abspath(sys.argv[6])
 
 
 def text(raw):
@@ -40,11 +43,13 @@ class Client:
         self.socket.connect(path)
         self.seq = 0
 
-    def send(self, op, lease=0, uuid="", job=None, ttl_ms=60_000, low=0, high=900, index=0):
+    def send(self, op, lease=0, uuid="", job=None, ttl_ms=60_000, low=0, high=900, index=0,
+             power_w=0, rank=JOB, mem=0, assume_unlocked=1, mig=""):
         self.seq += 1
         job = lease // 10 if job is None else job
         self.socket.send(REQUEST.pack(VERSION, op, self.seq, lease, job, ttl_ms * MS, low, high,
-                                      index, uuid.encode()))
+                                      power_w * 1000, rank, index, 0, mem, assume_unlocked, uuid.encode(),
+                                      mig.encode()))
         return self.seq
 
     def receive(self):
@@ -81,6 +86,8 @@ class Rig:
                                          self.path("machine.twin"), "--seed", "7").strip()
         self.uuids = [gpu["uuid"] for gpu in self.state()]
         self.started = []
+        self.killed = 0
+        self.make_cpus()
         self.log = open(self.path("log"), "wb")
 
     def path(self, name):
@@ -98,6 +105,44 @@ class Rig:
         """The witness: which GPUs are locked, and to what."""
         return {gpu["index"]: (gpu["lock_min_mhz"], gpu["lock_max_mhz"])
                 for gpu in self.state() if gpu["locked"]}
+
+    def memory_locked(self):
+        return [gpu["index"] for gpu in self.state() if gpu["memory_locked"]]
+
+    def limits(self):
+        """And which power limits are not the board's own."""
+        return {gpu["index"]: gpu["limit_mw"] for gpu in self.state()
+                if gpu["limit_mw"] != gpu["default_limit_mw"]}
+
+    def enter_mig_mode(self, gpu):
+        """As an administrator does it, which takt never does; the GPU is cut into nothing then."""
+        self.run(ENTER_MIG, NVML, str(gpu))
+
+    def instances(self):
+        """Of each GPU that is cut into some."""
+        return {gpu["index"]: len(gpu["mig_devices"]) for gpu in self.state() if gpu["mig_devices"]}
+
+    def make_cpus(self):
+        """What the kernel's sysfs would have of three CPUs; takt changes these files and no CPU."""
+        for policy in range(3):
+            folder = self.path(f"fake-sysfs/devices/system/cpu/cpufreq/policy{policy}")
+            os.makedirs(folder)
+            for name, khz in (("cpuinfo_min", 800000), ("scaling_min", 800000), ("scaling_max", 3500000)):
+                with open(f"{folder}/{name}_freq", "w", encoding="ascii") as file:
+                    file.write(f"{khz}\n")
+        with open(self.path("fake-sysfs/devices/system/cpu/possible"), "w", encoding="ascii") as file:
+            file.write("0-2\n")
+
+    def cpu_limits(self):
+        """Ceilings of CPUs that are not as they were found, in MHz."""
+        found = {}
+        for policy in range(3):
+            path = self.path(f"fake-sysfs/devices/system/cpu/cpufreq/policy{policy}/scaling_max_freq")
+            with open(path, encoding="ascii") as file:
+                mhz = int(file.readline() or 0) // 1000
+            if mhz != 3500:
+                found[policy] = mhz
+        return found
 
     def fault(self, gpu, *faults):
         self.run(TWIN, "fault", str(gpu), "none")
@@ -117,7 +162,7 @@ class Rig:
         process = subprocess.Popen(
             [ACTUATE, "--socket", self.path(socket_name), "--journal", self.path("journal"),
              "--lock", self.path("lock"), "--guard", guard or GUARD, "--nvml", NVML,
-             "--deadline-ms", "500", *flags],
+             "--sysfs", self.path("fake-sysfs"), "--deadline-ms", "500", *flags],
             env=env, stdout=self.log, stderr=self.log)
         self.started.append(process)
         return process
@@ -125,10 +170,15 @@ class Rig:
     def start(self, *flags, **more):
         """A running actuator with a guard at its side."""
         process = self.spawn(*flags, **more)
-        client = self.connect(process, more.get("socket_name", "socket"))
-        client.ask(HELLO)
-        client.close()
+        until(lambda: self.greets(process, more.get("socket_name", "socket")), 10, "it answers")
         return process
+
+    def greets(self, process, socket_name):
+        """Whether the actuator answers; what a child of a killed one had taken on is reset."""
+        client = self.connect(process, socket_name)
+        with contextlib.suppress(ConnectionResetError, BrokenPipeError), contextlib.closing(client):
+            return client.ask(HELLO)["op"] == HELLO
+        return False
 
     def connect(self, process=None, socket_name="socket"):
         for _ in range(500):
@@ -172,10 +222,13 @@ class Rig:
 
 
 @contextlib.contextmanager
-def rig(gpus=2):
+def rig(gpus=2, mig=None):
+    """mig: a GPU that is in MIG mode."""
     # A killed guard may write its last file while the folder is removed.
     with tempfile.TemporaryDirectory(prefix="takt-actuate-", ignore_cleanup_errors=True) as folder:
         made = Rig(folder, gpus)
+        if mig is not None:
+            made.enter_mig_mode(mig)
         try:
             yield made
         except Exception:
@@ -189,12 +242,16 @@ def until(condition, seconds, what):
     """Waits for the condition; a test may wait longer than it hopes to, never shorter."""
     end = time.monotonic() + seconds
     while not condition():
-        assert time.monotonic() < end, f"not within {seconds} s: {what}"
+        assert time.monotonic() < end, f"not within {seconds} s: {what() if callable(what) else what}"
         time.sleep(0.02)
 
 
-def restored(machine, seconds=RESTORED_WITHIN_S):
-    until(lambda: not machine.locked(), seconds, f"restored; still locked: {machine.locked()}")
+def restored(machine, seconds=RESTORED_WITHIN_S, caps=None):
+    """No lock, CPUs as they were, no MIG instance, and no power limit but those of a facility's caps."""
+    def left():
+        return (machine.locked(), machine.memory_locked(), machine.cpu_limits(), machine.instances(),
+                {} if machine.limits() == (caps or {}) else machine.limits())
+    until(lambda: not any(left()), seconds, lambda: f"restored; still locked or limited: {left()}")
 
 
 class Skip(Exception):

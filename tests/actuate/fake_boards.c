@@ -16,7 +16,17 @@ void fake_boards_init(struct takt_machine *machine, uint32_t count)
 	for (uint32_t g = 0; g < count; g++) {
 		struct takt_gpu_facts *facts = &machine->boards[g].facts;
 
-		facts->has = TAKT_FACT_UUID | TAKT_FACT_SM_CLOCKS;
+		facts->has = TAKT_FACT_UUID | TAKT_FACT_SM_CLOCKS | TAKT_FACT_POWER_LIMITS |
+			     TAKT_FACT_MEM_CLOCKS;
+		facts->mem_clock_count = 3;
+		memcpy(facts->mem_clocks_mhz, (uint32_t[]){405, 1215, 1593}, 3 * sizeof(uint32_t));
+		facts->power_min_mw = 100000;
+		facts->power_max_mw = facts->power_default_mw = 400000;
+		machine->boards[g].power_limit_mw = 400000;
+		facts->has |= TAKT_FACT_MIG;
+		facts->mig_enabled = true;
+		takt_strcpy(machine->boards[g].mig, TAKT_MIG_TEXT, "9:0,9:4");
+		takt_strcpy(facts->mig_layout, TAKT_MIG_TEXT, "9:0,9:4");
 		(void)snprintf(facts->uuid, sizeof(facts->uuid), "GPU-fake-%u", g);
 		for (uint32_t mhz = 210; mhz <= 1980; mhz += 15)
 			facts->sm_clocks_mhz[facts->sm_clock_count++] = mhz;
@@ -25,19 +35,46 @@ void fake_boards_init(struct takt_machine *machine, uint32_t count)
 
 struct takt_machine *_Atomic fake_boards_installed;
 
+void fake_boards_open(struct takt_machine *machine)
+{
+	for (uint32_t g = 0; g < machine->info.gpu_count; g++) {
+		struct fake_board *board = &machine->boards[g];
+
+		if (board->known.has == 0)
+			board->known = board->facts;
+		board->facts = board->hangs ? (struct takt_gpu_facts){0} : board->known;
+		if (!board->hangs)
+			takt_strcpy(board->facts.mig_layout, TAKT_MIG_TEXT, board->mig);
+	}
+}
+
 int takt_machine_open(const struct takt_machine_config *config, struct takt_machine **ret,
 		      struct takt_err *err)
 {
 	if (!fake_boards_installed)
 		return takt_err_set(err, -TAKT_E_UNAVAILABLE, "no driver");
 	*ret = fake_boards_installed;
+	fake_boards_open(*ret);
 	return 0;
+}
+
+void fake_boards_let_go(struct takt_machine *machine)
+{
+	for (uint32_t g = 0; g < machine->info.gpu_count; g++) {
+		struct fake_board *board = &machine->boards[g];
+
+		if (board->posted && !board->finished && board->hangs_inside && !board->stray) {
+			board->stray = true;
+			board->stray_call = board->call;
+		}
+		board->posted = board->finished = false;
+	}
 }
 
 void takt_machine_close(struct takt_machine *machine)
 {
-	for (uint32_t g = 0; machine && g < machine->info.gpu_count; g++)
-		machine->boards[g].posted = machine->boards[g].finished = false;
+	if (machine)
+		fake_boards_let_go(machine);
 }
 
 /* Nothing finishes behind the caller's back. */
@@ -63,8 +100,24 @@ const struct takt_gpu_facts *takt_machine_facts(const struct takt_machine *machi
 
 void takt_machine_sample(struct takt_machine *machine, uint32_t gpu)
 {
-	if (!machine->boards[gpu].silent_samples)
+	if (!machine->boards[gpu].silent_samples && !machine->boards[gpu].hangs)
 		machine->boards[gpu].seq++;
+}
+
+void takt_machine_look_at_mig(struct takt_machine *machine, uint32_t gpu)
+{
+	machine->boards[gpu].mig_asked = true;
+}
+
+bool takt_machine_seen_mig(struct takt_machine *machine, uint32_t gpu)
+{
+	struct fake_board *board = &machine->boards[gpu];
+
+	if (!board->mig_asked || (board->hangs && !board->mig_shows))
+		return false;
+	board->mig_asked = false;
+	takt_strcpy(board->facts.mig_layout, TAKT_MIG_TEXT, board->mig);
+	return true;
 }
 
 int takt_machine_reading(struct takt_machine *machine, uint32_t gpu, struct takt_gpu_reading *ret)
@@ -73,12 +126,46 @@ int takt_machine_reading(struct takt_machine *machine, uint32_t gpu, struct takt
 
 	if (board->seq == 0)
 		return -EAGAIN;
-	*ret = (struct takt_gpu_reading){.seq = board->seq, .has = TAKT_HAS_SM_CLOCK};
+	*ret = (struct takt_gpu_reading){.seq = board->seq,
+					 .has = TAKT_HAS_SM_CLOCK | TAKT_HAS_MEM_CLOCK |
+						TAKT_HAS_GPU_UTIL | TAKT_HAS_THROTTLE,
+					 .gpu_util_pct = board->util_pct,
+					 .throttle = board->throttle};
+	ret->mem_mhz = board->mem_locked ? board->mem_range.max_mhz : 1593;
+	if (!board->no_ecc)
+		ret->has |= TAKT_HAS_ECC;
+	ret->ecc_corrected = board->ecc_corrected;
+	ret->ecc_uncorrected = board->ecc_uncorrected;
 	ret->sm_mhz = board->locked ? board->range.max_mhz : 1980;
+	if (board->runs_at_mhz)
+		ret->sm_mhz = board->runs_at_mhz;
+	if (!board->no_power_reading) {
+		ret->has |= TAKT_HAS_POWER_LIMIT;
+		ret->power_limit_mw = board->power_limit_mw;
+	}
+	ret->has &= ~board->has_not;
 	return 0;
 }
 
-static int drive(struct fake_board *board)
+static int drive_power(struct fake_board *board)
+{
+	board->power_sets++;
+	if (board->power_rc == 0)
+		board->power_limit_mw = board->call.limit_mw;
+	return board->power_rc;
+}
+
+static int drive_mem(struct fake_board *board)
+{
+	board->mem_sets++;
+	if (board->mem_rc < 0)
+		return board->mem_rc;
+	board->mem_locked = board->call.op == TAKT_SET_LOCK_MEM;
+	board->mem_range = (struct takt_clock_range){board->call.min_mhz, board->call.max_mhz};
+	return 0;
+}
+
+static int drive_sm(struct fake_board *board)
 {
 	bool lock = board->call.op == TAKT_SET_LOCK_SM;
 	int rc = lock ? board->set_rc : board->reset_rc;
@@ -94,16 +181,73 @@ static int drive(struct fake_board *board)
 	return 0;
 }
 
-static void carry_out(struct fake_board *board)
+static int drive_mig(struct fake_board *board)
 {
-	int rc = board->call.gate ? board->call.gate(board->call.gate_ctx) : 0;
+	if (strcmp(board->mig, board->call.mig) == 0)
+		return 0;
+	if (board->mig_rc == -EPERM || board->mig_in_use)
+		return board->mig_in_use ? -TAKT_E_BUSY : -EPERM;
+	board->mig_sets++;
+	takt_strcpy(board->mig, TAKT_MIG_TEXT, board->mig_rc < 0 ? "none" : board->call.mig);
+	return board->mig_rc;
+}
 
-	if (rc == 0)
-		rc = drive(board);
+static int drive(struct fake_board *board)
+{
+	switch (board->call.op) {
+	case TAKT_SET_MIG:
+		return drive_mig(board);
+	case TAKT_SET_POWER_LIMIT:
+		return drive_power(board);
+	case TAKT_SET_LOCK_MEM:
+	case TAKT_SET_UNLOCK_MEM:
+		return drive_mem(board);
+	default:
+		return drive_sm(board);
+	}
+}
+
+static int ask_gate(const struct fake_board *board)
+{
+	return board->call.gate ? board->call.gate(board->call.gate_ctx) : 0;
+}
+
+static void finish(struct fake_board *board, int rc)
+{
 	board->result = (struct takt_err){0};
 	if (rc < 0)
 		takt_err_set(&board->result, rc, "the fake driver");
 	board->finished = true;
+}
+
+static void carry_out(struct fake_board *board)
+{
+	int rc = ask_gate(board);
+
+	finish(board, rc == 0 ? drive(board) : rc);
+}
+
+/* Past the gate and no further. */
+static void enter(struct fake_board *board)
+{
+	int rc = ask_gate(board);
+
+	board->call.gate = NULL;
+	if (rc < 0)
+		finish(board, rc);
+}
+
+void fake_boards_end_stray(struct takt_machine *machine, uint32_t gpu, bool done)
+{
+	struct fake_board *board = &machine->boards[gpu];
+	struct takt_set_call own = board->call;
+
+	if (board->stray && done) {
+		board->call = board->stray_call;
+		(void)drive(board);
+		board->call = own;
+	}
+	board->stray = false;
 }
 
 int takt_machine_set_post(struct takt_machine *machine, uint32_t gpu,
@@ -117,6 +261,8 @@ int takt_machine_set_post(struct takt_machine *machine, uint32_t gpu,
 	board->call = *call;
 	if (!board->hangs)
 		carry_out(board);
+	else if (board->hangs_inside)
+		enter(board);
 	return 0;
 }
 
@@ -136,7 +282,8 @@ void fake_boards_unhang(struct takt_machine *machine, uint32_t gpu)
 {
 	struct fake_board *board = &machine->boards[gpu];
 
-	board->hangs = false;
+	board->hangs = board->hangs_inside = false;
+	fake_boards_end_stray(machine, gpu, true);
 	if (board->posted && !board->finished)
 		carry_out(board);
 }

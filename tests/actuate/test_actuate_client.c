@@ -79,7 +79,7 @@ static void an_answer_is_handed_over_and_its_texts_end(void **state)
 
 static void another_version_is_refused(void **state)
 {
-	struct takt_actuate_reply sent = {.version = 2}, got = {.seq = 77};
+	struct takt_actuate_reply sent = {.version = TAKT_ACTUATE_VERSION + 1}, got = {.seq = 77};
 	struct takt_err err;
 
 	assert_int_equal(send(peer, &sent, sizeof(sent), 0), sizeof(sent));

@@ -52,7 +52,8 @@ static void *let_time_fly(void *unused)
 /* Board 1 of two was left at a range, and the journal says so. */
 static void begin(void)
 {
-	struct takt_journal_record record = {.state = TAKT_JOURNAL_CHANGED, .range = left_at};
+	struct takt_journal_record record = {.state = TAKT_JOURNAL_CHANGED,
+					     .setting = {.sm = left_at}};
 	const struct takt_sys *sys;
 
 	world = fake_sys_new();

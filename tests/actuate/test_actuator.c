@@ -45,6 +45,7 @@ static struct takt_actuate_request request_of(enum takt_actuate_op op, uint64_t 
 		.lease_id = lease,
 		.job_id = lease / 10,
 		.ttl_ns = TTL_MS * TAKT_NS_PER_MS,
+		.rank = TAKT_ACTUATE_RANK_JOB,
 		.max_mhz = 900,
 	};
 }
@@ -176,18 +177,118 @@ static void the_same_request_again_changes_nothing(void **state)
 	assert_true(locked(0)); /* but it was renewed */
 }
 
-static void a_gpu_has_one_job(void **state)
+static struct takt_actuate_reply ask_mhz(uint64_t lease, uint32_t max_mhz,
+					 enum takt_actuate_rank rank)
 {
-	struct takt_actuate_reply reply;
+	struct takt_actuate_request request = set_request(lease, "GPU-fake-0");
 
+	request.max_mhz = max_mhz;
+	request.rank = rank;
+	return ask(ME, request);
+}
+
+static void a_job_has_one_lease_a_gpu(void **state)
+{
 	ask_set(ME, 50, "GPU-fake-0");
-	reply = ask_set(ANOTHER, 60, "GPU-fake-0");
-	assert_int_equal(reply.rc, -TAKT_E_BUSY);
-	assert_string_equal(reply.message, "job 5 has the clock of this GPU");
-	assert_int_equal(status(0).lease_id, 50);
 	assert_int_equal(ask_set(ANOTHER, 51, "GPU-fake-0").rc, 0); /* of the same job: replaced */
 	assert_int_equal(status(0).lease_id, 51);
 	assert_int_equal(ask_set(ME, 51, "GPU-fake-1").rc, -TAKT_E_CONFLICT);
+}
+
+static void of_jobs_that_share_a_gpu_the_most_demanding_wins(void **state)
+{
+	struct takt_actuate_reply reply;
+
+	ask_mhz(50, 900, TAKT_ACTUATE_RANK_JOB);
+	reply = ask_mhz(60, 600, TAKT_ACTUATE_RANK_JOB);
+	assert_int_equal(reply.rc, 0);
+	assert_int_equal(reply.applied_max_mhz, 900);
+	assert_int_equal(kit.machine.boards[0].sets, 1);
+	assert_int_equal(ask_mhz(70, 1200, TAKT_ACTUATE_RANK_JOB).applied_max_mhz, 1200);
+	assert_int_equal(status(0).lease_id, 70);
+	ask(ME, request_of(TAKT_ACTUATE_END, 70));
+	ask(ME, request_of(TAKT_ACTUATE_END, 50));
+	assert_int_equal(kit.machine.boards[0].range.max_mhz, 600);
+	assert_true(locked(0));
+	ask(ME, request_of(TAKT_ACTUATE_END, 60));
+	assert_false(locked(0));
+}
+
+static void a_job_that_wants_no_limit_lifts_the_others(void **state)
+{
+	ask_mhz(50, 900, TAKT_ACTUATE_RANK_JOB);
+	assert_int_equal(ask_mhz(60, 0, TAKT_ACTUATE_RANK_JOB).rc, 0);
+	assert_false(locked(0));
+	assert_int_equal(status(0).lease_id, 60);
+	kit_run(&kit, TTL_MS / 2);
+	assert_int_equal(status(0).lease_id, 60); /* both live on */
+	ask(ME, request_of(TAKT_ACTUATE_END, 60));
+	assert_true(locked(0));
+}
+
+static void a_benchmark_outranks_jobs_and_jobs_a_standing_wish(void **state)
+{
+	ask_mhz(1, 1500, TAKT_ACTUATE_RANK_STANDING);
+	assert_int_equal(kit.machine.boards[0].range.max_mhz, 1500);
+	ask_mhz(50, 900, TAKT_ACTUATE_RANK_JOB);
+	assert_int_equal(kit.machine.boards[0].range.max_mhz, 900);
+	ask_mhz(60, 600, TAKT_ACTUATE_RANK_BENCHMARK);
+	assert_int_equal(kit.machine.boards[0].range.max_mhz, 600);
+	assert_int_equal(ask_mhz(70, 1800, TAKT_ACTUATE_RANK_JOB).applied_max_mhz, 600);
+	assert_int_equal(ask_mhz(80, 300, TAKT_ACTUATE_RANK_BENCHMARK).rc, -TAKT_E_BUSY);
+	ask(ME, request_of(TAKT_ACTUATE_END, 60));
+	assert_int_equal(kit.machine.boards[0].range.max_mhz, 1800);
+	ask(ME, request_of(TAKT_ACTUATE_END, 50));
+	ask(ME, request_of(TAKT_ACTUATE_END, 70));
+	assert_int_equal(kit.machine.boards[0].range.max_mhz, 1500);
+	ask_mhz(90, 0, TAKT_ACTUATE_RANK_JOB); /* no wish of its own: the standing one holds */
+	assert_int_equal(kit.machine.boards[0].range.max_mhz, 1500);
+}
+
+static void a_refused_wish_leaves_the_lease_as_it_was(void **state)
+{
+	struct takt_actuate_request request = set_request(50, "GPU-fake-0");
+
+	ask(ME, request);
+	request = set_request(50, "GPU-fake-0");
+	request.power_limit_mw = 50000;
+	assert_int_equal(ask(ME, request).rc, -EINVAL);
+	assert_int_equal(status(0).applied_max_mhz, 900);
+	assert_int_equal(status(0).lease_id, 50);
+}
+
+static void a_cap_holds_without_any_lease(void **state)
+{
+	struct takt_actuate_request cap = request_of(TAKT_ACTUATE_CAP, 0);
+	struct takt_actuate_request set = set_request(50, "GPU-fake-0");
+
+	cap.power_limit_mw = 300000;
+	assert_int_equal(ask(ME, cap).rc, 0);
+	for (uint32_t g = 0; g < 3; g++) {
+		assert_int_equal(kit.machine.boards[g].power_limit_mw, 300000);
+		assert_int_equal(status(g).cap_power_mw, 300000);
+		assert_int_equal(status(g).gpu_state, TAKT_ACTUATE_CLEAN);
+	}
+	set.power_limit_mw = 350000; /* not above the cap */
+	assert_int_equal(ask(ME, set).applied_power_mw, 300000);
+	takt_actuator_end_all(kit.actuator, kit_now(&kit));
+	kit_run(&kit, 100);
+	assert_int_equal(kit.machine.boards[0].power_limit_mw, 300000);
+	cap = request_of(TAKT_ACTUATE_CAP, 0);
+	assert_int_equal(ask(ME, cap).rc, 0);
+	for (uint32_t g = 0; g < 3; g++)
+		assert_int_equal(kit.machine.boards[g].power_limit_mw, 400000);
+}
+
+static void a_cap_that_one_gpu_cannot_take_is_set_on_none(void **state)
+{
+	struct takt_actuate_request cap = request_of(TAKT_ACTUATE_CAP, 0);
+
+	kit.machine.boards[2].facts.power_min_mw = 250000;
+	cap.power_limit_mw = 200000;
+	assert_int_equal(ask(ME, cap).rc, -EINVAL);
+	kit_run(&kit, 100);
+	assert_int_equal(kit.machine.boards[0].power_limit_mw, 400000);
 }
 
 static void an_administrator_clears_one_or_all(void **state)
@@ -242,7 +343,6 @@ static void advice_is_kept_as_a_lease(void **state)
 	assert_int_equal(reply.gpu_state, TAKT_ACTUATE_ADVISE);
 	assert_non_null(strstr(reply.message, "nvidia-smi -i GPU-fake-0 -lgc 210,900"));
 	assert_int_equal(status(0).lease_id, 50);
-	assert_int_equal(ask_set(ANOTHER, 60, "GPU-fake-0").rc, -TAKT_E_BUSY);
 	assert_int_equal(ask(ME, request_of(TAKT_ACTUATE_END, 50)).rc, 0);
 	assert_int_equal(status(0).gpu_state, TAKT_ACTUATE_CLEAN);
 	assert_string_equal(status(0).message, ""); /* nobody needs the advice any more */
@@ -329,15 +429,14 @@ static void bad_requests_are_answered_and_change_nothing(void **state)
 		uint32_t version, op, min_mhz, max_mhz;
 		uint64_t lease, ttl_ms;
 	} rows[] = {
-		{-TAKT_E_VERSION, 2, TAKT_ACTUATE_SET, 0, 900, 50, 1000},
-		{-EINVAL, 1, 0, 0, 900, 50, 1000},
-		{-EINVAL, 1, 99, 0, 900, 50, 1000},
-		{-EINVAL, 1, TAKT_ACTUATE_SET, 0, 0, 50, 1000},
-		{-EINVAL, 1, TAKT_ACTUATE_SET, 950, 900, 50, 1000},
-		{-EINVAL, 1, TAKT_ACTUATE_SET, 0, 900, 0, 1000},
-		{-EINVAL, 1, TAKT_ACTUATE_SET, 0, 900, 50, 0},
-		{-EINVAL, 1, TAKT_ACTUATE_SET, 0, 900, 50, 86400001},
-		{-EINVAL, 1, TAKT_ACTUATE_RENEW, 0, 900, 50, 1},
+		{-TAKT_E_VERSION, TAKT_ACTUATE_VERSION + 1, TAKT_ACTUATE_SET, 0, 900, 50, 1000},
+		{-EINVAL, TAKT_ACTUATE_VERSION, 0, 0, 900, 50, 1000},
+		{-EINVAL, TAKT_ACTUATE_VERSION, 99, 0, 900, 50, 1000},
+		{-EINVAL, TAKT_ACTUATE_VERSION, TAKT_ACTUATE_SET, 950, 900, 50, 1000},
+		{-EINVAL, TAKT_ACTUATE_VERSION, TAKT_ACTUATE_SET, 0, 900, 0, 1000},
+		{-EINVAL, TAKT_ACTUATE_VERSION, TAKT_ACTUATE_SET, 0, 900, 50, 0},
+		{-EINVAL, TAKT_ACTUATE_VERSION, TAKT_ACTUATE_SET, 0, 900, 50, 86400001},
+		{-EINVAL, TAKT_ACTUATE_VERSION, TAKT_ACTUATE_RENEW, 0, 900, 50, 1},
 	};
 
 	for (size_t i = 0; i < TAKT_ARRAY_LEN(rows); i++) {
@@ -371,7 +470,13 @@ int main(void)
 		CASE(time_asleep_counts),
 		CASE(one_renewal_renews_all_of_a_connection_and_no_others),
 		CASE(the_same_request_again_changes_nothing),
-		CASE(a_gpu_has_one_job),
+		CASE(a_job_has_one_lease_a_gpu),
+		CASE(of_jobs_that_share_a_gpu_the_most_demanding_wins),
+		CASE(a_job_that_wants_no_limit_lifts_the_others),
+		CASE(a_benchmark_outranks_jobs_and_jobs_a_standing_wish),
+		CASE(a_refused_wish_leaves_the_lease_as_it_was),
+		CASE(a_cap_holds_without_any_lease),
+		CASE(a_cap_that_one_gpu_cannot_take_is_set_on_none),
 		CASE(an_administrator_clears_one_or_all),
 		CASE(a_refused_reset_of_an_unchanged_gpu_is_said_and_over),
 		CASE(a_reset_of_all_reports_the_gpu_that_refused),

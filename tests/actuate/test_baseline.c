@@ -22,7 +22,10 @@ static void each_gpu_gets_its_own_line_else_the_star(void **state)
 				   "GPU-a\trange 210 1410   # quiet\r\n"
 				   "\n"
 				   "  GPU-b reset\n"
-				   "* range 300 900";
+				   "GPU-d reset power 300\n"
+				   "GPU-e reset cap 350 mig 3g.40gb,3g.40gb\n"
+				   "GPU-f range 210 900 mig none\n"
+				   "* range 300 900 power 250";
 	struct takt_baseline_rule rule;
 
 	assert_int_equal(takt_baseline_parse(text, strlen(text), &baseline, NULL), 0);
@@ -31,7 +34,17 @@ static void each_gpu_gets_its_own_line_else_the_star(void **state)
 	assert_int_equal(rule.range.min_mhz, 210);
 	assert_int_equal(rule.range.max_mhz, 1410);
 	assert_false(takt_baseline_of(&baseline, "GPU-b").locked);
-	assert_int_equal(takt_baseline_of(&baseline, "GPU-c").range.max_mhz, 900);
+	assert_int_equal(rule.power_limit_mw, 0);
+	rule = takt_baseline_of(&baseline, "GPU-c");
+	assert_int_equal(rule.range.max_mhz, 900);
+	assert_int_equal(rule.power_limit_mw, 250000);
+	rule = takt_baseline_of(&baseline, "GPU-d");
+	assert_false(rule.locked);
+	assert_int_equal(rule.power_limit_mw, 300000);
+	assert_int_equal(takt_baseline_cap_of(&baseline, "GPU-e"), 350000);
+	assert_string_equal(takt_baseline_mig_of(&baseline, "GPU-e"), "3g.40gb,3g.40gb");
+	assert_string_equal(takt_baseline_mig_of(&baseline, "GPU-f"), "none");
+	assert_string_equal(takt_baseline_mig_of(&baseline, "GPU-d"), "");
 }
 
 static void without_a_word_the_baseline_is_reset(void **state)
@@ -56,6 +69,15 @@ static void bad_lines_are_named_and_nothing_is_used(void **state)
 		{"GPU-a range 210 x\n", "line 1: 'range' takes two clocks"},
 		{"GPU-a range -1 210\n", "line 1: 'range' takes two clocks"},
 		{"GPU-a range 0 210\n", "line 1: 'range' takes two clocks"},
+		{"GPU-a reset power x\n", "line 1: 'power' takes a limit in W"},
+		{"GPU-a reset power 0\n", "line 1: 'power' takes a limit in W"},
+		{"GPU-a power 300\n", "line 1: expected"},
+		{"GPU-a reset cap 0\n", "line 1: 'cap' takes a limit in W"},
+		{"GPU-a reset cap 300 power 300\n", "line 1: expected"},
+		{"GPU-a reset mig 3g.40gb,\n", "line 1: MIG layout '3g.40gb,'"},
+		{"GPU-a mig none\n", "line 1: expected"},
+		{"GPU-a reset mig none cap 300\n", "line 1: expected"},
+		{"GPU-a range 1 2 power 3 4\n", "line 1: expected"},
 		{"GPU-a range 1 20001\n", "line 1: 'range' takes two clocks"},
 		{"GPU-a range 300 210\n", "line 1: range 300 210 is upside down"},
 		{"GPU-a re\001set\n", "line 1: a word is too long or not plain text"},
@@ -91,6 +113,7 @@ static void a_file_is_read_and_errors_name_it(void **state)
 	struct fake_sys *world = fake_sys_new();
 	const struct takt_sys *sys = fake_sys_table(world);
 	struct takt_err err;
+	bool declared;
 
 	fake_sys_add_file(world, "/good", "* range 210 700\n", 16);
 	fake_sys_add_file(world, "/bad", "* never\n", 8);
@@ -100,6 +123,25 @@ static void a_file_is_read_and_errors_name_it(void **state)
 	assert_non_null(strstr(err.msg, "'/bad': line 1"));
 	assert_int_equal(takt_baseline_load(sys, "/none", &baseline, &err), -ENOENT);
 	assert_int_equal(takt_baseline_of(&baseline, "x").range.max_mhz, 700);
+	fake_sys_add_file(world, "/declared", "x range 5 6 power 7 cap 8\n", 26);
+	fake_sys_add_file(world, "/silent", "# nothing\n", 10);
+	assert_int_equal(
+		takt_baseline_load_declared(sys, "/declared", "/good", &baseline, &declared, NULL),
+		0);
+	assert_true(declared);
+	assert_int_equal(takt_baseline_of(&baseline, "x").power_limit_mw, 7000);
+	assert_int_equal(takt_baseline_cap_of(&baseline, "x"), 8000);
+	assert_int_equal(takt_baseline_cap_of(&baseline, "y"), 0);
+	for (const char *path = "/silent"; path; path = path[1] == 's' ? "/none" : NULL) {
+		assert_int_equal(
+			takt_baseline_load_declared(sys, path, "/good", &baseline, &declared, NULL),
+			0);
+		assert_false(declared);
+		assert_int_equal(takt_baseline_of(&baseline, "x").range.max_mhz, 700);
+	}
+	assert_int_equal(
+		takt_baseline_load_declared(sys, "/bad", "/good", &baseline, &declared, NULL),
+		-EINVAL);
 	fake_sys_free(world);
 }
 

@@ -38,11 +38,16 @@ static struct takt_journal_record record_of(int gpu, enum takt_journal_state sta
 {
 	struct takt_journal_record record = {
 		.state = state,
-		.range = {210, 1410},
+		.setting = {TAKT_KNOB_BIT(TAKT_KNOB_SM_CLOCK) |
+				    TAKT_KNOB_BIT(TAKT_KNOB_POWER_LIMIT),
+			    {210, 1410},
+			    250000},
+		.found_power_mw = 400000,
+		.cap_power_mw = 350000,
 		.lease_id = lease,
 		.job_id = 40 + lease,
 		.epoch = 3,
-		.baseline = {true, {300, 600}},
+		.baseline = {true, {300, 600}, 390000},
 	};
 
 	(void)snprintf(record.uuid, sizeof(record.uuid), "GPU-%d", gpu);
@@ -209,10 +214,15 @@ static void a_record_comes_back_as_it_was_written(void **state)
 	assert_int_equal(read->lease_id, 9);
 	assert_int_equal(read->job_id, 49);
 	assert_int_equal(read->epoch, 3);
-	assert_int_equal(read->range.min_mhz, 210);
-	assert_int_equal(read->range.max_mhz, 1410);
+	assert_int_equal(read->setting.knobs, wrote.setting.knobs);
+	assert_int_equal(read->setting.sm.min_mhz, 210);
+	assert_int_equal(read->setting.sm.max_mhz, 1410);
+	assert_int_equal(read->setting.power_limit_mw, 250000);
+	assert_int_equal(read->found_power_mw, 400000);
+	assert_int_equal(read->cap_power_mw, 350000);
 	assert_true(read->baseline.locked);
 	assert_int_equal(read->baseline.range.max_mhz, 600);
+	assert_int_equal(read->baseline.power_limit_mw, 390000);
 	assert_string_equal(read->boot_id, "boot");
 	assert_string_equal(read->driver_load, "550.54 module 7");
 	takt_journal_close(&journal);
@@ -349,6 +359,26 @@ static void an_interrupted_creation_is_no_damage(void **state)
 	fake_sys_free(world);
 }
 
+static void a_look_changes_nothing(void **state)
+{
+	struct fake_sys *world = world_with_two_records();
+	const struct takt_sys *sys = fake_sys_table(world);
+	struct takt_journal look;
+	struct stat st;
+	int fd;
+
+	assert_int_equal(takt_journal_look(sys, PATH, &look, NULL), 0);
+	assert_int_equal(takt_journal_find(&look, "GPU-0")->state, TAKT_JOURNAL_CHANGED);
+	assert_int_equal(takt_journal_look(sys, "/state/other", &look, NULL), -ENOENT);
+	fd = sys->openat(sys, AT_FDCWD, PATH, O_RDWR, 0);
+	assert_int_equal(sys->ftruncate(sys, fd, 5000), 0);
+	assert_int_equal(takt_journal_look(sys, PATH, &look, NULL), -TAKT_E_CORRUPT);
+	assert_int_equal(sys->fstat(sys, fd, &st), 0);
+	assert_int_equal(st.st_size, 5000);
+	sys->close(sys, fd);
+	fake_sys_free(world);
+}
+
 static void another_kind_of_file_is_left_alone(void **state)
 {
 	struct fake_sys *world = new_world();
@@ -422,6 +452,7 @@ int main(void)
 		cmocka_unit_test(damage_stays_until_it_is_forgotten),
 		cmocka_unit_test(a_file_cut_short_is_damage),
 		cmocka_unit_test(an_interrupted_creation_is_no_damage),
+		cmocka_unit_test(a_look_changes_nothing),
 		cmocka_unit_test(another_kind_of_file_is_left_alone),
 		cmocka_unit_test(epochs_rise_even_over_a_damaged_holder),
 		cmocka_unit_test(gpus_that_came_and_went_make_room),

@@ -17,6 +17,11 @@
 #include "base/compiler.h"
 #include "base/str.h"
 
+enum {
+	SM = TAKT_KNOB_BIT(TAKT_KNOB_SM_CLOCK),
+	POWER = TAKT_KNOB_BIT(TAKT_KNOB_POWER_LIMIT),
+};
+
 static struct kit kit;
 
 static int setup(void **state)
@@ -44,11 +49,16 @@ static struct fake_board *board(uint32_t g)
 
 static void set(uint32_t g, uint32_t min, uint32_t max)
 {
-	struct takt_clock_range range = {min, max};
+	const struct takt_setting setting = {.knobs = SM, .sm = {min, max}};
 
 	assert_int_equal(
-		takt_keeper_set(kit_keeper(&kit), g, range, 100 + g, 7, kit_now(&kit), NULL), 0);
+		takt_keeper_set(kit_keeper(&kit), g, &setting, 100 + g, 7, kit_now(&kit), NULL), 0);
 	kit_run(&kit, 30);
+}
+
+static int try_set(uint32_t g, struct takt_setting setting, struct takt_err *err)
+{
+	return takt_keeper_set(kit_keeper(&kit), g, &setting, 1, 1, kit_now(&kit), err);
 }
 
 static void restore(uint32_t g)
@@ -103,16 +113,17 @@ static void nonsense_is_refused_before_the_journal(void **state)
 {
 	struct takt_err err;
 
-	assert_int_equal(takt_keeper_set(kit_keeper(&kit), 0, (struct takt_clock_range){900, 800},
-					 1, 1, kit_now(&kit), &err),
-			 -EINVAL);
+	assert_int_equal(try_set(0, (struct takt_setting){SM, {900, 800}, 0}, &err), -EINVAL);
+	assert_int_equal(try_set(0, (struct takt_setting){POWER, {0, 0}, 99000}, &err), -EINVAL);
+	assert_string_equal(err.msg, "a power limit of 99 W: this GPU takes 100 to 400 W");
 	board(1)->facts.sm_clock_count = 0;
-	assert_int_equal(takt_keeper_set(kit_keeper(&kit), 1, (struct takt_clock_range){0, 800}, 1,
-					 1, kit_now(&kit), &err),
+	assert_int_equal(try_set(1, (struct takt_setting){SM, {0, 800}, 0}, &err),
+			 -TAKT_E_UNSUPPORTED);
+	board(1)->facts.has &= ~TAKT_FACT_POWER_LIMITS;
+	assert_int_equal(try_set(1, (struct takt_setting){POWER, {0, 0}, 200000}, &err),
 			 -TAKT_E_UNSUPPORTED);
 	kit.machine.info.can_set = false;
-	assert_int_equal(takt_keeper_set(kit_keeper(&kit), 0, (struct takt_clock_range){0, 800}, 1,
-					 1, kit_now(&kit), &err),
+	assert_int_equal(try_set(0, (struct takt_setting){SM, {0, 800}, 0}, &err),
 			 -TAKT_E_UNSUPPORTED);
 	kit_run(&kit, 30);
 	assert_null(takt_journal_find(&kit.journal, "GPU-fake-0"));

@@ -119,6 +119,7 @@ static void names_may_hold_anything(void **state)
 		assert_int_equal(stat.ppid, 12);
 		assert_int_equal(stat.pgrp, 34);
 		assert_int_equal(stat.session, 56);
+		assert_int_equal(stat.flags, 4194304);
 		assert_int_equal(stat.start_ticks, 98765);
 	}
 }
@@ -133,6 +134,7 @@ static void other_text_is_refused(void **state)
 		"1 (sh) S 12 34 56 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0",
 		"1 (sh) SS 12 34 56 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 98765",
 		"1 (sh) S x 34 56 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 98765",
+		"1 (sh) S 12 34 56 0 -1 -1 1 2 3 4 5 6 7 8 20 0 1 0 98765",
 		"1 (sh) S 12 34 56 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 -5",
 		"1 (sh) S 12 34 56 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 99999999999999999999999",
 	};

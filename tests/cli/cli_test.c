@@ -258,8 +258,8 @@ static void bad_options_are_named(void **state)
 	complains("clock set --gpus 0,5 1410", 64, "this machine has 2");
 	complains("clock set --gpus 0 5000", 65, "210 to 1980");
 	complains("clock set --gpus 0", 64, "usage: takt clock set");
-	complains("clock bend", 64, "show, set or reset, not 'bend'");
-	complains("clock show --lock", 64, "no options of its own");
+	complains("clock bend", 64, "cap, apply or restore, not 'bend'");
+	complains("clock show --lock", 64, "'--lock' is not for takt clock show");
 	complains("queue --limit 0", 64, "from 1 to 10000, not '0'");
 	complains("completion fish", 64, "bash and zsh, not 'fish'");
 	complains("help stauts", 64, "there is no verb 'stauts'");
@@ -294,6 +294,7 @@ static void explain_gives_numbers(void **state)
 	     "  used from outside   0\n"
 	     "  unhealthy           0\n"
 	     "  promised to others  0\n"
+	     "  set aside, reserved 0\n"
 	     "  must come free      2\n"
 	     "  jobs ahead          0\n");
 }
@@ -488,6 +489,10 @@ static void wishes_are_read(void **state)
 	complains("submit --container i --container-runtime lxc -- true", 64, "podman, docker or");
 	complains("submit --hook= -- true", 64, "'hook' must be a shell command");
 	complains("submit --wait-outside --use-outside -- true", 64, "exclude each other");
+	complains("submit --gpu-index 0,x -- true", 64, "'--gpu-index' must be a list of GPUs");
+	complains("submit --gpu-index all -- true", 64, "'--gpu-index' must be a list of GPUs");
+	complains("submit --gpu-index 0,2 -n 3 -- true", 64, "names 2 GPUs, fewer than the 3");
+	complains("submit --gpu-index 0 -n 0 -- true", 64, "needs at least one GPU");
 }
 
 /* What the server was told, as the fake shows it again. */
@@ -549,6 +554,7 @@ static void jobs_are_held_released_and_updated(void **state)
 	cli_run("update 1 -p -7", &result);
 	assert_has(result.out, ", priority -7\n");
 	complains("update 1", 64, "say what to change");
+	complains("update 1 --max-slowdown 51%", 64, "from 0 to 50");
 	complains("update 1 --priority 1001", 64, "from -1000 to 1000");
 	complains("hold", 64, "usage: takt hold JOB...");
 }
@@ -556,12 +562,12 @@ static void jobs_are_held_released_and_updated(void **state)
 static void clocks_are_set_and_shown(void **state)
 {
 	says("clock", 0,
-	     "GPU  NAME            SM MHZ      LIST  LEASE  OF  STATE  NOTE\n"
-	     "  0  H100 80GB HBM3    1980  210-1980      -  -   clean  -\n"
-	     "  1  H100 80GB HBM3       -  210-1980      -  -   clean  -\n");
+	     "GPU  NAME            SM MHZ      LIST  LEASE  OF  POWER  STATE  NOTE\n"
+	     "  0  H100 80GB HBM3    1980  210-1980      -  -       -  clean  -\n"
+	     "  1  H100 80GB HBM3       -  210-1980      -  -       -  clean  -\n");
 	cli_run("clock set --gpus 0-1 1410", &result);
 	assert_int_equal(result.status, 0);
-	assert_has(result.out, "210-1410  job 7  leased");
+	assert_has(result.out, "210-1410  job 7      -  leased");
 	assert_int_equal(fake.last_mask, 3);
 	assert_int_equal(fake.last_mhz, 1410);
 	cli_run("clock reset", &result);
@@ -576,7 +582,7 @@ static void gpus_are_set_aside_and_reserved(void **state)
 	assert_int_equal(result.status, 0);
 	assert_has(result.out, "  2  drained  2025-11-20 14:46:40  root  fan\n");
 	assert_int_equal(fake.last_mask, 4);
-	cli_run("gpu reserve 0,1 3 --for ada --from 2026-01-02T03:04 --until 2026-01-02T04:05",
+	cli_run("gpu reserve 0,1 3 --for-user ada --from 2026-01-02T03:04 --until 2026-01-02T04:05",
 		&result);
 	assert_int_equal(result.status, 0);
 	assert_has(result.out, "0-1,3  ada  2026-01-02 03:04:00  2026-01-02 04:05:00  root");

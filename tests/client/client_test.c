@@ -53,6 +53,34 @@ static uint64_t submit(char *const *argv)
 	return job.id;
 }
 
+static int ask_path(const char *path)
+{
+	return takt_client_ask(client, path, NULL, NULL);
+}
+
+static void histories_are_asked_for(void **state)
+{
+	struct takt_history_view view;
+	struct takt_err err;
+
+	assert_int_equal(takt_client_history(client, 2, "fan", "1m", 5, 9, &view, &err), 0);
+	assert_string_equal(view.metric, "fan");
+	assert_true(view.gpu == 2 && view.step_ms == 60000 && view.until_ms == 9);
+	assert_int_equal(view.point_count, 1);
+	assert_true(view.points[0].at_ms == 5 && view.points[0].mean == 2);
+	takt_history_view_fini(&view);
+	assert_int_equal(takt_client_history(client, 4, "fan", NULL, 5, 9, &view, &err),
+			 -TAKT_E_NOT_FOUND);
+	assert_int_equal(takt_client_history(client, 0, "a&b", NULL, 5, 9, &view, &err),
+			 -TAKT_E_USAGE);
+	assert_int_equal(takt_client_history(client, 0, "fan", "1 m", 5, 9, &view, &err),
+			 -TAKT_E_USAGE);
+	assert_int_equal(ask_path("/v1/history"), 0);
+	assert_int_equal(ask_path("/v1/history?gpu=x"), -TAKT_E_USAGE);
+	assert_int_equal(ask_path("/v1/history?since_ms=-1"), -TAKT_E_USAGE);
+	assert_int_equal(ask_path("/v1/history?colour=red"), -TAKT_E_USAGE);
+}
+
 static void views_arrive(void **state)
 {
 	static struct takt_topo_view topo;
@@ -69,9 +97,10 @@ static void views_arrive(void **state)
 	assert_string_equal(topo.link[0][1], "NV18");
 	assert_int_equal(takt_client_clocks(client, &clocks, NULL), 0);
 	assert_int_equal(clocks.gpu_count, 2);
-	assert_int_equal(
-		takt_client_clock_set(client, 1 | UINT64_C(1) << 63, 1410, false, &clocks, NULL),
-		0);
+	assert_int_equal(takt_client_clock_set(client, 1 | UINT64_C(1) << 63,
+					       &(struct takt_clock_order){.max_mhz = 1410}, &clocks,
+					       NULL),
+			 0);
 	assert_true(fake.last_mask == (1 | UINT64_C(1) << 63));
 	assert_int_equal(takt_client_clock_reset(client, 1, &clocks, NULL), 0);
 }
@@ -257,6 +286,7 @@ static void a_proxy_of_the_environment_is_ignored(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		CASE(histories_are_asked_for),
 		CASE(views_arrive),
 		CASE(a_job_is_followed_to_its_end),
 		CASE(a_log_is_read_to_its_end),

@@ -72,11 +72,14 @@ static void reads_the_terms_of_a_job(void **state)
 		      "\"ranks\":4,\"idle_release_ms\":60000,\"container\":\"debian:12\","
 		      "\"container_args\":[\"--ipc=host\"],\"container_runtime\":\"podman\","
 		      "\"stage\":true,\"prefetch\":[\"/bin/sh\",\"-c\",\"cat d\"],"
-		      "\"hook\":\"mail me\",\"wait_outside\":true}",
+		      "\"hook\":\"mail me\",\"wait_outside\":true,\"gpu_indices\":[1,3],"
+		      "\"clock_policy\":\"assured\",\"max_slowdown_permille\":30,"
+		      "\"slo_latency_us\":50000,\"slo_permille\":990}",
 		      &spec, NULL),
 		0);
 	assert_int_equal(spec.gpus, 2);
 	assert_int_equal(spec.gpu_milli, 250);
+	assert_int_equal(spec.gpu_indices, 0xa);
 	assert_true(spec.preemptible && spec.freezable && spec.stage && spec.wait_outside);
 	assert_int_equal(spec.checkpoint_signal, 10);
 	assert_int_equal(spec.checkpoint_grace_ms, 5000);
@@ -93,6 +96,10 @@ static void reads_the_terms_of_a_job(void **state)
 	assert_string_equal(spec.container_runtime, "podman");
 	assert_string_equal(spec.prefetch[2], "cat d");
 	assert_string_equal(spec.hook, "mail me");
+	assert_string_equal(spec.clock_policy, "assured");
+	assert_int_equal(spec.max_slowdown_permille, 30);
+	assert_int_equal(spec.slo_latency_us, 50000);
+	assert_int_equal(spec.slo_permille, 990);
 	takt_jobspec_fini(&spec);
 }
 
@@ -264,6 +271,18 @@ static const struct refusal refusals[] = {
 	{"{" OK ",\"prefetch\":[]}", "'prefetch' must have a command"},
 	{"{" OK ",\"hook\":\"\"}", "'hook' must be a shell command"},
 	{"{" OK ",\"use_outside\":true,\"wait_outside\":true}", "exclude each other"},
+	{"{" OK ",\"clock_policy\":\"A b\"}", "'clock_policy' must be the name of a governor"},
+	{"{" OK ",\"clock_policy\":\"observe\",\"gpus\":0}",
+	 "'clock_policy' needs at least one GPU"},
+	{"{" OK ",\"max_slowdown_permille\":501}", "from 0 to 500, not 501"},
+	{"{" OK ",\"max_slowdown_permille\":9,\"gpus\":0}",
+	 "'max_slowdown_permille' needs at least"},
+	{"{" OK ",\"max_slowdown_permille\":9,\"clock_ask\":\"ceiling\",\"clock_mhz\":1}",
+	 "exclude each other: a governor chooses"},
+	{"{" OK ",\"slo_latency_us\":9}", "belong together"},
+	{"{" OK ",\"slo_permille\":990}", "belong together"},
+	{"{" OK ",\"slo_latency_us\":9,\"slo_permille\":100}", "must be 500 to 999"},
+	{"{" OK ",\"slo_latency_us\":1800000001,\"slo_permille\":990}", "from 0 to 1800000000"},
 	{"{" OK ",\"grid\":[]}", "'grid' must have a parameter"},
 	{"{" OK ",\"grid\":[\"lr\"]}", "'grid[0]' must be such as lr=0.1,0.01"},
 	{"{" OK ",\"grid\":[\"lr=\"]}", "not 'lr='"},
@@ -404,6 +423,29 @@ static void runs_out_of_memory_cleanly(void **state)
 	assert_int_equal(rc, 0);
 }
 
+static void expect_change(const char *json, const char *refusal)
+{
+	struct takt_job_change change;
+	struct takt_err err;
+	int rc = takt_job_change_from_json(json, strlen(json), &change, &err);
+
+	assert_int_equal(rc, refusal ? -TAKT_E_USAGE : 0);
+	if (refusal && !strstr(err.msg, refusal))
+		fail_msg("%s: %s", json, err.msg);
+	assert_true(refusal || change.requeue);
+}
+
+static void a_requeue_stands_alone(void **state)
+{
+	expect_change("{\"requeue\":true}", NULL);
+	expect_change("{\"requeue\":false}", "'frozen' or 'requeue'");
+	expect_change("{\"checkpoint\":false}", "nothing to change");
+	expect_change("{\"requeue\":true,\"frozen\":true}", "together with 'requeue'");
+	expect_change("{\"requeue\":true,\"held\":false}", "together with 'requeue'");
+	expect_change("{\"requeue\":true,\"clock_policy\":\"ladder\"}", "together with 'requeue'");
+	expect_change("{\"requeue\":1}", "requeue");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -420,6 +462,7 @@ int main(void)
 		cmocka_unit_test(keeps_the_environment_private),
 		cmocka_unit_test(shows_commands_as_typed),
 		cmocka_unit_test(runs_out_of_memory_cleanly),
+		cmocka_unit_test(a_requeue_stands_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

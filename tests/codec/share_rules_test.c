@@ -52,6 +52,21 @@ static void test_a_file_is_read(void **state)
 	takt_share_rules_fini(&rules);
 }
 
+static void test_clocks_of_a_tenants_jobs(void **state)
+{
+	struct takt_share_rules rules;
+
+	assert_int_equal(parse("[tenant a]\nmax_slowdown = 3.5%\nclock_policy = ladder\n"
+			       "[tenant b]\nmax_slowdown = 0%\n[tenant c]\nweight = 2\n",
+			       &rules, NULL),
+			 0);
+	assert_int_equal(rules.list[0].max_slowdown_permille, 35);
+	assert_string_equal(rules.list[0].clock_policy, "ladder");
+	assert_true(rules.list[1].has_max_slowdown && !rules.list[1].max_slowdown_permille);
+	assert_false(rules.list[2].has_max_slowdown);
+	takt_share_rules_fini(&rules);
+}
+
 static void test_a_wrong_file_is_refused_with_its_line(void **state)
 {
 	static const struct {
@@ -60,6 +75,10 @@ static void test_a_wrong_file_is_refused_with_its_line(void **state)
 		{"[tenant a]\nweight = 0\n", "f:2: weight must be a number from 1"},
 		{"[tenant a]\nquota = 1.2345\n", "f:2: quota must be GPUs"},
 		{"[tenant a]\nquota = .\n", "f:2: quota must be GPUs"},
+		{"[tenant a]\nmax_slowdown = 60%\n", "f:2: max_slowdown must be a percentage"},
+		{"[tenant a]\nclock_policy = A\n", "f:2: clock_policy must be the name"},
+		{"[user a]\nmax_slowdown = 3%\n",
+		 "f:2: there is no key 'max_slowdown' in [user a]"},
 		{"[tenant a]\nborrow = maybe\n", "f:2: borrow must be yes or no"},
 		{"[tenant a]\nmax_queued = 3\n", "f:2: there is no key 'max_queued' in [tenant a]"},
 		{"[tenant a]\nweight = 1\nweight = 2\n", "f:3: weight stands twice"},
@@ -105,6 +124,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_file_is_read),
+		cmocka_unit_test(test_clocks_of_a_tenants_jobs),
 		cmocka_unit_test(test_a_wrong_file_is_refused_with_its_line),
 		cmocka_unit_test(test_any_allocation_may_fail),
 	};

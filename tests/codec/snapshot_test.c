@@ -35,7 +35,11 @@ static const char every_event[] = HEADER
 	"{\"event\":\"job_requeued\",\"job_id\":9007199254740991}\n"
 	"{\"event\":\"job_draining\",\"job_id\":9007199254740991}\n"
 	"{\"event\":\"job_ended\",\"job_id\":9007199254740991}\n"
-	"{\"event\":\"node_remove\",\"node_id\":3}\n";
+	"{\"event\":\"node_remove\",\"node_id\":3}\n"
+	"{\"event\":\"gpu_layout\",\"node_id\":3,\"gpu\":1,\"machine\":{\"mig\":[],\"each_mem_"
+	"mib\":[],"
+	"\"numa\":[],\"domain\":[],\"mig_cut\":[1],"
+	"\"mig_layout\":[0,2,0,1,0,0,0,0]}}\n";
 
 static int append(void *ctx, const struct takt_sched_event *event, struct takt_err *err)
 {
@@ -110,6 +114,22 @@ static void test_a_snapshot_there_and_back(void **state)
 	takt_sched_free(sched);
 }
 
+static void test_gpus_of_unlike_memory_there_and_back(void **state)
+{
+	static const char text[] =
+		HEADER "{\"event\":\"node_add\",\"node_id\":1,\"pair_score\":[[0,5],[5,0]],"
+		       "\"machine\":{\"gpu_mem_mib\":24576,\"each_mem_mib\":[24576,81920]}}\n";
+	struct takt_sched *sched = load(text);
+	struct takt_str out = TAKT_STR(TEXT_MAX);
+
+	assert_int_equal(takt_snapshot_to_json(sched, &out, NULL), 0);
+	assert_non_null(strstr(takt_str_text(&out), "\"each_mem_mib\":[24576,81920]"));
+	takt_sched_free(sched);
+	sched = load(takt_str_text(&out));
+	takt_str_fini(&out);
+	takt_sched_free(sched);
+}
+
 static void test_a_plan_there_and_back(void **state)
 {
 	struct takt_sched *sched = load(snapshot);
@@ -166,6 +186,11 @@ static void test_what_is_refused(void **state)
 		{HEADER "[]", "line 2: an event must be an object, not a list", TAKT_E_CORRUPT},
 		/* fields */
 		{EVENT("\"nonsense\""), NULL, TAKT_E_CORRUPT},
+		{EVENT("\"node_add\",\"node_id\":1,\"gpus\":2,"
+		       "\"machine\":{\"each_mem_mib\":[1,2,3]}"),
+		 "line 2: field 'machine.each_mem_mib' must have 2 entries, one for each GPU, not "
+		 "3",
+		 TAKT_E_CORRUPT},
 		{EVENT("\"node_remove\""), "line 2: field 'node_id' of node_remove is missing",
 		 TAKT_E_CORRUPT},
 		{EVENT("\"node_remove\",\"node_id\":0,\"gpu\":0"),
@@ -298,6 +323,7 @@ int main(void)
 		cmocka_unit_test(test_a_decision_says_when),
 		cmocka_unit_test(test_every_event_there_and_back),
 		cmocka_unit_test(test_a_snapshot_there_and_back),
+		cmocka_unit_test(test_gpus_of_unlike_memory_there_and_back),
 		cmocka_unit_test(test_a_plan_there_and_back),
 		cmocka_unit_test(test_what_is_refused),
 		cmocka_unit_test(test_bad_plans),

@@ -11,7 +11,11 @@
 
 #include "base/mem.h"
 #include "base/rng.h"
+#include "codec/course_view.h"
+#include "codec/health.h"
+#include "codec/history_view.h"
 #include "codec/json.h"
+#include "codec/net_view.h"
 #include "codec/views.h"
 
 enum {
@@ -111,11 +115,17 @@ static void jobs_come_back(void **state)
 		view.submitted_ms = (int64_t)takt_rng_below(&rng, TAKT_JSON_MAX_INT);
 		view.report.has = (uint32_t)takt_rng_below(&rng, 32);
 		view.report.energy_mj = takt_rng_below(&rng, TAKT_JSON_MAX_INT);
+		view.progress.has = (uint32_t)takt_rng_below(&rng, 256);
+		view.progress.steps = takt_rng_below(&rng, TAKT_JSON_MAX_INT);
+		view.progress.steps_milli_s = takt_rng_below(&rng, TAKT_JSON_MAX_INT);
 		any_text(&rng, view.command, sizeof(view.command));
 		assert_int_equal(takt_job_view_to_json(&view, &once), 0);
 		assert_int_equal(takt_job_view_from_json(once.s, once.len, &back, NULL), 0);
 		assert_int_equal(back.has_exit_code, view.has_exit_code);
 		assert_int_equal(back.report.has, view.report.has);
+		assert_int_equal(back.progress.has, view.progress.has);
+		if (view.progress.has & TAKT_PV_STEPS)
+			assert_int_equal(back.progress.steps, view.progress.steps);
 		assert_string_equal(back.command, view.command);
 		assert_int_equal(takt_job_view_to_json(&back, &twice), 0);
 		assert_string_equal(once.s, twice.s);
@@ -184,6 +194,169 @@ static void clocks_and_explanations_come_back(void **state)
 	assert_int_equal(takt_explain_view_to_json(&explain, &text), 0);
 	assert_int_equal(takt_explain_view_from_json(text.s, text.len, &explain_back, NULL), 0);
 	assert_memory_equal(&explain, &explain_back, sizeof(explain));
+}
+
+static void courses_come_back(void **state)
+{
+	TAKT_CLEANUP(strp) struct takt_str text = TAKT_STR(1 << 20);
+	static struct takt_course_view view, back;
+
+	view.id = 7;
+	view.attempt = 2;
+	takt_strcpy(view.governor, sizeof(view.governor), "assured");
+	view.said_count = 2;
+	view.said[0] = (struct takt_course_said_view){.has = TAKT_PV_STEPS, .at_ms = 1, .steps = 5};
+	view.said[1] = (struct takt_course_said_view){
+		.has = TAKT_PV_TOKENS | TAKT_PV_LATENCY, .at_ms = 2, .latency_us = 9};
+	view.decision_count = 1;
+	view.decisions[0] = (struct takt_course_decision_view){.has = TAKT_COURSE_SM,
+							       .at_ms = 3,
+							       .until_ms = 4,
+							       .max_mhz = 1200,
+							       .epochs = 2,
+							       .sm_mhz = 1190,
+							       .reason = "hold"};
+	assert_int_equal(takt_course_view_to_json(&view, &text), 0);
+	assert_non_null(
+		strstr(takt_str_text(&text), "{\"at_ms\":2,\"tokens\":0,\"latency_us\":9}"));
+	assert_null(strstr(takt_str_text(&text), "power_mw"));
+	assert_int_equal(takt_course_view_from_json(text.s, text.len, &back, NULL), 0);
+	assert_memory_equal(&view, &back, sizeof(view));
+}
+
+static void histories_come_back(void **state)
+{
+	struct takt_history_view_point points[] = {{1763650000000, -3.5, 0.25, 400.125},
+						   {1763650010000, 1e9, 1e9, 1e9}};
+	struct takt_history_view view = {.simulated = true,
+					 .gpu = 3,
+					 .uuid = "GPU-1",
+					 .metric = "power",
+					 .unit = "W",
+					 .step_ms = 10000,
+					 .from_ms = 1,
+					 .until_ms = 1763650020000,
+					 .lost = 7,
+					 .point_count = 2,
+					 .points = points};
+	TAKT_CLEANUP(strp) struct takt_str text = TAKT_STR(4096);
+	struct takt_history_view back;
+
+	takt_json_init();
+	for (view.point_count = 0; view.point_count <= 2; view.point_count++) {
+		takt_str_reset(&text);
+		assert_int_equal(takt_history_view_to_json(&view, &text), 0);
+		assert_int_equal(takt_history_view_from_json(text.s, text.len, &back, NULL), 0);
+		assert_string_equal(back.metric, "power");
+		assert_int_equal(back.lost, 7);
+		assert_int_equal(back.until_ms, view.until_ms);
+		assert_int_equal(back.point_count, view.point_count);
+		for (uint32_t i = 0; i < back.point_count; i++)
+			assert_true(back.points[i].at_ms == points[i].at_ms &&
+				    back.points[i].min == points[i].min &&
+				    back.points[i].mean == points[i].mean &&
+				    back.points[i].max == points[i].max);
+		takt_history_view_fini(&back);
+	}
+}
+
+static void a_damaged_history_is_refused(void **state)
+{
+	static const char *const points[] = {
+		"7",   "[7]", "[[1,2,3]]", "[[1,2,3,4,5]]", "[[1,2,3,\"4\"]]", "[[1e300,1,1,1]]",
+		"null"};
+	struct takt_history_view back = {.gpu = 9};
+	struct takt_err err;
+	char text[256];
+
+	takt_json_init();
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(points); i++) {
+		snprintf(
+			text, sizeof(text),
+			"{\"simulated\":false,\"gpu\":1,\"step_ms\":0,\"from_ms\":0,\"until_ms\":1,"
+			"\"points\":%s}",
+			points[i]);
+		assert_int_equal(takt_history_view_from_json(text, strlen(text), &back, &err),
+				 -TAKT_E_CORRUPT);
+		assert_non_null(strstr(err.msg, "'points'"));
+		assert_int_equal(back.gpu, 9);
+	}
+}
+
+static void round_trips_come_back(void **state)
+{
+	static struct takt_net_view view = {
+		.listen = "10.0.0.1:9833",
+		.peer_count = 2,
+		.refused_count = 1,
+		.peers = {{.name = "a", .state = "answers", .answered = 9, .lost = 1, .last_ns = 5},
+			  {.name = "b", .state = "silent", .lost = 3}},
+		.refused = {{"forged", 4}},
+	};
+	static struct takt_net_view back;
+	TAKT_CLEANUP(strp) struct takt_str json = TAKT_STR(4096);
+
+	assert_int_equal(takt_net_view_to_json(&view, &json), 0);
+	assert_int_equal(takt_net_view_from_json(json.s, json.len, &back, NULL), 0);
+	assert_memory_equal(&view, &back, sizeof(view));
+	assert_true(takt_net_view_from_json("{}", 2, &back, NULL) < 0);
+}
+
+static void health_comes_back(void **state)
+{
+	TAKT_CLEANUP(strp) struct takt_str once = TAKT_STR(1 << 22), twice = TAKT_STR(1 << 22);
+	static struct takt_health_gpu gpus[2] = {
+		{.state = "healthy"},
+		{.index = 1,
+		 .state = "quarantined",
+		 .since_ms = 1790000000000,
+		 .finding_count = 2,
+		 .findings = {{"xid", "critical", "reset-gpu", "XID 48 \"x\"", 5, -1},
+			      {"row-pending", "warning", "reset-gpu", "a row", 6, 0}},
+		 .action_count = 1,
+		 .actions = {"reset-gpu"},
+		 .past = {1, {{5, "healthy", "quarantined", "xid"}}},
+		 .xid_count = 1,
+		 .xids = {{48, 3, 5, "Double Bit ECC Error"}}},
+	};
+	struct takt_health_view view = {.kernel_log_why = "off",
+					.gpu_count = 2,
+					.gpus = gpus,
+					.sxid_count = 2,
+					.sxids = {{"0000:c5:00", 20034, 3, 9, true, 30},
+						  {"0000:c6:00", 12028, 1, 8, false, -1}}};
+	struct takt_health_view back;
+
+	assert_int_equal(takt_health_view_to_json(&view, &once), 0);
+	assert_non_null(strstr(once.s, "\"cause\":0"));
+	assert_non_null(strstr(once.s, "\"findings\":[]"));
+	assert_int_equal(takt_health_view_from_json(once.s, once.len, &back, NULL), 0);
+	assert_int_equal(back.gpus[1].findings[0].cause, -1);
+	assert_int_equal(back.gpus[1].xids[0].count, 3);
+	assert_int_equal(back.sxid_count, 2);
+	assert_true(back.sxids[0].fatal && back.sxids[1].link == -1);
+	assert_int_equal(takt_health_view_to_json(&back, &twice), 0);
+	assert_string_equal(once.s, twice.s);
+	takt_health_view_fini(&back);
+	assert_true(takt_health_view_from_json("{}", 2, &back, NULL) < 0);
+}
+
+/* What a daemon leaves to the next one. */
+static void a_past_comes_back(void **state)
+{
+	static const char unnamed[] = "{\"changes\":[{\"at_ms\":5,\"from\":7}]}";
+	static struct takt_health_past past, back;
+	TAKT_CLEANUP(strp) struct takt_str text = TAKT_STR(1 << 16);
+
+	for (uint32_t i = 0; i < TAKT_HEALTH_MAX_CHANGES; i++)
+		past.changes[past.change_count++] = (struct takt_health_change){
+			1790000000000 + i, "quarantined", "healthy", ""};
+	assert_int_equal(takt_health_past_to_json(&past, &text), 0);
+	assert_int_equal(takt_health_past_from_json(text.s, text.len, &back, NULL), 0);
+	assert_memory_equal(&past, &back, sizeof(past));
+	assert_true(takt_health_past_from_json(text.s, text.len - 1, &back, NULL) < 0);
+	assert_true(takt_health_past_from_json(unnamed, strlen(unnamed), &back, NULL) < 0);
+	assert_memory_equal(&past, &back, sizeof(past));
 }
 
 static void errors_come_back(void **state)
@@ -308,6 +481,12 @@ int main(void)
 		cmocka_unit_test(the_queue_is_written_job_by_job),
 		cmocka_unit_test(topology_comes_back),
 		cmocka_unit_test(clocks_and_explanations_come_back),
+		cmocka_unit_test(courses_come_back),
+		cmocka_unit_test(histories_come_back),
+		cmocka_unit_test(a_damaged_history_is_refused),
+		cmocka_unit_test(health_comes_back),
+		cmocka_unit_test(a_past_comes_back),
+		cmocka_unit_test(round_trips_come_back),
 		cmocka_unit_test(errors_come_back),
 		cmocka_unit_test(absence_is_left_out),
 		cmocka_unit_test(numbers_that_json_rounds_are_absent),

@@ -64,6 +64,8 @@ static void mistakes_are_named_with_their_line(void **state)
 		{"sample_hz = 1\nsample_hz = 2", "takt.conf:2: sample_hz stands twice"},
 		{"drain_limit = 30", "a time such as 30s"},
 		{"drain_limit = 2d", "from 1s to 1d"},
+		{"max_slowdown = 51%", "a percentage up to 50 such as 3%"},
+		{"clock_policy = thrifty", "assured"},
 		{"admin_group = a\x01", "control characters"},
 	};
 
@@ -116,6 +118,20 @@ static void flags_win_over_the_file(void **state)
 	assert_int_equal(config.max_jobs, 5);
 	assert_int_equal(config.manage, TAKT_MANAGE_NEVER);
 	assert_int_equal(action, TAKT_CONFIG_PRINT);
+}
+
+static void some_flags_say_all_by_themselves(void **state)
+{
+	char *argv[] = {(char[]){"serve"}, (char[]){"--assume-unlocked"}, (char[]){"--manage"}};
+	char *no[] = {(char[]){"serve"}, (char[]){"--assume-unlocked=no"}};
+	enum takt_config_action action;
+	struct takt_config config;
+
+	assert_int_equal(takt_config_from_args(&config, 3, argv, &action, NULL), 0);
+	assert_int_equal(config.assume_unlocked, 1);
+	assert_int_equal(config.manage, TAKT_MANAGE_ALWAYS);
+	assert_int_equal(takt_config_from_args(&config, 2, no, &action, NULL), 0);
+	assert_int_equal(config.assume_unlocked, 0);
 }
 
 static void wrong_flags_are_refused(void **state)
@@ -182,6 +198,23 @@ static void help_names_every_key(void **state)
 		assert_true(strlen(doc) > 10);
 }
 
+static void what_counts_without_a_restart_is_taken(void **state)
+{
+	TAKT_CLEANUP(strp) struct takt_str changed = TAKT_STR(200), rest = TAKT_STR(200);
+	struct takt_config config, next;
+
+	takt_config_init(&config);
+	next = config;
+	assert_int_equal(
+		parse(&next, "order = las\nsample_hz = 7\nkeep_ended = 9\nsocket = /s\n", NULL), 0);
+	takt_config_adopt(&config, &next, &changed, &rest);
+	assert_string_equal(takt_str_text(&changed), "keep_ended,order");
+	assert_string_equal(takt_str_text(&rest), "socket,sample_hz");
+	assert_int_equal(config.keep_ended, 9);
+	assert_int_equal(config.sample_hz, 10);
+	assert_string_equal(config.socket, "");
+}
+
 static const char *word_at(const void *ctx, size_t i)
 {
 	return ((const char *const *)ctx)[i];
@@ -206,9 +239,11 @@ int main(void)
 		cmocka_unit_test(mistakes_are_named_with_their_line),
 		cmocka_unit_test(what_is_printed_can_be_read),
 		cmocka_unit_test(flags_win_over_the_file),
+		cmocka_unit_test(some_flags_say_all_by_themselves),
 		cmocka_unit_test(wrong_flags_are_refused),
 		cmocka_unit_test(paths_follow_the_user),
 		cmocka_unit_test(help_names_every_key),
+		cmocka_unit_test(what_counts_without_a_restart_is_taken),
 		cmocka_unit_test(the_nearest_word_is_suggested),
 	};
 

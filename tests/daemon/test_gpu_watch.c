@@ -8,10 +8,12 @@
 
 #include "base/mem.h"
 #include "daemon/daemon.h"
+#include "daemon/gpu_mig.h"
+#include "daemon/gpu_watch.h"
 #include "queue_kit.h"
 
 enum {
-	DRAIN_LIMIT_MS = 30
+	DRAIN_LIMIT_MS = 1000 /* more than the test takes between two looks on a busy machine */
 };
 
 struct rig {
@@ -31,8 +33,10 @@ static void rig_open(struct rig *rig)
 	daemon->machine = open_fake();
 	daemon->gpu_count = FAKE_GPUS;
 	daemon->queue = rig->kit.queue;
+	daemon->store = rig->kit.store;
 	assert_int_equal(takt_telemetry_new(&config, daemon->machine, &daemon->telemetry, NULL), 0);
-	assert_int_equal(takt_proc_cache_new("/nowhere", NULL, &daemon->procs), 0);
+	assert_int_equal(takt_proc_cache_new("/nowhere", -1, NULL, &daemon->procs), 0);
+	assert_int_equal(takt_mig_new(daemon, &daemon->mig, NULL), 0);
 	rig->daemon = daemon;
 }
 
@@ -41,6 +45,7 @@ static void rig_close(struct rig *rig)
 	takt_telemetry_free(rig->daemon->telemetry);
 	takt_machine_close(rig->daemon->machine);
 	takt_proc_cache_free(rig->daemon->procs);
+	takt_mig_free(rig->daemon->mig);
 	takt_free(rig->daemon);
 	kit_close(&rig->kit);
 }
@@ -150,6 +155,163 @@ static void trouble_that_is_over_leaves_the_other_one_said(void **state)
 	rig_close(&rig);
 }
 
+/* The daemon dies and comes back, with what it has on disk. */
+static void restart(struct rig *rig)
+{
+	kit_restart(&rig->kit);
+	rig->daemon->queue = rig->kit.queue;
+	rig->daemon->store = rig->kit.store;
+	memset(rig->daemon->watch, 0, sizeof(rig->daemon->watch));
+	assert_int_equal(takt_drain_load(rig->daemon, NULL), 0);
+}
+
+/* A job that is over and whose memory is not back is waited for by the next daemon, too, by what
+ * was used before it came and not until it stands still; once it is back that is forgotten. */
+static void a_drain_goes_on_over_a_restart(void **state)
+{
+	struct rig rig;
+	uint64_t id;
+
+	fake_reset();
+	rig_open(&rig);
+	rig.daemon->config.drain_limit_ms = 3600000;
+	look(&rig);
+	id = kit_accept(&rig.kit, KIT_GPUS, 0);
+	takt_watch_job_placed(rig.daemon, takt_queue_find(rig.kit.queue, id));
+	kit_started(&rig.kit, id);
+	fake_more_used(fake_at_driver[1], 1ull << 30);
+	takt_watch_job_over(rig.daemon, takt_queue_find(rig.kit.queue, id));
+	kit_ended(&rig.kit, id, TAKT_END_EXITED, 0);
+	kit_settle(&rig.kit);
+	restart(&rig);
+	assert_null(takt_queue_find(rig.kit.queue, id));
+	assert_int_equal(gpu_state(&rig, 0), TAKT_GPU_DRAINING);
+	for (int i = 0; i < 3; i++) {
+		usleep(600000); /* it does not move */
+		look(&rig);
+		assert_int_equal(gpu_state(&rig, 0), TAKT_GPU_FREE);
+		assert_int_equal(gpu_state(&rig, 1), TAKT_GPU_DRAINING);
+	}
+	fake_more_used(fake_at_driver[1], 0);
+	look(&rig);
+	assert_int_equal(gpu_state(&rig, 1), TAKT_GPU_FREE);
+	look(&rig);
+	restart(&rig);
+	for (uint32_t gpu = 0; gpu < FAKE_GPUS; gpu++)
+		assert_int_equal(gpu_state(&rig, gpu), TAKT_GPU_FREE);
+	rig_close(&rig);
+}
+
+/* One that runs on over a restart has its baseline still. */
+static void what_was_used_before_a_job_came_outlives_the_daemon(void **state)
+{
+	struct rig rig;
+	uint64_t id;
+
+	fake_reset();
+	rig_open(&rig);
+	rig.daemon->config.drain_limit_ms = 3600000;
+	look(&rig);
+	id = kit_accept(&rig.kit, KIT_GPUS, 0);
+	takt_watch_job_placed(rig.daemon, takt_queue_find(rig.kit.queue, id));
+	kit_started(&rig.kit, id);
+	kit_settle(&rig.kit);
+	restart(&rig);
+	kit_adopted(&rig.kit, id);
+	look(&rig);
+	assert_int_equal(gpu_state(&rig, 0), TAKT_GPU_RUNNING);
+	fake_more_used(fake_at_driver[0], 1ull << 30);
+	takt_watch_job_over(rig.daemon, takt_queue_find(rig.kit.queue, id));
+	kit_ended(&rig.kit, id, TAKT_END_EXITED, 0);
+	look(&rig);
+	usleep(1200000);
+	look(&rig);
+	assert_int_equal(gpu_state(&rig, 0), TAKT_GPU_DRAINING);
+	fake_more_used(fake_at_driver[0], 0);
+	look(&rig);
+	assert_int_equal(gpu_state(&rig, 0), TAKT_GPU_FREE);
+	rig_close(&rig);
+}
+
+/* Nothing of that boot is in the GPU any more, whatever is used of it now. */
+static void a_drain_of_an_earlier_boot_is_over(void **state)
+{
+	struct rig rig;
+	char key[128];
+
+	fake_reset();
+	rig_open(&rig);
+	snprintf(key, sizeof(key), "drain/%s", takt_machine_facts(rig.daemon->machine, 0)->uuid);
+	assert_true(takt_store_keep(rig.kit.store, key, "other-boot 7 1 0", 0, NULL) > 0);
+	kit_settle(&rig.kit);
+	restart(&rig);
+	assert_int_equal(gpu_state(&rig, 0), TAKT_GPU_FREE);
+	rig_close(&rig);
+}
+
+/* The GPUs' watcher dies with the daemon. */
+static void restart_blank(struct rig *rig)
+{
+	struct takt_telemetry_config config = {0};
+
+	takt_telemetry_free(rig->daemon->telemetry);
+	assert_int_equal(
+		takt_telemetry_new(&config, rig->daemon->machine, &rig->daemon->telemetry, NULL),
+		0);
+	look(rig);
+	restart(rig);
+	assert_int_equal(takt_accounts_load(rig->daemon, NULL), 0);
+}
+
+static const struct takt_queue_job *a_job_with_an_account(struct rig *rig)
+{
+	uint64_t id = kit_accept(&rig->kit, 2, 0);
+	const struct takt_queue_job *job = takt_queue_find(rig->kit.queue, id);
+
+	kit_started(&rig->kit, id);
+	kit_settle(&rig->kit);
+	assert_int_equal(
+		takt_telemetry_account_open(rig->daemon->telemetry, id, job->row.gpu_mask, NULL),
+		0);
+	return job;
+}
+
+static void tick_at(struct rig *rig, uint64_t ms)
+{
+	takt_accounts_tick(rig->daemon, in_ms(ms));
+	kit_settle(&rig->kit);
+}
+
+/* Not before, and no longer than the attempt. */
+static void an_account_is_kept_once_a_minute(void **state)
+{
+	const struct takt_queue_job *job;
+	struct takt_account account;
+	struct rig rig;
+	uint64_t id;
+
+	fake_reset();
+	rig_open(&rig);
+	look(&rig);
+	tick_at(&rig, 0);
+	(void)a_job_with_an_account(&rig);
+	tick_at(&rig, 50000);
+	restart_blank(&rig);
+	assert_int_equal(takt_telemetry_account_at(rig.daemon->telemetry, 0), 0);
+	job = a_job_with_an_account(&rig);
+	id = job->row.id;
+	tick_at(&rig, 120000);
+	restart_blank(&rig);
+	assert_int_equal(takt_telemetry_account_at(rig.daemon->telemetry, 0), id);
+	assert_int_equal(takt_telemetry_account_close(rig.daemon->telemetry, id, &account), 0);
+	assert_true(account.written);
+	takt_account_forget(rig.daemon, takt_queue_find(rig.kit.queue, id));
+	kit_settle(&rig.kit);
+	restart_blank(&rig);
+	assert_int_equal(takt_telemetry_account_at(rig.daemon->telemetry, 0), 0);
+	rig_close(&rig);
+}
+
 static uint64_t accept_half(struct rig *rig)
 {
 	struct takt_jobspec spec = kit_spec(1);
@@ -199,6 +361,10 @@ int main(void)
 		cmocka_unit_test(a_free_gpu_with_a_process_on_it_is_not_given_out),
 		cmocka_unit_test(without_a_list_of_processes_a_used_gpu_is_set_aside),
 		cmocka_unit_test(a_share_is_handed_on_while_others_use_the_gpu),
+		cmocka_unit_test(a_drain_goes_on_over_a_restart),
+		cmocka_unit_test(what_was_used_before_a_job_came_outlives_the_daemon),
+		cmocka_unit_test(a_drain_of_an_earlier_boot_is_over),
+		cmocka_unit_test(an_account_is_kept_once_a_minute),
 		cmocka_unit_test(trouble_that_is_over_leaves_the_other_one_said),
 	};
 

@@ -36,11 +36,12 @@ static struct {
 	const char *hang_name;
 	int hang_gpu;
 	uint32_t procs[FAKE_GPUS];
+	uint64_t more_used[FAKE_GPUS];
 	uint32_t entry_bytes;
 	uint8_t links[FAKE_GPUS][FAKE_GPUS];
 	uint32_t to_switch;
 	bool twin;
-	uint32_t locked_min[FAKE_GPUS], limit[FAKE_GPUS];
+	uint32_t locked_min[FAKE_GPUS], limit[FAKE_GPUS], mem_locked_max[FAKE_GPUS];
 } fake;
 
 /* What every driver call goes through; with the lock it may wait for fake_wake. */
@@ -184,6 +185,7 @@ NUMBER(nvmlDeviceGetPerformanceState, FAKE_PSTATE)
 NUMBER(nvmlDeviceGetCurrPcieLinkGeneration, 5)
 NUMBER(nvmlDeviceGetCurrPcieLinkWidth, 16)
 NUMBER(nvmlDeviceGetPcieReplayCounter, FAKE_REPLAYS)
+NUMBER(nvmlDeviceGetPersistenceMode, NVML_FEATURE_ENABLED)
 
 static int nvmlDeviceGetCudaComputeCapability(struct nvml_device *device, int *major, int *minor)
 {
@@ -261,6 +263,20 @@ static int nvmlDeviceGetTemperatureThreshold(struct nvml_device *device, uint32_
 {
 	ENTER(device);
 	*celsius = 87;
+	return NVML_SUCCESS;
+}
+
+static int nvmlDeviceGetMaxPcieLinkGeneration(struct nvml_device *device, uint32_t *gen)
+{
+	ENTER(device);
+	*gen = 5;
+	return NVML_SUCCESS;
+}
+
+static int nvmlDeviceGetMaxPcieLinkWidth(struct nvml_device *device, uint32_t *width)
+{
+	ENTER(device);
+	*width = 16;
 	return NVML_SUCCESS;
 }
 
@@ -347,7 +363,7 @@ static int nvmlDeviceGetMemoryInfo(struct nvml_device *device, struct nvml_memor
 {
 	ENTER(device);
 	memory->total = FAKE_TOTAL_BYTES;
-	memory->used = FAKE_USED_BYTES + FAKE_RESERVED_BYTES;
+	memory->used = FAKE_USED_BYTES + FAKE_RESERVED_BYTES + fake.more_used[device->index];
 	memory->free = memory->total - memory->used;
 	return NVML_SUCCESS;
 }
@@ -361,7 +377,7 @@ static int nvmlDeviceGetMemoryInfo_v2(struct nvml_device *device, struct nvml_me
 		return NVML_ERROR_FUNCTION_NOT_FOUND;
 	memory->total = FAKE_TOTAL_BYTES;
 	memory->reserved = FAKE_RESERVED_BYTES;
-	memory->used = FAKE_USED_BYTES;
+	memory->used = FAKE_USED_BYTES + fake.more_used[device->index];
 	memory->free = memory->total - memory->used - memory->reserved;
 	return NVML_SUCCESS;
 }
@@ -490,6 +506,30 @@ static int nvmlDeviceResetGpuLockedClocks(struct nvml_device *device)
 	return NVML_SUCCESS;
 }
 
+static int nvmlDeviceSetMemoryLockedClocks(struct nvml_device *device, uint32_t min, uint32_t max)
+{
+	ENTER(device);
+	fake.mem_locked_max[device->index] = max;
+	return NVML_SUCCESS;
+}
+
+static int nvmlDeviceResetMemoryLockedClocks(struct nvml_device *device)
+{
+	ENTER(device);
+	fake.mem_locked_max[device->index] = 0;
+	return NVML_SUCCESS;
+}
+
+static int nvmlDeviceGetTotalEccErrors(struct nvml_device *device, uint32_t error, uint32_t counter,
+				       uint64_t *count)
+{
+	ENTER(device);
+	if (counter != NVML_ECC_COUNTER_VOLATILE)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	*count = error == NVML_ECC_ERROR_CORRECTED ? FAKE_CORRECTED : FAKE_UNCORRECTED;
+	return NVML_SUCCESS;
+}
+
 static int nvmlDeviceSetPowerManagementLimit(struct nvml_device *device, uint32_t limit_mw)
 {
 	ENTER(device);
@@ -530,6 +570,8 @@ static const struct {
 	FUNCTION(nvmlDeviceGetSupportedGraphicsClocks),
 	FUNCTION(nvmlDeviceGetMaxClockInfo),
 	FUNCTION(nvmlDeviceGetTemperatureThreshold),
+	FUNCTION(nvmlDeviceGetMaxPcieLinkGeneration),
+	FUNCTION(nvmlDeviceGetMaxPcieLinkWidth),
 	FUNCTION(nvmlDeviceGetMigMode),
 	FUNCTION(nvmlDeviceGetTopologyCommonAncestor),
 	FUNCTION(nvmlDeviceGetNvLinkState),
@@ -560,6 +602,10 @@ static const struct {
 	FUNCTION(nvmlDeviceSetGpuLockedClocks),
 	FUNCTION(nvmlDeviceResetGpuLockedClocks),
 	FUNCTION(nvmlDeviceSetPowerManagementLimit),
+	FUNCTION(nvmlDeviceSetMemoryLockedClocks),
+	FUNCTION(nvmlDeviceResetMemoryLockedClocks),
+	FUNCTION(nvmlDeviceGetPersistenceMode),
+	FUNCTION(nvmlDeviceGetTotalEccErrors),
 };
 
 enum {
@@ -726,6 +772,11 @@ void fake_procs(uint32_t gpu, uint32_t count)
 	fake.procs[gpu] = count;
 }
 
+void fake_more_used(uint32_t gpu, uint64_t bytes)
+{
+	fake.more_used[gpu] = bytes;
+}
+
 void fake_entry_bytes(uint32_t bytes)
 {
 	fake.entry_bytes = bytes;
@@ -745,6 +796,11 @@ void fake_links(const uint8_t links[FAKE_GPUS][FAKE_GPUS], uint32_t to_switch)
 void fake_call_it_a_twin(void)
 {
 	fake.twin = true;
+}
+
+uint32_t fake_mem_locked_max(uint32_t gpu)
+{
+	return fake.mem_locked_max[gpu];
 }
 
 uint32_t fake_locked_min(uint32_t gpu)

@@ -29,6 +29,8 @@ enum {
 	FAKE_FAN = 30,
 	FAKE_PSTATE = 2,
 	FAKE_REPLAYS = 7,
+	FAKE_CORRECTED = 12,
+	FAKE_UNCORRECTED = 3,
 	FAKE_FIRST_PID = 1000,
 };
 #define FAKE_TOTAL_BYTES    (80ull << 30)
@@ -50,12 +52,14 @@ void fake_lose(uint32_t gpu, bool lost);
 void fake_hang(const char *name, int gpu); /* calls of it for this GPU (-1: without a GPU) block */
 void fake_wake(void);			   /* let them go on, nothing hangs any more */
 void fake_procs(uint32_t gpu, uint32_t count);
-void fake_entry_bytes(uint32_t bytes); /* of the newest process list: 24 or 32 */
-void fake_memory_v2_answer(int code);  /* what the newer memory struct gets */
+void fake_more_used(uint32_t gpu, uint64_t bytes); /* of its memory, beyond FAKE_USED_BYTES */
+void fake_entry_bytes(uint32_t bytes);		   /* of the newest process list: 24 or 32 */
+void fake_memory_v2_answer(int code);		   /* what the newer memory struct gets */
 void fake_links(const uint8_t links[FAKE_GPUS][FAKE_GPUS], uint32_t to_switch);
 void fake_call_it_a_twin(void); /* serials say TWIN */
 
 uint32_t fake_locked_min(uint32_t gpu); /* 0 = not locked */
+uint32_t fake_mem_locked_max(uint32_t gpu);
 uint32_t fake_limit(uint32_t gpu);
 
 /* Name of the i-th function that the fake offers; NULL behind the last. */

@@ -3,7 +3,7 @@
 #include "fake_machine.h"
 
 enum {
-	ALL_FACTS = (1 << 15) - 1,
+	ALL_FACTS = (1 << 19) - 1,
 	PXB = 4,
 	SYS = 1,
 };
@@ -141,10 +141,13 @@ static const struct {
 	{"nvmlDeviceGetMemoryAffinity", TAKT_FACT_NUMA},
 	{"nvmlDeviceGetPowerManagementLimitConstraints", TAKT_FACT_POWER_LIMITS},
 	{"nvmlDeviceGetPowerManagementDefaultLimit", TAKT_FACT_POWER_LIMITS},
-	{"nvmlDeviceGetSupportedMemoryClocks", TAKT_FACT_SM_CLOCKS},
+	{"nvmlDeviceGetSupportedMemoryClocks", TAKT_FACT_MEM_CLOCKS | TAKT_FACT_SM_CLOCKS},
 	{"nvmlDeviceGetSupportedGraphicsClocks", TAKT_FACT_SM_CLOCKS},
 	{"nvmlDeviceGetMaxClockInfo", TAKT_FACT_SM_MAX},
-	{"nvmlDeviceGetTemperatureThreshold", TAKT_FACT_THROTTLE_TEMP},
+	{"nvmlDeviceGetTemperatureThreshold",
+	 TAKT_FACT_THROTTLE_TEMP | TAKT_FACT_TEMP_MAX | TAKT_FACT_MEM_TEMP_MAX},
+	{"nvmlDeviceGetMaxPcieLinkGeneration", TAKT_FACT_PCIE_MAX},
+	{"nvmlDeviceGetMaxPcieLinkWidth", TAKT_FACT_PCIE_MAX},
 	{"nvmlDeviceGetMigMode", TAKT_FACT_MIG},
 };
 

@@ -12,9 +12,11 @@
 
 #include <cmocka.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/sys.h"
@@ -63,6 +65,7 @@ static struct takt_machine *open_twin(void)
 		.source = TAKT_SOURCE_NVML,
 		.nvml_path = library,
 		.call_deadline_ns = 500 * TAKT_NS_PER_MS,
+		.vitals = true,
 	};
 	struct takt_machine *machine = NULL;
 	struct takt_err err = {0};
@@ -202,6 +205,91 @@ static void a_hanging_gpu_is_stale_and_comes_back(void **state)
 	takt_machine_close(machine);
 }
 
+/* Of each board what it has, and of none what it has not: V100 retires pages and knows nothing of
+ * activity, H100 remaps rows and does. */
+static void vitals_are_those_of_the_board(void **state)
+{
+	const uint32_t both = TAKT_VITAL_ECC | TAKT_VITAL_ECC_EVER | TAKT_VITAL_NVLINKS |
+			      TAKT_VITAL_NVLINK_CRC | TAKT_VITAL_NVLINK_ERRORS |
+			      TAKT_VITAL_HELD_POLICIES | TAKT_VITAL_MEM_TEMP;
+	const uint32_t hopper = TAKT_VITAL_ROWS | TAKT_VITAL_PCIE_RATES |
+				TAKT_VITAL_ACTIVE << TAKT_ACTIVE_TENSOR |
+				TAKT_VITAL_ACTIVE << TAKT_ACTIVE_DRAM;
+	bool is_hopper = strcmp(machine_name, "hgx-h100") == 0;
+	struct takt_machine *machine = open_twin();
+	struct takt_gpu_vitals vitals;
+
+	assert_int_equal(sample_of(machine, 0).vitals.has & TAKT_VITAL_PCIE_RATES, 0);
+	usleep(50000);
+	vitals = sample_of(machine, 0).vitals;
+	assert_int_equal(vitals.has & both, both);
+	assert_int_equal(vitals.has & hopper, is_hopper ? hopper : 0);
+	assert_int_equal(!!(vitals.has & TAKT_VITAL_PAGES), !is_hopper);
+	assert_int_equal(vitals.has & TAKT_VITAL_ACTIVE << TAKT_ACTIVE_FP64, 0);
+	assert_int_equal(vitals.nvlinks, is_hopper ? 18 : 6);
+	assert_int_equal(vitals.nvlinks_up, vitals.nvlinks);
+	assert_int_equal(vitals.ecc_uncorrected, 0);
+	takt_machine_close(machine);
+}
+
+static void vitals_follow_what_happens(void **state)
+{
+	struct takt_machine *machine = open_twin();
+	struct takt_gpu_vitals before = sample_of(machine, 3).vitals, after;
+
+	twin("fault 3 ecc");
+	twin("fault 3 link-down=2");
+	after = sample_of(machine, 3).vitals;
+	assert_int_equal(after.ecc_uncorrected, before.ecc_uncorrected + 1);
+	assert_int_equal(after.ecc_ever_uncorrected, before.ecc_ever_uncorrected + 1);
+	assert_true((after.has & TAKT_VITAL_ROWS) ? after.row_pending : after.page_pending);
+	assert_int_equal(after.nvlinks_up, before.nvlinks_up - 1);
+	twin("fault 3 lost");
+	assert_int_equal(sample_of(machine, 3).vitals.has, 0);
+	twin("fault 3 none");
+	assert_true(sample_of(machine, 3).vitals.has != 0);
+	takt_machine_close(machine);
+}
+
+static pid_t start_load(void)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		(void)!freopen("/dev/null", "w", stdout);
+		execl(takt_twin, takt_twin, "load", "--profile", "gemm", "--gpus", "1", "--seconds",
+		      "600", (char *)NULL);
+		_exit(127);
+	}
+	assert_true(pid > 0);
+	return pid;
+}
+
+static void tensor_cores_are_busy_while_they_multiply(void **state)
+{
+	const uint32_t tensor = TAKT_VITAL_ACTIVE << TAKT_ACTIVE_TENSOR;
+	struct takt_machine *machine = open_twin();
+	uint32_t ppm = 0;
+	pid_t load;
+
+	if (strcmp(machine_name, "hgx-h100") == 0) {
+		(void)sample_of(machine, 1);
+		usleep(20000);
+		assert_int_equal(sample_of(machine, 1).vitals.active_ppm[TAKT_ACTIVE_TENSOR], 0);
+		load = start_load();
+		for (int i = 0; i < 6000 && ppm < 800000; i++) {
+			struct takt_gpu_reading r = sample_of(machine, 1);
+
+			ppm = r.vitals.has & tensor ? r.vitals.active_ppm[TAKT_ACTIVE_TENSOR] : 0;
+			usleep(10000);
+		}
+		kill(load, SIGKILL);
+		assert_int_equal(waitpid(load, NULL, 0), load);
+		assert_true(ppm >= 800000 && ppm <= 1000000);
+	}
+	takt_machine_close(machine);
+}
+
 static int make_machine(void **state)
 {
 	char arguments[3 * PATH_BYTES];
@@ -229,6 +317,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_denied_setter_says_so),
 		cmocka_unit_test(a_lost_gpu_is_one_gpu),
 		cmocka_unit_test(a_hanging_gpu_is_stale_and_comes_back),
+		cmocka_unit_test(vitals_are_those_of_the_board),
+		cmocka_unit_test(vitals_follow_what_happens),
+		cmocka_unit_test(tensor_cores_are_busy_while_they_multiply),
 	};
 
 	if (argc != 4)

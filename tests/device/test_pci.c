@@ -171,6 +171,42 @@ static void node_and_cpus_come_from_the_kernel(void **state)
 	assert_false(takt_sysfs_is_switch(root, "00000000:AF:00.0"));
 }
 
+/* Says what the kernel says of a device; NULL = it does not. */
+static void say(const char *tree, const char *id, const char *vendor, const char *driver,
+		const char *status)
+{
+	char text[2048], directory[512];
+
+	snprintf(directory, sizeof(directory), "%s/devices/%s/%s", root, tree, id);
+	snprintf(text, sizeof(text),
+		 "mkdir -p '%s/power' && ln -sfn '../../drivers/%s' '%s/driver'", directory, driver,
+		 directory);
+	run(text);
+	put(directory, "vendor", vendor);
+	put(directory, "power/runtime_status", status);
+}
+
+static void gpus_sleep_when_all_of_the_driver_do(void **state)
+{
+	static const char first[] = "pci0000:3a/0000:3a:01.0", second[] = "pci0000:5b/0000:5b:00.0",
+			  third[] = "pci0000:ae/0000:ae:00.0";
+
+	assert_false(takt_sysfs_all_asleep("/nonexistent"));
+	assert_false(takt_sysfs_all_asleep(root));
+	say(first, "0000:50:00.0", "0x10de\n", "nvidia", "suspended\n");
+	assert_true(takt_sysfs_all_asleep(root));
+	say(second, "0000:5c:00.0", "0x10de\n", "nvidia", "active\n");
+	assert_false(takt_sysfs_all_asleep(root));
+	say(second, "0000:5c:00.0", "0x10de\n", "nvidia", "suspending\n");
+	assert_true(takt_sysfs_all_asleep(root));
+	/* A virtual machine's, and another vendor's. */
+	say(second, "0000:5c:00.0", "0x10de\n", "vfio-pci", "active\n");
+	say(third, "0000:af:00.0", "0x1002\n", "amdgpu", "active\n");
+	assert_true(takt_sysfs_all_asleep(root));
+	say(first, "0000:50:00.0", "0x10de\n", "nvidia", "unsupported\n");
+	assert_false(takt_sysfs_all_asleep(root));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -180,6 +216,7 @@ int main(void)
 		cmocka_unit_test(what_is_no_cpu_list_is_refused),
 		cmocka_unit_test(places_in_the_tree_tell_the_link),
 		cmocka_unit_test(node_and_cpus_come_from_the_kernel),
+		cmocka_unit_test(gpus_sleep_when_all_of_the_driver_do),
 	};
 
 	return cmocka_run_group_tests(tests, plant_all, uproot);

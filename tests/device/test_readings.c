@@ -7,7 +7,7 @@
 #include "fake_machine.h"
 
 enum {
-	ALL_HAS = (1 << 18) - 1,
+	ALL_HAS = ((1 << 18) - 1) | TAKT_HAS_PERSISTENCE,
 	COMPUTING = 1001, /* pids of the fake with two processes: 999 graphics, 1000, 1001 */
 };
 
@@ -50,7 +50,7 @@ static void a_tick_makes_no_more_driver_calls_than_the_bare_loop(void **state)
 {
 	enum {
 		FAST = 7,
-		SLOW = 13
+		SLOW = 14
 	};
 	struct takt_machine *machine = open_fake();
 	unsigned before = fake_calls();
@@ -88,6 +88,7 @@ static const struct {
 	{"nvmlDeviceGetCurrPcieLinkWidth", TAKT_HAS_PCIE},
 	{"nvmlDeviceGetPcieReplayCounter", TAKT_HAS_PCIE_REPLAY},
 	{"nvmlDeviceGetEncoderUtilization", TAKT_HAS_ENC_DEC},
+	{"nvmlDeviceGetPersistenceMode", TAKT_HAS_PERSISTENCE},
 	{"nvmlDeviceGetDecoderUtilization", TAKT_HAS_ENC_DEC},
 	{"nvmlDeviceGetGraphicsRunningProcesses_v3", 0},
 };
@@ -235,6 +236,21 @@ static void the_actuator_reads_no_processes(void **state)
 	takt_machine_close(machine);
 }
 
+static void the_actuator_counts_memory_errors(void **state)
+{
+	struct takt_machine_config config = fake_config();
+	struct takt_machine *machine;
+	struct takt_gpu_reading r;
+
+	config.counts_errors = true;
+	machine = open_with(config);
+	r = sample_of(machine, 1);
+	assert_int_equal(r.has, ALL_HAS | TAKT_HAS_ECC);
+	assert_int_equal(r.ecc_corrected, FAKE_CORRECTED);
+	assert_int_equal(r.ecc_uncorrected, FAKE_UNCORRECTED);
+	takt_machine_close(machine);
+}
+
 /* Waits for the sample that a tick asks for. */
 static struct takt_gpu_reading tick(struct takt_machine *machine, uint32_t gpu)
 {
@@ -339,6 +355,28 @@ static void the_caller_is_woken_when_samples_have_finished(void **state)
 	close(fd);
 }
 
+static void hushed_samples_wake_nobody_and_are_there(void **state)
+{
+	struct takt_machine *machine = open_fake();
+	int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	struct takt_gpu_reading r;
+	uint64_t events = 0;
+
+	takt_machine_notify(machine, fd);
+	takt_machine_hush(machine, true);
+	takt_machine_sample(machine, UINT32_MAX);
+	for (uint32_t g = 0; g < FAKE_GPUS; g++)
+		assert_int_equal(takt_machine_wait(machine, g, 0, in_ms(20000)), 0);
+	assert_int_equal(takt_machine_reading(machine, 0, &r), 0);
+	takt_machine_hush(machine, false);
+	assert_int_equal(read(fd, &events, sizeof(events)), -1);
+	takt_machine_sample(machine, 0);
+	assert_int_equal(takt_machine_wait(machine, 0, r.seq, in_ms(20000)), 0);
+	takt_machine_close(machine);
+	assert_int_equal(read(fd, &events, sizeof(events)), sizeof(events));
+	close(fd);
+}
+
 static void before_the_first_sample_there_is_no_reading(void **state)
 {
 	struct takt_machine *machine = open_fake();
@@ -364,6 +402,7 @@ int main(void)
 		cmocka_unit_test_setup(without_the_compute_list_the_processes_are_unknown,
 				       reset_fake),
 		cmocka_unit_test_setup(the_actuator_reads_no_processes, reset_fake),
+		cmocka_unit_test_setup(the_actuator_counts_memory_errors, reset_fake),
 		cmocka_unit_test_setup(a_tick_keeps_the_slow_part_and_a_sample_reads_it_again,
 				       reset_fake),
 		cmocka_unit_test_setup(ticks_read_the_slow_part_every_second, reset_fake),
@@ -372,6 +411,7 @@ int main(void)
 			reset_fake),
 		cmocka_unit_test_setup(ticks_do_not_pile_up_behind_a_slow_driver, reset_fake),
 		cmocka_unit_test_setup(the_caller_is_woken_when_samples_have_finished, reset_fake),
+		cmocka_unit_test_setup(hushed_samples_wake_nobody_and_are_there, reset_fake),
 		cmocka_unit_test_setup(before_the_first_sample_there_is_no_reading, reset_fake),
 	};
 

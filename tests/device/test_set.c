@@ -39,6 +39,9 @@ static void setters_reach_their_gpu(void **state)
 	struct takt_machine *machine = open_fake();
 	struct takt_set_call limit = {.op = TAKT_SET_POWER_LIMIT, .limit_mw = 400000};
 	struct takt_set_call unlock = {.op = TAKT_SET_UNLOCK_SM};
+	struct takt_set_call lock_memory = {
+		.op = TAKT_SET_LOCK_MEM, .min_mhz = 2619, .max_mhz = 2619};
+	struct takt_set_call unlock_memory = {.op = TAKT_SET_UNLOCK_MEM};
 	struct takt_err none;
 
 	assert_int_equal(set(machine, 0, lock_call).rc, 0);
@@ -49,6 +52,11 @@ static void setters_reach_their_gpu(void **state)
 	assert_int_equal(sample_of(machine, 0).power_limit_mw, 400000);
 	assert_int_equal(set(machine, 0, unlock).rc, 0);
 	assert_int_equal(fake_locked_min(1), 0);
+	assert_int_equal(set(machine, 0, lock_memory).rc, 0);
+	assert_int_equal(fake_mem_locked_max(1), 2619);
+	assert_int_equal(fake_mem_locked_max(0) + fake_locked_min(1), 0);
+	assert_int_equal(set(machine, 0, unlock_memory).rc, 0);
+	assert_int_equal(fake_mem_locked_max(1), 0);
 	takt_machine_close(machine);
 }
 

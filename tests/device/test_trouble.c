@@ -3,6 +3,7 @@
  * Drivers that hang, boards that fall off the bus, calls that fail at the worst moment. One GPU in
  * trouble is one GPU; nothing is made up; nobody waits for ever.
  */
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -148,6 +149,53 @@ static void a_driver_that_hangs_at_its_start_is_an_error(void **state)
 	assert_int_equal(fake_calls_of("nvmlShutdown"), 2);
 }
 
+/* One GPU of a laptop, by a copy of sysfs. */
+static void put_sysfs(const char *root, const char *status)
+{
+	char text[1024];
+
+	snprintf(text, sizeof(text),
+		 "d='%s/bus/pci/devices/0000:01:00.0'; mkdir -p $d/power && "
+		 "ln -sfn ../../drivers/nvidia $d/driver && echo 0x10de >$d/vendor && "
+		 "echo 0x030000 >$d/class && echo %s >$d/power/runtime_status",
+		 root, status);
+	assert_int_equal(system(text), 0);
+}
+
+static void a_suspended_gpu_is_not_woken(void **state)
+{
+	char root[] = "/tmp/takt-asleep-XXXXXX", text[64];
+	struct takt_machine_config config = fake_config();
+	struct takt_machine *machine = NULL;
+	struct takt_err err = {0};
+
+	assert_non_null(mkdtemp(root));
+	put_sysfs(root, "suspended");
+	config.sysfs_root = root;
+	config.leaves_asleep = true;
+	(void)fake_calls_of("nvmlInit_v2");
+	assert_int_equal(takt_machine_open(&config, &machine, &err), -TAKT_E_UNAVAILABLE);
+	assert_non_null(strstr(err.msg, "suspended"));
+	config.source = TAKT_SOURCE_AUTO;
+	machine = open_with(config);
+	assert_string_equal(takt_machine_info(machine)->source, "none");
+	assert_non_null(strstr(takt_machine_info(machine)->why_none, "suspended"));
+	takt_machine_close(machine);
+	assert_int_equal(fake_calls_of("nvmlInit_v2"), 0);
+
+	/* Who wants it does, and once it is awake anybody may. */
+	config.leaves_asleep = false;
+	takt_machine_close(open_with(config));
+	assert_int_equal(fake_calls_of("nvmlInit_v2"), 1);
+	config.leaves_asleep = true;
+	put_sysfs(root, "active");
+	machine = open_with(config);
+	assert_int_equal(takt_machine_info(machine)->gpu_count, FAKE_GPUS);
+	takt_machine_close(machine);
+	snprintf(text, sizeof(text), "rm -rf '%s'", root);
+	assert_int_equal(system(text), 0);
+}
+
 static void a_lost_gpu_is_one_gpu(void **state)
 {
 	struct takt_machine *machine = open_fake();
@@ -288,6 +336,7 @@ int main(void)
 				       reset_fake),
 		cmocka_unit_test_setup(links_beside_a_hanging_gpu_are_known, reset_fake),
 		cmocka_unit_test_setup(a_driver_that_hangs_at_its_start_is_an_error, reset_fake),
+		cmocka_unit_test_setup(a_suspended_gpu_is_not_woken, reset_fake),
 		cmocka_unit_test_setup(a_lost_gpu_is_one_gpu, reset_fake),
 		cmocka_unit_test_setup(
 			a_gpu_that_is_lost_from_the_start_is_sampled_when_it_comes_back,

@@ -9,27 +9,25 @@ boards; see judge.py and kit.py.
 import collections
 import concurrent.futures
 import contextlib
-import http.client
 import os
 import random
 import signal
 import sqlite3
 import sys
-import threading
 import time
 
 import judge
 import kit
+from campaign_load import AGAIN, GPUS, Load, kinds_of
 
 LONG = os.environ.get("TAKT_TEST_LONG") == "1"
 SEED = int(sys.argv[2]) if len(sys.argv) > 2 and sys.argv[2].isdigit() else 20261120
-GPUS = 4
 MACHINES_AT_ONCE = 2
 RESTORED_WITHIN_S = 10
 SETTLED_WITHIN_S = 120
 ANYBODY = range(1, 1_000_000)  # job ids, where a fault may have met any job
-AGAIN = "again"  # the name of jobs with --requeue: known also where the answer to the submit was lost
 TRIED = collections.Counter()  # what was tried: how often
+JOBS = collections.Counter()   # what kinds of jobs there were when it was tried
 
 
 def tried(what):
@@ -41,7 +39,15 @@ def main(cases):
     status = kit.main(cases)
     for what, number in sorted(TRIED.items()):
         kit.note(f"trials: {number} {what}")
+    kit.note("jobs: " + ", ".join(f"{number} {what}" for what, number in sorted(JOBS.items())))
     return status
+
+
+def every_kind_of_job_was_there():
+    """All that the load has, and some that were ended for others."""
+    missing = {"part of a GPU", "ranks", "preemptible", "of an array", "after another", "staged",
+               "ended for another, run again"} - set(JOBS)
+    assert not missing, f"no job was {missing}: {JOBS}"
 
 
 def side_by_side(trials):
@@ -56,64 +62,12 @@ def side_by_side(trials):
     return {name: future.result() for name, future in futures}
 
 
-class Load:
-    """A client that submits jobs until it is told to stop, whether takt answers or not."""
-
-    def __init__(self, m, luck, pause_s=0.02, environment=100, refusals=(503,), stages=True):
-        self.stages = stages
-        self.m, self.luck, self.pause_s, self.refusals = m, luck, pause_s, refusals
-        self.env = ["PATH=/usr/bin:/bin", "FILL=" + "x" * environment]
-        self.accepted, self.repeatable, self.problems = [], set(), []
-        self.stopping = threading.Event()
-        self.thread = threading.Thread(target=self._run)
-        self.thread.start()
-
-    def _job(self):
-        ms = self.luck.choice((5, 20, 60, 300))
-        gpus = self.luck.choice((0, 1, 1, 2, GPUS))
-        requeue = self.luck.random() < 0.3
-        spec = {"gpus": gpus, "requeue": requeue, "grace_ms": 1000, "env": self.env}
-        if requeue:
-            spec["name"] = AGAIN
-        command = []
-        if gpus and self.luck.random() < 0.4:
-            spec.update(clock_ask=self.luck.choice(("ceiling", "lock")),
-                        clock_mhz=self.luck.choice((600, 900, 1200)))
-        if self.stages and gpus and self.luck.random() < 0.5:  # one of higher rank has others called off
-            spec.update(stage=True, priority=self.luck.choice((0, 0, 3)))
-        if self.stages and gpus and self.luck.random() < 0.2:
-            spec["prefetch"] = ["/bin/sh", "-c", "sleep 0.1"]
-        if gpus and self.luck.random() < 0.1:  # the boards see this one
-            command = self.m.load_argv("--steps", 2, "--step-time-ms", 10, "--quiet")
-        return self.m.witness_argv(ms, *command), spec
-
-    def _submit(self, client):
-        argv, spec = self._job()
-        job = client.submit(argv, **spec)["id"]
-        self.accepted.append(job)
-        if spec["requeue"]:
-            self.repeatable.add(job)
-
-    def _run(self):
-        client = kit.Client(self.m.socket, 10)
-        while not self.stopping.is_set():
-            try:
-                self._submit(client)
-            except (OSError, http.client.HTTPException):
-                client.close()  # takt is dead: the answer is lost, the job may not be
-            except kit.Refused as refused:
-                if refused.status not in self.refusals:
-                    self.problems.append(refused)
-            except Exception as problem:
-                self.problems.append(problem)
-                break
-            self.stopping.wait(self.luck.uniform(0, 2 * self.pause_s))
-        client.close()
-
-    def stop(self):
-        self.stopping.set()
-        self.thread.join(kit.WAIT_S)
-        assert not self.thread.is_alive() and not self.problems, self.problems
+@contextlib.contextmanager
+def machine(armed=False):
+    """A simulated machine where whoever may be ended for others is, however short he ran."""
+    with kit.machine(gpus=GPUS, armed=armed) as m:
+        m.more_flags = ("--min-runtime", "0s")
+        yield m
 
 
 @contextlib.contextmanager
@@ -127,10 +81,23 @@ def load(m, luck, **more):
     made.stop()
 
 
+LIVE = "state IN ('waiting', 'starting', 'running', 'stopping')"
+# An environment is there as long as its job lives, and not a moment longer.
+ASTRAY = f"""SELECT 'environment of job ' || job_id || ', which has ended or is gone' FROM environment
+    WHERE job_id NOT IN (SELECT id FROM job WHERE {LIVE})
+    UNION ALL SELECT 'no environment of job ' || id || ', which lives' FROM job
+    WHERE {LIVE} AND id NOT IN (SELECT job_id FROM environment)
+    UNION ALL SELECT 'description of job ' || job_id || ', which is gone' FROM spec
+    WHERE job_id NOT IN (SELECT id FROM job)
+    UNION ALL SELECT 'no description of job ' || id FROM job WHERE id NOT IN (SELECT job_id FROM spec)"""
+
+
 def database_problems(m):
     try:
         with contextlib.closing(sqlite3.connect(m.path("state/takt.db"))) as db:
             rows = db.execute("PRAGMA integrity_check").fetchall()
+            if rows == [("ok",)] and db.execute("PRAGMA user_version").fetchone() != (0,):
+                rows = db.execute(ASTRAY).fetchall()
     except sqlite3.DatabaseError as problem:
         rows = [(str(problem),)]
     return [f"the database: {text}" for (text,) in rows if text != "ok"]
@@ -140,36 +107,46 @@ def left_locked(m):
     return [f"GPU {gpu} is left locked to {clocks}" for gpu, clocks in m.locked().items()]
 
 
+class Submitted:
+    """What a load knows of its jobs, where there is none: just their numbers."""
+
+    def __init__(self, accepted):
+        self.accepted, self.repeatable, self.after = accepted, set(), {}
+
+
 class Record:
     """Everything that a run is judged by."""
 
-    def __init__(self, witness, views, accepted, repeatable, killed, problems):
-        self.witness, self.views, self.accepted = witness, views, accepted
-        self.repeatable, self.killed, self.problems = repeatable, killed, problems
+    def __init__(self, witness, views, work, killed, problems):
+        self.witness, self.views, self.accepted, self.after = witness, views, work.accepted, dict(work.after)
+        self.repeatable = work.repeatable | {job for job, view in views.items() if view.get("name") == AGAIN}
+        self.killed, self.problems = killed, problems
 
     def violations(self):
         return [*self.problems,
                 *judge.handed_out_twice(self.witness),
+                *judge.attempts_run_twice(self.witness, self.views),
+                *judge.before_its_turn(self.witness, self.after),
                 *judge.lost(self.accepted, self.views),
                 *judge.ended_otherwise(self.witness, self.views, self.repeatable),
                 *judge.not_done(self.views, self.killed)]
 
 
-def settle(m, accepted, repeatable, killed):
+def settle(m, work, killed=()):
     """Waits until every job has ended; the record, with what is wrong then."""
     client = m.client()
 
     def waiting():
         return [(v["id"], v["state"], v.get("why_text", "")) for v in client.live()]
-    kit.until(lambda: not waiting(), SETTLED_WITHIN_S, lambda: f"all jobs ended: {waiting()}")
+    kit.until(lambda: not waiting(), SETTLED_WITHIN_S, lambda: f"all jobs ended: {waiting()[:8]}")
     views = {view["id"]: view for view in client.history()}
-    repeatable = repeatable | {job for job, view in views.items() if view.get("name") == AGAIN}
     with contextlib.suppress(AssertionError):
         kit.until(lambda: not m.locked(), RESTORED_WITHIN_S, "")
     problems = left_locked(m) + database_problems(m)
     kit.until(lambda: all(gpu["state"] == "free" for gpu in client.status()["gpus"]),
               SETTLED_WITHIN_S, lambda: f"all GPUs free: {client.status()['gpus']}")
-    return Record(m.witness(), views, accepted, repeatable, killed, problems)
+    JOBS.update(kind for view in views.values() for kind in kinds_of(view))
+    return Record(m.witness(), views, work, killed, problems)
 
 
 def clean(found):
@@ -184,7 +161,7 @@ def so_far(m, work):
 
 
 def judge_run(m, work, killed=()):
-    clean(settle(m, work.accepted, work.repeatable, killed).violations())
+    clean(settle(m, work, killed).violations())
 
 
 def kill(pid):

@@ -16,7 +16,7 @@ import kit
 sys.path.insert(0, os.path.join(kit.SOURCE, "tests/twin"))
 import venv  # noqa: E402
 
-LOW_MHZ = 990
+LOW_MHZ, HIGH_MHZ = 990, 1500
 MEMORY_MIB = 2048
 
 LIST = """
@@ -60,12 +60,12 @@ def status(m):
 
 
 @contextlib.contextmanager
-def job_on(count):
+def job_on(count, **more):
     """A machine with a job on so many GPUs that takt and the boards show at work."""
     kit.needs_a_plain_twin()
     with kit.machine() as m:
         m.start()
-        job = m.client().submit(m.load_argv("--profile", "gemm", "--mem", MEMORY_MIB), gpus=count)
+        job = m.client().submit(m.load_argv("--profile", "gemm", "--mem", MEMORY_MIB), gpus=count, **more)
         # Utilisation and power are means of the last second: by then both are steady.
         kit.until(lambda: sum(bool(gpu["procs"]) and gpu["gpu_util_pct"] == 100
                               for gpu in status(m)) == count, 20, "takt shows the job at work")
@@ -173,7 +173,27 @@ def a_lock_by_others_is_left_alone():
         assert m.boards()[gpu]["setter_calls"] == calls, m.boards()[gpu]
 
 
+def a_lock_over_takts_own_is_noticed_and_left_alone():
+    """takt says so and sets nothing there any more, until an administrator resets the GPU."""
+    with job_on(1, clock_ask="ceiling", clock_mhz=LOW_MHZ) as (m, job):
+        (gpu,) = job["gpu_list"]
+        assert m.locked() == {gpu: (345, LOW_MHZ)}, m.locked()
+        python(m, "-c", LOCK, str(HIGH_MHZ), status(m)[gpu]["uuid"])
+        kit.until(lambda: status(m)[gpu]["clock_state"] == "foreign", 60, lambda: status(m)[gpu])
+        note = f"SM clock {HIGH_MHZ} MHz although takt set [345,{LOW_MHZ}] MHz"
+        assert note in m.takt("clock", "show").stdout, m.takt("clock", "show")
+        assert note in m.takt("show", str(job["id"])).stdout, m.takt("show", str(job["id"]))
+        refused = m.takt("clock", "set", str(LOW_MHZ), "--gpus", str(gpu))
+        assert refused.returncode != 0 and "although takt set" in refused.stderr, refused
+        m.client().cancel(job["id"])
+        m.client().wait(job["id"])
+        assert m.locked() == {gpu: (345, HIGH_MHZ)}, m.locked()
+        assert m.takt("clock", "reset", "--gpus", str(gpu)).returncode == 0
+        assert not m.locked() and status(m)[gpu]["clock_state"] == "clean", status(m)[gpu]
+
+
 if __name__ == "__main__":
     sys.exit(kit.main([pynvml_sees_what_takt_sees, gpustat_sees_what_takt_sees,
                        gpustat_prints_the_jobs_process, a_lock_by_pynvml_slows_the_job,
-                       a_lock_by_others_is_left_alone]))
+                       a_lock_by_others_is_left_alone,
+                       a_lock_over_takts_own_is_noticed_and_left_alone]))

@@ -71,6 +71,22 @@ def its_processes_are_the_jobs_and_not_from_outside():
         kit.until(lambda: gpu_of(client, 0)["state"] == "free", kit.WAIT_S, lambda: gpu_of(client, 0))
 
 
+def a_container_says_how_far_it_is():
+    """Its file is there to be mounted before it starts, and nothing else of that folder is; staged or not."""
+    script = f"import sys; sys.path.insert(0, {os.path.join(kit.SOURCE, 'examples')!r}); " \
+             "from takt_progress import Progress; Progress().add(steps=7)"
+    with docked(gpus=1) as (m, daemon, words):
+        client = m.client()
+        for stage in ((), ("--stage",)):
+            job = int(m.takt("submit", "-q", *words, *stage, "-n", "1", "--", sys.executable, "-c", script).stdout)
+            assert client.wait(job)["state"] == "done", client.job(job)
+            assert client.job(job)["progress"]["steps"] == 7, client.job(job)
+            run, path = daemon.runs[-1], m.path(f"state/jobs/{job}.1/progress")
+            assert run["env"]["TAKT_PROGRESS"] == path, run
+            mounts = [word for word in run["words"] if word.startswith("--mount=")]
+            assert f"--mount=type=bind,source={path},target={path}" in mounts and len(mounts) == 2, mounts
+
+
 def a_container_is_removed_when_its_job_is_cancelled():
     with docked(gpus=1) as (m, daemon, words):
         client = m.client()
@@ -96,6 +112,23 @@ def ranks_have_a_container_each():
     with docked(gpus=1) as (m, daemon, words):
         done = m.takt("run", "-q", *words, "-n", "0", "--ranks=2", "--", "sh", "-c", "echo $RANK of $WORLD_SIZE")
         assert done.returncode == 0 and sorted(done.stdout.splitlines()) == ["0 of 2", "1 of 2"], done
+
+
+def a_container_is_started_when_its_staged_job_has_gpus():
+    with docked(gpus=1) as (m, daemon, words):
+        client = m.client()
+        client.submit(["/bin/sh", "-c", f"while [ ! -e {m.path('free')} ]; do sleep 0.02; done"], gpus=1)
+        job = int(m.takt("submit", "-q", *words, "--gpus", "1", "--stage", "--",
+                           "sh", "-c", "echo on $CUDA_VISIBLE_DEVICES").stdout)
+        kit.until(lambda: os.path.exists(m.path(f"state/jobs/{job}.1/staged")), kit.WAIT_S, lambda: client.job(job))
+        assert not daemon.runs, daemon.runs
+        with open(m.path("free"), "w", encoding="ascii"):
+            pass
+        view = client.wait(job)
+        assert (view["state"], view["attempt"]) == ("done", 1), view
+        run = daemon.runs[0]
+        assert run["words"][run["words"].index("--gpus") + 1] == f'"device={view["gpu_uuid"][0]}"', run
+        assert "on 0" in m.takt("logs", str(job)).stdout, m.takt("logs", str(job)).stdout
 
 
 def a_runtime_that_is_not_there_is_named():
@@ -214,9 +247,11 @@ if __name__ == "__main__":
     sys.exit(kit.main([
         a_command_runs_in_a_container,
         its_processes_are_the_jobs_and_not_from_outside,
+        a_container_says_how_far_it_is,
         a_container_is_removed_when_its_job_is_cancelled,
         a_container_is_removed_when_the_shim_was_killed,
         ranks_have_a_container_each,
+        a_container_is_started_when_its_staged_job_has_gpus,
         a_runtime_that_is_not_there_is_named,
         a_container_that_a_job_starts_itself_is_explained,
         a_job_on_a_gpu_that_is_not_its_own_is_told,

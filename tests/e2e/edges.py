@@ -45,6 +45,27 @@ def a_job_cancelled_while_the_launcher_is_away_never_runs():
         assert job not in [begin.job for begin in m.witness().begins]
 
 
+def takt_answers_before_the_actuator_is_there():
+    """Jobs run, clocks are said not to be set; once it is there they are, and put back in the end."""
+    with kit.machine(gpus=2) as m:
+        let_go = m.hold_back("takt-actuate")
+        m.start()
+        client = m.client()
+        assert client.wait(client.submit(m.witness_argv(1), gpus=1)["id"])["state"] == "done"
+        done = m.takt("clock", "set", "--gpus", "0", "1200")
+        assert done.returncode != 0 and "actuator" in done.stderr, done
+        job = client.submit(m.witness_argv(600_000), gpus=1, clock_ask="ceiling", clock_mhz=1200)["id"]
+        kit.until(lambda: client.job(job)["state"] == "running", kit.WAIT_S, lambda: client.job(job))
+        assert "not applied" in client.job(job)["clock_note"] and not m.locked(), client.job(job)
+        let_go()
+        (gpu,) = client.job(job)["gpu_list"]
+        kit.until(lambda: m.locked().get(gpu, (0, 0))[1] == 1200, kit.WAIT_S, lambda: (m.locked(), client.job(job)))
+        kit.until(lambda: "not applied" not in client.job(job)["clock_note"], kit.WAIT_S, lambda: client.job(job))
+        client.cancel(job)
+        client.wait(job)
+        kit.until(lambda: not m.locked(), kit.WAIT_S, m.locked)
+
+
 def what_a_job_puts_in_its_logs_place_stops_nobody():
     with kit.machine(gpus=1) as m:
         m.start()
@@ -89,6 +110,29 @@ def answers_say_what_is_and_no_more():
         client.cancel(job)
 
 
+def a_benchmark_is_for_ones_own_gpus_and_ends_with_its_job():
+    with kit.machine(gpus=2) as m:
+        m.start()
+        client = m.client()
+        job = client.submit(m.witness_argv(60000), gpus=1)["id"]
+        kit.until(lambda: client.job(job)["state"] == "running", kit.WAIT_S, lambda: client.job(job))
+        (own,) = client.job(job)["gpu_list"]
+        before = m.boards()[own]["limit_mw"]
+        wish = {"max_mhz": 1200, "lock": True, "power_limit_mw": 400000, "benchmark": True}
+        try:
+            client.ask("POST", "/v1/clocks/set", dict(wish, gpus=[1 - own]))
+            raise AssertionError("a benchmark on a GPU of nobody's was accepted")
+        except kit.Refused as refused:
+            assert refused.status == 403 and "holds alone" in str(refused), refused
+        gpu = client.ask("POST", "/v1/clocks/set", dict(wish, gpus=[own]))["gpus"][own]
+        assert (gpu["lease_min_mhz"], gpu["lease_max_mhz"], gpu["lease_job"]) == (1200, 1200, job), gpu
+        assert m.locked() == {own: (1200, 1200)}, m.locked()
+        assert m.boards()[own]["limit_mw"] == 400000 < before, m.boards()[own]
+        client.cancel(job)
+        client.wait(job)
+        kit.until(lambda: not m.locked() and m.boards()[own]["limit_mw"] == before, kit.WAIT_S, m.boards)
+
+
 def a_takt_that_only_observes_sees_its_jobs_end():
     with kit.machine(gpus=1) as m:
         m.start()
@@ -106,6 +150,61 @@ def a_takt_that_only_observes_sees_its_jobs_end():
         assert m.client().wait(waits)["state"] == "done"
 
 
+def drawn_mj(m):
+    return m.boards()[0]["energy_mj"]
+
+
+def energy_is_told(client, job):
+    return lambda: "energy_mj" in client.job(job).get("report", {})
+
+
+def an_account_goes_on_when_takt_is_restarted():
+    """Its energy is what the board says that it has drawn from begin to end, once takt has looked long enough."""
+    with kit.machine(gpus=1) as m:
+        m.start()
+        client = m.client()
+        least = drawn_mj(m)
+        job = client.submit(m.witness_argv(3600000), gpus=1)["id"]
+        kit.until(lambda: m.witness().begins, kit.WAIT_S, "the job runs")
+        before = drawn_mj(m)
+        kit.until(energy_is_told(client, job), kit.WAIT_S, lambda: client.job(job))
+        assert m.stop() == 0
+        m.start()
+        client = m.client()
+        kit.until(energy_is_told(client, job), 4 * kit.WAIT_S, lambda: client.job(job))
+        behind = drawn_mj(m)
+        client.cancel(job)
+        report = client.wait(job)["report"]
+        after = drawn_mj(m)
+        assert (behind - before) * 0.95 <= report["energy_mj"] <= after - least, (least, before, behind, after, report)
+        assert "peak_memory_bytes" in report and "mean_util_permille" in report, report
+
+
+def what_takt_has_not_seen_of_a_job_is_not_told():
+    with kit.machine(gpus=1) as m:
+        m.start()
+        client = m.client()
+        job = client.submit(m.witness_argv(3600000), gpus=1)["id"]
+        kit.until(energy_is_told(client, job), kit.WAIT_S, lambda: client.job(job))
+        assert m.stop() == 0
+        time.sleep(3)
+        m.start()
+        client = m.client()
+        kit.until(lambda: client.job(job)["state"] == "running", kit.WAIT_S, lambda: client.job(job))
+        client.cancel(job)
+        report = client.wait(job)["report"]
+        assert "energy_mj" not in report and "peak_memory_bytes" not in report, report
+        assert "takt was away" in report["energy_why_not"], report
+        again = client.submit(m.witness_argv(3600000), gpus=1)["id"]
+        kit.until(energy_is_told(client, again), kit.WAIT_S, lambda: client.job(again))
+        m.kill()
+        m.start()
+        client = m.client()
+        client.cancel(again)
+        report = client.wait(again)["report"]
+        assert "energy_mj" not in report and report["energy_why_not"].startswith("takt was "), report
+
+
 def a_pipe_in_place_of_a_lock_is_named():
     with kit.machine(gpus=1) as m:
         m.start()
@@ -121,7 +220,8 @@ def what_history_forgets_takes_its_logs_along():
     with kit.machine(gpus=1) as m:
         m.start("--keep-ended", "3")
         client = m.client()
-        jobs = [client.submit(["true"])["id"] for _ in range(10)]
+        says_how_far = ["sh", "-c", ': > "$TAKT_PROGRESS"']
+        jobs = [client.submit(says_how_far)["id"] for _ in range(10)]
         for job in jobs:
             client.wait(job)
         own = m.path(f"state/jobs/{jobs[0]}.1/mine")
@@ -146,10 +246,13 @@ if __name__ == "__main__":
     sys.exit(kit.main([
         a_driver_that_hangs_for_all_gpus_gets_no_job,
         a_job_cancelled_while_the_launcher_is_away_never_runs,
+        takt_answers_before_the_actuator_is_there,
         what_a_job_puts_in_its_logs_place_stops_nobody,
         a_job_needs_no_environment,
         answers_say_what_is_and_no_more,
+        a_benchmark_is_for_ones_own_gpus_and_ends_with_its_job,
         a_takt_that_only_observes_sees_its_jobs_end,
+        an_account_goes_on_when_takt_is_restarted, what_takt_has_not_seen_of_a_job_is_not_told,
         a_pipe_in_place_of_a_lock_is_named,
         what_history_forgets_takes_its_logs_along,
     ]))

@@ -69,6 +69,42 @@ def a_lost_gpu_is_one_gpu():
         assert not client.status().get("notes"), client.status()["notes"]
 
 
+def policy_decides_what_becomes_of_a_job_on_a_lost_gpu():
+    """requeue: it runs again elsewhere; stop: it has failed. Its GPU is nobody's until somebody has looked, over a
+    restart too. What the driver says for a moment only ends nobody."""
+    with kit.machine(gpus=2) as again, kit.machine(gpus=2) as stop:
+        jobs = {}
+        for m, policy in ((again, "requeue"), (stop, "stop")):
+            m.start("--on-gpu-fault", policy)
+            client = m.client()
+            jobs[m] = client.submit(["sh", "-c", "test $TAKT_RESTART = 1 || exec sleep 600"], gpus=1)["id"]
+            kit.until(lambda: client.job(jobs[m])["state"] == "running", kit.WAIT_S, lambda: client.job(jobs[m]))
+            (lost,) = client.job(jobs[m])["gpu_list"]
+            m.twin("fault", str(lost), "lost")
+            kit.until(state_is(client, lost, "lost"), kit.WAIT_S, client.status)
+            m.twin("fault", str(lost), "none")
+            kit.until(lambda: not gpu(client, lost)["lost"], kit.WAIT_S, client.status)
+            assert client.job(jobs[m])["state"] == "running", client.job(jobs[m])
+            m.twin("fault", str(lost), "lost")
+        view = again.client().wait(jobs[again], 120)
+        assert (view["state"], view["attempt"], view["restarts"]) == ("done", 2, 1), view
+        assert view["gpu_list"] == [1 - lost], view
+        view = stop.client().wait(jobs[stop], 120)
+        assert (view["state"], view["attempt"]) == ("failed", 1) and "GPU of it has failed" in view["message"], view
+        for m in (again, stop):
+            m.twin("fault", str(lost), "none")
+            m.kill()
+            m.start("--on-gpu-fault", "stop")
+            client = m.client()
+            kit.until(lambda: not gpu(client, lost)["lost"], kit.WAIT_S, client.status)
+            assert gpu(client, lost)["state"] == "quarantined", client.status()
+            assert f"while job {jobs[m]} used it" in m.takt("status").stdout, m.takt("status")
+            wide = client.submit(["true"], gpus=2)["id"]
+            kit.until(lambda: client.job(wide).get("why") == "unhealthy", kit.WAIT_S, lambda: client.job(wide))
+            assert m.takt("gpu", "resume", str(lost)).returncode == 0
+            assert client.wait(wide)["state"] == "done"
+
+
 def a_hanging_gpu_stops_nobody_else():
     with kit.machine(gpus=3) as m:
         m.start()
@@ -299,6 +335,31 @@ def what_a_job_leaves_behind_keeps_its_gpu():
         kit.note(str(seen))
 
 
+def a_drain_goes_on_when_takt_is_killed():
+    """Whether a GPU is clean cannot be seen while the driver does not list processes: then it is nobody's, also for
+    a daemon that has not seen the job."""
+    blind = "nvmlDeviceGetComputeRunningProcesses,nvmlDeviceGetComputeRunningProcesses_v2,nvmlDeviceGetComputeRunningProcesses_v3"
+    with kit.machine(gpus=1) as m:
+        m.start(hide=blind)
+        client = m.client()
+        job = client.submit(m.witness_argv(1), gpus=1)["id"]
+        after = client.submit(m.witness_argv(1), gpus=1)["id"]
+        assert client.wait(job)["state"] == "done"
+        for _ in range(2):
+            assert gpu(client, 0)["state"] in ("draining", "quarantined"), client.status()
+            m.kill()
+            m.start(hide=blind)
+            client = m.client()
+            kit.until(lambda: gpu(client, 0)["state"] != "lost", kit.WAIT_S, client.status)
+        assert gpu(client, 0)["state"] in ("draining", "quarantined"), client.status()
+        assert not [b for b in m.witness().begins if b.job == after], "the GPU was handed on unseen"
+        m.kill()
+        m.start()
+        client = m.client()
+        assert client.wait(after)["state"] == "done"
+        kit.until(state_is(client, 0, "free"), kit.WAIT_S, client.status)
+
+
 def a_job_that_ignores_sigterm_is_killed_after_its_grace():
     with kit.machine(gpus=1) as m:
         m.start()
@@ -317,11 +378,12 @@ def a_job_that_ignores_sigterm_is_killed_after_its_grace():
 
 if __name__ == "__main__":
     sys.exit(kit.main([
-        a_lost_gpu_is_one_gpu, a_hanging_gpu_stops_nobody_else,
+        a_lost_gpu_is_one_gpu, policy_decides_what_becomes_of_a_job_on_a_lost_gpu, a_hanging_gpu_stops_nobody_else,
         gpus_that_hang_from_the_start_are_set_aside,
         a_job_without_permission_for_clocks_runs_and_is_told,
         clocks_that_cannot_be_set_on_all_are_set_on_none,
         what_cannot_be_put_back_is_shouted_until_it_is, the_guard_restores_when_nobody_else_can,
         a_gpu_that_hangs_when_the_actuator_starts_is_put_back,
         a_gpu_of_somebody_else_is_left_alone, what_a_job_leaves_behind_keeps_its_gpu,
+        a_drain_goes_on_when_takt_is_killed,
         a_job_that_ignores_sigterm_is_killed_after_its_grace]))

@@ -36,6 +36,9 @@ def jobs_share_one_gpu_at_once():
         kit.until(lambda: client.job(late).get("why") == "fraction", 20, lambda: client.job(late))
         listed = {share["job_id"]: share["milli"] for share in shares_of(client)}
         assert listed == {half: 500, third: 300}, listed
+        series = [name for name in client.metrics() if name.startswith("takt_gpu_job{")]
+        assert len(series) == 2 and all(any(f',takt_job="{job}"' in name for name in series)
+                                        for job in (half, third)), series
         shown = m.takt("status").stdout
         assert f"{half} half" in shown and f"{third} third" in shown and "0.5" in shown, shown
         client.cancel(half)
@@ -50,15 +53,46 @@ def the_command_line_asks_for_shares():
     with kit.machine(gpus=2) as m:
         m.start()
         client = m.client()
-        done = m.takt("submit", "--gpus", "2x0.25", "--gpu-mem", "10G", "--",
+        done = m.takt("submit", "-q", "--gpus", "2x0.25", "--gpu-mem", "10G", "--",
                       "/bin/sh", "-c", "echo $CUDA_VISIBLE_DEVICES $TAKT_GPU_MILLI $TAKT_GPU_MEM_MIB")
         assert done.returncode == 0, done
-        job = client.wait(client.history()[0]["id"] if client.history() else client.live()[0]["id"])
+        job = client.wait(int(done.stdout))
         assert (job["state"], job["gpu_list"]) == ("done", [0, 1]), job
         log = m.takt("logs", str(job["id"])).stdout
         assert log == "0,1 250 10240\n", log
-        refused = m.takt("submit", "--gpus", "0.5", "--clock", "1400", "true")
-        assert refused.returncode != 0 and "holds alone" in refused.stderr, refused
+        refused = m.takt("submit", "--gpus", "0.5", "--clock-lock", "1400", "true")
+        assert refused.returncode != 0 and "held alone" in refused.stderr, refused
+
+
+def the_most_demanding_clock_of_a_shared_gpu_holds():
+    with kit.machine(gpus=1) as m:
+        m.start()
+        client = m.client()
+
+        def start(milli, **more):
+            job = client.submit(m.witness_argv(60_000), gpus=1, gpu_milli=milli, **more)["id"]
+            kit.until(running(client, job), 30, client.live)
+            return job
+
+        def ceiling():
+            return m.locked()[0][1] if m.locked() else None
+
+        slow = start(300, clock_ask="ceiling", clock_mhz=600)
+        assert ceiling() == 600
+        fast = start(300, clock_ask="ceiling", clock_mhz=900)
+        kit.until(lambda: ceiling() == 900, 20, ceiling)
+        free = start(300)
+        kit.until(lambda: ceiling() is None, 20, ceiling)
+        client.cancel(free)
+        kit.until(lambda: ceiling() == 900, 20, ceiling)
+        m.kill()
+        m.start()
+        kit.until(lambda: ceiling() == 900, 30, ceiling)
+        client = m.client()
+        client.cancel(fast)
+        kit.until(lambda: ceiling() == 600, 20, ceiling)
+        client.cancel(slow)
+        kit.until(lambda: ceiling() is None, 20, ceiling)
 
 
 def memory_is_a_ledger():
@@ -207,6 +241,7 @@ if __name__ == "__main__":
     sys.exit(kit.main([
         jobs_share_one_gpu_at_once,
         the_command_line_asks_for_shares,
+        the_most_demanding_clock_of_a_shared_gpu_holds,
         memory_is_a_ledger,
         who_takes_more_than_he_reserved_is_told,
         a_share_is_not_handed_on_before_its_job_is_gone,

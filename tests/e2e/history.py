@@ -8,10 +8,14 @@ import csv
 import io
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 
 import kit
+
+sys.path.insert(0, os.path.join(kit.SOURCE, "tests/sim"))
+from report_document import document_of
 
 
 def rows(text):
@@ -36,6 +40,8 @@ def jobs_are_chosen_and_sorted():
         assert ids() == [gate, second, first]
         assert ids("--name", "train-*") == [second, first]
         assert ids("--state", "failed,lost") == [second]
+        listed = m.takt("queue", "--history").stdout
+        assert "TAGS" in listed and "night,big" in listed and "TAGS" not in m.takt("queue").stdout, listed
         assert ids("--tag", "big") == [first] and ids("--tag", "bi") == []
         assert ids("--gpu", str(client.job(gate)["gpu_list"][0]), "--state", "running") == [gate]
         assert ids("--since", "1h") == [gate, second, first] and ids("--until", "1h") == []
@@ -53,6 +59,48 @@ def jobs_are_chosen_and_sorted():
         assert done.returncode == 64 and "--since" in done.stderr, done
 
 
+def history_is_read_to_its_end():
+    """More ended jobs than are ever asked for at once, made in the database of a takt that does not run."""
+    count = 12000
+    with kit.machine(gpus=1) as m:
+        m.start()
+        client = m.client()
+        first = client.submit(["true"], gpus=1, name="first")["id"]
+        client.wait(first)
+        m.stop()
+        with sqlite3.connect(m.path("state/takt.db")) as db:
+            columns = [row[1] for row in db.execute("PRAGMA table_info(job)")]
+            same = ", ".join(name for name in columns if name not in ("id", "submit_seq", "ended_ns", "state", "wall_ns"))
+            db.execute("CREATE TEMP TABLE n AS WITH RECURSIVE c(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM c "
+                       f"WHERE i < {count}) SELECT i FROM c")
+            db.execute(f"INSERT INTO job(id, submit_seq, ended_ns, state, wall_ns, {same}) SELECT {first} + i, "
+                       f"submit_seq + i, ended_ns - i * 1000000000, iif(i % 4 = 0, 'failed', 'done'), "
+                       f"i * 1000000, {same} FROM job, n WHERE id = {first}")
+            db.execute(f"INSERT INTO spec SELECT {first} + i, json_set(json, '$.name', 'bulk-' || (i % 3)) FROM spec, n "
+                       f"WHERE job_id = {first}")
+        m.start()
+
+        def ids(*words):
+            done = m.takt("jobs", "--json", *words)
+            assert done.returncode == 0, done
+            return [job["id"] for job in json.loads(done.stdout)["jobs"]]
+        last = first + count
+        assert ids("--limit", "3") == [last, last - 1, last - 2]
+        assert ids("--limit", "2", "--before", str(first + 2)) == [first + 1, first]
+        assert ids("--name", "first") == [first], "the oldest of all"
+        assert ids("--sort", "ran", "--state", "failed", "--limit", "2") == [last, last - 4]
+        assert ids("--sort", "ended", "--limit", "2") == [first, first + 1]
+        assert len(ids("--limit", "10000")) == 10000
+        assert "the first 50; --limit shows more" in m.takt("jobs").stdout
+        assert m.takt("jobs", "--limit", "10001").returncode == 64
+        report = json.loads(m.takt("report", "--json", "--by", "name").stdout)
+        groups = {group["key"]: group["jobs"] for group in report["groups"]}
+        assert groups == {"first": 1, "bulk-0": 4000, "bulk-1": 4000, "bulk-2": 4000}, groups
+        assert report["total"]["jobs"] == count + 1 and report["total"]["not_done"] == count // 4, report["total"]
+        until = json.loads(m.takt("report", "--json", "--until", "2h").stdout)["total"]["jobs"]
+        assert count - 7200 <= until < count - 7000, until
+
+
 def a_report_adds_up_and_says_what_is_not_known():
     with kit.machine(gpus=2) as m:
         m.start()
@@ -62,7 +110,8 @@ def a_report_adds_up_and_says_what_is_not_known():
         idle = client.submit(["sleep", "5"], gpus=2, name="idle")["id"]
         short = client.submit(["true"], gpus=1, name="short")["id"]
         views = {job: client.wait(job) for job in (busy, idle, short)}
-        report = json.loads(m.takt("report", "--json", "--by", "name", "--price", "0.5").stdout)
+        report = json.loads(m.takt("report", "--json", "--by", "name", "--price", "0.5", "--html", m.path("r.html")).stdout)
+        assert document_of(m.path("r.html")) == report and report["simulated"] and report["price"] == 0.5, report
         groups = {group["key"]: group for group in report["groups"]}
         assert report["by"] == "name" and set(groups) == {"busy", "idle", "short"}, report
         hours = 2 * views[idle]["report"]["wall_ms"] / 3600000
@@ -130,6 +179,7 @@ def the_journal_gets_levels():
 if __name__ == "__main__":
     sys.exit(kit.main([
         jobs_are_chosen_and_sorted,
+        history_is_read_to_its_end,
         a_report_adds_up_and_says_what_is_not_known,
         configurations_are_checked,
         the_journal_gets_levels,

@@ -8,6 +8,7 @@ import json
 import os
 import re
 import sys
+import time
 
 import kit
 
@@ -148,9 +149,51 @@ def cpus_and_memory_are_counted():
         shown = m.takt("show", str(second)).stdout
         assert re.search(r"^CPUs +0\.500$", shown, re.MULTILINE) and "1.0G at least" in shown.replace("1024M", "1.0G"), shown
         for words, says in ((("-c", "4000"), "CPUs, the machine has"), (("-m", "60T"), "of memory, the machine has"),
-                            (("--gpu-mem", "1T"), "the smallest here has")):
+                            (("--gpu-mem", "1T"), "the largest here has")):
             done = m.takt("submit", *words, "--", "true")
             assert done.returncode == 65 and says in done.stderr, done
+
+
+def who_waits_is_told_where_it_will_run():
+    with kit.machine(gpus=2) as m:
+        m.start()
+        client = m.client()
+        gate = client.submit(["sleep", "600"], gpus=2, estimate_ms=600000)["id"]
+        job = client.submit(["sleep", "60"], gpus=2, estimate_ms=60000)["id"]
+        kit.until(lambda: client.job(job)["starts_gpus"] == [0, 1], kit.WAIT_S, lambda: client.job(job))
+        assert client.job(job)["starts_ms"] and client.job(gate)["starts_gpus"] == [], client.job(gate)
+
+
+def a_job_gets_the_gpus_that_it_names():
+    with kit.machine(gpus=4) as m:
+        m.start()
+        client = m.client()
+        first = client.submit(["sleep", "600"], gpus=1, gpu_indices=[3])["id"]
+        assert kit.until(lambda: client.job(first)["gpu_list"], kit.WAIT_S, "it has its GPU") == [3]
+        pair = client.submit(["sleep", "600"], gpus=2, gpu_indices=[1, 3])["id"]
+        rest = [client.submit(["sleep", "600"], gpus=1)["id"] for _ in range(3)]
+        kit.until(lambda: all(state(client, job) == "running" for job in rest[:2]), kit.WAIT_S,
+                  "who comes later has the GPUs that it does not name")
+        assert sorted(client.job(job)["gpu_list"][0] for job in rest[:2]) == [0, 2]
+        waits = client.job(pair)
+        assert waits["state"] == "waiting" and waits["gpu_indices"] == [1, 3], waits
+        assert waits["why_text"].endswith("; GPU 3 is in use"), waits
+        assert state(client, rest[2]) == "waiting", "GPU 1 stays free for it"
+        assert "2 asked for, of 1,3\n" in m.takt("show", str(pair)).stdout, m.takt("show", str(pair)).stdout
+        m.kill()
+        m.start()
+        client = m.client()
+        assert client.job(pair)["gpu_indices"] == [1, 3], client.job(pair)
+        client.cancel(first)
+        kit.until(lambda: client.job(pair)["gpu_list"] == [1, 3], kit.WAIT_S, "it has both")
+        again = m.takt("simulate", "--replay", m.path("state/takt.db"))
+        assert again.returncode == 0, again
+        refused = m.takt("submit", "--gpu-index", "0,4", "--", "true")
+        assert refused.returncode != 0 and "asks for GPU 4; this machine has 4" in refused.stderr, refused
+        for job in (pair, *rest):
+            client.cancel(job)
+        end = client.wait(json.loads(m.takt("submit", "--json", "--gpu-index", "2", "--", "true").stdout)["id"])
+        assert end["gpu_list"] == [2], end
 
 
 def a_dry_run_says_where_and_when():
@@ -170,6 +213,39 @@ def a_dry_run_says_where_and_when():
         assert done.returncode == 65 and "has 2" in done.stderr, done
         client.cancel(gate)
         assert client.submit(["true"])["id"] == gate + 1
+
+
+def a_dry_run_says_it_of_an_array():
+    """Which of its jobs begin at once, where, and what the others wait for: %N is kept to."""
+    with kit.machine(gpus=4) as m:
+        m.start()
+        client = m.client()
+        words = ["-n", "1", "--estimate", "10m", "--", "true"]
+        said = m.takt("submit", "--dry-run", "--array", "10-19%3", *words).stdout.splitlines()
+        assert said[1].startswith("10-12: would start now on GPUs 0-2"), said
+        assert said[2].startswith("13-") and "the first predicted to start" in said[2] and "each expected to run 10m" in said[-1], said
+        told = json.loads(m.takt("submit", "--dry-run", "--json", "--array", "0-499%3", *words).stdout)
+        first, second = told["array"][:2]
+        assert (first["first"], first["last"], first["starts"], first["gpu_list"]) == (0, 2, True, [0, 1, 2]), told
+        assert (second["first"], second["starts"], second["why"]) == (3, False, "array"), told
+        runs = told["array"]
+        assert len(runs) <= 8 and all(a["last"] + 1 == b["first"] for a, b in zip(runs, runs[1:])), runs
+        assert runs[-1]["last"] + 1 + told.get("more", 0) == 500, told
+        free = json.loads(m.takt("submit", "--dry-run", "--json", "--array", "0-9", *words).stdout)["array"]
+        assert free[0]["last"] == 3 and free[0]["gpu_list"] == [0, 1, 2, 3] and free[1]["why"] == "gpus", free
+        assert free[1]["starts_ms"] > time.time() * 1000 + 500_000, free
+        whole = json.loads(m.takt("submit", "--dry-run", "--json", "--array", "0-3", *words).stdout)["array"]
+        assert [(run["first"], run["last"]) for run in whole] == [(0, 3)], whole
+        with open(m.path("jobs/two.toml"), "w", encoding="ascii") as file:
+            file.write('[[job]]\nname = "sweep"\ncommand = "true"\ngpus = 1\narray = "1-6%2"\n'
+                       '[[job]]\nname = "after"\ncommand = "true"\nafter = "sweep"\n')
+        said = m.takt("submit", "-f", m.path("jobs/two.toml"), "--dry-run").stdout.splitlines()
+        assert said[2].split()[:3] == ["sweep", "(6", "jobs)"] and said[3].split()[0] == "1-2", said
+        assert "would start now on GPUs 0-1" in said[3] and said[-1].startswith("after"), said
+        assert "comes after job" in said[-1], said
+        room = m.takt("submit", "--dry-run", "--array", "0-9999", *words)
+        assert room.returncode == 0 or "room for" in room.stderr, room
+        assert not client.live() and client.submit(["true"])["id"] == 1
 
 
 def an_array_runs_so_many_at_a_time():
@@ -254,7 +330,10 @@ if __name__ == "__main__":
         jobs_come_after_jobs,
         a_job_begins_later,
         cpus_and_memory_are_counted,
+        who_waits_is_told_where_it_will_run,
+        a_job_gets_the_gpus_that_it_names,
         a_dry_run_says_where_and_when,
+        a_dry_run_says_it_of_an_array,
         an_array_runs_so_many_at_a_time,
         several_jobs_are_taken_or_none,
         a_file_of_jobs_is_handed_in_whole,

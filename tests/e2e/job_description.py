@@ -2,34 +2,9 @@
 """The description of a job, end to end: what may be asked for, in which words, and what comes of it."""
 import json
 import os
-import re
 import sys
 
 import kit
-
-# How each wish of the daemon's table of what is not carried out yet is asked for.
-WISHES = {
-    "gpu_milli": ("--gpus", "0.5"), "mig": ("--mig", "1g.10gb"), "preemptible": ("--preemptible",),
-    "freezable": ("--freezable",), "checkpoint_signal": ("--checkpoint-signal", "USR1"),
-    "checkpoint_dir": ("--checkpoint-dir", "/tmp"), "deadline_ms": ("--deadline", "2h"), "estimate_ms": ("--estimate", "1h"),
-    "tenant": ("--tenant", "lab"), "ranks": ("--ranks",), "idle_release_ms": ("--idle-release", "30m"),
-    "container": ("--container", "debian"), "stage": ("--stage",), "prefetch": ("--prefetch", "true"),
-    "hook": ("--hook", "true"), "wait_outside": ("--wait-outside",),
-}
-
-
-def what_is_not_carried_out_is_refused():
-    with open(kit.SOURCE + "/src/daemon/not_yet.c", encoding="utf-8") as file:
-        fields = re.findall(r'WISH\("[^"]*", (\w+)\)', file.read())
-    with kit.machine(gpus=1) as m:
-        m.start()
-        for field in fields:
-            words = WISHES[field]
-            done = m.takt("submit", *words, "--", "true")
-            assert done.returncode == 69 and "is not carried out yet" in done.stderr, (words, done)
-            assert words[0] in done.stderr, (words, done)
-        assert not m.client().live() and not m.client().history()
-
 
 def the_first_retry_comes_after_its_backoff():
     with kit.machine(gpus=1) as m:
@@ -230,37 +205,8 @@ def a_grid_is_a_job_a_combination():
             assert done.returncode == 64 and says in done.stderr, done
 
 
-def the_examples_of_the_page_run():
-    with open(kit.SOURCE + "/docs/job.md", encoding="utf-8") as file:
-        examples = re.findall(r"```toml run\n(.*?)```", file.read(), re.S)
-    assert len(examples) == 2
-    with kit.machine(gpus=2) as m:
-        m.start()
-        client = m.client()
-        for i, text in enumerate(examples):
-            done = submit(m, f"example{i}.toml", text, "-q")
-            assert done.returncode == 0, done
-            for job in map(int, done.stdout.split()):
-                view = client.wait(job)
-                assert view["state"] == "done", view
-        last = client.raw("GET", f"/v1/jobs/{job}/log")[1].decode()
-        assert last == "0.01\n0.1\n", last
-
-
-def the_page_has_every_option():
-    with open(kit.SOURCE + "/docs/job.md", encoding="utf-8") as file:
-        page = file.read()
-    told = kit.subprocess.run([os.path.join(kit.BUILD, "src/daemon/takt"), "help", "submit"], capture_output=True, text=True,
-                              check=True).stdout
-    options = re.findall(r"^  (?:-.,|   ) (--[a-z-]+)", told, re.M)
-    missing = [name for name in options
-               if name not in page and name not in ("--quiet", "--json", "--socket", "--help", "--file")]
-    assert len(options) > 40 and not missing, missing
-
-
 if __name__ == "__main__":
     sys.exit(kit.main([
-        what_is_not_carried_out_is_refused,
         the_first_retry_comes_after_its_backoff,
         a_file_speaks_the_words_of_the_command_line,
         environments_are_told,
@@ -268,6 +214,4 @@ if __name__ == "__main__":
         a_failure_ends_what_comes_after_it,
         bad_files_are_refused_as_a_whole,
         a_grid_is_a_job_a_combination,
-        the_examples_of_the_page_run,
-        the_page_has_every_option,
     ]))

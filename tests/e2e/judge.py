@@ -7,21 +7,37 @@ takt. Times are CLOCK_MONOTONIC nanoseconds.
 import bisect
 import collections
 
+WHOLE = 1000  # thousandths of a GPU
+
 # A submit as its client saw it: sent before it went out, accepted once the answer was there.
 Submit = collections.namedtuple("Submit", "job gpus priority sent_ns accepted_ns")
 
 
+def parts_on(gpu, witness):
+    """[(when, -1 end or 1 begin, end record)] of the jobs that had a GPU, in order; an end goes first."""
+    ends = [end for end in witness.ends if gpu in end.gpus and end.milli]
+    return sorted([(end.begin_ns, 1, end) for end in ends] + [(end.end_ns, -1, end) for end in ends])
+
+
+def more_than_whole(gpu, witness):
+    """Jobs that began on a GPU whose others left less than they had, and were not frozen when they came."""
+    beside = {beside.attempt for beside in witness.beside if beside.what == f"gpu-{gpu}"}
+    found, there = [], []
+    for _, what, end in parts_on(gpu, witness):
+        if what < 0:
+            there.remove(end)
+            continue
+        if end.attempt not in beside and sum(other.milli for other in there) + end.milli > WHOLE:
+            found.append(f"GPU {gpu}: job {end.job} began while job {there[0].job} ran")
+        there.append(end)
+    return found
+
+
 def handed_out_twice(witness):
-    """A lock was busy, or two jobs held a GPU at a time by their own account."""
+    """A lock was busy, or jobs held more than all of a GPU at a time by their own account."""
     found = [f"job {b.job} (attempt {b.attempt}) found {b.what} in use" for b in witness.busy]
-    by_gpu = collections.defaultdict(list)
-    for end in witness.ends:
-        for gpu in end.gpus:
-            by_gpu[gpu].append(end)
-    for gpu, ends in sorted(by_gpu.items()):
-        ends.sort(key=lambda e: e.begin_ns)
-        found += [f"GPU {gpu}: job {b.job} began while job {a.job} ran"
-                  for a, b in zip(ends, ends[1:]) if b.begin_ns < a.end_ns]
+    for gpu in sorted({gpu for end in witness.ends for gpu in end.gpus}):
+        found += more_than_whole(gpu, witness)
     return found
 
 
@@ -110,6 +126,26 @@ def ended_otherwise(witness, views, repeatable=()):
             found.append(f"job {job} began {begins} times, and is {state}")
     found += [f"job {job} ran but was never accepted" for job in sorted(set(begun) - set(views))]
     return found
+
+
+def attempts_run_twice(witness, views):
+    """An attempt began more than once, or a job more often than takt says that it tried."""
+    tries = collections.Counter((b.job, b.attempt) for b in witness.begins)
+    begun = collections.Counter(b.job for b in witness.begins)
+    found = [f"attempt {attempt} of job {job} began {number} times"
+             for (job, attempt), number in sorted(tries.items()) if number > 1]
+    return found + [f"job {job} began {begun[job]} times in {view['attempt']} attempts"
+                    for job, view in sorted(views.items()) if begun[job] > view["attempt"]]
+
+
+def before_its_turn(witness, after):
+    """A job began before the one that it comes after ({job: that one}) had ended."""
+    first = {b.job: b.begin_ns for b in reversed(witness.begins)}
+    last = {}
+    for end in witness.ends:
+        last[end.job] = max(end.end_ns, last.get(end.job, 0))
+    return [f"job {job} began before job {before} had ended" for job, before in sorted(after.items())
+            if job in first and first[job] < last.get(before, 0)]
 
 
 def lost(accepted, views):

@@ -52,6 +52,32 @@ def an_overlap_is_seen_without_the_lock():
            "GPU 0", "job 2 began while job 1 ran")
 
 
+def parts_of_a_gpu_add_up():
+    def parts(milli):
+        return kit.Witness([f"end {job} {job}.1 0@{milli} 100 200" for job in (1, 2)])
+    assert not judge.handed_out_twice(parts(500)) and not judge.handed_out_twice(parts(0))
+    expect(judge.handed_out_twice(parts(501)), "GPU 0", "job 2 began while job 1 ran")
+
+
+def an_attempt_that_began_twice_is_seen():
+    views = {job: {"attempt": 2} for job in (1, 2, 3, 4)}
+    assert not judge.attempts_run_twice(witness(), views)
+    expect(judge.attempts_run_twice(witness(("begin 4 4.1 - 220\n", "begin 4 4.1 - 220\nbegin 4 4.1 - 240\n")), views),
+           "attempt 4.1 of job 4 began 2 times")
+    expect(judge.attempts_run_twice(witness(), {**views, 4: {"attempt": 0}}), "job 4 began 1 times in 0 attempts")
+
+
+def a_job_before_its_turn_is_seen():
+    assert not judge.before_its_turn(witness(), {2: 1})
+    expect(judge.before_its_turn(witness(), {3: 2}), "job 3 began before job 2 had ended")
+
+
+def beside_a_frozen_job_is_no_overlap_but_only_there():
+    late = ("end 1 1.1 0,1 100 200", "end 1 1.1 0,1 100 290")
+    record = witness(late, ("begin 2 2.1", "beside 2 2.1 gpu-0 210\nbegin 2 2.1"))
+    expect(judge.handed_out_twice(record), "GPU 1", "job 3 began while job 1 ran")
+
+
 def a_job_that_never_ran_is_seen():
     w = witness(("begin 4 4.1 - 220\nend 4 4.1 - 220 230\n", ""))
     expect(judge.not_run_once(w, [1, 2, 3, 4]), "job 4 began 0 times")

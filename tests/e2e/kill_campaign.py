@@ -8,8 +8,11 @@ Usage: kill_campaign.py BUILD_FOLDER [SEED]
 With TAKT_TEST_LONG=1 there are more trials.
 """
 import contextlib
+import ctypes
 import functools
 import glob
+import http.client
+import itertools
 import os
 import random
 import re
@@ -17,12 +20,14 @@ import signal
 import socket
 import sqlite3
 import struct
+import subprocess
 import sys
 import time
 
 import kit
-from campaign import (ANYBODY, GPUS, LONG, RESTORED_WITHIN_S, SEED, Load, clean, database_problems,
-                      ensure_runs, judge_run, kill, load, main, settle, side_by_side, so_far, tried, TRIED)
+from campaign import (ANYBODY, GPUS, LONG, RESTORED_WITHIN_S, SEED, TRIED, Submitted, clean, database_problems,
+                      ensure_runs, every_kind_of_job_was_there, judge_run, kill, load, machine, main, settle,
+                      side_by_side, so_far, tried)
 
 RANDOM_DEATHS = 500 if LONG else 150
 FEWEST_TRIALS = 700 if LONG else 180
@@ -32,12 +37,14 @@ REACHED_WITHIN_S = 60
 POINT = re.compile(r'takt_crash_point\(\s*"([^"]+)"')
 # Which process passes the points of a room.
 PROCESS_OF = {"store": "takt", "queue": "takt", "engine": "takt", "launch": "takt-launch",
-              "shim": "takt-shim", "actuate": "takt-actuate"}
+              "shim": "takt-shim", "actuate": "takt-actuate", "attempt": "takt"}
+# Places that no job leads to: tune.py, actuate_process_test.py and actuate_deaths_test.py die there.
+ELSEWHERE = ("tune.", "declare.", "actuate.cpu_", "actuate.mig_")
+CLEAN_UP = ("store.before_cut", "store.after_cut", "attempt.file_removed", "attempt.removed")
+OF_FREEZING = ("queue.before_still", "queue.before_hand_over", "queue.after_hand_over", "queue.before_thaw")
+KEPT = 10  # ended jobs, where it cleans up
 GUARD = "actuate.guard_"
-# point: why no trial here passes it, and what else tests it
-NOT_PASSED = {point: "of staged jobs, which are left out where one shim is to die; tests/engine/test_crash.c"
-              for point in ("shim.before_staged", "shim.after_staged", "shim.after_prefetch", "shim.after_wait",
-                            "shim.before_void")}
+PATIENCE_S = 2  # with a shim that may wait for its turn
 
 
 def crash_points():
@@ -45,13 +52,17 @@ def crash_points():
     for path in glob.glob(os.path.join(kit.SOURCE, "src/**/*.c"), recursive=True):
         with open(path, encoding="utf-8") as file:
             found.update(POINT.findall(file.read()))
-    return sorted(found)
+    return sorted(point for point in found if not point.startswith(ELSEWHERE))
 
 
 def passes(point):
     """At which pass of the point to die. What is being written differs from one commit to the next."""
     if LONG:
         return (1, 2, 3, 5, 8, 13)
+    if point == "attempt.file_removed":  # each file of a folder is one
+        return (1, 5, 9, 18)
+    if point == "shim.before_void":  # few staged jobs are called off
+        return (1, 2, 3)
     return (1, 5) if point.startswith("store.") and "commit" in point else (1,)
 
 
@@ -65,11 +76,13 @@ def process_of(point):
 
 def takt_dies_at(point, nth):
     """Whether it did."""
+    if point in CLEAN_UP:
+        return takt_dies_at_clean_up(point, nth)
     luck = random.Random(f"{SEED} {point} {nth}")
-    with kit.machine(gpus=GPUS) as m:
+    with machine() as m:
         m.spawn(crash=f"{point}:{nth}")
         large = 100_000 if "checkpoint" in point else 100  # so that the log of the store is soon long
-        with load(m, luck, pause_s=0.005, environment=large) as work:
+        with load(m, luck, pause_s=0.005, environment=large, freezes=point in OF_FREEZING) as work:
             with contextlib.suppress(Exception):
                 m.serve.wait(REACHED_WITHIN_S)
             reached = m.serve.poll() == -signal.SIGKILL
@@ -82,10 +95,56 @@ def takt_dies_at(point, nth):
     return reached
 
 
+def folders_of(m):
+    """Jobs whose folders are on disk."""
+    return {int(name.split(".")[0]) for name in os.listdir(m.path("state/jobs"))}
+
+
+def takt_dies_at_clean_up(point, nth):
+    """History is cut at a start; what is left of a cut job goes, sooner or later, and of no other."""
+    with kit.machine(gpus=GPUS) as m:
+        m.start()
+        client = m.client()
+        runs = client.submit(m.witness_argv(600_000), gpus=1)["id"]
+        waits = client.submit(m.witness_argv(1), gpus=1, held=True)["id"]
+        first = client.submit(["true"], array_first=1, array_last=3 * KEPT)["id"]
+        kit.until(lambda: len(client.live()) == 2, kit.WAIT_S, client.live)
+        assert m.stop() == 0
+        m.more_flags = ("--keep-ended", str(KEPT))
+        m.spawn(crash=f"{point}:{nth}")
+        with contextlib.suppress(OSError, http.client.HTTPException, AssertionError):
+            kit.until(m.answers, kit.WAIT_S, "takt answers")
+            m.client().submit(["true"])  # what is cut is cut after a commit
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            m.serve.wait(REACHED_WITHIN_S)
+        reached = m.serve.poll() == -signal.SIGKILL
+        m.kill()
+        m.start()
+        client = m.client()
+        assert client.wait(client.submit(["true"])["id"])["state"] == "done"
+
+        def kept():
+            return {view["id"] for view in (*client.live(), *client.history())}
+        kit.until(lambda: folders_of(m) <= kept() and {runs, first + 3 * KEPT - 1} <= folders_of(m), kit.WAIT_S,
+                  lambda: f"folders are those of jobs: {sorted(folders_of(m) ^ kept())}")
+        assert {runs, waits} <= kept() and len(kept()) < 2 * KEPT, kept()
+        clean(database_problems(m))
+        client.cancel(runs)
+        assert client.wait(runs)["state"] == "cancelled" and len(m.witness().begins) == 1
+        kit.until(lambda: not notes_of(m), kit.WAIT_S, lambda: notes_of(m))
+    return reached
+
+
+def notes_of(m):
+    """Jobs of whom something may be left, by takt's own notes."""
+    with contextlib.closing(sqlite3.connect(m.path("state/takt.db"))) as db:
+        return db.execute("SELECT key FROM kept WHERE key LIKE 'gone/%'").fetchall()
+
+
 def takt_dies_at_again(point):
     """It is killed under load, dies at the place while it picks up the pieces, and starts once more."""
     luck = random.Random(f"{SEED} {point} again")
-    with kit.machine(gpus=GPUS) as m:
+    with machine() as m:
         m.start()
         with load(m, luck, pause_s=0.005) as work:
             time.sleep(luck.uniform(0.1, 0.4))
@@ -102,35 +161,63 @@ def takt_dies_at_again(point):
     return reached
 
 
+def a_shim_dies_at(m, point):
+    """Arms one shim after the other, until one has died there: few are of a job that passes the point, and
+    one that waits for its turn may wait long. How many were armed; 0 = none died."""
+    end = time.monotonic() + REACHED_WITHIN_S
+    for number in itertools.count(1):
+        if time.monotonic() > end:
+            return 0
+        m.arm("takt-shim", point)
+        with contextlib.suppress(AssertionError):
+            kit.until(lambda: m.fate("takt-shim") is not None, PATIENCE_S, "the armed shim is over")
+        if m.fate("takt-shim") == signal.SIGKILL:
+            return number
+        m.forget_fate("takt-shim")
+
+
+def a_guard_dies(m):
+    """Its work begins when the actuator dies; takt is made to hold still, so that nobody else restores."""
+    kit.until(m.locked, kit.WAIT_S, "a clock is locked")
+    m.serve.send_signal(signal.SIGSTOP)
+    kill(m.pids("takt-actuate")[0])
+    reached = dies_of_its_arms(m, "takt-guard")
+    m.serve.send_signal(signal.SIGCONT)
+    return reached
+
+
+def dies_of_its_arms(m, helper):
+    with contextlib.suppress(AssertionError):
+        kit.until(lambda: m.fate(helper) is not None, REACHED_WITHIN_S, "it died")
+    return m.fate(helper) == signal.SIGKILL
+
+
+def too_many_lost(record, shims):
+    unlucky = [view for view in record.views.values() if view["state"] != "done"]
+    if len(unlucky) > shims or any(view["state"] != "lost" for view in unlucky):
+        return [f"{shims} shims could die, but these jobs did not get done: {unlucky}"]
+    return []
+
+
 def helper_dies_at(helper, point, nth):
+    """Shims pass each point once: there `nth` is which try it is."""
     luck = random.Random(f"{SEED} {point} {nth}")
-    with kit.machine(gpus=GPUS, armed=True) as m:
-        if helper != "takt-shim":
+    of_shim = helper == "takt-shim"
+    with machine(armed=True) as m:
+        if not of_shim:
             m.arm(helper, f"{point}:{nth}")
         m.start()
-        with load(m, luck, pause_s=0.01, stages=helper != "takt-shim") as work:
-            if helper == "takt-shim":
-                kit.until(lambda: m.witness().ends, 10, "a job has run")
-                m.arm(helper, f"{point}:{nth}")
-            elif helper == "takt-guard":
-                kit.until(m.locked, 10, "a clock is locked")
-                m.serve.send_signal(signal.SIGSTOP)  # so that nobody else restores
-                kill(m.pids("takt-actuate")[0])
-            with contextlib.suppress(AssertionError):
-                kit.until(lambda: m.fate(helper) is not None, REACHED_WITHIN_S, "it died")
-            if helper == "takt-guard":
-                m.serve.send_signal(signal.SIGCONT)
+        with load(m, luck, pause_s=0.01) as work:
+            if of_shim:
+                reached = a_shim_dies_at(m, point)
+            else:
+                reached = a_guard_dies(m) if helper == "takt-guard" else dies_of_its_arms(m, helper)
             time.sleep(0.2)
-        killed = ANYBODY if helper == "takt-shim" else ()
-        record = settle(m, work.accepted, work.repeatable, killed)
-        found = record.violations()
-        if helper == "takt-shim":
-            unlucky = [v for v in record.views.values() if v["state"] != "done"]
-            if len(unlucky) > 1 or any(v["state"] != "lost" for v in unlucky):
-                found.append(f"one shim died, but these jobs did not get done: {unlucky}")
-        clean(found)
+        m.disarm(helper)
+        record = settle(m, work, ANYBODY if of_shim else ())
+        clean(record.violations() + too_many_lost(record, reached if of_shim else 0))
         assert m.serve.poll() is None, "takt itself ended"
-        return m.fate(helper) == signal.SIGKILL
+        return bool(reached)
 
 
 def dies_at(process, point, nth):
@@ -154,14 +241,13 @@ def at_every_place_of(process):
         points = [point for point in crash_points() if process_of(point) == process]
         reached = side_by_side([((point, nth), functools.partial(dies_at, process, point, nth))
                                 for point in points for nth in passes(point)])
-        missed = [point for point in points if reached[point, 1] == (point in NOT_PASSED)]
-        assert points and not missed, f"not as expected, reached or not: {missed}"
+        missed = [point for point in points if not any(reached[point, nth] for nth in passes(point))]
+        assert points and not missed, f"no trial passed these: {missed}"
     return f"{process}_dies_at_every_place", case
 
 
 def takt_dies_while_it_recovers():
-    points = [point for point in crash_points()
-              if process_of(point) == "takt" and point not in NOT_PASSED]
+    points = [point for point in crash_points() if process_of(point) == "takt" and point not in CLEAN_UP]
     reached = side_by_side([(point, functools.partial(takt_dies_at_again, point)) for point in points])
     for _ in filter(None, reached.values()):
         tried("takt killed while it recovers")
@@ -206,7 +292,7 @@ def deaths_on_one_machine(number):
     """(jobs accepted, jobs killed)"""
     luck = random.Random(f"{SEED} deaths {number}")
     killed = set()
-    with kit.machine(gpus=GPUS) as m:
+    with machine() as m:
         m.start()
         with load(m, luck, pause_s=0.03) as work:
             for _ in range(DEATHS_A_MACHINE):
@@ -231,7 +317,7 @@ def at_random_moments():
 
 def all_die(number):
     luck = random.Random(f"{SEED} all {number}")
-    with kit.machine(gpus=GPUS) as m:
+    with machine() as m:
         m.start()
         with load(m, luck, pause_s=0.01) as work:
             time.sleep(luck.uniform(0.2, 0.6))
@@ -278,7 +364,7 @@ def the_guard_restores_when_the_actuator_alone_dies():
 def the_lease_of_a_job_that_never_started_is_ended():
     """takt dies after it has asked for clocks and before the attempt is on disk: played by hand, since a
     restarted takt would most often ask for the same again."""
-    request = struct.Struct("@IIQQQQIII96s4x")  # struct takt_actuate_request
+    request = struct.Struct("@IIQQQQIIIIIIII96s80s")  # struct takt_actuate_request
     set_clocks, job, ttl_ns = 2, 999, 30_000_000_000
     with kit.machine(gpus=2) as m:
         m.start()
@@ -288,8 +374,8 @@ def the_lease_of_a_job_that_never_started_is_ended():
         with contextlib.closing(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)) as actuate:
             actuate.settimeout(10)
             actuate.connect(door)
-            actuate.send(request.pack(1, set_clocks, 1, job << 8, job, ttl_ns, 345, 600, 0,
-                                      m.boards()[0]["uuid"].encode()))
+            actuate.send(request.pack(4, set_clocks, 1, job << 8, job, ttl_ns, 345, 600, 0, 1, 0, 0, 0, 1,
+                                      m.boards()[0]["uuid"].encode(), b""))
             kit.until(m.locked, 10, "its clock is locked")
         m.start()
         kit.until(lambda: not m.locked(), RESTORED_WITHIN_S, lambda: f"restored: {m.locked()}")
@@ -299,6 +385,37 @@ def the_lease_of_a_job_that_never_started_is_ended():
         assert (view["state"], view.get("message", "")) == ("done", ""), view
 
 
+def door_of(m, pid):
+    """The socket that a process listens on at its path, as a descriptor of ours."""
+    with open("/proc/net/unix", encoding="utf-8") as file:
+        doors = {line.split()[6] for line in file if line.rstrip().endswith(m.path("run/launch.sock"))
+                 and line.split()[3] == "00010000"}
+    number = next(int(fd) for fd in os.listdir(f"/proc/{pid}/fd")
+                  if os.readlink(f"/proc/{pid}/fd/{fd}").strip("socket:[]") in doors)
+    pidfd = os.pidfd_open(pid)
+    copy = ctypes.CDLL(None, use_errno=True).syscall(438, pidfd, number, 0)  # pidfd_getfd
+    os.close(pidfd)
+    assert copy >= 0, os.strerror(ctypes.get_errno())
+    return copy
+
+
+def a_door_that_outlives_the_launcher_is_not_taken_for_it():
+    """As when it dies between making a child and the child's letting go of what it inherited."""
+    with kit.machine(gpus=1) as m:
+        m.start()
+        client = m.client()
+        kit.until(lambda: m.pids("takt-launch"), kit.WAIT_S, "the launcher runs")
+        kit.until(lambda: client.wait(client.submit(["true"])["id"])["state"] == "done", kit.WAIT_S, "it works")
+        (pid,) = m.pids("takt-launch")
+        door = door_of(m, pid)
+        time.sleep(1.2)  # who dies sooner is started again after a pause
+        kill(pid)
+        job = client.submit(m.witness_argv(1), gpus=1)["id"]
+        time.sleep(0.5)
+        os.close(door)
+        assert client.wait(job)["state"] == "done", client.job(job)
+
+
 def the_campaign_can_fail():
     """A record of a good run passes; with any one forged entry it does not."""
     luck = random.Random(SEED + 2)
@@ -306,13 +423,14 @@ def the_campaign_can_fail():
         m.start()
         with load(m, luck) as work:
             kit.until(lambda: len(m.witness().ends) > 10, 20, "some jobs have run")
-        good = settle(m, work.accepted, set(), set())
+        good = settle(m, work)
         assert not good.violations(), good.violations()
         with_gpus = next(e for e in good.witness.ends if e.gpus)
         some = with_gpus.job
+        last = max(good.witness.ends, key=lambda end: end.end_ns)
 
         def forged(change):
-            record = settle(m, list(work.accepted), set(), set())
+            record = settle(m, work)
             change(record)
             assert record.violations(), f"{change.__name__} was not seen"
 
@@ -331,16 +449,27 @@ def the_campaign_can_fail():
         def a_job_that_began_twice(record):
             record.witness.begins.append(next(b for b in record.witness.begins if b.job == some))
 
+        def an_attempt_that_began_twice(record):
+            again = next(b for b in record.witness.begins if b.job == some)
+            record.witness.begins.append(again)
+            record.repeatable.add(some)
+
+        def a_job_before_its_turn(record):
+            record.after[with_gpus.job] = last.job
+
         def a_job_that_never_ends(record):
             record.views[some] = {**record.views[some], "state": "running"}
 
         def a_job_lost_for_no_reason(record):
             record.views[some] = {**record.views[some], "state": "lost"}
         for change in (a_busy_gpu, two_on_a_gpu, a_lost_job, a_job_that_takt_forgot_to_run,
-                       a_job_that_began_twice, a_job_that_never_ends, a_job_lost_for_no_reason):
+                       a_job_that_began_twice, an_attempt_that_began_twice, a_job_before_its_turn, a_job_that_never_ends, a_job_lost_for_no_reason):
             forged(change)
         assert m.stop() == 0
         with contextlib.closing(sqlite3.connect(m.path("state/takt.db"))) as db:
+            with db:
+                db.execute("INSERT INTO environment VALUES(?, '{}')", (some,))
+            assert any("environment" in problem for problem in database_problems(m)), database_problems(m)
             db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         with open(m.path("state/takt.db"), "r+b") as file:
             size = file.seek(0, os.SEEK_END)
@@ -361,7 +490,7 @@ def planted(wrong):
         with contextlib.closing(sqlite3.connect(m.path("state/takt.db"))) as db, db:
             wrong(m, db, runs, waits)
         m.start()
-        return settle(m, [runs, waits], set(), set()).violations()
+        return settle(m, Submitted([runs, waits])).violations()
 
 
 def forget(m, db, _, waits):
@@ -396,8 +525,10 @@ def enough_was_tried():
 CASES = [every_place_is_some_process_s,
          *map(at_every_place_of, ("takt", "takt-launch", "takt-shim", "takt-actuate", "takt-guard")),
          takt_dies_while_it_recovers, the_guard_restores_when_the_actuator_alone_dies,
-         the_lease_of_a_job_that_never_started_is_ended, everything_dies_at_once, at_random_moments,
-         the_campaign_can_fail, what_is_planted_is_found, enough_was_tried]
+         the_lease_of_a_job_that_never_started_is_ended,
+         a_door_that_outlives_the_launcher_is_not_taken_for_it, everything_dies_at_once, at_random_moments,
+         the_campaign_can_fail,
+         what_is_planted_is_found, every_kind_of_job_was_there, enough_was_tried]
 
 if __name__ == "__main__":
     sys.exit(main(CASES))

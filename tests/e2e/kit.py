@@ -30,9 +30,22 @@ TWIN_LIB = os.path.join(BUILD, "twin/lib/550/libnvidia-ml.so.1")
 WITNESS = os.path.join(BUILD, "tests/e2e/takt-witness")
 CLOCK_JUMP = os.path.join(BUILD, "tests/e2e/libclock_jump.so")
 ARMED = os.path.join(BUILD, "tests/e2e/takt-armed")
-PROGRAMS = ("takt", "takt-serve")
+PROGRAMS = ("takt", "takt-serve", "takt-bench", "takt-top")
 ENDED = ("done", "failed", "cancelled", "lost", "interrupted")
 WAIT_S = 60  # far beyond what anything here should need; a test that waits so long fails
+# A workload: two fifths of it follow the clock: 1500 MHz of 1980 cost a ninth of the time, 600 MHz almost as much again.
+MIXED = """
+step_ms = 100
+
+[mixed]
+kind = "compute"
+share = 1000
+util = 1000
+memory_util = 300
+activity = 900
+clock_weight = 350
+"""
+IDLE_S = 20  # of a connection; takt closes one that says nothing for 30 s
 
 
 def until(condition, seconds, what):
@@ -59,7 +72,7 @@ class Client:
     """One connection to the API. Not for several threads at once."""
 
     def __init__(self, path, timeout=WAIT_S):
-        self.path, self.timeout, self.connection = path, timeout, None
+        self.path, self.timeout, self.connection, self.used = path, timeout, None, 0
 
     def _connect(self):
         raw = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -79,6 +92,8 @@ class Client:
 
     def raw(self, method, path, body=None, headers=None):
         """(status, bytes of the answer). OSError or HTTPException: the connection broke."""
+        if time.monotonic() - self.used > IDLE_S:
+            self.close()
         try:
             if not self.connection:
                 self._connect()
@@ -88,6 +103,7 @@ class Client:
         except BaseException:
             self.close()
             raise
+        self.used = time.monotonic()
         if response.will_close:
             self.close()
         return response.status, answer
@@ -141,29 +157,37 @@ class Client:
         return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines)}
 
 
-Begin = collections.namedtuple("Begin", "job attempt gpus begin_ns")
-End = collections.namedtuple("End", "job attempt gpus begin_ns end_ns")
+# `milli`: thousandths of each of its GPUs; 0 = MIG instances, which are devices of their own.
+Begin = collections.namedtuple("Begin", "job attempt gpus begin_ns milli", defaults=(1000,))
+End = collections.namedtuple("End", "job attempt gpus begin_ns end_ns milli", defaults=(1000,))
 Busy = collections.namedtuple("Busy", "job attempt what at_ns")
 
 
 def parse_gpus(text):
-    return () if text == "-" else tuple(map(int, text.split(",")))
+    """(GPUs, thousandths of each) of "-", "0,3" or "0,3@250"."""
+    gpus, _, milli = text.partition("@")
+    return () if gpus == "-" else tuple(map(int, gpus.split(","))), int(milli or 1000)
 
 
 class Witness:
     """What the jobs of a folder have seen so far."""
 
     def __init__(self, lines):
-        self.begins, self.ends, self.busy = [], [], []
+        self.begins, self.ends, self.busy, self.beside = [], [], [], []
         for line in lines:
             word, job, attempt, what, *times = line.split()
             if word == "busy":
                 self.busy.append(Busy(int(job), attempt, what, int(times[0])))
-            elif word == "begin":
-                self.begins.append(Begin(int(job), attempt, parse_gpus(what), int(times[0])))
+                continue
+            if word == "beside":
+                self.beside.append(Busy(int(job), attempt, what, int(times[0])))
+                continue
+            gpus, milli = parse_gpus(what)
+            if word == "begin":
+                self.begins.append(Begin(int(job), attempt, gpus, int(times[0]), milli))
             else:
                 assert word == "end", line
-                self.ends.append(End(int(job), attempt, parse_gpus(what), *map(int, times)))
+                self.ends.append(End(int(job), attempt, gpus, *map(int, times), milli))
 
 
 def environ_of(pid, name):
@@ -179,6 +203,27 @@ def is_running(pid, words):
         return False
 
 
+def processes_with(mark, name=b""):
+    """Whose environment or arguments hold the mark, and that are called so; ourselves left out."""
+    found = []
+    for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
+        with contextlib.suppress(OSError):
+            text = environ_of(pid, "environ") + environ_of(pid, "cmdline")
+            if pid != os.getpid() and mark.encode() in text and environ_of(pid, "comm").startswith(name):
+                found.append(pid)
+    return found
+
+
+def kill_all_with(mark):
+    """Kills them until there are none."""
+    end = time.monotonic() + WAIT_S
+    while (left := processes_with(mark)) and time.monotonic() < end:
+        for pid in left:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.05)
+
+
 class Machine:
     """A simulated machine with takt on it. `armed`: helpers can be told to die, see arm()."""
 
@@ -188,12 +233,16 @@ class Machine:
         self.serve = None
         self.users = "own"
         self.more_env = {}
+        self.more_flags = ()
+        self.assume_unlocked = True  # most jobs of tests only sleep: no GPU is ever seen under load
+        self.wrap = ()
         self.clients = []
         self.log = open(self.path("takt.log"), "ab")
         os.mkdir(self.path("jobs"))
         self._install(armed)
         count = ["--gpus", str(gpus)] if gpus else []
-        self.twin("create", board, *count, "--path", self.path("machine"), "--seed", "7")
+        self.create_words = ("create", board, *count, "--path", self.path("machine"), "--seed", "7")
+        self.twin(*self.create_words)
 
     def path(self, name):
         return os.path.join(self.folder, name)
@@ -230,6 +279,10 @@ class Machine:
         """The command line, as a finished process with returncode, stdout, stderr."""
         return self.run(self.path("bin/takt"), *words, **more)
 
+    def twin_exec(self, *words):
+        """The command line where the simulated driver is found, without a daemon."""
+        return self.run(TWIN, "exec", "--machine", self.path("machine"), "--", self.path("bin/takt"), *words)
+
     def boards(self):
         """The witness of what each GPU holds: clocks, locks, processes."""
         return json.loads(self.twin("state", "--json"))["gpus"]
@@ -244,15 +297,28 @@ class Machine:
     def flags(self):
         # Root for others ignores LD_LIBRARY_PATH: there the simulated driver has to be named.
         driver = ["--nvml-path", TWIN_LIB] if self.users == "all" else []
-        return [*driver, "--users", self.users, "--runtime-dir", self.path("run"), "--state-dir",
-                self.path("state"), "--lock-dir", self.path("locks"), "--metrics-listen", "off"]
+        locks = ["--assume-unlocked"] if self.assume_unlocked else []
+        return [*driver, *locks, "--users", self.users, "--runtime-dir", self.path("run"), "--state-dir",
+                self.path("state"), "--lock-dir", self.path("locks"), "--metrics-listen", "off",
+                *self.more_flags]
 
-    def spawn(self, *flags, crash=None, user=None, wrap=()):
-        """Starts takt without waiting for it, as another user if told; `wrap` are words before it."""
+    def hold_back(self, program):
+        """That program of takt's does nothing until the function that this returns is called."""
+        path, there = self.path("bin/" + program), self.path(program + ".there")
+        real = os.path.realpath(path)
+        os.unlink(path)
+        with open(path, "w", encoding="ascii") as file:
+            file.write(f"#!/bin/sh\nwhile [ ! -e '{there}' ]; do sleep 0.05; done\nexec '{real}' \"$@\"\n")
+        os.chmod(path, 0o755)
+        return lambda: open(there, "w", encoding="ascii").close()
+
+    def spawn(self, *flags, crash=None, user=None, wrap=(), hide=None):
+        """Starts takt without waiting for it, as another user if told; `wrap` are words before it, `hide` is what
+        the driver does not have."""
         who = {} if user is None else {"user": user, "group": user, "extra_groups": []}
         self.serve = subprocess.Popen(
-            [*wrap, TWIN, "exec", "--machine", self.path("machine"), "--", self.path("bin/takt"), "serve",
-             *self.flags(), *flags],
+            [*self.wrap, *wrap, TWIN, "exec", "--machine", self.path("machine"), *(["--hide", hide] if hide else []),
+             "--", self.path("bin/takt"), "serve", *self.flags(), *flags],
             env=self.env(**({"TAKT_CRASH_AT": crash} if crash else {})),
             stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log, start_new_session=True,
             **who)
@@ -267,9 +333,9 @@ class Machine:
         except (OSError, http.client.HTTPException):
             return False
 
-    def start(self, *flags, crash=None):
+    def start(self, *flags, crash=None, hide=None):
         """takt runs and answers when this returns."""
-        self.spawn(*flags, crash=crash)
+        self.spawn(*flags, crash=crash, hide=hide)
 
         def ready():
             assert self.serve.poll() is None, "takt ended: " + self.said()
@@ -377,6 +443,10 @@ class Machine:
                 return int(file.read())
         except FileNotFoundError:
             return None
+
+    def forget_fate(self, helper):
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self.path(f"bin/died.{helper}"))
 
     def injected(self, helper):
         """What strace saw of the process that took arms of the kind "inject"; "" without one."""

@@ -2,13 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """A GPU that is cut into MIG instances: each goes to one job at a time, by its UUID.
 
-Whoever cuts it is an administrator with the driver's own calls (here over ctypes on the simulated driver); takt
-sees what there is when it starts. The witness locks each instance that a job was shown (witness.c).
+Whoever cuts it is an administrator, with the driver's own calls (here over ctypes on the simulated driver) or with
+'takt gpu mig'; takt sees what there is while it runs. The witness locks each instance that a job was shown (witness.c).
 
 Usage: mig.py BUILD_FOLDER
 """
+import concurrent.futures
 import sys
 
+import governed
 import kit
 
 # Cuts GPU 1: one 3g.40gb, two 1g.10gb, with a compute instance over all of each.
@@ -25,6 +27,19 @@ for instance, compute in ((9, 2), (19, 0), (19, 0)):
 print(*said)
 """
 SMALL = {"mig": "1g.10gb"}
+# Takes all instances of GPU 1 away again.
+EMPTY = """
+for kind, whole in ((19, 0), (9, 2)):
+    found, count = (ctypes.c_void_p * 8)(), ctypes.c_uint(8)
+    assert nvml.nvmlDeviceGetGpuInstances(gpu, kind, found, ctypes.byref(count)) == 0
+    for part in found[:count.value]:
+        inner, n = (ctypes.c_void_p * 8)(), ctypes.c_uint(8)
+        part = ctypes.c_void_p(part)
+        assert nvml.nvmlGpuInstanceGetComputeInstances(part, whole, inner, ctypes.byref(n)) == 0
+        for one in inner[:n.value]:
+            assert nvml.nvmlComputeInstanceDestroy(ctypes.c_void_p(one)) == 0
+        assert nvml.nvmlGpuInstanceDestroy(part) == 0
+"""
 
 
 def cut(m):
@@ -113,10 +128,267 @@ def instances_are_kept_over_a_death():
         assert sorted(b.job for b in m.witness().begins) == ids
 
 
+def layout(client, gpu=1):
+    view = next(v for v in client.ask("GET", "/v1/gpus")["mig"] if v["index"] == gpu)
+    return view.get("state", ""), sorted(i["profile"] for i in view["instances"])
+
+
+FOUND = ["1g.10gb", "1g.10gb", "3g.40gb"]
+
+
+def drained(m, client, gpu=1):
+    done = m.takt("gpu", "drain", str(gpu), "--reason", "to be cut")
+    assert done.returncode == 0, done
+    kit.until(lambda: client.status()["gpus"][gpu]["state"] == "drained", kit.WAIT_S, client.status)
+
+
+def an_administrator_cuts_a_drained_gpu():
+    kit.needs_a_plain_twin()
+    with kit.machine(gpus=2) as m:
+        cut(m)
+        m.start()
+        client = m.client()
+        refused = m.takt("gpu", "mig", "set", "1", "--layout", "3g.40gb,3g.40gb")
+        assert refused.returncode != 0 and "not drained" in refused.stderr, refused
+        drained(m, client)
+        for words, says in ((["1", "--layout", "5g.40gb"], "no MIG instances of kind '5g.40gb'"),
+                            (["1", "--layout", "3g.40gb,"], "3g.40gb,3g.40gb"),
+                            (["0", "--layout", "7g.80gb"], "MIG mode"), (["0,1", "--layout", "none"], "one GPU")):
+            refused = m.takt("gpu", "mig", "set", *words)
+            assert refused.returncode != 0 and says in refused.stderr, (words, refused)
+        assert layout(client) == ("", FOUND), layout(client)
+        done = m.takt("gpu", "mig", "set", "1", "--layout", "3g.40gb,3g.40gb", "--json")
+        assert done.returncode == 0, done
+        assert layout(client) == ("set", ["3g.40gb", "3g.40gb"]), layout(client)
+        shown = m.takt("gpu").stdout
+        assert "3g.40gb 3g.40gb" in shown and "set" in shown, shown
+        assert m.takt("gpu", "resume", "1").returncode == 0
+        ids = [client.submit(m.witness_argv(60_000), gpus=1, mig="3g.40gb")["id"] for _ in range(2)]
+        kit.until(lambda: len(m.witness().begins) == 2, 30, client.live)
+        assert len({client.job(i)["gpu_uuid"][0] for i in ids}) == 2
+        refused = m.takt("submit", "--mig", "1g.10gb", "true")
+        assert refused.returncode == 65 and "2 of 3g.40gb" in refused.stderr, refused
+        assert m.takt("gpu", "drain", "1", "--reason", "back").returncode == 0
+        refused = m.takt("gpu", "mig", "restore", "1")
+        assert refused.returncode != 0 and "is on GPU 1" in refused.stderr, refused
+        for i in ids:
+            client.cancel(i)
+            client.wait(i)
+
+        def restored():
+            return m.takt("gpu", "mig", "restore", "1").returncode == 0
+        kit.until(restored, 60, client.status)
+        assert layout(client) == ("", FOUND), layout(client)
+        assert not m.witness().busy, m.witness().busy
+
+
+def a_cut_waits_for_an_actuator_that_is_late():
+    kit.needs_a_plain_twin()
+    with kit.machine(gpus=2) as m:
+        cut(m)
+        let_go = m.hold_back("takt-actuate")
+        m.start()
+        client = m.client()
+        drained(m, client)
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            order = pool.submit(m.takt, "gpu", "mig", "set", "1", "--layout", "3g.40gb,3g.40gb")
+            kit.until(lambda: "has GPU 1 cut" in m.said(), 60, m.said)
+            let_go()
+            assert order.result().returncode == 0, order.result()
+        assert layout(client) == ("set", ["3g.40gb", "3g.40gb"]), layout(client)
+
+
+def it_is_put_back_by_whoever_comes_after():
+    kit.needs_a_plain_twin()
+    with kit.machine(gpus=2) as m:
+        cut(m)
+        for end in (m.stop, m.kill_all):
+            m.start()
+            client = m.client()
+            kit.until(lambda c=client: layout(c) == ("", FOUND), 60, lambda c=client: layout(c))
+            drained(m, client)
+            kit.until(lambda: m.takt("gpu", "mig", "set", "1", "--layout", "none").returncode == 0, 60, client.status)
+            assert layout(client) == ("set", []), layout(client)
+            m.kill()  # the actuator lives on and goes on to answer for it
+            m.start()
+            client = m.client()
+            kit.until(lambda c=client: layout(c) == ("set", []), 60, lambda c=client: layout(c))
+            end()
+        m.start()
+        client = m.client()
+        kit.until(lambda: layout(client) == ("", FOUND), 60, lambda: layout(client))
+
+
+def what_is_in_use_is_put_back_later():
+    kit.needs_a_plain_twin()
+    with kit.machine(gpus=2) as m:
+        cut(m)
+        m.start()
+        client = m.client()
+        drained(m, client)
+        done = m.takt("gpu", "mig", "set", "1", "--layout", "3g.40gb,3g.40gb")
+        assert done.returncode == 0, done
+        assert m.takt("gpu", "resume", "1").returncode == 0
+        job = client.submit(m.load_argv("--seconds", 3600, "--mem", 100), gpus=1, mig="3g.40gb")["id"]
+        kit.until(lambda: client.status()["gpus"][1].get("procs"), 60, client.status)
+        m.stop()
+        m.start()
+        client = m.client()
+        kit.until(lambda: layout(client)[0] == "changed", 60, lambda: layout(client))
+        assert layout(client)[1] == ["3g.40gb", "3g.40gb"], layout(client)
+        assert client.job(job)["state"] == "running", client.job(job)
+        kit.until(lambda: client.status()["gpus"][1]["clock_state"] == "changed", 60, client.status)
+        waits = client.submit(m.witness_argv(1), gpus=1, mig="3g.40gb")["id"]
+        client.cancel(job)
+        client.wait(job)
+        kit.until(lambda: layout(client) == ("", FOUND), 90, lambda: layout(client))
+        assert client.wait(waits)["state"] == "done", client.job(waits)
+
+
+def what_is_cut_by_hand_is_seen():
+    kit.needs_a_plain_twin()
+    with kit.machine(gpus=2) as m:
+        cut(m)
+        m.start()
+        client = m.client()
+        again = CUT.replace("((9, 2), (19, 0), (19, 0))", "()") + EMPTY
+        done = m.run(kit.TWIN, "exec", "--machine", m.path("machine"), "--", sys.executable, "-c", again)
+        assert done.returncode == 0, done
+        kit.until(lambda: layout(client) == ("", []), 60, lambda: layout(client))
+        refused = m.takt("submit", "--mig", "1g.10gb", "true")
+        assert refused.returncode == 65, refused
+        cut(m)
+        kit.until(lambda: layout(client) == ("", FOUND), 60, lambda: layout(client))
+        job = client.wait(client.submit(m.witness_argv(1), gpus=1, **SMALL)["id"])
+        assert job["state"] == "done", job
+
+
+def switch(m, on):
+    words = CUT.split("for instance")[0].replace("gpu, 1, ", f"gpu, {on}, ") + "print(*said)\n"
+    done = m.run(kit.TWIN, "exec", "--machine", m.path("machine"), "--", sys.executable, "-c", words)
+    assert set(done.stdout.split()) == {"0"}, (done.stdout, done.stderr)
+
+
+def mig_mode_switched_meanwhile_is_noticed():
+    kit.needs_a_plain_twin()
+    with kit.machine(gpus=2) as m:
+        m.start()
+        client = m.client()
+        switch(m, 1)
+        kit.until(lambda: "MIG mode was switched on" in str(client.status().get("notes")), kit.WAIT_S, "it is said")
+        assert "GPU 1: MIG mode was switched on" in m.takt("status").stdout
+        for _ in range(3):
+            assert client.wait(client.submit(["true"], gpus=1)["id"])["gpu_list"] == [0]
+        job = client.submit(["true"], gpus=2)["id"]
+        kit.until(lambda: "GPU 1: MIG mode was switched on" in client.job(job)["why_text"], kit.WAIT_S,
+                  lambda: str(client.job(job)))
+        switch(m, 0)
+        assert client.wait(job)["gpu_list"] == [0, 1]
+        assert "MIG mode" not in str(client.status().get("notes"))
+        switch(m, 1)
+        kit.until(lambda: "MIG mode was switched on" in str(client.status().get("notes")), kit.WAIT_S, "it is said again")
+        m.stop()
+        m.start()
+        client = m.client()
+        assert "MIG mode" not in str(client.status().get("notes")), "from the start it is known"
+        switch(m, 0)
+        kit.until(lambda: "GPU 1: MIG mode was switched off" in str(client.status().get("notes")), kit.WAIT_S, "and the other way")
+
+
+def a_policy_cuts_for_good():
+    kit.needs_a_plain_twin()
+    with kit.machine(gpus=2) as m:
+        cut(m)
+        m.run(kit.TWIN, "exec", "--machine", m.path("machine"), "--", sys.executable, "-c", CUT.replace(
+            "((9, 2), (19, 0), (19, 0))", "()") + EMPTY)
+        m.start()
+        client = m.client()
+        path = m.path("clocks.toml")
+
+        def declare(layout, *words):
+            uuid = client.status()["gpus"][1]["uuid"]
+            with open(path, "w", encoding="ascii") as file:
+                file.write(f'[[gpu]]\nuuid = "{uuid}"\nmig = "{layout}"\n')
+            return m.takt("clock", "apply", "--file", path, *words)
+        shown = declare("3g.40gb,3g.40gb", "--dry-run").stdout
+        assert "MIG 3g.40gb,3g.40gb (was left as it is)" in shown and "-cgi 3g.40gb,3g.40gb -C" in shown, shown
+        refused = declare("5g.40gb")
+        assert refused.returncode != 0 and "no MIG instances of kind '5g.40gb'" in refused.stderr, refused
+        assert client.ask("GET", "/v1/clocks")["gpus"][1].get("base_mig", "") == ""
+        done = declare("3g.40gb,3g.40gb")  # nobody can be on it: no need to drain
+        assert done.returncode == 0, done
+        two = ("", ["3g.40gb", "3g.40gb"])
+        kit.until(lambda: layout(client) == two, 60, lambda: layout(client))
+        assert client.ask("GET", "/v1/clocks")["gpus"][1]["base_mig"] == "3g.40gb,3g.40gb"
+        jobs = [client.submit(m.witness_argv(60_000), gpus=1, mig="3g.40gb")["id"] for _ in range(2)]
+        kit.until(lambda: len(m.witness().begins) == 2, 60, client.live)
+        m.stop()
+        m.start()
+        client = m.client()
+        kit.until(lambda: {client.job(i)["state"] for i in jobs} == {"running"}, 60, client.live)
+        kit.until(lambda: declare("3g.40gb,3g.40gb").returncode == 0, 60, lambda: declare("3g.40gb,3g.40gb"))
+        refused = declare("none")
+        assert refused.returncode != 0 and "not drained" in refused.stderr, refused
+        for i in jobs:
+            client.cancel(i)
+            client.wait(i)
+        drained(m, client)
+        kit.until(lambda: declare("none").returncode == 0, 60, client.status)
+        kit.until(lambda: layout(client) == ("", []), 60, lambda: layout(client))
+        assert not m.witness().busy, m.witness().busy
+
+
+def governed_jobs_share_the_clock_of_their_gpu():
+    """Clocks are a whole GPU's: of those on its instances the most demanding wins, for as long as it is there."""
+    kit.needs_a_plain_twin()
+    with kit.machine(gpus=2) as m:
+        cut(m)
+        m.more_flags = ("--clock-epoch", "500ms")
+        m.start()
+        client = m.client()
+
+        def top():
+            return m.locked().get(1, (0, 0))[1]
+
+        def its_own():
+            view = governed.settled(client, job)
+            return view and view["max_mhz"] < governed.TOP_MHZ and top() == view["max_mhz"]
+
+        job = client.submit(governed.train_argv(m), gpus=1, mig="3g.40gb", max_slowdown_permille=50)["id"]
+        kit.until(its_own, governed.SETTLED_S, lambda: (client.job(job), m.locked()))
+        for more, then in (({"clock_ask": "ceiling", "clock_mhz": 1950}, 1950), ({}, 0)):
+            other = client.submit(m.witness_argv(600_000), gpus=1, **SMALL, **more)["id"]
+            kit.until(lambda t=then: top() == t, kit.WAIT_S, lambda: (m.locked(), client.job(job)))
+            kit.until(lambda: governed.view(client, job)["state"] != "holds", kit.WAIT_S, lambda: client.job(job))
+            client.cancel(other)
+            client.wait(other)
+            kit.until(its_own, governed.SETTLED_S, lambda: (client.job(job), m.locked()))
+        low = client.submit(m.witness_argv(600_000), gpus=1, **SMALL, clock_ask="ceiling", clock_mhz=345)["id"]
+        kit.until(lambda: client.job(low)["state"] == "running", kit.WAIT_S, lambda: client.job(low))
+        kit.until(its_own, governed.SETTLED_S, lambda: (client.job(job), m.locked()))
+        both = client.submit(governed.train_argv(m), gpus=1, **SMALL, max_slowdown_permille=50)["id"]
+        kit.until(lambda: governed.view(client, both).get("epochs", 0) > 0, governed.SETTLED_S, lambda: client.job(both))
+        for one in (job, low, both):
+            client.cancel(one)
+        report = client.wait(job)["report"]
+        assert report["governor"] == "assured" and "highest_mj" not in report, report  # energy is the board's, not its own
+        for one in (low, both):
+            client.wait(one)
+        kit.until(lambda: not m.locked(), kit.WAIT_S, m.locked)
+
+
 if __name__ == "__main__":
     sys.exit(kit.main([
         instances_go_to_one_job_each,
         a_job_computes_in_its_instance,
         whole_gpus_are_others,
         instances_are_kept_over_a_death,
+        an_administrator_cuts_a_drained_gpu,
+        a_cut_waits_for_an_actuator_that_is_late,
+        it_is_put_back_by_whoever_comes_after,
+        what_is_in_use_is_put_back_later,
+        what_is_cut_by_hand_is_seen,
+        mig_mode_switched_meanwhile_is_noticed,
+        a_policy_cuts_for_good,
+        governed_jobs_share_the_clock_of_their_gpu,
     ]))

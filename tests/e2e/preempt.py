@@ -88,41 +88,29 @@ def nobody_goes_who_did_not_offer_it():
         assert "preemptions" not in client.job(gate), client.job(gate)
 
 
-def a_frozen_job_stands_still_and_goes_on():
-    count = "n=0; while true; do n=$((n+1)); echo $n > count; sleep 0.02; done"
-
-    def counted(m):
-        try:
-            with open(m.path("jobs/count"), encoding="ascii") as file:
-                return int(file.read() or 0)
-        except FileNotFoundError:
-            return 0
-
-    with kit.machine(gpus=1) as m:
+def who_is_asked_to_begins_anew():
+    """Preemptible or not, over a death of takt, and never two of it at once."""
+    with kit.machine(gpus=2) as m:
         m.start()
         client = m.client()
-        job = client.submit(["sh", "-c", count], gpus=1, cwd=m.path("jobs"))["id"]
-        kit.until(lambda: counted(m) > 3, kit.WAIT_S, lambda: client.job(job))
-        done = m.takt("freeze", str(job))
-        assert done.returncode == 0 and "frozen" in done.stdout, done
-        was = [0, 1]
-
-        def rests():
-            was.append(counted(m))
-            return was[-1] == was[-2] == was[-3]
-        kit.until(rests, kit.WAIT_S, lambda: was)
-        assert client.job(job)["frozen"], client.job(job)
+        argv = m.witness_argv(1, "sh", "-c", WORKER)
+        job = client.submit(argv, gpus=2, checkpoint_signal=10, checkpoint_grace_ms=1000,
+                            checkpoint_dir=m.path("jobs"))["id"]
+        waits = client.submit(m.witness_argv(1), gpus=2, held=True)["id"]
+        running(m, client, job)
+        refused = m.takt("requeue", str(waits))
+        assert refused.returncode == 75 and "only running jobs can be requeued" in refused.stderr, refused
+        done = m.takt("requeue", str(job))
+        assert done.returncode == 0 and f"job {job}: stopping" in done.stdout, done
+        kit.until(lambda: "saved" in lines(m), kit.WAIT_S, lambda: client.job(job))
         m.kill()
         m.start()
         client = m.client()
-        kit.until(lambda: client.job(job).get("frozen"), kit.WAIT_S, lambda: client.job(job))
-        assert m.takt("thaw", str(job)).returncode == 0
-        kit.until(lambda: counted(m) > was[-1], kit.WAIT_S, lambda: client.job(job))
-        assert m.takt("checkpoint", str(job)).returncode == 0
-        assert "checkpoint_ms" in client.job(job), client.job(job)
-        assert m.takt("freeze", str(job)).returncode == 0
-        client.cancel(job)
-        assert client.wait(job)["state"] == "cancelled"
+        view = client.wait(job)
+        assert (view["state"], view["restarts"], view["attempt"]) == ("done", 1, 2), view
+        assert "preemptions" not in view, view
+        assert lines(m) == ["start 0", "saved", "gone", "start 1"], lines(m)
+        assert [begin.job for begin in m.witness().begins] == [job, job]
 
 
 def decisions_come_out_again_with_their_settings():
@@ -143,6 +131,6 @@ if __name__ == "__main__":
         who_makes_room_saves_and_runs_again,
         takt_may_die_in_between,
         nobody_goes_who_did_not_offer_it,
-        a_frozen_job_stands_still_and_goes_on,
+        who_is_asked_to_begins_anew,
         decisions_come_out_again_with_their_settings,
     ]))

@@ -36,29 +36,39 @@ def what_is_killed_leaves_nothing():
     assert not m.processes()
 
 
+def typical_s(times, do):
+    took = []
+    for _ in range(times):
+        begin = time.monotonic()
+        do()
+        took.append(time.monotonic() - begin)
+    return statistics.median(took)
+
+
+def at_once_s(client):
+    """Less than half of what waiting for takt's next look (1 Hz) takes; more where the machine is busy."""
+    return max(0.4, 10 * typical_s(20, lambda: client.ask("GET", "/v1/jobs/1")))
+
+
 def an_answer_comes_when_it_is_there():
-    """A job on disk is answered for at once, not when takt wakes up for something else (10 Hz)."""
+    """A job on disk is answered for at once, not when takt wakes up for something else (1 Hz)."""
     with kit.machine() as m:
-        m.start()
+        m.start("--sample-hz", "1")
         client = m.client()
         client.submit(["sleep", "1000"], gpus=8)  # what follows waits
-        took = []
-        for _ in range(20):
-            begin = time.monotonic()
-            client.submit(["true"], gpus=1)
-            took.append(time.monotonic() - begin)
-        assert statistics.median(took) < 0.05, took
+        took_s = typical_s(20, lambda: client.submit(["true"], gpus=1))
+        assert took_s < at_once_s(client), (took_s, at_once_s(client))
 
 
 def the_end_of_a_job_is_told_at_once():
     with kit.machine() as m:
-        m.start()
+        m.start("--sample-hz", "1")
         client = m.client()
         late = []
         for _ in range(10):
             client.wait(client.submit(m.witness_argv(150), gpus=1)["id"])
             late.append(time.monotonic() - max(e.end_ns for e in m.witness().ends) / 1e9)
-        assert statistics.median(late) < 0.05, late
+        assert statistics.median(late) < at_once_s(client), (late, at_once_s(client))
 
 
 def lock_now(file):

@@ -4,6 +4,7 @@
 
 Usage: staging.py BUILD_FOLDER
 """
+import contextlib
 import os
 import signal
 import sys
@@ -45,6 +46,26 @@ def expect_ran_once(m, client, job, gpus):
     (begin,) = runs_of(m, job)
     assert len(begin.gpus) == gpus and list(begin.gpus) == view["gpu_list"], (begin, view)
     return view
+
+
+def waiting_ranks(m, job):
+    """Processes of its first attempt that are forked and wait: they still look like their shim."""
+    parents = {}
+    for pid in m.pids("takt-shim"):
+        with contextlib.suppress(OSError, IndexError):  # it may end, or become the job, meanwhile
+            if kit.environ_of(pid, "cmdline").split(b"\0")[1] == f"{job}.1".encode():
+                parents[pid] = parent_of(pid)
+    return sorted(pid for pid, parent in parents.items() if parent in parents)
+
+
+def parent_of(pid):
+    with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+        return int(file.read().rsplit(")", 1)[1].split()[1])
+
+
+def lines(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read().splitlines()
 
 
 def expect_nothing_left(m, job):
@@ -115,6 +136,64 @@ def cancelled_it_leaves_nothing():
                   kit.WAIT_S, lambda: m.processes())
         free(m)
         assert not runs_of(m, job)
+
+
+def ranks_are_staged_and_meet_at_a_port_found_when_their_turn_comes():
+    with kit.machine(gpus=2) as m:
+        m.start(*ALL)
+        client = m.client()
+        holder(m, client, 2)
+        say = f'echo "$RANK $WORLD_SIZE $MASTER_PORT $CUDA_VISIBLE_DEVICES" >>{m.path("said")}; ' \
+              f'while [ ! -e {m.path("over")} ]; do sleep 0.02; done'
+        job = client.submit(["/bin/sh", "-c", say], gpus=2, ranks=2, rank_prefix=True,
+                            prefetch=["/bin/sh", "-c", "echo fetched"])["id"]
+        until_staged(m, job)
+        kit.until(lambda: len(waiting_ranks(m, job)) == 2, kit.WAIT_S, m.processes)
+        kit.until(lambda: "fetched\n" in m.takt("logs", str(job)).stdout, kit.WAIT_S, "the prefetch has run")
+        assert not os.path.exists(m.path("said"))
+        free(m)
+        kit.until(lambda: os.path.exists(m.path("said")) and len(lines(m.path("said"))) == 2, kit.WAIT_S, "both run")
+        m.kill()  # the next one knows the port, and gives it to nobody else
+        m.start(*ALL)
+        client = m.client()
+        ranks = sorted(line.split() for line in lines(m.path("said")))
+        assert [(rank, world, gpus) for rank, world, _, gpus in ranks] == [("0", "2", "0,1"), ("1", "2", "0,1")], ranks
+        assert ranks[0][2] == ranks[1][2] and int(ranks[0][2]) > 0, ranks
+        with open(m.path("over"), "w", encoding="ascii"):
+            pass
+        view = client.wait(job)
+        assert (view["state"], view["attempt"]) == ("done", 1), view
+        expect_nothing_left(m, job)
+
+
+def a_rank_that_is_killed_while_it_waits_ends_the_wait_of_all():
+    with kit.machine(gpus=2) as m:
+        m.start(*ALL)
+        client = m.client()
+        holder(m, client, 2)
+        job = client.submit(["/bin/sh", "-c", f'echo "$RANK" >>{m.path("said")}'], gpus=2, ranks=2)["id"]
+        until_staged(m, job)
+        os.kill(waiting_ranks(m, job)[1], signal.SIGKILL)
+        kit.until(lambda: os.path.exists(m.path(f"state/jobs/{job}.1/exit")), kit.WAIT_S, "the attempt is over")
+        free(m)
+        view = client.wait(job)
+        assert view["state"] == "done" and view["attempt"] > 1, view
+        assert sorted(lines(m.path("said"))) == ["0", "1"], lines(m.path("said"))
+
+
+def a_terminal_is_staged():
+    with kit.machine(gpus=1) as m:
+        m.start(*ALL)
+        client = m.client()
+        holder(m, client, 1)
+        job = client.submit(["/bin/sh", "-c", "test -t 0 && test -t 1 && echo it is a terminal"], gpus=1, pty=True,
+                            prefetch=["/bin/sh", "-c", "test -t 1 || echo fetched without"])["id"]
+        until_staged(m, job)
+        kit.until(lambda: "fetched without" in m.takt("logs", str(job)).stdout, kit.WAIT_S, "the prefetch has run")
+        free(m)
+        view = client.wait(job)
+        assert (view["state"], view["attempt"]) == ("done", 1), view
+        assert "it is a terminal" in m.takt("logs", str(job)).stdout, m.takt("logs", str(job)).stdout
 
 
 def a_job_of_higher_rank_goes_first():
@@ -209,6 +288,9 @@ if __name__ == "__main__":
         only_who_asks_is_staged_out_of_the_box,
         a_prefetch_comes_before_the_job_and_cannot_hurt_it,
         cancelled_it_leaves_nothing,
+        ranks_are_staged_and_meet_at_a_port_found_when_their_turn_comes,
+        a_rank_that_is_killed_while_it_waits_ends_the_wait_of_all,
+        a_terminal_is_staged,
         a_job_of_higher_rank_goes_first,
         a_killed_daemon_takes_it_over,
         a_daemon_that_stages_nothing_calls_it_off,

@@ -85,6 +85,9 @@ class Daemon:
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
     def run(self, argv, image, words, env, label, cwd):
+        sources = [word.split("source=")[1].split(",")[0] for word in words if word.startswith("--mount=type=bind,")]
+        if not all(map(os.path.exists, sources)):
+            return {"output": "bind source path does not exist", "code": 125}
         process = subprocess.Popen(argv, env={**self.env, **env}, cwd=cwd, stdin=subprocess.DEVNULL,
                                    stdout=subprocess.PIPE, text=True, start_new_session=True)
         with self.lock:

@@ -248,7 +248,32 @@ def an_unused_shell_is_warned_and_gives_its_gpu_back():
             t.expect("unless it is used", 2)
             assert t.ended() != 0, t.text
             assert "cancelled" in t.text and "were idle for 8" in t.text, t.text
+        log = m.takt("logs", "1").stdout
+        assert log.count("takt-shim: nothing is done here: the job is ended in 2 s unless it is used") == 2, log
         assert m.client().job(1)["message"].startswith("released: "), m.client().job(1)
+
+
+def without_a_terminal_the_log_and_show_tell_it():
+    with kit.machine(gpus=1) as m:
+        m.start()
+        client = m.client()
+        job = client.submit(["sleep", "1000"], gpus=1, idle_release_ms=12000)["id"]
+        kit.until(lambda: "its GPUs are released in" in m.takt("show", str(job)).stdout, kit.WAIT_S,
+                  lambda: m.takt("show", str(job)).stdout)
+        assert client.wait(job)["state"] == "cancelled"
+        log = m.takt("logs", str(job)).stdout
+        assert log.count("the job is ended in 3 s unless it is used") == 1, log  # our own line is no use of it
+
+
+def what_is_not_known_is_not_idle():
+    with kit.machine(gpus=1) as m:
+        m.start(hide="nvmlDeviceGetUtilizationRates")
+        client = m.client()
+        job = client.submit(["sleep", "1000"], gpus=1, idle_release_ms=3000)["id"]
+        kit.until(lambda: client.job(job)["state"] == "running", kit.WAIT_S, lambda: client.job(job))
+        time.sleep(8)
+        assert client.job(job)["state"] == "running", client.job(job)
+        assert "is ended in" not in m.takt("logs", str(job)).stdout
 
 
 def what_computes_is_not_idle():
@@ -290,6 +315,8 @@ if __name__ == "__main__":
         others_cannot_sit_at_it,
         a_link_in_its_place_gets_no_word,
         an_unused_shell_is_warned_and_gives_its_gpu_back,
+        without_a_terminal_the_log_and_show_tell_it,
+        what_is_not_known_is_not_idle,
         what_computes_is_not_idle,
         a_gpu_that_does_not_answer_is_not_idle,
     ]))

@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Many users on one takt, or one alone: who may see, stop and change what.
 
-Users are numbers here; no account is made. Needs root, which alone can become others.
+Users are numbers here; no account is made. Where names matter they are in files that only a mount namespace of
+the test's own has. Needs root, which alone can become others.
 
 Usage: users.py BUILD_FOLDER
 """
 import contextlib
+import ctypes
 import json
 import os
 import pickle
@@ -69,8 +71,27 @@ def refusal(m, uid, method, path, body=None):
     return refused[0], refused[1]["name"], refused[1]["message"]
 
 
-def takt_as(m, uid, *words):
-    return m.takt(*words, user=uid, group=uid, extra_groups=[], cwd="/")
+def takt_as(m, uid, *words, groups=()):
+    return m.takt(*words, user=uid, group=uid, extra_groups=list(groups), cwd="/")
+
+
+@contextlib.contextmanager
+def accounts(folder, passwd, group):
+    """These are the machine's users and groups, for this process and what it starts."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(0x00020000) != 0 or libc.mount(b"none", b"/", None, 0x44000, None) != 0:  # private from here on
+        raise kit.Skip("a mount namespace of its own is not allowed here")
+    for name, text in (("passwd", passwd), ("group", group)):
+        path = os.path.join(folder, name)
+        with open(path, "w", encoding="ascii") as file:
+            file.write(text)
+        if libc.mount(path.encode(), b"/etc/" + name.encode(), None, 0x1000, None) != 0:  # MS_BIND
+            raise kit.Skip("mounting is not allowed here")
+    try:
+        yield
+    finally:
+        for name in (b"passwd", b"group"):
+            libc.umount2(b"/etc/" + name, 2)
 
 
 def job_of(argv, gpus=0, **more):
@@ -167,7 +188,7 @@ def what_is_mine_is_not_shown_to_others():
 
         def all_that_bob_sees(client):
             paths = ("/v1/status", "/v1/jobs", "/v1/jobs?history=1", f"/v1/jobs/{job}", "/v1/clocks",
-                     f"/v1/jobs/{job}/explain", f"/v1/jobs/{job}/wait?timeout_ms=1", "/metrics",
+                     f"/v1/jobs/{job}/explain", f"/v1/jobs/{job}/course", f"/v1/jobs/{job}/wait?timeout_ms=1", "/metrics",
                      f"/v1/jobs/{job}/log")
             return {path: client.raw("GET", path) for path in paths}
         for state in ("running", "ended"):
@@ -274,20 +295,67 @@ def a_link_in_place_of_the_log_leads_nowhere():
 
 def only_the_owner_and_root_stop_a_job():
     with shared_machine(gpus=2) as m:
-        sleeper = ["sh", "-c", "trap 'exit 7' USR1; sleep 30 & wait"]
+        sleeper = ["sh", "-c", "trap 'exit 7' USR1; echo ready; sleep 600 & wait"]
         first, second = (ask(m, ALICE, "POST", "/v1/jobs", job_of(sleeper, 1))["id"] for _ in range(2))
         for job in (first, second):
-            kit.until(lambda j=job: m.client().job(j)["state"] == "running", 10, "it runs")
+            kit.until(lambda j=job: m.client().raw("GET", f"/v1/jobs/{j}/log")[1] == b"ready\n", kit.WAIT_S, "it runs")
         for path, body in ((f"/v1/jobs/{first}/cancel", {}), (f"/v1/jobs/{first}/signal", {"signal": 9})):
             assert refusal(m, BOB, "POST", path, body)[0] == 403
         done = takt_as(m, BOB, "cancel", str(first))
         assert done.returncode == 77 and "another user" in done.stderr, done
         assert ask(m, ALICE, "GET", f"/v1/jobs/{first}")["state"] == "running"
-        time.sleep(0.2)  # until its shell has set the trap
         ask(m, ALICE, "POST", f"/v1/jobs/{first}/signal", {"signal": int(signal.SIGUSR1)})
-        assert m.client().wait(first, 10)["exit_code"] == 7
+        assert m.client().wait(first)["exit_code"] == 7
         ask(m, 0, "POST", f"/v1/jobs/{second}/cancel", {})
-        assert m.client().wait(second, 10)["state"] == "cancelled"
+        assert m.client().wait(second)["state"] == "cancelled"
+
+
+def an_id_that_another_user_has_copied_means_nothing():
+    """Of a killed shim's job what bears its id is ended, and waited for; but not what somebody else has named so."""
+    with shared_machine(gpus=1) as m:
+        stays = ["sh", "-c", "setsid sh -c 'trap \"\" TERM; while :; do sleep 0.1; done' & sleep 600"]
+        job = ask(m, ALICE, "POST", "/v1/jobs", job_of(stays, 1))["id"]
+        kit.until(lambda: m.client().job(job)["state"] == "running", kit.WAIT_S, "it runs")
+        words = kit.environ_of(m.client().job(job)["pid"], "environ").split(b"\0")
+        mine = next(word for word in words if word.startswith(b"TAKT_ATTEMPT="))
+        with subprocess.Popen(["sleep", "600"], env={"TAKT_ATTEMPT": mine.split(b"=")[1].decode()},
+                              user=BOB, group=BOB, extra_groups=[]) as forger:
+            os.kill(m.shims()[job, 1], signal.SIGKILL)
+            assert m.client().wait(job)["state"] == "lost"
+            after = ask(m, BOB, "POST", "/v1/jobs", job_of(["true"], 1))["id"]
+            assert m.client().wait(after)["state"] == "done"
+            assert forger.poll() is None, "it is not the job's, and not killed"
+            forger.kill()
+
+
+def who_calls_himself_anothers_shim_is_from_outside():
+    """A command line is written by whoever starts a program: what is below it is not the job's for that."""
+    with shared_machine(gpus=1) as m:
+        job = ask(m, ALICE, "POST", "/v1/jobs", job_of(["sleep", "600"], 1))["id"]
+        kit.until(lambda: m.client().job(job)["state"] == "running", kit.WAIT_S, "it runs")
+        words = kit.environ_of(m.shims()[job, 1], "cmdline").decode().rstrip("\0").split("\0")
+        load = " ".join(m.load_argv("--gpus", "0", "--seconds", "600", "--quiet"))
+        with open(m.path(f"jobs/{words[1]}"), "w", encoding="ascii") as file:
+            file.write(f"{load} & echo $! > load\nwait\n")
+        os.chmod(m.path("jobs"), 0o777)
+        forger = subprocess.Popen(words, executable="/bin/sh", cwd=m.path("jobs"), user=BOB, group=BOB,
+                                  extra_groups=[], env=m.env())
+        try:
+            def procs():
+                return m.client().status()["gpus"][0].get("procs", [])
+            kit.until(procs, kit.WAIT_S, lambda: m.boards()[0])
+            kit.until(lambda: [p.get("uid") for p in procs()] == [BOB], kit.WAIT_S, procs)
+            assert not [p for p in procs() if p.get("job_id")], procs()
+            after = ask(m, ALICE, "POST", "/v1/jobs", job_of(["true"], 1))["id"]
+            ask(m, ALICE, "POST", f"/v1/jobs/{job}/cancel", {})
+            kit.until(lambda: m.client().job(after).get("why") == "outside", kit.WAIT_S,
+                      lambda: (m.client().job(after), m.client().status()["gpus"]))
+            kit.until(lambda: m.client().status()["gpus"][0]["state"] == "outside", kit.WAIT_S, m.client().status)
+        finally:
+            with open(m.path("jobs/load"), encoding="ascii") as file:
+                os.kill(int(file.read()), signal.SIGKILL)
+            forger.wait(kit.WAIT_S)
+        assert m.client().wait(after)["state"] == "done"
 
 
 def clocks_only_of_gpus_held_alone():
@@ -305,6 +373,10 @@ def clocks_only_of_gpus_held_alone():
         done = takt_as(m, ALICE, "clock", "set", "--gpus", str(mine), "1410")
         assert done.returncode == 0, done
         assert m.locked() == {mine: (345, 1410)}, m.locked()
+        done = takt_as(m, ALICE, "clock", "set", "--gpus", str(mine), "--mem-clock", "2619")
+        assert done.returncode == 77 and "memory clocks: root or group takt-admin" in done.stderr, done
+        done = takt_as(m, ALICE, "clock", "set", "--assume-unlocked", "--gpus", str(mine), "1300")
+        assert done.returncode == 77 and "for root or group takt-admin to say" in done.stderr, done
         done = takt_as(m, ALICE, "clock", "reset", "--gpus", str(mine))
         assert done.returncode == 0 and not m.locked(), (done, m.locked())
         assert takt_as(m, ALICE, "clock", "set", "--lock", "--gpus", str(mine), "1200").returncode == 0
@@ -345,9 +417,10 @@ def an_administrators_clocks_are_there_again_after_a_job():
 
 def clocks_set_over_several_gpus_outlive_a_job_on_one():
     with shared_machine("own", gpus=2) as m:
-        job = m.client().submit(["sleep", "0.6"], gpus=1)["id"]
+        job = m.client().submit(["sleep", "600"], gpus=1)["id"]
         kit.until(lambda: m.client().job(job)["state"] == "running", 10, "it runs")
         assert m.takt("clock", "set", "--gpus", "all", "1410").returncode == 0
+        m.client().cancel(job)
         m.client().wait(job)
         time.sleep(0.3)
         assert len(m.locked()) == 2, m.locked()
@@ -366,7 +439,7 @@ def clocks_set_while_a_jobs_end_waits_for_the_disk_are_put_back():
         assert code in (200, 403), (code, answer)
         os.unlink(os.path.join(folder, "ballast"))
         assert m.client().wait(job, 20)["state"] == "done"
-        kit.until(lambda: not m.locked(), 3, m.locked)
+        kit.until(lambda: not m.locked(), kit.WAIT_S, m.locked)
 
 
 def a_user_has_no_say_over_others_in_the_queue():
@@ -429,6 +502,45 @@ def files_are_closed_to_others():
             assert answer == b"" or b"serves another user" in answer, f"{name} talks to anybody: {answer}"
 
 
+def two_users_by_name():
+    """Each way round: what is shown is who and where; nothing of the other is stopped, changed or read."""
+    with shared_machine(start=False, gpus=2) as m, accounts(
+            m.folder, f"root:x:0:0::/:/bin/sh\nada:x:{ALICE}:{ALICE}::/:/bin/sh\nbea:x:{BOB}:{BOB}::/:/bin/sh\n",
+            f"root:x:0:\nada:x:{ALICE}:\nbea:x:{BOB}:\ntakt-admin:x:900:\n"):
+        m.start()
+        names, secrets = {ALICE: "ada", BOB: "bea"}, {ALICE: "swordfish", BOB: "opensesame"}
+        jobs = {uid: ask(m, uid, "POST", "/v1/jobs", job_of(
+            ["sh", "-c", f"echo {secrets[uid]}; exec sleep 300"], 1, env=["PATH=/bin", "TOKEN=" + secrets[uid]]))["id"]
+            for uid in names}
+        for uid, job in jobs.items():
+            kit.until(lambda u=uid, j=job: secrets[u] in takt_as(m, u, "logs", str(j)).stdout, kit.WAIT_S, "it has spoken")
+        for uid, other in ((ALICE, BOB), (BOB, ALICE)):
+            job, theirs = str(jobs[other]), secrets[other]
+            for words in (("status",), ("queue",), ("show", job), ("jobs",), ("explain", job)):
+                said = takt_as(m, uid, *words)
+                assert theirs not in said.stdout + said.stderr, (words, said)
+            assert names[other] in takt_as(m, uid, "queue").stdout, "but who it is"
+            for words in (("logs", job), ("cancel", job), ("freeze", job), ("requeue", job), ("update", "-p", "-1", job)):
+                done = takt_as(m, uid, *words)
+                assert done.returncode == 77 and theirs not in done.stdout + done.stderr, (words, done)
+            pid = m.client().job(jobs[other])["pid"]
+            assert not as_user(uid, os.access, f"/proc/{pid}/environ", os.R_OK)
+            for folder, _, files in os.walk(m.path(f"state/jobs/{job}.1")):
+                for name in files:
+                    assert not as_user(uid, os.access, os.path.join(folder, name), os.R_OK), name
+        assert {ask(m, 0, "GET", f"/v1/jobs/{job}")["state"] for job in jobs.values()} == {"running"}
+        for uid, job in jobs.items():
+            assert secrets[uid] in m.takt("logs", str(job)).stdout, "root reads it"
+        assert takt_as(m, BOB, "cancel", str(jobs[ALICE]), groups=[900]).returncode == 0, "so does an administrator"
+        assert m.takt("cancel", str(jobs[BOB])).returncode == 0, "and root"
+        for uid, job in jobs.items():
+            assert m.client().wait(job)["state"] == "cancelled"
+            said = takt_as(m, BOB if uid == ALICE else ALICE, "jobs")
+            assert secrets[uid] not in said.stdout, said
+        report = takt_as(m, BOB, "report", "--by", "name").stdout
+        assert secrets[ALICE] not in report, report
+
+
 def alone_means_alone():
     with shared_machine("own", gpus=1) as m:
         os.chmod(m.path("run"), 0o755)
@@ -448,9 +560,12 @@ if __name__ == "__main__":
         what_is_mine_is_not_shown_to_others, an_environment_is_the_owners_alone_and_goes_with_the_job,
         a_copied_database_has_no_environments, a_planted_library_is_not_loaded_by_root_for_others,
         a_link_in_place_of_the_log_leads_nowhere,
-        only_the_owner_and_root_stop_a_job, clocks_only_of_gpus_held_alone,
+        only_the_owner_and_root_stop_a_job, an_id_that_another_user_has_copied_means_nothing,
+        who_calls_himself_anothers_shim_is_from_outside,
+        clocks_only_of_gpus_held_alone,
         an_administrators_clocks_are_there_again_after_a_job,
         clocks_set_over_several_gpus_outlive_a_job_on_one,
         clocks_set_while_a_jobs_end_waits_for_the_disk_are_put_back,
         a_user_has_no_say_over_others_in_the_queue, a_user_cannot_hold_all_connections,
-        files_are_closed_to_others, alone_means_alone]))
+        files_are_closed_to_others, alone_means_alone,
+        two_users_by_name]))

@@ -10,30 +10,46 @@
  * of them is gone. It appends one line when it begins and one when it ends to
  * DIRECTORY/witness.log:
  *
- *   begin JOB ATTEMPT GPUS NANOSECONDS            (CLOCK_MONOTONIC; GPUS is "0,3", or "-")
+ *   begin JOB ATTEMPT GPUS NANOSECONDS            (CLOCK_MONOTONIC; GPUS is "0,3", or "-";
+ *                                                 "0,3@250": so many thousandths of each)
  *   end JOB ATTEMPT GPUS NANOSECONDS NANOSECONDS  (begin and end)
  *   busy JOB ATTEMPT NAME NANOSECONDS             (the lock NAME was held by somebody)
+ *   beside JOB ATTEMPT NAME NANOSECONDS           (by a process that is stopped: a frozen job's)
+ *
+ * Beside others it looks until it ends whether they are stopped; one that is not is "busy".
  *
  * With a command it waits for that instead of for time, and ends with its exit status.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 enum {
-	EXIT_WITNESS = 99
+	EXIT_WITNESS = 99,
+	MOST_AWAKE = 60 /* looks, of 5 ms at least */
+};
+
+/* A GPU whose lock a process has that is stopped. */
+struct beside {
+	char name[64];
+	int pid;
+	int awake; /* looks in a row at which it was not stopped */
 };
 
 struct witness {
 	const char *dir, *job, *attempt, *gpus;
 	int logfd;
+	struct beside beside[64];
+	int beside_count;
 };
 
 static unsigned long long now_ns(void)
@@ -88,21 +104,114 @@ static bool lock(const struct witness *w, const char *name, int how)
 	return false;
 }
 
-static void blame(const struct witness *w, const char *name)
+static void note(const struct witness *w, const char *what, const char *name)
 {
 	char line[512];
 
-	snprintf(line, sizeof(line), "busy %s %s %s %llu\n", w->job, w->attempt, name, now_ns());
+	snprintf(line, sizeof(line), "%s %s %s %s %llu\n", what, w->job, w->attempt, name,
+		 now_ns());
 	say(w, line);
 }
 
-static void take(const struct witness *w, const char *kind, const char *number)
+static void blame(const struct witness *w, const char *name)
 {
-	char name[256];
+	note(w, "busy", name);
+}
+
+/* The process that took a lock, as the kernel has it; 0 = nobody that is to be seen. */
+static int holder_of(const struct witness *w, const char *name)
+{
+	char path[4096], line[256];
+	unsigned long inode;
+	struct stat st;
+	int pid, found = 0;
+	FILE *locks;
+
+	snprintf(path, sizeof(path), "%s/%s.lock", w->dir, name);
+	locks = fopen("/proc/locks", "r");
+	if (stat(path, &st) < 0 || !locks)
+		give_up(path);
+	while (!found && fgets(line, sizeof(line), locks))
+		if (sscanf(line, "%*d: FLOCK %*s %*s %d %*x:%*x:%lu", &pid, &inode) == 2 &&
+		    inode == st.st_ino)
+			found = pid;
+	fclose(locks);
+	return found;
+}
+
+/* A SIGKILL waits for it: on a busy machine it may take long until it is its turn to die. */
+static bool is_killed(int pid)
+{
+	unsigned long long pending = 0;
+	char path[64], line[128];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	file = fopen(path, "r");
+	while (file && fgets(line, sizeof(line), file))
+		if (strncmp(line, "SigPnd:", 7) == 0 || strncmp(line, "ShdPnd:", 7) == 0)
+			pending |= strtoull(line + 7, NULL, 16);
+	if (file)
+		fclose(file);
+	return pending >> (SIGKILL - 1) & 1;
+}
+
+/* Its state, as the kernel has it; 0 = it is gone, or on its way out. */
+static char state_of(int pid)
+{
+	const unsigned exiting = 0x4; /* PF_EXITING */
+	unsigned flags = 0;
+	char path[64], state = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	file = fopen(path, "r");
+	if (file && fscanf(file, "%*d %*s %c %*d %*d %*d %*d %*d %u", &state, &flags) != 2)
+		state = 0;
+	if (file)
+		fclose(file);
+	return (flags & exiting) || is_killed(pid) ? 0 : state;
+}
+
+static bool is_gone(char state)
+{
+	return !state || state == 'Z' || state == 'X';
+}
+
+static void take(struct witness *w, const char *kind, const char *number)
+{
+	char name[64];
+	int pid;
 
 	snprintf(name, sizeof(name), "%s-%s", kind, number);
-	if (!lock(w, name, LOCK_EX))
+	if (lock(w, name, LOCK_EX))
+		return;
+	pid = holder_of(w, name);
+	if (strcmp(kind, "gpu") != 0 || pid == 0 || state_of(pid) != 'T' || w->beside_count == 64) {
 		blame(w, name);
+		return;
+	}
+	note(w, "beside", name);
+	w->beside[w->beside_count].pid = pid;
+	w->beside[w->beside_count].awake = 0;
+	memcpy(w->beside[w->beside_count++].name, name, sizeof(name));
+}
+
+/* One that is killed is awake for a moment, on its way out. */
+static void look_beside(struct witness *w)
+{
+	for (int i = w->beside_count; i-- > 0;) {
+		struct beside *beside = &w->beside[i];
+		char state = state_of(beside->pid);
+		bool gone = is_gone(state);
+
+		beside->awake = state == 'T' ? 0 : beside->awake + 1;
+		if (!gone && beside->awake < MOST_AWAKE)
+			continue;
+		if (!gone)
+			blame(w, beside->name);
+		*beside = w->beside[--w->beside_count];
+	}
 }
 
 /* Of a GPU that others have a part of too: as many of its 20 parts as the job was given. */
@@ -124,7 +233,7 @@ static void take_parts(const struct witness *w, const char *gpu, unsigned long m
 }
 
 /* Instances are devices of their own; the GPU that they are on is not anybody's whole. */
-static void take_instances(const struct witness *w, const char *uuids)
+static void take_instances(struct witness *w, const char *uuids)
 {
 	char list[4096], *save = NULL;
 
@@ -133,7 +242,7 @@ static void take_instances(const struct witness *w, const char *uuids)
 		take(w, "mig", uuid);
 }
 
-static void take_gpus(const struct witness *w)
+static void take_gpus(struct witness *w)
 {
 	const char *milli = getenv("TAKT_GPU_MILLI"), *shown = getenv("CUDA_VISIBLE_DEVICES");
 	bool instances = shown && strncmp(shown, "MIG-", 4) == 0;
@@ -149,16 +258,39 @@ static void take_gpus(const struct witness *w)
 		take_instances(w, shown);
 }
 
-static int work(const char *ms, char **command)
+/* As the log has them: "-", "0,3", or of parts "0,3@250", of instances "0,3@0". */
+static void show_gpus(const char *gpus, bool instances, char *ret, size_t size)
 {
-	unsigned long long left = strtoull(ms, NULL, 10);
-	struct timespec t = {(time_t)(left / 1000), (long)(left % 1000) * 1000000};
+	const char *milli = getenv("TAKT_GPU_MILLI");
+
+	if (instances)
+		milli = "0";
+	snprintf(ret, size, "%s%s%s", gpus[0] ? gpus : "-", milli ? "@" : "", milli ? milli : "");
+}
+
+static void rest(struct witness *w, unsigned long long ms)
+{
+	unsigned long long until = now_ns() + ms * 1000000u, now = now_ns();
+
+	for (; now < until; now = now_ns()) {
+		unsigned long long left = until - now;
+		struct timespec t;
+
+		if (w->beside_count && left > 5000000u)
+			left = 5000000u;
+		t = (struct timespec){(time_t)(left / 1000000000u), (long)(left % 1000000000u)};
+		(void)nanosleep(&t, NULL);
+		look_beside(w);
+	}
+}
+
+static int work(struct witness *w, const char *ms, char **command)
+{
 	int status = 0;
 	pid_t pid;
 
 	if (!command) {
-		while (nanosleep(&t, &t) < 0 && errno == EINTR)
-			;
+		rest(w, strtoull(ms, NULL, 10));
 		return 0;
 	}
 	pid = fork();
@@ -177,8 +309,8 @@ int main(int argc, char **argv)
 {
 	unsigned long long begin = now_ns();
 	struct witness w = {.logfd = -1};
-	char path[4096], line[1024];
-	const char *shown;
+	char path[4096], line[1024], shown[520];
+	bool instances;
 	int code;
 
 	if (argc < 3 || (argc > 3 && (strcmp(argv[3], "--") != 0 || argc == 4))) {
@@ -189,9 +321,10 @@ int main(int argc, char **argv)
 	w.job = need("TAKT_JOB_ID");
 	w.attempt = need("TAKT_ATTEMPT");
 	w.gpus = need("CUDA_VISIBLE_DEVICES");
-	if (strncmp(w.gpus, "MIG-", 4) == 0)
+	instances = strncmp(w.gpus, "MIG-", 4) == 0;
+	if (instances)
 		w.gpus = need("TAKT_GPUS");
-	shown = w.gpus[0] ? w.gpus : "-";
+	show_gpus(w.gpus, instances, shown, sizeof(shown));
 	snprintf(path, sizeof(path), "%s/witness.log", w.dir);
 	w.logfd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
 	if (w.logfd < 0)
@@ -200,7 +333,7 @@ int main(int argc, char **argv)
 	take_gpus(&w);
 	snprintf(line, sizeof(line), "begin %s %s %s %llu\n", w.job, w.attempt, shown, begin);
 	say(&w, line);
-	code = work(argv[2], argc > 4 ? argv + 4 : NULL);
+	code = work(&w, argv[2], argc > 4 ? argv + 4 : NULL);
 	snprintf(line, sizeof(line), "end %s %s %s %llu %llu\n", w.job, w.attempt, shown, begin,
 		 now_ns());
 	say(&w, line);

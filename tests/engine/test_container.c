@@ -55,9 +55,12 @@ static void test_podman(void **state)
 	struct takt_container in = sample("podman");
 
 	in.args = more;
+	in.progress = "/var/takt/jobs/12.1/progress";
 	expect(&in, "podman\nrun\n--rm\n--name=takt-12.1.ab\n--label=takt.attempt=12.1.ab\n"
 		    "--label=takt.job=12\n--network=host\n--ipc=host\n--user=1000:100\n"
 		    "--mount=type=bind,source=/home/ann/run 1,target=/home/ann/run 1\n"
+		    "--mount=type=bind,source=/var/takt/jobs/12.1/progress,"
+		    "target=/var/takt/jobs/12.1/progress\n"
 		    "--workdir=/home/ann/run 1\n--cgroups=disabled\n--userns=keep-id\n"
 		    "--device\nnvidia.com/gpu=GPU-aaaa\n--device\nnvidia.com/gpu=GPU-dddd\n"
 		    "--env=SECRET\n--env=CUDA_VISIBLE_DEVICES\n--env=TAKT_ATTEMPT\n"
@@ -111,7 +114,9 @@ static void test_apptainer(void **state)
 	struct takt_container in = sample("apptainer");
 	char **cleanup = command;
 
-	expect(&in, "apptainer\nexec\n--nv\n--bind=/home/ann/run 1\n--pwd=/home/ann/run 1\n"
+	in.progress = "/var/takt/jobs/12.1/progress";
+	expect(&in, "apptainer\nexec\n--nv\n--bind=/home/ann/run 1\n"
+		    "--bind=/var/takt/jobs/12.1/progress\n--pwd=/home/ann/run 1\n"
 		    "lab/torch:2\npython3\ntrain.py\n");
 	assert_int_equal(takt_container_cleanup(&in, &cleanup, NULL), 0);
 	assert_null(cleanup);
@@ -157,6 +162,9 @@ static void test_a_directory_that_would_be_taken_for_options_is_refused(void **s
 	in = sample("apptainer");
 	in.cwd = "/a:/etc";
 	assert_int_equal(takt_container_argv(&in, env, &argv, NULL), -EINVAL);
+	assert_false(takt_container_mounts("apptainer", "/a:/etc"));
+	assert_true(takt_container_mounts("docker", "/a:/etc"));
+	assert_false(takt_container_mounts("docker", "/a,b"));
 }
 
 static void test_every_allocation_may_fail(void **state)

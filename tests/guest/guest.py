@@ -19,7 +19,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../
 import debs  # noqa: E402
 import kit  # noqa: E402
 
-BOOT_S = 600  # a guest without hardware support on a busy machine; it takes seconds on a quiet one
+BOOT_S = 1800  # a guest without hardware support on a busy machine; it takes seconds on a quiet one
 QEMU, BUSYBOX = "qemu-system-x86_64", "/bin/busybox"
 PROGRAMS = ("takt", "takt-serve", *kit.HELPERS)
 
@@ -80,6 +80,19 @@ class Archive:
         with open(source, "rb") as file:
             self._entry((path or source).strip("/"), stat.S_IFREG | os.stat(source).st_mode & 0o7777, file.read())
 
+    def tree(self, root):
+        """All that is in there, programs with their libraries, under the same names."""
+        for folder, _, names in os.walk(root):
+            for name in names:
+                source = os.path.join(folder, name)
+                path = os.path.relpath(source, root)
+                if os.path.islink(source):
+                    self.link(path, os.readlink(source))
+                elif os.access(source, os.X_OK):
+                    self.program(source, path)
+                else:
+                    self.file(source, path)
+
     def program(self, source, path=None):
         """A program with the libraries that it was linked with."""
         self.file(source, path)
@@ -111,7 +124,7 @@ def check():
 
 
 def base():
-    """busybox, takt's programs and the simulated driver."""
+    """busybox, users and the simulated driver."""
     archive = Archive()
     archive.file(BUSYBOX, "bin/busybox")
     for name in subprocess.run([BUSYBOX, "--list"], capture_output=True, text=True, check=True).stdout.split():
@@ -122,21 +135,28 @@ def base():
     archive.text("etc/passwd", "root:x:0:0::/root:/bin/sh\nalice:x:4242:4242::/tmp:/bin/sh\n"
                                "bob:x:4343:4343::/tmp:/bin/sh\n")
     archive.text("etc/group", "root:x:0:\nalice:x:4242:\nbob:x:4343:\n")
-    for name in PROGRAMS:
-        archive.program(os.path.join(kit.BUILD, "src/daemon", name), "usr/libexec/takt/" + name)
-    archive.link("usr/bin/takt", "/usr/libexec/takt/takt")
     archive.program(kit.TWIN, "usr/bin/takt-twin")
     archive.program(kit.TWIN_LIB, "usr/bin/lib/550/libnvidia-ml.so.1")
     return archive
 
 
-def boot(archive, *append, memory_mib=768):
-    """Boots it and returns what it said on the serial line until it went off."""
+def with_takt(archive):
+    """takt's programs, without their units."""
+    for name in PROGRAMS:
+        archive.program(os.path.join(kit.BUILD, "src/daemon", name), "usr/libexec/takt/" + name)
+    archive.link("usr/bin/takt", "/usr/libexec/takt/takt")
+    return archive
+
+
+def boot(archive, *append, memory_mib=768, second=os.devnull):
+    """Boots it and returns what it said on the serial line until it went off. What it writes to its
+    second line goes into that file."""
     with tempfile.TemporaryDirectory(prefix="tk-guest-") as folder:
         initrd, serial = os.path.join(folder, "initrd"), os.path.join(folder, "serial")
         archive.write(initrd)
         command = [QEMU, "-accel", "tcg", "-cpu", "max", "-m", str(memory_mib), "-nographic", "-no-reboot",
-                   "-nodefaults", "-serial", "file:" + serial, "-kernel", kernel(), "-initrd", initrd,
+                   "-nodefaults", "-serial", "file:" + serial, "-serial", "file:" + second,
+                   "-kernel", kernel(), "-initrd", initrd,
                    "-append", " ".join(("console=ttyS0 quiet panic=-1", *append))]
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=BOOT_S, check=False)

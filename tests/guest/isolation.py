@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What keeps a job to itself where takt runs as root on cgroup v2: devices, memory, CPU time; and that all of
-it goes on when takt is killed.
+"""What keeps a job to itself where takt runs as root on cgroup v2: devices, MIG
+instances, memory, CPU time; and that all of it goes on when takt is killed.
 
 Usage: isolation.py BUILD_FOLDER
 """
+import os
 import sys
 
 import guest
@@ -21,7 +22,7 @@ mkdir -m 1777 /var/work
 cd /var/work
 
 serve() {
-	takt-twin exec --machine /run/machine -- takt serve --users all --runtime-dir /run/takt --state-dir /var/lib/takt \
+	takt-twin exec --machine $TAKT_TWIN "$@" -- takt serve --users all --runtime-dir ${TAKT_SOCKET%/*} --state-dir /var/lib/takt \
 		--lock-dir /run/locks --metrics-listen off --nvml-path /usr/bin/lib/550/libnvidia-ml.so.1 >> /run/serve.log 2>&1 &
 	until_s 120 takt status > /run/status 2>&1 || die "takt answers" "$(cat /run/serve.log)"
 }
@@ -92,6 +93,61 @@ has "and ends as any" "$(takt logs $job)" "through"
 for n in 1 2 3; do takt wait $(submit -n 0 -- true) > /dev/null; done
 left=$(ls -d /sys/fs/cgroup/takt-*/ | wc -l)
 if [ $left -le 2 ]; then ok "cgroups of jobs go with them"; else no "cgroups of jobs go with them" "$left are left"; fi
+
+whole=$(submit -n 8 -- sh -c "'while [ ! -e /var/work/over ]; do sleep 1; done'")
+until_s 60 sh -c "takt show $whole | grep -q 'state *running'"
+staged=$(submit -n 2 --stage --prefetch "'try > /var/work/before'" -- sh -c "'echo mine: \$TAKT_GPUS; try; cut -d: -f3 /proc/self/cgroup'")
+until_s 60 test -s /var/work/before
+has "what is run before its turn opens no GPU" "$(cat /var/work/before)" "open: closed: 0 1 2 3 4 5 6 7 other:"
+same "and its process waits" "$(ls /var/lib/takt/jobs/$staged.1 | grep -c -x -e staged -e started)" 1
+touch /var/work/over
+takt wait $whole $staged > /dev/null
+log=$(takt logs $staged)
+has "a job that was made ready opens its GPUs when it is its turn" "$log" "mine: 0,1
+open: 0 1 closed: 2 3 4 5 6 7 other:"
+has "in a cgroup of its own" "$log" "-$staged.1/job"
+has "as takt show says" "$(takt show $staged)" "isolation     devices"
+
+killall takt-serve
+until_s 60 sh -c '! pidof takt-serve takt-launch takt-actuate > /dev/null'
+rm -rf /var/lib/takt
+takt-twin create hgx-h100 --path /run/cut --seed 7 > /dev/null
+chmod 666 /run/cut*
+export TAKT_TWIN=/run/cut TAKT_SOCKET=/run/cut-takt/takt.sock
+takt-twin exec --machine /run/cut -- mig_cut /usr/bin/lib/550/libnvidia-ml.so.1 0 9 19 19 > /run/instances || no "a GPU is cut" "$(cat /run/instances)"
+cat > /bin/try-caps <<'END'
+#!/bin/sh
+# The capabilities that may be opened, those of its instance, how many are closed; whole GPUs.
+gi=$(sed -n "s/^$CUDA_VISIBLE_DEVICES //p" /run/instances)
+folder=/proc/driver/nvidia/capabilities/gpu0/mig/gi$gi
+own=$(sed -n 's/^DeviceFileMinor: //p' $folder/access $folder/ci0/access | tr '\n' ' ')
+for node in /dev/nvidia-caps/nvidia-cap*; do
+	case "$( (: < $node) 2>&1)" in
+	*"No such device or address"*) open="$open${node#/dev/nvidia-caps/nvidia-cap} " ;;
+	*"Operation not permitted"*) closed=$((closed + 1)) ;;
+	esac
+done
+echo $open > /var/work/caps.$1
+if [ "$open" = "$own" ]; then echo "its own, not $closed others"; else echo "'$open', not '$own'"; fi
+try
+END
+chmod 755 /bin/try-caps
+serve --faces
+for turn in 1 2; do
+	job=$(submit --mig 1g.10gb -- sh -c "'try-caps $turn; while [ ! -e /var/work/both ]; do sleep 1; done'")
+	until_s 60 test -s /var/work/caps.$turn
+	[ $turn = 1 ] && first=$job
+done
+touch /var/work/both
+takt wait $first $job > /dev/null
+has "a job on a MIG instance opens its capabilities" "$(takt logs $first)" "its own, not 6 others"
+has "and so does the next on the same GPU" "$(takt logs $job)" "its own, not 6 others"
+if [ "$(cat /var/work/caps.1)" != "$(cat /var/work/caps.2)" ]; then ok "which are others"; else no "which are others" "$(cat /var/work/caps.*)"; fi
+has "and no other GPU" "$(takt logs $job)" "open: 0 closed: 1 2 3 4 5 6 7 other:"
+has "that is told" "$(takt show $job)" "isolation     devices"
+job=$(submit -n 1 -- sh -c "'try-caps 3'")
+takt wait $job > /dev/null
+same "a job on a whole GPU opens no capability" "$(cat /var/work/caps.3)" ""
 cat /run/serve.log
 """
 
@@ -103,11 +159,16 @@ NAMES = [
     "nor leave, not even with the shim", "a job lives on when takt and its launcher are killed",
     "and takt knows how it is isolated", "the next one opens another GPU",
     "it opens the same GPU as before", "and ends as any", "cgroups of jobs go with them",
+    "what is run before its turn opens no GPU", "and its process waits",
+    "a job that was made ready opens its GPUs when it is its turn", "in a cgroup of its own", "as takt show says",
+    "a job on a MIG instance opens its capabilities", "and so does the next on the same GPU", "which are others",
+    "and no other GPU", "that is told", "a job on a whole GPU opens no capability",
 ]
 
 
 def run():
-    archive = guest.base()
+    archive = guest.with_takt(guest.base())
+    archive.program(os.path.join(kit.BUILD, "tests/guest/mig_cut"), "bin/mig_cut")
     archive.text("init", guest.INIT, 0o755)
     archive.text("script", guest.TESTING + SCRIPT)
     return guest.boot(archive)

@@ -257,10 +257,11 @@ def room_that_was_not_built_is_named():
 
 FAKE_MESON = """import os, sys
 build = sys.argv[sys.argv.index("-C") + 1]
+base = sys.argv[sys.argv.index("--logbase") + 1]
 os.makedirs(build + "/meson-logs", exist_ok=True)
-entries = open(build + "/entries").read()
+entries = open(build + ("/entries" if base == "testlog" else "/again")).read()
 if entries:
-    open(build + "/meson-logs/testlog.json", "w").write(entries)
+    open(build + f"/meson-logs/{base}.json", "w").write(entries)
 sys.exit(int(open(build + "/status").read()))
 """
 
@@ -269,10 +270,11 @@ def entry(stdout, result="OK", code=0, name="takt:base / vec", stderr=""):
     return {"name": name, "stdout": stdout, "stderr": stderr, "result": result, "returncode": code}
 
 
-def report(entries, skips="", status=0, folders=1):
-    """Exit status and lines of the report over these log entries."""
+def report(entries, skips="", status=0, folders=1, again=()):
+    """Exit status and lines of the report over these log entries; `again` are those of a second try."""
     with tree({"fake_meson.py": FAKE_MESON, "skips": skips, "status": str(status),
                "entries": "".join(json.dumps(e) + "\n" for e in entries),
+               "again": "".join(json.dumps(e) + "\n" for e in again),
                "meson-logs/testlog.json": json.dumps(entry("1..1\nok 1 - stale\n"))}) as root:
         env = dict(os.environ, MESON=f"{sys.executable} {root}/fake_meson.py", TAKT_TEST_ENV="moon")
         done = subprocess.run([sys.executable, os.path.join(TOOLS, "test_report.py"),
@@ -309,6 +311,27 @@ def trials_become_a_table():
     for line in ("fault trials: 26", "     12 base / vec: calls fail", "      3 base / vec: deaths",
                  "     11 e2e / x: deaths"):
         assert line in text.splitlines(), text
+
+
+def what_runs_takt_whole_is_tried_again_alone():
+    bad = entry("1..2\nok 1 - a\nnot ok 2 - b\n# shaken\n", "FAIL", 1, name="takt:e2e / e2e x")
+    good = entry("1..2\nok 1 - a\nok 2 - b\n", name="takt:e2e / e2e x")
+    other = entry("1..1\nok 1 - c\n")
+    text = expect_report(0, "3 passed, 0 failed", [bad, other], status=1, again=[good])
+    assert "UNSTEADY e2e / e2e x: b" in text and "# shaken" in text and "1 unsteady" in text, text
+    text = expect_report(1, "2 passed, 1 failed", [bad, other], status=1, again=[bad])
+    assert "UNSTEADY" not in text and "FAILED e2e / e2e x: b" in text, text
+    expect_report(1, "2 passed, 1 failed", [bad, other], status=1)  # nothing came of the second try
+
+
+def what_must_not_be_tried_again_is_not():
+    good = "1..1\nok 1 - a\n"
+    for name in ("takt:e2e / e2e kill_campaign", "takt:base / vec", "takt:queue / power_loss"):
+        expect_report(1, "0 passed, 1 failed", [entry("1..1\nnot ok 1 - a\n", "FAIL", 1, name=name)], status=1,
+                      again=[entry(good, name=name)])
+    names = [f"takt:e2e / e2e {i}" for i in range(6)]  # so many are no accident
+    expect_report(1, "0 passed, 6 failed", [entry("1..1\nnot ok 1 - a\n", "FAIL", 1, name=name) for name in names],
+                  status=1, again=[entry(good, name=name) for name in names])
 
 
 def failures_show_their_log():
@@ -378,6 +401,7 @@ def the_real_list_is_well_formed():
 
 
 TESTS = [
+    what_runs_takt_whole_is_tried_again_alone, what_must_not_be_tried_again_is_not,
     table_has_no_circle, arrows_down_are_fine, arrow_up_is_named, the_twin_shares_nothing_but_base,
     pure_room_sees_no_store, abi_needs_nothing, paths_go_from_the_root, room_without_row,
     header_of_no_room, links_follow_the_table, names_are_unique, licence_comes_first,

@@ -316,6 +316,25 @@ static void test_damaged_spec_counts_as_absent(void **state)
 	fake_sys_free(scene.world);
 }
 
+static void test_whose_shim_it_is(void **state)
+{
+	struct scene scene = open_scene();
+	struct takt_proc_id shim = {0};
+	uid_t uid = 1;
+
+	assert_int_equal(takt_attempt_shim(scene.sys, scene.jobs, 7, 1, &shim, &uid), -ENOENT);
+	assert_int_equal(takt_attempt_create(scene.sys, scene.jobs, &scene.spec, NULL), 0);
+	assert_int_equal(takt_attempt_shim(scene.sys, scene.jobs, 7, 1, &shim, &uid), -ENOENT);
+	assert_int_equal(act(&scene), 0);
+	assert_int_equal(takt_attempt_shim(scene.sys, scene.jobs, 7, 1, &shim, &uid), 0);
+	assert_int_equal(shim.pid, 10);
+	assert_int_equal(shim.start_ticks, 1);
+	put_garbage(&scene, "/jobs/7.1/shim");
+	assert_int_equal(takt_attempt_shim(scene.sys, scene.jobs, 7, 1, &shim, &uid),
+			 -TAKT_E_CORRUPT);
+	fake_sys_free(scene.world);
+}
+
 static void test_bad_specs_are_refused_by_name(void **state)
 {
 	struct scene scene = open_scene();
@@ -354,11 +373,21 @@ static void test_lookers_do_not_see_each_other(void **state)
 	fake_sys_free(scene.world);
 }
 
-/* Gone for good, but never while somebody has its lock, and not what is not takt's. */
+/* As if the job had done it. */
+static void leave_file(const struct scene *scene, int dir, const char *name)
+{
+	int file = scene->sys->openat(scene->sys, dir, name, O_WRONLY | O_CREAT, 0600);
+
+	assert_true(file >= 0);
+	assert_int_equal(scene->sys->close(scene->sys, file), 0);
+}
+
+/* Gone for good with all that the job said, but never while somebody has its lock, and not what is
+ * not takt's. */
 static void test_removal(void **state)
 {
 	struct scene scene = open_scene();
-	int dir, lock, file;
+	int dir, lock;
 
 	open_jobs(&scene);
 	assert_int_equal(takt_attempt_remove(scene.sys, scene.jobs, 7, 1, NULL), 0);
@@ -369,8 +398,8 @@ static void test_removal(void **state)
 	assert_int_equal(takt_attempt_remove(scene.sys, scene.jobs, 7, 1, NULL), -TAKT_E_CONFLICT);
 	assert_int_equal(scene.sys->close(scene.sys, lock), 0);
 	assert_int_equal(status_now(&scene).state, TAKT_ATTEMPT_NOT_STARTED);
-	file = scene.sys->openat(scene.sys, dir, "mine", O_WRONLY | O_CREAT, 0600);
-	assert_true(file >= 0);
+	leave_file(&scene, dir, "progress");
+	leave_file(&scene, dir, "mine");
 	assert_int_equal(takt_attempt_remove(scene.sys, scene.jobs, 7, 1, NULL), -ENOTEMPTY);
 	assert_int_equal(scene.sys->unlinkat(scene.sys, dir, "mine", 0), 0);
 	assert_int_equal(takt_attempt_remove(scene.sys, scene.jobs, 7, 1, NULL), 0);
@@ -392,6 +421,7 @@ int main(void)
 		cmocka_unit_test(test_every_allocation_failing),
 		cmocka_unit_test(test_damage_never_leads_to_a_second_run),
 		cmocka_unit_test(test_damaged_spec_counts_as_absent),
+		cmocka_unit_test(test_whose_shim_it_is),
 		cmocka_unit_test(test_bad_specs_are_refused_by_name),
 		cmocka_unit_test(test_lookers_do_not_see_each_other),
 		cmocka_unit_test(test_removal),

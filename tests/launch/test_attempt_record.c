@@ -65,6 +65,7 @@ static void test_spec_of_ranks_and_a_container_comes_back(void **state)
 	spec.rank_prefix = true;
 	spec.master_port = 29600;
 	spec.cleanup = sample_argv;
+	spec.progress = true;
 	assert_int_equal(takt_attempt_spec_format(&spec, &text), 0);
 	assert_int_equal(takt_attempt_spec_parse(text.s, text.len, &got), 0);
 	assert_int_equal(got.ranks, 4);
@@ -72,6 +73,7 @@ static void test_spec_of_ranks_and_a_container_comes_back(void **state)
 	assert_int_equal(got.master_port, 29600);
 	assert_string_equal(got.cleanup[0], "./a b.sh");
 	assert_null(got.cleanup[3]);
+	assert_true(got.progress);
 	assert_false(got.pty);
 	takt_attempt_spec_fini(&got);
 }
@@ -111,6 +113,24 @@ static void test_spec_of_a_staged_attempt_comes_back(void **state)
 	assert_int_equal(takt_attempt_spec_parse(text.s, text.len, &got), 0);
 	assert_int_equal(got.stage_lease_ms, 300000);
 	assert_null(got.prefetch);
+	takt_attempt_spec_fini(&got);
+}
+
+static void test_spec_of_a_hook_comes_back(void **state)
+{
+	TAKT_CLEANUP(strp) struct takt_str text = TAKT_STR(65536);
+	struct takt_attempt_spec spec = sample_spec(), got;
+
+	assert_int_equal(takt_attempt_spec_format(&spec, &text), 0);
+	assert_null(strstr(text.s, "hook"));
+	takt_strcpy(spec.hook_event, sizeof(spec.hook_event), "ended");
+	spec.hook_limit_ms = 60000;
+	spec.hook_log = 3;
+	assert_int_equal(takt_attempt_spec_format(&spec, &text), 0);
+	assert_int_equal(takt_attempt_spec_parse(text.s, text.len, &got), 0);
+	assert_string_equal(got.hook_event, "ended");
+	assert_int_equal(got.hook_limit_ms, 60000);
+	assert_int_equal(got.hook_log, 3);
 	takt_attempt_spec_fini(&got);
 }
 
@@ -230,6 +250,7 @@ int main(void)
 		cmocka_unit_test(test_spec_of_ranks_and_a_container_comes_back),
 		cmocka_unit_test(test_spec_refuses_what_cannot_be_started),
 		cmocka_unit_test(test_spec_of_a_staged_attempt_comes_back),
+		cmocka_unit_test(test_spec_of_a_hook_comes_back),
 		cmocka_unit_test(test_every_torn_spec_is_refused),
 		cmocka_unit_test(test_every_allocation_of_reading_a_spec_fails),
 		cmocka_unit_test(test_records_read_as_documented),

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -214,6 +215,69 @@ static void test_a_staged_job_opens_nothing_before_its_turn(void **state)
 	expect_nothing_left(fixture);
 }
 
+/* A shim has entered its leaf and has not put its job into the other yet; a next job starts. */
+static void test_the_leaf_of_a_job_that_has_yet_to_begin_stays(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct takt_job_limits limits = {.any_device = true};
+	struct takt_job_cgroups cgroups;
+	struct takt_job_place place;
+	int ends[2];
+	pid_t pid;
+	char byte;
+
+	need_cgroup();
+	takt_job_cgroups_open(&cgroups, root, fixture->jobs_dirfd);
+	assert_int_equal(pipe(ends), 0);
+	pid = fork();
+	if (pid == 0) {
+		int rc = takt_job_cgroup_make(&cgroups, 1, 1, 4321, 4321, &limits, &place, NULL);
+
+		if (rc == 0 && write(ends[1], "x", 1) == 1)
+			pause();
+		_exit(1);
+	}
+	assert_int_equal(read(ends[0], &byte, 1), 1);
+	close(ends[0]);
+	close(ends[1]);
+	takt_job_cgroups_sweep(&cgroups);
+	takt_job_cgroup_leaf(&cgroups, 1, 1, place.job);
+	assert_int_equal(access(place.job, F_OK), 0);
+	kill(pid, SIGKILL);
+	wait_pid(pid);
+	expect_nothing_left(fixture);
+}
+
+static _Noreturn void make_one(const struct takt_job_cgroups *cgroups, uint32_t attempt)
+{
+	const struct takt_job_limits limits = {.any_device = true};
+	struct takt_job_place place;
+	int rc = takt_job_cgroup_make(cgroups, 1, attempt, 4321, 4321, &limits, &place, NULL);
+
+	_exit(rc < 0 || access(place.job, F_OK) < 0);
+}
+
+/* While one launcher takes over from another, either may start a job while the other sweeps. */
+static void test_what_another_launcher_makes_is_not_swept(void **state)
+{
+	struct fixture *fixture = *state;
+	struct takt_job_cgroups cgroups;
+	int status = 0;
+
+	need_cgroup();
+	takt_job_cgroups_open(&cgroups, root, fixture->jobs_dirfd);
+	for (uint32_t attempt = 1; attempt <= 400 && status == 0; attempt++) {
+		pid_t pid = fork();
+
+		if (pid == 0)
+			make_one(&cgroups, attempt);
+		while (waitpid(pid, &status, WNOHANG) == 0)
+			takt_job_cgroups_sweep(&cgroups);
+	}
+	assert_int_equal(status, 0);
+	expect_nothing_left(fixture);
+}
+
 static void test_a_limit_that_cannot_be_set_is_told(void **state)
 {
 	struct fixture *fixture = *state;
@@ -301,6 +365,8 @@ int main(void)
 		CASE(test_survivor_without_environment_is_reaped_by_cgroup),
 		CASE(test_job_opens_its_gpus_and_no_others),
 		CASE(test_a_staged_job_opens_nothing_before_its_turn),
+		CASE(test_the_leaf_of_a_job_that_has_yet_to_begin_stays),
+		CASE(test_what_another_launcher_makes_is_not_swept),
 		CASE(test_a_limit_that_cannot_be_set_is_told),
 		CASE(test_without_a_cgroup_isolation_is_advisory),
 		CASE(test_rules_follow_the_nodes),

@@ -226,11 +226,11 @@ static void test_killed_shim_takes_all_ranks_along(void **state)
 		snprintf(name, sizeof(name), "pid.%d", rank);
 		wait_file(fixture, name);
 	}
-	assert_int_equal(takt_attempt_survivors(id, "", NULL, 0, NULL), 3);
+	assert_int_equal(takt_attempt_survivors(id, getuid(), "", NULL, 0, NULL), 3);
 	kill(shim, SIGKILL);
 	wait_pid(shim);
 	for (int i = 0; left > 0 && i < 1000; i++) {
-		left = takt_attempt_survivors(id, "", NULL, 0, NULL);
+		left = takt_attempt_survivors(id, getuid(), "", NULL, 0, NULL);
 		sleep_ms(10);
 	}
 	assert_int_equal(left, 0);

@@ -17,6 +17,7 @@
 
 #include "base/mem.h"
 #include "launch_fixture.h"
+#include "sanitized.h"
 
 static void test_exit_code_is_recorded(void **state)
 {
@@ -203,10 +204,10 @@ static void test_after_grace_nothing_is_left(void **state)
 	shim = shim_start(fixture, 1, 1, NULL);
 	wait_file(fixture, "ready");
 	sleep_ms(50);
-	assert_true(takt_attempt_survivors(spec.id, "", NULL, 0, NULL) >= 2);
+	assert_true(takt_attempt_survivors(spec.id, getuid(), "", NULL, 0, NULL) >= 2);
 	kill(shim, SIGTERM);
 	assert_int_equal(wait_pid(shim), 0);
-	assert_int_equal(takt_attempt_survivors(spec.id, "", NULL, 0, NULL), 0);
+	assert_int_equal(takt_attempt_survivors(spec.id, getuid(), "", NULL, 0, NULL), 0);
 	takt_attempt_spec_fini(&spec);
 	status = status_of(fixture, 1, 1);
 	assert_int_equal(status.exit_kind, TAKT_EXIT_SIGNALED);
@@ -292,7 +293,7 @@ static void test_daemon_left_behind_is_ended(void **state)
 	assert_int_equal(takt_attempt_create(fixture->sys, fixture->jobs_dirfd, &spec, NULL), 0);
 	assert_int_equal(wait_pid(shim_start(fixture, 1, 1, NULL)), 0);
 	assert_int_equal(status_of(fixture, 1, 1).exit_code, 4);
-	assert_int_equal(takt_attempt_survivors(spec.id, "", NULL, 0, NULL), 0);
+	assert_int_equal(takt_attempt_survivors(spec.id, getuid(), "", NULL, 0, NULL), 0);
 	takt_attempt_spec_fini(&spec);
 }
 
@@ -360,7 +361,8 @@ static void test_end_on_a_full_disk_is_waited_out(void **state)
 	char path[96];
 	pid_t shim;
 
-	create_sh(fixture, 1, 1, 2000, "echo x > ready; sleep 0.1; exit 5");
+	create_sh(fixture, 1, 1, 2000,
+		  "echo x > ready; until test -d jobs/1.1/exit.tmp; do sleep 0.01; done; exit 5");
 	shim = shim_start(fixture, 1, 1, NULL);
 	wait_file(fixture, "ready");
 	/* What stands in for ENOSPC: the name that the record is written under is taken. */
@@ -373,20 +375,9 @@ static void test_end_on_a_full_disk_is_waited_out(void **state)
 	assert_int_equal(status_of(fixture, 1, 1).exit_code, 5);
 }
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(SANITIZED)
 enum {
-	SHIM_MAX_KB = 1024 * 1024 /* the sanitizer's own */
+	SHIM_MAX_KB = SANITIZED ? 1024 * 1024 : 1024 /* the sanitizer's own */
 };
-#else
-enum {
-	SHIM_MAX_KB = 1024
-};
-#endif
 
 /* Private memory of a waiting shim, from its smaps: it is there once a job. */
 static void test_waiting_shim_is_small(void **state)

@@ -21,6 +21,7 @@ enum {
 	TURN_MS = 100,
 	MAX_TURNS = 4000,
 	STORE_PATIENCE_MS = 20000,
+	STORE_ANSWERS = 8,
 	CHECKPOINT_FRAMES = 12,
 	MAX_CLAIMS = 1024,
 };
@@ -41,6 +42,16 @@ static void accepted(void *ctx, void *token, const struct takt_queue_job *job,
 		witness_accepted(&machine->witness, (uint32_t)(uintptr_t)token, job->row.id);
 }
 
+/* The token is the attempt that is to end. */
+static void noted(void *ctx, void *token, const struct takt_queue_job *job,
+		  const struct takt_err *error)
+{
+	struct loss_machine *machine = ctx;
+
+	if (!error)
+		witness_anew_kept(&machine->witness, serial_of(job), (uint32_t)(uintptr_t)token);
+}
+
 static void prepare(void *ctx, const struct takt_queue_job *job)
 {
 	takt_queue_prepared(((struct loss_machine *)ctx)->queue, job->row.id, "");
@@ -58,8 +69,11 @@ static void changed(void *ctx, const struct takt_queue_job *job)
 		witness_ended(&machine->witness, serial_of(job), &job->row);
 }
 
-static const struct takt_queue_hooks hooks = {
-	.accepted = accepted, .prepare = prepare, .release = release, .changed = changed};
+static const struct takt_queue_hooks hooks = {.accepted = accepted,
+					      .noted = noted,
+					      .prepare = prepare,
+					      .release = release,
+					      .changed = changed};
 
 static char *print_number(uint64_t number)
 {
@@ -249,15 +263,41 @@ static void cancel(struct loss_machine *machine)
 				NULL);
 }
 
+/* Whichever of the jobs runs, from a random one on. */
+static void ask_anew(struct loss_machine *machine)
+{
+	uint32_t first = (uint32_t)takt_rng_below(&machine->rng, machine->witness.nr_jobs);
+	const struct takt_queue_change anew = {.begin_anew = true};
+
+	for (uint32_t i = 0; i < machine->witness.nr_jobs; i++) {
+		uint32_t serial = 1 + (first + i) % machine->witness.nr_jobs;
+		uint64_t id = machine->witness.jobs[serial - 1].id;
+		const struct takt_queue_job *job = id ? takt_queue_find(machine->queue, id) : NULL;
+		uint32_t attempt = job ? job->row.attempt : 0;
+
+		if (!job || takt_queue_change(machine->queue, id, &anew, (void *)(uintptr_t)attempt,
+					      NULL) < 0)
+			continue;
+		witness_anew(&machine->witness, serial, attempt);
+		return;
+	}
+}
+
+static bool comes_up(struct loss_machine *machine, unsigned one_in)
+{
+	return one_in && machine->witness.nr_jobs > 0 && takt_rng_below(&machine->rng, one_in) == 0;
+}
+
 static void users_turn(struct loss_machine *machine)
 {
 	if (machine->submits > 0 && takt_rng_below(&machine->rng, 2)) {
 		machine->submits--;
 		submit(machine);
 	}
-	if (machine->cancel_one_in && machine->witness.nr_jobs > 0 &&
-	    takt_rng_below(&machine->rng, machine->cancel_one_in) == 0)
+	if (comes_up(machine, machine->cancel_one_in))
 		cancel(machine);
+	if (comes_up(machine, machine->anew_one_in))
+		ask_anew(machine);
 }
 
 /* Turns. */
@@ -283,18 +323,37 @@ static void look_at_gpus(struct loss_machine *machine)
 	}
 }
 
-static void daemon_turn(struct loss_machine *machine, bool wait)
+static void pump_queue(struct loss_machine *machine)
 {
 	const struct takt_sys *sys = fake_sys_table(machine->world);
-	struct pollfd fd = {.fd = takt_store_fd(machine->store), .events = POLLIN};
 	uint64_t next;
 
-	(void)takt_engine_pump(machine->engine, takt_boot_now(sys), &next, NULL);
-	look_at_gpus(machine);
 	(void)takt_queue_pump(machine->queue, takt_boot_now(sys), takt_wall_now(sys), &next, NULL);
-	if (wait && takt_store_outstanding(machine->store) > 0 &&
-	    poll(&fd, 1, STORE_PATIENCE_MS) != 1)
-		witness_blame(&machine->witness, "the store does not answer");
+}
+
+/* Until the store has answered all that it was asked, so that its thread's pace makes no
+ * difference; within bounds, since an answer may lead to the next question. */
+static void wait_for_store(struct loss_machine *machine)
+{
+	struct pollfd fd = {.fd = takt_store_fd(machine->store), .events = POLLIN};
+
+	for (int i = 0; i < STORE_ANSWERS && takt_store_outstanding(machine->store) > 0; i++) {
+		if (poll(&fd, 1, STORE_PATIENCE_MS) != 1)
+			witness_blame(&machine->witness, "the store does not answer");
+		pump_queue(machine);
+	}
+}
+
+static void daemon_turn(struct loss_machine *machine, bool wait)
+{
+	uint64_t next;
+
+	(void)takt_engine_pump(machine->engine, takt_boot_now(fake_sys_table(machine->world)),
+			       &next, NULL);
+	look_at_gpus(machine);
+	pump_queue(machine);
+	if (wait)
+		wait_for_store(machine);
 	if (takt_store_outstanding(machine->store) == 0 && !fake_sys_is_off(machine->world))
 		witness_all_written(&machine->witness);
 }
@@ -376,7 +435,7 @@ bool loss_machine_settle(struct loss_machine *machine)
 		daemon_turn(machine, true);
 		loss_procs_turn(&machine->procs);
 	}
-	(void)takt_queue_each(machine->queue, blame_left, machine);
+	(void)takt_queue_each(machine->queue, UINT32_MAX, blame_left, machine);
 	if (!at_rest(machine))
 		witness_blame(&machine->witness, "processes are left after %d turns", MAX_TURNS);
 	witness_judge(&machine->witness, machine->store);

@@ -29,6 +29,7 @@ struct loss_machine {
 	bool was_cut;		/* the last life did not come to its end */
 	unsigned submits;	/* still to come */
 	unsigned cancel_one_in; /* a turn; 0 = never */
+	unsigned anew_one_in;	/* the same: a job that runs is to begin anew */
 
 	/* The daemon; NULL between lives. */
 	struct takt_store *store;

@@ -83,6 +83,18 @@ void witness_cancel(struct witness *witness, uint32_t serial, uint32_t attempt)
 	job->cancel_boot = witness->power_losses;
 }
 
+void witness_anew(struct witness *witness, uint32_t serial, uint32_t attempt)
+{
+	if (attempt > 63)
+		abort();
+	job_of(witness, serial)->anew_asked |= 1ull << attempt;
+}
+
+void witness_anew_kept(struct witness *witness, uint32_t serial, uint32_t attempt)
+{
+	job_of(witness, serial)->anew_kept = attempt;
+}
+
 void witness_all_written(struct witness *witness)
 {
 	for (uint32_t i = 0; i < witness->nr_jobs; i++)
@@ -104,6 +116,12 @@ static const struct witness_run *last_run(const struct witness *witness, uint32_
 	return NULL;
 }
 
+/* Somebody has asked that the job begin anew after that run, however it ends. */
+static bool follows_a_wish(const struct witness_job *job, const struct witness_run *last)
+{
+	return last && last->attempt < 64 && job->anew_asked >> last->attempt & 1;
+}
+
 /* Nobody is given more of a GPU than the others have left. */
 static void judge_gpu(struct witness *witness, uint32_t serial, uint32_t gpu)
 {
@@ -121,6 +139,7 @@ static void judge_exec(struct witness *witness, uint32_t serial, uint32_t attemp
 {
 	const struct witness_job *job = job_of(witness, serial);
 	const struct witness_run *last = last_run(witness, serial);
+	bool wished = follows_a_wish(job, last);
 
 	if (job->end_told)
 		witness_blame(witness, "s%u runs after its end was told", serial);
@@ -130,10 +149,10 @@ static void judge_exec(struct witness *witness, uint32_t serial, uint32_t attemp
 	    (attempt > job->cancel_attempt || witness->power_losses > job->cancel_boot))
 		witness_blame(witness, "s%u runs attempt %u though attempt %u was cancelled",
 			      serial, attempt, job->cancel_attempt);
-	if (last && !job->requeue)
+	if (last && !job->requeue && !wished)
 		witness_blame(witness, "s%u runs again, attempts %u and %u", serial, last->attempt,
 			      attempt);
-	if (last && last->recorded)
+	if (last && last->recorded && !wished)
 		witness_blame(witness, "s%u runs again though its end is on record", serial);
 	if (last && last->attempt >= attempt)
 		witness_blame(witness, "s%u runs attempt %u after %u", serial, attempt,
@@ -151,12 +170,19 @@ static void judge_exec(struct witness *witness, uint32_t serial, uint32_t attemp
 uint32_t witness_exec(struct witness *witness, uint32_t serial, uint64_t id, uint32_t attempt,
 		      uint64_t gpus)
 {
+	bool anew;
+
 	if (witness->nr_runs == WITNESS_MAX_RUNS)
 		abort();
 	know_id(witness, serial, id);
 	judge_exec(witness, serial, attempt, gpus);
-	witness->runs[witness->nr_runs] = (struct witness_run){
-		.serial = serial, .attempt = attempt, .id = id, .gpus = gpus, .alive = true};
+	anew = follows_a_wish(job_of(witness, serial), last_run(witness, serial));
+	witness->runs[witness->nr_runs] = (struct witness_run){.serial = serial,
+							       .attempt = attempt,
+							       .id = id,
+							       .gpus = gpus,
+							       .alive = true,
+							       .anew = anew};
 	return witness->nr_runs++;
 }
 
@@ -194,6 +220,12 @@ static bool ran_so(const struct witness_run *run, const struct takt_job *row)
 	       run->signal == row->exit_signal && good == (row->state == TAKT_JOB_DONE);
 }
 
+/* The end of its newest attempt is on record. */
+static bool end_recorded(const struct witness_run *last, const struct takt_job *row)
+{
+	return last && last->recorded && last->attempt == row->attempt;
+}
+
 /* Could it have ended like this, by what was seen? */
 static bool end_is_true(const struct witness *witness, uint32_t serial, const struct takt_job *row)
 {
@@ -208,9 +240,9 @@ static bool end_is_true(const struct witness *witness, uint32_t serial, const st
 		return job->cancel_asked;
 	case TAKT_JOB_LOST:
 		return (witness->killed_shims > 0 || witness->calls_failed) &&
-		       !(last && last->recorded);
+		       !end_recorded(last, row);
 	case TAKT_JOB_INTERRUPTED:
-		return witness->power_losses > 0 && !(last && last->recorded);
+		return witness->power_losses > 0 && !end_recorded(last, row);
 	default:
 		return false;
 	}
@@ -229,6 +261,9 @@ static void judge_row(struct witness *witness, uint32_t serial, const struct tak
 		witness_blame(witness, "s%u is %s (code %d, signal %d, attempt %u): not so", serial,
 			      takt_job_state_name(row->state), row->exit_code, row->exit_signal,
 			      row->attempt);
+	if (job->anew_kept && row->attempt <= job->anew_kept && !job->cancel_asked)
+		witness_blame(witness, "s%u ended with attempt %u, which was to end for another",
+			      serial, row->attempt);
 	if (job->end_told && (job->state != row->state || job->exit_code != row->exit_code ||
 			      job->exit_signal != row->exit_signal))
 		witness_blame(witness, "s%u was told to be %s and is %s", serial,

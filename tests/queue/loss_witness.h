@@ -30,6 +30,8 @@ struct witness_job {
 	bool cancel_fresh, cancel_kept;
 	uint32_t cancel_attempt;   /* the newest when it was asked; no later one may run */
 	unsigned cancel_boot;	   /* power losses before that */
+	uint64_t anew_asked;	   /* attempts that are to end for another, as bits; 0..63 */
+	uint32_t anew_kept;	   /* the newest of these of which somebody was told so */
 	enum takt_job_state state; /* as told */
 	int exit_code, exit_signal;
 };
@@ -41,6 +43,7 @@ struct witness_run {
 	bool over; /* by itself: code, signal */
 	int code, signal;
 	bool recorded; /* its shim was told that the end is on disk */
+	bool anew;     /* it follows one that was to end */
 };
 
 struct witness {
@@ -60,6 +63,9 @@ void witness_init(struct witness *witness);
 uint32_t witness_submit(struct witness *witness, uint32_t milli, bool requeue);
 void witness_accepted(struct witness *witness, uint32_t serial, uint64_t id);
 void witness_cancel(struct witness *witness, uint32_t serial, uint32_t attempt);
+/* That this attempt is to end, and the job to begin anew: asked, and on disk. */
+void witness_anew(struct witness *witness, uint32_t serial, uint32_t attempt);
+void witness_anew_kept(struct witness *witness, uint32_t serial, uint32_t attempt);
 void witness_ended(struct witness *witness, uint32_t serial, const struct takt_job *row);
 
 /* The store has written all that it was given. */

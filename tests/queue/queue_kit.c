@@ -79,7 +79,32 @@ static void changed(void *ctx, const struct takt_queue_job *job)
 	kit->last_exit_code = job->row.exit_code;
 }
 
-static const struct takt_queue_hooks hooks = {accepted, noted, prepare, release, changed};
+static void event(void *ctx, const struct takt_queue_job *job, enum takt_job_event event)
+{
+	struct kit *kit = ctx;
+	size_t len = strlen(kit->events);
+
+	snprintf(kit->events + len, sizeof(kit->events) - len, "%llu %s, ",
+		 (unsigned long long)job->row.id, takt_job_event_name(event));
+}
+
+static bool stands_still(void *ctx, const struct takt_queue_job *job, uint32_t *ret_mem_mib)
+{
+	const struct kit *kit = ctx;
+
+	*ret_mem_mib = kit->kept_mib;
+	return !kit->restless && job->row.id != kit->restless_id;
+}
+
+static const struct takt_queue_hooks hooks = {
+	.accepted = accepted,
+	.noted = noted,
+	.prepare = prepare,
+	.release = release,
+	.changed = changed,
+	.event = event,
+	.stands_still = stands_still,
+};
 
 static int claim(void *ctx, const struct takt_queue_job *job, struct takt_err *err)
 {
@@ -89,14 +114,14 @@ static int claim(void *ctx, const struct takt_queue_job *job, struct takt_err *e
 	return 0;
 }
 
-static void open_both(struct kit *kit)
+int kit_open_queue(struct kit *kit, struct takt_err *err)
 {
-	char path[128];
-	struct takt_store_config store_config = {.path = path};
 	struct takt_queue_config config = {
+		.store = kit->store,
 		.engine = &kit->engine.base,
 		.pair_score = kit->pair_score,
 		.gpu_count = kit->gpu_count ? kit->gpu_count : KIT_GPUS,
+		.why_no_gpus = kit->why_no_gpus,
 		.max_bytes = kit->max_bytes,
 		.staging = kit->staging,
 		.cpu_milli = kit->cpu_milli ? kit->cpu_milli : 4000,
@@ -104,20 +129,41 @@ static void open_both(struct kit *kit)
 		.mig_gpus = kit->mig_gpus,
 		.instances = kit->instances,
 		.instance_count = kit->instance_count,
-		.gpu_mem_mib = kit->no_gpu_mem ? 0 : 80 * 1024,
+		.kinds = kit->kinds,
+		.kind_count = kit->kind_count,
+		.gpu_mem_mib = kit->no_gpu_mem	   ? 0
+			       : kit->each_mem_mib ? kit->each_mem_mib[0]
+						   : 80 * 1024,
+		.each_mem_mib = kit->each_mem_mib,
 		.hooks = &hooks,
 		.hooks_ctx = kit,
 		.signal_id_base = 1ull << 63,
 		.highest_known_id = kit->highest_known_id,
+		.wall_ahead_ns = kit->wall_ahead_ns,
 		.settings = kit->settings,
 		.on_gpu_failure = kit->on_gpu_failure,
 	};
 
+	int rc;
+
+	kit->claimed_count = 0;
+	rc = takt_queue_new(&config, &kit->queue, err);
+	if (rc < 0)
+		return rc;
+	rc = takt_queue_load(kit->queue, claim, kit, err);
+	if (rc < 0)
+		takt_queue_free(kit->queue);
+	return rc;
+}
+
+static void open_both(struct kit *kit)
+{
+	char path[128];
+	struct takt_store_config store_config = {.path = path};
+
 	snprintf(path, sizeof(path), "%s/takt.db", kit->dir);
 	assert_int_equal(takt_store_open(&store_config, &kit->store, NULL), 0);
-	config.store = kit->store;
-	assert_int_equal(takt_queue_new(&config, &kit->queue, NULL), 0);
-	assert_int_equal(takt_queue_load(kit->queue, claim, kit, NULL), 0);
+	assert_int_equal(kit_open_queue(kit, NULL), 0);
 }
 
 void kit_open(struct kit *kit)
@@ -146,6 +192,11 @@ static void close_both(struct kit *kit)
 	takt_store_close(kit->store);
 }
 
+void kit_open_preempting(struct kit *kit)
+{
+	kit_open_with(kit, (struct takt_sched_settings){.preempt = true}, TAKT_FAILURE_KEEP);
+}
+
 void kit_close(struct kit *kit)
 {
 	char command[128];
@@ -163,14 +214,31 @@ void kit_restart(struct kit *kit)
 	open_both(kit);
 }
 
+static struct takt_wall wall_now(const struct kit *kit)
+{
+	return (struct takt_wall){(int64_t)kit->boot_ns + kit->wall_ahead_ns};
+}
+
+uint64_t kit_pump_in(struct kit *kit, uint64_t ns)
+{
+	uint64_t next = 0;
+
+	kit->boot_ns += ns;
+	assert_int_equal(takt_queue_pump(kit->queue, (struct takt_boot){kit->boot_ns},
+					 wall_now(kit), &next, NULL),
+			 0);
+	return next;
+}
+
 static void pump(struct kit *kit)
 {
-	uint64_t next;
+	(void)kit_pump_in(kit, 1000);
+}
 
-	kit->boot_ns += 1000;
-	assert_int_equal(takt_queue_pump(kit->queue, (struct takt_boot){kit->boot_ns},
-					 (struct takt_wall){(int64_t)kit->boot_ns}, &next, NULL),
-			 0);
+void kit_later(struct kit *kit, uint64_t ns)
+{
+	(void)kit_pump_in(kit, ns);
+	kit_settle(kit);
 }
 
 void kit_settle(struct kit *kit)
@@ -249,8 +317,10 @@ static struct takt_engine_event event_for(struct kit *kit, uint64_t job_id)
 	const struct takt_queue_job *job = takt_queue_find(kit->queue, job_id);
 
 	assert_non_null(job);
-	return (struct takt_engine_event){
-		.job_id = job_id, .attempt = job->row.attempt, .at = {(int64_t)kit->boot_ns}};
+	return (struct takt_engine_event){.job_id = job_id,
+					  .attempt = job->row.attempt,
+					  .at = {wall_now(kit).ns - kit->set_since_ns},
+					  .at_boot = {kit->boot_ns}};
 }
 
 void kit_started(struct kit *kit, uint64_t job_id)
@@ -287,6 +357,24 @@ void kit_clean(struct kit *kit, uint64_t mask)
 	for (uint32_t gpu = 0; gpu < KIT_GPUS; gpu++)
 		if (mask >> gpu & 1)
 			assert_int_equal(takt_queue_gpu_clean(kit->queue, gpu, NULL), 0);
+}
+
+bool kit_is_started(const struct kit *kit, uint64_t job_id)
+{
+	return kit_action(kit, TAKT_ACTION_START, job_id) != NULL;
+}
+
+bool kit_was_stopped(const struct kit *kit, uint64_t job_id)
+{
+	return kit_action(kit, TAKT_ACTION_STOP, job_id) != NULL;
+}
+
+void kit_end_cleanly(struct kit *kit, uint64_t job_id, enum takt_end end, int code)
+{
+	uint64_t mask = takt_queue_find(kit->queue, job_id)->row.gpu_mask;
+
+	kit_ended(kit, job_id, end, code);
+	kit_clean(kit, mask);
 }
 
 enum takt_job_state kit_stored(struct kit *kit, uint64_t job_id)

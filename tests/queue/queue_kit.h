@@ -26,17 +26,23 @@ struct kit {
 	struct takt_queue *queue;
 	int32_t pair_score[KIT_GPUS * KIT_GPUS];
 	uint64_t boot_ns;
+	int64_t wall_ahead_ns; /* of the boot clock; a test that changes it sets the wall clock */
+	int64_t set_since_ns;  /* by which it was set since what the next event tells of */
 	uint64_t highest_known_id;
 	size_t max_bytes;  /* as in takt_queue_config */
 	int32_t cpu_milli; /* the same; 0 = 4000 */
 	enum takt_queue_staging staging;
-	uint32_t gpu_count; /* that the machine shows; 0 = KIT_GPUS */
-	uint64_t run_ns;    /* of the next kit_ended() */
-	uint64_t mig_gpus;  /* the next three as in takt_queue_config */
+	uint32_t gpu_count;	 /* that the machine shows; 0 = KIT_GPUS */
+	const char *why_no_gpus; /* as in takt_queue_config */
+	uint64_t run_ns;	 /* of the next kit_ended() */
+	uint64_t mig_gpus;	 /* the next three as in takt_queue_config */
 	const struct takt_queue_instance *instances;
 	uint32_t instance_count;
-	bool no_gpu_mem;   /* the driver does not say how much the GPUs have; else 80 GiB */
-	bool hold_prepare; /* the test says takt_queue_prepared itself */
+	const struct takt_queue_instance *kinds; /* that may come later */
+	uint32_t kind_count;
+	bool no_gpu_mem; /* the driver does not say how much the GPUs have; else 80 GiB */
+	const uint32_t *each_mem_mib; /* or this each, the first being the smallest */
+	bool hold_prepare;	      /* the test says takt_queue_prepared itself */
 	struct takt_sched_settings settings;
 	enum takt_failure_policy on_gpu_failure; /* as in takt_queue_config */
 	/* What the hooks saw. */
@@ -45,6 +51,10 @@ struct kit {
 	size_t accepted_count, noted_count, refused_count, ended_count, released_count;
 	enum takt_job_state last_state; /* of the newest durable end */
 	int last_exit_code;
+	char events[256];     /* of jobs with a hook: "1 started, 1 ended, " */
+	bool restless;	      /* who is told to stand still does not */
+	uint64_t restless_id; /* nor does this job */
+	uint32_t kept_mib;    /* what one that stands still is seen to keep */
 	uint64_t claimed[64]; /* job ids handed over by load */
 	size_t claimed_count;
 };
@@ -52,11 +62,23 @@ struct kit {
 void kit_open(struct kit *kit);
 void kit_open_with(struct kit *kit, struct takt_sched_settings settings,
 		   enum takt_failure_policy on_gpu_failure);
+/* With preemption, and nothing else that is not as it comes. */
+void kit_open_preempting(struct kit *kit);
 void kit_close(struct kit *kit);
 /* The daemon dies and comes back: queue and store are opened anew on the same files. */
 void kit_restart(struct kit *kit);
+/* A queue over the store that is open: 0, or why there is none. */
+int kit_open_queue(struct kit *kit, struct takt_err *err);
+/* Pumps once, so much later; when to pump again. */
+uint64_t kit_pump_in(struct kit *kit, uint64_t ns);
+/* The same, and until everything is on disk. */
+void kit_later(struct kit *kit, uint64_t ns);
 /* Pump until the store has nothing outstanding for us, at most a few seconds. */
 void kit_settle(struct kit *kit);
+/* Whether the engine was told to start it. */
+bool kit_is_started(const struct kit *kit, uint64_t job_id);
+/* It ends and its GPUs are clean. */
+void kit_end_cleanly(struct kit *kit, uint64_t job_id, enum takt_end end, int code);
 /* `sleep 1` on n GPUs; owned by the caller. */
 struct takt_jobspec kit_spec(uint32_t gpus);
 /* Submits it, accepted: its id. Takes the spec. */
@@ -68,6 +90,8 @@ uint64_t kit_accept(struct kit *kit, uint32_t gpus, int priority);
 /* Newest action of a kind for a job, or NULL. */
 const struct takt_action *kit_action(const struct kit *kit, enum takt_action_kind kind,
 				     uint64_t job_id);
+/* Whether the engine was told to end it. */
+bool kit_was_stopped(const struct kit *kit, uint64_t job_id);
 void kit_started(struct kit *kit, uint64_t job_id);
 void kit_adopted(struct kit *kit, uint64_t job_id);
 /* Pump until the job is at that step of being pushed out, at most a few seconds. */

@@ -47,11 +47,6 @@ static int set_priority(uint64_t id, int32_t priority)
 	return takt_queue_change(kit.queue, id, &change, &kit, NULL);
 }
 
-static bool started(uint64_t id)
-{
-	return kit_action(&kit, TAKT_ACTION_START, id) != NULL;
-}
-
 static enum takt_why why(uint64_t id)
 {
 	uint32_t ahead;
@@ -64,15 +59,15 @@ static void held_jobs_wait_and_let_others_pass(void **state)
 {
 	uint64_t held = accept_held(8), other = kit_accept(&kit, 8, 0);
 
-	assert_false(started(held));
+	assert_false(kit_is_started(&kit, held));
 	assert_int_equal(why(held), TAKT_WHY_HELD);
-	assert_true(started(other));
+	assert_true(kit_is_started(&kit, other));
 	assert_int_equal(hold(held, TAKT_HOLD_NONE), 0);
 	kit_started(&kit, other);
 	kit_ended(&kit, other, TAKT_END_EXITED, 0);
 	kit_clean(&kit, 0xff);
 	kit_settle(&kit);
-	assert_true(started(held));
+	assert_true(kit_is_started(&kit, held));
 }
 
 static void holds_and_priorities_outlive_a_restart(void **state)
@@ -103,8 +98,8 @@ static void the_new_priority_decides_who_goes_first(void **state)
 	kit_ended(&kit, blocker, TAKT_END_EXITED, 0);
 	kit_clean(&kit, 0xff);
 	kit_settle(&kit);
-	assert_true(started(second));
-	assert_false(started(first));
+	assert_true(kit_is_started(&kit, second));
+	assert_false(kit_is_started(&kit, first));
 }
 
 static void only_waiting_jobs_change_and_one_change_at_a_time(void **state)
@@ -123,6 +118,40 @@ static void only_waiting_jobs_change_and_one_change_at_a_time(void **state)
 	assert_int_equal(kit.noted_count, 2);
 }
 
+static int promise(uint64_t id, uint32_t permille)
+{
+	const struct takt_queue_change change = {.set_promise = true,
+						 .promise = {true, permille, "ladder"}};
+
+	return takt_queue_change(kit.queue, id, &change, &kit, NULL);
+}
+
+static void assert_promised(uint64_t id, uint32_t permille, const char *policy)
+{
+	const struct takt_queue_job *job = takt_queue_find(kit.queue, id);
+
+	assert_int_equal(job->spec.max_slowdown_permille, permille);
+	assert_string_equal(job->spec.clock_policy, policy);
+}
+
+static void a_promise_changes_of_waiting_and_running_jobs(void **state)
+{
+	uint64_t runs = kit_accept(&kit, 8, 0), waits = accept_held(1);
+
+	kit_started(&kit, runs);
+	assert_int_equal(promise(runs, 50), 0);
+	assert_int_equal(promise(waits, 70), 0);
+	assert_promised(runs, 50, "ladder");
+	kit_settle(&kit);
+	assert_int_equal(kit.noted_count, 2);
+	kit_restart(&kit);
+	assert_promised(runs, 50, "ladder");
+	assert_promised(waits, 70, "ladder");
+	assert_int_equal(set_priority(waits, -3), 0);
+	kit_settle(&kit);
+	assert_promised(waits, 70, "ladder");
+}
+
 static void who_hangs_up_is_not_answered(void **state)
 {
 	uint64_t waits = accept_held(1);
@@ -131,34 +160,7 @@ static void who_hangs_up_is_not_answered(void **state)
 	takt_queue_forget_token(kit.queue, &kit);
 	kit_settle(&kit);
 	assert_int_equal(kit.noted_count, 0);
-	assert_true(started(waits));
-}
-
-/* It ends and its GPUs are clean. */
-static void end_cleanly(uint64_t id, enum takt_end end, int code)
-{
-	uint64_t mask = takt_queue_find(kit.queue, id)->row.gpu_mask;
-
-	kit_ended(&kit, id, end, code);
-	kit_clean(&kit, mask);
-}
-
-/* Pumps once, so much later. */
-static uint64_t pump_in(uint64_t ns)
-{
-	uint64_t next = 0;
-
-	kit.boot_ns += ns;
-	assert_int_equal(takt_queue_pump(kit.queue, (struct takt_boot){kit.boot_ns},
-					 (struct takt_wall){(int64_t)kit.boot_ns}, &next, NULL),
-			 0);
-	return next;
-}
-
-static void later(uint64_t ns)
-{
-	(void)pump_in(ns);
-	kit_settle(&kit);
+	assert_true(kit_is_started(&kit, waits));
 }
 
 static uint64_t accept_limited(uint64_t limit_ms)
@@ -175,11 +177,11 @@ static void a_job_is_stopped_after_its_time_limit(void **state)
 	uint64_t next;
 
 	kit_started(&kit, id);
-	next = pump_in(0);
+	next = kit_pump_in(&kit, 0);
 	assert_in_range(next, kit.boot_ns + 1, kit.boot_ns + 60 * TAKT_NS_PER_S);
-	later(59 * TAKT_NS_PER_S);
+	kit_later(&kit, 59 * TAKT_NS_PER_S);
 	assert_null(kit_action(&kit, TAKT_ACTION_STOP, id));
-	later(TAKT_NS_PER_S);
+	kit_later(&kit, TAKT_NS_PER_S);
 	assert_non_null(kit_action(&kit, TAKT_ACTION_STOP, id));
 	assert_int_equal(kit_stored(&kit, id), TAKT_JOB_STOPPING);
 	kit_ended(&kit, id, TAKT_END_SIGNALED, 15);
@@ -197,9 +199,9 @@ static void a_time_limit_goes_on_over_a_restart(void **state)
 	kit_restart(&kit);
 	kit.boot_ns += 50 * TAKT_NS_PER_S;
 	kit_started(&kit, id); /* adopted */
-	later(0);
+	kit_later(&kit, 0);
 	assert_null(kit_action(&kit, TAKT_ACTION_STOP, id));
-	later(10 * TAKT_NS_PER_S);
+	kit_later(&kit, 10 * TAKT_NS_PER_S);
 	assert_non_null(kit_action(&kit, TAKT_ACTION_STOP, id));
 	kit_restart(&kit);
 	kit_started(&kit, id);
@@ -214,12 +216,12 @@ static void a_stop_that_the_engine_refuses_is_asked_for_again(void **state)
 	uint64_t id = accept_limited(1000);
 
 	kit_started(&kit, id);
-	later(0);
+	kit_later(&kit, 0);
 	kit.engine.refuse_rc = -EAGAIN;
-	later(TAKT_NS_PER_S);
+	kit_later(&kit, TAKT_NS_PER_S);
 	kit.engine.refuse_rc = 0;
 	assert_null(kit_action(&kit, TAKT_ACTION_STOP, id));
-	later(3 * TAKT_NS_PER_S);
+	kit_later(&kit, 3 * TAKT_NS_PER_S);
 	assert_non_null(kit_action(&kit, TAKT_ACTION_STOP, id));
 }
 
@@ -232,15 +234,15 @@ static void a_job_begins_when_its_time_comes(void **state)
 	id = kit_accept_spec(&kit, spec);
 	other = kit_accept(&kit, 1, 0);
 	assert_int_equal(why(id), TAKT_WHY_EARLIEST);
-	assert_true(started(other));
+	assert_true(kit_is_started(&kit, other));
 	kit_started(&kit, other);
-	end_cleanly(other, TAKT_END_EXITED, 0);
+	kit_end_cleanly(&kit, other, TAKT_END_EXITED, 0);
 	kit_settle(&kit);
-	next = pump_in(0);
+	next = kit_pump_in(&kit, 0);
 	assert_in_range(next, kit.boot_ns + 3500 * TAKT_NS_PER_S, 3600 * TAKT_NS_PER_S);
 	kit.boot_ns = next - 1000;
 	kit_settle(&kit);
-	assert_true(started(id));
+	assert_true(kit_is_started(&kit, id));
 }
 
 static void a_job_that_fails_is_tried_again_with_growing_pauses(void **state)
@@ -252,17 +254,17 @@ static void a_job_that_fails_is_tried_again_with_growing_pauses(void **state)
 	id = kit_accept_spec(&kit, spec);
 	for (unsigned failures = 1; failures <= 2; failures++) {
 		kit_started(&kit, id);
-		end_cleanly(id, TAKT_END_EXITED, 3);
+		kit_end_cleanly(&kit, id, TAKT_END_EXITED, 3);
 		kit.engine.count = 0;
 		kit_settle(&kit);
 		assert_int_equal(takt_queue_find(kit.queue, id)->row.failures, failures);
 		assert_int_equal(why(id), TAKT_WHY_EARLIEST);
-		later((failures * 1000 - 100) * TAKT_NS_PER_MS);
-		assert_false(started(id));
+		kit_later(&kit, (failures * 1000 - 100) * TAKT_NS_PER_MS);
+		assert_false(kit_is_started(&kit, id));
 		if (failures == 1)
 			kit_restart(&kit); /* the pause is kept */
-		later(200 * TAKT_NS_PER_MS);
-		assert_true(started(id));
+		kit_later(&kit, 200 * TAKT_NS_PER_MS);
+		assert_true(kit_is_started(&kit, id));
 	}
 	assert_int_equal(takt_queue_find(kit.queue, id)->row.restarts, 2);
 	kit_started(&kit, id);
@@ -284,9 +286,9 @@ static void nobody_tries_again_what_was_stopped(void **state)
 	limited = kit_accept_spec(&kit, spec);
 	kit_started(&kit, cancelled);
 	kit_started(&kit, limited);
-	later(0);
+	kit_later(&kit, 0);
 	assert_int_equal(takt_queue_cancel(kit.queue, cancelled, (struct takt_wall){9}, NULL), 0);
-	later(2 * TAKT_NS_PER_S);
+	kit_later(&kit, 2 * TAKT_NS_PER_S);
 	kit_ended(&kit, cancelled, TAKT_END_SIGNALED, 15);
 	kit_ended(&kit, limited, TAKT_END_SIGNALED, 15);
 	kit_settle(&kit);
@@ -323,11 +325,11 @@ static void a_job_comes_after_another(void **state)
 	kit_restart(&kit);
 	kit_started(&kit, first);
 	kit_settle(&kit);
-	assert_false(started(ok));
+	assert_false(kit_is_started(&kit, ok));
 	kit_ended(&kit, first, TAKT_END_EXITED, 0);
 	kit_settle(&kit);
-	assert_true(started(ok));
-	assert_false(started(last));
+	assert_true(kit_is_started(&kit, ok));
+	assert_false(kit_is_started(&kit, last));
 }
 
 static void a_chain_behind_a_failure_ends_as_a_whole(void **state)
@@ -340,8 +342,8 @@ static void a_chain_behind_a_failure_ends_as_a_whole(void **state)
 	kit_settle(&kit);
 	assert_int_equal(kit_stored(&kit, second), TAKT_JOB_CANCELLED);
 	assert_int_equal(kit_stored(&kit, third), TAKT_JOB_CANCELLED);
-	assert_true(started(any));
-	assert_false(started(second) || started(third));
+	assert_true(kit_is_started(&kit, any));
+	assert_false(kit_is_started(&kit, second) || kit_is_started(&kit, third));
 }
 
 static void what_is_over_is_decided_at_submit(void **state)
@@ -354,8 +356,8 @@ static void what_is_over_is_decided_at_submit(void **state)
 	kit_ended(&kit, good, TAKT_END_EXITED, 0);
 	kit_ended(&kit, bad, TAKT_END_EXITED, 1);
 	kit_settle(&kit);
-	assert_true(started(accept_after(good, false)));
-	assert_true(started(accept_after(bad, true)));
+	assert_true(kit_is_started(&kit, accept_after(good, false)));
+	assert_true(kit_is_started(&kit, accept_after(bad, true)));
 	assert_int_equal(submit_after(bad, false, &err), -TAKT_E_IMPOSSIBLE);
 	assert_non_null(strstr(err.msg, "failed"));
 	assert_int_equal(submit_after(77, false, &err), -TAKT_E_NOT_FOUND);
@@ -375,7 +377,7 @@ static void a_dependency_that_failed_is_seen_after_a_restart(void **state)
 	kit_settle(&kit);
 	kit_restart(&kit);
 	kit_settle(&kit);
-	assert_false(started(second));
+	assert_false(kit_is_started(&kit, second));
 	assert_int_equal(kit_stored(&kit, second), TAKT_JOB_CANCELLED);
 }
 
@@ -389,7 +391,7 @@ static void a_job_being_accepted_hears_of_a_failure(void **state)
 	kit_ended(&kit, first, TAKT_END_EXITED, 1);
 	kit_settle(&kit);
 	assert_int_equal(kit_stored(&kit, first + 1), TAKT_JOB_CANCELLED);
-	assert_false(started(first + 1));
+	assert_false(kit_is_started(&kit, first + 1));
 }
 
 static uint64_t accept_room(uint32_t gpus, uint32_t cpu_milli, uint64_t mem_mib)
@@ -405,33 +407,34 @@ static void cpus_and_memory_are_counted(void **state)
 {
 	uint64_t first = accept_room(1, 2500, 100), cpus = accept_room(1, 2000, 0);
 
-	assert_true(started(first));
-	assert_false(started(cpus));
+	assert_true(kit_is_started(&kit, first));
+	assert_false(kit_is_started(&kit, cpus));
 	assert_int_equal(why(cpus), TAKT_WHY_CPU);
 	kit_started(&kit, first);
-	end_cleanly(first, TAKT_END_EXITED, 0);
+	kit_end_cleanly(&kit, first, TAKT_END_EXITED, 0);
 	kit_settle(&kit);
-	assert_true(started(cpus));
+	assert_true(kit_is_started(&kit, cpus));
 }
 
 static void jobs_without_gpus_wait_for_memory(void **state)
 {
 	uint64_t first = accept_room(0, 0, 1000), second = accept_room(0, 0, 100);
 
-	assert_true(started(first));
-	assert_false(started(second));
+	assert_true(kit_is_started(&kit, first));
+	assert_false(kit_is_started(&kit, second));
 	assert_int_equal(why(second), TAKT_WHY_MEMORY);
 	kit_started(&kit, first);
 	kit_ended(&kit, first, TAKT_END_EXITED, 0);
 	kit_settle(&kit);
-	assert_true(started(second));
+	assert_true(kit_is_started(&kit, second));
 }
 
 static void what_no_machine_has_is_refused(void **state)
 {
 	struct takt_jobspec specs[] = {kit_spec(1), kit_spec(1), kit_spec(1)};
-	static const char *const says[] = {"4.001 CPUs, the machine has 4.000", "1025 MiB",
-					   "81921 MiB, the smallest here has 81920"};
+	static const char *const says[] = {
+		"4.001 CPUs, the machine has 4.000", "1025 MiB",
+		"1 GPUs with 81921 MiB each, 0 here have that, the largest here has 81920"};
 
 	specs[0].cpu_milli = 4001;
 	specs[1].mem_mib = 1025;
@@ -447,6 +450,32 @@ static void what_no_machine_has_is_refused(void **state)
 	}
 }
 
+/* Where GPUs are unlike, who asks for memory gets one that has it, and waits for no other. */
+static void who_asks_for_memory_gets_a_gpu_that_has_it(void **state)
+{
+	static uint32_t each[KIT_GPUS];
+	struct takt_jobspec large = kit_spec(1), pair = kit_spec(2), many = kit_spec(3);
+	struct takt_err err;
+	uint64_t first, second;
+
+	for (uint32_t gpu = 0; gpu < KIT_GPUS; gpu++)
+		each[gpu] = gpu == 3 || gpu == 5 ? 80 * 1024 : 24 * 1024;
+	kit.each_mem_mib = each;
+	kit_restart(&kit);
+	large.gpu_mem_mib = pair.gpu_mem_mib = many.gpu_mem_mib = 40 * 1024;
+	first = kit_accept_spec(&kit, large);
+	second = kit_accept_spec(&kit, pair);
+	assert_true(kit_is_started(&kit, first));
+	assert_int_equal(takt_queue_gpu(kit.queue, 3, &first), TAKT_GPU_ASSIGNED);
+	assert_false(kit_is_started(&kit, second)); /* although seven GPUs are free */
+	assert_int_equal(why(second), TAKT_WHY_DEV_MEMORY);
+	assert_int_equal(
+		takt_queue_submit(kit.queue, 1, 1, &many, (struct takt_wall){5}, &kit, &err),
+		-TAKT_E_IMPOSSIBLE);
+	assert_non_null(strstr(err.msg, "3 GPUs with 40960 MiB each, 2 here have that"));
+	takt_jobspec_fini(&many);
+}
+
 /* A GPU whose memory is asked for is a whole one all the same. */
 static void gpus_with_memory_are_whole(void **state)
 {
@@ -456,8 +485,8 @@ static void gpus_with_memory_are_whole(void **state)
 	spec.gpu_mem_mib = 20 * 1024;
 	first = kit_accept_spec(&kit, spec);
 	second = kit_accept_spec(&kit, other);
-	assert_true(started(first));
-	assert_false(started(second));
+	assert_true(kit_is_started(&kit, first));
+	assert_false(kit_is_started(&kit, second));
 	assert_int_equal(takt_queue_gpu(kit.queue, 0, &second), TAKT_GPU_ASSIGNED);
 }
 
@@ -472,7 +501,7 @@ static void adopted_jobs_keep_their_gpus_on_a_smaller_machine(void **state)
 	kit_restart(&kit);
 	kit_started(&kit, first);
 	second = kit_accept(&kit, 8, 0);
-	assert_false(started(second));
+	assert_false(kit_is_started(&kit, second));
 	for (uint32_t gpu = 0; gpu < 4; gpu++) {
 		assert_int_equal(takt_queue_gpu(kit.queue, gpu, &on), TAKT_GPU_RUNNING);
 		assert_int_equal(on, first);
@@ -511,7 +540,7 @@ static void a_trial_says_what_would_be_and_leaves_no_trace(void **state)
 	kit_settle(&kit);
 	assert_int_equal(takt_queue_gpu(kit.queue, 7, &seq), TAKT_GPU_FREE);
 	assert_int_equal(kit_accept(&kit, 2, 0), id + 1);
-	assert_true(started(id + 1));
+	assert_true(kit_is_started(&kit, id + 1));
 }
 
 static int submit_array(uint32_t first, uint32_t last, uint32_t limit, struct takt_err *err)
@@ -533,7 +562,7 @@ static unsigned started_of(uint64_t first, unsigned count)
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < count; i++)
-		n += started(first + i);
+		n += kit_is_started(&kit, first + i);
 	return n;
 }
 
@@ -556,7 +585,7 @@ static void an_array_is_accepted_once_and_runs_so_many_at_a_time(void **state)
 	kit_started(&kit, 2);
 	kit_settle(&kit);
 	assert_int_equal(started_of(3, 3), 0);
-	end_cleanly(1, TAKT_END_EXITED, 0);
+	kit_end_cleanly(&kit, 1, TAKT_END_EXITED, 0);
 	kit_settle(&kit);
 	assert_int_equal(started_of(3, 3), 1);
 }
@@ -575,9 +604,9 @@ static void an_array_beyond_the_limits_leaves_nothing(void **state)
 	assert_int_equal(kit.accepted_count + kit.refused_count, 0);
 	assert_null(takt_queue_find(kit.queue, 1));
 	assert_int_equal(kit_stored(&kit, 1), TAKT_JOB_CANCELLED);
-	assert_false(started(1));
+	assert_false(kit_is_started(&kit, 1));
 	next = kit_accept(&kit, 1, 0);
-	assert_true(started(next));
+	assert_true(kit_is_started(&kit, next));
 }
 
 static void an_array_whose_submitter_hangs_up_runs(void **state)
@@ -587,7 +616,7 @@ static void an_array_whose_submitter_hangs_up_runs(void **state)
 	assert_int_equal(takt_queue_cancel(kit.queue, 2, (struct takt_wall){9}, NULL), 0);
 	kit_settle(&kit);
 	assert_int_equal(kit.accepted_count, 0);
-	assert_true(started(1) && started(3));
+	assert_true(kit_is_started(&kit, 1) && kit_is_started(&kit, 3));
 	assert_int_equal(kit_stored(&kit, 2), TAKT_JOB_CANCELLED);
 }
 
@@ -623,6 +652,53 @@ static void several_jobs_are_taken_together_or_not_at_all(void **state)
 	assert_int_equal(started_of(1, 3), 3);
 }
 
+struct listed {
+	uint64_t ids[400];
+	size_t count;
+};
+
+static int note_listed(void *ctx, const struct takt_queue_job *job)
+{
+	struct listed *listed = ctx;
+
+	listed->ids[listed->count++] = job->row.id;
+	return 0;
+}
+
+/* A plan speaks of the first ones only; whoever looks further is told of all, in the same order. */
+static void a_long_queue_is_explained_to_those_who_look(void **state)
+{
+	enum {
+		WAITING = 300
+	};
+	struct listed listed = {.count = 0};
+	uint64_t running = kit_accept(&kit, 8, 0), ids[WAITING];
+	uint32_t ahead = 0;
+
+	for (uint32_t i = 0; i < WAITING; i++)
+		ids[i] = kit_accept(&kit, 1, 0);
+	kit_settle(&kit);
+	assert_int_equal(why(ids[100]), TAKT_WHY_GPUS);
+	assert_int_equal(why(ids[WAITING - 1]), TAKT_WHY_NONE);
+	assert_int_equal(set_priority(ids[WAITING - 1], 5), 0); /* is first now */
+	kit_settle(&kit);
+	assert_non_null(takt_queue_why(kit.queue, ids[WAITING - 1], &ahead));
+	assert_int_equal(ahead, 0);
+	assert_null(takt_queue_why(kit.queue, ids[WAITING - 2], &ahead));
+	takt_queue_explain(kit.queue, UINT32_MAX);
+	assert_int_equal(takt_queue_why(kit.queue, ids[WAITING - 2], &ahead)->why, TAKT_WHY_GPUS);
+	assert_int_equal(ahead, WAITING - 1);
+	assert_int_equal(takt_queue_cancel(kit.queue, ids[0], (struct takt_wall){9}, NULL), 0);
+	kit_settle(&kit);
+	assert_int_equal(takt_queue_each(kit.queue, 280, note_listed, &listed), 0);
+	assert_int_equal(listed.count, WAITING);
+	assert_int_equal(listed.ids[0], running);
+	assert_int_equal(listed.ids[1], ids[WAITING - 1]);
+	for (uint32_t i = 1; i < WAITING - 1; i++)
+		assert_int_equal(listed.ids[i + 1], ids[i]);
+	assert_int_equal(why(ids[275]), TAKT_WHY_GPUS);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -632,6 +708,7 @@ int main(void)
 		CASE(holds_and_priorities_outlive_a_restart),
 		CASE(the_new_priority_decides_who_goes_first),
 		CASE(only_waiting_jobs_change_and_one_change_at_a_time),
+		CASE(a_promise_changes_of_waiting_and_running_jobs),
 		CASE(who_hangs_up_is_not_answered),
 		CASE(a_job_is_stopped_after_its_time_limit),
 		CASE(a_time_limit_goes_on_over_a_restart),
@@ -653,7 +730,9 @@ int main(void)
 		CASE(cpus_and_memory_are_counted),
 		CASE(jobs_without_gpus_wait_for_memory),
 		CASE(what_no_machine_has_is_refused),
+		CASE(who_asks_for_memory_gets_a_gpu_that_has_it),
 		CASE(gpus_with_memory_are_whole),
+		CASE(a_long_queue_is_explained_to_those_who_look),
 		CASE(adopted_jobs_keep_their_gpus_on_a_smaller_machine),
 	};
 

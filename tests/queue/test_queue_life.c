@@ -39,6 +39,20 @@ static void impossible_is_refused_at_submit(void **state)
 	kit_close(&kit);
 }
 
+static void gpus_that_cannot_be_seen_are_not_called_impossible(void **state)
+{
+	struct kit kit;
+	struct takt_err err = {0};
+
+	kit_open(&kit);
+	kit.why_no_gpus = "the module is not loaded";
+	kit_restart(&kit);
+	assert_int_equal(kit_submit(&kit, 1, 0, &err), -TAKT_E_UNAVAILABLE);
+	assert_non_null(strstr(err.msg, "the module is not loaded"));
+	assert_int_equal(kit_submit(&kit, 0, 0, &err), 0);
+	kit_close(&kit);
+}
+
 static void engine_hears_of_an_attempt_only_when_the_store_has_it(void **state)
 {
 	struct kit kit;
@@ -582,6 +596,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(accepted_only_when_on_disk),
 		cmocka_unit_test(impossible_is_refused_at_submit),
+		cmocka_unit_test(gpus_that_cannot_be_seen_are_not_called_impossible),
 		cmocka_unit_test(engine_hears_of_an_attempt_only_when_the_store_has_it),
 		cmocka_unit_test(exit_code_and_report_are_kept),
 		cmocka_unit_test(missing_command_is_127),

@@ -182,6 +182,155 @@ static void a_gpu_that_was_cut_anew_is_nobodys_while_a_job_is_on_it(void **state
 	kit_close(&kit);
 }
 
+/* Another layout of GPU 1, of which one instance stays. */
+static const struct takt_queue_instance cut_anew[] = {
+	{"MIG-e", "4g.40gb", 1, 4, 40448, 0},
+	{"MIG-a", "1g.10gb", 1, 1, 9728, 0},
+};
+static const struct takt_queue_instance kinds[] = {{"", "4g.40gb", 0, 4, 40448, 0}};
+
+static void cut_machine_with_kinds(struct kit *kit)
+{
+	cut_machine(kit);
+	kit->kinds = kinds;
+	kit->kind_count = TAKT_ARRAY_LEN(kinds);
+	kit_restart(kit);
+}
+
+static void a_gpu_is_cut_anew_while_takt_runs(void **state)
+{
+	struct takt_err err = {0};
+	struct takt_jobspec gone;
+	struct kit kit;
+	uint64_t large;
+	bool held;
+
+	cut_machine_with_kinds(&kit);
+	assert_int_equal(takt_queue_mig_change(kit.queue, 1, cut_anew, 2, &held, &err), 0);
+	assert_false(held);
+	large = accept_mig(&kit, "4g.40gb", 1);
+	assert_string_equal(given(&kit, large), "MIG-e");
+	assert_string_equal(given(&kit, accept_mig(&kit, "1g.10gb", 1)), "MIG-a");
+	gone = instances("3g.40gb", 1);
+	assert_int_equal(
+		takt_queue_submit(kit.queue, 1000, 1000, &gone, (struct takt_wall){5}, NULL, &err),
+		-TAKT_E_IMPOSSIBLE);
+	assert_non_null(strstr(err.msg, "this machine has 1 of 1g.10gb, 1 of 4g.40gb"));
+	takt_jobspec_fini(&gone);
+	assert_int_equal(takt_queue_mig_change(kit.queue, 0, cut_anew, 2, &held, &err), -EINVAL);
+	kit_close(&kit);
+}
+
+static void a_job_that_waits_gets_an_instance_that_appears(void **state)
+{
+	struct kit kit;
+	uint64_t first, second;
+	bool held;
+
+	cut_machine_with_kinds(&kit);
+	first = accept_mig(&kit, "3g.40gb", 1);
+	second = accept_mig(&kit, "3g.40gb", 1);
+	assert_string_equal(given(&kit, first), "MIG-b");
+	kit_started(&kit, first);
+	kit_settle(&kit);
+	kit_ended(&kit, first, TAKT_END_EXITED, 0);
+	kit_settle(&kit);
+	assert_int_equal(takt_queue_mig_change(kit.queue, 1, cut_anew, 2, &held, NULL), 0);
+	assert_true(held); /* it has left, and is not known to be clean */
+	clean_all(&kit);
+	assert_int_equal(takt_queue_mig_change(kit.queue, 1, cut_anew, 2, &held, NULL), 0);
+	assert_false(held);
+	kit_settle(&kit);
+	assert_string_equal(given(&kit, second), "");
+	assert_int_equal(takt_queue_mig_change(kit.queue, 1, cut, 4, &held, NULL), 0);
+	kit_settle(&kit);
+	assert_string_equal(given(&kit, second), "MIG-b");
+	kit_close(&kit);
+}
+
+static void an_instance_that_is_gone_stays_its_jobs(void **state)
+{
+	struct kit kit;
+	uint64_t holder;
+	size_t count;
+	bool held;
+
+	cut_machine_with_kinds(&kit);
+	holder = accept_mig(&kit, "3g.40gb", 1);
+	assert_string_equal(given(&kit, holder), "MIG-b");
+	kit_started(&kit, holder);
+	assert_int_equal(takt_queue_mig_change(kit.queue, 1, cut_anew + 1, 1, &held, NULL), 0);
+	assert_true(held);
+	(void)takt_queue_holdings(kit.queue, &count);
+	assert_int_equal(count, 1);
+	assert_string_equal(takt_queue_instance_uuid(
+				    kit.queue, takt_queue_holdings(kit.queue, &count)->instance),
+			    "MIG-b");
+	kit_ended(&kit, holder, TAKT_END_EXITED, 0);
+	clean_all(&kit);
+	assert_int_equal(takt_queue_mig_change(kit.queue, 1, cut_anew + 1, 1, &held, NULL), 0);
+	assert_false(held);
+	kit_close(&kit);
+}
+
+static void a_job_that_has_not_begun_waits_again_when_its_instance_is_gone(void **state)
+{
+	struct kit kit;
+	uint64_t first, other;
+	bool held;
+
+	cut_machine_with_kinds(&kit);
+	other = accept_mig(&kit, "1g.10gb", 1);
+	assert_string_equal(given(&kit, other), "MIG-a");
+	kit_started(&kit, other);
+	kit.hold_prepare = true;
+	first = accept_mig(&kit, "3g.40gb", 1);
+	assert_string_equal(takt_queue_find(kit.queue, first)->row.mig, "MIG-b");
+	assert_int_equal(takt_queue_mig_change(kit.queue, 1, cut_anew + 1, 1, &held, NULL), 0);
+	assert_true(held);
+	takt_queue_prepared(kit.queue, first, "");
+	kit_settle(&kit);
+	assert_null(takt_queue_find(kit.queue, first)->row.mig);
+	assert_string_equal(given(&kit, first), "");
+	assert_string_equal(given(&kit, other), "MIG-a");
+	assert_int_equal(takt_queue_mig_change(kit.queue, 1, cut_anew + 1, 1, &held, NULL), 0);
+	assert_false(held);
+	kit.hold_prepare = false;
+	assert_int_equal(takt_queue_mig_change(kit.queue, 1, cut, 4, &held, NULL), 0);
+	kit_settle(&kit);
+	assert_string_equal(given(&kit, first), "MIG-b");
+	kit_close(&kit);
+}
+
+static void nothing_is_given_of_a_gpu_that_is_being_cut(void **state)
+{
+	struct kit kit;
+	uint64_t job;
+
+	cut_machine(&kit);
+	takt_queue_mig_close(kit.queue, 1u << 1);
+	job = accept_mig(&kit, "3g.40gb", 1);
+	assert_string_equal(given(&kit, job), "");
+	takt_queue_mig_close(kit.queue, 0);
+	kit_settle(&kit);
+	assert_string_equal(given(&kit, job), "MIG-b");
+	kit_close(&kit);
+}
+
+static void kinds_that_were_not_told_are_left_out(void **state)
+{
+	struct kit kit;
+	struct takt_err err = {0};
+	bool held;
+
+	cut_machine(&kit);
+	assert_int_equal(takt_queue_mig_change(kit.queue, 1, cut_anew, 2, &held, &err),
+			 -TAKT_E_LIMIT);
+	assert_non_null(strstr(err.msg, "4g.40gb"));
+	assert_string_equal(given(&kit, accept_mig(&kit, "1g.10gb", 1)), "MIG-a");
+	kit_close(&kit);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -191,6 +340,12 @@ int main(void)
 		cmocka_unit_test(what_the_machine_does_not_have_is_refused),
 		cmocka_unit_test(instances_are_kept_over_a_restart),
 		cmocka_unit_test(a_gpu_that_was_cut_anew_is_nobodys_while_a_job_is_on_it),
+		cmocka_unit_test(a_gpu_is_cut_anew_while_takt_runs),
+		cmocka_unit_test(a_job_that_waits_gets_an_instance_that_appears),
+		cmocka_unit_test(an_instance_that_is_gone_stays_its_jobs),
+		cmocka_unit_test(a_job_that_has_not_begun_waits_again_when_its_instance_is_gone),
+		cmocka_unit_test(nothing_is_given_of_a_gpu_that_is_being_cut),
+		cmocka_unit_test(kinds_that_were_not_told_are_left_out),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -300,14 +300,15 @@ static void who_is_alive_keeps_his_share_against_the_dead(void **state)
 	kit_close(&kit);
 }
 
-static void clocks_are_not_for_shared_gpus(void **state)
+static void clocks_are_not_locked_on_parts_of_gpus(void **state)
 {
-	struct takt_jobspec spec = share(1, 500, 0);
+	struct takt_jobspec spec = share(1, 0, 0);
 	struct takt_err err = {0};
 	struct kit kit;
 
 	kit_open(&kit);
-	spec.clock_ask = TAKT_CLOCK_ASK_CEILING;
+	takt_strcpy(spec.mig, sizeof(spec.mig), "1g.10gb");
+	spec.clock_ask = TAKT_CLOCK_ASK_LOCK;
 	spec.clock_mhz = 1400;
 	assert_int_equal(
 		takt_queue_submit(kit.queue, 1000, 1000, &spec, (struct takt_wall){5}, NULL, &err),
@@ -518,7 +519,7 @@ int main(void)
 		cmocka_unit_test(shares_are_kept_over_a_restart),
 		cmocka_unit_test(shares_are_kept_where_memory_is_not_known_any_more),
 		cmocka_unit_test(who_is_alive_keeps_his_share_against_the_dead),
-		cmocka_unit_test(clocks_are_not_for_shared_gpus),
+		cmocka_unit_test(clocks_are_not_locked_on_parts_of_gpus),
 		cmocka_unit_test(nothing_is_given_twice),
 	};
 

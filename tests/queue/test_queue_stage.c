@@ -105,9 +105,9 @@ static void those_that_could_run_together_are_staged_in_order(void **state)
 
 static void only_who_asks_is_staged_when_so_configured(void **state)
 {
-	struct takt_jobspec asks = kit_spec(1), terminal = kit_spec(1);
+	struct takt_jobspec asks = kit_spec(1), terminal = kit_spec(1), ranks = kit_spec(2);
 	struct kit kit;
-	uint64_t other, asking, typing;
+	uint64_t other, asking, typing, meeting;
 
 	kit_open(&kit);
 	kit.staging = TAKT_STAGING_ASKED;
@@ -117,10 +117,14 @@ static void only_who_asks_is_staged_when_so_configured(void **state)
 	asks.stage = true;
 	terminal.stage = terminal.pty = true;
 	asking = kit_accept_spec(&kit, asks);
+	ranks.stage = true;
+	ranks.ranks = 2;
 	typing = kit_accept_spec(&kit, terminal);
+	meeting = kit_accept_spec(&kit, ranks);
 	assert_null(kit_action(&kit, TAKT_ACTION_STAGE, other));
-	assert_null(kit_action(&kit, TAKT_ACTION_STAGE, typing));
 	expect_staged(&kit, asking, 1);
+	expect_staged(&kit, typing, 1);
+	expect_staged(&kit, meeting, 1);
 	kit_close(&kit);
 }
 

@@ -200,6 +200,32 @@ static void check_rebuilt(struct takt_sched *sched, const struct takt_sched_conf
 	takt_str_fini(&fresh);
 }
 
+/* A brief plan is the whole one, but for what it says of those who wait far behind. */
+static void check_brief(struct takt_sched *sched, uint64_t now_ns)
+{
+	static const uint32_t most = 16;
+	struct takt_str whole_text = TAKT_STR(TEXT_MAX);
+	struct takt_str brief_text = TAKT_STR(TEXT_MAX);
+	struct takt_plan whole = {0}, brief = {0};
+	size_t waiting;
+
+	assert_int_equal(takt_sched_run_briefly(sched, now_ns, most, &brief, NULL), 0);
+	assert_int_equal(takt_sched_run(sched, now_ns, 0, &whole, NULL), 0);
+	waiting = whole.wait_count;
+	assert_false(whole.waits_cut);
+	assert_int_equal(brief.waits_cut, waiting > most);
+	assert_int_equal(brief.wait_count, waiting > most ? most : waiting);
+	whole.wait_count = brief.wait_count;
+	whole.fit_count = brief.fit_count;
+	assert_int_equal(takt_plan_to_json(&whole, &whole_text, NULL), 0);
+	assert_int_equal(takt_plan_to_json(&brief, &brief_text, NULL), 0);
+	assert_string_equal(brief_text.s, whole_text.s);
+	takt_plan_fini(&whole);
+	takt_plan_fini(&brief);
+	takt_str_fini(&whole_text);
+	takt_str_fini(&brief_text);
+}
+
 /* What has happened at all: a history in which nothing does would prove nothing. */
 struct seen {
 	uint32_t gangs, elastic, shares, pushed_out, failed, moved, next, predicted;
@@ -237,6 +263,8 @@ static void live(const struct takt_sched_config *config, uint64_t seed, struct s
 		story_step(&story, sched);
 		if (step % 8 == 0)
 			check_rebuilt(sched, config, story.now_ns);
+		if (step % 8 == 4)
+			check_brief(sched, story.now_ns);
 		assert_int_equal(takt_sched_run(sched, story.now_ns, 0, &plan, NULL), 0);
 		check_room(&story, &plan);
 		check_gangs(&story, &plan);

@@ -85,6 +85,34 @@ static void test_whole_devices_run_out(void **state)
 	takt_cluster_free(cluster);
 }
 
+static void test_named_devices_and_no_others(void **state)
+{
+	struct takt_cluster *cluster = make();
+	uint32_t on = node(cluster, model(cluster, "A100", 40960), 4);
+	uint32_t last = kind(cluster, (struct takt_request){.devices = 1,
+							    .milli = TAKT_REQUEST_WHOLE,
+							    .only_devices = 1u << 3});
+	uint32_t pair = kind(cluster, (struct takt_request){.devices = 2,
+							    .milli = TAKT_REQUEST_WHOLE,
+							    .only_devices = 0xd});
+	uint32_t part =
+		kind(cluster,
+		     (struct takt_request){.devices = 1, .milli = 400, .only_devices = 1u << 1});
+	uint32_t none = kind(cluster, (struct takt_request){.devices = 1,
+							    .milli = TAKT_REQUEST_WHOLE,
+							    .only_devices = 1u << 5});
+	struct takt_slot slot;
+
+	assert_int_equal(place(cluster, last).dev_mask, 1u << 3);
+	assert_int_equal(place(cluster, pair).dev_mask, 0x5);
+	assert_int_equal(place(cluster, part).dev_mask, 0x2);
+	assert_int_equal(place(cluster, part).dev_mask, 0x2);
+	assert_false(takt_cluster_pick(cluster, part, NULL, &slot, NULL));
+	assert_int_equal(takt_cluster_why_not(cluster, last, on, NULL), 1u << TAKT_FIT_DEVICES);
+	assert_int_equal(takt_cluster_why_not(cluster, none, on, NULL), 1u << TAKT_FIT_COUNT_OF);
+	takt_cluster_free(cluster);
+}
+
 static void test_rollback_restores(void **state)
 {
 	struct takt_cluster *cluster = make();
@@ -183,6 +211,7 @@ static void test_a_fixed_layout_offers_what_it_was_cut_into(void **state)
 	struct takt_device_desc device = {.mig = TAKT_MIG_FIXED};
 	struct takt_node_desc desc = {.device_count = 1, .device = &device};
 	struct takt_err err = {0};
+	uint8_t layout[TAKT_CLUSTER_MAX_MIG] = {0};
 	struct takt_slot slot;
 	uint32_t id, three;
 
@@ -199,6 +228,16 @@ static void test_a_fixed_layout_offers_what_it_was_cut_into(void **state)
 	assert_int_equal(takt_cluster_why_not(cluster, instance(cluster, "1g.5gb"), 0, NULL) &
 				 1u << TAKT_FIT_MODEL,
 			 1u << TAKT_FIT_MODEL);
+	layout[2] = (uint8_t)takt_cluster_mig_find(cluster, "1g.5gb");
+	assert_int_equal(takt_cluster_set_layout(cluster, id, 0, layout, &err), -EINVAL);
+	assert_string_equal(err.msg, "device 0: the MIG instance at slice 4 is held");
+	layout[4] = device.layout[4];
+	assert_int_equal(takt_cluster_set_layout(cluster, id, 0, layout, &err), 0);
+	assert_int_equal(place(cluster, instance(cluster, "1g.5gb")).mig_start, 2);
+	assert_false(takt_cluster_pick(cluster, three, NULL, &slot, NULL));
+	layout[7] = layout[4];
+	assert_int_equal(takt_cluster_set_layout(cluster, id, 0, layout, &err), -EINVAL);
+	assert_int_equal(takt_cluster_set_layout(cluster, id, 1, layout, &err), -EINVAL);
 	takt_cluster_free(cluster);
 }
 
@@ -496,6 +535,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_whole_devices_run_out),
+		cmocka_unit_test(test_named_devices_and_no_others),
 		cmocka_unit_test(test_rollback_restores),
 		cmocka_unit_test(test_mig_instances_go_where_a_driver_puts_them),
 		cmocka_unit_test(test_seven_small_instances_fill_a_device),

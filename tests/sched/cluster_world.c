@@ -180,6 +180,8 @@ static struct takt_request any_request(struct world *world)
 	if (below(world, 3) == 0)
 		request.model_mask = 1 + below(world, (1u << WORLD_MODELS) - 1);
 	if (below(world, 6) == 0)
+		request.only_devices = 1 + below(world, 255);
+	if (below(world, 6) == 0)
 		request.max_per_node = (uint32_t)(1 + below(world, 3));
 	if (below(world, 5) == 0)
 		request.flags = TAKT_REQUEST_SHARE_OUTSIDE;

@@ -320,6 +320,16 @@ uint32_t world_room(const struct planner_world *world, const struct takt_sched_j
 	return room;
 }
 
+/* Tenants have one parent at the most. */
+static bool is_of(const struct planner_world *world, uint32_t tenant, uint32_t window_tenant)
+{
+	for (uint32_t i = 0; i < WORLD_TENANTS; i++)
+		if (tenant && world->tenants[i].id == tenant &&
+		    world->tenants[i].parent == window_tenant)
+			return true;
+	return tenant == window_tenant;
+}
+
 bool world_outside_windows(const struct planner_world *world, const struct takt_sched_job *job,
 			   uint32_t node)
 {
@@ -328,7 +338,7 @@ bool world_outside_windows(const struct planner_world *world, const struct takt_
 
 	for (uint32_t i = 0; i < WORLD_WINDOWS; i++) {
 		const struct takt_sched_window *window = &world->windows[i].window;
-		bool own = (window->tenant && window->tenant == job->tenant) ||
+		bool own = (window->tenant && is_of(world, job->tenant, window->tenant)) ||
 			   (window->job && window->job == job->id);
 
 		if (window->id == 0 || own || window->start_ns >= end ||

@@ -222,7 +222,7 @@ static bool counts_are_of(const struct judged *judged, uint32_t n,
 	       wait->outside == node->machine->gpu_count - count(eligible) - count(unhealthy) &&
 	       wait->running == count(eligible & held) &&
 	       wait->draining == count(eligible & draining) &&
-	       wait->free + wait->promised == count(eligible & ~held & ~draining) &&
+	       wait->free + wait->kept + wait->promised == count(eligible & ~held & ~draining) &&
 	       wait->promised >= count(eligible & judged->taken[n]);
 }
 
@@ -259,7 +259,8 @@ static void check_counts(const struct judged *judged, const struct takt_plan_wai
 		check_nearest(judged, wait);
 	assert_int_equal(wait->need, spec(judged, wait->job_id)->gpus);
 	assert_int_equal(wait->total, wait->unhealthy + wait->outside + wait->running +
-					      wait->draining + wait->promised + wait->free);
+					      wait->draining + wait->promised + wait->kept +
+					      wait->free);
 	if (wait->why == TAKT_WHY_GPUS) {
 		assert_int_equal(wait->free + wait->must_end, wait->need);
 		assert_true(wait->must_end > 0);

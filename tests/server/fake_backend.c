@@ -15,6 +15,7 @@
 
 #include "base/mem.h"
 #include "base/sys.h"
+#include "codec/history_view.h"
 #include "codec/json.h"
 #include "net/listen.h"
 
@@ -136,9 +137,9 @@ static int on_topology(void *ctx, struct takt_topo_view *ret, struct takt_err *e
 	return 0;
 }
 
-static int on_queue(void *ctx, const struct takt_peer *peer, bool history, uint32_t limit,
-		    int (*each)(void *arg, const struct takt_job_view *view), void *arg,
-		    uint64_t *ret_total, struct takt_err *err)
+static int on_queue(void *ctx, const struct takt_peer *peer, const struct takt_history_ask *history,
+		    uint32_t limit, int (*each)(void *arg, const struct takt_job_view *view),
+		    void *arg, uint64_t *ret_total, struct takt_err *err)
 {
 	struct fake *fake = ctx;
 	uint32_t shown = 0;
@@ -146,7 +147,7 @@ static int on_queue(void *ctx, const struct takt_peer *peer, bool history, uint3
 	fake->lists_made += !history;
 	*ret_total = 0;
 	for (uint64_t i = 0; i < fake->job_count; i++) {
-		if (has_ended(&fake->jobs[i]) != history)
+		if (has_ended(&fake->jobs[i]) != (history != NULL))
 			continue;
 		(*ret_total)++;
 		if (shown < limit && each(arg, &fake->jobs[i].view) < 0)
@@ -193,6 +194,15 @@ static int on_explain(void *ctx, const struct takt_peer *peer, uint64_t job_id,
 	ret->free = 2;
 	ret->running = 6;
 	ret->must_end = 2;
+	return 0;
+}
+
+static int on_course(void *ctx, const struct takt_peer *peer, uint64_t job_id,
+		     struct takt_course_view *ret, struct takt_err *err)
+{
+	if (!find(ctx, job_id))
+		return no_job(job_id, err);
+	ret->id = job_id;
 	return 0;
 }
 
@@ -462,16 +472,26 @@ static void finish_clocks(struct fake *fake, struct takt_pending *pending)
 }
 
 static int on_clock_set(void *ctx, const struct takt_peer *peer, uint64_t gpu_mask,
-			uint32_t max_mhz, bool lock, struct takt_pending *pending,
+			const struct takt_clock_order *ask, struct takt_pending *pending,
 			struct takt_err *err)
 {
 	struct fake *fake = ctx;
 
-	if (max_mhz > 1980)
+	if (ask->max_mhz > 1980)
 		return takt_err_set(err, -TAKT_E_IMPOSSIBLE,
 				    "GPU 0 has no clock of %u MHz; it goes from 210 to 1980",
-				    max_mhz);
+				    ask->max_mhz);
 	fake->last_mask = gpu_mask;
+	fake->last_mhz = ask->max_mhz;
+	finish_clocks(fake, pending);
+	return 0;
+}
+
+static int on_cpu_clock(void *ctx, const struct takt_peer *peer, uint32_t max_mhz,
+			struct takt_pending *pending, struct takt_err *err)
+{
+	struct fake *fake = ctx;
+
 	fake->last_mhz = max_mhz;
 	finish_clocks(fake, pending);
 	return 0;
@@ -485,6 +505,40 @@ static int on_clock_reset(void *ctx, const struct takt_peer *peer, uint64_t gpu_
 	fake->last_mask = gpu_mask;
 	fake->last_mhz = 0;
 	finish_clocks(fake, pending);
+	return 0;
+}
+
+static int on_reload(void *ctx, const struct takt_peer *peer, struct takt_reload_view *ret,
+		     struct takt_err *err)
+{
+	if (!peer->admin)
+		return takt_err_set(err, -EPERM, "not you");
+	takt_strcpy(ret->changed, sizeof(ret->changed), "order");
+	return 0;
+}
+
+static int on_health(void *ctx, const struct takt_peer *peer, struct takt_health_view *ret,
+		     struct takt_err *err)
+{
+	struct fake *fake = ctx;
+	struct takt_health_gpu *gpu = takt_zalloc(sizeof(*gpu));
+
+	if (!gpu)
+		return takt_err_set(err, -ENOMEM, "health");
+	takt_strcpy(gpu->state, sizeof(gpu->state), peer->uid == 0 ? "lost" : "suspect");
+	ret->simulated = fake->simulated;
+	ret->gpu_count = 1;
+	ret->gpus = gpu;
+	return 0;
+}
+
+static int on_net(void *ctx, struct takt_net_view *ret, struct takt_err *err)
+{
+	takt_strcpy(ret->listen, sizeof(ret->listen), "10.0.0.1:9833");
+	ret->peer_count = 1;
+	takt_strcpy(ret->peers[0].name, sizeof(ret->peers[0].name), "gpu2");
+	ret->peers[0].answered = 7;
+	ret->peers[0].last_ns = 85000;
 	return 0;
 }
 
@@ -544,6 +598,26 @@ static int on_order(void *ctx, const struct takt_peer *peer, const struct takt_g
 	return 0;
 }
 
+static int on_history(void *ctx, const struct takt_gpu_history_ask *ask,
+		      struct takt_pending *pending, struct takt_err *err)
+{
+	TAKT_CLEANUP(strp) struct takt_str json = TAKT_STR(1 << 16);
+	struct takt_history_view_point points[] = {{ask->since_ms, 1, 2, 3}};
+	struct takt_history_view view = {
+		.gpu = ask->gpu,
+		.until_ms = ask->until_ms,
+		.step_ms = ask->step && strcmp(ask->step, "1m") == 0 ? 60000 : 10000,
+		.points = points,
+		.point_count = 1};
+
+	if (ask->gpu > 3)
+		return takt_err_set(err, -TAKT_E_NOT_FOUND, "there is no GPU %u", ask->gpu);
+	snprintf(view.metric, sizeof(view.metric), "%s", ask->metric ? ask->metric : "power");
+	takt_history_view_to_json(&view, &json);
+	takt_pending_json(pending, 200, takt_str_text(&json), json.len);
+	return 0;
+}
+
 static void release_page(void *page)
 {
 	struct fake *fake = page;
@@ -551,13 +625,13 @@ static void release_page(void *page)
 	fake->pages_out--;
 }
 
-static int on_metrics(void *ctx, const char **ret_text, size_t *ret_len, void **ret_page,
-		      void (**ret_release)(void *page))
+static int on_metrics(void *ctx, bool openmetrics, const char **ret_text, size_t *ret_len,
+		      void **ret_page, void (**ret_release)(void *page))
 {
 	struct fake *fake = ctx;
 
 	fake->pages_out++;
-	*ret_text = "takt_up 1\n";
+	*ret_text = openmetrics ? "takt_up 1\n# EOF\n" : "takt_up 1\n";
 	*ret_len = strlen(*ret_text);
 	*ret_page = fake;
 	*ret_release = release_page;
@@ -571,8 +645,10 @@ static const struct takt_server_backend backend = {
 	.live_version = on_live_version,
 	.job = on_job,
 	.explain = on_explain,
+	.course = on_course,
 	.submit = on_submit,
 	.submit_many = on_submit_many,
+	.history = on_history,
 	.try = on_try,
 	.cancel = on_cancel,
 	.change = on_change,
@@ -582,8 +658,12 @@ static const struct takt_server_backend backend = {
 	.clocks = on_clocks,
 	.clock_set = on_clock_set,
 	.clock_reset = on_clock_reset,
+	.cpu_clock = on_cpu_clock,
+	.health = on_health,
+	.net = on_net,
 	.orders = on_orders,
 	.order = on_order,
+	.reload = on_reload,
 	.metrics = on_metrics,
 };
 
@@ -592,9 +672,11 @@ static void open_server(struct fake *fake, bool with_tcp)
 	static const char *const hosts[] = {"gpu.example", NULL};
 	struct takt_server_config config = {
 		.tcp_fd = -1,
+		.web_fd = -1,
+		.tokens_dir = fake->with_web ? fake->dir : NULL,
 		.owner_uid = getuid(),
 		.single_user = !fake->many_users,
-		.max_connections = 20,
+		.max_connections = fake->max_connections ? fake->max_connections : 20,
 		.simulated = fake->simulated,
 		.hosts = hosts,
 	};
@@ -604,6 +686,8 @@ static void open_server(struct fake *fake, bool with_tcp)
 				 &err) < 0 ||
 	    (with_tcp &&
 	     takt_net_listen_tcp("127.0.0.1:0", &config.tcp_fd, &fake->tcp_port, &err) < 0) ||
+	    (fake->with_web &&
+	     takt_net_listen_tcp("127.0.0.1:0", &config.web_fd, &fake->web_port, &err) < 0) ||
 	    takt_server_new(&config, &backend, fake, &fake->server, &err) < 0) {
 		fprintf(stderr, "fake: %s\n", err.msg);
 		abort();

@@ -38,11 +38,13 @@ struct fake {
 	struct takt_server *server;
 	char dir[128]; /* made by fake_start, holds takt.sock and logs */
 	char socket[160];
-	unsigned tcp_port;
+	unsigned tcp_port, web_port;
+	bool with_web; /* from the next fake_restart on: the web page's socket, and tokens */
 	bool simulated;
-	bool many_users;    /* from the next fake_restart on: whoever gets at the socket */
-	bool changed_clock; /* GPU 1 is CHANGED */
-	bool mixed;	    /* GPU 1 is another model */
+	bool many_users;	  /* from the next fake_restart on: whoever gets at the socket */
+	uint32_t max_connections; /* from the next fake_restart on; 0 = 20 */
+	bool changed_clock;	  /* GPU 1 is CHANGED */
+	bool mixed;		  /* GPU 1 is another model */
 	struct fake_job jobs[FAKE_MAX_JOBS];
 	uint64_t job_count;
 	struct fake_waiter waiters[FAKE_MAX_WAITERS];

@@ -192,6 +192,10 @@ static void every_view_is_served(void **state)
 	assert_int_equal(talk(GET("/metrics")), 200);
 	assert_answer_has("takt_up 1\n");
 	assert_answer_has("version=0.0.4");
+	talk("GET /metrics HTTP/1.1\r\nHost: takt\r\nAccept: application/"
+	     "openmetrics-text\r\n\r\n");
+	assert_answer_has("Content-Type: application/openmetrics-text; version=1.0.0; charset");
+	assert_answer_has("takt_up 1\n# EOF\n");
 	assert_int_equal(talk("HEAD /v1/status HTTP/1.1\r\nHost: takt\r\n\r\n"), 200);
 }
 
@@ -250,6 +254,8 @@ static void changes_reach_the_backend(void **state)
 	assert_answer_has("\"lease_max_mhz\":1410");
 	assert_int_equal(post("/v1/clocks/reset", "{\"gpus\":[0]}"), 200);
 	assert_int_equal(fake.last_mhz, 0);
+	assert_int_equal(post("/v1/clocks/cpu", "{\"max_mhz\":2400}"), 200);
+	assert_int_equal(fake.last_mhz, 2400);
 	assert_int_equal(post("/v1/gpus/drain", "{\"gpus\":[2],\"reason\":\"fan\"}"), 200);
 	assert_answer_has("\"set_aside\":[{\"index\":2,\"state\":\"drained\",\"reason\":\"fan\"");
 	assert_int_equal(post("/v1/gpus/reserve",
@@ -319,9 +325,13 @@ static void bad_bodies_are_named(void **state)
 		 "asks for 9 GPUs, the largest node has 8"},
 		{"/v1/clocks/set", "{\"gpus\":[0]}", 400, "field 'max_mhz' is missing"},
 		{"/v1/clocks/set", "{\"gpus\":[],\"max_mhz\":1}", 400, "at least one GPU"},
+		{"/v1/clocks/set", "{\"gpus\":[0],\"max_mhz\":1410,\"power_limit_mw\":10}", 400,
+		 "'power_limit_mw'"},
 		{"/v1/clocks/set", "{\"gpus\":[64],\"max_mhz\":1}", 400, "GPU indices (0 to 63)"},
 		{"/v1/clocks/set", "{\"gpus\":[0],\"max_mhz\":5000}", 422, "210 to 1980"},
 		{"/v1/clocks/reset", "{\"gpus\":[0,0]}", 400, "none twice"},
+		{"/v1/clocks/cpu", "{}", 400, "field 'max_mhz' is missing"},
+		{"/v1/clocks/cpu", "{\"max_mhz\":90000}", 400, "'max_mhz'"},
 		{"/v1/gpus/drain", "{\"gpus\":[1]}", 400, "must say why"},
 		{"/v1/gpus/drain", "{\"gpus\":[],\"reason\":\"x\"}", 400, "at least one GPU"},
 		{"/v1/gpus/resume", "{\"gpus\":[1],\"reason\":\"x\"}", 400,

@@ -8,6 +8,8 @@ import json
 import subprocess
 import sys
 
+import cases
+
 TAKT, TRACES, EXAMPLES = sys.argv[1:4]
 PODS = ["--cluster", f"{TRACES}/openb_node_list_gpu_node.csv", "--nodes", "120",
         "--trace", f"{TRACES}/openb_pod_list_multigpu20.csv.gz", "--bound", "off",
@@ -67,20 +69,6 @@ def what_is_no_policy_is_refused():
         assert done.returncode in (64, 69) and words in done.stderr, (name, done.stderr)
 
 
-def main():
-    cases = [a_placement_policy_of_ones_own_is_compared, its_parameters_reach_it,
-             a_queue_policy_of_ones_own_is_listed, what_is_no_policy_is_refused]
-    failed = 0
-    for i, case in enumerate(cases, 1):
-        try:
-            case()
-            print(f"ok {i} - {case.__name__}")
-        except AssertionError as error:
-            failed += 1
-            print(f"not ok {i} - {case.__name__}\n# {error}")
-    print(f"1..{len(cases)}")
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(cases.run([a_placement_policy_of_ones_own_is_compared, its_parameters_reach_it,
+                        a_queue_policy_of_ones_own_is_listed, what_is_no_policy_is_refused]))

@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "sim/gavel_work.h"
 #include "sim/queue_gavel.h"
+#include "sim_kit.h"
 
 enum {
 	JOBS = 20000,
@@ -24,17 +25,8 @@ static struct takt_throughputs table;
 
 static int read_table(void **state)
 {
-	struct takt_lines *lines;
-	char path[512];
-	int rc;
-
 	(void)state;
-	snprintf(path, sizeof(path), "%s/gavel_throughputs.json.gz", getenv("TAKT_TRACES"));
-	if (takt_lines_open(path, &lines, NULL) < 0)
-		return -1;
-	rc = takt_throughputs_read(lines, &table, NULL);
-	takt_lines_free(lines);
-	return rc;
+	return kit_throughputs(&table);
 }
 
 static int drop_table(void **state)

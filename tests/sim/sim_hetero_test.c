@@ -20,6 +20,7 @@
 #include "sched/cluster.h"
 #include "sched/compare/compare.h"
 #include "sim/gavel_work.h"
+#include "sim_kit.h"
 
 enum {
 	MODELS = 3,
@@ -56,17 +57,8 @@ struct world {
 
 static int read_table(void **state)
 {
-	struct takt_lines *lines;
-	char path[512];
-	int rc;
-
 	(void)state;
-	snprintf(path, sizeof(path), "%s/gavel_throughputs.json.gz", getenv("TAKT_TRACES"));
-	if (takt_lines_open(path, &lines, NULL) < 0)
-		return -1;
-	rc = takt_throughputs_read(lines, &table, NULL);
-	takt_lines_free(lines);
-	return rc;
+	return kit_throughputs(&table);
 }
 
 static int drop_table(void **state)

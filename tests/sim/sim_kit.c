@@ -18,6 +18,21 @@ static void trace_path(const char *file, char path[512])
 	snprintf(path, 512, "%s/%s", getenv("TAKT_TRACES"), file);
 }
 
+int kit_throughputs(struct takt_throughputs *ret)
+{
+	struct takt_lines *lines;
+	char path[512];
+	int rc;
+
+	trace_path("gavel_throughputs.json.gz", path);
+	rc = takt_lines_open(path, &lines, NULL);
+	if (rc < 0)
+		return rc;
+	rc = takt_throughputs_read(lines, ret, NULL);
+	takt_lines_free(lines);
+	return rc;
+}
+
 static void load_nodes(const char *path, struct takt_sim_cluster *ret)
 {
 	struct takt_err err = {0};

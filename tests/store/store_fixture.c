@@ -87,10 +87,10 @@ const char *store_job_text(const struct takt_job *job)
 		 "id=%llu seq=%llu uid=%u gid=%u state=%s attempt=%u mask=%llx submitted=%lld "
 		 "started=%lld ended=%lld code=%d signal=%d cancel=%d message='%s' has=%x sim=%d "
 		 "wall=%llu energy=%llu why='%s' sm=%u throttled=%llu reasons=%llx peak=%llu "
-		 "util=%u idle=%llu gaps=%llu/%llu/%llu "
+		 "util=%u idle=%llu gaps=%llu/%llu/%llu saved=%s/%u/%llu/%llu/%u/%d/%u "
 		 "held=%d priority=%d timed_out=%d restarts=%u failures=%u retry=%lld "
 		 "mps=%d share=%u held_mib=%u mig=%s preemptions=%u frozen=%d lost=%llu staged=%d "
-		 "evict=%u for=%llu at=%lld checkpoint=%lld spec=%s",
+		 "evict=%u for=%llu at=%lld checkpoint=%lld promise=%d/%u/%s spread=%u spec=%s",
 		 (unsigned long long)job->id, (unsigned long long)job->submit_seq, job->uid,
 		 job->gid, takt_job_state_name(job->state), job->attempt,
 		 (unsigned long long)job->gpu_mask, (long long)job->submitted.ns,
@@ -101,11 +101,16 @@ const char *store_job_text(const struct takt_job *job)
 		 (unsigned long long)r->throttle_reasons, (unsigned long long)r->peak_memory_bytes,
 		 r->mean_util_permille, (unsigned long long)r->idle_ns,
 		 (unsigned long long)r->gap_driver_ns, (unsigned long long)r->gap_scheduler_ns,
-		 (unsigned long long)r->gap_start_ns, job->held, job->priority, job->timed_out,
-		 job->restarts, job->failures, (long long)job->retry_at.ns, job->mps_limited,
-		 job->share_milli, job->mem_held_mib, job->mig ? job->mig : "", job->preemptions,
-		 job->frozen, (unsigned long long)job->lost_ns, job->staged, job->evict,
+		 (unsigned long long)r->gap_start_ns, r->governor, r->work_signal,
+		 (unsigned long long)r->governed_mj, (unsigned long long)r->highest_mj,
+		 r->highest_error_permille, r->slowdown_permille, r->slowdown_error_permille,
+		 job->held, job->priority, job->timed_out, job->restarts, job->failures,
+		 (long long)job->retry_at.ns, job->mps_limited, job->share_milli, job->mem_held_mib,
+		 job->mig ? job->mig : "", job->preemptions, job->frozen,
+		 (unsigned long long)job->stood_ns, job->staged, job->evict,
 		 (unsigned long long)job->evict_for, (long long)job->evict_at.ns,
-		 (long long)job->checkpoint_at.ns, job->spec_json ? job->spec_json : "");
+		 (long long)job->checkpoint_at.ns, job->promise.changed,
+		 job->promise.max_slowdown_permille, job->promise.clock_policy, r->sm_spread_mhz,
+		 job->spec_json ? job->spec_json : "");
 	return buf;
 }

@@ -94,9 +94,10 @@ static struct takt_job extreme_job(void)
 	job.mps_limited = true;
 	job.mem_held_mib = UINT32_MAX;
 	job.mig = (char *)"MIG-1,MIG-2";
+	job.promise = (struct takt_job_promise){true, 500, "ladder"};
 	job.preemptions = 5;
 	job.frozen = true;
-	job.lost_ns = UINT64_MAX - 5;
+	job.stood_ns = UINT64_MAX - 5;
 	job.staged = true;
 	job.evict = 3;
 	job.evict_for = INT64_MAX;
@@ -105,7 +106,15 @@ static struct takt_job extreme_job(void)
 	job.report = (struct takt_job_report){
 		.has = TAKT_REPORT_ENERGY | TAKT_REPORT_MEAN_SM | TAKT_REPORT_THROTTLED |
 		       TAKT_REPORT_PEAK_MEMORY | TAKT_REPORT_WALL | TAKT_REPORT_UTIL |
-		       TAKT_REPORT_HANDOVER,
+		       TAKT_REPORT_HANDOVER | TAKT_REPORT_SAVED | TAKT_REPORT_SM_SPREAD,
+		.sm_spread_mhz = UINT32_MAX - 12,
+		.governor = "assured",
+		.work_signal = 3,
+		.governed_mj = UINT64_MAX - 7,
+		.highest_mj = UINT64_MAX - 8,
+		.highest_error_permille = UINT32_MAX - 9,
+		.slowdown_permille = -10,
+		.slowdown_error_permille = UINT32_MAX - 11,
 		.gap_driver_ns = 11,
 		.gap_scheduler_ns = 12,
 		.gap_start_ns = UINT64_MAX,

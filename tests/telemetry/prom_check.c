@@ -2,7 +2,7 @@
 /*
  * The checks: each metric has HELP and TYPE once, before its series, which stand together; names
  * and labels are of the allowed letters, label values are escaped, values are numbers, no series
- * comes twice, counters end in _total, the last line ends.
+ * comes twice, counters end in _total (but for those of dcgm-exporter), the last line ends.
  */
 #include "prom_check.h"
 
@@ -22,7 +22,7 @@ struct reader {
 	char names[MAX_NAMES][NAME_BYTES]; /* metrics whose TYPE was seen */
 	size_t name_count;
 	char helped[NAME_BYTES]; /* metric of the last HELP */
-	bool counter;
+	bool counter, histogram;
 	char series[MAX_SERIES][512];
 	size_t series_count;
 };
@@ -59,9 +59,11 @@ static const char *check_type(struct reader *reader, const char *line)
 	if (n == 0 || strlen(reader->helped) != n || strncmp(reader->helped, line, n) != 0)
 		return "TYPE does not follow its HELP";
 	reader->counter = strcmp(kind, "counter") == 0;
-	if (!reader->counter && strcmp(kind, "gauge") != 0)
-		return "TYPE is neither counter nor gauge";
-	if (reader->counter && (n < 6 || strncmp(line + n - 6, "_total", 6) != 0))
+	reader->histogram = strcmp(kind, "histogram") == 0;
+	if (!reader->counter && !reader->histogram && strcmp(kind, "gauge") != 0)
+		return "TYPE is neither counter nor gauge nor histogram";
+	if (reader->counter && strncmp(line, "DCGM_", 5) != 0 &&
+	    (n < 6 || strncmp(line + n - 6, "_total", 6) != 0))
 		return "a counter's name must end in _total";
 	for (size_t i = 0; i < reader->name_count; i++)
 		if (strcmp(reader->names[i], reader->helped) == 0)
@@ -115,13 +117,28 @@ static const char *remember_series(struct reader *reader, const char *line, size
 	return NULL;
 }
 
+/* Of the metric that was described last: a histogram's with what it has behind its name. */
+static bool is_its(const struct reader *reader, const char *line, size_t n)
+{
+	static const char *const suffixes[] = {"_bucket", "_sum", "_count"};
+	size_t len = strlen(reader->helped);
+
+	if (n < len || strncmp(reader->helped, line, len) != 0)
+		return false;
+	for (size_t i = 0; reader->histogram && i < 3; i++)
+		if (n - len == strlen(suffixes[i]) &&
+		    strncmp(line + len, suffixes[i], n - len) == 0)
+			return true;
+	return n == len && !reader->histogram;
+}
+
 static const char *check_series(struct reader *reader, const char *line)
 {
 	size_t n = name_length(line);
 	const char *at = line + n;
 	char *end;
 
-	if (n == 0 || strlen(reader->helped) != n || strncmp(reader->helped, line, n) != 0)
+	if (n == 0 || !is_its(reader, line, n))
 		return "the series does not stand below its TYPE";
 	if (*at == '{')
 		at = skip_labels(at);

@@ -191,6 +191,19 @@ static void clock_is_the_mean_of_the_gpus_means(void **state)
 	}
 	feed_span(1, 1000, 1000); /* once, at 1000 MHz */
 	assert_int_equal(sum().mean_sm_mhz, (1500 + 1000) / 2);
+	assert_true(sum().has & TAKT_ACCOUNT_SM_SPREAD);
+	assert_int_equal(sum().sm_spread_mhz, 500);
+}
+
+static void how_far_clocks_are_apart_is_told_of_several_all_measured(void **state)
+{
+	open_job(3);
+	feed_span(0, 1000, 2000);
+	assert_true(sum().has & TAKT_ACCOUNT_MEAN_SM);
+	assert_false(sum().has & TAKT_ACCOUNT_SM_SPREAD); /* nothing of the other */
+	feed_span(1, 1000, 2000);
+	assert_true(sum().has & TAKT_ACCOUNT_SM_SPREAD);
+	assert_int_equal(sum().sm_spread_mhz, 0);
 }
 
 static void throttled_time_is_summed_and_idle_is_not_throttling(void **state)
@@ -308,6 +321,150 @@ static void a_job_has_one_account(void **state)
 	open_job(1);
 }
 
+static const char *const uuids[TAKT_DEVICE_MAX_GPUS] = {"GPU-a", "GPU-b", "GPU-c"};
+
+static void write_down(struct takt_str *ret)
+{
+	*ret = TAKT_STR(65536);
+	assert_int_equal(
+		takt_account_to_text(&accounts, takt_accounts_find(&accounts, JOB), uuids, ret), 0);
+}
+
+/* Another process, which has looked at its GPUs once. */
+static void start_anew(uint64_t mask, uint64_t ms)
+{
+	struct takt_gpu_reading reading = reading_at(ms);
+
+	end(NULL);
+	begin(NULL);
+	feed(0, reading);
+	open_job(mask);
+}
+
+static int go_on(const char *const names[], const char *text)
+{
+	return takt_account_from_text(&accounts, text, names, takt_accounts_find(&accounts, JOB));
+}
+
+/* GPUs 0 and 2; the one that was 0 is 1 to the next process. */
+static void an_account_goes_on_where_it_was(void **state)
+{
+	static const char *const moved[TAKT_DEVICE_MAX_GPUS] = {"GPU-c", "GPU-a", "GPU-b"};
+	struct takt_gpu_reading most = reading_at(3000);
+	struct takt_str text;
+	struct takt_account a;
+
+	open_job(5);
+	feed_span(0, 0, 20000);
+	feed_span(2, 0, 20000);
+	most.mem_used_bytes = 5000;
+	most.throttle = TAKT_THROTTLE_SW_POWER;
+	most.at.ns = 20100 * TAKT_NS_PER_MS;
+	most.energy_mj = reading_at(20100).energy_mj;
+	feed(2, most);
+	write_down(&text);
+	start_anew(3, 21000);
+	assert_int_equal(go_on(moved, text.s), 0);
+	feed_span(0, 21000, 40000);
+	feed_span(1, 21000, 40000);
+	a = sum();
+	assert_true(a.written);
+	assert_true(a.has & TAKT_ACCOUNT_ENERGY);
+	assert_int_equal(a.energy_mj, 2 * 40000 * 200);
+	assert_int_equal(a.peak_memory_bytes, 5000);
+	assert_int_equal(a.throttled_ns, 100 * TAKT_NS_PER_MS);
+	assert_int_equal(a.throttle_reasons, TAKT_THROTTLE_SW_POWER);
+	assert_int_equal(a.mean_sm_mhz, 1000);
+	takt_str_fini(&text);
+}
+
+static void what_was_not_seen_for_more_than_a_twentieth_is_not_told(void **state)
+{
+	struct takt_str text;
+
+	open_job(1);
+	feed_span(0, 0, 10000);
+	write_down(&text);
+	start_anew(1, 12000);
+	assert_int_equal(go_on(uuids, text.s), 0);
+	feed_span(0, 12000, 39900);
+	assert_int_equal(sum().has, 0);
+	not_told("takt was away for 2 of 40 s");
+	feed(0, reading_at(40000));
+	assert_int_equal(sum().energy_mj, 40000 * 200);
+	takt_str_fini(&text);
+}
+
+/* A second restart is added to the first; who shared stays known. */
+static void what_is_known_of_it_outlives_every_restart(void **state)
+{
+	struct takt_str text;
+
+	open_job(1);
+	feed_span(0, 0, 10000);
+	for (uint64_t ms = 10000; ms <= 30000; ms += 10000) {
+		takt_accounts_find(&accounts, JOB)->shared |= ms == 20000;
+		write_down(&text);
+		start_anew(1, ms + 1000);
+		assert_int_equal(go_on(uuids, text.s), 0);
+		takt_str_fini(&text);
+		feed_span(0, ms + 1000, ms + 10000);
+	}
+	assert_int_equal(sum().has, 0);
+	not_told("takt was away for 3 of 40 s");
+	feed(0, reading_at(70000));
+	not_told("shared GPU");
+}
+
+static void refused(const char *const names[], const char *text)
+{
+	assert_int_equal(go_on(names, text), -TAKT_E_CORRUPT);
+	assert_false(takt_accounts_find(&accounts, JOB)->written);
+	not_told("no energy counter");
+}
+
+static void what_is_no_such_text_is_refused_whole(void **state)
+{
+	static const char *const others[TAKT_DEVICE_MAX_GPUS] = {"GPU-a", "GPU-x"};
+	struct takt_str text;
+	size_t len;
+
+	open_job(3);
+	feed_span(0, 0, 10000);
+	feed_span(1, 0, 10000);
+	write_down(&text);
+	len = text.len;
+	start_anew(3, 9000);
+	refused(uuids, text.s); /* it is later than now */
+	start_anew(3, 11000);
+	refused(others, text.s);
+	refused(uuids, "");
+	for (size_t i = 0; i < len; i++) {
+		char was = text.s[i];
+
+		text.s[i] = 'x';
+		refused(uuids, text.s);
+		text.s[i] = '\0';
+		refused(uuids, text.s);
+		text.s[i] = was;
+	}
+	start_anew(1, 11000);
+	refused(uuids, text.s); /* a line too many */
+	takt_str_fini(&text);
+}
+
+static void an_account_is_written_whole_or_said_not_to_be(void **state)
+{
+	struct takt_str text = TAKT_STR(100);
+
+	open_job(1);
+	feed_span(0, 0, 1000);
+	assert_int_equal(
+		takt_account_to_text(&accounts, takt_accounts_find(&accounts, JOB), uuids, &text),
+		-TAKT_E_LIMIT);
+	takt_str_fini(&text);
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown(test, begin, end)
 
 int main(void)
@@ -324,6 +481,7 @@ int main(void)
 		CASE(one_gpu_without_a_counter_spoils_the_sum),
 		CASE(a_gpu_that_stopped_answering_spoils_the_sum),
 		CASE(clock_is_the_mean_of_the_gpus_means),
+		CASE(how_far_clocks_are_apart_is_told_of_several_all_measured),
 		CASE(throttled_time_is_summed_and_idle_is_not_throttling),
 		CASE(a_gap_in_the_samples_is_not_throttled_time),
 		CASE(peak_memory_is_of_one_gpu),
@@ -332,6 +490,11 @@ int main(void)
 		CASE(utilisation_of_a_gpu_that_was_not_measured_or_is_shared_is_not_told),
 		CASE(nothing_read_is_nothing_told),
 		CASE(a_job_has_one_account),
+		CASE(an_account_goes_on_where_it_was),
+		CASE(what_was_not_seen_for_more_than_a_twentieth_is_not_told),
+		CASE(what_is_known_of_it_outlives_every_restart),
+		CASE(what_is_no_such_text_is_refused_whole),
+		CASE(an_account_is_written_whole_or_said_not_to_be),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -115,7 +115,7 @@ static void ticks_come_at_their_rate(void **state)
 
 static char *text_of_page(struct takt_telemetry *telemetry, struct takt_mono at)
 {
-	const struct takt_page *page = takt_telemetry_page(telemetry, at);
+	const struct takt_page *page = takt_telemetry_page(telemetry, TAKT_PAGE_PLAIN, at);
 	const char *wrong;
 	size_t line;
 	char *copy;
@@ -148,9 +148,44 @@ static void the_page_follows_at_its_own_pace(void **state)
 	text = text_of_page(telemetry, in_ms(3000000));
 	assert_null(strstr(text, "takt_jobs_waiting"));
 	free(text);
-	text = text_of_page(telemetry, in_ms(3600001));
+	text = text_of_page(telemetry, in_ms(7200001));
 	assert_non_null(strstr(text, "takt_jobs_waiting 2\n"));
 	free(text);
+	takt_telemetry_free(telemetry);
+	takt_machine_close(machine);
+}
+
+/* A scrape hands out what is there already; who has stopped asking costs nothing. */
+static void a_page_that_is_asked_for_is_rendered_between_scrapes(void **state)
+{
+	struct takt_machine *machine = open_fake();
+	struct takt_telemetry *telemetry =
+		telemetry_of(machine, (struct takt_telemetry_config){.page_ms = 1000});
+	const struct takt_page *first, *again, *later, *other;
+	struct takt_mono start = now();
+
+	assert_false(takt_telemetry_page_is_due(telemetry, start));
+	first = takt_telemetry_page(telemetry, TAKT_PAGE_PLAIN, start);
+	again = takt_telemetry_page(telemetry, TAKT_PAGE_PLAIN,
+				    takt_mono_add(start, 1500 * TAKT_NS_PER_MS));
+	assert_ptr_equal(again, first);
+	assert_true(
+		takt_telemetry_page_is_due(telemetry, takt_mono_add(start, 1500 * TAKT_NS_PER_MS)));
+	takt_telemetry_page_refresh(telemetry, takt_mono_add(start, 1600 * TAKT_NS_PER_MS));
+	assert_false(
+		takt_telemetry_page_is_due(telemetry, takt_mono_add(start, 1700 * TAKT_NS_PER_MS)));
+	later = takt_telemetry_page(telemetry, TAKT_PAGE_PLAIN,
+				    takt_mono_add(start, 3500 * TAKT_NS_PER_MS));
+	assert_ptr_not_equal(later, first);
+	other = takt_telemetry_page(telemetry, TAKT_PAGE_OPENMETRICS,
+				    takt_mono_add(start, 3500 * TAKT_NS_PER_MS));
+	assert_non_null(strstr(other->text, "# EOF"));
+	assert_false(
+		takt_telemetry_page_is_due(telemetry, takt_mono_add(start, 600 * TAKT_NS_PER_S)));
+	takt_page_unref(first);
+	takt_page_unref(again);
+	takt_page_unref(later);
+	takt_page_unref(other);
 	takt_telemetry_free(telemetry);
 	takt_machine_close(machine);
 }
@@ -180,8 +215,8 @@ static void a_page_outlives_later_ones_and_telemetry(void **state)
 	struct takt_machine *machine = open_fake();
 	struct takt_telemetry *telemetry =
 		telemetry_of(machine, (struct takt_telemetry_config){.page_ms = 1});
-	const struct takt_page *kept = takt_telemetry_page(telemetry, now());
-	const struct takt_page *later = takt_telemetry_page(telemetry, in_ms(10));
+	const struct takt_page *kept = takt_telemetry_page(telemetry, TAKT_PAGE_PLAIN, now());
+	const struct takt_page *later = takt_telemetry_page(telemetry, TAKT_PAGE_PLAIN, in_ms(10));
 
 	assert_ptr_not_equal(kept, later);
 	takt_page_unref(later);
@@ -258,6 +293,8 @@ int main(void)
 		cmocka_unit_test_setup(the_ring_keeps_its_seconds_and_no_more, reset_fake),
 		cmocka_unit_test_setup(ticks_come_at_their_rate, reset_fake),
 		cmocka_unit_test_setup(the_page_follows_at_its_own_pace, reset_fake),
+		cmocka_unit_test_setup(a_page_that_is_asked_for_is_rendered_between_scrapes,
+				       reset_fake),
 		cmocka_unit_test_setup(a_machine_whose_gpus_all_hang_has_a_page_that_says_so,
 				       reset_fake),
 		cmocka_unit_test_setup(a_page_outlives_later_ones_and_telemetry, reset_fake),

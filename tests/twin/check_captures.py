@@ -274,7 +274,7 @@ def ask(machine):
 def board_case(name, machine_name):
     def case():
         needs_a_plain_library()
-        with Machine(machine_name, "--seed", "7") as machine:
+        with Machine(machine_name, "--seed", "7", "--no-noise") as machine:
             compare(ask(machine), of_capture(captured(name)), name in ("t4", "l40s"))
     case.__name__ = f"{name}_answers_as_the_captured_one"
     return case
@@ -327,7 +327,7 @@ def from_case(name):
                 file.write(done.stdout)
             with open(os.path.join(folder, "machine.toml"), "w", encoding="utf-8") as file:
                 file.write(MACHINE)
-            with Machine(os.path.join(folder, "machine.toml")) as machine:
+            with Machine(os.path.join(folder, "machine.toml"), "--no-noise") as machine:
                 answers = ask(machine)
         real = of_capture(captured(name))
         for key in ("product_name", "board_part_number", "pci/pci_device_id", "fb_memory_usage/total",

@@ -179,6 +179,11 @@ static void add_podman(struct words *words, const struct takt_container *in)
 	}
 }
 
+static void add_mount(struct words *words, const char *path)
+{
+	addf(words, "--mount=type=bind,source=%s,target=%s", path, path);
+}
+
 static void add_oci(struct words *words, const struct takt_container *in, char *const *env)
 {
 	add(words, in->runtime);
@@ -195,7 +200,9 @@ static void add_oci(struct words *words, const struct takt_container *in, char *
 	add(words, "--network=host");
 	add(words, "--ipc=host");
 	addf(words, "--user=%" PRIu32 ":%" PRIu32, in->uid, in->gid);
-	addf(words, "--mount=type=bind,source=%s,target=%s", in->cwd, in->cwd);
+	add_mount(words, in->cwd);
+	if (in->progress)
+		add_mount(words, in->progress);
 	addf(words, "--workdir=%s", in->cwd);
 	if (is(in, "podman"))
 		add_podman(words, in);
@@ -211,7 +218,14 @@ static void add_apptainer(struct words *words, const struct takt_container *in)
 	if (in->gpu_count > 0)
 		add(words, "--nv");
 	addf(words, "--bind=%s", in->cwd);
+	if (in->progress)
+		addf(words, "--bind=%s", in->progress);
 	addf(words, "--pwd=%s", in->cwd);
+}
+
+bool takt_container_mounts(const char *runtime, const char *path)
+{
+	return !strpbrk(path, strcmp(runtime, "apptainer") == 0 ? ",:" : ",\"\n");
 }
 
 int takt_container_argv(const struct takt_container *in, char *const *env, char ***ret_argv,
@@ -219,7 +233,7 @@ int takt_container_argv(const struct takt_container *in, char *const *env, char 
 {
 	struct words words = {.at = TAKT_VEC_INIT(MAX_WORDS)};
 
-	if (strpbrk(in->cwd, is(in, "apptainer") ? ",:" : ",\"\n"))
+	if (!takt_container_mounts(in->runtime, in->cwd))
 		return takt_err_set(err, -EINVAL,
 				    "%s cannot mount the directory '%.200s' for the characters in "
 				    "its name",

@@ -4,9 +4,10 @@
  * and environment come out.
  *
  * The container is the job as it would be without one, but for its files: the same user, working
- * directory (mounted where it is), network and shared memory, its GPUs alone. Values of variables
- * are never arguments, which all users may read: the runtime takes them from its own environment.
- * What describes the host rather than the job (PATH, HOME, LD_LIBRARY_PATH, ...) stays outside.
+ * directory and progress file (mounted where they are), network and shared memory, its GPUs alone.
+ * Values of variables are never arguments, which all users may read: the runtime takes them from
+ * its own environment. What describes the host rather than the job (PATH, HOME, LD_LIBRARY_PATH,
+ * ...) stays outside.
  *
  * podman  its processes are the shim's descendants and stay in the job's cgroup
  * docker  its processes are dockerd's: they are found, and removed at the end, by the label
@@ -34,8 +35,12 @@ struct takt_container {
 	uint32_t uid, gid;
 	uint64_t job_id;
 	const char *attempt_id;
+	const char *progress; /* TAKT_PROGRESS, a file that is there; NULL = none */
 	bool pty, ranks;
 };
+
+/* Whether the runtime's command line can name the path to be mounted. */
+bool takt_container_mounts(const char *runtime, const char *path);
 
 /* The first runtime that is installed in the directories of the system; NULL = none is. */
 const char *takt_container_first(void);

@@ -154,12 +154,16 @@ static void add_ours(struct builder *builder, const struct takt_jobenv *in)
 	set_number(builder, "TAKT_RESTART", in->restarts);
 	if (in->checkpoint_dir)
 		set(builder, "TAKT_CHECKPOINT_DIR", in->checkpoint_dir);
+	if (in->progress)
+		set(builder, "TAKT_PROGRESS", in->progress);
 	if (in->array_id) {
 		set_number(builder, "TAKT_ARRAY_ID", in->array_id);
 		set_number(builder, "TAKT_ARRAY_INDEX", in->array_index);
 	}
 	for (size_t i = 0; in->params && in->params[i]; i++)
 		set_param(builder, in->params[i]);
+	for (size_t i = 0; in->more && in->more[i]; i++)
+		set_owned(builder, takt_strdup(in->more[i]));
 	if (builder->rc == 0)
 		builder->rc = takt_vec_push(&builder->env, NULL);
 }

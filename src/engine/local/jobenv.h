@@ -11,11 +11,13 @@
  *   TAKT_JOB_ID, TAKT_GPUS ("0,3", "" without), TAKT_ATTEMPT (finds what is left of the attempt)
  *   TAKT_RESTART                    how often the job ran before: 0 at its first start
  *   TAKT_CHECKPOINT_DIR             (of a job with one)
+ *   TAKT_PROGRESS                   the file to say in how far it is
  *   TAKT_ARRAY_ID, TAKT_ARRAY_INDEX (of a job of an array)
  *   TAKT_GPU_MILLI, TAKT_GPU_MEM_MIB (of a job with shares) what it has of each GPU, in
  *                                   thousandths and in MiB
  *   CUDA_MPS_PINNED_DEVICE_MEM_LIMIT (of such a job, where MPS runs) the same memory as a limit
  *   TAKT_PARAM_NAME                 (of a job of a grid) each parameter's value
+ *   whatever `more` says            (of a hook)
  * Set unless the user did:
  *   OMP_NUM_THREADS                 CPUs of the job by its ranks, else its GPUs, at least 1: most
  *                                   programs run one process a GPU. Left alone when the number
@@ -50,7 +52,9 @@ struct takt_jobenv {
 	uint32_t gpu_mem_mib;	    /* of each, of a share; 0 = not known */
 	bool mps;		    /* hold it to gpu_mem_mib */
 	const char *checkpoint_dir; /* NULL = none; borrowed */
+	const char *progress;	    /* NULL = none; borrowed */
 	char *const *params; /* of its grid, "NAME=value", NULL-terminated; borrowed; NULL = none */
+	char *const *more;   /* "NAME=value", NULL-terminated; borrowed; NULL = none */
 	const char *attempt_id; /* struct takt_attempt_spec.id; borrowed */
 };
 

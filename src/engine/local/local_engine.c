@@ -16,7 +16,7 @@
 enum {
 	DEFAULT_MAX_ATTEMPTS = 16384,
 	EVENTS_A_PUMP = 64,
-	WAKE_KEY = 0, /* of epoll; UINT64_MAX is the launcher, anything else a job id */
+	WAKE_KEY = 0, /* of epoll; UINT64_MAX is the launcher, anything else a run's */
 };
 
 static struct local_engine *local_of(const struct takt_engine *engine)
@@ -222,7 +222,9 @@ static uint64_t next_time(const struct local_engine *local)
 	if (!local->client && local->connect_ns < next)
 		next = local->connect_ns;
 	TAKT_VEC_EACH (order, &local->orders) {
-		const struct local_run *run = takt_map_u64_ptr(&local->runs, order->action.job_id);
+		const struct takt_action *action = &order->action;
+		const struct local_run *run =
+			takt_map_u64_ptr(&local->runs, local_key(action->job_id, action->attempt));
 
 		if (order->seq != 0 || !run || run->state != LOCAL_WATCHED)
 			continue;
@@ -352,15 +354,17 @@ int takt_engine_local_recover(struct takt_engine *engine, const struct takt_engi
 	int rc = 0;
 
 	for (size_t i = 0; i < n && rc == 0; i++) {
-		if (takt_map_u64_get(&local->runs, live[i].job_id))
+		if (takt_map_u64_get(&local->runs, local_key(live[i].job_id, live[i].attempt)))
 			rc = -EINVAL;
 		else
 			rc = local_run_recover(local, &live[i]);
 		if (rc == 0)
 			continue;
 		while (i-- > 0) {
-			run = takt_map_u64_ptr(&local->runs, live[i].job_id);
-			(void)takt_map_u64_remove(&local->runs, live[i].job_id);
+			uint64_t key = local_key(live[i].job_id, live[i].attempt);
+
+			run = takt_map_u64_ptr(&local->runs, key);
+			(void)takt_map_u64_remove(&local->runs, key);
 			local_run_free(run);
 		}
 		return takt_err_set(err, rc, "recover %zu attempts", n);

@@ -7,7 +7,8 @@
  * attempt's directory, asks the launcher for a shim, watches the shim by pidfd, and says ENDED only
  * when the shim has recorded the end and is gone. It never blocks and never syncs a disk.
  *
- * One attempt a job may be alive; START of another is a CONFLICT.
+ * One attempt a job may be alive; START of another is a CONFLICT. Beside it one that is no attempt
+ * at the job (TAKT_ENGINE_ASIDE), by the same rules.
  */
 #ifndef TAKT_ENGINE_LOCAL_LOCAL_ENGINE_H
 #define TAKT_ENGINE_LOCAL_LOCAL_ENGINE_H

@@ -62,7 +62,7 @@ void local_link_keep(struct local_engine *local)
 }
 
 uint64_t local_link_send(struct local_engine *local, struct takt_launch_request request,
-			 uint64_t job_id)
+			 uint64_t run)
 {
 	uint64_t seq = local->next_seq;
 	int rc;
@@ -78,7 +78,7 @@ uint64_t local_link_send(struct local_engine *local, struct takt_launch_request 
 		return 0;
 	}
 	local->next_seq++;
-	(void)takt_vec_push(&local->sent, (struct local_sent){seq, job_id});
+	(void)takt_vec_push(&local->sent, (struct local_sent){seq, run});
 	takt_crash_point("engine.after_send");
 	return seq;
 }
@@ -106,11 +106,11 @@ static void dispatch(struct local_engine *local, const struct takt_launch_reply 
 	sent = local->sent.at[i];
 	takt_vec_remove_swap(&local->sent, i);
 	takt_crash_point("engine.after_reply");
-	if (sent.job_id == 0) {
+	if (sent.run == 0) {
 		local_orders_reply(local, reply);
 		return;
 	}
-	run = takt_map_u64_ptr(&local->runs, sent.job_id);
+	run = takt_map_u64_ptr(&local->runs, sent.run);
 	if (run)
 		local_run_reply(local, run, reply);
 }

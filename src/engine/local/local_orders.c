@@ -7,7 +7,8 @@
 
 static struct local_run *run_of(struct local_engine *local, const struct takt_action *action)
 {
-	struct local_run *run = takt_map_u64_ptr(&local->runs, action->job_id);
+	struct local_run *run =
+		takt_map_u64_ptr(&local->runs, local_key(action->job_id, action->attempt));
 
 	return run && run->attempt == action->attempt ? run : NULL;
 }

@@ -79,7 +79,7 @@ struct local_order {
 
 struct local_sent {
 	uint64_t seq;
-	uint64_t job_id; /* 0 = an order's */
+	uint64_t run; /* its key; 0 = an order's */
 };
 
 struct local_engine {
@@ -95,13 +95,19 @@ struct local_engine {
 	uint64_t next_seq;
 	uint64_t now_ns;		      /* of this pump */
 	uint64_t next_due_ns;		      /* no run is due before; UINT64_MAX = none */
-	struct takt_map runs;		      /* job id -> struct local_run, owned */
+	struct takt_map runs;		      /* local_key() -> struct local_run, owned */
 	struct takt_map remembered;	      /* action id -> outcome + 1, or 0 while it is open */
 	TAKT_VEC(struct takt_action) actions; /* not looked at yet */
 	TAKT_VEC(struct local_order) orders;
 	TAKT_VEC(struct local_sent) sent;
 	bool snapshot_wanted;
 };
+
+/* A job has one attempt alive at a time, and beside it one aside. */
+static inline uint64_t local_key(uint64_t job_id, uint32_t attempt)
+{
+	return attempt < TAKT_ENGINE_ASIDE ? job_id : job_id | UINT64_C(1) << 62;
+}
 
 /* local_engine.c */
 void local_outcome(struct local_engine *local, uint64_t action_id, enum takt_outcome outcome,
@@ -151,10 +157,10 @@ void local_orders_settle(struct local_engine *local, uint64_t job_id, uint32_t a
 /* local_link.c */
 /* Connect, unless that is so or was tried just now. */
 void local_link_keep(struct local_engine *local);
-/* Sends for a run (job_id) or an order (0). The seq, 0 when it cannot be sent now; then
+/* Sends for a run (its key) or an order (0). The seq, 0 when it cannot be sent now; then
  * local_link_retry_ms() says when to try again. */
 uint64_t local_link_send(struct local_engine *local, struct takt_launch_request request,
-			 uint64_t job_id);
+			 uint64_t run);
 uint32_t local_link_retry_ms(const struct local_engine *local);
 void local_link_receive(struct local_engine *local);
 

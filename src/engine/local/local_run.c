@@ -33,6 +33,11 @@ static struct takt_engine_event event_of(const struct local_run *run,
 		.kind = kind, .job_id = run->job_id, .attempt = run->attempt, .pid = run->job_pid};
 }
 
+static uint64_t key_of(const struct local_run *run)
+{
+	return local_key(run->job_id, run->attempt);
+}
+
 void local_run_free(struct local_run *run)
 {
 	if (run->pidfd >= 0)
@@ -45,7 +50,7 @@ static void forget(struct local_engine *local, struct local_run *run)
 	uint64_t job_id = run->job_id;
 	uint32_t attempt = run->attempt;
 
-	(void)takt_map_u64_remove(&local->runs, job_id);
+	(void)takt_map_u64_remove(&local->runs, local_key(job_id, attempt));
 	local_run_free(run);
 	local_orders_settle(local, job_id, attempt);
 }
@@ -150,6 +155,7 @@ static void say_started(struct local_engine *local, struct local_run *run,
 		run->stage = LOCAL_PLAIN;
 	event = event_of(run, TAKT_ENGINE_STARTED);
 	event.at = status->started_at;
+	event.at_boot = status->started_boot;
 	takt_engine_emit(&local->engine, event);
 }
 
@@ -166,6 +172,7 @@ static void say_adopted(struct local_engine *local, struct local_run *run,
 	run->job_pid = status->job.pid;
 	event = event_of(run, TAKT_ENGINE_ADOPTED);
 	event.at = status->started_at;
+	event.at_boot = status->started_boot;
 	event.staged = local_stage_waits(run) && !status->started;
 	takt_engine_emit(&local->engine, event);
 }
@@ -173,7 +180,7 @@ static void say_adopted(struct local_engine *local, struct local_run *run,
 /* Without a descriptor (too many open files) the shim is polled until there is one again. */
 static void watch(struct local_engine *local, struct local_run *run)
 {
-	struct epoll_event event = {.events = EPOLLIN, .data.u64 = run->job_id};
+	struct epoll_event event = {.events = EPOLLIN, .data.u64 = key_of(run)};
 
 	run->state = LOCAL_WATCHED;
 	run->pidfd = takt_proc_open(&run->shim);
@@ -316,7 +323,7 @@ static void send_start(struct local_engine *local, struct local_run *run)
 		(void)local_run_call_off(local, run);
 		return;
 	}
-	if (local_link_send(local, request_of(run, TAKT_LAUNCH_START), run->job_id)) {
+	if (local_link_send(local, request_of(run, TAKT_LAUNCH_START), key_of(run))) {
 		run->state = LOCAL_ASKED;
 		return;
 	}
@@ -328,7 +335,7 @@ static void send_start(struct local_engine *local, struct local_run *run)
 
 static void send_reap(struct local_engine *local, struct local_run *run)
 {
-	if (!local_link_send(local, request_of(run, TAKT_LAUNCH_REAP), run->job_id))
+	if (!local_link_send(local, request_of(run, TAKT_LAUNCH_REAP), key_of(run)))
 		local_due(local, run, local_link_retry_ms(local));
 }
 
@@ -448,7 +455,7 @@ static struct local_run *add_run(struct local_engine *local, uint64_t job_id, ui
 	run->job_id = job_id;
 	run->attempt = attempt;
 	run->pidfd = -1;
-	if (takt_map_u64_put_ptr(&local->runs, job_id, run) == 0)
+	if (takt_map_u64_put_ptr(&local->runs, key_of(run), run) == 0)
 		return run;
 	takt_free(run);
 	return NULL;
@@ -530,7 +537,8 @@ static void refuse(struct local_engine *local, const struct takt_action *start, 
 void local_run_begin(struct local_engine *local, const struct takt_action *start)
 {
 	uint32_t patience_ms = local->config.patience_ms;
-	struct local_run *run = takt_map_u64_ptr(&local->runs, start->job_id);
+	struct local_run *run =
+		takt_map_u64_ptr(&local->runs, local_key(start->job_id, start->attempt));
 	struct takt_err err;
 	int rc;
 

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * takt tune: a command at several clocks and power limits, what it does and uses at each, and which
+ * setting costs least within a promised slowdown.
+ *
+ * Outside a job it hands itself in as one (verb_tune.c), so that a GPU is taken and given back as
+ * any job's. Within it the sweep sets the job's own GPUs under a benchmark lease, which ends with
+ * the job however that ends.
+ */
+#ifndef TAKT_CLI_TUNE_H
+#define TAKT_CLI_TUNE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cli/verb.h"
+#include "sim/sha256.h"
+
+/* "TFLOP" for many, too; "steps" of steps. */
+#define TAKT_TUNE_PLURAL(unit) ((unit)[0] >= 'a' ? "s" : "")
+
+enum {
+	TAKT_TUNE_MAX_POINTS = 128,
+	TAKT_TUNE_MAX_REPEATS = 100,
+	TAKT_TUNE_UNIT = 16,
+};
+
+/* One run of the work. NAN: not known. */
+struct takt_tune_sample {
+	double performance;	   /* of `unit` a second: more is better */
+	double power_w;		   /* mean, of all its GPUs */
+	double sm_mhz;		   /* mean */
+	double energy_j;	   /* of one `unit` */
+	char unit[TAKT_TUNE_UNIT]; /* "run", "step", "TFLOP": the same in all samples */
+};
+
+struct takt_tune_value {
+	double mean, half95; /* NAN mean: not known; NAN half95: of one sample only */
+};
+
+struct takt_tune_point {
+	uint32_t sm_mhz;	 /* at most */
+	uint32_t power_limit_mw; /* 0 = as it is */
+	uint32_t count;
+	struct takt_tune_sample samples[TAKT_TUNE_MAX_REPEATS];
+	/* Filled by takt_tune_judge. */
+	struct takt_tune_value performance, power_w, energy_j, slowdown_pct, saved_pct;
+	double measured_sm_mhz;
+	bool front; /* no other is both faster and cheaper */
+};
+
+/* points[0] is the reference: the highest clock, no power limit. */
+struct takt_tune_result {
+	uint32_t count;
+	struct takt_tune_point points[TAKT_TUNE_MAX_POINTS];
+	double max_slowdown_pct;
+	int recommended; /* index; -1 = none: nothing measured, or no energy known */
+	bool simulated;
+	char gpu_name[96];
+	uint32_t gpus;
+	uint64_t seed;
+	uint32_t repeats;
+	char command[256];
+	char advice[240];  /* why clocks were not set; "" = they were */
+	char stopped[240]; /* why it ended early; "" = it did not */
+	char deaf[240];	   /* why XIDs and ECC errors were not seen; "" = they would have been */
+};
+
+/*
+ * Means with the half of their 95 % interval (Student's t), slowdown and saving against points[0],
+ * the Pareto front of slowdown and energy, and the recommendation: least energy among the points
+ * whose slowdown, its error added, is within max_slowdown_pct. Points without samples stay out of
+ * all of it; one sample has no error. Pure.
+ */
+void takt_tune_judge(struct takt_tune_result *result);
+
+/* Which settings: `steps` clocks evenly from max_mhz down to min_mhz, or those listed (each within
+ * the range); then each power limit (W) at the highest clock. The reference comes first. */
+struct takt_tune_axes {
+	const char *clocks; /* "1980,1410"; NULL = steps */
+	uint32_t steps;
+	const char *power_limits; /* "300,400"; NULL = none */
+};
+int takt_tune_settings(const struct takt_tune_axes *axes, uint32_t min_mhz, uint32_t max_mhz,
+		       struct takt_tune_result *result, struct takt_err *err);
+
+/* tune_meter.c: takt-bench behind pipes. */
+struct takt_tune_meter {
+	int32_t pid; /* 0 = not running */
+	int in_fd, out_fd;
+	bool simulated;
+	char gpu_name[96];
+	char deaf[240];
+	char event[96]; /* what went wrong since it was started; "" = nothing */
+	char line[512];
+	size_t line_len;
+};
+struct takt_tune_mark {
+	uint64_t at_ns;
+	bool has_energy;
+	unsigned long long energy_mj, power_sum_mw, power_count, sm_sum_mhz, sm_count;
+};
+int takt_tune_meter_start(const char *program, char *const *uuids, uint32_t count,
+			  struct takt_tune_meter *ret, struct takt_err *err);
+/* Takes in what it says; -TAKT_E_UNAVAILABLE when it is gone. */
+int takt_tune_meter_listen(struct takt_tune_meter *meter, struct takt_err *err);
+int takt_tune_meter_mark(struct takt_tune_meter *meter, struct takt_tune_mark *ret,
+			 struct takt_err *err);
+void takt_tune_meter_stop(struct takt_tune_meter *meter);
+
+/* tune_run.c: the command, once. */
+enum takt_tune_metric {
+	TAKT_TUNE_AUTO, /* progress if the first run tells any, else time */
+	TAKT_TUNE_PROGRESS,
+	TAKT_TUNE_TIME,
+	TAKT_TUNE_SAID, /* takt bench gpu's own word */
+};
+struct takt_tune_work {
+	char **argv; /* borrowed, NULL-terminated */
+	enum takt_tune_metric metric;
+	uint64_t for_ms;   /* ended after so long; 0 = runs to its end */
+	const char *check; /* shell command that must succeed after each run; NULL = none */
+	bool same_output;
+	char first_output[TAKT_SHA256_TEXT]; /* "" before the first run */
+	int owner_fd; /* readable when whoever asked for it is gone; -1 = nobody */
+};
+int takt_tune_run(struct takt_tune_work *work, struct takt_tune_meter *meter,
+		  struct takt_tune_sample *ret, struct takt_err *err);
+
+/* tune_output.c, tune_plot.c */
+void takt_tune_print(struct takt_cli *cli, const struct takt_tune_result *result);
+void takt_tune_json(const struct takt_tune_result *result, struct takt_str *out);
+void takt_tune_csv(const struct takt_tune_result *result, struct takt_str *out);
+void takt_tune_plot(const struct takt_tune_result *result, unsigned width, struct takt_str *out);
+/* --csv, --svg, --png, --html FILE */
+int takt_tune_write_files(const struct takt_cli *cli, const struct takt_tune_result *result,
+			  struct takt_err *err);
+
+/* verb_tune.c: the command as it was understood, its program being `self`; the words are owned.
+ * NULL without memory; takt_job_env_free. */
+char **takt_tune_words(const struct takt_cli *cli, const char *self);
+
+/* tune_sweep.c: within a job. The exit status. */
+int takt_tune_sweep(struct takt_cli *cli, struct takt_err *err);
+
+#endif

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The command once: how fast, at what power and energy. Its standard output goes into a hash and
+ * nowhere else; what it says on standard error is the sweep's own.
+ */
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <math.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/sys.h"
+#include "cli/tune.h"
+#include "codec/json.h"
+#include "takt/progress.h"
+
+enum {
+	TURN_MS = 50,
+	KEPT_OUTPUT = 16 * 1024,
+	EXIT_NOT_FOUND = 127,
+};
+
+/* What the work has told of itself: where it was when it first told, and last. */
+struct told {
+	uint32_t has;
+	uint64_t first[3], last[3]; /* steps, tokens, queries */
+	uint64_t first_ns, last_ns;
+};
+
+struct running {
+	const struct takt_tune_work *work;
+	struct takt_tune_meter *meter;
+	int32_t pid;
+	int pid_fd, output_fd;
+	bool ended; /* by us, after its time */
+	uint64_t begin_ns, end_ns;
+	struct told told;
+	struct takt_sha256 sha;
+	char output[KEPT_OUTPUT]; /* its beginning */
+	size_t output_len;
+};
+
+static uint64_t now_ns(void)
+{
+	return takt_mono_now(takt_sys_real()).ns;
+}
+
+/* Counters of the last run are not this one's. */
+static void forget_progress(void)
+{
+	const char *path = getenv("TAKT_PROGRESS");
+
+	if (path && path[0])
+		(void)truncate(path, 0);
+}
+
+static bool read_progress(struct takt_progress_file *ret)
+{
+	const char *path = getenv("TAKT_PROGRESS");
+	int fd = path && path[0] ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
+	ssize_t n = fd >= 0 ? read(fd, ret, sizeof(*ret)) : 0;
+
+	if (fd >= 0)
+		close(fd);
+	return n == sizeof(*ret) && !(ret->sequence & 1) &&
+	       memcmp(ret->magic, TAKT_PROGRESS_MAGIC, sizeof(ret->magic)) == 0;
+}
+
+static void follow_progress(struct told *told)
+{
+	struct takt_progress_file file;
+
+	if (!read_progress(&file) || !file.has)
+		return;
+	told->has = file.has;
+	told->last[0] = file.steps;
+	told->last[1] = file.tokens;
+	told->last[2] = file.queries;
+	told->last_ns = file.at_ns;
+	if (told->first_ns == 0) {
+		memcpy(told->first, told->last, sizeof(told->first));
+		told->first_ns = file.at_ns;
+	}
+}
+
+static void become_work(const struct takt_tune_work *work, int output)
+{
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	(void)signal(SIGPIPE, SIG_DFL);
+	if (dup2(output, STDOUT_FILENO) < 0)
+		_exit(EXIT_NOT_FOUND);
+	execvp(work->argv[0], work->argv);
+	fprintf(stderr, "takt: run '%s': %s\n", work->argv[0], strerror(errno));
+	_exit(EXIT_NOT_FOUND);
+}
+
+static int begin(struct running *run, struct takt_err *err)
+{
+	int output[2];
+
+	if (pipe2(output, O_CLOEXEC) < 0)
+		return takt_err_set(err, -errno, "make a pipe");
+	fflush(NULL);
+	run->begin_ns = now_ns();
+	run->pid = fork();
+	if (run->pid == 0)
+		become_work(run->work, output[1]);
+	close(output[1]);
+	run->output_fd = output[0];
+	run->pid_fd = run->pid > 0 ? pidfd_open(run->pid, 0) : -1;
+	return run->pid_fd < 0 ? takt_err_set(err, -errno, "start the command") : 0;
+}
+
+/* False at its end. */
+static bool take_output(struct running *run)
+{
+	char bytes[65536];
+	ssize_t n = read(run->output_fd, bytes, sizeof(bytes));
+	size_t kept = n > 0 ? (size_t)n : 0;
+
+	if (n <= 0)
+		return false;
+	takt_sha256_add(&run->sha, bytes, (size_t)n);
+	if (kept > KEPT_OUTPUT - 1 - run->output_len)
+		kept = KEPT_OUTPUT - 1 - run->output_len;
+	memcpy(run->output + run->output_len, bytes, kept);
+	run->output_len += kept;
+	return true;
+}
+
+static int trouble(struct running *run, struct takt_err *err)
+{
+	int rc = takt_tune_meter_listen(run->meter, err);
+
+	if (rc == 0 && run->meter->event[0])
+		rc = takt_err_set(err, -EIO, "%s while it ran", run->meter->event);
+	return rc;
+}
+
+/* Until the command has ended. */
+static int follow(struct running *run, struct takt_err *err)
+{
+	struct pollfd wait[] = {
+		{.fd = run->pid_fd, .events = POLLIN},
+		{.fd = run->output_fd, .events = POLLIN},
+		{.fd = run->work->owner_fd, .events = POLLIN},
+	};
+	int rc = 0;
+
+	while (rc == 0 && !(wait[0].revents & POLLIN)) {
+		(void)poll(wait, TAKT_ARRAY_LEN(wait), TURN_MS);
+		if (wait[1].revents && !take_output(run))
+			wait[1].fd = -1;
+		follow_progress(&run->told);
+		rc = trouble(run, err);
+		if (wait[2].revents)
+			rc = takt_err_set(err, -ECANCELED, "whoever began this sweep is gone");
+		if (run->work->for_ms && !run->ended &&
+		    now_ns() - run->begin_ns >= run->work->for_ms * TAKT_NS_PER_MS) {
+			run->ended = true;
+			(void)kill(run->pid, SIGTERM);
+		}
+	}
+	run->end_ns = now_ns();
+	return rc;
+}
+
+/* What is left in the pipe; children that outlive the command are not waited for. */
+static void drain_output(struct running *run)
+{
+	struct pollfd output = {.fd = run->output_fd, .events = POLLIN};
+
+	while (poll(&output, 1, 0) > 0 && take_output(run))
+		;
+}
+
+static int end(struct running *run, bool broken, struct takt_err *err)
+{
+	int status = 0;
+
+	if (broken)
+		(void)kill(run->pid, SIGKILL);
+	(void)waitpid(run->pid, &status, 0);
+	drain_output(run);
+	close(run->output_fd);
+	close(run->pid_fd);
+	if (broken || (run->ended && WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM))
+		return 0;
+	if (WIFSIGNALED(status))
+		return takt_err_set(err, -EIO, "the command was killed by signal %d",
+				    WTERMSIG(status));
+	return WEXITSTATUS(status) == 0
+		       ? 0
+		       : takt_err_set(err, -EIO, "the command failed with exit status %d",
+				      WEXITSTATUS(status));
+}
+
+static int check_output(struct takt_tune_work *work, struct running *run, struct takt_err *err)
+{
+	char hash[TAKT_SHA256_TEXT];
+
+	takt_sha256_text(&run->sha, hash);
+	if (!work->first_output[0])
+		memcpy(work->first_output, hash, sizeof(hash));
+	return work->same_output && strcmp(hash, work->first_output) != 0
+		       ? takt_err_set(err, -EIO,
+				      "the command's output differs from that of its first run")
+		       : 0;
+}
+
+static int check_result(const struct takt_tune_work *work, struct takt_err *err)
+{
+	int status, pid = work->check ? fork() : 0;
+
+	if (!work->check)
+		return 0;
+	if (pid == 0) {
+		(void)dup2(STDERR_FILENO, STDOUT_FILENO);
+		execl("/bin/sh", "sh", "-c", work->check, (char *)NULL);
+		_exit(EXIT_NOT_FOUND);
+	}
+	if (pid < 0 || waitpid(pid, &status, 0) < 0)
+		return takt_err_set(err, -errno, "run the check");
+	return status == 0
+		       ? 0
+		       : takt_err_set(
+				 err, -EIO, "the check '%.80s' says no (status %d)", work->check,
+				 WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+}
+
+static double per_second(double units, double ns)
+{
+	return units / ns * 1e9;
+}
+
+/* The first counter that it told anything of. */
+static bool rate_told(const struct told *told, struct takt_tune_sample *ret)
+{
+	static const char *const units[] = {"step", "token", "query"};
+
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(units); i++) {
+		if (!(told->has >> i & 1) || told->last[i] <= told->first[i] ||
+		    told->last_ns <= told->first_ns)
+			continue;
+		ret->performance = per_second((double)(told->last[i] - told->first[i]),
+					      (double)(told->last_ns - told->first_ns));
+		takt_strcpy(ret->unit, sizeof(ret->unit), units[i]);
+		return true;
+	}
+	return false;
+}
+
+static double number_in(const cJSON *object, const char *name)
+{
+	const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
+
+	return cJSON_IsNumber(item) ? item->valuedouble : NAN;
+}
+
+/* takt bench gpu has measured by itself, over the part that counts. */
+static int take_said(const struct running *run, struct takt_tune_sample *ret, struct takt_err *err)
+{
+	struct cJSON *said = NULL;
+	const cJSON *unit;
+	int rc = takt_json_parse(run->output, run->output_len, KEPT_OUTPUT, &said, err);
+
+	if (rc < 0)
+		return takt_err_wrap(err, rc, "the benchmark's result");
+	unit = cJSON_GetObjectItemCaseSensitive(said, "unit");
+	ret->performance = number_in(said, "performance");
+	ret->power_w = number_in(said, "power_w");
+	ret->sm_mhz = number_in(said, "sm_mhz");
+	if (cJSON_IsString(unit))
+		takt_strcpy(ret->unit, sizeof(ret->unit), unit->valuestring);
+	cJSON_Delete(said);
+	return isfinite(ret->performance) && ret->unit[0]
+		       ? 0
+		       : takt_err_set(err, -TAKT_E_CORRUPT, "the benchmark told no performance");
+}
+
+static int rate(struct takt_tune_work *work, const struct running *run,
+		struct takt_tune_sample *ret, struct takt_err *err)
+{
+	if (work->metric == TAKT_TUNE_SAID)
+		return take_said(run, ret, err);
+	if (work->metric != TAKT_TUNE_TIME && rate_told(&run->told, ret)) {
+		work->metric = TAKT_TUNE_PROGRESS;
+		return 0;
+	}
+	if (work->metric == TAKT_TUNE_PROGRESS || work->for_ms)
+		return takt_err_set(err, -TAKT_E_USAGE,
+				    "the command tells no progress (docs/progress.md)%s",
+				    work->for_ms ? ", so '--for' has nothing to measure by" : "");
+	work->metric = TAKT_TUNE_TIME;
+	ret->performance = per_second(1, (double)(run->end_ns - run->begin_ns));
+	takt_strcpy(ret->unit, sizeof(ret->unit), "run");
+	return 0;
+}
+
+/* The counter where there is one: it misses nothing between readings. */
+static void use_marks(const struct takt_tune_mark *a, const struct takt_tune_mark *b,
+		      struct takt_tune_sample *ret)
+{
+	double readings = (double)(b->power_count - a->power_count);
+
+	if (a->has_energy && b->has_energy && b->at_ns > a->at_ns)
+		ret->power_w = per_second((double)(b->energy_mj - a->energy_mj) / 1000,
+					  (double)(b->at_ns - a->at_ns));
+	else if (readings > 0)
+		ret->power_w = (double)(b->power_sum_mw - a->power_sum_mw) / readings / 1000;
+	if (b->sm_count > a->sm_count)
+		ret->sm_mhz = (double)(b->sm_sum_mhz - a->sm_sum_mhz) /
+			      (double)(b->sm_count - a->sm_count);
+}
+
+int takt_tune_run(struct takt_tune_work *work, struct takt_tune_meter *meter,
+		  struct takt_tune_sample *ret, struct takt_err *err)
+{
+	TAKT_CLEANUP(freep) struct running *run = takt_zalloc(sizeof(*run));
+	struct takt_tune_mark before, after;
+	int rc = run ? takt_tune_meter_mark(meter, &before, err)
+		     : takt_err_set(err, -ENOMEM, "a run");
+	int ended;
+
+	if (rc < 0)
+		return rc;
+	*ret = (struct takt_tune_sample){NAN, NAN, NAN, NAN, ""};
+	run->work = work;
+	run->meter = meter;
+	takt_sha256_init(&run->sha);
+	forget_progress();
+	rc = begin(run, err);
+	if (rc < 0)
+		return rc;
+	takt_crash_point("tune.in_run");
+	rc = follow(run, err);
+	if (rc == 0)
+		rc = takt_tune_meter_mark(meter, &after, err);
+	ended = end(run, rc < 0, err);
+	rc = rc < 0 ? rc : ended;
+	rc = rc < 0 ? rc : trouble(run, err);
+	if (rc == 0)
+		rc = check_output(work, run, err);
+	if (rc == 0)
+		rc = check_result(work, err);
+	if (rc < 0)
+		return rc;
+	use_marks(&before, &after, ret);
+	rc = rate(work, run, ret, err);
+	ret->energy_j = ret->power_w / ret->performance;
+	return rc;
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * power-budget: the highest clock whose power stays within this board's share of the machine's, and
+ * the share itself as power limit behind it. A clock that is too high for its power is cut by the
+ * board itself, in bursts; one that fits runs evenly. Who gets which share is worked out for all
+ * boards together (power_share.h), from the curves that these governors measure.
+ *
+ * Power at a clock is what was measured there, recent epochs counting more. At one that was not
+ * measured it is expected on the cubic A + B f^3 through the lowest clock that was and the nearest
+ * one below (with one clock only A is 0, but for the next one up, which is expected in proportion
+ * so that there will be two), and to be no more than what was measured above. Where nothing was
+ * measured at all it begins at the lowest clock, or, where the limit keeps the budget anyway, at
+ * the highest.
+ *
+ * Its bid: relative performance gained a watt by the next clock up that was measured.
+ */
+#include <string.h>
+
+#include "clock/levels.h"
+#include "clock/power_share.h"
+#include "clock/tally.h"
+
+enum {
+	STEPS = 16,
+	FLOOR_PERMILLE = 300,
+	MEMORY = 8, /* epochs after which what was measured counts half */
+};
+
+struct power_budget {
+	struct takt_levels levels; /* of clocks; none on a board with limits only */
+	struct takt_tally tally[TAKT_LEVELS_MAX];
+};
+
+static int init(void *state, const struct takt_governor_setup *setup, char *message,
+		size_t message_size)
+{
+	struct power_budget *own = state;
+
+	(void)message;
+	(void)message_size;
+	memset(own, 0, sizeof(*own));
+	if (setup->board.can & TAKT_ACTUATE_CLOCKS)
+		takt_levels_make(&setup->board, FLOOR_PERMILLE, STEPS, &own->levels);
+	return 0;
+}
+
+static double known_w(const struct power_budget *own, uint32_t level)
+{
+	return takt_tally_power_w(&own->tally[level]);
+}
+
+static double cube(const struct power_budget *own, uint32_t level)
+{
+	double share = takt_levels_share(&own->levels, level);
+
+	return share * share * share;
+}
+
+/* From what was measured at `near` and, if another, at `low`, both below the level. */
+static double rising_w(const struct power_budget *own, uint32_t low, uint32_t near, uint32_t level)
+{
+	double at_low = known_w(own, low), at_near = known_w(own, near), slope;
+
+	if (low == near && level == near + 1)
+		return at_near * own->levels.value[level] / own->levels.value[near];
+	if (low == near || at_low >= at_near)
+		return at_near * cube(own, level) / cube(own, near);
+	slope = (at_near - at_low) / (cube(own, near) - cube(own, low));
+	return at_near + slope * (cube(own, level) - cube(own, near));
+}
+
+/* What was measured, or is expected; 0 when nothing was measured anywhere. */
+static double power_w(const struct power_budget *own, uint32_t level)
+{
+	uint32_t count = own->levels.count, low = 0, near = level, above = level;
+	double rising = 0;
+
+	if (known_w(own, level) > 0)
+		return known_w(own, level);
+	while (low < level && known_w(own, low) <= 0)
+		low++;
+	while (near > low && known_w(own, near) <= 0)
+		near--;
+	while (above < count && known_w(own, above) <= 0)
+		above++;
+	if (low < level)
+		rising = rising_w(own, low, near, level);
+	if (above == count || (low < level && rising < known_w(own, above)))
+		return rising;
+	return known_w(own, above);
+}
+
+static uint32_t fitting(const struct power_budget *own, const struct takt_governor_setup *setup,
+			double budget_w)
+{
+	uint32_t level = takt_levels_top(&own->levels);
+
+	if (power_w(own, level) == 0)
+		return setup->board.can & TAKT_ACTUATE_POWER ? level : 0;
+	while (level > 0 && power_w(own, level) > budget_w)
+		level--;
+	return level;
+}
+
+static void learn(struct power_budget *own, const struct takt_governor_observation *seen)
+{
+	uint32_t at = takt_levels_in_force(&own->levels, &seen->cap);
+
+	if (at >= own->levels.count || !takt_tally_usable(seen))
+		return;
+	if (own->tally[at].epochs >= MEMORY)
+		takt_tally_halve(&own->tally[at]);
+	takt_tally_add(&own->tally[at], seen);
+}
+
+static double bid(const struct power_budget *own, uint32_t at)
+{
+	struct takt_power_point points[TAKT_LEVELS_MAX];
+	size_t n = takt_power_budget_curve(own, points);
+	double here_mw = known_w(own, at) * 1000;
+	size_t k = 1;
+
+	if (n < 2)
+		return 0;
+	while (k + 1 < n && points[k].mw <= here_mw)
+		k++;
+	return (points[k].performance - points[k - 1].performance) * 1000 /
+	       ((double)points[k].mw - points[k - 1].mw);
+}
+
+size_t takt_power_budget_curve(const void *state, struct takt_power_point *ret)
+{
+	const struct power_budget *own = state;
+	double most = 0;
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < own->levels.count; i++)
+		if (takt_tally_rate(&own->tally[i]) > most)
+			most = takt_tally_rate(&own->tally[i]);
+	for (uint32_t i = 0; i < own->levels.count; i++) {
+		double watts = known_w(own, i);
+		uint32_t mw = watts < 4e6 ? (uint32_t)(watts * 1000) : 0;
+
+		if (mw > (n ? ret[n - 1].mw : 0))
+			ret[n++] = (struct takt_power_point){mw, takt_tally_rate(&own->tally[i]) /
+									 most};
+	}
+	return n;
+}
+
+static uint32_t limit_mw(const struct takt_governor_board *board, uint32_t budget_mw)
+{
+	if (budget_mw < board->power_min_mw)
+		return board->power_min_mw;
+	return budget_mw < board->power_default_mw ? budget_mw : board->power_default_mw;
+}
+
+static void step(void *state, const struct takt_governor_setup *setup,
+		 const struct takt_governor_observation *seen, struct takt_governor_wish *ret)
+{
+	struct power_budget *own = state;
+	uint32_t at;
+
+	if (seen->foreign) {
+		ret->reason = TAKT_REASON_FOREIGN;
+		return;
+	}
+	if (seen->has && own->levels.count)
+		learn(own, seen);
+	if (!(seen->has & TAKT_OBSERVED_BUDGET))
+		return;
+	at = own->levels.count ? fitting(own, setup, seen->budget_mw / 1000.0) : 0;
+	takt_levels_ask(&own->levels, at, TAKT_REASON_POWER_SHARE, ret);
+	if (setup->board.can & TAKT_ACTUATE_POWER) {
+		ret->cap.sets |= TAKT_ACTUATE_POWER;
+		ret->cap.power_mw = limit_mw(&setup->board, seen->budget_mw);
+	}
+	ret->bid = own->levels.count ? bid(own, at) : 0;
+}
+
+const struct takt_governor takt_governor_power_budget = {
+	.abi = TAKT_GOVERNOR_ABI,
+	.name = "power-budget",
+	.summary = "highest clock within this board's share of the machine's power",
+	.state_bytes = sizeof(struct power_budget),
+	.state_version = 1,
+	.init = init,
+	.step = step,
+};

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What an administrator turns that no job asks for: the ceiling of the CPUs. It has a connection to
+ * the actuator of its own, while there is something to say. A wish is renewed for as long as takt
+ * serves, and asked for again when the actuator was away.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "actuate/actuate.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "daemon/daemon.h"
+
+static const uint64_t ttl_ns = 30 * TAKT_NS_PER_S;
+static const uint64_t renew_ns = 8 * TAKT_NS_PER_S;
+static const uint64_t again_ns = TAKT_NS_PER_S;
+static const uint64_t guard_ns = TAKT_NS_PER_S / 5;
+static const uint64_t answer_ns = 10 * TAKT_NS_PER_S;
+
+enum {
+	MAX_WAITING = 8
+};
+
+/* A request of the API and the message that it waits for. */
+struct waiting {
+	struct takt_pending *pending; /* NULL: a free place */
+	uint64_t seq;
+	struct takt_boot deadline;
+};
+
+struct takt_admin_knobs {
+	struct takt_daemon *daemon;
+	struct takt_actuate_client *client; /* NULL = not connected */
+	uint64_t last_seq;
+	uint32_t cpu_mhz;	       /* wished; 0 = as found */
+	struct takt_boot renew_at;     /* cpu_mhz: to be said again */
+	struct takt_actuate_reply cpu; /* the newest that was said of CPUs */
+	struct waiting waiting[MAX_WAITING];
+};
+
+int takt_knobs_new(struct takt_daemon *daemon, struct takt_admin_knobs **ret, struct takt_err *err)
+{
+	struct takt_admin_knobs *knobs = takt_zalloc(sizeof(*knobs));
+
+	if (!knobs)
+		return takt_err_set(err, -ENOMEM, "an administrator's knobs");
+	knobs->daemon = daemon;
+	*ret = knobs;
+	return 0;
+}
+
+void takt_knobs_free(struct takt_admin_knobs *knobs)
+{
+	if (!knobs)
+		return;
+	takt_actuate_client_free(knobs->client);
+	takt_free(knobs);
+}
+
+int takt_knobs_fd(const struct takt_admin_knobs *knobs)
+{
+	return knobs->client ? takt_actuate_fd(knobs->client) : -1;
+}
+
+static void disconnect(struct takt_admin_knobs *knobs)
+{
+	takt_actuate_client_free(knobs->client);
+	knobs->client = NULL;
+}
+
+static int send_op(struct takt_admin_knobs *knobs, struct takt_actuate_request request,
+		   struct takt_err *err)
+{
+	int rc = 0;
+
+	request.version = TAKT_ACTUATE_VERSION;
+	request.seq = ++knobs->last_seq;
+	if (!knobs->client)
+		rc = takt_actuate_connect(knobs->daemon->actuate.socket_path, &knobs->client, err);
+	if (rc < 0) {
+		knobs->client = NULL;
+		return rc;
+	}
+	rc = takt_actuate_send(knobs->client, request, err);
+	if (rc < 0)
+		disconnect(knobs);
+	return rc;
+}
+
+static int send_cpu(struct takt_admin_knobs *knobs, struct takt_boot now, struct takt_err *err)
+{
+	const struct takt_actuate_request request = {
+		.op = TAKT_ACTUATE_CPU, .max_mhz = knobs->cpu_mhz, .ttl_ns = ttl_ns};
+	int rc = send_op(knobs, request, err);
+
+	knobs->renew_at = takt_boot_add(now, rc < 0 ? again_ns : renew_ns);
+	for (size_t i = 0; i < MAX_WAITING; i++)
+		knobs->waiting[i].seq = knobs->last_seq; /* the newest answers all */
+	return rc;
+}
+
+static void finish(struct takt_admin_knobs *knobs, struct waiting *waiting,
+		   const struct takt_err *err)
+{
+	struct takt_pending *pending = waiting->pending;
+
+	waiting->pending = NULL;
+	if (err)
+		takt_pending_error(pending, err);
+	else
+		takt_leases_answer(knobs->daemon->leases, pending);
+}
+
+static void take(struct takt_admin_knobs *knobs, const struct takt_actuate_reply *reply)
+{
+	struct takt_err err;
+
+	if (reply->rc == -TAKT_E_UNAVAILABLE) { /* its guard is about to be there */
+		knobs->renew_at = takt_boot_add(takt_boot_now(knobs->daemon->sys), guard_ns);
+		return;
+	}
+	if (reply->op == TAKT_ACTUATE_CPU) {
+		knobs->cpu = *reply;
+		if (reply->rc < 0)
+			knobs->cpu_mhz = 0; /* it was put back; nobody asks until told to */
+	}
+	if (reply->rc < 0)
+		takt_err_set(&err, reply->rc, "%s", reply->message);
+	for (size_t i = 0; i < MAX_WAITING; i++)
+		if (knobs->waiting[i].pending && knobs->waiting[i].seq == reply->seq)
+			finish(knobs, &knobs->waiting[i], reply->rc < 0 ? &err : NULL);
+}
+
+static bool receive(struct takt_admin_knobs *knobs)
+{
+	struct takt_actuate_reply reply;
+	int rc = 1;
+
+	while (knobs->client && (rc = takt_actuate_recv(knobs->client, &reply, NULL)) > 0)
+		take(knobs, &reply);
+	return rc >= 0;
+}
+
+/* Those whom nobody answers any more. */
+static void give_up(struct takt_admin_knobs *knobs, struct takt_boot now, bool all)
+{
+	struct takt_err err;
+
+	takt_err_set(&err, all ? -TAKT_E_UNAVAILABLE : -ETIMEDOUT,
+		     "the actuator did not answer: ask for the state with 'takt clock'");
+	for (size_t i = 0; i < MAX_WAITING; i++)
+		if (knobs->waiting[i].pending && (all || knobs->waiting[i].deadline.ns <= now.ns))
+			finish(knobs, &knobs->waiting[i], &err);
+}
+
+static bool anybody_waits(const struct takt_admin_knobs *knobs)
+{
+	for (size_t i = 0; i < MAX_WAITING; i++)
+		if (knobs->waiting[i].pending)
+			return true;
+	return false;
+}
+
+void takt_knobs_pump(struct takt_admin_knobs *knobs, struct takt_boot now, uint64_t *ret_next_ns)
+{
+	if (!receive(knobs)) {
+		disconnect(knobs);
+		give_up(knobs, now, true);
+		knobs->renew_at = now;
+	}
+	give_up(knobs, now, false);
+	if (knobs->cpu_mhz && knobs->renew_at.ns <= now.ns)
+		(void)send_cpu(knobs, now, NULL);
+	if (!knobs->cpu_mhz && !anybody_waits(knobs))
+		disconnect(knobs);
+	*ret_next_ns = knobs->cpu_mhz ? knobs->renew_at.ns : 0;
+	for (size_t i = 0; i < MAX_WAITING; i++)
+		if (knobs->waiting[i].pending &&
+		    (*ret_next_ns == 0 || knobs->waiting[i].deadline.ns < *ret_next_ns))
+			*ret_next_ns = knobs->waiting[i].deadline.ns;
+}
+
+static void forget(void *place)
+{
+	((struct waiting *)place)->pending = NULL;
+}
+
+/* NULL: too many wait. */
+static struct waiting *free_place(struct takt_admin_knobs *knobs)
+{
+	for (size_t i = 0; i < MAX_WAITING; i++)
+		if (!knobs->waiting[i].pending)
+			return &knobs->waiting[i];
+	return NULL;
+}
+
+int takt_knobs_cpu(struct takt_admin_knobs *knobs, uint32_t max_mhz, struct takt_pending *pending,
+		   struct takt_err *err)
+{
+	struct takt_boot now = takt_boot_now(knobs->daemon->sys);
+	struct waiting *place = free_place(knobs);
+	uint32_t was = knobs->cpu_mhz;
+	int rc;
+
+	if (!knobs->daemon->manages)
+		return takt_err_set(err, -EPERM, "this takt only observes and changes nothing");
+	if (!place)
+		return takt_err_set(err, -TAKT_E_BUSY, "%d such requests are under way; ask again",
+				    MAX_WAITING);
+	knobs->cpu_mhz = max_mhz;
+	rc = send_cpu(knobs, now, err);
+	if (rc < 0) {
+		knobs->cpu_mhz = was;
+		return rc;
+	}
+	*place = (struct waiting){pending, knobs->last_seq, takt_boot_add(now, answer_ns)};
+	takt_pending_set_cancel(pending, forget, place);
+	return 0;
+}
+
+void takt_knobs_cpu_state(const struct takt_admin_knobs *knobs, struct takt_cpu_clock *ret)
+{
+	ret->max_mhz = knobs->cpu.applied_max_mhz;
+	ret->changed = knobs->cpu.op && knobs->cpu.gpu_state == TAKT_ACTUATE_CHANGED;
+	takt_strcpy(ret->note, sizeof(ret->note), ret->changed ? knobs->cpu.message : "");
+}

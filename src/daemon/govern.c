@@ -1,0 +1,548 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Governors of running jobs, see the header. */
+#include "daemon/govern.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "daemon/govern_impl.h"
+#include "daemon/job_course.h"
+#include "telemetry/progress_ranks.h"
+
+enum {
+	MAX_GOVERNED = 4096,
+	SHORT_EPOCHS = 12,  /* a job that is over before that has not settled */
+	LONGEST_EPOCH = 20, /* times the usual one, for jobs that say little */
+};
+
+static const uint64_t tick_ns = 100 * TAKT_NS_PER_MS;
+static const uint64_t retry_ns = 10 * TAKT_NS_PER_S;
+
+int takt_govern_new(struct takt_daemon *daemon, struct takt_govern **ret, struct takt_err *err)
+{
+	struct takt_govern *govern = takt_zalloc(sizeof(*govern));
+	int rc = govern ? 0 : takt_err_set(err, -ENOMEM, "governors");
+
+	if (rc < 0)
+		return rc;
+	govern->daemon = daemon;
+	govern->jobs = TAKT_MAP_U64(MAX_GOVERNED);
+	govern->log_dirfd = -1;
+	rc = takt_govern_log_open(govern, err);
+	if (rc < 0)
+		takt_govern_free(govern);
+	else
+		*ret = govern;
+	return rc;
+}
+
+static void free_one(struct takt_governed *one)
+{
+	if (!one)
+		return;
+	takt_govern_log_close(one);
+	takt_free(one->state);
+	takt_free(one);
+}
+
+void takt_govern_free(struct takt_govern *govern)
+{
+	if (!govern)
+		return;
+	TAKT_MAP_EACH(entry, &govern->jobs)
+	free_one(entry->value.ptr);
+	takt_map_fini(&govern->jobs);
+	takt_govern_log_shut(govern);
+	takt_free(govern);
+}
+
+static bool has_gpu(const struct takt_queue_job *job, uint32_t gpu)
+{
+	return job->row.gpu_mask >> gpu & 1;
+}
+
+static bool shares(const struct takt_queue_job *job)
+{
+	return job->spec.mig[0] || job->row.share_milli < TAKT_REQUEST_WHOLE;
+}
+
+/* Clocks that this GPU has too. */
+static void keep_common(struct takt_governed *one, const struct takt_gpu_facts *facts, bool first)
+{
+	size_t kept = 0;
+
+	if (first) {
+		memcpy(one->sm_mhz, facts->sm_clocks_mhz,
+		       facts->sm_clock_count * sizeof(one->sm_mhz[0]));
+		one->setup.board.sm_count = facts->sm_clock_count;
+		return;
+	}
+	for (size_t i = 0; i < one->setup.board.sm_count; i++)
+		for (uint32_t k = 0; k < facts->sm_clock_count; k++)
+			if (facts->sm_clocks_mhz[k] == one->sm_mhz[i])
+				one->sm_mhz[kept++] = one->sm_mhz[i];
+	one->setup.board.sm_count = kept;
+}
+
+/* What all GPUs of the job can be set to. */
+static void describe_boards(struct takt_governed *one, const struct takt_daemon *daemon,
+			    const struct takt_queue_job *job)
+{
+	struct takt_governor_board *board = &one->setup.board;
+	bool clocks = true;
+
+	for (uint32_t gpu = 0; gpu < daemon->gpu_count; gpu++) {
+		const struct takt_gpu_facts *facts = takt_machine_facts(daemon->machine, gpu);
+
+		if (!has_gpu(job, gpu))
+			continue;
+		clocks &= (facts->has & TAKT_FACT_SM_CLOCKS) && facts->sm_clock_count > 0;
+		keep_common(one, facts, one->gpu_count == 0);
+		one->gpu[one->gpu_count++] = gpu;
+	}
+	board->sm_mhz = one->sm_mhz;
+	board->can = clocks && board->sm_count > 1 ? TAKT_ACTUATE_CLOCKS : 0;
+}
+
+static void describe_job(struct takt_governed *one, const struct takt_govern_terms *terms,
+			 const struct takt_queue_job *job)
+{
+	takt_strcpy(one->name, sizeof(one->name), job->spec.name);
+	one->setup.job = (struct takt_governor_job){
+		.has_promise = terms->max_slowdown_permille > 0,
+		.max_slowdown_permille = terms->max_slowdown_permille,
+		.has_latency = terms->slo_latency_us > 0,
+		.latency_target_us = terms->slo_latency_us,
+		.latency_permille = terms->slo_permille,
+		.name = one->name,
+	};
+	one->setup.seed = job->row.id;
+}
+
+static void give_up(struct takt_governed *one, enum takt_governed_phase phase, const char *why)
+{
+	one->phase = phase;
+	takt_strcpy(one->note, sizeof(one->note), why);
+}
+
+static void set(struct takt_govern *govern, struct takt_governed *one,
+		const struct takt_queue_job *job, const struct takt_governor_cap *cap)
+{
+	takt_leases_govern(govern->daemon->leases, job, &one->asked, cap);
+	one->asked = *cap;
+}
+
+static void ask(struct takt_govern *govern, struct takt_governed *one,
+		const struct takt_queue_job *job, uint64_t now_ns)
+{
+	one->phase = TAKT_GOVERNED_ASKING;
+	one->asked_ns = now_ns;
+	set(govern, one, job, &one->wish.cap);
+}
+
+static bool same_cap(const struct takt_governor_cap *a, const struct takt_governor_cap *b)
+{
+	return a->sets == b->sets && a->min_mhz == b->min_mhz && a->max_mhz == b->max_mhz &&
+	       a->power_mw == b->power_mw;
+}
+
+static void measure(struct takt_governed *one, uint64_t now_ns)
+{
+	one->phase = TAKT_GOVERNED_MEASURING;
+	one->note[0] = '\0';
+	if (!one->applied_ns)
+		one->applied_ns = now_ns;
+	takt_epoch_begin(&one->epoch, one->gpu_count, now_ns);
+}
+
+/* One step of the governor, kept in the log; then what it wishes for is asked. */
+static void step(struct takt_govern *govern, struct takt_governed *one,
+		 const struct takt_queue_job *job, const struct takt_governor_observation *seen)
+{
+	struct takt_governor_cap before = one->wish.cap;
+
+	takt_governor_step(one->governor, one->state, &one->setup, seen, &one->wish);
+	takt_govern_log_step(one, seen);
+	takt_job_course_step(govern->daemon->courses, one->job_id, one->attempt, seen, &one->wish);
+	one->ended_ns = seen->now_ns;
+	if (same_cap(&before, &one->wish.cap) && one->phase == TAKT_GOVERNED_MEASURING)
+		measure(one, seen->now_ns);
+	else
+		ask(govern, one, job, seen->now_ns);
+}
+
+/* From the beginning: its state, its log, what was saved. */
+static void begin(struct takt_govern *govern, struct takt_governed *one,
+		  const struct takt_queue_job *job, uint64_t now_ns)
+{
+	struct takt_governor_observation nothing = {.now_ns = now_ns};
+	struct takt_err err;
+
+	one->savings = (struct takt_savings){.signal = TAKT_SIGNAL_NONE};
+	one->epochs = 0;
+	if (takt_governor_init(one->governor, one->state, &one->setup, &err) < 0) {
+		give_up(one, TAKT_GOVERNED_OVER, err.msg);
+		return;
+	}
+	takt_govern_log_begin(govern, one);
+	takt_job_course_governed(govern->daemon->courses, one->job_id, one->attempt,
+				 one->governor->name);
+	step(govern, one, job, &nothing);
+}
+
+/* How long the whole run is known to be; 0 = not known, or only that it is no longer than that. */
+static uint64_t expected_ns(const struct takt_queue_job *job)
+{
+	const struct takt_queue_estimate *estimate = &job->estimate;
+
+	return estimate->from == TAKT_ESTIMATE_OWNER || estimate->from == TAKT_ESTIMATE_HISTORY
+		       ? estimate->ns
+		       : 0;
+}
+
+/* False: it says nothing now. */
+static bool read_said(const struct takt_daemon *daemon, const struct takt_queue_job *job,
+		      uint64_t now_ns, struct takt_progress_said *ret)
+{
+	char path[TAKT_PROGRESS_PATH];
+
+	takt_job_progress_path(job->row.id, job->row.attempt, path);
+	if (takt_progress_read(daemon->jobs_dirfd, path, job->row.uid, ret) < 0)
+		return false;
+	takt_progress_living(ret, (struct takt_mono){now_ns});
+	return true;
+}
+
+static uint32_t unit_of(const struct takt_progress_said *said)
+{
+	struct takt_progress_file slowest;
+
+	return takt_progress_slowest(said, &slowest) ? takt_epoch_unit(&slowest) : 0;
+}
+
+/* What it has said already: of one that is found running after a restart. */
+static uint32_t unit_so_far(const struct takt_daemon *daemon, const struct takt_queue_job *job,
+			    uint64_t now_ns)
+{
+	struct takt_progress_said said;
+
+	return read_said(daemon, job, now_ns, &said) ? unit_of(&said) : 0;
+}
+
+static void start(struct takt_govern *govern, struct takt_governed *one,
+		  const struct takt_queue_job *job)
+{
+	const struct takt_config *config = &govern->daemon->config;
+	uint64_t now_ns = takt_mono_now(govern->daemon->sys).ns;
+	uint64_t expected = expected_ns(job);
+
+	one->watched_ns = now_ns;
+	one->unit = unit_so_far(govern->daemon, job, now_ns);
+	if (one->setup.board.can == 0)
+		give_up(one, TAKT_GOVERNED_OVER,
+			"the driver lists no clocks that all its GPUs could be set to");
+	else if (expected && expected < SHORT_EPOCHS * config->clock_epoch_ms * TAKT_NS_PER_MS)
+		give_up(one, TAKT_GOVERNED_OVER, "it will be over before a governor has settled");
+	else if (takt_govern_log_resume(govern, one))
+		ask(govern, one, job, now_ns);
+	else
+		begin(govern, one, job, now_ns);
+}
+
+static struct takt_governed *new_one(const struct takt_daemon *daemon,
+				     const struct takt_govern_terms *terms,
+				     const struct takt_queue_job *job)
+{
+	struct takt_governed *one = takt_zalloc(sizeof(*one));
+
+	if (!one)
+		return NULL;
+	one->job_id = job->row.id;
+	one->attempt = job->row.attempt;
+	one->governor = terms->governor;
+	one->said_permille = job->spec.max_slowdown_permille;
+	takt_strcpy(one->said_policy, sizeof(one->said_policy), job->spec.clock_policy);
+	one->shared = shares(job);
+	one->log_fd = -1;
+	one->state = takt_zalloc(terms->governor->state_bytes + 1);
+	if (!one->state) {
+		free_one(one);
+		return NULL;
+	}
+	describe_boards(one, daemon, job);
+	describe_job(one, terms, job);
+	return one;
+}
+
+static void forget(struct takt_govern *govern, uint64_t job_id)
+{
+	free_one(takt_map_u64_ptr(&govern->jobs, job_id));
+	(void)takt_map_u64_remove(&govern->jobs, job_id);
+}
+
+/* It is governed as its description says now. */
+static bool is_governed(const struct takt_governed *one, const struct takt_queue_job *job)
+{
+	return one && one->attempt == job->row.attempt &&
+	       one->said_permille == job->spec.max_slowdown_permille &&
+	       strcmp(one->said_policy, job->spec.clock_policy) == 0;
+}
+
+/* Something else was promised: what its governor holds is let go. */
+static void end_other(struct takt_govern *govern, const struct takt_queue_job *job)
+{
+	const struct takt_governor_cap none = {.sets = 0};
+	struct takt_governed *one = takt_map_u64_ptr(&govern->jobs, job->row.id);
+
+	if (one && one->attempt == job->row.attempt && one->phase != TAKT_GOVERNED_OVER)
+		set(govern, one, job, &none);
+	forget(govern, job->row.id);
+}
+
+void takt_govern_watch(struct takt_govern *govern, const struct takt_queue_job *job)
+{
+	struct takt_governed *one = takt_map_u64_ptr(&govern->jobs, job->row.id);
+	struct takt_govern_terms terms;
+
+	if (job->phase != TAKT_PHASE_RUNNING || job->row.gpu_mask == 0 || is_governed(one, job))
+		return;
+	end_other(govern, job);
+	if (takt_govern_terms(govern->daemon, job->row.uid, &job->spec, &terms, NULL) < 0 ||
+	    !terms.governor)
+		return;
+	one = new_one(govern->daemon, &terms, job);
+	if (!one)
+		return; /* it runs at the default; the next change of it tries again */
+	if (takt_map_u64_put_ptr(&govern->jobs, job->row.id, one) < 0)
+		free_one(one);
+	else
+		start(govern, one, job);
+}
+
+static void copy_saved(const struct takt_governed *one, struct takt_job_report *ret)
+{
+	struct takt_saved saved;
+
+	takt_strcpy(ret->governor, sizeof(ret->governor), one->governor->name);
+	if (one->shared || !takt_savings_result(&one->savings, &saved))
+		return;
+	ret->has |= TAKT_REPORT_SAVED;
+	ret->work_signal = (uint32_t)saved.signal;
+	ret->governed_mj = saved.energy_mj * one->gpu_count;
+	ret->highest_mj = saved.highest_mj * one->gpu_count;
+	ret->highest_error_permille = saved.highest_error_permille;
+	ret->slowdown_permille = saved.slowdown_permille;
+	ret->slowdown_error_permille = saved.slowdown_error_permille;
+}
+
+void takt_govern_peek(const struct takt_govern *govern, uint64_t job_id,
+		      struct takt_job_report *ret)
+{
+	const struct takt_governed *one = takt_map_u64_ptr(&govern->jobs, job_id);
+
+	if (one)
+		copy_saved(one, ret);
+}
+
+void takt_govern_over(struct takt_govern *govern, const struct takt_queue_job *job,
+		      struct takt_job_report *ret_report)
+{
+	const struct takt_governed *one = takt_map_u64_ptr(&govern->jobs, job->row.id);
+
+	if (!one)
+		return;
+	copy_saved(one, ret_report);
+	if (ret_report->has & TAKT_REPORT_SAVED) {
+		govern->governed_mj += ret_report->governed_mj;
+		govern->highest_mj += ret_report->highest_mj;
+	}
+	forget(govern, job->row.id);
+}
+
+static void feed_progress(const struct takt_daemon *daemon, struct takt_governed *one,
+			  const struct takt_queue_job *job, uint64_t now_ns)
+{
+	struct takt_progress_said said;
+
+	/* Between the first words of an epoch and its end nothing is to be learned. */
+	if (takt_epoch_is_told(&one->epoch) && now_ns < one->epoch.begun_ns + one->epoch_ns)
+		return;
+	if (!read_said(daemon, job, now_ns, &said))
+		return;
+	takt_epoch_progress(&one->epoch, &said);
+	if (!one->unit && unit_of(&said)) {
+		one->unit = unit_of(&said);
+		one->unit_new = true;
+	}
+}
+
+static void feed(struct takt_govern *govern, struct takt_governed *one,
+		 const struct takt_queue_job *job, struct takt_mono now)
+{
+	const struct takt_gpu_reading *reading;
+
+	for (uint32_t i = 0; i < one->gpu_count; i++)
+		if (takt_telemetry_latest(govern->daemon->telemetry, one->gpu[i], now, &reading) ==
+		    0)
+			takt_epoch_sample(&one->epoch, i, reading);
+	feed_progress(govern->daemon, one, job, now.ns);
+}
+
+static bool epoch_is_over(const struct takt_governed *one, uint64_t now_ns)
+{
+	uint64_t passed_ns = now_ns - one->epoch.begun_ns;
+
+	return passed_ns >= one->epoch_ns &&
+	       (!one->unit || passed_ns >= LONGEST_EPOCH * one->epoch_ns ||
+		takt_epoch_has_rate(&one->epoch, one->unit, now_ns));
+}
+
+static void add_remaining(const struct takt_govern *govern, const struct takt_queue_job *job,
+			  struct takt_governor_observation *ret)
+{
+	uint64_t expected = expected_ns(job);
+	int64_t run_ns = takt_wall_now(govern->daemon->sys).ns - job->row.started.ns;
+
+	if (!expected || run_ns < 0)
+		return;
+	ret->has |= TAKT_OBSERVED_REMAINING;
+	ret->remaining_ns = expected > (uint64_t)run_ns ? expected - (uint64_t)run_ns : 0;
+}
+
+/* Of a board that others use too, what it is busy with is not this job's work. */
+static uint32_t highest_mhz(const struct takt_governed *one)
+{
+	return one->shared ? 0 : takt_governor_max_mhz(&one->setup);
+}
+
+static void end_epoch(struct takt_govern *govern, struct takt_governed *one,
+		      const struct takt_queue_job *job, uint64_t now_ns)
+{
+	struct takt_governor_observation seen;
+
+	takt_epoch_observe(&one->epoch, one->unit, highest_mhz(one), now_ns, &seen);
+	seen.cap = one->wish.cap;
+	seen.gap_ns = one->epoch.begun_ns - one->ended_ns;
+	add_remaining(govern, job, &seen);
+	one->epochs++;
+	takt_savings_add(&one->savings, &one->setup, &seen);
+	step(govern, one, job, &seen);
+}
+
+/* The job has begun to say how far it is: what was learned from its GPUs' utilisation is in other
+ * units. */
+static void begin_anew(struct takt_govern *govern, struct takt_governed *one,
+		       const struct takt_queue_job *job, uint64_t now_ns)
+{
+	one->unit_new = false;
+	if (one->epochs > 0) {
+		one->wish.cap = (struct takt_governor_cap){.sets = 0};
+		one->phase = TAKT_GOVERNED_ASKING;
+		begin(govern, one, job, now_ns);
+	}
+}
+
+/* Frozen for others: its GPUs are theirs, at the clocks that they want. */
+static bool stands_still(const struct takt_queue_job *job)
+{
+	return job->row.frozen || job->evict.step >= TAKT_EVICT_STILLING;
+}
+
+static void rest(struct takt_govern *govern, struct takt_governed *one,
+		 const struct takt_queue_job *job)
+{
+	const struct takt_governor_cap none = {.sets = 0};
+
+	if (one->phase != TAKT_GOVERNED_RESTING)
+		set(govern, one, job, &none);
+	give_up(one, TAKT_GOVERNED_RESTING, "it stands still");
+}
+
+/* Not all GPUs can be set, or it is not for us to say: the default everywhere, for good. */
+static void fall_back(struct takt_govern *govern, struct takt_governed *one,
+		      const struct takt_queue_job *job, const char *why, uint32_t gpu,
+		      const char *note)
+{
+	const struct takt_governor_cap none = {.sets = 0};
+	char text[sizeof(one->note)];
+
+	set(govern, one, job, &none);
+	snprintf(text, sizeof(text), "all its GPUs are at the default clocks: %s GPU %u%s%.100s",
+		 why, gpu, note[0] ? ": " : "", note);
+	give_up(one, TAKT_GOVERNED_OVER, text);
+}
+
+static void act_on_standing(struct takt_govern *govern, struct takt_governed *one,
+			    const struct takt_queue_job *job, struct takt_mono now)
+{
+	char note[160];
+	uint32_t gpu = 0;
+	enum takt_lease_standing standing = takt_leases_standing(
+		govern->daemon->leases, job, &one->wish.cap, &gpu, note, sizeof(note));
+
+	switch (standing) {
+	case TAKT_STANDING_HOLDS:
+		if (one->phase != TAKT_GOVERNED_MEASURING)
+			measure(one, now.ns);
+		return;
+	case TAKT_STANDING_FOREIGN:
+		fall_back(govern, one, job, "somebody else sets", gpu, note);
+		return;
+	case TAKT_STANDING_REFUSED:
+		fall_back(govern, one, job, "refused on", gpu, note);
+		return;
+	case TAKT_STANDING_GONE:
+		fall_back(govern, one, job, "somebody else has asked otherwise for", gpu, "");
+		return;
+	case TAKT_STANDING_ADVICE:
+		give_up(one, TAKT_GOVERNED_ADVISING, note);
+		return;
+	default:
+		one->phase = TAKT_GOVERNED_ASKING;
+		takt_strcpy(one->note, sizeof(one->note), note);
+	}
+	if (standing == TAKT_STANDING_OUTBID && now.ns - one->asked_ns > retry_ns)
+		ask(govern, one, job, now.ns); /* a benchmark there may be over */
+}
+
+static void tend(struct takt_govern *govern, struct takt_governed *one,
+		 const struct takt_queue_job *job, struct takt_mono now)
+{
+	one->epoch_ns = govern->daemon->config.clock_epoch_ms * TAKT_NS_PER_MS;
+	if (stands_still(job)) {
+		rest(govern, one, job);
+		return;
+	}
+	if (one->phase == TAKT_GOVERNED_RESTING) {
+		one->ended_ns = now.ns;
+		ask(govern, one, job, now.ns);
+	}
+	act_on_standing(govern, one, job, now);
+	if (one->phase != TAKT_GOVERNED_MEASURING)
+		return;
+	feed(govern, one, job, now);
+	if (one->unit_new)
+		begin_anew(govern, one, job, now.ns);
+	else if (epoch_is_over(one, now.ns))
+		end_epoch(govern, one, job, now.ns);
+}
+
+void takt_govern_tick(struct takt_govern *govern, struct takt_mono now)
+{
+	if (takt_mono_elapsed_ns(now, govern->ticked_at) < tick_ns)
+		return;
+	govern->ticked_at = now;
+	TAKT_MAP_EACH(entry, &govern->jobs)
+	{
+		const struct takt_queue_job *job =
+			takt_queue_find(govern->daemon->queue, entry->key);
+		struct takt_governed *one = entry->value.ptr;
+
+		if (job && job->phase == TAKT_PHASE_RUNNING && one->phase != TAKT_GOVERNED_OVER)
+			tend(govern, one, job, now);
+	}
+}

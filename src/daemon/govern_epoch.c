@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One epoch of a governed job, see the header. */
+#include "daemon/govern_epoch.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/timetypes.h"
+
+void takt_epoch_begin(struct takt_epoch *epoch, uint32_t gpu_count, uint64_t now_ns)
+{
+	uint64_t seen[TAKT_DEVICE_MAX_GPUS];
+
+	for (uint32_t i = 0; i < TAKT_DEVICE_MAX_GPUS; i++)
+		seen[i] = epoch->gpu[i].seq;
+	memset(epoch, 0, sizeof(*epoch));
+	epoch->begun_ns = now_ns;
+	epoch->gpu_count = gpu_count;
+	for (uint32_t i = 0; i < TAKT_DEVICE_MAX_GPUS; i++)
+		epoch->gpu[i].seq = seen[i];
+}
+
+void takt_epoch_sample(struct takt_epoch *epoch, uint32_t which,
+		       const struct takt_gpu_reading *reading)
+{
+	struct takt_epoch_gpu *gpu = &epoch->gpu[which];
+
+	if (reading->seq == gpu->seq || reading->stale || reading->lost ||
+	    reading->at.ns < epoch->begun_ns)
+		return;
+	gpu->seq = reading->seq;
+	if (gpu->samples == 0) {
+		gpu->has = reading->has;
+		gpu->first_at_ns = reading->at.ns;
+		gpu->first_mj = reading->energy_mj;
+		gpu->temp_c = reading->temp_c;
+	}
+	gpu->samples++;
+	gpu->has &= reading->has;
+	gpu->last_at_ns = reading->at.ns;
+	gpu->last_mj = reading->energy_mj;
+	gpu->sm_mhz += reading->sm_mhz;
+	gpu->mem_mhz += reading->mem_mhz;
+	gpu->power_mw += reading->power_mw;
+	gpu->gpu_util_pct += reading->gpu_util_pct;
+	gpu->mem_util_pct += reading->mem_util_pct;
+	gpu->busy_mhz_pct += (uint64_t)reading->gpu_util_pct * reading->sm_mhz;
+	gpu->throttle |= reading->throttle;
+	gpu->temp_c = reading->temp_c > gpu->temp_c ? reading->temp_c : gpu->temp_c;
+}
+
+static uint64_t count_of(const struct takt_progress_file *said, uint32_t unit)
+{
+	return unit == TAKT_PROGRESS_STEPS    ? said->steps
+	       : unit == TAKT_PROGRESS_TOKENS ? said->tokens
+					      : said->queries;
+}
+
+uint32_t takt_epoch_unit(const struct takt_progress_file *said)
+{
+	static const uint32_t units[] = {TAKT_PROGRESS_STEPS, TAKT_PROGRESS_TOKENS,
+					 TAKT_PROGRESS_QUERIES};
+
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(units); i++)
+		if (said->has & units[i])
+			return units[i];
+	return 0;
+}
+
+static void rank_progress(struct takt_epoch_rank *rank, const struct takt_progress_file *said,
+			  uint64_t begun_ns)
+{
+	rank->has = said->has;
+	if (!said->has || said->at_ns < begun_ns)
+		return; /* of before the setting was there */
+	if (!rank->told || takt_progress_went_back(&rank->last, said))
+		rank->first = *said;
+	rank->last = *said;
+	rank->told = true;
+}
+
+void takt_epoch_progress(struct takt_epoch *epoch, const struct takt_progress_said *said)
+{
+	for (uint32_t i = 0; i < said->count; i++)
+		rank_progress(&epoch->rank[i], &said->rank[i], epoch->begun_ns);
+}
+
+bool takt_epoch_is_told(const struct takt_epoch *epoch)
+{
+	uint32_t count = 0, told = 0;
+
+	for (uint32_t i = 0; i < TAKT_PROGRESS_MAX_RANKS; i++) {
+		count += epoch->rank[i].has != 0;
+		told += epoch->rank[i].has && epoch->rank[i].told;
+	}
+	return count > 0 && told == count;
+}
+
+static bool has_rate(const struct takt_epoch_rank *rank, uint32_t unit, uint64_t passed_ns)
+{
+	uint64_t span_ns = rank->last.at_ns - rank->first.at_ns;
+
+	return rank->told && count_of(&rank->last, unit) > count_of(&rank->first, unit) &&
+	       2 * span_ns >= passed_ns;
+}
+
+bool takt_epoch_has_rate(const struct takt_epoch *epoch, uint32_t unit, uint64_t now_ns)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < TAKT_PROGRESS_MAX_RANKS; i++) {
+		if (!(epoch->rank[i].has & unit))
+			continue;
+		if (!has_rate(&epoch->rank[i], unit, now_ns - epoch->begun_ns))
+			return false;
+		any = true;
+	}
+	return any;
+}
+
+/* A second. */
+static double rate_of(const struct takt_epoch_rank *rank, uint32_t unit)
+{
+	double seconds = (double)(rank->last.at_ns - rank->first.at_ns) / TAKT_NS_PER_S;
+
+	return (double)(count_of(&rank->last, unit) - count_of(&rank->first, unit)) / seconds;
+}
+
+static double slowest_rate(const struct takt_epoch *epoch, uint32_t unit)
+{
+	double slowest = INFINITY;
+
+	for (uint32_t i = 0; i < TAKT_PROGRESS_MAX_RANKS; i++)
+		if (epoch->rank[i].has & unit)
+			slowest = fmin(slowest, rate_of(&epoch->rank[i], unit));
+	return slowest;
+}
+
+static void observe_service(const struct takt_epoch_rank *rank,
+			    struct takt_governor_observation *ret)
+{
+	if (!rank->has || !rank->told)
+		return;
+	if ((rank->last.has & TAKT_PROGRESS_LATENCY) && rank->last.latency_us <= UINT32_MAX) {
+		uint32_t latency_us = (uint32_t)rank->last.latency_us;
+
+		ret->has |= TAKT_OBSERVED_LATENCY;
+		ret->latency_us = latency_us > ret->latency_us ? latency_us : ret->latency_us;
+	}
+	if ((rank->last.has & TAKT_PROGRESS_QUERIES) && rank->last.at_ns > rank->first.at_ns) {
+		ret->has |= TAKT_OBSERVED_LOAD;
+		ret->load += rate_of(rank, TAKT_PROGRESS_QUERIES);
+	}
+}
+
+static void observe_job(const struct takt_epoch *epoch, uint32_t unit, uint64_t now_ns,
+			struct takt_governor_observation *ret)
+{
+	if (takt_epoch_has_rate(epoch, unit, now_ns)) {
+		ret->has |= TAKT_OBSERVED_WORK;
+		ret->signal = TAKT_SIGNAL_JOB;
+		ret->work = slowest_rate(epoch, unit) * ((double)ret->epoch_ns / TAKT_NS_PER_S);
+	}
+	for (uint32_t i = 0; i < TAKT_PROGRESS_MAX_RANKS; i++)
+		observe_service(&epoch->rank[i], ret);
+}
+
+/* What all GPUs told all the time. */
+static uint32_t told_by_all(const struct takt_epoch *epoch)
+{
+	uint32_t has = epoch->gpu_count ? UINT32_MAX : 0;
+
+	for (uint32_t i = 0; i < epoch->gpu_count; i++)
+		has &= epoch->gpu[i].samples ? epoch->gpu[i].has : 0;
+	return has;
+}
+
+/* Means over GPUs of what each had on average. */
+struct means {
+	double sm_mhz, mem_mhz, power_mw, gpu_util_pct, mem_util_pct, busy_mhz_pct;
+	double counted_mw; /* by the energy counter */
+	bool counted;	   /* it is known of all */
+};
+
+static void add_mean(double *mean, uint64_t sum, const struct takt_epoch_gpu *gpu, uint32_t gpus)
+{
+	*mean += (double)sum / gpu->samples / gpus;
+}
+
+static void mean(const struct takt_epoch *epoch, struct means *ret)
+{
+	uint32_t gpus = epoch->gpu_count;
+
+	*ret = (struct means){.counted = true};
+	for (uint32_t i = 0; i < gpus; i++) {
+		const struct takt_epoch_gpu *gpu = &epoch->gpu[i];
+		uint64_t span_ns = gpu->last_at_ns - gpu->first_at_ns;
+
+		add_mean(&ret->sm_mhz, gpu->sm_mhz, gpu, gpus);
+		add_mean(&ret->mem_mhz, gpu->mem_mhz, gpu, gpus);
+		add_mean(&ret->power_mw, gpu->power_mw, gpu, gpus);
+		add_mean(&ret->gpu_util_pct, gpu->gpu_util_pct, gpu, gpus);
+		add_mean(&ret->mem_util_pct, gpu->mem_util_pct, gpu, gpus);
+		add_mean(&ret->busy_mhz_pct, gpu->busy_mhz_pct, gpu, gpus);
+		ret->counted &= span_ns > 0 && gpu->last_mj > gpu->first_mj;
+		if (ret->counted)
+			ret->counted_mw += (double)(gpu->last_mj - gpu->first_mj) /
+					   ((double)span_ns / TAKT_NS_PER_S) / gpus;
+	}
+}
+
+/* The counter where there is one; its mean power holds for the few moments at either end that no
+ * sample covers. */
+static void observe_power(const struct takt_epoch *epoch, uint32_t has, const struct means *means,
+			  struct takt_governor_observation *ret)
+{
+	if ((has & TAKT_HAS_ENERGY) && means->counted) {
+		ret->has |= TAKT_OBSERVED_ENERGY | TAKT_OBSERVED_POWER;
+		ret->power_mw = (uint32_t)(means->counted_mw + 0.5);
+		ret->energy_mj =
+			(uint64_t)(means->counted_mw * (double)ret->epoch_ns / TAKT_NS_PER_S + 0.5);
+	} else if (has & TAKT_HAS_POWER) {
+		ret->has |= TAKT_OBSERVED_POWER;
+		ret->power_mw = (uint32_t)(means->power_mw + 0.5);
+	}
+}
+
+static void observe_boards(const struct takt_epoch *epoch, uint32_t has, const struct means *means,
+			   struct takt_governor_observation *ret)
+{
+	static const struct {
+		uint32_t reading, observed;
+	} bits[] = {
+		{TAKT_HAS_SM_CLOCK, TAKT_OBSERVED_SM_CLOCK},
+		{TAKT_HAS_MEM_CLOCK, TAKT_OBSERVED_MEM_CLOCK},
+		{TAKT_HAS_GPU_UTIL, TAKT_OBSERVED_GPU_UTIL},
+		{TAKT_HAS_MEM_UTIL, TAKT_OBSERVED_MEM_UTIL},
+		{TAKT_HAS_TEMP, TAKT_OBSERVED_TEMP},
+		{TAKT_HAS_THROTTLE, TAKT_OBSERVED_THROTTLE},
+	};
+
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(bits); i++)
+		ret->has |= has & bits[i].reading ? bits[i].observed : 0;
+	ret->sm_mhz = has & TAKT_HAS_SM_CLOCK ? (uint32_t)(means->sm_mhz + 0.5) : 0;
+	ret->mem_mhz = has & TAKT_HAS_MEM_CLOCK ? (uint32_t)(means->mem_mhz + 0.5) : 0;
+	ret->gpu_util_permille =
+		has & TAKT_HAS_GPU_UTIL ? (uint32_t)(10 * means->gpu_util_pct + 0.5) : 0;
+	ret->mem_util_permille =
+		has & TAKT_HAS_MEM_UTIL ? (uint32_t)(10 * means->mem_util_pct + 0.5) : 0;
+	for (uint32_t i = 0; i < epoch->gpu_count; i++) {
+		const struct takt_epoch_gpu *gpu = &epoch->gpu[i];
+
+		if (has & TAKT_HAS_THROTTLE)
+			ret->throttle |= gpu->throttle;
+		if ((has & TAKT_HAS_TEMP) && (i == 0 || gpu->temp_c > ret->temp_c))
+			ret->temp_c = gpu->temp_c;
+	}
+}
+
+/* Seconds at the highest clock that would have been as busy. */
+static void observe_utilisation(uint32_t has, const struct means *means, uint32_t highest_mhz,
+				struct takt_governor_observation *ret)
+{
+	const uint32_t needed = TAKT_HAS_GPU_UTIL | TAKT_HAS_SM_CLOCK;
+
+	if ((has & needed) != needed || highest_mhz == 0 || !(means->busy_mhz_pct > 0))
+		return;
+	ret->has |= TAKT_OBSERVED_WORK;
+	ret->signal = TAKT_SIGNAL_UTILISATION;
+	ret->work = means->busy_mhz_pct / 100 / highest_mhz * (double)ret->epoch_ns / TAKT_NS_PER_S;
+}
+
+void takt_epoch_observe(const struct takt_epoch *epoch, uint32_t unit, uint32_t highest_mhz,
+			uint64_t now_ns, struct takt_governor_observation *ret)
+{
+	uint32_t has = told_by_all(epoch);
+	struct means means = {.counted = false};
+
+	*ret = (struct takt_governor_observation){.now_ns = now_ns,
+						  .epoch_ns = now_ns - epoch->begun_ns};
+	if (has) {
+		mean(epoch, &means);
+		observe_power(epoch, has, &means, ret);
+		observe_boards(epoch, has, &means, ret);
+	}
+	if (unit)
+		observe_job(epoch, unit, now_ns, ret);
+	else if (has)
+		observe_utilisation(has, &means, highest_mhz, ret);
+	ret->idle = (has & TAKT_HAS_GPU_UTIL) && !(means.gpu_util_pct > 0) &&
+		    !(ret->has & TAKT_OBSERVED_WORK);
+}

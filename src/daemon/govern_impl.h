@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of the governors of running jobs share. */
+#ifndef TAKT_DAEMON_GOVERN_IMPL_H
+#define TAKT_DAEMON_GOVERN_IMPL_H
+
+#include "base/map.h"
+#include "daemon/govern.h"
+#include "daemon/govern_epoch.h"
+
+enum takt_governed_phase {
+	TAKT_GOVERNED_ASKING,	 /* its wish is not, or not known to be, in force everywhere */
+	TAKT_GOVERNED_MEASURING, /* an epoch goes by */
+	TAKT_GOVERNED_ADVISING,	 /* no permission to set: what it would set is said */
+	TAKT_GOVERNED_RESTING,	 /* the job stands still */
+	TAKT_GOVERNED_OVER,	 /* given up: the default clocks */
+};
+
+struct takt_governed {
+	uint64_t job_id;
+	uint32_t attempt;
+	enum takt_governed_phase phase;
+	bool shared; /* others use its GPUs too */
+	const struct takt_governor *governor;
+	uint32_t said_permille; /* by the job's description; another promise: a new beginning */
+	char said_policy[TAKT_SPEC_MAX_CLOCK_POLICY];
+	struct takt_governor_setup setup; /* points into this */
+	uint32_t sm_mhz[TAKT_GOVERNOR_MAX_CLOCKS];
+	char name[TAKT_SPEC_MAX_NAME + 1];
+	void *state; /* owned */
+	uint32_t gpu_count, gpu[TAKT_DEVICE_MAX_GPUS];
+	struct takt_governor_wish wish; /* the newest */
+	struct takt_governor_cap asked; /* of the lease keeper */
+	uint64_t epoch_ns;		/* how long one is meant to be */
+	/* Monotonic: since when it is watched, when its first wish was in force, when the newest
+	 * one was asked for, the end of the last epoch that counted. */
+	uint64_t watched_ns, applied_ns, asked_ns, ended_ns;
+	struct takt_epoch epoch;
+	uint32_t unit; /* of work, see govern_epoch.h; 0 = the job says nothing */
+	bool unit_new; /* it has just begun to */
+	uint32_t epochs;
+	struct takt_savings savings;
+	int log_fd; /* -1 = none */
+	uint32_t log_steps;
+	char note[200]; /* why its wish is not in force; "" = it is */
+};
+
+struct takt_govern {
+	struct takt_daemon *daemon;
+	struct takt_map jobs; /* job id -> struct takt_governed, owned */
+	struct takt_mono ticked_at;
+	int log_dirfd;
+	/* Of jobs that are over and whose saving is known. */
+	uint64_t governed_mj, highest_mj;
+};
+
+/* What is known so far of what was saved. */
+void takt_govern_peek(const struct takt_govern *govern, uint64_t job_id,
+		      struct takt_job_report *ret);
+
+/* govern_log.c: steps on disk. What cannot be written is not logged; the job is governed on. */
+int takt_govern_log_open(struct takt_govern *govern, struct takt_err *err);
+void takt_govern_log_shut(struct takt_govern *govern);
+/* A new log, in the place of one of before. */
+void takt_govern_log_begin(struct takt_govern *govern, struct takt_governed *one);
+void takt_govern_log_step(struct takt_governed *one, const struct takt_governor_observation *seen);
+void takt_govern_log_close(struct takt_governed *one);
+/* Makes the steps of its log again and goes on from there; false: there is none, or it does not fit
+ * any more, and nothing has changed. */
+bool takt_govern_log_resume(struct takt_govern *govern, struct takt_governed *one);
+
+#endif

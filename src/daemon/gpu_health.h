@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The health of each GPU: readings, XIDs from the driver and the kernel's log are handed to the
+ * rules (rules/rules.h), what these find is shown and tells the watch which GPUs get no jobs. Only
+ * what can be read is used; what cannot is said.
+ */
+#ifndef TAKT_DAEMON_GPU_HEALTH_H
+#define TAKT_DAEMON_GPU_HEALTH_H
+
+#include "codec/health.h"
+#include "daemon/daemon.h"
+
+struct takt_gpu_health;
+
+/* For the GPUs of the daemon's machine. */
+int takt_health_new(struct takt_daemon *daemon, struct takt_gpu_health **ret, struct takt_err *err);
+void takt_health_free(struct takt_gpu_health *health); /* NULL is fine */
+/* Looks once a second, however often it is called. */
+void takt_health_tick(struct takt_gpu_health *health, struct takt_mono now);
+/* Somebody has looked at the GPU: what no reading would ever end is over. */
+void takt_health_looked_at(struct takt_gpu_health *health, uint32_t gpu);
+
+/* "suspect: SW thermal slowdown for 80 s of 10 min, limit 60 s (check-cooling)"; "" = healthy.
+ * Returns buf. */
+const char *takt_health_note(const struct takt_gpu_health *health, uint32_t gpu, char *buf,
+			     size_t size);
+/* "GPU 3 is suspect: ...", of the first of the job's GPUs that is not healthy; "" = all are. */
+void takt_health_job_note(const struct takt_gpu_health *health, const struct takt_queue_job *job,
+			  char *buf, size_t size);
+/* "healthy", ... Static. */
+const char *takt_health_state(const struct takt_gpu_health *health, uint32_t gpu);
+/* From the driver or the kernel's log: an XID that is not told has not happened. */
+bool takt_health_hears_xids(const struct takt_gpu_health *health);
+/* For the server. Names of processes only for root. */
+int takt_api_health(void *ctx, const struct takt_peer *peer, struct takt_health_view *ret,
+		    struct takt_err *err);
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A hook: a command of the owner's that is run at an event of his job, as an attempt of its own
+ * beside the job's. What it says goes to the job's log, and so does how it ended if not well: it
+ * has no other effect.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "launch/attempt_files.h"
+#include "launch/shim_job.h"
+
+void takt_shim_hook_log(struct takt_shim *shim)
+{
+	char name[TAKT_ATTEMPT_NAME], path[TAKT_ATTEMPT_NAME + 8];
+	int fd;
+
+	if (!shim->spec.hook_log)
+		return;
+	takt_attempt_name(shim->spec.job_id, shim->spec.hook_log, name);
+	snprintf(path, sizeof(path), "../%s/log", name);
+	fd = shim->sys->openat(shim->sys, shim->dirfd, path,
+			       O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
+	if (fd < 0)
+		return;
+	(void)shim->sys->close(shim->sys, shim->logfd);
+	shim->logfd = fd;
+}
+
+void takt_shim_hook_note(const struct takt_shim *shim, bool late)
+{
+	const struct takt_attempt_status *end = &shim->end;
+	const char *event = shim->spec.hook_event;
+
+	if (late)
+		takt_shim_note(shim, "hook at '%s': ended, it took longer than %u ms", event,
+			       shim->spec.hook_limit_ms);
+	else if (end->exit_kind == TAKT_EXIT_SIGNALED)
+		takt_shim_note(shim, "hook at '%s': ended by signal %d", event, end->exit_code);
+	else if (end->exit_kind == TAKT_EXIT_EXITED && end->exit_code != 0)
+		takt_shim_note(shim, "hook at '%s': exit status %d", event, end->exit_code);
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A snapshot as JSON: the views of the API, and the processes with what is known of them here. */
+#include <inttypes.h>
+
+#include "codec/json.h"
+#include "top/top_main.h"
+
+static void add_text(struct takt_str *out, const char *name, const char *text)
+{
+	if (!text[0])
+		return;
+	takt_json_add_name(out, name, false);
+	takt_json_add_text(out, text);
+}
+
+static void add_proc(struct takt_str *out, const struct takt_top_proc *proc)
+{
+	const char *comma = "";
+
+	takt_str_addf(out, "{\"pid\":%d", proc->id.pid);
+	if (proc->uid != UINT32_MAX)
+		takt_str_addf(out, ",\"uid\":%u", proc->uid);
+	add_text(out, "user", proc->user);
+	add_text(out, "command", proc->command);
+	if (proc->job_id)
+		takt_str_addf(out, ",\"job_id\":%" PRIu64, proc->job_id);
+	if (proc->memory_known)
+		takt_str_addf(out, ",\"memory_bytes\":%" PRIu64, proc->memory_bytes);
+	takt_str_add(out, ",\"gpus\":[");
+	for (uint32_t i = 0; i < TAKT_VIEW_MAX_GPUS; i++) {
+		if (!(proc->gpu_mask >> i & 1))
+			continue;
+		takt_str_addf(out, "%s%u", comma, i);
+		comma = ",";
+	}
+	takt_str_add(out, "]}");
+}
+
+int takt_top_to_json(const struct takt_top_snapshot *snapshot, struct takt_str *out)
+{
+	takt_str_addf(out, "{\"at_ms\":%" PRId64 ",\"from\":\"%s\",\"status\":",
+		      snapshot->at.ns / 1000000, snapshot->daemon ? "daemon" : "driver");
+	takt_status_view_to_json(&snapshot->status, out);
+	if (snapshot->daemon) {
+		takt_str_add(out, ",\"queue\":");
+		takt_queue_json_begin(out, snapshot->queue.simulated);
+		for (size_t i = 0; i < snapshot->queue.count; i++)
+			takt_queue_json_job(out, &snapshot->queue.jobs[i]);
+		takt_queue_json_end(out, snapshot->queue.total);
+	}
+	takt_str_add(out, ",\"processes\":[");
+	for (size_t i = 0; i < snapshot->procs.len; i++) {
+		takt_str_add(out, i ? "," : "");
+		add_proc(out, &snapshot->procs.at[i]);
+	}
+	takt_str_add(out, "]}\n");
+	return out->rc;
+}

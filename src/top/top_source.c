@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See top_source.h. */
+#include "top/top_source.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "client/client.h"
+#include "device/device.h"
+#include "top/gpu_view.h"
+
+static const uint64_t again_ns = 2 * TAKT_NS_PER_S;    /* a daemon that did not answer */
+static const uint64_t queue_ns = 900 * TAKT_NS_PER_MS; /* how old the queue may be */
+static const uint64_t sample_ns = 2 * TAKT_NS_PER_S;   /* a driver that hangs */
+
+struct takt_top_source {
+	const struct takt_top_source_config *config;
+	struct takt_client *client;   /* NULL = none answers */
+	struct takt_machine *machine; /* NULL = not opened */
+	struct takt_err no_daemon, no_driver;
+	struct takt_mono tried_daemon, tried_driver, asked_queue;
+	TAKT_VEC(struct takt_top_proc) procs; /* of the last look */
+};
+
+int takt_top_source_new(const struct takt_top_source_config *config, struct takt_top_source **ret)
+{
+	struct takt_top_source *source = takt_zalloc(sizeof(*source));
+
+	if (!source)
+		return -ENOMEM;
+	source->config = config;
+	source->procs.max = TAKT_TOP_MAX_PROCS;
+	*ret = source;
+	return 0;
+}
+
+void takt_top_source_free(struct takt_top_source *source)
+{
+	if (!source)
+		return;
+	takt_client_free(source->client);
+	takt_machine_close(source->machine);
+	takt_vec_fini(&source->procs);
+	takt_free(source);
+}
+
+static bool is_due(struct takt_mono *last, uint64_t every_ns)
+{
+	struct takt_mono now = takt_mono_now(takt_sys_real());
+
+	if (last->ns && takt_mono_elapsed_ns(now, *last) < every_ns)
+		return false;
+	*last = now;
+	return true;
+}
+
+static void find_daemon(struct takt_top_source *source)
+{
+	if (source->client || source->config->driver_only ||
+	    !is_due(&source->tried_daemon, again_ns))
+		return;
+	if (takt_client_connect(source->config->socket, &source->client, &source->no_daemon) < 0)
+		source->client = NULL;
+	source->asked_queue.ns = 0;
+}
+
+static int ask_queue(struct takt_top_source *source, struct takt_top_snapshot *ret)
+{
+	ret->same_queue = !is_due(&source->asked_queue, queue_ns);
+	if (ret->same_queue)
+		return 0;
+	return takt_client_queue(source->client, false, TAKT_TOP_MAX_JOBS, &ret->queue,
+				 &source->no_daemon);
+}
+
+static int ask_daemon(struct takt_top_source *source, struct takt_top_snapshot *ret)
+{
+	int rc = takt_client_status(source->client, &ret->status, &source->no_daemon);
+
+	if (rc == 0)
+		rc = ask_queue(source, ret);
+	ret->daemon = true;
+	if (rc == 0)
+		return 0;
+	takt_client_free(source->client);
+	source->client = NULL;
+	takt_top_snapshot_fini(ret);
+	return rc;
+}
+
+static void open_driver(struct takt_top_source *source)
+{
+	struct takt_machine_config config = {
+		.source = TAKT_SOURCE_NVML,
+		.nvml_path = source->config->nvml_path,
+		.vitals = true,
+		.leaves_asleep = true,
+	};
+
+	if (source->machine || !is_due(&source->tried_driver, again_ns))
+		return;
+	if (takt_machine_open(&config, &source->machine, &source->no_driver) < 0)
+		source->machine = NULL;
+	else
+		takt_machine_hush(source->machine, true);
+}
+
+static void sample(struct takt_machine *machine, uint32_t gpus)
+{
+	uint64_t before[TAKT_DEVICE_MAX_GPUS] = {0};
+	struct takt_gpu_reading *reading = takt_alloc(sizeof(*reading));
+	struct takt_mono end = takt_mono_add(takt_mono_now(takt_sys_real()), sample_ns);
+
+	for (uint32_t i = 0; reading && i < gpus; i++)
+		before[i] = takt_machine_reading(machine, i, reading) == 0 ? reading->seq : 0;
+	takt_machine_tick(machine, UINT32_MAX);
+	for (uint32_t i = 0; i < gpus; i++)
+		takt_machine_wait(machine, i, before[i], end);
+	takt_free(reading);
+}
+
+static void fill_gpu(const struct takt_machine *machine, uint32_t gpu,
+		     const struct takt_gpu_reading *reading, struct takt_gpu_view *view)
+{
+	const struct takt_gpu_facts *facts = takt_machine_facts(machine, gpu);
+
+	takt_gpu_view_facts(facts, view);
+	takt_gpu_view_reading(facts, reading, takt_mono_now(takt_sys_real()), view);
+	view->proc_count = reading->proc_count + reading->procs_dropped;
+	for (uint32_t i = 0; i < reading->proc_count && i < TAKT_ARRAY_LEN(view->procs); i++)
+		view->procs[i] = (struct takt_proc_view){
+			.pid = reading->procs[i].pid,
+			.uid = UINT32_MAX,
+			.memory_known = reading->procs[i].memory_known,
+			.memory_bytes = reading->procs[i].memory_bytes,
+		};
+}
+
+static void fill_machine(const struct takt_machine_info *info, struct takt_status_view *ret)
+{
+	gethostname(ret->hostname, sizeof(ret->hostname) - 1);
+	takt_strcpy(ret->driver_version, sizeof(ret->driver_version), info->driver_version);
+	takt_strcpy(ret->source, sizeof(ret->source), info->source);
+	ret->simulated = info->simulated;
+}
+
+static int read_driver(struct takt_top_source *source, struct takt_top_snapshot *ret)
+{
+	const struct takt_machine_info *info = takt_machine_info(source->machine);
+	struct takt_gpu_reading *reading = takt_alloc(sizeof(*reading));
+	struct takt_status_view *status = &ret->status;
+
+	status->gpus = takt_calloc(info->gpu_count + 1, sizeof(*status->gpus));
+	if (!reading || !status->gpus) {
+		takt_free(reading);
+		return -ENOMEM;
+	}
+	fill_machine(info, status);
+	status->gpu_count = info->gpu_count;
+	sample(source->machine, info->gpu_count);
+	for (uint32_t i = 0; i < info->gpu_count; i++) {
+		status->gpus[i].index = i;
+		if (takt_machine_reading(source->machine, i, reading) == 0)
+			fill_gpu(source->machine, i, reading, &status->gpus[i]);
+		else
+			status->gpus[i].stale = true;
+	}
+	takt_free(reading);
+	return 0;
+}
+
+static int look(struct takt_top_source *source, struct takt_top_snapshot *ret)
+{
+	find_daemon(source);
+	if (source->client && ask_daemon(source, ret) == 0)
+		return 0;
+	open_driver(source);
+	return source->machine ? read_driver(source, ret) : -TAKT_E_UNAVAILABLE;
+}
+
+/* What was found out about processes, for the next look. */
+static void keep_procs(struct takt_top_source *source, const struct takt_top_snapshot *snapshot)
+{
+	takt_vec_clear(&source->procs);
+	if (takt_vec_reserve(&source->procs, snapshot->procs.len) < 0)
+		return;
+	TAKT_VEC_EACH (proc, &snapshot->procs)
+		source->procs.at[source->procs.len++] = *proc;
+}
+
+static void say_why(const struct takt_top_source *source, char *ret, size_t size)
+{
+	if (source->config->driver_only)
+		snprintf(ret, size, "%s", source->no_driver.msg);
+	else
+		snprintf(ret, size, "%.110s; and without it: %.110s", source->no_daemon.msg,
+			 source->no_driver.msg);
+}
+
+void takt_top_source_look(struct takt_top_source *source, struct takt_top_snapshot *ret)
+{
+	int rc;
+
+	takt_top_snapshot_init(ret);
+	rc = look(source, ret);
+	if (rc == 0)
+		rc = takt_top_gather_procs(ret);
+	ret->at = takt_wall_now(takt_sys_real());
+	if (rc == -TAKT_E_UNAVAILABLE)
+		say_why(source, ret->why_not, sizeof(ret->why_not));
+	else if (rc < 0)
+		snprintf(ret->why_not, sizeof(ret->why_not), "%s", takt_err_sentence(rc));
+	if (rc < 0)
+		return;
+	takt_top_identify(ret, source->procs.at, source->procs.len);
+	keep_procs(source, ret);
+}

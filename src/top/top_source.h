@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where snapshots come from: the daemon, and while none answers the driver itself. One thread at a
+ * time.
+ */
+#ifndef TAKT_TOP_SOURCE_H
+#define TAKT_TOP_SOURCE_H
+
+#include "top/top_model.h"
+
+struct takt_top_source_config {
+	const char *socket;    /* NULL = find it */
+	const char *nvml_path; /* NULL = the loader's search path */
+	bool driver_only;
+};
+
+struct takt_top_source;
+
+/* `config` is borrowed until free. -ENOMEM. */
+int takt_top_source_new(const struct takt_top_source_config *config, struct takt_top_source **ret);
+void takt_top_source_free(struct takt_top_source *source);
+
+/* A look at everything. *ret needs no init; the caller finis it. Without a daemon and without a
+ * driver it has why_not. */
+void takt_top_source_look(struct takt_top_source *source, struct takt_top_snapshot *ret);
+
+/* proc_look.c: who the processes are, by /proc. `before`: processes of the last look, ascending
+ * pid, of which nothing is read twice; empty at first. */
+void takt_top_identify(struct takt_top_snapshot *snapshot, const struct takt_top_proc *before,
+		       size_t before_count);
+
+#endif

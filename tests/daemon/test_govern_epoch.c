@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One epoch of a governed job: what is told comes out as it went in, and what any GPU or the job
+ * did not tell is left out. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "base/timetypes.h"
+#include "daemon/govern_epoch.h"
+
+static const uint64_t begun_ns = 100 * TAKT_NS_PER_S;
+
+static struct takt_gpu_reading reading(uint64_t seq, uint64_t ms, uint32_t has)
+{
+	return (struct takt_gpu_reading){
+		.seq = seq,
+		.at = {begun_ns + ms * TAKT_NS_PER_MS},
+		.has = has,
+		.sm_mhz = 1000,
+		.mem_mhz = 2000,
+		.power_mw = 300000,
+		.gpu_util_pct = 80,
+		.mem_util_pct = 30,
+		.energy_mj = 5000000 + ms * 200, /* 200 W */
+		.throttle = 0x4,
+		.temp_c = 50 + (int32_t)seq,
+	};
+}
+
+static const uint32_t all = TAKT_HAS_SM_CLOCK | TAKT_HAS_MEM_CLOCK | TAKT_HAS_POWER |
+			    TAKT_HAS_GPU_UTIL | TAKT_HAS_MEM_UTIL | TAKT_HAS_ENERGY |
+			    TAKT_HAS_THROTTLE | TAKT_HAS_TEMP;
+
+/* Two GPUs, ten samples each over 1.8 s; the second has only so much. */
+static void fill(struct takt_epoch *epoch, uint32_t second_has)
+{
+	memset(epoch, 0, sizeof(*epoch));
+	takt_epoch_begin(epoch, 2, begun_ns);
+	for (uint64_t i = 1; i <= 10; i++) {
+		struct takt_gpu_reading one = reading(i, 200 * (i - 1), all);
+		struct takt_gpu_reading two = reading(i, 200 * (i - 1), second_has);
+
+		two.sm_mhz = 900;
+		two.throttle = 0x20;
+		takt_epoch_sample(epoch, 0, &one);
+		takt_epoch_sample(epoch, 0, &one); /* the same one does not count twice */
+		takt_epoch_sample(epoch, 1, &two);
+	}
+}
+
+static void say_of(struct takt_epoch *epoch, uint32_t rank, uint64_t ms, uint64_t steps)
+{
+	struct takt_progress_said said = {.count = rank + 1};
+
+	for (uint32_t i = 0; i < rank; i++)
+		said.rank[i] = epoch->rank[i].last; /* what they said before */
+	said.rank[rank] =
+		(struct takt_progress_file){.has = TAKT_PROGRESS_STEPS | TAKT_PROGRESS_LATENCY,
+					    .steps = steps,
+					    .latency_us = 700 + 100 * rank,
+					    .at_ns = begun_ns + ms * TAKT_NS_PER_MS};
+	takt_epoch_progress(epoch, &said);
+}
+
+static void say(struct takt_epoch *epoch, uint64_t ms, uint64_t steps)
+{
+	say_of(epoch, 0, ms, steps);
+}
+
+static struct takt_governor_observation observe(const struct takt_epoch *epoch, uint32_t unit)
+{
+	struct takt_governor_observation seen;
+
+	takt_epoch_observe(epoch, unit, 2000, begun_ns + 2 * TAKT_NS_PER_S, &seen);
+	return seen;
+}
+
+static void all_that_is_told_comes_out(void **state)
+{
+	static struct takt_epoch epoch;
+	struct takt_governor_observation seen;
+
+	fill(&epoch, all);
+	say(&epoch, 100, 50);
+	say(&epoch, 1900, 86);
+	assert_true(takt_epoch_has_rate(&epoch, TAKT_PROGRESS_STEPS, begun_ns + 2000000000));
+	seen = observe(&epoch, TAKT_PROGRESS_STEPS);
+	assert_int_equal(seen.epoch_ns, 2 * TAKT_NS_PER_S);
+	assert_int_equal(seen.has, TAKT_OBSERVED_WORK | TAKT_OBSERVED_ENERGY | TAKT_OBSERVED_POWER |
+					   TAKT_OBSERVED_SM_CLOCK | TAKT_OBSERVED_MEM_CLOCK |
+					   TAKT_OBSERVED_GPU_UTIL | TAKT_OBSERVED_MEM_UTIL |
+					   TAKT_OBSERVED_TEMP | TAKT_OBSERVED_THROTTLE |
+					   TAKT_OBSERVED_LATENCY);
+	assert_int_equal(seen.signal, TAKT_SIGNAL_JOB);
+	assert_true(seen.work > 39.99 && seen.work < 40.01); /* 20 a second */
+	assert_int_equal(seen.power_mw, 200000);	     /* as counted, not as sampled */
+	assert_int_equal(seen.energy_mj, 400000);
+	assert_int_equal(seen.sm_mhz, 950);
+	assert_int_equal(seen.gpu_util_permille, 800);
+	assert_int_equal(seen.mem_util_permille, 300);
+	assert_int_equal(seen.throttle, 0x24);
+	assert_int_equal(seen.temp_c, 60);
+	assert_int_equal(seen.latency_us, 700);
+	assert_false(seen.idle);
+}
+
+static void what_one_gpu_does_not_tell_is_left_out(void **state)
+{
+	static struct takt_epoch epoch;
+	struct takt_governor_observation seen;
+
+	fill(&epoch, TAKT_HAS_POWER | TAKT_HAS_SM_CLOCK);
+	seen = observe(&epoch, 0);
+	assert_int_equal(seen.has, TAKT_OBSERVED_POWER | TAKT_OBSERVED_SM_CLOCK);
+	assert_int_equal(seen.power_mw, 300000);
+	assert_int_equal(seen.energy_mj, 0);
+	assert_int_equal(seen.gpu_util_permille, 0);
+	assert_false(seen.idle); /* nobody says so */
+	fill(&epoch, 0);
+	assert_int_equal(observe(&epoch, 0).has, 0);
+	takt_epoch_begin(&epoch, 2, begun_ns);
+	assert_int_equal(observe(&epoch, 0).has, 0);
+}
+
+static void one_without_words_is_judged_by_utilisation(void **state)
+{
+	static struct takt_epoch epoch;
+	struct takt_governor_observation seen;
+
+	fill(&epoch, all);
+	seen = observe(&epoch, 0);
+	assert_int_equal(seen.signal, TAKT_SIGNAL_UTILISATION);
+	/* 80 % busy at 1000 and 900 of 2000 MHz for 2 s */
+	assert_true(seen.work > 0.759 && seen.work < 0.761);
+	takt_epoch_observe(&epoch, 0, 0, begun_ns + 2 * TAKT_NS_PER_S, &seen);
+	assert_false(seen.has & TAKT_OBSERVED_WORK);
+}
+
+static void words_of_before_and_of_another_run_do_not_count(void **state)
+{
+	static struct takt_epoch epoch;
+
+	fill(&epoch, all);
+	takt_epoch_progress(&epoch,
+			    &(struct takt_progress_said){.count = 1,
+							 .rank[0] = {.has = TAKT_PROGRESS_STEPS,
+								     .steps = 10,
+								     .at_ns = begun_ns - 1}});
+	assert_false(takt_epoch_is_told(&epoch));
+	say(&epoch, 100, 50);
+	assert_false(takt_epoch_has_rate(&epoch, TAKT_PROGRESS_STEPS, begun_ns + 2000000000));
+	assert_false(observe(&epoch, TAKT_PROGRESS_STEPS).has & TAKT_OBSERVED_WORK);
+	say(&epoch, 200, 3); /* a checkpoint was loaded */
+	say(&epoch, 1800, 35);
+	assert_true(observe(&epoch, TAKT_PROGRESS_STEPS).work > 39.9);
+	/* A rate over a small part of the epoch is none of the epoch. */
+	assert_false(takt_epoch_has_rate(&epoch, TAKT_PROGRESS_STEPS, begun_ns + 9000000000));
+}
+
+static void the_slowest_rank_rules(void **state)
+{
+	static struct takt_epoch epoch;
+	struct takt_governor_observation seen;
+	uint64_t end_ns = begun_ns + 2 * TAKT_NS_PER_S;
+
+	fill(&epoch, all);
+	say_of(&epoch, 0, 100, 50);
+	assert_true(takt_epoch_is_told(&epoch));
+	say_of(&epoch, 0, 1900, 86);
+	say_of(&epoch, 1, 200, 30);
+	/* A slow one that has not come to its next step is waited for. */
+	assert_false(takt_epoch_has_rate(&epoch, TAKT_PROGRESS_STEPS, end_ns));
+	assert_false(observe(&epoch, TAKT_PROGRESS_STEPS).has & TAKT_OBSERVED_WORK);
+	say_of(&epoch, 1, 1800, 46);
+	seen = observe(&epoch, TAKT_PROGRESS_STEPS);
+	assert_true(seen.work > 19.99 && seen.work < 20.01); /* 10 a second, not 20 */
+	assert_int_equal(seen.latency_us, 800);
+	/* One that has ended rules no more. */
+	takt_epoch_progress(
+		&epoch, &(struct takt_progress_said){.count = 2, .rank[0] = epoch.rank[0].last});
+	seen = observe(&epoch, TAKT_PROGRESS_STEPS);
+	assert_true(seen.work > 39.99 && seen.work < 40.01);
+	assert_int_equal(seen.latency_us, 700);
+}
+
+static void ranks_of_a_service_answer_together(void **state)
+{
+	static struct takt_epoch epoch;
+	struct takt_progress_said said = {.count = 3};
+
+	fill(&epoch, all);
+	for (uint64_t ms = 0; ms <= 2000; ms += 2000) {
+		for (uint32_t i = 0; i < 2; i++)
+			said.rank[i] = (struct takt_progress_file){.has = TAKT_PROGRESS_QUERIES,
+								   .queries = ms * (i + 1) / 10,
+								   .at_ns = begun_ns +
+									    ms * TAKT_NS_PER_MS};
+		takt_epoch_progress(&epoch, &said);
+	}
+	assert_true(observe(&epoch, TAKT_PROGRESS_QUERIES).load > 299.9);
+	assert_true(observe(&epoch, TAKT_PROGRESS_QUERIES).work < 200.1);
+}
+
+static void old_samples_do_not_count(void **state)
+{
+	static struct takt_epoch epoch;
+	struct takt_gpu_reading one = reading(1, 500, all);
+
+	memset(&epoch, 0, sizeof(epoch));
+	takt_epoch_begin(&epoch, 1, begun_ns + TAKT_NS_PER_S);
+	takt_epoch_sample(&epoch, 0, &one);
+	one = reading(2, 1500, all);
+	one.stale = true;
+	takt_epoch_sample(&epoch, 0, &one);
+	assert_int_equal(epoch.gpu[0].samples, 0);
+	one = reading(3, 1500, all);
+	takt_epoch_sample(&epoch, 0, &one);
+	assert_int_equal(epoch.gpu[0].samples, 1);
+	/* One sample counts no energy. */
+	assert_int_equal(observe(&epoch, 0).power_mw, 300000);
+	assert_false(observe(&epoch, 0).has & TAKT_OBSERVED_ENERGY);
+}
+
+static void one_that_does_nothing_is_idle(void **state)
+{
+	static struct takt_epoch epoch;
+	struct takt_gpu_reading one = reading(1, 500, all);
+
+	memset(&epoch, 0, sizeof(epoch));
+	takt_epoch_begin(&epoch, 1, begun_ns);
+	one.gpu_util_pct = 0;
+	takt_epoch_sample(&epoch, 0, &one);
+	assert_true(observe(&epoch, 0).idle);
+}
+
+static void steps_go_before_tokens(void **state)
+{
+	struct takt_progress_file said = {.has = TAKT_PROGRESS_TOKENS | TAKT_PROGRESS_QUERIES};
+
+	assert_int_equal(takt_epoch_unit(&said), TAKT_PROGRESS_TOKENS);
+	said.has |= TAKT_PROGRESS_STEPS;
+	assert_int_equal(takt_epoch_unit(&said), TAKT_PROGRESS_STEPS);
+	said.has = TAKT_PROGRESS_LATENCY;
+	assert_int_equal(takt_epoch_unit(&said), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(all_that_is_told_comes_out),
+		cmocka_unit_test(what_one_gpu_does_not_tell_is_left_out),
+		cmocka_unit_test(one_without_words_is_judged_by_utilisation),
+		cmocka_unit_test(words_of_before_and_of_another_run_do_not_count),
+		cmocka_unit_test(the_slowest_rank_rules),
+		cmocka_unit_test(ranks_of_a_service_answer_together),
+		cmocka_unit_test(old_samples_do_not_count),
+		cmocka_unit_test(one_that_does_nothing_is_idle),
+		cmocka_unit_test(steps_go_before_tokens),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,216 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A clock that somebody else has locked before takt came stays locked: takt looks first, and says what it found.
+
+The boards are the witness, with how often anything was set on them. The lock is set as nvidia-smi -lgc does.
+
+Usage: foreign_lock.py BUILD_FOLDER
+"""
+import contextlib
+import json
+import os
+import signal
+import sys
+
+import kit
+
+THEIRS, OURS = 900, 1200
+LOCK = os.path.join(kit.BUILD, "tests/e2e/takt-lock-clocks")
+
+
+def lock(m, gpu, mhz=THEIRS):
+    """What somebody does who is not takt; 0 MHz: nvidia-smi -rgc."""
+    done = m.run(kit.TWIN, "exec", "--machine", m.path("machine"), "--", LOCK, str(gpu), str(mhz))
+    assert done.returncode == 0, done
+
+
+@contextlib.contextmanager
+def machine(*flags, gpus=1, locked=False):
+    with kit.machine(gpus=gpus) as m:
+        m.assume_unlocked = False
+        m.more_flags = flags
+        if locked:
+            lock(m, 0)
+        m.start()
+        m.talk = m.client()
+        yield m
+
+
+def state(m, gpu=0):
+    return m.talk.status()["gpus"][gpu]
+
+
+def calls(m):
+    return [board["setter_calls"] for board in m.boards()]
+
+
+def comes_to(m, what):
+    kit.until(lambda: state(m)["clock_state"] == what, kit.WAIT_S, lambda: f"{what}: {state(m)} {m.said()}")
+
+
+def busy(m, **more):
+    return m.talk.submit(m.load_argv("--profile", "gemm", "--quiet"), gpus=1,
+                             **{"clock_ask": "ceiling", "clock_mhz": OURS, **more})["id"]
+
+
+def over(m, job):
+    m.talk.cancel(job)
+    return m.talk.wait(job)
+
+
+def an_idle_gpu_is_left_alone_and_the_job_told():
+    with machine() as m:
+        before = calls(m)
+        job = m.talk.submit(["/bin/sleep", "600"], gpus=1, clock_ask="ceiling", clock_mhz=OURS)["id"]
+        comes_to(m, "waiting")
+        kit.until(lambda: m.talk.job(job)["state"] == "running", kit.WAIT_S, "it runs meanwhile")
+        for words in (("status",), ("clock",), ("show", str(job))):
+            text = m.takt(*words).stdout
+            assert "first to be seen under load" in text and "--assume-unlocked" in text, (words, text)
+        ended = over(m, job)
+        assert any("first to be seen under load" in str(value) for value in ended.values()), ended
+        comes_to(m, "clean")
+        assert calls(m) == before, m.boards()
+
+
+def under_load_the_clock_is_set_and_goes_back():
+    with machine() as m:
+        job = busy(m)
+        comes_to(m, "leased")
+        assert m.locked() == {0: (345, OURS)}, m.locked()
+        kit.until(lambda: f"SM clock within [345, {OURS}] MHz" in m.takt("show", str(job)).stdout, kit.WAIT_S,
+                  lambda: m.takt("show", str(job)))
+        over(m, job)
+        kit.until(lambda: not m.locked(), kit.WAIT_S, m.locked)
+        # What takt has lifted is nobody's any more.
+        job = m.talk.submit(["/bin/sleep", "600"], gpus=1, clock_ask="ceiling", clock_mhz=OURS)["id"]
+        comes_to(m, "leased")
+        over(m, job)
+
+
+def a_lock_of_others_outlives_jobs_and_takt():
+    with machine(locked=True) as m:
+        before, theirs = calls(m), {0: (345, THEIRS)}
+        job = busy(m)
+        comes_to(m, "advise")
+        for words in (("status",), ("clock",), ("show", str(job))):
+            text = m.takt(*words).stdout
+            assert f"ran at {THEIRS} MHz under load" in text and "nvidia-smi -rgc" in text, (words, text)
+        over(m, job)
+        comes_to(m, "clean")
+        assert m.stop() == 0
+        assert m.locked() == theirs and calls(m) == before, m.boards()
+
+
+def it_is_found_anew_after_any_death():
+    with machine(locked=True) as m:
+        before, theirs = calls(m), {0: (345, THEIRS)}
+        job = busy(m)
+        comes_to(m, "advise")
+        m.kill()
+        m.start()
+        m.talk = m.client()
+        comes_to(m, "advise")
+        (actuator,) = m.pids("takt-actuate")
+        os.kill(actuator, signal.SIGKILL)
+        kit.until(lambda: m.pids("takt-actuate") not in ([], [actuator]), kit.WAIT_S, m.said)
+        comes_to(m, "advise")
+        assert m.locked() == theirs and calls(m) == before, m.boards()
+        lock(m, 0, 0)  # and once it is lifted, the job has its clock
+        comes_to(m, "leased")
+        assert m.locked() == {0: (345, OURS)}, m.locked()
+        over(m, job)
+        kit.until(lambda: not m.locked(), kit.WAIT_S, m.locked)
+
+
+def what_is_held_back_tells_nothing():
+    with machine() as m:
+        m.twin("fault", "0", "power-brake")
+        job = busy(m)
+        kit.until(lambda: "hw_slowdown" in state(m).get("clock_note", ""), kit.WAIT_S, lambda: state(m))
+        assert state(m)["clock_state"] == "waiting" and not m.locked(), state(m)
+        m.twin("fault", "0", "none")
+        comes_to(m, "leased")
+        over(m, job)
+
+
+def an_administrator_is_asked_or_says_it():
+    with machine(gpus=2) as m:
+        before = calls(m)
+        refused = m.takt("clock", "set", "--gpus", "0", str(OURS))
+        assert refused.returncode != 0 and "--assume-unlocked" in refused.stderr, refused
+        assert "takt clock apply" in refused.stderr and calls(m) == before, refused
+        comes_to(m, "clean")  # no wish is left behind
+        done = m.takt("clock", "set", "--gpus", "0", "--assume-unlocked", str(OURS), "--json")
+        assert done.returncode == 0 and json.loads(done.stdout)["gpus"][0]["clock_state"] == "leased", done
+        assert m.locked() == {0: (345, OURS)}, m.locked()
+        with open(m.path("clocks.toml"), "w", encoding="ascii") as file:
+            file.write("[[gpu]]\npower_w = 500\n")
+        assert m.takt("clock", "apply", "--file", m.path("clocks.toml")).returncode == 0
+        done = m.takt("clock", "set", "--gpus", "1", str(OURS))
+        assert done.returncode == 0 and set(m.locked()) == {0, 1}, done
+        assert m.takt("clock", "set", "--assume-unlocked", "--cpu-max-mhz", "2000").returncode == 64
+
+
+def the_configuration_says_it_for_all():
+    with machine("--assume-unlocked") as m:
+        assert m.takt("clock", "set", "--gpus", "0", str(OURS)).returncode == 0
+        assert m.locked() == {0: (345, OURS)}, m.locked()
+
+
+def a_governed_job_stays_at_the_default():
+    with machine("--clock-epoch", "500ms", locked=True) as m:
+        before = calls(m)
+        job = m.talk.submit(m.load_argv("--profile", "gemm", "--quiet"), gpus=1, max_slowdown_permille=50)["id"]
+        kit.until(lambda: m.talk.job(job).get("governed", {}).get("state") == "advises", kit.WAIT_S,
+                  lambda: m.talk.job(job))
+        assert "nvidia-smi -rgc" in m.takt("show", str(job)).stdout, m.takt("show", str(job))
+        assert calls(m) == before, m.boards()
+        lock(m, 0, 0)
+        kit.until(lambda: m.talk.job(job)["governed"].get("state") == "holds", kit.WAIT_S,
+                  lambda: m.talk.job(job))
+        over(m, job)
+        kit.until(lambda: not m.locked(), kit.WAIT_S, m.locked)
+
+
+def gpus_of_a_governed_job_stand_alike():
+    with machine("--clock-epoch", "500ms", gpus=2, locked=True) as m:
+        job = m.talk.submit(m.load_argv("--profile", "gemm", "--quiet"), gpus=2, max_slowdown_permille=50)["id"]
+        kit.until(lambda: m.talk.job(job).get("governed", {}).get("state") == "over", kit.WAIT_S,
+                  lambda: m.talk.job(job))
+        assert "refused on GPU 0" in m.talk.job(job)["governed"]["note"], m.talk.job(job)
+        kit.until(lambda: m.locked() == {0: (345, THEIRS)}, kit.WAIT_S, m.locked)
+        over(m, job)
+
+
+def a_benchmark_looks_in_its_first_run():
+    words = ("tune", "--clocks", "1500,1200", "--repeat", "1", "--json", "--")
+    with machine() as m:
+        m.more_env["XDG_STATE_HOME"] = m.path("home")
+        load = m.load_argv("--profile", "gemm", "--quiet", "--seconds", "2")
+        done = m.run(m.path("bin/takt"), *words, *load, cwd=m.folder)
+        assert done.returncode == 0, done
+        assert len(json.loads(done.stdout)["points"]) == 3, done.stdout
+        kit.until(lambda: not m.locked(), kit.WAIT_S, m.locked)
+    with machine(locked=True) as m:
+        m.more_env["XDG_STATE_HOME"] = m.path("home")
+        before = calls(m)
+        done = m.run(m.path("bin/takt"), *words, *load, cwd=m.folder)
+        assert done.returncode == 0 and "nvidia-smi -rgc" in done.stdout, done
+        assert len(json.loads(done.stdout)["points"]) == 1, done.stdout
+        assert m.locked() == {0: (345, THEIRS)} and calls(m) == before, m.boards()
+
+
+if __name__ == "__main__":
+    sys.exit(kit.main([
+        an_idle_gpu_is_left_alone_and_the_job_told,
+        under_load_the_clock_is_set_and_goes_back,
+        a_lock_of_others_outlives_jobs_and_takt,
+        it_is_found_anew_after_any_death,
+        what_is_held_back_tells_nothing,
+        an_administrator_is_asked_or_says_it,
+        the_configuration_says_it_for_all,
+        a_governed_job_stays_at_the_default,
+        gpus_of_a_governed_job_stand_alike,
+        a_benchmark_looks_in_its_first_run,
+    ]))

@@ -1,0 +1,411 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs that promise a slowdown are governed: they take less energy and no longer than promised, all GPUs of
+a job stand at one setting, and whatever dies, the clocks go back. A job that promises nothing is left alone.
+
+Usage: governed.py BUILD
+"""
+import contextlib
+import csv
+import io
+import json
+import os
+import re
+import signal
+import statistics
+import sys
+
+import kit
+
+EXAMPLES = os.path.join(kit.SOURCE, "examples")
+# Computes as the boards see it, and says how far it is as a training loop would.
+TRAIN = """
+import subprocess, sys
+sys.path.insert(0, sys.argv[1])
+from takt_progress import Progress
+progress = Progress()
+load = subprocess.Popen(sys.argv[2:], stdout=subprocess.PIPE, text=True, bufsize=1)
+for line in load.stdout:
+    print(line, end="", flush=True)
+    if line.startswith("step "):
+        progress.add(steps=1)
+"""
+# Answers queries, and says how long one takes.
+SERVE = TRAIN.replace("progress.add(steps=1)", "progress.add(queries=1, latency_s=float(line.split()[3]) / 1000)")
+SETTLED_S = 240
+TOP_MHZ = 1980  # of the simulated boards
+
+
+def train_argv(m, *words, profile="stream", program=TRAIN):
+    return [sys.executable, "-c", program, EXAMPLES,
+            *m.load_argv("--profile", profile, "--step-time-ms", 50, *words)]
+
+
+@contextlib.contextmanager
+def governed(*words, gpus=1, profile="stream", start=True, **more):
+    """A machine with a governed job on it, its client and the job's number."""
+    with kit.machine(gpus=gpus) as m:
+        m.more_flags = ("--clock-epoch", "500ms")
+        m.assume_unlocked = False
+        m.start()
+        client = m.client()
+        spec = {"max_slowdown_permille": 50, **more}
+        job = client.submit(train_argv(m, *words, profile=profile), gpus=gpus, **spec)["id"]
+        yield m, client, job
+
+
+def view(client, job):
+    return client.job(job)["governed"]
+
+
+def goes_back(m):
+    kit.until(lambda: not m.locked(), kit.WAIT_S, m.locked)
+
+
+def steps_of(m, job):
+    """[(milliseconds, clock, watts)] of the steps so far, as the load itself counts them."""
+    words = (line.split() for line in m.takt("logs", str(job)).stdout.splitlines()
+             if line.startswith("step "))
+    return [(float(step[3]), int(step[5]), float(step[7])) for step in words]
+
+
+def mean_joules(steps):
+    return statistics.mean(ms / 1000 * watts for ms, _, watts in steps)
+
+
+def settled(client, job):
+    seen = view(client, job)
+    return seen.get("state") == "holds" and seen.get("reason") == "hold" and seen
+
+
+def course(client, job):
+    return client.ask("GET", f"/v1/jobs/{job}/course")
+
+
+def decided(client, job):
+    """What was decided so far and is over, without its times."""
+    names = ("reason", "text", "min_mhz", "max_mhz", "epochs", "sm_mhz", "power_mw", "work_milli_s")
+    return [{name: each.get(name) for name in names} for each in course(client, job)["decisions"][:-1]]
+
+
+def decisions_say_what_was_seen(client, job, steps, logged):
+    seen = course(client, job)
+    assert (seen["governor"], seen["signal"]) == ("assured", "job"), seen
+    decisions = seen["decisions"]
+    assert sum(each["epochs"] for each in decisions) == logged - 1, (logged, decisions)
+    for before, after in zip(decisions, decisions[1:]):
+        assert before["at_ms"] <= before["until_ms"] <= after["at_ms"] + 1, decisions
+        assert (before["reason"], before["max_mhz"]) != (after["reason"], after["max_mhz"]), decisions
+    watts = sorted(watts for *_, watts in steps)
+    for each in decisions:
+        if each["epochs"]:
+            assert each["min_mhz"] <= each["sm_mhz"] <= each["max_mhz"], each
+            assert 0.9 * watts[0] < each["power_mw"] / 1000 < 1.1 * watts[-1] and each["work_milli_s"] > 0, (each, watts)
+
+
+def sums_say_what_was_saved(m, report):
+    saved_mj = report["highest_mj"] - report["governed_mj"]
+    error_mj = report["highest_mj"] * report["highest_error_permille"] / 1000
+    total = json.loads(m.takt("report", "--json").stdout)["total"]
+    assert abs(total["saved_kwh"] * 3.6e9 - saved_mj) < 3.6e3, (total, report)
+    assert abs(total["saved_error_kwh"] * 3.6e9 - error_mj) < 3.6e3, (total, report)
+    assert " +-" in m.takt("report").stdout, m.takt("report")
+    (row,) = csv.DictReader(io.StringIO(m.takt("report", "--csv").stdout))
+    assert float(row["saved_error_kwh"]) == total["saved_error_kwh"], row
+    text = m.takt("jobs").stdout
+    assert "SAVED" in text and f"{100 * saved_mj / report['highest_mj']:.0f}% +-" in text, text
+    (row,) = csv.DictReader(io.StringIO(m.takt("jobs", "--csv").stdout))
+    for name in ("governed_mj", "highest_mj", "highest_error_permille", "slowdown_permille", "slowdown_error_permille"):
+        assert int(row[name]) == report[name], (name, row, report)
+    assert row["governor"] == "assured", row
+
+
+def it_takes_less_energy_and_keeps_its_promise():
+    """Simulated: the ratio of one run's steps to those of the same run at the highest clock."""
+    with governed() as (m, client, job):
+        kit.until(lambda: view(client, job).get("epochs", 0) >= 40, SETTLED_S, lambda: view(client, job))
+        text = m.takt("show", str(job)).stdout
+        assert "at most 5.0 % longer" in text and "assured" in text, text
+        kit.until(lambda: re.search(r"assured 5% \d+ MHz", m.takt("queue").stdout), kit.WAIT_S,
+                  lambda: m.takt("queue").stdout)
+        client.cancel(job)
+        report = client.wait(job)["report"]
+        steps = steps_of(m, job)[1:]
+        top = max(clock for _, clock, _ in steps)
+        highest = [step for step in steps if step[1] == top]
+        assert len(highest) > 20 and steps[-1][1] < top, (len(highest), steps[-1])
+        slower = statistics.mean(ms for ms, *_ in steps) / statistics.mean(ms for ms, *_ in highest)
+        saved = 1 - mean_joules(steps) / mean_joules(highest)
+        kit.note(f"simulated: {100 * (slower - 1):.1f} % slower, {100 * saved:.0f} % less energy a step; "
+                 f"takt says {report}")
+        assert slower < 1.05 and saved > 0.05, (slower, saved)
+        assert report["governor"] == "assured" and report["work_signal"] == "job", report
+        assert report["governed_mj"] < report["highest_mj"], report
+        told = 1 - report["governed_mj"] / report["highest_mj"]
+        assert abs(told - saved) < 0.1, (told, saved, report)
+        assert abs(report["slowdown_permille"] / 1000 - (slower - 1)) < 0.03, (slower, report)
+        goes_back(m)
+        text = m.takt("show", str(job)).stdout
+        assert "by the job's own progress" in text, text
+        sums_say_what_was_saved(m, report)
+        # The same inputs lead to the same wishes again.
+        again = m.takt("replay-clocks", "--log", m.path(f"state/epochs/{job}.1"))
+        assert again.returncode == 0, again
+        made, of = map(int, re.search(r"(\d+) of (\d+) steps as logged", again.stdout).groups())
+        assert made == of > 40, again.stdout
+        decisions_say_what_was_seen(client, job, steps, of)
+
+
+def all_gpus_of_a_job_stand_at_one_setting():
+    with governed(gpus=2) as (m, client, job):
+        kit.until(lambda: settled(client, job), SETTLED_S, lambda: view(client, job))
+        looked = 0
+        while looked < 20:
+            before, locked, after = view(client, job), m.locked(), view(client, job)
+            if before.get("state") != "holds" or before["epochs"] != after["epochs"] or after["state"] != "holds":
+                continue  # it changed meanwhile
+            looked += 1
+            assert set(locked.values()) == {(before["min_mhz"], before["max_mhz"])}, (locked, before)
+            assert len(locked) == 2, locked
+        client.cancel(job)
+        report = client.wait(job)["report"]
+        assert report["sm_spread_mhz"] < 30, report  # samples of a step of the clock are not of one moment
+        assert f", its GPUs {report['sm_spread_mhz']} MHz apart" in m.takt("show", str(job)).stdout, report
+        goes_back(m)
+
+
+def the_clocks_go_back_when_takt_dies():
+    with governed() as (m, client, job):
+        kit.until(lambda: settled(client, job) and m.locked(), SETTLED_S, lambda: view(client, job))
+        before, decisions = view(client, job)["epochs"], decided(client, job)
+        m.kill()
+        goes_back(m)
+        m.start()
+        client = m.client()
+        assert decisions and decided(client, job)[:len(decisions)] == decisions, "they are made again from the log"
+        # What it had learned is not lost, and its wish is in force again.
+        kit.until(lambda: settled(client, job) and m.locked(), kit.WAIT_S, lambda: view(client, job))
+        assert view(client, job)["epochs"] >= before, (before, view(client, job))
+        (actuator,) = m.pids("takt-actuate")
+        m.serve.kill()
+        os.kill(actuator, signal.SIGKILL)
+        m.died()
+        goes_back(m)
+        m.start()
+        client = m.client()
+        client.cancel(job)
+        client.wait(job)
+        goes_back(m)
+
+
+def without_a_promise_no_clock_is_touched():
+    with kit.machine(gpus=2) as m:
+        m.more_flags = ("--clock-epoch", "500ms")
+        m.start()
+        client = m.client()
+        calls = [board["setter_calls"] for board in m.boards()]
+        jobs = [client.submit(train_argv(m), gpus=1, **more)["id"]
+                for more in ({}, {"clock_policy": "observe", "max_slowdown_permille": 50})]
+        for job in jobs:
+            kit.until(lambda job=job: client.job(job)["progress"].get("steps", 0) > 60, kit.WAIT_S, "its steps")
+            assert not view(client, job).get("state"), view(client, job)
+        for job in jobs:
+            client.cancel(job)
+            assert not client.wait(job)["report"].get("governor"), client.job(job)
+        assert [board["setter_calls"] for board in m.boards()] == calls, m.boards()
+
+
+def one_that_says_nothing_is_judged_by_utilisation():
+    with kit.machine(gpus=1) as m:
+        m.more_flags = ("--clock-epoch", "500ms")
+        m.start()
+        client = m.client()
+        job = client.submit(m.load_argv("--profile", "gemm", "--quiet"), gpus=1, max_slowdown_permille=100)["id"]
+        kit.until(lambda: view(client, job).get("epochs", 0) >= 12, SETTLED_S, lambda: view(client, job))
+        assert view(client, job)["signal"] == "utilisation", view(client, job)
+        client.cancel(job)
+        client.wait(job)
+
+
+def what_cannot_be_is_refused():
+    with kit.machine(gpus=1) as m:
+        m.start()
+        for words, says in (
+                (("--clock-policy", "thrifty"), "there are observe, assured"),
+                (("--clock-policy", "assured"), "needs a promise"),
+                (("--clock-policy", "slo"), "needs a latency"),
+                (("--max-slowdown", "70%"), "from 0.1 to 50"),
+                (("--slo", "99=50ms"), "p99=50ms"),
+                (("--max-slowdown", "3%", "--clock", "900"), "exclude each other"),
+                (("--max-slowdown", "3%", "--gpus", "0"), "at least one GPU")):
+            done = m.takt("submit", *words, "--", "true")
+            assert done.returncode == 64 and says in done.stderr, (words, done)
+        done = m.takt("submit", "--max-slowdown", "3.5%", "--hold", "--", "true")
+        assert done.returncode == 0, done
+        assert m.client().job(1)["max_slowdown_permille"] == 35, m.client().job(1)
+
+
+TENANTS = ("[tenant thrifty]\nmax_slowdown = 4%\nclock_policy = ladder\n[tenant thrifty/night]\nmax_slowdown = 9%\n"
+           "[tenant thrifty/night/late]\nweight = 2\n[tenant fast]\nmax_slowdown = 0%\n")
+
+
+def tenants_and_the_daemon_have_defaults():
+    with kit.machine(gpus=4) as m:
+        path = m.path("tenants.conf")
+        with open(path, "w", encoding="ascii") as file:
+            file.write(TENANTS)
+        m.more_flags = ("--clock-epoch", "500ms", "--max-slowdown", "2%", "--tenants-file", path)
+        m.start()
+        client = m.client()
+        asked = {"daemon": {}, "thrifty": {"tenant": "thrifty"}, "late": {"tenant": "thrifty/night/late"},
+                 "fast": {"tenant": "fast"}}
+        jobs = {who: client.submit(m.load_argv("--profile", "gemm", "--quiet"), gpus=1, **more)["id"]
+                for who, more in asked.items()}
+        for who, governor, permille in (("daemon", "assured", 20), ("thrifty", "ladder", 40), ("late", "ladder", 90)):
+            kit.until(lambda job=jobs[who]: view(client, job).get("state"), kit.WAIT_S, who)
+            got = client.job(jobs[who])["report"].get("governor"), view(client, jobs[who])["max_slowdown_permille"]
+            assert got == (governor, permille), (who, got)
+        text = m.takt("show", str(jobs["daemon"])).stdout
+        assert "at most 2.0 % longer (the default here)" in text, text
+        kit.until(lambda: client.job(jobs["fast"]).get("pid"), kit.WAIT_S, "it runs")
+        assert not view(client, jobs["fast"]).get("state"), view(client, jobs["fast"])
+        with open(path, "w", encoding="ascii") as file:
+            file.write("[tenant lost]\nclock_policy = nobody\n")
+        kit.until(lambda: "there is no governor 'nobody'" in m.takt("status").stdout, kit.WAIT_S,
+                  lambda: m.takt("status").stdout)
+        for job in jobs.values():
+            client.cancel(job)
+            client.wait(job)
+
+
+def without_permission_it_says_what_it_would_set():
+    kit.needs_a_plain_twin()
+    with kit.machine(gpus=1) as m:
+        m.twin("fault", "0", "permission")
+        m.more_flags = ("--clock-epoch", "500ms")
+        m.start()
+        client = m.client()
+        job = client.submit(train_argv(m), gpus=1, max_slowdown_permille=50)["id"]
+        kit.until(lambda: view(client, job).get("state") == "advises", kit.WAIT_S, lambda: view(client, job))
+        text = m.takt("show", str(job)).stdout
+        assert "would hold SM clock within" in text, text
+        assert not m.locked(), m.locked()
+        client.cancel(job)
+        client.wait(job)
+
+
+def a_job_that_is_too_short_stays_at_the_highest_clock():
+    with governed(estimate_ms=3000) as (m, client, job):
+        kit.until(lambda: view(client, job).get("state") == "over", kit.WAIT_S, lambda: view(client, job))
+        assert "before a governor has settled" in view(client, job)["note"], view(client, job)
+        assert not m.locked(), m.locked()
+
+
+def one_that_is_frozen_lets_its_clocks_go():
+    with governed() as (m, client, job):
+        kit.until(lambda: settled(client, job) and m.locked(), SETTLED_S, lambda: view(client, job))
+        before = view(client, job)["epochs"]
+        assert m.takt("freeze", str(job)).returncode == 0
+        kit.until(lambda: view(client, job)["state"] == "rests", kit.WAIT_S, lambda: view(client, job))
+        assert "it stands still" in m.takt("show", str(job)).stdout, m.takt("show", str(job))
+        goes_back(m)
+        assert m.takt("thaw", str(job)).returncode == 0
+        kit.until(lambda: view(client, job)["state"] == "holds" and m.locked(), kit.WAIT_S, lambda: view(client, job))
+        assert view(client, job)["epochs"] >= before, (before, view(client, job))
+        client.cancel(job)
+        client.wait(job)
+        goes_back(m)
+
+
+def on_a_shared_gpu_only_its_own_words_count():
+    with kit.machine(gpus=1) as m:
+        m.more_flags = ("--clock-epoch", "500ms")
+        m.start()
+        client = m.client()
+        share = {"gpus": 1, "gpu_milli": 500, "gpu_mem_mib": 20000, "max_slowdown_permille": 50}
+        silent = client.submit(m.load_argv("--profile", "gemm", "--quiet"), **share)["id"]
+        says = client.submit(train_argv(m), **share)["id"]
+        kit.until(lambda: view(client, silent).get("epochs", 0) >= 12 and view(client, says).get("signal") == "job",
+                  SETTLED_S, lambda: (view(client, silent), view(client, says)))
+        text = m.takt("show", str(silent)).stdout
+        assert "nothing tells how fast it runs" in text, text
+        # It keeps the GPU at the highest clock, whatever the other could do without.
+        assert all(high >= TOP_MHZ for _, high in m.locked().values()), m.locked()
+        for job in (silent, says):
+            client.cancel(job)
+            assert "highest_mj" not in client.wait(job)["report"], client.job(job)
+        goes_back(m)
+
+
+def updated(m, job, *words):
+    done = m.takt("update", *words, str(job))
+    assert done.returncode == 0, done
+
+
+def a_promise_can_be_changed_while_it_waits_and_runs():
+    with governed() as (m, client, job):
+        waits = client.submit(["true"], gpus=1, held=True)["id"]
+        updated(m, waits, "--max-slowdown", "3%", "--clock-policy", "ladder")
+        kit.until(lambda: settled(client, job) and m.locked(), SETTLED_S, lambda: view(client, job))
+        updated(m, job, "--max-slowdown", "10%")
+        kit.until(lambda: view(client, job).get("max_slowdown_permille") == 100, kit.WAIT_S, lambda: view(client, job))
+        m.kill()
+        m.start()
+        client = m.client()
+        kit.until(lambda: view(client, job).get("epochs", 0) > 2, SETTLED_S, lambda: view(client, job))
+        assert view(client, job)["max_slowdown_permille"] == 100, view(client, job)
+        text = m.takt("show", str(waits)).stdout
+        assert "at most 3.0 % longer" in text and "ladder" in text, text
+        updated(m, job, "--clock-policy", "observe")
+        goes_back(m)
+        kit.until(lambda: not view(client, job).get("state"), kit.WAIT_S, lambda: view(client, job))
+        for words, status, says in (
+                (("--clock-policy", "thrifty", str(job)), 64, "there are observe, assured"),
+                (("--clock-policy", "slo", str(job)), 64, "needs a latency"),
+                (("--priority", "-5", "--max-slowdown", "2%", str(job)), None, "only waiting jobs can be changed")):
+            done = m.takt("update", *words)
+            assert done.returncode and status in (None, done.returncode) and says in done.stderr, (words, done)
+        assert client.job(job)["max_slowdown_permille"] == 100, client.job(job)
+        client.cancel(job)
+        ended = client.wait(job)
+        assert ended["max_slowdown_permille"] == 100 and ended["clock_policy"] == "observe", ended
+        asks = client.submit(["true"], gpus=1, held=True, clock_ask="ceiling", clock_mhz=1200)["id"]
+        done = m.takt("update", "--max-slowdown", "2%", str(asks))
+        assert done.returncode and "has asked for a clock" in done.stderr, done
+
+
+TARGET_MS = 70
+
+
+def a_serving_job_keeps_its_latency():
+    with kit.machine(gpus=1) as m:
+        m.more_flags = ("--clock-epoch", "500ms")
+        m.start()
+        client = m.client()
+        done = m.takt("submit", "-q", "--slo", f"p99={TARGET_MS}ms", "--", *train_argv(m, profile="gemm", program=SERVE))
+        assert done.returncode == 0, done
+        job = int(done.stdout)
+        kit.until(lambda: len(steps_of(m, job)) > 20 and steps_of(m, job)[-1][1] < steps_of(m, job)[1][1], SETTLED_S,
+                  lambda: view(client, job))
+        text = m.takt("show", str(job)).stdout
+        assert f"p99.0 within {TARGET_MS}.000 ms" in text and "slo" in text, text
+        assert f"slo p99 {TARGET_MS} ms" in m.takt("queue").stdout, m.takt("queue")
+        kit.until(lambda: view(client, job).get("epochs", 0) > 40, SETTLED_S, lambda: view(client, job))
+        client.cancel(job)
+        assert client.wait(job)["report"]["governor"] == "slo"
+        steps = steps_of(m, job)[1:]
+        slow = [step for step in steps if step[0] > TARGET_MS]
+        kit.note(f"simulated: {len(slow)} of {len(steps)} steps above {TARGET_MS} ms, at last "
+                 f"{steps[-1][0]:.1f} ms at {steps[-1][1]} MHz of {steps[0][1]}")
+        assert len(slow) < 0.05 * len(steps), (len(slow), len(steps))
+        goes_back(m)
+
+
+if __name__ == "__main__":
+    sys.exit(kit.main([it_takes_less_energy_and_keeps_its_promise, all_gpus_of_a_job_stand_at_one_setting,
+                       the_clocks_go_back_when_takt_dies, without_a_promise_no_clock_is_touched,
+                       one_that_says_nothing_is_judged_by_utilisation, what_cannot_be_is_refused,
+                       a_job_that_is_too_short_stays_at_the_highest_clock,
+                       tenants_and_the_daemon_have_defaults, without_permission_it_says_what_it_would_set,
+                       one_that_is_frozen_lets_its_clocks_go, on_a_shared_gpu_only_its_own_words_count,
+                       a_serving_job_keeps_its_latency, a_promise_can_be_changed_while_it_waits_and_runs]))

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads tables, examples and commands out of the pages of docs/, and types them as a reader would."""
+import os
+import re
+import subprocess
+
+import kit
+
+
+def text(page):
+    with open(os.path.join(kit.SOURCE, page), encoding="utf-8") as file:
+        return file.read()
+
+
+def table(page, first):
+    """The rows (lists of cells) of the table whose heading begins with that cell."""
+    rows = re.search(rf"^\| {re.escape(first)} \|.*\n\|[-|]+\|\n((?:\|.*\n)+)", text(page), re.M)
+    assert rows, f"{page} has no table that begins with '{first}'"
+    return [[cell.strip() for cell in re.split(r"(?<!\\)\|", row)[1:-1]] for row in rows[1].splitlines()]
+
+
+def code(cell):
+    """What is written as code in a cell."""
+    return [span.replace("\\|", "|") for span in re.findall(r"`([^`]+)`", cell)]
+
+
+def commands(page):
+    """The lines of the indented blocks, those that a backslash goes on with joined."""
+    joined = text(page).replace("\\\n", " ")
+    return [line[4:].strip() for line in joined.splitlines() if line.startswith("    ")]
+
+
+class Reader:
+    """Somebody at a shell, in a folder of his own, who sees these programs first."""
+
+    def __init__(self, folder, env, *programs):
+        self.folder = folder
+        self.env = dict(env, HOME=folder, PATH=":".join([*programs, os.environ["PATH"]]))
+
+    def type(self, line, seconds=2 * kit.WAIT_S):
+        """What the line prints; it must succeed."""
+        done = subprocess.run(["sh", "-c", line], env=self.env, cwd=self.folder, stdin=subprocess.DEVNULL, capture_output=True,
+                              text=True, timeout=seconds, check=False)
+        assert done.returncode == 0, (line, done)
+        return done.stdout
+
+    def has(self, name, script):
+        """Puts a program of that name into the folder."""
+        path = os.path.join(self.folder, name)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(script)
+        os.chmod(path, 0o755)
+
+
+def at_takt(m, folder="jobs"):
+    """A reader beside a machine's takt."""
+    return Reader(m.path(folder), m.env(), m.path("bin"), os.path.dirname(kit.TWIN))

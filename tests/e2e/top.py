@@ -1,0 +1,317 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""takt top as it is seen: in a terminal of tmux, at several sizes, with the daemon and without it.
+
+Usage: top.py BUILD_FOLDER
+"""
+import itertools
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import kit
+
+NUMBERS = itertools.count()
+SIZES = ((80, 24), (120, 40), (200, 60), (60, 20))
+
+
+class Screen:
+    """A terminal of so many columns and lines with a program in it; its exit status is shown at the end."""
+
+    def __init__(self, m, columns, lines, *command, **env):
+        if not shutil.which("tmux"):
+            raise kit.Skip("there is no tmux")
+        # One server each: the one before it may still be about to end.
+        self.m, self.tmux = m, ["tmux", "-f", os.devnull, "-S", m.path(f"tmux-{next(NUMBERS)}")]
+        words = " ".join(f"'{word}'" for word in command)
+        settings = [f"{name}={value}" for name, value in {"LC_ALL": "C.UTF-8", **env}.items()]
+        done = m.run(*self.tmux, "new-session", "-d", "-x", str(columns), "-y", str(lines), "env", *settings,
+                     "sh", "-c", words + '; echo "ended with $?"; sleep 600')
+        assert done.returncode == 0, done.stderr
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self.m.run(*self.tmux, "kill-server")
+
+    def text(self):
+        return self.m.run(*self.tmux, "capture-pane", "-p").stdout
+
+    def keys(self, *names):
+        for name in names:
+            done = self.m.run(*self.tmux, "send-keys", name)
+            assert done.returncode == 0, done.stderr
+
+    def resize(self, columns, lines):
+        self.m.run(*self.tmux, "resize-window", "-x", str(columns), "-y", str(lines))
+
+    def has(self, *texts):
+        """Waits until all of them are on the screen, and returns it."""
+        def there():
+            text = self.text()
+            return all(one in text for one in texts) and text
+        return kit.until(there, kit.WAIT_S, lambda: f"{texts} on the screen:\n{self.text()}")
+
+
+def top(m, columns, lines, *flags, **env):
+    """takt top where the simulated driver is found, too."""
+    return Screen(m, columns, lines, kit.TWIN, "exec", "--machine", m.path("machine"), "--",
+                  m.path("bin/takt"), "top", *flags, **env)
+
+
+def busy_machine(m):
+    """A job on two GPUs, and one that waits."""
+    m.start()
+    client = m.client()
+    job = client.submit(m.load_argv("--profile", "gemm", "--quiet"), gpus=2, name="train")["id"]
+    waits = client.submit(["sleep", "1000"], gpus=8, name="later")["id"]
+    kit.until(lambda: [gpu for gpu in client.status()["gpus"] if gpu.get("procs")], kit.WAIT_S, client.status)
+    return client, job, waits
+
+
+def every_size_shows_gpus_jobs_and_processes():
+    with kit.machine() as m:
+        client, job, _ = busy_machine(m)
+        pid = client.job(job)["pid"]
+        for columns, lines in SIZES:
+            with top(m, columns, lines) as screen:
+                text = screen.has("8 GPU", "SIMULATED", f"#{job}", "Processes", "100 %")
+                assert str(pid) in text or "takt-twin" in text, text
+                assert all(len(line) <= columns for line in text.splitlines()), text
+                if lines >= 40:
+                    screen.has("H100 80GB HBM3", "Jobs 2", "later", "train")
+                else:
+                    screen.keys("BTab")
+                    screen.has("Jobs 2", "later", "train")
+                kit.note(screen.text())
+                screen.keys("q")
+                screen.has("ended with 0")
+
+
+def a_window_changes_its_size():
+    with kit.machine() as m:
+        busy_machine(m)
+        with top(m, 80, 24) as screen:
+            screen.has("UTIL", "Processes")
+            screen.resize(160, 50)
+            screen.has("Jobs 2", "Processes", "\u256d")
+            screen.resize(40, 8)
+            kit.until(lambda: "takt" in screen.text() and "\u256d" not in screen.text(), kit.WAIT_S, screen.text)
+            screen.resize(10, 3)
+            screen.resize(100, 30)
+            screen.has("Processes", "8 GPU")
+
+
+def a_gpu_fault_appears():
+    with kit.machine(gpus=2) as m:
+        m.start()
+        with top(m, 120, 40, "--rate", "5") as screen:
+            screen.has("0 H100", "free")
+            m.twin("fault", "1", "lost")
+            screen.has("lost")
+            m.twin("fault", "1", "none")
+
+
+def without_a_daemon_the_driver_is_read():
+    with kit.machine(gpus=2) as m:
+        load = subprocess.Popen(m.load_argv("--profile", "gemm", "--gpus", "0", "--quiet"), env=m.env())
+        try:
+            with top(m, 100, 30) as screen:
+                text = screen.has("no daemon", "100 %", str(load.pid), "takt-twin")
+                assert "Jobs" not in text, text
+                m.start()
+                screen.has("running,", "waiting")
+                m.kill()
+                screen.has("no daemon", str(load.pid))
+                m.start()
+                screen.has("0 running")
+        finally:
+            load.kill()
+            load.wait()
+
+
+def a_daemon_that_dies_and_returns():
+    """Without a driver either: what was known stays, marked as old."""
+    with kit.machine(gpus=2) as m:
+        m.start()
+        with Screen(m, 100, 30, m.path("bin/takt"), "top") as screen:
+            screen.has("2 GPUs", "free")
+            m.kill()
+            screen.has("NO NEWS", "2 GPUs", "no takt answers")
+            m.start()
+            kit.until(lambda: "NO NEWS" not in screen.text() and "2 GPUs" in screen.text(), kit.WAIT_S, screen.text)
+
+
+def a_job_is_cancelled_after_a_question():
+    with kit.machine(gpus=2) as m:
+        m.start()
+        client = m.client()
+        job = client.submit(["sleep", "1000"], gpus=1, name="precious")["id"]
+        with top(m, 100, 30) as screen:
+            screen.has("precious")
+            screen.keys("BTab", "c")
+            screen.has(f"Cancel job {job} precious?", "user", "command   sleep 1000", "GPUs", "leave it")
+            screen.keys("x", "Enter")  # neither is a yes
+            screen.keys("n")
+            kit.until(lambda: "leave it" not in screen.text(), kit.WAIT_S, screen.text)
+            assert client.job(job)["state"] == "running", client.job(job)
+            screen.keys("c")
+            screen.has("leave it")
+            screen.keys("y")
+            screen.has(f"job {job} is being cancelled")
+            assert client.wait(job)["state"] == "cancelled", client.job(job)
+
+
+def a_job_is_requeued_after_a_question():
+    with kit.machine(gpus=2) as m:
+        m.start()
+        client = m.client()
+        job = client.submit(["sleep", "1000"], gpus=1, name="anew")["id"]
+        kit.until(lambda: client.job(job)["state"] == "running", kit.WAIT_S, lambda: client.job(job))
+        with top(m, 100, 30) as screen:
+            screen.has("anew")
+            screen.keys("BTab", "R")
+            screen.has(f"Requeue job {job} anew?", "begins anew", "command   sleep 1000", "leave it")
+            screen.keys("y")
+            screen.has(f"job {job} is being ended")
+            kit.until(lambda: (client.job(job)["state"], client.job(job)["attempt"]) == ("running", 2), kit.WAIT_S,
+                      lambda: client.job(job))
+
+
+def a_signal_goes_to_the_process_that_was_shown():
+    with kit.machine(gpus=1) as m:
+        load = subprocess.Popen(m.load_argv("--profile", "gemm", "--quiet"), env=m.env())
+        try:
+            with top(m, 100, 30) as screen:
+                screen.has(str(load.pid))
+                screen.keys("F9")
+                screen.has(f"Signal process {load.pid}?", "takt-twin", "SIGTERM")
+                screen.keys("Right", "Right")
+                screen.has("SIGKILL")
+                screen.keys("y")
+                screen.has("signal 9 is sent")
+                assert load.wait(kit.WAIT_S) == -9
+        finally:
+            load.kill()
+            load.wait()
+
+
+def a_process_that_has_ended_gets_no_signal():
+    with kit.machine(gpus=1) as m:
+        load = subprocess.Popen(m.load_argv("--profile", "gemm", "--quiet"), env=m.env())
+        with top(m, 100, 30) as screen:
+            screen.has(str(load.pid))
+            screen.keys("F9")
+            screen.has(f"Signal process {load.pid}?")
+            load.kill()
+            load.wait()
+            screen.keys("y")
+            screen.has("it has ended")
+
+
+def filter_tree_sort_zoom_and_help():
+    with kit.machine() as m:
+        client, job, _ = busy_machine(m)
+        with top(m, 120, 40) as screen:
+            screen.has("Jobs 2", "train", "later")
+            screen.keys("/", "l", "a", "t", "e", "r", "Enter")
+            screen.has("filter: later", "Jobs 1")
+            screen.keys("Escape")
+            screen.has("Jobs 2")
+            screen.keys("t")
+            screen.has("\u25be")
+            screen.keys("t", "s")
+            screen.has("by pid")
+            screen.keys("?")
+            screen.has("filter jobs and processes", "signal the process")
+            screen.keys("q")  # ends the help alone
+            screen.has("Processes")
+            screen.keys("Tab", "Enter")
+            screen.has("temperature", "clock", "PCIe")
+            screen.keys("Escape")
+            screen.has("Jobs 2")
+            screen.keys("BTab", "Home", "Enter")
+            screen.has(f"job {job} train", "energy")
+        assert client.job(job)["state"] == "running"
+
+
+def without_a_terminal_it_says_what_to_do():
+    with kit.machine(gpus=2) as m:
+        done = m.takt("top")
+        assert done.returncode == 64 and "--once" in done.stderr, done
+        m.start()
+        with Screen(m, 80, 24, m.path("bin/takt"), "top", TERM="no-such-terminal") as screen:
+            screen.has("'no-such-terminal'", "is not known", "ended with 69")
+    with kit.machine(gpus=2) as m:
+        done = m.takt("top", "--once")
+        assert done.returncode == 69 and "no takt answers" in done.stderr, done
+        bad = m.takt("top", "--once", "--rate", "0.01")
+        assert bad.returncode == 64 and "--rate" in bad.stderr, bad
+        bad = m.takt("top", "--once", "--host", "-oProxyCommand=true")
+        assert bad.returncode == 64 and "no host" in bad.stderr, bad
+
+
+def scripts_get_text_and_json():
+    with kit.machine() as m:
+        _, job, _ = busy_machine(m)
+        m.more_env["LC_ALL"] = "C"
+        shown = m.takt("top", "--once").stdout
+        assert "8 GPUs" in shown and "train" in shown, shown
+        shown.encode("ascii")  # what a locale without UTF-8 gets
+        look = json.loads(m.takt("top", "--json").stdout)
+        assert look["from"] == "daemon" and len(look["status"]["gpus"]) == 8, look
+        assert [one["id"] for one in look["queue"]["jobs"]][0] == job, look
+        (proc,) = look["processes"]
+        assert proc["job_id"] == job and len(proc["gpus"]) == 2 and "load" in proc["command"], proc
+        alone = json.loads(m.twin_exec("top", "--json", "--driver").stdout)
+        assert alone["from"] == "driver" and "queue" not in alone, alone
+        assert [one["pid"] for one in alone["processes"]] == [proc["pid"]], alone
+        assert alone["status"]["gpus"][0]["margin_c"] > 0 and alone["status"]["gpus"][0]["nvlinks_up"] == 18, alone
+
+
+def another_machine_is_reached_by_ssh():
+    with kit.machine(gpus=2) as m:
+        m.start()
+        os.mkdir(m.path("path"))
+        with open(m.path("path/ssh"), "w", encoding="ascii") as file:
+            file.write(f"#!/bin/sh\necho \"$@\" >{m.path('ssh.log')}\n")
+        os.chmod(m.path("path/ssh"), 0o755)
+        m.more_env["PATH"] = m.path("path") + ":" + os.environ["PATH"]
+        done = m.takt("top", "--once", "--host", "ana@node7", "--rate", "2")
+        assert done.returncode == 0, done
+        with open(m.path("ssh.log"), encoding="ascii") as file:
+            assert file.read() == "-- ana@node7 takt top --rate 2 --once\n"
+
+
+def colours_are_left_out_when_they_are_not_wanted():
+    with kit.machine(gpus=2) as m:
+        m.start()
+
+        def colours(**env):
+            with top(m, 80, 24, TERM="tmux-256color", **env) as screen:
+                screen.has("2 GPUs")
+                return "38;5;" in m.run(*screen.tmux, "capture-pane", "-p", "-e").stdout
+        assert colours()
+        assert not colours(NO_COLOR="1")
+
+
+if __name__ == "__main__":
+    sys.exit(kit.main([
+        every_size_shows_gpus_jobs_and_processes,
+        a_window_changes_its_size,
+        a_gpu_fault_appears,
+        without_a_daemon_the_driver_is_read,
+        a_daemon_that_dies_and_returns,
+        a_job_is_cancelled_after_a_question,
+        a_job_is_requeued_after_a_question,
+        a_signal_goes_to_the_process_that_was_shown,
+        a_process_that_has_ended_gets_no_signal,
+        filter_tree_sort_zoom_and_help,
+        without_a_terminal_it_says_what_to_do,
+        scripts_get_text_and_json,
+        another_machine_is_reached_by_ssh,
+        colours_are_left_out_when_they_are_not_wanted,
+    ]))

@@ -1,0 +1,295 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""takt tune on a simulated machine: it finds what the board's own curve says, stops when something is
+wrong, and leaves no clock changed, however it ends.
+
+Usage: tune.py BUILD
+"""
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import kit
+
+sys.path.insert(0, os.path.join(kit.SOURCE, "tests/sim"))
+from report_document import document_of
+
+TRAIN = """
+import sys, time
+sys.path.insert(0, sys.argv[1])
+from takt_progress import Progress
+progress = Progress()
+while True:
+    time.sleep(0.02)
+    progress.add(steps=1)
+"""
+
+
+@contextlib.contextmanager
+def tuned(gpus=1, **more):
+    with kit.machine(gpus=gpus, **more) as m:
+        with open(m.path("mixed.toml"), "w", encoding="ascii") as file:
+            file.write(kit.MIXED)
+        m.more_env["XDG_STATE_HOME"] = m.path("home")
+        m.start()
+        yield m
+
+
+def load(m, *words):
+    return [kit.TWIN, "load", "--profile", m.path("mixed.toml"), "--quiet", *words]
+
+
+def tune(m, *words):
+    return m.run(m.path("bin/takt"), "tune", *words, cwd=m.folder)
+
+
+def result(done):
+    assert done.returncode == 0, done
+    return json.loads(done.stdout)
+
+
+def begin(m, *words, wait=True, **env):
+    """takt tune in the background, once its sweep has set a clock."""
+    process = subprocess.Popen([m.path("bin/takt"), "tune", *words], env=m.env(**env), cwd=m.folder,
+                               stdout=m.log, stderr=m.log, start_new_session=True)
+    if wait:
+        kit.until(m.locked, kit.WAIT_S, lambda: "a clock is set; " + m.said())
+    return process
+
+
+def is_clean(m):
+    return not m.locked() and all(gpu["limit_mw"] == gpu["default_limit_mw"] for gpu in m.boards())
+
+
+def comes_to_rest(m):
+    kit.until(lambda: is_clean(m) and not m.client().live(), kit.WAIT_S, lambda: f"{m.boards()} {m.said()}")
+
+
+def it_recommends_what_the_boards_curve_says():
+    with tuned() as m:
+        found = result(tune(m, "--clocks", "1500,600", "--repeat", "2", "--max-slowdown", "60%", "--save", "mixed",
+                            "--json", "--csv", "t.csv", "--svg", "t.svg", "--html", "t.html", "--",
+                            *load(m, "--steps", "12")))
+        assert found["simulated"] and found["unit"] == "run" and found["seed"] == 1, found
+        points = {point["sm_mhz"]: point for point in found["points"]}
+        assert sorted(points) == [600, 1500, 1980] and all(p["runs"] == 2 for p in points.values()), points
+        assert points[1980]["slowdown_pct"] == 0 and 2 < points[1500]["slowdown_pct"] < 35, points
+        assert points[600]["slowdown_pct"] > 50 and points[1500]["saved_pct"] > 3, points
+        assert points[1500]["pareto"] and found["recommended"]["sm_mhz"] == 1500, found
+        assert points[1500]["measured_sm_mhz"] <= 1515, points
+        comes_to_rest(m)
+        with open(m.path("t.csv"), encoding="ascii") as file:
+            assert len(file.readlines()) == 4
+        with open(m.path("t.svg"), encoding="ascii") as file:
+            svg = file.read()
+        assert svg.startswith("<svg xmlns=") and "SIMULATED" in svg, svg[:200]
+        assert document_of(m.path("t.html")) == found
+        listed = tune(m, "--profiles").stdout
+        assert "mixed" in listed and "1500" in listed and "SIMULATED" in listed, listed
+        # The profile is what a job of that name gets.
+        ran = m.takt("run", "--name", "mixed", "--clock", "profile", "--json", "--", *load(m, "--steps", "3"))
+        view = json.loads(ran.stderr[ran.stderr.index("{"):])
+        assert view["clock_max_mhz"] == 1500 and view["report"]["mean_sm_mhz"] <= 1515, view
+        other = m.takt("run", "--name", "other", "--clock", "profile", "--", "true")
+        assert other.returncode == 66 and "no profile of a job named 'other'" in other.stderr, other
+
+
+def it_runs_on_the_gpu_that_is_named():
+    with tuned(gpus=2) as m:
+        found = result(tune(m, "--gpu-index", "1", "--clocks", "1500", "--repeat", "1", "--json", "--", *load(m, "--steps", "2")))
+        assert found["simulated"], found
+        swept = [job for job in m.client().ask("GET", "/v1/jobs?history=1&limit=100")["jobs"] if job["name"] == "tune"]
+        assert [job["gpu_list"] for job in swept] == [[1]], swept
+        comes_to_rest(m)
+        refused = tune(m, "--gpu-index", "2", "--", "true")
+        assert refused.returncode != 0 and "asks for GPU 2" in refused.stderr, refused
+
+
+def a_profile_of_another_board_is_not_used():
+    with tuned() as m, kit.machine(board="dgx-a100", gpus=1) as other:
+        result(tune(m, "--clocks", "1500", "--repeat", "1", "--max-slowdown", "50%", "--save", "mixed", "--json", "--",
+                    *load(m, "--steps", "4")))
+        other.more_env["XDG_STATE_HOME"] = m.path("home")
+        other.start()
+        for verb in ("run", "submit"):
+            done = other.takt(verb, "--name", "mixed", "--clock", "profile", "--", "true")
+            assert done.returncode == 69 and "H100 80GB HBM3, which is not here" in done.stderr, done
+        assert not other.client().live()
+
+
+def a_png_is_drawn_by_another_program():
+    with tuned() as m:
+        os.mkdir(m.path("tools"))
+        m.more_env["PATH"] = m.path("tools")
+        words = ("--clocks", "1500", "--repeat", "1", "--png", "t.png", "--", *load(m, "--steps", "2"))
+        done = tune(m, *words)
+        assert done.returncode == 69 and "needs rsvg-convert" in done.stdout and not os.path.exists(m.path("t.png")), done
+        with open(m.path("tools/rsvg-convert"), "w", encoding="ascii") as file:
+            file.write("#!/bin/sh\nexec /bin/cat\n")
+        os.chmod(m.path("tools/rsvg-convert"), 0o755)
+        assert tune(m, *words).returncode == 0
+        with open(m.path("t.png"), encoding="ascii") as file:
+            assert file.read().startswith("<svg xmlns=")
+
+
+def a_tight_promise_keeps_the_highest_clock_and_power_limits_are_tried():
+    with tuned() as m:
+        done = tune(m, "--clocks", "600", "--power-limits", "300", "--repeat", "1", "--max-slowdown", "0.5%", "--json",
+                    "--", kit.TWIN, "load", "--quiet", "--steps", "8")
+        found = result(done)
+        limited = [point for point in found["points"] if point.get("power_limit_w") == 300]
+        assert len(limited) == 1 and limited[0]["power_w"] < 400 < found["points"][0]["power_w"], found
+        assert limited[0]["slowdown_pct"] > 5 and found["recommended"]["sm_mhz"] == 1980, found
+        assert "power_limit_w" not in found["recommended"], found
+        comes_to_rest(m)
+
+
+def progress_is_what_it_goes_by():
+    with tuned() as m:
+        examples = os.path.join(kit.SOURCE, "examples")
+        found = result(tune(m, "--clocks", "1000", "--repeat", "1", "--for", "6s", "--json", "--", sys.executable,
+                            "-c", TRAIN, examples))
+        assert found["unit"] == "step", found
+        assert all(5 < point["performance"] <= 51 for point in found["points"]), found
+        # Nothing to go by.
+        done = tune(m, "--for", "300ms", "--repeat", "1", "--", "sleep", "60")
+        assert done.returncode == 64 and "tells no progress" in done.stdout, done
+        comes_to_rest(m)
+
+
+def it_stops_when_something_is_wrong():
+    with tuned() as m:
+        count = f"n=$(cat {m.path('n')} 2>/dev/null || echo 0); echo $((n + 1)) >{m.path('n')}; "
+        for more, script, words in (
+                ((), "exit 3", "failed with exit status 3"),
+                (("--same-output",), "cat " + m.path("n"), "output differs"),
+                (("--check", f"test $(cat {m.path('n')}) -lt 3"), "true", "says no"),
+                ((), "kill -9 $$", "killed by signal 9")):
+            if os.path.exists(m.path("n")):
+                os.unlink(m.path("n"))
+            done = tune(m, *more, "--clocks", "1000", "--", "sh", "-c", count + script)
+            assert done.returncode not in (0, 64) and words in done.stdout, done
+            comes_to_rest(m)
+        done = tune(m, "--save", "never", "--", "false")
+        assert done.returncode != 0 and "No profiles yet" in tune(m, "--profiles").stdout, done
+
+
+def an_xid_or_an_ecc_error_stops_the_sweep():
+    with tuned() as m:
+        for fault, said in (("xid=92", "XID 92 while it ran"), ("ecc-corrected", "ECC error while it ran")):
+            process = begin(m, "--clocks", "1500,1000", "--save", "x", "--", *load(m, "--steps", "30"))
+            kit.until(lambda: m.boards()[0]["processes"], kit.WAIT_S, m.boards)
+            m.twin("fault", "0", fault)
+            assert process.wait(kit.WAIT_S) != 0
+            assert said in m.said(), m.said()
+            comes_to_rest(m)
+            m.twin("fault", "0", "none")
+        assert "No profiles yet" in tune(m, "--profiles").stdout
+
+
+def clocks_are_back_however_it_ends():
+    with tuned() as m:
+        words = ("--clocks", "1500,1000", "--", *load(m, "--steps", "600"))
+        process = begin(m, *words)
+        os.kill(process.pid, signal.SIGINT)
+        process.wait(kit.WAIT_S)
+        comes_to_rest(m)
+        process = begin(m, *words)
+        process.kill()
+        process.wait(kit.WAIT_S)
+        comes_to_rest(m)
+        process = begin(m, *words)
+        os.kill(m.client().live()[0]["pid"], signal.SIGKILL)
+        assert process.wait(kit.WAIT_S) != 0
+        comes_to_rest(m)
+
+
+def clocks_are_back_after_death_at_each_point():
+    with tuned() as m:
+        for point in ("tune.before_set:2", "tune.after_set:2", "tune.in_run:2", "tune.before_report",
+                      "tune.before_save"):
+            process = begin(m, "--clocks", "1000", "--repeat", "1", "--save", "x", "--", *load(m, "--steps", "2"),
+                            wait=False, TAKT_CRASH_AT=point)
+            assert process.wait(kit.WAIT_S) != 0, point
+            comes_to_rest(m)
+            assert "No profiles yet" in tune(m, "--profiles").stdout, point
+
+
+def without_permission_it_measures_what_is():
+    with tuned() as m:
+        m.twin("fault", "0", "permission")
+        done = tune(m, "--clocks", "1000", "--repeat", "1", "--", *load(m, "--steps", "3"))
+        assert done.returncode == 0 and "takt may not set" in done.stdout, done
+        assert "nvidia-smi" in done.stdout or "permission" in done.stdout, done
+        assert not m.locked()
+
+
+def the_built_in_benchmark_says_simulated_and_counts_steps():
+    with tuned() as m:
+        done = m.twin_exec("bench", "gpu", "--seconds", "1", "--json")
+        found = json.loads(done.stdout)
+        assert found["simulated"] and found["unit"] == "step" and 8 < found["performance"] < 11, found
+        assert not {"peak", "share_of_peak_pct", "dtype", "size"} & found.keys() and found["power_w"] > 300, found
+        said = m.twin_exec("bench", "gpu", "--seconds", "1", "--kind", "stream").stdout
+        assert said.startswith("SIMULATED") and "FLOP" not in said and "GB/s" not in said, said
+        found = result(tune(m, "--bench", "stream", "--clocks", "1000", "--repeat", "1", "--for", "1s", "--max-slowdown",
+                            "10%", "--json"))
+        assert found["simulated"] and found["unit"] == "step", found
+        assert found["recommended"]["sm_mhz"] == 1000, found  # bound to memory
+        comes_to_rest(m)
+
+
+def what_dies_in_the_driver_is_an_error_with_a_name():
+    with tuned() as m:
+        with open(m.path("dies"), "w", encoding="ascii") as file:
+            file.write("#!/bin/sh\nkill -SEGV $$\n")
+        os.chmod(m.path("dies"), 0o755)
+        done = m.run(kit.TWIN, "exec", "--machine", m.path("machine"), "--", "env", "TAKT_TWIN_PROGRAM=" + m.path("dies"),
+                     m.path("bin/takt"), "bench", "gpu", "--seconds", "1")
+        assert done.returncode == 1 and "killed by signal 11" in done.stderr, done
+        done = m.run(kit.TWIN, "exec", "--machine", m.path("machine"), "--", "env", "TAKT_TWIN_PROGRAM=/nowhere/twin",
+                     m.path("bin/takt"), "bench", "gpu", "--seconds", "1")
+        assert done.returncode == 69 and "stands in for CUDA here, cannot be started" in done.stderr, done
+        done = m.takt("bench", "gpu")  # no driver at all
+        assert done.returncode == 69 and "driver" in done.stderr, done
+        for words, said in ((("--dtype", "f8"), "f16, bf16"), (("--kind", "x"), "matmul or stream"),
+                            (("--seconds", "0"), "1 to 3600"), (("--size", "70000"), "65536 at most")):
+            done = m.takt("bench", "gpu", *words)
+            assert done.returncode == 64 and said in done.stderr, done
+
+
+def wrong_words_are_named():
+    with tuned() as m:
+        for words, said in ((("--clocks", "1000", "--steps", "3"), "exclude each other"),
+                            (("--bench", "fft"), "matmul or stream"), (("--save", "a b", "--", "true"), "name of a job"),
+                            (("--bench", "matmul", "--", "true"), "without a command")):
+            done = tune(m, *words)
+            assert done.returncode == 64 and said in done.stderr, done
+        for words, said in ((("--clocks", "99999", "--", "true"), "are accepted"),
+                            (("--metric", "speed", "--", "true"), "progress or time"),
+                            (("--max-slowdown", "much", "--", "true"), "such as 5%")):
+            done = tune(m, *words)
+            assert done.returncode == 64 and said in done.stdout, done
+        assert not m.locked()
+
+
+if __name__ == "__main__":
+    sys.exit(kit.main([
+        it_recommends_what_the_boards_curve_says,
+        it_runs_on_the_gpu_that_is_named,
+        a_profile_of_another_board_is_not_used,
+        a_png_is_drawn_by_another_program,
+        a_tight_promise_keeps_the_highest_clock_and_power_limits_are_tried,
+        progress_is_what_it_goes_by,
+        it_stops_when_something_is_wrong,
+        an_xid_or_an_ecc_error_stops_the_sweep,
+        clocks_are_back_however_it_ends,
+        clocks_are_back_after_death_at_each_point,
+        without_permission_it_measures_what_is,
+        the_built_in_benchmark_says_simulated_and_counts_steps,
+        what_dies_in_the_driver_is_an_error_with_a_name,
+        wrong_words_are_named,
+    ]))

@@ -1,0 +1,301 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""takt as it is installed for all users of a machine: its units under systemd, with jobs running, while each of
+them is stopped, restarted, killed and replaced, and over a reboot.
+
+The guest's first process is this machine's systemd with its journal and nothing else; takt is put there by `meson
+install`. Whether a job lived through something is asked of the kernel: the same process, by its number and the
+time it began. At its first end the guest sends what a disk would have kept over its second serial line, and is
+booted again with it.
+
+Usage: units.py BUILD_FOLDER
+"""
+import glob
+import os
+import subprocess
+import sys
+import tempfile
+
+import guest
+import kit
+
+SYSTEMD = "/lib/systemd/systemd"
+PROGRAMS = (SYSTEMD, "/lib/systemd/systemd-journald", "/lib/systemd/systemd-shutdown", "/bin/systemctl", "/bin/journalctl")
+UNITS = "/lib/systemd/system"
+OTHER_UNITS = ("systemd-journald.service", "systemd-journald.socket", "systemd-journald-dev-log.socket",
+               "systemd-reboot.service", "systemd-poweroff.service")
+BOOT = "init=" + SYSTEMD, "systemd.show_status=0", "systemd.log_level=notice", "systemd.default_standard_output=journal"
+
+TRIAL = """[Unit]
+After=multi-user.target
+[Service]
+Type=oneshot
+ExecStart=/bin/sh /script
+TimeoutStartSec=infinity
+"""
+# As docs/install.md has it for settings and the simulated driver.
+DROP_IN = """[Service]
+Environment=TAKT_TWIN=/run/machine
+ExecStart=
+ExecStart=%s serve --users all --config /etc/takt/takt.conf
+"""
+CONFIG = """metrics_listen = off
+nvml_path = /usr/bin/lib/550/libnvidia-ml.so.1
+"""
+# Run when everything else has been ended, as a disk's last state.
+KEEP = """#!/bin/sh
+export PATH=/bin
+stty -F /dev/ttyS1 raw
+tar -C / -cz -f /dev/ttyS1 var/lib/takt var/work
+"""
+
+BEGIN = r"""
+exec > /dev/ttyS0 2>&1
+echo
+export PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin HOME=/root TAKT_SOCKET=/run/takt/takt.sock
+takt-twin create hgx-h100 --path /run/machine --seed 7 > /dev/null
+chmod 666 /run/machine*
+for n in 0 1 2 3 4 5 6 7; do mknod -m 666 /dev/nvidia$n c 240 $n; done
+mknod -m 666 /dev/nvidiactl c 240 255
+mkdir -p -m 1777 /var/work
+cd /var/work
+
+as() { user=$1; shift; su -s /bin/sh "$user" -c "$*"; }
+submit() { as alice "takt submit -q $*"; }
+state() { takt show $1 | sed -n 's/^state *\([a-z]*\).*/\1/p'; }
+is() { case "$(state $1)" in $2*) ;; *) return 1 ;; esac; }
+locks() { TAKT_TWIN=/run/machine takt-twin state --json | grep -o '"locked": *true' | wc -l; }
+stands() { test $(locks) = 8; }
+main_pid() { systemctl show -P MainPID $1; }
+identity() { echo "$1 $(cut -d' ' -f22 /proc/$1/stat)"; }
+answers() { until_s 120 takt status > /run/status 2>&1 || die "$1" "$(cat /run/status; journalctl -n 40 --no-pager)"; }
+# What a job of ours does: say who it is, wait until it may end.
+cat > /bin/wait-for <<'END'
+#!/bin/sh
+echo "$$ $(cut -d' ' -f22 /proc/$$/stat)" >> /var/work/$1.ran
+cut -d: -f3 /proc/$$/cgroup > /var/work/$1.cgroup
+while [ ! -e /var/work/$1.go ]; do sleep 1; done
+echo through
+exit $2
+END
+chmod 755 /bin/wait-for
+running() { until_s 60 test -s $1.ran || die "$1 runs" "$(takt queue; journalctl -n 60 --no-pager)"; }
+the_same() {
+	if [ "$(identity $long_pid)" = "$long" ] && [ $(wc -l < long.ran) = 1 ] && is $long_job running; then ok "$1"
+	else no "$1" "$(identity $long_pid), not $long; $(state $long_job)"; fi
+}
+"""
+
+SCRIPT = r"""
+systemctl daemon-reload
+systemctl enable --now takt-jobs takt-launch takt || journalctl -n 40 --no-pager
+answers "takt answers"
+has "units are enabled as the page says" "$(systemctl is-enabled takt takt-launch.socket takt-jobs | tr '\n' ' ')" "enabled enabled enabled"
+
+long_job=$(submit -n 1 -- wait-for long 7)
+running long
+read long < long.ran
+long_pid=${long%% *}
+has "a job lies below the unit that keeps cgroups" "$(cat long.cgroup)" "/takt.slice/takt-jobs.service/takt-"
+has "it can open only its GPU" "$(takt show $long_job)" "isolation     devices"
+same "every unit is in the slice" "$(systemctl show -P Slice takt takt-launch takt-jobs | sort -u | grep .)" takt.slice
+
+launcher=$(main_pid takt-launch) serve=$(main_pid takt)
+systemctl restart takt
+answers "takt answers after a restart"
+the_same "a restart of takt ends no job"
+same "and leaves the launcher alone" "$(main_pid takt-launch)" $launcher
+if [ $(main_pid takt) != $serve ]; then ok "but takt is another"; else no "but takt is another" "$serve"; fi
+
+systemctl restart takt-launch
+the_same "a restart of the launcher ends no job"
+job=$(submit -n 1 -- wait-for after-launch 0)
+running after-launch
+has "the next job is started by the new one" "$(cat after-launch.cgroup)" "/takt.slice/takt-jobs.service/takt-"
+same "of which there is one" "$(pidof takt-launch)" "$(main_pid takt-launch)"
+
+systemctl reload takt && ok "its settings are read anew" || no "its settings are read anew" "$(journalctl -u takt -n 9 --no-pager)"
+
+systemctl stop takt
+touch after-launch.go
+until_s 60 sh -c 'test -z "$(cat /sys/fs/cgroup$(cat after-launch.cgroup)/cgroup.procs 2>/dev/null)"'
+if [ "$(identity $long_pid)" = "$long" ]; then ok "a job goes on without takt"; else no "a job goes on without takt" gone; fi
+systemctl start takt
+answers "takt answers after a stop"
+the_same "and is found again"
+until_s 60 is $job done
+same "what ended meanwhile is on record" "$(state $job)" "done"
+
+systemctl stop takt-launch.socket takt-launch
+the_same "a stop of the launcher ends no job"
+job=$(submit -n 1 -- wait-for queued 0)
+systemctl start takt-launch.socket takt-launch
+touch queued.go
+until_s 90 is $job done
+same "a job that came meanwhile is run when it is back" "$(state $job)" "done"
+
+for name in takt-actuate takt-guard; do
+	old=$(pidof $name)
+	kill -9 $old
+	until_s 60 sh -c "new=\$(pidof $name) && [ \"\$new\" != \"$old\" ]"
+	the_same "a job outlives $name"
+	if [ "$(pidof $name)" -a "$(pidof $name)" != "$old" ]; then ok "and $name comes back"; else no "and $name comes back" "$(pidof $name)"; fi
+done
+
+systemctl kill --kill-whom=all -s KILL takt
+until_s 60 sh -c "[ \$(systemctl show -P MainPID takt) -gt 0 ]"
+answers "takt answers after all of it was killed"
+the_same "a job outlives all of takt.service"
+
+systemctl restart takt-jobs
+the_same "a restart of the unit that keeps cgroups ends no job"
+job=$(submit -n 1 -- wait-for in-between 0)
+running in-between
+has "and the next job lies there too" "$(cat in-between.cgroup)" "/takt.slice/takt-jobs.service/takt-"
+touch in-between.go
+
+for name in /usr/local/libexec/takt/takt-* /usr/local/bin/takt; do cp $name /tmp/new; mv /tmp/new $name; done
+systemctl restart takt-launch takt
+answers "takt answers after an upgrade"
+the_same "an upgrade ends no job"
+same "one launcher serves it" "$(pidof takt-launch)" "$(main_pid takt-launch)"
+
+before="$(main_pid takt) $(main_pid takt-launch)"
+job=$(submit -n 0 -m 64M -- sh -c "'cat /sys/fs/cgroup\$(cut -d: -f3 /proc/self/cgroup)/memory.oom.group; tail /dev/zero; echo never'")
+takt wait $job > /dev/null
+has "a job over its memory is ended" "$(takt show $job; takt logs $job)" "ended by the kernel: over its 64 MiB of memory"
+same "and nothing of takt is" "$(main_pid takt) $(main_pid takt-launch)" "$before"
+the_same "nor another job"
+
+as bob "takt cancel $long_job" > /dev/null 2>&1
+the_same "nor is another user's cancel"
+touch long.go
+takt wait $long_job > /dev/null
+has "its end is recorded once it comes" "$(takt show $long_job)" "status 7"
+same "it ran once" "$(wc -l < long.ran)" 1
+
+printf '[[gpu]]\nsm_mhz = [345, 1200]\n' > /etc/takt/clocks.toml
+systemctl enable --now takt-clocks
+until_s 90 stands
+same "a unit declares the clocks" "$(locks)" 8
+systemctl restart takt
+answers "takt answers with clocks declared"
+same "a restart of takt leaves them so" "$(locks)" 8
+systemctl stop takt-clocks
+same "its stop takes them back" "$(locks)" 0
+printf '[[gpu]]\nmhz = 5\n' > /etc/takt/clocks.toml
+systemctl start takt-clocks 2> /dev/null && no "a wrong policy fails the unit" started || ok "a wrong policy fails the unit"
+has "and the journal has the line" "$(journalctl -u takt-clocks --no-pager)" "line 2: there is no key 'mhz'"
+systemctl reset-failed takt-clocks
+
+takt gpu drain 5 --reason "loud fan" > /dev/null
+until_s 30 sh -c 'journalctl -u takt -p notice -o export --no-pager | grep -q "loud fan"'
+said=$(journalctl -u takt -p notice -o export --no-pager | grep -B 40 -A 40 "MESSAGE=.*loud fan")
+has "the journal has what an administrator changed, at its priority" "$said" "PRIORITY=5"
+has "under takt's unit" "$said" "_SYSTEMD_UNIT=takt.service"
+same "without the prefix" "$(echo "$said" | grep -c 'MESSAGE=<')" 0
+has "what takt begins with is for information" "$(journalctl -u takt -p info..info --no-pager)" "gives them out"
+systemctl stop takt-launch.socket takt-launch
+mkdir -p /run/systemd/system/takt-launch.service.d
+printf '[Service]\nExecStart=\nExecStart=/usr/local/libexec/takt/takt-launch --listen-fd 3 --jobs /nowhere --shim /bin/true\n' > /run/systemd/system/takt-launch.service.d/broken.conf
+systemctl daemon-reload
+systemctl start takt-launch.socket takt-launch
+until_s 30 sh -c 'journalctl -u takt-launch -p err --no-pager | grep -q nowhere'
+has "a launcher that cannot start says so as an error" "$(journalctl -u takt-launch -p err --no-pager)" "/nowhere"
+rm -r /run/systemd/system/takt-launch.service.d
+systemctl daemon-reload
+systemctl reset-failed takt-launch.socket takt-launch
+systemctl restart takt-launch.socket takt-launch
+
+echo $(submit -n 1 -- wait-for reboot 0) > /var/work/plain
+echo $(submit -n 1 --requeue -- wait-for again 0) > /var/work/requeue
+running reboot
+running again
+sync
+systemctl reboot --no-block
+"""
+
+AGAIN = r"""
+tar -xzpf /kept -C /
+systemctl enable --now takt-jobs takt-launch takt
+answers "takt answers after a reboot"
+printf '[[gpu]]\nsm_mhz = [345, 1200]\n' > /etc/takt/clocks.toml
+systemctl enable --now takt-clocks
+until_s 90 stands
+same "clocks are declared again" "$(locks)" 8
+until_s 60 is $(cat plain) interrupted
+same "a job that a reboot ended is interrupted" "$(state $(cat plain))" interrupted
+touch again.go
+until_s 90 is $(cat requeue) done
+same "and run again if it was to be" "$(state $(cat requeue)) $(wc -l < again.ran)" "done 2"
+same "only then" "$(wc -l < reboot.ran)" 1
+echo @end
+systemctl poweroff --no-block
+"""
+
+NAMES = [
+    "units are enabled as the page says", "a job lies below the unit that keeps cgroups",
+    "it can open only its GPU", "every unit is in the slice",
+    "a restart of takt ends no job", "and leaves the launcher alone", "but takt is another",
+    "a restart of the launcher ends no job", "the next job is started by the new one", "of which there is one",
+    "its settings are read anew",
+    "a job goes on without takt", "and is found again", "what ended meanwhile is on record",
+    "a stop of the launcher ends no job", "a job that came meanwhile is run when it is back",
+    "a job outlives takt-actuate", "and takt-actuate comes back",
+    "a job outlives takt-guard", "and takt-guard comes back", "a job outlives all of takt.service",
+    "a restart of the unit that keeps cgroups ends no job", "and the next job lies there too",
+    "an upgrade ends no job", "one launcher serves it",
+    "a job over its memory is ended", "and nothing of takt is", "nor another job", "nor is another user's cancel",
+    "its end is recorded once it comes", "it ran once",
+    "a unit declares the clocks", "a restart of takt leaves them so", "its stop takes them back",
+    "a wrong policy fails the unit", "and the journal has the line", "clocks are declared again",
+    "the journal has what an administrator changed, at its priority", "under takt's unit", "without the prefix",
+    "what takt begins with is for information", "a launcher that cannot start says so as an error",
+    "a job that a reboot ended is interrupted", "and run again if it was to be", "only then",
+]
+
+
+def install(folder):
+    done = subprocess.run(["meson", "install", "-C", kit.BUILD, "--no-rebuild", "--quiet", "--destdir", folder],
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def image(takt, script):
+    archive = guest.base()
+    for program in PROGRAMS:
+        archive.program(program)
+    for unit in (*glob.glob(UNITS + "/*.target"), *(os.path.join(UNITS, name) for name in OTHER_UNITS)):
+        if not os.path.islink(unit):
+            archive.file(unit)
+    archive.tree(takt)
+    (command,) = glob.glob(takt + "/**/bin/takt", recursive=True)
+    archive.link("init", SYSTEMD)
+    archive.link("etc/systemd/system/default.target", UNITS + "/multi-user.target")
+    archive.link("etc/systemd/system/sysinit.target.wants/systemd-journald.service", UNITS + "/systemd-journald.service")
+    archive.link("etc/systemd/system/multi-user.target.wants/trial.service", "../trial.service")
+    archive.text("etc/systemd/system/trial.service", TRIAL)
+    archive.text("etc/systemd/system/takt.service.d/simulated.conf", DROP_IN % ("/" + os.path.relpath(command, takt)))
+    archive.text("etc/takt/takt.conf", CONFIG)
+    archive.text("etc/machine-id", "0" * 31 + "1\n")
+    archive.text("lib/systemd/system-shutdown/keep", KEEP, 0o755)
+    archive.text("script", guest.TESTING + BEGIN + script)
+    return archive
+
+
+def run():
+    if not os.path.exists(SYSTEMD):
+        raise kit.Skip("systemd is not installed (tools/packages.txt has its package)")
+    with tempfile.TemporaryDirectory(prefix="tk-units-") as folder:
+        takt, kept = os.path.join(folder, "takt"), os.path.join(folder, "kept")
+        install(takt)
+        said = guest.boot(image(takt, SCRIPT), *BOOT, second=kept)
+        if os.path.getsize(kept):
+            second = image(takt, AGAIN)
+            second.file(kept, "kept")
+            said += guest.boot(second, *BOOT)
+        return said
+
+
+if __name__ == "__main__":
+    sys.exit(kit.main(guest.cases_of(run, NAMES)))

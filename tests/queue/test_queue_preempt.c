@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Jobs that have to go for others: nobody for nothing, whoever goes runs again, and a restart of
+ * takt in between changes neither. */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "queue_kit.h"
+
+/* `gpus` GPUs, may be pushed out, and runs. */
+static uint64_t run_preemptible(struct kit *kit, uint32_t gpus, int checkpoint_signal)
+{
+	struct takt_jobspec spec = kit_spec(gpus);
+	uint64_t id;
+
+	spec.preemptible = true;
+	spec.checkpoint_signal = checkpoint_signal;
+	spec.checkpoint_grace_ms = checkpoint_signal ? 60000 : 0;
+	id = kit_accept_spec(kit, spec);
+	kit_started(kit, id);
+	kit_settle(kit);
+	return id;
+}
+
+/* A kit in which such a job holds all GPUs and has been told to go for another: its id. */
+static uint64_t open_pushing(struct kit *kit, int checkpoint_signal)
+{
+	uint64_t victim;
+
+	kit_open_preempting(kit);
+	victim = run_preemptible(kit, KIT_GPUS, checkpoint_signal);
+	kit_accept(kit, KIT_GPUS, 5);
+	kit_settle(kit);
+	return victim;
+}
+
+static enum takt_job_state state_of(const struct kit *kit, uint64_t id)
+{
+	return takt_queue_find(kit->queue, id)->row.state;
+}
+
+static void who_makes_room_waits_and_runs_again(void **state)
+{
+	struct kit kit;
+	const struct takt_queue_job *job;
+	uint64_t victim, urgent;
+
+	kit_open_preempting(&kit);
+	victim = run_preemptible(&kit, 8, 0);
+	urgent = kit_accept(&kit, 4, 5);
+	kit_settle(&kit);
+	assert_true(kit_was_stopped(&kit, victim));
+	assert_int_equal(state_of(&kit, victim), TAKT_JOB_STOPPING);
+	job = takt_queue_find(kit.queue, victim);
+	assert_non_null(strstr(job->row.message, "makes room for job 2"));
+	kit_ended(&kit, victim, TAKT_END_SIGNALED, SIGTERM);
+	kit_settle(&kit);
+	assert_int_equal(state_of(&kit, victim), TAKT_JOB_WAITING);
+	assert_int_equal(kit_stored(&kit, victim), TAKT_JOB_WAITING);
+	kit_clean(&kit, 0xff);
+	kit_settle(&kit);
+	assert_non_null(kit_action(&kit, TAKT_ACTION_START, urgent));
+	assert_int_equal(kit_action(&kit, TAKT_ACTION_START, victim)->attempt, 1);
+	kit_started(&kit, urgent);
+	kit_ended(&kit, urgent, TAKT_END_EXITED, 0);
+	kit_clean(&kit, kit_action(&kit, TAKT_ACTION_START, urgent)->gpu_mask);
+	kit_settle(&kit);
+	assert_int_equal(kit_action(&kit, TAKT_ACTION_START, victim)->attempt, 2);
+	job = takt_queue_find(kit.queue, victim);
+	assert_int_equal(job->row.restarts, 1);
+	assert_int_equal(job->row.failures, 0);
+	kit_close(&kit);
+}
+
+static void who_is_not_preemptible_stays(void **state)
+{
+	struct kit kit;
+	uint64_t holder;
+
+	kit_open_preempting(&kit);
+	holder = kit_accept(&kit, 8, 0);
+	kit_started(&kit, holder);
+	kit_accept(&kit, 4, 5);
+	kit_settle(&kit);
+	assert_false(kit_was_stopped(&kit, holder));
+	kit_close(&kit);
+}
+
+static void nobody_goes_where_preemption_is_off(void **state)
+{
+	struct kit kit;
+	uint64_t holder;
+
+	kit_open(&kit);
+	holder = run_preemptible(&kit, 8, 0);
+	kit_accept(&kit, 4, 5);
+	kit_settle(&kit);
+	assert_false(kit_was_stopped(&kit, holder));
+	kit_close(&kit);
+}
+
+static void nobody_goes_for_equals(void **state)
+{
+	struct kit kit;
+	uint64_t holder;
+
+	kit_open_preempting(&kit);
+	holder = run_preemptible(&kit, 8, 0);
+	kit_accept(&kit, 4, 0);
+	kit_settle(&kit);
+	assert_false(kit_was_stopped(&kit, holder));
+	kit_close(&kit);
+}
+
+static void nobody_goes_before_its_least_run_time(void **state)
+{
+	struct kit kit;
+	uint64_t holder;
+
+	kit_open_with(
+		&kit,
+		(struct takt_sched_settings){.preempt = true, .min_runtime_ns = 60 * TAKT_NS_PER_S},
+		TAKT_FAILURE_KEEP);
+	holder = run_preemptible(&kit, 8, 0);
+	kit_accept(&kit, 4, 5);
+	kit_settle(&kit);
+	assert_false(kit_was_stopped(&kit, holder));
+	kit.boot_ns += 61 * TAKT_NS_PER_S;
+	kit_settle(&kit);
+	kit_settle(&kit);
+	assert_true(kit_was_stopped(&kit, holder));
+	kit_close(&kit);
+}
+
+/* The store has not said yet that the eviction is on disk when its reason goes away. */
+static void an_eviction_without_its_reason_is_called_off(void **state)
+{
+	struct kit kit;
+	uint64_t holder, urgent;
+
+	kit_open_preempting(&kit);
+	holder = run_preemptible(&kit, 8, 0);
+	assert_int_equal(kit_submit(&kit, 4, 5, NULL), 0);
+	kit_until(&kit, holder, TAKT_EVICT_DECIDED);
+	urgent = kit.accepted_id;
+	assert_int_equal(takt_queue_cancel(kit.queue, urgent, (struct takt_wall){9}, NULL), 0);
+	kit_settle(&kit);
+	assert_false(kit_was_stopped(&kit, holder));
+	assert_int_equal(state_of(&kit, holder), TAKT_JOB_RUNNING);
+	assert_int_equal(takt_queue_find(kit.queue, holder)->row.evict, 0);
+	kit_ended(&kit, holder, TAKT_END_EXITED, 3);
+	kit_settle(&kit);
+	assert_int_equal(kit.last_state, TAKT_JOB_FAILED);
+	kit_close(&kit);
+}
+
+static void the_checkpoint_signal_comes_first(void **state)
+{
+	struct kit kit;
+	uint64_t victim = open_pushing(&kit, SIGUSR1);
+
+	assert_int_equal(kit_action(&kit, TAKT_ACTION_SIGNAL, victim)->signal, SIGUSR1);
+	assert_false(kit_was_stopped(&kit, victim));
+	kit.boot_ns += 59 * TAKT_NS_PER_S;
+	kit_settle(&kit);
+	assert_false(kit_was_stopped(&kit, victim));
+	kit.boot_ns += 2 * TAKT_NS_PER_S;
+	kit_settle(&kit);
+	assert_true(kit_was_stopped(&kit, victim));
+	kit_close(&kit);
+}
+
+/* What it was told is to save its work and go: that it did so with 0 does not mean it was done. */
+static void who_saves_and_exits_is_run_again(void **state)
+{
+	struct kit kit;
+	uint64_t victim = open_pushing(&kit, SIGUSR1);
+
+	kit_ended(&kit, victim, TAKT_END_EXITED, 0);
+	kit_settle(&kit);
+	assert_int_equal(state_of(&kit, victim), TAKT_JOB_WAITING);
+	assert_int_equal(kit.ended_count, 0);
+	kit_close(&kit);
+}
+
+static void a_cancelled_victim_is_cancelled(void **state)
+{
+	struct kit kit;
+	uint64_t victim = open_pushing(&kit, SIGUSR1);
+
+	assert_int_equal(takt_queue_cancel(kit.queue, victim, (struct takt_wall){9}, NULL), 0);
+	kit_ended(&kit, victim, TAKT_END_SIGNALED, SIGTERM);
+	kit_settle(&kit);
+	assert_int_equal(kit.last_state, TAKT_JOB_CANCELLED);
+	kit_close(&kit);
+}
+
+/* takt dies between the signal and the end; meanwhile the job ends. */
+static void a_restart_in_between_loses_nobody(void **state)
+{
+	struct kit kit;
+	uint64_t victim = open_pushing(&kit, SIGUSR1);
+
+	kit_restart(&kit);
+	assert_int_equal(takt_queue_find(kit.queue, victim)->row.evict, 2);
+	kit_ended(&kit, victim, TAKT_END_SIGNALED, SIGTERM);
+	kit_settle(&kit);
+	assert_int_equal(state_of(&kit, victim), TAKT_JOB_WAITING);
+	assert_int_equal(kit.ended_count, 0);
+	kit_close(&kit);
+}
+
+/* It lives still: what was begun is brought to its end. */
+static void a_restart_goes_on_where_it_was(void **state)
+{
+	struct kit kit;
+	uint64_t victim = open_pushing(&kit, SIGUSR1);
+
+	kit_restart(&kit);
+	kit_adopted(&kit, victim);
+	kit_settle(&kit);
+	assert_int_equal(state_of(&kit, victim), TAKT_JOB_STOPPING);
+	assert_false(kit_was_stopped(&kit, victim));
+	kit.boot_ns += 61 * TAKT_NS_PER_S;
+	kit_settle(&kit);
+	assert_true(kit_was_stopped(&kit, victim));
+	kit_close(&kit);
+}
+
+static void a_failed_gpu_is_looked_at_twice(void **state)
+{
+	struct kit kit;
+	struct takt_jobspec spec = kit_spec(1);
+	uint64_t id;
+
+	kit_open_with(&kit, (struct takt_sched_settings){.preempt = false}, TAKT_FAILURE_STOP);
+	spec.requeue = true;
+	id = kit_accept_spec(&kit, spec);
+	kit_started(&kit, id);
+	kit_settle(&kit);
+	assert_int_equal(takt_queue_gpu_health(kit.queue, 0, TAKT_GPU_LOST, NULL), 0);
+	kit_settle(&kit);
+	assert_false(kit_was_stopped(&kit, id));
+	assert_int_equal(takt_queue_gpu_health(kit.queue, 0, TAKT_GPU_FREE, NULL), 0);
+	kit_settle(&kit);
+	assert_int_equal(takt_queue_gpu_health(kit.queue, 0, TAKT_GPU_LOST, NULL), 0);
+	kit_settle(&kit);
+	kit.boot_ns += 31 * TAKT_NS_PER_S;
+	kit_settle(&kit);
+	kit_settle(&kit);
+	assert_true(kit_was_stopped(&kit, id));
+	kit_ended(&kit, id, TAKT_END_SIGNALED, SIGTERM);
+	kit_settle(&kit);
+	assert_int_equal(kit_action(&kit, TAKT_ACTION_START, id)->attempt, 2);
+	assert_int_not_equal(kit_action(&kit, TAKT_ACTION_START, id)->gpu_mask, 1);
+	kit_close(&kit);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(who_makes_room_waits_and_runs_again),
+		cmocka_unit_test(who_is_not_preemptible_stays),
+		cmocka_unit_test(nobody_goes_where_preemption_is_off),
+		cmocka_unit_test(nobody_goes_for_equals),
+		cmocka_unit_test(nobody_goes_before_its_least_run_time),
+		cmocka_unit_test(an_eviction_without_its_reason_is_called_off),
+		cmocka_unit_test(the_checkpoint_signal_comes_first),
+		cmocka_unit_test(who_saves_and_exits_is_run_again),
+		cmocka_unit_test(a_cancelled_victim_is_cancelled),
+		cmocka_unit_test(a_restart_in_between_loses_nobody),
+		cmocka_unit_test(a_restart_goes_on_where_it_was),
+		cmocka_unit_test(a_failed_gpu_is_looked_at_twice),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Live updates: what many listeners cost. And how a job went, over the same raw sockets. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fake_backend.h"
+#include "net/listen.h"
+
+enum {
+	ROUNDS = 2000,
+	ACCOUNTS = 50,
+	ALICE = 4242, /* and the numbers after it; no account is needed */
+};
+
+static struct fake fake;
+
+static int set_up(void **state)
+{
+	fake_start(&fake, false, false);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	fake_stop(&fake);
+	return 0;
+}
+
+/* Sends the request, and sees that its answer begins so. */
+static void ask(int fd, const char *request, const char *begins)
+{
+	char answer[64] = "";
+	size_t len = 0, wanted = strlen(begins);
+
+	assert_int_equal(send(fd, request, strlen(request), MSG_NOSIGNAL), strlen(request));
+	for (int round = 0; round < ROUNDS && len < wanted; round++) {
+		ssize_t n = recv(fd, answer + len, wanted - len, MSG_DONTWAIT);
+
+		len += n > 0 ? (size_t)n : 0;
+		fake_pump(&fake, 1);
+	}
+	assert_string_equal(answer, begins);
+}
+
+static int dial_as(uid_t uid)
+{
+	int fd = -1;
+
+	assert_int_equal(seteuid(uid), 0);
+	assert_int_equal(takt_net_connect_unix(fake.socket, &fd, NULL), 0);
+	assert_int_equal(seteuid(0), 0);
+	fake_pump(&fake, 1);
+	return fd;
+}
+
+/* However the listeners came. */
+static void root_what_a_user_listens_to_is_made_once_a_round(void **state)
+{
+	int fds[2 * ACCOUNTS];
+
+	if (geteuid() != 0)
+		skip();
+	fake.max_connections = 4 * ACCOUNTS;
+	fake.many_users = true;
+	fake_restart(&fake);
+	assert_int_equal(chmod(fake.dir, 0711), 0);
+	for (int i = 0; i < 2 * ACCOUNTS; i++) {
+		fds[i] = dial_as(ALICE + (uid_t)i % ACCOUNTS);
+		ask(fds[i], "GET /v1/stream?of=jobs,status HTTP/1.1\r\nHost: takt\r\n\r\n",
+		    "HTTP/1.1 200");
+	}
+	fake.lists_made = 0;
+	for (int round = 0; round < ROUNDS && fake.lists_made == 0; round++)
+		fake_pump(&fake, 100);
+	assert_int_equal(fake.lists_made, ACCOUNTS);
+	for (int i = 0; i < 2 * ACCOUNTS; i++)
+		close(fds[i]);
+}
+
+static void how_a_job_went_is_said_of_jobs_that_are_there(void **state)
+{
+	int fd = -1;
+
+	assert_int_equal(takt_net_connect_unix(fake.socket, &fd, NULL), 0);
+	ask(fd, "GET /v1/jobs/7/course HTTP/1.1\r\nHost: takt\r\n\r\n", "HTTP/1.1 404");
+	close(fd);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(root_what_a_user_listens_to_is_made_once_a_round),
+		CASE(how_a_job_went_is_said_of_jobs_that_are_there),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

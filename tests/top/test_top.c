@@ -1,0 +1,483 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The terminal view without a terminal: whole screens as golden text, what keys do, and what the
+ * model makes of snapshots. TAKT_GOLDEN_WRITE=1 writes the golden texts anew: look at them.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "top/graph.h"
+#include "top/top_text.h"
+#include "top/top_ui.h"
+
+static struct takt_top_model model;
+static struct takt_top_ui ui;
+static struct takt_top_layout layout;
+static struct takt_cells cells;
+
+static struct takt_gpu_view a_gpu(uint32_t index)
+{
+	struct takt_gpu_view gpu = {
+		.index = index,
+		.has = TAKT_VIEW_SM | TAKT_VIEW_SM_MAX | TAKT_VIEW_POWER | TAKT_VIEW_POWER_LIMIT |
+		       TAKT_VIEW_TEMP | TAKT_VIEW_GPU_UTIL | TAKT_VIEW_MEMORY | TAKT_VIEW_THROTTLE |
+		       TAKT_VIEW_PROCS | TAKT_VIEW_MARGIN | TAKT_VIEW_NVLINKS | TAKT_VIEW_PCIE,
+		.name = "TWIN NVIDIA H100 80GB HBM3",
+		.state = "free",
+		.health = "healthy",
+		.sm_mhz = 345,
+		.sm_max_mhz = 1980,
+		.power_mw = 67000,
+		.power_limit_mw = 700000,
+		.temp_c = 31,
+		.margin_c = 56,
+		.mem_total_bytes = (uint64_t)80 << 30,
+		.throttle = 1,
+		.nvlinks = 18,
+		.nvlinks_up = 18,
+		.pcie_gen = 5,
+		.pcie_width = 16,
+	};
+
+	snprintf(gpu.uuid, sizeof(gpu.uuid), "GPU-%u", index);
+	return gpu;
+}
+
+static void work(struct takt_gpu_view *gpu, uint64_t job, const char *name, int32_t pid)
+{
+	gpu->job_id = job;
+	takt_strcpy(gpu->state, sizeof(gpu->state), "running");
+	takt_strcpy(gpu->job_name, sizeof(gpu->job_name), name);
+	gpu->gpu_util_pct = 97;
+	gpu->power_mw = 612000;
+	gpu->temp_c = 71;
+	gpu->margin_c = 16;
+	gpu->sm_mhz = 1755;
+	gpu->throttle = 4;
+	gpu->mem_used_bytes = (uint64_t)61 << 30;
+	gpu->proc_count = 1;
+	gpu->procs[0] = (struct takt_proc_view){.pid = pid,
+						.uid = 1000,
+						.user = "ana",
+						.command = "python3",
+						.job_id = job,
+						.memory_known = true,
+						.memory_bytes = (uint64_t)60 << 30};
+}
+
+static void add_jobs(struct takt_queue_view *queue)
+{
+	queue->jobs = takt_calloc(2, sizeof(*queue->jobs));
+	assert_non_null(queue->jobs);
+	queue->count = 2;
+	queue->total = 2;
+	queue->jobs[0] = (struct takt_job_view){.id = 12,
+						.name = "train",
+						.user = "ana",
+						.state = "running",
+						.command = "python3 train.py --lr 0.1",
+						.gpus = 2,
+						.gpu_list_count = 2,
+						.gpu_list = {0, 1},
+						.started_ms = 1,
+						.report = {.has = TAKT_RV_WALL | TAKT_RV_ENERGY,
+							   .wall_ms = 185000,
+							   .energy_mj = 226440000}};
+	queue->jobs[1] = (struct takt_job_view){.id = 13,
+						.name = "later",
+						.user = "bo",
+						.state = "waiting",
+						.gpus = 8,
+						.starts_ms = 1000 + 720000,
+						.why = "busy",
+						.why_text = "waits for 2 more GPUs"};
+}
+
+/* 8 GPUs: two work, one is hot, one is lost, one is capped by takt. */
+static void fill(struct takt_top_snapshot *s, uint32_t gpus)
+{
+	takt_top_snapshot_init(s);
+	s->daemon = true;
+	s->at.ns = 1000000000;
+	takt_strcpy(s->status.hostname, sizeof(s->status.hostname), "node7");
+	s->status.simulated = true;
+	s->status.running = s->status.waiting = 1;
+	s->status.gpu_count = gpus;
+	s->status.gpus = takt_calloc(gpus, sizeof(*s->status.gpus));
+	assert_non_null(s->status.gpus);
+	for (uint32_t i = 0; i < gpus; i++)
+		s->status.gpus[i] = a_gpu(i);
+	work(&s->status.gpus[0], 12, "train", 4711);
+	work(&s->status.gpus[1], 12, "train", 4711);
+	s->status.gpus[2].margin_c = 1;
+	s->status.gpus[2].throttle = 0x40;
+	s->status.gpus[3].lost = true;
+	takt_strcpy(s->status.gpus[3].health_note, 240, "the driver has lost the GPU (reboot)");
+	s->status.gpus[4].lease_max_mhz = 1410;
+	s->status.gpus[5].nvlinks_up = 17;
+	add_jobs(&s->queue);
+	assert_int_equal(takt_top_gather_procs(s), 0);
+	s->procs.at[0].id.start_ticks = 99;
+}
+
+static void take(uint32_t gpus)
+{
+	struct takt_top_snapshot snapshot;
+
+	fill(&snapshot, gpus);
+	assert_int_equal(takt_top_model_take(&model, &snapshot), 0);
+}
+
+static void draw(int rows, int cols)
+{
+	assert_int_equal(takt_cells_resize(&cells, rows, cols), 0);
+	takt_top_layout(&ui, &model, rows, cols, &layout);
+	takt_top_settle(&ui, &model, &layout);
+	takt_top_draw(&cells, &ui, &model, &layout);
+}
+
+static int begin(void **state)
+{
+	takt_top_model_fini(&model);
+	ui = (struct takt_top_ui){.focus = TAKT_PANE_PROCS,
+				  .table = TAKT_PANE_PROCS,
+				  .own_uid = 1000,
+				  .rate_milli_hz = 1000};
+	cells.ascii = false;
+	for (int i = 0; i < 40; i++)
+		take(8);
+	return 0;
+}
+
+static int end(void **state)
+{
+	takt_top_model_fini(&model);
+	takt_cells_fini(&cells);
+	return 0;
+}
+
+static struct takt_str screen(void)
+{
+	struct takt_str text = TAKT_STR(1 << 20);
+
+	assert_int_equal(takt_cells_to_text(&cells, &text), 0);
+	return text;
+}
+
+static void expect_golden(const char *name)
+{
+	TAKT_CLEANUP(strp) struct takt_str text = screen();
+	static char kept[1 << 16];
+	char path[512];
+	FILE *file;
+	size_t n;
+
+	snprintf(path, sizeof(path), "%s/%s.txt", GOLDEN, name);
+	if (getenv("TAKT_GOLDEN_WRITE")) {
+		file = fopen(path, "we");
+		assert_non_null(file);
+		fputs(takt_str_text(&text), file);
+		fclose(file);
+	}
+	file = fopen(path, "re");
+	assert_non_null(file);
+	n = fread(kept, 1, sizeof(kept) - 1, file);
+	fclose(file);
+	kept[n] = '\0';
+	assert_string_equal(takt_str_text(&text), kept);
+}
+
+static void expect_on_screen(const char *part, bool there)
+{
+	TAKT_CLEANUP(strp) struct takt_str text = screen();
+
+	if ((strstr(takt_str_text(&text), part) != NULL) != there)
+		fail_msg("'%s' %s:\n%s", part, there ? "is missing" : "is there",
+			 takt_str_text(&text));
+}
+
+static struct takt_deed press(uint32_t key)
+{
+	struct takt_deed deed;
+
+	takt_top_press(&ui, &model, &layout, key, &deed);
+	draw(cells.rows, cells.cols);
+	return deed;
+}
+
+static void screens_are_as_they_were(void **state)
+{
+	static const int sizes[][2] = {{24, 80}, {40, 120}, {60, 200}, {20, 60}};
+	char name[32];
+
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(sizes); i++) {
+		draw(sizes[i][0], sizes[i][1]);
+		snprintf(name, sizeof(name), "%dx%d", sizes[i][1], sizes[i][0]);
+		expect_golden(name);
+	}
+	cells.ascii = true;
+	draw(40, 120);
+	expect_golden("120x40_ascii");
+}
+
+static void zoomed_screens_are_as_they_were(void **state)
+{
+	ui.focus = TAKT_PANE_GPUS;
+	draw(40, 120);
+	press(TAKT_KEY_ENTER);
+	expect_golden("gpu_120x40");
+	press(TAKT_KEY_ESC);
+	press('\t');
+	press('\t');
+	press(TAKT_KEY_ENTER);
+	expect_golden("job_120x40");
+}
+
+static void sixty_four_gpus_are_scrolled(void **state)
+{
+	takt_top_model_fini(&model);
+	take(64);
+	ui.focus = TAKT_PANE_GPUS;
+	draw(24, 80);
+	expect_on_screen("\n 63 ", false);
+	press(TAKT_KEY_END);
+	expect_on_screen("\n 63 ", true);
+	draw(60, 200);
+	expect_on_screen(" 63 H100", true);
+}
+
+/* Any size at all, with any key: nothing is drawn outside, nothing breaks. */
+static void every_size_holds(void **state)
+{
+	static const uint32_t keys[] = {'\t', TAKT_KEY_ENTER, '?', 'x', 't', TAKT_KEY_END, 'c',
+					'n',  TAKT_KEY_DOWN,  'I', 's', 'm', TAKT_KEY_ESC};
+
+	for (int rows = 1; rows < 70; rows += 3)
+		for (int cols = 1; cols < 210; cols += 7) {
+			draw(rows, cols);
+			press(keys[(rows + cols) % (int)TAKT_ARRAY_LEN(keys)]);
+		}
+}
+
+static void a_cancel_is_asked_first(void **state)
+{
+	struct takt_deed deed;
+
+	ui.focus = ui.table = TAKT_PANE_JOBS;
+	draw(40, 120);
+	assert_int_equal(press('c').kind, TAKT_DEED_NONE);
+	expect_on_screen("Cancel job 12 train?", true);
+	expect_on_screen("python3 train.py --lr 0.1", true);
+	assert_int_equal(press(TAKT_KEY_ENTER).kind, TAKT_DEED_NONE);
+	assert_int_equal(press('n').kind, TAKT_DEED_NONE);
+	assert_int_equal(press('y').kind, TAKT_DEED_NONE);
+	press('c');
+	deed = press('y');
+	assert_int_equal(deed.kind, TAKT_DEED_CANCEL);
+	assert_int_equal(deed.job_id, 12);
+}
+
+static void a_requeue_is_asked_first(void **state)
+{
+	struct takt_deed deed;
+
+	ui.focus = ui.table = TAKT_PANE_JOBS;
+	draw(40, 120);
+	assert_int_equal(press('R').kind, TAKT_DEED_NONE);
+	expect_on_screen("Requeue job 12 train?", true);
+	expect_on_screen("waits in its old place and begins anew", true);
+	assert_int_equal(press('n').kind, TAKT_DEED_NONE);
+	press('R');
+	deed = press('y');
+	assert_int_equal(deed.kind, TAKT_DEED_REQUEUE);
+	assert_int_equal(deed.job_id, 12);
+}
+
+static void a_signal_is_for_the_process_of_the_row(void **state)
+{
+	struct takt_deed deed;
+
+	draw(40, 120);
+	deed = press(TAKT_KEY_F1 + 8);
+	assert_int_equal(deed.kind, TAKT_DEED_LOOK_UP);
+	assert_int_equal(deed.proc.start_ticks, 99);
+	expect_on_screen("Signal process 4711?", true);
+	press(TAKT_KEY_RIGHT);
+	deed = press('y');
+	assert_int_equal(deed.kind, TAKT_DEED_SIGNAL);
+	assert_int_equal(deed.signal, 2);
+	assert_int_equal(deed.proc.pid, 4711);
+	press('K');
+	assert_int_equal(press('n').kind, TAKT_DEED_DROP);
+}
+
+static void others_processes_get_no_signal(void **state)
+{
+	draw(40, 120);
+	ui.own_uid = 1001;
+	assert_int_equal(press('K').kind, TAKT_DEED_NONE);
+	expect_on_screen("only with --allow-foreign", true);
+	ui.allow_foreign = true;
+	assert_int_equal(press('K').kind, TAKT_DEED_LOOK_UP);
+	press('n');
+	model.now.procs.at[0].id.start_ticks = 0;
+	assert_int_equal(press('K').kind, TAKT_DEED_NONE);
+}
+
+static void lists_are_filtered_and_ordered(void **state)
+{
+	ui.focus = ui.table = TAKT_PANE_JOBS;
+	draw(40, 120);
+	press('/');
+	press('b');
+	press('o');
+	press(TAKT_KEY_ENTER);
+	expect_on_screen("filter: bo", true);
+	expect_on_screen("Jobs 1", true);
+	press(TAKT_KEY_ESC);
+	expect_on_screen("Jobs 2", true);
+	press('s');
+	press('I');
+	expect_on_screen("by number, reversed", true);
+	assert_int_equal(ui.chosen[TAKT_PANE_JOBS] & UINT32_MAX, 13);
+	assert_int_equal(ui.selected[TAKT_PANE_JOBS], 0);
+	press('I');
+	assert_int_equal(ui.chosen[TAKT_PANE_JOBS] & UINT32_MAX, 13);
+	assert_int_equal(ui.selected[TAKT_PANE_JOBS], 1);
+}
+
+static void the_mouse_selects_and_zooms(void **state)
+{
+	struct takt_deed deed;
+
+	draw(24, 80);
+	takt_top_click(&ui, &model, &layout, 3, 5, 0, false, &deed);
+	assert_int_equal(ui.focus, TAKT_PANE_GPUS);
+	assert_int_equal(ui.selected[TAKT_PANE_GPUS], 1);
+	takt_top_click(&ui, &model, &layout, 4, 5, 0, true, &deed);
+	assert_int_equal(ui.look, TAKT_LOOK_GPU);
+	assert_int_equal(ui.look_at, 2);
+	takt_top_click(&ui, &model, &layout, 23, 1, 0, false, &deed);
+	assert_true(ui.help);
+}
+
+static void no_news_keep_what_was_known(void **state)
+{
+	struct takt_top_snapshot none;
+
+	takt_top_snapshot_init(&none);
+	takt_strcpy(none.why_not, sizeof(none.why_not), "no takt answers");
+	assert_int_equal(takt_top_model_take(&model, &none), 0);
+	draw(24, 80);
+	expect_on_screen("NO NEWS", true);
+	expect_on_screen("no takt answers", true);
+	expect_on_screen("#12 train", true);
+	take(8);
+	draw(24, 80);
+	expect_on_screen("NO NEWS", false);
+}
+
+static void a_queue_that_was_not_asked_for_stays(void **state)
+{
+	struct takt_top_snapshot next;
+
+	fill(&next, 8);
+	takt_queue_view_fini(&next.queue);
+	next.same_queue = true;
+	assert_int_equal(takt_top_model_take(&model, &next), 0);
+	assert_int_equal(model.now.queue.count, 2);
+}
+
+static void what_was_not_read_is_not_shown(void **state)
+{
+	struct takt_gpu_view *gpu = &model.now.status.gpus[0];
+
+	gpu->has = 0;
+	assert_int_equal(takt_top_value(gpu, TAKT_TOP_UTIL), TAKT_NO_VALUE);
+	draw(24, 80);
+	expect_on_screen("612", true); /* of the other GPU */
+	model.now.status.gpus[1].has = 0;
+	draw(24, 80);
+	expect_on_screen("612", false);
+	expect_on_screen("0 \u00b0C", false);
+}
+
+static void others_text_cannot_steer_the_terminal(void **state)
+{
+	takt_strcpy(model.now.queue.jobs[0].name, 65, "a\033[2Jb\n\xff\xe6\x97\xa5");
+	draw(40, 120);
+	expect_on_screen("a?[2Jb???", true);
+}
+
+/* A snapshot is taken whole or left whole, and a list that could not be made is short. */
+static void memory_may_be_short(void **state)
+{
+	struct takt_top_snapshot snapshot;
+	int rc;
+
+	for (unsigned long n = 1; n < 6; n++) {
+		takt_top_model_fini(&model);
+		fill(&snapshot, 8);
+		takt_alloc_fail_nth(n, 0);
+		rc = takt_top_model_take(&model, &snapshot);
+		takt_top_layout(&ui, &model, 24, 80, &layout);
+		takt_top_settle(&ui, &model, &layout);
+		if (takt_cells_resize(&cells, 24, 80) == 0)
+			takt_top_draw(&cells, &ui, &model, &layout);
+		takt_alloc_fail_nth(0, 0);
+		assert_int_equal(snapshot.status.gpu_count, rc < 0 ? 8 : 0);
+		assert_int_equal(model.now.status.gpu_count, rc < 0 ? 0 : 8);
+		takt_top_snapshot_fini(&snapshot);
+	}
+}
+
+static void quantities_are_short(void **state)
+{
+	char text[TAKT_TOP_TEXT];
+
+	assert_string_equal(takt_top_bytes(0, text), "0");
+	assert_string_equal(takt_top_bytes((uint64_t)512 << 20, text), "512M");
+	assert_string_equal(takt_top_bytes((uint64_t)61 << 30, text), "61.0G");
+	assert_string_equal(takt_top_energy(850000, text), "850 J");
+	assert_string_equal(takt_top_energy(12300000, text), "12.3 kJ");
+	assert_string_equal(takt_top_energy(4500000000, text), "1.25 kWh");
+	assert_string_equal(takt_top_span(185000, text), "3m05s");
+	assert_string_equal(takt_top_gpus(0x4f, text), "0-3,6");
+	assert_string_equal(takt_top_gpus(0, text), "-");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(screens_are_as_they_were, begin),
+		cmocka_unit_test_setup(zoomed_screens_are_as_they_were, begin),
+		cmocka_unit_test_setup(sixty_four_gpus_are_scrolled, begin),
+		cmocka_unit_test_setup(every_size_holds, begin),
+		cmocka_unit_test_setup(a_cancel_is_asked_first, begin),
+		cmocka_unit_test_setup(a_requeue_is_asked_first, begin),
+		cmocka_unit_test_setup(a_signal_is_for_the_process_of_the_row, begin),
+		cmocka_unit_test_setup(others_processes_get_no_signal, begin),
+		cmocka_unit_test_setup(lists_are_filtered_and_ordered, begin),
+		cmocka_unit_test_setup(the_mouse_selects_and_zooms, begin),
+		cmocka_unit_test_setup(no_news_keep_what_was_known, begin),
+		cmocka_unit_test_setup(a_queue_that_was_not_asked_for_stays, begin),
+		cmocka_unit_test_setup(what_was_not_read_is_not_shown, begin),
+		cmocka_unit_test_setup(others_text_cannot_steer_the_terminal, begin),
+		cmocka_unit_test_setup(memory_may_be_short, begin),
+		cmocka_unit_test(quantities_are_short),
+	};
+
+	setlocale(LC_CTYPE, "C.UTF-8");
+	setenv("TZ", "UTC", 1);
+	return cmocka_run_group_tests(tests, NULL, end);
+}

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// What all pages are made of.
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { words_of } from "./api";
+import { DASH } from "./format";
+
+/** How grave a word is; shape and word tell it beside the colour. */
+const TONES: Record<string, string> = {
+  running: "busy", starting: "busy", assigned: "busy", leased: "busy",
+  free: "calm", waiting: "calm", clean: "calm", healthy: "calm", info: "calm",
+  done: "good",
+  stopping: "mild", draining: "mild", outside: "mild", suspect: "mild", warning: "mild", cancelled: "mild",
+  interrupted: "mild", drained: "mild", reserved: "mild", maintenance: "mild", changed: "mild", held: "mild", frozen: "mild", "non-fatal": "mild",
+  failed: "grave", lost: "grave", quarantined: "grave", critical: "grave", fatal: "grave",
+};
+const SIGNS: Record<string, string> = { busy: "●", calm: "○", good: "✓", mild: "▲", grave: "■" };
+
+export function State({ of, title }: { of: string; title?: string }) {
+  const tone = TONES[of] ?? "calm";
+  return (
+    <span class={`state ${tone}`} title={title}>
+      <span aria-hidden="true">{SIGNS[tone]}</span> {of}
+    </span>
+  );
+}
+
+export function Figure({ label, value, note }: { label: string; value: string; note?: ComponentChildren }) {
+  return (
+    <div class="figure">
+      <dt>{label}</dt>
+      <dd>{value}</dd>
+      <dd class="note">{note ?? "\u00a0"}</dd>
+    </div>
+  );
+}
+
+/** A bar with its words beside it; without a value an empty one. */
+export function Meter(props: { label: string; value?: number; most?: number; text: string; mark?: number }) {
+  const { label, value, most, text, mark } = props;
+  const part = (x: number) => Math.max(0, Math.min(100, (100 * x) / most!));
+  const known = value !== undefined && !!most;
+  return (
+    <div class="meter">
+      <span class="label">{label}</span>
+      <svg class="bar" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">
+        <rect class="rail" width="100" height="6" rx="1" />
+        {known && <rect class="fill" width={part(value)} height="6" rx="1" />}
+        {known && mark !== undefined && <rect class="mark" x={part(mark) - 0.5} width="1" height="6" />}
+      </svg>
+      <span class="text">{text}</span>
+    </div>
+  );
+}
+
+/** A line without axes; gaps where nothing was measured. */
+export function Spark({ values, most, label }: { values: (number | undefined)[]; most: number; label: string }) {
+  const room = 150;
+  const start = room - values.length;
+  let path = "";
+  let drawing = false;
+  values.forEach((value, i) => {
+    if (value === undefined) return void (drawing = false);
+    path += `${drawing ? "L" : "M"}${start + i} ${(27 - (25 * Math.min(value, most)) / most).toFixed(1)}`;
+    drawing = true;
+  });
+  return (
+    <svg class="spark" viewBox={`0 0 ${room} 28`} preserveAspectRatio="none" role="img" aria-label={label}>
+      <path class="base" d={`M0 27.5H${room}`} />
+      <path class="line" d={path} />
+    </svg>
+  );
+}
+
+export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
+  return (
+    <div class="empty">
+      <p class="title">{title}</p>
+      {children && <p>{children}</p>}
+    </div>
+  );
+}
+
+export function Problem({ what, children }: { what: string; children?: ComponentChildren }) {
+  return (
+    <div class="problem" role="alert">
+      <p class="title">{what}</p>
+      {children}
+    </div>
+  );
+}
+
+/** Keeps the place of what has not come yet, so that nothing jumps when it does. */
+export function Waiting({ what, rows = 6 }: { what: string; rows?: number }) {
+  return (
+    <div class="waiting" role="status" aria-label={`waiting for ${what}`}>
+      {Array.from({ length: rows }, (_, i) => (
+        <div key={i} />
+      ))}
+    </div>
+  );
+}
+
+export function Terms({ rows }: { rows: [string, ComponentChildren][] }) {
+  return (
+    <dl class="terms">
+      {rows
+        .filter(([, value]) => value !== undefined && value !== DASH && value !== "")
+        .map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+    </dl>
+  );
+}
+
+export function useWidth<T extends Element>(): [{ current: T | null }, number] {
+  const ref = useRef<T>(null);
+  const [width, set_width] = useState(0);
+  useEffect(() => {
+    const watcher = new ResizeObserver(([entry]) => set_width(Math.floor(entry.contentRect.width)));
+    if (ref.current) watcher.observe(ref.current);
+    return () => watcher.disconnect();
+  }, []);
+  return [ref, width];
+}
+
+export function useNow(every_ms = 1000): number {
+  const [now, set_now] = useState(Date.now());
+  useEffect(() => {
+    const timer = setInterval(() => set_now(Date.now()), every_ms);
+    return () => clearInterval(timer);
+  }, [every_ms]);
+  return now;
+}
+
+/** Asks again whenever `keys` change and every `every_ms`; what came last stays while it does. */
+export function useAsked<T>(ask: (signal: AbortSignal) => Promise<T>, keys: unknown[], every_ms = 0) {
+  const [answer, set_answer] = useState<{ value?: T; problem?: string; error?: unknown }>({});
+  useEffect(() => {
+    const stop = new AbortController();
+    let timer = 0;
+    const once = async () => {
+      try {
+        const value = await ask(stop.signal);
+        if (!stop.signal.aborted) set_answer({ value });
+      } catch (error) {
+        if (!stop.signal.aborted) set_answer((old) => ({ ...old, problem: words_of(error), error }));
+      }
+      if (every_ms && !stop.signal.aborted) timer = window.setTimeout(once, every_ms);
+    };
+    void once();
+    return () => {
+      stop.abort();
+      clearTimeout(timer);
+    };
+  }, [...keys, every_ms]);
+  return answer;
+}
+
+/** A question in front of everything; Escape means no. */
+export function Ask(props: { title: string; yes: string; children: ComponentChildren; done: (yes: boolean) => void }) {
+  const ref = useRef<HTMLDialogElement>(null);
+  useEffect(() => ref.current?.showModal(), []);
+  return (
+    <dialog ref={ref} aria-label={props.title} onClose={() => props.done(ref.current?.returnValue === "yes")}>
+      <form method="dialog">
+        <h2>{props.title}</h2>
+        {props.children}
+        <div class="buttons">
+          <button value="no">Back</button>
+          <button value="yes" class="main">
+            {props.yes}
+          </button>
+        </div>
+      </form>
+    </dialog>
+  );
+}
