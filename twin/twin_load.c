@@ -434,8 +434,10 @@ static void leave_all(struct load *load)
 	twin_change(load->map, i, leave, load);
 }
 
+/* A GPU works from when it is entered on: its first step takes longer than that, never less. */
 static int enter_all(struct load *load, struct takt_err *err)
 {
+	load->started_ns = twin_map_now_ns(load->map);
 	EACH_GPU(load, i)
 	{
 		struct member member = {load, i};
@@ -447,7 +449,6 @@ static int enter_all(struct load *load, struct takt_err *err)
 		leave_all(load);
 		return explain(rc, i, load, err);
 	}
-	load->started_ns = twin_map_now_ns(load->map);
 	load->renewed_ns = twin_now_ns();
 	return 0;
 }
