@@ -8,6 +8,7 @@ import contextlib
 import io
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -276,9 +277,10 @@ def report(entries, skips="", status=0, folders=1, again=()):
                "entries": "".join(json.dumps(e) + "\n" for e in entries),
                "again": "".join(json.dumps(e) + "\n" for e in again),
                "meson-logs/testlog.json": json.dumps(entry("1..1\nok 1 - stale\n"))}) as root:
+        roots = [root] + [shutil.copytree(root, f"{root}/{i}") for i in range(1, folders)]
         env = dict(os.environ, MESON=f"{sys.executable} {root}/fake_meson.py", TAKT_TEST_ENV="moon")
         done = subprocess.run([sys.executable, os.path.join(TOOLS, "test_report.py"),
-                               "--skips", root + "/skips"] + [root] * folders,
+                               "--skips", root + "/skips"] + roots,
                               env=env, capture_output=True, text=True,
                               check=False)
         return done.returncode, done.stdout.splitlines(), done.stderr
