@@ -9,9 +9,9 @@ with the end of its log, then each skipped one with its reason, then how long ea
 "N passed, N failed". A case is a TAP test point, or the whole program where it speaks no TAP. A skip
 counts as failed if it has no reason or no line of FILE (tests/skips) allows it in this environment.
 
-Programs of the suites that run takt whole (AGAIN) depend on what else a shared machine does. Up to
-AGAIN_MOST of them that failed are run once more, with nothing beside them; if all of a program's cases
-pass then, they count, and what failed at first is printed as UNSTEADY, with its log. Campaigns never
+Programs of the suites that start processes and wait for them (AGAIN) depend on what else a shared
+machine does. Up to AGAIN_MOST of them that failed are run once more, with nothing beside them; if all of
+a program's cases pass then, they count, and what failed at first is printed as UNSTEADY, with its log. Campaigns never
 get a second chance: one failure in a thousand is what they are there to find.
 A campaign says how often it tried what in lines "# trials: NUMBER WHAT"; they become one table.
 Exit status 1 if anything failed or nothing ran.
@@ -32,7 +32,7 @@ import sys
 import time
 
 LOG_TAIL = 30
-AGAIN = ("e2e", "browser", "guest")
+AGAIN = ("e2e", "browser", "guest", "cli", "deploy", "device", "launch", "server", "top", "twin")
 AGAIN_MOST = 5
 PATIENCE = "4"  # times a test's own limit, which is there for what hangs: a busy machine is not at fault
 POINT = re.compile(r"^(not )?ok\b\s*\d*\s*(?:-\s*)?(.*)$")
