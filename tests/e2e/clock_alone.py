@@ -7,6 +7,7 @@ The boards are the witness: what `takt-twin state` says of locks and limits, wha
 
 Usage: clock_alone.py BUILD_FOLDER
 """
+import contextlib
 import json
 import os
 import random
@@ -166,7 +167,8 @@ def killed_at_any_moment_it_is_taken_back():
             who = draw.choice((("takt",), ("takt", "takt-actuate"), ("takt", "takt-actuate", "takt-guard"), ("takt-guard",)))
             for kind in who:
                 for pid in m.pids(kind):
-                    os.kill(pid, signal.SIGKILL)
+                    with contextlib.suppress(ProcessLookupError):  # it may end meanwhile
+                        os.kill(pid, signal.SIGKILL)
             command.wait(kit.WAIT_S)
             kit.until(lambda: not m.pids("takt-actuate"), 60, m.processes)
             do(m, "restore")
