@@ -494,7 +494,7 @@ def files_are_closed_to_others():
                         raw.settimeout(1)
                         raw.connect(path)
                         raw.send(b"x")
-                        return raw.recv(100)
+                        return raw.recv(4096)
                     except OSError:
                         return b""
             # Nothing, or the refusal if it came before the end of the connection did.
