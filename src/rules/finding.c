@@ -9,6 +9,7 @@
 /* What a counter over ten minutes decides needs no time of its own to be found. */
 static const struct takt_finding_rule rules[TAKT_FINDING_KINDS] = {
 	RULE(GPU_LOST, "gpu-lost", CRITICAL, REBOOT, 0, 5),
+	RULE(OFF_THE_BUS, "off-the-bus", CRITICAL, REBOOT, 0, 0),
 	RULE(XID, "xid", INFO, NONE, 0, 0),
 	RULE(RECOVERY_REBOOT, "recovery-reboot", CRITICAL, REBOOT, 0, 60),
 	RULE(RECOVERY_DRAIN, "recovery-drain", CRITICAL, DRAIN_RESET, 0, 60),

@@ -11,8 +11,9 @@ enum {
 	SLOW_MS = 10000,
 	HUNG_MS = 60000,
 };
-/* A GPU that an event called lost and that answers for so long was not, or is no more. */
-#define ANSWERS_NS (600 * TAKT_NS_PER_S)
+/* A GPU that an event called lost and that answers for so long is not gone, and not to be trusted.
+ */
+#define ANSWERS_NS (60 * TAKT_NS_PER_S)
 /* Within it two applications with the same fault make the GPU suspect. */
 #define APPS_NS (86400 * TAKT_NS_PER_S)
 
@@ -70,14 +71,18 @@ static void see_silence(struct takt_rules_gpu *gpu, uint64_t silent_ns)
 			  ms >= HUNG_MS ? TAKT_LOOK_BAD : TAKT_LOOK_GOOD, ms, HUNG_MS);
 }
 
-/* What an event said is void once the GPU answers for long, or again: it was gone, and is back. */
+/* What an event said is void once the GPU was gone and is back. One that answers all along has had
+ * the event all the same, and no reading will ever say that this is over. */
 static void see_lost(struct takt_rules_gpu *gpu, bool lost)
 {
-	bool answers = !lost && (gpu->was_lost ||
-				 takt_mono_elapsed_ns(gpu->now, gpu->lost_at) >= ANSWERS_NS);
+	bool is_back = !lost && gpu->was_lost;
+	bool answers = !lost && !is_back && gpu->is_lost_by_event &&
+		       takt_mono_elapsed_ns(gpu->now, gpu->lost_at) >= ANSWERS_NS;
 
 	gpu->was_lost = lost;
-	gpu->is_lost_by_event = gpu->is_lost_by_event && !answers;
+	gpu->is_lost_by_event = gpu->is_lost_by_event && !is_back && !answers;
+	if (answers)
+		takt_standing_see(gpu, TAKT_FINDING_OFF_THE_BUS, TAKT_LOOK_BAD, 79, 0);
 	takt_standing_see(gpu, TAKT_FINDING_GPU_LOST,
 			  lost || gpu->is_lost_by_event ? TAKT_LOOK_BAD : TAKT_LOOK_GOOD,
 			  gpu->is_lost_by_event ? 79 : 0, 0);
@@ -166,9 +171,10 @@ void takt_rules_event(struct takt_rules_gpu *gpu, const struct takt_rules_event 
 	if (event->kind == TAKT_RULES_RESET) {
 		reset(gpu);
 	} else if (log->code == 79) {
+		if (!gpu->is_lost_by_event)
+			gpu->lost_at = gpu->now;
 		gpu->is_lost_by_event = true;
-		gpu->lost_at = gpu->now;
-		see_lost(gpu, false);
+		takt_standing_see(gpu, TAKT_FINDING_GPU_LOST, TAKT_LOOK_BAD, 79, 0);
 	} else if (log->code == 154 && (log->has & TAKT_LOG_RECOVERY)) {
 		note_recovery(gpu, log->recovery);
 	} else {
@@ -194,5 +200,6 @@ void takt_rules_tick(struct takt_rules_gpu *gpu, struct takt_mono now, bool aske
 
 bool takt_rules_waits_for_reset(const struct takt_rules_gpu *gpu)
 {
-	return takt_incidents_stay(&gpu->incidents, gpu->has_recovery);
+	return gpu->standing[TAKT_FINDING_OFF_THE_BUS].found ||
+	       takt_incidents_stay(&gpu->incidents, gpu->has_recovery);
 }

@@ -119,6 +119,11 @@ ACT(off_the_bus_line)
 	if (rig->second == EVENT_AT)
 		rig_line(rig, "NVRM: GPU 0000:18:00.0: GPU has fallen off the bus.");
 }
+ACT(xid_79_answers)
+{
+	if (rig->second == RIG_MIDDLE)
+		rig_nvml(rig, 79);
+}
 ACT(slow_driver)
 {
 	rig->silent |= rig->second >= SLOW_AT;
@@ -362,6 +367,7 @@ static const struct rig_fault faults[] = {
 	{"idle", IDLE_READS, NULL, act_idle},
 	{"lost", RIG_ANSWER, NULL, act_lost},
 	{"off-the-bus-line", 0, NULL, act_off_the_bus_line},
+	{"xid-79-answers", 0, NULL, act_xid_79_answers},
 	{"slow-driver", RIG_ANSWER, NULL, act_slow_driver},
 	{"hung-driver", RIG_ANSWER, NULL, act_hung_driver},
 	{"hw-thermal", RIG_HW_THERMAL, NULL, act_hw_thermal},

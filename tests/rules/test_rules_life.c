@@ -127,19 +127,46 @@ static void a_lost_gpu_that_answers_is_back(void **state)
 	assert_int_equal(rig.gpu.history[1].from, TAKT_HEALTH_LOST);
 }
 
-static void xid_79_holds_until_a_reset_or_long_answers(void **state)
+static void xid_79_holds_until_a_reset_however_long_it_answers(void **state)
 {
 	rig_begin(&rig);
 	rig_steps(&rig, 10);
 	rig_nvml(&rig, 79);
-	rig_steps(&rig, 500);
+	rig_steps(&rig, 50);
 	is(TAKT_HEALTH_LOST);
-	rig_steps(&rig, 200);
+	assert_false(takt_rules_waits_for_reset(&rig.gpu)); /* it may yet be gone */
+	rig_steps(&rig, 50);
+	is(TAKT_HEALTH_QUARANTINED);
+	assert_int_equal(verdict().finding[0].kind, TAKT_FINDING_OFF_THE_BUS);
+	assert_true(takt_rules_waits_for_reset(&rig.gpu));
+	rig_steps(&rig, 100000);
+	is(TAKT_HEALTH_QUARANTINED);
+	reset_gpu();
 	is(TAKT_HEALTH_HEALTHY);
+	assert_false(takt_rules_waits_for_reset(&rig.gpu));
 	rig_nvml(&rig, 79);
 	is(TAKT_HEALTH_LOST);
 	reset_gpu();
 	is(TAKT_HEALTH_HEALTHY);
+}
+
+static void xid_79_told_again_and_again_does_not_begin_anew(void **state)
+{
+	rig_begin(&rig);
+	rig_steps(&rig, 10);
+	for (int i = 0; i < 10; i++) {
+		rig_nvml(&rig, 79);
+		rig_steps(&rig, 10);
+	}
+	assert_true(takt_rules_waits_for_reset(&rig.gpu));
+	rig_steps(&rig, 100);
+	is(TAKT_HEALTH_QUARANTINED);
+	rig.sample.lost = true;
+	rig_steps(&rig, 10);
+	is(TAKT_HEALTH_LOST);
+	rig.sample.lost = false;
+	rig_steps(&rig, 10);
+	is(TAKT_HEALTH_QUARANTINED);
 }
 
 static void one_that_was_gone_and_answers_is_back_whatever_was_said(void **state)
@@ -400,7 +427,8 @@ int main(void)
 		cmocka_unit_test(slowness_is_forgotten_after_its_window),
 		cmocka_unit_test(counters_that_begin_anew_are_no_fault),
 		cmocka_unit_test(a_lost_gpu_that_answers_is_back),
-		cmocka_unit_test(xid_79_holds_until_a_reset_or_long_answers),
+		cmocka_unit_test(xid_79_holds_until_a_reset_however_long_it_answers),
+		cmocka_unit_test(xid_79_told_again_and_again_does_not_begin_anew),
 		cmocka_unit_test(one_that_was_gone_and_answers_is_back_whatever_was_said),
 		cmocka_unit_test(some_incidents_wait_for_somebody_who_has_looked),
 		cmocka_unit_test(one_event_told_three_times_is_one),
