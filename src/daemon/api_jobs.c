@@ -290,15 +290,18 @@ static void fill_why(struct takt_daemon *daemon, const struct takt_queue_job *jo
 	struct takt_str text = TAKT_STR(sizeof(ret->why_text) - 1);
 	uint32_t ahead;
 	const struct takt_plan_wait *wait = takt_queue_why(daemon->queue, job->row.id, &ahead);
+	enum takt_why why;
 
 	if (!wait)
 		return;
-	takt_strcpy(ret->why, sizeof(ret->why), takt_why_name(wait->why));
 	if (takt_why_text(wait, &text) == 0)
 		takt_strcpy(ret->why_text, sizeof(ret->why_text), takt_str_text(&text));
 	takt_str_fini(&text);
 	takt_api_why_more(daemon, wait->why, job->spec.gpu_indices, ret->why_text,
 			  sizeof(ret->why_text));
+	why = takt_api_why_no_driver(daemon, wait->why, &job->spec, ret->why_text,
+				     sizeof(ret->why_text));
+	takt_strcpy(ret->why, sizeof(ret->why), takt_why_name(why));
 }
 
 static void fill_job(struct takt_daemon *daemon, const struct takt_peer *peer,

@@ -93,6 +93,7 @@ struct takt_orders;
 struct takt_peaks;
 struct takt_proc_cache;
 struct takt_waiters;
+struct takt_driver_wait;
 
 struct takt_daemon {
 	struct takt_config config; /* in force */
@@ -114,6 +115,7 @@ struct takt_daemon {
 	char notes[4][200];
 	struct takt_mono started;
 	struct takt_machine *machine;
+	struct takt_driver_wait *driver_wait; /* NULL: it is there, or never will be */
 	int machine_event_fd;
 	struct takt_telemetry *telemetry;
 	struct takt_gpu_history *history;
@@ -151,6 +153,7 @@ struct takt_daemon {
 	struct takt_mono accounts_due; /* when they are kept next; 0 = not looked yet */
 	struct takt_boot complained;   /* when the loop last said that something failed */
 	bool stop;
+	bool again; /* with stop: what is there has changed, and the program begins anew */
 };
 
 /* serve_setup.c: open everything in order, close it in reverse. open fails with the reason for
@@ -501,6 +504,9 @@ bool takt_api_start_error(const struct takt_daemon *daemon, uint64_t *ret_ms);
  */
 void takt_api_why_more(struct takt_daemon *daemon, enum takt_why why, uint64_t named, char *text,
 		       size_t size);
+/* Where a job waits for GPUs that no driver shows: says so instead, and what that is called. */
+enum takt_why takt_api_why_no_driver(const struct takt_daemon *daemon, enum takt_why why,
+				     const struct takt_jobspec *spec, char *text, size_t size);
 /* Metrics that are not a GPU's; labels of GPUs. */
 void takt_api_update_page(struct takt_daemon *daemon);
 

@@ -16,6 +16,7 @@
 #include "daemon/log.h"
 #include "daemon/metrics_file.h"
 #include "daemon/nccl_watch.h"
+#include "device/driver_wait.h"
 
 static const uint64_t longest_sleep_ns = TAKT_NS_PER_S;
 static const uint64_t forget_ns = 20 * TAKT_NS_PER_MS;
@@ -237,6 +238,16 @@ static void look_after_helpers(struct takt_daemon *daemon, const struct pollfd s
 	due_at(due, daemon->launch.retry_at.ns, now.ns);
 }
 
+/* All that depends on which GPUs there are is opened anew; jobs go on meanwhile, as they do when
+ * takt is stopped and started. */
+static void look_for_driver(struct takt_daemon *daemon)
+{
+	if (!takt_driver_wait_is_over(daemon->driver_wait))
+		return;
+	takt_log(TAKT_LOG_NOTICE, "the NVIDIA driver answers now: takt starts anew with its GPUs");
+	daemon->again = daemon->stop = true;
+}
+
 /* One turn: what a request changed is planned, and what is planned is started, before we sleep
  * again. */
 static void turn(struct takt_daemon *daemon, struct pollfd slots[SLOTS], struct due *due)
@@ -250,6 +261,7 @@ static void turn(struct takt_daemon *daemon, struct pollfd slots[SLOTS], struct 
 	takt_tenants_file_look(daemon, takt_boot_now(daemon->sys));
 	run_jobs(daemon, due);
 	forget_attempts(daemon, due);
+	look_for_driver(daemon);
 }
 
 /* SIGHUP: read what an administrator has written anew. Any other ends the loop. */
@@ -261,10 +273,12 @@ static void heed_signal(struct takt_daemon *daemon)
 
 	if (read(daemon->signal_fd, &info, sizeof(info)) != (ssize_t)sizeof(info))
 		return;
-	if (info.ssi_signo == SIGHUP)
+	if (info.ssi_signo == SIGHUP) {
 		(void)takt_daemon_reload(daemon, &view, &err); /* the log and the notes tell */
-	else
-		daemon->stop = true;
+		return;
+	}
+	daemon->stop = true;
+	daemon->again = false;
 }
 
 int takt_daemon_loop(struct takt_daemon *daemon, struct takt_err *err)

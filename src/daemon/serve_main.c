@@ -60,7 +60,8 @@ static int write_help(const struct takt_config *config, struct takt_str *out)
 		out, "  --print-config\n      Print what is in force, as a file, and end.\n");
 }
 
-static int run(const struct takt_config *config, int argc, char **argv, struct takt_err *err)
+static int run(const struct takt_config *config, int argc, char **argv, bool *ret_again,
+	       struct takt_err *err)
 {
 	struct takt_daemon *daemon = takt_zalloc(sizeof(*daemon));
 	int rc = daemon ? takt_daemon_open(daemon, config, argc, argv, err)
@@ -69,6 +70,7 @@ static int run(const struct takt_config *config, int argc, char **argv, struct t
 	if (rc == 0) {
 		greet(daemon);
 		rc = takt_daemon_loop(daemon, err);
+		*ret_again = daemon->again;
 		takt_daemon_close(daemon);
 	}
 	takt_free(daemon);
@@ -80,10 +82,16 @@ static int run(const struct takt_config *config, int argc, char **argv, struct t
 static int serve(int argc, char **argv, const struct takt_config *config, struct takt_err *err)
 {
 	int verb = argc > 1, rc = 0;
+	bool again = false;
 
 	if (geteuid() == 0 && config->users != TAKT_USERS_OWN)
 		rc = takt_clean_start(argv, err);
-	return rc == 0 ? run(config, argc - verb, argv + verb, err) : rc;
+	if (rc == 0)
+		rc = run(config, argc - verb, argv + verb, &again, err);
+	if (rc < 0 || !again)
+		return rc;
+	execv("/proc/self/exe", argv);
+	return takt_err_set(err, -errno, "start anew");
 }
 
 int takt_serve_main(int argc, char **argv)

@@ -28,6 +28,7 @@
 #include "daemon/metrics_file.h"
 #include "daemon/net_probe.h"
 #include "daemon/peaks.h"
+#include "device/driver_wait.h"
 #include "device/net_watch.h"
 #include "device/sysfs_pci.h"
 #include "engine/local/local_engine.h"
@@ -35,6 +36,7 @@
 
 static const int64_t sched_past_ns = 30ll * 24 * 3600 * (int64_t)TAKT_NS_PER_S; /* known */
 static const uint64_t first_sample_ns = 2 * TAKT_NS_PER_S;
+static const uint64_t driver_looks_ns = 10 * TAKT_NS_PER_S;
 
 enum {
 	MAX_CLAIMS = 16384
@@ -136,6 +138,23 @@ static void score_pairs(struct takt_daemon *daemon)
 		}
 }
 
+/* Boards without a driver that answers: at boot it may come after us. */
+static int wait_for_driver(struct takt_daemon *daemon, const struct takt_machine_config *config,
+			   struct takt_err *err)
+{
+	const char *why = takt_machine_info(daemon->machine)->why_none;
+	bool may_come = config->source == TAKT_SOURCE_AUTO &&
+			takt_sysfs_has_gpu(config->sysfs_root) &&
+			!(config->leaves_asleep && takt_sysfs_all_asleep(config->sysfs_root));
+
+	if (!why[0])
+		return 0;
+	snprintf(daemon->notes[0], sizeof(daemon->notes[0]), "no GPU: %.140s%s", why,
+		 may_come ? "; takt looks again every 10 s" : "");
+	return may_come ? takt_driver_wait_new(config, driver_looks_ns, &daemon->driver_wait, err)
+			: 0;
+}
+
 static int open_machine(struct takt_daemon *daemon, struct takt_err *err)
 {
 	struct takt_machine_config config = {
@@ -153,9 +172,9 @@ static int open_machine(struct takt_daemon *daemon, struct takt_err *err)
 		return rc;
 	info = takt_machine_info(daemon->machine);
 	daemon->gpu_count = info->gpu_count;
-	if (info->why_none[0])
-		snprintf(daemon->notes[0], sizeof(daemon->notes[0]), "no GPU: %.180s",
-			 info->why_none);
+	rc = wait_for_driver(daemon, &config, err);
+	if (rc < 0)
+		return rc;
 	daemon->machine_event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (daemon->machine_event_fd < 0)
 		return takt_err_set(err, -errno, "eventfd");
@@ -378,6 +397,7 @@ static int open_queue(struct takt_daemon *daemon, struct takt_err *err)
 
 	if (takt_machine_info(daemon->machine)->why_none[0])
 		config.why_no_gpus = takt_machine_info(daemon->machine)->why_none;
+	config.gpus_will_come = daemon->driver_wait != NULL;
 	config.each_mem_mib = gpu_memory(daemon, &config.gpu_mem_mib);
 	if (!instances || !kinds)
 		return takt_err_set(err, -ENOMEM, "the MIG instances");
@@ -604,6 +624,7 @@ void takt_daemon_close(struct takt_daemon *daemon)
 	takt_helper_stop(&daemon->actuate);
 	takt_metrics_file_remove(daemon);
 	takt_telemetry_free(daemon->telemetry);
+	takt_driver_wait_free(daemon->driver_wait);
 	takt_machine_close(daemon->machine);
 	takt_daemon_disown_gpus(daemon);
 	takt_proc_cache_free(daemon->procs);

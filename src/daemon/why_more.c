@@ -129,3 +129,19 @@ void takt_api_why_more(struct takt_daemon *daemon, enum takt_why why, uint64_t n
 		told += (among >> gpu & 1) && (add_order(daemon, gpu, why, text, size) ||
 					       add_outside(daemon, gpu, text, size));
 }
+
+/* The plan knows of no GPUs; it cannot know that there are some. */
+enum takt_why takt_api_why_no_driver(const struct takt_daemon *daemon, enum takt_why why,
+				     const struct takt_jobspec *spec, char *text, size_t size)
+{
+	const char *why_none = takt_machine_info(daemon->machine)->why_none;
+	bool is_for_gpus = why == TAKT_WHY_IMPOSSIBLE || why == TAKT_WHY_UNHEALTHY ||
+			   why == TAKT_WHY_GPUS || why == TAKT_WHY_FRACTION ||
+			   why == TAKT_WHY_DEV_MEMORY;
+
+	if (!why_none[0] || !spec->gpus || !is_for_gpus)
+		return why;
+	snprintf(text, size, "no GPU is to be seen: %s%s", why_none,
+		 daemon->driver_wait ? "; takt looks again every 10 s" : "");
+	return TAKT_WHY_UNHEALTHY;
+}

@@ -81,25 +81,30 @@ bool takt_sysfs_cpus(const char *root, const char *pci_bus_id, uint64_t *ret, si
 	       takt_cpu_list_parse(line, ret, words);
 }
 
-/* A display controller of NVIDIA's in the hands of its driver, not of a virtual machine's. */
-static bool is_gpu(const char *root, const char *pci_bus_id)
+/* A display controller of NVIDIA's. */
+static bool is_board(const char *root, const char *pci_bus_id)
 {
-	char path[PATH_MAX], line[32], driver[PATH_MAX];
+	char line[32];
+
+	return read_line(root, pci_bus_id, "vendor", line, sizeof(line)) &&
+	       strcmp(line, "0x10de") == 0 &&
+	       read_line(root, pci_bus_id, "class", line, sizeof(line)) &&
+	       strncmp(line, "0x03", 4) == 0;
+}
+
+/* Whether that driver has the device: "nvidia", or "" for none. A virtual machine's has another. */
+static bool has_driver(const char *root, const char *pci_bus_id, const char *wanted)
+{
+	char path[PATH_MAX], driver[PATH_MAX] = "";
 	const char *name;
 	ssize_t n;
 
-	if (!read_line(root, pci_bus_id, "vendor", line, sizeof(line)) ||
-	    strcmp(line, "0x10de") != 0 ||
-	    !read_line(root, pci_bus_id, "class", line, sizeof(line)) ||
-	    strncmp(line, "0x03", 4) != 0 ||
-	    !device_path(root, pci_bus_id, "driver", path, sizeof(path)))
+	if (!device_path(root, pci_bus_id, "driver", path, sizeof(path)))
 		return false;
 	n = readlink(path, driver, sizeof(driver) - 1);
-	if (n < 0)
-		return false;
-	driver[n] = '\0';
+	driver[n > 0 ? n : 0] = '\0';
 	name = strrchr(driver, '/');
-	return strcmp(name ? name + 1 : driver, "nvidia") == 0;
+	return strcmp(name ? name + 1 : driver, wanted) == 0;
 }
 
 static bool is_asleep(const char *root, const char *pci_bus_id)
@@ -110,24 +115,40 @@ static bool is_asleep(const char *root, const char *pci_bus_id)
 	       strncmp(line, "suspend", 7) == 0; /* suspended, suspending */
 }
 
-bool takt_sysfs_all_asleep(const char *root)
+/* How many GPUs, those of the driver or those of none, and how many of them sleep. */
+static uint32_t count_gpus(const char *root, const char *driver, uint32_t *ret_asleep)
 {
-	uint32_t gpus = 0, asleep = 0;
+	uint32_t gpus = 0;
 	char path[PATH_MAX];
 	struct dirent *entry;
 	DIR *devices;
 
+	*ret_asleep = 0;
 	snprintf(path, sizeof(path), "%s/bus/pci/devices", root);
 	devices = opendir(path);
 	while (devices && (entry = readdir(devices)) != NULL) {
-		if (!is_gpu(root, entry->d_name))
+		if (!is_board(root, entry->d_name) || !has_driver(root, entry->d_name, driver))
 			continue;
 		gpus++;
-		asleep += is_asleep(root, entry->d_name);
+		*ret_asleep += is_asleep(root, entry->d_name);
 	}
 	if (devices)
 		closedir(devices);
+	return gpus;
+}
+
+bool takt_sysfs_all_asleep(const char *root)
+{
+	uint32_t asleep, gpus = count_gpus(root, "nvidia", &asleep);
+
 	return gpus > 0 && asleep == gpus;
+}
+
+bool takt_sysfs_has_gpu(const char *root)
+{
+	uint32_t asleep;
+
+	return count_gpus(root, "nvidia", &asleep) > 0 || count_gpus(root, "", &asleep) > 0;
 }
 
 bool takt_sysfs_is_switch(const char *root, const char *pci_bus_id)

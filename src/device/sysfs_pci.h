@@ -18,6 +18,9 @@ bool takt_sysfs_cpus(const char *root, const char *pci_bus_id, uint64_t *ret, si
  * the driver for anything wakes them. */
 bool takt_sysfs_all_asleep(const char *root);
 
+/* Whether there is a GPU of NVIDIA's that its driver has, or that no driver has (yet). */
+bool takt_sysfs_has_gpu(const char *root);
+
 /* Whether it is a bridge of a kind that is no PCI bridge: what an NVSwitch calls itself. */
 bool takt_sysfs_is_switch(const char *root, const char *pci_bus_id);
 

@@ -407,13 +407,6 @@ static int check_room(const struct takt_queue_config *config, const struct takt_
 		return takt_err_set(err, -TAKT_E_IMPOSSIBLE,
 				    "asks for %llu MiB of memory, the machine has %lld",
 				    (unsigned long long)spec->mem_mib, (long long)config->mem_mib);
-	if (spec->gpu_mem_mib && spec->gpus > gpus_with(config, spec->gpu_mem_mib))
-		return takt_err_set(err, -TAKT_E_IMPOSSIBLE,
-				    "asks for %u GPUs with %u MiB each, %u here have that, the "
-				    "largest here has %u%s",
-				    spec->gpus, spec->gpu_mem_mib,
-				    gpus_with(config, spec->gpu_mem_mib), most_gpu_mem(config),
-				    config->gpu_mem_mib ? "" : " (not known)");
 	return 0;
 }
 
@@ -437,12 +430,61 @@ static int check_named(const struct takt_queue_config *config, const struct takt
 	return 0;
 }
 
-int takt_queue_check_possible(struct takt_queue *queue, const struct takt_jobspec *spec,
-			      struct takt_err *err)
+static int check_gpu_mem(const struct takt_queue_config *config, const struct takt_jobspec *spec,
+			 struct takt_err *err)
+{
+	if (spec->gpu_mem_mib && spec->gpus > gpus_with(config, spec->gpu_mem_mib))
+		return takt_err_set(err, -TAKT_E_IMPOSSIBLE,
+				    "asks for %u GPUs with %u MiB each, %u here have that, the "
+				    "largest here has %u%s",
+				    spec->gpus, spec->gpu_mem_mib,
+				    gpus_with(config, spec->gpu_mem_mib), most_gpu_mem(config),
+				    config->gpu_mem_mib ? "" : " (not known)");
+	return 0;
+}
+
+static int check_count(struct takt_queue *queue, const struct takt_jobspec *spec,
+		       struct takt_err *err)
 {
 	struct takt_sched_job ask = {
 		.id = queue->next_id, .submit_seq = queue->next_seq, .gpus = spec->gpus};
 	uint32_t cut = (uint32_t)__builtin_popcountll(queue->config.mig_gpus);
+	int rc;
+
+	if (spec->mig[0])
+		return takt_queue_mig_possible(queue, spec, err);
+	rc = takt_sched_possible(queue->sched, &ask, err);
+	if (rc == 0 && spec->gpus > queue->config.gpu_count - cut)
+		rc = takt_err_set(err, -TAKT_E_IMPOSSIBLE,
+				  "asks for %u GPUs; %u of the %u here are cut into MIG instances "
+				  "(--mig)",
+				  spec->gpus, cut, queue->config.gpu_count);
+	return rc;
+}
+
+/* GPUs that will come are waited for; which instances they will have nobody knows. */
+static int check_gpus(struct takt_queue *queue, const struct takt_jobspec *spec,
+		      struct takt_err *err)
+{
+	const struct takt_queue_config *config = &queue->config;
+	bool are_out_of_sight = spec->gpus && config->why_no_gpus;
+	int rc;
+
+	if (are_out_of_sight && config->gpus_will_come && !spec->mig[0])
+		return 0;
+	if (are_out_of_sight)
+		return takt_err_set(err, -TAKT_E_UNAVAILABLE,
+				    "takt sees no GPU here since its start: %s",
+				    config->why_no_gpus);
+	rc = check_count(queue, spec, err);
+	if (rc == 0)
+		rc = check_named(config, spec, err);
+	return rc < 0 ? rc : check_gpu_mem(config, spec, err);
+}
+
+int takt_queue_check_possible(struct takt_queue *queue, const struct takt_jobspec *spec,
+			      struct takt_err *err)
+{
 	int rc;
 
 	if (queue->jobs.len >= queue->config.max_jobs)
@@ -456,21 +498,7 @@ int takt_queue_check_possible(struct takt_queue *queue, const struct takt_jobspe
 		return takt_err_set(err, -TAKT_E_USAGE,
 				    "clocks are locked only on GPUs that a job holds alone: ask "
 				    "for a ceiling (--clock) or for whole GPUs");
-	if (spec->gpus && queue->config.why_no_gpus)
-		rc = takt_err_set(err, -TAKT_E_UNAVAILABLE,
-				  "takt sees no GPU here since its start: %s",
-				  queue->config.why_no_gpus);
-	else if (spec->mig[0])
-		rc = takt_queue_mig_possible(queue, spec, err);
-	else
-		rc = takt_sched_possible(queue->sched, &ask, err);
-	if (rc == 0 && !spec->mig[0] && spec->gpus > queue->config.gpu_count - cut)
-		rc = takt_err_set(err, -TAKT_E_IMPOSSIBLE,
-				  "asks for %u GPUs; %u of the %u here are cut into MIG instances "
-				  "(--mig)",
-				  spec->gpus, cut, queue->config.gpu_count);
-	if (rc == 0)
-		rc = check_named(&queue->config, spec, err);
+	rc = check_gpus(queue, spec, err);
 	if (rc == 0)
 		rc = check_room(&queue->config, spec, err);
 	if (rc == 0)

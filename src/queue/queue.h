@@ -211,9 +211,12 @@ struct takt_queue_config {
 	const int32_t *pair_score;  /* gpu_count x gpu_count, borrowed for new and load */
 	uint32_t gpu_count;
 	const char *why_no_gpus; /* borrowed until free; NULL: gpu_count is all there are */
-	int32_t cpu_milli;	 /* that jobs may have together; 0 = none to count */
-	int64_t mem_mib;	 /* the same */
-	uint32_t gpu_mem_mib;	 /* of the smallest GPU; 0 = not known */
+	/* With why_no_gpus: there are GPUs, and a later start will see them. Jobs for them wait,
+	 * and what is possible is not judged before. */
+	bool gpus_will_come;
+	int32_t cpu_milli;    /* that jobs may have together; 0 = none to count */
+	int64_t mem_mib;      /* the same */
+	uint32_t gpu_mem_mib; /* of the smallest GPU; 0 = not known */
 	const uint32_t
 		*each_mem_mib; /* gpu_count, borrowed until free; NULL: all as the smallest */
 	uint64_t mig_gpus;     /* that are cut into MIG instances; nobody gets them otherwise */

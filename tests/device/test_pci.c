@@ -207,6 +207,21 @@ static void gpus_sleep_when_all_of_the_driver_do(void **state)
 	assert_false(takt_sysfs_all_asleep(root));
 }
 
+static void a_gpu_is_there_with_its_driver_or_none(void **state)
+{
+	static const char bridge[] = "pci0000:3a/0000:3a:01.0";
+
+	assert_false(takt_sysfs_has_gpu("/nonexistent"));
+	say(bridge, "0000:50:00.0", "0x10de\n", "nvidia", "active\n");
+	assert_true(takt_sysfs_has_gpu(root));
+	say(bridge, "0000:50:00.0", "0x10de\n", "vfio-pci", "active\n");
+	assert_false(takt_sysfs_has_gpu(root));
+	say(bridge, "0000:50:00.0", "0x10de\n", "", "active\n");
+	assert_true(takt_sysfs_has_gpu(root));
+	say(bridge, "0000:50:00.0", "0x1002\n", "", "active\n");
+	assert_false(takt_sysfs_has_gpu(root));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -217,6 +232,7 @@ int main(void)
 		cmocka_unit_test(places_in_the_tree_tell_the_link),
 		cmocka_unit_test(node_and_cpus_come_from_the_kernel),
 		cmocka_unit_test(gpus_sleep_when_all_of_the_driver_do),
+		cmocka_unit_test(a_gpu_is_there_with_its_driver_or_none),
 	};
 
 	return cmocka_run_group_tests(tests, plant_all, uproot);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "device/driver_wait.h"
 #include "fake_machine.h"
 
 enum {
@@ -196,6 +197,46 @@ static void a_suspended_gpu_is_not_woken(void **state)
 	assert_int_equal(system(text), 0);
 }
 
+static bool is_over_within(struct takt_driver_wait *wait, uint64_t ms)
+{
+	struct takt_mono begin = takt_mono_now(takt_sys_real());
+
+	while (!takt_driver_wait_is_over(wait) && elapsed_ms(begin) < ms)
+		usleep(5000);
+	return takt_driver_wait_is_over(wait);
+}
+
+static void a_driver_that_comes_later_is_seen(void **state)
+{
+	struct takt_machine_config config = fake_config();
+	struct takt_driver_wait *wait;
+
+	assert_false(takt_driver_wait_is_over(NULL));
+	takt_driver_wait_free(NULL);
+	fake_library_missing();
+	assert_int_equal(takt_driver_wait_new(&config, TAKT_NS_PER_MS, &wait, NULL), 0);
+	assert_false(is_over_within(wait, 50));
+	fake_reset();
+	assert_true(is_over_within(wait, 20000));
+	takt_driver_wait_free(wait);
+}
+
+static void who_no_longer_waits_need_not_wait_for_the_driver(void **state)
+{
+	struct takt_machine_config config = fake_config();
+	struct takt_mono begin = takt_mono_now(takt_sys_real());
+	struct takt_driver_wait *wait;
+
+	(void)fake_calls_of("nvmlInit_v2");
+	fake_hang("nvmlInit_v2", -1);
+	assert_int_equal(takt_driver_wait_new(&config, TAKT_NS_PER_MS, &wait, NULL), 0);
+	while (fake_calls_of("nvmlInit_v2") == 0 && elapsed_ms(begin) < 20000)
+		usleep(1000);
+	takt_driver_wait_free(wait);
+	assert_true(elapsed_ms(begin) < 20000);
+	fake_wake();
+}
+
 static void a_lost_gpu_is_one_gpu(void **state)
 {
 	struct takt_machine *machine = open_fake();
@@ -337,6 +378,9 @@ int main(void)
 		cmocka_unit_test_setup(links_beside_a_hanging_gpu_are_known, reset_fake),
 		cmocka_unit_test_setup(a_driver_that_hangs_at_its_start_is_an_error, reset_fake),
 		cmocka_unit_test_setup(a_suspended_gpu_is_not_woken, reset_fake),
+		cmocka_unit_test_setup(a_driver_that_comes_later_is_seen, reset_fake),
+		cmocka_unit_test_setup(who_no_longer_waits_need_not_wait_for_the_driver,
+				       reset_fake),
 		cmocka_unit_test_setup(a_lost_gpu_is_one_gpu, reset_fake),
 		cmocka_unit_test_setup(
 			a_gpu_that_is_lost_from_the_start_is_sampled_when_it_comes_back,

@@ -343,7 +343,7 @@ def time_of(pid):
 
 def without_a_driver_takt_says_so():
     with kit.machine(gpus=1) as m:
-        with plain_serve(m) as client:
+        with plain_serve(m, "--sysfs-root", m.path("sys")) as client:
             status = client.status()
             assert status["gpus"] == [] and "libnvidia-ml" in json.dumps(status), status
             assert status["simulated"] is False, status
@@ -355,6 +355,48 @@ def without_a_driver_takt_says_so():
             assert done.returncode == 0 and done.stdout == "hello\n", done
         done = m.takt("status")
         assert done.returncode == 69 and "takt serve" in done.stderr, done
+
+
+def a_driver_that_comes_later_is_taken_in():
+    """Boards that no driver has, by a copy of the kernel's sysfs; its library appears while takt runs. Jobs for GPUs
+    wait for it, others do not, and what runs runs on."""
+    with kit.machine(gpus=2) as m:
+        device, library = m.path("sys/bus/pci/devices/0000:01:00.0"), m.path("late.so")
+        os.makedirs(device)
+        for name, text in (("vendor", "0x10de"), ("class", "0x030200")):
+            with open(f"{device}/{name}", "w", encoding="ascii") as file:
+                file.write(text + "\n")
+        m.start("--nvml-path", library, "--sysfs-root", m.path("sys"))
+        client = m.client()
+        status = client.status()
+        assert status["gpus"] == [] and status["manages"], status
+        assert "late.so" in m.takt("status").stdout and "looks again" in m.takt("status").stdout, m.takt("status")
+        wide = client.submit(m.witness_argv(1), gpus=2)["id"]
+        named = client.submit(m.witness_argv(1), gpus=1, gpu_indices=[1])["id"]
+        endless = client.submit(["sleep", "600"], gpus=0)["id"]
+        assert client.wait(client.submit(["true"], gpus=0)["id"])["state"] == "done"
+        for job in wide, named:
+            kit.until(lambda j=job: client.job(j).get("why") == "unhealthy", kit.WAIT_S, lambda j=job: client.job(j))
+            assert "late.so" in client.job(job)["why_text"], client.job(job)
+        refused = m.takt("submit", "--mig", "1g.10gb", "--", "true")
+        assert refused.returncode == 69 and "sees no GPU" in refused.stderr, refused
+        kit.until(lambda: client.job(endless)["state"] == "running", kit.WAIT_S, lambda: client.job(endless))
+        pid, attempt = client.job(endless)["pid"], client.job(endless)["attempt"]
+        m.close_clients()
+        os.symlink(kit.TWIN_LIB, library)
+
+        def taken_in():
+            assert m.serve.poll() is None, "takt ended: " + m.said()
+            return m.answers() and "2 SIMULATED GPUs" in m.said()
+        kit.until(taken_in, kit.WAIT_S, m.said)
+        client = m.client()
+        assert not client.status().get("notes"), client.status()["notes"]
+        for job in wide, named:
+            assert client.wait(job)["state"] == "done", client.job(job)
+        assert len([b for b in m.witness().begins if b.job == wide]) == 1, m.witness().begins
+        view = client.job(endless)
+        assert (view["state"], view["pid"], view["attempt"]) == ("running", pid, attempt), view
+        assert client.cancel(endless) and client.wait(endless)["state"] == "cancelled"
 
 
 def a_recording_can_be_looked_at_only():
@@ -388,5 +430,5 @@ if __name__ == "__main__":
         another_manager_is_left_the_machine,
         places_that_cannot_be_used_are_named, missing_helpers_are_named,
         clients_without_end_do_not_stop_takt, few_descriptors_are_survived,
-        without_a_driver_takt_says_so, a_recording_can_be_looked_at_only,
+        without_a_driver_takt_says_so, a_driver_that_comes_later_is_taken_in, a_recording_can_be_looked_at_only,
         a_full_disk_refuses_submits_and_loses_nothing]))

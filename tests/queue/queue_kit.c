@@ -120,8 +120,11 @@ int kit_open_queue(struct kit *kit, struct takt_err *err)
 		.store = kit->store,
 		.engine = &kit->engine.base,
 		.pair_score = kit->pair_score,
-		.gpu_count = kit->gpu_count ? kit->gpu_count : KIT_GPUS,
+		.gpu_count = kit->has_no_gpus ? 0
+			     : kit->gpu_count ? kit->gpu_count
+					      : KIT_GPUS,
 		.why_no_gpus = kit->why_no_gpus,
+		.gpus_will_come = kit->gpus_will_come,
 		.max_bytes = kit->max_bytes,
 		.staging = kit->staging,
 		.cpu_milli = kit->cpu_milli ? kit->cpu_milli : 4000,

@@ -34,8 +34,9 @@ struct kit {
 	enum takt_queue_staging staging;
 	uint32_t gpu_count;	 /* that the machine shows; 0 = KIT_GPUS */
 	const char *why_no_gpus; /* as in takt_queue_config */
-	uint64_t run_ns;	 /* of the next kit_ended() */
-	uint64_t mig_gpus;	 /* the next three as in takt_queue_config */
+	bool gpus_will_come, has_no_gpus;
+	uint64_t run_ns;   /* of the next kit_ended() */
+	uint64_t mig_gpus; /* the next three as in takt_queue_config */
 	const struct takt_queue_instance *instances;
 	uint32_t instance_count;
 	const struct takt_queue_instance *kinds; /* that may come later */

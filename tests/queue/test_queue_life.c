@@ -53,6 +53,41 @@ static void gpus_that_cannot_be_seen_are_not_called_impossible(void **state)
 	kit_close(&kit);
 }
 
+static void gpus_that_will_come_are_waited_for(void **state)
+{
+	struct takt_jobspec cut = kit_spec(1);
+	uint64_t wide, none, too_wide;
+	struct takt_err err = {0};
+	struct kit kit;
+
+	kit_open(&kit);
+	kit.why_no_gpus = "the module is not loaded";
+	kit.gpus_will_come = kit.has_no_gpus = true;
+	kit_restart(&kit);
+	wide = kit_accept(&kit, KIT_GPUS, 0);
+	too_wide = kit_accept(&kit, KIT_GPUS + 1, 0);
+	none = kit_accept(&kit, 0, 0);
+	takt_strcpy(cut.mig, sizeof(cut.mig), "1g.10gb");
+	assert_int_equal(
+		takt_queue_submit(kit.queue, 1000, 1000, &cut, (struct takt_wall){5}, &kit, &err),
+		-TAKT_E_UNAVAILABLE);
+	takt_jobspec_fini(&cut);
+	kit_settle(&kit);
+	assert_true(kit_is_started(&kit, none));
+	assert_false(kit_is_started(&kit, wide));
+	kit_started(&kit, none);
+	kit_ended(&kit, none, TAKT_END_EXITED, 0);
+
+	kit.why_no_gpus = NULL;
+	kit.gpus_will_come = kit.has_no_gpus = false;
+	kit_restart(&kit);
+	kit_settle(&kit);
+	assert_true(kit_is_started(&kit, wide));
+	assert_false(kit_is_started(&kit, too_wide));
+	assert_int_equal(kit_stored(&kit, too_wide), TAKT_JOB_WAITING);
+	kit_close(&kit);
+}
+
 static void engine_hears_of_an_attempt_only_when_the_store_has_it(void **state)
 {
 	struct kit kit;
@@ -597,6 +632,7 @@ int main(void)
 		cmocka_unit_test(accepted_only_when_on_disk),
 		cmocka_unit_test(impossible_is_refused_at_submit),
 		cmocka_unit_test(gpus_that_cannot_be_seen_are_not_called_impossible),
+		cmocka_unit_test(gpus_that_will_come_are_waited_for),
 		cmocka_unit_test(engine_hears_of_an_attempt_only_when_the_store_has_it),
 		cmocka_unit_test(exit_code_and_report_are_kept),
 		cmocka_unit_test(missing_command_is_127),
