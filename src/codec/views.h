@@ -228,7 +228,7 @@ struct takt_job_view {
 	uint32_t attempt;
 	uint32_t gpu_list_count;
 	uint32_t gpu_list[TAKT_VIEW_MAX_GPUS];	    /* of the latest attempt */
-	char gpu_uuid[TAKT_VIEW_MAX_GPUS][96];	    /* beside gpu_list */
+	char gpu_uuid[TAKT_VIEW_MAX_GPUS][96];	    /* beside gpu_list; "" = not on record */
 	int64_t submitted_ms, started_ms, ended_ms; /* wall clock; 0 = not yet */
 	bool has_exit_code;
 	int32_t exit_code, exit_signal; /* signal 0 = none */

@@ -59,14 +59,32 @@ static void fill_report(const struct takt_job_report *report, struct takt_report
 	takt_govern_fill_saved(report, ret);
 }
 
-static void fill_gpus(struct takt_daemon *daemon, uint64_t mask, struct takt_job_view *ret)
+/* The next of several that are separated by commas, "" behind the last. */
+static void next_uuid(const char **at, char *ret, size_t size)
 {
-	for (uint32_t gpu = 0; gpu < daemon->gpu_count; gpu++) {
-		if (!(mask >> gpu & 1))
-			continue;
-		takt_strcpy(ret->gpu_uuid[ret->gpu_list_count], sizeof(ret->gpu_uuid[0]),
-			    takt_machine_facts(daemon->machine, gpu)->uuid);
-		ret->gpu_list[ret->gpu_list_count++] = gpu;
+	int len = (int)strcspn(*at, ",");
+
+	snprintf(ret, size, "%.*s", len, *at);
+	*at += len + ((*at)[len] == ',');
+}
+
+/* The numbers as they were then, and which GPUs that were. What has no record and is over may have
+ * been on others than have these numbers now. */
+static void fill_gpus(struct takt_daemon *daemon, const struct takt_job *row,
+		      struct takt_job_view *ret)
+{
+	const char *uuids = row->gpu_uuids ? row->gpu_uuids : "";
+	bool lives = !takt_job_state_ended(row->state);
+
+	ret->gpu_list_count = 0;
+	for (uint64_t left = row->gpu_mask; left; left &= left - 1) {
+		uint32_t gpu = (uint32_t)__builtin_ctzll(left), i = ret->gpu_list_count++;
+
+		ret->gpu_list[i] = gpu;
+		next_uuid(&uuids, ret->gpu_uuid[i], sizeof(ret->gpu_uuid[i]));
+		if (!ret->gpu_uuid[i][0] && lives && gpu < daemon->gpu_count)
+			takt_strcpy(ret->gpu_uuid[i], sizeof(ret->gpu_uuid[i]),
+				    daemon->gpu_uuid[gpu]);
 	}
 }
 
@@ -91,13 +109,11 @@ static bool fill_instances(struct takt_daemon *daemon, const char *uuids, struct
 	uint32_t count = 0;
 
 	for (; *uuids && count < TAKT_VIEW_MAX_GPUS; count++) {
-		int len = (int)strcspn(uuids, ",");
 		char *uuid = ret->gpu_uuid[count];
 
-		snprintf(uuid, sizeof(ret->gpu_uuid[0]), "%.*s", len, uuids);
+		next_uuid(&uuids, uuid, sizeof(ret->gpu_uuid[0]));
 		if (!gpu_of_instance(daemon, uuid, &ret->gpu_list[count]))
 			return false;
-		uuids += len + (uuids[len] == ',');
 	}
 	ret->gpu_list_count = count;
 	return count > 0;
@@ -185,7 +201,7 @@ static void fill_held(struct takt_daemon *daemon, const struct takt_job *row,
 		      struct takt_job_view *ret)
 {
 	if (!row->mig || !fill_instances(daemon, row->mig, ret))
-		fill_gpus(daemon, row->gpu_mask, ret);
+		fill_gpus(daemon, row, ret);
 	ret->gpu_mem_held_mib = row->mem_held_mib;
 	takt_strcpy(ret->memory, sizeof(ret->memory), takt_job_memory_word(row));
 }

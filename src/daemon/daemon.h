@@ -148,6 +148,7 @@ struct takt_daemon {
 	uint32_t gpu_count;
 	int32_t pair_score[TAKT_DEVICE_MAX_GPUS * TAKT_DEVICE_MAX_GPUS];
 	uint32_t gpu_mem_mib[TAKT_DEVICE_MAX_GPUS]; /* 0 = not known */
+	const char *gpu_uuid[TAKT_DEVICE_MAX_GPUS]; /* the machine's */
 	struct takt_file_mark tenants_mark;
 	struct takt_boot tenants_looked;
 	struct takt_mono accounts_due; /* when they are kept next; 0 = not looked yet */

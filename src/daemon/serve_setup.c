@@ -398,6 +398,9 @@ static int open_queue(struct takt_daemon *daemon, struct takt_err *err)
 	if (takt_machine_info(daemon->machine)->why_none[0])
 		config.why_no_gpus = takt_machine_info(daemon->machine)->why_none;
 	config.gpus_will_come = daemon->driver_wait != NULL;
+	for (uint32_t gpu = 0; gpu < daemon->gpu_count; gpu++)
+		daemon->gpu_uuid[gpu] = takt_machine_facts(daemon->machine, gpu)->uuid;
+	config.gpu_uuid = daemon->gpu_uuid;
 	config.each_mem_mib = gpu_memory(daemon, &config.gpu_mem_mib);
 	if (!instances || !kinds)
 		return takt_err_set(err, -ENOMEM, "the MIG instances");

@@ -21,8 +21,9 @@ static int copy_row(const struct takt_job *from, struct takt_job *ret)
 	ret->spec_json = takt_strdup(from->spec_json);
 	ret->message = takt_strdup(from->message);
 	ret->mig = takt_strdup(from->mig);
+	ret->gpu_uuids = takt_strdup(from->gpu_uuids);
 	return (from->spec_json && !ret->spec_json) || (from->message && !ret->message) ||
-			       (from->mig && !ret->mig)
+			       (from->mig && !ret->mig) || (from->gpu_uuids && !ret->gpu_uuids)
 		       ? -ENOMEM
 		       : 0;
 }

@@ -210,7 +210,8 @@ struct takt_queue_config {
 	struct takt_engine *engine; /* borrowed; its watcher is taken over */
 	const int32_t *pair_score;  /* gpu_count x gpu_count, borrowed for new and load */
 	uint32_t gpu_count;
-	const char *why_no_gpus; /* borrowed until free; NULL: gpu_count is all there are */
+	const char *const *gpu_uuid; /* gpu_count, borrowed until free; NULL: not known */
+	const char *why_no_gpus;     /* borrowed until free; NULL: gpu_count is all there are */
 	/* With why_no_gpus: there are GPUs, and a later start will see them. Jobs for them wait,
 	 * and what is possible is not judged before. */
 	bool gpus_will_come;

@@ -5,6 +5,7 @@
 #include <signal.h>
 
 #include "base/mem.h"
+#include "base/str.h"
 #include "base/sys.h"
 #include "queue/queue_impl.h"
 
@@ -36,7 +37,8 @@ void takt_queue_clear_place(struct takt_queue_job *job)
 	job->row.share_milli = job->row.mem_held_mib = 0;
 	job->row.mps_limited = false;
 	takt_free(job->row.mig);
-	job->row.mig = NULL;
+	takt_free(job->row.gpu_uuids);
+	job->row.mig = job->row.gpu_uuids = NULL;
 }
 
 void takt_queue_call_off(struct takt_queue *queue, struct takt_queue_job *job)
@@ -93,6 +95,22 @@ void takt_queue_try_start(struct takt_queue *queue, struct takt_queue_job *job)
 	takt_queue_changed(queue, job);
 }
 
+/* Which GPUs its numbers mean today. */
+static int write_uuids(const struct takt_queue_config *config, struct takt_queue_job *job)
+{
+	struct takt_str text = TAKT_STR(64 * 100);
+
+	if (!config->gpu_uuid || !job->row.gpu_mask)
+		return 0;
+	for (uint64_t left = job->row.gpu_mask; left; left &= left - 1)
+		takt_str_addf(&text, "%s%s", left == job->row.gpu_mask ? "" : ",",
+			      config->gpu_uuid[__builtin_ctzll(left)]);
+	takt_free(job->row.gpu_uuids);
+	job->row.gpu_uuids = takt_str_take(&text);
+	takt_str_fini(&text);
+	return job->row.gpu_uuids ? 0 : -ENOMEM;
+}
+
 /* What the plan gives it, into its row. */
 static int write_place(struct takt_queue *queue, struct takt_queue_job *job,
 		       const struct takt_plan_placement *placements, uint32_t count)
@@ -103,6 +121,8 @@ static int write_place(struct takt_queue *queue, struct takt_queue_job *job,
 	job->row.mem_held_mib = takt_queue_share_mem(queue, job);
 	if (job->row.gpu_mask & (queue->contested_gpus | queue->closed_gpus))
 		return -EBUSY;
+	if (write_uuids(&queue->config, job) < 0)
+		return -ENOMEM;
 	return job->spec.mig[0] ? takt_queue_mig_place(queue, job, placements, count) : 0;
 }
 

@@ -65,6 +65,7 @@ enum column {
 	COL_MAX_SLOWDOWN,
 	COL_CLOCK_POLICY,
 	COL_SM_SPREAD,
+	COL_GPU_UUIDS,
 	COL_SUBMIT_SEQ,
 	COL_UID,
 	COL_GID,
@@ -77,12 +78,13 @@ const char takt_sql_insert_job[] =
 	"VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, "
 	"?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, "
 	"?36, ?37, ?38, ?39, ?40, ?41, ?42, ?43, ?44, ?45, ?46, ?47, ?48, ?49, ?50, ?51, ?52, "
-	"?53, ?54, ?55)";
+	"?53, ?54, ?55, ?56)";
 const char takt_sql_update_job[] =
 	"UPDATE job SET (" TAKT_SQL_JOB_COLUMNS ") = ("
 	"?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, "
 	"?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37, "
-	"?38, ?39, ?40, ?41, ?42, ?43, ?44, ?45, ?46, ?47, ?48, ?49, ?50, ?51, ?52) WHERE id = ?1";
+	"?38, ?39, ?40, ?41, ?42, ?43, ?44, ?45, ?46, ?47, ?48, ?49, ?50, ?51, ?52, ?53) WHERE id "
+	"= ?1";
 
 static void bind_int(sqlite3_stmt *stmt, enum column col, int64_t value)
 {
@@ -174,6 +176,7 @@ void takt_job_bind(sqlite3_stmt *stmt, const struct takt_job *job, bool whole)
 	bind_int(stmt, COL_SHARE, job->share_milli);
 	bind_int(stmt, COL_MEM_HELD, job->mem_held_mib);
 	bind_text(stmt, COL_MIG, job->mig);
+	bind_text(stmt, COL_GPU_UUIDS, job->gpu_uuids);
 	bind_int(stmt, COL_MPS_LIMITED, job->mps_limited);
 	bind_int(stmt, COL_PREEMPTIONS, job->preemptions);
 	bind_int(stmt, COL_FROZEN, job->frozen);
@@ -268,11 +271,13 @@ int takt_job_from_row(sqlite3_stmt *stmt, struct takt_job *ret, struct takt_err 
 
 	job.message = (char *)sqlite3_column_text(stmt, COL_MESSAGE);
 	job.mig = (char *)sqlite3_column_text(stmt, COL_MIG);
+	job.gpu_uuids = (char *)sqlite3_column_text(stmt, COL_GPU_UUIDS);
 	job.spec_json = (char *)sqlite3_column_text(stmt, COL_JSON);
 	job.env_json = (char *)sqlite3_column_text(stmt, COL_ENV);
 	if (sqlite3_errcode(sqlite3_db_handle(stmt)) == SQLITE_NOMEM)
 		return takt_err_set(err, -ENOMEM, "read job %llu", (unsigned long long)job.id);
-	if (!parse_state(state, &job.state) || !job.message || !job.mig || !job.spec_json)
+	if (!parse_state(state, &job.state) || !job.message || !job.mig || !job.gpu_uuids ||
+	    !job.spec_json)
 		return takt_err_set(err, -TAKT_E_CORRUPT, "job %llu in the database has no %s",
 				    (unsigned long long)job.id,
 				    job.spec_json ? "known state" : "description");

@@ -45,8 +45,10 @@ void takt_job_fini(struct takt_job *job)
 	takt_free(job->env_json);
 	takt_free(job->message);
 	takt_free(job->mig);
+	takt_free(job->gpu_uuids);
 	job->spec_json = NULL;
 	job->env_json = NULL;
 	job->message = NULL;
 	job->mig = NULL;
+	job->gpu_uuids = NULL;
 }

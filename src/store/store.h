@@ -104,11 +104,13 @@ struct takt_job {
 	uid_t uid;
 	gid_t gid;
 	enum takt_job_state state;
-	char *spec_json;      /* codec/jobspec.h form, without the environment */
-	char *env_json;	      /* the environment, kept apart until the end; NULL = none on record */
-	uint32_t attempt;     /* 0 before the first */
-	uint64_t gpu_mask;    /* of the latest attempt */
-	uint32_t share_milli; /* held of each GPU of gpu_mask; 1000 = whole, 0 = MIG instances */
+	char *spec_json;   /* codec/jobspec.h form, without the environment */
+	char *env_json;	   /* the environment, kept apart until the end; NULL = none on record */
+	uint32_t attempt;  /* 0 before the first */
+	uint64_t gpu_mask; /* of the latest attempt */
+	char *gpu_uuids; /* of gpu_mask, lowest first, separated by commas: numbers may change over
+			    a reboot; NULL = "", not on record */
+	uint32_t share_milli;  /* held of each GPU of gpu_mask; 1000 = whole, 0 = MIG instances */
 	uint32_t mem_held_mib; /* reserved on each, of a share; 0 = not counted */
 	char *mig;	       /* their UUIDs, separated by commas; NULL = "", none */
 	struct takt_wall submitted, started, ended; /* 0 = not yet */

@@ -156,9 +156,11 @@ static int64_t post_job(struct takt_store *store, enum takt_store_kind kind,
 	change->kind = kind;
 	change->tag = tag;
 	change->u.job = *job;
-	change->u.job.spec_json = change->u.job.env_json = change->u.job.mig = NULL;
+	change->u.job.spec_json = change->u.job.env_json = NULL;
+	change->u.job.mig = change->u.job.gpu_uuids = NULL;
 	if (!keep_text(change, &change->u.job.message, job->message) ||
 	    !keep_text(change, &change->u.job.mig, job->mig) ||
+	    !keep_text(change, &change->u.job.gpu_uuids, job->gpu_uuids) ||
 	    (kind == TAKT_STORE_INSERT &&
 	     (!keep_text(change, &change->u.job.spec_json, job->spec_json) ||
 	      !keep_text(change, &change->u.job.env_json, job->env_json)))) {

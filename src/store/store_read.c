@@ -135,8 +135,9 @@ static int copy_job(sqlite3_stmt *stmt, void *ctx, struct takt_err *err)
 	found->job.env_json = NULL; /* of no use to who asks for one job */
 	found->job.message = takt_strdup(found->job.message);
 	found->job.mig = takt_strdup(found->job.mig);
+	found->job.gpu_uuids = takt_strdup(found->job.gpu_uuids);
 	found->any = true;
-	if (found->job.spec_json && found->job.message && found->job.mig)
+	if (found->job.spec_json && found->job.message && found->job.mig && found->job.gpu_uuids)
 		return 0;
 	return takt_err_set(err, -ENOMEM, "read job %llu", (unsigned long long)found->job.id);
 }

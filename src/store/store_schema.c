@@ -111,6 +111,8 @@ static const char *const steps[] = {
 	"ALTER TABLE job ADD COLUMN max_slowdown_permille INTEGER;"
 	"ALTER TABLE job ADD COLUMN clock_policy TEXT;"
 	"ALTER TABLE job ADD COLUMN sm_spread_mhz INTEGER;",
+	/* Which GPUs they were; of attempts before that, not known. */
+	"ALTER TABLE job ADD COLUMN gpu_uuids TEXT NOT NULL DEFAULT '';",
 };
 
 /* One line of quick_check: "ok" or the first thing that is wrong. */

@@ -176,10 +176,40 @@ def the_journal_gets_levels():
         assert m.run(m.path("bin/takt"), "serve", "--socket", "relative").stderr.startswith("takt serve: ")
 
 
+def ended_jobs_keep_the_gpus_that_they_had():
+    """Other boards have the numbers after a restart of the machine. Of a job without a record nothing is made up."""
+    with kit.machine(gpus=2) as m:
+        m.start()
+        client = m.client()
+        wide = client.submit(["true"], gpus=2)["id"]
+        before = [gpu["uuid"] for gpu in client.status()["gpus"]]
+        assert client.wait(wide)["gpu_uuid"] == before, client.job(wide)
+        assert not m.kill_all()
+        os.unlink(m.path("machine"))
+        m.twin(*m.create_words[:-1], "8")
+        m.start()
+        client = m.client()
+        after = [gpu["uuid"] for gpu in client.status()["gpus"]]
+        assert not set(before) & set(after), (before, after)
+        later = client.submit(["true"], gpus=2)["id"]
+        assert client.wait(later)["gpu_uuid"] == after, client.job(later)
+        view = client.job(wide)
+        assert (view["gpu_list"], view["gpu_uuid"]) == ([0, 1], before), view
+        assert before[1] in m.takt("show", str(wide)).stdout, m.takt("show", str(wide))
+        m.stop()
+        with sqlite3.connect(m.path("state/takt.db")) as db:
+            db.execute("UPDATE job SET gpu_uuids = '' WHERE id = ?", (wide,))
+        m.start()
+        view = m.client().job(wide)
+        assert (view["gpu_list"], view["gpu_uuid"]) == ([0, 1], ["", ""]), view
+        assert "GPU-" not in m.takt("show", str(wide)).stdout, m.takt("show", str(wide))
+
+
 if __name__ == "__main__":
     sys.exit(kit.main([
         jobs_are_chosen_and_sorted,
         history_is_read_to_its_end,
+        ended_jobs_keep_the_gpus_that_they_had,
         a_report_adds_up_and_says_what_is_not_known,
         configurations_are_checked,
         the_journal_gets_levels,

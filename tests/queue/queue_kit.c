@@ -114,6 +114,9 @@ static int claim(void *ctx, const struct takt_queue_job *job, struct takt_err *e
 	return 0;
 }
 
+static const char *const gpu_uuid[] = {"GPU-a", "GPU-b", "GPU-c", "GPU-d",
+				       "GPU-e", "GPU-f", "GPU-g", "GPU-h"};
+
 int kit_open_queue(struct kit *kit, struct takt_err *err)
 {
 	struct takt_queue_config config = {
@@ -123,6 +126,7 @@ int kit_open_queue(struct kit *kit, struct takt_err *err)
 		.gpu_count = kit->has_no_gpus ? 0
 			     : kit->gpu_count ? kit->gpu_count
 					      : KIT_GPUS,
+		.gpu_uuid = gpu_uuid,
 		.why_no_gpus = kit->why_no_gpus,
 		.gpus_will_come = kit->gpus_will_come,
 		.max_bytes = kit->max_bytes,

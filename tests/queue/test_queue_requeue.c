@@ -63,6 +63,7 @@ static void expect_it_waits_again(uint64_t id)
 {
 	assert_int_equal(row_of(id)->state, TAKT_JOB_WAITING);
 	assert_int_equal(row_of(id)->restarts, 1);
+	assert_null(row_of(id)->gpu_uuids);
 	assert_int_equal(row_of(id)->preemptions, 0);
 	assert_int_equal(row_of(id)->evict, 0);
 	assert_int_equal(kit.ended_count, 0);
@@ -76,6 +77,8 @@ static void it_is_on_record_ended_and_begins_anew(void **state)
 	uint64_t id = run_job(0);
 
 	assert_int_equal(requeue(id), 0);
+	assert_string_equal(row_of(id)->gpu_uuids,
+			    "GPU-a,GPU-b,GPU-c,GPU-d,GPU-e,GPU-f,GPU-g,GPU-h");
 	assert_false(kit_was_stopped(&kit, id));
 	assert_int_equal(kit.noted_count, 0);
 	kit_settle(&kit);

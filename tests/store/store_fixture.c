@@ -90,7 +90,8 @@ const char *store_job_text(const struct takt_job *job)
 		 "util=%u idle=%llu gaps=%llu/%llu/%llu saved=%s/%u/%llu/%llu/%u/%d/%u "
 		 "held=%d priority=%d timed_out=%d restarts=%u failures=%u retry=%lld "
 		 "mps=%d share=%u held_mib=%u mig=%s preemptions=%u frozen=%d lost=%llu staged=%d "
-		 "evict=%u for=%llu at=%lld checkpoint=%lld promise=%d/%u/%s spread=%u spec=%s",
+		 "evict=%u for=%llu at=%lld checkpoint=%lld promise=%d/%u/%s spread=%u uuids=%s "
+		 "spec=%s",
 		 (unsigned long long)job->id, (unsigned long long)job->submit_seq, job->uid,
 		 job->gid, takt_job_state_name(job->state), job->attempt,
 		 (unsigned long long)job->gpu_mask, (long long)job->submitted.ns,
@@ -111,6 +112,6 @@ const char *store_job_text(const struct takt_job *job)
 		 (unsigned long long)job->evict_for, (long long)job->evict_at.ns,
 		 (long long)job->checkpoint_at.ns, job->promise.changed,
 		 job->promise.max_slowdown_permille, job->promise.clock_policy, r->sm_spread_mhz,
-		 job->spec_json ? job->spec_json : "");
+		 job->gpu_uuids ? job->gpu_uuids : "", job->spec_json ? job->spec_json : "");
 	return buf;
 }

@@ -211,8 +211,10 @@ static void refuses_a_newer_schema(void **state)
 	assert_refused_untouched(-TAKT_E_VERSION, "has schema 99");
 }
 
-/* Steps 4 to 6 are taken out again. */
+/* Steps 4 to 7 are taken out again. */
+#define WITHOUT_7 "ALTER TABLE job DROP COLUMN gpu_uuids;"
 #define WITHOUT_6                                                                         \
+	WITHOUT_7                                                                         \
 	"ALTER TABLE job DROP COLUMN max_slowdown_permille; ALTER TABLE job DROP COLUMN " \
 	"clock_policy; ALTER TABLE job DROP COLUMN sm_spread_mhz;"
 #define WITHOUT_5                                                                          \
@@ -294,6 +296,24 @@ static void takes_over_the_third_schema(void **state)
 	takt_job_fini(&job);
 	assert_int_equal(takt_store_each_live(store, check_env, NULL, NULL), 0);
 	takt_store_close(store);
+}
+
+/* Which GPUs an attempt had was not on record: none are made up. */
+static void takes_over_the_sixth_schema(void **state)
+{
+	struct takt_store *store;
+	struct takt_job job;
+
+	make_database(false);
+	sql("UPDATE job SET gpu_mask = 6 WHERE id = 3;" WITHOUT_7 "PRAGMA user_version=6");
+	store = store_open_ok(place.path);
+	assert_int_equal(takt_store_get(store, 3, &job, NULL), 0);
+	assert_int_equal(job.gpu_mask, 6);
+	assert_string_equal(job.gpu_uuids, "");
+	takt_job_fini(&job);
+	takt_store_close(store);
+	sql("PRAGMA user_version=8");
+	assert_refused_untouched(-TAKT_E_VERSION, "has schema 8");
 }
 
 static void takes_an_empty_file_and_opens_again(void **state)
@@ -399,6 +419,7 @@ int main(void)
 		CASE(refuses_a_newer_schema),
 		CASE(takes_over_the_first_schema),
 		CASE(takes_over_the_third_schema),
+		CASE(takes_over_the_sixth_schema),
 		CASE(takes_an_empty_file_and_opens_again),
 		CASE(recovers_the_log_of_a_killed_daemon),
 		CASE(one_owner_at_a_time),

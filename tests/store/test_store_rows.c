@@ -94,6 +94,7 @@ static struct takt_job extreme_job(void)
 	job.mps_limited = true;
 	job.mem_held_mib = UINT32_MAX;
 	job.mig = (char *)"MIG-1,MIG-2";
+	job.gpu_uuids = (char *)"GPU-1,,GPU-3";
 	job.promise = (struct takt_job_promise){true, 500, "ladder"};
 	job.preemptions = 5;
 	job.frozen = true;
