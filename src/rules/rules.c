@@ -81,8 +81,10 @@ static void see_lost(struct takt_rules_gpu *gpu, bool lost)
 
 	gpu->was_lost = lost;
 	gpu->is_lost_by_event = gpu->is_lost_by_event && !is_back && !answers;
-	if (answers)
+	if (answers) { /* one in place of the other, so that nothing else is said of it */
 		takt_standing_see(gpu, TAKT_FINDING_OFF_THE_BUS, TAKT_LOOK_BAD, 79, 0);
+		gpu->standing[TAKT_FINDING_GPU_LOST].found = false;
+	}
 	takt_standing_see(gpu, TAKT_FINDING_GPU_LOST,
 			  lost || gpu->is_lost_by_event ? TAKT_LOOK_BAD : TAKT_LOOK_GOOD,
 			  gpu->is_lost_by_event ? 79 : 0, 0);
