@@ -16,6 +16,7 @@
 #include "base/str.h"
 #include "daemon/admin.h"
 #include "daemon/daemon.h"
+#include "daemon/shared_places.h"
 #include "store/store_admin.h"
 
 enum {

@@ -21,6 +21,7 @@
 #include "daemon/clock_terms.h"
 #include "daemon/daemon.h"
 #include "daemon/libexec.h"
+#include "daemon/shared_places.h"
 
 enum {
 	MAX_FILE = 64 * 1024,

@@ -165,9 +165,6 @@ void takt_daemon_close(struct takt_daemon *daemon);
 /* serve_loop.c: until SIGTERM or SIGINT. */
 int takt_daemon_loop(struct takt_daemon *daemon, struct takt_err *err);
 
-/* A runtime directory that another user made (in /tmp, say) is a trap: our sockets would be his. */
-int takt_runtime_dir_check(const char *path, struct takt_err *err);
-
 /* gpu_owner.c: one manager a GPU. Takes a lock a GPU by UUID across users; looks for slurmd, a
  * kubelet. Fills manages and observe_why. */
 int takt_daemon_own_gpus(struct takt_daemon *daemon, struct takt_err *err);
@@ -176,9 +173,6 @@ int takt_daemon_own_gpus(struct takt_daemon *daemon, struct takt_err *err);
  */
 bool takt_daemon_lock_again(const struct takt_daemon *daemon);
 void takt_daemon_disown_gpus(struct takt_daemon *daemon);
-/* Whether a process holds the lock of this file now, and what it has written there ("another takt"
- * when nothing). A holder tries for a moment, so a look does not disturb it. */
-bool takt_lock_is_held(const char *path, char *ret_owner, size_t size);
 
 /* reload.c: the configuration read again, whole or not at all. The notes of `takt status` say what
  * was refused or needs a restart. */

@@ -19,6 +19,7 @@
 
 #include "base/str.h"
 #include "daemon/daemon.h"
+#include "daemon/shared_places.h"
 
 static const uint64_t lock_patience_ns = TAKT_NS_PER_S; /* since the start */
 
@@ -112,30 +113,6 @@ static void sign(int fd)
 		return; /* the name is a courtesy; the lock is what counts */
 }
 
-static void name_owner(int fd, char *ret, size_t size)
-{
-	ssize_t n = pread(fd, ret, size - 1, 0);
-
-	ret[n > 0 ? n : 0] = '\0';
-	ret[strcspn(ret, "\n")] = '\0';
-	if (!ret[0])
-		takt_strcpy(ret, size, "another takt");
-}
-
-bool takt_lock_is_held(const char *path, char *ret_owner, size_t size)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	bool held;
-
-	if (fd < 0)
-		return false;
-	held = flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
-	if (held)
-		name_owner(fd, ret_owner, size);
-	close(fd);
-	return held;
-}
-
 bool takt_daemon_lock_again(const struct takt_daemon *daemon)
 {
 	const struct timespec pause = {.tv_nsec = 20 * (long)TAKT_NS_PER_MS};
@@ -166,7 +143,7 @@ static int lock_gpu(struct takt_daemon *daemon, uint32_t gpu, struct takt_err *e
 		daemon->gpu_lock_fd[gpu] = fd;
 		return 0;
 	}
-	name_owner(fd, owner, sizeof(owner));
+	takt_lock_owner(fd, owner, sizeof(owner));
 	close(fd);
 	return takt_err_set(err, -TAKT_E_BUSY, "GPU %u is managed by %s", gpu, owner);
 }

@@ -28,6 +28,7 @@
 #include "daemon/metrics_file.h"
 #include "daemon/net_probe.h"
 #include "daemon/peaks.h"
+#include "daemon/shared_places.h"
 #include "device/driver_wait.h"
 #include "device/net_watch.h"
 #include "device/sysfs_pci.h"
@@ -41,23 +42,6 @@ static const uint64_t driver_looks_ns = 10 * TAKT_NS_PER_S;
 enum {
 	MAX_CLAIMS = 16384
 }; /* attempts of jobs without GPUs */
-
-int takt_runtime_dir_check(const char *path, struct takt_err *err)
-{
-	struct stat st;
-
-	if (stat(path, &st) < 0)
-		return takt_err_set(err, -errno, "runtime_dir '%s'", path);
-	if (st.st_uid != getuid() && st.st_uid != 0)
-		return takt_err_set(err, -EPERM,
-				    "runtime_dir '%s' belongs to another user (uid %u)", path,
-				    st.st_uid);
-	if (st.st_mode & 0022)
-		return takt_err_set(err, -EPERM,
-				    "runtime_dir '%s' may be written by others; chmod go-w it",
-				    path);
-	return 0;
-}
 
 /* Locks are everybody's, like those of /tmp: made for all by whoever comes first. */
 static int open_lock_dir(const struct takt_daemon *daemon, struct takt_err *err)
