@@ -213,6 +213,7 @@ struct takt_machine_config {
 	const char *replay_path;	 /* for REPLAY */
 	uint64_t call_deadline_ns;	 /* a sample older than this is stale; 0 = 2 s */
 	bool no_processes;		 /* leave process lists out (the actuator needs none) */
+	bool no_links;			 /* leave out what joins GPUs: all links are unknown */
 	bool counts_errors;		 /* samples say how many memory errors there were */
 	bool vitals;			 /* samples have device/vitals.h */
 	uint64_t init_deadline_ns;  /* for the driver's start; 0 = 60 s (8 GPUs without persistence

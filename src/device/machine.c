@@ -137,8 +137,9 @@ static bool board_is_simulated(const struct takt_gpu_facts *facts)
 
 static void gather_facts(struct takt_machine *machine, struct takt_mono deadline)
 {
-	for (uint32_t g = 0; g < machine->gpu_count; g++) {
-		struct gpu *gpu = &machine->gpus[g];
+	/* The last one to be started first, so that this thread seldom wakes for each. */
+	for (uint32_t g = machine->gpu_count; g > 0; g--) {
+		struct gpu *gpu = &machine->gpus[g - 1];
 
 		gpu->answers = takt_worker_facts(gpu->worker, deadline, &gpu->facts);
 		machine->info.simulated |= board_is_simulated(&gpu->facts);
@@ -233,7 +234,8 @@ static int open_into(struct takt_machine *machine, const struct takt_machine_con
 	if (rc < 0)
 		return rc;
 	gather_facts(machine, in(facts_ns));
-	gather_links(machine, in(facts_ns));
+	if (!config->no_links)
+		gather_links(machine, in(facts_ns));
 	return 0;
 }
 

@@ -97,6 +97,7 @@ static void open_driver(struct takt_top_source *source)
 	struct takt_machine_config config = {
 		.source = TAKT_SOURCE_NVML,
 		.nvml_path = source->config->nvml_path,
+		.no_links = true,
 		.vitals = true,
 		.leaves_asleep = true,
 	};
@@ -118,8 +119,9 @@ static void sample(struct takt_machine *machine, uint32_t gpus)
 	for (uint32_t i = 0; reading && i < gpus; i++)
 		before[i] = takt_machine_reading(machine, i, reading) == 0 ? reading->seq : 0;
 	takt_machine_tick(machine, UINT32_MAX);
-	for (uint32_t i = 0; i < gpus; i++)
-		takt_machine_wait(machine, i, before[i], end);
+	/* The last one first: most often the others are done by then, too. */
+	for (uint32_t i = gpus; i > 0; i--)
+		takt_machine_wait(machine, i - 1, before[i - 1], end);
 	takt_free(reading);
 }
 

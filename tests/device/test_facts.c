@@ -91,6 +91,21 @@ static void behind_a_switch_every_pair_has_all_links(void **state)
 	takt_machine_close(machine);
 }
 
+static void links_are_left_out_for_those_who_need_none(void **state)
+{
+	static const uint8_t none[FAKE_GPUS][FAKE_GPUS];
+	struct takt_machine_config config = fake_config();
+	struct takt_machine *machine;
+
+	fake_links(none, 18);
+	config.no_links = true;
+	machine = open_with(config);
+	assert_int_equal(takt_machine_link(machine, 0, 3).nvlinks, 0);
+	assert_int_equal(takt_machine_link(machine, 0, 3).pcie, 0);
+	assert_true(takt_machine_facts(machine, 3)->has & TAKT_FACT_UUID);
+	takt_machine_close(machine);
+}
+
 static void a_board_that_says_twin_is_simulated(void **state)
 {
 	struct takt_machine *machine;
@@ -223,6 +238,7 @@ int main(void)
 		cmocka_unit_test_setup(facts_are_what_the_driver_says, reset_fake),
 		cmocka_unit_test_setup(direct_nvlinks_are_counted_by_their_remote, reset_fake),
 		cmocka_unit_test_setup(behind_a_switch_every_pair_has_all_links, reset_fake),
+		cmocka_unit_test_setup(links_are_left_out_for_those_who_need_none, reset_fake),
 		cmocka_unit_test_setup(a_board_that_says_twin_is_simulated, reset_fake),
 		cmocka_unit_test_setup(a_short_bus_id_of_an_old_driver_is_completed, reset_fake),
 		cmocka_unit_test_setup(with_a_bus_id_missing_the_drivers_order_stands, reset_fake),
