@@ -9,7 +9,8 @@
 #include "cli/verb.h"
 
 enum {
-	MAX_WORDS = 24,
+	MAX_WORDS = 64,
+	MAX_HOSTS = 16,
 	RATE_TEXT = 16,
 	MIN_RATE = 100, /* thousandths of a hertz */
 	MAX_RATE = 20000,
@@ -46,10 +47,9 @@ static bool prints(const struct takt_cli *cli)
 static void add_flags(const struct takt_cli *cli, struct words *words)
 {
 	static const char *const flags[][2] = {
-		{"once", "--once"},
-		{"ascii", "--ascii"},
-		{"driver", "--driver"},
-		{"allow-foreign", "--allow-foreign"},
+		{"once", "--once"},	      {"ascii", "--ascii"},
+		{"driver", "--driver"},	      {"allow-foreign", "--allow-foreign"},
+		{"each-line", "--each-line"},
 	};
 
 	for (size_t i = 0; i < TAKT_ARRAY_LEN(flags); i++)
@@ -71,17 +71,34 @@ static int check_there(const char *host, struct takt_err *err)
 	return 0;
 }
 
-static int run_there(struct takt_cli *cli, const char *host, struct takt_err *err)
+/* The hosts, each once. */
+static int check_hosts(const struct takt_cli *cli, uint32_t *ret_count, struct takt_err *err)
 {
-	struct words words = {.count = 0};
-	int rc = check_there(host, err);
+	uint32_t count = 0;
+	int rc = 0;
 
-	if (rc == 0 && (cli->socket || takt_cli_has(cli, "nvml-path")))
+	for (size_t i = 0; rc == 0 && i < cli->given_count; i++) {
+		if (strcmp(cli->given[i].option->name, "host") != 0)
+			continue;
+		rc = check_there(cli->given[i].value, err);
+		count++;
+	}
+	if (rc == 0 && count > MAX_HOSTS)
+		rc = takt_err_set(err, -TAKT_E_USAGE, "--host %u times; at most %d", count,
+				  MAX_HOSTS);
+	if (rc == 0 && count && (cli->socket || takt_cli_has(cli, "nvml-path")))
 		rc = takt_err_set(err, -TAKT_E_USAGE,
 				  "--socket and --nvml-path name files of this machine; with "
 				  "--host they cannot be given");
-	if (rc < 0)
-		return rc;
+	*ret_count = count;
+	return rc;
+}
+
+static int run_there(struct takt_cli *cli, struct takt_err *err)
+{
+	const char *host = takt_cli_value(cli, "host");
+	struct words words = {.count = 0};
+
 	add(&words, "ssh");
 	if (!prints(cli))
 		add(&words, "-t");
@@ -95,6 +112,16 @@ static int run_there(struct takt_cli *cli, const char *host, struct takt_err *er
 	}
 	add_flags(cli, &words);
 	return become(&words, err);
+}
+
+static void add_hosts(const struct takt_cli *cli, struct words *words)
+{
+	for (size_t i = 0; i < cli->given_count; i++) {
+		if (strcmp(cli->given[i].option->name, "host") != 0)
+			continue;
+		add(words, "--host");
+		add(words, cli->given[i].value);
+	}
 }
 
 static int run_here(struct takt_cli *cli, uint32_t rate_milli_hz, struct takt_err *err)
@@ -118,14 +145,14 @@ static int run_here(struct takt_cli *cli, uint32_t rate_milli_hz, struct takt_er
 		add(&words, "--nvml-path");
 		add(&words, takt_cli_value(cli, "nvml-path"));
 	}
+	add_hosts(cli, &words);
 	add_flags(cli, &words);
 	return become(&words, err);
 }
 
 static int run(struct takt_cli *cli, struct takt_err *err)
 {
-	const char *host = takt_cli_value(cli, "host");
-	uint32_t rate;
+	uint32_t rate, hosts = 0;
 	int rc = takt_cli_milli(cli, "rate", MAX_RATE, 1000, &rate, err);
 
 	if (rc == 0 && rate < MIN_RATE)
@@ -135,16 +162,22 @@ static int run(struct takt_cli *cli, struct takt_err *err)
 		rc = takt_err_set(err, -TAKT_E_USAGE,
 				  "this is no terminal; --once prints one screen, --json one look "
 				  "for programs");
+	if (rc == 0 && takt_cli_has(cli, "each-line") && !cli->json)
+		rc = takt_err_set(err, -TAKT_E_USAGE, "--each-line belongs to --json");
+	if (rc == 0)
+		rc = check_hosts(cli, &hosts, err);
 	if (rc < 0)
 		return rc;
-	return host ? run_there(cli, host, err) : run_here(cli, rate, err);
+	return hosts == 1 ? run_there(cli, err) : run_here(cli, rate, err);
 }
 
 static const struct takt_option options[] = {
 	{"rate", 'r', "HZ", "looks a second, 0.1 to 20; 1 if it is not given"},
-	{"host", 0, "NAME", "a machine that is reached by ssh, where takt is installed, too"},
+	{"host", 0, "NAME",
+	 "a machine that is reached by ssh, where takt is installed, too; several may be named"},
 	{"once", 0, NULL, "print one screen and end"},
 	{"driver", 0, NULL, "ask no daemon, read the driver"},
+	{"each-line", 0, NULL, "with --json: a look for each line of standard input"},
 	{"nvml-path", 0, "PATH", "the driver's library, where it is not found by itself"},
 	{"allow-foreign", 0, NULL, "let signals go to processes of others, too"},
 	{"ascii", 0, NULL, "draw with plain characters"},
@@ -155,6 +188,7 @@ static const struct takt_text_pair examples[] = {
 	{"takt top", "GPUs, jobs and processes, once a second"},
 	{"takt top --rate 10", "ten times a second"},
 	{"takt top --host node7", "another machine's"},
+	{"takt top --host node7 --host node8", "several, one at a time: [ and ] go through them"},
 	{"takt top --once", "one screen, for a log or a ticket"},
 	{"takt top --json", "one look, for programs"},
 	{NULL, NULL},
@@ -163,7 +197,7 @@ static const struct takt_text_pair examples[] = {
 const struct takt_verb takt_verb_top = {
 	.name = "top",
 	.summary = "watch GPUs, jobs and processes in the terminal",
-	.usage = "[--rate HZ] [--host NAME]",
+	.usage = "[--rate HZ] [--host NAME]...",
 	.about =
 		"Shows every GPU with its history, its clock with what caps it and why, power "
 		"against "

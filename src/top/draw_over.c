@@ -29,7 +29,8 @@ const struct takt_top_signal takt_top_signals[] = {
 };
 
 enum {
-	ASK_COLS = 96 /* commands are long */
+	ASK_COLS = 96, /* commands are long */
+	HOST_TEXT = 80,
 };
 
 struct sums {
@@ -96,6 +97,8 @@ void takt_draw_header(struct takt_cells *cells, const struct takt_top_ui *ui,
 	end = draw_header_end(cells, ui, model, area) - 1;
 	at += takt_cells_textf(cells, area.row, at, end - at, TAKT_ROLE_BAR, "takt  %s",
 			       status->hostname);
+	if (model->now.at.ns == 0)
+		return; /* it has not answered yet */
 	at += takt_cells_textf(cells, area.row, at, end - at, TAKT_ROLE_BAR_DIM, "  %u GPU%s",
 			       status->gpu_count, status->gpu_count == 1 ? "" : "s");
 	if (sums.util_known)
@@ -111,6 +114,60 @@ void takt_draw_header(struct takt_cells *cells, const struct takt_top_ui *ui,
 	else
 		takt_cells_text(cells, area.row, at, end - at, TAKT_ROLE_BAR_DIM,
 				"  no daemon: the driver itself");
+}
+
+/* "node7 8 GPUs 97 %", with a blank at each end. */
+static void host_text(const char *name, const struct takt_top_model *model, char ret[HOST_TEXT])
+{
+	struct sums sums = sum_up(&model->now.status);
+	uint32_t gpus = model->now.status.gpu_count;
+
+	if (model->lost)
+		snprintf(ret, HOST_TEXT, " %.40s NO NEWS ", name);
+	else if (sums.util_known)
+		snprintf(ret, HOST_TEXT, " %.40s %u GPU%s %u %% ", name, gpus, gpus == 1 ? "" : "s",
+			 (uint32_t)(sums.util_pct / sums.util_known));
+	else
+		snprintf(ret, HOST_TEXT, " %.40s %u GPU%s ", name, gpus, gpus == 1 ? "" : "s");
+}
+
+static int host_width(const struct takt_top_hosts *hosts, uint32_t i)
+{
+	char text[HOST_TEXT];
+
+	host_text(hosts->at[i].name, hosts->at[i].model, text);
+	return takt_cells_width(text);
+}
+
+/* The first that is drawn, so that there is room for the one that is shown. */
+static uint32_t first_host(const struct takt_top_hosts *hosts, int cols)
+{
+	uint32_t first = hosts->shown;
+
+	for (int used = host_width(hosts, first); first > 0; first--) {
+		used += host_width(hosts, first - 1);
+		if (used > cols)
+			break;
+	}
+	return first;
+}
+
+void takt_draw_hosts(struct takt_cells *cells, const struct takt_top_hosts *hosts,
+		     struct takt_area area)
+{
+	int at = area.col, end = area.col + area.cols;
+	char text[HOST_TEXT];
+
+	if (area.rows == 0)
+		return;
+	for (uint32_t i = first_host(hosts, area.cols); i < hosts->count && at < end; i++) {
+		const struct takt_top_model *model = hosts->at[i].model;
+		enum takt_role role = model->lost ? TAKT_ROLE_ALARM : TAKT_ROLE_DIM;
+
+		host_text(hosts->at[i].name, model, text);
+		at += takt_cells_text(cells, area.row, at, end - at,
+				      i == hosts->shown ? TAKT_ROLE_BAR : role, text);
+	}
 }
 
 static void draw_hints(struct takt_cells *cells, struct takt_area area)
@@ -172,6 +229,7 @@ void takt_draw_help(struct takt_cells *cells)
 		{"R", "requeue the job: end it, let it begin anew"},
 		{"H", "hold the job, or release it"},
 		{"F9 or K", "signal the process"},
+		{"[ ]", "the previous, next machine"},
 		{"+ -", "look more often, less often"},
 		{"Space", "stand still"},
 		{"F1 ? h", "this help"},
@@ -225,6 +283,7 @@ void takt_top_draw(struct takt_cells *cells, const struct takt_top_ui *ui,
 
 	takt_cells_clear(cells);
 	takt_draw_header(cells, ui, model, layout->header);
+	takt_draw_hosts(cells, &ui->hosts, layout->hosts);
 	if (ui->look == TAKT_LOOK_ALL) {
 		takt_draw_gpus(cells, ui, model, layout);
 		takt_draw_list(cells, ui, model, TAKT_PANE_JOBS, layout->jobs);
@@ -235,9 +294,11 @@ void takt_top_draw(struct takt_cells *cells, const struct takt_top_ui *ui,
 	}
 	takt_draw_list(cells, ui, model, TAKT_PANE_PROCS, layout->procs);
 	takt_draw_footer(cells, ui, layout->footer);
-	if (model->lost)
+	if (model->lost) {
+		takt_cells_fill(cells, layout->footer, TAKT_ROLE_PLAIN);
 		takt_cells_text(cells, layout->footer.row, 0, cells->cols, TAKT_ROLE_ALARM,
 				model->lost_why);
+	}
 	if (ui->help)
 		takt_draw_help(cells);
 	if (ui->ask.kind)

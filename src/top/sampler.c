@@ -89,7 +89,7 @@ static void *work(void *ctx)
 	return NULL;
 }
 
-int takt_top_sampler_start(struct takt_top_source *source, uint32_t rate_milli_hz,
+int takt_top_sampler_start(struct takt_top_source *source, uint32_t rate_milli_hz, bool at_once,
 			   struct takt_top_sampler **ret)
 {
 	struct takt_top_sampler *sampler = takt_zalloc(sizeof(*sampler));
@@ -99,6 +99,7 @@ int takt_top_sampler_start(struct takt_top_source *source, uint32_t rate_milli_h
 		return -ENOMEM;
 	sampler->source = source;
 	sampler->rate_milli_hz = rate_milli_hz;
+	sampler->again = at_once;
 	sampler->eventfd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	pthread_mutex_init(&sampler->mutex, NULL);
 	pthread_cond_init(&sampler->changed, NULL);

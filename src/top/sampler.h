@@ -8,8 +8,9 @@
 
 struct takt_top_sampler;
 
-/* Uses the source alone from now until stop. */
-int takt_top_sampler_start(struct takt_top_source *source, uint32_t rate_milli_hz,
+/* Uses the source alone from now until stop. `at_once`: the first look is now, else when one is
+ * due. */
+int takt_top_sampler_start(struct takt_top_source *source, uint32_t rate_milli_hz, bool at_once,
 			   struct takt_top_sampler **ret);
 /* False: it hangs in the daemon or the driver; it and its source are left to the end of the
  * process.

@@ -17,6 +17,8 @@ void takt_draw_job(struct takt_cells *cells, const struct takt_top_model *model,
 		   struct takt_area area);
 void takt_draw_header(struct takt_cells *cells, const struct takt_top_ui *ui,
 		      const struct takt_top_model *model, struct takt_area area);
+void takt_draw_hosts(struct takt_cells *cells, const struct takt_top_hosts *hosts,
+		     struct takt_area area);
 void takt_draw_footer(struct takt_cells *cells, const struct takt_top_ui *ui,
 		      struct takt_area area);
 void takt_draw_help(struct takt_cells *cells);

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 
 #include "codec/json.h"
-#include "top/top_main.h"
+#include "top/top_json.h"
 
 static void add_text(struct takt_str *out, const char *name, const char *text)
 {

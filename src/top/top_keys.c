@@ -403,6 +403,32 @@ static bool press_look(struct takt_top_ui *ui, const struct takt_top_model *mode
 	}
 }
 
+/* [ and ]: the machine before, and the next one. What was zoomed on is the other one's. */
+static void next_host(struct takt_top_ui *ui, uint32_t by)
+{
+	if (ui->hosts.count == 0)
+		return;
+	ui->hosts.shown = (ui->hosts.shown + by) % ui->hosts.count;
+	ui->look = TAKT_LOOK_ALL;
+}
+
+/* Several machines are only looked at: whoever wants to change something is told where. */
+static bool is_refused(struct takt_top_ui *ui, uint32_t key)
+{
+	static const uint32_t changes[] = {'c', 'R', 'H', 'K', TAKT_KEY_F1 + 8};
+
+	for (size_t i = 0; ui->hosts.count && i < TAKT_ARRAY_LEN(changes); i++) {
+		if (key != changes[i])
+			continue;
+		snprintf(ui->notice, sizeof(ui->notice),
+			 "several machines are only looked at; 'takt top --host %.60s' can do that",
+			 ui->hosts.at[ui->hosts.shown].name);
+		ui->notice_bad = true;
+		return true;
+	}
+	return false;
+}
+
 static void press_deed(struct takt_top_ui *ui, const struct takt_top_model *model, uint32_t key,
 		       struct takt_deed *ret)
 {
@@ -429,6 +455,10 @@ static void press_deed(struct takt_top_ui *ui, const struct takt_top_model *mode
 	case '+':
 	case '-':
 		change_rate(ui, key == '+', ret);
+		break;
+	case '[':
+	case ']':
+		next_host(ui, key == ']' ? 1 : ui->hosts.count - 1);
 		break;
 	case 'c':
 		ask_of_job(ui, model, TAKT_DEED_CANCEL);
@@ -459,7 +489,8 @@ void takt_top_press(struct takt_top_ui *ui, const struct takt_top_model *model,
 		answer(ui, key, ret);
 	else if (ui->filtering)
 		type_filter(ui, key);
-	else if (!press_move(ui, model, layout, key) && !press_look(ui, model, key))
+	else if (!press_move(ui, model, layout, key) && !press_look(ui, model, key) &&
+		 !is_refused(ui, key))
 		press_deed(ui, model, key, ret);
 }
 

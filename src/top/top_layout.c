@@ -61,13 +61,15 @@ static void share_tables(const struct takt_top_ui *ui, bool daemon, struct takt_
 void takt_top_layout(const struct takt_top_ui *ui, const struct takt_top_model *model, int rows,
 		     int cols, struct takt_top_layout *ret)
 {
-	int body = rows - 2, tables = body < 14 ? body / 2 : body / 3;
-	struct takt_area rest = {1, 0, body, cols};
+	int line = ui->hosts.count ? 1 : 0, body = rows - 2 - line;
+	int tables = body < 14 ? body / 2 : body / 3;
+	struct takt_area rest = {1 + line, 0, body, cols};
 
 	*ret = (struct takt_top_layout){.header = {0, 0, 1, cols},
 					.footer = {rows - 1, 0, 1, cols}};
 	if (body < 2)
 		return;
+	ret->hosts = (struct takt_area){1, 0, line, cols};
 	ret->gpus = rest;
 	ret->gpus.rows = gpu_rows((int)model->now.status.gpu_count, body - tables, cols, ret);
 	rest.row += ret->gpus.rows;

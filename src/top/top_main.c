@@ -17,6 +17,7 @@
 #include "top/sampler.h"
 #include "top/terminal_front.h"
 #include "top/top_deeds.h"
+#include "top/top_json.h"
 
 enum {
 	ONCE_ROWS = 40, /* of a screen that goes into a file */
@@ -24,21 +25,39 @@ enum {
 	MAX_OUT = 64 * 1024 * 1024,
 };
 
-struct top {
+struct machine {
 	struct takt_top_source_config config;
 	struct takt_top_source *source;
 	struct takt_top_sampler *sampler;
 	struct takt_top_model model;
+};
+
+struct top {
+	struct takt_top_source_config config; /* of all, but for the host */
+	struct machine machines[TAKT_TOP_MAX_HOSTS];
+	uint32_t count;		 /* this machine, or the hosts */
+	struct machine *machine; /* the one that is shown */
 	struct takt_top_ui ui;
 	struct takt_top_layout layout;
 	struct takt_cells cells;
-	bool once, json;
+	bool once, json, each_line;
 	int pidfd;
 };
+
+/* One more than there may be is counted, and refused later. */
+static void add_host(struct top *top, const char *name)
+{
+	if (top->count < TAKT_TOP_MAX_HOSTS)
+		top->machines[top->count].config.host = name;
+	top->count++;
+}
 
 static void read_option(struct top *top, int option)
 {
 	switch (option) {
+	case 'h':
+		add_host(top, optarg);
+		break;
 	case 's':
 		top->config.socket = optarg;
 		break;
@@ -57,6 +76,9 @@ static void read_option(struct top *top, int option)
 	case 'j':
 		top->json = true;
 		break;
+	case 'l':
+		top->each_line = true;
+		break;
 	case 'a':
 		top->cells.ascii = true;
 		break;
@@ -71,9 +93,11 @@ static bool read_options(struct top *top, int argc, char **argv)
 		{"socket", required_argument, NULL, 's'},
 		{"nvml-path", required_argument, NULL, 'n'},
 		{"rate-milli", required_argument, NULL, 'r'},
+		{"host", required_argument, NULL, 'h'},
 		{"driver", no_argument, NULL, 'd'},
 		{"once", no_argument, NULL, 'o'},
 		{"json", no_argument, NULL, 'j'},
+		{"each-line", no_argument, NULL, 'l'},
 		{"ascii", no_argument, NULL, 'a'},
 		{"allow-foreign", no_argument, NULL, 'f'},
 		{NULL, 0, NULL, 0},
@@ -85,7 +109,9 @@ static bool read_options(struct top *top, int argc, char **argv)
 			return false;
 		read_option(top, option);
 	}
-	return optind == argc && top->ui.rate_milli_hz >= TAKT_TOP_MIN_RATE &&
+	return optind == argc && top->count <= TAKT_TOP_MAX_HOSTS &&
+	       (!top->each_line || (top->json && !top->count)) &&
+	       top->ui.rate_milli_hz >= TAKT_TOP_MIN_RATE &&
 	       top->ui.rate_milli_hz <= TAKT_TOP_MAX_RATE;
 }
 
@@ -95,18 +121,35 @@ static int complain(int rc, const char *message)
 	return takt_err_exit_status(rc);
 }
 
-/* The first look, without which there is nothing to show. */
-static int first_look(struct top *top)
+/* This machine, or the hosts that were named. */
+static int open_machines(struct top *top)
+{
+	bool hosts = top->count > 0;
+	int rc = 0;
+
+	top->count = hosts ? top->count : 1;
+	top->machine = &top->machines[0];
+	for (uint32_t i = 0; rc == 0 && i < top->count; i++) {
+		struct machine *machine = &top->machines[i];
+		const char *host = machine->config.host;
+
+		machine->config = top->config;
+		machine->config.host = host;
+		rc = takt_top_source_new(&machine->config, &machine->source);
+	}
+	return rc < 0 ? complain(rc, takt_err_sentence(rc)) : 0;
+}
+
+/* Without a look there is nothing to show. */
+static int look(struct machine *machine)
 {
 	struct takt_top_snapshot snapshot;
-	int rc = takt_top_source_new(&top->config, &top->source);
+	int rc;
 
-	if (rc < 0)
-		return complain(rc, takt_err_sentence(rc));
-	takt_top_source_look(top->source, &snapshot);
+	takt_top_source_look(machine->source, &snapshot);
 	if (snapshot.why_not[0])
 		return complain(-TAKT_E_UNAVAILABLE, snapshot.why_not);
-	rc = takt_top_model_take(&top->model, &snapshot);
+	rc = takt_top_model_take(&machine->model, &snapshot);
 	return rc < 0 ? complain(rc, takt_err_sentence(rc)) : 0;
 }
 
@@ -118,9 +161,9 @@ static int draw(struct top *top, int rows, int cols)
 		rc = takt_cells_resize(&top->cells, rows, cols);
 	if (rc < 0)
 		return rc;
-	takt_top_layout(&top->ui, &top->model, rows, cols, &top->layout);
-	takt_top_settle(&top->ui, &top->model, &top->layout);
-	takt_top_draw(&top->cells, &top->ui, &top->model, &top->layout);
+	takt_top_layout(&top->ui, &top->machine->model, rows, cols, &top->layout);
+	takt_top_settle(&top->ui, &top->machine->model, &top->layout);
+	takt_top_draw(&top->cells, &top->ui, &top->machine->model, &top->layout);
 	return 0;
 }
 
@@ -132,7 +175,7 @@ static int from_env(const char *name, int otherwise)
 	return text && takt_parse_u64(text, 10, 1000, &value) == 0 ? (int)value : otherwise;
 }
 
-static int print_once(struct top *top)
+static int print_look(struct top *top)
 {
 	struct takt_str out = TAKT_STR(MAX_OUT);
 	struct winsize size;
@@ -143,7 +186,7 @@ static int print_once(struct top *top)
 		cols = size.ws_col;
 	}
 	top->ui.focus = TAKT_PANES; /* no cursor */
-	rc = top->json ? takt_top_to_json(&top->model.now, &out)
+	rc = top->json ? takt_top_to_json(&top->machine->model.now, &out)
 		       : draw(top, from_env("LINES", rows), from_env("COLUMNS", cols));
 	if (rc == 0 && !top->json)
 		rc = takt_cells_to_text(&top->cells, &out);
@@ -154,10 +197,42 @@ static int print_once(struct top *top)
 	return rc < 0 ? complain(rc, takt_err_sentence(rc)) : 0;
 }
 
+/* One after the other; a machine that does not answer does not stop the next. */
+static int print_once(struct top *top)
+{
+	int first_bad = 0;
+
+	for (uint32_t i = 0; i < top->count; i++) {
+		int status;
+
+		top->machine = &top->machines[i];
+		status = look(top->machine);
+		if (status == 0)
+			status = print_look(top);
+		first_bad = first_bad ? first_bad : status;
+	}
+	return first_bad;
+}
+
+/* For another takt top, which asks for each look with a line, until it has no more. */
+static int print_each_line(struct top *top)
+{
+	int status = 0, c = 0;
+
+	while (status == 0 && c != EOF) {
+		do
+			c = getchar();
+		while (c != EOF && c != '\n');
+		if (c == '\n')
+			status = print_once(top);
+	}
+	return status;
+}
+
 static bool obey(struct top *top, const struct takt_deed *deed)
 {
-	if (deed->kind == TAKT_DEED_RATE)
-		takt_top_sampler_rate(top->sampler, top->ui.rate_milli_hz);
+	for (uint32_t i = 0; deed->kind == TAKT_DEED_RATE && i < top->count; i++)
+		takt_top_sampler_rate(top->machines[i].sampler, top->ui.rate_milli_hz);
 	takt_top_do(&top->ui, deed, top->config.socket, &top->pidfd);
 	return deed->kind != TAKT_DEED_QUIT;
 }
@@ -172,36 +247,48 @@ static bool read_keys(struct top *top)
 	while (more && takt_front_next(&event)) {
 		deed.kind = TAKT_DEED_NONE;
 		if (event.kind == TAKT_FRONT_CLICK)
-			takt_top_click(&top->ui, &top->model, &top->layout, event.row, event.col,
-				       event.turn, event.twice, &deed);
+			takt_top_click(&top->ui, &top->machine->model, &top->layout, event.row,
+				       event.col, event.turn, event.twice, &deed);
 		else if (event.kind == TAKT_FRONT_KEY && event.key)
-			takt_top_press(&top->ui, &top->model, &top->layout, event.key, &deed);
+			takt_top_press(&top->ui, &top->machine->model, &top->layout, event.key,
+				       &deed);
 		more = obey(top, &deed);
-		takt_top_settle(&top->ui, &top->model, &top->layout);
+		top->machine = &top->machines[top->ui.hosts.shown];
+		takt_top_settle(&top->ui, &top->machine->model, &top->layout);
 	}
 	return more;
 }
 
-static int take_news(struct top *top)
+static int take_news(const struct takt_top_ui *ui, struct machine *machine)
 {
 	struct takt_top_snapshot snapshot;
 	int rc = 0;
 
-	if (!takt_top_sampler_take(top->sampler, &snapshot))
+	if (!takt_top_sampler_take(machine->sampler, &snapshot))
 		return 0;
-	if (top->ui.paused) {
-		takt_top_keep_queue(&top->model.now, &snapshot);
+	if (ui->paused) {
+		takt_top_keep_queue(&machine->model.now, &snapshot);
 		takt_top_snapshot_fini(&snapshot);
 	} else {
-		rc = takt_top_model_take(&top->model, &snapshot);
+		rc = takt_top_model_take(&machine->model, &snapshot);
 	}
 	return rc;
 }
 
+/* What to wait for: keys, and news of each machine. */
+static nfds_t list_fds(const struct top *top, struct pollfd fds[TAKT_TOP_MAX_HOSTS + 1])
+{
+	fds[0] = (struct pollfd){STDIN_FILENO, POLLIN, 0};
+	for (uint32_t i = 0; i < top->count; i++)
+		fds[i + 1] =
+			(struct pollfd){takt_top_sampler_fd(top->machines[i].sampler), POLLIN, 0};
+	return top->count + 1;
+}
+
 static int loop(struct top *top)
 {
-	struct pollfd fds[] = {{STDIN_FILENO, POLLIN, 0},
-			       {takt_top_sampler_fd(top->sampler), POLLIN, 0}};
+	struct pollfd fds[TAKT_TOP_MAX_HOSTS + 1];
+	nfds_t count = list_fds(top, fds);
 	int rows, cols, rc = 0;
 
 	while (rc == 0) {
@@ -210,29 +297,91 @@ static int loop(struct top *top)
 		if (rc < 0)
 			break;
 		takt_front_show(&top->cells);
-		if (poll(fds, 2, -1) < 0 && errno != EINTR)
+		if (poll(fds, count, -1) < 0 && errno != EINTR)
 			return -errno;
 		if (!read_keys(top) || fds[0].revents & (POLLHUP | POLLERR))
 			return 0;
-		rc = take_news(top);
+		for (uint32_t i = 0; rc == 0 && i < top->count; i++)
+			rc = take_news(&top->ui, &top->machines[i]);
 	}
 	return rc;
+}
+
+/* Hosts are waited for on the screen: one that does not answer must not stop the others. */
+static void announce_hosts(struct top *top)
+{
+	struct takt_top_hosts *hosts = &top->ui.hosts;
+
+	hosts->count = top->count;
+	for (uint32_t i = 0; i < top->count; i++) {
+		struct machine *machine = &top->machines[i];
+
+		hosts->at[i].name = machine->config.host;
+		hosts->at[i].model = &machine->model;
+		machine->model.lost = true;
+		snprintf(machine->model.lost_why, sizeof(machine->model.lost_why),
+			 "%.60s: no answer yet", machine->config.host);
+	}
+}
+
+static int start_samplers(struct top *top)
+{
+	bool at_once = top->ui.hosts.count > 0;
+	int rc = 0;
+
+	for (uint32_t i = 0; rc == 0 && i < top->count; i++)
+		rc = takt_top_sampler_start(top->machines[i].source, top->ui.rate_milli_hz, at_once,
+					    &top->machines[i].sampler);
+	return rc;
+}
+
+/* A source that hangs is left to the end of the process. */
+static void stop_samplers(struct top *top)
+{
+	for (uint32_t i = 0; i < top->count; i++)
+		if (!takt_top_sampler_stop(top->machines[i].sampler))
+			top->machines[i].source = NULL;
 }
 
 static int show(struct top *top)
 {
 	struct takt_err err = {0};
-	int rc = takt_front_open(&err);
+	int rc = 0;
 
+	if (top->machine->config.host)
+		announce_hosts(top);
+	else
+		rc = look(top->machine);
+	if (rc != 0)
+		return rc;
+	rc = takt_front_open(&err);
 	if (rc < 0)
 		return complain(rc, err.msg);
-	rc = takt_top_sampler_start(top->source, top->ui.rate_milli_hz, &top->sampler);
+	rc = start_samplers(top);
 	if (rc == 0)
 		rc = loop(top);
 	takt_front_close();
-	if (!takt_top_sampler_stop(top->sampler))
-		top->source = NULL;
+	stop_samplers(top);
 	return rc < 0 ? complain(rc, takt_err_sentence(rc)) : 0;
+}
+
+static void close_machines(struct top *top)
+{
+	for (uint32_t i = 0; i < top->count; i++) {
+		takt_top_model_fini(&top->machines[i].model);
+		takt_top_source_free(top->machines[i].source);
+	}
+}
+
+static int work(struct top *top)
+{
+	int status = open_machines(top);
+
+	if (status != 0)
+		return status;
+	if (top->each_line)
+		return print_each_line(top);
+	return top->once || top->json ? print_once(top) : show(top);
 }
 
 int takt_top_main(int argc, char **argv)
@@ -249,11 +398,8 @@ int takt_top_main(int argc, char **argv)
 	top.ui.own_uid = geteuid();
 	top.ui.table = TAKT_PANE_PROCS;
 	top.ui.focus = TAKT_PANE_PROCS;
-	status = first_look(&top);
-	if (status == 0)
-		status = top.once || top.json ? print_once(&top) : show(&top);
-	takt_top_model_fini(&top.model);
+	status = work(&top);
+	close_machines(&top);
 	takt_cells_fini(&top.cells);
-	takt_top_source_free(top.source);
 	return status;
 }

@@ -12,6 +12,7 @@
 #include "client/client.h"
 #include "device/device.h"
 #include "top/gpu_view.h"
+#include "top/host_link.h"
 
 static const uint64_t again_ns = 2 * TAKT_NS_PER_S;    /* a daemon that did not answer */
 static const uint64_t queue_ns = 900 * TAKT_NS_PER_MS; /* how old the queue may be */
@@ -21,6 +22,7 @@ struct takt_top_source {
 	const struct takt_top_source_config *config;
 	struct takt_client *client;   /* NULL = none answers */
 	struct takt_machine *machine; /* NULL = not opened */
+	struct takt_host_link *link;  /* NULL = this machine */
 	struct takt_err no_daemon, no_driver;
 	struct takt_mono tried_daemon, tried_driver, asked_queue;
 	TAKT_VEC(struct takt_top_proc) procs; /* of the last look */
@@ -34,6 +36,12 @@ int takt_top_source_new(const struct takt_top_source_config *config, struct takt
 		return -ENOMEM;
 	source->config = config;
 	source->procs.max = TAKT_TOP_MAX_PROCS;
+	if (config->host)
+		source->link = takt_host_link_new(config->host, config->driver_only);
+	if (config->host && !source->link) {
+		takt_free(source);
+		return -ENOMEM;
+	}
 	*ret = source;
 	return 0;
 }
@@ -44,6 +52,7 @@ void takt_top_source_free(struct takt_top_source *source)
 		return;
 	takt_client_free(source->client);
 	takt_machine_close(source->machine);
+	takt_host_link_free(source->link);
 	takt_vec_fini(&source->procs);
 	takt_free(source);
 }
@@ -207,6 +216,10 @@ void takt_top_source_look(struct takt_top_source *source, struct takt_top_snapsh
 {
 	int rc;
 
+	if (source->link) {
+		takt_host_link_look(source->link, ret);
+		return;
+	}
 	takt_top_snapshot_init(ret);
 	rc = look(source, ret);
 	if (rc == 0)

@@ -72,11 +72,22 @@ struct takt_top_ask {
 
 enum {
 	TAKT_TOP_FILTER = 48,
+	TAKT_TOP_MAX_HOSTS = 16,
 	TAKT_TOP_MIN_RATE = 100, /* thousandths of a hertz */
 	TAKT_TOP_MAX_RATE = 20000,
 };
 
+/* Several machines that are watched together: one is shown, the others have a word in a line. */
+struct takt_top_hosts {
+	uint32_t count, shown; /* count 0 = one machine, no such line */
+	struct {
+		const char *name; /* borrowed, as `model` */
+		const struct takt_top_model *model;
+	} at[TAKT_TOP_MAX_HOSTS];
+};
+
 struct takt_top_ui {
+	struct takt_top_hosts hosts;
 	enum takt_top_pane focus, table; /* table: of the two lists the one shown alone */
 	int selected[TAKT_PANES], first[TAKT_PANES];
 	uint64_t chosen[TAKT_PANES]; /* GPU, job or process of the selected row */
@@ -97,7 +108,7 @@ struct takt_top_ui {
 
 /* Where things are; depends on sizes and numbers alone, so that nothing jumps. */
 struct takt_top_layout {
-	struct takt_area header, gpus, jobs, procs, footer; /* rows 0 = not shown */
+	struct takt_area header, hosts, gpus, jobs, procs, footer; /* rows 0 = not shown */
 	bool cards;
 	int across, card_rows; /* of cards; or columns of lines */
 };

@@ -272,18 +272,71 @@ def scripts_get_text_and_json():
         assert alone["status"]["gpus"][0]["margin_c"] > 0 and alone["status"]["gpus"][0]["nvlinks_up"] == 18, alone
 
 
+def fake_ssh(m, script):
+    """A program called ssh, before the real one on the search path."""
+    os.mkdir(m.path("path"))
+    with open(m.path("path/ssh"), "w", encoding="ascii") as file:
+        file.write("#!/bin/sh\n" + script)
+    os.chmod(m.path("path/ssh"), 0o755)
+    m.more_env["PATH"] = m.path("path") + ":" + os.environ["PATH"]
+
+
 def another_machine_is_reached_by_ssh():
     with kit.machine(gpus=2) as m:
         m.start()
-        os.mkdir(m.path("path"))
-        with open(m.path("path/ssh"), "w", encoding="ascii") as file:
-            file.write(f"#!/bin/sh\necho \"$@\" >{m.path('ssh.log')}\n")
-        os.chmod(m.path("path/ssh"), 0o755)
-        m.more_env["PATH"] = m.path("path") + ":" + os.environ["PATH"]
+        fake_ssh(m, f"echo \"$@\" >{m.path('ssh.log')}\n")
         done = m.takt("top", "--once", "--host", "ana@node7", "--rate", "2")
         assert done.returncode == 0, done
         with open(m.path("ssh.log"), encoding="ascii") as file:
             assert file.read() == "-- ana@node7 takt top --rate 2 --once\n"
+
+
+def several_machines_are_watched_together():
+    """The fake ssh runs takt here, whatever the host, but for one that is down until a file says otherwise."""
+    with kit.machine(gpus=2) as m:
+        m.start()
+        job = m.client().submit(["sleep", "1000"], gpus=1, name="train")["id"]
+        fake_ssh(m, f"""echo "$@" >>{m.path('ssh.log')}
+while [ "$1" != -- ]; do shift; done
+if [ "$2" = down ] && [ ! -e {m.path('up')} ]; then echo "ssh: no route to $2" >&2; exit 255; fi
+shift 3
+exec {m.path('bin/takt')} "$@"
+""")
+        hosts = ("--host", "one", "--host", "down", "--host", "two")
+        with Screen(m, 100, 30, m.path("bin/takt"), "top", *hosts, PATH=m.more_env["PATH"]) as screen:
+            screen.has("one 2 GPUs", "down NO NEWS", "two 2 GPUs", f"#{job}", "train")
+            screen.keys("]")
+            screen.has("down: ssh: no route to down", "no GPUs here")
+            screen.keys("]", "BTab", "c")
+            screen.has("several machines are only looked at; 'takt top --host two' can do that", "train")
+            screen.keys("[")
+            with open(m.path("up"), "w", encoding="ascii"):
+                pass
+            screen.has("down 2 GPUs", "train")
+            screen.keys("q")
+            screen.has("ended with 0")
+        with open(m.path("ssh.log"), encoding="ascii") as file:
+            assert "-T -oBatchMode=yes -oConnectTimeout=10 -- one takt top --json --each-line\n" in file.readlines()
+        os.unlink(m.path("up"))
+        done = m.takt("top", "--json", *hosts)
+        assert done.returncode == 69 and "down: ssh: no route to down" in done.stderr, done
+        looks = [json.loads(line) for line in done.stdout.splitlines()]
+        assert [look["queue"]["jobs"][0]["id"] for look in looks] == [job, job], looks
+        bad = m.takt("top", "--once", "--each-line")
+        assert bad.returncode == 64 and "--each-line" in bad.stderr, bad
+        bad = m.takt("top", "--once", *hosts, "--host", "-x")
+        assert bad.returncode == 64 and "no host" in bad.stderr, bad
+
+
+def a_look_for_each_line():
+    with kit.machine(gpus=2) as m:
+        m.start()
+        job = m.client().submit(["sleep", "1000"], gpus=1)["id"]
+        done = subprocess.run([m.path("bin/takt"), "top", "--json", "--each-line"], input="\n\n\n", env=m.env(),
+                              capture_output=True, text=True, check=True, timeout=kit.WAIT_S)
+        looks = [json.loads(line) for line in done.stdout.splitlines()]
+        assert [look["from"] for look in looks] == ["daemon"] * 3, looks
+        assert all([one["id"] for one in look["queue"]["jobs"]] == [job] for look in looks), looks
 
 
 def colours_are_left_out_when_they_are_not_wanted():
@@ -313,5 +366,7 @@ if __name__ == "__main__":
         without_a_terminal_it_says_what_to_do,
         scripts_get_text_and_json,
         another_machine_is_reached_by_ssh,
+        several_machines_are_watched_together,
+        a_look_for_each_line,
         colours_are_left_out_when_they_are_not_wanted,
     ]))

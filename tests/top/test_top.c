@@ -17,6 +17,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "top/graph.h"
+#include "top/top_json.h"
 #include "top/top_text.h"
 #include "top/top_ui.h"
 
@@ -398,6 +399,117 @@ static void a_queue_that_was_not_asked_for_stays(void **state)
 	assert_int_equal(model.now.queue.count, 2);
 }
 
+/* Three machines: the one of the other tests, one that has not answered, and it again. */
+static void watch_several(struct takt_top_model *silent)
+{
+	*silent = (struct takt_top_model){.lost = true, .lost_why = "down: No route to host"};
+	ui.hosts = (struct takt_top_hosts){
+		.count = 3, .at = {{"node7", &model}, {"down", silent}, {"node9", &model}}};
+}
+
+static void several_machines_have_a_line(void **state)
+{
+	struct takt_top_model silent;
+	struct takt_deed deed;
+
+	watch_several(&silent);
+	draw(24, 80);
+	expect_golden("hosts_80x24");
+	assert_int_equal(press('[').kind, TAKT_DEED_NONE);
+	assert_int_equal(ui.hosts.shown, 2);
+	press(']');
+	press(']');
+	assert_int_equal(ui.hosts.shown, 1);
+	takt_top_layout(&ui, &silent, 24, 80, &layout);
+	takt_top_settle(&ui, &silent, &layout);
+	takt_top_draw(&cells, &ui, &silent, &layout);
+	expect_golden("silent_host_80x24");
+	for (int rows = 1; rows < 40; rows++)
+		for (int cols = 1; cols < 100; cols += 7) {
+			assert_int_equal(takt_cells_resize(&cells, rows, cols), 0);
+			takt_top_layout(&ui, &silent, rows, cols, &layout);
+			takt_top_press(&ui, &silent, &layout, TAKT_KEY_ENTER, &deed);
+			takt_top_draw(&cells, &ui, &silent, &layout);
+		}
+}
+
+static void the_shown_machine_is_in_the_line(void **state)
+{
+	struct takt_top_model silent;
+
+	watch_several(&silent);
+	ui.hosts.shown = 2;
+	draw(24, 30);
+	expect_on_screen("node9", true);
+	expect_on_screen("\n node7", false);
+}
+
+static void several_machines_are_only_looked_at(void **state)
+{
+	static const uint32_t keys[] = {'c', 'R', 'H', 'K', TAKT_KEY_F1 + 8};
+	struct takt_top_model silent;
+
+	watch_several(&silent);
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(keys); i++) {
+		ui.focus = ui.table = i < 3 ? TAKT_PANE_JOBS : TAKT_PANE_PROCS;
+		draw(40, 120);
+		assert_int_equal(press(keys[i]).kind, TAKT_DEED_NONE);
+		assert_int_equal(ui.ask.kind, TAKT_DEED_NONE);
+		expect_on_screen("'takt top --host node7' can do that", true);
+	}
+}
+
+static void a_look_is_read_as_it_was_written(void **state)
+{
+	TAKT_CLEANUP(strp) struct takt_str once = TAKT_STR(1 << 20), twice = TAKT_STR(1 << 20);
+	struct takt_top_snapshot copy;
+
+	assert_int_equal(takt_top_to_json(&model.now, &once), 0);
+	assert_int_equal(takt_top_from_json(takt_str_text(&once), once.len, &copy, NULL), 0);
+	assert_int_equal(copy.procs.at[0].id.start_ticks, 0);
+	assert_int_equal(copy.queue.count, 2);
+	assert_int_equal(takt_top_to_json(&copy, &twice), 0);
+	assert_string_equal(takt_str_text(&once), takt_str_text(&twice));
+	takt_top_snapshot_fini(&copy);
+}
+
+static void a_bad_look_is_refused(void **state)
+{
+	static const char *const bad[] = {
+		"",
+		"Welcome to node7!",
+		"{}",
+		"{\"at_ms\":1,\"from\":\"hearsay\",\"status\":{},\"processes\":[]}",
+		"{\"at_ms\":-1,\"from\":\"driver\",\"status\":{},\"processes\":[]}",
+		"{\"at_ms\":1,\"from\":\"driver\",\"status\":7,\"processes\":[]}",
+	};
+	static const char *const procs[] = {
+		"{}",
+		"{\"pid\":-1}",
+		"{\"pid\":1.5}",
+		"{\"pid\":3},{\"pid\":3}",
+		"{\"pid\":3,\"gpus\":[64]}",
+	};
+	TAKT_CLEANUP(strp) struct takt_str text = TAKT_STR(1 << 20);
+	struct takt_top_snapshot copy;
+	struct takt_err err;
+	char *end;
+
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(bad); i++)
+		assert_true(takt_top_from_json(bad[i], strlen(bad[i]), &copy, &err) < 0);
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(procs); i++) {
+		takt_str_reset(&text);
+		assert_int_equal(takt_top_to_json(&model.now, &text), 0);
+		end = strstr(text.s, "\"processes\":[");
+		assert_non_null(end);
+		text.len = (size_t)(end - text.s);
+		takt_str_addf(&text, "\"processes\":[%s]}", procs[i]);
+		assert_int_equal(takt_top_from_json(text.s, text.len, &copy, &err),
+				 -TAKT_E_CORRUPT);
+		assert_non_null(strstr(err.msg, "processes"));
+	}
+}
+
 static void what_was_not_read_is_not_shown(void **state)
 {
 	struct takt_gpu_view *gpu = &model.now.status.gpus[0];
@@ -471,6 +583,11 @@ int main(void)
 		cmocka_unit_test_setup(the_mouse_selects_and_zooms, begin),
 		cmocka_unit_test_setup(no_news_keep_what_was_known, begin),
 		cmocka_unit_test_setup(a_queue_that_was_not_asked_for_stays, begin),
+		cmocka_unit_test_setup(several_machines_have_a_line, begin),
+		cmocka_unit_test_setup(the_shown_machine_is_in_the_line, begin),
+		cmocka_unit_test_setup(several_machines_are_only_looked_at, begin),
+		cmocka_unit_test_setup(a_look_is_read_as_it_was_written, begin),
+		cmocka_unit_test_setup(a_bad_look_is_refused, begin),
 		cmocka_unit_test_setup(what_was_not_read_is_not_shown, begin),
 		cmocka_unit_test_setup(others_text_cannot_steer_the_terminal, begin),
 		cmocka_unit_test_setup(memory_may_be_short, begin),

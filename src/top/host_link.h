@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Looks at another machine: `takt top --json --each-line` there, over ssh. One look is on its way
+ * at a time, so that a slow line makes looks rarer and never older; when this end goes away the
+ * other reads the end of its input and ends. ssh must come in without asking (keys, an agent): it
+ * has no terminal to ask at.
+ */
+#ifndef TAKT_TOP_HOST_LINK_H
+#define TAKT_TOP_HOST_LINK_H
+
+#include "top/top_model.h"
+
+struct takt_host_link;
+
+/* `host`: what ssh takes, checked; borrowed until free. Nothing is started yet. NULL = no memory.
+ */
+struct takt_host_link *takt_host_link_new(const char *host, bool driver_only);
+void takt_host_link_free(struct takt_host_link *link); /* NULL is fine */
+
+/* Waits for a look; starts ssh when none runs, some seconds after it failed last. On failure
+ * *ret is empty but for why_not. */
+void takt_host_link_look(struct takt_host_link *link, struct takt_top_snapshot *ret);
+
+#endif

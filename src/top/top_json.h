@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A look as one line of JSON: what `takt top --json` prints and what another takt top reads. */
+#ifndef TAKT_TOP_JSON_H
+#define TAKT_TOP_JSON_H
+
+#include "base/str.h"
+#include "top/top_model.h"
+
+enum {
+	TAKT_TOP_MAX_LOOK = 16 * 1024 * 1024, /* bytes that are read */
+};
+
+int takt_top_to_json(const struct takt_top_snapshot *snapshot, struct takt_str *out);
+
+/* *ret needs no init and is untouched on failure; the caller finis it. Its processes have no start
+ * and so get no signals. -TAKT_E_LIMIT, -TAKT_E_CORRUPT, -ENOMEM. */
+int takt_top_from_json(const char *text, size_t len, struct takt_top_snapshot *ret,
+		       struct takt_err *err);
+
+#endif

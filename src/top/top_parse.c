@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The reader of what top_json.c writes, for machines that are watched from elsewhere. */
+#include <cjson/cJSON.h>
+#include <string.h>
+
+#include "codec/json.h"
+#include "top/top_json.h"
+
+static int bad(struct takt_err *err, const char *where)
+{
+	return takt_err_set(err, -TAKT_E_CORRUPT, "%s: not as takt top writes it", where);
+}
+
+/* A member that is a whole number of at most `max`; false when it is not there or none. */
+static bool read_number(const cJSON *object, const char *name, uint64_t max, uint64_t *ret)
+{
+	const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
+
+	if (!cJSON_IsNumber(item) || !(item->valuedouble >= 0) || item->valuedouble > (double)max ||
+	    item->valuedouble != (double)(uint64_t)item->valuedouble)
+		return false;
+	*ret = (uint64_t)item->valuedouble;
+	return true;
+}
+
+static void read_text(const cJSON *object, const char *name, char *ret, size_t size)
+{
+	const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, name));
+
+	takt_strcpy(ret, size, text ? text : "");
+}
+
+static bool read_gpus(const cJSON *proc, uint64_t *ret_mask)
+{
+	const cJSON *gpu;
+
+	cJSON_ArrayForEach (gpu, cJSON_GetObjectItemCaseSensitive(proc, "gpus")) {
+		if (!cJSON_IsNumber(gpu) || !(gpu->valuedouble >= 0) ||
+		    gpu->valuedouble >= TAKT_VIEW_MAX_GPUS)
+			return false;
+		*ret_mask |= (uint64_t)1 << (uint32_t)gpu->valuedouble;
+	}
+	return true;
+}
+
+/* Without the moment of its start: a process of another machine gets no signals from here. */
+static bool read_proc(const cJSON *item, struct takt_top_proc *ret)
+{
+	struct takt_top_proc proc = {.uid = UINT32_MAX};
+	uint64_t pid, uid;
+
+	if (!read_number(item, "pid", INT32_MAX, &pid) || !read_gpus(item, &proc.gpu_mask))
+		return false;
+	proc.id.pid = (int32_t)pid;
+	if (read_number(item, "uid", UINT32_MAX - 1, &uid))
+		proc.uid = (uint32_t)uid;
+	(void)read_number(item, "job_id", TAKT_JSON_MAX_INT, &proc.job_id);
+	proc.memory_known =
+		read_number(item, "memory_bytes", TAKT_JSON_MAX_INT, &proc.memory_bytes);
+	read_text(item, "user", proc.user, sizeof(proc.user));
+	read_text(item, "command", proc.command, sizeof(proc.command));
+	*ret = proc;
+	return true;
+}
+
+static int read_procs(const cJSON *root, struct takt_top_snapshot *ret, struct takt_err *err)
+{
+	const cJSON *item;
+	int32_t last = -1;
+	int rc = 0;
+
+	cJSON_ArrayForEach (item, cJSON_GetObjectItemCaseSensitive(root, "processes")) {
+		struct takt_top_proc proc;
+
+		if (!read_proc(item, &proc) || proc.id.pid <= last)
+			return bad(err, "processes");
+		last = proc.id.pid;
+		rc = takt_vec_push(&ret->procs, proc);
+		if (rc < 0)
+			return takt_err_set(err, rc, "processes");
+	}
+	return 0;
+}
+
+/* A part of the document, as text for its own reader; the caller frees it with cJSON_free. */
+static char *part_of(const cJSON *root, const char *name)
+{
+	const cJSON *item = cJSON_GetObjectItemCaseSensitive(root, name);
+
+	return item ? cJSON_PrintUnformatted(item) : NULL;
+}
+
+static int read_status(const cJSON *root, struct takt_status_view *ret, struct takt_err *err)
+{
+	char *text = part_of(root, "status");
+	int rc = text ? takt_status_view_from_json(text, strlen(text), ret, err)
+		      : bad(err, "status");
+
+	cJSON_free(text);
+	return rc;
+}
+
+static int read_queue(const cJSON *root, struct takt_queue_view *ret, struct takt_err *err)
+{
+	char *text = part_of(root, "queue");
+	int rc = text ? takt_queue_view_from_json(text, strlen(text), ret, err) : bad(err, "queue");
+
+	cJSON_free(text);
+	return rc;
+}
+
+static int read_all(const cJSON *root, struct takt_top_snapshot *ret, struct takt_err *err)
+{
+	char from[16];
+	uint64_t at_ms;
+	int rc;
+
+	read_text(root, "from", from, sizeof(from));
+	ret->daemon = strcmp(from, "daemon") == 0;
+	if (!ret->daemon && strcmp(from, "driver") != 0)
+		return bad(err, "from");
+	if (!read_number(root, "at_ms", INT64_MAX / 1000000 - 1, &at_ms))
+		return bad(err, "at_ms");
+	ret->at.ns = (int64_t)at_ms * 1000000;
+	rc = read_status(root, &ret->status, err);
+	if (rc == 0 && ret->daemon)
+		rc = read_queue(root, &ret->queue, err);
+	return rc == 0 ? read_procs(root, ret, err) : rc;
+}
+
+int takt_top_from_json(const char *text, size_t len, struct takt_top_snapshot *ret,
+		       struct takt_err *err)
+{
+	struct takt_top_snapshot snapshot;
+	cJSON *root;
+	int rc = takt_json_parse(text, len, TAKT_TOP_MAX_LOOK, &root, err);
+
+	if (rc < 0)
+		return rc;
+	takt_top_snapshot_init(&snapshot);
+	rc = read_all(root, &snapshot, err);
+	cJSON_Delete(root);
+	if (rc < 0)
+		takt_top_snapshot_fini(&snapshot);
+	else
+		*ret = snapshot;
+	return rc;
+}
