@@ -2,25 +2,33 @@
 # SPDX-License-Identifier: Apache-2.0
 """What looking costs: takt top beside nvtop and nvitop, in one run on one simulated machine.
 
-Each in a terminal of tmux of the same size, in turns: the time from its start until the screen shows a GPU's name,
-processor time a second at 1 and at 10 looks a second (all its threads and children), and its resident memory at the
+Each in a terminal of the same size, in turns: the time from its start until it has written a GPU's name (the median of
+STARTS, on a pseudoterminal that is read at once), then in one of tmux processor time a second at 1 and at 10 looks a second (all its threads and children), and its resident memory at the
 end. takt top reads the driver itself as the others do, and is measured with the daemon, too (whose own cost is not in
 it: bench/idle_cost.py has that). nvitop is asked for 4 looks a second, the most that it does, and for 1.
 
 Usage: top_cost.py BUILD_FOLDER [--rounds N] [--seconds S] [--nvtop PATH] [--nvitop PATH] [--record]
+       top_cost.py --docs
 
 --nvtop: Debian's package nvtop (or unpacked). --nvitop: of a virtual environment with nvitop. Who is not given is left
 out. The simulated driver answers in microseconds: a real one adds the same to all. --record adds rows to
-bench/results/top_cost.csv: on a quiet machine only.
+bench/results/top_cost.csv: on a quiet machine only. --docs makes the table of docs/top.md from the rows of the latest
+record.
 """
 import argparse
 import csv
 import datetime
+import fcntl
 import os
+import pty
+import select
+import signal
 import statistics
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -29,19 +37,26 @@ import idle_cost  # noqa: E402
 
 RESULTS = os.path.join(SOURCE, "bench/results/top_cost.csv")
 HEAD = ["date", "commit", "command", "machine", "simulated", "program", "looks_per_s", "metric", "value", "unit", "of_nvtop"]
-TICKS = os.sysconf("SC_CLK_TCK")
+DOCS = os.path.join(SOURCE, "docs/top.md")
+BEGIN, END = "<!-- made by bench/top_cost.py --docs -->", "<!-- end of what is made -->"
 COLUMNS, LINES = 120, 40
+STARTS = 9
+START_S = 60
 
 
 def parse():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("build")
+    parser.add_argument("build", nargs="?")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--nvtop")
     parser.add_argument("--nvitop")
     parser.add_argument("--record", action="store_true")
-    return parser.parse_args()
+    parser.add_argument("--docs", action="store_true")
+    args = parser.parse_args()
+    if bool(args.build) == args.docs:
+        parser.error("a build folder, or --docs")
+    return args
 
 
 def programs(args, takt):
@@ -72,12 +87,7 @@ def family(pid):
 
 
 def cpu_s(pids):
-    total = 0
-    for pid in pids:
-        with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
-            fields = file.read().rsplit(")", 1)[1].split()
-        total += sum(map(int, fields[11:15]))
-    return total / TICKS
+    return sum(map(idle_cost.cpu_ns, pids)) / 1e9
 
 
 def resident_mib(pids):
@@ -86,6 +96,23 @@ def resident_mib(pids):
         with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as file:
             total += sum(int(line.split()[1]) for line in file if line.startswith("Pss:"))
     return total / 1024
+
+
+def first_screen_s(command, env):
+    """Seconds from a start until a GPU's name is written."""
+    begin, shown = time.monotonic(), b""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", LINES, COLUMNS, 0, 0))
+        os.execve(command[0], command, dict(env, TERM="screen"))
+    while b"H100" not in shown:
+        assert select.select([terminal], [], [], START_S)[0], (command, shown)
+        shown += os.read(terminal, 65536)
+    seconds = time.monotonic() - begin
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    os.close(terminal)
+    return seconds
 
 
 class Terminal:
@@ -97,13 +124,13 @@ class Terminal:
 
     def measure(self, command, seconds):
         """(seconds to the first screen, processor seconds a second, MiB)"""
+        shown = statistics.median(first_screen_s(command, self.env) for _ in range(STARTS))
         self.count += 1  # the server before it may still be about to end
         begin = time.monotonic()
         self.run("new-session", "-d", "-x", str(COLUMNS), "-y", str(LINES), *command)
         while "H100" not in self.run("capture-pane", "-p"):
-            assert time.monotonic() - begin < 60, (command, self.run("capture-pane", "-p"))
-            time.sleep(0.005)
-        shown = time.monotonic() - begin
+            assert time.monotonic() - begin < START_S, (command, self.run("capture-pane", "-p"))
+            time.sleep(0.05)
         time.sleep(3)  # settled
         pids = family(int(self.run("list-panes", "-F", "#{pane_pid}")))
         before, at = cpu_s(pids), time.monotonic()
@@ -155,8 +182,38 @@ def record(rows):
             out.writerow([datetime.date.today(), commit, command, idle_cost.machine_name(), "yes", *row])
 
 
+def latest():
+    """The rows of the record that was made last: {(program, looks a second, metric): row}"""
+    with open(RESULTS, encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    made = [rows[-1][name] for name in ("date", "commit", "command")]
+    return {(row["program"], int(row["looks_per_s"]), row["metric"]): row for row in rows
+            if [row[name] for name in ("date", "commit", "command")] == made}
+
+
+def table():
+    rows = latest()
+    columns = ((1, "first_screen", "ms", 0), (1, "cpu", "ms", 1), (10, "cpu", "ms", 1), (1, "memory", "MiB", 1))
+    lines = ["| | first screen | processor time a second | with ten looks a second | memory |", "|---|---|---|---|---|"]
+    for name in dict.fromkeys(program for program, _, _ in rows):
+        cells = [(rows.get((name, looks, metric)), unit, digits) for looks, metric, unit, digits in columns]
+        lines.append(" | ".join([f"| {name}", *(f"{float(row['value']):.{digits}f} {unit}" if row else "" for row, unit, digits in cells)]) + " |")
+    one = next(iter(rows.values()))
+    return [*lines, "", f"{one['date']}, commit {one['commit']}, {one['machine']}."]
+
+
+def write_docs():
+    with open(DOCS, encoding="utf-8") as file:
+        before, rest = file.read().split(BEGIN)
+    with open(DOCS, "w", encoding="utf-8") as file:
+        file.write("\n".join([before + BEGIN, "", *table(), "", END + rest.split(END)[1]]))
+
+
 def main():
     args = parse()
+    if args.docs:
+        write_docs()
+        return
     samples = {}
     with tempfile.TemporaryDirectory() as folder:
         env = dict(os.environ, TAKT_TWIN=folder + "/machine", TAKT_SOCKET=folder + "/run/takt.sock", LC_ALL="C.UTF-8",
