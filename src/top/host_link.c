@@ -179,7 +179,7 @@ static int ask(struct takt_host_link *link, struct takt_err *err)
 	return rc;
 }
 
-/* What ssh or takt said there says more than that it is over. */
+/* Where ssh has ended, its last words, or those of takt there, say more than that. */
 static void explain(struct takt_host_link *link)
 {
 	char said[160];
@@ -187,7 +187,7 @@ static void explain(struct takt_host_link *link)
 
 	read_last_line(link->said_fd, said, sizeof(said));
 	close(link->said_fd);
-	if (said[0])
+	if (link->why.rc == -TAKT_E_UNAVAILABLE && said[0])
 		takt_err_set(&link->why, link->why.rc, "%s", said);
 	else if (link->why.rc == -TAKT_E_UNAVAILABLE)
 		takt_err_set(&link->why, link->why.rc, "ssh has ended (%d)", status);

@@ -274,7 +274,7 @@ def scripts_get_text_and_json():
 
 def fake_ssh(m, script):
     """A program called ssh, before the real one on the search path."""
-    os.mkdir(m.path("path"))
+    os.makedirs(m.path("path"), exist_ok=True)
     with open(m.path("path/ssh"), "w", encoding="ascii") as file:
         file.write("#!/bin/sh\n" + script)
     os.chmod(m.path("path/ssh"), 0o755)
@@ -322,6 +322,10 @@ exec {m.path('bin/takt')} "$@"
         assert done.returncode == 69 and "down: ssh: no route to down" in done.stderr, done
         looks = [json.loads(line) for line in done.stdout.splitlines()]
         assert [look["queue"]["jobs"][0]["id"] for look in looks] == [job, job], looks
+        fake_ssh(m, "echo Warning: a new key >&2\necho Welcome to $4\nexec cat >/dev/null\n")
+        done = m.takt("top", "--once", *hosts)
+        assert done.returncode == 69 and done.stdout == "" and "Warning" not in done.stderr, done
+        assert [line.split(": ")[1] for line in done.stderr.splitlines()] == ["one", "down", "two"], done
         bad = m.takt("top", "--once", "--each-line")
         assert bad.returncode == 64 and "--each-line" in bad.stderr, bad
         bad = m.takt("top", "--once", *hosts, "--host", "-x")
