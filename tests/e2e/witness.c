@@ -173,6 +173,12 @@ static char state_of(int pid)
 	return (flags & exiting) || is_killed(pid) ? 0 : state;
 }
 
+/* Campaigns trace the launcher with all that it starts: what stands still there shows as traced. */
+static bool is_stopped(char state)
+{
+	return state == 'T' || state == 't';
+}
+
 static bool is_gone(char state)
 {
 	return !state || state == 'Z' || state == 'X';
@@ -187,7 +193,8 @@ static void take(struct witness *w, const char *kind, const char *number)
 	if (lock(w, name, LOCK_EX))
 		return;
 	pid = holder_of(w, name);
-	if (strcmp(kind, "gpu") != 0 || pid == 0 || state_of(pid) != 'T' || w->beside_count == 64) {
+	if (strcmp(kind, "gpu") != 0 || pid == 0 || !is_stopped(state_of(pid)) ||
+	    w->beside_count == 64) {
 		blame(w, name);
 		return;
 	}
@@ -205,7 +212,7 @@ static void look_beside(struct witness *w)
 		char state = state_of(beside->pid);
 		bool gone = is_gone(state);
 
-		beside->awake = state == 'T' ? 0 : beside->awake + 1;
+		beside->awake = is_stopped(state) ? 0 : beside->awake + 1;
 		if (!gone && beside->awake < MOST_AWAKE)
 			continue;
 		if (!gone)
