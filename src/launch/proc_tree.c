@@ -19,21 +19,22 @@ enum {
 	STATUS_MAX = 16 * 1024
 };
 
-/* 1 read, 0 the process is gone or hidden. */
+/* 1 read, 0 the process is gone or hidden. Any other trouble is no answer. */
 static int read_stat(int procfd, const char *pid, struct takt_proc_stat *ret)
 {
 	char path[32], text[STAT_MAX];
 	ssize_t got;
-	int fd;
+	int fd, rc;
 
 	snprintf(path, sizeof(path), "%.15s/stat", pid);
 	fd = openat(procfd, path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return errno == ENOENT || errno == ESRCH || errno == EACCES ? 0 : -errno;
 	got = read(fd, text, sizeof(text) - 1);
+	rc = got < 0 && errno != ESRCH ? -errno : 0;
 	close(fd);
 	if (got <= 0)
-		return 0;
+		return rc;
 	text[got] = '\0';
 	return takt_proc_stat_parse(text, ret) == 0;
 }

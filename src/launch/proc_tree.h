@@ -32,7 +32,8 @@ struct takt_proc_tree {
 		.procs = TAKT_VEC_INIT(TAKT_PROC_TREE_MAX) \
 	}
 
-/* Reads /proc. Processes that come or go meanwhile may be missing. */
+/* Reads /proc. Processes that come or go meanwhile may be missing; where one cannot be read for
+ * another reason, nothing is said of any. */
 int takt_proc_tree_read(struct takt_proc_tree *tree);
 void takt_proc_tree_fini(struct takt_proc_tree *tree);
 

@@ -45,7 +45,15 @@ static bool holds_id(const char *env, size_t len, const char *id)
 	return false;
 }
 
-/* 1 yes; 0 no, gone, another user's (who can write there what he likes) or not ours to read. */
+/* Gone, not ours to read, or with more words than a process can have been given. */
+static bool is_out(int rc)
+{
+	return rc == -ESRCH || rc == -ENOENT || rc == -EACCES || rc == -EPERM ||
+	       rc == -TAKT_E_LIMIT;
+}
+
+/* 1 yes; 0 no, out, or another user's (who can write there what he likes). Where the kernel does
+ * not say, nobody may conclude that it is not one. */
 static int belongs(const struct search *search, int32_t pid)
 {
 	TAKT_CLEANUP(freep) char *env = NULL;
@@ -59,9 +67,9 @@ static int belongs(const struct search *search, int32_t pid)
 	snprintf(path, sizeof(path), "/proc/%d/environ", pid);
 	if (rc == 0)
 		rc = takt_file_read(takt_sys_real(), AT_FDCWD, path, ENVIRON_MAX, &env, &len, NULL);
-	if (rc == -ENOMEM || rc == -EMFILE || rc == -ENFILE)
-		return rc;
-	return rc == 0 && holds_id(env, len, search->id);
+	if (rc < 0)
+		return is_out(rc) ? 0 : rc;
+	return holds_id(env, len, search->id);
 }
 
 static bool dead(struct takt_proc_tree *tree, int32_t pid)
