@@ -21,5 +21,8 @@ enum {
  */
 void takt_driver_load(const struct takt_sys *sys, const struct takt_machine_info *info,
 		      char ret[TAKT_DRIVER_LOAD]);
+/* Whether two of these are of different loads. Where one was asked while sysfs did not answer, the
+ * versions alone tell. */
+bool takt_driver_load_differs(const char *a, const char *b);
 
 #endif

@@ -97,7 +97,7 @@ static int recover_record(struct takt_keeper *keeper, const struct takt_journal_
 	int index = takt_keeper_find(keeper, record->uuid);
 	char text[TAKT_SETTING_TEXT];
 
-	if (strcmp(record->boot_id, keeper->boot_id) != 0)
+	if (takt_boot_differs(record->boot_id, keeper->boot_id))
 		return mark_gone(keeper, record, "the reboot", err);
 	if (index < 0 && record->state != TAKT_JOURNAL_CHANGED)
 		return 0;
@@ -109,7 +109,7 @@ static int recover_record(struct takt_keeper *keeper, const struct takt_journal_
 				 record->uuid, takt_setting_text(&record->setting, text));
 		return 0;
 	}
-	if (strcmp(record->driver_load, keeper->driver_load) != 0)
+	if (takt_driver_load_differs(record->driver_load, keeper->driver_load))
 		return mark_gone(keeper, record, "the reload of the driver", err);
 	keeper->gpus[index].found_mw = record->found_power_mw;
 	keeper->gpus[index].cap_mw = keeper->gpus[index].cap_was_mw = record->cap_power_mw;
@@ -182,8 +182,8 @@ static void recover_rules(struct takt_keeper *keeper, struct takt_boot now)
 		struct takt_baseline_rule was = {0}, is = takt_baseline_of(keeper->baseline, uuid);
 		uint32_t cap_mw = takt_baseline_cap_of(keeper->baseline, uuid);
 
-		if (record && strcmp(record->boot_id, keeper->boot_id) == 0 &&
-		    strcmp(record->driver_load, keeper->driver_load) == 0)
+		if (record && !takt_boot_differs(record->boot_id, keeper->boot_id) &&
+		    !takt_driver_load_differs(record->driver_load, keeper->driver_load))
 			was = record->baseline;
 		else
 			record = NULL;

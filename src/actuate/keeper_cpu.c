@@ -145,7 +145,7 @@ int takt_keeper_cpu_recover(struct takt_keeper *keeper, const struct takt_journa
 	cpu->found = record->cpu;
 	if (record->state != TAKT_JOURNAL_CHANGED)
 		return 0;
-	if (strcmp(record->boot_id, keeper->boot_id) != 0) {
+	if (takt_boot_differs(record->boot_id, keeper->boot_id)) {
 		takt_actuate_say(&keeper->log, "the limit on CPUs went with the reboot");
 		return write_record(keeper, TAKT_JOURNAL_CLEAN, err);
 	}

@@ -419,7 +419,7 @@ int takt_keeper_mig_recover(struct takt_keeper *keeper, const struct takt_journa
 {
 	int index = takt_keeper_find(keeper, old->uuid + strlen(TAKT_MIG_UUID));
 	struct takt_journal_record record = *old;
-	bool gone = strcmp(old->boot_id, keeper->boot_id) != 0;
+	bool gone = takt_boot_differs(old->boot_id, keeper->boot_id);
 
 	if (old->state != TAKT_JOURNAL_CHANGED)
 		return 0;
@@ -427,7 +427,7 @@ int takt_keeper_mig_recover(struct takt_keeper *keeper, const struct takt_journa
 		keeper->unseen++;
 		return 0;
 	}
-	if (gone || strcmp(old->driver_load, keeper->driver_load) != 0) {
+	if (gone || takt_driver_load_differs(old->driver_load, keeper->driver_load)) {
 		takt_actuate_say(&keeper->log, "%s: the change went with the %s", old->uuid,
 				 gone ? "reboot" : "reload of the driver");
 		record.state = TAKT_JOURNAL_CLEAN;

@@ -13,8 +13,6 @@
 #include "base/str.h"
 #include "base/sys.h"
 
-#define NO_BOOT_ID "00000000-0000-0000-0000-000000000000"
-
 enum {
 	STAT_MAX = 4096
 };
@@ -24,12 +22,12 @@ void takt_boot_id(char buf[40])
 	TAKT_CLEANUP(freep) char *text = NULL;
 	size_t len;
 
-	takt_strcpy(buf, 40, NO_BOOT_ID);
+	takt_strcpy(buf, 40, TAKT_NO_BOOT_ID);
 	if (takt_file_read(takt_sys_real(), AT_FDCWD, "/proc/sys/kernel/random/boot_id", 64, &text,
 			   &len, NULL) < 0)
 		return;
 	text[strcspn(text, "\n")] = '\0';
-	if (strlen(text) == sizeof(NO_BOOT_ID) - 1)
+	if (strlen(text) == sizeof(TAKT_NO_BOOT_ID) - 1)
 		takt_strcpy(buf, 40, text);
 }
 
@@ -79,7 +77,8 @@ int takt_proc_open(const struct takt_proc_id *id)
 	if (fd < 0)
 		return -errno;
 	rc = takt_proc_identify(id->pid, &now, NULL);
-	if (rc == 0 && now.start_ticks == id->start_ticks && strcmp(now.boot_id, id->boot_id) == 0)
+	if (rc == 0 && now.start_ticks == id->start_ticks &&
+	    !takt_boot_differs(now.boot_id, id->boot_id))
 		return fd;
 	close(fd);
 	return rc < 0 ? rc : -ESRCH;

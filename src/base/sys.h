@@ -13,8 +13,10 @@
 #ifndef TAKT_BASE_SYS_H
 #define TAKT_BASE_SYS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 
@@ -108,7 +110,15 @@ int takt_proc_identify(int32_t pid, struct takt_proc_id *ret, struct takt_err *e
 /* pidfd of exactly that process (caller closes; it polls readable once the process has ended),
  * -ESRCH when it is gone or the boot is another. */
 int takt_proc_open(const struct takt_proc_id *id);
+#define TAKT_NO_BOOT_ID "00000000-0000-0000-0000-000000000000"
 /* Boot id of the running kernel into buf[40]; "" cannot happen, falls back to all zeros. */
 void takt_boot_id(char buf[40]);
+/* Whether two boot ids are of different boots. One that could not be read (all zeros) tells
+ * nothing: what was done at it is not taken for gone. */
+static inline bool takt_boot_differs(const char *a, const char *b)
+{
+	return strcmp(a, TAKT_NO_BOOT_ID) != 0 && strcmp(b, TAKT_NO_BOOT_ID) != 0 &&
+	       strcmp(a, b) != 0;
+}
 
 #endif

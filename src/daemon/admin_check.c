@@ -166,7 +166,7 @@ static void look_at_records(struct check *check, const struct takt_journal *jour
 
 		if (pair->state != TAKT_JOURNAL_VALID ||
 		    pair->record.state != TAKT_JOURNAL_CHANGED ||
-		    strcmp(pair->record.boot_id, boot_id) != 0)
+		    takt_boot_differs(pair->record.boot_id, boot_id))
 			continue;
 		if (strcmp(pair->record.uuid, TAKT_CPU_UUID) == 0)
 			tell(check, !answered_for, "clocks",

@@ -123,7 +123,7 @@ static const struct takt_journal_record *find_record(const struct takt_journal *
 	snprintf(name, sizeof(name), "%s%s", prefix, uuid);
 	record = takt_journal_find(journal, name);
 	takt_boot_id(boot_id);
-	return record && strcmp(record->boot_id, boot_id) == 0 ? record : NULL;
+	return record && !takt_boot_differs(record->boot_id, boot_id) ? record : NULL;
 }
 
 static void look_at_record(const struct takt_journal *journal, struct takt_clock_gpu *gpu)

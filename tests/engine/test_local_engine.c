@@ -326,6 +326,24 @@ static void test_other_boot_means_interrupted(void **state)
 	expect_end(ef, 1, TAKT_END_INTERRUPTED, 0);
 }
 
+/* Where the boot could not be told, what may still run is looked for. */
+static void test_unknown_boot_is_not_another(void **state)
+{
+	struct engine_fixture *ef = *state;
+	struct takt_proc_id job = {
+		.pid = 1234, .start_ticks = 5, .boot_id = "00000000-0000-0000-0000-000000000000"};
+	int dirfd;
+
+	create_sh(ef->launch, 1, 1, 2000, "true");
+	dirfd = takt_attempt_open(ef->launch->sys, ef->launch->jobs_dirfd, 1, 1, NULL);
+	assert_int_equal(takt_attempt_record_started(ef->launch->sys, dirfd, &job,
+						     (struct takt_wall){77}, NULL),
+			 0);
+	close(dirfd);
+	ef_recover(ef, 1, 1);
+	expect_end(ef, 1, TAKT_END_LOST, 0);
+}
+
 static void test_snapshot_tells_what_is_alive(void **state)
 {
 	struct engine_fixture *ef = *state;
@@ -458,6 +476,7 @@ int main(void)
 		CASE(test_late_request_for_a_voided_attempt_is_refused),
 		CASE(test_lost_shim_is_said_after_its_survivors_are_gone),
 		CASE(test_other_boot_means_interrupted),
+		CASE(test_unknown_boot_is_not_another),
 		CASE(test_snapshot_tells_what_is_alive),
 		CASE(test_hundred_jobs_leave_no_descriptor),
 		CASE(test_descriptors_exhausted),

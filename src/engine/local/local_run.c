@@ -257,7 +257,7 @@ static void orphaned(struct local_engine *local, struct local_run *run,
 
 	takt_boot_id(boot_id);
 	run->job_pid = status->job.pid;
-	if (status->job.pid != 0 && strcmp(status->job.boot_id, boot_id) != 0) {
+	if (status->job.pid != 0 && takt_boot_differs(status->job.boot_id, boot_id)) {
 		end(local, run, TAKT_END_INTERRUPTED, "the machine restarted while it ran");
 		return;
 	}
