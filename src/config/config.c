@@ -99,8 +99,8 @@ static const struct key keys[] = {
 	 "off. 127.0.0.1:9832 is for this machine; others are served over HTTPS only, with "
 	 "tls_certificate and tls_key."},
 	{"tls_certificate", PATH, AT(tls_certificate), "", 0, 0, NULL,
-	 "PEM file of this machine's certificate, with those that vouch for it after it. Read at "
-	 "the start."},
+	 "PEM file of this machine's certificate, with those that vouch for it after it. Read "
+	 "again when it is renewed."},
 	{"tls_key", PATH, AT(tls_key), "", 0, 0, NULL,
 	 "PEM file of its private key; not open to everybody."},
 	{"metrics_hpc_job", CHOICE, AT(metrics_hpc_job), "no", 0, 0, no_yes,

@@ -73,10 +73,14 @@ struct takt_handover {
 
 struct takt_attempts;
 struct takt_event_hooks;
-/* A file as it was when it was last read; compared as bytes. */
+/* A file as it was when it was last looked at; compared as bytes. */
 struct takt_file_mark {
 	uint64_t inode;
 	int64_t size, changed_s, changed_ns; /* size -1 = it was not there */
+};
+
+struct takt_tls_marks {
+	struct takt_file_mark certificate, key;
 };
 
 struct takt_clock_admin;
@@ -103,7 +107,7 @@ struct takt_daemon {
 	char libexec_dir[PATH_MAX];	 /* of takt-launch, takt-shim, takt-actuate, takt-guard */
 	const char *metrics_hosts[17];	 /* into config.metrics_hosts, NULL-terminated */
 	unsigned metrics_port, web_port; /* 0 = no TCP */
-	struct takt_tls tls;		 /* all zero = none */
+	struct takt_tls *tls;		 /* NULL = none */
 	struct takt_mono metrics_file_due;
 	bool metrics_file_failed;
 	struct takt_mono nccl_due;
@@ -112,7 +116,7 @@ struct takt_daemon {
 	bool single_user, manages;
 	char observe_why[240];
 	char hostname[65];
-	char notes[4][200];
+	char notes[5][200];
 	struct takt_mono started;
 	struct takt_machine *machine;
 	struct takt_driver_wait *driver_wait; /* NULL: it is there, or never will be */
@@ -151,6 +155,8 @@ struct takt_daemon {
 	const char *gpu_uuid[TAKT_DEVICE_MAX_GPUS]; /* the machine's */
 	struct takt_file_mark tenants_mark;
 	struct takt_boot tenants_looked;
+	struct takt_tls_marks tls_read, tls_seen; /* when read last, when looked at last */
+	struct takt_boot tls_looked;
 	struct takt_mono accounts_due; /* when they are kept next; 0 = not looked yet */
 	struct takt_boot complained;   /* when the loop last said that something failed */
 	bool stop;
@@ -182,6 +188,15 @@ int takt_api_reload(void *ctx, const struct takt_peer *peer, struct takt_reload_
 		    struct takt_err *err);
 /* What the queue is told of a configuration. */
 struct takt_queue_terms takt_daemon_queue_terms(const struct takt_config *config);
+
+/* file_mark.c */
+struct takt_file_mark takt_file_mark_of(const char *path);
+
+/* tls_files.c: the certificate and its key, if any. Open them; read them again, for connections to
+ * come; read them again if they have changed. */
+int takt_tls_files_open(struct takt_daemon *daemon, struct takt_err *err);
+void takt_tls_files_read(struct takt_daemon *daemon);
+void takt_tls_files_look(struct takt_daemon *daemon, struct takt_boot now);
 
 /* tenants_file.c: who may have how much. Read it; read it if it has changed. */
 void takt_tenants_file_read(struct takt_daemon *daemon);

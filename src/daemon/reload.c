@@ -81,6 +81,7 @@ static int put_in_force(struct takt_daemon *daemon, const struct takt_config *ne
 	takt_config_adopt(&daemon->config, next, &again, &again);
 	takt_store_keep_ended(daemon->store, daemon->config.keep_ended);
 	takt_tenants_file_read(daemon);
+	takt_tls_files_read(daemon);
 	return 0;
 }
 

@@ -259,6 +259,7 @@ static void turn(struct takt_daemon *daemon, struct pollfd slots[SLOTS], struct 
 	answer(daemon, due);
 	look_at_samples(daemon);
 	takt_tenants_file_look(daemon, takt_boot_now(daemon->sys));
+	takt_tls_files_look(daemon, takt_boot_now(daemon->sys));
 	run_jobs(daemon, due);
 	forget_attempts(daemon, due);
 	look_for_driver(daemon);

@@ -29,7 +29,7 @@ static void greet(const struct takt_daemon *daemon)
 		       daemon->config.metrics_tls ? ", HTTPS" : "");
 	if (daemon->web_port)
 		printf("takt: web page on port %u%s\n", daemon->web_port,
-		       daemon->tls.key_pem ? ", HTTPS" : "");
+		       daemon->tls ? ", HTTPS" : "");
 	for (size_t i = 0; i < TAKT_ARRAY_LEN(daemon->notes); i++)
 		if (daemon->notes[i][0])
 			printf("takt: %s\n", daemon->notes[i]);

@@ -445,7 +445,7 @@ static int listen_web(struct takt_daemon *daemon, int *ret_fd, struct takt_err *
 	if (strcmp(address, "off") == 0)
 		return 0;
 	rc = takt_net_listen_tcp(address, ret_fd, &daemon->web_port, err);
-	if (rc == 0 && !daemon->tls.key_pem && !takt_net_is_loopback(*ret_fd))
+	if (rc == 0 && !daemon->tls && !takt_net_is_loopback(*ret_fd))
 		rc = takt_err_set(err, -TAKT_E_USAGE,
 				  "web_listen = %s can be reached by other machines: it needs "
 				  "tls_certificate and tls_key (127.0.0.1:PORT does not)",
@@ -474,23 +474,6 @@ static void split_hosts(char *text, const char **list, size_t max)
 	list[n] = NULL;
 }
 
-static int load_tls(struct takt_daemon *daemon, struct takt_err *err)
-{
-	const struct takt_config *config = &daemon->config;
-	bool certificate = config->tls_certificate[0], key = config->tls_key[0];
-
-	if (certificate != key)
-		return takt_err_set(err, -TAKT_E_USAGE, "%s is set, and %s is not",
-				    key ? "tls_key" : "tls_certificate",
-				    key ? "tls_certificate" : "tls_key");
-	if (config->metrics_tls && !certificate)
-		return takt_err_set(err, -TAKT_E_USAGE,
-				    "metrics_tls = yes needs tls_certificate and tls_key");
-	return certificate
-		       ? takt_tls_load(config->tls_certificate, config->tls_key, &daemon->tls, err)
-		       : 0;
-}
-
 static int open_server(struct takt_daemon *daemon, struct takt_err *err)
 {
 	struct takt_server_config config = {
@@ -504,13 +487,13 @@ static int open_server(struct takt_daemon *daemon, struct takt_err *err)
 		.tcp_fd = -1,
 		.web_fd = -1,
 		.tokens_dir = daemon->config.state_dir,
-		.tcp_tls = daemon->config.metrics_tls ? &daemon->tls : NULL,
 	};
-	int rc = load_tls(daemon, err);
+	int rc = takt_tls_files_open(daemon, err);
 
 	if (rc < 0)
 		return rc;
-	config.web_tls = daemon->tls.key_pem ? &daemon->tls : NULL;
+	config.web_tls = daemon->tls;
+	config.tcp_tls = daemon->config.metrics_tls ? daemon->tls : NULL;
 	rc = takt_net_listen_unix(daemon->config.socket, daemon->single_user ? 0600 : 0666,
 				  &config.unix_fd, err);
 	split_hosts(daemon->config.metrics_hosts, daemon->metrics_hosts,
@@ -592,7 +575,7 @@ static void close_fd(int *fd)
 void takt_daemon_close(struct takt_daemon *daemon)
 {
 	takt_server_free(daemon->server);
-	takt_tls_fini(&daemon->tls);
+	takt_tls_free(daemon->tls);
 	takt_net_probe_close(daemon->net_probe);
 	takt_net_watch_close(daemon->net_watch);
 	takt_health_free(daemon->health);

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/str.h"
 #include "daemon/govern.h"
@@ -51,23 +50,9 @@ static void read_file(struct takt_daemon *daemon)
 	takt_share_rules_fini(&rules);
 }
 
-/* Of the file as it is now; equal while nobody has touched it. */
-static struct takt_file_mark mark_of(const struct takt_daemon *daemon)
-{
-	struct takt_file_mark mark = {.size = -1};
-	struct stat st;
-
-	if (stat(path_of(daemon), &st) == 0)
-		mark = (struct takt_file_mark){.inode = st.st_ino,
-					       .size = st.st_size,
-					       .changed_s = st.st_mtim.tv_sec,
-					       .changed_ns = st.st_mtim.tv_nsec};
-	return mark;
-}
-
 void takt_tenants_file_read(struct takt_daemon *daemon)
 {
-	daemon->tenants_mark = mark_of(daemon);
+	daemon->tenants_mark = takt_file_mark_of(path_of(daemon));
 	read_file(daemon);
 }
 
@@ -78,7 +63,7 @@ void takt_tenants_file_look(struct takt_daemon *daemon, struct takt_boot now)
 	if (now.ns - daemon->tenants_looked.ns < look_again_ns)
 		return;
 	daemon->tenants_looked = now;
-	mark = mark_of(daemon);
+	mark = takt_file_mark_of(path_of(daemon));
 	if (memcmp(&mark, &daemon->tenants_mark, sizeof(mark)) != 0)
 		takt_tenants_file_read(daemon);
 }

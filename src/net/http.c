@@ -294,6 +294,26 @@ static void on_completed(void *ctx, struct MHD_Connection *connection, void **st
 	*state = NULL;
 }
 
+/* Its own, in place of what libmicrohttpd was started with: that may have been renewed. */
+static void begin_tls(struct takt_http *http, struct MHD_Connection *connection,
+		      struct takt_seat *seat)
+{
+	const union MHD_ConnectionInfo *info =
+		http->config.tls
+			? MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION)
+			: NULL;
+
+	if (info && info->tls_session)
+		seat->pair = takt_tls_hold(http->config.tls, info->tls_session);
+}
+
+static void end_connection(struct takt_seat *seat)
+{
+	if (seat)
+		takt_tls_leave(seat->pair);
+	takt_seats_leave(seat);
+}
+
 static void on_connection(void *ctx, struct MHD_Connection *connection, void **state,
 			  enum MHD_ConnectionNotificationCode code)
 {
@@ -301,9 +321,11 @@ static void on_connection(void *ctx, struct MHD_Connection *connection, void **s
 
 	if (code == MHD_CONNECTION_NOTIFY_STARTED) {
 		*state = http->arriving;
+		if (http->arriving)
+			begin_tls(http, connection, http->arriving);
 		http->arriving = NULL;
 	} else {
-		takt_seats_leave(*state);
+		end_connection(*state);
 		*state = NULL;
 	}
 }
@@ -332,8 +354,8 @@ static void tls_options(const struct takt_tls *tls, struct MHD_OptionItem ret[4]
 {
 	static const char versions[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
 	const struct MHD_OptionItem items[] = {
-		{MHD_OPTION_HTTPS_MEM_CERT, 0, tls->certificate_pem},
-		{MHD_OPTION_HTTPS_MEM_KEY, 0, tls->key_pem},
+		{MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)(uintptr_t)takt_tls_certificate(tls)},
+		{MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)(uintptr_t)takt_tls_key(tls)},
 		{MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t)versions},
 		{MHD_OPTION_END, 0, NULL},
 	};

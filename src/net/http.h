@@ -41,7 +41,9 @@ struct takt_http_config {
 	unsigned idle_s;	/* a connection on which nothing moves for so long is closed, but
 				   for those whose answer is ours to give */
 	size_t max_body;
-	const struct takt_tls *tls; /* borrowed until free; NULL = plain HTTP */
+	/* Borrowed until free; NULL = plain HTTP. What is read again there counts for connections
+	 * from then on. */
+	struct takt_tls *tls;
 	/* Whether a connection is an administrator's; NULL = none is. */
 	bool (*is_admin)(void *ctx, int fd);
 	void (*request)(void *ctx, struct takt_http_request *request);

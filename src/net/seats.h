@@ -15,6 +15,8 @@
 
 #define TAKT_SEATS_NO_USER ((uid_t)-1) /* of a peer whom nobody knows (TCP) */
 
+struct takt_tls_pair;
+
 enum takt_seat_kind {
 	TAKT_SEAT_FREE,
 	TAKT_SEAT_USER,
@@ -24,6 +26,7 @@ enum takt_seat_kind {
 struct takt_seat {
 	enum takt_seat_kind kind;
 	uid_t uid;
+	struct takt_tls_pair *pair; /* what the connection holds, of its server; NULL = none */
 };
 
 struct takt_seats_limits {

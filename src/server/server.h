@@ -160,11 +160,11 @@ struct takt_server_backend {
 };
 
 struct takt_server_config {
-	int unix_fd;			/* listening socket, owned by the server from then on */
-	int tcp_fd;			/* listening TCP socket for /metrics only; -1 = none */
-	const struct takt_tls *tcp_tls; /* of tcp_fd, borrowed until free; NULL = plain */
-	int web_fd;			/* of the page and the API by tokens; -1 = none */
-	const struct takt_tls *web_tls;
+	int unix_fd;		  /* listening socket, owned by the server from then on */
+	int tcp_fd;		  /* listening TCP socket for /metrics only; -1 = none */
+	struct takt_tls *tcp_tls; /* of tcp_fd, borrowed until free; NULL = plain */
+	int web_fd;		  /* of the page and the API by tokens; -1 = none */
+	struct takt_tls *web_tls;
 	const char *tokens_dir;	 /* where tokens are kept, borrowed for the call; NULL = nowhere */
 	uid_t owner_uid;	 /* single-user mode: this user is an administrator */
 	bool single_user;	 /* refuse every other user but root */

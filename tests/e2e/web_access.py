@@ -95,6 +95,66 @@ def certificates_that_will_not_do_are_named():
         assert "open to everybody" in refused(m, *on, "--tls-certificate", crt, "--tls-key", key)
 
 
+def visit(where):
+    """An HTTPS connection that trusts whom it meets."""
+    trust = ssl.create_default_context()
+    trust.check_hostname, trust.verify_mode = False, ssl.CERT_NONE
+    connection = http.client.HTTPSConnection("127.0.0.1", where, timeout=kit.WAIT_S, context=trust)
+    connection.connect()
+    return connection
+
+
+def shown(where):
+    """The certificate that whoever comes now is shown."""
+    with contextlib.closing(visit(where)) as connection:
+        return connection.sock.getpeercert(binary_form=True)
+
+
+def within(crt):
+    with open(crt, encoding="ascii") as text:
+        return ssl.PEM_cert_to_DER_cert(text.read())
+
+
+def fetch(connection):
+    connection.request("GET", "/")
+    answer = connection.getresponse()
+    assert answer.status == 200 and b"<html" in answer.read(), answer.status
+
+
+def a_renewed_certificate_counts_without_a_restart():
+    with kit.machine(gpus=1) as m:
+        crt, key = certificate(m)
+        m.start("--web-listen", "127.0.0.1:0", "--tls-certificate", crt, "--tls-key", key)
+        where, first = port(m, "web page"), within(crt)
+        with contextlib.closing(visit(where)) as there:
+            fetch(there)
+            # As whoever renews it does: one file, then the other.
+            next_crt, next_key = certificate(m, "next")
+            second = within(next_crt)
+            os.replace(next_crt, crt)
+            kit.until(lambda: any(crt in note and "refused" in note for note in m.client().status().get("notes", [])), kit.WAIT_S,
+                      m.said)
+            assert shown(where) == first
+            fetch(there)
+            os.replace(next_key, key)
+            kit.until(lambda: shown(where) == second, kit.WAIT_S, m.said)
+            assert not any(crt in note for note in m.client().status().get("notes", [])), m.said()
+            fetch(there)
+            # At once when it is asked for, and nothing of one that is half there.
+            third = certificate(m, "third")
+            for source, target in zip(third, (crt, key)):
+                os.replace(source, target)
+            assert m.takt("config", "reload").returncode == 0
+            assert shown(where) == within(crt) != second
+            fetch(there)
+            whole = within(crt)
+            os.truncate(crt, 100)
+            assert m.takt("config", "reload").returncode == 0
+            assert [note for note in m.client().status()["notes"] if crt in note], m.said()
+            assert shown(where) == whole
+            fetch(there)
+
+
 class Web:
     """Requests to the web page's port."""
 
@@ -373,6 +433,7 @@ if __name__ == "__main__":
     sys.exit(kit.main([
         a_prometheus_scrapes_over_https,
         certificates_that_will_not_do_are_named,
+        a_renewed_certificate_counts_without_a_restart,
         without_a_token_there_is_the_page_and_the_metrics,
         a_token_is_its_account_and_no_more,
         a_token_reads_only_unless_it_was_made_to_write,
