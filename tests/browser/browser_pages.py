@@ -210,12 +210,35 @@ def a_job_is_held_released_and_cancelled():
             b.run("await page.getByLabel('priority').fill('-5'); await page.keyboard.press('Tab')")
             kit.until(lambda: client.job(job)["priority"] == -5, kit.WAIT_S, "its priority is another")
             b.click("button", "Cancel…")
+            b.run("await page.locator('dialog[open]').waitFor()")
             b.press("Escape")
             assert client.job(job)["state"] == "waiting", "Escape means no"
             b.click("button", "Cancel…")
             b.click("button", "Cancel the job")
             assert client.wait(job)["state"] == "cancelled"
             b.see("cancelled")
+
+
+def a_running_job_is_ended_and_begins_anew():
+    with browser_kit.page_of(gpus=1) as page:
+        client = page.client()
+        job = client.submit(["sleep", "600"], gpus=1, name="again")["id"]
+        kit.until(lambda: client.job(job)["state"] == "running", kit.WAIT_S, "it runs")
+        waits = client.submit(["sleep", "600"], gpus=1)["id"]
+        with browser_kit.browser(page) as b:
+            b.open(f"#/jobs/{waits}")
+            b.run("await page.getByRole('button', {name: 'Cancel…'}).waitFor()")
+            assert b.run("return await page.getByRole('button', {name: 'Requeue…'}).count()") == 0, "it has not begun yet"
+            b.go(f"#/jobs/{job}")
+            b.click("button", "Requeue…")
+            b.see("begins anew")
+            b.press("Escape")
+            assert client.job(job)["attempt"] == 1, "Escape means no"
+            b.click("button", "Requeue…")
+            b.click("button", "Requeue the job")
+            kit.until(lambda: client.job(job)["attempt"] == 2 and client.job(job)["state"] == "running", kit.WAIT_S,
+                      "it runs anew")
+            assert client.job(waits)["state"] == "waiting", "it kept its place"
 
 
 def a_fault_of_a_gpu_appears():
@@ -483,6 +506,7 @@ sys.exit(kit.main([
     a_job_is_handed_in_and_followed_to_its_end,
     what_is_asked_for_wrongly_is_said,
     a_job_is_held_released_and_cancelled,
+    a_running_job_is_ended_and_begins_anew,
     a_fault_of_a_gpu_appears,
     errors_of_switches_are_listed,
     what_a_governor_decides_is_shown,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What all pages are made of.
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { words_of } from "./api";
 import { DASH } from "./format";
 
@@ -163,7 +163,7 @@ export function useAsked<T>(ask: (signal: AbortSignal) => Promise<T>, keys: unkn
 /** A question in front of everything; Escape means no. */
 export function Ask(props: { title: string; yes: string; children: ComponentChildren; done: (yes: boolean) => void }) {
   const ref = useRef<HTMLDialogElement>(null);
-  useEffect(() => ref.current?.showModal(), []);
+  useLayoutEffect(() => ref.current?.showModal(), []); // before it is painted: Escape counts as soon as it is seen
   return (
     <dialog ref={ref} aria-label={props.title} onClose={() => props.done(ref.current?.returnValue === "yes")}>
       <form method="dialog">

@@ -361,9 +361,22 @@ async function follow_log(id: number, signal: AbortSignal, say: (text: string, f
   }
 }
 
+/** What is not done without being asked about: what takt is told, and what is said. */
+const GRAVE = {
+  requeue: {
+    button: "Requeue…", title: "Requeue", yes: "Requeue the job", done: "requeued", path: "change", body: { requeue: true },
+    note: "It is ended, waits in its old place and begins anew.",
+  },
+  cancel: { button: "Cancel…", title: "Cancel", yes: "Cancel the job", done: "cancelled", path: "cancel", body: {}, note: "" },
+};
+type Grave = keyof typeof GRAVE;
+
 /** What its owner may do now; whoever may not sees none of it. */
 function Actions({ job, changed }: { job: Job; changed: () => void }) {
-  const [sure, set_sure] = useState(false);
+  const [asked, set_asked] = useState<Grave>();
+  // A priority that is being written: what the page is told meanwhile must not touch it, nor what is marked in it. So it is text, too: a
+  // number is never what the input has, and would be set again and again.
+  const [typed, set_typed] = useState<string>();
   const [problem, set_problem] = useState<string>();
   const [said, set_said] = useState("");
   if (!job.mine || !may_write() || ENDED.includes(job.state)) return null;
@@ -378,6 +391,7 @@ function Actions({ job, changed }: { job: Job; changed: () => void }) {
     }
   };
   const waits = job.state === "waiting";
+  const graves: Grave[] = job.state === "running" ? ["requeue", "cancel"] : ["cancel"];
   return (
     <div class="actions">
       {waits && <button onClick={() => act(job.held ? "released" : "held", "change", { held: !job.held })}>{job.held ? "Release" : "Hold"}</button>}
@@ -388,7 +402,9 @@ function Actions({ job, changed }: { job: Job; changed: () => void }) {
             type="number"
             min={-1000}
             max={1000}
-            value={job.priority}
+            value={typed ?? String(job.priority)}
+            onInput={(event) => set_typed(event.currentTarget.value)}
+            onBlur={() => set_typed(undefined)}
             onChange={(event) => act("priority changed", "change", { priority: Number(event.currentTarget.value) })}
           />
         </label>
@@ -396,19 +412,21 @@ function Actions({ job, changed }: { job: Job; changed: () => void }) {
       {job.state === "running" && (
         <button onClick={() => act(job.frozen ? "goes on" : "frozen", "change", { frozen: !job.frozen })}>{job.frozen ? "Go on" : "Freeze"}</button>
       )}
-      <button class="grave" onClick={() => set_sure(true)}>
-        Cancel…
-      </button>
+      {graves.map((grave) => (
+        <button key={grave} class="grave" onClick={() => set_asked(grave)}>
+          {GRAVE[grave].button}
+        </button>
+      ))}
       <span class="hidden" role="status">
         {said}
       </span>
-      {sure && (
+      {asked && (
         <Ask
-          title={`Cancel job ${job.id}?`}
-          yes="Cancel the job"
+          title={`${GRAVE[asked].title} job ${job.id}?`}
+          yes={GRAVE[asked].yes}
           done={(yes) => {
-            set_sure(false);
-            if (yes) void act("cancelled", "cancel", {});
+            set_asked(undefined);
+            if (yes) void act(GRAVE[asked].done, GRAVE[asked].path, GRAVE[asked].body);
           }}
         >
           <p>
@@ -416,6 +434,7 @@ function Actions({ job, changed }: { job: Job; changed: () => void }) {
             {job.gpu_list.length > 0 && !waits ? `, on GPU ${gpu_set(job.gpu_list)}` : ", waiting"}.
           </p>
           {job.command && <code>{job.command}</code>}
+          {GRAVE[asked].note && <p>{GRAVE[asked].note}</p>}
         </Ask>
       )}
       {problem && <Problem what={problem} />}
