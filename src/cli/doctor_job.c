@@ -112,6 +112,34 @@ static void take_clocks(struct patient *patient)
 					takt_doctor_holds(&view->gpu[k]);
 }
 
+/* What its NCCL says, where it says something: the operation that takes longest, on the GPU where
+ * it does. */
+static void take_nccl(struct patient *patient)
+{
+	TAKT_CLEANUP(freep) struct takt_course_view *view = takt_alloc(sizeof(*view));
+	const struct takt_course_nccl_view *worst = NULL;
+	struct takt_slow_nccl *ret = &patient->facts.nccl;
+	struct takt_err err = {0};
+
+	if (!view || takt_client_course(patient->cli->client, patient->job.id, view, &err) < 0)
+		return;
+	for (uint32_t i = 0; i < view->nccl_count; i++)
+		if (!worst || view->nccl[i].operation_us > worst->operation_us)
+			worst = &view->nccl[i];
+	if (!worst)
+		return;
+	*ret = (struct takt_slow_nccl){.known = true,
+				       .gpu = worst->gpu,
+				       .ranks = worst->ranks,
+				       .nodes = worst->nodes,
+				       .bus_bytes_s = worst->bus_bytes_s,
+				       .operation_us = worst->operation_us};
+	(void)takt_strcpy(ret->operation, sizeof(ret->operation), worst->operation);
+	for (char *at = ret->operation; *at; at++)
+		if (*at < ' ' || *at > '~')
+			*at = '?'; /* what is written there is the job's; it goes to a terminal */
+}
+
 static int find_job(struct patient *patient, struct takt_err *err)
 {
 	struct takt_cli *cli = patient->cli;
@@ -160,6 +188,7 @@ static int examine(struct patient *patient, struct takt_err *err)
 		patient->facts.gpu[i].shared = job->gpu_milli || job->mig[0];
 	}
 	take_clocks(patient);
+	take_nccl(patient);
 	takt_slow_judge(&patient->facts, &patient->verdict);
 	return 0;
 }
@@ -242,6 +271,19 @@ static void add_host_json(struct takt_str *out, const struct takt_slow_facts *fa
 			      facts->within_milli, facts->io_milli);
 }
 
+static void add_nccl_json(struct takt_str *out, const struct takt_slow_nccl *nccl)
+{
+	if (!nccl->known)
+		return;
+	takt_str_add(out, ",\"nccl\":{");
+	takt_doctor_text_json(out, "operation", nccl->operation, true);
+	takt_str_addf(out,
+		      ",\"gpu\":%u,\"ranks\":%u,\"nodes\":%u,\"bus_bytes_s\":%llu,"
+		      "\"operation_us\":%llu}",
+		      nccl->gpu, nccl->ranks, nccl->nodes, (unsigned long long)nccl->bus_bytes_s,
+		      (unsigned long long)nccl->operation_us);
+}
+
 static void print_json(struct takt_str *out, const struct patient *patient)
 {
 	const struct takt_slow_verdict *verdict = &patient->verdict;
@@ -254,6 +296,7 @@ static void print_json(struct takt_str *out, const struct patient *patient)
 		      (unsigned long long)(patient->facts.window_ns / TAKT_NS_PER_S),
 		      patient->why[0] ? "false" : "true", takt_slow_exit(verdict));
 	add_host_json(out, &patient->facts);
+	add_nccl_json(out, &patient->facts.nccl);
 	if (verdict->found)
 		takt_doctor_text_json(out, "bottleneck", takt_slow_causes[verdict->bottleneck],
 				      false);

@@ -137,6 +137,15 @@ int takt_client_job(struct takt_client *client, uint64_t job_id, struct takt_job
 	return job_answer(client, rc, ret, err);
 }
 
+int takt_client_course(struct takt_client *client, uint64_t job_id, struct takt_course_view *ret,
+		       struct takt_err *err)
+{
+	char path[96];
+	int rc = takt_client_ask(client, job_path(path, job_id, "/course"), NULL, err);
+
+	return rc < 0 ? rc : takt_course_view_from_json(client->body.s, client->body.len, ret, err);
+}
+
 int takt_client_explain(struct takt_client *client, uint64_t job_id, struct takt_explain_view *ret,
 			struct takt_err *err)
 {

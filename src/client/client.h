@@ -15,6 +15,7 @@
 
 #include "base/err.h"
 #include "codec/clock_policy.h"
+#include "codec/course_view.h"
 #include "codec/health.h"
 #include "codec/history_view.h"
 #include "codec/jobspec.h"
@@ -69,6 +70,9 @@ int takt_client_past(struct takt_client *client, const struct takt_client_past *
 		     struct takt_queue_view *ret, struct takt_err *err);
 int takt_client_job(struct takt_client *client, uint64_t job_id, struct takt_job_view *ret,
 		    struct takt_err *err);
+/* *ret is overwritten. */
+int takt_client_course(struct takt_client *client, uint64_t job_id, struct takt_course_view *ret,
+		       struct takt_err *err);
 int takt_client_explain(struct takt_client *client, uint64_t job_id, struct takt_explain_view *ret,
 			struct takt_err *err);
 int takt_client_submit(struct takt_client *client, const struct takt_jobspec *spec,

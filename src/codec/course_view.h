@@ -11,6 +11,7 @@
 enum {
 	TAKT_COURSE_VIEW_MAX_SAID = 512,
 	TAKT_COURSE_VIEW_MAX_DECISIONS = 256,
+	TAKT_COURSE_VIEW_MAX_NCCL = 128,
 };
 
 /* What the job told at a moment: TAKT_PV_STEPS, _TOKENS, _QUERIES, _LATENCY. */
@@ -38,6 +39,15 @@ struct takt_course_decision_view {
 	uint64_t work_milli_s;	   /* a second, in thousandths: by `signal` of the course */
 };
 
+/* What the job's NCCL said last of one kind of operation of one communicator on one GPU: of several
+ * message sizes of the one that takes longest. */
+struct takt_course_nccl_view {
+	uint32_t gpu, ranks, nodes;
+	char operation[64], comm[64]; /* "AllReduce"; the communicator's name or id */
+	uint64_t bus_bytes_s;	      /* bus bandwidth */
+	uint64_t operation_us, age_ms;
+};
+
 struct takt_course_view {
 	uint64_t id;
 	bool simulated;
@@ -45,9 +55,11 @@ struct takt_course_view {
 	char governor[32]; /* "" = nobody governs, or nothing is kept of it any more */
 	char signal[16];   /* whose word `work_milli_s` is: "job", "utilisation"; "" = there is none
 			    */
-	uint32_t said_count, decision_count;
+	uint32_t said_count, decision_count, nccl_count;
 	struct takt_course_said_view said[TAKT_COURSE_VIEW_MAX_SAID]; /* oldest first */
 	struct takt_course_decision_view decisions[TAKT_COURSE_VIEW_MAX_DECISIONS];
+	bool has_nccl; /* it says something */
+	struct takt_course_nccl_view nccl[TAKT_COURSE_VIEW_MAX_NCCL];
 };
 int takt_course_view_to_json(const struct takt_course_view *view, struct takt_str *out);
 /* *ret is overwritten. */

@@ -43,6 +43,14 @@ static const struct takt_shape decision_shape = {
 	.has_offset = offsetof(DECISION, has),
 };
 
+#define NCCL struct takt_course_nccl_view
+static const struct takt_field nccl_fields[] = {
+	U32(NCCL, gpu, MUST),	       TEXT(NCCL, operation),	TEXT(NCCL, comm),
+	U32(NCCL, ranks, MUST),	       U32(NCCL, nodes, MUST),	U64(NCCL, bus_bytes_s, MUST),
+	U64(NCCL, operation_us, MUST), U64(NCCL, age_ms, MUST),
+};
+static const struct takt_shape nccl_shape = TAKT_SHAPE(NCCL, "an operation of NCCL's", nccl_fields);
+
 #define COURSE struct takt_course_view
 static const struct takt_field fields[] = {
 	U64(COURSE, id, MUST),
@@ -56,6 +64,9 @@ static const struct takt_field fields[] = {
 	{TAKT_FIELD_AT(COURSE, decisions, TAKT_FIELD_OBJECT), .many = TAKT_MANY_ARRAY,
 	 .counts = true, .size = sizeof(DECISION), COUNT(COURSE, decision_count),
 	 .room = TAKT_COURSE_VIEW_MAX_DECISIONS, .shape = &decision_shape, .required = true},
+	{TAKT_FIELD_AT(COURSE, nccl, TAKT_FIELD_OBJECT), .many = TAKT_MANY_ARRAY, .counts = true,
+	 .size = sizeof(NCCL), COUNT(COURSE, nccl_count), .room = TAKT_COURSE_VIEW_MAX_NCCL,
+	 .shape = &nccl_shape, .flag_offset = offsetof(COURSE, has_nccl)},
 };
 static const struct takt_shape shape = TAKT_SHAPE(COURSE, "a job's course", fields);
 

@@ -12,6 +12,7 @@
 #include "codec/json.h"
 #include "daemon/daemon.h"
 #include "daemon/govern.h"
+#include "telemetry/nccl_read.h"
 
 enum {
 	MAX_COURSES = 65536,
@@ -323,6 +324,37 @@ void takt_job_course_fill(const struct takt_job_course *courses, uint64_t job_id
 	}
 }
 
+static void fill_nccl_row(const struct takt_nccl_row *row, struct takt_course_nccl_view *ret)
+{
+	ret->ranks = row->ranks;
+	ret->nodes = row->nodes;
+	takt_strcpy(ret->operation, sizeof(ret->operation), row->operation);
+	takt_strcpy(ret->comm, sizeof(ret->comm), row->comm);
+	ret->bus_bytes_s = rounded(row->bus_bytes_s);
+	ret->operation_us = rounded(row->seconds * 1e6);
+}
+
+/* What was written too long ago says nothing of now. */
+static void fill_nccl(struct takt_daemon *daemon, const struct takt_job_view *job, uint32_t gpu,
+		      struct takt_course_view *ret)
+{
+	const struct takt_nccl *nccl = takt_telemetry_nccl(daemon->telemetry, gpu);
+	uint64_t age_ns;
+
+	if (!nccl || nccl->count == 0 || nccl->job_id != job->id)
+		return;
+	age_ns = takt_mono_elapsed_ns(takt_mono_now(daemon->sys), nccl->at);
+	if (age_ns > TAKT_NCCL_STALE_S * TAKT_NS_PER_S)
+		return;
+	for (uint32_t i = 0; i < nccl->count && ret->nccl_count < TAKT_COURSE_VIEW_MAX_NCCL; i++) {
+		struct takt_course_nccl_view *row = &ret->nccl[ret->nccl_count++];
+
+		fill_nccl_row(&nccl->row[i], row);
+		row->gpu = gpu;
+		row->age_ms = age_ns / TAKT_NS_PER_MS;
+	}
+}
+
 int takt_api_course(void *ctx, const struct takt_peer *peer, uint64_t job_id,
 		    struct takt_course_view *ret, struct takt_err *err)
 {
@@ -337,5 +369,8 @@ int takt_api_course(void *ctx, const struct takt_peer *peer, uint64_t job_id,
 	ret->simulated = job->simulated;
 	takt_job_course_fill(daemon->courses, job_id, job->mine, takt_mono_now(daemon->sys),
 			     takt_wall_now(daemon->sys), ret);
+	for (uint32_t i = 0; job->mine && i < job->gpu_list_count; i++)
+		fill_nccl(daemon, job, job->gpu_list[i], ret);
+	ret->has_nccl = ret->nccl_count > 0;
 	return 0;
 }

@@ -36,6 +36,7 @@ static bool look(struct takt_daemon *daemon, int dirfd, const struct takt_job *j
 	if (rc < 0)
 		return false;
 	read.at = written_at(daemon, job, read.written, now);
+	read.job_id = job->id;
 	if (read.at.ns)
 		*nccl = read;
 	return read.at.ns;

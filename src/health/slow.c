@@ -7,6 +7,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/compiler.h"
 
@@ -393,6 +394,24 @@ static bool links(const struct takt_slow_gpu *gpu, uint32_t *ret)
 	return has(gpu, TAKT_SLOW_NVLINK);
 }
 
+/* What the job says itself stands beside what was seen: it tells how fast, not how much of the
+ * time. */
+static void cite_nccl(const struct takt_slow_nccl *nccl, struct takt_slow_row *row)
+{
+	size_t len = strlen(row->evidence);
+
+	if (!nccl->known)
+		return;
+	snprintf(row->evidence + len, sizeof(row->evidence) - len,
+		 "; NCCL: %.40s of %u ranks on %u node%s at %llu.%llu GB/s bus bandwidth, "
+		 "%llu.%03llu ms each (GPU %u)",
+		 nccl->operation, nccl->ranks, nccl->nodes, nccl->nodes == 1 ? "" : "s",
+		 (unsigned long long)(nccl->bus_bytes_s / 1000000000),
+		 (unsigned long long)(nccl->bus_bytes_s / 100000000 % 10),
+		 (unsigned long long)(nccl->operation_us / 1000),
+		 (unsigned long long)(nccl->operation_us % 1000), nccl->gpu);
+}
+
 static void judge_communication(const struct takt_slow_facts *facts, uint32_t run,
 				struct takt_slow_row *row)
 {
@@ -528,6 +547,7 @@ static void judge_work(const struct takt_slow_facts *facts, struct takt_slow_ver
 		return;
 	}
 	judge_communication(facts, run, &row[TAKT_SLOW_COMMUNICATION]);
+	cite_nccl(&facts->nccl, &row[TAKT_SLOW_COMMUNICATION]);
 	if (run < BUSY)
 		judge_gaps(facts, run, &row[TAKT_SLOW_DATA], &row[TAKT_SLOW_LAUNCH]);
 	else

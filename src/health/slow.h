@@ -50,6 +50,14 @@ enum {
 	TAKT_SLOW_TEXT = 240
 };
 
+/* Of the job's communication library, the operation that takes longest. */
+struct takt_slow_nccl {
+	bool known;
+	char operation[64];
+	uint32_t gpu, ranks, nodes;
+	uint64_t bus_bytes_s, operation_us;
+};
+
 struct takt_slow_facts {
 	uint64_t window_ns; /* that was looked */
 	uint32_t gpu_count;
@@ -62,6 +70,7 @@ struct takt_slow_facts {
 	uint32_t lead_milli;   /* of these, the busiest ones, as many as there are GPUs */
 	uint32_t within_milli; /* of these, the others of the same processes */
 	uint32_t io_milli;     /* that waited for a disk or a file server */
+	struct takt_slow_nccl nccl;
 };
 
 /* In the order in which they are named: what stands first explains what follows. */

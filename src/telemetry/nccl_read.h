@@ -18,6 +18,8 @@ enum {
 	TAKT_NCCL_MAX_ROWS = 16, /* a GPU */
 	TAKT_NCCL_NAME = 64,
 	TAKT_NCCL_MAX_BYTES = 64 * 1024, /* of a file; the rest is not read */
+	TAKT_NCCL_STALE_S =
+		300, /* older rows are not shown: it writes every 30 s, or more seldom */
 };
 
 /* One kind of operation of one communicator: of several message sizes the one that takes longest,
@@ -35,6 +37,7 @@ struct takt_nccl {
 	uint32_t count, left_out; /* rows; those that found no place */
 	struct takt_wall written; /* the file's own say */
 	struct takt_mono at;	  /* the same by this machine's clock; the caller's to fill */
+	uint64_t job_id;	  /* that has the GPU; the caller's to fill */
 	struct takt_nccl_row row[TAKT_NCCL_MAX_ROWS];
 };
 
@@ -45,7 +48,7 @@ void takt_nccl_parse(const char *text, size_t len, struct takt_nccl *ret);
 /*
  * The file of the GPU with this UUID in the folder, made by `owner`. 0; -ENOENT: there is none;
  * -TAKT_E_CORRUPT: it is no such file; -EAGAIN: nothing of it can be read (yet). *ret is written
- * with 0 alone; `at` is 0.
+ * with 0 alone; `at` and the job are 0.
  */
 int takt_nccl_read(int dirfd, const char *gpu_uuid, uid_t owner, struct takt_nccl *ret);
 

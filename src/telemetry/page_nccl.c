@@ -9,7 +9,7 @@
 #include "base/compiler.h"
 #include "telemetry/page.h"
 
-static const uint64_t stale_ns = 300 * TAKT_NS_PER_S; /* it writes every 30 s, or more seldom */
+static const uint64_t stale_ns = TAKT_NCCL_STALE_S * TAKT_NS_PER_S;
 
 static bool says_something(const struct takt_page_gpu *gpu)
 {

@@ -217,6 +217,19 @@ static void courses_come_back(void **state)
 							       .sm_mhz = 1190,
 							       .reason = "hold"};
 	assert_int_equal(takt_course_view_to_json(&view, &text), 0);
+	assert_null(strstr(takt_str_text(&text), "nccl"));
+	view.has_nccl = true;
+	view.nccl_count = 1;
+	view.nccl[0] = (struct takt_course_nccl_view){.gpu = 1,
+						      .ranks = 16,
+						      .nodes = 2,
+						      .operation = "AllReduce",
+						      .comm = "DP Group 0",
+						      .bus_bytes_s = 48500000000,
+						      .operation_us = 9500,
+						      .age_ms = 1200};
+	takt_str_reset(&text);
+	assert_int_equal(takt_course_view_to_json(&view, &text), 0);
 	assert_non_null(
 		strstr(takt_str_text(&text), "{\"at_ms\":2,\"tokens\":0,\"latency_us\":9}"));
 	assert_null(strstr(takt_str_text(&text), "power_mw"));

@@ -9,6 +9,7 @@ Usage: doctor_job.py BUILD_FOLDER
 """
 import contextlib
 import json
+import os
 import sys
 
 import kit
@@ -147,6 +148,32 @@ def shares_and_jobs_that_do_not_run():
         assert m.takt("doctor", str(job), "--seconds", "2").returncode == 64
 
 
+def what_nccl_says_stands_beside_what_was_seen():
+    """As its inspector plugin writes it."""
+    with kit.machine("hgx-h100", gpus=1) as m:
+        folder = m.path("nccl")
+        os.mkdir(folder)
+        m.start("--nccl-inspector", folder)
+        client = m.client()
+        job = client.submit(["sleep", "1000"], gpus=1)["id"]
+        kit.until(lambda: client.job(job)["state"] == "running", kit.WAIT_S, "it runs")
+        assert "nccl" not in client.ask("GET", f"/v1/jobs/{job}/course")
+        assert "nccl" not in ask(m, job, "--seconds", "3")[1]
+        labels = '{comm_name="DP Group 0",n_nodes="2",nranks="16",collective="%s",message_size="4-5GB"}'
+        with open(f"{folder}/nccl_inspector_metrics_{client.status()['gpus'][0]['uuid']}.prom", "w", encoding="utf-8") as file:
+            for operation, us in (("AllGather", 700), ("AllReduce", 9042)):
+                file.write(f"nccl_bus_bandwidth_gbs{labels % operation} 48.5\n"
+                           f"nccl_collective_exec_time_microseconds{labels % operation} {us}\n")
+        rows = kit.until(lambda: client.ask("GET", f"/v1/jobs/{job}/course").get("nccl"), kit.WAIT_S, "it is read")
+        assert [(row["operation"], row["operation_us"]) for row in rows] == [("AllGather", 700), ("AllReduce", 9042)], rows
+        assert rows[1]["comm"] == "DP Group 0" and rows[1]["bus_bytes_s"] == 48500000000 and rows[1]["gpu"] == 0, rows
+        _, said = ask(m, job, "--seconds", "3")
+        assert said["nccl"] == {"operation": "AllReduce", "gpu": 0, "ranks": 16, "nodes": 2, "bus_bytes_s": 48500000000,
+                                "operation_us": 9042}, said
+        told = next(row["evidence"] for row in said["causes"] if row["cause"] == "communication")
+        assert "AllReduce of 16 ranks on 2 nodes at 48.5 GB/s bus bandwidth, 9.042 ms each (GPU 0)" in told, told
+
+
 def what_the_daemon_has_found_is_in_its_report():
     with kit.machine(gpus=2) as m:
         m.start()
@@ -190,6 +217,7 @@ if __name__ == "__main__":
         one_gpu_that_all_wait_for,
         without_the_driver_the_daemons_readings_are_used,
         shares_and_jobs_that_do_not_run,
+        what_nccl_says_stands_beside_what_was_seen,
         what_the_daemon_has_found_is_in_its_report,
         a_gpu_on_which_every_run_takes_longer,
     ]))

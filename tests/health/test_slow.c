@@ -227,6 +227,34 @@ static void links_that_are_full_and_kernels_that_wait_for_them(void **state)
 	expect_answer(TAKT_SLOW_COMMUNICATION, TAKT_SLOW_NO);
 }
 
+static void what_nccl_says_is_cited_and_decides_nothing(void **state)
+{
+	struct takt_slow_row before;
+
+	takt_slow_judge(&facts, &verdict);
+	before = verdict.row[TAKT_SLOW_COMMUNICATION];
+	assert_null(strstr(before.evidence, "NCCL:"));
+	facts.nccl = (struct takt_slow_nccl){.known = true,
+					     .operation = "AllReduce",
+					     .gpu = 1,
+					     .ranks = 16,
+					     .nodes = 2,
+					     .bus_bytes_s = 48590000000,
+					     .operation_us = 9042};
+	takt_slow_judge(&facts, &verdict);
+	assert_int_equal(verdict.row[TAKT_SLOW_COMMUNICATION].answer, before.answer);
+	assert_memory_equal(verdict.row[TAKT_SLOW_COMMUNICATION].evidence, before.evidence,
+			    strlen(before.evidence));
+	assert_non_null(strstr(verdict.row[TAKT_SLOW_COMMUNICATION].evidence,
+			       "; NCCL: AllReduce of 16 ranks on 2 nodes at 48.5 GB/s bus "
+			       "bandwidth, 9.042 ms each (GPU 1)"));
+	/* However long it is. */
+	memset(facts.nccl.operation, 'x', sizeof(facts.nccl.operation) - 1);
+	facts.nccl.bus_bytes_s = facts.nccl.operation_us = UINT64_MAX;
+	takt_slow_judge(&facts, &verdict);
+	assert_true(strlen(verdict.row[TAKT_SLOW_COMMUNICATION].evidence) < TAKT_SLOW_TEXT);
+}
+
 static void what_holds_clocks_back_comes_first(void **state)
 {
 	facts.gpu[1].held[TAKT_HELD_SW_THERMAL] = 400;
@@ -428,6 +456,7 @@ int main(void)
 		CASE(gaps_that_nothing_on_the_machine_explains_are_unknown),
 		CASE(small_kernels_without_gaps),
 		CASE(links_that_are_full_and_kernels_that_wait_for_them),
+		CASE(what_nccl_says_is_cited_and_decides_nothing),
 		CASE(what_holds_clocks_back_comes_first),
 		CASE(a_power_limit_counts_when_somebody_lowered_it),
 		CASE(gpus_that_differ),
