@@ -112,7 +112,7 @@ def every_place_shows_what_there_is():
             b.see("hello from the job")
             b.see("complete")
             b.go(f"#/jobs/{runs}?tab=metrics")
-            assert b.run("return await page.locator('.uplot canvas').count()") == 4
+            b.run("await page.waitForFunction(() => document.querySelectorAll('.uplot canvas').length === 4)")
             assert b.run("return said") == []
 
 
