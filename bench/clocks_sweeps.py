@@ -10,7 +10,6 @@ Usage: clocks_sweeps.py TAKT --points FILE [--seeds A..B] [--record]
 
 --record writes bench/results/clocks_sweeps.csv, --docs makes the table of docs/clocks-replay.md from it.
 """
-import argparse
 import csv
 import datetime
 import json
@@ -19,9 +18,9 @@ import platform
 import subprocess
 import tempfile
 
-SOURCE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-RESULTS = os.path.join(SOURCE, "bench/results/clocks_sweeps.csv")
-PAGE = os.path.join(SOURCE, "docs/clocks-replay.md")
+import clocks_main
+
+RESULTS = os.path.join(clocks_main.SOURCE, "bench/results/clocks_sweeps.csv")
 BEGIN, END = "<!-- made by bench/clocks_sweeps.py --docs -->", "<!-- end of what is made -->"
 GOVERNORS = ("assured", "ladder", "geepafs")
 TABLES = {"geepafs": "V100", "perseus-sosp24": "A100", "nvdvfs-real": "RTX 8000"}
@@ -78,41 +77,14 @@ def cell(row):
 def docs():
     with open(RESULTS, encoding="utf-8", newline="") as file:
         rows = {(row["variant"], row["dataset"], row["governor"]): row for row in csv.DictReader(file)}
-    lines = [BEGIN, ""]
+    lines = []
     for governor in GOVERNORS:
         lines += [f"| `{governor}` | " + " | ".join(TABLES.values()) + " |", "|---" * 4 + "|"]
         lines += [f"| {variant} | " + " | ".join(cell(rows[variant, dataset, governor])
                                                 for dataset in TABLES) + " |" for variant in VARIANTS]
         lines.append("")
-    with open(PAGE, encoding="utf-8") as file:
-        page = file.read()
-    with open(PAGE, "w", encoding="utf-8") as file:
-        file.write(page.split(BEGIN)[0] + "\n".join(lines + [END]) + page.split(END)[1])
-
-
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("takt", nargs="?")
-    parser.add_argument("--points")
-    parser.add_argument("--seeds", default="1..5")
-    parser.add_argument("--record", action="store_true")
-    parser.add_argument("--docs", action="store_true")
-    args = parser.parse_args()
-    if args.docs:
-        docs()
-        return
-    if not args.takt or not args.points:
-        parser.error("takt and --points, or --docs")
-    rows = []
-    for row in rows_of(args):
-        rows.append(row)
-        print(*row[5:], sep=",", flush=True)
-    if args.record:
-        with open(RESULTS, "w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(HEAD)
-            writer.writerows(rows)
+    clocks_main.put_into_page(BEGIN, lines, END)
 
 
 if __name__ == "__main__":
-    main()
+    clocks_main.main(rows_of, docs, "1..5", HEAD, RESULTS)
