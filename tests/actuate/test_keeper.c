@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -322,6 +323,26 @@ static void what_a_reboot_or_reload_undid_is_said_and_left_alone(void **state)
 	}
 }
 
+/* Where one process could not tell the boot or the module, nothing is taken for gone. */
+static void what_cannot_be_told_to_be_gone_is_put_back(void **state)
+{
+	char load[TAKT_DRIVER_LOAD + 16];
+	const struct {
+		const char *boot, *load;
+	} rows[] = {{TAKT_NO_BOOT_ID, NULL}, {NULL, load}};
+
+	snprintf(load, sizeof(load), "%s module 3", kit_keeper(&kit)->driver_load);
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(rows); i++) {
+		set(0, 0, 900);
+		record_from_elsewhere(rows[i].boot, rows[i].load);
+		kit_die(&kit);
+		kit_start(&kit);
+		kit_run(&kit, 20);
+		assert_false(board(0)->locked);
+		assert_true(takt_keeper_all_clean(kit_keeper(&kit)));
+	}
+}
+
 static void a_changed_gpu_that_is_not_there_stays_on_record(void **state)
 {
 	set(2, 0, 900);
@@ -516,6 +537,7 @@ int main(void)
 		CASE(a_declared_baseline_is_what_comes_back),
 		CASE(a_new_process_puts_back_what_it_finds_changed),
 		CASE(what_a_reboot_or_reload_undid_is_said_and_left_alone),
+		CASE(what_cannot_be_told_to_be_gone_is_put_back),
 		CASE(a_changed_gpu_that_is_not_there_stays_on_record),
 		CASE(an_unreadable_record_counts_every_gpu_without_one_as_changed),
 		CASE(damage_survives_a_kill_in_between),
