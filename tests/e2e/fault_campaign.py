@@ -17,6 +17,7 @@ import random
 import re
 import resource
 import shutil
+import signal
 import struct
 import subprocess
 import sys
@@ -292,7 +293,9 @@ class calls_fail(Storm):
         error = self.luck.choice(ERRORS.get(call, ("EIO",)))
         stays = error != "EINTR" and self.luck.random() < 0.4
         said = self.watch(call, f"error={error}:when={nth}{'+' if stays else ''}")
-        crash = None if self.library_gave_up() else CRASHED.search(said)
+        crash = CRASHED.search(said)
+        if crash and crash.group(1) == "ABRT" and self.library_gave_up():
+            crash = None
         clean([f"{self.process} crashed ({crash.group()}) on {call} {nth} {error}"] if crash else [])
         return "(INJECTED)" in said
 
@@ -331,7 +334,7 @@ class calls_of_takt_fail(calls_fail):
                            f"trace={call}", "-e", f"inject={call}:{how}"])
         self.wait_for_injection(report)
         code = self.m.serve.poll()
-        died = code and code < 0 and not self.library_gave_up()
+        died = code and code < 0 and not (code == -signal.SIGABRT and self.library_gave_up())
         clean([f"takt died of signal {-code} on {call} {how}"] if died else [])
         self.m.kill()
         self.m.start()
