@@ -183,28 +183,59 @@ static int settle(const char *path, const struct takt_store_alive *alive, size_t
 	return rc;
 }
 
-static int move_aside(const char *path, const char *suffix, struct takt_err *err)
-{
-	char from[PATH_BYTES], to[PATH_BYTES];
+/* The files of a database. */
+static const char *const parts[] = {"", "-wal", "-shm"};
 
-	snprintf(from, sizeof(from), "%s%s", path, suffix);
-	snprintf(to, sizeof(to), "%s.before-restore%s", path, suffix);
-	if (rename(from, to) < 0 && errno != ENOENT)
-		return takt_err_set(err, -errno, "move '%s' aside", from);
+enum {
+	PARTS = sizeof(parts) / sizeof(parts[0])
+};
+
+static void name_part(const char *path, size_t part, char *ret_at, char *ret_aside)
+{
+	snprintf(ret_at, PATH_BYTES, "%s%s", path, parts[part]);
+	snprintf(ret_aside, PATH_BYTES, "%s.before-restore%s", path, parts[part]);
+}
+
+static int move_aside(const char *path, bool ret_moved[PARTS], struct takt_err *err)
+{
+	char at[PATH_BYTES], aside[PATH_BYTES];
+
+	for (size_t i = 0; i < PARTS; i++) {
+		name_part(path, i, at, aside);
+		ret_moved[i] = rename(at, aside) == 0;
+		if (!ret_moved[i] && errno != ENOENT)
+			return takt_err_set(err, -errno, "move '%s' aside", at);
+	}
 	return 0;
+}
+
+/* What was aside is where it was; what lies there now is a copy of the backup. */
+static void move_back(const char *path, const bool moved[PARTS])
+{
+	char at[PATH_BYTES], aside[PATH_BYTES];
+
+	for (size_t i = 0; i < PARTS; i++) {
+		name_part(path, i, at, aside);
+		if (moved[i])
+			(void)rename(aside, at);
+	}
 }
 
 static int put_in_place(const char *path, const char *made, struct takt_err *err)
 {
-	int rc = move_aside(path, "", err);
+	bool moved[PARTS] = {false}, placed = false;
+	int rc = move_aside(path, moved, err);
 
-	if (rc == 0)
-		rc = move_aside(path, "-wal", err);
-	if (rc == 0)
-		rc = move_aside(path, "-shm", err);
-	if (rc == 0 && rename(made, path) < 0)
-		rc = takt_err_set(err, -errno, "put '%s' in its place", path);
-	return rc < 0 ? rc : takt_store_sync_dir(path, takt_sys_real(), err);
+	if (rc == 0) {
+		placed = rename(made, path) == 0;
+		rc = placed ? takt_store_sync_dir(path, takt_sys_real(), err)
+			    : takt_err_set(err, -errno, "put '%s' in its place", path);
+	}
+	if (rc < 0 && placed && !moved[0])
+		(void)unlink(path);
+	if (rc < 0)
+		move_back(path, moved);
+	return rc;
 }
 
 int takt_store_file_restore(const char *path, const char *from,

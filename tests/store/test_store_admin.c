@@ -268,6 +268,24 @@ static int do_restore(struct takt_err *err)
 	return takt_store_file_restore(place.path, copy, NULL, 0, err);
 }
 
+/* As it was before an action that succeeded in spite of the failure: SQLite can do without some. */
+static void undo(const char *made)
+{
+	static const char *const of[] = {"", "-wal", "-shm"};
+	char from[sizeof(aside) + 8], to[sizeof(aside) + 8];
+
+	if (strcmp(made, aside) != 0) {
+		(void)unlink(made);
+		return;
+	}
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+		snprintf(from, sizeof(from), "%s%s", aside, of[i]);
+		snprintf(to, sizeof(to), "%s%s", place.path, of[i]);
+		if (rename(from, to) < 0)
+			assert_int_equal(errno, ENOENT);
+	}
+}
+
 /* One allocation after the other fails, until more are tried than are made; how many those were. */
 static unsigned long tried(int (*action)(struct takt_err *err), const char *made)
 {
@@ -284,13 +302,11 @@ static unsigned long tried(int (*action)(struct takt_err *err), const char *made
 		takt_alloc_fail_nth(0, 0);
 		count_made = takt_alloc_count() - before;
 		if (rc < 0 && (!err.msg[0] || access(made, F_OK) == 0))
-			fail_msg("allocation %lu: %d '%s'", nth, rc, err.msg);
+			fail_msg("%s: allocation %lu: %d '%s'", made, nth, rc, err.msg);
 		if (rc < 0 && !holds(place.path, secret))
-			fail_msg("allocation %lu changed the database", nth);
-		if (rc == 0 && strcmp(made, aside) == 0 && count_made >= nth)
-			return nth; /* it was done in spite of it: nothing is left to try on */
+			fail_msg("%s: allocation %lu changed the database", made, nth);
 		if (rc == 0 && count_made >= nth)
-			(void)unlink(made);
+			undo(made);
 		nth += step;
 	} while (count_made + step >= nth);
 	return nth;
