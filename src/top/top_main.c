@@ -14,6 +14,8 @@
 #include <unistd.h>
 
 #include "codec/json.h"
+#include "top/deed_line.h"
+#include "top/far_deed.h"
 #include "top/sampler.h"
 #include "top/terminal_front.h"
 #include "top/top_deeds.h"
@@ -42,6 +44,7 @@ struct top {
 	struct takt_cells cells;
 	bool once, json, each_line;
 	int pidfd;
+	struct takt_far_deed *far; /* NULL = none is under way */
 };
 
 /* One more than there may be is counted, and refused later. */
@@ -175,6 +178,16 @@ static int from_env(const char *name, int otherwise)
 	return text && takt_parse_u64(text, 10, 1000, &value) == 0 ? (int)value : otherwise;
 }
 
+static int print_text(const struct takt_str *text)
+{
+	int rc = text->rc;
+
+	if (rc == 0 &&
+	    (fwrite(takt_str_text(text), 1, text->len, stdout) != text->len || fflush(stdout) != 0))
+		rc = errno ? -errno : -EIO;
+	return rc < 0 ? complain(rc, takt_err_sentence(rc)) : 0;
+}
+
 static int print_look(struct top *top)
 {
 	struct takt_str out = TAKT_STR(MAX_OUT);
@@ -190,11 +203,9 @@ static int print_look(struct top *top)
 		       : draw(top, from_env("LINES", rows), from_env("COLUMNS", cols));
 	if (rc == 0 && !top->json)
 		rc = takt_cells_to_text(&top->cells, &out);
-	if (rc == 0 &&
-	    (fwrite(takt_str_text(&out), 1, out.len, stdout) != out.len || fflush(stdout) != 0))
-		rc = errno ? -errno : -EIO;
+	rc = rc < 0 ? complain(rc, takt_err_sentence(rc)) : print_text(&out);
 	takt_str_fini(&out);
-	return rc < 0 ? complain(rc, takt_err_sentence(rc)) : 0;
+	return rc;
 }
 
 /* One after the other; a machine that does not answer does not stop the next. */
@@ -214,26 +225,79 @@ static int print_once(struct top *top)
 	return first_bad;
 }
 
-/* For another takt top, which asks for each look with a line, until it has no more. */
+static int do_told(struct top *top, const char *text, size_t len)
+{
+	TAKT_CLEANUP(strp) struct takt_str answer = TAKT_STR(MAX_OUT);
+	struct takt_err err = {0};
+	struct takt_deed deed;
+
+	if (takt_deed_from_line(text, len, &deed, &err) == 0) {
+		takt_top_do_told(&top->ui, &deed, top->config.socket);
+	} else {
+		top->ui.notice_bad = true;
+		takt_strcpy(top->ui.notice, sizeof(top->ui.notice), err.msg);
+	}
+	takt_deed_answer_to_line(top->ui.notice_bad, top->ui.notice, &answer);
+	return print_text(&answer);
+}
+
+/* For another takt top, which asks for each look with a line, until it has no more. A line with a
+ * deed is done instead; of any other nothing is heeded but its end. */
 static int print_each_line(struct top *top)
 {
+	char line[TAKT_DEED_LINE];
 	int status = 0, c = 0;
 
 	while (status == 0 && c != EOF) {
-		do
-			c = getchar();
-		while (c != EOF && c != '\n');
+		size_t len = 0;
+
+		while ((c = getchar()) != EOF && c != '\n')
+			if (len < sizeof(line))
+				line[len++] = (char)c;
 		if (c == '\n')
-			status = print_once(top);
+			status = len && line[0] == '{' ? do_told(top, line, len) : print_once(top);
 	}
 	return status;
+}
+
+/* What is of another machine, by whoever answers there. */
+static void obey_far(struct top *top, const struct takt_deed *deed)
+{
+	const char *host = top->machines[deed->host].config.host;
+	struct takt_top_ui *ui = &top->ui;
+	struct takt_err err = {0};
+
+	if (deed->kind != TAKT_DEED_SIGNAL && deed->kind != TAKT_DEED_CANCEL &&
+	    deed->kind != TAKT_DEED_HOLD && deed->kind != TAKT_DEED_REQUEUE)
+		return;
+	ui->notice_bad = true;
+	if (top->far)
+		takt_strcpy(ui->notice, sizeof(ui->notice),
+			    "what was told before has no answer yet; tell it again");
+	else if (takt_far_deed_begin(host, deed, ui->allow_foreign, &top->far, &err) < 0)
+		snprintf(ui->notice, sizeof(ui->notice), "%.60s: %.160s", host, err.msg);
+	else
+		ui->notice_bad = false;
+	if (!ui->notice_bad)
+		snprintf(ui->notice, sizeof(ui->notice), "%.60s is told", host);
+}
+
+static void hear_far(struct top *top)
+{
+	if (!top->far || !takt_far_deed_over(top->far, &top->ui))
+		return;
+	takt_far_deed_free(top->far);
+	top->far = NULL;
 }
 
 static bool obey(struct top *top, const struct takt_deed *deed)
 {
 	for (uint32_t i = 0; deed->kind == TAKT_DEED_RATE && i < top->count; i++)
 		takt_top_sampler_rate(top->machines[i].sampler, top->ui.rate_milli_hz);
-	takt_top_do(&top->ui, deed, top->config.socket, &top->pidfd);
+	if (top->ui.hosts.count)
+		obey_far(top, deed);
+	else
+		takt_top_do(&top->ui, deed, top->config.socket, &top->pidfd);
 	return deed->kind != TAKT_DEED_QUIT;
 }
 
@@ -275,20 +339,20 @@ static int take_news(const struct takt_top_ui *ui, struct machine *machine)
 	return rc;
 }
 
-/* What to wait for: keys, and news of each machine. */
-static nfds_t list_fds(const struct top *top, struct pollfd fds[TAKT_TOP_MAX_HOSTS + 1])
+/* What to wait for: keys, news of each machine, and an answer. */
+static nfds_t list_fds(const struct top *top, struct pollfd fds[TAKT_TOP_MAX_HOSTS + 2])
 {
 	fds[0] = (struct pollfd){STDIN_FILENO, POLLIN, 0};
 	for (uint32_t i = 0; i < top->count; i++)
 		fds[i + 1] =
 			(struct pollfd){takt_top_sampler_fd(top->machines[i].sampler), POLLIN, 0};
-	return top->count + 1;
+	fds[top->count + 1] = (struct pollfd){takt_far_deed_fd(top->far), POLLIN, 0};
+	return top->count + 2;
 }
 
 static int loop(struct top *top)
 {
-	struct pollfd fds[TAKT_TOP_MAX_HOSTS + 1];
-	nfds_t count = list_fds(top, fds);
+	struct pollfd fds[TAKT_TOP_MAX_HOSTS + 2];
 	int rows, cols, rc = 0;
 
 	while (rc == 0) {
@@ -297,10 +361,11 @@ static int loop(struct top *top)
 		if (rc < 0)
 			break;
 		takt_front_show(&top->cells);
-		if (poll(fds, count, -1) < 0 && errno != EINTR)
+		if (poll(fds, list_fds(top, fds), -1) < 0 && errno != EINTR)
 			return -errno;
 		if (!read_keys(top) || fds[0].revents & (POLLHUP | POLLERR))
 			return 0;
+		hear_far(top);
 		for (uint32_t i = 0; rc == 0 && i < top->count; i++)
 			rc = take_news(&top->ui, &top->machines[i]);
 	}
@@ -361,6 +426,7 @@ static int show(struct top *top)
 	if (rc == 0)
 		rc = loop(top);
 	takt_front_close();
+	takt_far_deed_free(top->far);
 	stop_samplers(top);
 	return rc < 0 ? complain(rc, takt_err_sentence(rc)) : 0;
 }

@@ -16,11 +16,13 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "top/deed_line.h"
 #include "top/graph.h"
 #include "top/top_json.h"
 #include "top/top_text.h"
 #include "top/top_ui.h"
 
+static const char boot_id[] = "01234567-89ab-cdef-0123-456789abcdef";
 static struct takt_top_model model;
 static struct takt_top_ui ui;
 static struct takt_top_layout layout;
@@ -129,6 +131,7 @@ static void fill(struct takt_top_snapshot *s, uint32_t gpus)
 	add_jobs(&s->queue);
 	assert_int_equal(takt_top_gather_procs(s), 0);
 	s->procs.at[0].id.start_ticks = 99;
+	takt_strcpy(s->procs.at[0].id.boot_id, sizeof(s->procs.at[0].id.boot_id), boot_id);
 }
 
 static void take(uint32_t gpus)
@@ -444,19 +447,110 @@ static void the_shown_machine_is_in_the_line(void **state)
 	expect_on_screen("\n node7", false);
 }
 
-static void several_machines_are_only_looked_at(void **state)
+/* The question names the machine that is shown, and the deed is for that one. */
+static void a_deed_is_for_the_machine_that_is_shown(void **state)
 {
-	static const uint32_t keys[] = {'c', 'R', 'H', 'K', TAKT_KEY_F1 + 8};
 	struct takt_top_model silent;
+	struct takt_deed deed;
 
 	watch_several(&silent);
-	for (size_t i = 0; i < TAKT_ARRAY_LEN(keys); i++) {
-		ui.focus = ui.table = i < 3 ? TAKT_PANE_JOBS : TAKT_PANE_PROCS;
-		draw(40, 120);
-		assert_int_equal(press(keys[i]).kind, TAKT_DEED_NONE);
-		assert_int_equal(ui.ask.kind, TAKT_DEED_NONE);
-		expect_on_screen("'takt top --host node7' can do that", true);
+	ui.hosts.shown = 2;
+	ui.focus = ui.table = TAKT_PANE_JOBS;
+	draw(40, 120);
+	assert_int_equal(press('c').kind, TAKT_DEED_NONE);
+	expect_golden("ask_host_120x40");
+	assert_int_equal(press(']').kind, TAKT_DEED_NONE);
+	assert_int_equal(ui.hosts.shown, 2);
+	deed = press('y');
+	assert_int_equal(deed.kind, TAKT_DEED_CANCEL);
+	assert_int_equal(deed.job_id, 12);
+	assert_int_equal(deed.host, 2);
+	assert_int_equal(press('H').host, 2);
+	press('R');
+	assert_int_equal(press('y').host, 2);
+}
+
+/* Whose it is, and whether it is still the same, is known where it runs. */
+static void a_signal_for_another_machine_is_not_looked_up_here(void **state)
+{
+	struct takt_top_model silent;
+	struct takt_deed deed;
+
+	watch_several(&silent);
+	ui.own_uid = 1001;
+	draw(40, 120);
+	assert_int_equal(press('K').kind, TAKT_DEED_NONE);
+	expect_on_screen("node7", true);
+	expect_on_screen("Signal process 4711?", true);
+	deed = press('y');
+	assert_int_equal(deed.kind, TAKT_DEED_SIGNAL);
+	assert_int_equal(deed.proc.start_ticks, 99);
+	assert_string_equal(deed.proc.boot_id, boot_id);
+}
+
+static void a_deed_is_a_line(void **state)
+{
+	static const struct {
+		const char *line;
+		enum takt_deed_kind kind;
+		bool hold;
+	} lines[] = {
+		{"{\"do\":\"cancel\",\"job_id\":12}\n", TAKT_DEED_CANCEL, false},
+		{"{\"do\":\"requeue\",\"job_id\":12}\n", TAKT_DEED_REQUEUE, false},
+		{"{\"do\":\"hold\",\"job_id\":12}\n", TAKT_DEED_HOLD, true},
+		{"{\"do\":\"release\",\"job_id\":12}\n", TAKT_DEED_HOLD, false},
+	};
+	TAKT_CLEANUP(strp) struct takt_str text = TAKT_STR(TAKT_DEED_LINE);
+	struct takt_deed deed = {
+		.kind = TAKT_DEED_SIGNAL, .signal = 15, .proc = {.pid = 4711, .start_ticks = 99}};
+	struct takt_deed read;
+
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(lines); i++) {
+		assert_int_equal(
+			takt_deed_from_line(lines[i].line, strlen(lines[i].line), &read, NULL), 0);
+		assert_true(read.kind == lines[i].kind && read.hold == lines[i].hold);
+		takt_str_reset(&text);
+		takt_deed_to_line(&read, &text);
+		assert_string_equal(takt_str_text(&text), lines[i].line);
 	}
+	strcpy(deed.proc.boot_id, boot_id);
+	takt_str_reset(&text);
+	takt_deed_to_line(&deed, &text);
+	assert_int_equal(takt_deed_from_line(text.s, text.len, &read, NULL), 0);
+	assert_true(read.kind == TAKT_DEED_SIGNAL && read.signal == 15 && read.proc.pid == 4711);
+	assert_int_equal(read.proc.start_ticks, 99);
+	assert_string_equal(read.proc.boot_id, boot_id);
+}
+
+static void a_wrong_line_does_nothing(void **state)
+{
+	static const char *const bad[] = {
+		"{}",
+		"cancel 12",
+		"{\"do\":\"reboot\",\"job_id\":12}",
+		"{\"do\":\"cancel\"}",
+		"{\"do\":\"cancel\",\"job_id\":-1}",
+		"{\"do\":\"signal\",\"signal\":9,\"pid\":1,\"start_ticks\":9}",
+		"{\"do\":\"signal\",\"signal\":0,\"pid\":1,\"start_ticks\":9,\"boot_id\":"
+		"\"01234567-89ab-cdef-0123-456789abcdef\"}",
+		"{\"do\":\"signal\",\"signal\":9,\"pid\":0,\"start_ticks\":9,\"boot_id\":"
+		"\"01234567-89ab-cdef-0123-456789abcdef\"}",
+	};
+	struct takt_deed deed = {.kind = TAKT_DEED_NONE};
+	struct takt_err err;
+	char said[20];
+	bool failed;
+
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(bad); i++) {
+		assert_true(takt_deed_from_line(bad[i], strlen(bad[i]), &deed, &err) < 0);
+		assert_true(takt_deed_answer_from_line(bad[i], strlen(bad[i]), &failed, said,
+						       sizeof(said), &err) < 0);
+		assert_int_equal(deed.kind, TAKT_DEED_NONE);
+	}
+	assert_int_equal(takt_deed_answer_from_line("{\"failed\":\"no\"}", 15, &failed, said,
+						    sizeof(said), &err),
+			 0);
+	assert_true(failed && strcmp(said, "no") == 0);
 }
 
 static void a_look_is_read_as_it_was_written(void **state)
@@ -466,7 +560,8 @@ static void a_look_is_read_as_it_was_written(void **state)
 
 	assert_int_equal(takt_top_to_json(&model.now, &once), 0);
 	assert_int_equal(takt_top_from_json(takt_str_text(&once), once.len, &copy, NULL), 0);
-	assert_int_equal(copy.procs.at[0].id.start_ticks, 0);
+	assert_int_equal(copy.procs.at[0].id.start_ticks, 99);
+	assert_string_equal(copy.procs.at[0].id.boot_id, boot_id);
 	assert_int_equal(copy.queue.count, 2);
 	assert_int_equal(takt_top_to_json(&copy, &twice), 0);
 	assert_string_equal(takt_str_text(&once), takt_str_text(&twice));
@@ -585,7 +680,10 @@ int main(void)
 		cmocka_unit_test_setup(a_queue_that_was_not_asked_for_stays, begin),
 		cmocka_unit_test_setup(several_machines_have_a_line, begin),
 		cmocka_unit_test_setup(the_shown_machine_is_in_the_line, begin),
-		cmocka_unit_test_setup(several_machines_are_only_looked_at, begin),
+		cmocka_unit_test_setup(a_deed_is_for_the_machine_that_is_shown, begin),
+		cmocka_unit_test_setup(a_signal_for_another_machine_is_not_looked_up_here, begin),
+		cmocka_unit_test(a_deed_is_a_line),
+		cmocka_unit_test(a_wrong_line_does_nothing),
 		cmocka_unit_test_setup(a_look_is_read_as_it_was_written, begin),
 		cmocka_unit_test_setup(a_bad_look_is_refused, begin),
 		cmocka_unit_test_setup(what_was_not_read_is_not_shown, begin),
