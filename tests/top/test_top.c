@@ -605,6 +605,48 @@ static void a_bad_look_is_refused(void **state)
 	}
 }
 
+/* As many processes as a GPU lists, each with a line to go to; what is beyond them is counted. */
+static void a_hundred_processes_of_a_gpu_are_scrolled(void **state)
+{
+	struct takt_gpu_view *gpu = &model.now.status.gpus[2];
+
+	gpu->proc_count = TAKT_VIEW_MAX_PROCS + 12;
+	for (int i = 0; i < TAKT_VIEW_MAX_PROCS; i++)
+		gpu->procs[i] = (struct takt_proc_view){.pid = 20001 + i, .uid = 1000};
+	assert_int_equal(takt_top_gather_procs(&model.now), 0);
+	assert_int_equal(model.now.procs.len, TAKT_VIEW_MAX_PROCS + 1);
+	assert_int_equal(takt_top_unlisted(&model.now), 12);
+	draw(40, 120);
+	expect_on_screen("Processes 129 and 12 that are not listed", true);
+	expect_on_screen(" 20128 ", false);
+	press(TAKT_KEY_END);
+	expect_on_screen(" 20128 ", true);
+	gpu->proc_count = TAKT_VIEW_MAX_PROCS;
+	draw(40, 120);
+	expect_on_screen("not listed", false);
+}
+
+static void links_are_counted_where_there_are_some(void **state)
+{
+	takt_top_model_fini(&model);
+	take(64);
+	draw(60, 240);
+	expect_on_screen("NVLINK", true);
+	expect_on_screen(" 17/18 ", true);
+	for (int i = 0; i < 64; i++)
+		model.now.status.gpus[i].has &= ~(uint32_t)TAKT_VIEW_NVLINKS;
+	draw(60, 240);
+	expect_on_screen("NVLINK", false);
+	take(8);
+	model.now.status.gpus[0].has |= TAKT_VIEW_NVLINK_RATES;
+	model.now.status.gpus[0].nvlink_sent_bytes_per_s = (uint64_t)3 << 30;
+	ui.focus = TAKT_PANE_GPUS;
+	draw(40, 120);
+	expect_on_screen("NVLink 18/18 3.0G/0/s", false); /* a card has no room for it */
+	press(TAKT_KEY_ENTER);
+	expect_on_screen("NVLink 18/18 3.0G/0/s", true);
+}
+
 static void what_was_not_read_is_not_shown(void **state)
 {
 	struct takt_gpu_view *gpu = &model.now.status.gpus[0];
@@ -686,6 +728,8 @@ int main(void)
 		cmocka_unit_test(a_wrong_line_does_nothing),
 		cmocka_unit_test_setup(a_look_is_read_as_it_was_written, begin),
 		cmocka_unit_test_setup(a_bad_look_is_refused, begin),
+		cmocka_unit_test_setup(a_hundred_processes_of_a_gpu_are_scrolled, begin),
+		cmocka_unit_test_setup(links_are_counted_where_there_are_some, begin),
 		cmocka_unit_test_setup(what_was_not_read_is_not_shown, begin),
 		cmocka_unit_test_setup(others_text_cannot_steer_the_terminal, begin),
 		cmocka_unit_test_setup(memory_may_be_short, begin),
