@@ -88,17 +88,20 @@ static uint32_t plain_of(uint32_t ch)
 static uint32_t next_char(const char **text)
 {
 	const unsigned char *s = (const unsigned char *)*text;
-	size_t n = takt_utf8_length(*text, strnlen(*text, 4));
-	uint32_t ch;
+	uint32_t ch = s[0];
+	size_t n;
 
+	if (ch < 0x80) {
+		++*text;
+		return ch >= ' ' && ch != 0x7f ? ch : '?';
+	}
+	n = takt_utf8_length(*text, strnlen(*text, 4));
 	*text += n ? n : 1;
 	if (n == 0)
 		return '?';
-	ch = n == 1 ? s[0] : s[0] & (0xffu >> (n + 1));
+	ch &= 0xffu >> (n + 1);
 	for (size_t i = 1; i < n; i++)
 		ch = ch << 6 | (s[i] & 0x3fu);
-	if (ch < 0x80)
-		return ch >= ' ' && ch != 0x7f ? ch : '?';
 	return wcwidth((wchar_t)ch) == 1 ? ch : '?';
 }
 

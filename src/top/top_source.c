@@ -107,7 +107,7 @@ static void open_driver(struct takt_top_source *source)
 		.source = TAKT_SOURCE_NVML,
 		.nvml_path = source->config->nvml_path,
 		.no_links = true,
-		.vitals = true,
+		.for_view = true,
 		.leaves_asleep = true,
 	};
 
