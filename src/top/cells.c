@@ -196,7 +196,7 @@ void takt_cells_frame(struct takt_cells *cells, struct takt_area area, enum takt
 				 " %s ", title);
 }
 
-static int add_char(struct takt_str *out, uint32_t ch)
+int takt_cells_add_char(struct takt_str *out, uint32_t ch)
 {
 	char s[4];
 
@@ -209,10 +209,17 @@ static int add_char(struct takt_str *out, uint32_t ch)
 		s[1] = (char)(0x80 | (ch & 0x3f));
 		return takt_str_addn(out, s, 2);
 	}
-	s[0] = (char)(0xe0 | ch >> 12);
-	s[1] = (char)(0x80 | (ch >> 6 & 0x3f));
-	s[2] = (char)(0x80 | (ch & 0x3f));
-	return takt_str_addn(out, s, 3);
+	if (ch < 0x10000) {
+		s[0] = (char)(0xe0 | ch >> 12);
+		s[1] = (char)(0x80 | (ch >> 6 & 0x3f));
+		s[2] = (char)(0x80 | (ch & 0x3f));
+		return takt_str_addn(out, s, 3);
+	}
+	s[0] = (char)(0xf0 | ch >> 18);
+	s[1] = (char)(0x80 | (ch >> 12 & 0x3f));
+	s[2] = (char)(0x80 | (ch >> 6 & 0x3f));
+	s[3] = (char)(0x80 | (ch & 0x3f));
+	return takt_str_addn(out, s, 4);
 }
 
 int takt_cells_to_text(const struct takt_cells *cells, struct takt_str *out)
@@ -224,7 +231,7 @@ int takt_cells_to_text(const struct takt_cells *cells, struct takt_str *out)
 		while (end > 0 && row[end - 1].ch == ' ')
 			end--;
 		for (int c = 0; c < end; c++)
-			add_char(out, row[c].ch);
+			takt_cells_add_char(out, row[c].ch);
 		takt_str_add(out, "\n");
 	}
 	return out->rc;
