@@ -8,6 +8,7 @@
 #include <curses.h>
 #include <errno.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <term.h>
@@ -74,7 +75,7 @@ static enum {
 static struct takt_pens pens;
 static struct takt_cells shown;
 static struct takt_str out = {.max = MAX_FRAME};
-static volatile sig_atomic_t paints_all; /* what the terminal shows is not known */
+static atomic_bool paints_all; /* what the terminal shows is not known */
 
 static attr_t attributes_of(const struct look *look, bool selected)
 {
@@ -228,7 +229,7 @@ static bool is_known(void)
 static void forget_shown(int signal)
 {
 	(void)signal;
-	paints_all = true;
+	atomic_store(&paints_all, true);
 }
 
 int takt_front_open(struct takt_err *err)
@@ -254,7 +255,7 @@ int takt_front_open(struct takt_err *err)
 	mouseinterval(180);
 	refresh(); /* what ncurses says to a terminal at first; what it shows is ours from here */
 	make_pens();
-	paints_all = true;
+	atomic_store(&paints_all, true);
 	sigaction(SIGCONT, &(struct sigaction){.sa_handler = forget_shown}, NULL);
 	return 0;
 }
@@ -288,12 +289,11 @@ static bool write_all(const char *bytes, size_t n)
 
 void takt_front_show(const struct takt_cells *cells)
 {
-	bool all = paints_all;
+	bool all = atomic_exchange(&paints_all, false);
 
-	paints_all = false;
 	takt_str_reset(&out);
 	if (takt_paint(cells, &shown, all, &pens, &out) < 0 || !write_all(out.s, out.len))
-		paints_all = true;
+		atomic_store(&paints_all, true);
 }
 
 static uint32_t key_of(int key)
@@ -342,7 +342,7 @@ bool takt_front_next(struct takt_front_event *ret)
 	*ret = (struct takt_front_event){.kind = TAKT_FRONT_KEY};
 	if (key == KEY_RESIZE) {
 		ret->kind = TAKT_FRONT_RESIZE;
-		paints_all = true;
+		atomic_store(&paints_all, true);
 	} else if (key == KEY_MOUSE)
 		read_mouse(ret);
 	else
