@@ -81,6 +81,26 @@ void takt_host_link_free(struct takt_host_link *link)
 	takt_free(link);
 }
 
+/* With no signal blocked, as they are in the thread that looks. */
+static int spawn_with(const posix_spawn_file_actions_t *actions, const char *const argv[],
+		      pid_t *ret)
+{
+	posix_spawnattr_t attr;
+	sigset_t none;
+	int rc = posix_spawnattr_init(&attr);
+
+	if (rc != 0)
+		return rc;
+	sigemptyset(&none);
+	rc = posix_spawnattr_setsigmask(&attr, &none);
+	if (rc == 0)
+		rc = posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK);
+	if (rc == 0)
+		rc = posix_spawnp(ret, argv[0], actions, &attr, (char **)argv, environ);
+	posix_spawnattr_destroy(&attr);
+	return rc;
+}
+
 static int spawn(const struct takt_host_link *link, int ours, int said, pid_t *ret)
 {
 	const char *argv[] = {"ssh",
@@ -108,7 +128,7 @@ static int spawn(const struct takt_host_link *link, int ours, int said, pid_t *r
 	if (rc == 0)
 		rc = posix_spawn_file_actions_adddup2(&actions, said, STDERR_FILENO);
 	if (rc == 0)
-		rc = posix_spawnp(ret, argv[0], &actions, NULL, (char **)argv, environ);
+		rc = spawn_with(&actions, argv, ret);
 	posix_spawn_file_actions_destroy(&actions);
 	return -rc;
 }

@@ -115,6 +115,21 @@ def a_gpu_fault_appears():
             m.twin("fault", "1", "none")
 
 
+def a_gpu_that_hangs_is_one_gpu():
+    with kit.machine(gpus=4) as m:
+        with top(m, 120, 40, "--driver", "--rate", "5") as screen:
+            screen.has("3 H100", "0 %")
+            m.twin("fault", "1", "hang")
+            kit.until(lambda: screen.text().count("no news") == 1, kit.WAIT_S, screen.text)
+            screen.keys("?")
+            screen.has("signal the process")
+            screen.keys("q")
+            m.twin("fault", "1", "none")
+            kit.until(lambda: "Processes" in screen.text() and "no news" not in screen.text(), kit.WAIT_S, screen.text)
+            screen.keys("q")
+            screen.has("ended with 0")
+
+
 def without_a_daemon_the_driver_is_read():
     with kit.machine(gpus=2) as m:
         load = subprocess.Popen(m.load_argv("--profile", "gemm", "--gpus", "0", "--quiet"), env=m.env())
@@ -441,6 +456,7 @@ if __name__ == "__main__":
         every_size_shows_gpus_jobs_and_processes,
         a_window_changes_its_size,
         a_gpu_fault_appears,
+        a_gpu_that_hangs_is_one_gpu,
         without_a_daemon_the_driver_is_read,
         a_daemon_that_dies_and_returns,
         a_job_is_cancelled_after_a_question,

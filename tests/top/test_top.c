@@ -18,6 +18,7 @@
 #include "base/str.h"
 #include "top/deed_line.h"
 #include "top/graph.h"
+#include "top/paint.h"
 #include "top/top_json.h"
 #include "top/top_text.h"
 #include "top/top_ui.h"
@@ -705,6 +706,50 @@ static void quantities_are_short(void **state)
 	assert_string_equal(takt_top_gpus(0, text), "-");
 }
 
+static void say_move(int row, int col, char ret[TAKT_MOVE_BYTES])
+{
+	snprintf(ret, TAKT_MOVE_BYTES, "<%d,%d>", row, col);
+}
+
+static void painted(const struct takt_cells *grid, struct takt_cells *shown, bool all,
+		    const struct takt_pens *pens, const char *expected)
+{
+	struct takt_str out = TAKT_STR(1024);
+
+	assert_int_equal(takt_paint(grid, shown, all, pens, &out), 0);
+	assert_string_equal(takt_str_text(&out), expected);
+	takt_str_fini(&out);
+}
+
+static void only_what_differs_is_painted(void **state)
+{
+	struct takt_pens pens = {.plain = "[0]", .clear = "[clear]", .move = say_move};
+	struct takt_cells grid = {0}, shown = {0};
+
+	strcpy(pens.pen[TAKT_ROLE_PLAIN][0], "[p]");
+	strcpy(pens.pen[TAKT_ROLE_BOLD][0], "[b]");
+	strcpy(pens.pen[TAKT_ROLE_BOLD][1], "[B]");
+	assert_int_equal(takt_cells_resize(&grid, 2, 20), 0);
+	takt_cells_text(&grid, 0, 0, 20, TAKT_ROLE_PLAIN, "ab");
+	takt_cells_text(&grid, 0, 10, 10, TAKT_ROLE_BOLD, "\u03bcs");
+	painted(&grid, &shown, false, &pens, "[clear]<0,0>[p]ab<0,10>[b]\u03bcs[0]");
+	painted(&grid, &shown, false, &pens, "");
+	/* A short way in the same look is written, a long one is leapt over. */
+	takt_cells_text(&grid, 0, 0, 20, TAKT_ROLE_PLAIN, "A  D    I");
+	painted(&grid, &shown, false, &pens, "<0,0>[p]A  D    I[0]");
+	takt_cells_text(&grid, 0, 0, 20, TAKT_ROLE_PLAIN, "a  D    i");
+	painted(&grid, &shown, false, &pens, "<0,0>[p]a<0,8>i[0]");
+	takt_cells_select(&grid, 0, 11, 1);
+	takt_cells_text(&grid, 1, 19, 1, TAKT_ROLE_PLAIN, "z");
+	painted(&grid, &shown, false, &pens, "<0,11>[B]s<1,19>[p]z[0]");
+	painted(&grid, &shown, true, &pens, "[clear]<0,0>[p]a  D    i [b]\u03bc[B]s<1,19>[p]z[0]");
+	pens.last_scrolls = true;
+	takt_cells_text(&grid, 1, 18, 2, TAKT_ROLE_PLAIN, "yy");
+	painted(&grid, &shown, false, &pens, "<1,18>[p]y[0]");
+	takt_cells_fini(&grid);
+	takt_cells_fini(&shown);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -734,6 +779,7 @@ int main(void)
 		cmocka_unit_test_setup(others_text_cannot_steer_the_terminal, begin),
 		cmocka_unit_test_setup(memory_may_be_short, begin),
 		cmocka_unit_test(quantities_are_short),
+		cmocka_unit_test(only_what_differs_is_painted),
 	};
 
 	setlocale(LC_CTYPE, "C.UTF-8");
