@@ -41,10 +41,9 @@ static int why_no_stat(int32_t pid, int rc, struct takt_err *err)
 	return takt_err_set(err, -ESRCH, "process %d", pid);
 }
 
-int takt_proc_identify(int32_t pid, struct takt_proc_id *ret, struct takt_err *err)
+static int read_stat(int32_t pid, struct takt_proc_stat *ret, struct takt_err *err)
 {
 	TAKT_CLEANUP(freep) char *text = NULL;
-	struct takt_proc_stat stat;
 	char path[40];
 	size_t len;
 	int rc;
@@ -55,8 +54,25 @@ int takt_proc_identify(int32_t pid, struct takt_proc_id *ret, struct takt_err *e
 	rc = takt_file_read(takt_sys_real(), AT_FDCWD, path, STAT_MAX, &text, &len, NULL);
 	if (rc < 0)
 		return why_no_stat(pid, rc, err);
-	if (takt_proc_stat_parse(text, &stat) < 0)
+	if (takt_proc_stat_parse(text, ret) < 0)
 		return takt_err_set(err, -TAKT_E_CORRUPT, "'%s' has an unknown layout", path);
+	return 0;
+}
+
+bool takt_proc_lives(const struct takt_proc_id *id)
+{
+	struct takt_proc_stat stat;
+
+	return read_stat(id->pid, &stat, NULL) == 0 && stat.start_ticks == id->start_ticks;
+}
+
+int takt_proc_identify(int32_t pid, struct takt_proc_id *ret, struct takt_err *err)
+{
+	struct takt_proc_stat stat;
+	int rc = read_stat(pid, &stat, err);
+
+	if (rc < 0)
+		return rc;
 	*ret = (struct takt_proc_id){.pid = pid, .start_ticks = stat.start_ticks};
 	takt_boot_id(ret->boot_id);
 	return 0;

@@ -107,6 +107,8 @@ struct takt_proc_id {
 /* Identity of a live pid; a zombie still has one. -ESRCH if gone, -EACCES if it exists but /proc
  * hides it (hidepid): the two must not be confused. */
 int takt_proc_identify(int32_t pid, struct takt_proc_id *ret, struct takt_err *err);
+/* Whether the live process of that number began when `id`'s did: for ids of this boot. */
+bool takt_proc_lives(const struct takt_proc_id *id);
 /* pidfd of exactly that process (caller closes; it polls readable once the process has ended),
  * -ESRCH when it is gone or the boot is another. */
 int takt_proc_open(const struct takt_proc_id *id);

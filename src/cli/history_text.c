@@ -17,8 +17,7 @@ enum {
 	LEVELS = 8,
 };
 
-/* Whether the terminal shows more than ASCII, as its environment says. */
-static bool wants_unicode(void)
+bool takt_history_unicode(void)
 {
 	static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
 
@@ -151,7 +150,7 @@ int takt_history_lines(struct takt_cli *cli, const struct takt_history_list *lis
 	struct takt_table table = TAKT_TABLE(line_columns);
 	unsigned width = cli->width ? cli->width : MAX_COLUMNS;
 	unsigned columns = width > BESIDE + MIN_COLUMNS ? width - BESIDE : MIN_COLUMNS;
-	bool unicode = wants_unicode();
+	bool unicode = takt_history_unicode();
 
 	if (list->views.len == 0)
 		return 0;

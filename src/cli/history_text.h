@@ -24,5 +24,7 @@ void takt_history_csv(struct takt_str *out, const struct takt_history_list *list
 /* The course of a series in so many characters, a blank where nothing was measured. */
 void takt_history_spark(const struct takt_history_view *view, unsigned columns, bool unicode,
 			struct takt_str *out);
+/* Whether the terminal shows more than ASCII, as its environment says. */
+bool takt_history_unicode(void);
 
 #endif

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -28,7 +27,6 @@ enum {
 	WATCHED_RUNS = 3,
 	LOWEST_PERMILLE = 400, /* of the highest clock: below it every step costs, and none pays */
 	MAX_FOR_MS = 24 * 3600 * 1000,
-	START_LOOKS = 500, /* 10 s and more */
 };
 
 struct sweep {
@@ -146,20 +144,6 @@ static int watch_owner(struct sweep *sweep, struct takt_err *err)
 		       : 0;
 }
 
-/* The job is this process; takt hears a moment after us that it runs, and sets no clock before. */
-static int read_job(struct sweep *sweep, uint64_t id, struct takt_err *err)
-{
-	const struct timespec pause = {.tv_nsec = 20 * (long)TAKT_NS_PER_MS};
-	int rc = takt_client_job(sweep->cli->client, id, sweep->job, err);
-
-	for (int i = 0; rc == 0 && i < START_LOOKS && strcmp(sweep->job->state, "starting") == 0;
-	     i++) {
-		(void)nanosleep(&pause, NULL);
-		rc = takt_client_job(sweep->cli->client, id, sweep->job, err);
-	}
-	return rc;
-}
-
 static int find_job(struct sweep *sweep, struct takt_err *err)
 {
 	uint64_t id = 0;
@@ -168,7 +152,7 @@ static int find_job(struct sweep *sweep, struct takt_err *err)
 	if (rc == 0)
 		rc = takt_cli_connect(sweep->cli, err);
 	if (rc == 0)
-		rc = read_job(sweep, id, err);
+		rc = takt_client_job(sweep->cli->client, id, sweep->job, err);
 	if (rc == 0 &&
 	    (sweep->job->gpu_list_count == 0 || sweep->job->gpu_milli || sweep->job->mig[0]))
 		rc = takt_err_set(err, -TAKT_E_USAGE, "takt tune needs whole GPUs");

@@ -12,7 +12,9 @@
 #include "base/sort.h"
 #include "base/sys.h"
 #include "base/vec.h"
+#include "cli/history_text.h"
 #include "cli/job_filter.h"
+#include "cli/report_days.h"
 #include "cli/report_page.h"
 #include "cli/table.h"
 #include "cli/units.h"
@@ -185,7 +187,39 @@ static void add_row(const struct report *report, struct takt_table *table,
 	add_saved(table, group);
 }
 
-static void print_table(const struct report *report)
+static double known(uint64_t jobs, double value)
+{
+	return jobs > 0 ? value : (double)NAN;
+}
+
+/* Below the table, where somebody looks at it. */
+static int print_days(const struct report *report)
+{
+	const struct takt_cli *cli = report->cli;
+	struct takt_report_day *days = takt_calloc(report->groups.len + 1, sizeof(days[0]));
+	size_t count = 0;
+	int rc;
+
+	if (!days)
+		return -ENOMEM;
+	for (size_t i = 0; i < report->groups.len; i++) {
+		const struct group *group = &report->groups.at[i];
+		struct takt_report_day day = {
+			.gpu_hours = group->gpu_hours,
+			.used_pct = known(group->util_jobs, used_pct(group)),
+			.energy_kwh = known(group->energy_jobs, group->energy_kwh),
+		};
+
+		if (takt_report_day_of(group->key, &day.day))
+			days[count++] = day;
+	}
+	rc = takt_report_days(days, count, cli->width, takt_history_unicode(), cli->colour,
+			      &report->cli->out);
+	takt_free(days);
+	return rc;
+}
+
+static int print_table(const struct report *report)
 {
 	struct takt_table table = TAKT_TABLE(columns);
 	struct takt_cli *cli = report->cli;
@@ -199,6 +233,7 @@ static void print_table(const struct report *report)
 		takt_str_add(&cli->out,
 			     "(5/7): known of five of seven jobs with GPUs; the others are not "
 			     "counted\n");
+	return report->by == BY_DAY && cli->terminal ? print_days(report) : 0;
 }
 
 static void add_number(struct takt_str *out, const char *name, bool known, double value)
@@ -346,8 +381,8 @@ static int print(const struct report *report, struct takt_err *err)
 	else if (takt_cli_has(cli, "csv"))
 		print_csv(report);
 	else
-		print_table(report);
-	return 0;
+		rc = print_table(report);
+	return rc < 0 ? takt_err_set(err, rc, "no memory for the report") : 0;
 }
 
 static int run(struct takt_cli *cli, struct takt_err *err)

@@ -206,7 +206,8 @@ const struct takt_verb takt_verb_top = {
 		"predicted starts; the processes with what they hold. Asks the daemon, and reads "
 		"the "
 		"driver itself while none answers. Keys are those of htop and nvtop; ? lists them. "
-		"Cancelling and signalling ask first and name user, command and GPUs; a signal "
+		"Cancelling and signalling ask first and name user, command and GPUs, with several "
+		"hosts the host, too; a signal "
 		"goes "
 		"to the very process that was shown or to none. $NO_COLOR is respected.",
 	.options = options,

@@ -27,24 +27,38 @@ struct decoder {
 static int decode_object(struct decoder *dec, const struct takt_shape *shape, const cJSON *json,
 			 void *to);
 
+/* By hand: this is done for every field and nearly always for nothing. */
+static void add_to_path(struct decoder *dec, const char *text, size_t n)
+{
+	size_t room = sizeof(dec->path) - 1 - dec->path_len;
+
+	n = n < room ? n : room;
+	memcpy(dec->path + dec->path_len, text, n);
+	dec->path_len += n;
+	dec->path[dec->path_len] = '\0';
+}
+
 static size_t push_path(struct decoder *dec, const char *name)
 {
 	size_t before = dec->path_len;
-	int n = snprintf(dec->path + before, sizeof(dec->path) - before, "%s%s", before ? "." : "",
-			 name);
 
-	dec->path_len =
-		before + (size_t)n < sizeof(dec->path) ? before + (size_t)n : sizeof(dec->path) - 1;
+	if (before > 0)
+		add_to_path(dec, ".", 1);
+	add_to_path(dec, name, strlen(name));
 	return before;
 }
 
 static size_t push_index(struct decoder *dec, size_t index)
 {
-	size_t before = dec->path_len;
-	int n = snprintf(dec->path + before, sizeof(dec->path) - before, "[%zu]", index);
+	size_t before = dec->path_len, at = 24;
+	char text[24];
 
-	dec->path_len =
-		before + (size_t)n < sizeof(dec->path) ? before + (size_t)n : sizeof(dec->path) - 1;
+	text[--at] = ']';
+	do
+		text[--at] = (char)('0' + index % 10);
+	while (index /= 10);
+	text[--at] = '[';
+	add_to_path(dec, text + at, sizeof(text) - at);
 	return before;
 }
 
@@ -128,12 +142,14 @@ static int decode_text(struct decoder *dec, const struct takt_field *field, cons
 {
 	char wanted[64];
 
-	snprintf(wanted, sizeof(wanted), "text of at most %zu bytes", field->size - 1);
-	if (!cJSON_IsString(json))
+	if (!cJSON_IsString(json)) {
+		snprintf(wanted, sizeof(wanted), "text of at most %zu bytes", field->size - 1);
 		return refuse(dec, json, wanted);
+	}
 	if (dec->mode == TAKT_SHAPE_STRICT && strlen(json->valuestring) >= field->size)
-		return takt_err_set(dec->err, -TAKT_E_CORRUPT, "field '%s' must be %s, not %zu",
-				    dec->path, wanted, strlen(json->valuestring));
+		return takt_err_set(dec->err, -TAKT_E_CORRUPT,
+				    "field '%s' must be text of at most %zu bytes, not %zu",
+				    dec->path, field->size - 1, strlen(json->valuestring));
 	copy_cut(to, field->size, json->valuestring);
 	return 0;
 }
@@ -157,25 +173,29 @@ static int decode_mask(struct decoder *dec, const cJSON *json, uint64_t *to)
 	return 0;
 }
 
-static int decode_enum(struct decoder *dec, const struct takt_field *field, const cJSON *json,
-		       unsigned *to)
+static int refuse_enum(struct decoder *dec, const struct takt_field *field, const cJSON *json)
 {
 	char wanted[240] = "one of";
 	size_t used = strlen(wanted);
 
-	for (unsigned i = 0; field->names[i]; i++) {
-		if (cJSON_IsString(json) && strcmp(field->names[i], json->valuestring) == 0) {
-			*to = i;
-			return 0;
-		}
-		if (used < sizeof(wanted))
-			used += (size_t)snprintf(wanted + used, sizeof(wanted) - used, "%s '%s'",
-						 i ? "," : "", field->names[i]);
-	}
+	for (unsigned i = 0; field->names[i] && used < sizeof(wanted); i++)
+		used += (size_t)snprintf(wanted + used, sizeof(wanted) - used, "%s '%s'",
+					 i ? "," : "", field->names[i]);
 	if (!cJSON_IsString(json))
 		return refuse(dec, json, wanted);
 	return takt_err_set(dec->err, -TAKT_E_CORRUPT, "field '%s' must be %s, not '%.40s'",
 			    dec->path, wanted, json->valuestring);
+}
+
+static int decode_enum(struct decoder *dec, const struct takt_field *field, const cJSON *json,
+		       unsigned *to)
+{
+	for (unsigned i = 0; cJSON_IsString(json) && field->names[i]; i++)
+		if (strcmp(field->names[i], json->valuestring) == 0) {
+			*to = i;
+			return 0;
+		}
+	return refuse_enum(dec, field, json);
 }
 
 static int decode_owned_text(struct decoder *dec, const cJSON *json, char **to)
@@ -333,47 +353,46 @@ static int decode_many(struct decoder *dec, const struct takt_field *field, cons
 	return decode_row(dec, field, json, at);
 }
 
-static const struct takt_field *find_field(const struct takt_shape *shape, const char *name)
+/* Its number; `count` when there is none. Looked for from `guess` on and then from the first: who
+ * writes follows the same table. */
+static size_t find_field(const struct takt_shape *shape, const char *name, size_t guess)
 {
-	for (size_t i = 0; i < shape->count; i++)
+	for (size_t i = guess; i < shape->count; i++)
 		if (strcmp(shape->fields[i].name, name) == 0)
-			return &shape->fields[i];
-	return NULL;
+			return i;
+	for (size_t i = 0; i < guess; i++)
+		if (strcmp(shape->fields[i].name, name) == 0)
+			return i;
+	return shape->count;
 }
 
-/* Each member once, and (strict) known. cJSON's own lookup ignores case; ours does not. */
-static int check_members(struct decoder *dec, const struct takt_shape *shape, const cJSON *json)
+/* The member of each field, NULL = none. Each once, and (strict) known. cJSON's own lookup ignores
+ * case; ours does not. */
+static int find_members(struct decoder *dec, const struct takt_shape *shape, const cJSON *json,
+			const cJSON *ret[MAX_FIELDS])
 {
-	bool seen[MAX_FIELDS] = {false};
 	const cJSON *member;
+	size_t i = 0;
 
 	assert(shape->count <= MAX_FIELDS);
+	memset(ret, 0, MAX_FIELDS * sizeof(*ret));
 	cJSON_ArrayForEach (member, json) {
-		const struct takt_field *field = find_field(shape, member->string);
-		size_t before = push_path(dec, member->string);
+		size_t field = find_field(shape, member->string, i);
 
-		if (!field && dec->mode == TAKT_SHAPE_STRICT)
-			return takt_err_set(dec->err, -TAKT_E_CORRUPT, "field '%s' is not known",
-					    dec->path);
-		if (field && seen[field - shape->fields])
-			return takt_err_set(dec->err, -TAKT_E_CORRUPT, "field '%s' stands twice",
-					    dec->path);
-		if (field)
-			seen[field - shape->fields] = true;
-		pop_path(dec, before);
+		i = field < shape->count ? field + 1 : i;
+		if (field < shape->count && !ret[field]) {
+			ret[field] = member;
+			continue;
+		}
+		if (field == shape->count && dec->mode != TAKT_SHAPE_STRICT)
+			continue;
+		push_path(dec, member->string);
+		return takt_err_set(dec->err, -TAKT_E_CORRUPT,
+				    field < shape->count ? "field '%s' stands twice"
+							 : "field '%s' is not known",
+				    dec->path);
 	}
 	return 0;
-}
-
-static const cJSON *member_of(const cJSON *json, const char *name)
-{
-	const cJSON *member;
-
-	cJSON_ArrayForEach (member, json) {
-		if (strcmp(member->string, name) == 0)
-			return member;
-	}
-	return NULL;
 }
 
 static int decode_field(struct decoder *dec, const struct takt_shape *shape,
@@ -399,12 +418,13 @@ static int decode_field(struct decoder *dec, const struct takt_shape *shape,
 }
 
 /* Of fields that one bit makes valid together, all must be there: a missing one would read as 0. */
-static void drop_partial(const struct takt_shape *shape, const cJSON *json, void *to)
+static void drop_partial(const struct takt_shape *shape, const cJSON *const members[MAX_FIELDS],
+			 void *to)
 {
 	for (size_t i = 0; i < shape->count; i++) {
 		const struct takt_field *field = &shape->fields[i];
 
-		if (field->has_bit && !member_of(json, field->name))
+		if (field->has_bit && !members[i])
 			*takt_field_has(shape, to) &= ~field->has_bit;
 	}
 }
@@ -412,6 +432,7 @@ static void drop_partial(const struct takt_shape *shape, const cJSON *json, void
 static int decode_object(struct decoder *dec, const struct takt_shape *shape, const cJSON *json,
 			 void *to)
 {
+	const cJSON *members[MAX_FIELDS];
 	int rc;
 
 	if (!cJSON_IsObject(json))
@@ -419,17 +440,17 @@ static int decode_object(struct decoder *dec, const struct takt_shape *shape, co
 				     : takt_err_set(dec->err, -TAKT_E_CORRUPT,
 						    "%s must be an object, not %s", shape->what,
 						    found(json));
-	rc = check_members(dec, shape, json);
+	rc = find_members(dec, shape, json, members);
 	for (size_t i = 0; i < shape->count && rc == 0; i++) {
 		const struct takt_field *field = &shape->fields[i];
 		size_t before = push_path(dec, field->name);
 
-		rc = decode_field(dec, shape, field, member_of(json, field->name), to);
+		rc = decode_field(dec, shape, field, members[i], to);
 		if (rc == 0)
 			pop_path(dec, before);
 	}
 	if (rc == 0)
-		drop_partial(shape, json, to);
+		drop_partial(shape, members, to);
 	return rc;
 }
 

@@ -26,6 +26,7 @@ struct takt_jobspec;
 
 enum {
 	TAKT_VIEW_MAX_GPUS = 64,
+	TAKT_VIEW_MAX_PROCS = 128, /* of a GPU, as many as are sampled */
 	TAKT_VIEW_MAX_BYTES = 64 * 1024 * 1024
 };
 
@@ -108,7 +109,8 @@ struct takt_gpu_view {
 	/* HANDOVER: of the newest job that waited for this GPU to become clean, see the report. */
 	uint64_t gap_job_id, gap_driver_us, gap_scheduler_us, gap_start_us;
 	uint32_t proc_count;
-	struct takt_proc_view procs[16]; /* proc_count may be larger: the rest is not shown */
+	struct takt_proc_view procs[TAKT_VIEW_MAX_PROCS]; /* proc_count may be larger: the
+							      rest is not shown */
 	uint32_t share_count;
 	struct takt_gpu_share_view shares[16]; /* as procs */
 };

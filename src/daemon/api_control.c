@@ -147,8 +147,14 @@ static int job_log(void *ctx, const struct takt_peer *peer, uint64_t job_id, int
 	return 0;
 }
 
-/* The running job of the peer's that holds the GPU alone, 0 = none. A job that is over has put its
- * clocks back and would not do so again. */
+/* From its place to its end, at which its clocks are put back; one that is over would not do so
+ * again. A job's program may ask before takt has heard that it runs. */
+static bool is_placed(const struct takt_queue_job *job)
+{
+	return job->phase >= TAKT_PHASE_PREPARING && job->phase <= TAKT_PHASE_RUNNING;
+}
+
+/* The job of the peer's that holds the GPU alone, 0 = none. */
 static uint64_t own_job_on(const struct takt_daemon *daemon, const struct takt_peer *peer,
 			   uint32_t gpu)
 {
@@ -157,7 +163,7 @@ static uint64_t own_job_on(const struct takt_daemon *daemon, const struct takt_p
 
 	takt_queue_gpu(daemon->queue, gpu, &holder);
 	job = takt_queue_find(daemon->queue, holder);
-	return job && job->phase == TAKT_PHASE_RUNNING && job->row.uid == peer->uid &&
+	return job && is_placed(job) && job->row.uid == peer->uid &&
 			       job->row.share_milli == TAKT_REQUEST_WHOLE &&
 			       !daemon->watch[gpu].outside
 		       ? holder

@@ -17,6 +17,9 @@
 #include "sched/sched.h"
 #include "takt_build.h"
 
+_Static_assert(TAKT_VIEW_MAX_PROCS >= (int)TAKT_DEVICE_MAX_PROCS,
+	       "whoever asks is told of all that are sampled");
+
 static void fill_proc(struct takt_daemon *daemon, const struct takt_peer *peer,
 		      const struct takt_gpu_proc *proc, struct takt_mono now,
 		      struct takt_proc_view *view)

@@ -28,7 +28,9 @@ enum takt_part {
 	TAKT_PART_SLOW = 1u << 1,
 	TAKT_PART_PROCS = 1u << 2,  /* only together with SLOW, */
 	TAKT_PART_ERRORS = 1u << 3, /* this one too */
-	TAKT_PART_VITALS = 1u << 4, /* and this one */
+	TAKT_PART_VITALS = 1u << 4, /* and these */
+	TAKT_PART_DETAIL = 1u << 5, /* slow readings that no view of a GPU shows */
+	TAKT_PART_VIEW = 1u << 6,   /* the vitals that a view shows; in place of VITALS */
 };
 
 /* What of a reading belongs to the fast part; the rest is slow. */

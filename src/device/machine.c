@@ -62,7 +62,8 @@ static uint32_t part_mask(const struct takt_machine_config *config)
 {
 	return TAKT_PART_FAST | TAKT_PART_SLOW | (config->no_processes ? 0 : TAKT_PART_PROCS) |
 	       (config->counts_errors ? TAKT_PART_ERRORS : 0) |
-	       (config->vitals ? TAKT_PART_VITALS : 0);
+	       (config->vitals ? TAKT_PART_VITALS : 0) |
+	       (config->for_view ? TAKT_PART_VIEW : TAKT_PART_DETAIL);
 }
 
 static int start_workers(struct takt_machine *machine, struct takt_source *source, uint32_t mask,

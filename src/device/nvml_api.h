@@ -172,6 +172,7 @@ struct takt_nvml_gpu {
 	bool memory_v1_only; /* the driver refused the newer struct */
 	uint32_t absent;     /* enum takt_vital: what the board does not tell */
 	uint32_t vitals_read;
+	uint32_t links, links_up; /* as they were counted last, for a view */
 	enum takt_gpm gpm;
 	struct nvml_gpm_sample *gpm_now, *gpm_before; /* owned, the driver's */
 	void *procs;				      /* buffer of the process lists, owned */
@@ -220,6 +221,9 @@ int takt_nvml_read_conditions(const struct takt_nvml_api *api, struct takt_nvml_
 /* Those and the activity of its parts. */
 int takt_nvml_read_vitals(const struct takt_nvml_api *api, struct takt_nvml_gpu *gpu,
 			  struct takt_gpu_vitals *vitals);
+/* Of them what a view shows. */
+int takt_nvml_read_view(const struct takt_nvml_api *api, struct takt_nvml_gpu *gpu,
+			struct takt_gpu_vitals *vitals);
 void takt_nvml_read_activity(const struct takt_nvml_api *api, struct takt_nvml_gpu *gpu,
 			     struct takt_gpu_vitals *vitals);
 void takt_nvml_end_activity(const struct takt_nvml_api *api, struct takt_nvml_gpu *gpu);

@@ -260,6 +260,11 @@ static int read_vitals(const struct subject *s)
 	return takt_nvml_read_vitals(s->api, s->gpu, &s->reading->vitals);
 }
 
+static int read_view(const struct subject *s)
+{
+	return takt_nvml_read_view(s->api, s->gpu, &s->reading->vitals);
+}
+
 static int read_procs(const struct subject *s)
 {
 	return takt_nvml_read_procs(s->api, s->gpu, s->reading);
@@ -279,15 +284,16 @@ static const struct {
 	{TAKT_PART_FAST, TAKT_HAS_THROTTLE, read_throttle},
 	{TAKT_PART_SLOW, TAKT_HAS_MEM_CLOCK, read_mem_clock},
 	{TAKT_PART_SLOW, TAKT_HAS_POWER_LIMIT, read_power_limit},
-	{TAKT_PART_SLOW, TAKT_HAS_POWER_ENFORCED, read_power_enforced},
+	{TAKT_PART_DETAIL, TAKT_HAS_POWER_ENFORCED, read_power_enforced},
 	{TAKT_PART_SLOW, TAKT_HAS_FAN, read_fan},
 	{TAKT_PART_SLOW, TAKT_HAS_PSTATE, read_pstate},
 	{TAKT_PART_SLOW, TAKT_HAS_PCIE, read_pcie},
-	{TAKT_PART_SLOW, TAKT_HAS_PCIE_REPLAY, read_pcie_replay},
-	{TAKT_PART_SLOW, TAKT_HAS_ENC_DEC, read_video},
-	{TAKT_PART_SLOW, TAKT_HAS_PERSISTENCE, read_persistence},
+	{TAKT_PART_DETAIL, TAKT_HAS_PCIE_REPLAY, read_pcie_replay},
+	{TAKT_PART_DETAIL, TAKT_HAS_ENC_DEC, read_video},
+	{TAKT_PART_DETAIL, TAKT_HAS_PERSISTENCE, read_persistence},
 	{TAKT_PART_ERRORS, TAKT_HAS_ECC, read_ecc},
 	{TAKT_PART_VITALS, 0, read_vitals},
+	{TAKT_PART_VIEW, 0, read_view},
 	{TAKT_PART_PROCS, TAKT_HAS_PROCS, read_procs},
 };
 

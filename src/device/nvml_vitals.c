@@ -10,7 +10,8 @@
 
 enum {
 	KIB = 1024,
-	ASK_AGAIN = 60, /* slow parts after which what was refused is tried again */
+	ASK_AGAIN = 60,	 /* slow parts after which what was refused is tried again */
+	COUNT_AGAIN = 5, /* slow parts after which a view's NVLinks are, each of which is a call */
 	ALL_LINKS = -1,
 };
 
@@ -206,6 +207,41 @@ int takt_nvml_read_conditions(const struct takt_nvml_api *api, struct takt_nvml_
 			gpu->absent |= calls[i].vital;
 	}
 	return takt_nvml_rc(code) == -ENODEV ? code : NVML_SUCCESS;
+}
+
+/* The vitals of a view; the NVLinks among them are counted now and then. */
+static const uint32_t view_vitals = TAKT_VITAL_MEM_TEMP | TAKT_VITAL_MARGIN | TAKT_VITAL_NVLINKS;
+
+static void keep_links(struct takt_nvml_gpu *gpu, bool counted, struct takt_gpu_vitals *vitals)
+{
+	if (counted) {
+		gpu->links = vitals->has & TAKT_VITAL_NVLINKS ? vitals->nvlinks : 0;
+		gpu->links_up = vitals->nvlinks_up;
+	} else if (gpu->links > 0) {
+		vitals->nvlinks = gpu->links;
+		vitals->nvlinks_up = gpu->links_up;
+		vitals->has |= TAKT_VITAL_NVLINKS;
+	}
+}
+
+int takt_nvml_read_view(const struct takt_nvml_api *api, struct takt_nvml_gpu *gpu,
+			struct takt_gpu_vitals *vitals)
+{
+	uint32_t at = gpu->vitals_read++, no_links;
+	bool counts = at % COUNT_AGAIN == 0;
+	int code;
+
+	if (at % ASK_AGAIN == 0)
+		gpu->absent = ~view_vitals;
+	no_links = gpu->absent & TAKT_VITAL_NVLINKS;
+	gpu->absent |= counts ? 0 : TAKT_VITAL_NVLINKS;
+	code = takt_nvml_read_conditions(api, gpu, vitals);
+	if (!counts)
+		gpu->absent = (gpu->absent & ~(uint32_t)TAKT_VITAL_NVLINKS) | no_links;
+	keep_links(gpu, counts, vitals);
+	if (code == NVML_SUCCESS)
+		takt_nvml_read_activity(api, gpu, vitals);
+	return code;
 }
 
 int takt_nvml_read_vitals(const struct takt_nvml_api *api, struct takt_nvml_gpu *gpu,

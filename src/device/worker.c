@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/str.h"
 #include "base/sys.h"
 
 enum {
@@ -297,24 +298,44 @@ void takt_cond_init_mono(pthread_cond_t *cond)
 	pthread_condattr_destroy(&attr);
 }
 
+struct start {
+	void *(*main)(void *arg);
+	void *arg;
+	char name[16];
+};
+
+/* A thread names itself with one call; named by another it takes a file of /proc. */
+static void *begin_thread(void *opaque)
+{
+	struct start start = *(struct start *)opaque;
+
+	takt_free(opaque);
+	pthread_setname_np(pthread_self(), start.name);
+	return start.main(start.arg);
+}
+
 /* Signals are the main thread's business. */
 int takt_worker_thread(pthread_t *ret, const char *name, void *(*main)(void *arg), void *arg)
 {
+	struct start *start = takt_alloc(sizeof(*start));
 	pthread_attr_t attr;
 	sigset_t all, before;
 	int rc;
 
+	if (!start)
+		return -ENOMEM;
+	*start = (struct start){.main = main, .arg = arg};
+	takt_strcpy(start->name, sizeof(start->name), name);
 	sigfillset(&all);
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, STACK_BYTES);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	rc = pthread_create(ret, &attr, main, arg);
+	rc = pthread_create(ret, &attr, begin_thread, start);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attr);
 	if (rc != 0)
-		return -rc;
-	pthread_setname_np(*ret, name);
-	return 0;
+		takt_free(start);
+	return -rc;
 }
 
 int takt_worker_start(struct takt_source *source, struct takt_wake *wake, uint32_t at_source,

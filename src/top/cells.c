@@ -88,17 +88,20 @@ static uint32_t plain_of(uint32_t ch)
 static uint32_t next_char(const char **text)
 {
 	const unsigned char *s = (const unsigned char *)*text;
-	size_t n = takt_utf8_length(*text, strnlen(*text, 4));
-	uint32_t ch;
+	uint32_t ch = s[0];
+	size_t n;
 
+	if (ch < 0x80) {
+		++*text;
+		return ch >= ' ' && ch != 0x7f ? ch : '?';
+	}
+	n = takt_utf8_length(*text, strnlen(*text, 4));
 	*text += n ? n : 1;
 	if (n == 0)
 		return '?';
-	ch = n == 1 ? s[0] : s[0] & (0xffu >> (n + 1));
+	ch &= 0xffu >> (n + 1);
 	for (size_t i = 1; i < n; i++)
 		ch = ch << 6 | (s[i] & 0x3fu);
-	if (ch < 0x80)
-		return ch >= ' ' && ch != 0x7f ? ch : '?';
 	return wcwidth((wchar_t)ch) == 1 ? ch : '?';
 }
 
@@ -193,7 +196,7 @@ void takt_cells_frame(struct takt_cells *cells, struct takt_area area, enum takt
 				 " %s ", title);
 }
 
-static int add_char(struct takt_str *out, uint32_t ch)
+int takt_cells_add_char(struct takt_str *out, uint32_t ch)
 {
 	char s[4];
 
@@ -206,10 +209,17 @@ static int add_char(struct takt_str *out, uint32_t ch)
 		s[1] = (char)(0x80 | (ch & 0x3f));
 		return takt_str_addn(out, s, 2);
 	}
-	s[0] = (char)(0xe0 | ch >> 12);
-	s[1] = (char)(0x80 | (ch >> 6 & 0x3f));
-	s[2] = (char)(0x80 | (ch & 0x3f));
-	return takt_str_addn(out, s, 3);
+	if (ch < 0x10000) {
+		s[0] = (char)(0xe0 | ch >> 12);
+		s[1] = (char)(0x80 | (ch >> 6 & 0x3f));
+		s[2] = (char)(0x80 | (ch & 0x3f));
+		return takt_str_addn(out, s, 3);
+	}
+	s[0] = (char)(0xf0 | ch >> 18);
+	s[1] = (char)(0x80 | (ch >> 12 & 0x3f));
+	s[2] = (char)(0x80 | (ch >> 6 & 0x3f));
+	s[3] = (char)(0x80 | (ch & 0x3f));
+	return takt_str_addn(out, s, 4);
 }
 
 int takt_cells_to_text(const struct takt_cells *cells, struct takt_str *out)
@@ -221,7 +231,7 @@ int takt_cells_to_text(const struct takt_cells *cells, struct takt_str *out)
 		while (end > 0 && row[end - 1].ch == ' ')
 			end--;
 		for (int c = 0; c < end; c++)
-			add_char(out, row[c].ch);
+			takt_cells_add_char(out, row[c].ch);
 		takt_str_add(out, "\n");
 	}
 	return out->rc;

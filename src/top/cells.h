@@ -84,6 +84,8 @@ void takt_cells_select(struct takt_cells *cells, int row, int col, int width);
 void takt_cells_frame(struct takt_cells *cells, struct takt_area area, enum takt_role role,
 		      const char *title);
 
+/* A glyph's character as UTF-8. */
+int takt_cells_add_char(struct takt_str *out, uint32_t ch);
 /* Lines of text without blanks at their ends. */
 int takt_cells_to_text(const struct takt_cells *cells, struct takt_str *out);
 

@@ -14,6 +14,7 @@ enum {
 	STATS_COLS = 31, /* of a card, left of its graph, at least */
 	STATS_COLS_MOST = 44,
 	VALUE_COLS = 11,
+	RATES_COLS = 50, /* from here on there is room for what goes over all links */
 };
 
 enum takt_role takt_series_role(enum takt_top_series series)
@@ -166,20 +167,40 @@ static void rate_text(const struct takt_gpu_view *gpu, char *ret, size_t size)
 			 takt_top_bytes(gpu->pcie_received_bytes_per_s, received));
 }
 
+static void nvlink_rate_text(const struct takt_gpu_view *gpu, char *ret, size_t size)
+{
+	char sent[TAKT_TOP_TEXT], received[TAKT_TOP_TEXT];
+
+	ret[0] = '\0';
+	if (gpu->has & TAKT_VIEW_NVLINK_RATES)
+		snprintf(ret, size, " %s/%s/s", takt_top_bytes(gpu->nvlink_sent_bytes_per_s, sent),
+			 takt_top_bytes(gpu->nvlink_received_bytes_per_s, received));
+}
+
+static bool has_nvlinks(const struct takt_gpu_view *gpu)
+{
+	return gpu->has & TAKT_VIEW_NVLINKS && gpu->nvlinks && !gpu->lost;
+}
+
+static enum takt_role nvlink_role(const struct takt_gpu_view *gpu)
+{
+	return gpu->nvlinks_up < gpu->nvlinks ? TAKT_ROLE_MIND : TAKT_ROLE_DIM;
+}
+
 static void draw_links(struct takt_cells *cells, int row, int col, int width,
 		       const struct takt_gpu_view *gpu)
 {
-	char rates[80];
+	char rates[80] = "";
 	int at = 0;
 
 	if (gpu->lost)
 		return;
+	if (width >= RATES_COLS)
+		nvlink_rate_text(gpu, rates, sizeof(rates));
+	if (has_nvlinks(gpu))
+		at += takt_cells_textf(cells, row, col, width, nvlink_role(gpu), "NVLink %u/%u%s  ",
+				       gpu->nvlinks_up, gpu->nvlinks, rates);
 	rate_text(gpu, rates, sizeof(rates));
-	if (gpu->has & TAKT_VIEW_NVLINKS && gpu->nvlinks)
-		at += takt_cells_textf(cells, row, col, width,
-				       gpu->nvlinks_up < gpu->nvlinks ? TAKT_ROLE_MIND
-								      : TAKT_ROLE_DIM,
-				       "NVLink %u/%u  ", gpu->nvlinks_up, gpu->nvlinks);
 	if (gpu->has & TAKT_VIEW_PCIE)
 		takt_cells_textf(cells, row, col + at, width - at, TAKT_ROLE_DIM, "PCIe %ux%u%s",
 				 gpu->pcie_gen, gpu->pcie_width, rates);
@@ -276,6 +297,7 @@ enum line_column {
 	COL_POWER,
 	COL_TEMP,
 	COL_CLOCK,
+	COL_NVLINK,
 	COL_JOB,
 	LINE_COLUMNS,
 };
@@ -285,7 +307,7 @@ static const struct takt_top_column line_columns[] = {
 	[COL_UTIL] = {"UTIL", 10, 22, 0, false},  [COL_GRAPH] = {"HISTORY", 10, 40, 7, false},
 	[COL_MEM] = {"MEMORY", 15, 28, 0, false}, [COL_POWER] = {"POWER", 9, 9, 0, true},
 	[COL_TEMP] = {"TEMP", 5, 5, 0, true},	  [COL_CLOCK] = {"CLOCK", 5, 24, 0, false},
-	[COL_JOB] = {"JOB", 7, 40, 0, false},
+	[COL_NVLINK] = {"NVLINK", 6, 6, 8, true}, [COL_JOB] = {"JOB", 7, 40, 0, false},
 };
 
 /* A meter with its value at its right. */
@@ -350,6 +372,12 @@ static void draw_line_cell(struct takt_cells *cells, int row, int col, int width
 	case COL_CLOCK:
 		draw_line_clock(cells, row, col, width, gpu);
 		break;
+	case COL_NVLINK:
+		if (!has_nvlinks(gpu))
+			break;
+		snprintf(text, sizeof(text), "%u/%u", gpu->nvlinks_up, gpu->nvlinks);
+		takt_cells_right(cells, row, col, width, nvlink_role(gpu), text);
+		break;
 	default:
 		takt_gpu_label(gpu, text, &role);
 		takt_cells_text(cells, row, col, width, role, text);
@@ -385,6 +413,20 @@ static void draw_line(struct takt_cells *cells, const struct takt_top_ui *ui,
 		takt_cells_select(cells, row, col, width);
 }
 
+/* Where no GPU has a link there is no column of them. */
+static void fit_lines(const struct takt_status_view *status, int width, int *ret_widths)
+{
+	struct takt_top_column columns[LINE_COLUMNS];
+	bool any = false;
+
+	for (uint32_t i = 0; i < status->gpu_count; i++)
+		any |= has_nvlinks(&status->gpus[i]);
+	memcpy(columns, line_columns, sizeof(columns));
+	if (!any)
+		columns[COL_NVLINK].min = 0;
+	takt_top_fit(columns, LINE_COLUMNS, width, ret_widths);
+}
+
 static void draw_lines(struct takt_cells *cells, const struct takt_top_ui *ui,
 		       const struct takt_top_model *model, const struct takt_top_layout *layout)
 {
@@ -392,7 +434,7 @@ static void draw_lines(struct takt_cells *cells, const struct takt_top_ui *ui,
 	int width = (area.cols - 2 * (layout->across - 1)) / layout->across, rows = area.rows - 1;
 	int widths[LINE_COLUMNS], count = (int)model->now.status.gpu_count;
 
-	takt_top_fit(line_columns, LINE_COLUMNS, width, widths);
+	fit_lines(&model->now.status, width, widths);
 	for (int x = 0; x < layout->across; x++) {
 		int col = area.col + x * (width + 2);
 

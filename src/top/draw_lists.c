@@ -273,6 +273,10 @@ static void draw_title(struct takt_cells *cells, const struct takt_top_ui *ui,
 	if (jobs && model->now.queue.total > model->now.queue.count)
 		at += takt_cells_textf(cells, area.row, area.col + at, area.cols - at - 2,
 				       TAKT_ROLE_DIM, "of %" PRIu64 " ", model->now.queue.total);
+	if (!jobs && takt_top_unlisted(&model->now))
+		at += takt_cells_textf(cells, area.row, area.col + at, area.cols - at - 2,
+				       TAKT_ROLE_MIND, "and %" PRIu64 " that are not listed ",
+				       takt_top_unlisted(&model->now));
 	if (ui->filter[0])
 		takt_cells_textf(cells, area.row, area.col + at + 1, area.cols - at - 4,
 				 TAKT_ROLE_MIND, " filter: %s ", ui->filter);

@@ -258,9 +258,13 @@ static void ask_line(struct takt_cells *cells, struct takt_area area, int line, 
 
 void takt_draw_ask(struct takt_cells *cells, const struct takt_top_ask *ask)
 {
-	struct takt_area area = box(cells, 9, ASK_COLS, ask->title);
+	int more = ask->host[0] ? 1 : 0;
+	struct takt_area area = box(cells, 9 + more, ASK_COLS, ask->title);
 	int last = area.row + area.rows - 2;
 
+	if (more)
+		ask_line(cells, area, 1, "host", ask->host);
+	area.row += more;
 	ask_line(cells, area, 1, "user", ask->user);
 	ask_line(cells, area, 2, "command", ask->command);
 	ask_line(cells, area, 3, "GPUs", ask->gpus);
@@ -294,7 +298,7 @@ void takt_top_draw(struct takt_cells *cells, const struct takt_top_ui *ui,
 	}
 	takt_draw_list(cells, ui, model, TAKT_PANE_PROCS, layout->procs);
 	takt_draw_footer(cells, ui, layout->footer);
-	if (model->lost) {
+	if (model->lost && !ui->notice[0]) {
 		takt_cells_fill(cells, layout->footer, TAKT_ROLE_PLAIN);
 		takt_cells_text(cells, layout->footer.row, 0, cells->cols, TAKT_ROLE_ALARM,
 				model->lost_why);

@@ -22,7 +22,7 @@ static const uint64_t again_ns = 5 * TAKT_NS_PER_S;	/* after a failure */
 
 struct takt_host_link {
 	const char *host;
-	bool driver_only;
+	bool driver_only, allow_foreign;
 	pid_t pid;   /* 0 = none runs */
 	int fd;	     /* its input and output */
 	int said_fd; /* its messages */
@@ -81,6 +81,26 @@ void takt_host_link_free(struct takt_host_link *link)
 	takt_free(link);
 }
 
+/* With no signal blocked, as they are in the thread that looks. */
+static int spawn_with(const posix_spawn_file_actions_t *actions, const char *const argv[],
+		      pid_t *ret)
+{
+	posix_spawnattr_t attr;
+	sigset_t none;
+	int rc = posix_spawnattr_init(&attr);
+
+	if (rc != 0)
+		return rc;
+	sigemptyset(&none);
+	rc = posix_spawnattr_setsigmask(&attr, &none);
+	if (rc == 0)
+		rc = posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK);
+	if (rc == 0)
+		rc = posix_spawnp(ret, argv[0], actions, &attr, (char **)argv, environ);
+	posix_spawnattr_destroy(&attr);
+	return rc;
+}
+
 static int spawn(const struct takt_host_link *link, int ours, int said, pid_t *ret)
 {
 	const char *argv[] = {"ssh",
@@ -93,7 +113,9 @@ static int spawn(const struct takt_host_link *link, int ours, int said, pid_t *r
 			      "top",
 			      "--json",
 			      "--each-line",
-			      link->driver_only ? "--driver" : NULL,
+			      link->driver_only	    ? "--driver"
+			      : link->allow_foreign ? "--allow-foreign"
+						    : NULL,
 			      NULL};
 	posix_spawn_file_actions_t actions;
 	int rc = posix_spawn_file_actions_init(&actions);
@@ -106,7 +128,7 @@ static int spawn(const struct takt_host_link *link, int ours, int said, pid_t *r
 	if (rc == 0)
 		rc = posix_spawn_file_actions_adddup2(&actions, said, STDERR_FILENO);
 	if (rc == 0)
-		rc = posix_spawnp(ret, argv[0], &actions, NULL, (char **)argv, environ);
+		rc = spawn_with(&actions, argv, ret);
 	posix_spawn_file_actions_destroy(&actions);
 	return -rc;
 }
@@ -142,21 +164,12 @@ static bool is_whole(const struct takt_str *answer)
 	return answer->len && takt_str_text(answer)[answer->len - 1] == '\n';
 }
 
-static int hear(struct takt_host_link *link, struct takt_mono end, struct takt_err *err)
+/* What is there of the answer. */
+static int take(struct takt_host_link *link, struct takt_err *err)
 {
-	struct takt_mono now = takt_mono_now(takt_sys_real());
-	struct pollfd fd = {link->fd, POLLIN, 0};
 	char bytes[16384];
-	ssize_t n;
+	ssize_t n = recv(link->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
 
-	if (now.ns >= end.ns)
-		return takt_err_set(err, -ETIMEDOUT, "no answer within %d s",
-				    (int)(patience_ns / TAKT_NS_PER_S));
-	n = poll(&fd, 1, (int)((end.ns - now.ns) / TAKT_NS_PER_MS) + 1);
-	if (n > 0)
-		n = recv(link->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
-	else
-		return n < 0 && errno != EINTR ? takt_err_set(err, -errno, "wait for ssh") : 0;
 	if (n > 0)
 		return takt_str_addn(&link->answer, bytes, (size_t)n) < 0
 			       ? takt_err_set(err, link->answer.rc, "its answer is too long")
@@ -164,6 +177,21 @@ static int hear(struct takt_host_link *link, struct takt_mono end, struct takt_e
 	return n < 0 && (errno == EAGAIN || errno == EINTR)
 		       ? 0
 		       : takt_err_set(err, -TAKT_E_UNAVAILABLE, "ssh has ended");
+}
+
+static int hear(struct takt_host_link *link, struct takt_mono end, struct takt_err *err)
+{
+	struct takt_mono now = takt_mono_now(takt_sys_real());
+	struct pollfd fd = {link->fd, POLLIN, 0};
+	int n;
+
+	if (now.ns >= end.ns)
+		return takt_err_set(err, -ETIMEDOUT, "no answer within %d s",
+				    (int)(patience_ns / TAKT_NS_PER_S));
+	n = poll(&fd, 1, (int)((end.ns - now.ns) / TAKT_NS_PER_MS) + 1);
+	if (n > 0)
+		return take(link, err);
+	return n < 0 && errno != EINTR ? takt_err_set(err, -errno, "wait for ssh") : 0;
 }
 
 static int ask(struct takt_host_link *link, struct takt_err *err)
@@ -219,4 +247,40 @@ void takt_host_link_look(struct takt_host_link *link, struct takt_top_snapshot *
 	if (look(link, ret) < 0)
 		snprintf(ret->why_not, sizeof(ret->why_not), "%.60s: %.160s", link->host,
 			 link->why.msg);
+}
+
+int takt_host_link_tell(struct takt_host_link *link, const char *line, bool allow_foreign,
+			struct takt_err *err)
+{
+	int rc;
+
+	link->allow_foreign = allow_foreign;
+	rc = start(link, err);
+	if (rc < 0)
+		return rc;
+	/* An ssh that has ended by now is heard of like one that ends later, with its last words.
+	 */
+	(void)send(link->fd, line, strlen(line), MSG_NOSIGNAL | MSG_DONTWAIT);
+	(void)shutdown(link->fd, SHUT_WR); /* it is the only one */
+	return 0;
+}
+
+int takt_host_link_fd(const struct takt_host_link *link)
+{
+	return link->pid ? link->fd : -1;
+}
+
+int takt_host_link_hear(struct takt_host_link *link, const char **ret, struct takt_err *err)
+{
+	int rc = take(link, &link->why);
+
+	if (rc == 0 && is_whole(&link->answer)) {
+		*ret = takt_str_text(&link->answer);
+		return 1;
+	}
+	if (rc == 0)
+		return 0;
+	explain(link);
+	*err = link->why;
+	return link->why.rc;
 }

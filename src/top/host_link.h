@@ -21,4 +21,14 @@ void takt_host_link_free(struct takt_host_link *link); /* NULL is fine */
  * *ret is empty but for why_not. */
 void takt_host_link_look(struct takt_host_link *link, struct takt_top_snapshot *ret);
 
+/* Instead of looks, once in a link's life: a line of its own for takt there (deed_line.h), which
+ * with `allow_foreign` may touch others' processes. Waits for nothing. */
+int takt_host_link_tell(struct takt_host_link *link, const char *line, bool allow_foreign,
+			struct takt_err *err);
+/* Readable when there is something to hear. */
+int takt_host_link_fd(const struct takt_host_link *link);
+/* Whether the answer is there: 1, *ret is the link's and ended by a newline; 0 = not yet; else why
+ * there will be none. */
+int takt_host_link_hear(struct takt_host_link *link, const char **ret, struct takt_err *err);
+
 #endif

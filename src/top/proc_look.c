@@ -92,15 +92,15 @@ static void identify(struct takt_top_proc *proc, const struct takt_top_proc *bef
 	struct takt_proc_id id;
 	uint32_t uid;
 
-	if (takt_proc_identify(proc->id.pid, &id, NULL) < 0)
-		return;
-	if (before && before->id.start_ticks == id.start_ticks) {
+	if (before && takt_proc_lives(&before->id)) {
 		proc->id = before->id;
 		proc->uid = before->uid;
 		takt_strcpy(proc->user, sizeof(proc->user), before->user);
 		takt_strcpy(proc->command, sizeof(proc->command), before->command);
 		return;
 	}
+	if (takt_proc_identify(proc->id.pid, &id, NULL) < 0)
+		return;
 	uid = owner_of(id.pid);
 	read_command(id.pid, command);
 	if (uid == UINT32_MAX || !is_same(proc, uid, command))

@@ -4,9 +4,8 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <sys/eventfd.h>
+#include <signal.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/mem.h"
 
@@ -17,27 +16,10 @@ struct takt_top_sampler {
 	pthread_t thread;
 	pthread_mutex_t mutex;
 	pthread_cond_t changed;
-	int eventfd;
+	struct takt_top_listener listener;
 	uint32_t rate_milli_hz;
-	bool stop, again, full;
-	struct takt_top_snapshot slot; /* when full */
+	bool stop, again;
 };
-
-/* A snapshot that nobody took makes room for the newer one. */
-static void hand_over(struct takt_top_sampler *sampler, struct takt_top_snapshot *snapshot)
-{
-	uint64_t one = 1;
-
-	if (sampler->full) {
-		takt_top_keep_queue(snapshot, &sampler->slot);
-		takt_top_snapshot_fini(&sampler->slot);
-	}
-	sampler->slot = *snapshot;
-	sampler->full = true;
-	/* An eventfd takes more than there are seconds in a life. */
-	if (write(sampler->eventfd, &one, sizeof(one)) < 0)
-		return;
-}
 
 static struct timespec add(struct timespec at, uint64_t ns)
 {
@@ -81,16 +63,29 @@ static void *work(void *ctx)
 
 		pthread_mutex_unlock(&sampler->mutex);
 		takt_top_source_look(sampler->source, &snapshot);
+		sampler->listener.take(sampler->listener.ctx, &snapshot);
 		pthread_mutex_lock(&sampler->mutex);
-		hand_over(sampler, &snapshot);
 		wait_for_next(sampler, &last);
 	}
 	pthread_mutex_unlock(&sampler->mutex);
 	return NULL;
 }
 
+/* Signals are the main thread's, which waits for the terminal. */
+static int start(struct takt_top_sampler *sampler)
+{
+	sigset_t all, before;
+	int rc;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	rc = pthread_create(&sampler->thread, NULL, work, sampler);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return -rc;
+}
+
 int takt_top_sampler_start(struct takt_top_source *source, uint32_t rate_milli_hz, bool at_once,
-			   struct takt_top_sampler **ret)
+			   struct takt_top_listener listener, struct takt_top_sampler **ret)
 {
 	struct takt_top_sampler *sampler = takt_zalloc(sizeof(*sampler));
 	int rc;
@@ -98,15 +93,13 @@ int takt_top_sampler_start(struct takt_top_source *source, uint32_t rate_milli_h
 	if (!sampler)
 		return -ENOMEM;
 	sampler->source = source;
+	sampler->listener = listener;
 	sampler->rate_milli_hz = rate_milli_hz;
 	sampler->again = at_once;
-	sampler->eventfd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	pthread_mutex_init(&sampler->mutex, NULL);
 	pthread_cond_init(&sampler->changed, NULL);
-	rc = sampler->eventfd < 0 ? -errno : -pthread_create(&sampler->thread, NULL, work, sampler);
+	rc = start(sampler);
 	if (rc < 0) {
-		if (sampler->eventfd >= 0)
-			close(sampler->eventfd);
 		takt_free(sampler);
 		return rc;
 	}
@@ -133,9 +126,6 @@ bool takt_top_sampler_stop(struct takt_top_sampler *sampler)
 	nudge(sampler);
 	if (pthread_clockjoin_np(sampler->thread, NULL, CLOCK_MONOTONIC, &end) != 0)
 		return false;
-	if (sampler->full)
-		takt_top_snapshot_fini(&sampler->slot);
-	close(sampler->eventfd);
 	takt_free(sampler);
 	return true;
 }
@@ -146,25 +136,4 @@ void takt_top_sampler_rate(struct takt_top_sampler *sampler, uint32_t rate_milli
 	sampler->rate_milli_hz = rate_milli_hz;
 	sampler->again = true;
 	nudge(sampler);
-}
-
-int takt_top_sampler_fd(const struct takt_top_sampler *sampler)
-{
-	return sampler->eventfd;
-}
-
-bool takt_top_sampler_take(struct takt_top_sampler *sampler, struct takt_top_snapshot *ret)
-{
-	uint64_t count;
-	bool full;
-
-	pthread_mutex_lock(&sampler->mutex);
-	if (read(sampler->eventfd, &count, sizeof(count)) < 0)
-		count = 0;
-	full = sampler->full;
-	if (full)
-		*ret = sampler->slot;
-	sampler->full = false;
-	pthread_mutex_unlock(&sampler->mutex);
-	return full;
 }

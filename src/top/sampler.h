@@ -8,18 +8,19 @@
 
 struct takt_top_sampler;
 
+/* Whom it tells, in its own thread, so that a look wakes nobody else: the snapshot is his. */
+struct takt_top_listener {
+	void (*take)(void *ctx, struct takt_top_snapshot *snapshot);
+	void *ctx;
+};
+
 /* Uses the source alone from now until stop. `at_once`: the first look is now, else when one is
  * due. */
 int takt_top_sampler_start(struct takt_top_source *source, uint32_t rate_milli_hz, bool at_once,
-			   struct takt_top_sampler **ret);
+			   struct takt_top_listener listener, struct takt_top_sampler **ret);
 /* False: it hangs in the daemon or the driver; it and its source are left to the end of the
- * process.
- */
+ * process, and the listener may be told once more. Not by the listener. */
 bool takt_top_sampler_stop(struct takt_top_sampler *sampler);
 void takt_top_sampler_rate(struct takt_top_sampler *sampler, uint32_t rate_milli_hz);
-/* Readable when there is news. */
-int takt_top_sampler_fd(const struct takt_top_sampler *sampler);
-/* The newest snapshot, the caller's now; false when there is none since the last one. */
-bool takt_top_sampler_take(struct takt_top_sampler *sampler, struct takt_top_snapshot *ret);
 
 #endif

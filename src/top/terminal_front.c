@@ -6,13 +6,16 @@
 #include "top/terminal_front.h"
 
 #include <curses.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <term.h>
 #include <unistd.h>
-#include <wchar.h>
 
-#include "base/mem.h"
+#include "base/str.h"
+#include "top/paint.h"
 
 struct look {
 	short colour, ground; /* of 256; -1 = the terminal's own */
@@ -59,6 +62,7 @@ static const struct look looks[TAKT_ROLE_COUNT] = {
 
 enum {
 	SELECTED_GROUND = 237,
+	MAX_FRAME = 64 * 1024 * 1024,
 	FAST_ESC_MS = 25,
 };
 
@@ -68,32 +72,146 @@ static enum {
 	FEW,
 	MANY
 } colours;
+static struct takt_pens pens;
 static struct takt_cells shown;
+static struct takt_str out = {.max = MAX_FRAME};
+static atomic_bool paints_all; /* what the terminal shows is not known */
 
-static short pair_of(int role, bool selected)
+static attr_t attributes_of(const struct look *look, bool selected)
 {
-	return (short)(1 + role + (selected ? TAKT_ROLE_COUNT : 0));
+	attr_t attributes = look->attributes;
+
+	if (colours == MANY)
+		return attributes & A_BOLD;
+	if (colours == FEW)
+		attributes &= ~(attr_t)A_DIM;
+	return selected ? attributes | A_REVERSE : attributes;
 }
 
-static void make_colours(void)
+/* tputs() leaves the padding out; it takes no context along. */
+static char *word;
+static size_t word_len;
+
+static int add_to_word(int ch)
+{
+	if (word_len + 1 < TAKT_PEN_BYTES)
+		word[word_len++] = (char)ch;
+	word[word_len] = '\0';
+	return ch;
+}
+
+static void begin_word(char ret[TAKT_PEN_BYTES])
+{
+	word = ret;
+	word_len = 0;
+	word[0] = '\0';
+}
+
+static void say(const char *capability)
+{
+	if (capability)
+		tputs(capability, 1, add_to_word);
+}
+
+static void say_attribute(attr_t attributes, attr_t one, const char *capability)
+{
+	if (attributes & one)
+		say(capability);
+}
+
+/* What ends attributes ends colours, too, on a terminal that speaks ANSI. */
+static void say_plain(void)
+{
+	const char *end = exit_attribute_mode ? exit_attribute_mode : "";
+
+	say(end);
+	if (colours != NONE && !strstr(end, "\033[m") && !strstr(end, "\033[0"))
+		say(orig_pair);
+}
+
+static void make_pen(const struct look *look, bool selected, char ret[TAKT_PEN_BYTES])
+{
+	attr_t attributes = attributes_of(look, selected);
+	short colour = colours == MANY ? look->colour : colours == FEW ? look->few : -1;
+	short ground = colours != MANY ? -1 : selected ? SELECTED_GROUND : look->ground;
+
+	begin_word(ret);
+	say_plain();
+	say_attribute(attributes, A_BOLD, enter_bold_mode);
+	say_attribute(attributes, A_DIM, enter_dim_mode);
+	say_attribute(attributes, A_REVERSE, enter_reverse_mode);
+	if (colour >= 0)
+		say(tiparm(set_a_foreground, (int)colour));
+	if (ground >= 0)
+		say(tiparm(set_a_background, (int)ground));
+}
+
+static void move_by_terminfo(int row, int col, char ret[TAKT_MOVE_BYTES])
+{
+	char text[TAKT_PEN_BYTES];
+
+	begin_word(text);
+	say(tiparm(cursor_address, row, col));
+	takt_strcpy(ret, TAKT_MOVE_BYTES, text);
+}
+
+static char *add_number(char *at, int n)
+{
+	if (n >= 10)
+		at = add_number(at, n / 10);
+	*at = (char)('0' + n % 10);
+	return at + 1;
+}
+
+/* What nearly every terminal has, without the interpreter of terminfo. */
+static void move_by_ansi(int row, int col, char ret[TAKT_MOVE_BYTES])
+{
+	char *at = ret;
+
+	*at++ = '\033';
+	*at++ = '[';
+	at = add_number(at, row + 1);
+	*at++ = ';';
+	at = add_number(at, col + 1);
+	*at++ = 'H';
+	*at = '\0';
+}
+
+static bool moves_by_ansi(void)
+{
+	static const int places[][2] = {{0, 0}, {9, 99}, {499, 7}};
+	char mine[TAKT_MOVE_BYTES], its[TAKT_MOVE_BYTES];
+
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(places); i++) {
+		move_by_ansi(places[i][0], places[i][1], mine);
+		move_by_terminfo(places[i][0], places[i][1], its);
+		if (strcmp(mine, its) != 0)
+			return false;
+	}
+	return true;
+}
+
+static bool has_colour(void)
 {
 	const char *no_color = getenv("NO_COLOR");
 
-	colours = NONE;
-	if ((no_color && no_color[0]) || !has_colors() || start_color() == ERR)
-		return;
-	use_default_colors();
-	colours = COLORS >= 256 ? MANY : FEW;
-	for (int i = 0; i < TAKT_ROLE_COUNT; i++) {
-		const struct look *look = &looks[i];
+	return !(no_color && no_color[0]) && max_colors >= 8 && set_a_foreground &&
+	       set_a_background;
+}
 
-		if (colours == FEW) {
-			init_pair(pair_of(i, false), look->few, -1);
-			continue;
-		}
-		init_pair(pair_of(i, false), look->colour, look->ground);
-		init_pair(pair_of(i, true), look->colour, SELECTED_GROUND);
-	}
+static void make_pens(void)
+{
+	colours = !has_colour() ? NONE : max_colors >= 256 ? MANY : FEW;
+	for (int role = 0; role < TAKT_ROLE_COUNT; role++)
+		for (int selected = 0; selected < 2; selected++)
+			make_pen(&looks[role], selected, pens.pen[role][selected]);
+	begin_word(pens.plain);
+	say_plain();
+	begin_word(pens.clear);
+	say_plain();
+	say(clear_screen);
+	pens.move = moves_by_ansi() ? move_by_ansi : move_by_terminfo;
+	pens.last_scrolls = auto_right_margin && !eat_newline_glitch;
 }
 
 /* newterm() says it, too, but does not give back what it had begun. */
@@ -105,6 +223,13 @@ static bool is_known(void)
 	if (known)
 		del_curterm(cur_term);
 	return known;
+}
+
+/* ncurses shows its own, blank screen when the process goes on after it was stopped. */
+static void forget_shown(int signal)
+{
+	(void)signal;
+	atomic_store(&paints_all, true);
 }
 
 int takt_front_open(struct takt_err *err)
@@ -128,7 +253,10 @@ int takt_front_open(struct takt_err *err)
 			  BUTTON5_PRESSED,
 		  NULL);
 	mouseinterval(180);
-	make_colours();
+	refresh(); /* what ncurses says to a terminal at first; what it shows is ours from here */
+	make_pens();
+	atomic_store(&paints_all, true);
+	sigaction(SIGCONT, &(struct sigaction){.sa_handler = forget_shown}, NULL);
 	return 0;
 }
 
@@ -137,6 +265,7 @@ void takt_front_close(void)
 	endwin();
 	delscreen(screen);
 	takt_cells_fini(&shown);
+	takt_str_fini(&out);
 }
 
 void takt_front_size(int *ret_rows, int *ret_cols)
@@ -145,47 +274,26 @@ void takt_front_size(int *ret_rows, int *ret_cols)
 	*ret_cols = COLS;
 }
 
-static attr_t attributes_of(const struct takt_glyph *glyph)
+static bool write_all(const char *bytes, size_t n)
 {
-	attr_t attributes = looks[glyph->role].attributes;
+	while (n > 0) {
+		ssize_t done = write(STDOUT_FILENO, bytes, n);
 
-	if (colours == MANY)
-		return attributes & A_BOLD;
-	if (colours == FEW)
-		attributes &= ~(attr_t)A_DIM;
-	return glyph->selected ? attributes | A_REVERSE : attributes;
-}
-
-static void put(int row, int col, const struct takt_glyph *glyph)
-{
-	wchar_t text[2] = {(wchar_t)glyph->ch, 0};
-	short pair = colours == NONE ? 0 : pair_of(glyph->role, colours == MANY && glyph->selected);
-	cchar_t ch;
-
-	if (setcchar(&ch, text, attributes_of(glyph), pair, NULL) == OK)
-		mvadd_wch(row, col, &ch);
-}
-
-static bool is_other(const struct takt_glyph *a, const struct takt_glyph *b)
-{
-	return a->ch != b->ch || a->role != b->role || a->selected != b->selected;
+		if (done < 0 && errno != EINTR)
+			return false;
+		bytes += done < 0 ? 0 : done;
+		n -= done < 0 ? 0 : (size_t)done;
+	}
+	return true;
 }
 
 void takt_front_show(const struct takt_cells *cells)
 {
-	bool all = shown.rows != cells->rows || shown.cols != cells->cols;
+	bool all = atomic_exchange(&paints_all, false);
 
-	if (all && takt_cells_resize(&shown, cells->rows, cells->cols) < 0)
-		return;
-	if (all)
-		erase();
-	for (int i = 0; i < cells->rows * cells->cols; i++) {
-		if (!all && !is_other(&cells->at[i], &shown.at[i]))
-			continue;
-		put(i / cells->cols, i % cells->cols, &cells->at[i]);
-		shown.at[i] = cells->at[i];
-	}
-	refresh();
+	takt_str_reset(&out);
+	if (takt_paint(cells, &shown, all, &pens, &out) < 0 || !write_all(out.s, out.len))
+		atomic_store(&paints_all, true);
 }
 
 static uint32_t key_of(int key)
@@ -232,9 +340,10 @@ bool takt_front_next(struct takt_front_event *ret)
 	if (key == ERR)
 		return false;
 	*ret = (struct takt_front_event){.kind = TAKT_FRONT_KEY};
-	if (key == KEY_RESIZE)
+	if (key == KEY_RESIZE) {
 		ret->kind = TAKT_FRONT_RESIZE;
-	else if (key == KEY_MOUSE)
+		atomic_store(&paints_all, true);
+	} else if (key == KEY_MOUSE)
 		read_mouse(ret);
 	else
 		ret->key = key_of(key);

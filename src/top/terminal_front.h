@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The terminal: shows a grid of characters, tells keys and the mouse. One a process (ncurses). */
+/* The terminal: shows a grid of characters, tells keys and the mouse. One a process (ncurses),
+ * one thread at a time. */
 #ifndef TAKT_TOP_TERMINAL_FRONT_H
 #define TAKT_TOP_TERMINAL_FRONT_H
 

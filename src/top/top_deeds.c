@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -108,4 +109,33 @@ void takt_top_do(struct takt_top_ui *ui, const struct takt_deed *deed, const cha
 	default:
 		break;
 	}
+}
+
+static bool may_signal(struct takt_top_ui *ui, int32_t pid)
+{
+	char path[32];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%d", pid);
+	if (ui->allow_foreign || (stat(path, &st) == 0 && st.st_uid == ui->own_uid))
+		return true;
+	ui->notice_bad = true;
+	snprintf(ui->notice, sizeof(ui->notice),
+		 "process %d is somebody else's: only with --allow-foreign", pid);
+	return false;
+}
+
+void takt_top_do_told(struct takt_top_ui *ui, const struct takt_deed *deed, const char *socket)
+{
+	int pidfd = -1;
+
+	ui->notice_bad = false;
+	if (deed->kind == TAKT_DEED_SIGNAL) {
+		look_up(ui, deed, &pidfd);
+		if (pidfd < 0 || !may_signal(ui, deed->proc.pid)) {
+			let_go(&pidfd);
+			return;
+		}
+	}
+	takt_top_do(ui, deed, socket, &pidfd);
 }

@@ -12,4 +12,8 @@
 void takt_top_do(struct takt_top_ui *ui, const struct takt_deed *deed, const char *socket,
 		 int *pidfd);
 
+/* Does what a takt top elsewhere has asked about and tells. Only here it is known whose the process
+ * is and whether it is still the one that was shown. */
+void takt_top_do_told(struct takt_top_ui *ui, const struct takt_deed *deed, const char *socket);
+
 #endif

@@ -18,6 +18,8 @@ static void add_proc(struct takt_str *out, const struct takt_top_proc *proc)
 	const char *comma = "";
 
 	takt_str_addf(out, "{\"pid\":%d", proc->id.pid);
+	if (proc->id.start_ticks)
+		takt_str_addf(out, ",\"start_ticks\":%" PRIu64, proc->id.start_ticks);
 	if (proc->uid != UINT32_MAX)
 		takt_str_addf(out, ",\"uid\":%u", proc->uid);
 	add_text(out, "user", proc->user);
@@ -36,6 +38,15 @@ static void add_proc(struct takt_str *out, const struct takt_top_proc *proc)
 	takt_str_add(out, "]}");
 }
 
+/* Of those processes that could be looked at: all of one boot. */
+static const char *boot_id_of(const struct takt_top_snapshot *snapshot)
+{
+	for (size_t i = 0; i < snapshot->procs.len; i++)
+		if (snapshot->procs.at[i].id.start_ticks)
+			return snapshot->procs.at[i].id.boot_id;
+	return "";
+}
+
 int takt_top_to_json(const struct takt_top_snapshot *snapshot, struct takt_str *out)
 {
 	takt_str_addf(out, "{\"at_ms\":%" PRId64 ",\"from\":\"%s\",\"status\":",
@@ -48,6 +59,7 @@ int takt_top_to_json(const struct takt_top_snapshot *snapshot, struct takt_str *
 			takt_queue_json_job(out, &snapshot->queue.jobs[i]);
 		takt_queue_json_end(out, snapshot->queue.total);
 	}
+	add_text(out, "boot_id", boot_id_of(snapshot));
 	takt_str_add(out, ",\"processes\":[");
 	for (size_t i = 0; i < snapshot->procs.len; i++) {
 		takt_str_add(out, i ? "," : "");

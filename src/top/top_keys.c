@@ -173,6 +173,14 @@ static void zoom(struct takt_top_ui *ui, const struct takt_top_model *model)
 	focus_on(ui, TAKT_PANE_PROCS);
 }
 
+/* The machine that is shown is the one that the answer is for. */
+static void name_host(const struct takt_top_ui *ui, struct takt_top_ask *ask)
+{
+	ask->deed.host = ui->hosts.shown;
+	if (ui->hosts.count)
+		takt_strcpy(ask->host, sizeof(ask->host), ui->hosts.at[ui->hosts.shown].name);
+}
+
 static void ask_of_job(struct takt_top_ui *ui, const struct takt_top_model *model,
 		       enum takt_deed_kind kind)
 {
@@ -185,6 +193,7 @@ static void ask_of_job(struct takt_top_ui *ui, const struct takt_top_model *mode
 		return;
 	}
 	*ask = (struct takt_top_ask){.kind = kind, .deed = {.kind = kind, .job_id = job->id}};
+	name_host(ui, ask);
 	snprintf(ask->title, sizeof(ask->title), "%s job %" PRIu64 " %.40s?",
 		 kind == TAKT_DEED_CANCEL ? "Cancel" : "Requeue", job->id, job->name);
 	if (kind == TAKT_DEED_REQUEUE)
@@ -217,12 +226,14 @@ static void ask_signal(struct takt_top_ui *ui, const struct takt_top_model *mode
 		tell(ui, true, "this process cannot be looked at from here: no signals to it");
 		return;
 	}
-	if (proc->uid != ui->own_uid && !ui->allow_foreign) {
+	/* Who we are on another machine is known there. */
+	if (!ui->hosts.count && proc->uid != ui->own_uid && !ui->allow_foreign) {
 		tell(ui, true, "this process is somebody else's: only with --allow-foreign");
 		return;
 	}
 	*ask = (struct takt_top_ask){.kind = TAKT_DEED_SIGNAL,
 				     .deed = {.kind = TAKT_DEED_SIGNAL, .proc = proc->id}};
+	name_host(ui, ask);
 	snprintf(ask->title, sizeof(ask->title), "Signal process %d?", proc->id.pid);
 	takt_strcpy(ask->user, sizeof(ask->user), proc->user);
 	takt_strcpy(ask->command, sizeof(ask->command), proc->command);
@@ -230,7 +241,8 @@ static void ask_signal(struct takt_top_ui *ui, const struct takt_top_model *mode
 	if (proc->job_id)
 		snprintf(ask->note, sizeof(ask->note),
 			 "a process of job %" PRIu64 "; c cancels the whole job", proc->job_id);
-	*ret = (struct takt_deed){.kind = TAKT_DEED_LOOK_UP, .proc = proc->id};
+	if (!ui->hosts.count)
+		*ret = (struct takt_deed){.kind = TAKT_DEED_LOOK_UP, .proc = proc->id};
 }
 
 static void answer(struct takt_top_ui *ui, uint32_t key, struct takt_deed *ret)
@@ -277,8 +289,10 @@ static void hold(struct takt_top_ui *ui, const struct takt_top_model *model, str
 	if (!job)
 		tell(ui, true, "no job of takt's under the cursor");
 	else
-		*ret = (struct takt_deed){
-			.kind = TAKT_DEED_HOLD, .job_id = job->id, .hold = !job->held[0]};
+		*ret = (struct takt_deed){.kind = TAKT_DEED_HOLD,
+					  .job_id = job->id,
+					  .hold = !job->held[0],
+					  .host = ui->hosts.shown};
 }
 
 static void sort_by(struct takt_top_ui *ui, enum takt_top_pane pane, const char *name)
@@ -412,23 +426,6 @@ static void next_host(struct takt_top_ui *ui, uint32_t by)
 	ui->look = TAKT_LOOK_ALL;
 }
 
-/* Several machines are only looked at: whoever wants to change something is told where. */
-static bool is_refused(struct takt_top_ui *ui, uint32_t key)
-{
-	static const uint32_t changes[] = {'c', 'R', 'H', 'K', TAKT_KEY_F1 + 8};
-
-	for (size_t i = 0; ui->hosts.count && i < TAKT_ARRAY_LEN(changes); i++) {
-		if (key != changes[i])
-			continue;
-		snprintf(ui->notice, sizeof(ui->notice),
-			 "several machines are only looked at; 'takt top --host %.60s' can do that",
-			 ui->hosts.at[ui->hosts.shown].name);
-		ui->notice_bad = true;
-		return true;
-	}
-	return false;
-}
-
 static void press_deed(struct takt_top_ui *ui, const struct takt_top_model *model, uint32_t key,
 		       struct takt_deed *ret)
 {
@@ -489,8 +486,7 @@ void takt_top_press(struct takt_top_ui *ui, const struct takt_top_model *model,
 		answer(ui, key, ret);
 	else if (ui->filtering)
 		type_filter(ui, key);
-	else if (!press_move(ui, model, layout, key) && !press_look(ui, model, key) &&
-		 !is_refused(ui, key))
+	else if (!press_move(ui, model, layout, key) && !press_look(ui, model, key))
 		press_deed(ui, model, key, ret);
 }
 

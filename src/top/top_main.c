@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See top_main.h: the loop between the terminal and the thread that looks. */
+/* See top_main.h: the loop that waits for keys, beside the threads that look. */
 #include "top/top_main.h"
 
 #include <errno.h>
@@ -7,13 +7,17 @@
 #include <langinfo.h>
 #include <locale.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "codec/json.h"
+#include "top/deed_line.h"
+#include "top/far_deed.h"
 #include "top/sampler.h"
 #include "top/terminal_front.h"
 #include "top/top_deeds.h"
@@ -26,6 +30,7 @@ enum {
 };
 
 struct machine {
+	struct top *top; /* borrowed */
 	struct takt_top_source_config config;
 	struct takt_top_source *source;
 	struct takt_top_sampler *sampler;
@@ -42,6 +47,14 @@ struct top {
 	struct takt_cells cells;
 	bool once, json, each_line;
 	int pidfd;
+	struct takt_far_deed *far; /* NULL = none is under way */
+
+	/* Held by whoever has news, of keys or of a machine, while he draws them. The above is
+	 * behind it once there are samplers. */
+	pthread_mutex_t lock;
+	bool closed;   /* nothing is drawn any more */
+	int failed;    /* why a sampler's news could not be drawn, 0 = they were */
+	int failed_fd; /* readable then */
 };
 
 /* One more than there may be is counted, and refused later. */
@@ -133,6 +146,7 @@ static int open_machines(struct top *top)
 		struct machine *machine = &top->machines[i];
 		const char *host = machine->config.host;
 
+		machine->top = top;
 		machine->config = top->config;
 		machine->config.host = host;
 		rc = takt_top_source_new(&machine->config, &machine->source);
@@ -175,6 +189,16 @@ static int from_env(const char *name, int otherwise)
 	return text && takt_parse_u64(text, 10, 1000, &value) == 0 ? (int)value : otherwise;
 }
 
+static int print_text(const struct takt_str *text)
+{
+	int rc = text->rc;
+
+	if (rc == 0 &&
+	    (fwrite(takt_str_text(text), 1, text->len, stdout) != text->len || fflush(stdout) != 0))
+		rc = errno ? -errno : -EIO;
+	return rc < 0 ? complain(rc, takt_err_sentence(rc)) : 0;
+}
+
 static int print_look(struct top *top)
 {
 	struct takt_str out = TAKT_STR(MAX_OUT);
@@ -190,11 +214,9 @@ static int print_look(struct top *top)
 		       : draw(top, from_env("LINES", rows), from_env("COLUMNS", cols));
 	if (rc == 0 && !top->json)
 		rc = takt_cells_to_text(&top->cells, &out);
-	if (rc == 0 &&
-	    (fwrite(takt_str_text(&out), 1, out.len, stdout) != out.len || fflush(stdout) != 0))
-		rc = errno ? -errno : -EIO;
+	rc = rc < 0 ? complain(rc, takt_err_sentence(rc)) : print_text(&out);
 	takt_str_fini(&out);
-	return rc < 0 ? complain(rc, takt_err_sentence(rc)) : 0;
+	return rc;
 }
 
 /* One after the other; a machine that does not answer does not stop the next. */
@@ -214,26 +236,79 @@ static int print_once(struct top *top)
 	return first_bad;
 }
 
-/* For another takt top, which asks for each look with a line, until it has no more. */
+static int do_told(struct top *top, const char *text, size_t len)
+{
+	TAKT_CLEANUP(strp) struct takt_str answer = TAKT_STR(MAX_OUT);
+	struct takt_err err = {0};
+	struct takt_deed deed;
+
+	if (takt_deed_from_line(text, len, &deed, &err) == 0) {
+		takt_top_do_told(&top->ui, &deed, top->config.socket);
+	} else {
+		top->ui.notice_bad = true;
+		takt_strcpy(top->ui.notice, sizeof(top->ui.notice), err.msg);
+	}
+	takt_deed_answer_to_line(top->ui.notice_bad, top->ui.notice, &answer);
+	return print_text(&answer);
+}
+
+/* For another takt top, which asks for each look with a line, until it has no more. A line with a
+ * deed is done instead; of any other nothing is heeded but its end. */
 static int print_each_line(struct top *top)
 {
+	char line[TAKT_DEED_LINE];
 	int status = 0, c = 0;
 
 	while (status == 0 && c != EOF) {
-		do
-			c = getchar();
-		while (c != EOF && c != '\n');
+		size_t len = 0;
+
+		while ((c = getchar()) != EOF && c != '\n')
+			if (len < sizeof(line))
+				line[len++] = (char)c;
 		if (c == '\n')
-			status = print_once(top);
+			status = len && line[0] == '{' ? do_told(top, line, len) : print_once(top);
 	}
 	return status;
+}
+
+/* What is of another machine, by whoever answers there. */
+static void obey_far(struct top *top, const struct takt_deed *deed)
+{
+	const char *host = top->machines[deed->host].config.host;
+	struct takt_top_ui *ui = &top->ui;
+	struct takt_err err = {0};
+
+	if (deed->kind != TAKT_DEED_SIGNAL && deed->kind != TAKT_DEED_CANCEL &&
+	    deed->kind != TAKT_DEED_HOLD && deed->kind != TAKT_DEED_REQUEUE)
+		return;
+	ui->notice_bad = true;
+	if (top->far)
+		takt_strcpy(ui->notice, sizeof(ui->notice),
+			    "what was told before has no answer yet; tell it again");
+	else if (takt_far_deed_begin(host, deed, ui->allow_foreign, &top->far, &err) < 0)
+		snprintf(ui->notice, sizeof(ui->notice), "%.60s: %.160s", host, err.msg);
+	else
+		ui->notice_bad = false;
+	if (!ui->notice_bad)
+		snprintf(ui->notice, sizeof(ui->notice), "%.60s is told", host);
+}
+
+static void hear_far(struct top *top)
+{
+	if (!top->far || !takt_far_deed_over(top->far, &top->ui))
+		return;
+	takt_far_deed_free(top->far);
+	top->far = NULL;
 }
 
 static bool obey(struct top *top, const struct takt_deed *deed)
 {
 	for (uint32_t i = 0; deed->kind == TAKT_DEED_RATE && i < top->count; i++)
 		takt_top_sampler_rate(top->machines[i].sampler, top->ui.rate_milli_hz);
-	takt_top_do(&top->ui, deed, top->config.socket, &top->pidfd);
+	if (top->ui.hosts.count)
+		obey_far(top, deed);
+	else
+		takt_top_do(&top->ui, deed, top->config.socket, &top->pidfd);
 	return deed->kind != TAKT_DEED_QUIT;
 }
 
@@ -259,52 +334,81 @@ static bool read_keys(struct top *top)
 	return more;
 }
 
-static int take_news(const struct takt_top_ui *ui, struct machine *machine)
+static int keep_news(struct machine *machine, struct takt_top_snapshot *snapshot)
 {
-	struct takt_top_snapshot snapshot;
 	int rc = 0;
 
-	if (!takt_top_sampler_take(machine->sampler, &snapshot))
-		return 0;
-	if (ui->paused) {
-		takt_top_keep_queue(&machine->model.now, &snapshot);
-		takt_top_snapshot_fini(&snapshot);
-	} else {
-		rc = takt_top_model_take(&machine->model, &snapshot);
-	}
+	if (machine->top->ui.paused)
+		takt_top_keep_queue(&machine->model.now, snapshot);
+	else
+		rc = takt_top_model_take(&machine->model, snapshot);
+	if (machine->top->ui.paused || rc < 0)
+		takt_top_snapshot_fini(snapshot);
 	return rc;
 }
 
-/* What to wait for: keys, and news of each machine. */
-static nfds_t list_fds(const struct top *top, struct pollfd fds[TAKT_TOP_MAX_HOSTS + 1])
+static int draw_and_show(struct top *top)
 {
-	fds[0] = (struct pollfd){STDIN_FILENO, POLLIN, 0};
-	for (uint32_t i = 0; i < top->count; i++)
-		fds[i + 1] =
-			(struct pollfd){takt_top_sampler_fd(top->machines[i].sampler), POLLIN, 0};
-	return top->count + 1;
+	int rows, cols, rc;
+
+	takt_front_size(&rows, &cols);
+	rc = draw(top, rows, cols);
+	if (rc == 0)
+		takt_front_show(&top->cells);
+	return rc;
+}
+
+/* A sampler's thread draws what it brings: waking the one that waits for keys would cost more. */
+static void take_news(void *ctx, struct takt_top_snapshot *snapshot)
+{
+	struct machine *machine = ctx;
+	struct top *top = machine->top;
+	int rc = 0;
+
+	pthread_mutex_lock(&top->lock);
+	if (top->closed) {
+		takt_top_snapshot_fini(snapshot);
+	} else {
+		rc = keep_news(machine, snapshot);
+		rc = rc < 0 ? rc : draw_and_show(top);
+	}
+	if (rc < 0) {
+		top->failed = rc;
+		(void)eventfd_write(top->failed_fd, 1);
+	}
+	pthread_mutex_unlock(&top->lock);
+}
+
+/* 1 = the end. */
+static int take_keys(struct top *top, bool hung_up)
+{
+	int rc;
+
+	pthread_mutex_lock(&top->lock);
+	rc = top->failed;
+	if (rc == 0 && (!read_keys(top) || hung_up))
+		rc = 1;
+	hear_far(top);
+	if (rc == 0)
+		rc = draw_and_show(top);
+	pthread_mutex_unlock(&top->lock);
+	return rc;
 }
 
 static int loop(struct top *top)
 {
-	struct pollfd fds[TAKT_TOP_MAX_HOSTS + 1];
-	nfds_t count = list_fds(top, fds);
-	int rows, cols, rc = 0;
+	struct pollfd fds[] = {
+		{STDIN_FILENO, POLLIN, 0}, {top->failed_fd, POLLIN, 0}, {-1, POLLIN, 0}};
+	int rc = take_keys(top, false);
 
 	while (rc == 0) {
-		takt_front_size(&rows, &cols);
-		rc = draw(top, rows, cols);
-		if (rc < 0)
-			break;
-		takt_front_show(&top->cells);
-		if (poll(fds, count, -1) < 0 && errno != EINTR)
+		fds[2].fd = takt_far_deed_fd(top->far);
+		/* What another machine was told is given up after a time. */
+		if (poll(fds, TAKT_ARRAY_LEN(fds), top->far ? 1000 : -1) < 0 && errno != EINTR)
 			return -errno;
-		if (!read_keys(top) || fds[0].revents & (POLLHUP | POLLERR))
-			return 0;
-		for (uint32_t i = 0; rc == 0 && i < top->count; i++)
-			rc = take_news(&top->ui, &top->machines[i]);
+		rc = take_keys(top, fds[0].revents & (POLLHUP | POLLERR));
 	}
-	return rc;
+	return rc < 0 ? rc : 0;
 }
 
 /* Hosts are waited for on the screen: one that does not answer must not stop the others. */
@@ -330,8 +434,10 @@ static int start_samplers(struct top *top)
 	int rc = 0;
 
 	for (uint32_t i = 0; rc == 0 && i < top->count; i++)
-		rc = takt_top_sampler_start(top->machines[i].source, top->ui.rate_milli_hz, at_once,
-					    &top->machines[i].sampler);
+		rc = takt_top_sampler_start(
+			top->machines[i].source, top->ui.rate_milli_hz, at_once,
+			(struct takt_top_listener){take_news, &top->machines[i]},
+			&top->machines[i].sampler);
 	return rc;
 }
 
@@ -341,6 +447,15 @@ static void stop_samplers(struct top *top)
 	for (uint32_t i = 0; i < top->count; i++)
 		if (!takt_top_sampler_stop(top->machines[i].sampler))
 			top->machines[i].source = NULL;
+}
+
+/* Nobody draws from here on, also no sampler that comes out of a daemon or driver later. */
+static void close_front(struct top *top)
+{
+	pthread_mutex_lock(&top->lock);
+	top->closed = true;
+	takt_front_close();
+	pthread_mutex_unlock(&top->lock);
 }
 
 static int show(struct top *top)
@@ -357,10 +472,11 @@ static int show(struct top *top)
 	rc = takt_front_open(&err);
 	if (rc < 0)
 		return complain(rc, err.msg);
-	rc = start_samplers(top);
+	top->failed_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	rc = top->failed_fd < 0 ? -errno : start_samplers(top);
 	if (rc == 0)
 		rc = loop(top);
-	takt_front_close();
+	close_front(top);
 	stop_samplers(top);
 	return rc < 0 ? complain(rc, takt_err_sentence(rc)) : 0;
 }
@@ -386,7 +502,8 @@ static int work(struct top *top)
 
 int takt_top_main(int argc, char **argv)
 {
-	static struct top top = {.ui = {.rate_milli_hz = 1000}, .pidfd = -1};
+	static struct top top = {
+		.ui = {.rate_milli_hz = 1000}, .pidfd = -1, .lock = PTHREAD_MUTEX_INITIALIZER};
 	int status;
 
 	setlocale(LC_CTYPE, "");

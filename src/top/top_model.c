@@ -71,6 +71,21 @@ static int add_proc(struct takt_top_snapshot *snapshot, uint32_t gpu,
 	return 0;
 }
 
+static uint32_t listed(const struct takt_gpu_view *gpu)
+{
+	return gpu->proc_count < TAKT_ARRAY_LEN(gpu->procs) ? gpu->proc_count
+							    : TAKT_ARRAY_LEN(gpu->procs);
+}
+
+uint64_t takt_top_unlisted(const struct takt_top_snapshot *snapshot)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t g = 0; g < snapshot->status.gpu_count; g++)
+		sum += snapshot->status.gpus[g].proc_count - listed(&snapshot->status.gpus[g]);
+	return sum;
+}
+
 int takt_top_gather_procs(struct takt_top_snapshot *snapshot)
 {
 	int rc = 0;
@@ -78,11 +93,8 @@ int takt_top_gather_procs(struct takt_top_snapshot *snapshot)
 	takt_vec_clear(&snapshot->procs);
 	for (uint32_t g = 0; rc == 0 && g < snapshot->status.gpu_count; g++) {
 		const struct takt_gpu_view *gpu = &snapshot->status.gpus[g];
-		uint32_t shown = gpu->proc_count < TAKT_ARRAY_LEN(gpu->procs)
-					 ? gpu->proc_count
-					 : TAKT_ARRAY_LEN(gpu->procs);
 
-		for (uint32_t i = 0; rc == 0 && i < shown; i++)
+		for (uint32_t i = 0; rc == 0 && i < listed(gpu); i++)
 			rc = add_proc(snapshot, gpu->index, &gpu->procs[i]);
 	}
 	return rc;

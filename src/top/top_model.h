@@ -12,7 +12,7 @@
 
 enum {
 	TAKT_TOP_HISTORY = 600, /* samples kept */
-	TAKT_TOP_MAX_PROCS = 4096,
+	TAKT_TOP_MAX_PROCS = TAKT_VIEW_MAX_GPUS * TAKT_VIEW_MAX_PROCS,
 	TAKT_TOP_MAX_JOBS = 500, /* asked of the daemon; more are counted */
 	TAKT_TOP_COMMAND = 256,
 };
@@ -47,6 +47,8 @@ void takt_top_keep_queue(struct takt_top_snapshot *newer, struct takt_top_snapsh
 
 /* Fills `procs` from the GPUs' lists: ascending pid, each once. -ENOMEM. */
 int takt_top_gather_procs(struct takt_top_snapshot *snapshot);
+/* Processes that GPUs have beyond those that they list; one on two of them counts twice. */
+uint64_t takt_top_unlisted(const struct takt_top_snapshot *snapshot);
 
 enum takt_top_series {
 	TAKT_TOP_UTIL,

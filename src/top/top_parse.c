@@ -11,8 +11,7 @@ static int bad(struct takt_err *err, const char *where)
 	return takt_err_set(err, -TAKT_E_CORRUPT, "%s: not as takt top writes it", where);
 }
 
-/* A member that is a whole number of at most `max`; false when it is not there or none. */
-static bool read_number(const cJSON *object, const char *name, uint64_t max, uint64_t *ret)
+bool takt_top_read_number(const cJSON *object, const char *name, uint64_t max, uint64_t *ret)
 {
 	const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
 
@@ -30,6 +29,18 @@ static void read_text(const cJSON *object, const char *name, char *ret, size_t s
 	takt_strcpy(ret, size, text ? text : "");
 }
 
+bool takt_top_read_boot_id(const cJSON *object, char ret[40])
+{
+	size_t len;
+
+	read_text(object, "boot_id", ret, 40);
+	len = strlen(ret);
+	if (len == strlen(TAKT_NO_BOOT_ID) && strspn(ret, "0123456789abcdef-") == len)
+		return true;
+	ret[0] = '\0';
+	return false;
+}
+
 static bool read_gpus(const cJSON *proc, uint64_t *ret_mask)
 {
 	const cJSON *gpu;
@@ -43,20 +54,24 @@ static bool read_gpus(const cJSON *proc, uint64_t *ret_mask)
 	return true;
 }
 
-/* Without the moment of its start: a process of another machine gets no signals from here. */
-static bool read_proc(const cJSON *item, struct takt_top_proc *ret)
+/* Without its boot its start says nothing, and it gets no signals. */
+static bool read_proc(const cJSON *item, const char *boot_id, struct takt_top_proc *ret)
 {
 	struct takt_top_proc proc = {.uid = UINT32_MAX};
 	uint64_t pid, uid;
 
-	if (!read_number(item, "pid", INT32_MAX, &pid) || !read_gpus(item, &proc.gpu_mask))
+	if (!takt_top_read_number(item, "pid", INT32_MAX, &pid) || !read_gpus(item, &proc.gpu_mask))
 		return false;
 	proc.id.pid = (int32_t)pid;
-	if (read_number(item, "uid", UINT32_MAX - 1, &uid))
+	takt_strcpy(proc.id.boot_id, sizeof(proc.id.boot_id), boot_id);
+	if (boot_id[0])
+		(void)takt_top_read_number(item, "start_ticks", TAKT_JSON_MAX_INT,
+					   &proc.id.start_ticks);
+	if (takt_top_read_number(item, "uid", UINT32_MAX - 1, &uid))
 		proc.uid = (uint32_t)uid;
-	(void)read_number(item, "job_id", TAKT_JSON_MAX_INT, &proc.job_id);
+	(void)takt_top_read_number(item, "job_id", TAKT_JSON_MAX_INT, &proc.job_id);
 	proc.memory_known =
-		read_number(item, "memory_bytes", TAKT_JSON_MAX_INT, &proc.memory_bytes);
+		takt_top_read_number(item, "memory_bytes", TAKT_JSON_MAX_INT, &proc.memory_bytes);
 	read_text(item, "user", proc.user, sizeof(proc.user));
 	read_text(item, "command", proc.command, sizeof(proc.command));
 	*ret = proc;
@@ -67,12 +82,14 @@ static int read_procs(const cJSON *root, struct takt_top_snapshot *ret, struct t
 {
 	const cJSON *item;
 	int32_t last = -1;
+	char boot_id[40];
 	int rc = 0;
 
+	(void)takt_top_read_boot_id(root, boot_id);
 	cJSON_ArrayForEach (item, cJSON_GetObjectItemCaseSensitive(root, "processes")) {
 		struct takt_top_proc proc;
 
-		if (!read_proc(item, &proc) || proc.id.pid <= last)
+		if (!read_proc(item, boot_id, &proc) || proc.id.pid <= last)
 			return bad(err, "processes");
 		last = proc.id.pid;
 		rc = takt_vec_push(&ret->procs, proc);
@@ -119,7 +136,7 @@ static int read_all(const cJSON *root, struct takt_top_snapshot *ret, struct tak
 	ret->daemon = strcmp(from, "daemon") == 0;
 	if (!ret->daemon && strcmp(from, "driver") != 0)
 		return bad(err, "from");
-	if (!read_number(root, "at_ms", INT64_MAX / 1000000 - 1, &at_ms))
+	if (!takt_top_read_number(root, "at_ms", INT64_MAX / 1000000 - 1, &at_ms))
 		return bad(err, "at_ms");
 	ret->at.ns = (int64_t)at_ms * 1000000;
 	rc = read_status(root, &ret->status, err);

@@ -14,9 +14,10 @@
 #include "top/gpu_view.h"
 #include "top/host_link.h"
 
-static const uint64_t again_ns = 2 * TAKT_NS_PER_S;    /* a daemon that did not answer */
-static const uint64_t queue_ns = 900 * TAKT_NS_PER_MS; /* how old the queue may be */
-static const uint64_t sample_ns = 2 * TAKT_NS_PER_S;   /* a driver that hangs */
+static const uint64_t again_ns = 2 * TAKT_NS_PER_S;	/* a daemon that did not answer */
+static const uint64_t queue_ns = 900 * TAKT_NS_PER_MS;	/* how old the queue may be */
+static const uint64_t sample_ns = 500 * TAKT_NS_PER_MS; /* a driver that hangs */
+static const uint64_t first_ns = 2 * TAKT_NS_PER_S;	/* the same, of a GPU never heard */
 
 struct takt_top_source {
 	const struct takt_top_source_config *config;
@@ -26,6 +27,10 @@ struct takt_top_source {
 	struct takt_err no_daemon, no_driver;
 	struct takt_mono tried_daemon, tried_driver, asked_queue;
 	TAKT_VEC(struct takt_top_proc) procs; /* of the last look */
+	struct {
+		uint64_t seq; /* of its newest sample when it was asked last */
+		bool hangs;   /* it was waited for in vain */
+	} gpus[TAKT_DEVICE_MAX_GPUS];
 };
 
 int takt_top_source_new(const struct takt_top_source_config *config, struct takt_top_source **ret)
@@ -107,7 +112,7 @@ static void open_driver(struct takt_top_source *source)
 		.source = TAKT_SOURCE_NVML,
 		.nvml_path = source->config->nvml_path,
 		.no_links = true,
-		.vitals = true,
+		.for_view = true,
 		.leaves_asleep = true,
 	};
 
@@ -119,19 +124,38 @@ static void open_driver(struct takt_top_source *source)
 		takt_machine_hush(source->machine, true);
 }
 
-static void sample(struct takt_machine *machine, uint32_t gpus)
+/* Its samples so far; has it given one since it was asked last, it hangs no longer. */
+static void count_samples(struct takt_top_source *source, uint32_t gpu,
+			  struct takt_gpu_reading *work)
 {
-	uint64_t before[TAKT_DEVICE_MAX_GPUS] = {0};
-	struct takt_gpu_reading *reading = takt_alloc(sizeof(*reading));
-	struct takt_mono end = takt_mono_add(takt_mono_now(takt_sys_real()), sample_ns);
+	uint64_t seq = takt_machine_reading(source->machine, gpu, work) == 0 ? work->seq : 0;
 
-	for (uint32_t i = 0; reading && i < gpus; i++)
-		before[i] = takt_machine_reading(machine, i, reading) == 0 ? reading->seq : 0;
-	takt_machine_tick(machine, UINT32_MAX);
+	source->gpus[gpu].hangs &= seq == source->gpus[gpu].seq;
+	source->gpus[gpu].seq = seq;
+}
+
+static bool answers(struct takt_top_source *source, uint32_t gpu, struct takt_mono asked)
+{
+	uint64_t seq = source->gpus[gpu].seq;
+	struct takt_mono end = takt_mono_add(asked, seq > 0 ? sample_ns : first_ns);
+
+	return takt_machine_wait(source->machine, gpu, seq, end) == 0;
+}
+
+/* Who did not answer is not waited for until it has: the others' news would come late with it. */
+static void sample(struct takt_top_source *source, struct takt_gpu_reading *work)
+{
+	uint32_t gpus = takt_machine_info(source->machine)->gpu_count;
+	struct takt_mono asked;
+
+	for (uint32_t i = 0; i < gpus; i++)
+		count_samples(source, i, work);
+	takt_machine_tick(source->machine, UINT32_MAX);
+	asked = takt_mono_now(takt_sys_real());
 	/* The last one first: most often the others are done by then, too. */
 	for (uint32_t i = gpus; i > 0; i--)
-		takt_machine_wait(machine, i - 1, before[i - 1], end);
-	takt_free(reading);
+		if (!source->gpus[i - 1].hangs)
+			source->gpus[i - 1].hangs = !answers(source, i - 1, asked);
 }
 
 static void fill_gpu(const struct takt_machine *machine, uint32_t gpu,
@@ -172,7 +196,7 @@ static int read_driver(struct takt_top_source *source, struct takt_top_snapshot 
 	}
 	fill_machine(info, status);
 	status->gpu_count = info->gpu_count;
-	sample(source->machine, info->gpu_count);
+	sample(source, reading);
 	for (uint32_t i = 0; i < info->gpu_count; i++) {
 		status->gpus[i].index = i;
 		if (takt_machine_reading(source->machine, i, reading) == 0)

@@ -61,11 +61,13 @@ struct takt_deed {
 	struct takt_proc_id proc;
 	int signal;
 	bool hold;
+	uint32_t host; /* of ui->hosts, where there are several machines */
 };
 
 struct takt_top_ask {
 	enum takt_deed_kind kind; /* NONE = nothing is asked */
 	struct takt_deed deed;
+	char host[61]; /* "" = this machine */
 	char title[80], user[33], command[TAKT_TOP_COMMAND], gpus[64], note[120];
 	uint32_t choice; /* of signals */
 };

@@ -47,6 +47,7 @@ static void a_living_process_can_be_held(void **state)
 	kill(pid, SIGKILL);
 	assert_true(has_ended(fd, 10000));
 	assert_int_equal(takt_proc_identify(pid, &id, NULL), 0); /* a zombie is still itself */
+	assert_true(takt_proc_lives(&id));
 	waitpid(pid, NULL, 0);
 	assert_int_equal(takt_proc_open(&id), -ESRCH);
 	close(fd);
@@ -64,6 +65,7 @@ static void the_number_alone_is_not_enough(void **state)
 	id = self;
 	id.start_ticks++;
 	assert_int_equal(takt_proc_open(&id), -ESRCH);
+	assert_false(takt_proc_lives(&id));
 	id = self;
 	id.boot_id[0] ^= 1;
 	assert_int_equal(takt_proc_open(&id), -ESRCH);

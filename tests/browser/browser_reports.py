@@ -10,6 +10,7 @@ import json
 import math
 import os
 import pathlib
+import re
 import sys
 import tempfile
 
@@ -183,6 +184,30 @@ def a_machines_own_reports_show_what_was_measured():
         assert sorted(row[0] for row in rows(b)[:-1]) == ["idle", "train", "tune"], rows(b)
 
 
+def days_are_curves():
+    def of_days(r):
+        """The page of a machine's days, which no test can wait for."""
+        def day(key, hours, **more):
+            return dict({"key": key, "jobs": 1, "not_done": 0, "gpu_jobs": 1, "gpu_hours": hours, "util_jobs": 0, "energy_jobs": 0,
+                         "governed_jobs": 0, "saved_jobs": 0}, **more)
+        r.json["days"] = {
+            "format": "takt-usage", "version": 1, "takt": "0", "commit": "0", "simulated": True, "by": "day", "since_ms": 0,
+            "until_ms": 0, "made_ms": 0, "command": "takt report --by day", "total": day("total", 14),
+            "groups": [day("2026-02-27", 4, util_jobs=1, used_pct=50, idle_gpu_hours=2), day("2026-02-28", 8),
+                       day("2026-03-02", 2, util_jobs=1, used_pct=75, idle_gpu_hours=0.5)]}
+        with open(os.path.join(browser_kit.WEB, "dist/report.html"), encoding="utf-8") as stream:
+            r.write("days.html", re.sub(r'(id="document"[^>]*>).*?(</script>)', lambda at: at[1] + json.dumps(r.json["days"]) + at[2],
+                                        stream.read(), flags=re.S))
+    with reports(of_days) as (r, b):
+        show(b, r, "days")
+        is_sound(b, r, "days", 2)
+        b.run("await page.locator('.plot').first().focus()")
+        for key, legend in (("ArrowRight", ("2026-02-27", "held 4", "idle 2")), ("ArrowRight", ("2026-02-28", "held 8", "idle –")),
+                            ("ArrowRight", ("2026-03-01", "held 0")), ("End", ("2026-03-02", "held 2", "idle 0.5"))):
+            b.press(key)
+            kit.until(lambda: all(each in texts(b, ".legend")[0] for each in legend), kit.WAIT_S, lambda: texts(b, ".legend"))
+
+
 def hostile_names_are_text():
     with reports(lambda r: r.make("hostile", "simulate", "--cluster", "uniform:4x8", "--trace", r.write(HOSTILE, JOBS),
                                   "--queue", "fifo", "--load", "60")) as (r, b):
@@ -229,10 +254,12 @@ def they_are_for_everybody():
         kit.until(lambda: b.run("return await page.evaluate(() => document.documentElement.dataset.theme)") == "dark", kit.WAIT_S, "dark")
 
 
-sys.exit(kit.main([
-    simulations_show_what_their_documents_say,
-    a_machines_own_reports_show_what_was_measured,
-    hostile_names_are_text,
-    no_result_is_said,
-    they_are_for_everybody,
-]))
+if __name__ == "__main__":
+    sys.exit(kit.main([
+        simulations_show_what_their_documents_say,
+        a_machines_own_reports_show_what_was_measured,
+        days_are_curves,
+        hostile_names_are_text,
+        no_result_is_said,
+        they_are_for_everybody,
+    ]))

@@ -51,8 +51,8 @@ static void any_gpu(struct takt_rng *rng, struct takt_gpu_view *gpu)
 	gpu->mem_used_bytes = takt_rng_below(rng, TAKT_JSON_MAX_INT);
 	gpu->energy_mj = takt_rng_below(rng, TAKT_JSON_MAX_INT);
 	gpu->job_id = takt_rng_below(rng, 2);
-	gpu->proc_count = (uint32_t)takt_rng_below(rng, 20);
-	for (size_t i = 0; i < 16 && i < gpu->proc_count; i++) {
+	gpu->proc_count = (uint32_t)takt_rng_below(rng, TAKT_VIEW_MAX_PROCS + 4);
+	for (size_t i = 0; i < TAKT_VIEW_MAX_PROCS && i < gpu->proc_count; i++) {
 		struct takt_proc_view *proc = &gpu->procs[i];
 
 		proc->pid = (int32_t)takt_rng_below(rng, INT32_MAX);

@@ -59,13 +59,14 @@ static struct takt_mono in_ms(uint64_t ms)
 	return takt_mono_add(takt_mono_now(takt_sys_real()), ms * TAKT_NS_PER_MS);
 }
 
-static struct takt_machine *open_twin(void)
+static struct takt_machine *open_twin_as(bool for_view)
 {
 	struct takt_machine_config config = {
 		.source = TAKT_SOURCE_NVML,
 		.nvml_path = library,
 		.call_deadline_ns = 500 * TAKT_NS_PER_MS,
-		.vitals = true,
+		.vitals = !for_view,
+		.for_view = for_view,
 	};
 	struct takt_machine *machine = NULL;
 	struct takt_err err = {0};
@@ -73,6 +74,11 @@ static struct takt_machine *open_twin(void)
 	if (takt_machine_open(&config, &machine, &err) < 0)
 		fail_msg("%s", err.msg);
 	return machine;
+}
+
+static struct takt_machine *open_twin(void)
+{
+	return open_twin_as(false);
 }
 
 static struct takt_gpu_reading sample_of(struct takt_machine *machine, uint32_t gpu)
@@ -251,6 +257,31 @@ static void vitals_follow_what_happens(void **state)
 	takt_machine_close(machine);
 }
 
+/* What no view shows is not asked for; links are counted at the first sample and the sixth. */
+static void a_view_costs_fewer_calls(void **state)
+{
+	const uint32_t detail = TAKT_HAS_POWER_ENFORCED | TAKT_HAS_PCIE_REPLAY | TAKT_HAS_ENC_DEC |
+				TAKT_HAS_PERSISTENCE;
+	const uint32_t shown = TAKT_VITAL_NVLINKS | TAKT_VITAL_MEM_TEMP;
+	struct takt_machine *machine = open_twin_as(true);
+	struct takt_gpu_reading r = sample_of(machine, 2);
+
+	assert_int_equal(r.has & detail, 0);
+	assert_true(r.has & TAKT_HAS_POWER_LIMIT && r.has & TAKT_HAS_PROCS);
+	assert_int_equal(r.vitals.has & shown, shown);
+	assert_int_equal(r.vitals.has & (TAKT_VITAL_ECC | TAKT_VITAL_HELD_POLICIES), 0);
+	twin("fault 2 link-down=2");
+	for (int i = 0; i < 4; i++) {
+		struct takt_gpu_vitals later = sample_of(machine, 2).vitals;
+
+		assert_int_equal(later.has & shown, shown);
+		assert_int_equal(later.nvlinks_up, r.vitals.nvlinks_up);
+	}
+	assert_int_equal(sample_of(machine, 2).vitals.nvlinks_up, r.vitals.nvlinks_up - 1);
+	twin("fault 2 none");
+	takt_machine_close(machine);
+}
+
 static pid_t start_load(void)
 {
 	pid_t pid = fork();
@@ -319,6 +350,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_hanging_gpu_is_stale_and_comes_back),
 		cmocka_unit_test(vitals_are_those_of_the_board),
 		cmocka_unit_test(vitals_follow_what_happens),
+		cmocka_unit_test(a_view_costs_fewer_calls),
 		cmocka_unit_test(tensor_cores_are_busy_while_they_multiply),
 	};
 

@@ -227,6 +227,34 @@ def restoring_leaves_jobs_their_clocks():
         kit.until(lambda: not m.locked(), 60, m.locked)
 
 
+def what_is_asked_for_as_a_job_starts_ends_with_it():
+    """Its program may be quicker than the word that it runs: while the launcher is held back no job gets further."""
+    machine, enter = ready(gpus=1)
+    with machine as m:
+        let_go = m.hold_back("takt-launch")
+        enter(m)
+        client = m.client()
+
+        def asked(argv):
+            job = client.submit(argv, gpus=1)["id"]
+            kit.until(lambda: client.job(job)["state"] == "starting", kit.WAIT_S, lambda: client.job(job))
+            client.ask("POST", "/v1/clocks/set", {"gpus": [0], "max_mhz": 1200, "benchmark": True})
+            assert m.locked() == {0: (345, 1200)}, (m.locked(), client.job(job))
+            return job
+
+        client.cancel(asked(["true"]))
+        kit.until(lambda: not m.locked(), kit.WAIT_S, m.locked)
+        nowhere = asked([m.path("nowhere")])
+        let_go()
+        assert client.wait(nowhere)["exit_code"] == 127, client.job(nowhere)
+        kit.until(lambda: not m.locked(), kit.WAIT_S, m.locked)
+        # Without anybody held back: the first thing that the job does.
+        own = client.submit(["env", "TAKT_SOCKET=" + m.socket, m.path("bin/takt"), "clock", "set", "--gpus", "0", "1200"],
+                            gpus=1)["id"]
+        assert client.wait(own)["state"] == "done", (client.job(own), m.takt("logs", str(own)).stdout)
+        kit.until(lambda: not m.locked(), kit.WAIT_S, m.locked)
+
+
 def who_may_not_is_told_what_an_administrator_would_run():
     with kit.machine(gpus=2) as m:
         m.twin("fault", "all", "permission")
@@ -244,5 +272,6 @@ if __name__ == "__main__":
         a_policy_stands_whoever_dies_and_is_taken_back,
         an_order_waits_for_an_actuator_that_is_late, a_wrong_policy_changes_nothing,
         a_policy_that_a_board_refuses_is_taken_back_on_the_others, what_cannot_be_put_back_is_said_and_tried_again,
-        restoring_leaves_jobs_their_clocks, who_may_not_is_told_what_an_administrator_would_run,
+        restoring_leaves_jobs_their_clocks, what_is_asked_for_as_a_job_starts_ends_with_it,
+        who_may_not_is_told_what_an_administrator_would_run,
     ]))

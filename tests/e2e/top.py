@@ -115,6 +115,21 @@ def a_gpu_fault_appears():
             m.twin("fault", "1", "none")
 
 
+def a_gpu_that_hangs_is_one_gpu():
+    with kit.machine(gpus=4) as m:
+        with top(m, 120, 40, "--driver", "--rate", "5") as screen:
+            screen.has("3 H100", "0 %")
+            m.twin("fault", "1", "hang")
+            kit.until(lambda: screen.text().count("no news") == 1, kit.WAIT_S, screen.text)
+            screen.keys("?")
+            screen.has("signal the process")
+            screen.keys("q")
+            m.twin("fault", "1", "none")
+            kit.until(lambda: "Processes" in screen.text() and "no news" not in screen.text(), kit.WAIT_S, screen.text)
+            screen.keys("q")
+            screen.has("ended with 0")
+
+
 def without_a_daemon_the_driver_is_read():
     with kit.machine(gpus=2) as m:
         load = subprocess.Popen(m.load_argv("--profile", "gemm", "--gpus", "0", "--quiet"), env=m.env())
@@ -307,9 +322,8 @@ exec {m.path('bin/takt')} "$@"
             screen.has("one 2 GPUs", "down NO NEWS", "two 2 GPUs", f"#{job}", "train")
             screen.keys("]")
             screen.has("down: ssh: no route to down", "no GPUs here")
-            screen.keys("]", "BTab", "c")
-            screen.has("several machines are only looked at; 'takt top --host two' can do that", "train")
-            screen.keys("[")
+            screen.keys("c")
+            screen.has("no job of takt's under the cursor")
             with open(m.path("up"), "w", encoding="ascii"):
                 pass
             screen.has("down 2 GPUs", "train")
@@ -330,6 +344,88 @@ exec {m.path('bin/takt')} "$@"
         assert bad.returncode == 64 and "--each-line" in bad.stderr, bad
         bad = m.takt("top", "--once", *hosts, "--host", "-x")
         assert bad.returncode == 64 and "no host" in bad.stderr, bad
+
+
+def what_is_told_is_done_on_the_machine_that_is_shown():
+    """Two machines, each with a takt: the fake ssh goes to the one that is named, with that one's surroundings."""
+    with kit.machine(gpus=1) as one, kit.machine(gpus=1) as two:
+        one.start()
+        two.start()
+        jobs = {m: m.client().submit(one.load_argv("--profile", "gemm", "--quiet"), gpus=1, name="train", requeue=True)["id"]
+                for m in (one, two)}
+        fake_ssh(one, f"""while [ "$1" != -- ]; do shift; done
+if [ -e {one.path('down')} ]; then echo "ssh: no route to $2" >&2; exit 255; fi
+case $2 in
+one) exec {one.path('bin/takt')} top --json --each-line;;
+two) export TAKT_SOCKET={two.socket} TAKT_TWIN={two.path('machine')}; exec {two.path('bin/takt')} top --json --each-line;;
+esac
+""")
+        def state(m):
+            return m.client().job(jobs[m])["state"], m.client().job(jobs[m])["attempt"]
+        for m in (one, two):
+            kit.until(lambda: state(m) == ("running", 1), kit.WAIT_S, lambda: state(m))
+        with Screen(one, 100, 40, one.path("bin/takt"), "top", "--host", "one", "--host", "two", PATH=one.more_env["PATH"]) as screen:
+            screen.has("one 1 GPU", "two 1 GPU", "train", "Jobs 1", "Processes 1")
+            screen.keys("]")
+            screen.has("Jobs 1", "Processes 1")
+            screen.keys("F9")
+            screen.has("Signal process", "host      two", "user ", "takt-twin", "SIGTERM")
+            screen.keys("n", "BTab", "R")
+            screen.has(f"Requeue job {jobs[two]} train?", "host      two", "takt-twin")
+            screen.keys("y")
+            screen.has("two: job", "is being ended, and begins anew")
+            kit.until(lambda: state(two) == ("running", 2), kit.WAIT_S, lambda: state(two))
+            screen.keys("Tab")
+            pid = kit.until(lambda: two.client().job(jobs[two]).get("pid"), kit.WAIT_S, lambda: state(two))
+            screen.has(f" {pid} ")
+            screen.keys("F9")
+            screen.has(f"Signal process {pid}?", "host      two", "SIGTERM")
+            screen.keys("y")
+            screen.has(f"two: signal 15 is sent to process {pid}")
+            kit.until(lambda: two.client().job(jobs[two])["state"] == "failed", kit.WAIT_S, lambda: state(two))
+            assert state(one) == ("running", 1), state(one)
+            screen.keys("[", "BTab")
+            screen.has("Jobs 1", f"#{jobs[one]}")
+            screen.keys("c")
+            screen.has(f"Cancel job {jobs[one]} train?", "host      one")
+            with open(one.path("down"), "w", encoding="ascii"):
+                pass
+            screen.keys("y")
+            screen.has("one: ssh: no route to one")
+            assert state(one) == ("running", 1), state(one)
+            os.unlink(one.path("down"))
+            screen.keys("c")
+            screen.has(f"Cancel job {jobs[one]} train?", "host      one")
+            screen.keys("y")
+            kit.until(lambda: state(one)[0] == "cancelled", kit.WAIT_S, lambda: state(one))
+
+
+def what_is_told_in_a_line_is_done_once_and_answered():
+    with kit.machine(gpus=1) as m:
+        m.start()
+        client = m.client()
+        job = client.submit(["sleep", "1000"], gpus=1)["id"]
+        other = client.submit(["sleep", "1000"], gpus=1)["id"]
+        sleeper = subprocess.Popen(["sleep", "1000"])
+        try:
+            with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+                boot = file.read().strip()
+            with open(f"/proc/{sleeper.pid}/stat", encoding="ascii") as file:
+                start = int(file.read().rsplit(")", 1)[1].split()[19])
+            signal = {"do": "signal", "signal": 9, "pid": sleeper.pid, "start_ticks": start, "boot_id": boot}
+            told = [{"do": "hold", "job_id": other}, {"do": "release", "job_id": other}, {"do": "cancel", "job_id": job},
+                    {"do": "cancel", "job_id": job}, {"do": "reboot", "job_id": job}, dict(signal, start_ticks=start + 1), signal]
+            done = subprocess.run([m.path("bin/takt"), "top", "--json", "--each-line"], env=m.env(), capture_output=True, text=True,
+                                  check=True, timeout=kit.WAIT_S, input="".join(json.dumps(line) + "\n" for line in told))
+            answers = [json.loads(line) for line in done.stdout.splitlines()]
+            assert [next(iter(answer)) for answer in answers] == ["done", "done", "done", "failed", "failed", "failed", "done"], answers
+            assert "has ended" in answers[3]["failed"] and "it has ended" in answers[5]["failed"], answers
+            assert sleeper.wait(kit.WAIT_S) == -9
+            assert client.job(job)["state"] == "cancelled", client.job(job)
+            client.cancel(other)
+        finally:
+            sleeper.kill()
+            sleeper.wait()
 
 
 def a_look_for_each_line():
@@ -360,6 +456,7 @@ if __name__ == "__main__":
         every_size_shows_gpus_jobs_and_processes,
         a_window_changes_its_size,
         a_gpu_fault_appears,
+        a_gpu_that_hangs_is_one_gpu,
         without_a_daemon_the_driver_is_read,
         a_daemon_that_dies_and_returns,
         a_job_is_cancelled_after_a_question,
@@ -371,6 +468,8 @@ if __name__ == "__main__":
         scripts_get_text_and_json,
         another_machine_is_reached_by_ssh,
         several_machines_are_watched_together,
+        what_is_told_is_done_on_the_machine_that_is_shown,
+        what_is_told_in_a_line_is_done_once_and_answered,
         a_look_for_each_line,
         colours_are_left_out_when_they_are_not_wanted,
     ]))

@@ -16,11 +16,14 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "top/deed_line.h"
 #include "top/graph.h"
+#include "top/paint.h"
 #include "top/top_json.h"
 #include "top/top_text.h"
 #include "top/top_ui.h"
 
+static const char boot_id[] = "01234567-89ab-cdef-0123-456789abcdef";
 static struct takt_top_model model;
 static struct takt_top_ui ui;
 static struct takt_top_layout layout;
@@ -129,6 +132,7 @@ static void fill(struct takt_top_snapshot *s, uint32_t gpus)
 	add_jobs(&s->queue);
 	assert_int_equal(takt_top_gather_procs(s), 0);
 	s->procs.at[0].id.start_ticks = 99;
+	takt_strcpy(s->procs.at[0].id.boot_id, sizeof(s->procs.at[0].id.boot_id), boot_id);
 }
 
 static void take(uint32_t gpus)
@@ -444,19 +448,110 @@ static void the_shown_machine_is_in_the_line(void **state)
 	expect_on_screen("\n node7", false);
 }
 
-static void several_machines_are_only_looked_at(void **state)
+/* The question names the machine that is shown, and the deed is for that one. */
+static void a_deed_is_for_the_machine_that_is_shown(void **state)
 {
-	static const uint32_t keys[] = {'c', 'R', 'H', 'K', TAKT_KEY_F1 + 8};
 	struct takt_top_model silent;
+	struct takt_deed deed;
 
 	watch_several(&silent);
-	for (size_t i = 0; i < TAKT_ARRAY_LEN(keys); i++) {
-		ui.focus = ui.table = i < 3 ? TAKT_PANE_JOBS : TAKT_PANE_PROCS;
-		draw(40, 120);
-		assert_int_equal(press(keys[i]).kind, TAKT_DEED_NONE);
-		assert_int_equal(ui.ask.kind, TAKT_DEED_NONE);
-		expect_on_screen("'takt top --host node7' can do that", true);
+	ui.hosts.shown = 2;
+	ui.focus = ui.table = TAKT_PANE_JOBS;
+	draw(40, 120);
+	assert_int_equal(press('c').kind, TAKT_DEED_NONE);
+	expect_golden("ask_host_120x40");
+	assert_int_equal(press(']').kind, TAKT_DEED_NONE);
+	assert_int_equal(ui.hosts.shown, 2);
+	deed = press('y');
+	assert_int_equal(deed.kind, TAKT_DEED_CANCEL);
+	assert_int_equal(deed.job_id, 12);
+	assert_int_equal(deed.host, 2);
+	assert_int_equal(press('H').host, 2);
+	press('R');
+	assert_int_equal(press('y').host, 2);
+}
+
+/* Whose it is, and whether it is still the same, is known where it runs. */
+static void a_signal_for_another_machine_is_not_looked_up_here(void **state)
+{
+	struct takt_top_model silent;
+	struct takt_deed deed;
+
+	watch_several(&silent);
+	ui.own_uid = 1001;
+	draw(40, 120);
+	assert_int_equal(press('K').kind, TAKT_DEED_NONE);
+	expect_on_screen("node7", true);
+	expect_on_screen("Signal process 4711?", true);
+	deed = press('y');
+	assert_int_equal(deed.kind, TAKT_DEED_SIGNAL);
+	assert_int_equal(deed.proc.start_ticks, 99);
+	assert_string_equal(deed.proc.boot_id, boot_id);
+}
+
+static void a_deed_is_a_line(void **state)
+{
+	static const struct {
+		const char *line;
+		enum takt_deed_kind kind;
+		bool hold;
+	} lines[] = {
+		{"{\"do\":\"cancel\",\"job_id\":12}\n", TAKT_DEED_CANCEL, false},
+		{"{\"do\":\"requeue\",\"job_id\":12}\n", TAKT_DEED_REQUEUE, false},
+		{"{\"do\":\"hold\",\"job_id\":12}\n", TAKT_DEED_HOLD, true},
+		{"{\"do\":\"release\",\"job_id\":12}\n", TAKT_DEED_HOLD, false},
+	};
+	TAKT_CLEANUP(strp) struct takt_str text = TAKT_STR(TAKT_DEED_LINE);
+	struct takt_deed deed = {
+		.kind = TAKT_DEED_SIGNAL, .signal = 15, .proc = {.pid = 4711, .start_ticks = 99}};
+	struct takt_deed read;
+
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(lines); i++) {
+		assert_int_equal(
+			takt_deed_from_line(lines[i].line, strlen(lines[i].line), &read, NULL), 0);
+		assert_true(read.kind == lines[i].kind && read.hold == lines[i].hold);
+		takt_str_reset(&text);
+		takt_deed_to_line(&read, &text);
+		assert_string_equal(takt_str_text(&text), lines[i].line);
 	}
+	strcpy(deed.proc.boot_id, boot_id);
+	takt_str_reset(&text);
+	takt_deed_to_line(&deed, &text);
+	assert_int_equal(takt_deed_from_line(text.s, text.len, &read, NULL), 0);
+	assert_true(read.kind == TAKT_DEED_SIGNAL && read.signal == 15 && read.proc.pid == 4711);
+	assert_int_equal(read.proc.start_ticks, 99);
+	assert_string_equal(read.proc.boot_id, boot_id);
+}
+
+static void a_wrong_line_does_nothing(void **state)
+{
+	static const char *const bad[] = {
+		"{}",
+		"cancel 12",
+		"{\"do\":\"reboot\",\"job_id\":12}",
+		"{\"do\":\"cancel\"}",
+		"{\"do\":\"cancel\",\"job_id\":-1}",
+		"{\"do\":\"signal\",\"signal\":9,\"pid\":1,\"start_ticks\":9}",
+		"{\"do\":\"signal\",\"signal\":0,\"pid\":1,\"start_ticks\":9,\"boot_id\":"
+		"\"01234567-89ab-cdef-0123-456789abcdef\"}",
+		"{\"do\":\"signal\",\"signal\":9,\"pid\":0,\"start_ticks\":9,\"boot_id\":"
+		"\"01234567-89ab-cdef-0123-456789abcdef\"}",
+	};
+	struct takt_deed deed = {.kind = TAKT_DEED_NONE};
+	struct takt_err err;
+	char said[20];
+	bool failed;
+
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(bad); i++) {
+		assert_true(takt_deed_from_line(bad[i], strlen(bad[i]), &deed, &err) < 0);
+		assert_true(takt_deed_answer_from_line(bad[i], strlen(bad[i]), &failed, said,
+						       sizeof(said), &err) < 0);
+		assert_int_equal(deed.kind, TAKT_DEED_NONE);
+	}
+	assert_int_equal(takt_deed_answer_from_line("{\"failed\":\"no\"}", 15, &failed, said,
+						    sizeof(said), &err),
+			 0);
+	assert_true(failed && strcmp(said, "no") == 0);
 }
 
 static void a_look_is_read_as_it_was_written(void **state)
@@ -466,7 +561,8 @@ static void a_look_is_read_as_it_was_written(void **state)
 
 	assert_int_equal(takt_top_to_json(&model.now, &once), 0);
 	assert_int_equal(takt_top_from_json(takt_str_text(&once), once.len, &copy, NULL), 0);
-	assert_int_equal(copy.procs.at[0].id.start_ticks, 0);
+	assert_int_equal(copy.procs.at[0].id.start_ticks, 99);
+	assert_string_equal(copy.procs.at[0].id.boot_id, boot_id);
 	assert_int_equal(copy.queue.count, 2);
 	assert_int_equal(takt_top_to_json(&copy, &twice), 0);
 	assert_string_equal(takt_str_text(&once), takt_str_text(&twice));
@@ -508,6 +604,48 @@ static void a_bad_look_is_refused(void **state)
 				 -TAKT_E_CORRUPT);
 		assert_non_null(strstr(err.msg, "processes"));
 	}
+}
+
+/* As many processes as a GPU lists, each with a line to go to; what is beyond them is counted. */
+static void a_hundred_processes_of_a_gpu_are_scrolled(void **state)
+{
+	struct takt_gpu_view *gpu = &model.now.status.gpus[2];
+
+	gpu->proc_count = TAKT_VIEW_MAX_PROCS + 12;
+	for (int i = 0; i < TAKT_VIEW_MAX_PROCS; i++)
+		gpu->procs[i] = (struct takt_proc_view){.pid = 20001 + i, .uid = 1000};
+	assert_int_equal(takt_top_gather_procs(&model.now), 0);
+	assert_int_equal(model.now.procs.len, TAKT_VIEW_MAX_PROCS + 1);
+	assert_int_equal(takt_top_unlisted(&model.now), 12);
+	draw(40, 120);
+	expect_on_screen("Processes 129 and 12 that are not listed", true);
+	expect_on_screen(" 20128 ", false);
+	press(TAKT_KEY_END);
+	expect_on_screen(" 20128 ", true);
+	gpu->proc_count = TAKT_VIEW_MAX_PROCS;
+	draw(40, 120);
+	expect_on_screen("not listed", false);
+}
+
+static void links_are_counted_where_there_are_some(void **state)
+{
+	takt_top_model_fini(&model);
+	take(64);
+	draw(60, 240);
+	expect_on_screen("NVLINK", true);
+	expect_on_screen(" 17/18 ", true);
+	for (int i = 0; i < 64; i++)
+		model.now.status.gpus[i].has &= ~(uint32_t)TAKT_VIEW_NVLINKS;
+	draw(60, 240);
+	expect_on_screen("NVLINK", false);
+	take(8);
+	model.now.status.gpus[0].has |= TAKT_VIEW_NVLINK_RATES;
+	model.now.status.gpus[0].nvlink_sent_bytes_per_s = (uint64_t)3 << 30;
+	ui.focus = TAKT_PANE_GPUS;
+	draw(40, 120);
+	expect_on_screen("NVLink 18/18 3.0G/0/s", false); /* a card has no room for it */
+	press(TAKT_KEY_ENTER);
+	expect_on_screen("NVLink 18/18 3.0G/0/s", true);
 }
 
 static void what_was_not_read_is_not_shown(void **state)
@@ -568,6 +706,50 @@ static void quantities_are_short(void **state)
 	assert_string_equal(takt_top_gpus(0, text), "-");
 }
 
+static void say_move(int row, int col, char ret[TAKT_MOVE_BYTES])
+{
+	snprintf(ret, TAKT_MOVE_BYTES, "<%d,%d>", row, col);
+}
+
+static void painted(const struct takt_cells *grid, struct takt_cells *shown, bool all,
+		    const struct takt_pens *pens, const char *expected)
+{
+	struct takt_str out = TAKT_STR(1024);
+
+	assert_int_equal(takt_paint(grid, shown, all, pens, &out), 0);
+	assert_string_equal(takt_str_text(&out), expected);
+	takt_str_fini(&out);
+}
+
+static void only_what_differs_is_painted(void **state)
+{
+	struct takt_pens pens = {.plain = "[0]", .clear = "[clear]", .move = say_move};
+	struct takt_cells grid = {0}, shown = {0};
+
+	strcpy(pens.pen[TAKT_ROLE_PLAIN][0], "[p]");
+	strcpy(pens.pen[TAKT_ROLE_BOLD][0], "[b]");
+	strcpy(pens.pen[TAKT_ROLE_BOLD][1], "[B]");
+	assert_int_equal(takt_cells_resize(&grid, 2, 20), 0);
+	takt_cells_text(&grid, 0, 0, 20, TAKT_ROLE_PLAIN, "ab");
+	takt_cells_text(&grid, 0, 10, 10, TAKT_ROLE_BOLD, "\u03bcs");
+	painted(&grid, &shown, false, &pens, "[clear]<0,0>[p]ab<0,10>[b]\u03bcs[0]");
+	painted(&grid, &shown, false, &pens, "");
+	/* A short way in the same look is written, a long one is leapt over. */
+	takt_cells_text(&grid, 0, 0, 20, TAKT_ROLE_PLAIN, "A  D    I");
+	painted(&grid, &shown, false, &pens, "<0,0>[p]A  D    I[0]");
+	takt_cells_text(&grid, 0, 0, 20, TAKT_ROLE_PLAIN, "a  D    i");
+	painted(&grid, &shown, false, &pens, "<0,0>[p]a<0,8>i[0]");
+	takt_cells_select(&grid, 0, 11, 1);
+	takt_cells_text(&grid, 1, 19, 1, TAKT_ROLE_PLAIN, "z");
+	painted(&grid, &shown, false, &pens, "<0,11>[B]s<1,19>[p]z[0]");
+	painted(&grid, &shown, true, &pens, "[clear]<0,0>[p]a  D    i [b]\u03bc[B]s<1,19>[p]z[0]");
+	pens.last_scrolls = true;
+	takt_cells_text(&grid, 1, 18, 2, TAKT_ROLE_PLAIN, "yy");
+	painted(&grid, &shown, false, &pens, "<1,18>[p]y[0]");
+	takt_cells_fini(&grid);
+	takt_cells_fini(&shown);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -585,13 +767,19 @@ int main(void)
 		cmocka_unit_test_setup(a_queue_that_was_not_asked_for_stays, begin),
 		cmocka_unit_test_setup(several_machines_have_a_line, begin),
 		cmocka_unit_test_setup(the_shown_machine_is_in_the_line, begin),
-		cmocka_unit_test_setup(several_machines_are_only_looked_at, begin),
+		cmocka_unit_test_setup(a_deed_is_for_the_machine_that_is_shown, begin),
+		cmocka_unit_test_setup(a_signal_for_another_machine_is_not_looked_up_here, begin),
+		cmocka_unit_test(a_deed_is_a_line),
+		cmocka_unit_test(a_wrong_line_does_nothing),
 		cmocka_unit_test_setup(a_look_is_read_as_it_was_written, begin),
 		cmocka_unit_test_setup(a_bad_look_is_refused, begin),
+		cmocka_unit_test_setup(a_hundred_processes_of_a_gpu_are_scrolled, begin),
+		cmocka_unit_test_setup(links_are_counted_where_there_are_some, begin),
 		cmocka_unit_test_setup(what_was_not_read_is_not_shown, begin),
 		cmocka_unit_test_setup(others_text_cannot_steer_the_terminal, begin),
 		cmocka_unit_test_setup(memory_may_be_short, begin),
 		cmocka_unit_test(quantities_are_short),
+		cmocka_unit_test(only_what_differs_is_painted),
 	};
 
 	setlocale(LC_CTYPE, "C.UTF-8");

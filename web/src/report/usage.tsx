@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What GPUs were used for and by whom: hours held, hours in use, hours idle, energy, and what it cost.
+import { useMemo } from "preact/hooks";
 import { DASH, clock_time, short, plural } from "../format";
+import type { Curve, Point } from "../plot";
 import { Empty, Figure } from "../ui";
 import type { Group, Usage } from "./document";
-import { Table, Tag, Value, fixed } from "./parts";
+import { Graph, Table, Tag, Value, fixed } from "./parts";
 
 const MOST_BARS = 20;
 
@@ -32,7 +34,7 @@ export function UsagePage({ it }: { it: Usage }) {
           />
         )}
       </dl>
-      <Bars groups={it.groups} by={it.by} />
+      {it.by === "day" && it.groups.length > 1 ? <Days groups={it.groups} /> : <Bars groups={it.groups} by={it.by} />}
       <h2>Each {it.by}</h2>
       <Groups it={it} />
       <p class="soft">
@@ -45,6 +47,43 @@ export function UsagePage({ it }: { it: Usage }) {
 
 function wasted({ idle_gpu_hours, gpu_hours }: Group): string | undefined {
   return idle_gpu_hours === undefined || !gpu_hours ? undefined : `${fixed((100 * idle_gpu_hours) / gpu_hours, 1)} % of all hours held`;
+}
+
+const DAY_MS = 24 * 3600 * 1000;
+const MOST_DAYS = 36600;
+const date_of = (day: number) => (Number.isInteger(day) ? new Date(day * DAY_MS).toISOString().slice(0, 10) : "");
+
+/** How the days went. Those between them had no job: no hours, and nothing else is known of them. */
+function Days({ groups }: { groups: Group[] }) {
+  const { x, held, ...known } = useMemo(() => {
+    const by_day = new Map(groups.map((group) => [Date.parse(group.key) / DAY_MS, group]));
+    const stops = [...by_day.keys()].filter(Number.isInteger);
+    const first = Math.min(...stops);
+    const days = Array.from({ length: Math.max(0, Math.min(MOST_DAYS, Math.max(...stops) - first + 1)) }, (_, i) => first + i);
+    /** A line over days of which it is not known would say more than is. */
+    const curve = (label: string, of: (group: Group) => number | undefined): Curve => {
+      const points = days.flatMap((day) => {
+        const group = by_day.get(day);
+        const y = group ? of(group) : undefined;
+        return y === undefined ? [] : [{ x: day, y }];
+      });
+      return { label, points, drawn: points.length < days.length ? "dots" : undefined };
+    };
+    return {
+      x: { title: "", from: first, to: first + days.length - 1 + days.length / 24, text: (day: number) => date_of(day).slice("2026-".length) },
+      held: days.map((day): Point => ({ x: day, y: by_day.get(day)?.gpu_hours ?? 0, words: date_of(day) })),
+      idle: curve("of them idle", (group) => group.idle_gpu_hours),
+      used: curve("in use", (group) => group.used_pct),
+      energy: curve("of the GPUs", (group) => group.energy_kwh),
+    };
+  }, [groups]);
+  return (
+    <div class="charts">
+      <Graph title="GPU hours" x={x} y={{ title: "h a day" }} curves={[{ label: "held", points: held }, known.idle]} />
+      <Graph title="In use" x={x} y={{ title: "% of the hours held", from: 0, to: 100 }} curves={[known.used]} />
+      <Graph title="Energy" x={x} y={{ title: "kWh a day" }} curves={[known.energy]} />
+    </div>
+  );
 }
 
 /** Hours held, and the part of them in which nothing ran. */
