@@ -216,8 +216,9 @@ struct takt_machine_config {
 	bool no_links;			 /* leave out what joins GPUs: all links are unknown */
 	bool counts_errors;		 /* samples say how many memory errors there were */
 	bool vitals;			 /* samples have device/vitals.h */
-	/* Samples leave out what no view of a GPU (codec/views.h) shows, and have the vitals that
-	 * one does, NVLinks no newer than of some seconds: for who only shows. */
+	/* Facts and samples leave out what no view of a GPU (codec/views.h) shows; samples have the
+	 * vitals that one does, NVLinks no newer than of some seconds: for who only shows. Links
+	 * between GPUs are not known. */
 	bool for_view;
 	uint64_t init_deadline_ns;  /* for the driver's start; 0 = 60 s (8 GPUs without persistence
 				       mode need many seconds) */

@@ -43,6 +43,7 @@ enum {
 struct takt_source_config {
 	char *path;	  /* of the library or the recording; NULL = the default */
 	char *sysfs_root; /* never NULL */
+	bool for_view;	  /* as of a machine */
 };
 
 struct takt_source_ops {

@@ -184,6 +184,7 @@ struct takt_nvml {
 	struct takt_source base;
 	struct takt_nvml_api api;
 	char *sysfs_root; /* owned */
+	bool for_view;	  /* facts that no view shows are left out */
 	struct takt_nvml_gpu gpus[TAKT_DEVICE_MAX_GPUS];
 };
 

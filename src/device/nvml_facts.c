@@ -341,13 +341,23 @@ void takt_nvml_mig_facts(struct takt_source *source, uint32_t gpu, struct takt_g
 	read_mig(&subject);
 }
 
+static void read_ports(const struct subject *s)
+{
+	takt_nvml_read_ports(s->nvml, (uint32_t)(s->gpu - s->nvml->gpus));
+}
+
 /* vbios before what asks whether the board is simulated; names and ids first, since a hanging board
  * is to be named. */
-static void (*const steps[])(const struct subject *) = {
-	read_pci,	   read_name,	      read_uuid,	read_serial, read_vbios,
-	read_minor,	   read_memory_total, read_compute_cap, read_cpus,   read_numa,
-	read_power_limits, read_mem_clocks,   read_sm_clocks,	read_sm_max, read_thresholds,
-	read_pcie_max,	   read_mig,
+static const struct {
+	void (*read)(const struct subject *);
+	bool for_view; /* asked for a view, too */
+} steps[] = {
+	{read_pci, true},	   {read_name, true},	       {read_uuid, true},
+	{read_serial, true},	   {read_vbios, true},	       {read_minor, false},
+	{read_memory_total, true}, {read_compute_cap, false},  {read_cpus, false},
+	{read_numa, true},	   {read_power_limits, false}, {read_mem_clocks, false},
+	{read_sm_clocks, false},   {read_sm_max, true},	       {read_thresholds, true},
+	{read_pcie_max, false},	   {read_mig, false},	       {read_ports, false},
 };
 
 bool takt_nvml_facts(struct takt_source *source, uint32_t gpu, uint32_t step,
@@ -357,12 +367,10 @@ bool takt_nvml_facts(struct takt_source *source, uint32_t gpu, uint32_t step,
 	struct subject subject = {
 		.nvml = nvml, .api = &nvml->api, .gpu = &nvml->gpus[gpu], .facts = facts};
 
-	if (step > TAKT_ARRAY_LEN(steps) || takt_nvml_attach(nvml, gpu) != NVML_SUCCESS)
+	if (step >= TAKT_ARRAY_LEN(steps) || takt_nvml_attach(nvml, gpu) != NVML_SUCCESS)
 		return false;
 	subject.device = nvml->gpus[gpu].device;
-	if (step < TAKT_ARRAY_LEN(steps))
-		steps[step](&subject);
-	else
-		takt_nvml_read_ports(nvml, gpu);
+	if (steps[step].for_view || !nvml->for_view)
+		steps[step].read(&subject);
 	return true;
 }

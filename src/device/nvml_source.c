@@ -79,6 +79,7 @@ static int open_nvml(const struct takt_source_config *config, struct takt_source
 		return takt_err_set(err, -ENOMEM, "driver state");
 	nvml->base.ops = &takt_source_nvml;
 	atomic_init(&nvml->base.refs, 1);
+	nvml->for_view = config->for_view;
 	nvml->sysfs_root = takt_strdup(config->sysfs_root);
 	rc = nvml->sysfs_root ? start_driver(nvml, config, err)
 			      : takt_err_set(err, -ENOMEM, "driver state");

@@ -54,6 +54,7 @@ static struct attempt *attempt_new(const struct takt_source_ops *ops,
 	pthread_mutex_init(&attempt->lock, NULL);
 	pthread_cond_init(&attempt->ended_cond, &attr);
 	pthread_condattr_destroy(&attr);
+	attempt->config.for_view = config->for_view;
 	attempt->config.path = takt_strdup(path);
 	attempt->config.sysfs_root = takt_strdup(config->sysfs_root ? config->sysfs_root : "/sys");
 	if ((path && !attempt->config.path) || !attempt->config.sysfs_root) {

@@ -473,7 +473,9 @@ static int show(struct top *top)
 	if (rc < 0)
 		return complain(rc, err.msg);
 	top->failed_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	rc = top->failed_fd < 0 ? -errno : start_samplers(top);
+	rc = top->failed_fd < 0 ? -errno : draw_and_show(top);
+	if (rc == 0)
+		rc = start_samplers(top);
 	if (rc == 0)
 		rc = loop(top);
 	close_front(top);

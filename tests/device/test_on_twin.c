@@ -266,6 +266,10 @@ static void a_view_costs_fewer_calls(void **state)
 	struct takt_machine *machine = open_twin_as(true);
 	struct takt_gpu_reading r = sample_of(machine, 2);
 
+	assert_int_equal(takt_machine_facts(machine, 2)->has &
+				 (TAKT_FACT_SM_MAX | TAKT_FACT_SM_CLOCKS),
+			 TAKT_FACT_SM_MAX);
+	assert_true(takt_machine_info(machine)->simulated);
 	assert_int_equal(r.has & detail, 0);
 	assert_true(r.has & TAKT_HAS_POWER_LIMIT && r.has & TAKT_HAS_PROCS);
 	assert_int_equal(r.vitals.has & shown, shown);
