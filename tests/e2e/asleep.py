@@ -78,8 +78,11 @@ def one_that_sleeps_beside_another_is_woken_for_a_job():
         assert second["asleep"] and second["state"] == "asleep" and not second["lost"] and "power_mw" not in second, \
             second
         assert "uuid" not in second or not second["uuid"], second
-        page = client.metrics()
-        of_second = {name.split("{")[0]: value for name, value in page.items() if 'gpu="1"' in name}
+        page = kit.until(lambda: {name: value for name, value in client.metrics().items() if 'gpu="1"' in name}, kit.WAIT_S,
+                         client.metrics)
+        kit.until(lambda: any('state="asleep"' in name for name in client.metrics() if 'gpu="1"' in name), kit.WAIT_S,
+                  client.metrics)
+        of_second = {name.split("{")[0]: value for name, value in page.items()}
         assert of_second["takt_gpu_asleep"] == 1 and of_second["takt_gpu_lost"] == 0, of_second
         assert "takt_gpu_up" not in of_second and "takt_gpu_power_watts" not in of_second, of_second
         row = [line for line in m.takt("status").stdout.splitlines() if "asleep" in line]
