@@ -87,6 +87,8 @@ def one_that_sleeps_beside_another_is_woken_for_a_job():
         assert "takt_gpu_up" not in of_second and "takt_gpu_power_watts" not in of_second, of_second
         row = [line for line in m.takt("status").stdout.splitlines() if "asleep" in line]
         assert row and "LOST" not in "".join(row) and "STALE" not in "".join(row), m.takt("status").stdout
+        top = m.takt("top", "--once").stdout
+        assert "asleep" in top and "no news" not in top, top
         health = m.takt("health").stdout
         assert "lost" not in health.lower(), health
 
@@ -118,6 +120,20 @@ def one_that_sleeps_beside_another_is_woken_for_a_job():
         kit.until(lambda: {gpu["state"] for gpu in client.status()["gpus"]} == {"free"}, kit.WAIT_S, client.status)
 
 
+def the_doctor_lets_one_sleep():
+    with kit.machine(gpus=2) as m:
+        awake, asleep = where(m)
+        put(m, awake, "active")
+        put(m, asleep, "suspended")
+        os.makedirs(m.path("proc/driver/nvidia"))
+        with open(m.path("proc/driver/nvidia/version"), "w", encoding="ascii") as file:
+            file.write("NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.90.07  Fri May 31 09:35:42 UTC 2024\n")
+        done = m.twin_exec("doctor", "--root", m.folder)
+        rows = [line for line in done.stdout.splitlines() if "GPU 1 " in line]
+        assert len(rows) == 1 and rows[0].startswith("INFO") and "asleep" in rows[0], done.stdout
+        assert done.returncode == 0 and "GPU 0 " in done.stdout, done
+
+
 if __name__ == "__main__":
     sys.exit(kit.main([all_that_sleep_are_left_asleep_until_a_job_wants_one, who_wants_them_awake_says_so,
-                       one_that_sleeps_beside_another_is_woken_for_a_job]))
+                       one_that_sleeps_beside_another_is_woken_for_a_job, the_doctor_lets_one_sleep]))
