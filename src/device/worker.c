@@ -150,11 +150,10 @@ static void read_facts(struct takt_worker *worker)
 /* The facts, or the place on the bus of one that is left asleep. */
 static void learn(struct takt_worker *worker)
 {
-	struct takt_gpu_facts asleep = {0};
-
-	worker->slept = !worker->want_wake && is_left_asleep(worker, worker->at_source, &asleep);
+	worker->slept = !worker->want_wake &&
+			is_left_asleep(worker, worker->at_source, &worker->facts_work);
 	if (worker->slept)
-		worker->facts = asleep;
+		worker->facts = worker->facts_work;
 	else
 		read_facts(worker);
 }
