@@ -29,6 +29,7 @@ struct takt_orders {
 	struct takt_orders_view *next; /* being written; NULL = nothing is */
 	struct takt_pending *pending;  /* who waits for that; NULL = nobody */
 	uint64_t faults;	       /* GPUs set aside and not yet on disk */
+	uint64_t resumed;	       /* GPUs that `next` resumes */
 	char fault_reason[TAKT_VIEW_MAX_GPUS][160];
 	struct takt_boot retry_at;
 	int64_t ticket;
@@ -235,6 +236,7 @@ static int post(struct takt_orders *orders, struct takt_orders_view *next,
 		return (int)ticket;
 	}
 	orders->next = next;
+	orders->resumed = 0;
 	orders->ticket = ticket;
 	orders->pending = pending;
 	return 0;
@@ -263,18 +265,17 @@ static void settle_faults(struct takt_orders *orders)
 			orders->faults &= ~(UINT64_C(1) << gpu);
 }
 
-/* Whoever resumes a GPU that takt set aside says that he has looked at it. */
+/* Whoever resumes a GPU that takt set aside says that he has looked at it; also at a fault that
+ * could not be written down, which else would be when it can. */
 static void tell_looked_at(struct takt_orders *orders)
 {
-	struct takt_orders_view *next = orders->next;
+	for (uint64_t left = orders->resumed; left; left &= left - 1) {
+		uint32_t gpu = (uint32_t)__builtin_ctzll(left);
 
-	for (uint32_t i = 0; i < orders->now.set_aside_count; i++) {
-		const struct takt_gpu_order *order = &orders->now.set_aside[i];
-
-		if (strcmp(order->state, "fault") == 0 && order->index < orders->now.gpus &&
-		    !order_of(next, order->index))
-			takt_health_looked_at(orders->daemon->health, order->index);
+		if (takt_orders_is_fault(orders, gpu) || orders->daemon->watch[gpu].ill)
+			takt_health_looked_at(orders->daemon->health, gpu);
 	}
+	orders->faults &= ~orders->resumed;
 }
 
 void takt_orders_stored(void *ctx, const struct takt_store_completion *done)
@@ -333,17 +334,15 @@ static void set_aside(struct takt_orders *orders, struct takt_orders_view *view,
 	order->since_ms = wall_ms(takt_wall_now(orders->daemon->sys));
 }
 
-/* One that only its health keeps from jobs has no order. */
+/* One that only its health keeps from jobs has no order, and a fault may not be on disk yet. */
 static int resume(struct takt_orders *orders, struct takt_orders_view *view, uint32_t gpu,
 		  struct takt_err *err)
 {
 	struct takt_gpu_order *order = order_of(view, gpu);
 	const char *note = takt_watch_note(orders->daemon, gpu);
 
-	if (!order && orders->daemon->watch[gpu].ill) {
-		takt_health_looked_at(orders->daemon->health, gpu);
+	if (!order && (orders->daemon->watch[gpu].ill || orders->faults >> gpu & 1))
 		return 0;
-	}
 	if (!order)
 		return takt_err_set(err, -TAKT_E_CONFLICT, "GPU %u is not drained%s%s", gpu,
 				    note[0] ? "; " : "", note);
@@ -498,6 +497,8 @@ int takt_api_order(void *ctx, const struct takt_peer *peer, const struct takt_gp
 		return rc;
 	}
 	rc = post(orders, next, pending, err);
+	if (rc == 0 && request->kind == TAKT_GPU_RESUME)
+		orders->resumed = request->gpu_mask;
 	if (rc == 0)
 		takt_log(TAKT_LOG_NOTICE, "%s %s GPUs (mask 0x%" PRIx64 ")%s%s", by,
 			 words[request->kind], request->gpu_mask, request->reason[0] ? ": " : "",

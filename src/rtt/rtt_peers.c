@@ -94,7 +94,9 @@ static int add_peer(char *word, sa_family_t family, struct takt_rtt_peers *peers
 	rc = takt_rtt_address_parse(equals + 1, &peer.address, err);
 	if (rc < 0)
 		return rc;
-	takt_strcpy(peer.text, sizeof(peer.text), equals + 1);
+	if (!takt_strcpy(peer.text, sizeof(peer.text), equals + 1))
+		return takt_err_set(err, -TAKT_E_USAGE, "'%.60s...' is too long for an address",
+				    equals + 1);
 	if (peer.address.any.sa_family != family)
 		return takt_err_set(err, -TAKT_E_USAGE,
 				    "'%s' must be an IPv%d address, as net_listen is", peer.text,

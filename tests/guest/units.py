@@ -12,6 +12,7 @@ Usage: units.py BUILD_FOLDER
 """
 import glob
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -207,6 +208,20 @@ systemctl daemon-reload
 systemctl reset-failed takt-launch.socket takt-launch
 systemctl restart takt-launch.socket takt-launch
 
+mkdir -p /run/www/cgi-bin
+printf '#!/bin/sh\nhead -c "$CONTENT_LENGTH" >> /run/heard\nprintf "Status: 204 No Content\\r\\n\\r\\n"\n' > /run/www/cgi-bin/hook
+chmod 755 /run/www/cgi-bin/hook
+httpd -p 127.0.0.1:8099 -h /run/www
+(umask 077; echo http://127.0.0.1:8099/cgi-bin/hook > /etc/takt/webhook)
+systemctl enable --now takt-alerts
+TAKT_TWIN=/run/machine takt-twin fault 6 lost
+until_s 120 grep -q GpuLost /run/heard
+has "a unit tells a webhook of a GPU that is lost" "$(cat /run/heard; journalctl -u takt-alerts -n 20 --no-pager)" '"alert":"GpuLost","state":"firing"'
+teller=$(main_pid takt-alerts)
+case $(stat -c %u /proc/$teller) in 0|4242|4343|"") no "as a user of its own" "$(stat -c %u /proc/$teller)" ;; *) ok "as a user of its own" ;; esac
+same "on whose command line no URL is" "$(tr '\0' ' ' < /proc/$teller/cmdline | grep -c 8099)" 0
+systemctl stop takt-alerts
+
 echo $(submit -n 1 -- wait-for reboot 0) > /var/work/plain
 echo $(submit -n 1 --requeue -- wait-for again 0) > /var/work/requeue
 running reboot
@@ -251,6 +266,7 @@ NAMES = [
     "a wrong policy fails the unit", "and the journal has the line", "clocks are declared again",
     "the journal has what an administrator changed, at its priority", "under takt's unit", "without the prefix",
     "what takt begins with is for information", "a launcher that cannot start says so as an error",
+    "a unit tells a webhook of a GPU that is lost", "as a user of its own", "on whose command line no URL is",
     "a job that a reboot ended is interrupted", "and run again if it was to be", "only then",
 ]
 
@@ -261,6 +277,13 @@ def install(folder):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def http_client():
+    """The library that takt opens for webhooks."""
+    said = subprocess.run(["/sbin/ldconfig", "-p"], capture_output=True, text=True, check=False).stdout
+    found = [re.search(rf"\b{re.escape(name)} .*x86-64.*=> (/\S+)", said) for name in ("libcurl-gnutls.so.4", "libcurl.so.4")]
+    return [match[1] for match in found if match][:1]
+
+
 def image(takt, script):
     archive = guest.base()
     for program in PROGRAMS:
@@ -268,6 +291,8 @@ def image(takt, script):
     for unit in (*glob.glob(UNITS + "/*.target"), *(os.path.join(UNITS, name) for name in OTHER_UNITS)):
         if not os.path.islink(unit):
             archive.file(unit)
+    for library in http_client():
+        archive.program(library)
     archive.tree(takt)
     (command,) = glob.glob(takt + "/**/bin/takt", recursive=True)
     archive.link("init", SYSTEMD)
