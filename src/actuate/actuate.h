@@ -175,7 +175,6 @@ struct takt_actuate_config {
 	const char *nvml_path;	   /* NULL: search path */
 	const char *guard_path;	   /* takt-guard; started and watched */
 	const char *sysfs_root;	   /* NULL: "/sys"; where CPUs are limited */
-	bool leaves_asleep;	   /* as takt_machine_config has it */
 	const char *baseline_path; /* "" = reset; see docs/clocks.md */
 	const char *declared_path; /* goes before it while it says anything; NULL: none */
 	const char *declare; /* a file to be that, to be put in force; then end. NULL: serve */

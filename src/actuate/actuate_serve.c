@@ -412,8 +412,6 @@ static int open_machine(struct server *server, struct takt_err *err)
 		.call_deadline_ns = config->call_deadline_ns,
 		.no_processes = true,
 		.counts_errors = true,
-		.sysfs_root = config->sysfs_root,
-		.leaves_asleep = config->leaves_asleep,
 	};
 	int rc;
 

@@ -29,7 +29,7 @@ void takt_keeper_read(struct takt_keeper *keeper, struct takt_keeper_gpu *gpu,
 	gpu->after_seq = reading.seq;
 	gpu->read_until = takt_boot_add(now, READ_NS);
 	gpu->reading = why;
-	takt_machine_wake(keeper->machine, index);
+	takt_machine_sample(keeper->machine, index);
 }
 
 static uint32_t distance(uint32_t a, uint32_t b)

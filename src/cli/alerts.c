@@ -33,7 +33,7 @@ static enum known known(bool is)
 
 static bool fresh(const struct takt_gpu_view *gpu)
 {
-	return !gpu->stale && !gpu->lost && !gpu->asleep;
+	return !gpu->stale && !gpu->lost;
 }
 
 static enum known is_lost(const struct takt_alert_terms *terms, const struct takt_gpu_view *gpu)

@@ -43,7 +43,6 @@ int takt_actuate_flags_parse(int argc, char **argv, struct takt_actuate_flags *r
 {
 	const unsigned long long none = 1u << 30;
 	unsigned long long listen_fd = none, watch_fd = none, uid = getuid(), deadline_ms = 2000;
-	unsigned long long leaves_asleep = 0;
 	struct takt_actuate_flags made = {.config = {.sys = takt_sys_real(), .baseline_path = ""}};
 	const struct flag table[] = {
 		{"--socket", &made.socket_path, NULL, 0, true},
@@ -59,7 +58,6 @@ int takt_actuate_flags_parse(int argc, char **argv, struct takt_actuate_flags *r
 		{"--watch-fd", NULL, &watch_fd, 65535, false},
 		{"--client-uid", NULL, &uid, UINT32_MAX - 1, false},
 		{"--deadline-ms", NULL, &deadline_ms, 600000, false},
-		{"--leaves-asleep", NULL, &leaves_asleep, 1, false},
 	};
 	const struct flag *flag;
 	int rc = 0;
@@ -80,7 +78,6 @@ int takt_actuate_flags_parse(int argc, char **argv, struct takt_actuate_flags *r
 		return rc;
 	made.config.listen_fd = listen_fd == none ? -1 : (int)listen_fd;
 	made.config.stop_fd = -1;
-	made.config.leaves_asleep = leaves_asleep;
 	made.watch_fd = watch_fd == none ? -1 : (int)watch_fd;
 	made.config.client_uid = (uid_t)uid;
 	made.config.call_deadline_ns = deadline_ms * TAKT_NS_PER_MS;

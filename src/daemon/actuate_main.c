@@ -22,7 +22,7 @@ static const char usage[] =
 	"Usage: takt-actuate (--socket PATH | --listen-fd N) --journal PATH --lock PATH --guard "
 	"PATH\n"
 	"                    [--baseline FILE] [--declared FILE] [--client-uid UID] [--nvml PATH]\n"
-	"                    [--sysfs PATH] [--leaves-asleep 0|1]\n"
+	"                    [--sysfs PATH]\n"
 	"                    [--deadline-ms N]\n"
 	"   or: takt-actuate --declare FILE --declared FILE --journal PATH --lock PATH ...\n"
 	"Sets and restores GPU clocks for takt serve. It is started by takt or a service "

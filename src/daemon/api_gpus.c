@@ -55,8 +55,6 @@ static const char *state_text(const struct takt_daemon *daemon, uint32_t gpu, ui
 	if (said && state < TAKT_GPU_QUARANTINED &&
 	    (state == TAKT_GPU_FREE || strcmp(said, "drained") == 0))
 		return said;
-	if (state == TAKT_GPU_LOST && takt_watch_asleep(daemon, gpu))
-		return "asleep";
 	return state == TAKT_GPU_FREE && daemon->watch[gpu].outside ? "outside"
 								    : takt_gpu_state_name(state);
 }

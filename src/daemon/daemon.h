@@ -120,8 +120,6 @@ struct takt_daemon {
 	struct takt_mono started;
 	struct takt_machine *machine;
 	struct takt_driver_wait *driver_wait; /* NULL: it is there, or never will be */
-	struct takt_boot wake_again;	      /* when to look again for jobs that want GPUs awake */
-	bool wake_wanted;		      /* there was such a job at the last look */
 	int machine_event_fd;
 	struct takt_telemetry *telemetry;
 	struct takt_gpu_history *history;
@@ -220,8 +218,6 @@ void takt_helper_stop(struct takt_helper_proc *helper);
 /* Whether the driver said at the start which GPU it is. One that is not known is neither locked nor
  * given out. */
 bool takt_watch_known(const struct takt_daemon *daemon, uint32_t gpu);
-/* Whether it is suspended and left so: nothing is read of it. */
-bool takt_watch_asleep(const struct takt_daemon *daemon, uint32_t gpu);
 void takt_watch_tick(struct takt_daemon *daemon, struct takt_mono now, struct takt_boot boot);
 /* Tells the queue again which GPUs are fit for use. */
 void takt_watch_health(struct takt_daemon *daemon);

@@ -89,7 +89,7 @@ void takt_watch_keep_draining(struct takt_daemon *daemon, uint32_t gpu, const ch
 	const struct takt_queue_holding *left = find_holding(daemon, gpu, true);
 	char why[160];
 
-	takt_machine_wake(daemon->machine, gpu);
+	takt_machine_sample(daemon->machine, gpu);
 	if (boot.ns - daemon->watch[gpu].drain_since.ns <
 	    daemon->config.drain_limit_ms * TAKT_NS_PER_MS)
 		return;
@@ -157,7 +157,7 @@ void takt_watch_drain(struct takt_daemon *daemon, uint32_t gpu)
 	watch->draining = true;
 	watch->mem_settled_at = (struct takt_mono){0};
 	watch->drain_since_mono = takt_mono_now(daemon->sys);
-	takt_machine_wake(daemon->machine, gpu);
+	takt_machine_sample(daemon->machine, gpu);
 }
 
 void takt_watch_job_over(struct takt_daemon *daemon, const struct takt_queue_job *job)

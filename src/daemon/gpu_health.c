@@ -28,19 +28,17 @@ enum {
 static void open_listen(struct takt_gpu_health *health)
 {
 	const struct takt_daemon *daemon = health->daemon;
-	const char *uuids[TAKT_DEVICE_MAX_GPUS], *bus_ids[TAKT_DEVICE_MAX_GPUS];
+	const char *uuids[TAKT_DEVICE_MAX_GPUS];
 	struct takt_err err;
 
 	if (strcmp(takt_machine_info(daemon->machine)->source, "nvml") != 0) {
 		takt_strcpy(health->listen_why, sizeof(health->listen_why), "there is no driver");
 		return;
 	}
-	for (uint32_t gpu = 0; gpu < health->count; gpu++) {
+	for (uint32_t gpu = 0; gpu < health->count; gpu++)
 		uuids[gpu] = takt_machine_facts(daemon->machine, gpu)->uuid;
-		bus_ids[gpu] = takt_machine_facts(daemon->machine, gpu)->pci_bus_id;
-	}
-	if (takt_gpu_listen_open(daemon->config.nvml_path, uuids, bus_ids, health->count,
-				 &health->listen, &err) < 0)
+	if (takt_gpu_listen_open(daemon->config.nvml_path, uuids, health->count, &health->listen,
+				 &err) < 0)
 		takt_strcpy(health->listen_why, sizeof(health->listen_why), err.msg);
 }
 
@@ -296,16 +294,15 @@ static void look(struct takt_gpu_health *health, uint32_t gpu, struct takt_mono 
 	const struct takt_gpu_reading *reading;
 	struct takt_rules_sample sample;
 	struct takt_lease_state lease;
-	bool asleep = takt_watch_asleep(daemon, gpu);
 
-	if (takt_telemetry_latest(daemon->telemetry, gpu, now, &reading) == 0 && !asleep &&
+	if (takt_telemetry_latest(daemon->telemetry, gpu, now, &reading) == 0 &&
 	    (reading->lost || (!reading->stale && reading->seq != one->seq_seen))) {
 		takt_leases_state(daemon->leases, gpu, &lease);
 		takt_health_sample(reading, lease.max_mhz, &sample);
 		one->seq_seen = reading->seq;
 		takt_rules_sample(&one->rules, &sample);
 	}
-	takt_rules_tick(&one->rules, now, !asleep);
+	takt_rules_tick(&one->rules, now, true);
 	act(health, gpu);
 	takt_health_take(one, &(struct takt_health_clocks){now, takt_wall_now(daemon->sys)});
 	takt_health_keep(health, gpu);

@@ -11,10 +11,6 @@
 #include "daemon/gpu_mig.h"
 #include "daemon/gpu_orders.h"
 #include "daemon/gpu_watch.h"
-#include "daemon/log.h"
-#include "device/driver_wait.h"
-
-static const uint64_t wake_every_ns = 2 * TAKT_NS_PER_S;
 
 /* Whether the job, or any with 0, has the GPU or has not left it behind clean. */
 static bool holds(const struct takt_daemon *daemon, uint32_t gpu, uint64_t job_id)
@@ -117,15 +113,6 @@ bool takt_watch_known(const struct takt_daemon *daemon, uint32_t gpu)
 	return takt_machine_facts(daemon->machine, gpu)->has & TAKT_FACT_UUID;
 }
 
-bool takt_watch_asleep(const struct takt_daemon *daemon, uint32_t gpu)
-{
-	const struct takt_gpu_reading *reading;
-
-	return takt_telemetry_latest(daemon->telemetry, gpu, takt_mono_now(daemon->sys),
-				     &reading) == 0 &&
-	       reading->asleep;
-}
-
 static void watch_gpu(struct takt_daemon *daemon, uint32_t gpu, struct takt_mono now,
 		      struct takt_boot boot)
 {
@@ -135,11 +122,8 @@ static void watch_gpu(struct takt_daemon *daemon, uint32_t gpu, struct takt_mono
 
 	if (!takt_watch_known(daemon, gpu)) {
 		set_lost(daemon, gpu, true,
-			 takt_watch_asleep(daemon, gpu)
-				 ? "it is suspended to save power; takt wakes it for a job that "
-				   "waits"
-				 : "it did not say what it is when takt started; start takt again "
-				   "when it answers");
+			 "it did not say what it is when takt started; start takt again when it "
+			 "answers");
 		return;
 	}
 	if (takt_telemetry_latest(daemon->telemetry, gpu, now, &reading) < 0) {
@@ -153,7 +137,7 @@ static void watch_gpu(struct takt_daemon *daemon, uint32_t gpu, struct takt_mono
 			       : "the driver does not answer for this GPU");
 	if (reading->seq == watch->seq_seen) {
 		if (watch->draining)
-			takt_machine_wake(daemon->machine, gpu);
+			takt_machine_sample(daemon->machine, gpu);
 		return;
 	}
 	watch->seq_seen = reading->seq;
@@ -185,40 +169,9 @@ const char *takt_watch_note(const struct takt_daemon *daemon, uint32_t gpu)
 	return watch->lost ? watch->lost_note : watch->ill ? watch->ill_note : watch->aside_note;
 }
 
-/* Whether one that waited at the last look still does, or another: one that starts at once needs no
- * GPU that sleeps. */
-static bool is_waited_for(struct takt_daemon *daemon)
-{
-	bool before = daemon->wake_wanted;
-
-	daemon->wake_wanted = takt_queue_waits_for_gpus(daemon->queue);
-	return before && daemon->wake_wanted;
-}
-
-/* One that sleeps is free, but for what was last known of it, or where nothing ever was: a job that
- * waits has it woken, so that it is looked at. */
-static void wake_for_jobs(struct takt_daemon *daemon, struct takt_boot boot)
-{
-	if (boot.ns < daemon->wake_again.ns || !daemon->manages)
-		return;
-	daemon->wake_again = takt_boot_add(boot, wake_every_ns);
-	if (!is_waited_for(daemon))
-		return;
-	takt_driver_wait_wake(daemon->driver_wait);
-	for (uint32_t gpu = 0; gpu < daemon->gpu_count; gpu++) {
-		if (!takt_watch_asleep(daemon, gpu) ||
-		    !(daemon->watch[gpu].lost || daemon->watch[gpu].outside))
-			continue;
-		takt_log(TAKT_LOG_NOTICE, "GPU %u is suspended, and woken for a job that waits",
-			 gpu);
-		takt_machine_wake(daemon->machine, gpu);
-	}
-}
-
 void takt_watch_tick(struct takt_daemon *daemon, struct takt_mono now, struct takt_boot boot)
 {
 	takt_mig_tick(daemon->mig, boot);
 	for (uint32_t gpu = 0; gpu < daemon->gpu_count; gpu++)
 		watch_gpu(daemon, gpu, now, boot);
-	wake_for_jobs(daemon, boot);
 }

@@ -72,8 +72,6 @@ static void fill_args(const struct takt_daemon *daemon, const struct takt_helper
 	add(args, "--sysfs", config->sysfs_root);
 	if (config->nvml_path[0])
 		add(args, "--nvml", config->nvml_path);
-	if (!config->wake_gpus)
-		add(args, "--leaves-asleep", "1");
 	if (config->baseline_file[0])
 		add(args, "--baseline", config->baseline_file);
 	add(args, "--declared", join(args->declared, config->runtime_dir, "clocks.declared"));

@@ -47,7 +47,7 @@ static void listen_to_events(struct takt_meter *meter, const char *nvml_path)
 
 	for (uint32_t i = 0; i < meter->count; i++)
 		uuids[i] = facts(meter, i)->uuid;
-	(void)takt_gpu_events_open(nvml_path, uuids, NULL, meter->count, &meter->events, NULL,
+	(void)takt_gpu_events_open(nvml_path, uuids, meter->count, &meter->events, NULL,
 				   &meter->deaf);
 }
 

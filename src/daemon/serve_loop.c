@@ -242,13 +242,9 @@ static void look_after_helpers(struct takt_daemon *daemon, const struct pollfd s
  * takt is stopped and started. */
 static void look_for_driver(struct takt_daemon *daemon)
 {
-	if (takt_machine_woke(daemon->machine))
-		takt_log(TAKT_LOG_NOTICE, "a GPU that slept is awake: takt starts anew with it");
-	else if (takt_driver_wait_is_over(daemon->driver_wait))
-		takt_log(TAKT_LOG_NOTICE,
-			 "the NVIDIA driver answers now: takt starts anew with its GPUs");
-	else
+	if (!takt_driver_wait_is_over(daemon->driver_wait))
 		return;
+	takt_log(TAKT_LOG_NOTICE, "the NVIDIA driver answers now: takt starts anew with its GPUs");
 	daemon->again = daemon->stop = true;
 }
 

@@ -127,8 +127,9 @@ static int wait_for_driver(struct takt_daemon *daemon, const struct takt_machine
 			   struct takt_err *err)
 {
 	const char *why = takt_machine_info(daemon->machine)->why_none;
-	bool may_come =
-		config->source == TAKT_SOURCE_AUTO && takt_sysfs_has_gpu(config->sysfs_root);
+	bool may_come = config->source == TAKT_SOURCE_AUTO &&
+			takt_sysfs_has_gpu(config->sysfs_root) &&
+			!(config->leaves_asleep && takt_sysfs_all_asleep(config->sysfs_root));
 
 	if (!why[0])
 		return 0;

@@ -161,11 +161,6 @@ struct takt_gpu_reading {
 			    ... */
 	bool stale;	 /* older than the machine's staleness limit, or the GPU is lost */
 	bool lost;
-	/* The kernel has suspended it, and the machine leaves_asleep: nothing was read, neither
-	 * stale nor lost says anything of it. awake_at: when its last sample before that was
-	 * taken; 0 = none was. */
-	bool asleep;
-	struct takt_mono awake_at;
 	uint32_t sm_mhz, mem_mhz;
 	uint32_t power_mw;
 	uint32_t power_limit_mw;    /* the limit asked for: what a setter changes and puts back */
@@ -231,9 +226,7 @@ struct takt_machine_config {
 				       each */
 	const char *sysfs_root;	    /* NULL: "/sys" */
 	/* The driver is not started, as if it could not be opened, while every GPU of it is
-	 * suspended (of a laptop, say): that would wake them. Of GPUs that sleep beside others that
-	 * do not, nothing is asked: their readings say `asleep`. One that slept when the machine
-	 * was opened has no facts but its place on the bus until then. */
+	 * suspended (of a laptop, say): that would wake them. */
 	bool leaves_asleep;
 };
 
@@ -255,8 +248,6 @@ takt_machine_info(const struct takt_machine *machine); /* until close */
 /* Whether a GPU that did not say who it is in time when the machine was opened has done so since: a
  * machine opened anew would know it. */
 bool takt_machine_knows_more(struct takt_machine *machine);
-/* Of those the ones that slept then, and are awake now. */
-bool takt_machine_woke(struct takt_machine *machine);
 const struct takt_gpu_facts *takt_machine_facts(const struct takt_machine *machine, uint32_t gpu);
 /* Has the GPU asked how it is cut now; returns at once. The eventfd of takt_machine_notify is
  * written when it has answered. */
@@ -282,9 +273,6 @@ struct takt_gpu_link takt_machine_link(const struct takt_machine *machine, uint3
  */
 void takt_machine_sample(struct takt_machine *machine, uint32_t gpu);
 void takt_machine_tick(struct takt_machine *machine, uint32_t gpu);
-/* A sample for which the GPU is woken if it sleeps. It sleeps on afterwards, unless the kernel says
- * otherwise by then. */
-void takt_machine_wake(struct takt_machine *machine, uint32_t gpu);
 
 /* Copy of the newest finished sample. Never waits for the driver. -EAGAIN before the first. */
 int takt_machine_reading(struct takt_machine *machine, uint32_t gpu, struct takt_gpu_reading *ret);

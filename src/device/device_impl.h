@@ -44,7 +44,6 @@ struct takt_source_config {
 	char *path;	  /* of the library or the recording; NULL = the default */
 	char *sysfs_root; /* never NULL */
 	bool for_view;	  /* as of a machine */
-	bool leaves_asleep;
 };
 
 struct takt_source_ops {
@@ -61,10 +60,6 @@ struct takt_source_ops {
 	 */
 	bool (*facts)(struct takt_source *source, uint32_t gpu, uint32_t step,
 		      struct takt_gpu_facts *facts);
-
-	/* Optional: whether the GPU is to be left asleep now; asked on any thread, also about a GPU
-	 * of another's. *facts, unless NULL, gets what is known of it all the same. */
-	bool (*asleep)(struct takt_source *source, uint32_t gpu, struct takt_gpu_facts *facts);
 
 	/* Called once every GPU that answers has its facts, on `gpu`'s worker. */
 	struct takt_gpu_link (*link)(struct takt_source *source, uint32_t gpu, uint32_t other);

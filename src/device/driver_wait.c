@@ -18,7 +18,7 @@ struct takt_driver_wait {
 	pthread_mutex_t lock;
 	pthread_cond_t stop_cond;
 	unsigned holders;
-	bool stopped, over, wake;
+	bool stopped, over;
 	uint64_t every_ns;
 	struct takt_machine_config config; /* strings owned */
 	char *nvml_path, *sysfs_root;
@@ -49,7 +49,7 @@ static bool pause_once(struct takt_driver_wait *wait)
 	bool stopped;
 
 	pthread_mutex_lock(&wait->lock);
-	while (!wait->stopped && !wait->wake &&
+	while (!wait->stopped &&
 	       pthread_cond_timedwait(&wait->stop_cond, &wait->lock, &at) != ETIMEDOUT)
 		;
 	stopped = wait->stopped;
@@ -57,49 +57,14 @@ static bool pause_once(struct takt_driver_wait *wait)
 	return !stopped;
 }
 
-static bool all_left_asleep(const struct takt_driver_wait *wait)
+/* How many GPUs the driver has now, or why it does not say. */
+static int look(const struct takt_driver_wait *wait)
 {
-	return wait->config.leaves_asleep && takt_sysfs_all_asleep(wait->config.sysfs_root);
-}
-
-static bool take_wake(struct takt_driver_wait *wait)
-{
-	bool wake;
-
-	pthread_mutex_lock(&wait->lock);
-	wake = wait->wake;
-	wait->wake = false;
-	pthread_mutex_unlock(&wait->lock);
-	return wake;
-}
-
-/* Who a GPU is can be asked of one that is awake only, so asking wakes it. */
-static int wake_all(const struct takt_driver_wait *wait)
-{
-	struct takt_machine_config config = wait->config;
-	struct takt_gpu_facts facts = {0};
 	struct takt_source *source;
 	int rc;
 
-	config.leaves_asleep = false;
-	rc = takt_source_open(&takt_source_nvml, &config, open_ns, &source, NULL);
-	if (rc < 0)
-		return rc;
-	for (uint32_t gpu = 0; gpu < source->gpu_count; gpu++)
-		(void)source->ops->facts(source, gpu, 0, &facts);
-	takt_source_unref(source);
-	return 0;
-}
-
-/* How many GPUs the driver has now, or why it does not say. */
-static int look(struct takt_driver_wait *wait)
-{
-	bool wake = take_wake(wait);
-	struct takt_source *source;
-	int rc = all_left_asleep(wait) && wake ? wake_all(wait) : 0;
-
-	if (rc < 0 || all_left_asleep(wait))
-		return rc;
+	if (wait->config.leaves_asleep && takt_sysfs_all_asleep(wait->config.sysfs_root))
+		return 0;
 	rc = takt_source_open(&takt_source_nvml, &wait->config, open_ns, &source, NULL);
 	if (rc < 0)
 		return rc;
@@ -195,16 +160,6 @@ bool takt_driver_wait_is_over(struct takt_driver_wait *wait)
 	over = wait->over;
 	pthread_mutex_unlock(&wait->lock);
 	return over;
-}
-
-void takt_driver_wait_wake(struct takt_driver_wait *wait)
-{
-	if (!wait || !all_left_asleep(wait))
-		return;
-	pthread_mutex_lock(&wait->lock);
-	wait->wake = true;
-	pthread_cond_signal(&wait->stop_cond);
-	pthread_mutex_unlock(&wait->lock);
 }
 
 void takt_driver_wait_free(struct takt_driver_wait *wait)

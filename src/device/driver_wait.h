@@ -23,10 +23,6 @@ int takt_driver_wait_new(const struct takt_machine_config *config, uint64_t ever
 /* Whether the driver answered and has a GPU; once true it stays so. NULL = false. */
 bool takt_driver_wait_is_over(struct takt_driver_wait *wait);
 
-/* Somebody wants a GPU: if all sleep and are left asleep, they are woken at the next look, which is
- * now. NULL is allowed. */
-void takt_driver_wait_wake(struct takt_driver_wait *wait);
-
 /* Does not wait for the thread, which may be in the driver. NULL is allowed. */
 void takt_driver_wait_free(struct takt_driver_wait *wait);
 

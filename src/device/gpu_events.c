@@ -29,19 +29,12 @@ static int refused(int code, const char *what, struct takt_err *err)
 	return rc;
 }
 
-/* Without its place on the bus each GPU is asked until it is found: that wakes those that sleep. */
-static int find_device(const struct takt_nvml_api *api, const char *uuid, const char *bus_id,
-		       struct nvml_device **ret, struct takt_err *err)
+static int find_device(const struct takt_nvml_api *api, const char *uuid, struct nvml_device **ret,
+		       struct takt_err *err)
 {
 	uint32_t count = 0;
-	int code;
+	int code = api->count(&count);
 
-	if (uuid[0] == '\0')
-		return takt_err_set(err, -TAKT_E_NOT_FOUND, "a GPU that did not say what it is");
-	if (bus_id && bus_id[0] && api->handle_by_bus &&
-	    api->handle_by_bus(bus_id, ret) == NVML_SUCCESS)
-		return 0;
-	code = api->count(&count);
 	if (code != NVML_SUCCESS)
 		return refused(code, "count the GPUs", err);
 	for (uint32_t i = 0; i < count; i++) {
@@ -55,12 +48,12 @@ static int find_device(const struct takt_nvml_api *api, const char *uuid, const 
 	return takt_err_set(err, -TAKT_E_NOT_FOUND, "the driver shows no GPU '%.100s'", uuid);
 }
 
-static int listen_to(struct takt_gpu_events *events, const char *uuid, const char *bus_id,
-		     struct nvml_device **ret, struct takt_err *err)
+static int listen_to(struct takt_gpu_events *events, const char *uuid, struct nvml_device **ret,
+		     struct takt_err *err)
 {
 	struct nvml_device *device = NULL;
 	uint64_t types = 0;
-	int code, rc = find_device(&events->api, uuid, bus_id, &device, err);
+	int code, rc = find_device(&events->api, uuid, &device, err);
 
 	if (rc < 0)
 		return rc;
@@ -91,9 +84,8 @@ static int start(struct takt_gpu_events *events, struct takt_err *err)
 	return code == NVML_SUCCESS ? 0 : refused(code, "listen to events", err);
 }
 
-int takt_gpu_events_open(const char *nvml_path, const char *const *uuids,
-			 const char *const *bus_ids, size_t count, struct takt_gpu_events **ret,
-			 uint64_t *ret_deaf, struct takt_err *err)
+int takt_gpu_events_open(const char *nvml_path, const char *const *uuids, size_t count,
+			 struct takt_gpu_events **ret, uint64_t *ret_deaf, struct takt_err *err)
 {
 	uint64_t deaf = 0;
 	struct takt_gpu_events *events = takt_zalloc(sizeof(*events));
@@ -103,8 +95,7 @@ int takt_gpu_events_open(const char *nvml_path, const char *const *uuids,
 	if (rc == 0)
 		rc = start(events, err);
 	for (size_t i = 0; rc == 0 && i < count; i++) {
-		rc = listen_to(events, uuids[i], bus_ids ? bus_ids[i] : NULL, &events->devices[i],
-			       err);
+		rc = listen_to(events, uuids[i], &events->devices[i], err);
 		if (rc < 0 && ret_deaf) {
 			deaf |= UINT64_C(1) << i;
 			rc = 0;

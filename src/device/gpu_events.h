@@ -28,13 +28,11 @@ struct takt_gpu_event {
 struct takt_gpu_events;
 
 /* Listens to the GPUs of these UUIDs (64 at most) from now on. nvml_path as in takt_machine_config.
- * bus_ids, unless NULL, has their places on the bus: no other GPU is asked then, or woken.
  * One that tells no such events (many desktop boards have no ECC) is fine as long as it tells some;
  * -TAKT_E_UNSUPPORTED when one tells none, -TAKT_E_NOT_FOUND for an unknown UUID. With ret_deaf
  * (may be NULL) such a GPU is no error but its bit is set. */
-int takt_gpu_events_open(const char *nvml_path, const char *const *uuids,
-			 const char *const *bus_ids, size_t count, struct takt_gpu_events **ret,
-			 uint64_t *ret_deaf, struct takt_err *err);
+int takt_gpu_events_open(const char *nvml_path, const char *const *uuids, size_t count,
+			 struct takt_gpu_events **ret, uint64_t *ret_deaf, struct takt_err *err);
 /* The next one that has happened: 1, 0 when there is none; does not wait. Negative when the driver
  * tells no more (it was loaded anew): close, and open again. */
 int takt_gpu_events_next(struct takt_gpu_events *events, struct takt_gpu_event *ret);

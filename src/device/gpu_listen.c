@@ -24,7 +24,7 @@ enum {
 
 struct takt_gpu_listen {
 	char nvml_path[PATH_MAX];
-	char uuids[TAKT_DEVICE_MAX_GPUS][96], bus_ids[TAKT_DEVICE_MAX_GPUS][32];
+	char uuids[TAKT_DEVICE_MAX_GPUS][96];
 	uint32_t count;
 	pthread_t thread;
 	atomic_uint refs;
@@ -84,15 +84,13 @@ static void say_who_is_deaf(struct takt_gpu_listen *listen, uint64_t deaf)
 
 static bool open_events(struct takt_gpu_listen *listen)
 {
-	const char *uuids[TAKT_DEVICE_MAX_GPUS], *bus_ids[TAKT_DEVICE_MAX_GPUS];
+	const char *uuids[TAKT_DEVICE_MAX_GPUS];
 	struct takt_err err;
 	uint64_t deaf;
 
-	for (uint32_t gpu = 0; gpu < listen->count; gpu++) {
+	for (uint32_t gpu = 0; gpu < listen->count; gpu++)
 		uuids[gpu] = listen->uuids[gpu];
-		bus_ids[gpu] = listen->bus_ids[gpu];
-	}
-	if (takt_gpu_events_open(listen->nvml_path[0] ? listen->nvml_path : NULL, uuids, bus_ids,
+	if (takt_gpu_events_open(listen->nvml_path[0] ? listen->nvml_path : NULL, uuids,
 				 listen->count, &listen->events, &deaf, &err) < 0) {
 		set_why(listen, err.msg);
 		return false;
@@ -164,9 +162,8 @@ static void *listen_main(void *opaque)
 	return NULL;
 }
 
-int takt_gpu_listen_open(const char *nvml_path, const char *const *uuids,
-			 const char *const *bus_ids, uint32_t count, struct takt_gpu_listen **ret,
-			 struct takt_err *err)
+int takt_gpu_listen_open(const char *nvml_path, const char *const *uuids, uint32_t count,
+			 struct takt_gpu_listen **ret, struct takt_err *err)
 {
 	struct takt_gpu_listen *listen = takt_zalloc(sizeof(*listen));
 	int rc;
@@ -178,10 +175,8 @@ int takt_gpu_listen_open(const char *nvml_path, const char *const *uuids,
 	takt_cond_init_mono(&listen->wake);
 	takt_strcpy(listen->nvml_path, sizeof(listen->nvml_path), nvml_path ? nvml_path : "");
 	listen->count = count < TAKT_DEVICE_MAX_GPUS ? count : TAKT_DEVICE_MAX_GPUS;
-	for (uint32_t gpu = 0; gpu < listen->count; gpu++) {
+	for (uint32_t gpu = 0; gpu < listen->count; gpu++)
 		takt_strcpy(listen->uuids[gpu], sizeof(listen->uuids[gpu]), uuids[gpu]);
-		takt_strcpy(listen->bus_ids[gpu], sizeof(listen->bus_ids[gpu]), bus_ids[gpu]);
-	}
 	takt_strcpy(listen->why, sizeof(listen->why), "the driver has not answered yet");
 	rc = takt_worker_thread(&listen->thread, "xids", listen_main, listen);
 	if (rc < 0) {

@@ -31,13 +31,11 @@ struct takt_heard {
 
 struct takt_gpu_listen;
 
-/* Listens to the GPUs of these UUIDs, at these places on the bus (64 at most; "" = not known), from
- * a moment after this returns. Whether the driver tells anything at all is known later:
- * takt_gpu_listen_why. Heap object; close ends the thread, one that is stuck in the driver is left
- * behind. NULL is fine. */
-int takt_gpu_listen_open(const char *nvml_path, const char *const *uuids,
-			 const char *const *bus_ids, uint32_t count, struct takt_gpu_listen **ret,
-			 struct takt_err *err);
+/* Listens to the GPUs of these UUIDs (64 at most; "" = one that is not known), from a moment after
+ * this returns. Whether the driver tells anything at all is known later: takt_gpu_listen_why. Heap
+ * object; close ends the thread, one that is stuck in the driver is left behind. NULL is fine. */
+int takt_gpu_listen_open(const char *nvml_path, const char *const *uuids, uint32_t count,
+			 struct takt_gpu_listen **ret, struct takt_err *err);
 void takt_gpu_listen_close(struct takt_gpu_listen *listen);
 
 /* The next that was heard, the oldest first; false when there is none. Of a flood the oldest are

@@ -29,7 +29,6 @@ struct takt_machine {
 	struct gpu {
 		struct takt_worker *worker; /* holds a reference */
 		bool answers;		    /* had all its facts in time */
-		bool slept;		    /* it had none, since it was left asleep */
 		struct takt_gpu_facts facts;
 		struct takt_gpu_link links[TAKT_DEVICE_MAX_GPUS]; /* by our numbers */
 	} * gpus;						  /* owned, in PCI order */
@@ -144,7 +143,6 @@ static void gather_facts(struct takt_machine *machine, struct takt_mono deadline
 		struct gpu *gpu = &machine->gpus[g - 1];
 
 		gpu->answers = takt_worker_facts(gpu->worker, deadline, &gpu->facts);
-		gpu->slept = !gpu->answers && takt_worker_slept(gpu->worker);
 		machine->info.simulated |= board_is_simulated(&gpu->facts);
 	}
 	sort_gpus(machine);
@@ -292,29 +290,14 @@ const struct takt_gpu_facts *takt_machine_facts(const struct takt_machine *machi
 	return gpu < machine->gpu_count ? &machine->gpus[gpu].facts : NULL;
 }
 
-static bool knows_more(const struct gpu *gpu)
+bool takt_machine_knows_more(struct takt_machine *machine)
 {
 	struct takt_gpu_facts facts;
 
-	return !gpu->answers && takt_worker_facts(gpu->worker, (struct takt_mono){0}, &facts) &&
-	       (facts.has & TAKT_FACT_UUID);
-}
-
-bool takt_machine_knows_more(struct takt_machine *machine)
-{
 	for (uint32_t g = 0; g < machine->gpu_count; g++)
-		if (knows_more(&machine->gpus[g]))
-			return true;
-	return false;
-}
-
-bool takt_machine_woke(struct takt_machine *machine)
-{
-	struct takt_gpu_reading reading;
-
-	for (uint32_t g = 0; g < machine->gpu_count; g++)
-		if (machine->gpus[g].slept && knows_more(&machine->gpus[g]) &&
-		    takt_machine_reading(machine, g, &reading) == 0 && !reading.asleep)
+		if (!machine->gpus[g].answers &&
+		    takt_worker_facts(machine->gpus[g].worker, (struct takt_mono){0}, &facts) &&
+		    (facts.has & TAKT_FACT_UUID))
 			return true;
 	return false;
 }
@@ -368,14 +351,6 @@ void takt_machine_tick(struct takt_machine *machine, uint32_t gpu)
 	for (uint32_t g = 0; g < machine->gpu_count; g++)
 		if (is_asked(g, gpu))
 			takt_worker_ask_tick(machine->gpus[g].worker);
-}
-
-void takt_machine_wake(struct takt_machine *machine, uint32_t gpu)
-{
-	if (gpu >= machine->gpu_count)
-		return;
-	announce(machine, gpu);
-	takt_worker_wake(machine->gpus[gpu].worker);
 }
 
 int takt_machine_reading(struct takt_machine *machine, uint32_t gpu, struct takt_gpu_reading *ret)

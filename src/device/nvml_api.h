@@ -24,7 +24,6 @@ struct takt_nvml_api {
 	nvmlSystemGetCudaDriverVersion_fn *cuda_version;
 	nvmlDeviceGetCount_v2_fn *count;
 	nvmlDeviceGetHandleByIndex_v2_fn *handle_by_index;
-	nvmlDeviceGetHandleByPciBusId_v2_fn *handle_by_bus;
 
 	nvmlDeviceGetName_fn *name;
 	nvmlDeviceGetUUID_fn *uuid;
@@ -162,7 +161,7 @@ enum takt_gpm {
 struct takt_nvml_gpu {
 	/* Written by the GPU's worker before `attached`, constant afterwards. */
 	struct nvml_device *device;
-	char pci_bus_id[32]; /* "" = unknown; with by_bus since the driver was started */
+	char pci_bus_id[32]; /* "" = unknown */
 	atomic_bool attached;
 
 	struct takt_nvml_ports ports; /* written by the worker before ports_known */
@@ -186,20 +185,13 @@ struct takt_nvml {
 	struct takt_nvml_api api;
 	char *sysfs_root; /* owned */
 	bool for_view;	  /* facts that no view shows are left out */
-	bool leaves_asleep;
-	bool by_bus; /* a GPU slept at the start: they are found by their places on the bus */
 	struct takt_nvml_gpu gpus[TAKT_DEVICE_MAX_GPUS];
 };
 
 /* Handle of the GPU; tries to get it where that failed before. NVML code. */
 int takt_nvml_attach(struct takt_nvml *nvml, uint32_t gpu);
 
-/* nvml_sleep.c: which GPU is which, where asking the driver would wake one. The driver is started
- * and has counted its GPUs. */
-void takt_nvml_find_asleep(struct takt_nvml *nvml);
-
 /* As the operations of the same name in device_impl.h. */
-bool takt_nvml_asleep(struct takt_source *source, uint32_t gpu, struct takt_gpu_facts *facts);
 bool takt_nvml_facts(struct takt_source *source, uint32_t gpu, uint32_t step,
 		     struct takt_gpu_facts *facts);
 void takt_nvml_mig_facts(struct takt_source *source, uint32_t gpu, struct takt_gpu_facts *facts);

@@ -37,7 +37,6 @@ static const struct symbol symbols[] = {
 	REQUIRED(shutdown, "nvmlShutdown"),
 	REQUIRED(count, "nvmlDeviceGetCount_v2", "nvmlDeviceGetCount"),
 	REQUIRED(handle_by_index, "nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetHandleByIndex"),
-	ROW(handle_by_bus, "nvmlDeviceGetHandleByPciBusId_v2"),
 	ROW(driver_version, "nvmlSystemGetDriverVersion"),
 	ROW(nvml_version, "nvmlSystemGetNVMLVersion"),
 	ROW(cuda_version, "nvmlSystemGetCudaDriverVersion_v2", "nvmlSystemGetCudaDriverVersion"),

@@ -66,8 +66,6 @@ static int start_driver(struct takt_nvml *nvml, const struct takt_source_config 
 	rc = count_gpus(nvml, err);
 	if (rc < 0)
 		(void)nvml->api.shutdown();
-	else
-		takt_nvml_find_asleep(nvml);
 	return rc;
 }
 
@@ -82,7 +80,6 @@ static int open_nvml(const struct takt_source_config *config, struct takt_source
 	nvml->base.ops = &takt_source_nvml;
 	atomic_init(&nvml->base.refs, 1);
 	nvml->for_view = config->for_view;
-	nvml->leaves_asleep = config->leaves_asleep;
 	nvml->sysfs_root = takt_strdup(config->sysfs_root);
 	rc = nvml->sysfs_root ? start_driver(nvml, config, err)
 			      : takt_err_set(err, -ENOMEM, "driver state");
@@ -129,12 +126,10 @@ int takt_nvml_attach(struct takt_nvml *nvml, uint32_t gpu)
 
 	if (atomic_load(&g->attached))
 		return NVML_SUCCESS;
-	code = nvml->by_bus ? nvml->api.handle_by_bus(g->pci_bus_id, &g->device)
-			    : nvml->api.handle_by_index(gpu, &g->device);
+	code = nvml->api.handle_by_index(gpu, &g->device);
 	if (code != NVML_SUCCESS)
 		return code;
-	if (!nvml->by_bus)
-		read_pci_id(&nvml->api, g);
+	read_pci_id(&nvml->api, g);
 	atomic_store(&g->attached, true);
 	return NVML_SUCCESS;
 }
@@ -143,7 +138,6 @@ const struct takt_source_ops takt_source_nvml = {
 	.name = "nvml",
 	.open = open_nvml,
 	.close = close_nvml,
-	.asleep = takt_nvml_asleep,
 	.facts = takt_nvml_facts,
 	.link = takt_nvml_link,
 	.sample = takt_nvml_sample,

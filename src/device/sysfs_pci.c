@@ -107,18 +107,12 @@ static bool has_driver(const char *root, const char *pci_bus_id, const char *wan
 	return strcmp(name ? name + 1 : driver, wanted) == 0;
 }
 
-static bool is_suspended(const char *root, const char *pci_bus_id)
+static bool is_asleep(const char *root, const char *pci_bus_id)
 {
 	char line[32];
 
 	return read_line(root, pci_bus_id, "power/runtime_status", line, sizeof(line)) &&
 	       strncmp(line, "suspend", 7) == 0; /* suspended, suspending */
-}
-
-bool takt_sysfs_asleep(const char *root, const char *pci_bus_id)
-{
-	return is_suspended(root, pci_bus_id) && is_board(root, pci_bus_id) &&
-	       has_driver(root, pci_bus_id, "nvidia");
 }
 
 /* How many GPUs, those of the driver or those of none, and how many of them sleep. */
@@ -136,49 +130,11 @@ static uint32_t count_gpus(const char *root, const char *driver, uint32_t *ret_a
 		if (!is_board(root, entry->d_name) || !has_driver(root, entry->d_name, driver))
 			continue;
 		gpus++;
-		*ret_asleep += is_suspended(root, entry->d_name);
+		*ret_asleep += is_asleep(root, entry->d_name);
 	}
 	if (devices)
 		closedir(devices);
 	return gpus;
-}
-
-/* Puts it among the first `count`, which are in order; one too many is the last. */
-static uint32_t put_in_order(char (*ret)[TAKT_SYSFS_ID], uint32_t count, uint32_t max,
-			     const struct takt_pci_id *id)
-{
-	char text[TAKT_SYSFS_ID];
-	uint32_t at = count;
-
-	snprintf(text, sizeof(text), "%08X:%02X:%02X.%X", id->domain, id->bus, id->device,
-		 id->function);
-	while (at > 0 && takt_pci_id_compare(text, ret[at - 1]) < 0)
-		at--;
-	if (at == max)
-		return count;
-	count += count < max;
-	memmove(ret[at + 1], ret[at], (count - 1 - at) * sizeof(*ret));
-	memcpy(ret[at], text, sizeof(text));
-	return count;
-}
-
-uint32_t takt_sysfs_gpus(const char *root, char (*ret)[TAKT_SYSFS_ID], uint32_t max)
-{
-	uint32_t count = 0;
-	char path[PATH_MAX];
-	struct dirent *entry;
-	struct takt_pci_id id;
-	DIR *devices;
-
-	snprintf(path, sizeof(path), "%s/bus/pci/devices", root);
-	devices = opendir(path);
-	while (devices && (entry = readdir(devices)) != NULL)
-		if (takt_pci_id_parse(entry->d_name, &id) && is_board(root, entry->d_name) &&
-		    has_driver(root, entry->d_name, "nvidia"))
-			count = put_in_order(ret, count, max, &id);
-	if (devices)
-		closedir(devices);
-	return count;
 }
 
 bool takt_sysfs_all_asleep(const char *root)

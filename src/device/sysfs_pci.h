@@ -18,16 +18,6 @@ bool takt_sysfs_cpus(const char *root, const char *pci_bus_id, uint64_t *ret, si
  * the driver for anything wakes them. */
 bool takt_sysfs_all_asleep(const char *root);
 
-/* Whether that is a GPU of the driver and the kernel has suspended it. */
-bool takt_sysfs_asleep(const char *root, const char *pci_bus_id);
-
-enum {
-	TAKT_SYSFS_ID = 32, /* a bus id in the driver's spelling, "00000000:07:00.0" */
-};
-
-/* The driver's GPUs in the order of the bus; at most `max` of those that there are. */
-uint32_t takt_sysfs_gpus(const char *root, char (*ret)[TAKT_SYSFS_ID], uint32_t max);
-
 /* Whether there is a GPU of NVIDIA's that its driver has, or that no driver has (yet). */
 bool takt_sysfs_has_gpu(const char *root);
 

@@ -27,7 +27,6 @@ static const uint64_t slow_every_ns = TAKT_NS_PER_S;
 /* Samples of a tick come a little early or late; a second-old slow part is read at the tick nearest
  * to its second. */
 static const uint64_t slow_slack_ns = 50 * TAKT_NS_PER_MS;
-static const uint64_t sleep_look_ns = TAKT_NS_PER_S;
 static const uint64_t late_ns = 20 * TAKT_NS_PER_MS;
 /* A GPU whose sample takes longer is left to its own thread, so that it does not hold up others. */
 static const uint64_t long_ns = 10 * TAKT_NS_PER_MS;
@@ -126,13 +125,6 @@ static void finish_driver(struct takt_worker *worker)
 	pthread_cond_broadcast(&worker->done);
 }
 
-static bool is_left_asleep(struct takt_worker *worker, uint32_t gpu, struct takt_gpu_facts *facts)
-{
-	struct takt_source *source = worker->source;
-
-	return source->ops->asleep && source->ops->asleep(source, gpu, facts);
-}
-
 static void read_facts(struct takt_worker *worker)
 {
 	const struct takt_source_ops *ops = worker->source->ops;
@@ -148,17 +140,6 @@ static void read_facts(struct takt_worker *worker)
 	worker->facts_done = true;
 }
 
-/* The facts, or the place on the bus of one that is left asleep. */
-static void learn(struct takt_worker *worker)
-{
-	worker->slept = !worker->want_wake &&
-			is_left_asleep(worker, worker->at_source, &worker->facts_work);
-	if (worker->slept)
-		worker->facts = worker->facts_work;
-	else
-		read_facts(worker);
-}
-
 static void read_links(struct takt_worker *worker)
 {
 	struct takt_source *source = worker->source;
@@ -168,7 +149,7 @@ static void read_links(struct takt_worker *worker)
 	for (uint32_t other = 0; other < source->gpu_count; other++) {
 		struct takt_gpu_link link = {0};
 
-		if (other != worker->at_source && !is_left_asleep(worker, other, NULL))
+		if (other != worker->at_source)
 			link = source->ops->link(source, worker->at_source, other);
 		pthread_mutex_lock(&worker->lock);
 		worker->links[other] = link;
@@ -200,7 +181,7 @@ static void read_parts(struct takt_worker *worker, uint32_t parts, struct takt_m
 	if (parts & TAKT_PART_SLOW)
 		reading->vitals.has = 0;
 	reading->last_rc = 0;
-	reading->lost = reading->asleep = false;
+	reading->lost = false;
 	worker->source->ops->sample(worker->source, worker->at_source, parts, reading);
 	if (reading->lost)
 		reading->has = reading->vitals.has = 0;
@@ -212,41 +193,20 @@ static void read_parts(struct takt_worker *worker, uint32_t parts, struct takt_m
 	reading->seq++;
 }
 
-/* One that was lost when last asked is asked on: the kernel's word is not the driver's. */
-static bool sees_asleep(struct takt_worker *worker)
-{
-	struct takt_gpu_reading *reading = &worker->work_reading;
-
-	if (reading->lost || !is_left_asleep(worker, worker->at_source, NULL))
-		return false;
-	if (!reading->asleep)
-		reading->awake_at = reading->at;
-	reading->asleep = true;
-	reading->has = reading->vitals.has = 0;
-	reading->proc_count = reading->procs_dropped = 0;
-	reading->last_rc = 0;
-	reading->slow_at = (struct takt_mono){0};
-	reading->at = now_mono();
-	reading->seq++;
-	return true;
-}
-
 static void sample(struct takt_worker *worker)
 {
 	struct takt_gpu_reading *reading = &worker->work_reading;
 	atomic_uint_least64_t *busy = &worker->wake->busy[worker->at_source];
 	struct takt_mono begin = now_mono();
-	bool wakes = worker->want_wake;
 	uint32_t parts = TAKT_PART_FAST;
 
 	if (worker->want_full || reading->slow_at.ns == 0 || reading->lost ||
 	    takt_mono_elapsed_ns(begin, reading->slow_at) + slow_slack_ns >= slow_every_ns)
 		parts = worker->part_mask;
-	worker->want_full = worker->want_tick = worker->want_wake = false;
+	worker->want_full = worker->want_tick = false;
 
 	begin_driver(worker);
-	if (wakes || !sees_asleep(worker))
-		read_parts(worker, parts, begin);
+	read_parts(worker, parts, begin);
 	worker->takes_long = takt_mono_elapsed_ns(reading->at, begin) > long_ns;
 	pthread_mutex_lock(&worker->lock);
 	copy_reading(&worker->reading, reading);
@@ -302,43 +262,18 @@ static bool take_up(struct takt_worker *worker)
 	return true;
 }
 
-/* Of one that is left asleep nothing is done but to look whether it still sleeps. */
-static bool take_up_asleep(struct takt_worker *worker)
-{
-	learn(worker);
-	if (!worker->slept)
-		write_eventfd(worker->wake);
-	else if (worker->want_full || worker->want_tick)
-		sample(worker);
-	else
-		return false;
-	return true;
-}
-
-static void rest(struct takt_worker *worker)
-{
-	struct takt_mono until = takt_mono_add(now_mono(), sleep_look_ns);
-	struct timespec at = {.tv_sec = (time_t)(until.ns / TAKT_NS_PER_S),
-			      .tv_nsec = (long)(until.ns % TAKT_NS_PER_S)};
-
-	if (worker->slept)
-		(void)pthread_cond_timedwait(&worker->work, &worker->lock, &at);
-	else
-		pthread_cond_wait(&worker->work, &worker->lock);
-}
-
 static void *worker_main(void *opaque)
 {
 	struct takt_worker *worker = opaque;
 
 	pthread_mutex_lock(&worker->lock);
-	learn(worker);
+	read_facts(worker);
 	pthread_cond_broadcast(&worker->done);
 	while (!worker->want_stop) {
-		if (worker->slept ? take_up_asleep(worker) : take_up(worker))
+		if (take_up(worker))
 			pthread_cond_broadcast(&worker->done);
 		else
-			rest(worker);
+			pthread_cond_wait(&worker->work, &worker->lock);
 	}
 	pthread_mutex_unlock(&worker->lock);
 
@@ -473,22 +408,12 @@ bool takt_worker_facts(struct takt_worker *worker, struct takt_mono deadline,
 	bool done;
 
 	pthread_mutex_lock(&worker->lock);
-	while (!worker->facts_done && !worker->slept && wait_until(worker, deadline))
+	while (!worker->facts_done && wait_until(worker, deadline))
 		;
 	*ret = worker->facts;
 	done = worker->facts_done;
 	pthread_mutex_unlock(&worker->lock);
 	return done;
-}
-
-bool takt_worker_slept(struct takt_worker *worker)
-{
-	bool slept;
-
-	pthread_mutex_lock(&worker->lock);
-	slept = worker->slept;
-	pthread_mutex_unlock(&worker->lock);
-	return slept;
 }
 
 void takt_worker_ask_mig(struct takt_worker *worker)
@@ -542,14 +467,6 @@ void takt_worker_ask_sample(struct takt_worker *worker)
 {
 	pthread_mutex_lock(&worker->lock);
 	worker->want_full = true;
-	pthread_cond_signal(&worker->work);
-	pthread_mutex_unlock(&worker->lock);
-}
-
-void takt_worker_wake(struct takt_worker *worker)
-{
-	pthread_mutex_lock(&worker->lock);
-	worker->want_full = worker->want_wake = true;
 	pthread_cond_signal(&worker->work);
 	pthread_mutex_unlock(&worker->lock);
 }

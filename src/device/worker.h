@@ -47,9 +47,7 @@ struct takt_worker {
 
 	/* Behind the lock. */
 	bool want_stop, want_links, want_full, want_tick, want_mig;
-	bool want_wake; /* with want_full: whether it sleeps or not */
-	bool slept;	/* facts are not read: it is left asleep */
-	bool mig_seen;	/* facts have an answer that was not fetched */
+	bool mig_seen; /* facts have an answer that was not fetched */
 	bool facts_done, links_done, ended;
 	struct takt_mono busy_since; /* 0 = nobody is in the driver for this GPU */
 	uint32_t link_count;	     /* GPUs at the source */
@@ -74,13 +72,9 @@ int takt_worker_start(struct takt_source *source, struct takt_wake *wake, uint32
 void takt_worker_stop(struct takt_worker *worker);
 void takt_worker_join(struct takt_worker *worker, struct takt_mono deadline);
 
-/* Copy of the facts as soon as they are complete, or of what there is at the deadline, or of a GPU
- * that is left asleep: false. */
+/* Copy of the facts as soon as they are complete, or of what there is at the deadline: false. */
 bool takt_worker_facts(struct takt_worker *worker, struct takt_mono deadline,
 		       struct takt_gpu_facts *ret);
-
-/* Whether its facts are not known because it was left asleep, and still is. */
-bool takt_worker_slept(struct takt_worker *worker);
 
 /* As takt_machine_look_at_mig and takt_machine_seen_mig; the latter fills the facts whole. */
 void takt_worker_ask_mig(struct takt_worker *worker);
@@ -95,7 +89,6 @@ void takt_worker_links(struct takt_worker *worker, struct takt_mono deadline,
  * be the one that wakes the caller. */
 void takt_worker_announce(struct takt_worker *worker, struct takt_mono now);
 void takt_worker_ask_sample(struct takt_worker *worker);
-void takt_worker_wake(struct takt_worker *worker); /* as takt_machine_wake */
 void takt_worker_ask_tick(struct takt_worker *worker);
 
 /* A tick's sample by the calling thread, which may be in the driver for long. Left to the worker

@@ -196,27 +196,10 @@ static uint64_t judge_lost(const struct takt_doctor_facts *facts, struct takt_do
 	return lost;
 }
 
-/* Nothing is wrong with one that sleeps, and nothing is known of it. */
-static uint32_t say_who_sleeps(const struct takt_doctor_facts *facts,
-			       struct takt_doctor_report *report)
-{
-	uint64_t asleep = 0;
-
-	for (uint32_t i = 0; i < facts->gpu_count; i++)
-		if (facts->gpu[i].last.asleep)
-			asleep |= 1ull << i;
-	if (asleep)
-		takt_doctor_say(report, TAKT_DOCTOR_INFO, asleep, TAKT_DO_NONE, NULL,
-				"asleep (suspended to save power) and left so: nothing was asked "
-				"about it, nor how any board is set up");
-	return (uint32_t)__builtin_popcountll(asleep);
-}
-
 void takt_doctor_check_presence(const struct takt_doctor_facts *facts,
 				struct takt_doctor_report *report)
 {
 	uint64_t lost = judge_lost(facts, report);
-	uint32_t asleep = say_who_sleeps(facts, report);
 	uint32_t seen = 0;
 	bool gone = false;
 
@@ -238,7 +221,7 @@ void takt_doctor_check_presence(const struct takt_doctor_facts *facts,
 		else if (strcmp(pci->driver, "nouveau") == 0)
 			judge_missing(facts, pci, report);
 	}
-	if (facts->asked == TAKT_ASKED_YES && seen == facts->pci_count && lost == 0 && !asleep)
+	if (facts->asked == TAKT_ASKED_YES && seen == facts->pci_count && lost == 0)
 		takt_doctor_say(report, TAKT_DOCTOR_PASS, 0, TAKT_DO_NONE, NULL,
 				"all %u GPU%s on the bus answer%s", seen, seen == 1 ? "" : "s",
 				seen == 1 ? "s" : "");

@@ -117,22 +117,6 @@ void takt_doctor_see(struct takt_doctor_gpu *gpu, const struct takt_gpu_reading 
 		gpu->least_held_bytes = r->mem_used_bytes;
 }
 
-/* That nothing is known of GPUs which sleep is said once, by gpu-presence. */
-static void drop_what_sleep_hides(const struct takt_doctor_facts *facts,
-				  struct takt_doctor_report *report)
-{
-	uint64_t asleep = 0;
-	size_t kept = 0;
-
-	for (uint32_t i = 0; i < facts->gpu_count; i++)
-		if (facts->gpu[i].last.asleep)
-			asleep |= 1ull << i;
-	TAKT_VEC_EACH (f, &report->findings)
-		if (f->verdict != TAKT_DOCTOR_UNKNOWN || !f->gpus || (f->gpus & ~asleep))
-			report->findings.at[kept++] = *f;
-	report->findings.len = kept;
-}
-
 void takt_doctor_judge(const struct takt_doctor_facts *facts, struct takt_doctor_report *ret)
 {
 	*ret = (struct takt_doctor_report){.looked = facts->asked == TAKT_ASKED_YES};
@@ -142,7 +126,6 @@ void takt_doctor_judge(const struct takt_doctor_facts *facts, struct takt_doctor
 		ret->check = check;
 		check->judge(facts, ret);
 	}
-	drop_what_sleep_hides(facts, ret);
 	takt_doctor_plan(ret);
 }
 

@@ -24,16 +24,13 @@ enum {
 /* Whether asking would change something: wake a GPU, load the module. */
 static enum takt_doctor_asked may_ask(const struct takt_doctor_facts *facts)
 {
-	uint32_t ours = 0, asleep = 0;
+	uint32_t ours = 0;
 
 	for (uint32_t i = 0; i < facts->pci_count; i++) {
-		if (strcmp(facts->pci[i].driver, "vfio-pci") == 0)
-			continue;
-		ours++;
-		asleep += facts->pci[i].asleep;
+		if (facts->pci[i].asleep)
+			return TAKT_ASKED_ASLEEP;
+		ours += strcmp(facts->pci[i].driver, "vfio-pci") != 0;
 	}
-	if (asleep && asleep == ours)
-		return TAKT_ASKED_ASLEEP;
 	return ours && !(facts->has & TAKT_DOCTOR_KERNEL_MODULE) ? TAKT_ASKED_NO_MODULE
 								 : TAKT_ASKED_YES;
 }
@@ -170,22 +167,13 @@ static void take_facts(const struct takt_machine *machine, struct takt_doctor_fa
 	}
 }
 
-static bool any_asleep(const struct takt_doctor_facts *facts)
-{
-	for (uint32_t i = 0; i < facts->gpu_count; i++)
-		if (facts->gpu[i].last.asleep)
-			return true;
-	return false;
-}
-
 static void ask(const struct takt_gather *gather, struct takt_doctor_facts *facts)
 {
 	char sysfs[4096];
 	struct takt_machine_config config = {.source = TAKT_SOURCE_NVML,
 					     .nvml_path = gather->nvml_path,
 					     .counts_errors = true,
-					     .sysfs_root = sysfs,
-					     .leaves_asleep = true};
+					     .sysfs_root = sysfs};
 	struct takt_machine *machine = NULL;
 	struct takt_gpu_boards *boards = NULL;
 	struct takt_err err = {0};
@@ -200,9 +188,7 @@ static void ask(const struct takt_gather *gather, struct takt_doctor_facts *fact
 	}
 	take_facts(machine, facts);
 	watch(machine, gather, facts);
-	/* How boards are set up is asked of all at once. */
-	if (!any_asleep(facts) &&
-	    takt_gpu_boards_read(gather->nvml_path, BOARDS_S * TAKT_NS_PER_S, &boards, NULL) == 0)
+	if (takt_gpu_boards_read(gather->nvml_path, BOARDS_S * TAKT_NS_PER_S, &boards, NULL) == 0)
 		take_boards(boards, facts);
 	takt_free(boards);
 	takt_machine_close(machine);

@@ -481,7 +481,5 @@ uint64_t takt_queue_predicted_gpus(const struct takt_queue *queue, uint64_t job_
 bool takt_queue_start_error(const struct takt_queue *queue, uint64_t *ret_ns);
 void takt_queue_counts(const struct takt_queue *queue, uint32_t *ret_waiting,
 		       uint32_t *ret_running);
-/* Whether a job waits for GPUs that nobody holds back. */
-bool takt_queue_waits_for_gpus(const struct takt_queue *queue);
 
 #endif

@@ -116,19 +116,6 @@ uint64_t takt_queue_predicted_gpus(const struct takt_queue *queue, uint64_t job_
 	return mask;
 }
 
-bool takt_queue_waits_for_gpus(const struct takt_queue *queue)
-{
-	TAKT_MAP_EACH(entry, &queue->jobs)
-	{
-		const struct takt_queue_job *job = entry->value.ptr;
-
-		if (job->phase == TAKT_PHASE_WAITING && job->spec.gpus > 0 &&
-		    job->row.held == TAKT_HOLD_NONE)
-			return true;
-	}
-	return false;
-}
-
 void takt_queue_counts(const struct takt_queue *queue, uint32_t *ret_waiting, uint32_t *ret_running)
 {
 	uint32_t waiting = 0, running = 0;

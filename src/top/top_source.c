@@ -213,11 +213,6 @@ static int look(struct takt_top_source *source, struct takt_top_snapshot *ret)
 	find_daemon(source);
 	if (source->client && ask_daemon(source, ret) == 0)
 		return 0;
-	if (source->machine && takt_machine_woke(source->machine)) {
-		takt_machine_close(source->machine);
-		source->machine = NULL;
-		source->tried_driver = (struct takt_mono){0};
-	}
 	open_driver(source);
 	return source->machine ? read_driver(source, ret) : -TAKT_E_UNAVAILABLE;
 }

@@ -98,7 +98,7 @@ const struct takt_gpu_facts *takt_machine_facts(const struct takt_machine *machi
 	return &machine->boards[gpu].facts;
 }
 
-void takt_machine_wake(struct takt_machine *machine, uint32_t gpu)
+void takt_machine_sample(struct takt_machine *machine, uint32_t gpu)
 {
 	if (!machine->boards[gpu].silent_samples && !machine->boards[gpu].hangs)
 		machine->boards[gpu].seq++;

@@ -29,7 +29,7 @@ static struct {
 	const char *hidden[MAX_HIDDEN];
 	const char *answer_name;
 	int answer_code, field_code, memory_v2_code, fail_code;
-	unsigned fail_nth, calls, gpu_calls[FAKE_GPUS];
+	unsigned fail_nth, calls;
 	const char *counted;
 	unsigned counted_calls;
 	bool lost[FAKE_GPUS];
@@ -52,8 +52,6 @@ static int enter(const char *name, const struct nvml_device *device)
 
 	pthread_mutex_lock(&lock);
 	fake.calls++;
-	if (device)
-		fake.gpu_calls[gpu]++;
 	if (fake.counted && strcmp(fake.counted, name) == 0)
 		fake.counted_calls++;
 	while (fake.hang_name && strcmp(fake.hang_name, name) == 0 && fake.hang_gpu == gpu)
@@ -128,15 +126,6 @@ static int nvmlDeviceGetHandleByIndex_v2(uint32_t index, struct nvml_device **de
 	ENTER(&devices[index]);
 	*device = &devices[index];
 	return NVML_SUCCESS;
-}
-
-static int nvmlDeviceGetHandleByPciBusId_v2(const char *bus_id, struct nvml_device **device)
-{
-	uint32_t at = 0;
-
-	while (at < FAKE_GPUS && strcmp(bus_ids[at], bus_id) != 0)
-		at++;
-	return at < FAKE_GPUS ? nvmlDeviceGetHandleByIndex_v2(at, device) : NVML_ERROR_NOT_FOUND;
 }
 
 static int nvmlDeviceGetName(struct nvml_device *device, char *name, uint32_t length)
@@ -562,7 +551,6 @@ static const struct {
 	FUNCTION(nvmlShutdown),
 	FUNCTION(nvmlDeviceGetCount_v2),
 	FUNCTION(nvmlDeviceGetHandleByIndex_v2),
-	FUNCTION(nvmlDeviceGetHandleByPciBusId_v2),
 	FUNCTION(nvmlSystemGetDriverVersion),
 	FUNCTION(nvmlSystemGetNVMLVersion),
 	FUNCTION(nvmlSystemGetCudaDriverVersion_v2),
@@ -752,16 +740,6 @@ unsigned fake_calls_of(const char *name)
 		fake.counted_calls = 0;
 	fake.counted = name;
 	calls = fake.counted_calls;
-	pthread_mutex_unlock(&lock);
-	return calls;
-}
-
-unsigned fake_calls_about(uint32_t gpu)
-{
-	unsigned calls;
-
-	pthread_mutex_lock(&lock);
-	calls = fake.gpu_calls[gpu];
 	pthread_mutex_unlock(&lock);
 	return calls;
 }

@@ -203,31 +203,8 @@ static void gpus_sleep_when_all_of_the_driver_do(void **state)
 	say(second, "0000:5c:00.0", "0x10de\n", "vfio-pci", "active\n");
 	say(third, "0000:af:00.0", "0x1002\n", "amdgpu", "active\n");
 	assert_true(takt_sysfs_all_asleep(root));
-	assert_true(takt_sysfs_asleep(root, "00000000:50:00.0"));
-	assert_false(takt_sysfs_asleep(root, "0000:5c:00.0"));
 	say(first, "0000:50:00.0", "0x10de\n", "nvidia", "unsupported\n");
 	assert_false(takt_sysfs_all_asleep(root));
-	assert_false(takt_sysfs_asleep(root, "00000000:50:00.0"));
-}
-
-static void the_drivers_gpus_are_in_the_order_of_the_bus(void **state)
-{
-	static const char first[] = "pci0000:3a/0000:3a:01.0", second[] = "pci0000:5b/0000:5b:00.0",
-			  third[] = "pci0000:ae/0000:ae:00.0";
-	char ids[2][TAKT_SYSFS_ID];
-
-	assert_int_equal(takt_sysfs_gpus("/nonexistent", ids, 2), 0);
-	say(third, "0000:af:00.0", "0x10de\n", "nvidia", "active\n");
-	say(second, "0000:5c:00.0", "0x10de\n", "vfio-pci", "active\n");
-	say(first, "0000:50:00.0", "0x10de\n", "nvidia", "suspended\n");
-	assert_int_equal(takt_sysfs_gpus(root, ids, 2), 2);
-	assert_string_equal(ids[0], "00000000:50:00.0");
-	assert_string_equal(ids[1], "00000000:AF:00.0");
-	/* Of more than there is room for the first. */
-	say(second, "0000:5c:00.0", "0x10de\n", "nvidia", "active\n");
-	assert_int_equal(takt_sysfs_gpus(root, ids, 2), 2);
-	assert_string_equal(ids[0], "00000000:50:00.0");
-	assert_string_equal(ids[1], "00000000:5C:00.0");
 }
 
 static void a_gpu_is_there_with_its_driver_or_none(void **state)
@@ -256,7 +233,6 @@ int main(void)
 		cmocka_unit_test(node_and_cpus_come_from_the_kernel),
 		cmocka_unit_test(gpus_sleep_when_all_of_the_driver_do),
 		cmocka_unit_test(a_gpu_is_there_with_its_driver_or_none),
-		cmocka_unit_test(the_drivers_gpus_are_in_the_order_of_the_bus),
 	};
 
 	return cmocka_run_group_tests(tests, plant_all, uproot);

@@ -213,6 +213,27 @@ def a_users_nccl_is_on_the_page_while_his_job_runs():
         kit.until(lambda: not of_nccl(), kit.WAIT_S, client.metrics)
 
 
+def gpus_that_are_all_suspended_are_left_asleep():
+    """Of a laptop, by a copy of the kernel's sysfs; whatever asked the driver for anything would wake them."""
+    with kit.machine(gpus=1) as m:
+        device = m.path("sys/bus/pci/devices/0000:01:00.0")
+        os.makedirs(device + "/power")
+        os.symlink("../../../../bus/pci/drivers/nvidia", device + "/driver")
+        for name, text in (("vendor", "0x10de"), ("class", "0x030000"), ("power/runtime_status", "suspended")):
+            with open(f"{device}/{name}", "w", encoding="ascii") as file:
+                file.write(text + "\n")
+        m.start("--sysfs-root", m.path("sys"))
+        status = m.client().status()
+        assert status["gpus"] == [] and "every GPU is suspended" in m.takt("status").stdout, status
+        assert not os.path.exists(m.path("run/actuate.sock")), "the actuator starts the driver as well"
+        refused = m.takt("submit", "--gpus", "1", "true")
+        assert refused.returncode != 0 and "every GPU is suspended" in refused.stderr, refused
+        m.stop()
+        m.start("--sysfs-root", m.path("sys"), "--wake-gpus", "yes")
+        assert len(m.client().status()["gpus"]) == 1, m.client().status()
+        kit.until(lambda: os.path.exists(m.path("run/actuate.sock")), kit.WAIT_S, m.said)
+
+
 def strange_words_reach_prometheus_as_they_are():
     prom_kit.need()
     usual, strange = b"NVIDIA H100 80GB HBM3", 'GPU "H\\10"\n\u00fc \u20ac \u4e16'.encode()
@@ -266,5 +287,5 @@ if __name__ == "__main__":
                        one_gpu_that_fails_leaves_the_others_on_the_page,
                        a_file_for_node_exporter_is_whole_and_goes_with_takt,
                        the_network_is_on_the_page, a_users_nccl_is_on_the_page_while_his_job_runs,
-                       strange_words_reach_prometheus_as_they_are,
+                       gpus_that_are_all_suspended_are_left_asleep, strange_words_reach_prometheus_as_they_are,
                        jobs_are_named_and_their_users_only_where_wanted, who_wants_only_our_names_says_so]))

@@ -217,19 +217,6 @@ static void a_driver_that_cannot_be_asked_is_said_why(void **state)
 	expect_only("driver", 0, TAKT_DOCTOR_UNKNOWN);
 }
 
-static void one_that_sleeps_beside_another_is_no_fault(void **state)
-{
-	facts.gpu[1].facts.has = TAKT_FACT_PCI;
-	facts.gpu[1].board_known = false;
-	see(1, (struct takt_gpu_reading){.asleep = true}, 5);
-	facts.pci[1].asleep = true;
-	expect("gpu-presence", 2, TAKT_DOCTOR_INFO);
-	TAKT_VEC_EACH (f, &report.findings)
-		if (f->verdict >= TAKT_DOCTOR_WARNING ||
-		    (f->gpus == 2 && f->verdict == TAKT_DOCTOR_UNKNOWN))
-			fail_msg("%s: %s", f->check->name, f->text);
-}
-
 static void parts_of_two_drivers_are_found(void **state)
 {
 	strcpy(facts.cuda_lib_version, "535.183.06");
@@ -717,7 +704,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(a_machine_that_is_well_passes_every_check),
 		CASE(a_driver_that_cannot_be_asked_is_said_why),
-		CASE(one_that_sleeps_beside_another_is_no_fault),
 		CASE(parts_of_two_drivers_are_found),
 		CASE(gpus_that_the_driver_lacks_are_found_on_the_bus),
 		CASE(a_lost_gpu_is_one_finding_and_no_other_check_speaks_of_it),
