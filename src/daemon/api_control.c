@@ -149,9 +149,12 @@ static int job_log(void *ctx, const struct takt_peer *peer, uint64_t job_id, int
 
 /* From its place to its end, at which its clocks are put back; one that is over would not do so
  * again. A job's program may ask before takt has heard that it runs. */
-static bool is_placed(const struct takt_queue_job *job)
+static bool has_place(const struct takt_daemon *daemon, const struct takt_queue_job *job,
+		      uint32_t gpu)
 {
-	return job->phase >= TAKT_PHASE_PREPARING && job->phase <= TAKT_PHASE_RUNNING;
+	if (job->phase < TAKT_PHASE_PREPARING || job->phase > TAKT_PHASE_RUNNING)
+		return false;
+	return job->phase == TAKT_PHASE_RUNNING || !takt_queue_gpu_contested(daemon->queue, gpu);
 }
 
 /* The job of the peer's that holds the GPU alone, 0 = none. */
@@ -163,7 +166,7 @@ static uint64_t own_job_on(const struct takt_daemon *daemon, const struct takt_p
 
 	takt_queue_gpu(daemon->queue, gpu, &holder);
 	job = takt_queue_find(daemon->queue, holder);
-	return job && is_placed(job) && job->row.uid == peer->uid &&
+	return job && has_place(daemon, job, gpu) && job->row.uid == peer->uid &&
 			       job->row.share_milli == TAKT_REQUEST_WHOLE &&
 			       !daemon->watch[gpu].outside
 		       ? holder

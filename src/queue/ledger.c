@@ -272,3 +272,8 @@ enum takt_gpu_state takt_queue_gpu(const struct takt_queue *queue, uint32_t gpu,
 	*ret_job_id = share->job_id;
 	return state == TAKT_GPU_RUNNING && share->left ? TAKT_GPU_DRAINING : state;
 }
+
+bool takt_queue_gpu_contested(const struct takt_queue *queue, uint32_t gpu)
+{
+	return queue->contested_gpus >> gpu & 1;
+}
