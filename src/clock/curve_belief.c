@@ -15,16 +15,18 @@ static const struct {
   errors[] = {{0.001, 0.7}, {0.003, 0.28}, {0.01, 0.02}};
 
 /* The third is how A100 boards bend that meet their power limit at the highest clocks (fitted to
- * Perseus' sweeps, docs/clocks.md); the others are round numbers. */
+ * Perseus' sweeps, docs/clocks.md, which also lie between its slopes of 0.85 and 0.95); the others
+ * are round numbers. */
 static const struct {
 	double k, x0, prior;
-} bends[] = {{0, 0, 2},	  {0.02, 0, 1},	  {0.05, 0.012, 16}, {0.07, 0, 1},  {0.2, 0, 1},
+} bends[] = {{0, 0, 2},	  {0.02, 0, 1},	  {0.05, 0.012, 30}, {0.07, 0, 1},  {0.2, 0, 1},
 	     {0.7, 0, 1}, {0, 0.25, 0.5}, {0.2, 0.25, 0.5},  {0, 0.6, 0.5}, {0.2, 0.6, 0.5}};
 
 enum {
 	SLOPES = sizeof(slopes) / sizeof(slopes[0]),
 	BENDS = sizeof(bends) / sizeof(bends[0]),
 	ERRORS = sizeof(errors) / sizeof(errors[0]),
+	FITTED = 2, /* of the bends */
 	SHAPES = ((SLOPES - 1) * BENDS + 1) * ERRORS,
 };
 
@@ -43,6 +45,18 @@ static const double GUESS_WEIGHT = 4;
 static const double NEGLIGIBLE = 1e-5;
 static const double UNIT = 1e-4; /* variances are of this order; keeps products in range */
 
+static const double STEEP_END = 0.5, FITTED_SLOPES = 4;
+
+/* Of a slope where the curve bends: only one without a bend ends in the clock's own slope often. */
+static double slope_prior(int slope, int bend)
+{
+	if (bends[bend].k > 0 && slope == SLOPES - 1)
+		return STEEP_END;
+	if (bend == FITTED && slope >= SLOPES - 3)
+		return FITTED_SLOPES;
+	return slopes[slope].prior;
+}
+
 /* Without a slope all bends are one. */
 static struct shape shape_at(int i)
 {
@@ -54,7 +68,7 @@ static struct shape shape_at(int i)
 		.k = bends[bend].k,
 		.x0 = bends[bend].x0,
 		.d = errors[error].at,
-		.prior = slopes[slope].prior * errors[error].prior *
+		.prior = slope_prior(slope, bend) * errors[error].prior *
 			 (slope ? bends[bend].prior : 10),
 	};
 }

@@ -4,7 +4,7 @@
  *
  *	refs			epochs at the highest setting before anything else (6)
  *	probe_permille		part of later epochs that may be held to learn and not because they
- *				are thought best (25)
+ *				are thought best (12)
  *
  * Begins at the highest setting, which earns a budget of time that the promise does not use, and
  * spends it in the rest of the first eight epochs as far down the curve as it bears: that saves
@@ -42,11 +42,11 @@ static const double STEEPEST = 1.05; /* no program slows by more than its clock 
 static const double NOISE = 0.02;    /* of an epoch's time, before it was measured */
 static const double CERTAIN = 1e-4, DOUBT = 5e-4;
 static const double SETTLING_RISK = 0.2;
-static const double RISK_RATE = 0.04, MAX_RISK = 0.17;
+static const double RISK_RATE = 0.035, MAX_RISK = 0.17;
 static const double SURE_EARLY = 2.5, SURE_LATE = 1.5; /* standard deviations of the reference */
 static const double SURE_BARE = 3;
 static const double WORTH = 0.01;    /* a level less likely beyond the promise needs no probe */
-static const double FULL_RISK = 120; /* epochs */
+static const double FULL_RISK = 120; /* epochs; of 5 % */
 static const double PRIOR_EPOCHS = 2, NEIGHBOURS = 0.03; /* the second of x */
 static const double FAR = 4, DRIFT = 0.75, ALARM = 10;
 
@@ -185,6 +185,13 @@ static double measured_budget_s(const struct assured *state, double promised)
 	return budget;
 }
 
+/* Epochs after which a job counts as known: fewer where more is promised, which each of them earns.
+ */
+static double full_risk(double promised)
+{
+	return smaller(FULL_RISK, FULL_RISK * 0.05 / (promised - 1));
+}
+
 /* Whether the job may have lost more than was promised. Shapes that explain all epochs well may yet
  * be off together, by the error of the reference: that much must be left. More of it by the bare
  * measurements, which no shape holds where the prior would have them. */
@@ -192,7 +199,7 @@ static bool is_behind(const struct assured *state, double promised)
 {
 	double error = takt_belief_noise(&state->belief, NOISE) /
 		       sqrt(larger(state->belief.level[0].n, 1));
-	double sure = state->epochs < FULL_RISK ? SURE_EARLY : SURE_LATE, below_s = 0;
+	double sure = state->epochs < full_risk(promised) ? SURE_EARLY : SURE_LATE, below_s = 0;
 
 	for (uint32_t i = 1; i < state->belief.count; i++)
 		below_s += state->dwell_s[i];
@@ -385,19 +392,19 @@ static void trust_physics(struct assured *state, double promised)
 
 /* What may be risked until the next decision: in the settling epochs nearly anything that the
  * budget of time allows, later what the epochs so far have left of their allowance. */
-static double allowance(struct assured *state)
+static double allowance(struct assured *state, double promised)
 {
 	double epochs = state->epochs > 48 ? STRIDE : 1;
 
 	if (state->epochs < SETTLING)
 		return SETTLING_RISK;
-	state->risk += epochs * RISK_RATE * smaller(1, state->epochs / FULL_RISK);
+	state->risk += epochs * RISK_RATE * smaller(1, state->epochs / full_risk(promised));
 	return larger(smaller(state->risk / epochs, MAX_RISK), CERTAIN);
 }
 
 static int64_t param(const struct takt_governor_setup *setup, const char *name)
 {
-	static const struct takt_governor_param absent[] = {{"refs", 6}, {"probe_permille", 25}};
+	static const struct takt_governor_param absent[] = {{"refs", 6}, {"probe_permille", 14}};
 
 	for (size_t i = 0; i < sizeof(absent) / sizeof(absent[0]); i++)
 		if (strcmp(name, absent[i].name) == 0)
@@ -477,7 +484,7 @@ static void decide(struct assured *state, const struct takt_governor_setup *setu
 		return;
 	}
 	believe(state, setup);
-	state->chosen = choose(state, promise(setup), allowance(state));
+	state->chosen = choose(state, promise(setup), allowance(state, promise(setup)));
 	level = settle(state, setup);
 	if (state->refs < param(setup, "refs"))
 		ask(state, setup, 0, TAKT_REASON_REFERENCE, ret);
@@ -562,7 +569,7 @@ const struct takt_governor takt_governor_assured = {
 	.summary = "least energy within the promised slowdown of the job's whole time",
 	.params = "refs probe_permille",
 	.state_bytes = sizeof(struct assured),
-	.state_version = 3,
+	.state_version = 4,
 	.init = init,
 	.step = step,
 	.explain = explain,
