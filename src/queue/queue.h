@@ -413,8 +413,8 @@ uint64_t takt_queue_wall_jumps(const struct takt_queue *queue);
 /* FREE, ASSIGNED, ... and the job on it (0 = none); of several one that has not left. */
 enum takt_gpu_state takt_queue_gpu(const struct takt_queue *queue, uint32_t gpu,
 				   uint64_t *ret_job_id);
-/* More jobs are known to have been given it than it has room for: whose it is, the engine has yet to
- * say, and takt_queue_gpu only guesses. */
+/* More jobs are known to have been given it than it has room for: whose it is, the engine has yet
+ * to say, and takt_queue_gpu only guesses. */
 bool takt_queue_gpu_contested(const struct takt_queue *queue, uint32_t gpu);
 
 /* Do what is due: store completions, a new plan where something changed. *ret_next_ns: boot time to
