@@ -158,10 +158,11 @@ static bool repeats(struct takt_queue *queue, struct takt_queue_job *job,
 {
 	bool broken = (event->end == TAKT_END_LOST || event->end == TAKT_END_INTERRUPTED) &&
 		      job->spec.requeue;
-	bool evicted = takt_queue_was_evicted(job, event);
+	bool evicted = takt_queue_was_evicted(queue, job, event);
 	bool asked = job->row.evict == TAKT_EVICT_ROW_ASKED;
 	bool tried = !evicted && failed(event) && job->row.failures < job->spec.retries;
 
+	job->in_doubt = false; /* that was of this attempt */
 	if (job->row.cancel_wanted || job->row.timed_out ||
 	    !(broken || tried || evicted || event->end == TAKT_END_NEVER_RAN))
 		return false;

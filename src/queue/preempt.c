@@ -26,6 +26,7 @@
 
 static const uint64_t failure_patience_ns = 30 * TAKT_NS_PER_S;
 static const uint64_t give_way_ns = 10 * 60 * TAKT_NS_PER_S;
+static const uint64_t doubt_ns = 30 * TAKT_NS_PER_S;
 
 static bool is_over_its_mark(const struct takt_queue_job *job)
 {
@@ -285,6 +286,15 @@ static uint64_t look_at_way(struct takt_queue *queue, struct takt_queue_job *job
 	return way ? queue->now.ns + give_way_ns : UINT64_MAX;
 }
 
+static void limit_doubt(const struct takt_queue *queue, struct takt_queue_job *job)
+{
+	const struct takt_jobspec *spec = &job->spec;
+
+	if (job->in_doubt && job->doubt_until_ns == 0)
+		job->doubt_until_ns = queue->now.ns + doubt_ns +
+				      (spec->checkpoint_grace_ms + spec->grace_ms) * TAKT_NS_PER_MS;
+}
+
 void takt_queue_check_evictions(struct takt_queue *queue)
 {
 	uint64_t next_ns = UINT64_MAX;
@@ -294,6 +304,7 @@ void takt_queue_check_evictions(struct takt_queue *queue)
 		struct takt_queue_job *job = entry->value.ptr;
 		uint64_t due_ns = UINT64_MAX;
 
+		limit_doubt(queue, job);
 		if (job->evict.step != TAKT_EVICT_NONE)
 			due_ns = check(queue, job);
 		else if (job->row.evict_for && job->phase == TAKT_PHASE_WAITING)
@@ -303,17 +314,25 @@ void takt_queue_check_evictions(struct takt_queue *queue)
 	queue->next_evict_ns = next_ns == UINT64_MAX ? 0 : next_ns;
 }
 
-/* It ended by itself while takt was away, perhaps of a signal of ours that is not on record. */
-static bool may_be_ours(const struct takt_queue_job *job, const struct takt_engine_event *event)
+static bool is_in_doubt(const struct takt_queue *queue, const struct takt_queue_job *job)
 {
-	return job->evict.taken_over && job->row.evict &&
+	return job->in_doubt && (!job->doubt_until_ns || queue->now.ns < job->doubt_until_ns);
+}
+
+/* It ended by itself while takt was away, or soon after, perhaps of a signal of ours that is not on
+ * record: the plan may want nothing of it any more since. */
+static bool may_be_ours(const struct takt_queue *queue, const struct takt_queue_job *job,
+			const struct takt_engine_event *event)
+{
+	return ((job->evict.taken_over && job->row.evict) || is_in_doubt(queue, job)) &&
 	       (event->end == TAKT_END_SIGNALED ||
 		(event->end == TAKT_END_EXITED && event->code != 0));
 }
 
-bool takt_queue_was_evicted(const struct takt_queue_job *job, const struct takt_engine_event *event)
+bool takt_queue_was_evicted(const struct takt_queue *queue, const struct takt_queue_job *job,
+			    const struct takt_engine_event *event)
 {
-	return job->row.evict == 2 || is_asked(job) || may_be_ours(job, event);
+	return job->row.evict == 2 || is_asked(job) || may_be_ours(queue, job, event);
 }
 
 void takt_queue_evicted(struct takt_queue *queue, struct takt_queue_job *job)
@@ -344,6 +363,8 @@ void takt_queue_load_eviction(struct takt_queue *queue, struct takt_queue_job *j
 		job->evict.taken_over = true;
 		queue->evicts = true;
 	}
+	job->in_doubt =
+		job->evict.step == TAKT_EVICT_NOTED || job->evict.step == TAKT_EVICT_STILLING;
 	if (job->row.evict || job->row.evict_for)
 		queue->next_evict_ns = 1;
 }

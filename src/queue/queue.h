@@ -156,6 +156,10 @@ struct takt_queue_job {
 	char clock_note[200]; /* said by `prepare` */
 	struct takt_queue_estimate estimate;
 	struct takt_queue_evict evict;
+	/* What the takt before this one noted of it, it may have told it without getting that to
+	 * disk: until then (boot time; 0 = not looked at) it may end of that. */
+	bool in_doubt;
+	uint64_t doubt_until_ns;
 	uint32_t tenant_id;	     /* of the scheduler's; 0 = none: see tenants.c */
 	bool gives_way;		     /* WAITING: to the job that it made room for, row.evict_for */
 	struct takt_wall first_told; /* the first start that was predicted; 0 = none was */

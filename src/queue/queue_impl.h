@@ -278,7 +278,7 @@ void takt_queue_evict_noted(struct takt_queue *queue, struct takt_queue_job *job
 			    const struct takt_err *refused);
 void takt_queue_check_evictions(struct takt_queue *queue);
 /* Whether this end is an eviction; then what is noted of it before the job waits again. */
-bool takt_queue_was_evicted(const struct takt_queue_job *job,
+bool takt_queue_was_evicted(const struct takt_queue *queue, const struct takt_queue_job *job,
 			    const struct takt_engine_event *event);
 void takt_queue_evicted(struct takt_queue *queue, struct takt_queue_job *job);
 void takt_queue_load_eviction(struct takt_queue *queue, struct takt_queue_job *job);

@@ -124,7 +124,7 @@ class Record:
 
     def violations(self):
         return [*self.problems,
-                *judge.handed_out_twice(self.witness),
+                *judge.handed_out_twice(self.witness, self.killed),
                 *judge.attempts_run_twice(self.witness, self.views),
                 *judge.before_its_turn(self.witness, self.after),
                 *judge.lost(self.accepted, self.views),
@@ -155,7 +155,7 @@ def clean(found):
 
 def so_far(m, work):
     """What can be judged while jobs still run."""
-    clean(judge.handed_out_twice(m.witness()) + [str(problem) for problem in work.problems])
+    clean(judge.handed_out_twice(m.witness(), None) + [str(problem) for problem in work.problems])
     if m.serve.poll() is None:  # else whoever opens it is the one who recovers it
         clean(database_problems(m))
 

@@ -33,9 +33,21 @@ def more_than_whole(gpu, witness):
     return found
 
 
-def handed_out_twice(witness):
-    """A lock was busy, or jobs held more than all of a GPU at a time by their own account."""
+def had_it(dying, witness):
+    """Jobs that began on that GPU before and had not ended."""
+    ended = {end.attempt for end in witness.ends}
+    return {begin.job for begin in witness.begins if int(dying.what[len("gpu-"):]) in begin.gpus
+            and begin.attempt not in ended | {dying.attempt}}
+
+
+def handed_out_twice(witness, killed=()):
+    """A lock was busy, or jobs held more than all of a GPU at a time by their own account. One that was killed
+    may be dying yet when another is there: a frozen job's processes do so beside the one that it made room for.
+    killed None: it is not known who was."""
     found = [f"job {b.job} (attempt {b.attempt}) found {b.what} in use" for b in witness.busy]
+    if killed is not None:
+        found += [f"job {d.job} (attempt {d.attempt}) found {d.what} in use by what was dying"
+                  for d in witness.dying if not had_it(d, witness) & set(killed)]
     for gpu in sorted({gpu for end in witness.ends for gpu in end.gpus}):
         found += more_than_whole(gpu, witness)
     return found

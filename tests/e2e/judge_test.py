@@ -47,6 +47,13 @@ def a_busy_lock_is_seen():
            "job 3", "gpu-1")
 
 
+def only_what_was_killed_may_be_dying():
+    record = kit.Witness(["begin 1 1.1 0,1 100", "dying 2 2.1 gpu-1 150", "begin 2 2.1 1 160", "end 2 2.1 1 160 200"])
+    assert not judge.handed_out_twice(record, {1}) and not judge.handed_out_twice(record, None)
+    expect(judge.handed_out_twice(record, {2}), "job 2", "gpu-1", "dying")
+    expect(judge.handed_out_twice(record), "job 2", "dying")
+
+
 def an_overlap_is_seen_without_the_lock():
     expect(judge.handed_out_twice(witness(("end 1 1.1 0,1 100 200", "end 1 1.1 0,1 100 212"))),
            "GPU 0", "job 2 began while job 1 ran")

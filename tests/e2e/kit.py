@@ -173,14 +173,11 @@ class Witness:
     """What the jobs of a folder have seen so far."""
 
     def __init__(self, lines):
-        self.begins, self.ends, self.busy, self.beside = [], [], [], []
+        self.begins, self.ends, self.busy, self.beside, self.dying = [], [], [], [], []
         for line in lines:
             word, job, attempt, what, *times = line.split()
-            if word == "busy":
-                self.busy.append(Busy(int(job), attempt, what, int(times[0])))
-                continue
-            if word == "beside":
-                self.beside.append(Busy(int(job), attempt, what, int(times[0])))
+            if word in ("busy", "beside", "dying"):
+                getattr(self, word).append(Busy(int(job), attempt, what, int(times[0])))
                 continue
             gpus, milli = parse_gpus(what)
             if word == "begin":

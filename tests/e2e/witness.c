@@ -15,6 +15,8 @@
  *   end JOB ATTEMPT GPUS NANOSECONDS NANOSECONDS  (begin and end)
  *   busy JOB ATTEMPT NAME NANOSECONDS             (the lock NAME was held by somebody)
  *   beside JOB ATTEMPT NAME NANOSECONDS           (by a process that is stopped: a frozen job's)
+ *   dying JOB ATTEMPT NAME NANOSECONDS            (by one that SIGKILL was sent to, which runs no
+ * more)
  *
  * Beside others it looks until it ends whether they are stopped; one that is not is "busy".
  *
@@ -35,7 +37,8 @@
 
 enum {
 	EXIT_WITNESS = 99,
-	MOST_AWAKE = 60 /* looks, of 5 ms at least */
+	MOST_AWAKE = 60,     /* looks, of 5 ms at least */
+	DEATH_TRIES = 10000, /* of a millisecond at least */
 };
 
 /* A GPU whose lock a process has that is stopped. */
@@ -184,8 +187,24 @@ static bool is_gone(char state)
 	return !state || state == 'Z' || state == 'X';
 }
 
+/* Where nobody that runs has it, the lock comes free soon. */
+static bool take_from_dying(const struct witness *w, const char *name, int pid)
+{
+	struct timespec pause = {.tv_nsec = 1000000};
+
+	for (int i = 0; i < DEATH_TRIES && (pid == 0 || is_gone(state_of(pid))); i++) {
+		if (lock(w, name, LOCK_EX)) {
+			note(w, "dying", name);
+			return true;
+		}
+		nanosleep(&pause, NULL);
+	}
+	return false;
+}
+
 static void take(struct witness *w, const char *kind, const char *number)
 {
+	bool gpu = strcmp(kind, "gpu") == 0;
 	char name[64];
 	int pid;
 
@@ -193,8 +212,9 @@ static void take(struct witness *w, const char *kind, const char *number)
 	if (lock(w, name, LOCK_EX))
 		return;
 	pid = holder_of(w, name);
-	if (strcmp(kind, "gpu") != 0 || pid == 0 || !is_stopped(state_of(pid)) ||
-	    w->beside_count == 64) {
+	if (gpu && take_from_dying(w, name, pid))
+		return;
+	if (!gpu || pid == 0 || !is_stopped(state_of(pid)) || w->beside_count == 64) {
 		blame(w, name);
 		return;
 	}

@@ -354,6 +354,44 @@ static void a_restart_while_it_is_told_lets_it_go_on(void **state)
 	kit_close(&kit);
 }
 
+/* It may have been given up and told to go, which is not on disk: its end is not its own fault. */
+static void what_may_have_been_told_before_a_restart_runs_again(void **state)
+{
+	struct kit kit;
+	uint64_t victim, urgent;
+
+	open_restless(&kit, &victim, &urgent);
+	kit_settle(&kit);
+	kit_restart(&kit);
+	kit_adopted(&kit, victim);
+	kit_settle(&kit);
+	assert_true(was_signalled(&kit, victim, SIGCONT));
+	kit_ended(&kit, victim, TAKT_END_SIGNALED, SIGKILL);
+	kit_settle(&kit);
+	assert_int_equal(job_of(&kit, victim)->row.state, TAKT_JOB_WAITING);
+	assert_int_equal(job_of(&kit, victim)->row.failures, 0);
+	kit_close(&kit);
+}
+
+static void but_only_for_so_long(void **state)
+{
+	struct kit kit;
+	uint64_t victim, urgent;
+
+	open_restless(&kit, &victim, &urgent);
+	kit_settle(&kit);
+	assert_int_equal(takt_queue_cancel(kit.queue, urgent, (struct takt_wall){9}, NULL), 0);
+	kit_restart(&kit);
+	kit_adopted(&kit, victim);
+	kit_settle(&kit);
+	kit.boot_ns += 600 * TAKT_NS_PER_S;
+	kit_settle(&kit);
+	kit_ended(&kit, victim, TAKT_END_SIGNALED, SIGKILL);
+	kit_settle(&kit);
+	assert_int_equal(kit.last_state, TAKT_JOB_FAILED);
+	kit_close(&kit);
+}
+
 enum {
 	HALF = KIT_GPUS / 2
 };
@@ -582,6 +620,8 @@ int main(void)
 		cmocka_unit_test(a_restart_keeps_several),
 		cmocka_unit_test(a_restart_without_the_other_lets_it_go_on),
 		cmocka_unit_test(a_restart_while_it_is_told_lets_it_go_on),
+		cmocka_unit_test(what_may_have_been_told_before_a_restart_runs_again),
+		cmocka_unit_test(but_only_for_so_long),
 		cmocka_unit_test(what_cannot_be_kept_is_refused),
 		cmocka_unit_test(events_are_told_once),
 	};
