@@ -46,7 +46,7 @@ static const double RISK_RATE = 0.035, MAX_RISK = 0.17;
 static const double SURE_EARLY = 2.5, SURE_LATE = 1.5; /* standard deviations of the reference */
 static const double SURE_BARE = 3;
 static const double WORTH = 0.01;    /* a level less likely beyond the promise needs no probe */
-static const double FULL_RISK = 120; /* epochs; of 5 % */
+static const double FULL_RISK = 120; /* epochs */
 static const double PRIOR_EPOCHS = 2, NEIGHBOURS = 0.03; /* the second of x */
 static const double FAR = 4, DRIFT = 0.75, ALARM = 10;
 
@@ -185,13 +185,6 @@ static double measured_budget_s(const struct assured *state, double promised)
 	return budget;
 }
 
-/* Epochs after which a job counts as known: fewer where more is promised, which each of them earns.
- */
-static double full_risk(double promised)
-{
-	return smaller(FULL_RISK, FULL_RISK * 0.05 / (promised - 1));
-}
-
 /* Whether the job may have lost more than was promised. Shapes that explain all epochs well may yet
  * be off together, by the error of the reference: that much must be left. More of it by the bare
  * measurements, which no shape holds where the prior would have them. */
@@ -199,7 +192,7 @@ static bool is_behind(const struct assured *state, double promised)
 {
 	double error = takt_belief_noise(&state->belief, NOISE) /
 		       sqrt(larger(state->belief.level[0].n, 1));
-	double sure = state->epochs < full_risk(promised) ? SURE_EARLY : SURE_LATE, below_s = 0;
+	double sure = state->epochs < FULL_RISK ? SURE_EARLY : SURE_LATE, below_s = 0;
 
 	for (uint32_t i = 1; i < state->belief.count; i++)
 		below_s += state->dwell_s[i];
@@ -392,13 +385,13 @@ static void trust_physics(struct assured *state, double promised)
 
 /* What may be risked until the next decision: in the settling epochs nearly anything that the
  * budget of time allows, later what the epochs so far have left of their allowance. */
-static double allowance(struct assured *state, double promised)
+static double allowance(struct assured *state)
 {
 	double epochs = state->epochs > 48 ? STRIDE : 1;
 
 	if (state->epochs < SETTLING)
 		return SETTLING_RISK;
-	state->risk += epochs * RISK_RATE * smaller(1, state->epochs / full_risk(promised));
+	state->risk += epochs * RISK_RATE * smaller(1, state->epochs / FULL_RISK);
 	return larger(smaller(state->risk / epochs, MAX_RISK), CERTAIN);
 }
 
@@ -484,7 +477,7 @@ static void decide(struct assured *state, const struct takt_governor_setup *setu
 		return;
 	}
 	believe(state, setup);
-	state->chosen = choose(state, promise(setup), allowance(state, promise(setup)));
+	state->chosen = choose(state, promise(setup), allowance(state));
 	level = settle(state, setup);
 	if (state->refs < param(setup, "refs"))
 		ask(state, setup, 0, TAKT_REASON_REFERENCE, ret);
