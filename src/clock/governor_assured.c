@@ -4,7 +4,7 @@
  *
  *	refs			epochs at the highest setting before anything else (6)
  *	probe_permille		part of later epochs that may be held to learn and not because they
- *				are thought best (12)
+ *				are thought best (25)
  *
  * Begins at the highest setting, which earns a budget of time that the promise does not use, and
  * spends it in the rest of the first eight epochs as far down the curve as it bears: that saves
@@ -42,7 +42,7 @@ static const double STEEPEST = 1.05; /* no program slows by more than its clock 
 static const double NOISE = 0.02;    /* of an epoch's time, before it was measured */
 static const double CERTAIN = 1e-4, DOUBT = 5e-4;
 static const double SETTLING_RISK = 0.2;
-static const double RISK_RATE = 0.035, MAX_RISK = 0.17;
+static const double RISK_RATE = 0.037, MAX_RISK = 0.17;
 static const double SURE_EARLY = 2.5, SURE_LATE = 1.5; /* standard deviations of the reference */
 static const double SURE_BARE = 3;
 static const double WORTH = 0.01;    /* a level less likely beyond the promise needs no probe */
@@ -397,7 +397,7 @@ static double allowance(struct assured *state)
 
 static int64_t param(const struct takt_governor_setup *setup, const char *name)
 {
-	static const struct takt_governor_param absent[] = {{"refs", 6}, {"probe_permille", 14}};
+	static const struct takt_governor_param absent[] = {{"refs", 6}, {"probe_permille", 25}};
 
 	for (size_t i = 0; i < sizeof(absent) / sizeof(absent[0]); i++)
 		if (strcmp(name, absent[i].name) == 0)
