@@ -24,7 +24,7 @@
 enum {
 	SEEDS = SANITIZED ? 50 : 200,
 	EVERY = SANITIZED ? 5 : 1, /* call is cut at */
-	SEEDS_LONG = 4000,
+	SEEDS_LONG = SANITIZED ? 1000 : 4000,
 	SEEDS_OF_A_MISTAKE = 60, /* found in far fewer; it stops at the first */
 	LIVES = 4,
 	TURNS = 60,
