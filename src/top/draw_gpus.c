@@ -157,24 +157,16 @@ static void draw_heat_and_clock(struct takt_cells *cells, int row, int col, int 
 				 takt_top_clock(gpu, text));
 }
 
-static void rate_text(const struct takt_gpu_view *gpu, char *ret, size_t size)
+/* Of PCIe, or of all NVLinks; empty where that is not known. */
+static void rates_text(bool known, uint64_t sent_bytes_per_s, uint64_t received_bytes_per_s,
+		       char *ret, size_t size)
 {
 	char sent[TAKT_TOP_TEXT], received[TAKT_TOP_TEXT];
 
 	ret[0] = '\0';
-	if (gpu->has & TAKT_VIEW_PCIE_RATES)
-		snprintf(ret, size, " %s/%s/s", takt_top_bytes(gpu->pcie_sent_bytes_per_s, sent),
-			 takt_top_bytes(gpu->pcie_received_bytes_per_s, received));
-}
-
-static void nvlink_rate_text(const struct takt_gpu_view *gpu, char *ret, size_t size)
-{
-	char sent[TAKT_TOP_TEXT], received[TAKT_TOP_TEXT];
-
-	ret[0] = '\0';
-	if (gpu->has & TAKT_VIEW_NVLINK_RATES)
-		snprintf(ret, size, " %s/%s/s", takt_top_bytes(gpu->nvlink_sent_bytes_per_s, sent),
-			 takt_top_bytes(gpu->nvlink_received_bytes_per_s, received));
+	if (known)
+		snprintf(ret, size, " %s/%s/s", takt_top_bytes(sent_bytes_per_s, sent),
+			 takt_top_bytes(received_bytes_per_s, received));
 }
 
 static bool has_nvlinks(const struct takt_gpu_view *gpu)
@@ -196,11 +188,13 @@ static void draw_links(struct takt_cells *cells, int row, int col, int width,
 	if (gpu->lost)
 		return;
 	if (width >= RATES_COLS)
-		nvlink_rate_text(gpu, rates, sizeof(rates));
+		rates_text(gpu->has & TAKT_VIEW_NVLINK_RATES, gpu->nvlink_sent_bytes_per_s,
+			   gpu->nvlink_received_bytes_per_s, rates, sizeof(rates));
 	if (has_nvlinks(gpu))
 		at += takt_cells_textf(cells, row, col, width, nvlink_role(gpu), "NVLink %u/%u%s  ",
 				       gpu->nvlinks_up, gpu->nvlinks, rates);
-	rate_text(gpu, rates, sizeof(rates));
+	rates_text(gpu->has & TAKT_VIEW_PCIE_RATES, gpu->pcie_sent_bytes_per_s,
+		   gpu->pcie_received_bytes_per_s, rates, sizeof(rates));
 	if (gpu->has & TAKT_VIEW_PCIE)
 		takt_cells_textf(cells, row, col + at, width - at, TAKT_ROLE_DIM, "PCIe %ux%u%s",
 				 gpu->pcie_gen, gpu->pcie_width, rates);
