@@ -53,6 +53,7 @@ static void call_off(struct takt_queue *queue, struct takt_queue_job *job)
 	takt_queue_forget_eviction(job);
 	if (noted)
 		(void)takt_queue_post(queue, job, TICKET_NOTE, NULL);
+	takt_queue_watch_limit(queue, job); /* which rested meanwhile */
 	takt_queue_changed(queue, job);
 }
 
