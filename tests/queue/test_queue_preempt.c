@@ -157,6 +157,30 @@ static void an_eviction_without_its_reason_is_called_off(void **state)
 	kit_close(&kit);
 }
 
+/* Its limit was over while it was to go anyway, so that nobody looked. */
+static void one_that_stays_after_all_keeps_its_time_limit(void **state)
+{
+	struct kit kit;
+	struct takt_jobspec spec = kit_spec(8);
+	uint64_t holder;
+
+	kit_open_preempting(&kit);
+	spec.preemptible = true;
+	spec.time_limit_ms = 60000;
+	holder = kit_accept_spec(&kit, spec);
+	kit_started(&kit, holder);
+	kit_settle(&kit);
+	assert_int_equal(kit_submit(&kit, 4, 5, NULL), 0);
+	kit_until(&kit, holder, TAKT_EVICT_DECIDED);
+	assert_int_equal(takt_queue_cancel(kit.queue, kit.accepted_id, (struct takt_wall){9}, NULL),
+			 0);
+	kit_later(&kit, 61 * TAKT_NS_PER_S);
+	assert_int_equal(takt_queue_find(kit.queue, holder)->row.evict, 0);
+	kit_settle(&kit);
+	assert_true(kit_was_stopped(&kit, holder));
+	kit_close(&kit);
+}
+
 static void the_checkpoint_signal_comes_first(void **state)
 {
 	struct kit kit;
@@ -268,6 +292,7 @@ int main(void)
 		cmocka_unit_test(nobody_goes_for_equals),
 		cmocka_unit_test(nobody_goes_before_its_least_run_time),
 		cmocka_unit_test(an_eviction_without_its_reason_is_called_off),
+		cmocka_unit_test(one_that_stays_after_all_keeps_its_time_limit),
 		cmocka_unit_test(the_checkpoint_signal_comes_first),
 		cmocka_unit_test(who_saves_and_exits_is_run_again),
 		cmocka_unit_test(a_cancelled_victim_is_cancelled),
