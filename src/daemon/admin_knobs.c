@@ -17,6 +17,7 @@ static const uint64_t ttl_ns = 30 * TAKT_NS_PER_S;
 static const uint64_t renew_ns = 8 * TAKT_NS_PER_S;
 static const uint64_t again_ns = TAKT_NS_PER_S;
 static const uint64_t guard_ns = TAKT_NS_PER_S / 5;
+static const uint64_t begin_ns = 20 * TAKT_NS_PER_S; /* the actuator's, after a death too */
 static const uint64_t answer_ns = 10 * TAKT_NS_PER_S;
 
 enum {
@@ -26,7 +27,7 @@ enum {
 /* A request of the API and the message that it waits for. */
 struct waiting {
 	struct takt_pending *pending; /* NULL: a free place */
-	uint64_t seq;
+	uint64_t seq;		      /* 0: not sent, the actuator is about to be there */
 	struct takt_boot deadline;
 };
 
@@ -35,6 +36,7 @@ struct takt_admin_knobs {
 	struct takt_actuate_client *client; /* NULL = not connected */
 	uint64_t last_seq;
 	uint32_t cpu_mhz;	       /* wished; 0 = as found */
+	uint32_t sent_mhz;	       /* the newest wish that the actuator was told */
 	struct takt_boot renew_at;     /* cpu_mhz: to be said again */
 	struct takt_actuate_reply cpu; /* the newest that was said of CPUs */
 	struct waiting waiting[MAX_WAITING];
@@ -70,35 +72,60 @@ static void disconnect(struct takt_admin_knobs *knobs)
 	knobs->client = NULL;
 }
 
-static int send_op(struct takt_admin_knobs *knobs, struct takt_actuate_request request,
-		   struct takt_err *err)
+static int send_op(struct takt_admin_knobs *knobs, struct takt_actuate_request request)
 {
 	int rc = 0;
 
 	request.version = TAKT_ACTUATE_VERSION;
 	request.seq = ++knobs->last_seq;
 	if (!knobs->client)
-		rc = takt_actuate_connect(knobs->daemon->actuate.socket_path, &knobs->client, err);
+		rc = takt_actuate_connect(knobs->daemon->actuate.socket_path, &knobs->client, NULL);
 	if (rc < 0) {
 		knobs->client = NULL;
 		return rc;
 	}
-	rc = takt_actuate_send(knobs->client, request, err);
+	rc = takt_actuate_send(knobs->client, request, NULL);
 	if (rc < 0)
 		disconnect(knobs);
 	return rc;
 }
 
-static int send_cpu(struct takt_admin_knobs *knobs, struct takt_boot now, struct takt_err *err)
+static bool anybody_waits(const struct takt_admin_knobs *knobs)
+{
+	for (size_t i = 0; i < MAX_WAITING; i++)
+		if (knobs->waiting[i].pending)
+			return true;
+	return false;
+}
+
+/* The newest answers all. */
+static void note_sent(struct takt_admin_knobs *knobs, struct takt_boot now)
+{
+	knobs->sent_mhz = knobs->cpu_mhz;
+	knobs->renew_at = takt_boot_add(now, renew_ns);
+	for (size_t i = 0; i < MAX_WAITING; i++) {
+		if (knobs->waiting[i].seq == 0)
+			knobs->waiting[i].deadline = takt_boot_add(now, answer_ns);
+		knobs->waiting[i].seq = knobs->last_seq;
+	}
+}
+
+static void note_unsent(struct takt_admin_knobs *knobs, struct takt_boot now)
+{
+	knobs->renew_at = takt_boot_add(now, anybody_waits(knobs) ? guard_ns : again_ns);
+	for (size_t i = 0; i < MAX_WAITING; i++)
+		knobs->waiting[i].seq = 0;
+}
+
+static void send_cpu(struct takt_admin_knobs *knobs, struct takt_boot now)
 {
 	const struct takt_actuate_request request = {
 		.op = TAKT_ACTUATE_CPU, .max_mhz = knobs->cpu_mhz, .ttl_ns = ttl_ns};
-	int rc = send_op(knobs, request, err);
 
-	knobs->renew_at = takt_boot_add(now, rc < 0 ? again_ns : renew_ns);
-	for (size_t i = 0; i < MAX_WAITING; i++)
-		knobs->waiting[i].seq = knobs->last_seq; /* the newest answers all */
-	return rc;
+	if (send_op(knobs, request) < 0)
+		note_unsent(knobs, now);
+	else
+		note_sent(knobs, now);
 }
 
 static void finish(struct takt_admin_knobs *knobs, struct waiting *waiting,
@@ -123,8 +150,8 @@ static void take(struct takt_admin_knobs *knobs, const struct takt_actuate_reply
 	}
 	if (reply->op == TAKT_ACTUATE_CPU) {
 		knobs->cpu = *reply;
-		if (reply->rc < 0)
-			knobs->cpu_mhz = 0; /* it was put back; nobody asks until told to */
+		if (reply->rc < 0) /* it was put back; nobody asks until told to */
+			knobs->cpu_mhz = knobs->sent_mhz = 0;
 	}
 	if (reply->rc < 0)
 		takt_err_set(&err, reply->rc, "%s", reply->message);
@@ -143,24 +170,39 @@ static bool receive(struct takt_admin_knobs *knobs)
 	return rc >= 0;
 }
 
+static bool is_unsent(const struct takt_admin_knobs *knobs)
+{
+	for (size_t i = 0; i < MAX_WAITING; i++)
+		if (knobs->waiting[i].pending && knobs->waiting[i].seq == 0)
+			return true;
+	return false;
+}
+
+static void give_up_one(struct takt_admin_knobs *knobs, struct waiting *waiting, int rc)
+{
+	bool unsent = waiting->seq == 0;
+	struct takt_err err;
+
+	takt_err_set(&err, unsent ? -TAKT_E_UNAVAILABLE : rc, "%s",
+		     unsent ? "the actuator does not answer; try again"
+			    : "the actuator did not answer: ask for the state with 'takt clock'");
+	finish(knobs, waiting, &err);
+	if (unsent && !is_unsent(knobs))
+		knobs->cpu_mhz = knobs->sent_mhz;
+}
+
 /* Those whom nobody answers any more. */
 static void give_up(struct takt_admin_knobs *knobs, struct takt_boot now, bool all)
 {
-	struct takt_err err;
-
-	takt_err_set(&err, all ? -TAKT_E_UNAVAILABLE : -ETIMEDOUT,
-		     "the actuator did not answer: ask for the state with 'takt clock'");
 	for (size_t i = 0; i < MAX_WAITING; i++)
 		if (knobs->waiting[i].pending && (all || knobs->waiting[i].deadline.ns <= now.ns))
-			finish(knobs, &knobs->waiting[i], &err);
+			give_up_one(knobs, &knobs->waiting[i],
+				    all ? -TAKT_E_UNAVAILABLE : -ETIMEDOUT);
 }
 
-static bool anybody_waits(const struct takt_admin_knobs *knobs)
+static bool is_to_say(const struct takt_admin_knobs *knobs)
 {
-	for (size_t i = 0; i < MAX_WAITING; i++)
-		if (knobs->waiting[i].pending)
-			return true;
-	return false;
+	return knobs->cpu_mhz || is_unsent(knobs);
 }
 
 void takt_knobs_pump(struct takt_admin_knobs *knobs, struct takt_boot now, uint64_t *ret_next_ns)
@@ -171,11 +213,11 @@ void takt_knobs_pump(struct takt_admin_knobs *knobs, struct takt_boot now, uint6
 		knobs->renew_at = now;
 	}
 	give_up(knobs, now, false);
-	if (knobs->cpu_mhz && knobs->renew_at.ns <= now.ns)
-		(void)send_cpu(knobs, now, NULL);
+	if (is_to_say(knobs) && knobs->renew_at.ns <= now.ns)
+		send_cpu(knobs, now);
 	if (!knobs->cpu_mhz && !anybody_waits(knobs))
 		disconnect(knobs);
-	*ret_next_ns = knobs->cpu_mhz ? knobs->renew_at.ns : 0;
+	*ret_next_ns = is_to_say(knobs) ? knobs->renew_at.ns : 0;
 	for (size_t i = 0; i < MAX_WAITING; i++)
 		if (knobs->waiting[i].pending &&
 		    (*ret_next_ns == 0 || knobs->waiting[i].deadline.ns < *ret_next_ns))
@@ -201,22 +243,16 @@ int takt_knobs_cpu(struct takt_admin_knobs *knobs, uint32_t max_mhz, struct takt
 {
 	struct takt_boot now = takt_boot_now(knobs->daemon->sys);
 	struct waiting *place = free_place(knobs);
-	uint32_t was = knobs->cpu_mhz;
-	int rc;
 
 	if (!knobs->daemon->manages)
 		return takt_err_set(err, -EPERM, "this takt only observes and changes nothing");
 	if (!place)
 		return takt_err_set(err, -TAKT_E_BUSY, "%d such requests are under way; ask again",
 				    MAX_WAITING);
-	knobs->cpu_mhz = max_mhz;
-	rc = send_cpu(knobs, now, err);
-	if (rc < 0) {
-		knobs->cpu_mhz = was;
-		return rc;
-	}
-	*place = (struct waiting){pending, knobs->last_seq, takt_boot_add(now, answer_ns)};
+	*place = (struct waiting){pending, 0, takt_boot_add(now, begin_ns)};
 	takt_pending_set_cancel(pending, forget, place);
+	knobs->cpu_mhz = max_mhz;
+	send_cpu(knobs, now);
 	return 0;
 }
 

@@ -104,11 +104,7 @@ def a_machine_without_cpufreq_says_so():
     with kit.machine(gpus=1) as m:
         os.makedirs(m.path("empty"))
         m.start("--sysfs-root", m.path("empty"))
-
-        def ask():
-            done = m.takt("clock", "set", "--cpu-max-mhz", "2400")
-            return "connect to the actuator" not in done.stderr and done
-        done = kit.until(ask, kit.WAIT_S, "the actuator answers")
+        done = m.takt("clock", "set", "--cpu-max-mhz", "2400")
         assert done.returncode != 0 and "the list of CPUs" in done.stderr, done
 
 
