@@ -15,6 +15,7 @@
 
 #include "cli/verb.h"
 #include "sim/sha256.h"
+#include "takt/progress.h"
 
 /* "TFLOP" for many, too; "steps" of steps. */
 #define TAKT_TUNE_PLURAL(unit) ((unit)[0] >= 'a' ? "s" : "")
@@ -32,6 +33,8 @@ struct takt_tune_sample {
 	double sm_mhz;		   /* mean */
 	double energy_j;	   /* of one `unit` */
 	char unit[TAKT_TUNE_UNIT]; /* "run", "step", "TFLOP": the same in all samples */
+	uint32_t ranks;		   /* that told their progress; 0 = it is not by progress */
+	uint32_t slowest_rank;	   /* of two and more, by steps or tokens */
 };
 
 struct takt_tune_value {
@@ -88,6 +91,7 @@ int takt_tune_settings(const struct takt_tune_axes *axes, uint32_t min_mhz, uint
 struct takt_tune_meter {
 	int32_t pid; /* 0 = not running */
 	int in_fd, out_fd;
+	uint32_t gpus; /* that it reads */
 	bool simulated;
 	char gpu_name[96];
 	char deaf[240];
@@ -107,6 +111,47 @@ int takt_tune_meter_listen(struct takt_tune_meter *meter, struct takt_err *err);
 int takt_tune_meter_mark(struct takt_tune_meter *meter, struct takt_tune_mark *ret,
 			 struct takt_err *err);
 void takt_tune_meter_stop(struct takt_tune_meter *meter);
+/* Power and clock between two marks of so many GPUs: of power their sum. */
+void takt_tune_use_marks(const struct takt_tune_mark *a, const struct takt_tune_mark *b,
+			 uint32_t gpus, struct takt_tune_sample *ret);
+
+/* tune_told.c: where each rank was when it first told its progress in a run, and last. */
+struct takt_tune_rank {
+	uint32_t has;
+	uint64_t first[3], last[3]; /* steps, tokens, queries */
+	uint64_t first_ns, last_ns;
+};
+struct takt_tune_told {
+	struct takt_tune_rank rank[TAKT_PROGRESS_MAX_RANKS];
+};
+/* What the file says now; NULL and no file say nothing. */
+void takt_tune_look(struct takt_tune_told *told, const char *path);
+uint32_t takt_tune_ranks(const struct takt_tune_told *told);
+/*
+ * performance, unit and ranks by the first of steps, tokens and queries that is told: of steps and
+ * tokens the slowest rank's, which the others wait for, of queries all ranks' together. False: none
+ * is told, or by a rank too seldom to say how fast it is.
+ */
+bool takt_tune_rate_told(const struct takt_tune_told *told, struct takt_tune_sample *ret);
+
+/*
+ * tune_same.c: whether a run wrote what the first one wrote. Lines of ranks come in any order, so
+ * of several ranks the same lines are the same output: each line's hash is added up.
+ */
+struct takt_tune_output {
+	struct takt_sha256 all, line;
+	bool in_line; /* something follows the last end of a line */
+	uint64_t lines[4];
+};
+struct takt_tune_written {
+	char all[TAKT_SHA256_TEXT]; /* "" = nothing is known */
+	uint64_t lines[4];
+};
+void takt_tune_output_init(struct takt_tune_output *output);
+void takt_tune_output_add(struct takt_tune_output *output, const char *bytes, size_t n);
+void takt_tune_output_end(struct takt_tune_output *output, struct takt_tune_written *ret);
+bool takt_tune_same(const struct takt_tune_written *a, const struct takt_tune_written *b,
+		    bool any_order);
 
 /* tune_run.c: the command, once. */
 enum takt_tune_metric {
@@ -121,7 +166,7 @@ struct takt_tune_work {
 	uint64_t for_ms;   /* ended after so long; 0 = runs to its end */
 	const char *check; /* shell command that must succeed after each run; NULL = none */
 	bool same_output;
-	char first_output[TAKT_SHA256_TEXT]; /* "" before the first run */
+	struct takt_tune_written first; /* of the first run */
 	int owner_fd; /* readable when whoever asked for it is gone; -1 = nobody */
 };
 int takt_tune_run(struct takt_tune_work *work, struct takt_tune_meter *meter,

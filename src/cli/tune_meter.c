@@ -86,7 +86,7 @@ int takt_tune_meter_start(const char *program, char *const *uuids, uint32_t coun
 	int in[2], out[2], simulated = 0, at = 0, rc;
 	char line[512];
 
-	*ret = (struct takt_tune_meter){.in_fd = -1, .out_fd = -1};
+	*ret = (struct takt_tune_meter){.in_fd = -1, .out_fd = -1, .gpus = count};
 	if (pipe2(in, O_CLOEXEC) < 0)
 		return takt_err_set(err, -errno, "make a pipe");
 	if (pipe2(out, O_CLOEXEC) < 0) {
@@ -156,4 +156,23 @@ void takt_tune_meter_stop(struct takt_tune_meter *meter)
 		(void)waitpid(meter->pid, NULL, 0);
 	}
 	*meter = (struct takt_tune_meter){.in_fd = -1, .out_fd = -1};
+}
+
+static double ratio(unsigned long long sum, unsigned long long count)
+{
+	return (double)sum / (double)count;
+}
+
+/* The counter where there is one: it misses nothing between readings. */
+void takt_tune_use_marks(const struct takt_tune_mark *a, const struct takt_tune_mark *b,
+			 uint32_t gpus, struct takt_tune_sample *ret)
+{
+	unsigned long long readings = b->power_count - a->power_count;
+
+	if (a->has_energy && b->has_energy && b->at_ns > a->at_ns)
+		ret->power_w = ratio(b->energy_mj - a->energy_mj, b->at_ns - a->at_ns) * 1e6;
+	else if (readings > 0)
+		ret->power_w = ratio(b->power_sum_mw - a->power_sum_mw, readings) / 1000 * gpus;
+	if (b->sm_count > a->sm_count)
+		ret->sm_mhz = ratio(b->sm_sum_mhz - a->sm_sum_mhz, b->sm_count - a->sm_count);
 }

@@ -123,6 +123,22 @@ static void print_notes(struct takt_cli *cli, const struct takt_tune_result *res
 		takt_str_addf(&cli->out, "STOPPED: %s\n", result->stopped);
 }
 
+/* Whose progress the figures are. */
+static void print_ranks(struct takt_cli *cli, const struct takt_tune_result *result)
+{
+	const struct takt_tune_sample *sample = &result->points[0].samples[0];
+
+	if (sample->ranks < 2)
+		return;
+	if (strcmp(sample->unit, "query") == 0)
+		takt_str_addf(&cli->out, "Of %u ranks together.\n", sample->ranks);
+	else
+		takt_str_addf(&cli->out,
+			      "Of the slowest of %u ranks, for which the others wait; power and "
+			      "energy are of all GPUs.\n",
+			      sample->ranks);
+}
+
 void takt_tune_print(struct takt_cli *cli, const struct takt_tune_result *result)
 {
 	struct takt_table table = TAKT_TABLE(columns);
@@ -131,6 +147,7 @@ void takt_tune_print(struct takt_cli *cli, const struct takt_tune_result *result
 	takt_str_addf(&cli->out, "%u x %s, %u runs each; per second: %s%s; energy: J a %s\n",
 		      result->gpus, takt_short_name(result->gpu_name), result->repeats,
 		      unit_of(result), TAKT_TUNE_PLURAL(unit_of(result)), unit_of(result));
+	print_ranks(cli, result);
 	for (uint32_t i = 0; i < result->count; i++)
 		if (result->points[i].count)
 			add_row(&table, result, i);
@@ -196,6 +213,8 @@ void takt_tune_json(const struct takt_tune_result *result, struct takt_str *out)
 		      result->gpus, result->repeats, (unsigned long long)result->seed,
 		      result->max_slowdown_pct);
 	add_text(out, "unit", unit_of(result));
+	if (result->points[0].samples[0].ranks)
+		takt_str_addf(out, ",\"ranks\":%u", result->points[0].samples[0].ranks);
 	add_text(out, "command", result->command);
 	add_text(out, "advice", result->advice);
 	add_text(out, "events_not_watched", result->deaf);

@@ -19,19 +19,11 @@
 #include "base/sys.h"
 #include "cli/tune.h"
 #include "codec/json.h"
-#include "takt/progress.h"
 
 enum {
 	TURN_MS = 50,
 	KEPT_OUTPUT = 16 * 1024,
 	EXIT_NOT_FOUND = 127,
-};
-
-/* What the work has told of itself: where it was when it first told, and last. */
-struct told {
-	uint32_t has;
-	uint64_t first[3], last[3]; /* steps, tokens, queries */
-	uint64_t first_ns, last_ns;
 };
 
 struct running {
@@ -41,8 +33,8 @@ struct running {
 	int pid_fd, output_fd;
 	bool ended; /* by us, after its time */
 	uint64_t begin_ns, end_ns;
-	struct told told;
-	struct takt_sha256 sha;
+	struct takt_tune_told told;
+	struct takt_tune_output written;
 	char output[KEPT_OUTPUT]; /* its beginning */
 	size_t output_len;
 };
@@ -53,41 +45,10 @@ static uint64_t now_ns(void)
 }
 
 /* Counters of the last run are not this one's. */
-static void forget_progress(void)
+static void forget_progress(const char *path)
 {
-	const char *path = getenv("TAKT_PROGRESS");
-
 	if (path && path[0])
 		(void)truncate(path, 0);
-}
-
-static bool read_progress(struct takt_progress_file *ret)
-{
-	const char *path = getenv("TAKT_PROGRESS");
-	int fd = path && path[0] ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
-	ssize_t n = fd >= 0 ? read(fd, ret, sizeof(*ret)) : 0;
-
-	if (fd >= 0)
-		close(fd);
-	return n == sizeof(*ret) && !(ret->sequence & 1) &&
-	       memcmp(ret->magic, TAKT_PROGRESS_MAGIC, sizeof(ret->magic)) == 0;
-}
-
-static void follow_progress(struct told *told)
-{
-	struct takt_progress_file file;
-
-	if (!read_progress(&file) || !file.has)
-		return;
-	told->has = file.has;
-	told->last[0] = file.steps;
-	told->last[1] = file.tokens;
-	told->last[2] = file.queries;
-	told->last_ns = file.at_ns;
-	if (told->first_ns == 0) {
-		memcpy(told->first, told->last, sizeof(told->first));
-		told->first_ns = file.at_ns;
-	}
 }
 
 static void become_work(const struct takt_tune_work *work, int output)
@@ -127,7 +88,7 @@ static bool take_output(struct running *run)
 
 	if (n <= 0)
 		return false;
-	takt_sha256_add(&run->sha, bytes, (size_t)n);
+	takt_tune_output_add(&run->written, bytes, (size_t)n);
 	if (kept > KEPT_OUTPUT - 1 - run->output_len)
 		kept = KEPT_OUTPUT - 1 - run->output_len;
 	memcpy(run->output + run->output_len, bytes, kept);
@@ -158,7 +119,7 @@ static int follow(struct running *run, struct takt_err *err)
 		(void)poll(wait, TAKT_ARRAY_LEN(wait), TURN_MS);
 		if (wait[1].revents && !take_output(run))
 			wait[1].fd = -1;
-		follow_progress(&run->told);
+		takt_tune_look(&run->told, getenv("TAKT_PROGRESS"));
 		rc = trouble(run, err);
 		if (wait[2].revents)
 			rc = takt_err_set(err, -ECANCELED, "whoever began this sweep is gone");
@@ -204,12 +165,13 @@ static int end(struct running *run, bool broken, struct takt_err *err)
 
 static int check_output(struct takt_tune_work *work, struct running *run, struct takt_err *err)
 {
-	char hash[TAKT_SHA256_TEXT];
+	bool of_ranks = takt_tune_ranks(&run->told) > 1;
+	struct takt_tune_written written;
 
-	takt_sha256_text(&run->sha, hash);
-	if (!work->first_output[0])
-		memcpy(work->first_output, hash, sizeof(hash));
-	return work->same_output && strcmp(hash, work->first_output) != 0
+	takt_tune_output_end(&run->written, &written);
+	if (!work->first.all[0])
+		work->first = written;
+	return work->same_output && !takt_tune_same(&work->first, &written, of_ranks)
 		       ? takt_err_set(err, -EIO,
 				      "the command's output differs from that of its first run")
 		       : 0;
@@ -233,28 +195,6 @@ static int check_result(const struct takt_tune_work *work, struct takt_err *err)
 		       : takt_err_set(
 				 err, -EIO, "the check '%.80s' says no (status %d)", work->check,
 				 WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
-}
-
-static double per_second(double units, double ns)
-{
-	return units / ns * 1e9;
-}
-
-/* The first counter that it told anything of. */
-static bool rate_told(const struct told *told, struct takt_tune_sample *ret)
-{
-	static const char *const units[] = {"step", "token", "query"};
-
-	for (size_t i = 0; i < TAKT_ARRAY_LEN(units); i++) {
-		if (!(told->has >> i & 1) || told->last[i] <= told->first[i] ||
-		    told->last_ns <= told->first_ns)
-			continue;
-		ret->performance = per_second((double)(told->last[i] - told->first[i]),
-					      (double)(told->last_ns - told->first_ns));
-		takt_strcpy(ret->unit, sizeof(ret->unit), units[i]);
-		return true;
-	}
-	return false;
 }
 
 static double number_in(const cJSON *object, const char *name)
@@ -288,36 +228,23 @@ static int take_said(const struct running *run, struct takt_tune_sample *ret, st
 static int rate(struct takt_tune_work *work, const struct running *run,
 		struct takt_tune_sample *ret, struct takt_err *err)
 {
+	bool told = takt_tune_ranks(&run->told) > 0;
+
 	if (work->metric == TAKT_TUNE_SAID)
 		return take_said(run, ret, err);
-	if (work->metric != TAKT_TUNE_TIME && rate_told(&run->told, ret)) {
+	if (work->metric != TAKT_TUNE_TIME && takt_tune_rate_told(&run->told, ret)) {
 		work->metric = TAKT_TUNE_PROGRESS;
 		return 0;
 	}
 	if (work->metric == TAKT_TUNE_PROGRESS || work->for_ms)
-		return takt_err_set(err, -TAKT_E_USAGE,
-				    "the command tells no progress (docs/progress.md)%s",
+		return takt_err_set(err, -TAKT_E_USAGE, "%s tells %s progress (docs/progress.md)%s",
+				    told ? "the command, or a rank of it," : "the command",
+				    told ? "too little" : "no",
 				    work->for_ms ? ", so '--for' has nothing to measure by" : "");
 	work->metric = TAKT_TUNE_TIME;
-	ret->performance = per_second(1, (double)(run->end_ns - run->begin_ns));
+	ret->performance = 1e9 / (double)(run->end_ns - run->begin_ns);
 	takt_strcpy(ret->unit, sizeof(ret->unit), "run");
 	return 0;
-}
-
-/* The counter where there is one: it misses nothing between readings. */
-static void use_marks(const struct takt_tune_mark *a, const struct takt_tune_mark *b,
-		      struct takt_tune_sample *ret)
-{
-	double readings = (double)(b->power_count - a->power_count);
-
-	if (a->has_energy && b->has_energy && b->at_ns > a->at_ns)
-		ret->power_w = per_second((double)(b->energy_mj - a->energy_mj) / 1000,
-					  (double)(b->at_ns - a->at_ns));
-	else if (readings > 0)
-		ret->power_w = (double)(b->power_sum_mw - a->power_sum_mw) / readings / 1000;
-	if (b->sm_count > a->sm_count)
-		ret->sm_mhz = (double)(b->sm_sum_mhz - a->sm_sum_mhz) /
-			      (double)(b->sm_count - a->sm_count);
 }
 
 int takt_tune_run(struct takt_tune_work *work, struct takt_tune_meter *meter,
@@ -331,11 +258,11 @@ int takt_tune_run(struct takt_tune_work *work, struct takt_tune_meter *meter,
 
 	if (rc < 0)
 		return rc;
-	*ret = (struct takt_tune_sample){NAN, NAN, NAN, NAN, ""};
+	*ret = (struct takt_tune_sample){NAN, NAN, NAN, NAN, "", 0, 0};
 	run->work = work;
 	run->meter = meter;
-	takt_sha256_init(&run->sha);
-	forget_progress();
+	takt_tune_output_init(&run->written);
+	forget_progress(getenv("TAKT_PROGRESS"));
 	rc = begin(run, err);
 	if (rc < 0)
 		return rc;
@@ -352,7 +279,7 @@ int takt_tune_run(struct takt_tune_work *work, struct takt_tune_meter *meter,
 		rc = check_result(work, err);
 	if (rc < 0)
 		return rc;
-	use_marks(&before, &after, ret);
+	takt_tune_use_marks(&before, &after, meter->gpus, ret);
 	rc = rate(work, run, ret, err);
 	ret->energy_j = ret->power_w / ret->performance;
 	return rc;

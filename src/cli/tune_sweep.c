@@ -268,14 +268,17 @@ static int still_holds(struct sweep *sweep, const struct takt_tune_point *point,
 static void say_sample(const struct sweep *sweep, const struct takt_tune_point *point,
 		       const struct takt_tune_sample *sample, uint32_t done, uint32_t total)
 {
-	char limit[32] = "";
+	char limit[32] = "", rank[48] = "";
 
 	if (point->power_limit_mw)
 		snprintf(limit, sizeof(limit), ", %u W", point->power_limit_mw / 1000);
+	if (sample->ranks > 1 && strcmp(sample->unit, "query") != 0)
+		snprintf(rank, sizeof(rank), " (rank %u, the slowest of %u)", sample->slowest_rank,
+			 sample->ranks);
 	if (!sweep->cli->json)
-		fprintf(stderr, "takt tune: %u of %u: %u MHz%s: %.4g %s%s/s, %.0f W\n", done, total,
-			point->sm_mhz, limit, sample->performance, sample->unit,
-			TAKT_TUNE_PLURAL(sample->unit), sample->power_w);
+		fprintf(stderr, "takt tune: %u of %u: %u MHz%s: %.4g %s%s/s%s, %.0f W\n", done,
+			total, point->sm_mhz, limit, sample->performance, sample->unit,
+			TAKT_TUNE_PLURAL(sample->unit), rank, sample->power_w);
 }
 
 static int measure(struct sweep *sweep, struct takt_tune_point *point, struct takt_tune_sample *ret,

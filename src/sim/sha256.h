@@ -8,8 +8,10 @@
 
 #include <nettle/sha2.h>
 #include <stddef.h>
+#include <stdint.h>
 
 enum {
+	TAKT_SHA256_BYTES = 32,
 	TAKT_SHA256_TEXT = 65
 };
 
@@ -19,7 +21,9 @@ struct takt_sha256 {
 
 void takt_sha256_init(struct takt_sha256 *sha);
 void takt_sha256_add(struct takt_sha256 *sha, const void *bytes, size_t n);
-/* 64 lower-case hexadecimal digits; the object is used up. */
+/* The object is as takt_sha256_init leaves it afterwards; of the text, 64 lower-case hexadecimal
+ * digits. */
+void takt_sha256_bytes(struct takt_sha256 *sha, uint8_t ret[TAKT_SHA256_BYTES]);
 void takt_sha256_text(struct takt_sha256 *sha, char ret[TAKT_SHA256_TEXT]);
 
 #endif

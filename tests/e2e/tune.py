@@ -27,6 +27,31 @@ while True:
     progress.add(steps=1)
 """
 
+# Two ranks, as a launcher starts them: rank 1 takes five times as long for a step, writes first or last, and its
+# result differs from the run on that is told.
+RANKS = """
+import os, subprocess, sys, time
+sys.path.insert(0, sys.argv[1])
+from takt_progress import Progress
+counts, differs_from = sys.argv[2], int(sys.argv[3])
+rank = os.environ.get("RANK")
+if rank is None:
+    run = os.path.getsize(counts) if os.path.exists(counts) else 0
+    with open(counts, "a") as file:
+        file.write(".")
+    ranks = {i: subprocess.Popen([sys.executable, *sys.orig_argv[1:]], stdout=subprocess.PIPE,
+                                 env={**os.environ, "RANK": str(i), "RUN": str(run)}) for i in (0, 1)}
+    said = {i: process.communicate()[0].decode() for i, process in ranks.items()}
+    for i in ((0, 1), (1, 0))[run % 2]:
+        print(said[i], end="")
+    sys.exit(any(process.returncode for process in ranks.values()))
+progress = Progress()
+for step in range(100 >> 2 * int(rank)):
+    time.sleep(0.1 if rank == "1" else 0.02)
+    progress.add(steps=1)
+print("rank", rank, "loss", 7 + (rank == "1" and int(os.environ["RUN"]) >= differs_from))
+"""
+
 
 @contextlib.contextmanager
 def tuned(gpus=1, **more):
@@ -160,6 +185,22 @@ def progress_is_what_it_goes_by():
         comes_to_rest(m)
 
 
+def of_ranks_the_slowest_counts_and_the_result_of_each():
+    with tuned(gpus=2) as m:
+        examples, counts = os.path.join(kit.SOURCE, "examples"), m.path("counts")
+        words = ("--gpus", "2", "--clocks", "1000", "--repeat", "1", "--metric", "progress", "--same-output")
+        found = result(tune(m, *words, "--json", "--", sys.executable, "-c", RANKS, examples, counts, "9"))
+        assert found["unit"] == "step" and found["ranks"] == 2 and found["gpus"] == 2, found
+        for point in found["points"]:
+            assert 0 < point["performance"] <= 10.1, found  # what rank 1 can do
+            assert abs(point["energy_j"] * point["performance"] / point["power_w"] - 1) < 0.01, found
+        assert found["points"][0]["power_w"] > 100, found  # two boards that wait
+        os.unlink(counts)
+        done = tune(m, *words, "--", sys.executable, "-c", RANKS, examples, counts, "2")
+        assert done.returncode != 0 and "output differs" in done.stdout and "slowest of 2 ranks" in done.stdout, done
+        comes_to_rest(m)
+
+
 def it_stops_when_something_is_wrong():
     with tuned() as m:
         count = f"n=$(cat {m.path('n')} 2>/dev/null || echo 0); echo $((n + 1)) >{m.path('n')}; "
@@ -284,6 +325,7 @@ if __name__ == "__main__":
         a_png_is_drawn_by_another_program,
         a_tight_promise_keeps_the_highest_clock_and_power_limits_are_tried,
         progress_is_what_it_goes_by,
+        of_ranks_the_slowest_counts_and_the_result_of_each,
         it_stops_when_something_is_wrong,
         an_xid_or_an_ecc_error_stops_the_sweep,
         clocks_are_back_however_it_ends,
