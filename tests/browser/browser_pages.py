@@ -16,14 +16,16 @@ from browser_kit import kit
 PLACES = ["#/overview", "#/jobs", "#/jobs?show=ended", "#/timeline", "#/topology", "#/clocks", "#/health", "#/submit"]
 
 
-def some_jobs(client):
-    """One that ended, one that runs and prints, one that is planned, one that is held."""
+def some_jobs(page):
+    """One that ended, one that runs, prints and tells of its ranks, one that is planned, one that is held and names GPUs."""
+    client = page.client()
     first = client.submit(["sh", "-c", "echo hello from the job"], gpus=1, name="first")["id"]
     client.wait(first)
-    runs = client.submit(["sh", "-c", "echo epoch 1; sleep 600"], gpus=2, name="train", estimate_ms=600000)["id"]
-    kit.until(lambda: client.job(runs)["state"] == "running", kit.WAIT_S, "it runs")
+    tell = f"for i in 0 1; do LOCAL_RANK=$i {page.m.path('bin/takt')} progress --steps 7 --latency $((20 + 5 * i))ms; done"
+    runs = client.submit(["sh", "-c", f"echo epoch 1; {tell}; sleep 600"], gpus=2, name="train", estimate_ms=600000)["id"]
+    kit.until(lambda: client.job(runs).get("progress", {}).get("skew_permille"), kit.WAIT_S, lambda: client.job(runs))
     waits = client.submit(["sleep", "60"], gpus=2, name="evaluate", estimate_ms=60000)["id"]
-    held = client.submit(["true"], gpus=1, name="later", held=True)["id"]
+    held = client.submit(["true"], gpus=1, name="later", held=True, gpu_indices=[0, 1])["id"]
     kit.until(lambda: client.job(waits).get("starts_ms"), kit.WAIT_S, "its start is predicted")
     return first, runs, waits, held
 
@@ -81,7 +83,7 @@ def what_the_policy_does_not_name_does_not_run():
 
 def every_place_shows_what_there_is():
     with browser_kit.page_of(gpus=2) as page:
-        first, runs, waits, held = some_jobs(page.client())
+        first, runs, waits, held = some_jobs(page)
         with browser_kit.browser(page) as b:
             b.open("#/overview")
             b.see("2 of 2")
@@ -89,6 +91,7 @@ def every_place_shows_what_there_is():
             b.click("link", "Jobs")
             b.see("later")
             assert b.run("return await page.locator('table.jobs tbody tr').count()") == 3
+            b.see("1 of GPU 0-1 wanted")
             b.click("button", "Ended")
             b.see("exit 0")
             b.go("#/timeline")
@@ -104,8 +107,15 @@ def every_place_shows_what_there_is():
             b.see("NUMA node 0")
             b.go("#/clocks")
             b.see("Power and performance at each clock")
+            b.run(f"await page.locator('.apart', {{hasText: /Job {runs} runs on GPU 0-1: their mean clocks are [0-9]+ MHz apart/}}).waitFor()")
             b.go("#/health")
             b.see("2 of 2 healthy")
+            b.go(f"#/jobs/{runs}")
+            b.see("of 2 ranks, rank 1 is the slowest, 20 % behind")
+            b.run("await page.locator('.figure', {hasText: /its GPUs [0-9]+ MHz apart/}).waitFor();"
+                  "await page.locator('.terms div', {hasText: 'given'}).getByText('GPU 0-1').waitFor()")
+            b.go(f"#/jobs/{held}")
+            b.see("1 of GPU 0-1")
             b.go(f"#/jobs/{runs}?tab=log")
             b.see("epoch 1")
             b.go(f"#/jobs/{first}?tab=log")
@@ -423,7 +433,7 @@ def text_of_others_is_text():
 
 def nothing_serious_stands_in_anybodys_way():
     with browser_kit.page_of(gpus=2) as page:
-        _, runs, _, _ = some_jobs(page.client())
+        _, runs, _, _ = some_jobs(page)
         with browser_kit.browser(page) as b:
             for dark in (False, True):
                 b.open(dark=dark)
@@ -435,7 +445,7 @@ def nothing_serious_stands_in_anybodys_way():
 
 def it_fits_a_phone():
     with browser_kit.page_of(gpus=2) as page:
-        _, runs, _, _ = some_jobs(page.client())
+        _, runs, _, _ = some_jobs(page)
         with browser_kit.browser(page) as b:
             b.open(width=360, height=740)
             for place in [*PLACES, f"#/jobs/{runs}", f"#/jobs/{runs}?tab=metrics"]:
@@ -447,7 +457,7 @@ def it_fits_a_phone():
 def the_keyboard_is_enough():
     with browser_kit.page_of(gpus=2) as page:
         client = page.client()
-        _, runs, _, _ = some_jobs(client)
+        _, runs, _, _ = some_jobs(page)
         with browser_kit.browser(page) as b:
             b.open()
             b.press("t")
@@ -472,7 +482,7 @@ def the_keyboard_is_enough():
 def nothing_jumps():
     """No layout shift worth the name while takt's answers come in."""
     with browser_kit.page_of(gpus=2) as page:
-        some_jobs(page.client())
+        some_jobs(page)
         with browser_kit.browser(page) as b:
             for place in PLACES:
                 b.open(place)

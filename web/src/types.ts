@@ -80,6 +80,7 @@ export interface Report {
   energy_mj?: number;
   energy_why_not?: string;
   mean_sm_mhz?: number;
+  sm_spread_mhz?: number;
   throttled_ms?: number;
   throttle_text?: string;
   peak_memory_bytes?: number;
@@ -113,6 +114,9 @@ export interface Progress {
   steps_milli_s?: number;
   tokens_milli_s?: number;
   queries_milli_s?: number;
+  ranks?: number;
+  slowest_rank?: number;
+  skew_permille?: number;
 }
 
 export interface Job {
@@ -148,6 +152,7 @@ export interface Job {
   tenant?: string;
   params?: string;
   gpu_milli?: number;
+  gpu_indices?: number[];
   mig?: string;
   time_limit_ms?: number;
   max_slowdown_permille?: number;

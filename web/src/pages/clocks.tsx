@@ -3,7 +3,7 @@
 import { useMemo, useState } from "preact/hooks";
 import { get } from "../api";
 import { Decisions, performance_of, useCourse, whose } from "../course";
-import { DASH, short, watts } from "../format";
+import { DASH, gpu_set, short, watts } from "../format";
 import { useLive } from "../live";
 import { amend, usePlace } from "../route";
 import type { ClockGpu, Course, History, Job, Queue } from "../types";
@@ -80,6 +80,7 @@ function OfGpu({ gpu, running }: { gpu: ClockGpu; running?: Job }) {
   return (
     <>
       <Curve gpu={gpu} course={course} />
+      {running && <Apart job={running} />}
       <div class="toolbar">
         <h2>What the governor decided</h2>
       </div>
@@ -99,6 +100,17 @@ function OfGpu({ gpu, running }: { gpu: ClockGpu; running?: Job }) {
         </Empty>
       )}
     </>
+  );
+}
+
+/** How far the GPUs of one job are apart, which go at the pace of the slowest. */
+function Apart({ job }: { job: Job }) {
+  const spread = job.report?.sm_spread_mhz;
+  if (spread === undefined) return null;
+  return (
+    <p class="apart">
+      Job <a href={`#/jobs/${job.id}`}>{job.id}</a> runs on GPU {gpu_set(job.gpu_list)}: their mean clocks are {spread} MHz apart.
+    </p>
   );
 }
 

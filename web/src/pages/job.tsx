@@ -7,9 +7,9 @@ import { Decisions, ceilings, count_at, rates, told, useCourse, type Told } from
 import { DASH, bytes, clock_time, duration, energy, from_now, gpu_set, short } from "../format";
 import { may_write, useLive } from "../live";
 import { amend, usePlace } from "../route";
-import type { History, Job } from "../types";
+import type { History, Job, Progress } from "../types";
 import { Ask, Empty, Figure, Problem, State, Terms, Waiting, useAsked, useNow } from "../ui";
-import { ending, governed_text, job_name, shown_state } from "./queue";
+import { asked_gpus, ending, governed_text, job_name, shown_state } from "./queue";
 
 const ENDED = ["done", "failed", "cancelled", "lost", "interrupted"];
 const KEPT_LOG = 400_000;
@@ -117,7 +117,14 @@ function Report({ job, now }: { job: Job; now: number }) {
       <Figure
         label="Mean clock"
         value={report.mean_sm_mhz === undefined ? DASH : `${report.mean_sm_mhz} MHz`}
-        note={report.throttled_ms ? `held back ${duration(report.throttled_ms)}: ${report.throttle_text ?? ""}` : undefined}
+        note={
+          [
+            report.sm_spread_mhz !== undefined && `its GPUs ${report.sm_spread_mhz} MHz apart`,
+            report.throttled_ms && `held back ${duration(report.throttled_ms)}: ${report.throttle_text ?? ""}`,
+          ]
+            .filter(Boolean)
+            .join("; ") || undefined
+        }
       />
       <Figure
         label={progress.steps !== undefined ? "Steps" : progress.tokens !== undefined ? "Tokens" : "Peak memory"}
@@ -128,10 +135,15 @@ function Report({ job, now }: { job: Job; now: number }) {
               ? progress.tokens.toLocaleString("en")
               : bytes(report.peak_memory_bytes)
         }
-        note={rate(progress.steps_milli_s, "steps") ?? rate(progress.tokens_milli_s, "tokens")}
+        note={[rate(progress.steps_milli_s, "steps") ?? rate(progress.tokens_milli_s, "tokens"), skew(progress)].filter(Boolean).join("; ") || undefined}
       />
     </dl>
   );
+}
+
+/** Which rank the others wait for. */
+function skew({ ranks, slowest_rank, skew_permille }: Progress): string | undefined {
+  return ranks && skew_permille !== undefined ? `of ${ranks} ranks, rank ${slowest_rank} is the slowest, ${short(skew_permille / 10)} % behind` : undefined;
 }
 
 function About({ job, now }: { job: Job; now: number }) {
@@ -160,7 +172,8 @@ function About({ job, now }: { job: Job; now: number }) {
             ["command", job.command && <code>{job.command}</code>],
             ["directory", job.cwd && <code>{job.cwd}</code>],
             ["user", job.user],
-            ["GPUs", job.mig ? `${job.gpus} of ${job.mig}` : job.gpu_milli ? `${job.gpus}, ${job.gpu_milli / 10} % each` : String(job.gpus)],
+            ["GPUs", `${asked_gpus(job)}${job.mig ? `, MIG ${job.mig}` : job.gpu_milli ? `, ${job.gpu_milli / 10} % each` : ""}`],
+            ["given", job.gpu_list.length ? `GPU ${gpu_set(job.gpu_list)}` : undefined],
             ["priority", job.priority ? String(job.priority) : undefined],
             ["tenant", job.tenant],
             ["tags", job.tags],

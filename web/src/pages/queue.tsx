@@ -15,6 +15,9 @@ export function job_name(job: Job): string {
   return job.array_id ? `${name}[${job.array_index ?? 0}]` : name;
 }
 
+/** How many, and among which where it names some. */
+export const asked_gpus = (job: Job) => `${job.gpus}${job.gpu_indices?.length ? ` of GPU ${gpu_set(job.gpu_indices)}` : ""}`;
+
 function fits(job: Job, words: string): boolean {
   const text = `${job.id} ${job.name ?? ""} ${job.user ?? ""} ${job.tags ?? ""} ${job.state} ${job.tenant ?? ""}`.toLowerCase();
   return words
@@ -119,7 +122,7 @@ function Table({ jobs, ended }: { jobs: Job[]; ended: boolean }) {
                 <State of={shown_state(job)} />
               </td>
               <td>{job.user ?? DASH}</td>
-              <td>{job.gpu_list.length ? gpu_set(job.gpu_list) : `${job.gpus} wanted`}</td>
+              <td>{job.gpu_list.length ? gpu_set(job.gpu_list) : `${asked_gpus(job)} wanted`}</td>
               <td class="number">{ended ? clock_time(job.ended_ms) : job.started_ms ? duration(now - job.started_ms) : DASH}</td>
               <td class="number">{energy(job.report?.energy_mj)}</td>
               <td class="why">
