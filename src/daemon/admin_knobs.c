@@ -187,8 +187,6 @@ static void give_up_one(struct takt_admin_knobs *knobs, struct waiting *waiting,
 		     unsent ? "the actuator does not answer; try again"
 			    : "the actuator did not answer: ask for the state with 'takt clock'");
 	finish(knobs, waiting, &err);
-	if (unsent && !is_unsent(knobs))
-		knobs->cpu_mhz = knobs->sent_mhz;
 }
 
 /* Those whom nobody answers any more. */
@@ -213,6 +211,8 @@ void takt_knobs_pump(struct takt_admin_knobs *knobs, struct takt_boot now, uint6
 		knobs->renew_at = now;
 	}
 	give_up(knobs, now, false);
+	if (!is_unsent(knobs)) /* nobody waits for another one any more, or it was told */
+		knobs->cpu_mhz = knobs->sent_mhz;
 	if (is_to_say(knobs) && knobs->renew_at.ns <= now.ns)
 		send_cpu(knobs, now);
 	if (!knobs->cpu_mhz && !anybody_waits(knobs))

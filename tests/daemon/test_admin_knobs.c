@@ -22,6 +22,8 @@ static struct {
 	unsigned requests;
 	struct takt_actuate_reply reply; /* seq 0: it has not said anything */
 	int answered;			 /* 200, or what was wrong; 0 = nobody was */
+	void (*hung_up)(void *ctx);	 /* of whoever asked last */
+	void *hung_up_ctx;
 } world;
 
 int __wrap_takt_actuate_connect(const char *socket_path, struct takt_actuate_client **ret,
@@ -86,6 +88,8 @@ void __wrap_takt_pending_error(struct takt_pending *pending, const struct takt_e
 void __wrap_takt_pending_set_cancel(struct takt_pending *pending, void (*hung_up)(void *ctx),
 				    void *ctx)
 {
+	world.hung_up = hung_up;
+	world.hung_up_ctx = ctx;
 }
 
 static uint64_t boot_ns(const struct takt_sys *sys)
@@ -212,6 +216,41 @@ static void what_held_before_holds_again(void **state)
 	rig_close(daemon);
 }
 
+static void an_order_whose_asker_hung_up_is_not_carried_out_later(void **state)
+{
+	struct takt_daemon *daemon = rig_open();
+
+	ask(daemon, 2400);
+	pass(daemon, 1);
+	world.hung_up(world.hung_up_ctx);
+	pass(daemon, 60);
+	world.there = true;
+	pass(daemon, 60);
+	assert_int_equal(world.requests, 0);
+	assert_int_equal(world.answered, 0);
+	rig_close(daemon);
+}
+
+static void a_reset_whose_asker_hung_up_leaves_what_holds(void **state)
+{
+	struct takt_daemon *daemon = rig_open();
+
+	world.there = true;
+	ask(daemon, 2400);
+	reply(0, 2400);
+	pass(daemon, 1);
+	world.there = false;
+	pass(daemon, 1);
+	ask(daemon, 0);
+	world.hung_up(world.hung_up_ctx);
+	world.requests = 0;
+	world.there = true;
+	pass(daemon, 2);
+	assert_int_equal(world.requests, 1);
+	assert_int_equal(world.asked.max_mhz, 2400);
+	rig_close(daemon);
+}
+
 static void the_last_of_several_wishes_is_what_is_sent(void **state)
 {
 	struct takt_daemon *daemon = rig_open();
@@ -252,6 +291,8 @@ int main(void)
 		cmocka_unit_test(a_reset_waits_too),
 		cmocka_unit_test(an_order_that_is_given_up_is_not_carried_out_later),
 		cmocka_unit_test(what_held_before_holds_again),
+		cmocka_unit_test(an_order_whose_asker_hung_up_is_not_carried_out_later),
+		cmocka_unit_test(a_reset_whose_asker_hung_up_leaves_what_holds),
 		cmocka_unit_test(the_last_of_several_wishes_is_what_is_sent),
 		cmocka_unit_test(a_missing_guard_is_waited_for),
 	};
