@@ -167,12 +167,12 @@ static double ratio(unsigned long long sum, unsigned long long count)
 void takt_tune_use_marks(const struct takt_tune_mark *a, const struct takt_tune_mark *b,
 			 uint32_t gpus, struct takt_tune_sample *ret)
 {
-	unsigned long long readings = b->power_count - a->power_count;
-
 	if (a->has_energy && b->has_energy && b->at_ns > a->at_ns)
 		ret->power_w = ratio(b->energy_mj - a->energy_mj, b->at_ns - a->at_ns) * 1e6;
-	else if (readings > 0)
-		ret->power_w = ratio(b->power_sum_mw - a->power_sum_mw, readings) / 1000 * gpus;
+	else if (b->power_count > a->power_count)
+		ret->power_w =
+			ratio(b->power_sum_mw - a->power_sum_mw, b->power_count - a->power_count) /
+			1000 * gpus;
 	if (b->sm_count > a->sm_count)
 		ret->sm_mhz = ratio(b->sm_sum_mhz - a->sm_sum_mhz, b->sm_count - a->sm_count);
 }

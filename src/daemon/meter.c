@@ -19,6 +19,7 @@ struct takt_meter {
 	uint32_t gpu[TAKT_DEVICE_MAX_GPUS];
 	uint64_t seen[TAKT_DEVICE_MAX_GPUS]; /* seq of the newest reading in the sums */
 	struct takt_meter_mark sums;
+	bool powerless; /* a reading came without power */
 };
 
 static const struct takt_gpu_facts *facts(const struct takt_meter *meter, uint32_t i)
@@ -112,6 +113,8 @@ static void add(struct takt_meter *meter, const struct takt_gpu_reading *reading
 	if (reading->has & TAKT_HAS_POWER) {
 		meter->sums.power_sum_mw += reading->power_mw;
 		meter->sums.power_count++;
+	} else {
+		meter->powerless = true;
 	}
 	if (reading->has & TAKT_HAS_SM_CLOCK) {
 		meter->sums.sm_sum_mhz += reading->sm_mhz;
@@ -171,6 +174,8 @@ int takt_meter_mark(struct takt_meter *meter, struct takt_meter_mark *ret, struc
 		mark.energy_mj += reading->energy_mj;
 		mark.at_ns = reading->at.ns;
 	}
+	if (meter->powerless && meter->count > 1)
+		mark.power_sum_mw = mark.power_count = 0;
 	if (rc == 0)
 		*ret = mark;
 	return rc;

@@ -17,7 +17,8 @@ struct takt_meter_mark {
 	uint64_t at_ns;	    /* CLOCK_MONOTONIC */
 	bool has_energy;    /* every GPU counts it */
 	uint64_t energy_mj; /* of all GPUs */
-	/* Of readings meanwhile, 20 a second and GPU: the mean is sum / count. */
+	/* Of readings meanwhile, 20 a second and GPU: the mean is sum / count. No power of several
+	 * GPUs, from then on, when one of them did not tell its own. */
 	uint64_t power_sum_mw, power_count, sm_sum_mhz, sm_count;
 };
 

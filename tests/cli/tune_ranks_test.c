@@ -186,6 +186,12 @@ static void power_is_of_all_gpus(void **state)
 	sample.power_w = NAN;
 	takt_tune_use_marks(&a, &b, 2, &sample);
 	assert_true(fabs(sample.power_w - 800) < 1e-6);
+	a.power_sum_mw = 4 * 300000;
+	a.power_count = 4;
+	b.power_sum_mw = b.power_count = 0; /* one of them has stopped telling it */
+	sample.power_w = NAN;
+	takt_tune_use_marks(&a, &b, 2, &sample);
+	assert_true(isnan(sample.power_w));
 }
 
 int main(void)
