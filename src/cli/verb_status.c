@@ -109,6 +109,8 @@ static void add_state(struct takt_table *table, const struct takt_gpu_view *gpu)
 		takt_table_add(table, TAKT_STYLE_ALARM, "STALE %s", takt_ms_text(gpu->age_ms, age));
 	else if (strcmp(gpu->clock_state, "changed") == 0)
 		takt_table_add(table, TAKT_STYLE_ALARM, "CHANGED");
+	else if (gpu->asleep && strcmp(gpu->state, "free") == 0)
+		takt_table_add(table, TAKT_STYLE_PLAIN, "asleep");
 	else
 		takt_table_add(table, TAKT_STYLE_PLAIN, "%s", gpu->state);
 }

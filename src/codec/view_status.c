@@ -44,6 +44,7 @@ static const struct takt_field gpu_fields[] = {
 	TEXT(GPU, health_note),
 	BOOL(GPU, stale),
 	BOOL(GPU, lost),
+	BOOL(GPU, asleep),
 	U64(GPU, age_ms),
 	U32(GPU, sm_mhz, HAS(TAKT_VIEW_SM)),
 	U32(GPU, mem_mhz, HAS(TAKT_VIEW_MEM_CLOCK)),

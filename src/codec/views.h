@@ -87,7 +87,8 @@ struct takt_gpu_view {
 	char health[16];       /* "healthy", "suspect", "quarantined", "lost", of docs/rules.md */
 	char health_note[240]; /* the gravest that was found; "" = nothing to act on */
 	bool stale, lost;
-	uint64_t age_ms;
+	bool asleep;	 /* suspended to save power, and left so: there are no readings */
+	uint64_t age_ms; /* of its newest reading; asleep: of the last before, 0 = there was none */
 	uint32_t sm_mhz, mem_mhz, sm_max_mhz;
 	uint32_t lease_min_mhz, lease_max_mhz; /* max 0 = no lease */
 	uint32_t power_mw, power_limit_mw;

@@ -119,8 +119,8 @@ static const struct key keys[] = {
 	 "Where the kernel's sysfs is, in which takt reads the network's counters and takt clock "
 	 "set --cpu-max-mhz limits CPUs."},
 	{"wake_gpus", CHOICE, AT(wake_gpus), "no", 0, 0, no_yes,
-	 "Whether takt starts the driver even while every GPU is suspended, as a laptop's may be: "
-	 "that wakes them."},
+	 "Whether takt asks the driver about GPUs that are suspended, as a laptop's may be: that "
+	 "wakes them. It starts the driver then even while all of them are."},
 	{"kernel_log", TEXT, AT(kernel_log), "auto", 0, 0, NULL,
 	 "The kernel's log, in which it says what goes wrong with GPUs: a file, or off. auto is "
 	 "/dev/kmsg, on simulated GPUs off."},

@@ -218,6 +218,8 @@ void takt_helper_stop(struct takt_helper_proc *helper);
 /* Whether the driver said at the start which GPU it is. One that is not known is neither locked nor
  * given out. */
 bool takt_watch_known(const struct takt_daemon *daemon, uint32_t gpu);
+/* Whether it is suspended and left so: nothing is read of it. */
+bool takt_watch_asleep(const struct takt_daemon *daemon, uint32_t gpu);
 void takt_watch_tick(struct takt_daemon *daemon, struct takt_mono now, struct takt_boot boot);
 /* Tells the queue again which GPUs are fit for use. */
 void takt_watch_health(struct takt_daemon *daemon);

@@ -143,9 +143,12 @@ static void note_memory(struct takt_daemon *daemon, uint32_t gpu, const struct t
 
 void takt_watch_job_placed(struct takt_daemon *daemon, const struct takt_queue_job *job)
 {
-	for (uint32_t gpu = 0; gpu < daemon->gpu_count; gpu++)
-		if (job->row.gpu_mask >> gpu & 1)
-			note_memory(daemon, gpu, job);
+	for (uint32_t gpu = 0; gpu < daemon->gpu_count; gpu++) {
+		if (!(job->row.gpu_mask >> gpu & 1))
+			continue;
+		takt_machine_read_always(daemon->machine, gpu, true);
+		note_memory(daemon, gpu, job);
+	}
 }
 
 void takt_watch_drain(struct takt_daemon *daemon, uint32_t gpu)
@@ -157,6 +160,7 @@ void takt_watch_drain(struct takt_daemon *daemon, uint32_t gpu)
 	watch->draining = true;
 	watch->mem_settled_at = (struct takt_mono){0};
 	watch->drain_since_mono = takt_mono_now(daemon->sys);
+	takt_machine_read_always(daemon->machine, gpu, true);
 	takt_machine_sample(daemon->machine, gpu);
 }
 

@@ -294,15 +294,16 @@ static void look(struct takt_gpu_health *health, uint32_t gpu, struct takt_mono 
 	const struct takt_gpu_reading *reading;
 	struct takt_rules_sample sample;
 	struct takt_lease_state lease;
+	bool asleep = takt_watch_asleep(daemon, gpu);
 
-	if (takt_telemetry_latest(daemon->telemetry, gpu, now, &reading) == 0 &&
+	if (takt_telemetry_latest(daemon->telemetry, gpu, now, &reading) == 0 && !asleep &&
 	    (reading->lost || (!reading->stale && reading->seq != one->seq_seen))) {
 		takt_leases_state(daemon->leases, gpu, &lease);
 		takt_health_sample(reading, lease.max_mhz, &sample);
 		one->seq_seen = reading->seq;
 		takt_rules_sample(&one->rules, &sample);
 	}
-	takt_rules_tick(&one->rules, now, true);
+	takt_rules_tick(&one->rules, now, !asleep);
 	act(health, gpu);
 	takt_health_take(one, &(struct takt_health_clocks){now, takt_wall_now(daemon->sys)});
 	takt_health_keep(health, gpu);

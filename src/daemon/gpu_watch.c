@@ -113,6 +113,32 @@ bool takt_watch_known(const struct takt_daemon *daemon, uint32_t gpu)
 	return takt_machine_facts(daemon->machine, gpu)->has & TAKT_FACT_UUID;
 }
 
+bool takt_watch_asleep(const struct takt_daemon *daemon, uint32_t gpu)
+{
+	const struct takt_gpu_reading *reading;
+
+	return takt_telemetry_latest(daemon->telemetry, gpu, takt_mono_now(daemon->sys),
+				     &reading) == 0 &&
+	       reading->asleep;
+}
+
+/* Whether takt's clocks or limits are on it, or wait to be. */
+static bool is_changed(const struct takt_daemon *daemon, uint32_t gpu)
+{
+	struct takt_lease_state lease;
+
+	takt_leases_state(daemon->leases, gpu, &lease);
+	return lease.job_id || lease.cap_power_mw || strcmp(lease.state, "leased") == 0 ||
+	       strcmp(lease.state, "changed") == 0 || strcmp(lease.state, "waiting") == 0;
+}
+
+/* What takt answers for is looked at whether it sleeps or not. */
+static bool is_read_always(const struct takt_daemon *daemon, uint32_t gpu)
+{
+	return daemon->watch[gpu].draining || holds(daemon, gpu, 0) || is_changed(daemon, gpu) ||
+	       takt_machine_facts(daemon->machine, gpu)->mig_enabled;
+}
+
 static void watch_gpu(struct takt_daemon *daemon, uint32_t gpu, struct takt_mono now,
 		      struct takt_boot boot)
 {
@@ -120,6 +146,7 @@ static void watch_gpu(struct takt_daemon *daemon, uint32_t gpu, struct takt_mono
 	const struct takt_gpu_reading *reading;
 	bool outside;
 
+	takt_machine_read_always(daemon->machine, gpu, is_read_always(daemon, gpu));
 	if (!takt_watch_known(daemon, gpu)) {
 		set_lost(daemon, gpu, true,
 			 "it did not say what it is when takt started; start takt again when it "

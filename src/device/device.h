@@ -161,6 +161,11 @@ struct takt_gpu_reading {
 			    ... */
 	bool stale;	 /* older than the machine's staleness limit, or the GPU is lost */
 	bool lost;
+	/* The kernel has suspended it, and the machine leaves_asleep: nothing was read, and it is
+	 * neither stale nor lost. awake_at: when its last sample before that was taken; 0 = none
+	 * was. */
+	bool asleep;
+	struct takt_mono awake_at;
 	uint32_t sm_mhz, mem_mhz;
 	uint32_t power_mw;
 	uint32_t power_limit_mw;    /* the limit asked for: what a setter changes and puts back */
@@ -226,7 +231,9 @@ struct takt_machine_config {
 				       each */
 	const char *sysfs_root;	    /* NULL: "/sys" */
 	/* The driver is not started, as if it could not be opened, while every GPU of it is
-	 * suspended (of a laptop, say): that would wake them. */
+	 * suspended (of a laptop, say): that would wake them. Else all are asked who they are when
+	 * the machine is opened, which wakes those that sleep, once. From then on samples make no
+	 * call about one that is suspended: its readings say `asleep`. */
 	bool leaves_asleep;
 };
 
@@ -273,6 +280,10 @@ struct takt_gpu_link takt_machine_link(const struct takt_machine *machine, uint3
  */
 void takt_machine_sample(struct takt_machine *machine, uint32_t gpu);
 void takt_machine_tick(struct takt_machine *machine, uint32_t gpu);
+
+/* Whether the GPU is sampled even while it is suspended, which wakes it. Not so until it is said.
+ * Counts from the next sample on that is begun. */
+void takt_machine_read_always(struct takt_machine *machine, uint32_t gpu, bool always);
 
 /* Copy of the newest finished sample. Never waits for the driver. -EAGAIN before the first. */
 int takt_machine_reading(struct takt_machine *machine, uint32_t gpu, struct takt_gpu_reading *ret);

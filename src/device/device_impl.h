@@ -44,6 +44,7 @@ struct takt_source_config {
 	char *path;	  /* of the library or the recording; NULL = the default */
 	char *sysfs_root; /* never NULL */
 	bool for_view;	  /* as of a machine */
+	bool leaves_asleep;
 };
 
 struct takt_source_ops {
@@ -60,6 +61,10 @@ struct takt_source_ops {
 	 */
 	bool (*facts)(struct takt_source *source, uint32_t gpu, uint32_t step,
 		      struct takt_gpu_facts *facts);
+
+	/* Optional: whether the GPU is asleep, and is to be left so. Asks the kernel and not the
+	 * driver. */
+	bool (*asleep)(struct takt_source *source, uint32_t gpu);
 
 	/* Called once every GPU that answers has its facts, on `gpu`'s worker. */
 	struct takt_gpu_link (*link)(struct takt_source *source, uint32_t gpu, uint32_t other);

@@ -353,6 +353,12 @@ void takt_machine_tick(struct takt_machine *machine, uint32_t gpu)
 			takt_worker_ask_tick(machine->gpus[g].worker);
 }
 
+void takt_machine_read_always(struct takt_machine *machine, uint32_t gpu, bool always)
+{
+	if (gpu < machine->gpu_count)
+		atomic_store(&machine->gpus[gpu].worker->read_always, always);
+}
+
 int takt_machine_reading(struct takt_machine *machine, uint32_t gpu, struct takt_gpu_reading *ret)
 {
 	if (gpu >= machine->gpu_count)

@@ -185,6 +185,7 @@ struct takt_nvml {
 	struct takt_nvml_api api;
 	char *sysfs_root; /* owned */
 	bool for_view;	  /* facts that no view shows are left out */
+	bool leaves_asleep;
 	struct takt_nvml_gpu gpus[TAKT_DEVICE_MAX_GPUS];
 };
 

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "device/nvml_api.h"
+#include "device/sysfs_pci.h"
 
 static int refused(int code, const char *what, struct takt_err *err)
 {
@@ -80,6 +81,7 @@ static int open_nvml(const struct takt_source_config *config, struct takt_source
 	nvml->base.ops = &takt_source_nvml;
 	atomic_init(&nvml->base.refs, 1);
 	nvml->for_view = config->for_view;
+	nvml->leaves_asleep = config->leaves_asleep;
 	nvml->sysfs_root = takt_strdup(config->sysfs_root);
 	rc = nvml->sysfs_root ? start_driver(nvml, config, err)
 			      : takt_err_set(err, -ENOMEM, "driver state");
@@ -134,10 +136,20 @@ int takt_nvml_attach(struct takt_nvml *nvml, uint32_t gpu)
 	return NVML_SUCCESS;
 }
 
+static bool is_asleep(struct takt_source *source, uint32_t gpu)
+{
+	struct takt_nvml *nvml = (struct takt_nvml *)source;
+	struct takt_nvml_gpu *g = &nvml->gpus[gpu];
+
+	return nvml->leaves_asleep && atomic_load(&g->attached) &&
+	       takt_sysfs_asleep(nvml->sysfs_root, g->pci_bus_id);
+}
+
 const struct takt_source_ops takt_source_nvml = {
 	.name = "nvml",
 	.open = open_nvml,
 	.close = close_nvml,
+	.asleep = is_asleep,
 	.facts = takt_nvml_facts,
 	.link = takt_nvml_link,
 	.sample = takt_nvml_sample,

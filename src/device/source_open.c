@@ -49,6 +49,7 @@ static struct attempt *attempt_new(const struct takt_source_ops *ops,
 	if (!attempt)
 		return NULL;
 	attempt->ops = ops;
+	attempt->config.leaves_asleep = config->leaves_asleep;
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_mutex_init(&attempt->lock, NULL);

@@ -107,7 +107,7 @@ static bool has_driver(const char *root, const char *pci_bus_id, const char *wan
 	return strcmp(name ? name + 1 : driver, wanted) == 0;
 }
 
-static bool is_asleep(const char *root, const char *pci_bus_id)
+bool takt_sysfs_asleep(const char *root, const char *pci_bus_id)
 {
 	char line[32];
 
@@ -130,7 +130,7 @@ static uint32_t count_gpus(const char *root, const char *driver, uint32_t *ret_a
 		if (!is_board(root, entry->d_name) || !has_driver(root, entry->d_name, driver))
 			continue;
 		gpus++;
-		*ret_asleep += is_asleep(root, entry->d_name);
+		*ret_asleep += takt_sysfs_asleep(root, entry->d_name);
 	}
 	if (devices)
 		closedir(devices);

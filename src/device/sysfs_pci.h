@@ -18,6 +18,10 @@ bool takt_sysfs_cpus(const char *root, const char *pci_bus_id, uint64_t *ret, si
  * the driver for anything wakes them. */
 bool takt_sysfs_all_asleep(const char *root);
 
+/* Whether the kernel has suspended the device, or is about to. One small file is read, which wakes
+ * nothing. */
+bool takt_sysfs_asleep(const char *root, const char *pci_bus_id);
+
 /* Whether there is a GPU of NVIDIA's that its driver has, or that no driver has (yet). */
 bool takt_sysfs_has_gpu(const char *root);
 

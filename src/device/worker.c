@@ -181,7 +181,7 @@ static void read_parts(struct takt_worker *worker, uint32_t parts, struct takt_m
 	if (parts & TAKT_PART_SLOW)
 		reading->vitals.has = 0;
 	reading->last_rc = 0;
-	reading->lost = false;
+	reading->lost = reading->asleep = false;
 	worker->source->ops->sample(worker->source, worker->at_source, parts, reading);
 	if (reading->lost)
 		reading->has = reading->vitals.has = 0;
@@ -189,6 +189,29 @@ static void read_parts(struct takt_worker *worker, uint32_t parts, struct takt_m
 		reading->proc_count = reading->procs_dropped = 0;
 	if (parts & TAKT_PART_SLOW)
 		reading->slow_at = begin;
+	reading->at = now_mono();
+	reading->seq++;
+}
+
+/* One that was lost when last asked is asked on: the kernel's word is not the driver's. */
+static bool is_left_asleep(struct takt_worker *worker)
+{
+	struct takt_source *source = worker->source;
+
+	return source->ops->asleep && !worker->work_reading.lost &&
+	       !atomic_load(&worker->read_always) && source->ops->asleep(source, worker->at_source);
+}
+
+/* In place of reading it. Once awake it is read whole. */
+static void note_asleep(struct takt_gpu_reading *reading)
+{
+	if (!reading->asleep)
+		reading->awake_at = reading->at;
+	reading->asleep = true;
+	reading->has = reading->vitals.has = 0;
+	reading->proc_count = reading->procs_dropped = 0;
+	reading->last_rc = 0;
+	reading->slow_at = (struct takt_mono){0};
 	reading->at = now_mono();
 	reading->seq++;
 }
@@ -206,7 +229,10 @@ static void sample(struct takt_worker *worker)
 	worker->want_full = worker->want_tick = false;
 
 	begin_driver(worker);
-	read_parts(worker, parts, begin);
+	if (is_left_asleep(worker))
+		note_asleep(reading);
+	else
+		read_parts(worker, parts, begin);
 	worker->takes_long = takt_mono_elapsed_ns(reading->at, begin) > long_ns;
 	pthread_mutex_lock(&worker->lock);
 	copy_reading(&worker->reading, reading);
@@ -352,6 +378,7 @@ int takt_worker_start(struct takt_source *source, struct takt_wake *wake, uint32
 	worker->wake = wake;
 	worker->at_source = at_source;
 	worker->part_mask = part_mask;
+	atomic_init(&worker->read_always, false);
 	pthread_mutex_init(&worker->lock, NULL);
 	takt_cond_init_mono(&worker->work);
 	takt_cond_init_mono(&worker->done);
@@ -521,6 +548,7 @@ int takt_worker_reading(struct takt_worker *worker, uint64_t stale_ns, struct ta
 		ret->stale = true;
 		ret->last_rc = -ETIMEDOUT;
 	}
+	ret->asleep &= !ret->stale;
 	return 0;
 }
 

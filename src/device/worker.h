@@ -40,6 +40,7 @@ struct takt_worker {
 	uint32_t part_mask;	    /* parts of a full sample */
 	pthread_t thread;
 	atomic_uint refs;
+	atomic_bool read_always; /* as takt_machine_read_always */
 
 	pthread_mutex_t lock;
 	pthread_cond_t work; /* the thread waits here */

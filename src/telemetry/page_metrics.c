@@ -62,10 +62,34 @@ static const struct takt_page_metric metrics[] = {
 	 TAKT_PAGE_U32, READING(proc_count), 0},
 };
 
+static bool is_asleep(const struct takt_page_gpu *gpu)
+{
+	return gpu->reading && gpu->reading->asleep;
+}
+
+/* Of the last reading before it fell asleep, where it has. */
+static void add_age(const struct takt_page_input *input, const struct takt_page_gpu *gpu,
+		    struct takt_str *ret)
+{
+	struct takt_mono at = !gpu->reading    ? (struct takt_mono){0}
+			      : is_asleep(gpu) ? gpu->reading->awake_at
+					       : gpu->reading->at;
+
+	if (at.ns == 0)
+		return;
+	takt_page_add_series(gpu, "takt_gpu_reading_age_seconds", NULL, NULL, ret);
+	takt_page_add_scaled(false, takt_mono_elapsed_ns(input->now, at) / TAKT_NS_PER_MS, -3, ret);
+	takt_str_add(ret, "\n");
+}
+
 static void add_state(const struct takt_page_input *input, struct takt_str *ret)
 {
-	takt_page_add_head(input, "takt_gpu_up", "1 if the GPU answers in time", false, ret);
+	takt_page_add_head(input, "takt_gpu_up",
+			   "1 if the GPU answers in time; not there while it is asleep", false,
+			   ret);
 	for (uint32_t g = 0; g < input->gpu_count; g++) {
+		if (is_asleep(&input->gpus[g]))
+			continue;
 		takt_page_add_series(&input->gpus[g], "takt_gpu_up", NULL, NULL, ret);
 		takt_str_addf(ret, "%d\n", takt_page_is_fresh(&input->gpus[g]));
 	}
@@ -75,19 +99,16 @@ static void add_state(const struct takt_page_input *input, struct takt_str *ret)
 		takt_page_add_series(&input->gpus[g], "takt_gpu_lost", NULL, NULL, ret);
 		takt_str_addf(ret, "%d\n", input->gpus[g].reading && input->gpus[g].reading->lost);
 	}
+	takt_page_add_head(input, "takt_gpu_asleep",
+			   "1 if the GPU is suspended to save power, and left so", false, ret);
+	for (uint32_t g = 0; g < input->gpu_count; g++) {
+		takt_page_add_series(&input->gpus[g], "takt_gpu_asleep", NULL, NULL, ret);
+		takt_str_addf(ret, "%d\n", is_asleep(&input->gpus[g]));
+	}
 	takt_page_add_head(input, "takt_gpu_reading_age_seconds", "Age of the newest reading",
 			   false, ret);
-	for (uint32_t g = 0; g < input->gpu_count; g++) {
-		const struct takt_page_gpu *gpu = &input->gpus[g];
-
-		if (!gpu->reading)
-			continue;
-		takt_page_add_series(gpu, "takt_gpu_reading_age_seconds", NULL, NULL, ret);
-		takt_page_add_scaled(
-			false, takt_mono_elapsed_ns(input->now, gpu->reading->at) / TAKT_NS_PER_MS,
-			-3, ret);
-		takt_str_add(ret, "\n");
-	}
+	for (uint32_t g = 0; g < input->gpu_count; g++)
+		add_age(input, &input->gpus[g], ret);
 }
 
 static void add_throttle(const struct takt_page_input *input, struct takt_str *ret)

@@ -12,7 +12,7 @@
 
 bool takt_page_is_fresh(const struct takt_page_gpu *gpu)
 {
-	return gpu->reading && !gpu->reading->stale && !gpu->reading->lost;
+	return gpu->reading && !gpu->reading->stale && !gpu->reading->lost && !gpu->reading->asleep;
 }
 
 static void begin_series(const char *name, const struct takt_str *labels, struct takt_str *ret)

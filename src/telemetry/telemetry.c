@@ -276,6 +276,7 @@ int takt_telemetry_latest(struct takt_telemetry *telemetry, uint32_t gpu, struct
 		return -EAGAIN;
 	latest->stale =
 		latest->lost || takt_mono_elapsed_ns(now, latest->at) > telemetry->info->stale_ns;
+	latest->asleep &= !latest->stale;
 	*ret = latest;
 	return 0;
 }

@@ -49,6 +49,8 @@ static const char *plain_state(const struct takt_gpu_view *gpu)
 {
 	if (gpu->share_count)
 		return "shared";
+	if (gpu->asleep && (!gpu->state[0] || strcmp(gpu->state, "free") == 0))
+		return "asleep";
 	if (gpu->state[0])
 		return gpu->state;
 	return gpu->proc_count ? "in use" : "";

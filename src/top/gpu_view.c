@@ -93,6 +93,13 @@ static void add_vitals(const struct takt_gpu_facts *facts, const struct takt_gpu
 	view->pcie_received_bytes_per_s = vitals->pcie_received_bytes_per_s;
 }
 
+static uint64_t age_ms(const struct takt_gpu_reading *reading, struct takt_mono now)
+{
+	struct takt_mono at = reading->asleep ? reading->awake_at : reading->at;
+
+	return at.ns ? (now.ns - at.ns) / TAKT_NS_PER_MS : 0;
+}
+
 void takt_gpu_view_reading(const struct takt_gpu_facts *facts,
 			   const struct takt_gpu_reading *reading, struct takt_mono now,
 			   struct takt_gpu_view *view)
@@ -100,7 +107,8 @@ void takt_gpu_view_reading(const struct takt_gpu_facts *facts,
 	view->has |= view_bits(reading->has, facts->has & TAKT_FACT_MEMORY);
 	view->stale = reading->stale;
 	view->lost = reading->lost;
-	view->age_ms = (now.ns - reading->at.ns) / TAKT_NS_PER_MS;
+	view->asleep = reading->asleep;
+	view->age_ms = age_ms(reading, now);
 	view->sm_mhz = reading->sm_mhz;
 	view->mem_mhz = reading->mem_mhz;
 	view->power_mw = reading->power_mw;

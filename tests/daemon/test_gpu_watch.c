@@ -4,6 +4,7 @@
 #include "fake_machine.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -21,7 +22,7 @@ struct rig {
 	struct takt_daemon *daemon; /* the parts that the watch uses */
 };
 
-static void rig_open(struct rig *rig)
+static void rig_open_on(struct rig *rig, struct takt_machine_config machine)
 {
 	struct takt_telemetry_config config = {.rate_hz = 10};
 	struct takt_daemon *daemon = takt_zalloc(sizeof(*daemon));
@@ -30,14 +31,20 @@ static void rig_open(struct rig *rig)
 	kit_open(&rig->kit);
 	daemon->sys = takt_sys_real();
 	daemon->config.drain_limit_ms = DRAIN_LIMIT_MS;
-	daemon->machine = open_fake();
+	daemon->machine = open_with(machine);
 	daemon->gpu_count = FAKE_GPUS;
 	daemon->queue = rig->kit.queue;
 	daemon->store = rig->kit.store;
 	assert_int_equal(takt_telemetry_new(&config, daemon->machine, &daemon->telemetry, NULL), 0);
 	assert_int_equal(takt_proc_cache_new("/nowhere", -1, NULL, &daemon->procs), 0);
 	assert_int_equal(takt_mig_new(daemon, &daemon->mig, NULL), 0);
+	assert_int_equal(takt_leases_new(daemon, &daemon->leases, NULL), 0);
 	rig->daemon = daemon;
+}
+
+static void rig_open(struct rig *rig)
+{
+	rig_open_on(rig, fake_config());
 }
 
 static void rig_close(struct rig *rig)
@@ -46,6 +53,7 @@ static void rig_close(struct rig *rig)
 	takt_machine_close(rig->daemon->machine);
 	takt_proc_cache_free(rig->daemon->procs);
 	takt_mig_free(rig->daemon->mig);
+	takt_leases_free(rig->daemon->leases);
 	takt_free(rig->daemon);
 	kit_close(&rig->kit);
 }
@@ -153,6 +161,68 @@ static void trouble_that_is_over_leaves_the_other_one_said(void **state)
 	look(&rig);
 	assert_string_equal(takt_watch_note(rig.daemon, 0), "");
 	rig_close(&rig);
+}
+
+/* The machine's GPU 0, by a copy of the kernel's sysfs. */
+static void put_on_bus(const char *root, const char *status)
+{
+	char text[512];
+
+	snprintf(text, sizeof(text),
+		 "d='%s/bus/pci/devices/0000:07:00.0/power'; mkdir -p $d && echo %s "
+		 ">$d/runtime_status",
+		 root, status);
+	assert_int_equal(system(text), 0);
+}
+
+/* It is free for jobs, and is looked at while one has it or has not left it clean. */
+static void a_gpu_that_sleeps_is_looked_at_for_jobs_alone(void **state)
+{
+	char root[] = "/tmp/takt-asleep-XXXXXX", text[64];
+	struct takt_machine_config machine = fake_config();
+	struct rig rig;
+	unsigned calls;
+	uint64_t id;
+
+	fake_reset();
+	assert_non_null(mkdtemp(root));
+	put_on_bus(root, "suspended");
+	machine.sysfs_root = root;
+	machine.leaves_asleep = true;
+	rig_open_on(&rig, machine);
+	look(&rig);
+	calls = fake_calls_about(fake_at_driver[0]);
+	for (int i = 0; i < 10; i++)
+		look(&rig);
+	assert_int_equal(fake_calls_about(fake_at_driver[0]), calls);
+	assert_true(takt_watch_asleep(rig.daemon, 0));
+	assert_false(takt_watch_asleep(rig.daemon, 1));
+	assert_int_equal(gpu_state(&rig, 0), TAKT_GPU_FREE);
+
+	id = kit_accept(&rig.kit, KIT_GPUS, 0);
+	takt_watch_job_placed(rig.daemon, takt_queue_find(rig.kit.queue, id));
+	kit_started(&rig.kit, id);
+	look(&rig);
+	assert_false(takt_watch_asleep(rig.daemon, 0));
+	look(&rig);
+	assert_false(takt_watch_asleep(rig.daemon, 0));
+	takt_watch_job_over(rig.daemon, takt_queue_find(rig.kit.queue, id));
+	kit_ended(&rig.kit, id, TAKT_END_EXITED, 0);
+	kit_settle(&rig.kit);
+	assert_int_equal(gpu_state(&rig, 0), TAKT_GPU_DRAINING);
+	/* What was used before it came is not known: its memory has to stand still for a while. */
+	for (int i = 0; i < 1000 && gpu_state(&rig, 0) != TAKT_GPU_FREE; i++) {
+		usleep(20000);
+		look(&rig);
+		assert_false(takt_watch_asleep(rig.daemon, 0));
+	}
+	look(&rig);
+	look(&rig);
+	assert_true(takt_watch_asleep(rig.daemon, 0));
+	assert_int_equal(gpu_state(&rig, 0), TAKT_GPU_FREE);
+	rig_close(&rig);
+	snprintf(text, sizeof(text), "rm -r '%s'", root);
+	assert_int_equal(system(text), 0);
 }
 
 /* The daemon dies and comes back, with what it has on disk. */
@@ -360,6 +430,7 @@ int main(void)
 		cmocka_unit_test(clean_gpus_are_handed_on),
 		cmocka_unit_test(a_free_gpu_with_a_process_on_it_is_not_given_out),
 		cmocka_unit_test(without_a_list_of_processes_a_used_gpu_is_set_aside),
+		cmocka_unit_test(a_gpu_that_sleeps_is_looked_at_for_jobs_alone),
 		cmocka_unit_test(a_share_is_handed_on_while_others_use_the_gpu),
 		cmocka_unit_test(a_drain_goes_on_over_a_restart),
 		cmocka_unit_test(what_was_used_before_a_job_came_outlives_the_daemon),

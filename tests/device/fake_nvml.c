@@ -29,7 +29,7 @@ static struct {
 	const char *hidden[MAX_HIDDEN];
 	const char *answer_name;
 	int answer_code, field_code, memory_v2_code, fail_code;
-	unsigned fail_nth, calls;
+	unsigned fail_nth, calls, gpu_calls[FAKE_GPUS];
 	const char *counted;
 	unsigned counted_calls;
 	bool lost[FAKE_GPUS];
@@ -52,6 +52,8 @@ static int enter(const char *name, const struct nvml_device *device)
 
 	pthread_mutex_lock(&lock);
 	fake.calls++;
+	if (device)
+		fake.gpu_calls[gpu]++;
 	if (fake.counted && strcmp(fake.counted, name) == 0)
 		fake.counted_calls++;
 	while (fake.hang_name && strcmp(fake.hang_name, name) == 0 && fake.hang_gpu == gpu)
@@ -740,6 +742,16 @@ unsigned fake_calls_of(const char *name)
 		fake.counted_calls = 0;
 	fake.counted = name;
 	calls = fake.counted_calls;
+	pthread_mutex_unlock(&lock);
+	return calls;
+}
+
+unsigned fake_calls_about(uint32_t gpu)
+{
+	unsigned calls;
+
+	pthread_mutex_lock(&lock);
+	calls = fake.gpu_calls[gpu];
 	pthread_mutex_unlock(&lock);
 	return calls;
 }

@@ -48,6 +48,7 @@ void fake_field_answer(int code);	      /* the code inside each field value */
 void fake_fail_nth(unsigned nth, int code); /* the nth driver call from now says `code`; 0 = none */
 unsigned fake_calls(void);		    /* driver calls since reset */
 unsigned fake_calls_of(const char *name);   /* calls of one function since it was named here */
+unsigned fake_calls_about(uint32_t gpu);    /* of them, those about this GPU */
 void fake_lose(uint32_t gpu, bool lost);
 void fake_hang(const char *name, int gpu); /* calls of it for this GPU (-1: without a GPU) block */
 void fake_wake(void);			   /* let them go on, nothing hangs any more */

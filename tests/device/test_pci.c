@@ -203,8 +203,13 @@ static void gpus_sleep_when_all_of_the_driver_do(void **state)
 	say(second, "0000:5c:00.0", "0x10de\n", "vfio-pci", "active\n");
 	say(third, "0000:af:00.0", "0x1002\n", "amdgpu", "active\n");
 	assert_true(takt_sysfs_all_asleep(root));
+	assert_true(takt_sysfs_asleep(root, "00000000:50:00.0"));
+	assert_false(takt_sysfs_asleep(root, "0000:5c:00.0"));
+	assert_false(takt_sysfs_asleep("/nonexistent", "0000:50:00.0"));
+	assert_false(takt_sysfs_asleep(root, ""));
 	say(first, "0000:50:00.0", "0x10de\n", "nvidia", "unsupported\n");
 	assert_false(takt_sysfs_all_asleep(root));
+	assert_false(takt_sysfs_asleep(root, "00000000:50:00.0"));
 }
 
 static void a_gpu_is_there_with_its_driver_or_none(void **state)

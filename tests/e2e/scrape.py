@@ -234,6 +234,52 @@ def gpus_that_are_all_suspended_are_left_asleep():
         kit.until(lambda: os.path.exists(m.path("run/actuate.sock")), kit.WAIT_S, m.said)
 
 
+def put_on_bus(m, bus_id, status):
+    device = m.path(f"sys/bus/pci/devices/{bus_id}")
+    if not os.path.exists(device):
+        os.makedirs(device + "/power")
+        os.symlink("../../../../bus/pci/drivers/nvidia", device + "/driver")
+    for name, text in (("vendor", "0x10de"), ("class", "0x030000"), ("power/runtime_status", status)):
+        with open(f"{device}/{name}.new", "w", encoding="ascii") as file:
+            file.write(text + "\n")
+        os.replace(f"{device}/{name}.new", f"{device}/{name}")
+
+
+def of_gpu(client, gpu):
+    return {name.split("{")[0]: value for name, value in client.metrics().items() if f'gpu="{gpu}"' in name}
+
+
+def one_that_sleeps_beside_another_is_left_so():
+    """It is known and may be given to jobs; it is looked at while takt has to answer for what is on it."""
+    with kit.machine(gpus=2) as m:
+        m.start("--sysfs-root", m.path("sys"))
+        client = m.client()
+        bus = [gpu["pci_bus_id"][4:].lower() for gpu in client.status()["gpus"]]
+        put_on_bus(m, bus[0], "active")
+        put_on_bus(m, bus[1], "suspended")
+        second = kit.until(lambda: (gpu := client.status()["gpus"][1])["asleep"] and gpu, kit.WAIT_S, client.status)
+        assert second["state"] == "free" and second["uuid"] and not second["stale"] and not second["lost"], second
+        assert second["health"] == "healthy" and "power_mw" not in second and "mem_used_bytes" not in second, second
+        first = client.status()["gpus"][0]
+        assert not first["asleep"] and first["power_mw"], first
+        page = kit.until(lambda: (one := of_gpu(client, 1)).get("takt_gpu_asleep") == 1 and one, kit.WAIT_S, client.metrics)
+        assert page["takt_gpu_lost"] == 0 and not page.keys() & {"takt_gpu_up", "takt_gpu_power_watts"}, page
+        page = of_gpu(client, 0)
+        assert page["takt_gpu_asleep"] == 0 and page["takt_gpu_up"] == 1 and page["takt_gpu_power_watts"] > 0, page
+        row = [line for line in m.takt("status").stdout.splitlines() if "asleep" in line]
+        assert len(row) == 1 and "asleep" in m.takt("top", "--once").stdout, m.takt("status").stdout
+
+        job = client.submit(["sleep", "1000"], gpus=2)["id"]
+        kit.until(lambda: client.job(job)["state"] == "running", kit.WAIT_S, lambda: client.job(job))
+        kit.until(lambda: "power_mw" in client.status()["gpus"][1], kit.WAIT_S, client.status)
+        client.cancel(job)
+        client.wait(job)
+        kit.until(lambda: [gpu["state"] for gpu in client.status()["gpus"]] == ["free", "free"], kit.WAIT_S, client.status)
+        kit.until(lambda: client.status()["gpus"][1]["asleep"], kit.WAIT_S, client.status)
+        put_on_bus(m, bus[1], "active")
+        kit.until(lambda: "power_mw" in client.status()["gpus"][1], kit.WAIT_S, client.status)
+
+
 def strange_words_reach_prometheus_as_they_are():
     prom_kit.need()
     usual, strange = b"NVIDIA H100 80GB HBM3", 'GPU "H\\10"\n\u00fc \u20ac \u4e16'.encode()
@@ -287,5 +333,6 @@ if __name__ == "__main__":
                        one_gpu_that_fails_leaves_the_others_on_the_page,
                        a_file_for_node_exporter_is_whole_and_goes_with_takt,
                        the_network_is_on_the_page, a_users_nccl_is_on_the_page_while_his_job_runs,
-                       gpus_that_are_all_suspended_are_left_asleep, strange_words_reach_prometheus_as_they_are,
+                       gpus_that_are_all_suspended_are_left_asleep, one_that_sleeps_beside_another_is_left_so,
+                       strange_words_reach_prometheus_as_they_are,
                        jobs_are_named_and_their_users_only_where_wanted, who_wants_only_our_names_says_so]))

@@ -150,6 +150,26 @@ static void a_stale_gpu_shows_no_old_values(void **state)
 	has_text(text, "takt_gpu_memory_bytes" LABELS1); /* a fact stays one */
 }
 
+static void a_gpu_that_sleeps_is_said_to_and_is_not_down(void **state)
+{
+	const char *text;
+
+	readings[1].asleep = true;
+	readings[1].has = 0;
+	readings[1].awake_at.ns = readings[1].at.ns;
+	text = render();
+	has_text(text, "takt_gpu_asleep" LABELS0 " 0\n");
+	has_text(text, "takt_gpu_asleep" LABELS1 " 1\n");
+	has_text(text, "takt_gpu_lost" LABELS1 " 0\n");
+	assert_int_equal(prom_count(text, "takt_gpu_up"), 1);
+	assert_int_equal(prom_count(text, "takt_gpu_power_watts"), 1);
+	assert_int_equal(prom_count(text, "takt_gpu_reading_age_seconds"), 2);
+	/* One that nobody has seen awake has no reading whose age could be told. */
+	readings[1].awake_at.ns = 0;
+	text = render();
+	assert_int_equal(prom_count(text, "takt_gpu_reading_age_seconds"), 1);
+}
+
 static void a_lost_gpu_and_one_never_read_do_not_fail_the_page(void **state)
 {
 	const char *text;
@@ -708,6 +728,7 @@ int main(void)
 		CASE(values_are_in_base_units_to_the_last_digit),
 		CASE(what_is_absent_is_left_out),
 		CASE(a_stale_gpu_shows_no_old_values),
+		CASE(a_gpu_that_sleeps_is_said_to_and_is_not_down),
 		CASE(a_lost_gpu_and_one_never_read_do_not_fail_the_page),
 		CASE(a_simulated_machine_says_so_in_every_series_of_a_gpu),
 		CASE(throttle_reasons_are_ones_and_zeros),
