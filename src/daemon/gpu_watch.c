@@ -132,10 +132,14 @@ static bool is_changed(const struct takt_daemon *daemon, uint32_t gpu)
 	       strcmp(lease.state, "changed") == 0 || strcmp(lease.state, "waiting") == 0;
 }
 
-/* What takt answers for is looked at whether it sleeps or not. */
+/* What takt answers for is looked at whether it sleeps or not, and so is what is not well: only
+ * readings show that it has become so. */
 static bool is_read_always(const struct takt_daemon *daemon, uint32_t gpu)
 {
-	return daemon->watch[gpu].draining || holds(daemon, gpu, 0) || is_changed(daemon, gpu) ||
+	const struct takt_gpu_watch *watch = &daemon->watch[gpu];
+
+	return watch->draining || watch->ill || watch->quarantined || watch->lost ||
+	       holds(daemon, gpu, 0) || is_changed(daemon, gpu) ||
 	       takt_machine_facts(daemon->machine, gpu)->mig_enabled;
 }
 

@@ -199,6 +199,15 @@ static void a_gpu_that_sleeps_is_looked_at_for_jobs_alone(void **state)
 	assert_false(takt_watch_asleep(rig.daemon, 1));
 	assert_int_equal(gpu_state(&rig, 0), TAKT_GPU_FREE);
 
+	rig.daemon->watch[0].ill = true; /* nothing but readings would make it well again */
+	look(&rig);
+	look(&rig);
+	assert_false(takt_watch_asleep(rig.daemon, 0));
+	rig.daemon->watch[0].ill = false;
+	look(&rig);
+	look(&rig);
+	assert_true(takt_watch_asleep(rig.daemon, 0));
+
 	id = kit_accept(&rig.kit, KIT_GPUS, 0);
 	takt_watch_job_placed(rig.daemon, takt_queue_find(rig.kit.queue, id));
 	kit_started(&rig.kit, id);
