@@ -229,6 +229,8 @@ struct takt_machine_config {
 	/* The driver is not started, as if it could not be opened, while every GPU of it is
 	 * suspended (of a laptop, say): that would wake them. */
 	bool leaves_asleep;
+	/* Called once by the opening thread while the source is being opened; NULL = none. */
+	void (*meanwhile)(void);
 };
 
 /*

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <term.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include "base/str.h"
@@ -66,7 +67,14 @@ enum {
 	FAST_ESC_MS = 25,
 };
 
-static SCREEN *screen;
+static enum {
+	CLOSED,
+	BEGUN, /* nothing was written */
+	OPEN
+} state;
+static struct termios modes; /* before */
+static bool has_modes;
+static SCREEN *screen; /* NULL = the terminal is not known */
 static enum {
 	NONE,
 	FEW,
@@ -232,11 +240,23 @@ static void forget_shown(int signal)
 	atomic_store(&paints_all, true);
 }
 
+void takt_front_begin(void)
+{
+	if (state != CLOSED)
+		return;
+	state = BEGUN;
+	has_modes = tcgetattr(STDOUT_FILENO, &modes) == 0;
+	screen = is_known() ? newterm(NULL, stdout, stdin) : NULL;
+	if (screen)
+		make_pens();
+	sigaction(SIGCONT, &(struct sigaction){.sa_handler = forget_shown}, NULL);
+}
+
 int takt_front_open(struct takt_err *err)
 {
 	const char *term = getenv("TERM");
 
-	screen = is_known() ? newterm(NULL, stdout, stdin) : NULL;
+	takt_front_begin();
 	if (!screen)
 		return takt_err_set(err, -TAKT_E_UNSUPPORTED,
 				    "the terminal '%.40s' ($TERM) is not known here; --once prints "
@@ -254,16 +274,29 @@ int takt_front_open(struct takt_err *err)
 		  NULL);
 	mouseinterval(180);
 	refresh(); /* what ncurses says to a terminal at first; what it shows is ours from here */
-	make_pens();
 	atomic_store(&paints_all, true);
-	sigaction(SIGCONT, &(struct sigaction){.sa_handler = forget_shown}, NULL);
+	state = OPEN;
 	return 0;
+}
+
+/* newterm() has changed the modes, and has words for the terminal ready, which both endwin() and
+ * delscreen() would say: its memory is left to the end of the process. */
+static void take_back(void)
+{
+	if (has_modes)
+		tcsetattr(STDOUT_FILENO, TCSADRAIN, &modes);
 }
 
 void takt_front_close(void)
 {
-	endwin();
-	delscreen(screen);
+	/* ncurses has shown its screen, too, to who was stopped and went on. */
+	if (state == OPEN || (state == BEGUN && screen && atomic_load(&paints_all))) {
+		endwin();
+		delscreen(screen);
+	} else if (state == BEGUN) {
+		take_back();
+	}
+	state = CLOSED;
 	takt_cells_fini(&shown);
 	takt_str_fini(&out);
 }

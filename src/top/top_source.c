@@ -114,6 +114,7 @@ static void open_driver(struct takt_top_source *source)
 		.no_links = true,
 		.for_view = true,
 		.leaves_asleep = true,
+		.meanwhile = source->config->meanwhile,
 	};
 
 	if (source->machine || !is_due(&source->tried_driver, again_ns))

@@ -7,9 +7,11 @@ Usage: top.py BUILD_FOLDER
 import itertools
 import json
 import os
+import pty
 import shutil
 import subprocess
 import sys
+import termios
 
 import kit
 
@@ -269,6 +271,19 @@ def without_a_terminal_it_says_what_to_do():
         assert bad.returncode == 64 and "no host" in bad.stderr, bad
 
 
+def without_a_driver_the_terminal_is_left_as_it_was():
+    with kit.machine(gpus=2) as m:
+        ours, its = pty.openpty()
+        before = termios.tcgetattr(its)
+        done = subprocess.run([m.path("bin/takt"), "top", "--driver", "--nvml-path", m.path("no-driver")],
+                              env=m.env(TERM="xterm"), stdin=its, stdout=its, stderr=its, timeout=kit.WAIT_S, check=False)
+        said = os.read(ours, 65536).decode()
+        assert done.returncode == 69 and "no NVIDIA driver" in said and "\033" not in said, (done, said)
+        assert termios.tcgetattr(its) == before
+        os.close(its)
+        os.close(ours)
+
+
 def scripts_get_text_and_json():
     with kit.machine() as m:
         _, job, _ = busy_machine(m)
@@ -465,6 +480,7 @@ if __name__ == "__main__":
         a_process_that_has_ended_gets_no_signal,
         filter_tree_sort_zoom_and_help,
         without_a_terminal_it_says_what_to_do,
+        without_a_driver_the_terminal_is_left_as_it_was,
         scripts_get_text_and_json,
         another_machine_is_reached_by_ssh,
         several_machines_are_watched_together,
