@@ -221,9 +221,11 @@ static void put_sysfs(const char *root, const char *status)
 	char text[1024];
 
 	snprintf(text, sizeof(text),
-		 "d='%s/bus/pci/devices/0000:01:00.0'; mkdir -p $d/power && "
+		 "cd '%s' && mkdir -p bus/pci/drivers/nvidia && "
+		 "d=bus/pci/devices/0000:01:00.0 && mkdir -p $d/power && "
 		 "ln -sfn ../../drivers/nvidia $d/driver && echo 0x10de >$d/vendor && "
-		 "echo 0x030000 >$d/class && echo %s >$d/power/runtime_status",
+		 "echo 0x030000 >$d/class && echo %s >$d/power/runtime_status && "
+		 "touch bus/pci/drivers/nvidia/0000:01:00.0",
 		 root, status);
 	assert_int_equal(system(text), 0);
 }
