@@ -461,7 +461,8 @@ static void close_front(struct top *top)
 	pthread_mutex_unlock(&top->lock);
 }
 
-/* The terminal is readied while the driver is opened; of looks to come it is none of the business.
+/* The terminal is readied while daemon or driver is waited for; of looks to come it is none of the
+ * business.
  */
 static int first_look(struct machine *machine)
 {
