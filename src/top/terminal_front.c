@@ -69,11 +69,12 @@ enum {
 
 static enum {
 	CLOSED,
-	BEGUN, /* nothing was written */
+	BEGUN, /* nothing was written, and modes and signals are as before */
 	OPEN
 } state;
-static struct termios modes; /* before */
-static bool has_modes;
+/* Signals for which ncurses writes to the terminal, and what it does at each. */
+static const int caught[] = {SIGINT, SIGTERM, SIGTSTP};
+static struct sigaction catches[TAKT_ARRAY_LEN(caught)];
 static SCREEN *screen; /* NULL = the terminal is not known */
 static enum {
 	NONE,
@@ -240,16 +241,37 @@ static void forget_shown(int signal)
 	atomic_store(&paints_all, true);
 }
 
+/* newterm() changes modes and signals, and who is stopped or ended while he waits is to find the
+ * terminal as it was: both are put back until there is something to show. */
+static void make_screen(void)
+{
+	struct sigaction before[TAKT_ARRAY_LEN(caught)];
+	struct termios modes;
+	bool has_modes = tcgetattr(STDOUT_FILENO, &modes) == 0;
+	sigset_t all, unblocked;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &unblocked);
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(caught); i++)
+		sigaction(caught[i], NULL, &before[i]);
+	screen = newterm(NULL, stdout, stdin);
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(caught); i++)
+		sigaction(caught[i], &before[i], &catches[i]);
+	if (has_modes)
+		tcsetattr(STDOUT_FILENO, TCSANOW, &modes);
+	pthread_sigmask(SIG_SETMASK, &unblocked, NULL);
+}
+
 void takt_front_begin(void)
 {
 	if (state != CLOSED)
 		return;
 	state = BEGUN;
-	has_modes = tcgetattr(STDOUT_FILENO, &modes) == 0;
-	screen = is_known() ? newterm(NULL, stdout, stdin) : NULL;
+	screen = NULL;
+	if (is_known())
+		make_screen();
 	if (screen)
 		make_pens();
-	sigaction(SIGCONT, &(struct sigaction){.sa_handler = forget_shown}, NULL);
 }
 
 int takt_front_open(struct takt_err *err)
@@ -262,8 +284,11 @@ int takt_front_open(struct takt_err *err)
 				    "the terminal '%.40s' ($TERM) is not known here; --once prints "
 				    "one screen",
 				    term ? term : "");
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(caught); i++)
+		sigaction(caught[i], &catches[i], NULL);
+	sigaction(SIGCONT, &(struct sigaction){.sa_handler = forget_shown}, NULL);
 	set_escdelay(FAST_ESC_MS);
-	cbreak();
+	cbreak(); /* with all modes of newterm() */
 	noecho();
 	nonl();
 	curs_set(0);
@@ -279,22 +304,13 @@ int takt_front_open(struct takt_err *err)
 	return 0;
 }
 
-/* newterm() has changed the modes, and has words for the terminal ready, which both endwin() and
- * delscreen() would say: its memory is left to the end of the process. */
-static void take_back(void)
-{
-	if (has_modes)
-		tcsetattr(STDOUT_FILENO, TCSADRAIN, &modes);
-}
-
 void takt_front_close(void)
 {
-	/* ncurses has shown its screen, too, to who was stopped and went on. */
-	if (state == OPEN || (state == BEGUN && screen && atomic_load(&paints_all))) {
+	/* One that was only begun is left to the end of the process: ncurses has words for the
+	 * terminal ready, which both endwin() and delscreen() would say. */
+	if (state == OPEN) {
 		endwin();
 		delscreen(screen);
-	} else if (state == BEGUN) {
-		take_back();
 	}
 	state = CLOSED;
 	takt_cells_fini(&shown);

@@ -7,8 +7,8 @@
 #include "base/err.h"
 #include "top/top_ui.h"
 
-/* What takes time and writes nothing: for who waits for something else first. May be left out, and
- * called again. */
+/* What takes time, writes nothing and leaves modes and signals as they are: for who waits for
+ * something else first. May be left out, and called again. */
 void takt_front_begin(void);
 /* -TAKT_E_UNSUPPORTED: this terminal is not known. */
 int takt_front_open(struct takt_err *err);
