@@ -469,7 +469,7 @@ static void every_single_allocation_may_fail(void **state)
 	struct takt_machine_config config = fake_config();
 
 	open_with_each_allocation_failing(config);
-	config.for_view = true;
+	config.for_view = config.no_links = true;
 	open_with_each_allocation_failing(config);
 }
 
