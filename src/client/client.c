@@ -56,6 +56,11 @@ void takt_client_wake_on(struct takt_client *client, int fd, int (*woken)(void *
 	client->wake_ctx = ctx;
 }
 
+void takt_client_meanwhile(struct takt_client *client, void (*meanwhile)(void))
+{
+	client->meanwhile = meanwhile;
+}
+
 const char *takt_client_json(const struct takt_client *client)
 {
 	return takt_str_text(&client->body);

@@ -40,6 +40,10 @@ const char *takt_client_socket(const struct takt_client *client);
  * Negative ends the call with -ECANCELED. fd -1 = no more. */
 void takt_client_wake_on(struct takt_client *client, int fd, int (*woken)(void *ctx), void *ctx);
 
+/* Called once, by the next call while it waits for its answer; it must not use this client. NULL =
+ * none. */
+void takt_client_meanwhile(struct takt_client *client, void (*meanwhile)(void));
+
 /* The JSON of the last answer; borrowed until the next call, "" before the first. */
 const char *takt_client_json(const struct takt_client *client);
 

@@ -14,6 +14,7 @@ struct takt_client {
 	int wake_fd;
 	int (*woken)(void *ctx);
 	void *wake_ctx;
+	void (*meanwhile)(void); /* NULL = nothing */
 };
 
 /* discover.c */

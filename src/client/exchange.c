@@ -99,6 +99,15 @@ static int send_all(struct takt_client *client, const char *bytes, size_t len,
 	return rc;
 }
 
+static void do_meanwhile(struct takt_client *client)
+{
+	void (*meanwhile)(void) = client->meanwhile;
+
+	client->meanwhile = NULL;
+	if (meanwhile)
+		meanwhile();
+}
+
 static int receive(struct takt_client *client, struct takt_mono deadline, bool *ret_silent)
 {
 	char bytes[READ_BYTES];
@@ -142,8 +151,10 @@ static int try_once(struct takt_client *client, const struct takt_str *request, 
 	takt_answer_init(&client->answer, &client->body);
 	if (rc == 0)
 		rc = send_all(client, request->s, request->len, deadline);
-	if (rc == 0)
+	if (rc == 0) {
+		do_meanwhile(client);
 		rc = receive(client, deadline, &silent);
+	}
 	if (rc < 0 || !http_should_keep_alive(&client->answer.parser))
 		hang_up(client);
 	*ret_again = kept && silent && rc < 0 && rc != -ECANCELED && rc != -ETIMEDOUT;

@@ -223,7 +223,8 @@ struct takt_machine_config {
 	bool vitals;			 /* samples have device/vitals.h */
 	/* Facts and samples leave out what no view of a GPU (codec/views.h) shows; samples have the
 	 * vitals that one does, NVLinks no newer than of some seconds: for who only shows. Links
-	 * between GPUs are not known. */
+	 * between GPUs are not known. One thread reads all GPUs; they get threads of their own
+	 * once one of them holds that up. */
 	bool for_view;
 	uint64_t init_deadline_ns;  /* for the driver's start; 0 = 60 s (8 GPUs without persistence
 				       mode need many seconds) */
@@ -235,13 +236,15 @@ struct takt_machine_config {
 	 * the machine is opened, which wakes those that sleep, once. From then on samples make no
 	 * call about one that is suspended: its readings say `asleep`. */
 	bool leaves_asleep;
+	/* Called once by the opening thread while the source is being opened; NULL = none. */
+	void (*meanwhile)(void);
 };
 
 /*
- * Opens the source, starts a worker a GPU, waits for facts and links until the deadline. A GPU that
- * does not answer in time has no facts (has == 0) and comes behind the others; the rest is as if it
- * were not there. Source NVML or REPLAY that cannot be opened is -TAKT_E_UNAVAILABLE (or what the
- * file said) with the reason; AUTO turns into "none" with the reason in why_none.
+ * Opens the source, readies a worker a GPU, waits for facts and links until the deadline. A GPU
+ * that does not answer in time has no facts (has == 0) and comes behind the others; the rest is as
+ * if it were not there. Source NVML or REPLAY that cannot be opened is -TAKT_E_UNAVAILABLE (or what
+ * the file said) with the reason; AUTO turns into "none" with the reason in why_none.
  *
  * Heap object; close stops the workers (one that is stuck in the driver is abandoned, its memory
  * with it) and takes NULL.

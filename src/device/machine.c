@@ -20,6 +20,8 @@ static const uint64_t default_stale_ns = 2 * TAKT_NS_PER_S;
 static const uint64_t default_init_ns = 60 * TAKT_NS_PER_S;
 static const uint64_t default_facts_ns = 10 * TAKT_NS_PER_S;
 static const uint64_t close_ns = 2 * TAKT_NS_PER_S;
+/* For one thread to read all GPUs' facts, before each gets its own. */
+static const uint64_t facts_round_ns = 50 * TAKT_NS_PER_MS;
 
 struct takt_machine {
 	struct takt_machine_info info;
@@ -66,34 +68,49 @@ static uint32_t part_mask(const struct takt_machine_config *config)
 	       (config->for_view ? TAKT_PART_VIEW : TAKT_PART_DETAIL);
 }
 
-static int start_workers(struct takt_machine *machine, struct takt_source *source, uint32_t mask,
-			 struct takt_err *err)
+/* For a view, which soon ends, threads that most often have nothing to do are not worth their
+ * start. */
+static bool shares_thread(const struct takt_machine_config *config,
+			  const struct takt_source *source)
 {
+	return config->for_view && source->gpu_count > 1;
+}
+
+static int start_workers(struct takt_machine *machine, struct takt_source *source,
+			 const struct takt_machine_config *config, struct takt_err *err)
+{
+	uint32_t mask = part_mask(config);
+
 	machine->gpus = takt_calloc(source->gpu_count + 1, sizeof(machine->gpus[0]));
 	if (!machine->gpus)
 		return takt_err_set(err, -ENOMEM, "%" PRIu32 " GPUs", source->gpu_count);
 	for (uint32_t g = 0; g < source->gpu_count; g++) {
-		int rc = takt_worker_start(source, machine->wake, g, mask, &machine->gpus[g].worker,
-					   err);
+		struct takt_worker **worker = &machine->gpus[g].worker;
+		int rc = takt_worker_new(source, machine->wake, g, mask, worker, err);
 
 		if (rc < 0)
 			return rc;
 		machine->gpu_count++;
+		if (!shares_thread(config, source))
+			rc = takt_worker_start(*worker, err);
+		if (rc < 0)
+			return rc;
 	}
 	return 0;
 }
 
 /* One GPU is nothing to go round. */
 static int start_rounds(struct takt_machine *machine, struct takt_source *source,
-			struct takt_err *err)
+			const struct takt_machine_config *config, struct takt_err *err)
 {
 	struct takt_worker *workers[TAKT_DEVICE_MAX_GPUS];
 
 	for (uint32_t g = 0; g < machine->gpu_count; g++)
 		workers[g] = machine->gpus[g].worker;
-	return machine->gpu_count < 2 ? 0
-				      : takt_rounds_start(source, workers, machine->gpu_count,
-							  &machine->rounds, err);
+	return machine->gpu_count < 2
+		       ? 0
+		       : takt_rounds_start(source, workers, machine->gpu_count,
+					   shares_thread(config, source), &machine->rounds, err);
 }
 
 static bool comes_before(const struct gpu *a, const struct gpu *b)
@@ -134,6 +151,15 @@ static bool board_is_simulated(const struct takt_gpu_facts *facts)
 {
 	return ((facts->has & TAKT_FACT_SERIAL) && strstr(facts->serial, "TWIN")) ||
 	       ((facts->has & TAKT_FACT_VBIOS) && strstr(facts->vbios, "TWIN"));
+}
+
+/* What the first round has not come to by then, each GPU's own thread reads. */
+static void await_facts_round(struct takt_machine *machine)
+{
+	if (takt_rounds_await(machine->rounds, in(facts_round_ns)))
+		return;
+	for (uint32_t g = 0; g < machine->gpu_count; g++)
+		(void)takt_worker_start(machine->gpus[g].worker, NULL);
 }
 
 static void gather_facts(struct takt_machine *machine, struct takt_mono deadline)
@@ -221,19 +247,23 @@ static int open_into(struct takt_machine *machine, const struct takt_machine_con
 {
 	struct takt_source *source = NULL;
 	uint64_t facts_ns = or_default(config->facts_deadline_ns, default_facts_ns);
+	bool shared;
 	int rc;
 
 	rc = open_source(config, machine, &source, err);
 	if (rc < 0)
 		return rc;
 	describe(machine, source);
-	rc = start_workers(machine, source, part_mask(config), err);
+	shared = shares_thread(config, source);
+	rc = start_workers(machine, source, config, err);
 	if (rc == 0)
-		rc = start_rounds(machine, source, err);
-	/* From now on the workers hold the source: the last of them closes it. */
+		rc = start_rounds(machine, source, config, err);
+	/* From now on the threads hold the source: the last of them closes it. */
 	takt_source_unref(source);
 	if (rc < 0)
 		return rc;
+	if (shared)
+		await_facts_round(machine);
 	gather_facts(machine, in(facts_ns));
 	if (!config->no_links)
 		gather_links(machine, in(facts_ns));

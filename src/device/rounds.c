@@ -10,7 +10,7 @@
 #include "base/mem.h"
 
 struct takt_rounds {
-	struct takt_source *source;			   /* holds a reference */
+	struct takt_source *source;			   /* the thread holds a reference */
 	struct takt_worker *workers[TAKT_DEVICE_MAX_GPUS]; /* holds references */
 	uint32_t count;
 	pthread_t thread;
@@ -29,7 +29,6 @@ static void rounds_unref(struct takt_rounds *rounds)
 		return;
 	for (uint32_t g = 0; g < rounds->count; g++)
 		takt_worker_unref(rounds->workers[g]);
-	takt_source_unref(rounds->source);
 	pthread_cond_destroy(&rounds->done);
 	pthread_cond_destroy(&rounds->work);
 	pthread_mutex_destroy(&rounds->lock);
@@ -37,16 +36,16 @@ static void rounds_unref(struct takt_rounds *rounds)
 }
 
 /* With the lock, which is free during the round. */
-static void go_round(struct takt_rounds *rounds)
+static void go_round(struct takt_rounds *rounds, void (*visit)(struct takt_worker *worker))
 {
-	rounds->wanted = false;
 	rounds->busy = true;
 	atomic_store(&rounds->overtaken, false);
 	pthread_mutex_unlock(&rounds->lock);
 	for (uint32_t g = 0; g < rounds->count && !atomic_load(&rounds->overtaken); g++)
-		takt_worker_tick_here(rounds->workers[g]);
+		visit(rounds->workers[g]);
 	pthread_mutex_lock(&rounds->lock);
 	rounds->busy = false;
+	pthread_cond_broadcast(&rounds->done);
 }
 
 static void *rounds_main(void *opaque)
@@ -54,12 +53,22 @@ static void *rounds_main(void *opaque)
 	struct takt_rounds *rounds = opaque;
 
 	pthread_mutex_lock(&rounds->lock);
+	if (rounds->busy && !rounds->want_stop)
+		go_round(rounds, takt_worker_facts_here);
 	while (!rounds->want_stop) {
-		if (rounds->wanted)
-			go_round(rounds);
-		else
+		if (rounds->wanted) {
+			rounds->wanted = false;
+			go_round(rounds, takt_worker_tick_here);
+		} else {
 			pthread_cond_wait(&rounds->work, &rounds->lock);
+		}
 	}
+	pthread_mutex_unlock(&rounds->lock);
+
+	/* Closes it where no worker has a thread, which may block as any driver call. */
+	takt_source_unref(rounds->source);
+
+	pthread_mutex_lock(&rounds->lock);
 	rounds->ended = true;
 	pthread_cond_broadcast(&rounds->done);
 	pthread_mutex_unlock(&rounds->lock);
@@ -68,7 +77,8 @@ static void *rounds_main(void *opaque)
 }
 
 int takt_rounds_start(struct takt_source *source, struct takt_worker *const *workers,
-		      uint32_t count, struct takt_rounds **ret, struct takt_err *err)
+		      uint32_t count, bool reads_facts, struct takt_rounds **ret,
+		      struct takt_err *err)
 {
 	struct takt_rounds *rounds = takt_zalloc(sizeof(*rounds));
 	int rc;
@@ -79,6 +89,7 @@ int takt_rounds_start(struct takt_source *source, struct takt_worker *const *wor
 	pthread_mutex_init(&rounds->lock, NULL);
 	takt_cond_init_mono(&rounds->work);
 	takt_cond_init_mono(&rounds->done);
+	rounds->busy = reads_facts;
 	rounds->source = source;
 	atomic_fetch_add(&source->refs, 1);
 	for (; rounds->count < count; rounds->count++) {
@@ -87,12 +98,34 @@ int takt_rounds_start(struct takt_source *source, struct takt_worker *const *wor
 	}
 	rc = takt_worker_thread(&rounds->thread, "rounds", rounds_main, rounds);
 	if (rc < 0) {
+		takt_source_unref(source);
 		atomic_store(&rounds->refs, 1);
 		rounds_unref(rounds);
 		return takt_err_set(err, rc, "thread that goes round the GPUs");
 	}
 	*ret = rounds;
 	return 0;
+}
+
+/* With the lock; false when the deadline is over. */
+static bool wait_until(struct takt_rounds *rounds, struct takt_mono deadline)
+{
+	struct timespec at = {.tv_sec = (time_t)(deadline.ns / TAKT_NS_PER_S),
+			      .tv_nsec = (long)(deadline.ns % TAKT_NS_PER_S)};
+
+	return pthread_cond_timedwait(&rounds->done, &rounds->lock, &at) != ETIMEDOUT;
+}
+
+bool takt_rounds_await(struct takt_rounds *rounds, struct takt_mono deadline)
+{
+	bool busy;
+
+	pthread_mutex_lock(&rounds->lock);
+	while (rounds->busy && wait_until(rounds, deadline))
+		;
+	busy = rounds->busy;
+	pthread_mutex_unlock(&rounds->lock);
+	return !busy;
 }
 
 bool takt_rounds_ask(struct takt_rounds *rounds)
@@ -112,10 +145,7 @@ bool takt_rounds_ask(struct takt_rounds *rounds)
 
 void takt_rounds_stop(struct takt_rounds *rounds, struct takt_mono deadline)
 {
-	struct timespec at = {.tv_sec = (time_t)(deadline.ns / TAKT_NS_PER_S),
-			      .tv_nsec = (long)(deadline.ns % TAKT_NS_PER_S)};
 	bool ended;
-	int rc = 0;
 
 	if (!rounds)
 		return;
@@ -123,8 +153,8 @@ void takt_rounds_stop(struct takt_rounds *rounds, struct takt_mono deadline)
 	rounds->want_stop = true;
 	pthread_cond_signal(&rounds->work);
 	atomic_store(&rounds->overtaken, true);
-	while (!rounds->ended && rc != ETIMEDOUT)
-		rc = pthread_cond_timedwait(&rounds->done, &rounds->lock, &at);
+	while (!rounds->ended && wait_until(rounds, deadline))
+		;
 	ended = rounds->ended;
 	pthread_mutex_unlock(&rounds->lock);
 	if (ended)

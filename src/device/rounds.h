@@ -16,9 +16,14 @@
 
 struct takt_rounds;
 
-/* Takes references to the source and its workers, in the order in which they are to be sampled. */
+/* Takes references to the source and its workers, in the order in which they are to be sampled.
+ * `reads_facts`: the first round begins at once and reads the facts of the GPUs whose workers have
+ * no threads of their own. */
 int takt_rounds_start(struct takt_source *source, struct takt_worker *const *workers,
-		      uint32_t count, struct takt_rounds **ret, struct takt_err *err);
+		      uint32_t count, bool reads_facts, struct takt_rounds **ret,
+		      struct takt_err *err);
+/* Until no round is under way; false: one is, at the deadline. */
+bool takt_rounds_await(struct takt_rounds *rounds, struct takt_mono deadline);
 /* False: still in an earlier round. */
 bool takt_rounds_ask(struct takt_rounds *rounds);
 /* Asks the thread to end and waits for it until `deadline`, then lets go either way. NULL is fine.

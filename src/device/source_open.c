@@ -131,6 +131,8 @@ int takt_source_open(const struct takt_source_ops *ops, const struct takt_machin
 		attempt_free(attempt);
 		return takt_err_set(err, rc, "thread that opens '%s'", ops->name);
 	}
+	if (config->meanwhile)
+		config->meanwhile();
 	if (!wait_for(attempt, deadline)) {
 		pthread_detach(thread);
 		return takt_err_set(err, -ETIMEDOUT,

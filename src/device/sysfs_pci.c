@@ -115,16 +115,18 @@ bool takt_sysfs_asleep(const char *root, const char *pci_bus_id)
 	       strncmp(line, "suspend", 7) == 0; /* suspended, suspending */
 }
 
-/* How many GPUs, those of the driver or those of none, and how many of them sleep. */
+/* How many GPUs, those of the driver or those of none, and how many of them sleep. A driver has a
+ * folder with its devices, which spares a look at all the others of the machine. */
 static uint32_t count_gpus(const char *root, const char *driver, uint32_t *ret_asleep)
 {
+	const char *folder = *driver ? "drivers/" : "devices";
 	uint32_t gpus = 0;
 	char path[PATH_MAX];
 	struct dirent *entry;
 	DIR *devices;
 
 	*ret_asleep = 0;
-	snprintf(path, sizeof(path), "%s/bus/pci/devices", root);
+	snprintf(path, sizeof(path), "%s/bus/pci/%s%s", root, folder, driver);
 	devices = opendir(path);
 	while (devices && (entry = readdir(devices)) != NULL) {
 		if (!is_board(root, entry->d_name) || !has_driver(root, entry->d_name, driver))

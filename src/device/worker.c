@@ -138,6 +138,7 @@ static void read_facts(struct takt_worker *worker)
 	}
 	finish_driver(worker);
 	worker->facts_done = true;
+	pthread_cond_broadcast(&worker->done);
 }
 
 static void read_links(struct takt_worker *worker)
@@ -275,7 +276,9 @@ static bool take_up(struct takt_worker *worker)
 {
 	if (worker->busy_since.ns != 0)
 		return false;
-	if (worker->set_state == TAKT_SET_POSTED)
+	if (!worker->facts_done)
+		read_facts(worker);
+	else if (worker->set_state == TAKT_SET_POSTED)
 		run_setter(worker);
 	else if (worker->want_links)
 		read_links(worker);
@@ -293,8 +296,6 @@ static void *worker_main(void *opaque)
 	struct takt_worker *worker = opaque;
 
 	pthread_mutex_lock(&worker->lock);
-	read_facts(worker);
-	pthread_cond_broadcast(&worker->done);
 	while (!worker->want_stop) {
 		if (take_up(worker))
 			pthread_cond_broadcast(&worker->done);
@@ -364,16 +365,14 @@ int takt_worker_thread(pthread_t *ret, const char *name, void *(*main)(void *arg
 	return -rc;
 }
 
-int takt_worker_start(struct takt_source *source, struct takt_wake *wake, uint32_t at_source,
-		      uint32_t part_mask, struct takt_worker **ret, struct takt_err *err)
+int takt_worker_new(struct takt_source *source, struct takt_wake *wake, uint32_t at_source,
+		    uint32_t part_mask, struct takt_worker **ret, struct takt_err *err)
 {
 	struct takt_worker *worker = takt_zalloc(sizeof(*worker));
-	char name[16];
-	int rc;
 
 	if (!worker)
 		return takt_err_set(err, -ENOMEM, "worker of GPU %" PRIu32, at_source);
-	atomic_init(&worker->refs, 2);
+	atomic_init(&worker->refs, 1);
 	worker->source = source;
 	worker->wake = wake;
 	worker->at_source = at_source;
@@ -382,18 +381,49 @@ int takt_worker_start(struct takt_source *source, struct takt_wake *wake, uint32
 	pthread_mutex_init(&worker->lock, NULL);
 	takt_cond_init_mono(&worker->work);
 	takt_cond_init_mono(&worker->done);
-	atomic_fetch_add(&source->refs, 1);
 	atomic_fetch_add(&wake->refs, 1);
-	snprintf(name, sizeof(name), "gpu%" PRIu32, at_source);
-	rc = takt_worker_thread(&worker->thread, name, worker_main, worker);
-	if (rc < 0) {
-		atomic_fetch_sub(&source->refs, 1);
-		atomic_store(&worker->refs, 1);
-		takt_worker_unref(worker);
-		return takt_err_set(err, rc, "thread of GPU %" PRIu32, at_source);
-	}
 	*ret = worker;
 	return 0;
+}
+
+/* With the lock. */
+static int start_thread(struct takt_worker *worker)
+{
+	char name[16];
+	int rc;
+
+	/* Nobody joins the thread of a worker that was told to stop. */
+	if (worker->has_thread || worker->want_stop)
+		return 0;
+	atomic_fetch_add(&worker->source->refs, 1);
+	takt_worker_ref(worker);
+	snprintf(name, sizeof(name), "gpu%" PRIu32, worker->at_source);
+	rc = takt_worker_thread(&worker->thread, name, worker_main, worker);
+	worker->has_thread = rc == 0;
+	if (rc < 0) {
+		atomic_fetch_sub(&worker->source->refs, 1);
+		atomic_fetch_sub(&worker->refs, 1);
+	}
+	return rc;
+}
+
+/* With the lock. Where no thread can be had the wish stays, and the next one tries again. */
+static int wake_thread(struct takt_worker *worker)
+{
+	int rc = start_thread(worker);
+
+	pthread_cond_signal(&worker->work);
+	return rc;
+}
+
+int takt_worker_start(struct takt_worker *worker, struct takt_err *err)
+{
+	int rc;
+
+	pthread_mutex_lock(&worker->lock);
+	rc = start_thread(worker);
+	pthread_mutex_unlock(&worker->lock);
+	return rc < 0 ? takt_err_set(err, rc, "thread of GPU %" PRIu32, worker->at_source) : 0;
 }
 
 /* Waits for `done` once; false when the deadline is over. With the lock. */
@@ -415,16 +445,17 @@ void takt_worker_stop(struct takt_worker *worker)
 
 void takt_worker_join(struct takt_worker *worker, struct takt_mono deadline)
 {
-	bool ended;
+	bool has_thread, ended;
 
 	pthread_mutex_lock(&worker->lock);
-	while (!worker->ended && wait_until(worker, deadline))
+	has_thread = worker->has_thread;
+	while (has_thread && !worker->ended && wait_until(worker, deadline))
 		;
 	ended = worker->ended;
 	pthread_mutex_unlock(&worker->lock);
-	if (ended)
+	if (has_thread && ended)
 		pthread_join(worker->thread, NULL);
-	else
+	else if (has_thread)
 		pthread_detach(worker->thread);
 	takt_worker_unref(worker);
 }
@@ -448,7 +479,7 @@ void takt_worker_ask_mig(struct takt_worker *worker)
 	pthread_mutex_lock(&worker->lock);
 	worker->want_mig = true;
 	worker->mig_seen = false;
-	pthread_cond_signal(&worker->work);
+	(void)wake_thread(worker);
 	pthread_mutex_unlock(&worker->lock);
 }
 
@@ -469,7 +500,7 @@ void takt_worker_ask_links(struct takt_worker *worker)
 {
 	pthread_mutex_lock(&worker->lock);
 	worker->want_links = true;
-	pthread_cond_signal(&worker->work);
+	(void)wake_thread(worker);
 	pthread_mutex_unlock(&worker->lock);
 }
 
@@ -494,7 +525,7 @@ void takt_worker_ask_sample(struct takt_worker *worker)
 {
 	pthread_mutex_lock(&worker->lock);
 	worker->want_full = true;
-	pthread_cond_signal(&worker->work);
+	(void)wake_thread(worker);
 	pthread_mutex_unlock(&worker->lock);
 }
 
@@ -503,7 +534,7 @@ void takt_worker_ask_tick(struct takt_worker *worker)
 	pthread_mutex_lock(&worker->lock);
 	if (worker->busy_since.ns == 0) {
 		worker->want_tick = true;
-		pthread_cond_signal(&worker->work);
+		(void)wake_thread(worker);
 	}
 	pthread_mutex_unlock(&worker->lock);
 }
@@ -512,6 +543,18 @@ static bool wants_nothing(const struct takt_worker *worker)
 {
 	return worker->set_state != TAKT_SET_POSTED && !worker->want_links && !worker->want_full &&
 	       !worker->want_tick && !worker->want_mig && !worker->want_stop;
+}
+
+void takt_worker_facts_here(struct takt_worker *worker)
+{
+	pthread_mutex_lock(&worker->lock);
+	if (worker->busy_since.ns == 0 && !worker->facts_done && !worker->has_thread &&
+	    !worker->want_stop) {
+		read_facts(worker);
+		if (!wants_nothing(worker))
+			(void)wake_thread(worker);
+	}
+	pthread_mutex_unlock(&worker->lock);
 }
 
 void takt_worker_tick_here(struct takt_worker *worker)
@@ -524,7 +567,7 @@ void takt_worker_tick_here(struct takt_worker *worker)
 			worker->want_tick = true;
 		/* What was wished for meanwhile, or this, is for the worker's own thread. */
 		if (!wants_nothing(worker))
-			pthread_cond_signal(&worker->work);
+			(void)wake_thread(worker);
 	}
 	pthread_mutex_unlock(&worker->lock);
 }
@@ -572,9 +615,8 @@ int takt_worker_set_post(struct takt_worker *worker, const struct takt_set_call 
 	pthread_mutex_lock(&worker->lock);
 	if (worker->set_state == TAKT_SET_NONE) {
 		worker->set = *call;
-		worker->set_state = TAKT_SET_POSTED;
-		pthread_cond_signal(&worker->work);
-		rc = 0;
+		rc = wake_thread(worker);
+		worker->set_state = rc < 0 ? TAKT_SET_NONE : TAKT_SET_POSTED;
 	}
 	pthread_mutex_unlock(&worker->lock);
 	return rc;

@@ -34,11 +34,10 @@ enum takt_set_state {
 
 struct takt_worker {
 	/* Fixed before the thread starts. */
-	struct takt_source *source; /* holds a reference */
+	struct takt_source *source; /* the thread holds a reference */
 	struct takt_wake *wake;	    /* holds a reference */
 	uint32_t at_source;	    /* the source's number of this GPU */
 	uint32_t part_mask;	    /* parts of a full sample */
-	pthread_t thread;
 	atomic_uint refs;
 	atomic_bool read_always; /* as takt_machine_read_always */
 
@@ -47,6 +46,8 @@ struct takt_worker {
 	pthread_cond_t done; /* callers wait here */
 
 	/* Behind the lock. */
+	bool has_thread; /* which is `thread` */
+	pthread_t thread;
 	bool want_stop, want_links, want_full, want_tick, want_mig;
 	bool mig_seen; /* facts have an answer that was not fetched */
 	bool facts_done, links_done, ended;
@@ -65,9 +66,14 @@ struct takt_worker {
 	struct takt_gpu_reading work_reading;
 };
 
-/* Takes a reference to source and wake on success. */
-int takt_worker_start(struct takt_source *source, struct takt_wake *wake, uint32_t at_source,
-		      uint32_t part_mask, struct takt_worker **ret, struct takt_err *err);
+/* Without a thread yet. The source outlives it until takt_worker_stop; takes a reference to wake on
+ * success. */
+int takt_worker_new(struct takt_source *source, struct takt_wake *wake, uint32_t at_source,
+		    uint32_t part_mask, struct takt_worker **ret, struct takt_err *err);
+
+/* Its thread, if it has none: it reads the facts first. A worker that is not started gets its
+ * thread when it is first asked for something that rounds.h does not do. */
+int takt_worker_start(struct takt_worker *worker, struct takt_err *err);
 
 /* Asks the thread to end; join waits until `deadline` and then lets go either way. */
 void takt_worker_stop(struct takt_worker *worker);
@@ -91,6 +97,10 @@ void takt_worker_links(struct takt_worker *worker, struct takt_mono deadline,
 void takt_worker_announce(struct takt_worker *worker, struct takt_mono now);
 void takt_worker_ask_sample(struct takt_worker *worker);
 void takt_worker_ask_tick(struct takt_worker *worker);
+
+/* The facts, read by the calling thread, which may be in the driver for long; nothing where the
+ * worker has a thread. */
+void takt_worker_facts_here(struct takt_worker *worker);
 
 /* A tick's sample by the calling thread, which may be in the driver for long. Left to the worker
  * when that has more to do or is in the driver, or when the latest sample took long. */

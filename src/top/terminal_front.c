@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <term.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include "base/str.h"
@@ -66,7 +67,15 @@ enum {
 	FAST_ESC_MS = 25,
 };
 
-static SCREEN *screen;
+static enum {
+	CLOSED,
+	BEGUN, /* nothing was written, and modes and signals are as before */
+	OPEN
+} state;
+/* Signals for which ncurses writes to the terminal, and what it does at each. */
+static const int caught[] = {SIGINT, SIGTERM, SIGTSTP};
+static struct sigaction catches[TAKT_ARRAY_LEN(caught)];
+static SCREEN *screen; /* NULL = the terminal is not known */
 static enum {
 	NONE,
 	FEW,
@@ -232,18 +241,54 @@ static void forget_shown(int signal)
 	atomic_store(&paints_all, true);
 }
 
+/* newterm() changes modes and signals, and who is stopped or ended while he waits is to find the
+ * terminal as it was: both are put back until there is something to show. */
+static void make_screen(void)
+{
+	struct sigaction before[TAKT_ARRAY_LEN(caught)];
+	struct termios modes;
+	bool has_modes = tcgetattr(STDOUT_FILENO, &modes) == 0;
+	sigset_t all, unblocked;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &unblocked);
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(caught); i++)
+		sigaction(caught[i], NULL, &before[i]);
+	screen = newterm(NULL, stdout, stdin);
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(caught); i++)
+		sigaction(caught[i], &before[i], &catches[i]);
+	if (has_modes)
+		tcsetattr(STDOUT_FILENO, TCSANOW, &modes);
+	pthread_sigmask(SIG_SETMASK, &unblocked, NULL);
+}
+
+void takt_front_begin(void)
+{
+	if (state != CLOSED)
+		return;
+	state = BEGUN;
+	screen = NULL;
+	if (is_known())
+		make_screen();
+	if (screen)
+		make_pens();
+}
+
 int takt_front_open(struct takt_err *err)
 {
 	const char *term = getenv("TERM");
 
-	screen = is_known() ? newterm(NULL, stdout, stdin) : NULL;
+	takt_front_begin();
 	if (!screen)
 		return takt_err_set(err, -TAKT_E_UNSUPPORTED,
 				    "the terminal '%.40s' ($TERM) is not known here; --once prints "
 				    "one screen",
 				    term ? term : "");
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(caught); i++)
+		sigaction(caught[i], &catches[i], NULL);
+	sigaction(SIGCONT, &(struct sigaction){.sa_handler = forget_shown}, NULL);
 	set_escdelay(FAST_ESC_MS);
-	cbreak();
+	cbreak(); /* with all modes of newterm() */
 	noecho();
 	nonl();
 	curs_set(0);
@@ -254,16 +299,20 @@ int takt_front_open(struct takt_err *err)
 		  NULL);
 	mouseinterval(180);
 	refresh(); /* what ncurses says to a terminal at first; what it shows is ours from here */
-	make_pens();
 	atomic_store(&paints_all, true);
-	sigaction(SIGCONT, &(struct sigaction){.sa_handler = forget_shown}, NULL);
+	state = OPEN;
 	return 0;
 }
 
 void takt_front_close(void)
 {
-	endwin();
-	delscreen(screen);
+	/* One that was only begun is left to the end of the process: ncurses has words for the
+	 * terminal ready, which both endwin() and delscreen() would say. */
+	if (state == OPEN) {
+		endwin();
+		delscreen(screen);
+	}
+	state = CLOSED;
 	takt_cells_fini(&shown);
 	takt_str_fini(&out);
 }

@@ -7,9 +7,13 @@
 #include "base/err.h"
 #include "top/top_ui.h"
 
+/* What takes time, writes nothing and leaves modes and signals as they are: for who waits for
+ * something else first. May be left out, and called again. */
+void takt_front_begin(void);
 /* -TAKT_E_UNSUPPORTED: this terminal is not known. */
 int takt_front_open(struct takt_err *err);
-void takt_front_close(void); /* the terminal as it was */
+/* The terminal as it was; nothing where neither of the above was called. */
+void takt_front_close(void);
 /* Its size now. */
 void takt_front_size(int *ret_rows, int *ret_cols);
 /* Writes what differs from what is shown. */

@@ -6,6 +6,7 @@
 #include <getopt.h>
 #include <langinfo.h>
 #include <locale.h>
+#include <malloc.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -128,8 +129,10 @@ static bool read_options(struct top *top, int argc, char **argv)
 	       top->ui.rate_milli_hz <= TAKT_TOP_MAX_RATE;
 }
 
+/* In the terminal as it was. */
 static int complain(int rc, const char *message)
 {
+	takt_front_close();
 	fprintf(stderr, "takt top: %s\n", message);
 	return takt_err_exit_status(rc);
 }
@@ -458,6 +461,19 @@ static void close_front(struct top *top)
 	pthread_mutex_unlock(&top->lock);
 }
 
+/* The terminal is readied while daemon or driver is waited for; of looks to come it is none of the
+ * business.
+ */
+static int first_look(struct machine *machine)
+{
+	int rc;
+
+	machine->config.meanwhile = takt_front_begin;
+	rc = look(machine);
+	machine->config.meanwhile = NULL;
+	return rc;
+}
+
 static int show(struct top *top)
 {
 	struct takt_err err = {0};
@@ -466,7 +482,7 @@ static int show(struct top *top)
 	if (top->machine->config.host)
 		announce_hosts(top);
 	else
-		rc = look(top->machine);
+		rc = first_look(top->machine);
 	if (rc != 0)
 		return rc;
 	rc = takt_front_open(&err);
@@ -508,6 +524,10 @@ int takt_top_main(int argc, char **argv)
 		.ui = {.rate_milli_hz = 1000}, .pidfd = -1, .lock = PTHREAD_MUTEX_INITIALIZER};
 	int status;
 
+#ifdef M_ARENA_MAX
+	/* The few threads take turns; a heap for each would cost its setting up and its memory. */
+	mallopt(M_ARENA_MAX, 1);
+#endif
 	setlocale(LC_CTYPE, "");
 	takt_json_init();
 	if (!read_options(&top, argc, argv))

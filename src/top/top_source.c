@@ -79,6 +79,8 @@ static void find_daemon(struct takt_top_source *source)
 		return;
 	if (takt_client_connect(source->config->socket, &source->client, &source->no_daemon) < 0)
 		source->client = NULL;
+	else
+		takt_client_meanwhile(source->client, source->config->meanwhile);
 	source->asked_queue.ns = 0;
 }
 
@@ -114,6 +116,7 @@ static void open_driver(struct takt_top_source *source)
 		.no_links = true,
 		.for_view = true,
 		.leaves_asleep = true,
+		.meanwhile = source->config->meanwhile,
 	};
 
 	if (source->machine || !is_due(&source->tried_driver, again_ns))

@@ -12,6 +12,9 @@ struct takt_top_source_config {
 	const char *socket;    /* NULL = find it */
 	const char *nvml_path; /* NULL = the loader's search path */
 	bool driver_only;
+	/* Called, perhaps again and again, while the daemon's first answer or the driver is waited
+	 * for; NULL = none. */
+	void (*meanwhile)(void);
 	const char
 		*host; /* NULL = this machine; else see host_link.h, and the paths are not used */
 };

@@ -172,6 +172,26 @@ static void a_connection_that_ended_meanwhile_is_made_anew(void **state)
 	assert_int_equal(server.requests, 6);
 }
 
+static unsigned did;
+
+static void do_something(void)
+{
+	did++;
+}
+
+static void what_is_to_be_done_meanwhile_is_done_once(void **state)
+{
+	START({OK("1\r\n\r\na")}, {OK("1\r\n\r\nb")});
+	did = 0;
+	takt_client_meanwhile(client, do_something);
+	assert_int_equal(did, 0);
+	assert_int_equal(ask(NULL), 0);
+	assert_int_equal(did, 1);
+	assert_int_equal(ask(NULL), 0);
+	assert_int_equal(did, 1);
+	stop();
+}
+
 static void a_change_is_never_sent_twice(void **state)
 {
 	struct takt_err err;
@@ -286,6 +306,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(a_question_keeps_its_connection_a_change_has_its_own),
 		CASE(a_connection_that_ended_meanwhile_is_made_anew),
+		CASE(what_is_to_be_done_meanwhile_is_done_once),
 		CASE(a_change_is_never_sent_twice),
 		CASE(bodies_come_in_any_form),
 		CASE(what_is_no_answer_is_told),

@@ -35,6 +35,7 @@ static struct {
 	bool lost[FAKE_GPUS];
 	const char *hang_name;
 	int hang_gpu;
+	bool hung;
 	uint32_t procs[FAKE_GPUS];
 	uint64_t more_used[FAKE_GPUS];
 	uint32_t entry_bytes;
@@ -56,8 +57,10 @@ static int enter(const char *name, const struct nvml_device *device)
 		fake.gpu_calls[gpu]++;
 	if (fake.counted && strcmp(fake.counted, name) == 0)
 		fake.counted_calls++;
-	while (fake.hang_name && strcmp(fake.hang_name, name) == 0 && fake.hang_gpu == gpu)
+	while (fake.hang_name && strcmp(fake.hang_name, name) == 0 && fake.hang_gpu == gpu) {
+		fake.hung = true;
 		pthread_cond_wait(&woken, &lock);
+	}
 	if (fake.fail_nth > 0 && --fake.fail_nth == 0)
 		code = fake.fail_code;
 	else if (fake.answer_name && strcmp(fake.answer_name, name) == 0)
@@ -768,7 +771,18 @@ void fake_hang(const char *name, int gpu)
 	pthread_mutex_lock(&lock);
 	fake.hang_name = name;
 	fake.hang_gpu = gpu;
+	fake.hung = false;
 	pthread_mutex_unlock(&lock);
+}
+
+bool fake_hangs(void)
+{
+	bool hangs;
+
+	pthread_mutex_lock(&lock);
+	hangs = fake.hang_name && fake.hung;
+	pthread_mutex_unlock(&lock);
+	return hangs;
 }
 
 void fake_wake(void)

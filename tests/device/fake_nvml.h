@@ -51,6 +51,7 @@ unsigned fake_calls_of(const char *name);   /* calls of one function since it wa
 unsigned fake_calls_about(uint32_t gpu);    /* of them, those about this GPU */
 void fake_lose(uint32_t gpu, bool lost);
 void fake_hang(const char *name, int gpu); /* calls of it for this GPU (-1: without a GPU) block */
+bool fake_hangs(void);			   /* a call does block */
 void fake_wake(void);			   /* let them go on, nothing hangs any more */
 void fake_procs(uint32_t gpu, uint32_t count);
 void fake_more_used(uint32_t gpu, uint64_t bytes); /* of its memory, beyond FAKE_USED_BYTES */

@@ -179,8 +179,11 @@ static void say(const char *tree, const char *id, const char *vendor, const char
 
 	snprintf(directory, sizeof(directory), "%s/devices/%s/%s", root, tree, id);
 	snprintf(text, sizeof(text),
-		 "mkdir -p '%s/power' && ln -sfn '../../drivers/%s' '%s/driver'", directory, driver,
-		 directory);
+		 "mkdir -p '%s/power' && ln -sfn '../../drivers/%s' '%s/driver' && "
+		 "mkdir -p '%s/bus/pci/drivers/%s' && rm -f '%s'/bus/pci/drivers/*/%s && "
+		 "touch '%s/bus/pci/drivers/%s/%s' '%s/bus/pci/drivers/%s/bind'",
+		 directory, driver, directory, root, driver, root, id, root, driver, id, root,
+		 driver);
 	run(text);
 	put(directory, "vendor", vendor);
 	put(directory, "power/runtime_status", status);

@@ -57,6 +57,18 @@ static uint64_t seq_of(struct takt_machine *machine, uint32_t gpu)
 	return r.seq;
 }
 
+/* A tick passes by a GPU whose sample before is known already, but whose thread has not left the
+ * driver yet: then another tick is needed, as it comes in life. */
+static void wait_for_tick(struct takt_machine *machine, uint32_t gpu, uint64_t before)
+{
+	int ticks = 20;
+
+	while (takt_machine_wait(machine, gpu, before, in_ms(1000)) != 0) {
+		assert_true(ticks-- > 0);
+		takt_machine_tick(machine, UINT32_MAX);
+	}
+}
+
 static void tick_and_wait(struct takt_machine *machine, uint32_t first, uint32_t end)
 {
 	uint64_t before[FAKE_GPUS];
@@ -65,7 +77,23 @@ static void tick_and_wait(struct takt_machine *machine, uint32_t first, uint32_t
 		before[g] = seq_of(machine, g);
 	takt_machine_tick(machine, UINT32_MAX);
 	for (uint32_t g = first; g < end; g++)
-		assert_int_equal(takt_machine_wait(machine, g, before[g], in_ms(20000)), 0);
+		wait_for_tick(machine, g, before[g]);
+}
+
+/* Ticks until the driver does hang: one passes by a GPU as above, and one whose sample before took
+ * long is left to its worker, which may not have begun when a later wish comes, and does both in
+ * one. */
+static void tick_until_it_hangs(struct takt_machine *machine)
+{
+	struct takt_mono begin = takt_mono_now(takt_sys_real());
+
+	takt_machine_tick(machine, UINT32_MAX);
+	for (int ms = 1; !fake_hangs(); ms++) {
+		assert_true(elapsed_ms(begin) < 20000);
+		usleep(1000);
+		if (ms % 1000 == 0)
+			takt_machine_tick(machine, UINT32_MAX);
+	}
 }
 
 static void a_gpu_that_hangs_in_a_round_holds_the_others_up_until_the_next_tick(void **state)
@@ -77,7 +105,7 @@ static void a_gpu_that_hangs_in_a_round_holds_the_others_up_until_the_next_tick(
 		(void)sample_of(machine, g);
 	seq = seq_of(machine, 0);
 	fake_hang("nvmlDeviceGetPowerUsage", 1); /* the machine's GPU 0: a round begins with it */
-	takt_machine_tick(machine, UINT32_MAX);
+	tick_until_it_hangs(machine);
 	for (int tick = 0; tick < 3; tick++)
 		tick_and_wait(machine, 1, FAKE_GPUS);
 	/* A wish for the hanging GPU is fulfilled as soon as the driver is back. */
@@ -107,6 +135,71 @@ static void a_gpu_that_hangs_while_facts_are_read_keeps_those_before(void **stat
 	fake_wake();
 	(void)sample_of(machine, 1);
 	takt_machine_close(machine);
+}
+
+static struct takt_machine *open_view(void)
+{
+	struct takt_machine_config config = fake_config();
+
+	config.no_links = true;
+	config.for_view = true;
+	config.facts_deadline_ns = 3 * TAKT_NS_PER_S;
+	return open_with(config);
+}
+
+static void tick_first(struct takt_machine *machine, uint32_t but)
+{
+	takt_machine_tick(machine, UINT32_MAX);
+	for (uint32_t g = 0; g < FAKE_GPUS; g++)
+		if (g != but)
+			wait_for_tick(machine, g, 0);
+}
+
+static void a_view_is_read_by_one_thread_that_lets_the_driver_go(void **state)
+{
+	struct takt_machine *machine;
+
+	(void)fake_calls_of("nvmlShutdown");
+	machine = open_view();
+	for (uint32_t g = 0; g < FAKE_GPUS; g++)
+		assert_true(takt_machine_facts(machine, g)->has & TAKT_FACT_MEMORY);
+	tick_first(machine, FAKE_GPUS);
+	tick_and_wait(machine, 0, FAKE_GPUS);
+	takt_machine_close(machine);
+	assert_int_equal(fake_calls_of("nvmlShutdown"), 1);
+}
+
+static void a_gpu_of_a_view_that_hangs_while_facts_are_read_is_one_gpu(void **state)
+{
+	struct takt_machine *machine;
+
+	fake_hang("nvmlDeviceGetSerial", 2);
+	machine = open_view();
+	assert_int_equal(takt_machine_facts(machine, 1)->has,
+			 TAKT_FACT_PCI | TAKT_FACT_NAME | TAKT_FACT_UUID);
+	for (uint32_t g = 0; g < FAKE_GPUS; g++)
+		assert_int_equal(!(takt_machine_facts(machine, g)->has & TAKT_FACT_MEMORY), g == 1);
+	tick_first(machine, 1);
+	fake_wake();
+	(void)sample_of(machine, 1);
+	tick_and_wait(machine, 0, FAKE_GPUS);
+	takt_machine_close(machine);
+}
+
+static void a_gpu_of_a_view_that_hangs_in_a_round_is_one_gpu(void **state)
+{
+	struct takt_machine *machine = open_view();
+	struct takt_mono begin;
+
+	tick_first(machine, FAKE_GPUS);
+	fake_hang("nvmlDeviceGetPowerUsage", 1); /* the machine's GPU 0: a round begins with it */
+	tick_until_it_hangs(machine);
+	for (int tick = 0; tick < 3; tick++)
+		tick_and_wait(machine, 1, FAKE_GPUS);
+	begin = takt_mono_now(takt_sys_real());
+	takt_machine_close(machine);
+	assert_true(elapsed_ms(begin) < 10000);
+	fake_wake();
 }
 
 static void links_beside_a_hanging_gpu_are_known(void **state)
@@ -156,9 +249,11 @@ static void put_sysfs(const char *root, const char *status)
 	char text[1024];
 
 	snprintf(text, sizeof(text),
-		 "d='%s/bus/pci/devices/0000:01:00.0'; mkdir -p $d/power && "
+		 "cd '%s' && mkdir -p bus/pci/drivers/nvidia && "
+		 "d=bus/pci/devices/0000:01:00.0 && mkdir -p $d/power && "
 		 "ln -sfn ../../drivers/nvidia $d/driver && echo 0x10de >$d/vendor && "
-		 "echo 0x030000 >$d/class && echo %s >$d/power/runtime_status",
+		 "echo 0x030000 >$d/class && echo %s >$d/power/runtime_status && "
+		 "touch bus/pci/drivers/nvidia/0000:01:00.0",
 		 root, status);
 	assert_int_equal(system(text), 0);
 }
@@ -349,9 +444,8 @@ static void every_single_call_may_fail(void **state)
 	}
 }
 
-static void every_single_allocation_may_fail(void **state)
+static void open_with_each_allocation_failing(struct takt_machine_config config)
 {
-	struct takt_machine_config config = fake_config();
 	int rc = -ENOMEM;
 	unsigned long nth;
 
@@ -370,6 +464,15 @@ static void every_single_allocation_may_fail(void **state)
 	assert_true(nth > 5);
 }
 
+static void every_single_allocation_may_fail(void **state)
+{
+	struct takt_machine_config config = fake_config();
+
+	open_with_each_allocation_failing(config);
+	config.for_view = config.no_links = true;
+	open_with_each_allocation_failing(config);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -378,6 +481,12 @@ int main(void)
 			a_gpu_that_hangs_in_a_round_holds_the_others_up_until_the_next_tick,
 			reset_fake),
 		cmocka_unit_test_setup(a_gpu_that_hangs_while_facts_are_read_keeps_those_before,
+				       reset_fake),
+		cmocka_unit_test_setup(a_view_is_read_by_one_thread_that_lets_the_driver_go,
+				       reset_fake),
+		cmocka_unit_test_setup(a_gpu_of_a_view_that_hangs_while_facts_are_read_is_one_gpu,
+				       reset_fake),
+		cmocka_unit_test_setup(a_gpu_of_a_view_that_hangs_in_a_round_is_one_gpu,
 				       reset_fake),
 		cmocka_unit_test_setup(links_beside_a_hanging_gpu_are_known, reset_fake),
 		cmocka_unit_test_setup(a_driver_that_hangs_at_its_start_is_an_error, reset_fake),

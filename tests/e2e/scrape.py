@@ -219,6 +219,8 @@ def gpus_that_are_all_suspended_are_left_asleep():
         device = m.path("sys/bus/pci/devices/0000:01:00.0")
         os.makedirs(device + "/power")
         os.symlink("../../../../bus/pci/drivers/nvidia", device + "/driver")
+        os.makedirs(m.path("sys/bus/pci/drivers/nvidia"))
+        os.symlink("../../devices/0000:01:00.0", m.path("sys/bus/pci/drivers/nvidia/0000:01:00.0"))
         for name, text in (("vendor", "0x10de"), ("class", "0x030000"), ("power/runtime_status", "suspended")):
             with open(f"{device}/{name}", "w", encoding="ascii") as file:
                 file.write(text + "\n")

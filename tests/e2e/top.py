@@ -7,9 +7,13 @@ Usage: top.py BUILD_FOLDER
 import itertools
 import json
 import os
+import pty
 import shutil
+import signal
+import socket
 import subprocess
 import sys
+import termios
 
 import kit
 
@@ -269,6 +273,46 @@ def without_a_terminal_it_says_what_to_do():
         assert bad.returncode == 64 and "no host" in bad.stderr, bad
 
 
+def without_a_driver_the_terminal_is_left_as_it_was():
+    with kit.machine(gpus=2) as m:
+        ours, its = pty.openpty()
+        before = termios.tcgetattr(its)
+        done = subprocess.run([m.path("bin/takt"), "top", "--driver", "--nvml-path", m.path("no-driver")],
+                              env=m.env(TERM="xterm"), stdin=its, stdout=its, stderr=its, timeout=kit.WAIT_S, check=False)
+        said = os.read(ours, 65536).decode()
+        assert done.returncode == 69 and "no NVIDIA driver" in said and "\033" not in said, (done, said)
+        assert termios.tcgetattr(its) == before
+        os.close(its)
+        os.close(ours)
+
+
+def is_ready(pid):
+    """ncurses catches the change of a window's size, and the terminal was put back since."""
+    with open(f"/proc/{pid}/status", encoding="ascii") as file:
+        of = dict(line.split(":", 1) for line in file)
+    return int(of["SigCgt"], 16) >> (signal.SIGWINCH - 1) & 1 and not int(of["SigBlk"], 16)
+
+
+def who_ends_it_while_it_waits_finds_the_terminal_as_it_was():
+    with kit.machine(gpus=2) as m, socket.socket(socket.AF_UNIX) as silent:
+        silent.bind(m.path("silent"))
+        silent.listen()
+        for ends in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            ours, its = pty.openpty()
+            before = termios.tcgetattr(its)
+            top = subprocess.Popen([m.path("bin/takt"), "top", "--socket", m.path("silent")],
+                                   env=m.env(TERM="xterm"), stdin=its, stdout=its, stderr=its)
+            kit.until(lambda pid=top.pid: is_ready(pid), kit.WAIT_S, "the terminal is not readied")
+            assert termios.tcgetattr(its) == before
+            top.send_signal(ends)
+            assert top.wait(kit.WAIT_S) == -ends, top.returncode
+            assert termios.tcgetattr(its) == before
+            os.write(its, b"end")
+            assert os.read(ours, 65536) == b"end", "something was written"
+            os.close(its)
+            os.close(ours)
+
+
 def scripts_get_text_and_json():
     with kit.machine() as m:
         _, job, _ = busy_machine(m)
@@ -465,6 +509,8 @@ if __name__ == "__main__":
         a_process_that_has_ended_gets_no_signal,
         filter_tree_sort_zoom_and_help,
         without_a_terminal_it_says_what_to_do,
+        without_a_driver_the_terminal_is_left_as_it_was,
+        who_ends_it_while_it_waits_finds_the_terminal_as_it_was,
         scripts_get_text_and_json,
         another_machine_is_reached_by_ssh,
         several_machines_are_watched_together,
