@@ -237,10 +237,12 @@ def gpus_that_are_all_suspended_are_left_asleep():
 
 
 def put_on_bus(m, bus_id, status):
-    device = m.path(f"sys/bus/pci/devices/{bus_id}")
+    device, driver = m.path(f"sys/bus/pci/devices/{bus_id}"), m.path("sys/bus/pci/drivers/nvidia")
     if not os.path.exists(device):
         os.makedirs(device + "/power")
         os.symlink("../../../../bus/pci/drivers/nvidia", device + "/driver")
+        os.makedirs(driver, exist_ok=True)
+        os.symlink(f"../../devices/{bus_id}", f"{driver}/{bus_id}")
     for name, text in (("vendor", "0x10de"), ("class", "0x030000"), ("power/runtime_status", status)):
         with open(f"{device}/{name}.new", "w", encoding="ascii") as file:
             file.write(text + "\n")
