@@ -46,7 +46,7 @@ if rank is None:
         print(said[i], end="")
     sys.exit(any(process.returncode for process in ranks.values()))
 progress = Progress()
-for step in range(100 >> 2 * int(rank)):
+for step in range(200 >> 2 * int(rank)):
     time.sleep(0.1 if rank == "1" else 0.02)
     progress.add(steps=1)
 print("rank", rank, "loss", 7 + (rank == "1" and int(os.environ["RUN"]) >= differs_from))
