@@ -16,6 +16,7 @@ RECENT = 20      # accepted jobs, of which one may be what the next job comes af
 BACKLOG = 40     # jobs that wait; more, and those of low rank would never run, nor be ended for others
 # How often of a hundred; the rest are whole GPUs, or none.
 SHARES, RANKS, PREEMPTIBLE, URGENT, ARRAYS, AFTERS = 12, 8, 16, 8, 4, 8
+TURNS_TO_A_FREEZE = 200
 MEM_MIB = 20000  # two of them fit on a GPU
 # Only the first rank is the witness: its locks are for one process of a job.
 FIRST_RANK = 'test "$RANK" = 0 && exec "$@"; exec sleep 0.01'
@@ -24,10 +25,10 @@ FIRST_RANK = 'test "$RANK" = 0 && exec "$@"; exec sleep 0.01'
 class Load:
     """A client that submits jobs until it is told to stop, whether takt answers or not.
 
-    freezes: it begins with two of which the second has the first one frozen, which luck brings about rarely."""
+    freezes: now and then there are two of which the second has the first one frozen, which luck brings about rarely."""
 
     def __init__(self, m, luck, pause_s=0.02, environment=100, refusals=(503,), freezes=False):
-        self.freezes = freezes
+        self.freezes, self.turns = freezes, 0
         self.m, self.luck, self.pause_s, self.refusals = m, luck, pause_s, refusals
         self.env = ["PATH=/usr/bin:/bin", "FILL=" + "x" * environment]
         self.accepted, self.repeatable, self.after, self.problems = [], set(), {}, []
@@ -85,7 +86,7 @@ class Load:
     def _freeze(self, client):
         spec = {"gpus": GPUS, "gpu_mem_mib": MEM_MIB, "priority": 100}
         victim = self._submit(client, self.m.witness_argv(3000), {**spec, "preemptible": True, "freezable": True})
-        while client.job(victim)["state"] != "running" and not self.stopping.is_set():
+        while client.job(victim)["state"] in ("waiting", "starting") and not self.stopping.is_set():
             time.sleep(0.02)
         self._submit(client, self.m.witness_argv(20), {**spec, "priority": 200})
 
@@ -105,11 +106,11 @@ class Load:
         client = kit.Client(self.m.socket, 10)
         while not self.stopping.is_set():
             try:
-                if self.freezes:
-                    self.freezes = False
+                if self.freezes and self.turns % TURNS_TO_A_FREEZE == 0:
                     self._freeze(client)
                 elif client.status()["waiting"] < BACKLOG:
                     self._submit(client, *self._kind()())
+                self.turns += 1  # not after a failure: whoever was to be frozen is to be, still
             except (OSError, http.client.HTTPException):
                 client.close()  # takt is dead: the answer is lost, the job may not be
             except kit.Refused as refused:

@@ -280,7 +280,7 @@ def mig_mode_switched_meanwhile_is_noticed():
         for _ in range(3):
             assert client.wait(client.submit(["true"], gpus=1)["id"])["gpu_list"] == [0]
         job = client.submit(["true"], gpus=2)["id"]
-        kit.until(lambda: "GPU 1: MIG mode was switched on" in client.job(job)["why_text"], kit.WAIT_S,
+        kit.until(lambda: "GPU 1: MIG mode was switched on" in client.job(job).get("why_text", ""), kit.WAIT_S,
                   lambda: str(client.job(job)))
         switch(m, 0)
         assert client.wait(job)["gpu_list"] == [0, 1]
