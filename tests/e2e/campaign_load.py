@@ -17,6 +17,7 @@ BACKLOG = 40     # jobs that wait; more, and those of low rank would never run, 
 # How often of a hundred; the rest are whole GPUs, or none.
 SHARES, RANKS, PREEMPTIBLE, URGENT, ARRAYS, AFTERS = 12, 8, 16, 8, 4, 8
 TURNS_TO_A_FREEZE = 200
+LIVES = ("waiting", "starting", "running")
 MEM_MIB = 20000  # two of them fit on a GPU
 # Only the first rank is the witness: its locks are for one process of a job.
 FIRST_RANK = 'test "$RANK" = 0 && exec "$@"; exec sleep 0.01'
@@ -83,10 +84,14 @@ class Load:
                 return kind
         return self._whole
 
+    def _has_begun(self, job):
+        """It has all its locks: frozen before, it would seem to have only some of its GPUs."""
+        return job in {begin.job for begin in self.m.witness().begins}
+
     def _freeze(self, client):
         spec = {"gpus": GPUS, "gpu_mem_mib": MEM_MIB, "priority": 100}
         victim = self._submit(client, self.m.witness_argv(3000), {**spec, "preemptible": True, "freezable": True})
-        while client.job(victim)["state"] in ("waiting", "starting") and not self.stopping.is_set():
+        while not self._has_begun(victim) and client.job(victim)["state"] in LIVES and not self.stopping.is_set():
             time.sleep(0.02)
         self._submit(client, self.m.witness_argv(20), {**spec, "priority": 200})
 
