@@ -221,6 +221,11 @@ def kill_all_with(mark):
         time.sleep(0.05)
 
 
+def copy_program(source, to):
+    """By a process of its own: what starts beside us would hold a file that we write, which then cannot be run."""
+    subprocess.run(["cp", "-p", source, to], check=True)
+
+
 class Machine:
     """A simulated machine with takt on it. `armed`: helpers can be told to die, see arm()."""
 
@@ -247,12 +252,12 @@ class Machine:
     def _install(self, armed):
         os.makedirs(self.path("bin/real"))
         for name in PROGRAMS:
-            shutil.copy2(os.path.join(BUILD, "src/daemon", name), self.path(f"bin/{name}"))
+            copy_program(os.path.join(BUILD, "src/daemon", name), self.path(f"bin/{name}"))
         for name in HELPERS:
             real = os.path.join(BUILD, "src/daemon", name)
             if armed:
                 os.symlink(real, self.path(f"bin/real/{name}"))
-                shutil.copy2(ARMED, self.path(f"bin/{name}"))
+                copy_program(ARMED, self.path(f"bin/{name}"))
             else:
                 os.symlink(real, self.path(f"bin/{name}"))
 
