@@ -83,7 +83,7 @@ static void restore(struct takt_queue *queue, struct takt_queue_job *job,
 	takt_queue_keep_promise(&job->row, &job->spec);
 	job->row.promise = was->was_promise;
 	if (job->evict.step == TAKT_EVICT_ASKED)
-		takt_queue_forget_eviction(job);
+		takt_queue_drop_eviction(queue, job);
 	if (job->phase == TAKT_PHASE_WAITING)
 		(void)tell_change(queue, job, NULL);
 }

@@ -46,7 +46,7 @@ static void time_is_up(struct takt_queue *queue, struct takt_queue_job *job)
 static uint64_t check(struct takt_queue *queue, struct takt_queue_job *job)
 {
 	if (job->phase != TAKT_PHASE_RUNNING || job->spec.time_limit_ms == 0 ||
-	    job->row.cancel_wanted || job->row.evict || job->stop_sent)
+	    job->row.cancel_wanted || job->evict.step >= TAKT_EVICT_DECIDED || job->stop_sent)
 		return UINT64_MAX;
 	if (job->limit_ns == 0)
 		job->limit_ns = limit_of(queue, job);

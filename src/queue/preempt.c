@@ -15,6 +15,10 @@
  * for what it was told to do is to save its work and go. The row says which (0, 1 up to NOTED, 2
  * from TOLD on, 3 likewise but not run again), so that it is the same after a restart of takt.
  *
+ * What it is told goes to disk after the telling. So one that was only noted by the takt before
+ * this one is in doubt: it may end of that for a while. Called off meanwhile, it keeps its note in
+ * the row, since this takt may die in that time, too.
+ *
  * Until the job that it made room for has started, or for some minutes, the one that went does not
  * ask for those GPUs itself, though its old place may be the better one.
  */
@@ -46,12 +50,31 @@ void takt_queue_forget_eviction(struct takt_queue_job *job)
 	job->row.evict_at.ns = 0;
 }
 
-static void call_off(struct takt_queue *queue, struct takt_queue_job *job)
+static bool is_in_doubt(const struct takt_queue *queue, const struct takt_queue_job *job)
 {
-	bool noted = job->row.evict != 0;
+	return job->in_doubt && (!job->doubt_until_ns || queue->now.ns < job->doubt_until_ns);
+}
+
+void takt_queue_drop_eviction(struct takt_queue *queue, struct takt_queue_job *job)
+{
+	uint64_t evict_for = job->row.evict_for;
+	struct takt_wall evict_at = job->row.evict_at;
 
 	takt_queue_forget_eviction(job);
-	if (noted)
+	if (!is_in_doubt(queue, job))
+		return;
+	job->row.evict = 1;
+	job->row.evict_for = evict_for;
+	job->row.evict_at = evict_at;
+	queue->next_evict_ns = 1; /* that ends at some time */
+}
+
+static void call_off(struct takt_queue *queue, struct takt_queue_job *job)
+{
+	uint32_t was = job->row.evict;
+
+	takt_queue_drop_eviction(queue, job);
+	if (job->row.evict != was)
 		(void)takt_queue_post(queue, job, TICKET_NOTE, NULL);
 	takt_queue_watch_limit(queue, job); /* which rested meanwhile */
 	takt_queue_changed(queue, job);
@@ -65,7 +88,7 @@ static void decide(struct takt_queue *queue, struct takt_queue_job *job,
 	job->row.evict_for = eviction->for_job;
 	job->row.evict_at = queue->wall;
 	if (takt_queue_post(queue, job, TICKET_EVICT, NULL) < 0) {
-		takt_queue_forget_eviction(job);
+		takt_queue_drop_eviction(queue, job);
 		takt_queue_pause(queue);
 		return;
 	}
@@ -222,7 +245,7 @@ void takt_queue_evict_noted(struct takt_queue *queue, struct takt_queue_job *job
 	if (job->evict.step != TAKT_EVICT_DECIDED)
 		return;
 	if (refused) {
-		takt_queue_forget_eviction(job);
+		takt_queue_drop_eviction(queue, job);
 		takt_queue_pause(queue);
 		return;
 	}
@@ -296,6 +319,15 @@ static void limit_doubt(const struct takt_queue *queue, struct takt_queue_job *j
 				      (spec->checkpoint_grace_ms + spec->grace_ms) * TAKT_NS_PER_MS;
 }
 
+/* It was called off; its note stays until it would have ended of what it may have been told. */
+static uint64_t look_at_doubt(struct takt_queue *queue, struct takt_queue_job *job)
+{
+	if (is_in_doubt(queue, job))
+		return job->doubt_until_ns;
+	call_off(queue, job);
+	return UINT64_MAX;
+}
+
 void takt_queue_check_evictions(struct takt_queue *queue)
 {
 	uint64_t next_ns = UINT64_MAX;
@@ -310,14 +342,12 @@ void takt_queue_check_evictions(struct takt_queue *queue)
 			due_ns = check(queue, job);
 		else if (job->row.evict_for && job->phase == TAKT_PHASE_WAITING)
 			due_ns = look_at_way(queue, job);
+		if (job->evict.step == TAKT_EVICT_NONE && job->row.evict &&
+		    job->phase == TAKT_PHASE_RUNNING)
+			due_ns = look_at_doubt(queue, job);
 		next_ns = due_ns < next_ns ? due_ns : next_ns;
 	}
 	queue->next_evict_ns = next_ns == UINT64_MAX ? 0 : next_ns;
-}
-
-static bool is_in_doubt(const struct takt_queue *queue, const struct takt_queue_job *job)
-{
-	return job->in_doubt && (!job->doubt_until_ns || queue->now.ns < job->doubt_until_ns);
 }
 
 /* It ended by itself while takt was away, or soon after, perhaps of a signal of ours that is not on

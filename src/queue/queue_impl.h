@@ -284,6 +284,8 @@ void takt_queue_evicted(struct takt_queue *queue, struct takt_queue_job *job);
 void takt_queue_load_eviction(struct takt_queue *queue, struct takt_queue_job *job);
 
 void takt_queue_forget_eviction(struct takt_queue_job *job);
+/* It stays after all. On record it is still to go while an earlier takt may have told it so. */
+void takt_queue_drop_eviction(struct takt_queue *queue, struct takt_queue_job *job);
 /* It goes now: it is told, and ended in the end. */
 void takt_queue_tell_to_go(struct takt_queue *queue, struct takt_queue_job *job);
 /* A running job is to begin anew, because somebody said so: called before that goes to disk, and

@@ -150,7 +150,7 @@ bool takt_queue_stand_still(struct takt_queue *queue, struct takt_queue_job *job
 	job->row.evict = ROW_STILLING;
 	job->row.evict_at = queue->wall;
 	if (takt_queue_post(queue, job, TICKET_EVICT, NULL) < 0) {
-		takt_queue_forget_eviction(job);
+		takt_queue_drop_eviction(queue, job);
 		takt_queue_pause(queue);
 	}
 	takt_queue_changed(queue, job);
@@ -161,7 +161,7 @@ void takt_queue_still_noted(struct takt_queue *queue, struct takt_queue_job *job
 			    const struct takt_err *refused)
 {
 	if (refused) {
-		takt_queue_forget_eviction(job);
+		takt_queue_drop_eviction(queue, job);
 		takt_queue_pause(queue);
 		return;
 	}
@@ -187,7 +187,7 @@ static void drain_gpus(struct takt_queue *queue, uint64_t gpu_mask)
 /* It goes on, and whatever was said of it is over. */
 static void go_on(struct takt_queue *queue, struct takt_queue_job *job)
 {
-	takt_queue_forget_eviction(job);
+	takt_queue_drop_eviction(queue, job);
 	if (!job->row.frozen)
 		(void)takt_queue_send_signal(queue, job, SIGCONT, NULL);
 	takt_queue_say(job, "");

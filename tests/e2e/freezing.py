@@ -128,6 +128,7 @@ def several_stand_still_for_one():
         jobs = [client.submit(m.witness_argv(0, "sh", "-c", counting(400)), gpus=1, cwd=m.path("jobs"), preemptible=True,
                               freezable=True, gpu_mem_mib=20000)["id"] for _ in range(2)]
         kit.until(lambda: len(m.witness().begins) == 2, kit.WAIT_S, "both run")
+        kit.until(lambda: all(client.job(job)["state"] == "running" for job in jobs), kit.WAIT_S, "and takt knows")
         other = urgent(m, client, 6000, gpus=2)
         for job in jobs:
             frozen_for(m, client, job, other)

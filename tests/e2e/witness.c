@@ -7,8 +7,8 @@
  * It takes a lock on a file for each of its GPUs and one for its job, without waiting: a lock that
  * is busy is a GPU handed out twice or a job that runs twice at once, whatever takt's database
  * says. The locks go to every process that it starts, so that a GPU counts as in use until the last
- * of them is gone. It appends one line when it begins and one when it ends to
- * DIRECTORY/witness.log:
+ * of them is gone. It appends one line when it begins, which is when it has its locks (who is
+ * frozen before that has used nothing), and one when it ends to DIRECTORY/witness.log:
  *
  *   begin JOB ATTEMPT GPUS NANOSECONDS            (CLOCK_MONOTONIC; GPUS is "0,3", or "-";
  *                                                 "0,3@250": so many thousandths of each)
@@ -334,9 +334,9 @@ static int work(struct witness *w, const char *ms, char **command)
 
 int main(int argc, char **argv)
 {
-	unsigned long long begin = now_ns();
 	struct witness w = {.logfd = -1};
 	char path[4096], line[1024], shown[520];
+	unsigned long long begin;
 	bool instances;
 	int code;
 
@@ -358,6 +358,7 @@ int main(int argc, char **argv)
 		give_up(path);
 	take(&w, "job", w.job);
 	take_gpus(&w);
+	begin = now_ns();
 	snprintf(line, sizeof(line), "begin %s %s %s %llu\n", w.job, w.attempt, shown, begin);
 	say(&w, line);
 	code = work(&w, argv[2], argc > 4 ? argv + 4 : NULL);

@@ -254,6 +254,124 @@ static void a_restart_goes_on_where_it_was(void **state)
 	kit_close(&kit);
 }
 
+/* A job that a takt noted as one to go, and may have told so, before it died. Whom it was to go for
+ * is gone: the next takt's plan wants nothing of it. */
+static uint64_t open_in_doubt(struct kit *kit, uint64_t time_limit_ms)
+{
+	struct takt_jobspec spec = kit_spec(KIT_GPUS);
+	uint64_t victim;
+
+	kit_open_preempting(kit);
+	spec.preemptible = true;
+	spec.time_limit_ms = time_limit_ms;
+	victim = kit_accept_spec(kit, spec);
+	kit_started(kit, victim);
+	kit_settle(kit);
+	assert_int_equal(kit_submit(kit, 4, 5, NULL), 0);
+	kit_until(kit, victim, TAKT_EVICT_DECIDED);
+	assert_int_equal(
+		takt_queue_cancel(kit->queue, kit->accepted_id, (struct takt_wall){9}, NULL), 0);
+	kit_restart(kit);
+	kit_adopted(kit, victim);
+	kit_settle(kit);
+	assert_int_equal(state_of(kit, victim), TAKT_JOB_RUNNING);
+	assert_int_equal(takt_queue_find(kit->queue, victim)->evict.step, TAKT_EVICT_NONE);
+	kit->ended_count = 0;
+	return victim;
+}
+
+static void what_may_have_been_told_before_two_restarts_runs_again(void **state)
+{
+	struct kit kit;
+	uint64_t victim = open_in_doubt(&kit, 0);
+
+	kit_restart(&kit);
+	kit_adopted(&kit, victim);
+	kit_settle(&kit);
+	assert_false(kit_was_stopped(&kit, victim));
+	kit_ended(&kit, victim, TAKT_END_SIGNALED, SIGTERM);
+	kit_settle(&kit);
+	assert_int_equal(kit.ended_count, 0);
+	assert_int_equal(state_of(&kit, victim), TAKT_JOB_WAITING);
+	kit_close(&kit);
+}
+
+/* It ends while nobody looks. */
+static void so_does_one_that_ended_before_the_second(void **state)
+{
+	struct kit kit;
+	uint64_t victim = open_in_doubt(&kit, 0);
+
+	kit_restart(&kit);
+	kit_ended(&kit, victim, TAKT_END_SIGNALED, SIGTERM);
+	kit_settle(&kit);
+	assert_int_equal(kit.ended_count, 0);
+	assert_int_equal(state_of(&kit, victim), TAKT_JOB_WAITING);
+	kit_close(&kit);
+}
+
+/* By then it would have ended of what it was told: what it does from now on is its own. */
+static void the_doubt_ends(void **state)
+{
+	struct kit kit;
+	uint64_t victim = open_in_doubt(&kit, 0);
+
+	kit_later(&kit, 600 * TAKT_NS_PER_S);
+	assert_int_equal(takt_queue_find(kit.queue, victim)->row.evict, 0);
+	kit_restart(&kit);
+	kit_adopted(&kit, victim);
+	kit_settle(&kit);
+	kit_ended(&kit, victim, TAKT_END_SIGNALED, SIGTERM);
+	kit_settle(&kit);
+	assert_int_equal(kit.last_state, TAKT_JOB_FAILED);
+	kit_close(&kit);
+}
+
+static void one_in_doubt_may_be_cancelled(void **state)
+{
+	struct kit kit;
+	uint64_t victim = open_in_doubt(&kit, 0);
+
+	assert_int_equal(takt_queue_cancel(kit.queue, victim, (struct takt_wall){9}, NULL), 0);
+	assert_true(kit_was_stopped(&kit, victim));
+	kit_restart(&kit);
+	kit_adopted(&kit, victim);
+	kit_settle(&kit);
+	kit_ended(&kit, victim, TAKT_END_SIGNALED, SIGTERM);
+	kit_settle(&kit);
+	assert_int_equal(kit.last_state, TAKT_JOB_CANCELLED);
+	kit_close(&kit);
+}
+
+static void one_in_doubt_keeps_its_time_limit(void **state)
+{
+	struct kit kit;
+	uint64_t victim = open_in_doubt(&kit, 5000);
+
+	kit_later(&kit, 6 * TAKT_NS_PER_S);
+	assert_true(kit_was_stopped(&kit, victim));
+	kit_ended(&kit, victim, TAKT_END_SIGNALED, SIGTERM);
+	kit_settle(&kit);
+	assert_int_equal(kit.last_state, TAKT_JOB_FAILED);
+	kit_close(&kit);
+}
+
+static void one_in_doubt_goes_when_it_has_to(void **state)
+{
+	struct kit kit;
+	uint64_t victim = open_in_doubt(&kit, 0), urgent;
+
+	urgent = kit_accept(&kit, 4, 5);
+	kit_settle(&kit);
+	assert_true(kit_was_stopped(&kit, victim));
+	kit_ended(&kit, victim, TAKT_END_SIGNALED, SIGTERM);
+	kit_clean(&kit, 0xff);
+	kit_settle(&kit);
+	assert_non_null(kit_action(&kit, TAKT_ACTION_START, urgent));
+	assert_int_equal(state_of(&kit, victim), TAKT_JOB_WAITING);
+	kit_close(&kit);
+}
+
 static void a_failed_gpu_is_looked_at_twice(void **state)
 {
 	struct kit kit;
@@ -298,6 +416,12 @@ int main(void)
 		cmocka_unit_test(a_cancelled_victim_is_cancelled),
 		cmocka_unit_test(a_restart_in_between_loses_nobody),
 		cmocka_unit_test(a_restart_goes_on_where_it_was),
+		cmocka_unit_test(what_may_have_been_told_before_two_restarts_runs_again),
+		cmocka_unit_test(so_does_one_that_ended_before_the_second),
+		cmocka_unit_test(the_doubt_ends),
+		cmocka_unit_test(one_in_doubt_may_be_cancelled),
+		cmocka_unit_test(one_in_doubt_keeps_its_time_limit),
+		cmocka_unit_test(one_in_doubt_goes_when_it_has_to),
 		cmocka_unit_test(a_failed_gpu_is_looked_at_twice),
 	};
 

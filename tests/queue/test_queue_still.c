@@ -373,6 +373,30 @@ static void what_may_have_been_told_before_a_restart_runs_again(void **state)
 	kit_close(&kit);
 }
 
+/* The takt between saw no use in its going, and died before it had ended of that. */
+static void so_does_what_was_told_before_two_restarts(void **state)
+{
+	struct kit kit;
+	uint64_t victim, urgent;
+
+	open_restless(&kit, &victim, &urgent);
+	kit_settle(&kit);
+	assert_int_equal(takt_queue_cancel(kit.queue, urgent, (struct takt_wall){9}, NULL), 0);
+	for (int i = 0; i < 2; i++) {
+		kit_restart(&kit);
+		kit_adopted(&kit, victim);
+		kit_settle(&kit);
+		kit_settle(&kit);
+		assert_int_equal(job_of(&kit, victim)->evict.step, TAKT_EVICT_NONE);
+	}
+	kit.ended_count = 0;
+	kit_ended(&kit, victim, TAKT_END_SIGNALED, SIGTERM);
+	kit_settle(&kit);
+	assert_int_equal(kit.ended_count, 0);
+	assert_int_equal(job_of(&kit, victim)->row.state, TAKT_JOB_WAITING);
+	kit_close(&kit);
+}
+
 static void but_only_for_so_long(void **state)
 {
 	struct kit kit;
@@ -384,8 +408,8 @@ static void but_only_for_so_long(void **state)
 	kit_restart(&kit);
 	kit_adopted(&kit, victim);
 	kit_settle(&kit);
-	kit.boot_ns += 600 * TAKT_NS_PER_S;
-	kit_settle(&kit);
+	kit_later(&kit, 600 * TAKT_NS_PER_S);
+	assert_int_equal(job_of(&kit, victim)->row.evict, 0);
 	kit_ended(&kit, victim, TAKT_END_SIGNALED, SIGKILL);
 	kit_settle(&kit);
 	assert_int_equal(kit.last_state, TAKT_JOB_FAILED);
@@ -621,6 +645,7 @@ int main(void)
 		cmocka_unit_test(a_restart_without_the_other_lets_it_go_on),
 		cmocka_unit_test(a_restart_while_it_is_told_lets_it_go_on),
 		cmocka_unit_test(what_may_have_been_told_before_a_restart_runs_again),
+		cmocka_unit_test(so_does_what_was_told_before_two_restarts),
 		cmocka_unit_test(but_only_for_so_long),
 		cmocka_unit_test(what_cannot_be_kept_is_refused),
 		cmocka_unit_test(events_are_told_once),
