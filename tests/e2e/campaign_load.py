@@ -26,10 +26,11 @@ FIRST_RANK = 'test "$RANK" = 0 && exec "$@"; exec sleep 0.01'
 class Load:
     """A client that submits jobs until it is told to stop, whether takt answers or not.
 
-    freezes: now and then there are two of which the second has the first one frozen, which luck brings about rarely."""
+    What luck brings about rarely: freezes: now and then there are two of which the second has the first one frozen.
+    calls_off: whoever is staged makes way for another soon."""
 
-    def __init__(self, m, luck, pause_s=0.02, environment=100, refusals=(503,), freezes=False):
-        self.freezes, self.turns = freezes, 0
+    def __init__(self, m, luck, pause_s=0.02, environment=100, refusals=(503,), freezes=False, calls_off=False):
+        self.freezes, self.turns, self.calls_off = freezes, 0, calls_off
         self.m, self.luck, self.pause_s, self.refusals = m, luck, pause_s, refusals
         self.env = ["PATH=/usr/bin:/bin", "FILL=" + "x" * environment]
         self.accepted, self.repeatable, self.after, self.problems = [], set(), {}, []
@@ -44,8 +45,8 @@ class Load:
         if gpus and self.luck.random() < 0.4:
             spec.update(clock_ask=self.luck.choice(("ceiling", "lock")),
                         clock_mhz=self.luck.choice((600, 900, 1200)))
-        if gpus and self.luck.random() < 0.5:  # one of higher rank has others called off
-            spec.update(stage=True, priority=self.luck.choice((0, 0, 3)))
+        if gpus and (self.calls_off or self.luck.random() < 0.5):  # one of higher rank has others called off
+            spec.update(stage=True, priority=self.luck.choice(range(40) if self.calls_off else (0, 0, 3)))
         if gpus and self.luck.random() < 0.2:
             spec["prefetch"] = ["/bin/sh", "-c", "sleep 0.1"]
         if gpus and self.luck.random() < 0.1:  # the boards see this one

@@ -42,6 +42,7 @@ PROCESS_OF = {"store": "takt", "queue": "takt", "engine": "takt", "launch": "tak
 ELSEWHERE = ("tune.", "declare.", "actuate.cpu_", "actuate.mig_")
 CLEAN_UP = ("store.before_cut", "store.after_cut", "attempt.file_removed", "attempt.removed")
 OF_FREEZING = ("queue.before_still", "queue.before_hand_over", "queue.after_hand_over", "queue.before_thaw")
+CALLED_OFF = "shim.before_void"  # few staged jobs are
 KEPT = 10  # ended jobs, where it cleans up
 GUARD = "actuate.guard_"
 PATIENCE_S = 2  # with a shim that may wait for its turn
@@ -61,7 +62,7 @@ def passes(point):
         return (1, 2, 3, 5, 8, 13)
     if point == "attempt.file_removed":  # each file of a folder is one
         return (1, 5, 9, 18)
-    if point == "shim.before_void":  # few staged jobs are called off
+    if point == CALLED_OFF:
         return (1, 2, 3)
     return (1, 5) if point.startswith("store.") and "commit" in point else (1,)
 
@@ -207,7 +208,7 @@ def helper_dies_at(helper, point, nth):
         if not of_shim:
             m.arm(helper, f"{point}:{nth}")
         m.start()
-        with load(m, luck, pause_s=0.01) as work:
+        with load(m, luck, pause_s=0.01, calls_off=point == CALLED_OFF) as work:
             if of_shim:
                 reached = a_shim_dies_at(m, point)
             else:
