@@ -35,7 +35,9 @@ static void fill_room(const struct takt_queue_job *job, struct takt_job_view *re
 	bool goes = job->row.state == TAKT_JOB_STOPPING && job->row.evict > 1 &&
 		    job->row.evict != TAKT_EVICT_ROW_ASKED && !job->row.cancel_wanted;
 
-	ret->room_for = job->row.evict_for;
+	/* A note of one who stays after all is kept for a while. */
+	if (job->phase != TAKT_PHASE_RUNNING || job->evict.step != TAKT_EVICT_NONE)
+		ret->room_for = job->row.evict_for;
 	if (!goes && !job->gives_way)
 		return;
 	takt_strcpy(ret->why, sizeof(ret->why), takt_why_name(TAKT_WHY_PREEMPTION));

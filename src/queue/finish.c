@@ -173,6 +173,8 @@ static bool repeats(struct takt_queue *queue, struct takt_queue_job *job,
 	}
 	if (evicted)
 		takt_queue_evicted(queue, job);
+	else
+		takt_queue_forget_eviction(job);
 	if (tried)
 		try_again(queue, job, event);
 	else

@@ -16,7 +16,7 @@
  * from TOLD on, 3 likewise but not run again), so that it is the same after a restart of takt.
  *
  * What it is told goes to disk after the telling. So one that was only noted by the takt before
- * this one is in doubt: it may end of that for a while. Called off meanwhile, it keeps its note in
+ * this one is in doubt: it may end of that for a while, counted from each start of takt. Called off meanwhile, it keeps its note in
  * the row, since this takt may die in that time, too.
  *
  * Until the job that it made room for has started, or for some minutes, the one that went does not
@@ -61,6 +61,7 @@ void takt_queue_drop_eviction(struct takt_queue *queue, struct takt_queue_job *j
 	struct takt_wall evict_at = job->row.evict_at;
 
 	takt_queue_forget_eviction(job);
+	takt_queue_watch_limit(queue, job); /* which may have rested */
 	if (!is_in_doubt(queue, job))
 		return;
 	job->row.evict = 1;
@@ -76,7 +77,6 @@ static void call_off(struct takt_queue *queue, struct takt_queue_job *job)
 	takt_queue_drop_eviction(queue, job);
 	if (job->row.evict != was)
 		(void)takt_queue_post(queue, job, TICKET_NOTE, NULL);
-	takt_queue_watch_limit(queue, job); /* which rested meanwhile */
 	takt_queue_changed(queue, job);
 }
 
@@ -388,14 +388,14 @@ void takt_queue_load_eviction(struct takt_queue *queue, struct takt_queue_job *j
 {
 	if (job->phase != TAKT_PHASE_WAITING && takt_queue_still_load(job)) {
 		queue->next_evict_ns = 1;
-	} else if (job->row.evict && job->phase != TAKT_PHASE_WAITING) {
-		job->evict.step = job->row.evict == 1 ? TAKT_EVICT_NOTED : TAKT_EVICT_TOLD;
+	} else if (job->row.evict > 1 && job->phase != TAKT_PHASE_WAITING) {
+		job->evict.step = TAKT_EVICT_TOLD;
 		job->evict.stop = job->row.evict == 3;
 		job->evict.taken_over = true;
 		queue->evicts = true;
 	}
-	job->in_doubt =
-		job->evict.step == TAKT_EVICT_NOTED || job->evict.step == TAKT_EVICT_STILLING;
+	job->in_doubt = job->phase != TAKT_PHASE_WAITING &&
+			(job->row.evict == 1 || job->evict.step == TAKT_EVICT_STILLING);
 	if (job->row.evict || job->row.evict_for)
 		queue->next_evict_ns = 1;
 }

@@ -135,8 +135,9 @@ struct takt_job {
 	uint64_t stood_ns; /* of this attempt's time, frozen for other jobs; once it is over, by
 			      its owner too, INT64_MAX = nobody knows */
 	bool staged;	/* WAITING: the latest attempt has no GPUs yet, but may be there and wait */
-	uint32_t evict; /* it has to go for others: 1 decided, 2 told, 3 told for good; 4 to be
-			   frozen instead, 5 frozen; 6 it is to begin anew, as was asked */
+	uint32_t evict; /* it has to go for others: 1 decided (or was, and an earlier takt may have
+			   told it), 2 told, 3 told for good; 4 to be frozen instead, 5 frozen;
+			   6 it is to begin anew, as was asked */
 	uint64_t evict_for;		/* the job that it makes, or made, room for; 0 = none */
 	struct takt_wall evict_at;	/* when that was decided, told or done; 0 = it was not */
 	struct takt_wall checkpoint_at; /* of this run: what it did until then is safe; 0 = none */

@@ -256,13 +256,14 @@ static void a_restart_goes_on_where_it_was(void **state)
 
 /* A job that a takt noted as one to go, and may have told so, before it died. Whom it was to go for
  * is gone: the next takt's plan wants nothing of it. */
-static uint64_t open_in_doubt(struct kit *kit, uint64_t time_limit_ms)
+static uint64_t open_in_doubt(struct kit *kit, uint64_t time_limit_ms, bool requeue)
 {
 	struct takt_jobspec spec = kit_spec(KIT_GPUS);
 	uint64_t victim;
 
-	kit_open_preempting(kit);
+	kit_open_with(kit, (struct takt_sched_settings){.preempt = true}, TAKT_FAILURE_REQUEUE);
 	spec.preemptible = true;
+	spec.requeue = requeue;
 	spec.time_limit_ms = time_limit_ms;
 	victim = kit_accept_spec(kit, spec);
 	kit_started(kit, victim);
@@ -283,7 +284,7 @@ static uint64_t open_in_doubt(struct kit *kit, uint64_t time_limit_ms)
 static void what_may_have_been_told_before_two_restarts_runs_again(void **state)
 {
 	struct kit kit;
-	uint64_t victim = open_in_doubt(&kit, 0);
+	uint64_t victim = open_in_doubt(&kit, 0, false);
 
 	kit_restart(&kit);
 	kit_adopted(&kit, victim);
@@ -300,7 +301,7 @@ static void what_may_have_been_told_before_two_restarts_runs_again(void **state)
 static void so_does_one_that_ended_before_the_second(void **state)
 {
 	struct kit kit;
-	uint64_t victim = open_in_doubt(&kit, 0);
+	uint64_t victim = open_in_doubt(&kit, 0, false);
 
 	kit_restart(&kit);
 	kit_ended(&kit, victim, TAKT_END_SIGNALED, SIGTERM);
@@ -314,7 +315,7 @@ static void so_does_one_that_ended_before_the_second(void **state)
 static void the_doubt_ends(void **state)
 {
 	struct kit kit;
-	uint64_t victim = open_in_doubt(&kit, 0);
+	uint64_t victim = open_in_doubt(&kit, 0, false);
 
 	kit_later(&kit, 600 * TAKT_NS_PER_S);
 	assert_int_equal(takt_queue_find(kit.queue, victim)->row.evict, 0);
@@ -330,7 +331,7 @@ static void the_doubt_ends(void **state)
 static void one_in_doubt_may_be_cancelled(void **state)
 {
 	struct kit kit;
-	uint64_t victim = open_in_doubt(&kit, 0);
+	uint64_t victim = open_in_doubt(&kit, 0, false);
 
 	assert_int_equal(takt_queue_cancel(kit.queue, victim, (struct takt_wall){9}, NULL), 0);
 	assert_true(kit_was_stopped(&kit, victim));
@@ -346,7 +347,7 @@ static void one_in_doubt_may_be_cancelled(void **state)
 static void one_in_doubt_keeps_its_time_limit(void **state)
 {
 	struct kit kit;
-	uint64_t victim = open_in_doubt(&kit, 5000);
+	uint64_t victim = open_in_doubt(&kit, 5000, false);
 
 	kit_later(&kit, 6 * TAKT_NS_PER_S);
 	assert_true(kit_was_stopped(&kit, victim));
@@ -359,7 +360,7 @@ static void one_in_doubt_keeps_its_time_limit(void **state)
 static void one_in_doubt_goes_when_it_has_to(void **state)
 {
 	struct kit kit;
-	uint64_t victim = open_in_doubt(&kit, 0), urgent;
+	uint64_t victim = open_in_doubt(&kit, 0, false), urgent;
 
 	urgent = kit_accept(&kit, 4, 5);
 	kit_settle(&kit);
@@ -369,6 +370,60 @@ static void one_in_doubt_goes_when_it_has_to(void **state)
 	kit_settle(&kit);
 	assert_non_null(kit_action(&kit, TAKT_ACTION_START, urgent));
 	assert_int_equal(state_of(&kit, victim), TAKT_JOB_WAITING);
+	kit_close(&kit);
+}
+
+static void the_doubt_is_of_one_attempt(void **state)
+{
+	struct kit kit;
+	uint64_t victim = open_in_doubt(&kit, 0, true);
+
+	kit_ended(&kit, victim, TAKT_END_LOST, 0);
+	assert_int_equal(takt_queue_find(kit.queue, victim)->row.evict, 0);
+	kit_clean(&kit, 0xff);
+	kit_settle(&kit);
+	assert_int_equal(state_of(&kit, victim), TAKT_JOB_STARTING);
+	kit_restart(&kit);
+	kit_adopted(&kit, victim);
+	kit_settle(&kit);
+	kit_ended(&kit, victim, TAKT_END_EXITED, 3);
+	kit_settle(&kit);
+	assert_int_equal(kit.last_state, TAKT_JOB_FAILED);
+	kit_close(&kit);
+}
+
+static void one_in_doubt_may_be_run_again(void **state)
+{
+	struct kit kit;
+	uint64_t victim = open_in_doubt(&kit, 0, false);
+	struct takt_queue_change anew = {.begin_anew = true};
+
+	assert_int_equal(takt_queue_change(kit.queue, victim, &anew, NULL, NULL), 0);
+	kit_settle(&kit);
+	assert_true(kit_was_stopped(&kit, victim));
+	kit_restart(&kit);
+	kit_adopted(&kit, victim);
+	kit_settle(&kit);
+	kit_ended(&kit, victim, TAKT_END_SIGNALED, SIGTERM);
+	kit_settle(&kit);
+	assert_int_equal(state_of(&kit, victim), TAKT_JOB_WAITING);
+	assert_int_equal(takt_queue_find(kit.queue, victim)->row.evict, 0);
+	assert_int_equal(takt_queue_find(kit.queue, victim)->row.preemptions, 0);
+	kit_close(&kit);
+}
+
+/* A note of long ago is no reason to believe one reading. */
+static void a_failed_gpu_under_one_in_doubt_is_looked_at_twice(void **state)
+{
+	struct kit kit;
+	uint64_t victim = open_in_doubt(&kit, 0, true);
+
+	kit_restart(&kit);
+	assert_int_equal(takt_queue_gpu_health(kit.queue, 3, TAKT_GPU_LOST, NULL), 0);
+	kit_adopted(&kit, victim);
+	kit_settle(&kit);
+	assert_false(kit_was_stopped(&kit, victim));
+	assert_int_equal(takt_queue_find(kit.queue, victim)->evict.step, TAKT_EVICT_SUSPECTED);
 	kit_close(&kit);
 }
 
@@ -422,6 +477,9 @@ int main(void)
 		cmocka_unit_test(one_in_doubt_may_be_cancelled),
 		cmocka_unit_test(one_in_doubt_keeps_its_time_limit),
 		cmocka_unit_test(one_in_doubt_goes_when_it_has_to),
+		cmocka_unit_test(the_doubt_is_of_one_attempt),
+		cmocka_unit_test(one_in_doubt_may_be_run_again),
+		cmocka_unit_test(a_failed_gpu_under_one_in_doubt_is_looked_at_twice),
 		cmocka_unit_test(a_failed_gpu_is_looked_at_twice),
 	};
 
