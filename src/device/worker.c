@@ -572,7 +572,21 @@ void takt_worker_tick_here(struct takt_worker *worker)
 	pthread_mutex_unlock(&worker->lock);
 }
 
-int takt_worker_reading(struct takt_worker *worker, uint64_t stale_ns, struct takt_gpu_reading *ret)
+static uint64_t stale_after_ns(const struct takt_machine_info *info,
+			       const struct takt_gpu_reading *reading)
+{
+	return reading->asleep ? info->wake_ns : info->stale_ns;
+}
+
+bool takt_reading_is_stale(const struct takt_machine_info *info,
+			   const struct takt_gpu_reading *reading, struct takt_mono now)
+{
+	return reading->lost ||
+	       takt_mono_elapsed_ns(now, reading->at) > stale_after_ns(info, reading);
+}
+
+int takt_worker_reading(struct takt_worker *worker, const struct takt_machine_info *info,
+			struct takt_gpu_reading *ret)
 {
 	struct takt_mono now = now_mono();
 	struct takt_mono busy_since;
@@ -586,8 +600,9 @@ int takt_worker_reading(struct takt_worker *worker, uint64_t stale_ns, struct ta
 	busy_since = worker->busy_since;
 	pthread_mutex_unlock(&worker->lock);
 
-	ret->stale = ret->lost || takt_mono_elapsed_ns(now, ret->at) > stale_ns;
-	if (busy_since.ns != 0 && takt_mono_elapsed_ns(now, busy_since) > stale_ns) {
+	ret->stale = takt_reading_is_stale(info, ret, now);
+	if (busy_since.ns != 0 &&
+	    takt_mono_elapsed_ns(now, busy_since) > stale_after_ns(info, ret)) {
 		ret->stale = true;
 		ret->last_rc = -ETIMEDOUT;
 	}

@@ -107,7 +107,7 @@ void takt_worker_facts_here(struct takt_worker *worker);
 void takt_worker_tick_here(struct takt_worker *worker);
 
 /* As takt_machine_reading and takt_machine_wait. */
-int takt_worker_reading(struct takt_worker *worker, uint64_t stale_ns,
+int takt_worker_reading(struct takt_worker *worker, const struct takt_machine_info *info,
 			struct takt_gpu_reading *ret);
 int takt_worker_wait(struct takt_worker *worker, uint64_t after_seq, struct takt_mono deadline);
 
