@@ -237,7 +237,8 @@ struct takt_machine_config {
 	 * the machine is opened, which wakes those that sleep, once. From then on samples make no
 	 * call about one that is suspended: its readings say `asleep`. */
 	bool leaves_asleep;
-	uint64_t wake_deadline_ns; /* one that wakes counts as asleep for so long; 0 = 10 s */
+	/* One that wakes, or is about to be suspended, counts as asleep for so long; 0 = 10 s. */
+	uint64_t wake_deadline_ns;
 	/* Called once by the opening thread while the source is being opened; NULL = none. */
 	void (*meanwhile)(void);
 };

@@ -94,6 +94,7 @@ static int start_workers(struct takt_machine *machine, struct takt_source *sourc
 		if (rc < 0)
 			return rc;
 		machine->gpu_count++;
+		(*worker)->falling_ns = machine->info.wake_ns;
 		if (!shares_thread(config, source))
 			rc = takt_worker_start(*worker, err);
 		if (rc < 0)

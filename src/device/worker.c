@@ -194,13 +194,26 @@ static void read_parts(struct takt_worker *worker, uint32_t parts, struct takt_m
 	reading->seq++;
 }
 
-/* One that was lost when last asked is asked on: the kernel's word is not the driver's. */
-static bool is_left_asleep(struct takt_worker *worker)
+/* One that does not get to sleep may be stuck on its way there, which shows only when it is asked.
+ */
+static bool sleeps(struct takt_worker *worker, struct takt_mono now)
 {
-	struct takt_source *source = worker->source;
+	enum takt_sleep sleep = worker->source->ops->asleep(worker->source, worker->at_source);
 
-	return source->ops->asleep && !worker->work_reading.lost &&
-	       !atomic_load(&worker->read_always) && source->ops->asleep(source, worker->at_source);
+	if (sleep != TAKT_SLEEP_FALLING)
+		worker->falling_since = (struct takt_mono){0};
+	else if (worker->falling_since.ns == 0)
+		worker->falling_since = now;
+	return sleep == TAKT_SLEEP_ASLEEP ||
+	       (sleep == TAKT_SLEEP_FALLING &&
+		takt_mono_elapsed_ns(now, worker->falling_since) < worker->falling_ns);
+}
+
+/* One that was lost when last asked is asked on: the kernel's word is not the driver's. */
+static bool is_left_asleep(struct takt_worker *worker, struct takt_mono now)
+{
+	return worker->source->ops->asleep && !worker->work_reading.lost &&
+	       !atomic_load(&worker->read_always) && sleeps(worker, now);
 }
 
 /* In place of reading it. Once awake it is read whole. */
@@ -230,7 +243,7 @@ static void sample(struct takt_worker *worker)
 	worker->want_full = worker->want_tick = false;
 
 	begin_driver(worker);
-	if (is_left_asleep(worker))
+	if (is_left_asleep(worker, begin))
 		note_asleep(reading);
 	else
 		read_parts(worker, parts, begin);

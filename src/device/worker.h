@@ -38,6 +38,7 @@ struct takt_worker {
 	struct takt_wake *wake;	    /* holds a reference */
 	uint32_t at_source;	    /* the source's number of this GPU */
 	uint32_t part_mask;	    /* parts of a full sample */
+	uint64_t falling_ns;	    /* it is left to fall asleep for so long */
 	atomic_uint refs;
 	atomic_bool read_always; /* as takt_machine_read_always */
 
@@ -61,7 +62,8 @@ struct takt_worker {
 	struct takt_err set_result;
 
 	/* Of whoever is in the driver. */
-	bool takes_long; /* the latest sample did */
+	bool takes_long;		/* the latest sample did */
+	struct takt_mono falling_since; /* 0 = it is not seen to fall asleep */
 	struct takt_gpu_facts facts_work;
 	struct takt_gpu_reading work_reading;
 };

@@ -237,6 +237,36 @@ static void one_that_wakes_slowly_is_asleep_until_it_answers(void **state)
 	takt_machine_close(machine);
 }
 
+static void one_that_does_not_get_to_sleep_is_looked_at(void **state)
+{
+	struct takt_machine_config config = leaving_asleep();
+	struct takt_gpu_reading reading;
+	struct takt_machine *machine;
+	unsigned calls;
+
+	config.call_deadline_ns = config.wake_deadline_ns = 20 * TAKT_NS_PER_MS;
+	machine = open_with(config);
+	for (int time = 0; time < 2; time++) { /* it begins anew once it was awake */
+		put_board(0, "active");
+		reading = sample_of(machine, 0);
+		assert_true(reading.has & TAKT_HAS_POWER);
+		put_board(0, "suspending");
+		calls = calls_about(0);
+		reading = sample_of(machine, 0);
+		assert_int_equal(reading.has, 0);
+		assert_int_equal(calls_about(0), calls);
+		for (int i = 0; i < 60000 && reading.has == 0; i++, usleep(1000))
+			reading = sample_of(machine, 0);
+		assert_true(reading.has & TAKT_HAS_POWER);
+	}
+	put_board(0, "suspended");
+	calls = calls_about(0);
+	reading = sample_of(machine, 0);
+	assert_int_equal(reading.has, 0);
+	assert_int_equal(calls_about(0), calls);
+	takt_machine_close(machine);
+}
+
 static void who_needs_to_know_reads_one_that_sleeps(void **state)
 {
 	struct takt_gpu_reading reading;
@@ -313,6 +343,7 @@ int main(void)
 		CASE(one_that_falls_asleep_has_no_reading_until_it_wakes),
 		CASE(one_that_hangs_when_it_wakes_turns_stale),
 		CASE(one_that_wakes_slowly_is_asleep_until_it_answers),
+		CASE(one_that_does_not_get_to_sleep_is_looked_at),
 		CASE(who_needs_to_know_reads_one_that_sleeps),
 		CASE(one_that_is_lost_is_not_called_asleep),
 		CASE(where_the_kernel_says_nothing_all_are_read),
