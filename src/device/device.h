@@ -159,7 +159,7 @@ struct takt_gpu_reading {
 	uint32_t has;		  /* enum takt_gpu_has */
 	int32_t last_rc; /* 0, or why the sample is incomplete: -ENODEV lost, -ETIMEDOUT hanging,
 			    ... */
-	bool stale;	 /* older than the machine's staleness limit, or the GPU is lost */
+	bool stale;	 /* as takt_reading_is_stale says, or the driver is silent for as long */
 	bool lost;
 	/* The kernel has suspended it, and the machine leaves_asleep: nothing was read, and it is
 	 * neither stale nor lost. awake_at: when its last sample before that was taken; 0 = none
@@ -200,7 +200,8 @@ struct takt_machine_info {
 	bool simulated;	      /* the boards call themselves TWIN, or the recording was of such */
 	bool can_set;	      /* this source has setters at all (permission is another matter) */
 	char why_none[240];   /* source "none": what was tried */
-	uint64_t stale_ns;    /* a reading older than this is stale */
+	uint64_t stale_ns;    /* a reading older than this is stale, */
+	uint64_t wake_ns;     /* that of a GPU which was asleep when it was older than this */
 };
 
 struct takt_machine;
@@ -236,9 +237,16 @@ struct takt_machine_config {
 	 * the machine is opened, which wakes those that sleep, once. From then on samples make no
 	 * call about one that is suspended: its readings say `asleep`. */
 	bool leaves_asleep;
+	/* One that wakes, or is about to be suspended, counts as asleep for so long; 0 = 10 s. */
+	uint64_t wake_deadline_ns;
 	/* Called once by the opening thread while the source is being opened; NULL = none. */
 	void (*meanwhile)(void);
 };
+
+/* Whether the reading is stale at that time. The first reading of a GPU that wakes takes as long as
+ * the kernel needs to give it power and the driver to set it up: it has more time. */
+bool takt_reading_is_stale(const struct takt_machine_info *info,
+			   const struct takt_gpu_reading *reading, struct takt_mono now);
 
 /*
  * Opens the source, readies a worker a GPU, waits for facts and links until the deadline. A GPU

@@ -19,6 +19,7 @@
 
 #include "device/device.h"
 #include "device/device_set.h"
+#include "device/sysfs_pci.h"
 
 struct takt_source;
 
@@ -62,9 +63,9 @@ struct takt_source_ops {
 	bool (*facts)(struct takt_source *source, uint32_t gpu, uint32_t step,
 		      struct takt_gpu_facts *facts);
 
-	/* Optional: whether the GPU is asleep, and is to be left so. Asks the kernel and not the
-	 * driver. */
-	bool (*asleep)(struct takt_source *source, uint32_t gpu);
+	/* Optional: whether the GPU is asleep, and is to be left so; AWAKE where it is not to be.
+	 * Asks the kernel and not the driver. */
+	enum takt_sleep (*asleep)(struct takt_source *source, uint32_t gpu);
 
 	/* Called once every GPU that answers has its facts, on `gpu`'s worker. */
 	struct takt_gpu_link (*link)(struct takt_source *source, uint32_t gpu, uint32_t other);

@@ -17,6 +17,9 @@
 #include "device/worker.h"
 
 static const uint64_t default_stale_ns = 2 * TAKT_NS_PER_S;
+/* The kernel gives the board power and waits for its link, the driver sets it up anew, which takes
+ * one that was not set up one to three seconds: several times that, as for the facts. */
+static const uint64_t default_wake_ns = 10 * TAKT_NS_PER_S;
 static const uint64_t default_init_ns = 60 * TAKT_NS_PER_S;
 static const uint64_t default_facts_ns = 10 * TAKT_NS_PER_S;
 static const uint64_t close_ns = 2 * TAKT_NS_PER_S;
@@ -91,6 +94,7 @@ static int start_workers(struct takt_machine *machine, struct takt_source *sourc
 		if (rc < 0)
 			return rc;
 		machine->gpu_count++;
+		(*worker)->falling_ns = machine->info.wake_ns;
 		if (!shares_thread(config, source))
 			rc = takt_worker_start(*worker, err);
 		if (rc < 0)
@@ -283,6 +287,9 @@ int takt_machine_open(const struct takt_machine_config *config, struct takt_mach
 		return takt_err_set(err, -ENOMEM, "machine");
 	}
 	machine->info.stale_ns = or_default(config->call_deadline_ns, default_stale_ns);
+	machine->info.wake_ns = or_default(config->wake_deadline_ns, default_wake_ns);
+	if (machine->info.wake_ns < machine->info.stale_ns)
+		machine->info.wake_ns = machine->info.stale_ns;
 	rc = open_into(machine, config, err);
 	if (rc < 0) {
 		takt_machine_close(machine);
@@ -393,7 +400,7 @@ int takt_machine_reading(struct takt_machine *machine, uint32_t gpu, struct takt
 {
 	if (gpu >= machine->gpu_count)
 		return -EINVAL;
-	return takt_worker_reading(machine->gpus[gpu].worker, machine->info.stale_ns, ret);
+	return takt_worker_reading(machine->gpus[gpu].worker, &machine->info, ret);
 }
 
 int takt_machine_wait(struct takt_machine *machine, uint32_t gpu, uint64_t after_seq,

@@ -136,20 +136,21 @@ int takt_nvml_attach(struct takt_nvml *nvml, uint32_t gpu)
 	return NVML_SUCCESS;
 }
 
-static bool is_asleep(struct takt_source *source, uint32_t gpu)
+static enum takt_sleep sleep_of(struct takt_source *source, uint32_t gpu)
 {
 	struct takt_nvml *nvml = (struct takt_nvml *)source;
 	struct takt_nvml_gpu *g = &nvml->gpus[gpu];
 
-	return nvml->leaves_asleep && atomic_load(&g->attached) &&
-	       takt_sysfs_asleep(nvml->sysfs_root, g->pci_bus_id);
+	return nvml->leaves_asleep && atomic_load(&g->attached)
+		       ? takt_sysfs_sleep(nvml->sysfs_root, g->pci_bus_id)
+		       : TAKT_SLEEP_AWAKE;
 }
 
 const struct takt_source_ops takt_source_nvml = {
 	.name = "nvml",
 	.open = open_nvml,
 	.close = close_nvml,
-	.asleep = is_asleep,
+	.asleep = sleep_of,
 	.facts = takt_nvml_facts,
 	.link = takt_nvml_link,
 	.sample = takt_nvml_sample,

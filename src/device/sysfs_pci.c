@@ -107,12 +107,15 @@ static bool has_driver(const char *root, const char *pci_bus_id, const char *wan
 	return strcmp(name ? name + 1 : driver, wanted) == 0;
 }
 
-bool takt_sysfs_asleep(const char *root, const char *pci_bus_id)
+enum takt_sleep takt_sysfs_sleep(const char *root, const char *pci_bus_id)
 {
 	char line[32];
 
-	return read_line(root, pci_bus_id, "power/runtime_status", line, sizeof(line)) &&
-	       strncmp(line, "suspend", 7) == 0; /* suspended, suspending */
+	if (!read_line(root, pci_bus_id, "power/runtime_status", line, sizeof(line)))
+		return TAKT_SLEEP_AWAKE;
+	return strcmp(line, "suspended") == 0	 ? TAKT_SLEEP_ASLEEP
+	       : strcmp(line, "suspending") == 0 ? TAKT_SLEEP_FALLING
+						 : TAKT_SLEEP_AWAKE;
 }
 
 /* How many GPUs, those of the driver or those of none, and how many of them sleep. A driver has a
@@ -132,7 +135,7 @@ static uint32_t count_gpus(const char *root, const char *driver, uint32_t *ret_a
 		if (!is_board(root, entry->d_name) || !has_driver(root, entry->d_name, driver))
 			continue;
 		gpus++;
-		*ret_asleep += takt_sysfs_asleep(root, entry->d_name);
+		*ret_asleep += takt_sysfs_sleep(root, entry->d_name) != TAKT_SLEEP_AWAKE;
 	}
 	if (devices)
 		closedir(devices);

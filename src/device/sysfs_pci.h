@@ -18,9 +18,15 @@ bool takt_sysfs_cpus(const char *root, const char *pci_bus_id, uint64_t *ret, si
  * the driver for anything wakes them. */
 bool takt_sysfs_all_asleep(const char *root);
 
+enum takt_sleep {
+	TAKT_SLEEP_AWAKE, /* or waking, or nobody says */
+	TAKT_SLEEP_FALLING,
+	TAKT_SLEEP_ASLEEP,
+};
+
 /* Whether the kernel has suspended the device, or is about to. One small file is read, which wakes
  * nothing. */
-bool takt_sysfs_asleep(const char *root, const char *pci_bus_id);
+enum takt_sleep takt_sysfs_sleep(const char *root, const char *pci_bus_id);
 
 /* Whether there is a GPU of NVIDIA's that its driver has, or that no driver has (yet). */
 bool takt_sysfs_has_gpu(const char *root);

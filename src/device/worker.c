@@ -194,13 +194,26 @@ static void read_parts(struct takt_worker *worker, uint32_t parts, struct takt_m
 	reading->seq++;
 }
 
-/* One that was lost when last asked is asked on: the kernel's word is not the driver's. */
-static bool is_left_asleep(struct takt_worker *worker)
+/* One that does not get to sleep may be stuck on its way there, which shows only when it is asked.
+ */
+static bool sleeps(struct takt_worker *worker, struct takt_mono now)
 {
-	struct takt_source *source = worker->source;
+	enum takt_sleep sleep = worker->source->ops->asleep(worker->source, worker->at_source);
 
-	return source->ops->asleep && !worker->work_reading.lost &&
-	       !atomic_load(&worker->read_always) && source->ops->asleep(source, worker->at_source);
+	if (sleep != TAKT_SLEEP_FALLING)
+		worker->falling_since = (struct takt_mono){0};
+	else if (worker->falling_since.ns == 0)
+		worker->falling_since = now;
+	return sleep == TAKT_SLEEP_ASLEEP ||
+	       (sleep == TAKT_SLEEP_FALLING &&
+		takt_mono_elapsed_ns(now, worker->falling_since) < worker->falling_ns);
+}
+
+/* One that was lost when last asked is asked on: the kernel's word is not the driver's. */
+static bool is_left_asleep(struct takt_worker *worker, struct takt_mono now)
+{
+	return worker->source->ops->asleep && !worker->work_reading.lost &&
+	       !atomic_load(&worker->read_always) && sleeps(worker, now);
 }
 
 /* In place of reading it. Once awake it is read whole. */
@@ -230,7 +243,7 @@ static void sample(struct takt_worker *worker)
 	worker->want_full = worker->want_tick = false;
 
 	begin_driver(worker);
-	if (is_left_asleep(worker))
+	if (is_left_asleep(worker, begin))
 		note_asleep(reading);
 	else
 		read_parts(worker, parts, begin);
@@ -572,7 +585,21 @@ void takt_worker_tick_here(struct takt_worker *worker)
 	pthread_mutex_unlock(&worker->lock);
 }
 
-int takt_worker_reading(struct takt_worker *worker, uint64_t stale_ns, struct takt_gpu_reading *ret)
+static uint64_t stale_after_ns(const struct takt_machine_info *info,
+			       const struct takt_gpu_reading *reading)
+{
+	return reading->asleep ? info->wake_ns : info->stale_ns;
+}
+
+bool takt_reading_is_stale(const struct takt_machine_info *info,
+			   const struct takt_gpu_reading *reading, struct takt_mono now)
+{
+	return reading->lost ||
+	       takt_mono_elapsed_ns(now, reading->at) > stale_after_ns(info, reading);
+}
+
+int takt_worker_reading(struct takt_worker *worker, const struct takt_machine_info *info,
+			struct takt_gpu_reading *ret)
 {
 	struct takt_mono now = now_mono();
 	struct takt_mono busy_since;
@@ -586,8 +613,9 @@ int takt_worker_reading(struct takt_worker *worker, uint64_t stale_ns, struct ta
 	busy_since = worker->busy_since;
 	pthread_mutex_unlock(&worker->lock);
 
-	ret->stale = ret->lost || takt_mono_elapsed_ns(now, ret->at) > stale_ns;
-	if (busy_since.ns != 0 && takt_mono_elapsed_ns(now, busy_since) > stale_ns) {
+	ret->stale = takt_reading_is_stale(info, ret, now);
+	if (busy_since.ns != 0 &&
+	    takt_mono_elapsed_ns(now, busy_since) > stale_after_ns(info, ret)) {
 		ret->stale = true;
 		ret->last_rc = -ETIMEDOUT;
 	}

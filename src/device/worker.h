@@ -38,6 +38,7 @@ struct takt_worker {
 	struct takt_wake *wake;	    /* holds a reference */
 	uint32_t at_source;	    /* the source's number of this GPU */
 	uint32_t part_mask;	    /* parts of a full sample */
+	uint64_t falling_ns;	    /* it is left to fall asleep for so long */
 	atomic_uint refs;
 	atomic_bool read_always; /* as takt_machine_read_always */
 
@@ -61,7 +62,8 @@ struct takt_worker {
 	struct takt_err set_result;
 
 	/* Of whoever is in the driver. */
-	bool takes_long; /* the latest sample did */
+	bool takes_long;		/* the latest sample did */
+	struct takt_mono falling_since; /* 0 = it is not seen to fall asleep */
 	struct takt_gpu_facts facts_work;
 	struct takt_gpu_reading work_reading;
 };
@@ -107,7 +109,7 @@ void takt_worker_facts_here(struct takt_worker *worker);
 void takt_worker_tick_here(struct takt_worker *worker);
 
 /* As takt_machine_reading and takt_machine_wait. */
-int takt_worker_reading(struct takt_worker *worker, uint64_t stale_ns,
+int takt_worker_reading(struct takt_worker *worker, const struct takt_machine_info *info,
 			struct takt_gpu_reading *ret);
 int takt_worker_wait(struct takt_worker *worker, uint64_t after_seq, struct takt_mono deadline);
 

@@ -31,8 +31,16 @@ void takt_rules_init(struct takt_rules_gpu *gpu, const struct takt_rules_board *
 
 static void move_to(struct takt_rules_gpu *gpu, struct takt_mono at)
 {
-	if (at.ns > gpu->now.ns)
-		gpu->now = at;
+	if (at.ns <= gpu->now.ns)
+		return;
+	if (gpu->unasked)
+		gpu->unasked_ns += at.ns - gpu->now.ns;
+	gpu->now = at;
+}
+
+struct takt_mono takt_rules_awake(const struct takt_rules_gpu *gpu)
+{
+	return (struct takt_mono){gpu->now.ns - gpu->unasked_ns};
 }
 
 /* Long after the last of them, faults of applications say nothing of the GPU. */
@@ -92,12 +100,15 @@ static void see_lost(struct takt_rules_gpu *gpu, bool lost)
 
 void takt_rules_sample(struct takt_rules_gpu *gpu, const struct takt_rules_sample *sample)
 {
+	struct takt_mono awake;
 	uint64_t elapsed_ns;
 
 	move_to(gpu, sample->at);
-	elapsed_ns = gpu->sampled ? takt_mono_elapsed_ns(gpu->now, gpu->sampled_at) : 0;
+	awake = takt_rules_awake(gpu);
+	elapsed_ns = gpu->sampled ? takt_mono_elapsed_ns(awake, gpu->sampled_awake) : 0;
 	gpu->sampled = true;
 	gpu->sampled_at = gpu->now;
+	gpu->sampled_awake = awake;
 	see_silence(gpu, 0);
 	see_lost(gpu, sample->lost);
 	if (!sample->lost)
@@ -189,10 +200,11 @@ void takt_rules_tick(struct takt_rules_gpu *gpu, struct takt_mono now, bool aske
 {
 	struct takt_mono since;
 
+	gpu->unasked |= !asked; /* so it was since the call before */
 	move_to(gpu, now);
-	if (asked && !gpu->asked)
+	if (asked && (gpu->unasked || gpu->asked_since.ns == 0))
 		gpu->asked_since = gpu->now;
-	gpu->asked = asked;
+	gpu->unasked = !asked;
 	since = gpu->sampled && gpu->sampled_at.ns > gpu->asked_since.ns ? gpu->sampled_at
 									 : gpu->asked_since;
 	if (asked)

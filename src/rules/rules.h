@@ -141,7 +141,8 @@ struct takt_rules_change {
 /* One kind's state: since when it looks bad or good, and whether it is found. */
 struct takt_rules_standing {
 	bool found, is_bad, is_good;
-	struct takt_mono bad_since, good_since, found_at;
+	struct takt_mono bad_since, good_since; /* on the clock of takt_rules_awake */
+	struct takt_mono found_at;
 	struct takt_evidence evidence;
 };
 
@@ -154,8 +155,9 @@ struct takt_rules_gpu {
 	struct takt_rules_change history[TAKT_RULES_HISTORY];
 
 	struct takt_mono now;
-	bool sampled, asked, was_lost, is_lost_by_event, has_recovery;
-	struct takt_mono sampled_at, asked_since, lost_at;
+	bool sampled, unasked, was_lost, is_lost_by_event, has_recovery;
+	struct takt_mono sampled_at, sampled_awake, asked_since, lost_at;
+	uint64_t unasked_ns; /* altogether; see takt_rules_awake in rules_impl.h */
 	struct takt_rules_standing standing[TAKT_FINDING_KINDS];
 	struct takt_incidents incidents;
 	struct takt_counter slow[TAKT_SLOW_COUNT], replays, link_errors, link_crc, corrected;
@@ -173,7 +175,7 @@ void takt_rules_init(struct takt_rules_gpu *gpu, const struct takt_rules_board *
 void takt_rules_sample(struct takt_rules_gpu *gpu, const struct takt_rules_sample *sample);
 void takt_rules_event(struct takt_rules_gpu *gpu, const struct takt_rules_event *event);
 /* Time goes on. asked: somebody asks the driver for readings, so that silence means something; not
- * so of a GPU that is left asleep. */
+ * so of a GPU that is left asleep. Findings neither ripen nor end by time in which nobody asks. */
 void takt_rules_tick(struct takt_rules_gpu *gpu, struct takt_mono now, bool asked);
 
 struct takt_rules_finding {

@@ -12,6 +12,14 @@ enum takt_rules_look {
 	TAKT_LOOK_BAD
 };
 
+/*
+ * rules.c: now, on a clock that stands while nobody asks the GPU for readings (it sleeps): what
+ * must look bad or good for so long, and what is counted in a window, is measured by it. It stands,
+ * and nothing begins anew: a GPU that is awake for less than the time of a rule whenever it is used
+ * would otherwise never have a finding, nor ever be rid of one.
+ */
+struct takt_mono takt_rules_awake(const struct takt_rules_gpu *gpu);
+
 /* standing.c: one kind looks so now; found and over in the time that the kind's rule gives. */
 void takt_standing_see(struct takt_rules_gpu *gpu, enum takt_finding_kind kind,
 		       enum takt_rules_look look, int64_t value, int64_t limit);

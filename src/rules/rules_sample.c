@@ -96,14 +96,16 @@ static void check_slow(struct takt_rules_gpu *gpu, const struct takt_rules_sampl
 		       (uint64_t)sample->power_limit_mw * 100 <
 			       (uint64_t)gpu->board.power_default_mw * LOWERED_LIMIT_PCT;
 
+	struct takt_mono awake = takt_rules_awake(gpu);
+
 	for (unsigned slow = 0; slow < TAKT_SLOW_COUNT; slow++) {
 		struct takt_window *window = &gpu->slow_window[slow];
 		enum takt_finding_kind kind = rules[slow].kind;
 		int64_t ms;
 
-		takt_window_add(window, TEN_MIN_NS, gpu->now,
+		takt_window_add(window, TEN_MIN_NS, awake,
 				slow_time(gpu, sample, slow, elapsed_ns));
-		ms = (int64_t)(takt_window_sum(window, TEN_MIN_NS, gpu->now) / TAKT_NS_PER_MS);
+		ms = (int64_t)(takt_window_sum(window, TEN_MIN_NS, awake) / TAKT_NS_PER_MS);
 		if (slow == TAKT_SLOW_POWER_CAP) {
 			see_between(gpu, TAKT_FINDING_CLOCK_LIMIT, lowered ? ms : 0,
 				    rules[slow].from_ms, rules[slow].to_ms);
@@ -165,8 +167,10 @@ static void check_rate(struct takt_rules_gpu *gpu, enum takt_finding_kind kind,
 		       struct takt_counter *counter, struct takt_window *window, uint64_t value,
 		       uint64_t length_ns, int64_t bad_from)
 {
-	takt_window_add(window, length_ns, gpu->now, takt_counter_rise(counter, value));
-	see_between(gpu, kind, (int64_t)takt_window_sum(window, length_ns, gpu->now), bad_from,
+	struct takt_mono awake = takt_rules_awake(gpu);
+
+	takt_window_add(window, length_ns, awake, takt_counter_rise(counter, value));
+	see_between(gpu, kind, (int64_t)takt_window_sum(window, length_ns, awake), bad_from,
 		    bad_from / 2);
 }
 

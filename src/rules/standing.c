@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Hysteresis: what must look bad or good for how long. */
+/* Hysteresis: what must look bad or good for how long, of the time in which it is looked at. */
 #include "rules/rules_impl.h"
 
 static bool has_lasted(struct takt_mono now, struct takt_mono since, uint32_t seconds)
@@ -12,20 +12,21 @@ void takt_standing_see(struct takt_rules_gpu *gpu, enum takt_finding_kind kind,
 {
 	const struct takt_finding_rule *rule = takt_finding_rule(kind);
 	struct takt_rules_standing *standing = &gpu->standing[kind];
+	struct takt_mono awake = takt_rules_awake(gpu);
 
 	if (look == TAKT_LOOK_BAD && !standing->is_bad)
-		standing->bad_since = gpu->now;
+		standing->bad_since = awake;
 	if (look == TAKT_LOOK_GOOD && !standing->is_good)
-		standing->good_since = gpu->now;
+		standing->good_since = awake;
 	standing->is_bad = look == TAKT_LOOK_BAD;
 	standing->is_good = look == TAKT_LOOK_GOOD;
 	if (standing->is_bad)
 		standing->evidence = (struct takt_evidence){gpu->now, value, limit};
 	if (standing->is_bad && !standing->found &&
-	    has_lasted(gpu->now, standing->bad_since, rule->raise_s)) {
+	    has_lasted(awake, standing->bad_since, rule->raise_s)) {
 		standing->found = true;
 		standing->found_at = gpu->now;
 	}
-	if (standing->is_good && has_lasted(gpu->now, standing->good_since, rule->clear_s))
+	if (standing->is_good && has_lasted(awake, standing->good_since, rule->clear_s))
 		standing->found = false;
 }

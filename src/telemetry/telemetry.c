@@ -274,8 +274,7 @@ int takt_telemetry_latest(struct takt_telemetry *telemetry, uint32_t gpu, struct
 	latest = &telemetry->gpus[gpu].latest;
 	if (latest->seq == 0)
 		return -EAGAIN;
-	latest->stale =
-		latest->lost || takt_mono_elapsed_ns(now, latest->at) > telemetry->info->stale_ns;
+	latest->stale = takt_reading_is_stale(telemetry->info, latest, now);
 	latest->asleep &= !latest->stale;
 	*ret = latest;
 	return 0;

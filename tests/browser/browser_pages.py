@@ -136,6 +136,17 @@ await page.route('**/v1/history*', route => {
 CAPTIONS = "return await page.locator('.chart figcaption').evaluateAll(all => all.map(one => one.innerText.replace(/\\s+/g, ' ').trim()))"
 
 
+# takt's answer, but for GPU 1, which is as one that is left asleep; without the stream the page asks.
+ASLEEP = """
+await page.route('**/v1/stream*', route => route.fulfill({status: 404, json: {}}));
+await page.route('**/v1/status', async route => {
+    const json = await (await route.fetch()).json();
+    const {index, state} = json.gpus[1];
+    json.gpus[1] = {index, state, health: 'healthy', stale: false, lost: false, asleep: true};
+    await route.fulfill({json});
+});"""
+
+
 def hover(b, part):
     """At this part of the first chart's axis: what stands above each chart then."""
     b.run(f"""const box = await page.locator('.chart .u-over').first().boundingBox();
@@ -260,6 +271,19 @@ def a_fault_of_a_gpu_appears():
             b.run("await page.locator('.card .state.grave').waitFor()")
             b.run("await page.getByRole('link', {name: 'GPU 1'}).first().click()")
             b.run("await page.locator('section[aria-label=\"GPU 1\"] .state.grave').first().waitFor()")
+
+
+def a_gpu_that_is_left_asleep_is_said_to_be():
+    with browser_kit.page_of(gpus=2) as page:
+        with browser_kit.browser(page) as b:
+            b.fresh(token=b.token)
+            b.run(ASLEEP)
+            b.go("#/overview")
+            b.run("await page.locator('.card', {hasText: /GPU 1.*asleep.*suspended to save power/s}).waitFor()")
+            b.see("mean of those awake")
+            assert b.run("return await page.locator('.card', {hasText: 'asleep'}).count()") == 1
+            b.go("#/topology")
+            b.run("await page.locator('svg g', {hasText: /GPU 1 *asleep/}).first().waitFor()")
 
 
 def errors_of_switches_are_listed():
@@ -519,6 +543,7 @@ if __name__ == "__main__":
         a_job_is_held_released_and_cancelled,
         a_running_job_is_ended_and_begins_anew,
         a_fault_of_a_gpu_appears,
+        a_gpu_that_is_left_asleep_is_said_to_be,
         errors_of_switches_are_listed,
         what_a_governor_decides_is_shown,
         what_goes_over_links_is_shown,

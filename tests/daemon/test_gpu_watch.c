@@ -175,6 +175,42 @@ static void put_on_bus(const char *root, const char *status)
 	assert_int_equal(system(text), 0);
 }
 
+static struct takt_mono read_at(const struct rig *rig, uint32_t gpu)
+{
+	const struct takt_gpu_reading *reading;
+
+	assert_int_equal(takt_telemetry_latest(rig->daemon->telemetry, gpu, in_ms(0), &reading), 0);
+	return reading->at;
+}
+
+/* No reading has come since, of one that sleeps and of one that does not. */
+static void a_gpu_that_wakes_is_not_lost_as_soon_as_another(void **state)
+{
+	char root[] = "/tmp/takt-asleep-XXXXXX", text[64];
+	struct takt_machine_config machine = fake_config();
+	struct takt_boot boot;
+	struct rig rig;
+
+	fake_reset();
+	assert_non_null(mkdtemp(root));
+	put_on_bus(root, "suspended");
+	machine.sysfs_root = root;
+	machine.leaves_asleep = true;
+	machine.call_deadline_ns = 60 * TAKT_NS_PER_S;
+	machine.wake_deadline_ns = 600 * TAKT_NS_PER_S;
+	rig_open_on(&rig, machine);
+	look(&rig);
+	boot = takt_boot_now(rig.daemon->sys);
+	takt_watch_tick(rig.daemon, takt_mono_add(read_at(&rig, 1), 300 * TAKT_NS_PER_S), boot);
+	assert_int_equal(gpu_state(&rig, 0), TAKT_GPU_FREE);
+	assert_int_equal(gpu_state(&rig, 1), TAKT_GPU_LOST);
+	takt_watch_tick(rig.daemon, takt_mono_add(read_at(&rig, 0), 700 * TAKT_NS_PER_S), boot);
+	assert_int_equal(gpu_state(&rig, 0), TAKT_GPU_LOST);
+	rig_close(&rig);
+	snprintf(text, sizeof(text), "rm -r '%s'", root);
+	assert_int_equal(system(text), 0);
+}
+
 /* It is free for jobs, and is looked at while one has it or has not left it clean. */
 static void a_gpu_that_sleeps_is_looked_at_for_jobs_alone(void **state)
 {
@@ -440,6 +476,7 @@ int main(void)
 		cmocka_unit_test(a_free_gpu_with_a_process_on_it_is_not_given_out),
 		cmocka_unit_test(without_a_list_of_processes_a_used_gpu_is_set_aside),
 		cmocka_unit_test(a_gpu_that_sleeps_is_looked_at_for_jobs_alone),
+		cmocka_unit_test(a_gpu_that_wakes_is_not_lost_as_soon_as_another),
 		cmocka_unit_test(a_share_is_handed_on_while_others_use_the_gpu),
 		cmocka_unit_test(a_drain_goes_on_over_a_restart),
 		cmocka_unit_test(what_was_used_before_a_job_came_outlives_the_daemon),

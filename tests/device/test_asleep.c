@@ -163,6 +163,29 @@ static void one_that_falls_asleep_has_no_reading_until_it_wakes(void **state)
 	takt_machine_close(machine);
 }
 
+/* Returns once the driver is being asked, and does not answer. */
+static void hang_waking(struct takt_machine *machine)
+{
+	fake_hang("nvmlDeviceGetPowerUsage", (int)fake_at_driver[0]);
+	put_board(0, "active");
+	takt_machine_sample(machine, 0);
+	for (int i = 0; i < 60000 && !fake_hangs(); i++)
+		usleep(1000);
+	assert_true(fake_hangs());
+}
+
+static struct takt_gpu_reading await_silent(struct takt_machine *machine)
+{
+	struct takt_gpu_reading reading = {0};
+
+	for (int i = 0; i < 60000 && reading.last_rc != -ETIMEDOUT; i++) {
+		usleep(1000);
+		assert_int_equal(takt_machine_reading(machine, 0, &reading), 0);
+	}
+	assert_int_equal(reading.last_rc, -ETIMEDOUT);
+	return reading;
+}
+
 static void one_that_hangs_when_it_wakes_turns_stale(void **state)
 {
 	struct takt_machine_config config = leaving_asleep();
@@ -170,20 +193,77 @@ static void one_that_hangs_when_it_wakes_turns_stale(void **state)
 	struct takt_gpu_reading reading;
 
 	put_board(0, "suspended");
-	config.call_deadline_ns = 20 * TAKT_NS_PER_MS;
+	config.call_deadline_ns = config.wake_deadline_ns = 20 * TAKT_NS_PER_MS;
 	machine = open_with(config);
 	(void)sample_of(machine, 0);
-	fake_hang("nvmlDeviceGetPowerUsage", (int)fake_at_driver[0]);
-	put_board(0, "active");
-	takt_machine_sample(machine, 0);
-	for (int i = 0; i < 20000; i++, usleep(1000))
-		if (takt_machine_reading(machine, 0, &reading) == 0 &&
-		    reading.last_rc == -ETIMEDOUT)
-			break;
+	hang_waking(machine);
+	reading = await_silent(machine);
 	assert_true(reading.stale);
 	assert_false(reading.asleep);
-	assert_int_equal(reading.last_rc, -ETIMEDOUT);
 	fake_wake();
+	takt_machine_close(machine);
+}
+
+/* Each look takes longer than the driver may take for a GPU that is awake. */
+static void one_that_wakes_slowly_is_asleep_until_it_answers(void **state)
+{
+	struct takt_machine_config config = leaving_asleep();
+	struct takt_machine *machine;
+	struct takt_gpu_reading reading;
+	uint64_t seq;
+
+	put_board(0, "suspended");
+	config.call_deadline_ns = 20 * TAKT_NS_PER_MS;
+	config.wake_deadline_ns = 600 * TAKT_NS_PER_S;
+	machine = open_with(config);
+	seq = sample_of(machine, 0).seq;
+	hang_waking(machine);
+	for (int look = 0; look < 3; look++) {
+		usleep(40000);
+		assert_int_equal(takt_machine_reading(machine, 0, &reading), 0);
+		assert_asleep(&reading);
+	}
+	fake_wake();
+	assert_int_equal(takt_machine_wait(machine, 0, seq, in_ms(60000)), 0);
+	assert_int_equal(takt_machine_reading(machine, 0, &reading), 0);
+	assert_false(reading.asleep || reading.lost);
+	assert_true(reading.has & TAKT_HAS_POWER);
+
+	/* From then on it is as any other. */
+	hang_waking(machine);
+	reading = await_silent(machine);
+	assert_true(reading.stale);
+	fake_wake();
+	takt_machine_close(machine);
+}
+
+static void one_that_does_not_get_to_sleep_is_looked_at(void **state)
+{
+	struct takt_machine_config config = leaving_asleep();
+	struct takt_gpu_reading reading;
+	struct takt_machine *machine;
+	unsigned calls;
+
+	config.call_deadline_ns = config.wake_deadline_ns = 20 * TAKT_NS_PER_MS;
+	machine = open_with(config);
+	for (int time = 0; time < 2; time++) { /* it begins anew once it was awake */
+		put_board(0, "active");
+		reading = sample_of(machine, 0);
+		assert_true(reading.has & TAKT_HAS_POWER);
+		put_board(0, "suspending");
+		calls = calls_about(0);
+		reading = sample_of(machine, 0);
+		assert_int_equal(reading.has, 0);
+		assert_int_equal(calls_about(0), calls);
+		for (int i = 0; i < 60000 && reading.has == 0; i++, usleep(1000))
+			reading = sample_of(machine, 0);
+		assert_true(reading.has & TAKT_HAS_POWER);
+	}
+	put_board(0, "suspended");
+	calls = calls_about(0);
+	reading = sample_of(machine, 0);
+	assert_int_equal(reading.has, 0);
+	assert_int_equal(calls_about(0), calls);
 	takt_machine_close(machine);
 }
 
@@ -262,6 +342,8 @@ int main(void)
 		CASE(one_that_sleeps_is_known_and_not_asked),
 		CASE(one_that_falls_asleep_has_no_reading_until_it_wakes),
 		CASE(one_that_hangs_when_it_wakes_turns_stale),
+		CASE(one_that_wakes_slowly_is_asleep_until_it_answers),
+		CASE(one_that_does_not_get_to_sleep_is_looked_at),
 		CASE(who_needs_to_know_reads_one_that_sleeps),
 		CASE(one_that_is_lost_is_not_called_asleep),
 		CASE(where_the_kernel_says_nothing_all_are_read),

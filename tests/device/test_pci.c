@@ -202,17 +202,20 @@ static void gpus_sleep_when_all_of_the_driver_do(void **state)
 	assert_false(takt_sysfs_all_asleep(root));
 	say(second, "0000:5c:00.0", "0x10de\n", "nvidia", "suspending\n");
 	assert_true(takt_sysfs_all_asleep(root));
+	assert_int_equal(takt_sysfs_sleep(root, "0000:5c:00.0"), TAKT_SLEEP_FALLING);
+	say(second, "0000:5c:00.0", "0x10de\n", "nvidia", "resuming\n");
+	assert_false(takt_sysfs_all_asleep(root));
 	/* A virtual machine's, and another vendor's. */
 	say(second, "0000:5c:00.0", "0x10de\n", "vfio-pci", "active\n");
 	say(third, "0000:af:00.0", "0x1002\n", "amdgpu", "active\n");
 	assert_true(takt_sysfs_all_asleep(root));
-	assert_true(takt_sysfs_asleep(root, "00000000:50:00.0"));
-	assert_false(takt_sysfs_asleep(root, "0000:5c:00.0"));
-	assert_false(takt_sysfs_asleep("/nonexistent", "0000:50:00.0"));
-	assert_false(takt_sysfs_asleep(root, ""));
+	assert_int_equal(takt_sysfs_sleep(root, "00000000:50:00.0"), TAKT_SLEEP_ASLEEP);
+	assert_int_equal(takt_sysfs_sleep(root, "0000:5c:00.0"), TAKT_SLEEP_AWAKE);
+	assert_int_equal(takt_sysfs_sleep("/nonexistent", "0000:50:00.0"), TAKT_SLEEP_AWAKE);
+	assert_int_equal(takt_sysfs_sleep(root, ""), TAKT_SLEEP_AWAKE);
 	say(first, "0000:50:00.0", "0x10de\n", "nvidia", "unsupported\n");
 	assert_false(takt_sysfs_all_asleep(root));
-	assert_false(takt_sysfs_asleep(root, "00000000:50:00.0"));
+	assert_int_equal(takt_sysfs_sleep(root, "00000000:50:00.0"), TAKT_SLEEP_AWAKE);
 }
 
 static void a_gpu_is_there_with_its_driver_or_none(void **state)

@@ -458,6 +458,12 @@ void rig_steps(struct rig *rig, uint32_t count)
 		rig_step(rig);
 }
 
+void rig_sleep(struct rig *rig, uint32_t seconds)
+{
+	for (; seconds > 0; seconds--, rig->second++)
+		takt_rules_tick(&rig->gpu, now(rig), false);
+}
+
 static void act(struct rig *rig, const struct rig_fault *fault)
 {
 	if (!fault)

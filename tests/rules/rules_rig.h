@@ -63,8 +63,9 @@ void rig_run(struct rig *rig, const struct rig_fault *first, const struct rig_fa
 
 void rig_begin(struct rig *rig); /* init of the rules, with the rig's board */
 void rig_step(struct rig *rig);	 /* gives the sample, unless silent, and a second passes */
-void rig_steps(struct rig *rig, uint32_t count);  /* the same sample again and again */
-void rig_line(struct rig *rig, const char *line); /* of the kernel's log */
+void rig_steps(struct rig *rig, uint32_t count);   /* the same sample again and again */
+void rig_sleep(struct rig *rig, uint32_t seconds); /* nobody asks the GPU meanwhile */
+void rig_line(struct rig *rig, const char *line);  /* of the kernel's log */
 void rig_nvml(struct rig *rig, uint32_t xid);
 
 #endif

@@ -340,6 +340,64 @@ static void silence_of_a_gpu_that_nobody_asks_says_nothing(void **state)
 	is(TAKT_HEALTH_QUARANTINED);
 }
 
+static void a_finding_does_not_ripen_in_a_sleep(void **state)
+{
+	rig_begin(&rig);
+	rig_steps(&rig, 10);
+	rig.sample.temp_c = 91; /* found after ten seconds */
+	rig_steps(&rig, 6);
+	rig_sleep(&rig, 3600);
+	rig_steps(&rig, 4);
+	is(TAKT_HEALTH_HEALTHY);
+	rig_steps(&rig, 6);
+	is(TAKT_HEALTH_QUARANTINED);
+}
+
+static void a_finding_is_not_over_by_a_sleep(void **state)
+{
+	rig_begin(&rig);
+	rig.sample.temp_c = 91;
+	rig_steps(&rig, 15);
+	rig.sample.temp_c = 70; /* over after five minutes */
+	rig_steps(&rig, 200);
+	rig_sleep(&rig, 3600);
+	rig_steps(&rig, 90);
+	is(TAKT_HEALTH_QUARANTINED);
+	rig_steps(&rig, 15);
+	is(TAKT_HEALTH_HEALTHY);
+}
+
+static void what_was_counted_is_not_forgotten_in_a_sleep(void **state)
+{
+	rig_begin(&rig);
+	rig_steps(&rig, 10);
+	for (uint32_t i = 0; i < 10; i++) {
+		rig.sample.slow_ns[TAKT_SLOW_HW_THERMAL] += TAKT_NS_PER_S;
+		rig_step(&rig);
+	}
+	rig_sleep(&rig, 3600);
+	rig_steps(&rig, 500);
+	is(TAKT_HEALTH_QUARANTINED);
+	rig_steps(&rig, 200);
+	is(TAKT_HEALTH_HEALTHY);
+}
+
+/* A sampled reason counts since the sample before, and the GPU was not slow in its sleep. */
+static void what_is_seen_on_waking_does_not_count_for_the_sleep(void **state)
+{
+	rig_begin(&rig);
+	rig.sample.has &= ~(uint32_t)(TAKT_SEEN_SLOW << TAKT_SLOW_HW_THERMAL);
+	rig_steps(&rig, 10);
+	for (uint32_t nap = 0; nap < 5; nap++) {
+		rig_sleep(&rig, 60);
+		rig.sample.reasons |= 0x40;
+		rig_step(&rig);
+		rig.sample.reasons &= ~UINT64_C(0x40);
+		rig_steps(&rig, 5);
+	}
+	is(TAKT_HEALTH_HEALTHY);
+}
+
 static void what_is_not_read_neither_raises_nor_ends(void **state)
 {
 	rig_begin(&rig);
@@ -439,6 +497,10 @@ int main(void)
 		cmocka_unit_test(the_driver_says_how_to_recover),
 		cmocka_unit_test(faults_of_programs_are_forgotten_after_a_day),
 		cmocka_unit_test(silence_of_a_gpu_that_nobody_asks_says_nothing),
+		cmocka_unit_test(a_finding_does_not_ripen_in_a_sleep),
+		cmocka_unit_test(a_finding_is_not_over_by_a_sleep),
+		cmocka_unit_test(what_was_counted_is_not_forgotten_in_a_sleep),
+		cmocka_unit_test(what_is_seen_on_waking_does_not_count_for_the_sleep),
 		cmocka_unit_test(what_is_not_read_neither_raises_nor_ends),
 		cmocka_unit_test(more_incidents_than_are_kept_lose_the_least),
 		cmocka_unit_test(more_codes_than_are_kept_lose_the_least),

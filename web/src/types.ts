@@ -30,6 +30,7 @@ export interface Gpu {
   health_note?: string;
   stale?: boolean;
   lost?: boolean;
+  asleep?: boolean;
   sm_mhz?: number;
   mem_mhz?: number;
   sm_max_mhz?: number;

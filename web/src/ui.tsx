@@ -4,11 +4,12 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { words_of } from "./api";
 import { DASH } from "./format";
+import type { Gpu } from "./types";
 
 /** How grave a word is; shape and word tell it beside the colour. */
 const TONES: Record<string, string> = {
   running: "busy", starting: "busy", assigned: "busy", leased: "busy",
-  free: "calm", waiting: "calm", clean: "calm", healthy: "calm", info: "calm",
+  free: "calm", asleep: "calm", waiting: "calm", clean: "calm", healthy: "calm", info: "calm",
   done: "good",
   stopping: "mild", draining: "mild", outside: "mild", suspect: "mild", warning: "mild", cancelled: "mild",
   interrupted: "mild", drained: "mild", reserved: "mild", maintenance: "mild", changed: "mild", held: "mild", frozen: "mild", "non-fatal": "mild",
@@ -24,6 +25,9 @@ export function State({ of, title }: { of: string; title?: string }) {
     </span>
   );
 }
+
+/** Whose a GPU is; one that is nobody's may be suspended to save power, and is free all the same. */
+export const state_of = (gpu: Gpu) => (gpu.asleep && gpu.state === "free" ? "asleep" : gpu.state);
 
 export function Figure({ label, value, note }: { label: string; value: string; note?: ComponentChildren }) {
   return (

@@ -6,7 +6,7 @@ import { Chart } from "../chart";
 import { DASH, bytes, duration, energy, plural, short, watts, with_unit } from "../format";
 import { total_watts, useLive } from "../live";
 import type { Gpu, History } from "../types";
-import { Empty, Figure, Meter, Spark, State, Waiting, useAsked } from "../ui";
+import { Empty, Figure, Meter, Spark, State, Waiting, state_of, useAsked } from "../ui";
 
 const HOUR_MS = 3600_000;
 
@@ -79,7 +79,7 @@ export function Overview() {
         <Figure
           label="Utilisation"
           value={utils.length ? `${Math.round(utils.reduce((a, b) => a + b, 0) / utils.length)} %` : DASH}
-          note="mean of all GPUs"
+          note={status.gpus.some((gpu) => gpu.asleep) ? "mean of those awake" : "mean of all GPUs"}
         />
         <div class="figure">
           <dt>
@@ -141,7 +141,7 @@ function Card({ gpu, util }: { gpu: Gpu; util: (number | undefined)[] }) {
     <li class={`card ${gpu.stale || gpu.lost ? "stale" : ""}`}>
       <header>
         <h3>GPU {gpu.index}</h3>
-        <State of={gpu.health && gpu.health !== "healthy" ? gpu.health : gpu.state} title={gpu.note ?? gpu.health_note} />
+        <State of={gpu.health && gpu.health !== "healthy" ? gpu.health : state_of(gpu)} title={gpu.note ?? gpu.health_note} />
       </header>
       <p class="model" title={gpu.name}>
         {gpu.name?.replace(/^NVIDIA /, "") ?? DASH}
@@ -160,7 +160,7 @@ function Card({ gpu, util }: { gpu: Gpu; util: (number | undefined)[] }) {
             ))}
           </span>
         ) : (
-          <span class="soft">{gpu.note ?? (gpu.state === "free" ? "no job" : gpu.state)}</span>
+          <span class="soft">{gpu.note ?? (gpu.asleep ? "suspended to save power" : gpu.state === "free" ? "no job" : gpu.state)}</span>
         )}
         <span class="soft"> {gpu.job_user}</span>
       </p>

@@ -4,7 +4,7 @@ import { get } from "../api";
 import { DASH, byte_rate, gpu_set, watts } from "../format";
 import { useLive } from "../live";
 import type { Gpu, Topology } from "../types";
-import { Problem, Terms, Waiting, useAsked } from "../ui";
+import { Problem, Terms, Waiting, state_of, useAsked } from "../ui";
 
 const CELL = 118;
 const BOX = 100;
@@ -155,7 +155,7 @@ function Picture({ topology, gpus }: { topology: Topology; gpus: Gpu[] }) {
 
 function Box({ gpu, x, y, height }: { gpu: Gpu; x: number; y: number; height: number }) {
   const util = gpu.gpu_util_pct ?? 0;
-  const job = gpu.job_id ? `${gpu.job_id} ${gpu.job_name ?? ""}` : gpu.state;
+  const job = gpu.job_id ? `${gpu.job_id} ${gpu.job_name ?? ""}` : state_of(gpu);
   const ill = gpu.health && gpu.health !== "healthy";
   const { pcie, nvlink } = traffic(gpu);
   const inside = (
