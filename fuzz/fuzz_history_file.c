@@ -51,7 +51,7 @@ static int open_file(void)
 	int fd = -1;
 
 	fuzz_expect(takt_history_file_open(&config, "GPU-1.hist", &fd, &err) == 0);
-	fuzz_expect(fuzz_file.size == takt_history_file_size(levels));
+	fuzz_expect(fuzz_file.size >= takt_history_file_size(levels));
 	return fd;
 }
 

@@ -167,10 +167,8 @@ static void check_rate(struct takt_rules_gpu *gpu, enum takt_finding_kind kind,
 		       struct takt_counter *counter, struct takt_window *window, uint64_t value,
 		       uint64_t length_ns, int64_t bad_from)
 {
-	struct takt_mono awake = takt_rules_awake(gpu);
-
-	takt_window_add(window, length_ns, awake, takt_counter_rise(counter, value));
-	see_between(gpu, kind, (int64_t)takt_window_sum(window, length_ns, awake), bad_from,
+	takt_window_add(window, length_ns, gpu->now, takt_counter_rise(counter, value));
+	see_between(gpu, kind, (int64_t)takt_window_sum(window, length_ns, gpu->now), bad_from,
 		    bad_from / 2);
 }
 

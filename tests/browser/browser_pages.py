@@ -140,10 +140,14 @@ CAPTIONS = "return await page.locator('.chart figcaption').evaluateAll(all => al
 ASLEEP = """
 await page.route('**/v1/stream*', route => route.fulfill({status: 404, json: {}}));
 await page.route('**/v1/status', async route => {
-    const json = await (await route.fetch()).json();
-    const {index, state} = json.gpus[1];
-    json.gpus[1] = {index, state, health: 'healthy', stale: false, lost: false, asleep: true};
-    await route.fulfill({json});
+    try {
+        const json = await (await route.fetch()).json();
+        const {index, state} = json.gpus[1];
+        json.gpus[1] = {index, state, health: 'healthy', stale: false, lost: false, asleep: true};
+        await route.fulfill({json});
+    } catch {
+        await route.abort().catch(() => {}); // the page asks again
+    }
 });"""
 
 
