@@ -10,6 +10,24 @@
 #include "cli/verb.h"
 #include "config/suggest.h"
 
+const struct takt_option takt_common_options[] = {
+	{"json", 0, NULL, "print what the daemon answers, as JSON"},
+	{"socket", 0, "PATH", "the daemon's socket, instead of the first that answers"},
+	{"help", 'h', NULL, "print help and end"},
+	{NULL},
+};
+
+static const struct takt_option offline_options[] = {
+	{"json", 0, NULL, "print the results as JSON"},
+	{"help", 'h', NULL, "print help and end"},
+	{NULL},
+};
+
+const struct takt_option *takt_verb_common(const struct takt_verb *verb)
+{
+	return verb->offline ? offline_options : takt_common_options;
+}
+
 /* The i-th option of a verb: its own, then those of all. */
 static const struct takt_option *option_at(const struct takt_verb *verb, size_t i)
 {

@@ -14,6 +14,7 @@ struct takt_clock_view;
 struct takt_config;
 struct takt_declaration;
 struct takt_err;
+struct takt_verb;
 
 /* A finding of `takt admin`: what it is about ("clocks"), what was found, and what to do about it,
  * "" when there is nothing to do. Texts are borrowed for the call. */
@@ -27,6 +28,7 @@ typedef void takt_admin_say(void *ctx, const struct takt_admin_line *line);
 struct takt_cli_extra {
 	int (*serve)(int argc, char **argv);
 	int (*record)(int argc, char **argv);
+	int (*top)(int argc, char **argv); /* its arguments: top/top_main.h */
 	/* The inputs of decisions that a daemon's database keeps, and the plans that came of them,
 	 * newest first; texts are borrowed for the call. Ends with the first negative return. */
 	int (*decisions)(const char *path, uint32_t limit,
@@ -54,5 +56,9 @@ struct takt_cli_extra {
 
 /* The whole program: returns its exit status. */
 int takt_cli_main(int argc, char **argv, const struct takt_cli_extra *extra);
+
+/* One verb, without the table of all; argv[0] is its name. */
+int takt_cli_run(const struct takt_verb *verb, int argc, char **argv,
+		 const struct takt_cli_extra *extra);
 
 #endif

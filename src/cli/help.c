@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "config/config.h"
-
 enum {
 	COLUMNS = 79,
 	INDENT = 24,
@@ -61,7 +59,7 @@ static void add_wrapped(struct takt_str *out, const char *text, size_t indent, s
 	takt_str_add(out, "\n");
 }
 
-static void add_pair(struct takt_str *out, const char *left, const char *right)
+void takt_help_pair(struct takt_str *out, const char *left, const char *right)
 {
 	size_t width = strlen(left) + 2;
 
@@ -80,7 +78,7 @@ static void add_pairs(struct takt_str *out, const char *title, const struct takt
 		return;
 	takt_str_addf(out, "\n%s\n", title);
 	for (; pairs->left; pairs++)
-		add_pair(out, pairs->left, pairs->right);
+		takt_help_pair(out, pairs->left, pairs->right);
 }
 
 static void add_options(struct takt_str *out, const struct takt_option *options)
@@ -93,7 +91,7 @@ static void add_options(struct takt_str *out, const struct takt_option *options)
 			snprintf(letter, sizeof(letter), "-%c, ", options->letter);
 		snprintf(left, sizeof(left), "%s--%s%s%s", letter, options->name,
 			 *value && *value != '[' ? " " : "", value);
-		add_pair(out, left, options->help);
+		takt_help_pair(out, left, options->help);
 	}
 }
 
@@ -112,22 +110,10 @@ void takt_help_verb(const struct takt_verb *verb, struct takt_str *out)
 	add_wrapped(out, verb->about, 0, 0);
 	takt_str_add(out, "\noptions\n");
 	add_options(out, verb->options);
-	if (verb->own_arguments && verb == &takt_verb_serve)
-		takt_config_help(out);
+	if (verb->add_options)
+		verb->add_options(out);
 	else
 		add_options(out, takt_verb_common(verb));
 	add_examples(out, verb->examples);
 	add_pairs(out, "exit status", verb->exits);
-}
-
-void takt_help_overview(struct takt_str *out)
-{
-	const struct takt_verb *verb;
-
-	takt_str_add(out, "takt: every GPU on the right job, at the right clock\n\n"
-			  "usage: takt VERB [options]\n\n");
-	for (size_t i = 0; (verb = takt_verb_at(i)); i++)
-		add_pair(out, verb->name, verb->summary);
-	takt_str_add(out, "\n'takt help VERB' says more. Every verb takes --json, those that ask a "
-			  "daemon --socket.\n");
 }

@@ -5,7 +5,8 @@
 
 #include "cli/verb.h"
 
-void takt_help_overview(struct takt_str *out);
+/* A line or more of a help: what, and beside it what it means. */
+void takt_help_pair(struct takt_str *out, const char *left, const char *right);
 void takt_help_verb(const struct takt_verb *verb, struct takt_str *out);
 /* takt.1 in roff's man macros. */
 void takt_help_man(struct takt_str *out);

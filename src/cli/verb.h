@@ -57,6 +57,8 @@ struct takt_verb {
 	bool command_follows;		/* the first operand ends the options */
 	bool own_arguments;		/* parses argv itself */
 	bool offline;			/* asks no daemon */
+	/* To its help, in place of the options of all verbs; NULL = those. */
+	int (*add_options)(struct takt_str *out);
 	/* The exit status, or a negative error of *err. Prints by appending to cli->out. */
 	int (*run)(struct takt_cli *cli, struct takt_err *err);
 };
@@ -88,12 +90,12 @@ struct takt_cli {
 /* verbs.c: the table, in the order of the help. NULL beyond the last. */
 const struct takt_verb *takt_verb_at(size_t i);
 const struct takt_verb *takt_verb_find(const char *name);
+
+/* arguments.c */
 /* The options that every verb that asks a daemon has, and those of a verb: they or the ones of a
  * verb that asks none. Ended by a NULL name. */
 extern const struct takt_option takt_common_options[];
 const struct takt_option *takt_verb_common(const struct takt_verb *verb);
-
-/* arguments.c */
 int takt_cli_parse(struct takt_cli *cli, struct takt_err *err);
 bool takt_cli_has(const struct takt_cli *cli, const char *option);
 const char *takt_cli_value(const struct takt_cli *cli, const char *option); /* last; NULL = none */
@@ -115,7 +117,7 @@ int takt_cli_mhz(const char *text, const char *where, uint32_t *ret, struct takt
 void takt_cli_command_text(const struct takt_cli *cli, struct takt_str *out);
 int takt_cli_job_id(const char *text, uint64_t *ret, struct takt_err *err);
 
-/* cli_main.c */
+/* one_verb.c */
 int takt_cli_connect(struct takt_cli *cli, struct takt_err *err);
 /* Appends the JSON of the last answer; true if that is what was asked for. */
 bool takt_cli_print_json(struct takt_cli *cli);

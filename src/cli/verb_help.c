@@ -5,12 +5,24 @@
 #include "cli/help.h"
 #include "cli/verb.h"
 
+static void overview(struct takt_str *out)
+{
+	const struct takt_verb *verb;
+
+	takt_str_add(out, "takt: every GPU on the right job, at the right clock\n\n"
+			  "usage: takt VERB [options]\n\n");
+	for (size_t i = 0; (verb = takt_verb_at(i)); i++)
+		takt_help_pair(out, verb->name, verb->summary);
+	takt_str_add(out, "\n'takt help VERB' says more. Every verb takes --json, those that ask a "
+			  "daemon --socket.\n");
+}
+
 static int help(struct takt_cli *cli, struct takt_err *err)
 {
 	const struct takt_verb *verb;
 
 	if (cli->operand_count == 0) {
-		takt_help_overview(&cli->out);
+		overview(&cli->out);
 		return 0;
 	}
 	verb = takt_verb_find(cli->operands[0]);

@@ -4,6 +4,7 @@
 
 #include "cli/help.h"
 #include "cli/verb.h"
+#include "config/config.h"
 
 /* --help comes before everything else, as with every verb; the daemon parses the rest. */
 static int run(struct takt_cli *cli, struct takt_err *err)
@@ -47,5 +48,6 @@ const struct takt_verb takt_verb_serve = {
 	.options = options,
 	.examples = examples,
 	.own_arguments = true,
+	.add_options = takt_config_help,
 	.run = run,
 };

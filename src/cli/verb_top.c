@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* takt top: the terminal view. Becomes takt-top, here or over SSH on another machine. */
+/* takt top: the terminal view, here or, over SSH, of another machine. */
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -126,15 +125,14 @@ static void add_hosts(const struct takt_cli *cli, struct words *words)
 
 static int run_here(struct takt_cli *cli, uint32_t rate_milli_hz, struct takt_err *err)
 {
-	char program[PATH_MAX], rate[RATE_TEXT];
+	char rate[RATE_TEXT];
 	struct words words = {.count = 0};
 
-	if (!cli->extra || !cli->extra->helper)
+	if (!cli->extra || !cli->extra->top)
 		return takt_err_set(err, -TAKT_E_UNSUPPORTED,
-				    "this takt was built without its programs");
-	cli->extra->helper("takt-top", program, sizeof(program));
+				    "this takt was built without the terminal view");
 	snprintf(rate, sizeof(rate), "%u", rate_milli_hz);
-	add(&words, program);
+	add(&words, "takt top");
 	add(&words, "--rate-milli");
 	add(&words, rate);
 	if (cli->socket) {
@@ -147,7 +145,7 @@ static int run_here(struct takt_cli *cli, uint32_t rate_milli_hz, struct takt_er
 	}
 	add_hosts(cli, &words);
 	add_flags(cli, &words);
-	return become(&words, err);
+	return cli->extra->top((int)words.count, (char **)words.at);
 }
 
 static int run(struct takt_cli *cli, struct takt_err *err)

@@ -18,24 +18,6 @@ static const struct takt_verb *const verbs[] = {
 	&takt_verb_help,     &takt_verb_completion,    &takt_verb_man,
 };
 
-const struct takt_option takt_common_options[] = {
-	{"json", 0, NULL, "print what the daemon answers, as JSON"},
-	{"socket", 0, "PATH", "the daemon's socket, instead of the first that answers"},
-	{"help", 'h', NULL, "print help and end"},
-	{NULL},
-};
-
-static const struct takt_option offline_options[] = {
-	{"json", 0, NULL, "print the results as JSON"},
-	{"help", 'h', NULL, "print help and end"},
-	{NULL},
-};
-
-const struct takt_option *takt_verb_common(const struct takt_verb *verb)
-{
-	return verb->offline ? offline_options : takt_common_options;
-}
-
 const struct takt_verb *takt_verb_at(size_t i)
 {
 	return i < TAKT_ARRAY_LEN(verbs) ? verbs[i] : NULL;

@@ -19,7 +19,7 @@ void takt_libexec_dir(char ret[PATH_MAX])
 	if (!slash)
 		return;
 	*slash = '\0';
-	if (snprintf(probe, sizeof(probe), "%s/takt-serve", self) < PATH_MAX &&
-	    access(probe, X_OK) == 0)
+	if (snprintf(probe, sizeof(probe), "%s/takt-cli.so", self) < PATH_MAX &&
+	    access(probe, R_OK) == 0)
 		takt_strcpy(ret, PATH_MAX, self);
 }

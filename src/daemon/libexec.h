@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the programs lie that takt starts and nobody calls by hand. */
+/* Where the programs lie that takt starts and nobody calls by hand, and what it loads of itself. */
 #ifndef TAKT_DAEMON_LIBEXEC_H
 #define TAKT_DAEMON_LIBEXEC_H
 

@@ -1,77 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The program `takt`: the command line; `serve` goes on as takt-serve. */
-#include <errno.h>
+/* The program `takt`: loads the module that has the verb and goes on in there. */
+#include <dlfcn.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/mem.h"
-#include "cli/cli.h"
-#include "daemon/admin.h"
-#include "daemon/clock_alone.h"
-#include "daemon/daemon.h"
 #include "daemon/libexec.h"
-#include "store/store.h"
+#include "daemon/takt_module.h"
 
-/* Becomes the daemon, under the name that the process list should show. Returns only when that
- * fails. */
-static int become_serve(int argc, char **argv)
+/* A path of ours alone: no search path and nothing of the environment names what is loaded, since
+ * root runs this, too. Calls into libraries are bound when they are made, as those of any program
+ * are: most verbs make few of them. */
+static void *load(const char *name)
 {
 	char dir[PATH_MAX], path[PATH_MAX + 16];
-	char **args = takt_calloc((size_t)argc + 2, sizeof(*args));
+	void *module, *ret = NULL;
 
 	takt_libexec_dir(dir);
-	snprintf(path, sizeof(path), "%s/takt-serve", dir);
-	if (args) {
-		args[0] = program_invocation_name;
-		memcpy(args + 1, argv, (size_t)argc * sizeof(*args));
-		execv(path, args);
-	}
-	fprintf(stderr, "takt serve: start '%s': %s\n", path, strerror(errno));
-	takt_free(args);
-	return 69;
-}
-
-struct decisions {
-	int (*each)(void *ctx, uint64_t version, const char *snapshot, const char *plan);
-	void *ctx;
-};
-
-static int hand_decision(void *ctx, const struct takt_store_decision_row *row)
-{
-	const struct decisions *to = ctx;
-
-	return to->each(to->ctx, row->version, row->snapshot_json, row->plan_json);
-}
-
-static int read_decisions(const char *path, uint32_t limit,
-			  int (*each)(void *ctx, uint64_t version, const char *snapshot,
-				      const char *plan),
-			  void *ctx, struct takt_err *err)
-{
-	struct decisions to = {each, ctx};
-
-	return takt_store_file_decisions(path, limit, hand_decision, &to, err);
-}
-
-static void helper_path(const char *name, char *ret, size_t size)
-{
-	char dir[PATH_MAX];
-
-	takt_libexec_dir(dir);
-	snprintf(ret, size, "%s/%s", dir, name);
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	module = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
+	if (module)
+		ret = dlsym(module, TAKT_MODULE_MAIN);
+	if (!ret)
+		fprintf(stderr, "takt: a part of it cannot be loaded: %s\n", dlerror());
+	return ret;
 }
 
 int main(int argc, char **argv)
 {
-	static const struct takt_cli_extra extra = {.serve = become_serve,
-						    .record = takt_record_main,
-						    .decisions = read_decisions,
-						    .recorded = takt_recorded_series,
-						    .helper = helper_path,
-						    .look_at_clocks = takt_clock_alone_look,
-						    .declare_clocks = takt_clock_alone_declare,
-						    .admin = takt_admin_files};
+	bool top = argc > 1 && strcmp(argv[1], "top") == 0;
+	void *found = load(top ? "takt-top.so" : "takt-cli.so");
+	int (*go_on)(int argc, char **argv);
 
-	return takt_cli_main(argc, argv, &extra);
+	if (!found)
+		return 69;
+	memcpy(&go_on, &found, sizeof(go_on)); /* ISO C casts no object to a function */
+	return go_on(argc, argv);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The program takt-top, which `takt top` becomes. */
+/* The terminal view as `takt top` runs it. */
 #ifndef TAKT_TOP_MAIN_H
 #define TAKT_TOP_MAIN_H
 

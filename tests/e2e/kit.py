@@ -30,7 +30,7 @@ TWIN_LIB = os.path.join(BUILD, "twin/lib/550/libnvidia-ml.so.1")
 WITNESS = os.path.join(BUILD, "tests/e2e/takt-witness")
 CLOCK_JUMP = os.path.join(BUILD, "tests/e2e/libclock_jump.so")
 ARMED = os.path.join(BUILD, "tests/e2e/takt-armed")
-PROGRAMS = ("takt", "takt-serve", "takt-bench", "takt-top")
+PROGRAMS = ("takt", "takt-cli.so", "takt-top.so", "takt-serve", "takt-bench")
 ENDED = ("done", "failed", "cancelled", "lost", "interrupted")
 WAIT_S = 60  # far beyond what anything here should need; a test that waits so long fails
 # A workload: two fifths of it follow the clock: 1500 MHz of 1980 cost a ninth of the time, 600 MHz almost as much again.

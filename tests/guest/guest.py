@@ -21,7 +21,7 @@ import kit  # noqa: E402
 
 BOOT_S = 1800  # a guest without hardware support on a busy machine; it takes seconds on a quiet one
 QEMU, BUSYBOX = "qemu-system-x86_64", "/bin/busybox"
-PROGRAMS = ("takt", "takt-serve", *kit.HELPERS)
+PROGRAMS = ("takt", "takt-cli.so", "takt-serve", *kit.HELPERS)
 
 INIT = """#!/bin/sh
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root
