@@ -9,8 +9,8 @@
 #include "daemon/takt_module.h"
 
 /* A path of ours alone: no search path and nothing of the environment names what is loaded, since
- * root runs this, too. Calls into libraries are bound when they are made, as those of any program
- * are: most verbs make few of them. */
+ * root runs this, too: it is as safe as the folder that takt itself lies in. Calls into libraries
+ * are bound when they are made, as those of any program are: most verbs make few of them. */
 static void *load(const char *name)
 {
 	char dir[PATH_MAX], path[PATH_MAX + 16];

@@ -160,7 +160,9 @@ static bool repeats(struct takt_queue *queue, struct takt_queue_job *job,
 		      job->spec.requeue;
 	bool evicted = takt_queue_was_evicted(queue, job, event);
 	bool asked = job->row.evict == TAKT_EVICT_ROW_ASKED;
-	bool tried = !evicted && failed(event) && job->row.failures < job->spec.retries;
+	bool for_good = job->row.evict == 3;
+	bool tried =
+		!evicted && !for_good && failed(event) && job->row.failures < job->spec.retries;
 
 	job->in_doubt = false; /* that was of this attempt */
 	if (job->row.cancel_wanted || job->row.timed_out ||

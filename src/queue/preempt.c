@@ -17,7 +17,7 @@
  *
  * What it is told goes to disk after the telling. So one that was only noted by the takt before
  * this one is in doubt: it may end of that for a while, counted from each start of takt. Called off
- *meanwhile, it keeps its note in the row, since this takt may die in that time, too.
+ * meanwhile, it keeps its note in the row, since this takt may die in that time, too.
  *
  * Until the job that it made room for has started, or for some minutes, the one that went does not
  * ask for those GPUs itself, though its old place may be the better one.

@@ -14,9 +14,9 @@ enum takt_rules_look {
 
 /*
  * rules.c: now, on a clock that stands while nobody asks the GPU for readings (it sleeps): what
- * must look bad or good for so long is measured by it, counters are in real time. It stands,
- * and nothing begins anew: a GPU that is awake for less than the time of a rule whenever it is used
- * would otherwise never have a finding, nor ever be rid of one.
+ * must look bad or good for so long is measured by it, counters of errors are in real time. It
+ * stands, and nothing begins anew: a GPU that is awake for less than the time of a rule whenever it
+ * is used would otherwise never have a finding, nor ever be rid of one.
  */
 struct takt_mono takt_rules_awake(const struct takt_rules_gpu *gpu);
 

@@ -456,6 +456,30 @@ static void a_failed_gpu_is_looked_at_twice(void **state)
 	kit_close(&kit);
 }
 
+/* The administrator wants it stopped: its retries are for failures of its own. */
+static void who_is_stopped_for_a_lost_gpu_is_not_tried_again(void **state)
+{
+	struct kit kit;
+	struct takt_jobspec spec = kit_spec(1);
+	uint64_t id;
+
+	kit_open_with(&kit, (struct takt_sched_settings){.preempt = false}, TAKT_FAILURE_STOP);
+	spec.retries = 2;
+	id = kit_accept_spec(&kit, spec);
+	kit_started(&kit, id);
+	kit_settle(&kit);
+	assert_int_equal(takt_queue_gpu_health(kit.queue, 0, TAKT_GPU_LOST, NULL), 0);
+	kit_settle(&kit);
+	kit_later(&kit, 31 * TAKT_NS_PER_S);
+	kit_settle(&kit);
+	assert_true(kit_was_stopped(&kit, id));
+	kit_ended(&kit, id, TAKT_END_SIGNALED, SIGTERM);
+	kit_settle(&kit);
+	assert_int_equal(kit.ended_count, 1);
+	assert_int_equal(kit.last_state, TAKT_JOB_FAILED);
+	kit_close(&kit);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -481,6 +505,7 @@ int main(void)
 		cmocka_unit_test(one_in_doubt_may_be_run_again),
 		cmocka_unit_test(a_failed_gpu_under_one_in_doubt_is_looked_at_twice),
 		cmocka_unit_test(a_failed_gpu_is_looked_at_twice),
+		cmocka_unit_test(who_is_stopped_for_a_lost_gpu_is_not_tried_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
