@@ -293,21 +293,25 @@ def is_ready(pid):
     return int(of["SigCgt"], 16) >> (signal.SIGWINCH - 1) & 1 and not int(of["SigBlk"], 16)
 
 
-def heed_interrupts():
-    """What a shell starts in the background ignores them, and so does what that starts."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def heed_signals():
+    """What a shell starts in the background ignores an interrupt, under nohup a hangup, and so does what that starts."""
+    for one in ENDS:
+        signal.signal(one, signal.SIG_DFL)
 
 
 def who_ends_it_while_it_waits_finds_the_terminal_as_it_was():
     with kit.machine(gpus=2) as m, socket.socket(socket.AF_UNIX) as silent:
         silent.bind(m.path("silent"))
         silent.listen()
-        for ends in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        for ends in ENDS:
             ours, its = pty.openpty()
             before = termios.tcgetattr(its)
             top = subprocess.Popen([m.path("bin/takt"), "top", "--socket", m.path("silent")],
                                    env=m.env(TERM="xterm"), stdin=its, stdout=its, stderr=its,
-                                   preexec_fn=heed_interrupts)
+                                   preexec_fn=heed_signals)
             kit.until(lambda pid=top.pid: is_ready(pid), kit.WAIT_S, "the terminal is not readied")
             assert termios.tcgetattr(its) == before
             top.send_signal(ends)
