@@ -212,8 +212,13 @@ static bool sleeps(struct takt_worker *worker, struct takt_mono now)
 /* One that was lost when last asked is asked on: the kernel's word is not the driver's. */
 static bool is_left_asleep(struct takt_worker *worker, struct takt_mono now)
 {
-	return worker->source->ops->asleep && !worker->work_reading.lost &&
-	       !atomic_load(&worker->read_always) && sleeps(worker, now);
+	if (!worker->source->ops->asleep)
+		return false;
+	if (worker->work_reading.lost || atomic_load(&worker->read_always)) {
+		worker->falling_since = (struct takt_mono){0}; /* nobody saw how long */
+		return false;
+	}
+	return sleeps(worker, now);
 }
 
 /* In place of reading it. Once awake it is read whole. */

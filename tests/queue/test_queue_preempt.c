@@ -254,6 +254,14 @@ static void a_restart_goes_on_where_it_was(void **state)
 	kit_close(&kit);
 }
 
+/* takt dies, and the next one finds the job running. */
+static void next_takt(struct kit *kit, uint64_t victim)
+{
+	kit_restart(kit);
+	kit_adopted(kit, victim);
+	kit_settle(kit);
+}
+
 /* A job that a takt noted as one to go, and may have told so, before it died. Whom it was to go for
  * is gone: the next takt's plan wants nothing of it. */
 static uint64_t open_in_doubt(struct kit *kit, uint64_t time_limit_ms, bool requeue)
@@ -272,9 +280,7 @@ static uint64_t open_in_doubt(struct kit *kit, uint64_t time_limit_ms, bool requ
 	kit_until(kit, victim, TAKT_EVICT_DECIDED);
 	assert_int_equal(
 		takt_queue_cancel(kit->queue, kit->accepted_id, (struct takt_wall){9}, NULL), 0);
-	kit_restart(kit);
-	kit_adopted(kit, victim);
-	kit_settle(kit);
+	next_takt(kit, victim);
 	assert_int_equal(state_of(kit, victim), TAKT_JOB_RUNNING);
 	assert_int_equal(takt_queue_find(kit->queue, victim)->evict.step, TAKT_EVICT_NONE);
 	kit->ended_count = 0;
@@ -286,9 +292,7 @@ static void what_may_have_been_told_before_two_restarts_runs_again(void **state)
 	struct kit kit;
 	uint64_t victim = open_in_doubt(&kit, 0, false);
 
-	kit_restart(&kit);
-	kit_adopted(&kit, victim);
-	kit_settle(&kit);
+	next_takt(&kit, victim);
 	assert_false(kit_was_stopped(&kit, victim));
 	kit_ended(&kit, victim, TAKT_END_SIGNALED, SIGTERM);
 	kit_settle(&kit);
@@ -319,9 +323,7 @@ static void the_doubt_ends(void **state)
 
 	kit_later(&kit, 600 * TAKT_NS_PER_S);
 	assert_int_equal(takt_queue_find(kit.queue, victim)->row.evict, 0);
-	kit_restart(&kit);
-	kit_adopted(&kit, victim);
-	kit_settle(&kit);
+	next_takt(&kit, victim);
 	kit_ended(&kit, victim, TAKT_END_SIGNALED, SIGTERM);
 	kit_settle(&kit);
 	assert_int_equal(kit.last_state, TAKT_JOB_FAILED);
@@ -335,9 +337,7 @@ static void one_in_doubt_may_be_cancelled(void **state)
 
 	assert_int_equal(takt_queue_cancel(kit.queue, victim, (struct takt_wall){9}, NULL), 0);
 	assert_true(kit_was_stopped(&kit, victim));
-	kit_restart(&kit);
-	kit_adopted(&kit, victim);
-	kit_settle(&kit);
+	next_takt(&kit, victim);
 	kit_ended(&kit, victim, TAKT_END_SIGNALED, SIGTERM);
 	kit_settle(&kit);
 	assert_int_equal(kit.last_state, TAKT_JOB_CANCELLED);
@@ -383,9 +383,7 @@ static void the_doubt_is_of_one_attempt(void **state)
 	kit_clean(&kit, 0xff);
 	kit_settle(&kit);
 	assert_int_equal(state_of(&kit, victim), TAKT_JOB_STARTING);
-	kit_restart(&kit);
-	kit_adopted(&kit, victim);
-	kit_settle(&kit);
+	next_takt(&kit, victim);
 	kit_ended(&kit, victim, TAKT_END_EXITED, 3);
 	kit_settle(&kit);
 	assert_int_equal(kit.last_state, TAKT_JOB_FAILED);
@@ -401,9 +399,7 @@ static void one_in_doubt_may_be_run_again(void **state)
 	assert_int_equal(takt_queue_change(kit.queue, victim, &anew, NULL, NULL), 0);
 	kit_settle(&kit);
 	assert_true(kit_was_stopped(&kit, victim));
-	kit_restart(&kit);
-	kit_adopted(&kit, victim);
-	kit_settle(&kit);
+	next_takt(&kit, victim);
 	kit_ended(&kit, victim, TAKT_END_SIGNALED, SIGTERM);
 	kit_settle(&kit);
 	assert_int_equal(state_of(&kit, victim), TAKT_JOB_WAITING);
