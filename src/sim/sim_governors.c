@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "clock/governor.h"
-#include "sim/object_file.h"
+#include "objects/object_file.h"
 
 static int unknown(const char *name, struct takt_err *err)
 {

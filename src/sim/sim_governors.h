@@ -4,8 +4,8 @@
 #define TAKT_SIM_GOVERNORS_H
 
 #include "base/str.h"
+#include "objects/governor_object.h"
 #include "sim/clock_score.h"
-#include "sim/governor_object.h"
 
 struct takt_sim_governors {
 	struct takt_score_governor at[TAKT_SCORE_MAX_GOVERNORS];
