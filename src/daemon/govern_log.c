@@ -163,7 +163,7 @@ bool takt_govern_log_resume(struct takt_govern *govern, struct takt_governed *on
 	if (!replay ||
 	    takt_file_read(govern->daemon->sys, govern->log_dirfd, path, TAKT_EPOCH_LOG_MAX_BYTES,
 			   &text, &len, NULL) < 0 ||
-	    takt_epoch_replay(text, len, retell, &retold, replay, NULL) < 0)
+	    takt_epoch_replay(NULL, text, len, retell, &retold, replay, NULL) < 0)
 		return false;
 	goes_on = fits(replay, one) && retold.by_job == (one->unit != 0);
 	if (goes_on) {
