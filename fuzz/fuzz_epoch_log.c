@@ -20,7 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct takt_epoch_replay replay;
 
-	if (takt_epoch_replay((const char *)data, size, check, NULL, &replay, NULL) < 0)
+	if (takt_epoch_replay(NULL, (const char *)data, size, check, NULL, &replay, NULL) < 0)
 		return 0;
 	fuzz_expect(replay.whole_bytes <= size && replay.differing <= replay.steps);
 	takt_epoch_replay_fini(&replay);

@@ -17,6 +17,7 @@
  *
  *	cc -shared -fPIC -o mine.so mine.c
  *	takt replay-clocks --points POINTS.csv --governor assured,./mine.so
+ *	governors = /usr/local/lib/takt/mine.so		(takt.conf: live, for all jobs to name)
  *
  *	const struct takt_governor takt_governor_entry = {
  *		.abi = TAKT_GOVERNOR_ABI, .name = "mine", .state_bytes = sizeof(struct mine),

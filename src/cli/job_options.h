@@ -27,7 +27,7 @@
 		{"max-slowdown", 0, "PERCENT",                                                     \
 		 "how much longer it may take for the sake of energy (3%)"},                       \
 		{"slo", 0, "pN=TIME", "latency that it has to hold as a service (p99=50ms)"},      \
-		{"clock-policy", 0, "GOVERNOR",                                                    \
+		{"clock-policy", 0, "GOVERNOR[:PARAM=N,...]",                                      \
 		 "who chooses its clocks (default: assured with --max-slowdown, slo with --slo)"}, \
 		{"visible", 0, "index|uuid", "what CUDA_VISIBLE_DEVICES holds (default index)"},   \
 		{"requeue", 0, NULL, "run it again if it is lost or interrupted"},                 \

@@ -311,8 +311,7 @@ static int read_governed(const struct takt_cli *cli, struct takt_jobspec *spec,
 	if (policy &&
 	    (!policy[0] || !takt_strcpy(spec->clock_policy, sizeof(spec->clock_policy), policy)))
 		return takt_err_set(err, -TAKT_E_USAGE,
-				    "'--clock-policy' must be the name of a governor such as "
-				    "assured, not '%.40s'",
+				    "'--clock-policy' must be " TAKT_POLICY_FORM ", not '%.60s'",
 				    policy);
 	if (slowdown && (takt_percent_parse(slowdown, TAKT_SPEC_MAX_SLOWDOWN,
 					    &spec->max_slowdown_permille) < 0 ||

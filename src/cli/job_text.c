@@ -25,21 +25,24 @@ void takt_job_end_text(const struct takt_job_view *job, struct takt_str *out)
 		takt_str_add(out, "how it ended is not known");
 }
 
-static const char *governor_of(const struct takt_job_view *job)
+const char *takt_job_governor(const struct takt_job_view *job)
 {
-	return job->report.governor[0] ? job->report.governor : job->clock_policy;
+	const char *name = job->report.governor, *policy = job->clock_policy;
+	size_t len = strlen(name);
+
+	return len == 0 || (strncmp(policy, name, len) == 0 && policy[len] == ':') ? policy : name;
 }
 
 bool takt_job_has_clocks(const struct takt_job_view *job)
 {
-	return job->clock_max_mhz || governor_of(job)[0] || job->max_slowdown_permille ||
+	return job->clock_max_mhz || takt_job_governor(job)[0] || job->max_slowdown_permille ||
 	       job->slo_latency_us;
 }
 
 void takt_job_clocks_text(const struct takt_job_view *job, struct takt_str *out)
 {
 	const struct takt_governed_view *governed = &job->governed;
-	const char *governor = governor_of(job);
+	const char *governor = takt_job_governor(job);
 	uint32_t promised = governed->max_slowdown_permille ? governed->max_slowdown_permille
 							    : job->max_slowdown_permille;
 

@@ -21,6 +21,8 @@ void takt_job_report_text(const struct takt_job_view *job, const char *prefix,
  */
 bool takt_job_has_clocks(const struct takt_job_view *job);
 void takt_job_clocks_text(const struct takt_job_view *job, struct takt_str *out);
+/* Who chooses its clocks, with the parameters that the job gave; "" = nobody that is known. */
+const char *takt_job_governor(const struct takt_job_view *job);
 
 /* "killed by SIGKILL", "exit status 3", "never started". */
 void takt_job_end_text(const struct takt_job_view *job, struct takt_str *out);

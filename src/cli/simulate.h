@@ -5,6 +5,7 @@
 
 #include <limits.h>
 
+#include "base/policy_text.h"
 #include "cli/verb.h"
 #include "sim/bound_run.h"
 #include "sim/sim_meta.h"
@@ -18,11 +19,6 @@ enum {
 	TAKT_SIMULATE_NOTE = 128,
 };
 
-struct takt_simulate_param {
-	char name[64];
-	int64_t value;
-};
-
 /* The command's options, checked as far as they are alike for all protocols. */
 struct takt_simulate {
 	struct takt_cli *cli;
@@ -31,7 +27,7 @@ struct takt_simulate {
 	uint32_t loads[TAKT_SIMULATE_MAX_LOADS];
 	size_t load_count;
 	unsigned threads;
-	struct takt_simulate_param params[TAKT_SIMULATE_MAX_PARAMS];
+	struct takt_policy_param params[TAKT_SIMULATE_MAX_PARAMS];
 	size_t param_count;
 	struct takt_str command; /* owned: what repeats it */
 	char notes[TAKT_SIMULATE_NOTES][TAKT_SIMULATE_NOTE];

@@ -16,23 +16,16 @@ enum {
 	MAX_LOAD = 1000,
 };
 
-/* "NAME=VALUE" */
 static int take_param(struct takt_simulate *simulate, const char *text, struct takt_err *err)
 {
-	const char *equals = strchr(text, '=');
-	struct takt_simulate_param param;
-	long long value;
+	struct takt_policy_param param;
 
-	if (!equals || equals == text || (size_t)(equals - text) >= sizeof(param.name) ||
-	    takt_parse_i64(equals + 1, INT64_MIN, INT64_MAX, &value) < 0)
+	if (takt_policy_param_parse(text, strlen(text), &param) < 0)
 		return takt_err_set(err, -TAKT_E_USAGE,
 				    "'--param' must read NAME=NUMBER, not '%.60s'", text);
 	if (simulate->param_count == TAKT_SIMULATE_MAX_PARAMS)
 		return takt_err_set(err, -TAKT_E_USAGE, "more than %d '--param'",
 				    TAKT_SIMULATE_MAX_PARAMS);
-	memcpy(param.name, text, (size_t)(equals - text));
-	param.name[equals - text] = '\0';
-	param.value = value;
 	simulate->params[simulate->param_count++] = param;
 	takt_simulate_note(simulate, "param", "%s", text);
 	return 0;

@@ -34,8 +34,7 @@ static int read_promise(const struct takt_cli *cli, struct takt_job_change *ret,
 				    TAKT_SPEC_MAX_SLOWDOWN / 10, slowdown);
 	if (policy && !takt_strcpy(ret->clock_policy, sizeof(ret->clock_policy), policy))
 		return takt_err_set(err, -TAKT_E_USAGE,
-				    "'--clock-policy' must be the name of a governor such as "
-				    "assured, not '%.40s'",
+				    "'--clock-policy' must be " TAKT_POLICY_FORM ", not '%.60s'",
 				    policy);
 	return 0;
 }
@@ -102,7 +101,7 @@ static const struct takt_option update_options[] = {
 	{"priority", 'p', "N", "-1000 to 1000; above 0 for administrators"},
 	{"max-slowdown", 0, "PERCENT",
 	 "how much longer it may take to save energy; 0: the default"},
-	{"clock-policy", 0, "GOVERNOR", "who chooses its clocks; observe: nobody"},
+	{"clock-policy", 0, "GOVERNOR[:PARAM=N,...]", "who chooses its clocks; observe: nobody"},
 	{NULL},
 };
 

@@ -11,6 +11,7 @@
 #include "base/sys.h"
 #include "cli/verb.h"
 #include "config/config.h"
+#include "objects/governor_objects.h"
 
 enum {
 	EXIT_ERRORS = 65
@@ -23,6 +24,38 @@ static void say(void *ctx, const char *message)
 	struct takt_cli *cli = ctx;
 
 	takt_str_addf(&cli->out, "%s\n", message);
+}
+
+/* As takt serve will: what each file may be is the same to whoever checks. */
+static int open_governors(const char *path, struct takt_err *err)
+{
+	struct takt_governor_objects *objects = NULL;
+	const struct takt_governor *governor;
+	struct takt_policy_text said;
+	struct takt_config config;
+	int rc;
+
+	takt_config_init(&config);
+	rc = takt_config_load(&config, path, err);
+	if (rc == 0)
+		rc = takt_governor_objects_open(config.governors, &objects, err);
+	if (rc < 0)
+		return takt_err_wrap(err, rc, "governors");
+	if (strcmp(config.clock_policy, TAKT_CLOCK_POLICY_AUTO) != 0)
+		rc = takt_governors_choose(takt_governor_objects_all(objects), config.clock_policy,
+					   &governor, &said, err);
+	takt_governor_objects_close(objects);
+	return rc < 0 ? takt_err_wrap(err, rc, "clock_policy") : 0;
+}
+
+static unsigned check_governors(struct takt_cli *cli, const char *path)
+{
+	struct takt_err wrong = {.rc = 0};
+
+	if (open_governors(path, &wrong) == 0)
+		return 0;
+	takt_str_addf(&cli->out, "%s: %s\n", path, wrong.msg);
+	return 1;
 }
 
 static int check(struct takt_cli *cli, const char *path, struct takt_err *err)
@@ -38,6 +71,8 @@ static int check(struct takt_cli *cli, const char *path, struct takt_err *err)
 	if (rc < 0)
 		return rc;
 	errors = takt_config_check(text, len, path, say, cli);
+	if (errors == 0)
+		errors = check_governors(cli, path);
 	if (errors == 0)
 		takt_str_addf(&cli->out, "%s: no errors\n", path);
 	return errors == 0 ? 0 : EXIT_ERRORS;

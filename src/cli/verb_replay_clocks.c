@@ -329,11 +329,24 @@ static int score(struct replay *replay, struct takt_err *err)
 	return rc == 0 ? show(replay, err) : rc;
 }
 
+static int check_log(const struct takt_cli *cli, const char *path, struct takt_epoch_check *ret,
+		     struct takt_err *err)
+{
+	struct takt_sim_governors governors = {.count = 0};
+	const struct takt_governors all = {governors.more};
+	int rc = takt_sim_governors(takt_cli_value(cli, "governor"), &governors, err);
+
+	if (rc == 0)
+		rc = takt_epoch_check(&all, path, ret, err);
+	takt_sim_governors_fini(&governors);
+	return rc;
+}
+
 /* Made again from a daemon's log; one that comes to other wishes is damage. */
 static int make_again(struct takt_cli *cli, const char *path, struct takt_err *err)
 {
 	struct takt_epoch_check check;
-	int rc = takt_epoch_check(path, &check, err);
+	int rc = check_log(cli, path, &check, err);
 
 	if (rc < 0)
 		return rc;
@@ -396,7 +409,8 @@ static const struct takt_option options[] = {
 	{"param", 0, "NAME=N",
 	 "a parameter of the governors that take it, or of one (fixed.sm_mhz=1200)"},
 	{"log", 0, "FILE",
-	 "make the steps of a daemon's governor again (STATE/epochs/JOB.ATTEMPT), and end"},
+	 "make the steps of a daemon's governor again (STATE/epochs/JOB.ATTEMPT), and end; one of "
+	 "a shared object is named by --governor, too"},
 	{"threads", 0, "N", "scores at a time (one a core); results do not depend on it"},
 	{"list", 0, NULL, "list the governors with their parameters, and end"},
 	{"html", 0, "FILE", "write a report with plots there, complete in one file"},

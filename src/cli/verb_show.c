@@ -42,8 +42,7 @@ static void add_governed(struct takt_cli *cli, const struct takt_job_view *job)
 		takt_str_addf(&cli->out, "%-14sp%u.%u within %.3f ms\n", "promised",
 			      job->slo_permille / 10, job->slo_permille % 10,
 			      job->slo_latency_us / 1000.0);
-	add_line(cli, "governor",
-		 job->report.governor[0] ? job->report.governor : job->clock_policy);
+	add_line(cli, "governor", takt_job_governor(job));
 	if (governed->max_mhz)
 		takt_str_addf(&cli->out, "%-14s%s SM clock within [%u, %u] MHz (%s)\n", "",
 			      strcmp(governed->state, "holds") == 0 ? "holds" : "would hold",

@@ -29,7 +29,7 @@ int takt_epoch_log_head(const struct takt_governor *governor,
 	const struct takt_governor_board *board = &setup->board;
 	const struct takt_governor_job *job = &setup->job;
 
-	if (setup->param_count || job->profile_count)
+	if (setup->param_count > TAKT_POLICY_MAX_PARAMS || job->profile_count)
 		return -EINVAL;
 	takt_str_addf(out, "takt-epochs 1\ngovernor %s %u %llu\n", governor->name,
 		      governor->state_version, (unsigned long long)setup->seed);
@@ -41,6 +41,9 @@ int takt_epoch_log_head(const struct takt_governor *governor,
 		      board->power_default_mw, board->power_step_mw);
 	for (size_t i = 0; i < board->sm_count; i++)
 		takt_str_addf(out, " %u", board->sm_mhz[i]);
+	for (size_t i = 0; i < setup->param_count; i++)
+		takt_str_addf(out, "%s %s=%lld", i ? "" : "\nparams", setup->params[i].name,
+			      (long long)setup->params[i].value);
 	return takt_str_add(out, "\n");
 }
 
@@ -177,6 +180,7 @@ static bool over(const struct words *words)
 }
 
 struct reading {
+	const struct takt_governors *all;
 	const char *at, *end;
 	uint32_t line;
 	struct takt_epoch_replay *replay;
@@ -223,7 +227,7 @@ static int read_governor(struct reading *reading)
 	replay->setup.seed = take(&words, UINT64_MAX);
 	if (!over(&words))
 		return corrupt(reading, "the governor's");
-	replay->governor = takt_governor_find(name);
+	replay->governor = takt_governors_find(reading->all, name);
 	return replay->governor ? 0
 				: takt_err_set(reading->err, -TAKT_E_NOT_FOUND,
 					       "there is no governor '%s'", name);
@@ -266,6 +270,41 @@ static int read_board(struct reading *reading)
 		reading->replay->sm_mhz[board->sm_count++] = take32(&words);
 	board->sm_mhz = reading->replay->sm_mhz;
 	return over(&words) ? 0 : corrupt(reading, "one of clocks");
+}
+
+/* One word of the line. */
+static void take_param(struct words *words, struct takt_policy_text *said)
+{
+	size_t len = 0;
+
+	words->at += words->at < words->end && *words->at == ' ';
+	while (words->at + len < words->end && words->at[len] != ' ')
+		len++;
+	if (said->param_count == TAKT_POLICY_MAX_PARAMS ||
+	    takt_policy_param_parse(words->at, len, &said->params[said->param_count]) < 0) {
+		words->bad = true;
+		return;
+	}
+	said->param_count++;
+	words->at += len;
+}
+
+/* The line is there only where there are any. */
+static int read_params(struct reading *reading)
+{
+	struct takt_epoch_replay *replay = reading->replay;
+	const struct reading before = *reading;
+	struct words words;
+
+	if (!next_line(reading, &words) || !take_word(&words, "params ")) {
+		*reading = before;
+		return 0;
+	}
+	while (words.at < words.end && !words.bad)
+		take_param(&words, &replay->said);
+	replay->setup.param_count = takt_policy_params(&replay->said, replay->params);
+	replay->setup.params = replay->params;
+	return over(&words) ? 0 : corrupt(reading, "one of parameters");
 }
 
 static struct takt_governor_cap take_cap(struct words *words)
@@ -358,6 +397,8 @@ static int begin(struct reading *reading)
 		rc = read_job(reading);
 	if (rc == 0)
 		rc = read_board(reading);
+	if (rc == 0)
+		rc = read_params(reading);
 	if (rc < 0)
 		return rc;
 	replay->state = takt_zalloc(replay->governor->state_bytes + 1);
@@ -366,12 +407,12 @@ static int begin(struct reading *reading)
 	return takt_governor_init(replay->governor, replay->state, &replay->setup, reading->err);
 }
 
-int takt_epoch_replay(const char *text, size_t len,
+int takt_epoch_replay(const struct takt_governors *all, const char *text, size_t len,
 		      void (*each)(void *ctx, const struct takt_epoch_replay *at,
 				   const struct takt_governor_observation *seen),
 		      void *ctx, struct takt_epoch_replay *ret, struct takt_err *err)
 {
-	struct reading reading = {text, text + len, 0, ret, err};
+	struct reading reading = {all, text, text + len, 0, ret, err};
 	struct takt_governor_observation seen;
 	struct words words;
 	int rc;

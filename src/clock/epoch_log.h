@@ -9,6 +9,7 @@
  *	job PROMISE PERMILLE LATENCY US PERMILLE NAME
  *	board CAN BASE MHZ MIN MAX DEFAULT STEP
  *	clocks MHZ ...
+ *	params NAME=N ...	where the governor was given any
  *	step  numbers of an observation, then of a wish, in the order of their structs
  *
  * All numbers are decimal; those with a fraction are the bits of a double, so that nothing is lost.
@@ -19,7 +20,7 @@
 
 #include "base/err.h"
 #include "base/str.h"
-#include "clock/governor.h"
+#include "clock/governor_choice.h"
 
 enum {
 	TAKT_EPOCH_LOG_MAX_BYTES = 8 * 1024 * 1024,
@@ -27,8 +28,8 @@ enum {
 	TAKT_EPOCH_LOG_NAME = 80,
 };
 
-/* Appends; 0 or the sticky failure of `out`. Profiles and parameters are not kept: a setup with
- * either is -EINVAL. */
+/* Appends; 0 or the sticky failure of `out`. Profiles are not kept: a setup with one is -EINVAL, as
+ * is one with more than TAKT_POLICY_MAX_PARAMS parameters. */
 int takt_epoch_log_head(const struct takt_governor *governor,
 			const struct takt_governor_setup *setup, struct takt_str *out);
 int takt_epoch_log_step(const struct takt_governor_observation *seen,
@@ -40,6 +41,8 @@ struct takt_epoch_replay {
 	struct takt_governor_setup setup;
 	uint32_t sm_mhz[TAKT_GOVERNOR_MAX_CLOCKS];
 	char name[TAKT_EPOCH_LOG_NAME];
+	struct takt_policy_text said; /* the parameters */
+	struct takt_governor_param params[TAKT_POLICY_MAX_PARAMS];
 	uint32_t state_version;		/* that it was written with */
 	void *state;			/* owned; of governor->state_bytes */
 	struct takt_governor_wish wish; /* of the last step, as made again */
@@ -49,10 +52,11 @@ struct takt_epoch_replay {
 	size_t whole_bytes;		/* of the log, without a torn end */
 };
 
-/* `each` (may be NULL) sees every step with the wish as made again. -TAKT_E_CORRUPT names the line,
+/* By the governors of `all`. `each` (may be NULL) sees every step with the wish as made again.
+ * -TAKT_E_CORRUPT names the line,
  * -TAKT_E_NOT_FOUND a governor that is not there, -ENOMEM. *ret is the caller's to fini on success.
  */
-int takt_epoch_replay(const char *text, size_t len,
+int takt_epoch_replay(const struct takt_governors *all, const char *text, size_t len,
 		      void (*each)(void *ctx, const struct takt_epoch_replay *at,
 				   const struct takt_governor_observation *seen),
 		      void *ctx, struct takt_epoch_replay *ret, struct takt_err *err);

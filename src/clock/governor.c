@@ -90,16 +90,24 @@ bool takt_governor_takes(const struct takt_governor *governor, const char *param
 	return false;
 }
 
+int takt_governor_check_param(const struct takt_governor *governor,
+			      const struct takt_governor_param *param, struct takt_err *err)
+{
+	if (!takt_governor_takes(governor, param->name))
+		return takt_err_set(
+			err, -TAKT_E_USAGE, "governor '%s' has no parameter '%.40s'; it takes %s",
+			governor->name, param->name, governor->params ? governor->params : "none");
+	return takt_governor_check_range(governor, param, err);
+}
+
 static int check_params(const struct takt_governor *governor,
 			const struct takt_governor_setup *setup, struct takt_err *err)
 {
-	for (size_t i = 0; i < setup->param_count; i++)
-		if (!takt_governor_takes(governor, setup->params[i].name))
-			return takt_err_set(err, -TAKT_E_USAGE,
-					    "governor '%s' has no parameter '%.40s'; it takes %s",
-					    governor->name, setup->params[i].name,
-					    governor->params ? governor->params : "none");
-	return 0;
+	int rc = 0;
+
+	for (size_t i = 0; i < setup->param_count && rc == 0; i++)
+		rc = takt_governor_check_param(governor, &setup->params[i], err);
+	return rc;
 }
 
 int takt_governor_init(const struct takt_governor *governor, void *state,

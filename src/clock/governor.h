@@ -35,7 +35,8 @@ const struct takt_governor *takt_governor_find(const char *name);
 int takt_governor_check(const struct takt_governor *governor, struct takt_err *err);
 
 /*
- * Begins: checks the setup (clocks ascending, limits in order, parameters known to the governor)
+ * Begins: checks the setup (clocks ascending, limits in order, parameters known to the governor and
+ * in range)
  * and initialises `state`, of governor->state_bytes. -EINVAL, -TAKT_E_USAGE for a parameter.
  */
 int takt_governor_init(const struct takt_governor *governor, void *state,
@@ -59,6 +60,12 @@ const char *takt_governor_reason_text(enum takt_governor_reason reason);
 
 /* Whether the governor has a parameter of that name. */
 bool takt_governor_takes(const struct takt_governor *governor, const char *param);
+/* -TAKT_E_USAGE: the governor has no such parameter; or, of takt's own, it may not be that. */
+int takt_governor_check_param(const struct takt_governor *governor,
+			      const struct takt_governor_param *param, struct takt_err *err);
+/* governor_ranges.c: the second half of it. */
+int takt_governor_check_range(const struct takt_governor *governor,
+			      const struct takt_governor_param *param, struct takt_err *err);
 /* Value of a parameter, or `absent`. */
 int64_t takt_governor_param(const struct takt_governor_setup *setup, const char *name,
 			    int64_t absent);

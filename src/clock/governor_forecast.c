@@ -15,7 +15,6 @@
  *	busy_permille	(800)
  *	slow		epochs (5)
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "clock/levels.h"
@@ -30,18 +29,6 @@ struct forecast {
 	uint32_t quiet;	 /* epochs in which less was needed */
 	uint32_t most;	 /* the most that was needed in them */
 };
-
-static int init(void *state, const struct takt_governor_setup *setup, char *message,
-		size_t message_size)
-{
-	int64_t busy = takt_governor_param(setup, "busy_permille", 800);
-
-	memset(state, 0, sizeof(struct forecast));
-	if (busy >= 1 && busy <= 1000)
-		return 0;
-	snprintf(message, message_size, "busy_permille is 1 to 1000, not %lld", (long long)busy);
-	return -1;
-}
 
 static bool is_load(double load)
 {
@@ -107,6 +94,5 @@ const struct takt_governor takt_governor_forecast = {
 	.params = "busy_permille slow",
 	.state_bytes = sizeof(struct forecast),
 	.state_version = 1,
-	.init = init,
 	.step = step,
 };

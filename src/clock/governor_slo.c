@@ -46,14 +46,13 @@ static int init(void *state, const struct takt_governor_setup *setup, char *mess
 		size_t message_size)
 {
 	struct slo *own = state;
-	int64_t avoid = takt_governor_param(setup, "avoid", 60);
 
 	(void)message;
 	(void)message_size;
 	memset(own, 0, sizeof(*own));
 	takt_levels_make(&setup->board, FLOOR_PERMILLE, STEPS, &own->levels);
 	own->at = takt_levels_top(&own->levels);
-	own->avoid_next = avoid > 0 && avoid < AVOID_MOST_EPOCHS ? (uint32_t)avoid : 60;
+	own->avoid_next = (uint32_t)takt_governor_param(setup, "avoid", 60);
 	return 0;
 }
 

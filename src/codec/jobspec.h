@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/policy_text.h"
 #include "base/str.h"
 
 enum {
@@ -28,7 +29,7 @@ enum {
 	TAKT_SPEC_MAX_TENANT = 64,
 	TAKT_SPEC_MAX_TAGS = 256,
 	TAKT_SPEC_MAX_RUNTIME = 16,
-	TAKT_SPEC_MAX_CLOCK_POLICY = 32,
+	TAKT_SPEC_MAX_CLOCK_POLICY = TAKT_POLICY_TEXT,
 	TAKT_SPEC_MAX_SLOWDOWN = 500,	       /* permille */
 	TAKT_SPEC_MAX_SLO_US = 1800000000,     /* half an hour */
 	TAKT_SPEC_RETRY_BACKOFF_MS = 1000,     /* default */
@@ -66,7 +67,7 @@ struct takt_jobspec {
 	enum takt_clock_ask clock_ask;
 	uint32_t clock_mhz;
 	/* Who chooses its clocks while it runs, and what it may lose by that. */
-	char clock_policy[TAKT_SPEC_MAX_CLOCK_POLICY]; /* a governor's name; "" = by the rest */
+	char clock_policy[TAKT_SPEC_MAX_CLOCK_POLICY]; /* base/policy_text.h; "" = by the rest */
 	uint32_t max_slowdown_permille; /* of its whole time, 1..500; 0 = no promise */
 	uint32_t slo_latency_us;	/* of a service: to be held at slo_permille; 0 = none */
 	uint32_t slo_permille;		/* 500..999: 990 is p99; 0 with no latency */

@@ -237,6 +237,7 @@ static int check_latency(const struct takt_jobspec *spec, struct takt_err *err)
 /* Which governors there are is the machine's to say. */
 static int check_governed(const struct takt_jobspec *spec, struct takt_err *err)
 {
+	struct takt_policy_text said;
 	const char *policy = spec->clock_policy;
 	const char *field = policy[0]			  ? "clock_policy"
 			    : spec->max_slowdown_permille ? "max_slowdown_permille"
@@ -244,10 +245,9 @@ static int check_governed(const struct takt_jobspec *spec, struct takt_err *err)
 
 	if (!policy[0] && !spec->max_slowdown_permille && !spec->slo_latency_us)
 		return check_latency(spec, err);
-	if (policy[strspn(policy, "abcdefghijklmnopqrstuvwxyz0123456789-")])
+	if (policy[0] && takt_policy_text_parse(policy, &said) < 0)
 		return takt_err_set(err, -TAKT_E_USAGE,
-				    "field 'clock_policy' must be the name of a governor such as "
-				    "assured, not '%s'",
+				    "field 'clock_policy' must be " TAKT_POLICY_FORM ", not '%s'",
 				    policy);
 	if (spec->max_slowdown_permille > TAKT_SPEC_MAX_SLOWDOWN)
 		return takt_err_set(err, -TAKT_E_USAGE,

@@ -150,12 +150,14 @@ static int read_slowdown(const struct takt_ini_line *line, struct takt_share_rul
 }
 
 /* Which governors there are is for the daemon to say. */
-static int read_policy(const struct takt_ini_line *line, char ret[32], struct takt_err *err)
+static int read_policy(const struct takt_ini_line *line, char ret[TAKT_POLICY_TEXT],
+		       struct takt_err *err)
 {
-	size_t len = strspn(line->value, "abcdefghijklmnopqrstuvwxyz0123456789-");
+	struct takt_policy_text policy;
 
-	if (len == 0 || line->value[len] || !takt_strcpy(ret, 32, line->value))
-		return refuse(line, "the name of a governor such as assured", err);
+	if (takt_policy_text_parse(line->value, &policy) < 0)
+		return refuse(line, TAKT_POLICY_FORM, err);
+	takt_strcpy(ret, TAKT_POLICY_TEXT, line->value);
 	return 0;
 }
 

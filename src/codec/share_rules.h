@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/policy_text.h"
 
 enum {
 	TAKT_SHARE_MAX_RULES = 1000,
@@ -28,8 +29,8 @@ struct takt_share_rule {
 	char users[512];     /* tenants: commas between, no blanks; "" = everybody */
 	/* Tenants, of jobs that do not say it themselves. */
 	bool has_max_slowdown;
-	uint32_t max_slowdown_permille; /* 0 = no promise */
-	char clock_policy[32];		/* "" = not said */
+	uint32_t max_slowdown_permille;	     /* 0 = no promise */
+	char clock_policy[TAKT_POLICY_TEXT]; /* "" = not said */
 };
 
 struct takt_share_rules {

@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/policy_text.h"
 #include "base/str.h"
 
 struct takt_jobspec;
@@ -253,7 +254,7 @@ struct takt_job_view {
 	int32_t checkpoint_signal; /* 0 = none, as of those below */
 	uint32_t checkpoint_grace_ms, ranks;
 	uint64_t estimate_ms, idle_release_ms;
-	char clock_policy[32];					      /* "" = by the rest */
+	char clock_policy[TAKT_POLICY_TEXT];			      /* "" = by the rest */
 	uint32_t max_slowdown_permille, slo_latency_us, slo_permille; /* 0 = none */
 	uint64_t retry_backoff_ms;				      /* 0 = no retries */
 	int64_t deadline_ms;

@@ -10,6 +10,7 @@
 
 #include "base/ini.h"
 #include "base/mem.h"
+#include "base/policy_text.h"
 #include "base/str.h"
 #include "base/sys.h"
 #include "base/timetext.h"
@@ -21,7 +22,9 @@ enum {
 
 enum kind {
 	PATH,	  /* absolute */
-	TEXT,	  /* printable */
+	PATHS,	  /* the same with commas between */
+	POLICY,	  /* "auto" or base/policy_text.h */
+	TEXT,	  /* printable; all up to here are text */
 	NUMBER,	  /* min..max */
 	DURATION, /* kept in ms */
 	PERCENT,  /* kept in thousandths */
@@ -46,10 +49,6 @@ static const char *const users_choices[] = {"auto", "own", "all", NULL};
 static const char *const no_yes[] = {"no", "yes", NULL};
 const char *const takt_config_orders[] = {"priority",	"fifo", "round_robin", "qssf", "las",
 					  "fair_share", "edf",	"takt",	       NULL};
-const char *const takt_config_clock_policies[] = {
-	"auto",	     "observe",	     "assured",	  "fixed",   "performance", "utilisation",
-	"ladder",    "memory-bound", "idle-drop", "geepafs", "zeus-cost",   "power-budget",
-	"qlearning", "slo",	     "forecast",  NULL};
 const char *const takt_config_hostname_labels[] = {"Hostname", "hostname", "none", NULL};
 const char *const takt_config_backfills[] = {"none", "greedy", "easy", "conservative", NULL};
 
@@ -188,10 +187,15 @@ static const struct key keys[] = {
 	 true},
 	{"min_runtime", DURATION, AT(min_runtime_ms), "1m", 0, 4000000000, NULL,
 	 "No job is pushed out before it has run so long.", true},
-	{"clock_policy", CHOICE, AT(clock_policy), "auto", 0, 0, takt_config_clock_policies,
-	 "Which governor chooses the clocks of jobs that name none. auto: assured with a slowdown "
-	 "promised, slo with a latency, else observe, which changes none.",
+	{"clock_policy", POLICY, AT(clock_policy), "auto", 0, 0, NULL,
+	 "Which governor chooses the clocks of jobs that name none, with its parameters if it is "
+	 "given any (fixed:sm_mhz=1200). auto: assured with a slowdown promised, slo with a "
+	 "latency, else observe, which changes none.",
 	 true},
+	{"governors", PATHS, AT(governors), "", 0, 0, NULL,
+	 "Shared objects with governors of your own (docs/governors.md), absolute paths with "
+	 "commas between. Their code runs in takt serve: each file, and the folders above it, must "
+	 "be root's or of the user who runs takt, and not writable by others."},
 	{"max_slowdown", PERCENT, AT(max_slowdown_permille), "0%", 0, 500, NULL,
 	 "How much longer a job that does not say it may take for the sake of energy; 0%: not at "
 	 "all, and its clocks are left alone.",
@@ -235,12 +239,44 @@ static void *place(const struct key *key, struct takt_config *config)
 	return (char *)config + key->offset;
 }
 
-static int set_text(const struct key *key, const char *value, char *to, const char *where,
-		    struct takt_err *err)
+static bool are_absolute(const char *paths)
 {
+	while (*paths) {
+		paths += strspn(paths, " \t");
+		if (*paths != '/')
+			return false;
+		paths += strcspn(paths, ",");
+		paths += *paths == ',';
+	}
+	return true;
+}
+
+static int check_form(const struct key *key, const char *value, const char *where,
+		      struct takt_err *err)
+{
+	struct takt_policy_text policy;
+
 	if (key->kind == PATH && value[0] && value[0] != '/')
 		return takt_err_set(err, -TAKT_E_USAGE, "%s: %s must be an absolute path, not '%s'",
 				    where, key->name, value);
+	if (key->kind == PATHS && !are_absolute(value))
+		return takt_err_set(err, -TAKT_E_USAGE,
+				    "%s: %s must be absolute paths with commas between, not '%s'",
+				    where, key->name, value);
+	if (key->kind == POLICY && takt_policy_text_parse(value, &policy) < 0)
+		return takt_err_set(err, -TAKT_E_USAGE,
+				    "%s: %s must be auto, " TAKT_POLICY_FORM ", not '%.60s'", where,
+				    key->name, value);
+	return 0;
+}
+
+static int set_text(const struct key *key, const char *value, char *to, const char *where,
+		    struct takt_err *err)
+{
+	int rc = check_form(key, value, where, err);
+
+	if (rc < 0)
+		return rc;
 	for (const char *c = value; *c; c++)
 		if ((unsigned char)*c < ' ' || *c == '\x7f')
 			return takt_err_set(err, -TAKT_E_USAGE,
@@ -586,7 +622,9 @@ int takt_config_print(const struct takt_config *config, struct takt_str *out)
 
 static void add_flag(const struct key *key, struct takt_str *out)
 {
-	static const char *const values[] = {"PATH", "TEXT", "N", "TIME", "PERCENT", ""};
+	static const char *const values[] = {"PATH",	"PATH,...", "auto|GOVERNOR[:PARAM=N,...]",
+					     "TEXT",	"N",	    "TIME",
+					     "PERCENT", ""};
 	const char *separator = "";
 
 	takt_str_add(out, "  --");

@@ -16,6 +16,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "base/policy_text.h"
 #include "base/str.h"
 
 enum {
@@ -47,11 +48,8 @@ enum takt_stage_config {
 extern const char *const takt_config_orders[], *const takt_config_backfills[];
 /* The last stands for none. */
 extern const char *const takt_config_hostname_labels[];
-/* Who chooses the clocks of jobs that do not say it: "auto", then the governors; as above. */
-extern const char *const takt_config_clock_policies[];
-enum {
-	TAKT_CLOCK_POLICY_AUTO
-};
+/* "auto": who chooses the clocks of jobs that do not say it is as they promise. */
+#define TAKT_CLOCK_POLICY_AUTO "auto"
 
 /* What becomes of a job whose GPU is lost. */
 enum takt_on_gpu_fault {
@@ -103,8 +101,9 @@ struct takt_config {
 	uint32_t guard_ms;     /* 0 = none */
 	uint32_t preempt;      /* 0 or 1 */
 	uint32_t min_runtime_ms;
-	uint32_t clock_policy;		/* takt_config_clock_policies */
-	uint32_t max_slowdown_permille; /* 0 = none */
+	char clock_policy[TAKT_POLICY_TEXT]; /* which governors there are is the daemon's to say */
+	char governors[4096];		     /* paths with commas between; "" = none */
+	uint32_t max_slowdown_permille;	     /* 0 = none */
 	uint32_t clock_epoch_ms;
 	uint32_t assume_unlocked;	     /* 0 or 1 */
 	char tenants_file[TAKT_CONFIG_PATH]; /* "" = /etc/takt/tenants.conf if it is there */

@@ -55,7 +55,6 @@ static int new_promise(const struct takt_daemon *daemon, const struct takt_queue
 		       struct takt_err *err)
 {
 	struct takt_jobspec spec = job->spec; /* borrows */
-	struct takt_govern_terms terms;
 
 	if (spec.gpus == 0 || spec.clock_ask != TAKT_CLOCK_ASK_NONE)
 		return takt_err_set(err, -TAKT_E_CONFLICT,
@@ -70,7 +69,7 @@ static int new_promise(const struct takt_daemon *daemon, const struct takt_queue
 	*ret = (struct takt_job_promise){.changed = true,
 					 .max_slowdown_permille = spec.max_slowdown_permille};
 	takt_strcpy(ret->clock_policy, sizeof(ret->clock_policy), spec.clock_policy);
-	return takt_govern_terms(daemon, job->row.uid, &spec, &terms, err);
+	return takt_govern_check_job(daemon, job->row.uid, &spec, err);
 }
 
 static struct takt_queue_change change_of(const struct takt_peer *peer,

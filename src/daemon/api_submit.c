@@ -92,7 +92,6 @@ static int may_run_jobs(const struct takt_daemon *daemon, uid_t uid, struct takt
 static int may_submit(const struct takt_daemon *daemon, const struct takt_peer *peer,
 		      const struct takt_jobspec *spec, struct takt_err *err)
 {
-	struct takt_govern_terms terms;
 	int rc;
 
 	if (!daemon->manages)
@@ -107,7 +106,7 @@ static int may_submit(const struct takt_daemon *daemon, const struct takt_peer *
 				    spec->array_id ? "array_id" : "params");
 	if (spec->priority > 0 && !peer->admin)
 		return takt_err_set(err, -EPERM, "priority above 0 needs an administrator");
-	rc = takt_govern_terms(daemon, peer->uid, spec, &terms, err);
+	rc = takt_govern_check_job(daemon, peer->uid, spec, err);
 	return rc < 0 ? rc : check_clock(daemon, spec, err);
 }
 

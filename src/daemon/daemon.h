@@ -85,6 +85,7 @@ struct takt_tls_marks {
 
 struct takt_clock_admin;
 struct takt_govern;
+struct takt_governor_objects;
 struct takt_gpu_health;
 struct takt_net_probe;
 struct takt_net_watch;
@@ -135,6 +136,7 @@ struct takt_daemon {
 	struct takt_event_hooks *hooks;
 	struct takt_orders *orders;
 	struct takt_mig *mig;
+	struct takt_governor_objects *governors; /* an administrator's own */
 	struct takt_govern *govern;
 	struct takt_gpu_health *health;
 	struct takt_net_watch *net_watch;

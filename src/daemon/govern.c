@@ -40,7 +40,7 @@ int takt_govern_new(struct takt_daemon *daemon, struct takt_govern **ret, struct
 	return rc;
 }
 
-static void free_one(struct takt_governed *one)
+void takt_governed_free(struct takt_governed *one)
 {
 	if (!one)
 		return;
@@ -54,7 +54,7 @@ void takt_govern_free(struct takt_govern *govern)
 	if (!govern)
 		return;
 	TAKT_MAP_EACH(entry, &govern->jobs)
-	free_one(entry->value.ptr);
+	takt_governed_free(entry->value.ptr);
 	takt_map_fini(&govern->jobs);
 	takt_govern_log_shut(govern);
 	takt_free(govern);
@@ -121,6 +121,9 @@ static void describe_job(struct takt_governed *one, const struct takt_govern_ter
 		.name = one->name,
 	};
 	one->setup.seed = job->row.id;
+	one->said = terms->said;
+	one->setup.param_count = takt_policy_params(&one->said, one->params);
+	one->setup.params = one->params;
 }
 
 static void give_up(struct takt_governed *one, enum takt_governed_phase phase, const char *why)
@@ -253,9 +256,9 @@ static void start(struct takt_govern *govern, struct takt_governed *one,
 		begin(govern, one, job, now_ns);
 }
 
-static struct takt_governed *new_one(const struct takt_daemon *daemon,
-				     const struct takt_govern_terms *terms,
-				     const struct takt_queue_job *job)
+struct takt_governed *takt_governed_new(const struct takt_daemon *daemon,
+					const struct takt_govern_terms *terms,
+					const struct takt_queue_job *job)
 {
 	struct takt_governed *one = takt_zalloc(sizeof(*one));
 
@@ -268,9 +271,9 @@ static struct takt_governed *new_one(const struct takt_daemon *daemon,
 	takt_strcpy(one->said_policy, sizeof(one->said_policy), job->spec.clock_policy);
 	one->shared = shares(job);
 	one->log_fd = -1;
-	one->state = takt_zalloc(terms->governor->state_bytes + 1);
+	one->state = takt_zalloc((terms->governor ? terms->governor->state_bytes : 0) + 1);
 	if (!one->state) {
-		free_one(one);
+		takt_governed_free(one);
 		return NULL;
 	}
 	describe_boards(one, daemon, job);
@@ -280,7 +283,7 @@ static struct takt_governed *new_one(const struct takt_daemon *daemon,
 
 static void forget(struct takt_govern *govern, uint64_t job_id)
 {
-	free_one(takt_map_u64_ptr(&govern->jobs, job_id));
+	takt_governed_free(takt_map_u64_ptr(&govern->jobs, job_id));
 	(void)takt_map_u64_remove(&govern->jobs, job_id);
 }
 
@@ -307,18 +310,24 @@ void takt_govern_watch(struct takt_govern *govern, const struct takt_queue_job *
 {
 	struct takt_governed *one = takt_map_u64_ptr(&govern->jobs, job->row.id);
 	struct takt_govern_terms terms;
+	struct takt_err err;
+	int rc;
 
 	if (job->phase != TAKT_PHASE_RUNNING || job->row.gpu_mask == 0 || is_governed(one, job))
 		return;
 	end_other(govern, job);
-	if (takt_govern_terms(govern->daemon, job->row.uid, &job->spec, &terms, NULL) < 0 ||
-	    !terms.governor)
+	rc = takt_govern_terms(govern->daemon, job->row.uid, &job->spec, &terms, &err);
+	if (rc < 0)
+		terms.governor = NULL;
+	else if (!terms.governor)
 		return;
-	one = new_one(govern->daemon, &terms, job);
+	one = takt_governed_new(govern->daemon, &terms, job);
 	if (!one)
 		return; /* it runs at the default; the next change of it tries again */
 	if (takt_map_u64_put_ptr(&govern->jobs, job->row.id, one) < 0)
-		free_one(one);
+		takt_governed_free(one);
+	else if (rc < 0)
+		give_up(one, TAKT_GOVERNED_OVER, err.msg); /* it was here when the job came */
 	else
 		start(govern, one, job);
 }
@@ -327,6 +336,8 @@ static void copy_saved(const struct takt_governed *one, struct takt_job_report *
 {
 	struct takt_saved saved;
 
+	if (!one->governor)
+		return;
 	takt_strcpy(ret->governor, sizeof(ret->governor), one->governor->name);
 	if (one->shared || !takt_savings_result(&one->savings, &saved))
 		return;

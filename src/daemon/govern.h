@@ -12,21 +12,37 @@
 #ifndef TAKT_DAEMON_GOVERN_H
 #define TAKT_DAEMON_GOVERN_H
 
+#include "clock/governor_choice.h"
 #include "clock/savings.h"
 #include "daemon/daemon.h"
 
 /* govern_terms.c: who governs a job, and what was promised. */
 struct takt_govern_terms {
 	const struct takt_governor *governor;  /* NULL = nobody: its clocks are left alone */
+	struct takt_policy_text said;	       /* its parameters */
 	uint32_t max_slowdown_permille;	       /* 0 = no promise */
 	uint32_t slo_latency_us, slo_permille; /* 0 = none */
 };
-/* -TAKT_E_USAGE: there is no such governor, or it lacks what it needs. */
+/* -TAKT_E_USAGE: there is no such governor, it takes no such parameters, or lacks what it needs. */
 int takt_govern_terms(const struct takt_daemon *daemon, uid_t uid, const struct takt_jobspec *spec,
 		      struct takt_govern_terms *ret, struct takt_err *err);
 
-/* Whether the governors that tenants' rules name are there; -TAKT_E_USAGE names the tenant. */
-int takt_govern_check_rules(const struct takt_share_rules *rules, struct takt_err *err);
+/* The same, and of one that the description names, whether it could begin on a GPU that the job may
+ * get: -EINVAL, with its own words. */
+int takt_govern_check_job(const struct takt_daemon *daemon, uid_t uid,
+			  const struct takt_jobspec *spec, struct takt_err *err);
+
+/* Whether the governors that tenants' rules, or the daemon's settings, name are there and could
+ * begin on a GPU of this machine; the error names the tenant, the setting. */
+int takt_govern_check_rules(const struct takt_daemon *daemon, const struct takt_share_rules *rules,
+			    struct takt_err *err);
+int takt_govern_check_setting(const struct takt_daemon *daemon, const struct takt_config *config,
+			      struct takt_err *err);
+
+/* govern_try.c: whether it could begin on one of the GPUs that such a job may get (NULL: any job);
+ * 0, too, where the clocks of none of them can be set. -EINVAL, -TAKT_E_USAGE: its own words. */
+int takt_govern_try(const struct takt_daemon *daemon, const struct takt_govern_terms *terms,
+		    const struct takt_jobspec *spec, struct takt_err *err);
 
 int takt_govern_new(struct takt_daemon *daemon, struct takt_govern **ret, struct takt_err *err);
 void takt_govern_free(struct takt_govern *govern);

@@ -19,13 +19,15 @@ struct takt_governed {
 	uint64_t job_id;
 	uint32_t attempt;
 	enum takt_governed_phase phase;
-	bool shared; /* others use its GPUs too */
-	const struct takt_governor *governor;
+	bool shared;			      /* others use its GPUs too */
+	const struct takt_governor *governor; /* NULL: OVER, since the one it names is not here */
 	uint32_t said_permille; /* by the job's description; another promise: a new beginning */
 	char said_policy[TAKT_SPEC_MAX_CLOCK_POLICY];
 	struct takt_governor_setup setup; /* points into this */
 	uint32_t sm_mhz[TAKT_GOVERNOR_MAX_CLOCKS];
 	char name[TAKT_SPEC_MAX_NAME + 1];
+	struct takt_policy_text said; /* the governor's parameters */
+	struct takt_governor_param params[TAKT_POLICY_MAX_PARAMS];
 	void *state; /* owned */
 	uint32_t gpu_count, gpu[TAKT_DEVICE_MAX_GPUS];
 	struct takt_governor_wish wish; /* the newest */
@@ -52,6 +54,12 @@ struct takt_govern {
 	/* Of jobs that are over and whose saving is known. */
 	uint64_t governed_mj, highest_mj;
 };
+
+/* As a job on its GPUs would be governed; nothing has begun. NULL: no memory. */
+struct takt_governed *takt_governed_new(const struct takt_daemon *daemon,
+					const struct takt_govern_terms *terms,
+					const struct takt_queue_job *job);
+void takt_governed_free(struct takt_governed *one); /* NULL is fine */
 
 /* What is known so far of what was saved. */
 void takt_govern_peek(const struct takt_govern *govern, uint64_t job_id,

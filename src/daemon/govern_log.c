@@ -16,6 +16,7 @@
 #include "clock/epoch_log.h"
 #include "daemon/govern_impl.h"
 #include "daemon/job_course.h"
+#include "objects/governor_objects.h"
 
 enum {
 	LOG_PATH = 64,
@@ -93,6 +94,17 @@ void takt_govern_log_step(struct takt_governed *one, const struct takt_governor_
 	append(one, &text);
 }
 
+static bool same_params(const struct takt_governor_setup *was, const struct takt_governor_setup *is)
+{
+	if (was->param_count != is->param_count)
+		return false;
+	for (size_t i = 0; i < is->param_count; i++)
+		if (strcmp(was->params[i].name, is->params[i].name) != 0 ||
+		    was->params[i].value != is->params[i].value)
+			return false;
+	return true;
+}
+
 /* Whether the log is of this job as it is now. */
 static bool fits(const struct takt_epoch_replay *replay, const struct takt_governed *one)
 {
@@ -104,6 +116,7 @@ static bool fits(const struct takt_epoch_replay *replay, const struct takt_gover
 	       replay->steps < TAKT_EPOCH_LOG_MAX_STEPS && was->can == is->can &&
 	       was->sm_count == is->sm_count &&
 	       memcmp(was->sm_mhz, is->sm_mhz, is->sm_count * sizeof(is->sm_mhz[0])) == 0 &&
+	       same_params(&replay->setup, &one->setup) &&
 	       then->max_slowdown_permille == now->max_slowdown_permille &&
 	       then->latency_target_us == now->latency_target_us &&
 	       then->latency_permille == now->latency_permille;
@@ -163,7 +176,8 @@ bool takt_govern_log_resume(struct takt_govern *govern, struct takt_governed *on
 	if (!replay ||
 	    takt_file_read(govern->daemon->sys, govern->log_dirfd, path, TAKT_EPOCH_LOG_MAX_BYTES,
 			   &text, &len, NULL) < 0 ||
-	    takt_epoch_replay(text, len, retell, &retold, replay, NULL) < 0)
+	    takt_epoch_replay(takt_governor_objects_all(govern->daemon->governors), text, len,
+			      retell, &retold, replay, NULL) < 0)
 		return false;
 	goes_on = fits(replay, one) && retold.by_job == (one->unit != 0);
 	if (goes_on) {

@@ -5,15 +5,13 @@
 
 #include "base/str.h"
 #include "daemon/govern.h"
+#include "objects/governor_objects.h"
 
-static int no_such_governor(const char *name, struct takt_err *err)
+static int choose(const struct takt_daemon *daemon, const char *policy,
+		  struct takt_govern_terms *terms, struct takt_err *err)
 {
-	TAKT_CLEANUP(strp) struct takt_str all = TAKT_STR(1024);
-
-	for (size_t i = 0; takt_governor_all[i]; i++)
-		takt_str_addf(&all, "%s%s", i ? ", " : "", takt_governor_all[i]->name);
-	return takt_err_set(err, -TAKT_E_USAGE, "there is no governor '%s'; there are %s", name,
-			    takt_str_text(&all));
+	return takt_governors_choose(takt_governor_objects_all(daemon->governors), policy,
+				     &terms->governor, &terms->said, err);
 }
 
 /* Who it is where nobody has named one. */
@@ -33,16 +31,47 @@ static int check(const struct takt_govern_terms *terms, struct takt_err *err)
 	return 0;
 }
 
-int takt_govern_check_rules(const struct takt_share_rules *rules, struct takt_err *err)
+/* A default, of whatever job. */
+static int check_policy(const struct takt_daemon *daemon, const char *policy, struct takt_err *err)
+{
+	struct takt_govern_terms terms = {.governor = NULL};
+	int rc = choose(daemon, policy, &terms, err);
+
+	return rc < 0 ? rc : takt_govern_try(daemon, &terms, NULL, err);
+}
+
+int takt_govern_check_rules(const struct takt_daemon *daemon, const struct takt_share_rules *rules,
+			    struct takt_err *err)
 {
 	for (uint32_t i = 0; i < rules->count; i++) {
-		const char *name = rules->list[i].clock_policy;
+		const char *policy = rules->list[i].clock_policy;
+		int rc = policy[0] ? check_policy(daemon, policy, err) : 0;
 
-		if (name[0] && !takt_governor_find(name))
-			return takt_err_wrap(err, no_such_governor(name, err), "[tenant %s]",
-					     rules->list[i].name);
+		if (rc < 0)
+			return takt_err_wrap(err, rc, "[tenant %s]", rules->list[i].name);
 	}
 	return 0;
+}
+
+int takt_govern_check_setting(const struct takt_daemon *daemon, const struct takt_config *config,
+			      struct takt_err *err)
+{
+	int rc = strcmp(config->clock_policy, TAKT_CLOCK_POLICY_AUTO) == 0
+			 ? 0
+			 : check_policy(daemon, config->clock_policy, err);
+
+	return rc < 0 ? takt_err_wrap(err, rc, "clock_policy") : 0;
+}
+
+int takt_govern_check_job(const struct takt_daemon *daemon, uid_t uid,
+			  const struct takt_jobspec *spec, struct takt_err *err)
+{
+	struct takt_govern_terms terms;
+	int rc = takt_govern_terms(daemon, uid, spec, &terms, err);
+
+	return rc < 0 || !terms.governor || !spec->clock_policy[0]
+		       ? rc
+		       : takt_govern_try(daemon, &terms, spec, err);
 }
 
 /* What the rules of a job's tenant, and of those above it, say; the nearest that says it counts. */
@@ -74,8 +103,8 @@ static void take_defaults(const struct takt_daemon *daemon, uid_t uid,
 	take_rules(daemon->queue, rule, &slowdown, ret_name);
 	if (!spec->max_slowdown_permille && !spec->slo_latency_us)
 		ret->max_slowdown_permille = slowdown;
-	if (!(*ret_name)[0] && config->clock_policy != TAKT_CLOCK_POLICY_AUTO)
-		*ret_name = takt_config_clock_policies[config->clock_policy];
+	if (!(*ret_name)[0] && strcmp(config->clock_policy, TAKT_CLOCK_POLICY_AUTO) != 0)
+		*ret_name = config->clock_policy;
 }
 
 int takt_govern_terms(const struct takt_daemon *daemon, uid_t uid, const struct takt_jobspec *spec,
@@ -83,6 +112,7 @@ int takt_govern_terms(const struct takt_daemon *daemon, uid_t uid, const struct 
 {
 	bool promised = spec->max_slowdown_permille || spec->slo_latency_us;
 	const char *name = spec->clock_policy;
+	int rc;
 
 	*ret = (struct takt_govern_terms){
 		.max_slowdown_permille = spec->max_slowdown_permille,
@@ -94,9 +124,9 @@ int takt_govern_terms(const struct takt_daemon *daemon, uid_t uid, const struct 
 	take_defaults(daemon, uid, spec, ret, &name);
 	if (!name[0] || (!spec->clock_policy[0] && promised && strcmp(name, "observe") == 0))
 		name = by_promise(ret);
-	ret->governor = takt_governor_find(name);
-	if (!ret->governor)
-		return no_such_governor(name, err);
+	rc = choose(daemon, name, ret, err);
+	if (rc < 0)
+		return rc;
 	if (ret->governor == &takt_governor_observe)
 		ret->governor = NULL;
 	if (!spec->clock_policy[0] && check(ret, NULL) < 0)

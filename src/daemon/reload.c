@@ -12,6 +12,7 @@
 
 #include "base/str.h"
 #include "daemon/daemon.h"
+#include "daemon/govern.h"
 #include "daemon/log.h"
 
 enum {
@@ -73,8 +74,10 @@ static int put_in_force(struct takt_daemon *daemon, const struct takt_config *ne
 {
 	struct takt_queue_terms terms = takt_daemon_queue_terms(next);
 	TAKT_CLEANUP(strp) struct takt_str again = TAKT_STR(NAMES);
-	int rc = takt_queue_set_terms(daemon->queue, &terms, err);
+	int rc = takt_govern_check_setting(daemon, next, err);
 
+	if (rc == 0)
+		rc = takt_queue_set_terms(daemon->queue, &terms, err);
 	if (rc < 0)
 		return rc;
 	takt_config_adopt(&daemon->read, next, changed, need_restart);

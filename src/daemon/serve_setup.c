@@ -25,6 +25,7 @@
 #include "daemon/gpu_orders.h"
 #include "daemon/job_course.h"
 #include "daemon/libexec.h"
+#include "daemon/log.h"
 #include "daemon/metrics_file.h"
 #include "daemon/net_probe.h"
 #include "daemon/peaks.h"
@@ -34,14 +35,16 @@
 #include "device/sysfs_pci.h"
 #include "engine/local/local_engine.h"
 #include "net/listen.h"
+#include "objects/governor_objects.h"
 
 static const int64_t sched_past_ns = 30ll * 24 * 3600 * (int64_t)TAKT_NS_PER_S; /* known */
 static const uint64_t first_sample_ns = 2 * TAKT_NS_PER_S;
 static const uint64_t driver_looks_ns = 10 * TAKT_NS_PER_S;
 
 enum {
-	MAX_CLAIMS = 16384
-}; /* attempts of jobs without GPUs */
+	MAX_CLAIMS = 16384, /* attempts of jobs without GPUs */
+	GOVERNORS = 4096,   /* bytes of a list of them */
+};
 
 /* Locks are everybody's, like those of /tmp: made for all by whoever comes first. */
 static int open_lock_dir(const struct takt_daemon *daemon, struct takt_err *err)
@@ -55,6 +58,20 @@ static int open_lock_dir(const struct takt_daemon *daemon, struct takt_err *err)
 		(void)chmod(path, 01777); /* the umask took some of it; without it others only
 					     cannot lock here */
 	return rc;
+}
+
+/* What an administrator adds to takt's governors is said in the log: it is code of this process. */
+static int open_governors(struct takt_daemon *daemon, struct takt_err *err)
+{
+	TAKT_CLEANUP(strp) struct takt_str names = TAKT_STR(GOVERNORS);
+	int rc = takt_governor_objects_open(daemon->config.governors, &daemon->governors, err);
+
+	if (rc < 0)
+		return takt_err_wrap(err, rc, "governors");
+	takt_governors_names(takt_governor_objects_all(daemon->governors), &names);
+	if (daemon->config.governors[0])
+		takt_log(TAKT_LOG_NOTICE, "governors: %s", takt_str_text(&names));
+	return 0;
 }
 
 static int open_dirs(struct takt_daemon *daemon, struct takt_err *err)
@@ -526,6 +543,11 @@ static void init(struct takt_daemon *daemon, const struct takt_config *config)
 	gethostname(daemon->hostname, sizeof(daemon->hostname) - 1);
 }
 
+static int check_setting(struct takt_daemon *daemon, struct takt_err *err)
+{
+	return takt_govern_check_setting(daemon, &daemon->config, err);
+}
+
 static int open_health(struct takt_daemon *daemon, struct takt_err *err)
 {
 	return takt_health_new(daemon, &daemon->health, err);
@@ -545,10 +567,12 @@ int takt_daemon_open(struct takt_daemon *daemon, const struct takt_config *confi
 		     char **argv, struct takt_err *err)
 {
 	static int (*const steps[])(struct takt_daemon * daemon, struct takt_err * err) = {
-		open_dirs,	  open_signals,	       open_machine, takt_daemon_own_gpus,
-		open_clock_admin, open_telemetry,      open_store,   takt_gpu_history_new,
-		start_helpers,	  open_engine,	       open_queue,   open_health,
-		open_net_watch,	  takt_net_probe_open, open_server,
+		open_governors,	      open_dirs,      open_signals,
+		open_machine,	      check_setting,  takt_daemon_own_gpus,
+		open_clock_admin,     open_telemetry, open_store,
+		takt_gpu_history_new, start_helpers,  open_engine,
+		open_queue,	      open_health,    open_net_watch,
+		takt_net_probe_open,  open_server,
 	};
 	int rc;
 
@@ -602,6 +626,7 @@ void takt_daemon_close(struct takt_daemon *daemon)
 	takt_event_hooks_free(daemon->hooks);
 	takt_idle_free(daemon->idle);
 	takt_govern_free(daemon->govern);
+	takt_governor_objects_close(daemon->governors);
 	takt_job_progress_free(daemon->progress);
 	takt_job_course_free(daemon->courses);
 	close_fd(&daemon->machine_event_fd);

@@ -40,7 +40,7 @@ static void read_file(struct takt_daemon *daemon)
 	if (rc == -ENOENT && !daemon->config.tenants_file[0])
 		rc = 0;
 	if (rc == 0)
-		rc = takt_govern_check_rules(&rules, &err);
+		rc = takt_govern_check_rules(daemon, &rules, &err);
 	if (rc == 0)
 		rc = takt_queue_set_rules(daemon->queue, &rules, &err);
 	if (rc < 0)

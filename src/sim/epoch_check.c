@@ -23,7 +23,8 @@ static void tell(const struct takt_epoch_replay *replay, struct takt_epoch_check
 	takt_strcpy(ret->job, sizeof(ret->job), replay->name);
 }
 
-int takt_epoch_check(const char *path, struct takt_epoch_check *ret, struct takt_err *err)
+int takt_epoch_check(const struct takt_governors *all, const char *path,
+		     struct takt_epoch_check *ret, struct takt_err *err)
 {
 	TAKT_CLEANUP(freep) struct takt_epoch_replay *replay = takt_alloc(sizeof(*replay));
 	TAKT_CLEANUP(freep) char *text = NULL;
@@ -33,7 +34,7 @@ int takt_epoch_check(const char *path, struct takt_epoch_check *ret, struct takt
 			: takt_err_set(err, -ENOMEM, "no memory for the log");
 
 	if (rc == 0)
-		rc = takt_epoch_replay(text, len, NULL, NULL, replay, err);
+		rc = takt_epoch_replay(all, text, len, NULL, NULL, replay, err);
 	if (rc < 0)
 		return rc;
 	tell(replay, ret);

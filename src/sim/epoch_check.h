@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-#include "base/err.h"
+#include "clock/governor_choice.h"
 
 struct takt_epoch_check {
 	char governor[32], job[80];
@@ -16,6 +16,8 @@ struct takt_epoch_check {
 	uint32_t ceiling_mhz;	  /* of the last wish; 0 = none */
 };
 
-int takt_epoch_check(const char *path, struct takt_epoch_check *ret, struct takt_err *err);
+/* By the governors of `all`. */
+int takt_epoch_check(const struct takt_governors *all, const char *path,
+		     struct takt_epoch_check *ret, struct takt_err *err);
 
 #endif

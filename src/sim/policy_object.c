@@ -11,8 +11,8 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "objects/object_file.h"
 #include "sched/cluster.h"
-#include "sim/object_file.h"
 
 enum {
 	MAX_NAME = 32

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/timetypes.h"
+#include "objects/object_file.h"
 #include "sched/compare/compare_order.h"
-#include "sim/object_file.h"
 
 enum {
 	GUARD_S = 14 * 86400,

@@ -4,15 +4,14 @@
 
 #include <string.h>
 
-#include "clock/governor.h"
-#include "sim/object_file.h"
+#include "clock/governor_choice.h"
+#include "objects/object_file.h"
 
 static int unknown(const char *name, struct takt_err *err)
 {
 	TAKT_CLEANUP(strp) struct takt_str all = TAKT_STR(4096);
 
-	for (size_t i = 0; takt_governor_all[i]; i++)
-		takt_str_addf(&all, "%s%s", i ? ", " : "", takt_governor_all[i]->name);
+	takt_governors_names(NULL, &all);
 	return takt_err_set(err, -TAKT_E_USAGE, "there is no governor '%.40s'; there are %s", name,
 			    takt_str_text(&all));
 }
@@ -30,7 +29,8 @@ static int open_one(struct takt_sim_governors *governors, const char *name,
 	}
 	rc = takt_governor_object_open(name, object, err);
 	if (rc == 0)
-		*ret = takt_governor_object_governor(*object);
+		*ret = governors->more[governors->more_count++] =
+			takt_governor_object_governor(*object);
 	return rc;
 }
 

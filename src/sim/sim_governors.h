@@ -4,13 +4,16 @@
 #define TAKT_SIM_GOVERNORS_H
 
 #include "base/str.h"
+#include "objects/governor_object.h"
 #include "sim/clock_score.h"
-#include "sim/governor_object.h"
 
 struct takt_sim_governors {
 	struct takt_score_governor at[TAKT_SCORE_MAX_GOVERNORS];
 	struct takt_governor_param params[TAKT_SCORE_MAX_GOVERNORS][TAKT_GOVERNOR_MAX_PARAMS];
 	struct takt_governor_object *objects[TAKT_SCORE_MAX_GOVERNORS]; /* NULL: takt's own */
+	const struct takt_governor
+		*more[TAKT_SCORE_MAX_GOVERNORS + 1]; /* of objects; ends in NULL */
+	size_t more_count;
 	size_t count;
 };
 

@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "objects/object_file.h"
 #include "sched/compare/compare.h"
-#include "sim/object_file.h"
 
 void takt_sim_placements_text(struct takt_str *out)
 {

@@ -18,6 +18,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "base/policy_text.h"
 #include "base/sys.h"
 #include "base/timetypes.h"
 
@@ -123,7 +124,7 @@ struct takt_job {
 	struct takt_job_promise {
 		bool changed; /* what follows counts, not the description */
 		uint32_t max_slowdown_permille;
-		char clock_policy[32];
+		char clock_policy[TAKT_POLICY_TEXT];
 	} promise;
 	bool timed_out;		   /* stopped because its time limit was over */
 	uint32_t restarts;	   /* attempts that ran, or may have, before the latest */

@@ -50,7 +50,8 @@ static void tell(struct scene *scene, const struct takt_governor_observation *se
 	assert_int_equal(takt_epoch_log_step(seen, &kit->wish, &scene->log), 0);
 }
 
-static void write_log(struct scene *scene, const char *governor)
+static void write_log_with(struct scene *scene, const char *governor,
+			   const struct takt_governor_param *params, size_t param_count)
 {
 	struct takt_governor_observation seen = {.now_ns = 5};
 
@@ -58,6 +59,8 @@ static void write_log(struct scene *scene, const char *governor)
 	scene->log = TAKT_STR(TAKT_EPOCH_LOG_MAX_BYTES);
 	kit_begin(&scene->kit, governor);
 	scene->kit.setup.job.name = "train me";
+	scene->kit.setup.params = params;
+	scene->kit.setup.param_count = param_count;
 	scene->kit.rising_w = 200;
 	scene->kit.fixed_w = 100;
 	assert_int_equal(takt_governor_init(scene->kit.governor, scene->kit.state.bytes,
@@ -72,9 +75,14 @@ static void write_log(struct scene *scene, const char *governor)
 	}
 }
 
+static void write_log(struct scene *scene, const char *governor)
+{
+	write_log_with(scene, governor, NULL, 0);
+}
+
 static int again(struct scene *scene, const char *text, size_t len, struct takt_err *err)
 {
-	return takt_epoch_replay(text, len, NULL, NULL, &scene->replay, err);
+	return takt_epoch_replay(NULL, text, len, NULL, NULL, &scene->replay, err);
 }
 
 /* Some refuse a job such as the kit's: it promises no latency, say. */
@@ -110,6 +118,54 @@ static void the_same_inputs_lead_to_the_same(void **state)
 		takt_str_fini(&scene.log);
 	}
 	assert_true(tried >= 10);
+}
+
+static void parameters_are_kept(void **state)
+{
+	static const struct takt_governor_param params[] = {{"window", 3}, {"eta_permille", 900}};
+	static struct scene scene;
+
+	write_log_with(&scene, "zeus-cost", params, TAKT_ARRAY_LEN(params));
+	assert_non_null(strstr(scene.log.s, "\nparams window=3 eta_permille=900\nstep "));
+	assert_int_equal(again(&scene, scene.log.s, scene.log.len, NULL), 0);
+	assert_int_equal(scene.replay.steps, EPOCHS + 1);
+	assert_int_equal(scene.replay.differing, 0);
+	assert_int_equal(scene.replay.setup.param_count, 2);
+	assert_string_equal(scene.replay.setup.params[1].name, "eta_permille");
+	assert_int_equal(scene.replay.setup.params[1].value, 900);
+	takt_epoch_replay_fini(&scene.replay);
+	/* Others lead elsewhere. */
+	strstr(scene.log.s, "window=3")[strlen("window=")] = '1';
+	assert_int_equal(again(&scene, scene.log.s, scene.log.len, NULL), 0);
+	assert_true(scene.replay.differing > 0);
+	takt_epoch_replay_fini(&scene.replay);
+	takt_str_fini(&scene.log);
+}
+
+static void step_nowhere(void *state, const struct takt_governor_setup *setup,
+			 const struct takt_governor_observation *seen,
+			 struct takt_governor_wish *ret)
+{
+	ret->reason = TAKT_REASON_OBSERVE;
+}
+
+static void governors_of_others_are_found_where_they_are(void **state)
+{
+	static const struct takt_governor own = {.abi = TAKT_GOVERNOR_ABI,
+						 .name = "own",
+						 .summary = "nothing",
+						 .step = step_nowhere};
+	static const struct takt_governor *const more[] = {&own, NULL};
+	const struct takt_governors all = {more};
+	static const char text[] = "takt-epochs 1\ngovernor own 0 1\njob 0 0 0 0 0 x\n"
+				   "board 1 0 0 0 0 0 0\nclocks 210 300\n";
+	static struct scene scene;
+
+	assert_int_equal(again(&scene, text, strlen(text), NULL), -TAKT_E_NOT_FOUND);
+	assert_int_equal(
+		takt_epoch_replay(&all, text, strlen(text), NULL, NULL, &scene.replay, NULL), 0);
+	assert_ptr_equal(scene.replay.governor, &own);
+	takt_epoch_replay_fini(&scene.replay);
 }
 
 static void a_torn_end_does_not_count(void **state)
@@ -168,6 +224,12 @@ static void what_is_no_log_is_refused(void **state)
 		{"takt-epochs 1\ngovernor observe 0 1\njob 0 0 0 0 0 x\nboard 1 0 0 0 0 0 0\n"
 		 "clocks 210 300\nstep 1 2 3\n",
 		 "line 6 is not a step", -TAKT_E_CORRUPT},
+		{"takt-epochs 1\ngovernor ladder 0 1\njob 0 0 0 0 0 x\nboard 1 0 0 0 0 0 0\n"
+		 "clocks 210 300\nparams dwell=x\n",
+		 "one of parameters", -TAKT_E_CORRUPT},
+		{"takt-epochs 1\ngovernor ladder 0 1\njob 0 0 0 0 0 x\nboard 1 0 0 0 0 0 0\n"
+		 "clocks 210 300\nparams dwell=0\n",
+		 "dwell must be 1 to 1000000, not 0", -TAKT_E_USAGE},
 	};
 	static struct scene scene;
 
@@ -203,6 +265,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_same_inputs_lead_to_the_same),
+		cmocka_unit_test(parameters_are_kept),
+		cmocka_unit_test(governors_of_others_are_found_where_they_are),
 		cmocka_unit_test(a_torn_end_does_not_count),
 		cmocka_unit_test(a_wish_that_differs_is_counted),
 		cmocka_unit_test(what_is_no_log_is_refused),

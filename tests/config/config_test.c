@@ -46,6 +46,11 @@ static void a_file_is_read(void **state)
 	assert_int_equal(config.drain_limit_ms, 90000);
 	assert_string_equal(config.state_dir, "/a b/#c");
 	assert_string_equal(config.admin_group, "");
+	assert_int_equal(
+		parse(&config, "clock_policy = fixed:sm_mhz=900\ngovernors = /a.so, /b.so\n", NULL),
+		0);
+	assert_string_equal(config.clock_policy, "fixed:sm_mhz=900");
+	assert_string_equal(config.governors, "/a.so, /b.so");
 }
 
 static void mistakes_are_named_with_their_line(void **state)
@@ -65,7 +70,10 @@ static void mistakes_are_named_with_their_line(void **state)
 		{"drain_limit = 30", "a time such as 30s"},
 		{"drain_limit = 2d", "from 1s to 1d"},
 		{"max_slowdown = 51%", "a percentage up to 50 such as 3%"},
-		{"clock_policy = thrifty", "assured"},
+		{"clock_policy = Thrifty", "clock_policy must be auto, the name of a governor"},
+		{"clock_policy = fixed:sm_mhz", "such as fixed:sm_mhz=1200, not 'fixed:sm_mhz'"},
+		{"governors = own.so", "governors must be absolute paths with commas between"},
+		{"governors = /a.so, b.so", "not '/a.so, b.so'"},
 		{"admin_group = a\x01", "control characters"},
 	};
 

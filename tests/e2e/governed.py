@@ -13,6 +13,7 @@ import os
 import re
 import signal
 import statistics
+import subprocess
 import sys
 
 import kit
@@ -236,6 +237,11 @@ def what_cannot_be_is_refused():
                 (("--clock-policy", "slo"), "needs a latency"),
                 (("--max-slowdown", "70%"), "from 0.1 to 50"),
                 (("--slo", "99=50ms"), "p99=50ms"),
+                (("--clock-policy", "fixed"), "governor 'fixed' refuses to begin: it needs sm_mhz"),
+                (("--clock-policy", "fixed:clock=3"), "it takes sm_mhz sm_permille power_mw"),
+                (("--clock-policy", "fixed:sm_mhz=0"), "sm_mhz must be 1 to 100000, not 0"),
+                (("--clock-policy", "fixed sm_mhz=900"), "such as fixed:sm_mhz=1200, not"),
+                (("--clock-policy", "./own.so"), "the name of a governor"),
                 (("--max-slowdown", "3%", "--clock", "900"), "exclude each other"),
                 (("--max-slowdown", "3%", "--gpus", "0"), "at least one GPU")):
             done = m.takt("submit", *words, "--", "true")
@@ -272,6 +278,10 @@ def tenants_and_the_daemon_have_defaults():
         with open(path, "w", encoding="ascii") as file:
             file.write("[tenant lost]\nclock_policy = nobody\n")
         kit.until(lambda: "there is no governor 'nobody'" in m.takt("status").stdout, kit.WAIT_S,
+                  lambda: m.takt("status").stdout)
+        with open(path, "w", encoding="ascii") as file:
+            file.write("[tenant thrifty]\nclock_policy = fixed\n")
+        kit.until(lambda: "governor 'fixed' refuses to begin" in m.takt("status").stdout, kit.WAIT_S,
                   lambda: m.takt("status").stdout)
         for job in jobs.values():
             client.cancel(job)
@@ -362,6 +372,7 @@ def a_promise_can_be_changed_while_it_waits_and_runs():
         for words, status, says in (
                 (("--clock-policy", "thrifty", str(job)), 64, "there are observe, assured"),
                 (("--clock-policy", "slo", str(job)), 64, "needs a latency"),
+                (("--clock-policy", "fixed", str(job)), 64, "refuses to begin: it needs sm_mhz"),
                 (("--priority", "-5", "--max-slowdown", "2%", str(job)), None, "only waiting jobs can be changed")):
             done = m.takt("update", *words)
             assert done.returncode and status in (None, done.returncode) and says in done.stderr, (words, done)
@@ -401,6 +412,116 @@ def a_serving_job_keeps_its_latency():
         goes_back(m)
 
 
+def ceiling(m):
+    """Of all GPUs whose clocks are held, the highest that is allowed; 0: none is held."""
+    return max((high for _, high in m.locked().values()), default=0)
+
+
+def logs_can_be_made_again(m, job, *words):
+    again = m.takt("replay-clocks", "--log", m.path(f"state/epochs/{job}.1"), *words)
+    made, of = map(int, re.search(r"(\d+) of (\d+) steps as logged", again.stdout).groups())
+    assert again.returncode == 0 and made == of > 1, again
+
+
+def a_clock_that_is_given_is_held_and_goes_on_over_a_restart():
+    """By a job's own policy, by one that is changed while it runs, and by the daemon's setting."""
+    with kit.machine(gpus=2) as m:
+        m.more_flags = ("--clock-epoch", "500ms", "--clock-policy", "fixed:sm_permille=700")
+        m.start()
+        client = m.client()
+        done = m.takt("submit", "-q", "--clock-policy", "fixed:sm_mhz=1200", "--", *train_argv(m))
+        assert done.returncode == 0, done
+        job = int(done.stdout)
+        kit.until(lambda: ceiling(m) == 1200 and view(client, job).get("epochs", 0) > 2, SETTLED_S, m.locked)
+        kit.until(lambda: steps_of(m, job) and steps_of(m, job)[-1][1] == 1200, kit.WAIT_S, lambda: steps_of(m, job)[-1:])
+        text = m.takt("show", str(job)).stdout
+        assert "fixed:sm_mhz=1200" in text and "holds SM clock within [" in text, text
+        m.kill()
+        goes_back(m)
+        m.start()
+        client = m.client()
+        kit.until(lambda: ceiling(m) == 1200, kit.WAIT_S, m.locked)
+        assert view(client, job)["epochs"] > 2, view(client, job)  # what was before the restart counts
+        logs_can_be_made_again(m, job)
+        updated(m, job, "--clock-policy", "fixed:sm_mhz=900")
+        kit.until(lambda: ceiling(m) == 900, kit.WAIT_S, m.locked)
+        client.cancel(job)
+        client.wait(job)
+        goes_back(m)
+        client.submit(m.load_argv("--profile", "gemm", "--quiet"), gpus=1)
+        kit.until(lambda: 0.65 * TOP_MHZ < ceiling(m) <= 0.7 * TOP_MHZ, kit.WAIT_S, m.locked)
+
+
+def build_governor(m, name="half-way"):
+    """The example, under that name."""
+    source, path = m.path(f"{name}.c"), m.path(f"{name}.so")
+    with open(os.path.join(EXAMPLES, "half_way.c"), encoding="ascii") as example, open(source, "w", encoding="ascii") as file:
+        file.write(example.read().replace('.name = "half-way"', f'.name = "{name}"'))
+    subprocess.run([*os.environ.get("CC", "cc").split(), "-shared", "-fPIC", "-I", os.path.join(kit.SOURCE, "include"),
+                    "-o", path, source], check=True)
+    os.chmod(path, 0o755)
+    return path
+
+
+def check_config(m, text):
+    path = m.path("own.conf")
+    with open(path, "w", encoding="ascii") as file:
+        file.write(text)
+    return m.takt("config", "check", path)
+
+
+def an_administrators_own_governor_is_one_like_takts():
+    with kit.machine(gpus=1) as m:
+        own = build_governor(m)
+        m.more_flags = ("--clock-epoch", "500ms", "--governors", own)
+        m.start()
+        client = m.client()
+        done = m.takt("submit", "--clock-policy", "thrifty", "--", "true")
+        assert "there are half-way, observe, assured" in done.stderr, done
+        done = m.takt("submit", "--clock-policy", "half-way:busy_permille=1001", "--", "true")
+        assert done.returncode == 64 and "busy_permille is 0 to 1000" in done.stderr, done
+        job = client.submit(m.load_argv("--profile", "gemm", "--quiet"), gpus=1,
+                            clock_policy="half-way:busy_permille=1000")["id"]
+        kit.until(lambda: 0 < ceiling(m) < 0.6 * TOP_MHZ, SETTLED_S, lambda: (m.locked(), view(client, job)))
+        assert client.job(job)["report"]["governor"] == "half-way", client.job(job)
+        m.kill()
+        goes_back(m)
+        m.start()
+        client = m.client()
+        kit.until(lambda: 0 < ceiling(m) < 0.6 * TOP_MHZ, kit.WAIT_S, lambda: (m.locked(), view(client, job)))
+        logs_can_be_made_again(m, job, "--governor", own)
+        m.kill()
+        m.more_flags = ("--clock-epoch", "500ms")  # it is not there any more
+        m.start()
+        client = m.client()
+        kit.until(lambda: view(client, job).get("state") == "over", kit.WAIT_S, lambda: view(client, job))
+        assert "there is no governor 'half-way'" in m.takt("show", str(job)).stdout, m.takt("show", str(job))
+        goes_back(m)
+        assert client.job(job)["state"] == "running", client.job(job)
+        client.cancel(job)
+        assert not client.wait(job)["report"].get("governor"), client.job(job)
+
+
+def a_governor_of_a_file_that_others_may_write_is_not_loaded():
+    with kit.machine(gpus=1) as m:
+        own = build_governor(m)
+        text = f"governors = {own}\nclock_policy = half-way:busy_permille=900\n"
+        assert check_config(m, text).returncode == 0, check_config(m, text)
+        for said, words in ((text.replace("900", "x"), "fixed:sm_mhz=1200"),
+                            (text.replace("half-way:", "half:"), "there is no governor 'half'"),
+                            (f"governors = {build_governor(m, 'ladder')}\n", "has a governor named 'ladder' itself"),
+                            (text.replace("half-way.so", "nowhere.so"), "nowhere.so'")):
+            done = check_config(m, said)
+            assert done.returncode == 65 and words in done.stdout, done
+        os.chmod(own, 0o775)
+        done = check_config(m, text)
+        assert done.returncode == 65 and "may be written by others" in done.stdout, done
+        m.spawn("--governors", own)
+        assert m.died() and "may be written by others" in m.said(), m.said()
+        m.spawn("--clock-policy", "fixed")
+        assert m.died() and "clock_policy: governor 'fixed' refuses to begin" in m.said(), m.said()
+
+
 if __name__ == "__main__":
     sys.exit(kit.main([it_takes_less_energy_and_keeps_its_promise, all_gpus_of_a_job_stand_at_one_setting,
                        the_clocks_go_back_when_takt_dies, without_a_promise_no_clock_is_touched,
@@ -408,4 +529,7 @@ if __name__ == "__main__":
                        a_job_that_is_too_short_stays_at_the_highest_clock,
                        tenants_and_the_daemon_have_defaults, without_permission_it_says_what_it_would_set,
                        one_that_is_frozen_lets_its_clocks_go, on_a_shared_gpu_only_its_own_words_count,
-                       a_serving_job_keeps_its_latency, a_promise_can_be_changed_while_it_waits_and_runs]))
+                       a_serving_job_keeps_its_latency, a_promise_can_be_changed_while_it_waits_and_runs,
+                       a_clock_that_is_given_is_held_and_goes_on_over_a_restart,
+                       an_administrators_own_governor_is_one_like_takts,
+                       a_governor_of_a_file_that_others_may_write_is_not_loaded]))

@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "sim/governor_object.h"
-#include "sim/object_file.h"
+#include "objects/governor_object.h"
+#include "objects/object_file.h"
 
 static const char *example(const char *name)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Shared objects that a user names where a policy or a governor is expected. */
-#ifndef TAKT_SIM_OBJECT_FILE_H
-#define TAKT_SIM_OBJECT_FILE_H
+#ifndef TAKT_OBJECTS_OBJECT_FILE_H
+#define TAKT_OBJECTS_OBJECT_FILE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Opening shared objects: see the header. */
-#include "sim/object_file.h"
+#include "objects/object_file.h"
 
 #include <dlfcn.h>
 #include <errno.h>

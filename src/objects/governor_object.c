@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Shared objects as governors, see the header. */
-#include "sim/governor_object.h"
+#include "objects/governor_object.h"
 
 #include <dlfcn.h>
 
-#include "sim/object_file.h"
+#include "objects/object_file.h"
 
 struct takt_governor_object {
 	struct takt_object_file file; /* stays first */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Governors from shared objects (include/takt/clock_governor.h). */
-#ifndef TAKT_SIM_GOVERNOR_OBJECT_H
-#define TAKT_SIM_GOVERNOR_OBJECT_H
+#ifndef TAKT_OBJECTS_GOVERNOR_OBJECT_H
+#define TAKT_OBJECTS_GOVERNOR_OBJECT_H
 
 #include "base/err.h"
 #include "clock/governor.h"
