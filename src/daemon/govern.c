@@ -367,7 +367,8 @@ void takt_govern_over(struct takt_govern *govern, const struct takt_queue_job *j
 	if (!one)
 		return;
 	copy_saved(one, ret_report);
-	if (ret_report->has & TAKT_REPORT_SAVED) {
+	if ((ret_report->has & TAKT_REPORT_SAVED) &&
+	    ret_report->work_signal > TAKT_SIGNAL_UTILISATION) { /* that is no more than a guess */
 		govern->governed_mj += ret_report->governed_mj;
 		govern->highest_mj += ret_report->highest_mj;
 	}

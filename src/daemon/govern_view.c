@@ -60,6 +60,14 @@ static void fill_one(const struct takt_governed *one, struct takt_governed_view 
 		ret->first_applied_us = (one->applied_ns - one->watched_ns) / TAKT_NS_PER_US + 1;
 }
 
+/* Reports of before a signal had an error of its own are shown with it, too. */
+static uint32_t with_signal(const struct takt_job_report *report, uint32_t error_permille)
+{
+	uint32_t least = takt_signal_error_permille((enum takt_governor_signal)report->work_signal);
+
+	return error_permille > least ? error_permille : least;
+}
+
 void takt_govern_fill_saved(const struct takt_job_report *report, struct takt_report_view *ret)
 {
 	takt_strcpy(ret->governor, sizeof(ret->governor), report->governor);
@@ -70,9 +78,9 @@ void takt_govern_fill_saved(const struct takt_job_report *report, struct takt_re
 		    takt_govern_signal_name(report->work_signal));
 	ret->governed_mj = report->governed_mj;
 	ret->highest_mj = report->highest_mj;
-	ret->highest_error_permille = report->highest_error_permille;
+	ret->highest_error_permille = with_signal(report, report->highest_error_permille);
 	ret->slowdown_permille = report->slowdown_permille;
-	ret->slowdown_error_permille = report->slowdown_error_permille;
+	ret->slowdown_error_permille = with_signal(report, report->slowdown_error_permille);
 }
 
 void takt_govern_fill(const struct takt_govern *govern, const struct takt_queue_job *job,
