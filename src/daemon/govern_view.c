@@ -44,12 +44,12 @@ static bool is_unjudged(const struct takt_governed *one)
 
 static void fill_one(const struct takt_governed *one, struct takt_governed_view *ret)
 {
+	enum takt_governor_signal signal = takt_govern_basis(one).signal;
+
 	takt_strcpy(ret->state, sizeof(ret->state), phase_names[one->phase]);
 	takt_strcpy(ret->note, sizeof(ret->note), one->note);
-	takt_strcpy(ret->signal, sizeof(ret->signal),
-		    takt_govern_signal_name(one->unit	  ? TAKT_SIGNAL_JOB
-					    : one->shared ? TAKT_SIGNAL_NONE
-							  : TAKT_SIGNAL_UTILISATION));
+	takt_strcpy(ret->signal, sizeof(ret->signal), takt_govern_signal_name(signal));
+	ret->signal_error_permille = takt_signal_error_permille(signal);
 	ret->max_slowdown_permille = one->setup.job.max_slowdown_permille;
 	if (is_unjudged(one) && !ret->note[0])
 		takt_strcpy(ret->note, sizeof(ret->note),
