@@ -116,7 +116,21 @@ static void add_throttled(const struct takt_report_view *report, struct takt_str
 		takt_str_addf(out, " (%s)", report->throttle_text);
 }
 
-/* Only what is known: modelled against measured, with the model's error. */
+const char *takt_job_signal_text(const char *signal)
+{
+	static const char *const names[][2] = {
+		{"job", "the job's own progress"},
+		{"counters", "activity counters, which stand in for progress"},
+		{"utilisation", "utilisation, which is a guess"},
+	};
+
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(names); i++)
+		if (strcmp(names[i][0], signal) == 0)
+			return names[i][1];
+	return signal;
+}
+
+/* Only what is known: modelled against measured, with the error of model and signal. */
 static void add_saved(const struct takt_report_view *report, const char *prefix,
 		      struct takt_str *out)
 {
@@ -131,8 +145,7 @@ static void add_saved(const struct takt_report_view *report, const char *prefix,
 		      takt_energy_text(report->highest_mj, highest),
 		      report->highest_error_permille / 10.0, report->slowdown_permille / 10.0,
 		      report->slowdown_error_permille / 10.0,
-		      strcmp(report->work_signal, "job") == 0 ? "the job's own progress"
-							      : "utilisation, which is a guess");
+		      takt_job_signal_text(report->work_signal));
 }
 
 static void add_gpu_lines(const struct takt_job_view *job, const char *prefix, struct takt_str *out)

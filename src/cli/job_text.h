@@ -16,6 +16,9 @@ void takt_job_progress_text(const struct takt_job_view *job, const char *prefix,
 void takt_job_report_text(const struct takt_job_view *job, const char *prefix,
 			  struct takt_str *out);
 
+/* Whose word its speed is, "job" and so on, for people: how sure that is. */
+const char *takt_job_signal_text(const char *signal);
+
 /* What it has asked for of its GPUs' clocks, or who governs them, within which promise, and at what
  * they are held at present: "assured 5% 1200 MHz", "<= 1410 MHz". Nothing of one that has neither.
  */

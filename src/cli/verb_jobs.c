@@ -43,11 +43,12 @@ static uint64_t ran_ms(const struct takt_job_view *job)
 	return job->report.has & TAKT_RV_WALL ? job->report.wall_ms : 0;
 }
 
-/* Against the modelled highest clock; the model's error beside it. */
+/* Against the modelled highest clock; beside it the error of the model and of what told it how fast
+ * the job was. */
 static void add_saved(struct takt_table *table, const struct takt_report_view *report)
 {
 	if (report->has & TAKT_RV_SAVED && report->highest_mj)
-		takt_table_add(table, TAKT_STYLE_PLAIN, "%.0f%% +-%.0f%%",
+		takt_table_add(table, TAKT_STYLE_PLAIN, "%.0f%% +-%.1f%%",
 			       100 - 100.0 * (double)report->governed_mj /
 					       (double)report->highest_mj,
 			       report->highest_error_permille / 10.0);
@@ -108,7 +109,8 @@ static void add_governed_csv(struct takt_str *out, const struct takt_report_view
 	if (saved)
 		takt_str_addf(out, "%d", report->slowdown_permille);
 	takt_str_add(out, ",");
-	add_if(out, saved, report->slowdown_error_permille, true);
+	add_if(out, saved, report->slowdown_error_permille, false);
+	takt_csv_add(out, report->work_signal, true);
 }
 
 /* What was not measured is an empty cell. */
@@ -147,7 +149,7 @@ static const char csv_head[] =
 	"exit_signal,wall_ms,energy_mj,mean_util_permille,idle_gpu_ms,mean_sm_mhz,peak_memory_"
 	"bytes,sm_spread_mhz,"
 	"governor,governed_mj,highest_mj,highest_error_permille,slowdown_permille,"
-	"slowdown_error_permille\n";
+	"slowdown_error_permille,work_signal\n";
 
 static const char *const sort_keys[] = {"id", "started", "ended", "ran", "energy", "gpus", NULL};
 

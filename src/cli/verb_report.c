@@ -42,6 +42,8 @@ struct group {
 	uint64_t jobs, failed;
 	double gpu_hours;
 	uint64_t energy_jobs, util_jobs, gpu_jobs, governed_jobs, saved_jobs;
+	uint64_t counted_jobs,
+		guessed_jobs;		   /* saved_jobs by counters; not one of them: by a guess */
 	double saved_kwh, saved_error_kwh; /* against the modelled highest clock */
 	double energy_kwh, util_hours, util_weight_hours, idle_hours;
 };
@@ -70,6 +72,21 @@ static double gpus_of(const struct takt_job_view *job)
 	return job->gpu_list_count * each;
 }
 
+/* What utilisation makes of a saving is a guess that would drown what is known of the others. */
+static void add_saved_to(struct group *group, const struct takt_report_view *report)
+{
+	if (strcmp(report->work_signal, "utilisation") == 0) {
+		group->guessed_jobs++;
+		return;
+	}
+	group->saved_jobs++;
+	group->counted_jobs += strcmp(report->work_signal, "counters") == 0;
+	group->saved_kwh += ((double)report->highest_mj - (double)report->governed_mj) / 3.6e9;
+	/* One model makes all of them: its errors may all point the same way. */
+	group->saved_error_kwh +=
+		(double)report->highest_mj * report->highest_error_permille / 1000 / 3.6e9;
+}
+
 static void add_to(struct group *group, const struct takt_job_view *job)
 {
 	const struct takt_report_view *report = &job->report;
@@ -84,14 +101,8 @@ static void add_to(struct group *group, const struct takt_job_view *job)
 		group->energy_kwh += (double)report->energy_mj / 3.6e9;
 	}
 	group->governed_jobs += report->governor[0] != '\0';
-	if (report->has & TAKT_RV_SAVED) {
-		group->saved_jobs++;
-		group->saved_kwh +=
-			((double)report->highest_mj - (double)report->governed_mj) / 3.6e9;
-		/* One model makes all of them: its errors may all point the same way. */
-		group->saved_error_kwh +=
-			(double)report->highest_mj * report->highest_error_permille / 1000 / 3.6e9;
-	}
+	if (report->has & TAKT_RV_SAVED)
+		add_saved_to(group, report);
 	if (report->has & TAKT_RV_UTIL) {
 		group->util_jobs++;
 		group->util_weight_hours += gpu_hours;
@@ -165,7 +176,10 @@ static void add_saved(struct takt_table *table, const struct group *group)
 {
 	char error[40];
 
-	snprintf(error, sizeof(error), " +-%.3f", group->saved_error_kwh);
+	if (group->saved_error_kwh < 0.0005) /* that it is small does not make it none */
+		snprintf(error, sizeof(error), " +-<0.001");
+	else
+		snprintf(error, sizeof(error), " +-%.3f", group->saved_error_kwh);
 	add_part(table, group->saved_kwh, error, group->saved_jobs, group->governed_jobs);
 }
 
@@ -219,6 +233,21 @@ static int print_days(const struct report *report)
 	return rc;
 }
 
+/* Whose word the sum of savings is, where it is not the jobs' own. */
+static void add_confidence(const struct group *total, struct takt_str *out)
+{
+	if (total->counted_jobs)
+		takt_str_addf(out,
+			      "saved: %" PRIu64 " of %" PRIu64
+			      " by activity counters, which stand in for progress\n",
+			      total->counted_jobs, total->saved_jobs);
+	if (total->guessed_jobs)
+		takt_str_addf(out,
+			      "saved: %" PRIu64 " of %" PRIu64
+			      " left out: only utilisation tells how fast they were, a guess\n",
+			      total->guessed_jobs, total->governed_jobs);
+}
+
 static int print_table(const struct report *report)
 {
 	struct takt_table table = TAKT_TABLE(columns);
@@ -233,6 +262,7 @@ static int print_table(const struct report *report)
 		takt_str_add(&cli->out,
 			     "(5/7): known of five of seven jobs with GPUs; the others are not "
 			     "counted\n");
+	add_confidence(&report->total, &cli->out);
 	return report->by == BY_DAY && cli->terminal ? print_days(report) : 0;
 }
 
@@ -249,10 +279,11 @@ static void add_json(const struct report *report, const struct group *group, str
 	takt_str_addf(out,
 		      ",\"jobs\":%" PRIu64 ",\"not_done\":%" PRIu64 ",\"gpu_jobs\":%" PRIu64
 		      ",\"gpu_hours\":%.6f,\"util_jobs\":%" PRIu64 ",\"energy_jobs\":%" PRIu64
-		      ",\"governed_jobs\":%" PRIu64 ",\"saved_jobs\":%" PRIu64,
+		      ",\"governed_jobs\":%" PRIu64 ",\"saved_jobs\":%" PRIu64
+		      ",\"counted_jobs\":%" PRIu64 ",\"guessed_jobs\":%" PRIu64,
 		      group->jobs, group->failed, group->gpu_jobs, group->gpu_hours,
-		      group->util_jobs, group->energy_jobs, group->governed_jobs,
-		      group->saved_jobs);
+		      group->util_jobs, group->energy_jobs, group->governed_jobs, group->saved_jobs,
+		      group->counted_jobs, group->guessed_jobs);
 	add_number(out, "used_pct", group->util_jobs > 0, used_pct(group));
 	add_number(out, "idle_gpu_hours", group->util_jobs > 0, group->idle_hours);
 	add_number(out, "energy_kwh", group->energy_jobs > 0, group->energy_kwh);

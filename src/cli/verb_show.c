@@ -27,6 +27,17 @@ static void add_time(struct takt_cli *cli, const char *label, int64_t wall_ms)
 		add_line(cli, label, takt_when_text(wall_ms, text));
 }
 
+/* How sure it is how fast the job runs. */
+static void add_signal(struct takt_cli *cli, const struct takt_governed_view *governed)
+{
+	if (!governed->signal[0] || strcmp(governed->state, "over") == 0)
+		return;
+	takt_str_addf(&cli->out, "%-14sby %s", "speed", takt_job_signal_text(governed->signal));
+	if (governed->signal_error_permille)
+		takt_str_addf(&cli->out, " (+-%.1f %%)", governed->signal_error_permille / 10.0);
+	takt_str_add(&cli->out, "\n");
+}
+
 /* What was promised, who keeps it, and how that goes. */
 static void add_governed(struct takt_cli *cli, const struct takt_job_view *job)
 {
@@ -49,6 +60,7 @@ static void add_governed(struct takt_cli *cli, const struct takt_job_view *job)
 			      governed->min_mhz, governed->max_mhz, governed->reason);
 	add_line(cli, "", governed->text);
 	add_line(cli, "", governed->note);
+	add_signal(cli, governed);
 }
 
 static void add_clock(struct takt_cli *cli, const struct takt_job_view *job)

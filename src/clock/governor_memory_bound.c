@@ -48,7 +48,7 @@ struct memory_bound {
 	uint32_t resting;	 /* has found its setting */
 	uint32_t refused;	 /* times in a row that nothing below the highest passed */
 	uint32_t since;		 /* epochs of rest */
-	uint32_t dram_permille;
+	uint32_t dram_permille, dram_known; /* since it rests; not every epoch tells it */
 };
 
 static void begin_anew(struct memory_bound *own)
@@ -84,7 +84,7 @@ static void rest_at(struct memory_bound *own, uint32_t level)
 	own->at = level;
 	own->refused = level < takt_levels_top(&own->levels) ? 0 : own->refused + 1;
 	own->resting = 1;
-	own->since = 0;
+	own->since = own->dram_known = 0;
 }
 
 static double allowed(const struct takt_governor_setup *setup)
@@ -175,10 +175,12 @@ static bool memory_changed(struct memory_bound *own, const struct takt_governor_
 
 	if (!(seen->has & TAKT_OBSERVED_DRAM))
 		return false;
-	off = (int64_t)seen->dram_active_permille - own->dram_permille;
-	if (own->since == 1)
+	if (!own->dram_known) {
+		own->dram_known = 1;
 		own->dram_permille = seen->dram_active_permille;
-	return own->since > 1 && (off > CHANGE_PERMILLE || off < -CHANGE_PERMILLE);
+	}
+	off = (int64_t)seen->dram_active_permille - own->dram_permille;
+	return off > CHANGE_PERMILLE || off < -CHANGE_PERMILLE;
 }
 
 static void measure(struct memory_bound *own, const struct takt_governor_observation *seen)
@@ -268,7 +270,7 @@ const struct takt_governor takt_governor_memory_bound = {
 	.summary = "lower clocks for jobs that wait for memory, at no slowdown; no others",
 	.params = "slack_permille least most again",
 	.state_bytes = sizeof(struct memory_bound),
-	.state_version = 1,
+	.state_version = 2,
 	.init = init,
 	.step = step,
 };

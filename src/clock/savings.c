@@ -11,6 +11,13 @@ enum {
 /* Thermal and hardware slowdowns: such an epoch is no measure of the highest setting. */
 static const uint64_t HARD_THROTTLES = 0x8 | 0x20 | 0x40 | 0x80;
 
+uint32_t takt_signal_error_permille(enum takt_governor_signal signal)
+{
+	return signal == TAKT_SIGNAL_COUNTERS	   ? TAKT_COUNTERS_ERROR_PERMILLE
+	       : signal == TAKT_SIGNAL_UTILISATION ? TAKT_UTILISATION_ERROR_PERMILLE
+						   : 0;
+}
+
 static bool is_highest(const struct takt_governor_board *board,
 		       const struct takt_governor_observation *seen)
 {
@@ -60,6 +67,12 @@ static double spread(uint32_t n, double sum, double squares)
 	return variance > 0 ? sqrt(variance) / mean : 0;
 }
 
+/* Errors that have nothing to do with each other. */
+static double both(double a, double b)
+{
+	return sqrt(a * a + b * b);
+}
+
 static uint32_t permille(double value)
 {
 	return value < 4e6 ? (uint32_t)(1000 * value + 0.5) : UINT32_MAX;
@@ -74,12 +87,13 @@ static int32_t rounded(double value)
 bool takt_savings_result(const struct takt_savings *savings, struct takt_saved *ret)
 {
 	const struct takt_savings_part *high = &savings->highest, *low = &savings->below;
-	double mean_of, work, seconds, slowdown;
+	double mean_of, work, seconds, slowdown, of_signal;
 
 	if (high->epochs < MIN_EPOCHS || low->epochs == 0)
 		return false;
 	work = high->work + low->work;
 	seconds = high->seconds + low->seconds;
+	of_signal = takt_signal_error_permille(savings->signal) / 1000.0;
 	mean_of = sqrt(1.0 / high->epochs + 1.0 / low->epochs);
 	slowdown = seconds * (high->work / high->seconds) / work - 1;
 	*ret = (struct takt_saved){
@@ -88,11 +102,11 @@ bool takt_savings_result(const struct takt_savings *savings, struct takt_saved *
 		.highest_epochs = high->epochs,
 		.energy_mj = (uint64_t)(1000 * (high->joules + low->joules) + 0.5),
 		.highest_mj = (uint64_t)(1000 * work * (high->joules / high->work) + 0.5),
-		.highest_error_permille =
-			permille(mean_of * spread(high->epochs, high->cost, high->cost_squares)),
+		.highest_error_permille = permille(both(
+			of_signal, mean_of * spread(high->epochs, high->cost, high->cost_squares))),
 		.slowdown_permille = rounded(1000 * slowdown),
-		.slowdown_error_permille =
-			permille(mean_of * spread(high->epochs, high->rate, high->rate_squares)),
+		.slowdown_error_permille = permille(both(
+			of_signal, mean_of * spread(high->epochs, high->rate, high->rate_squares))),
 	};
 	return true;
 }

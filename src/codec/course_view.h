@@ -53,7 +53,8 @@ struct takt_course_view {
 	bool simulated;
 	uint32_t attempt;
 	char governor[32]; /* "" = nobody governs, or nothing is kept of it any more */
-	char signal[16];   /* whose word `work_milli_s` is: "job", "utilisation"; "" = there is none
+	char signal[16];   /* whose word `work_milli_s` is: "job", "counters", "utilisation"; "" =
+			    * none
 			    */
 	uint32_t said_count, decision_count, nccl_count;
 	struct takt_course_said_view said[TAKT_COURSE_VIEW_MAX_SAID]; /* oldest first */

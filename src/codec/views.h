@@ -177,20 +177,23 @@ struct takt_report_view {
 	char throttle_text[96];
 	char governor[32]; /* that chose its clocks; "" = none did */
 	/* SAVED: by it, over the epochs that tell. highest: modelled, the same work at the highest
-	 * clock, with its standard error. */
+	 * clock, with its standard error; that of the signal is in it. */
 	uint64_t governed_mj, highest_mj;
 	uint32_t highest_error_permille, slowdown_error_permille;
 	int32_t slowdown_permille;
-	char work_signal[16]; /* what that rests on: "job", "utilisation" */
+	char work_signal[16]; /* what that rests on: "job", "counters", "utilisation" */
 };
 
 /* A running job's governor; state "" = it has none. */
 struct takt_governed_view {
-	char state[12];			/* "asking", "holds", "advises", "rests", "over" */
-	char note[200];			/* why its wish is not in force */
-	char reason[24];		/* stable name of why it wishes so */
-	char text[240];			/* the same in a sentence with figures */
-	char signal[16];		/* how it knows the job's speed; "" = it does not */
+	char state[12];	 /* "asking", "holds", "advises", "rests", "over" */
+	char note[200];	 /* why its wish is not in force */
+	char reason[24]; /* stable name of why it wishes so */
+	char text[240];	 /* the same in a sentence with figures */
+	/* How it knows the job's speed: "job", "counters", "utilisation"; "" = it does not. Its
+	 * error of its own, as far as known: clock/savings.h; 0 = none. */
+	char signal[16];
+	uint32_t signal_error_permille;
 	uint32_t max_slowdown_permille; /* that it keeps to, a default too; 0 = none */
 	uint32_t min_mhz, max_mhz;	/* wished for; 0 = the default */
 	uint32_t epochs;

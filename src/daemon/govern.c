@@ -367,7 +367,8 @@ void takt_govern_over(struct takt_govern *govern, const struct takt_queue_job *j
 	if (!one)
 		return;
 	copy_saved(one, ret_report);
-	if (ret_report->has & TAKT_REPORT_SAVED) {
+	if ((ret_report->has & TAKT_REPORT_SAVED) &&
+	    ret_report->work_signal > TAKT_SIGNAL_UTILISATION) { /* that is no more than a guess */
 		govern->governed_mj += ret_report->governed_mj;
 		govern->highest_mj += ret_report->highest_mj;
 	}
@@ -387,7 +388,7 @@ static void feed_progress(const struct takt_daemon *daemon, struct takt_governed
 	takt_epoch_progress(&one->epoch, &said);
 	if (!one->unit && unit_of(&said)) {
 		one->unit = unit_of(&said);
-		one->unit_new = true;
+		one->better_signal = true;
 	}
 }
 
@@ -400,6 +401,7 @@ static void feed(struct takt_govern *govern, struct takt_governed *one,
 		if (takt_telemetry_latest(govern->daemon->telemetry, one->gpu[i], now, &reading) ==
 		    0)
 			takt_epoch_sample(&one->epoch, i, reading);
+	takt_govern_look_for_counters(one, now.ns);
 	feed_progress(govern->daemon, one, job, now.ns);
 }
 
@@ -408,8 +410,7 @@ static bool epoch_is_over(const struct takt_governed *one, uint64_t now_ns)
 	uint64_t passed_ns = now_ns - one->epoch.begun_ns;
 
 	return passed_ns >= one->epoch_ns &&
-	       (!one->unit || passed_ns >= LONGEST_EPOCH * one->epoch_ns ||
-		takt_epoch_has_rate(&one->epoch, one->unit, now_ns));
+	       (passed_ns >= LONGEST_EPOCH * one->epoch_ns || takt_govern_knows_speed(one, now_ns));
 }
 
 static void add_remaining(const struct takt_govern *govern, const struct takt_queue_job *job,
@@ -424,18 +425,13 @@ static void add_remaining(const struct takt_govern *govern, const struct takt_qu
 	ret->remaining_ns = expected > (uint64_t)run_ns ? expected - (uint64_t)run_ns : 0;
 }
 
-/* Of a board that others use too, what it is busy with is not this job's work. */
-static uint32_t highest_mhz(const struct takt_governed *one)
-{
-	return one->shared ? 0 : takt_governor_max_mhz(&one->setup);
-}
-
 static void end_epoch(struct takt_govern *govern, struct takt_governed *one,
 		      const struct takt_queue_job *job, uint64_t now_ns)
 {
+	struct takt_epoch_basis basis = takt_govern_basis(one);
 	struct takt_governor_observation seen;
 
-	takt_epoch_observe(&one->epoch, one->unit, highest_mhz(one), now_ns, &seen);
+	takt_epoch_observe(&one->epoch, &basis, now_ns, &seen);
 	seen.cap = one->wish.cap;
 	seen.gap_ns = one->epoch.begun_ns - one->ended_ns;
 	add_remaining(govern, job, &seen);
@@ -444,12 +440,12 @@ static void end_epoch(struct takt_govern *govern, struct takt_governed *one,
 	step(govern, one, job, &seen);
 }
 
-/* The job has begun to say how far it is: what was learned from its GPUs' utilisation is in other
- * units. */
+/* The job, or the counters of its GPUs, have begun to say how far it is: what was learned before
+ * that is in other units. */
 static void begin_anew(struct takt_govern *govern, struct takt_governed *one,
 		       const struct takt_queue_job *job, uint64_t now_ns)
 {
-	one->unit_new = false;
+	one->better_signal = false;
 	if (one->epochs > 0) {
 		one->wish.cap = (struct takt_governor_cap){.sets = 0};
 		one->phase = TAKT_GOVERNED_ASKING;
@@ -536,7 +532,7 @@ static void tend(struct takt_govern *govern, struct takt_governed *one,
 	if (one->phase != TAKT_GOVERNED_MEASURING)
 		return;
 	feed(govern, one, job, now);
-	if (one->unit_new)
+	if (one->better_signal)
 		begin_anew(govern, one, job, now.ns);
 	else if (epoch_is_over(one, now.ns))
 		end_epoch(govern, one, job, now.ns);

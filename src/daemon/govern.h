@@ -60,7 +60,7 @@ void takt_govern_fill(const struct takt_govern *govern, const struct takt_queue_
 		      struct takt_job_view *ret);
 /* Of a report: who governed and what that saved. */
 void takt_govern_fill_saved(const struct takt_job_report *report, struct takt_report_view *ret);
-/* "job", "utilisation", ..., "" for none. */
+/* "job", "counters", "utilisation", "" for none. */
 const char *takt_govern_signal_name(uint32_t signal);
 /* Who governs a running job and why it wishes as it does, for a GPU's view; "" = nobody. */
 void takt_govern_note(const struct takt_govern *govern, uint64_t job_id, char *ret, size_t size);

@@ -7,17 +7,19 @@
 
 #include "base/timetypes.h"
 
+static const double LEAST_ACTIVE = 0.01; /* of the time, all parts together */
+
 void takt_epoch_begin(struct takt_epoch *epoch, uint32_t gpu_count, uint64_t now_ns)
 {
-	uint64_t seen[TAKT_DEVICE_MAX_GPUS];
-
-	for (uint32_t i = 0; i < TAKT_DEVICE_MAX_GPUS; i++)
-		seen[i] = epoch->gpu[i].seq;
-	memset(epoch, 0, sizeof(*epoch));
 	epoch->begun_ns = now_ns;
 	epoch->gpu_count = gpu_count;
-	for (uint32_t i = 0; i < TAKT_DEVICE_MAX_GPUS; i++)
-		epoch->gpu[i].seq = seen[i];
+	for (uint32_t i = 0; i < TAKT_DEVICE_MAX_GPUS; i++) {
+		struct takt_epoch_gpu *gpu = &epoch->gpu[i];
+
+		takt_counters_begin(&gpu->counters);
+		*gpu = (struct takt_epoch_gpu){.seq = gpu->seq, .counters = gpu->counters};
+	}
+	memset(epoch->rank, 0, sizeof(epoch->rank));
 }
 
 void takt_epoch_sample(struct takt_epoch *epoch, uint32_t which,
@@ -25,8 +27,10 @@ void takt_epoch_sample(struct takt_epoch *epoch, uint32_t which,
 {
 	struct takt_epoch_gpu *gpu = &epoch->gpu[which];
 
-	if (reading->seq == gpu->seq || reading->stale || reading->lost ||
-	    reading->at.ns < epoch->begun_ns)
+	if (reading->seq == gpu->seq || reading->stale || reading->lost)
+		return;
+	takt_counters_add(&gpu->counters, reading, epoch->begun_ns);
+	if (reading->at.ns < epoch->begun_ns)
 		return;
 	gpu->seq = reading->seq;
 	if (gpu->samples == 0) {
@@ -257,20 +261,112 @@ static void observe_boards(const struct takt_epoch *epoch, uint32_t has, const s
 	}
 }
 
+bool takt_epoch_has_counters(const struct takt_epoch *epoch)
+{
+	for (uint32_t i = 0; i < epoch->gpu_count; i++)
+		if (!takt_counters_are_there(&epoch->gpu[i].counters))
+			return false;
+	return epoch->gpu_count > 0;
+}
+
+uint32_t takt_epoch_parts(const struct takt_epoch *epoch, uint64_t now_ns)
+{
+	uint32_t parts = epoch->gpu_count ? UINT32_MAX : 0;
+
+	for (uint32_t i = 0; i < epoch->gpu_count; i++)
+		parts &= takt_counters_parts(&epoch->gpu[i].counters, now_ns - epoch->begun_ns);
+	return parts;
+}
+
+bool takt_epoch_parts_work(const struct takt_epoch *epoch, uint32_t parts)
+{
+	double sum = 0;
+
+	for (uint32_t i = 0; i < epoch->gpu_count; i++)
+		sum += takt_counters_sum(&epoch->gpu[i].counters, parts) / epoch->gpu_count;
+	return sum >= LEAST_ACTIVE;
+}
+
+/* Mean over GPUs; false: one of them does not tell. */
+static bool mean_active(const struct takt_epoch *epoch, enum takt_active part, uint32_t *ret)
+{
+	double ppm = 0;
+
+	for (uint32_t i = 0; i < epoch->gpu_count; i++) {
+		const struct takt_counters *counters = &epoch->gpu[i].counters;
+
+		if (!(counters->parts & 1u << part))
+			return false;
+		ppm += takt_counters_ppm(counters, part) / epoch->gpu_count;
+	}
+	*ret = (uint32_t)(ppm / 1000 + 0.5);
+	return epoch->gpu_count > 0;
+}
+
+static void observe_activity(const struct takt_epoch *epoch, struct takt_governor_observation *ret)
+{
+	if (mean_active(epoch, TAKT_ACTIVE_DRAM, &ret->dram_active_permille))
+		ret->has |= TAKT_OBSERVED_DRAM;
+	if (mean_active(epoch, TAKT_ACTIVE_SM, &ret->sm_active_permille))
+		ret->has |= TAKT_OBSERVED_SM;
+	if (mean_active(epoch, TAKT_ACTIVE_TENSOR, &ret->tensor_active_permille))
+		ret->has |= TAKT_OBSERVED_TENSOR;
+}
+
+/* What the driver calls idle does no work, whatever else stirs there. */
+static bool is_busy(uint32_t has, const struct means *means, const struct takt_epoch_basis *basis)
+{
+	return (has & TAKT_HAS_SM_CLOCK) && basis->highest_mhz > 0 &&
+	       (!(has & TAKT_HAS_GPU_UTIL) || means->gpu_util_pct > 0);
+}
+
+static void observe_counters(const struct takt_epoch *epoch, const struct takt_epoch_basis *basis,
+			     uint64_t now_ns, struct takt_governor_observation *ret)
+{
+	double rate = 0;
+
+	if (basis->parts == 0 || (takt_epoch_parts(epoch, now_ns) & basis->parts) != basis->parts)
+		return;
+	for (uint32_t i = 0; i < epoch->gpu_count; i++) {
+		const struct takt_epoch_gpu *gpu = &epoch->gpu[i];
+		double mhz = (double)gpu->sm_mhz / gpu->samples;
+
+		rate += takt_counters_work(&gpu->counters, basis->parts, mhz / basis->highest_mhz) /
+			epoch->gpu_count;
+	}
+	if (!(rate > 0))
+		return;
+	ret->has |= TAKT_OBSERVED_WORK;
+	ret->signal = TAKT_SIGNAL_COUNTERS;
+	ret->work = rate * (double)ret->epoch_ns / TAKT_NS_PER_S;
+}
+
 /* Seconds at the highest clock that would have been as busy. */
-static void observe_utilisation(uint32_t has, const struct means *means, uint32_t highest_mhz,
+static void observe_utilisation(const struct means *means, uint32_t highest_mhz,
 				struct takt_governor_observation *ret)
 {
-	const uint32_t needed = TAKT_HAS_GPU_UTIL | TAKT_HAS_SM_CLOCK;
-
-	if ((has & needed) != needed || highest_mhz == 0 || !(means->busy_mhz_pct > 0))
+	if (!(means->busy_mhz_pct > 0))
 		return;
 	ret->has |= TAKT_OBSERVED_WORK;
 	ret->signal = TAKT_SIGNAL_UTILISATION;
 	ret->work = means->busy_mhz_pct / 100 / highest_mhz * (double)ret->epoch_ns / TAKT_NS_PER_S;
 }
 
-void takt_epoch_observe(const struct takt_epoch *epoch, uint32_t unit, uint32_t highest_mhz,
+static void observe_work(const struct takt_epoch *epoch, const struct takt_epoch_basis *basis,
+			 uint32_t has, const struct means *means,
+			 struct takt_governor_observation *ret)
+{
+	if (basis->signal == TAKT_SIGNAL_JOB)
+		observe_job(epoch, basis->unit, ret->now_ns, ret);
+	else if (!is_busy(has, means, basis))
+		return;
+	else if (basis->signal == TAKT_SIGNAL_COUNTERS)
+		observe_counters(epoch, basis, ret->now_ns, ret);
+	else if (basis->signal == TAKT_SIGNAL_UTILISATION && (has & TAKT_HAS_GPU_UTIL))
+		observe_utilisation(means, basis->highest_mhz, ret);
+}
+
+void takt_epoch_observe(const struct takt_epoch *epoch, const struct takt_epoch_basis *basis,
 			uint64_t now_ns, struct takt_governor_observation *ret)
 {
 	uint32_t has = told_by_all(epoch);
@@ -283,10 +379,9 @@ void takt_epoch_observe(const struct takt_epoch *epoch, uint32_t unit, uint32_t 
 		observe_power(epoch, has, &means, ret);
 		observe_boards(epoch, has, &means, ret);
 	}
-	if (unit)
-		observe_job(epoch, unit, now_ns, ret);
-	else if (has)
-		observe_utilisation(has, &means, highest_mhz, ret);
+	if (!basis->shared)
+		observe_activity(epoch, ret);
+	observe_work(epoch, basis, has, &means, ret);
 	ret->idle = (has & TAKT_HAS_GPU_UTIL) && !(means.gpu_util_pct > 0) &&
 		    !(ret->has & TAKT_OBSERVED_WORK);
 }

@@ -7,7 +7,8 @@
  * Of several GPUs: means (energy too: what one of them took), the highest temperature, every
  * throttle reason. Work is the job's own counter, at the rate between its first and its last word
  * of the epoch; of several ranks that tell, the slowest one's. Latency is the longest of theirs,
- * load what they answer together. Of a job that never says anything work is the driver's
+ * load what they answer together. Of a job that says nothing work is what the activity counters of
+ * its GPUs make of it (govern_counters.h), where they have such; else it is the driver's
  * utilisation times the clock, which takes for granted that the job slows down as its clock does.
  */
 #ifndef TAKT_DAEMON_GOVERN_EPOCH_H
@@ -17,6 +18,7 @@
 #include <stdint.h>
 
 #include "clock/governor.h"
+#include "daemon/govern_counters.h"
 #include "device/device.h"
 #include "telemetry/progress_ranks.h"
 
@@ -30,6 +32,17 @@ struct takt_epoch_gpu {
 	uint64_t busy_mhz_pct; /* utilisation times clock */
 	uint64_t throttle;
 	int32_t temp_c;
+	struct takt_counters counters;
+};
+
+/* What work is measured by: the same in all epochs that are compared with each other. */
+struct takt_epoch_basis {
+	enum takt_governor_signal signal; /* NONE: nothing tells what this job gets done */
+	uint32_t unit;			  /* JOB: takt_epoch_unit() */
+	uint32_t parts;			  /* COUNTERS: takt_epoch_parts() */
+	uint32_t highest_mhz;		  /* the board's; 0 = not known */
+	/* Others use its GPUs too: what the counters of those say is not of this job. */
+	bool shared;
 };
 
 struct takt_epoch_rank {
@@ -59,9 +72,16 @@ uint32_t takt_epoch_unit(const struct takt_progress_file *said);
 /* Whether each rank that counts in this unit said enough in this epoch to know its rate. */
 bool takt_epoch_has_rate(const struct takt_epoch *epoch, uint32_t unit, uint64_t now_ns);
 
-/* What a governor is told of it; gap, setting and remaining time are the caller's to add. unit 0:
- * by utilisation. highest_mhz: the board's, 0 = not known. */
-void takt_epoch_observe(const struct takt_epoch *epoch, uint32_t unit, uint32_t highest_mhz,
+/* Whether all GPUs tell their activity: if the epoch has none yet it will have. */
+bool takt_epoch_has_counters(const struct takt_epoch *epoch);
+/* Parts that all GPUs told throughout, enough of them for work to be measured by; 0 = none. */
+uint32_t takt_epoch_parts(const struct takt_epoch *epoch, uint64_t now_ns);
+/* Whether these did something that can be measured: of a job of which they see hardly anything
+ * (integers in the caches, say) utilisation says more. */
+bool takt_epoch_parts_work(const struct takt_epoch *epoch, uint32_t parts);
+
+/* What a governor is told of it; gap, setting and remaining time are the caller's to add. */
+void takt_epoch_observe(const struct takt_epoch *epoch, const struct takt_epoch_basis *basis,
 			uint64_t now_ns, struct takt_governor_observation *ret);
 
 #endif

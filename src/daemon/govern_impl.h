@@ -38,7 +38,10 @@ struct takt_governed {
 	uint64_t watched_ns, applied_ns, asked_ns, ended_ns;
 	struct takt_epoch epoch;
 	uint32_t unit; /* of work, see govern_epoch.h; 0 = the job says nothing */
-	bool unit_new; /* it has just begun to */
+	/* Its work is measured by activity counters: these, 0 = not known yet since takt began. */
+	bool counted;
+	uint32_t parts;
+	bool better_signal; /* one of the two has just begun */
 	uint32_t epochs;
 	struct takt_savings savings;
 	int log_fd; /* -1 = none */
@@ -60,6 +63,11 @@ struct takt_governed *takt_governed_new(const struct takt_daemon *daemon,
 					const struct takt_govern_terms *terms,
 					const struct takt_queue_job *job);
 void takt_governed_free(struct takt_governed *one); /* NULL is fine */
+/* govern_signal.c: whose word its speed is. Activity counters are taken up where they tell. */
+void takt_govern_look_for_counters(struct takt_governed *one, uint64_t now_ns);
+struct takt_epoch_basis takt_govern_basis(const struct takt_governed *one);
+/* Enough was said in this epoch to know its speed. */
+bool takt_govern_knows_speed(const struct takt_governed *one, uint64_t now_ns);
 
 /* What is known so far of what was saved. */
 void takt_govern_peek(const struct takt_govern *govern, uint64_t job_id,

@@ -127,7 +127,7 @@ struct retold {
 	const struct takt_governed *one;
 	struct takt_savings savings;
 	uint32_t epochs;
-	bool by_job;
+	bool by_job, by_counters;
 };
 
 static void retell(void *ctx, const struct takt_epoch_replay *at,
@@ -140,6 +140,7 @@ static void retell(void *ctx, const struct takt_epoch_replay *at,
 	takt_savings_add(&retold->savings, &at->setup, seen);
 	retold->epochs += seen->epoch_ns > 0;
 	retold->by_job |= seen->signal == TAKT_SIGNAL_JOB;
+	retold->by_counters |= seen->signal == TAKT_SIGNAL_COUNTERS;
 }
 
 static void take_over(struct takt_governed *one, const struct takt_epoch_replay *replay,
@@ -149,6 +150,7 @@ static void take_over(struct takt_governed *one, const struct takt_epoch_replay 
 	one->wish = replay->wish;
 	one->savings = retold->savings;
 	one->epochs = retold->epochs;
+	one->counted = retold->by_counters;
 	one->ended_ns = replay->last_ns;
 	one->log_steps = replay->steps;
 }

@@ -44,12 +44,12 @@ static bool is_unjudged(const struct takt_governed *one)
 
 static void fill_one(const struct takt_governed *one, struct takt_governed_view *ret)
 {
+	enum takt_governor_signal signal = takt_govern_basis(one).signal;
+
 	takt_strcpy(ret->state, sizeof(ret->state), phase_names[one->phase]);
 	takt_strcpy(ret->note, sizeof(ret->note), one->note);
-	takt_strcpy(ret->signal, sizeof(ret->signal),
-		    takt_govern_signal_name(one->unit	  ? TAKT_SIGNAL_JOB
-					    : one->shared ? TAKT_SIGNAL_NONE
-							  : TAKT_SIGNAL_UTILISATION));
+	takt_strcpy(ret->signal, sizeof(ret->signal), takt_govern_signal_name(signal));
+	ret->signal_error_permille = takt_signal_error_permille(signal);
 	ret->max_slowdown_permille = one->setup.job.max_slowdown_permille;
 	if (is_unjudged(one) && !ret->note[0])
 		takt_strcpy(ret->note, sizeof(ret->note),
@@ -58,6 +58,14 @@ static void fill_one(const struct takt_governed *one, struct takt_governed_view 
 	fill_wish(one, ret);
 	if (one->applied_ns)
 		ret->first_applied_us = (one->applied_ns - one->watched_ns) / TAKT_NS_PER_US + 1;
+}
+
+/* Reports of before a signal had an error of its own are shown with it, too. */
+static uint32_t with_signal(const struct takt_job_report *report, uint32_t error_permille)
+{
+	uint32_t least = takt_signal_error_permille((enum takt_governor_signal)report->work_signal);
+
+	return error_permille > least ? error_permille : least;
 }
 
 void takt_govern_fill_saved(const struct takt_job_report *report, struct takt_report_view *ret)
@@ -70,9 +78,9 @@ void takt_govern_fill_saved(const struct takt_job_report *report, struct takt_re
 		    takt_govern_signal_name(report->work_signal));
 	ret->governed_mj = report->governed_mj;
 	ret->highest_mj = report->highest_mj;
-	ret->highest_error_permille = report->highest_error_permille;
+	ret->highest_error_permille = with_signal(report, report->highest_error_permille);
 	ret->slowdown_permille = report->slowdown_permille;
-	ret->slowdown_error_permille = report->slowdown_error_permille;
+	ret->slowdown_error_permille = with_signal(report, report->slowdown_error_permille);
 }
 
 void takt_govern_fill(const struct takt_govern *govern, const struct takt_queue_job *job,

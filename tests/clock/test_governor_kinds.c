@@ -140,6 +140,30 @@ static void memory_bound_lowers_a_job_that_waits_for_memory(void **state)
 	assert_true(kit_saved(&kit) > 0.3);
 }
 
+/* Activity comes with some epochs only, where these are shorter than the windows of its counters:
+ * what comes late is not another job. */
+static void memory_bound_stays_down_when_activity_is_told_late(void **state)
+{
+	struct kit kit;
+
+	kit_begin(&kit, "memory-bound");
+	kit.sensitivity = 0;
+	kit.dram_active_permille = 900;
+	kit.hide |= TAKT_OBSERVED_DRAM;
+	kit_restart(&kit);
+	for (uint32_t i = 0; i < 200 && kit.wish.reason != TAKT_REASON_MEMORY_BOUND; i++)
+		kit_epoch(&kit);
+	kit_run(&kit, 5);
+	kit.hide &= ~(uint32_t)TAKT_OBSERVED_DRAM;
+	for (uint32_t i = 0; i < 20; i++) {
+		kit_epoch(&kit);
+		assert_int_equal(kit.wish.reason, TAKT_REASON_MEMORY_BOUND);
+	}
+	kit.dram_active_permille = 500; /* this is */
+	kit_epoch(&kit);
+	assert_int_equal(kit.wish.reason, TAKT_REASON_REFERENCE);
+}
+
 static void memory_bound_leaves_a_job_that_computes_alone(void **state)
 {
 	struct kit kit;
@@ -473,6 +497,7 @@ int main(void)
 		cmocka_unit_test(ladder_comes_back_when_the_job_changes),
 		cmocka_unit_test(ladder_steps_power_limits_where_clocks_cannot_be_set),
 		cmocka_unit_test(memory_bound_lowers_a_job_that_waits_for_memory),
+		cmocka_unit_test(memory_bound_stays_down_when_activity_is_told_late),
 		cmocka_unit_test(memory_bound_leaves_a_job_that_computes_alone),
 		cmocka_unit_test(geepafs_saves_on_memory_bound_work_and_little_else),
 		cmocka_unit_test(geepafs_probes_four_clocks_up_and_down_and_again_later),

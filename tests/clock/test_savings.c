@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "base/compiler.h"
 #include "clock/savings.h"
 
 static const uint32_t clocks[] = {600, 900, 1200};
@@ -107,6 +108,35 @@ static void the_least_sure_signal_counts(void **state)
 	assert_int_equal(saved.signal, TAKT_SIGNAL_UTILISATION);
 }
 
+/* Without any noise, too: what stands in for progress is not progress. */
+static void a_signal_has_an_error_of_its_own(void **state)
+{
+	static const struct {
+		enum takt_governor_signal signal;
+		uint32_t error_permille;
+	} rows[] = {{TAKT_SIGNAL_JOB, 0},
+		    {TAKT_SIGNAL_COUNTERS, TAKT_COUNTERS_ERROR_PERMILLE},
+		    {TAKT_SIGNAL_UTILISATION, TAKT_UTILISATION_ERROR_PERMILLE}};
+
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(rows); i++) {
+		struct takt_savings savings = {.signal = TAKT_SIGNAL_NONE};
+		struct takt_saved saved;
+
+		for (uint32_t k = 0; k < 8; k++) {
+			struct takt_governor_observation seen =
+				epoch(k < 4 ? 1200 : 900, 10, k < 4 ? 300000 : 200000);
+
+			seen.signal = rows[i].signal;
+			add(&savings, seen);
+		}
+		assert_true(takt_savings_result(&savings, &saved));
+		assert_int_equal(saved.highest_error_permille, rows[i].error_permille);
+		assert_int_equal(saved.slowdown_error_permille, rows[i].error_permille);
+	}
+	assert_true(TAKT_COUNTERS_ERROR_PERMILLE > 0);
+	assert_true(TAKT_UTILISATION_ERROR_PERMILLE > TAKT_COUNTERS_ERROR_PERMILLE);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -114,6 +144,7 @@ int main(void)
 		cmocka_unit_test(noise_is_an_error),
 		cmocka_unit_test(what_nothing_tells_is_not_known),
 		cmocka_unit_test(the_least_sure_signal_counts),
+		cmocka_unit_test(a_signal_has_an_error_of_its_own),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

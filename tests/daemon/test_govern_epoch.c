@@ -13,6 +13,7 @@
 #include "daemon/govern_epoch.h"
 
 static const uint64_t begun_ns = 100 * TAKT_NS_PER_S;
+static const uint64_t end_ns = 102 * TAKT_NS_PER_S;
 
 static struct takt_gpu_reading reading(uint64_t seq, uint64_t ms, uint32_t has)
 {
@@ -71,12 +72,21 @@ static void say(struct takt_epoch *epoch, uint64_t ms, uint64_t steps)
 	say_of(epoch, 0, ms, steps);
 }
 
-static struct takt_governor_observation observe(const struct takt_epoch *epoch, uint32_t unit)
+static struct takt_governor_observation observe_by(const struct takt_epoch *epoch,
+						   struct takt_epoch_basis basis)
 {
 	struct takt_governor_observation seen;
 
-	takt_epoch_observe(epoch, unit, 2000, begun_ns + 2 * TAKT_NS_PER_S, &seen);
+	takt_epoch_observe(epoch, &basis, begun_ns + 2 * TAKT_NS_PER_S, &seen);
 	return seen;
+}
+
+static struct takt_governor_observation observe(const struct takt_epoch *epoch, uint32_t unit)
+{
+	return observe_by(epoch, (struct takt_epoch_basis){.signal = unit ? TAKT_SIGNAL_JOB
+									  : TAKT_SIGNAL_UTILISATION,
+							   .unit = unit,
+							   .highest_mhz = 2000});
 }
 
 static void all_that_is_told_comes_out(void **state)
@@ -136,8 +146,159 @@ static void one_without_words_is_judged_by_utilisation(void **state)
 	assert_int_equal(seen.signal, TAKT_SIGNAL_UTILISATION);
 	/* 80 % busy at 1000 and 900 of 2000 MHz for 2 s */
 	assert_true(seen.work > 0.759 && seen.work < 0.761);
-	takt_epoch_observe(&epoch, 0, 0, begun_ns + 2 * TAKT_NS_PER_S, &seen);
+	seen = observe_by(&epoch, (struct takt_epoch_basis){.signal = TAKT_SIGNAL_UTILISATION});
 	assert_false(seen.has & TAKT_OBSERVED_WORK);
+	seen = observe_by(&epoch, (struct takt_epoch_basis){.highest_mhz = 2000, .shared = true});
+	assert_false(seen.has & TAKT_OBSERVED_WORK);
+}
+
+#define PART(name) (1u << TAKT_ACTIVE_##name)
+
+static const uint32_t told = PART(SM) | PART(DRAM) | PART(TENSOR) | PART(FP32);
+
+/* A board at that clock whose slow part is read every 400 ms, from 100 ms before the epoch on, and
+ * tells `parts`: the first window is of before. */
+static void count(struct takt_epoch *epoch, uint32_t gpu, uint32_t parts, uint32_t sm_mhz,
+		  const uint32_t *ppm)
+{
+	for (uint64_t i = 1; i <= 11; i++) {
+		struct takt_gpu_reading one = reading(i, 200 * (i - 1), all);
+
+		one.sm_mhz = sm_mhz;
+		one.slow_at.ns =
+			begun_ns + (i - 1) / 2 * 400 * TAKT_NS_PER_MS - 100 * TAKT_NS_PER_MS;
+		one.vitals.has = parts * TAKT_VITAL_ACTIVE;
+		memcpy(one.vitals.active_ppm, ppm, sizeof(one.vitals.active_ppm));
+		if (i <= 4) /* of before the epoch, in part: nothing of it may be seen */
+			one.vitals.active_ppm[TAKT_ACTIVE_DRAM] = 1000000;
+		takt_epoch_sample(epoch, gpu, &one);
+	}
+}
+
+static void begin(struct takt_epoch *epoch, uint32_t gpus)
+{
+	memset(epoch, 0, sizeof(*epoch));
+	takt_epoch_begin(epoch, gpus, begun_ns);
+}
+
+static struct takt_governor_observation counted(const struct takt_epoch *epoch, uint32_t parts)
+{
+	return observe_by(epoch, (struct takt_epoch_basis){.signal = TAKT_SIGNAL_COUNTERS,
+							   .parts = parts,
+							   .highest_mhz = 2000});
+}
+
+static void counters_say_what_work_was_done(void **state)
+{
+	static const uint32_t ppm[TAKT_ACTIVE_COUNT] = {[TAKT_ACTIVE_SM] = 990000,
+							[TAKT_ACTIVE_DRAM] = 600000,
+							[TAKT_ACTIVE_TENSOR] = 100000,
+							[TAKT_ACTIVE_FP32] = 50000};
+	static struct takt_epoch epoch;
+	struct takt_governor_observation seen;
+	uint32_t parts;
+
+	begin(&epoch, 1);
+	assert_false(takt_epoch_has_counters(&epoch));
+	count(&epoch, 0, told, 1000, ppm);
+	assert_true(takt_epoch_has_counters(&epoch));
+	parts = takt_epoch_parts(&epoch, end_ns);
+	assert_int_equal(parts, told & ~PART(SM)); /* warps that are there do no work yet */
+	assert_true(takt_epoch_parts_work(&epoch, parts));
+	seen = counted(&epoch, parts);
+	assert_int_equal(seen.signal, TAKT_SIGNAL_COUNTERS);
+	/* 0.6 + 8 * 0.15 at half of the highest clock, for 2 s */
+	assert_true(seen.work > 2.399 && seen.work < 2.401);
+	assert_int_equal(seen.dram_active_permille, 600);
+	assert_int_equal(seen.sm_active_permille, 990);
+	assert_int_equal(seen.tensor_active_permille, 100);
+}
+
+/* A job that waits for memory moves as many bytes at a lower clock, in pipes that work longer; one
+ * that computes has its pipes as busy, and they do less. */
+static void counters_tell_memory_from_computing(void **state)
+{
+	static const uint32_t copies[TAKT_ACTIVE_COUNT] = {[TAKT_ACTIVE_SM] = 1000000,
+							   [TAKT_ACTIVE_DRAM] = 900000,
+							   [TAKT_ACTIVE_FP32] = 20000};
+	static const uint32_t copies_low[TAKT_ACTIVE_COUNT] = {[TAKT_ACTIVE_SM] = 1000000,
+							       [TAKT_ACTIVE_DRAM] = 900000,
+							       [TAKT_ACTIVE_FP32] = 40000};
+	static const uint32_t sums[TAKT_ACTIVE_COUNT] = {
+		[TAKT_ACTIVE_SM] = 1000000, [TAKT_ACTIVE_TENSOR] = 900000};
+	static const struct {
+		const uint32_t *high, *low;
+		double slower;
+	} rows[] = {{copies, copies_low, 1}, {sums, sums, 2}};
+	static struct takt_epoch epoch;
+
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(rows); i++) {
+		double high, low;
+
+		begin(&epoch, 1);
+		count(&epoch, 0, told, 2000, rows[i].high);
+		high = counted(&epoch, told & ~PART(SM)).work;
+		begin(&epoch, 1);
+		count(&epoch, 0, told, 1000, rows[i].low);
+		low = counted(&epoch, told & ~PART(SM)).work;
+		assert_true(high / low > 0.999 * rows[i].slower);
+		assert_true(high / low < 1.001 * rows[i].slower);
+	}
+}
+
+static void what_counters_do_not_tell_is_left_out(void **state)
+{
+	static const uint32_t ppm[TAKT_ACTIVE_COUNT] = {[TAKT_ACTIVE_DRAM] = 600000};
+	static const uint32_t still[TAKT_ACTIVE_COUNT] = {
+		[TAKT_ACTIVE_SM] = 990000, [TAKT_ACTIVE_DRAM] = 4000};
+	static struct takt_epoch epoch;
+	struct takt_governor_observation seen;
+
+	/* The second GPU has none: nothing of both. */
+	begin(&epoch, 2);
+	count(&epoch, 0, told, 1000, ppm);
+	count(&epoch, 1, 0, 1000, ppm);
+	assert_false(takt_epoch_has_counters(&epoch));
+	assert_int_equal(takt_epoch_parts(&epoch, end_ns), 0);
+	seen = counted(&epoch, told & ~PART(SM));
+	assert_false(seen.has & (TAKT_OBSERVED_WORK | TAKT_OBSERVED_DRAM | TAKT_OBSERVED_SM));
+	/* One part of the sum is gone: another sum would be another unit. */
+	begin(&epoch, 1);
+	count(&epoch, 0, told & ~PART(FP32), 1000, ppm);
+	seen = counted(&epoch, told & ~PART(SM));
+	assert_false(seen.has & TAKT_OBSERVED_WORK);
+	assert_true(seen.has & TAKT_OBSERVED_DRAM);
+	/* Memory alone says too little. */
+	begin(&epoch, 1);
+	count(&epoch, 0, PART(DRAM), 1000, ppm);
+	assert_int_equal(takt_epoch_parts(&epoch, end_ns), 0);
+	/* Windows over less than half of the epoch are none of it. */
+	begin(&epoch, 1);
+	count(&epoch, 0, told, 1000, ppm);
+	assert_true(takt_epoch_parts(&epoch, end_ns) != 0);
+	assert_int_equal(takt_epoch_parts(&epoch, end_ns + 2 * TAKT_NS_PER_S), 0);
+	/* Warps that wait: hardly anything that could be measured. */
+	begin(&epoch, 1);
+	count(&epoch, 0, told, 1000, still);
+	assert_false(takt_epoch_parts_work(&epoch, takt_epoch_parts(&epoch, end_ns)));
+	/* On a GPU of which others use a part they are not the job's. */
+	begin(&epoch, 1);
+	count(&epoch, 0, told, 1000, ppm);
+	seen = observe_by(&epoch, (struct takt_epoch_basis){.highest_mhz = 2000, .shared = true});
+	assert_false(seen.has & (TAKT_OBSERVED_WORK | TAKT_OBSERVED_DRAM));
+}
+
+static void windows_of_before_stay_before(void **state)
+{
+	static const uint32_t ppm[TAKT_ACTIVE_COUNT] = {[TAKT_ACTIVE_DRAM] = 600000};
+	static struct takt_epoch epoch;
+
+	begin(&epoch, 1);
+	count(&epoch, 0, told, 1000, ppm);
+	/* The next epoch knows that there are counters, and has none of its own yet. */
+	takt_epoch_begin(&epoch, 1, begun_ns + 3 * TAKT_NS_PER_S);
+	assert_true(takt_epoch_has_counters(&epoch));
+	assert_int_equal(takt_epoch_parts(&epoch, begun_ns + 4 * TAKT_NS_PER_S), 0);
 }
 
 static void words_of_before_and_of_another_run_do_not_count(void **state)
@@ -165,7 +326,6 @@ static void the_slowest_rank_rules(void **state)
 {
 	static struct takt_epoch epoch;
 	struct takt_governor_observation seen;
-	uint64_t end_ns = begun_ns + 2 * TAKT_NS_PER_S;
 
 	fill(&epoch, all);
 	say_of(&epoch, 0, 100, 50);
@@ -237,6 +397,18 @@ static void one_that_does_nothing_is_idle(void **state)
 	assert_true(observe(&epoch, 0).idle);
 }
 
+static void counters_of_an_idle_board_are_no_work(void **state)
+{
+	static const uint32_t ppm[TAKT_ACTIVE_COUNT] = {[TAKT_ACTIVE_DRAM] = 2000};
+	static struct takt_epoch epoch;
+
+	begin(&epoch, 1);
+	count(&epoch, 0, told, 1000, ppm);
+	assert_false(counted(&epoch, told & ~PART(SM)).idle);
+	epoch.gpu[0].gpu_util_pct = 0;
+	assert_true(counted(&epoch, told & ~PART(SM)).idle);
+}
+
 static void steps_go_before_tokens(void **state)
 {
 	struct takt_progress_file said = {.has = TAKT_PROGRESS_TOKENS | TAKT_PROGRESS_QUERIES};
@@ -254,11 +426,16 @@ int main(void)
 		cmocka_unit_test(all_that_is_told_comes_out),
 		cmocka_unit_test(what_one_gpu_does_not_tell_is_left_out),
 		cmocka_unit_test(one_without_words_is_judged_by_utilisation),
+		cmocka_unit_test(counters_say_what_work_was_done),
+		cmocka_unit_test(counters_tell_memory_from_computing),
+		cmocka_unit_test(what_counters_do_not_tell_is_left_out),
+		cmocka_unit_test(windows_of_before_stay_before),
 		cmocka_unit_test(words_of_before_and_of_another_run_do_not_count),
 		cmocka_unit_test(the_slowest_rank_rules),
 		cmocka_unit_test(ranks_of_a_service_answer_together),
 		cmocka_unit_test(old_samples_do_not_count),
 		cmocka_unit_test(one_that_does_nothing_is_idle),
+		cmocka_unit_test(counters_of_an_idle_board_are_no_work),
 		cmocka_unit_test(steps_go_before_tokens),
 	};
 

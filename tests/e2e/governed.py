@@ -216,16 +216,68 @@ def without_a_promise_no_clock_is_touched():
         assert [board["setter_calls"] for board in m.boards()] == calls, m.boards()
 
 
-def one_that_says_nothing_is_judged_by_utilisation():
-    with kit.machine(gpus=1) as m:
+@contextlib.contextmanager
+def silent(profile, board="hgx-h100", **more):
+    """A machine with a governed job that says nothing of how far it is."""
+    with kit.machine(board, gpus=1) as m:
         m.more_flags = ("--clock-epoch", "500ms")
         m.start()
         client = m.client()
-        job = client.submit(m.load_argv("--profile", "gemm", "--quiet"), gpus=1, max_slowdown_permille=100)["id"]
-        kit.until(lambda: view(client, job).get("epochs", 0) >= 12, SETTLED_S, lambda: view(client, job))
-        assert view(client, job)["signal"] == "utilisation", view(client, job)
-        client.cancel(job)
-        client.wait(job)
+        yield m, client, client.submit(m.load_argv("--profile", profile, "--quiet"), gpus=1, **more)["id"]
+
+
+def went_on(client, job, before):
+    """True when some more epochs are over; it has not begun anew meanwhile."""
+    seen = view(client, job)
+    assert not seen.get("state") or seen.get("epochs", 0) >= before, (before, seen)
+    return seen.get("epochs", 0) > before + 2
+
+
+def what_was_saved(client, job, signal):
+    """The report of the job, ended, once it says so."""
+    kit.until(lambda: view(client, job).get("epochs", 0) >= 12 and client.job(job)["report"].get("highest_mj"), SETTLED_S,
+              lambda: client.job(job))
+    assert view(client, job)["signal"] == signal, view(client, job)
+    client.cancel(job)
+    report = client.wait(job)["report"]
+    assert report["work_signal"] == signal, report
+    return report
+
+
+def one_that_says_nothing_is_judged_by_counters():
+    """Simulated: copies wait for memory, and are not said to be slower at a lower clock."""
+    with silent("stream", max_slowdown_permille=50) as (m, client, job):
+        kit.until(lambda: settled(client, job) and m.locked(), SETTLED_S, lambda: view(client, job))
+        ((_, high),) = m.locked().values()
+        assert high < 0.9 * TOP_MHZ, (high, view(client, job))
+        text = m.takt("show", str(job)).stdout
+        assert "by activity counters, which stand in for progress (+-3.0 %)" in text, text
+        before = view(client, job)["epochs"]
+        m.kill()
+        m.start()
+        client = m.client()
+        kit.until(lambda: went_on(client, job, before), SETTLED_S, lambda: view(client, job))
+        report = what_was_saved(client, job, "counters")
+        kit.note(f"simulated: takt says {report}")
+        assert report["governed_mj"] < 0.95 * report["highest_mj"], report
+        assert abs(report["slowdown_permille"]) < 30 <= report["slowdown_error_permille"], report
+        assert report["highest_error_permille"] >= 30, report
+        assert course(client, job)["signal"] == "counters", course(client, job)
+        text = m.takt("report").stdout
+        assert "saved: 1 of 1 by activity counters" in text and " +-" in text, text
+
+
+def one_without_counters_is_judged_by_utilisation():
+    """These boards have no GPM. What it saves is a guess, and never said without its error."""
+    with silent("gemm", "dgx-a100", max_slowdown_permille=100) as (m, client, job):
+        report = what_was_saved(client, job, "utilisation")
+        assert report["highest_error_permille"] >= 221 <= report["slowdown_error_permille"], report
+        assert float(re.search(r"% \+-(\d+\.\d)%", m.takt("jobs").stdout)[1]) >= 22.1, m.takt("jobs")
+        text = m.takt("show", str(job)).stdout
+        assert "by utilisation, which is a guess" in text, text
+        total = json.loads(m.takt("report", "--json").stdout)["total"]
+        assert (total["saved_jobs"], total["guessed_jobs"]) == (0, 1) and "saved_kwh" not in total, total
+        assert "saved: 1 of 1 left out: only utilisation tells" in m.takt("report").stdout, m.takt("report")
 
 
 def what_cannot_be_is_refused():
@@ -525,7 +577,8 @@ def a_governor_of_a_file_that_others_may_write_is_not_loaded():
 if __name__ == "__main__":
     sys.exit(kit.main([it_takes_less_energy_and_keeps_its_promise, all_gpus_of_a_job_stand_at_one_setting,
                        the_clocks_go_back_when_takt_dies, without_a_promise_no_clock_is_touched,
-                       one_that_says_nothing_is_judged_by_utilisation, what_cannot_be_is_refused,
+                       one_that_says_nothing_is_judged_by_counters, one_without_counters_is_judged_by_utilisation,
+                       what_cannot_be_is_refused,
                        a_job_that_is_too_short_stays_at_the_highest_clock,
                        tenants_and_the_daemon_have_defaults, without_permission_it_says_what_it_would_set,
                        one_that_is_frozen_lets_its_clocks_go, on_a_shared_gpu_only_its_own_words_count,

@@ -128,5 +128,10 @@ export function Decisions({ course }: { course: Course }) {
   );
 }
 
-export const whose = (course: Course) =>
-  course.signal === "job" ? "by the job's own count" : "by utilisation and clock, which takes for granted that it slows down as its clock does";
+const WORDS: Record<string, string> = {
+  job: "by the job's own count",
+  counters: "by activity counters of its GPUs, which stand in for progress",
+  utilisation: "by utilisation and clock, which takes for granted that it slows down as its clock does",
+};
+
+export const whose = (course: Course) => WORDS[course.signal ?? ""] ?? "";

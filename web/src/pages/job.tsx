@@ -106,7 +106,7 @@ function Report({ job, now }: { job: Job; now: number }) {
         note={
           saved === undefined
             ? (job.governed?.note ?? undefined)
-            : `${short((100 * saved) / report.highest_mj!)} % ± ${short((report.highest_error_permille ?? 0) / 10)}, modelled; ${short((report.slowdown_permille ?? 0) / 10)} % slower`
+            : `${short((100 * saved) / report.highest_mj!)} % ± ${short((report.highest_error_permille ?? 0) / 10)}, modelled${report.work_signal === "counters" ? " by activity counters" : report.work_signal === "utilisation" ? " by utilisation, a guess" : ""}; ${short((report.slowdown_permille ?? 0) / 10)} % slower`
         }
       />
       <Figure

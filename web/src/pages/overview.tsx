@@ -59,10 +59,10 @@ export function Overview() {
   const busy = status.gpus.filter((gpu) => ["running", "assigned", "outside"].includes(gpu.state)).length;
   const utils = status.gpus.flatMap((gpu) => gpu.gpu_util_pct ?? []);
   const ill = status.gpus.filter((gpu) => gpu.health && gpu.health !== "healthy");
-  const saved = (jobs?.jobs ?? []).reduce(
-    (sum, { report }) => sum + (report?.highest_mj && report.governed_mj ? report.highest_mj - report.governed_mj : 0),
-    0,
-  );
+  // What rests on utilisation alone is a guess, and in no sum.
+  const known = (jobs?.jobs ?? []).flatMap(({ report }) => (report?.work_signal !== "utilisation" && report?.highest_mj && report.governed_mj ? [report] : []));
+  const saved = known.reduce((sum, report) => sum + report.highest_mj! - report.governed_mj!, 0);
+  const saved_error = known.reduce((sum, report) => sum + (report.highest_mj! * (report.highest_error_permille ?? 0)) / 1000, 0);
   const used_mj = hour?.length ? energy_mj(hour) : undefined;
   return (
     <>
@@ -74,7 +74,7 @@ export function Overview() {
         <Figure
           label="Energy, last hour"
           value={energy(used_mj)}
-          note={saved > 0 ? `running jobs saved ${energy(saved)}, as modelled` : undefined}
+          note={saved > 0 ? `running jobs saved ${energy(saved)} ± ${energy(saved_error)}, as modelled` : undefined}
         />
         <Figure
           label="Utilisation"
