@@ -33,6 +33,7 @@ typedef int cuCtxSynchronize_fn(void);
 typedef int cuMemGetInfo_v2_fn(size_t *free_bytes, size_t *total_bytes);
 typedef int cuMemAlloc_v2_fn(uint64_t *address, size_t bytes);
 typedef int cuMemcpyHtoD_v2_fn(uint64_t to, const void *from, size_t bytes);
+typedef int cuMemcpyDtoH_v2_fn(void *to, uint64_t from, size_t bytes);
 typedef int cuMemcpyDtoDAsync_v2_fn(uint64_t to, uint64_t from, size_t bytes,
 				    struct cuda_stream *stream);
 typedef int cuGetErrorName_fn(int code, const char **name);

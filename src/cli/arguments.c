@@ -263,6 +263,24 @@ int takt_cli_mhz(const char *text, const char *where, uint32_t *ret, struct takt
 			    "%s must be a clock such as 1410 or 1410MHz, not '%.40s'", where, text);
 }
 
+int takt_cli_watts(const char *text, const char *where, uint32_t *ret_mw, struct takt_err *err)
+{
+	size_t len = strcspn(text, "W");
+	unsigned long long watts;
+	char digits[16];
+
+	if (len < sizeof(digits) && (text[len] == '\0' || strcmp(text + len, "W") == 0)) {
+		memcpy(digits, text, len);
+		digits[len] = '\0';
+		if (takt_parse_u64(digits, 1, 10000, &watts) == 0) {
+			*ret_mw = (uint32_t)watts * 1000;
+			return 0;
+		}
+	}
+	return takt_err_set(err, -TAKT_E_USAGE,
+			    "%s must be a power such as 300 or 300W, not '%.40s'", where, text);
+}
+
 int takt_cli_job_id(const char *text, uint64_t *ret, struct takt_err *err)
 {
 	unsigned long long id;

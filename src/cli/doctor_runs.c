@@ -27,11 +27,11 @@ static uint64_t thing_of(const struct takt_job_view *job, struct takt_map *thing
 	TAKT_CLEANUP(strp) struct takt_str key = TAKT_STR(KEY_BYTES);
 	union takt_map_value *known;
 
-	takt_str_addf(&key, "%u %u %u %u %u %" PRIu64 " %u %u %u %s\n%s\n%s\n%s\n%s\n%s", job->uid,
-		      job->gpus, job->array_id ? job->array_index + 1 : 0, job->ranks,
+	takt_str_addf(&key, "%u %u %u %u %u %" PRIu64 " %u %u %u %u %s\n%s\n%s\n%s\n%s\n%s",
+		      job->uid, job->gpus, job->array_id ? job->array_index + 1 : 0, job->ranks,
 		      job->cpu_milli, job->mem_mib, job->max_slowdown_permille, job->clock_min_mhz,
-		      job->clock_max_mhz, job->clock_policy, job->name, job->command, job->cwd,
-		      job->params, job->container);
+		      job->clock_max_mhz, job->power_limit_mw, job->clock_policy, job->name,
+		      job->command, job->cwd, job->params, job->container);
 	known = takt_map_str_get(things, takt_str_text(&key));
 	if (known)
 		return known->u64;

@@ -183,23 +183,25 @@ static int read_profile(const struct takt_cli *cli, struct takt_jobspec *spec, s
 	if (!name)
 		name = slash ? slash + 1 : cli->operand_count ? cli->operands[0] : "";
 	rc = takt_profiles_find(takt_sys_real(), name, &profile, err);
-	if (rc == 0 && profile.power_limit_mw)
-		rc = takt_err_set(err, -TAKT_E_UNSUPPORTED,
-				  "the profile of '%.64s' has a power limit, which a job cannot "
-				  "ask for; tune it without --power-limits",
-				  name);
-	if (rc == 0) {
-		spec->clock_ask = TAKT_CLOCK_ASK_CEILING;
-		spec->clock_mhz = profile.sm_mhz;
-	}
-	return rc;
+	if (rc < 0)
+		return rc;
+	spec->clock_ask = TAKT_CLOCK_ASK_CEILING;
+	spec->clock_mhz = profile.sm_mhz;
+	if (!spec->power_limit_mw) /* one that was typed goes first */
+		spec->power_limit_mw = profile.power_limit_mw;
+	return 0;
 }
 
 static int read_clock(const struct takt_cli *cli, struct takt_jobspec *spec, struct takt_err *err)
 {
 	const char *ceiling = takt_cli_value(cli, "clock");
 	const char *lock = takt_cli_value(cli, "clock-lock");
+	const char *limit = takt_cli_value(cli, "power-limit");
 
+	int rc = limit ? takt_cli_watts(limit, "'--power-limit'", &spec->power_limit_mw, err) : 0;
+
+	if (rc < 0)
+		return rc;
 	if (ceiling && lock)
 		return takt_err_set(err, -TAKT_E_USAGE,
 				    "'--clock' and '--clock-lock' exclude each other");

@@ -22,8 +22,10 @@
 		{"tenant", 0, "TENANT", "whose share it counts against (lab/vision)"},             \
 		{"hold", 0, NULL, "held until takt release"},                                      \
 		{"clock", 0, "MHZ|profile",                                                        \
-		 "SM clock at most so high; or what takt tune kept for its name"},                 \
+		 "SM clock at most so high; or clock and limit as takt tune kept for its name"},   \
 		{"clock-lock", 0, "MHZ", "SM clock exactly so high"},                              \
+		{"power-limit", 0, "WATTS",                                                        \
+		 "each of its GPUs may draw at most so much (300W); it only lowers their limit"},  \
 		{"max-slowdown", 0, "PERCENT",                                                     \
 		 "how much longer it may take for the sake of energy (3%)"},                       \
 		{"slo", 0, "pN=TIME", "latency that it has to hold as a service (p99=50ms)"},      \

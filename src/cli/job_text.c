@@ -35,8 +35,8 @@ const char *takt_job_governor(const struct takt_job_view *job)
 
 bool takt_job_has_clocks(const struct takt_job_view *job)
 {
-	return job->clock_max_mhz || takt_job_governor(job)[0] || job->max_slowdown_permille ||
-	       job->slo_latency_us;
+	return job->clock_max_mhz || job->power_limit_mw || takt_job_governor(job)[0] ||
+	       job->max_slowdown_permille || job->slo_latency_us;
 }
 
 void takt_job_clocks_text(const struct takt_job_view *job, struct takt_str *out)
@@ -49,6 +49,9 @@ void takt_job_clocks_text(const struct takt_job_view *job, struct takt_str *out)
 	if (job->clock_max_mhz)
 		takt_str_addf(out, "%s %u MHz",
 			      job->clock_min_mhz ? "=" : "<=", job->clock_max_mhz);
+	if (job->power_limit_mw)
+		takt_str_addf(out, "%s<= %u W", job->clock_max_mhz ? " " : "",
+			      job->power_limit_mw / 1000);
 	takt_str_add(out, governor);
 	if (promised)
 		takt_str_addf(out, "%s%.4g%%", governor[0] ? " " : "", promised / 10.0);
@@ -57,6 +60,8 @@ void takt_job_clocks_text(const struct takt_job_view *job, struct takt_str *out)
 			      job->slo_permille / 10.0, job->slo_latency_us / 1000.0);
 	if (governed->max_mhz && strcmp(governed->state, "holds") == 0)
 		takt_str_addf(out, " %u MHz", governed->max_mhz);
+	if (governed->power_limit_mw && strcmp(governed->state, "holds") == 0)
+		takt_str_addf(out, " %u W", governed->power_limit_mw / 1000);
 }
 
 static void add_reason(const char *text, struct takt_str *out)

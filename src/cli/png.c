@@ -4,11 +4,37 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "cli/whole_file.h"
+
+static int no_converter(struct takt_err *err)
+{
+	return takt_err_set(err, -TAKT_E_UNSUPPORTED,
+			    "'--png' needs rsvg-convert (Debian: librsvg2-bin); '--svg' does not");
+}
+
+int takt_cli_check_png(struct takt_err *err)
+{
+	const char *path = getenv("PATH");
+	char file[PATH_MAX];
+
+	for (path = path ? path : "/usr/local/bin:/usr/bin:/bin"; *path; path += *path == ':') {
+		size_t len = strcspn(path, ":");
+
+		snprintf(file, sizeof(file), "%.*s%srsvg-convert", (int)len, path, len ? "/" : "");
+		if (access(file, X_OK) == 0)
+			return 0;
+		path += len;
+	}
+	return no_converter(err);
+}
 
 /* A reader that has ended is seen by its exit status, not by a signal. */
 static void hand_over(int fd, const struct takt_str *svg)
@@ -46,9 +72,7 @@ static int convert(const struct takt_str *svg, int out, struct takt_err *err)
 	if (pid < 0 || waitpid(pid, &status, 0) < 0)
 		return takt_err_set(err, -errno, "start rsvg-convert");
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
-		return takt_err_set(err, -TAKT_E_UNSUPPORTED,
-				    "'--png' needs rsvg-convert (Debian: librsvg2-bin); '--svg' "
-				    "does not");
+		return no_converter(err);
 	return status == 0 ? 0 : takt_err_set(err, -EIO, "rsvg-convert could not write the chart");
 }
 

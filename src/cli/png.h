@@ -7,8 +7,9 @@
 #include "base/err.h"
 #include "base/str.h"
 
-/* Writes the SVG to `path` as PNG. -TAKT_E_UNSUPPORTED: there is no rsvg-convert; -EIO: it failed.
- */
+/* check: 0, or -TAKT_E_UNSUPPORTED where there is no rsvg-convert. write: the SVG to `path` as PNG;
+ * the same, or -EIO: it failed. */
+int takt_cli_check_png(struct takt_err *err);
 int takt_cli_write_png(const struct takt_str *svg, const char *path, struct takt_err *err);
 
 #endif

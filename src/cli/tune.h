@@ -35,6 +35,7 @@ struct takt_tune_sample {
 	char unit[TAKT_TUNE_UNIT]; /* "run", "step", "TFLOP": the same in all samples */
 	uint32_t ranks;		   /* that told their progress; 0 = it is not by progress */
 	uint32_t slowest_rank;	   /* of two and more, by steps or tokens */
+	bool differs;		   /* in what came out, from the first run */
 };
 
 struct takt_tune_value {
@@ -49,7 +50,8 @@ struct takt_tune_point {
 	/* Filled by takt_tune_judge. */
 	struct takt_tune_value performance, power_w, energy_j, slowdown_pct, saved_pct;
 	double measured_sm_mhz;
-	bool front; /* no other is both faster and cheaper */
+	bool front;   /* no other is both faster and cheaper */
+	bool differs; /* something else came out than at the highest clock: not recommended */
 };
 
 /* points[0] is the reference: the highest clock, no power limit. */
@@ -64,16 +66,18 @@ struct takt_tune_result {
 	uint64_t seed;
 	uint32_t repeats;
 	char command[256];
-	char advice[240];  /* why clocks were not set; "" = they were */
-	char stopped[240]; /* why it ended early; "" = it did not */
-	char deaf[240];	   /* why XIDs and ECC errors were not seen; "" = they would have been */
+	char advice[240];     /* why clocks were not set; "" = they were */
+	char stopped[240];    /* why it ended early; "" = it did not */
+	char deaf[240];	      /* why XIDs and ECC errors were not seen; "" = they would have been */
+	const char *compared; /* static: "output", "product", "copy"; NULL = nothing was */
+	char not_compared[120]; /* why not */
 };
 
 /*
  * Means with the half of their 95 % interval (Student's t), slowdown and saving against points[0],
  * the Pareto front of slowdown and energy, and the recommendation: least energy among the points
- * whose slowdown, its error added, is within max_slowdown_pct. Points without samples stay out of
- * all of it; one sample has no error. Pure.
+ * whose slowdown, its error added, is within max_slowdown_pct and that do not differ. Points
+ * without samples stay out of all of it; one sample has no error. Pure.
  */
 void takt_tune_judge(struct takt_tune_result *result);
 
@@ -135,8 +139,9 @@ uint32_t takt_tune_ranks(const struct takt_tune_told *told);
 bool takt_tune_rate_told(const struct takt_tune_told *told, struct takt_tune_sample *ret);
 
 /*
- * tune_same.c: whether a run wrote what the first one wrote. Lines of ranks come in any order, so
- * of several ranks the same lines are the same output: each line's hash is added up.
+ * tune_same.c: whether a run wrote what the first one wrote, which was one at the reference. Lines
+ * of ranks come in any order, so of several ranks the same lines are the same output: each line's
+ * hash is added up.
  */
 struct takt_tune_output {
 	struct takt_sha256 all, line;
@@ -152,8 +157,17 @@ void takt_tune_output_add(struct takt_tune_output *output, const char *bytes, si
 void takt_tune_output_end(struct takt_tune_output *output, struct takt_tune_written *ret);
 bool takt_tune_same(const struct takt_tune_written *a, const struct takt_tune_written *b,
 		    bool any_order);
+/* After the sweep: which settings' runs differ, if those at the reference agree; if they do not,
+ * nothing was compared. Pure. */
+void takt_tune_note_same(struct takt_tune_result *result);
 
 /* tune_run.c: the command, once. */
+enum takt_tune_compare {
+	TAKT_TUNE_COMPARE_NONE,
+	/* A difference is noted: where runs at the reference differ, too, it says nothing. */
+	TAKT_TUNE_COMPARE_NOTE,
+	TAKT_TUNE_COMPARE_STOP, /* the first difference is an error */
+};
 enum takt_tune_metric {
 	TAKT_TUNE_AUTO, /* progress if the first run tells any, else time */
 	TAKT_TUNE_PROGRESS,
@@ -165,7 +179,7 @@ struct takt_tune_work {
 	enum takt_tune_metric metric;
 	uint64_t for_ms;   /* ended after so long; 0 = runs to its end */
 	const char *check; /* shell command that must succeed after each run; NULL = none */
-	bool same_output;
+	enum takt_tune_compare compare; /* of its output, of the benchmark what it worked out */
 	struct takt_tune_written first; /* of the first run */
 	int owner_fd; /* readable when whoever asked for it is gone; -1 = nobody */
 };
@@ -180,6 +194,9 @@ void takt_tune_plot(const struct takt_tune_result *result, unsigned width, struc
 /* --csv, --svg, --png, --html FILE */
 int takt_tune_write_files(const struct takt_cli *cli, const struct takt_tune_result *result,
 			  struct takt_err *err);
+/* Before anything is measured: whether they can be written, and the chart be drawn. Creates none
+ * that is not there. */
+int takt_tune_check_files(const struct takt_cli *cli, struct takt_err *err);
 
 /* verb_tune.c: the command as it was understood, its program being `self`; the words are owned.
  * NULL without memory; takt_job_env_free. */

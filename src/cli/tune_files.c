@@ -8,6 +8,7 @@
 #include "cli/png.h"
 #include "cli/report_page.h"
 #include "cli/tune.h"
+#include "cli/whole_file.h"
 #include "sim/svg_chart.h"
 
 enum {
@@ -77,6 +78,19 @@ static void add_chart(const struct takt_tune_result *result, struct takt_str *ou
 		chart.series[chart.series_count++] =
 			(struct takt_chart_series){"recommended", chosen.x, chosen.y, 1, 1};
 	takt_chart_svg_file(&chart, out);
+}
+
+int takt_tune_check_files(const struct takt_cli *cli, struct takt_err *err)
+{
+	static const char *const options[] = {"csv", "svg", "png", "html"};
+	int rc = takt_cli_value(cli, "png") ? takt_cli_check_png(err) : 0;
+
+	for (size_t i = 0; rc == 0 && i < TAKT_ARRAY_LEN(options); i++) {
+		const char *path = takt_cli_value(cli, options[i]);
+
+		rc = path ? takt_whole_file_check(path, err) : 0;
+	}
+	return rc;
 }
 
 int takt_tune_write_files(const struct takt_cli *cli, const struct takt_tune_result *result,

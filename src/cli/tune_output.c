@@ -102,8 +102,43 @@ static bool is_short(const struct takt_tune_result *result)
 	       result->points[0].performance.mean * SHORT_RUN_S > 1;
 }
 
+/* "1500 MHz, 1980 MHz and 300 W"; how many they are. */
+static uint32_t add_differing(const struct takt_tune_result *result, struct takt_str *out)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < result->count; i++) {
+		const struct takt_tune_point *point = &result->points[i];
+
+		if (!point->differs)
+			continue;
+		takt_str_addf(out, "%s%u MHz", count++ ? ", " : "", point->sm_mhz);
+		if (point->power_limit_mw)
+			takt_str_addf(out, " and %u W", point->power_limit_mw / 1000);
+	}
+	return count;
+}
+
+/* Whether results stayed equal. */
+static void print_same(struct takt_cli *cli, const struct takt_tune_result *result)
+{
+	TAKT_CLEANUP(strp) struct takt_str settings = TAKT_STR(64 * TAKT_TUNE_MAX_POINTS);
+
+	if (!result->compared)
+		takt_str_addf(&cli->out, "Results were not compared: %s.\n", result->not_compared);
+	else if (add_differing(result, &settings))
+		takt_str_addf(&cli->out,
+			      "DIFFERS at %s: the %s is not that of the highest clock, which was "
+			      "the same in all its runs; not recommended. Where it has times in "
+			      "it, --any-output looks away.\n",
+			      takt_str_text(&settings), result->compared);
+	else if (!result->stopped[0])
+		takt_str_addf(&cli->out, "The %s was the same in all runs.\n", result->compared);
+}
+
 static void print_notes(struct takt_cli *cli, const struct takt_tune_result *result)
 {
+	print_same(cli, result);
 	if (result->advice[0])
 		takt_str_addf(&cli->out,
 			      "Only the clock as it is was measured, because takt may not set "
@@ -197,6 +232,8 @@ static void add_point(struct takt_str *out, const struct takt_tune_point *point)
 	add_value(out, "performance", "performance_error", point->performance);
 	add_value(out, "power_w", "power_error_w", point->power_w);
 	add_value(out, "energy_j", "energy_error_j", point->energy_j);
+	if (point->differs)
+		takt_str_add(out, ",\"differs\":true");
 	takt_str_addf(out, ",\"pareto\":%s}", point->front ? "true" : "false");
 }
 
@@ -218,6 +255,8 @@ void takt_tune_json(const struct takt_tune_result *result, struct takt_str *out)
 	add_text(out, "command", result->command);
 	add_text(out, "advice", result->advice);
 	add_text(out, "events_not_watched", result->deaf);
+	add_text(out, "compared", result->compared ? result->compared : "");
+	add_text(out, "not_compared", result->not_compared);
 	add_text(out, "stopped", result->stopped);
 	takt_str_add(out, ",\"points\":[");
 	for (uint32_t i = 0; i < result->count; i++) {

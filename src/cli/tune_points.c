@@ -151,7 +151,8 @@ static bool keeps_promise(const struct takt_tune_result *result,
 {
 	double error = isfinite(point->slowdown_pct.half95) ? point->slowdown_pct.half95 : 0;
 
-	return is_known(point) && point->slowdown_pct.mean + error <= result->max_slowdown_pct;
+	return is_known(point) && !point->differs &&
+	       point->slowdown_pct.mean + error <= result->max_slowdown_pct;
 }
 
 void takt_tune_judge(struct takt_tune_result *result)

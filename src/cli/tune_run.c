@@ -37,6 +37,7 @@ struct running {
 	struct takt_tune_output written;
 	char output[KEPT_OUTPUT]; /* its beginning */
 	size_t output_len;
+	char worked_out[16]; /* by the benchmark: a checksum; "" = it did not say */
 };
 
 static uint64_t now_ns(void)
@@ -163,17 +164,34 @@ static int end(struct running *run, bool broken, struct takt_err *err)
 				      WEXITSTATUS(status));
 }
 
-static int check_output(struct takt_tune_work *work, struct running *run, struct takt_err *err)
+/* The benchmark prints rates, which are never the same: what it worked out is compared. */
+static int take_worked_out(struct running *run, struct takt_err *err)
 {
-	bool of_ranks = takt_tune_ranks(&run->told) > 1;
-	struct takt_tune_written written;
+	if (!run->worked_out[0])
+		return takt_err_set(err, -TAKT_E_CORRUPT, "the benchmark told no result");
+	takt_tune_output_init(&run->written);
+	takt_tune_output_add(&run->written, run->worked_out, strlen(run->worked_out));
+	return 0;
+}
 
+static int compare(struct takt_tune_work *work, struct running *run, struct takt_tune_sample *ret,
+		   struct takt_err *err)
+{
+	bool said = work->metric == TAKT_TUNE_SAID, of_ranks = takt_tune_ranks(&run->told) > 1;
+	struct takt_tune_written written;
+	int rc = 0;
+
+	if (work->compare != TAKT_TUNE_COMPARE_NONE && said)
+		rc = take_worked_out(run, err);
+	if (rc < 0 || work->compare == TAKT_TUNE_COMPARE_NONE)
+		return rc;
 	takt_tune_output_end(&run->written, &written);
 	if (!work->first.all[0])
 		work->first = written;
-	return work->same_output && !takt_tune_same(&work->first, &written, of_ranks)
-		       ? takt_err_set(err, -EIO,
-				      "the command's output differs from that of its first run")
+	ret->differs = !takt_tune_same(&work->first, &written, of_ranks);
+	return ret->differs && work->compare == TAKT_TUNE_COMPARE_STOP
+		       ? takt_err_set(err, -EIO, "the %s differs from that of its first run",
+				      said ? "benchmark's result" : "command's output")
 		       : 0;
 }
 
@@ -205,10 +223,10 @@ static double number_in(const cJSON *object, const char *name)
 }
 
 /* takt bench gpu has measured by itself, over the part that counts. */
-static int take_said(const struct running *run, struct takt_tune_sample *ret, struct takt_err *err)
+static int take_said(struct running *run, struct takt_tune_sample *ret, struct takt_err *err)
 {
 	struct cJSON *said = NULL;
-	const cJSON *unit;
+	const cJSON *unit, *result;
 	int rc = takt_json_parse(run->output, run->output_len, KEPT_OUTPUT, &said, err);
 
 	if (rc < 0)
@@ -219,14 +237,17 @@ static int take_said(const struct running *run, struct takt_tune_sample *ret, st
 	ret->sm_mhz = number_in(said, "sm_mhz");
 	if (cJSON_IsString(unit))
 		takt_strcpy(ret->unit, sizeof(ret->unit), unit->valuestring);
+	result = cJSON_GetObjectItemCaseSensitive(said, "result_crc32c");
+	if (cJSON_IsString(result))
+		takt_strcpy(run->worked_out, sizeof(run->worked_out), result->valuestring);
 	cJSON_Delete(said);
 	return isfinite(ret->performance) && ret->unit[0]
 		       ? 0
 		       : takt_err_set(err, -TAKT_E_CORRUPT, "the benchmark told no performance");
 }
 
-static int rate(struct takt_tune_work *work, const struct running *run,
-		struct takt_tune_sample *ret, struct takt_err *err)
+static int rate(struct takt_tune_work *work, struct running *run, struct takt_tune_sample *ret,
+		struct takt_err *err)
 {
 	bool told = takt_tune_ranks(&run->told) > 0;
 
@@ -258,7 +279,7 @@ int takt_tune_run(struct takt_tune_work *work, struct takt_tune_meter *meter,
 
 	if (rc < 0)
 		return rc;
-	*ret = (struct takt_tune_sample){NAN, NAN, NAN, NAN, "", 0, 0};
+	*ret = (struct takt_tune_sample){NAN, NAN, NAN, NAN, "", 0, 0, false};
 	run->work = work;
 	run->meter = meter;
 	takt_tune_output_init(&run->written);
@@ -274,13 +295,11 @@ int takt_tune_run(struct takt_tune_work *work, struct takt_tune_meter *meter,
 	rc = rc < 0 ? rc : ended;
 	rc = rc < 0 ? rc : trouble(run, err);
 	if (rc == 0)
-		rc = check_output(work, run, err);
-	if (rc == 0)
 		rc = check_result(work, err);
 	if (rc < 0)
 		return rc;
 	takt_tune_use_marks(&before, &after, meter->gpus, ret);
 	rc = rate(work, run, ret, err);
 	ret->energy_j = ret->power_w / ret->performance;
-	return rc;
+	return rc < 0 ? rc : compare(work, run, ret, err);
 }

@@ -2,6 +2,7 @@
 /* Whether two runs wrote the same, see tune.h. */
 #include <string.h>
 
+#include "base/str.h"
 #include "cli/tune.h"
 
 void takt_tune_output_init(struct takt_tune_output *output)
@@ -53,4 +54,28 @@ bool takt_tune_same(const struct takt_tune_written *a, const struct takt_tune_wr
 {
 	return strcmp(a->all, b->all) == 0 ||
 	       (any_order && memcmp(a->lines, b->lines, sizeof(a->lines)) == 0);
+}
+
+static bool any_differs(const struct takt_tune_point *point)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < point->count; i++)
+		any = any || point->samples[i].differs;
+	return any;
+}
+
+void takt_tune_note_same(struct takt_tune_result *result)
+{
+	if (!result->compared)
+		return;
+	if (any_differs(&result->points[0])) {
+		result->compared = NULL;
+		takt_strcpy(result->not_compared, sizeof(result->not_compared),
+			    "its runs at the highest clock differ, too ('--check CMD' looks at a "
+			    "result)");
+		return;
+	}
+	for (uint32_t i = 0; i < result->count; i++)
+		result->points[i].differs = any_differs(&result->points[i]);
 }

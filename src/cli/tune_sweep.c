@@ -104,7 +104,6 @@ static int read_work(struct sweep *sweep, struct takt_err *err)
 	if (rc < 0)
 		return rc;
 	sweep->work.check = takt_cli_value(cli, "check");
-	sweep->work.same_output = takt_cli_has(cli, "same-output");
 	sweep->work.argv = cli->operands;
 	return cli->operand_count ? 0 : use_bench(sweep, err);
 }
@@ -178,6 +177,33 @@ static int start_meter(struct sweep *sweep, struct takt_err *err)
 	result->simulated = sweep->meter.simulated;
 	result->gpus = sweep->job->gpu_list_count;
 	takt_strcpy(result->gpu_name, sizeof(result->gpu_name), sweep->meter.gpu_name);
+	return 0;
+}
+
+/* Results are compared wherever there are some: what was worked out must be the same, what was
+ * printed may have times in it. */
+static int choose_comparison(struct sweep *sweep, struct takt_err *err)
+{
+	struct takt_tune_result *result = sweep->result;
+	bool bench = sweep->work.metric == TAKT_TUNE_SAID;
+	bool strict = bench || takt_cli_has(sweep->cli, "same-output");
+	const char *why = NULL;
+
+	(void)err;
+	if (takt_cli_has(sweep->cli, "any-output"))
+		why = "--any-output";
+	else if (bench && result->simulated)
+		why = "the simulated driver computes nothing";
+	else if (sweep->work.for_ms && !strict)
+		why = "--for ends each run somewhere in its work ('--check CMD' looks at a result)";
+	if (why) {
+		takt_strcpy(result->not_compared, sizeof(result->not_compared), why);
+		return 0;
+	}
+	result->compared = !bench				? "output"
+			   : strcmp(sweep->kind, "stream") == 0 ? "copy"
+								: "product";
+	sweep->work.compare = strict ? TAKT_TUNE_COMPARE_STOP : TAKT_TUNE_COMPARE_NOTE;
 	return 0;
 }
 
@@ -386,12 +412,14 @@ static int save(const struct sweep *sweep, struct takt_err *err)
 	return takt_profiles_keep(takt_sys_real(), &profile, err);
 }
 
-/* What was measured is shown, also of a sweep that was stopped. */
+/* What was measured is shown, also of a sweep that was stopped; and kept, whatever becomes of
+ * files. */
 static int report(struct sweep *sweep, struct takt_err *err)
 {
 	struct takt_tune_result *result = sweep->result;
-	int rc;
+	int saved, written;
 
+	takt_tune_note_same(result);
 	takt_tune_judge(result);
 	if (result->stopped[0])
 		result->recommended = -1;
@@ -399,14 +427,16 @@ static int report(struct sweep *sweep, struct takt_err *err)
 		takt_tune_json(result, &sweep->cli->out);
 	else
 		takt_tune_print(sweep->cli, result);
-	rc = takt_tune_write_files(sweep->cli, result, err);
-	return rc < 0 ? rc : save(sweep, err);
+	saved = save(sweep, err);
+	written = takt_tune_write_files(sweep->cli, result, saved < 0 ? NULL : err);
+	return saved < 0 ? saved : written;
 }
 
 static int prepare(struct sweep *sweep, struct takt_err *err)
 {
 	static int (*const steps[])(struct sweep *, struct takt_err *) = {
-		read_numbers, read_work, watch_owner, find_job, start_meter, list_settings,
+		read_numbers, read_work,	 watch_owner,	find_job,
+		start_meter,  choose_comparison, list_settings,
 	};
 	int rc = 0;
 

@@ -113,6 +113,8 @@ int takt_cli_milli(const struct takt_cli *cli, const char *option, uint32_t max_
 bool takt_cli_parse_milli(const char *text, uint64_t *ret);
 /* "1410" or "1410MHz". */
 int takt_cli_mhz(const char *text, const char *where, uint32_t *ret, struct takt_err *err);
+/* "300" or "300W". */
+int takt_cli_watts(const char *text, const char *where, uint32_t *ret_mw, struct takt_err *err);
 /* The command that repeats this one: its operands and options as they were understood. */
 void takt_cli_command_text(const struct takt_cli *cli, struct takt_str *out);
 int takt_cli_job_id(const char *text, uint64_t *ret, struct takt_err *err);

@@ -25,17 +25,22 @@ static void add_range(struct takt_table *table, uint32_t min, uint32_t max)
 		takt_table_add(table, TAKT_STYLE_PLAIN, "-");
 }
 
-/* "210-1410", "210-1410 mem 405-1215" */
+/* "210-1410", "210-1410 300W mem 405-1215" */
 static void add_lease(struct takt_table *table, const struct takt_clock_gpu *gpu)
 {
-	if (!gpu->lease_mem_max_mhz)
-		add_range(table, gpu->lease_min_mhz, gpu->lease_max_mhz);
-	else if (gpu->lease_max_mhz)
-		takt_table_add(table, TAKT_STYLE_PLAIN, "%u-%u mem %u-%u", gpu->lease_min_mhz,
-			       gpu->lease_max_mhz, gpu->lease_mem_min_mhz, gpu->lease_mem_max_mhz);
-	else
-		takt_table_add(table, TAKT_STYLE_PLAIN, "mem %u-%u", gpu->lease_mem_min_mhz,
-			       gpu->lease_mem_max_mhz);
+	char text[96] = "";
+	size_t used = 0;
+
+	if (gpu->lease_max_mhz)
+		used += (size_t)snprintf(text, sizeof(text), " %u-%u", gpu->lease_min_mhz,
+					 gpu->lease_max_mhz);
+	if (gpu->lease_power_mw)
+		used += (size_t)snprintf(text + used, sizeof(text) - used, " %uW",
+					 gpu->lease_power_mw / 1000);
+	if (gpu->lease_mem_max_mhz)
+		(void)snprintf(text + used, sizeof(text) - used, " mem %u-%u",
+			       gpu->lease_mem_min_mhz, gpu->lease_mem_max_mhz);
+	takt_table_add(table, TAKT_STYLE_PLAIN, "%s", text[0] ? text + 1 : "-");
 }
 
 /* "300W cap 350W": the limit in force, and what a facility allows. */
@@ -82,7 +87,9 @@ static void add_gpu(struct takt_table *table, const struct takt_clock_gpu *gpu)
 			       (unsigned long long)gpu->lease_job);
 	else
 		takt_table_add(table, TAKT_STYLE_PLAIN, "%s",
-			       gpu->lease_max_mhz || gpu->lease_mem_max_mhz ? "admin" : "-");
+			       gpu->lease_max_mhz || gpu->lease_mem_max_mhz || gpu->lease_power_mw
+				       ? "admin"
+				       : "-");
 	add_power(table, gpu);
 	takt_table_add(table, changed ? TAKT_STYLE_ALARM : TAKT_STYLE_PLAIN, "%s",
 		       changed ? "CHANGED" : gpu->clock_state);

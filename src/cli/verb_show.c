@@ -44,6 +44,7 @@ static void add_governed(struct takt_cli *cli, const struct takt_job_view *job)
 	const struct takt_governed_view *governed = &job->governed;
 	uint32_t promised = governed->max_slowdown_permille ? governed->max_slowdown_permille
 							    : job->max_slowdown_permille;
+	const char *holds = strcmp(governed->state, "holds") == 0 ? "holds" : "would hold";
 
 	if (promised)
 		takt_str_addf(&cli->out, "%-14sat most %u.%u %% longer%s\n", "promised",
@@ -55,9 +56,11 @@ static void add_governed(struct takt_cli *cli, const struct takt_job_view *job)
 			      job->slo_latency_us / 1000.0);
 	add_line(cli, "governor", takt_job_governor(job));
 	if (governed->max_mhz)
-		takt_str_addf(&cli->out, "%-14s%s SM clock within [%u, %u] MHz (%s)\n", "",
-			      strcmp(governed->state, "holds") == 0 ? "holds" : "would hold",
+		takt_str_addf(&cli->out, "%-14s%s SM clock within [%u, %u] MHz (%s)\n", "", holds,
 			      governed->min_mhz, governed->max_mhz, governed->reason);
+	if (governed->power_limit_mw)
+		takt_str_addf(&cli->out, "%-14s%s a power limit of %u W (%s)\n", "", holds,
+			      governed->power_limit_mw / 1000, governed->reason);
 	add_line(cli, "", governed->text);
 	add_line(cli, "", governed->note);
 	add_signal(cli, governed);
@@ -68,6 +71,9 @@ static void add_clock(struct takt_cli *cli, const struct takt_job_view *job)
 	if (job->clock_max_mhz)
 		takt_str_addf(&cli->out, "%-14s%s %u MHz asked for\n", "clock",
 			      job->clock_min_mhz ? "exactly" : "at most", job->clock_max_mhz);
+	if (job->power_limit_mw)
+		takt_str_addf(&cli->out, "%-14sat most %u W asked for\n", "power",
+			      job->power_limit_mw / 1000);
 	add_line(cli, "", job->clock_note);
 	add_governed(cli, job);
 }

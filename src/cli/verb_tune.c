@@ -246,6 +246,9 @@ static int check_form(const struct takt_cli *cli, struct takt_err *err)
 	if (bench && cli->operand_count)
 		return takt_err_set(err, -TAKT_E_USAGE,
 				    "'--bench' is for takt tune without a command");
+	if (takt_cli_has(cli, "same-output") && takt_cli_has(cli, "any-output"))
+		return takt_err_set(err, -TAKT_E_USAGE,
+				    "'--same-output' and '--any-output' exclude each other");
 	return check_save(cli, err);
 }
 
@@ -263,6 +266,9 @@ static int run(struct takt_cli *cli, struct takt_err *err)
 		return rc;
 	if (takt_cli_has(cli, "profiles"))
 		return list_profiles(cli, err);
+	rc = takt_tune_check_files(cli, err);
+	if (rc < 0)
+		return rc;
 	return within_job() ? takt_tune_sweep(cli, err) : hand_in(cli, err);
 }
 
@@ -276,7 +282,9 @@ static const struct takt_option options[] = {
 	{"metric", 0, "progress|time",
 	 "the command's own progress, or its time (progress if it tells any)"},
 	{"for", 0, "TIME", "end each run after so long; needs progress"},
-	{"same-output", 0, NULL, "stop unless all runs print the same on standard output"},
+	{"same-output", 0, NULL,
+	 "stop at the first run that prints something else on standard output"},
+	{"any-output", 0, NULL, "do not compare what runs print, or what the benchmark works out"},
 	{"check", 0, "CMD", "a shell command that must succeed after each run, or it stops"},
 	{"bench", 0, "matmul|stream", "without a command: which of takt bench gpu (matmul)"},
 	{"gpus", 'n', "GPUS", "whole GPUs, set together (1)"},
@@ -314,8 +322,12 @@ const struct takt_verb takt_verb_tune = {
 		"outrank everybody's as long as it lasts. Whatever ends it, kill -9 included, "
 		"puts them back. Within a job it uses that job's GPUs.\n"
 		"It stops at any XID or ECC error, when the command fails, when a setting was not "
-		"applied or did not hold, and when results differ (--same-output, --check). Where "
-		"takt may not set clocks it measures the clock as it is and says what is needed.\n"
+		"applied or did not hold, and when results differ (the benchmark's product, "
+		"--same-output, --check). Where takt may not set clocks it measures the clock as "
+		"it is and says what is needed.\n"
+		"What the command prints is compared in any case: a setting at which it prints "
+		"something else than at the highest clock, where all its runs print the same, is "
+		"not recommended.\n"
 		"The command's standard output is not shown. It runs (repeat x settings + 1) "
 		"times; the first warms up and does not count.",
 	.options = options,

@@ -95,6 +95,38 @@ int takt_whole_file_open(const char *path, struct takt_whole_file *ret, struct t
 	return rc < 0 ? takt_err_set(err, rc, "write '%s'", path) : 0;
 }
 
+/* A pipe is not opened: its reader would take the end of this look for its end. */
+static int may_be_written(const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return -errno;
+	if (S_ISDIR(st.st_mode))
+		return -EISDIR;
+	return access(path, W_OK) < 0 ? -errno : 0;
+}
+
+int takt_whole_file_check(const char *path, struct takt_err *err)
+{
+	struct takt_whole_file file = {.path = path};
+	struct stat before;
+	int rc = -EACCES;
+
+	if (may_replace(path, file.target, &before))
+		rc = open_part(&file, &before);
+	if (rc == 0) {
+		(void)close(file.fd);
+		(void)unlink(file.part);
+	} else if (rc == -EACCES) {
+		rc = may_be_written(path);
+		rc = rc == -ENOENT ? -EACCES : rc; /* nor can it be made */
+	} else if (rc == -ENAMETOOLONG) {
+		rc = 0; /* of the file beside it; its own is seen when it is written */
+	}
+	return rc < 0 ? takt_err_set(err, rc, "write '%s'", path) : 0;
+}
+
 int takt_whole_file_close(struct takt_whole_file *file, int rc, struct takt_err *err)
 {
 	int end = 0;

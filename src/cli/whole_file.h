@@ -24,6 +24,9 @@ int takt_whole_file_open(const char *path, struct takt_whole_file *ret, struct t
  * *err is set by the latter alone. */
 int takt_whole_file_close(struct takt_whole_file *file, int rc, struct takt_err *err);
 
+/* Whether it can be written, as far as that is known before: nothing is changed. */
+int takt_whole_file_check(const char *path, struct takt_err *err);
+
 /* All of it; -errno. */
 int takt_write_all(int fd, const void *bytes, size_t len);
 /* A file with this text. */

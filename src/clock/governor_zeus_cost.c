@@ -11,8 +11,8 @@
  * clocks, 13 of them from half the highest on. eta 1 is least energy whatever it takes, eta 0 least
  * time. It knows of no promise: a promised slowdown is not looked at.
  *
- * The highest power is the board's highest limit, or what was drawn at the highest setting where
- * limits are not known.
+ * The highest power is the board's highest limit where limits are what it tries, else what was
+ * drawn at the highest clock.
  *
  *	eta_permille	(500)
  *	warm_up, window	epochs (1, 2)
@@ -62,7 +62,7 @@ static int init(void *state, const struct takt_governor_setup *setup, char *mess
 
 static double highest_w(const struct zeus_cost *own, const struct takt_governor_setup *setup)
 {
-	if (setup->board.can & TAKT_ACTUATE_POWER)
+	if (own->levels.actuator == TAKT_ACTUATE_POWER)
 		return setup->board.power_max_mw / 1000.0;
 	return takt_tally_power_w(&own->seen[takt_levels_top(&own->levels)]);
 }

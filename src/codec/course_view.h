@@ -27,13 +27,14 @@ enum takt_course_has {
 	TAKT_COURSE_WORK = 1u << 2,
 };
 
-/* One decision: a range of clocks and why, from when until when, and means of what was seen of the
- * job's GPUs while it was in force. */
+/* One decision: a range of clocks or a power limit, and why, from when until when, and means of
+ * what was seen of the job's GPUs while it was in force. */
 struct takt_course_decision_view {
 	uint32_t has;		   /* enum takt_course_has: was seen */
 	int64_t at_ms, until_ms;   /* wall clock; until: the end of the last epoch that was seen */
 	char reason[32], text[96]; /* enum takt_governor_reason: for machines, for people */
 	uint32_t min_mhz, max_mhz; /* 0 = not set */
+	uint32_t power_limit_mw;   /* the same */
 	uint64_t epochs;
 	uint32_t sm_mhz, power_mw; /* of one GPU */
 	uint64_t work_milli_s;	   /* a second, in thousandths: by `signal` of the course */

@@ -62,6 +62,7 @@ static const struct takt_field fields[] = {
 	BOOL(SPEC, use_outside),
 	{TAKT_FIELD_AT(SPEC, clock_ask, TAKT_FIELD_ENUM), .names = clock_asks},
 	{TAKT_FIELD_AT(SPEC, clock_mhz, TAKT_FIELD_U32), .max = SPEC_MAX_CLOCK_MHZ, NONE(0)},
+	{TAKT_FIELD_AT(SPEC, power_limit_mw, TAKT_FIELD_U32), .max = SPEC_MAX_POWER_MW, NONE(0)},
 	TEXT(SPEC, clock_policy),
 	{TAKT_FIELD_AT(SPEC, max_slowdown_permille, TAKT_FIELD_U32), .max = TAKT_SPEC_MAX_SLOWDOWN,
 	 NONE(0)},

@@ -66,6 +66,7 @@ struct takt_jobspec {
 	bool use_outside;     /* may share GPUs with processes that takt did not start */
 	enum takt_clock_ask clock_ask;
 	uint32_t clock_mhz;
+	uint32_t power_limit_mw; /* of each of its GPUs, at most; 0 = as it is */
 	/* Who chooses its clocks while it runs, and what it may lose by that. */
 	char clock_policy[TAKT_SPEC_MAX_CLOCK_POLICY]; /* base/policy_text.h; "" = by the rest */
 	uint32_t max_slowdown_permille; /* of its whole time, 1..500; 0 = no promise */
@@ -118,6 +119,12 @@ struct takt_jobspec {
 	char *hook;	   /* owned: shell command at the job's events; NULL = none */
 	bool wait_outside; /* waits for processes that takt did not start, wherever it could run */
 };
+
+/* It asks for a setting of its GPUs itself, so nobody else chooses one for it. */
+static inline bool takt_jobspec_sets_gpus(const struct takt_jobspec *spec)
+{
+	return spec->clock_ask != TAKT_CLOCK_ASK_NONE || spec->power_limit_mw > 0;
+}
 
 /* Defaults, nothing owned. */
 void takt_jobspec_init(struct takt_jobspec *spec);

@@ -178,12 +178,24 @@ static int check_clock(const struct takt_jobspec *spec, struct takt_err *err)
 	return 0;
 }
 
+static int check_power_limit(const struct takt_jobspec *spec, struct takt_err *err)
+{
+	if (!spec->power_limit_mw)
+		return 0;
+	if (spec->power_limit_mw < SPEC_MIN_POWER_MW || spec->power_limit_mw > SPEC_MAX_POWER_MW)
+		return takt_err_set(err, -TAKT_E_USAGE,
+				    "field 'power_limit_mw' must be %d to %d (milliwatts), not %u",
+				    SPEC_MIN_POWER_MW, SPEC_MAX_POWER_MW, spec->power_limit_mw);
+	return spec->gpus ? 0
+			  : takt_err_set(err, -TAKT_E_USAGE,
+					 "field 'power_limit_mw' needs at least one GPU in 'gpus'");
+}
+
 int takt_jobspec_check(const struct takt_jobspec *spec, struct takt_err *err)
 {
 	static int (*const checks[])(const struct takt_jobspec *, struct takt_err *) = {
-		check_name,  check_command, check_env,
-		check_cwd,   check_numbers, check_grid,
-		check_array, check_clock,   takt_spec_check_terms,
+		check_name, check_command, check_env,	check_cwd,	   check_numbers,
+		check_grid, check_array,   check_clock, check_power_limit, takt_spec_check_terms,
 	};
 	int rc = 0;
 

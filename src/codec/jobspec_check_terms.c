@@ -256,11 +256,11 @@ static int check_governed(const struct takt_jobspec *spec, struct takt_err *err)
 	if (spec->gpus == 0)
 		return takt_err_set(err, -TAKT_E_USAGE,
 				    "field '%s' needs at least one GPU in 'gpus'", field);
-	if (spec->clock_ask != TAKT_CLOCK_ASK_NONE)
+	if (takt_jobspec_sets_gpus(spec))
 		return takt_err_set(err, -TAKT_E_USAGE,
-				    "fields '%s' and 'clock_ask' exclude each other: a governor "
-				    "chooses the clock",
-				    field);
+				    "fields '%s' and '%s' exclude each other: a governor chooses "
+				    "the clock",
+				    field, spec->power_limit_mw ? "power_limit_mw" : "clock_ask");
 	return check_latency(spec, err);
 }
 

@@ -8,6 +8,8 @@
 enum {
 	SPEC_MAX_GPUS = 64,
 	SPEC_MAX_CLOCK_MHZ = 10000,
+	SPEC_MIN_POWER_MW = 1000, /* a limit in watts is not mistaken for one in milliwatts */
+	SPEC_MAX_POWER_MW = 10 * 1000 * 1000,
 	SPEC_MAX_CPU_MILLI = 4096 * 1000,
 	SPEC_MAX_MEM_MIB = 64 * 1024 * 1024,
 	SPEC_MAX_TIME_DAYS = 366,

@@ -30,6 +30,7 @@ static const struct takt_field decision_fields[] = {
 	TEXT(DECISION, text),
 	U32(DECISION, min_mhz, NONE(0)),
 	U32(DECISION, max_mhz, NONE(0)),
+	U32(DECISION, power_limit_mw, NONE(0)),
 	U64(DECISION, epochs, MUST),
 	U32(DECISION, sm_mhz, HAS(TAKT_COURSE_SM)),
 	U32(DECISION, power_mw, HAS(TAKT_COURSE_POWER)),

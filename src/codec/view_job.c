@@ -72,6 +72,7 @@ static const struct takt_field governed_fields[] = {
 	U32(GOVERNED, signal_error_permille, NONE(0)),
 	U32(GOVERNED, min_mhz, NONE(0)),
 	U32(GOVERNED, max_mhz, NONE(0)),
+	U32(GOVERNED, power_limit_mw, NONE(0)),
 	U32(GOVERNED, epochs, NONE(0)),
 	U64(GOVERNED, first_applied_us, NONE(0)),
 };
@@ -166,6 +167,7 @@ static const struct takt_field job_fields[] = {
 	TEXT(JOB, why_text),
 	U32(JOB, clock_min_mhz, NONE(0)),
 	U32(JOB, clock_max_mhz, NONE(0)),
+	U32(JOB, power_limit_mw, NONE(0)),
 	TEXT(JOB, clock_note),
 	TEXT(JOB, isolation),
 	TEXT(JOB, isolation_note),

@@ -196,6 +196,7 @@ struct takt_governed_view {
 	uint32_t signal_error_permille;
 	uint32_t max_slowdown_permille; /* that it keeps to, a default too; 0 = none */
 	uint32_t min_mhz, max_mhz;	/* wished for; 0 = the default */
+	uint32_t power_limit_mw;	/* the same */
 	uint32_t epochs;
 	uint64_t first_applied_us; /* from the job's start until the first wish was read back */
 };
@@ -287,6 +288,7 @@ struct takt_job_view {
 	char why[24];			       /* waiting: stable name of the reason; else "" */
 	char why_text[480];		       /* a sentence, and who stands in the way */
 	uint32_t clock_min_mhz, clock_max_mhz; /* 0 = no clock asked for */
+	uint32_t power_limit_mw;	       /* asked for of each GPU; 0 = none */
 	char clock_note[200]; /* "applied [210,1410] MHz", "advice only: no permission", "gap of 1.2
 				 s while ..." */
 	char isolation[12];   /* "devices": it can open its GPUs alone and its limits hold; or

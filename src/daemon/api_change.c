@@ -56,10 +56,10 @@ static int new_promise(const struct takt_daemon *daemon, const struct takt_queue
 {
 	struct takt_jobspec spec = job->spec; /* borrows */
 
-	if (spec.gpus == 0 || spec.clock_ask != TAKT_CLOCK_ASK_NONE)
+	if (spec.gpus == 0 || takt_jobspec_sets_gpus(&spec))
 		return takt_err_set(err, -TAKT_E_CONFLICT,
-				    spec.gpus ? "job %llu has asked for a clock: no governor "
-						"chooses another"
+				    spec.gpus ? "job %llu has asked for a clock or a power limit: "
+						"no governor chooses another"
 					      : "job %llu has no GPU whose clock could be chosen",
 				    (unsigned long long)job->row.id);
 	if (change->has_max_slowdown)

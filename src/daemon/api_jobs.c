@@ -171,6 +171,7 @@ static void fill_asked(const struct takt_jobspec *spec, struct takt_job_view *re
 		ret->clock_max_mhz = spec->clock_mhz;
 	if (spec->clock_ask == TAKT_CLOCK_ASK_LOCK)
 		ret->clock_min_mhz = spec->clock_mhz;
+	ret->power_limit_mw = spec->power_limit_mw;
 }
 
 /* What became of it so far. */
@@ -429,7 +430,7 @@ int takt_api_job(void *ctx, const struct takt_peer *peer, uint64_t job_id,
 	rc = takt_api_ended_row(daemon, job_id, &row, err);
 	if (rc == 0)
 		rc = fill_row(daemon, peer, &row, ret, err);
-	if (rc == 0 && ret->clock_max_mhz)
+	if (rc == 0 && (ret->clock_max_mhz || ret->power_limit_mw))
 		note_changed(daemon, row.gpu_mask, ret);
 	if (rc == 0)
 		fill_isolation(daemon, ret);

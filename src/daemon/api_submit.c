@@ -72,6 +72,44 @@ static int check_clock(const struct takt_daemon *daemon, const struct takt_jobsp
 	return 0;
 }
 
+/* Lowest and highest power limit that any GPU of this machine may have for a job; high 0 = none
+ * says what it takes. */
+static void power_range(const struct takt_daemon *daemon, uint32_t *ret_low, uint32_t *ret_high)
+{
+	*ret_low = UINT32_MAX;
+	*ret_high = 0;
+	for (uint32_t gpu = 0; gpu < daemon->gpu_count; gpu++) {
+		const struct takt_gpu_facts *facts = takt_machine_facts(daemon->machine, gpu);
+
+		if (!(facts->has & TAKT_FACT_POWER_LIMITS))
+			continue;
+		if (facts->power_min_mw < *ret_low)
+			*ret_low = facts->power_min_mw;
+		if (facts->power_default_mw > *ret_high)
+			*ret_high = facts->power_default_mw;
+	}
+}
+
+/* A job's limit only lowers, so the default is the highest that means something. */
+static int check_power_limit(const struct takt_daemon *daemon, const struct takt_jobspec *spec,
+			     struct takt_err *err)
+{
+	uint32_t low, high;
+
+	if (!spec->power_limit_mw || daemon->gpu_count == 0)
+		return 0;
+	power_range(daemon, &low, &high);
+	if (high == 0)
+		return takt_err_set(err, -TAKT_E_UNSUPPORTED,
+				    "these GPUs do not say which power limits they take");
+	if (spec->power_limit_mw < low || spec->power_limit_mw > high)
+		return takt_err_set(err, -TAKT_E_USAGE,
+				    "power limit %u W; of these GPUs a job may have %u to %u W: a "
+				    "job's limit only lowers theirs",
+				    spec->power_limit_mw / 1000, (low + 999) / 1000, high / 1000);
+	return 0;
+}
+
 /* The launcher would refuse these; said here, nobody waits in the queue for it. */
 static int may_run_jobs(const struct takt_daemon *daemon, uid_t uid, struct takt_err *err)
 {
@@ -107,7 +145,9 @@ static int may_submit(const struct takt_daemon *daemon, const struct takt_peer *
 	if (spec->priority > 0 && !peer->admin)
 		return takt_err_set(err, -EPERM, "priority above 0 needs an administrator");
 	rc = takt_govern_check_job(daemon, peer->uid, spec, err);
-	return rc < 0 ? rc : check_clock(daemon, spec, err);
+	if (rc == 0)
+		rc = check_clock(daemon, spec, err);
+	return rc < 0 ? rc : check_power_limit(daemon, spec, err);
 }
 
 static struct submit_token *token_for(struct takt_daemon *daemon, const struct takt_peer *peer,

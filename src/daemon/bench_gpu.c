@@ -48,6 +48,8 @@ struct bench {
 	size_t word_len;
 	/* Results. */
 	double units, worked_s; /* units: operations or bytes; of a simulated load steps */
+	bool has_checksum;	/* a simulated load works nothing out */
+	uint32_t checksum;
 	struct takt_meter_mark before, after;
 };
 
@@ -70,13 +72,14 @@ static int find_batch(struct takt_cuda_work *work, uint32_t *ret, struct takt_er
 	return rc;
 }
 
-/* The child: says "ready", waits for a byte, works, says "done UNITS SECONDS", or "failed WHY". */
+/* The child: says "ready", waits for a byte, works, says "done UNITS SECONDS" and, when it has read
+ * back what it worked out, "result CHECKSUM"; or "failed WHY". */
 static int work_on_cuda(const struct bench *bench)
 {
 	struct takt_cuda_work *work;
 	struct takt_err err = {0};
 	uint64_t begin, end;
-	uint32_t batch = 1;
+	uint32_t batch = 1, checksum = 0;
 	double units = 0;
 	char byte;
 	int rc = takt_cuda_open(&bench->cuda, &work, &err);
@@ -93,8 +96,12 @@ static int work_on_cuda(const struct bench *bench)
 		units += batch * takt_cuda_call_size(work);
 		end = now_ns();
 	}
-	if (rc == 0)
+	if (rc == 0) {
 		dprintf(bench->word_fd, "done %.17g %.9f\n", units, (double)(end - begin) / 1e9);
+		rc = takt_cuda_checksum(work, &checksum, &err);
+	}
+	if (rc == 0)
+		dprintf(bench->word_fd, "result %08x\n", checksum);
 	else
 		dprintf(bench->word_fd, "failed %d %s\n", rc, err.msg);
 	return 0;
@@ -205,6 +212,18 @@ static bool is_done(struct bench *bench)
 		       2;
 }
 
+/* What it worked out, behind what was measured: reading it back is not part of the work. */
+static int take_result(struct bench *bench, struct takt_err *err)
+{
+	int rc = next_word(bench, READY_MS, err);
+
+	if (rc == 0)
+		return takt_err_set(err, -ETIMEDOUT, "the result was not read back");
+	rc = rc < 0 ? rc : refusal(bench, err);
+	bench->has_checksum = rc == 0 && sscanf(bench->word, "result %x", &bench->checksum) == 1;
+	return rc;
+}
+
 static int follow_child(struct bench *bench, struct takt_err *err)
 {
 	bool done = false;
@@ -226,7 +245,9 @@ static int follow_child(struct bench *bench, struct takt_err *err)
 		}
 		rc = rc < 0 ? rc : trouble(bench, err);
 	}
-	return rc < 0 ? rc : takt_meter_mark(bench->meter, &bench->after, err);
+	if (rc == 0)
+		rc = takt_meter_mark(bench->meter, &bench->after, err);
+	return rc == 0 && !takt_meter_simulated(bench->meter) ? take_result(bench, err) : rc;
 }
 
 static void end_child(const struct bench *bench)
@@ -300,6 +321,8 @@ static void print_json(const struct bench *bench, const struct told *told, struc
 	add_known(out, "sm_mhz", told->sm_mhz);
 	add_known(out, "power_w", told->power_w);
 	add_known(out, "energy_j", told->energy_j);
+	if (bench->has_checksum)
+		takt_str_addf(out, ",\"result_crc32c\":\"%08x\"", bench->checksum);
 	takt_str_add(out, "}\n");
 }
 
@@ -327,6 +350,10 @@ static void print_text(const struct bench *bench, const struct told *told, struc
 	if (told->power_w > 0)
 		takt_str_addf(out, "power %.0f W, %.4g J a %s\n", told->power_w, told->energy_j,
 			      told->unit);
+	if (bench->has_checksum)
+		takt_str_addf(out, "result %08x (CRC-32C of %s)\n", bench->checksum,
+			      bench->cuda.kind == TAKT_CUDA_MATMUL ? "the product"
+								   : "what was copied");
 	if (takt_meter_deaf(bench->meter)[0])
 		takt_str_addf(out, "XIDs and ECC errors were not watched: %s\n",
 			      takt_meter_deaf(bench->meter));

@@ -15,8 +15,9 @@
 
 enum {
 	MAX_GOVERNED = 4096,
-	SHORT_EPOCHS = 12,  /* a job that is over before that has not settled */
-	LONGEST_EPOCH = 20, /* times the usual one, for jobs that say little */
+	SHORT_EPOCHS = 12,    /* a job that is over before that has not settled */
+	LONGEST_EPOCH = 20,   /* times the usual one, for jobs that say little */
+	POWER_STEP_MW = 1000, /* drivers take milliwatts, people and data sheets watts */
 };
 
 static const uint64_t tick_ns = 100 * TAKT_NS_PER_MS;
@@ -88,12 +89,30 @@ static void keep_common(struct takt_governed *one, const struct takt_gpu_facts *
 	one->setup.board.sm_count = kept;
 }
 
+/* Whether this GPU takes a lower limit, and the same ones as those before it. */
+static bool takes_limits(struct takt_governor_board *board, const struct takt_gpu_facts *facts,
+			 bool first)
+{
+	if (!(facts->has & TAKT_FACT_POWER_LIMITS) || !facts->power_min_mw ||
+	    facts->power_min_mw >= facts->power_default_mw)
+		return false;
+	if (first) {
+		board->power_min_mw = facts->power_min_mw;
+		board->power_default_mw = facts->power_default_mw;
+		board->power_max_mw = facts->power_max_mw;
+		board->power_step_mw = POWER_STEP_MW;
+	}
+	return board->power_min_mw == facts->power_min_mw &&
+	       board->power_default_mw == facts->power_default_mw &&
+	       board->power_max_mw == facts->power_max_mw;
+}
+
 /* What all GPUs of the job can be set to. */
 static void describe_boards(struct takt_governed *one, const struct takt_daemon *daemon,
 			    const struct takt_queue_job *job)
 {
 	struct takt_governor_board *board = &one->setup.board;
-	bool clocks = true;
+	bool clocks = true, limits = true;
 
 	for (uint32_t gpu = 0; gpu < daemon->gpu_count; gpu++) {
 		const struct takt_gpu_facts *facts = takt_machine_facts(daemon->machine, gpu);
@@ -101,11 +120,13 @@ static void describe_boards(struct takt_governed *one, const struct takt_daemon 
 		if (!has_gpu(job, gpu))
 			continue;
 		clocks &= (facts->has & TAKT_FACT_SM_CLOCKS) && facts->sm_clock_count > 0;
+		limits = takes_limits(board, facts, one->gpu_count == 0) && limits;
 		keep_common(one, facts, one->gpu_count == 0);
 		one->gpu[one->gpu_count++] = gpu;
 	}
 	board->sm_mhz = one->sm_mhz;
-	board->can = clocks && board->sm_count > 1 ? TAKT_ACTUATE_CLOCKS : 0;
+	board->can = (clocks && board->sm_count > 1 ? TAKT_ACTUATE_CLOCKS : 0) |
+		     (limits ? TAKT_ACTUATE_POWER : 0);
 }
 
 static void describe_job(struct takt_governed *one, const struct takt_govern_terms *terms,
@@ -247,7 +268,8 @@ static void start(struct takt_govern *govern, struct takt_governed *one,
 	one->unit = unit_so_far(govern->daemon, job, now_ns);
 	if (one->setup.board.can == 0)
 		give_up(one, TAKT_GOVERNED_OVER,
-			"the driver lists no clocks that all its GPUs could be set to");
+			"the driver lists no clocks and no power limits that all its GPUs could be "
+			"set to");
 	else if (expected && expected < SHORT_EPOCHS * config->clock_epoch_ms * TAKT_NS_PER_MS)
 		give_up(one, TAKT_GOVERNED_OVER, "it will be over before a governor has settled");
 	else if (takt_govern_log_resume(govern, one))
@@ -478,8 +500,8 @@ static void fall_back(struct takt_govern *govern, struct takt_governed *one,
 	char text[sizeof(one->note)];
 
 	set(govern, one, job, &none);
-	snprintf(text, sizeof(text), "all its GPUs are at the default clocks: %s GPU %u%s%.100s",
-		 why, gpu, note[0] ? ": " : "", note);
+	snprintf(text, sizeof(text), "all its GPUs are at their default: %s GPU %u%s%.100s", why,
+		 gpu, note[0] ? ": " : "", note);
 	give_up(one, TAKT_GOVERNED_OVER, text);
 }
 

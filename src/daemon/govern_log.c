@@ -105,6 +105,12 @@ static bool same_params(const struct takt_governor_setup *was, const struct takt
 	return true;
 }
 
+static bool same_limits(const struct takt_governor_board *was, const struct takt_governor_board *is)
+{
+	return was->power_min_mw == is->power_min_mw && was->power_max_mw == is->power_max_mw &&
+	       was->power_default_mw == is->power_default_mw;
+}
+
 /* Whether the log is of this job as it is now. */
 static bool fits(const struct takt_epoch_replay *replay, const struct takt_governed *one)
 {
@@ -116,7 +122,7 @@ static bool fits(const struct takt_epoch_replay *replay, const struct takt_gover
 	       replay->steps < TAKT_EPOCH_LOG_MAX_STEPS && was->can == is->can &&
 	       was->sm_count == is->sm_count &&
 	       memcmp(was->sm_mhz, is->sm_mhz, is->sm_count * sizeof(is->sm_mhz[0])) == 0 &&
-	       same_params(&replay->setup, &one->setup) &&
+	       same_params(&replay->setup, &one->setup) && same_limits(was, is) &&
 	       then->max_slowdown_permille == now->max_slowdown_permille &&
 	       then->latency_target_us == now->latency_target_us &&
 	       then->latency_permille == now->latency_permille;

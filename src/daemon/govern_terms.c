@@ -119,7 +119,7 @@ int takt_govern_terms(const struct takt_daemon *daemon, uid_t uid, const struct 
 		.slo_latency_us = spec->slo_latency_us,
 		.slo_permille = spec->slo_permille,
 	};
-	if (spec->gpus == 0 || spec->clock_ask != TAKT_CLOCK_ASK_NONE)
+	if (spec->gpus == 0 || takt_jobspec_sets_gpus(spec))
 		return 0;
 	take_defaults(daemon, uid, spec, ret, &name);
 	if (!name[0] || (!spec->clock_policy[0] && promised && strcmp(name, "observe") == 0))

@@ -20,7 +20,7 @@ static int check_wish(struct takt_governed *one, struct takt_err *err)
 				      "governor 'fixed' is given nothing that can be set here");
 }
 
-/* 1: it begins on the job's GPU; 0: the clocks of that cannot be set. */
+/* 1: it begins on the job's GPU; 0: nothing of that can be set. */
 static int try_on(const struct takt_daemon *daemon, const struct takt_govern_terms *terms,
 		  const struct takt_queue_job *job, struct takt_err *err)
 {

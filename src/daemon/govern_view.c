@@ -33,6 +33,7 @@ static void fill_wish(const struct takt_governed *one, struct takt_governed_view
 			      sizeof(ret->text));
 	ret->min_mhz = cap->sets & TAKT_ACTUATE_CLOCKS ? cap->min_mhz : 0;
 	ret->max_mhz = cap->sets & TAKT_ACTUATE_CLOCKS ? cap->max_mhz : 0;
+	ret->power_limit_mw = cap->sets & TAKT_ACTUATE_POWER ? cap->power_mw : 0;
 	ret->epochs = one->epochs;
 }
 

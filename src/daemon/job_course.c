@@ -280,6 +280,7 @@ static void fill_decision(const struct decision *decision, bool all,
 	takt_strcpy(ret->text, sizeof(ret->text), takt_governor_reason_text(decision->reason));
 	ret->min_mhz = clocks ? decision->cap.min_mhz : 0;
 	ret->max_mhz = clocks ? decision->cap.max_mhz : 0;
+	ret->power_limit_mw = decision->cap.sets & TAKT_ACTUATE_POWER ? decision->cap.power_mw : 0;
 	ret->epochs = decision->epochs;
 	if (decision->sm_ns) {
 		ret->has |= TAKT_COURSE_SM;

@@ -14,6 +14,7 @@
 #include "base/str.h"
 #include "daemon/daemon.h"
 #include "daemon/gpu_mig.h"
+#include "daemon/lease_impl.h"
 
 static const uint64_t ttl_ns = 30 * TAKT_NS_PER_S;
 static const uint64_t renew_ns = 8 * TAKT_NS_PER_S;
@@ -23,65 +24,6 @@ static const uint64_t answer_ns = 5 * TAKT_NS_PER_S;
 static const uint64_t reconnect_min_ns = 20 * TAKT_NS_PER_MS, reconnect_max_ns = TAKT_NS_PER_S;
 static const uint64_t grace_ns =
 	5 * TAKT_NS_PER_S; /* away for less than this is not worth a word */
-
-enum {
-	MAX_PENDING = 64,
-	MAX_LEASES = 512, /* as many as the actuator takes */
-};
-
-/* What a job, or an administrator (job_id 0), wants of one GPU and how far it got. A place whose
- * lease is over (neither wanted nor awaited) keeps how it ended until it is used again. */
-struct lease {
-	bool wanted, answered;
-	uint32_t gpu;
-	uint64_t job_id;
-	uint32_t min_mhz, max_mhz; /* both 0: no limit, which lifts those of jobs beside it */
-	uint32_t power_limit_mw;   /* 0: none */
-	uint32_t mem_min_mhz, mem_max_mhz;
-	bool benchmark; /* a job's that outranks all others */
-	bool assume_unlocked;
-	uint64_t seq; /* of the latest request; 0 = it could not be sent */
-	int32_t rc;   /* of its reply */
-	char message[160];
-	uint64_t gap_ns; /* longest time it was not applied because the actuator was away */
-};
-
-/* What the actuator says of one GPU. */
-struct gpu_state {
-	bool known;
-	uint32_t state, applied_min_mhz, applied_max_mhz, applied_power_mw, cap_power_mw;
-	uint32_t base_min_mhz, base_max_mhz, base_power_mw;
-	uint32_t applied_mem_min_mhz, applied_mem_max_mhz;
-	uint64_t job_id;
-	char message[160];
-	struct lease was; /* an administrator's before his latest "clock set", if it was wanted */
-};
-
-/* A request of the API that waits until the GPUs of its mask have answered. */
-struct pending_set {
-	struct takt_pending *pending; /* NULL = free slot */
-	uint64_t gpu_mask, job_id;
-	struct takt_boot deadline;
-};
-
-struct takt_lease_keeper {
-	struct takt_daemon *daemon;
-	struct takt_actuate_client *client; /* NULL = not connected */
-	uint64_t next_seq;
-	bool was_connected;    /* ever */
-	uint64_t reconnect_ns; /* pause before the next try; doubles */
-	struct takt_boot renew_at, status_at, connect_at, lost_at; /* lost_at: or when we began */
-	struct takt_boot heard_at; /* newest word of the actuator but for the one at hand */
-	uint32_t lease_count;	   /* places ever used */
-	struct lease lease[MAX_LEASES];
-	struct gpu_state gpu[TAKT_DEVICE_MAX_GPUS];
-	struct pending_set pendings[MAX_PENDING];
-	struct {
-		uint64_t job_id; /* 0 = free slot */
-		uint64_t gpu_mask;
-		struct takt_boot deadline;
-	} preparing[TAKT_DEVICE_MAX_GPUS];
-};
 
 int takt_leases_new(struct takt_daemon *daemon, struct takt_lease_keeper **ret,
 		    struct takt_err *err)
@@ -151,7 +93,7 @@ uint64_t takt_leases_send(struct takt_lease_keeper *leases,
 	return send_op(leases, request);
 }
 
-static struct lease *find(const struct takt_lease_keeper *leases, uint32_t gpu, uint64_t job_id)
+struct lease *takt_lease_find(const struct takt_lease_keeper *leases, uint32_t gpu, uint64_t job_id)
 {
 	for (uint32_t i = 0; i < leases->lease_count; i++) {
 		const struct lease *lease = &leases->lease[i];
@@ -165,7 +107,7 @@ static struct lease *find(const struct takt_lease_keeper *leases, uint32_t gpu, 
 /* The lease of this job there, or a place for it; NULL when all are taken. */
 static struct lease *place_for(struct takt_lease_keeper *leases, uint32_t gpu, uint64_t job_id)
 {
-	struct lease *lease = find(leases, gpu, job_id);
+	struct lease *lease = takt_lease_find(leases, gpu, job_id);
 
 	for (uint32_t i = 0; !lease && i < leases->lease_count; i++)
 		if (!leases->lease[i].wanted && leases->lease[i].answered)
@@ -209,15 +151,14 @@ static void let_go(struct takt_lease_keeper *leases, struct lease *lease,
 	leases->status_at = (struct takt_boot){0};
 }
 
-static void end(struct takt_lease_keeper *leases, struct lease *lease)
+void takt_lease_end(struct takt_lease_keeper *leases, struct lease *lease)
 {
 	let_go(leases, lease,
 	       (struct takt_actuate_request){.op = TAKT_ACTUATE_END,
 					     .lease_id = lease_id(lease->job_id, lease->gpu)});
 }
 
-/* Of `wish` what is asked for; the rest is filled in. */
-static void want_all(struct takt_lease_keeper *leases, uint32_t gpu, uint64_t job_id,
+void takt_lease_want(struct takt_lease_keeper *leases, uint32_t gpu, uint64_t job_id,
 		     struct lease wish)
 {
 	struct lease *lease = place_for(leases, gpu, job_id);
@@ -231,12 +172,6 @@ static void want_all(struct takt_lease_keeper *leases, uint32_t gpu, uint64_t jo
 	send_set(leases, lease);
 }
 
-static void want(struct takt_lease_keeper *leases, uint32_t gpu, uint64_t job_id, uint32_t min_mhz,
-		 uint32_t max_mhz)
-{
-	want_all(leases, gpu, job_id, (struct lease){.min_mhz = min_mhz, .max_mhz = max_mhz});
-}
-
 static bool all_answered(const struct takt_lease_keeper *leases, uint64_t gpu_mask, uint64_t job_id)
 {
 	for (uint32_t i = 0; i < leases->lease_count; i++) {
@@ -248,13 +183,33 @@ static bool all_answered(const struct takt_lease_keeper *leases, uint64_t gpu_ma
 	return true;
 }
 
-/* "SM clock within [210, 1410] MHz", or why not. */
+/* What holds there, which of those who share a GPU is what the most demanding wants. */
+static void describe_applied(const struct lease *lease, const struct gpu_state *state, char *buf,
+			     size_t size)
+{
+	char clock[64] = "", power[48] = "";
+
+	if (state->applied_max_mhz)
+		snprintf(clock, sizeof(clock), "SM clock within [%u, %u] MHz",
+			 state->applied_min_mhz, state->applied_max_mhz);
+	if (state->applied_power_mw)
+		snprintf(power, sizeof(power), "power limit %u W", state->applied_power_mw / 1000);
+	if (clock[0] || power[0])
+		snprintf(buf, size, "%s%s%s", clock, clock[0] && power[0] ? ", " : "", power);
+	else
+		snprintf(buf, size, "nothing is limited: GPU %u %s", lease->gpu,
+			 lease->max_mhz || lease->power_limit_mw
+				 ? "is at what another one there wants"
+				 : "has no higher limit by itself");
+}
+
+/* "SM clock within [210, 1410] MHz, power limit 300 W", or why not. */
 static void describe(const struct takt_lease_keeper *leases, uint64_t gpu_mask, uint64_t job_id,
 		     char *buf, size_t size)
 {
 	buf[0] = '\0';
 	for (uint32_t gpu = 0; gpu < leases->daemon->gpu_count; gpu++) {
-		const struct lease *lease = find(leases, gpu, job_id);
+		const struct lease *lease = takt_lease_find(leases, gpu, job_id);
 		const struct gpu_state *state = &leases->gpu[gpu];
 		size_t used = strlen(buf);
 
@@ -267,8 +222,7 @@ static void describe(const struct takt_lease_keeper *leases, uint64_t gpu_mask, 
 		else if (lease->rc < 0)
 			snprintf(buf, size, "not applied on GPU %u: %s", gpu, lease->message);
 		else if (used == 0)
-			snprintf(buf, size, "SM clock within [%u, %u] MHz", state->applied_min_mhz,
-				 state->applied_max_mhz);
+			describe_applied(lease, state, buf, size);
 		if (lease && lease->gap_ns && lease->rc == 0 && !strstr(buf, "gap"))
 			snprintf(buf + strlen(buf), size - strlen(buf),
 				 ", with a gap of %llu ms while the actuator was away",
@@ -319,7 +273,7 @@ static int first_refusal(const struct takt_lease_keeper *leases, const struct pe
 			 struct takt_err *err)
 {
 	for (uint32_t gpu = 0; gpu < leases->daemon->gpu_count; gpu++) {
-		const struct lease *lease = find(leases, gpu, set->job_id);
+		const struct lease *lease = takt_lease_find(leases, gpu, set->job_id);
 
 		if ((set->gpu_mask >> gpu & 1) && lease && is_refused(lease))
 			return takt_err_set(err,
@@ -334,15 +288,15 @@ static int first_refusal(const struct takt_lease_keeper *leases, const struct pe
 static void withdraw(struct takt_lease_keeper *leases, uint64_t gpu_mask, uint64_t job_id)
 {
 	for (uint32_t gpu = 0; gpu < leases->daemon->gpu_count; gpu++) {
-		struct lease *lease = find(leases, gpu, job_id);
+		struct lease *lease = takt_lease_find(leases, gpu, job_id);
 		const struct gpu_state *state = &leases->gpu[gpu];
 
 		if (!(gpu_mask >> gpu & 1) || !lease || !lease->wanted)
 			continue;
 		if (job_id == 0 && state->was.wanted)
-			want_all(leases, gpu, 0, state->was);
+			takt_lease_want(leases, gpu, 0, state->was);
 		else
-			end(leases, lease);
+			takt_lease_end(leases, lease);
 	}
 }
 
@@ -352,8 +306,8 @@ static void no_answer(const struct takt_lease_keeper *leases, const struct pendi
 	const struct lease *lease;
 	uint32_t gpu = 0;
 
-	while (!(set->gpu_mask >> gpu & 1) || !(lease = find(leases, gpu, set->job_id)) ||
-	       lease->answered)
+	while (!(set->gpu_mask >> gpu & 1) ||
+	       !(lease = takt_lease_find(leases, gpu, set->job_id)) || lease->answered)
 		gpu++; /* there is one */
 	takt_err_set(err, -ETIMEDOUT, "GPU %u: the %s did not answer in time", gpu,
 		     leases->client ? "driver" : "actuator");
@@ -626,26 +580,39 @@ static uint32_t lowest_mhz(const struct takt_lease_keeper *leases, uint32_t gpu)
 									   : 0;
 }
 
-/* One that shares its GPUs and asks for no clock says so, or another one's ceiling would hold for
- * it, too. */
-static bool wants_lease(const struct takt_queue_job *job)
+uint32_t takt_lease_power(const struct takt_lease_keeper *leases, uint32_t gpu, uint32_t limit_mw)
 {
-	return job->spec.clock_ask != TAKT_CLOCK_ASK_NONE || job->spec.mig[0] ||
+	const struct takt_gpu_facts *facts = takt_machine_facts(leases->daemon->machine, gpu);
+
+	return (facts->has & TAKT_FACT_POWER_LIMITS) && limit_mw >= facts->power_default_mw
+		       ? 0
+		       : limit_mw;
+}
+
+bool takt_lease_is_due(const struct takt_queue_job *job)
+{
+	return takt_jobspec_sets_gpus(&job->spec) || job->spec.mig[0] ||
 	       job->row.share_milli < TAKT_REQUEST_WHOLE;
 }
 
 static void want_job(struct takt_lease_keeper *leases, const struct takt_queue_job *job)
 {
+	const struct takt_jobspec *spec = &job->spec;
+
 	for (uint32_t gpu = 0; gpu < leases->daemon->gpu_count; gpu++) {
-		uint32_t max = job->spec.clock_mhz;
-		uint32_t min =
-			job->spec.clock_ask == TAKT_CLOCK_ASK_LOCK ? max : lowest_mhz(leases, gpu);
+		struct lease wish = {
+			.power_limit_mw = takt_lease_power(leases, gpu, spec->power_limit_mw),
+		};
 
 		if (!(job->row.gpu_mask >> gpu & 1))
 			continue;
-		if (job->spec.clock_ask == TAKT_CLOCK_ASK_NONE)
-			min = max = 0;
-		want(leases, gpu, job->row.id, min, max);
+		if (spec->clock_ask != TAKT_CLOCK_ASK_NONE)
+			wish.max_mhz = spec->clock_mhz;
+		if (spec->clock_ask == TAKT_CLOCK_ASK_CEILING)
+			wish.min_mhz = lowest_mhz(leases, gpu);
+		else
+			wish.min_mhz = wish.max_mhz;
+		takt_lease_want(leases, gpu, job->row.id, wish);
 	}
 }
 
@@ -653,9 +620,9 @@ void takt_leases_job_start(struct takt_lease_keeper *leases, const struct takt_q
 {
 	struct takt_boot now = takt_boot_now(leases->daemon->sys);
 
-	if (wants_lease(job))
+	if (takt_lease_is_due(job))
 		want_job(leases, job);
-	if (job->spec.clock_ask == TAKT_CLOCK_ASK_NONE || job->row.gpu_mask == 0) {
+	if (!takt_jobspec_sets_gpus(&job->spec) || job->row.gpu_mask == 0) {
 		takt_queue_prepared(leases->daemon->queue, job->row.id, "");
 		return;
 	}
@@ -671,7 +638,7 @@ void takt_leases_job_start(struct takt_lease_keeper *leases, const struct takt_q
 
 void takt_leases_job_adopt(struct takt_lease_keeper *leases, const struct takt_queue_job *job)
 {
-	if (wants_lease(job))
+	if (takt_lease_is_due(job))
 		want_job(leases, job);
 }
 
@@ -679,95 +646,16 @@ void takt_leases_job_end(struct takt_lease_keeper *leases, const struct takt_que
 {
 	for (uint32_t i = 0; i < leases->lease_count; i++)
 		if (leases->lease[i].wanted && leases->lease[i].job_id == job->row.id)
-			end(leases, &leases->lease[i]);
+			takt_lease_end(leases, &leases->lease[i]);
 	for (size_t i = 0; i < TAKT_ARRAY_LEN(leases->preparing); i++)
 		if (leases->preparing[i].job_id == job->row.id)
 			leases->preparing[i].job_id = 0;
 }
 
-static bool asks_for(const struct lease *lease, const struct takt_governor_cap *cap)
-{
-	return lease->min_mhz == cap->min_mhz && lease->max_mhz == cap->max_mhz &&
-	       lease->power_limit_mw == cap->power_mw && !lease->benchmark;
-}
-
-void takt_leases_govern(struct takt_lease_keeper *leases, const struct takt_queue_job *job,
-			const struct takt_governor_cap *was, const struct takt_governor_cap *cap)
-{
-	for (uint32_t gpu = 0; gpu < leases->daemon->gpu_count; gpu++) {
-		struct lease *lease = find(leases, gpu, job->row.id);
-
-		if (!(job->row.gpu_mask >> gpu & 1) ||
-		    (lease && lease->wanted && !asks_for(lease, was)))
-			continue;
-		if (cap->sets || wants_lease(job))
-			want_all(leases, gpu, job->row.id,
-				 (struct lease){.min_mhz = cap->min_mhz,
-						.max_mhz = cap->max_mhz,
-						.power_limit_mw = cap->power_mw});
-		else if (lease && lease->wanted)
-			end(leases, lease);
-	}
-}
-
-/* What became of a setting on one GPU. */
-static enum takt_lease_standing standing_of(const struct lease *lease,
-					    const struct gpu_state *state,
-					    const struct takt_governor_cap *cap)
-{
-	if (!lease || !lease->wanted || !asks_for(lease, cap))
-		return TAKT_STANDING_GONE;
-	if (state->known && state->state == TAKT_ACTUATE_FOREIGN)
-		return TAKT_STANDING_FOREIGN;
-	if (!lease->answered || !state->known || lease->rc == -EAGAIN)
-		return TAKT_STANDING_ASKED;
-	if (lease->rc == -EPERM || (lease->rc == 0 && state->state == TAKT_ACTUATE_ADVISE))
-		return TAKT_STANDING_ADVICE;
-	if (lease->rc == -TAKT_E_BUSY)
-		return TAKT_STANDING_OUTBID;
-	if (lease->rc < 0)
-		return TAKT_STANDING_REFUSED;
-	return state->state == TAKT_ACTUATE_LEASED && state->applied_min_mhz == cap->min_mhz &&
-			       state->applied_max_mhz == cap->max_mhz &&
-			       state->applied_power_mw == cap->power_mw
-		       ? TAKT_STANDING_HOLDS
-		       : TAKT_STANDING_OUTBID;
-}
-
-enum takt_lease_standing takt_leases_standing(const struct takt_lease_keeper *leases,
-					      const struct takt_queue_job *job,
-					      const struct takt_governor_cap *cap,
-					      uint32_t *ret_gpu, char *note, size_t size)
-{
-	enum takt_lease_standing worst = TAKT_STANDING_HOLDS;
-	bool any_holds = false;
-
-	note[0] = '\0';
-	for (uint32_t gpu = 0; gpu < leases->daemon->gpu_count && cap->sets; gpu++) {
-		const struct lease *lease = find(leases, gpu, job->row.id);
-		const struct gpu_state *state = &leases->gpu[gpu];
-		enum takt_lease_standing one;
-
-		if (!(job->row.gpu_mask >> gpu & 1))
-			continue;
-		one = standing_of(lease, state, cap);
-		any_holds = any_holds || one == TAKT_STANDING_HOLDS;
-		if (one <= worst)
-			continue;
-		worst = one;
-		*ret_gpu = gpu;
-		takt_strcpy(note, size,
-			    lease && lease->message[0] ? lease->message : state->message);
-	}
-	if (worst == TAKT_STANDING_ADVICE && any_holds)
-		worst = TAKT_STANDING_REFUSED; /* the GPUs of a job stand alike */
-	return worst;
-}
-
 /* For withdraw. */
 static void remember_admin(struct takt_lease_keeper *leases, uint32_t gpu)
 {
-	const struct lease *lease = find(leases, gpu, 0);
+	const struct lease *lease = takt_lease_find(leases, gpu, 0);
 
 	leases->gpu[gpu].was = lease ? *lease : (struct lease){0};
 }
@@ -782,14 +670,14 @@ void takt_leases_set(struct takt_lease_keeper *leases, uint64_t gpu_mask, uint64
 			continue;
 		if (job_id == 0)
 			remember_admin(leases, gpu);
-		want_all(leases, gpu, job_id,
-			 (struct lease){.min_mhz = min,
-					.max_mhz = ask->max_mhz,
-					.power_limit_mw = ask->power_limit_mw,
-					.mem_min_mhz = ask->lock ? ask->mem_mhz : 0,
-					.mem_max_mhz = ask->mem_mhz,
-					.benchmark = ask->benchmark,
-					.assume_unlocked = ask->assume_unlocked});
+		takt_lease_want(leases, gpu, job_id,
+				(struct lease){.min_mhz = min,
+					       .max_mhz = ask->max_mhz,
+					       .power_limit_mw = ask->power_limit_mw,
+					       .mem_min_mhz = ask->lock ? ask->mem_mhz : 0,
+					       .mem_max_mhz = ask->mem_mhz,
+					       .benchmark = ask->benchmark,
+					       .assume_unlocked = ask->assume_unlocked});
 	}
 	hold_pending(leases, gpu_mask, job_id, pending);
 }
@@ -798,7 +686,7 @@ void takt_leases_end_standing(struct takt_lease_keeper *leases)
 {
 	for (uint32_t i = 0; i < leases->lease_count; i++)
 		if (leases->lease[i].wanted && leases->lease[i].job_id == 0)
-			end(leases, &leases->lease[i]);
+			takt_lease_end(leases, &leases->lease[i]);
 }
 
 /* Drops everybody's leases there; the answer is the administrator's. */
@@ -822,14 +710,14 @@ void takt_leases_reset(struct takt_lease_keeper *leases, uint64_t gpu_mask, uint
 		       struct takt_pending *pending)
 {
 	for (uint32_t gpu = 0; gpu < leases->daemon->gpu_count; gpu++) {
-		struct lease *lease = find(leases, gpu, job_id);
+		struct lease *lease = takt_lease_find(leases, gpu, job_id);
 
 		if (!(gpu_mask >> gpu & 1))
 			continue;
 		if (job_id == 0)
 			reset_by_admin(leases, gpu);
 		else if (lease && lease->wanted)
-			end(leases, lease);
+			takt_lease_end(leases, lease);
 		else
 			gpu_mask &= ~(1ull << gpu); /* the job has changed nothing here */
 	}
@@ -871,10 +759,10 @@ bool takt_leases_job_trouble(const struct takt_lease_keeper *leases,
 {
 	bool trouble = false;
 
-	if (job->spec.clock_ask == TAKT_CLOCK_ASK_NONE || job->phase != TAKT_PHASE_RUNNING)
+	if (!takt_jobspec_sets_gpus(&job->spec) || job->phase != TAKT_PHASE_RUNNING)
 		return false;
 	for (uint32_t gpu = 0; gpu < leases->daemon->gpu_count; gpu++) {
-		const struct lease *lease = find(leases, gpu, job->row.id);
+		const struct lease *lease = takt_lease_find(leases, gpu, job->row.id);
 
 		if (job->row.gpu_mask >> gpu & 1)
 			trouble |= !lease || !lease->answered || lease->rc < 0 || lease->gap_ns > 0;
@@ -890,8 +778,8 @@ bool takt_leases_job_trouble(const struct takt_lease_keeper *leases,
 void takt_leases_job_note(const struct takt_lease_keeper *leases, const struct takt_queue_job *job,
 			  char *buf, size_t size)
 {
-	bool live = job->spec.clock_ask != TAKT_CLOCK_ASK_NONE &&
-		    job->phase >= TAKT_PHASE_STARTING && job->phase <= TAKT_PHASE_RUNNING;
+	bool live = takt_jobspec_sets_gpus(&job->spec) && job->phase >= TAKT_PHASE_STARTING &&
+		    job->phase <= TAKT_PHASE_RUNNING;
 
 	if (live)
 		describe(leases, job->row.gpu_mask, job->row.id, buf, size);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "abi/cuda.h"
+#include "base/checksum.h"
 #include "base/mem.h"
 #include "base/rng.h"
 
@@ -50,6 +51,7 @@ struct api {
 	cuMemGetInfo_v2_fn *memory;
 	cuMemAlloc_v2_fn *alloc;
 	cuMemcpyHtoD_v2_fn *upload;
+	cuMemcpyDtoH_v2_fn *download;
 	cuMemcpyDtoDAsync_v2_fn *copy;
 	cuGetErrorName_fn *error_name;
 	cublasCreate_v2_fn *blas_new;
@@ -75,6 +77,7 @@ static const struct symbol cuda_symbols[] = {
 	ROW(memory, "cuMemGetInfo_v2"),
 	ROW(alloc, "cuMemAlloc_v2"),
 	ROW(upload, "cuMemcpyHtoD_v2"),
+	ROW(download, "cuMemcpyDtoH_v2"),
 	ROW(copy, "cuMemcpyDtoDAsync_v2"),
 	ROW(error_name, "cuGetErrorName"),
 };
@@ -221,7 +224,9 @@ static int fill_all(const struct takt_cuda_work *work, struct takt_err *err)
 		pattern[i] =
 			(pattern[i] & types[work->config.type].keep) | types[work->config.type].set;
 	rc = fill(work, work->from, pattern, err);
-	return rc < 0 ? rc : fill(work, work->to, pattern, err);
+	/* What is copied to is the copies' alone to fill. */
+	return rc < 0 || work->config.kind == TAKT_CUDA_STREAM ? rc
+							       : fill(work, work->to, pattern, err);
 }
 
 static int take_memory(struct takt_cuda_work *work, struct takt_err *err)
@@ -313,4 +318,24 @@ int takt_cuda_calls(struct takt_cuda_work *work, uint32_t count, struct takt_err
 	if (code == CUDA_SUCCESS)
 		code = work->api.synchronize();
 	return code == CUDA_SUCCESS ? 0 : refused(&work->api, code, "work on the GPU", err);
+}
+
+int takt_cuda_checksum(struct takt_cuda_work *work, uint32_t *ret, struct takt_err *err)
+{
+	TAKT_CLEANUP(freep) char *piece = takt_alloc(PATTERN_BYTES);
+	uint64_t from = work->config.kind == TAKT_CUDA_MATMUL ? work->result : work->to;
+	uint32_t crc = takt_crc32c("", 0);
+
+	if (!piece)
+		return takt_err_set(err, -ENOMEM, "the result");
+	for (size_t at = 0; at < work->bytes; at += PATTERN_BYTES) {
+		size_t n = work->bytes - at < PATTERN_BYTES ? work->bytes - at : PATTERN_BYTES;
+		int code = work->api.download(piece, from + at, n);
+
+		if (code != CUDA_SUCCESS)
+			return refused(&work->api, code, "read the result", err);
+		crc = takt_crc32c_more(crc, piece, n);
+	}
+	*ret = crc;
+	return 0;
 }

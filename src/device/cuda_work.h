@@ -48,4 +48,8 @@ double takt_cuda_call_size(const struct takt_cuda_work *work);
 /* That many calls; returns when the GPU has finished. */
 int takt_cuda_calls(struct takt_cuda_work *work, uint32_t count, struct takt_err *err);
 
+/* CRC-32C of the product, or of what was copied, after at least one call. The operands are always
+ * the same: on boards of one model with the same libraries so is this, or something is wrong. */
+int takt_cuda_checksum(struct takt_cuda_work *work, uint32_t *ret, struct takt_err *err);
+
 #endif

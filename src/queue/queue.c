@@ -490,10 +490,11 @@ int takt_queue_check_possible(struct takt_queue *queue, const struct takt_jobspe
 	if (queue->jobs.len >= queue->config.max_jobs)
 		return takt_err_set(err, -TAKT_E_LIMIT, "the queue is full with %u jobs",
 				    queue->config.max_jobs);
-	if (spec->clock_ask != TAKT_CLOCK_ASK_NONE && spec->use_outside)
+	if (takt_jobspec_sets_gpus(spec) && spec->use_outside)
 		return takt_err_set(err, -TAKT_E_USAGE,
-				    "clocks are not changed under processes that are not takt's: "
-				    "drop --clock or --use-outside");
+				    "clocks and power limits are not changed under processes that "
+				    "are not takt's: drop --clock and --power-limit, or "
+				    "--use-outside");
 	if (spec->clock_ask == TAKT_CLOCK_ASK_LOCK && is_part(spec))
 		return takt_err_set(err, -TAKT_E_USAGE,
 				    "clocks are locked only on GPUs that a job holds alone: ask "

@@ -45,8 +45,8 @@ static const char *hindrance(const struct takt_jobspec *spec)
 		return "the memory of the machine that --mem reserves is not given back";
 	if (spec->container)
 		return "processes of a container cannot be frozen";
-	if (spec->clock_ask != TAKT_CLOCK_ASK_NONE)
-		return "clocks are the other job's meanwhile: drop --clock";
+	if (takt_jobspec_sets_gpus(spec))
+		return "clocks are the other job's meanwhile: drop --clock and --power-limit";
 	return spec->idle_release_ms ? "it would look idle: drop --idle-release" : NULL;
 }
 
@@ -89,8 +89,7 @@ static bool fits(const struct takt_queue *queue, const struct takt_queue_job *jo
 {
 	const struct takt_jobspec *spec = &other->spec;
 
-	if (spec->gpu_milli || spec->mig[0] || !spec->gpu_mem_mib ||
-	    spec->clock_ask != TAKT_CLOCK_ASK_NONE)
+	if (spec->gpu_milli || spec->mig[0] || !spec->gpu_mem_mib || takt_jobspec_sets_gpus(spec))
 		return false;
 	if (kept_mib < job->spec.gpu_mem_mib)
 		kept_mib = job->spec.gpu_mem_mib;

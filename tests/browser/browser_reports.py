@@ -87,7 +87,7 @@ def of_a_machine(r):
 
         def tune(*words):
             return m.run(m.path("bin/takt"), *words, cwd=m.folder)
-        r.make("tune", "tune", "--clocks", "1500,600", "--repeat", "2", "--max-slowdown", "60%", "--",
+        r.make("tune", "tune", "--clocks", "1500,600", "--repeat", "2", "--max-slowdown", "60%", "--any-output", "--",
                "sh", "-c", 'exec "$@"', MARKUP, *load, "6", by=tune)
         client = m.client()
         for name, words in (("train", (*load, "20")), ("idle", ("sleep", "1"))):

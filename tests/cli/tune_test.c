@@ -55,6 +55,30 @@ static const struct measured rows[] = {
 
 static struct takt_tune_result result;
 
+/* What came out at a setting counts where runs at the reference agree. */
+static void what_differs_is_not_recommended(void **state)
+{
+	(void)state;
+	fill(&result, rows, TAKT_ARRAY_LEN(rows), 0.001);
+	result.max_slowdown_pct = 8;
+	takt_tune_note_same(&result);
+	takt_tune_judge(&result);
+	assert_int_equal(result.points[result.recommended].sm_mhz, 1600);
+	result.compared = "output";
+	result.points[2].samples[1].differs = true; /* 1600 MHz */
+	takt_tune_note_same(&result);
+	takt_tune_judge(&result);
+	assert_true(result.points[2].differs && !result.points[1].differs);
+	assert_int_equal(result.points[result.recommended].sm_mhz, 1800);
+	result.points[2].differs = false;
+	result.points[0].samples[0].differs = true;
+	takt_tune_note_same(&result);
+	takt_tune_judge(&result);
+	assert_null(result.compared);
+	assert_non_null(strstr(result.not_compared, "differ, too"));
+	assert_int_equal(result.points[result.recommended].sm_mhz, 1600);
+}
+
 static void the_front_is_what_nothing_beats(void **state)
 {
 	static const bool front[] = {true, true, true, false, true};
@@ -243,6 +267,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_front_is_what_nothing_beats),
+		cmocka_unit_test(what_differs_is_not_recommended),
 		cmocka_unit_test(the_promise_chooses),
 		cmocka_unit_test(the_error_counts_against_a_setting),
 		cmocka_unit_test(without_energy_nothing_is_recommended),

@@ -172,6 +172,32 @@ static void a_place_that_is_none_is_told(void **state)
 	expect_files(0);
 }
 
+/* Nothing is made, emptied or left behind by a look, and a pipe's reader sees no end. */
+static void a_look_changes_nothing(void **state)
+{
+	struct takt_err err = {0};
+	char byte;
+	int reader;
+
+	(void)state;
+	assert_int_equal(takt_whole_file_check("new", &err), 0);
+	assert_int_equal(access("new", F_OK), -1);
+	write_text("old", "text", 0);
+	assert_int_equal(takt_whole_file_check("old", &err), 0);
+	expect_text("old", "text");
+	assert_int_equal(unlink("old"), 0);
+	assert_int_equal(mkfifo("pipe", 0600), 0);
+	reader = open("pipe", O_RDWR | O_NONBLOCK);
+	assert_int_equal(takt_whole_file_check("pipe", &err), 0);
+	assert_int_equal(read(reader, &byte, 1), -1);
+	assert_int_equal(errno, EAGAIN);
+	close(reader);
+	assert_int_equal(unlink("pipe"), 0);
+	assert_int_equal(takt_whole_file_check("nowhere/file", &err), -ENOENT);
+	assert_non_null(strstr(err.msg, "write 'nowhere/file'"));
+	assert_int_equal(takt_whole_file_check(folder, &err), -EISDIR);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -181,6 +207,7 @@ int main(void)
 		cmocka_unit_test(a_pipe_is_written_to),
 		cmocka_unit_test(what_is_open_is_written_where_it_is),
 		cmocka_unit_test(a_place_that_is_none_is_told),
+		cmocka_unit_test(a_look_changes_nothing),
 	};
 
 	return cmocka_run_group_tests_name("whole_file", tests, enter, leave);

@@ -487,6 +487,37 @@ static void a_machine_keeps_its_budget_and_gives_to_who_gains_most(void **state)
 	assert_true(kits[3].wish.bid > 0);
 }
 
+/* Boards of today take both: a governor that knows one way goes by clocks there, and asks for no
+ * limit below the default. */
+static void where_both_can_be_set_clocks_are(void **state)
+{
+	(void)state;
+	for (size_t i = 0; takt_governor_all[i]; i++) {
+		const char *name = takt_governor_all[i]->name;
+		struct kit clocks, both;
+
+		/* `fixed` has no choice, and a share of power is the limit behind the clock. */
+		if (strcmp(name, "fixed") == 0 || strcmp(name, "power-budget") == 0)
+			continue;
+		kit_begin(&clocks, name);
+		kit_begin(&both, name);
+		both.setup.board.can = TAKT_ACTUATE_CLOCKS | TAKT_ACTUATE_POWER;
+		both.setup.board.power_min_mw = 100000;
+		both.setup.board.power_default_mw = 300000;
+		both.setup.board.power_max_mw = 350000;
+		kit_restart(&both);
+		for (int epoch = 0; epoch < 80; epoch++) {
+			const struct takt_governor_cap *a = &clocks.wish.cap, *b = &both.wish.cap;
+
+			kit_epoch(&clocks);
+			kit_epoch(&both);
+			assert_int_equal(a->min_mhz, b->min_mhz);
+			assert_int_equal(a->max_mhz, b->max_mhz);
+			assert_true(b->power_mw == 0 || b->power_mw == 300000);
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -511,6 +542,7 @@ int main(void)
 		cmocka_unit_test(forecast_goes_by_the_load_of_now_where_none_is_forecast),
 		cmocka_unit_test(power_budget_finds_the_highest_clock_within_its_share),
 		cmocka_unit_test(a_machine_keeps_its_budget_and_gives_to_who_gains_most),
+		cmocka_unit_test(where_both_can_be_set_clocks_are),
 	};
 
 	return cmocka_run_group_tests_name("governor kinds", tests, NULL, NULL);

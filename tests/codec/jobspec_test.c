@@ -35,7 +35,7 @@ static void reads_a_full_description(void **state)
 		      "\"begin_ms\":1795204226500,\"after\":[{\"job\":7},{\"job\":9,\"any\":true}],"
 		      "\"requeue\":true,\"use_outside\":true,"
 		      "\"clock_ask\":\"ceiling\",\"clock_mhz\":1410,\"visible\":\"uuid\","
-		      "\"grace_ms\":0}",
+		      "\"power_limit_mw\":300000,\"grace_ms\":0}",
 		      &spec, NULL),
 		0);
 	assert_string_equal(spec.name, "train-1");
@@ -54,6 +54,7 @@ static void reads_a_full_description(void **state)
 	assert_true(spec.after[1].job == 9 && spec.after[1].any);
 	assert_int_equal(spec.clock_ask, TAKT_CLOCK_ASK_CEILING);
 	assert_int_equal(spec.clock_mhz, 1410);
+	assert_int_equal(spec.power_limit_mw, 300000);
 	assert_int_equal(spec.visible, TAKT_VISIBLE_UUID);
 	assert_int_equal(spec.grace_ms, 0);
 	takt_jobspec_fini(&spec);
@@ -279,6 +280,11 @@ static const struct refusal refusals[] = {
 	 "'max_slowdown_permille' needs at least"},
 	{"{" OK ",\"max_slowdown_permille\":9,\"clock_ask\":\"ceiling\",\"clock_mhz\":1}",
 	 "exclude each other: a governor chooses"},
+	{"{" OK ",\"power_limit_mw\":999}", "must be 1000 to 10000000 (milliwatts), not 999"},
+	{"{" OK ",\"power_limit_mw\":10000001}", "from 0 to 10000000"},
+	{"{" OK ",\"power_limit_mw\":300000,\"gpus\":0}", "'power_limit_mw' needs at least one"},
+	{"{" OK ",\"power_limit_mw\":300000,\"clock_policy\":\"ladder\"}",
+	 "'clock_policy' and 'power_limit_mw' exclude each other"},
 	{"{" OK ",\"slo_latency_us\":9}", "belong together"},
 	{"{" OK ",\"slo_permille\":990}", "belong together"},
 	{"{" OK ",\"slo_latency_us\":9,\"slo_permille\":100}", "must be 500 to 999"},

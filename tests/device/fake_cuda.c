@@ -36,6 +36,7 @@ CUresult cuCtxSynchronize(void);
 CUresult cuMemGetInfo_v2(size_t *free, size_t *total);
 CUresult cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize);
 CUresult cuMemcpyHtoD_v2(CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount);
+CUresult cuMemcpyDtoH_v2(void *dstHost, CUdeviceptr srcDevice, size_t ByteCount);
 CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount,
 			      struct CUstream_st *hStream);
 CUresult cuGetErrorName(CUresult error, const char **pStr);
@@ -108,6 +109,15 @@ FAKE CUresult cuMemcpyHtoD_v2(CUdeviceptr dstDevice, const void *srcHost, size_t
 	fake_cuda.uploaded_bytes += ByteCount;
 	memcpy(&fake_cuda.first_element, srcHost, sizeof(fake_cuda.first_element));
 	return dstDevice >= 0x7f0000000000 ? 0 : 1;
+}
+
+FAKE CUresult cuMemcpyDtoH_v2(void *dstHost, CUdeviceptr srcDevice, size_t ByteCount)
+{
+	if (fake_cuda.downloaded_bytes == 0)
+		fake_cuda.downloaded_from = srcDevice;
+	fake_cuda.downloaded_bytes += ByteCount;
+	memset(dstHost, fake_cuda.result, ByteCount);
+	return fake_cuda.work_code;
 }
 
 FAKE CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount,

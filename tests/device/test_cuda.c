@@ -99,6 +99,34 @@ static void copies_need_no_cublas(void **state)
 	takt_free(work);
 }
 
+/* Of the third matrix, or of what was copied to: all of it, in pieces. */
+static void what_came_out_has_a_checksum(void **state)
+{
+	struct takt_cuda_config config = wish(TAKT_CUDA_MATMUL, TAKT_CUDA_F16, 64);
+	uint32_t first = 0, again = 0, other = 0;
+	struct takt_cuda_work *work;
+
+	assert_int_equal(takt_cuda_open(&config, &work, &err), 0);
+	assert_int_equal(takt_cuda_checksum(work, &first, &err), 0);
+	assert_int_equal(fake->downloaded_bytes, 64 * 64 * 2);
+	assert_int_equal(fake->downloaded_from - 0x7f0000000000, 2 * 64 * 64 * 2);
+	assert_int_equal(takt_cuda_checksum(work, &again, &err), 0);
+	fake->result = 1;
+	assert_int_equal(takt_cuda_checksum(work, &other, &err), 0);
+	assert_true(first == again && first != other);
+	fake->work_code = 719;
+	assert_int_equal(takt_cuda_checksum(work, &other, &err), -EIO);
+	assert_non_null(strstr(err.msg, "read the result"));
+	takt_free(work);
+	begin_anew(state);
+	config = wish(TAKT_CUDA_STREAM, TAKT_CUDA_F16, 40);
+	assert_int_equal(takt_cuda_open(&config, &work, &err), 0);
+	assert_int_equal(takt_cuda_checksum(work, &first, &err), 0);
+	assert_int_equal(fake->downloaded_bytes, 40 * 1048576);
+	assert_int_equal(fake->downloaded_from - 0x7f0000000000, 40 * 1048576);
+	takt_free(work);
+}
+
 static void the_gpu_is_found_by_its_uuid(void **state)
 {
 	struct takt_cuda_config config = wish(TAKT_CUDA_STREAM, TAKT_CUDA_F16, 1);
@@ -182,6 +210,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(each_type_is_multiplied_as_cublas_calls_it, begin_anew),
 		cmocka_unit_test_setup(copies_need_no_cublas, begin_anew),
+		cmocka_unit_test_setup(what_came_out_has_a_checksum, begin_anew),
 		cmocka_unit_test_setup(the_gpu_is_found_by_its_uuid, begin_anew),
 		cmocka_unit_test_setup(what_is_not_there_is_named, begin_anew),
 		cmocka_unit_test_setup(a_failure_while_working_is_told, begin_anew),

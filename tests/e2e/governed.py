@@ -160,6 +160,7 @@ def it_takes_less_energy_and_keeps_its_promise():
 def all_gpus_of_a_job_stand_at_one_setting():
     with governed(gpus=2) as (m, client, job):
         kit.until(lambda: settled(client, job), SETTLED_S, lambda: view(client, job))
+        assert all(gpu["limit_mw"] == gpu["default_limit_mw"] for gpu in m.boards()), "by clocks alone"
         looked = 0
         while looked < 20:
             before, locked, after = view(client, job), m.locked(), view(client, job)
@@ -437,6 +438,36 @@ def a_promise_can_be_changed_while_it_waits_and_runs():
         assert done.returncode and "has asked for a clock" in done.stderr, done
 
 
+def limit_w(m):
+    return m.boards()[0]["limit_mw"] // 1000
+
+
+def where_no_clock_can_be_set_power_limits_are():
+    """The driver has no list of clocks: a governor that knows both ways steps through limits."""
+    kit.needs_a_plain_twin()
+    with kit.machine(gpus=1) as m:
+        m.more_flags = ("--clock-epoch", "500ms")
+        m.start(hide="nvmlDeviceGetSupportedGraphicsClocks")
+        client, default_w = m.client(), limit_w(m)
+        job = client.submit(train_argv(m, profile="gemm"), gpus=1, clock_policy="ladder", max_slowdown_permille=100)["id"]
+        kit.until(lambda: limit_w(m) < default_w, SETTLED_S, lambda: view(client, job))
+        kit.until(lambda: view(client, job).get("state") == "holds" and view(client, job).get("power_limit_mw", 0) < default_w * 1000,
+                  SETTLED_S, lambda: view(client, job))
+        assert "max_mhz" not in view(client, job) and not m.locked(), view(client, job)
+        text = m.takt("show", str(job)).stdout
+        assert "a power limit of" in text and "SM clock within" not in text, text
+        lowest = min(each["power_limit_mw"] for each in course(client, job)["decisions"] if each.get("power_limit_mw"))
+        assert lowest < default_w * 1000, course(client, job)
+        client.cancel(job)
+        client.wait(job)
+        kit.until(lambda: limit_w(m) == default_w, kit.WAIT_S, lambda: limit_w(m))
+        job = client.submit(train_argv(m), gpus=1, clock_policy="fixed:power_mw=400000")["id"]
+        kit.until(lambda: limit_w(m) == 400 and view(client, job).get("state") == "holds", kit.WAIT_S, lambda: view(client, job))
+        client.cancel(job)
+        client.wait(job)
+        kit.until(lambda: limit_w(m) == default_w, kit.WAIT_S, lambda: limit_w(m))
+
+
 TARGET_MS = 70
 
 
@@ -578,7 +609,7 @@ if __name__ == "__main__":
     sys.exit(kit.main([it_takes_less_energy_and_keeps_its_promise, all_gpus_of_a_job_stand_at_one_setting,
                        the_clocks_go_back_when_takt_dies, without_a_promise_no_clock_is_touched,
                        one_that_says_nothing_is_judged_by_counters, one_without_counters_is_judged_by_utilisation,
-                       what_cannot_be_is_refused,
+                       what_cannot_be_is_refused, where_no_clock_can_be_set_power_limits_are,
                        a_job_that_is_too_short_stays_at_the_highest_clock,
                        tenants_and_the_daemon_have_defaults, without_permission_it_says_what_it_would_set,
                        one_that_is_frozen_lets_its_clocks_go, on_a_shared_gpu_only_its_own_words_count,

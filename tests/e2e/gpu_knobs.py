@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What an administrator may turn beside SM clocks: memory clocks, the ceiling of CPUs, and advice about what is lost.
+"""What may be turned beside SM clocks: power limits, a job's, memory clocks and the ceiling of CPUs, an administrator's; and
+advice about what is lost.
 
 Usage: gpu_knobs.py BUILD_FOLDER
 """
@@ -112,10 +113,98 @@ def a_machine_without_cpufreq_says_so():
         assert done.returncode != 0 and "the list of CPUs" in done.stderr, done
 
 
+def watts(m):
+    return m.boards()[0]["limit_mw"] // 1000
+
+
+def stands_at(m, limit_w):
+    kit.until(lambda: watts(m) == limit_w, kit.WAIT_S, lambda: (watts(m), m.said()))
+
+
+def a_jobs_power_limit_lowers_its_gpus_and_goes_back():
+    with kit.machine(gpus=1) as m:
+        m.start()
+        client, default_w = m.client(), watts(m)
+        done = m.takt("submit", "-q", "--power-limit", "400W", "--", *m.witness_argv(600_000))
+        assert done.returncode == 0, done
+        job = int(done.stdout)
+        stands_at(m, 400)
+        assert not m.locked() and client.job(job)["power_limit_mw"] == 400_000, client.job(job)
+        text = m.takt("show", str(job)).stdout
+        assert "at most 400 W asked for" in text and "power limit 400 W" in text and "SM clock within" not in text, text
+        assert "<= 400 W" in m.takt("queue").stdout, m.takt("queue")
+        assert "400W" in m.takt("clock").stdout and f"job {job}" in m.takt("clock").stdout, m.takt("clock")
+        assert m.takt("clock", "cap", "--watts", "350").returncode == 0 and watts(m) == 350
+        assert m.takt("clock", "cap", "--clear").returncode == 0
+        stands_at(m, 400)
+        m.kill()
+        m.start()
+        client = m.client()
+        stands_at(m, 400)
+        client.cancel(job)
+        client.wait(job)
+        stands_at(m, default_w)
+        both = client.submit(m.witness_argv(600_000), gpus=1, power_limit_mw=350_000, clock_ask="ceiling", clock_mhz=900)["id"]
+        stands_at(m, 350)
+        kit.until(lambda: "MHz, power limit 350 W" in m.takt("show", str(both)).stdout, kit.WAIT_S, m.said)
+        assert list(m.locked().values())[0][1] == 900, m.locked()
+        kit.until(lambda: "pid" in client.job(both), kit.WAIT_S, lambda: client.job(both))
+        os.kill(client.job(both)["pid"], 9)
+        client.wait(both)
+        stands_at(m, default_w)
+        assert not m.locked()
+        # What is no lower than its own sets nothing.
+        assert client.wait(client.submit(["true"], gpus=1, power_limit_mw=default_w * 1000)["id"])["state"] == "done"
+        for word, says in ((str(default_w + 1), "a job's limit only lowers theirs"), ("3", "a job may have"),
+                           ("much", "must be a power such as 300")):
+            done = m.takt("submit", "--power-limit", word, "--", "true")
+            assert done.returncode == 64 and says in done.stderr, done
+        done = m.takt("submit", "--power-limit", "400", "--max-slowdown", "5%", "--", "true")
+        assert done.returncode == 64 and "exclude each other" in done.stderr, done
+
+
+def the_highest_power_limit_of_a_shared_gpu_holds():
+    with kit.machine(gpus=1) as m:
+        m.start()
+        client, default_w = m.client(), watts(m)
+
+        def start(**more):
+            return client.submit(m.witness_argv(600_000), gpus=1, gpu_milli=300, **more)["id"]
+
+        low = start(power_limit_mw=300_000)
+        stands_at(m, 300)
+        high = start(power_limit_mw=450_000)
+        stands_at(m, 450)
+        free = start()
+        stands_at(m, default_w)
+        kit.until(lambda: "another one there wants" in m.takt("show", str(low)).stdout, kit.WAIT_S, m.said)
+        client.cancel(free)
+        stands_at(m, 450)
+        client.cancel(high)
+        stands_at(m, 300)
+        client.cancel(low)
+        stands_at(m, default_w)
+
+
+def without_permission_a_power_limit_is_advice():
+    kit.needs_a_plain_twin()
+    with kit.machine(gpus=1) as m:
+        m.twin("fault", "0", "permission")
+        m.start()
+        client, default_w = m.client(), watts(m)
+        job = client.submit(m.witness_argv(600_000), gpus=1, power_limit_mw=400_000)["id"]
+        kit.until(lambda: "-pl 400" in m.takt("show", str(job)).stdout, kit.WAIT_S, lambda: m.takt("show", str(job)))
+        kit.until(lambda: client.job(job)["state"] == "running", kit.WAIT_S, lambda: client.job(job))
+        assert watts(m) == default_w, m.boards()
+
+
 if __name__ == "__main__":
     sys.exit(kit.main([
         a_memory_clock_is_an_administrators_and_goes_back,
         persistence_is_advised_where_it_is_off,
         cpus_are_limited_renewed_and_put_back,
         a_machine_without_cpufreq_says_so,
+        a_jobs_power_limit_lowers_its_gpus_and_goes_back,
+        the_highest_power_limit_of_a_shared_gpu_holds,
+        without_permission_a_power_limit_is_advice,
     ]))

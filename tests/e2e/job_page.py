@@ -33,7 +33,7 @@ def hours_from_now(hours):
 COMES_TO = {
     "argv": ["./train.sh", "--epochs", "3"], "name": "train", "tags": "night,vision", "tenant": "lab/vision",
     "env": ["LR=0.1"], "cwd": "/tmp", "gpus": 2, "gpu_indices": [0, 2], "gpu_milli": 250, "mig": "1g.10gb", "gpu_mem_mib": 20480,
-    "cpu_milli": 500, "mem_mib": 512, "clock_ask": "ceiling", "clock_mhz": 1410, "visible": "uuid", "priority": -10,
+    "cpu_milli": 500, "mem_mib": 512, "clock_ask": "ceiling", "clock_mhz": 1410, "power_limit_mw": 300_000, "visible": "uuid", "priority": -10,
     "held": True, "begin_ms": hours_from_now(1), "deadline_ms": hours_from_now(8), "time_limit_ms": 2 * 3600_000,
     "estimate_ms": 90 * 60_000, "grace_ms": 120_000, "retries": 3, "retry_backoff_ms": 10_000, "requeue": True,
     "preemptible": True, "freezable": True, "checkpoint_signal": 10, "checkpoint_grace_ms": 300_000,

@@ -96,7 +96,7 @@ def comes_to_rest(m):
 def it_recommends_what_the_boards_curve_says():
     with tuned() as m:
         found = result(tune(m, "--clocks", "1500,600", "--repeat", "2", "--max-slowdown", "60%", "--save", "mixed",
-                            "--json", "--csv", "t.csv", "--svg", "t.svg", "--html", "t.html", "--",
+                            "--any-output", "--json", "--csv", "t.csv", "--svg", "t.svg", "--html", "t.html", "--",
                             *load(m, "--steps", "12")))
         assert found["simulated"] and found["unit"] == "run" and found["seed"] == 1, found
         points = {point["sm_mhz"]: point for point in found["points"]}
@@ -122,6 +122,47 @@ def it_recommends_what_the_boards_curve_says():
         assert other.returncode == 66 and "no profile of a job named 'other'" in other.stderr, other
 
 
+def what_runs_print_is_compared():
+    """With a counter for results: what differs at another clock alone is not recommended, what differs anyway says nothing."""
+    with tuned() as m:
+        def sweep(script, *words):
+            return tune(m, "--clocks", "990", "--repeat", "1", "--max-slowdown", "1000%", *words, "--", "sh", "-c",
+                        "sleep 0.3; " + script)
+
+        def clock_of(limit):
+            return f"{kit.TWIN} state --machine {m.path('machine')} --json | grep -q '\"lock_max_mhz\": *{limit}'"
+
+        same = sweep("echo equal")
+        assert same.returncode == 0 and "The output was the same in all runs." in same.stdout, same
+        differs = f"if {clock_of(990)}; then echo other; else echo equal; fi"
+        done = sweep(differs)
+        assert "DIFFERS at 990 MHz" in done.stdout, done
+        assert done.returncode == 0 and "not recommended" in done.stdout and ": 1980 MHz" in done.stdout, done
+        found = result(sweep(differs, "--json"))
+        assert found["compared"] == "output" and [p.get("differs", False) for p in found["points"]] == [False, True], found
+        assert found["recommended"]["sm_mhz"] == 1980, found
+        found = result(sweep("date +%s%N", "--json"))
+        assert "compared" not in found and "differ, too" in found["not_compared"], found
+        found = result(sweep(differs, "--any-output", "--json"))
+        assert found["not_compared"] == "--any-output" and not any(p.get("differs") for p in found["points"]), found
+        done = sweep(differs, "--same-output")
+        assert done.returncode != 0 and "output differs" in done.stdout, done
+
+
+def a_limit_that_was_kept_is_what_a_job_gets():
+    with tuned() as m:
+        result(tune(m, "--clocks", "1980", "--power-limits", "400", "--repeat", "1", "--max-slowdown", "1000%", "--save",
+                    "hot", "--any-output", "--json", "--", kit.TWIN, "load", "--quiet", "--steps", "8"))
+        assert "400 W" in tune(m, "--profiles").stdout, tune(m, "--profiles")
+        done = m.takt("submit", "-q", "--name", "hot", "--clock", "profile", "--", "sleep", "600")
+        assert done.returncode == 0, done
+        kit.until(lambda: m.boards()[0]["limit_mw"] == 400_000, kit.WAIT_S, m.said)
+        job = m.client().job(int(done.stdout))
+        assert (job["clock_max_mhz"], job["power_limit_mw"]) == (1980, 400_000), job
+        m.client().cancel(job["id"])
+        comes_to_rest(m)
+
+
 def it_runs_on_the_gpu_that_is_named():
     with tuned(gpus=2) as m:
         found = result(tune(m, "--gpu-index", "1", "--clocks", "1500", "--repeat", "1", "--json", "--", *load(m, "--steps", "2")))
@@ -135,7 +176,7 @@ def it_runs_on_the_gpu_that_is_named():
 
 def a_profile_of_another_board_is_not_used():
     with tuned() as m, kit.machine(board="dgx-a100", gpus=1) as other:
-        result(tune(m, "--clocks", "1500", "--repeat", "1", "--max-slowdown", "50%", "--save", "mixed", "--json", "--",
+        result(tune(m, "--clocks", "1500", "--repeat", "1", "--max-slowdown", "50%", "--save", "mixed", "--any-output", "--json", "--",
                     *load(m, "--steps", "4")))
         other.more_env["XDG_STATE_HOME"] = m.path("home")
         other.start()
@@ -151,13 +192,24 @@ def a_png_is_drawn_by_another_program():
         m.more_env["PATH"] = m.path("tools")
         words = ("--clocks", "1500", "--repeat", "1", "--png", "t.png", "--", *load(m, "--steps", "2"))
         done = tune(m, *words)
-        assert done.returncode == 69 and "needs rsvg-convert" in done.stdout and not os.path.exists(m.path("t.png")), done
+        assert done.returncode == 69 and "needs rsvg-convert" in done.stderr and not os.path.exists(m.path("t.png")), done
+        for form in ("csv", "svg", "html"):
+            done = tune(m, "--" + form, m.path("nowhere/file"), "--", "true")
+            assert done.returncode != 0 and "nowhere/file" in done.stderr, done
+        swept = m.client().ask("GET", "/v1/jobs?history=1&limit=100")["jobs"]
+        assert not swept, swept  # nothing was measured for nothing
         with open(m.path("tools/rsvg-convert"), "w", encoding="ascii") as file:
             file.write("#!/bin/sh\nexec /bin/cat\n")
         os.chmod(m.path("tools/rsvg-convert"), 0o755)
         assert tune(m, *words).returncode == 0
         with open(m.path("t.png"), encoding="ascii") as file:
             assert file.read().startswith("<svg xmlns=")
+        # What fails at the end all the same does not take the profile with it.
+        with open(m.path("tools/rsvg-convert"), "w", encoding="ascii") as file:
+            file.write("#!/bin/sh\nexit 3\n")
+        done = tune(m, "--save", "kept", *words)
+        assert done.returncode != 0 and "could not write the chart" in done.stdout, done
+        assert "kept" in tune(m, "--profiles").stdout
 
 
 def a_tight_promise_keeps_the_highest_clock_and_power_limits_are_tried():
@@ -280,6 +332,39 @@ def the_built_in_benchmark_says_simulated_and_counts_steps():
                             "10%", "--json"))
         assert found["simulated"] and found["unit"] == "step", found
         assert found["recommended"]["sm_mhz"] == 1000, found  # bound to memory
+        assert found["not_compared"] == "the simulated driver computes nothing" and "compared" not in found, found
+        comes_to_rest(m)
+
+
+# Stands in for takt-bench on a board that is real: the simulated load works nothing out, so the answers are made up here.
+STAND_IN = """#!/bin/sh
+if [ "$1" = gpu ]; then
+    echo run >>{runs}
+    [ $(wc -l <{runs}) -lt {wrong_from} ] && sum=1234abcd || sum=1234abce
+    {real} "$@" | sed 's/}}$/,"result_crc32c":"'$sum'"}}/'
+else
+    {real} "$@" | sed -u 's/^ready 1 /ready 0 /'
+fi
+"""
+
+
+def the_benchmarks_product_is_compared():
+    with tuned() as m:
+        bench, runs = m.path("bin/takt-bench"), m.path("runs")
+        real = os.path.join(kit.BUILD, "src/daemon/takt-bench")
+
+        def sweep(wrong_from):
+            os.unlink(bench)
+            with open(bench, "w", encoding="ascii") as file:
+                file.write(STAND_IN.format(real=real, runs=runs, wrong_from=wrong_from))
+            os.chmod(bench, 0o755)
+            return tune(m, "--clocks", "1000", "--repeat", "1", "--for", "1s")
+
+        done = sweep(wrong_from=100)
+        assert done.returncode == 0 and "The product was the same in all runs." in done.stdout, done
+        os.unlink(runs)
+        done = sweep(wrong_from=3)
+        assert done.returncode != 0 and "the benchmark's result differs from that of its first run" in done.stdout, done
         comes_to_rest(m)
 
 
@@ -306,7 +391,8 @@ def wrong_words_are_named():
     with tuned() as m:
         for words, said in ((("--clocks", "1000", "--steps", "3"), "exclude each other"),
                             (("--bench", "fft"), "matmul or stream"), (("--save", "a b", "--", "true"), "name of a job"),
-                            (("--bench", "matmul", "--", "true"), "without a command")):
+                            (("--bench", "matmul", "--", "true"), "without a command"),
+                            (("--same-output", "--any-output", "--", "true"), "exclude each other")):
             done = tune(m, *words)
             assert done.returncode == 64 and said in done.stderr, done
         for words, said in ((("--clocks", "99999", "--", "true"), "are accepted"),
@@ -320,6 +406,8 @@ def wrong_words_are_named():
 if __name__ == "__main__":
     sys.exit(kit.main([
         it_recommends_what_the_boards_curve_says,
+        what_runs_print_is_compared,
+        a_limit_that_was_kept_is_what_a_job_gets,
         it_runs_on_the_gpu_that_is_named,
         a_profile_of_another_board_is_not_used,
         a_png_is_drawn_by_another_program,
@@ -332,6 +420,7 @@ if __name__ == "__main__":
         clocks_are_back_after_death_at_each_point,
         without_permission_it_measures_what_is,
         the_built_in_benchmark_says_simulated_and_counts_steps,
+        the_benchmarks_product_is_compared,
         what_dies_in_the_driver_is_an_error_with_a_name,
         wrong_words_are_named,
     ]))
