@@ -102,6 +102,8 @@ enum takt_actuate_gpu_state {
 	TAKT_ACTUATE_FOREIGN, /* somebody else set what takt had set: left alone until a reset */
 	TAKT_ACTUATE_WAITING, /* leases wait until the GPU was seen under load, nothing is changed
 			       */
+	TAKT_ACTUATE_INEFFECTIVE, /* the clock that was set never came: put back, and set no more
+				     until a reset */
 };
 const char *takt_actuate_gpu_state_name(enum takt_actuate_gpu_state state);
 

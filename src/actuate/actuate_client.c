@@ -20,7 +20,7 @@ const char *takt_actuate_gpu_state_name(enum takt_actuate_gpu_state state)
 		[TAKT_ACTUATE_CLEAN] = "clean",	    [TAKT_ACTUATE_LEASED] = "leased",
 		[TAKT_ACTUATE_CHANGED] = "changed", [TAKT_ACTUATE_ADVISE] = "advise",
 		[TAKT_ACTUATE_UNKNOWN] = "unknown", [TAKT_ACTUATE_FOREIGN] = "foreign",
-		[TAKT_ACTUATE_WAITING] = "waiting",
+		[TAKT_ACTUATE_WAITING] = "waiting", [TAKT_ACTUATE_INEFFECTIVE] = "ineffective",
 	};
 
 	return (size_t)state < TAKT_ARRAY_LEN(names) ? names[state] : "unknown";

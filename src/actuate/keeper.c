@@ -44,7 +44,7 @@ static void wish_anew(struct takt_keeper_gpu *gpu, struct takt_boot now)
 	gpu->wish_number++;
 	gpu->wished_at = now;
 	gpu->settled = false;
-	gpu->denied = gpu->looked = false;
+	gpu->denied = gpu->looked = gpu->seen_before = false;
 	gpu->note[0] = '\0';
 	gpu->next = gpu->probe_at = (struct takt_boot){0};
 	gpu->below = gpu->looks = 0;
@@ -262,7 +262,7 @@ static int check_setters(const struct takt_keeper *keeper, const struct takt_kee
 {
 	if (!takt_machine_info(keeper->machine)->can_set)
 		return takt_err_set(err, -TAKT_E_UNSUPPORTED, "this source of GPUs has no setters");
-	if (gpu->foreign)
+	if (gpu->foreign || gpu->ineffective)
 		return takt_err_set(err, -TAKT_E_CONFLICT, "%s: %s", gpu->facts->uuid, gpu->note);
 	return 0;
 }
@@ -376,7 +376,7 @@ void takt_keeper_declare(struct takt_keeper *keeper, uint32_t gpu_index,
 	if (!gpu->facts->uuid[0])
 		return;
 	takt_keeper_mig_declare(keeper, gpu_index, now);
-	gpu->foreign = false;
+	gpu->foreign = gpu->ineffective = false;
 	wish_anew(gpu, now);
 	gpu->rule_owed = true;
 	declare_knob(gpu, TAKT_KNOB_SM_CLOCK, was->locked, is.locked);
@@ -389,7 +389,7 @@ void takt_keeper_reset(struct takt_keeper *keeper, uint32_t gpu_index, struct ta
 
 	if (!gpu->facts->uuid[0])
 		return;
-	gpu->foreign = gpu->mem_errors = false;
+	gpu->foreign = gpu->ineffective = gpu->mem_errors = false;
 	wish_baseline(gpu, now);
 	gpu->forced = TAKT_KNOB_BIT(TAKT_KNOB_SM_CLOCK) | TAKT_KNOB_BIT(TAKT_KNOB_POWER_LIMIT);
 	if (gpu->facts->has & TAKT_FACT_MEM_CLOCKS)
@@ -430,6 +430,8 @@ enum takt_actuate_gpu_state takt_keeper_state(const struct takt_keeper_gpu *gpu)
 		return TAKT_ACTUATE_CHANGED;
 	if (!set && !unknown && gpu->foreign)
 		return TAKT_ACTUATE_FOREIGN;
+	if (!set && !unknown && gpu->ineffective)
+		return TAKT_ACTUATE_INEFFECTIVE;
 	if (!set && !unknown)
 		return unset_state(gpu);
 	if (unknown || (gpu->failures > 0 && gpu->wish.knobs == 0))

@@ -19,10 +19,11 @@
  * A clock lock cannot be read. So before takt's first one, where no baseline is declared, the board
  * is looked at (keeper_probe.c): the wish waits until it was seen to run as high as it can.
  *
- * While something is set it is looked at every few seconds. An SM clock above its range or another
- * power limit is somebody else's work: takt lets that knob go, sets nothing more on this GPU and
- * says so, until an administrator resets it. Memory errors that come with another memory clock end
- * the wish for it at once.
+ * While something is set it is looked at every few seconds, and before another setting takes its
+ * place (keeper_foreign.c). An SM clock above its range, one that fell well below it under load, or
+ * another power limit is somebody else's work: takt lets that knob go, sets nothing more on this
+ * GPU and says so, until an administrator resets it. Memory errors that come with another memory
+ * clock end the wish for it at once.
  */
 #ifndef TAKT_ACTUATE_KEEPER_H
 #define TAKT_ACTUATE_KEEPER_H
@@ -85,15 +86,22 @@ struct takt_keeper_gpu {
 		TAKT_READ_NONE,
 		TAKT_READ_LOOK,	 /* what there is before it is changed */
 		TAKT_READ_PROBE, /* whether somebody else has locked the SM clock */
+		TAKT_READ_LAST,	 /* whether it holds, before another setting takes its place */
 		TAKT_READ_BACK,	 /* what came of a setting */
 		TAKT_READ_CHECK, /* whether it still holds */
 	} reading;		 /* waits for a sample newer than after_seq */
 	uint64_t after_seq;
 	struct takt_boot read_until;
-	bool looked;		    /* LOOK is over, whether it brought found_mw or not */
-	uint32_t readback_mhz;	    /* 0 = not readable */
-	struct takt_boot check_at;  /* something is set: the next look at it */
-	uint32_t above[TAKT_KNOBS]; /* looks in a row that saw a clock above its range */
+	bool looked;		     /* LOOK is over, whether it brought found_mw or not */
+	uint32_t readback_mhz;	     /* 0 = not readable */
+	struct takt_boot check_at;   /* something is set: the next look at it */
+	struct takt_boot set_at;     /* the newest setter of these, */
+	struct takt_boot counted_at; /* the newest look that counts in what follows */
+	uint32_t above[TAKT_KNOBS];  /* looks in a row that saw a clock above its range, */
+	uint32_t low;		     /* and the SM clock well below it at work */
+	uint32_t seen_mhz;	     /* highest SM clock seen at all, */
+	uint32_t reach_mhz;	     /* and under load; 0 = none */
+	bool seen_before;	     /* LAST is over, and nothing spoke against the present wish */
 	struct takt_keeper_errors {
 		bool known; /* the board counts them */
 		uint64_t corrected, uncorrected;
@@ -108,12 +116,13 @@ struct takt_keeper_gpu {
 	uint32_t looks;		   /* of this wish, */
 	struct takt_boot probe_at; /* and the next */
 
-	bool foreign;	       /* somebody else has set it: left alone until it is reset */
-	bool mem_errors;       /* came with a memory clock: set no more until it is reset */
-	bool denied;	       /* no permission: the wish is advice */
-	bool silent;	       /* lost, or did not answer in time */
-	bool record_owed;      /* restored, but the journal could not be told yet */
-	uint32_t failures;     /* in a row */
+	bool foreign;	   /* somebody else has set it: left alone until it is reset */
+	bool ineffective;  /* the clock that was set never came: set no more until it is reset */
+	bool mem_errors;   /* came with a memory clock: set no more until it is reset */
+	bool denied;	   /* no permission: the wish is advice */
+	bool silent;	   /* lost, or did not answer in time */
+	bool record_owed;  /* restored, but the journal could not be told yet */
+	uint32_t failures; /* in a row */
 	struct takt_boot next; /* not to be tried before */
 	char note[TAKT_KEEPER_NOTE];
 	struct takt_keeper_mig mig;

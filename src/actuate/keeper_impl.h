@@ -52,6 +52,21 @@ bool takt_keeper_probe(struct takt_keeper *keeper, struct takt_keeper_gpu *gpu,
 void takt_keeper_take_probe(struct takt_keeper *keeper, struct takt_keeper_gpu *gpu,
 			    const struct takt_gpu_reading *reading, struct takt_boot now);
 
+/* What a look at a GPU says of what takt has set there: nothing, or that it is not in force, which
+ * ends the wish. Returns after how long it is to be looked at again to be sure; 0 = it holds. */
+uint64_t takt_keeper_judge(struct takt_keeper *keeper, struct takt_keeper_gpu *gpu,
+			   const struct takt_gpu_reading *reading, struct takt_boot now);
+
+/* What was seen so far was of another setting. */
+void takt_keeper_forget_looks(struct takt_keeper_gpu *gpu);
+
+/* Whether a knob is to be looked at before it is set otherwise. */
+bool takt_keeper_must_look(const struct takt_keeper_gpu *gpu, enum takt_knob knob,
+			   struct takt_boot now);
+
+/* Remembers how high a board goes. */
+void takt_keeper_note_reach(struct takt_keeper_gpu *gpu, const struct takt_gpu_reading *reading);
+
 /* The first outcome of a wish is the one that is reported; why may be NULL. */
 void takt_keeper_settle(struct takt_keeper_gpu *gpu, int rc, const struct takt_err *why);
 

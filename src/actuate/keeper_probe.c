@@ -12,6 +12,7 @@
 
 #include "actuate/actuate_log.h"
 #include "actuate/keeper_impl.h"
+#include "device/at_work.h"
 
 #define AGAIN_NS   (250 * TAKT_NS_PER_MS)
 #define PATIENT_NS TAKT_NS_PER_S /* of a wish that has waited long */
@@ -22,10 +23,7 @@ enum {
 	EAGER_LOOKS = 40, /* ten seconds */
 };
 
-static const uint64_t held_back = TAKT_THROTTLE_APP_CLOCKS | TAKT_THROTTLE_SW_POWER |
-				  TAKT_THROTTLE_HW_SLOWDOWN | TAKT_THROTTLE_SYNC_BOOST |
-				  TAKT_THROTTLE_SW_THERMAL | TAKT_THROTTLE_HW_THERMAL |
-				  TAKT_THROTTLE_POWER_BRAKE | TAKT_THROTTLE_DISPLAY;
+static const uint64_t held_back = TAKT_THROTTLE_HOLDS_BACK;
 
 static const uint32_t has_needed = TAKT_HAS_SM_CLOCK | TAKT_HAS_THROTTLE;
 
@@ -110,6 +108,7 @@ void takt_keeper_take_probe(struct takt_keeper *keeper, struct takt_keeper_gpu *
 	bool speaks = (reading->has & has_needed) == has_needed && is_busy(reading) &&
 		      !(reading->throttle & held_back);
 
+	takt_keeper_note_reach(gpu, reading);
 	gpu->looks++;
 	gpu->probe_at =
 		takt_boot_add(now, speaks || gpu->looks < EAGER_LOOKS ? AGAIN_NS : PATIENT_NS);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reading the board: what there is before takt changes it, what came of a setting, and
- * whether it still holds. NVML cannot be asked for a clock lock, but a board that runs above the
- * range takt gave it is not under takt's lock any more.
+ * Reading the board: what there is before takt changes it, what came of a setting, and whether it
+ * still holds, both now and then and before another takes its place.
  */
 #include <errno.h>
 
@@ -10,13 +9,8 @@
 #include "actuate/keeper_impl.h"
 
 #define READ_NS	 (500 * TAKT_NS_PER_MS)
+#define FIRST_NS TAKT_NS_PER_S /* clocks have come to where they are to be */
 #define CHECK_NS (5 * TAKT_NS_PER_S)
-
-enum {
-	CLOCK_SLACK_MHZ = 30,  /* two steps of most boards: readings differ by a few MHz */
-	POWER_SLACK_MW = 1000, /* boards round limits to a watt or less */
-	LOOKS_ABOVE = 2,       /* one may have been taken before the lock took effect */
-};
 
 void takt_keeper_read(struct takt_keeper *keeper, struct takt_keeper_gpu *gpu,
 		      enum takt_keeper_read why, struct takt_boot now)
@@ -30,68 +24,6 @@ void takt_keeper_read(struct takt_keeper *keeper, struct takt_keeper_gpu *gpu,
 	gpu->read_until = takt_boot_add(now, READ_NS);
 	gpu->reading = why;
 	takt_machine_sample(keeper->machine, index);
-}
-
-static uint32_t distance(uint32_t a, uint32_t b)
-{
-	return a > b ? a - b : b - a;
-}
-
-/* Whether a clock has been seen above the range that takt gave it, often enough. `known`: it could
- * be read this time. */
-static bool runs_above(struct takt_keeper_gpu *gpu, enum takt_knob knob, bool known, uint32_t mhz,
-		       uint32_t max_mhz)
-{
-	bool above = known && gpu->held[knob] == TAKT_HELD_SET && mhz > max_mhz + CLOCK_SLACK_MHZ;
-
-	gpu->above[knob] = above ? gpu->above[knob] + 1 : 0;
-	return gpu->above[knob] >= LOOKS_ABOVE;
-}
-
-/* The first of the knobs that somebody else has set; TAKT_KNOBS: none. */
-static enum takt_knob find_foreign(struct takt_keeper_gpu *gpu,
-				   const struct takt_gpu_reading *reading)
-{
-	if (runs_above(gpu, TAKT_KNOB_SM_CLOCK, reading->has & TAKT_HAS_SM_CLOCK, reading->sm_mhz,
-		       gpu->held_at.sm.max_mhz))
-		return TAKT_KNOB_SM_CLOCK;
-	if (runs_above(gpu, TAKT_KNOB_MEM_CLOCK, reading->has & TAKT_HAS_MEM_CLOCK,
-		       reading->mem_mhz, gpu->held_at.mem.max_mhz))
-		return TAKT_KNOB_MEM_CLOCK;
-	if (gpu->held[TAKT_KNOB_POWER_LIMIT] == TAKT_HELD_SET &&
-	    (reading->has & TAKT_HAS_POWER_LIMIT) &&
-	    distance(reading->power_limit_mw, gpu->held_at.power_limit_mw) > POWER_SLACK_MW)
-		return TAKT_KNOB_POWER_LIMIT;
-	return TAKT_KNOBS;
-}
-
-/* What somebody else has set is his: takt's own is gone, so there is nothing to put back. */
-static void leave_alone(struct takt_keeper *keeper, struct takt_keeper_gpu *gpu,
-			enum takt_knob knob, const struct takt_gpu_reading *reading)
-{
-	char text[TAKT_SETTING_TEXT];
-	struct takt_setting was = takt_setting_only(&gpu->held_at, knob);
-
-	gpu->held[knob] = TAKT_HELD_BASELINE;
-	gpu->foreign = gpu->record_owed = true;
-	gpu->above[knob] = 0;
-	if (knob == TAKT_KNOB_SM_CLOCK)
-		gpu->lock = TAKT_LOCK_UNKNOWN;
-	takt_keeper_give_up(gpu);
-	takt_setting_text(&was, text);
-	if (knob != TAKT_KNOB_POWER_LIMIT)
-		takt_keeper_note(gpu,
-				 "%s clock %u MHz although takt set %.24s: it is not in force; "
-				 "left alone until 'takt clock reset'",
-				 knob == TAKT_KNOB_SM_CLOCK ? "SM" : "memory",
-				 knob == TAKT_KNOB_SM_CLOCK ? reading->sm_mhz : reading->mem_mhz,
-				 text);
-	else
-		takt_keeper_note(gpu,
-				 "power limit %u W although takt set %.24s: it is not in force; "
-				 "left alone until 'takt clock reset'",
-				 reading->power_limit_mw / 1000, text);
-	takt_actuate_say(&keeper->log, "%s: %s", gpu->facts->uuid, gpu->note);
 }
 
 /* Says how memory does at a clock of takt's; errors that were not there before end the wish. */
@@ -140,17 +72,27 @@ static void take_look(struct takt_keeper_gpu *gpu, const struct takt_gpu_reading
 		};
 }
 
+/* again_ns: when all is well. */
 static void take_check(struct takt_keeper *keeper, struct takt_keeper_gpu *gpu,
-		       const struct takt_gpu_reading *reading, struct takt_boot now)
+		       const struct takt_gpu_reading *reading, uint64_t again_ns,
+		       struct takt_boot now)
 {
-	enum takt_knob foreign = find_foreign(gpu, reading);
+	uint64_t soon_ns = takt_keeper_judge(keeper, gpu, reading, now);
 
 	gpu->readback_mhz = reading->has & TAKT_HAS_SM_CLOCK ? reading->sm_mhz : 0;
-	gpu->check_at = takt_boot_add(now, CHECK_NS);
-	if (foreign != TAKT_KNOBS)
-		leave_alone(keeper, gpu, foreign, reading);
-	else if (gpu->held[TAKT_KNOB_MEM_CLOCK] == TAKT_HELD_SET)
+	gpu->check_at = takt_boot_add(now, soon_ns ? soon_ns : again_ns);
+	if (gpu->wish.knobs && gpu->held[TAKT_KNOB_MEM_CLOCK] == TAKT_HELD_SET)
 		check_memory(keeper, gpu, reading);
+}
+
+/* Another setting waits to take the place of this one. */
+static void take_last_look(struct takt_keeper *keeper, struct takt_keeper_gpu *gpu,
+			   const struct takt_gpu_reading *reading, struct takt_boot now)
+{
+	uint64_t soon_ns = takt_keeper_judge(keeper, gpu, reading, now);
+
+	gpu->next = takt_boot_add(now, soon_ns);
+	gpu->seen_before = soon_ns == 0;
 }
 
 bool takt_keeper_collect_read(struct takt_keeper *keeper, struct takt_keeper_gpu *gpu,
@@ -162,6 +104,8 @@ bool takt_keeper_collect_read(struct takt_keeper *keeper, struct takt_keeper_gpu
 
 	if (why >= TAKT_READ_BACK && !takt_keeper_at_wish(keeper, gpu))
 		why = gpu->reading = TAKT_READ_NONE;
+	if (why == TAKT_READ_LAST && !gpu->wish.knobs)
+		why = gpu->reading = TAKT_READ_NONE; /* what is put back waits for nothing */
 	if (why == TAKT_READ_NONE)
 		return true;
 	rc = takt_machine_reading(keeper->machine, takt_keeper_index(keeper, gpu), &reading);
@@ -175,8 +119,10 @@ bool takt_keeper_collect_read(struct takt_keeper *keeper, struct takt_keeper_gpu
 		take_look(gpu, &reading);
 	else if (why == TAKT_READ_PROBE)
 		takt_keeper_take_probe(keeper, gpu, &reading, now);
+	else if (why == TAKT_READ_LAST)
+		take_last_look(keeper, gpu, &reading, now);
 	else
-		take_check(keeper, gpu, &reading, now);
+		take_check(keeper, gpu, &reading, why == TAKT_READ_BACK ? FIRST_NS : CHECK_NS, now);
 	return true;
 }
 

@@ -218,7 +218,7 @@ static void record_clean(struct takt_keeper *keeper, struct takt_keeper_gpu *gpu
 	gpu->looked = false;
 	gpu->failures = 0;
 	gpu->next = (struct takt_boot){0};
-	if (!gpu->foreign && !gpu->mem_errors)
+	if (!gpu->foreign && !gpu->ineffective && !gpu->mem_errors)
 		gpu->note[0] = '\0';
 }
 
@@ -228,7 +228,8 @@ static void set_done(struct takt_keeper *keeper, struct takt_keeper_gpu *gpu, st
 	gpu->held[gpu->flight_knob] = TAKT_HELD_SET;
 	takt_setting_take(&gpu->held_at, &gpu->flight_at, gpu->flight_knob);
 	gpu->failures = 0;
-	memset(gpu->above, 0, sizeof(gpu->above));
+	gpu->set_at = now;
+	takt_keeper_forget_looks(gpu);
 	gpu->next = (struct takt_boot){0};
 	gpu->note[0] = '\0';
 	if (takt_keeper_at_wish(keeper, gpu))
@@ -547,6 +548,10 @@ static void begin_set(struct takt_keeper *keeper, struct takt_keeper_gpu *gpu, e
 		return;
 	if (takt_setting_has(&gpu->wish, TAKT_KNOB_MEM_CLOCK) && !gpu->looked) {
 		takt_keeper_read(keeper, gpu, TAKT_READ_LOOK, now);
+		return;
+	}
+	if (takt_keeper_must_look(gpu, knob, now)) {
+		takt_keeper_read(keeper, gpu, TAKT_READ_LAST, now);
 		return;
 	}
 	takt_crash_point("actuate.set_begin");

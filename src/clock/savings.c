@@ -51,8 +51,8 @@ void takt_savings_add(struct takt_savings *savings, const struct takt_governor_s
 {
 	const uint32_t needed = TAKT_OBSERVED_WORK | TAKT_OBSERVED_ENERGY;
 
-	if ((seen->has & needed) != needed || !(seen->work > 0) || seen->epoch_ns == 0 ||
-	    seen->energy_mj == 0)
+	if (seen->foreign || (seen->has & needed) != needed || !(seen->work > 0) ||
+	    seen->epoch_ns == 0 || seen->energy_mj == 0)
 		return;
 	if (savings->signal == TAKT_SIGNAL_NONE || seen->signal < savings->signal)
 		savings->signal = seen->signal;

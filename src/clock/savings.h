@@ -41,7 +41,7 @@ struct takt_savings {
 	enum takt_governor_signal signal; /* the least sure one of all epochs */
 };
 
-/* One epoch, as a governor saw it. */
+/* One epoch, as a governor saw it; one that was somebody else's is left out. */
 void takt_savings_add(struct takt_savings *savings, const struct takt_governor_setup *setup,
 		      const struct takt_governor_observation *seen);
 

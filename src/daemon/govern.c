@@ -22,6 +22,7 @@ enum {
 
 static const uint64_t tick_ns = 100 * TAKT_NS_PER_MS;
 static const uint64_t retry_ns = 10 * TAKT_NS_PER_S;
+static const uint64_t astray_patience_ns = 15 * TAKT_NS_PER_S; /* the actuator needs half of it */
 
 int takt_govern_new(struct takt_daemon *daemon, struct takt_govern **ret, struct takt_err *err)
 {
@@ -422,7 +423,9 @@ static void feed(struct takt_govern *govern, struct takt_governed *one,
 	for (uint32_t i = 0; i < one->gpu_count; i++)
 		if (takt_telemetry_latest(govern->daemon->telemetry, one->gpu[i], now, &reading) ==
 		    0)
-			takt_epoch_sample(&one->epoch, i, reading);
+			takt_epoch_sample(&one->epoch, i,
+					  takt_machine_facts(govern->daemon->machine, one->gpu[i]),
+					  reading);
 	takt_govern_look_for_counters(one, now.ns);
 	feed_progress(govern->daemon, one, job, now.ns);
 }
@@ -447,15 +450,48 @@ static void add_remaining(const struct takt_govern *govern, const struct takt_qu
 	ret->remaining_ns = expected > (uint64_t)run_ns ? expected - (uint64_t)run_ns : 0;
 }
 
+/* Whether the boards ran at the clock that was wished for. If not, the note says so. */
+static bool keeps_to_its_wish(struct takt_governed *one)
+{
+	const struct takt_governor_cap *cap = &one->wish.cap;
+	uint32_t which, mhz;
+
+	if (!(cap->sets & TAKT_ACTUATE_CLOCKS) ||
+	    takt_epoch_keeps_to(&one->epoch, cap->max_mhz, one->reach_mhz, &which, &mhz))
+		return true;
+	(void)snprintf(one->note, sizeof(one->note),
+		       "GPU %u ran at %u MHz under load for no reason, not at %u: such epochs do "
+		       "not count",
+		       one->gpu[which], mhz, cap->max_mhz);
+	return false;
+}
+
+/* An epoch of somebody else's clock is none of the wish that it was begun for: that time is spent,
+ * and nothing is learned from it. The actuator is about to say whose clock it is; where it does
+ * not, the governor is told that there is somebody. */
+static bool passes_over(struct takt_governed *one, bool keeps, uint64_t now_ns)
+{
+	if (keeps || !one->astray_ns)
+		one->astray_ns = keeps ? 0 : now_ns;
+	if (keeps || now_ns - one->astray_ns >= astray_patience_ns)
+		return false;
+	takt_epoch_begin(&one->epoch, one->gpu_count, now_ns);
+	return true;
+}
+
 static void end_epoch(struct takt_govern *govern, struct takt_governed *one,
 		      const struct takt_queue_job *job, uint64_t now_ns)
 {
 	struct takt_epoch_basis basis = takt_govern_basis(one);
 	struct takt_governor_observation seen;
+	bool keeps = keeps_to_its_wish(one);
 
+	if (passes_over(one, keeps, now_ns))
+		return;
 	takt_epoch_observe(&one->epoch, &basis, now_ns, &seen);
 	seen.cap = one->wish.cap;
 	seen.gap_ns = one->epoch.begun_ns - one->ended_ns;
+	seen.foreign = !keeps;
 	add_remaining(govern, job, &seen);
 	one->epochs++;
 	takt_savings_add(&one->savings, &one->setup, &seen);

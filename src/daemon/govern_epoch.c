@@ -6,6 +6,14 @@
 #include <string.h>
 
 #include "base/timetypes.h"
+#include "clock/fit.h"
+#include "device/at_work.h"
+
+static const uint64_t settle_ns = 500 * TAKT_NS_PER_MS;
+
+enum {
+	FEWEST_AT_WORK = 2, /* samples that a clock is judged by, and half of all */
+};
 
 static const double LEAST_ACTIVE = 0.01; /* of the time, all parts together */
 
@@ -22,7 +30,22 @@ void takt_epoch_begin(struct takt_epoch *epoch, uint32_t gpu_count, uint64_t now
 	memset(epoch->rank, 0, sizeof(epoch->rank));
 }
 
-void takt_epoch_sample(struct takt_epoch *epoch, uint32_t which,
+static void sample_at_work(struct takt_epoch_gpu *gpu, uint64_t begun_ns,
+			   const struct takt_gpu_facts *facts,
+			   const struct takt_gpu_reading *reading)
+{
+	if (reading->at.ns < begun_ns + settle_ns)
+		return;
+	gpu->late++;
+	if (takt_reading_is_busy(reading) && reading->sm_mhz > gpu->busy_mhz)
+		gpu->busy_mhz = reading->sm_mhz;
+	if (!takt_reading_at_work(facts, reading))
+		return;
+	gpu->at_work++;
+	gpu->at_work_mhz += reading->sm_mhz;
+}
+
+void takt_epoch_sample(struct takt_epoch *epoch, uint32_t which, const struct takt_gpu_facts *facts,
 		       const struct takt_gpu_reading *reading)
 {
 	struct takt_epoch_gpu *gpu = &epoch->gpu[which];
@@ -51,6 +74,32 @@ void takt_epoch_sample(struct takt_epoch *epoch, uint32_t which,
 	gpu->busy_mhz_pct += (uint64_t)reading->gpu_util_pct * reading->sm_mhz;
 	gpu->throttle |= reading->throttle;
 	gpu->temp_c = reading->temp_c > gpu->temp_c ? reading->temp_c : gpu->temp_c;
+	sample_at_work(gpu, epoch->begun_ns, facts, reading);
+}
+
+/* Of one GPU; *ret_mhz: its mean clock at work. */
+static enum takt_clock_fit fit_of(const struct takt_epoch_gpu *gpu, uint32_t max_mhz,
+				  uint32_t reach_mhz, uint32_t *ret_mhz)
+{
+	if (gpu->at_work < FEWEST_AT_WORK || 2 * gpu->at_work < gpu->late)
+		return TAKT_CLOCK_FITS;
+	*ret_mhz = (uint32_t)(gpu->at_work_mhz / gpu->at_work);
+	return takt_clock_fit(max_mhz, *ret_mhz, reach_mhz);
+}
+
+bool takt_epoch_keeps_to(const struct takt_epoch *epoch, uint32_t max_mhz,
+			 uint32_t reach_mhz[TAKT_DEVICE_MAX_GPUS], uint32_t *ret_which,
+			 uint32_t *ret_mhz)
+{
+	for (uint32_t i = 0; i < epoch->gpu_count; i++) {
+		if (fit_of(&epoch->gpu[i], max_mhz, reach_mhz[i], ret_mhz) != TAKT_CLOCK_FITS) {
+			*ret_which = i;
+			return false;
+		}
+		if (epoch->gpu[i].busy_mhz > reach_mhz[i])
+			reach_mhz[i] = epoch->gpu[i].busy_mhz;
+	}
+	return true;
 }
 
 static uint64_t count_of(const struct takt_progress_file *said, uint32_t unit)

@@ -10,6 +10,9 @@
  * load what they answer together. Of a job that says nothing work is what the activity counters of
  * its GPUs make of it (govern_counters.h), where they have such; else it is the driver's
  * utilisation times the clock, which takes for granted that the job slows down as its clock does.
+ *
+ * An epoch is one of the setting it was begun for only while the boards keep to that. One that ran
+ * at another clock, at work and held back by nothing it knows of, was set by somebody else.
  */
 #ifndef TAKT_DAEMON_GOVERN_EPOCH_H
 #define TAKT_DAEMON_GOVERN_EPOCH_H
@@ -33,6 +36,11 @@ struct takt_epoch_gpu {
 	uint64_t throttle;
 	int32_t temp_c;
 	struct takt_counters counters;
+	/* Of samples late enough for the clock to have come to where it is to be; of them, those at
+	 * work (device/at_work.h). */
+	uint32_t late, at_work;
+	uint64_t at_work_mhz;
+	uint32_t busy_mhz; /* the highest of one under load */
 };
 
 /* What work is measured by: the same in all epochs that are compared with each other. */
@@ -60,7 +68,7 @@ struct takt_epoch {
 
 void takt_epoch_begin(struct takt_epoch *epoch, uint32_t gpu_count, uint64_t now_ns);
 /* A sample that is new and was read within the epoch counts; any other is passed over. */
-void takt_epoch_sample(struct takt_epoch *epoch, uint32_t which,
+void takt_epoch_sample(struct takt_epoch *epoch, uint32_t which, const struct takt_gpu_facts *facts,
 		       const struct takt_gpu_reading *reading);
 /* Of those that live (takt_progress_living()). */
 void takt_epoch_progress(struct takt_epoch *epoch, const struct takt_progress_said *said);
@@ -79,6 +87,13 @@ uint32_t takt_epoch_parts(const struct takt_epoch *epoch, uint64_t now_ns);
 /* Whether these did something that can be measured: of a job of which they see hardly anything
  * (integers in the caches, say) utilisation says more. */
 bool takt_epoch_parts_work(const struct takt_epoch *epoch, uint32_t parts);
+
+/* Whether every GPU kept to a ceiling of max_mhz, as far as it can be told; *ret_which: the first
+ * that did not, and the mean clock that it had. reach_mhz: the highest that each was seen to run at
+ * (clock/fit.h), which this epoch may raise. */
+bool takt_epoch_keeps_to(const struct takt_epoch *epoch, uint32_t max_mhz,
+			 uint32_t reach_mhz[TAKT_DEVICE_MAX_GPUS], uint32_t *ret_which,
+			 uint32_t *ret_mhz);
 
 /* What a governor is told of it; gap, setting and remaining time are the caller's to add. */
 void takt_epoch_observe(const struct takt_epoch *epoch, const struct takt_epoch_basis *basis,

@@ -36,6 +36,7 @@ struct takt_governed {
 	/* Monotonic: since when it is watched, when its first wish was in force, when the newest
 	 * one was asked for, the end of the last epoch that counted. */
 	uint64_t watched_ns, applied_ns, asked_ns, ended_ns;
+	uint64_t astray_ns; /* the first of the latest epochs in a row at another clock; 0 = none */
 	struct takt_epoch epoch;
 	uint32_t unit; /* of work, see govern_epoch.h; 0 = the job says nothing */
 	/* Its work is measured by activity counters: these, 0 = not known yet since takt began. */
@@ -43,6 +44,7 @@ struct takt_governed {
 	uint32_t parts;
 	bool better_signal; /* one of the two has just begun */
 	uint32_t epochs;
+	uint32_t reach_mhz[TAKT_DEVICE_MAX_GPUS]; /* of each GPU at work; 0 = not known */
 	struct takt_savings savings;
 	int log_fd; /* -1 = none */
 	uint32_t log_steps;

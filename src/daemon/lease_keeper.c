@@ -464,7 +464,7 @@ static void take_answer(struct takt_lease_keeper *leases, const struct takt_actu
 		lease->answered = true;
 		lease->rc = reply->rc;
 		takt_strcpy(lease->message, sizeof(lease->message), reply->message);
-		if ((reply->rc == 0 || reply->rc == -EAGAIN) &&
+		if ((reply->rc == 0 || reply->rc == -EAGAIN || reply->rc == -TAKT_E_CONFLICT) &&
 		    strcmp(uuid_of(leases, lease->gpu), reply->uuid) == 0)
 			note_state(&leases->gpu[lease->gpu], reply);
 	}

@@ -143,6 +143,9 @@ int takt_machine_reading(struct takt_machine *machine, uint32_t gpu, struct takt
 		ret->has |= TAKT_HAS_POWER_LIMIT;
 		ret->power_limit_mw = board->power_limit_mw;
 	}
+	if (board->power_mw)
+		ret->has |= TAKT_HAS_POWER;
+	ret->power_mw = board->power_mw;
 	ret->has &= ~board->has_not;
 	return 0;
 }

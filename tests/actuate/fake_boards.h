@@ -26,6 +26,7 @@ struct fake_board {
 	bool no_ecc;
 	uint32_t runs_at_mhz; /* what the SM clock reads; 0: the top of what is allowed */
 	uint32_t util_pct;
+	uint32_t power_mw; /* 0: not told */
 	uint64_t throttle;
 	uint32_t has_not; /* of enum takt_gpu_has: what it does not say */
 

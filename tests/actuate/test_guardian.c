@@ -532,8 +532,10 @@ static void begin(void)
 	memset(&declared, 0, sizeof(declared));
 	declared.mhz.count = declared.mw.count = 1;
 	process.owned_count = 0;
-	for (uint32_t g = 0; g < GPUS; g++)
+	for (uint32_t g = 0; g < GPUS; g++) {
 		caps_mw[g] = (struct may_be){.count = 1};
+		kit.machine.boards[g].util_pct = g % 2 ? 100 : 0; /* at work, or idle */
+	}
 }
 
 static unsigned long deaths_wanted(void)

@@ -90,6 +90,10 @@ static void what_nothing_tells_is_not_known(void **state)
 	seen.throttle = 0x40;
 	add(&savings, seen);
 	assert_false(takt_savings_result(&savings, &saved));
+	seen = epoch(1200, 5, 300000);
+	seen.foreign = true; /* nor is one that somebody else has set */
+	add(&savings, seen);
+	assert_false(takt_savings_result(&savings, &saved));
 	add(&savings, epoch(1200, 10, 300000));
 	assert_true(takt_savings_result(&savings, &saved));
 }

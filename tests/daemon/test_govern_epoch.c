@@ -15,6 +15,8 @@
 static const uint64_t begun_ns = 100 * TAKT_NS_PER_S;
 static const uint64_t end_ns = 102 * TAKT_NS_PER_S;
 
+static const struct takt_gpu_facts board; /* lists nothing */
+
 static struct takt_gpu_reading reading(uint64_t seq, uint64_t ms, uint32_t has)
 {
 	return (struct takt_gpu_reading){
@@ -47,9 +49,9 @@ static void fill(struct takt_epoch *epoch, uint32_t second_has)
 
 		two.sm_mhz = 900;
 		two.throttle = 0x20;
-		takt_epoch_sample(epoch, 0, &one);
-		takt_epoch_sample(epoch, 0, &one); /* the same one does not count twice */
-		takt_epoch_sample(epoch, 1, &two);
+		takt_epoch_sample(epoch, 0, &board, &one);
+		takt_epoch_sample(epoch, 0, &board, &one); /* the same one does not count twice */
+		takt_epoch_sample(epoch, 1, &board, &two);
 	}
 }
 
@@ -171,7 +173,7 @@ static void count(struct takt_epoch *epoch, uint32_t gpu, uint32_t parts, uint32
 		memcpy(one.vitals.active_ppm, ppm, sizeof(one.vitals.active_ppm));
 		if (i <= 4) /* of before the epoch, in part: nothing of it may be seen */
 			one.vitals.active_ppm[TAKT_ACTIVE_DRAM] = 1000000;
-		takt_epoch_sample(epoch, gpu, &one);
+		takt_epoch_sample(epoch, gpu, &board, &one);
 	}
 }
 
@@ -372,13 +374,13 @@ static void old_samples_do_not_count(void **state)
 
 	memset(&epoch, 0, sizeof(epoch));
 	takt_epoch_begin(&epoch, 1, begun_ns + TAKT_NS_PER_S);
-	takt_epoch_sample(&epoch, 0, &one);
+	takt_epoch_sample(&epoch, 0, &board, &one);
 	one = reading(2, 1500, all);
 	one.stale = true;
-	takt_epoch_sample(&epoch, 0, &one);
+	takt_epoch_sample(&epoch, 0, &board, &one);
 	assert_int_equal(epoch.gpu[0].samples, 0);
 	one = reading(3, 1500, all);
-	takt_epoch_sample(&epoch, 0, &one);
+	takt_epoch_sample(&epoch, 0, &board, &one);
 	assert_int_equal(epoch.gpu[0].samples, 1);
 	/* One sample counts no energy. */
 	assert_int_equal(observe(&epoch, 0).power_mw, 300000);
@@ -393,7 +395,7 @@ static void one_that_does_nothing_is_idle(void **state)
 	memset(&epoch, 0, sizeof(epoch));
 	takt_epoch_begin(&epoch, 1, begun_ns);
 	one.gpu_util_pct = 0;
-	takt_epoch_sample(&epoch, 0, &one);
+	takt_epoch_sample(&epoch, 0, &board, &one);
 	assert_true(observe(&epoch, 0).idle);
 }
 
@@ -407,6 +409,69 @@ static void counters_of_an_idle_board_are_no_work(void **state)
 	assert_false(counted(&epoch, told & ~PART(SM)).idle);
 	epoch.gpu[0].gpu_util_pct = 0;
 	assert_true(counted(&epoch, told & ~PART(SM)).idle);
+}
+
+/* An epoch of two GPUs under load over 3 s; what the second one's samples are from
+ * `from_ms` on. */
+static void fill_busy(struct takt_epoch *epoch, uint64_t from_ms, uint32_t mhz, uint64_t throttle)
+{
+	memset(epoch, 0, sizeof(*epoch));
+	takt_epoch_begin(epoch, 2, begun_ns);
+	for (uint64_t i = 1; i <= 16; i++) {
+		uint64_t ms = 200 * (i - 1);
+		struct takt_gpu_reading one = reading(i, ms, all), two = one;
+
+		one.throttle = two.throttle = 0;
+		one.sm_mhz = two.sm_mhz = ms < 400 ? 1980 : 1410; /* on its way down at first */
+		if (ms >= from_ms) {
+			two.sm_mhz = mhz;
+			two.throttle = throttle;
+		}
+		takt_epoch_sample(epoch, 0, &board, &one);
+		takt_epoch_sample(epoch, 1, &board, &two);
+	}
+}
+
+static bool keeps(const struct takt_epoch *epoch, uint32_t max_mhz, uint32_t reach[])
+{
+	uint32_t which = 99, mhz;
+	bool keeps = takt_epoch_keeps_to(epoch, max_mhz, reach, &which, &mhz);
+
+	assert_int_equal(which, keeps ? 99 : 1);
+	return keeps;
+}
+
+static void an_epoch_at_another_clock_is_not_of_its_setting(void **state)
+{
+	static struct takt_epoch epoch;
+	uint32_t reach[TAKT_DEVICE_MAX_GPUS] = {0};
+
+	fill_busy(&epoch, 0, 1410, 0);
+	assert_true(keeps(&epoch, 1410, reach));
+	assert_int_equal(reach[1], 1410);
+	fill_busy(&epoch, 0, 705, 0);
+	assert_false(keeps(&epoch, 1410, reach));
+	fill_busy(&epoch, 1800, 705, 0); /* it came while the epoch went by */
+	assert_false(keeps(&epoch, 1410, reach));
+	fill_busy(&epoch, 0, 1980, 0); /* a lock that was lifted */
+	assert_false(keeps(&epoch, 1410, reach));
+	assert_int_equal(reach[1], 1410); /* is no measure of the board */
+}
+
+static void what_explains_a_clock_is_no_sign_of_anybody(void **state)
+{
+	static struct takt_epoch epoch;
+	uint32_t reach[TAKT_DEVICE_MAX_GPUS] = {0};
+
+	fill_busy(&epoch, 0, 1410, 0);
+	assert_true(keeps(&epoch, 1410, reach));
+	fill_busy(&epoch, 0, 705, TAKT_THROTTLE_SW_POWER);
+	assert_true(keeps(&epoch, 1410, reach));
+	fill_busy(&epoch, 0, 705, TAKT_THROTTLE_IDLE);
+	assert_true(keeps(&epoch, 1410, reach));
+	reach[1] = 0; /* a list that goes on above what the board does */
+	fill_busy(&epoch, 0, 1600, 0);
+	assert_true(keeps(&epoch, 1800, reach));
 }
 
 static void steps_go_before_tokens(void **state)
@@ -436,6 +501,8 @@ int main(void)
 		cmocka_unit_test(old_samples_do_not_count),
 		cmocka_unit_test(one_that_does_nothing_is_idle),
 		cmocka_unit_test(counters_of_an_idle_board_are_no_work),
+		cmocka_unit_test(an_epoch_at_another_clock_is_not_of_its_setting),
+		cmocka_unit_test(what_explains_a_clock_is_no_sign_of_anybody),
 		cmocka_unit_test(steps_go_before_tokens),
 	};
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A clock that somebody else has locked before takt came stays locked: takt looks first, and says what it found.
+"""A clock that somebody else has locked stays locked, be it before takt came or after takt has set another: takt looks
+first and later again, does not fight, and says what it found.
 
 The boards are the witness, with how often anything was set on them. The lock is set as nvidia-smi -lgc does.
 
@@ -11,10 +12,11 @@ import json
 import os
 import signal
 import sys
+import time
 
 import kit
 
-THEIRS, OURS = 900, 1200
+THEIRS, OURS, LOW = 900, 1200, 705
 LOCK = os.path.join(kit.BUILD, "tests/e2e/takt-lock-clocks")
 
 
@@ -201,6 +203,65 @@ def a_benchmark_looks_in_its_first_run():
         assert m.locked() == {0: (345, THEIRS)} and calls(m) == before, m.boards()
 
 
+def a_lower_lock_over_takts_own_is_left_alone():
+    with machine(gpus=2) as m:
+        jobs = [busy(m), busy(m, clock_ask="lock")]
+        gpus = [m.talk.job(job)["gpu_list"][0] for job in jobs]
+        for gpu in gpus:
+            kit.until(lambda gpu=gpu: state(m, gpu)["clock_state"] == "leased", kit.WAIT_S, lambda: state(m))
+        assert m.locked() == dict(zip(gpus, [(345, OURS), (OURS, OURS)])), m.locked()
+        for gpu in gpus:
+            lock(m, gpu, LOW)
+        before, theirs = calls(m), {0: (345, LOW), 1: (345, LOW)}
+        for gpu, job, low in zip(gpus, jobs, (345, OURS)):
+            kit.until(lambda gpu=gpu: state(m, gpu)["clock_state"] == "foreign", kit.WAIT_S,
+                      lambda gpu=gpu: (state(m, gpu), m.said()))
+            note = f"SM clock {LOW} MHz under load for no reason although takt set [{low},{OURS}] MHz"
+            for words in (("status",), ("clock",), ("show", str(job))):
+                kit.until(lambda words=words, note=note: note in m.takt(*words).stdout, kit.WAIT_S, (words, note))
+            over(m, job)
+        assert m.stop() == 0
+        assert m.locked() == theirs and calls(m) == before, m.boards()
+
+
+def a_governor_does_not_overwrite_a_lower_lock():
+    with machine("--clock-epoch", "1s") as m:
+        job = m.talk.submit(m.load_argv("--profile", "gemm", "--quiet"), gpus=1, max_slowdown_permille=50)["id"]
+
+        def governed():
+            return m.talk.job(job).get("governed", {})
+
+        # One epoch has just begun: the next wish is a while away.
+        kit.until(lambda: governed().get("epochs", 0) >= 6, kit.WAIT_S, governed)
+        seen = governed()["epochs"]
+        kit.until(lambda: governed()["epochs"] > seen, kit.WAIT_S, governed)
+        lock(m, 0, LOW)
+        before = calls(m)
+        kit.until(lambda: governed().get("state") == "over", kit.WAIT_S, lambda: (governed(), m.locked()))
+        assert "somebody else sets GPU 0" in governed()["note"], governed()
+        assert m.locked() == {0: (345, LOW)} and calls(m) == before, m.boards()
+        for each in m.talk.ask("GET", f"/v1/jobs/{job}/course")["decisions"]:
+            assert not each["epochs"] or each["sm_mhz"] > 1.2 * LOW, each  # none of it counted
+        over(m, job)
+        assert m.locked() == {0: (345, LOW)} and calls(m) == before, m.boards()
+
+
+def what_holds_a_board_back_is_nobodys_lock():
+    """A hot board, one with a cap and one with its power brake on run below their range for as long as one looks."""
+    with machine("--assume-unlocked", gpus=3) as m:
+        m.twin("fault", "0", "power-brake")
+        m.twin("fault", "1", "air=40")
+        assert m.takt("clock", "cap", "--gpus", "2", "--watts", "250", "--reason", "rack").returncode == 0
+        jobs = [busy(m, clock_mhz=1980) for _ in range(3)]
+        m.twin("time", "--advance", "300s")
+        kit.until(lambda: all(state(m, gpu)["sm_mhz"] < 1700 for gpu in range(3)), 60, lambda: [state(m, g) for g in range(3)])
+        time.sleep(9)
+        for gpu in range(3):
+            assert state(m, gpu)["clock_state"] == "leased", state(m, gpu)
+        for job in jobs:
+            over(m, job)
+
+
 if __name__ == "__main__":
     sys.exit(kit.main([
         an_idle_gpu_is_left_alone_and_the_job_told,
@@ -213,4 +274,7 @@ if __name__ == "__main__":
         a_governed_job_stays_at_the_default,
         gpus_of_a_governed_job_stand_alike,
         a_benchmark_looks_in_its_first_run,
+        a_lower_lock_over_takts_own_is_left_alone,
+        a_governor_does_not_overwrite_a_lower_lock,
+        what_holds_a_board_back_is_nobodys_lock,
     ]))
