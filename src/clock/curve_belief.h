@@ -3,13 +3,13 @@
  * What is believed of a job's time at each level of a board, from noisy epochs at some of them.
  *
  * Levels are settings from the highest down: x[0] = 0 is the reference, x[i] = highest / setting
- *- 1. A job is believed to follow one of a few hundred shapes
+ *- 1. A job is believed to follow one of some twelve hundred shapes
  *
  *	time / time at the reference = 1 + a u^2 / (u + k),  u = max(0, x - x0)
  *
  * (a the part that the clock slows in the end, k how softly it begins, x0 how long something else
  * is the limit: convex, as a sum of rooflines is), but for an error of each level of its own, with
- * standard deviation d (1 + 8 (shape - 1)). Given a shape all is Gaussian and in closed form; the
+ * standard deviation d (1 + 5 (shape - 1)). Given a shape all is Gaussian and in closed form; the
  * shapes are weighed by how well they explain the epochs (Bayes).
  */
 #ifndef TAKT_CLOCK_CURVE_BELIEF_H

@@ -40,13 +40,16 @@ static const double DEEP_X = 0.5, MIN_DEEP_X = 0.1;
 static const double SURE = 3;	     /* standard deviations that count as certain */
 static const double STEEPEST = 1.05; /* no program slows by more than its clock */
 static const double NOISE = 0.02;    /* of an epoch's time, before it was measured */
-static const double CERTAIN = 1e-4, DOUBT = 5e-4;
+static const double CERTAIN = 1e-4;
 static const double SETTLING_RISK = 0.2;
-static const double RISK_RATE = 0.037, MAX_RISK = 0.17;
+static const double FULL_PROMISE = 0.1; /* of smaller ones less is risked, in proportion */
+static const double RISK_RATE = 0.15, LEAST_RISK = 0.12, MOST_RISK = 0.3;
 static const double SURE_EARLY = 2.5, SURE_LATE = 1.5; /* standard deviations of the reference */
-static const double SURE_BARE = 3;
-static const double WORTH = 0.01;    /* a level less likely beyond the promise needs no probe */
-static const double FULL_RISK = 120; /* epochs */
+static const double SURE_BARE = 2.35, SUREST_BARE = 3.2;
+static const double WORTH = 0.01;    /* a level less likely beyond the promise needs no probe, */
+static const double HOPELESS = 0.55; /* and one that much more likely gains nothing by it */
+static const double DOUBT = 0.1;     /* a held level more likely beyond is looked into */
+static const double FULL_RISK = 160; /* epochs */
 static const double PRIOR_EPOCHS = 2, NEIGHBOURS = 0.03; /* the second of x */
 static const double FAR = 4, DRIFT = 0.75, ALARM = 10;
 
@@ -81,6 +84,13 @@ static double larger(double a, double b)
 static double promise(const struct takt_governor_setup *setup)
 {
 	return 1 + setup->job.max_slowdown_permille / 1000.0;
+}
+
+/* How much of the boldest there is fits what was promised: the error of the reference is the same
+ * whatever that is, so that it is a larger part of a smaller promise. */
+static double boldness(double promised)
+{
+	return smaller(1, (promised - 1) / FULL_PROMISE);
 }
 
 static bool by_clock(const struct takt_governor_setup *setup)
@@ -191,11 +201,12 @@ static bool is_behind(const struct assured *state, double promised)
 	double error = takt_belief_noise(&state->belief, NOISE) /
 		       sqrt(larger(state->belief.level[0].n, 1));
 	double sure = state->epochs < FULL_RISK ? SURE_EARLY : SURE_LATE, below_s = 0;
+	double bare = SUREST_BARE - (SUREST_BARE - SURE_BARE) * boldness(promised);
 
 	for (uint32_t i = 1; i < state->belief.count; i++)
 		below_s += state->dwell_s[i];
 	return budget_s(state, promised, 0) < sure * error * below_s ||
-	       measured_budget_s(state, promised) < SURE_BARE * error * below_s;
+	       measured_budget_s(state, promised) < bare * error * below_s;
 }
 
 /* The job is another one: what was learned is void, what was spent is not. */
@@ -367,7 +378,7 @@ static uint32_t choose(const struct assured *state, double promised, double risk
 static bool worth_a_probe(const struct assured *state)
 {
 	for (uint32_t i = 1; i < state->belief.count; i++)
-		if (state->answer[i].over >= WORTH && state->answer[i].over < 0.9 &&
+		if (state->answer[i].over >= WORTH && state->answer[i].over < HOPELESS &&
 		    state->energy[i] < 0.99 * state->energy[state->chosen])
 			return true;
 	return state->chosen && state->answer[state->chosen].over > DOUBT;
@@ -383,14 +394,15 @@ static void trust_physics(struct assured *state, double promised)
 
 /* What may be risked until the next decision: in the settling epochs nearly anything that the
  * budget of time allows, later what the epochs so far have left of their allowance. */
-static double allowance(struct assured *state)
+static double allowance(struct assured *state, double promised)
 {
-	double epochs = state->epochs > 48 ? STRIDE : 1;
+	double epochs = state->epochs > 48 ? STRIDE : 1, bold = boldness(promised);
+	double most = LEAST_RISK + (MOST_RISK - LEAST_RISK) * bold;
 
 	if (state->epochs < SETTLING)
 		return SETTLING_RISK;
-	state->risk += epochs * RISK_RATE * smaller(1, state->epochs / FULL_RISK);
-	return larger(smaller(state->risk / epochs, MAX_RISK), CERTAIN);
+	state->risk += epochs * RISK_RATE * bold * smaller(1, state->epochs / FULL_RISK);
+	return larger(smaller(state->risk / epochs, most), CERTAIN);
 }
 
 static int64_t param(const struct takt_governor_setup *setup, const char *name)
@@ -475,7 +487,7 @@ static void decide(struct assured *state, const struct takt_governor_setup *setu
 		return;
 	}
 	believe(state, setup);
-	state->chosen = choose(state, promise(setup), allowance(state));
+	state->chosen = choose(state, promise(setup), allowance(state, promise(setup)));
 	level = settle(state, setup);
 	if (state->refs < param(setup, "refs"))
 		ask(state, setup, 0, TAKT_REASON_REFERENCE, ret);
@@ -560,7 +572,7 @@ const struct takt_governor takt_governor_assured = {
 	.summary = "least energy within the promised slowdown of the job's whole time",
 	.params = "refs probe_permille",
 	.state_bytes = sizeof(struct assured),
-	.state_version = 4,
+	.state_version = 5,
 	.init = init,
 	.step = step,
 	.explain = explain,
