@@ -189,8 +189,8 @@ static const struct key keys[] = {
 	 "No job is pushed out before it has run so long.", true},
 	{"clock_policy", POLICY, AT(clock_policy), "auto", 0, 0, NULL,
 	 "Which governor chooses the clocks of jobs that name none, with its parameters if it is "
-	 "given any (fixed:sm_mhz=1200). auto: assured with a slowdown promised, slo with a "
-	 "latency, else observe, which changes none.",
+	 "given any (fixed:sm_mhz=1200). auto: slo with a latency, power-budget with a "
+	 "power budget, assured with a slowdown promised, else observe, which changes none.",
 	 true},
 	{"governors", PATHS, AT(governors), "", 0, 0, NULL,
 	 "Shared objects with governors of your own (docs/governors.md), absolute paths with "
@@ -205,6 +205,11 @@ static const struct key keys[] = {
 	{"assume_unlocked", CHOICE, AT(assume_unlocked), "no", 0, 0, no_yes,
 	 "Whether nobody but takt locks clocks here. no: where no baseline is declared, a GPU is "
 	 "first seen to run at its highest clock under load, and left alone if it does not.",
+	 true},
+	{"power_budget_w", NUMBER, AT(power_budget_w), "0", 0, 1000000, NULL,
+	 "Watts that all GPUs of this machine may draw together; 0: no budget. With one, "
+	 "power-budget is the governor of jobs that name none, and shares it out among them. "
+	 "docs/governors.md explains it.",
 	 true},
 	{"tenants_file", PATH, AT(tenants_file), "", 0, 0, NULL,
 	 "Weights, quotas and limits of users and tenants; read again when it changes. Default: "

@@ -106,6 +106,7 @@ struct takt_config {
 	uint32_t max_slowdown_permille;	     /* 0 = none */
 	uint32_t clock_epoch_ms;
 	uint32_t assume_unlocked;	     /* 0 or 1 */
+	uint32_t power_budget_w;	     /* of all GPUs together; 0 = none */
 	char tenants_file[TAKT_CONFIG_PATH]; /* "" = /etc/takt/tenants.conf if it is there */
 };
 

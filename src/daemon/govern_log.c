@@ -132,7 +132,7 @@ struct retold {
 	struct takt_job_course *courses;
 	const struct takt_governed *one;
 	struct takt_savings savings;
-	uint32_t epochs;
+	uint32_t epochs, budget_mw;
 	bool by_job, by_counters;
 };
 
@@ -145,6 +145,7 @@ static void retell(void *ctx, const struct takt_epoch_replay *at,
 			     &at->wish);
 	takt_savings_add(&retold->savings, &at->setup, seen);
 	retold->epochs += seen->epoch_ns > 0;
+	retold->budget_mw = seen->has & TAKT_OBSERVED_BUDGET ? seen->budget_mw : 0;
 	retold->by_job |= seen->signal == TAKT_SIGNAL_JOB;
 	retold->by_counters |= seen->signal == TAKT_SIGNAL_COUNTERS;
 }
@@ -157,6 +158,7 @@ static void take_over(struct takt_governed *one, const struct takt_epoch_replay 
 	one->savings = retold->savings;
 	one->epochs = retold->epochs;
 	one->counted = retold->by_counters;
+	one->share.told_mw = retold->budget_mw;
 	one->ended_ns = replay->last_ns;
 	one->log_steps = replay->steps;
 }
