@@ -194,6 +194,7 @@ struct takt_governed_view {
 	 * error of its own, as far as known: clock/savings.h; 0 = none. */
 	char signal[16];
 	uint32_t signal_error_permille;
+	char ahead[200]; /* who forecasts its load, or why nobody does; "" = it does not look */
 	uint32_t max_slowdown_permille; /* that it keeps to, a default too; 0 = none */
 	uint32_t min_mhz, max_mhz;	/* wished for; 0 = the default */
 	uint32_t power_limit_mw;	/* the same */

@@ -211,6 +211,18 @@ static const struct key keys[] = {
 	 "power-budget is the governor of jobs that name none, and shares it out among them. "
 	 "docs/governors.md explains it.",
 	 true},
+	{"forecast_ahead", DURATION, AT(forecast_ahead_ms), "5m", 1000, 3600000, NULL,
+	 "How far the governors forecast and slo look ahead at a job's load, where that can be "
+	 "foreseen.",
+	 true},
+	{"forecast_step", DURATION, AT(forecast_step_ms), "1m", 1000, 3600000, NULL,
+	 "Of the job's load as it is kept for that: averaged over so long, in whole seconds.",
+	 true},
+	{"forecast_season", DURATION, AT(forecast_season_ms), "24h", 0, 604800000, NULL,
+	 "After how long such load may repeat itself; 0s: never.", true},
+	{"forecast_model", PATH, AT(forecast_model), "", 0, 0, NULL,
+	 "A network made by takt forecast train, with the same step and distance, that is tried "
+	 "beside the other forecasters."},
 	{"tenants_file", PATH, AT(tenants_file), "", 0, 0, NULL,
 	 "Weights, quotas and limits of users and tenants; read again when it changes. Default: "
 	 "/etc/takt/tenants.conf if it is there.",

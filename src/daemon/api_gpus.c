@@ -179,6 +179,7 @@ static void fill_notes(const struct takt_daemon *daemon, struct takt_status_view
 	for (size_t i = 0; i < TAKT_ARRAY_LEN(daemon->notes); i++)
 		add_note(ret, &n, daemon->notes[i]);
 	add_note(ret, &n, takt_govern_budget_note(daemon->govern));
+	add_note(ret, &n, takt_govern_model_note(daemon->govern));
 	for (uint32_t gpu = 0; gpu < daemon->gpu_count && n < max; gpu++) {
 		struct takt_lease_state lease;
 

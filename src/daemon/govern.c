@@ -35,6 +35,7 @@ int takt_govern_new(struct takt_daemon *daemon, struct takt_govern **ret, struct
 	govern->jobs = TAKT_MAP_U64(MAX_GOVERNED);
 	govern->log_dirfd = -1;
 	govern->budget.watts = daemon->config.power_budget_w;
+	takt_load_read_model(govern);
 	rc = takt_govern_log_open(govern, err);
 	if (rc < 0)
 		takt_govern_free(govern);
@@ -48,6 +49,7 @@ void takt_governed_free(struct takt_governed *one)
 	if (!one)
 		return;
 	takt_govern_log_close(one);
+	takt_load_end(one);
 	takt_free(one->state);
 	takt_free(one);
 }
@@ -60,6 +62,7 @@ void takt_govern_free(struct takt_govern *govern)
 	takt_governed_free(entry->value.ptr);
 	takt_map_fini(&govern->jobs);
 	takt_govern_log_shut(govern);
+	takt_lstm_free(govern->net);
 	takt_free(govern);
 }
 
@@ -270,6 +273,7 @@ static void start(struct takt_govern *govern, struct takt_governed *one,
 	one->watched_ns = now_ns;
 	one->in_budget = config->power_budget_w > 0;
 	takt_budget_describe(govern, one);
+	takt_load_begin(govern, one);
 	one->unit = unit_so_far(govern->daemon, job, now_ns);
 	if (one->setup.board.can == 0)
 		give_up(one, TAKT_GOVERNED_OVER,
@@ -457,8 +461,8 @@ static bool epoch_is_over(const struct takt_govern *govern, const struct takt_go
 	uint64_t passed_ns = now_ns - one->epoch.begun_ns;
 
 	return passed_ns >= one->epoch_ns &&
-	       (passed_ns >= LONGEST_EPOCH * one->epoch_ns ||
-		takt_budget_hurries(govern, one) || takt_govern_knows_speed(one, now_ns));
+	       (passed_ns >= LONGEST_EPOCH * one->epoch_ns || takt_budget_hurries(govern, one) ||
+		takt_govern_knows_speed(one, now_ns));
 }
 
 static void add_remaining(const struct takt_govern *govern, const struct takt_queue_job *job,
@@ -518,6 +522,7 @@ static void end_epoch(struct takt_govern *govern, struct takt_governed *one,
 	add_remaining(govern, job, &seen);
 	one->epochs++;
 	takt_savings_add(&one->savings, &one->setup, &seen);
+	takt_load_observe(govern, one, &seen);
 	takt_budget_observe(govern, one, &seen);
 	step(govern, one, job, &seen);
 }

@@ -6,6 +6,7 @@
 #include "base/map.h"
 #include "daemon/govern.h"
 #include "daemon/govern_epoch.h"
+#include "model/load_ahead.h"
 
 enum takt_governed_phase {
 	TAKT_GOVERNED_ASKING,	 /* its wish is not, or not known to be, in force everywhere */
@@ -21,6 +22,18 @@ struct takt_power_share {
 	uint32_t target_mw;	    /* shared out last; 0 = not yet */
 	uint32_t told_mw, was_mw;   /* its governor; and before, which may be in force still */
 	bool breaks_promise;	    /* too little for what was promised */
+};
+
+/* govern_load.c: of a job whose governor looks ahead. */
+enum takt_load_kind {
+	TAKT_LOAD_UNKNOWN,
+	TAKT_LOAD_QUERIES,
+	TAKT_LOAD_WORK,
+};
+struct takt_job_load {
+	struct takt_load_ahead *ahead; /* owned; NULL = it does not */
+	struct takt_load_ahead_config config;
+	enum takt_load_kind kind;
 };
 
 struct takt_governed {
@@ -59,6 +72,7 @@ struct takt_governed {
 	char note[200]; /* why its wish is not in force; "" = it is */
 	bool in_budget; /* the machine had a budget when it was found who governs it */
 	struct takt_power_share share;
+	struct takt_job_load load;
 };
 
 /* What a GPU counts with in the budget. */
@@ -88,6 +102,8 @@ struct takt_govern {
 	/* Of jobs that are over and whose saving is known. */
 	uint64_t governed_mj, highest_mj;
 	struct takt_budget budget;
+	struct takt_lstm *net; /* owned: forecast_model; NULL = none */
+	char net_note[200];    /* why that is not used */
 };
 
 /* As a job on its GPUs would be governed; nothing has begun. NULL: no memory. */
@@ -118,6 +134,18 @@ bool takt_budget_hurries(const struct takt_govern *govern, const struct takt_gov
 /* What its owner should know; "" = nothing. */
 void takt_budget_job_note(const struct takt_govern *govern, const struct takt_governed *one,
 			  char *ret, size_t size);
+
+/* govern_load.c */
+void takt_load_read_model(struct takt_govern *govern);
+void takt_load_begin(const struct takt_govern *govern, struct takt_governed *one);
+void takt_load_end(struct takt_governed *one);
+/* An epoch of before a restart. */
+void takt_load_retell(struct takt_governed *one, const struct takt_governor_observation *seen);
+/* Adds load and forecast to what a governor is about to be told of an epoch. */
+void takt_load_observe(const struct takt_govern *govern, struct takt_governed *one,
+		       struct takt_governor_observation *seen);
+/* Who forecasts it, or why nobody does; "" = its governor does not look ahead. */
+void takt_load_text(const struct takt_governed *one, char *ret, size_t size);
 
 /* govern_log.c: steps on disk. What cannot be written is not logged; the job is governed on. */
 int takt_govern_log_open(struct takt_govern *govern, struct takt_err *err);

@@ -59,6 +59,7 @@ static void fill_one(const struct takt_govern *govern, const struct takt_governe
 			    "how fast it runs");
 	if (!ret->note[0])
 		takt_budget_job_note(govern, one, ret->note, sizeof(ret->note));
+	takt_load_text(one, ret->ahead, sizeof(ret->ahead));
 	fill_wish(one, ret);
 	if (one->applied_ns)
 		ret->first_applied_us = (one->applied_ns - one->watched_ns) / TAKT_NS_PER_US + 1;

@@ -659,6 +659,57 @@ def a_budget_is_kept_and_goes_to_who_gains_most():
         assert client.job(promised)["report"]["governor"] == "assured", client.job(promised)
 
 
+# Queries come at 16 a second for eight seconds, then at some 4 for eight.
+WAVE = """
+import subprocess, sys, time
+sys.path.insert(0, sys.argv[1])
+from takt_progress import Progress
+progress = Progress()
+def answer(*words):
+    load = subprocess.Popen([*sys.argv[2:], *words], stdout=subprocess.PIPE, text=True, bufsize=1)
+    for line in load.stdout:
+        if line.startswith("step "):
+            progress.add(queries=1)
+while True:
+    at = time.monotonic() % 16
+    if at < 8:
+        answer("--seconds", str(max(1, round(8 - at))))
+    else:
+        answer("--steps", "1")
+        time.sleep(0.15)
+"""
+
+
+def foreseen(client, job):
+    return re.search(r"^load 1s ahead by (\S+): ", view(client, job).get("ahead", ""))
+
+
+def a_load_that_repeats_itself_is_foreseen():
+    with kit.machine(gpus=1) as m:
+        m.more_flags = ("--clock-epoch", "500ms", "--forecast-step", "1s", "--forecast-ahead", "1s",
+                        "--forecast-season", "16s")
+        m.start()
+        client = m.client()
+        job = client.submit(train_argv(m, profile="gemm", program=WAVE), gpus=1, clock_policy="forecast")["id"]
+        kit.until(lambda: "is not known long enough to be foreseen" in view(client, job).get("ahead", ""), kit.WAIT_S,
+                  lambda: view(client, job))
+        kit.until(lambda: foreseen(client, job), SETTLED_S, lambda: view(client, job))
+        kit.note(f"simulated: {view(client, job)['ahead']}")
+        # The clock is raised because of what is about to come.
+        kit.until(lambda: any(each["reason"] == "forecast" for each in course(client, job)["decisions"]), SETTLED_S,
+                  lambda: course(client, job)["decisions"][-20:])
+        assert view(client, job)["ahead"] in m.takt("show", str(job)).stdout, m.takt("show", str(job))
+        # What its log has of it is enough to go on with.
+        m.kill()
+        m.start()
+        client = m.client()
+        kit.until(lambda: foreseen(client, job), kit.WAIT_S, lambda: view(client, job))
+        client.cancel(job)
+        client.wait(job)
+        assert logs_can_be_made_again(m, job) > 100
+        goes_back(m)
+
+
 if __name__ == "__main__":
     sys.exit(kit.main([it_takes_less_energy_and_keeps_its_promise, all_gpus_of_a_job_stand_at_one_setting,
                        the_clocks_go_back_when_takt_dies, without_a_promise_no_clock_is_touched,
@@ -671,4 +722,4 @@ if __name__ == "__main__":
                        a_clock_that_is_given_is_held_and_goes_on_over_a_restart,
                        an_administrators_own_governor_is_one_like_takts,
                        a_governor_of_a_file_that_others_may_write_is_not_loaded,
-                       a_budget_is_kept_and_goes_to_who_gains_most]))
+                       a_budget_is_kept_and_goes_to_who_gains_most, a_load_that_repeats_itself_is_foreseen]))
