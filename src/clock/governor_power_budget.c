@@ -27,6 +27,8 @@ enum {
 	MEMORY = 8, /* epochs after which what was measured counts half */
 };
 
+#define SW_POWER_CAP UINT64_C(0x4) /* of the driver's throttle bits */
+
 struct power_budget {
 	struct takt_levels levels; /* of clocks; none on a board with limits only */
 	struct takt_tally tally[TAKT_LEVELS_MAX];
@@ -104,9 +106,25 @@ static uint32_t fitting(const struct power_budget *own, const struct takt_govern
 	return level;
 }
 
-static void learn(struct power_budget *own, const struct takt_governor_observation *seen)
+/* Which level the epoch was of. Where the limit held the board below its ceiling it was the clock
+ * that it came to: the power there is no measure of the ceiling's. */
+static uint32_t level_of(const struct power_budget *own,
+			 const struct takt_governor_observation *seen)
 {
 	uint32_t at = takt_levels_in_force(&own->levels, &seen->cap);
+
+	if (at >= own->levels.count || !(seen->cap.sets & TAKT_ACTUATE_POWER) ||
+	    !(seen->has & TAKT_OBSERVED_THROTTLE) || !(seen->throttle & SW_POWER_CAP) ||
+	    !(seen->has & TAKT_OBSERVED_SM_CLOCK))
+		return at;
+	while (at > 0 && own->levels.value[at] > seen->sm_mhz)
+		at--;
+	return at;
+}
+
+static void learn(struct power_budget *own, const struct takt_governor_observation *seen)
+{
+	uint32_t at = level_of(own, seen);
 
 	if (at >= own->levels.count || !takt_tally_usable(seen))
 		return;
