@@ -105,6 +105,39 @@ static void print_cpu(struct takt_cli *cli, const struct takt_cpu_clock *cpu)
 		takt_str_addf(&cli->out, "CPUs are not as they were found: %s\n", cpu->note);
 }
 
+static void print_share(struct takt_cli *cli, const struct takt_clock_gpu *gpu)
+{
+	struct takt_str *out = &cli->out;
+
+	takt_str_addf(out, "GPU %u: ", gpu->index);
+	if (strcmp(gpu->budget_for, "unknown") == 0)
+		takt_str_add(out, "counts with nothing, neither power nor limit is known");
+	else if (strcmp(gpu->budget_for, "limit") == 0)
+		takt_str_addf(out, "counts with its limit, %u W", gpu->budget_mw / 1000);
+	else if (strcmp(gpu->budget_for, "drawn") == 0)
+		takt_str_addf(out, "counts with what it draws, %u W", gpu->budget_mw / 1000);
+	else
+		takt_str_addf(out, "%u W for %s", gpu->budget_mw / 1000, gpu->budget_for);
+	if (gpu->has_draw && strcmp(gpu->budget_for, "drawn") != 0)
+		takt_str_addf(out, ", draws %u W", gpu->draw_mw / 1000);
+	takt_str_add(out, "\n");
+}
+
+static void print_budget(struct takt_cli *cli, const struct takt_clock_view *view)
+{
+	if (!view->budget.watts)
+		return;
+	takt_str_addf(&cli->out, "Power budget: %u W for all GPUs", view->budget.watts);
+	if (view->budget.has_drawn)
+		takt_str_addf(&cli->out, ", %u W drawn", view->budget.drawn_mw / 1000);
+	takt_str_add(&cli->out, "\n");
+	for (uint32_t i = 0; i < view->gpu_count; i++)
+		if (view->gpu[i].budget_for[0])
+			print_share(cli, &view->gpu[i]);
+	if (view->budget.note[0])
+		takt_str_addf(&cli->out, "note: %s\n", view->budget.note);
+}
+
 /* Without it the driver forgets what was set as soon as nobody uses it. */
 static void advise_persistence(struct takt_cli *cli, const struct takt_clock_view *view)
 {
@@ -135,6 +168,7 @@ static void print_clocks(struct takt_cli *cli, const struct takt_clock_view *vie
 	for (uint32_t i = 0; i < view->gpu_count; i++)
 		if (strcmp(view->gpu[i].clock_state, "changed") == 0)
 			takt_print_changed(cli, view->gpu[i].index, view->gpu[i].note);
+	print_budget(cli, view);
 	print_cpu(cli, &view->cpu);
 	advise_persistence(cli, view);
 }
@@ -367,7 +401,8 @@ const struct takt_verb takt_verb_clock = {
 	.about =
 		"show: the SM clock of each GPU, the range of the driver's list, the range asked "
 		"for "
-		"and by whom, and whether takt has changed anything.\n"
+		"and by whom, and whether takt has changed anything. With a power budget "
+		"(power_budget_w) also what is drawn of it and who has how many watts.\n"
 		"set: at most MHZ (with --lock exactly MHZ) until reset. You may do so on GPUs "
 		"that "
 		"your running job holds alone; anything else needs root or group takt-admin. A "

@@ -62,6 +62,7 @@ static void add_governed(struct takt_cli *cli, const struct takt_job_view *job)
 		takt_str_addf(&cli->out, "%-14s%s a power limit of %u W (%s)\n", "", holds,
 			      governed->power_limit_mw / 1000, governed->reason);
 	add_line(cli, "", governed->text);
+	add_line(cli, "", governed->ahead);
 	add_line(cli, "", governed->note);
 	add_signal(cli, governed);
 }

@@ -14,6 +14,7 @@
  *
  * Its bid: relative performance gained a watt by the next clock up that was measured.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "clock/levels.h"
@@ -26,9 +27,12 @@ enum {
 	MEMORY = 8, /* epochs after which what was measured counts half */
 };
 
+#define SW_POWER_CAP UINT64_C(0x4) /* of the driver's throttle bits */
+
 struct power_budget {
 	struct takt_levels levels; /* of clocks; none on a board with limits only */
 	struct takt_tally tally[TAKT_LEVELS_MAX];
+	uint32_t budget_mw, at; /* of the last wish; 0 = there was no budget */
 };
 
 static int init(void *state, const struct takt_governor_setup *setup, char *message,
@@ -102,9 +106,25 @@ static uint32_t fitting(const struct power_budget *own, const struct takt_govern
 	return level;
 }
 
-static void learn(struct power_budget *own, const struct takt_governor_observation *seen)
+/* Which level the epoch was of. Where the limit held the board below its ceiling it was the clock
+ * that it came to: the power there is no measure of the ceiling's. */
+static uint32_t level_of(const struct power_budget *own,
+			 const struct takt_governor_observation *seen)
 {
 	uint32_t at = takt_levels_in_force(&own->levels, &seen->cap);
+
+	if (at >= own->levels.count || !(seen->cap.sets & TAKT_ACTUATE_POWER) ||
+	    !(seen->has & TAKT_OBSERVED_THROTTLE) || !(seen->throttle & SW_POWER_CAP) ||
+	    !(seen->has & TAKT_OBSERVED_SM_CLOCK))
+		return at;
+	while (at > 0 && own->levels.value[at] > seen->sm_mhz)
+		at--;
+	return at;
+}
+
+static void learn(struct power_budget *own, const struct takt_governor_observation *seen)
+{
+	uint32_t at = level_of(own, seen);
 
 	if (at >= own->levels.count || !takt_tally_usable(seen))
 		return;
@@ -139,13 +159,21 @@ size_t takt_power_budget_curve(const void *state, struct takt_power_point *ret)
 			most = takt_tally_rate(&own->tally[i]);
 	for (uint32_t i = 0; i < own->levels.count; i++) {
 		double watts = known_w(own, i);
-		uint32_t mw = watts < 4e6 ? (uint32_t)(watts * 1000) : 0;
+		/* Upwards: a share that was made of this figure must bear it. */
+		uint32_t mw = watts < 4e6 ? (uint32_t)(watts * 1000) + (watts > 0) : 0;
 
 		if (mw > (n ? ret[n - 1].mw : 0))
 			ret[n++] = (struct takt_power_point){mw, takt_tally_rate(&own->tally[i]) /
 									 most};
 	}
 	return n;
+}
+
+bool takt_power_budget_complete(const void *state)
+{
+	const struct power_budget *own = state;
+
+	return own->levels.count && known_w(own, takt_levels_top(&own->levels)) > 0;
 }
 
 static uint32_t limit_mw(const struct takt_governor_board *board, uint32_t budget_mw)
@@ -161,6 +189,7 @@ static void step(void *state, const struct takt_governor_setup *setup,
 	struct power_budget *own = state;
 	uint32_t at;
 
+	own->budget_mw = seen->has & TAKT_OBSERVED_BUDGET ? seen->budget_mw : 0;
 	if (seen->foreign) {
 		ret->reason = TAKT_REASON_FOREIGN;
 		return;
@@ -170,6 +199,7 @@ static void step(void *state, const struct takt_governor_setup *setup,
 	if (!(seen->has & TAKT_OBSERVED_BUDGET))
 		return;
 	at = own->levels.count ? fitting(own, setup, seen->budget_mw / 1000.0) : 0;
+	own->at = at;
 	takt_levels_ask(&own->levels, at, TAKT_REASON_POWER_SHARE, ret);
 	if (setup->board.can & TAKT_ACTUATE_POWER) {
 		ret->cap.sets |= TAKT_ACTUATE_POWER;
@@ -178,12 +208,33 @@ static void step(void *state, const struct takt_governor_setup *setup,
 	ret->bid = own->levels.count ? bid(own, at) : 0;
 }
 
+static void explain(const void *state, const struct takt_governor_setup *setup, char *text,
+		    size_t text_size)
+{
+	const struct power_budget *own = state;
+
+	(void)setup;
+	if (!own->budget_mw)
+		snprintf(text, text_size, "it has no share of the machine's power: no budget");
+	else if (!own->levels.count || power_w(own, own->at) <= 0)
+		snprintf(
+			text, text_size,
+			"each GPU may draw %u W of the machine's power; what it takes is not known",
+			own->budget_mw / 1000);
+	else
+		snprintf(text, text_size,
+			 "each GPU may draw %u W of the machine's power; %u MHz takes %.0f W%s",
+			 own->budget_mw / 1000, own->levels.value[own->at], power_w(own, own->at),
+			 known_w(own, own->at) > 0 ? "" : ", as is expected");
+}
+
 const struct takt_governor takt_governor_power_budget = {
 	.abi = TAKT_GOVERNOR_ABI,
 	.name = "power-budget",
 	.summary = "highest clock within this board's share of the machine's power",
 	.state_bytes = sizeof(struct power_budget),
-	.state_version = 1,
+	.state_version = 2,
 	.init = init,
 	.step = step,
+	.explain = explain,
 };

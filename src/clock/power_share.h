@@ -11,6 +11,7 @@
 #ifndef TAKT_CLOCK_POWER_SHARE_H
 #define TAKT_CLOCK_POWER_SHARE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -45,5 +46,7 @@ int takt_power_share_out(uint64_t budget_mw, const struct takt_power_bidder *bid
  * there are.
  */
 size_t takt_power_budget_curve(const void *state, struct takt_power_point *ret);
+/* Whether that reaches up to the highest clock. */
+bool takt_power_budget_complete(const void *state);
 
 #endif

@@ -33,6 +33,9 @@ static const struct takt_field gpu_fields[] = {
 	U32(GPU, base_max_mhz, NONE(0)),
 	U32(GPU, base_power_mw, NONE(0)),
 	TEXT(GPU, base_mig),
+	U32(GPU, draw_mw, .flag_offset = offsetof(GPU, has_draw)),
+	U32(GPU, budget_mw, NONE(0)),
+	TEXT(GPU, budget_for),
 };
 static const struct takt_shape gpu_shape = TAKT_SHAPE(GPU, "a GPU's clocks", gpu_fields);
 
@@ -44,6 +47,14 @@ static const struct takt_field cpu_fields[] = {
 };
 static const struct takt_shape cpu_shape = TAKT_SHAPE(CPU, "the CPUs' clocks", cpu_fields);
 
+#define BUDGET struct takt_budget_view
+static const struct takt_field budget_fields[] = {
+	U32(BUDGET, watts, NONE(0)),
+	U32(BUDGET, drawn_mw, .flag_offset = offsetof(BUDGET, has_drawn)),
+	TEXT(BUDGET, note),
+};
+static const struct takt_shape budget_shape = TAKT_SHAPE(BUDGET, "a power budget", budget_fields);
+
 #define CLOCKS struct takt_clock_view
 static const struct takt_field fields[] = {
 	MUST_BOOL(CLOCKS, simulated),
@@ -52,6 +63,11 @@ static const struct takt_field fields[] = {
 	 .offset = offsetof(CLOCKS, cpu),
 	 .size = sizeof(CPU),
 	 .shape = &cpu_shape},
+	{.name = "budget",
+	 .kind = TAKT_FIELD_OBJECT,
+	 .offset = offsetof(CLOCKS, budget),
+	 .size = sizeof(BUDGET),
+	 .shape = &budget_shape},
 	{.name = "gpus",
 	 .kind = TAKT_FIELD_OBJECT,
 	 .offset = offsetof(CLOCKS, gpu),

@@ -70,6 +70,7 @@ static const struct takt_field governed_fields[] = {
 	TEXT(GOVERNED, text),
 	TEXT(GOVERNED, signal),
 	U32(GOVERNED, signal_error_permille, NONE(0)),
+	TEXT(GOVERNED, ahead),
 	U32(GOVERNED, min_mhz, NONE(0)),
 	U32(GOVERNED, max_mhz, NONE(0)),
 	U32(GOVERNED, power_limit_mw, NONE(0)),

@@ -194,6 +194,7 @@ struct takt_governed_view {
 	 * error of its own, as far as known: clock/savings.h; 0 = none. */
 	char signal[16];
 	uint32_t signal_error_permille;
+	char ahead[200]; /* who forecasts its load, or why nobody does; "" = it does not look */
 	uint32_t max_slowdown_permille; /* that it keeps to, a default too; 0 = none */
 	uint32_t min_mhz, max_mhz;	/* wished for; 0 = the default */
 	uint32_t power_limit_mw;	/* the same */
@@ -412,10 +413,19 @@ struct takt_cpu_clock {
 	char note[160];	  /* why */
 };
 
+/* What all GPUs may draw together (power_budget_w). */
+struct takt_budget_view {
+	uint32_t watts; /* 0 = there is no budget */
+	bool has_drawn; /* the power of every GPU is known */
+	uint32_t drawn_mw;
+	char note[200]; /* why it is not kept; "" = it is */
+};
+
 /* Clocks, one entry a GPU, as in the status view; only these fields travel. */
 struct takt_clock_view {
 	bool simulated;
 	struct takt_cpu_clock cpu;
+	struct takt_budget_view budget;
 	uint32_t gpu_count;
 	struct takt_clock_gpu {
 		uint32_t index;
@@ -432,6 +442,13 @@ struct takt_clock_view {
 		/* Declared as the baseline; 0 = the driver's own, what was found. */
 		uint32_t base_min_mhz, base_max_mhz, base_power_mw;
 		char base_mig[80]; /* declared to be cut so; "" = as it was found */
+		bool has_draw;
+		uint32_t draw_mw; /* measured */
+		/* Of the machine's budget: its job's share of it ("job 7"), or what it counts with
+		 * for want of one: its "limit", what was "drawn", nothing ("unknown"); "" = there
+		 * is no budget. */
+		uint32_t budget_mw;
+		char budget_for[32];
 	} gpu[TAKT_VIEW_MAX_GPUS];
 };
 int takt_clock_view_to_json(const struct takt_clock_view *view, struct takt_str *out);

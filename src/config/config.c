@@ -189,8 +189,8 @@ static const struct key keys[] = {
 	 "No job is pushed out before it has run so long.", true},
 	{"clock_policy", POLICY, AT(clock_policy), "auto", 0, 0, NULL,
 	 "Which governor chooses the clocks of jobs that name none, with its parameters if it is "
-	 "given any (fixed:sm_mhz=1200). auto: assured with a slowdown promised, slo with a "
-	 "latency, else observe, which changes none.",
+	 "given any (fixed:sm_mhz=1200). auto: slo with a latency, power-budget with a "
+	 "power budget, assured with a slowdown promised, else observe, which changes none.",
 	 true},
 	{"governors", PATHS, AT(governors), "", 0, 0, NULL,
 	 "Shared objects with governors of your own (docs/governors.md), absolute paths with "
@@ -206,6 +206,23 @@ static const struct key keys[] = {
 	 "Whether nobody but takt locks clocks here. no: where no baseline is declared, a GPU is "
 	 "first seen to run at its highest clock under load, and left alone if it does not.",
 	 true},
+	{"power_budget_w", NUMBER, AT(power_budget_w), "0", 0, 1000000, NULL,
+	 "Watts that all GPUs of this machine may draw together; 0: no budget. With one, "
+	 "power-budget is the governor of jobs that name none, and shares it out among them. "
+	 "docs/governors.md explains it.",
+	 true},
+	{"forecast_ahead", DURATION, AT(forecast_ahead_ms), "5m", 1000, 3600000, NULL,
+	 "How far the governors forecast and slo look ahead at a job's load, where that can be "
+	 "foreseen.",
+	 true},
+	{"forecast_step", DURATION, AT(forecast_step_ms), "1m", 1000, 3600000, NULL,
+	 "Of the job's load as it is kept for that: averaged over so long, in whole seconds.",
+	 true},
+	{"forecast_season", DURATION, AT(forecast_season_ms), "24h", 0, 604800000, NULL,
+	 "After how long such load may repeat itself; 0s: never.", true},
+	{"forecast_model", PATH, AT(forecast_model), "", 0, 0, NULL,
+	 "A network made by takt forecast train, with the same step and distance, that is tried "
+	 "beside the other forecasters."},
 	{"tenants_file", PATH, AT(tenants_file), "", 0, 0, NULL,
 	 "Weights, quotas and limits of users and tenants; read again when it changes. Default: "
 	 "/etc/takt/tenants.conf if it is there.",

@@ -105,8 +105,11 @@ struct takt_config {
 	char governors[4096];		     /* paths with commas between; "" = none */
 	uint32_t max_slowdown_permille;	     /* 0 = none */
 	uint32_t clock_epoch_ms;
-	uint32_t assume_unlocked;	     /* 0 or 1 */
-	char tenants_file[TAKT_CONFIG_PATH]; /* "" = /etc/takt/tenants.conf if it is there */
+	uint32_t assume_unlocked; /* 0 or 1 */
+	uint32_t power_budget_w;  /* of all GPUs together; 0 = none */
+	uint32_t forecast_ahead_ms, forecast_step_ms, forecast_season_ms;
+	char forecast_model[TAKT_CONFIG_PATH]; /* "" = none */
+	char tenants_file[TAKT_CONFIG_PATH];   /* "" = /etc/takt/tenants.conf if it is there */
 };
 
 /* Defaults of every key; paths are still "" until takt_config_resolve. */

@@ -164,15 +164,22 @@ static void fill_gpu(struct takt_daemon *daemon, const struct takt_peer *peer, u
 	fill_procs(daemon, peer, reading, now, view);
 }
 
+static void add_note(struct takt_status_view *ret, size_t *n, const char *text)
+{
+	if (text[0] && *n < TAKT_ARRAY_LEN(ret->notes))
+		takt_strcpy(ret->notes[(*n)++], sizeof(ret->notes[0]), text);
+}
+
 /* What an administrator should see at the top: set-aside GPUs, clocks left changed, a missing
  * helper. */
 static void fill_notes(const struct takt_daemon *daemon, struct takt_status_view *ret)
 {
 	size_t n = 0, max = TAKT_ARRAY_LEN(ret->notes);
 
-	for (size_t i = 0; i < TAKT_ARRAY_LEN(daemon->notes) && n < max; i++)
-		if (daemon->notes[i][0])
-			takt_strcpy(ret->notes[n++], sizeof(ret->notes[0]), daemon->notes[i]);
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(daemon->notes); i++)
+		add_note(ret, &n, daemon->notes[i]);
+	add_note(ret, &n, takt_govern_budget_note(daemon->govern));
+	add_note(ret, &n, takt_govern_model_note(daemon->govern));
 	for (uint32_t gpu = 0; gpu < daemon->gpu_count && n < max; gpu++) {
 		struct takt_lease_state lease;
 
@@ -324,8 +331,11 @@ static void fill_clock_gpu(struct takt_daemon *daemon, uint32_t gpu, struct takt
 	ret->base_max_mhz = lease.base_max_mhz;
 	ret->base_power_mw = lease.base_power_mw;
 	takt_clock_admin_mig(daemon->clock_admin, gpu, ret->base_mig);
-	if (takt_telemetry_latest(daemon->telemetry, gpu, now, &reading) == 0)
-		takt_clock_gpu_reading(reading, ret);
+	if (takt_telemetry_latest(daemon->telemetry, gpu, now, &reading) < 0)
+		return;
+	takt_clock_gpu_reading(reading, ret);
+	ret->has_draw = (reading->has & TAKT_HAS_POWER) && !reading->stale;
+	ret->draw_mw = ret->has_draw ? reading->power_mw : 0;
 }
 
 int takt_api_clocks(void *ctx, struct takt_clock_view *ret, struct takt_err *err)
@@ -337,6 +347,7 @@ int takt_api_clocks(void *ctx, struct takt_clock_view *ret, struct takt_err *err
 	for (uint32_t gpu = 0; gpu < daemon->gpu_count; gpu++)
 		fill_clock_gpu(daemon, gpu, takt_mono_now(daemon->sys), &ret->gpu[gpu]);
 	takt_knobs_cpu_state(daemon->knobs, &ret->cpu);
+	takt_govern_fill_budget(daemon->govern, ret);
 	return 0;
 }
 

@@ -34,6 +34,8 @@ int takt_govern_new(struct takt_daemon *daemon, struct takt_govern **ret, struct
 	govern->daemon = daemon;
 	govern->jobs = TAKT_MAP_U64(MAX_GOVERNED);
 	govern->log_dirfd = -1;
+	govern->budget.watts = daemon->config.power_budget_w;
+	takt_load_read_model(govern);
 	rc = takt_govern_log_open(govern, err);
 	if (rc < 0)
 		takt_govern_free(govern);
@@ -47,6 +49,7 @@ void takt_governed_free(struct takt_governed *one)
 	if (!one)
 		return;
 	takt_govern_log_close(one);
+	takt_load_end(one);
 	takt_free(one->state);
 	takt_free(one);
 }
@@ -59,6 +62,7 @@ void takt_govern_free(struct takt_govern *govern)
 	takt_governed_free(entry->value.ptr);
 	takt_map_fini(&govern->jobs);
 	takt_govern_log_shut(govern);
+	takt_lstm_free(govern->net);
 	takt_free(govern);
 }
 
@@ -216,6 +220,7 @@ static void begin(struct takt_govern *govern, struct takt_governed *one,
 	takt_govern_log_begin(govern, one);
 	takt_job_course_governed(govern->daemon->courses, one->job_id, one->attempt,
 				 one->governor->name);
+	takt_budget_observe(govern, one, &nothing);
 	step(govern, one, job, &nothing);
 }
 
@@ -266,6 +271,9 @@ static void start(struct takt_govern *govern, struct takt_governed *one,
 	uint64_t expected = expected_ns(job);
 
 	one->watched_ns = now_ns;
+	one->in_budget = config->power_budget_w > 0;
+	takt_budget_describe(govern, one);
+	takt_load_begin(govern, one);
 	one->unit = unit_so_far(govern->daemon, job, now_ns);
 	if (one->setup.board.can == 0)
 		give_up(one, TAKT_GOVERNED_OVER,
@@ -310,12 +318,28 @@ static void forget(struct takt_govern *govern, uint64_t job_id)
 	(void)takt_map_u64_remove(&govern->jobs, job_id);
 }
 
+/* A budget was set or lifted since, and another governor is the default of such a job. */
+static bool is_others_now(const struct takt_govern *govern, struct takt_governed *one,
+			  const struct takt_queue_job *job)
+{
+	bool in_budget = govern->daemon->config.power_budget_w > 0;
+	struct takt_govern_terms terms;
+
+	if (one->in_budget == in_budget)
+		return false;
+	one->in_budget = in_budget;
+	return takt_govern_terms(govern->daemon, job->row.uid, &job->spec, &terms, NULL) == 0 &&
+	       terms.governor != one->governor;
+}
+
 /* It is governed as its description says now. */
-static bool is_governed(const struct takt_governed *one, const struct takt_queue_job *job)
+static bool is_governed(const struct takt_govern *govern, struct takt_governed *one,
+			const struct takt_queue_job *job)
 {
 	return one && one->attempt == job->row.attempt &&
 	       one->said_permille == job->spec.max_slowdown_permille &&
-	       strcmp(one->said_policy, job->spec.clock_policy) == 0;
+	       strcmp(one->said_policy, job->spec.clock_policy) == 0 &&
+	       !is_others_now(govern, one, job);
 }
 
 /* Something else was promised: what its governor holds is let go. */
@@ -336,7 +360,8 @@ void takt_govern_watch(struct takt_govern *govern, const struct takt_queue_job *
 	struct takt_err err;
 	int rc;
 
-	if (job->phase != TAKT_PHASE_RUNNING || job->row.gpu_mask == 0 || is_governed(one, job))
+	if (job->phase != TAKT_PHASE_RUNNING || job->row.gpu_mask == 0 ||
+	    is_governed(govern, one, job))
 		return;
 	end_other(govern, job);
 	rc = takt_govern_terms(govern->daemon, job->row.uid, &job->spec, &terms, &err);
@@ -430,12 +455,14 @@ static void feed(struct takt_govern *govern, struct takt_governed *one,
 	feed_progress(govern->daemon, one, job, now.ns);
 }
 
-static bool epoch_is_over(const struct takt_governed *one, uint64_t now_ns)
+static bool epoch_is_over(const struct takt_govern *govern, const struct takt_governed *one,
+			  uint64_t now_ns)
 {
 	uint64_t passed_ns = now_ns - one->epoch.begun_ns;
 
 	return passed_ns >= one->epoch_ns &&
-	       (passed_ns >= LONGEST_EPOCH * one->epoch_ns || takt_govern_knows_speed(one, now_ns));
+	       (passed_ns >= LONGEST_EPOCH * one->epoch_ns || takt_budget_hurries(govern, one) ||
+		takt_govern_knows_speed(one, now_ns));
 }
 
 static void add_remaining(const struct takt_govern *govern, const struct takt_queue_job *job,
@@ -495,6 +522,8 @@ static void end_epoch(struct takt_govern *govern, struct takt_governed *one,
 	add_remaining(govern, job, &seen);
 	one->epochs++;
 	takt_savings_add(&one->savings, &one->setup, &seen);
+	takt_load_observe(govern, one, &seen);
+	takt_budget_observe(govern, one, &seen);
 	step(govern, one, job, &seen);
 }
 
@@ -592,7 +621,7 @@ static void tend(struct takt_govern *govern, struct takt_governed *one,
 	feed(govern, one, job, now);
 	if (one->better_signal)
 		begin_anew(govern, one, job, now.ns);
-	else if (epoch_is_over(one, now.ns))
+	else if (epoch_is_over(govern, one, now.ns))
 		end_epoch(govern, one, job, now.ns);
 }
 
@@ -601,6 +630,7 @@ void takt_govern_tick(struct takt_govern *govern, struct takt_mono now)
 	if (takt_mono_elapsed_ns(now, govern->ticked_at) < tick_ns)
 		return;
 	govern->ticked_at = now;
+	takt_budget_tick(govern, now);
 	TAKT_MAP_EACH(entry, &govern->jobs)
 	{
 		const struct takt_queue_job *job =

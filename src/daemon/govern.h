@@ -64,6 +64,11 @@ void takt_govern_fill_saved(const struct takt_job_report *report, struct takt_re
 const char *takt_govern_signal_name(uint32_t signal);
 /* Who governs a running job and why it wishes as it does, for a GPU's view; "" = nobody. */
 void takt_govern_note(const struct takt_govern *govern, uint64_t job_id, char *ret, size_t size);
+/* The budget, what each GPU counts with, and who has how much; the readings are there already. */
+void takt_govern_fill_budget(const struct takt_govern *govern, struct takt_clock_view *ret);
+/* What an administrator should see of the budget, of forecast_model; "" = nothing. */
+const char *takt_govern_budget_note(const struct takt_govern *govern);
+const char *takt_govern_model_note(const struct takt_govern *govern);
 void takt_govern_update_page(const struct takt_govern *govern);
 
 #endif

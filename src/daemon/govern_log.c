@@ -130,9 +130,9 @@ static bool fits(const struct takt_epoch_replay *replay, const struct takt_gover
 
 struct retold {
 	struct takt_job_course *courses;
-	const struct takt_governed *one;
+	struct takt_governed *one;
 	struct takt_savings savings;
-	uint32_t epochs;
+	uint32_t epochs, budget_mw;
 	bool by_job, by_counters;
 };
 
@@ -144,7 +144,9 @@ static void retell(void *ctx, const struct takt_epoch_replay *at,
 	takt_job_course_step(retold->courses, retold->one->job_id, retold->one->attempt, seen,
 			     &at->wish);
 	takt_savings_add(&retold->savings, &at->setup, seen);
+	takt_load_retell(retold->one, seen);
 	retold->epochs += seen->epoch_ns > 0;
+	retold->budget_mw = seen->has & TAKT_OBSERVED_BUDGET ? seen->budget_mw : 0;
 	retold->by_job |= seen->signal == TAKT_SIGNAL_JOB;
 	retold->by_counters |= seen->signal == TAKT_SIGNAL_COUNTERS;
 }
@@ -157,6 +159,7 @@ static void take_over(struct takt_governed *one, const struct takt_epoch_replay 
 	one->savings = retold->savings;
 	one->epochs = retold->epochs;
 	one->counted = retold->by_counters;
+	one->share.told_mw = retold->budget_mw;
 	one->ended_ns = replay->last_ns;
 	one->log_steps = replay->steps;
 }
@@ -188,6 +191,8 @@ bool takt_govern_log_resume(struct takt_govern *govern, struct takt_governed *on
 			      retell, &retold, replay, NULL) < 0)
 		return false;
 	goes_on = fits(replay, one) && retold.by_job == (one->unit != 0);
+	if (!goes_on && one->load.ahead)
+		takt_load_ahead_reset(one->load.ahead);
 	if (goes_on) {
 		take_over(one, replay, &retold);
 		reopen(govern, one, path, replay->whole_bytes);

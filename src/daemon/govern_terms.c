@@ -14,10 +14,16 @@ static int choose(const struct takt_daemon *daemon, const char *policy,
 				     &terms->governor, &terms->said, err);
 }
 
-/* Who it is where nobody has named one. */
-static const char *by_promise(const struct takt_govern_terms *terms)
+/* Who it is where nobody has named one. A budget is the machine's, and goes before what is done for
+ * the sake of energy; who holds only a part of his GPUs has no share of it. */
+static const char *by_promise(const struct takt_daemon *daemon, const struct takt_jobspec *spec,
+			      const struct takt_govern_terms *terms)
 {
-	return terms->slo_latency_us ? "slo" : terms->max_slowdown_permille ? "assured" : "observe";
+	if (terms->slo_latency_us)
+		return "slo";
+	if (daemon->config.power_budget_w && !spec->gpu_milli && !spec->mig[0])
+		return "power-budget";
+	return terms->max_slowdown_permille ? "assured" : "observe";
 }
 
 static int check(const struct takt_govern_terms *terms, struct takt_err *err)
@@ -123,7 +129,7 @@ int takt_govern_terms(const struct takt_daemon *daemon, uid_t uid, const struct 
 		return 0;
 	take_defaults(daemon, uid, spec, ret, &name);
 	if (!name[0] || (!spec->clock_policy[0] && promised && strcmp(name, "observe") == 0))
-		name = by_promise(ret);
+		name = by_promise(daemon, spec, ret);
 	rc = choose(daemon, name, ret, err);
 	if (rc < 0)
 		return rc;

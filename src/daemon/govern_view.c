@@ -43,7 +43,8 @@ static bool is_unjudged(const struct takt_governed *one)
 	return one->shared && !one->unit && one->phase != TAKT_GOVERNED_OVER;
 }
 
-static void fill_one(const struct takt_governed *one, struct takt_governed_view *ret)
+static void fill_one(const struct takt_govern *govern, const struct takt_governed *one,
+		     struct takt_governed_view *ret)
 {
 	enum takt_governor_signal signal = takt_govern_basis(one).signal;
 
@@ -56,6 +57,9 @@ static void fill_one(const struct takt_governed *one, struct takt_governed_view 
 		takt_strcpy(ret->note, sizeof(ret->note),
 			    "its GPUs are shared, and it does not say how far it is: nothing tells "
 			    "how fast it runs");
+	if (!ret->note[0])
+		takt_budget_job_note(govern, one, ret->note, sizeof(ret->note));
+	takt_load_text(one, ret->ahead, sizeof(ret->ahead));
 	fill_wish(one, ret);
 	if (one->applied_ns)
 		ret->first_applied_us = (one->applied_ns - one->watched_ns) / TAKT_NS_PER_US + 1;
@@ -92,7 +96,7 @@ void takt_govern_fill(const struct takt_govern *govern, const struct takt_queue_
 
 	if (!one)
 		return;
-	fill_one(one, &ret->governed);
+	fill_one(govern, one, &ret->governed);
 	takt_govern_peek(govern, job->row.id, &report);
 	takt_govern_fill_saved(&report, &ret->report);
 }
@@ -122,4 +126,8 @@ void takt_govern_update_page(const struct takt_govern *govern)
 	takt_telemetry_gauge(telemetry, "takt_governed_energy_at_highest_joules_total",
 			     "Modelled: the same work at the highest clock.", true,
 			     (double)govern->highest_mj / 1000);
+	if (govern->budget.watts)
+		takt_telemetry_gauge(telemetry, "takt_power_budget_watts",
+				     "What all GPUs may draw together (power_budget_w).", false,
+				     govern->budget.watts);
 }

@@ -504,6 +504,7 @@ def logs_can_be_made_again(m, job, *words):
     again = m.takt("replay-clocks", "--log", m.path(f"state/epochs/{job}.1"), *words)
     made, of = map(int, re.search(r"(\d+) of (\d+) steps as logged", again.stdout).groups())
     assert again.returncode == 0 and made == of > 1, again
+    return of
 
 
 def a_clock_that_is_given_is_held_and_goes_on_over_a_restart():
@@ -605,6 +606,110 @@ def a_governor_of_a_file_that_others_may_write_is_not_loaded():
         assert m.died() and "clock_policy: governor 'fixed' refuses to begin" in m.said(), m.said()
 
 
+def budget(m, path, watts):
+    with open(path, "w", encoding="ascii") as file:
+        file.write(f"power_budget_w = {watts}\n")
+    if m.serve:
+        done = m.takt("config", "reload")
+        assert done.returncode == 0 and "power_budget_w" in done.stdout, done
+
+
+BUDGET_W = 800
+
+
+def a_budget_is_kept_and_goes_to_who_gains_most():
+    """Simulated: one job computes, the other waits for memory and gains next to nothing by a higher clock."""
+    with kit.machine(gpus=3) as m:
+        path = m.path("takt.conf")
+        budget(m, path, BUDGET_W)
+        m.more_flags = ("--clock-epoch", "500ms", "--config", path)
+        m.start()
+        client = m.client()
+        steep, flat = (client.submit(train_argv(m, profile=profile), gpus=1)["id"] for profile in ("gemm", "stream"))
+        kit.until(lambda: all(view(client, job).get("epochs", 0) >= 40 for job in (steep, flat)), SETTLED_S,
+                  lambda: (view(client, steep), view(client, flat)))
+        drawn = []
+        while len(drawn) < 20:
+            drawn.append(sum(board["power_mw"] for board in m.boards()) / 1000)
+        seen = json.loads(m.takt("clock", "--json").stdout)
+        share = {gpu["budget_for"]: gpu["budget_mw"] / 1000 for gpu in seen["gpus"]}
+        kit.note(f"simulated: {statistics.mean(drawn):.0f} W of {BUDGET_W} W drawn, {max(drawn):.0f} W at the most; {share}")
+        assert max(drawn) <= BUDGET_W and statistics.mean(drawn) > 0.7 * BUDGET_W, drawn
+        assert share[f"job {steep}"] > 1.3 * share[f"job {flat}"], share
+        assert sum(share.values()) <= BUDGET_W and len(share) == 3, share
+        high = {job: client.job(job)["governed"]["max_mhz"] for job in (steep, flat)}
+        assert high[steep] > high[flat], high
+        text = m.takt("clock").stdout
+        assert f"Power budget: {BUDGET_W} W for all GPUs, " in text and f"W for job {steep}, draws" in text, text
+        assert "counts with what it draws" in text, text
+        assert "W of the machine's power" in m.takt("show", str(steep)).stdout, m.takt("show", str(steep))
+        assert logs_can_be_made_again(m, steep) > 40
+        # More than the others can be held to is promised: who was promised something is told.
+        promised = client.submit(train_argv(m, profile="gemm"), gpus=1, max_slowdown_permille=10)["id"]
+        kit.until(lambda: "too small for what was promised" in view(client, promised).get("note", ""), SETTLED_S,
+                  lambda: view(client, promised))
+        budget(m, path, 300)
+        kit.until(lambda: "the lowest limits of all GPUs are" in m.takt("status").stdout, kit.WAIT_S,
+                  lambda: m.takt("status").stdout)
+        budget(m, path, 0)
+        goes_back_of = lambda: not m.locked().keys() & {gpu for job in (steep, flat) for gpu in client.job(job)["gpu_list"]}
+        kit.until(goes_back_of, kit.WAIT_S, m.locked)
+        assert "Power budget" not in m.takt("clock").stdout, m.takt("clock")
+        kit.until(lambda: not view(client, steep).get("state"), kit.WAIT_S, lambda: view(client, steep))
+        assert client.job(promised)["report"]["governor"] == "assured", client.job(promised)
+
+
+# Queries come at 16 a second for eight seconds, then at some 4 for eight.
+WAVE = """
+import subprocess, sys, time
+sys.path.insert(0, sys.argv[1])
+from takt_progress import Progress
+progress = Progress()
+def answer(*words):
+    load = subprocess.Popen([*sys.argv[2:], *words], stdout=subprocess.PIPE, text=True, bufsize=1)
+    for line in load.stdout:
+        if line.startswith("step "):
+            progress.add(queries=1)
+while True:
+    at = time.monotonic() % 16
+    if at < 8:
+        answer("--seconds", str(max(1, round(8 - at))))
+    else:
+        answer("--steps", "1")
+        time.sleep(0.15)
+"""
+
+
+def foreseen(client, job):
+    return re.search(r"^load 1s ahead by (\S+): ", view(client, job).get("ahead", ""))
+
+
+def a_load_that_repeats_itself_is_foreseen():
+    with kit.machine(gpus=1) as m:
+        m.more_flags = ("--clock-epoch", "500ms", "--forecast-step", "1s", "--forecast-ahead", "1s",
+                        "--forecast-season", "16s")
+        m.start()
+        client = m.client()
+        job = client.submit(train_argv(m, profile="gemm", program=WAVE), gpus=1, clock_policy="forecast")["id"]
+        kit.until(lambda: "is not known long enough to be foreseen" in view(client, job).get("ahead", ""), kit.WAIT_S,
+                  lambda: view(client, job))
+        kit.until(lambda: foreseen(client, job), SETTLED_S, lambda: view(client, job))
+        kit.note(f"simulated: {view(client, job)['ahead']}")
+        # The clock is raised because of what is about to come.
+        kit.until(lambda: any(each["reason"] == "forecast" for each in course(client, job)["decisions"]), SETTLED_S,
+                  lambda: course(client, job)["decisions"][-20:])
+        assert view(client, job)["ahead"] in m.takt("show", str(job)).stdout, m.takt("show", str(job))
+        # What its log has of it is enough to go on with.
+        m.kill()
+        m.start()
+        client = m.client()
+        kit.until(lambda: foreseen(client, job), kit.WAIT_S, lambda: view(client, job))
+        client.cancel(job)
+        client.wait(job)
+        assert logs_can_be_made_again(m, job) > 100
+        goes_back(m)
+
+
 if __name__ == "__main__":
     sys.exit(kit.main([it_takes_less_energy_and_keeps_its_promise, all_gpus_of_a_job_stand_at_one_setting,
                        the_clocks_go_back_when_takt_dies, without_a_promise_no_clock_is_touched,
@@ -616,4 +721,5 @@ if __name__ == "__main__":
                        a_serving_job_keeps_its_latency, a_promise_can_be_changed_while_it_waits_and_runs,
                        a_clock_that_is_given_is_held_and_goes_on_over_a_restart,
                        an_administrators_own_governor_is_one_like_takts,
-                       a_governor_of_a_file_that_others_may_write_is_not_loaded]))
+                       a_governor_of_a_file_that_others_may_write_is_not_loaded,
+                       a_budget_is_kept_and_goes_to_who_gains_most, a_load_that_repeats_itself_is_foreseen]))
