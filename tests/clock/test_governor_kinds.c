@@ -454,6 +454,80 @@ static void power_budget_finds_the_highest_clock_within_its_share(void **state)
 	}
 }
 
+/* Power at a clock of the board's list. */
+static double listed_w(const struct kit *kit, size_t at)
+{
+	double r = kit_clocks[at] / 1410.0;
+
+	return kit->fixed_w + kit->rising_w * r * r * r;
+}
+
+/* An epoch on a board that keeps its limit by going below the ceiling, and says so. What it says
+ * of its clock is a mean, a little below the one that it was set to. */
+static void limited_epoch(struct kit *kit, uint32_t budget_mw)
+{
+	const struct takt_governor_cap *cap = &kit->wish.cap;
+	struct takt_governor_observation seen = {
+		.has = TAKT_OBSERVED_WORK | TAKT_OBSERVED_POWER | TAKT_OBSERVED_SM_CLOCK |
+		       TAKT_OBSERVED_THROTTLE | TAKT_OBSERVED_BUDGET,
+		.epoch_ns = 2000000000,
+		.cap = *cap,
+		.signal = TAKT_SIGNAL_JOB,
+		.budget_mw = budget_mw,
+	};
+	size_t at = KIT_CLOCKS - 1;
+
+	while (at > 0 && kit_clocks[at] > cap->max_mhz)
+		at--;
+	while (at > 0 && listed_w(kit, at) * 1000 > cap->power_mw) {
+		seen.throttle = 0x4; /* SW power cap */
+		at--;
+	}
+	seen.work = 2000 / (1 + kit->sensitivity * (1410.0 / kit_clocks[at] - 1));
+	seen.power_mw = (uint32_t)(listed_w(kit, at) * 1000);
+	seen.sm_mhz = kit_clocks[at] - 5;
+	kit_tell(kit, &seen);
+}
+
+/* Where limits can be set beside clocks it begins at the highest clock, held down by its share:
+ * what is drawn there is not what the highest clock needs, and no share may be made of that. */
+static void power_budget_tells_a_clock_that_its_limit_held_down_from_the_ceiling(void **state)
+{
+	struct takt_governor_observation first = {.has = TAKT_OBSERVED_BUDGET, .budget_mw = 160000};
+	struct takt_power_point points[16];
+	struct kit kit;
+	size_t n;
+
+	(void)state;
+	kit_begin(&kit, "power-budget");
+	kit.setup.board.can = TAKT_ACTUATE_CLOCKS | TAKT_ACTUATE_POWER;
+	kit.setup.board.power_min_mw = 100000;
+	kit.setup.board.power_default_mw = 300000;
+	kit.setup.board.power_max_mw = 350000;
+	kit_restart(&kit);
+	kit_tell(&kit, &first);
+	assert_int_equal(kit.wish.cap.max_mhz, 1410);
+	assert_int_equal(kit.wish.cap.power_mw, 160000);
+
+	limited_epoch(&kit, 160000); /* which is enough for 930 MHz */
+	assert_false(takt_power_budget_complete(kit.state.bytes));
+	assert_in_range(kit.wish.cap.max_mhz, 840, 930);
+	for (int i = 0; i < 20; i++) {
+		limited_epoch(&kit, 220000); /* for 1185 */
+		assert_false(takt_power_budget_complete(kit.state.bytes));
+	}
+	assert_in_range(kit.wish.cap.max_mhz, 1095, 1185);
+	assert_true(takt_power_budget_curve(kit.state.bytes, points) > 1);
+	assert_true(kit.wish.bid > 0);
+
+	for (int i = 0; i < 20; i++)
+		limited_epoch(&kit, 310000); /* for all: now what is drawn is the ceiling's own */
+	assert_int_equal(kit.wish.cap.max_mhz, 1410);
+	assert_true(takt_power_budget_complete(kit.state.bytes));
+	n = takt_power_budget_curve(kit.state.bytes, points);
+	assert_in_range(points[n - 1].mw, 299000, 301000);
+}
+
 /* Four boards, a budget for three: the jobs whose clocks bring most get most, and it is kept. */
 static void a_machine_keeps_its_budget_and_gives_to_who_gains_most(void **state)
 {
@@ -541,6 +615,8 @@ int main(void)
 		cmocka_unit_test(forecast_is_there_before_the_load),
 		cmocka_unit_test(forecast_goes_by_the_load_of_now_where_none_is_forecast),
 		cmocka_unit_test(power_budget_finds_the_highest_clock_within_its_share),
+		cmocka_unit_test(
+			power_budget_tells_a_clock_that_its_limit_held_down_from_the_ceiling),
 		cmocka_unit_test(a_machine_keeps_its_budget_and_gives_to_who_gains_most),
 		cmocka_unit_test(where_both_can_be_set_clocks_are),
 	};
