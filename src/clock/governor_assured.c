@@ -45,7 +45,7 @@ static const double SETTLING_RISK = 0.2;
 static const double FULL_PROMISE = 0.1; /* of smaller ones less is risked, in proportion */
 static const double RISK_RATE = 0.15, LEAST_RISK = 0.12, MOST_RISK = 0.3;
 static const double SURE_EARLY = 2.5, SURE_LATE = 1.5; /* standard deviations of the reference */
-static const double SURE_BARE = 2.35, SUREST_BARE = 3.2;
+static const double SURE_BARE = 2.35, SUREST_BARE = 3.5;
 static const double WORTH = 0.01;    /* a level less likely beyond the promise needs no probe, */
 static const double HOPELESS = 0.55; /* and one that much more likely gains nothing by it */
 static const double DOUBT = 0.1;     /* a held level more likely beyond is looked into */
