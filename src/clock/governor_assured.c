@@ -10,8 +10,9 @@
  * spends it in the rest of the first eight epochs as far down the curve as it bears: that saves
  * most, and tells most of the curve. From then on it is at the setting of least expected energy
  * among those that are hardly beyond the promise (curve_belief.h). A budget of epochs beyond it
- * grows by a little each epoch, and each epoch, held or to learn, takes from it how likely its
- * setting is believed to be beyond: what one did not need another may take.
+ * grows by a little each epoch, the less the less was promised, and each epoch, held or to learn,
+ * takes from it how likely its setting is believed to be beyond: what one did not need another may
+ * take.
  *
  * All times are relative to the highest setting's, so that it is measured again where knowing it
  * better could pay; one such epoch is spent far down instead, since a long lever tells a slope
@@ -48,7 +49,7 @@ static const double SURE_EARLY = 2.5, SURE_LATE = 1.5; /* standard deviations of
 static const double SURE_BARE = 2.35, SUREST_BARE = 3.5;
 static const double WORTH = 0.01;    /* a level less likely beyond the promise needs no probe, */
 static const double HOPELESS = 0.55; /* and one that much more likely gains nothing by it */
-static const double DOUBT = 0.1;     /* a held level more likely beyond is looked into */
+static const double DOUBT = 0.03;    /* a held level more likely beyond is looked into */
 static const double FULL_RISK = 160; /* epochs */
 static const double PRIOR_EPOCHS = 2, NEIGHBOURS = 0.03; /* the second of x */
 static const double FAR = 4, DRIFT = 0.75, ALARM = 10;
