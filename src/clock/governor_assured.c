@@ -46,7 +46,7 @@ static const double SETTLING_RISK = 0.2;
 static const double FULL_PROMISE = 0.1; /* of smaller ones less is risked, in proportion */
 static const double RISK_RATE = 0.15, LEAST_RISK = 0.12, MOST_RISK = 0.3;
 static const double SURE_EARLY = 2.5, SURE_LATE = 1.5; /* standard deviations of the reference */
-static const double SURE_BARE = 2.35, SUREST_BARE = 3.5;
+static const double SURE_BARE = 2.5, SUREST_BARE = 3.5;
 static const double WORTH = 0.01;    /* a level less likely beyond the promise needs no probe, */
 static const double HOPELESS = 0.55; /* and one that much more likely gains nothing by it */
 static const double DOUBT = 0.03;    /* a held level more likely beyond is looked into */
@@ -68,6 +68,7 @@ struct assured {
 	double high, low;      /* how far times are off what was believed (CUSUM) */
 	uint32_t epochs;       /* since the job began or changed */
 	uint32_t refs, probes;
+	uint32_t referred; /* epochs at the last reference */
 	uint32_t chosen, asked;
 	bool brief; /* the job ends before it could settle */
 };
@@ -218,7 +219,7 @@ static void begin_anew(struct assured *state, double promised)
 		state->belief.level[i] = (struct takt_belief_level){.x = state->belief.level[i].x};
 		state->power_mw[i] = state->dwell_s[i] = 0;
 	}
-	state->epochs = state->refs = state->probes = 0;
+	state->epochs = state->refs = state->probes = state->referred = 0;
 	state->high = state->low = 0;
 	state->chosen = 0;
 }
@@ -265,6 +266,7 @@ static void learn(struct assured *state, const struct takt_governor_setup *setup
 	state->dwell_s[level] += state->epoch_s;
 	state->epochs++;
 	state->refs += level == 0;
+	state->referred = level == 0 ? state->epochs : state->referred;
 }
 
 /* Part of the power that follows the clock: P = a + b shape(r), with the voltage going down to a
@@ -375,9 +377,13 @@ static uint32_t choose(const struct assured *state, double promised, double risk
 }
 
 /* Would a better knowledge let a level with less energy be chosen, or is the chosen one in doubt?
+ * And once whenever the job has become twice as old: its first epochs may have been unlike the
+ * others.
  */
 static bool worth_a_probe(const struct assured *state)
 {
+	if (state->epochs >= 2 * state->referred)
+		return true;
 	for (uint32_t i = 1; i < state->belief.count; i++)
 		if (state->answer[i].over >= WORTH && state->answer[i].over < HOPELESS &&
 		    state->energy[i] < 0.99 * state->energy[state->chosen])
