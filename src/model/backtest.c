@@ -220,6 +220,8 @@ static void choose(struct trial *trial)
 		    score->better > TAKT_BACKTEST_SIGMAS * score->error)
 			result->chosen = k;
 	}
+	if (result->chosen)
+		(void)gain(trial, result->chosen, 0, &result->better, &result->error);
 }
 
 static int run(struct trial *trial, struct takt_err *err)

@@ -60,8 +60,9 @@ struct takt_backtest_score {
 
 struct takt_backtest {
 	struct takt_backtest_score scores[TAKT_FORECASTERS];
-	size_t chosen; /* index in takt_forecasters */
-	size_t begin;  /* the first sample that is held out */
+	size_t chosen;	      /* index in takt_forecasters */
+	double better, error; /* of `chosen` than persistence, as in a score; 0 of itself */
+	size_t begin;	      /* the first sample that is held out */
 	double threshold;
 	double *said[TAKT_FORECASTERS]; /* owned: of each sample what was said of it; NAN */
 };

@@ -223,8 +223,8 @@ static void choose(struct takt_load_ahead *own)
 		return;
 	own->tried = true;
 	let_go(own);
-	own->better = result.scores[result.chosen].better;
-	own->error = result.scores[result.chosen].error;
+	own->better = result.better;
+	own->error = result.error;
 	begin_with(own, result.chosen, &series, &config);
 	takt_backtest_fini(&result);
 }

@@ -57,7 +57,7 @@ struct takt_load_ahead_word {
 	size_t steps, needed; /* there are, of those that a choice takes */
 	bool tried;
 	const char *chosen;   /* name of a forecaster; NULL: none beats persistence */
-	double better, error; /* of `chosen`: by how much a step, and its standard error */
+	double better, error; /* of `chosen` than persistence: a step, and its standard error */
 };
 /* How far that is, for people. */
 void takt_load_ahead_look(const struct takt_load_ahead *ahead, struct takt_load_ahead_word *ret);
