@@ -40,6 +40,9 @@ struct takt_backtest_config {
 	double needless_cost; /* of a needless step, that of a missed one being 1 */
 	bool by_consequence;  /* chosen by missed and needless steps, else by the error */
 	bool without[TAKT_FORECASTERS]; /* not tried, by the index in takt_forecasters */
+	/* Borrowed, as long as the series: what it said after each sample as that came, of one that
+	 * nothing is fitted of. It is not asked again then. NULL = it is. */
+	const double *told[TAKT_FORECASTERS];
 };
 
 struct takt_backtest_score {
