@@ -26,6 +26,12 @@ enum {
 	TAKT_TUNE_UNIT = 16,
 };
 
+/* What a run wrote, see tune_same.c. */
+struct takt_tune_written {
+	char all[TAKT_SHA256_TEXT]; /* "" = nothing is known */
+	uint64_t lines[4];
+};
+
 /* One run of the work. NAN: not known. */
 struct takt_tune_sample {
 	double performance;	   /* of `unit` a second: more is better */
@@ -35,7 +41,7 @@ struct takt_tune_sample {
 	char unit[TAKT_TUNE_UNIT]; /* "run", "step", "TFLOP": the same in all samples */
 	uint32_t ranks;		   /* that told their progress; 0 = it is not by progress */
 	uint32_t slowest_rank;	   /* of two and more, by steps or tokens */
-	bool differs;		   /* in what came out, from the first run */
+	struct takt_tune_written written;
 };
 
 struct takt_tune_value {
@@ -65,6 +71,7 @@ struct takt_tune_result {
 	uint32_t gpus;
 	uint64_t seed;
 	uint32_t repeats;
+	struct takt_tune_written warm_up; /* of the run before those that count */
 	char command[256];
 	char advice[240];     /* why clocks were not set; "" = they were */
 	char stopped[240];    /* why it ended early; "" = it did not */
@@ -139,17 +146,12 @@ uint32_t takt_tune_ranks(const struct takt_tune_told *told);
 bool takt_tune_rate_told(const struct takt_tune_told *told, struct takt_tune_sample *ret);
 
 /*
- * tune_same.c: whether a run wrote what the first one wrote, which was one at the reference. Lines
- * of ranks come in any order, so of several ranks the same lines are the same output: each line's
- * hash is added up.
+ * tune_same.c: whether a run wrote what another one wrote. Lines of ranks come in any order, so of
+ * several ranks the same lines are the same output: each line's hash is added up.
  */
 struct takt_tune_output {
 	struct takt_sha256 all, line;
 	bool in_line; /* something follows the last end of a line */
-	uint64_t lines[4];
-};
-struct takt_tune_written {
-	char all[TAKT_SHA256_TEXT]; /* "" = nothing is known */
 	uint64_t lines[4];
 };
 void takt_tune_output_init(struct takt_tune_output *output);
@@ -157,9 +159,12 @@ void takt_tune_output_add(struct takt_tune_output *output, const char *bytes, si
 void takt_tune_output_end(struct takt_tune_output *output, struct takt_tune_written *ret);
 bool takt_tune_same(const struct takt_tune_written *a, const struct takt_tune_written *b,
 		    bool any_order);
-/* After the sweep: which settings' runs differ, if those at the reference agree; if they do not,
- * nothing was compared. Pure. */
+/* After the sweep: which settings' runs differ from the first one at the reference, if those there
+ * agree; if they do not, nothing was compared. The warm-up may say what no other run says (that it
+ * compiles), so it is asked only where one run alone would have to say what is usual. Pure. */
 void takt_tune_note_same(struct takt_tune_result *result);
+/* From the first run at the reference. Pure. */
+bool takt_tune_warm_up_differs(const struct takt_tune_result *result);
 
 /* tune_run.c: the command, once. */
 enum takt_tune_compare {
@@ -180,7 +185,7 @@ struct takt_tune_work {
 	uint64_t for_ms;   /* ended after so long; 0 = runs to its end */
 	const char *check; /* shell command that must succeed after each run; NULL = none */
 	enum takt_tune_compare compare; /* of its output, of the benchmark what it worked out */
-	struct takt_tune_written first; /* of the first run */
+	struct takt_tune_written first; /* of the first run; COMPARE_STOP goes by it */
 	int owner_fd; /* readable when whoever asked for it is gone; -1 = nobody */
 };
 int takt_tune_run(struct takt_tune_work *work, struct takt_tune_meter *meter,

@@ -133,7 +133,8 @@ static void print_same(struct takt_cli *cli, const struct takt_tune_result *resu
 			      "it, --any-output looks away.\n",
 			      takt_str_text(&settings), result->compared);
 	else if (!result->stopped[0])
-		takt_str_addf(&cli->out, "The %s was the same in all runs.\n", result->compared);
+		takt_str_addf(&cli->out, "The %s was the same in all runs%s.\n", result->compared,
+			      takt_tune_warm_up_differs(result) ? " but the warm-up" : "");
 }
 
 static void print_notes(struct takt_cli *cli, const struct takt_tune_result *result)

@@ -178,18 +178,17 @@ static int compare(struct takt_tune_work *work, struct running *run, struct takt
 		   struct takt_err *err)
 {
 	bool said = work->metric == TAKT_TUNE_SAID, of_ranks = takt_tune_ranks(&run->told) > 1;
-	struct takt_tune_written written;
 	int rc = 0;
 
 	if (work->compare != TAKT_TUNE_COMPARE_NONE && said)
 		rc = take_worked_out(run, err);
 	if (rc < 0 || work->compare == TAKT_TUNE_COMPARE_NONE)
 		return rc;
-	takt_tune_output_end(&run->written, &written);
+	takt_tune_output_end(&run->written, &ret->written);
 	if (!work->first.all[0])
-		work->first = written;
-	ret->differs = !takt_tune_same(&work->first, &written, of_ranks);
-	return ret->differs && work->compare == TAKT_TUNE_COMPARE_STOP
+		work->first = ret->written;
+	return work->compare == TAKT_TUNE_COMPARE_STOP &&
+			       !takt_tune_same(&work->first, &ret->written, of_ranks)
 		       ? takt_err_set(err, -EIO, "the %s differs from that of its first run",
 				      said ? "benchmark's result" : "command's output")
 		       : 0;
@@ -279,7 +278,8 @@ int takt_tune_run(struct takt_tune_work *work, struct takt_tune_meter *meter,
 
 	if (rc < 0)
 		return rc;
-	*ret = (struct takt_tune_sample){NAN, NAN, NAN, NAN, "", 0, 0, false};
+	*ret = (struct takt_tune_sample){
+		.performance = NAN, .power_w = NAN, .sm_mhz = NAN, .energy_j = NAN};
 	run->work = work;
 	run->meter = meter;
 	takt_tune_output_init(&run->written);

@@ -56,26 +56,42 @@ bool takt_tune_same(const struct takt_tune_written *a, const struct takt_tune_wr
 	       (any_order && memcmp(a->lines, b->lines, sizeof(a->lines)) == 0);
 }
 
-static bool any_differs(const struct takt_tune_point *point)
+/* Whether a run of the point wrote something else. */
+static bool any_differs(const struct takt_tune_point *point, const struct takt_tune_written *usual)
 {
 	bool any = false;
 
 	for (uint32_t i = 0; i < point->count; i++)
-		any = any || point->samples[i].differs;
+		any = any || !takt_tune_same(usual, &point->samples[i].written,
+					     point->samples[i].ranks > 1);
 	return any;
+}
+
+bool takt_tune_warm_up_differs(const struct takt_tune_result *result)
+{
+	const struct takt_tune_sample *usual = &result->points[0].samples[0];
+
+	return !takt_tune_same(&result->warm_up, &usual->written, usual->ranks > 1);
 }
 
 void takt_tune_note_same(struct takt_tune_result *result)
 {
-	if (!result->compared)
+	const struct takt_tune_point *reference = &result->points[0];
+	const struct takt_tune_sample *usual = &reference->samples[0];
+	const char *why = NULL;
+
+	if (!result->compared || reference->count == 0)
 		return;
-	if (any_differs(&result->points[0])) {
+	if (any_differs(reference, &usual->written))
+		why = "its runs at the highest clock differ, too ('--check CMD' looks at a result)";
+	else if (reference->count == 1 && takt_tune_warm_up_differs(result))
+		why = "its only run at the highest clock differs from the warm-up ('--repeat 2' "
+		      "shows which is usual)";
+	if (why) {
 		result->compared = NULL;
-		takt_strcpy(result->not_compared, sizeof(result->not_compared),
-			    "its runs at the highest clock differ, too ('--check CMD' looks at a "
-			    "result)");
+		takt_strcpy(result->not_compared, sizeof(result->not_compared), why);
 		return;
 	}
 	for (uint32_t i = 0; i < result->count; i++)
-		result->points[i].differs = any_differs(&result->points[i]);
+		result->points[i].differs = any_differs(&result->points[i], &usual->written);
 }

@@ -346,11 +346,14 @@ static int warm_up(struct sweep *sweep, struct takt_err *err)
 	if (rc == -TAKT_E_CONFLICT && waits(sweep))
 		rc = run_watched(sweep, &sample, err);
 
-	if (rc != -EPERM && rc != -TAKT_E_UNSUPPORTED)
-		return rc;
-	takt_strcpy(result->advice, sizeof(result->advice), err->msg);
-	result->count = 1;
-	return measure(sweep, &result->points[0], &sample, err);
+	if (rc == -EPERM || rc == -TAKT_E_UNSUPPORTED) {
+		takt_strcpy(result->advice, sizeof(result->advice), err->msg);
+		result->count = 1;
+		rc = measure(sweep, &result->points[0], &sample, err);
+	}
+	if (rc == 0)
+		result->warm_up = sample.written;
+	return rc;
 }
 
 static int measure_all(struct sweep *sweep, struct takt_err *err)

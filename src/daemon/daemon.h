@@ -354,8 +354,8 @@ void takt_leases_job_start(struct takt_lease_keeper *leases, const struct takt_q
 /* The daemon has found it running after a restart: apply again. */
 void takt_leases_job_adopt(struct takt_lease_keeper *leases, const struct takt_queue_job *job);
 void takt_leases_job_end(struct takt_lease_keeper *leases, const struct takt_queue_job *job);
-/* "takt clock set|reset". job_id 0: an administrator's own lease. The pending gets the clock view.
- */
+/* "takt clock set|reset". job_id 0: an administrator's own lease; a job that says nothing of power
+ * keeps the limit that it was submitted with. The pending gets the clock view. */
 void takt_leases_set(struct takt_lease_keeper *leases, uint64_t gpu_mask, uint64_t job_id,
 		     const struct takt_clock_order *ask, struct takt_pending *pending);
 void takt_leases_reset(struct takt_lease_keeper *leases, uint64_t gpu_mask, uint64_t job_id,

@@ -102,39 +102,71 @@ static bool has_changed(const struct takt_govern *govern, const struct takt_job_
 	       (config.season != load->config.season && config.season <= TAKT_FORECAST_MAX_SEASON);
 }
 
-static void add(struct takt_job_load *load, const struct takt_governor_observation *seen)
+static double work_of(const struct takt_governor_observation *seen)
 {
-	if ((seen->has & TAKT_OBSERVED_LOAD) && seen->epoch_ns && seen->now_ns >= seen->epoch_ns)
+	return seen->gpu_util_permille / 1000.0 * seen->sm_mhz;
+}
+
+static bool knows_work(const struct takt_governor_observation *seen)
+{
+	const uint32_t needed = TAKT_OBSERVED_GPU_UTIL | TAKT_OBSERVED_SM_CLOCK;
+
+	return (seen->has & needed) == needed;
+}
+
+/* Work after queries, or the other way round, is a series of its own. */
+static void add(struct takt_job_load *load, enum takt_load_kind kind,
+		const struct takt_governor_observation *seen)
+{
+	if (load->kind != kind && load->kind != TAKT_LOAD_UNKNOWN)
+		takt_load_ahead_reset(load->ahead);
+	load->kind = kind;
+	if (seen->epoch_ns && seen->now_ns >= seen->epoch_ns)
 		takt_load_ahead_add(load->ahead, seen->now_ns - seen->epoch_ns, seen->now_ns,
 				    seen->load);
 }
 
-void takt_load_retell(struct takt_governed *one, const struct takt_governor_observation *seen)
+/* A log has all bits of the numbers, so what was made of work is known by them; nothing is nothing
+ * in either unit. */
+static enum takt_load_kind kind_told(const struct takt_governed *one,
+				     const struct takt_governor_observation *seen)
 {
-	if (one->load.ahead)
-		add(&one->load, seen);
+	double more = seen->load - work_of(seen);
+
+	if (!(seen->load > 0))
+		return one->load.kind;
+	return one->governor == &takt_governor_forecast && knows_work(seen) && !(more > 0) &&
+			       !(more < 0)
+		       ? TAKT_LOAD_WORK
+		       : TAKT_LOAD_QUERIES;
 }
 
-/* True: it stands for the load of this epoch, as queries or as work. */
-static bool find_load(const struct takt_governed *one, struct takt_governor_observation *seen)
+void takt_load_retell(struct takt_governed *one, const struct takt_governor_observation *seen)
 {
-	const uint32_t needed = TAKT_OBSERVED_GPU_UTIL | TAKT_OBSERVED_SM_CLOCK;
+	if (one->load.ahead && (seen->has & TAKT_OBSERVED_LOAD))
+		add(&one->load, kind_told(one, seen), seen);
+}
 
+/* What stands for the load of this epoch; UNKNOWN: nothing. Who has told of queries and is silent
+ * has not changed what his load is: that is a gap. */
+static enum takt_load_kind find_load(const struct takt_governed *one,
+				     struct takt_governor_observation *seen)
+{
 	if (seen->has & TAKT_OBSERVED_LOAD)
-		return true;
-	if (one->governor != &takt_governor_forecast || (seen->has & needed) != needed)
-		return false;
+		return TAKT_LOAD_QUERIES;
+	if (one->governor != &takt_governor_forecast || one->load.kind == TAKT_LOAD_QUERIES ||
+	    !knows_work(seen))
+		return TAKT_LOAD_UNKNOWN;
 	seen->has |= TAKT_OBSERVED_LOAD;
-	seen->load = seen->gpu_util_permille / 1000.0 * seen->sm_mhz;
-	return true;
+	seen->load = work_of(seen);
+	return TAKT_LOAD_WORK;
 }
 
 void takt_load_observe(const struct takt_govern *govern, struct takt_governed *one,
 		       struct takt_governor_observation *seen)
 {
 	struct takt_job_load *load = &one->load;
-	enum takt_load_kind kind =
-		seen->has & TAKT_OBSERVED_LOAD ? TAKT_LOAD_QUERIES : TAKT_LOAD_WORK;
+	enum takt_load_kind kind;
 
 	if (!load->ahead)
 		return;
@@ -143,12 +175,9 @@ void takt_load_observe(const struct takt_govern *govern, struct takt_governed *o
 		if (!load->ahead)
 			return;
 	}
-	if (find_load(one, seen)) {
-		if (load->kind != kind && load->kind != TAKT_LOAD_UNKNOWN)
-			takt_load_ahead_reset(load->ahead);
-		load->kind = kind;
-		add(load, seen);
-	}
+	kind = find_load(one, seen);
+	if (kind != TAKT_LOAD_UNKNOWN)
+		add(load, kind, seen);
 	takt_load_ahead_pass(load->ahead, seen->now_ns);
 	if (takt_load_ahead_say(load->ahead, seen->now_ns, &seen->load_ahead))
 		seen->has |= TAKT_OBSERVED_LOAD_AHEAD;

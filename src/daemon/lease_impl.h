@@ -20,6 +20,7 @@ struct lease {
 	uint64_t job_id;
 	uint32_t min_mhz, max_mhz; /* both 0: no limit, which lifts those of jobs beside it */
 	uint32_t power_limit_mw;   /* 0: none */
+	uint32_t power_asked_mw;   /* less than that where the board takes no less */
 	uint32_t mem_min_mhz, mem_max_mhz;
 	bool benchmark; /* a job's that outranks all others */
 	bool assume_unlocked;
@@ -32,6 +33,7 @@ struct lease {
 /* What the actuator says of one GPU. */
 struct gpu_state {
 	bool known;
+	bool power_touched; /* takt has set a power limit since it began */
 	uint32_t state, applied_min_mhz, applied_max_mhz, applied_power_mw, cap_power_mw;
 	uint32_t base_min_mhz, base_max_mhz, base_power_mw;
 	uint32_t applied_mem_min_mhz, applied_mem_max_mhz;
@@ -74,8 +76,8 @@ void takt_lease_want(struct takt_lease_keeper *leases, uint32_t gpu, uint64_t jo
 		     struct lease wish);
 /* It is wanted no more. */
 void takt_lease_end(struct takt_lease_keeper *leases, struct lease *lease);
-/* A job's limit only lowers: what is not below the GPU's own one is none (0), so that nothing is
- * set for it. */
+/* What a governor's limit comes to on that board: the default one and above it are none (0), and it
+ * is no less than what the board takes. */
 uint32_t takt_lease_power(const struct takt_lease_keeper *leases, uint32_t gpu, uint32_t limit_mw);
 /* Whether a job has leases: one that asks for a setting, and one that shares its GPUs and asks for
  * none, or another one's ceiling would hold for it, too. */

@@ -223,6 +223,11 @@ static void describe(const struct takt_lease_keeper *leases, uint64_t gpu_mask, 
 			snprintf(buf, size, "not applied on GPU %u: %s", gpu, lease->message);
 		else if (used == 0)
 			describe_applied(lease, state, buf, size);
+		if (lease && lease->rc == 0 && lease->power_limit_mw > lease->power_asked_mw &&
+		    lease->power_asked_mw && !strstr(buf, "takes no less"))
+			snprintf(buf + strlen(buf), size - strlen(buf),
+				 "; GPU %u takes no less than %u W", gpu,
+				 lease->power_limit_mw / 1000);
 		if (lease && lease->gap_ns && lease->rc == 0 && !strstr(buf, "gap"))
 			snprintf(buf + strlen(buf), size - strlen(buf),
 				 ", with a gap of %llu ms while the actuator was away",
@@ -416,6 +421,7 @@ static void note_state(struct gpu_state *state, const struct takt_actuate_reply 
 	state->applied_mem_min_mhz = reply->applied_mem_min_mhz;
 	state->applied_mem_max_mhz = reply->applied_mem_max_mhz;
 	state->applied_power_mw = reply->applied_power_mw;
+	state->power_touched = state->power_touched || reply->applied_power_mw;
 	state->cap_power_mw = reply->cap_power_mw;
 	state->base_min_mhz = reply->base_min_mhz;
 	state->base_max_mhz = reply->base_max_mhz;
@@ -580,13 +586,48 @@ static uint32_t lowest_mhz(const struct takt_lease_keeper *leases, uint32_t gpu)
 									   : 0;
 }
 
+/* Boards differ, and what one of them takes another may refuse. */
+static uint32_t at_least(const struct takt_gpu_facts *facts, uint32_t limit_mw)
+{
+	return limit_mw && limit_mw < facts->power_min_mw ? facts->power_min_mw : limit_mw;
+}
+
 uint32_t takt_lease_power(const struct takt_lease_keeper *leases, uint32_t gpu, uint32_t limit_mw)
 {
 	const struct takt_gpu_facts *facts = takt_machine_facts(leases->daemon->machine, gpu);
 
-	return (facts->has & TAKT_FACT_POWER_LIMITS) && limit_mw >= facts->power_default_mw
-		       ? 0
-		       : limit_mw;
+	if (!(facts->has & TAKT_FACT_POWER_LIMITS))
+		return limit_mw;
+	return limit_mw >= facts->power_default_mw ? 0 : at_least(facts, limit_mw);
+}
+
+/* The limit that the board has without us is known, and no higher. What it says of itself is that
+ * only where takt has set none, which may have been read just before it was put back, and where no
+ * cap may be lifted while the job runs. */
+static bool has_no_more(const struct takt_lease_keeper *leases, uint32_t gpu, uint32_t limit_mw)
+{
+	const struct takt_daemon *daemon = leases->daemon;
+	const struct gpu_state *state = &leases->gpu[gpu];
+	const struct takt_gpu_reading *reading;
+
+	if (!state->known || state->power_touched || state->cap_power_mw ||
+	    takt_telemetry_latest(daemon->telemetry, gpu, takt_mono_now(daemon->sys), &reading) < 0)
+		return false;
+	return !reading->stale && (reading->has & TAKT_HAS_POWER_LIMIT) &&
+	       reading->power_limit_mw <= limit_mw;
+}
+
+/* A job's limit only lowers. Below the default it is asked for in any case; above it only a board
+ * that was raised has more than that, and the actuator never raises. */
+static uint32_t job_power(const struct takt_lease_keeper *leases, uint32_t gpu, uint32_t limit_mw)
+{
+	const struct takt_gpu_facts *facts = takt_machine_facts(leases->daemon->machine, gpu);
+
+	if (!(facts->has & TAKT_FACT_POWER_LIMITS))
+		return limit_mw;
+	if (limit_mw >= facts->power_default_mw && has_no_more(leases, gpu, limit_mw))
+		return 0;
+	return at_least(facts, limit_mw < facts->power_max_mw ? limit_mw : facts->power_max_mw);
 }
 
 bool takt_lease_is_due(const struct takt_queue_job *job)
@@ -601,7 +642,8 @@ static void want_job(struct takt_lease_keeper *leases, const struct takt_queue_j
 
 	for (uint32_t gpu = 0; gpu < leases->daemon->gpu_count; gpu++) {
 		struct lease wish = {
-			.power_limit_mw = takt_lease_power(leases, gpu, spec->power_limit_mw),
+			.power_limit_mw = job_power(leases, gpu, spec->power_limit_mw),
+			.power_asked_mw = spec->power_limit_mw,
 		};
 
 		if (!(job->row.gpu_mask >> gpu & 1))
@@ -663,6 +705,10 @@ static void remember_admin(struct takt_lease_keeper *leases, uint32_t gpu)
 void takt_leases_set(struct takt_lease_keeper *leases, uint64_t gpu_mask, uint64_t job_id,
 		     const struct takt_clock_order *ask, struct takt_pending *pending)
 {
+	const struct takt_queue_job *job =
+		job_id ? takt_queue_find(leases->daemon->queue, job_id) : NULL;
+	uint32_t own_mw = job ? job->spec.power_limit_mw : 0;
+
 	for (uint32_t gpu = 0; gpu < leases->daemon->gpu_count; gpu++) {
 		uint32_t min = ask->lock || !ask->max_mhz ? ask->max_mhz : lowest_mhz(leases, gpu);
 
@@ -670,14 +716,17 @@ void takt_leases_set(struct takt_lease_keeper *leases, uint64_t gpu_mask, uint64
 			continue;
 		if (job_id == 0)
 			remember_admin(leases, gpu);
-		takt_lease_want(leases, gpu, job_id,
-				(struct lease){.min_mhz = min,
-					       .max_mhz = ask->max_mhz,
-					       .power_limit_mw = ask->power_limit_mw,
-					       .mem_min_mhz = ask->lock ? ask->mem_mhz : 0,
-					       .mem_max_mhz = ask->mem_mhz,
-					       .benchmark = ask->benchmark,
-					       .assume_unlocked = ask->assume_unlocked});
+		takt_lease_want(
+			leases, gpu, job_id,
+			(struct lease){.min_mhz = min,
+				       .max_mhz = ask->max_mhz,
+				       .power_limit_mw = ask->power_limit_mw
+								 ? ask->power_limit_mw
+								 : job_power(leases, gpu, own_mw),
+				       .mem_min_mhz = ask->lock ? ask->mem_mhz : 0,
+				       .mem_max_mhz = ask->mem_mhz,
+				       .benchmark = ask->benchmark,
+				       .assume_unlocked = ask->assume_unlocked});
 	}
 	hold_pending(leases, gpu_mask, job_id, pending);
 }

@@ -40,6 +40,9 @@ struct takt_backtest_config {
 	double needless_cost; /* of a needless step, that of a missed one being 1 */
 	bool by_consequence;  /* chosen by missed and needless steps, else by the error */
 	bool without[TAKT_FORECASTERS]; /* not tried, by the index in takt_forecasters */
+	/* Borrowed, as long as the series: what it said after each sample as that came, of one that
+	 * nothing is fitted of. It is not asked again then. NULL = it is. */
+	const double *told[TAKT_FORECASTERS];
 };
 
 struct takt_backtest_score {
@@ -60,8 +63,9 @@ struct takt_backtest_score {
 
 struct takt_backtest {
 	struct takt_backtest_score scores[TAKT_FORECASTERS];
-	size_t chosen; /* index in takt_forecasters */
-	size_t begin;  /* the first sample that is held out */
+	size_t chosen;	      /* index in takt_forecasters */
+	double better, error; /* of `chosen` than persistence, as in a score; 0 of itself */
+	size_t begin;	      /* the first sample that is held out */
 	double threshold;
 	double *said[TAKT_FORECASTERS]; /* owned: of each sample what was said of it; NAN */
 };

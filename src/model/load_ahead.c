@@ -30,8 +30,10 @@ struct takt_load_ahead {
 	bool tried;
 	size_t chosen; /* in takt_forecasters; 0 = persistence, which says nothing */
 	double better, error;
-	void *state;  /* of the chosen one; NULL = none */
-	double *said; /* owned, of the next `horizon` steps, by their number; NAN = nothing */
+	void *state;	  /* of the chosen one; NULL = none */
+	double *said;	  /* owned, of the next `horizon` steps, by their number; NAN = nothing */
+	void *net;	  /* the given network at the end of the series; NULL = none that fits it */
+	double *net_said; /* owned, TAKT_LOAD_AHEAD_MAX: what it said after each of these steps */
 };
 
 static void let_go(struct takt_load_ahead *own)
@@ -61,8 +63,9 @@ int takt_load_ahead_new(const struct takt_load_ahead_config *config, struct takt
 		own->step_ns = config->step_s * TAKT_NS_PER_S;
 		own->value = takt_calloc(TAKT_LOAD_AHEAD_MAX, sizeof(*own->value));
 		own->said = takt_calloc(config->horizon, sizeof(*own->said));
+		own->net_said = takt_calloc(TAKT_LOAD_AHEAD_MAX, sizeof(*own->net_said));
 	}
-	if (!own || !own->value || !own->said) {
+	if (!own || !own->value || !own->said || !own->net_said) {
 		takt_load_ahead_free(own);
 		return takt_err_set(err, -ENOMEM, "a job's load");
 	}
@@ -77,8 +80,10 @@ void takt_load_ahead_free(struct takt_load_ahead *ahead)
 		return;
 	if (ahead->state)
 		takt_forecasters[ahead->chosen]->release(ahead->state);
+	takt_forecast_lstm.release(ahead->net);
 	takt_free(ahead->value);
 	takt_free(ahead->said);
+	takt_free(ahead->net_said);
 	takt_free(ahead);
 }
 
@@ -98,6 +103,55 @@ static void predict(struct takt_load_ahead *own)
 		takt_forecasters[own->chosen]->predict(own->state);
 }
 
+static struct takt_series series_of(const struct takt_load_ahead *own)
+{
+	int64_t first = (int64_t)(own->next - own->len);
+
+	return (struct takt_series){
+		.value = own->value,
+		.len = own->len,
+		.begin_s = own->config.zero_s + first * own->config.step_s,
+		.step_s = own->config.step_s,
+	};
+}
+
+static struct takt_forecast_task task_of(const struct takt_load_ahead *own)
+{
+	return (struct takt_forecast_task){.horizon = own->config.horizon,
+					   .season = own->config.season,
+					   .lstm = own->config.lstm};
+}
+
+/* A network is dear to ask, and a choice that asked it of all steps held out would hold up
+ * everybody else. What it says depends on the steps before alone, so it may as well say it as they
+ * come. */
+static void follow_with_net(struct takt_load_ahead *own)
+{
+	const struct takt_series series = series_of(own);
+	const struct takt_forecast_task task = task_of(own);
+
+	if (!own->config.lstm)
+		return;
+	if (own->len == 1) {
+		takt_forecast_lstm.release(own->net);
+		own->net = NULL;
+		(void)takt_forecast_lstm.fit(&series, &task, &own->net, NULL);
+	} else if (own->net) {
+		takt_forecast_lstm.observe(own->net, own->value[own->len - 1]);
+	}
+	own->net_said[own->len - 1] = own->net ? takt_forecast_lstm.predict(own->net) : NAN;
+}
+
+/* Room for one more. */
+static void forget_oldest(struct takt_load_ahead *own)
+{
+	const size_t gone = TAKT_LOAD_AHEAD_MAX / AGAIN;
+
+	own->len -= gone;
+	memmove(own->value, own->value + gone, own->len * sizeof(*own->value));
+	memmove(own->net_said, own->net_said + gone, own->len * sizeof(*own->net_said));
+}
+
 static void close_step(struct takt_load_ahead *own)
 {
 	double value = own->told_ns >= own->step_ns / WHOLE ? own->sum / (double)own->told_ns : NAN;
@@ -107,13 +161,11 @@ static void close_step(struct takt_load_ahead *own)
 	own->next++;
 	if (own->len == 0 && isnan(value))
 		return; /* a series begins with something */
-	if (own->len == TAKT_LOAD_AHEAD_MAX) {
-		own->len -= TAKT_LOAD_AHEAD_MAX / AGAIN;
-		memmove(own->value, own->value + TAKT_LOAD_AHEAD_MAX / AGAIN,
-			own->len * sizeof(*own->value));
-	}
+	if (own->len == TAKT_LOAD_AHEAD_MAX)
+		forget_oldest(own);
 	own->value[own->len++] = value;
 	own->since++;
+	follow_with_net(own);
 	if (!own->state)
 		return;
 	takt_forecasters[own->chosen]->observe(own->state, value);
@@ -169,31 +221,22 @@ static uint32_t held_out_permille(const struct takt_load_ahead *own)
 	return permille > HELD_OUT_PERMILLE ? (uint32_t)permille : HELD_OUT_PERMILLE;
 }
 
-static struct takt_series series_of(const struct takt_load_ahead *own)
-{
-	int64_t first = (int64_t)(own->next - own->len);
-
-	return (struct takt_series){
-		.value = own->value,
-		.len = own->len,
-		.begin_s = own->config.zero_s + first * own->config.step_s,
-		.step_s = own->config.step_s,
-	};
-}
-
 static struct takt_backtest_config config_of(const struct takt_load_ahead *own,
 					     const struct takt_series *series)
 {
 	const struct takt_lstm *net = own->config.lstm;
 	struct takt_backtest_config config = {
-		.task = {.horizon = own->config.horizon, .season = own->config.season, .lstm = net},
+		.task = task_of(own),
 		.held_out_permille = held_out_permille(own),
 		.folds = FOLDS,
 		.threshold = NAN,
 	};
 
 	for (size_t k = 0; k < TAKT_FORECASTERS; k++)
-		config.without[k] = takt_forecasters[k] == &takt_forecast_lstm && !net;
+		if (takt_forecasters[k] == &takt_forecast_lstm) {
+			config.without[k] = !own->net;
+			config.told[k] = own->net_said;
+		}
 	/* A network is tested only on what comes after that which it was trained on. */
 	if (net && net->until_s >= series->begin_s)
 		config.first = (size_t)((net->until_s - series->begin_s) / series->step_s + 1);
@@ -223,8 +266,8 @@ static void choose(struct takt_load_ahead *own)
 		return;
 	own->tried = true;
 	let_go(own);
-	own->better = result.scores[result.chosen].better;
-	own->error = result.scores[result.chosen].error;
+	own->better = result.better;
+	own->error = result.error;
 	begin_with(own, result.chosen, &series, &config);
 	takt_backtest_fini(&result);
 }

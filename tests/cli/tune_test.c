@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
+#include "base/str.h"
 #include "base/sys.h"
 #include "cli/profiles.h"
 #include "cli/tune.h"
@@ -55,28 +56,54 @@ static const struct measured rows[] = {
 
 static struct takt_tune_result result;
 
+static void write_other(struct takt_tune_sample *sample)
+{
+	takt_strcpy(sample->written.all, sizeof(sample->written.all), "other");
+}
+
 /* What came out at a setting counts where runs at the reference agree. */
 static void what_differs_is_not_recommended(void **state)
 {
 	(void)state;
 	fill(&result, rows, TAKT_ARRAY_LEN(rows), 0.001);
+	takt_strcpy(result.warm_up.all, sizeof(result.warm_up.all), "compiling");
 	result.max_slowdown_pct = 8;
 	takt_tune_note_same(&result);
 	takt_tune_judge(&result);
 	assert_int_equal(result.points[result.recommended].sm_mhz, 1600);
 	result.compared = "output";
-	result.points[2].samples[1].differs = true; /* 1600 MHz */
+	takt_tune_note_same(&result);
+	assert_string_equal(result.compared, "output");
+	assert_false(result.points[2].differs);
+	write_other(&result.points[2].samples[1]); /* 1600 MHz */
 	takt_tune_note_same(&result);
 	takt_tune_judge(&result);
 	assert_true(result.points[2].differs && !result.points[1].differs);
 	assert_int_equal(result.points[result.recommended].sm_mhz, 1800);
 	result.points[2].differs = false;
-	result.points[0].samples[0].differs = true;
+	write_other(&result.points[0].samples[1]);
 	takt_tune_note_same(&result);
 	takt_tune_judge(&result);
 	assert_null(result.compared);
 	assert_non_null(strstr(result.not_compared, "differ, too"));
 	assert_int_equal(result.points[result.recommended].sm_mhz, 1600);
+}
+
+/* One run says nothing of what is usual: the warm-up before it does, if it wrote the same. */
+static void of_one_run_the_warm_up_has_a_say(void **state)
+{
+	for (int same = 0; same <= 1; same++) {
+		fill(&result, rows, TAKT_ARRAY_LEN(rows), 0);
+		result.compared = "output";
+		if (!same)
+			takt_strcpy(result.warm_up.all, sizeof(result.warm_up.all), "12:01");
+		write_other(&result.points[1].samples[0]);
+		takt_tune_note_same(&result);
+		assert_int_equal(result.compared != NULL, same);
+		assert_int_equal(result.points[1].differs, same);
+		assert_int_equal(strstr(result.not_compared, "differs from the warm-up") == NULL,
+				 same);
+	}
 }
 
 static void the_front_is_what_nothing_beats(void **state)
@@ -268,6 +295,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_front_is_what_nothing_beats),
 		cmocka_unit_test(what_differs_is_not_recommended),
+		cmocka_unit_test(of_one_run_the_warm_up_has_a_say),
 		cmocka_unit_test(the_promise_chooses),
 		cmocka_unit_test(the_error_counts_against_a_setting),
 		cmocka_unit_test(without_energy_nothing_is_recommended),

@@ -117,6 +117,25 @@ static void without_queries_work_is_the_load(void **state)
 	assert_false(seen.has & TAKT_OBSERVED_LOAD_AHEAD);
 }
 
+/* A minute without a word of its queries is a gap: how busy its GPUs are is in other units, and
+ * hours of queries are not given up for it. */
+static void silence_is_a_gap_in_queries(void **state)
+{
+	struct takt_governed *one = *state;
+	struct takt_governor_observation seen;
+	uint64_t at;
+
+	one->governor = &takt_governor_forecast;
+	takt_load_begin(&govern, one);
+	at = tell_long(one, 1000, true);
+	for (uint64_t until = at + 2 * PERIOD; at < until; at++)
+		assert_false(tell(one, at, false).has & TAKT_OBSERVED_LOAD);
+	for (uint64_t until = at + 2 * PERIOD; at < until; at++)
+		seen = tell(one, at, true);
+	assert_true(seen.has & TAKT_OBSERVED_LOAD_AHEAD);
+	assert_float_equal(seen.load_ahead, is_high(at) ? 50 : 5, 0.5);
+}
+
 /* Latency is about queries: how busy a GPU is at its present clock says nothing of them. */
 static void slo_is_told_of_queries_alone(void **state)
 {
@@ -153,7 +172,27 @@ static void what_a_log_has_is_enough_to_go_on(void **state)
 
 		takt_load_retell(one, &seen);
 	}
-	assert_true(tell(one, 1000 + LONG, true).has & TAKT_OBSERVED_LOAD_AHEAD);
+	/* Of queries; that none are told of at first changes nothing. */
+	assert_false(tell(one, 1000 + LONG, false).has & TAKT_OBSERVED_LOAD);
+	assert_true(tell(one, 1001 + LONG, true).has & TAKT_OBSERVED_LOAD_AHEAD);
+}
+
+static void a_log_of_work_is_none_of_queries(void **state)
+{
+	struct takt_governed *one = *state;
+	struct takt_governor_observation seen;
+
+	one->governor = &takt_governor_forecast;
+	takt_load_begin(&govern, one);
+	for (uint64_t at = 1000; at < 1000 + LONG; at++) {
+		seen = second(at, false);
+		seen.has |= TAKT_OBSERVED_LOAD;
+		seen.load = seen.gpu_util_permille / 1000.0 * seen.sm_mhz;
+		takt_load_retell(one, &seen);
+	}
+	seen = tell(one, 1000 + LONG, false);
+	assert_true(seen.has & TAKT_OBSERVED_LOAD);
+	assert_true(seen.has & TAKT_OBSERVED_LOAD_AHEAD);
 }
 
 static void other_settings_begin_anew(void **state)
@@ -185,9 +224,12 @@ int main(void)
 						tear_down),
 		cmocka_unit_test_setup_teardown(without_queries_work_is_the_load, set_up,
 						tear_down),
+		cmocka_unit_test_setup_teardown(silence_is_a_gap_in_queries, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(slo_is_told_of_queries_alone, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(others_are_told_nothing, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(what_a_log_has_is_enough_to_go_on, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(a_log_of_work_is_none_of_queries, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(other_settings_begin_anew, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_network_that_cannot_be_read_is_said, set_up,

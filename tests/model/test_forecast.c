@@ -268,6 +268,10 @@ static void test_the_right_one_wins(void **test)
 	near(result.scores[4].mae, 0.8, 0.2);
 	near(result.scores[4].p90, 1.65, 0.4);
 	near(result.scores[1].mae, 0.8 * sqrt(2), 0.1);
+	/* Seasonal was chosen before it; what it is worth is told against persistence. */
+	near(result.better, result.scores[0].mae - result.scores[4].mae, 0.1);
+	assert_true(result.better > 5 * result.scores[4].better);
+	assert_true(result.error > 0 && result.better > 2.6 * result.error);
 	takt_backtest_fini(&result);
 }
 

@@ -14,6 +14,7 @@
 #include "base/rng.h"
 #include "base/timetypes.h"
 #include "model/load_ahead.h"
+#include "model/lstm_impl.h"
 
 enum {
 	PERIOD = 20, /* steps of the wave: half of it high */
@@ -93,6 +94,62 @@ static void the_most_of_all_steps_ahead_counts(void **state)
 		assert_true(fabs(said - most) < 1);
 	}
 	takt_load_ahead_free(ahead);
+}
+
+static struct {
+	double newest, next; /* what the network is shown, and knows */
+	uint32_t asked;
+} oracle;
+
+double __wrap_takt_lstm_run(const struct takt_lstm *net, const double *inputs,
+			    struct takt_lstm_pass *pass);
+double __wrap_takt_lstm_run(const struct takt_lstm *net, const double *inputs,
+			    struct takt_lstm_pass *pass)
+{
+	oracle.asked++;
+	return oracle.next - oracle.newest;
+}
+
+/* It is dear: asked when a step is over, by itself and once more when it is the one that is used,
+ * and not of all the steps held out when a choice is due. */
+static void a_network_is_asked_once_a_step(void **state)
+{
+	struct takt_load_ahead_config config = {.step_s = 1, .horizon = 1, .zero_s = 1000};
+	struct takt_load_ahead *ahead = NULL;
+	struct takt_load_ahead_word word;
+	struct takt_lstm *net = NULL;
+	struct takt_rng rng;
+	double said;
+
+	assert_int_equal(takt_lstm_new(1, 2, &net, NULL), 0);
+	net->step_s = net->horizon = 1;
+	net->spread = net->change = 1;
+	config.lstm = net;
+	assert_int_equal(takt_load_ahead_new(&config, &ahead, NULL), 0);
+	takt_rng_init(&rng, 5);
+	oracle.next = 100;
+	for (uint64_t step = 0; step < TAKT_LOAD_AHEAD_MAX + 100; step++) {
+		oracle.newest = oracle.next;
+		oracle.next = (double)takt_rng_below(&rng, 1000);
+		oracle.asked = 0;
+		tell(ahead, step, oracle.newest);
+		assert_in_range(oracle.asked, 1, 3);
+	}
+	takt_load_ahead_look(ahead, &word);
+	assert_string_equal(word.chosen, "lstm");
+	assert_true(takt_load_ahead_say(ahead, (TAKT_LOAD_AHEAD_MAX + 100) * TAKT_NS_PER_S, &said));
+	assert_true(fabs(said - oracle.next) < 1e-9);
+	takt_load_ahead_free(ahead);
+	/* One of other steps is no help. */
+	net->step_s = 2;
+	assert_int_equal(takt_load_ahead_new(&config, &ahead, NULL), 0);
+	oracle.asked = 0;
+	(void)tell_wave(ahead, 0, 300);
+	takt_load_ahead_look(ahead, &word);
+	assert_true(word.tried);
+	assert_int_equal(oracle.asked, 0);
+	takt_load_ahead_free(ahead);
+	takt_lstm_free(net);
 }
 
 static void nothing_is_said_of_a_walk(void **state)
@@ -182,7 +239,7 @@ static void what_no_forecaster_takes_is_refused(void **state)
 	config = (struct takt_load_ahead_config){.step_s = 1, .horizon = 2000};
 	assert_int_equal(takt_load_ahead_new(&config, &ahead, &err), -EINVAL);
 	config.horizon = 1;
-	for (uint64_t n = 1; n <= 3; n++) {
+	for (uint64_t n = 1; n <= 4; n++) {
 		takt_alloc_fail_nth(n, 0);
 		assert_int_equal(takt_load_ahead_new(&config, &ahead, &err), -ENOMEM);
 		takt_alloc_fail_nth(0, 0);
@@ -196,6 +253,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_load_that_repeats_itself_is_foreseen),
 		cmocka_unit_test(the_most_of_all_steps_ahead_counts),
+		cmocka_unit_test(a_network_is_asked_once_a_step),
 		cmocka_unit_test(nothing_is_said_of_a_walk),
 		cmocka_unit_test(the_same_load_leads_to_the_same_words),
 		cmocka_unit_test(a_gap_is_no_zero),
