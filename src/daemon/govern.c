@@ -170,6 +170,8 @@ static void ask(struct takt_govern *govern, struct takt_governed *one,
 {
 	one->phase = TAKT_GOVERNED_ASKING;
 	one->asked_ns = now_ns;
+	if (!one->out_ns)
+		one->out_ns = now_ns;
 	set(govern, one, job, &one->wish.cap);
 }
 
@@ -182,6 +184,7 @@ static bool same_cap(const struct takt_governor_cap *a, const struct takt_govern
 static void measure(struct takt_governed *one, uint64_t now_ns)
 {
 	one->phase = TAKT_GOVERNED_MEASURING;
+	one->out_ns = 0;
 	one->note[0] = '\0';
 	if (!one->applied_ns)
 		one->applied_ns = now_ns;
@@ -597,6 +600,8 @@ static void act_on_standing(struct takt_govern *govern, struct takt_governed *on
 		return;
 	default:
 		one->phase = TAKT_GOVERNED_ASKING;
+		if (!one->out_ns)
+			one->out_ns = now.ns;
 		takt_strcpy(one->note, sizeof(one->note), note);
 	}
 	if (standing == TAKT_STANDING_OUTBID && now.ns - one->asked_ns > retry_ns)

@@ -57,6 +57,7 @@ struct takt_governed {
 	/* Monotonic: since when it is watched, when its first wish was in force, when the newest
 	 * one was asked for, the end of the last epoch that counted. */
 	uint64_t watched_ns, applied_ns, asked_ns, ended_ns;
+	uint64_t out_ns; /* monotonic: since when none of its wishes is known to hold; 0 = one is */
 	uint64_t astray_ns; /* the first of the latest epochs in a row at another clock; 0 = none */
 	struct takt_epoch epoch;
 	uint32_t unit; /* of work, see govern_epoch.h; 0 = the job says nothing */
@@ -79,7 +80,7 @@ struct takt_governed {
 struct takt_budget_gpu {
 	enum {
 		TAKT_BUDGET_NONE,
-		TAKT_BUDGET_SHARE,   /* of a job */
+		TAKT_BUDGET_SHARE,   /* of a job, in force */
 		TAKT_BUDGET_LIMIT,   /* its limit: something is on it */
 		TAKT_BUDGET_DRAWN,   /* what it draws */
 		TAKT_BUDGET_UNKNOWN, /* neither is known: nothing */
