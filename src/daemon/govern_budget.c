@@ -279,12 +279,20 @@ static void plan(struct takt_govern *govern, uint64_t left_mw, bool others, bool
 	}
 }
 
+/* A cap may have been set or lifted since, or be known only now. */
+static void describe_all(const struct takt_govern *govern)
+{
+	TAKT_MAP_EACH(entry, &govern->jobs)
+	takt_budget_describe(govern, entry->value.ptr);
+}
+
 static void share_out(struct takt_govern *govern, struct takt_mono now)
 {
 	const struct takt_budget *budget = &govern->budget;
 	uint64_t aside_mw, all_mw = (uint64_t)budget->watts * WATT;
 	bool is_short = false, others = false, ignored;
 
+	describe_all(govern);
 	set_all_aside(govern, now);
 	aside_mw = budget->aside_mw;
 	TAKT_MAP_EACH(entry, &govern->jobs)

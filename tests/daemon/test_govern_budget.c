@@ -318,6 +318,13 @@ static void a_facilitys_cap_is_the_most(void **state)
 	one = add_job(0, 1);
 	tick();
 	assert_int_equal(told(one), 350000);
+	world->cap_mw[0] = 0; /* lifted while it runs, */
+	tick();
+	assert_int_equal(told(one), MOST_MW);
+	world->cap_mw[0] = 300000; /* and another one */
+	tick();
+	assert_true(takt_budget_hurries(&world->govern, one));
+	assert_int_equal(told(one), 300000);
 }
 
 static void what_cannot_be_kept_is_said(void **state)
