@@ -376,17 +376,24 @@ static uint64_t room_for(const struct takt_govern *govern, const struct takt_gov
 	return taken_mw < all_mw ? (all_mw - taken_mw) / one->gpu_count : 0;
 }
 
+/* So near its share of now that it stays at what it was told. */
+static bool is_near(const struct takt_power_share *share)
+{
+	uint32_t apart_mw = share->told_mw > share->target_mw ? share->told_mw - share->target_mw
+							      : share->target_mw - share->told_mw;
+
+	return apart_mw <= share->told_mw / STEADY;
+}
+
 /* What it was told stays if it is nearly right and there is room for it. */
 static uint32_t grant(const struct takt_govern *govern, const struct takt_governed *one)
 {
 	const struct takt_power_share *share = &one->share;
 	uint64_t room_mw = room_for(govern, one);
-	uint32_t apart_mw = share->told_mw > share->target_mw ? share->told_mw - share->target_mw
-							      : share->target_mw - share->told_mw;
 	uint32_t mw =
 		share->target_mw < room_mw ? share->target_mw : (uint32_t)(room_mw / WATT * WATT);
 
-	if (share->told_mw && share->told_mw <= room_mw && apart_mw <= share->told_mw / STEADY)
+	if (share->told_mw && share->told_mw <= room_mw && is_near(share))
 		return share->told_mw;
 	return mw > share->least_mw ? mw : share->least_mw;
 }
@@ -412,8 +419,8 @@ bool takt_budget_hurries(const struct takt_govern *govern, const struct takt_gov
 {
 	const struct takt_power_share *share = &one->share;
 
-	return govern->budget.watts && has_share(one) && share->target_mw &&
-	       share->told_mw > share->target_mw + share->target_mw / STEADY;
+	return govern->budget.watts && has_share(one) && share->told_mw > share->target_mw &&
+	       share->target_mw && !is_near(share);
 }
 
 const char *takt_govern_budget_note(const struct takt_govern *govern)

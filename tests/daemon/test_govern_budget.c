@@ -362,6 +362,10 @@ static void small_changes_are_none(void **state)
 	set_budget(705);
 	tick();
 	assert_int_equal(told(one), 475000);
+	one->share.target_mw =
+		465600; /* below by more than a fiftieth of itself: near all the same */
+	assert_false(takt_budget_hurries(&world->govern, one));
+	assert_int_equal(told(one), 475000);
 	set_budget(699); /* it must not draw more */
 	tick();
 	assert_int_equal(told(one), 474000);
