@@ -316,6 +316,13 @@ static int watch_again(void *ctx, const struct takt_queue_job *job)
 	return 0;
 }
 
+/* What it was told of one budget is nothing of the next. */
+static void forget_share(struct takt_power_share *share)
+{
+	share->target_mw = share->told_mw = share->was_mw = 0;
+	share->breaks_promise = false;
+}
+
 /* With a budget other jobs are governed, and by others, than without. */
 static void begin_or_end(struct takt_govern *govern)
 {
@@ -324,8 +331,11 @@ static void begin_or_end(struct takt_govern *govern)
 	govern->budget.watts = govern->daemon->config.power_budget_w;
 	if (had != (govern->budget.watts > 0))
 		(void)takt_queue_each(govern->daemon->queue, 0, watch_again, govern);
-	if (!govern->budget.watts)
-		govern->budget = (struct takt_budget){.watts = 0};
+	if (govern->budget.watts)
+		return;
+	govern->budget = (struct takt_budget){.watts = 0};
+	TAKT_MAP_EACH(entry, &govern->jobs)
+	forget_share(&((struct takt_governed *)entry->value.ptr)->share);
 }
 
 void takt_budget_tick(struct takt_govern *govern, struct takt_mono now)
@@ -419,8 +429,8 @@ bool takt_budget_hurries(const struct takt_govern *govern, const struct takt_gov
 {
 	const struct takt_power_share *share = &one->share;
 
-	return govern->budget.watts && has_share(one) && share->told_mw > share->target_mw &&
-	       share->target_mw && !is_near(share);
+	return govern->budget.watts && has_share(one) && share->target_mw &&
+	       (!share->told_mw || (share->told_mw > share->target_mw && !is_near(share)));
 }
 
 const char *takt_govern_budget_note(const struct takt_govern *govern)

@@ -74,6 +74,18 @@ enum takt_gpu_state __wrap_takt_queue_gpu(const struct takt_queue *queue, uint32
 	return world->state[gpu];
 }
 
+int __wrap_takt_queue_each(const struct takt_queue *queue, uint64_t after,
+			   int (*each)(void *ctx, const struct takt_queue_job *job), void *ctx);
+int __wrap_takt_queue_each(const struct takt_queue *queue, uint64_t after,
+			   int (*each)(void *ctx, const struct takt_queue_job *job), void *ctx)
+{
+	(void)queue;
+	(void)after;
+	(void)each;
+	(void)ctx;
+	return 0; /* none of them gets another governor */
+}
+
 bool __wrap_takt_watch_asleep(const struct takt_daemon *daemon, uint32_t gpu);
 bool __wrap_takt_watch_asleep(const struct takt_daemon *daemon, uint32_t gpu)
 {
@@ -352,6 +364,27 @@ static void what_cannot_be_kept_is_said(void **state)
 	assert_non_null(strstr(takt_govern_budget_note(&world->govern), "are 800 W"));
 }
 
+/* That a job asks for power-budget it may do without a budget, too: it runs at its limit when one
+ * is set, and says its speed once a minute, perhaps. */
+static void who_runs_when_a_budget_is_set_is_told_soon(void **state)
+{
+	struct takt_governed *one = add_job(0, 1);
+
+	assert_int_equal(told(one), 0);
+	world->daemon.config.power_budget_w = 700;
+	tick();
+	assert_true(takt_budget_hurries(&world->govern, one));
+	assert_int_equal(told(one), 475000);
+	assert_false(takt_budget_hurries(&world->govern, one));
+	world->daemon.config.power_budget_w = 0;
+	tick();
+	assert_false(takt_budget_hurries(&world->govern, one));
+	assert_int_equal(told(one), 0);
+	world->daemon.config.power_budget_w = 700;
+	tick();
+	assert_true(takt_budget_hurries(&world->govern, one));
+}
+
 static void small_changes_are_none(void **state)
 {
 	struct takt_governed *one;
@@ -387,6 +420,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(all_gpus_of_a_job_have_the_same, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_facilitys_cap_is_the_most, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(what_cannot_be_kept_is_said, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(who_runs_when_a_budget_is_set_is_told_soon, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(small_changes_are_none, set_up, tear_down),
 	};
 
