@@ -107,12 +107,15 @@ static uint32_t fitting(const struct power_budget *own, const struct takt_govern
 }
 
 /* Which level the epoch was of. Where the limit held the board below its ceiling it was the clock
- * that it came to: the power there is no measure of the ceiling's. */
+ * that it came to: the power there is no measure of the ceiling's. With a limit alone it was
+ * whatever somebody else had set. */
 static uint32_t level_of(const struct power_budget *own,
 			 const struct takt_governor_observation *seen)
 {
 	uint32_t at = takt_levels_in_force(&own->levels, &seen->cap);
 
+	if (seen->cap.sets == TAKT_ACTUATE_POWER)
+		return own->levels.count;
 	if (at >= own->levels.count || !(seen->cap.sets & TAKT_ACTUATE_POWER) ||
 	    !(seen->has & TAKT_OBSERVED_THROTTLE) || !(seen->throttle & SW_POWER_CAP) ||
 	    !(seen->has & TAKT_OBSERVED_SM_CLOCK))
@@ -183,29 +186,37 @@ static uint32_t limit_mw(const struct takt_governor_board *board, uint32_t budge
 	return budget_mw < board->power_default_mw ? budget_mw : board->power_default_mw;
 }
 
+static void ask_clock(struct power_budget *own, const struct takt_governor_setup *setup,
+		      uint32_t budget_mw, struct takt_governor_wish *ret)
+{
+	own->at = own->levels.count ? fitting(own, setup, budget_mw / 1000.0) : 0;
+	takt_levels_ask(&own->levels, own->at, TAKT_REASON_POWER_SHARE, ret);
+	ret->bid = own->levels.count ? bid(own, own->at) : 0;
+}
+
+/* Where somebody else sets the clock, that is his. The limit stays: without it the board would draw
+ * more than its share. A share that is told between two epochs, since the last one was of a clock
+ * that nobody knows yet, is for the limit alone: to set the clock might be to fight for it. */
 static void step(void *state, const struct takt_governor_setup *setup,
 		 const struct takt_governor_observation *seen, struct takt_governor_wish *ret)
 {
 	struct power_budget *own = state;
-	uint32_t at;
+	bool has_budget = seen->has & TAKT_OBSERVED_BUDGET;
 
-	own->budget_mw = seen->has & TAKT_OBSERVED_BUDGET ? seen->budget_mw : 0;
-	if (seen->foreign) {
+	own->budget_mw = has_budget ? seen->budget_mw : 0;
+	if (seen->foreign)
 		ret->reason = TAKT_REASON_FOREIGN;
-		return;
-	}
-	if (seen->has && own->levels.count)
+	else if (seen->has && own->levels.count)
 		learn(own, seen);
-	if (!(seen->has & TAKT_OBSERVED_BUDGET))
-		return;
-	at = own->levels.count ? fitting(own, setup, seen->budget_mw / 1000.0) : 0;
-	own->at = at;
-	takt_levels_ask(&own->levels, at, TAKT_REASON_POWER_SHARE, ret);
-	if (setup->board.can & TAKT_ACTUATE_POWER) {
+	if (has_budget && !seen->epoch_ns && seen->cap.sets)
+		*ret = (struct takt_governor_wish){.cap = seen->cap,
+						   .reason = TAKT_REASON_POWER_SHARE};
+	else if (has_budget && !seen->foreign)
+		ask_clock(own, setup, seen->budget_mw, ret);
+	if (has_budget && (setup->board.can & TAKT_ACTUATE_POWER)) {
 		ret->cap.sets |= TAKT_ACTUATE_POWER;
 		ret->cap.power_mw = limit_mw(&setup->board, seen->budget_mw);
 	}
-	ret->bid = own->levels.count ? bid(own, at) : 0;
 }
 
 static void explain(const void *state, const struct takt_governor_setup *setup, char *text,

@@ -170,6 +170,8 @@ static void ask(struct takt_govern *govern, struct takt_governed *one,
 {
 	one->phase = TAKT_GOVERNED_ASKING;
 	one->asked_ns = now_ns;
+	if (!one->out_ns)
+		one->out_ns = now_ns;
 	set(govern, one, job, &one->wish.cap);
 }
 
@@ -182,6 +184,7 @@ static bool same_cap(const struct takt_governor_cap *a, const struct takt_govern
 static void measure(struct takt_governed *one, uint64_t now_ns)
 {
 	one->phase = TAKT_GOVERNED_MEASURING;
+	one->out_ns = 0;
 	one->note[0] = '\0';
 	if (!one->applied_ns)
 		one->applied_ns = now_ns;
@@ -506,6 +509,19 @@ static bool passes_over(struct takt_governed *one, bool keeps, uint64_t now_ns)
 	return true;
 }
 
+/* It is to draw less: that does not wait until it is known whose clock it is. Nothing else is told,
+ * and the governor leaves the clock as it is. */
+static void tell_share(struct takt_govern *govern, struct takt_governed *one,
+		       const struct takt_queue_job *job, uint64_t now_ns)
+{
+	struct takt_governor_observation nothing = {.now_ns = now_ns, .cap = one->wish.cap};
+	uint64_t ended_ns = one->ended_ns;
+
+	takt_budget_observe(govern, one, &nothing);
+	step(govern, one, job, &nothing);
+	one->ended_ns = ended_ns; /* the time passed over is spent all the same */
+}
+
 static void end_epoch(struct takt_govern *govern, struct takt_governed *one,
 		      const struct takt_queue_job *job, uint64_t now_ns)
 {
@@ -513,8 +529,11 @@ static void end_epoch(struct takt_govern *govern, struct takt_governed *one,
 	struct takt_governor_observation seen;
 	bool keeps = keeps_to_its_wish(one);
 
-	if (passes_over(one, keeps, now_ns))
+	if (passes_over(one, keeps, now_ns)) {
+		if (takt_budget_hurries(govern, one))
+			tell_share(govern, one, job, now_ns);
 		return;
+	}
 	takt_epoch_observe(&one->epoch, &basis, now_ns, &seen);
 	seen.cap = one->wish.cap;
 	seen.gap_ns = one->epoch.begun_ns - one->ended_ns;
@@ -597,6 +616,8 @@ static void act_on_standing(struct takt_govern *govern, struct takt_governed *on
 		return;
 	default:
 		one->phase = TAKT_GOVERNED_ASKING;
+		if (!one->out_ns)
+			one->out_ns = now.ns;
 		takt_strcpy(one->note, sizeof(one->note), note);
 	}
 	if (standing == TAKT_STANDING_OUTBID && now.ns - one->asked_ns > retry_ns)

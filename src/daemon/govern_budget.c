@@ -10,7 +10,8 @@
  * job that holds only a part of its GPU has no share: what the board draws is not its own doing.
  *
  * A share grows only by what others have let go of: until a smaller one is in force the larger one
- * before it counts.
+ * before it counts. A share of which nothing is in force keeps no board from drawing what its limit
+ * lets it: such a job has one, to ask by, but its boards count with their limits until it holds.
  */
 #include <stdio.h>
 #include <string.h>
@@ -22,6 +23,8 @@
 #include "daemon/log.h"
 
 static const uint64_t share_ns = 2 * TAKT_NS_PER_S;
+/* That a setting may take to be in force where much is going on. */
+static const uint64_t answer_ns = 3 * TAKT_NS_PER_S;
 
 enum {
 	WATT = 1000,
@@ -35,6 +38,17 @@ static bool has_share(const struct takt_governed *one)
 	return one->governor == &takt_governor_power_budget && !one->shared &&
 	       one->share.most_mw > 0 && one->phase != TAKT_GOVERNED_OVER &&
 	       one->phase != TAKT_GOVERNED_ADVISING && one->phase != TAKT_GOVERNED_RESTING;
+}
+
+/* Whether that share is kept: a setting within it holds, or is about to. One that asks for nothing
+ * (its governor knew of no budget, or somebody else has set the clock) is no setting. */
+static bool is_kept(const struct takt_governed *one, struct takt_mono now)
+{
+	if (!one->asked_ns)
+		return true; /* it has just come, and asks next */
+	return one->share.told_mw && one->wish.cap.sets &&
+	       (!one->out_ns ||
+		takt_mono_elapsed_ns(now, (struct takt_mono){one->out_ns}) < answer_ns);
 }
 
 /* The limit in force, or what stands without anybody's; 0 = not known. */
@@ -121,7 +135,23 @@ static void set_aside(const struct takt_daemon *daemon, uint32_t gpu, struct tak
 		*ret = (struct takt_budget_gpu){TAKT_BUDGET_UNKNOWN, 0};
 }
 
-/* What is left for those who have shares. */
+/* As at the last sharing out. */
+static bool counts(const struct takt_govern *govern, const struct takt_governed *one)
+{
+	return one->gpu_count && govern->budget.gpu[one->gpu[0]].how == TAKT_BUDGET_SHARE;
+}
+
+/* What its boards count with while its share does not. */
+static uint64_t aside_of(const struct takt_govern *govern, const struct takt_governed *one)
+{
+	uint64_t sum_mw = 0;
+
+	for (uint32_t i = 0; i < one->gpu_count; i++)
+		sum_mw += govern->budget.gpu[one->gpu[i]].mw;
+	return sum_mw;
+}
+
+/* What is left for those whose shares count. */
 static void set_all_aside(struct takt_govern *govern, struct takt_mono now)
 {
 	struct takt_budget *budget = &govern->budget;
@@ -132,7 +162,7 @@ static void set_all_aside(struct takt_govern *govern, struct takt_mono now)
 	{
 		const struct takt_governed *one = entry->value.ptr;
 
-		for (uint32_t i = 0; has_share(one) && i < one->gpu_count; i++)
+		for (uint32_t i = 0; has_share(one) && is_kept(one, now) && i < one->gpu_count; i++)
 			budget->gpu[one->gpu[i]].how = TAKT_BUDGET_SHARE;
 	}
 	for (uint32_t gpu = 0; gpu < govern->daemon->gpu_count; gpu++) {
@@ -158,7 +188,9 @@ static void collect(const struct takt_governed *one, struct takt_power_job *ret)
 	ret->count = takt_power_budget_curve(one->state, ret->measured);
 }
 
-static size_t list(struct takt_govern *govern, struct takt_governed *ret[TAKT_DEVICE_MAX_GPUS])
+/* Those whose shares count, or everybody who has one. */
+static size_t list(const struct takt_govern *govern, bool all,
+		   struct takt_governed *ret[TAKT_DEVICE_MAX_GPUS])
 {
 	size_t n = 0;
 
@@ -166,7 +198,7 @@ static size_t list(struct takt_govern *govern, struct takt_governed *ret[TAKT_DE
 	{
 		struct takt_governed *one = entry->value.ptr;
 
-		if (has_share(one) && n < TAKT_DEVICE_MAX_GPUS)
+		if (has_share(one) && (all || counts(govern, one)) && n < TAKT_DEVICE_MAX_GPUS)
 			ret[n++] = one;
 	}
 	return n;
@@ -224,27 +256,57 @@ static void say(struct takt_govern *govern, bool is_short)
 	note(govern, text);
 }
 
-/* Without memory all stay as they are until the next time. */
-static void share_out(struct takt_govern *govern, struct takt_mono now)
+/* Shares for those whose own count; or, with those, for the others, as if theirs counted too.
+ * Without memory all stay as they are until the next time. */
+static void plan(struct takt_govern *govern, uint64_t left_mw, bool others, bool *ret_short)
 {
 	struct takt_governed *with[TAKT_DEVICE_MAX_GPUS];
 	TAKT_CLEANUP(freep) struct takt_power_job *jobs = NULL;
-	bool is_short = false;
-	size_t count;
+	size_t count = list(govern, others, with);
 
-	set_all_aside(govern, now);
-	count = list(govern, with);
 	jobs = takt_calloc(count + 1, sizeof(*jobs));
 	if (!jobs)
 		return;
 	for (size_t i = 0; i < count; i++)
 		collect(with[i], &jobs[i]);
-	if (takt_power_plan(govern->budget.left_mw, jobs, count, &is_short, NULL) < 0)
+	if (takt_power_plan(left_mw, jobs, count, ret_short, NULL) < 0)
 		return;
 	for (size_t i = 0; i < count; i++) {
+		if (counts(govern, with[i]) == others)
+			continue;
 		with[i]->share.target_mw = jobs[i].share_mw;
 		with[i]->share.breaks_promise = jobs[i].breaks_promise;
 	}
+}
+
+/* A cap may have been set or lifted since, or be known only now. */
+static void describe_all(const struct takt_govern *govern)
+{
+	TAKT_MAP_EACH(entry, &govern->jobs)
+	takt_budget_describe(govern, entry->value.ptr);
+}
+
+static void share_out(struct takt_govern *govern, struct takt_mono now)
+{
+	const struct takt_budget *budget = &govern->budget;
+	uint64_t aside_mw, all_mw = (uint64_t)budget->watts * WATT;
+	bool is_short = false, others = false, ignored;
+
+	describe_all(govern);
+	set_all_aside(govern, now);
+	aside_mw = budget->aside_mw;
+	TAKT_MAP_EACH(entry, &govern->jobs)
+	{
+		const struct takt_governed *one = entry->value.ptr;
+
+		if (!has_share(one) || counts(govern, one))
+			continue;
+		others = true;
+		aside_mw -= aside_of(govern, one);
+	}
+	plan(govern, budget->left_mw, false, &is_short);
+	if (others)
+		plan(govern, aside_mw < all_mw ? all_mw - aside_mw : 0, true, &ignored);
 	say(govern, is_short);
 }
 
@@ -252,6 +314,13 @@ static int watch_again(void *ctx, const struct takt_queue_job *job)
 {
 	takt_govern_watch(ctx, job);
 	return 0;
+}
+
+/* What it was told of one budget is nothing of the next. */
+static void forget_share(struct takt_power_share *share)
+{
+	share->target_mw = share->told_mw = share->was_mw = 0;
+	share->breaks_promise = false;
 }
 
 /* With a budget other jobs are governed, and by others, than without. */
@@ -262,8 +331,11 @@ static void begin_or_end(struct takt_govern *govern)
 	govern->budget.watts = govern->daemon->config.power_budget_w;
 	if (had != (govern->budget.watts > 0))
 		(void)takt_queue_each(govern->daemon->queue, 0, watch_again, govern);
-	if (!govern->budget.watts)
-		govern->budget = (struct takt_budget){.watts = 0};
+	if (govern->budget.watts)
+		return;
+	govern->budget = (struct takt_budget){.watts = 0};
+	TAKT_MAP_EACH(entry, &govern->jobs)
+	forget_share(&((struct takt_governed *)entry->value.ptr)->share);
 }
 
 void takt_budget_tick(struct takt_govern *govern, struct takt_mono now)
@@ -284,29 +356,43 @@ void takt_budget_tick(struct takt_govern *govern, struct takt_mono now)
 }
 
 /* Of each of its boards, as long as what it was told before may still be in force. */
-static uint64_t may_draw(const struct takt_governed *one)
+static uint32_t may_draw(const struct takt_governed *one)
 {
 	uint32_t was_mw = one->phase == TAKT_GOVERNED_MEASURING ? 0 : one->share.was_mw;
-	uint32_t mw = was_mw > one->share.told_mw ? was_mw : one->share.told_mw;
 
-	return (uint64_t)mw * one->gpu_count;
+	return was_mw > one->share.told_mw ? was_mw : one->share.told_mw;
 }
 
-/* Of each of its boards, what others leave. */
+/* Of each of its boards, what others leave. A board of theirs that counts with its limit takes what
+ * its job was told where that is more: it may be in force any time. */
 static uint64_t room_for(const struct takt_govern *govern, const struct takt_governed *one)
 {
-	uint64_t taken_mw = 0;
+	const struct takt_budget *budget = &govern->budget;
+	uint64_t all_mw = (uint64_t)budget->watts * WATT;
+	uint64_t taken_mw = budget->aside_mw - aside_of(govern, one);
 
 	TAKT_MAP_EACH(entry, &govern->jobs)
 	{
 		const struct takt_governed *other = entry->value.ptr;
 
-		if (other != one && has_share(other))
-			taken_mw += may_draw(other);
+		for (uint32_t i = 0; other != one && has_share(other) && i < other->gpu_count;
+		     i++) {
+			uint32_t aside_mw = budget->gpu[other->gpu[i]].mw;
+
+			if (may_draw(other) > aside_mw)
+				taken_mw += may_draw(other) - aside_mw;
+		}
 	}
-	return taken_mw < govern->budget.left_mw
-		       ? (govern->budget.left_mw - taken_mw) / one->gpu_count
-		       : 0;
+	return taken_mw < all_mw ? (all_mw - taken_mw) / one->gpu_count : 0;
+}
+
+/* So near its share of now that it stays at what it was told. */
+static bool is_near(const struct takt_power_share *share)
+{
+	uint32_t apart_mw = share->told_mw > share->target_mw ? share->told_mw - share->target_mw
+							      : share->target_mw - share->told_mw;
+
+	return apart_mw <= share->told_mw / STEADY;
 }
 
 /* What it was told stays if it is nearly right and there is room for it. */
@@ -314,12 +400,10 @@ static uint32_t grant(const struct takt_govern *govern, const struct takt_govern
 {
 	const struct takt_power_share *share = &one->share;
 	uint64_t room_mw = room_for(govern, one);
-	uint32_t apart_mw = share->told_mw > share->target_mw ? share->told_mw - share->target_mw
-							      : share->target_mw - share->told_mw;
 	uint32_t mw =
 		share->target_mw < room_mw ? share->target_mw : (uint32_t)(room_mw / WATT * WATT);
 
-	if (share->told_mw && share->told_mw <= room_mw && apart_mw <= share->told_mw / STEADY)
+	if (share->told_mw && share->told_mw <= room_mw && is_near(share))
 		return share->told_mw;
 	return mw > share->least_mw ? mw : share->least_mw;
 }
@@ -346,7 +430,7 @@ bool takt_budget_hurries(const struct takt_govern *govern, const struct takt_gov
 	const struct takt_power_share *share = &one->share;
 
 	return govern->budget.watts && has_share(one) && share->target_mw &&
-	       share->told_mw > share->target_mw + share->target_mw / STEADY;
+	       (!share->told_mw || (share->told_mw > share->target_mw && !is_near(share)));
 }
 
 const char *takt_govern_budget_note(const struct takt_govern *govern)
@@ -366,6 +450,10 @@ void takt_budget_job_note(const struct takt_govern *govern, const struct takt_go
 	else if (!one->share.most_mw)
 		takt_strcpy(ret, size,
 			    "it has no share of the power budget: its GPUs say no power limit");
+	else if (has_share(one) && !counts(govern, one))
+		takt_strcpy(ret, size,
+			    "its share of the power budget is not in force: its GPUs count with "
+			    "their power limit");
 	else if (one->share.breaks_promise)
 		snprintf(ret, size,
 			 "the power budget of %u W is too small for what was promised to all: it "
@@ -413,6 +501,6 @@ void takt_govern_fill_budget(const struct takt_govern *govern, struct takt_clock
 	}
 	ret->budget.has_drawn = all && ret->gpu_count;
 	TAKT_MAP_EACH(entry, &govern->jobs)
-	if (has_share(entry->value.ptr))
+	if (has_share(entry->value.ptr) && counts(govern, entry->value.ptr))
 		fill_shares(entry->value.ptr, ret);
 }

@@ -20,7 +20,8 @@ enum takt_governed_phase {
 struct takt_power_share {
 	uint32_t least_mw, most_mw; /* most 0 = not known: it has none */
 	uint32_t target_mw;	    /* shared out last; 0 = not yet */
-	uint32_t told_mw, was_mw;   /* its governor; and before, which may be in force still */
+	uint32_t told_mw, was_mw;   /* its governor, 0 = nothing yet; and before, which may be in
+				     * force still */
 	bool breaks_promise;	    /* too little for what was promised */
 };
 
@@ -57,6 +58,7 @@ struct takt_governed {
 	/* Monotonic: since when it is watched, when its first wish was in force, when the newest
 	 * one was asked for, the end of the last epoch that counted. */
 	uint64_t watched_ns, applied_ns, asked_ns, ended_ns;
+	uint64_t out_ns; /* monotonic: since when none of its wishes is known to hold; 0 = one is */
 	uint64_t astray_ns; /* the first of the latest epochs in a row at another clock; 0 = none */
 	struct takt_epoch epoch;
 	uint32_t unit; /* of work, see govern_epoch.h; 0 = the job says nothing */
@@ -79,7 +81,7 @@ struct takt_governed {
 struct takt_budget_gpu {
 	enum {
 		TAKT_BUDGET_NONE,
-		TAKT_BUDGET_SHARE,   /* of a job */
+		TAKT_BUDGET_SHARE,   /* of a job, in force */
 		TAKT_BUDGET_LIMIT,   /* its limit: something is on it */
 		TAKT_BUDGET_DRAWN,   /* what it draws */
 		TAKT_BUDGET_UNKNOWN, /* neither is known: nothing */
@@ -129,7 +131,7 @@ void takt_budget_tick(struct takt_govern *govern, struct takt_mono now);
 /* Adds its share to what a governor is about to be told. */
 void takt_budget_observe(struct takt_govern *govern, struct takt_governed *one,
 			 struct takt_governor_observation *seen);
-/* It is to draw less: its epoch does not wait for what the job says. */
+/* It is to draw less, or knows of no share yet: its epoch does not wait for what the job says. */
 bool takt_budget_hurries(const struct takt_govern *govern, const struct takt_governed *one);
 /* What its owner should know; "" = nothing. */
 void takt_budget_job_note(const struct takt_govern *govern, const struct takt_governed *one,

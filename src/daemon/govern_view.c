@@ -47,6 +47,8 @@ static void fill_one(const struct takt_govern *govern, const struct takt_governe
 		     struct takt_governed_view *ret)
 {
 	enum takt_governor_signal signal = takt_govern_basis(one).signal;
+	char budget[sizeof(ret->note)] = "";
+	size_t used;
 
 	takt_strcpy(ret->state, sizeof(ret->state), phase_names[one->phase]);
 	takt_strcpy(ret->note, sizeof(ret->note), one->note);
@@ -57,8 +59,12 @@ static void fill_one(const struct takt_govern *govern, const struct takt_governe
 		takt_strcpy(ret->note, sizeof(ret->note),
 			    "its GPUs are shared, and it does not say how far it is: nothing tells "
 			    "how fast it runs");
-	if (!ret->note[0])
-		takt_budget_job_note(govern, one, ret->note, sizeof(ret->note));
+	if (!ret->note[0] || one->phase == TAKT_GOVERNED_ASKING)
+		takt_budget_job_note(govern, one, budget, sizeof(budget));
+	used = strlen(ret->note);
+	if (budget[0])
+		snprintf(ret->note + used, sizeof(ret->note) - used, "%s%s", used ? "; " : "",
+			 budget);
 	takt_load_text(one, ret->ahead, sizeof(ret->ahead));
 	fill_wish(one, ret);
 	if (one->applied_ns)

@@ -528,6 +528,52 @@ static void power_budget_tells_a_clock_that_its_limit_held_down_from_the_ceiling
 	assert_in_range(points[n - 1].mw, 299000, 301000);
 }
 
+/* Somebody else's clock is left to him; how much the board may draw is not his to say. */
+static void power_budget_keeps_its_limit_under_a_foreign_clock(void **state)
+{
+	struct takt_governor_observation seen = {
+		.foreign = true, .has = TAKT_OBSERVED_BUDGET, .budget_mw = 170000};
+	struct takt_governor_observation first = {.has = TAKT_OBSERVED_BUDGET, .budget_mw = 220000};
+	struct takt_governor_cap before;
+	struct kit kit;
+
+	(void)state;
+	kit_begin(&kit, "power-budget");
+	kit.setup.board.can = TAKT_ACTUATE_CLOCKS | TAKT_ACTUATE_POWER;
+	kit.setup.board.power_min_mw = 100000;
+	kit.setup.board.power_default_mw = 300000;
+	kit.setup.board.power_max_mw = 350000;
+	kit_restart(&kit);
+	kit_tell(&kit, &first);
+	for (int i = 0; i < 10; i++)
+		limited_epoch(&kit, 220000);
+	/* Between epochs, while nobody knows whose clock it is. */
+	before = first.cap = kit.wish.cap;
+	first.budget_mw = 180000;
+	kit_tell(&kit, &first);
+	assert_int_equal(kit.wish.cap.sets, before.sets);
+	assert_int_equal(kit.wish.cap.max_mhz, before.max_mhz);
+	assert_int_equal(kit.wish.cap.power_mw, 180000);
+	kit_tell(&kit, &seen);
+	assert_int_equal(kit.wish.reason, TAKT_REASON_FOREIGN);
+	assert_int_equal(kit.wish.cap.sets, TAKT_ACTUATE_POWER);
+	assert_int_equal(kit.wish.cap.power_mw, 170000);
+	/* He had it low, and the board had no need of its limit: that is nothing of the top. */
+	seen = (struct takt_governor_observation){.has = TAKT_OBSERVED_WORK | TAKT_OBSERVED_POWER |
+							 TAKT_OBSERVED_BUDGET,
+						  .epoch_ns = 2000000000,
+						  .cap = kit.wish.cap,
+						  .work = 1000,
+						  .power_mw = 120000,
+						  .budget_mw = 170000};
+	kit_tell(&kit, &seen);
+	assert_false(takt_power_budget_complete(kit.state.bytes));
+	seen.foreign = true;
+	seen.has = 0; /* without a budget there is nothing to keep */
+	kit_tell(&kit, &seen);
+	assert_int_equal(kit.wish.cap.sets, 0);
+}
+
 /* Four boards, a budget for three: the jobs whose clocks bring most get most, and it is kept. */
 static void a_machine_keeps_its_budget_and_gives_to_who_gains_most(void **state)
 {
@@ -617,6 +663,7 @@ int main(void)
 		cmocka_unit_test(power_budget_finds_the_highest_clock_within_its_share),
 		cmocka_unit_test(
 			power_budget_tells_a_clock_that_its_limit_held_down_from_the_ceiling),
+		cmocka_unit_test(power_budget_keeps_its_limit_under_a_foreign_clock),
 		cmocka_unit_test(a_machine_keeps_its_budget_and_gives_to_who_gains_most),
 		cmocka_unit_test(where_both_can_be_set_clocks_are),
 	};

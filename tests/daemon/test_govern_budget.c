@@ -74,6 +74,18 @@ enum takt_gpu_state __wrap_takt_queue_gpu(const struct takt_queue *queue, uint32
 	return world->state[gpu];
 }
 
+int __wrap_takt_queue_each(const struct takt_queue *queue, uint64_t after,
+			   int (*each)(void *ctx, const struct takt_queue_job *job), void *ctx);
+int __wrap_takt_queue_each(const struct takt_queue *queue, uint64_t after,
+			   int (*each)(void *ctx, const struct takt_queue_job *job), void *ctx)
+{
+	(void)queue;
+	(void)after;
+	(void)each;
+	(void)ctx;
+	return 0; /* none of them gets another governor */
+}
+
 bool __wrap_takt_watch_asleep(const struct takt_daemon *daemon, uint32_t gpu);
 bool __wrap_takt_watch_asleep(const struct takt_daemon *daemon, uint32_t gpu)
 {
@@ -132,6 +144,7 @@ static struct takt_governed *add_job(uint32_t gpu, uint32_t gpus)
 	one->job_id = world->job_count;
 	one->governor = &takt_governor_power_budget;
 	one->phase = TAKT_GOVERNED_MEASURING;
+	one->wish.cap.sets = TAKT_ACTUATE_POWER;
 	one->state = takt_zalloc(one->governor->state_bytes);
 	assert_non_null(one->state);
 	for (uint32_t i = 0; i < gpus; i++) {
@@ -150,6 +163,7 @@ static uint32_t told(struct takt_governed *one)
 	struct takt_governor_observation seen = {.now_ns = world->now_ns};
 
 	takt_budget_observe(&world->govern, one, &seen);
+	one->asked_ns = world->now_ns;
 	return seen.has & TAKT_OBSERVED_BUDGET ? seen.budget_mw : 0;
 }
 
@@ -225,6 +239,56 @@ static void a_share_grows_only_by_what_others_let_go_of(void **state)
 	assert_true(one->share.told_mw + other->share.told_mw <= 750000);
 }
 
+static void a_share_counts_only_when_it_is_in_force(void **state)
+{
+	struct takt_clock_view *view = takt_zalloc(sizeof(*view));
+	struct takt_governed *one, *other;
+	char note[200];
+	uint32_t before, its;
+
+	assert_non_null(view);
+	view->gpu_count = GPUS;
+	set_budget(1150); /* 1000 W beside two that idle */
+	one = add_job(0, 1);
+	other = add_job(1, 1);
+	(void)told(one);
+	(void)told(other);
+	tick();
+	before = told(other);
+	its = one->share.told_mw;
+	assert_true(its + before <= 1000000 && its > LEAST_MW);
+	one->phase = TAKT_GOVERNED_ASKING; /* nobody answers, or a benchmark is before it */
+	one->out_ns = world->now_ns;
+	takt_budget_job_note(&world->govern, one, note, sizeof(note));
+	assert_string_equal(note, "");
+	tick();
+	assert_int_equal(world->govern.budget.left_mw, 1000000); /* it may take a moment */
+	tick();
+	assert_int_equal(world->govern.budget.left_mw, 1000000 - MOST_MW);
+	assert_int_equal(one->share.target_mw, its); /* once it holds */
+	assert_true(takt_budget_hurries(&world->govern, other));
+	assert_int_equal(told(other), 300000);
+	takt_budget_job_note(&world->govern, one, note, sizeof(note));
+	assert_non_null(strstr(note, "is not in force"));
+	takt_govern_fill_budget(&world->govern, view);
+	assert_string_equal(view->gpu[0].budget_for, "limit");
+	assert_int_equal(view->gpu[0].budget_mw, MOST_MW);
+	assert_string_equal(view->gpu[1].budget_for, "job 2");
+	/* Lower than what it was told, it may be that any time. */
+	world->reading[0].power_enforced_mw = LEAST_MW;
+	tick();
+	assert_int_equal(told(other), 1000000 - its);
+	world->reading[0].power_enforced_mw = MOST_MW;
+	one->phase = TAKT_GOVERNED_MEASURING;
+	one->out_ns = 0;
+	tick();
+	assert_in_range(told(other), before, 1000000 - its);
+	one->wish.cap.sets = 0; /* it holds, and is nothing */
+	tick();
+	assert_int_equal(told(other), 300000);
+	takt_free(view);
+}
+
 static void who_has_no_share_is_told_nothing(void **state)
 {
 	struct takt_governed *one, *part, *over;
@@ -266,6 +330,13 @@ static void a_facilitys_cap_is_the_most(void **state)
 	one = add_job(0, 1);
 	tick();
 	assert_int_equal(told(one), 350000);
+	world->cap_mw[0] = 0; /* lifted while it runs, */
+	tick();
+	assert_int_equal(told(one), MOST_MW);
+	world->cap_mw[0] = 300000; /* and another one */
+	tick();
+	assert_true(takt_budget_hurries(&world->govern, one));
+	assert_int_equal(told(one), 300000);
 }
 
 static void what_cannot_be_kept_is_said(void **state)
@@ -293,6 +364,27 @@ static void what_cannot_be_kept_is_said(void **state)
 	assert_non_null(strstr(takt_govern_budget_note(&world->govern), "are 800 W"));
 }
 
+/* That a job asks for power-budget it may do without a budget, too: it runs at its limit when one
+ * is set, and says its speed once a minute, perhaps. */
+static void who_runs_when_a_budget_is_set_is_told_soon(void **state)
+{
+	struct takt_governed *one = add_job(0, 1);
+
+	assert_int_equal(told(one), 0);
+	world->daemon.config.power_budget_w = 700;
+	tick();
+	assert_true(takt_budget_hurries(&world->govern, one));
+	assert_int_equal(told(one), 475000);
+	assert_false(takt_budget_hurries(&world->govern, one));
+	world->daemon.config.power_budget_w = 0;
+	tick();
+	assert_false(takt_budget_hurries(&world->govern, one));
+	assert_int_equal(told(one), 0);
+	world->daemon.config.power_budget_w = 700;
+	tick();
+	assert_true(takt_budget_hurries(&world->govern, one));
+}
+
 static void small_changes_are_none(void **state)
 {
 	struct takt_governed *one;
@@ -302,6 +394,10 @@ static void small_changes_are_none(void **state)
 	assert_int_equal(told(one), 475000);
 	set_budget(705);
 	tick();
+	assert_int_equal(told(one), 475000);
+	one->share.target_mw =
+		465600; /* below by more than a fiftieth of itself: near all the same */
+	assert_false(takt_budget_hurries(&world->govern, one));
 	assert_int_equal(told(one), 475000);
 	set_budget(699); /* it must not draw more */
 	tick();
@@ -317,11 +413,15 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_sleeping_gpu_draws_nothing, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_share_grows_only_by_what_others_let_go_of, set_up,
 						tear_down),
+		cmocka_unit_test_setup_teardown(a_share_counts_only_when_it_is_in_force, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(who_has_no_share_is_told_nothing, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(all_gpus_of_a_job_have_the_same, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_facilitys_cap_is_the_most, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(what_cannot_be_kept_is_said, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(who_runs_when_a_budget_is_set_is_told_soon, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(small_changes_are_none, set_up, tear_down),
 	};
 
