@@ -245,6 +245,25 @@ static void a_benchmark_outranks_jobs_and_jobs_a_standing_wish(void **state)
 	assert_int_equal(kit.machine.boards[0].range.max_mhz, 1500);
 }
 
+static void a_job_never_raises_a_standing_power_limit(void **state)
+{
+	struct takt_actuate_request standing = set_request(1, "GPU-fake-0");
+	struct takt_actuate_request job = set_request(50, "GPU-fake-0");
+
+	standing.rank = TAKT_ACTUATE_RANK_STANDING;
+	standing.power_limit_mw = 250000;
+	assert_int_equal(ask(ME, standing).applied_power_mw, 250000);
+	job.power_limit_mw = 300000;
+	job.max_mhz = 1200;
+	assert_int_equal(ask(ME, job).applied_power_mw, 250000);
+	assert_int_equal(status(0).applied_max_mhz, 1200); /* its clock is its own */
+	assert_int_equal(kit.machine.boards[0].power_limit_mw, 250000);
+	job.power_limit_mw = 200000; /* less is for a job to ask */
+	assert_int_equal(ask(ME, job).applied_power_mw, 200000);
+	ask(ME, request_of(TAKT_ACTUATE_END, 50));
+	assert_int_equal(kit.machine.boards[0].power_limit_mw, 250000);
+}
+
 static void a_refused_wish_leaves_the_lease_as_it_was(void **state)
 {
 	struct takt_actuate_request request = set_request(50, "GPU-fake-0");
@@ -474,6 +493,7 @@ int main(void)
 		CASE(of_jobs_that_share_a_gpu_the_most_demanding_wins),
 		CASE(a_job_that_wants_no_limit_lifts_the_others),
 		CASE(a_benchmark_outranks_jobs_and_jobs_a_standing_wish),
+		CASE(a_job_never_raises_a_standing_power_limit),
 		CASE(a_refused_wish_leaves_the_lease_as_it_was),
 		CASE(a_cap_holds_without_any_lease),
 		CASE(a_cap_that_one_gpu_cannot_take_is_set_on_none),
