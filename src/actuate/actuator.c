@@ -48,6 +48,13 @@ static void show_held(const struct takt_keeper_gpu *gpu, struct takt_actuate_rep
 	}
 }
 
+/* Where only the SM clock waits, another knob may be set. */
+static bool may_hold(enum takt_actuate_gpu_state state)
+{
+	return state == TAKT_ACTUATE_LEASED || state == TAKT_ACTUATE_CHANGED ||
+	       state == TAKT_ACTUATE_WAITING || state == TAKT_ACTUATE_ADVISE;
+}
+
 static void show_declared(const struct takt_actuator *actuator, const struct takt_keeper_gpu *gpu,
 			  struct takt_actuate_reply *ret)
 {
@@ -78,7 +85,7 @@ static void show_gpu(const struct takt_actuator *actuator, uint32_t index,
 
 	(void)takt_leases_demand(&actuator->leases, index, &lease);
 	ret->gpu_state = takt_keeper_state(gpu);
-	if (ret->gpu_state == TAKT_ACTUATE_LEASED || ret->gpu_state == TAKT_ACTUATE_CHANGED)
+	if (may_hold(ret->gpu_state))
 		show_held(gpu, ret);
 	ret->readback_mhz = gpu->readback_mhz;
 	ret->cap_power_mw = gpu->cap_mw;

@@ -406,7 +406,15 @@ static enum takt_keeper_held held_of(const struct takt_keeper_gpu *gpu, enum tak
 	return in_flight ? gpu->held_before : gpu->held[knob];
 }
 
-/* Of one that takt has not set: what became of the wish, if there is one. */
+/* Told that its SM clock is not set for now; other knobs may be. */
+static bool clock_waits(const struct takt_keeper_gpu *gpu)
+{
+	return takt_setting_has(&gpu->wish, TAKT_KNOB_SM_CLOCK) &&
+	       held_of(gpu, TAKT_KNOB_SM_CLOCK) == TAKT_HELD_BASELINE && gpu->settled &&
+	       (gpu->outcome.rc == -EAGAIN || gpu->outcome.rc == -EPERM);
+}
+
+/* Of one whose clock takt has not set: what became of the wish, if there is one. */
 static enum takt_actuate_gpu_state unset_state(const struct takt_keeper_gpu *gpu)
 {
 	if (!gpu->wish.knobs || !(gpu->denied || gpu->settled))
@@ -436,7 +444,7 @@ enum takt_actuate_gpu_state takt_keeper_state(const struct takt_keeper_gpu *gpu)
 		return unset_state(gpu);
 	if (unknown || (gpu->failures > 0 && gpu->wish.knobs == 0))
 		return TAKT_ACTUATE_CHANGED;
-	return TAKT_ACTUATE_LEASED;
+	return clock_waits(gpu) ? unset_state(gpu) : TAKT_ACTUATE_LEASED;
 }
 
 bool takt_keeper_all_clean(const struct takt_keeper *keeper)

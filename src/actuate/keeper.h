@@ -17,7 +17,8 @@
  * What was found is kept on record for as long as a cap or a declared limit stands in its place.
  *
  * A clock lock cannot be read. So before takt's first one, where no baseline is declared, the board
- * is looked at (keeper_probe.c): the wish waits until it was seen to run as high as it can.
+ * is looked at (keeper_probe.c): the SM clock waits until it was seen to run as high as it can.
+ * What else is wished for is set at once: a power limit may be what keeps a budget.
  *
  * While something is set it is looked at every few seconds, and before another setting takes its
  * place (keeper_foreign.c). An SM clock above its range, one that fell well below it under load, or

@@ -128,5 +128,5 @@ bool takt_keeper_collect_read(struct takt_keeper *keeper, struct takt_keeper_gpu
 
 bool takt_keeper_check_due(const struct takt_keeper_gpu *gpu, struct takt_boot now)
 {
-	return gpu->wish.knobs && gpu->check_at.ns <= now.ns;
+	return gpu->wish.knobs && !takt_keeper_at_baseline(gpu) && gpu->check_at.ns <= now.ns;
 }
