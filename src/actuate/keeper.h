@@ -21,10 +21,11 @@
  * What else is wished for is set at once: a power limit may be what keeps a budget.
  *
  * While something is set it is looked at every few seconds, and before another setting takes its
- * place (keeper_foreign.c). An SM clock above its range, one that fell well below it under load, or
- * another power limit is somebody else's work: takt lets that knob go, sets nothing more on this
- * GPU and says so, until an administrator resets it. Memory errors that come with another memory
- * clock end the wish for it at once.
+ * place (keeper_foreign.c). An SM clock above its range, or another power limit, is somebody else's
+ * work: takt lets that knob go. One that fell well below it under load seems to be: takt puts its
+ * own back, which may be there still. Either way it sets nothing more on this GPU and says so,
+ * until an administrator resets it. Memory errors that come with another memory clock end the wish
+ * for it at once.
  */
 #ifndef TAKT_ACTUATE_KEEPER_H
 #define TAKT_ACTUATE_KEEPER_H
@@ -117,7 +118,7 @@ struct takt_keeper_gpu {
 	uint32_t looks;		   /* of this wish, */
 	struct takt_boot probe_at; /* and the next */
 
-	bool foreign;	   /* somebody else has set it: left alone until it is reset */
+	bool foreign; /* somebody else has set it, or so it seems: set no more until it is reset */
 	bool ineffective;  /* the clock that was set never came: set no more until it is reset */
 	bool mem_errors;   /* came with a memory clock: set no more until it is reset */
 	bool denied;	   /* no permission: the wish is advice */
