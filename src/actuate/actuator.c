@@ -81,6 +81,7 @@ static void show_gpu(const struct takt_actuator *actuator, uint32_t index,
 		     struct takt_actuate_reply *ret)
 {
 	const struct takt_keeper_gpu *gpu = &actuator->keeper.gpus[index];
+	const char *says = takt_keeper_says(gpu);
 	const struct takt_lease *lease;
 
 	(void)takt_leases_demand(&actuator->leases, index, &lease);
@@ -94,9 +95,8 @@ static void show_gpu(const struct takt_actuator *actuator, uint32_t index,
 	ret->job_id = lease ? lease->job_id : 0;
 	takt_strcpy(ret->uuid, sizeof(ret->uuid), gpu->facts->uuid);
 	ret->mig_state = mig_state(&gpu->mig);
-	if (gpu->note[0] || gpu->mig.note[0])
-		takt_strcpy(ret->message, sizeof(ret->message),
-			    gpu->note[0] ? gpu->note : gpu->mig.note);
+	if (says[0] || gpu->mig.note[0])
+		takt_strcpy(ret->message, sizeof(ret->message), says[0] ? says : gpu->mig.note);
 }
 
 static int find_gpu(const struct takt_actuator *actuator, const char *uuid, struct takt_err *err)

@@ -263,7 +263,8 @@ static int check_setters(const struct takt_keeper *keeper, const struct takt_kee
 	if (!takt_machine_info(keeper->machine)->can_set)
 		return takt_err_set(err, -TAKT_E_UNSUPPORTED, "this source of GPUs has no setters");
 	if (gpu->foreign || gpu->ineffective)
-		return takt_err_set(err, -TAKT_E_CONFLICT, "%s: %s", gpu->facts->uuid, gpu->note);
+		return takt_err_set(err, -TAKT_E_CONFLICT, "%s: %s", gpu->facts->uuid,
+				    gpu->verdict);
 	return 0;
 }
 
@@ -288,7 +289,7 @@ int takt_keeper_set(struct takt_keeper *keeper, uint32_t gpu_index,
 	if (rc == 0 && takt_setting_has(&wish, TAKT_KNOB_SM_CLOCK))
 		rc = check_range(gpu->facts, TAKT_KNOB_SM_CLOCK, &wish.sm, err);
 	if (rc == 0 && takt_setting_has(&wish, TAKT_KNOB_MEM_CLOCK) && gpu->mem_errors)
-		rc = takt_err_set(err, -EIO, "%s", gpu->note);
+		rc = takt_err_set(err, -EIO, "%s", gpu->verdict);
 	if (rc == 0 && takt_setting_has(&wish, TAKT_KNOB_MEM_CLOCK))
 		rc = check_range(gpu->facts, TAKT_KNOB_MEM_CLOCK, &wish.mem, err);
 	if (rc == 0 && takt_setting_has(&wish, TAKT_KNOB_POWER_LIMIT))
@@ -396,6 +397,13 @@ void takt_keeper_reset(struct takt_keeper *keeper, uint32_t gpu_index, struct ta
 		gpu->forced |= TAKT_KNOB_BIT(TAKT_KNOB_MEM_CLOCK);
 	if (takt_keeper_rule(keeper, gpu).power_limit_mw && !gpu->found_mw)
 		gpu->rule_owed = true; /* it is not in force yet */
+}
+
+const char *takt_keeper_says(const struct takt_keeper_gpu *gpu)
+{
+	bool refuses = gpu->foreign || gpu->ineffective || (gpu->mem_errors && !gpu->wish.knobs);
+
+	return gpu->note[0] || !refuses ? gpu->note : gpu->verdict;
 }
 
 /* What a knob holds, or held before a setter that is under way. */

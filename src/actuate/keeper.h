@@ -125,8 +125,9 @@ struct takt_keeper_gpu {
 	bool silent;	   /* lost, or did not answer in time */
 	bool record_owed;  /* restored, but the journal could not be told yet */
 	uint32_t failures; /* in a row */
-	struct takt_boot next; /* not to be tried before */
-	char note[TAKT_KEEPER_NOTE];
+	struct takt_boot next;		/* not to be tried before */
+	char note[TAKT_KEEPER_NOTE];	/* of what is being done, */
+	char verdict[TAKT_KEEPER_NOTE]; /* and why nothing is set until it is reset */
 	struct takt_keeper_mig mig;
 };
 
@@ -192,6 +193,9 @@ void takt_keeper_reset(struct takt_keeper *keeper, uint32_t gpu, struct takt_boo
 /* Does what can be done now; returns when to come back at the latest. Also to be called when the
  * machine's eventfd says that something has finished. */
 struct takt_boot takt_keeper_step(struct takt_keeper *keeper, struct takt_boot now);
+
+/* What there is to say of a GPU, "" = nothing: of what is being done, else why nothing is set. */
+const char *takt_keeper_says(const struct takt_keeper_gpu *gpu);
 
 enum takt_actuate_gpu_state takt_keeper_state(const struct takt_keeper_gpu *gpu);
 

@@ -130,23 +130,24 @@ static void say_foreign(struct takt_keeper_gpu *gpu, enum takt_knob knob,
 
 	takt_setting_text(was, text);
 	if (knob == TAKT_KNOB_POWER_LIMIT)
-		takt_keeper_note(gpu,
-				 "power limit %u W although takt set %.24s: it is not in force; %s",
-				 reading->power_limit_mw / 1000, text, until);
+		takt_keeper_convict(
+			gpu, "power limit %u W although takt set %.24s: it is not in force; %s",
+			reading->power_limit_mw / 1000, text, until);
 	else if (knob == TAKT_KNOB_MEM_CLOCK)
-		takt_keeper_note(
+		takt_keeper_convict(
 			gpu, "memory clock %u MHz although takt set %.24s: it is not in force; %s",
 			reading->mem_mhz, text, until);
 	else if (reading->sm_mhz > was->sm.max_mhz)
-		takt_keeper_note(gpu,
-				 "SM clock %u MHz although takt set %.24s: it is not in force; %s",
-				 reading->sm_mhz, text, until);
+		takt_keeper_convict(
+			gpu, "SM clock %u MHz although takt set %.24s: it is not in force; %s",
+			reading->sm_mhz, text, until);
 	else
-		takt_keeper_note(gpu,
-				 "SM clock %u MHz under load for no reason although takt set "
-				 "%.24s: as if another held it; put back, set no more until 'takt "
-				 "clock reset'",
-				 reading->sm_mhz, text);
+		takt_keeper_convict(
+			gpu,
+			"SM clock %u MHz under load for no reason although takt set "
+			"%.24s: as if another held it; put back, set no more until 'takt "
+			"clock reset'",
+			reading->sm_mhz, text);
 }
 
 /* The wish is over: whoever waits for it is told, and the log. */
@@ -154,10 +155,10 @@ static void end_wish(struct takt_keeper *keeper, struct takt_keeper_gpu *gpu)
 {
 	struct takt_err err;
 
-	takt_err_set(&err, -TAKT_E_CONFLICT, "%s: %s", gpu->facts->uuid, gpu->note);
+	takt_err_set(&err, -TAKT_E_CONFLICT, "%s: %s", gpu->facts->uuid, gpu->verdict);
 	takt_keeper_settle(gpu, err.rc, &err);
 	takt_keeper_give_up(gpu);
-	takt_actuate_say(&keeper->log, "%s: %s", gpu->facts->uuid, gpu->note);
+	takt_actuate_say(&keeper->log, "%s: %s", gpu->facts->uuid, gpu->verdict);
 }
 
 /* takt's own is gone, so there is nothing to put back. */
@@ -189,7 +190,7 @@ static void stop_here(struct takt_keeper *keeper, struct takt_keeper_gpu *gpu,
 {
 	gpu->ineffective = true;
 	takt_keeper_forget_looks(gpu);
-	takt_keeper_note(
+	takt_keeper_convict(
 		gpu,
 		"set to [%u,%u] MHz it ran at %u MHz under load for no reason, never near: "
 		"put back, not set again until 'takt clock reset'",

@@ -9,6 +9,11 @@
 
 #define takt_keeper_note(gpu, ...) ((void)snprintf((gpu)->note, sizeof((gpu)->note), __VA_ARGS__))
 
+/* Of a GPU that is left alone from now on; it stays until a reset, whatever is noted meanwhile. */
+#define takt_keeper_convict(gpu, ...)   \
+	((void)((gpu)->note[0] = '\0'), \
+	 (void)snprintf((gpu)->verdict, sizeof((gpu)->verdict), __VA_ARGS__))
+
 static inline uint32_t takt_keeper_index(const struct takt_keeper *keeper,
 					 const struct takt_keeper_gpu *gpu)
 {

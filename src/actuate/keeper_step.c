@@ -218,8 +218,7 @@ static void record_clean(struct takt_keeper *keeper, struct takt_keeper_gpu *gpu
 	gpu->looked = false;
 	gpu->failures = 0;
 	gpu->next = (struct takt_boot){0};
-	if (!gpu->foreign && !gpu->ineffective && !gpu->mem_errors)
-		gpu->note[0] = '\0';
+	gpu->note[0] = '\0';
 }
 
 static void set_done(struct takt_keeper *keeper, struct takt_keeper_gpu *gpu, struct takt_boot now)

@@ -94,7 +94,7 @@ static void assert_put_back(unsigned sets)
 	assert_false(board()->locked);
 	assert_int_equal(board()->sets, sets);
 	assert_int_equal(board()->resets, 1);
-	assert_true(strlen(gpu()->note) < sizeof(gpu()->note) - 1);
+	assert_true(strlen(gpu()->verdict) < sizeof(gpu()->verdict) - 1);
 	assert_int_equal(try_wish((struct takt_setting){.knobs = SM, .sm = {210, 900}}),
 			 -TAKT_E_CONFLICT);
 	assert_true(takt_keeper_all_clean(kit_keeper(&kit)));
@@ -121,8 +121,9 @@ static void a_lower_lock_over_a_ceiling_is_somebody_elses(void **state)
 	hold(210, OURS_MHZ);
 	others_lock(345, THEIRS_MHZ);
 	kit_run(&kit, LONG_MS);
-	assert_non_null(strstr(gpu()->note, "SM clock 705 MHz under load for no reason although "
-					    "takt set [210,1410] MHz"));
+	assert_non_null(strstr(takt_keeper_says(gpu()),
+			       "SM clock 705 MHz under load for no reason although "
+			       "takt set [210,1410] MHz"));
 	assert_non_null(strstr(kit.log, "SM clock 705 MHz under load"));
 	assert_put_back(1);
 }
@@ -306,8 +307,9 @@ static void a_clock_that_never_came_is_put_back_and_not_set_again(void **state)
 	assert_ours(OURS_MHZ);
 	kit_run(&kit, 5000);
 	assert_int_equal(takt_keeper_state(gpu()), TAKT_ACTUATE_INEFFECTIVE);
-	assert_non_null(strstr(gpu()->note, "set to [1410,1410] MHz it ran at 705 MHz"));
-	assert_true(strlen(gpu()->note) < sizeof(gpu()->note) - 1);
+	assert_non_null(
+		strstr(takt_keeper_says(gpu()), "set to [1410,1410] MHz it ran at 705 MHz"));
+	assert_true(strlen(gpu()->verdict) < sizeof(gpu()->verdict) - 1);
 	assert_false(board()->locked); /* it may have been in force: a GPU is never left changed */
 	assert_true(takt_keeper_all_clean(kit_keeper(&kit)));
 	assert_int_equal(try_wish((struct takt_setting){.knobs = SM, .sm = {210, 900}}),
@@ -326,6 +328,24 @@ static void a_low_clock_for_reasons_unknown_leaves_no_lock_of_takts(void **state
 	board()->runs_at_mhz = 705;
 	kit_run(&kit, LONG_MS);
 	assert_put_back(1);
+}
+
+/* What went wrong meanwhile is said as long as it does, and no longer. */
+static void a_verdict_outlives_a_restore_that_was_refused(void **state)
+{
+	board()->runs_at_mhz = 705;
+	board()->reset_rc = -EIO;
+	wish(OURS_MHZ, OURS_MHZ);
+	kit_run(&kit, 5000);
+	assert_int_equal(takt_keeper_state(gpu()), TAKT_ACTUATE_CHANGED);
+	assert_non_null(strstr(takt_keeper_says(gpu()), "left changed, restoring failed"));
+	board()->reset_rc = 0;
+	kit_run(&kit, 30000);
+	assert_int_equal(takt_keeper_state(gpu()), TAKT_ACTUATE_INEFFECTIVE);
+	assert_non_null(strstr(takt_keeper_says(gpu()), "set to [1410,1410] MHz it ran at"));
+	takt_keeper_reset(kit_keeper(&kit), 0, kit_now(&kit));
+	kit_run(&kit, 50);
+	assert_string_equal(takt_keeper_says(gpu()), "");
 }
 
 static void a_lock_that_cannot_be_put_back_stays_on_record(void **state)
@@ -378,6 +398,7 @@ int main(void)
 		CASE(one_that_came_to_it_idle_is_known_to_come_to_it),
 		CASE(a_clock_that_never_came_is_put_back_and_not_set_again),
 		CASE(a_low_clock_for_reasons_unknown_leaves_no_lock_of_takts),
+		CASE(a_verdict_outlives_a_restore_that_was_refused),
 		CASE(a_lock_that_cannot_be_put_back_stays_on_record),
 		CASE(every_look_may_be_the_last_before_death),
 	};
