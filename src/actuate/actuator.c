@@ -302,7 +302,7 @@ static int may_declare(const struct takt_actuator *actuator, const struct takt_b
 		uint32_t cap_mw = takt_baseline_cap_of(next, keeper->gpus[i].facts->uuid);
 
 		if (cap_mw)
-			rc = takt_keeper_may_cap(keeper, i, cap_mw, err);
+			rc = takt_keeper_may_declare_cap(keeper, i, cap_mw, err);
 		if (rc == 0 && takt_baseline_mig_of(next, keeper->gpus[i].facts->uuid)[0])
 			rc = takt_keeper_mig_may(keeper, i, err);
 	}

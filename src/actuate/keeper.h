@@ -118,7 +118,8 @@ struct takt_keeper_gpu {
 	uint32_t looks;		   /* of this wish, */
 	struct takt_boot probe_at; /* and the next */
 
-	bool foreign; /* somebody else has set it, or so it seems: set no more until it is reset */
+	uint32_t foreign;  /* knobs that somebody else has set, or so it seems: set no more until
+			      it is reset */
 	bool ineffective;  /* the clock that was set never came: set no more until it is reset */
 	bool mem_errors;   /* came with a memory clock: set no more until it is reset */
 	bool denied;	   /* no permission: the wish is advice */
@@ -169,13 +170,18 @@ int takt_keeper_set(struct takt_keeper *keeper, uint32_t gpu, const struct takt_
 		    uint64_t lease_id, uint64_t job_id, struct takt_boot now, struct takt_err *err);
 
 /* From now on the power limit's baseline is at most this, 0: no cap. It stays when this process
- * ends, for however long the driver is loaded. Errors as above. */
+ * ends, for however long the driver is loaded. Errors as above, but CONFLICT only where somebody
+ * else has set the limit itself. */
 int takt_keeper_cap(struct takt_keeper *keeper, uint32_t gpu, uint32_t cap_mw, struct takt_boot now,
 		    struct takt_err *err);
 
 /* Whether that would be taken, without doing it. */
 int takt_keeper_may_cap(const struct takt_keeper *keeper, uint32_t gpu, uint32_t cap_mw,
 			struct takt_err *err);
+
+/* The same of a cap that is declared: that begins with nothing held against others. */
+int takt_keeper_may_declare_cap(const struct takt_keeper *keeper, uint32_t gpu, uint32_t cap_mw,
+				struct takt_err *err);
 void takt_keeper_restore(struct takt_keeper *keeper, uint32_t gpu, struct takt_boot now);
 
 /* An administrator says that nobody else has locked this GPU's clock. */

@@ -178,7 +178,7 @@ static void leave_alone(struct takt_keeper *keeper, struct takt_keeper_gpu *gpu,
 
 	if (knob != TAKT_KNOB_SM_CLOCK || reading->sm_mhz > was.sm.max_mhz)
 		let_go(gpu, knob);
-	gpu->foreign = true;
+	gpu->foreign |= TAKT_KNOB_BIT(knob);
 	takt_keeper_forget_looks(gpu);
 	say_foreign(gpu, knob, &was, reading);
 	end_wish(keeper, gpu);
