@@ -96,12 +96,12 @@ enum takt_actuate_gpu_state {
 	TAKT_ACTUATE_LEASED,  /* a lease is applied */
 	TAKT_ACTUATE_CHANGED, /* should be at its baseline and is not: restoring was refused so far
 			       */
-	TAKT_ACTUATE_ADVISE,  /* no permission to set, or somebody else may have locked the clock:
-				 leases are kept as advice, nothing is changed */
+	TAKT_ACTUATE_ADVISE,  /* no permission to set, or somebody else may have locked the clock,
+				 which is not changed then: leases are kept as advice */
 	TAKT_ACTUATE_UNKNOWN, /* GPU lost or a setter timed out; reconciled when it answers */
-	TAKT_ACTUATE_FOREIGN, /* somebody else set what takt had set: left alone until a reset */
-	TAKT_ACTUATE_WAITING, /* leases wait until the GPU was seen under load, nothing is changed
-			       */
+	TAKT_ACTUATE_FOREIGN, /* somebody else set what takt had set, or so it seems: takt's own
+				 is gone or put back, nothing is set until a reset */
+	TAKT_ACTUATE_WAITING, /* the SM clock waits until the GPU was seen under load */
 	TAKT_ACTUATE_INEFFECTIVE, /* the clock that was set never came: put back, and set no more
 				     until a reset */
 };

@@ -48,6 +48,13 @@ static void show_held(const struct takt_keeper_gpu *gpu, struct takt_actuate_rep
 	}
 }
 
+/* Where only the SM clock waits, another knob may be set. */
+static bool may_hold(enum takt_actuate_gpu_state state)
+{
+	return state == TAKT_ACTUATE_LEASED || state == TAKT_ACTUATE_CHANGED ||
+	       state == TAKT_ACTUATE_WAITING || state == TAKT_ACTUATE_ADVISE;
+}
+
 static void show_declared(const struct takt_actuator *actuator, const struct takt_keeper_gpu *gpu,
 			  struct takt_actuate_reply *ret)
 {
@@ -74,11 +81,12 @@ static void show_gpu(const struct takt_actuator *actuator, uint32_t index,
 		     struct takt_actuate_reply *ret)
 {
 	const struct takt_keeper_gpu *gpu = &actuator->keeper.gpus[index];
+	const char *says = takt_keeper_says(gpu);
 	const struct takt_lease *lease;
 
 	(void)takt_leases_demand(&actuator->leases, index, &lease);
 	ret->gpu_state = takt_keeper_state(gpu);
-	if (ret->gpu_state == TAKT_ACTUATE_LEASED || ret->gpu_state == TAKT_ACTUATE_CHANGED)
+	if (may_hold(ret->gpu_state))
 		show_held(gpu, ret);
 	ret->readback_mhz = gpu->readback_mhz;
 	ret->cap_power_mw = gpu->cap_mw;
@@ -87,9 +95,8 @@ static void show_gpu(const struct takt_actuator *actuator, uint32_t index,
 	ret->job_id = lease ? lease->job_id : 0;
 	takt_strcpy(ret->uuid, sizeof(ret->uuid), gpu->facts->uuid);
 	ret->mig_state = mig_state(&gpu->mig);
-	if (gpu->note[0] || gpu->mig.note[0])
-		takt_strcpy(ret->message, sizeof(ret->message),
-			    gpu->note[0] ? gpu->note : gpu->mig.note);
+	if (says[0] || gpu->mig.note[0])
+		takt_strcpy(ret->message, sizeof(ret->message), says[0] ? says : gpu->mig.note);
 }
 
 static int find_gpu(const struct takt_actuator *actuator, const char *uuid, struct takt_err *err)
@@ -295,7 +302,7 @@ static int may_declare(const struct takt_actuator *actuator, const struct takt_b
 		uint32_t cap_mw = takt_baseline_cap_of(next, keeper->gpus[i].facts->uuid);
 
 		if (cap_mw)
-			rc = takt_keeper_may_cap(keeper, i, cap_mw, err);
+			rc = takt_keeper_may_declare_cap(keeper, i, cap_mw, err);
 		if (rc == 0 && takt_baseline_mig_of(next, keeper->gpus[i].facts->uuid)[0])
 			rc = takt_keeper_mig_may(keeper, i, err);
 	}

@@ -257,14 +257,16 @@ static int check_power(const struct takt_gpu_facts *facts, uint32_t limit_mw, st
 	return 0;
 }
 
-static int check_setters(const struct takt_keeper *keeper, const struct takt_keeper_gpu *gpu,
-			 struct takt_err *err)
+static int check_setters(const struct takt_keeper *keeper, struct takt_err *err)
 {
 	if (!takt_machine_info(keeper->machine)->can_set)
 		return takt_err_set(err, -TAKT_E_UNSUPPORTED, "this source of GPUs has no setters");
-	if (gpu->foreign || gpu->ineffective)
-		return takt_err_set(err, -TAKT_E_CONFLICT, "%s: %s", gpu->facts->uuid, gpu->note);
 	return 0;
+}
+
+static int conflict(const struct takt_keeper_gpu *gpu, struct takt_err *err)
+{
+	return takt_err_set(err, -TAKT_E_CONFLICT, "%s: %s", gpu->facts->uuid, gpu->verdict);
 }
 
 static bool wishes_this(const struct takt_keeper_gpu *gpu, const struct takt_setting *setting)
@@ -283,12 +285,14 @@ int takt_keeper_set(struct takt_keeper *keeper, uint32_t gpu_index,
 {
 	struct takt_keeper_gpu *gpu = &keeper->gpus[gpu_index];
 	struct takt_setting wish = *setting;
-	int rc = check_setters(keeper, gpu, err);
+	int rc = check_setters(keeper, err);
 
+	if (rc == 0 && (gpu->foreign || gpu->ineffective))
+		rc = conflict(gpu, err);
 	if (rc == 0 && takt_setting_has(&wish, TAKT_KNOB_SM_CLOCK))
 		rc = check_range(gpu->facts, TAKT_KNOB_SM_CLOCK, &wish.sm, err);
 	if (rc == 0 && takt_setting_has(&wish, TAKT_KNOB_MEM_CLOCK) && gpu->mem_errors)
-		rc = takt_err_set(err, -EIO, "%s", gpu->note);
+		rc = takt_err_set(err, -EIO, "%s", gpu->verdict);
 	if (rc == 0 && takt_setting_has(&wish, TAKT_KNOB_MEM_CLOCK))
 		rc = check_range(gpu->facts, TAKT_KNOB_MEM_CLOCK, &wish.mem, err);
 	if (rc == 0 && takt_setting_has(&wish, TAKT_KNOB_POWER_LIMIT))
@@ -304,13 +308,23 @@ int takt_keeper_set(struct takt_keeper *keeper, uint32_t gpu_index,
 	return 0;
 }
 
+int takt_keeper_may_declare_cap(const struct takt_keeper *keeper, uint32_t gpu_index,
+				uint32_t cap_mw, struct takt_err *err)
+{
+	int rc = check_setters(keeper, err);
+
+	return rc == 0 && cap_mw ? check_power(keeper->gpus[gpu_index].facts, cap_mw, err) : rc;
+}
+
 int takt_keeper_may_cap(const struct takt_keeper *keeper, uint32_t gpu_index, uint32_t cap_mw,
 			struct takt_err *err)
 {
 	const struct takt_keeper_gpu *gpu = &keeper->gpus[gpu_index];
-	int rc = check_setters(keeper, gpu, err);
+	int rc = takt_keeper_may_declare_cap(keeper, gpu_index, cap_mw, err);
 
-	return rc == 0 && cap_mw ? check_power(gpu->facts, cap_mw, err) : rc;
+	if (rc == 0 && (gpu->foreign & TAKT_KNOB_BIT(TAKT_KNOB_POWER_LIMIT)))
+		rc = conflict(gpu, err);
+	return rc;
 }
 
 int takt_keeper_cap(struct takt_keeper *keeper, uint32_t gpu_index, uint32_t cap_mw,
@@ -376,7 +390,8 @@ void takt_keeper_declare(struct takt_keeper *keeper, uint32_t gpu_index,
 	if (!gpu->facts->uuid[0])
 		return;
 	takt_keeper_mig_declare(keeper, gpu_index, now);
-	gpu->foreign = gpu->ineffective = false;
+	gpu->foreign = 0;
+	gpu->ineffective = false;
 	wish_anew(gpu, now);
 	gpu->rule_owed = true;
 	declare_knob(gpu, TAKT_KNOB_SM_CLOCK, was->locked, is.locked);
@@ -389,13 +404,21 @@ void takt_keeper_reset(struct takt_keeper *keeper, uint32_t gpu_index, struct ta
 
 	if (!gpu->facts->uuid[0])
 		return;
-	gpu->foreign = gpu->ineffective = gpu->mem_errors = false;
+	gpu->foreign = 0;
+	gpu->ineffective = gpu->mem_errors = false;
 	wish_baseline(gpu, now);
 	gpu->forced = TAKT_KNOB_BIT(TAKT_KNOB_SM_CLOCK) | TAKT_KNOB_BIT(TAKT_KNOB_POWER_LIMIT);
 	if (gpu->facts->has & TAKT_FACT_MEM_CLOCKS)
 		gpu->forced |= TAKT_KNOB_BIT(TAKT_KNOB_MEM_CLOCK);
 	if (takt_keeper_rule(keeper, gpu).power_limit_mw && !gpu->found_mw)
 		gpu->rule_owed = true; /* it is not in force yet */
+}
+
+const char *takt_keeper_says(const struct takt_keeper_gpu *gpu)
+{
+	bool refuses = gpu->foreign || gpu->ineffective || (gpu->mem_errors && !gpu->wish.knobs);
+
+	return gpu->note[0] || !refuses ? gpu->note : gpu->verdict;
 }
 
 /* What a knob holds, or held before a setter that is under way. */
@@ -406,7 +429,15 @@ static enum takt_keeper_held held_of(const struct takt_keeper_gpu *gpu, enum tak
 	return in_flight ? gpu->held_before : gpu->held[knob];
 }
 
-/* Of one that takt has not set: what became of the wish, if there is one. */
+/* Told that its SM clock is not set for now; other knobs may be. */
+static bool clock_waits(const struct takt_keeper_gpu *gpu)
+{
+	return takt_setting_has(&gpu->wish, TAKT_KNOB_SM_CLOCK) &&
+	       held_of(gpu, TAKT_KNOB_SM_CLOCK) == TAKT_HELD_BASELINE && gpu->settled &&
+	       (gpu->outcome.rc == -EAGAIN || gpu->outcome.rc == -EPERM);
+}
+
+/* Of one whose clock takt has not set: what became of the wish, if there is one. */
 static enum takt_actuate_gpu_state unset_state(const struct takt_keeper_gpu *gpu)
 {
 	if (!gpu->wish.knobs || !(gpu->denied || gpu->settled))
@@ -436,7 +467,7 @@ enum takt_actuate_gpu_state takt_keeper_state(const struct takt_keeper_gpu *gpu)
 		return unset_state(gpu);
 	if (unknown || (gpu->failures > 0 && gpu->wish.knobs == 0))
 		return TAKT_ACTUATE_CHANGED;
-	return TAKT_ACTUATE_LEASED;
+	return clock_waits(gpu) ? unset_state(gpu) : TAKT_ACTUATE_LEASED;
 }
 
 bool takt_keeper_all_clean(const struct takt_keeper *keeper)

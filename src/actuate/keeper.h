@@ -17,13 +17,15 @@
  * What was found is kept on record for as long as a cap or a declared limit stands in its place.
  *
  * A clock lock cannot be read. So before takt's first one, where no baseline is declared, the board
- * is looked at (keeper_probe.c): the wish waits until it was seen to run as high as it can.
+ * is looked at (keeper_probe.c): the SM clock waits until it was seen to run as high as it can.
+ * What else is wished for is set at once: a power limit may be what keeps a budget.
  *
  * While something is set it is looked at every few seconds, and before another setting takes its
- * place (keeper_foreign.c). An SM clock above its range, one that fell well below it under load, or
- * another power limit is somebody else's work: takt lets that knob go, sets nothing more on this
- * GPU and says so, until an administrator resets it. Memory errors that come with another memory
- * clock end the wish for it at once.
+ * place (keeper_foreign.c). An SM clock above its range, or another power limit, is somebody else's
+ * work: takt lets that knob go. One that fell well below it under load seems to be: takt puts its
+ * own back, which may be there still. Either way it sets nothing more on this GPU and says so,
+ * until an administrator resets it. Memory errors that come with another memory clock end the wish
+ * for it at once.
  */
 #ifndef TAKT_ACTUATE_KEEPER_H
 #define TAKT_ACTUATE_KEEPER_H
@@ -116,15 +118,17 @@ struct takt_keeper_gpu {
 	uint32_t looks;		   /* of this wish, */
 	struct takt_boot probe_at; /* and the next */
 
-	bool foreign;	   /* somebody else has set it: left alone until it is reset */
+	uint32_t foreign;  /* knobs that somebody else has set, or so it seems: set no more until
+			      it is reset */
 	bool ineffective;  /* the clock that was set never came: set no more until it is reset */
 	bool mem_errors;   /* came with a memory clock: set no more until it is reset */
 	bool denied;	   /* no permission: the wish is advice */
 	bool silent;	   /* lost, or did not answer in time */
 	bool record_owed;  /* restored, but the journal could not be told yet */
 	uint32_t failures; /* in a row */
-	struct takt_boot next; /* not to be tried before */
-	char note[TAKT_KEEPER_NOTE];
+	struct takt_boot next;		/* not to be tried before */
+	char note[TAKT_KEEPER_NOTE];	/* of what is being done, */
+	char verdict[TAKT_KEEPER_NOTE]; /* and why nothing is set until it is reset */
 	struct takt_keeper_mig mig;
 };
 
@@ -166,13 +170,18 @@ int takt_keeper_set(struct takt_keeper *keeper, uint32_t gpu, const struct takt_
 		    uint64_t lease_id, uint64_t job_id, struct takt_boot now, struct takt_err *err);
 
 /* From now on the power limit's baseline is at most this, 0: no cap. It stays when this process
- * ends, for however long the driver is loaded. Errors as above. */
+ * ends, for however long the driver is loaded. Errors as above, but CONFLICT only where somebody
+ * else has set the limit itself. */
 int takt_keeper_cap(struct takt_keeper *keeper, uint32_t gpu, uint32_t cap_mw, struct takt_boot now,
 		    struct takt_err *err);
 
 /* Whether that would be taken, without doing it. */
 int takt_keeper_may_cap(const struct takt_keeper *keeper, uint32_t gpu, uint32_t cap_mw,
 			struct takt_err *err);
+
+/* The same of a cap that is declared: that begins with nothing held against others. */
+int takt_keeper_may_declare_cap(const struct takt_keeper *keeper, uint32_t gpu, uint32_t cap_mw,
+				struct takt_err *err);
 void takt_keeper_restore(struct takt_keeper *keeper, uint32_t gpu, struct takt_boot now);
 
 /* An administrator says that nobody else has locked this GPU's clock. */
@@ -190,6 +199,9 @@ void takt_keeper_reset(struct takt_keeper *keeper, uint32_t gpu, struct takt_boo
 /* Does what can be done now; returns when to come back at the latest. Also to be called when the
  * machine's eventfd says that something has finished. */
 struct takt_boot takt_keeper_step(struct takt_keeper *keeper, struct takt_boot now);
+
+/* What there is to say of a GPU, "" = nothing: of what is being done, else why nothing is set. */
+const char *takt_keeper_says(const struct takt_keeper_gpu *gpu);
 
 enum takt_actuate_gpu_state takt_keeper_state(const struct takt_keeper_gpu *gpu);
 

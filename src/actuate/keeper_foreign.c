@@ -3,8 +3,13 @@
  * Whether what takt has set is still in force. NVML cannot be asked for a clock lock, and whoever
  * sets one last takes the place of all before, so the board is looked at. One that runs above the
  * range that takt gave it is not under takt's lock any more. One that runs well below what it was
- * seen to do, at work and held back by nothing it knows of, is under somebody else's. Where the
- * clock that was set never came, nobody can say whose doing that is.
+ * seen to do, at work and held back by nothing it knows of, seems to be under somebody else's.
+ * Where the clock that was set never came, nobody can say whose doing that is.
+ *
+ * A clock above its range proves that takt's own lock is gone, and so does another power limit:
+ * there is nothing to put back. A low clock proves nothing: under takt's ceiling it may be low,
+ * too. So takt's own counts as set and is put back, which lifts another's lock as well, since a GPU
+ * that takt leaves changed is worse.
  *
  * One look proves nothing: the driver may have been at it just then. So the first one that looks
  * like it has others follow soon, and it takes several in a row. Before a setting takes the place
@@ -125,22 +130,24 @@ static void say_foreign(struct takt_keeper_gpu *gpu, enum takt_knob knob,
 
 	takt_setting_text(was, text);
 	if (knob == TAKT_KNOB_POWER_LIMIT)
-		takt_keeper_note(gpu,
-				 "power limit %u W although takt set %.24s: it is not in force; %s",
-				 reading->power_limit_mw / 1000, text, until);
+		takt_keeper_convict(
+			gpu, "power limit %u W although takt set %.24s: it is not in force; %s",
+			reading->power_limit_mw / 1000, text, until);
 	else if (knob == TAKT_KNOB_MEM_CLOCK)
-		takt_keeper_note(
+		takt_keeper_convict(
 			gpu, "memory clock %u MHz although takt set %.24s: it is not in force; %s",
 			reading->mem_mhz, text, until);
 	else if (reading->sm_mhz > was->sm.max_mhz)
-		takt_keeper_note(gpu,
-				 "SM clock %u MHz although takt set %.24s: it is not in force; %s",
-				 reading->sm_mhz, text, until);
+		takt_keeper_convict(
+			gpu, "SM clock %u MHz although takt set %.24s: it is not in force; %s",
+			reading->sm_mhz, text, until);
 	else
-		takt_keeper_note(gpu,
-				 "SM clock %u MHz under load for no reason although takt set "
-				 "%.24s: somebody else holds it; %s",
-				 reading->sm_mhz, text, until);
+		takt_keeper_convict(
+			gpu,
+			"SM clock %u MHz under load for no reason although takt set "
+			"%.24s: as if another held it; put back, set no more until 'takt "
+			"clock reset'",
+			reading->sm_mhz, text);
 }
 
 /* The wish is over: whoever waits for it is told, and the log. */
@@ -148,23 +155,31 @@ static void end_wish(struct takt_keeper *keeper, struct takt_keeper_gpu *gpu)
 {
 	struct takt_err err;
 
-	takt_err_set(&err, -TAKT_E_CONFLICT, "%s: %s", gpu->facts->uuid, gpu->note);
+	takt_err_set(&err, -TAKT_E_CONFLICT, "%s: %s", gpu->facts->uuid, gpu->verdict);
 	takt_keeper_settle(gpu, err.rc, &err);
 	takt_keeper_give_up(gpu);
-	takt_actuate_say(&keeper->log, "%s: %s", gpu->facts->uuid, gpu->note);
+	takt_actuate_say(&keeper->log, "%s: %s", gpu->facts->uuid, gpu->verdict);
 }
 
-/* What somebody else has set is his: takt's own is gone, so there is nothing to put back. */
+/* takt's own is gone, so there is nothing to put back. */
+static void let_go(struct takt_keeper_gpu *gpu, enum takt_knob knob)
+{
+	gpu->held[knob] = TAKT_HELD_BASELINE;
+	gpu->record_owed = true;
+	if (knob == TAKT_KNOB_SM_CLOCK)
+		gpu->lock = TAKT_LOCK_UNKNOWN;
+}
+
+/* What somebody else has set is his. Of a low clock that is a guess: takt's own goes back. */
 static void leave_alone(struct takt_keeper *keeper, struct takt_keeper_gpu *gpu,
 			enum takt_knob knob, const struct takt_gpu_reading *reading)
 {
 	struct takt_setting was = takt_setting_only(&gpu->held_at, knob);
 
-	gpu->held[knob] = TAKT_HELD_BASELINE;
-	gpu->foreign = gpu->record_owed = true;
+	if (knob != TAKT_KNOB_SM_CLOCK || reading->sm_mhz > was.sm.max_mhz)
+		let_go(gpu, knob);
+	gpu->foreign |= TAKT_KNOB_BIT(knob);
 	takt_keeper_forget_looks(gpu);
-	if (knob == TAKT_KNOB_SM_CLOCK)
-		gpu->lock = TAKT_LOCK_UNKNOWN;
 	say_foreign(gpu, knob, &was, reading);
 	end_wish(keeper, gpu);
 }
@@ -175,7 +190,7 @@ static void stop_here(struct takt_keeper *keeper, struct takt_keeper_gpu *gpu,
 {
 	gpu->ineffective = true;
 	takt_keeper_forget_looks(gpu);
-	takt_keeper_note(
+	takt_keeper_convict(
 		gpu,
 		"set to [%u,%u] MHz it ran at %u MHz under load for no reason, never near: "
 		"put back, not set again until 'takt clock reset'",

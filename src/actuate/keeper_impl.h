@@ -9,6 +9,11 @@
 
 #define takt_keeper_note(gpu, ...) ((void)snprintf((gpu)->note, sizeof((gpu)->note), __VA_ARGS__))
 
+/* Of a GPU that is left alone from now on; it stays until a reset, whatever is noted meanwhile. */
+#define takt_keeper_convict(gpu, ...)   \
+	((void)((gpu)->note[0] = '\0'), \
+	 (void)snprintf((gpu)->verdict, sizeof((gpu)->verdict), __VA_ARGS__))
+
 static inline uint32_t takt_keeper_index(const struct takt_keeper *keeper,
 					 const struct takt_keeper_gpu *gpu)
 {
@@ -21,8 +26,8 @@ bool takt_keeper_at_baseline(const struct takt_keeper_gpu *gpu);
 /* Nothing is wished but the baseline any more; the lease is gone with the wish. */
 void takt_keeper_give_up(struct takt_keeper_gpu *gpu);
 
-/* What the wish comes to: a power limit is never raised above its baseline, and a wish that waits
- * is none. */
+/* What the wish comes to: a power limit is never raised above its baseline, and an SM clock that
+ * waits is not wished for yet. */
 struct takt_setting takt_keeper_target(const struct takt_keeper *keeper,
 				       const struct takt_keeper_gpu *gpu);
 
@@ -43,7 +48,7 @@ void takt_keeper_read(struct takt_keeper *keeper, struct takt_keeper_gpu *gpu,
 bool takt_keeper_collect_read(struct takt_keeper *keeper, struct takt_keeper_gpu *gpu,
 			      struct takt_boot now);
 
-/* Whether the wish waits for it to be known that nobody else has locked the SM clock. */
+/* Whether the wish's SM clock waits for it to be known that nobody else has locked the SM clock. */
 bool takt_keeper_is_waiting(const struct takt_keeper *keeper, const struct takt_keeper_gpu *gpu);
 
 /* Looks for another's lock; false when it is not time to. */

@@ -43,13 +43,14 @@ static void check_memory(struct takt_keeper *keeper, struct takt_keeper_gpu *gpu
 	takt_keeper_note(gpu, "memory clock set; no memory errors since");
 	if (corrected == 0 && uncorrected == 0)
 		return;
-	takt_keeper_note(gpu,
-			 "%llu corrected and %llu uncorrected memory errors at a memory clock in "
-			 "[%u,%u] MHz: put back",
-			 (unsigned long long)corrected, (unsigned long long)uncorrected,
-			 gpu->held_at.mem.min_mhz, gpu->held_at.mem.max_mhz);
-	takt_actuate_say(&keeper->log, "%s: %s", gpu->facts->uuid, gpu->note);
-	takt_err_set(&err, -EIO, "%s", gpu->note);
+	takt_keeper_convict(
+		gpu,
+		"%llu corrected and %llu uncorrected memory errors at a memory clock in "
+		"[%u,%u] MHz: put back",
+		(unsigned long long)corrected, (unsigned long long)uncorrected,
+		gpu->held_at.mem.min_mhz, gpu->held_at.mem.max_mhz);
+	takt_actuate_say(&keeper->log, "%s: %s", gpu->facts->uuid, gpu->verdict);
+	takt_err_set(&err, -EIO, "%s", gpu->verdict);
 	takt_keeper_settle(gpu, -EIO, &err);
 	takt_keeper_give_up(gpu);
 	gpu->mem_errors = true;
@@ -128,5 +129,5 @@ bool takt_keeper_collect_read(struct takt_keeper *keeper, struct takt_keeper_gpu
 
 bool takt_keeper_check_due(const struct takt_keeper_gpu *gpu, struct takt_boot now)
 {
-	return gpu->wish.knobs && gpu->check_at.ns <= now.ns;
+	return gpu->wish.knobs && !takt_keeper_at_baseline(gpu) && gpu->check_at.ns <= now.ns;
 }

@@ -76,7 +76,7 @@ struct takt_setting takt_keeper_target(const struct takt_keeper *keeper,
 	struct takt_setting target = gpu->wish;
 
 	if (takt_keeper_is_waiting(keeper, gpu))
-		return (struct takt_setting){0};
+		target.knobs &= ~TAKT_KNOB_BIT(TAKT_KNOB_SM_CLOCK);
 	if (base_mw && target.power_limit_mw > base_mw)
 		target.power_limit_mw = base_mw;
 	return target;
@@ -218,8 +218,7 @@ static void record_clean(struct takt_keeper *keeper, struct takt_keeper_gpu *gpu
 	gpu->looked = false;
 	gpu->failures = 0;
 	gpu->next = (struct takt_boot){0};
-	if (!gpu->foreign && !gpu->ineffective && !gpu->mem_errors)
-		gpu->note[0] = '\0';
+	gpu->note[0] = '\0';
 }
 
 static void set_done(struct takt_keeper *keeper, struct takt_keeper_gpu *gpu, struct takt_boot now)
@@ -652,9 +651,10 @@ static bool advance(struct takt_keeper *keeper, struct takt_keeper_gpu *gpu, str
 	if (!collect_flight(keeper, gpu, now) || !takt_keeper_collect_read(keeper, gpu, now))
 		return false;
 	if (takt_keeper_at_wish(keeper, gpu)) {
-		if (takt_keeper_is_waiting(keeper, gpu))
-			return takt_keeper_probe(keeper, gpu, now);
-		settle(gpu, 0, NULL);
+		if (!takt_keeper_is_waiting(keeper, gpu))
+			settle(gpu, 0, NULL);
+		else if (takt_keeper_probe(keeper, gpu, now))
+			return true;
 		if (!takt_keeper_check_due(gpu, now))
 			return false;
 		takt_keeper_read(keeper, gpu, TAKT_READ_CHECK, now);
@@ -671,6 +671,19 @@ static bool advance(struct takt_keeper *keeper, struct takt_keeper_gpu *gpu, str
 	return true;
 }
 
+/* Of a GPU at its wish: when it is looked at for what is set, or for what waits to be. */
+static struct takt_boot next_look(const struct takt_keeper *keeper,
+				  const struct takt_keeper_gpu *gpu)
+{
+	struct takt_boot next = {UINT64_MAX};
+
+	if (takt_keeper_is_waiting(keeper, gpu))
+		next = gpu->probe_at;
+	if (gpu->wish.knobs && !takt_keeper_at_baseline(gpu) && gpu->check_at.ns < next.ns)
+		next = gpu->check_at;
+	return next;
+}
+
 /* When this GPU needs a look even if nothing finishes. */
 static struct takt_boot due(const struct takt_keeper *keeper, const struct takt_keeper_gpu *gpu)
 {
@@ -680,10 +693,8 @@ static struct takt_boot due(const struct takt_keeper *keeper, const struct takt_
 		return gpu->read_until;
 	if (gpu->flight != TAKT_FLIGHT_NONE || (gpu->wish.knobs && gpu->denied))
 		return (struct takt_boot){UINT64_MAX};
-	if (takt_keeper_at_wish(keeper, gpu) && takt_keeper_is_waiting(keeper, gpu))
-		return gpu->probe_at;
 	if (takt_keeper_at_wish(keeper, gpu))
-		return gpu->wish.knobs ? gpu->check_at : (struct takt_boot){UINT64_MAX};
+		return next_look(keeper, gpu);
 	if (gpu->wish.knobs && !keeper->guarded)
 		return takt_boot_add(gpu->wished_at, UNGUARDED_NS);
 	return gpu->next;

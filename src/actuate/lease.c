@@ -180,6 +180,15 @@ static struct takt_setting demand_of(const struct takt_leases *leases, uint32_t 
 	return demand;
 }
 
+/* A job asks for a limit to draw less; one that an administrator holds lower is not raised by it.
+ */
+static bool is_held_lower(const struct takt_setting *by_jobs, const struct takt_setting *standing,
+			  enum takt_knob knob)
+{
+	return knob == TAKT_KNOB_POWER_LIMIT && takt_setting_has(standing, knob) &&
+	       standing->power_limit_mw < by_jobs->power_limit_mw;
+}
+
 struct takt_setting takt_leases_demand(const struct takt_leases *leases, uint32_t gpu,
 				       const struct takt_lease **ret_lease)
 {
@@ -192,7 +201,7 @@ struct takt_setting takt_leases_demand(const struct takt_leases *leases, uint32_
 	demand = demand_of(leases, gpu, TAKT_ACTUATE_RANK_JOB, ret_lease);
 	rest = demand_of(leases, gpu, TAKT_ACTUATE_RANK_STANDING, &standing);
 	for (enum takt_knob knob = 0; knob < TAKT_KNOBS; knob++)
-		if (!takt_setting_has(&demand, knob))
+		if (!takt_setting_has(&demand, knob) || is_held_lower(&demand, &rest, knob))
 			takt_setting_take(&demand, &rest, knob);
 	if (!*ret_lease)
 		*ret_lease = standing;

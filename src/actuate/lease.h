@@ -4,10 +4,10 @@
  * follows for the board is the keeper's.
  *
  * Several may have a lease on one GPU: jobs that share it, an administrator, a benchmark. A
- * benchmark outranks all; jobs outrank an administrator's standing wish; among jobs the most
- * demanding wins, knob by knob: the highest clocks and the highest power limit. A job that leaves a
- * knob out wants no limit of other jobs: what stands there without jobs holds, the administrator's
- * wish or else the baseline.
+ * benchmark outranks all; jobs outrank an administrator's standing wish, but for a lower power
+ * limit of his; among jobs the most demanding wins, knob by knob: the highest clocks and the
+ * highest power limit. A job that leaves a knob out wants no limit of other jobs: what stands there
+ * without jobs holds, the administrator's wish or else the baseline.
  */
 #ifndef TAKT_ACTUATE_LEASE_H
 #define TAKT_ACTUATE_LEASE_H

@@ -128,8 +128,9 @@ static bool is_changed(const struct takt_daemon *daemon, uint32_t gpu)
 	struct takt_lease_state lease;
 
 	takt_leases_state(daemon->leases, gpu, &lease);
-	return lease.job_id || lease.cap_power_mw || strcmp(lease.state, "leased") == 0 ||
-	       strcmp(lease.state, "changed") == 0 || strcmp(lease.state, "waiting") == 0;
+	return lease.job_id || lease.cap_power_mw || lease.power_mw ||
+	       strcmp(lease.state, "leased") == 0 || strcmp(lease.state, "changed") == 0 ||
+	       strcmp(lease.state, "waiting") == 0;
 }
 
 /* What takt answers for is looked at whether it sleeps or not, and so is what is not well: only

@@ -203,6 +203,18 @@ static void describe_applied(const struct lease *lease, const struct gpu_state *
 				 : "has no higher limit by itself");
 }
 
+/* A clock waits, or is advice; the limit beside it may be set for all that. */
+static void describe_waiting(const struct lease *lease, const struct gpu_state *state, char *buf,
+			     size_t size)
+{
+	char power[48] = "";
+
+	if (lease->power_limit_mw && state->applied_power_mw)
+		snprintf(power, sizeof(power), "power limit %u W, ",
+			 state->applied_power_mw / 1000);
+	snprintf(buf, size, "GPU %u: %s%s", lease->gpu, power, lease->message);
+}
+
 /* "SM clock within [210, 1410] MHz, power limit 300 W", or why not. */
 static void describe(const struct takt_lease_keeper *leases, uint64_t gpu_mask, uint64_t job_id,
 		     char *buf, size_t size)
@@ -217,8 +229,8 @@ static void describe(const struct takt_lease_keeper *leases, uint64_t gpu_mask, 
 			continue;
 		if (!lease || !lease->answered)
 			snprintf(buf, size, "not applied: the actuator did not answer");
-		else if (lease->rc == -EAGAIN)
-			snprintf(buf, size, "GPU %u: %s", gpu, lease->message);
+		else if (lease->rc == -EAGAIN || (lease->rc == -EPERM && state->applied_power_mw))
+			describe_waiting(lease, state, buf, size);
 		else if (lease->rc < 0)
 			snprintf(buf, size, "not applied on GPU %u: %s", gpu, lease->message);
 		else if (used == 0)
@@ -790,7 +802,9 @@ void takt_leases_state(const struct takt_lease_keeper *leases, uint32_t gpu,
 	takt_strcpy(ret->note, sizeof(ret->note), state->message);
 	if (state->state != TAKT_ACTUATE_CLEAN)
 		ret->job_id = state->job_id;
-	if (state->state == TAKT_ACTUATE_LEASED) {
+	/* Where only the SM clock waits, or is advice, another knob may be set. */
+	if (state->state == TAKT_ACTUATE_LEASED || state->state == TAKT_ACTUATE_WAITING ||
+	    state->state == TAKT_ACTUATE_ADVISE) {
 		ret->min_mhz = state->applied_min_mhz;
 		ret->max_mhz = state->applied_max_mhz;
 		ret->mem_min_mhz = state->applied_mem_min_mhz;

@@ -245,6 +245,25 @@ static void a_benchmark_outranks_jobs_and_jobs_a_standing_wish(void **state)
 	assert_int_equal(kit.machine.boards[0].range.max_mhz, 1500);
 }
 
+static void a_job_never_raises_a_standing_power_limit(void **state)
+{
+	struct takt_actuate_request standing = set_request(1, "GPU-fake-0");
+	struct takt_actuate_request job = set_request(50, "GPU-fake-0");
+
+	standing.rank = TAKT_ACTUATE_RANK_STANDING;
+	standing.power_limit_mw = 250000;
+	assert_int_equal(ask(ME, standing).applied_power_mw, 250000);
+	job.power_limit_mw = 300000;
+	job.max_mhz = 1200;
+	assert_int_equal(ask(ME, job).applied_power_mw, 250000);
+	assert_int_equal(status(0).applied_max_mhz, 1200); /* its clock is its own */
+	assert_int_equal(kit.machine.boards[0].power_limit_mw, 250000);
+	job.power_limit_mw = 200000; /* less is for a job to ask */
+	assert_int_equal(ask(ME, job).applied_power_mw, 200000);
+	ask(ME, request_of(TAKT_ACTUATE_END, 50));
+	assert_int_equal(kit.machine.boards[0].power_limit_mw, 250000);
+}
+
 static void a_refused_wish_leaves_the_lease_as_it_was(void **state)
 {
 	struct takt_actuate_request request = set_request(50, "GPU-fake-0");
@@ -289,6 +308,57 @@ static void a_cap_that_one_gpu_cannot_take_is_set_on_none(void **state)
 	assert_int_equal(ask(ME, cap).rc, -EINVAL);
 	kit_run(&kit, 100);
 	assert_int_equal(kit.machine.boards[0].power_limit_mw, 400000);
+}
+
+/* What a GPU's clock is suspected of is no reason against a facility's cap, on it or on others. */
+static void a_cap_comes_where_the_clock_is_left_alone(void **state)
+{
+	static const char declared[] = "* reset cap 350\n";
+	struct takt_actuate_request cap = request_of(TAKT_ACTUATE_CAP, 0);
+	struct takt_actuate_request set = set_request(50, "GPU-fake-0");
+	struct fake_board *board = &kit.machine.boards[0];
+
+	set.ttl_ns = 60 * TAKT_NS_PER_S;
+	set.min_mhz = set.max_mhz = 1410;
+	board->util_pct = 100;
+	board->runs_at_mhz = 705;
+	ask(ME, set);
+	kit_run(&kit, 5000);
+	assert_int_equal(status(0).gpu_state, TAKT_ACTUATE_INEFFECTIVE);
+	cap.power_limit_mw = 300000;
+	assert_int_equal(ask(ME, cap).rc, 0);
+	for (uint32_t g = 0; g < 3; g++)
+		assert_int_equal(kit.machine.boards[g].power_limit_mw, 300000);
+	assert_int_equal(status(0).gpu_state, TAKT_ACTUATE_INEFFECTIVE);
+	assert_non_null(strstr(status(0).message, "it ran at 705 MHz under load"));
+	assert_int_equal(ask(ME, set).rc, -TAKT_E_CONFLICT);
+	cap.power_limit_mw = 0;
+	assert_int_equal(ask(ME, cap).rc, 0);
+	assert_int_equal(board->power_limit_mw, 400000);
+	assert_int_equal(board->sets, 1);
+	fake_sys_add_file(kit.world, "/state/declared", declared, strlen(declared));
+	assert_int_equal(
+		takt_actuator_declare(kit.actuator, "/state/declared", kit_now(&kit), NULL), 0);
+	kit_run(&kit, 50);
+	assert_int_equal(board->power_limit_mw, 350000);
+}
+
+/* What somebody else made of the limit itself stays, until a reset. */
+static void a_cap_overwrites_no_limit_of_others(void **state)
+{
+	struct takt_actuate_request cap = request_of(TAKT_ACTUATE_CAP, 0);
+	struct takt_actuate_request set = set_request(50, "GPU-fake-0");
+
+	set.ttl_ns = 60 * TAKT_NS_PER_S;
+	set.power_limit_mw = 250000;
+	ask(ME, set);
+	kit.machine.boards[0].power_limit_mw = 200000; /* nvidia-smi -pl 200 */
+	kit_run(&kit, 6000);
+	assert_int_equal(status(0).gpu_state, TAKT_ACTUATE_FOREIGN);
+	cap.power_limit_mw = 300000;
+	assert_int_equal(ask(ME, cap).rc, -TAKT_E_CONFLICT);
+	assert_int_equal(kit.machine.boards[0].power_limit_mw, 200000);
+	assert_int_equal(kit.machine.boards[1].power_limit_mw, 400000);
 }
 
 static void an_administrator_clears_one_or_all(void **state)
@@ -474,9 +544,12 @@ int main(void)
 		CASE(of_jobs_that_share_a_gpu_the_most_demanding_wins),
 		CASE(a_job_that_wants_no_limit_lifts_the_others),
 		CASE(a_benchmark_outranks_jobs_and_jobs_a_standing_wish),
+		CASE(a_job_never_raises_a_standing_power_limit),
 		CASE(a_refused_wish_leaves_the_lease_as_it_was),
 		CASE(a_cap_holds_without_any_lease),
 		CASE(a_cap_that_one_gpu_cannot_take_is_set_on_none),
+		CASE(a_cap_comes_where_the_clock_is_left_alone),
+		CASE(a_cap_overwrites_no_limit_of_others),
 		CASE(an_administrator_clears_one_or_all),
 		CASE(a_refused_reset_of_an_unchanged_gpu_is_said_and_over),
 		CASE(a_reset_of_all_reports_the_gpu_that_refused),

@@ -165,7 +165,7 @@ static void somebody_elses_is_left_alone(void **state)
 	board()->mem_locked = false; /* nvidia-smi -rmc */
 	kit_run(&kit, 12000);
 	assert_int_equal(takt_keeper_state(gpu()), TAKT_ACTUATE_FOREIGN);
-	assert_non_null(strstr(gpu()->note, "memory clock 1593 MHz although takt set"));
+	assert_non_null(strstr(takt_keeper_says(gpu()), "memory clock 1593 MHz although takt set"));
 	assert_int_equal(board()->mem_sets, 1);
 }
 

@@ -536,7 +536,8 @@ static void what_somebody_else_sets_is_left_alone_until_a_reset(void **state)
 	board()->power_limit_mw = 350000; /* nvidia-smi -pl 350 */
 	kit_run(&kit, 6000);
 	assert_int_equal(state_now(), TAKT_ACTUATE_FOREIGN);
-	assert_non_null(strstr(gpu()->note, "power limit 350 W although takt set 250 W"));
+	assert_non_null(
+		strstr(takt_keeper_says(gpu()), "power limit 350 W although takt set 250 W"));
 	assert_int_equal(board()->power_limit_mw, 350000);
 	assert_false(board()->locked); /* takt's own is lifted */
 	assert_int_equal(takt_keeper_set(kit_keeper(&kit), 0, &again, 9, 4, kit_now(&kit), &err),

@@ -339,22 +339,78 @@ static void a_board_that_says_nothing_is_left_alone(void **state)
 	assert_untouched(TAKT_ACTUATE_ADVISE, -EPERM);
 }
 
-static void only_the_sm_clock_waits_and_with_it_the_whole_wish(void **state)
+static void wish_both(uint32_t max_mhz, uint32_t limit_mw)
+{
+	wish_all((struct takt_setting){
+		.knobs = SM | POWER, .sm = {210, max_mhz}, .power_limit_mw = limit_mw});
+}
+
+static void assert_only_limited(uint32_t limit_mw, enum takt_actuate_gpu_state state, int rc)
+{
+	assert_int_equal(board()->power_limit_mw, limit_mw);
+	assert_int_equal(board()->sets, 0);
+	assert_int_equal(state_now(), state);
+	assert_int_equal(gpu()->outcome.rc, rc);
+}
+
+static void only_the_sm_clock_waits(void **state)
 {
 	wish_all((struct takt_setting){.knobs = POWER, .power_limit_mw = 300000});
 	assert_int_equal(board()->power_limit_mw, 300000);
 	assert_int_equal(state_now(), TAKT_ACTUATE_LEASED);
-	wish_all((struct takt_setting){
-		.knobs = SM | POWER, .sm = {210, 900}, .power_limit_mw = 250000});
+	wish_both(900, 250000);
 	kit_run(&kit, 600);
-	assert_int_equal(board()->power_limit_mw, 400000); /* it was put back meanwhile */
-	assert_int_equal(board()->sets, 0);
-	assert_int_equal(state_now(), TAKT_ACTUATE_WAITING);
-	assert_true(takt_keeper_all_clean(kit_keeper(&kit)));
+	assert_only_limited(250000, TAKT_ACTUATE_WAITING, -EAGAIN);
+	assert_says("clock not set yet");
 	is_busy();
 	kit_run(&kit, SOON_MS);
 	assert_set(900);
 	assert_int_equal(board()->power_limit_mw, 250000);
+	restore();
+	assert_int_equal(board()->power_limit_mw, 400000);
+	assert_true(takt_keeper_all_clean(kit_keeper(&kit)));
+}
+
+/* A board that power holds back throughout is never seen at its top, and a budget needs its limit.
+ */
+static void a_limit_comes_though_power_holds_the_board_back(void **state)
+{
+	is_busy();
+	board()->runs_at_mhz = 1700;
+	board()->throttle = TAKT_THROTTLE_SW_POWER;
+	wish_both(900, 250000);
+	kit_run(&kit, LONG_MS);
+	assert_only_limited(250000, TAKT_ACTUATE_WAITING, -EAGAIN);
+	wish_both(900, 200000); /* a share that shrinks */
+	kit_run(&kit, SOON_MS);
+	assert_only_limited(200000, TAKT_ACTUATE_WAITING, -EAGAIN);
+	kit_die(&kit);
+	kit_start(&kit);
+	kit_run(&kit, 50);
+	assert_int_equal(board()->power_limit_mw, 400000);
+}
+
+static void a_limit_holds_beside_a_clock_that_may_be_anothers(void **state)
+{
+	others_lock();
+	is_busy();
+	wish_both(900, 250000);
+	kit_run(&kit, LONG_MS);
+	assert_only_limited(250000, TAKT_ACTUATE_ADVISE, -EPERM);
+	assert_says("1200 MHz");
+	restore();
+	assert_int_equal(board()->power_limit_mw, 400000);
+	assert_int_equal(board()->range.max_mhz, THEIRS_MHZ);
+}
+
+static void a_limit_beside_a_clock_that_waits_is_looked_at(void **state)
+{
+	wish_both(900, 250000);
+	assert_only_limited(250000, TAKT_ACTUATE_WAITING, -EAGAIN);
+	board()->power_limit_mw = 350000; /* nvidia-smi -pl 350 */
+	kit_run(&kit, 6000);
+	assert_int_equal(state_now(), TAKT_ACTUATE_FOREIGN);
+	assert_int_equal(board()->power_limit_mw, 350000);
 }
 
 static struct takt_actuate_reply ask(uint32_t op, uint64_t lease, bool assume)
@@ -461,7 +517,10 @@ int main(void)
 		CASE(the_next_process_looks_for_itself),
 		CASE(one_that_was_killed_over_its_own_lock_is_no_riddle),
 		CASE(a_board_that_says_nothing_is_left_alone),
-		CASE(only_the_sm_clock_waits_and_with_it_the_whole_wish),
+		CASE(only_the_sm_clock_waits),
+		CASE(a_limit_comes_though_power_holds_the_board_back),
+		CASE(a_limit_holds_beside_a_clock_that_may_be_anothers),
+		CASE(a_limit_beside_a_clock_that_waits_is_looked_at),
 		CASE(a_lease_is_answered_kept_and_set_later),
 		CASE(a_lease_ends_while_it_waits),
 		CASE(an_administrators_word_is_enough),
