@@ -43,7 +43,8 @@ static const double STEEPEST = 1.05; /* no program slows by more than its clock 
 static const double NOISE = 0.02;    /* of an epoch's time, before it was measured */
 static const double CERTAIN = 1e-4;
 static const double SETTLING_RISK = 0.2;
-static const double FULL_PROMISE = 0.1; /* of smaller ones less is risked, in proportion */
+static const double FULL_PROMISE = 0.1; /* of smaller ones less is risked, in proportion, */
+static const double LEAST_BOLD = 0.3;	/* but not less than so much of it */
 static const double RISK_RATE = 0.15, LEAST_RISK = 0.12, MOST_RISK = 0.3;
 static const double SURE_EARLY = 2.5, SURE_LATE = 1.5; /* standard deviations of the reference */
 static const double SURE_BARE = 2.5, SUREST_BARE = 3.5;
@@ -92,7 +93,7 @@ static double promise(const struct takt_governor_setup *setup)
  * whatever that is, so that it is a larger part of a smaller promise. */
 static double boldness(double promised)
 {
-	return smaller(1, (promised - 1) / FULL_PROMISE);
+	return larger(LEAST_BOLD, smaller(1, (promised - 1) / FULL_PROMISE));
 }
 
 static bool by_clock(const struct takt_governor_setup *setup)
