@@ -134,7 +134,9 @@ def it_takes_less_energy_and_keeps_its_promise():
         steps = steps_of(m, job)[1:]
         top = max(clock for _, clock, _ in steps)
         highest = [step for step in steps if step[1] == top]
-        assert len(highest) > 20 and steps[-1][1] < top, (len(highest), steps[-1])
+        # Not its very last one: that may be of an epoch at the reference.
+        late = statistics.median(clock for _, clock, _ in steps[-len(steps) // 4:])
+        assert len(highest) > 20 and late < top, (len(highest), late, steps[-1])
         slower = statistics.mean(ms for ms, *_ in steps) / statistics.mean(ms for ms, *_ in highest)
         saved = 1 - mean_joules(steps) / mean_joules(highest)
         kit.note(f"simulated: {100 * (slower - 1):.1f} % slower, {100 * saved:.0f} % less energy a step; "
