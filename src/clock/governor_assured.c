@@ -10,7 +10,7 @@
  * spends it in the rest of the first eight epochs as far down the curve as it bears: that saves
  * most, and tells most of the curve. From then on it is at the setting of least expected energy
  * among those that are hardly beyond the promise (curve_belief.h). A budget of epochs beyond it
- * grows by a little each epoch, the less the less was promised, and each epoch, held or to learn,
+ * grows by a little each epoch, less where less was promised, and each epoch, held or to learn,
  * takes from it how likely its setting is believed to be beyond: what one did not need another may
  * take.
  *
