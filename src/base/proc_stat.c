@@ -14,6 +14,9 @@ enum {
 	FIELD_SESSION = 6,
 	FIELD_FLAGS = 9,
 	FIELD_START = 22,
+	FIELD_CODE_START = 26,
+	FIELD_ENV_START = 50,
+	FIELD_ENV_END = 51,
 	WORD_MAX = 24,
 };
 
@@ -41,6 +44,16 @@ static int parse_i32(const char *word, int32_t *ret)
 	return 0;
 }
 
+static int parse_u64(const char *word, uint64_t *ret)
+{
+	unsigned long long value;
+
+	if (takt_parse_u64(word, 0, UINT64_MAX, &value) < 0)
+		return -EINVAL;
+	*ret = value;
+	return 0;
+}
+
 static int take_field(struct takt_proc_stat *stat, int field, const char *word)
 {
 	unsigned long long value;
@@ -61,10 +74,13 @@ static int take_field(struct takt_proc_stat *stat, int field, const char *word)
 		stat->flags = (uint32_t)value;
 		return 0;
 	case FIELD_START:
-		if (takt_parse_u64(word, 0, UINT64_MAX, &value) < 0)
-			return -EINVAL;
-		stat->start_ticks = value;
-		return 0;
+		return parse_u64(word, &stat->start_ticks);
+	case FIELD_CODE_START:
+		return parse_u64(word, &stat->code_start);
+	case FIELD_ENV_START:
+		return parse_u64(word, &stat->env_start);
+	case FIELD_ENV_END:
+		return parse_u64(word, &stat->env_end);
 	default:
 		return 0;
 	}
@@ -75,13 +91,16 @@ int takt_proc_stat_parse(const char *text, struct takt_proc_stat *ret)
 	const char *rest = strrchr(text, ')');
 	struct takt_proc_stat stat = {0};
 	char word[WORD_MAX];
+	int field;
 
 	if (!rest)
 		return -EINVAL;
 	rest++;
-	for (int field = FIELD_STATE; field <= FIELD_START; field++)
-		if (!next_word(&rest, word) || take_field(&stat, field, word) < 0)
+	for (field = FIELD_STATE; field <= FIELD_ENV_END && next_word(&rest, word); field++)
+		if (take_field(&stat, field, word) < 0)
 			return -EINVAL;
+	if (field <= FIELD_START)
+		return -EINVAL;
 	*ret = stat;
 	return 0;
 }

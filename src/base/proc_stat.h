@@ -9,7 +9,9 @@
 #include <stdint.h>
 
 enum {
-	TAKT_PROC_FORKED = 0x40, /* the kernel's PF_FORKNOEXEC: forked, nothing executed since */
+	TAKT_PROC_ENDING = 0x4,	     /* the kernel's PF_EXITING */
+	TAKT_PROC_FORKED = 0x40,     /* PF_FORKNOEXEC: forked, nothing executed since */
+	TAKT_PROC_KERNEL = 0x200000, /* PF_KTHREAD: a thread of the kernel's own */
 };
 
 struct takt_proc_stat {
@@ -19,6 +21,10 @@ struct takt_proc_stat {
 	int32_t session;      /* field 6 */
 	uint32_t flags;	      /* field 9, TAKT_PROC_* */
 	uint64_t start_ticks; /* field 22, clock ticks since boot */
+	/* Addresses; 0 of a thread of the kernel, of the ending, and in the middle of an execve. */
+	uint64_t code_start; /* field 26 */
+	uint64_t env_start;  /* field 50, this and the next 0 also where we may not look */
+	uint64_t env_end;    /* field 51 */
 };
 
 /* Fills *ret, or -EINVAL and *ret untouched when `text` is not such a line. */

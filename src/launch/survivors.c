@@ -7,16 +7,19 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/proc_stat.h"
 #include "base/str.h"
 #include "launch/attempt.h"
 #include "launch/cgroup.h"
 #include "launch/proc_tree.h"
 
 enum {
-	ENVIRON_MAX = 32 * 1024 * 1024
+	ENVIRON_MAX = 32 * 1024 * 1024,
+	EXEC_LOOKS = 100 /* a millisecond apart: only what hangs takes longer, and is asked again */
 };
 
 struct search {
@@ -52,24 +55,67 @@ static bool is_out(int rc)
 	       rc == -TAKT_E_LIMIT;
 }
 
+static int read_proc(int32_t pid, const char *name, char **ret, size_t *ret_len)
+{
+	char path[40];
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
+	return takt_file_read(takt_sys_real(), AT_FDCWD, path, ENVIRON_MAX, ret, ret_len, NULL);
+}
+
+/* Whether `len` bytes are all of its environment. In the middle of an execve a process shows none
+ * or the first part of it: its old memory is gone, and the new one not filled until the kernel
+ * says where its code begins (Linux, load_elf_binary). */
+static int was_all(int32_t pid, size_t len)
+{
+	TAKT_CLEANUP(freep) char *text = NULL;
+	struct takt_proc_stat stat;
+	size_t text_len;
+	int rc = read_proc(pid, "stat", &text, &text_len);
+
+	if (rc == 0)
+		rc = takt_proc_stat_parse(text, &stat);
+	if (rc < 0)
+		return rc;
+	return (stat.flags & (TAKT_PROC_ENDING | TAKT_PROC_KERNEL)) != 0 ||
+	       (stat.code_start != 0 && stat.env_end - stat.env_start == len);
+}
+
+/* 1 its environment holds the id, 0 it does not. -EAGAIN: no whole one was seen. */
+static int look_at_words(const struct search *search, int32_t pid)
+{
+	static const struct timespec pause = {.tv_nsec = 1000000};
+	int rc;
+
+	for (int i = 0; i < EXEC_LOOKS; i++) {
+		TAKT_CLEANUP(freep) char *env = NULL;
+		size_t len;
+
+		rc = read_proc(pid, "environ", &env, &len);
+		if (rc < 0)
+			return rc;
+		if (holds_id(env, len, search->id))
+			return 1;
+		rc = was_all(pid, len);
+		if (rc != 0)
+			return rc < 0 ? rc : 0;
+		(void)nanosleep(&pause, NULL);
+	}
+	return -EAGAIN;
+}
+
 /* 1 yes; 0 no, out, or another user's (who can write there what he likes). Where the kernel does
  * not say, nobody may conclude that it is not one. */
 static int belongs(const struct search *search, int32_t pid)
 {
-	TAKT_CLEANUP(freep) char *env = NULL;
-	char path[40];
-	size_t len;
 	uid_t uid;
 	int rc = takt_process_uid(pid, &uid);
 
 	if (rc == 0 && uid != search->uid)
 		return 0;
-	snprintf(path, sizeof(path), "/proc/%d/environ", pid);
 	if (rc == 0)
-		rc = takt_file_read(takt_sys_real(), AT_FDCWD, path, ENVIRON_MAX, &env, &len, NULL);
-	if (rc < 0)
-		return is_out(rc) ? 0 : rc;
-	return holds_id(env, len, search->id);
+		rc = look_at_words(search, pid);
+	return is_out(rc) ? 0 : rc;
 }
 
 static bool dead(struct takt_proc_tree *tree, int32_t pid)

@@ -126,6 +126,21 @@ static void names_may_hold_anything(void **state)
 	}
 }
 
+static void memory_is_told_where_the_line_goes_that_far(void **state)
+{
+	static const char line[] =
+		"1 (sh) S 12 34 56 0 -1 64 1 2 3 4 5 6 7 8 20 0 1 0 98765 1000 200 1 4096"
+		" 1 1 1 1 1 1 1 1 0 0 0 17 1 0 0 0 0 0 1 2 3 4 5 6 140722 0\n";
+	struct takt_proc_stat stat;
+
+	assert_int_equal(takt_proc_stat_parse(line, &stat), 0);
+	assert_int_equal(stat.code_start, 4096);
+	assert_int_equal(stat.env_start, 6);
+	assert_int_equal(stat.env_end, 140722);
+	assert_int_equal(takt_proc_stat_parse("1 (sh) " TAIL, &stat), 0);
+	assert_int_equal(stat.env_end, 0);
+}
+
 static void other_text_is_refused(void **state)
 {
 	static const char *const lines[] = {
@@ -155,6 +170,7 @@ int main(void)
 		cmocka_unit_test(nobody_is_not_found),
 		cmocka_unit_test(the_boot_has_an_id),
 		cmocka_unit_test(names_may_hold_anything),
+		cmocka_unit_test(memory_is_told_where_the_line_goes_that_far),
 		cmocka_unit_test(other_text_is_refused),
 	};
 

@@ -62,17 +62,16 @@ ssize_t __wrap_read(int fd, void *buf, size_t n)
 	return -1;
 }
 
-static pid_t begin(char *env)
+static pid_t begin(const char *env, const char *program, const char *const argv[])
 {
-	char sleep[] = "sleep", long_s[] = "600";
-	char *argv[] = {sleep, long_s, NULL}, *envp[] = {env, NULL};
+	const char *envp[] = {env, NULL};
 	pid_t pid = fork();
 
 	assert_true(pid >= 0);
 	if (pid > 0)
 		return pid;
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	execve("/bin/sleep", argv, envp);
+	execve(program, (char *const *)argv, (char *const *)envp);
 	_exit(127);
 }
 
@@ -90,8 +89,8 @@ static int look(const char *id, unsigned nth)
 
 static void whoever_could_not_be_looked_at_may_be_one(void **state)
 {
-	char env[] = "TAKT_ATTEMPT=7.1.survives";
-	pid_t pid = begin(env);
+	const char *argv[] = {"sleep", "600", NULL};
+	pid_t pid = begin("TAKT_ATTEMPT=7.1.survives", "/bin/sleep", argv);
 
 	while (look("7.1.survives", 0) == 0)
 		continue; /* until it is what it shall be */
@@ -107,9 +106,27 @@ static void whoever_could_not_be_looked_at_may_be_one(void **state)
 	assert_int_equal(look("7.1.survives", 0), 0);
 }
 
+/* Between its old memory and its new one a process shows no environment. */
+static void one_that_executes_all_the_time_is_found(void **state)
+{
+	static const char again[] = "exec sh -c \"$0\" \"$0\"";
+	const char *argv[] = {"sh", "-c", again, again, NULL};
+	pid_t pid = begin("TAKT_ATTEMPT=7.1.executes", "/bin/sh", argv);
+	int missed = 0;
+
+	while (look("7.1.executes", 0) == 0)
+		continue;
+	for (int i = 0; i < 1000; i++)
+		missed += look("7.1.executes", 0) != 1;
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	assert_int_equal(missed, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(one_that_executes_all_the_time_is_found),
 		cmocka_unit_test(whoever_could_not_be_looked_at_may_be_one),
 	};
 
