@@ -197,9 +197,18 @@ static void print_times(const char *name, int code, uint64_t *ns, size_t n)
 {
 	if (n == 0 || takt_sort(ns, n, sizeof(ns[0]), by_value, NULL) < 0)
 		return;
-	printf("%-28s %4d %10.2f %10.2f %10.2f %10.2f\n", name, code, (double)ns[0] / 1e3,
+	printf("%-28s %4d %10.2f %10.2f %10.2f %10.2f", name, code, (double)ns[0] / 1e3,
 	       (double)ns[n / 2] / 1e3, (double)ns[(n - 1) * 99 / 100] / 1e3,
 	       (double)ns[n - 1] / 1e3);
+}
+
+/* What this thread has run: a call that waits in the driver may cost its time or not. */
+static uint64_t ran_ns(void)
+{
+	struct timespec at;
+
+	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &at);
+	return (uint64_t)at.tv_sec * TAKT_NS_PER_S + (uint64_t)at.tv_nsec;
 }
 
 static int call_sm_clock(void)
@@ -316,6 +325,29 @@ static int call_graphics_procs(void)
 	uint32_t count = 1024;
 	return api.graphics_procs ? api.graphics_procs(device, &count, (void *)procs) : -1;
 }
+static int call_persistence(void)
+{
+	uint32_t on;
+	return api.persistence ? api.persistence(device, &on) : -1;
+}
+static int call_margin(void)
+{
+	struct nvml_margin_temperature margin = {.version = NVML_MARGIN_TEMPERATURE_WORD};
+	return api.margin ? api.margin(device, &margin) : -1;
+}
+static int call_sram(void)
+{
+	struct nvml_ecc_sram_status status = {.version = NVML_ECC_SRAM_STATUS_WORD};
+	return api.sram ? api.sram(device, &status) : -1;
+}
+static struct nvml_gpm_sample *gpm[2];
+static int call_gpm_sample(void)
+{
+	if (!api.gpm_alloc || !api.gpm_sample ||
+	    (!gpm[0] && (api.gpm_alloc(&gpm[0]) != 0 || api.gpm_alloc(&gpm[1]) != 0)))
+		return -1;
+	return api.gpm_sample(device, gpm[1]);
+}
 static int call_name(void)
 {
 	char text[NVML_BUFFER_NAME];
@@ -353,23 +385,71 @@ static const struct {
 	{"mps processes", call_mps_procs},
 	{"graphics processes", call_graphics_procs},
 	{"three field values", call_fields},
+	{"persistence mode", call_persistence},
+	{"temperature margin", call_margin},
+	{"SRAM ECC status", call_sram},
+	{"GPM sample", call_gpm_sample},
 	{"name", call_name},
 	{"nvlink state", call_nvlink_state},
 };
 
+/* Field values that takt reads besides, one a call here. */
+static const struct {
+	const char *name;
+	uint32_t id, scope;
+} fields[] = {
+	{"field memory temperature", NVML_FI_MEMORY_TEMP, 0},
+	{"field average power", NVML_FI_POWER_AVERAGE, 0},
+	{"field instant power", NVML_FI_POWER_INSTANT, 0},
+	{"field energy", NVML_FI_TOTAL_ENERGY, 0},
+	{"field ECC corrected", NVML_FI_ECC_SBE_VOL_TOTAL, 0},
+	{"field ECC corrected ever", NVML_FI_ECC_SBE_AGG_TOTAL, 0},
+	{"field remapped rows", NVML_FI_REMAPPED_COR, 0},
+	{"field row pending", NVML_FI_REMAPPED_PENDING, 0},
+	{"field retired pages", NVML_FI_RETIRED_SBE, 0},
+	{"field recovery action", NVML_FI_GPU_RECOVERY_ACTION, 0},
+	{"field NVLink CRC", NVML_FI_NVLINK_CRC_FLIT_TOTAL, 0},
+	{"field NVLink replays", NVML_FI_NVLINK_REPLAY_TOTAL, 0},
+	{"field NVLink sent", NVML_FI_NVLINK_DATA_TX, UINT32_MAX},
+	{"field held by power", NVML_FI_PERF_POLICY_POWER, 0},
+	{"field held by board limit", NVML_FI_PERF_POLICY_BOARD_LIMIT, 0},
+	{"field held by heat", NVML_FI_REASON_SW_THERMAL_NS, 0},
+};
+
+static size_t field;
+static int call_field(void)
+{
+	struct nvml_field_value value = {.field_id = fields[field].id,
+					 .scope_id = fields[field].scope};
+	int code = api.fields ? api.fields(device, 1, &value) : -1;
+
+	return code == NVML_SUCCESS ? (int)value.ret : code;
+}
+
 static uint64_t times[MAX_TIMES];
 
-static void time_call(size_t i, size_t n)
+static void time_call(const char *name, int (*call)(void), size_t n)
 {
+	uint64_t ran = ran_ns();
 	int code = 0;
 
 	for (size_t k = 0; k < n; k++) {
 		uint64_t begin = now_ns();
 
-		code = calls[i].call();
+		code = call();
 		times[k] = now_ns() - begin;
 	}
-	print_times(calls[i].name, code, times, n);
+	ran = ran_ns() - ran;
+	print_times(name, code, times, n);
+	printf(" %10.2f\n", (double)ran / (double)n / 1e3);
+}
+
+static void time_all(size_t n)
+{
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(calls); i++)
+		time_call(calls[i].name, calls[i].call, n);
+	for (field = 0; field < TAKT_ARRAY_LEN(fields); field++)
+		time_call(fields[field].name, call_field, n);
 }
 
 static int do_latency(size_t n)
@@ -383,10 +463,9 @@ static int do_latency(size_t n)
 		if (api.handle_by_index(g, &device) != NVML_SUCCESS)
 			continue;
 		printf("GPU %u of the driver, %zu calls each; code -1: no such function\n", g, n);
-		printf("%-28s %4s %10s %10s %10s %10s\n", "call", "code", "min us", "median us",
-		       "p99 us", "max us");
-		for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
-			time_call(i, n);
+		printf("%-28s %4s %10s %10s %10s %10s %10s\n", "call", "code", "min us",
+		       "median us", "p99 us", "max us", "ran us");
+		time_all(n);
 	}
 	return api.shutdown() != NVML_SUCCESS;
 }
@@ -415,6 +494,7 @@ static void watch(const char *name, int (*read_value)(uint64_t *), unsigned seco
 	}
 	printf("%zu changes of %s; time between two of them:\n", n, name);
 	print_times(name, 0, times, n);
+	printf("\n");
 }
 
 static int read_energy(uint64_t *ret)
