@@ -113,7 +113,7 @@ void takt_doctor_check_fabric(const struct takt_doctor_facts *facts,
 	if (said || !(facts->has & TAKT_DOCTOR_BUS) || facts->nvswitches == 0 ||
 	    facts->gpu_count == 0)
 		return;
-	if (!(facts->has & TAKT_DOCTOR_PROCESSES) || facts->in_container)
+	if (!(facts->has & TAKT_DOCTOR_PROCESSES) || facts->hides_processes)
 		takt_doctor_say(
 			report, TAKT_DOCTOR_UNKNOWN, 0, TAKT_DO_NONE, NULL,
 			"there are NVSwitches, but other people's processes cannot be seen here");

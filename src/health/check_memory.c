@@ -144,10 +144,10 @@ void takt_doctor_check_memory_held(const struct takt_doctor_facts *facts,
 
 		if (gpu->facts.has & TAKT_FACT_MIG && gpu->facts.mig_enabled)
 			continue;
-		if (!known || facts->in_container)
+		if (!known || facts->hides_processes)
 			takt_doctor_say(
 				report, TAKT_DOCTOR_UNKNOWN, 1ull << i, TAKT_DO_NONE, NULL,
-				facts->in_container
+				facts->hides_processes
 					? "a container does not see other people's processes"
 					: "the driver does not tell used memory from reserved, or "
 					  "lists no processes");

@@ -145,6 +145,8 @@ struct takt_doctor_facts {
 	struct takt_doctor_pci pci[TAKT_DEVICE_MAX_GPUS];
 	uint32_t nvswitches;
 	bool in_container;
+	bool hides_processes; /* others' are in another namespace: a virtual machine may be made of
+				 a container's files and see them all */
 	uint32_t numa_nodes;
 	bool nouveau, peermem;
 	bool fabric_manager;

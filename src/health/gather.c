@@ -119,7 +119,7 @@ static void watch(struct takt_machine *machine, const struct takt_gather *gather
 	}
 	for (uint32_t k = 0; first && k < facts->gpu_count; k++)
 		if (first[k].has & TAKT_HAS_PROCS && facts->gpu[k].last.has & TAKT_HAS_PROCS &&
-		    !facts->in_container)
+		    !facts->hides_processes)
 			look_for_dead(&facts->gpu[k], &first[k]);
 	takt_free(first);
 }
@@ -160,6 +160,7 @@ static void take_facts(const struct takt_machine *machine, struct takt_doctor_fa
 	facts->gpu_count = facts->info.gpu_count;
 	/* Simulated GPUs are of this process namespace, whatever it is. */
 	facts->in_container = facts->in_container && !facts->info.simulated;
+	facts->hides_processes = facts->hides_processes && !facts->info.simulated;
 	for (uint32_t i = 0; i < facts->gpu_count; i++) {
 		facts->gpu[i].facts = *takt_machine_facts(machine, i);
 		for (uint32_t j = 0; j < facts->gpu_count; j++)

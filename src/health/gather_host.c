@@ -40,6 +40,7 @@ static void read_modules(const char *root, struct takt_doctor_facts *facts)
 void takt_gather_module(const char *root, struct takt_doctor_facts *facts)
 {
 	char line[512], link[64];
+	bool marked;
 
 	if (takt_rooted_line(root, "/proc/driver/nvidia/version", line, sizeof(line)) &&
 	    takt_find_module_version(line, facts->kernel_version, sizeof(facts->kernel_version))) {
@@ -47,10 +48,12 @@ void takt_gather_module(const char *root, struct takt_doctor_facts *facts)
 		facts->open_module = strstr(line, "Open Kernel Module");
 	}
 	read_modules(root, facts);
-	facts->in_container = takt_rooted_exists(root, "/.dockerenv") ||
-			      takt_rooted_exists(root, "/run/.containerenv") ||
-			      (takt_rooted_link(root, "/proc/self/ns/pid", link, sizeof(link)) &&
-			       strcmp(link, init_namespace) != 0);
+	marked = takt_rooted_exists(root, "/.dockerenv") ||
+		 takt_rooted_exists(root, "/run/.containerenv");
+	facts->hides_processes = takt_rooted_link(root, "/proc/self/ns/pid", link, sizeof(link))
+					 ? strcmp(link, init_namespace) != 0
+					 : marked;
+	facts->in_container = marked || facts->hides_processes;
 }
 
 static void count_node(void *ctx, const char *path)
@@ -150,7 +153,8 @@ static void look_at_library(void *ctx, const char *path)
 void takt_gather_host(const char *root, struct takt_doctor_facts *facts)
 {
 	static const char *const libraries[] = {"/usr/lib/*-linux-gnu/libcuda.so.1",
-						"/usr/lib64/libcuda.so.1", "/usr/lib/libcuda.so.1"};
+						"/usr/lib64/libcuda.so.1", "/usr/lib/libcuda.so.1",
+						"/usr/local/nvidia/lib64/libcuda.so.1"};
 	struct host host = {root, facts};
 
 	if (takt_rooted_exists(root, "/sys/devices/system/node"))

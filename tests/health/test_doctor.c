@@ -310,9 +310,9 @@ static void memory_that_nobody_holds_is_found(void **state)
 	r.mem_used_bytes = 30ull << 30;
 	see(0, r, 3);
 	expect_only("memory-held", 1, TAKT_DOCTOR_WARNING);
-	facts.in_container = true;
+	facts.hides_processes = true;
 	expect_only("memory-held", 3, TAKT_DOCTOR_UNKNOWN);
-	facts.in_container = false;
+	facts.hides_processes = false;
 	r.has &= ~(uint32_t)TAKT_HAS_RESERVED;
 	see(0, r, 3);
 	expect_only("memory-held", 1, TAKT_DOCTOR_UNKNOWN);

@@ -156,6 +156,21 @@ static void bridges_above_a_gpu_are_read(void **state)
 	assert_false(facts.pci[0].acs_known);
 }
 
+/* A container's files, but all the machine's processes. */
+static void a_machine_made_of_a_containers_files(void **state)
+{
+	put("/.dockerenv", "");
+	gather();
+	assert_true(facts.in_container && facts.hides_processes);
+	put_link("/proc/self/ns/pid", "pid:[4026531836]");
+	put_link("/usr/lib/libcuda.so.1", "/usr/local/nvidia/lib64/libcuda.so.1");
+	put_link("/usr/local/nvidia/lib64/libcuda.so.1", "libcuda.so.580.159.04");
+	gather();
+	assert_true(facts.in_container);
+	assert_false(facts.hides_processes);
+	assert_string_equal(facts.cuda_lib_version, "580.159.04");
+}
+
 static void the_host_is_read(void **state)
 {
 	put("/proc/modules", "mlx5_core 1 0 - Live 0x0\nnvidia_peermem 16384 0 - Live 0x0\n");
@@ -173,7 +188,7 @@ static void the_host_is_read(void **state)
 	assert_true(facts.peermem);
 	assert_false(facts.nouveau);
 	assert_true(facts.fabric_manager);
-	assert_true(facts.in_container);
+	assert_true(facts.in_container && facts.hides_processes);
 	assert_int_equal(facts.numa_nodes, 2);
 	assert_int_equal(facts.port_count, 1);
 	assert_string_equal(facts.port[0].device, "mlx5_0");
@@ -326,6 +341,7 @@ int main(void)
 		CASE(a_module_that_is_not_loaded_is_not_loaded_by_looking),
 		CASE(with_the_module_the_driver_is_asked),
 		CASE(bridges_above_a_gpu_are_read),
+		CASE(a_machine_made_of_a_containers_files),
 		CASE(the_host_is_read),
 		CASE(containers_are_read),
 		CASE(packages_are_read_and_not_run),
