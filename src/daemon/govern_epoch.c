@@ -45,6 +45,20 @@ static void sample_at_work(struct takt_epoch_gpu *gpu, uint64_t begun_ns,
 	gpu->at_work_mhz += reading->sm_mhz;
 }
 
+/* Between two readings of the counter within the epoch: it may be read less often than the rest. */
+static void sample_energy(struct takt_epoch_gpu *gpu, uint64_t begun_ns,
+			  const struct takt_gpu_reading *reading)
+{
+	if (!(reading->has & TAKT_HAS_ENERGY) || reading->energy_at.ns < begun_ns)
+		return;
+	if (gpu->first_at_ns == 0) {
+		gpu->first_at_ns = reading->energy_at.ns;
+		gpu->first_mj = reading->energy_mj;
+	}
+	gpu->last_at_ns = reading->energy_at.ns;
+	gpu->last_mj = reading->energy_mj;
+}
+
 void takt_epoch_sample(struct takt_epoch *epoch, uint32_t which, const struct takt_gpu_facts *facts,
 		       const struct takt_gpu_reading *reading)
 {
@@ -58,14 +72,11 @@ void takt_epoch_sample(struct takt_epoch *epoch, uint32_t which, const struct ta
 	gpu->seq = reading->seq;
 	if (gpu->samples == 0) {
 		gpu->has = reading->has;
-		gpu->first_at_ns = reading->at.ns;
-		gpu->first_mj = reading->energy_mj;
 		gpu->temp_c = reading->temp_c;
 	}
 	gpu->samples++;
 	gpu->has &= reading->has;
-	gpu->last_at_ns = reading->at.ns;
-	gpu->last_mj = reading->energy_mj;
+	sample_energy(gpu, epoch->begun_ns, reading);
 	gpu->sm_mhz += reading->sm_mhz;
 	gpu->mem_mhz += reading->mem_mhz;
 	gpu->power_mw += reading->power_mw;

@@ -173,8 +173,12 @@ struct takt_gpu_reading {
 	int32_t temp_c;
 	uint32_t gpu_util_pct, mem_util_pct;
 	uint64_t mem_used_bytes, mem_free_bytes, mem_reserved_bytes;
-	uint64_t energy_mj; /* since driver load, monotonic until reload */
-	uint64_t throttle;  /* enum takt_throttle */
+	/* Since driver load, monotonic until reload. Where the driver takes long to tell, it is
+	 * kept from sample to sample: takt_machine_energy_every. */
+	uint64_t energy_mj;
+	struct takt_mono energy_at; /* when it was read */
+	uint64_t energy_took_ns;    /* the driver, for that; 0 = not measured */
+	uint64_t throttle;	    /* enum takt_throttle */
 	uint32_t fan_pct, pstate, pcie_gen, pcie_width, enc_util_pct, dec_util_pct;
 	uint64_t pcie_replay;
 	bool persistence; /* the driver keeps the board set up while nobody has it open */
@@ -291,6 +295,13 @@ struct takt_gpu_link takt_machine_link(const struct takt_machine *machine, uint3
  */
 void takt_machine_sample(struct takt_machine *machine, uint32_t gpu);
 void takt_machine_tick(struct takt_machine *machine, uint32_t gpu);
+
+/*
+ * How old the energy counter may get between ticks on a GPU whose driver takes long to tell it (an
+ * H200's runs for 4 ms of CPU time, all the rest of a tick for 10 us); a second until it is said.
+ * Where it takes no longer than other readings every tick reads it, and a sample always does.
+ */
+void takt_machine_energy_every(struct takt_machine *machine, uint32_t gpu, uint64_t ns);
 
 /* Whether the GPU is sampled even while it is suspended, which wakes it. Not so until it is said.
  * Counts from the next sample on that is begun. */

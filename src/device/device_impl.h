@@ -32,13 +32,13 @@ enum takt_part {
 	TAKT_PART_VITALS = 1u << 4, /* and these */
 	TAKT_PART_DETAIL = 1u << 5, /* slow readings that no view of a GPU shows */
 	TAKT_PART_VIEW = 1u << 6,   /* the vitals that a view shows; in place of VITALS */
+	TAKT_PART_ENERGY = 1u << 7, /* fast where that is cheap */
 };
 
 /* What of a reading belongs to the fast part; the rest is slow. */
 enum {
 	TAKT_FAST_HAS = TAKT_HAS_SM_CLOCK | TAKT_HAS_POWER | TAKT_HAS_TEMP | TAKT_HAS_GPU_UTIL |
-			TAKT_HAS_MEM_UTIL | TAKT_HAS_MEMORY | TAKT_HAS_RESERVED | TAKT_HAS_ENERGY |
-			TAKT_HAS_THROTTLE,
+			TAKT_HAS_MEM_UTIL | TAKT_HAS_MEMORY | TAKT_HAS_RESERVED | TAKT_HAS_THROTTLE,
 };
 
 struct takt_source_config {

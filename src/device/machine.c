@@ -65,7 +65,8 @@ static void describe(struct takt_machine *machine, const struct takt_source *sou
 /* Parts of a full sample. */
 static uint32_t part_mask(const struct takt_machine_config *config)
 {
-	return TAKT_PART_FAST | TAKT_PART_SLOW | (config->no_processes ? 0 : TAKT_PART_PROCS) |
+	return TAKT_PART_FAST | TAKT_PART_ENERGY | TAKT_PART_SLOW |
+	       (config->no_processes ? 0 : TAKT_PART_PROCS) |
 	       (config->counts_errors ? TAKT_PART_ERRORS : 0) |
 	       (config->vitals ? TAKT_PART_VITALS : 0) |
 	       (config->for_view ? TAKT_PART_VIEW : TAKT_PART_DETAIL);
@@ -388,6 +389,12 @@ void takt_machine_tick(struct takt_machine *machine, uint32_t gpu)
 	for (uint32_t g = 0; g < machine->gpu_count; g++)
 		if (is_asked(g, gpu))
 			takt_worker_ask_tick(machine->gpus[g].worker);
+}
+
+void takt_machine_energy_every(struct takt_machine *machine, uint32_t gpu, uint64_t ns)
+{
+	if (gpu < machine->gpu_count)
+		atomic_store(&machine->gpus[gpu].worker->energy_every_ns, ns);
 }
 
 void takt_machine_read_always(struct takt_machine *machine, uint32_t gpu, bool always)

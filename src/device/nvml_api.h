@@ -172,7 +172,7 @@ struct takt_nvml_gpu {
 	bool memory_v1_only; /* the driver refused the newer struct */
 	uint32_t absent;     /* enum takt_vital: what the board does not tell */
 	uint32_t vitals_read;
-	uint32_t links, links_up; /* as they were counted last, for a view */
+	struct takt_gpu_vitals seldom; /* as read last: those that are not read every time */
 	enum takt_gpm gpm;
 	struct nvml_gpm_sample *gpm_now, *gpm_before; /* owned, the driver's */
 	void *procs;				      /* buffer of the process lists, owned */

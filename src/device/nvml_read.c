@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 
+#include "base/sys.h"
 #include "device/nvml_api.h"
 
 struct subject {
@@ -79,12 +80,14 @@ static int read_power(const struct subject *s)
 
 static int read_energy(const struct subject *s)
 {
+	struct takt_mono begin = takt_mono_now(takt_sys_real());
 	int code = s->api->energy ? s->api->energy(s->device, &s->reading->energy_mj)
 				  : NVML_ERROR_NOT_SUPPORTED;
 
 	if (code == NVML_ERROR_NOT_SUPPORTED)
 		code = read_field(s->api, s->device, NVML_FI_TOTAL_ENERGY, 0,
 				  &s->reading->energy_mj);
+	s->reading->energy_took_ns = takt_mono_elapsed_ns(takt_mono_now(takt_sys_real()), begin);
 	return code;
 }
 
@@ -277,7 +280,7 @@ static const struct {
 } calls[] = {
 	{TAKT_PART_FAST, TAKT_HAS_SM_CLOCK, read_sm_clock},
 	{TAKT_PART_FAST, TAKT_HAS_POWER, read_power},
-	{TAKT_PART_FAST, TAKT_HAS_ENERGY, read_energy},
+	{TAKT_PART_ENERGY, TAKT_HAS_ENERGY, read_energy},
 	{TAKT_PART_FAST, TAKT_HAS_TEMP, read_temperature},
 	{TAKT_PART_FAST, TAKT_HAS_GPU_UTIL | TAKT_HAS_MEM_UTIL, read_utilization},
 	{TAKT_PART_FAST, TAKT_HAS_MEMORY, read_memory},

@@ -28,6 +28,8 @@ static const uint64_t slow_every_ns = TAKT_NS_PER_S;
  * to its second. */
 static const uint64_t slow_slack_ns = 50 * TAKT_NS_PER_MS;
 static const uint64_t late_ns = 20 * TAKT_NS_PER_MS;
+/* An energy counter that takes longer is not read at every tick. */
+static const uint64_t cheap_ns = 500 * TAKT_NS_PER_US;
 /* A GPU whose sample takes longer is left to its own thread, so that it does not hold up others. */
 static const uint64_t long_ns = 10 * TAKT_NS_PER_MS;
 
@@ -174,11 +176,25 @@ static void read_mig(struct takt_worker *worker)
 	write_eventfd(worker->wake);
 }
 
+/* What one call took says little, since the thread may have been kept waiting meanwhile. So the
+ * least of late counts: one that takes long is believed after some twenty of them. */
+static void note_energy(struct takt_worker *worker, struct takt_mono begin)
+{
+	struct takt_gpu_reading *reading = &worker->work_reading;
+	uint64_t believed_ns = worker->energy_cost_ns + worker->energy_cost_ns / 4 + TAKT_NS_PER_US;
+
+	worker->energy_cost_ns =
+		reading->energy_took_ns < believed_ns ? reading->energy_took_ns : believed_ns;
+	worker->energy_asked_at = begin;
+	reading->energy_at = reading->at;
+}
+
 static void read_parts(struct takt_worker *worker, uint32_t parts, struct takt_mono begin)
 {
 	struct takt_gpu_reading *reading = &worker->work_reading;
+	uint32_t kept = (parts & TAKT_PART_SLOW ? 0 : ~(uint32_t)TAKT_FAST_HAS) | TAKT_HAS_ENERGY;
 
-	reading->has &= parts & TAKT_PART_SLOW ? 0 : ~(uint32_t)TAKT_FAST_HAS;
+	reading->has &= parts & TAKT_PART_ENERGY ? kept & ~(uint32_t)TAKT_HAS_ENERGY : kept;
 	if (parts & TAKT_PART_SLOW)
 		reading->vitals.has = 0;
 	reading->last_rc = 0;
@@ -191,7 +207,16 @@ static void read_parts(struct takt_worker *worker, uint32_t parts, struct takt_m
 	if (parts & TAKT_PART_SLOW)
 		reading->slow_at = begin;
 	reading->at = now_mono();
+	if (parts & TAKT_PART_ENERGY)
+		note_energy(worker, begin);
 	reading->seq++;
+}
+
+static bool energy_is_due(const struct takt_worker *worker, struct takt_mono now)
+{
+	return worker->energy_cost_ns <= cheap_ns ||
+	       takt_mono_elapsed_ns(now, worker->energy_asked_at) + slow_slack_ns >=
+		       atomic_load(&worker->energy_every_ns);
 }
 
 /* One that does not get to sleep may be stuck on its way there, which shows only when it is asked.
@@ -235,16 +260,26 @@ static void note_asleep(struct takt_gpu_reading *reading)
 	reading->seq++;
 }
 
+/* What is read now; with the lock. */
+static uint32_t parts_of(const struct takt_worker *worker, struct takt_mono now)
+{
+	const struct takt_gpu_reading *reading = &worker->work_reading;
+	uint32_t parts = TAKT_PART_FAST;
+
+	if (worker->want_full || reading->slow_at.ns == 0 || reading->lost)
+		return worker->part_mask;
+	if (takt_mono_elapsed_ns(now, reading->slow_at) + slow_slack_ns >= slow_every_ns)
+		parts = worker->part_mask & ~(uint32_t)TAKT_PART_ENERGY;
+	return energy_is_due(worker, now) ? parts | TAKT_PART_ENERGY : parts;
+}
+
 static void sample(struct takt_worker *worker)
 {
 	struct takt_gpu_reading *reading = &worker->work_reading;
 	atomic_uint_least64_t *busy = &worker->wake->busy[worker->at_source];
 	struct takt_mono begin = now_mono();
-	uint32_t parts = TAKT_PART_FAST;
+	uint32_t parts = parts_of(worker, begin);
 
-	if (worker->want_full || reading->slow_at.ns == 0 || reading->lost ||
-	    takt_mono_elapsed_ns(begin, reading->slow_at) + slow_slack_ns >= slow_every_ns)
-		parts = worker->part_mask;
 	worker->want_full = worker->want_tick = false;
 
 	begin_driver(worker);
@@ -396,6 +431,7 @@ int takt_worker_new(struct takt_source *source, struct takt_wake *wake, uint32_t
 	worker->at_source = at_source;
 	worker->part_mask = part_mask;
 	atomic_init(&worker->read_always, false);
+	atomic_init(&worker->energy_every_ns, slow_every_ns);
 	pthread_mutex_init(&worker->lock, NULL);
 	takt_cond_init_mono(&worker->work);
 	takt_cond_init_mono(&worker->done);

@@ -41,6 +41,7 @@ struct takt_worker {
 	uint64_t falling_ns;	    /* it is left to fall asleep for so long */
 	atomic_uint refs;
 	atomic_bool read_always; /* as takt_machine_read_always */
+	atomic_uint_least64_t energy_every_ns;
 
 	pthread_mutex_t lock;
 	pthread_cond_t work; /* the thread waits here */
@@ -62,7 +63,9 @@ struct takt_worker {
 	struct takt_err set_result;
 
 	/* Of whoever is in the driver. */
-	bool takes_long;		/* the latest sample did */
+	bool takes_long; /* the latest sample did */
+	struct takt_mono energy_asked_at;
+	uint64_t energy_cost_ns;	/* of asking for it, as low as it was of late */
 	struct takt_mono falling_since; /* 0 = it is not seen to fall asleep */
 	struct takt_gpu_facts facts_work;
 	struct takt_gpu_reading work_reading;

@@ -4,8 +4,9 @@
  *
  * Energy is a difference of the board's own counter, which ticks about ten times a second: at each
  * end up to one tick is missing, so a span of 20 ticks bounds the error at a tenth and shorter ones
- * are not told. The counter is the board's, not the job's: with another process on the board there
- * is no honest figure either.
+ * are not told. Where the counter is dear to read it is read less often the longer a job runs, so
+ * that what is missing at its end is a fortieth at most. The counter is the board's, not the job's:
+ * with another process on the board there is no honest figure either.
  */
 #include "telemetry/accounts.h"
 
@@ -18,16 +19,9 @@
 static const uint64_t min_period_ns = 100 * TAKT_NS_PER_MS;
 /* Time between two samples further apart than this belongs to neither. */
 static const uint64_t max_gap_ns = TAKT_NS_PER_S;
+/* Read further apart, the counter does not show how often it ticks. */
+static const uint64_t close_ns = 250 * TAKT_NS_PER_MS;
 static const uint64_t not_throttling = TAKT_THROTTLE_IDLE | TAKT_THROTTLE_APP_CLOCKS;
-
-static void feed_clock(struct takt_energy_clock *clock, const struct takt_gpu_reading *reading)
-{
-	if (!(reading->has & TAKT_HAS_ENERGY) || reading->energy_mj == clock->last_mj)
-		return;
-	if (clock->last_mj != 0)
-		clock->changed_at[clock->changes++ % TAKT_PERIOD_CHANGES] = reading->at;
-	clock->last_mj = reading->energy_mj;
-}
 
 uint64_t takt_energy_clock_period_ns(const struct takt_energy_clock *clock)
 {
@@ -35,12 +29,27 @@ uint64_t takt_energy_clock_period_ns(const struct takt_energy_clock *clock)
 	uint64_t span_ns, period_ns;
 
 	if (n < 2)
-		return min_period_ns;
+		return clock->earlier_ns > 0 ? clock->earlier_ns : min_period_ns;
 	span_ns =
 		takt_mono_elapsed_ns(clock->changed_at[(clock->changes - 1) % TAKT_PERIOD_CHANGES],
 				     clock->changed_at[(clock->changes - n) % TAKT_PERIOD_CHANGES]);
 	period_ns = span_ns / (n - 1);
 	return period_ns > min_period_ns ? period_ns : min_period_ns;
+}
+
+static void feed_clock(struct takt_energy_clock *clock, const struct takt_gpu_reading *reading)
+{
+	if (!(reading->has & TAKT_HAS_ENERGY) || reading->energy_at.ns == clock->read_at.ns)
+		return;
+	if (clock->changes > 0 &&
+	    takt_mono_elapsed_ns(reading->energy_at, clock->read_at) > close_ns) {
+		clock->earlier_ns = takt_energy_clock_period_ns(clock);
+		clock->changes = 0;
+	} else if (clock->last_mj != 0 && reading->energy_mj != clock->last_mj) {
+		clock->changed_at[clock->changes++ % TAKT_PERIOD_CHANGES] = reading->energy_at;
+	}
+	clock->read_at = reading->energy_at;
+	clock->last_mj = reading->energy_mj;
 }
 
 void takt_accounts_init(struct takt_accounts *accounts, uint64_t stale_ns)
@@ -99,19 +108,23 @@ void takt_accounts_close(struct takt_accounts *accounts, struct takt_account_ent
 	takt_free(entry);
 }
 
-static void feed_energy(struct takt_account_gpu *sum, const struct takt_gpu_reading *reading)
+static void feed_energy(const struct takt_account_entry *entry, struct takt_account_gpu *sum,
+			const struct takt_gpu_reading *reading)
 {
 	if (!(reading->has & TAKT_HAS_ENERGY))
 		return;
 	if (!sum->energy_begun) {
+		/* What the counter said long before the job is not where its energy begins. */
+		if (takt_mono_elapsed_ns(entry->opened_at, reading->energy_at) > close_ns)
+			return;
 		sum->energy_begun = true;
 		sum->energy_first_mj = reading->energy_mj;
-		sum->energy_first_at = reading->at;
+		sum->energy_first_at = reading->energy_at;
 	} else if (reading->energy_mj < sum->energy_last_mj) {
 		sum->energy_reset = true;
 	}
 	sum->energy_last_mj = reading->energy_mj;
-	sum->energy_last_at = reading->at;
+	sum->energy_last_at = reading->energy_at;
 }
 
 static void feed_throttle(struct takt_account_gpu *sum, const struct takt_gpu_reading *reading)
@@ -141,9 +154,10 @@ static void feed_util(struct takt_account_gpu *sum, const struct takt_gpu_readin
 		sum->idle_ns += ns;
 }
 
-static void feed_gpu(struct takt_account_gpu *sum, const struct takt_gpu_reading *reading)
+static void feed_gpu(const struct takt_account_entry *entry, struct takt_account_gpu *sum,
+		     const struct takt_gpu_reading *reading)
 {
-	feed_energy(sum, reading);
+	feed_energy(entry, sum, reading);
 	feed_throttle(sum, reading);
 	feed_util(sum, reading);
 	if (reading->has & TAKT_HAS_SM_CLOCK) {
@@ -161,7 +175,7 @@ static void feed_gpu(struct takt_account_gpu *sum, const struct takt_gpu_reading
 void takt_account_begin(struct takt_account_entry *entry, uint32_t gpu,
 			const struct takt_gpu_reading *reading)
 {
-	feed_energy(&entry->gpus[gpu], reading);
+	feed_energy(entry, &entry->gpus[gpu], reading);
 	entry->gpus[gpu].last_at = reading->at;
 }
 
@@ -173,7 +187,22 @@ void takt_accounts_feed(struct takt_accounts *accounts, uint32_t gpu,
 	feed_clock(&accounts->clocks[gpu], reading);
 	TAKT_VEC_EACH (entry, &accounts->list)
 		if ((*entry)->gpu_mask >> gpu & 1)
-			feed_gpu(&(*entry)->gpus[gpu], reading);
+			feed_gpu(*entry, &(*entry)->gpus[gpu], reading);
+}
+
+uint64_t takt_accounts_energy_every_ns(const struct takt_accounts *accounts, uint32_t gpu)
+{
+	uint64_t every_ns = TAKT_ENERGY_IDLE_NS, ns;
+
+	TAKT_VEC_EACH (entry, &accounts->list) {
+		if (!((*entry)->gpu_mask >> gpu & 1))
+			continue;
+		ns = takt_mono_elapsed_ns(accounts->now, (*entry)->opened_at) /
+		     TAKT_ACCOUNT_ENERGY_PARTS;
+		ns = ns < TAKT_ENERGY_JOB_NS ? ns : TAKT_ENERGY_JOB_NS;
+		every_ns = ns < every_ns ? ns : every_ns;
+	}
+	return every_ns;
 }
 
 /* NULL, or why the energy of this GPU cannot be told; a message may be put into buf. */

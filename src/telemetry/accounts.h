@@ -13,14 +13,21 @@
 enum {
 	TAKT_ACCOUNTS_MAX = 1024,
 	TAKT_PERIOD_CHANGES = 16,
-	TAKT_ACCOUNT_PERIODS = 20,    /* an energy difference over fewer is not told */
-	TAKT_ACCOUNT_AWAY_PARTS = 20, /* nor anything, where more than this part was not seen */
+	TAKT_ACCOUNT_PERIODS = 20,	/* an energy difference over fewer is not told */
+	TAKT_ACCOUNT_AWAY_PARTS = 20,	/* nor anything, where more than this part was not seen */
+	TAKT_ACCOUNT_ENERGY_PARTS = 40, /* of a job's time its energy may be behind it */
 };
+
+/* A dear energy counter is no older than this while a job runs, and while none does. */
+#define TAKT_ENERGY_JOB_NS  TAKT_NS_PER_S
+#define TAKT_ENERGY_IDLE_NS (5 * TAKT_NS_PER_S)
 
 /* How often a GPU's energy counter ticks, as seen from here. */
 struct takt_energy_clock {
 	uint64_t last_mj;
-	uint32_t changes;				  /* ever seen, the first reading not one */
+	struct takt_mono read_at;
+	uint64_t earlier_ns; /* its period when it was read often last; 0 = not known */
+	uint32_t changes;    /* since it is read often, the first reading not one */
 	struct takt_mono changed_at[TAKT_PERIOD_CHANGES]; /* the last ones, ring by `changes` */
 };
 /* Mean time between the last changes; 100 ms at least, and until two were seen. */
@@ -73,6 +80,9 @@ void takt_accounts_feed(struct takt_accounts *accounts, uint32_t gpu,
 			const struct takt_gpu_reading *reading);
 void takt_account_begin(struct takt_account_entry *entry, uint32_t gpu,
 			const struct takt_gpu_reading *reading);
+
+/* How old the GPU's energy counter may get for the accounts that hold it, as of `now`. */
+uint64_t takt_accounts_energy_every_ns(const struct takt_accounts *accounts, uint32_t gpu);
 
 /*
  * account_text.c: an account as text, from which a later process of the same boot goes on. uuids:

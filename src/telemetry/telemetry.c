@@ -260,6 +260,8 @@ uint64_t takt_telemetry_collect(struct takt_telemetry *telemetry, struct takt_mo
 		push_point(gpu);
 		takt_tally_feed(&gpu->tally, &gpu->latest);
 		takt_accounts_feed(&telemetry->accounts, g, &gpu->latest);
+		takt_machine_energy_every(telemetry->machine, g,
+					  takt_accounts_energy_every_ns(&telemetry->accounts, g));
 	}
 	return fresh;
 }
@@ -328,10 +330,13 @@ static void begin_account(struct takt_telemetry *telemetry, struct takt_account_
 	for (uint32_t g = 0; g < telemetry->gpu_count; g++) {
 		const struct takt_gpu_reading *reading;
 
-		if ((entry->gpu_mask >> g & 1) &&
-		    takt_telemetry_latest(telemetry, g, telemetry->accounts.now, &reading) == 0 &&
+		if (!(entry->gpu_mask >> g & 1))
+			continue;
+		if (takt_telemetry_latest(telemetry, g, telemetry->accounts.now, &reading) == 0 &&
 		    !reading->stale)
 			takt_account_begin(entry, g, reading);
+		if (!entry->gpus[g].energy_begun)
+			takt_machine_sample(telemetry->machine, g);
 	}
 }
 

@@ -77,8 +77,10 @@ size_t takt_telemetry_history(struct takt_telemetry *telemetry, uint32_t gpu,
 /*
  * Account of a job over its GPUs, from start to end. Energy is the difference of the driver's
  * counter, only where that is honest: no other process was seen on the GPUs and the span holds at
- * least 20 periods of the counter (measured as it ticks, at least 100 ms each). Nothing is told of
- * a job that was not looked at for more than a twentieth of its time, between a write and a resume.
+ * least 20 periods of the counter (measured as it ticks, at least 100 ms each). Of a counter that
+ * is dear to read (takt_machine_energy_every) up to a fortieth of the job's time may be missing at
+ * its end. Nothing is told of a job that was not looked at for more than a twentieth of its time,
+ * between a write and a resume.
  */
 enum takt_account_has {
 	TAKT_ACCOUNT_ENERGY = 1u << 0,

@@ -29,6 +29,7 @@ static struct takt_gpu_reading reading(uint64_t seq, uint64_t ms, uint32_t has)
 		.gpu_util_pct = 80,
 		.mem_util_pct = 30,
 		.energy_mj = 5000000 + ms * 200, /* 200 W */
+		.energy_at = {begun_ns + ms * TAKT_NS_PER_MS},
 		.throttle = 0x4,
 		.temp_c = 50 + (int32_t)seq,
 	};
@@ -118,6 +119,29 @@ static void all_that_is_told_comes_out(void **state)
 	assert_int_equal(seen.temp_c, 60);
 	assert_int_equal(seen.latency_us, 700);
 	assert_false(seen.idle);
+}
+
+/* A counter that was read once a second only, the first time before the epoch. */
+static void energy_is_counted_between_two_readings_of_the_counter(void **state)
+{
+	static struct takt_epoch epoch;
+	struct takt_governor_observation seen;
+
+	memset(&epoch, 0, sizeof(epoch));
+	takt_epoch_begin(&epoch, 1, begun_ns);
+	for (uint64_t i = 1; i <= 20; i++) {
+		struct takt_gpu_reading one = reading(i, 100 * (i - 1), all);
+		uint64_t read_ms = i < 4 ? 0 : i < 14 ? 300 : 1300;
+
+		one.energy_at.ns = i < 4 ? begun_ns - 1 : begun_ns + read_ms * TAKT_NS_PER_MS;
+		one.energy_mj =
+			5000000 + (i < 14 ? read_ms * 1000 : 300000 + (read_ms - 300) * 150);
+		takt_epoch_sample(&epoch, 0, &board, &one);
+	}
+	seen = observe(&epoch, 0);
+	assert_true(seen.has & TAKT_OBSERVED_ENERGY);
+	assert_int_equal(seen.power_mw, 150000); /* of the second that it says something of */
+	assert_int_equal(seen.energy_mj, 300000);
 }
 
 static void what_one_gpu_does_not_tell_is_left_out(void **state)
@@ -489,6 +513,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_that_is_told_comes_out),
+		cmocka_unit_test(energy_is_counted_between_two_readings_of_the_counter),
 		cmocka_unit_test(what_one_gpu_does_not_tell_is_left_out),
 		cmocka_unit_test(one_without_words_is_judged_by_utilisation),
 		cmocka_unit_test(counters_say_what_work_was_done),

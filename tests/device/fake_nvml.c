@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "abi/nvml.h"
 
@@ -30,6 +31,8 @@ static struct {
 	const char *answer_name;
 	int answer_code, field_code, memory_v2_code, fail_code;
 	unsigned fail_nth, calls, gpu_calls[FAKE_GPUS];
+	const char *slow_name;
+	unsigned slow_us;
 	const char *counted;
 	unsigned counted_calls;
 	bool lost[FAKE_GPUS];
@@ -50,8 +53,10 @@ static int enter(const char *name, const struct nvml_device *device)
 {
 	int gpu = device ? (int)device->index : -1;
 	int code = NVML_SUCCESS;
+	unsigned slow_us;
 
 	pthread_mutex_lock(&lock);
+	slow_us = fake.slow_name && strcmp(fake.slow_name, name) == 0 ? fake.slow_us : 0;
 	fake.calls++;
 	if (device)
 		fake.gpu_calls[gpu]++;
@@ -68,6 +73,7 @@ static int enter(const char *name, const struct nvml_device *device)
 	else if (device && fake.lost[gpu])
 		code = NVML_ERROR_GPU_IS_LOST;
 	pthread_mutex_unlock(&lock);
+	usleep(slow_us);
 	return code;
 }
 
@@ -763,6 +769,14 @@ void fake_lose(uint32_t gpu, bool lost)
 {
 	pthread_mutex_lock(&lock);
 	fake.lost[gpu] = lost;
+	pthread_mutex_unlock(&lock);
+}
+
+void fake_slow(const char *name, unsigned us)
+{
+	pthread_mutex_lock(&lock);
+	fake.slow_name = name;
+	fake.slow_us = us;
 	pthread_mutex_unlock(&lock);
 }
 

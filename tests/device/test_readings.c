@@ -288,6 +288,43 @@ static void a_tick_keeps_the_slow_part_and_a_sample_reads_it_again(void **state)
 	takt_machine_close(machine);
 }
 
+static void an_energy_counter_that_takes_long_is_read_less_often(void **state)
+{
+	enum {
+		TICKS = 40,
+		TAKES_US = 2000
+	};
+	static const char counter[] = "nvmlDeviceGetTotalEnergyConsumption";
+	struct takt_machine *machine = open_fake();
+	struct takt_gpu_reading first, r;
+
+	first = sample_of(machine, 0);
+	fake_slow(counter, TAKES_US);
+	takt_machine_energy_every(machine, 0, 3600 * TAKT_NS_PER_S);
+	for (int i = 0; i < TICKS; i++)
+		first = tick(machine, 0);
+	(void)fake_calls_of(counter);
+	r = tick(machine, 0);
+	assert_int_equal(fake_calls_of(counter), 0);
+	assert_true(r.has & TAKT_HAS_ENERGY); /* as it was, and as old as it is */
+	assert_true(r.energy_mj == FAKE_ENERGY_MJ + 1);
+	assert_true(r.energy_at.ns == first.energy_at.ns && r.energy_at.ns < first.at.ns);
+
+	r = sample_of(machine, 0);
+	assert_int_equal(fake_calls_of(counter), 1);
+	assert_true(r.energy_at.ns == r.at.ns);
+	takt_machine_energy_every(machine, 0, 0);
+	(void)tick(machine, 0);
+	assert_int_equal(fake_calls_of(counter), 2);
+
+	fake_slow(NULL, 0); /* believed at once */
+	takt_machine_energy_every(machine, 0, 3600 * TAKT_NS_PER_S);
+	(void)sample_of(machine, 0);
+	(void)tick(machine, 0);
+	assert_int_equal(fake_calls_of(counter), 4);
+	takt_machine_close(machine);
+}
+
 static void ticks_read_the_slow_part_every_second(void **state)
 {
 	struct takt_machine *machine = open_fake();
@@ -404,6 +441,8 @@ int main(void)
 		cmocka_unit_test_setup(the_actuator_reads_no_processes, reset_fake),
 		cmocka_unit_test_setup(the_actuator_counts_memory_errors, reset_fake),
 		cmocka_unit_test_setup(a_tick_keeps_the_slow_part_and_a_sample_reads_it_again,
+				       reset_fake),
+		cmocka_unit_test_setup(an_energy_counter_that_takes_long_is_read_less_often,
 				       reset_fake),
 		cmocka_unit_test_setup(ticks_read_the_slow_part_every_second, reset_fake),
 		cmocka_unit_test_setup(

@@ -83,6 +83,8 @@ static void same_reading(struct takt_gpu_reading x, struct takt_gpu_reading y)
 	/* Times and numbers of samples are the replay's own. */
 	x.at = y.at;
 	x.slow_at = y.slow_at;
+	x.energy_at = y.energy_at;
+	x.energy_took_ns = y.energy_took_ns;
 	x.seq = y.seq;
 	assert_memory_equal(&x, &y, sizeof(x));
 }

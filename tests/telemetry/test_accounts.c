@@ -37,6 +37,7 @@ static struct takt_gpu_reading reading_at(uint64_t ms)
 		.has = TAKT_HAS_SM_CLOCK | TAKT_HAS_ENERGY | TAKT_HAS_THROTTLE | TAKT_HAS_MEMORY,
 		.sm_mhz = 1000,
 		.energy_mj = 1000000 + ms * 200, /* 200 W */
+		.energy_at = {ms * TAKT_NS_PER_MS},
 		.throttle = TAKT_THROTTLE_IDLE,
 		.mem_used_bytes = 1000,
 	};
@@ -115,6 +116,67 @@ static void nineteen_periods_are_too_few_and_twenty_enough(void **state)
 	not_told("shorter than 20 periods");
 	feed_span(0, 3000, 3000);
 	assert_true(sum().has & TAKT_ACCOUNT_ENERGY);
+}
+
+/* A counter that is dear to read: what is older is fed again and again. */
+static void feed_dear(uint64_t from_ms, uint64_t to_ms, uint64_t every_ms)
+{
+	struct takt_gpu_reading r, read = reading_at(from_ms);
+
+	for (uint64_t ms = from_ms; ms <= to_ms; ms += 100) {
+		if (ms * TAKT_NS_PER_MS >= read.at.ns + every_ms * TAKT_NS_PER_MS)
+			read = reading_at(ms);
+		r = reading_at(ms);
+		r.energy_mj = read.energy_mj;
+		r.energy_at = read.energy_at;
+		feed(0, r);
+	}
+}
+
+static void a_counter_that_is_read_seldom_ticks_as_it_did_when_it_was_read_often(void **state)
+{
+	feed_span(0, 1000, 3000);
+	feed_dear(3100, 60000, 1000);
+	assert_int_equal(takt_energy_clock_period_ns(&accounts.clocks[0]), 100 * TAKT_NS_PER_MS);
+	open_job(1);
+	feed_span(0, 60100, 62000);
+	not_told("shorter than 20 periods");
+	feed_dear(62100, 70000, 1000);
+	assert_int_equal(sum().energy_mj, (69100 - 60100) * 200); /* up to the last that was read */
+}
+
+static void a_job_does_not_begin_with_what_the_counter_said_before(void **state)
+{
+	struct takt_gpu_reading old = reading_at(9900);
+
+	feed_span(0, 1000, 10000);
+	open_job(1);
+	old.energy_at = reading_at(5000).energy_at;
+	old.energy_mj = reading_at(5000).energy_mj;
+	takt_account_begin(takt_accounts_find(&accounts, JOB), 0, &old);
+	not_told("has no energy counter");
+	feed_span(0, 10100, 13100);
+	assert_int_equal(sum().energy_mj, 3000 * 200);
+}
+
+static uint64_t every_ms(void)
+{
+	return takt_accounts_energy_every_ns(&accounts, 0) / TAKT_NS_PER_MS;
+}
+
+static void the_counter_is_wanted_less_often_the_longer_a_job_runs(void **state)
+{
+	feed_span(0, 1000, 1000);
+	assert_int_equal(every_ms(), 5000);
+	open_job(1);
+	assert_int_equal(every_ms(), 0);
+	feed_span(0, 1100, 5000);
+	assert_int_equal(every_ms(), 100); /* a fortieth of 4 s */
+	feed_span(0, 5100, 100000);
+	assert_int_equal(every_ms(), 1000);
+	assert_int_equal(takt_accounts_open(&accounts, JOB + 1, 1, NULL),
+			 0); /* a share beside it */
+	assert_int_equal(every_ms(), 0);
 }
 
 static void a_slow_counter_needs_longer(void **state)
@@ -474,6 +536,9 @@ int main(void)
 		CASE(energy_of_several_gpus_is_added),
 		CASE(energy_begins_at_the_last_reading_before_the_job),
 		CASE(nineteen_periods_are_too_few_and_twenty_enough),
+		CASE(a_counter_that_is_read_seldom_ticks_as_it_did_when_it_was_read_often),
+		CASE(a_job_does_not_begin_with_what_the_counter_said_before),
+		CASE(the_counter_is_wanted_less_often_the_longer_a_job_runs),
 		CASE(a_slow_counter_needs_longer),
 		CASE(a_counter_that_ticks_faster_still_counts_as_100_ms),
 		CASE(a_shared_gpu_has_no_attributable_energy),
