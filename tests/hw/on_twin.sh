@@ -21,7 +21,7 @@ check() {
 }
 
 every_file_says_simulated() {
-	for file in status topology latency energy gpm; do
+	for file in status topology latency paced energy gpm; do
 		grep -q '^.*simulated: nothing here was measured' "$work/results/$file.txt"
 	done
 	grep -q '^info simulated 1$' "$work/results/recording.txt"
