@@ -55,8 +55,8 @@ struct reason {
 	const char *text;
 };
 
-/* The cause before its consequence: HW_SLOWDOWN is what the two above it do. A power limit that is
- * reached is what limits are for. */
+/* The cause before its consequence: HW_SLOWDOWN is what the two above it do. Boards control their
+ * power under full load, with a mean far below the limit, too (docs/hardware.md). */
 static const struct reason reasons[] = {
 	{TAKT_THROTTLE_HW_THERMAL, false, TAKT_DOCTOR_CRITICAL, TAKT_DO_COOLING,
 	 "slowed to half or less: beyond its slowdown temperature"},
@@ -69,7 +69,7 @@ static const struct reason reasons[] = {
 	{TAKT_THROTTLE_SYNC_BOOST, true, TAKT_DOCTOR_INFO, TAKT_DO_NONE,
 	 "held to the slowest GPU of its sync boost group"},
 	{TAKT_THROTTLE_SW_POWER, true, TAKT_DOCTOR_INFO, TAKT_DO_NONE,
-	 "at its power limit, as boards are under full load"},
+	 "held down by its power control, as boards are under full load"},
 };
 
 static const struct reason *first_reason(const struct takt_doctor_gpu *gpu)

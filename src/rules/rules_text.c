@@ -45,7 +45,7 @@ static const struct {
 	[TAKT_FINDING_SW_THERMAL] = {"SW thermal slowdown for ", " s of 10 min", ", limit ", " s",
 				     1000},
 	[TAKT_FINDING_POWER_BRAKE] = {"power brake for ", " s of 10 min", ", limit ", " s", 1000},
-	[TAKT_FINDING_POWER_CAP] = {"at its power limit for ", " s of 10 min", NULL, NULL, 1000},
+	[TAKT_FINDING_POWER_CAP] = {"held down by its power control for ", " s of 10 min", NULL, NULL, 1000},
 	[TAKT_FINDING_CLOCK_LIMIT] = {"at a lowered power limit for ", " s of 10 min", NULL, NULL,
 				      1000},
 	[TAKT_FINDING_SYNC_BOOST] = {"slowed by its sync boost group for ", " s of 10 min", NULL,

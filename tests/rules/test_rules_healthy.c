@@ -240,7 +240,7 @@ static const struct {
 } works[] = {
 	{"at rest", rests},
 	{"training", trains},
-	{"at its power limit", trains_at_its_limit},
+	{"held down by its power control", trains_at_its_limit},
 	{"serving", serves},
 	{"jobs come and go", comes_and_goes},
 	{"programs crash", crashes},
