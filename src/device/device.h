@@ -297,9 +297,9 @@ void takt_machine_sample(struct takt_machine *machine, uint32_t gpu);
 void takt_machine_tick(struct takt_machine *machine, uint32_t gpu);
 
 /*
- * How old the energy counter may get between ticks on a GPU whose driver takes long to tell it (4 ms
- * of CPU time a call on an H200); a second until it is said. Where it takes no longer than other
- * readings every tick reads it, and a sample always does.
+ * How old the energy counter may get between ticks on a GPU whose driver takes long to tell it
+ * (4 ms of CPU time a call on an H200); a second until it is said. Where it takes no longer than
+ * other readings every tick reads it, and a sample always does.
  */
 void takt_machine_energy_every(struct takt_machine *machine, uint32_t gpu, uint64_t ns);
 

@@ -206,7 +206,7 @@ def a_gpu_on_which_every_run_takes_longer():
 
 
 if __name__ == "__main__":
-    sys.exit(kit.main([
+    sys.exit(kit.main(kit.once([
         workloads_that_the_gpu_limits,
         boards_without_counters_are_told_by_power_and_memory,
         input_that_comes_too_slowly,
@@ -220,4 +220,4 @@ if __name__ == "__main__":
         what_nccl_says_stands_beside_what_was_seen,
         what_the_daemon_has_found_is_in_its_report,
         a_gpu_on_which_every_run_takes_longer,
-    ]))
+    ])))

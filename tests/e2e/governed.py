@@ -687,6 +687,7 @@ def foreseen(client, job):
 
 
 def a_load_that_repeats_itself_is_foreseen():
+    kit.once_is_enough()
     with kit.machine(gpus=1) as m:
         m.more_flags = ("--clock-epoch", "500ms", "--forecast-step", "1s", "--forecast-ahead", "1s",
                         "--forecast-season", "16s")

@@ -287,7 +287,7 @@ def a_log_that_cannot_be_read_is_told():
 
 
 if __name__ == "__main__":
-    sys.exit(kit.main([
+    sys.exit(kit.main(kit.once([
         a_healthy_machine_is_told_to_be_one, healthy_machines_of_every_kind_stay_so_under_load,
         a_critical_xid_keeps_jobs_away_until_somebody_has_looked,
         what_is_resumed_is_well_until_it_happens_again, what_happened_is_told_by_the_next_takt_too,
@@ -295,4 +295,4 @@ if __name__ == "__main__":
         errors_of_switches_are_listed_and_keep_no_gpu_from_jobs,
         the_kernels_log_is_heard_and_nobody_elses_words, what_is_slow_is_suspect_and_works,
         what_the_driver_breaks_is_found,
-        a_log_that_cannot_be_read_is_told]))
+        a_log_that_cannot_be_read_is_told])))

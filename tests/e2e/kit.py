@@ -539,12 +539,32 @@ class Skip(Exception):
     """Raised by a case that cannot run here; the text says why."""
 
 
-def needs_a_plain_twin():
-    """A sanitizer's library loads only into programs that were built with it: other people's are not."""
+def is_sanitized():
     undefined = subprocess.run(["nm", "-D", "--undefined-only", TWIN_LIB], capture_output=True,
                                text=True, check=True).stdout
-    if any(mark in undefined for mark in ("__asan_", "__tsan_", "__ubsan_")):
+    return any(mark in undefined for mark in ("__asan_", "__tsan_", "__ubsan_"))
+
+
+def needs_a_plain_twin():
+    """A sanitizer's library loads only into programs that were built with it: other people's are not."""
+    if is_sanitized():
         raise Skip("the simulated driver was built with a sanitizer")
+
+
+def once_is_enough():
+    """For what waits for minutes: where both builds are tested at once, the sanitized one runs it."""
+    if "beside-sanitized" in os.environ.get("TAKT_TEST_ENV", "").split() and not is_sanitized():
+        raise Skip("the sanitized build beside this one runs it")
+
+
+def once(cases):
+    """These cases, of each of which once_is_enough."""
+    def wrap(case):
+        def run():
+            once_is_enough()
+            case()
+        return (case.__name__, run)
+    return [wrap(case) for case in cases]
 
 
 def note(text):

@@ -305,7 +305,7 @@ def a_gpu_that_does_not_answer_is_not_idle():
 
 
 if __name__ == "__main__":
-    sys.exit(kit.main([
+    sys.exit(kit.main(kit.once([
         a_shell_is_used_as_if_it_ran_here,
         control_c_interrupts_what_runs_and_not_the_job,
         one_leaves_and_comes_back,
@@ -319,4 +319,4 @@ if __name__ == "__main__":
         what_is_not_known_is_not_idle,
         what_computes_is_not_idle,
         a_gpu_that_does_not_answer_is_not_idle,
-    ]))
+    ])))

@@ -404,7 +404,7 @@ def wrong_words_are_named():
 
 
 if __name__ == "__main__":
-    sys.exit(kit.main([
+    sys.exit(kit.main(kit.once([
         it_recommends_what_the_boards_curve_says,
         what_runs_print_is_compared,
         a_limit_that_was_kept_is_what_a_job_gets,
@@ -423,4 +423,4 @@ if __name__ == "__main__":
         the_benchmarks_product_is_compared,
         what_dies_in_the_driver_is_an_error_with_a_name,
         wrong_words_are_named,
-    ]))
+    ])))

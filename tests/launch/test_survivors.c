@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -62,11 +63,15 @@ ssize_t __wrap_read(int fd, void *buf, size_t n)
 	return -1;
 }
 
-static pid_t begin(const char *env, const char *program, const char *const argv[])
+/* Another run of this program beside it must not be found, so the ids have its number. */
+static pid_t begin(const char *id, const char *program, const char *const argv[])
 {
+	char env[64];
 	const char *envp[] = {env, NULL};
-	pid_t pid = fork();
+	pid_t pid;
 
+	snprintf(env, sizeof(env), "TAKT_ATTEMPT=%s", id);
+	pid = fork();
 	assert_true(pid >= 0);
 	if (pid > 0)
 		return pid;
@@ -87,23 +92,31 @@ static int look(const char *id, unsigned nth)
 	return n;
 }
 
+static void end(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
 static void whoever_could_not_be_looked_at_may_be_one(void **state)
 {
 	const char *argv[] = {"sleep", "600", NULL};
-	pid_t pid = begin("TAKT_ATTEMPT=7.1.survives", "/bin/sleep", argv);
+	char id[32];
+	pid_t pid;
 
-	while (look("7.1.survives", 0) == 0)
+	snprintf(id, sizeof(id), "7.1.survives%d", (int)getpid());
+	pid = begin(id, "/bin/sleep", argv);
+	while (look(id, 0) == 0)
 		continue; /* until it is what it shall be */
 	for (unsigned nth = 1;; nth++) {
-		int n = look("7.1.survives", nth);
+		int n = look(id, nth);
 
 		assert_true(n < 0 || n == 1);
 		if (calls < nth)
 			break;
 	}
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
-	assert_int_equal(look("7.1.survives", 0), 0);
+	end(pid);
+	assert_int_equal(look(id, 0), 0);
 }
 
 /* Between its old memory and its new one a process shows no environment. */
@@ -111,15 +124,17 @@ static void one_that_executes_all_the_time_is_found(void **state)
 {
 	static const char again[] = "exec sh -c \"$0\" \"$0\"";
 	const char *argv[] = {"sh", "-c", again, again, NULL};
-	pid_t pid = begin("TAKT_ATTEMPT=7.1.executes", "/bin/sh", argv);
 	int missed = 0;
+	char id[32];
+	pid_t pid;
 
-	while (look("7.1.executes", 0) == 0)
+	snprintf(id, sizeof(id), "7.1.executes%d", (int)getpid());
+	pid = begin(id, "/bin/sh", argv);
+	while (look(id, 0) == 0)
 		continue;
 	for (int i = 0; i < 1000; i++)
-		missed += look("7.1.executes", 0) != 1;
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
+		missed += look(id, 0) != 1;
+	end(pid);
 	assert_int_equal(missed, 0);
 }
 
