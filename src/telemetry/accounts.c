@@ -41,11 +41,10 @@ static void feed_clock(struct takt_energy_clock *clock, const struct takt_gpu_re
 {
 	if (!(reading->has & TAKT_HAS_ENERGY) || reading->energy_at.ns == clock->read_at.ns)
 		return;
-	if (clock->changes > 0 &&
-	    takt_mono_elapsed_ns(reading->energy_at, clock->read_at) > close_ns) {
+	if (takt_mono_elapsed_ns(reading->energy_at, clock->read_at) > close_ns) {
 		clock->earlier_ns = takt_energy_clock_period_ns(clock);
 		clock->changes = 0;
-	} else if (clock->last_mj != 0 && reading->energy_mj != clock->last_mj) {
+	} else if (reading->energy_mj != clock->last_mj) {
 		clock->changed_at[clock->changes++ % TAKT_PERIOD_CHANGES] = reading->energy_at;
 	}
 	clock->read_at = reading->energy_at;
