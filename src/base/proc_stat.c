@@ -13,6 +13,7 @@ enum {
 	FIELD_PGRP = 5,
 	FIELD_SESSION = 6,
 	FIELD_FLAGS = 9,
+	FIELD_THREADS = 20,
 	FIELD_START = 22,
 	FIELD_CODE_START = 26,
 	FIELD_ENV_START = 50,
@@ -73,6 +74,8 @@ static int take_field(struct takt_proc_stat *stat, int field, const char *word)
 			return -EINVAL;
 		stat->flags = (uint32_t)value;
 		return 0;
+	case FIELD_THREADS:
+		return parse_i32(word, &stat->threads);
 	case FIELD_START:
 		return parse_u64(word, &stat->start_ticks);
 	case FIELD_CODE_START:

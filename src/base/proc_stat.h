@@ -15,11 +15,13 @@ enum {
 };
 
 struct takt_proc_stat {
-	char state;	      /* field 3: R S D Z T t X I */
-	int32_t ppid;	      /* field 4 */
-	int32_t pgrp;	      /* field 5 */
-	int32_t session;      /* field 6 */
-	uint32_t flags;	      /* field 9, TAKT_PROC_* */
+	char state;	 /* field 3: R S D Z T t X I */
+	int32_t ppid;	 /* field 4 */
+	int32_t pgrp;	 /* field 5 */
+	int32_t session; /* field 6 */
+	uint32_t flags;	 /* field 9, TAKT_PROC_* */
+	int32_t threads; /* field 20; 0: it is being released. A leader that has ended may have left
+			    others behind. */
 	uint64_t start_ticks; /* field 22, clock ticks since boot */
 	/* Addresses; 0 of a thread of the kernel, of the ending, and in the middle of an execve. */
 	uint64_t code_start; /* field 26 */

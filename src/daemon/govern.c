@@ -17,6 +17,7 @@ enum {
 	MAX_GOVERNED = 4096,
 	SHORT_EPOCHS = 12,    /* a job that is over before that has not settled */
 	LONGEST_EPOCH = 20,   /* times the usual one, for jobs that say little */
+	ENERGY_PARTS = 4,     /* of an epoch its energy may be old */
 	POWER_STEP_MW = 1000, /* drivers take milliwatts, people and data sheets watts */
 };
 
@@ -446,14 +447,16 @@ static void feed_progress(const struct takt_daemon *daemon, struct takt_governed
 static void feed(struct takt_govern *govern, struct takt_governed *one,
 		 const struct takt_queue_job *job, struct takt_mono now)
 {
+	struct takt_telemetry *telemetry = govern->daemon->telemetry;
 	const struct takt_gpu_reading *reading;
 
-	for (uint32_t i = 0; i < one->gpu_count; i++)
-		if (takt_telemetry_latest(govern->daemon->telemetry, one->gpu[i], now, &reading) ==
-		    0)
+	for (uint32_t i = 0; i < one->gpu_count; i++) {
+		takt_telemetry_want_energy(telemetry, one->gpu[i], one->epoch_ns / ENERGY_PARTS);
+		if (takt_telemetry_latest(telemetry, one->gpu[i], now, &reading) == 0)
 			takt_epoch_sample(&one->epoch, i,
 					  takt_machine_facts(govern->daemon->machine, one->gpu[i]),
 					  reading);
+	}
 	takt_govern_look_for_counters(one, now.ns);
 	feed_progress(govern->daemon, one, job, now.ns);
 }

@@ -141,6 +141,12 @@ bool takt_meter_event(struct takt_meter *meter, struct takt_gpu_event *ret)
 	return meter->events && takt_gpu_events_next(meter->events, ret) > 0;
 }
 
+static bool is_older(const struct takt_gpu_reading *reading, struct takt_mono than)
+{
+	return reading->slow_at.ns < than.ns ||
+	       (reading->has & TAKT_HAS_ENERGY && reading->energy_at.ns < than.ns);
+}
+
 /* A reading that was begun after this call. */
 static int read_anew(struct takt_meter *meter, uint32_t i, struct takt_gpu_reading *ret,
 		     struct takt_err *err)
@@ -155,7 +161,7 @@ static int read_anew(struct takt_meter *meter, uint32_t i, struct takt_gpu_readi
 		rc = takt_machine_wait(meter->machine, meter->gpu[i], ret->seq, deadline);
 		if (rc == 0)
 			rc = takt_machine_reading(meter->machine, meter->gpu[i], ret);
-	} while (rc == 0 && !ret->lost && ret->slow_at.ns < begin.ns);
+	} while (rc == 0 && !ret->lost && is_older(ret, begin));
 	if (rc == 0 && ret->lost)
 		rc = -ENODEV;
 	return rc < 0 ? takt_err_set(err, rc, "read GPU '%s'", facts(meter, i)->uuid) : 0;
@@ -172,7 +178,8 @@ int takt_meter_mark(struct takt_meter *meter, struct takt_meter_mark *ret, struc
 		rc = read_anew(meter, i, reading, err);
 		mark.has_energy &= (reading->has & TAKT_HAS_ENERGY) != 0;
 		mark.energy_mj += reading->energy_mj;
-		mark.at_ns = reading->at.ns;
+		mark.at_ns =
+			reading->has & TAKT_HAS_ENERGY ? reading->energy_at.ns : reading->at.ns;
 	}
 	if (meter->powerless && meter->count > 1)
 		mark.power_sum_mw = mark.power_count = 0;

@@ -172,7 +172,9 @@ struct takt_nvml_gpu {
 	bool memory_v1_only; /* the driver refused the newer struct */
 	uint32_t absent;     /* enum takt_vital: what the board does not tell */
 	uint32_t vitals_read;
-	struct takt_gpu_vitals seldom; /* as read last: those that are not read every time */
+	/* As read last, and when: those that are not read every time. */
+	struct takt_gpu_vitals seldom;
+	struct takt_mono seldom_at;
 	enum takt_gpm gpm;
 	struct nvml_gpm_sample *gpm_now, *gpm_before; /* owned, the driver's */
 	void *procs;				      /* buffer of the process lists, owned */

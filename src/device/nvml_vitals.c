@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 
+#include "base/sys.h"
 #include "device/nvml_api.h"
 
 enum {
@@ -14,6 +15,9 @@ enum {
 	SELDOM = 5,	/* slow parts after which what is dear is */
 	ALL_LINKS = -1,
 };
+
+/* After a sleep, or once it is found again, what was kept is of another time. */
+static const uint64_t kept_ns = 2 * SELDOM * TAKT_NS_PER_S;
 
 enum kind {
 	KIND_U32,
@@ -233,8 +237,9 @@ static void keep_seldom(struct takt_nvml_gpu *gpu, bool read, uint32_t seldom,
 static int read_vitals(const struct takt_nvml_api *api, struct takt_nvml_gpu *gpu, uint32_t seldom,
 		       uint32_t never, struct takt_gpu_vitals *vitals)
 {
+	struct takt_mono now = takt_mono_now(takt_sys_real());
 	uint32_t at = gpu->vitals_read++, refused;
-	bool reads = at % SELDOM == 0;
+	bool reads = at % SELDOM == 0 || takt_mono_elapsed_ns(now, gpu->seldom_at) > kept_ns;
 	int code;
 
 	if (at % ASK_AGAIN == 0)
@@ -245,6 +250,7 @@ static int read_vitals(const struct takt_nvml_api *api, struct takt_nvml_gpu *gp
 	if (!reads)
 		gpu->absent = (gpu->absent & ~seldom) | refused;
 	keep_seldom(gpu, reads, seldom, vitals);
+	gpu->seldom_at = reads ? now : gpu->seldom_at;
 	if (code == NVML_SUCCESS)
 		takt_nvml_read_activity(api, gpu, vitals);
 	return code;

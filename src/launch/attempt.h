@@ -242,8 +242,9 @@ int takt_attempt_record_exit(const struct takt_sys *sys, int attempt_dirfd,
  * Processes of the attempt that are still alive: those of the user whose environment holds
  * TAKT_ATTEMPT=id (as far as we may read it; root may) or that sit in `cgroup` ("" = none). Zombies
  * do not count, nor does what other users write into their environments. Returns how many there
- * are, or negative; fills at most max of ret, which may be NULL when max is 0. A process that
- * cleared its environment and left the cgroup is not found.
+ * are, or negative (-EAGAIN: none, but of one it cannot be told now); fills at most max of ret,
+ * which may be NULL when max is 0. A process that cleared its environment, or gave it back to the
+ * kernel, and left the cgroup is not found.
  */
 int takt_attempt_survivors(const char *id, uid_t uid, const char *cgroup, struct takt_proc_id *ret,
 			   size_t max, struct takt_err *err);

@@ -49,6 +49,8 @@ static int add(struct takt_proc_tree *tree, int procfd, const char *name)
 		return 0;
 	entry.pid = (int32_t)pid;
 	rc = read_stat(procfd, name, &entry.stat);
+	if (rc == 0) /* gone, or another thread takes the first one's number in an execve */
+		rc = read_stat(procfd, name, &entry.stat);
 	return rc > 0 ? takt_vec_push(&tree->procs, entry) : rc;
 }
 

@@ -37,11 +37,32 @@ uint64_t takt_energy_clock_period_ns(const struct takt_energy_clock *clock)
 	return period_ns > min_period_ns ? period_ns : min_period_ns;
 }
 
+/* How much may be missing at an end: until the counter ticks, or is read. */
+static uint64_t coarseness_ns(const struct takt_energy_clock *clock)
+{
+	uint64_t period_ns = takt_energy_clock_period_ns(clock);
+
+	return clock->apart_ns > period_ns ? clock->apart_ns : period_ns;
+}
+
+/* One reading that is late says nothing of the others. */
+static void note_apart(struct takt_energy_clock *clock, uint64_t apart_ns)
+{
+	uint64_t most_ns = clock->apart_ns + clock->apart_ns / 4;
+
+	if (clock->read_at.ns != 0)
+		clock->apart_ns = most_ns == 0 || apart_ns < most_ns ? apart_ns : most_ns;
+}
+
 static void feed_clock(struct takt_energy_clock *clock, const struct takt_gpu_reading *reading)
 {
+	uint64_t apart_ns;
+
 	if (!(reading->has & TAKT_HAS_ENERGY) || reading->energy_at.ns == clock->read_at.ns)
 		return;
-	if (takt_mono_elapsed_ns(reading->energy_at, clock->read_at) > close_ns) {
+	apart_ns = takt_mono_elapsed_ns(reading->energy_at, clock->read_at);
+	note_apart(clock, apart_ns);
+	if (apart_ns > close_ns) {
 		clock->earlier_ns = takt_energy_clock_period_ns(clock);
 		clock->changes = 0;
 	} else if (reading->energy_mj != clock->last_mj) {
@@ -206,16 +227,18 @@ uint64_t takt_accounts_energy_every_ns(const struct takt_accounts *accounts, uin
 
 /* NULL, or why the energy of this GPU cannot be told; a message may be put into buf. */
 static const char *energy_why_not(const struct takt_accounts *accounts,
-				  const struct takt_account_gpu *sum, uint64_t period_ns, char *buf,
-				  size_t size)
+				  const struct takt_energy_clock *clock,
+				  const struct takt_account_gpu *sum, char *buf, size_t size)
 {
-	uint64_t need_ns = TAKT_ACCOUNT_PERIODS * period_ns;
+	uint64_t coarse_ns = coarseness_ns(clock), need_ns = TAKT_ACCOUNT_PERIODS * coarse_ns;
 
 	if (!sum->energy_begun)
-		return "the GPU has no energy counter";
+		return clock->read_at.ns == 0 ? "the GPU has no energy counter"
+					      : "it ended before the energy counter was read";
 	if (sum->energy_reset)
 		return "the energy counter was reset";
-	if (takt_mono_elapsed_ns(accounts->now, sum->energy_last_at) > accounts->stale_ns)
+	if (takt_mono_elapsed_ns(accounts->now, sum->energy_last_at) >
+	    accounts->stale_ns + coarse_ns)
 		return "the GPU stopped answering";
 	if (takt_mono_elapsed_ns(sum->energy_last_at, sum->energy_first_at) >= need_ns)
 		return NULL;
@@ -236,9 +259,7 @@ static void sum_energy(const struct takt_accounts *accounts, const struct takt_a
 
 		if (!(entry->gpu_mask >> g & 1))
 			continue;
-		why = energy_why_not(accounts, gpu,
-				     takt_energy_clock_period_ns(&accounts->clocks[g]), buf,
-				     sizeof(buf));
+		why = energy_why_not(accounts, &accounts->clocks[g], gpu, buf, sizeof(buf));
 		sum_mj += gpu->energy_last_mj - gpu->energy_first_mj;
 	}
 	if (entry->gpu_mask == 0)

@@ -26,6 +26,7 @@ enum {
 struct takt_energy_clock {
 	uint64_t last_mj;
 	struct takt_mono read_at;
+	uint64_t apart_ns;   /* its readings, of late; 0 = not known */
 	uint64_t earlier_ns; /* its period when it was read often last; 0 = not known */
 	uint32_t changes;    /* since it is read often, the first reading not one */
 	struct takt_mono changed_at[TAKT_PERIOD_CHANGES]; /* the last ones, ring by `changes` */

@@ -35,7 +35,8 @@ struct gpu {
 	struct takt_ring ring;		/* owned; of struct takt_sample_point */
 	struct takt_page_label label;
 	struct takt_tally tally;
-	struct takt_nccl *nccl; /* owned; NULL = never asked for */
+	struct takt_nccl *nccl;	 /* owned; NULL = never asked for */
+	uint64_t energy_most_ns; /* takt_telemetry_want_energy; 0 = nobody did */
 };
 
 struct rendered {
@@ -243,6 +244,23 @@ static void push_point(struct gpu *gpu)
 	takt_ring_push(&gpu->ring, &point);
 }
 
+static void set_energy_pace(struct takt_telemetry *telemetry, uint32_t g)
+{
+	uint64_t every_ns = takt_accounts_energy_every_ns(&telemetry->accounts, g);
+	uint64_t *most_ns = &telemetry->gpus[g].energy_most_ns;
+
+	if (*most_ns != 0 && *most_ns < every_ns)
+		every_ns = *most_ns;
+	*most_ns = 0;
+	takt_machine_energy_every(telemetry->machine, g, every_ns);
+}
+
+void takt_telemetry_want_energy(struct takt_telemetry *telemetry, uint32_t gpu, uint64_t every_ns)
+{
+	if (gpu < telemetry->gpu_count)
+		telemetry->gpus[gpu].energy_most_ns = every_ns;
+}
+
 uint64_t takt_telemetry_collect(struct takt_telemetry *telemetry, struct takt_mono now)
 {
 	uint64_t fresh = 0;
@@ -260,8 +278,7 @@ uint64_t takt_telemetry_collect(struct takt_telemetry *telemetry, struct takt_mo
 		push_point(gpu);
 		takt_tally_feed(&gpu->tally, &gpu->latest);
 		takt_accounts_feed(&telemetry->accounts, g, &gpu->latest);
-		takt_machine_energy_every(telemetry->machine, g,
-					  takt_accounts_energy_every_ns(&telemetry->accounts, g));
+		set_energy_pace(telemetry, g);
 	}
 	return fresh;
 }

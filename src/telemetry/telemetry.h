@@ -55,6 +55,10 @@ uint64_t takt_telemetry_collect(struct takt_telemetry *telemetry, struct takt_mo
 int takt_telemetry_latest(struct takt_telemetry *telemetry, uint32_t gpu, struct takt_mono now,
 			  const struct takt_gpu_reading **ret);
 
+/* Until the next reading of it is collected the GPU's energy counter shall be no older than this,
+ * where it is dear to read (takt_machine_energy_every): somebody measures with it. */
+void takt_telemetry_want_energy(struct takt_telemetry *telemetry, uint32_t gpu, uint64_t every_ns);
+
 /* What went over all NVLinks of a GPU, between the last two times that its counters were read;
  * false: the board does not say, or has not twice. */
 bool takt_telemetry_nvlink_rates(const struct takt_telemetry *telemetry, uint32_t gpu,

@@ -11,9 +11,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,7 +25,8 @@
 #include "launch/attempt.h"
 
 enum {
-	MAX_FOUND = 8
+	MAX_FOUND = 8,
+	LOOKS = 300
 };
 
 static unsigned calls, fails_at; /* 0 = none does */
@@ -138,12 +143,105 @@ static void one_that_executes_all_the_time_is_found(void **state)
 	assert_int_equal(missed, 0);
 }
 
-int main(void)
+static char self[PATH_MAX]; /* once its first thread has ended, /proc/self/exe tells no more */
+
+static void *execute_again(void *arg)
+{
+	const char *argv[] = {"survivor", arg, NULL};
+
+	execv(self, (char *const *)argv);
+	_exit(127);
+}
+
+static void *stay(void *arg)
+{
+	for (;;)
+		pause();
+	return arg;
+}
+
+/* What this program does when it is started as "survivor": its first thread ends, and another goes
+ * on, or executes this anew. */
+static void be_a_survivor(char *how)
+{
+	pthread_t thread;
+
+	if (readlink("/proc/self/exe", self, sizeof(self) - 1) < 0 ||
+	    pthread_create(&thread, NULL, strcmp(how, "stay") == 0 ? stay : execute_again, how) !=
+		    0)
+		_exit(127);
+	pthread_exit(NULL);
+}
+
+/* At some points of an execve by another thread /proc does not list the process at all: one look in
+ * a thousand, of a program that does nothing else. */
+static void find(const char *how, int of_which_missed)
+{
+	const char *argv[] = {"survivor", how, NULL};
+	int missed = 0;
+	char id[32];
+	pid_t pid;
+
+	snprintf(id, sizeof(id), "7.1.%s%d", how, (int)getpid());
+	pid = begin(id, "/proc/self/exe", argv);
+	while (look(id, 0) == 0)
+		continue;
+	for (int i = 0; i < LOOKS; i++)
+		missed += look(id, 0) != 1;
+	end(pid);
+	assert_in_range(missed, 0, of_which_missed);
+}
+
+static void one_whose_first_thread_has_ended_is_found(void **state)
+{
+	find("stay", 0);
+}
+
+static void one_that_another_thread_executes_is_found(void **state)
+{
+	find("execute", LOOKS / 20);
+}
+
+/* It has given the memory of its environment back, as some do that load programs themselves: nobody
+ * can tell what it was, and nobody waits for it for ever. */
+static void one_without_its_environments_memory_keeps_no_other_from_being_found(void **state)
+{
+	const char *argv[] = {"sleep", "600", NULL};
+	pid_t without, other;
+	char id[32];
+
+	without = fork();
+	assert_true(without >= 0);
+	if (without == 0) {
+		uintptr_t page = (uintptr_t)environ[0] & ~(uintptr_t)4095;
+
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		(void)munmap((void *)page, 4096);
+		for (;;)
+			pause();
+	}
+	snprintf(id, sizeof(id), "7.1.beside%d", (int)getpid());
+	other = begin(id, "/bin/sleep", argv);
+	while (look(id, 0) == 0)
+		continue;
+	assert_int_equal(look(id, 0), 1);
+	end(other);
+	assert_int_equal(look(id, 0), 0);
+	end(without);
+}
+
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(one_whose_first_thread_has_ended_is_found),
+		cmocka_unit_test(one_that_another_thread_executes_is_found),
+		cmocka_unit_test(
+			one_without_its_environments_memory_keeps_no_other_from_being_found),
 		cmocka_unit_test(one_that_executes_all_the_time_is_found),
 		cmocka_unit_test(whoever_could_not_be_looked_at_may_be_one),
 	};
 
+	if (argc == 2 && strcmp(argv[0], "survivor") == 0)
+		be_a_survivor(argv[1]);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
