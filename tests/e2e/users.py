@@ -430,6 +430,8 @@ def clocks_set_while_a_jobs_end_waits_for_the_disk_are_put_back():
     """A job is over, and its end cannot be written yet: whatever takt allows now it also undoes."""
     with shared_machine(start=False, gpus=1) as m, kit.small_disk(m, "8m") as folder:
         m.start()
+        journal = os.path.join(folder, "clocks.journal")  # without room for it there is no actuator to ask
+        kit.until(lambda: os.path.exists(journal) and os.path.getsize(journal) > 100000, kit.WAIT_S, journal)
         job = ask(m, ALICE, "POST", "/v1/jobs", job_of(["sleep", "0.5"], 1))["id"]
         kit.fill(folder)
         time.sleep(1.5)
