@@ -259,9 +259,9 @@ static int look(struct search *search, const char *cgroup)
 
 	TAKT_VEC_EACH (entry, &search->tree->procs) {
 		rc = belongs(search, entry->pid);
-		unsure |= rc == -EAGAIN;
 		if (rc > 0)
 			rc = note(search, entry->pid);
+		unsure |= rc == -EAGAIN;
 		if (rc < 0 && rc != -EAGAIN)
 			return rc;
 	}
