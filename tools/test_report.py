@@ -1,40 +1,21 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the tests and says what a person needs to know, the verdict last.
+"""What became of the tests: cases out of what programs print, which skips are allowed, and the verdict.
 
-Usage: test_report.py [--skips FILE] BUILD... [-- ARGUMENTS OF meson test...]
+A case is a TAP test point, or the whole program where it speaks no TAP. A skip counts as failed if it has no reason or
+no line of tests/skips allows it in this environment. A campaign says how often it tried what in lines
+"# trials: NUMBER WHAT"; they become one table.
 
-Runs meson test in each build folder, all of them beside each other, then prints each case that failed
-with the end of its log, then each skipped one with its reason, then how long each suite took, then
-"N passed, N failed". A case is a TAP test point, or the whole program where it speaks no TAP. A skip
-counts as failed if it has no reason or no line of FILE (tests/skips) allows it in this environment.
-
-Programs of the suites that start processes and wait for them (AGAIN) depend on what else a shared
-machine does. Up to AGAIN_MOST of them that failed are run once more, with nothing beside them; if all of
-a program's cases pass then, they count, and what failed at first is printed as UNSTEADY, with its log. Campaigns never
-get a second chance: one failure in a thousand is what they are there to find.
-A campaign says how often it tried what in lines "# trials: NUMBER WHAT"; they become one table.
-Exit status 1 if anything failed or nothing ran.
-
-Reasons: "ok 3 - name # SKIP reason" in TAP; cmocka's skip() gives no reason, so the last line that
-starts with "# " before it is taken; a program that exits with 77 says it in its last line.
+Reasons: "ok 3 - name # SKIP reason" in TAP; cmocka's skip() gives no reason, so the last line that starts with "# "
+before it is taken; a program that exits with 77 says it in its last line.
 """
-import argparse
 import collections
-import concurrent.futures
 import json
 import os
 import platform
 import re
 import shutil
-import subprocess
-import sys
-import time
 
 LOG_TAIL = 30
-AGAIN = ("e2e", "browser", "guest", "cli", "deploy", "device", "launch", "server", "top", "twin")
-AGAIN_MOST = 5
-PATIENCE = "4"  # times a test's own limit, which is there for what hangs: a busy machine is not at fault
 POINT = re.compile(r"^(not )?ok\b\s*\d*\s*(?:-\s*)?(.*)$")
 DIRECTIVE = re.compile(r"^(.*?)\s*(?<!\\)#\s*(SKIP|TODO)\S*\s*(.*)$", re.I)
 TRIALS = re.compile(r"^# trials: (\d+) (.+)$", re.M)
@@ -137,19 +118,13 @@ def last_line(text):
     return lines[-1].strip() if lines else ""
 
 
-def display_name(entry):
-    """meson writes "project:suite / test"; the project says nothing new."""
-    name = entry["name"]
-    return name.split(":", 1)[1] if re.match(r"^[\w-]+:[\w+ -]+ / ", name) else name
-
-
 def cases_of(entry):
-    """Cases of one line of meson's testlog.json."""
-    name, result, out = display_name(entry), entry["result"], entry.get("stdout") or ""
-    log = "\n".join((out + "\n" + (entry.get("stderr") or "")).strip().splitlines()[-LOG_TAIL:])
-    ended_well = result in ("OK", "SKIP", "EXPECTEDFAIL")
-    if result == "SKIP" and entry.get("returncode") == 77:
-        return [Case(name, "skip", last_line(out) or last_line(entry.get("stderr") or ""))]
+    """Cases of one program's run (test_programs.py)."""
+    name, result, out = entry["name"], entry["result"], entry["stdout"]
+    log = "\n".join((out + "\n" + entry["stderr"]).strip().splitlines()[-LOG_TAIL:])
+    ended_well = result in ("OK", "SKIP")
+    if result == "SKIP" and entry["returncode"] == 77:
+        return [Case(name, "skip", last_line(out) or last_line(entry["stderr"]))]
     cases = tap_cases(name, out, ended_well, f"[{result}]\n{log}")
     if cases is not None:
         return cases
@@ -197,165 +172,29 @@ def judge(cases, rules, out):
     return passed, len(failed) + bad_skips
 
 
-def log_path(build, base="testlog"):
-    return os.path.join(build, "meson-logs", base + ".json")
-
-
-def run_meson(build, arguments, prefix="", base="testlog"):
-    """Exit status of meson test, whose log is fresh afterwards or absent; its lines with `prefix`."""
-    log = log_path(build, base)
-    if os.path.exists(log):
-        os.remove(log)
-    meson = os.environ.get("MESON", "meson").split()
-    command = meson + ["test", "-C", build, "--timeout-multiplier", PATIENCE, "--logbase", base]
-    with subprocess.Popen(command + arguments, stdout=subprocess.PIPE, text=True,
-                          errors="replace") as process:
-        for line in process.stdout:
-            sys.stdout.write(prefix + line)
-            sys.stdout.flush()
-    return process.returncode
-
-
-def read_entries(path):
-    if not os.path.exists(path):
-        return []
-    with open(path, encoding="utf-8", errors="replace") as file:
-        return [json.loads(line) for line in file if line.strip()]
-
-
-def read_log(path):
-    cases = []
-    for entry in read_entries(path):
+def cases_of_all(entries, label, env):
+    """The cases of all entries of a build; `label` names it where there are several."""
+    found = []
+    for entry in entries:
         for case in cases_of(entry):
-            case.program = display_name(entry)
-            cases.append(case)
-    return cases
+            case.program, case.where, case.env = entry["name"], label, env
+            found.append(case)
+    return found
 
 
-def read_times(path):
-    """Suite -> seconds that its programs ran, longest first."""
-    times = collections.Counter()
-    for entry in read_entries(path):
-        times[display_name(entry).split(" / ")[0]] += entry.get("duration") or 0
-    return times.most_common()
-
-
-def read_trials(path):
-    """What was tried in campaigns -> how often, in order of appearance."""
+def print_trials(entries, out):
+    """What was tried in campaigns, and how often, in order of appearance."""
     trials = collections.Counter()
-    for entry in read_entries(path):
-        for number, what in TRIALS.findall(entry.get("stdout") or ""):
-            trials[f"{display_name(entry)}: {what}"] += int(number)
-    return trials
-
-
-def print_trials(trials, out):
+    for entry in entries:
+        for number, what in TRIALS.findall(entry["stdout"]):
+            trials[f"{entry['name']}: {what}"] += int(number)
     if trials:
         print(f"fault trials: {sum(trials.values())}", file=out)
     for what, number in trials.items():
         print(f"{number:7} {what}", file=out)
 
 
-def print_times(build, wall_s, times, out):
-    """Several programs run at once, so the suites' times add up to more than the wall clock's."""
-    suites = ", ".join(f"{suite} {seconds:.0f}" for suite, seconds in times if seconds >= 0.5)
-    print(f"time {os.path.basename(os.path.abspath(build))}: {wall_s:.0f} s; by suite: {suites}",
-          file=out)
-
-
-class Folder:
-    """One build folder, its tests and how they went."""
-
-    def __init__(self, path, several):
-        self.path = path
-        self.prefix = f"{os.path.basename(os.path.normpath(path))} | " if several else ""
-        self.cases, self.unsteady, self.wall_s = [], [], 0.0
-
-    def run(self, arguments):
-        """Its cases; what went wrong outside of them is a case of its own."""
-        began = time.monotonic()
-        status = run_meson(self.path, arguments, self.prefix)
-        self.wall_s = time.monotonic() - began
-        self.cases = read_log(log_path(self.path))
-        if not self.cases:
-            self.cases = [Case("no test ran", "fail", f"meson test -C {self.path} ended with {status}")]
-        elif status and all(case.result != "fail" for case in self.cases):
-            self.cases.append(Case("meson test", "fail", f"ended with {status} although no case failed"))
-        self.label(self.cases)
-
-    def label(self, cases):
-        env = environment(self.path)
-        for case in cases:
-            case.where, case.env = self.prefix, env
-
-    def to_try_again(self):
-        """Names of programs, as meson test takes them."""
-        failed = {case.program: None for case in self.cases if case.result == "fail"}
-        suites = [program.split(" / ")[0].split("+")[0] for program in failed]
-        if len(failed) > AGAIN_MOST:
-            return []
-        return [program.split(" / ")[1] for program, suite in zip(failed, suites)
-                if suite in AGAIN and "campaign" not in program]
-
-    def try_again(self):
-        """Alone. A program whose cases all pass now has passed; the others stay as they were."""
-        names = self.to_try_again()
-        if not names:
-            return
-        run_meson(self.path, ["--no-rebuild", "--num-processes", "1", *names],
-                  "again | " + self.prefix, "again")
-        again = read_log(log_path(self.path, "again"))
-        self.label(again)
-        bad = {case.program for case in again if case.result == "fail"}
-        good = {case.program for case in again} - bad
-        self.unsteady = [case for case in self.cases
-                         if case.program in good and case.result == "fail"]
-        self.cases = [case for case in self.cases if case.program not in good]
-        self.cases += [case for case in again if case.program in good]
-
-
-def print_unsteady(folders, out):
-    for case in (case for folder in folders for case in folder.unsteady):
+def print_unsteady(cases, out):
+    for case in cases:
         log = "\n".join("    " + line for line in case.text.splitlines())
-        print(f"UNSTEADY {case.where}{case.name} (failed at first, passed when run again alone)\n{log}",
-              file=out)
-
-
-def run_all(folders, arguments):
-    """Beside each other: each has long stretches in which it waits for its own processes."""
-    with concurrent.futures.ThreadPoolExecutor(len(folders)) as pool:
-        list(pool.map(lambda folder: folder.run(arguments), folders))
-    for folder in folders:
-        folder.try_again()
-
-
-def main():
-    parser = argparse.ArgumentParser(description="run the tests, verdict last")
-    parser.add_argument("--skips", default=os.path.join(os.path.dirname(os.path.dirname(
-        os.path.abspath(__file__))), "tests", "skips"))
-    parser.add_argument("builds", nargs="+", metavar="BUILD", help="build folder")
-    ours, arguments = sys.argv[1:], []
-    if "--" in ours:
-        split = ours.index("--")
-        ours, arguments = ours[:split], ours[split + 1:]
-    options = parser.parse_args(ours)
-    rules = read_skips(options.skips)
-    folders = [Folder(build, len(options.builds) > 1) for build in options.builds]
-    run_all(folders, arguments)
-    sys.stdout.flush()
-    print_unsteady(folders, sys.stdout)
-    cases = [case for folder in folders for case in folder.cases]
-    passed, failed = judge(cases, rules, sys.stdout)
-    print_trials(sum((read_trials(log_path(f.path)) for f in folders), collections.Counter()),
-                 sys.stdout)
-    for folder in folders:
-        print_times(folder.path, folder.wall_s, read_times(log_path(folder.path)), sys.stdout)
-    unsteady = sum(len(folder.unsteady) for folder in folders)
-    if unsteady:
-        print(f"{unsteady} unsteady: see UNSTEADY above")
-    print(f"{passed} passed, {failed} failed", flush=True)
-    return 1 if failed or passed == 0 else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+        print(f"UNSTEADY {case.where}{case.name} (failed at first, passed when run again alone)\n{log}", file=out)

@@ -57,7 +57,7 @@ def work_until_death(m, actuator):
 
 
 def died(actuator):
-    until(lambda: actuator.poll() is not None, 3, "dead")
+    until(lambda: actuator.poll() is not None, "dead")
     assert actuator.returncode == -signal.SIGKILL, actuator.returncode
 
 
@@ -77,7 +77,7 @@ def leave_changed(m):
     client = m.connect()
     for gpu in (0, 1):
         assert client.ask(SET, 10 + gpu, m.uuids[gpu], power_w=300)["rc"] == 0
-    until(lambda: client.ask(CPU, high=2000)["rc"] == 0, 10, "CPUs are limited")
+    until(lambda: client.ask(CPU, high=2000)["rc"] == 0, "CPUs are limited")
     assert client.ask(MIG, uuid=m.uuids[1], mig="3g.40gb,1g.10gb")["rc"] == 0
     (guard,) = m.guards()
     for pid in (actuator.pid, guard):
@@ -85,7 +85,7 @@ def leave_changed(m):
     for pid in (guard, actuator.pid):
         os.kill(pid, signal.SIGKILL)
     actuator.wait()
-    until(lambda: not m.guards(), 2, "both dead")
+    until(lambda: not m.guards(), "both dead")
     assert set(m.locked()) == {0, 1} and m.instances() == {1: 2}
 
 
@@ -103,7 +103,7 @@ def the_actuator_dies_at_each_point_and_the_guard_restores():
                 died(actuator)
                 reached.add(point)
                 restored(m)
-                until(lambda: not m.guards(), 3, "the guard is done")
+                until(lambda: not m.guards(), "the guard is done")
                 all_well(m)
     missed = set(crash_points()) - reached - set(guard_points())
     assert not missed, f"never reached: {missed}"
@@ -120,7 +120,7 @@ def the_guard_dies_at_each_point_and_the_next_start_repairs():
             client.ask(CPU, high=2000)
             client.ask(MIG, uuid=m.uuids[1], mig="7g.80gb")
             m.kill(actuator)
-            until(lambda: not m.guards(), 5, "the guard is gone")
+            until(lambda: not m.guards(), "the guard is gone")
             left = m.locked()
             if left:
                 reached.add(point)
@@ -148,7 +148,7 @@ def the_repairing_start_dies_at_each_point_and_the_next_one_repairs():
         with rig(mig=1) as m:
             leave_changed(m)
             m.spawn(crash=point)  # and its guard dies there, too
-            until(lambda: m.started[-1].poll() is not None or not m.locked(), 3, "died or repaired")
+            until(lambda: m.started[-1].poll() is not None or not m.locked(), "died or repaired")
             if m.started[-1].poll() is None:
                 continue
             m.start()
@@ -165,10 +165,10 @@ def a_guard_that_is_refused_goes_on_and_leaves_to_a_new_actuator():
         assert m.locked() and len(m.guards()) == 1
         (old,) = m.guards()
         client = m.connect(m.start())  # it takes over between two tries of the guard
-        until(lambda: old not in m.guards(), 5, "the old guard leaves")
+        until(lambda: old not in m.guards(), "the old guard leaves")
         assert client.ask(SET, 20, m.uuids[1])["rc"] == 0
         m.fault(0)
-        until(lambda: list(m.locked()) == [1], 5, "GPU 0 restored")
+        until(lambda: list(m.locked()) == [1], "GPU 0 restored")
 
 
 def a_guard_that_is_refused_restores_when_it_can():
@@ -180,8 +180,8 @@ def a_guard_that_is_refused_restores_when_it_can():
         time.sleep(0.7)
         assert m.locked()
         m.fault(0)
-        restored(m, 5)
-        until(lambda: not m.guards(), 5, "the guard is done")
+        restored(m)
+        until(lambda: not m.guards(), "the guard is done")
 
 
 def a_gpu_that_hangs_when_the_actuator_dies_is_restored_when_it_answers():
@@ -192,10 +192,10 @@ def a_gpu_that_hangs_when_the_actuator_dies_is_restored_when_it_answers():
             assert client.ask(SET, 10 + gpu, m.uuids[gpu])["rc"] == 0
         m.fault(0, "hang")
         m.kill(actuator)
-        until(lambda: list(m.locked()) == [0], 2, "the other one is restored")
+        until(lambda: list(m.locked()) == [0], "the other one is restored")
         time.sleep(1)
         m.fault(0)
-        restored(m, 10)
+        restored(m)
 
 
 def deaths_at_random_moments_leave_nothing_changed():

@@ -47,7 +47,7 @@ def a_term_signal_restores_and_ends():
         assert actuator.wait(5) == 0, m.said()
         assert m.locked() == {}
         assert not os.path.exists(m.path("socket"))
-        until(lambda: not m.guards(), 2, "the guard leaves too")
+        until(lambda: not m.guards(), "the guard leaves too")
 
 
 def a_client_that_vanished_keeps_its_clock_for_its_time_and_no_longer():
@@ -56,7 +56,7 @@ def a_client_that_vanished_keeps_its_clock_for_its_time_and_no_longer():
         assert client.ask(SET, 10, m.uuids[0], ttl_ms=600)["rc"] == 0
         client.close()
         assert m.locked()
-        restored(m, 3)
+        restored(m)
         assert "the lease of job 1 ran out" in m.said()
 
 
@@ -86,8 +86,8 @@ def power_limits_go_back_and_caps_stay():
         assert client.ask(CAP, uuid=m.uuids[1], power_w=350)["rc"] == 0
         assert m.limits() == {0: 300_000, 1: 350_000}
         m.kill(process)
-        restored(m, 10, caps={1: 350_000})
-        until(lambda: not m.guards(), 5, "the guard leaves the cap alone")
+        restored(m, caps={1: 350_000})
+        until(lambda: not m.guards(), "the guard leaves the cap alone")
         client = m.connect(m.start())
         assert client.status(1)["cap"] == 350_000 and m.limits() == {1: 350_000}
         assert client.ask(CAP)["rc"] == 0
@@ -112,7 +112,7 @@ def what_is_declared_stands_when_all_are_dead():
         assert m.locked() == {0: (345, 990)} and m.limits() == stand, (m.locked(), m.limits())
         assert client.ask(SET, 10, m.uuids[0], high=600, power_w=300)["rc"] == 0
         m.kill(process)
-        until(lambda: m.locked() == {0: (345, 990)} and m.limits() == stand, 10, m.limits)
+        until(lambda: m.locked() == {0: (345, 990)} and m.limits() == stand, m.limits)
         client = m.connect(m.start("--declared", m.path("declared")))
         declare(m, "GPU-x never\n")
         assert "line 1" in client.ask(DECLARE)["message"] and m.limits() == stand
@@ -158,11 +158,11 @@ def a_memory_clock_goes_back_and_memory_errors_end_it():
         assert reply["message"] == "memory clock set; no memory errors since", reply
         assert m.state()[0]["memory_locked"]
         m.kill(process)
-        until(lambda: not m.state()[0]["memory_locked"], 20, "the guard puts it back")
+        until(lambda: not m.state()[0]["memory_locked"], "the guard puts it back")
         client = m.connect(m.start())
         assert client.ask(SET, 10, m.uuids[0], low=0, high=0, mem=10_000)["rc"] == 0
         m.fault(0, "ecc-corrected=3")
-        until(lambda: not m.state()[0]["memory_locked"], 30, "errors end it")
+        until(lambda: not m.state()[0]["memory_locked"], "errors end it")
         assert "3 corrected" in client.status(0)["message"], client.status(0)
         again = client.ask(SET, 10, m.uuids[0], low=0, high=0, mem=10_000)
         assert again["rc"] < 0 and "3 corrected" in again["message"], again
@@ -175,7 +175,7 @@ def who_dies_while_he_declares_leaves_it_to_the_next():
             if done.returncode != 0:  # with crash points
                 assert bool(m.locked()) != stands, "the boards were touched before the file"
             process = m.start("--declared", m.path("declared"))
-            until(lambda s=stands: (m.locked() == {1: (345, 990)}) == s and bool(m.limits()) == s, 10, m.limits)
+            until(lambda s=stands: (m.locked() == {1: (345, 990)}) == s and bool(m.limits()) == s, m.limits)
             process.terminate()
             assert process.wait() == 0
 
@@ -206,7 +206,7 @@ def a_client_that_reads_nothing_is_let_go():
                 while True:
                     deaf.send(HELLO)
             return "does not take its replies" in m.said()
-        until(flood, 60, "it is said")
+        until(flood, "it is said")
         assert client.ask(HELLO)["rc"] == 0
 
 
@@ -226,7 +226,7 @@ def there_are_sixteen_places():
         late = m.connect()
         assert "16 clients" in late.receive()["message"]
         clients[3].close()
-        until(lambda: welcome(m), 2, "a place is free again")
+        until(lambda: welcome(m), "a place is free again")
 
 
 def another_user_is_turned_away():
@@ -265,8 +265,8 @@ def a_refused_restore_is_changed_until_it_works():
         assert status["gpu_state"] == CHANGED and "nvidia-smi" in status["message"], status
         assert m.locked()
         m.fault(0)
-        restored(m, 5)
-        until(lambda: client.status(0)["gpu_state"] == CLEAN, 2, "clean")
+        restored(m)
+        until(lambda: client.status(0)["gpu_state"] == CLEAN, "clean")
 
 
 def a_lost_gpu_is_unknown_and_restored_when_it_is_back():
@@ -278,7 +278,7 @@ def a_lost_gpu_is_unknown_and_restored_when_it_is_back():
         assert client.status(0)["gpu_state"] == UNKNOWN
         assert client.ask(SET, 20, m.uuids[1])["rc"] == 0
         m.fault(0)
-        until(lambda: list(m.locked()) == [1], 5, "GPU 0 restored")
+        until(lambda: list(m.locked()) == [1], "GPU 0 restored")
 
 
 def a_hanging_gpu_holds_nobody_up():
@@ -294,8 +294,8 @@ def a_hanging_gpu_holds_nobody_up():
         assert (reply["seq"], reply["rc"], reply["gpu_state"]) == (slow, -110, UNKNOWN), reply
         client.ask(END, 20)
         m.fault(0)
-        until(lambda: set(m.locked()) == {0, 2}, 5, "what hung took effect")
-        until(lambda: client.status(0)["gpu_state"] == LEASED, 2, "and is known")
+        until(lambda: set(m.locked()) == {0, 2}, "what hung took effect")
+        until(lambda: client.status(0)["gpu_state"] == LEASED, "and is known")
 
 
 def a_second_actuator_is_refused_by_name():
@@ -349,7 +349,7 @@ def a_dead_guard_is_replaced_and_the_new_one_works():
         for _ in range(3):
             (old,) = m.guards()
             os.kill(old, signal.SIGKILL)
-            until(lambda: m.guards() not in ([], [old]), 2, "another guard")
+            until(lambda: m.guards() not in ([], [old]), "another guard")
             assert client.ask(SET, 10, m.uuids[0], high=700)["rc"] == 0
         m.kill(actuator)
         restored(m)
@@ -392,7 +392,7 @@ def a_guard_whose_folder_was_removed_leaves():
         guards = m.guards()
         os.rename(m.folder, m.folder + ".gone")
         until(lambda: not any(os.path.exists(f"/proc/{pid}/fd/3") or os.path.exists(f"/proc/{pid}/exe")
-                              for pid in guards), 8, "it leaves")
+                              for pid in guards), "it leaves")
         os.rename(m.folder + ".gone", m.folder)
 
 
@@ -417,7 +417,7 @@ def a_declared_baseline_comes_back_even_by_the_guard():
         for gpu in (0, 1):
             assert client.ask(SET, 20 + gpu, m.uuids[gpu])["rc"] == 0
         m.kill(actuator)
-        until(lambda: m.locked() == {0: (600, 1200)}, 2, "the baseline of both")
+        until(lambda: m.locked() == {0: (600, 1200)}, "the baseline of both")
 
 
 def wrong_use_is_said_and_nothing_starts():
@@ -462,7 +462,7 @@ def a_journal_that_cannot_be_read_restores_every_gpu():
         actuator = m.start(guard=m.guard_script("TAKT_CRASH_AT=actuate.guard_woken"))
         assert m.connect().ask(SET, 10, m.uuids[1])["rc"] == 0
         m.kill(actuator)
-        until(lambda: not m.guards(), 2, "the guard died too")
+        until(lambda: not m.guards(), "the guard died too")
         with open(m.path("journal"), "r+b") as file:
             file.write(os.urandom(8192))
         assert m.locked()

@@ -15,6 +15,10 @@ import sys
 import tempfile
 import time
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from tap import Skip, main  # noqa: E402
+from waiting import until  # noqa: E402
+
 VERSION = 4
 HELLO, SET, RENEW, END, STATUS, RESET, CAP, DECLARE, CPU, MIG = range(1, 11)
 STANDING, JOB, BENCHMARK = range(3)
@@ -26,7 +30,6 @@ REPLY_FIELDS = ("version op seq rc vendor epoch gpu_count gpu_state min max read
                 "mem_min mem_max base_min base_max base_power lease job mig_state reserved uuid message").split()
 AS_FOUND, IS_SET, TO_BE_PUT_BACK, AT_WORK = range(4)  # a GPU's mig_state
 MS = 1_000_000
-RESTORED_WITHIN_S = 2.0
 
 ACTUATE, GUARD, TWIN, NVML = map(os.path.abspath, sys.argv[1:5])
 ENTER_MIG = os.path.abspath(sys.argv[6])
@@ -170,7 +173,7 @@ class Rig:
     def start(self, *flags, **more):
         """A running actuator with a guard at its side."""
         process = self.spawn(*flags, **more)
-        until(lambda: self.greets(process, more.get("socket_name", "socket")), 10, "it answers")
+        until(lambda: self.greets(process, more.get("socket_name", "socket")), "it answers")
         return process
 
     def greets(self, process, socket_name):
@@ -238,37 +241,9 @@ def rig(gpus=2, mig=None):
             made.end()
 
 
-def until(condition, seconds, what):
-    """Waits for the condition; a test may wait longer than it hopes to, never shorter."""
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, f"not within {seconds} s: {what() if callable(what) else what}"
-        time.sleep(0.02)
-
-
-def restored(machine, seconds=RESTORED_WITHIN_S, caps=None):
+def restored(machine, caps=None):
     """No lock, CPUs as they were, no MIG instance, and no power limit but those of a facility's caps."""
     def left():
         return (machine.locked(), machine.memory_locked(), machine.cpu_limits(), machine.instances(),
                 {} if machine.limits() == (caps or {}) else machine.limits())
-    until(lambda: not any(left()), seconds, lambda: f"restored; still locked or limited: {left()}")
-
-
-class Skip(Exception):
-    """Raised by a case that this machine cannot run; the text says why."""
-
-
-def main(tests):
-    print(f"1..{len(tests)}")
-    failed = 0
-    for number, test in enumerate(tests, 1):
-        try:
-            test()
-            print(f"ok {number} - {test.__name__}", flush=True)
-        except Skip as why:
-            print(f"ok {number} - {test.__name__} # SKIP {why}", flush=True)
-        except Exception as problem:  # one broken case must not hide the others
-            failed += 1
-            lines = f"{type(problem).__name__}: {problem}".splitlines()
-            print(f"not ok {number} - {test.__name__}\n# " + "\n# ".join(lines), flush=True)
-    return 1 if failed else 0
+    until(lambda: not any(left()), lambda: f"restored; still locked or limited: {left()}")

@@ -62,7 +62,7 @@ class Page:
     def __init__(self, m):
         self.m, self.is_alices = m, os.getuid() == 0
         m.start("--web-listen", "127.0.0.1:0")
-        port = kit.until(lambda: re.search(WEB_PORT, m.said()), kit.WAIT_S, m.said)[1]
+        port = kit.until(lambda: re.search(WEB_PORT, m.said()), m.said)[1]
         self.address = f"http://127.0.0.1:{port}/"
         m.more_flags = (*m.more_flags, "--web-listen", f"127.0.0.1:{port}")  # there again after a restart
 

@@ -23,10 +23,10 @@ def some_jobs(page):
     client.wait(first)
     tell = f"for i in 0 1; do LOCAL_RANK=$i {page.m.path('bin/takt')} progress --steps 7 --latency $((20 + 5 * i))ms; done"
     runs = client.submit(["sh", "-c", f"echo epoch 1; {tell}; sleep 600"], gpus=2, name="train", estimate_ms=600000)["id"]
-    kit.until(lambda: client.job(runs).get("progress", {}).get("skew_permille"), kit.WAIT_S, lambda: client.job(runs))
+    kit.until(lambda: client.job(runs).get("progress", {}).get("skew_permille"), lambda: client.job(runs))
     waits = client.submit(["sleep", "60"], gpus=2, name="evaluate", estimate_ms=60000)["id"]
     held = client.submit(["true"], gpus=1, name="later", held=True, gpu_indices=[0, 1])["id"]
-    kit.until(lambda: client.job(waits).get("starts_ms"), kit.WAIT_S, "its start is predicted")
+    kit.until(lambda: client.job(waits).get("starts_ms"), "its start is predicted")
     return first, runs, waits, held
 
 
@@ -76,7 +76,7 @@ def what_the_policy_does_not_name_does_not_run():
                             "document.body.insertAdjacentHTML('beforeend', '<style>body { display: none }</style>')",
                             "fetch('http://127.0.0.2:9/').catch(() => 0)"):
                 b.run(f"said.length = 0; await page.evaluate({planted!r} + '; 0')")
-                kit.until(lambda: b.run("return said"), kit.WAIT_S, f"the browser says that it has refused: {planted}")
+                kit.until(lambda: b.run("return said"), f"the browser says that it has refused: {planted}")
             assert b.run("return await page.evaluate('window.ran ?? 0')") == 0
             assert b.run("return await page.locator('h1').first().isVisible()")
 
@@ -179,7 +179,7 @@ def a_moment_of_a_job_is_the_same_in_all_charts():
     with browser_kit.page_of(gpus=2) as page:
         client = page.client()
         job = client.submit(["sleep", "600"], gpus=2)["id"]
-        kit.until(lambda: client.job(job)["state"] == "running", kit.WAIT_S, "it runs")
+        kit.until(lambda: client.job(job)["state"] == "running", "it runs")
         with browser_kit.browser(page) as b:
             b.open()
             b.run(HISTORY)
@@ -229,11 +229,11 @@ def a_job_is_held_released_and_cancelled():
         with browser_kit.browser(page) as b:
             b.open(f"#/jobs/{job}")
             b.click("button", "Hold")
-            kit.until(lambda: client.job(job).get("held") == "owner", kit.WAIT_S, "it is held")
+            kit.until(lambda: client.job(job).get("held") == "owner", "it is held")
             b.click("button", "Release")
-            kit.until(lambda: "held" not in client.job(job), kit.WAIT_S, "it is released")
+            kit.until(lambda: "held" not in client.job(job), "it is released")
             b.run("await page.getByLabel('priority').fill('-5'); await page.keyboard.press('Tab')")
-            kit.until(lambda: client.job(job)["priority"] == -5, kit.WAIT_S, "its priority is another")
+            kit.until(lambda: client.job(job)["priority"] == -5, "its priority is another")
             b.click("button", "Cancel…")
             b.run("await page.locator('dialog[open]').waitFor()")
             b.press("Escape")
@@ -248,7 +248,7 @@ def a_running_job_is_ended_and_begins_anew():
     with browser_kit.page_of(gpus=1) as page:
         client = page.client()
         job = client.submit(["sleep", "600"], gpus=1, name="again")["id"]
-        kit.until(lambda: client.job(job)["state"] == "running", kit.WAIT_S, "it runs")
+        kit.until(lambda: client.job(job)["state"] == "running", "it runs")
         waits = client.submit(["sleep", "600"], gpus=1)["id"]
         with browser_kit.browser(page) as b:
             b.open(f"#/jobs/{waits}")
@@ -261,7 +261,7 @@ def a_running_job_is_ended_and_begins_anew():
             assert client.job(job)["attempt"] == 1, "Escape means no"
             b.click("button", "Requeue…")
             b.click("button", "Requeue the job")
-            kit.until(lambda: client.job(job)["attempt"] == 2 and client.job(job)["state"] == "running", kit.WAIT_S,
+            kit.until(lambda: client.job(job)["attempt"] == 2 and client.job(job)["state"] == "running",
                       "it runs anew")
             assert client.job(waits)["state"] == "waiting", "it kept its place"
 
@@ -323,7 +323,7 @@ def what_a_governor_decides_is_shown():
                             gpus=1, name="trains", max_slowdown_permille=50)["id"]
         course = f"/v1/jobs/{job}/course"
         kit.until(lambda: len({each["max_mhz"] for each in client.ask("GET", course)["decisions"]
-                               if "work_milli_s" in each and each["epochs"]}) > 1, 240, lambda: client.ask("GET", course))
+                               if "work_milli_s" in each and each["epochs"]}) > 1, lambda: client.ask("GET", course), seconds=240)
         with browser_kit.browser(page) as b:
             b.open("#/clocks?gpu=0")
             b.run("await page.locator('.decisions tbody tr').nth(1).waitFor(); await page.locator('.curve .work-dot').nth(1).waitFor();"
@@ -365,7 +365,7 @@ def what_goes_over_links_is_shown():
         load = page.m.load_argv("--profile", "gpt-train", "--gpus", "0,1,2,3", "--seconds", "3600", "--quiet")
         client.submit(load, gpus=4)
         kit.until(lambda: all(gpu.get("nvlink_sent_bytes_per_s") and gpu.get("nvlink_received_bytes_per_s")
-                              for gpu in client.ask("GET", "/v1/status")["gpus"]), kit.WAIT_S, "NVLinks carry something")
+                              for gpu in client.ask("GET", "/v1/status")["gpus"]), "NVLinks carry something")
         with browser_kit.browser(page) as b:
             b.open("#/topology")
             b.run("await page.locator('.machine text', {hasText: /^NVL [0-9.,]+ [kMG]B.s$/}).nth(1).waitFor();"

@@ -141,7 +141,7 @@ def simulations_show_what_their_documents_say():
         first = rows(b)[0]
         assert first[0] == best["placement"] and first[1].startswith(f"{best['allocation_pct']:.2f}"), (first, best)
         b.click("button", "50 %")
-        kit.until(lambda: "50 %" in texts(b, "caption")[0], kit.WAIT_S, "the table of another load")
+        kit.until(lambda: "50 %" in texts(b, "caption")[0], "the table of another load")
 
         show(b, r, "queue")
         is_sound(b, r, "queue", 4)
@@ -205,7 +205,7 @@ def days_are_curves():
         for key, legend in (("ArrowRight", ("2026-02-27", "held 4", "idle 2")), ("ArrowRight", ("2026-02-28", "held 8", "idle –")),
                             ("ArrowRight", ("2026-03-01", "held 0")), ("End", ("2026-03-02", "held 2", "idle 0.5"))):
             b.press(key)
-            kit.until(lambda: all(each in texts(b, ".legend")[0] for each in legend), kit.WAIT_S, lambda: texts(b, ".legend"))
+            kit.until(lambda: all(each in texts(b, ".legend")[0] for each in legend), lambda: texts(b, ".legend"))
 
 
 def hostile_names_are_text():
@@ -243,15 +243,15 @@ def they_are_for_everybody():
         show(b, r, "queue")
         b.run("await page.locator('.plot').first().focus()")
         b.press("ArrowRight")
-        kit.until(lambda: "60 % offered load" in texts(b, ".legend")[0], kit.WAIT_S, "the first load's values")
+        kit.until(lambda: "60 % offered load" in texts(b, ".legend")[0], "the first load's values")
         b.press("End")
-        kit.until(lambda: "90 % offered load" in texts(b, ".legend")[0], kit.WAIT_S, "the last load's values")
+        kit.until(lambda: "90 % offered load" in texts(b, ".legend")[0], "the last load's values")
         assert "±" in texts(b, ".legend")[0]
         b.run("await page.getByRole('button', {name: '60 %'}).focus()")
         b.press("Enter")
-        kit.until(lambda: "All figures at 60 %" in texts(b, "h2"), kit.WAIT_S, "another load")
+        kit.until(lambda: "All figures at 60 %" in texts(b, "h2"), "another load")
         b.click("button", "dark colours")
-        kit.until(lambda: b.run("return await page.evaluate(() => document.documentElement.dataset.theme)") == "dark", kit.WAIT_S, "dark")
+        kit.until(lambda: b.run("return await page.evaluate(() => document.documentElement.dataset.theme)") == "dark", "dark")
 
 
 if __name__ == "__main__":

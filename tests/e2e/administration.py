@@ -30,12 +30,12 @@ def open_gate(m):
 def gate(m, client, gpus=1, **more):
     """A job that runs until the gate is open, and does run."""
     job = client.submit(GATE, gpus=gpus, cwd=m.path("jobs"), **more)["id"]
-    kit.until(lambda: client.job(job)["state"] == "running", kit.WAIT_S, lambda: client.job(job))
+    kit.until(lambda: client.job(job)["state"] == "running", lambda: client.job(job))
     return job
 
 
 def stays_waiting(client, job, why):
-    kit.until(lambda: client.job(job).get("why") == why, kit.WAIT_S, lambda: client.job(job))
+    kit.until(lambda: client.job(job).get("why") == why, lambda: client.job(job))
     view = client.job(job)
     assert view["state"] == "waiting" and "gpu_list" not in view or view["gpu_list"] == [], view
     return view
@@ -187,14 +187,14 @@ def a_gpu_lost_under_a_job_is_set_aside_until_somebody_looks():
         job = gate(m, client)
         lost = client.job(job)["gpu_list"][0]
         m.twin("fault", str(lost), "lost")
-        kit.until(lambda: gpu(client, lost)["state"] == "lost", kit.WAIT_S, lambda: gpu(client, lost))
+        kit.until(lambda: gpu(client, lost)["state"] == "lost", lambda: gpu(client, lost))
         m.twin("fault", str(lost), "none")
         open_gate(m)
         client.wait(job)
         wide = client.submit(["true"], gpus=2)["id"]
         view = stays_waiting(client, wide, "unhealthy")
         assert f"while job {job} used it" in view["why_text"], view
-        kit.until(lambda: gpu(client, lost)["state"] == "quarantined", kit.WAIT_S, lambda: gpu(client, lost))
+        kit.until(lambda: gpu(client, lost)["state"] == "quarantined", lambda: gpu(client, lost))
         m.kill()
         m.start()
         client = m.client()
@@ -211,7 +211,7 @@ def outside_processes_are_named():
         notebook = subprocess.Popen([kit.TWIN, "load", "--gpus", "0", "--quiet", "--seconds", "600"], env=m.env(),
                                     stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
-            kit.until(lambda: gpu(client, 0)["state"] == "outside", kit.WAIT_S, lambda: gpu(client, 0))
+            kit.until(lambda: gpu(client, 0)["state"] == "outside", lambda: gpu(client, 0))
             job = client.submit(["true"], gpus=1)["id"]
             view = stays_waiting(client, job, "outside")
             assert f"process {notebook.pid}" in view["why_text"], view
@@ -298,7 +298,7 @@ def end_clock_keepers(m):
         os.kill(pid, signal.SIGSTOP)
     for pid in m.pids("takt-guard") + actuators:
         os.kill(pid, signal.SIGKILL)
-    kit.until(lambda: not m.pids("takt-guard") and not m.pids("takt-actuate"), kit.WAIT_S, m.processes)
+    kit.until(lambda: not m.pids("takt-guard") and not m.pids("takt-actuate"), m.processes)
 
 
 def check_compares_database_attempts_and_clocks():
@@ -320,7 +320,7 @@ def check_compares_database_attempts_and_clocks():
         m.start()
         open_gate(m)
         assert m.client().wait(job)["state"] == "done"
-        kit.until(lambda: not m.locked(), kit.WAIT_S, m.locked)
+        kit.until(lambda: not m.locked(), m.locked)
         m.stop()
         with sqlite3.connect(m.path("state/takt.db")) as db:
             db.execute("DELETE FROM environment WHERE job_id = 998")
@@ -337,14 +337,14 @@ def restore_adopts_what_runs_and_refuses_what_it_does_not_know():
         assert m.takt("admin", "backup", copy, *where).returncode == 0
         young = client.submit(["sh", "-c", "until test -e come; do sleep 0.02; done"], gpus=1,
                               cwd=m.path("jobs"))["id"]
-        kit.until(lambda: client.job(young)["state"] == "running", kit.WAIT_S, lambda: client.job(young))
+        kit.until(lambda: client.job(young)["state"] == "running", lambda: client.job(young))
         m.kill()
         told = m.takt("admin", "restore", copy, *where)
         assert told.returncode == 75 and f"job {young} runs" in told.stderr, told
         assert not os.path.exists(m.path("state/takt.db.before-restore")), "nothing was changed"
         with open(m.path("jobs/come"), "w", encoding="ascii"):
             pass
-        kit.until(lambda: (young, 1) not in m.shims(), kit.WAIT_S, m.shims)
+        kit.until(lambda: (young, 1) not in m.shims(), m.shims)
         told = m.takt("admin", "restore", copy, *where)
         assert told.returncode == 0, told
         m.start()
@@ -387,7 +387,7 @@ def the_configuration_is_read_again():
         write("order = fair_share", "max_jobs = 50", "max_connections = 256")
         m.serve.send_signal(signal.SIGHUP)
         kit.until(lambda: "started again for" not in m.takt("status").stdout
-                  and "refused" not in m.takt("status").stdout, kit.WAIT_S, m.said)
+                  and "refused" not in m.takt("status").stdout, m.said)
         view = client.job(jobs[0])
         assert view["share_of"] == 1, view
         open_gate(m)

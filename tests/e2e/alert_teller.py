@@ -67,14 +67,14 @@ def a_lost_gpu_reaches_hook_and_webhook():
         hook = f'echo "$TAKT_ALERT $TAKT_ALERT_STATE $TAKT_GPU $TAKT_SEVERITY: $TAKT_SUMMARY" >>{m.path("heard")}; echo noise'
         with watching(m, "--hook", hook, "--webhook", "@" + m.path("url")) as process:
             m.twin("fault", "1", "lost")
-            kit.until(lambda: len(server.got) >= 2, kit.WAIT_S, lambda: said(m))
+            kit.until(lambda: len(server.got) >= 2, lambda: said(m))
             (path, kind, first, answer), (_, _, second, _) = server.got[:2]
             assert answer == 500 and first == second, "what was refused is sent again"
             assert path == "/hook/s3cret" and kind == "application/json", (path, kind)
             assert first["alert"] == "GpuLost" and first["state"] == "firing" and first["gpu"] == 1, first
             assert first["simulated"] is True and first["severity"] == "critical", first
             assert first["uuid"] == m.boards()[1]["uuid"] and "fell off the bus" in first["summary"], first
-            kit.until(lambda: "critical GpuLost: GPU 1 of" in said(m), kit.WAIT_S, lambda: said(m))
+            kit.until(lambda: "critical GpuLost: GPU 1 of" in said(m), lambda: said(m))
             with open(m.path("heard"), encoding="utf-8") as file:
                 assert file.readline().startswith("GpuLost firing 1 critical: GPU 1 of "), "the hook was told"
             assert "answered 500" in said(m) and "s3cret" not in said(m), said(m)
@@ -82,7 +82,7 @@ def a_lost_gpu_reaches_hook_and_webhook():
                 assert b"s3cret" not in file.read()
             count = len(server.got)
             m.twin("fault", "1", "none")
-            kit.until(lambda: any(body["state"] == "resolved" for _, _, body, _ in server.got[count:]), kit.WAIT_S,
+            kit.until(lambda: any(body["state"] == "resolved" for _, _, body, _ in server.got[count:]),
                       lambda: (server.got, said(m)))
         told = [(body["alert"], body["state"]) for _, _, body, answer in server.got if answer < 300]
         assert len(set(told)) == len(told), f"told twice: {told}"

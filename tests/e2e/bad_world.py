@@ -90,7 +90,7 @@ def a_damaged_journal_is_said_and_does_not_stop_takt():
         m.start()
         journal = m.path("state/clocks.journal")
         # The API answers before the actuator has made it.
-        kit.until(lambda: os.path.exists(journal) and os.path.getsize(journal) > 0, 10, "a journal")
+        kit.until(lambda: os.path.exists(journal) and os.path.getsize(journal) > 0, "a journal")
         assert m.stop() == 0
         with open(journal, "r+b") as file:
             file.write(os.urandom(os.path.getsize(journal)))
@@ -108,7 +108,7 @@ def a_full_disk_refuses_submits_and_loses_nothing():
         client = m.client()
         running = client.submit(m.witness_argv(2500), gpus=1)["id"]
         waiting = client.submit(m.witness_argv(10), gpus=4)["id"]
-        kit.until(lambda: m.witness().begins, 10, "the job runs")
+        kit.until(lambda: m.witness().begins, "the job runs")
         kit.fill(folder)
         refusals = []
         accepted = []
@@ -142,7 +142,7 @@ def a_full_disk_refuses_submits_and_loses_nothing():
 def the_second_takt_on_a_socket_says_whose_it_is():
     with kit.machine(gpus=1) as m:
         m.start()
-        kit.until(lambda: m.pids("takt-guard"), 10, "the last helper runs")
+        kit.until(lambda: m.pids("takt-guard"), "the last helper runs")
         before = sorted(m.processes())
         code, said = refused_start(m)
         assert "takt.sock" in said or "runtime" in said or str(m.serve.pid) in said, said
@@ -165,7 +165,7 @@ def the_second_takt_on_the_gpus_only_observes():
             def answers():
                 with contextlib.suppress(OSError):
                     return client.status()
-            status = kit.until(answers, 10, "the second answers")
+            status = kit.until(answers, "the second answers")
             assert not status["manages"] and str(m.pids("takt")[0]) in json.dumps(status), status
             for ask in (lambda: client.submit(["true"]),
                         lambda: client.ask("POST", "/v1/clocks/set", {"gpus": [0], "max_mhz": 1410})):
@@ -191,7 +191,7 @@ def plain_serve(m, *flags):
                              stdin=subprocess.DEVNULL, stdout=m.log, stderr=m.log,
                              env={k: v for k, v in m.env().items() if k != "TAKT_TWIN"})
     try:
-        kit.until(m.answers, 10, m.said)
+        kit.until(m.answers, m.said)
         yield m.client()
     finally:
         m.close_clients()
@@ -256,7 +256,7 @@ def missing_helpers_are_named():
 
                 def ended_or_said():
                     return m.serve.poll() is not None or m.answers()
-                kit.until(ended_or_said, 20, "takt ends or answers")
+                kit.until(ended_or_said, "takt ends or answers")
                 if m.serve.poll() is not None:
                     said = m.said()
                 elif name == "takt-shim":
@@ -282,7 +282,7 @@ def clients_without_end_do_not_stop_takt():
         client = m.client()
         job = client.submit(m.witness_argv(1500), gpus=1)["id"]
         # A helper that is being started is a second takt until it has become what it is to be.
-        kit.until(lambda: len(m.pids("takt")) == 1, 10, "one takt")
+        kit.until(lambda: len(m.pids("takt")) == 1, "one takt")
         (pid,) = m.pids("takt")
         held = []
         try:
@@ -301,7 +301,7 @@ def clients_without_end_do_not_stop_takt():
         def well():
             done = m.takt("run", "-n", "1", "-q", "--", "true")
             return done.returncode == 0
-        kit.until(well, 10, "takt serves again")
+        kit.until(well, "takt serves again")
 
 
 def few_descriptors_are_survived():
@@ -310,7 +310,7 @@ def few_descriptors_are_survived():
         m.start()
         client = m.client()
         job = client.submit(m.witness_argv(1500), gpus=1)["id"]
-        kit.until(lambda: m.witness().begins and len(m.pids("takt")) == 1, 10, "the job runs")
+        kit.until(lambda: m.witness().begins and len(m.pids("takt")) == 1, "the job runs")
         (pid,) = m.pids("takt")
         old = resource.prlimit(pid, resource.RLIMIT_NOFILE)
         resource.prlimit(pid, resource.RLIMIT_NOFILE, (descriptors(pid) + 1, old[1]))
@@ -376,11 +376,11 @@ def a_driver_that_comes_later_is_taken_in():
         endless = client.submit(["sleep", "600"], gpus=0)["id"]
         assert client.wait(client.submit(["true"], gpus=0)["id"])["state"] == "done"
         for job in wide, named:
-            kit.until(lambda j=job: client.job(j).get("why") == "unhealthy", kit.WAIT_S, lambda j=job: client.job(j))
+            kit.until(lambda j=job: client.job(j).get("why") == "unhealthy", lambda j=job: client.job(j))
             assert "late.so" in client.job(job)["why_text"], client.job(job)
         refused = m.takt("submit", "--mig", "1g.10gb", "--", "true")
         assert refused.returncode == 69 and "sees no GPU" in refused.stderr, refused
-        kit.until(lambda: client.job(endless)["state"] == "running", kit.WAIT_S, lambda: client.job(endless))
+        kit.until(lambda: client.job(endless)["state"] == "running", lambda: client.job(endless))
         pid, attempt = client.job(endless)["pid"], client.job(endless)["attempt"]
         m.close_clients()
         os.symlink(kit.TWIN_LIB, library)
@@ -388,7 +388,7 @@ def a_driver_that_comes_later_is_taken_in():
         def taken_in():
             assert m.serve.poll() is None, "takt ended: " + m.said()
             return m.answers() and "2 SIMULATED GPUs" in m.said()
-        kit.until(taken_in, kit.WAIT_S, m.said)
+        kit.until(taken_in, m.said)
         client = m.client()
         assert not client.status().get("notes"), client.status()["notes"]
         for job in wide, named:

@@ -23,7 +23,7 @@ from campaign_load import AGAIN, GPUS, Load, kinds_of
 LONG = os.environ.get("TAKT_TEST_LONG") == "1"
 SEED = int(sys.argv[2]) if len(sys.argv) > 2 and sys.argv[2].isdigit() else 20261120
 MACHINES_AT_ONCE = 2
-RESTORED_WITHIN_S = 10
+RESTORED_WITHIN_S = kit.WAIT_S
 SETTLED_WITHIN_S = 120
 ANYBODY = range(1, 1_000_000)  # job ids, where a fault may have met any job
 TRIED = collections.Counter()  # what was tried: how often
@@ -138,13 +138,12 @@ def settle(m, work, killed=()):
 
     def waiting():
         return [(v["id"], v["state"], v.get("why_text", "")) for v in client.live()]
-    kit.until(lambda: not waiting(), SETTLED_WITHIN_S, lambda: f"all jobs ended: {waiting()[:8]}")
+    kit.until(lambda: not waiting(), lambda: f"all jobs ended: {waiting()[:8]}", seconds=SETTLED_WITHIN_S)
     views = {view["id"]: view for view in client.history()}
     with contextlib.suppress(AssertionError):
-        kit.until(lambda: not m.locked(), RESTORED_WITHIN_S, "")
+        kit.until(lambda: not m.locked(), "", seconds=RESTORED_WITHIN_S)
     problems = left_locked(m) + database_problems(m)
-    kit.until(lambda: all(gpu["state"] == "free" for gpu in client.status()["gpus"]),
-              SETTLED_WITHIN_S, lambda: f"all GPUs free: {client.status()['gpus']}")
+    kit.until(lambda: all(gpu["state"] == "free" for gpu in client.status()["gpus"]), lambda: f"all GPUs free: {client.status()['gpus']}", seconds=SETTLED_WITHIN_S)
     JOBS.update(kind for view in views.values() for kind in kinds_of(view))
     return Record(m.witness(), views, work, killed, problems)
 

@@ -73,7 +73,6 @@ def needs_mounts():
 @contextlib.contextmanager
 def two_boards():
     needs_mounts()
-    kit.needs_a_plain_twin()
     with kit.machine() as m:
         with open(m.path("machine.toml"), "w", encoding="ascii") as file:
             file.write(MACHINE)
@@ -205,7 +204,7 @@ def cluster(m, root):
                                             stderr=m.log))
         sinfo = [os.path.join(root, "usr/bin/sinfo"), "-h", "-o", "%T"]
         kit.until(lambda: subprocess.run(sinfo, env=environment(m, root), capture_output=True,
-                                         timeout=kit.WAIT_S, check=False).stdout == b"idle\n", 20,
+                                         timeout=kit.WAIT_S, check=False).stdout == b"idle\n",
                   lambda: "the node is idle; slurm said: " + m.said())
         yield
     finally:

@@ -54,8 +54,8 @@ def shows(screen, pid, clock_mhz, watt):
             and re.search(rf"^ *{pid} .*Compute", text, re.MULTILINE))
 
 
+@kit.plain
 def the_screen_shows_the_job():
-    kit.needs_a_plain_twin()
     program = nvtop()
     with kit.machine() as m:
         m.start()
@@ -64,15 +64,14 @@ def the_screen_shows_the_job():
         def busy():
             gpus = json.loads(m.takt("status", "--json").stdout)["gpus"]
             return [gpu for gpu in gpus if gpu["procs"] and gpu["gpu_util_pct"] == 100]
-        gpus = kit.until(lambda: len(busy()) == 2 and busy(), 20, "takt shows the job")
+        gpus = kit.until(lambda: len(busy()) == 2 and busy(), "takt shows the job")
         (pid,) = {proc["pid"] for gpu in gpus for proc in gpu["procs"]}
         with Screen(m, kit.TWIN, "exec", "--", program) as screen:
 
             def agrees():  # power rises for a second or more: compare what both show now
                 now = json.loads(m.takt("status", "--json").stdout)["gpus"][gpus[0]["index"]]
                 return shows(screen, pid, now["sm_mhz"], now["power_mw"] / 1000)
-            kit.until(agrees,
-                      30, lambda: f"process {pid} on the screen:\n{screen.text()}")
+            kit.until(agrees, lambda: f"process {pid} on the screen:\n{screen.text()}")
             kit.note(screen.text())
 
 

@@ -62,13 +62,12 @@ def status(m):
 @contextlib.contextmanager
 def job_on(count, **more):
     """A machine with a job on so many GPUs that takt and the boards show at work."""
-    kit.needs_a_plain_twin()
     with kit.machine() as m:
         m.start()
         job = m.client().submit(m.load_argv("--profile", "gemm", "--mem", MEMORY_MIB), gpus=count, **more)
         # Utilisation and power are means of the last second: by then both are steady.
         kit.until(lambda: sum(bool(gpu["procs"]) and gpu["gpu_util_pct"] == 100
-                              for gpu in status(m)) == count, 20, "takt shows the job at work")
+                              for gpu in status(m)) == count, "takt shows the job at work")
         yield m, m.client().job(job["id"])
 
 
@@ -133,7 +132,7 @@ def usual_step_ms(m, job, mhz):
     def settled():
         steps = step_times(m, job)[since + 1:]  # the clock changed within the first of them
         return len(steps) >= 5 and steps
-    steps = kit.until(settled, 30, "five more steps")
+    steps = kit.until(settled, "five more steps")
     assert {clock for _, clock in steps} == {mhz}, steps
     return statistics.median(ms for ms, _ in steps)
 
@@ -164,10 +163,10 @@ def a_lock_by_others_is_left_alone():
         python(m, "-c", LOCK, str(LOW_MHZ), status(m)[gpu]["uuid"])
         mine = {gpu: (345, LOW_MHZ)}
         calls = m.boards()[gpu]["setter_calls"]
-        kit.until(lambda: status(m)[gpu]["sm_mhz"] == LOW_MHZ, 10, "takt shows the clock")
+        kit.until(lambda: status(m)[gpu]["sm_mhz"] == LOW_MHZ, "takt shows the clock")
         m.client().cancel(job["id"])
         m.client().wait(job["id"])
-        kit.until(lambda: status(m)[gpu]["state"] == "free", 20, "the GPU is free again")
+        kit.until(lambda: status(m)[gpu]["state"] == "free", "the GPU is free again")
         assert m.stop() == 0
         assert m.locked() == mine, m.locked()
         assert m.boards()[gpu]["setter_calls"] == calls, m.boards()[gpu]
@@ -179,7 +178,7 @@ def a_lock_over_takts_own_is_noticed_and_left_alone():
         (gpu,) = job["gpu_list"]
         assert m.locked() == {gpu: (345, LOW_MHZ)}, m.locked()
         python(m, "-c", LOCK, str(HIGH_MHZ), status(m)[gpu]["uuid"])
-        kit.until(lambda: status(m)[gpu]["clock_state"] == "foreign", 60, lambda: status(m)[gpu])
+        kit.until(lambda: status(m)[gpu]["clock_state"] == "foreign", lambda: status(m)[gpu])
         note = f"SM clock {HIGH_MHZ} MHz although takt set [345,{LOW_MHZ}] MHz"
         assert note in m.takt("clock", "show").stdout, m.takt("clock", "show")
         assert note in m.takt("show", str(job["id"])).stdout, m.takt("show", str(job["id"]))

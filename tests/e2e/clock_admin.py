@@ -35,7 +35,7 @@ def ready(gpus=2):
     """A machine whose actuator answers."""
     def enter(m):
         m.start()
-        kit.until(lambda: all(g["clock_state"] == "clean" for g in m.client().status()["gpus"]), 60, "the actuator is there")
+        kit.until(lambda: all(g["clock_state"] == "clean" for g in m.client().status()["gpus"]), "the actuator is there")
         return m
     return kit.machine(gpus=gpus), enter
 
@@ -73,11 +73,11 @@ def a_cap_holds_is_seen_everywhere_and_stays():
         assert "capped at 350 W" in m.takt("status").stdout
         assert m.client().status()["gpus"][1]["power_cap_mw"] == 350_000
         kit.until(lambda: any(n.startswith("takt_gpu_power_cap_watts{") and v == 350
-                              for n, v in m.client().metrics().items()), 60, "the metrics page says so")
+                              for n, v in m.client().metrics().items()), "the metrics page says so")
         kill_takt(m)
         assert limits(m) == {1: 350}
         m.start()
-        kit.until(lambda: m.client().status()["gpus"][1].get("power_cap_mw") == 350_000, 60, "the cap is known again")
+        kit.until(lambda: m.client().status()["gpus"][1].get("power_cap_mw") == 350_000, "the cap is known again")
         assert "rack 7" in do(m, "show")
         assert m.stop() == 0 and limits(m) == {1: 350}
         enter(m)
@@ -95,7 +95,7 @@ def a_cap_that_cannot_be_is_set_nowhere():
         m.twin("fault", "1", "permission")
         said = do(m, "cap", "--watts", "300", status=77)
         assert "nvidia-smi -i" in said and "-pl 300" in said, said
-        kit.until(lambda: limits(m) == {0: 400}, 60, lambda: f"the other has its own again: {limits(m)}")
+        kit.until(lambda: limits(m) == {0: 400}, lambda: f"the other has its own again: {limits(m)}")
         m.twin("fault", "1", "none")
         do(m, "cap", "--clear")
         assert limits(m) == {}
@@ -120,10 +120,10 @@ def a_policy_stands_whoever_dies_and_is_taken_back():
         # A job's own wish outranks it, and goes back to it.
         client = m.client()
         job = client.submit(m.witness_argv(60_000), gpus=2, clock_ask="ceiling", clock_mhz=900)["id"]
-        kit.until(lambda: m.locked() == {0: (345, 900), 1: (345, 900)}, 60, m.locked)
+        kit.until(lambda: m.locked() == {0: (345, 900), 1: (345, 900)}, m.locked)
         client.cancel(job)
         client.wait(job)
-        kit.until(lambda: (m.locked(), limits(m)) == stands, 60, lambda: (m.locked(), limits(m)))
+        kit.until(lambda: (m.locked(), limits(m)) == stands, lambda: (m.locked(), limits(m)))
         kill_takt(m)
         assert (m.locked(), limits(m)) == stands
         enter(m)
@@ -147,7 +147,7 @@ def an_order_waits_for_an_actuator_that_is_late():
         with concurrent.futures.ThreadPoolExecutor() as pool:
             orders = [pool.submit(do, m, "apply", "--file", path), pool.submit(do, m, "cap", "--watts", "450", "--gpus", "0")]
             kit.until(lambda: m.said().count("clocks of 2 GPUs are declared") == 2
-                      and "power cap of 450 W" in m.said(), 60, m.said)
+                      and "power cap of 450 W" in m.said(), m.said)
             assert not any(order.done() for order in orders), [order.result() for order in orders]
             let_go()
             assert "2 of 2 GPUs changed" in orders[0].result() and "capped at 450 W" in orders[1].result()
@@ -190,7 +190,7 @@ def a_policy_that_a_board_refuses_is_taken_back_on_the_others():
         m.twin("fault", "1", "permission")
         said = do(m, "apply", "--file", policy(m, "[[gpu]]\nsm_mhz = [345, 1200]\n"), status=77)
         assert f"nvidia-smi -i {m.boards()[1]['uuid']} -lgc 345,1200" in said, said
-        kit.until(lambda: not m.locked(), 60, m.locked)
+        kit.until(lambda: not m.locked(), m.locked)
         m.twin("fault", "1", "none")
         assert "declared" not in do(m, "show")
 
@@ -206,7 +206,7 @@ def what_cannot_be_put_back_is_said_and_tried_again():
         assert m.locked() == {1: (345, 1200)}
         assert "CHANGED" in m.takt("status").stdout
         m.twin("fault", "1", "none")
-        kit.until(lambda: not m.locked(), 90, m.locked)
+        kit.until(lambda: not m.locked(), m.locked, seconds=90)
 
 
 def restoring_leaves_jobs_their_clocks():
@@ -217,14 +217,14 @@ def restoring_leaves_jobs_their_clocks():
         do(m, "set", "--gpus", "0-1", "1000")
         client = m.client()
         job = client.submit(m.witness_argv(60_000), gpus=1, clock_ask="ceiling", clock_mhz=900)["id"]
-        kit.until(lambda: (345, 900) in m.locked().values(), 60, m.locked)
+        kit.until(lambda: (345, 900) in m.locked().values(), m.locked)
         (gpu,) = client.job(job)["gpu_list"]
         said = do(m, "restore")
         assert f"GPU {gpu}: job {job} has its clocks until it ends" in said, said
-        kit.until(lambda: m.locked() == {gpu: (345, 900)}, 60, m.locked)
+        kit.until(lambda: m.locked() == {gpu: (345, 900)}, m.locked)
         client.cancel(job)
         client.wait(job)
-        kit.until(lambda: not m.locked(), 60, m.locked)
+        kit.until(lambda: not m.locked(), m.locked)
 
 
 def what_is_asked_for_as_a_job_starts_ends_with_it():
@@ -237,29 +237,29 @@ def what_is_asked_for_as_a_job_starts_ends_with_it():
 
         def asked(argv):
             job = client.submit(argv, gpus=1)["id"]
-            kit.until(lambda: client.job(job)["state"] == "starting", kit.WAIT_S, lambda: client.job(job))
+            kit.until(lambda: client.job(job)["state"] == "starting", lambda: client.job(job))
             client.ask("POST", "/v1/clocks/set", {"gpus": [0], "max_mhz": 1200, "benchmark": True})
             assert m.locked() == {0: (345, 1200)}, (m.locked(), client.job(job))
             return job
 
         client.cancel(asked(["true"]))
-        kit.until(lambda: not m.locked(), kit.WAIT_S, m.locked)
+        kit.until(lambda: not m.locked(), m.locked)
         nowhere = asked([m.path("nowhere")])
         let_go()
         assert client.wait(nowhere)["exit_code"] == 127, client.job(nowhere)
-        kit.until(lambda: not m.locked(), kit.WAIT_S, m.locked)
+        kit.until(lambda: not m.locked(), m.locked)
         # Without anybody held back: the first thing that the job does.
         own = client.submit(["env", "TAKT_SOCKET=" + m.socket, m.path("bin/takt"), "clock", "set", "--gpus", "0", "1200"],
                             gpus=1)["id"]
         assert client.wait(own)["state"] == "done", (client.job(own), m.takt("logs", str(own)).stdout)
-        kit.until(lambda: not m.locked(), kit.WAIT_S, m.locked)
+        kit.until(lambda: not m.locked(), m.locked)
 
 
 def who_may_not_is_told_what_an_administrator_would_run():
     with kit.machine(gpus=2) as m:
         m.twin("fault", "all", "permission")
         m.start()
-        kit.until(lambda: all(g["clock_state"] == "clean" for g in m.client().status()["gpus"]), 60, "the actuator is there")
+        kit.until(lambda: all(g["clock_state"] == "clean" for g in m.client().status()["gpus"]), "the actuator is there")
         said = do(m, "set", "--gpus", "0", "1410", status=77)
         assert "nvidia-smi -i" in said and "-lgc 345,1410" in said, said
         said = do(m, "reset", "--gpus", "1", status=77)

@@ -73,7 +73,7 @@ def held(m):
 
 def alone(m):
     """Nobody of takt is left."""
-    kit.until(lambda: not m.processes(), 60, m.processes)
+    kit.until(lambda: not m.processes(), m.processes)
 
 
 def a_policy_stands_and_is_taken_back():
@@ -88,8 +88,8 @@ def a_policy_stands_and_is_taken_back():
         again = json.loads(m.twin_exec(*words(m, "apply", "--file", policy(m), "--json")).stdout)
         assert again["gpus"][1]["base_max_mhz"] == 1200 and again["gpus"][0]["base_power_mw"] == 500_000, again
         m.start()  # which goes on from there
-        kit.until(lambda: "declared to stand at 345-1200 MHz" in m.takt("clock").stdout, 60, lambda: m.takt("clock"))
-        kit.until(lambda: all(g["clock_state"] == "clean" for g in m.client().status()["gpus"]), 60, m.said)
+        kit.until(lambda: "declared to stand at 345-1200 MHz" in m.takt("clock").stdout, lambda: m.takt("clock"))
+        kit.until(lambda: all(g["clock_state"] == "clean" for g in m.client().status()["gpus"]), m.said)
         assert m.stop() == 0 and held(m) == STANDS
         alone(m)
         do(m, "restore")
@@ -131,7 +131,7 @@ def what_cannot_be_put_back_is_tried_again():
         said = do(m, "restore", status=75)
         assert "GPU 1 is not at its baseline, takt goes on trying" in said and list(m.locked()) == [1], said
         m.twin("fault", "1", "none")
-        kit.until(lambda: not m.locked(), 90, m.locked)
+        kit.until(lambda: not m.locked(), m.locked, seconds=90)
         alone(m)
 
 
@@ -170,7 +170,7 @@ def killed_at_any_moment_it_is_taken_back():
                     with contextlib.suppress(ProcessLookupError):  # it may end meanwhile
                         os.kill(pid, signal.SIGKILL)
             command.wait(kit.WAIT_S)
-            kit.until(lambda: not m.pids("takt-actuate"), 60, m.processes)
+            kit.until(lambda: not m.pids("takt-actuate"), m.processes)
             do(m, "restore")
             assert held(m) == ({}, {}), (round_, who, held(m))
             alone(m)
@@ -179,19 +179,19 @@ def killed_at_any_moment_it_is_taken_back():
 def an_actuator_that_outlived_its_daemon_is_asked():
     with kit.machine(gpus=2) as m:
         m.start()
-        kit.until(lambda: all(g["clock_state"] == "clean" for g in m.client().status()["gpus"]), 60, m.said)
+        kit.until(lambda: all(g["clock_state"] == "clean" for g in m.client().status()["gpus"]), m.said)
         m.kill()
         (actuator,) = m.pids("takt-actuate")
         do(m, "apply", "--file", policy(m))
         assert held(m) == STANDS and m.pids("takt-actuate") == [actuator], held(m)
         m.twin("fault", "1", "permission")
         do(m, "apply", "--file", policy(m, "[[gpu]]\nsm_mhz = [345, 900]\n"), status=77)
-        kit.until(lambda: held(m) == STANDS, 60, lambda: held(m))
+        kit.until(lambda: held(m) == STANDS, lambda: held(m))
         m.twin("fault", "1", "none")
         m.start()
-        kit.until(lambda: "declared to stand at 345-1200 MHz" in m.takt("clock").stdout, 60, lambda: m.takt("clock"))
+        kit.until(lambda: "declared to stand at 345-1200 MHz" in m.takt("clock").stdout, lambda: m.takt("clock"))
         do(m, "restore")  # the daemon is asked again: its socket is where the configuration says
-        kit.until(lambda: held(m) == ({}, {}), 60, lambda: held(m))
+        kit.until(lambda: held(m) == ({}, {}), lambda: held(m))
 
 
 def a_daemon_hears_of_what_was_declared_beside_it():
@@ -199,20 +199,20 @@ def a_daemon_hears_of_what_was_declared_beside_it():
         m.start()
         uuid = m.boards()[1]["uuid"]
         write(m, "run/clocks.declared", f"{uuid} reset mig 3g.40gb,3g.40gb\n")
-        kit.until(lambda: m.client().ask("GET", "/v1/clocks")["gpus"][1].get("base_mig") == "3g.40gb,3g.40gb", 60,
+        kit.until(lambda: m.client().ask("GET", "/v1/clocks")["gpus"][1].get("base_mig") == "3g.40gb,3g.40gb",
                   lambda: m.client().ask("GET", "/v1/clocks"))
 
 
 def gpus_of_another_are_left_alone():
     with kit.machine(gpus=2) as m:
         m.start()
-        kit.until(lambda: all(g["clock_state"] == "clean" for g in m.client().status()["gpus"]), 60, m.said)
+        kit.until(lambda: all(g["clock_state"] == "clean" for g in m.client().status()["gpus"]), m.said)
         said = do(m, "apply", "--file", policy(m), "--socket", m.path("nobody"), status=75)
         assert "GPU 0 is managed by takt serve" in said and held(m) == ({}, {}), said
 
 
+@kit.plain
 def instances_are_cut_where_no_job_runs():
-    kit.needs_a_plain_twin()
     with kit.machine(gpus=2) as m:
         done = m.run(kit.TWIN, "exec", "--machine", m.path("machine"), "--", sys.executable, "-c", MIG_MODE)
         assert done.returncode == 0, done
@@ -222,7 +222,7 @@ def instances_are_cut_where_no_job_runs():
         m.start()
         client = m.client()
         job = client.submit(m.witness_argv(60_000), gpus=1, mig="3g.40gb")["id"]
-        kit.until(lambda: m.witness().begins, 60, client.live)
+        kit.until(lambda: m.witness().begins, client.live)
         m.kill()
         said = do(m, "apply", "--file", policy(m, text % "none"), status=75)
         assert "only takt serve knows" in said and len(m.boards()[1]["mig_devices"]) == 2, said

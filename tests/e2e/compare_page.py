@@ -74,11 +74,11 @@ def takts_column():
                                         stderr=subprocess.DEVNULL)
             try:
                 kit.until(lambda: re.search(r"^ +7 .* outside +\w+ takt-twin",
-                                            reader.type(lines[0]), re.M), kit.WAIT_S, lambda: reader.type(lines[0]))
+                                            reader.type(lines[0]), re.M), lambda: reader.type(lines[0]))
             finally:
                 notebook.kill()
                 notebook.wait()
-            kit.until(lambda: client.status()["gpus"][7]["state"] == "free", kit.WAIT_S, client.status)
+            kit.until(lambda: client.status()["gpus"][7]["state"] == "free", client.status)
 
         def sits(lines):
             assert lines[1] == "takt attach"
@@ -174,7 +174,7 @@ def task_spooler_forgets_at_kill_9():
             set_up(reader, "task-spooler")
             server = int(reader.type("fuser ts.sock 2>/dev/null").split()[0])
             os.kill(server, how)
-            kit.until(lambda: server not in kit.processes_with(reader.folder, b"tsp"), kit.WAIT_S, "the server is gone")
+            kit.until(lambda: server not in kit.processes_with(reader.folder, b"tsp"), "the server is gone")
             assert os.path.exists(os.path.join(reader.folder, "list")) == kept, how
             assert "queued" not in reader.type("tsp")
 
@@ -197,8 +197,7 @@ def gflow_begins(reader):
 
 
 def gflow_answers(reader):
-    kit.until(lambda: subprocess.run([GFLOW + "/ginfo"], env=reader.env, capture_output=True, check=False).returncode == 0,
-              kit.WAIT_S, "gflowd answers")
+    kit.until(lambda: subprocess.run([GFLOW + "/ginfo"], env=reader.env, capture_output=True, check=False).returncode == 0, "gflowd answers")
 
 
 def gflows_column():
@@ -209,7 +208,7 @@ def gflows_column():
         set_up(reader, "gflow")
 
         def why(lines):
-            kit.until(lambda: "(Resources)" in reader.type(lines[0]), kit.WAIT_S, lambda: reader.type("gqueue"))
+            kit.until(lambda: "(Resources)" in reader.type(lines[0]), lambda: reader.type("gqueue"))
 
         one = r"^Submitted batch job \d+ \S+\n$"
         type_rows(reader, "gflow", {
@@ -230,13 +229,13 @@ def gflow_outlives_kill_9():
         reader.type("gflowd up")
         gflow_answers(reader)
         set_up(reader, "gflow")
-        kit.until(lambda: "(Resources)" in reader.type("gqueue"), kit.WAIT_S, lambda: reader.type("gqueue"))
+        kit.until(lambda: "(Resources)" in reader.type("gqueue"), lambda: reader.type("gqueue"))
         before = reader.type("gqueue")
         for pid in kit.processes_with(reader.folder, b"gflowd"):
             os.kill(pid, signal.SIGKILL)
         reader.type("gflowd up")
         gflow_answers(reader)
-        kit.until(lambda: reader.type("gqueue").count("\n") == before.count("\n"), kit.WAIT_S,
+        kit.until(lambda: reader.type("gqueue").count("\n") == before.count("\n"),
                   lambda: before + reader.type("gqueue"))
 
 

@@ -60,7 +60,7 @@ def its_processes_are_the_jobs_and_not_from_outside():
     with docked(gpus=1) as (m, daemon, words):
         client = m.client()
         job = int(m.takt("submit", "-q", *words, "-n", "1", "--", *m.load_argv("--seconds", "600", "--quiet")).stdout)
-        kit.until(lambda: gpu_of(client, 0).get("procs"), kit.WAIT_S, lambda: (client.job(job), gpu_of(client, 0)))
+        kit.until(lambda: gpu_of(client, 0).get("procs"), lambda: (client.job(job), gpu_of(client, 0)))
         for _ in range(20):  # the very first look may meet it before it has become what it is
             time.sleep(0.1)
             view = gpu_of(client, 0)
@@ -68,7 +68,7 @@ def its_processes_are_the_jobs_and_not_from_outside():
         client.cancel(job)
         assert client.wait(job)["state"] == "cancelled"
         assert not daemon.containers, daemon.containers
-        kit.until(lambda: gpu_of(client, 0)["state"] == "free", kit.WAIT_S, lambda: gpu_of(client, 0))
+        kit.until(lambda: gpu_of(client, 0)["state"] == "free", lambda: gpu_of(client, 0))
 
 
 def a_container_says_how_far_it_is():
@@ -91,7 +91,7 @@ def a_container_is_removed_when_its_job_is_cancelled():
     with docked(gpus=1) as (m, daemon, words):
         client = m.client()
         job = int(m.takt("submit", "-q", *words, "-n", "0", "--grace", "100ms", "--", "sleep", "1000").stdout)
-        kit.until(lambda: daemon.containers, kit.WAIT_S, lambda: client.job(job))
+        kit.until(lambda: daemon.containers, lambda: client.job(job))
         client.cancel(job)
         client.wait(job)
         assert not daemon.containers, daemon.containers  # gone before the job counts as over
@@ -101,7 +101,7 @@ def a_container_is_removed_when_the_shim_was_killed():
     with docked(gpus=1) as (m, daemon, words):
         client = m.client()
         job = int(m.takt("submit", "-q", *words, "-n", "1", "--", "sleep", "1000").stdout)
-        kit.until(lambda: daemon.containers and client.job(job)["state"] == "running", kit.WAIT_S,
+        kit.until(lambda: daemon.containers and client.job(job)["state"] == "running",
                   lambda: client.job(job))
         os.kill(m.shims()[job, 1], 9)
         assert client.wait(job)["state"] == "lost"
@@ -120,7 +120,7 @@ def a_container_is_started_when_its_staged_job_has_gpus():
         client.submit(["/bin/sh", "-c", f"while [ ! -e {m.path('free')} ]; do sleep 0.02; done"], gpus=1)
         job = int(m.takt("submit", "-q", *words, "--gpus", "1", "--stage", "--",
                            "sh", "-c", "echo on $CUDA_VISIBLE_DEVICES").stdout)
-        kit.until(lambda: os.path.exists(m.path(f"state/jobs/{job}.1/staged")), kit.WAIT_S, lambda: client.job(job))
+        kit.until(lambda: os.path.exists(m.path(f"state/jobs/{job}.1/staged")), lambda: client.job(job))
         assert not daemon.runs, daemon.runs
         with open(m.path("free"), "w", encoding="ascii"):
             pass
@@ -148,17 +148,17 @@ def a_container_that_a_job_starts_itself_is_explained():
         shutil.copy2("/bin/sh", dockerd)
         shutil.copy2("/bin/sleep", docker)
         job = client.submit([docker, "600"], gpus=1)["id"]
-        kit.until(lambda: client.job(job)["state"] == "running", kit.WAIT_S, lambda: client.job(job))
+        kit.until(lambda: client.job(job)["state"] == "running", lambda: client.job(job))
         assert "stray_note" not in client.job(job)
         given = client.job(job)["gpu_list"][0]
         load = " ".join(m.load_argv("--gpus", str(1 - given), "--seconds", "600", "--quiet"))
         outer = subprocess.Popen([dockerd, "-c", f"{load}; true"], env=m.env(), start_new_session=True)
         try:
-            kit.until(lambda: "stray_note" in client.job(job), kit.WAIT_S, lambda: client.job(job))
+            kit.until(lambda: "stray_note" in client.job(job), lambda: client.job(job))
             shown = m.takt("show", str(job)).stdout
             assert f"uses GPU {1 - given}" in shown and "takt run --container" in shown, shown
             idle = client.submit(["sleep", "600"])["id"]
-            kit.until(lambda: client.job(idle)["state"] == "running", kit.WAIT_S, lambda: client.job(idle))
+            kit.until(lambda: client.job(idle)["state"] == "running", lambda: client.job(idle))
             assert "stray_note" not in client.job(idle), "a job that runs no docker is not to blame"
         finally:
             os.killpg(outer.pid, 9)
@@ -171,7 +171,7 @@ def a_job_on_a_gpu_that_is_not_its_own_is_told():
         job = client.submit(m.load_argv("--gpus", "0,1", "--seconds", "600", "--quiet"), gpus=1,
                             env=["PATH=/usr/bin:/bin"])["id"]
         try:
-            kit.until(lambda: "was not given to it" in client.job(job).get("stray_note", ""), kit.WAIT_S,
+            kit.until(lambda: "was not given to it" in client.job(job).get("stray_note", ""),
                       lambda: client.job(job))
         finally:
             client.cancel(job)
@@ -234,7 +234,7 @@ def podman_leaves_nothing_behind():
         client = m.start().client()
         for end in ("cancel", "kill"):
             job = int(m.takt("submit", "-q", *words, "-n", "0", "--grace", "1s", "--", "sleep", "1000").stdout)
-            kit.until(lambda: containers_of(env), kit.WAIT_S, lambda: (client.job(job), m.takt("logs", str(job))))
+            kit.until(lambda: containers_of(env), lambda: (client.job(job), m.takt("logs", str(job))))
             if end == "cancel":
                 client.cancel(job)
             else:

@@ -50,7 +50,7 @@ def every_panel_has_data():
         def all_have_data():
             empty[:] = [(where, target) for where, target in empty if not prom.query(filled(target["expr"]))]
             return not empty
-        kit.until(all_have_data, 3 * kit.WAIT_S, lambda: [(where, filled(target["expr"])) for where, target in empty])
+        kit.until(all_have_data, lambda: [(where, filled(target["expr"])) for where, target in empty], seconds=3 * kit.WAIT_S)
         for where, target in panels():
             for labels, _ in prom.query(filled(target["expr"])):
                 missing = set(re.findall(r"{{(\w+)}}", target["legendFormat"])) - labels.keys()
@@ -66,13 +66,13 @@ def every_panel_has_data():
 def a_lost_gpu_is_told():
     prom_kit.need()
     with kit.machine(gpus=2) as m, prom_kit.prometheus(m.folder, scrape.listening(m), rules=[RULES]) as prom:
-        kit.until(lambda: len(prom.query("takt_gpu_up == 1")) == 2, kit.WAIT_S, lambda: prom.targets())
+        kit.until(lambda: len(prom.query("takt_gpu_up == 1")) == 2, lambda: prom.targets())
         m.twin("fault", "1", "lost")
 
         def told():
             return [alert["labels"] for alert in prom.get("/api/v1/alerts")["alerts"]
                     if alert["labels"]["alertname"] == "GpuLost" and alert["state"] == "firing"]
-        (labels,) = kit.until(told, 2 * kit.WAIT_S, lambda: prom.get("/api/v1/alerts"))
+        (labels,) = kit.until(told, lambda: prom.get("/api/v1/alerts"), seconds=2 * kit.WAIT_S)
         assert labels["gpu"] == "1" and labels["severity"] == "critical", labels
 
 

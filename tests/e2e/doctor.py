@@ -54,7 +54,7 @@ def at_work(m):
     load = subprocess.Popen([kit.TWIN, "load", "--profile", "gemm", "--gpus", gpus, "--seconds", "3600"],
                             env=m.env(), stdout=subprocess.DEVNULL)
     try:
-        kit.until(lambda: all(gpu["processes"] for gpu in m.boards()), kit.WAIT_S, "the load has begun")
+        kit.until(lambda: all(gpu["processes"] for gpu in m.boards()), "the load has begun")
         yield
     finally:
         load.kill()
@@ -144,7 +144,7 @@ def somebodys_lock_is_told_from_takts_own():
         m.start()
         done = m.takt("clock", "set", "--gpus", "0", "1000")
         assert done.returncode == 0, done
-        kit.until(lambda: m.locked().get(0), kit.WAIT_S, "takt has set the clock")
+        kit.until(lambda: m.locked().get(0), "takt has set the clock")
         _, checks, _ = examine(m, "--socket", m.socket)
         assert row(checks, "clock-lock", 0) == "PASS", checks
         seen = []
@@ -152,7 +152,7 @@ def somebodys_lock_is_told_from_takts_own():
         def warns():  # of a GPU that is seen at full load, which it is not in every second
             seen[:] = examine(m, "--socket", m.path("nobody"))
             return row(seen[1], "clock-lock", 0) == "WARNING"
-        kit.until(warns, kit.WAIT_S, lambda: seen)
+        kit.until(warns, lambda: seen)
         assert [todo["gpus"] for todo in seen[2] if "clocks" in todo["action"]] == [[0]], seen
 
 

@@ -39,7 +39,7 @@ def begin(m, *words, gpus=1, beside=0, **more):
     load = " ".join(m.load_argv(*words, "--seconds", "3600", "--quiet"))
     spins = "".join(f"({SPIN}) & " for _ in range(beside))
     job = m.client().submit(["sh", "-c", f"{spins}{load}"], gpus=gpus, **more)["id"]
-    kit.until(lambda: sum(bool(gpu["processes"]) for gpu in m.boards()) >= gpus, kit.WAIT_S, "the load has begun")
+    kit.until(lambda: sum(bool(gpu["processes"]) for gpu in m.boards()) >= gpus, "the load has begun")
     return job
 
 
@@ -156,7 +156,7 @@ def what_nccl_says_stands_beside_what_was_seen():
         m.start("--nccl-inspector", folder)
         client = m.client()
         job = client.submit(["sleep", "1000"], gpus=1)["id"]
-        kit.until(lambda: client.job(job)["state"] == "running", kit.WAIT_S, "it runs")
+        kit.until(lambda: client.job(job)["state"] == "running", "it runs")
         assert "nccl" not in client.ask("GET", f"/v1/jobs/{job}/course")
         assert "nccl" not in ask(m, job, "--seconds", "3")[1]
         labels = '{comm_name="DP Group 0",n_nodes="2",nranks="16",collective="%s",message_size="4-5GB"}'
@@ -164,7 +164,7 @@ def what_nccl_says_stands_beside_what_was_seen():
             for operation, us in (("AllGather", 700), ("AllReduce", 9042)):
                 file.write(f"nccl_bus_bandwidth_gbs{labels % operation} 48.5\n"
                            f"nccl_collective_exec_time_microseconds{labels % operation} {us}\n")
-        rows = kit.until(lambda: client.ask("GET", f"/v1/jobs/{job}/course").get("nccl"), kit.WAIT_S, "it is read")
+        rows = kit.until(lambda: client.ask("GET", f"/v1/jobs/{job}/course").get("nccl"), "it is read")
         assert [(row["operation"], row["operation_us"]) for row in rows] == [("AllGather", 700), ("AllReduce", 9042)], rows
         assert rows[1]["comm"] == "DP Group 0" and rows[1]["bus_bytes_s"] == 48500000000 and rows[1]["gpu"] == 0, rows
         _, said = ask(m, job, "--seconds", "3")
@@ -177,12 +177,12 @@ def what_nccl_says_stands_beside_what_was_seen():
 def what_the_daemon_has_found_is_in_its_report():
     with kit.machine(gpus=2) as m:
         m.start()
-        kit.until(lambda: not json.loads(m.takt("health", "--json").stdout).get("events_why"), kit.WAIT_S, "XIDs are heard")
+        kit.until(lambda: not json.loads(m.takt("health", "--json").stdout).get("events_why"), "XIDs are heard")
         done = m.twin_exec("doctor", "--socket", m.socket, "--json")
         rows = [row for row in json.loads(done.stdout)["checks"] if row["check"] == "heard-over-time"]
         assert [(row["verdict"], row["gpus"]) for row in rows] == [("PASS", [0, 1])], rows
         m.twin("fault", "1", "xid=64")
-        kit.until(lambda: m.client().status()["gpus"][1]["health"] == "quarantined", kit.WAIT_S, "the XID is heard")
+        kit.until(lambda: m.client().status()["gpus"][1]["health"] == "quarantined", "the XID is heard")
         done = m.twin_exec("doctor", "--socket", m.socket, "--json")
         rows = [row for row in json.loads(done.stdout)["checks"] if row["check"] == "heard-over-time"]
         assert ("CRITICAL", [1]) in [(row["verdict"], row["gpus"]) for row in rows], rows
@@ -206,7 +206,7 @@ def a_gpu_on_which_every_run_takes_longer():
 
 
 if __name__ == "__main__":
-    sys.exit(kit.main(kit.once([
+    sys.exit(kit.main([
         workloads_that_the_gpu_limits,
         boards_without_counters_are_told_by_power_and_memory,
         input_that_comes_too_slowly,
@@ -220,4 +220,4 @@ if __name__ == "__main__":
         what_nccl_says_stands_beside_what_was_seen,
         what_the_daemon_has_found_is_in_its_report,
         a_gpu_on_which_every_run_takes_longer,
-    ])))
+    ]))

@@ -21,7 +21,7 @@ def a_driver_that_hangs_for_all_gpus_gets_no_job():
         m.start()
         client = m.client()
         m.twin("fault", "all", "hang")
-        kit.until(lambda: state(client) == state(client, 1) == "lost", 10, client.status)
+        kit.until(lambda: state(client) == state(client, 1) == "lost", client.status)
         job = client.submit(m.witness_argv(1), gpus=1)["id"]
         time.sleep(0.5)
         assert client.job(job)["state"] == "waiting", client.job(job)
@@ -33,12 +33,12 @@ def a_job_cancelled_while_the_launcher_is_away_never_runs():
     with kit.machine(gpus=1) as m:
         m.start()
         client = m.client()
-        launcher = kit.until(lambda: m.pids("takt-launch"), 10, "the launcher runs")[0]
+        launcher = kit.until(lambda: m.pids("takt-launch"), "the launcher runs")[0]
         os.rename(m.path("bin/takt-launch"), m.path("bin/away"))
         os.kill(launcher, 9)
-        kit.until(lambda: not m.pids("takt-launch"), 10, "the launcher is gone")
+        kit.until(lambda: not m.pids("takt-launch"), "the launcher is gone")
         job = client.submit(m.witness_argv(1), gpus=1)["id"]
-        kit.until(lambda: client.job(job)["state"] == "starting", 10, lambda: client.job(job))
+        kit.until(lambda: client.job(job)["state"] == "starting", lambda: client.job(job))
         assert client.cancel(job)["state"] == "cancelled", client.job(job)
         os.rename(m.path("bin/away"), m.path("bin/takt-launch"))
         assert client.wait(client.submit(m.witness_argv(1), gpus=1)["id"])["state"] == "done"
@@ -55,15 +55,15 @@ def takt_answers_before_the_actuator_is_there():
         done = m.takt("clock", "set", "--gpus", "0", "1200")
         assert done.returncode != 0 and "actuator" in done.stderr, done
         job = client.submit(m.witness_argv(600_000), gpus=1, clock_ask="ceiling", clock_mhz=1200)["id"]
-        kit.until(lambda: client.job(job)["state"] == "running", kit.WAIT_S, lambda: client.job(job))
+        kit.until(lambda: client.job(job)["state"] == "running", lambda: client.job(job))
         assert "not applied" in client.job(job)["clock_note"] and not m.locked(), client.job(job)
         let_go()
         (gpu,) = client.job(job)["gpu_list"]
-        kit.until(lambda: m.locked().get(gpu, (0, 0))[1] == 1200, kit.WAIT_S, lambda: (m.locked(), client.job(job)))
-        kit.until(lambda: "not applied" not in client.job(job)["clock_note"], kit.WAIT_S, lambda: client.job(job))
+        kit.until(lambda: m.locked().get(gpu, (0, 0))[1] == 1200, lambda: (m.locked(), client.job(job)))
+        kit.until(lambda: "not applied" not in client.job(job)["clock_note"], lambda: client.job(job))
         client.cancel(job)
         client.wait(job)
-        kit.until(lambda: not m.locked(), kit.WAIT_S, m.locked)
+        kit.until(lambda: not m.locked(), m.locked)
 
 
 def what_a_job_puts_in_its_logs_place_stops_nobody():
@@ -95,11 +95,11 @@ def answers_say_what_is_and_no_more():
         m.start()
         client = m.client()
         job = client.submit(m.witness_argv(6000), gpus=2)["id"]
-        kit.until(lambda: client.job(job)["state"] == "running", 10, lambda: client.job(job))
+        kit.until(lambda: client.job(job)["state"] == "running", lambda: client.job(job))
         told = client.ask("GET", f"/v1/jobs/{job}/explain")
         assert not {"need", "total", "free", "ahead"} & told.keys(), told
         behind = client.submit(m.witness_argv(1), gpus=1)["id"]
-        kit.until(lambda: "need" in client.ask("GET", f"/v1/jobs/{behind}/explain"), 10, "the plan")
+        kit.until(lambda: "need" in client.ask("GET", f"/v1/jobs/{behind}/explain"), "the plan")
         told = client.ask("GET", f"/v1/jobs/{behind}/explain")
         assert (told["need"], told["total"], told["free"]) == (1, 2, 0), told
         for _ in range(5):
@@ -115,7 +115,7 @@ def a_benchmark_is_for_ones_own_gpus_and_ends_with_its_job():
         m.start()
         client = m.client()
         job = client.submit(m.witness_argv(60000), gpus=1)["id"]
-        kit.until(lambda: client.job(job)["state"] == "running", kit.WAIT_S, lambda: client.job(job))
+        kit.until(lambda: client.job(job)["state"] == "running", lambda: client.job(job))
         (own,) = client.job(job)["gpu_list"]
         before = m.boards()[own]["limit_mw"]
         wish = {"max_mhz": 1200, "lock": True, "power_limit_mw": 400000, "benchmark": True}
@@ -130,7 +130,7 @@ def a_benchmark_is_for_ones_own_gpus_and_ends_with_its_job():
         assert m.boards()[own]["limit_mw"] == 400000 < before, m.boards()[own]
         client.cancel(job)
         client.wait(job)
-        kit.until(lambda: not m.locked() and m.boards()[own]["limit_mw"] == before, kit.WAIT_S, m.boards)
+        kit.until(lambda: not m.locked() and m.boards()[own]["limit_mw"] == before, m.boards)
 
 
 def a_takt_that_only_observes_sees_its_jobs_end():
@@ -139,7 +139,7 @@ def a_takt_that_only_observes_sees_its_jobs_end():
         client = m.client()
         job = client.submit(m.witness_argv(1500), gpus=1)["id"]
         waits = client.submit(m.witness_argv(1), gpus=1)["id"]
-        kit.until(lambda: m.witness().begins, 10, "the job runs")
+        kit.until(lambda: m.witness().begins, "the job runs")
         assert m.stop() == 0
         m.start("--manage", "never")
         client = m.client()
@@ -165,13 +165,13 @@ def an_account_goes_on_when_takt_is_restarted():
         client = m.client()
         least = drawn_mj(m)
         job = client.submit(m.witness_argv(3600000), gpus=1)["id"]
-        kit.until(lambda: m.witness().begins, kit.WAIT_S, "the job runs")
+        kit.until(lambda: m.witness().begins, "the job runs")
         before = drawn_mj(m)
-        kit.until(energy_is_told(client, job), kit.WAIT_S, lambda: client.job(job))
+        kit.until(energy_is_told(client, job), lambda: client.job(job))
         assert m.stop() == 0
         m.start()
         client = m.client()
-        kit.until(energy_is_told(client, job), 4 * kit.WAIT_S, lambda: client.job(job))
+        kit.until(energy_is_told(client, job), lambda: client.job(job), seconds=4 * kit.WAIT_S)
         behind = drawn_mj(m)
         client.cancel(job)
         report = client.wait(job)["report"]
@@ -185,18 +185,18 @@ def what_takt_has_not_seen_of_a_job_is_not_told():
         m.start()
         client = m.client()
         job = client.submit(m.witness_argv(3600000), gpus=1)["id"]
-        kit.until(energy_is_told(client, job), kit.WAIT_S, lambda: client.job(job))
+        kit.until(energy_is_told(client, job), lambda: client.job(job))
         assert m.stop() == 0
         time.sleep(3)
         m.start()
         client = m.client()
-        kit.until(lambda: client.job(job)["state"] == "running", kit.WAIT_S, lambda: client.job(job))
+        kit.until(lambda: client.job(job)["state"] == "running", lambda: client.job(job))
         client.cancel(job)
         report = client.wait(job)["report"]
         assert "energy_mj" not in report and "peak_memory_bytes" not in report, report
         assert "takt was away" in report["energy_why_not"], report
         again = client.submit(m.witness_argv(3600000), gpus=1)["id"]
-        kit.until(energy_is_told(client, again), kit.WAIT_S, lambda: client.job(again))
+        kit.until(energy_is_told(client, again), lambda: client.job(again))
         m.kill()
         m.start()
         client = m.client()
@@ -235,7 +235,7 @@ def what_history_forgets_takes_its_logs_along():
         client.wait(client.submit(["true"])["id"])
         kept = jobs[-2:]
         kit.until(lambda: not any(os.path.exists(m.path(f"state/jobs/{job}.1"))
-                                  for job in jobs[1:-3]), 10,
+                                  for job in jobs[1:-3]),
                   lambda: os.listdir(m.path("state/jobs")))
         assert all(client.raw("GET", f"/v1/jobs/{job}/log")[0] == 200 for job in kept)
         assert os.listdir(os.path.dirname(own)) == ["mine"], "a user's own file is gone"

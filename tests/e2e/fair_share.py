@@ -27,18 +27,18 @@ def limits_change_while_takt_runs():
         m.start("--tenants-file", path)
         client = m.client()
         first, second = (client.submit(GATE, gpus=1, cwd=m.path("jobs"))["id"] for _ in range(2))
-        kit.until(lambda: client.job(second).get("why") == "quota", kit.WAIT_S, lambda: client.job(second))
+        kit.until(lambda: client.job(second).get("why") == "quota", lambda: client.job(second))
         assert client.job(first)["state"] in ("starting", "running"), client.job(first)
         assert "tenant" in m.takt("explain", str(second)).stdout
         assert "share" in m.takt("show", str(second)).stdout
         # A wrong file changes nothing and is said to be wrong, with its line.
         write(m, "[user *]\nlimit = 4\nweight = none\n")
         os.kill(m.serve.pid, signal.SIGHUP)
-        kit.until(lambda: "tenants.conf:3: weight" in m.takt("status").stdout, kit.WAIT_S,
+        kit.until(lambda: "tenants.conf:3: weight" in m.takt("status").stdout,
                   lambda: m.takt("status").stdout)
         assert client.job(second)["state"] == "waiting", client.job(second)
         write(m, "[user *]\nlimit = 4\nmax_queued = 1\n")
-        kit.until(lambda: client.job(second)["state"] == "running", kit.WAIT_S, lambda: client.job(second))
+        kit.until(lambda: client.job(second)["state"] == "running", lambda: client.job(second))
         assert "tenants.conf" not in m.takt("status").stdout
         client.submit(GATE, gpus=4, cwd=m.path("jobs"))
         done = m.takt("submit", "--", "true")

@@ -137,7 +137,7 @@ class gpus_are_lost(Storm):
 
     def heal(self):
         self.m.twin("fault", "all", "none")
-        kit.until(self._none_is_aside, kit.WAIT_S, "GPUs are back")
+        kit.until(self._none_is_aside, "GPUs are back")
         self.healed.set()
 
 
@@ -284,7 +284,7 @@ class calls_fail(Storm):
 
     def _next(self):
         if not self.todo:
-            kit.until(self._record, kit.WAIT_S, lambda: f"calls are seen: {self.todo}")
+            kit.until(self._record, lambda: f"calls are seen: {self.todo}")
             self.luck.shuffle(self.todo)
         return self.todo.pop()
 
@@ -309,7 +309,7 @@ class calls_fail(Storm):
 
     def wait_for_injection(self, report):
         with contextlib.suppress(AssertionError):
-            kit.until(lambda: "(INJECTED)" in report(), self.luck.uniform(0.8, 1.6), "")
+            kit.until(lambda: "(INJECTED)" in report(), "", seconds=self.luck.uniform(0.8, 1.6))
         time.sleep(self.luck.uniform(0, 0.3))
 
 
@@ -354,7 +354,7 @@ class calls_of_a_helper_fail(calls_fail):
         self._end_it()
         if self.process == "takt-guard":  # whose work begins when the actuator dies
             with contextlib.suppress(AssertionError):
-                kit.until(lambda: not self.m.armed(self.process), 5, "")
+                kit.until(lambda: not self.m.armed(self.process), "")
             time.sleep(self.luck.uniform(0.1, 0.6))
             for pid in self.m.pids("takt-actuate"):
                 kill(pid)

@@ -47,7 +47,7 @@ def calls(m):
 
 
 def comes_to(m, what):
-    kit.until(lambda: state(m)["clock_state"] == what, kit.WAIT_S, lambda: f"{what}: {state(m)} {m.said()}")
+    kit.until(lambda: state(m)["clock_state"] == what, lambda: f"{what}: {state(m)} {m.said()}")
 
 
 def busy(m, **more):
@@ -65,7 +65,7 @@ def an_idle_gpu_is_left_alone_and_the_job_told():
         before = calls(m)
         job = m.talk.submit(["/bin/sleep", "600"], gpus=1, clock_ask="ceiling", clock_mhz=OURS)["id"]
         comes_to(m, "waiting")
-        kit.until(lambda: m.talk.job(job)["state"] == "running", kit.WAIT_S, "it runs meanwhile")
+        kit.until(lambda: m.talk.job(job)["state"] == "running", "it runs meanwhile")
         for words in (("status",), ("clock",), ("show", str(job))):
             text = m.takt(*words).stdout
             assert "first to be seen under load" in text and "--assume-unlocked" in text, (words, text)
@@ -80,10 +80,10 @@ def under_load_the_clock_is_set_and_goes_back():
         job = busy(m)
         comes_to(m, "leased")
         assert m.locked() == {0: (345, OURS)}, m.locked()
-        kit.until(lambda: f"SM clock within [345, {OURS}] MHz" in m.takt("show", str(job)).stdout, kit.WAIT_S,
+        kit.until(lambda: f"SM clock within [345, {OURS}] MHz" in m.takt("show", str(job)).stdout,
                   lambda: m.takt("show", str(job)))
         over(m, job)
-        kit.until(lambda: not m.locked(), kit.WAIT_S, m.locked)
+        kit.until(lambda: not m.locked(), m.locked)
         # What takt has lifted is nobody's any more.
         job = m.talk.submit(["/bin/sleep", "600"], gpus=1, clock_ask="ceiling", clock_mhz=OURS)["id"]
         comes_to(m, "leased")
@@ -115,21 +115,21 @@ def it_is_found_anew_after_any_death():
         comes_to(m, "advise")
         (actuator,) = m.pids("takt-actuate")
         os.kill(actuator, signal.SIGKILL)
-        kit.until(lambda: m.pids("takt-actuate") not in ([], [actuator]), kit.WAIT_S, m.said)
+        kit.until(lambda: m.pids("takt-actuate") not in ([], [actuator]), m.said)
         comes_to(m, "advise")
         assert m.locked() == theirs and calls(m) == before, m.boards()
         lock(m, 0, 0)  # and once it is lifted, the job has its clock
         comes_to(m, "leased")
         assert m.locked() == {0: (345, OURS)}, m.locked()
         over(m, job)
-        kit.until(lambda: not m.locked(), kit.WAIT_S, m.locked)
+        kit.until(lambda: not m.locked(), m.locked)
 
 
 def what_is_held_back_tells_nothing():
     with machine() as m:
         m.twin("fault", "0", "power-brake")
         job = busy(m)
-        kit.until(lambda: "hw_slowdown" in state(m).get("clock_note", ""), kit.WAIT_S, lambda: state(m))
+        kit.until(lambda: "hw_slowdown" in state(m).get("clock_note", ""), lambda: state(m))
         assert state(m)["clock_state"] == "waiting" and not m.locked(), state(m)
         m.twin("fault", "0", "none")
         comes_to(m, "leased")
@@ -164,24 +164,24 @@ def a_governed_job_stays_at_the_default():
     with machine("--clock-epoch", "500ms", locked=True) as m:
         before = calls(m)
         job = m.talk.submit(m.load_argv("--profile", "gemm", "--quiet"), gpus=1, max_slowdown_permille=50)["id"]
-        kit.until(lambda: m.talk.job(job).get("governed", {}).get("state") == "advises", kit.WAIT_S,
+        kit.until(lambda: m.talk.job(job).get("governed", {}).get("state") == "advises",
                   lambda: m.talk.job(job))
         assert "nvidia-smi -rgc" in m.takt("show", str(job)).stdout, m.takt("show", str(job))
         assert calls(m) == before, m.boards()
         lock(m, 0, 0)
-        kit.until(lambda: m.talk.job(job)["governed"].get("state") == "holds", kit.WAIT_S,
+        kit.until(lambda: m.talk.job(job)["governed"].get("state") == "holds",
                   lambda: m.talk.job(job))
         over(m, job)
-        kit.until(lambda: not m.locked(), kit.WAIT_S, m.locked)
+        kit.until(lambda: not m.locked(), m.locked)
 
 
 def gpus_of_a_governed_job_stand_alike():
     with machine("--clock-epoch", "500ms", gpus=2, locked=True) as m:
         job = m.talk.submit(m.load_argv("--profile", "gemm", "--quiet"), gpus=2, max_slowdown_permille=50)["id"]
-        kit.until(lambda: m.talk.job(job).get("governed", {}).get("state") == "over", kit.WAIT_S,
+        kit.until(lambda: m.talk.job(job).get("governed", {}).get("state") == "over",
                   lambda: m.talk.job(job))
         assert "refused on GPU 0" in m.talk.job(job)["governed"]["note"], m.talk.job(job)
-        kit.until(lambda: m.locked() == {0: (345, THEIRS)}, kit.WAIT_S, m.locked)
+        kit.until(lambda: m.locked() == {0: (345, THEIRS)}, m.locked)
         over(m, job)
 
 
@@ -193,7 +193,7 @@ def a_benchmark_looks_in_its_first_run():
         done = m.run(m.path("bin/takt"), *words, *load, cwd=m.folder)
         assert done.returncode == 0, done
         assert len(json.loads(done.stdout)["points"]) == 3, done.stdout
-        kit.until(lambda: not m.locked(), kit.WAIT_S, m.locked)
+        kit.until(lambda: not m.locked(), m.locked)
     with machine(locked=True) as m:
         m.more_env["XDG_STATE_HOME"] = m.path("home")
         before = calls(m)
@@ -208,16 +208,16 @@ def a_lower_lock_over_takts_own_has_that_put_back_once():
         jobs = [busy(m), busy(m, clock_ask="lock")]
         gpus = [m.talk.job(job)["gpu_list"][0] for job in jobs]
         for gpu in gpus:
-            kit.until(lambda gpu=gpu: state(m, gpu)["clock_state"] == "leased", kit.WAIT_S, lambda: state(m))
+            kit.until(lambda gpu=gpu: state(m, gpu)["clock_state"] == "leased", lambda: state(m))
         assert m.locked() == dict(zip(gpus, [(345, OURS), (OURS, OURS)])), m.locked()
         for gpu in gpus:
             lock(m, gpu, LOW)
         for gpu, job, low in zip(gpus, jobs, (345, OURS)):
-            kit.until(lambda gpu=gpu: state(m, gpu)["clock_state"] == "foreign", kit.WAIT_S,
+            kit.until(lambda gpu=gpu: state(m, gpu)["clock_state"] == "foreign",
                       lambda gpu=gpu: (state(m, gpu), m.said()))
             note = f"SM clock {LOW} MHz under load for no reason although takt set [{low},{OURS}] MHz"
             for words in (("status",), ("clock",), ("show", str(job))):
-                kit.until(lambda words=words, note=note: note in m.takt(*words).stdout, kit.WAIT_S, (words, note))
+                kit.until(lambda words=words, note=note: note in m.takt(*words).stdout, (words, note))
         assert not m.locked(), m.locked()  # takt's own may have been in force
         for gpu in gpus:
             lock(m, gpu, LOW)  # who wants it still
@@ -237,13 +237,13 @@ def a_governor_does_not_overwrite_a_lower_lock():
             return m.talk.job(job).get("governed", {})
 
         # One epoch has just begun: the next wish is a while away.
-        kit.until(lambda: governed().get("epochs", 0) >= 6, kit.WAIT_S, governed)
+        kit.until(lambda: governed().get("epochs", 0) >= 6, governed)
         seen = governed()["epochs"]
-        kit.until(lambda: governed()["epochs"] > seen, kit.WAIT_S, governed)
+        kit.until(lambda: governed()["epochs"] > seen, governed)
         lock(m, 0, LOW)
-        kit.until(lambda: governed().get("state") == "over", kit.WAIT_S, lambda: (governed(), m.locked()))
+        kit.until(lambda: governed().get("state") == "over", lambda: (governed(), m.locked()))
         assert "somebody else sets GPU 0" in governed()["note"], governed()
-        kit.until(lambda: not m.locked(), kit.WAIT_S, m.locked)  # with takt's own
+        kit.until(lambda: not m.locked(), m.locked)  # with takt's own
         lock(m, 0, LOW)
         before = calls(m)
         for each in m.talk.ask("GET", f"/v1/jobs/{job}/course")["decisions"]:
@@ -260,7 +260,7 @@ def what_holds_a_board_back_is_nobodys_lock():
         assert m.takt("clock", "cap", "--gpus", "2", "--watts", "250", "--reason", "rack").returncode == 0
         jobs = [busy(m, clock_mhz=1980) for _ in range(3)]
         m.twin("time", "--advance", "300s")
-        kit.until(lambda: all(state(m, gpu)["sm_mhz"] < 1700 for gpu in range(3)), 60, lambda: [state(m, g) for g in range(3)])
+        kit.until(lambda: all(state(m, gpu)["sm_mhz"] < 1700 for gpu in range(3)), lambda: [state(m, g) for g in range(3)])
         time.sleep(9)
         for gpu in range(3):
             assert state(m, gpu)["clock_state"] == "leased", state(m, gpu)

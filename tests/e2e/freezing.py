@@ -28,7 +28,7 @@ def counted(m):
 def victim(m, client, gpus=1, **more):
     job = client.submit(m.witness_argv(0, "sh", "-c", counting(200)), gpus=gpus, cwd=m.path("jobs"),
                         **{"preemptible": True, "freezable": True, "gpu_mem_mib": 20000, **more})["id"]
-    kit.until(lambda: counted(m) > 2, kit.WAIT_S, lambda: client.job(job))
+    kit.until(lambda: counted(m) > 2, lambda: client.job(job))
     return job
 
 
@@ -38,10 +38,10 @@ def urgent(m, client, ms, gpus=1, **more):
 
 def frozen_for(m, client, job, other):
     """And the other runs."""
-    kit.until(lambda: client.job(job)["frozen"] and client.job(other)["state"] in ("running", "done"), kit.WAIT_S,
+    kit.until(lambda: client.job(job)["frozen"] and client.job(other)["state"] in ("running", "done"),
               lambda: (client.job(job), client.job(other), m.said()))
     assert client.job(job).get("room_for") == other, client.job(job)
-    kit.until(lambda: [look for look in m.witness().beside if look.job == other], kit.WAIT_S,
+    kit.until(lambda: [look for look in m.witness().beside if look.job == other],
               "the other's witness has looked")
 
 
@@ -71,7 +71,7 @@ def a_frozen_job_stands_still_and_goes_on():
         m.start()
         client = m.client()
         job = client.submit(["sh", "-c", counting(10 ** 9)], gpus=1, cwd=m.path("jobs"))["id"]
-        kit.until(lambda: counted(m) > 3, kit.WAIT_S, lambda: client.job(job))
+        kit.until(lambda: counted(m) > 3, lambda: client.job(job))
         done = m.takt("freeze", str(job))
         assert done.returncode == 0 and "frozen" in done.stdout, done
         was = [0, 1]
@@ -79,14 +79,14 @@ def a_frozen_job_stands_still_and_goes_on():
         def rests():
             was.append(counted(m))
             return was[-1] == was[-2] == was[-3]
-        kit.until(rests, kit.WAIT_S, lambda: was)
+        kit.until(rests, lambda: was)
         assert client.job(job)["frozen"], client.job(job)
         m.kill()
         m.start()
         client = m.client()
-        kit.until(lambda: client.job(job).get("frozen"), kit.WAIT_S, lambda: client.job(job))
+        kit.until(lambda: client.job(job).get("frozen"), lambda: client.job(job))
         assert m.takt("thaw", str(job)).returncode == 0
-        kit.until(lambda: counted(m) > was[-1], kit.WAIT_S, lambda: client.job(job))
+        kit.until(lambda: counted(m) > was[-1], lambda: client.job(job))
         assert m.takt("checkpoint", str(job)).returncode == 0
         assert "checkpoint_ms" in client.job(job), client.job(job)
         assert m.takt("freeze", str(job)).returncode == 0
@@ -113,7 +113,7 @@ def it_stands_still_beside_the_other_and_goes_on():
         view = client.wait(job)
         assert (view["state"], view["attempt"], view.get("restarts", 0)) == ("done", 1, 0), view
         just(m, job, other)
-        kit.until(lambda: "ended" in open(m.path("jobs/events"), encoding="ascii").read(), kit.WAIT_S, "its last hook")
+        kit.until(lambda: "ended" in open(m.path("jobs/events"), encoding="ascii").read(), "its last hook")
         with open(m.path("jobs/events"), encoding="ascii") as file:
             assert file.read().split() == ["started", "frozen", "thawed", "ended"]
         assert m.stop() == 0
@@ -127,14 +127,14 @@ def several_stand_still_for_one():
         client = start(m)
         jobs = [client.submit(m.witness_argv(0, "sh", "-c", counting(400)), gpus=1, cwd=m.path("jobs"), preemptible=True,
                               freezable=True, gpu_mem_mib=20000)["id"] for _ in range(2)]
-        kit.until(lambda: len(m.witness().begins) == 2, kit.WAIT_S, "both run")
-        kit.until(lambda: all(client.job(job)["state"] == "running" for job in jobs), kit.WAIT_S, "and takt knows")
+        kit.until(lambda: len(m.witness().begins) == 2, "both run")
+        kit.until(lambda: all(client.job(job)["state"] == "running" for job in jobs), "and takt knows")
         other = urgent(m, client, 6000, gpus=2)
         for job in jobs:
             frozen_for(m, client, job, other)
         m.kill()
         client = start(m)
-        kit.until(lambda: client.job(other)["state"] in ("running", "done"), kit.WAIT_S, lambda: client.job(other))
+        kit.until(lambda: client.job(other)["state"] in ("running", "done"), lambda: client.job(other))
         assert client.wait(other)["state"] == "done"
         for job in jobs:
             view = client.wait(job)
@@ -148,14 +148,14 @@ def where_both_do_not_fit_it_is_ended():
         with kit.machine(gpus=2) as m:
             client = start(m)
             blocker = client.submit(["sleep", "60"], gpus=1)["id"]
-            kit.until(lambda: client.job(blocker)["state"] == "running", kit.WAIT_S, lambda: client.job(blocker))
+            kit.until(lambda: client.job(blocker)["state"] == "running", lambda: client.job(blocker))
             job = victim(m, client)
             if more.get("gpus"):
                 client.cancel(blocker)
                 client.wait(blocker)
             other = urgent(m, client, 50, **more)
             assert client.wait(other)["state"] == "done"
-            kit.until(lambda: client.job(job)["attempt"] == 2, kit.WAIT_S, lambda: client.job(job))
+            kit.until(lambda: client.job(job)["attempt"] == 2, lambda: client.job(job))
             assert client.job(job)["preemptions"] == 1, client.job(job)
 
 
@@ -176,7 +176,7 @@ def the_other_may_end_while_takt_is_away():
         client = start(m)
         job, other = one_frozen(m, client)
         m.kill()
-        kit.until(lambda: [end for end in m.witness().ends if end.job == other], kit.WAIT_S, "it ends")
+        kit.until(lambda: [end for end in m.witness().ends if end.job == other], "it ends")
         client = start(m)
         assert client.wait(other)["state"] == "done" and client.wait(job)["state"] == "done"
         just(m, job, other)
@@ -207,7 +207,7 @@ def the_other_may_be_cancelled_and_its_time_limit_does_not_run():
             frozen_for(m, client, job, other)
             client.cancel(other)
             assert client.wait(other)["state"] == "cancelled"
-            kit.until(lambda: not client.job(job).get("frozen"), kit.WAIT_S, lambda: client.job(job))
+            kit.until(lambda: not client.job(job).get("frozen"), lambda: client.job(job))
         assert client.wait(job)["state"] == "done"
 
 

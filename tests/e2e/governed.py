@@ -60,7 +60,7 @@ def view(client, job):
 
 
 def goes_back(m):
-    kit.until(lambda: not m.locked(), kit.WAIT_S, m.locked)
+    kit.until(lambda: not m.locked(), m.locked)
 
 
 def steps_of(m, job):
@@ -124,10 +124,10 @@ def sums_say_what_was_saved(m, report):
 def it_takes_less_energy_and_keeps_its_promise():
     """Simulated: the ratio of one run's steps to those of the same run at the highest clock."""
     with governed() as (m, client, job):
-        kit.until(lambda: view(client, job).get("epochs", 0) >= 40, SETTLED_S, lambda: view(client, job))
+        kit.until(lambda: view(client, job).get("epochs", 0) >= 40, lambda: view(client, job), seconds=SETTLED_S)
         text = m.takt("show", str(job)).stdout
         assert "at most 5.0 % longer" in text and "assured" in text, text
-        kit.until(lambda: re.search(r"assured 5% \d+ MHz", m.takt("queue").stdout), kit.WAIT_S,
+        kit.until(lambda: re.search(r"assured 5% \d+ MHz", m.takt("queue").stdout),
                   lambda: m.takt("queue").stdout)
         client.cancel(job)
         report = client.wait(job)["report"]
@@ -161,7 +161,7 @@ def it_takes_less_energy_and_keeps_its_promise():
 
 def all_gpus_of_a_job_stand_at_one_setting():
     with governed(gpus=2) as (m, client, job):
-        kit.until(lambda: settled(client, job), SETTLED_S, lambda: view(client, job))
+        kit.until(lambda: settled(client, job), lambda: view(client, job), seconds=SETTLED_S)
         assert all(gpu["limit_mw"] == gpu["default_limit_mw"] for gpu in m.boards()), "by clocks alone"
         looked = 0
         while looked < 20:
@@ -180,7 +180,7 @@ def all_gpus_of_a_job_stand_at_one_setting():
 
 def the_clocks_go_back_when_takt_dies():
     with governed() as (m, client, job):
-        kit.until(lambda: settled(client, job) and m.locked(), SETTLED_S, lambda: view(client, job))
+        kit.until(lambda: settled(client, job) and m.locked(), lambda: view(client, job), seconds=SETTLED_S)
         before, decisions = view(client, job)["epochs"], decided(client, job)
         m.kill()
         goes_back(m)
@@ -188,7 +188,7 @@ def the_clocks_go_back_when_takt_dies():
         client = m.client()
         assert decisions and decided(client, job)[:len(decisions)] == decisions, "they are made again from the log"
         # What it had learned is not lost, and its wish is in force again.
-        kit.until(lambda: settled(client, job) and m.locked(), kit.WAIT_S, lambda: view(client, job))
+        kit.until(lambda: settled(client, job) and m.locked(), lambda: view(client, job))
         assert view(client, job)["epochs"] >= before, (before, view(client, job))
         (actuator,) = m.pids("takt-actuate")
         m.serve.kill()
@@ -211,7 +211,7 @@ def without_a_promise_no_clock_is_touched():
         jobs = [client.submit(train_argv(m), gpus=1, **more)["id"]
                 for more in ({}, {"clock_policy": "observe", "max_slowdown_permille": 50})]
         for job in jobs:
-            kit.until(lambda job=job: client.job(job)["progress"].get("steps", 0) > 60, kit.WAIT_S, "its steps")
+            kit.until(lambda job=job: client.job(job)["progress"].get("steps", 0) > 60, "its steps")
             assert not view(client, job).get("state"), view(client, job)
         for job in jobs:
             client.cancel(job)
@@ -238,8 +238,8 @@ def went_on(client, job, before):
 
 def what_was_saved(client, job, signal):
     """The report of the job, ended, once it says so."""
-    kit.until(lambda: view(client, job).get("epochs", 0) >= 12 and client.job(job)["report"].get("highest_mj"), SETTLED_S,
-              lambda: client.job(job))
+    kit.until(lambda: view(client, job).get("epochs", 0) >= 12 and client.job(job)["report"].get("highest_mj"),
+              lambda: client.job(job), seconds=SETTLED_S)
     assert view(client, job)["signal"] == signal, view(client, job)
     client.cancel(job)
     report = client.wait(job)["report"]
@@ -250,7 +250,7 @@ def what_was_saved(client, job, signal):
 def one_that_says_nothing_is_judged_by_counters():
     """Simulated: copies wait for memory, and are not said to be slower at a lower clock."""
     with silent("stream", max_slowdown_permille=50) as (m, client, job):
-        kit.until(lambda: settled(client, job) and m.locked(), SETTLED_S, lambda: view(client, job))
+        kit.until(lambda: settled(client, job) and m.locked(), lambda: view(client, job), seconds=SETTLED_S)
         ((_, high),) = m.locked().values()
         assert high < 0.9 * TOP_MHZ, (high, view(client, job))
         text = m.takt("show", str(job)).stdout
@@ -259,7 +259,7 @@ def one_that_says_nothing_is_judged_by_counters():
         m.kill()
         m.start()
         client = m.client()
-        kit.until(lambda: went_on(client, job, before), SETTLED_S, lambda: view(client, job))
+        kit.until(lambda: went_on(client, job, before), lambda: view(client, job), seconds=SETTLED_S)
         report = what_was_saved(client, job, "counters")
         kit.note(f"simulated: takt says {report}")
         assert report["governed_mj"] < 0.95 * report["highest_mj"], report
@@ -323,35 +323,35 @@ def tenants_and_the_daemon_have_defaults():
         jobs = {who: client.submit(m.load_argv("--profile", "gemm", "--quiet"), gpus=1, **more)["id"]
                 for who, more in asked.items()}
         for who, governor, permille in (("daemon", "assured", 20), ("thrifty", "ladder", 40), ("late", "ladder", 90)):
-            kit.until(lambda job=jobs[who]: view(client, job).get("state"), kit.WAIT_S, who)
+            kit.until(lambda job=jobs[who]: view(client, job).get("state"), who)
             got = client.job(jobs[who])["report"].get("governor"), view(client, jobs[who])["max_slowdown_permille"]
             assert got == (governor, permille), (who, got)
         text = m.takt("show", str(jobs["daemon"])).stdout
         assert "at most 2.0 % longer (the default here)" in text, text
-        kit.until(lambda: client.job(jobs["fast"]).get("pid"), kit.WAIT_S, "it runs")
+        kit.until(lambda: client.job(jobs["fast"]).get("pid"), "it runs")
         assert not view(client, jobs["fast"]).get("state"), view(client, jobs["fast"])
         with open(path, "w", encoding="ascii") as file:
             file.write("[tenant lost]\nclock_policy = nobody\n")
-        kit.until(lambda: "there is no governor 'nobody'" in m.takt("status").stdout, kit.WAIT_S,
+        kit.until(lambda: "there is no governor 'nobody'" in m.takt("status").stdout,
                   lambda: m.takt("status").stdout)
         with open(path, "w", encoding="ascii") as file:
             file.write("[tenant thrifty]\nclock_policy = fixed\n")
-        kit.until(lambda: "governor 'fixed' refuses to begin" in m.takt("status").stdout, kit.WAIT_S,
+        kit.until(lambda: "governor 'fixed' refuses to begin" in m.takt("status").stdout,
                   lambda: m.takt("status").stdout)
         for job in jobs.values():
             client.cancel(job)
             client.wait(job)
 
 
+@kit.plain
 def without_permission_it_says_what_it_would_set():
-    kit.needs_a_plain_twin()
     with kit.machine(gpus=1) as m:
         m.twin("fault", "0", "permission")
         m.more_flags = ("--clock-epoch", "500ms")
         m.start()
         client = m.client()
         job = client.submit(train_argv(m), gpus=1, max_slowdown_permille=50)["id"]
-        kit.until(lambda: view(client, job).get("state") == "advises", kit.WAIT_S, lambda: view(client, job))
+        kit.until(lambda: view(client, job).get("state") == "advises", lambda: view(client, job))
         text = m.takt("show", str(job)).stdout
         assert "would hold SM clock within" in text, text
         assert not m.locked(), m.locked()
@@ -361,21 +361,21 @@ def without_permission_it_says_what_it_would_set():
 
 def a_job_that_is_too_short_stays_at_the_highest_clock():
     with governed(estimate_ms=3000) as (m, client, job):
-        kit.until(lambda: view(client, job).get("state") == "over", kit.WAIT_S, lambda: view(client, job))
+        kit.until(lambda: view(client, job).get("state") == "over", lambda: view(client, job))
         assert "before a governor has settled" in view(client, job)["note"], view(client, job)
         assert not m.locked(), m.locked()
 
 
 def one_that_is_frozen_lets_its_clocks_go():
     with governed() as (m, client, job):
-        kit.until(lambda: settled(client, job) and m.locked(), SETTLED_S, lambda: view(client, job))
+        kit.until(lambda: settled(client, job) and m.locked(), lambda: view(client, job), seconds=SETTLED_S)
         before = view(client, job)["epochs"]
         assert m.takt("freeze", str(job)).returncode == 0
-        kit.until(lambda: view(client, job)["state"] == "rests", kit.WAIT_S, lambda: view(client, job))
+        kit.until(lambda: view(client, job)["state"] == "rests", lambda: view(client, job))
         assert "it stands still" in m.takt("show", str(job)).stdout, m.takt("show", str(job))
         goes_back(m)
         assert m.takt("thaw", str(job)).returncode == 0
-        kit.until(lambda: view(client, job)["state"] == "holds" and m.locked(), kit.WAIT_S, lambda: view(client, job))
+        kit.until(lambda: view(client, job)["state"] == "holds" and m.locked(), lambda: view(client, job))
         assert view(client, job)["epochs"] >= before, (before, view(client, job))
         client.cancel(job)
         client.wait(job)
@@ -390,8 +390,7 @@ def on_a_shared_gpu_only_its_own_words_count():
         share = {"gpus": 1, "gpu_milli": 500, "gpu_mem_mib": 20000, "max_slowdown_permille": 50}
         silent = client.submit(m.load_argv("--profile", "gemm", "--quiet"), **share)["id"]
         says = client.submit(train_argv(m), **share)["id"]
-        kit.until(lambda: view(client, silent).get("epochs", 0) >= 12 and view(client, says).get("signal") == "job",
-                  SETTLED_S, lambda: (view(client, silent), view(client, says)))
+        kit.until(lambda: view(client, silent).get("epochs", 0) >= 12 and view(client, says).get("signal") == "job", lambda: (view(client, silent), view(client, says)), seconds=SETTLED_S)
         text = m.takt("show", str(silent)).stdout
         assert "nothing tells how fast it runs" in text, text
         # It keeps the GPU at the highest clock, whatever the other could do without.
@@ -411,19 +410,19 @@ def a_promise_can_be_changed_while_it_waits_and_runs():
     with governed() as (m, client, job):
         waits = client.submit(["true"], gpus=1, held=True)["id"]
         updated(m, waits, "--max-slowdown", "3%", "--clock-policy", "ladder")
-        kit.until(lambda: settled(client, job) and m.locked(), SETTLED_S, lambda: view(client, job))
+        kit.until(lambda: settled(client, job) and m.locked(), lambda: view(client, job), seconds=SETTLED_S)
         updated(m, job, "--max-slowdown", "10%")
-        kit.until(lambda: view(client, job).get("max_slowdown_permille") == 100, kit.WAIT_S, lambda: view(client, job))
+        kit.until(lambda: view(client, job).get("max_slowdown_permille") == 100, lambda: view(client, job))
         m.kill()
         m.start()
         client = m.client()
-        kit.until(lambda: view(client, job).get("epochs", 0) > 2, SETTLED_S, lambda: view(client, job))
+        kit.until(lambda: view(client, job).get("epochs", 0) > 2, lambda: view(client, job), seconds=SETTLED_S)
         assert view(client, job)["max_slowdown_permille"] == 100, view(client, job)
         text = m.takt("show", str(waits)).stdout
         assert "at most 3.0 % longer" in text and "ladder" in text, text
         updated(m, job, "--clock-policy", "observe")
         goes_back(m)
-        kit.until(lambda: not view(client, job).get("state"), kit.WAIT_S, lambda: view(client, job))
+        kit.until(lambda: not view(client, job).get("state"), lambda: view(client, job))
         for words, status, says in (
                 (("--clock-policy", "thrifty", str(job)), 64, "there are observe, assured"),
                 (("--clock-policy", "slo", str(job)), 64, "needs a latency"),
@@ -444,17 +443,16 @@ def limit_w(m):
     return m.boards()[0]["limit_mw"] // 1000
 
 
+@kit.plain
 def where_no_clock_can_be_set_power_limits_are():
     """The driver has no list of clocks: a governor that knows both ways steps through limits."""
-    kit.needs_a_plain_twin()
     with kit.machine(gpus=1) as m:
         m.more_flags = ("--clock-epoch", "500ms")
         m.start(hide="nvmlDeviceGetSupportedGraphicsClocks")
         client, default_w = m.client(), limit_w(m)
         job = client.submit(train_argv(m, profile="gemm"), gpus=1, clock_policy="ladder", max_slowdown_permille=100)["id"]
-        kit.until(lambda: limit_w(m) < default_w, SETTLED_S, lambda: view(client, job))
-        kit.until(lambda: view(client, job).get("state") == "holds" and view(client, job).get("power_limit_mw", 0) < default_w * 1000,
-                  SETTLED_S, lambda: view(client, job))
+        kit.until(lambda: limit_w(m) < default_w, lambda: view(client, job), seconds=SETTLED_S)
+        kit.until(lambda: view(client, job).get("state") == "holds" and view(client, job).get("power_limit_mw", 0) < default_w * 1000, lambda: view(client, job), seconds=SETTLED_S)
         assert "max_mhz" not in view(client, job) and not m.locked(), view(client, job)
         text = m.takt("show", str(job)).stdout
         assert "a power limit of" in text and "SM clock within" not in text, text
@@ -462,12 +460,12 @@ def where_no_clock_can_be_set_power_limits_are():
         assert lowest < default_w * 1000, course(client, job)
         client.cancel(job)
         client.wait(job)
-        kit.until(lambda: limit_w(m) == default_w, kit.WAIT_S, lambda: limit_w(m))
+        kit.until(lambda: limit_w(m) == default_w, lambda: limit_w(m))
         job = client.submit(train_argv(m), gpus=1, clock_policy="fixed:power_mw=400000")["id"]
-        kit.until(lambda: limit_w(m) == 400 and view(client, job).get("state") == "holds", kit.WAIT_S, lambda: view(client, job))
+        kit.until(lambda: limit_w(m) == 400 and view(client, job).get("state") == "holds", lambda: view(client, job))
         client.cancel(job)
         client.wait(job)
-        kit.until(lambda: limit_w(m) == default_w, kit.WAIT_S, lambda: limit_w(m))
+        kit.until(lambda: limit_w(m) == default_w, lambda: limit_w(m))
 
 
 TARGET_MS = 70
@@ -481,12 +479,12 @@ def a_serving_job_keeps_its_latency():
         done = m.takt("submit", "-q", "--slo", f"p99={TARGET_MS}ms", "--", *train_argv(m, profile="gemm", program=SERVE))
         assert done.returncode == 0, done
         job = int(done.stdout)
-        kit.until(lambda: len(steps_of(m, job)) > 20 and steps_of(m, job)[-1][1] < steps_of(m, job)[1][1], SETTLED_S,
-                  lambda: view(client, job))
+        kit.until(lambda: len(steps_of(m, job)) > 20 and steps_of(m, job)[-1][1] < steps_of(m, job)[1][1],
+                  lambda: view(client, job), seconds=SETTLED_S)
         text = m.takt("show", str(job)).stdout
         assert f"p99.0 within {TARGET_MS}.000 ms" in text and "slo" in text, text
         assert f"slo p99 {TARGET_MS} ms" in m.takt("queue").stdout, m.takt("queue")
-        kit.until(lambda: view(client, job).get("epochs", 0) > 40, SETTLED_S, lambda: view(client, job))
+        kit.until(lambda: view(client, job).get("epochs", 0) > 40, lambda: view(client, job), seconds=SETTLED_S)
         client.cancel(job)
         assert client.wait(job)["report"]["governor"] == "slo"
         steps = steps_of(m, job)[1:]
@@ -518,24 +516,24 @@ def a_clock_that_is_given_is_held_and_goes_on_over_a_restart():
         done = m.takt("submit", "-q", "--clock-policy", "fixed:sm_mhz=1200", "--", *train_argv(m))
         assert done.returncode == 0, done
         job = int(done.stdout)
-        kit.until(lambda: ceiling(m) == 1200 and view(client, job).get("epochs", 0) > 2, SETTLED_S, m.locked)
-        kit.until(lambda: steps_of(m, job) and steps_of(m, job)[-1][1] == 1200, kit.WAIT_S, lambda: steps_of(m, job)[-1:])
+        kit.until(lambda: ceiling(m) == 1200 and view(client, job).get("epochs", 0) > 2, m.locked, seconds=SETTLED_S)
+        kit.until(lambda: steps_of(m, job) and steps_of(m, job)[-1][1] == 1200, lambda: steps_of(m, job)[-1:])
         text = m.takt("show", str(job)).stdout
         assert "fixed:sm_mhz=1200" in text and "holds SM clock within [" in text, text
         m.kill()
         goes_back(m)
         m.start()
         client = m.client()
-        kit.until(lambda: ceiling(m) == 1200, kit.WAIT_S, m.locked)
+        kit.until(lambda: ceiling(m) == 1200, m.locked)
         assert view(client, job)["epochs"] > 2, view(client, job)  # what was before the restart counts
         logs_can_be_made_again(m, job)
         updated(m, job, "--clock-policy", "fixed:sm_mhz=900")
-        kit.until(lambda: ceiling(m) == 900, kit.WAIT_S, m.locked)
+        kit.until(lambda: ceiling(m) == 900, m.locked)
         client.cancel(job)
         client.wait(job)
         goes_back(m)
         client.submit(m.load_argv("--profile", "gemm", "--quiet"), gpus=1)
-        kit.until(lambda: 0.65 * TOP_MHZ < ceiling(m) <= 0.7 * TOP_MHZ, kit.WAIT_S, m.locked)
+        kit.until(lambda: 0.65 * TOP_MHZ < ceiling(m) <= 0.7 * TOP_MHZ, m.locked)
 
 
 def build_governor(m, name="half-way"):
@@ -568,19 +566,19 @@ def an_administrators_own_governor_is_one_like_takts():
         assert done.returncode == 64 and "busy_permille is 0 to 1000" in done.stderr, done
         job = client.submit(m.load_argv("--profile", "gemm", "--quiet"), gpus=1,
                             clock_policy="half-way:busy_permille=1000")["id"]
-        kit.until(lambda: 0 < ceiling(m) < 0.6 * TOP_MHZ, SETTLED_S, lambda: (m.locked(), view(client, job)))
+        kit.until(lambda: 0 < ceiling(m) < 0.6 * TOP_MHZ, lambda: (m.locked(), view(client, job)), seconds=SETTLED_S)
         assert client.job(job)["report"]["governor"] == "half-way", client.job(job)
         m.kill()
         goes_back(m)
         m.start()
         client = m.client()
-        kit.until(lambda: 0 < ceiling(m) < 0.6 * TOP_MHZ, kit.WAIT_S, lambda: (m.locked(), view(client, job)))
+        kit.until(lambda: 0 < ceiling(m) < 0.6 * TOP_MHZ, lambda: (m.locked(), view(client, job)))
         logs_can_be_made_again(m, job, "--governor", own)
         m.kill()
         m.more_flags = ("--clock-epoch", "500ms")  # it is not there any more
         m.start()
         client = m.client()
-        kit.until(lambda: view(client, job).get("state") == "over", kit.WAIT_S, lambda: view(client, job))
+        kit.until(lambda: view(client, job).get("state") == "over", lambda: view(client, job))
         assert "there is no governor 'half-way'" in m.takt("show", str(job)).stdout, m.takt("show", str(job))
         goes_back(m)
         assert client.job(job)["state"] == "running", client.job(job)
@@ -628,8 +626,8 @@ def a_budget_is_kept_and_goes_to_who_gains_most():
         m.start()
         client = m.client()
         steep, flat = (client.submit(train_argv(m, profile=profile), gpus=1)["id"] for profile in ("gemm", "stream"))
-        kit.until(lambda: all(view(client, job).get("epochs", 0) >= 40 for job in (steep, flat)), SETTLED_S,
-                  lambda: (view(client, steep), view(client, flat)))
+        kit.until(lambda: all(view(client, job).get("epochs", 0) >= 40 for job in (steep, flat)),
+                  lambda: (view(client, steep), view(client, flat)), seconds=SETTLED_S)
         drawn = []
         while len(drawn) < 20:
             drawn.append(sum(board["power_mw"] for board in m.boards()) / 1000)
@@ -648,16 +646,16 @@ def a_budget_is_kept_and_goes_to_who_gains_most():
         assert logs_can_be_made_again(m, steep) > 40
         # More than the others can be held to is promised: who was promised something is told.
         promised = client.submit(train_argv(m, profile="gemm"), gpus=1, max_slowdown_permille=10)["id"]
-        kit.until(lambda: "too small for what was promised" in view(client, promised).get("note", ""), SETTLED_S,
-                  lambda: view(client, promised))
+        kit.until(lambda: "too small for what was promised" in view(client, promised).get("note", ""),
+                  lambda: view(client, promised), seconds=SETTLED_S)
         budget(m, path, 300)
-        kit.until(lambda: "the lowest limits of all GPUs are" in m.takt("status").stdout, kit.WAIT_S,
+        kit.until(lambda: "the lowest limits of all GPUs are" in m.takt("status").stdout,
                   lambda: m.takt("status").stdout)
         budget(m, path, 0)
         goes_back_of = lambda: not m.locked().keys() & {gpu for job in (steep, flat) for gpu in client.job(job)["gpu_list"]}
-        kit.until(goes_back_of, kit.WAIT_S, m.locked)
+        kit.until(goes_back_of, m.locked)
         assert "Power budget" not in m.takt("clock").stdout, m.takt("clock")
-        kit.until(lambda: not view(client, steep).get("state"), kit.WAIT_S, lambda: view(client, steep))
+        kit.until(lambda: not view(client, steep).get("state"), lambda: view(client, steep))
         assert client.job(promised)["report"]["governor"] == "assured", client.job(promised)
 
 
@@ -687,26 +685,25 @@ def foreseen(client, job):
 
 
 def a_load_that_repeats_itself_is_foreseen():
-    kit.once_is_enough()
     with kit.machine(gpus=1) as m:
         m.more_flags = ("--clock-epoch", "500ms", "--forecast-step", "1s", "--forecast-ahead", "1s",
                         "--forecast-season", "16s")
         m.start()
         client = m.client()
         job = client.submit(train_argv(m, profile="gemm", program=WAVE), gpus=1, clock_policy="forecast")["id"]
-        kit.until(lambda: "is not known long enough to be foreseen" in view(client, job).get("ahead", ""), kit.WAIT_S,
+        kit.until(lambda: "is not known long enough to be foreseen" in view(client, job).get("ahead", ""),
                   lambda: view(client, job))
-        kit.until(lambda: foreseen(client, job), SETTLED_S, lambda: view(client, job))
+        kit.until(lambda: foreseen(client, job), lambda: view(client, job), seconds=SETTLED_S)
         kit.note(f"simulated: {view(client, job)['ahead']}")
         # The clock is raised because of what is about to come.
-        kit.until(lambda: any(each["reason"] == "forecast" for each in course(client, job)["decisions"]), SETTLED_S,
-                  lambda: course(client, job)["decisions"][-20:])
+        kit.until(lambda: any(each["reason"] == "forecast" for each in course(client, job)["decisions"]),
+                  lambda: course(client, job)["decisions"][-20:], seconds=SETTLED_S)
         assert view(client, job)["ahead"] in m.takt("show", str(job)).stdout, m.takt("show", str(job))
         # What its log has of it is enough to go on with.
         m.kill()
         m.start()
         client = m.client()
-        kit.until(lambda: foreseen(client, job), kit.WAIT_S, lambda: view(client, job))
+        kit.until(lambda: foreseen(client, job), lambda: view(client, job))
         client.cancel(job)
         client.wait(job)
         assert logs_can_be_made_again(m, job) > 100

@@ -42,28 +42,28 @@ def a_lost_gpu_is_one_gpu():
         m.start()
         client = m.client()
         on = client.submit(m.witness_argv(2000), gpus=1)
-        kit.until(lambda: m.witness().begins, 10, "the job runs")
+        kit.until(lambda: m.witness().begins, "the job runs")
         busy = client.job(on["id"])["gpu_list"][0]
         idle = next(i for i in range(3) if i != busy)
         m.twin("fault", str(busy), "lost")
         m.twin("fault", str(idle), "lost")
-        kit.until(lambda: gpu(client, idle)["state"] == gpu(client, busy)["state"] == "lost", 5,
+        kit.until(lambda: gpu(client, idle)["state"] == gpu(client, busy)["state"] == "lost",
                   lambda: client.status()["gpus"])
         shown = m.takt("status").stdout
         assert shown.count("LOST") == 2, shown
         kit.until(lambda: sum(value for name, value in client.metrics().items()
-                              if name.startswith("takt_gpu_lost{")) == 2, 5, client.metrics)
+                              if name.startswith("takt_gpu_lost{")) == 2, client.metrics)
         third = 3 - busy - idle
         # Whoever runs there goes on; others get what is left, or wait and are told why.
         job = client.wait(client.submit(m.witness_argv(1), gpus=1)["id"])
         assert (job["state"], job["gpu_list"]) == ("done", [third]), job
         wide = client.submit(m.witness_argv(1), gpus=3)["id"]
-        kit.until(lambda: client.job(wide).get("why") == "unhealthy", 5, lambda: client.job(wide))
+        kit.until(lambda: client.job(wide).get("why") == "unhealthy", lambda: client.job(wide))
         assert client.wait(on["id"])["state"] == "done"
         assert not [b for b in m.witness().begins if b.job == wide]
         m.twin("fault", "all", "none")
         # The idle one is back by itself; the other broke under a job, and somebody has to look at it.
-        kit.until(lambda: gpu(client, idle)["state"] == "free", 20, lambda: client.status()["gpus"])
+        kit.until(lambda: gpu(client, idle)["state"] == "free", lambda: client.status()["gpus"])
         assert m.takt("gpu", "resume", str(busy)).returncode == 0
         assert client.wait(wide, 60)["state"] == "done"
         assert not client.status().get("notes"), client.status()["notes"]
@@ -78,12 +78,12 @@ def policy_decides_what_becomes_of_a_job_on_a_lost_gpu():
             m.start("--on-gpu-fault", policy)
             client = m.client()
             jobs[m] = client.submit(["sh", "-c", "test $TAKT_RESTART = 1 || exec sleep 600"], gpus=1)["id"]
-            kit.until(lambda: client.job(jobs[m])["state"] == "running", kit.WAIT_S, lambda: client.job(jobs[m]))
+            kit.until(lambda: client.job(jobs[m])["state"] == "running", lambda: client.job(jobs[m]))
             (lost,) = client.job(jobs[m])["gpu_list"]
             m.twin("fault", str(lost), "lost")
-            kit.until(state_is(client, lost, "lost"), kit.WAIT_S, client.status)
+            kit.until(state_is(client, lost, "lost"), client.status)
             m.twin("fault", str(lost), "none")
-            kit.until(lambda: not gpu(client, lost)["lost"], kit.WAIT_S, client.status)
+            kit.until(lambda: not gpu(client, lost)["lost"], client.status)
             assert client.job(jobs[m])["state"] == "running", client.job(jobs[m])
             m.twin("fault", str(lost), "lost")
         view = again.client().wait(jobs[again], 120)
@@ -96,11 +96,11 @@ def policy_decides_what_becomes_of_a_job_on_a_lost_gpu():
             m.kill()
             m.start("--on-gpu-fault", "stop")
             client = m.client()
-            kit.until(lambda: not gpu(client, lost)["lost"], kit.WAIT_S, client.status)
+            kit.until(lambda: not gpu(client, lost)["lost"], client.status)
             assert gpu(client, lost)["state"] == "quarantined", client.status()
             assert f"while job {jobs[m]} used it" in m.takt("status").stdout, m.takt("status")
             wide = client.submit(["true"], gpus=2)["id"]
-            kit.until(lambda: client.job(wide).get("why") == "unhealthy", kit.WAIT_S, lambda: client.job(wide))
+            kit.until(lambda: client.job(wide).get("why") == "unhealthy", lambda: client.job(wide))
             assert m.takt("gpu", "resume", str(lost)).returncode == 0
             assert client.wait(wide)["state"] == "done"
 
@@ -110,7 +110,7 @@ def a_hanging_gpu_stops_nobody_else():
         m.start()
         client = m.client()
         capped = client.submit(m.witness_argv(1500), gpus=1, clock_ask="ceiling", clock_mhz=1410)["id"]
-        kit.until(lambda: m.witness().begins, 10, "the job runs")
+        kit.until(lambda: m.witness().begins, "the job runs")
         first = client.job(capped)["gpu_list"][0]
         second = (first + 1) % 3
         m.twin("fault", str(first), "hang")
@@ -137,8 +137,8 @@ def a_hanging_gpu_stops_nobody_else():
         view = client.wait(capped, 10)
         assert view["state"] == "done", view
         m.twin("fault", "all", "none")
-        kit.until(lambda: not m.locked(), 15, lambda: f"clocks are put back: {m.locked()}")
-        kit.until(lambda: all(g["state"] == "free" for g in client.status()["gpus"]), 10,
+        kit.until(lambda: not m.locked(), lambda: f"clocks are put back: {m.locked()}")
+        kit.until(lambda: all(g["state"] == "free" for g in client.status()["gpus"]),
                   lambda: client.status())
         assert client.wait(client.submit(m.witness_argv(1), gpus=3)["id"], 10)["state"] == "done"
 
@@ -159,7 +159,7 @@ def gpus_that_hang_from_the_start_are_set_aside():
         known = {g["index"]: g["uuid"] for g in m.boards()}
         assert job["gpu_uuid"] == [known[1], known[3]], (job, known)
         wide = client.submit(m.witness_argv(1), gpus=3)["id"]
-        kit.until(lambda: client.job(wide).get("why") == "unhealthy", 5, lambda: client.job(wide))
+        kit.until(lambda: client.job(wide).get("why") == "unhealthy", lambda: client.job(wide))
         m.twin("fault", "all", "none")
         time.sleep(1)
         assert client.job(wide)["state"] == "waiting" and "start" in m.takt("status").stdout
@@ -174,7 +174,7 @@ def a_job_without_permission_for_clocks_runs_and_is_told():
         m.start()
         client = m.client()
         job = client.submit(m.witness_argv(1200), gpus=1, clock_ask="ceiling", clock_mhz=1410)["id"]
-        kit.until(lambda: m.witness().begins, 10, "the job runs")
+        kit.until(lambda: m.witness().begins, "the job runs")
         assert not m.locked()
         running = views(m, job)
         for name in ("show", "show --json"):
@@ -184,7 +184,7 @@ def a_job_without_permission_for_clocks_runs_and_is_told():
         for name in ("status --json", "clock --json"):
             assert '"clock_state":"advise"' in running[name], running[name]
         kit.until(lambda: any(n.startswith("takt_gpu_clock_state{") and 'state="advise"' in n
-                              for n in client.metrics()), 3, "the metrics page says so")
+                              for n in client.metrics()), "the metrics page says so")
         view = client.wait(job)
         assert view["state"] == "done", view
         ended = m.takt("show", str(job)).stdout
@@ -198,14 +198,14 @@ def a_job_without_permission_for_clocks_runs_and_is_told():
 def clocks_that_cannot_be_set_on_all_are_set_on_none():
     with kit.machine(gpus=3) as m:
         m.start()
-        kit.until(lambda: all(g["clock_state"] == "clean" for g in m.client().status()["gpus"]), 10,
+        kit.until(lambda: all(g["clock_state"] == "clean" for g in m.client().status()["gpus"]),
                   "the actuator is there")
         assert m.takt("clock", "set", "--gpus", "1", "900").returncode == 0
         for fault, status in (("permission", 77), ("hang", 1)):
             m.twin("fault", "2", fault)
             done = m.takt("clock", "set", "--gpus", "0-2", "1410")
             assert done.returncode == status and "GPU 2: " in done.stderr and not done.stdout, done
-            kit.until(lambda: m.locked() == {1: (345, 900)}, 3, m.locked)
+            kit.until(lambda: m.locked() == {1: (345, 900)}, m.locked)
             m.twin("fault", "2", "none")
             time.sleep(1.5)
             assert m.locked() == {1: (345, 900)}, (fault, m.locked())
@@ -217,27 +217,27 @@ def what_cannot_be_put_back_is_shouted_until_it_is():
         m.start()
         client = m.client()
         job = client.submit(m.witness_argv(300), gpus=1, clock_ask="ceiling", clock_mhz=1410)["id"]
-        kit.until(lambda: m.locked(), 10, "the clock is locked")
+        kit.until(lambda: m.locked(), "the clock is locked")
         m.twin("fault", "all", "driver-restore-refused")
         client.wait(job)
         index = client.job(job)["gpu_list"][0]
-        kit.until(lambda: gpu(client, index)["clock_state"] == "changed", 5,
+        kit.until(lambda: gpu(client, index)["clock_state"] == "changed",
                   lambda: gpu(client, index))
         for name, text in views(m, job).items():
             if name != "metrics":
                 assert "CHANGED" in text or '"changed"' in text, (name, text)
         kit.until(lambda: any(n.startswith("takt_gpu_clock_state{") and 'state="changed"' in n
-                              for n in client.metrics()), 3, "the metrics page says so")
+                              for n in client.metrics()), "the metrics page says so")
         # A restart of takt changes nothing about that.
         assert m.stop() == 0
         assert m.locked(), "nothing is left to say"
         m.start()
         client = m.client()
-        kit.until(lambda: gpu(client, index)["clock_state"] == "changed", 5,
+        kit.until(lambda: gpu(client, index)["clock_state"] == "changed",
                   lambda: gpu(client, index))
         m.twin("fault", "all", "none")
-        kit.until(lambda: not m.locked(), 40, "the clock is put back")
-        kit.until(lambda: gpu(client, index)["clock_state"] == "clean", 5, lambda: gpu(client, index))
+        kit.until(lambda: not m.locked(), "the clock is put back")
+        kit.until(lambda: gpu(client, index)["clock_state"] == "clean", lambda: gpu(client, index))
         assert "CHANGED" not in m.takt("status").stdout + m.takt("show", str(job)).stdout
 
 
@@ -246,21 +246,21 @@ def the_guard_restores_when_nobody_else_can():
         m.start()
         client = m.client()
         job = client.submit(m.witness_argv(6000), gpus=2, clock_ask="ceiling", clock_mhz=1410)["id"]
-        kit.until(lambda: len(m.locked()) == 2, 10, "the clocks are locked")
+        kit.until(lambda: len(m.locked()) == 2, "the clocks are locked")
         (daemon,), (actuator,) = m.pids("takt"), m.pids("takt-actuate")
         os.kill(daemon, signal.SIGSTOP)
         try:
             os.kill(actuator, signal.SIGKILL)
             begin = time.monotonic()
-            kit.until(lambda: not m.locked(), 2, lambda: f"clocks are left changed: {m.locked()}")
+            kit.until(lambda: not m.locked(), lambda: f"clocks are left changed: {m.locked()}")
             kit.note(f"restored {time.monotonic() - begin:.2f} s after the actuator was killed")
         finally:
             os.kill(daemon, signal.SIGCONT)
-        kit.until(lambda: len(m.locked()) == 2, 10, "the clocks are asked for again")
-        kit.until(lambda: "gap" in client.job(job).get("clock_note", ""), 5, lambda: client.job(job))
+        kit.until(lambda: len(m.locked()) == 2, "the clocks are asked for again")
+        kit.until(lambda: "gap" in client.job(job).get("clock_note", ""), lambda: client.job(job))
         client.cancel(job)
         view = client.wait(job)
-        kit.until(lambda: not m.locked(), 5, "the clocks are put back")
+        kit.until(lambda: not m.locked(), "the clocks are put back")
         assert "gap" in view["message"], view
 
 
@@ -271,18 +271,18 @@ def a_gpu_that_hangs_when_the_actuator_starts_is_put_back():
         m.start()
         client = m.client()
         job = client.submit(m.witness_argv(60_000), gpus=1, clock_ask="ceiling", clock_mhz=1410)["id"]
-        kit.until(m.locked, 10, "the clock is locked")
+        kit.until(m.locked, "the clock is locked")
         (index,) = client.job(job)["gpu_list"]
         (actuator,) = m.pids("takt-actuate")
         m.twin("fault", str(index), "hang")
         os.kill(actuator, signal.SIGKILL)
         for state in ("unknown", "clean"):  # the old one is gone, the next one answers
-            kit.until(lambda s=state: gpu(client, 1 - index)["clock_state"] == s, 40, state)
+            kit.until(lambda s=state: gpu(client, 1 - index)["clock_state"] == s, state)
         client.cancel(job)
         assert client.wait(job)["state"] == "cancelled"
         m.twin("fault", str(index), "none")
-        kit.until(lambda: not m.locked(), 20, lambda: f"the clock is put back: {m.locked()}")
-        kit.until(lambda: gpu(client, index)["clock_state"] == "clean", 20, lambda: gpu(client, index))
+        kit.until(lambda: not m.locked(), lambda: f"the clock is put back: {m.locked()}")
+        kit.until(lambda: gpu(client, index)["clock_state"] == "clean", lambda: gpu(client, index))
         assert m.takt("clock", "set", "--gpus", str(index), "1200").returncode == 0
         assert m.takt("clock", "reset").returncode == 0 and not m.locked()
 
@@ -294,7 +294,7 @@ def a_gpu_of_somebody_else_is_left_alone():
         other = subprocess.Popen(m.load_argv("--gpus", "1", "--seconds", "60", "--quiet"), env=m.env(),
                                  stdout=subprocess.DEVNULL)
         try:
-            kit.until(state_is(client, 1, "outside"), 5, lambda: gpu(client, 1))
+            kit.until(state_is(client, 1, "outside"), lambda: gpu(client, 1))
             shown = m.takt("status").stdout
             line = next(line for line in shown.splitlines() if line.strip().startswith("1 "))
             assert "outside" in line and str(other.pid) in line and "root" in line, shown
@@ -302,7 +302,7 @@ def a_gpu_of_somebody_else_is_left_alone():
                 job = client.wait(client.submit(m.witness_argv(1), gpus=1)["id"])
                 assert job["gpu_list"] == [0], job
             wide = client.submit(m.witness_argv(1), gpus=2)["id"]
-            kit.until(lambda: client.job(wide).get("why") == "outside", 5, lambda: client.job(wide))
+            kit.until(lambda: client.job(wide).get("why") == "outside", lambda: client.job(wide))
             told = m.takt("explain", str(wide)).stdout
             assert "outside" in told and "used from outside   1" in told, told
             client.cancel(wide)
@@ -350,14 +350,14 @@ def a_drain_goes_on_when_takt_is_killed():
             m.kill()
             m.start(hide=blind)
             client = m.client()
-            kit.until(lambda: gpu(client, 0)["state"] != "lost", kit.WAIT_S, client.status)
+            kit.until(lambda: gpu(client, 0)["state"] != "lost", client.status)
         assert gpu(client, 0)["state"] in ("draining", "quarantined"), client.status()
         assert not [b for b in m.witness().begins if b.job == after], "the GPU was handed on unseen"
         m.kill()
         m.start()
         client = m.client()
         assert client.wait(after)["state"] == "done"
-        kit.until(state_is(client, 0, "free"), kit.WAIT_S, client.status)
+        kit.until(state_is(client, 0, "free"), client.status)
 
 
 def a_job_that_ignores_sigterm_is_killed_after_its_grace():
@@ -366,7 +366,7 @@ def a_job_that_ignores_sigterm_is_killed_after_its_grace():
         client = m.client()
         job = client.submit(m.load_argv("--ignore-term", "--seconds", "60", "--quiet"), gpus=1,
                             grace_ms=700)["id"]
-        kit.until(lambda: m.boards()[0]["processes"], 10, "it computes")
+        kit.until(lambda: m.boards()[0]["processes"], "it computes")
         begin = time.monotonic()
         view = client.cancel(job)
         took = time.monotonic() - begin

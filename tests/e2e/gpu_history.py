@@ -35,13 +35,13 @@ def until_points(m, count, **more):
     def there():
         view = ask(m, step="10s", **more)
         return view if len(view["points"]) >= count else None
-    return kit.until(there, 4 * kit.WAIT_S, lambda: ask(m, step="10s", **more))
+    return kit.until(there, lambda: ask(m, step="10s", **more), seconds=4 * kit.WAIT_S)
 
 
 def raw_samples_come_at_once():
     with kit.machine(gpus=2) as m:
         started(m)
-        view = kit.until(lambda: (v := ask(m, step="raw"))["points"] and v, kit.WAIT_S, "samples")
+        view = kit.until(lambda: (v := ask(m, step="raw"))["points"] and v, "samples")
         assert view["simulated"] is True and view["metric"] == "power" and view["unit"] == "W", view
         assert view["step_ms"] == 0 and view["uuid"].startswith("GPU-"), view
         at, low, mean, high = view["points"][-1]
@@ -120,7 +120,7 @@ def charts_are_files():
         def both_have_samples():
             rows = csv.DictReader(io.StringIO(m.takt("history", "--step", "raw", "--since", "1m", "--csv").stdout))
             return {row["gpu"] for row in rows} == {"0", "1"}
-        kit.until(both_have_samples, kit.WAIT_S, "samples")
+        kit.until(both_have_samples, "samples")
         os.mkdir(m.path("tools"))
         path, m.more_env = dict(m.more_env), {**m.more_env, "PATH": m.path("tools")}
         words = ("history", "--step", "raw", "--since", "1m", "--metric", "power,temperature", "--png", m.path("t.png"))
@@ -154,7 +154,7 @@ def a_machine_that_keeps_none_says_so():
         done = m.takt("history")
         assert done.returncode == 69 and "history = no" in done.stderr, done
         assert not os.path.exists(m.path("state/gpu-history"))
-        kit.until(lambda: ask(m, step="raw")["points"], kit.WAIT_S, "samples of the last minutes are there all the same")
+        kit.until(lambda: ask(m, step="raw")["points"], "samples of the last minutes are there all the same")
         m.stop()
         with open(m.path("state/gpu-history"), "w", encoding="ascii"):
             pass
@@ -168,8 +168,8 @@ def a_machine_that_keeps_none_says_so():
 def a_small_disk_is_left_to_the_queue():
     with kit.machine(gpus=2) as m, kit.small_disk(m, "64m"):
         started(m)
-        kit.until(lambda: m.clients[-1].metrics()["takt_history_lost_total"] >= 2, 4 * kit.WAIT_S, "what is lost is counted")
-        kit.until(lambda: "of the history of GPUs are lost" in m.said(), kit.WAIT_S, m.said)
+        kit.until(lambda: m.clients[-1].metrics()["takt_history_lost_total"] >= 2, "what is lost is counted", seconds=4 * kit.WAIT_S)
+        kit.until(lambda: "of the history of GPUs are lost" in m.said(), m.said)
         assert not any(name.endswith(".hist") for name in os.listdir(m.path("state/gpu-history")))
         done = m.takt("history")
         assert done.returncode != 0 and "takes" in done.stderr and "KiB" in done.stderr, done

@@ -42,8 +42,8 @@ def a_memory_clock_is_an_administrators_and_goes_back():
         assert not any(board["memory_locked"] for board in m.boards())
 
 
+@kit.plain
 def persistence_is_advised_where_it_is_off():
-    kit.needs_a_plain_twin()
     with kit.machine(gpus=2) as m:
         m.start()
         client = m.client()
@@ -53,7 +53,7 @@ def persistence_is_advised_where_it_is_off():
         assert without() == [] and "ersistence" not in m.takt("clock").stdout
         done = m.run(kit.TWIN, "exec", "--machine", m.path("machine"), "--", sys.executable, "-c", PERSISTENCE_OFF)
         assert done.returncode == 0, done
-        kit.until(lambda: without() == [1], kit.WAIT_S, without)
+        kit.until(lambda: without() == [1], without)
         shown = m.takt("clock").stdout
         assert "Persistence mode is off on GPU 1:" in shown and "nvidia-smi -pm 1" in shown, shown
 
@@ -92,7 +92,7 @@ def cpus_are_limited_renewed_and_put_back():
         assert "CPUs are limited to 2400 MHz" in m.takt("clock").stdout
         m.kill()  # and the actuator lives until nobody renews, or somebody starts
         m.start(*flags)
-        kit.until(lambda: ceilings(m) == [3500] * 4, kit.WAIT_S, m.said)
+        kit.until(lambda: ceilings(m) == [3500] * 4, m.said)
         assert m.takt("clock", "set", "--cpu-max-mhz", "2000").returncode == 0 and ceilings(m) == [2000] * 4
         assert m.takt("clock", "reset", "--cpu").returncode == 0 and ceilings(m) == [3500] * 4
         assert "CPUs" not in m.takt("clock").stdout
@@ -109,7 +109,7 @@ def a_machine_without_cpufreq_says_so():
         def ask():
             done = m.takt("clock", "set", "--cpu-max-mhz", "2400")
             return "try again" not in done.stderr and done
-        done = kit.until(ask, kit.WAIT_S, "the actuator answers")
+        done = kit.until(ask, "the actuator answers")
         assert done.returncode != 0 and "the list of CPUs" in done.stderr, done
 
 
@@ -118,7 +118,7 @@ def watts(m):
 
 
 def stands_at(m, limit_w):
-    kit.until(lambda: watts(m) == limit_w, kit.WAIT_S, lambda: (watts(m), m.said()))
+    kit.until(lambda: watts(m) == limit_w, lambda: (watts(m), m.said()))
 
 
 def a_jobs_power_limit_lowers_its_gpus_and_goes_back():
@@ -146,9 +146,9 @@ def a_jobs_power_limit_lowers_its_gpus_and_goes_back():
         stands_at(m, default_w)
         both = client.submit(m.witness_argv(600_000), gpus=1, power_limit_mw=350_000, clock_ask="ceiling", clock_mhz=900)["id"]
         stands_at(m, 350)
-        kit.until(lambda: "MHz, power limit 350 W" in m.takt("show", str(both)).stdout, kit.WAIT_S, m.said)
+        kit.until(lambda: "MHz, power limit 350 W" in m.takt("show", str(both)).stdout, m.said)
         assert list(m.locked().values())[0][1] == 900, m.locked()
-        kit.until(lambda: "pid" in client.job(both), kit.WAIT_S, lambda: client.job(both))
+        kit.until(lambda: "pid" in client.job(both), lambda: client.job(both))
         os.kill(client.job(both)["pid"], 9)
         client.wait(both)
         stands_at(m, default_w)
@@ -177,7 +177,7 @@ def the_highest_power_limit_of_a_shared_gpu_holds():
         stands_at(m, 450)
         free = start()
         stands_at(m, default_w)
-        kit.until(lambda: "another one there wants" in m.takt("show", str(low)).stdout, kit.WAIT_S, m.said)
+        kit.until(lambda: "another one there wants" in m.takt("show", str(low)).stdout, m.said)
         client.cancel(free)
         stands_at(m, 450)
         client.cancel(high)
@@ -186,15 +186,15 @@ def the_highest_power_limit_of_a_shared_gpu_holds():
         stands_at(m, default_w)
 
 
+@kit.plain
 def without_permission_a_power_limit_is_advice():
-    kit.needs_a_plain_twin()
     with kit.machine(gpus=1) as m:
         m.twin("fault", "0", "permission")
         m.start()
         client, default_w = m.client(), watts(m)
         job = client.submit(m.witness_argv(600_000), gpus=1, power_limit_mw=400_000)["id"]
-        kit.until(lambda: "-pl 400" in m.takt("show", str(job)).stdout, kit.WAIT_S, lambda: m.takt("show", str(job)))
-        kit.until(lambda: client.job(job)["state"] == "running", kit.WAIT_S, lambda: client.job(job))
+        kit.until(lambda: "-pl 400" in m.takt("show", str(job)).stdout, lambda: m.takt("show", str(job)))
+        kit.until(lambda: client.job(job)["state"] == "running", lambda: client.job(job))
         assert watts(m) == default_w, m.boards()
 
 

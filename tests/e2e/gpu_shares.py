@@ -30,10 +30,10 @@ def jobs_share_one_gpu_at_once():
         client = m.client()
         half = client.submit(m.witness_argv(60_000), gpus=1, gpu_milli=500, name="half")["id"]
         third = client.submit(m.witness_argv(60_000), gpus=1, gpu_milli=300, name="third")["id"]
-        kit.until(running(client, half, third), 30, client.live)
+        kit.until(running(client, half, third), client.live)
         late = client.submit(m.witness_argv(1), gpus=1, gpu_milli=300)["id"]
         whole = client.submit(m.witness_argv(1), gpus=1)["id"]
-        kit.until(lambda: client.job(late).get("why") == "fraction", 20, lambda: client.job(late))
+        kit.until(lambda: client.job(late).get("why") == "fraction", lambda: client.job(late))
         listed = {share["job_id"]: share["milli"] for share in shares_of(client)}
         assert listed == {half: 500, third: 300}, listed
         series = [name for name in client.metrics() if name.startswith("takt_gpu_job{")]
@@ -71,7 +71,7 @@ def the_most_demanding_clock_of_a_shared_gpu_holds():
 
         def start(milli, **more):
             job = client.submit(m.witness_argv(60_000), gpus=1, gpu_milli=milli, **more)["id"]
-            kit.until(running(client, job), 30, client.live)
+            kit.until(running(client, job), client.live)
             return job
 
         def ceiling():
@@ -80,19 +80,19 @@ def the_most_demanding_clock_of_a_shared_gpu_holds():
         slow = start(300, clock_ask="ceiling", clock_mhz=600)
         assert ceiling() == 600
         fast = start(300, clock_ask="ceiling", clock_mhz=900)
-        kit.until(lambda: ceiling() == 900, 20, ceiling)
+        kit.until(lambda: ceiling() == 900, ceiling)
         free = start(300)
-        kit.until(lambda: ceiling() is None, 20, ceiling)
+        kit.until(lambda: ceiling() is None, ceiling)
         client.cancel(free)
-        kit.until(lambda: ceiling() == 900, 20, ceiling)
+        kit.until(lambda: ceiling() == 900, ceiling)
         m.kill()
         m.start()
-        kit.until(lambda: ceiling() == 900, 30, ceiling)
+        kit.until(lambda: ceiling() == 900, ceiling)
         client = m.client()
         client.cancel(fast)
-        kit.until(lambda: ceiling() == 600, 20, ceiling)
+        kit.until(lambda: ceiling() == 600, ceiling)
         client.cancel(slow)
-        kit.until(lambda: ceiling() is None, 20, ceiling)
+        kit.until(lambda: ceiling() is None, ceiling)
 
 
 def memory_is_a_ledger():
@@ -101,9 +101,9 @@ def memory_is_a_ledger():
         m.start()
         client = m.client()
         large = client.submit(m.witness_argv(60_000), gpus=1, gpu_milli=100, gpu_mem_mib=60 * GIB)["id"]
-        kit.until(running(client, large), 30, client.live)
+        kit.until(running(client, large), client.live)
         second = client.submit(m.witness_argv(1), gpus=1, gpu_milli=100, gpu_mem_mib=30 * GIB)["id"]
-        kit.until(lambda: client.job(second).get("why") == "gpu_memory", 20,
+        kit.until(lambda: client.job(second).get("why") == "gpu_memory",
                   lambda: client.job(second))
         view = client.job(large)
         assert (view["memory"], view["gpu_mem_held_mib"]) == ("watched", 60 * GIB), view
@@ -122,7 +122,7 @@ def who_takes_more_than_he_reserved_is_told():
                                gpu_mem_mib=4 * GIB, name="greedy")["id"]
         modest = client.submit(m.load_argv("--mem", 2 * GIB), gpus=1, gpu_milli=250,
                                gpu_mem_mib=4 * GIB, name="modest")["id"]
-        kit.until(lambda: "more than the 4096 MiB" in client.job(greedy).get("message", ""), 30,
+        kit.until(lambda: "more than the 4096 MiB" in client.job(greedy).get("message", ""),
                   lambda: client.job(greedy))
         notes = client.status().get("notes", [])
         assert any(f"job {greedy} uses" in note for note in notes), notes
@@ -167,7 +167,7 @@ def takt_is_killed_over_and_over_and_no_share_is_given_twice():
                                      gpus=dice.choice([1, 1, 2]), gpu_milli=milli)["id"])
         for _ in range(5):
             until = len(m.witness().ends) + 3
-            kit.until(lambda: len(m.witness().ends) >= until or len(m.witness().ends) == 30, 60,
+            kit.until(lambda: len(m.witness().ends) >= until or len(m.witness().ends) == 30,
                       lambda: m.witness().ends)
             m.kill()
             m.start()
@@ -206,7 +206,7 @@ def the_next_job_of_that_name_is_told_the_peak():
         m.start()
         client = m.client()
         before = client.submit(m.load_argv("--mem", 6 * GIB), gpus=1, gpu_milli=500, name="train")["id"]
-        kit.until(lambda: client.job(before).get("report", {}).get("peak_memory_bytes", 0) > 5 << 30, 30,
+        kit.until(lambda: client.job(before).get("report", {}).get("peak_memory_bytes", 0) > 5 << 30,
                   lambda: client.job(before))
         client.cancel(before)
         assert client.wait(before)["report"]["peak_memory_bytes"] > 5 << 30
@@ -229,12 +229,12 @@ def jobs_without_gpus_leave_cpus_to_each_other():
         client = m.client()
         cpus = len(os.sched_getaffinity(0))
         ids = [client.submit(m.witness_argv(60_000))["id"] for _ in range(cpus + 1)]
-        kit.until(lambda: client.job(ids[-1]).get("why") == "cpu", 30, lambda: client.job(ids[-1]))
+        kit.until(lambda: client.job(ids[-1]).get("why") == "cpu", lambda: client.job(ids[-1]))
         assert client.wait(client.submit(m.witness_argv(1), gpus=1)["id"])["state"] == "done"
         client.cancel(ids[0])
-        kit.until(lambda: client.job(ids[-1])["state"] == "running", 30, client.live)
+        kit.until(lambda: client.job(ids[-1])["state"] == "running", client.live)
         small = client.submit(m.witness_argv(1), cpu_milli=100)["id"]
-        kit.until(lambda: client.job(small).get("why") == "cpu", 20, lambda: client.job(small))
+        kit.until(lambda: client.job(small).get("why") == "cpu", lambda: client.job(small))
 
 
 if __name__ == "__main__":

@@ -53,7 +53,7 @@ def a_healthy_machine_is_told_to_be_one():
     with kit.machine(gpus=3) as m:
         m.start()
         client = m.client()
-        kit.until(lambda: not health(m).get("events_why"), kit.WAIT_S, lambda: health(m))
+        kit.until(lambda: not health(m).get("events_why"), lambda: health(m))
         job = client.submit(m.load_argv("--seconds", "4", "--quiet"), gpus=2)["id"]
         assert client.wait(job)["state"] == "done"
         view = health(m)
@@ -86,16 +86,16 @@ def a_critical_xid_keeps_jobs_away_until_somebody_has_looked():
     with kit.machine(gpus=2) as m:
         m.start()
         client = m.client()
-        kit.until(lambda: not health(m).get("events_why"), kit.WAIT_S, lambda: health(m))
+        kit.until(lambda: not health(m).get("events_why"), lambda: health(m))
         m.twin("fault", "1", "xid=64")
-        kit.until(is_in(m, 1, "quarantined"), kit.WAIT_S, lambda: health(m))
+        kit.until(is_in(m, 1, "quarantined"), lambda: health(m))
         assert health(m, 0)["state"] == "healthy", health(m)
         found = health(m, 1)["findings"][0]
         assert (found["finding"], found["level"], found["action"]) == ("xid", "critical", "replace"), found
         assert "XID 64" in found["text"] and health(m, 1)["xids"][0]["count"] == 1, health(m, 1)
-        kit.until(lambda: client.status()["gpus"][1]["state"] == "quarantined", kit.WAIT_S, client.status)
+        kit.until(lambda: client.status()["gpus"][1]["state"] == "quarantined", client.status)
         wide = client.submit(["true"], gpus=2)["id"]
-        kit.until(lambda: client.job(wide).get("why") == "unhealthy", kit.WAIT_S, lambda: client.job(wide))
+        kit.until(lambda: client.job(wide).get("why") == "unhealthy", lambda: client.job(wide))
         assert "XID 64" in m.takt("explain", str(wide)).stdout, m.takt("explain", str(wide))
         assert "XID 64" in m.takt("status").stdout and "XID 64" in m.takt("gpu").stdout
         assert client.wait(client.submit(["true"], gpus=1)["id"])["gpu_list"] == [0]
@@ -113,12 +113,12 @@ def what_is_resumed_is_well_until_it_happens_again():
     with kit.machine(gpus=1) as m:
         m.start()
         client = m.client()
-        kit.until(lambda: not health(m).get("events_why"), kit.WAIT_S, lambda: health(m))
+        kit.until(lambda: not health(m).get("events_why"), lambda: health(m))
         for _ in range(2):
             m.twin("fault", "0", "xid=74")
-            kit.until(is_in(m, 0, "quarantined"), kit.WAIT_S, lambda: health(m))
-            kit.until(lambda: m.takt("gpu", "resume", "0").returncode == 0, kit.WAIT_S, lambda: m.takt("gpu"))
-            kit.until(is_in(m, 0, "healthy"), kit.WAIT_S, lambda: health(m))
+            kit.until(is_in(m, 0, "quarantined"), lambda: health(m))
+            kit.until(lambda: m.takt("gpu", "resume", "0").returncode == 0, lambda: m.takt("gpu"))
+            kit.until(is_in(m, 0, "healthy"), lambda: health(m))
         changes = health(m, 0)["changes"]
         assert [change["to"] for change in changes] == ["healthy", "quarantined"] * 2, changes
         assert client.wait(client.submit(["true"], gpus=1)["id"])["state"] == "done"
@@ -133,12 +133,12 @@ def what_happened_is_told_by_the_next_takt_too():
             before = health(m, 1).get("changes", [])
             assert len(before) == 2 * turn, before
             say(log, XID.format(bus_id(m, 1)[:-2], 74, "NVLink"))
-            kit.until(is_in(m, 1, "quarantined"), kit.WAIT_S, lambda: health(m))
-            kit.until(lambda: m.takt("gpu", "resume", "1").returncode == 0, kit.WAIT_S, lambda: m.takt("gpu"))
-            kit.until(is_in(m, 1, "healthy"), kit.WAIT_S, lambda: health(m))
+            kit.until(is_in(m, 1, "quarantined"), lambda: health(m))
+            kit.until(lambda: m.takt("gpu", "resume", "1").returncode == 0, lambda: m.takt("gpu"))
+            kit.until(is_in(m, 1, "healthy"), lambda: health(m))
             told = health(m, 1)["changes"]
             assert [change["to"] for change in told[:2]] == ["healthy", "quarantined"] and told[2:] == before, told
-            kit.until(lambda told=told: stored(m) == told, kit.WAIT_S, lambda: stored(m))
+            kit.until(lambda told=told: stored(m) == told, lambda: stored(m))
             end()
             m.start("--kernel-log", log)
             assert health(m, 1)["changes"] == told and not health(m, 0).get("changes"), health(m)
@@ -150,21 +150,21 @@ def a_programs_fault_is_its_own():
     with kit.machine(gpus=1) as m:
         log = log_of(m)
         m.start("--kernel-log", log)
-        kit.until(lambda: not health(m).get("events_why"), kit.WAIT_S, lambda: health(m))
+        kit.until(lambda: not health(m).get("events_why"), lambda: health(m))
         assert "kernel_log_why" not in health(m), health(m)
         # Told by the driver and by the log: once.
         m.twin("fault", "0", "xid=31")
         say(log, XID.format(bus_id(m, 0)[:-2], 31, "MMU Fault"))
-        kit.until(lambda: health(m, 0).get("xids"), kit.WAIT_S, lambda: health(m))
-        kit.until(lambda: health(m, 0).get("findings"), kit.WAIT_S, lambda: health(m))
+        kit.until(lambda: health(m, 0).get("xids"), lambda: health(m))
+        kit.until(lambda: health(m, 0).get("findings"), lambda: health(m))
         assert health(m, 0)["state"] == "healthy" and health(m, 0)["xids"][0]["count"] == 1, health(m)
         shown = health(m, 0)["findings"][0]
         assert (shown["level"], shown["action"]) == ("info", "restart-app"), shown
-        kit.until(lambda: ("secret.py" in health(m, 0)["findings"][0]["text"]) == (os.getuid() == 0), kit.WAIT_S,
+        kit.until(lambda: ("secret.py" in health(m, 0)["findings"][0]["text"]) == (os.getuid() == 0),
                   lambda: health(m))
         # The same fault in another program speaks against the GPU.
         say(log, XID.format(bus_id(m, 0)[:-2], 31, "MMU Fault").replace("secret", "other"))
-        kit.until(is_in(m, 0, "suspect"), kit.WAIT_S, lambda: health(m))
+        kit.until(is_in(m, 0, "suspect"), lambda: health(m))
         client = m.client()
         assert client.wait(client.submit(["true"], gpus=1)["id"])["state"] == "done"
         assert "is suspect" in m.takt("status").stdout, m.takt("status")
@@ -177,7 +177,7 @@ def errors_of_switches_are_listed_and_keep_no_gpu_from_jobs():
         for _ in range(2):
             say(log, "nvidia-nvswitch0: SXid (PCI:0000:c5:00.0): 20034, Fatal, Link 30 LTSSM Fault Up\n")
         say(log, "4,9,9,-;nvidia-nvswitch1: SXid (PCI:0000:c6:00.0): 12028, Non-fatal, Link 7 egress non-posted PRIV error\n")
-        kit.until(lambda: len(health(m).get("sxids", [])) == 2, kit.WAIT_S, lambda: health(m))
+        kit.until(lambda: len(health(m).get("sxids", [])) == 2, lambda: health(m))
         assert [[sxid["pci"], sxid["sxid"], sxid["count"], sxid.get("fatal", False), sxid["link"]]
                 for sxid in health(m)["sxids"]] == [["0000:c6:00", 12028, 1, False, 7], ["0000:c5:00", 20034, 2, True, 30]], \
             health(m)
@@ -197,19 +197,19 @@ def the_kernels_log_is_heard_and_nobody_elses_words():
         say(log, "EXT4-fs (md0): re-mounted r/w. Quota mode: none.\n")
         say(log, XID.format("0000:ff:1f", 79, "GPU has fallen off the bus."))
         say(log, f"NVRM: GPU {where}: GPU has fallen off the bus.\n")
-        kit.until(is_in(m, 1, "lost"), kit.WAIT_S, lambda: health(m))
+        kit.until(is_in(m, 1, "lost"), lambda: health(m))
         assert health(m, 0)["state"] == "healthy" and health(m, 1)["xids"][0]["count"] == 1, health(m)
-        kit.until(lambda: m.client().status()["gpus"][1]["state"] == "quarantined", kit.WAIT_S, m.client().status)
+        kit.until(lambda: m.client().status()["gpus"][1]["state"] == "quarantined", m.client().status)
         say(log, "4,9,9,-;NVRM: loading NVIDIA UNIX Open Kernel Module for x86_64  570.158.01  Release Build\n")
-        kit.until(is_in(m, 1, "healthy"), kit.WAIT_S, lambda: health(m))
-        kit.until(lambda: m.client().status()["gpus"][1]["state"] == "free", kit.WAIT_S, m.client().status)
+        kit.until(is_in(m, 1, "healthy"), lambda: health(m))
+        kit.until(lambda: m.client().status()["gpus"][1]["state"] == "free", m.client().status)
         # It answers, and somebody has looked at it.
         say(log, f"NVRM: GPU {where}: GPU has fallen off the bus.\n")
-        kit.until(lambda: m.client().status()["gpus"][1]["state"] == "quarantined", kit.WAIT_S, m.client().status)
+        kit.until(lambda: m.client().status()["gpus"][1]["state"] == "quarantined", m.client().status)
         done = m.takt("gpu", "resume", "1")
         assert done.returncode == 0, done
-        kit.until(is_in(m, 1, "healthy"), kit.WAIT_S, lambda: health(m))
-        kit.until(lambda: m.client().status()["gpus"][1]["state"] == "free", kit.WAIT_S, m.client().status)
+        kit.until(is_in(m, 1, "healthy"), lambda: health(m))
+        kit.until(lambda: m.client().status()["gpus"][1]["state"] == "free", m.client().status)
 
 
 def what_is_slow_is_suspect_and_works():
@@ -217,9 +217,9 @@ def what_is_slow_is_suspect_and_works():
         m.start()
         client = m.client()
         busy = client.submit(m.load_argv("--seconds", "600", "--quiet"), gpus=2)["id"]
-        kit.until(lambda: m.boards()[1]["processes"], kit.WAIT_S, "it computes")
+        kit.until(lambda: m.boards()[1]["processes"], "it computes")
         m.twin("fault", "1", "power-brake")
-        kit.until(is_in(m, 1, "suspect"), kit.WAIT_S, lambda: health(m))
+        kit.until(is_in(m, 1, "suspect"), lambda: health(m))
         assert health(m, 0)["state"] == "healthy", health(m)
         shown = m.takt("show", str(busy)).stdout
         assert "GPU 1 is suspect: power brake" in shown, shown
@@ -250,20 +250,20 @@ def what_the_driver_breaks_is_found():
     with kit.machine(gpus=len(FAULTS) + 2) as m:
         m.start()
         client = m.client()
-        kit.until(lambda: not health(m).get("events_why"), kit.WAIT_S, lambda: health(m))
+        kit.until(lambda: not health(m).get("events_why"), lambda: health(m))
         for _ in FAULTS:
             client.submit(m.load_argv("--seconds", "900", "--quiet"), gpus=1)
-        kit.until(lambda: sum(bool(board["processes"]) for board in m.boards()) == len(FAULTS), kit.WAIT_S, m.boards)
+        kit.until(lambda: sum(bool(board["processes"]) for board in m.boards()) == len(FAULTS), m.boards)
         busy = [i for i, board in enumerate(m.boards()) if board["processes"]]
-        kit.until(lambda: all(client.status()["gpus"][i].get("gpu_util_pct", 0) > 50 for i in busy), kit.WAIT_S,
+        kit.until(lambda: all(client.status()["gpus"][i].get("gpu_util_pct", 0) > 50 for i in busy),
                   client.status)
         for index, (fault, finding, action, state) in zip(busy, FAULTS):
             m.twin("fault", str(index), fault)
             # The XID and what readings say of it come by two ways, either of them first.
-            kit.until(lambda: found_first(health(m, index)) == (state, finding, action), kit.WAIT_S,
+            kit.until(lambda: found_first(health(m, index)) == (state, finding, action),
                       lambda: (fault, health(m, index)))
         # What follows from the cause is behind it.
-        kit.until(lambda: [found for found in health(m, busy[0])["findings"] if found.get("cause") == 0], kit.WAIT_S,
+        kit.until(lambda: [found for found in health(m, busy[0])["findings"] if found.get("cause") == 0],
                   lambda: health(m, busy[0]))
         page = m.client().raw("GET", "/metrics")[1].decode()
         assert [line for line in page.splitlines() if line.startswith("takt_gpu_xid_errors_total")
@@ -273,7 +273,7 @@ def what_the_driver_breaks_is_found():
             page = m.client().raw("GET", "/metrics")[1].decode()
             told = re.findall(r'^takt_gpu_health{gpu="(\d+)".*state="(\w+)"} 1$', page, re.M)
             return sorted(told) == sorted((str(i), health(m, i)["state"]) for i in range(len(FAULTS) + 2))
-        kit.until(the_page_says_the_same, kit.WAIT_S, lambda: health(m))
+        kit.until(the_page_says_the_same, lambda: health(m))
 
 
 def a_log_that_cannot_be_read_is_told():
@@ -287,7 +287,7 @@ def a_log_that_cannot_be_read_is_told():
 
 
 if __name__ == "__main__":
-    sys.exit(kit.main(kit.once([
+    sys.exit(kit.main([
         a_healthy_machine_is_told_to_be_one, healthy_machines_of_every_kind_stay_so_under_load,
         a_critical_xid_keeps_jobs_away_until_somebody_has_looked,
         what_is_resumed_is_well_until_it_happens_again, what_happened_is_told_by_the_next_takt_too,
@@ -295,4 +295,4 @@ if __name__ == "__main__":
         errors_of_switches_are_listed_and_keep_no_gpu_from_jobs,
         the_kernels_log_is_heard_and_nobody_elses_words, what_is_slow_is_suspect_and_works,
         what_the_driver_breaks_is_found,
-        a_log_that_cannot_be_read_is_told])))
+        a_log_that_cannot_be_read_is_told]))

@@ -31,7 +31,7 @@ def jobs_are_chosen_and_sorted():
         second = client.submit(["false"], gpus=2, name="train-b")["id"]
         client.wait(second)
         gate = client.submit(["sleep", "600"], gpus=1, name="eval")["id"]
-        kit.until(lambda: client.job(gate)["state"] == "running", kit.WAIT_S, lambda: client.job(gate))
+        kit.until(lambda: client.job(gate)["state"] == "running", lambda: client.job(gate))
 
         def ids(*words):
             done = m.takt("jobs", "--json", *words)
@@ -133,7 +133,7 @@ def a_report_adds_up_and_says_what_is_not_known():
         assert sum(group["jobs"] for group in day) == 3, day
         # Of jobs that ran while takt was away nothing is made up.
         away = client.submit(["sleep", "3"], gpus=1, name="away")["id"]
-        kit.until(lambda: client.job(away)["state"] == "running", kit.WAIT_S, lambda: client.job(away))
+        kit.until(lambda: client.job(away)["state"] == "running", lambda: client.job(away))
         m.kill()
         m.start()
         m.client().wait(away)

@@ -25,7 +25,7 @@ def lines(m, name="jobs/events"):
 
 def events(m, count):
     """That many lines, and no more."""
-    kit.until(lambda: len(lines(m)) >= count, kit.WAIT_S, lambda: (lines(m), m.said()))
+    kit.until(lambda: len(lines(m)) >= count, lambda: (lines(m), m.said()))
     return [line.split() for line in lines(m)]
 
 
@@ -39,7 +39,7 @@ def traces(m):
 
 
 def quiet(m):
-    kit.until(lambda: not traces(m), kit.WAIT_S, lambda: traces(m))
+    kit.until(lambda: not traces(m), lambda: traces(m))
 
 
 def it_is_told_what_happens():
@@ -84,7 +84,7 @@ def it_has_the_jobs_environment_and_no_gpu():
         job = client.submit(["true"], gpus=2, cwd=m.path("jobs"), name="train", env=["PATH=/usr/bin:/bin", "TOKEN=x y"],
                             hook='test $TAKT_EVENT = ended && env > got && pwd >> got; echo said by the hook')["id"]
         client.wait(job)
-        kit.until(lambda: log_of(client, job).count("said by the hook\n") == 2, kit.WAIT_S, lambda: log_of(client, job))
+        kit.until(lambda: log_of(client, job).count("said by the hook\n") == 2, lambda: log_of(client, job))
         got = lines(m, "jobs/got")
         for want in ("TOKEN=x y", "TAKT_JOB_NAME=train", "TAKT_GPUS=0,1", "CUDA_VISIBLE_DEVICES=", "TAKT_EVENT=ended",
                      f"TAKT_JOB_ID={job}", m.path("jobs")):
@@ -102,7 +102,7 @@ def one_that_fails_or_hangs_is_nobodys_trouble():
             job = client.submit(["true"], gpus=1, cwd=m.path("jobs"), hook=hook)["id"]
             view = client.wait(job)
             assert (view["state"], view["exit_code"]) == ("done", 0), view
-            kit.until(lambda: log_of(client, job).count(word) == 2, kit.WAIT_S, lambda: log_of(client, job))
+            kit.until(lambda: log_of(client, job).count(word) == 2, lambda: log_of(client, job))
             assert "hook at 'started'" in log_of(client, job) and "hook at 'ended'" in log_of(client, job)
         quiet(m)
         assert not m.shims(), m.shims()
@@ -125,7 +125,7 @@ def a_death_of_takt_makes_none_run_twice():
         client = m.client()
         after = client.submit(["true"], cwd=m.path("jobs"), hook=NOTE)["id"]
         client.wait(after)
-        kit.until(lambda: [line.split()[:2] for line in lines(m)][-1] == ["ended", str(after)], kit.WAIT_S,
+        kit.until(lambda: [line.split()[:2] for line in lines(m)][-1] == ["ended", str(after)],
                   lambda: lines(m))
         said = [line.split()[:2] for line in lines(m)]
         assert said.count(["started", str(job)]) == 1 and said.count(["ended", str(job)]) <= 1, said

@@ -34,7 +34,7 @@ def held_jobs_start_when_released():
         ends_with(client, other, "done")
         view = client.job(held)
         assert (view["state"], view["held"]) == ("waiting", "owner"), view
-        kit.until(lambda: client.job(held).get("why") == "held", 10, lambda: client.job(held))
+        kit.until(lambda: client.job(held).get("why") == "held", lambda: client.job(held))
         m.kill()
         m.start()
         client = m.client()
@@ -101,7 +101,7 @@ def jobs_come_after_jobs():
         words = ("submit", "-q", "-n", "0", "--after")
         after = [int(m.takt(*words, how, "--", "true").stdout) for how in (f"{gate}:ok", f"{gate}:any")]
         behind = int(m.takt(*words, str(after[0]), "--", "true").stdout)
-        kit.until(lambda: client.job(behind).get("why") == "dependency", 10, lambda: client.job(behind))
+        kit.until(lambda: client.job(behind).get("why") == "dependency", lambda: client.job(behind))
         assert f"job {gate}" in m.takt("explain", str(after[0])).stdout
         m.kill()
         m.start()
@@ -140,7 +140,7 @@ def cpus_and_memory_are_counted():
         first = client.submit(["sh", "-c", "echo $OMP_NUM_THREADS; until test -e go; do sleep 0.02; done"],
                               cpu_milli=1000 * most, cwd=m.path("jobs"))["id"]
         second = int(m.takt("submit", "-q", "-c", "0.5", "-m", "64M", "--gpu-mem", "1G", "--", "true").stdout)
-        kit.until(lambda: client.job(second).get("why") == "cpu", 10, lambda: client.job(second))
+        kit.until(lambda: client.job(second).get("why") == "cpu", lambda: client.job(second))
         with open(m.path("jobs/go"), "w", encoding="ascii"):
             pass
         ends_with(client, second, "done")
@@ -160,7 +160,7 @@ def who_waits_is_told_where_it_will_run():
         client = m.client()
         gate = client.submit(["sleep", "600"], gpus=2, estimate_ms=600000)["id"]
         job = client.submit(["sleep", "60"], gpus=2, estimate_ms=60000)["id"]
-        kit.until(lambda: client.job(job)["starts_gpus"] == [0, 1], kit.WAIT_S, lambda: client.job(job))
+        kit.until(lambda: client.job(job)["starts_gpus"] == [0, 1], lambda: client.job(job))
         assert client.job(job)["starts_ms"] and client.job(gate)["starts_gpus"] == [], client.job(gate)
 
 
@@ -169,10 +169,10 @@ def a_job_gets_the_gpus_that_it_names():
         m.start()
         client = m.client()
         first = client.submit(["sleep", "600"], gpus=1, gpu_indices=[3])["id"]
-        assert kit.until(lambda: client.job(first)["gpu_list"], kit.WAIT_S, "it has its GPU") == [3]
+        assert kit.until(lambda: client.job(first)["gpu_list"], "it has its GPU") == [3]
         pair = client.submit(["sleep", "600"], gpus=2, gpu_indices=[1, 3])["id"]
         rest = [client.submit(["sleep", "600"], gpus=1)["id"] for _ in range(3)]
-        kit.until(lambda: all(state(client, job) == "running" for job in rest[:2]), kit.WAIT_S,
+        kit.until(lambda: all(state(client, job) == "running" for job in rest[:2]),
                   "who comes later has the GPUs that it does not name")
         assert sorted(client.job(job)["gpu_list"][0] for job in rest[:2]) == [0, 2]
         waits = client.job(pair)
@@ -185,7 +185,7 @@ def a_job_gets_the_gpus_that_it_names():
         client = m.client()
         assert client.job(pair)["gpu_indices"] == [1, 3], client.job(pair)
         client.cancel(first)
-        kit.until(lambda: client.job(pair)["gpu_list"] == [1, 3], kit.WAIT_S, "it has both")
+        kit.until(lambda: client.job(pair)["gpu_list"] == [1, 3], "it has both")
         again = m.takt("simulate", "--replay", m.path("state/takt.db"))
         assert again.returncode == 0, again
         refused = m.takt("submit", "--gpu-index", "0,4", "--", "true")
@@ -204,7 +204,7 @@ def a_dry_run_says_where_and_when():
         assert done.returncode == 0 and "would start now on GPUs 0-1" in done.stdout, done
         gate = client.submit(["sh", "-c", "until test -e go; do sleep 0.02; done"], gpus=2, time_limit_ms=600000,
                              cwd=m.path("jobs"))["id"]
-        kit.until(lambda: state(client, gate) == "running", 10, lambda: client.job(gate))
+        kit.until(lambda: state(client, gate) == "running", lambda: client.job(gate))
         told = json.loads(m.takt("submit", "--dry-run", "--json", "--", "true").stdout)
         assert not told["starts"] and told["why"] == "gpus", told
         assert abs(told["starts_ms"] - client.job(gate)["started_ms"] - 600000) < 5000, told

@@ -12,7 +12,7 @@ def the_first_retry_comes_after_its_backoff():
         client = m.client()
         job = int(m.takt("submit", "-q", "-n", "0", "--retries", "1", "--retry-backoff", "30m", "--tag", "night,big",
                          "--", "false").stdout)
-        view = kit.until(lambda: (lambda v: v if "retry_at_ms" in v else None)(client.job(job)), kit.WAIT_S,
+        view = kit.until(lambda: (lambda v: v if "retry_at_ms" in v else None)(client.job(job)),
                          lambda: client.job(job))
         assert view["retry_backoff_ms"] == 1800000 and view["tags"] == "night,big", view
         assert 1700000 < view["retry_at_ms"] - view["submitted_ms"] < 1900000, view

@@ -107,8 +107,8 @@ def each_example_asks_for_what_its_row_says():
         try_examples(m, reader, lambda example: not special(example))
 
 
+@kit.plain
 def mig_is_asked_for():
-    kit.needs_a_plain_twin()
     with kit.machine(gpus=2) as m:
         mig.cut(m)
         m.start()

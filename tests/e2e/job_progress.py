@@ -32,7 +32,7 @@ def a_training_loop_is_followed():
         m.start()
         client = m.client()
         job = client.submit([sys.executable, "-c", TRAIN, EXAMPLES], gpus=1)["id"]
-        kit.until(lambda: said(client, job).get("steps_milli_s"), kit.WAIT_S, "a rate is known")
+        kit.until(lambda: said(client, job).get("steps_milli_s"), "a rate is known")
         view = said(client, job)
         # 20 a second at the most; on a busy machine fewer.
         assert 0 < view["steps_milli_s"] <= 20500, view
@@ -43,7 +43,7 @@ def a_training_loop_is_followed():
         assert "20.000 ms, from the job itself" in text, text
         assert not any(client.live()[0]["progress"].values()), "lists go without"
         course = kit.until(lambda: len(client.ask("GET", f"/v1/jobs/{job}/course")["said"]) > 2
-                           and client.ask("GET", f"/v1/jobs/{job}/course"), kit.WAIT_S, "several words of it are kept")
+                           and client.ask("GET", f"/v1/jobs/{job}/course"), "several words of it are kept")
         assert course["said"] == sorted(course["said"], key=lambda each: each["at_ms"]), course
         for before, after in zip(course["said"], course["said"][1:]):
             assert before["steps"] < after["steps"] and after["tokens"] == 512 * after["steps"], course
@@ -62,13 +62,12 @@ def it_is_followed_on_after_takt_was_killed():
         m.start()
         client = m.client()
         job = client.submit([sys.executable, "-c", TRAIN, EXAMPLES], gpus=1)["id"]
-        kit.until(lambda: said(client, job).get("steps"), kit.WAIT_S, "it has said something")
+        kit.until(lambda: said(client, job).get("steps"), "it has said something")
         before = said(client, job)["steps"]
         m.kill()
         m.start()
         client = m.client()
-        kit.until(lambda: said(client, job).get("steps_milli_s") and said(client, job)["steps"] > before,
-                  kit.WAIT_S, "a rate is known again")
+        kit.until(lambda: said(client, job).get("steps_milli_s") and said(client, job)["steps"] > before, "a rate is known again")
         client.cancel(job)
 
 
@@ -103,8 +102,7 @@ def the_slowest_of_ranks_is_shown():
         m.start()
         client = m.client()
         job = client.submit([sys.executable, "-c", RANKS, EXAMPLES], gpus=1, ranks=3)["id"]
-        kit.until(lambda: said(client, job).get("ranks") == 3 and said(client, job).get("slowest_rank") == 1,
-                  kit.WAIT_S, "all three and the slowest are known")
+        kit.until(lambda: said(client, job).get("ranks") == 3 and said(client, job).get("slowest_rank") == 1, "all three and the slowest are known")
         view = said(client, job)
         # At most five a second of rank 1; the others make up to fifty.
         assert 0 < view["steps_milli_s"] <= 5100, view
@@ -128,7 +126,7 @@ def what_is_none_is_not_shown():
                              "ln -s /dev/zero", "head -c 64 /dev/urandom >")]
         honest = client.submit([sys.executable, "-c", TRAIN, EXAMPLES], cpu_milli=100)["id"]
         # Those six are looked at each second as this one is, and hold nobody up.
-        kit.until(lambda: said(client, honest).get("steps_milli_s"), kit.WAIT_S, "the honest one's rate")
+        kit.until(lambda: said(client, honest).get("steps_milli_s"), "the honest one's rate")
         for job in jobs:
             assert not said(client, job), said(client, job)
         for job in [*jobs, honest]:

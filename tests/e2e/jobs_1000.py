@@ -81,7 +81,7 @@ def all_run_once_in_order():
         ids = {s.job for s in submits}
         assert len(ids) == JOBS, len(ids)
         client = m.client()
-        kit.until(lambda: not client.live(), RUN_LIMIT_S, lambda: f"{len(client.live())} jobs wait")
+        kit.until(lambda: not client.live(), lambda: f"{len(client.live())} jobs wait", seconds=RUN_LIMIT_S)
         measured("1000 jobs of 10 ms, 0 to 4 of 8 GPUs", time.monotonic() - begin, "s")
         w = m.witness()
         clean(judge.not_run_once(w, ids))
@@ -133,12 +133,12 @@ def gap_between_jobs(gpus, count, name):
         m.start()
         submit_at_once(m, [(1, 0)] * count, CONNECTIONS, m.witness_argv(JOB_MS))
         client = m.client()
-        kit.until(lambda: not client.live(), RUN_LIMIT_S, "all jobs end")
+        kit.until(lambda: not client.live(), "all jobs end", seconds=RUN_LIMIT_S)
         w = m.witness()
         clean(judge.not_run_once(w, {b.job for b in w.begins}))
         assert len(w.begins) == count
         gaps = sorted(sum(judge.gaps_ns(w).values(), []))
-        kit.until(lambda: client.metrics()["takt_handover_drains_total"] == count, 5, "metrics")
+        kit.until(lambda: client.metrics()["takt_handover_drains_total"] == count, "metrics")
         page = client.metrics()
         measured(f"gap between jobs on a GPU, {name}, median", statistics.median(gaps) / 1e6, "ms")
         measured(f"gap between jobs on a GPU, {name}, 95%", gaps[len(gaps) * 95 // 100] / 1e6, "ms")

@@ -109,12 +109,12 @@ def takt_dies_at_clean_up(point, nth):
         runs = client.submit(m.witness_argv(600_000), gpus=1)["id"]
         waits = client.submit(m.witness_argv(1), gpus=1, held=True)["id"]
         first = client.submit(["true"], array_first=1, array_last=3 * KEPT)["id"]
-        kit.until(lambda: len(client.live()) == 2, kit.WAIT_S, client.live)
+        kit.until(lambda: len(client.live()) == 2, client.live)
         assert m.stop() == 0
         m.more_flags = ("--keep-ended", str(KEPT))
         m.spawn(crash=f"{point}:{nth}")
         with contextlib.suppress(OSError, http.client.HTTPException, AssertionError):
-            kit.until(m.answers, kit.WAIT_S, "takt answers")
+            kit.until(m.answers, "takt answers")
             m.client().submit(["true"])  # what is cut is cut after a commit
         with contextlib.suppress(subprocess.TimeoutExpired):
             m.serve.wait(REACHED_WITHIN_S)
@@ -126,13 +126,13 @@ def takt_dies_at_clean_up(point, nth):
 
         def kept():
             return {view["id"] for view in (*client.live(), *client.history())}
-        kit.until(lambda: folders_of(m) <= kept() and {runs, first + 3 * KEPT - 1} <= folders_of(m), kit.WAIT_S,
+        kit.until(lambda: folders_of(m) <= kept() and {runs, first + 3 * KEPT - 1} <= folders_of(m),
                   lambda: f"folders are those of jobs: {sorted(folders_of(m) ^ kept())}")
         assert {runs, waits} <= kept() and len(kept()) < 2 * KEPT, kept()
         clean(database_problems(m))
         client.cancel(runs)
         assert client.wait(runs)["state"] == "cancelled" and len(m.witness().begins) == 1
-        kit.until(lambda: not notes_of(m), kit.WAIT_S, lambda: notes_of(m))
+        kit.until(lambda: not notes_of(m), lambda: notes_of(m))
     return reached
 
 
@@ -171,7 +171,7 @@ def a_shim_dies_at(m, point):
             return 0
         m.arm("takt-shim", point)
         with contextlib.suppress(AssertionError):
-            kit.until(lambda: m.fate("takt-shim") is not None, PATIENCE_S, "the armed shim is over")
+            kit.until(lambda: m.fate("takt-shim") is not None, "the armed shim is over", seconds=PATIENCE_S)
         if m.fate("takt-shim") == signal.SIGKILL:
             return number
         m.forget_fate("takt-shim")
@@ -179,7 +179,7 @@ def a_shim_dies_at(m, point):
 
 def a_guard_dies(m):
     """Its work begins when the actuator dies; takt is made to hold still, so that nobody else restores."""
-    kit.until(m.locked, kit.WAIT_S, "a clock is locked")
+    kit.until(m.locked, "a clock is locked")
     m.serve.send_signal(signal.SIGSTOP)
     kill(m.pids("takt-actuate")[0])
     reached = dies_of_its_arms(m, "takt-guard")
@@ -189,7 +189,7 @@ def a_guard_dies(m):
 
 def dies_of_its_arms(m, helper):
     with contextlib.suppress(AssertionError):
-        kit.until(lambda: m.fate(helper) is not None, REACHED_WITHIN_S, "it died")
+        kit.until(lambda: m.fate(helper) is not None, "it died", seconds=REACHED_WITHIN_S)
     return m.fate(helper) == signal.SIGKILL
 
 
@@ -349,17 +349,17 @@ def the_guard_restores_when_the_actuator_alone_dies():
         m.start()
         client = m.client()
         job = client.submit(m.witness_argv(5000), gpus=2, clock_ask="ceiling", clock_mhz=900)["id"]
-        kit.until(lambda: len(m.locked()) == 2, 10, "its clocks are locked")
+        kit.until(lambda: len(m.locked()) == 2, "its clocks are locked")
         m.serve.send_signal(signal.SIGSTOP)
         kill(m.pids("takt-actuate")[0])
-        kit.until(lambda: not m.locked(), RESTORED_WITHIN_S, "the guard restores")
+        kit.until(lambda: not m.locked(), "the guard restores", seconds=RESTORED_WITHIN_S)
         m.serve.send_signal(signal.SIGCONT)
-        kit.until(lambda: len(m.locked()) == 2, 10, "the lease is applied again")
-        kit.until(lambda: "gap" in client.job(job).get("clock_note", ""), 5,
+        kit.until(lambda: len(m.locked()) == 2, "the lease is applied again")
+        kit.until(lambda: "gap" in client.job(job).get("clock_note", ""),
                   lambda: f"the gap is said: {client.job(job)}")
         client.cancel(job)
         assert client.wait(job)["state"] == "cancelled"
-        kit.until(lambda: not m.locked(), RESTORED_WITHIN_S, "restored at the end of the job")
+        kit.until(lambda: not m.locked(), "restored at the end of the job", seconds=RESTORED_WITHIN_S)
 
 
 def the_lease_of_a_job_that_never_started_is_ended():
@@ -370,16 +370,16 @@ def the_lease_of_a_job_that_never_started_is_ended():
     with kit.machine(gpus=2) as m:
         m.start()
         door = m.path("run/actuate.sock")
-        kit.until(lambda: os.path.exists(door), 10, "the actuator listens")
+        kit.until(lambda: os.path.exists(door), "the actuator listens")
         m.kill()
         with contextlib.closing(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)) as actuate:
             actuate.settimeout(10)
             actuate.connect(door)
             actuate.send(request.pack(4, set_clocks, 1, job << 8, job, ttl_ns, 345, 600, 0, 1, 0, 0, 0, 1,
                                       m.boards()[0]["uuid"].encode(), b""))
-            kit.until(m.locked, 10, "its clock is locked")
+            kit.until(m.locked, "its clock is locked")
         m.start()
-        kit.until(lambda: not m.locked(), RESTORED_WITHIN_S, lambda: f"restored: {m.locked()}")
+        kit.until(lambda: not m.locked(), lambda: f"restored: {m.locked()}", seconds=RESTORED_WITHIN_S)
         client = m.client()
         view = client.wait(client.submit(m.witness_argv(50), gpus=2, clock_ask="ceiling",
                                          clock_mhz=900)["id"])
@@ -405,8 +405,8 @@ def a_door_that_outlives_the_launcher_is_not_taken_for_it():
     with kit.machine(gpus=1) as m:
         m.start()
         client = m.client()
-        kit.until(lambda: m.pids("takt-launch"), kit.WAIT_S, "the launcher runs")
-        kit.until(lambda: client.wait(client.submit(["true"])["id"])["state"] == "done", kit.WAIT_S, "it works")
+        kit.until(lambda: m.pids("takt-launch"), "the launcher runs")
+        kit.until(lambda: client.wait(client.submit(["true"])["id"])["state"] == "done", "it works")
         (pid,) = m.pids("takt-launch")
         door = door_of(m, pid)
         time.sleep(1.2)  # who dies sooner is started again after a pause
@@ -423,7 +423,7 @@ def the_campaign_can_fail():
     with kit.machine(gpus=GPUS) as m:
         m.start()
         with load(m, luck) as work:
-            kit.until(lambda: len(m.witness().ends) > 10, 20, "some jobs have run")
+            kit.until(lambda: len(m.witness().ends) > 10, "some jobs have run")
         good = settle(m, work)
         assert not good.violations(), good.violations()
         with_gpus = next(e for e in good.witness.ends if e.gpus)
@@ -485,7 +485,7 @@ def planted(wrong):
         m.start()
         client = m.client()
         runs = client.submit(m.witness_argv(4000), gpus=2, clock_ask="ceiling", clock_mhz=900)["id"]
-        kit.until(lambda: m.locked() and m.witness().begins, kit.WAIT_S, "the job runs, its clocks are set")
+        kit.until(lambda: m.locked() and m.witness().begins, "the job runs, its clocks are set")
         waits = client.submit(m.witness_argv(5), gpus=GPUS)["id"]
         m.kill()
         with contextlib.closing(sqlite3.connect(m.path("state/takt.db"))) as db, db:

@@ -22,6 +22,11 @@ import sys
 import tempfile
 import time
 
+sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import tap
+from tap import Skip, note, plain  # noqa: F401 (for the tests)
+from waiting import WAIT_S, until
+
 BUILD = os.path.abspath(sys.argv[1])
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 HELPERS = ("takt-launch", "takt-shim", "takt-actuate", "takt-guard")
@@ -32,7 +37,6 @@ CLOCK_JUMP = os.path.join(BUILD, "tests/e2e/libclock_jump.so")
 ARMED = os.path.join(BUILD, "tests/e2e/takt-armed")
 PROGRAMS = ("takt", "takt-cli.so", "takt-top.so", "takt-serve", "takt-bench")
 ENDED = ("done", "failed", "cancelled", "lost", "interrupted")
-WAIT_S = 60  # far beyond what anything here should need; a test that waits so long fails
 # A workload: two fifths of it follow the clock: 1500 MHz of 1980 cost a ninth of the time, 600 MHz almost as much again.
 MIXED = """
 step_ms = 100
@@ -46,18 +50,6 @@ activity = 900
 clock_weight = 350
 """
 IDLE_S = 20  # of a connection; takt closes one that says nothing for 30 s
-
-
-def until(condition, seconds, what):
-    """Waits for the condition and returns its value; fails with `what` (text, or a function)."""
-    end = time.monotonic() + seconds
-    while True:
-        value = condition()
-        if value:
-            return value
-        assert time.monotonic() < end, \
-            f"not within {seconds} s: {what() if callable(what) else what}"
-        time.sleep(0.01)
 
 
 class Refused(Exception):
@@ -342,7 +334,7 @@ class Machine:
         def ready():
             assert self.serve.poll() is None, "takt ended: " + self.said()
             return self.answers()
-        until(ready, WAIT_S, lambda: "takt answers; it said: " + self.said())
+        until(ready, lambda: "takt answers; it said: " + self.said())
         return self
 
     def died(self, seconds=WAIT_S):
@@ -533,61 +525,10 @@ def fill(folder):
                     file.write(b"\0" * block)
 
 
-# The Test Anything Protocol.
-
-class Skip(Exception):
-    """Raised by a case that cannot run here; the text says why."""
-
-
 def is_sanitized():
-    undefined = subprocess.run(["nm", "-D", "--undefined-only", TWIN_LIB], capture_output=True,
-                               text=True, check=True).stdout
-    return any(mark in undefined for mark in ("__asan_", "__tsan_", "__ubsan_"))
-
-
-def needs_a_plain_twin():
-    """A sanitizer's library loads only into programs that were built with it: other people's are not."""
-    if is_sanitized():
-        raise Skip("the simulated driver was built with a sanitizer")
-
-
-def once_is_enough():
-    """For what waits for minutes: where both builds are tested at once, the sanitized one runs it."""
-    if "beside-sanitized" in os.environ.get("TAKT_TEST_ENV", "").split() and not is_sanitized():
-        raise Skip("the sanitized build beside this one runs it")
-
-
-def once(cases):
-    """These cases, of each of which once_is_enough."""
-    def wrap(case):
-        def run():
-            once_is_enough()
-            case()
-        return (case.__name__, run)
-    return [wrap(case) for case in cases]
-
-
-def note(text):
-    print("".join(f"# {line}\n" for line in text.splitlines()), end="", flush=True)
+    return tap.is_sanitized(TWIN_LIB)
 
 
 def main(cases):
     """Runs the cases (functions, or pairs of name and function); the process's exit status."""
-    cases = [case if isinstance(case, tuple) else (case.__name__, case) for case in cases]
-    print(f"1..{len(cases)}", flush=True)
-    failed = 0
-    for number, (name, case) in enumerate(cases, 1):
-        try:
-            case()
-            print(f"ok {number} - {name}", flush=True)
-        except Skip as why:
-            print(f"ok {number} - {name} # SKIP {why}", flush=True)
-        except Exception as problem:  # one broken case must not hide the others
-            failed += 1
-            where = problem.__traceback__
-            while where.tb_next:
-                where = where.tb_next
-            print(f"not ok {number} - {name}", flush=True)
-            note(f"{type(problem).__name__}: {problem}\nat {where.tb_frame.f_code.co_filename}:"
-                 f"{where.tb_lineno}")
-    return 1 if failed else 0
+    return tap.main(cases, is_sanitized())

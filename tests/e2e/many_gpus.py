@@ -56,7 +56,7 @@ def jobs_get_all_or_their_part():
         assert (job["state"], job["gpu_list"]) == ("done", ALL), job
         assert [sorted(end.gpus) for end in m.witness().ends] == [ALL], m.witness().ends
         halves = [client.submit(m.witness_argv(10_000), gpus=32)["id"] for _ in range(2)]
-        kit.until(lambda: len(m.witness().begins) == 3, kit.WAIT_S, client.live)
+        kit.until(lambda: len(m.witness().begins) == 3, client.live)
         assert sorted(gpu for half in halves for gpu in client.job(half)["gpu_list"]) == ALL
         assert not client.wait(client.submit(["true"])["id"])["gpu_list"]
         for half in halves:
@@ -68,7 +68,7 @@ def the_last_one_breaks_alone():
         m.start()
         client = m.client()
         m.twin("fault", "63", "lost")
-        kit.until(lambda: states(client)[63] == "lost", kit.WAIT_S, client.status)
+        kit.until(lambda: states(client)[63] == "lost", client.status)
         assert "lost" not in states(client)[:63], states(client)
         checks = json.loads(m.twin_exec("doctor", "--json").stdout)["checks"]
         lost = [check["gpus"] for check in checks if check["verdict"] == "CRITICAL"]

@@ -51,8 +51,8 @@ def say(what):
     return ["/bin/sh", "-c", f"echo {what}"]
 
 
+@kit.plain
 def instances_go_to_one_job_each():
-    kit.needs_a_plain_twin()
     with kit.machine(gpus=2) as m:
         cut(m)
         m.start()
@@ -61,12 +61,12 @@ def instances_go_to_one_job_each():
         large = client.submit(m.witness_argv(1), gpus=1, mig="3g.40gb")["id"]
         assert client.wait(large)["memory"] == "enforced by MIG", client.job(large)
         third = client.submit(m.witness_argv(1), gpus=1, **SMALL)["id"]
-        kit.until(lambda: len(m.witness().begins) == 3, 30, client.live)
+        kit.until(lambda: len(m.witness().begins) == 3, client.live)
         views = [client.job(i) for i in (first, second)]
         uuids = [view["gpu_uuid"][0] for view in views]
         assert len(set(uuids)) == 2 and all(uuid.startswith("MIG-") for uuid in uuids), views
         assert [view["gpu_list"] for view in views] == [[1], [1]], views
-        kit.until(lambda: client.job(third).get("why") == "mig", 20, lambda: client.job(third))
+        kit.until(lambda: client.job(third).get("why") == "mig", lambda: client.job(third))
         listed = {share["job_id"]: share["mig_uuid"] for share in client.status()["gpus"][1]["shares"]}
         assert listed == dict(zip((first, second), uuids)), listed
         client.cancel(first)
@@ -77,8 +77,8 @@ def instances_go_to_one_job_each():
         assert not m.witness().busy, m.witness().busy
 
 
+@kit.plain
 def a_job_computes_in_its_instance():
-    kit.needs_a_plain_twin()
     with kit.machine(gpus=2) as m:
         cut(m)
         m.start()
@@ -90,18 +90,18 @@ def a_job_computes_in_its_instance():
         assert shown == ",".join(seen["gpu_uuid"]) and gpus == "1,1", (shown, gpus, seen)
 
 
+@kit.plain
 def whole_gpus_are_others():
-    kit.needs_a_plain_twin()
     with kit.machine(gpus=2) as m:
         cut(m)
         m.start()
         client = m.client()
         whole = client.submit(m.witness_argv(60_000), gpus=1)["id"]
-        kit.until(lambda: client.job(whole)["state"] == "running", 30, client.live)
+        kit.until(lambda: client.job(whole)["state"] == "running", client.live)
         assert client.job(whole)["gpu_list"] == [0], client.job(whole)
         for ask in ({"gpus": 1}, {"gpus": 1, "gpu_milli": 100}):
             waits = client.submit(m.witness_argv(1), **ask)["id"]
-            kit.until(lambda w=waits: client.job(w).get("why"), 20, client.live)
+            kit.until(lambda w=waits: client.job(w).get("why"), client.live)
             client.cancel(waits)
         for words, says in ((["--gpus", "2"], "cut into MIG"), (["--mig", "7g.80gb"], "2 of 1g.10gb"),
                             (["--mig", "1g.10gbx3"], "2 of 1g.10gb")):
@@ -109,8 +109,8 @@ def whole_gpus_are_others():
             assert refused.returncode == 65 and says in refused.stderr, (words, refused)
 
 
+@kit.plain
 def instances_are_kept_over_a_death():
-    kit.needs_a_plain_twin()
     with kit.machine(gpus=2) as m:
         cut(m)
         m.start()
@@ -118,7 +118,7 @@ def instances_are_kept_over_a_death():
         ids = [client.submit(m.witness_argv(300), gpus=1, **SMALL)["id"] for _ in range(8)]
         for _ in range(3):
             seen = len(m.witness().ends)
-            kit.until(lambda s=seen: len(m.witness().ends) > s or len(m.witness().ends) == 8, 60,
+            kit.until(lambda s=seen: len(m.witness().ends) > s or len(m.witness().ends) == 8,
                       lambda: m.witness().ends)
             m.kill()
             m.start()
@@ -139,11 +139,11 @@ FOUND = ["1g.10gb", "1g.10gb", "3g.40gb"]
 def drained(m, client, gpu=1):
     done = m.takt("gpu", "drain", str(gpu), "--reason", "to be cut")
     assert done.returncode == 0, done
-    kit.until(lambda: client.status()["gpus"][gpu]["state"] == "drained", kit.WAIT_S, client.status)
+    kit.until(lambda: client.status()["gpus"][gpu]["state"] == "drained", client.status)
 
 
+@kit.plain
 def an_administrator_cuts_a_drained_gpu():
-    kit.needs_a_plain_twin()
     with kit.machine(gpus=2) as m:
         cut(m)
         m.start()
@@ -164,7 +164,7 @@ def an_administrator_cuts_a_drained_gpu():
         assert "3g.40gb 3g.40gb" in shown and "set" in shown, shown
         assert m.takt("gpu", "resume", "1").returncode == 0
         ids = [client.submit(m.witness_argv(60_000), gpus=1, mig="3g.40gb")["id"] for _ in range(2)]
-        kit.until(lambda: len(m.witness().begins) == 2, 30, client.live)
+        kit.until(lambda: len(m.witness().begins) == 2, client.live)
         assert len({client.job(i)["gpu_uuid"][0] for i in ids}) == 2
         refused = m.takt("submit", "--mig", "1g.10gb", "true")
         assert refused.returncode == 65 and "2 of 3g.40gb" in refused.stderr, refused
@@ -177,13 +177,13 @@ def an_administrator_cuts_a_drained_gpu():
 
         def restored():
             return m.takt("gpu", "mig", "restore", "1").returncode == 0
-        kit.until(restored, 60, client.status)
+        kit.until(restored, client.status)
         assert layout(client) == ("", FOUND), layout(client)
         assert not m.witness().busy, m.witness().busy
 
 
+@kit.plain
 def a_cut_waits_for_an_actuator_that_is_late():
-    kit.needs_a_plain_twin()
     with kit.machine(gpus=2) as m:
         cut(m)
         let_go = m.hold_back("takt-actuate")
@@ -192,35 +192,35 @@ def a_cut_waits_for_an_actuator_that_is_late():
         drained(m, client)
         with concurrent.futures.ThreadPoolExecutor() as pool:
             order = pool.submit(m.takt, "gpu", "mig", "set", "1", "--layout", "3g.40gb,3g.40gb")
-            kit.until(lambda: "has GPU 1 cut" in m.said(), 60, m.said)
+            kit.until(lambda: "has GPU 1 cut" in m.said(), m.said)
             let_go()
             assert order.result().returncode == 0, order.result()
         assert layout(client) == ("set", ["3g.40gb", "3g.40gb"]), layout(client)
 
 
+@kit.plain
 def it_is_put_back_by_whoever_comes_after():
-    kit.needs_a_plain_twin()
     with kit.machine(gpus=2) as m:
         cut(m)
         for end in (m.stop, m.kill_all):
             m.start()
             client = m.client()
-            kit.until(lambda c=client: layout(c) == ("", FOUND), 60, lambda c=client: layout(c))
+            kit.until(lambda c=client: layout(c) == ("", FOUND), lambda c=client: layout(c))
             drained(m, client)
-            kit.until(lambda: m.takt("gpu", "mig", "set", "1", "--layout", "none").returncode == 0, 60, client.status)
+            kit.until(lambda: m.takt("gpu", "mig", "set", "1", "--layout", "none").returncode == 0, client.status)
             assert layout(client) == ("set", []), layout(client)
             m.kill()  # the actuator lives on and goes on to answer for it
             m.start()
             client = m.client()
-            kit.until(lambda c=client: layout(c) == ("set", []), 60, lambda c=client: layout(c))
+            kit.until(lambda c=client: layout(c) == ("set", []), lambda c=client: layout(c))
             end()
         m.start()
         client = m.client()
-        kit.until(lambda: layout(client) == ("", FOUND), 60, lambda: layout(client))
+        kit.until(lambda: layout(client) == ("", FOUND), lambda: layout(client))
 
 
+@kit.plain
 def what_is_in_use_is_put_back_later():
-    kit.needs_a_plain_twin()
     with kit.machine(gpus=2) as m:
         cut(m)
         m.start()
@@ -230,23 +230,23 @@ def what_is_in_use_is_put_back_later():
         assert done.returncode == 0, done
         assert m.takt("gpu", "resume", "1").returncode == 0
         job = client.submit(m.load_argv("--seconds", 3600, "--mem", 100), gpus=1, mig="3g.40gb")["id"]
-        kit.until(lambda: client.status()["gpus"][1].get("procs"), 60, client.status)
+        kit.until(lambda: client.status()["gpus"][1].get("procs"), client.status)
         m.stop()
         m.start()
         client = m.client()
-        kit.until(lambda: layout(client)[0] == "changed", 60, lambda: layout(client))
+        kit.until(lambda: layout(client)[0] == "changed", lambda: layout(client))
         assert layout(client)[1] == ["3g.40gb", "3g.40gb"], layout(client)
         assert client.job(job)["state"] == "running", client.job(job)
-        kit.until(lambda: client.status()["gpus"][1]["clock_state"] == "changed", 60, client.status)
+        kit.until(lambda: client.status()["gpus"][1]["clock_state"] == "changed", client.status)
         waits = client.submit(m.witness_argv(1), gpus=1, mig="3g.40gb")["id"]
         client.cancel(job)
         client.wait(job)
-        kit.until(lambda: layout(client) == ("", FOUND), 90, lambda: layout(client))
+        kit.until(lambda: layout(client) == ("", FOUND), lambda: layout(client), seconds=90)
         assert client.wait(waits)["state"] == "done", client.job(waits)
 
 
+@kit.plain
 def what_is_cut_by_hand_is_seen():
-    kit.needs_a_plain_twin()
     with kit.machine(gpus=2) as m:
         cut(m)
         m.start()
@@ -254,11 +254,11 @@ def what_is_cut_by_hand_is_seen():
         again = CUT.replace("((9, 2), (19, 0), (19, 0))", "()") + EMPTY
         done = m.run(kit.TWIN, "exec", "--machine", m.path("machine"), "--", sys.executable, "-c", again)
         assert done.returncode == 0, done
-        kit.until(lambda: layout(client) == ("", []), 60, lambda: layout(client))
+        kit.until(lambda: layout(client) == ("", []), lambda: layout(client))
         refused = m.takt("submit", "--mig", "1g.10gb", "true")
         assert refused.returncode == 65, refused
         cut(m)
-        kit.until(lambda: layout(client) == ("", FOUND), 60, lambda: layout(client))
+        kit.until(lambda: layout(client) == ("", FOUND), lambda: layout(client))
         job = client.wait(client.submit(m.witness_argv(1), gpus=1, **SMALL)["id"])
         assert job["state"] == "done", job
 
@@ -269,34 +269,34 @@ def switch(m, on):
     assert set(done.stdout.split()) == {"0"}, (done.stdout, done.stderr)
 
 
+@kit.plain
 def mig_mode_switched_meanwhile_is_noticed():
-    kit.needs_a_plain_twin()
     with kit.machine(gpus=2) as m:
         m.start()
         client = m.client()
         switch(m, 1)
-        kit.until(lambda: "MIG mode was switched on" in str(client.status().get("notes")), kit.WAIT_S, "it is said")
+        kit.until(lambda: "MIG mode was switched on" in str(client.status().get("notes")), "it is said")
         assert "GPU 1: MIG mode was switched on" in m.takt("status").stdout
         for _ in range(3):
             assert client.wait(client.submit(["true"], gpus=1)["id"])["gpu_list"] == [0]
         job = client.submit(["true"], gpus=2)["id"]
-        kit.until(lambda: "GPU 1: MIG mode was switched on" in client.job(job).get("why_text", ""), kit.WAIT_S,
+        kit.until(lambda: "GPU 1: MIG mode was switched on" in client.job(job).get("why_text", ""),
                   lambda: str(client.job(job)))
         switch(m, 0)
         assert client.wait(job)["gpu_list"] == [0, 1]
         assert "MIG mode" not in str(client.status().get("notes"))
         switch(m, 1)
-        kit.until(lambda: "MIG mode was switched on" in str(client.status().get("notes")), kit.WAIT_S, "it is said again")
+        kit.until(lambda: "MIG mode was switched on" in str(client.status().get("notes")), "it is said again")
         m.stop()
         m.start()
         client = m.client()
         assert "MIG mode" not in str(client.status().get("notes")), "from the start it is known"
         switch(m, 0)
-        kit.until(lambda: "GPU 1: MIG mode was switched off" in str(client.status().get("notes")), kit.WAIT_S, "and the other way")
+        kit.until(lambda: "GPU 1: MIG mode was switched off" in str(client.status().get("notes")), "and the other way")
 
 
+@kit.plain
 def a_policy_cuts_for_good():
-    kit.needs_a_plain_twin()
     with kit.machine(gpus=2) as m:
         cut(m)
         m.run(kit.TWIN, "exec", "--machine", m.path("machine"), "--", sys.executable, "-c", CUT.replace(
@@ -318,29 +318,29 @@ def a_policy_cuts_for_good():
         done = declare("3g.40gb,3g.40gb")  # nobody can be on it: no need to drain
         assert done.returncode == 0, done
         two = ("", ["3g.40gb", "3g.40gb"])
-        kit.until(lambda: layout(client) == two, 60, lambda: layout(client))
+        kit.until(lambda: layout(client) == two, lambda: layout(client))
         assert client.ask("GET", "/v1/clocks")["gpus"][1]["base_mig"] == "3g.40gb,3g.40gb"
         jobs = [client.submit(m.witness_argv(60_000), gpus=1, mig="3g.40gb")["id"] for _ in range(2)]
-        kit.until(lambda: len(m.witness().begins) == 2, 60, client.live)
+        kit.until(lambda: len(m.witness().begins) == 2, client.live)
         m.stop()
         m.start()
         client = m.client()
-        kit.until(lambda: {client.job(i)["state"] for i in jobs} == {"running"}, 60, client.live)
-        kit.until(lambda: declare("3g.40gb,3g.40gb").returncode == 0, 60, lambda: declare("3g.40gb,3g.40gb"))
+        kit.until(lambda: {client.job(i)["state"] for i in jobs} == {"running"}, client.live)
+        kit.until(lambda: declare("3g.40gb,3g.40gb").returncode == 0, lambda: declare("3g.40gb,3g.40gb"))
         refused = declare("none")
         assert refused.returncode != 0 and "not drained" in refused.stderr, refused
         for i in jobs:
             client.cancel(i)
             client.wait(i)
         drained(m, client)
-        kit.until(lambda: declare("none").returncode == 0, 60, client.status)
-        kit.until(lambda: layout(client) == ("", []), 60, lambda: layout(client))
+        kit.until(lambda: declare("none").returncode == 0, client.status)
+        kit.until(lambda: layout(client) == ("", []), lambda: layout(client))
         assert not m.witness().busy, m.witness().busy
 
 
+@kit.plain
 def governed_jobs_share_the_clock_of_their_gpu():
     """Clocks are a whole GPU's: of those on its instances the most demanding wins, for as long as it is there."""
-    kit.needs_a_plain_twin()
     with kit.machine(gpus=2) as m:
         cut(m)
         m.more_flags = ("--clock-epoch", "500ms")
@@ -355,26 +355,26 @@ def governed_jobs_share_the_clock_of_their_gpu():
             return view and view["max_mhz"] < governed.TOP_MHZ and top() == view["max_mhz"]
 
         job = client.submit(governed.train_argv(m), gpus=1, mig="3g.40gb", max_slowdown_permille=50)["id"]
-        kit.until(its_own, governed.SETTLED_S, lambda: (client.job(job), m.locked()))
+        kit.until(its_own, lambda: (client.job(job), m.locked()), seconds=governed.SETTLED_S)
         for more, then in (({"clock_ask": "ceiling", "clock_mhz": 1950}, 1950), ({}, 0)):
             other = client.submit(m.witness_argv(600_000), gpus=1, **SMALL, **more)["id"]
-            kit.until(lambda t=then: top() == t, kit.WAIT_S, lambda: (m.locked(), client.job(job)))
-            kit.until(lambda: governed.view(client, job)["state"] != "holds", kit.WAIT_S, lambda: client.job(job))
+            kit.until(lambda t=then: top() == t, lambda: (m.locked(), client.job(job)))
+            kit.until(lambda: governed.view(client, job)["state"] != "holds", lambda: client.job(job))
             client.cancel(other)
             client.wait(other)
-            kit.until(its_own, governed.SETTLED_S, lambda: (client.job(job), m.locked()))
+            kit.until(its_own, lambda: (client.job(job), m.locked()), seconds=governed.SETTLED_S)
         low = client.submit(m.witness_argv(600_000), gpus=1, **SMALL, clock_ask="ceiling", clock_mhz=345)["id"]
-        kit.until(lambda: client.job(low)["state"] == "running", kit.WAIT_S, lambda: client.job(low))
-        kit.until(its_own, governed.SETTLED_S, lambda: (client.job(job), m.locked()))
+        kit.until(lambda: client.job(low)["state"] == "running", lambda: client.job(low))
+        kit.until(its_own, lambda: (client.job(job), m.locked()), seconds=governed.SETTLED_S)
         both = client.submit(governed.train_argv(m), gpus=1, **SMALL, max_slowdown_permille=50)["id"]
-        kit.until(lambda: governed.view(client, both).get("epochs", 0) > 0, governed.SETTLED_S, lambda: client.job(both))
+        kit.until(lambda: governed.view(client, both).get("epochs", 0) > 0, lambda: client.job(both), seconds=governed.SETTLED_S)
         for one in (job, low, both):
             client.cancel(one)
         report = client.wait(job)["report"]
         assert report["governor"] == "assured" and "highest_mj" not in report, report  # energy is the board's, not its own
         for one in (low, both):
             client.wait(one)
-        kit.until(lambda: not m.locked(), kit.WAIT_S, m.locked)
+        kit.until(lambda: not m.locked(), m.locked)
 
 
 if __name__ == "__main__":

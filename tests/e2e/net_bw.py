@@ -55,14 +55,14 @@ class Listener:
             self.process = subprocess.Popen(
                 [m.path("bin/takt"), "net", "bw", "--listen", self.address, "--key-file", key_file(m, secret), "--json",
                  *words], env=m.env(), stdin=subprocess.DEVNULL, stdout=out, stderr=err)
-        kit.until(lambda: "listens at" in self.said(), kit.WAIT_S, self.said)
+        kit.until(lambda: "listens at" in self.said(), self.said)
 
     def said(self):
         with open(self.err, encoding="utf-8") as file:
             return file.read()
 
     def await_begun(self):
-        kit.until(lambda: " begins" in self.said(), kit.WAIT_S, self.said)
+        kit.until(lambda: " begins" in self.said(), self.said)
 
     def runs(self):
         with open(self.out, encoding="utf-8") as file:
@@ -99,7 +99,7 @@ def spawn(m, listener, *more):
 def gang(m):
     """A job with ranks on two GPUs that runs until its file is there."""
     job = m.client().submit(["sh", "-c", f"while ! [ -e {m.path('go')} ]; do sleep 0.05; done"], gpus=2, ranks=2)["id"]
-    kit.until(lambda: m.client().job(job)["state"] == "running", kit.WAIT_S, lambda: m.client().job(job))
+    kit.until(lambda: m.client().job(job)["state"] == "running", lambda: m.client().job(job))
     return job
 
 
@@ -111,7 +111,7 @@ def the_lower_cap_and_time_hold():
             result = json.loads(done.stdout)
             assert result["cap_bits_per_s"] == held_cap and result["seconds"] == held_seconds, result
             assert result["ended"] == "time" and 0 < result["received_bytes"] <= held_cap * held_seconds / 8, result
-        kit.until(lambda: len(listener.runs()) == 2, kit.WAIT_S, listener.said)
+        kit.until(lambda: len(listener.runs()) == 2, listener.said)
         assert listener.runs()[1]["received_bytes"] == result["received_bytes"], (listener.runs(), result)
         assert all(run["ended"] == "time" for run in listener.runs()), listener.runs()
         shown = call(a, listener, "--seconds", "1", "--cap", "1M")
@@ -137,7 +137,7 @@ def another_key_is_refused_before_a_byte():
     with pair(secret=OTHER_KEY) as (a, b, listener):
         done = call(a, listener, "--json")
         assert done.returncode == 77 and not done.stdout and "is it the same there?" in done.stderr, done
-        kit.until(lambda: "the key there is another" in listener.said(), kit.WAIT_S, listener.said)
+        kit.until(lambda: "the key there is another" in listener.said(), listener.said)
         assert listener.runs() == [], listener.runs()
         # The other way round: a listener that lets anybody in does not have it either.
         with socket.create_server(("127.0.0.1", 0)) as false:
@@ -171,7 +171,7 @@ def nothing_begins_beside_a_gang():
         a.client().wait(job)
         # Ranks that share one GPU, and several GPUs without ranks, do not use the link.
         others = [b.client().submit(["sleep", "1000"], gpus=2)["id"]]
-        kit.until(lambda: b.client().job(others[0])["state"] == "running", kit.WAIT_S, "the job runs")
+        kit.until(lambda: b.client().job(others[0])["state"] == "running", "the job runs")
         assert call(a, listener, "--seconds", "1", "--cap", "1M").returncode == 0
 
 
@@ -188,7 +188,7 @@ def a_gang_ends_it(on_caller):
         result = json.loads(out)
         assert result["ended"] == "gang" and result["ended_there"] == (not on_caller), result
         assert result["received_bytes"] < 8 * MBIT / 8 * 60, result
-        kit.until(listener.runs, kit.WAIT_S, listener.said)
+        kit.until(listener.runs, listener.said)
         assert listener.runs()[0]["ended"] == ("caller" if on_caller else "gang"), listener.runs()
 
 
@@ -221,10 +221,10 @@ def silent_callers_are_left_and_the_next_is_served():
         assert "no answer in time" in listener.said(), listener.said()
         with socket.create_connection(place(listener.address)) as noise:
             noise.sendall(b"GET / HTTP/1.1\r\n" + b"x" * HELLO_BYTES)
-            kit.until(lambda: "no takt net bw of this version" in listener.said(), kit.WAIT_S, listener.said)
+            kit.until(lambda: "no takt net bw of this version" in listener.said(), listener.said)
         begun = listener.said().count(" begins")
         gone = spawn(a, listener, "--seconds", "60", "--cap", "8M")
-        kit.until(lambda: listener.said().count(" begins") > begun, kit.WAIT_S, listener.said)
+        kit.until(lambda: listener.said().count(" begins") > begun, listener.said)
         gone.kill()
         gone.communicate(timeout=kit.WAIT_S)
         assert call(a, listener, "--seconds", "1", "--cap", "1M").returncode == 0, listener.said()
@@ -245,7 +245,7 @@ def a_caller_that_heeds_no_cap_is_held():
         with contextlib.suppress(ConnectionError):  # it is hung up upon
             while True:
                 raw.sendall(bytes(4096))
-        kit.until(lambda: "more than was agreed" in listener.said(), kit.WAIT_S, listener.said)
+        kit.until(lambda: "more than was agreed" in listener.said(), listener.said)
         assert listener.runs() == [], listener.runs()
 
 

@@ -65,7 +65,7 @@ def two_machines_measure_their_round_trips():
         at_a, at_b = free_address(), free_address()
         of_a, of_b = start(a, at_a, "b=" + at_b), start(b, at_b, "a=" + at_a)
         for client in (of_a, of_b):
-            peer = kit.until(lambda: (p := peer_of(client))["answered"] >= 3 and p, kit.WAIT_S, lambda: peer_of(client))
+            peer = kit.until(lambda: (p := peer_of(client))["answered"] >= 3 and p, lambda: peer_of(client))
             assert peer["state"] == "answers", peer
             assert 0 < peer["least_ns"] <= peer["mean_ns"] <= peer["most_ns"], peer
             assert peer["least_ns"] <= peer["last_ns"] <= peer["most_ns"], peer
@@ -87,16 +87,15 @@ def one_that_ends_is_silent_until_it_is_back():
         at_a, at_b = free_address(), free_address()
         of_a = start(a, at_a, "b=" + at_b)
         start(b, at_b, "a=" + at_a)
-        kit.until(lambda: peer_of(of_a)["state"] == "answers", kit.WAIT_S, lambda: peer_of(of_a))
+        kit.until(lambda: peer_of(of_a)["state"] == "answers", lambda: peer_of(of_a))
         b.kill()
-        gone = kit.until(lambda: (p := peer_of(of_a))["state"] == "silent" and p, kit.WAIT_S, lambda: peer_of(of_a))
+        gone = kit.until(lambda: (p := peer_of(of_a))["state"] == "silent" and p, lambda: peer_of(of_a))
         assert gone["lost"] >= 3, gone
-        told = kit.until(lambda: (t := a.takt("alerts", "--once")).returncode == 1 and t, kit.WAIT_S, a.said)
+        told = kit.until(lambda: (t := a.takt("alerts", "--once")).returncode == 1 and t, a.said)
         assert "warning NetPeerSilent: b, probed by " in told.stdout, told
         start(b, at_b, "a=" + at_a)
-        kit.until(lambda: (p := peer_of(of_a))["state"] == "answers" and p["answered"] > gone["answered"],
-                  kit.WAIT_S, lambda: peer_of(of_a))
-        told = kit.until(lambda: (t := a.takt("alerts", "--once", "--latency", "1ns")).returncode == 1 and t, kit.WAIT_S,
+        kit.until(lambda: (p := peer_of(of_a))["state"] == "answers" and p["answered"] > gone["answered"], lambda: peer_of(of_a))
+        told = kit.until(lambda: (t := a.takt("alerts", "--once", "--latency", "1ns")).returncode == 1 and t,
                          a.said)
         assert "NetPeerSlow: b, probed by " in told.stdout, told
 
@@ -107,7 +106,7 @@ def another_key_is_refused_on_both_sides():
         of_a = start(a, at_a, "b=" + at_b)
         of_b = start(b, at_b, "a=" + at_a, secret="9876543210" * 4)
         for client in (of_a, of_b):
-            kit.until(lambda: refused(client)["forged"] >= 3, kit.WAIT_S, lambda: refused(client))
+            kit.until(lambda: refused(client)["forged"] >= 3, lambda: refused(client))
             assert peer_of(client)["answered"] == 0, peer_of(client)
         assert "forged" in a.takt("net").stdout
 
@@ -149,23 +148,23 @@ def what_was_heard_before_is_not_answered():
         def passed(answered):
             between.pass_on(place(at_a), place(at_b))
             return peer_of(of_a)["answered"] >= answered
-        kit.until(lambda: passed(3), kit.WAIT_S, lambda: (peer_of(of_a), refused(of_b)))
+        kit.until(lambda: passed(3), lambda: (peer_of(of_a), refused(of_b)))
         asks = [datagram for datagram in between.kept if datagram[KIND] == ASK]
         before = refused(of_b)
         assert before["replayed"] == before["forged"] == before["stranger"] == 0, before
         for datagram in asks:
             between.to_b.sendto(datagram, place(at_b))
-        kit.until(lambda: refused(of_b)["replayed"] == len(asks), kit.WAIT_S, lambda: (refused(of_b), len(asks)))
+        kit.until(lambda: refused(of_b)["replayed"] == len(asks), lambda: (refused(of_b), len(asks)))
 
         stranger, _ = udp()
         with contextlib.closing(stranger):
             stranger.sendto(asks[-1], place(at_b))
-            kit.until(lambda: refused(of_b)["stranger"] == 1, kit.WAIT_S, lambda: refused(of_b))
+            kit.until(lambda: refused(of_b)["stranger"] == 1, lambda: refused(of_b))
             assert not select.select([stranger], [], [], 0)[0]
         between.to_b.sendto(asks[-1][:-1] + bytes([asks[-1][-1] ^ 1]), place(at_b))
-        kit.until(lambda: refused(of_b)["forged"] == 1, kit.WAIT_S, lambda: refused(of_b))
+        kit.until(lambda: refused(of_b)["forged"] == 1, lambda: refused(of_b))
         between.to_b.sendto(b"anything", place(at_b))
-        kit.until(lambda: refused(of_b)["malformed"] == 1, kit.WAIT_S, lambda: refused(of_b))
+        kit.until(lambda: refused(of_b)["malformed"] == 1, lambda: refused(of_b))
         text = b.client().raw("GET", "/metrics")[1].decode()
         for reason in ("replayed", "stranger", "forged", "malformed"):
             assert re.search(rf'^takt_net_probes_refused_total{{reason="{reason}"}} [1-9]', text, re.M), text

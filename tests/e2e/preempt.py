@@ -38,7 +38,7 @@ def worker(m, client, **more):
 
 
 def running(m, client, job):
-    kit.until(lambda: starts(m, "jobs/ready"), kit.WAIT_S, lambda: client.job(job))
+    kit.until(lambda: starts(m, "jobs/ready"), lambda: client.job(job))
 
 
 def who_makes_room_saves_and_runs_again():
@@ -48,7 +48,7 @@ def who_makes_room_saves_and_runs_again():
         victim = worker(m, client)
         running(m, client, victim)
         urgent = client.submit(m.witness_argv(300), gpus=2, priority=5)["id"]
-        kit.until(lambda: client.job(victim)["state"] == "stopping", kit.WAIT_S, lambda: client.job(victim))
+        kit.until(lambda: client.job(victim)["state"] == "stopping", lambda: client.job(victim))
         assert f"makes room for job {urgent}" in m.takt("queue").stdout
         assert f"makes room for job {urgent}" in m.takt("show", str(victim)).stdout
         assert client.wait(urgent)["state"] == "done"
@@ -65,7 +65,7 @@ def takt_may_die_in_between():
         victim = worker(m, client)
         running(m, client, victim)
         urgent = client.submit(m.witness_argv(1), gpus=2, priority=5)["id"]
-        kit.until(lambda: "saved" in lines(m), kit.WAIT_S, lambda: client.job(victim))
+        kit.until(lambda: "saved" in lines(m), lambda: client.job(victim))
         m.kill()
         m.start("--min-runtime", "0s")
         client = m.client()
@@ -81,7 +81,7 @@ def nobody_goes_who_did_not_offer_it():
         client = m.client()
         gate = client.submit(["sh", "-c", "until test -e go; do sleep 0.02; done"], gpus=2, cwd=m.path("jobs"))["id"]
         urgent = client.submit(m.witness_argv(1), gpus=2, priority=5)["id"]
-        kit.until(lambda: client.job(urgent).get("why") == "gpus", kit.WAIT_S, lambda: client.job(urgent))
+        kit.until(lambda: client.job(urgent).get("why") == "gpus", lambda: client.job(urgent))
         with open(m.path("jobs/go"), "w", encoding="ascii"):
             pass
         assert client.wait(gate)["state"] == "done" and client.wait(urgent)["state"] == "done"
@@ -102,7 +102,7 @@ def who_is_asked_to_begins_anew():
         assert refused.returncode == 75 and "only running jobs can be requeued" in refused.stderr, refused
         done = m.takt("requeue", str(job))
         assert done.returncode == 0 and f"job {job}: stopping" in done.stdout, done
-        kit.until(lambda: "saved" in lines(m), kit.WAIT_S, lambda: client.job(job))
+        kit.until(lambda: "saved" in lines(m), lambda: client.job(job))
         m.kill()
         m.start()
         client = m.client()

@@ -82,7 +82,7 @@ class Prometheus:
 def prometheus(folder, target, **more):
     one = Prometheus(folder, target, **more)
     try:
-        kit.until(one.targets, kit.WAIT_S, "Prometheus answers")
+        kit.until(one.targets, "Prometheus answers")
         yield one
     finally:
         one.end()

@@ -86,7 +86,7 @@ def jobs_that_run_at_once_have_ports_of_their_own():
 
         def lines():
             return open(out, encoding="ascii").read().split("\n")[:-1] if os.path.exists(out) else []
-        kit.until(lambda: len(lines()) == 6, kit.WAIT_S, lines)
+        kit.until(lambda: len(lines()) == 6, lines)
         ports = sorted(line.split()[1] for line in lines())
         assert len(set(ports)) == 3 and ports[0::2] == ports[1::2], ports
 
@@ -95,7 +95,7 @@ def jobs_that_run_at_once_have_ports_of_their_own():
         m.start()
         later = int(m.takt("submit", "-q", "-n", "1", "--ranks=2", "-e", f"OUT={out}", "-e", f"GO={go}", "--",
                            "sh", "-c", HOLD).stdout)
-        kit.until(lambda: len(lines()) == 8, kit.WAIT_S, lines)
+        kit.until(lambda: len(lines()) == 8, lines)
         assert len({line.split()[1] for line in lines()}) == 4, lines()
         open(go, "w", encoding="ascii").close()
         for job in [*jobs, later]:
@@ -116,7 +116,7 @@ def when_no_port_is_free_the_job_waits_and_says_so():
         port = str(taken.getsockname()[1])
         m.start("--rank-port-first", port, "--rank-port-last", port)
         job = int(m.takt("submit", "-q", "-n", "0", "--ranks=2", "--", "true").stdout)
-        kit.until(lambda: "is free for its ranks" in m.client().job(job).get("message", ""), kit.WAIT_S,
+        kit.until(lambda: "is free for its ranks" in m.client().job(job).get("message", ""),
                   lambda: m.client().job(job))
         taken.close()
         assert m.client().wait(job)["state"] == "done"

@@ -40,7 +40,7 @@ def reboot(m, *flags):
 
 def running(m, client, **more):
     job = client.submit(m.witness_argv(600_000), gpus=1, **more)["id"]
-    kit.until(lambda: any(begin.job == job for begin in m.witness().begins) and is_running(client, job), kit.WAIT_S,
+    kit.until(lambda: any(begin.job == job for begin in m.witness().begins) and is_running(client, job),
               lambda: client.job(job))
     return job
 
@@ -67,7 +67,7 @@ def what_ran_is_interrupted_and_runs_again_only_if_it_may():
         for job in (plain, third):
             view = client.wait(job)
             assert view["state"] == "interrupted" and "restarted" in view["message"], view
-        kit.until(lambda: begins(m)[again] == 2 and is_running(client, again), kit.WAIT_S, lambda: client.job(again))
+        kit.until(lambda: begins(m)[again] == 2 and is_running(client, again), lambda: client.job(again))
         view = client.job(again)
         assert (view["attempt"], view["restarts"]) == (2, 1), view
         assert client.job(held)["held"] == "owner" and client.job(waits)["state"] == "waiting"
@@ -83,12 +83,12 @@ def it_runs_once_more_for_each_restart_and_never_twice_at_once():
         job = running(m, m.client(), requeue=True)
         for number in (2, 3):
             client = reboot(m)
-            kit.until(lambda n=number: begins(m)[job] == n and is_running(client, job), kit.WAIT_S,
+            kit.until(lambda n=number: begins(m)[job] == n and is_running(client, job),
                       lambda: client.job(job))
         m.kill()  # takt alone: what runs goes on
         m.start()
         client = m.client()
-        kit.until(lambda: is_running(client, job), kit.WAIT_S, lambda: client.job(job))
+        kit.until(lambda: is_running(client, job), lambda: client.job(job))
         assert client.job(job)["restarts"] == 2, client.job(job)
         assert begins(m)[job] == 3 and not m.witness().busy, m.witness().busy
 
@@ -100,7 +100,7 @@ def what_was_staged_waits_and_runs_once():
         client = m.client()
         holder = running(m, client)
         staged = client.submit(m.witness_argv(1), gpus=1)["id"]
-        kit.until(lambda: (staged, 1) in m.shims(), kit.WAIT_S, m.shims)
+        kit.until(lambda: (staged, 1) in m.shims(), m.shims)
         client = reboot(m, "--stage", "all")
         assert client.wait(holder)["state"] == "interrupted", client.job(holder)
         view = client.wait(staged)
@@ -115,9 +115,9 @@ def what_ended_before_is_not_interrupted():
         m.start()
         client = m.client()
         job = client.submit(m.witness_argv(300), gpus=1, requeue=True)["id"]
-        kit.until(lambda: m.witness().begins, kit.WAIT_S, lambda: client.job(job))
+        kit.until(lambda: m.witness().begins, lambda: client.job(job))
         m.kill()
-        kit.until(lambda: not m.shims(), kit.WAIT_S, m.shims)
+        kit.until(lambda: not m.shims(), m.shims)
         client = reboot(m)
         assert client.wait(job)["state"] == "done", client.job(job)
         assert begins(m)[job] == 1

@@ -23,7 +23,7 @@ TENSOR = f"DCGM_FI_PROF_PIPE_TENSOR_ACTIVE{WHERE}"  # of boards since Hopper
 def listening(m, *flags):
     """takt with its page on a port of its own; ADDRESS:PORT."""
     m.start("--metrics-listen", "127.0.0.1:0", *flags)
-    port = kit.until(lambda: re.search(r"metrics on port (\d+)", m.said()), kit.WAIT_S, m.said)
+    port = kit.until(lambda: re.search(r"metrics on port (\d+)", m.said()), m.said)
     return f"127.0.0.1:{port[1]}"
 
 
@@ -31,7 +31,7 @@ def prometheus_scrapes_and_the_dashboard_is_full():
     prom_kit.need()
     with kit.machine(gpus=4) as m, prom_kit.prometheus(m.folder, listening(m)) as prom:
         for query in [*QUERIES, TENSOR]:
-            rows = kit.until(lambda: prom.query(query), kit.WAIT_S, lambda: f"{query}: {prom.targets()}")
+            rows = kit.until(lambda: prom.query(query), lambda: f"{query}: {prom.targets()}")
             assert len(rows) == (1 if query.startswith("sum") else 4), (query, rows)
         (target,) = prom.targets()
         assert target["health"] == "up" and not target["lastError"], target
@@ -51,10 +51,9 @@ def older_boards_lack_the_query_that_they_cannot_answer():
     prom_kit.need()
     with kit.machine("dgx1-v100", gpus=2) as m, prom_kit.prometheus(m.folder, listening(m)) as prom:
         for query in QUERIES:
-            kit.until(lambda: prom.query(query), kit.WAIT_S, lambda: f"{query}: {prom.targets()}")
+            kit.until(lambda: prom.query(query), lambda: f"{query}: {prom.targets()}")
         client = m.client()
-        kit.until(lambda: any(name.startswith("takt_gpu_retired_pages_total{") for name in client.metrics()),
-                  kit.WAIT_S, "vitals are read")
+        kit.until(lambda: any(name.startswith("takt_gpu_retired_pages_total{") for name in client.metrics()), "vitals are read")
         assert not [name for name in client.metrics() if "PROF" in name or "activity" in name]
         assert not prom.query(TENSOR)
 
@@ -67,22 +66,22 @@ def what_goes_wrong_is_counted():
         def value(name, word, gpu=1):
             return [value for key, value in client.metrics().items()
                     if key.startswith(f'{name}{{gpu="{gpu}"') and word in key]
-        assert kit.until(lambda: value("takt_gpu_memory_errors_total", '"uncorrected"'), kit.WAIT_S, client.metrics) == [0]
+        assert kit.until(lambda: value("takt_gpu_memory_errors_total", '"uncorrected"'), client.metrics) == [0]
         m.twin("fault", "1", "ecc")
         m.twin("fault", "1", "link-down=2")
-        kit.until(lambda: value("takt_gpu_memory_errors_total", '"uncorrected"') == [1], kit.WAIT_S, client.metrics)
+        kit.until(lambda: value("takt_gpu_memory_errors_total", '"uncorrected"') == [1], client.metrics)
         assert value("takt_gpu_row_remap_pending", "") == [1] and value("takt_gpu_recovery_action", "") == [1]
         assert value("takt_gpu_nvlinks_active", "") == [value("takt_gpu_nvlinks", "")[0] - 1]
-        kit.until(lambda: value("DCGM_FI_DEV_NVLINK_BANDWIDTH_TOTAL", "") == [0], kit.WAIT_S, client.metrics)
+        kit.until(lambda: value("DCGM_FI_DEV_NVLINK_BANDWIDTH_TOTAL", "") == [0], client.metrics)
         count = "DCGM_EXP_XID_ERRORS_COUNT"
-        kit.until(lambda: value(count, 'window_size_in_ms="300000"}', 0) == [0], kit.WAIT_S, client.metrics)
+        kit.until(lambda: value(count, 'window_size_in_ms="300000"}', 0) == [0], client.metrics)
         m.twin("fault", "0", "xid=31")  # a program's
-        kit.until(lambda: value(count, 'xid="31"', 0) == [1], kit.WAIT_S, client.metrics)
+        kit.until(lambda: value(count, 'xid="31"', 0) == [1], client.metrics)
         assert value("DCGM_FI_DEV_XID_ERRORS", 'err_code="31"', 0) == [31], client.metrics()
         job = client.submit(m.load_argv("--profile", "gemm", "--seconds", 600), gpus=1)  # on the one that is well
-        kit.until(lambda: client.job(job["id"])["state"] == "running", kit.WAIT_S, lambda: client.job(job["id"]))
+        kit.until(lambda: client.job(job["id"])["state"] == "running", lambda: client.job(job["id"]))
         m.twin("fault", "0", "power-brake")
-        kit.until(lambda: value("takt_gpu_throttle_seconds_total", "hw_power_brake", 0)[0] > 0.3, kit.WAIT_S,
+        kit.until(lambda: value("takt_gpu_throttle_seconds_total", "hw_power_brake", 0)[0] > 0.3,
                   client.metrics)
 
 
@@ -120,14 +119,14 @@ def the_network_is_on_the_page():
         client = m.client()
         sent = 'takt_net_sent_bytes_total{kind="infiniband",device="mlx5_0",port="1"}'
         received = 'takt_net_received_bytes_total{kind="ethernet",device="eth0"}'
-        kit.until(lambda: client.metrics().get(sent) == 4000, kit.WAIT_S, client.metrics)
+        kit.until(lambda: client.metrics().get(sent) == 4000, client.metrics)
         page = client.metrics()
         assert page[received] == 77, page
         assert page['takt_net_rate_bytes_per_second{kind="infiniband",device="mlx5_0",port="1"}'] == 50e9, page
         assert page['takt_net_errors_total{kind="infiniband",device="mlx5_0",port="1",error="symbol_error"}'] == 2, page
         shutil.rmtree(eth)
         put(f"{port}/counters/port_xmit_data", "1001\n")
-        kit.until(lambda: client.metrics().get(sent) == 4004, kit.WAIT_S, client.metrics)
+        kit.until(lambda: client.metrics().get(sent) == 4004, client.metrics)
         assert not [name for name in client.metrics() if "eth0" in name], client.metrics()
         if shutil.which("promtool"):
             assert not [line for line in prom_kit.lint(client.raw("GET", "/metrics")[1]) if "takt_net" in line]
@@ -143,7 +142,7 @@ def one_gpu_that_fails_leaves_the_others_on_the_page():
         def with_power():
             return {re.search('gpu="([0-9]+)"', name)[1] for name in client.metrics()
                     if name.startswith("DCGM_FI_DEV_POWER_USAGE{")}
-        kit.until(lambda: with_power() == {"0", "3"}, kit.WAIT_S, lambda: client.metrics())
+        kit.until(lambda: with_power() == {"0", "3"}, lambda: client.metrics())
         up = {name: value for name, value in client.metrics().items() if name.startswith("takt_gpu_up{")}
         assert sorted(up.values()) == [0, 0, 1, 1], up
         m.twin("fault", "all", "none")
@@ -154,10 +153,10 @@ def a_file_for_node_exporter_is_whole_and_goes_with_takt():
         os.mkdir(m.path("textfile"))
         os.symlink("/etc/hostname", m.path("textfile/takt.prom.new"))  # followed by nobody
         m.start("--metrics-textfile", m.path("textfile/takt.prom"))
-        kit.until(lambda: "takt.prom.new'" in m.said() or "metrics_textfile" in m.said(), kit.WAIT_S, m.said)
+        kit.until(lambda: "takt.prom.new'" in m.said() or "metrics_textfile" in m.said(), m.said)
         assert os.listdir(m.path("textfile")) == ["takt.prom.new"], "nothing half"
         os.unlink(m.path("textfile/takt.prom.new"))
-        kit.until(lambda: os.listdir(m.path("textfile")) == ["takt.prom"], kit.WAIT_S, m.said)
+        kit.until(lambda: os.listdir(m.path("textfile")) == ["takt.prom"], m.said)
         with open(m.path("textfile/takt.prom"), encoding="utf-8") as file:
             text = file.read()
         assert 'takt_gpu_up{gpu="1"' in text and text.endswith("\n") and "# EOF" not in text, text
@@ -181,7 +180,7 @@ def a_users_nccl_is_on_the_page_while_his_job_runs():
     with kit.machine(gpus=2) as m:
         folder = m.path("nccl")
         m.start("--nccl-inspector", folder)
-        kit.until(lambda: "nccl_inspector" in m.said(), kit.WAIT_S, m.said)
+        kit.until(lambda: "nccl_inspector" in m.said(), m.said)
         os.mkdir(folder)
         client = m.client()
         uuids = [gpu["uuid"] for gpu in client.status()["gpus"]]
@@ -198,10 +197,10 @@ def a_users_nccl_is_on_the_page_while_his_job_runs():
         put(0, 1.5)
         put(1, 2.5)  # nobody has this GPU
         job = client.submit(["sleep", "1000"], gpus=1)["id"]
-        gpu = kit.until(lambda: client.job(job)["state"] == "running" and client.job(job)["gpu_list"], kit.WAIT_S,
+        gpu = kit.until(lambda: client.job(job)["state"] == "running" and client.job(job)["gpu_list"],
                         lambda: client.job(job))[0]
         put(gpu, 48.5)  # since the job began; what an earlier one left is not its own
-        page = kit.until(lambda: {name: value for name, value in of_nccl().items() if "bandwidth" in name}, kit.WAIT_S,
+        page = kit.until(lambda: {name: value for name, value in of_nccl().items() if "bandwidth" in name},
                          client.metrics)
         ((name, value),) = page.items()
         assert value == 48.5e9 and uuids[gpu] in name, page
@@ -210,7 +209,7 @@ def a_users_nccl_is_on_the_page_while_his_job_runs():
         if shutil.which("promtool"):
             assert not [line for line in prom_kit.lint(client.raw("GET", "/metrics")[1]) if "takt_nccl" in line]
         client.cancel(job)
-        kit.until(lambda: not of_nccl(), kit.WAIT_S, client.metrics)
+        kit.until(lambda: not of_nccl(), client.metrics)
 
 
 def gpus_that_are_all_suspended_are_left_asleep():
@@ -233,7 +232,7 @@ def gpus_that_are_all_suspended_are_left_asleep():
         m.stop()
         m.start("--sysfs-root", m.path("sys"), "--wake-gpus", "yes")
         assert len(m.client().status()["gpus"]) == 1, m.client().status()
-        kit.until(lambda: os.path.exists(m.path("run/actuate.sock")), kit.WAIT_S, m.said)
+        kit.until(lambda: os.path.exists(m.path("run/actuate.sock")), m.said)
 
 
 def put_on_bus(m, bus_id, status):
@@ -261,12 +260,12 @@ def one_that_sleeps_beside_another_is_left_so():
         bus = [gpu["pci_bus_id"][4:].lower() for gpu in client.status()["gpus"]]
         put_on_bus(m, bus[0], "active")
         put_on_bus(m, bus[1], "suspended")
-        second = kit.until(lambda: (gpu := client.status()["gpus"][1])["asleep"] and gpu, kit.WAIT_S, client.status)
+        second = kit.until(lambda: (gpu := client.status()["gpus"][1])["asleep"] and gpu, client.status)
         assert second["state"] == "free" and second["uuid"] and not second["stale"] and not second["lost"], second
         assert second["health"] == "healthy" and "power_mw" not in second and "mem_used_bytes" not in second, second
         first = client.status()["gpus"][0]
         assert not first["asleep"] and first["power_mw"], first
-        page = kit.until(lambda: (one := of_gpu(client, 1)).get("takt_gpu_asleep") == 1 and one, kit.WAIT_S, client.metrics)
+        page = kit.until(lambda: (one := of_gpu(client, 1)).get("takt_gpu_asleep") == 1 and one, client.metrics)
         assert page["takt_gpu_lost"] == 0 and not page.keys() & {"takt_gpu_up", "takt_gpu_power_watts"}, page
         page = of_gpu(client, 0)
         assert page["takt_gpu_asleep"] == 0 and page["takt_gpu_up"] == 1 and page["takt_gpu_power_watts"] > 0, page
@@ -274,14 +273,14 @@ def one_that_sleeps_beside_another_is_left_so():
         assert len(row) == 1 and "asleep" in m.takt("top", "--once").stdout, m.takt("status").stdout
 
         job = client.submit(["sleep", "1000"], gpus=2)["id"]
-        kit.until(lambda: client.job(job)["state"] == "running", kit.WAIT_S, lambda: client.job(job))
-        kit.until(lambda: "power_mw" in client.status()["gpus"][1], kit.WAIT_S, client.status)
+        kit.until(lambda: client.job(job)["state"] == "running", lambda: client.job(job))
+        kit.until(lambda: "power_mw" in client.status()["gpus"][1], client.status)
         client.cancel(job)
         client.wait(job)
-        kit.until(lambda: [gpu["state"] for gpu in client.status()["gpus"]] == ["free", "free"], kit.WAIT_S, client.status)
-        kit.until(lambda: client.status()["gpus"][1]["asleep"], kit.WAIT_S, client.status)
+        kit.until(lambda: [gpu["state"] for gpu in client.status()["gpus"]] == ["free", "free"], client.status)
+        kit.until(lambda: client.status()["gpus"][1]["asleep"], client.status)
         put_on_bus(m, bus[1], "active")
-        kit.until(lambda: "power_mw" in client.status()["gpus"][1], kit.WAIT_S, client.status)
+        kit.until(lambda: "power_mw" in client.status()["gpus"][1], client.status)
 
 
 def strange_words_reach_prometheus_as_they_are():
@@ -295,7 +294,7 @@ def strange_words_reach_prometheus_as_they_are():
             file.write(data.replace(usual, strange.ljust(len(usual), b"\0")))
         with prom_kit.prometheus(m.folder, listening(m)) as prom:
             for name, label in (("takt_gpu_up", "model"), ("DCGM_FI_DEV_GPU_UTIL", "modelName")):
-                ((labels, _),) = kit.until(lambda name=name: prom.query(name), kit.WAIT_S, prom.targets)
+                ((labels, _),) = kit.until(lambda name=name: prom.query(name), prom.targets)
                 assert labels[label] == strange.decode(), labels
 
 
@@ -308,23 +307,23 @@ def jobs_are_named_and_their_users_only_where_wanted():
 
         def jobs(query="takt_gpu_job"):
             return {int(labels.get("takt_job") or labels.get("hpc_job") or 0): labels for labels, _ in prom.query(query)}
-        found = kit.until(lambda: len(jobs()) == 2 and jobs(), kit.WAIT_S, lambda: (prom.targets(), client.live()))
+        found = kit.until(lambda: len(jobs()) == 2 and jobs(), lambda: (prom.targets(), client.live()))
         assert set(found) == {half, rest} and found[half]["engine"] == "takt", found
         assert not {"user", "name", "exported_job"} & {*found[half], *found[rest]}, found
         # Which job a GPU's figures belong to, by what dashboards do with such a series.
         joined = 'takt_gpu_up * on (uuid) group_right() takt_gpu_job'
-        assert set(kit.until(lambda: jobs(joined), kit.WAIT_S, prom.targets)) == {half, rest}
+        assert set(kit.until(lambda: jobs(joined), prom.targets)) == {half, rest}
         assert not [name for name in client.metrics() if "hpc_job" in name]
     with kit.machine(gpus=2) as m:
         address = listening(m, "--metrics-user", "yes", "--metrics-job-name", "yes", "--metrics-hpc-job", "yes")
         with prom_kit.prometheus(m.folder, address) as prom:
             client = m.client()
             job = client.submit(["sleep", "1000"], gpus=1, name="train.v1")
-            ((labels, _),) = kit.until(lambda: prom.query("takt_gpu_job"), kit.WAIT_S, prom.targets)
+            ((labels, _),) = kit.until(lambda: prom.query("takt_gpu_job"), prom.targets)
             me = pwd.getpwuid(os.getuid()).pw_name
             assert (labels["user"], labels["name"], labels["takt_job"]) == (me, "train.v1", str(job["id"])), labels
             of_job = f'DCGM_FI_DEV_GPU_UTIL{{hpc_job="{job["id"]}"}}'
-            ((labels, _),) = kit.until(lambda: prom.query(of_job), kit.WAIT_S, prom.targets)
+            ((labels, _),) = kit.until(lambda: prom.query(of_job), prom.targets)
             names = [name for name in client.metrics() if name.startswith("DCGM_FI_DEV_GPU_UTIL{")]
             assert len(names) == 2 and sum(name.endswith(f',hpc_job="{job["id"]}"}}') for name in names) == 1, names
             client.cancel(job["id"])

@@ -30,8 +30,8 @@ def what_is_killed_leaves_nothing():
     with kit.machine() as m:
         m.start()
         m.client().submit(m.witness_argv(60_000), gpus=1)
-        kit.until(lambda: m.witness().begins, 10, "the job runs")
-        kit.until(lambda: set(m.processes().values()) == {"takt", *kit.HELPERS, "job"}, 10,
+        kit.until(lambda: m.witness().begins, "the job runs")
+        kit.until(lambda: set(m.processes().values()) == {"takt", *kit.HELPERS, "job"},
                   lambda: f"all of takt is there: {m.processes()}")
     assert not m.processes()
 
@@ -88,12 +88,12 @@ def locks_that_a_killed_takt_leaves_for_a_moment_are_waited_for():
         assert len(names) == 3, names
         files = [open(name, "rb") for name in names]
         for file in files:  # the killed one's helpers may hold them for a moment, too
-            kit.until(lambda: lock_now(file), 10, f"{file.name} is let go")
+            kit.until(lambda: lock_now(file), f"{file.name} is let go")
         m.spawn()
         time.sleep(0.3)
         for file in files:
             file.close()
-        kit.until(m.answers, 10, m.said)
+        kit.until(m.answers, m.said)
         assert m.client().status()["manages"], m.said()
 
 

@@ -21,13 +21,13 @@ def is_staged(m, job, attempt=1):
 
 
 def until_staged(m, job, attempt=1):
-    kit.until(lambda: is_staged(m, job, attempt), kit.WAIT_S, lambda: f"job {job} is staged: {m.client().job(job)}")
+    kit.until(lambda: is_staged(m, job, attempt), lambda: f"job {job} is staged: {m.client().job(job)}")
 
 
 def holder(m, client, gpus):
     """A job on all GPUs that ends when it is told to."""
     job = client.submit(["/bin/sh", "-c", f"while [ ! -e {m.path('free')} ]; do sleep 0.02; done"], gpus=gpus)["id"]
-    kit.until(lambda: client.job(job)["state"] == "running", kit.WAIT_S, lambda: client.job(job))
+    kit.until(lambda: client.job(job)["state"] == "running", lambda: client.job(job))
     return job
 
 
@@ -69,7 +69,7 @@ def lines(path):
 
 
 def expect_nothing_left(m, job):
-    kit.until(lambda: not [key for key in m.shims() if key[0] == job], kit.WAIT_S, lambda: m.shims())
+    kit.until(lambda: not [key for key in m.shims() if key[0] == job], lambda: m.shims())
 
 
 def the_next_job_waits_with_everything_but_its_gpus():
@@ -113,8 +113,8 @@ def a_prefetch_comes_before_the_job_and_cannot_hurt_it():
         job = int(m.takt("submit", "-q", "--gpus", "1", "--prefetch",
                          f"echo fetched GPUs=[$CUDA_VISIBLE_DEVICES]; touch {m.path('fetched')}; exit 9", "--",
                          *m.witness_argv(10)).stdout)
-        kit.until(lambda: os.path.exists(m.path("fetched")), kit.WAIT_S, "the prefetch has run")
-        kit.until(lambda: "exit status 9" in m.takt("logs", str(job)).stdout, kit.WAIT_S,
+        kit.until(lambda: os.path.exists(m.path("fetched")), "the prefetch has run")
+        kit.until(lambda: "exit status 9" in m.takt("logs", str(job)).stdout,
                   lambda: m.takt("logs", str(job)).stdout)
         assert not runs_of(m, job)
         free(m)
@@ -132,8 +132,7 @@ def cancelled_it_leaves_nothing():
         client.cancel(job)
         assert client.wait(job)["state"] == "cancelled"
         expect_nothing_left(m, job)
-        kit.until(lambda: not any(kit.is_running(pid, b"sleep\x001000") for pid in m.pids("job")),
-                  kit.WAIT_S, lambda: m.processes())
+        kit.until(lambda: not any(kit.is_running(pid, b"sleep\x001000") for pid in m.pids("job")), lambda: m.processes())
         free(m)
         assert not runs_of(m, job)
 
@@ -148,11 +147,11 @@ def ranks_are_staged_and_meet_at_a_port_found_when_their_turn_comes():
         job = client.submit(["/bin/sh", "-c", say], gpus=2, ranks=2, rank_prefix=True,
                             prefetch=["/bin/sh", "-c", "echo fetched"])["id"]
         until_staged(m, job)
-        kit.until(lambda: len(waiting_ranks(m, job)) == 2, kit.WAIT_S, m.processes)
-        kit.until(lambda: "fetched\n" in m.takt("logs", str(job)).stdout, kit.WAIT_S, "the prefetch has run")
+        kit.until(lambda: len(waiting_ranks(m, job)) == 2, m.processes)
+        kit.until(lambda: "fetched\n" in m.takt("logs", str(job)).stdout, "the prefetch has run")
         assert not os.path.exists(m.path("said"))
         free(m)
-        kit.until(lambda: os.path.exists(m.path("said")) and len(lines(m.path("said"))) == 2, kit.WAIT_S, "both run")
+        kit.until(lambda: os.path.exists(m.path("said")) and len(lines(m.path("said"))) == 2, "both run")
         m.kill()  # the next one knows the port, and gives it to nobody else
         m.start(*ALL)
         client = m.client()
@@ -174,7 +173,7 @@ def a_rank_that_is_killed_while_it_waits_ends_the_wait_of_all():
         job = client.submit(["/bin/sh", "-c", f'echo "$RANK" >>{m.path("said")}'], gpus=2, ranks=2)["id"]
         until_staged(m, job)
         os.kill(waiting_ranks(m, job)[1], signal.SIGKILL)
-        kit.until(lambda: os.path.exists(m.path(f"state/jobs/{job}.1/exit")), kit.WAIT_S, "the attempt is over")
+        kit.until(lambda: os.path.exists(m.path(f"state/jobs/{job}.1/exit")), "the attempt is over")
         free(m)
         view = client.wait(job)
         assert view["state"] == "done" and view["attempt"] > 1, view
@@ -189,7 +188,7 @@ def a_terminal_is_staged():
         job = client.submit(["/bin/sh", "-c", "test -t 0 && test -t 1 && echo it is a terminal"], gpus=1, pty=True,
                             prefetch=["/bin/sh", "-c", "test -t 1 || echo fetched without"])["id"]
         until_staged(m, job)
-        kit.until(lambda: "fetched without" in m.takt("logs", str(job)).stdout, kit.WAIT_S, "the prefetch has run")
+        kit.until(lambda: "fetched without" in m.takt("logs", str(job)).stdout, "the prefetch has run")
         free(m)
         view = client.wait(job)
         assert (view["state"], view["attempt"]) == ("done", 1), view

@@ -82,7 +82,7 @@ def terminal(m, *words, **more):
 
 
 def only_job(m):
-    return kit.until(lambda: m.client().live(), kit.WAIT_S, "there is a job")[0]["id"]
+    return kit.until(lambda: m.client().live(), "there is a job")[0]["id"]
 
 
 def a_shell_is_used_as_if_it_ran_here():
@@ -93,7 +93,7 @@ def a_shell_is_used_as_if_it_ran_here():
             t.expect("its-a-2-tty")
             t.expect("30 100")
             t.resize(41, 77)
-            kit.until(lambda: (t.type("stty size\n"), t.read(0.5), "41 77" in t.text)[2], kit.WAIT_S, lambda: t.text)
+            kit.until(lambda: (t.type("stty size\n"), t.read(0.5), "41 77" in t.text)[2], lambda: t.text)
             t.type("echo gpus=$TAKT_GPUS; exit 7\n")
             assert t.ended() == 7, t.text
             assert "gpus=0" in t.text and "exit status 7" in t.text, t.text
@@ -168,7 +168,7 @@ def control_c_before_its_turn_cancels():
         m.start()
         first = m.client().submit(["sleep", "1000"], gpus=1)["id"]
         with terminal(m, "run", "--pty", "-n", "1", "--", "sh") as t:
-            kit.until(lambda: len(m.client().live()) == 2, kit.WAIT_S, "it waits")
+            kit.until(lambda: len(m.client().live()) == 2, "it waits")
             t.read(0.5)
             t.type("\x03")
             assert t.ended() == 130, t.text
@@ -258,7 +258,7 @@ def without_a_terminal_the_log_and_show_tell_it():
         m.start()
         client = m.client()
         job = client.submit(["sleep", "1000"], gpus=1, idle_release_ms=12000)["id"]
-        kit.until(lambda: "its GPUs are released in" in m.takt("show", str(job)).stdout, kit.WAIT_S,
+        kit.until(lambda: "its GPUs are released in" in m.takt("show", str(job)).stdout,
                   lambda: m.takt("show", str(job)).stdout)
         assert client.wait(job)["state"] == "cancelled"
         log = m.takt("logs", str(job)).stdout
@@ -270,7 +270,7 @@ def what_is_not_known_is_not_idle():
         m.start(hide="nvmlDeviceGetUtilizationRates")
         client = m.client()
         job = client.submit(["sleep", "1000"], gpus=1, idle_release_ms=3000)["id"]
-        kit.until(lambda: client.job(job)["state"] == "running", kit.WAIT_S, lambda: client.job(job))
+        kit.until(lambda: client.job(job)["state"] == "running", lambda: client.job(job))
         time.sleep(8)
         assert client.job(job)["state"] == "running", client.job(job)
         assert "is ended in" not in m.takt("logs", str(job)).stdout
@@ -296,7 +296,7 @@ def a_gpu_that_does_not_answer_is_not_idle():
         m.start()
         client = m.client()
         job = client.submit(["sleep", "1000"], gpus=1, idle_release_ms=4000)["id"]
-        kit.until(lambda: client.job(job)["state"] == "running", kit.WAIT_S, lambda: client.job(job))
+        kit.until(lambda: client.job(job)["state"] == "running", lambda: client.job(job))
         m.twin("fault", "0", "hang")
         time.sleep(8)
         assert client.job(job)["state"] == "running", client.job(job)
@@ -305,7 +305,7 @@ def a_gpu_that_does_not_answer_is_not_idle():
 
 
 if __name__ == "__main__":
-    sys.exit(kit.main(kit.once([
+    sys.exit(kit.main([
         a_shell_is_used_as_if_it_ran_here,
         control_c_interrupts_what_runs_and_not_the_job,
         one_leaves_and_comes_back,
@@ -319,4 +319,4 @@ if __name__ == "__main__":
         what_is_not_known_is_not_idle,
         what_computes_is_not_idle,
         a_gpu_that_does_not_answer_is_not_idle,
-    ])))
+    ]))

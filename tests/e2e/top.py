@@ -57,7 +57,7 @@ class Screen:
         def there():
             text = self.text()
             return all(one in text for one in texts) and text
-        return kit.until(there, kit.WAIT_S, lambda: f"{texts} on the screen:\n{self.text()}")
+        return kit.until(there, lambda: f"{texts} on the screen:\n{self.text()}")
 
 
 def top(m, columns, lines, *flags, **env):
@@ -72,7 +72,7 @@ def busy_machine(m):
     client = m.client()
     job = client.submit(m.load_argv("--profile", "gemm", "--quiet"), gpus=2, name="train")["id"]
     waits = client.submit(["sleep", "1000"], gpus=8, name="later")["id"]
-    kit.until(lambda: [gpu for gpu in client.status()["gpus"] if gpu.get("procs")], kit.WAIT_S, client.status)
+    kit.until(lambda: [gpu for gpu in client.status()["gpus"] if gpu.get("procs")], client.status)
     return client, job, waits
 
 
@@ -103,7 +103,7 @@ def a_window_changes_its_size():
             screen.resize(160, 50)
             screen.has("Jobs 2", "Processes", "\u256d")
             screen.resize(40, 8)
-            kit.until(lambda: "takt" in screen.text() and "\u256d" not in screen.text(), kit.WAIT_S, screen.text)
+            kit.until(lambda: "takt" in screen.text() and "\u256d" not in screen.text(), screen.text)
             screen.resize(10, 3)
             screen.resize(100, 30)
             screen.has("Processes", "8 GPU")
@@ -124,12 +124,12 @@ def a_gpu_that_hangs_is_one_gpu():
         with top(m, 120, 40, "--driver", "--rate", "5") as screen:
             screen.has("3 H100", "0 %")
             m.twin("fault", "1", "hang")
-            kit.until(lambda: screen.text().count("no news") == 1, kit.WAIT_S, screen.text)
+            kit.until(lambda: screen.text().count("no news") == 1, screen.text)
             screen.keys("?")
             screen.has("signal the process")
             screen.keys("q")
             m.twin("fault", "1", "none")
-            kit.until(lambda: "Processes" in screen.text() and "no news" not in screen.text(), kit.WAIT_S, screen.text)
+            kit.until(lambda: "Processes" in screen.text() and "no news" not in screen.text(), screen.text)
             screen.keys("q")
             screen.has("ended with 0")
 
@@ -161,7 +161,7 @@ def a_daemon_that_dies_and_returns():
             m.kill()
             screen.has("NO NEWS", "2 GPUs", "no takt answers")
             m.start()
-            kit.until(lambda: "NO NEWS" not in screen.text() and "2 GPUs" in screen.text(), kit.WAIT_S, screen.text)
+            kit.until(lambda: "NO NEWS" not in screen.text() and "2 GPUs" in screen.text(), screen.text)
 
 
 def a_job_is_cancelled_after_a_question():
@@ -175,7 +175,7 @@ def a_job_is_cancelled_after_a_question():
             screen.has(f"Cancel job {job} precious?", "user", "command   sleep 1000", "GPUs", "leave it")
             screen.keys("x", "Enter")  # neither is a yes
             screen.keys("n")
-            kit.until(lambda: "leave it" not in screen.text(), kit.WAIT_S, screen.text)
+            kit.until(lambda: "leave it" not in screen.text(), screen.text)
             assert client.job(job)["state"] == "running", client.job(job)
             screen.keys("c")
             screen.has("leave it")
@@ -189,14 +189,14 @@ def a_job_is_requeued_after_a_question():
         m.start()
         client = m.client()
         job = client.submit(["sleep", "1000"], gpus=1, name="anew")["id"]
-        kit.until(lambda: client.job(job)["state"] == "running", kit.WAIT_S, lambda: client.job(job))
+        kit.until(lambda: client.job(job)["state"] == "running", lambda: client.job(job))
         with top(m, 100, 30) as screen:
             screen.has("anew")
             screen.keys("BTab", "R")
             screen.has(f"Requeue job {job} anew?", "begins anew", "command   sleep 1000", "leave it")
             screen.keys("y")
             screen.has(f"job {job} is being ended")
-            kit.until(lambda: (client.job(job)["state"], client.job(job)["attempt"]) == ("running", 2), kit.WAIT_S,
+            kit.until(lambda: (client.job(job)["state"], client.job(job)["attempt"]) == ("running", 2),
                       lambda: client.job(job))
 
 
@@ -312,7 +312,7 @@ def who_ends_it_while_it_waits_finds_the_terminal_as_it_was():
             top = subprocess.Popen([m.path("bin/takt"), "top", "--socket", m.path("silent")],
                                    env=m.env(TERM="xterm"), stdin=its, stdout=its, stderr=its,
                                    preexec_fn=heed_signals)
-            kit.until(lambda pid=top.pid: is_ready(pid), kit.WAIT_S, "the terminal is not readied")
+            kit.until(lambda pid=top.pid: is_ready(pid), "the terminal is not readied")
             assert termios.tcgetattr(its) == before
             top.send_signal(ends)
             assert top.wait(kit.WAIT_S) == -ends, top.returncode
@@ -417,7 +417,7 @@ esac
         def state(m):
             return m.client().job(jobs[m])["state"], m.client().job(jobs[m])["attempt"]
         for m in (one, two):
-            kit.until(lambda: state(m) == ("running", 1), kit.WAIT_S, lambda: state(m))
+            kit.until(lambda: state(m) == ("running", 1), lambda: state(m))
         with Screen(one, 100, 40, one.path("bin/takt"), "top", "--host", "one", "--host", "two", PATH=one.more_env["PATH"]) as screen:
             screen.has("one 1 GPU", "two 1 GPU", "train", "Jobs 1", "Processes 1")
             screen.keys("]")
@@ -428,15 +428,15 @@ esac
             screen.has(f"Requeue job {jobs[two]} train?", "host      two", "takt-twin")
             screen.keys("y")
             screen.has("two: job", "is being ended, and begins anew")
-            kit.until(lambda: state(two) == ("running", 2), kit.WAIT_S, lambda: state(two))
+            kit.until(lambda: state(two) == ("running", 2), lambda: state(two))
             screen.keys("Tab")
-            pid = kit.until(lambda: two.client().job(jobs[two]).get("pid"), kit.WAIT_S, lambda: state(two))
+            pid = kit.until(lambda: two.client().job(jobs[two]).get("pid"), lambda: state(two))
             screen.has(f" {pid} ")
             screen.keys("F9")
             screen.has(f"Signal process {pid}?", "host      two", "SIGTERM")
             screen.keys("y")
             screen.has(f"two: signal 15 is sent to process {pid}")
-            kit.until(lambda: two.client().job(jobs[two])["state"] == "failed", kit.WAIT_S, lambda: state(two))
+            kit.until(lambda: two.client().job(jobs[two])["state"] == "failed", lambda: state(two))
             assert state(one) == ("running", 1), state(one)
             screen.keys("[", "BTab")
             screen.has("Jobs 1", f"#{jobs[one]}")
@@ -451,7 +451,7 @@ esac
             screen.keys("c")
             screen.has(f"Cancel job {jobs[one]} train?", "host      one")
             screen.keys("y")
-            kit.until(lambda: state(one)[0] == "cancelled", kit.WAIT_S, lambda: state(one))
+            kit.until(lambda: state(one)[0] == "cancelled", lambda: state(one))
 
 
 def what_is_told_in_a_line_is_done_once_and_answered():

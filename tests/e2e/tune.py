@@ -81,7 +81,7 @@ def begin(m, *words, wait=True, **env):
     process = subprocess.Popen([m.path("bin/takt"), "tune", *words], env=m.env(**env), cwd=m.folder,
                                stdout=m.log, stderr=m.log, start_new_session=True)
     if wait:
-        kit.until(m.locked, kit.WAIT_S, lambda: "a clock is set; " + m.said())
+        kit.until(m.locked, lambda: "a clock is set; " + m.said())
     return process
 
 
@@ -90,7 +90,7 @@ def is_clean(m):
 
 
 def comes_to_rest(m):
-    kit.until(lambda: is_clean(m) and not m.client().live(), kit.WAIT_S, lambda: f"{m.boards()} {m.said()}")
+    kit.until(lambda: is_clean(m) and not m.client().live(), lambda: f"{m.boards()} {m.said()}")
 
 
 def it_recommends_what_the_boards_curve_says():
@@ -156,7 +156,7 @@ def a_limit_that_was_kept_is_what_a_job_gets():
         assert "400 W" in tune(m, "--profiles").stdout, tune(m, "--profiles")
         done = m.takt("submit", "-q", "--name", "hot", "--clock", "profile", "--", "sleep", "600")
         assert done.returncode == 0, done
-        kit.until(lambda: m.boards()[0]["limit_mw"] == 400_000, kit.WAIT_S, m.said)
+        kit.until(lambda: m.boards()[0]["limit_mw"] == 400_000, m.said)
         job = m.client().job(int(done.stdout))
         assert (job["clock_max_mhz"], job["power_limit_mw"]) == (1980, 400_000), job
         m.client().cancel(job["id"])
@@ -274,7 +274,7 @@ def an_xid_or_an_ecc_error_stops_the_sweep():
     with tuned() as m:
         for fault, said in (("xid=92", "XID 92 while it ran"), ("ecc-corrected", "ECC error while it ran")):
             process = begin(m, "--clocks", "1500,1000", "--save", "x", "--", *load(m, "--steps", "30"))
-            kit.until(lambda: m.boards()[0]["processes"], kit.WAIT_S, m.boards)
+            kit.until(lambda: m.boards()[0]["processes"], m.boards)
             m.twin("fault", "0", fault)
             assert process.wait(kit.WAIT_S) != 0
             assert said in m.said(), m.said()
@@ -404,7 +404,7 @@ def wrong_words_are_named():
 
 
 if __name__ == "__main__":
-    sys.exit(kit.main(kit.once([
+    sys.exit(kit.main([
         it_recommends_what_the_boards_curve_says,
         what_runs_print_is_compared,
         a_limit_that_was_kept_is_what_a_job_gets,
@@ -423,4 +423,4 @@ if __name__ == "__main__":
         the_benchmarks_product_is_compared,
         what_dies_in_the_driver_is_an_error_with_a_name,
         wrong_words_are_named,
-    ])))
+    ]))

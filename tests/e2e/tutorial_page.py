@@ -62,7 +62,7 @@ def type_line(reader, line):
     def as_expected():
         said.append(reader.type(shorter(line)))
         return all(re.search(pattern, said[-1], re.S) for pattern in patterns)
-    kit.until(as_expected, kit.WAIT_S if line.startswith(LOOKS) else 0, lambda: (line, patterns, said[-1]))
+    kit.until(as_expected, lambda: (line, patterns, said[-1]), seconds=kit.WAIT_S if line.startswith(LOOKS) else 0)
 
 
 def type_page(reader, page):
@@ -86,9 +86,9 @@ def the_first_half_hour_can_be_typed():
         client = m.client()
         for job in range(9, 20):
             assert client.wait(job)["state"] == "done", client.job(job)
-        kit.until(lambda: client.job(21)["state"] == "done", kit.WAIT_S, lambda: client.job(21))
+        kit.until(lambda: client.job(21)["state"] == "done", lambda: client.job(21))
         hook = os.path.join(home, "jobs.txt")
-        kit.until(lambda: os.path.exists(hook) and "ended train.sh" in reader.type("cat ~/jobs.txt"), kit.WAIT_S, "the hook ran")
+        kit.until(lambda: os.path.exists(hook) and "ended train.sh" in reader.type("cat ~/jobs.txt"), "the hook ran")
 
 
 def the_readme_can_be_typed():

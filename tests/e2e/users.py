@@ -153,7 +153,7 @@ def root_does_not_submit_to_a_users_own_takt():
     with shared_machine("own", start=False, gpus=1) as m:
         os.chown(m.folder, ALICE, ALICE)
         m.spawn(user=ALICE)
-        kit.until(m.answers, 10, m.said)
+        kit.until(m.answers, m.said)
         done = m.takt("submit", "--", "true")
         assert done.returncode == 77 and str(ALICE) in done.stderr, done
         job = ask(m, ALICE, "POST", "/v1/jobs", job_of(["sleep", "30"], 1))["id"]
@@ -168,7 +168,7 @@ def a_user_cannot_serve_all():
         m.spawn(user=ALICE)
         assert m.died(10) == 77, m.said()
         assert "needs root" in m.said(), m.said()
-        kit.until(lambda: not m.processes(), 5, m.processes)
+        kit.until(lambda: not m.processes(), m.processes)
 
 
 def a_place_that_is_not_the_users_is_named():
@@ -184,7 +184,7 @@ def what_is_mine_is_not_shown_to_others():
             ["sh", "-c", f"echo {secret}; exec sleep 30"], 1, name=secret + "name",
             env=["PATH=/bin", "TOKEN=" + secret]))["id"]
         kit.until(lambda: secret in as_user(ALICE, lambda: kit.Client(m.socket).raw(
-            "GET", f"/v1/jobs/{job}/log")[1].decode()), 10, "it has spoken")
+            "GET", f"/v1/jobs/{job}/log")[1].decode()), "it has spoken")
 
         def all_that_bob_sees(client):
             paths = ("/v1/status", "/v1/jobs", "/v1/jobs?history=1", f"/v1/jobs/{job}", "/v1/clocks",
@@ -224,8 +224,8 @@ def an_environment_is_the_owners_alone_and_goes_with_the_job():
         waits = ask(m, ALICE, "POST", "/v1/jobs", {**job_of(["true"], 1, env=env), "held": True})["id"]
         job = ask(m, ALICE, "POST", "/v1/jobs", job_of(
             ["sh", "-c", f'test "$TOKEN" = {secret} && exec sleep 60'], 1, env=env))["id"]
-        pid = kit.until(lambda: m.client().job(job).get("pid"), 60, "it runs")
-        kit.until(lambda: b"sleep" in kit.environ_of(pid, "cmdline"), 60, "its environment is what was given")
+        pid = kit.until(lambda: m.client().job(job).get("pid"), "it runs")
+        kit.until(lambda: b"sleep" in kit.environ_of(pid, "cmdline"), "its environment is what was given")
         for path in (f"/proc/{pid}/environ", m.path(f"state/jobs/{job}.1/spec"), m.path("state/takt.db")):
             assert not as_user(BOB, os.access, path, os.R_OK), path
         assert "spec" in files_with(m, secret), files_with(m, secret)
@@ -266,9 +266,9 @@ def a_planted_library_is_not_loaded_by_root_for_others():
         for command, gpus in ((alone, 0), (words, 2)):
             m.serve = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=m.log,
                                        stderr=m.log, start_new_session=True)
-            kit.until(m.answers, kit.WAIT_S, m.said)
+            kit.until(m.answers, m.said)
             assert len(m.client().status()["gpus"]) == gpus, m.client().status()
-            kit.until(lambda: m.pids("takt-launch") and m.pids("takt-actuate"), kit.WAIT_S, m.processes)
+            kit.until(lambda: m.pids("takt-launch") and m.pids("takt-actuate"), m.processes)
             for kind in ("takt", "takt-launch", "takt-actuate", "takt-guard"):
                 for pid in m.pids(kind):
                     has = kit.environ_of(pid, "environ")
@@ -298,7 +298,7 @@ def only_the_owner_and_root_stop_a_job():
         sleeper = ["sh", "-c", "trap 'exit 7' USR1; echo ready; sleep 600 & wait"]
         first, second = (ask(m, ALICE, "POST", "/v1/jobs", job_of(sleeper, 1))["id"] for _ in range(2))
         for job in (first, second):
-            kit.until(lambda j=job: m.client().raw("GET", f"/v1/jobs/{j}/log")[1] == b"ready\n", kit.WAIT_S, "it runs")
+            kit.until(lambda j=job: m.client().raw("GET", f"/v1/jobs/{j}/log")[1] == b"ready\n", "it runs")
         for path, body in ((f"/v1/jobs/{first}/cancel", {}), (f"/v1/jobs/{first}/signal", {"signal": 9})):
             assert refusal(m, BOB, "POST", path, body)[0] == 403
         done = takt_as(m, BOB, "cancel", str(first))
@@ -315,7 +315,7 @@ def an_id_that_another_user_has_copied_means_nothing():
     with shared_machine(gpus=1) as m:
         stays = ["sh", "-c", "setsid sh -c 'trap \"\" TERM; while :; do sleep 0.1; done' & sleep 600"]
         job = ask(m, ALICE, "POST", "/v1/jobs", job_of(stays, 1))["id"]
-        kit.until(lambda: m.client().job(job)["state"] == "running", kit.WAIT_S, "it runs")
+        kit.until(lambda: m.client().job(job)["state"] == "running", "it runs")
         words = kit.environ_of(m.client().job(job)["pid"], "environ").split(b"\0")
         mine = next(word for word in words if word.startswith(b"TAKT_ATTEMPT="))
         with subprocess.Popen(["sleep", "600"], env={"TAKT_ATTEMPT": mine.split(b"=")[1].decode()},
@@ -332,7 +332,7 @@ def who_calls_himself_anothers_shim_is_from_outside():
     """A command line is written by whoever starts a program: what is below it is not the job's for that."""
     with shared_machine(gpus=1) as m:
         job = ask(m, ALICE, "POST", "/v1/jobs", job_of(["sleep", "600"], 1))["id"]
-        kit.until(lambda: m.client().job(job)["state"] == "running", kit.WAIT_S, "it runs")
+        kit.until(lambda: m.client().job(job)["state"] == "running", "it runs")
         words = kit.environ_of(m.shims()[job, 1], "cmdline").decode().rstrip("\0").split("\0")
         load = " ".join(m.load_argv("--gpus", "0", "--seconds", "600", "--quiet"))
         with open(m.path(f"jobs/{words[1]}"), "w", encoding="ascii") as file:
@@ -343,14 +343,14 @@ def who_calls_himself_anothers_shim_is_from_outside():
         try:
             def procs():
                 return m.client().status()["gpus"][0].get("procs", [])
-            kit.until(procs, kit.WAIT_S, lambda: m.boards()[0])
-            kit.until(lambda: [p.get("uid") for p in procs()] == [BOB], kit.WAIT_S, procs)
+            kit.until(procs, lambda: m.boards()[0])
+            kit.until(lambda: [p.get("uid") for p in procs()] == [BOB], procs)
             assert not [p for p in procs() if p.get("job_id")], procs()
             after = ask(m, ALICE, "POST", "/v1/jobs", job_of(["true"], 1))["id"]
             ask(m, ALICE, "POST", f"/v1/jobs/{job}/cancel", {})
-            kit.until(lambda: m.client().job(after).get("why") == "outside", kit.WAIT_S,
+            kit.until(lambda: m.client().job(after).get("why") == "outside",
                       lambda: (m.client().job(after), m.client().status()["gpus"]))
-            kit.until(lambda: m.client().status()["gpus"][0]["state"] == "outside", kit.WAIT_S, m.client().status)
+            kit.until(lambda: m.client().status()["gpus"][0]["state"] == "outside", m.client().status)
         finally:
             with open(m.path("jobs/load"), encoding="ascii") as file:
                 os.kill(int(file.read()), signal.SIGKILL)
@@ -361,7 +361,7 @@ def who_calls_himself_anothers_shim_is_from_outside():
 def clocks_only_of_gpus_held_alone():
     with shared_machine(gpus=3) as m:
         job = ask(m, ALICE, "POST", "/v1/jobs", job_of(["sleep", "30"], 1))["id"]
-        kit.until(lambda: m.client().job(job)["state"] == "running", 10, "it runs")
+        kit.until(lambda: m.client().job(job)["state"] == "running", "it runs")
         (mine,) = m.client().job(job)["gpu_list"]
         other = (mine + 1) % 3
         want = {"max_mhz": 1410}
@@ -384,7 +384,7 @@ def clocks_only_of_gpus_held_alone():
         # What an administrator has set elsewhere stays when the job ends.
         assert m.takt("clock", "set", "--gpus", str(other), "900").returncode == 0
         ask(m, ALICE, "POST", f"/v1/jobs/{job}/cancel", {})
-        kit.until(lambda: list(m.locked()) == [other], 5, lambda: m.locked())
+        kit.until(lambda: list(m.locked()) == [other], lambda: m.locked())
         assert refusal(m, ALICE, "POST", "/v1/clocks/set", dict(want, gpus=[mine]))[0] == 403
         assert m.takt("clock", "reset").returncode == 0 and not m.locked(), m.locked()
 
@@ -396,11 +396,11 @@ def an_administrators_clocks_are_there_again_after_a_job():
         assert m.locked() == capped
         asks = {"clock_ask": "ceiling", "clock_mhz": 1200}
         first = ask(m, ALICE, "POST", "/v1/jobs", job_of(["sleep", "0.5"], 1, **asks))
-        kit.until(lambda: (345, 1200) in m.locked().values(), 10, m.locked)
+        kit.until(lambda: (345, 1200) in m.locked().values(), m.locked)
         m.client().wait(first["id"])
-        kit.until(lambda: m.locked() == capped, 5, m.locked)
+        kit.until(lambda: m.locked() == capped, m.locked)
         second = ask(m, ALICE, "POST", "/v1/jobs", job_of(["sleep", "30"], 1))["id"]
-        kit.until(lambda: m.client().job(second)["state"] == "running", 10, "it runs")
+        kit.until(lambda: m.client().job(second)["state"] == "running", "it runs")
         (mine,) = m.client().job(second)["gpu_list"]
         for words in (("set", "1290"), ("reset",), ("reset",)):
             done = takt_as(m, ALICE, "clock", words[0], "--gpus", str(mine), *words[1:])
@@ -418,7 +418,7 @@ def an_administrators_clocks_are_there_again_after_a_job():
 def clocks_set_over_several_gpus_outlive_a_job_on_one():
     with shared_machine("own", gpus=2) as m:
         job = m.client().submit(["sleep", "600"], gpus=1)["id"]
-        kit.until(lambda: m.client().job(job)["state"] == "running", 10, "it runs")
+        kit.until(lambda: m.client().job(job)["state"] == "running", "it runs")
         assert m.takt("clock", "set", "--gpus", "all", "1410").returncode == 0
         m.client().cancel(job)
         m.client().wait(job)
@@ -431,7 +431,7 @@ def clocks_set_while_a_jobs_end_waits_for_the_disk_are_put_back():
     with shared_machine(start=False, gpus=1) as m, kit.small_disk(m, "8m") as folder:
         m.start()
         journal = os.path.join(folder, "clocks.journal")  # without room for it there is no actuator to ask
-        kit.until(lambda: os.path.exists(journal) and os.path.getsize(journal) > 100000, kit.WAIT_S, journal)
+        kit.until(lambda: os.path.exists(journal) and os.path.getsize(journal) > 100000, journal)
         job = ask(m, ALICE, "POST", "/v1/jobs", job_of(["sleep", "0.5"], 1))["id"]
         kit.fill(folder)
         time.sleep(1.5)
@@ -441,7 +441,7 @@ def clocks_set_while_a_jobs_end_waits_for_the_disk_are_put_back():
         assert code in (200, 403), (code, answer)
         os.unlink(os.path.join(folder, "ballast"))
         assert m.client().wait(job, 20)["state"] == "done"
-        kit.until(lambda: not m.locked(), kit.WAIT_S, m.locked)
+        kit.until(lambda: not m.locked(), m.locked)
 
 
 def a_user_has_no_say_over_others_in_the_queue():
@@ -471,7 +471,7 @@ def a_user_cannot_hold_all_connections():
             os.seteuid(0)
             for one in held:
                 one.close()
-        kit.until(lambda: takt_as(m, ALICE, "status").returncode == 0, 10, "there is room again")
+        kit.until(lambda: takt_as(m, ALICE, "status").returncode == 0, "there is room again")
 
 
 def files_are_closed_to_others():
@@ -515,7 +515,7 @@ def two_users_by_name():
             ["sh", "-c", f"echo {secrets[uid]}; exec sleep 300"], 1, env=["PATH=/bin", "TOKEN=" + secrets[uid]]))["id"]
             for uid in names}
         for uid, job in jobs.items():
-            kit.until(lambda u=uid, j=job: secrets[u] in takt_as(m, u, "logs", str(j)).stdout, kit.WAIT_S, "it has spoken")
+            kit.until(lambda u=uid, j=job: secrets[u] in takt_as(m, u, "logs", str(j)).stdout, "it has spoken")
         for uid, other in ((ALICE, BOB), (BOB, ALICE)):
             job, theirs = str(jobs[other]), secrets[other]
             for words in (("status",), ("queue",), ("show", job), ("jobs",), ("explain", job)):

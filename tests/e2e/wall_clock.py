@@ -59,8 +59,8 @@ def begun(m, job):
 
 def running(m, client, **more):
     job = client.submit(m.witness_argv(600_000), gpus=1, **more)["id"]
-    kit.until(lambda: begun(m, job), kit.WAIT_S, lambda: client.job(job))
-    kit.until(lambda: client.job(job)["state"] == "running", kit.WAIT_S, lambda: client.job(job))
+    kit.until(lambda: begun(m, job), lambda: client.job(job))
+    kit.until(lambda: client.job(job)["state"] == "running", lambda: client.job(job))
     return job
 
 
@@ -107,7 +107,7 @@ def a_pause_before_a_retry_stays_as_long():
         client = m.client()
         for seconds in (DAY_S, -DAY_S):
             job = client.submit([*fails, *m.witness_argv(1)], gpus=1, retries=1, retry_backoff_ms=3000)["id"]
-            kit.until(lambda j=job: client.job(j).get("message", "").startswith("failed"), kit.WAIT_S,
+            kit.until(lambda j=job: client.job(j).get("message", "").startswith("failed"),
                       lambda j=job: client.job(j))
             clock.set_to(seconds)
             assert client.wait(job)["state"] == "failed", client.job(job)
@@ -156,7 +156,7 @@ def a_gap_between_jobs_is_no_jump_of_the_clock():
         with machine(1, ahead.name) as (m, _):
             client = m.client()
             first = client.submit(m.witness_argv(600_000), gpus=1)["id"]
-            kit.until(lambda: begun(m, first), kit.WAIT_S, lambda: client.job(first))
+            kit.until(lambda: begun(m, first), lambda: client.job(first))
             second = client.submit(m.witness_argv(1), gpus=1)["id"]
             client.cancel(first)
             report = client.wait(second)["report"]

@@ -48,7 +48,7 @@ def certificate(m, name="tls"):
 
 
 def port(m, what):
-    return int(kit.until(lambda: re.search(what + r" on port (\d+)", m.said()), kit.WAIT_S, m.said)[1])
+    return int(kit.until(lambda: re.search(what + r" on port (\d+)", m.said()), m.said)[1])
 
 
 def a_prometheus_scrapes_over_https():
@@ -58,7 +58,7 @@ def a_prometheus_scrapes_over_https():
         m.start("--metrics-listen", "127.0.0.1:0", "--metrics-tls", "yes", "--tls-certificate", crt, "--tls-key", key)
         target = f"127.0.0.1:{port(m, 'metrics')}"
         with prom_kit.prometheus(m.folder, target, ca_file=crt) as prom:
-            rows = kit.until(lambda: prom.query("takt_gpu_power_watts"), kit.WAIT_S, prom.targets)
+            rows = kit.until(lambda: prom.query("takt_gpu_power_watts"), prom.targets)
             assert len(rows) == 2, rows
             (seen,) = prom.targets()
             assert seen["health"] == "up" and seen["scrapeUrl"].startswith("https://"), seen
@@ -132,12 +132,12 @@ def a_renewed_certificate_counts_without_a_restart():
             next_crt, next_key = certificate(m, "next")
             second = within(next_crt)
             os.replace(next_crt, crt)
-            kit.until(lambda: any(crt in note and "refused" in note for note in m.client().status().get("notes", [])), kit.WAIT_S,
+            kit.until(lambda: any(crt in note and "refused" in note for note in m.client().status().get("notes", [])),
                       m.said)
             assert shown(where) == first
             fetch(there)
             os.replace(next_key, key)
-            kit.until(lambda: shown(where) == second, kit.WAIT_S, m.said)
+            kit.until(lambda: shown(where) == second, m.said)
             assert not any(crt in note for note in m.client().status().get("notes", [])), m.said()
             fetch(there)
             # At once when it is asked for, and nothing of one that is half there.
@@ -246,7 +246,7 @@ def a_token_is_its_account_and_no_more():
         assert bob.ask("GET", "/v1/account")["admin"] is True
         job = alice.ask("POST", "/v1/jobs", users.job_of(["sh", "-c", "id -u; exec sleep 600"], 1))
         assert job["uid"] == ALICE, job
-        log = kit.until(lambda: alice.raw("GET", f"/v1/jobs/{job['id']}/log")[2], kit.WAIT_S, "it has a log")
+        log = kit.until(lambda: alice.raw("GET", f"/v1/jobs/{job['id']}/log")[2], "it has a log")
         assert log.split()[0] == str(ALICE).encode(), log
         plain = Web(m, token(m, BOB))
         assert plain.status("POST", f"/v1/jobs/{job['id']}/cancel", {}) == 403  # it may only read
@@ -260,7 +260,7 @@ def a_token_is_its_account_and_no_more():
         def fields(told):
             return set(re.findall(r'"(\w+)":', json.dumps(told)))
         for path in ("/v1/jobs", f"/v1/jobs/{other}"):
-            kit.until(lambda: fields(alice.ask("GET", path)) == fields(users.ask(m, ALICE, "GET", path)), kit.WAIT_S, path)
+            kit.until(lambda: fields(alice.ask("GET", path)) == fields(users.ask(m, ALICE, "GET", path)), path)
         bob.ask("POST", f"/v1/jobs/{job['id']}/cancel", {})
         alice.ask("GET", f"/v1/jobs/{job['id']}/wait?timeout_ms=60000")
         assert m.client().wait(job["id"])["state"] == "cancelled"
@@ -426,7 +426,7 @@ def other_machines_need_tls():
             assert next(events)[0] == "status"
         if shutil.which("prometheus"):
             with prom_kit.prometheus(m.folder, f"127.0.0.1:{web.port}", ca_file=crt) as prom:
-                kit.until(lambda: len(prom.query("takt_gpu_power_watts")) == 2, kit.WAIT_S, prom.targets)
+                kit.until(lambda: len(prom.query("takt_gpu_power_watts")) == 2, prom.targets)
 
 
 if __name__ == "__main__":

@@ -120,7 +120,6 @@ def check():
             raise kit.Skip(f"{program} is not installed (tools/packages.txt has its package)")
     if os.uname().machine != "x86_64":
         raise kit.Skip(f"the guest is x86_64, this machine is {os.uname().machine}")
-    kit.needs_a_plain_twin()
 
 
 def base():

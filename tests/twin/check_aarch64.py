@@ -14,8 +14,9 @@ import tempfile
 
 sys.dont_write_bytecode = True
 
+from twin_machine import main, tap  # noqa: E402
+
 import rebuild  # noqa: E402
-import twin_tap  # noqa: E402
 from rebuild import output  # noqa: E402
 
 BUILD, SOURCE = (os.path.abspath(path) for path in sys.argv[1:3])
@@ -64,7 +65,7 @@ WORK = tempfile.TemporaryDirectory(prefix="takt-aarch64.")
 
 def needs_a_cross_compiler():
     if not shutil.which(CC):
-        raise twin_tap.Skip(f"there is no {CC}")
+        raise tap.Skip(f"there is no {CC}")
 
 
 def library(branch):
@@ -105,7 +106,7 @@ def each_branch_exports_its_symbols_there():
 def it_answers_there_about_a_machine_made_here():
     needs_a_cross_compiler()
     if not shutil.which(QEMU):
-        raise twin_tap.Skip(f"there is no {QEMU}")
+        raise tap.Skip(f"there is no {QEMU}")
     emulate = [QEMU, "-L", SYSROOT, "-E", f"LD_LIBRARY_PATH={os.path.dirname(library('550'))}"]
     here = output(program("sizes-here", SIZES, "cc"))
     assert output(*emulate, program("sizes-there", SIZES, CC)) == here
@@ -116,7 +117,7 @@ def it_answers_there_about_a_machine_made_here():
     assert told == "NVIDIA H100 80GB HBM3|81559|990", told
 
 
-sys.exit(twin_tap.run([
+sys.exit(main([
     the_layouts_hold_there,
     each_branch_exports_its_symbols_there,
     it_answers_there_about_a_machine_made_here,

@@ -16,9 +16,9 @@ LIBRARY, SYMBOLS, FACTS, BUILD = sys.argv[1:5]
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../tools"))
 sys.dont_write_bytecode = True
 
+from twin_machine import main, tap  # noqa: E402
+
 import nvml_facts  # noqa: E402
-import twin_tap  # noqa: E402
-from twin_machine import needs_a_plain_library  # noqa: E402
 import venv  # noqa: E402
 
 # Runs inside the virtual environment: size and (offset, size) of every field of each class.
@@ -86,8 +86,8 @@ def the_library_has_the_drivers_name_and_needs_only_libc():
     assert [n for n in needed if not n.startswith(sanitizers)] in (["libc.so.6"], []), needed
 
 
+@tap.plain
 def nothing_of_ours_runs_when_it_is_loaded():
-    needs_a_plain_library()  # sanitizers bring constructors of their own
     sections = output("readelf", "-SW", LIBRARY).splitlines()
     # one entry each: the compiler's own frame_dummy and __do_global_dtors_aux
     for section in (".init_array", ".fini_array"):
@@ -113,7 +113,7 @@ def the_layouts_are_those_of_nvidia_ml_py():
     try:
         python = venv.python_in(BUILD)
     except venv.Unavailable as unavailable:
-        raise twin_tap.Skip(f"nvidia-ml-py is not to be had: {unavailable}") from unavailable
+        raise tap.Skip(f"nvidia-ml-py is not to be had: {unavailable}") from unavailable
     done = subprocess.run([python, "-c", DESCRIBE], input=json.dumps([s.py for s in compared]),
                           capture_output=True, text=True, check=True)
     theirs = json.loads(done.stdout)
@@ -132,7 +132,7 @@ def every_layout_of_nvidia_ml_py_is_compared_or_has_a_reason():
     try:
         python = venv.python_in(BUILD)
     except venv.Unavailable as unavailable:
-        raise twin_tap.Skip(f"nvidia-ml-py is not to be had: {unavailable}") from unavailable
+        raise tap.Skip(f"nvidia-ml-py is not to be had: {unavailable}") from unavailable
     compared = {struct.py for struct in facts.structs}
     left = [name for name in json.loads(output(python, "-c", LIST)) if name not in compared
             and not any(re.fullmatch(pattern, name) for pattern in NOT_COMPARED)]
@@ -144,7 +144,7 @@ def the_codes_are_those_of_nvidia_ml_py():
     try:
         python = venv.python_in(BUILD)
     except venv.Unavailable as unavailable:
-        raise twin_tap.Skip(f"nvidia-ml-py is not to be had: {unavailable}") from unavailable
+        raise tap.Skip(f"nvidia-ml-py is not to be had: {unavailable}") from unavailable
     listing = "import json, pynvml; print(json.dumps({k: v for k, v in vars(pynvml).items() " \
               "if k.startswith('NVML_') and isinstance(v, int)}))"
     theirs = json.loads(output(python, "-c", listing))
@@ -160,7 +160,7 @@ def the_codes_are_those_of_nvidia_ml_py():
     assert not wrong, wrong
 
 
-sys.exit(twin_tap.run([
+sys.exit(main([
     the_exported_symbols_are_those_of_the_branch,
     the_library_has_the_drivers_name_and_needs_only_libc,
     nothing_of_ours_runs_when_it_is_loaded,

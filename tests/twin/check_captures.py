@@ -21,8 +21,7 @@ import xml.etree.ElementTree as ElementTree
 
 sys.dont_write_bytecode = True
 
-import twin_tap  # noqa: E402
-from twin_machine import TWIN, Machine, needs_a_plain_library  # noqa: E402
+from twin_machine import Machine, main, tap, TWIN  # noqa: E402
 
 FOLDER = sys.argv[1]
 NOT_SUPPORTED = 3
@@ -272,8 +271,8 @@ def ask(machine):
 
 
 def board_case(name, machine_name):
+    @tap.plain
     def case():
-        needs_a_plain_library()
         with Machine(machine_name, "--seed", "7", "--no-noise") as machine:
             compare(ask(machine), of_capture(captured(name)), name in ("t4", "l40s"))
     case.__name__ = f"{name}_answers_as_the_captured_one"
@@ -293,8 +292,8 @@ UNDER_LOAD = {
 }
 
 
+@tap.plain
 def h100_answers_as_the_captured_one_under_load():
-    needs_a_plain_library()
     with Machine("hgx-h100", "--seed", "7", "--speed", "200") as machine:
         machine.start_load("--profile", "gemm", "--gpus", "0", "--quiet")
         start = machine.machine_state()["now_ns"]
@@ -315,8 +314,8 @@ near = "NODE"
 
 def from_case(name):
     """A user's board, started from a capture, on a user's machine."""
+    @tap.plain
     def case():
-        needs_a_plain_library()
         with tempfile.TemporaryDirectory() as folder:
             capture = os.path.join(folder, "capture.xml")
             with open(capture, "wb") as file:
@@ -346,6 +345,6 @@ def from_case(name):
 if "--read" in sys.argv:
     print(json.dumps(read_all()))
     sys.exit(0)
-sys.exit(twin_tap.run([h100_answers_as_the_captured_one_under_load]
+sys.exit(main([h100_answers_as_the_captured_one_under_load]
                       + [board_case(*entry) for entry in CAPTURES.items()]
                       + [from_case(name) for name in CAPTURES]))

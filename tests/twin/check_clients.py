@@ -13,9 +13,8 @@ import sys
 
 sys.dont_write_bytecode = True
 
-import twin_tap  # noqa: E402
 import venv  # noqa: E402
-from twin_machine import TWIN, Machine, needs_a_plain_library  # noqa: E402
+from twin_machine import Machine, main, tap, TWIN  # noqa: E402
 
 BUILD, SPY = sys.argv[1:3]
 
@@ -88,12 +87,12 @@ print(json.dumps([{answer: len(names) for answer, names in answers.items()}, die
 """
 
 
+@tap.plain
 def python():
-    needs_a_plain_library()
     try:
         return venv.python_in(BUILD)
     except venv.Unavailable as unavailable:
-        raise twin_tap.Skip(f"the clients are not to be had: {unavailable}") from unavailable
+        raise tap.Skip(f"the clients are not to be had: {unavailable}") from unavailable
 
 
 def on(machine, *command, **env):
@@ -197,7 +196,7 @@ def no_real_library_or_device_is_opened():
         assert {os.path.realpath(library) for library in libraries} == {ours}, libraries
 
 
-sys.exit(twin_tap.run([
+sys.exit(main([
     pynvml_lists_gpus_and_their_processes,
     pynvml_on_a_dgx1,
     a_lock_set_by_pynvml_holds_for_all,

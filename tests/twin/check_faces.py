@@ -12,8 +12,7 @@ import tempfile
 
 sys.dont_write_bytecode = True
 
-import twin_tap  # noqa: E402
-from twin_machine import TWIN, Machine, needs_a_plain_library  # noqa: E402
+from twin_machine import Machine, main, tap, TWIN  # noqa: E402
 
 FILE = """board = "h100-sxm"
 bus = [0x41, 0xc1]
@@ -81,14 +80,14 @@ def machine():
 
 def needs_mounts():
     if os.geteuid() != 0:
-        raise twin_tap.Skip("not root")
+        raise tap.Skip("not root")
     for tool in ("unshare", "nsenter", "setpriv"):
         if not shutil.which(tool):
-            raise twin_tap.Skip(f"there is no {tool}")
+            raise tap.Skip(f"there is no {tool}")
     done = subprocess.run(["unshare", "-m", "mount", "-t", "tmpfs", "takt", "/tmp"], check=False,
                           capture_output=True)
     if done.returncode != 0:
-        raise twin_tap.Skip("no right to mount")
+        raise tap.Skip("no right to mount")
 
 
 def faces(made, *command):
@@ -167,7 +166,7 @@ def proc_tells_the_boards():
 def the_bus_has_the_boards():
     needs_mounts()
     if not os.path.isdir("/sys/bus/pci/devices"):
-        raise twin_tap.Skip("this machine has no PCI bus")
+        raise tap.Skip("this machine has no PCI bus")
     with machine() as made:
         folder = f"/sys/bus/pci/devices/{IDS[1]}"
         want = {"vendor": "0x10de\n", "device": "0x2330\n", "class": "0x030200\n",
@@ -203,9 +202,9 @@ def what_was_there_still_is():
         faces(made, "sh", "-c", "echo x >/dev/null && dd if=/dev/zero bs=1 count=1 2>/dev/null")
 
 
+@tap.plain
 def the_library_takes_the_faces_for_its_own():
     needs_mounts()
-    needs_a_plain_library()
     count = ("import ctypes; n = ctypes.c_uint(); nvml = ctypes.CDLL('libnvidia-ml.so.1'); "
              "print(nvml.nvmlInit_v2(), nvml.nvmlDeviceGetCount_v2(ctypes.byref(n)), n.value)")
     with machine() as made:
@@ -226,9 +225,9 @@ print(nvml.nvmlInit_v2(), nvml.nvmlDeviceGetHandleByIndex_v2(1, ctypes.byref(gpu
 """
 
 
+@tap.plain
 def instances_have_capabilities():
     needs_mounts()
-    needs_a_plain_library()
     with machine() as made:
         done = made.run("exec", "--", sys.executable, "-c", CUT)
         assert done.stdout.split() == ["0"] * 5, (done.stdout, done.stderr)
@@ -254,7 +253,7 @@ def instances_have_capabilities():
 
 
 if __name__ == "__main__":
-    sys.exit(twin_tap.run([
+    sys.exit(main([
         without_the_right_it_says_so, nobody_else_sees_anything_of_it,
         devices_have_the_numbers_of_a_driver_and_nothing_behind, proc_tells_the_boards,
         the_bus_has_the_boards, instances_have_capabilities, what_was_there_still_is,

@@ -15,8 +15,7 @@ import tempfile
 sys.dont_write_bytecode = True
 
 import rebuild  # noqa: E402
-import twin_tap  # noqa: E402
-from twin_machine import Machine  # noqa: E402
+from twin_machine import Machine, main, tap  # noqa: E402
 
 BUILD, SOURCE = (os.path.abspath(path) for path in sys.argv[1:3])
 ROUNDS = "400" if os.environ.get("TAKT_TEST_LONG") else "40"
@@ -25,7 +24,7 @@ OPTIONS = ["-fsanitize=thread", "-O1", "-g"]
 
 def sixteen_threads_do_not_race():
     if not shutil.which("clang"):
-        raise twin_tap.Skip("there is no clang")
+        raise tap.Skip("there is no clang")
     with tempfile.TemporaryDirectory(prefix="takt-threads.") as folder, \
             Machine("hgx-h100", "--gpus", "2") as machine:
         program = os.path.join(folder, "race")
@@ -42,4 +41,4 @@ def sixteen_threads_do_not_race():
         assert f"{8 * 4 * int(ROUNDS)} changes, 0 failures" in report, report[:6000]
 
 
-sys.exit(twin_tap.run([sixteen_threads_do_not_race]))
+sys.exit(main([sixteen_threads_do_not_race]))

@@ -12,8 +12,7 @@ import time
 
 sys.dont_write_bytecode = True
 
-import twin_tap  # noqa: E402
-from twin_machine import TWIN, Machine, needs_a_plain_library  # noqa: E402
+from twin_machine import Machine, main, tap, TWIN  # noqa: E402
 
 
 def takt_twin(*arguments, **env):
@@ -97,8 +96,8 @@ assert nvml.nvmlDeviceSetGpuLockedClocks(device, 345, int(sys.argv[1])) == 0
 """
 
 
+@tap.plain
 def a_locked_clock_slows_compute_and_hardly_memory():
-    needs_a_plain_library()
     with Machine("hgx-h100", "--gpus", "1") as machine:
         gemm, stream = step_ms(machine), step_ms(machine, "--profile", "stream")
         done = machine.run("exec", "--", sys.executable, "-c", LOCK, "990")
@@ -188,8 +187,8 @@ print(nvml.nvmlInit_v2(), hasattr(nvml, "nvmlDeviceGetMemoryInfo_v2"),
 """
 
 
+@tap.plain
 def functions_can_be_missing():
-    needs_a_plain_library()
     with Machine("hgx-h100", "--gpus", "1") as machine:
         names = "nvmlDeviceGetMemoryInfo_v2,nvmlInitWithFlags"
         done = machine.run("exec", "--hide", names, "--", sys.executable, "-c", WITHOUT)
@@ -212,8 +211,8 @@ print(nvml.nvmlInit_v2(), nvml.nvmlSystemGetNVMLVersion(text, 80), text.value.de
 """
 
 
+@tap.plain
 def exec_picks_the_library_of_the_machines_driver():
-    needs_a_plain_library()
     shown = {}
     for branch in ("535", "550", "13x"):
         with Machine("hgx-h100", "--gpus", "1", "--driver", branch) as machine:
@@ -245,12 +244,12 @@ def beside_a_driver(machine, version, *command, **env):
     done = subprocess.run([*shell, version, *command], env=dict(machine.env, **env),
                           capture_output=True, text=True, timeout=60, check=False)
     if done.returncode in (1, 77, 127):
-        raise twin_tap.Skip(f"no mount namespace of our own: {done.stderr.strip()[:80]}")
+        raise tap.Skip(f"no mount namespace of our own: {done.stderr.strip()[:80]}")
     return done
 
 
+@tap.plain
 def a_real_driver_keeps_the_twin_away():
-    needs_a_plain_library()
     library = os.environ["TAKT_TWIN_LIB"]
     driver_not_loaded, folder = 9, os.path.dirname(library)
     with Machine("hgx-h100", "--gpus", "1") as machine:
@@ -388,8 +387,8 @@ print(power.value)
 """
 
 
+@tap.plain
 def sensors_show_the_truth_where_noise_is_left_out():
-    needs_a_plain_library()
 
     def shown(*options):
         with Machine("hgx-h100", "--gpus", "1", "--seed", "5", "--speed", "0", *options) as machine:
@@ -641,7 +640,7 @@ def a_load_can_fail_and_hang():
         assert child.poll() is None
 
 
-sys.exit(twin_tap.run([
+sys.exit(main([
     users_describe_their_own_machines_and_workloads,
     a_machine_may_have_64_gpus,
     the_last_of_64_gpus_breaks_alone,

@@ -4,20 +4,14 @@
 import json
 import os
 import subprocess
+import sys
 import tempfile
-import time
 
-import twin_tap
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import tap  # noqa: E402
+import waiting  # noqa: E402
 
 TWIN = os.environ["TAKT_TWIN_BIN"]
-
-
-def needs_a_plain_library():
-    """A sanitizer's library loads only into programs that were built with it; pythons are not."""
-    needed = subprocess.run(["nm", "-D", "--undefined-only", os.environ["TAKT_TWIN_LIB"]],
-                            capture_output=True, text=True, check=True).stdout
-    if any(mark in needed for mark in ("__asan_", "__tsan_", "__ubsan_")):
-        raise twin_tap.Skip("the library was built with a sanitizer")
 
 
 class Machine:
@@ -62,10 +56,9 @@ class Machine:
         self.until(lambda: child.pid in [p["pid"] for p in self.state()[gpu]["processes"]])
         return child
 
-    @staticmethod
-    def until(condition):
-        for _ in range(600):
-            if condition():
-                return
-            time.sleep(0.02)
-        raise AssertionError("it did not come about within 12 s")
+    def until(self, condition):
+        waiting.until(condition, lambda: f"it came about; the machine is {self.machine_state()}")
+
+
+def main(cases):
+    return tap.main(cases, tap.is_sanitized(os.environ["TAKT_TWIN_LIB"]))

@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One test program at a time: what meson says of it, running it, and what it cost.
+
+A program runs under a supervisor, a fork of the runner that adopts what the program's processes leave behind
+(PR_SET_CHILD_SUBREAPER): so its time of the processor is known whole, and nothing of it is left when it has ended.
+"""
+import collections
+import contextlib
+import ctypes
+import json
+import os
+import random
+import re
+import resource
+import signal
+import socket
+import struct
+import time
+
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+TICKS = os.sysconf("SC_CLK_TCK")
+LIBC = ctypes.CDLL(None, use_errno=True)
+SAMPLE_S = 0.3  # a case shorter than this has no processor time of its own in the table
+
+
+class Program:
+    """A line of meson's list of tests. `build` is the folder, `plain_too` the tag of what a plain build runs though a
+    sanitized one does."""
+
+    def __init__(self, build, said):
+        suites = [suite.split(":", 1)[-1] for suite in said["suite"]]
+        self.build, self.suite, self.plain_too = build, suites[0], "plain" in suites
+        self.label = said["name"]
+        self.name = f"{self.suite} / {self.label}"
+        self.command, self.env, self.cwd = said["cmd"], said["env"], said["workdir"] or build
+        self.limit_s, self.tap, self.needs = said["timeout"] or 30, said["protocol"] == "tap", said["depends"]
+
+
+def programs_of(build):
+    with open(os.path.join(build, "meson-info/intro-tests.json"), encoding="utf-8") as file:
+        return [Program(os.path.abspath(build), said) for said in json.load(file)]
+
+
+def targets_of(build, programs):
+    """What ninja has to make for these programs: all of the product, and of the tests what they need."""
+    with open(os.path.join(build, "meson-info/intro-targets.json"), encoding="utf-8") as file:
+        targets = json.load(file)
+    needed = {name for program in programs for name in program.needs}
+    first = {os.path.realpath(program.command[0]) for program in programs}
+    root, chosen = os.path.realpath(build), []
+    for target in targets:
+        files = [os.path.realpath(name) for name in target["filename"]]
+        room = os.path.relpath(files[0], root).split("/", 1)[0]
+        product = room not in ("tests", "fuzz", "bench") and target["build_by_default"]
+        if product or target["id"] in needed or first & set(files):
+            chosen += [os.path.relpath(name, root) for name in files]
+    return chosen
+
+
+# Which processes there are, and what they used.
+
+def numbers(pid):
+    """(ticks of it and of the children that it waited for), None when it is gone."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            fields = file.read().rsplit(b")", 1)[1].split()
+        return sum(map(int, fields[11:15]))
+    except (OSError, IndexError):
+        return None
+
+
+def children(pid):
+    found = []
+    with contextlib.suppress(OSError):
+        for task in os.listdir(f"/proc/{pid}/task"):
+            with contextlib.suppress(OSError), open(f"/proc/{pid}/task/{task}/children", "rb") as file:
+                found += map(int, file.read().split())
+    return found
+
+
+def tree(pid):
+    """All below it, itself left out."""
+    found, left = [], children(pid)
+    while left:
+        each = left.pop()
+        found.append(each)
+        left += children(each)
+    return found
+
+
+def cpu_s(pid):
+    """Seconds of the processor that it and all below it used so far."""
+    return sum(filter(None, map(numbers, [pid, *tree(pid)]))) / TICKS
+
+
+class Births:
+    """Counts the processes that each supervisor's program starts, from the kernel's own news of them (the process
+    connector). Only root in the first namespaces hears it; elsewhere `known` is False and there are no counts."""
+
+    FORK, EXIT = 1, 0x80000000
+
+    def __init__(self):
+        self.family, self.count, self.known = {}, collections.Counter(), False
+        with contextlib.suppress(OSError, AttributeError):
+            self.socket = socket.socket(socket.AF_NETLINK, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC, 11)
+            self.socket.bind((0, 1))
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)
+            self.socket.send(struct.pack("=IHHIIIIIIHHI", 40, 3, 0, 0, 0, 1, 1, 0, 0, 4, 0, 1))
+            self.socket.setblocking(False)
+            self.known = True
+
+    def hear(self):
+        """Takes what the kernel has said meanwhile."""
+        while self.known:
+            try:
+                said = self.socket.recv(4096)
+            except BlockingIOError:
+                return
+            except OSError:
+                continue  # more news than room: the counts are too low
+            if len(said) < 68:
+                continue
+            what, _, _, a, b, c, d = struct.unpack_from("=IIQIIII", said, 36)
+            if what == self.FORK and c == d and b in self.family:
+                self.family[d] = self.family[b]
+                self.count[self.family[b]] += 1
+            elif what == self.EXIT and a == b:
+                self.family.pop(a, None)
+
+
+# Running one.
+
+def supervise(program, env, out, err, result):
+    """In the supervisor: runs the program, adopts its orphans, kills what is left, says how it went."""
+    LIBC.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    ended = []  # by the runner, for its time is up
+
+    def end(*_):
+        ended.append(True)
+        kill_below()
+
+    def kill_below():
+        for pid in tree(os.getpid()):
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+
+    signal.signal(signal.SIGTERM, end)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    pid = os.fork()
+    if pid == 0:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        LIBC.prctl(PR_SET_PDEATHSIG, 0, 0, 0, 0)
+        os.setsid()
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        os.dup2(out, 1)
+        os.dup2(err, 2)
+        try:
+            os.chdir(program.cwd)
+            os.execvpe(program.command[0], program.command, env)
+        except OSError as why:
+            os.write(2, f"{program.command[0]}: {why}\n".encode())
+        finally:
+            os._exit(127)
+    os.close(out)
+    os.close(err)
+    status, left = None, 0
+    while True:
+        try:
+            who, how = os.waitpid(-1, 0)
+        except ChildProcessError:
+            break
+        if who == pid:
+            status = os.waitstatus_to_exitcode(how)
+        if status is not None or ended:
+            left += len(tree(os.getpid())) if who == pid and not ended else 0
+            kill_below()
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    os.write(result, json.dumps({"status": status, "left": left, "cpu_s": used.ru_utime + used.ru_stime,
+                                 "peak_kib": used.ru_maxrss}).encode())
+
+
+class Run:
+    """A program that runs. `fds` are to be read when they have something; `ended` has its entry when it is over."""
+
+    def __init__(self, program, more_env, births, patience):
+        self.program, self.births, self.begin = program, births, time.monotonic()
+        self.limit_s, self.late = program.limit_s * patience, False
+        self.text, self.points, self.mark, self.used = {"out": b"", "err": b"", "result": b""}, [], self.begin, 0.0
+        self.started = 0
+        env = {**os.environ, "MALLOC_PERTURB_": str(random.randint(1, 255)), **program.env, **more_env}
+        pipes = {name: os.pipe2(os.O_CLOEXEC) for name in self.text}
+        self.pid = os.fork()
+        if self.pid == 0:
+            try:
+                for read, _ in pipes.values():
+                    os.close(read)
+                supervise(program, env, *(write for _, write in pipes.values()))
+            finally:
+                os._exit(0)
+        for _, write in pipes.values():
+            os.close(write)
+        self.fds = {read: name for name, (read, _) in pipes.items()}
+        births.family[self.pid] = self.pid
+
+    def read(self, fd):
+        """Takes what the descriptor has; False at its end."""
+        data = os.read(fd, 1 << 16)
+        name = self.fds[fd]
+        self.text[name] += data
+        if name == "out":
+            for line in data.splitlines():
+                if re.match(rb"(not )?ok\b", line):
+                    self.point()
+        if not data:
+            os.close(fd)
+            del self.fds[fd]
+        return bool(data)
+
+    def point(self):
+        """A case has ended: what it cost."""
+        now, used, started = time.monotonic(), None, None
+        if now - self.mark >= SAMPLE_S:
+            used = max(cpu_s(self.pid) - self.used, 0)
+            self.used += used
+        if self.births.known:
+            self.births.hear()
+            started = self.births.count[self.pid] - self.started
+            self.started += started
+        self.points.append({"wall_s": round(now - self.mark, 3), "cpu_s": None if used is None else round(used, 2),
+                            "processes": started})
+        self.mark = now
+
+    def end(self):
+        """Kills it and all that it started; it is over a moment later."""
+        self.late = True
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGTERM)
+
+    def entry(self):
+        """What became of it, when all descriptors are at their end."""
+        os.waitpid(self.pid, 0)
+        said = json.loads(self.text["result"] or b"{}")
+        code = said.get("status")
+        skipped = code == 77
+        result = "TIMEOUT" if self.late else "SKIP" if skipped else "OK" if code == 0 else "FAIL"
+        err = self.text["err"].decode(errors="replace")
+        if said.get("left"):
+            err += f"\n{said['left']} processes were left behind, and killed"
+        self.births.hear()
+        return {"name": self.program.name, "suite": self.program.suite, "result": result, "returncode": code,
+                "stdout": self.text["out"].decode(errors="replace"), "stderr": err,
+                "duration": time.monotonic() - self.begin, "cpu_s": said.get("cpu_s"),
+                "processes": self.births.count.pop(self.pid, 0) if self.births.known else None, "points": self.points}
