@@ -55,10 +55,14 @@ def known(value):
     return "" if value is None else round(value, 1)
 
 
+def commit():
+    """What is checked out; with a "+" where it was changed."""
+    return subprocess.run(["git", "describe", "--always", "--dirty=+", "--exclude=*"], capture_output=True, text=True,
+                          check=False, cwd=os.path.dirname(PATH)).stdout.strip() or "unknown"
+
+
 def write(rows, command, path=PATH):
-    commit = subprocess.run(["git", "describe", "--always", "--dirty=+", "--exclude=*"], capture_output=True, text=True,
-                            check=False, cwd=os.path.dirname(path)).stdout.strip() or "unknown"
-    head = (datetime.date.today().isoformat(), commit, command, machine(), "yes")
+    head = (datetime.date.today().isoformat(), commit(), command, machine(), "yes")
     with open(path, "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(FIELDS)

@@ -35,11 +35,10 @@ import test_report
 
 AGAIN = ("e2e", "browser", "guest", "cli", "deploy", "device", "launch", "server", "top", "twin")
 AGAIN_MOST = 10
-PATIENCE = 6        # times a test's own limit, which is there for what hangs: a busy machine is not at fault
+PATIENCE = 10       # times a test's own limit, which is there for what hangs: a busy machine is not at fault
 WAITING_PER_CPU = 6  # programs at once, however little each computes
 FULL_PER_CPU = 1.3   # what running programs compute together, by what they cost before
 QUICK_S = (20, 4)    # wall clock and processor time of what ./test quick leaves out
-CPUS = len(os.sched_getaffinity(0))
 
 
 class Build:
@@ -82,26 +81,27 @@ class Pool:
 
     def __init__(self, builds, costs, more_env, patience):
         self.builds, self.costs, self.more_env, self.patience = builds, costs, more_env, patience
-        self.births, self.running, self.selector = test_programs.Births(), {}, selectors.DefaultSelector()
+        self.births, self.running, self.selector = test_programs.Births(), {}, selectors.PollSelector()
         self.waiting = [(build, program) for build in builds for program in build.programs]
         self.waiting.sort(key=lambda pair: -self.cost(*pair)[0])
-        self.begin = time.monotonic()
+        self.begin, self.cpus = time.monotonic(), 1
 
     def cost(self, build, program):
         return test_costs.expected(self.costs, build.kind, program.name)
 
     def share(self, build, program):
         wall_s, cpu_s = self.cost(build, program)
-        return min(cpu_s / max(wall_s, 0.1), CPUS)
+        return min(cpu_s / max(wall_s, 0.1), self.cpus)
 
     def fits(self, pair):
         full = sum(self.share(*each) for each, _ in self.running.values())
         building = any(build.process and not build.ready for build in self.builds)
-        room = CPUS * FULL_PER_CPU - (0.4 * CPUS if building else 0)
+        room = self.cpus * (FULL_PER_CPU - (0.4 if building else 0))
         return full + self.share(*pair) <= room or not self.running
 
     def start_some(self):
-        while len(self.running) < WAITING_PER_CPU * CPUS:
+        self.cpus = len(os.sched_getaffinity(0))
+        while len(self.running) < WAITING_PER_CPU * self.cpus:
             pair = next((pair for pair in self.waiting if pair[0].ready and self.fits(pair)), None)
             if not pair:
                 return
@@ -271,7 +271,7 @@ def main():
         more_env["TAKT_TEST_ENV"] = f"{os.environ.get('TAKT_TEST_ENV', '')} beside-sanitized".strip()
     for build in builds:
         build.ready = options.built
-    pool = Pool(builds, costs, more_env, PATIENCE * (2 if CPUS == 1 else 1))
+    pool = Pool(builds, costs, more_env, PATIENCE)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     cut = False
     try:
