@@ -154,3 +154,12 @@ int takt_duration_parse(const char *text, uint64_t *ret_ns)
 	*ret_ns = total;
 	return 0;
 }
+
+bool takt_date_exists(int64_t year, int64_t month, int64_t day)
+{
+	static const unsigned char days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+	bool leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+
+	return month >= 1 && month <= 12 && day >= 1 &&
+	       day <= days[month - 1] + (month == 2 && leap);
+}

@@ -3,6 +3,7 @@
 #ifndef TAKT_BASE_TIMETEXT_H
 #define TAKT_BASE_TIMETEXT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/timetypes.h"
@@ -32,5 +33,8 @@ const char *takt_duration_exact(uint64_t ns, char ret[TAKT_DURATION_EXACT]);
  * untouched then.
  */
 int takt_duration_parse(const char *text, uint64_t *ret_ns);
+
+/* Whether the Gregorian calendar has this date; month and day count from 1. */
+bool takt_date_exists(int64_t year, int64_t month, int64_t day);
 
 #endif

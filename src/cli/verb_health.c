@@ -175,6 +175,7 @@ const struct takt_verb takt_verb_health = {
 	.name = "health",
 	.summary = "how each GPU is, and why",
 	.usage = "[GPU...]",
+	.max_operands = -1,
 	.about =
 		"Shows what takt makes of readings, XIDs and the kernel's log. healthy; suspect: "
 		"it "

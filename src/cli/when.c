@@ -2,6 +2,7 @@
 /* See when.h. */
 #include "cli/when.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <string.h>
 #include <time.h>
@@ -35,7 +36,18 @@ static bool parse_clock(const char *text, time_t now, time_t *ret)
 	return *ret != (time_t)-1;
 }
 
-static bool parse_date(const char *text, time_t *ret)
+/* False of a day that the calendar does not have: mktime would take 30 February for 2 March. */
+static bool day_of(struct tm *tm, time_t *ret)
+{
+	if (!takt_date_exists(tm->tm_year + 1900, tm->tm_mon + 1, tm->tm_mday) || tm->tm_sec > 59)
+		return false;
+	tm->tm_isdst = -1;
+	*ret = mktime(tm);
+	return *ret != (time_t)-1;
+}
+
+/* 1: read, 0: not a date at all, -ERANGE: of a day that there is not. */
+static int parse_date(const char *text, time_t *ret)
 {
 	static const char *const formats[] = {"%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S",
 					      "%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S"};
@@ -44,25 +56,30 @@ static bool parse_date(const char *text, time_t *ret)
 		struct tm tm;
 
 		memset(&tm, 0, sizeof(tm));
-		if (!all_of(text, formats[i], &tm))
-			continue;
-		tm.tm_isdst = -1;
-		*ret = mktime(&tm);
-		return *ret != (time_t)-1;
+		if (all_of(text, formats[i], &tm))
+			return day_of(&tm, ret) ? 1 : -ERANGE;
 	}
-	return false;
+	return 0;
 }
 
 int takt_when_parse(const char *text, int64_t now_ms, int64_t *ret_ms, struct takt_err *err)
 {
 	uint64_t ns;
 	time_t at;
+	int rc = 1;
 
 	if (takt_duration_parse(text, &ns) == 0) {
 		*ret_ms = now_ms + (int64_t)(ns / TAKT_NS_PER_MS);
 		return 0;
 	}
-	if (!parse_clock(text, (time_t)(now_ms / 1000), &at) && !parse_date(text, &at))
+	if (!parse_clock(text, (time_t)(now_ms / 1000), &at))
+		rc = parse_date(text, &at);
+	if (rc < 0)
+		return takt_err_set(
+			err, -TAKT_E_USAGE,
+			"'%.40s' is not in the calendar; a time must be such as 2026-12-24T18:00",
+			text);
+	if (rc == 0)
 		return takt_err_set(err, -TAKT_E_USAGE,
 				    "a time must be such as 18:00, 2026-12-24T18:00 or 2h (from "
 				    "now), not '%.40s'",

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "base/timetext.h"
 #include "base/timetypes.h"
 
 static const int64_t NS = (int64_t)TAKT_NS_PER_S;
@@ -105,8 +106,8 @@ static int parse_date(const char *text, int64_t *ret_ns)
 			return -EINVAL;
 	year = digits(text, 4), month = digits(text + 5, 2), day = digits(text + 8, 2);
 	hour = digits(text + 11, 2), minute = digits(text + 14, 2), second = digits(text + 17, 2);
-	if (year < 1970 || year > 2200 || month < 1 || month > 12 || day < 1 || day > 31 ||
-	    hour > 23 || minute > 59 || second > 60)
+	if (year < 1970 || year > 2200 || !takt_date_exists(year, month, day) || hour > 23 ||
+	    minute > 59 || second > 60)
 		return -EINVAL;
 	text += sizeof(shape) - 1;
 	len = strlen(text);

@@ -70,6 +70,16 @@ static void durations_in_two_units(void **state)
 		assert_string_equal(takt_duration_text(rows[i].ns, text), rows[i].text);
 }
 
+static void the_calendar_has_its_days(void **state)
+{
+	assert_true(takt_date_exists(2028, 2, 29) && takt_date_exists(2000, 2, 29) &&
+		    takt_date_exists(2026, 12, 31));
+	assert_false(takt_date_exists(2027, 2, 29) || takt_date_exists(2100, 2, 29) ||
+		     takt_date_exists(2026, 4, 31));
+	assert_false(takt_date_exists(2026, 0, 1) || takt_date_exists(2026, 13, 1) ||
+		     takt_date_exists(2026, 1, 0));
+}
+
 static void exact_durations_read_back(void **state)
 {
 	static const struct text_row rows[] = {
@@ -169,9 +179,13 @@ static void uuid_is_version_4(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(wall_matches_libc),	     cmocka_unit_test(wall_at_the_edges),
-		cmocka_unit_test(durations_in_two_units),    cmocka_unit_test(durations_parse),
-		cmocka_unit_test(exact_durations_read_back), cmocka_unit_test(hex_there_and_back),
+		cmocka_unit_test(wall_matches_libc),
+		cmocka_unit_test(wall_at_the_edges),
+		cmocka_unit_test(durations_in_two_units),
+		cmocka_unit_test(durations_parse),
+		cmocka_unit_test(exact_durations_read_back),
+		cmocka_unit_test(the_calendar_has_its_days),
+		cmocka_unit_test(hex_there_and_back),
 		cmocka_unit_test(uuid_is_version_4),
 	};
 

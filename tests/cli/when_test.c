@@ -54,11 +54,29 @@ static void nonsense_is_named(void **state)
 	}
 }
 
+static void days_that_are_in_no_calendar_are_refused(void **state)
+{
+	static const char *const rows[] = {"2027-02-29", "2027-04-31T08:00", "2026-02-30 10:00:00",
+					   "2026-11-31", "2100-02-29",	     "2026-12-24T18:00:60"};
+	int64_t ms = 7;
+
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(rows); i++) {
+		struct takt_err err;
+
+		assert_int_equal(takt_when_parse(rows[i], now_ms, &ms, &err), -TAKT_E_USAGE);
+		assert_int_equal(ms, 7);
+		assert_non_null(strstr(err.msg, rows[i]));
+		assert_non_null(strstr(err.msg, "calendar"));
+	}
+	assert_int_equal(takt_when_parse("2028-02-29", now_ms, &ms, NULL), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(instants_are_read),
 		cmocka_unit_test(nonsense_is_named),
+		cmocka_unit_test(days_that_are_in_no_calendar_are_refused),
 	};
 
 	setenv("TZ", "UTC", 1);

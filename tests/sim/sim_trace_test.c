@@ -217,6 +217,9 @@ static void mistakes_are_named_by_file_line_and_column(void **state)
 	must_refuse("duration,gpus\n1e5,1\n", 0,
 		    "pods.csv:2: column 'duration_s': '1e5' is not a number of seconds such as "
 		    "12.5");
+	must_refuse("timestamp\n2017-02-29 10:30:41\n", 0,
+		    "pods.csv:2: column 'submit_s': '2017-02-29 10:30:41' is not a time: seconds "
+		    "such as 12.5, or 2017-09-04 10:30:41");
 	must_refuse("timestamp\n2017-13-04 10:30:41\n", 0,
 		    "pods.csv:2: column 'submit_s': '2017-13-04 10:30:41' is not a time: seconds "
 		    "such as 12.5, or 2017-09-04 10:30:41");
