@@ -28,7 +28,7 @@ static int no_memory(struct takt_err *err)
 static bool is_own_key(const char *name)
 {
 	static const char *const own[] = {"file",   "dry-run", "quiet", "env",
-					  "no-env", "cwd",     "after"};
+					  "no-env", "cwd",     "after", "sbatch"};
 
 	for (size_t i = 0; i < TAKT_ARRAY_LEN(own); i++)
 		if (strcmp(own[i], name) == 0)

@@ -9,6 +9,7 @@
 
 #include "base/mem.h"
 #include "cli/job_entry.h"
+#include "cli/sbatch.h"
 #include "codec/jobspec.h"
 #include "codec/json.h"
 #include "codec/toml.h"
@@ -58,11 +59,21 @@ static bool is_json(const char *path, const char *text)
 
 static int parse(const char *path, const struct takt_str *text, cJSON **ret, struct takt_err *err)
 {
+	const char *foreign;
+	int rc;
+
 	if (is_json(path, takt_str_text(text)))
 		return takt_json_parse(text->s, text->len, TAKT_SPEC_MAX_BYTES, ret, err);
 	if (strlen(takt_str_text(text)) < text->len)
 		return takt_err_set(err, -TAKT_E_CORRUPT, "it has a NUL byte");
-	return takt_toml_parse(takt_str_text(text), ret, err);
+	rc = takt_toml_parse(takt_str_text(text), ret, err);
+	foreign = rc < 0 ? takt_foreign_job(takt_str_text(text)) : NULL;
+	if (foreign)
+		return takt_err_set(err, rc,
+				    "it is neither TOML nor JSON; it looks like %s; 'takt help "
+				    "submit' has what a job file holds",
+				    foreign);
+	return rc;
 }
 
 /* One job by itself as a list, too. */

@@ -19,6 +19,7 @@
 #include "cli/job_text.h"
 #include "cli/log_stream.h"
 #include "cli/placement.h"
+#include "cli/sbatch.h"
 #include "cli/verb.h"
 
 enum {
@@ -243,11 +244,19 @@ static int run_with_output(struct takt_cli *cli, struct takt_err *err)
 
 static int run(struct takt_cli *cli, struct takt_err *err)
 {
-	return takt_cli_has(cli, "pty") ? run_on_terminal(cli, err) : run_with_output(cli, err);
+	struct takt_sbatch script;
+	int rc = takt_sbatch_take(cli, &script, err);
+
+	if (rc == 0)
+		rc = takt_cli_has(cli, "pty") ? run_on_terminal(cli, err)
+					      : run_with_output(cli, err);
+	takt_sbatch_fini(&script);
+	return rc;
 }
 
 static const struct takt_option options[] = {
 	TAKT_JOB_OPTIONS,
+	TAKT_SBATCH_OPTION,
 	{"pty", 0, NULL, "on a terminal of its own, joined with this one"},
 	TAKT_TERMINAL_OPTIONS,
 	{"quiet", 'q', NULL, "no word of takt's own unless something fails"},

@@ -10,6 +10,7 @@
 #include "cli/job_text.h"
 #include "cli/outlook_text.h"
 #include "cli/placement.h"
+#include "cli/sbatch.h"
 #include "cli/units.h"
 #include "cli/verb.h"
 #include "codec/grid.h"
@@ -114,13 +115,18 @@ static int submit(struct takt_cli *cli, struct takt_err *err)
 
 static int run(struct takt_cli *cli, struct takt_err *err)
 {
+	struct takt_sbatch script;
+	int rc;
+
 	if (takt_cli_has(cli, "file"))
 		return takt_submit_file(cli, err);
 	if (cli->operand_count == 0)
 		return takt_err_set(err, -TAKT_E_USAGE, "usage: takt submit %s", cli->verb->usage);
-	if (takt_cli_has(cli, "dry-run"))
-		return try_job(cli, err);
-	return submit(cli, err);
+	rc = takt_sbatch_take(cli, &script, err);
+	if (rc == 0)
+		rc = takt_cli_has(cli, "dry-run") ? try_job(cli, err) : submit(cli, err);
+	takt_sbatch_fini(&script);
+	return rc;
 }
 
 static const struct takt_option options[] = {
@@ -130,6 +136,7 @@ static const struct takt_option options[] = {
 	 "one job for each value (lr=0.1,0.01 or seed=0-4), in TAKT_PARAM_NAME and for {NAME} in "
 	 "the command; repeated: for each combination; with --array %N, N at a time"},
 	{"file", 'f', "FILE", "hand in the jobs of a TOML or JSON file, all or none; - for stdin"},
+	TAKT_SBATCH_OPTION,
 	{"dry-run", 0, NULL, "hand in nothing: say where and when it would start"},
 	{"quiet", 'q', NULL, "print only the number of the job; of an array, each on a line"},
 	{NULL},
@@ -141,6 +148,8 @@ static const struct takt_text_pair examples[] = {
 	{"takt submit --array 0-9%2 -- ./sweep.sh", "ten jobs, two at a time"},
 	{"takt submit --grid lr=0.1,0.01 --grid seed=0-4 -- ./train --lr {lr} --seed {seed}",
 	 "ten jobs, one a combination"},
+	{"takt submit --sbatch -- ./train.sbatch",
+	 "a script of Slurm, with what its #SBATCH lines ask for"},
 	{"takt submit -f graph.toml --dry-run", "where and when each job of a file would start"},
 	{NULL, NULL},
 };
