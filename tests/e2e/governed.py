@@ -163,14 +163,16 @@ def all_gpus_of_a_job_stand_at_one_setting():
     with governed(gpus=2) as (m, client, job):
         kit.until(lambda: settled(client, job), lambda: view(client, job), seconds=SETTLED_S)
         assert all(gpu["limit_mw"] == gpu["default_limit_mw"] for gpu in m.boards()), "by clocks alone"
-        looked = 0
-        while looked < 20:
+        seen = []  # what was locked, and what was to be, where nothing changed meanwhile
+
+        def look():
             before, locked, after = view(client, job), m.locked(), view(client, job)
-            if before.get("state") != "holds" or before["epochs"] != after["epochs"] or after["state"] != "holds":
-                continue  # it changed meanwhile
-            looked += 1
-            assert set(locked.values()) == {(before["min_mhz"], before["max_mhz"])}, (locked, before)
-            assert len(locked) == 2, locked
+            if before.get("state") == after.get("state") == "holds" and before["epochs"] == after["epochs"]:
+                seen.append((locked, (before["min_mhz"], before["max_mhz"])))
+            return len(seen) == 20
+        kit.until(look, lambda: (view(client, job), seen), seconds=SETTLED_S)
+        for locked, wanted in seen:
+            assert list(locked.values()) == [wanted] * 2, (locked, wanted)
         client.cancel(job)
         report = client.wait(job)["report"]
         assert report["sm_spread_mhz"] < 30, report  # samples of a step of the clock are not of one moment
@@ -722,4 +724,4 @@ if __name__ == "__main__":
                        a_clock_that_is_given_is_held_and_goes_on_over_a_restart,
                        an_administrators_own_governor_is_one_like_takts,
                        a_governor_of_a_file_that_others_may_write_is_not_loaded,
-                       a_budget_is_kept_and_goes_to_who_gains_most, a_load_that_repeats_itself_is_foreseen]))
+                       a_budget_is_kept_and_goes_to_who_gains_most, a_load_that_repeats_itself_is_foreseen], at_once=6))

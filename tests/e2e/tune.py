@@ -198,15 +198,12 @@ def a_png_is_drawn_by_another_program():
             assert done.returncode != 0 and "nowhere/file" in done.stderr, done
         swept = m.client().ask("GET", "/v1/jobs?history=1&limit=100")["jobs"]
         assert not swept, swept  # nothing was measured for nothing
-        with open(m.path("tools/rsvg-convert"), "w", encoding="ascii") as file:
-            file.write("#!/bin/sh\nexec /bin/cat\n")
-        os.chmod(m.path("tools/rsvg-convert"), 0o755)
+        kit.write_program(m.path("tools/rsvg-convert"), "#!/bin/sh\nexec /bin/cat\n")
         assert tune(m, *words).returncode == 0
         with open(m.path("t.png"), encoding="ascii") as file:
             assert file.read().startswith("<svg xmlns=")
         # What fails at the end all the same does not take the profile with it.
-        with open(m.path("tools/rsvg-convert"), "w", encoding="ascii") as file:
-            file.write("#!/bin/sh\nexit 3\n")
+        kit.write_program(m.path("tools/rsvg-convert"), "#!/bin/sh\nexit 3\n")
         done = tune(m, "--save", "kept", *words)
         assert done.returncode != 0 and "could not write the chart" in done.stdout, done
         assert "kept" in tune(m, "--profiles").stdout
@@ -355,9 +352,7 @@ def the_benchmarks_product_is_compared():
 
         def sweep(wrong_from):
             os.unlink(bench)
-            with open(bench, "w", encoding="ascii") as file:
-                file.write(STAND_IN.format(real=real, runs=runs, wrong_from=wrong_from))
-            os.chmod(bench, 0o755)
+            kit.write_program(bench, STAND_IN.format(real=real, runs=runs, wrong_from=wrong_from))
             return tune(m, "--clocks", "1000", "--repeat", "1", "--for", "1s")
 
         done = sweep(wrong_from=100)
@@ -370,9 +365,7 @@ def the_benchmarks_product_is_compared():
 
 def what_dies_in_the_driver_is_an_error_with_a_name():
     with tuned() as m:
-        with open(m.path("dies"), "w", encoding="ascii") as file:
-            file.write("#!/bin/sh\nkill -SEGV $$\n")
-        os.chmod(m.path("dies"), 0o755)
+        kit.write_program(m.path("dies"), "#!/bin/sh\nkill -SEGV $$\n")
         done = m.run(kit.TWIN, "exec", "--machine", m.path("machine"), "--", "env", "TAKT_TWIN_PROGRAM=" + m.path("dies"),
                      m.path("bin/takt"), "bench", "gpu", "--seconds", "1")
         assert done.returncode == 1 and "killed by signal 11" in done.stderr, done
@@ -423,4 +416,4 @@ if __name__ == "__main__":
         the_benchmarks_product_is_compared,
         what_dies_in_the_driver_is_an_error_with_a_name,
         wrong_words_are_named,
-    ]))
+    ], at_once=4))
