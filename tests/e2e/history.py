@@ -213,4 +213,4 @@ if __name__ == "__main__":
         a_report_adds_up_and_says_what_is_not_known,
         configurations_are_checked,
         the_journal_gets_levels,
-    ]))
+    ], at_once=3))

@@ -272,7 +272,8 @@ def without_a_terminal_the_log_and_show_tell_it():
 
 def others_are_released(client, after_ms):
     """Jobs that are idle for this long have been ended: one that began earlier, with less, and runs still is not idle."""
-    assert client.wait(client.submit(["sleep", "1000"], idle_release_ms=after_ms)["id"])["state"] == "cancelled"
+    other = client.submit(["sleep", "1000"], cpu_milli=100, idle_release_ms=after_ms)["id"]
+    assert client.wait(other)["state"] == "cancelled"
 
 
 def what_is_not_known_is_not_idle():
@@ -290,9 +291,10 @@ def what_computes_is_not_idle():
     with kit.machine(gpus=2) as m:
         m.start()
         client = m.client()
-        busy = client.submit(m.load_argv("--seconds", "600", "--quiet"), gpus=1, idle_release_ms=10000)["id"]
-        writes = client.submit(["sh", "-c", "while :; do echo; sleep 0.3; done"], gpus=0, idle_release_ms=10000)["id"]
-        idle = client.submit(["sleep", "1000"], gpus=1, idle_release_ms=2000)["id"]
+        cpus = {"cpu_milli": 100}  # a machine may have one alone
+        busy = client.submit(m.load_argv("--seconds", "600", "--quiet"), gpus=1, idle_release_ms=10000, **cpus)["id"]
+        writes = client.submit(["sh", "-c", "while :; do echo; sleep 0.3; done"], idle_release_ms=10000, **cpus)["id"]
+        idle = client.submit(["sleep", "1000"], gpus=1, idle_release_ms=2000, **cpus)["id"]
         assert client.wait(idle)["state"] == "cancelled"
         kit.until(lambda: client.job(busy)["state"] == client.job(writes)["state"] == "running", client.live)
         others_are_released(client, 15000)
