@@ -3,10 +3,16 @@
 
 Where ./test tests a sanitized build beside a plain one ("beside-sanitized" in TAKT_TEST_ENV), a case runs once: the
 plain build runs those that are marked @plain, or the whole program if none is.
+
+Cases that mostly wait, each for something of its own, may run several at once.
 """
+import concurrent.futures
 import os
 import subprocess
+import threading
 import traceback
+
+HELD = threading.local()  # `text`: what the case of this thread has noted, told in one piece when it has ended
 
 
 class Skip(Exception):
@@ -27,7 +33,11 @@ def is_sanitized(library):
 
 
 def note(text):
-    print("".join(f"# {line}\n" for line in text.splitlines()), end="", flush=True)
+    text = "".join(f"# {line}\n" for line in text.splitlines())
+    if hasattr(HELD, "text"):
+        HELD.text += text
+    else:
+        print(text, end="", flush=True)
 
 
 def chosen(cases, sanitized):
@@ -39,21 +49,42 @@ def chosen(cases, sanitized):
     return marked if beside and marked and not sanitized else cases
 
 
-def main(cases, sanitized=False):
-    """Runs the cases (functions, or pairs of name and function); the process's exit status."""
+def run(name, case, only_plain, sanitized):
+    """(result, the rest of its line)"""
+    try:
+        if only_plain and sanitized:
+            raise Skip("a sanitized library does not load into programs that are not")
+        case()
+        return "ok", name
+    except Skip as why:
+        return "ok", f"{name} # SKIP {why}"
+    except Exception:  # one broken case must not hide the others
+        note(traceback.format_exc())
+        return "not ok", name
+
+
+def run_aside(*case):
+    HELD.text = ""
+    return *run(*case), HELD.text
+
+
+def ended(cases, sanitized, at_once):
+    """Runs them: (result, the rest of its line, what was not told yet) of each when it has ended."""
+    if at_once == 1:
+        for case in cases:
+            yield *run(*case, sanitized), ""
+        return
+    with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
+        for done in concurrent.futures.as_completed([pool.submit(run_aside, *case, sanitized) for case in cases]):
+            yield done.result()
+
+
+def main(cases, sanitized=False, at_once=1):
+    """Runs the cases (functions, or pairs of name and function), so many at once; the process's exit status."""
     cases = chosen(cases, sanitized)
     print(f"1..{len(cases)}", flush=True)
     failed = 0
-    for number, (name, case, only_plain) in enumerate(cases, 1):
-        try:
-            if only_plain and sanitized:
-                raise Skip("a sanitized library does not load into programs that are not")
-            case()
-            print(f"ok {number} - {name}", flush=True)
-        except Skip as why:
-            print(f"ok {number} - {name} # SKIP {why}", flush=True)
-        except Exception:  # one broken case must not hide the others
-            failed += 1
-            print(f"not ok {number} - {name}", flush=True)
-            note(traceback.format_exc())
+    for number, (result, line, text) in enumerate(ended(cases, sanitized, at_once), 1):
+        failed += result != "ok"
+        print(f"{text}{result} {number} - {line}", flush=True)
     return 1 if failed else 0

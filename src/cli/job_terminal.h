@@ -33,8 +33,10 @@ int takt_terminal_check(struct takt_err *err);
 int takt_terminal_sit(const char *path, uint32_t uid, int key, enum takt_terminal_end *ret,
 		      struct takt_err *err);
 
-/* Waits for the job's turn and sits down, again where it is run again. Returns the exit status.
- * `cancels`: Ctrl-C before its turn takes the job out of the queue. */
-int takt_terminal_attend(struct takt_cli *cli, uint64_t job_id, bool cancels, struct takt_err *err);
+/* From here on Ctrl-C takes the job out of the queue that is attended, until its turn has come. */
+void takt_terminal_interrupt_cancels(void);
+
+/* Waits for the job's turn and sits down, again where it is run again. Returns the exit status. */
+int takt_terminal_attend(struct takt_cli *cli, uint64_t job_id, struct takt_err *err);
 
 #endif

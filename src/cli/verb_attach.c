@@ -159,9 +159,15 @@ static int attend(struct visit *visit, struct takt_err *err)
 	}
 }
 
-int takt_terminal_attend(struct takt_cli *cli, uint64_t job_id, bool cancels, struct takt_err *err)
+void takt_terminal_interrupt_cancels(void)
 {
 	const struct sigaction act = {.sa_handler = note_interrupt, .sa_flags = SA_RESTART};
+
+	(void)sigaction(SIGINT, &act, NULL);
+}
+
+int takt_terminal_attend(struct takt_cli *cli, uint64_t job_id, struct takt_err *err)
+{
 	const char *key = takt_cli_value(cli, "detach-key");
 	TAKT_CLEANUP(freep) struct visit *visit = takt_zalloc(sizeof(*visit));
 	int rc;
@@ -173,8 +179,6 @@ int takt_terminal_attend(struct takt_cli *cli, uint64_t job_id, bool cancels, st
 	visit->quiet = takt_cli_has(cli, "quiet");
 	visit->wait_ms = FIRST_LOOK_MS;
 	visit->patience = TAKT_PATIENCE;
-	if (cancels)
-		(void)sigaction(SIGINT, &act, NULL);
 	rc = takt_terminal_key(key ? key : "^]", &visit->key, err);
 	return rc < 0 ? rc : attend(visit, err);
 }
@@ -188,7 +192,7 @@ static int run(struct takt_cli *cli, struct takt_err *err)
 		rc = takt_terminal_check(err);
 	if (rc == 0)
 		rc = takt_cli_connect(cli, err);
-	return rc < 0 ? rc : takt_terminal_attend(cli, id, false, err);
+	return rc < 0 ? rc : takt_terminal_attend(cli, id, err);
 }
 
 static const struct takt_option options[] = {

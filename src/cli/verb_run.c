@@ -218,9 +218,11 @@ static int run_on_terminal(struct takt_cli *cli, struct takt_err *err)
 	TAKT_CLEANUP(freep) struct takt_job_view *job = takt_zalloc(sizeof(*job));
 	int rc = job ? check_options(cli, err) : takt_err_set(err, -ENOMEM, "no memory for a job");
 
-	if (rc == 0)
-		rc = takt_place_job(cli, job, err);
-	return rc == 0 ? takt_terminal_attend(cli, job->id, true, err) : rc;
+	if (rc < 0)
+		return rc;
+	takt_terminal_interrupt_cancels(); /* from before it is there: it is never left behind */
+	rc = takt_place_job(cli, job, err);
+	return rc == 0 ? takt_terminal_attend(cli, job->id, err) : rc;
 }
 
 static int run_with_output(struct takt_cli *cli, struct takt_err *err)

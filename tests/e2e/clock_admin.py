@@ -206,7 +206,7 @@ def what_cannot_be_put_back_is_said_and_tried_again():
         assert m.locked() == {1: (345, 1200)}
         assert "CHANGED" in m.takt("status").stdout
         m.twin("fault", "1", "none")
-        kit.until(lambda: not m.locked(), m.locked, seconds=90)
+        kit.until(lambda: not m.locked(), m.locked)
 
 
 def restoring_leaves_jobs_their_clocks():

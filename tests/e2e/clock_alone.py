@@ -131,7 +131,7 @@ def what_cannot_be_put_back_is_tried_again():
         said = do(m, "restore", status=75)
         assert "GPU 1 is not at its baseline, takt goes on trying" in said and list(m.locked()) == [1], said
         m.twin("fault", "1", "none")
-        kit.until(lambda: not m.locked(), m.locked, seconds=90)
+        kit.until(lambda: not m.locked(), m.locked)
         alone(m)
 
 

@@ -8,7 +8,6 @@ import contextlib
 import json
 import sqlite3
 import sys
-import time
 
 import kit
 
@@ -25,7 +24,6 @@ def a_daemons_decisions_come_out_again():
         jobs = [client.submit(m.witness_argv(50), gpus=gpus)["id"] for gpus in (4, 2, 8, 1, 3)]
         for job in jobs:
             client.wait(job)
-            time.sleep(0.05)
         # A daemon that runs is not disturbed by somebody who looks.
         status, text = decided(m)
         assert status == 0, text

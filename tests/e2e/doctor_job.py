@@ -14,7 +14,7 @@ import sys
 
 import kit
 
-SPIN = "while :; do :; done"
+SPIN = "nice -n 19 sh -c 'while :; do :; done'"  # who wants a CPU counts, whether it gets one or not
 
 EXCHANGE = """
 step_ms = 100
@@ -220,4 +220,4 @@ if __name__ == "__main__":
         what_nccl_says_stands_beside_what_was_seen,
         what_the_daemon_has_found_is_in_its_report,
         a_gpu_on_which_every_run_takes_longer,
-    ]))
+    ], at_once=4))

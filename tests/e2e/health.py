@@ -6,6 +6,7 @@ away for as long as it stands; a healthy machine is told to be one.
 Usage: health.py BUILD_FOLDER
 """
 import contextlib
+import functools
 import json
 import os
 import re
@@ -67,18 +68,21 @@ def a_healthy_machine_is_told_to_be_one():
         assert not [gpu for gpu in status["gpus"] if gpu.get("health_note")], status
 
 
-def healthy_machines_of_every_kind_stay_so_under_load():
+def stays_healthy_under_load(board):
     """An hour a minute, at full load and at rest."""
-    for board in ("dgx-a100", "dgx1-v100", "hgx-b200", "l40s-8", "t4-4", "workstation"):
-        with kit.machine(board=board) as m:
-            m.start()
-            client = m.client()
-            gpus = len(client.status()["gpus"])
-            m.twin("time", "--speed", "60")
-            job = client.submit(m.load_argv("--seconds", "500", "--quiet"), gpus=gpus)["id"]
-            assert client.wait(job)["state"] == "done", client.job(job)
-            bad = [gpu for gpu in health(m)["gpus"] if gpu["state"] != "healthy" or gpu.get("changes")]
-            assert not bad, (board, bad)
+    with kit.machine(board=board) as m:
+        m.start()
+        client = m.client()
+        gpus = len(client.status()["gpus"])
+        m.twin("time", "--speed", "60")
+        job = client.submit(m.load_argv("--seconds", "500", "--quiet"), gpus=gpus)["id"]
+        assert client.wait(job)["state"] == "done", client.job(job)
+        bad = [gpu for gpu in health(m)["gpus"] if gpu["state"] != "healthy" or gpu.get("changes")]
+        assert not bad, (board, bad)
+
+
+HEALTHY = [(f"a_healthy_{board}_stays_so_under_load", functools.partial(stays_healthy_under_load, board))
+           for board in ("dgx-a100", "dgx1-v100", "hgx-b200", "l40s-8", "t4-4", "workstation")]
 
 
 def a_critical_xid_keeps_jobs_away_until_somebody_has_looked():
@@ -288,11 +292,11 @@ def a_log_that_cannot_be_read_is_told():
 
 if __name__ == "__main__":
     sys.exit(kit.main([
-        a_healthy_machine_is_told_to_be_one, healthy_machines_of_every_kind_stay_so_under_load,
+        a_healthy_machine_is_told_to_be_one, *HEALTHY,
         a_critical_xid_keeps_jobs_away_until_somebody_has_looked,
         what_is_resumed_is_well_until_it_happens_again, what_happened_is_told_by_the_next_takt_too,
         a_programs_fault_is_its_own,
         errors_of_switches_are_listed_and_keep_no_gpu_from_jobs,
         the_kernels_log_is_heard_and_nobody_elses_words, what_is_slow_is_suspect_and_works,
         what_the_driver_breaks_is_found,
-        a_log_that_cannot_be_read_is_told]))
+        a_log_that_cannot_be_read_is_told], at_once=4))

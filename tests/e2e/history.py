@@ -24,7 +24,7 @@ def rows(text):
 
 def jobs_are_chosen_and_sorted():
     with kit.machine(gpus=2) as m:
-        m.start()
+        m.start("--sample-hz", "1")  # of energy this knows nothing before twenty seconds
         client = m.client()
         first = client.submit(["true"], gpus=1, name="train-a", tags="night,big")["id"]
         client.wait(first)
@@ -103,11 +103,11 @@ def history_is_read_to_its_end():
 
 def a_report_adds_up_and_says_what_is_not_known():
     with kit.machine(gpus=2) as m:
-        m.start()
+        m.start("--sample-hz", "4")  # of energy this knows nothing before five seconds
         client = m.client()
-        busy = client.submit(m.load_argv("--seconds", 6, "--quiet"), gpus=1, name="busy",
+        busy = client.submit(m.load_argv("--seconds", 9, "--quiet"), gpus=1, name="busy",
                              env=["PATH=/usr/bin:/bin", f"TAKT_TWIN={m.path('machine')}"])["id"]
-        idle = client.submit(["sleep", "5"], gpus=2, name="idle")["id"]
+        idle = client.submit(["sleep", "8"], gpus=2, name="idle")["id"]
         short = client.submit(["true"], gpus=1, name="short")["id"]
         views = {job: client.wait(job) for job in (busy, idle, short)}
         report = json.loads(m.takt("report", "--json", "--by", "name", "--price", "0.5", "--html", m.path("r.html")).stdout)
@@ -213,4 +213,4 @@ if __name__ == "__main__":
         a_report_adds_up_and_says_what_is_not_known,
         configurations_are_checked,
         the_journal_gets_levels,
-    ]))
+    ], at_once=3))

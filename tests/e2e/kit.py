@@ -218,6 +218,11 @@ def copy_program(source, to):
     subprocess.run(["cp", "-p", source, to], check=True)
 
 
+def write_program(path, text):
+    """A script, by a process of its own for the same reason."""
+    subprocess.run(["sh", "-c", 'cat >"$1" && chmod 755 "$1"', "sh", path], input=text.encode(), check=True)
+
+
 class Machine:
     """A simulated machine with takt on it. `armed`: helpers can be told to die, see arm()."""
 
@@ -301,9 +306,7 @@ class Machine:
         path, there = self.path("bin/" + program), self.path(program + ".there")
         real = os.path.realpath(path)
         os.unlink(path)
-        with open(path, "w", encoding="ascii") as file:
-            file.write(f"#!/bin/sh\nwhile [ ! -e '{there}' ]; do sleep 0.05; done\nexec '{real}' \"$@\"\n")
-        os.chmod(path, 0o755)
+        write_program(path, f"#!/bin/sh\nwhile [ ! -e '{there}' ]; do sleep 0.05; done\nexec '{real}' \"$@\"\n")
         return lambda: open(there, "w", encoding="ascii").close()
 
     def spawn(self, *flags, crash=None, user=None, wrap=(), hide=None):
@@ -529,6 +532,6 @@ def is_sanitized():
     return tap.is_sanitized(TWIN_LIB)
 
 
-def main(cases):
-    """Runs the cases (functions, or pairs of name and function); the process's exit status."""
-    return tap.main(cases, is_sanitized())
+def main(cases, at_once=1):
+    """Runs the cases (functions, or pairs of name and function), so many at once; the process's exit status."""
+    return tap.main(cases, is_sanitized(), at_once)

@@ -46,10 +46,7 @@ class Reader:
 
     def has(self, name, script):
         """Puts a program of that name into the folder."""
-        path = os.path.join(self.folder, name)
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(script)
-        os.chmod(path, 0o755)
+        kit.write_program(os.path.join(self.folder, name), script)
 
 
 def at_takt(m, folder="jobs"):

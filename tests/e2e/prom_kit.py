@@ -3,8 +3,8 @@
 import contextlib
 import json
 import os
+import re
 import shutil
-import socket
 import subprocess
 import urllib.parse
 import urllib.request
@@ -36,28 +36,30 @@ def lint(page):
     return said.splitlines()
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 class Prometheus:
     def __init__(self, folder, target, ca_file=None, interval="1s", rules=()):
-        self.port = free_port()
+        self.said = os.path.join(folder, "prometheus.log")
         config = os.path.join(folder, "prometheus.yml")
         with open(config, "w", encoding="utf-8") as file:
             file.write(CONFIG.format(interval=interval, target=target, rules=json.dumps(list(rules)),
                                      scheme="https" if ca_file else "http",
                                      tls=f'ca_file: "{ca_file}"' if ca_file else ""))
-        self.log = open(os.path.join(folder, "prometheus.log"), "ab")
+        self.log = open(self.said, "ab")
         self.process = subprocess.Popen(
             ["prometheus", f"--config.file={config}", f"--storage.tsdb.path={folder}/prometheus-data",
-             f"--web.listen-address=127.0.0.1:{self.port}"],
+             "--web.listen-address=127.0.0.1:0"],
             stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log, cwd=folder)
 
+    def port(self):
+        """The one that it was given, once it has said so."""
+        with open(self.said, encoding="utf-8") as file:
+            told = re.search(r'msg="Listening on" address=127\.0\.0\.1:(\d+)', file.read())
+        if not told:
+            raise ConnectionRefusedError("it does not listen yet")
+        return told[1]
+
     def get(self, path, **words):
-        url = f"http://127.0.0.1:{self.port}{path}?{urllib.parse.urlencode(words, doseq=True)}"
+        url = f"http://127.0.0.1:{self.port()}{path}?{urllib.parse.urlencode(words, doseq=True)}"
         with urllib.request.urlopen(url, timeout=kit.WAIT_S) as answer:
             return json.load(answer)["data"]
 

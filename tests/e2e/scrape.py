@@ -338,4 +338,4 @@ if __name__ == "__main__":
                        the_network_is_on_the_page, a_users_nccl_is_on_the_page_while_his_job_runs,
                        gpus_that_are_all_suspended_are_left_asleep, one_that_sleeps_beside_another_is_left_so,
                        strange_words_reach_prometheus_as_they_are,
-                       jobs_are_named_and_their_users_only_where_wanted, who_wants_only_our_names_says_so]))
+                       jobs_are_named_and_their_users_only_where_wanted, who_wants_only_our_names_says_so], at_once=3))

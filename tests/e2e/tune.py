@@ -97,7 +97,7 @@ def it_recommends_what_the_boards_curve_says():
     with tuned() as m:
         found = result(tune(m, "--clocks", "1500,600", "--repeat", "2", "--max-slowdown", "60%", "--save", "mixed",
                             "--any-output", "--json", "--csv", "t.csv", "--svg", "t.svg", "--html", "t.html", "--",
-                            *load(m, "--steps", "12")))
+                            *load(m, "--steps", "30")))
         assert found["simulated"] and found["unit"] == "run" and found["seed"] == 1, found
         points = {point["sm_mhz"]: point for point in found["points"]}
         assert sorted(points) == [600, 1500, 1980] and all(p["runs"] == 2 for p in points.values()), points
@@ -198,15 +198,12 @@ def a_png_is_drawn_by_another_program():
             assert done.returncode != 0 and "nowhere/file" in done.stderr, done
         swept = m.client().ask("GET", "/v1/jobs?history=1&limit=100")["jobs"]
         assert not swept, swept  # nothing was measured for nothing
-        with open(m.path("tools/rsvg-convert"), "w", encoding="ascii") as file:
-            file.write("#!/bin/sh\nexec /bin/cat\n")
-        os.chmod(m.path("tools/rsvg-convert"), 0o755)
+        kit.write_program(m.path("tools/rsvg-convert"), "#!/bin/sh\nexec /bin/cat\n")
         assert tune(m, *words).returncode == 0
         with open(m.path("t.png"), encoding="ascii") as file:
             assert file.read().startswith("<svg xmlns=")
         # What fails at the end all the same does not take the profile with it.
-        with open(m.path("tools/rsvg-convert"), "w", encoding="ascii") as file:
-            file.write("#!/bin/sh\nexit 3\n")
+        kit.write_program(m.path("tools/rsvg-convert"), "#!/bin/sh\nexit 3\n")
         done = tune(m, "--save", "kept", *words)
         assert done.returncode != 0 and "could not write the chart" in done.stdout, done
         assert "kept" in tune(m, "--profiles").stdout
@@ -215,7 +212,7 @@ def a_png_is_drawn_by_another_program():
 def a_tight_promise_keeps_the_highest_clock_and_power_limits_are_tried():
     with tuned() as m:
         done = tune(m, "--clocks", "600", "--power-limits", "300", "--repeat", "1", "--max-slowdown", "0.5%", "--json",
-                    "--", kit.TWIN, "load", "--quiet", "--steps", "8")
+                    "--", kit.TWIN, "load", "--quiet", "--steps", "20")
         found = result(done)
         limited = [point for point in found["points"] if point.get("power_limit_w") == 300]
         assert len(limited) == 1 and limited[0]["power_w"] < 400 < found["points"][0]["power_w"], found
@@ -230,7 +227,7 @@ def progress_is_what_it_goes_by():
         found = result(tune(m, "--clocks", "1000", "--repeat", "1", "--for", "6s", "--json", "--", sys.executable,
                             "-c", TRAIN, examples))
         assert found["unit"] == "step", found
-        assert all(5 < point["performance"] <= 51 for point in found["points"]), found
+        assert all(1 < point["performance"] <= 51 for point in found["points"]), found
         # Nothing to go by.
         done = tune(m, "--for", "300ms", "--repeat", "1", "--", "sleep", "60")
         assert done.returncode == 64 and "tells no progress" in done.stdout, done
@@ -322,7 +319,7 @@ def without_permission_it_measures_what_is():
 
 def the_built_in_benchmark_says_simulated_and_counts_steps():
     with tuned() as m:
-        done = m.twin_exec("bench", "gpu", "--seconds", "1", "--json")
+        done = m.twin_exec("bench", "gpu", "--seconds", "4", "--json")
         found = json.loads(done.stdout)
         assert found["simulated"] and found["unit"] == "step" and 8 < found["performance"] < 11, found
         assert not {"peak", "share_of_peak_pct", "dtype", "size"} & found.keys() and found["power_w"] > 300, found
@@ -355,9 +352,7 @@ def the_benchmarks_product_is_compared():
 
         def sweep(wrong_from):
             os.unlink(bench)
-            with open(bench, "w", encoding="ascii") as file:
-                file.write(STAND_IN.format(real=real, runs=runs, wrong_from=wrong_from))
-            os.chmod(bench, 0o755)
+            kit.write_program(bench, STAND_IN.format(real=real, runs=runs, wrong_from=wrong_from))
             return tune(m, "--clocks", "1000", "--repeat", "1", "--for", "1s")
 
         done = sweep(wrong_from=100)
@@ -370,9 +365,7 @@ def the_benchmarks_product_is_compared():
 
 def what_dies_in_the_driver_is_an_error_with_a_name():
     with tuned() as m:
-        with open(m.path("dies"), "w", encoding="ascii") as file:
-            file.write("#!/bin/sh\nkill -SEGV $$\n")
-        os.chmod(m.path("dies"), 0o755)
+        kit.write_program(m.path("dies"), "#!/bin/sh\nkill -SEGV $$\n")
         done = m.run(kit.TWIN, "exec", "--machine", m.path("machine"), "--", "env", "TAKT_TWIN_PROGRAM=" + m.path("dies"),
                      m.path("bin/takt"), "bench", "gpu", "--seconds", "1")
         assert done.returncode == 1 and "killed by signal 11" in done.stderr, done
@@ -423,4 +416,4 @@ if __name__ == "__main__":
         the_benchmarks_product_is_compared,
         what_dies_in_the_driver_is_an_error_with_a_name,
         wrong_words_are_named,
-    ]))
+    ], at_once=4))
