@@ -15,9 +15,10 @@ PATH = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
 DEAR_CASE_S = 1.0
 DEAREST = 10
 UNKNOWN = (20.0, 6.0)  # seconds of wall clock and of processor of a program that is not in the table
+QUICK_S = (20, 4)      # wall clock and processor time of what ./test quick leaves out
 
 
-def read(path=PATH):
+def read(path):
     """{(build, program): (wall_s, cpu_s)}; builds are "plain" and "sanitized"."""
     costs = {}
     if os.path.exists(path):
@@ -29,10 +30,19 @@ def read(path=PATH):
     return costs
 
 
-def expected(costs, build, program):
-    """(wall_s, cpu_s) of the program in that build, in the other one if only that is known."""
+def measured(costs, build, program):
+    """(wall_s, cpu_s) of the program in that build, in the other one if only that is known; None if neither is."""
     other = "plain" if build == "sanitized" else "sanitized"
-    return costs.get((build, program)) or costs.get((other, program)) or UNKNOWN
+    return costs.get((build, program)) or costs.get((other, program))
+
+
+def expected(costs, build, program):
+    return measured(costs, build, program) or UNKNOWN
+
+
+def is_dear(costs, build, program):
+    """Too dear for ./test quick. What was never measured is not."""
+    return any(cost >= most for cost, most in zip(measured(costs, build, program) or (0, 0), QUICK_S))
 
 
 def machine():
@@ -55,9 +65,9 @@ def known(value):
     return "" if value is None else round(value, 1)
 
 
-def write(rows, command, path=PATH):
+def write(rows, command, path):
     commit = subprocess.run(["git", "describe", "--always", "--dirty=+", "--exclude=*"], capture_output=True, text=True,
-                            check=False, cwd=os.path.dirname(path)).stdout.strip() or "unknown"
+                            check=False, cwd=os.path.dirname(PATH)).stdout.strip() or "unknown"
     head = (datetime.date.today().isoformat(), commit, command, machine(), "yes")
     with open(path, "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
