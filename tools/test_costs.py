@@ -15,9 +15,10 @@ PATH = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
 DEAR_CASE_S = 1.0
 DEAREST = 10
 UNKNOWN = (20.0, 6.0)  # seconds of wall clock and of processor of a program that is not in the table
+QUICK_S = (20, 4)      # wall clock and processor time of what ./test quick leaves out
 
 
-def read(path=PATH):
+def read(path):
     """{(build, program): (wall_s, cpu_s)}; builds are "plain" and "sanitized"."""
     costs = {}
     if os.path.exists(path):
@@ -29,10 +30,19 @@ def read(path=PATH):
     return costs
 
 
-def expected(costs, build, program):
-    """(wall_s, cpu_s) of the program in that build, in the other one if only that is known."""
+def measured(costs, build, program):
+    """(wall_s, cpu_s) of the program in that build, in the other one if only that is known; None if neither is."""
     other = "plain" if build == "sanitized" else "sanitized"
-    return costs.get((build, program)) or costs.get((other, program)) or UNKNOWN
+    return costs.get((build, program)) or costs.get((other, program))
+
+
+def expected(costs, build, program):
+    return measured(costs, build, program) or UNKNOWN
+
+
+def is_dear(costs, build, program):
+    """Too dear for ./test quick. What was never measured is not."""
+    return any(cost >= most for cost, most in zip(measured(costs, build, program) or (0, 0), QUICK_S))
 
 
 def machine():
@@ -61,7 +71,7 @@ def commit():
                           check=False, cwd=os.path.dirname(PATH)).stdout.strip() or "unknown"
 
 
-def write(rows, command, path=PATH):
+def write(rows, command, path):
     head = (datetime.date.today().isoformat(), commit(), command, machine(), "yes")
     with open(path, "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")

@@ -7,6 +7,7 @@ A program runs under a supervisor, a fork of the runner that adopts what the pro
 import collections
 import contextlib
 import ctypes
+import errno
 import json
 import os
 import random
@@ -24,14 +25,12 @@ SAMPLE_S = 0.3  # a case shorter than this has no processor time of its own in t
 
 
 class Program:
-    """A line of meson's list of tests. `build` is the folder, `plain_too` the tag of what a plain build runs though a
-    sanitized one does."""
+    """A line of meson's list of tests. `plain_too` is the tag of what a plain build runs though a sanitized one does."""
 
     def __init__(self, build, said):
         suites = [suite.split(":", 1)[-1] for suite in said["suite"]]
-        self.build, self.suite, self.plain_too = build, suites[0], "plain" in suites
-        self.label = said["name"]
-        self.name = f"{self.suite} / {self.label}"
+        self.suite, self.plain_too = suites[0], "plain" in suites
+        self.name = f"{self.suite} / {said['name']}"
         self.command, self.env, self.cwd = said["cmd"], said["env"], said["workdir"] or build
         self.limit_s, self.tap, self.needs = said["timeout"] or 30, said["protocol"] == "tap", said["depends"]
 
@@ -59,14 +58,14 @@ def targets_of(build, programs):
 
 # Which processes there are, and what they used.
 
-def numbers(pid):
-    """(ticks of it and of the children that it waited for), None when it is gone."""
+def ticks(pid):
+    """Of it and of the children that it waited for; 0 when it is gone."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             fields = file.read().rsplit(b")", 1)[1].split()
         return sum(map(int, fields[11:15]))
     except (OSError, IndexError):
-        return None
+        return 0
 
 
 def children(pid):
@@ -90,7 +89,7 @@ def tree(pid):
 
 def cpu_s(pid):
     """Seconds of the processor that it and all below it used so far."""
-    return sum(filter(None, map(numbers, [pid, *tree(pid)]))) / TICKS
+    return sum(map(ticks, [pid, *tree(pid)])) / TICKS
 
 
 class Births:
@@ -116,8 +115,9 @@ class Births:
                 said = self.socket.recv(4096)
             except BlockingIOError:
                 return
-            except OSError:
-                continue  # more news than room: the counts are too low
+            except OSError as why:
+                self.known = why.errno == errno.ENOBUFS  # more news than room: the counts are too low
+                continue
             if len(said) < 68:
                 continue
             what, _, _, a, b, c, d = struct.unpack_from("=IIQIIII", said, 36)
@@ -131,7 +131,8 @@ class Births:
 # Running one.
 
 def supervise(program, env, out, err, result):
-    """In the supervisor: runs the program, adopts its orphans, kills what is left, says how it went."""
+    """In the supervisor: runs the program, adopts its orphans, kills what is left, says how it went. SIGTERM is blocked
+    until the program is there to be killed."""
     LIBC.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
     ended = []  # by the runner, for its time is up
@@ -146,12 +147,12 @@ def supervise(program, env, out, err, result):
                 os.kill(pid, signal.SIGKILL)
 
     signal.signal(signal.SIGTERM, end)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # of the terminal: it is for the runner, who tells
     pid = os.fork()
     if pid == 0:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-        LIBC.prctl(PR_SET_PDEATHSIG, 0, 0, 0, 0)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
         os.setsid()
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.dup2(out, 1)
@@ -163,6 +164,7 @@ def supervise(program, env, out, err, result):
             os.write(2, f"{program.command[0]}: {why}\n".encode())
         finally:
             os._exit(127)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
     os.close(out)
     os.close(err)
     status, left = None, 0
@@ -177,20 +179,20 @@ def supervise(program, env, out, err, result):
             left += len(tree(os.getpid())) if who == pid and not ended else 0
             kill_below()
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    os.write(result, json.dumps({"status": status, "left": left, "cpu_s": used.ru_utime + used.ru_stime,
-                                 "peak_kib": used.ru_maxrss}).encode())
+    os.write(result, json.dumps({"status": status, "left": left, "cpu_s": used.ru_utime + used.ru_stime}).encode())
 
 
 class Run:
-    """A program that runs. `fds` are to be read when they have something; `ended` has its entry when it is over."""
+    """A program that runs. `fds` are to be read when they have something, until `over`; then entry() says how it went."""
 
     def __init__(self, program, more_env, births, patience):
         self.program, self.births, self.begin = program, births, time.monotonic()
-        self.limit_s, self.late = program.limit_s * patience, False
-        self.text, self.points, self.mark, self.used = {"out": b"", "err": b"", "result": b""}, [], self.begin, 0.0
-        self.started = 0
+        self.limit_s, self.killed, self.over = program.limit_s * patience, "", False
+        self.text, self.line = {"out": b"", "err": b"", "result": b""}, b""
+        self.points, self.mark, self.sampled, self.used, self.started = [], self.begin, self.begin, 0.0, 0
         env = {**os.environ, "MALLOC_PERTURB_": str(random.randint(1, 255)), **program.env, **more_env}
         pipes = {name: os.pipe2(os.O_CLOEXEC) for name in self.text}
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
         self.pid = os.fork()
         if self.pid == 0:
             try:
@@ -199,31 +201,42 @@ class Run:
                 supervise(program, env, *(write for _, write in pipes.values()))
             finally:
                 os._exit(0)
-        for _, write in pipes.values():
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
+        for read, write in pipes.values():
             os.close(write)
+            os.set_blocking(read, False)
         self.fds = {read: name for name, (read, _) in pipes.items()}
         births.family[self.pid] = self.pid
 
     def read(self, fd):
-        """Takes what the descriptor has; False at its end."""
-        data = os.read(fd, 1 << 16)
+        """Takes what the descriptor has, and returns it: b"" at its end, None when there is nothing now."""
+        try:
+            data = os.read(fd, 1 << 16)
+        except BlockingIOError:
+            return None
         name = self.fds[fd]
         self.text[name] += data
         if name == "out":
-            for line in data.splitlines():
+            *lines, self.line = (self.line + (data or b"\n")).split(b"\n")
+            for line in lines:
                 if re.match(rb"(not )?ok\b", line):
                     self.point()
-        if not data:
+        self.over |= name == "result" and not data  # the supervisor has ended, after all below it
+        return data
+
+    def close(self):
+        """Takes the rest. A process that got away from the supervisor may still hold the other ends: it is not waited for."""
+        for fd in self.fds:
+            while self.read(fd):
+                pass
             os.close(fd)
-            del self.fds[fd]
-        return bool(data)
 
     def point(self):
         """A case has ended: what it cost."""
         now, used, started = time.monotonic(), None, None
-        if now - self.mark >= SAMPLE_S:
+        if now - self.sampled >= SAMPLE_S:
             used = max(cpu_s(self.pid) - self.used, 0)
-            self.used += used
+            self.used, self.sampled = self.used + used, now
         if self.births.known:
             self.births.hear()
             started = self.births.count[self.pid] - self.started
@@ -232,24 +245,30 @@ class Run:
                             "processes": started})
         self.mark = now
 
-    def end(self):
+    def end(self, why):
         """Kills it and all that it started; it is over a moment later."""
-        self.late = True
+        self.killed = why
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGTERM)
 
     def entry(self):
-        """What became of it, when all descriptors are at their end."""
+        """What became of it, when it is over."""
         os.waitpid(self.pid, 0)
         said = json.loads(self.text["result"] or b"{}")
         code = said.get("status")
-        skipped = code == 77
-        result = "TIMEOUT" if self.late else "SKIP" if skipped else "OK" if code == 0 else "FAIL"
-        err = self.text["err"].decode(errors="replace")
+        result = "KILLED" if self.killed else "SKIP" if code == 77 and not self.program.tap else "OK" if code == 0 else "FAIL"
+        told = [self.text["err"].decode(errors="replace")]
         if said.get("left"):
-            err += f"\n{said['left']} processes were left behind, and killed"
+            told.append(f"{said['left']} processes were left behind, and killed")
+        if self.killed:
+            told.append(f"killed: {self.killed}")
         self.births.hear()
-        return {"name": self.program.name, "suite": self.program.suite, "result": result, "returncode": code,
-                "stdout": self.text["out"].decode(errors="replace"), "stderr": err,
-                "duration": time.monotonic() - self.begin, "cpu_s": said.get("cpu_s"),
-                "processes": self.births.count.pop(self.pid, 0) if self.births.known else None, "points": self.points}
+        return entry(self.program.name, result, code, self.text["out"].decode(errors="replace"), "\n".join(told),
+                     tap=self.program.tap, duration=time.monotonic() - self.begin, cpu_s=said.get("cpu_s"), points=self.points,
+                     processes=self.births.count.pop(self.pid, 0) if self.births.known else None)
+
+
+def entry(name, result, code=None, out="", err="", **more):
+    """How a program went, or why it did not run."""
+    return {"name": name, "tap": False, "result": result, "returncode": code, "stdout": out, "stderr": err,
+            "duration": 0.0, "cpu_s": None, "processes": None, "points": [], **more}

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What became of the tests: cases out of what programs print, which skips are allowed, and the verdict.
 
-A case is a TAP test point, or the whole program where it speaks no TAP. A skip counts as failed if it has no reason or
-no line of tests/skips allows it in this environment. A campaign says how often it tried what in lines
-"# trials: NUMBER WHAT"; they become one table.
+A case is a TAP test point, or the whole program where it speaks no TAP. A program that should and does not has failed:
+it quietly tested nothing. A skip counts as failed if it has no reason or no line of tests/skips allows it in this
+environment. A campaign says how often it tried what in lines "# trials: NUMBER WHAT"; they become one table.
+
+The log of a failed case is what the program printed after its point, up to the next one, then the end of all that it
+printed.
 
 Reasons: "ok 3 - name # SKIP reason" in TAP; cmocka's skip() gives no reason, so the last line that starts with "# "
 before it is taken; a program that exits with 77 says it in its last line.
@@ -88,8 +91,8 @@ def split_point(rest, remark):
 
 
 def tap_cases(test, text, ended_well, log):
-    """Cases of a TAP stream; None if it is none."""
-    cases, planned, remark = [], None, ""
+    """Cases of a TAP stream; None if it is none. `log` makes one of the lines that belong to a case."""
+    cases, planned, remark, told = [], None, "", []
     for line in text.splitlines():
         plan, point = PLAN.match(line), POINT.match(line)
         if plan:
@@ -99,17 +102,23 @@ def tap_cases(test, text, ended_well, log):
         elif point:
             name, skipped, reason = split_point(point.group(2), remark)
             result = "fail" if point.group(1) else "skip" if skipped else "pass"
-            cases.append(Case(f"{test}: {name}", result, reason if skipped else log))
+            cases.append(Case(f"{test}: {name}", result, reason if skipped else ""))
+            told.append([])
             remark = ""
-        elif line.startswith("# "):
-            remark = line[2:].strip()
+        else:
+            if told:
+                told[-1].append(line)
+            if line.startswith("# "):
+                remark = line[2:].strip()
     if planned is None and not cases:
         return None
-    failed = any(case.result == "fail" for case in cases)
+    failed = [case for case in cases if case.result == "fail"]
+    for case, lines in zip(cases, told):
+        case.text = log(lines) if case in failed else case.text
     if planned is not None and len(cases) != planned:
-        cases.append(Case(f"{test}: {len(cases)} of {planned} cases reported", "fail", log))
+        cases.append(Case(f"{test}: {len(cases)} of {planned} cases reported", "fail", log([])))
     elif not ended_well and not failed:
-        cases.append(Case(f"{test}: the program after its last case", "fail", log))
+        cases.append(Case(f"{test}: the program after its last case", "fail", log([])))
     return cases
 
 
@@ -121,16 +130,20 @@ def last_line(text):
 def cases_of(entry):
     """Cases of one program's run (test_programs.py)."""
     name, result, out = entry["name"], entry["result"], entry["stdout"]
-    log = "\n".join((out + "\n" + entry["stderr"]).strip().splitlines()[-LOG_TAIL:])
-    ended_well = result in ("OK", "SKIP")
-    if result == "SKIP" and entry["returncode"] == 77:
+    end = (out + "\n" + entry["stderr"]).strip().splitlines()[-LOG_TAIL:]
+
+    def log(lines):
+        own = [] if set(lines) <= set(end) else [*lines[:LOG_TAIL], "..."]
+        return "\n".join([f"[{result}]", *own, *end])
+
+    if result == "SKIP":
         return [Case(name, "skip", last_line(out) or last_line(entry["stderr"]))]
-    cases = tap_cases(name, out, ended_well, f"[{result}]\n{log}")
+    cases = tap_cases(name, out, result == "OK", log)
     if cases is not None:
         return cases
-    if result == "SKIP":
-        return [Case(name, "skip", last_line(out))]
-    return [Case(name, "pass" if ended_well else "fail", f"[{result}]\n{log}")]
+    if entry["tap"] and result == "OK":
+        return [Case(f"{name}: no case reported", "fail", log([]))]
+    return [Case(name, "pass" if result == "OK" else "fail", log([]))]
 
 
 def read_skips(path):
@@ -151,23 +164,31 @@ def allowed(case, rules):
     return any(where.search(case.env) and which.fullmatch(case.name) for where, which in rules)
 
 
+def wrong_skip(case, rules):
+    """What is wrong with it, "" when nothing is."""
+    if not case.text:
+        return "gives no reason"
+    return "" if allowed(case, rules) else "not in tests/skips for this environment"
+
+
+def print_log(what, case, remark, out):
+    print(f"{what} {case.where}{case.name}{remark}", *case.text.splitlines(), sep="\n    ", file=out)
+
+
 def judge(cases, rules, out):
     """Prints what has to be said; returns how many passed and failed."""
     failed = [case for case in cases if case.result == "fail"]
     skipped = [case for case in cases if case.result == "skip"]
     for case in failed:
-        log = "\n".join("    " + line for line in case.text.splitlines())
-        print(f"FAILED {case.where}{case.name}\n{log}", file=out)
+        print_log("FAILED", case, "", out)
     bad_skips, env = 0, None
     for case in skipped:
         if case.env != env:
             env = case.env
             print(f"environment: {env}", file=out)
-        verdict = "" if allowed(case, rules) else " (not in tests/skips for this environment)"
-        verdict = verdict if case.text else " (gives no reason)"
-        bad_skips += bool(verdict)
-        print(f"{'FAILED ' if verdict else ''}skipped {case.where}{case.name}: "
-              f"{case.text}{verdict}", file=out)
+        wrong = wrong_skip(case, rules)
+        bad_skips += bool(wrong)
+        print(f"{'FAILED ' if wrong else ''}skipped {case.where}{case.name}: {case.text}{f' ({wrong})' if wrong else ''}", file=out)
     passed = sum(case.result == "pass" for case in cases)
     return passed, len(failed) + bad_skips
 
@@ -196,5 +217,4 @@ def print_trials(entries, out):
 
 def print_unsteady(cases, out):
     for case in cases:
-        log = "\n".join("    " + line for line in case.text.splitlines())
-        print(f"UNSTEADY {case.where}{case.name} (failed at first, passed when run again alone)\n{log}", file=out)
+        print_log("UNSTEADY", case, " (failed at first, passed when run again alone)", out)

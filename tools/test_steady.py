@@ -67,7 +67,7 @@ def runs_of(times):
 def rounds(build, costs, name, times):
     """{program: [cases of each run]} under one load."""
     found = collections.defaultdict(list)
-    pool = test_run.Pool([build], costs, {}, 3 * test_run.PATIENCE)
+    pool = test_run.Pool([build], costs, {}, float("inf"), 3 * test_run.PATIENCE)
     pool.waiting = [pair for pair in pool.waiting for _ in range(times)]
     with load(name):
         try:
@@ -104,7 +104,7 @@ def main():
     build.ready = True
     build.programs = [program for program in test_programs.programs_of(build.folder) if re.search(options.only, program.name)
                       and (options.all or program.suite in test_run.AGAIN)]
-    costs, rows, passed, failed = test_costs.read(), [], 0, 0
+    costs, rows, passed, failed = test_costs.read(test_costs.PATH), [], 0, 0
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     for name, times in runs_of(options.times).items():
         print(f"takt: {len(build.programs)} programs, {times} times each, {name} ...", flush=True)

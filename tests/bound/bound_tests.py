@@ -6,6 +6,7 @@ worked out by hand, monotonous, and true whatever the solver says.
 Usage: bound_tests.py BOUND
 """
 import collections
+import functools
 import importlib.machinery
 import importlib.util
 import itertools
@@ -16,7 +17,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import traceback
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import tap  # noqa: E402
 
 PROGRAM = sys.argv[1]
 
@@ -34,16 +37,12 @@ PODS_HEADER = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec\n"
 ARRIVED_HEADER = ",".join(bound.ARRIVED_COLUMNS) + "\n"
 
 
-class NeedsSolver(Exception):
-    """Cannot run here."""
-
-
 def needs_solver(case):
+    @functools.wraps(case)
     def wrapped():
         if not shutil.which("glpsol"):
-            raise NeedsSolver("no glpsol: install glpk-utils")
+            raise tap.Skip("no glpsol: install glpk-utils")
         case()
-    wrapped.__name__ = case.__name__
     return wrapped
 
 
@@ -375,22 +374,5 @@ TESTS = [
     bad_input_names_file_line_and_column, missing_column_and_file_are_named,
 ]
 
-
-def main():
-    print(f"1..{len(TESTS)}")
-    failed = 0
-    for number, test in enumerate(TESTS, 1):
-        try:
-            test()
-            print(f"ok {number} - {test.__name__}")
-        except NeedsSolver as reason:
-            print(f"ok {number} - {test.__name__} # SKIP {reason}")
-        except Exception:  # a case may fail in any way
-            failed += 1
-            print(f"not ok {number} - {test.__name__}")
-            print("\n".join("# " + line for line in traceback.format_exc().splitlines()))
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(tap.main(TESTS))

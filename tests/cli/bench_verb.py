@@ -4,8 +4,12 @@
 Usage: bench_verb.py TAKT TRACES
 """
 import json
+import os
 import subprocess
 import sys
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import tap  # noqa: E402
 
 TAKT, TRACES = sys.argv[1:3]
 MIX = TRACES + "/openb_pod_list_gpuspec10.csv.gz"
@@ -88,17 +92,7 @@ def wrong_input_is_refused_by_name():
         assert done.returncode != 0 and words in done.stderr, (arguments, done.stderr)
 
 
-CASES = (fill_reports_rates_percentiles_and_memory, churn_counts_placements_and_releases,
-         every_feature_works_with_every_policy,
-         the_planner_places_the_mix_too, the_same_seed_places_the_same,
-         nodes_from_a_file_are_repeated, text_is_for_people, wrong_input_is_refused_by_name)
-
-print("1..%d" % len(CASES))
-for number, case in enumerate(CASES, 1):
-    name = case.__name__.replace("_", " ")
-    try:
-        case()
-        print("ok %d - %s" % (number, name))
-    except AssertionError as error:
-        print("not ok %d - %s" % (number, name))
-        print("# %s" % str(error).replace("\n", "\n# "))
+if __name__ == "__main__":
+    sys.exit(tap.main([fill_reports_rates_percentiles_and_memory, churn_counts_placements_and_releases,
+                       every_feature_works_with_every_policy, the_planner_places_the_mix_too, the_same_seed_places_the_same,
+                       nodes_from_a_file_are_repeated, text_is_for_people, wrong_input_is_refused_by_name]))

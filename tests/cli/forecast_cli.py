@@ -14,8 +14,10 @@ import subprocess
 import sys
 import tempfile
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../sim"))
-from report_document import document_of
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path += [os.path.join(HERE, ".."), os.path.join(HERE, "../sim")]
+import tap  # noqa: E402
+from report_document import document_of  # noqa: E402
 
 TAKT = sys.argv[1]
 QUICK = ["--units", "4", "--rounds", "60", "--folds", "1"]
@@ -184,18 +186,7 @@ def mistakes_are_told():
         assert done.stdout == "", done.stdout
 
 
-TESTS = [what_repeats_itself_is_told, forecasts_drive_a_governor, a_gap_is_no_zero, jobs_are_a_load,
-         a_recording_is_a_series,
-         a_network_is_trained_once_and_used, a_damaged_network_is_refused, a_page_is_complete,
-         mistakes_are_told]
-
-print(f"1..{len(TESTS)}")
-failed = False
-for number, test in enumerate(TESTS, 1):
-    try:
-        test()
-        print(f"ok {number} - {test.__name__}", flush=True)
-    except Exception as error:  # pylint: disable=broad-except
-        failed = True
-        print(f"not ok {number} - {test.__name__}: {error!r}", flush=True)
-sys.exit(failed)
+if __name__ == "__main__":
+    sys.exit(tap.main([what_repeats_itself_is_told, forecasts_drive_a_governor, a_gap_is_no_zero, jobs_are_a_load,
+                       a_recording_is_a_series, a_network_is_trained_once_and_used, a_damaged_network_is_refused,
+                       a_page_is_complete, mistakes_are_told]))

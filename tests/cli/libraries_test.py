@@ -6,8 +6,13 @@ wait for its TLS library.
 
 Usage: libraries_test.py TAKT TAKT_TOP TAKT_CLI
 """
+import functools
+import os
 import subprocess
 import sys
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import tap  # noqa: E402
 
 HEAVY = ("libmicrohttpd", "libgnutls", "libcurl")
 OF_OTHERS = ("libsqlite3", "libnettle", "libz")  # what the terminal view has no use for
@@ -20,11 +25,11 @@ def needed(program):
     return [line.split("[")[1].rstrip("]") for line in lines if "(NEEDED)" in line]
 
 
-failed = False
-print(f"1..{len(NOT_FOR)}")
-for number, (program, heavy) in enumerate(zip(sys.argv[1:], NOT_FOR, strict=True), 1):
+def loads_nothing_heavy(program, heavy):
     found = needed(program)
-    good = found and not any(name.startswith(heavy) for name in found)
-    failed |= not good
-    print(f"{'ok' if good else 'not ok'} {number} - {program.rsplit('/', 1)[-1]} loads {' '.join(found)}")
-sys.exit(failed)
+    assert found and not any(name.startswith(heavy) for name in found), f"loads {' '.join(found)}"
+
+
+if __name__ == "__main__":
+    sys.exit(tap.main((f"{os.path.basename(program)} loads nothing heavy", functools.partial(loads_nothing_heavy, program, heavy))
+                      for program, heavy in zip(sys.argv[1:], NOT_FOR, strict=True)))

@@ -5,14 +5,19 @@ The documents are the seeds of the fuzzer and what becomes of them by a few rand
 characters. Where takt is stricter on purpose (what JSON has no word for, and its limits) it may refuse.
 """
 import datetime
+import functools
 import json
 import math
+import os
 import pathlib
 import random
 import re
 import subprocess
 import sys
 import tomllib
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import tap  # noqa: E402
 
 READER, SEEDS = sys.argv[1:3]
 COUNT = 6000
@@ -82,19 +87,24 @@ def judge(text, line):
     return None if same(ours, plain(theirs)) else f"{ours} is not {theirs}"
 
 
-def main():
+@functools.cache
+def read():
+    """[(document, what takt's reader says of it)]"""
     texts = documents()
     done = subprocess.run([READER], input=b"".join(text.encode() + b"\0" for text in texts), capture_output=True,
                           check=True)
-    lines = done.stdout.decode().split("\n")[:-1]
-    assert len(lines) == len(texts), (len(lines), len(texts))
-    wrong = [(text, why) for text, line in zip(texts, lines) if (why := judge(text, line))]
-    taken = sum(not line.startswith("!") for line in lines)
-    print("TAP version 13\n1..2")
-    for text, why in wrong[:5]:
-        print(f"# {text!r}: {why}")
-    print(f"{'not ' if wrong else ''}ok 1 - {len(texts)} documents read as Python reads them")
-    print(f"{'' if taken > COUNT / 20 else 'not '}ok 2 - {taken} of them were taken")
+    return list(zip(texts, done.stdout.decode().split("\n")[:-1], strict=True))
 
 
-main()
+def documents_are_read_as_python_reads_them():
+    wrong = [f"{text!r}: {why}" for text, line in read() if (why := judge(text, line))]
+    assert not wrong, "\n".join(wrong[:5])
+
+
+def many_documents_are_taken():
+    taken = sum(not line.startswith("!") for _, line in read())
+    assert taken > COUNT / 20, f"{taken} of {len(read())}"
+
+
+if __name__ == "__main__":
+    sys.exit(tap.main([documents_are_read_as_python_reads_them, many_documents_are_taken]))

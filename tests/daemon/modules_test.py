@@ -5,11 +5,15 @@ where it cannot.
 
 Usage: modules_test.py TAKT
 """
+import functools
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import tap  # noqa: E402
 
 BUILT = os.path.dirname(os.path.abspath(sys.argv[1]))
 UNAVAILABLE = 69
@@ -67,16 +71,15 @@ def one_help(_):
     assert here.returncode == there.returncode == 0 and here.stdout == there.stdout and "--each-line" in here.stdout, here
 
 
-TESTS = (without_the_view, no_module, no_entry, found_nowhere_else, one_help)
-failed = False
-print(f"1..{len(TESTS)}")
-for number, test in enumerate(TESTS, 1):
-    with tempfile.TemporaryDirectory(prefix="tk-") as place:
-        shutil.copy2(os.path.join(BUILT, "takt"), place)
-        try:
-            test(place)
-            print(f"ok {number} - {test.__name__}")
-        except AssertionError as wrong:
-            failed = True
-            print(f"not ok {number} - {test.__name__}: {wrong}")
-sys.exit(failed)
+def with_a_copy(case):
+    """The case has the program alone in a folder of its own."""
+    @functools.wraps(case)
+    def wrapped():
+        with tempfile.TemporaryDirectory(prefix="tk-") as folder:
+            shutil.copy2(os.path.join(BUILT, "takt"), folder)
+            case(folder)
+    return wrapped
+
+
+if __name__ == "__main__":
+    sys.exit(tap.main(map(with_a_copy, [without_the_view, no_module, no_entry, found_nowhere_else, one_help])))

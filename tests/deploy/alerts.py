@@ -12,6 +12,9 @@ import shutil
 import subprocess
 import sys
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import tap  # noqa: E402
+
 SOURCE = sys.argv[1]
 RULES = os.path.join(SOURCE, "deploy/prometheus/takt.rules.yml")
 TESTS = os.path.join(SOURCE, "tests/deploy/alerts.test.yml")
@@ -85,29 +88,14 @@ def promtool(*words):
 
 
 def alerts_fire_when_they_should():
+    if not shutil.which("promtool"):
+        raise tap.Skip("prometheus is not installed")
     code, said = promtool("check", "rules", RULES)
     assert code == 0, said
     code, said = promtool("test", "rules", TESTS)
     assert code == 0, said
 
 
-def main(cases):
-    print(f"1..{len(cases)}")
-    failed = 0
-    for number, case in enumerate(cases, 1):
-        if case is alerts_fire_when_they_should and not shutil.which("promtool"):
-            print(f"ok {number} - {case.__name__} # SKIP prometheus is not installed")
-            continue
-        try:
-            case()
-            print(f"ok {number} - {case.__name__}")
-        except Exception as problem:  # one broken case must not hide the others
-            failed = 1
-            print(f"not ok {number} - {case.__name__}")
-            print("".join(f"# {line}\n" for line in f"{type(problem).__name__}: {problem}".splitlines()), end="")
-    return failed
-
-
 if __name__ == "__main__":
-    sys.exit(main([every_metric_that_is_asked_for_is_exported, every_alert_says_what_to_do_and_is_tried_both_ways,
-                   dashboards_are_whole, alerts_fire_when_they_should]))
+    sys.exit(tap.main([every_metric_that_is_asked_for_is_exported, every_alert_says_what_to_do_and_is_tried_both_ways,
+                       dashboards_are_whole, alerts_fire_when_they_should]))

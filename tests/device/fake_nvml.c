@@ -195,6 +195,7 @@ NUMBER(nvmlDeviceGetFanSpeed, FAKE_FAN)
 NUMBER(nvmlDeviceGetPerformanceState, FAKE_PSTATE)
 NUMBER(nvmlDeviceGetCurrPcieLinkGeneration, 5)
 NUMBER(nvmlDeviceGetCurrPcieLinkWidth, 16)
+NUMBER(nvmlDeviceGetPowerSource, device->index) /* 0: the mains, 1: a battery */
 NUMBER(nvmlDeviceGetPcieReplayCounter, FAKE_REPLAYS)
 NUMBER(nvmlDeviceGetPersistenceMode, NVML_FEATURE_ENABLED)
 
@@ -602,6 +603,7 @@ static const struct {
 	FUNCTION(nvmlDeviceGetPerformanceState),
 	FUNCTION(nvmlDeviceGetCurrPcieLinkGeneration),
 	FUNCTION(nvmlDeviceGetCurrPcieLinkWidth),
+	FUNCTION(nvmlDeviceGetPowerSource),
 	FUNCTION(nvmlDeviceGetPcieReplayCounter),
 	FUNCTION(nvmlDeviceGetEncoderUtilization),
 	FUNCTION(nvmlDeviceGetDecoderUtilization),

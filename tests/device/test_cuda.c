@@ -184,15 +184,23 @@ static void without_memory_it_says_so(void **state)
 {
 	struct takt_cuda_config config = wish(TAKT_CUDA_MATMUL, TAKT_CUDA_F16, 64);
 	struct takt_cuda_work *work = NULL;
+	unsigned long nth = 0;
 	int rc = -ENOMEM;
 
-	for (unsigned long nth = 1; rc != 0; nth++) {
-		takt_alloc_fail_nth(nth, 0);
+	while (rc != 0) {
+		err = (struct takt_err){0};
+		takt_alloc_fail_nth(++nth, 0);
 		rc = takt_cuda_open(&config, &work, &err);
 		takt_alloc_fail_nth(0, 0);
 		assert_true(rc == 0 || rc == -ENOMEM);
+		assert_int_equal(err.rc, rc);
+		assert_true((rc == 0) == (err.msg[0] == '\0'));
+		assert_true((rc == 0) == (work != NULL));
 		assert_true(nth < 100);
 	}
+	assert_true(nth > 1); /* else none failed */
+	assert_int_equal(takt_cuda_calls(work, 2, &err), 0);
+	assert_int_equal(fake->calls, 2);
 	takt_free(work);
 }
 

@@ -5,22 +5,19 @@
 Usage: house_tests.py TOOLS_FOLDER CC
 """
 import contextlib
-import io
-import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
 
 TOOLS, CC = sys.argv[1], sys.argv[2:]
-sys.path.insert(0, TOOLS)
+sys.path[:0] = [TOOLS, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")]
 
 import check_format  # noqa: E402
 import check_layers  # noqa: E402
 import check_purity  # noqa: E402
 import check_style  # noqa: E402
-import test_report  # noqa: E402
+import tap  # noqa: E402
 
 SPDX = "/* SPDX-License-Identifier: Apache-2.0 */\n"
 
@@ -254,156 +251,7 @@ def room_that_was_not_built_is_named():
     assert done.returncode == 1 and "libtakt-sched.a" in done.stdout, done
 
 
-# The report.
-
-FAKE_MESON = """import os, sys
-build = sys.argv[sys.argv.index("-C") + 1]
-base = sys.argv[sys.argv.index("--logbase") + 1]
-os.makedirs(build + "/meson-logs", exist_ok=True)
-entries = open(build + ("/entries" if base == "testlog" else "/again")).read()
-if entries:
-    open(build + f"/meson-logs/{base}.json", "w").write(entries)
-sys.exit(int(open(build + "/status").read()))
-"""
-
-
-def entry(stdout, result="OK", code=0, name="takt:base / vec", stderr=""):
-    return {"name": name, "stdout": stdout, "stderr": stderr, "result": result, "returncode": code}
-
-
-def report(entries, skips="", status=0, folders=1, again=()):
-    """Exit status and lines of the report over these log entries; `again` are those of a second try."""
-    with tree({"fake_meson.py": FAKE_MESON, "skips": skips, "status": str(status),
-               "entries": "".join(json.dumps(e) + "\n" for e in entries),
-               "again": "".join(json.dumps(e) + "\n" for e in again),
-               "meson-logs/testlog.json": json.dumps(entry("1..1\nok 1 - stale\n"))}) as root:
-        roots = [root] + [shutil.copytree(root, f"{root}/{i}") for i in range(1, folders)]
-        env = dict(os.environ, MESON=f"{sys.executable} {root}/fake_meson.py", TAKT_TEST_ENV="moon")
-        done = subprocess.run([sys.executable, os.path.join(TOOLS, "test_report.py"),
-                               "--skips", root + "/skips"] + roots,
-                              env=env, capture_output=True, text=True,
-                              check=False)
-        return done.returncode, done.stdout.splitlines(), done.stderr
-
-
-def expect_report(want, last, *args, **kwargs):
-    got, lines, err = report(*args, **kwargs)
-    assert lines and lines[-1] == last, (lines, err)
-    assert got == want, (got, lines)
-    return "\n".join(lines)
-
-
-def cases_are_counted():
-    expect_report(0, "3 passed, 0 failed", [
-        entry("1..2\nok 1 - a\nok 2 - b\n"), entry("no tap at all\n", name="takt:e2e / run")])
-
-
-def suites_show_their_time():
-    text = expect_report(0, "3 passed, 0 failed", [
-        dict(entry("1..1\nok 1 - a\n"), duration=1.5),
-        dict(entry("1..1\nok 1 - b\n", name="takt:twin / abi"), duration=40),
-        dict(entry("1..1\nok 1 - c\n", name="takt:base / map"), duration=2)])
-    assert text.splitlines()[-2].endswith("by suite: twin 40, base 4"), text
-
-
-def trials_become_a_table():
-    text = expect_report(0, "3 passed, 0 failed", [
-        entry("1..1\n# trials: 12 calls fail\n# trials: 3 deaths\nok 1 - a\n"),
-        entry("1..2\n# trials: 5 deaths\nok 1 - b\n# trials: 6 deaths\nok 2 - c\n", name="takt:e2e / x")])
-    for line in ("fault trials: 26", "     12 base / vec: calls fail", "      3 base / vec: deaths",
-                 "     11 e2e / x: deaths"):
-        assert line in text.splitlines(), text
-
-
-def what_runs_takt_whole_is_tried_again_alone():
-    bad = entry("1..2\nok 1 - a\nnot ok 2 - b\n# shaken\n", "FAIL", 1, name="takt:e2e / e2e x")
-    good = entry("1..2\nok 1 - a\nok 2 - b\n", name="takt:e2e / e2e x")
-    other = entry("1..1\nok 1 - c\n")
-    text = expect_report(0, "3 passed, 0 failed", [bad, other], status=1, again=[good])
-    assert "UNSTEADY e2e / e2e x: b" in text and "# shaken" in text and "1 unsteady" in text, text
-    text = expect_report(1, "2 passed, 1 failed", [bad, other], status=1, again=[bad])
-    assert "UNSTEADY" not in text and "FAILED e2e / e2e x: b" in text, text
-    expect_report(1, "2 passed, 1 failed", [bad, other], status=1)  # nothing came of the second try
-
-
-def what_must_not_be_tried_again_is_not():
-    good = "1..1\nok 1 - a\n"
-    for name in ("takt:e2e / e2e kill_campaign", "takt:base / vec", "takt:queue / power_loss"):
-        expect_report(1, "0 passed, 1 failed", [entry("1..1\nnot ok 1 - a\n", "FAIL", 1, name=name)], status=1,
-                      again=[entry(good, name=name)])
-    names = [f"takt:e2e / e2e {i}" for i in range(6)]  # so many are no accident
-    expect_report(1, "0 passed, 6 failed", [entry("1..1\nnot ok 1 - a\n", "FAIL", 1, name=name) for name in names],
-                  status=1, again=[entry(good, name=name) for name in names])
-
-
-def failures_show_their_log():
-    text = expect_report(1, "1 passed, 1 failed", [
-        entry("1..2\nok 1 - a\nnot ok 2 - b\n# x.c:7: 3 != 4\n", "FAIL", 1)], status=1)
-    assert "FAILED base / vec: b" in text and "x.c:7: 3 != 4" in text, text
-
-
-def crash_after_good_cases_fails():
-    expect_report(1, "1 passed, 1 failed", [entry("1..2\nok 1 - a\n", "ERROR", -11)], status=1)
-    expect_report(1, "2 passed, 1 failed", [entry("1..2\nok 1 - a\nok 2 - b\n", "ERROR", 1,
-                                                  stderr="LeakSanitizer")], status=1)
-    expect_report(1, "0 passed, 1 failed", [entry("", "TIMEOUT", -9)], status=1)
-
-
-def nothing_ran_is_failure():
-    expect_report(1, "0 passed, 1 failed", [])
-    expect_report(1, "0 passed, 1 failed", [], status=1)
-    expect_report(1, "0 passed, 0 failed", [entry("1..0 # SKIP x\n", "SKIP")], ".\t.*\twhy\n")
-
-
-def meson_failure_counts():
-    expect_report(1, "1 passed, 1 failed", [entry("1..1\nok 1 - a\n")], status=3)
-
-
-def several_folders_add_up():
-    text = expect_report(1, "2 passed, 2 failed", [entry("1..2\nok 1 - a\nnot ok 2 - b\n")],
-                         folders=2)
-    assert text.count(" | base / vec: b") == 2, text
-
-
-SKIPPED = [entry("1..2\nok 1 - a\nok 2 - b # SKIP no GPU\n")]
-
-
-def unlisted_skip_fails():
-    text = expect_report(1, "1 passed, 1 failed", SKIPPED)
-    assert "FAILED skipped base / vec: b: no GPU" in text, text
-    expect_report(1, "1 passed, 1 failed", SKIPPED, "mars\tbase / vec: b\twhy\n")
-    expect_report(1, "1 passed, 1 failed", SKIPPED, "moon\tbase / vec\twhy\n")
-
-
-def listed_skip_is_told():
-    text = expect_report(0, "1 passed, 0 failed", SKIPPED, "# x\n\nmoon\tbase / .*: b\twhy\n")
-    assert "\nskipped base / vec: b: no GPU" in text and "environment: " in text, text
-
-
-def reasons_are_found():
-    rule = ".\t.*\twhy\n"
-    for stdout, result, code in [
-            ("1..2\nok 1 - a\n# the reason\nok 2 # SKIP b\n", "OK", 0),       # cmocka
-            ("1..1\nok 1 - a\n", "OK", 0),
-            ("trying\nthe reason\n", "SKIP", 77),
-            ("1..0 # SKIP the reason\n", "SKIP", 0)]:
-        got, lines, _ = report([entry(stdout, result, code), entry("1..1\nok 1 - x\n")], rule)
-        assert got == 0, lines
-        assert "SKIP" not in stdout + result or any("the reason" in line for line in lines), lines
-    expect_report(1, "1 passed, 1 failed", [entry("1..2\nok 1 - a\nok 2 # SKIP b\n")], rule)
-
-
-def bad_skip_line_is_refused():
-    got, lines, err = report(SKIPPED, "moon base why\n")
-    assert got != 0 and "skips:1" in err, (lines, err)
-
-
-def the_real_list_is_well_formed():
-    test_report.read_skips(os.path.join(TOOLS, "..", "tests", "skips"))
-
-
 TESTS = [
-    what_runs_takt_whole_is_tried_again_alone, what_must_not_be_tried_again_is_not,
     table_has_no_circle, arrows_down_are_fine, arrow_up_is_named, the_twin_shares_nothing_but_base,
     pure_room_sees_no_store, abi_needs_nothing, paths_go_from_the_root, room_without_row,
     header_of_no_room, links_follow_the_table, names_are_unique, licence_comes_first,
@@ -412,28 +260,7 @@ TESTS = [
     lines_are_not_too_long, crash_points_have_one_place, odd_layout_is_named, arithmetic_is_pure,
     clocks_and_files_are_impure, globals_are_impure, impure_base_objects_count_if_pulled,
     room_that_was_not_built_is_named,
-    cases_are_counted, suites_show_their_time, trials_become_a_table, failures_show_their_log,
-    crash_after_good_cases_fails,
-    nothing_ran_is_failure, meson_failure_counts, several_folders_add_up,
-    unlisted_skip_fails, listed_skip_is_told,
-    reasons_are_found, bad_skip_line_is_refused, the_real_list_is_well_formed,
 ]
 
-
-def main():
-    print(f"1..{len(TESTS)}")
-    failed = 0
-    for number, test in enumerate(TESTS, 1):
-        caught = io.StringIO()
-        try:
-            with contextlib.redirect_stdout(caught):
-                test()
-            print(f"ok {number} - {test.__name__}")
-        except Exception as problem:  # a broken check must not hide the others
-            failed += 1
-            print(f"not ok {number} - {test.__name__}\n# {type(problem).__name__}: {problem}")
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(tap.main(TESTS))

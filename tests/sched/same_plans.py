@@ -4,12 +4,16 @@ sources of the room and of what it needs of base, print one digest over many ran
 
 Usage: same_plans.py SOURCE_ROOT MACHINES_C
 """
+import functools
 import glob
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import tap  # noqa: E402
 
 ROOT, MACHINES = sys.argv[1:3]
 TESTS = os.path.join(ROOT, "tests", "sched")
@@ -25,28 +29,22 @@ SOURCES = (
 )
 
 
-def digest(compiler, level, folder):
-    program = os.path.join(folder, compiler + level)
-    subprocess.run(
-        [compiler, level, "-std=gnu17", "-D_GNU_SOURCE", "-fno-strict-aliasing", "-w",
-         "-I" + os.path.join(ROOT, "src"), "-I" + TESTS, "-o", program] + SOURCES,
-        check=True)
-    return subprocess.run([program], check=True, capture_output=True, text=True).stdout.strip()
+DIGESTS = {}  # by those who compiled it, in the order of WAYS
 
 
-def main():
-    first = None
-    print("1..%d" % len(WAYS))
+def plans_the_same(compiler, level):
+    if not shutil.which(compiler):
+        raise tap.Skip(f"{compiler} is not installed")
     with tempfile.TemporaryDirectory() as folder:
-        for number, (compiler, level) in enumerate(WAYS, 1):
-            name = "%d - %s %s" % (number, compiler, level)
-            if not shutil.which(compiler):
-                print("ok %s # SKIP %s is not installed" % (name, compiler))
-                continue
-            got = digest(compiler, level, folder)
-            first = first or got
-            print("%s %s" % ("ok" if got == first else "not ok", name))
-            print("# %s" % got)
+        program = os.path.join(folder, "digest")
+        done = subprocess.run([compiler, level, "-std=gnu17", "-D_GNU_SOURCE", "-fno-strict-aliasing", "-w",
+                               "-I" + os.path.join(ROOT, "src"), "-I" + TESTS, "-o", program] + SOURCES,
+                              capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        done = subprocess.run([program], check=True, capture_output=True, text=True)
+    DIGESTS[compiler, level] = done.stdout.strip()
+    assert done.stdout and len(set(DIGESTS.values())) == 1, DIGESTS
 
 
-main()
+if __name__ == "__main__":
+    sys.exit(tap.main((f"{compiler} {level}", functools.partial(plans_the_same, compiler, level)) for compiler, level in WAYS))

@@ -11,12 +11,14 @@ there, with and without noise, in phases and after training.
 """
 import csv
 import json
+import os
 import random
 import subprocess
 import sys
 import tempfile
 
-import cases
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import tap  # noqa: E402
 
 TAKT, POINTS = sys.argv[1:3]
 TINY = 1e-4  # percent; the figures are printed with eight digits
@@ -212,4 +214,4 @@ TESTS = (the_optimum_and_settings_for_all_are_as_computed_here,
 
 
 if __name__ == "__main__":
-    sys.exit(cases.run(TESTS))
+    sys.exit(tap.main(TESTS))

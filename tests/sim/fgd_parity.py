@@ -11,11 +11,15 @@ that no two threads and no repetition make another result, and that nothing is a
 """
 import csv
 import datetime
+import functools
 import json
 import math
 import os
 import subprocess
 import sys
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import tap  # noqa: E402
 
 POLICIES = ("fgd", "bestfit", "dotprod", "gpupacking", "gpuclustering", "random")
 FIRST_SEED = 42
@@ -41,18 +45,6 @@ def simulate(takt, traces, trace, seeds, *more):
     return done.stdout
 
 
-class Tap:
-    def __init__(self):
-        self.count = self.failed = 0
-
-    def case(self, name, problem):
-        self.count += 1
-        self.failed += bool(problem)
-        print(f"{'not ok' if problem else 'ok'} {self.count} - {name}")
-        if problem:
-            print(f"# {problem}")
-
-
 def compare(table, trace, record, seeds, rows):
     row = table[trace, record["placement"]]
     load = record["load_pct"]
@@ -69,21 +61,32 @@ def compare(table, trace, record, seeds, rows):
     return ""
 
 
-def check_trace(tap, args, table, trace, seeds, rows):
-    result = json.loads(simulate(args["takt"], args["traces"], trace, seeds))
-    args["commit"] = result["commit"]
-    for policy in POLICIES:
-        problems = [compare(table, trace, record, seeds, rows) for record in result["results"]
+class Traces:
+    """The traces, each of which is simulated once for the cases of all policies."""
+
+    def __init__(self, takt, folder, published_csv, seeds):
+        self.takt, self.folder, self.table, self.seeds = takt, folder, published(published_csv), seeds
+        self.rows, self.commit = [], ""
+
+    @functools.cache
+    def result(self, trace):
+        result = json.loads(simulate(self.takt, self.folder, trace, self.seeds))
+        self.commit = result["commit"]
+        return result
+
+    def is_as_published(self, trace, policy):
+        problems = [compare(self.table, trace, record, self.seeds, self.rows) for record in self.result(trace)["results"]
                     if record["placement"] == policy and record["load_pct"] in (100, 130)]
-        tap.case(f"{trace} {policy} is as published", "; ".join(filter(None, problems)))
+        assert len(problems) == 2 and not any(problems), "; ".join(problems)
 
+    def threads_do_not_matter(self):
+        outputs = [simulate(self.takt, self.folder, "multigpu20", 2, "--bound", "off", "--threads", threads)
+                   .replace(f"--threads {threads}", "") for threads in ("1", "2", "5")]
+        assert len(set(outputs)) == 1, "outputs differ"
 
-def check_repetition(tap, args):
-    outputs = [simulate(args["takt"], args["traces"], "multigpu20", 2, "--bound", "off",
-                        "--threads", threads).replace(f"--threads {threads}", "")
-               for threads in ("1", "2", "5")]
-    tap.case("results do not depend on the number of threads",
-             "" if len(set(outputs)) == 1 else "outputs differ")
+    def cases(self, names):
+        return [(f"{trace} {policy} is as published", functools.partial(self.is_as_published, trace, policy))
+                for trace in names for policy in POLICIES]
 
 
 def write_rows(path, commit, rows):
@@ -101,18 +104,16 @@ def write_rows(path, commit, rows):
 
 
 def main():
-    args = dict(zip(("takt", "traces", "published", "mode"), sys.argv[1:5]))
-    tap, rows, table = Tap(), [], published(args["published"])
-    if args["mode"] == "quick":
-        check_trace(tap, args, table, "multigpu20", 1, rows)
-    else:
-        for trace in dict.fromkeys(trace for trace, _ in table):
-            check_trace(tap, args, table, trace, PUBLISHED_SEEDS, rows)
-        check_repetition(tap, args)
+    takt, folder, published_csv, mode = sys.argv[1:5]
+    quick = mode == "quick"
+    traces = Traces(takt, folder, published_csv, 1 if quick else PUBLISHED_SEEDS)
+    cases = traces.cases(["multigpu20"] if quick else dict.fromkeys(trace for trace, _ in traces.table))
+    if not quick:
+        cases.append(("results do not depend on the number of threads", traces.threads_do_not_matter))
+    status = tap.main(cases)
     if len(sys.argv) > 6:
-        write_rows(sys.argv[6], args["commit"], rows)
-    print(f"1..{tap.count}")
-    return 1 if tap.failed else 0
+        write_rows(sys.argv[6], traces.commit, traces.rows)
+    return status
 
 
 if __name__ == "__main__":

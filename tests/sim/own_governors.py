@@ -5,10 +5,12 @@
 Usage: own_governors.py TAKT POINTS.csv FOLDER_OF_EXAMPLES
 """
 import json
+import os
 import subprocess
 import sys
 
-import cases
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import tap  # noqa: E402
 
 TAKT, POINTS, EXAMPLES = sys.argv[1:4]
 OWN = f"{EXAMPLES}/half_way.so"
@@ -48,5 +50,5 @@ def what_is_no_governor_is_refused():
 
 
 if __name__ == "__main__":
-    sys.exit(cases.run([a_governor_of_ones_own_is_compared, its_parameters_reach_it,
-                        what_is_no_governor_is_refused]))
+    sys.exit(tap.main([a_governor_of_ones_own_is_compared, its_parameters_reach_it,
+                       what_is_no_governor_is_refused]))

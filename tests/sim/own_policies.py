@@ -5,10 +5,12 @@
 Usage: own_policies.py TAKT TRACES FOLDER_OF_EXAMPLES
 """
 import json
+import os
 import subprocess
 import sys
 
-import cases
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import tap  # noqa: E402
 
 TAKT, TRACES, EXAMPLES = sys.argv[1:4]
 PODS = ["--cluster", f"{TRACES}/openb_node_list_gpu_node.csv", "--nodes", "120",
@@ -70,5 +72,5 @@ def what_is_no_policy_is_refused():
 
 
 if __name__ == "__main__":
-    sys.exit(cases.run([a_placement_policy_of_ones_own_is_compared, its_parameters_reach_it,
-                        a_queue_policy_of_ones_own_is_listed, what_is_no_policy_is_refused]))
+    sys.exit(tap.main([a_placement_policy_of_ones_own_is_compared, its_parameters_reach_it,
+                       a_queue_policy_of_ones_own_is_listed, what_is_no_policy_is_refused]))

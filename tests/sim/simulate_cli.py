@@ -14,8 +14,9 @@ import subprocess
 import sys
 import tempfile
 
-import cases
-from report_document import document_of
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import tap  # noqa: E402
+from report_document import document_of  # noqa: E402
 
 TAKT, TRACES = sys.argv[1:3]
 NODES = "name,cpu_milli,memory_mib,gpus,model,count\nn,64000,262144,8,V100M32,4\n"
@@ -196,6 +197,6 @@ def mistakes_are_named():
 
 
 if __name__ == "__main__":
-    sys.exit(cases.run([a_result_says_where_it_comes_from, gzip_and_json_lines_are_the_same_trace,
-                        a_result_above_the_bound_fails_loudly, tables_and_reports_are_written,
-                        timed_pods_wait_and_leave, mistakes_are_named]))
+    sys.exit(tap.main([a_result_says_where_it_comes_from, gzip_and_json_lines_are_the_same_trace,
+                       a_result_above_the_bound_fails_loudly, tables_and_reports_are_written,
+                       timed_pods_wait_and_leave, mistakes_are_named]))
