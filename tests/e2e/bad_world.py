@@ -5,6 +5,8 @@ that are not there. Whatever it is, it is said, and no accepted job is lost.
 
 Usage: bad_world.py BUILD_FOLDER
 """
+import collections
+import concurrent.futures
 import contextlib
 import glob
 import http.client
@@ -17,9 +19,9 @@ import socket
 import sqlite3
 import subprocess
 import sys
-import time
 
 import kit
+import looks
 
 
 def refused_start(m, *flags, env=None):
@@ -106,7 +108,7 @@ def a_full_disk_refuses_submits_and_loses_nothing():
     with kit.machine(gpus=4) as m, kit.small_disk(m, "8m") as folder:
         m.start()
         client = m.client()
-        running = client.submit(m.witness_argv(2500), gpus=1)["id"]
+        running = client.submit(m.witness_argv(m.path("over")), gpus=1)["id"]
         waiting = client.submit(m.witness_argv(10), gpus=4)["id"]
         kit.until(lambda: m.witness().begins, "the job runs")
         kit.fill(folder)
@@ -124,11 +126,13 @@ def a_full_disk_refuses_submits_and_loses_nothing():
         done = m.takt("submit", "-n", "1", "--env", "B=" + "y" * 100000, "--", "true")
         assert done.returncode not in (0,) and ("space" in done.stderr or "disk" in done.stderr), done
         assert done.stdout == "", done
-        time.sleep(3)  # the running job ends while there is no room for its end
+        os.mknod(m.path("over"))
+        kit.until(lambda: m.witness().ends, "the running job ends while there is no room for its end")
+        looks.read_again(client, 0, 20)
         assert m.serve.poll() is None, "takt is gone"
         os.unlink(os.path.join(folder, "ballast"))
         for job in (running, waiting, *accepted):
-            view = client.wait(job, 20)
+            view = client.wait(job)
             assert view["state"] == "done", view
         more = client.wait(client.submit(m.witness_argv(1), gpus=1)["id"])
         assert more["state"] == "done", more
@@ -179,7 +183,7 @@ def the_second_takt_on_the_gpus_only_observes():
         finally:
             client.close()
             second.terminate()
-            second.wait(10)
+            second.wait(kit.WAIT_S)
         mine = m.client()
         assert mine.wait(mine.submit(["true"], gpus=2)["id"])["state"] == "done"
 
@@ -196,7 +200,7 @@ def plain_serve(m, *flags):
     finally:
         m.close_clients()
         serve.terminate()
-        assert serve.wait(10) == 0
+        assert serve.wait(kit.WAIT_S) == 0
 
 
 def another_manager_is_left_the_machine():
@@ -205,7 +209,7 @@ def another_manager_is_left_the_machine():
         for name in ("slurmd", "kubelet"):
             fake = m.path(name)
             shutil.copy("/bin/sleep", fake)
-            with subprocess.Popen([fake, "60"]) as manager:
+            with subprocess.Popen([fake, "600"]) as manager:
                 try:
                     with plain_serve(m) as client:
                         status = client.status()
@@ -219,7 +223,7 @@ def another_manager_is_left_the_machine():
         if os.getuid() != 0:
             return
         os.chmod(m.folder, 0o755)
-        with subprocess.Popen([m.path("slurmd"), "60"], user=4242, group=4242,
+        with subprocess.Popen([m.path("slurmd"), "600"], user=4242, group=4242,
                               extra_groups=[]) as pretender:
             try:
                 with plain_serve(m) as client:
@@ -261,12 +265,12 @@ def missing_helpers_are_named():
                     said = m.said()
                 elif name == "takt-shim":
                     client = m.client()
-                    job = client.wait(client.submit(["true"], gpus=1)["id"], 20)
+                    job = client.wait(client.submit(["true"], gpus=1)["id"])
                     assert job["state"] != "done", job
                     said = job["message"]
                 else:
                     client = m.client()
-                    job = client.wait(client.submit(["true"], gpus=1)["id"], 20)
+                    job = client.wait(client.submit(["true"], gpus=1)["id"])
                     said = m.said() + " ".join(client.status()["notes"])
                 assert name in said, (name, said)
 
@@ -280,7 +284,7 @@ def clients_without_end_do_not_stop_takt():
     with kit.machine(gpus=2) as m:
         m.start("--max-connections", "20")
         client = m.client()
-        job = client.submit(m.witness_argv(1500), gpus=1)["id"]
+        job = client.submit(m.witness_argv(m.path("over")), gpus=1)["id"]
         # A helper that is being started is a second takt until it has become what it is to be.
         kit.until(lambda: len(m.pids("takt")) == 1, "one takt")
         (pid,) = m.pids("takt")
@@ -288,10 +292,11 @@ def clients_without_end_do_not_stop_takt():
         try:
             for _ in range(200):
                 raw = socket.socket(socket.AF_UNIX)
-                raw.settimeout(5)
+                raw.settimeout(kit.WAIT_S)
                 with contextlib.suppress(OSError):
                     raw.connect(m.socket)
                 held.append(raw)
+            os.mknod(m.path("over"))
             assert client.wait(job)["state"] == "done"
             assert descriptors(pid) < 120, descriptors(pid)
         finally:
@@ -309,36 +314,39 @@ def few_descriptors_are_survived():
     with kit.machine(gpus=2) as m:
         m.start()
         client = m.client()
-        job = client.submit(m.witness_argv(1500), gpus=1)["id"]
+        job = client.submit(m.witness_argv(m.path("over")), gpus=1)["id"]
         kit.until(lambda: m.witness().begins and len(m.pids("takt")) == 1, "the job runs")
         (pid,) = m.pids("takt")
         old = resource.prlimit(pid, resource.RLIMIT_NOFILE)
         resource.prlimit(pid, resource.RLIMIT_NOFILE, (descriptors(pid) + 1, old[1]))
-        refused = 0
-        ids = []
-        for _ in range(8):
+
+        def other():
             try:
-                other = kit.Client(m.socket, 3)
-                ids.append(other.submit(m.witness_argv(1), gpus=1)["id"])
+                return kit.Client(m.socket).submit(m.witness_argv(1), gpus=1)["id"]
             except (OSError, kit.Refused, http.client.HTTPException):
-                refused += 1
-        begin = time.monotonic()
-        used = time_of(pid)
-        time.sleep(0.5)
-        assert time_of(pid) - used < 0.8 * (time.monotonic() - begin), "takt spins"
-        resource.prlimit(pid, resource.RLIMIT_NOFILE, old)
+                return None
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            others = [pool.submit(other) for _ in range(8)]
+            looks.read_again(client)
+            asleep = collections.deque(maxlen=10)
+            kit.until(lambda: asleep.append(is_asleep(pid)) or sum(asleep) == 10, "takt spins")
+            resource.prlimit(pid, resource.RLIMIT_NOFILE, old)
+            ids = [answer.result() for answer in others]
+        os.mknod(m.path("over"))
         assert client.wait(job)["state"] == "done"
-        for one in ids:
+        for one in filter(None, ids):
             assert client.wait(one)["state"] == "done"
         assert client.wait(client.submit(m.witness_argv(1), gpus=2)["id"])["state"] == "done"
         assert m.stop() == 0
 
 
-def time_of(pid):
-    """Seconds of processor that it has used."""
-    with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
-        words = file.read().rsplit(")", 1)[1].split()
-    return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+def is_asleep(pid):
+    """Whether none of its threads computes, or would if it were its turn."""
+    states = set()
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        with contextlib.suppress(FileNotFoundError), open(f"/proc/{pid}/task/{thread}/stat", encoding="utf-8") as file:
+            states.add(file.read().rsplit(")", 1)[1].split()[0])
+    return "R" not in states
 
 
 def without_a_driver_takt_says_so():

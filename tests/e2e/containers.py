@@ -9,10 +9,10 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 
 import reachable  # noqa: F401, first: it may replace the build folder
 import kit
+import looks
 import stand_in_docker
 
 
@@ -61,9 +61,8 @@ def its_processes_are_the_jobs_and_not_from_outside():
         client = m.client()
         job = int(m.takt("submit", "-q", *words, "-n", "1", "--", *m.load_argv("--seconds", "600", "--quiet")).stdout)
         kit.until(lambda: gpu_of(client, 0).get("procs"), lambda: (client.job(job), gpu_of(client, 0)))
-        for _ in range(20):  # the very first look may meet it before it has become what it is
-            time.sleep(0.1)
-            view = gpu_of(client, 0)
+        looks.read_again(client, 0, 20)  # the very first look may meet it before it has become what it is
+        view = gpu_of(client, 0)
         assert view["state"] != "outside" and not outside(view), view
         client.cancel(job)
         assert client.wait(job)["state"] == "cancelled"

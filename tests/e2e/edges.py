@@ -10,6 +10,7 @@ import sys
 import time
 
 import kit
+import looks
 
 
 def state(client, index=0):
@@ -23,10 +24,11 @@ def a_driver_that_hangs_for_all_gpus_gets_no_job():
         m.twin("fault", "all", "hang")
         kit.until(lambda: state(client) == state(client, 1) == "lost", client.status)
         job = client.submit(m.witness_argv(1), gpus=1)["id"]
-        time.sleep(0.5)
+        kit.until(lambda: client.job(job).get("why") == "unhealthy", lambda: client.job(job))
+        looks.planned_again(client)
         assert client.job(job)["state"] == "waiting", client.job(job)
         m.twin("fault", "all", "none")
-        assert client.wait(job, 20)["state"] == "done"
+        assert client.wait(job)["state"] == "done"
 
 
 def a_job_cancelled_while_the_launcher_is_away_never_runs():
@@ -94,7 +96,7 @@ def answers_say_what_is_and_no_more():
     with kit.machine(gpus=2) as m:
         m.start()
         client = m.client()
-        job = client.submit(m.witness_argv(6000), gpus=2)["id"]
+        job = client.submit(m.witness_argv(600_000), gpus=2)["id"]
         kit.until(lambda: client.job(job)["state"] == "running", lambda: client.job(job))
         told = client.ask("GET", f"/v1/jobs/{job}/explain")
         assert not {"need", "total", "free", "ahead"} & told.keys(), told
@@ -114,7 +116,7 @@ def a_benchmark_is_for_ones_own_gpus_and_ends_with_its_job():
     with kit.machine(gpus=2) as m:
         m.start()
         client = m.client()
-        job = client.submit(m.witness_argv(60000), gpus=1)["id"]
+        job = client.submit(m.witness_argv(600_000), gpus=1)["id"]
         kit.until(lambda: client.job(job)["state"] == "running", lambda: client.job(job))
         (own,) = client.job(job)["gpu_list"]
         before = m.boards()[own]["limit_mw"]
@@ -137,13 +139,14 @@ def a_takt_that_only_observes_sees_its_jobs_end():
     with kit.machine(gpus=1) as m:
         m.start()
         client = m.client()
-        job = client.submit(m.witness_argv(1500), gpus=1)["id"]
+        job = client.submit(m.witness_argv(m.path("over")), gpus=1)["id"]
         waits = client.submit(m.witness_argv(1), gpus=1)["id"]
         kit.until(lambda: m.witness().begins, "the job runs")
         assert m.stop() == 0
         m.start("--manage", "never")
         client = m.client()
-        assert client.wait(job, 10)["state"] == "done"
+        os.mknod(m.path("over"))
+        assert client.wait(job)["state"] == "done"
         assert client.job(waits)["state"] == "waiting"
         assert m.stop() == 0
         m.start()
@@ -159,12 +162,13 @@ def energy_is_told(client, job):
 
 
 def an_account_goes_on_when_takt_is_restarted():
-    """Its energy is what the board says that it has drawn from begin to end, once takt has looked long enough."""
+    """Its energy is what the board says that it has drawn from begin to end, once takt has looked long enough;
+    rounded, by no more than a millijoule."""
     with kit.machine(gpus=1) as m:
         m.start()
         client = m.client()
         least = drawn_mj(m)
-        job = client.submit(m.witness_argv(3600000), gpus=1)["id"]
+        job = client.submit(m.witness_argv(3_600_000), gpus=1)["id"]
         kit.until(lambda: m.witness().begins, "the job runs")
         before = drawn_mj(m)
         kit.until(energy_is_told(client, job), lambda: client.job(job))
@@ -176,7 +180,7 @@ def an_account_goes_on_when_takt_is_restarted():
         client.cancel(job)
         report = client.wait(job)["report"]
         after = drawn_mj(m)
-        assert (behind - before) * 0.95 <= report["energy_mj"] <= after - least, (least, before, behind, after, report)
+        assert (behind - before) * 0.95 <= report["energy_mj"] <= after - least + 1, (least, before, behind, after, report)
         assert "peak_memory_bytes" in report and "mean_util_permille" in report, report
 
 
@@ -184,10 +188,10 @@ def what_takt_has_not_seen_of_a_job_is_not_told():
     with kit.machine(gpus=1) as m:
         m.start()
         client = m.client()
-        job = client.submit(m.witness_argv(3600000), gpus=1)["id"]
+        job = client.submit(m.witness_argv(3_600_000), gpus=1)["id"]
         kit.until(energy_is_told(client, job), lambda: client.job(job))
         assert m.stop() == 0
-        time.sleep(3)
+        time.sleep(3)  # it has to be away for a while; longer does no harm
         m.start()
         client = m.client()
         kit.until(lambda: client.job(job)["state"] == "running", lambda: client.job(job))
@@ -195,7 +199,7 @@ def what_takt_has_not_seen_of_a_job_is_not_told():
         report = client.wait(job)["report"]
         assert "energy_mj" not in report and "peak_memory_bytes" not in report, report
         assert "takt was away" in report["energy_why_not"], report
-        again = client.submit(m.witness_argv(3600000), gpus=1)["id"]
+        again = client.submit(m.witness_argv(3_600_000), gpus=1)["id"]
         kit.until(energy_is_told(client, again), lambda: client.job(again))
         m.kill()
         m.start()
@@ -212,7 +216,8 @@ def a_pipe_in_place_of_a_lock_is_named():
         lock = next(name for name in os.listdir(m.path("locks")) if name.endswith(".lock"))
         os.unlink(m.path(f"locks/{lock}"))
         os.mkfifo(m.path(f"locks/{lock}"))
-        assert m.spawn().wait(20) != 0
+        m.spawn()
+        assert m.died() != 0
         assert lock in m.said() and "plain file" in m.said(), m.said()
 
 

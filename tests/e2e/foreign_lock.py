@@ -12,9 +12,9 @@ import json
 import os
 import signal
 import sys
-import time
 
 import kit
+import looks
 
 THEIRS, OURS, LOW = 900, 1200, 705
 LOCK = os.path.join(kit.BUILD, "tests/e2e/takt-lock-clocks")
@@ -222,7 +222,8 @@ def a_lower_lock_over_takts_own_has_that_put_back_once():
         for gpu in gpus:
             lock(m, gpu, LOW)  # who wants it still
         before, theirs = calls(m), {0: (345, LOW), 1: (345, LOW)}
-        time.sleep(6)
+        for gpu in gpus:
+            looks.read_again(m.talk, gpu, 60)
         for job in jobs:
             over(m, job)
         assert m.stop() == 0
@@ -261,7 +262,8 @@ def what_holds_a_board_back_is_nobodys_lock():
         jobs = [busy(m, clock_mhz=1980) for _ in range(3)]
         m.twin("time", "--advance", "300s")
         kit.until(lambda: all(state(m, gpu)["sm_mhz"] < 1700 for gpu in range(3)), lambda: [state(m, g) for g in range(3)])
-        time.sleep(9)
+        for gpu in range(3):
+            looks.read_again(m.talk, gpu, 90 if gpu == 0 else 1)
         for gpu in range(3):
             assert state(m, gpu)["clock_state"] == "leased", state(m, gpu)
         for job in jobs:

@@ -6,15 +6,20 @@ The witness of the one that comes looks all the time whether the one that it cam
 
 Usage: freezing.py BUILD_FOLDER
 """
+import os
 import sys
+import time
 
 import judge
 import kit
 
 
-def counting(last):
-    """A command of that many steps."""
-    return f"n=0; while test $n -lt {last}; do n=$((n+1)); echo $n > count; sleep 0.02; done"
+COUNTING = "n=0; until test -e enough; do n=$((n+1)); echo $n > count; sleep 0.02; done"
+
+
+def tell(m, word):
+    """A file that jobs wait for: those that count for "enough", those that are urgent for "over"."""
+    os.mknod(m.path("jobs/" + word))
 
 
 def counted(m):
@@ -26,19 +31,19 @@ def counted(m):
 
 
 def victim(m, client, gpus=1, **more):
-    job = client.submit(m.witness_argv(0, "sh", "-c", counting(200)), gpus=gpus, cwd=m.path("jobs"),
+    job = client.submit(m.witness_argv(0, "sh", "-c", COUNTING), gpus=gpus, cwd=m.path("jobs"),
                         **{"preemptible": True, "freezable": True, "gpu_mem_mib": 20000, **more})["id"]
     kit.until(lambda: counted(m) > 2, lambda: client.job(job))
     return job
 
 
-def urgent(m, client, ms, gpus=1, **more):
-    return client.submit(m.witness_argv(ms), gpus=gpus, priority=5, **{"gpu_mem_mib": 20000, **more})["id"]
+def urgent(m, client, gpus=1, **more):
+    return client.submit(m.witness_argv(m.path("jobs/over")), gpus=gpus, priority=5, **{"gpu_mem_mib": 20000, **more})["id"]
 
 
 def frozen_for(m, client, job, other):
     """And the other runs."""
-    kit.until(lambda: client.job(job)["frozen"] and client.job(other)["state"] in ("running", "done"),
+    kit.until(lambda: client.job(job)["frozen"] and client.job(other)["state"] == "running",
               lambda: (client.job(job), client.job(other), m.said()))
     assert client.job(job).get("room_for") == other, client.job(job)
     kit.until(lambda: [look for look in m.witness().beside if look.job == other],
@@ -54,9 +59,19 @@ def start(m):
 def one_frozen(m, client):
     """A job that stands still, and the one for which it does."""
     job = victim(m, client)
-    other = urgent(m, client, 3000)
+    other = urgent(m, client)
     frozen_for(m, client, job, other)
     return job, other
+
+
+def both_end(m, client, job, other):
+    """The one that stands still goes on when the other is over."""
+    was = counted(m)
+    tell(m, "over")
+    assert client.wait(other)["state"] == "done"
+    kit.until(lambda: counted(m) > was, lambda: client.job(job))
+    tell(m, "enough")
+    assert client.wait(job)["state"] == "done"
 
 
 def just(m, *jobs):
@@ -70,7 +85,7 @@ def a_frozen_job_stands_still_and_goes_on():
     with kit.machine(gpus=1) as m:
         m.start()
         client = m.client()
-        job = client.submit(["sh", "-c", counting(10 ** 9)], gpus=1, cwd=m.path("jobs"))["id"]
+        job = client.submit(["sh", "-c", COUNTING], gpus=1, cwd=m.path("jobs"))["id"]
         kit.until(lambda: counted(m) > 3, lambda: client.job(job))
         done = m.takt("freeze", str(job))
         assert done.returncode == 0 and "frozen" in done.stdout, done
@@ -98,7 +113,7 @@ def it_stands_still_beside_the_other_and_goes_on():
     with kit.machine(gpus=2) as m:
         client = start(m)
         job = victim(m, client, gpus=2, hook='echo $TAKT_EVENT >> events')
-        other = urgent(m, client, 4000, gpus=2)
+        other = urgent(m, client, gpus=2)
         frozen_for(m, client, job, other)
         was = counted(m)
         for words in (("show", str(job)), ("queue",)):
@@ -109,8 +124,8 @@ def it_stands_still_beside_the_other_and_goes_on():
         (holder,) = {gpu.get("job_id") for gpu in client.status()["gpus"]}
         assert holder == other, client.status()
         assert counted(m) == was, "it counts while it is frozen"
-        assert client.wait(other)["state"] == "done"
-        view = client.wait(job)
+        both_end(m, client, job, other)
+        view = client.job(job)
         assert (view["state"], view["attempt"], view.get("restarts", 0)) == ("done", 1, 0), view
         just(m, job, other)
         kit.until(lambda: "ended" in open(m.path("jobs/events"), encoding="ascii").read(), "its last hook")
@@ -125,17 +140,19 @@ def several_stand_still_for_one():
     """Together, also while takt is away; none of them loses anything."""
     with kit.machine(gpus=2) as m:
         client = start(m)
-        jobs = [client.submit(m.witness_argv(0, "sh", "-c", counting(400)), gpus=1, cwd=m.path("jobs"), preemptible=True,
+        jobs = [client.submit(m.witness_argv(0, "sh", "-c", COUNTING), gpus=1, cwd=m.path("jobs"), preemptible=True,
                               freezable=True, gpu_mem_mib=20000)["id"] for _ in range(2)]
         kit.until(lambda: len(m.witness().begins) == 2, "both run")
         kit.until(lambda: all(client.job(job)["state"] == "running" for job in jobs), "and takt knows")
-        other = urgent(m, client, 6000, gpus=2)
+        other = urgent(m, client, gpus=2)
         for job in jobs:
             frozen_for(m, client, job, other)
         m.kill()
         client = start(m)
-        kit.until(lambda: client.job(other)["state"] in ("running", "done"), lambda: client.job(other))
+        kit.until(lambda: client.job(other)["state"] == "running", lambda: client.job(other))
+        tell(m, "over")
         assert client.wait(other)["state"] == "done"
+        tell(m, "enough")
         for job in jobs:
             view = client.wait(job)
             assert (view["state"], view["attempt"], view.get("restarts", 0)) == ("done", 1, 0), view
@@ -147,13 +164,14 @@ def where_both_do_not_fit_it_is_ended():
     for more in ({"gpu_mem_mib": 0}, {"gpu_mem_mib": 70000}, {"gpu_milli": 1000, "gpus": 2}):
         with kit.machine(gpus=2) as m:
             client = start(m)
-            blocker = client.submit(["sleep", "60"], gpus=1)["id"]
+            blocker = client.submit(["sleep", "600"], gpus=1)["id"]
             kit.until(lambda: client.job(blocker)["state"] == "running", lambda: client.job(blocker))
             job = victim(m, client)
             if more.get("gpus"):
                 client.cancel(blocker)
                 client.wait(blocker)
-            other = urgent(m, client, 50, **more)
+            tell(m, "over")
+            other = urgent(m, client, **more)
             assert client.wait(other)["state"] == "done"
             kit.until(lambda: client.job(job)["attempt"] == 2, lambda: client.job(job))
             assert client.job(job)["preemptions"] == 1, client.job(job)
@@ -166,7 +184,7 @@ def takt_may_die_meanwhile():
         m.kill()
         client = start(m)
         frozen_for(m, client, job, other)
-        assert client.wait(other)["state"] == "done" and client.wait(job)["state"] == "done"
+        both_end(m, client, job, other)
         just(m, job, other)
         assert not client.job(job)["frozen"], client.job(job)
 
@@ -176,9 +194,14 @@ def the_other_may_end_while_takt_is_away():
         client = start(m)
         job, other = one_frozen(m, client)
         m.kill()
+        was = counted(m)
+        tell(m, "over")
         kit.until(lambda: [end for end in m.witness().ends if end.job == other], "it ends")
         client = start(m)
-        assert client.wait(other)["state"] == "done" and client.wait(job)["state"] == "done"
+        assert client.wait(other)["state"] == "done"
+        kit.until(lambda: counted(m) > was, lambda: client.job(job))
+        tell(m, "enough")
+        assert client.wait(job)["state"] == "done"
         just(m, job, other)
 
 
@@ -186,12 +209,13 @@ def cancelled_while_it_stands_still_it_never_goes_on():
     with kit.machine(gpus=1) as m:
         client = start(m)
         job = victim(m, client)
-        other = urgent(m, client, 5000)
+        other = urgent(m, client)
         frozen_for(m, client, job, other)
         was = counted(m)
         client.cancel(job)
         assert client.wait(job)["state"] == "cancelled"
         assert counted(m) == was and client.job(other)["state"] == "running", client.job(other)
+        tell(m, "over")
         assert client.wait(other)["state"] == "done"
         after = client.submit(m.witness_argv(10), gpus=1)["id"]
         assert client.wait(after)["state"] == "done"
@@ -201,13 +225,17 @@ def cancelled_while_it_stands_still_it_never_goes_on():
 def the_other_may_be_cancelled_and_its_time_limit_does_not_run():
     with kit.machine(gpus=1) as m:
         client = start(m)
-        job = victim(m, client, time_limit_ms=12000)
+        limit_s = 20  # far more than it runs
+        job = victim(m, client, time_limit_ms=limit_s * 1000)
         for _ in range(2):
-            other = urgent(m, client, 600000)
+            other = urgent(m, client)
             frozen_for(m, client, job, other)
+            was = counted(m)
+            kit.until(lambda: time.time() > client.job(job)["started_ms"] / 1000 + limit_s + 1, "its limit would be over")
             client.cancel(other)
             assert client.wait(other)["state"] == "cancelled"
-            kit.until(lambda: not client.job(job).get("frozen"), lambda: client.job(job))
+            kit.until(lambda: counted(m) > was, lambda: client.job(job))
+        tell(m, "enough")
         assert client.wait(job)["state"] == "done"
 
 

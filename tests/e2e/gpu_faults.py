@@ -15,6 +15,8 @@ import sys
 import time
 
 import kit
+import looks
+import smoke
 
 
 def gpu(client, index):
@@ -41,7 +43,7 @@ def a_lost_gpu_is_one_gpu():
     with kit.machine(gpus=3) as m:
         m.start()
         client = m.client()
-        on = client.submit(m.witness_argv(2000), gpus=1)
+        on = client.submit(m.witness_argv(m.path("over")), gpus=1)
         kit.until(lambda: m.witness().begins, "the job runs")
         busy = client.job(on["id"])["gpu_list"][0]
         idle = next(i for i in range(3) if i != busy)
@@ -59,13 +61,14 @@ def a_lost_gpu_is_one_gpu():
         assert (job["state"], job["gpu_list"]) == ("done", [third]), job
         wide = client.submit(m.witness_argv(1), gpus=3)["id"]
         kit.until(lambda: client.job(wide).get("why") == "unhealthy", lambda: client.job(wide))
+        os.mknod(m.path("over"))
         assert client.wait(on["id"])["state"] == "done"
         assert not [b for b in m.witness().begins if b.job == wide]
         m.twin("fault", "all", "none")
         # The idle one is back by itself; the other broke under a job, and somebody has to look at it.
         kit.until(lambda: gpu(client, idle)["state"] == "free", lambda: client.status()["gpus"])
         assert m.takt("gpu", "resume", str(busy)).returncode == 0
-        assert client.wait(wide, 60)["state"] == "done"
+        assert client.wait(wide)["state"] == "done"
         assert not client.status().get("notes"), client.status()["notes"]
 
 
@@ -86,10 +89,10 @@ def policy_decides_what_becomes_of_a_job_on_a_lost_gpu():
             kit.until(lambda: not gpu(client, lost)["lost"], client.status)
             assert client.job(jobs[m])["state"] == "running", client.job(jobs[m])
             m.twin("fault", str(lost), "lost")
-        view = again.client().wait(jobs[again], 120)
+        view = again.client().wait(jobs[again])
         assert (view["state"], view["attempt"], view["restarts"]) == ("done", 2, 1), view
         assert view["gpu_list"] == [1 - lost], view
-        view = stop.client().wait(jobs[stop], 120)
+        view = stop.client().wait(jobs[stop])
         assert (view["state"], view["attempt"]) == ("failed", 1) and "GPU of it has failed" in view["message"], view
         for m in (again, stop):
             m.twin("fault", str(lost), "none")
@@ -109,38 +112,36 @@ def a_hanging_gpu_stops_nobody_else():
     with kit.machine(gpus=3) as m:
         m.start()
         client = m.client()
-        capped = client.submit(m.witness_argv(1500), gpus=1, clock_ask="ceiling", clock_mhz=1410)["id"]
+        capped = client.submit(m.witness_argv(m.path("over")), gpus=1, clock_ask="ceiling", clock_mhz=1410)["id"]
         kit.until(lambda: m.witness().begins, "the job runs")
         first = client.job(capped)["gpu_list"][0]
         second = (first + 1) % 3
         m.twin("fault", str(first), "hang")
         m.twin("fault", str(second), "hang")
-        slowest = 0
-        end = time.monotonic() + 2.5
-        while time.monotonic() < end:
-            begin = time.monotonic()
-            status = client.status()
-            slowest = max(slowest, time.monotonic() - begin)
-            time.sleep(0.01)
-        assert slowest < 0.3, f"a request took {slowest} s while GPUs hung"
         third = 3 - first - second
-        assert [status["gpus"][i]["stale"] for i in (first, second, third)] == [True, True, False], status
-        assert status["gpus"][third]["age_ms"] < 1000, status["gpus"][third]
-        begin = time.monotonic()
-        job = client.wait(client.submit(m.witness_argv(1), gpus=1)["id"], 10)
+
+        def stale():
+            return [client.status()["gpus"][i]["stale"] for i in (first, second, third)]
+        # They hang until they are mended: a request that waited for them would have no answer, one that waited for a
+        # while would not come at once.
+        kit.until(lambda: stale() == [True, True, False], client.status)
+        smoke.at_once(50, client.status, 5)
+        looks.read_again(client, third)
+        job = client.wait(client.submit(m.witness_argv(1), gpus=1)["id"])
         assert job["gpu_list"] == [third], job
         capped2 = client.wait(client.submit(m.witness_argv(1), gpus=1, clock_ask="ceiling",
-                                            clock_mhz=1200)["id"], 10)
+                                            clock_mhz=1200)["id"])
         assert capped2["gpu_list"] == [third] and "not applied" not in json.dumps(capped2), capped2
         shown = m.takt("status")
         assert shown.returncode == 0 and "does not answer" in shown.stdout, shown
-        view = client.wait(capped, 10)
+        os.mknod(m.path("over"))
+        view = client.wait(capped)
         assert view["state"] == "done", view
         m.twin("fault", "all", "none")
         kit.until(lambda: not m.locked(), lambda: f"clocks are put back: {m.locked()}")
         kit.until(lambda: all(g["state"] == "free" for g in client.status()["gpus"]),
                   lambda: client.status())
-        assert client.wait(client.submit(m.witness_argv(1), gpus=3)["id"], 10)["state"] == "done"
+        assert client.wait(client.submit(m.witness_argv(1), gpus=3)["id"])["state"] == "done"
 
 
 def gpus_that_hang_from_the_start_are_set_aside():
@@ -153,7 +154,7 @@ def gpus_that_hang_from_the_start_are_set_aside():
         status = client.status()
         assert status["manages"], status
         job = client.wait(client.submit(m.witness_argv(1), gpus=2, clock_ask="ceiling",
-                                        clock_mhz=1410)["id"], 20)
+                                        clock_mhz=1410)["id"])
         assert (job["state"], job["gpu_list"]) == ("done", [1, 3]), job
         assert m.witness().ends[0].gpus == (1, 3), m.witness().ends
         known = {g["index"]: g["uuid"] for g in m.boards()}
@@ -161,11 +162,12 @@ def gpus_that_hang_from_the_start_are_set_aside():
         wide = client.submit(m.witness_argv(1), gpus=3)["id"]
         kit.until(lambda: client.job(wide).get("why") == "unhealthy", lambda: client.job(wide))
         m.twin("fault", "all", "none")
-        time.sleep(1)
+        looks.read_again(client, 1)
+        looks.planned_again(client)
         assert client.job(wide)["state"] == "waiting" and "start" in m.takt("status").stdout
         assert m.stop() == 0
         m.start()
-        assert m.client().wait(wide, 20)["state"] == "done"
+        assert m.client().wait(wide)["state"] == "done"
 
 
 def a_job_without_permission_for_clocks_runs_and_is_told():
@@ -173,7 +175,7 @@ def a_job_without_permission_for_clocks_runs_and_is_told():
         m.twin("fault", "all", "permission")
         m.start()
         client = m.client()
-        job = client.submit(m.witness_argv(1200), gpus=1, clock_ask="ceiling", clock_mhz=1410)["id"]
+        job = client.submit(m.witness_argv(m.path("over")), gpus=1, clock_ask="ceiling", clock_mhz=1410)["id"]
         kit.until(lambda: m.witness().begins, "the job runs")
         assert not m.locked()
         running = views(m, job)
@@ -185,6 +187,7 @@ def a_job_without_permission_for_clocks_runs_and_is_told():
             assert '"clock_state":"advise"' in running[name], running[name]
         kit.until(lambda: any(n.startswith("takt_gpu_clock_state{") and 'state="advise"' in n
                               for n in client.metrics()), "the metrics page says so")
+        os.mknod(m.path("over"))
         view = client.wait(job)
         assert view["state"] == "done", view
         ended = m.takt("show", str(job)).stdout
@@ -198,7 +201,8 @@ def a_job_without_permission_for_clocks_runs_and_is_told():
 def clocks_that_cannot_be_set_on_all_are_set_on_none():
     with kit.machine(gpus=3) as m:
         m.start()
-        kit.until(lambda: all(g["clock_state"] == "clean" for g in m.client().status()["gpus"]),
+        client = m.client()
+        kit.until(lambda: all(g["clock_state"] == "clean" for g in client.status()["gpus"]),
                   "the actuator is there")
         assert m.takt("clock", "set", "--gpus", "1", "900").returncode == 0
         for fault, status in (("permission", 77), ("hang", 1)):
@@ -207,7 +211,7 @@ def clocks_that_cannot_be_set_on_all_are_set_on_none():
             assert done.returncode == status and "GPU 2: " in done.stderr and not done.stdout, done
             kit.until(lambda: m.locked() == {1: (345, 900)}, m.locked)
             m.twin("fault", "2", "none")
-            time.sleep(1.5)
+            looks.read_again(client, 2, 15)
             assert m.locked() == {1: (345, 900)}, (fault, m.locked())
         assert m.takt("clock", "reset").returncode == 0 and not m.locked()
 
@@ -216,9 +220,10 @@ def what_cannot_be_put_back_is_shouted_until_it_is():
     with kit.machine(gpus=2) as m:
         m.start()
         client = m.client()
-        job = client.submit(m.witness_argv(300), gpus=1, clock_ask="ceiling", clock_mhz=1410)["id"]
+        job = client.submit(m.witness_argv(m.path("over")), gpus=1, clock_ask="ceiling", clock_mhz=1410)["id"]
         kit.until(lambda: m.locked(), "the clock is locked")
         m.twin("fault", "all", "driver-restore-refused")
+        os.mknod(m.path("over"))
         client.wait(job)
         index = client.job(job)["gpu_list"][0]
         kit.until(lambda: gpu(client, index)["clock_state"] == "changed",
@@ -245,15 +250,13 @@ def the_guard_restores_when_nobody_else_can():
     with kit.machine(gpus=2) as m:
         m.start()
         client = m.client()
-        job = client.submit(m.witness_argv(6000), gpus=2, clock_ask="ceiling", clock_mhz=1410)["id"]
+        job = client.submit(m.witness_argv(600_000), gpus=2, clock_ask="ceiling", clock_mhz=1410)["id"]
         kit.until(lambda: len(m.locked()) == 2, "the clocks are locked")
         (daemon,), (actuator,) = m.pids("takt"), m.pids("takt-actuate")
         os.kill(daemon, signal.SIGSTOP)
         try:
             os.kill(actuator, signal.SIGKILL)
-            begin = time.monotonic()
             kit.until(lambda: not m.locked(), lambda: f"clocks are left changed: {m.locked()}")
-            kit.note(f"restored {time.monotonic() - begin:.2f} s after the actuator was killed")
         finally:
             os.kill(daemon, signal.SIGCONT)
         kit.until(lambda: len(m.locked()) == 2, "the clocks are asked for again")
@@ -270,7 +273,7 @@ def a_gpu_that_hangs_when_the_actuator_starts_is_put_back():
     with kit.machine(gpus=2) as m:
         m.start()
         client = m.client()
-        job = client.submit(m.witness_argv(60_000), gpus=1, clock_ask="ceiling", clock_mhz=1410)["id"]
+        job = client.submit(m.witness_argv(600_000), gpus=1, clock_ask="ceiling", clock_mhz=1410)["id"]
         kit.until(m.locked, "the clock is locked")
         (index,) = client.job(job)["gpu_list"]
         (actuator,) = m.pids("takt-actuate")
@@ -291,7 +294,7 @@ def a_gpu_of_somebody_else_is_left_alone():
     with kit.machine(gpus=2) as m:
         m.start()
         client = m.client()
-        other = subprocess.Popen(m.load_argv("--gpus", "1", "--seconds", "60", "--quiet"), env=m.env(),
+        other = subprocess.Popen(m.load_argv("--gpus", "1", "--seconds", "600", "--quiet"), env=m.env(),
                                  stdout=subprocess.DEVNULL)
         try:
             kit.until(state_is(client, 1, "outside"), lambda: gpu(client, 1))
@@ -313,26 +316,27 @@ def a_gpu_of_somebody_else_is_left_alone():
             last = client.submit(m.witness_argv(1), gpus=2)["id"]
         finally:
             other.terminate()
-            other.wait(10)
-        assert client.wait(last, 10)["state"] == "done"
+            other.wait(kit.WAIT_S)
+        assert client.wait(last)["state"] == "done"
 
 
 def what_a_job_leaves_behind_keeps_its_gpu():
     with kit.machine(gpus=1) as m:
         m.start()
         client = m.client()
-        left = " ".join(m.load_argv("--seconds", "3", "--quiet"))
-        job = client.submit(["sh", "-c", f"setsid {left} >/dev/null 2>&1 & sleep 1"], gpus=1)["id"]
+        left = " ".join(m.load_argv("--ignore-term", "--seconds", "600", "--quiet"))
+        job = client.submit(["sh", "-c", f"setsid {left} >/dev/null 2>&1 & exec sleep 600"], gpus=1, grace_ms=600_000)["id"]
         after = client.submit(m.witness_argv(1), gpus=1)["id"]
-        seen = set()
-        while client.job(after)["state"] not in kit.ENDED:
-            holders = [p for p in m.boards()[0].get("processes", [])]
-            seen.add((gpu(client, 0)["state"], bool(holders)))
-            begun = [b for b in m.witness().begins if b.job == after]
-            assert not (begun and holders), "the GPU was handed on with a process on it"
-            time.sleep(0.02)
-        assert client.job(job)["state"] == "done" and client.job(after)["state"] == "done"
-        kit.note(str(seen))
+        (holder,) = kit.until(lambda: m.boards()[0]["processes"], "it computes")
+        pid = client.job(job)["pid"]
+        os.kill(pid, signal.SIGKILL)
+        kit.until(lambda: not kit.is_running(pid, b"sleep"), "the job's own process is gone")
+        looks.read_again(client, 0, 30)
+        looks.planned_again(client)
+        assert gpu(client, 0)["state"] != "free" and client.job(after)["state"] == "waiting", (client.status(), client.job(after))
+        assert not [b for b in m.witness().begins if b.job == after], "the GPU was handed on with a process on it"
+        os.kill(holder["pid"], signal.SIGKILL)
+        assert client.wait(job)["state"] == "failed" and client.wait(after)["state"] == "done"
 
 
 def a_drain_goes_on_when_takt_is_killed():
@@ -364,15 +368,15 @@ def a_job_that_ignores_sigterm_is_killed_after_its_grace():
     with kit.machine(gpus=1) as m:
         m.start()
         client = m.client()
-        job = client.submit(m.load_argv("--ignore-term", "--seconds", "60", "--quiet"), gpus=1,
+        job = client.submit(m.load_argv("--ignore-term", "--seconds", "600", "--quiet"), gpus=1,
                             grace_ms=700)["id"]
         kit.until(lambda: m.boards()[0]["processes"], "it computes")
         begin = time.monotonic()
-        view = client.cancel(job)
-        took = time.monotonic() - begin
+        client.cancel(job)
         view = client.wait(job)
+        took_s = time.monotonic() - begin
         assert (view["state"], view["exit_signal"]) == ("cancelled", signal.SIGKILL), view
-        assert 0.6 < took < 3, took
+        assert took_s >= 0.7, took_s
         assert client.wait(client.submit(m.witness_argv(1), gpus=1)["id"])["state"] == "done"
 
 

@@ -28,8 +28,8 @@ def jobs_share_one_gpu_at_once():
     with kit.machine(gpus=1) as m:
         m.start()
         client = m.client()
-        half = client.submit(m.witness_argv(60_000), gpus=1, gpu_milli=500, name="half")["id"]
-        third = client.submit(m.witness_argv(60_000), gpus=1, gpu_milli=300, name="third")["id"]
+        half = client.submit(m.witness_argv(600_000), gpus=1, gpu_milli=500, name="half")["id"]
+        third = client.submit(m.witness_argv(600_000), gpus=1, gpu_milli=300, name="third")["id"]
         kit.until(running(client, half, third), client.live)
         late = client.submit(m.witness_argv(1), gpus=1, gpu_milli=300)["id"]
         whole = client.submit(m.witness_argv(1), gpus=1)["id"]
@@ -70,7 +70,7 @@ def the_most_demanding_clock_of_a_shared_gpu_holds():
         client = m.client()
 
         def start(milli, **more):
-            job = client.submit(m.witness_argv(60_000), gpus=1, gpu_milli=milli, **more)["id"]
+            job = client.submit(m.witness_argv(600_000), gpus=1, gpu_milli=milli, **more)["id"]
             kit.until(running(client, job), client.live)
             return job
 
@@ -100,7 +100,7 @@ def memory_is_a_ledger():
     with kit.machine(gpus=1) as m:  # 80 GB
         m.start()
         client = m.client()
-        large = client.submit(m.witness_argv(60_000), gpus=1, gpu_milli=100, gpu_mem_mib=60 * GIB)["id"]
+        large = client.submit(m.witness_argv(600_000), gpus=1, gpu_milli=100, gpu_mem_mib=60 * GIB)["id"]
         kit.until(running(client, large), client.live)
         second = client.submit(m.witness_argv(1), gpus=1, gpu_milli=100, gpu_mem_mib=30 * GIB)["id"]
         kit.until(lambda: client.job(second).get("why") == "gpu_memory",
@@ -143,7 +143,7 @@ def a_share_is_not_handed_on_before_its_job_is_gone():
     with kit.machine(gpus=1) as m:
         m.start()
         client = m.client()
-        stays = client.submit(m.witness_argv(60_000), gpus=1, gpu_milli=500)["id"]
+        stays = client.submit(m.witness_argv(600_000), gpus=1, gpu_milli=500)["id"]
         leaves = client.submit(m.witness_argv(100), gpus=1, gpu_milli=500)["id"]
         after = client.submit(m.witness_argv(1), gpus=1, gpu_milli=500)["id"]
         assert client.wait(leaves)["state"] == "done"
@@ -228,7 +228,7 @@ def jobs_without_gpus_leave_cpus_to_each_other():
         m.start()
         client = m.client()
         cpus = len(os.sched_getaffinity(0))
-        ids = [client.submit(m.witness_argv(60_000))["id"] for _ in range(cpus + 1)]
+        ids = [client.submit(m.witness_argv(600_000))["id"] for _ in range(cpus + 1)]
         kit.until(lambda: client.job(ids[-1]).get("why") == "cpu", lambda: client.job(ids[-1]))
         assert client.wait(client.submit(m.witness_argv(1), gpus=1)["id"])["state"] == "done"
         client.cancel(ids[0])

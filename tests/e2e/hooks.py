@@ -66,7 +66,7 @@ def it_is_told_of_pushing_out_and_of_freezing():
     with kit.machine(gpus=1) as m:
         m.start("--min-runtime", "0s")
         client = m.client()
-        job = client.submit(["sh", "-c", "test $TAKT_RESTART = 1 || exec sleep 60"], gpus=1, cwd=m.path("jobs"),
+        job = client.submit(["sh", "-c", "test $TAKT_RESTART = 1 || exec sleep 600"], gpus=1, cwd=m.path("jobs"),
                             hook=NOTE, preemptible=True)["id"]
         events(m, 1)
         for word, count in (("freeze", 2), ("thaw", 3)):
@@ -97,7 +97,7 @@ def one_that_fails_or_hangs_is_nobodys_trouble():
     with kit.machine(gpus=1) as m:
         m.start("--hook-limit", "1s")
         client = m.client()
-        for hook, word in (("exit 3", "exit status 3"), ("sleep 60 & exec sleep 60", "longer than 1000 ms"),
+        for hook, word in (("exit 3", "exit status 3"), ("sleep 600 & exec sleep 600", "longer than 1000 ms"),
                            ("kill -9 $$", "signal 9")):
             job = client.submit(["true"], gpus=1, cwd=m.path("jobs"), hook=hook)["id"]
             view = client.wait(job)
@@ -112,7 +112,7 @@ def a_death_of_takt_makes_none_run_twice():
     with kit.machine(gpus=1) as m:
         m.start()
         client = m.client()
-        job = client.submit(["sleep", "60"], gpus=1, cwd=m.path("jobs"), hook=NOTE + "; sleep 60")["id"]
+        job = client.submit(["sleep", "600"], gpus=1, cwd=m.path("jobs"), hook=NOTE + "; sleep 600")["id"]
         events(m, 1)
         m.kill()
         m.start()
@@ -136,7 +136,7 @@ def it_runs_as_the_jobs_owner():
     with users.shared_machine(gpus=1) as m:
         spec = users.job_of(["true"], 1, cwd=m.path("jobs"), env=["PATH=/usr/bin:/bin", "TOKEN=" + secret],
                             hook='echo "$(id -u) $(id -g) $(id -G) $TAKT_EVENT $TOKEN" >> events; test $TAKT_EVENT = '
-                                 'started || exec sleep 60')
+                                 'started || exec sleep 600')
         job = users.ask(m, users.ALICE, "POST", "/v1/jobs", spec)["id"]
         m.client().wait(job)
         said = events(m, 2)

@@ -73,7 +73,7 @@ def a_time_limit_ends_a_job_and_says_so():
         assert done.returncode == 0, done
         view = ends_with(client, int(done.stdout), "failed")
         assert view["exit_signal"] == 9 and "time limit of 300ms" in view["message"], view
-        assert 500 <= view["report"]["wall_ms"] < 10000, view
+        assert 500 <= view["report"]["wall_ms"], view
         assert "time limit" in m.takt("show", done.stdout.strip()).stdout
 
 
@@ -123,13 +123,14 @@ def a_job_begins_later():
     with kit.machine(gpus=1) as m:
         m.start()
         client = m.client()
+        before_ms = time.time() * 1000
         done = m.takt("submit", "--begin", "1s500ms", "--", *m.witness_argv(1))
         assert "earliest start" in done.stdout, done
         m.kill()
         m.start()
         view = ends_with(m.client(), 1, "done")
         assert view["started_ms"] >= view["begin_ms"], view
-        assert view["begin_ms"] - view["submitted_ms"] >= 1000, view
+        assert before_ms + 1499 <= view["begin_ms"] <= view["submitted_ms"] + 1500, view
 
 
 def cpus_and_memory_are_counted():
@@ -159,7 +160,7 @@ def who_waits_is_told_where_it_will_run():
         m.start()
         client = m.client()
         gate = client.submit(["sleep", "600"], gpus=2, estimate_ms=600000)["id"]
-        job = client.submit(["sleep", "60"], gpus=2, estimate_ms=60000)["id"]
+        job = client.submit(["sleep", "600"], gpus=2, estimate_ms=60000)["id"]
         kit.until(lambda: client.job(job)["starts_gpus"] == [0, 1], lambda: client.job(job))
         assert client.job(job)["starts_ms"] and client.job(gate)["starts_gpus"] == [], client.job(gate)
 

@@ -55,7 +55,7 @@ def jobs_get_all_or_their_part():
         job = client.wait(client.submit(m.witness_argv(10), gpus=64)["id"])
         assert (job["state"], job["gpu_list"]) == ("done", ALL), job
         assert [sorted(end.gpus) for end in m.witness().ends] == [ALL], m.witness().ends
-        halves = [client.submit(m.witness_argv(10_000), gpus=32)["id"] for _ in range(2)]
+        halves = [client.submit(m.witness_argv(600_000), gpus=32)["id"] for _ in range(2)]
         kit.until(lambda: len(m.witness().begins) == 3, client.live)
         assert sorted(gpu for half in halves for gpu in client.job(half)["gpu_list"]) == ALL
         assert not client.wait(client.submit(["true"])["id"])["gpu_list"]

@@ -57,7 +57,7 @@ def instances_go_to_one_job_each():
         cut(m)
         m.start()
         client = m.client()
-        first, second = (client.submit(m.witness_argv(60_000), gpus=1, **SMALL)["id"] for _ in range(2))
+        first, second = (client.submit(m.witness_argv(600_000), gpus=1, **SMALL)["id"] for _ in range(2))
         large = client.submit(m.witness_argv(1), gpus=1, mig="3g.40gb")["id"]
         assert client.wait(large)["memory"] == "enforced by MIG", client.job(large)
         third = client.submit(m.witness_argv(1), gpus=1, **SMALL)["id"]
@@ -96,7 +96,7 @@ def whole_gpus_are_others():
         cut(m)
         m.start()
         client = m.client()
-        whole = client.submit(m.witness_argv(60_000), gpus=1)["id"]
+        whole = client.submit(m.witness_argv(600_000), gpus=1)["id"]
         kit.until(lambda: client.job(whole)["state"] == "running", client.live)
         assert client.job(whole)["gpu_list"] == [0], client.job(whole)
         for ask in ({"gpus": 1}, {"gpus": 1, "gpu_milli": 100}):
@@ -163,7 +163,7 @@ def an_administrator_cuts_a_drained_gpu():
         shown = m.takt("gpu").stdout
         assert "3g.40gb 3g.40gb" in shown and "set" in shown, shown
         assert m.takt("gpu", "resume", "1").returncode == 0
-        ids = [client.submit(m.witness_argv(60_000), gpus=1, mig="3g.40gb")["id"] for _ in range(2)]
+        ids = [client.submit(m.witness_argv(600_000), gpus=1, mig="3g.40gb")["id"] for _ in range(2)]
         kit.until(lambda: len(m.witness().begins) == 2, client.live)
         assert len({client.job(i)["gpu_uuid"][0] for i in ids}) == 2
         refused = m.takt("submit", "--mig", "1g.10gb", "true")
@@ -241,7 +241,7 @@ def what_is_in_use_is_put_back_later():
         waits = client.submit(m.witness_argv(1), gpus=1, mig="3g.40gb")["id"]
         client.cancel(job)
         client.wait(job)
-        kit.until(lambda: layout(client) == ("", FOUND), lambda: layout(client), seconds=90)
+        kit.until(lambda: layout(client) == ("", FOUND), lambda: layout(client))
         assert client.wait(waits)["state"] == "done", client.job(waits)
 
 
@@ -320,7 +320,7 @@ def a_policy_cuts_for_good():
         two = ("", ["3g.40gb", "3g.40gb"])
         kit.until(lambda: layout(client) == two, lambda: layout(client))
         assert client.ask("GET", "/v1/clocks")["gpus"][1]["base_mig"] == "3g.40gb,3g.40gb"
-        jobs = [client.submit(m.witness_argv(60_000), gpus=1, mig="3g.40gb")["id"] for _ in range(2)]
+        jobs = [client.submit(m.witness_argv(600_000), gpus=1, mig="3g.40gb")["id"] for _ in range(2)]
         kit.until(lambda: len(m.witness().begins) == 2, client.live)
         m.stop()
         m.start()

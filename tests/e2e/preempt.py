@@ -4,15 +4,17 @@
 
 Usage: preempt.py BUILD_FOLDER
 """
+import os
 import sys
 
 import kit
 
-# Counts its steps in the checkpoint directory, saves at SIGUSR1 and goes at SIGTERM; done after three starts.
+# Says in the checkpoint directory what it does; saves at SIGUSR1, goes at SIGTERM once the file "go" is there. Its second
+# start has nothing left to do.
 WORKER = """
 echo start $TAKT_RESTART >> $TAKT_CHECKPOINT_DIR/log
 trap 'echo saved >> $TAKT_CHECKPOINT_DIR/log' USR1
-trap 'echo gone >> $TAKT_CHECKPOINT_DIR/log; exit 0' TERM
+trap 'until test -e $TAKT_CHECKPOINT_DIR/go; do sleep 0.02; done; echo gone >> $TAKT_CHECKPOINT_DIR/log; exit 0' TERM
 test $TAKT_RESTART = 0 || exit 0
 touch $TAKT_CHECKPOINT_DIR/ready
 while true; do sleep 0.05; done
@@ -33,8 +35,12 @@ def starts(m, path):
 
 
 def worker(m, client, **more):
-    return client.submit(m.witness_argv(1, "sh", "-c", WORKER), gpus=2, preemptible=True, checkpoint_signal=10,
-                         checkpoint_grace_ms=1000, checkpoint_dir=m.path("jobs"), **more)["id"]
+    return client.submit(m.witness_argv(1, "sh", "-c", WORKER), gpus=2, checkpoint_signal=10, checkpoint_grace_ms=1000,
+                         checkpoint_dir=m.path("jobs"), grace_ms=600_000, **more)["id"]
+
+
+def may_go(m):
+    os.mknod(m.path("jobs/go"))
 
 
 def running(m, client, job):
@@ -45,12 +51,13 @@ def who_makes_room_saves_and_runs_again():
     with kit.machine(gpus=2) as m:
         m.start("--min-runtime", "0s")
         client = m.client()
-        victim = worker(m, client)
+        victim = worker(m, client, preemptible=True)
         running(m, client, victim)
         urgent = client.submit(m.witness_argv(300), gpus=2, priority=5)["id"]
         kit.until(lambda: client.job(victim)["state"] == "stopping", lambda: client.job(victim))
         assert f"makes room for job {urgent}" in m.takt("queue").stdout
         assert f"makes room for job {urgent}" in m.takt("show", str(victim)).stdout
+        may_go(m)
         assert client.wait(urgent)["state"] == "done"
         view = client.wait(victim)
         assert (view["state"], view["restarts"], view["preemptions"], view["attempt"]) == ("done", 1, 1, 2), view
@@ -62,11 +69,12 @@ def takt_may_die_in_between():
     with kit.machine(gpus=2) as m:
         m.start("--min-runtime", "0s")
         client = m.client()
-        victim = worker(m, client)
+        victim = worker(m, client, preemptible=True)
         running(m, client, victim)
         urgent = client.submit(m.witness_argv(1), gpus=2, priority=5)["id"]
         kit.until(lambda: "saved" in lines(m), lambda: client.job(victim))
         m.kill()
+        may_go(m)
         m.start("--min-runtime", "0s")
         client = m.client()
         for job in (urgent, victim):
@@ -82,8 +90,7 @@ def nobody_goes_who_did_not_offer_it():
         gate = client.submit(["sh", "-c", "until test -e go; do sleep 0.02; done"], gpus=2, cwd=m.path("jobs"))["id"]
         urgent = client.submit(m.witness_argv(1), gpus=2, priority=5)["id"]
         kit.until(lambda: client.job(urgent).get("why") == "gpus", lambda: client.job(urgent))
-        with open(m.path("jobs/go"), "w", encoding="ascii"):
-            pass
+        may_go(m)
         assert client.wait(gate)["state"] == "done" and client.wait(urgent)["state"] == "done"
         assert "preemptions" not in client.job(gate), client.job(gate)
 
@@ -93,9 +100,7 @@ def who_is_asked_to_begins_anew():
     with kit.machine(gpus=2) as m:
         m.start()
         client = m.client()
-        argv = m.witness_argv(1, "sh", "-c", WORKER)
-        job = client.submit(argv, gpus=2, checkpoint_signal=10, checkpoint_grace_ms=1000,
-                            checkpoint_dir=m.path("jobs"))["id"]
+        job = worker(m, client)
         waits = client.submit(m.witness_argv(1), gpus=2, held=True)["id"]
         running(m, client, job)
         refused = m.takt("requeue", str(waits))
@@ -104,6 +109,7 @@ def who_is_asked_to_begins_anew():
         assert done.returncode == 0 and f"job {job}: stopping" in done.stdout, done
         kit.until(lambda: "saved" in lines(m), lambda: client.job(job))
         m.kill()
+        may_go(m)
         m.start()
         client = m.client()
         view = client.wait(job)

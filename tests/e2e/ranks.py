@@ -37,7 +37,7 @@ if rank == 0:
         peer.sendall(b"go\\n")
     print("all", world, "met; each sees", seen[0], flush=True)
 else:
-    for _ in range(3000):
+    for _ in range(6000):
         try:
             store = socket.create_connection(place)
             break

@@ -114,9 +114,10 @@ def what_ended_before_is_not_interrupted():
     with kit.machine(gpus=1) as m:
         m.start()
         client = m.client()
-        job = client.submit(m.witness_argv(300), gpus=1, requeue=True)["id"]
+        job = client.submit(m.witness_argv(m.path("over")), gpus=1, requeue=True)["id"]
         kit.until(lambda: m.witness().begins, lambda: client.job(job))
         m.kill()
+        os.mknod(m.path("over"))
         kit.until(lambda: not m.shims(), m.shims)
         client = reboot(m)
         assert client.wait(job)["state"] == "done", client.job(job)

@@ -420,7 +420,7 @@ def other_machines_need_tls():
         assert web.status("GET", "/v1/status", Origin=f"https://127.0.0.1:{web.port}") == 200
         assert web.status("GET", "/v1/status", Origin=f"http://127.0.0.1:{web.port}") == 403
         job = web.ask("POST", "/v1/jobs", users.job_of(["true"]))["id"]
-        assert web.ask("GET", f"/v1/jobs/{job}/wait?timeout_ms=60000")["state"] == "done"
+        kit.until(lambda: web.ask("GET", f"/v1/jobs/{job}/wait?timeout_ms=60000")["state"] == "done", m.said)
         events = web.stream("status")
         for _ in range(3):
             assert next(events)[0] == "status"

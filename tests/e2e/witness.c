@@ -2,7 +2,10 @@
 /*
  * The job that end-to-end tests run: a witness of what takt does that takt cannot talk out of.
  *
- *   witness DIRECTORY MILLISECONDS [-- COMMAND...]
+ *   witness DIRECTORY MILLISECONDS|FILE [-- COMMAND...]
+ *
+ * It runs for that time, or until that file (an absolute path) is there: then nobody who looks at
+ * it has to hurry.
  *
  * It takes a lock on a file for each of its GPUs and one for its job, without waiting: a lock that
  * is busy is a GPU handed out twice or a job that runs twice at once, whatever takt's database
@@ -24,6 +27,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -295,15 +299,18 @@ static void show_gpus(const char *gpus, bool instances, char *ret, size_t size)
 	snprintf(ret, size, "%s%s%s", gpus[0] ? gpus : "-", milli ? "@" : "", milli ? milli : "");
 }
 
-static void rest(struct witness *w, unsigned long long ms)
+/* `until`: milliseconds, or the path of a file. */
+static void rest(struct witness *w, const char *until)
 {
-	unsigned long long until = now_ns() + ms * 1000000u, now = now_ns();
+	const char *file = until[0] == '/' ? until : NULL;
+	unsigned long long now = now_ns();
+	unsigned long long end = file ? ULLONG_MAX : now + strtoull(until, NULL, 10) * 1000000u;
 
-	for (; now < until; now = now_ns()) {
-		unsigned long long left = until - now;
+	for (; now < end && !(file && access(file, F_OK) == 0); now = now_ns()) {
+		unsigned long long left = end - now;
 		struct timespec t;
 
-		if (w->beside_count && left > 5000000u)
+		if ((file || w->beside_count) && left > 5000000u)
 			left = 5000000u;
 		t = (struct timespec){(time_t)(left / 1000000000u), (long)(left % 1000000000u)};
 		(void)nanosleep(&t, NULL);
@@ -311,13 +318,13 @@ static void rest(struct witness *w, unsigned long long ms)
 	}
 }
 
-static int work(struct witness *w, const char *ms, char **command)
+static int work(struct witness *w, const char *until, char **command)
 {
 	int status = 0;
 	pid_t pid;
 
 	if (!command) {
-		rest(w, strtoull(ms, NULL, 10));
+		rest(w, until);
 		return 0;
 	}
 	pid = fork();
@@ -341,7 +348,7 @@ int main(int argc, char **argv)
 	int code;
 
 	if (argc < 3 || (argc > 3 && (strcmp(argv[3], "--") != 0 || argc == 4))) {
-		fprintf(stderr, "usage: witness DIRECTORY MILLISECONDS [-- COMMAND...]\n");
+		fprintf(stderr, "usage: witness DIRECTORY MILLISECONDS|FILE [-- COMMAND...]\n");
 		return EXIT_WITNESS;
 	}
 	w.dir = argv[1];
