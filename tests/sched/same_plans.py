@@ -2,8 +2,11 @@
 """The scheduler plans the same whoever compiled it: gcc -O0, gcc -O2 and clang -O2, each over the
 sources of the room and of what it needs of base, print one digest over many random histories.
 
-Usage: same_plans.py SOURCE_ROOT MACHINES_C
+Usage: same_plans.py SOURCE_ROOT MACHINES_C PROGRAM WAY
+
+PROGRAM is what the build itself made of these sources, WAY how: one way less to compile here.
 """
+import concurrent.futures
 import glob
 import os
 import shutil
@@ -11,9 +14,9 @@ import subprocess
 import sys
 import tempfile
 
-ROOT, MACHINES = sys.argv[1:3]
+ROOT, MACHINES, PROGRAM, WAY = sys.argv[1:5]
 TESTS = os.path.join(ROOT, "tests", "sched")
-WAYS = [("gcc", "-O0"), ("gcc", "-O2"), ("clang", "-O2")]
+WAYS = ["gcc -O0", "gcc -O2", "clang -O2"]
 BASE = ["err", "heap", "map", "mem", "parse_num", "rng", "sort", "str", "vec"]
 
 SOURCES = (
@@ -25,28 +28,33 @@ SOURCES = (
 )
 
 
-def digest(compiler, level, folder):
-    program = os.path.join(folder, compiler + level)
+def compiled(way, folder):
+    program = os.path.join(folder, way.replace(" ", ""))
     subprocess.run(
-        [compiler, level, "-std=gnu17", "-D_GNU_SOURCE", "-fno-strict-aliasing", "-w",
+        [*way.split(), "-std=gnu17", "-D_GNU_SOURCE", "-fno-strict-aliasing", "-w",
          "-I" + os.path.join(ROOT, "src"), "-I" + TESTS, "-o", program] + SOURCES,
         check=True)
+    return program
+
+
+def digest(way, folder):
+    """None where the compiler is not installed."""
+    if way != WAY and not shutil.which(way.split()[0]):
+        return None
+    program = PROGRAM if way == WAY else compiled(way, folder)
     return subprocess.run([program], check=True, capture_output=True, text=True).stdout.strip()
 
 
 def main():
-    first = None
     print("1..%d" % len(WAYS))
-    with tempfile.TemporaryDirectory() as folder:
-        for number, (compiler, level) in enumerate(WAYS, 1):
-            name = "%d - %s %s" % (number, compiler, level)
-            if not shutil.which(compiler):
-                print("ok %s # SKIP %s is not installed" % (name, compiler))
-                continue
-            got = digest(compiler, level, folder)
-            first = first or got
-            print("%s %s" % ("ok" if got == first else "not ok", name))
-            print("# %s" % got)
+    with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor() as pool:
+        got = list(pool.map(lambda way: digest(way, folder), WAYS))
+    first = next(filter(None, got), None)
+    for number, (way, made) in enumerate(zip(WAYS, got), 1):
+        if made is None:
+            print("ok %d - %s # SKIP %s is not installed" % (number, way, way.split()[0]))
+        else:
+            print("%s %d - %s\n# %s" % ("ok" if made == first else "not ok", number, way, made))
 
 
 main()
