@@ -6,6 +6,7 @@ Usage: actuate_deaths_test.py TAKT_ACTUATE TAKT_GUARD TAKT_TWIN LIBNVIDIA_ML SOU
 The environment variable TAKT_DEATHS says how many random deaths there are (default 30).
 """
 import contextlib
+import functools
 import glob
 import os
 import random
@@ -14,11 +15,14 @@ import signal
 import sys
 import time
 
-from actuate_rig import CLEAN, CPU, END, MIG, RENEW, RESET, SET, main, restored, rig, until
+from actuate_rig import CLEAN, CPU, END, MIG, REFUSED, RENEW, RESET, SET, WAIT_S, main, restored, rig, until
+from side_by_side import side_by_side
 
 # Those of takt-actuate --declare are reached in actuate_process_test.py.
 POINT = re.compile(r'takt_crash_point\(\s*"(actuate\.[^"]+)"')
 DEATHS = int(os.environ.get("TAKT_DEATHS", "30"))
+RIGS_AT_ONCE = 6
+GUARD = "actuate.guard_"
 
 
 def crash_points():
@@ -29,8 +33,10 @@ def crash_points():
     return found
 
 
-def guard_points():
-    return [point for point in crash_points() if point.startswith("actuate.guard_")]
+def at_each(points, trial):
+    """The points for which the trial is true."""
+    reached = side_by_side([(point, functools.partial(trial, point)) for point in points], RIGS_AT_ONCE)
+    return {point for point, was_reached in reached.items() if was_reached}
 
 
 def a_day_of_work(client, uuids):
@@ -56,9 +62,12 @@ def work_until_death(m, actuator):
         a_day_of_work(client, m.uuids)
 
 
-def died(actuator):
-    until(lambda: actuator.poll() is not None, "dead")
-    assert actuator.returncode == -signal.SIGKILL, actuator.returncode
+def dies(actuator):
+    """Whether it dies at its point at the latest when it is told to end."""
+    actuator.terminate()
+    code = actuator.wait(WAIT_S)
+    assert code in (0, -signal.SIGKILL), code
+    return code != 0
 
 
 def all_well(m):
@@ -89,45 +98,47 @@ def leave_changed(m):
     assert set(m.locked()) == {0, 1} and m.instances() == {1: 2}
 
 
+def the_actuator_dies_at(point):
+    """At passes of the point, as many as there are in a day of work; whether there was one."""
+    for nth in (1, 2, 3, 7):
+        with rig(mig=1) as m:
+            actuator = m.spawn(crash=f"{point}:{nth}", guard=m.guard_script(""))
+            work_until_death(m, actuator)
+            if not dies(actuator):
+                return nth > 1
+            restored(m)
+            until(lambda: not m.guards(), "the guard is done")
+            all_well(m)
+    return True
+
+
 def the_actuator_dies_at_each_point_and_the_guard_restores():
-    reached = set()
-    for point in crash_points():
-        for nth in (1, 2, 3, 7):
-            with rig(mig=1) as m:
-                actuator = m.spawn(crash=f"{point}:{nth}", guard=m.guard_script(""))
-                work_until_death(m, actuator)
-                if actuator.poll() is None and not point.startswith("actuate.guard_"):
-                    time.sleep(0.05)
-                if actuator.poll() is None:
-                    break  # fewer passes than that in a day of work
-                died(actuator)
-                reached.add(point)
-                restored(m)
-                until(lambda: not m.guards(), "the guard is done")
-                all_well(m)
-    missed = set(crash_points()) - reached - set(guard_points())
-    assert not missed, f"never reached: {missed}"
+    points = {point for point in crash_points() if not point.startswith(GUARD)}
+    missed = points - at_each(sorted(points), the_actuator_dies_at)
+    assert points and not missed, f"never reached: {missed}"
+
+
+def the_guard_dies_at(point):
+    """Whether it left something to do."""
+    with rig(mig=1) as m:
+        actuator = m.start(guard=m.guard_script(f"TAKT_CRASH_AT={point}"))
+        client = m.connect()
+        for gpu in (0, 1):
+            client.ask(SET, 10 + gpu, m.uuids[gpu], power_w=300)
+        client.ask(CPU, high=2000)
+        client.ask(MIG, uuid=m.uuids[1], mig="7g.80gb")
+        m.kill(actuator)
+        until(lambda: not m.guards(), "the guard is gone")
+        left = m.locked()
+        m.start()
+        restored(m)
+        for gpu in left:
+            assert f"{m.uuids[gpu]}: was left at" in m.said(), m.said()
+        return bool(left)
 
 
 def the_guard_dies_at_each_point_and_the_next_start_repairs():
-    reached = set()
-    for point in crash_points():
-        with rig(mig=1) as m:
-            actuator = m.start(guard=m.guard_script(f"TAKT_CRASH_AT={point}"))
-            client = m.connect()
-            for gpu in (0, 1):
-                client.ask(SET, 10 + gpu, m.uuids[gpu], power_w=300)
-            client.ask(CPU, high=2000)
-            client.ask(MIG, uuid=m.uuids[1], mig="7g.80gb")
-            m.kill(actuator)
-            until(lambda: not m.guards(), "the guard is gone")
-            left = m.locked()
-            if left:
-                reached.add(point)
-            m.start()
-            restored(m)
-            for gpu in left:
-                assert f"{m.uuids[gpu]}: was left at" in m.said(), m.said()
+    reached = at_each(crash_points(), the_guard_dies_at)
     assert {"actuate.guard_woken", "actuate.guard_locked", "actuate.guard_began",
             "actuate.restore_begin"} <= reached, reached
 
@@ -143,16 +154,20 @@ def both_die_at_once_and_the_next_start_repairs_and_says_so():
         assert all_well_after.status(0)["gpu_state"] == CLEAN
 
 
+def the_repairing_start_dies_at(point):
+    with rig(mig=1) as m:
+        leave_changed(m)
+        actuator = m.spawn(crash=point)  # and its guard dies there, too
+        until(lambda: actuator.poll() is not None or not m.locked(), "died or repaired")
+        reached = dies(actuator)
+        m.start()
+        restored(m)
+        return reached
+
+
 def the_repairing_start_dies_at_each_point_and_the_next_one_repairs():
-    for point in crash_points():
-        with rig(mig=1) as m:
-            leave_changed(m)
-            m.spawn(crash=point)  # and its guard dies there, too
-            until(lambda: m.started[-1].poll() is not None or not m.locked(), "died or repaired")
-            if m.started[-1].poll() is None:
-                continue
-            m.start()
-            restored(m)
+    reached = at_each(crash_points(), the_repairing_start_dies_at)
+    assert {"actuate.restore_begin"} <= reached, reached
 
 
 def a_guard_that_is_refused_goes_on_and_leaves_to_a_new_actuator():
@@ -161,7 +176,7 @@ def a_guard_that_is_refused_goes_on_and_leaves_to_a_new_actuator():
         assert m.connect().ask(SET, 10, m.uuids[0])["rc"] == 0
         m.fault(0, "driver-restore-refused")
         m.kill(actuator)
-        time.sleep(1.5)
+        until(lambda: REFUSED in m.said(), "the guard tries")
         assert m.locked() and len(m.guards()) == 1
         (old,) = m.guards()
         client = m.connect(m.start())  # it takes over between two tries of the guard
@@ -177,7 +192,7 @@ def a_guard_that_is_refused_restores_when_it_can():
         assert m.connect().ask(SET, 10, m.uuids[0])["rc"] == 0
         m.fault(0, "driver-restore-refused")
         m.kill(actuator)
-        time.sleep(0.7)
+        until(lambda: REFUSED in m.said(), "the guard tries")
         assert m.locked()
         m.fault(0)
         restored(m)
@@ -193,16 +208,15 @@ def a_gpu_that_hangs_when_the_actuator_dies_is_restored_when_it_answers():
         m.fault(0, "hang")
         m.kill(actuator)
         until(lambda: list(m.locked()) == [0], "the other one is restored")
-        time.sleep(1)
         m.fault(0)
         restored(m)
 
 
-def deaths_at_random_moments_leave_nothing_changed():
-    luck = random.Random(20261120)
+def deaths_of_one_rig(number):
+    luck = random.Random(f"20261120 {number}")
     with rig(4, mig=3) as m:
         m.fault("all", "slow=2")
-        for death in range(DEATHS):
+        for death in range(DEATHS // RIGS_AT_ONCE):
             both = death % 5 == 4
             actuator = m.start()
             client = m.connect()
@@ -233,8 +247,13 @@ def deaths_at_random_moments_leave_nothing_changed():
             restored(m)
             if both:
                 m.started[-1].terminate()
-                assert m.started[-1].wait(5) == 0
-            assert not m.locked() and not m.memory_locked() and not m.cpu_limits() and not m.instances()
+                assert m.started[-1].wait(WAIT_S) == 0
+                restored(m)
+
+
+def deaths_at_random_moments_leave_nothing_changed():
+    side_by_side([(number, functools.partial(deaths_of_one_rig, number)) for number in range(RIGS_AT_ONCE)],
+                 RIGS_AT_ONCE)
 
 
 TESTS = [

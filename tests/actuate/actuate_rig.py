@@ -13,11 +13,10 @@ import struct
 import subprocess
 import sys
 import tempfile
-import time
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 from tap import Skip, main  # noqa: E402
-from waiting import until  # noqa: E402
+from waiting import WAIT_S, until  # noqa: E402
 
 VERSION = 4
 HELLO, SET, RENEW, END, STATUS, RESET, CAP, DECLARE, CPU, MIG = range(1, 11)
@@ -30,6 +29,8 @@ REPLY_FIELDS = ("version op seq rc vendor epoch gpu_count gpu_state min max read
                 "mem_min mem_max base_min base_max base_power lease job mig_state reserved uuid message").split()
 AS_FOUND, IS_SET, TO_BE_PUT_BACK, AT_WORK = range(4)  # a GPU's mig_state
 MS = 1_000_000
+REFUSED = "the baseline could not be restored"  # said by who tries, actuator or guard
+DEADLINE_MS = "60000"  # of a driver's call: no busy machine takes that long
 
 ACTUATE, GUARD, TWIN, NVML = map(os.path.abspath, sys.argv[1:5])
 ENTER_MIG = os.path.abspath(sys.argv[6])
@@ -42,7 +43,7 @@ def text(raw):
 class Client:
     def __init__(self, path):
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.socket.settimeout(10)
+        self.socket.settimeout(WAIT_S)
         self.socket.connect(path)
         self.seq = 0
 
@@ -104,26 +105,28 @@ class Rig:
     def state(self):
         return json.loads(self.run(TWIN, "state", "--json"))["gpus"]
 
-    def locked(self):
-        """The witness: which GPUs are locked, and to what."""
+    # The witness; `gpus`: a state that was just read.
+
+    def locked(self, gpus=None):
+        """Which GPUs are locked, and to what."""
         return {gpu["index"]: (gpu["lock_min_mhz"], gpu["lock_max_mhz"])
-                for gpu in self.state() if gpu["locked"]}
+                for gpu in gpus or self.state() if gpu["locked"]}
 
-    def memory_locked(self):
-        return [gpu["index"] for gpu in self.state() if gpu["memory_locked"]]
+    def memory_locked(self, gpus=None):
+        return [gpu["index"] for gpu in gpus or self.state() if gpu["memory_locked"]]
 
-    def limits(self):
+    def limits(self, gpus=None):
         """And which power limits are not the board's own."""
-        return {gpu["index"]: gpu["limit_mw"] for gpu in self.state()
+        return {gpu["index"]: gpu["limit_mw"] for gpu in gpus or self.state()
                 if gpu["limit_mw"] != gpu["default_limit_mw"]}
 
     def enter_mig_mode(self, gpu):
         """As an administrator does it, which takt never does; the GPU is cut into nothing then."""
         self.run(ENTER_MIG, NVML, str(gpu))
 
-    def instances(self):
+    def instances(self, gpus=None):
         """Of each GPU that is cut into some."""
-        return {gpu["index"]: len(gpu["mig_devices"]) for gpu in self.state() if gpu["mig_devices"]}
+        return {gpu["index"]: len(gpu["mig_devices"]) for gpu in gpus or self.state() if gpu["mig_devices"]}
 
     def make_cpus(self):
         """What the kernel's sysfs would have of three CPUs; takt changes these files and no CPU."""
@@ -155,9 +158,9 @@ class Rig:
     def guard_script(self, env):
         """A guard that sees other environment variables than the actuator."""
         path = self.path("guard.sh")
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(f"#!/bin/sh\nunset TAKT_CRASH_AT\n{env} exec {GUARD} \"$@\"\n")
-        os.chmod(path, 0o755)
+        # Written by a process of its own: what starts beside us would hold the file, which then cannot be run.
+        subprocess.run(["install", "-m", "755", "/dev/stdin", path], check=True,
+                       input=f"#!/bin/sh\nunset TAKT_CRASH_AT\n{env} exec {GUARD} \"$@\"\n".encode())
         return path
 
     def spawn(self, *flags, guard=None, crash=None, socket_name="socket"):
@@ -165,7 +168,7 @@ class Rig:
         process = subprocess.Popen(
             [ACTUATE, "--socket", self.path(socket_name), "--journal", self.path("journal"),
              "--lock", self.path("lock"), "--guard", guard or GUARD, "--nvml", NVML,
-             "--sysfs", self.path("fake-sysfs"), "--deadline-ms", "500", *flags],
+             "--sysfs", self.path("fake-sysfs"), "--deadline-ms", DEADLINE_MS, *flags],
             env=env, stdout=self.log, stderr=self.log)
         self.started.append(process)
         return process
@@ -184,12 +187,12 @@ class Rig:
         return False
 
     def connect(self, process=None, socket_name="socket"):
-        for _ in range(500):
+        def client():
             with contextlib.suppress(FileNotFoundError, ConnectionRefusedError):
                 return Client(self.path(socket_name))
             assert process is None or process.poll() is None, self.said()
-            time.sleep(0.01)
-        raise AssertionError("no actuator answers: " + self.said())
+            return None
+        return until(client, lambda: "an actuator answers: " + self.said())
 
     def said(self):
         with open(self.path("log"), encoding="utf-8", errors="replace") as file:
@@ -244,6 +247,8 @@ def rig(gpus=2, mig=None):
 def restored(machine, caps=None):
     """No lock, CPUs as they were, no MIG instance, and no power limit but those of a facility's caps."""
     def left():
-        return (machine.locked(), machine.memory_locked(), machine.cpu_limits(), machine.instances(),
-                {} if machine.limits() == (caps or {}) else machine.limits())
+        gpus = machine.state()
+        limits = machine.limits(gpus)
+        return (machine.locked(gpus), machine.memory_locked(gpus), machine.cpu_limits(), machine.instances(gpus),
+                {} if limits == (caps or {}) else limits)
     until(lambda: not any(left()), lambda: f"restored; still locked or limited: {left()}")

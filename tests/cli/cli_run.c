@@ -3,14 +3,20 @@
 #include "cli_run.h"
 
 #include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cmocka.h>
+
 enum {
-	MAX_ARGS = 80
+	MAX_ARGS = 80,
+	PATIENCE_MS = 120000,
 };
 
 /* The program is named by $TAKT_CLI: the PATH is the test's to change. */
@@ -49,6 +55,27 @@ void cli_start(const char *line, struct cli_child *ret)
 	close(err[1]);
 	ret->out_fd = out[0];
 	ret->err_fd = err[0];
+	ret->err_len = 0;
+}
+
+void cli_wait_said(struct cli_child *child, const char *text)
+{
+	struct pollfd fd = {.fd = child->err_fd, .events = POLLIN};
+	ssize_t n = 1;
+
+	for (;;) {
+		child->err[child->err_len] = '\0';
+		if (strstr(child->err, text))
+			return;
+		if (n > 0 && poll(&fd, 1, PATIENCE_MS) == 1)
+			n = read(fd.fd, child->err + child->err_len,
+				 sizeof(child->err) - 1 - child->err_len);
+		else
+			n = 0;
+		if (n <= 0)
+			fail_msg("'%s' was not said, but: %s", text, child->err);
+		child->err_len += (size_t)n;
+	}
 }
 
 /* Both until both are at their end, so that neither pipe fills up. */
@@ -56,9 +83,10 @@ static void drain(struct cli_child *child, struct cli_result *ret)
 {
 	struct pollfd fds[2] = {{.fd = child->out_fd, .events = POLLIN},
 				{.fd = child->err_fd, .events = POLLIN}};
-	size_t used[2] = {0, 0}, room[2] = {sizeof(ret->out), sizeof(ret->err)};
+	size_t used[2] = {0, child->err_len}, room[2] = {sizeof(ret->out), sizeof(ret->err)};
 	char *into[2] = {ret->out, ret->err};
 
+	memcpy(ret->err, child->err, child->err_len);
 	while ((fds[0].fd >= 0 || fds[1].fd >= 0) && poll(fds, 2, -1) > 0) {
 		for (int i = 0; i < 2; i++) {
 			ssize_t n;

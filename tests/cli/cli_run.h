@@ -21,8 +21,13 @@ void cli_run(const char *line, struct cli_result *ret);
 struct cli_child {
 	pid_t pid;
 	int out_fd, err_fd;
+	size_t err_len;
+	char err[1 << 14]; /* what it has said so far */
 };
 void cli_start(const char *line, struct cli_child *ret);
+
+/* Waits until it has said so on standard error. */
+void cli_wait_said(struct cli_child *child, const char *text);
 void cli_finish(struct cli_child *child, struct cli_result *ret);
 
 #endif

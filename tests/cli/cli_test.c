@@ -352,7 +352,7 @@ static void logs_are_bytes(void **state)
 
 static void wait_until(bool (*there)(void))
 {
-	for (int i = 0; i < 500 && !there(); i++)
+	for (int i = 0; i < 12000 && !there(); i++)
 		usleep(10000);
 	assert_true(there());
 }
@@ -373,7 +373,7 @@ static void run_forwards_signals(void **state)
 
 	cli_start("run -- hang", &child);
 	wait_until(has_started);
-	usleep(50000);
+	cli_wait_said(&child, "takt: job 1 hang: ");
 	kill(child.pid, SIGUSR1);
 	wait_until(has_usr1);
 	kill(child.pid, SIGINT);
@@ -383,18 +383,12 @@ static void run_forwards_signals(void **state)
 	assert_has(result.err, "failed: killed by SIGINT");
 }
 
-static bool is_queued(void)
-{
-	return fake.job_count == 1;
-}
-
 static void ctrl_c_takes_a_waiting_job_out_of_the_queue(void **state)
 {
 	struct cli_child child;
 
 	cli_start("run -- queue", &child);
-	wait_until(is_queued);
-	usleep(300000);
+	cli_wait_said(&child, "takt: job 1 queue: ");
 	kill(child.pid, SIGINT);
 	cli_finish(&child, &result);
 	assert_int_equal(result.status, 128 + SIGINT);
@@ -407,14 +401,14 @@ static void run_survives_a_restart(void **state)
 	struct cli_child child;
 
 	cli_start("run -- hang", &child);
-	wait_until(has_started);
+	cli_wait_said(&child, "takt: job 1 hang: ");
 	fake_halt(&fake);
 	fake_stop_server(&fake);
-	usleep(150000);
+	cli_wait_said(&child, "trying to reach takt again");
 	fake_restart(&fake);
 	fake_log(&fake, 1, "afterwards\n", 11);
 	fake_run(&fake);
-	usleep(300000);
+	cli_wait_said(&child, "connected again");
 	fake_halt(&fake);
 	fake_end(&fake, 1, 5, 0);
 	fake_run(&fake);

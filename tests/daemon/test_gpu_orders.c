@@ -117,7 +117,7 @@ static unsigned tick_later(struct rig *rig)
 {
 	unsigned before = disk.posts;
 
-	for (int i = 0; i < 10000 && disk.posts == before; i++) {
+	for (int i = 0; i < 120000 && disk.posts == before; i++) {
 		struct timespec pause = {.tv_nsec = 1000000};
 
 		takt_orders_tick(rig->daemon->orders, takt_wall_now(rig->daemon->sys));

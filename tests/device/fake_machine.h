@@ -59,7 +59,7 @@ static inline struct takt_gpu_reading sample_of(struct takt_machine *machine, ui
 	if (takt_machine_reading(machine, gpu, &reading) == 0)
 		before = reading.seq;
 	takt_machine_sample(machine, gpu);
-	assert_int_equal(takt_machine_wait(machine, gpu, before, in_ms(20000)), 0);
+	assert_int_equal(takt_machine_wait(machine, gpu, before, in_ms(120000)), 0);
 	assert_int_equal(takt_machine_reading(machine, gpu, &reading), 0);
 	return reading;
 }

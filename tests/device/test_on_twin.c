@@ -87,7 +87,7 @@ static struct takt_gpu_reading sample_of(struct takt_machine *machine, uint32_t 
 	uint64_t before = takt_machine_reading(machine, gpu, &r) == 0 ? r.seq : 0;
 
 	takt_machine_sample(machine, gpu);
-	assert_int_equal(takt_machine_wait(machine, gpu, before, in_ms(20000)), 0);
+	assert_int_equal(takt_machine_wait(machine, gpu, before, in_ms(120000)), 0);
 	assert_int_equal(takt_machine_reading(machine, gpu, &r), 0);
 	return r;
 }
@@ -144,7 +144,7 @@ static struct takt_err set(struct takt_machine *machine, uint32_t gpu, struct ta
 	struct takt_err result = {.rc = 1};
 
 	assert_int_equal(takt_machine_set_post(machine, gpu, &call, NULL), 0);
-	for (int i = 0; i < 20000 && !takt_machine_set_finished(machine, gpu, &result); i++)
+	for (int i = 0; i < 120000 && !takt_machine_set_finished(machine, gpu, &result); i++)
 		usleep(1000);
 	return result;
 }
@@ -201,13 +201,15 @@ static void a_hanging_gpu_is_stale_and_comes_back(void **state)
 
 	twin("fault 6 hang");
 	takt_machine_sample(machine, UINT32_MAX);
-	assert_int_equal(takt_machine_wait(machine, 6, seq, in_ms(600)), -ETIMEDOUT);
-	assert_int_equal(takt_machine_reading(machine, 6, &r), 0);
+	for (int i = 0; i < 200 && r.last_rc != -ETIMEDOUT; i++) {
+		assert_int_equal(takt_machine_wait(machine, 6, seq, in_ms(600)), -ETIMEDOUT);
+		assert_int_equal(takt_machine_reading(machine, 6, &r), 0);
+	}
 	assert_true(r.stale);
 	assert_int_equal(r.last_rc, -ETIMEDOUT);
 	assert_false(sample_of(machine, 7).stale);
 	twin("fault 6 none");
-	assert_int_equal(takt_machine_wait(machine, 6, seq, in_ms(20000)), 0);
+	assert_int_equal(takt_machine_wait(machine, 6, seq, in_ms(120000)), 0);
 	takt_machine_close(machine);
 }
 

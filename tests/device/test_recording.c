@@ -191,14 +191,18 @@ static void samples_come_in_their_recorded_time(void **state)
 				   "sample 0 1500000 sm_mhz=200\n";
 	FILE *out = fopen(path, "w");
 	struct takt_machine *replay;
+	struct takt_mono begin;
 
 	assert_non_null(out);
 	fputs(text, out);
 	fclose(out);
+	begin = takt_mono_now(takt_sys_real());
 	replay = replay_of(path);
-	assert_int_equal(sample_of(replay, 0).sm_mhz, 100);
-	usleep(1600000);
+	for (int i = 0; i < 12000 && sample_of(replay, 0).sm_mhz == 100; i++)
+		usleep(10000);
 	assert_int_equal(sample_of(replay, 0).sm_mhz, 200);
+	assert_true(takt_mono_elapsed_ns(takt_mono_now(takt_sys_real()), begin) >=
+		    1500 * TAKT_NS_PER_MS);
 	takt_machine_close(replay);
 	assert_int_equal(parsed(text, 1).sm_mhz, 200);
 }

@@ -12,7 +12,7 @@ static struct takt_err finish(struct takt_machine *machine, uint32_t gpu)
 {
 	struct takt_err result = {.rc = 1};
 
-	for (int i = 0; i < 20000; i++) {
+	for (int i = 0; i < 120000; i++) {
 		if (takt_machine_set_finished(machine, gpu, &result))
 			return result;
 		usleep(1000);

@@ -23,7 +23,7 @@ static void a_hanging_gpu_turns_stale_and_the_others_do_not(void **state)
 {
 	struct takt_machine_config config = fake_config();
 	struct takt_machine *machine;
-	struct takt_gpu_reading r;
+	struct takt_gpu_reading r = {0};
 	struct takt_mono begin;
 	uint64_t seq;
 
@@ -33,9 +33,11 @@ static void a_hanging_gpu_turns_stale_and_the_others_do_not(void **state)
 	fake_hang("nvmlDeviceGetPowerUsage", 1); /* the machine's GPU 0 */
 	takt_machine_sample(machine, UINT32_MAX);
 	for (uint32_t g = 1; g < FAKE_GPUS; g++)
-		assert_int_equal(takt_machine_wait(machine, g, 0, in_ms(20000)), 0);
-	assert_int_equal(takt_machine_wait(machine, 0, seq, in_ms(600)), -ETIMEDOUT);
-	assert_int_equal(takt_machine_reading(machine, 0, &r), 0);
+		assert_int_equal(takt_machine_wait(machine, g, 0, in_ms(120000)), 0);
+	for (int i = 0; i < 200 && r.last_rc != -ETIMEDOUT; i++) {
+		assert_int_equal(takt_machine_wait(machine, 0, seq, in_ms(600)), -ETIMEDOUT);
+		assert_int_equal(takt_machine_reading(machine, 0, &r), 0);
+	}
 	assert_true(r.stale);
 	assert_false(r.lost);
 	assert_int_equal(r.last_rc, -ETIMEDOUT);
@@ -45,7 +47,7 @@ static void a_hanging_gpu_turns_stale_and_the_others_do_not(void **state)
 
 	begin = takt_mono_now(takt_sys_real());
 	takt_machine_close(machine);
-	assert_true(elapsed_ms(begin) < 10000);
+	assert_true(elapsed_ms(begin) < 60000);
 	fake_wake();
 }
 
@@ -61,7 +63,7 @@ static uint64_t seq_of(struct takt_machine *machine, uint32_t gpu)
  * driver yet: then another tick is needed, as it comes in life. */
 static void wait_for_tick(struct takt_machine *machine, uint32_t gpu, uint64_t before)
 {
-	int ticks = 20;
+	int ticks = 120;
 
 	while (takt_machine_wait(machine, gpu, before, in_ms(1000)) != 0) {
 		assert_true(ticks-- > 0);
@@ -89,7 +91,7 @@ static void tick_until_it_hangs(struct takt_machine *machine)
 
 	takt_machine_tick(machine, UINT32_MAX);
 	for (int ms = 1; !fake_hangs(); ms++) {
-		assert_true(elapsed_ms(begin) < 20000);
+		assert_true(elapsed_ms(begin) < 120000);
 		usleep(1000);
 		if (ms % 1000 == 0)
 			takt_machine_tick(machine, UINT32_MAX);
@@ -111,7 +113,7 @@ static void a_gpu_that_hangs_in_a_round_holds_the_others_up_until_the_next_tick(
 	/* A wish for the hanging GPU is fulfilled as soon as the driver is back. */
 	takt_machine_sample(machine, 0);
 	fake_wake();
-	assert_int_equal(takt_machine_wait(machine, 0, seq + 1, in_ms(20000)), 0);
+	assert_int_equal(takt_machine_wait(machine, 0, seq + 1, in_ms(120000)), 0);
 	tick_and_wait(machine, 0, FAKE_GPUS);
 	takt_machine_close(machine);
 }
@@ -198,7 +200,7 @@ static void a_gpu_of_a_view_that_hangs_in_a_round_is_one_gpu(void **state)
 		tick_and_wait(machine, 1, FAKE_GPUS);
 	begin = takt_mono_now(takt_sys_real());
 	takt_machine_close(machine);
-	assert_true(elapsed_ms(begin) < 10000);
+	assert_true(elapsed_ms(begin) < 60000);
 	fake_wake();
 }
 
@@ -207,7 +209,7 @@ static void links_beside_a_hanging_gpu_are_known(void **state)
 	struct takt_machine_config config = fake_config();
 	struct takt_machine *machine;
 
-	config.facts_deadline_ns = TAKT_NS_PER_S;
+	config.facts_deadline_ns = 5 * TAKT_NS_PER_S;
 	fake_hang("nvmlDeviceGetTopologyCommonAncestor", 1);
 	machine = open_with(config);
 	assert_int_not_equal(takt_machine_link(machine, 1, 2).pcie, 0);
@@ -228,7 +230,7 @@ static void a_driver_that_hangs_at_its_start_is_an_error(void **state)
 	fake_hang("nvmlInit_v2", -1);
 	assert_int_equal(takt_machine_open(&config, &machine, &err), -ETIMEDOUT);
 	assert_non_null(strstr(err.msg, "hangs"));
-	assert_true(elapsed_ms(begin) < 10000);
+	assert_true(elapsed_ms(begin) < 60000);
 
 	config.source = TAKT_SOURCE_AUTO;
 	machine = open_with(config);
@@ -312,7 +314,7 @@ static void a_driver_that_comes_later_is_seen(void **state)
 	assert_int_equal(takt_driver_wait_new(&config, TAKT_NS_PER_MS, &wait, NULL), 0);
 	assert_false(is_over_within(wait, 50));
 	fake_reset();
-	assert_true(is_over_within(wait, 20000));
+	assert_true(is_over_within(wait, 120000));
 	takt_driver_wait_free(wait);
 }
 
@@ -325,15 +327,15 @@ static void who_no_longer_waits_need_not_wait_for_the_driver(void **state)
 	(void)fake_calls_of("nvmlInit_v2");
 	fake_hang("nvmlInit_v2", -1);
 	assert_int_equal(takt_driver_wait_new(&config, TAKT_NS_PER_MS, &wait, NULL), 0);
-	while (fake_calls_of("nvmlInit_v2") == 0 && elapsed_ms(begin) < 20000)
+	while (fake_calls_of("nvmlInit_v2") == 0 && elapsed_ms(begin) < 120000)
 		usleep(1000);
 	takt_driver_wait_free(wait);
-	assert_true(elapsed_ms(begin) < 20000);
+	assert_true(elapsed_ms(begin) < 120000);
 	(void)fake_calls_of("nvmlShutdown");
 	fake_wake();
-	while (fake_calls_of("nvmlShutdown") == 0 && elapsed_ms(begin) < 40000)
+	while (fake_calls_of("nvmlShutdown") == 0 && elapsed_ms(begin) < 240000)
 		usleep(1000); /* it is to be out of the next test's way */
-	assert_true(elapsed_ms(begin) < 40000);
+	assert_true(elapsed_ms(begin) < 240000);
 }
 
 static void a_lost_gpu_is_one_gpu(void **state)

@@ -7,14 +7,13 @@ takt goes on. Judged by what the jobs saw of themselves, by what clients were to
 boards; see judge.py and kit.py.
 """
 import collections
-import concurrent.futures
 import contextlib
 import os
 import random
 import signal
 import sqlite3
 import sys
-import time
+import threading
 
 import judge
 import kit
@@ -22,16 +21,17 @@ from campaign_load import AGAIN, GPUS, Load, kinds_of
 
 LONG = os.environ.get("TAKT_TEST_LONG") == "1"
 SEED = int(sys.argv[2]) if len(sys.argv) > 2 and sys.argv[2].isdigit() else 20261120
-MACHINES_AT_ONCE = 2
 RESTORED_WITHIN_S = kit.WAIT_S
-SETTLED_WITHIN_S = 120
+SETTLED_WITHIN_S = 2 * kit.WAIT_S  # many jobs wait behind each other
 ANYBODY = range(1, 1_000_000)  # job ids, where a fault may have met any job
 TRIED = collections.Counter()  # what was tried: how often
 JOBS = collections.Counter()   # what kinds of jobs there were when it was tried
+COUNTING = threading.Lock()    # trials run beside each other
 
 
 def tried(what):
-    TRIED[what] += 1
+    with COUNTING:
+        TRIED[what] += 1
 
 
 def main(cases):
@@ -48,18 +48,6 @@ def every_kind_of_job_was_there():
     missing = {"part of a GPU", "ranks", "preemptible", "of an array", "after another", "staged",
                "ended for another, run again"} - set(JOBS)
     assert not missing, f"no job was {missing}: {JOBS}"
-
-
-def side_by_side(trials):
-    """Runs (name, function) pairs, some at a time; fails with all that failed. The functions' values."""
-    with concurrent.futures.ThreadPoolExecutor(MACHINES_AT_ONCE) as pool:
-        futures = [(name, pool.submit(trial)) for name, trial in trials]
-    problems = [f"{name}: {future.exception()!r}" for name, future in futures if future.exception()]
-    for _, future in futures:
-        if isinstance(future.exception(), kit.Skip):
-            raise future.exception()
-    assert not problems, "\n".join(problems)
-    return {name: future.result() for name, future in futures}
 
 
 @contextlib.contextmanager
@@ -132,7 +120,7 @@ class Record:
                 *judge.not_done(self.views, self.killed)]
 
 
-def settle(m, work, killed=()):
+def settle(m, work, killed=(), restored_within_s=RESTORED_WITHIN_S):
     """Waits until every job has ended; the record, with what is wrong then."""
     client = m.client()
 
@@ -141,10 +129,12 @@ def settle(m, work, killed=()):
     kit.until(lambda: not waiting(), lambda: f"all jobs ended: {waiting()[:8]}", seconds=SETTLED_WITHIN_S)
     views = {view["id"]: view for view in client.history()}
     with contextlib.suppress(AssertionError):
-        kit.until(lambda: not m.locked(), "", seconds=RESTORED_WITHIN_S)
+        kit.until(lambda: not m.locked(), "", seconds=restored_within_s)
     problems = left_locked(m) + database_problems(m)
-    kit.until(lambda: all(gpu["state"] == "free" for gpu in client.status()["gpus"]), lambda: f"all GPUs free: {client.status()['gpus']}", seconds=SETTLED_WITHIN_S)
-    JOBS.update(kind for view in views.values() for kind in kinds_of(view))
+    kit.until(lambda: all(gpu["state"] == "free" for gpu in client.status()["gpus"]),
+              lambda: f"all GPUs free: {client.status()['gpus']}", seconds=SETTLED_WITHIN_S)
+    with COUNTING:
+        JOBS.update(kind for view in views.values() for kind in kinds_of(view))
     return Record(m.witness(), views, work, killed, problems)
 
 

@@ -25,10 +25,12 @@ import threading
 import time
 
 import kit
-from campaign import (ANYBODY, GPUS, LONG, MACHINES_AT_ONCE, SEED, TRIED, clean, ensure_runs,
-                      every_kind_of_job_was_there, judge_run, kill, load, machine, main, side_by_side, so_far, tried)
+from campaign import (ANYBODY, GPUS, LONG, SEED, TRIED, clean, ensure_runs, every_kind_of_job_was_there, judge_run,
+                      kill, load, machine, main, so_far, tried)
+from side_by_side import side_by_side
 
 TRIALS = 8 if LONG else 1  # times what a storm does in CI
+MACHINES_AT_ONCE = 2       # each of a storm's has its part of the faults
 HELPERS = ("takt-launch", "takt-shim", "takt-actuate", "takt-guard")
 REFUSALS = (500, 503, 507)  # of a machine in trouble; never a wrong answer
 CRASHED = re.compile(r"--- SIG(SEGV|ABRT|BUS|FPE|ILL) ")
@@ -83,7 +85,7 @@ class Storm:
     @classmethod
     def case(cls):
         def case():
-            side_by_side([(number, cls(number).run) for number in range(MACHINES_AT_ONCE)])
+            side_by_side([(number, cls(number).run) for number in range(MACHINES_AT_ONCE)], MACHINES_AT_ONCE)
             assert TRIED[cls.what] >= cls.faults * TRIALS / 2, "too few of the faults took place"
         return cls.__name__, case
 
@@ -307,8 +309,10 @@ class calls_fail(Storm):
         """Whether what the last of them died of is not takt's to decide. What it leaves is judged all the same."""
         return False
 
-    def wait_for_injection(self, report):
+    def wait_for_injection(self, report, is_up):
+        """For a while from when the process is up, however long that takes."""
         with contextlib.suppress(AssertionError):
+            kit.until(lambda: "(INJECTED)" in report() or is_up(), "")
             kit.until(lambda: "(INJECTED)" in report(), "", seconds=self.luck.uniform(0.8, 1.6))
         time.sleep(self.luck.uniform(0, 0.3))
 
@@ -332,7 +336,7 @@ class calls_of_takt_fail(calls_fail):
         self.said_before = len(self.m.said())
         self.m.spawn(wrap=["strace", "-DDD", "-f", "-q", "--seccomp-bpf", "-o", log, "-e",
                            f"trace={call}", "-e", f"inject={call}:{how}"])
-        self.wait_for_injection(report)
+        self.wait_for_injection(report, lambda: self.m.serve.poll() is not None or self.m.answers())
         code = self.m.serve.poll()
         died = code and code < 0 and not (code == -signal.SIGABRT and self.library_gave_up())
         clean([f"takt died of signal {-code} on {call} {how}"] if died else [])
@@ -358,7 +362,7 @@ class calls_of_a_helper_fail(calls_fail):
             time.sleep(self.luck.uniform(0.1, 0.6))
             for pid in self.m.pids("takt-actuate"):
                 kill(pid)
-        self.wait_for_injection(lambda: self.m.injected(self.process))
+        self.wait_for_injection(lambda: self.m.injected(self.process), lambda: not self.m.armed(self.process))
         self._end_it()
         self._end_traced()
         self.m.disarm(self.process)

@@ -21,7 +21,7 @@ import kit
 JOBS = 1000
 JOB_MS = 10
 CONNECTIONS = 8
-RUN_LIMIT_S = 200
+RUN_LIMIT_S = 900
 SYNCS = 200
 MEASURED = []  # (metric, value, unit)
 

@@ -27,12 +27,14 @@ import time
 import kit
 from campaign import (ANYBODY, GPUS, LONG, RESTORED_WITHIN_S, SEED, TRIED, Submitted, clean, database_problems,
                       ensure_runs, every_kind_of_job_was_there, judge_run, kill, load, machine, main, settle,
-                      side_by_side, so_far, tried)
+                      so_far, tried)
+from side_by_side import side_by_side
 
 RANDOM_DEATHS = 500 if LONG else 150
 FEWEST_TRIALS = 700 if LONG else 180
 DEATHS_A_MACHINE = 25
-REACHED_WITHIN_S = 60
+MACHINES_AT_ONCE = 6
+REACHED_WITHIN_S = kit.WAIT_S
 
 POINT = re.compile(r'takt_crash_point\(\s*"([^"]+)"')
 # Which process passes the points of a room.
@@ -101,6 +103,10 @@ def folders_of(m):
     return {int(name.split(".")[0]) for name in os.listdir(m.path("state/jobs"))}
 
 
+def until_up_or_dead(m):
+    kit.until(lambda: m.serve.poll() is not None or m.answers(), "takt answers, or has died")
+
+
 def takt_dies_at_clean_up(point, nth):
     """History is cut at a start; what is left of a cut job goes, sooner or later, and of no other."""
     with kit.machine(gpus=GPUS) as m:
@@ -114,7 +120,7 @@ def takt_dies_at_clean_up(point, nth):
         m.more_flags = ("--keep-ended", str(KEPT))
         m.spawn(crash=f"{point}:{nth}")
         with contextlib.suppress(OSError, http.client.HTTPException, AssertionError):
-            kit.until(m.answers, "takt answers")
+            until_up_or_dead(m)
             m.client().submit(["true"])  # what is cut is cut after a commit
         with contextlib.suppress(subprocess.TimeoutExpired):
             m.serve.wait(REACHED_WITHIN_S)
@@ -151,7 +157,8 @@ def takt_dies_at_again(point):
             time.sleep(luck.uniform(0.1, 0.4))
             m.kill()
             m.spawn(crash=point)
-            with contextlib.suppress(Exception):
+            until_up_or_dead(m)
+            with contextlib.suppress(subprocess.TimeoutExpired):
                 m.serve.wait(2)
             reached = m.serve.poll() == -signal.SIGKILL
             if not reached:
@@ -177,13 +184,24 @@ def a_shim_dies_at(m, point):
         m.forget_fate("takt-shim")
 
 
+def job_with_a_clock(m, client, **more):
+    """(its number, what ends it): a job that has its GPUs and their clocks until it is told to end."""
+    held = m.path("held")
+    open(held, "w", encoding="ascii").close()
+    argv = m.witness_argv(0, "/bin/sh", "-c", f"while [ -e {held} ]; do sleep 0.1; done")
+    job = client.submit(argv, clock_ask="ceiling", clock_mhz=900, **more)["id"]
+    kit.until(lambda: set(client.job(job).get("gpu_list") or [-1]) <= set(m.locked()), "its clocks are set")
+    return job, functools.partial(os.unlink, held)
+
+
 def a_guard_dies(m):
     """Its work begins when the actuator dies; takt is made to hold still, so that nobody else restores."""
-    kit.until(m.locked, "a clock is locked")
+    _, end = job_with_a_clock(m, m.client(), gpus=1, priority=100)
     m.serve.send_signal(signal.SIGSTOP)
     kill(m.pids("takt-actuate")[0])
     reached = dies_of_its_arms(m, "takt-guard")
     m.serve.send_signal(signal.SIGCONT)
+    end()
     return reached
 
 
@@ -241,7 +259,7 @@ def at_every_place_of(process):
     def case():
         points = [point for point in crash_points() if process_of(point) == process]
         reached = side_by_side([((point, nth), functools.partial(dies_at, process, point, nth))
-                                for point in points for nth in passes(point)])
+                                for point in points for nth in passes(point)], MACHINES_AT_ONCE)
         missed = [point for point in points if not any(reached[point, nth] for nth in passes(point))]
         assert points and not missed, f"no trial passed these: {missed}"
     return f"{process}_dies_at_every_place", case
@@ -249,7 +267,8 @@ def at_every_place_of(process):
 
 def takt_dies_while_it_recovers():
     points = [point for point in crash_points() if process_of(point) == "takt" and point not in CLEAN_UP]
-    reached = side_by_side([(point, functools.partial(takt_dies_at_again, point)) for point in points])
+    reached = side_by_side([(point, functools.partial(takt_dies_at_again, point)) for point in points],
+                           MACHINES_AT_ONCE)
     for _ in filter(None, reached.values()):
         tried("takt killed while it recovers")
     assert sum(reached.values()) >= 6, reached
@@ -259,19 +278,17 @@ def takt_dies_while_it_recovers():
 
 def a_job(m, luck, killed):
     """Kills the first process of a job, as the kernel does when memory runs out."""
-    running = [view for view in m.client().live() if view["state"] == "running" and view.get("pid")]
-    if running:
-        view = luck.choice(running)
-        killed.add(view["id"])
-        kill(view["pid"])
+    def running():
+        return [view for view in m.client().live() if view["state"] == "running" and view.get("pid")]
+    view = luck.choice(kit.until(running, "a job runs"))
+    killed.add(view["id"])
+    kill(view["pid"])
 
 
 def a_shim(m, luck, killed):
-    shims = sorted(m.shims().items())
-    if shims:
-        (job, _), pid = luck.choice(shims)
-        killed.add(job)
-        kill(pid)
+    (job, _), pid = luck.choice(sorted(kit.until(m.shims, "a shim runs").items()))
+    killed.add(job)
+    kill(pid)
 
 
 def strike(m, luck, kind, killed):
@@ -296,7 +313,8 @@ def deaths_on_one_machine(number):
     with machine() as m:
         m.start()
         with load(m, luck, pause_s=0.03) as work:
-            for _ in range(DEATHS_A_MACHINE):
+            for death in range(DEATHS_A_MACHINE):
+                kit.until(lambda: len(work.accepted) > death, "jobs are accepted")
                 time.sleep(luck.uniform(0, 0.25))
                 kind = luck.choice(("takt", "takt-launch", "takt-shim", "takt-shim", "takt-actuate",
                                     "takt-guard", "job"))
@@ -310,7 +328,7 @@ def deaths_on_one_machine(number):
 
 def at_random_moments():
     done = side_by_side([(number, functools.partial(deaths_on_one_machine, number))
-                         for number in range(RANDOM_DEATHS // DEATHS_A_MACHINE)])
+                         for number in range(RANDOM_DEATHS // DEATHS_A_MACHINE)], MACHINES_AT_ONCE)
     accepted, killed = (sum(column) for column in zip(*done.values()))
     kit.note(f"{accepted} jobs accepted, {killed} jobs lost their shim or were killed")
     assert accepted > RANDOM_DEATHS and killed > RANDOM_DEATHS / 10, "too little load"
@@ -339,7 +357,8 @@ def all_die(number):
 
 def everything_dies_at_once():
     """As when a machine's memory runs out, but for the jobs, which go on."""
-    side_by_side([(number, functools.partial(all_die, number)) for number in range(20 if LONG else 4)])
+    side_by_side([(number, functools.partial(all_die, number)) for number in range(20 if LONG else 4)],
+                 MACHINES_AT_ONCE)
 
 
 def the_guard_restores_when_the_actuator_alone_dies():
@@ -348,7 +367,7 @@ def the_guard_restores_when_the_actuator_alone_dies():
     with kit.machine(gpus=GPUS) as m:
         m.start()
         client = m.client()
-        job = client.submit(m.witness_argv(5000), gpus=2, clock_ask="ceiling", clock_mhz=900)["id"]
+        job = client.submit(m.witness_argv(600_000), gpus=2, clock_ask="ceiling", clock_mhz=900)["id"]
         kit.until(lambda: len(m.locked()) == 2, "its clocks are locked")
         m.serve.send_signal(signal.SIGSTOP)
         kill(m.pids("takt-actuate")[0])
@@ -373,7 +392,7 @@ def the_lease_of_a_job_that_never_started_is_ended():
         kit.until(lambda: os.path.exists(door), "the actuator listens")
         m.kill()
         with contextlib.closing(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)) as actuate:
-            actuate.settimeout(10)
+            actuate.settimeout(kit.WAIT_S)
             actuate.connect(door)
             actuate.send(request.pack(4, set_clocks, 1, job << 8, job, ttl_ns, 345, 600, 0, 1, 0, 0, 0, 1,
                                       m.boards()[0]["uuid"].encode(), b""))
@@ -463,8 +482,9 @@ def the_campaign_can_fail():
 
         def a_job_lost_for_no_reason(record):
             record.views[some] = {**record.views[some], "state": "lost"}
-        for change in (a_busy_gpu, two_on_a_gpu, a_lost_job, a_job_that_takt_forgot_to_run,
-                       a_job_that_began_twice, an_attempt_that_began_twice, a_job_before_its_turn, a_job_that_never_ends, a_job_lost_for_no_reason):
+        for change in (a_busy_gpu, two_on_a_gpu, a_lost_job, a_job_that_takt_forgot_to_run, a_job_that_began_twice,
+                       an_attempt_that_began_twice, a_job_before_its_turn, a_job_that_never_ends,
+                       a_job_lost_for_no_reason):
             forged(change)
         assert m.stop() == 0
         with contextlib.closing(sqlite3.connect(m.path("state/takt.db"))) as db:
@@ -479,19 +499,22 @@ def the_campaign_can_fail():
         assert database_problems(m)
 
 
-def planted(wrong):
-    """What is found when takt is killed under load, something is done to its state, and it starts again."""
+def planted(wrong, happens):
+    """What is found when takt is killed under load, something is done to its state, and it starts again. The job that
+    runs then goes on until it happens."""
     with kit.machine(gpus=GPUS) as m:
         m.start()
         client = m.client()
-        runs = client.submit(m.witness_argv(4000), gpus=2, clock_ask="ceiling", clock_mhz=900)["id"]
-        kit.until(lambda: m.locked() and m.witness().begins, "the job runs, its clocks are set")
+        runs, end = job_with_a_clock(m, client, gpus=2)
+        kit.until(lambda: m.witness().begins, "the job runs")
         waits = client.submit(m.witness_argv(5), gpus=GPUS)["id"]
         m.kill()
         with contextlib.closing(sqlite3.connect(m.path("state/takt.db"))) as db, db:
             wrong(m, db, runs, waits)
         m.start()
-        return settle(m, Submitted([runs, waits])).violations()
+        kit.until(lambda: happens(m.witness()), f"{wrong.__name__} has its effect")
+        end()
+        return settle(m, Submitted([runs, waits]), restored_within_s=5).violations()  # some never are
 
 
 def forget(m, db, _, waits):
@@ -512,9 +535,11 @@ def leave_clocks(m, *_):
 
 
 def what_is_planted_is_found():
-    for wrong, mark in ((forget, "is not known"), (run_again, "began 2 times"), (leave_clocks, "left locked"),
-                        (hand_out_gpus_in_use, "in use")):
-        found = planted(wrong)
+    for wrong, happens, mark in ((forget, lambda seen: True, "is not known"),
+                                 (run_again, lambda seen: len(seen.begins) > 1, "began 2 times"),
+                                 (leave_clocks, lambda seen: True, "left locked"),
+                                 (hand_out_gpus_in_use, lambda seen: seen.busy, "in use")):
+        found = planted(wrong, happens)
         assert any(mark in violation for violation in found), f"{wrong.__name__} was not found: {found}"
         tried("mistakes planted and found")
 

@@ -17,7 +17,7 @@
 #include "base/str.h"
 
 enum {
-	PATIENCE_MS = 10000
+	PATIENCE_MS = 120000
 };
 
 static int describe(void *ctx, const struct takt_action *start, const char *attempt_id,

@@ -227,7 +227,7 @@ static void test_job_outlives_engine_and_launcher(void **state)
 {
 	struct engine_fixture *ef = *state;
 
-	ef->lines[1] = "echo x > ready; sleep 0.3; exit 8";
+	ef->lines[1] = "echo x > ready; until [ -e on ]; do sleep 0.01; done; exit 8";
 	ef_start(ef, 1, 1);
 	ef_wait(ef, TAKT_ENGINE_STARTED, 1);
 	ef_engine_free(ef);
@@ -236,6 +236,7 @@ static void test_job_outlives_engine_and_launcher(void **state)
 	ef_engine_new(ef);
 	ef_recover(ef, 1, 1);
 	assert_true(ef_wait(ef, TAKT_ENGINE_ADOPTED, 1)->pid > 0);
+	put_file(ef->launch, "on");
 	expect_end(ef, 1, TAKT_END_EXITED, 8);
 	assert_int_equal(ef_count(ef, TAKT_ENGINE_STARTED, 1), 0);
 }

@@ -22,7 +22,7 @@
 #include "base/mem.h"
 
 enum {
-	PATIENCE_MS = 10000,
+	PATIENCE_MS = 120000,
 	STEP_MS = 2,
 	SLURP_MAX = 1024 * 1024,
 };
@@ -234,20 +234,36 @@ char *slurp_log(const struct fixture *fixture, uint64_t job_id, uint32_t attempt
 	return slurp(fixture, name);
 }
 
-void wait_file(const struct fixture *fixture, const char *name)
+void wait_text(const struct fixture *fixture, const char *name, const char *want)
 {
 	bool there = false;
 	char *text;
 
 	for (int ms = 0; ms < PATIENCE_MS && !there; ms += STEP_MS) {
 		text = slurp(fixture, name);
-		there = text[0] != '\0';
+		there = text[0] != '\0' && strstr(text, want);
 		takt_free(text);
 		if (!there)
 			sleep_ms(STEP_MS);
 	}
 	if (!there)
-		fail_msg("'%s' did not appear", name);
+		fail_msg("'%s' did not appear in '%s'", want, name);
+}
+
+void wait_file(const struct fixture *fixture, const char *name)
+{
+	wait_text(fixture, name, "");
+}
+
+void put_file(const struct fixture *fixture, const char *name)
+{
+	char path[256];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", fixture->dir, name);
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	close(fd);
 }
 
 enum {

@@ -47,11 +47,16 @@ struct takt_attempt_status run_sh(const struct fixture *fixture, uint64_t job_id
 
 struct takt_attempt_status status_of(const struct fixture *fixture, uint64_t job_id,
 				     uint32_t attempt);
-/* Wait until the attempt is in this state, at most 10 s. */
+/* Wait until the attempt is in this state. */
 struct takt_attempt_status wait_state(const struct fixture *fixture, uint64_t job_id,
 				      uint32_t attempt, enum takt_attempt_state state);
 /* Wait until a file exists and is not empty; relative to the temporary directory. */
 void wait_file(const struct fixture *fixture, const char *name);
+/* And that this is in it. */
+void wait_text(const struct fixture *fixture, const char *name, const char *want);
+
+/* An empty one, for a job that waits until it is there. */
+void put_file(const struct fixture *fixture, const char *name);
 /* Whole file as text, "" when absent; takt_free. */
 char *slurp(const struct fixture *fixture, const char *name);
 char *slurp_log(const struct fixture *fixture, uint64_t job_id, uint32_t attempt);

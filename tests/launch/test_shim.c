@@ -197,14 +197,18 @@ static void test_after_grace_nothing_is_left(void **state)
 			"trap '' TERM; setsid sh -c 'trap \"\" TERM; while :; do sleep 1; done' &"
 			"echo x > ready; while :; do sleep 1; done");
 	struct takt_attempt_status status;
+	int left = 0;
 	pid_t shim;
 
 	spec.grace_ms = 100;
 	assert_int_equal(takt_attempt_create(fixture->sys, fixture->jobs_dirfd, &spec, NULL), 0);
 	shim = shim_start(fixture, 1, 1, NULL);
 	wait_file(fixture, "ready");
-	sleep_ms(50);
-	assert_true(takt_attempt_survivors(spec.id, getuid(), "", NULL, 0, NULL) >= 2);
+	for (int i = 0; i < 12000 && left < 2; i++) {
+		left = takt_attempt_survivors(spec.id, getuid(), "", NULL, 0, NULL);
+		sleep_ms(10);
+	}
+	assert_true(left >= 2);
 	kill(shim, SIGTERM);
 	assert_int_equal(wait_pid(shim), 0);
 	assert_int_equal(takt_attempt_survivors(spec.id, getuid(), "", NULL, 0, NULL), 0);
@@ -244,7 +248,7 @@ static void test_signals_are_passed_on(void **state)
 	/* By value, as the launcher does: a plain SIGTERM of the user's, without SIGKILL to follow.
 	 */
 	sigqueue(shim, TAKT_SHIM_FORWARD_SIGNAL, (union sigval){.sival_int = SIGUSR2});
-	sleep_ms(100);
+	wait_text(fixture, "got", "u2");
 	sigqueue(shim, TAKT_SHIM_FORWARD_SIGNAL, (union sigval){.sival_int = SIGTERM});
 	assert_int_equal(wait_pid(shim), 0);
 	assert_int_equal(status_of(fixture, 1, 1).exit_code, 5);
@@ -273,9 +277,12 @@ static void test_forwarded_sigkill_ends_the_job(void **state)
 static void test_leftover_may_finish_by_itself(void **state)
 {
 	struct fixture *fixture = *state;
-	struct takt_attempt_status status =
-		run_sh(fixture, 1, "(setsid sh -c 'sleep 0.2; echo done > late' &) ; exit 4");
+	struct takt_attempt_status status;
 
+	create_sh(fixture, 1, 1, 120000,
+		  "(setsid sh -c 'sleep 0.2; echo done > late' &) ; exit 4");
+	assert_int_equal(wait_pid(shim_start(fixture, 1, 1, NULL)), 0);
+	status = status_of(fixture, 1, 1);
 	assert_int_equal(status.exit_code, 4);
 	wait_file(fixture, "late");
 	assert_true(status.run_ns >= 190 * TAKT_NS_PER_MS);
@@ -338,12 +345,13 @@ static void test_alive_or_ended_cannot_be_voided(void **state)
 	struct takt_attempt_spec spec;
 	pid_t shim;
 
-	create_sh(fixture, 1, 1, 2000, "echo x > ready; sleep 0.1");
+	create_sh(fixture, 1, 1, 2000, "echo x > ready; until [ -e on ]; do sleep 0.01; done");
 	shim = shim_start(fixture, 1, 1, NULL);
 	wait_file(fixture, "ready");
 	assert_int_equal(status_of(fixture, 1, 1).state, TAKT_ATTEMPT_ALIVE);
 	assert_int_equal(takt_attempt_void(fixture->sys, fixture->jobs_dirfd, 1, 1, NULL),
 			 -TAKT_E_CONFLICT);
+	put_file(fixture, "on");
 	assert_int_equal(wait_pid(shim), 0);
 	assert_int_equal(takt_attempt_void(fixture->sys, fixture->jobs_dirfd, 1, 1, NULL),
 			 -TAKT_E_CONFLICT);

@@ -358,7 +358,7 @@ static void bad_bodies_are_named(void **state)
 
 static void answers_that_wait(void **state)
 {
-	const char *text = GET("/v1/jobs/1/wait?timeout_ms=10000");
+	const char *text = GET("/v1/jobs/1/wait?timeout_ms=60000");
 	int fd = dial();
 
 	submit("\"hang\"", 1);
@@ -398,7 +398,7 @@ static void a_hang_up_is_told_to_the_backend(void **state)
 /* He who has only stopped sending still wants his answer. */
 static void half_closed_is_not_gone(void **state)
 {
-	const char *text = GET("/v1/jobs/1/wait?timeout_ms=10000");
+	const char *text = GET("/v1/jobs/1/wait?timeout_ms=60000");
 	int fd = dial();
 
 	submit("\"hang\"", 1);
@@ -460,7 +460,7 @@ static void a_new_attempt_is_a_new_log(void **state)
 
 static void followers_get_news(void **state)
 {
-	const char *text = GET("/v1/jobs/1/log?follow=1&timeout_ms=10000");
+	const char *text = GET("/v1/jobs/1/log?follow=1&timeout_ms=60000");
 	int fd = dial();
 
 	submit("\"hang\"", 1);
@@ -476,7 +476,7 @@ static void followers_get_news(void **state)
 
 static void followers_hear_of_the_end(void **state)
 {
-	const char *text = GET("/v1/jobs/1/log?follow=1&timeout_ms=10000");
+	const char *text = GET("/v1/jobs/1/log?follow=1&timeout_ms=60000");
 	int fd = dial();
 
 	submit("\"hang\"", 1);
@@ -491,7 +491,7 @@ static void followers_hear_of_the_end(void **state)
 
 static void followers_may_hang_up(void **state)
 {
-	const char *text = GET("/v1/jobs/1/log?follow=1&timeout_ms=10000");
+	const char *text = GET("/v1/jobs/1/log?follow=1&timeout_ms=60000");
 	int fd = dial();
 
 	submit("\"hang\"", 1);

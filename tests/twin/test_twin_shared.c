@@ -398,7 +398,7 @@ static void a_fork_amid_calls_leaves_the_child_working(void **state)
 	for (unsigned i = 0; i < 40; i++) {
 		pid_t pid = fork();
 		if (pid == 0) {
-			alarm(20);
+			alarm(120);
 			_exit(use_everything());
 		}
 		assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -420,7 +420,7 @@ static int go_on_and_exec(struct nvml_event_set *set)
 
 	if (use_everything() != 0 || twin_run("fault 1 xid=31") != 0)
 		return 2;
-	if (NVML(nvmlEventSetWait_v2)(set, &data, 5000) != NVML_SUCCESS || data.event_data != 31)
+	if (NVML(nvmlEventSetWait_v2)(set, &data, 120000) != NVML_SUCCESS || data.event_data != 31)
 		return 3;
 	if (NVML(nvmlGpmSampleAlloc)(&sample) != NVML_SUCCESS ||
 	    NVML(nvmlGpmSampleGet)(twin_gpu_handle(0), sample) != NVML_SUCCESS ||
@@ -449,14 +449,14 @@ static void a_forked_child_goes_on_and_execs(void **state)
 		NVML_SUCCESS);
 	pid = fork();
 	if (pid == 0) {
-		alarm(20);
+		alarm(120);
 		_exit(go_on_and_exec(set));
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), 0);
 	/* the parent has its own place in the events, and its library is open */
-	assert_int_equal(NVML(nvmlEventSetWait_v2)(set, &data, 5000), NVML_SUCCESS);
+	assert_int_equal(NVML(nvmlEventSetWait_v2)(set, &data, 120000), NVML_SUCCESS);
 	assert_int_equal(data.event_data, 31);
 	assert_int_equal(NVML(nvmlEventSetFree)(set), NVML_SUCCESS);
 }
