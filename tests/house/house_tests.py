@@ -20,6 +20,7 @@ import check_format  # noqa: E402
 import check_layers  # noqa: E402
 import check_purity  # noqa: E402
 import check_style  # noqa: E402
+import past_faults  # noqa: E402
 import test_report  # noqa: E402
 
 SPDX = "/* SPDX-License-Identifier: Apache-2.0 */\n"
@@ -402,6 +403,41 @@ def the_real_list_is_well_formed():
     test_report.read_skips(os.path.join(TOOLS, "..", "tests", "skips"))
 
 
+# Patches that bring back past faults.
+
+PATCH = """What breaks.
+{}
+
+--- a/src/base/a.c
++++ b/src/base/a.c
+@@ -3,3 +3,2 @@
+ int above;
+-int mend;
+ int below;
+"""
+WHOLE = "/* what it is */\n\nint above;\nint mend;\nint below;\nint rest;\n"
+
+
+def patch_problems(source, head="Mended-by: 0123abc\nCaught-by: base / vec"):
+    with tree({"src/base/a.c": source, "tests/faults/old.patch": PATCH.format(head)}) as root:
+        return past_faults.check_patches(root)
+
+
+def patches_fit():
+    assert not patch_problems(WHOLE), patch_problems(WHOLE)
+    assert not patch_problems("/* more above */\n" + WHOLE)
+
+
+def patches_that_do_not_fit_are_named():
+    problems = patch_problems(WHOLE.replace("below", "other"))
+    assert len(problems) == 1 and "old: does not fit" in problems[0] and "a.c:3" in problems[0], problems
+
+
+def patches_say_who_catches_them():
+    problems = patch_problems(WHOLE, "Mended-by: 0123abc")
+    assert len(problems) == 1 and "Caught-by" in problems[0], problems
+
+
 TESTS = [
     what_runs_takt_whole_is_tried_again_alone, what_must_not_be_tried_again_is_not,
     table_has_no_circle, arrows_down_are_fine, arrow_up_is_named, the_twin_shares_nothing_but_base,
@@ -417,6 +453,7 @@ TESTS = [
     nothing_ran_is_failure, meson_failure_counts, several_folders_add_up,
     unlisted_skip_fails, listed_skip_is_told,
     reasons_are_found, bad_skip_line_is_refused, the_real_list_is_well_formed,
+    patches_fit, patches_that_do_not_fit_are_named, patches_say_who_catches_them,
 ]
 
 
