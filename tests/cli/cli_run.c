@@ -22,7 +22,7 @@ enum {
 /* The program is named by $TAKT_CLI: the PATH is the test's to change. */
 static void become(const char *line, int out_fd, int err_fd)
 {
-	static char words[4096];
+	static char words[8192]; /* longer than any path */
 	char *argv[MAX_ARGS] = {(char[]){"takt"}};
 	int argc = 1;
 	char *rest;

@@ -225,6 +225,16 @@ static void options_reach_the_job(void **state)
 	assert_int_equal(fake.jobs[0].view.priority, -5);
 }
 
+/* Cut, it would be the root, where nobody wanted the job to run. */
+static void a_directory_that_is_too_long_is_named(void **state)
+{
+	char line[4600];
+
+	snprintf(line, sizeof(line), "submit --cwd %04200d -- hang", 0);
+	memset(strchr(line, '0'), '/', 4200);
+	complains(line, 1, "directory '//////");
+}
+
 static void bad_options_are_named(void **state)
 {
 	complains("stauts", 64, "there is no verb 'stauts'; did you mean 'status'?");
@@ -650,6 +660,7 @@ int main(void)
 		JOBS(submit_says_where_it_went),
 		JOBS(options_reach_the_job),
 		JOBS(bad_options_are_named),
+		JOBS(a_directory_that_is_too_long_is_named),
 		JOBS(queue_gives_reasons),
 		JOBS(explain_gives_numbers),
 		JOBS(show_ends_with_the_report),

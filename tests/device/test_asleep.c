@@ -267,6 +267,28 @@ static void one_that_does_not_get_to_sleep_is_looked_at(void **state)
 	takt_machine_close(machine);
 }
 
+/* While somebody has it read anyway, nobody looks whether it sleeps. */
+static void one_that_was_read_anyway_has_its_time_to_fall_asleep(void **state)
+{
+	struct takt_machine_config config = leaving_asleep();
+	struct takt_gpu_reading reading;
+	struct takt_machine *machine;
+
+	config.call_deadline_ns = config.wake_deadline_ns = 20 * TAKT_NS_PER_MS;
+	machine = open_with(config);
+	put_board(0, "suspending");
+	reading = sample_of(machine, 0);
+	assert_int_equal(reading.has, 0);
+	takt_machine_read_always(machine, 0, true);
+	reading = sample_of(machine, 0);
+	assert_true(reading.has & TAKT_HAS_POWER);
+	usleep(40000); /* longer than it may take */
+	takt_machine_read_always(machine, 0, false);
+	reading = sample_of(machine, 0);
+	assert_int_equal(reading.has, 0);
+	takt_machine_close(machine);
+}
+
 static void who_needs_to_know_reads_one_that_sleeps(void **state)
 {
 	struct takt_gpu_reading reading;
@@ -344,6 +366,7 @@ int main(void)
 		CASE(one_that_hangs_when_it_wakes_turns_stale),
 		CASE(one_that_wakes_slowly_is_asleep_until_it_answers),
 		CASE(one_that_does_not_get_to_sleep_is_looked_at),
+		CASE(one_that_was_read_anyway_has_its_time_to_fall_asleep),
 		CASE(who_needs_to_know_reads_one_that_sleeps),
 		CASE(one_that_is_lost_is_not_called_asleep),
 		CASE(where_the_kernel_says_nothing_all_are_read),

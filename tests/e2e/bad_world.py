@@ -407,6 +407,13 @@ def a_driver_that_comes_later_is_taken_in():
         assert client.cancel(endless) and client.wait(endless)["state"] == "cancelled"
 
 
+def a_recording_of_any_name_is_told_in_json():
+    with kit.machine(gpus=1) as m:
+        path = m.path('a "recording"')
+        done = m.run(kit.TWIN, "exec", "--machine", m.path("machine"), "--", m.path("bin/takt"), "record", "--json", path)
+        assert done.returncode == 0 and json.loads(done.stdout)["file"] == path, done
+
+
 def a_recording_can_be_looked_at_only():
     with kit.machine(gpus=2) as m:
         done = m.run(kit.TWIN, "exec", "--machine", m.path("machine"), "--", m.path("bin/takt"), "record",
@@ -439,4 +446,5 @@ if __name__ == "__main__":
         places_that_cannot_be_used_are_named, missing_helpers_are_named,
         clients_without_end_do_not_stop_takt, few_descriptors_are_survived,
         without_a_driver_takt_says_so, a_driver_that_comes_later_is_taken_in, a_recording_can_be_looked_at_only,
+        a_recording_of_any_name_is_told_in_json,
         a_full_disk_refuses_submits_and_loses_nothing]))

@@ -17,6 +17,7 @@ import check_format  # noqa: E402
 import check_layers  # noqa: E402
 import check_purity  # noqa: E402
 import check_style  # noqa: E402
+import past_faults  # noqa: E402
 import tap  # noqa: E402
 
 SPDX = "/* SPDX-License-Identifier: Apache-2.0 */\n"
@@ -251,6 +252,41 @@ def room_that_was_not_built_is_named():
     assert done.returncode == 1 and "libtakt-sched.a" in done.stdout, done
 
 
+# Patches that bring back past faults.
+
+PATCH = """What breaks.
+{}
+
+--- a/src/base/a.c
++++ b/src/base/a.c
+@@ -3,3 +3,2 @@
+ int above;
+-int mend;
+ int below;
+"""
+WHOLE = "/* what it is */\n\nint above;\nint mend;\nint below;\nint rest;\n"
+
+
+def patch_problems(source, head="Mended-by: 0123abc\nCaught-by: base / vec"):
+    with tree({"src/base/a.c": source, "tests/faults/old.patch": PATCH.format(head)}) as root:
+        return past_faults.check_patches(root)
+
+
+def patches_fit():
+    assert not patch_problems(WHOLE), patch_problems(WHOLE)
+    assert not patch_problems("/* more above */\n" + WHOLE)
+
+
+def patches_that_do_not_fit_are_named():
+    problems = patch_problems(WHOLE.replace("below", "other"))
+    assert len(problems) == 1 and "old: does not fit" in problems[0] and "a.c:3" in problems[0], problems
+
+
+def patches_say_who_catches_them():
+    problems = patch_problems(WHOLE, "Mended-by: 0123abc")
+    assert len(problems) == 1 and "Caught-by" in problems[0], problems
+
+
 TESTS = [
     table_has_no_circle, arrows_down_are_fine, arrow_up_is_named, the_twin_shares_nothing_but_base,
     pure_room_sees_no_store, abi_needs_nothing, paths_go_from_the_root, room_without_row,
@@ -260,6 +296,7 @@ TESTS = [
     lines_are_not_too_long, crash_points_have_one_place, odd_layout_is_named, arithmetic_is_pure,
     clocks_and_files_are_impure, globals_are_impure, impure_base_objects_count_if_pulled,
     room_that_was_not_built_is_named,
+    patches_fit, patches_that_do_not_fit_are_named, patches_say_who_catches_them,
 ]
 
 if __name__ == "__main__":

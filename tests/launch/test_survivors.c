@@ -68,6 +68,15 @@ ssize_t __wrap_read(int fd, void *buf, size_t n)
 	return -1;
 }
 
+static bool unidentified; /* though it is there, as in the middle of an execve */
+int __real_takt_proc_identify(int32_t pid, struct takt_proc_id *ret, struct takt_err *err);
+int __wrap_takt_proc_identify(int32_t pid, struct takt_proc_id *ret, struct takt_err *err);
+
+int __wrap_takt_proc_identify(int32_t pid, struct takt_proc_id *ret, struct takt_err *err)
+{
+	return unidentified ? -ESRCH : __real_takt_proc_identify(pid, ret, err);
+}
+
 /* Another run of this program beside it must not be found, so the ids have its number. */
 static pid_t begin(const char *id, const char *program, const char *const argv[])
 {
@@ -122,6 +131,23 @@ static void whoever_could_not_be_looked_at_may_be_one(void **state)
 	}
 	end(pid);
 	assert_int_equal(look(id, 0), 0);
+}
+
+static void one_that_cannot_be_identified_is_not_none(void **state)
+{
+	const char *argv[] = {"sleep", "600", NULL};
+	char id[32];
+	pid_t pid;
+
+	snprintf(id, sizeof(id), "7.1.unknown%d", (int)getpid());
+	pid = begin(id, "/bin/sleep", argv);
+	while (look(id, 0) == 0)
+		continue;
+	unidentified = true;
+	assert_int_equal(look(id, 0), -EAGAIN);
+	unidentified = false;
+	assert_int_equal(look(id, 0), 1);
+	end(pid);
 }
 
 /* Between its old memory and its new one a process shows no environment. */
@@ -237,6 +263,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(one_that_another_thread_executes_is_found),
 		cmocka_unit_test(
 			one_without_its_environments_memory_keeps_no_other_from_being_found),
+		cmocka_unit_test(one_that_cannot_be_identified_is_not_none),
 		cmocka_unit_test(one_that_executes_all_the_time_is_found),
 		cmocka_unit_test(whoever_could_not_be_looked_at_may_be_one),
 	};

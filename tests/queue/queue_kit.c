@@ -130,6 +130,7 @@ int kit_open_queue(struct kit *kit, struct takt_err *err)
 		.why_no_gpus = kit->why_no_gpus,
 		.gpus_will_come = kit->gpus_will_come,
 		.max_bytes = kit->max_bytes,
+		.max_jobs = kit->max_jobs,
 		.staging = kit->staging,
 		.cpu_milli = kit->cpu_milli ? kit->cpu_milli : 4000,
 		.mem_mib = 1024,

@@ -30,6 +30,7 @@ struct kit {
 	int64_t set_since_ns;  /* by which it was set since what the next event tells of */
 	uint64_t highest_known_id;
 	size_t max_bytes;  /* as in takt_queue_config */
+	uint32_t max_jobs; /* likewise */
 	int32_t cpu_milli; /* the same; 0 = 4000 */
 	enum takt_queue_staging staging;
 	uint32_t gpu_count;	 /* that the machine shows; 0 = KIT_GPUS */

@@ -549,6 +549,27 @@ static void start_behind_an_end_that_is_not_on_disk_waits(void **state)
 	kit_close(&kit);
 }
 
+static void no_more_jobs_than_the_limit_are_taken(void **state)
+{
+	struct kit kit;
+	struct takt_err err;
+	uint64_t first;
+
+	kit_open(&kit);
+	first = kit_accept(&kit, 8, 0);
+	kit.max_jobs = 2;
+	kit_restart(&kit);
+	(void)kit_accept(&kit, 1, 0);
+	assert_int_equal(kit_submit(&kit, 1, 0, &err), -TAKT_E_LIMIT);
+	assert_non_null(strstr(err.msg, "full with 2 jobs"));
+	kit_started(&kit, first);
+	kit_ended(&kit, first, TAKT_END_EXITED, 0);
+	kit_settle(&kit);
+	assert_int_equal(kit_submit(&kit, 1, 0, &err), 0);
+	kit_settle(&kit);
+	kit_close(&kit);
+}
+
 static void descriptions_have_a_limit_together(void **state)
 {
 	struct kit kit;
@@ -644,6 +665,7 @@ int main(void)
 		cmocka_unit_test(cancel_of_a_start_that_is_refused_ends_the_job),
 		cmocka_unit_test(missing_gpus_are_kept_for_their_job),
 		cmocka_unit_test(start_behind_an_end_that_is_not_on_disk_waits),
+		cmocka_unit_test(no_more_jobs_than_the_limit_are_taken),
 		cmocka_unit_test(descriptions_have_a_limit_together),
 		cmocka_unit_test(wall_time_is_the_shims),
 		cmocka_unit_test(adopted_job_learns_when_it_started),

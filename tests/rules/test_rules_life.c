@@ -477,6 +477,22 @@ static void what_comes_late_is_taken_as_of_now(void **state)
 	assert_true(verdict().finding[0].since.ns == rig.gpu.now.ns);
 }
 
+/* Their rate is one of real time, whoever looks when. */
+static void errors_before_a_sleep_are_not_of_the_minute_after_it(void **state)
+{
+	rig_begin(&rig);
+	rig_steps(&rig, 10);
+	rig.sample.ecc_corrected += 6; /* ten in a minute are too many */
+	rig_step(&rig);
+	rig_sleep(&rig, 3600);
+	rig.sample.ecc_corrected += 6;
+	rig_step(&rig);
+	is(TAKT_HEALTH_HEALTHY);
+	rig.sample.ecc_corrected += 6;
+	rig_step(&rig);
+	is(TAKT_HEALTH_SUSPECT);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -501,6 +517,7 @@ int main(void)
 		cmocka_unit_test(a_finding_is_not_over_by_a_sleep),
 		cmocka_unit_test(what_was_counted_is_not_forgotten_in_a_sleep),
 		cmocka_unit_test(what_is_seen_on_waking_does_not_count_for_the_sleep),
+		cmocka_unit_test(errors_before_a_sleep_are_not_of_the_minute_after_it),
 		cmocka_unit_test(what_is_not_read_neither_raises_nor_ends),
 		cmocka_unit_test(more_incidents_than_are_kept_lose_the_least),
 		cmocka_unit_test(more_codes_than_are_kept_lose_the_least),

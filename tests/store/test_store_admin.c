@@ -192,6 +192,27 @@ static void an_attempt_that_the_copy_does_not_know_forbids_it(void **state)
 	assert_true(holds(place.path, secret));
 }
 
+/* What has the name of a part that is moved aside is a folder. */
+static void one_that_cannot_be_finished_changes_nothing(void **state)
+{
+	char part[sizeof(aside) + 8], folder[sizeof(aside) + 8];
+	FILE *file;
+
+	assert_int_equal(takt_store_file_backup(place.path, copy, NULL), 0);
+	snprintf(part, sizeof(part), "%s-shm", place.path);
+	snprintf(folder, sizeof(folder), "%s-shm", aside);
+	file = fopen(part, "we");
+	assert_non_null(file);
+	assert_int_equal(fclose(file), 0);
+	assert_int_equal(mkdir(folder, 0700), 0);
+	assert_int_equal(takt_store_file_restore(place.path, copy, NULL, 0, NULL), -EISDIR);
+	assert_int_equal(rmdir(folder), 0);
+	assert_int_equal(access(aside, F_OK), -1);
+	assert_true(holds(place.path, secret));
+	assert_int_equal(unlink(part), 0);
+	assert_int_equal(check(place.path).jobs, 3);
+}
+
 static void write_garbage(const char *path)
 {
 	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -331,6 +352,7 @@ int main(void)
 		CASE(a_copy_can_be_made_while_a_daemon_has_it),
 		CASE(what_is_restored_starts_nothing_by_itself),
 		CASE(an_attempt_that_the_copy_does_not_know_forbids_it),
+		CASE(one_that_cannot_be_finished_changes_nothing),
 		CASE(what_is_no_database_of_ours_is_refused),
 		CASE(a_report_names_nobody),
 		CASE(any_allocation_may_fail),
