@@ -3,6 +3,7 @@
 #include "nvml_entry.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -359,8 +360,7 @@ uint64_t twin_stamp_us(const struct twin_map *map, uint64_t at_ns)
 
 void twin_put_pci(struct nvml_pci_info *ret, const struct twin_pci *pci)
 {
-	*ret = (struct nvml_pci_info){
-		.domain = pci->domain, .bus = pci->bus, .device = pci->slot};
+	*ret = (struct nvml_pci_info){.domain = pci->domain, .bus = pci->bus, .device = pci->slot};
 	snprintf(ret->bus_id_legacy, sizeof(ret->bus_id_legacy), "%04X:%02X:%02X.0",
 		 pci->domain & 0xffff, pci->bus & 0xff, pci->slot & 0x1f);
 	snprintf(ret->bus_id, sizeof(ret->bus_id), "%08X:%02X:%02X.0", pci->domain, pci->bus,

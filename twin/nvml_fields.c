@@ -71,8 +71,8 @@ static int power_of_module(const struct field *field, bool average)
 	switch (field->out->field_id) {
 	case NVML_FI_POWER_AVERAGE:
 	case NVML_FI_POWER_INSTANT:
-		return put_u32(field, board->module_rest_mw +
-					      twin_physics_power_reading_mw(field->gpu, board, average));
+		return put_u32(field, board->module_rest_mw + twin_physics_power_reading_mw(
+								      field->gpu, board, average));
 	case NVML_FI_POWER_MIN_LIMIT:
 		return put_u32(field, board->module_limit_mw[0]);
 	case NVML_FI_POWER_MAX_LIMIT:
@@ -329,8 +329,9 @@ static int replays(const struct field *field)
 /* Hopper and newer can tell that no CPU is on their module. */
 static int c2c_links(const struct field *field)
 {
-	return field->call->board->arch < NVML_ARCH_HOPPER ? NVML_ERROR_NOT_SUPPORTED
-							   : put_u32(field, field->call->board->c2c_links);
+	return field->call->board->arch < NVML_ARCH_HOPPER
+		       ? NVML_ERROR_NOT_SUPPORTED
+		       : put_u32(field, field->call->board->c2c_links);
 }
 
 /* Can the mode be changed without a reset, can profiles be asked for while it is off? */

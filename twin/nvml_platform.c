@@ -23,9 +23,8 @@ int nvmlDeviceGetGpuFabricInfo(struct nvml_device *device, struct nvml_fabric_in
 		return rc;
 	if (!twin_has(&call, TWIN_HAS_FABRIC))
 		return NVML_ERROR_NOT_SUPPORTED;
-	*info = (struct nvml_fabric_info){.clique_id = call.desc->clique,
-					  .status = NVML_SUCCESS,
-					  .state = FABRIC_COMPLETED};
+	*info = (struct nvml_fabric_info){
+		.clique_id = call.desc->clique, .status = NVML_SUCCESS, .state = FABRIC_COMPLETED};
 	return NVML_SUCCESS;
 }
 

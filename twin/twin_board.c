@@ -16,7 +16,8 @@ static int from_captures(int count, char *const *paths, struct takt_err *err)
 		rc = twin_from_begin(&from, capture, stdout, stderr, err);
 	if (rc < 0)
 		return rc;
-	printf("# Started by `takt-twin board --from` from a capture of a real board. GUESS marks what no "
+	printf("# Started by `takt-twin board --from` from a capture of a real board. GUESS marks "
+	       "what no "
 	       "capture has.\n\n");
 	return twin_from_board(&from, err);
 }
@@ -63,9 +64,11 @@ const struct twin_verb twin_verb_board = {
 	.name = "board",
 	.usage = "BOARD|FILE.toml | --from FILE... | --keys",
 	.summary = "Check a board file, or start one from a real board",
-	.help = "  --from FILE...  print a board file made from what `nvidia-smi -q -x` printed, or "
+	.help = "  --from FILE...  print a board file made from what `nvidia-smi -q -x` printed, "
+		"or "
 		"`-q`\n"
-		"                  and, for its clocks, `-q -d SUPPORTED_CLOCKS`; of the first GPU\n"
+		"                  and, for its clocks, `-q -d SUPPORTED_CLOCKS`; of the first "
+		"GPU\n"
 		"  --keys          what a board file may contain\n\n"
 		"What a capture has and a board has not is said on stderr.\n\n"
 		"  nvidia-smi -q -x >mine.xml; takt-twin board --from mine.xml >mine.toml\n",

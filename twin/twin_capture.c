@@ -41,8 +41,7 @@ static const struct {
 	{"pci/pci_gpu_link_info/pcie_gen/max_link_gen", "PCI/GPU Link Info/PCIe Generation/Max"},
 	{"pci/pci_gpu_link_info/pcie_gen/current_link_gen",
 	 "PCI/GPU Link Info/PCIe Generation/Current"},
-	{"pci/pci_gpu_link_info/link_widths/max_link_width",
-	 "PCI/GPU Link Info/Link Width/Max"},
+	{"pci/pci_gpu_link_info/link_widths/max_link_width", "PCI/GPU Link Info/Link Width/Max"},
 	{"fb_memory_usage/total", "FB Memory Usage/Total"},
 	{"fb_memory_usage/reserved", "FB Memory Usage/Reserved"},
 	{"bar1_memory_usage/total", "BAR1 Memory Usage/Total"},
@@ -245,7 +244,8 @@ static void decode(char *text)
 	static const struct {
 		const char *code;
 		char c;
-	} codes[] = {{"&amp;", '&'}, {"&lt;", '<'}, {"&gt;", '>'}, {"&quot;", '"'}, {"&apos;", '\''}};
+	} codes[] = {
+		{"&amp;", '&'}, {"&lt;", '<'}, {"&gt;", '>'}, {"&quot;", '"'}, {"&apos;", '\''}};
 	char *out = text;
 
 	while (*text) {
@@ -419,7 +419,7 @@ static void read_row(struct reading *reading, char *line, const struct columns *
 }
 
 /* "Link 3: 26.562 GB/s" or "C2C Link 3: 44.712 GB/s", of nvlink -s and c2c -s. */
-static void read_link(struct twin_capture_place *place, const char *line, bool *ret_any)
+static void read_link(struct twin_capture_place *place, const char *line)
 {
 	bool c2c = strncmp(line, "C2C ", 4) == 0;
 	unsigned link;
@@ -429,7 +429,6 @@ static void read_link(struct twin_capture_place *place, const char *line, bool *
 	    link >= 64)
 		return;
 	line += (c2c ? 4 : 0) + used;
-	*ret_any = true;
 	if (c2c)
 		place->c2c_links |= 1ull << link;
 	else if (strstr(line, "inactive"))
@@ -485,8 +484,9 @@ static int read_text(struct reading *reading, char *text)
 			within = LOG;
 			rc = begin_gpu(reading, line + 4);
 		} else if (sscanf(line, "GPU %u:%n", &index, &used) == 1 && used) {
-			within = LINKS;
+			within = LINKS; /* that none follows is an answer, too */
 			place = place_of(reading->capture, index);
+			reading->any = true;
 		} else if (strncmp(first, "GPU0", 4) == 0 && strstr(first, "CPU Affinity")) {
 			within = read_head(reading, first, &columns) ? MATRIX : NOTHING;
 			reading->any |= within == MATRIX;
@@ -499,7 +499,7 @@ static int read_text(struct reading *reading, char *text)
 			if (sscanf(line, "%15s", word) == 1 && is_gpu(word, &gpu))
 				read_row(reading, line, &columns);
 		} else if (within == LINKS && place) {
-			read_link(place, first, &reading->any);
+			read_link(place, first);
 		}
 	}
 	return rc;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What nvidia-smi printed on a real machine, read: `-q` as text or (-x) as XML, `-q -d
- * SUPPORTED_CLOCKS`, `topo -m`, `nvlink -s`, `c2c -s`, in any number of files and in any order, several in
- * one file, too. Text between them is passed over. A GPU that is described twice keeps the first
- * description, and gets from the second what the first had not.
+ * SUPPORTED_CLOCKS`, `topo -m`, `nvlink -s`, `c2c -s`, in any number of files and in any order,
+ * several in one file, too. Text between them is passed over. A GPU that is described twice keeps
+ * the first description, and gets from the second what the first had not.
  */
 #ifndef TAKT_TWIN_TWIN_CAPTURE_H
 #define TAKT_TWIN_TWIN_CAPTURE_H
@@ -18,8 +18,8 @@ enum {
 	TWIN_CAPTURE_MAX_ITEMS = 8192,	  /* of a GPU */
 };
 
-/* A reading: its path in the XML ("clocks/sm_clock"), whichever form it came in, and its text. One that
- * is not available is not there. */
+/* A reading: its path in the XML ("clocks/sm_clock"), whichever form it came in, and its text. One
+ * that is not available is not there. */
 struct twin_capture_item {
 	const char *name, *value;
 };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Board and machine files from what nvidia-smi printed. A capture has names, limits, thresholds and clock
- * lists; what it cannot have (how power follows the clock, the heat sink) is taken from the board that
- * is built in with the same PCI device id, if there is one, and said so ("as h100-sxm"), else put in
- * proportion to the power limit and marked GUESS. What a capture has and a simulated machine has not
- * is told to `notes`, a line each: nothing is dropped in silence.
+ * Board and machine files from what nvidia-smi printed. A capture has names, limits, thresholds and
+ * clock lists; what it cannot have (how power follows the clock, the heat sink) is taken from the
+ * board that is built in with the same PCI device id, if there is one, and said so ("as h100-sxm"),
+ * else put in proportion to the power limit and marked GUESS. What a capture has and a simulated
+ * machine has not is told to `notes`, a line each: nothing is dropped in silence.
  */
 #ifndef TAKT_TWIN_TWIN_FROM_H
 #define TAKT_TWIN_TWIN_FROM_H
@@ -19,7 +19,7 @@ struct twin_from {
 	/* set by twin_from_begin */
 	const struct twin_capture_gpu *gpu;
 	const struct twin_capture_place *place; /* of the first GPU; of none if nothing is said */
-	bool rests;				/* it was idle when it was asked */
+	bool rests;				/* it was at rest when it was asked */
 	uint32_t nvlinks; /* of a GPU; said by nvlink -s, of the board built in, or a guess */
 	bool nvlinks_said, has_like;
 	struct twin_board like; /* built in, of the same kind */

@@ -97,7 +97,7 @@ static const struct {
 	uint32_t arch, major, minor, nvlinks, nvlink_version, nvlink_mbps;
 	uint32_t step_x10; /* between SM clocks */
 } architectures[] = {
-	{"Volta", 5, 7, 0, 6, 2, 25781, 75},	 {"Turing", 6, 7, 5, 2, 2, 25781, 150},
+	{"Volta", 5, 7, 0, 6, 2, 25781, 75},	{"Turing", 6, 7, 5, 2, 2, 25781, 150},
 	{"Ampere", 7, 8, 0, 12, 3, 25000, 150}, {"Ada", 8, 8, 9, 18, 4, 26562, 150},
 	{"Hopper", 9, 9, 0, 18, 4, 26562, 150}, {"Blackwell", 10, 10, 0, 18, 5, 53125, 75},
 };
@@ -181,8 +181,9 @@ static void put_links(struct twin_from *from)
 	else if (from->nvlinks)
 		put_guess(from, "nvlinks", from->nvlinks, from->nvlinks);
 	if (from->place->nvlinks_off)
-		twin_from_note(from, "%u NVLinks of GPU 0 are inactive there: links of a simulated "
-				     "machine begin well; `takt-twin fault 0 link-down=N`",
+		twin_from_note(from,
+			       "%u NVLinks of GPU 0 are inactive there: links of a simulated "
+			       "machine begin well; `takt-twin fault 0 link-down=N`",
 			       count_of(from->place->nvlinks_off));
 	if (from->nvlinks) {
 		bool linked = from->has_like && like->nvlinks;
@@ -354,8 +355,8 @@ static int read_lists(const struct twin_from *from, struct lists *ret, struct ta
 	return rc;
 }
 
-/* Where no list was printed, which the text of `-q` alone does not have: those of the board built in if
- * it has that highest clock, else from the highest clock down in steps that are usual. */
+/* Where no list was printed, which the text of `-q` alone does not have: those of the board built
+ * in if it has that highest clock, else from the highest clock down in steps that are usual. */
 static int guess_lists(struct twin_from *from, struct lists *ret, struct takt_err *err)
 {
 	uint32_t top = (uint32_t)number_of(from, "max_clocks/sm_clock", 0);
@@ -368,11 +369,13 @@ static int guess_lists(struct twin_from *from, struct lists *ret, struct takt_er
 		       like->memory[0].mhz == memory;
 
 	if (!top || !memory)
-		return takt_err_set(err, -TAKT_E_CORRUPT,
-				    "the capture has neither supported clocks nor highest ones: make it "
-				    "with `nvidia-smi -q -x`, and nothing left out");
-	twin_from_note(from, "SM clocks are %s: the text of `nvidia-smi -q` has no list of them; `-q -x` "
-			     "or another --from of `-q -d SUPPORTED_CLOCKS` has",
+		return takt_err_set(
+			err, -TAKT_E_CORRUPT,
+			"the capture has neither supported clocks nor highest ones: make it "
+			"with `nvidia-smi -q -x`, and nothing left out");
+	twin_from_note(from,
+		       "SM clocks are %s: the text of `nvidia-smi -q` has no list of them; `-q -x` "
+		       "or another --from of `-q -d SUPPORTED_CLOCKS` has",
 		       is_like ? "those of its kind" : "a GUESS");
 	*ret = (struct lists){.source = is_like ? LIKE : GUESS};
 	for (uint32_t i = 0; is_like && i < like->clock_count; i++)
@@ -421,7 +424,8 @@ static bool is_in(uint32_t value, const uint32_t *values, uint32_t count)
 	return false;
 }
 
-/* A clock at rest: what was read of one that rested, else that of the board built in, else the lowest. */
+/* A clock at rest: what was read of one that rested, else that of the board built in, else the
+ * lowest. */
 static void put_rest(struct twin_from *from, const char *key, const char *name, uint32_t like,
 		     const uint32_t *falling, uint32_t count)
 {
@@ -431,8 +435,7 @@ static void put_rest(struct twin_from *from, const char *key, const char *name, 
 		fprintf(from->out, "%s = %u\n", key, now);
 		return;
 	}
-	fprintf(from->out, "%s = %u", key,
-		is_in(like, falling, count) ? like : falling[count - 1]);
+	fprintf(from->out, "%s = %u", key, is_in(like, falling, count) ? like : falling[count - 1]);
 	twin_from_source(from, is_in(like, falling, count));
 }
 
@@ -447,8 +450,9 @@ static void put_clock_lists(struct twin_from *from, const struct lists *lists)
 	put_list(from, "sm_max", lists->sm_max, lists->memory_count, lists->source);
 	put_list(from, "sm", rising, lists->sm_count, lists->source);
 	if (lists->odd)
-		twin_from_note(from, "a lower memory clock has SM clocks that the highest has not: they "
-				     "are left out");
+		twin_from_note(from,
+			       "a lower memory clock has SM clocks that the highest has not: they "
+			       "are left out");
 }
 
 static int put_clocks(struct twin_from *from, struct takt_err *err)
@@ -484,8 +488,8 @@ static int put_clocks(struct twin_from *from, struct takt_err *err)
 	return 0;
 }
 
-/* The model's own numbers: of the board built in, or as on boards that are known; both in proportion to
- * the default limit. */
+/* The model's own numbers: of the board built in, or as on boards that are known; both in
+ * proportion to the default limit. */
 static void put_power(struct twin_from *from)
 {
 	const struct twin_board *like = &from->like;
@@ -602,9 +606,10 @@ static void put_mig(struct twin_from *from)
 	if (!has(from, "mig_mode/current_mig"))
 		return;
 	if (!like->mig_count) {
-		twin_from_note(from, "how the board may be cut (MIG) is not in a capture, and no board "
-				     "of its kind is built in: write [mig] as in "
-				     "twin/boards/h100-sxm.toml");
+		twin_from_note(from,
+			       "how the board may be cut (MIG) is not in a capture, and no board "
+			       "of its kind is built in: write [mig] as in "
+			       "twin/boards/h100-sxm.toml");
 		return;
 	}
 	fprintf(from->out, "\n[mig]\nprofiles = [");
@@ -645,16 +650,21 @@ int twin_from_begin(struct twin_from *from, const struct twin_capture *capture, 
 
 	memset(from, 0, sizeof(*from));
 	if (capture->gpu_count == 0)
-		return takt_err_set(err, -TAKT_E_CORRUPT,
-				    "no file describes a GPU: one has to be what `nvidia-smi -q` or "
-				    "`-q -x` printed");
+		return takt_err_set(
+			err, -TAKT_E_CORRUPT,
+			"no file describes a GPU: one has to be what `nvidia-smi -q` or "
+			"`-q -x` printed");
 	from->capture = capture;
 	from->out = out;
 	from->notes = notes;
 	from->gpu = &capture->gpus[0];
 	from->place = capture->place_count ? &capture->places[0] : &nowhere;
+	/* with no kernel, and its clock down: the first second after the driver woke it up it is
+	 * not */
 	from->rests = strcmp(text_of(from, "clocks_event_reasons/clocks_event_reason_gpu_idle"),
-			     "Active") == 0;
+			     "Active") == 0 &&
+		      2 * number_of(from, "clocks/sm_clock", 0) <
+			      number_of(from, "max_clocks/sm_clock", 0);
 	rc = find_like(from, err);
 	if (rc == 0)
 		find_links(from);
@@ -673,7 +683,8 @@ int twin_from_board(struct twin_from *from, struct takt_err *err)
 	if (rc < 0)
 		return rc;
 	if (!from->rests)
-		twin_from_note(from, "the GPU was at work when it was asked: what it draws at rest is %s",
+		twin_from_note(from,
+			       "the GPU was awake when it was asked: what it draws at rest is %s",
 			       from->has_like ? from->like.id : "a GUESS");
 	put_power(from);
 	put_thermal(from);

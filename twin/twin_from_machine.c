@@ -29,7 +29,8 @@ static int check_boards(const struct twin_from *from, struct takt_err *err)
 			if (strcmp(first, other) != 0)
 				return takt_err_set(
 					err, -TAKT_E_CORRUPT,
-					"GPU %u has %s '%s', GPU 0 '%s': a simulated machine has boards "
+					"GPU %u has %s '%s', GPU 0 '%s': a simulated machine has "
+					"boards "
 					"of one kind; capture those of one with `nvidia-smi -i`",
 					i, same[k], other, first);
 		}
@@ -79,8 +80,8 @@ static uint32_t slot_of(const struct twin_from *from, uint32_t gpu)
 
 static uint32_t module_of(const struct twin_from *from, uint32_t gpu)
 {
-	return (uint32_t)strtoul(
-		text_of(&from->capture->gpus[gpu], "platformInfo/module_id"), NULL, 10);
+	return (uint32_t)strtoul(text_of(&from->capture->gpus[gpu], "platformInfo/module_id"), NULL,
+				 10);
 }
 
 static uint32_t clique_of(const struct twin_from *from, uint32_t gpu)
@@ -133,9 +134,11 @@ static void put_nodes(struct twin_from *from)
 			if (numa_of(from, i) != node)
 				continue;
 			if (*cpus && strcmp(cpus, own) != 0)
-				twin_from_note(from, "GPU %u is near CPUs %s, others of NUMA node %u near %s: "
-						     "these are taken",
-					       i, own, node, cpus);
+				twin_from_note(
+					from,
+					"GPU %u is near CPUs %s, others of NUMA node %u near %s: "
+					"these are taken",
+					i, own, node, cpus);
 			else
 				cpus = own;
 		}
@@ -165,7 +168,8 @@ static void put_groups(struct twin_from *from, const char *key, uint8_t level)
 			for (uint32_t a = 0; a < from->capture->gpu_count; a++) {
 				for (uint32_t b = 0; b < from->capture->gpu_count; b++) {
 					uint8_t between = level_between(from, a, b);
-					if (a != b && before >> a & 1 && between && between <= level)
+					if (a != b && before >> a & 1 && between &&
+					    between <= level)
 						group |= 1ull << b;
 				}
 			}
@@ -247,12 +251,15 @@ static void put_links(struct twin_from *from)
 		return;
 	}
 	if (count > 1 && !sum && place_of(from, 0)) {
-		twin_from_note(from, "the board has %u NVLinks, and by `topo -m` none leads to another "
-				     "GPU: none is linked", links);
+		twin_from_note(from,
+			       "the board has %u NVLinks, and by `topo -m` none leads to another "
+			       "GPU: none is linked",
+			       links);
 		return;
 	}
 	fprintf(from->out,
-		"switch_bus = [5]\t# GUESS\nswitch_links = [%u]\t# GUESS: all to one switch\n", links);
+		"switch_bus = [5]\t# GUESS\nswitch_links = [%u]\t# GUESS: all to one switch\n",
+		links);
 }
 
 /* An instance of the capture, and the compute instances in it. */
@@ -294,10 +301,10 @@ static uint32_t read_instances(const struct twin_capture_gpu *gpu,
 	return n;
 }
 
-/* Which profile it is of: ids number the places (twin_mig.h), engines tell profiles of one size apart. */
-static const struct twin_mig_profile *find_profile(const struct twin_board *board,
-						   const struct instance *instance,
-						   uint32_t *ret_start)
+/* Which profile it is of: ids number the places (twin_mig.h), engines tell profiles of one size
+ * apart. */
+static const struct twin_mig_profile *
+find_profile(const struct twin_board *board, const struct instance *instance, uint32_t *ret_start)
 {
 	const struct twin_mig_profile *found = NULL;
 
@@ -305,7 +312,8 @@ static const struct twin_mig_profile *find_profile(const struct twin_board *boar
 		const struct twin_mig_profile *p = &board->mig[i];
 		uint32_t first = TWIN_MIG_SLICES / p->size - 1;
 
-		if (instance->id < first || instance->id > 2 * first || p->copies != instance->copies)
+		if (instance->id < first || instance->id > 2 * first ||
+		    p->copies != instance->copies)
 			continue;
 		if (found && p->ofas != instance->ofas)
 			continue;
@@ -322,8 +330,10 @@ static bool put_instance(struct twin_from *from, uint32_t gpu, const struct inst
 	const struct twin_mig_profile *profile = find_profile(&from->like, instance, &start);
 
 	if (!profile) {
-		twin_from_note(from, "instance %u of GPU %u is not taken: no profile of the board %s is "
-				     "like it", instance->id, gpu,
+		twin_from_note(from,
+			       "instance %u of GPU %u is not taken: no profile of the board %s is "
+			       "like it",
+			       instance->id, gpu,
 			       from->has_like ? from->like.id : "is known, so none");
 		return false;
 	}
@@ -351,8 +361,12 @@ static void put_instances(struct twin_from *from)
 			if (put_instance(from, gpu, &instances[i], gap))
 				gap = ", ";
 		}
-		if (!n && strcmp(text_of(&from->capture->gpus[gpu], "mig_mode/current_mig"), "Enabled") == 0)
-			twin_from_note(from, "MIG is on and GPU %u has no instance: it begins with MIG off", gpu);
+		if (!n && strcmp(text_of(&from->capture->gpus[gpu], "mig_mode/current_mig"),
+				 "Enabled") == 0)
+			twin_from_note(
+				from,
+				"MIG is on and GPU %u has no instance: it begins with MIG off",
+				gpu);
 	}
 	if (*gap == ',')
 		fprintf(from->out, "]\n");
@@ -365,9 +379,10 @@ int twin_from_machine(struct twin_from *from, struct takt_err *err)
 	if (rc < 0)
 		return rc;
 	if (from->capture->place_count > from->capture->gpu_count)
-		twin_from_note(from, "topo, nvlink or c2c name %u GPUs, and %u are described: the others "
-				     "are left out", from->capture->place_count,
-			       from->capture->gpu_count);
+		twin_from_note(from,
+			       "topo, nvlink or c2c name %u GPUs, and %u are described: the others "
+			       "are left out",
+			       from->capture->place_count, from->capture->gpu_count);
 	if (from->capture->other_devices)
 		twin_from_note(from, "%u devices of `topo -m` that are no GPUs are left out",
 			       from->capture->other_devices);

@@ -50,9 +50,8 @@ static void write_line(const struct twin_map *map, uint32_t gpu, const struct tw
 	fprintf(out,
 		"[%5" PRIu64 ".%06" PRIu64 "] NVRM: Xid (PCI:%04x:%02x:%02x): %" PRIu64
 		", pid='<unknown>', name=<unknown>, %s\n",
-		event->at_ns / 1000000000, event->at_ns / 1000 % 1000000,
-		(unsigned)pci->domain, (unsigned)pci->bus, (unsigned)pci->slot, event->data,
-		xid_text(event->data));
+		event->at_ns / 1000000000, event->at_ns / 1000 % 1000000, (unsigned)pci->domain,
+		(unsigned)pci->bus, (unsigned)pci->slot, event->data, xid_text(event->data));
 }
 
 void twin_kmsg_start(struct twin_map *map, struct twin_kmsg *kmsg)

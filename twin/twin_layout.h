@@ -100,7 +100,7 @@ struct twin_board {
 	uint32_t pci_device, pci_subsystem, pcie_gen, pcie_width;
 	uint32_t memory_mib, reserved_mib, bar1_mib;
 	uint32_t nvlinks, nvlink_version, nvlink_mbps;
-	uint32_t c2c_links; /* to a CPU on the same module; 0: none there */
+	uint32_t c2c_links;   /* to a CPU on the same module; 0: none there */
 	uint32_t clock_count; /* of sm_mhz, ascending */
 	uint16_t sm_mhz[TWIN_MAX_CLOCKS];
 	uint32_t memory_count;

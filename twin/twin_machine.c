@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* takt-twin machine: check a machine file, or start one from what nvidia-smi printed on a real one. */
+/* takt-twin machine: check a machine file, or start one from what nvidia-smi printed on a real one.
+ */
 #include <errno.h>
 #include <stdio.h>
 
@@ -32,8 +33,10 @@ static int from_captures(int count, char *const *paths, struct takt_err *err)
 		rc = twin_from_begin(&from, capture, stdout, stderr, err);
 	if (rc < 0)
 		return rc;
-	printf("# Started by `takt-twin machine --from` from a capture of a real machine. GUESS marks what "
-	       "no file of it\n# had. UUIDs, serial numbers and what was set (modes, limits, locks) are "
+	printf("# Started by `takt-twin machine --from` from a capture of a real machine. GUESS "
+	       "marks what "
+	       "no file of it\n# had. UUIDs, serial numbers and what was set (modes, limits, "
+	       "locks) are "
 	       "not a machine's: they begin anew.\n\n");
 	rc = twin_from_machine(&from, err);
 	if (rc < 0)
@@ -76,7 +79,8 @@ const struct twin_verb twin_verb_machine = {
 	.summary = "Check a machine file, or start one from a real machine",
 	.help = "  --from FILE...  print a machine file with its board, made from what nvidia-smi "
 		"printed:\n"
-		"                  of `-q -x` or `-q`, and, if there, of `-q -d SUPPORTED_CLOCKS`, `topo "
+		"                  of `-q -x` or `-q`, and, if there, of `-q -d SUPPORTED_CLOCKS`, "
+		"`topo "
 		"-m`,\n"
 		"                  `nvlink -s`, `c2c -s`; one file or several\n\n"
 		"What such a file has and a simulated machine has not is said on stderr.\n\n"

@@ -2,22 +2,18 @@
 /*
  * Machine files: which board, how many, on which buses, near which CPUs, linked how.
  *
- *   board = "h100-sxm"             name of a board, or the path of a file beside this one; without it
- *                                  this file has the keys of a board, too
- *   bus = [0x53, 0x64]             PCI bus of each GPU; NVML counts them by domain, bus, device, and
- *   domain, device = [0, 0]        so has this file to; these two may be left out: all 0
- *   numa = [0, 1]                  NUMA node of each
- *   gpus = 2                       how many; may be left out. Where it is said bus and numa may be:
- *                                  some buses, and the same number on each node
- *   module = [1, 2]                may be left out: 0, 1, 2, ...
- *   cpus = ["0-51", "52-103"]      CPUs of each NUMA node
- *   near = "NODE"                  PIX, PXB, PHB or NODE: between GPUs of one NUMA node
- *   pix = [[0, 1]], pxb = [[2, 3]] groups that are nearer than that, and phb; may be left out
- *   switch_bus, switch_links       NVSwitches, and how many links of each GPU end there; or
- *   links = [[0, 2], [2, 0]]       NVLinks between each two GPUs; or neither
- *   clique = [2, 2]                clique of each in its fabric; may be left out: 0
- *   mig = [[0, 9, 4, 1, 2]]        instances: GPU, id of the profile, first slice of memory, slices
- *                                  of each compute instance; may be left out
+ *   board = "h100-sxm"             name of a board, or the path of a file beside this one; without
+ * it this file has the keys of a board, too bus = [0x53, 0x64]             PCI bus of each GPU;
+ * NVML counts them by domain, bus, device, and domain, device = [0, 0]        so has this file to;
+ * these two may be left out: all 0 numa = [0, 1]                  NUMA node of each gpus = 2 how
+ * many; may be left out. Where it is said bus and numa may be: some buses, and the same number on
+ * each node module = [1, 2]                may be left out: 0, 1, 2, ... cpus = ["0-51", "52-103"]
+ * CPUs of each NUMA node near = "NODE"                  PIX, PXB, PHB or NODE: between GPUs of one
+ * NUMA node pix = [[0, 1]], pxb = [[2, 3]] groups that are nearer than that, and phb; may be left
+ * out switch_bus, switch_links       NVSwitches, and how many links of each GPU end there; or links
+ * = [[0, 2], [2, 0]]       NVLinks between each two GPUs; or neither clique = [2, 2] clique of each
+ * in its fabric; may be left out: 0 mig = [[0, 9, 4, 1, 2]]        instances: GPU, id of the
+ * profile, first slice of memory, slices of each compute instance; may be left out
  *
  *   [permission]                   who may change settings; each may be left out
  *   setters = "owner"              owner (of the machine's file, and root), root, anyone or nobody;
@@ -143,8 +139,9 @@ static int read_places(const struct reading *reading)
 		gpus[i].pci.domain = (uint32_t)domain[i];
 		gpus[i].pci.slot = (uint32_t)device[i];
 		if (i > 0 && order_of(&gpus[i].pci) <= order_of(&gpus[i - 1].pci))
-			return wrong(reading, "bus",
-				     "has to rise, within a domain: NVML counts GPUs in that order");
+			return wrong(
+				reading, "bus",
+				"has to rise, within a domain: NVML counts GPUs in that order");
 	}
 	return rc;
 }
@@ -395,8 +392,7 @@ static bool cut(struct twin_machine *machine, const int64_t *row, int n)
 {
 	struct twin_gpu_desc *desc = &machine->gpus[row[0]];
 	struct twin_gpu now = {0};
-	const struct twin_mig_profile *profile =
-		twin_mig_by_id(&machine->board, (uint32_t)row[1]);
+	const struct twin_mig_profile *profile = twin_mig_by_id(&machine->board, (uint32_t)row[1]);
 	struct twin_gpu_instance *instance = &desc->instances[row[2]];
 
 	memcpy(now.instances, desc->instances, sizeof(now.instances));
@@ -552,8 +548,8 @@ static int read_board(const struct reading *reading, const char *path)
 static int read_machine(const struct reading *reading, const char *path)
 {
 	static int (*const parts[])(const struct reading *) = {
-		read_buses, read_places, read_modules, read_nodes, read_ancestors, read_links, read_instances,
-		read_permissions,
+		read_buses,	read_places, read_modules,   read_nodes,
+		read_ancestors, read_links,  read_instances, read_permissions,
 	};
 	int rc = read_board(reading, path);
 
