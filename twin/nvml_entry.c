@@ -3,6 +3,7 @@
 #include "nvml_entry.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -355,6 +356,27 @@ uint64_t twin_stamp_us(const struct twin_map *map, uint64_t at_ns)
 	wall_us = (uint64_t)wall.tv_sec * 1000000 + (uint64_t)wall.tv_nsec / 1000;
 	at_ns = twin_clock_boot(&twin_map_file(map)->clock, at_ns, now_ns);
 	return now_ns > at_ns ? wall_us - (now_ns - at_ns) / 1000 : wall_us;
+}
+
+void twin_put_pci(struct nvml_pci_info *ret, const struct twin_pci *pci)
+{
+	*ret = (struct nvml_pci_info){.domain = pci->domain, .bus = pci->bus, .device = pci->slot};
+	snprintf(ret->bus_id_legacy, sizeof(ret->bus_id_legacy), "%04X:%02X:%02X.0",
+		 pci->domain & 0xffff, pci->bus & 0xff, pci->slot & 0x1f);
+	snprintf(ret->bus_id, sizeof(ret->bus_id), "%08X:%02X:%02X.0", pci->domain, pci->bus,
+		 pci->slot);
+}
+
+void twin_put_pci_v2(struct nvml_pci_info_v2 *ret, const struct nvml_pci_info *pci)
+{
+	*ret = (struct nvml_pci_info_v2){
+		.domain = pci->domain,
+		.bus = pci->bus,
+		.device = pci->device,
+		.pci_device_id = pci->pci_device_id,
+		.pci_subsystem_id = pci->pci_subsystem_id,
+	};
+	memcpy(ret->bus_id, pci->bus_id_legacy, sizeof(ret->bus_id));
 }
 
 int twin_put_text(char *out, uint32_t length, const char *text)

@@ -108,6 +108,11 @@ uint32_t twin_pcie_kib_per_s(bool sent, uint32_t busy_permille);
 /* NVLinks that are down, as a bit mask: by a fault, or because of the GPU's mode. */
 uint32_t twin_links_down(const struct twin_call *call, const struct twin_gpu *gpu);
 
+/* A place on the bus, in words and numbers; the rest of ret is zero. And the same in the older
+ * form, which has the short words alone. */
+void twin_put_pci(struct nvml_pci_info *ret, const struct twin_pci *pci);
+void twin_put_pci_v2(struct nvml_pci_info_v2 *ret, const struct nvml_pci_info *pci);
+
 /* Copies text with its end, or INSUFFICIENT_SIZE. */
 int twin_put_text(char *out, uint32_t length, const char *text);
 

@@ -61,21 +61,46 @@ static int memory_temp_c(const struct field *field)
 	return put_u32_if(field, TWIN_HAS_MEMORY_TEMP, (uint32_t)celsius);
 }
 
+/* GPU, CPU and what else is on their module. Its limit is the default one always. */
+static int power_of_module(const struct field *field, bool average)
+{
+	const struct twin_board *board = field->call->board;
+
+	if (!board->module_limit_mw[2])
+		return NVML_ERROR_NOT_SUPPORTED;
+	switch (field->out->field_id) {
+	case NVML_FI_POWER_AVERAGE:
+	case NVML_FI_POWER_INSTANT:
+		return put_u32(field, board->module_rest_mw + twin_physics_power_reading_mw(
+								      field->gpu, board, average));
+	case NVML_FI_POWER_MIN_LIMIT:
+		return put_u32(field, board->module_limit_mw[0]);
+	case NVML_FI_POWER_MAX_LIMIT:
+		return put_u32(field, board->module_limit_mw[2]);
+	default: /* default, current, requested */
+		return put_u32(field, board->module_limit_mw[1]);
+	}
+}
+
 static int power_average(const struct field *field)
 {
 	if (field->out->scope_id == NVML_POWER_SCOPE_MEMORY)
 		return put_u32_if(field, TWIN_HAS_MEMORY_POWER, memory_power_mw(field));
+	if (field->out->scope_id == NVML_POWER_SCOPE_MODULE)
+		return power_of_module(field, true);
 	if (field->out->scope_id != NVML_POWER_SCOPE_GPU)
 		return NVML_ERROR_NOT_SUPPORTED;
 	return put_u32_if(field, TWIN_HAS_POWER_AVERAGE,
 			  twin_physics_power_reading_mw(field->gpu, field->call->board, true));
 }
 
-/* Power limits and the instant reading: for the GPU alone. */
-static int power_of_gpu(const struct field *field)
+/* Power limits and the instant reading. */
+static int power_now(const struct field *field)
 {
 	const struct twin_board *board = field->call->board;
 
+	if (field->out->scope_id == NVML_POWER_SCOPE_MODULE)
+		return power_of_module(field, false);
 	if (field->out->scope_id != NVML_POWER_SCOPE_GPU)
 		return NVML_ERROR_NOT_SUPPORTED;
 	switch (field->out->field_id) {
@@ -301,11 +326,12 @@ static int replays(const struct field *field)
 	return put_u32(field, 0);
 }
 
-/* Hopper and newer can tell that no CPU is on their package. */
+/* Hopper and newer can tell that no CPU is on their module. */
 static int c2c_links(const struct field *field)
 {
-	return field->call->board->arch < NVML_ARCH_HOPPER ? NVML_ERROR_NOT_SUPPORTED
-							   : put_u32(field, 0);
+	return field->call->board->arch < NVML_ARCH_HOPPER
+		       ? NVML_ERROR_NOT_SUPPORTED
+		       : put_u32(field, field->call->board->c2c_links);
 }
 
 /* Can the mode be changed without a reset, can profiles be asked for while it is off? */
@@ -359,9 +385,9 @@ static const struct answerer {
 	{NVML_FI_C2C_LINK_COUNT, NVML_FI_C2C_LINK_COUNT, c2c_links},
 	{NVML_FI_RESETLESS_MIG, NVML_FI_RESETLESS_MIG, mig_ability},
 	{NVML_FI_POWER_AVERAGE, NVML_FI_POWER_AVERAGE, power_average},
-	{NVML_FI_POWER_INSTANT, NVML_FI_POWER_CURRENT_LIMIT, power_of_gpu},
+	{NVML_FI_POWER_INSTANT, NVML_FI_POWER_CURRENT_LIMIT, power_now},
 	{NVML_FI_ENERGY, NVML_FI_ENERGY, energy},
-	{NVML_FI_POWER_REQUESTED_LIMIT, NVML_FI_POWER_REQUESTED_LIMIT, power_of_gpu},
+	{NVML_FI_POWER_REQUESTED_LIMIT, NVML_FI_POWER_REQUESTED_LIMIT, power_now},
 	{NVML_FI_TLIMIT_SHUTDOWN, NVML_FI_TLIMIT_GPU_MAX, t_limit},
 	{NVML_FI_MIG_QUERY_CAPABLE, NVML_FI_MIG_QUERY_CAPABLE, mig_ability},
 	{NVML_FI_NVLINK_SENT_BYTES, NVML_FI_NVLINK_SENT_BYTES, link_counter},

@@ -27,7 +27,8 @@
 
 CONSTANT(nvmlDeviceGetMinorNumber, uint32_t, call.index)
 CONSTANT(nvmlDeviceGetModuleId, uint32_t, call.desc->module)
-CONSTANT(nvmlDeviceGetBoardId, uint32_t, call.desc->bus << 8)
+CONSTANT(nvmlDeviceGetBoardId, uint32_t,
+	 call.desc->pci.domain << 16 | call.desc->pci.bus << 8 | call.desc->pci.slot)
 CONSTANT(nvmlDeviceGetMultiGpuBoard, uint32_t, 0)
 CONSTANT(nvmlDeviceGetBrand, uint32_t, call.board->brand)
 CONSTANT(nvmlDeviceGetArchitecture, uint32_t, call.board->arch)
@@ -195,9 +196,9 @@ static bool has_serial(const struct twin_gpu_desc *desc, const void *serial)
 	return strcmp(desc->serial, serial) == 0;
 }
 
-static bool has_bus(const struct twin_gpu_desc *desc, const void *bus)
+static bool is_at(const struct twin_gpu_desc *desc, const void *pci)
 {
-	return desc->bus == *(const uint32_t *)bus;
+	return memcmp(&desc->pci, pci, sizeof(desc->pci)) == 0;
 }
 
 static int find_mig(struct twin_call *call, const char *uuid, struct nvml_device **device)
@@ -258,26 +259,26 @@ int nvmlDeviceGetHandleBySerial(const char *serial, struct nvml_device **device)
 }
 
 /* Both forms are in use: "0000:07:00.0" and "00000000:07:00.0". */
-static bool parse_bus_id(const char *text, uint32_t *ret_bus)
+static bool parse_bus_id(const char *text, struct twin_pci *ret)
 {
 	unsigned domain, bus, slot, function = 0;
 	int used = 0;
 
 	if (sscanf(text, "%8x:%2x:%2x%n.%1x%n", &domain, &bus, &slot, &used, &function, &used) < 3)
 		return false;
-	*ret_bus = bus;
-	return text[used] == '\0' && domain == 0 && slot == 0 && function == 0;
+	*ret = (struct twin_pci){domain, bus, slot};
+	return text[used] == '\0' && function == 0;
 }
 
 int nvmlDeviceGetHandleByPciBusId_v2(const char *bus_id, struct nvml_device **device)
 {
-	uint32_t bus;
+	struct twin_pci pci;
 
 	if (!twin_machine_map())
 		return NVML_ERROR_UNINITIALIZED;
 	if (!bus_id || !device)
 		return NVML_ERROR_INVALID_ARGUMENT;
-	return parse_bus_id(bus_id, &bus) ? find(&bus, device, has_bus) : NVML_ERROR_NOT_FOUND;
+	return parse_bus_id(bus_id, &pci) ? find(&pci, device, is_at) : NVML_ERROR_NOT_FOUND;
 }
 
 int nvmlDeviceGetHandleByPciBusId(const char *bus_id, struct nvml_device **device)
@@ -292,29 +293,21 @@ int nvmlDeviceGetPciInfo_v3(struct nvml_device *device, struct nvml_pci_info *pc
 
 	if (rc != NVML_SUCCESS)
 		return rc;
-	memset(pci, 0, sizeof(*pci));
-	pci->bus = call.desc->bus;
+	twin_put_pci(pci, &call.desc->pci);
 	pci->pci_device_id = call.board->pci_device;
 	pci->pci_subsystem_id = call.board->pci_subsystem;
-	snprintf(pci->bus_id_legacy, sizeof(pci->bus_id_legacy), "0000:%02X:00.0", call.desc->bus);
-	snprintf(pci->bus_id, sizeof(pci->bus_id), "00000000:%02X:00.0", call.desc->bus);
 	return NVML_SUCCESS;
 }
 
 /* The first two forms end after four reserved words and have the short bus id only. */
 int nvmlDeviceGetPciInfo_v2(struct nvml_device *device, struct nvml_pci_info_v2 *pci)
 {
-	struct twin_call call;
-	int rc = twin_enter_out(device, pci, &call);
+	struct nvml_pci_info full;
+	int rc = nvmlDeviceGetPciInfo_v3(device, pci ? &full : NULL);
 
-	if (rc != NVML_SUCCESS)
-		return rc;
-	memset(pci, 0, sizeof(*pci));
-	pci->bus = call.desc->bus;
-	pci->pci_device_id = call.board->pci_device;
-	pci->pci_subsystem_id = call.board->pci_subsystem;
-	snprintf(pci->bus_id, sizeof(pci->bus_id), "0000:%02X:00.0", call.desc->bus);
-	return NVML_SUCCESS;
+	if (rc == NVML_SUCCESS)
+		twin_put_pci_v2(pci, &full);
+	return rc;
 }
 
 int nvmlDeviceGetPciInfo(struct nvml_device *device, struct nvml_pci_info_v2 *pci)
@@ -324,20 +317,21 @@ int nvmlDeviceGetPciInfo(struct nvml_device *device, struct nvml_pci_info_v2 *pc
 
 int nvmlDeviceGetPciInfoExt(struct nvml_device *device, struct nvml_pci_info_ext *pci)
 {
-	struct twin_call call;
-	int rc = twin_enter_out(device, pci, &call);
+	struct nvml_pci_info full;
+	int rc = nvmlDeviceGetPciInfo_v3(device, pci ? &full : NULL);
 
 	if (rc != NVML_SUCCESS)
 		return rc;
 	if (pci->version != NVML_PCI_INFO_EXT_WORD)
 		return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
-	pci->domain = pci->device = 0;
-	pci->bus = call.desc->bus;
-	pci->pci_device_id = call.board->pci_device;
-	pci->pci_subsystem_id = call.board->pci_subsystem;
+	pci->domain = full.domain;
+	pci->bus = full.bus;
+	pci->device = full.device;
+	pci->pci_device_id = full.pci_device_id;
+	pci->pci_subsystem_id = full.pci_subsystem_id;
 	pci->base_class = 3; /* display controller, 3D */
 	pci->sub_class = 2;
-	snprintf(pci->bus_id, sizeof(pci->bus_id), "00000000:%02X:00.0", call.desc->bus);
+	memcpy(pci->bus_id, full.bus_id, sizeof(pci->bus_id));
 	return NVML_SUCCESS;
 }
 

@@ -107,11 +107,9 @@ int nvmlDeviceGetNvLinkRemotePciInfo_v2(struct nvml_device *device, uint32_t lin
 	if (rc != NVML_SUCCESS)
 		return rc;
 	end = &call.desc->links[link];
-	memset(pci, 0, sizeof(*pci));
-	pci->bus = end->bus;
+	twin_put_pci(pci, end->to_switch ? &(struct twin_pci){.bus = end->end}
+					 : &call.machine->gpus[end->end].pci);
 	pci->pci_device_id = end->to_switch ? call.board->nvswitch_device : call.board->pci_device;
-	snprintf(pci->bus_id_legacy, sizeof(pci->bus_id_legacy), "0000:%02X:00.0", end->bus);
-	snprintf(pci->bus_id, sizeof(pci->bus_id), "00000000:%02X:00.0", end->bus);
 	return NVML_SUCCESS;
 }
 
@@ -121,13 +119,9 @@ int nvmlDeviceGetNvLinkRemotePciInfo(struct nvml_device *device, uint32_t link,
 	struct nvml_pci_info full;
 	int rc = nvmlDeviceGetNvLinkRemotePciInfo_v2(device, link, pci ? &full : NULL);
 
-	if (rc != NVML_SUCCESS)
-		return rc;
-	memset(pci, 0, sizeof(*pci));
-	memcpy(pci->bus_id, full.bus_id_legacy, sizeof(pci->bus_id));
-	pci->bus = full.bus;
-	pci->pci_device_id = full.pci_device_id;
-	return NVML_SUCCESS;
+	if (rc == NVML_SUCCESS)
+		twin_put_pci_v2(pci, &full);
+	return rc;
 }
 
 /* Utilisation counters, two to each link: V100 has them, since Ampere boards refuse them and have

@@ -23,7 +23,8 @@ int nvmlDeviceGetGpuFabricInfo(struct nvml_device *device, struct nvml_fabric_in
 		return rc;
 	if (!twin_has(&call, TWIN_HAS_FABRIC))
 		return NVML_ERROR_NOT_SUPPORTED;
-	*info = (struct nvml_fabric_info){.status = NVML_SUCCESS, .state = FABRIC_COMPLETED};
+	*info = (struct nvml_fabric_info){
+		.clique_id = call.desc->clique, .status = NVML_SUCCESS, .state = FABRIC_COMPLETED};
 	return NVML_SUCCESS;
 }
 
@@ -41,13 +42,14 @@ int nvmlDeviceGetGpuFabricInfoV(struct nvml_device *device, void *info)
 		return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
 	if (!twin_has(&call, TWIN_HAS_FABRIC))
 		return NVML_ERROR_NOT_SUPPORTED;
+	now.clique_id = call.desc->clique;
 	memcpy(info, &now,
 	       now.version == NVML_FABRIC_INFO_V2_WORD ? sizeof(struct nvml_fabric_info_v2)
 						       : sizeof(now));
 	return NVML_SUCCESS;
 }
 
-/* A link between CPU and GPU on one package: Hopper and newer can tell that they have none. */
+/* Links between CPU and GPU of one module: Hopper and newer can tell that they have none. */
 int nvmlDeviceGetC2cModeInfoV(struct nvml_device *device, struct nvml_c2c_mode *mode)
 {
 	struct twin_call call;
@@ -57,7 +59,7 @@ int nvmlDeviceGetC2cModeInfoV(struct nvml_device *device, struct nvml_c2c_mode *
 		return rc;
 	if (call.board->arch < NVML_ARCH_HOPPER)
 		return NVML_ERROR_NOT_SUPPORTED;
-	mode->enabled = NVML_FEATURE_DISABLED;
+	mode->enabled = call.board->c2c_links ? NVML_FEATURE_ENABLED : NVML_FEATURE_DISABLED;
 	return NVML_SUCCESS;
 }
 
@@ -76,10 +78,20 @@ int nvmlDeviceGetCapabilities(struct nvml_device *device, struct nvml_capabiliti
 
 enum {
 	ADDRESSING_NONE = 0,
-	ADDRESSING_HMM = 1
+	ADDRESSING_HMM = 1,
+	ADDRESSING_ATS = 2
 };
 
-/* Recorded: HMM on Turing to Hopper, none on B200. */
+static uint32_t addressing_of(const struct twin_board *board)
+{
+	if (board->c2c_links)
+		return ADDRESSING_ATS;
+	return board->arch >= NVML_ARCH_TURING && board->arch < NVML_ARCH_BLACKWELL
+		       ? ADDRESSING_HMM
+		       : ADDRESSING_NONE;
+}
+
+/* Recorded: HMM on Turing to Hopper, none on B200, ATS on GB200. */
 int nvmlDeviceGetAddressingMode(struct nvml_device *device, struct nvml_addressing_mode *mode)
 {
 	struct twin_call call;
@@ -89,9 +101,7 @@ int nvmlDeviceGetAddressingMode(struct nvml_device *device, struct nvml_addressi
 		return rc;
 	if (mode->version != NVML_ADDRESSING_MODE_WORD)
 		return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
-	mode->mode = call.board->arch >= NVML_ARCH_TURING && call.board->arch < NVML_ARCH_BLACKWELL
-			     ? ADDRESSING_HMM
-			     : ADDRESSING_NONE;
+	mode->mode = addressing_of(call.board);
 	return NVML_SUCCESS;
 }
 

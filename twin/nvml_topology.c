@@ -151,8 +151,7 @@ static bool reaches(const struct twin_call *from, const struct twin_call *to)
 	twin_read(from->map, from->index, &gpu);
 	for (uint32_t i = 0; i < from->desc->link_count; i++) {
 		const struct twin_link *link = &from->desc->links[i];
-		bool leads =
-			link->to_switch ? to->desc->link_count > 0 : link->bus == to->desc->bus;
+		bool leads = link->to_switch ? to->desc->link_count > 0 : link->end == to->index;
 		if (leads && !(gpu.links_down >> i & 1))
 			return true;
 	}

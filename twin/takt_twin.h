@@ -21,8 +21,8 @@ struct twin_verb {
 };
 
 extern const struct twin_verb twin_verb_board, twin_verb_create, twin_verb_destroy, twin_verb_list,
-	twin_verb_exec, twin_verb_load, twin_verb_fault, twin_verb_kmsg, twin_verb_man,
-	twin_verb_state, twin_verb_time;
+	twin_verb_exec, twin_verb_load, twin_verb_fault, twin_verb_kmsg, twin_verb_machine,
+	twin_verb_man, twin_verb_state, twin_verb_time;
 
 /* All of them, in the order of --help (twin_main.c). */
 extern const struct twin_verb *const twin_verbs[];
@@ -37,6 +37,11 @@ int twin_number(const char *option, const char *text, uint64_t min, uint64_t max
 
 /* `machine` if given, else $TAKT_TWIN; mapped. */
 int twin_open_machine(const char *machine, struct twin_map **ret, struct takt_err *err);
+
+/* Files that nvidia-smi printed, taken together (twin_machine.c). */
+struct twin_capture;
+int twin_read_captures(int count, char *const *paths, struct twin_capture **ret,
+		       struct takt_err *err);
 
 /* One GPU named by its index or its UUID (or the beginning of one). */
 int twin_find_gpu(const struct twin_machine *machine, const char *name, uint32_t *ret,

@@ -59,6 +59,7 @@ static const struct twin_field fields[] = {
 	MAYBE("", "nvlinks", nvlinks, 0, TWIN_MAX_LINKS, "NVLinks"),
 	MAYBE("", "nvlink_version", nvlink_version, 0, 99, "as NVML reports it"),
 	MAYBE("", "nvlink_mbps", nvlink_mbps, 0, 1000000, "MB/s of one link, one way"),
+	MAYBE("", "c2c_links", c2c_links, 0, 64, "links to a CPU on the same module"),
 	MAYBE("", "nvswitch_device", nvswitch_device, 0, UINT32_MAX, "PCI id of its NVSwitch"),
 	NUMBER("clocks", "idle", idle_mhz, 1, MAX_MHZ, "SM MHz at rest"),
 	NUMBER("clocks", "application", application_mhz, 1, MAX_MHZ, "default application clock"),
@@ -77,6 +78,9 @@ static const struct twin_field fields[] = {
 	NUMBER("power", "memory_idle", memory_idle_mw, 0, MAX_MW, "the memory's part of idle, mW"),
 	MAYBE("power", "memory_busy", memory_busy_mw, 0, MAX_MW, "the memory's part when kernels run"),
 	NUMBER("power", "leak_per_k", leak_mw_per_k, 0, 100000, "leakage for each K over 30 C, mW"),
+	MAYBE("power", "module_rest", module_rest_mw, 0, MAX_MW, "what a CPU and the rest of a module draw"),
+	{"power", "module_limit", TWIN_FIELD_U32, offsetof(struct twin_board, module_limit_mw), 1, MAX_MW, 3,
+	 true, "lowest, default and highest limit of the module, mW; none: it is no such module"},
 	NUMBER("voltage", "slope_permille", slope_permille, 0, 3000, "s in V = 1 - s (1 - f/fmax)"),
 	NUMBER("voltage", "floor_permille", floor_permille, 1, 1000, "V never below this"),
 	NUMBER("thermal", "ambient_c", ambient_c, 0, 80, "air at the board"),
@@ -155,6 +159,11 @@ bool twin_is_path(const char *name)
 	size_t n = strlen(name);
 
 	return strchr(name, '/') || (n > 5 && strcmp(name + n - 5, ".toml") == 0);
+}
+
+const char *twin_board_feature(unsigned n)
+{
+	return n < TAKT_ARRAY_LEN(features) ? features[n].name : NULL;
 }
 
 void twin_board_print_keys(FILE *out)
@@ -380,6 +389,8 @@ static int check_clocks(struct twin_toml *toml, const struct twin_board *board,
 		{board->memory[0].sm_max_mhz == board->sm_mhz[board->clock_count - 1], "clocks",
 		 "sm_max", ": the first has to be the highest SM clock"},
 		{has_sm_clock(board, board->idle_mhz), "clocks", "idle", "has to be an SM clock"},
+		{board->idle_mhz < board->memory[0].sm_max_mhz, "clocks", "idle",
+		 "has to be below the highest SM clock"},
 		{has_sm_clock(board, board->application_mhz), "clocks", "application",
 		 "has to be an SM clock"},
 		{has_memory_clock(board, board->idle_memory_mhz), "clocks", "idle_memory",
@@ -461,7 +472,7 @@ static int check(struct twin_toml *toml, const struct twin_board *board, struct 
 	return rc == 0 ? check_features(toml, board, err) : rc;
 }
 
-int twin_board_from(struct twin_toml *toml, struct twin_board *ret, struct takt_err *err)
+int twin_board_keys(struct twin_toml *toml, struct twin_board *ret, struct takt_err *err)
 {
 	struct twin_board board = {0};
 	int rc = twin_fields_read(toml, fields, TAKT_ARRAY_LEN(fields), &board, err);
@@ -475,9 +486,19 @@ int twin_board_from(struct twin_toml *toml, struct twin_board *ret, struct takt_
 	if (rc == 0)
 		rc = read_mig(toml, &board, err);
 	if (rc == 0)
-		rc = twin_toml_refuse_unknown(toml, err);
-	if (rc == 0)
 		rc = check(toml, &board, err);
+	if (rc == 0)
+		*ret = board;
+	return rc;
+}
+
+int twin_board_from(struct twin_toml *toml, struct twin_board *ret, struct takt_err *err)
+{
+	struct twin_board board;
+	int rc = twin_board_keys(toml, &board, err);
+
+	if (rc == 0)
+		rc = twin_toml_refuse_unknown(toml, err);
 	if (rc == 0)
 		*ret = board;
 	return rc;

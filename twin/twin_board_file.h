@@ -37,10 +37,15 @@ int twin_profile_load(const char *name, struct twin_profile *ret, struct takt_er
 /* The same from what was read already; without the name. */
 struct twin_toml;
 int twin_board_from(struct twin_toml *toml, struct twin_board *ret, struct takt_err *err);
+/* The same from a file that has other keys, too. */
+int twin_board_keys(struct twin_toml *toml, struct twin_board *ret, struct takt_err *err);
 int twin_profile_from(struct twin_toml *toml, struct twin_profile *ret, struct takt_err *err);
 
 /* Is this the path of a file, and not a name of something built in? */
 bool twin_is_path(const char *name);
+
+/* Name of the n-th feature (1u << n of enum twin_feature), NULL after the last. */
+const char *twin_board_feature(unsigned n);
 
 /* Writes the keys that a board file may have, with what they mean. */
 void twin_board_print_keys(FILE *out);

@@ -84,6 +84,8 @@ static void fill(struct twin_file *file, const struct wish *wish)
 		twin_physics_init(gpu, &machine->board, file->created_ns);
 		twin_physics_vary(gpu, &machine->board, mix(~((uint64_t)wish->seed << 8 | i)));
 		gpu->open_apis = machine->open_apis;
+		gpu->mig_mode = gpu->mig_pending = machine->gpus[i].cut;
+		memcpy(gpu->instances, machine->gpus[i].instances, sizeof(gpu->instances));
 		gpu->noise_seed = wish->quiet ? 0 : mix(~mix((uint64_t)wish->seed << 8 | i)) | 1;
 		/* even, so that copy 0 is in force; not zero, so that no empty cache matches it */
 		atomic_store(&file->slots[i].number, 2);

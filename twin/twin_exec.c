@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/mem.h"
 #include "takt_twin.h"
 #include "twin_faces.h"
 #include "twin_guard.h"
@@ -80,14 +81,11 @@ static int choose_library(const struct options *options, const char *branch, cha
 	return twin_hide(options->absolute, library, options->hide, ret, size, err);
 }
 
-static int set_environment(const char *branch, const struct options *options, struct takt_err *err)
+static int set_environment(const struct options *options, const char *dir, struct takt_err *err)
 {
-	char dir[PATH_MAX], path[2 * PATH_MAX], self[PATH_MAX] = "";
+	char path[2 * PATH_MAX], self[PATH_MAX] = "";
 	const char *old = getenv("LD_LIBRARY_PATH");
-	int rc = choose_library(options, branch, dir, sizeof(dir), err);
 
-	if (rc < 0)
-		return rc;
 	snprintf(path, sizeof(path), "%s%s%s", dir, old && *old ? ":" : "", old ? old : "");
 	/* What stands in for CUDA where there is none: takt bench gpu asks for its load. */
 	if (readlink("/proc/self/exe", self, sizeof(self) - 1) < 0 ||
@@ -99,10 +97,36 @@ static int set_environment(const char *branch, const struct options *options, st
 	return 0;
 }
 
+/* `takt serve` as root for others drops its caller's LD_LIBRARY_PATH, for who set it is not known
+ * there. Here it is: root runs this program, and it names the library that lies beside it. */
+static char **name_library(char **argv, int count, const char *dir)
+{
+	const char *base = strrchr(argv[0], '/') ? strrchr(argv[0], '/') + 1 : argv[0];
+	static char option[PATH_MAX + 40];
+	char **longer;
+
+	if (geteuid() != 0 || count < 2 || strcmp(base, "takt") != 0 ||
+	    strcmp(argv[1], "serve") != 0)
+		return argv;
+	for (int i = 2; i < count; i++) {
+		if (strncmp(argv[i], "--nvml-path", 11) == 0)
+			return argv;
+	}
+	longer = takt_calloc((size_t)count + 2, sizeof(*longer));
+	if (!longer)
+		return NULL;
+	snprintf(option, sizeof(option), "--nvml-path=%s/libnvidia-ml.so.1", dir);
+	memcpy(longer, argv, 2 * sizeof(*argv));
+	longer[2] = option;
+	memcpy(longer + 3, argv + 2, (size_t)(count - 2) * sizeof(*argv));
+	return longer;
+}
+
 static int run_exec(int argc, char **argv, struct takt_err *err)
 {
 	TAKT_CLEANUP(twin_mapp) struct twin_map *map = NULL;
 	struct options options = {0};
+	char dir[PATH_MAX], **command;
 	int rc = parse(argc, argv, &options, err);
 
 	if (rc < 0)
@@ -117,12 +141,18 @@ static int run_exec(int argc, char **argv, struct takt_err *err)
 		return rc;
 	if (!realpath(options.machine ? options.machine : getenv("TAKT_TWIN"), options.absolute))
 		return takt_err_set(err, -errno, "find the machine's file");
-	rc = set_environment(twin_map_file(map)->machine.driver_branch, &options, err);
+	rc = choose_library(&options, twin_map_file(map)->machine.driver_branch, dir, sizeof(dir),
+			    err);
+	if (rc == 0)
+		rc = set_environment(&options, dir, err);
 	if (rc == 0 && options.faces)
 		rc = twin_faces_put_on(map, err);
 	if (rc < 0)
 		return rc;
-	execvp(argv[optind], argv + optind);
+	command = name_library(argv + optind, argc - optind, dir);
+	if (!command)
+		return takt_err_set(err, -ENOMEM, "run '%s'", argv[optind]);
+	execvp(command[0], command);
 	takt_err_set(err, -errno, "run '%s'", argv[optind]);
 	fprintf(stderr, "takt-twin exec: %s: %s\n", err->msg, strerror(-err->rc));
 	return err->rc == -ENOENT ? 127 : 126;
@@ -138,10 +168,12 @@ const struct twin_verb twin_verb_exec = {
 		"  --faces         and /dev/nvidia*, /proc/driver/nvidia, /sys/bus/pci as a driver "
 		"shows\n"
 		"                  them, in a mount namespace of the program's own (needs root)\n\n"
-		"Puts the twin's libnvidia-ml.so.1 first on the program's library search path. "
-		"Exit\n"
-		"status: the program's; 127 if there is none of that name, 126 if it does not "
-		"start.\n\n"
+		"Puts the twin's libnvidia-ml.so.1 first on the program's library search path; "
+		"`takt "
+		"serve`,\n"
+		"which as root looks at no such path, gets it as --nvml-path. Exit status: the "
+		"program's;\n"
+		"127 if there is none of that name, 126 if it does not start.\n\n"
 		"  takt-twin exec -- nvtop\n",
 	.run = run_exec,
 };

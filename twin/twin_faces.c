@@ -22,7 +22,8 @@ enum {
 
 static void id_of(const struct twin_gpu_desc *gpu, char ret[ID_SIZE])
 {
-	snprintf(ret, ID_SIZE, "0000:%02x:00.0", gpu->bus & 0xff);
+	snprintf(ret, ID_SIZE, "%04x:%02x:%02x.0", gpu->pci.domain & 0xffff, gpu->pci.bus & 0xff,
+		 gpu->pci.slot & 0x1f);
 }
 
 static int put_text(const char *path, const char *text, struct takt_err *err)

@@ -152,18 +152,14 @@ static bool far_end(const struct twin_machine *machine, uint32_t gpu, uint64_t l
 	if (link >= near->link_count || near->links[link].to_switch)
 		return false;
 	for (uint64_t i = 0; i < link; i++)
-		before += !near->links[i].to_switch && near->links[i].bus == near->links[link].bus;
-	for (uint32_t other = 0; other < machine->gpu_count; other++) {
-		const struct twin_gpu_desc *far = &machine->gpus[other];
-		if (far->bus != near->links[link].bus)
+		before += !near->links[i].to_switch && near->links[i].end == near->links[link].end;
+	*ret_gpu = near->links[link].end;
+	for (uint32_t i = 0; i < machine->gpus[*ret_gpu].link_count; i++) {
+		const struct twin_link *back = &machine->gpus[*ret_gpu].links[i];
+		if (back->to_switch || back->end != gpu || before--)
 			continue;
-		for (uint32_t i = 0; i < far->link_count; i++) {
-			if (far->links[i].to_switch || far->links[i].bus != near->bus || before--)
-				continue;
-			*ret_gpu = other;
-			*ret_link = i;
-			return true;
-		}
+		*ret_link = i;
+		return true;
 	}
 	return false;
 }

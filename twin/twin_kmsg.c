@@ -45,12 +45,13 @@ static const char *xid_text(uint64_t xid)
 static void write_line(const struct twin_map *map, uint32_t gpu, const struct twin_event *event,
 		       FILE *out)
 {
+	const struct twin_pci *pci = &twin_map_file(map)->machine.gpus[gpu].pci;
+
 	fprintf(out,
-		"[%5" PRIu64 ".%06" PRIu64 "] NVRM: Xid (PCI:0000:%02x:00): %" PRIu64
+		"[%5" PRIu64 ".%06" PRIu64 "] NVRM: Xid (PCI:%04x:%02x:%02x): %" PRIu64
 		", pid='<unknown>', name=<unknown>, %s\n",
-		event->at_ns / 1000000000, event->at_ns / 1000 % 1000000,
-		(unsigned)twin_map_file(map)->machine.gpus[gpu].bus, event->data,
-		xid_text(event->data));
+		event->at_ns / 1000000000, event->at_ns / 1000 % 1000000, (unsigned)pci->domain,
+		(unsigned)pci->bus, (unsigned)pci->slot, event->data, xid_text(event->data));
 }
 
 void twin_kmsg_start(struct twin_map *map, struct twin_kmsg *kmsg)

@@ -23,16 +23,16 @@
 #include <stdint.h>
 
 enum {
-	TWIN_LAYOUT = 8,
+	TWIN_LAYOUT = 9,
 	TWIN_MAX_GPUS = 64,  /* as many as a mask of 64 bits names */
 	TWIN_MAX_LOADS = 32, /* processes a GPU */
 	TWIN_MAX_LINKS = 18,
 	TWIN_COUNTED_LINKS = 6, /* of boards whose links have utilisation counters: V100 */
-	TWIN_MAX_CLOCKS = 256,
+	TWIN_MAX_CLOCKS = 512,
 	TWIN_MAX_MEMORY_CLOCKS = 8,
 	TWIN_MAX_PHASES = 8, /* of a workload's step */
 	TWIN_ROWS = 16,	     /* of a measured workload */
-	TWIN_CPU_WORDS = 4,  /* 256 CPUs */
+	TWIN_CPU_WORDS = 16, /* 1024 CPUs */
 	TWIN_CELLS = 10,     /* cells kept: the window of averages */
 	TWIN_MIG_PROFILES = 8,
 	TWIN_MIG_SLICES = 8,   /* slices of memory; the first seven are slices of computing, too */
@@ -100,6 +100,7 @@ struct twin_board {
 	uint32_t pci_device, pci_subsystem, pcie_gen, pcie_width;
 	uint32_t memory_mib, reserved_mib, bar1_mib;
 	uint32_t nvlinks, nvlink_version, nvlink_mbps;
+	uint32_t c2c_links;   /* to a CPU on the same module; 0: none there */
 	uint32_t clock_count; /* of sm_mhz, ascending */
 	uint16_t sm_mhz[TWIN_MAX_CLOCKS];
 	uint32_t memory_count;
@@ -109,6 +110,7 @@ struct twin_board {
 	uint32_t memory_busy_mw;  /* what its memory's rail reports more when kernels run */
 	uint32_t idle_pstate, busy_pstate;
 	uint32_t power_min_mw, power_default_mw, power_max_mw;
+	uint32_t module_rest_mw, module_limit_mw[3]; /* min, default, max; no max: has no module */
 	uint32_t idle_mw, held_mw, dynamic_mw, memory_mw, memory_idle_mw, leak_mw_per_k;
 	uint32_t slope_permille, floor_permille;
 	uint32_t ambient_c, k_per_kw, tau_ms;
@@ -126,18 +128,40 @@ struct twin_board {
 
 struct twin_link {
 	uint8_t to_switch; /* else to a GPU */
-	uint8_t bus;	   /* PCI bus of the other end */
+	uint8_t end;	   /* PCI bus of the switch, index of the GPU */
+};
+
+/* A compute instance: at its first slice in its GPU instance. Free if it has no slices. */
+struct twin_compute_instance {
+	uint8_t slices, id;
+};
+
+/* A GPU instance: at its first slice of memory. Free if it is not in use. */
+struct twin_gpu_instance {
+	uint8_t used;
+	uint8_t profile; /* index into the board's */
+	struct twin_compute_instance compute[TWIN_MIG_SLICES - 1];
+};
+
+/* A place on the PCI bus; the function is always 0. */
+struct twin_pci {
+	uint32_t domain, bus, slot;
 };
 
 /* One GPU of a machine. Handles of clients point at these. */
 struct twin_gpu_desc {
 	char uuid[48];
 	char serial[24];
-	uint32_t index, bus, module, numa;
+	uint32_t index, module, numa;
+	struct twin_pci pci;
+	uint32_t clique; /* in its fabric: GPUs of one clique reach each other over NVLink */
 	uint64_t cpus[TWIN_CPU_WORDS];
 	uint32_t link_count;
 	struct twin_link links[TWIN_MAX_LINKS];
 	uint8_t ancestor[TWIN_MAX_GPUS]; /* PCIe level to each GPU, as NVML numbers them */
+	/* how it is cut when it is made: MIG mode is on if it is at all */
+	uint32_t cut;
+	struct twin_gpu_instance instances[TWIN_MIG_SLICES];
 };
 
 /* Who may make a call that changes something. */
@@ -213,18 +237,6 @@ struct twin_profile {
 	/* a measured workload has one phase, and these in place of activity and clock_weight */
 	uint32_t row_count;
 	struct twin_row rows[TWIN_ROWS]; /* clocks rise, power and limits never fall */
-};
-
-/* A compute instance: at its first slice in its GPU instance. Free if it has no slices. */
-struct twin_compute_instance {
-	uint8_t slices, id;
-};
-
-/* A GPU instance: at its first slice of memory. Free if it is not in use. */
-struct twin_gpu_instance {
-	uint8_t used;
-	uint8_t profile; /* index into the board's */
-	struct twin_compute_instance compute[TWIN_MIG_SLICES - 1];
 };
 
 /* Something that a client may wait for. */

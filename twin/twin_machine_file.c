@@ -2,17 +2,18 @@
 /*
  * Machine files: which board, how many, on which buses, near which CPUs, linked how.
  *
- *   board = "h100-sxm"             name of a board, or the path of a file beside this one
- *   bus = [0x53, 0x64]             PCI bus of each GPU, rising: NVML counts in that order
- *   numa = [0, 1]                  NUMA node of each
- *   gpus = 2                       how many; may be left out. Where it is said bus and numa may be:
- *                                  some buses, and the same number on each node
- *   module = [1, 2]                may be left out: 0, 1, 2, ...
- *   cpus = ["0-51", "52-103"]      CPUs of each NUMA node
- *   near = "NODE"                  PIX, PXB, PHB or NODE: between GPUs of one NUMA node
- *   pix = [[0, 1]], pxb = [[2, 3]] groups that are nearer than that; may be left out
- *   switch_bus, switch_links       NVSwitches, and how many links of each GPU end there; or
- *   links = [[0, 2], [2, 0]]       NVLinks between each two GPUs; or neither
+ *   board = "h100-sxm"             name of a board, or the path of a file beside this one; without
+ * it this file has the keys of a board, too bus = [0x53, 0x64]             PCI bus of each GPU;
+ * NVML counts them by domain, bus, device, and domain, device = [0, 0]        so has this file to;
+ * these two may be left out: all 0 numa = [0, 1]                  NUMA node of each gpus = 2 how
+ * many; may be left out. Where it is said bus and numa may be: some buses, and the same number on
+ * each node module = [1, 2]                may be left out: 0, 1, 2, ... cpus = ["0-51", "52-103"]
+ * CPUs of each NUMA node near = "NODE"                  PIX, PXB, PHB or NODE: between GPUs of one
+ * NUMA node pix = [[0, 1]], pxb = [[2, 3]] groups that are nearer than that, and phb; may be left
+ * out switch_bus, switch_links       NVSwitches, and how many links of each GPU end there; or links
+ * = [[0, 2], [2, 0]]       NVLinks between each two GPUs; or neither clique = [2, 2] clique of each
+ * in its fabric; may be left out: 0 mig = [[0, 9, 4, 1, 2]]        instances: GPU, id of the
+ * profile, first slice of memory, slices of each compute instance; may be left out
  *
  *   [permission]                   who may change settings; each may be left out
  *   setters = "owner"              owner (of the machine's file, and root), root, anyone or nobody;
@@ -29,6 +30,7 @@
 #include "abi/nvml.h"
 #include "base/str.h"
 #include "twin_fields.h"
+#include "twin_mig.h"
 
 enum {
 	/* where no buses are said: beyond those that machines have for other things, and with 64
@@ -72,6 +74,12 @@ static int each_gpu(const struct reading *reading, const char *key, int64_t max,
 	return n < 0 ? n : 0;
 }
 
+/* The same, or what ret has already where the file leaves it out. */
+static int maybe_each_gpu(const struct reading *reading, const char *key, int64_t max, int64_t *ret)
+{
+	return twin_toml_find(reading->toml, "", key) ? each_gpu(reading, key, max, ret) : 0;
+}
+
 /* How many GPUs the file says that there are, 0 if it leaves that to the list of buses. */
 static int read_count(const struct reading *reading, int64_t *ret)
 {
@@ -107,26 +115,52 @@ static int read_buses(const struct reading *reading)
 	if (count && n != count)
 		return wrong(reading, "gpus", "has to be as many as bus has numbers");
 	for (int i = 0; i < n; i++) {
-		if (i > 0 && bus[i] <= bus[i - 1])
-			return wrong(reading, "bus", "has to rise: NVML counts GPUs in that order");
 		reading->machine->gpus[i].index = (uint32_t)i;
-		reading->machine->gpus[i].bus = (uint32_t)bus[i];
-		reading->machine->gpus[i].module = (uint32_t)i;
+		reading->machine->gpus[i].pci.bus = (uint32_t)bus[i];
 	}
 	reading->machine->gpu_count = (uint32_t)n;
 	return 0;
 }
 
+static uint64_t order_of(const struct twin_pci *pci)
+{
+	return (uint64_t)pci->domain << 16 | pci->bus << 8 | pci->slot;
+}
+
+static int read_places(const struct reading *reading)
+{
+	struct twin_gpu_desc *gpus = reading->machine->gpus;
+	int64_t domain[TWIN_MAX_GPUS] = {0}, device[TWIN_MAX_GPUS] = {0};
+	int rc = maybe_each_gpu(reading, "domain", UINT32_MAX, domain);
+
+	if (rc == 0)
+		rc = maybe_each_gpu(reading, "device", 31, device);
+	for (uint32_t i = 0; rc == 0 && i < reading->machine->gpu_count; i++) {
+		gpus[i].pci.domain = (uint32_t)domain[i];
+		gpus[i].pci.slot = (uint32_t)device[i];
+		if (i > 0 && order_of(&gpus[i].pci) <= order_of(&gpus[i - 1].pci))
+			return wrong(
+				reading, "bus",
+				"has to rise, within a domain: NVML counts GPUs in that order");
+	}
+	return rc;
+}
+
 static int read_modules(const struct reading *reading)
 {
-	int64_t module[TWIN_MAX_GPUS];
-	int rc = 0;
+	struct twin_gpu_desc *gpus = reading->machine->gpus;
+	int64_t module[TWIN_MAX_GPUS], clique[TWIN_MAX_GPUS] = {0};
+	int rc;
 
-	if (!twin_toml_find(reading->toml, "", "module"))
-		return 0;
-	rc = each_gpu(reading, "module", 255, module);
-	for (uint32_t i = 0; rc == 0 && i < reading->machine->gpu_count; i++)
-		reading->machine->gpus[i].module = (uint32_t)module[i];
+	for (uint32_t i = 0; i < reading->machine->gpu_count; i++)
+		module[i] = i;
+	rc = maybe_each_gpu(reading, "module", 255, module);
+	if (rc == 0)
+		rc = maybe_each_gpu(reading, "clique", UINT32_MAX, clique);
+	for (uint32_t i = 0; rc == 0 && i < reading->machine->gpu_count; i++) {
+		gpus[i].module = (uint32_t)module[i];
+		gpus[i].clique = (uint32_t)clique[i];
+	}
 	return rc;
 }
 
@@ -189,7 +223,7 @@ static int read_nodes(const struct reading *reading)
 		if (!item || item->kind != TWIN_TOML_STRING || !parse_cpus(item->text, gpu->cpus))
 			return wrong(reading, "cpus",
 				     "has to be [\"0-51,104-155\", ...], one for each NUMA node "
-				     "from 0, CPUs up to 255");
+				     "from 0, CPUs up to 1023");
 	}
 	return 0;
 }
@@ -258,7 +292,9 @@ static int read_ancestors(const struct reading *reading)
 		}
 		machine->gpus[a].ancestor[a] = 0;
 	}
-	rc = read_groups(reading, "pxb", NVML_TOPOLOGY_MULTIPLE);
+	rc = read_groups(reading, "phb", NVML_TOPOLOGY_HOSTBRIDGE);
+	if (rc == 0)
+		rc = read_groups(reading, "pxb", NVML_TOPOLOGY_MULTIPLE);
 	return rc < 0 ? rc : read_groups(reading, "pix", NVML_TOPOLOGY_SINGLE);
 }
 
@@ -290,7 +326,7 @@ static int read_switches(const struct reading *reading)
 		return wrong(reading, "switch_links", "needs as many numbers as switch_bus has");
 	for (uint32_t gpu = 0; gpu < reading->machine->gpu_count; gpu++) {
 		for (int i = 0; i < n; i++) {
-			struct twin_link link = {.to_switch = 1, .bus = (uint8_t)bus[i]};
+			struct twin_link link = {.to_switch = 1, .end = (uint8_t)bus[i]};
 			if (!add_links(reading->machine, gpu, link, links[i]))
 				return wrong(reading, "switch_links",
 					     "adds up to more than the board's nvlinks");
@@ -304,7 +340,7 @@ static int read_link(const struct reading *reading, const struct twin_toml_value
 {
 	const struct twin_toml_value *row = item_at(links, a), *column = item_at(links, b);
 	const struct twin_toml_value *there, *back;
-	struct twin_link link = {.bus = (uint8_t)reading->machine->gpus[b].bus};
+	struct twin_link link = {.end = (uint8_t)b};
 
 	there = row && row->kind == TWIN_TOML_ARRAY ? item_at(row, b) : NULL;
 	back = column && column->kind == TWIN_TOML_ARRAY ? item_at(column, a) : NULL;
@@ -333,6 +369,75 @@ static int read_links(const struct reading *reading)
 		return wrong(reading, "links", "needs a row for each GPU");
 	for (uint32_t i = 0; rc == 0 && i < count * count; i++)
 		rc = read_link(reading, links, i / count, i % count);
+	return rc;
+}
+
+/* A compute instance at the first place that is free; ids count up. */
+static bool cut_compute(struct twin_gpu_instance *instance, const struct twin_mig_profile *profile,
+			int64_t slices, uint8_t id)
+{
+	for (uint32_t start = 0; start + 1 < TWIN_MIG_SLICES; start++) {
+		if (slices < 1 || slices > profile->slices ||
+		    !twin_compute_fits(instance, profile, (uint32_t)slices, start))
+			continue;
+		instance->compute[start] =
+			(struct twin_compute_instance){.slices = (uint8_t)slices, .id = id};
+		return true;
+	}
+	return false;
+}
+
+/* Does it all fit? `row` has n numbers, four or more. */
+static bool cut(struct twin_machine *machine, const int64_t *row, int n)
+{
+	struct twin_gpu_desc *desc = &machine->gpus[row[0]];
+	struct twin_gpu now = {0};
+	const struct twin_mig_profile *profile = twin_mig_by_id(&machine->board, (uint32_t)row[1]);
+	struct twin_gpu_instance *instance = &desc->instances[row[2]];
+
+	memcpy(now.instances, desc->instances, sizeof(now.instances));
+	if (!profile || !twin_mig_fits(&now, &machine->board, profile, (uint32_t)row[2]))
+		return false;
+	desc->cut = 1;
+	instance->used = 1;
+	instance->profile = (uint8_t)(profile - machine->board.mig);
+	for (int i = 3; i < n; i++) {
+		if (!cut_compute(instance, profile, row[i], (uint8_t)(i - 3)))
+			return false;
+	}
+	return true;
+}
+
+static int read_instance(const struct reading *reading, const struct twin_toml_value *row)
+{
+	int64_t numbers[3 + TWIN_MIG_SLICES];
+	int n = 0;
+
+	for (const struct twin_toml_value *item = row->first; item; item = item->next) {
+		if (item->kind != TWIN_TOML_INTEGER || item->number < 0 ||
+		    n == TAKT_ARRAY_LEN(numbers))
+			return wrong(reading, "mig", "has to be rows of numbers");
+		numbers[n++] = item->number;
+	}
+	if (n < 3 || numbers[0] >= reading->machine->gpu_count || numbers[1] > UINT32_MAX ||
+	    numbers[2] >= TWIN_MIG_SLICES || !cut(reading->machine, numbers, n))
+		return twin_toml_error(
+			reading->toml, row->line, "", "mig", reading->err,
+			"has to be [GPU, id of a profile of the board, first slice of memory, "
+			"slices of each compute instance], and all have to fit");
+	return 0;
+}
+
+static int read_instances(const struct reading *reading)
+{
+	const struct twin_toml_value *rows = twin_toml_find(reading->toml, "", "mig");
+	int rc = 0;
+
+	if (rows && rows->kind != TWIN_TOML_ARRAY)
+		return wrong(reading, "mig", "has to be rows of numbers");
+	for (const struct twin_toml_value *row = rows ? rows->first : NULL; rc == 0 && row;
+	     row = row->next)
+		rc = read_instance(reading, row);
 	return rc;
 }
 
@@ -431,8 +536,10 @@ static int read_board(const struct reading *reading, const char *path)
 {
 	const struct twin_toml_value *board = twin_toml_find(reading->toml, "", "board");
 
-	if (!board)
+	if (!board && !twin_toml_find(reading->toml, "", "name"))
 		return twin_toml_missing(reading->toml, "", "board", reading->err);
+	if (!board)
+		return twin_board_keys(reading->toml, &reading->machine->board, reading->err);
 	if (board->kind != TWIN_TOML_STRING)
 		return wrong(reading, "board", "has to be \"name\" or \"./file.toml\"");
 	return twin_board_load(board->text, path, &reading->machine->board, reading->err);
@@ -441,7 +548,8 @@ static int read_board(const struct reading *reading, const char *path)
 static int read_machine(const struct reading *reading, const char *path)
 {
 	static int (*const parts[])(const struct reading *) = {
-		read_buses, read_modules, read_nodes, read_ancestors, read_links, read_permissions,
+		read_buses,	read_places, read_modules,   read_nodes,
+		read_ancestors, read_links,  read_instances, read_permissions,
 	};
 	int rc = read_board(reading, path);
 
@@ -472,6 +580,8 @@ int twin_machine_load(const char *name, struct twin_machine *ret, struct takt_er
 	if (rc < 0)
 		return rc;
 	snprintf(machine.name, sizeof(machine.name), "%.*s", (int)strcspn(base, "."), base);
+	if (!*machine.board.id)
+		snprintf(machine.board.id, sizeof(machine.board.id), "%s", machine.name);
 	*ret = machine;
 	return 0;
 }

@@ -8,9 +8,9 @@
 #include "takt_twin.h"
 
 const struct twin_verb *const twin_verbs[] = {
-	&twin_verb_create, &twin_verb_destroy, &twin_verb_list,	 &twin_verb_board,
-	&twin_verb_exec,   &twin_verb_load,    &twin_verb_fault, &twin_verb_kmsg,
-	&twin_verb_state,  &twin_verb_time,    &twin_verb_man,
+	&twin_verb_create,  &twin_verb_destroy, &twin_verb_list, &twin_verb_board,
+	&twin_verb_machine, &twin_verb_exec,	&twin_verb_load, &twin_verb_fault,
+	&twin_verb_kmsg,    &twin_verb_state,	&twin_verb_time, &twin_verb_man,
 };
 const size_t twin_verb_count = TAKT_ARRAY_LEN(twin_verbs);
 

@@ -63,7 +63,7 @@ static uint32_t links_to(const struct twin_gpu_desc *from, const struct twin_gpu
 
 	for (uint32_t i = 0; i < from->link_count; i++) {
 		bool leads = from->links[i].to_switch ? to->link_count > 0
-						      : from->links[i].bus == to->bus;
+						      : from->links[i].end == to->index;
 		links += leads && !(down >> i & 1);
 	}
 	return links;

@@ -10,6 +10,7 @@ import glob
 import gzip
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -91,6 +92,19 @@ def boards_of_captures_have_no_alarm():
             m.twin("destroy", m.path("machine"))
             m.twin("create", m.path("machine.toml"), "--path", m.path("machine"))
             is_well(m)
+
+
+def what_run_says_to_paste_is_enough():
+    """`./run` tells a second terminal where the simulated driver is."""
+    with open(os.path.join(kit.SOURCE, "run"), encoding="utf-8") as file:
+        text = file.read()
+    library, line = (re.search(pattern, text, re.M) for pattern in (r"^\tlibrary=.*", r"^\tdriver=.*"))
+    with kit.machine(gpus=2) as m:
+        script = f"demo={m.folder}; ln -sf machine {m.folder}/machine.twin; {library[0].strip()}; {line[0].strip()}; " \
+                 "eval export $driver; exec takt doctor"
+        done = m.run("sh", "-c", f'PATH="{os.path.dirname(kit.TWIN)}:{m.path("bin")}:$PATH"; {script}')
+        assert "2 GPU" in done.stdout or "Verdict: PASS" in done.stdout, (done.stdout, done.stderr)
+        assert "no NVIDIA driver" not in done.stdout, done.stdout
 
 
 # fault, board, at work, check, verdict, action, exit status
@@ -184,7 +198,7 @@ if __name__ == "__main__":
     sys.exit(kit.main([
         machines_that_are_well_have_no_alarm,
         machines_at_work_have_no_alarm,
-        boards_of_captures_have_no_alarm,
+        boards_of_captures_have_no_alarm, what_run_says_to_paste_is_enough,
         every_fault_has_its_row,
         a_brake_on_all_is_the_machines_supply,
         what_a_restart_does_is_not_asked_for_beside_it,

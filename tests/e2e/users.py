@@ -276,6 +276,16 @@ def a_planted_library_is_not_loaded_by_root_for_others():
             m.stop()
 
 
+def takt_twin_names_the_driver_to_root_for_others():
+    """What root runs itself names the library, and takt serve needs no --nvml-path."""
+    with shared_machine(start=False, gpus=2) as m:
+        alone = [word for word in m.flags() if word not in ("--nvml-path", kit.TWIN_LIB)]
+        m.serve = subprocess.Popen([kit.TWIN, "exec", "--", m.path("bin/takt"), "serve", *alone], env=m.env(),
+                                   stdin=subprocess.DEVNULL, stdout=m.log, stderr=m.log, start_new_session=True)
+        kit.until(m.answers, m.said)
+        assert len(m.client().status()["gpus"]) == 2, m.client().status()
+
+
 def a_link_in_place_of_the_log_leads_nowhere():
     with shared_machine(gpus=1) as m:
         secret = m.path("secret")
@@ -577,7 +587,7 @@ if __name__ == "__main__":
         a_user_cannot_serve_all, a_place_that_is_not_the_users_is_named,
         what_is_mine_is_not_shown_to_others, an_environment_is_the_owners_alone_and_goes_with_the_job,
         a_copied_database_has_no_environments, a_planted_library_is_not_loaded_by_root_for_others,
-        a_link_in_place_of_the_log_leads_nowhere,
+        takt_twin_names_the_driver_to_root_for_others, a_link_in_place_of_the_log_leads_nowhere,
         only_the_owner_and_root_stop_a_job, an_id_that_another_user_has_copied_means_nothing,
         who_calls_himself_anothers_shim_is_from_outside,
         clocks_only_of_gpus_held_alone,

@@ -347,4 +347,4 @@ if "--read" in sys.argv:
     sys.exit(0)
 sys.exit(main([h100_answers_as_the_captured_one_under_load]
                       + [board_case(*entry) for entry in CAPTURES.items()]
-                      + [from_case(name) for name in CAPTURES]))
+                      + [from_case(name) for name in [*CAPTURES, "gb200"]]))

@@ -32,7 +32,7 @@ def help_teaches():
     general = takt_twin("--help")
     assert general.returncode == 0
     page = takt_twin("man").stdout
-    for verb in ("create", "destroy", "list", "board", "exec", "load", "fault", "kmsg", "state",
+    for verb in ("create", "destroy", "list", "board", "machine", "exec", "load", "fault", "kmsg", "state",
                  "time", "man"):
         assert verb in general.stdout and f'.SS "takt\\-twin {verb}"\n' in page
         assert takt_twin(verb, "--help").stdout.count("usage: takt-twin " + verb) == 1
