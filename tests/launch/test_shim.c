@@ -279,8 +279,7 @@ static void test_leftover_may_finish_by_itself(void **state)
 	struct fixture *fixture = *state;
 	struct takt_attempt_status status;
 
-	create_sh(fixture, 1, 1, 120000,
-		  "(setsid sh -c 'sleep 0.2; echo done > late' &) ; exit 4");
+	create_sh(fixture, 1, 1, 120000, "(setsid sh -c 'sleep 0.2; echo done > late' &) ; exit 4");
 	assert_int_equal(wait_pid(shim_start(fixture, 1, 1, NULL)), 0);
 	status = status_of(fixture, 1, 1);
 	assert_int_equal(status.exit_code, 4);

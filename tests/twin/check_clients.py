@@ -87,7 +87,6 @@ print(json.dumps([{answer: len(names) for answer, names in answers.items()}, die
 """
 
 
-@tap.plain
 def python():
     try:
         return venv.python_in(BUILD)
@@ -196,7 +195,7 @@ def no_real_library_or_device_is_opened():
         assert {os.path.realpath(library) for library in libraries} == {ours}, libraries
 
 
-sys.exit(main([
+sys.exit(main([tap.plain(case) for case in (
     pynvml_lists_gpus_and_their_processes,
     pynvml_on_a_dgx1,
     a_lock_set_by_pynvml_holds_for_all,
@@ -205,4 +204,4 @@ sys.exit(main([
     every_wrapper_answers_in_a_process_of_its_own,
     every_wrapper_answers_of_a_mig_device,
     no_real_library_or_device_is_opened,
-]))
+)]))
