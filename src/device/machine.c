@@ -340,6 +340,21 @@ bool takt_machine_knows_more(struct takt_machine *machine)
 	return false;
 }
 
+bool takt_machine_driver_is_gone(struct takt_machine *machine)
+{
+	bool gone = false;
+
+	for (uint32_t g = 0; g < machine->gpu_count; g++) {
+		enum takt_word word =
+			takt_worker_word(machine->gpus[g].worker, machine->info.stale_ns);
+
+		if (word == TAKT_WORD_THERE)
+			return false;
+		gone = gone || word == TAKT_WORD_GONE;
+	}
+	return gone;
+}
+
 void takt_machine_look_at_mig(struct takt_machine *machine, uint32_t gpu)
 {
 	if (gpu < machine->gpu_count && machine->gpus[gpu].answers)
