@@ -150,7 +150,7 @@ static void look_for_driver(struct takt_daemon *daemon)
 	if (!why[0])
 		return;
 	snprintf(daemon->notes[0], sizeof(daemon->notes[0]), "no GPU: %.140s%s", why,
-		 may_come ? "; takt looks for it again and again" : "");
+		 may_come ? "; takt looks again every few seconds" : "");
 	daemon->looks_for_driver = may_come;
 	takt_driver_look_init(&daemon->driver_look, config,
 			      takt_boot_add(takt_boot_now(daemon->sys), driver_look_ns));
