@@ -8,11 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/pace.h"
 #include "twin_noise.h"
-
-enum {
-	FAULT_POLL_NS = 2000000
-};
 
 struct nvml_device *twin_handle(const struct twin_map *map, uint32_t index)
 {
@@ -101,10 +98,12 @@ static void nap(uint64_t ns)
 /* A hanging GPU answers when the fault is taken away or its time is over. */
 static int suffer(const struct twin_call *call)
 {
+	static const struct takt_pace looks = {2000000, 50000000};
 	struct twin_ailment ailment = twin_ailment(call->map, call->index);
+	uint32_t looked = 0;
 
 	while (twin_ailment_hangs(call->map, &ailment)) {
-		nap(FAULT_POLL_NS);
+		nap(takt_pace_ns(&looks, looked++));
 		ailment = twin_ailment(call->map, call->index);
 	}
 	if (ailment.faults & TWIN_FAULT_SLOW)

@@ -19,6 +19,8 @@
 #include "actuate/guard_watch.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "device/driver_look.h"
+#include "device/sysfs_pci.h"
 
 enum {
 	MAX_CLIENTS = 16,
@@ -40,13 +42,16 @@ struct connection {
 
 struct server {
 	const struct takt_actuate_config *config; /* borrowed */
-	struct takt_machine *machine;		  /* owned */
+	struct takt_machine_config machine_config;
+	struct takt_machine *machine;	     /* owned */
+	struct takt_driver_look driver_look; /* for one that was not there, or is gone */
 	struct takt_journal journal;
 	struct takt_mandate mandate;
 	struct takt_baseline baseline;
 	struct takt_guard_watch guard;
 	struct takt_actuator actuator;
-	int wake; /* eventfd of the machine */
+	bool driver_may_come; /* it was not there when we began */
+	int wake;	      /* eventfd of the machine */
 	bool stopping;
 	uint64_t last_id;
 	struct connection clients[MAX_CLIENTS];
@@ -102,6 +107,8 @@ static void take_client(struct server *server)
 		if (server->clients[i].fd >= 0)
 			continue;
 		server->clients[i] = (struct connection){fd, ++server->last_id};
+		/* Whoever comes may do so because the driver was loaded anew. */
+		takt_machine_sample(server->machine, UINT32_MAX);
 		return;
 	}
 	turn_away(fd, -TAKT_E_LIMIT, "the actuator has 16 clients already");
@@ -216,11 +223,12 @@ static int wind_down(struct server *server, struct takt_err *err)
 	struct takt_keeper *keeper = &server->actuator.keeper;
 	struct takt_boot until = takt_boot_add(boot_now(server), STOP_PATIENCE_NS), next;
 
+	takt_machine_sample(server->machine, UINT32_MAX);
 	takt_actuator_end_all(&server->actuator, boot_now(server));
 	for (;;) {
 		next = work(server);
 		if (takt_keeper_all_clean(keeper) || keeper->stale ||
-		    boot_now(server).ns >= until.ns)
+		    takt_machine_driver_is_gone(server->machine) || boot_now(server).ns >= until.ns)
 			break;
 		wait_and_serve(server, earlier(next, until));
 	}
@@ -230,8 +238,9 @@ static int wind_down(struct server *server, struct takt_err *err)
 			    "stopped with a GPU not at its baseline; the guard goes on trying");
 }
 
-/* A GPU that hung when we began cannot be put back by us, who do not know it: whoever starts us
- * does so again, and then we do. Until then nothing stays changed of the others. */
+/* A GPU that hung when we began cannot be put back by us, who do not know it, nor any by a driver
+ * that was loaded anew: whoever starts us does so again, and then we do. Until then nothing stays
+ * changed of the others. */
 static int begin_again(struct server *server, struct takt_err *err)
 {
 	int rc = wind_down(server, err);
@@ -239,22 +248,37 @@ static int begin_again(struct server *server, struct takt_err *err)
 	return rc < 0 ? rc
 		      : takt_err_set(
 				err, -TAKT_E_STALE,
-				"a GPU answers that did not at the start: to be started again");
+				"a GPU or the driver answers that did not: to be started again");
+}
+
+/* The driver was not there when we began, or is gone since, and answers now. */
+static bool driver_has_come(struct server *server, struct takt_boot *next)
+{
+	struct takt_boot look_at;
+
+	if (!server->driver_may_come && !takt_machine_driver_is_gone(server->machine))
+		return false;
+	if (takt_driver_look_step(&server->driver_look, boot_now(server), &look_at))
+		return true;
+	*next = earlier(*next, look_at);
+	return false;
 }
 
 static int serve_until_stopped(struct server *server, struct takt_err *err)
 {
 	const struct takt_keeper *keeper = &server->actuator.keeper;
+	struct takt_boot next;
 
 	while (!server->stopping) {
-		wait_and_serve(server, work(server));
+		next = work(server);
+		if (driver_has_come(server, &next) || takt_machine_knows_more(server->machine))
+			return begin_again(server, err);
+		wait_and_serve(server, next);
 		if (keeper->stale)
 			return takt_err_set(
 				err, -TAKT_E_STALE,
 				"epoch %llu is over: another process sets the clocks now",
 				(unsigned long long)keeper->mandate->mine.epoch);
-		if (takt_machine_knows_more(server->machine))
-			return begin_again(server, err);
 	}
 	return wind_down(server, err);
 }
@@ -406,18 +430,22 @@ static int take_lock(struct server *server, struct takt_err *err)
 static int open_machine(struct server *server, struct takt_err *err)
 {
 	const struct takt_actuate_config *config = server->config;
-	struct takt_machine_config open = {
+	int rc;
+
+	server->machine_config = (struct takt_machine_config){
 		.source = config->nvml_path ? TAKT_SOURCE_NVML : TAKT_SOURCE_AUTO,
 		.nvml_path = config->nvml_path,
 		.call_deadline_ns = config->call_deadline_ns,
 		.no_processes = true,
 		.counts_errors = true,
+		.sysfs_root = config->sysfs_root ? config->sysfs_root : "/sys",
 	};
-	int rc;
-
-	rc = takt_machine_open(&open, &server->machine, err);
+	takt_driver_look_init(&server->driver_look, &server->machine_config, boot_now(server));
+	rc = takt_machine_open(&server->machine_config, &server->machine, err);
 	if (rc < 0)
 		return rc;
+	server->driver_may_come = takt_machine_info(server->machine)->why_none[0] &&
+				  takt_sysfs_has_gpu(server->machine_config.sysfs_root);
 	server->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (server->wake < 0)
 		return takt_err_set(err, -errno, "make an eventfd");
@@ -472,6 +500,7 @@ static void finish(struct server *server)
 		if (server->clients[i].fd >= 0)
 			close(server->clients[i].fd);
 	}
+	takt_driver_look_fini(&server->driver_look);
 	takt_machine_close(server->machine);
 	takt_mandate_fini(&server->mandate);
 	takt_journal_close(&server->journal);

@@ -22,17 +22,18 @@
 #include "actuate/actuate_log.h"
 #include "actuate/keeper.h"
 #include "base/mem.h"
+#include "base/pace.h"
 #include "base/str.h"
 
-#define LOCK_FIRST_NS	   (2 * TAKT_NS_PER_MS)
-#define LOCK_LONGEST_NS	   (100 * TAKT_NS_PER_MS)
-#define SHORTEST_PAUSE_NS  (50 * TAKT_NS_PER_MS)
-#define LONGEST_PAUSE_NS   (2 * TAKT_NS_PER_S)
-#define TROUBLE_LONGEST_NS (30 * TAKT_NS_PER_S)
-#define UNSEEN_FIRST_NS	   (500 * TAKT_NS_PER_MS)
-#define UNSEEN_LONGEST_NS  (30 * TAKT_NS_PER_S)
-#define FACTS_FIRST_NS	   (1 * TAKT_NS_PER_S)
-#define FACTS_LONGEST_NS   (10 * TAKT_NS_PER_S)
+#define SHORTEST_PAUSE_NS (50 * TAKT_NS_PER_MS)
+#define LONGEST_PAUSE_NS  (2 * TAKT_NS_PER_S)
+
+static const struct takt_pace locking = {2 * TAKT_NS_PER_MS, 100 * TAKT_NS_PER_MS};
+static const struct takt_pace trouble = {100 * TAKT_NS_PER_MS, 30 * TAKT_NS_PER_S};
+static const struct takt_pace looking = {500 * TAKT_NS_PER_MS, 30 * TAKT_NS_PER_S};
+/* Patience with GPUs that do not answer when the driver is opened: short at first, so that one that
+ * hangs keeps no other waiting. */
+static const struct takt_pace facts = {TAKT_NS_PER_S, 10 * TAKT_NS_PER_S};
 
 struct guard {
 	const struct takt_actuate_config *config; /* borrowed */
@@ -42,19 +43,11 @@ struct guard {
 	struct takt_journal journal;
 	struct takt_mandate mandate;
 	struct takt_keeper keeper;
-	uint64_t facts_ns;  /* patience with GPUs that do not answer when the driver is opened: */
-	uint64_t unseen_ns; /* short at first, so that one that hangs keeps no other waiting */
+	uint32_t opened;	 /* the machine, so often */
+	uint32_t unseen;	 /* looks in a row after which a GPU was still missing */
+	uint32_t troubles;	 /* rounds in a row that came to nothing */
 	char said[TAKT_ERR_MSG]; /* the last trouble that went to the log */
 };
-
-/* What it was; doubled for the next time. */
-static uint64_t grow(uint64_t *ns, uint64_t longest)
-{
-	uint64_t was = *ns;
-
-	*ns = was < longest / 2 ? 2 * was : longest;
-	return was;
-}
 
 static struct takt_boot boot_now(const struct guard *guard)
 {
@@ -107,15 +100,15 @@ static void wait_for_end(int watch_fd)
  * are still inside the driver: what they called may yet take effect. */
 static int take_lock(struct guard *guard, struct takt_err *err)
 {
-	uint64_t pause_ns = LOCK_FIRST_NS;
 	struct takt_journal_holder holder;
+	uint32_t tries = 0;
 	int rc;
 
 	while ((rc = takt_mandate_lock(&guard->mandate, err)) == -TAKT_E_BUSY) {
 		if (takt_journal_read_holder(&guard->journal, &holder) == 0 &&
 		    holder.epoch > guard->epoch)
 			return 0;
-		pause_for(grow(&pause_ns, LOCK_LONGEST_NS));
+		pause_for(takt_pace_ns(&locking, tries++));
 	}
 	return rc < 0 ? rc : 1;
 }
@@ -156,7 +149,7 @@ static int open_machine(struct guard *guard, struct takt_err *err)
 		.call_deadline_ns = config->call_deadline_ns,
 		.no_processes = true,
 		.counts_errors = true,
-		.facts_deadline_ns = grow(&guard->facts_ns, FACTS_LONGEST_NS),
+		.facts_deadline_ns = takt_pace_ns(&facts, guard->opened++),
 	};
 	int rc;
 
@@ -179,6 +172,8 @@ static int prepare(struct guard *guard, struct takt_err *err)
 	int rc;
 
 	guard->keeper.stale = false;
+	if (guard->machine && takt_machine_driver_is_gone(guard->machine))
+		close_machine(guard); /* the one that there is now is met afresh */
 	if (guard->machine)
 		return 0;
 	rc = open_machine(guard, err);
@@ -222,13 +217,14 @@ static int restore(struct guard *guard, uint64_t *ret_pause_ns)
 		(void)!read(guard->wake, &count, sizeof(count));
 	}
 	if (!takt_keeper_all_clean(&guard->keeper)) {
+		takt_machine_sample(guard->machine, UINT32_MAX); /* whether it is there at all */
 		*ret_pause_ns = left < LONGEST_PAUSE_NS ? left : LONGEST_PAUSE_NS;
 		return 0;
 	}
 	if (guard->keeper.unseen == 0)
 		return 1;
 	close_machine(guard); /* a GPU that did not answer may do so when asked afresh */
-	*ret_pause_ns = grow(&guard->unseen_ns, UNSEEN_LONGEST_NS);
+	*ret_pause_ns = takt_pace_ns(&looking, guard->unseen++);
 	return 0;
 }
 
@@ -278,7 +274,9 @@ static void restore_all(struct guard *guard)
 			return;
 		if (rc < 0) {
 			say_once(guard, &err);
-			(void)grow(&pause_ns, TROUBLE_LONGEST_NS);
+			pause_ns = takt_pace_ns(&trouble, guard->troubles++);
+		} else {
+			guard->troubles = 0;
 		}
 		takt_mandate_release(&guard->mandate);
 		pause_for(pause_ns > SHORTEST_PAUSE_NS ? pause_ns : SHORTEST_PAUSE_NS);
@@ -294,8 +292,6 @@ int takt_guard_run(const struct takt_actuate_config *config, int watch_fd, struc
 		return takt_err_set(err, -ENOMEM, "start the guard");
 	guard->config = config;
 	guard->wake = -1;
-	guard->facts_ns = FACTS_FIRST_NS;
-	guard->unseen_ns = UNSEEN_FIRST_NS;
 	rc = takt_mandate_init(&guard->mandate, config->sys, config->lock_path, err);
 	if (rc < 0)
 		return rc;

@@ -14,9 +14,9 @@
 #include <unistd.h>
 
 #include "actuate/actuate_log.h"
+#include "base/pace.h"
 
-#define RESTART_FIRST_NS   (20 * TAKT_NS_PER_MS)
-#define RESTART_LONGEST_NS (5 * TAKT_NS_PER_S)
+static const struct takt_pace restarts = {20 * TAKT_NS_PER_MS, 5 * TAKT_NS_PER_S};
 
 enum {
 	WATCH_FD = 3 /* where the guard finds its end */
@@ -121,11 +121,7 @@ static int start(struct takt_guard_watch *watch)
 
 static void again_later(struct takt_guard_watch *watch, struct takt_boot now)
 {
-	uint64_t pause =
-		watch->failures < 8 ? RESTART_FIRST_NS << watch->failures : RESTART_LONGEST_NS;
-
-	watch->failures++;
-	watch->next = takt_boot_add(now, pause);
+	watch->next = takt_boot_add(now, takt_pace_ns(&restarts, watch->failures++));
 }
 
 static void let_go(struct takt_guard_watch *watch)

@@ -9,9 +9,6 @@
 #include "actuate/keeper_impl.h"
 #include "base/str.h"
 
-#define RETRY_FIRST_NS	 (250 * TAKT_NS_PER_MS)
-#define RETRY_LONGEST_NS (30 * TAKT_NS_PER_S)
-
 static const char *root_of(const struct takt_keeper *keeper)
 {
 	return keeper->cpu.sysfs_root ? keeper->cpu.sysfs_root : "/sys";
@@ -38,10 +35,7 @@ static int write_record(struct takt_keeper *keeper, enum takt_journal_state stat
 
 static void retry_later(struct takt_keeper_cpu *cpu, struct takt_boot now)
 {
-	uint64_t pause = cpu->failures < 7 ? RETRY_FIRST_NS << cpu->failures : RETRY_LONGEST_NS;
-
-	cpu->failures++;
-	cpu->next = takt_boot_add(now, pause);
+	cpu->next = takt_boot_add(now, takt_pace_ns(&takt_keeper_pace, cpu->failures++));
 }
 
 static int put_back(struct takt_keeper *keeper, struct takt_boot now, struct takt_err *err)

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "actuate/keeper.h"
+#include "base/pace.h"
 
 #define takt_keeper_note(gpu, ...) ((void)snprintf((gpu)->note, sizeof((gpu)->note), __VA_ARGS__))
 
@@ -13,6 +14,9 @@
 #define takt_keeper_convict(gpu, ...)   \
 	((void)((gpu)->note[0] = '\0'), \
 	 (void)snprintf((gpu)->verdict, sizeof((gpu)->verdict), __VA_ARGS__))
+
+/* Between tries at what the driver, the kernel or the disk refuses. */
+static const struct takt_pace takt_keeper_pace = {250 * TAKT_NS_PER_MS, 30 * TAKT_NS_PER_S};
 
 static inline uint32_t takt_keeper_index(const struct takt_keeper *keeper,
 					 const struct takt_keeper_gpu *gpu)

@@ -11,10 +11,8 @@
 #include "base/str.h"
 #include "device/device_set.h"
 
-#define RETRY_FIRST_NS	 (250 * TAKT_NS_PER_MS)
-#define RETRY_LONGEST_NS (30 * TAKT_NS_PER_S)
-#define UNGUARDED_NS	 (2 * TAKT_NS_PER_S)
-#define NEVER		 ((struct takt_boot){UINT64_MAX})
+#define UNGUARDED_NS (2 * TAKT_NS_PER_S)
+#define NEVER	     ((struct takt_boot){UINT64_MAX})
 
 /* Instances are made in seconds, not milliseconds. */
 static uint64_t deadline_ns(const struct takt_keeper *keeper)
@@ -52,10 +50,7 @@ static void settle(struct takt_keeper_mig *mig, int rc, const struct takt_err *w
 
 static void retry_later(struct takt_keeper_mig *mig, struct takt_boot now)
 {
-	uint64_t pause = mig->failures < 7 ? RETRY_FIRST_NS << mig->failures : RETRY_LONGEST_NS;
-
-	mig->failures++;
-	mig->next = takt_boot_add(now, pause);
+	mig->next = takt_boot_add(now, takt_pace_ns(&takt_keeper_pace, mig->failures++));
 }
 
 static int write_record(struct takt_keeper *keeper, const struct takt_keeper_gpu *gpu,

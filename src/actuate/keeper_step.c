@@ -12,9 +12,7 @@
 #include "base/str.h"
 #include "device/device_set.h"
 
-#define RETRY_FIRST_NS	 (250 * TAKT_NS_PER_MS)
-#define RETRY_LONGEST_NS (30 * TAKT_NS_PER_S)
-#define UNGUARDED_NS	 (2 * TAKT_NS_PER_S)
+#define UNGUARDED_NS (2 * TAKT_NS_PER_S)
 
 #define note(gpu, ...) takt_keeper_note(gpu, __VA_ARGS__)
 #define settle(...)    takt_keeper_settle(__VA_ARGS__)
@@ -111,12 +109,7 @@ bool takt_keeper_at_wish(const struct takt_keeper *keeper, const struct takt_kee
 
 static void retry_later(struct takt_keeper_gpu *gpu, struct takt_boot now)
 {
-	uint64_t pause = RETRY_LONGEST_NS;
-
-	if (gpu->failures < 7)
-		pause = RETRY_FIRST_NS << gpu->failures;
-	gpu->failures++;
-	gpu->next = takt_boot_add(now, pause);
+	gpu->next = takt_boot_add(now, takt_pace_ns(&takt_keeper_pace, gpu->failures++));
 }
 
 static bool answers_not(int rc)

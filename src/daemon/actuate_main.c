@@ -17,6 +17,7 @@
 #include "daemon/actuate_flags.h"
 #include "daemon/clean_start.h"
 #include "daemon/log.h"
+#include "device/driver_look.h"
 
 static const char usage[] =
 	"Usage: takt-actuate (--socket PATH | --listen-fd N) --journal PATH --lock PATH --guard "
@@ -110,6 +111,8 @@ int main(int argc, char **argv)
 	char text[512];
 	int rc;
 
+	if (takt_driver_look_main(argc, argv, &rc))
+		return rc;
 	takt_log_as("takt-actuate");
 	rc = takt_actuate_flags_parse(argc, argv, &flags, &err);
 	if (rc == 0 && geteuid() == 0 && flags.config.client_uid != 0)

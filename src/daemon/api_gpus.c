@@ -422,6 +422,8 @@ void takt_api_update_page(struct takt_daemon *daemon)
 	takt_telemetry_gauge(daemon->telemetry, "takt_manages",
 			     "1 when takt gives out these GPUs, 0 when it observes only.", false,
 			     daemon->manages);
+	takt_telemetry_gauge(daemon->telemetry, "takt_loop_turns_total",
+			     "Times that takt's loop went round.", true, (double)daemon->turns);
 	takt_net_watch_latest(daemon->net_watch, takt_telemetry_net(daemon->telemetry));
 	takt_net_probe_update_page(daemon);
 	takt_handover_update_page(daemon);

@@ -19,6 +19,7 @@
 #include "clock/governor.h"
 #include "config/config.h"
 #include "device/device.h"
+#include "device/driver_look.h"
 #include "engine/engine.h"
 #include "launch/attempt.h"
 #include "queue/queue.h"
@@ -34,6 +35,7 @@ struct takt_helper_proc {
 	int pidfd;	  /* -1 = none */
 	char socket_path[108];
 	struct takt_boot started, retry_at;
+	uint32_t failures; /* of its start, in a row */
 };
 
 /* What one GPU lost before a job that waited for it to become clean, see handover.c. */
@@ -53,7 +55,9 @@ struct takt_gpu_watch {
 	struct takt_boot drain_since;
 	uint64_t mem_before_bytes; /* used with no job on it */
 	bool mem_before_known;
-	bool kept; /* the store may have a record of it, see drain_kept.c */
+	uint32_t drain_looks;	       /* that found it not clean, in a row */
+	struct takt_boot drain_ask_at; /* the next; 0 = it was asked for */
+	bool kept;		       /* the store may have a record of it, see drain_kept.c */
 	uint64_t mem_last_bytes;
 	struct takt_mono
 		mem_settled_at; /* since when mem_last_bytes is what is used; 0 = not looked yet */
@@ -98,8 +102,6 @@ struct takt_orders;
 struct takt_peaks;
 struct takt_proc_cache;
 struct takt_waiters;
-struct takt_driver_wait;
-
 struct takt_daemon {
 	struct takt_config config; /* in force */
 	struct takt_config read;   /* as it was read, what counts without a restart as in force */
@@ -120,7 +122,9 @@ struct takt_daemon {
 	char notes[5][200];
 	struct takt_mono started;
 	struct takt_machine *machine;
-	struct takt_driver_wait *driver_wait; /* NULL: it is there, or never will be */
+	struct takt_machine_config machine_config; /* it was opened by; strings of config */
+	struct takt_driver_look driver_look;
+	bool looks_for_driver; /* it was not there, and may come, or it is gone */
 	int machine_event_fd;
 	struct takt_telemetry *telemetry;
 	struct takt_gpu_history *history;
@@ -161,6 +165,7 @@ struct takt_daemon {
 	struct takt_boot tls_looked;
 	struct takt_mono accounts_due; /* when they are kept next; 0 = not looked yet */
 	struct takt_boot complained;   /* when the loop last said that something failed */
+	uint64_t turns;		       /* of the loop */
 	bool stop;
 	bool again; /* with stop: what is there has changed, and the program begins anew */
 };
@@ -210,7 +215,8 @@ void takt_tenants_file_look(struct takt_daemon *daemon, struct takt_boot now);
 int takt_helpers_check(const struct takt_daemon *daemon, struct takt_err *err);
 int takt_helper_start(struct takt_daemon *daemon, struct takt_helper_proc *helper,
 		      struct takt_err *err);
-/* Its pidfd is readable: reap, start again (at once the first time, then with a pause). */
+/* Its pidfd is readable: reap, start again (at once if it lived for a while, else after a pause).
+ */
 void takt_helper_died(struct takt_daemon *daemon, struct takt_helper_proc *helper);
 void takt_helper_retry(struct takt_daemon *daemon, struct takt_helper_proc *helper,
 		       struct takt_boot now);
@@ -223,6 +229,8 @@ bool takt_watch_known(const struct takt_daemon *daemon, uint32_t gpu);
 /* Whether it is suspended and left so: nothing is read of it. */
 bool takt_watch_asleep(const struct takt_daemon *daemon, uint32_t gpu);
 void takt_watch_tick(struct takt_daemon *daemon, struct takt_mono now, struct takt_boot boot);
+/* When a GPU that drains is to be looked at again; UINT64_MAX = none. */
+struct takt_boot takt_watch_due(const struct takt_daemon *daemon);
 /* Tells the queue again which GPUs are fit for use. */
 void takt_watch_health(struct takt_daemon *daemon);
 /* Why nobody gets this GPU; "" = no reason. Borrowed until the next tick. */

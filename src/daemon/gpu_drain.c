@@ -7,12 +7,15 @@
  */
 #include <stdio.h>
 
+#include "base/pace.h"
 #include "daemon/daemon.h"
 #include "daemon/gpu_watch.h"
 
 static const uint64_t memory_slack_bytes = 64ull
 					   << 20; /* the driver's own use moves by this much */
 static const uint64_t settle_ns = TAKT_NS_PER_S;
+/* From quick, since the next job waits, to what a GPU costs that is at rest. */
+static const struct takt_pace looks = {TAKT_NS_PER_MS, TAKT_NS_PER_S};
 
 /* What was used before the job came means nothing while somebody from outside takes what he needs,
  * and may not be known: then memory is back when it has not moved for a while. */
@@ -83,15 +86,31 @@ static bool strike_one(struct takt_daemon *daemon, uint32_t gpu,
 	return false;
 }
 
+static void ask(struct takt_daemon *daemon, uint32_t gpu)
+{
+	daemon->watch[gpu].drain_ask_at = (struct takt_boot){0};
+	takt_machine_sample(daemon->machine, gpu);
+}
+
+void takt_watch_ask_drain(struct takt_daemon *daemon, uint32_t gpu, struct takt_boot boot)
+{
+	const struct takt_gpu_watch *watch = &daemon->watch[gpu];
+
+	if (watch->draining && watch->drain_ask_at.ns && watch->drain_ask_at.ns <= boot.ns)
+		ask(daemon, gpu);
+}
+
 void takt_watch_keep_draining(struct takt_daemon *daemon, uint32_t gpu, const char *what,
 			      struct takt_boot boot)
 {
 	const struct takt_queue_holding *left = find_holding(daemon, gpu, true);
+	struct takt_gpu_watch *watch = &daemon->watch[gpu];
 	char why[160];
 
-	takt_machine_sample(daemon->machine, gpu);
-	if (boot.ns - daemon->watch[gpu].drain_since.ns <
-	    daemon->config.drain_limit_ms * TAKT_NS_PER_MS)
+	if (watch->drain_ask_at.ns == 0)
+		watch->drain_ask_at =
+			takt_boot_add(boot, takt_pace_ns(&looks, watch->drain_looks++));
+	if (boot.ns - watch->drain_since.ns < daemon->config.drain_limit_ms * TAKT_NS_PER_MS)
 		return;
 	snprintf(why, sizeof(why), "set aside: job %llu has ended, but %s",
 		 left ? (unsigned long long)left->job_id : 0, what);
@@ -160,8 +179,9 @@ void takt_watch_drain(struct takt_daemon *daemon, uint32_t gpu)
 	watch->draining = true;
 	watch->mem_settled_at = (struct takt_mono){0};
 	watch->drain_since_mono = takt_mono_now(daemon->sys);
+	watch->drain_looks = 0;
 	takt_machine_read_always(daemon->machine, gpu, true);
-	takt_machine_sample(daemon->machine, gpu);
+	ask(daemon, gpu);
 }
 
 void takt_watch_job_over(struct takt_daemon *daemon, const struct takt_queue_job *job)

@@ -167,11 +167,9 @@ static void watch_gpu(struct takt_daemon *daemon, uint32_t gpu, struct takt_mono
 	set_lost(daemon, gpu, reading->lost || reading->stale,
 		 reading->lost ? "the driver has lost this GPU"
 			       : "the driver does not answer for this GPU");
-	if (reading->seq == watch->seq_seen) {
-		if (watch->draining)
-			takt_machine_sample(daemon->machine, gpu);
+	takt_watch_ask_drain(daemon, gpu, boot);
+	if (reading->seq == watch->seq_seen)
 		return;
-	}
 	watch->seq_seen = reading->seq;
 	if (!(reading->has & TAKT_HAS_PROCS)) {
 		if (watch->draining)
@@ -199,6 +197,19 @@ const char *takt_watch_note(const struct takt_daemon *daemon, uint32_t gpu)
 	const struct takt_gpu_watch *watch = &daemon->watch[gpu];
 
 	return watch->lost ? watch->lost_note : watch->ill ? watch->ill_note : watch->aside_note;
+}
+
+struct takt_boot takt_watch_due(const struct takt_daemon *daemon)
+{
+	struct takt_boot due = {UINT64_MAX};
+
+	for (uint32_t gpu = 0; gpu < daemon->gpu_count; gpu++) {
+		const struct takt_gpu_watch *watch = &daemon->watch[gpu];
+
+		if (watch->draining && watch->drain_ask_at.ns && watch->drain_ask_at.ns < due.ns)
+			due = watch->drain_ask_at;
+	}
+	return due;
 }
 
 void takt_watch_tick(struct takt_daemon *daemon, struct takt_mono now, struct takt_boot boot)

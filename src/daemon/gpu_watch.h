@@ -19,6 +19,9 @@ void takt_watch_check_drain(struct takt_daemon *daemon, uint32_t gpu,
 void takt_watch_keep_draining(struct takt_daemon *daemon, uint32_t gpu, const char *what,
 			      struct takt_boot boot);
 
+/* Has one that drains looked at when it is time to. */
+void takt_watch_ask_drain(struct takt_daemon *daemon, uint32_t gpu, struct takt_boot boot);
+
 /* The GPU was left just now. */
 void takt_watch_drain(struct takt_daemon *daemon, uint32_t gpu);
 

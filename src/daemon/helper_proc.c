@@ -16,10 +16,12 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/pace.h"
 #include "base/str.h"
 #include "daemon/daemon.h"
 
-static const uint64_t restart_pause_ns = TAKT_NS_PER_S;
+static const struct takt_pace restarts = {TAKT_NS_PER_S, 10 * TAKT_NS_PER_S};
+static const uint64_t short_life_ns = TAKT_NS_PER_S;
 static const char launch_idle_ms[] = "60000"; /* without a daemon the launcher has nothing to do */
 
 enum {
@@ -189,13 +191,22 @@ static void reap(struct takt_helper_proc *helper)
 	helper->pidfd = -1;
 }
 
+static void try_later(struct takt_helper_proc *helper, struct takt_boot now)
+{
+	helper->retry_at = takt_boot_add(now, takt_pace_ns(&restarts, helper->failures++));
+}
+
 void takt_helper_died(struct takt_daemon *daemon, struct takt_helper_proc *helper)
 {
 	struct takt_boot now = takt_boot_now(daemon->sys);
-	bool at_once = now.ns - helper->started.ns > restart_pause_ns;
 
 	reap(helper);
-	helper->retry_at = (struct takt_boot){now.ns + (at_once ? 0 : restart_pause_ns)};
+	if (takt_boot_elapsed_ns(now, helper->started) > short_life_ns) {
+		helper->failures = 0;
+		helper->retry_at = now;
+	} else {
+		try_later(helper, now);
+	}
 	takt_helper_retry(daemon, helper, now);
 }
 
@@ -209,7 +220,7 @@ void takt_helper_retry(struct takt_daemon *daemon, struct takt_helper_proc *help
 	if (helper->retry_at.ns == 0 || now.ns < helper->retry_at.ns)
 		return;
 	if (takt_helper_start(daemon, helper, NULL) < 0)
-		helper->retry_at = (struct takt_boot){now.ns + restart_pause_ns};
+		try_later(helper, now);
 }
 
 void takt_helper_stop(struct takt_helper_proc *helper)

@@ -53,8 +53,8 @@ struct takt_lease_keeper {
 	struct takt_daemon *daemon;
 	struct takt_actuate_client *client; /* NULL = not connected */
 	uint64_t next_seq;
-	bool was_connected;    /* ever */
-	uint64_t reconnect_ns; /* pause before the next try; doubles */
+	bool was_connected; /* ever */
+	uint32_t failures;  /* of the connection, since the actuator said something */
 	struct takt_boot renew_at, status_at, connect_at, lost_at; /* lost_at: or when we began */
 	struct takt_boot heard_at; /* newest word of the actuator but for the one at hand */
 	uint32_t lease_count;	   /* places ever used */

@@ -11,6 +11,7 @@
 
 #include "actuate/actuate.h"
 #include "base/mem.h"
+#include "base/pace.h"
 #include "base/str.h"
 #include "daemon/daemon.h"
 #include "daemon/gpu_mig.h"
@@ -21,7 +22,7 @@ static const uint64_t renew_ns = 8 * TAKT_NS_PER_S;
 static const uint64_t status_ns = 2 * TAKT_NS_PER_S;
 static const uint64_t status_soon_ns = 250 * TAKT_NS_PER_MS; /* while a lease waits */
 static const uint64_t answer_ns = 5 * TAKT_NS_PER_S;
-static const uint64_t reconnect_min_ns = 20 * TAKT_NS_PER_MS, reconnect_max_ns = TAKT_NS_PER_S;
+static const struct takt_pace reconnects = {20 * TAKT_NS_PER_MS, TAKT_NS_PER_S};
 static const uint64_t grace_ns =
 	5 * TAKT_NS_PER_S; /* away for less than this is not worth a word */
 
@@ -34,7 +35,6 @@ int takt_leases_new(struct takt_daemon *daemon, struct takt_lease_keeper **ret,
 		return takt_err_set(err, -ENOMEM, "clock leases");
 	leases->daemon = daemon;
 	leases->next_seq = 1;
-	leases->reconnect_ns = reconnect_min_ns;
 	leases->lost_at = takt_boot_now(daemon->sys);
 	*ret = leases;
 	return 0;
@@ -65,13 +65,17 @@ static uint64_t lease_id(uint64_t job_id, uint32_t gpu)
 	return job_id ? job_id << 8 | gpu : 1ull << 63 | gpu;
 }
 
+static void try_later(struct takt_lease_keeper *leases, struct takt_boot now)
+{
+	leases->connect_at = takt_boot_add(now, takt_pace_ns(&reconnects, leases->failures++));
+}
+
 static void disconnect(struct takt_lease_keeper *leases, struct takt_boot now)
 {
 	takt_actuate_client_free(leases->client);
 	leases->client = NULL;
 	leases->lost_at = now;
-	leases->connect_at = now;
-	leases->reconnect_ns = reconnect_min_ns;
+	try_later(leases, now);
 	for (uint32_t gpu = 0; gpu < leases->daemon->gpu_count; gpu++)
 		leases->gpu[gpu].known = false;
 }
@@ -492,8 +496,10 @@ static void take_answer(struct takt_lease_keeper *leases, const struct takt_actu
 static void take_reply(struct takt_lease_keeper *leases, const struct takt_actuate_reply *reply,
 		       struct takt_boot now)
 {
-	if (reply->op == TAKT_ACTUATE_STATUS)
+	if (reply->op == TAKT_ACTUATE_STATUS) {
+		leases->failures = 0;
 		take_status(leases, reply, now);
+	}
 	takt_mig_heard(leases->daemon->mig, reply);
 	if (!takt_clock_admin_take(leases->daemon->clock_admin, reply) &&
 	    reply->op != TAKT_ACTUATE_STATUS)
@@ -535,9 +541,7 @@ static void try_connect(struct takt_lease_keeper *leases, struct takt_boot now)
 		return;
 	if (takt_actuate_connect(leases->daemon->actuate.socket_path, &leases->client, NULL) < 0) {
 		leases->client = NULL;
-		leases->connect_at = (struct takt_boot){now.ns + leases->reconnect_ns};
-		if (leases->reconnect_ns < reconnect_max_ns)
-			leases->reconnect_ns *= 2;
+		try_later(leases, now);
 		return;
 	}
 	ask_again(leases, now);

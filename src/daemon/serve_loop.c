@@ -9,6 +9,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "base/str.h"
 #include "daemon/daemon.h"
 #include "daemon/govern.h"
 #include "daemon/gpu_health.h"
@@ -16,11 +17,14 @@
 #include "daemon/log.h"
 #include "daemon/metrics_file.h"
 #include "daemon/nccl_watch.h"
-#include "device/driver_wait.h"
 
 static const uint64_t longest_sleep_ns = TAKT_NS_PER_S;
 static const uint64_t forget_ns = 20 * TAKT_NS_PER_MS;
 static const uint64_t retry_ns = TAKT_NS_PER_S / 10;
+
+static const char driver_gone[] =
+	"the NVIDIA driver answers no more, as after it was unloaded or loaded anew: no job gets a "
+	"GPU; takt looks for it and starts anew when it answers";
 
 enum {
 	SLOT_SIGNAL,
@@ -238,12 +242,36 @@ static void look_after_helpers(struct takt_daemon *daemon, const struct pollfd s
 	due_at(due, daemon->launch.retry_at.ns, now.ns);
 }
 
+/* One that is gone may come back, another one, or with other GPUs; where it answers after all it
+ * was held up. */
+static void miss_driver(struct takt_daemon *daemon)
+{
+	bool gone = takt_machine_driver_is_gone(daemon->machine);
+
+	if (takt_machine_info(daemon->machine)->why_none[0] || gone == daemon->looks_for_driver)
+		return;
+	daemon->looks_for_driver = gone;
+	takt_driver_look_fini(&daemon->driver_look);
+	takt_driver_look_init(&daemon->driver_look, &daemon->machine_config,
+			      takt_boot_now(daemon->sys));
+	takt_strcpy(daemon->notes[0], sizeof(daemon->notes[0]), gone ? driver_gone : "");
+	takt_log(gone ? TAKT_LOG_WARNING : TAKT_LOG_NOTICE, "%s",
+		 gone ? driver_gone : "the NVIDIA driver answers again");
+}
+
 /* All that depends on which GPUs there are is opened anew; jobs go on meanwhile, as they do when
  * takt is stopped and started. */
-static void look_for_driver(struct takt_daemon *daemon)
+static void look_for_driver(struct takt_daemon *daemon, struct due *due)
 {
-	if (!takt_driver_wait_is_over(daemon->driver_wait))
+	struct takt_boot now = takt_boot_now(daemon->sys), next;
+
+	miss_driver(daemon);
+	if (!daemon->looks_for_driver)
 		return;
+	if (!takt_driver_look_step(&daemon->driver_look, now, &next)) {
+		due_at(due, next.ns, now.ns);
+		return;
+	}
 	takt_log(TAKT_LOG_NOTICE, "the NVIDIA driver answers now: takt starts anew with its GPUs");
 	daemon->again = daemon->stop = true;
 }
@@ -252,17 +280,19 @@ static void look_for_driver(struct takt_daemon *daemon)
  * again. */
 static void turn(struct takt_daemon *daemon, struct pollfd slots[SLOTS], struct due *due)
 {
+	daemon->turns++;
 	if (slots[SLOT_MACHINE].revents)
 		drain_eventfd(daemon->machine_event_fd);
 	look_after_helpers(daemon, slots, due);
 	takt_gpu_history_pump(daemon);
 	answer(daemon, due);
 	look_at_samples(daemon);
+	due_at(due, takt_watch_due(daemon).ns, takt_boot_now(daemon->sys).ns);
 	takt_tenants_file_look(daemon, takt_boot_now(daemon->sys));
 	takt_tls_files_look(daemon, takt_boot_now(daemon->sys));
 	run_jobs(daemon, due);
 	forget_attempts(daemon, due);
-	look_for_driver(daemon);
+	look_for_driver(daemon, due);
 }
 
 /* SIGHUP: read what an administrator has written anew. Any other ends the loop. */

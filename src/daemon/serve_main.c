@@ -97,12 +97,16 @@ static int serve(int argc, char **argv, const struct takt_config *config, struct
 int takt_serve_main(int argc, char **argv)
 {
 	struct takt_config config;
+	int status;
 	enum takt_config_action action = TAKT_CONFIG_RUN;
 	struct takt_err err = {0};
 	char text[TAKT_ERR_MSG + 64];
 	int verb = argc > 1;
-	int rc = takt_config_from_args(&config, argc - verb, argv + verb, &action, &err);
+	int rc;
 
+	if (takt_driver_look_main(argc, argv, &status))
+		return status;
+	rc = takt_config_from_args(&config, argc - verb, argv + verb, &action, &err);
 	if (rc == 0)
 		rc = takt_config_resolve(&config, getuid(), getenv("XDG_RUNTIME_DIR"),
 					 getenv("XDG_STATE_HOME"), getenv("HOME"), &err);

@@ -30,7 +30,6 @@
 #include "daemon/net_probe.h"
 #include "daemon/peaks.h"
 #include "daemon/shared_places.h"
-#include "device/driver_wait.h"
 #include "device/net_watch.h"
 #include "device/sysfs_pci.h"
 #include "engine/local/local_engine.h"
@@ -39,7 +38,7 @@
 
 static const int64_t sched_past_ns = 30ll * 24 * 3600 * (int64_t)TAKT_NS_PER_S; /* known */
 static const uint64_t first_sample_ns = 2 * TAKT_NS_PER_S;
-static const uint64_t driver_looks_ns = 10 * TAKT_NS_PER_S;
+static const uint64_t driver_look_ns = TAKT_NS_PER_S;
 
 enum {
 	MAX_CLAIMS = 16384, /* attempts of jobs without GPUs */
@@ -140,25 +139,29 @@ static void score_pairs(struct takt_daemon *daemon)
 }
 
 /* Boards without a driver that answers: at boot it may come after us. */
-static int wait_for_driver(struct takt_daemon *daemon, const struct takt_machine_config *config,
-			   struct takt_err *err)
+static void look_for_driver(struct takt_daemon *daemon)
 {
+	const struct takt_machine_config *config = &daemon->machine_config;
 	const char *why = takt_machine_info(daemon->machine)->why_none;
 	bool may_come = config->source == TAKT_SOURCE_AUTO &&
 			takt_sysfs_has_gpu(config->sysfs_root) &&
 			!(config->leaves_asleep && takt_sysfs_all_asleep(config->sysfs_root));
 
 	if (!why[0])
-		return 0;
+		return;
 	snprintf(daemon->notes[0], sizeof(daemon->notes[0]), "no GPU: %.140s%s", why,
-		 may_come ? "; takt looks again every 10 s" : "");
-	return may_come ? takt_driver_wait_new(config, driver_looks_ns, &daemon->driver_wait, err)
-			: 0;
+		 may_come ? "; takt looks again every few seconds" : "");
+	daemon->looks_for_driver = may_come;
+	takt_driver_look_init(&daemon->driver_look, config,
+			      takt_boot_add(takt_boot_now(daemon->sys), driver_look_ns));
 }
 
 static int open_machine(struct takt_daemon *daemon, struct takt_err *err)
 {
-	struct takt_machine_config config = {
+	const struct takt_machine_info *info;
+	int rc;
+
+	daemon->machine_config = (struct takt_machine_config){
 		.source = daemon->config.replay[0] ? TAKT_SOURCE_REPLAY : TAKT_SOURCE_AUTO,
 		.nvml_path = daemon->config.nvml_path[0] ? daemon->config.nvml_path : NULL,
 		.replay_path = daemon->config.replay,
@@ -166,16 +169,12 @@ static int open_machine(struct takt_daemon *daemon, struct takt_err *err)
 		.sysfs_root = daemon->config.sysfs_root,
 		.leaves_asleep = !daemon->config.wake_gpus,
 	};
-	const struct takt_machine_info *info;
-	int rc = takt_machine_open(&config, &daemon->machine, err);
-
+	rc = takt_machine_open(&daemon->machine_config, &daemon->machine, err);
 	if (rc < 0)
 		return rc;
 	info = takt_machine_info(daemon->machine);
 	daemon->gpu_count = info->gpu_count;
-	rc = wait_for_driver(daemon, &config, err);
-	if (rc < 0)
-		return rc;
+	look_for_driver(daemon);
 	daemon->machine_event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (daemon->machine_event_fd < 0)
 		return takt_err_set(err, -errno, "eventfd");
@@ -398,7 +397,7 @@ static int open_queue(struct takt_daemon *daemon, struct takt_err *err)
 
 	if (takt_machine_info(daemon->machine)->why_none[0])
 		config.why_no_gpus = takt_machine_info(daemon->machine)->why_none;
-	config.gpus_will_come = daemon->driver_wait != NULL;
+	config.gpus_will_come = daemon->looks_for_driver;
 	for (uint32_t gpu = 0; gpu < daemon->gpu_count; gpu++)
 		daemon->gpu_uuid[gpu] = takt_machine_facts(daemon->machine, gpu)->uuid;
 	config.gpu_uuid = daemon->gpu_uuid;
@@ -618,7 +617,7 @@ void takt_daemon_close(struct takt_daemon *daemon)
 	takt_helper_stop(&daemon->actuate);
 	takt_metrics_file_remove(daemon);
 	takt_telemetry_free(daemon->telemetry);
-	takt_driver_wait_free(daemon->driver_wait);
+	takt_driver_look_fini(&daemon->driver_look);
 	takt_machine_close(daemon->machine);
 	takt_daemon_disown_gpus(daemon);
 	takt_proc_cache_free(daemon->procs);

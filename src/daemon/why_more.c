@@ -142,6 +142,6 @@ enum takt_why takt_api_why_no_driver(const struct takt_daemon *daemon, enum takt
 	if (!why_none[0] || !spec->gpus || !is_for_gpus)
 		return why;
 	snprintf(text, size, "no GPU is to be seen: %s%s", why_none,
-		 daemon->driver_wait ? "; takt looks again every 10 s" : "");
+		 daemon->looks_for_driver ? "; takt looks again every few seconds" : "");
 	return TAKT_WHY_UNHEALTHY;
 }

@@ -153,7 +153,9 @@ struct takt_gpu_proc {
 };
 
 struct takt_gpu_reading {
-	struct takt_mono at;	  /* when the last call of the sample returned */
+	/* When the last call of the newest sample of which one was answered returned; 0 = of none
+	 * was. One without an answer has no values, lacks `lost` and leaves this as it was. */
+	struct takt_mono at;
 	struct takt_mono slow_at; /* the slow part (below) is no older than this; 0 = never read */
 	uint64_t seq;		  /* 1, 2, ...: rises with every finished sample of this GPU */
 	uint32_t has;		  /* enum takt_gpu_has */
@@ -271,6 +273,14 @@ takt_machine_info(const struct takt_machine *machine); /* until close */
  * machine opened anew would know it. */
 bool takt_machine_knows_more(struct takt_machine *machine);
 const struct takt_gpu_facts *takt_machine_facts(const struct takt_machine *machine, uint32_t gpu);
+/*
+ * Whether the driver, which answered before, has answered no call about any GPU for as long as
+ * makes a reading stale: it was taken away, or loaded anew, and what this process has of it is of
+ * no use for ever. Only a program that starts anew meets the driver that there is (driver_look.h).
+ * One that hangs, or says that GPUs are lost, is there.
+ */
+bool takt_machine_driver_is_gone(struct takt_machine *machine);
+
 /* Has the GPU asked how it is cut now; returns at once. The eventfd of takt_machine_notify is
  * written when it has answered. */
 void takt_machine_look_at_mig(struct takt_machine *machine, uint32_t gpu);

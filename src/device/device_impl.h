@@ -73,9 +73,10 @@ struct takt_source_ops {
 	/*
 	 * Reads `parts` into *reading: sets the fields and bits of those parts, last_rc when a call
 	 * failed for another reason than "not supported", and lost. The bits of those parts are
-	 * clear on entry, so is last_rc, so is lost.
+	 * clear on entry, so is last_rc, so is lost. False: no call was answered, by a value or by
+	 * "lost" or a refusal of this user.
 	 */
-	void (*sample)(struct takt_source *source, uint32_t gpu, uint32_t parts,
+	bool (*sample)(struct takt_source *source, uint32_t gpu, uint32_t parts,
 		       struct takt_gpu_reading *reading);
 
 	/* Optional: reads what *facts says of MIG anew. */

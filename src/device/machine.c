@@ -26,10 +26,15 @@ static const uint64_t close_ns = 2 * TAKT_NS_PER_S;
 /* For one thread to read all GPUs' facts, before each gets its own. */
 static const uint64_t facts_round_ns = 50 * TAKT_NS_PER_MS;
 
+enum {
+	LEAVE_AFTER = 10, /* ticks */
+};
+
 struct takt_machine {
 	struct takt_machine_info info;
 	struct takt_wake *wake;	    /* holds a reference */
 	struct takt_rounds *rounds; /* owned; NULL = fewer than two GPUs */
+	uint32_t held_up;	    /* ticks in a row that found it in the driver */
 	uint32_t gpu_count;
 	struct gpu {
 		struct takt_worker *worker; /* holds a reference */
@@ -105,17 +110,16 @@ static int start_workers(struct takt_machine *machine, struct takt_source *sourc
 }
 
 /* One GPU is nothing to go round. */
-static int start_rounds(struct takt_machine *machine, struct takt_source *source,
-			const struct takt_machine_config *config, struct takt_err *err)
+static int start_rounds(struct takt_machine *machine, struct takt_source *source, bool reads_facts,
+			struct takt_err *err)
 {
 	struct takt_worker *workers[TAKT_DEVICE_MAX_GPUS];
 
 	for (uint32_t g = 0; g < machine->gpu_count; g++)
 		workers[g] = machine->gpus[g].worker;
-	return machine->gpu_count < 2
-		       ? 0
-		       : takt_rounds_start(source, workers, machine->gpu_count,
-					   shares_thread(config, source), &machine->rounds, err);
+	return machine->gpu_count < 2 ? 0
+				      : takt_rounds_start(source, workers, machine->gpu_count,
+							  reads_facts, &machine->rounds, err);
 }
 
 static bool comes_before(const struct gpu *a, const struct gpu *b)
@@ -262,7 +266,7 @@ static int open_into(struct takt_machine *machine, const struct takt_machine_con
 	shared = shares_thread(config, source);
 	rc = start_workers(machine, source, config, err);
 	if (rc == 0)
-		rc = start_rounds(machine, source, config, err);
+		rc = start_rounds(machine, source, shared, err);
 	/* From now on the threads hold the source: the last of them closes it. */
 	takt_source_unref(source);
 	if (rc < 0)
@@ -340,6 +344,21 @@ bool takt_machine_knows_more(struct takt_machine *machine)
 	return false;
 }
 
+bool takt_machine_driver_is_gone(struct takt_machine *machine)
+{
+	bool gone = false;
+
+	for (uint32_t g = 0; g < machine->gpu_count; g++) {
+		enum takt_word word =
+			takt_worker_word(machine->gpus[g].worker, machine->info.stale_ns);
+
+		if (word == TAKT_WORD_THERE)
+			return false;
+		gone = gone || word == TAKT_WORD_GONE;
+	}
+	return gone;
+}
+
 void takt_machine_look_at_mig(struct takt_machine *machine, uint32_t gpu)
 {
 	if (gpu < machine->gpu_count && machine->gpus[gpu].answers)
@@ -381,11 +400,30 @@ void takt_machine_sample(struct takt_machine *machine, uint32_t gpu)
 			takt_worker_ask_sample(machine->gpus[g].worker);
 }
 
+/* A GPU that hangs keeps the thread that goes round; another one goes round the others, for which
+ * their own threads are too dear to be woken at each tick for as long as that lasts. */
+static void leave_held_up(struct takt_machine *machine)
+{
+	struct takt_rounds *left = machine->rounds;
+
+	if (++machine->held_up < LEAVE_AFTER)
+		return;
+	machine->held_up = 0;
+	machine->rounds = NULL;
+	(void)start_rounds(machine, machine->gpus[0].worker->source, false, NULL);
+	takt_rounds_stop(left, (struct takt_mono){0}); /* last: it may be who holds the source */
+}
+
 void takt_machine_tick(struct takt_machine *machine, uint32_t gpu)
 {
 	announce(machine, gpu);
-	if (gpu == UINT32_MAX && machine->rounds && takt_rounds_ask(machine->rounds))
-		return;
+	if (gpu == UINT32_MAX && machine->rounds) {
+		if (takt_rounds_ask(machine->rounds)) {
+			machine->held_up = 0;
+			return;
+		}
+		leave_held_up(machine);
+	}
 	for (uint32_t g = 0; g < machine->gpu_count; g++)
 		if (is_asked(g, gpu))
 			takt_worker_ask_tick(machine->gpus[g].worker);

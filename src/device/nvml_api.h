@@ -199,7 +199,7 @@ bool takt_nvml_facts(struct takt_source *source, uint32_t gpu, uint32_t step,
 		     struct takt_gpu_facts *facts);
 void takt_nvml_mig_facts(struct takt_source *source, uint32_t gpu, struct takt_gpu_facts *facts);
 struct takt_gpu_link takt_nvml_link(struct takt_source *source, uint32_t gpu, uint32_t other);
-void takt_nvml_sample(struct takt_source *source, uint32_t gpu, uint32_t parts,
+bool takt_nvml_sample(struct takt_source *source, uint32_t gpu, uint32_t parts,
 		      struct takt_gpu_reading *reading);
 int takt_nvml_set(struct takt_source *source, uint32_t gpu, const struct takt_set_call *call,
 		  struct takt_err *err);

@@ -321,18 +321,33 @@ static bool book(struct takt_gpu_reading *reading, uint32_t has, int code)
 	return false;
 }
 
-void takt_nvml_sample(struct takt_source *source, uint32_t gpu, uint32_t parts,
+/* "Not supported" may be said by us, of a function that the library lacks. */
+static bool is_answer(uint32_t has, int code)
+{
+	return (has && code == NVML_SUCCESS) || code == NVML_ERROR_GPU_IS_LOST ||
+	       code == NVML_ERROR_RESET_REQUIRED || code == NVML_ERROR_NO_PERMISSION;
+}
+
+bool takt_nvml_sample(struct takt_source *source, uint32_t gpu, uint32_t parts,
 		      struct takt_gpu_reading *reading)
 {
 	struct takt_nvml *nvml = (struct takt_nvml *)source;
 	struct takt_nvml_gpu *g = &nvml->gpus[gpu];
 	struct subject subject = {.api = &nvml->api, .gpu = g, .reading = reading};
+	bool answered = false, on = true;
+	int code = takt_nvml_attach(nvml, gpu);
 
-	if (!book(reading, 0, takt_nvml_attach(nvml, gpu)) || !atomic_load(&g->attached))
-		return;
+	if (code != NVML_SUCCESS) {
+		(void)book(reading, 0, code);
+		return is_answer(0, code);
+	}
 	subject.device = g->device;
-	for (uint32_t i = 0; i < TAKT_ARRAY_LEN(calls); i++)
-		if ((calls[i].part & parts) &&
-		    !book(reading, calls[i].has, calls[i].read(&subject)))
-			return;
+	for (uint32_t i = 0; i < TAKT_ARRAY_LEN(calls) && on; i++) {
+		if (!(calls[i].part & parts))
+			continue;
+		code = calls[i].read(&subject);
+		answered |= is_answer(calls[i].has, code);
+		on = book(reading, calls[i].has, code);
+	}
+	return answered;
 }

@@ -91,7 +91,7 @@ static size_t find(const struct takt_recorded_sample *samples, size_t n, uint64_
 }
 
 /* A recorded sample is always whole, whatever part was asked for. */
-static void replay_sample(struct takt_source *source, uint32_t gpu, uint32_t parts,
+static bool replay_sample(struct takt_source *source, uint32_t gpu, uint32_t parts,
 			  struct takt_gpu_reading *reading)
 {
 	const struct replay *replay = (const struct replay *)source;
@@ -104,6 +104,7 @@ static void replay_sample(struct takt_source *source, uint32_t gpu, uint32_t par
 				      find(samples->list.at, samples->list.len, at_us), reading);
 	else
 		reading->has = 0;
+	return true;
 }
 
 const struct takt_source_ops takt_source_replay = {

@@ -189,9 +189,11 @@ static void note_energy(struct takt_worker *worker, struct takt_mono begin)
 	reading->energy_at = reading->at;
 }
 
-static void read_parts(struct takt_worker *worker, uint32_t parts, struct takt_mono begin)
+/* False: the driver answered nothing. */
+static bool read_parts(struct takt_worker *worker, uint32_t parts, struct takt_mono begin)
 {
 	struct takt_gpu_reading *reading = &worker->work_reading;
+	bool answered;
 	uint32_t kept = (parts & TAKT_PART_SLOW ? 0 : ~(uint32_t)TAKT_FAST_HAS) | TAKT_HAS_ENERGY;
 
 	reading->has &= parts & TAKT_PART_ENERGY ? kept & ~(uint32_t)TAKT_HAS_ENERGY : kept;
@@ -199,17 +201,19 @@ static void read_parts(struct takt_worker *worker, uint32_t parts, struct takt_m
 		reading->vitals.has = 0;
 	reading->last_rc = 0;
 	reading->lost = reading->asleep = false;
-	worker->source->ops->sample(worker->source, worker->at_source, parts, reading);
-	if (reading->lost)
+	answered = worker->source->ops->sample(worker->source, worker->at_source, parts, reading);
+	if (reading->lost || !answered)
 		reading->has = reading->vitals.has = 0;
 	if (!(reading->has & TAKT_HAS_PROCS))
 		reading->proc_count = reading->procs_dropped = 0;
 	if (parts & TAKT_PART_SLOW)
 		reading->slow_at = begin;
-	reading->at = now_mono();
-	if (parts & TAKT_PART_ENERGY)
+	if (answered)
+		reading->at = now_mono();
+	if (answered && (parts & TAKT_PART_ENERGY))
 		note_energy(worker, begin);
 	reading->seq++;
+	return answered;
 }
 
 static bool energy_is_due(const struct takt_worker *worker, struct takt_mono now)
@@ -277,8 +281,9 @@ static void sample(struct takt_worker *worker)
 {
 	struct takt_gpu_reading *reading = &worker->work_reading;
 	atomic_uint_least64_t *busy = &worker->wake->busy[worker->at_source];
-	struct takt_mono begin = now_mono();
+	struct takt_mono begin = now_mono(), end;
 	uint32_t parts = parts_of(worker, begin);
+	bool unanswered = false;
 
 	worker->want_full = worker->want_tick = false;
 
@@ -286,14 +291,15 @@ static void sample(struct takt_worker *worker)
 	if (is_left_asleep(worker, begin))
 		note_asleep(reading);
 	else
-		read_parts(worker, parts, begin);
-	worker->takes_long = takt_mono_elapsed_ns(reading->at, begin) > long_ns;
+		unanswered = !read_parts(worker, parts, begin);
+	end = now_mono();
+	worker->takes_long = takt_mono_elapsed_ns(end, begin) > long_ns;
 	pthread_mutex_lock(&worker->lock);
 	copy_reading(&worker->reading, reading);
+	worker->unanswered = unanswered;
 	pthread_mutex_unlock(&worker->lock);
 	atomic_store(busy, 0);
-	if (!atomic_load(&worker->wake->hushed) &&
-	    !others_are_about_to_finish(worker->wake, reading->at))
+	if (!atomic_load(&worker->wake->hushed) && !others_are_about_to_finish(worker->wake, end))
 		write_eventfd(worker->wake);
 	finish_driver(worker);
 }
@@ -662,6 +668,23 @@ int takt_worker_reading(struct takt_worker *worker, const struct takt_machine_in
 	}
 	ret->asleep &= !ret->stale;
 	return 0;
+}
+
+enum takt_word takt_worker_word(struct takt_worker *worker, uint64_t patience_ns)
+{
+	const struct takt_gpu_reading *reading = &worker->reading;
+	enum takt_word word = TAKT_WORD_NONE;
+	struct takt_mono now = now_mono();
+
+	pthread_mutex_lock(&worker->lock);
+	if (reading->at.ns == 0 || reading->asleep)
+		word = TAKT_WORD_NONE;
+	else if (takt_mono_elapsed_ns(now, reading->at) <= patience_ns)
+		word = TAKT_WORD_THERE;
+	else if (worker->unanswered)
+		word = TAKT_WORD_GONE;
+	pthread_mutex_unlock(&worker->lock);
+	return word;
 }
 
 int takt_worker_wait(struct takt_worker *worker, uint64_t after_seq, struct takt_mono deadline)

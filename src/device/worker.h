@@ -58,6 +58,7 @@ struct takt_worker {
 	struct takt_gpu_facts facts;
 	struct takt_gpu_link links[TAKT_DEVICE_MAX_GPUS]; /* by the source's numbers */
 	struct takt_gpu_reading reading;
+	bool unanswered; /* the latest sample was: nothing that it asked */
 	struct takt_set_call set;
 	enum takt_set_state set_state;
 	struct takt_err set_result;
@@ -110,6 +111,14 @@ void takt_worker_facts_here(struct takt_worker *worker);
 /* A tick's sample by the calling thread, which may be in the driver for long. Left to the worker
  * when that has more to do or is in the driver, or when the latest sample took long. */
 void takt_worker_tick_here(struct takt_worker *worker);
+
+/* What the latest sample says of the driver, as takt_machine_driver_is_gone has it. */
+enum takt_word {
+	TAKT_WORD_NONE, /* nothing: it sleeps, hangs, or was not read yet */
+	TAKT_WORD_THERE,
+	TAKT_WORD_GONE,
+};
+enum takt_word takt_worker_word(struct takt_worker *worker, uint64_t patience_ns);
 
 /* As takt_machine_reading and takt_machine_wait. */
 int takt_worker_reading(struct takt_worker *worker, const struct takt_machine_info *info,

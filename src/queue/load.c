@@ -4,14 +4,22 @@
  * that had an attempt keep its GPUs until the engine has said what became of it.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/str.h"
 #include "queue/queue_impl.h"
+
+enum {
+	UUID_TEXT = 96
+};
 
 struct load {
 	struct takt_queue *queue;
 	struct takt_err *err;
+	/* GPUs on record that the machine does not show now, by their numbers beyond its own. */
+	char missing[TAKT_SCHED_MAX_NODE_GPUS][UUID_TEXT];
 };
 
 static int copy_row(const struct takt_job *from, struct takt_job *ret)
@@ -26,6 +34,74 @@ static int copy_row(const struct takt_job *from, struct takt_job *ret)
 			       (from->mig && !ret->mig) || (from->gpu_uuids && !ret->gpu_uuids)
 		       ? -ENOMEM
 		       : 0;
+}
+
+/* The number that a GPU has now; -1: there is none left. */
+static int number_of(struct load *load, const char *uuid, size_t len)
+{
+	const struct takt_queue_config *config = &load->queue->config;
+
+	for (uint32_t gpu = 0; gpu < config->gpu_count; gpu++)
+		if (strlen(config->gpu_uuid[gpu]) == len &&
+		    memcmp(config->gpu_uuid[gpu], uuid, len) == 0)
+			return (int)gpu;
+	for (uint32_t gpu = config->gpu_count; gpu < TAKT_SCHED_MAX_NODE_GPUS; gpu++) {
+		char *missing = load->missing[gpu];
+
+		if (!missing[0])
+			snprintf(missing, UUID_TEXT, "%.*s", (int)len, uuid);
+		if (strlen(missing) == len && memcmp(missing, uuid, len) == 0)
+			return (int)gpu;
+	}
+	return -1;
+}
+
+/* The GPUs of a row, as many as `max`: where each UUID begins, its length, its number now. False:
+ * it does not name them all, or one has no number. */
+static bool find_numbers(struct load *load, const struct takt_job *row, const char **uuid,
+			 size_t *len, int *number, uint32_t max)
+{
+	const char *text = row->gpu_uuids;
+	uint32_t n = 0;
+
+	for (; *text && n < max; n++) {
+		uuid[n] = text;
+		len[n] = strcspn(text, ",");
+		number[n] = len[n] ? number_of(load, text, len[n]) : -1;
+		if (number[n] < 0)
+			return false;
+		text += len[n] + (text[len[n]] == ',');
+	}
+	return n == max && !*text;
+}
+
+/* GPUs are known by their UUIDs: the numbers in a row are those of the start that placed the job,
+ * and the driver may have come back with fewer GPUs, or more, since. */
+static int renumber(struct load *load, struct takt_job *row)
+{
+	uint32_t n = (uint32_t)__builtin_popcountll(row->gpu_mask);
+	const char *uuid[TAKT_SCHED_MAX_NODE_GPUS];
+	size_t len[TAKT_SCHED_MAX_NODE_GPUS];
+	int number[TAKT_SCHED_MAX_NODE_GPUS];
+	TAKT_CLEANUP(strp) struct takt_str text = TAKT_STR(TAKT_SCHED_MAX_NODE_GPUS * UUID_TEXT);
+	uint64_t mask = 0;
+
+	if (!load->queue->config.gpu_uuid || !row->gpu_uuids ||
+	    !find_numbers(load, row, uuid, len, number, n))
+		return 0;
+	for (uint32_t i = 0; i < n; i++)
+		mask |= 1ull << number[i];
+	if (mask == row->gpu_mask)
+		return 0;
+	for (uint64_t left = mask; left; left &= left - 1)
+		for (uint32_t i = 0; i < n; i++)
+			if (number[i] == __builtin_ctzll(left))
+				takt_str_addf(&text, "%s%.*s", left == mask ? "" : ",", (int)len[i],
+					      uuid[i]);
+	takt_free(row->gpu_uuids);
+	row->gpu_uuids = takt_str_take(&text);
+	row->gpu_mask = mask;
+	return row->gpu_uuids ? 0 : -ENOMEM;
 }
 
 /* A copy of a database has no environments. What was given with it (a path, a token) is not to be
@@ -55,6 +131,8 @@ static int load_one(void *ctx, const struct takt_job *row)
 				    (unsigned long long)row->id);
 	takt_jobspec_init(&job->spec);
 	rc = copy_row(row, &job->row);
+	if (rc == 0)
+		rc = renumber(load, &job->row);
 	takt_queue_move_loaded(queue, &job->row);
 	if (rc == 0)
 		rc = takt_jobspec_from_json(row->spec_json, strlen(row->spec_json), &job->spec,
@@ -299,7 +377,7 @@ int takt_queue_load(struct takt_queue *queue,
 				   struct takt_err *err),
 		    void *ctx, struct takt_err *err)
 {
-	struct load load = {queue, err};
+	struct load load = {.queue = queue, .err = err};
 	int rc = takt_queue_learn_history(queue, err);
 
 	if (rc == 0)

@@ -105,6 +105,13 @@ static void add_state(const struct takt_page_input *input, struct takt_str *ret)
 		takt_page_add_series(&input->gpus[g], "takt_gpu_asleep", NULL, NULL, ret);
 		takt_str_addf(ret, "%d\n", is_asleep(&input->gpus[g]));
 	}
+	takt_page_add_head(input, "takt_gpu_readings_total",
+			   "Times that the GPU was looked at since takt started", true, ret);
+	for (uint32_t g = 0; g < input->gpu_count; g++) {
+		takt_page_add_series(&input->gpus[g], "takt_gpu_readings_total", NULL, NULL, ret);
+		takt_str_addf(ret, "%" PRIu64 "\n",
+			      input->gpus[g].reading ? input->gpus[g].reading->seq : 0);
+	}
 	takt_page_add_head(input, "takt_gpu_reading_age_seconds", "Age of the newest reading",
 			   false, ret);
 	for (uint32_t g = 0; g < input->gpu_count; g++)

@@ -269,10 +269,11 @@ uint64_t takt_telemetry_collect(struct takt_telemetry *telemetry, struct takt_mo
 		telemetry->accounts.now = now;
 	for (uint32_t g = 0; g < telemetry->gpu_count; g++) {
 		struct gpu *gpu = &telemetry->gpus[g];
-		uint64_t before = gpu->latest.seq;
+		struct takt_mono before = gpu->latest.at;
 
+		/* One that nothing answered has nothing to tell. */
 		if (takt_machine_reading(telemetry->machine, g, &gpu->latest) < 0 ||
-		    gpu->latest.seq == before)
+		    gpu->latest.at.ns == before.ns)
 			continue;
 		fresh |= 1ull << g;
 		push_point(gpu);

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "device/driver_look.h"
+#include "device/sysfs_pci.h"
 
 void fake_boards_init(struct takt_machine *machine, uint32_t count)
 {
@@ -100,8 +102,36 @@ const struct takt_gpu_facts *takt_machine_facts(const struct takt_machine *machi
 
 void takt_machine_sample(struct takt_machine *machine, uint32_t gpu)
 {
-	if (!machine->boards[gpu].silent_samples && !machine->boards[gpu].hangs)
-		machine->boards[gpu].seq++;
+	for (uint32_t g = 0; g < machine->info.gpu_count; g++)
+		if ((gpu == UINT32_MAX || gpu == g) && !machine->boards[g].silent_samples &&
+		    !machine->boards[g].hangs)
+			machine->boards[g].seq++;
+}
+
+/* These boards have no driver that could go or come: tests/e2e/driver_reload.py. */
+bool takt_machine_driver_is_gone(struct takt_machine *machine)
+{
+	return false;
+}
+
+bool takt_sysfs_has_gpu(const char *root)
+{
+	return false;
+}
+
+void takt_driver_look_init(struct takt_driver_look *look, const struct takt_machine_config *config,
+			   struct takt_boot first)
+{
+}
+
+bool takt_driver_look_step(struct takt_driver_look *look, struct takt_boot now,
+			   struct takt_boot *ret_next)
+{
+	return false;
+}
+
+void takt_driver_look_fini(struct takt_driver_look *look)
+{
 }
 
 void takt_machine_look_at_mig(struct takt_machine *machine, uint32_t gpu)

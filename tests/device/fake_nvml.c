@@ -35,7 +35,7 @@ static struct {
 	unsigned slow_us;
 	const char *counted;
 	unsigned counted_calls;
-	bool lost[FAKE_GPUS];
+	bool lost[FAKE_GPUS], gone;
 	const char *hang_name;
 	int hang_gpu;
 	bool hung;
@@ -70,6 +70,8 @@ static int enter(const char *name, const struct nvml_device *device)
 		code = fake.fail_code;
 	else if (fake.answer_name && strcmp(fake.answer_name, name) == 0)
 		code = fake.answer_code;
+	else if (fake.gone)
+		code = NVML_ERROR_UNKNOWN;
 	else if (device && fake.lost[gpu])
 		code = NVML_ERROR_GPU_IS_LOST;
 	pthread_mutex_unlock(&lock);
@@ -765,6 +767,13 @@ unsigned fake_calls_about(uint32_t gpu)
 	calls = fake.gpu_calls[gpu];
 	pthread_mutex_unlock(&lock);
 	return calls;
+}
+
+void fake_take_away(bool gone)
+{
+	pthread_mutex_lock(&lock);
+	fake.gone = gone;
+	pthread_mutex_unlock(&lock);
 }
 
 void fake_lose(uint32_t gpu, bool lost)

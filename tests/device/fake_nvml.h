@@ -50,6 +50,7 @@ unsigned fake_calls(void);		    /* driver calls since reset */
 unsigned fake_calls_of(const char *name);   /* calls of one function since it was named here */
 unsigned fake_calls_about(uint32_t gpu);    /* of them, those about this GPU */
 void fake_lose(uint32_t gpu, bool lost);
+void fake_take_away(bool gone); /* each call says that of a driver which was loaded anew (999) */
 void fake_slow(const char *name, unsigned us); /* calls of it take so long; NULL: none */
 void fake_hang(const char *name, int gpu); /* calls of it for this GPU (-1: without a GPU) block */
 bool fake_hangs(void);			   /* a call does block */

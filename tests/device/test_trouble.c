@@ -4,10 +4,11 @@
  * trouble is one GPU; nothing is made up; nobody waits for ever.
  */
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "device/driver_wait.h"
+#include "device/driver_look.h"
 #include "fake_machine.h"
 
 enum {
@@ -294,48 +295,137 @@ static void a_suspended_gpu_is_not_woken(void **state)
 	assert_int_equal(system(text), 0);
 }
 
-static bool is_over_within(struct takt_driver_wait *wait, uint64_t ms)
+/* Looks at the pace that there is, but by a clock that runs ahead. */
+static bool is_seen_within(struct takt_driver_look *look, unsigned steps)
 {
-	struct takt_mono begin = takt_mono_now(takt_sys_real());
+	struct takt_boot now = takt_boot_now(takt_sys_real()), next;
 
-	while (!takt_driver_wait_is_over(wait) && elapsed_ms(begin) < ms)
-		usleep(5000);
-	return takt_driver_wait_is_over(wait);
+	for (unsigned i = 0; i < steps; i++) {
+		if (takt_driver_look_step(look, now, &next))
+			return true;
+		if (look->pid)
+			usleep(2000);
+		else
+			now = next;
+	}
+	return false;
 }
 
+/* This program again is a look, see main(). */
 static void a_driver_that_comes_later_is_seen(void **state)
 {
 	struct takt_machine_config config = fake_config();
-	struct takt_driver_wait *wait;
+	struct takt_driver_look look;
+	struct takt_mono begin = takt_mono_now(takt_sys_real());
 
-	assert_false(takt_driver_wait_is_over(NULL));
-	takt_driver_wait_free(NULL);
-	fake_library_missing();
-	assert_int_equal(takt_driver_wait_new(&config, TAKT_NS_PER_MS, &wait, NULL), 0);
-	assert_false(is_over_within(wait, 50));
-	fake_reset();
-	assert_true(is_over_within(wait, 120000));
-	takt_driver_wait_free(wait);
+	assert_int_equal(setenv("FAKE_DRIVER", "missing", 1), 0);
+	takt_driver_look_init(&look, &config, (struct takt_boot){0});
+	while (look.looks < 2 && elapsed_ms(begin) < 120000)
+		assert_false(is_seen_within(&look, 10));
+	assert_false(look.hangs);
+	assert_int_equal(unsetenv("FAKE_DRIVER"), 0);
+	while (!is_seen_within(&look, 10))
+		assert_true(elapsed_ms(begin) < 240000);
+	takt_driver_look_fini(&look);
 }
 
-static void who_no_longer_waits_need_not_wait_for_the_driver(void **state)
+/* Each look costs a process: there are few of them, however often somebody comes to step. */
+static void a_driver_that_stays_away_is_looked_for_at_a_pace(void **state)
 {
 	struct takt_machine_config config = fake_config();
-	struct takt_mono begin = takt_mono_now(takt_sys_real());
-	struct takt_driver_wait *wait;
+	struct takt_driver_look look;
+	struct takt_boot now = takt_boot_now(takt_sys_real()), end, next;
 
-	(void)fake_calls_of("nvmlInit_v2");
-	fake_hang("nvmlInit_v2", -1);
-	assert_int_equal(takt_driver_wait_new(&config, TAKT_NS_PER_MS, &wait, NULL), 0);
-	while (fake_calls_of("nvmlInit_v2") == 0 && elapsed_ms(begin) < 120000)
-		usleep(1000);
-	takt_driver_wait_free(wait);
-	assert_true(elapsed_ms(begin) < 120000);
-	(void)fake_calls_of("nvmlShutdown");
-	fake_wake();
-	while (fake_calls_of("nvmlShutdown") == 0 && elapsed_ms(begin) < 240000)
-		usleep(1000); /* it is to be out of the next test's way */
-	assert_true(elapsed_ms(begin) < 240000);
+	assert_int_equal(setenv("FAKE_DRIVER", "missing", 1), 0);
+	end = takt_boot_add(now, 600 * TAKT_NS_PER_S);
+	takt_driver_look_init(&look, &config, now);
+	while (now.ns < end.ns) {
+		assert_false(takt_driver_look_step(&look, now, &next));
+		assert_true(next.ns > now.ns);
+		if (look.pid)
+			usleep(1000); /* by the clock of this test none takes any time */
+		else
+			now = next;
+	}
+	assert_true(look.looks > 50 && look.looks < 70);
+	assert_int_equal(unsetenv("FAKE_DRIVER"), 0);
+	takt_driver_look_fini(&look);
+}
+
+static void a_driver_that_hangs_is_not_looked_for_again(void **state)
+{
+	struct takt_machine_config config = fake_config();
+	struct takt_boot now = takt_boot_now(takt_sys_real()), next;
+	struct takt_driver_look look;
+
+	assert_int_equal(setenv("FAKE_DRIVER", "hangs", 1), 0);
+	takt_driver_look_init(&look, &config, now);
+	assert_false(takt_driver_look_step(&look, now, &next));
+	assert_true(look.pid > 0);
+	assert_false(takt_driver_look_step(&look, takt_boot_add(now, 3600 * TAKT_NS_PER_S), &next));
+	assert_true(look.hangs);
+	assert_int_equal(next.ns, UINT64_MAX);
+	assert_int_equal(unsetenv("FAKE_DRIVER"), 0);
+	takt_driver_look_fini(&look);
+}
+
+/* Until then it answers, for all that is known. */
+static bool is_gone_within(struct takt_machine *machine, uint64_t ms)
+{
+	struct takt_mono begin = takt_mono_now(takt_sys_real());
+
+	do {
+		for (uint32_t g = 0; g < FAKE_GPUS; g++)
+			(void)sample_of(machine, g);
+		if (takt_machine_driver_is_gone(machine))
+			return true;
+	} while (elapsed_ms(begin) < ms);
+	return false;
+}
+
+static void a_driver_that_was_loaded_anew_is_missed(void **state)
+{
+	struct takt_machine_config config = fake_config();
+	struct takt_machine *machine;
+	struct takt_gpu_reading r;
+	struct takt_mono at;
+
+	config.call_deadline_ns = 100 * TAKT_NS_PER_MS;
+	machine = open_with(config);
+	assert_false(is_gone_within(machine, 0));
+	at = sample_of(machine, 0).at;
+	fake_take_away(true);
+	r = sample_of(machine, 0);
+	assert_int_equal(r.has, 0);
+	assert_false(r.lost);
+	assert_true(is_gone_within(machine, 20000));
+	r = sample_of(machine, 0);
+	assert_true(r.stale);
+	assert_true(takt_mono_elapsed_ns(takt_mono_now(takt_sys_real()), r.at) >
+		    100 * TAKT_NS_PER_MS);
+	assert_true(r.at.ns >= at.ns);
+	fake_take_away(false);
+	r = sample_of(machine, 0);
+	assert_false(r.stale);
+	assert_true(r.has & TAKT_HAS_POWER);
+	assert_false(is_gone_within(machine, 0));
+	takt_machine_close(machine);
+}
+
+/* Nor is one that answers for a single GPU, though by saying that it is lost. */
+static void a_driver_whose_gpus_are_lost_is_there(void **state)
+{
+	struct takt_machine_config config = fake_config();
+	struct takt_machine *machine;
+
+	config.call_deadline_ns = 10 * TAKT_NS_PER_MS;
+	machine = open_with(config);
+	for (uint32_t g = 0; g < FAKE_GPUS; g++) {
+		(void)sample_of(machine, g);
+		fake_lose(g, true);
+	}
+	assert_false(is_gone_within(machine, 100));
+	takt_machine_close(machine);
 }
 
 static void a_lost_gpu_is_one_gpu(void **state)
@@ -475,7 +565,22 @@ static void every_single_allocation_may_fail(void **state)
 	open_with_each_allocation_failing(config);
 }
 
-int main(void)
+/* As a look this program has the driver that its environment says. */
+static bool is_look(int argc, char **argv, int *ret_status)
+{
+	const char *driver = getenv("FAKE_DRIVER");
+
+	if (argc > 1 && driver) {
+		fake_reset();
+		if (strcmp(driver, "missing") == 0)
+			fake_library_missing();
+		else
+			fake_hang("nvmlInit_v2", -1);
+	}
+	return takt_driver_look_main(argc, argv, ret_status);
+}
+
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(a_hanging_gpu_turns_stale_and_the_others_do_not, reset_fake),
@@ -494,8 +599,11 @@ int main(void)
 		cmocka_unit_test_setup(a_driver_that_hangs_at_its_start_is_an_error, reset_fake),
 		cmocka_unit_test_setup(a_suspended_gpu_is_not_woken, reset_fake),
 		cmocka_unit_test_setup(a_driver_that_comes_later_is_seen, reset_fake),
-		cmocka_unit_test_setup(who_no_longer_waits_need_not_wait_for_the_driver,
+		cmocka_unit_test_setup(a_driver_that_stays_away_is_looked_for_at_a_pace,
 				       reset_fake),
+		cmocka_unit_test_setup(a_driver_that_hangs_is_not_looked_for_again, reset_fake),
+		cmocka_unit_test_setup(a_driver_that_was_loaded_anew_is_missed, reset_fake),
+		cmocka_unit_test_setup(a_driver_whose_gpus_are_lost_is_there, reset_fake),
 		cmocka_unit_test_setup(a_lost_gpu_is_one_gpu, reset_fake),
 		cmocka_unit_test_setup(
 			a_gpu_that_is_lost_from_the_start_is_sampled_when_it_comes_back,
@@ -503,6 +611,10 @@ int main(void)
 		cmocka_unit_test_setup(every_single_call_may_fail, reset_fake),
 		cmocka_unit_test_setup(every_single_allocation_may_fail, reset_fake),
 	};
+	int status;
+
+	if (is_look(argc, argv, &status))
+		return status;
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

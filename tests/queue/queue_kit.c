@@ -126,7 +126,7 @@ int kit_open_queue(struct kit *kit, struct takt_err *err)
 		.gpu_count = kit->has_no_gpus ? 0
 			     : kit->gpu_count ? kit->gpu_count
 					      : KIT_GPUS,
-		.gpu_uuid = gpu_uuid,
+		.gpu_uuid = gpu_uuid + kit->gpus_gone,
 		.why_no_gpus = kit->why_no_gpus,
 		.gpus_will_come = kit->gpus_will_come,
 		.max_bytes = kit->max_bytes,

@@ -34,6 +34,7 @@ struct kit {
 	int32_t cpu_milli; /* the same; 0 = 4000 */
 	enum takt_queue_staging staging;
 	uint32_t gpu_count;	 /* that the machine shows; 0 = KIT_GPUS */
+	uint32_t gpus_gone;	 /* as many of the first are not there */
 	const char *why_no_gpus; /* as in takt_queue_config */
 	bool gpus_will_come, has_no_gpus;
 	uint64_t run_ns;   /* of the next kit_ended() */

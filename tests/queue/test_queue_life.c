@@ -517,6 +517,40 @@ static void missing_gpus_are_kept_for_their_job(void **state)
 	kit_close(&kit);
 }
 
+/* The machine comes back without its first GPU, so that all others have other numbers: a job keeps
+ * the GPU that it has, by its UUID, and what is free is given to others. */
+static void gpus_are_known_by_their_uuids(void **state)
+{
+	const struct takt_queue_job *job;
+	uint64_t first, wide, next;
+	struct kit kit;
+
+	kit_open(&kit);
+	first = kit_accept(&kit, 1, 0);
+	wide = kit_accept(&kit, 2, 0);
+	kit_started(&kit, first);
+	kit_started(&kit, wide);
+	kit_settle(&kit);
+	assert_int_equal(takt_queue_find(kit.queue, wide)->row.gpu_mask, 1 << 1 | 1 << 2);
+	kit.gpus_gone = 1;
+	kit.gpu_count = 3;
+	kit_restart(&kit);
+	job = takt_queue_find(kit.queue, wide);
+	assert_int_equal(job->row.gpu_mask, 1 << 0 | 1 << 1);
+	assert_string_equal(job->row.gpu_uuids, "GPU-b,GPU-c");
+	job = takt_queue_find(kit.queue, first);
+	assert_int_equal(job->row.gpu_mask, 1 << 3); /* beyond those that there are */
+	assert_string_equal(job->row.gpu_uuids, "GPU-a");
+	next = kit_accept(&kit, 1, 0);
+	assert_int_equal(kit_action(&kit, TAKT_ACTION_START, next)->gpu_mask, 1 << 2);
+	kit.gpus_gone = 0;
+	kit.gpu_count = 0;
+	kit_restart(&kit);
+	assert_int_equal(takt_queue_find(kit.queue, first)->row.gpu_mask, 1 << 0);
+	assert_int_equal(takt_queue_find(kit.queue, wide)->row.gpu_mask, 1 << 1 | 1 << 2);
+	kit_close(&kit);
+}
+
 /* The store could not take the end of one job and took the start of the next on its GPU: the next
  * must not start, and a crash at that point must not keep takt from starting. */
 static void start_behind_an_end_that_is_not_on_disk_waits(void **state)
@@ -664,6 +698,7 @@ int main(void)
 		cmocka_unit_test(cancel_is_remembered_over_a_restart),
 		cmocka_unit_test(cancel_of_a_start_that_is_refused_ends_the_job),
 		cmocka_unit_test(missing_gpus_are_kept_for_their_job),
+		cmocka_unit_test(gpus_are_known_by_their_uuids),
 		cmocka_unit_test(start_behind_an_end_that_is_not_on_disk_waits),
 		cmocka_unit_test(no_more_jobs_than_the_limit_are_taken),
 		cmocka_unit_test(descriptions_have_a_limit_together),

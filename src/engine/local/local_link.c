@@ -7,20 +7,16 @@
 #include <errno.h>
 #include <sys/epoll.h>
 
+#include "base/pace.h"
 #include "engine/local/local_private.h"
 
-enum {
-	FIRST_WAIT_MS = 5,
-	LONGEST_WAIT_MS = 500,
-	BUSY_WAIT_MS = 2,
-};
+/* To a launcher that is not there, or takes nothing. */
+static const struct takt_pace tries = {2 * TAKT_NS_PER_MS, 500 * TAKT_NS_PER_MS};
 
 static void wait_longer(struct local_engine *local)
 {
-	uint32_t ms = local->connect_wait_ms ? 2 * local->connect_wait_ms : FIRST_WAIT_MS;
-
-	local->connect_wait_ms = ms < LONGEST_WAIT_MS ? ms : LONGEST_WAIT_MS;
-	local->connect_ns = local->now_ns + local->connect_wait_ms * TAKT_NS_PER_MS;
+	if (local->connect_ns <= local->now_ns) /* else it was counted in this pump */
+		local->connect_ns = local->now_ns + takt_pace_ns(&tries, local->failures++);
 }
 
 static bool connected(struct local_engine *local)
@@ -41,7 +37,6 @@ static bool connected(struct local_engine *local)
 		wait_longer(local);
 		return false;
 	}
-	local->connect_wait_ms = 0;
 	return true;
 }
 
@@ -67,13 +62,18 @@ uint64_t local_link_send(struct local_engine *local, struct takt_launch_request 
 	uint64_t seq = local->next_seq;
 	int rc;
 
-	if (!connected(local) || local->sent.len >= LOCAL_MAX_SENT ||
-	    takt_vec_reserve(&local->sent, 1) < 0)
+	if (!connected(local))
 		return 0;
+	if (local->sent.len >= LOCAL_MAX_SENT || takt_vec_reserve(&local->sent, 1) < 0) {
+		wait_longer(local);
+		return 0;
+	}
 	request.seq = seq;
 	rc = takt_launch_send(local->client, request, NULL);
 	if (rc < 0) {
-		if (rc != -EAGAIN && rc != -ENOBUFS)
+		if (rc == -EAGAIN || rc == -ENOBUFS)
+			wait_longer(local);
+		else
 			close_link(local);
 		return 0;
 	}
@@ -87,8 +87,6 @@ uint32_t local_link_retry_ms(const struct local_engine *local)
 {
 	uint64_t wait = local->connect_ns > local->now_ns ? local->connect_ns - local->now_ns : 0;
 
-	if (local->client || wait == 0)
-		return BUSY_WAIT_MS;
 	return (uint32_t)(wait / TAKT_NS_PER_MS) + 1;
 }
 
@@ -122,8 +120,10 @@ void local_link_receive(struct local_engine *local)
 
 	for (int i = 0; rc > 0 && local->client && i < LOCAL_MAX_SENT; i++) {
 		rc = takt_launch_recv(local->client, &reply, NULL);
-		if (rc > 0)
+		if (rc > 0) {
+			local->failures = 0;
 			dispatch(local, &reply);
+		}
 	}
 	if (rc < 0)
 		close_link(local);

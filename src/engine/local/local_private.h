@@ -91,7 +91,7 @@ struct local_engine {
 	int wakefd;				/* owned; readable while actions wait */
 	struct takt_launch_client *client;	/* owned; NULL = not connected */
 	uint64_t connect_ns;			/* not before */
-	uint32_t connect_wait_ms;
+	uint32_t failures;			/* of the link, since the launcher said something */
 	uint64_t next_seq;
 	uint64_t now_ns;		      /* of this pump */
 	uint64_t next_due_ns;		      /* no run is due before; UINT64_MAX = none */
