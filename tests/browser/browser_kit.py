@@ -4,6 +4,7 @@
 Run by root takt is everybody's and the page is alice's, who is no administrator: there are no tokens for root. Run by
 anybody else takt and the page are his own.
 """
+import atexit
 import contextlib
 import json
 import os
@@ -93,10 +94,10 @@ def page_of(*flags, **machine):
 
 
 class Browser:
-    """One page; `run` gives it JavaScript with `page` (of Playwright) and returns its value."""
+    """One tab; `run` gives it JavaScript with `page` (of Playwright) and returns its value."""
 
-    def __init__(self, process, address, token):
-        self.process, self.address, self.token = process, address, token
+    def __init__(self, process, address, blank, token):
+        self.process, self.address, self.blank, self.token = process, address, blank, token
 
     def run(self, code):
         self.process.stdin.write(json.dumps(code) + "\n")
@@ -107,13 +108,23 @@ class Browser:
         assert "problem" not in answer, f"{code}\n{answer.get('problem')}"
         return answer["value"]
 
+    def until(self, code, condition):
+        """What the code returns, once it is as it should be."""
+        last = []
+
+        def look():
+            last[:] = [self.run(code)]
+            return condition(last[0])
+        kit.until(look, lambda: f"{code}: {last[0]}")
+        return last[0]
+
     def fresh(self, width=1280, height=800, dark=False, token=None):
-        """An empty tab of a fresh browser; its session has the token, if one is given."""
-        options = {"viewport": {"width": width, "height": height}, "colorScheme": "dark" if dark else "light"}
-        self.run(f"await open({json.dumps(options)}, {json.dumps(token)})")
+        """As a new tab; its session has the token, if one is given."""
+        words = width, height, "dark" if dark else "light", self.blank, token
+        self.run(f"await fresh({', '.join(map(json.dumps, words))})")
 
     def open(self, place="#/overview", **more):
-        """A fresh browser at that place, signed in, when it has heard from takt."""
+        """As a new tab at that place, signed in, when it has heard from takt."""
         self.fresh(token=self.token, **more)
         self.go(place)
 
@@ -134,25 +145,43 @@ class Browser:
             self.run(f"await page.keyboard.press({json.dumps(key)})")
 
 
-@contextlib.contextmanager
+drivers = []  # the last of them is in use: one browser for all cases, another where that one is gone
+
+
 def driver():
-    """A process that drives a browser of its own."""
+    """The process that drives this program's browser."""
     need("node", "chromium")
-    words = ["node", os.path.join(os.path.dirname(os.path.abspath(__file__)), "driver.mjs"), WEB, shutil.which("chromium")]
-    process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    try:
-        yield process
-    finally:
+    if not drivers or drivers[-1].poll() is not None:
+        path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "driver.mjs")
+        drivers.append(subprocess.Popen(["node", path, WEB, shutil.which("chromium"), str(kit.WAIT_S)], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, text=True))
+        atexit.register(end, drivers[-1])
+    return drivers[-1]
+
+
+def end(process):
+    with contextlib.suppress(BrokenPipeError):
         process.stdin.close()
-        try:
-            process.wait(kit.WAIT_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-        process.stdout.close()
+    try:
+        process.wait(kit.WAIT_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    process.stdout.close()
 
 
 @contextlib.contextmanager
+def tab(address, blank, token=None):
+    """A tab of its own."""
+    b = Browser(driver(), address, blank, token)
+    b.run("await tab()")
+    try:
+        yield b
+    finally:
+        if b.process.poll() is None:
+            b.run("await close()")
+
+
 def browser(page):
-    with driver() as process:
-        yield Browser(process, page.address, page.token("--write"))
+    """A tab for who may act on the page."""
+    return tab(page.address, page.address + "v1/version", page.token("--write"))

@@ -95,10 +95,10 @@ def every_place_shows_what_there_is():
             b.click("button", "Ended")
             b.see("exit 0")
             b.go("#/timeline")
-            bars = b.run("return await page.locator('.bar').evaluateAll(all => all.map(one => one.getAttribute('aria-label')))")
-            assert sum(f"job {runs} train, running" in bar for bar in bars) == 2, bars
-            assert sum(f"job {waits} evaluate, waiting" in bar for bar in bars) == 2, \
-                f"where it will run is known, a row a GPU: {bars}"
+            # where it will run is known: a row a GPU
+            bars = b.until("return await page.locator('.bar').evaluateAll(all => all.map(one => one.getAttribute('aria-label')))",
+                           lambda bars: [sum(what in bar for bar in bars) for what in
+                                         (f"job {runs} train, running", f"job {waits} evaluate, waiting")] == [2, 2])
             assert not any(f"job {held} " in bar for bar in bars), bars
             b.run("await page.locator('.bar.next').first().click()")
             b.see("Predicted to start")
@@ -152,11 +152,9 @@ await page.route('**/v1/status', async route => {
 
 
 def hover(b, part):
-    """At this part of the first chart's axis: what stands above each chart then."""
+    """At this part of the first chart's axis."""
     b.run(f"""const box = await page.locator('.chart .u-over').first().boundingBox();
-        await page.mouse.move(box.x + box.width * {part}, box.y + box.height / 2);
-        await page.locator('.chart figcaption', {{hasText: ' at '}}).nth(3).waitFor()""")
-    return b.run(CAPTIONS)
+        await page.mouse.move(box.x + box.width * {part}, box.y + box.height / 2)""")
 
 
 def metrics_are_of_the_jobs_own_time():
@@ -164,7 +162,13 @@ def metrics_are_of_the_jobs_own_time():
         with browser_kit.browser(page) as b:
             b.open("#/jobs")
             client = page.client()
-            job = client.submit(["sleep", "3"], gpus=2, name="short")["id"]
+            gate = page.m.path("gate")
+            job = client.submit(["sh", "-c", f"while [ ! -e {gate} ]; do sleep 0.1; done"], gpus=2, name="short")["id"]
+            started_ms = kit.until(lambda: client.job(job).get("started_ms"), "it runs")
+            for gpu in (0, 1):
+                kit.until(lambda: client.ask("GET", f"/v1/history?gpu={gpu}&metric=power&since_ms={started_ms}&step=raw")["points"],
+                          f"GPU {gpu} is measured meanwhile")
+            open(gate, "w", encoding="ascii").close()
             view = client.wait(job)
             b.go(f"#/jobs/{job}?tab=metrics")
             b.run("await page.locator('.uplot canvas').nth(3).waitFor()")
@@ -186,8 +190,8 @@ def a_moment_of_a_job_is_the_same_in_all_charts():
             b.go(f"#/jobs/{job}?tab=metrics")
             b.run("await page.locator('.plot[aria-label*=\"GPU 1: last 591 W, from 1 to 591\"]').nth(3).waitFor()")
             for part, what in ((0.75, " at 7 min 30 s, W GPU 0 451 GPU 1 451"), (0.3, " at 2 min 55 s, W GPU 0 – GPU 1 –")):
-                seen = hover(b, part)
-                assert seen == [title + what for title in ("Utilisation", "Power", "SM clock", "Memory")], seen
+                hover(b, part)
+                b.until(CAPTIONS, lambda seen: seen == [title + what for title in ("Utilisation", "Power", "SM clock", "Memory")])
 
 
 def a_job_is_handed_in_and_followed_to_its_end():
@@ -301,8 +305,9 @@ def errors_of_switches_are_listed():
                           "nvidia-nvswitch1: SXid (PCI:0000:c6:00.0): 12028, Non-fatal, Link 7 egress non-posted PRIV error\n")
                 log.flush()
                 b.run("await page.locator('section[aria-label=NVSwitches] .state.grave', {hasText: 'fatal'}).waitFor()")
-                rows = b.run("return await page.locator('section[aria-label=NVSwitches] li').allInnerTexts()")
-                assert len(rows) == 2 and "SXid 20034 0000:c5:00, link 30: 1 time, last" in rows[1], rows
+                rows = b.until("return await page.locator('section[aria-label=NVSwitches] li').allInnerTexts()",
+                               lambda rows: len(rows) == 2)
+                assert "SXid 20034 0000:c5:00, link 30: 1 time, last" in rows[1], rows
                 assert "non-fatal SXid 12028 0000:c6:00, link 7:" in rows[0], rows
                 b.see("1 of 1 healthy")
                 assert not b.run("return await axe()")
@@ -507,19 +512,32 @@ def the_keyboard_is_enough():
             assert client.wait(runs)["state"] == "cancelled"
 
 
+# What has moved so far, and how often takt's stream has said something.
+LOOK_FOR_JUMPS = """
+await page.addInitScript(() => {
+    globalThis.moved = 0;
+    new PerformanceObserver(list => list.getEntries().forEach(one => { if (!one.hadRecentInput) globalThis.moved += one.value; }))
+        .observe({type: 'layout-shift', buffered: true});
+});
+const wire = await context.newCDPSession(page), streams = new Set();
+await wire.send('Network.enable');
+globalThis.heard = 0;
+wire.on('Network.requestWillBeSent', one => { if (one.request.url.includes('/v1/stream')) streams.add(one.requestId); });
+wire.on('Network.dataReceived', one => { if (streams.has(one.requestId)) globalThis.heard++; });"""
+FRAMES = "requestAnimationFrame(() => setTimeout(() => requestAnimationFrame(() => setTimeout(done))))"
+
+
 def nothing_jumps():
     """No layout shift worth the name while takt's answers come in."""
     with browser_kit.page_of(gpus=2) as page:
         some_jobs(page)
         with browser_kit.browser(page) as b:
+            b.run(LOOK_FOR_JUMPS)
             for place in PLACES:
                 b.open(place)
-                moved = b.run("""return await page.evaluate(() => new Promise(done => {
-                    let sum = 0;
-                    new PerformanceObserver(list => list.getEntries().forEach(one => { if (!one.hadRecentInput) sum += one.value; }))
-                        .observe({type: 'layout-shift', buffered: true});
-                    setTimeout(() => done(sum), 2500);
-                }))""")
+                heard = b.run("return globalThis.heard")
+                b.until("return globalThis.heard", lambda now: now >= heard + 2)
+                moved = b.run(f"return await page.evaluate(() => new Promise(done => {FRAMES}).then(() => globalThis.moved))")
                 assert moved < 0.1, f"{place}: a layout shift of {moved}"
 
 

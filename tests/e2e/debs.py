@@ -1,21 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs as Debian ships them, for tests: fetched into the build folder and unpacked there.
+"""Programs as Debian ships them, for tests: fetched, unpacked and kept (tests/fetched.py), not installed.
 
-Debian's contrib is seldom switched on. Packages are fetched with an apt configuration of its own in
-the build folder, made from this machine's (same mirror, one component more): nothing on the machine
-changes. What is not to be had is a Skip that says why.
+Debian's contrib is seldom switched on. Packages are fetched with an apt configuration of its own, made from this
+machine's (same mirror, one component more): nothing on the machine changes. What is not to be had is a Skip that says why.
 """
-import contextlib
-import fcntl
 import glob
 import os
 import re
-import shutil
 import subprocess
+import tempfile
 
 import kit
+import fetched
 
-APT_S = 120
+APT_S = 600  # apt itself gives up a server that is silent; this is for what hangs
 
 
 def with_contrib(text):
@@ -60,39 +58,35 @@ def followed(folder, prefix):
         yield from (name for name in re.findall(r"[a-z0-9.+-]+", depends) if name.startswith(prefix))
 
 
-def fetch(folder, packages, follow):
-    shutil.rmtree(folder, ignore_errors=True)
-    os.makedirs(os.path.join(folder, "lists/partial"))
-    copy_sources(os.path.join(folder, "parts"))
-    own = [f"-oDir::Etc::sourcelist={os.devnull}", f"-oDir::Etc::sourceparts={folder}/parts",
-           f"-oDir::State::lists={folder}/lists", f"-oDir::Cache={folder}/cache",
-           "-oAcquire::Retries=1", "-oAcquire::http::Timeout=20"]
-    tool("apt-get", *own, "update")
-    for package in packages:
-        tool("apt-get", *own, "download", package, cwd=folder)
-    for package in list(followed(folder, follow)) if follow else []:
-        tool("apt-get", *own, "download", package, cwd=folder)
-    for package in glob.glob(os.path.join(folder, "*.deb")):
-        tool("dpkg-deb", "-x", package, os.path.join(folder, "unpacking"))
-    os.rename(os.path.join(folder, "unpacking"), os.path.join(folder, "root"))
+def fetch(root, packages, follow):
+    with tempfile.TemporaryDirectory(dir=root) as folder:
+        os.makedirs(os.path.join(folder, "lists/partial"))
+        copy_sources(os.path.join(folder, "parts"))
+        own = [f"-oDir::Etc::sourcelist={os.devnull}", f"-oDir::Etc::sourceparts={folder}/parts",
+               f"-oDir::State::lists={folder}/lists", f"-oDir::Cache={folder}/cache",
+               "-oAcquire::Retries=1", "-oAcquire::http::Timeout=20"]
+        tool("apt-get", *own, "update")
+        for package in packages:
+            tool("apt-get", *own, "download", package, cwd=folder)
+        for package in list(followed(folder, follow)) if follow else []:
+            tool("apt-get", *own, "download", package, cwd=folder)
+        for package in glob.glob(os.path.join(folder, "*.deb")):
+            tool("dpkg-deb", "-x", package, root)
 
 
-@contextlib.contextmanager
-def locked(path):
-    with open(path, "w", encoding="ascii") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+def release():
+    """Of Debian, to the point: packages of one do not change but for what security asks."""
+    try:
+        with open("/etc/debian_version", encoding="utf-8") as file:
+            return file.read().strip()
+    except OSError as problem:
+        raise kit.Skip("this is no Debian") from problem
 
 
 def unpacked(name, *packages, follow=None):
-    """The folder in which the packages are unpacked, with what they depend on whose name begins with
-    `follow`; fetched once for a build folder."""
-    folder = os.path.join(kit.BUILD, name)
-    root = os.path.join(folder, "root")
-    with locked(folder + ".lock"):
-        if not os.path.isdir(root):
-            fetch(folder, packages, follow)
-    return root
+    """The folder in which the packages are unpacked, with what they depend on whose name begins with `follow`."""
+    return fetched.kept(kit.BUILD, name, (release(), os.uname().machine, packages, follow),
+                        lambda root: fetch(root, packages, follow))
 
 
 def libraries(root):

@@ -1,18 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A virtual environment with unmodified NVML clients, made once in the build folder.
+"""A virtual environment with unmodified NVML clients, made once and kept (tests/fetched.py).
 
 As a program:  venv.py BUILD_FOLDER  prints the path of its python, or, when the packages cannot be
-had, says why on the standard error and exits with 77. As a module: python_in(BUILD_FOLDER). Tests
-that run side by side may all ask: the first makes it, the others wait.
+had, says why on the standard error and exits with 77. As a module: python_in(BUILD_FOLDER).
 """
 
-import fcntl
 import os
 import subprocess
 import sys
 
-PACKAGES = ["nvidia-ml-py", "gpustat", "nvitop"]
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import fetched  # noqa: E402
+
+# Named with their versions: what is tested changes with a commit, not with what was published meanwhile.
+PACKAGES = ["nvidia-ml-py==13.615.71", "gpustat==1.1.1", "nvitop==1.7.2"]
 PIP = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--timeout", "20",
        "--retries", "1"]
 
@@ -31,21 +33,18 @@ def _run(command):
         raise Unavailable(f"{' '.join(command[1:4])}: {lines[-1][:200]}")
 
 
-def _make(folder, python):
-    _run([sys.executable, "-m", "venv", "--clear", folder])
-    _run([python] + PIP + PACKAGES)
+def _python(folder):
+    return os.path.join(folder, "bin", "python")
+
+
+def _make(folder):
+    _run([sys.executable, "-m", "venv", folder])
+    _run([_python(folder)] + PIP + PACKAGES)
 
 
 def python_in(build):
-    folder = os.path.join(os.path.abspath(build), "nvml-clients")
-    python = os.path.join(folder, "bin", "python")
-    ready = os.path.join(folder, "ready-" + "-".join(PACKAGES))
-    with open(folder + ".lock", "w", encoding="ascii") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not os.path.exists(ready):
-            _make(folder, python)
-            open(ready, "w", encoding="ascii").close()
-    return python
+    versions = (sys.version, os.path.realpath(sys.executable), PACKAGES)
+    return _python(fetched.kept(os.path.abspath(build), "nvml-clients", versions, _make))
 
 
 if __name__ == "__main__":
