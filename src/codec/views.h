@@ -242,6 +242,13 @@ struct takt_job_view {
 	bool has_exit_code;
 	int32_t exit_code, exit_signal; /* signal 0 = none */
 	int32_t pid;			/* 0 = not running */
+	/* Why it is being ended or has ended; of one that waits again, why its attempt did. A stable
+	 * name, "gpu_lost" (docs/job.md), "" = nothing is known but how it exited; and a sentence. */
+	char cause[16], cause_text[96];
+	bool has_cause_gpu;
+	uint32_t cause_gpu;  /* of gpu_*: which, where that is known */
+	uint32_t cause_xid;  /* 0 = none was heard */
+	int64_t cause_at_ms; /* wall clock, when takt saw it; 0 = not known */
 	char message[200];
 	uint64_t array_id; /* the first of its array; 0 = of none */
 	uint32_t array_index, array_limit;

@@ -174,6 +174,18 @@ static void fill_asked(const struct takt_jobspec *spec, struct takt_job_view *re
 	ret->power_limit_mw = spec->power_limit_mw;
 }
 
+static void fill_cause(const struct takt_job *row, struct takt_job_view *ret)
+{
+	const struct takt_job_cause *cause = &row->cause;
+
+	takt_strcpy(ret->cause, sizeof(ret->cause), takt_cause_name(cause->cause));
+	takt_job_cause_text(row, ret->cause_text, sizeof(ret->cause_text));
+	ret->has_cause_gpu = cause->cause && cause->gpu >= 0;
+	ret->cause_gpu = (uint32_t)cause->gpu;
+	ret->cause_xid = cause->xid;
+	ret->cause_at_ms = to_ms(cause->at);
+}
+
 /* What became of it so far. */
 static void fill_course(const struct takt_job *row, struct takt_job_view *ret)
 {
@@ -194,6 +206,7 @@ static void fill_course(const struct takt_job *row, struct takt_job_view *ret)
 		row->state == TAKT_JOB_DONE || (row->state == TAKT_JOB_FAILED && !row->exit_signal);
 	ret->exit_code = row->exit_code;
 	ret->exit_signal = row->exit_signal;
+	fill_cause(row, ret);
 	fill_report(&row->report, &ret->report);
 }
 

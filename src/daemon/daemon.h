@@ -454,6 +454,10 @@ int takt_daemon_describe_job(void *ctx, const struct takt_action *start, const c
 /* job_still.c: see struct takt_queue_hooks. */
 bool takt_daemon_stands_still(void *ctx, const struct takt_queue_job *job, uint32_t *ret_mem_mib);
 
+/* job_cause.c: see struct takt_queue_hooks. */
+bool takt_daemon_job_cause(void *ctx, const struct takt_queue_job *job, struct takt_boot since,
+			   struct takt_job_cause *ret);
+
 /* job_hooks.c: the queue's callbacks. */
 extern const struct takt_queue_hooks takt_daemon_queue_hooks;
 
