@@ -152,6 +152,7 @@ static const struct takt_field job_fields[] = {
 	TEXT(JOB, prefetch),
 	TEXT(JOB, hook),
 	TEXT(JOB, health_note),
+	TEXT(JOB, health_severity),
 	TEXT(JOB, stray_note),
 	TEXT(JOB, terminal),
 	U64(JOB, run_ms, NONE(0)),

@@ -334,6 +334,16 @@ static void fill_why(struct takt_daemon *daemon, const struct takt_queue_job *jo
 	takt_strcpy(ret->why, sizeof(ret->why), takt_why_name(why));
 }
 
+static void fill_health(const struct takt_daemon *daemon, const struct takt_queue_job *job,
+			struct takt_job_view *ret)
+{
+	takt_health_job_note(daemon->health, job, ret->health_note, sizeof(ret->health_note));
+	if (ret->health_note[0])
+		takt_strcpy(ret->health_severity, sizeof(ret->health_severity),
+			    takt_level_name(
+				    takt_health_severity_of(daemon->health, job->row.gpu_mask)));
+}
+
 static void fill_job(struct takt_daemon *daemon, const struct takt_peer *peer,
 		     const struct takt_queue_job *job, struct takt_job_view *ret)
 {
@@ -434,8 +444,7 @@ int takt_api_job(void *ctx, const struct takt_peer *peer, uint64_t job_id,
 		if (ret->mine && job->phase == TAKT_PHASE_RUNNING)
 			takt_stray_note(daemon, job, ret->stray_note, sizeof(ret->stray_note));
 		if (job->phase == TAKT_PHASE_RUNNING)
-			takt_health_job_note(daemon->health, job, ret->health_note,
-					     sizeof(ret->health_note));
+			fill_health(daemon, job, ret);
 		if (ret->mine)
 			takt_job_progress_fill(daemon, job_id, &ret->progress);
 		return 0;

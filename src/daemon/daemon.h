@@ -227,6 +227,11 @@ void takt_watch_tick(struct takt_daemon *daemon, struct takt_mono now, struct ta
 void takt_watch_health(struct takt_daemon *daemon);
 /* Why nobody gets this GPU; "" = no reason. Borrowed until the next tick. */
 const char *takt_watch_note(const struct takt_daemon *daemon, uint32_t gpu);
+/* The GPU's clocks as they are shown: of one that does not answer nobody knows that they are clean.
+ */
+struct takt_lease_state;
+void takt_watch_clocks(const struct takt_daemon *daemon, uint32_t gpu,
+		       struct takt_lease_state *ret);
 void takt_watch_job_placed(struct takt_daemon *daemon, const struct takt_queue_job *job);
 void takt_watch_job_over(struct takt_daemon *daemon, const struct takt_queue_job *job);
 

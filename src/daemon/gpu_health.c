@@ -313,7 +313,8 @@ static void look(struct takt_gpu_health *health, uint32_t gpu, struct takt_mono 
 
 	feed(health, gpu, now);
 	act(health, gpu);
-	takt_health_take(&health->gpu[gpu], &(struct takt_health_clocks){now, takt_wall_now(daemon->sys)});
+	takt_health_take(&health->gpu[gpu],
+			 &(struct takt_health_clocks){now, takt_wall_now(daemon->sys)});
 	takt_health_keep(health, gpu);
 }
 
@@ -354,6 +355,24 @@ bool takt_health_hears_xids(const struct takt_gpu_health *health)
 	if (health->listen)
 		takt_gpu_listen_why(health->listen, why);
 	return health->log || (health->listen && why[0] == '\0');
+}
+
+enum takt_level takt_health_severity(const struct takt_gpu_health *health, uint32_t gpu)
+{
+	struct takt_rules_verdict verdict;
+
+	takt_rules_verdict(&health->gpu[gpu].rules, &verdict);
+	return health->daemon->watch[gpu].lost ? TAKT_LEVEL_CRITICAL : verdict.severity;
+}
+
+enum takt_level takt_health_severity_of(const struct takt_gpu_health *health, uint64_t gpu_mask)
+{
+	enum takt_level gravest = TAKT_LEVEL_NONE;
+
+	for (uint32_t gpu = 0; gpu < health->count; gpu++)
+		if (gpu_mask >> gpu & 1 && takt_health_severity(health, gpu) > gravest)
+			gravest = takt_health_severity(health, gpu);
+	return gravest;
 }
 
 const char *takt_health_state(const struct takt_gpu_health *health, uint32_t gpu)

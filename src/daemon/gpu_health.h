@@ -32,6 +32,11 @@ void takt_health_job_note(const struct takt_gpu_health *health, const struct tak
  * `ended` is known; else the driver is asked. */
 bool takt_health_befell(struct takt_gpu_health *health, uint32_t gpu, struct takt_mono since,
 			struct takt_mono ended, struct takt_rules_blow *ret, bool *ret_known);
+/* Of the gravest of these GPUs. */
+enum takt_level takt_health_severity_of(const struct takt_gpu_health *health, uint64_t gpu_mask);
+/* How grave it is what ails the GPU, for every view: the rules' word; one that does not answer is
+ * as grave as one that is lost. */
+enum takt_level takt_health_severity(const struct takt_gpu_health *health, uint32_t gpu);
 /* "healthy", ... Static. */
 const char *takt_health_state(const struct takt_gpu_health *health, uint32_t gpu);
 /* From the driver or the kernel's log: an XID that is not told has not happened. */

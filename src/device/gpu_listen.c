@@ -33,7 +33,7 @@ struct takt_gpu_listen {
 	pthread_cond_t wake; /* to end; and that it has */
 	bool want_stop, ended, look_now;
 	struct takt_mono looked_at; /* when the last finished look began; 0 = none has */
-	uint64_t put, taken; /* into and out of the ring, ever */
+	uint64_t put, taken;	    /* into and out of the ring, ever */
 	struct takt_heard heard[HEARD];
 	char why[TAKT_LISTEN_WHY];
 

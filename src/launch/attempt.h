@@ -143,7 +143,7 @@ struct takt_attempt_status {
 	enum takt_exit_kind exit_kind; /* EXITED only, like what follows */
 	int exit_code;		       /* code, signal number, or errno of a failed exec */
 	struct takt_wall ended_at;
-	uint64_t run_ns; /* from `started` to `exit`, boot clock; 0 = not known */
+	uint64_t run_ns;	/* from `started` to `exit`, boot clock; 0 = not known */
 	bool out_of_memory;	/* the kernel ended processes of the job for want of memory */
 	bool out_of_gpu_memory; /* so its program said last */
 	char message[TAKT_ATTEMPT_MESSAGE]; /* EXEC_FAILED: "exec './train.sh': No such file or

@@ -134,7 +134,8 @@ int takt_attempt_exit_format(const struct takt_attempt_status *status, struct ta
 	takt_record_put_u64(out, "run_ns", status->run_ns);
 	takt_record_put_text(out, "message", status->message);
 	if (status->out_of_memory || status->out_of_gpu_memory)
-		takt_record_put_text(out, "out_of", status->out_of_memory ? host_memory : gpu_memory);
+		takt_record_put_text(out, "out_of",
+				     status->out_of_memory ? host_memory : gpu_memory);
 	return takt_record_end(out);
 }
 

@@ -58,8 +58,8 @@ void takt_shim_explain_end(struct takt_shim *shim)
 	if (end->exit_kind == TAKT_EXIT_EXEC_FAILED ||
 	    (end->exit_kind == TAKT_EXIT_EXITED && end->exit_code == 0))
 		return;
-	end->out_of_memory = shim->place->job[0] &&
-			     takt_job_cgroup_ran_out(shim->place->job, end->message,
-						     sizeof(end->message));
+	end->out_of_memory =
+		shim->place->job[0] &&
+		takt_job_cgroup_ran_out(shim->place->job, end->message, sizeof(end->message));
 	end->out_of_gpu_memory = !end->out_of_memory && ran_out_of_gpu_memory(shim);
 }

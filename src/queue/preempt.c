@@ -394,8 +394,8 @@ void takt_queue_evicted(struct takt_queue *queue, struct takt_queue_job *job)
 			 is_asked(job) ? "ended, as was asked" : "its GPUs failed or were needed");
 	takt_queue_say(job, text);
 	if (job->row.cause.cause == TAKT_CAUSE_NONE) /* told by an earlier takt, not on record */
-		takt_queue_note_cause(job, is_asked(job) ? TAKT_CAUSE_REQUEUED
-							 : TAKT_CAUSE_PREEMPTED);
+		takt_queue_note_cause(job,
+				      is_asked(job) ? TAKT_CAUSE_REQUEUED : TAKT_CAUSE_PREEMPTED);
 	job->row.preemptions += !is_asked(job);
 	job->row.evict = 0;
 	job->row.evict_at = queue->wall;

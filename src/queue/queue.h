@@ -319,8 +319,8 @@ struct takt_queue_trial {
  * kept of them. Refuses what submit refuses. */
 int takt_queue_try(struct takt_queue *queue, uid_t uid, struct takt_jobspecs *specs,
 		   struct takt_wall now, struct takt_queue_trial *ret, struct takt_err *err);
-/* Wanted from now on, over restarts too. `changed` follows when it ends; `why` is what is told of it.
- * -TAKT_E_CONFLICT when it has ended. */
+/* Wanted from now on, over restarts too. `changed` follows when it ends; `why` is what is told of
+ * it. -TAKT_E_CONFLICT when it has ended. */
 int takt_queue_cancel(struct takt_queue *queue, uint64_t job_id, enum takt_cause why,
 		      struct takt_wall now, struct takt_err *err);
 enum {

@@ -97,11 +97,11 @@ struct takt_queue {
 	TAKT_VEC(uint64_t) staged;		 /* jobs whose stage is not NONE */
 	struct takt_map ended_badly;		 /* ids; whose dependants are to be ended */
 	uint64_t next_limit_ns; /* boot time to look at time limits; 0 = no job has one */
-	uint64_t next_end_ns;	/* boot time to look at ends that are kept back; 0 = there are none */
-	uint64_t wake_ns;	/* by the scheduler's clock: plan again; 0 = on events only */
-	uint64_t version;	/* rises with changes that the scheduler is not told */
-	bool dirty;		/* something changed since the plan was made */
-	size_t bytes;		/* of the live jobs' descriptions */
+	uint64_t next_end_ns; /* boot time to look at ends that are kept back; 0 = there are none */
+	uint64_t wake_ns;     /* by the scheduler's clock: plan again; 0 = on events only */
+	uint64_t version;     /* rises with changes that the scheduler is not told */
+	bool dirty;	      /* something changed since the plan was made */
+	size_t bytes;	      /* of the live jobs' descriptions */
 	TAKT_VEC(struct takt_queue_holding) ledger;
 	struct takt_queue_mig mig;
 	uint64_t stand_ins;	 /* so far */

@@ -44,9 +44,13 @@ bool takt_rules_befell(const struct takt_rules_gpu *gpu, struct takt_mono since,
 		return false;
 	*ret = (struct takt_rules_blow){
 		.lost = lost,
-		.xid = lost && gpu->gone_xid ? gpu->gone_xid : xid ? xid->code : 0,
+		.xid = lost && gpu->gone_xid ? gpu->gone_xid
+		       : xid		     ? xid->code
+					     : 0,
 		.fault = lost || xid->level == TAKT_LEVEL_CRITICAL,
-		.at = lost ? gpu->gone_at : xid->first.ns >= since.ns ? xid->first : xid->last,
+		.at = lost			  ? gpu->gone_at
+		      : xid->first.ns >= since.ns ? xid->first
+						  : xid->last,
 	};
 	return true;
 }

@@ -194,6 +194,7 @@ struct takt_rules_finding {
 
 struct takt_rules_verdict {
 	enum takt_health health;
+	enum takt_level severity; /* the gravest of all, the one word for it in every view */
 	struct takt_mono since;
 	uint32_t count;
 	/* What stands by itself first, the gravest first; then what follows from it. */

@@ -127,6 +127,28 @@ def each_end_has_its_cause():
         assert (view["state"], view["cause"]) == ("lost", "takt_died"), view
 
 
+def one_severity_is_shown_in_all_views():
+    with kit.machine(gpus=3) as m:
+        m.start()
+        client = m.client()
+
+        def severities():
+            found = [[gpu["severity"] for gpu in client.ask("GET", where)["gpus"]]
+                     for where in ("/v1/status", "/v1/clocks", "/v1/health")]
+            return found[0] if found[0] == found[1] == found[2] else found
+        kit.until(lambda: severities() == ["none"] * 3, severities)
+        m.twin("fault", "0", "lost")
+        m.twin("fault", "1", "xid=31")  # a program's
+        kit.until(lambda: severities() == ["critical", "info", "none"], severities)
+        clocks = client.ask("GET", "/v1/clocks")["gpus"]
+        assert [gpu["clock_state"] for gpu in clocks] == ["unknown", "clean", "clean"], clocks
+        status = client.status()
+        notes = dict(zip(status["notes"], status["note_severity"]))
+        assert len(notes) == len(status["note_severity"]), status
+        assert [notes[note] for note in notes if note.startswith("GPU 0: ")] == ["critical"], notes
+        assert "critical: GPU 0: " in m.takt("status").stdout, m.takt("status")
+
+
 def who_makes_room_says_for_whom_until_it_runs_again():
     with kit.machine(gpus=1) as m:
         m.start("--preempt", "yes")
@@ -150,4 +172,4 @@ def who_makes_room_says_for_whom_until_it_runs_again():
 if __name__ == "__main__":
     sys.exit(kit.main([a_gpu_that_falls_off_the_bus_is_told_everywhere,
                        who_lost_its_gpu_is_tried_elsewhere_where_that_is_wanted, an_xid_of_a_program_is_its_own,
-                       each_end_has_its_cause, who_makes_room_says_for_whom_until_it_runs_again], at_once=3))
+                       each_end_has_its_cause, one_severity_is_shown_in_all_views, who_makes_room_says_for_whom_until_it_runs_again], at_once=3))
