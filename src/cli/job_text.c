@@ -86,7 +86,7 @@ void takt_job_state_text(const struct takt_job_view *job, struct takt_str *out)
 	} else if (takt_client_job_ended(job)) {
 		takt_str_addf(out, "%s: ", job->state);
 		takt_job_end_text(job, out);
-		add_reason(job->message, out);
+		add_reason(job->message[0] ? job->message : job->cause_text, out);
 	} else {
 		takt_str_add(out, job->state);
 		if (job->gpu_list_count > 0) {

@@ -12,13 +12,11 @@ static const struct takt_column columns[] = {
 	{"FOUND", false, 16, 0}, {"DO", false, 0, 0},
 };
 
-static enum takt_style style_of(const char *level_or_state)
+static enum takt_style style_of(const char *severity)
 {
-	if (strcmp(level_or_state, "healthy") == 0 || strcmp(level_or_state, "info") == 0)
-		return TAKT_STYLE_PLAIN;
-	return strcmp(level_or_state, "suspect") == 0 || strcmp(level_or_state, "warning") == 0
-		       ? TAKT_STYLE_MIND
-		       : TAKT_STYLE_ALARM;
+	if (strcmp(severity, "critical") == 0)
+		return TAKT_STYLE_ALARM;
+	return strcmp(severity, "warning") == 0 ? TAKT_STYLE_MIND : TAKT_STYLE_PLAIN;
 }
 
 static void add_gpu(struct takt_table *table, const struct takt_health_gpu *gpu)
@@ -27,7 +25,7 @@ static void add_gpu(struct takt_table *table, const struct takt_health_gpu *gpu)
 	char text[TAKT_UNIT_TEXT];
 
 	takt_table_add(table, TAKT_STYLE_PLAIN, "%u", gpu->index);
-	takt_table_add(table, style_of(gpu->state), "%s", gpu->state);
+	takt_table_add(table, style_of(gpu->severity), "%s", gpu->state);
 	takt_table_add(table, TAKT_STYLE_PLAIN, "%s",
 		       gpu->since_ms ? takt_when_text(gpu->since_ms, text) : "-");
 	takt_table_add(table, TAKT_STYLE_PLAIN, "%s", first ? first->text : "-");

@@ -81,6 +81,8 @@ static void add_job(struct takt_table *table, bool saved, const struct takt_job_
 		add_saved(table, report);
 	if (takt_client_job_ended(job))
 		takt_job_end_text(job, &end);
+	if (job->cause[0] && strcmp(job->cause, job->state) != 0)
+		takt_str_addf(&end, "%s%s", end.len ? ", " : "", job->cause);
 	takt_table_add(table, TAKT_STYLE_PLAIN, "%s", takt_str_text(&end));
 }
 
@@ -110,7 +112,15 @@ static void add_governed_csv(struct takt_str *out, const struct takt_report_view
 		takt_str_addf(out, "%d", report->slowdown_permille);
 	takt_str_add(out, ",");
 	add_if(out, saved, report->slowdown_error_permille, false);
-	takt_csv_add(out, report->work_signal, true);
+	takt_csv_add(out, report->work_signal, false);
+}
+
+static void add_cause_csv(struct takt_str *out, const struct takt_job_view *job)
+{
+	takt_csv_add(out, job->cause, false);
+	add_if(out, job->has_cause_gpu, job->cause_gpu, false);
+	add_if(out, job->cause_xid != 0, job->cause_xid, false);
+	add_if(out, job->cause_at_ms != 0, (uint64_t)job->cause_at_ms, true);
 }
 
 /* What was not measured is an empty cell. */
@@ -142,6 +152,7 @@ static void add_csv(struct takt_str *out, const struct takt_job_view *job)
 	add_if(out, report->has & TAKT_RV_PEAK_MEMORY, report->peak_memory_bytes, false);
 	add_if(out, report->has & TAKT_RV_SM_SPREAD, report->sm_spread_mhz, false);
 	add_governed_csv(out, report);
+	add_cause_csv(out, job);
 }
 
 static const char csv_head[] =
@@ -149,7 +160,7 @@ static const char csv_head[] =
 	"exit_signal,wall_ms,energy_mj,mean_util_permille,idle_gpu_ms,mean_sm_mhz,peak_memory_"
 	"bytes,sm_spread_mhz,"
 	"governor,governed_mj,highest_mj,highest_error_permille,slowdown_permille,"
-	"slowdown_error_permille,work_signal\n";
+	"slowdown_error_permille,work_signal,cause,cause_gpu,cause_xid,cause_at_ms\n";
 
 static const char *const sort_keys[] = {"id", "started", "ended", "ran", "energy", "gpus", NULL};
 

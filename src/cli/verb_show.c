@@ -19,6 +19,18 @@ static void add_line(struct takt_cli *cli, const char *label, const char *text)
 	takt_str_add(&cli->out, "\n");
 }
 
+static void add_cause(struct takt_cli *cli, const struct takt_job_view *job)
+{
+	char text[TAKT_UNIT_TEXT];
+
+	if (!job->cause[0])
+		return;
+	takt_str_addf(&cli->out, "%-14s%s: %s", "cause", job->cause, job->cause_text);
+	if (job->cause_at_ms)
+		takt_str_addf(&cli->out, " (seen %s)", takt_when_text(job->cause_at_ms, text));
+	takt_str_add(&cli->out, "\n");
+}
+
 static void add_time(struct takt_cli *cli, const char *label, int64_t wall_ms)
 {
 	char text[TAKT_UNIT_TEXT];
@@ -232,6 +244,7 @@ static void print_job(struct takt_cli *cli, const struct takt_job_view *job)
 	takt_str_addf(&cli->out, "%-14s", "state");
 	takt_job_state_text(job, &cli->out);
 	takt_str_add(&cli->out, "\n");
+	add_cause(cli, job);
 	if (job->held[0])
 		add_line(cli, "held", job->held[0] == 'a' ? "by an administrator" : "by its owner");
 	add_line(cli, "user", job->user);

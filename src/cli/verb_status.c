@@ -213,6 +213,16 @@ static void print_table(struct takt_cli *cli, const struct takt_status_view *vie
 	takt_table_print(named ? &table : &unnamed, cli->width, cli->colour, &cli->out);
 }
 
+/* A critical one is no mere note. */
+static void print_note(struct takt_cli *cli, const char *severity, const char *text)
+{
+	bool grave = strcmp(severity, "critical") == 0;
+
+	takt_style_add(&cli->out, cli->colour, grave ? TAKT_STYLE_ALARM : TAKT_STYLE_PLAIN,
+		       severity[0] && strcmp(severity, "info") != 0 ? severity : "note");
+	takt_str_addf(&cli->out, ": %s\n", text);
+}
+
 static void print_tail(struct takt_cli *cli, const struct takt_status_view *view)
 {
 	for (uint32_t i = 0; i < view->gpu_count; i++) {
@@ -232,7 +242,7 @@ static void print_tail(struct takt_cli *cli, const struct takt_status_view *view
 	}
 	for (size_t i = 0; i < TAKT_ARRAY_LEN(view->notes); i++)
 		if (view->notes[i][0])
-			takt_str_addf(&cli->out, "note: %s\n", view->notes[i]);
+			print_note(cli, view->note_severity[i], view->notes[i]);
 }
 
 static int run(struct takt_cli *cli, struct takt_err *err)

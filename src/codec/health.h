@@ -48,9 +48,10 @@ struct takt_health_xid {
 struct takt_health_gpu {
 	uint32_t index;
 	char uuid[96];
-	char state[16];	  /* "healthy", "suspect", "quarantined", "lost" */
-	int64_t since_ms; /* 0 = since takt was started */
-	char note[240];	  /* what administrators or takt said of it; "" = nothing */
+	char state[16];	   /* "healthy", "suspect", "quarantined", "lost" */
+	char severity[12]; /* of all that ails it: "none", "info", "warning", "critical" */
+	int64_t since_ms;  /* 0 = since takt was started */
+	char note[240];	   /* what administrators or takt said of it; "" = nothing */
 	uint32_t finding_count, action_count, xid_count;
 	struct takt_health_finding findings[TAKT_HEALTH_MAX_FINDINGS]; /* causes first */
 	char actions[TAKT_HEALTH_MAX_ACTIONS][24];		       /* in the order to do them */

@@ -12,6 +12,7 @@ static const struct takt_field gpu_fields[] = {
 	TEXT(GPU, uuid),
 	TEXT(GPU, name),
 	TEXT(GPU, clock_state),
+	TEXT(GPU, severity),
 	TEXT(GPU, note),
 	U32(GPU, sm_mhz, .flag_offset = offsetof(GPU, has_sm)),
 	U32(GPU, list_min_mhz, NONE(0)),

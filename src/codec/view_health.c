@@ -52,6 +52,7 @@ static const struct takt_field gpu_fields[] = {
 	U32(GPU, index, MUST),
 	TEXT(GPU, uuid),
 	TEXT(GPU, state),
+	TEXT(GPU, severity),
 	I64(GPU, since_ms, NONE(0)),
 	TEXT(GPU, note),
 	LIST(finding, FINDING, TAKT_HEALTH_MAX_FINDINGS),

@@ -87,6 +87,7 @@ struct takt_gpu_view {
 	char clock_note[160];  /* why CHANGED or what takt advises; "" = nothing to say */
 	char health[16];       /* "healthy", "suspect", "quarantined", "lost", of docs/rules.md */
 	char health_note[240]; /* the gravest that was found; "" = nothing to act on */
+	char severity[12];     /* of what ails it: "none", "info", "warning", "critical" */
 	bool stale, lost;
 	bool asleep;	 /* suspended to save power, and left so: there are no readings */
 	uint64_t age_ms; /* of its newest reading; asleep: of the last before, 0 = there was none */
@@ -125,7 +126,8 @@ struct takt_status_view {
 	int32_t pid;
 	uint64_t uptime_ms;
 	uint32_t waiting, running;
-	char notes[8][200]; /* things an administrator should see; "" = none */
+	char notes[8][200];	   /* things an administrator should see; "" = none */
+	char note_severity[8][12]; /* beside notes: "info", "warning", "critical" */
 	uint32_t gpu_count;
 	struct takt_gpu_view *gpus; /* owned */
 };
@@ -242,6 +244,14 @@ struct takt_job_view {
 	bool has_exit_code;
 	int32_t exit_code, exit_signal; /* signal 0 = none */
 	int32_t pid;			/* 0 = not running */
+	/* Why it is being ended or has ended; of one that waits again, why its attempt did. A
+	 * stable name, "gpu_lost" (docs/job.md), "" = nothing is known but how it exited; and a
+	 * sentence. */
+	char cause[16], cause_text[96];
+	bool has_cause_gpu;
+	uint32_t cause_gpu;  /* of gpu_*: which, where that is known */
+	uint32_t cause_xid;  /* 0 = none was heard */
+	int64_t cause_at_ms; /* wall clock, when takt saw it; 0 = not known */
 	char message[200];
 	uint64_t array_id; /* the first of its array; 0 = of none */
 	uint32_t array_index, array_limit;
@@ -266,7 +276,8 @@ struct takt_job_view {
 	char tenant[64], tags[256], container[256], container_runtime[16], checkpoint_dir[256];
 	char prefetch[256], hook[256]; /* as typed */
 	char params[256];	       /* of its grid: "lr=0.1 seed=3" */
-	char health_note[280]; /* running: the first of its GPUs that is not healthy; else "" */
+	char health_note[280];	  /* running: the first of its GPUs that is not healthy; else "" */
+	char health_severity[12]; /* of the gravest of its GPUs, as in the status view; "" = none */
 	char stray_note[320]; /* running: what it does on GPUs that were not given to it; else "" */
 	char terminal[600];   /* running, with one: path of its socket (base/terminal.h); else "" */
 	/* How long it is thought to run, and where that is known from: "owner", "history", "limit",
@@ -430,6 +441,7 @@ struct takt_clock_view {
 	struct takt_clock_gpu {
 		uint32_t index;
 		char uuid[96], name[96], clock_state[16], note[160];
+		char severity[12]; /* as in the status view */
 		bool has_sm;
 		uint32_t sm_mhz, list_min_mhz, list_max_mhz, lease_min_mhz, lease_max_mhz;
 		bool has_mem;

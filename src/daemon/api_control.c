@@ -55,7 +55,8 @@ static int cancel(void *ctx, const struct takt_peer *peer, uint64_t job_id,
 	/* From here on the waiter answers, whatever becomes of the job: found above, so it is live.
 	 */
 	if (rc == 0)
-		(void)takt_queue_cancel(daemon->queue, job_id, takt_wall_now(daemon->sys), NULL);
+		(void)takt_queue_cancel(daemon->queue, job_id, TAKT_CAUSE_CANCELLED,
+					takt_wall_now(daemon->sys), NULL);
 	return rc;
 }
 

@@ -128,7 +128,7 @@ static void fill_clock_state(struct takt_daemon *daemon, uint32_t gpu, struct ta
 {
 	struct takt_lease_state lease;
 
-	takt_leases_state(daemon->leases, gpu, &lease);
+	takt_watch_clocks(daemon, gpu, &lease);
 	takt_strcpy(view->clock_state, sizeof(view->clock_state), lease.state);
 	takt_strcpy(view->clock_note, sizeof(view->clock_note), lease.note);
 	if (!lease.note[0] && lease.max_mhz)
@@ -149,6 +149,8 @@ static void fill_gpu(struct takt_daemon *daemon, const struct takt_peer *peer, u
 	takt_gpu_view_facts(facts, view);
 	takt_strcpy(view->health, sizeof(view->health), takt_health_state(daemon->health, gpu));
 	takt_health_note(daemon->health, gpu, view->health_note, sizeof(view->health_note));
+	takt_strcpy(view->severity, sizeof(view->severity),
+		    takt_level_name(takt_health_severity(daemon->health, gpu)));
 	fill_holder(daemon, peer, gpu, view);
 	fill_shares(daemon, peer, gpu, view);
 	fill_clock_state(daemon, gpu, view);
@@ -164,40 +166,51 @@ static void fill_gpu(struct takt_daemon *daemon, const struct takt_peer *peer, u
 	fill_procs(daemon, peer, reading, now, view);
 }
 
-static void add_note(struct takt_status_view *ret, size_t *n, const char *text)
+static void add_note(struct takt_status_view *ret, size_t *n, enum takt_level level,
+		     const char *what, const char *text)
 {
-	if (text[0] && *n < TAKT_ARRAY_LEN(ret->notes))
-		takt_strcpy(ret->notes[(*n)++], sizeof(ret->notes[0]), text);
+	if (!text[0] || *n == TAKT_ARRAY_LEN(ret->notes))
+		return;
+	takt_strcpy(ret->note_severity[*n], sizeof(ret->note_severity[0]), takt_level_name(level));
+	snprintf(ret->notes[(*n)++], sizeof(ret->notes[0]), "%s%s", what, text);
+}
+
+static void add_gpu_note(const struct takt_daemon *daemon, uint32_t gpu,
+			 struct takt_status_view *ret, size_t *n)
+{
+	enum takt_level severity = takt_health_severity(daemon->health, gpu);
+	struct takt_lease_state lease;
+	char what[80];
+
+	takt_leases_state(daemon->leases, gpu, &lease);
+	snprintf(what, sizeof(what), "GPU %u: ", gpu);
+	if (strcmp(lease.state, "changed") == 0) {
+		snprintf(what, sizeof(what),
+			 "GPU %u: clocks are CHANGED and could not be put back: ", gpu);
+		add_note(ret, n, TAKT_LEVEL_CRITICAL, what,
+			 lease.note[0] ? lease.note : "it is tried again");
+	} else if (takt_watch_note(daemon, gpu)[0]) {
+		add_note(ret, n, severity > TAKT_LEVEL_WARNING ? severity : TAKT_LEVEL_WARNING,
+			 what, takt_watch_note(daemon, gpu));
+	} else if (takt_mig_note(daemon->mig, gpu)[0]) {
+		add_note(ret, n, TAKT_LEVEL_INFO, what, takt_mig_note(daemon->mig, gpu));
+	} else {
+		add_note(ret, n, TAKT_LEVEL_WARNING, "", daemon->watch[gpu].over_note);
+	}
 }
 
 /* What an administrator should see at the top: set-aside GPUs, clocks left changed, a missing
  * helper. */
 static void fill_notes(const struct takt_daemon *daemon, struct takt_status_view *ret)
 {
-	size_t n = 0, max = TAKT_ARRAY_LEN(ret->notes);
+	size_t n = 0;
 
 	for (size_t i = 0; i < TAKT_ARRAY_LEN(daemon->notes); i++)
-		add_note(ret, &n, daemon->notes[i]);
-	add_note(ret, &n, takt_govern_budget_note(daemon->govern));
-	add_note(ret, &n, takt_govern_model_note(daemon->govern));
-	for (uint32_t gpu = 0; gpu < daemon->gpu_count && n < max; gpu++) {
-		struct takt_lease_state lease;
-
-		takt_leases_state(daemon->leases, gpu, &lease);
-		if (strcmp(lease.state, "changed") == 0)
-			snprintf(ret->notes[n++], sizeof(ret->notes[0]),
-				 "GPU %u: clocks are CHANGED and could not be put back: %.130s",
-				 gpu, lease.note);
-		else if (takt_watch_note(daemon, gpu)[0])
-			snprintf(ret->notes[n++], sizeof(ret->notes[0]), "GPU %u: %s", gpu,
-				 takt_watch_note(daemon, gpu));
-		else if (takt_mig_note(daemon->mig, gpu)[0])
-			snprintf(ret->notes[n++], sizeof(ret->notes[0]), "GPU %u: %s", gpu,
-				 takt_mig_note(daemon->mig, gpu));
-		else if (daemon->watch[gpu].over_note[0])
-			takt_strcpy(ret->notes[n++], sizeof(ret->notes[0]),
-				    daemon->watch[gpu].over_note);
-	}
+		add_note(ret, &n, TAKT_LEVEL_WARNING, "", daemon->notes[i]);
+	add_note(ret, &n, TAKT_LEVEL_WARNING, "", takt_govern_budget_note(daemon->govern));
+	add_note(ret, &n, TAKT_LEVEL_INFO, "", takt_govern_model_note(daemon->govern));
+	for (uint32_t gpu = 0; gpu < daemon->gpu_count; gpu++)
+		add_gpu_note(daemon, gpu, ret, &n);
 }
 
 int takt_api_status(void *ctx, const struct takt_peer *peer, struct takt_status_view *ret,
@@ -313,9 +326,11 @@ static void fill_clock_gpu(struct takt_daemon *daemon, uint32_t gpu, struct takt
 	const struct takt_gpu_reading *reading;
 	struct takt_lease_state lease;
 
-	takt_leases_state(daemon->leases, gpu, &lease);
+	takt_watch_clocks(daemon, gpu, &lease);
 	ret->index = gpu;
 	takt_clock_gpu_facts(facts, ret);
+	takt_strcpy(ret->severity, sizeof(ret->severity),
+		    takt_level_name(takt_health_severity(daemon->health, gpu)));
 	takt_strcpy(ret->clock_state, sizeof(ret->clock_state), lease.state);
 	takt_strcpy(ret->note, sizeof(ret->note), lease.note);
 	ret->lease_min_mhz = lease.min_mhz;
@@ -394,7 +409,7 @@ static void label_gpu(struct takt_daemon *daemon, uint32_t gpu)
 	struct takt_gpu_label label = {.state = state_text(daemon, gpu, &holder)};
 	size_t count = list_shares(daemon, gpu, jobs);
 
-	takt_leases_state(daemon->leases, gpu, &lease);
+	takt_watch_clocks(daemon, gpu, &lease);
 	if (count == 0 && holder)
 		jobs[count++] = holder;
 	for (size_t i = 0; i < count; i++)

@@ -174,6 +174,18 @@ static void fill_asked(const struct takt_jobspec *spec, struct takt_job_view *re
 	ret->power_limit_mw = spec->power_limit_mw;
 }
 
+static void fill_cause(const struct takt_job *row, struct takt_job_view *ret)
+{
+	const struct takt_job_cause *cause = &row->cause;
+
+	takt_strcpy(ret->cause, sizeof(ret->cause), takt_cause_name(cause->cause));
+	takt_job_cause_text(row, ret->cause_text, sizeof(ret->cause_text));
+	ret->has_cause_gpu = cause->cause && cause->gpu >= 0;
+	ret->cause_gpu = (uint32_t)cause->gpu;
+	ret->cause_xid = cause->xid;
+	ret->cause_at_ms = to_ms(cause->at);
+}
+
 /* What became of it so far. */
 static void fill_course(const struct takt_job *row, struct takt_job_view *ret)
 {
@@ -194,6 +206,7 @@ static void fill_course(const struct takt_job *row, struct takt_job_view *ret)
 		row->state == TAKT_JOB_DONE || (row->state == TAKT_JOB_FAILED && !row->exit_signal);
 	ret->exit_code = row->exit_code;
 	ret->exit_signal = row->exit_signal;
+	fill_cause(row, ret);
 	fill_report(&row->report, &ret->report);
 }
 
@@ -321,6 +334,16 @@ static void fill_why(struct takt_daemon *daemon, const struct takt_queue_job *jo
 	takt_strcpy(ret->why, sizeof(ret->why), takt_why_name(why));
 }
 
+static void fill_health(const struct takt_daemon *daemon, const struct takt_queue_job *job,
+			struct takt_job_view *ret)
+{
+	takt_health_job_note(daemon->health, job, ret->health_note, sizeof(ret->health_note));
+	if (ret->health_note[0])
+		takt_strcpy(ret->health_severity, sizeof(ret->health_severity),
+			    takt_level_name(
+				    takt_health_severity_of(daemon->health, job->row.gpu_mask)));
+}
+
 static void fill_job(struct takt_daemon *daemon, const struct takt_peer *peer,
 		     const struct takt_queue_job *job, struct takt_job_view *ret)
 {
@@ -421,8 +444,7 @@ int takt_api_job(void *ctx, const struct takt_peer *peer, uint64_t job_id,
 		if (ret->mine && job->phase == TAKT_PHASE_RUNNING)
 			takt_stray_note(daemon, job, ret->stray_note, sizeof(ret->stray_note));
 		if (job->phase == TAKT_PHASE_RUNNING)
-			takt_health_job_note(daemon->health, job, ret->health_note,
-					     sizeof(ret->health_note));
+			fill_health(daemon, job, ret);
 		if (ret->mine)
 			takt_job_progress_fill(daemon, job_id, &ret->progress);
 		return 0;

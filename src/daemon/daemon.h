@@ -235,6 +235,11 @@ struct takt_boot takt_watch_due(const struct takt_daemon *daemon);
 void takt_watch_health(struct takt_daemon *daemon);
 /* Why nobody gets this GPU; "" = no reason. Borrowed until the next tick. */
 const char *takt_watch_note(const struct takt_daemon *daemon, uint32_t gpu);
+/* The GPU's clocks as they are shown: of one that does not answer nobody knows that they are clean.
+ */
+struct takt_lease_state;
+void takt_watch_clocks(const struct takt_daemon *daemon, uint32_t gpu,
+		       struct takt_lease_state *ret);
 void takt_watch_job_placed(struct takt_daemon *daemon, const struct takt_queue_job *job);
 void takt_watch_job_over(struct takt_daemon *daemon, const struct takt_queue_job *job);
 
@@ -461,6 +466,10 @@ int takt_daemon_describe_job(void *ctx, const struct takt_action *start, const c
 
 /* job_still.c: see struct takt_queue_hooks. */
 bool takt_daemon_stands_still(void *ctx, const struct takt_queue_job *job, uint32_t *ret_mem_mib);
+
+/* job_cause.c: see struct takt_queue_hooks. */
+bool takt_daemon_job_cause(void *ctx, const struct takt_queue_job *job, struct takt_boot since,
+			   struct takt_job_cause *ret);
 
 /* job_hooks.c: the queue's callbacks. */
 extern const struct takt_queue_hooks takt_daemon_queue_hooks;

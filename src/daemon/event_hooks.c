@@ -21,7 +21,7 @@
 enum {
 	MAX_WAITING = 4096,
 	MAX_BYTES = 64 * 1024 * 1024, /* of their environments together */
-	MAX_TOLD = 8,		      /* variables that tell of the event */
+	MAX_TOLD = 12,		      /* variables that tell of the event */
 	GRACE_MS = 1000,
 };
 
@@ -105,6 +105,30 @@ static bool has_exit_code(const struct takt_queue_job *job)
 	return job->row.state == TAKT_JOB_DONE || job->row.state == TAKT_JOB_FAILED;
 }
 
+static bool tells_cause(enum takt_job_event event)
+{
+	return event == TAKT_EVENT_REQUEUED || event == TAKT_EVENT_PREEMPTED ||
+	       event == TAKT_EVENT_ENDED;
+}
+
+/* How many variables that is. */
+static size_t tell_cause(const struct takt_job_cause *cause, char told[][320])
+{
+	size_t n = 0;
+
+	if (cause->cause == TAKT_CAUSE_NONE)
+		return 0;
+	snprintf(told[n++], 320, "TAKT_CAUSE=%s", takt_cause_name(cause->cause));
+	if (cause->gpu >= 0)
+		snprintf(told[n++], 320, "TAKT_CAUSE_GPU=%" PRId32, cause->gpu);
+	if (cause->xid)
+		snprintf(told[n++], 320, "TAKT_CAUSE_XID=%" PRIu32, cause->xid);
+	if (cause->at.ns)
+		snprintf(told[n++], 320, "TAKT_CAUSE_AT_MS=%" PRId64,
+			 cause->at.ns / (int64_t)TAKT_NS_PER_MS);
+	return n;
+}
+
 /* What is told of the event, beside what any process of the job finds. */
 static void tell(const struct takt_queue_job *job, enum takt_job_event event,
 		 char told[MAX_TOLD][320], char *ret_list[MAX_TOLD + 1])
@@ -121,6 +145,8 @@ static void tell(const struct takt_queue_job *job, enum takt_job_event event,
 		snprintf(told[n++], 320, "TAKT_EXIT_SIGNAL=%d", job->row.exit_signal);
 	else if (event == TAKT_EVENT_ENDED && has_exit_code(job))
 		snprintf(told[n++], 320, "TAKT_EXIT_CODE=%d", job->row.exit_code);
+	if (tells_cause(event))
+		n += tell_cause(&job->row.cause, &told[n]);
 	if (job->row.message && job->row.message[0])
 		snprintf(told[n++], 320, "TAKT_MESSAGE=%s", job->row.message);
 	for (size_t i = 0; i < n; i++)

@@ -287,7 +287,8 @@ static void act(struct takt_gpu_health *health, uint32_t gpu)
 		takt_orders_fault(daemon->orders, gpu, worst);
 }
 
-static void look(struct takt_gpu_health *health, uint32_t gpu, struct takt_mono now)
+/* The newest reading, for the rules; nothing is done about what they find. */
+static void feed(struct takt_gpu_health *health, uint32_t gpu, struct takt_mono now)
 {
 	struct takt_daemon *daemon = health->daemon;
 	struct takt_health_one *one = &health->gpu[gpu];
@@ -304,8 +305,16 @@ static void look(struct takt_gpu_health *health, uint32_t gpu, struct takt_mono 
 		takt_rules_sample(&one->rules, &sample);
 	}
 	takt_rules_tick(&one->rules, now, !asleep);
+}
+
+static void look(struct takt_gpu_health *health, uint32_t gpu, struct takt_mono now)
+{
+	struct takt_daemon *daemon = health->daemon;
+
+	feed(health, gpu, now);
 	act(health, gpu);
-	takt_health_take(one, &(struct takt_health_clocks){now, takt_wall_now(daemon->sys)});
+	takt_health_take(&health->gpu[gpu],
+			 &(struct takt_health_clocks){now, takt_wall_now(daemon->sys)});
 	takt_health_keep(health, gpu);
 }
 
@@ -320,6 +329,25 @@ void takt_health_tick(struct takt_gpu_health *health, struct takt_mono now)
 		look(health, gpu, now);
 }
 
+bool takt_health_befell(struct takt_gpu_health *health, uint32_t gpu, struct takt_mono since,
+			struct takt_mono ended, struct takt_rules_blow *ret, bool *ret_known)
+{
+	struct takt_daemon *daemon = health->daemon;
+	struct takt_mono now = takt_mono_now(daemon->sys);
+	const struct takt_gpu_reading *reading;
+
+	*ret_known = takt_telemetry_latest(daemon->telemetry, gpu, now, &reading) == 0 &&
+		     (reading->lost || reading->slow_at.ns >= ended.ns);
+	if (!*ret_known)
+		takt_machine_sample(daemon->machine, gpu);
+	if (health->listen && !takt_gpu_listen_heard(health->listen, ended))
+		*ret_known = false;
+	read_log(health, now);
+	hear(health);
+	feed(health, gpu, now);
+	return takt_rules_befell(&health->gpu[gpu].rules, since, ret);
+}
+
 bool takt_health_hears_xids(const struct takt_gpu_health *health)
 {
 	char why[160] = "";
@@ -327,6 +355,24 @@ bool takt_health_hears_xids(const struct takt_gpu_health *health)
 	if (health->listen)
 		takt_gpu_listen_why(health->listen, why);
 	return health->log || (health->listen && why[0] == '\0');
+}
+
+enum takt_level takt_health_severity(const struct takt_gpu_health *health, uint32_t gpu)
+{
+	struct takt_rules_verdict verdict;
+
+	takt_rules_verdict(&health->gpu[gpu].rules, &verdict);
+	return health->daemon->watch[gpu].lost ? TAKT_LEVEL_CRITICAL : verdict.severity;
+}
+
+enum takt_level takt_health_severity_of(const struct takt_gpu_health *health, uint64_t gpu_mask)
+{
+	enum takt_level gravest = TAKT_LEVEL_NONE;
+
+	for (uint32_t gpu = 0; gpu < health->count; gpu++)
+		if (gpu_mask >> gpu & 1 && takt_health_severity(health, gpu) > gravest)
+			gravest = takt_health_severity(health, gpu);
+	return gravest;
 }
 
 const char *takt_health_state(const struct takt_gpu_health *health, uint32_t gpu)

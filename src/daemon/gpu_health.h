@@ -9,6 +9,7 @@
 
 #include "codec/health.h"
 #include "daemon/daemon.h"
+#include "rules/rules.h"
 
 struct takt_gpu_health;
 
@@ -27,6 +28,15 @@ const char *takt_health_note(const struct takt_gpu_health *health, uint32_t gpu,
 /* "GPU 3 is suspect: ...", of the first of the job's GPUs that is not healthy; "" = all are. */
 void takt_health_job_note(const struct takt_gpu_health *health, const struct takt_queue_job *job,
 			  char *buf, size_t size);
+/* The gravest of what befell the GPU since then; false: nothing. *ret_known: how the GPU was after
+ * `ended` is known; else the driver is asked. */
+bool takt_health_befell(struct takt_gpu_health *health, uint32_t gpu, struct takt_mono since,
+			struct takt_mono ended, struct takt_rules_blow *ret, bool *ret_known);
+/* Of the gravest of these GPUs. */
+enum takt_level takt_health_severity_of(const struct takt_gpu_health *health, uint64_t gpu_mask);
+/* How grave it is what ails the GPU, for every view: the rules' word; one that does not answer is
+ * as grave as one that is lost. */
+enum takt_level takt_health_severity(const struct takt_gpu_health *health, uint32_t gpu);
 /* "healthy", ... Static. */
 const char *takt_health_state(const struct takt_gpu_health *health, uint32_t gpu);
 /* From the driver or the kernel's log: an XID that is not told has not happened. */

@@ -82,6 +82,8 @@ static void fill_gpu(struct takt_gpu_health *health, uint32_t gpu,
 	takt_strcpy(ret->uuid, sizeof(ret->uuid), facts->uuid);
 	takt_rules_verdict(&one->rules, &verdict);
 	takt_strcpy(ret->state, sizeof(ret->state), takt_health_name(verdict.health));
+	takt_strcpy(ret->severity, sizeof(ret->severity),
+		    takt_level_name(takt_health_severity(health, gpu)));
 	if (one->rules.changes)
 		ret->since_ms = takt_health_wall_ms(clocks, one->rules.health_since);
 	takt_orders_note(health->daemon->orders, gpu, clocks->wall, ret->note, sizeof(ret->note));

@@ -212,6 +212,17 @@ struct takt_boot takt_watch_due(const struct takt_daemon *daemon)
 	return due;
 }
 
+void takt_watch_clocks(const struct takt_daemon *daemon, uint32_t gpu, struct takt_lease_state *ret)
+{
+	const struct takt_gpu_watch *watch = &daemon->watch[gpu];
+
+	takt_leases_state(daemon->leases, gpu, ret);
+	if (!watch->lost || strcmp(ret->state, "clean") != 0)
+		return;
+	ret->state = "unknown";
+	takt_strcpy(ret->note, sizeof(ret->note), watch->lost_note);
+}
+
 void takt_watch_tick(struct takt_daemon *daemon, struct takt_mono now, struct takt_boot boot)
 {
 	takt_mig_tick(daemon->mig, boot);

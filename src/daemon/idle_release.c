@@ -152,8 +152,8 @@ static void release(struct takt_daemon *daemon, const struct takt_queue_job *job
 
 	snprintf(text, sizeof(text), "released: its GPUs and terminal were idle for %s",
 		 takt_duration_text(job->spec.idle_release_ms * TAKT_NS_PER_MS, limit));
-	watched->ended = takt_queue_cancel(daemon->queue, job->row.id, takt_wall_now(daemon->sys),
-					   &err) == 0;
+	watched->ended = takt_queue_cancel(daemon->queue, job->row.id, TAKT_CAUSE_IDLE_RELEASE,
+					   takt_wall_now(daemon->sys), &err) == 0;
 	if (watched->ended)
 		takt_queue_remark(daemon->queue, job->row.id, text);
 }

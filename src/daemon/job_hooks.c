@@ -129,6 +129,7 @@ const struct takt_queue_hooks takt_daemon_queue_hooks = {
 	.release = release,
 	.event = event,
 	.stands_still = takt_daemon_stands_still,
+	.cause = takt_daemon_job_cause,
 	.aside = aside,
 	.stored = takt_orders_stored,
 	.changed = changed,

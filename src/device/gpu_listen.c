@@ -31,8 +31,9 @@ struct takt_gpu_listen {
 
 	pthread_mutex_t lock;
 	pthread_cond_t wake; /* to end; and that it has */
-	bool want_stop, ended;
-	uint64_t put, taken; /* into and out of the ring, ever */
+	bool want_stop, ended, look_now;
+	struct takt_mono looked_at; /* when the last finished look began; 0 = none has */
+	uint64_t put, taken;	    /* into and out of the ring, ever */
 	struct takt_heard heard[HEARD];
 	char why[TAKT_LISTEN_WHY];
 
@@ -136,9 +137,10 @@ static bool rest(struct takt_gpu_listen *listen, int seconds)
 	struct timespec at = {.tv_sec = (time_t)(until.ns / TAKT_NS_PER_S),
 			      .tv_nsec = (long)(until.ns % TAKT_NS_PER_S)};
 
-	while (!listen->want_stop &&
+	while (!listen->want_stop && !listen->look_now &&
 	       pthread_cond_timedwait(&listen->wake, &listen->lock, &at) != ETIMEDOUT)
 		;
+	listen->look_now = false;
 	return !listen->want_stop;
 }
 
@@ -148,8 +150,11 @@ static void *listen_main(void *opaque)
 	int seconds;
 
 	do {
+		struct takt_mono began = takt_mono_now(takt_sys_real());
+
 		seconds = look(listen);
 		pthread_mutex_lock(&listen->lock);
+		listen->looked_at = began;
 		seconds = rest(listen, seconds);
 		pthread_mutex_unlock(&listen->lock);
 	} while (seconds);
@@ -222,6 +227,19 @@ bool takt_gpu_listen_next(struct takt_gpu_listen *listen, struct takt_heard *ret
 		*ret = listen->heard[listen->taken++ % HEARD];
 	pthread_mutex_unlock(&listen->lock);
 	return has;
+}
+
+bool takt_gpu_listen_heard(struct takt_gpu_listen *listen, struct takt_mono since)
+{
+	bool heard;
+
+	pthread_mutex_lock(&listen->lock);
+	heard = listen->looked_at.ns >= since.ns;
+	listen->look_now = !heard;
+	if (!heard)
+		pthread_cond_broadcast(&listen->wake);
+	pthread_mutex_unlock(&listen->lock);
+	return heard;
 }
 
 void takt_gpu_listen_why(struct takt_gpu_listen *listen, char ret[TAKT_LISTEN_WHY])

@@ -41,6 +41,9 @@ void takt_gpu_listen_close(struct takt_gpu_listen *listen);
 /* The next that was heard, the oldest first; false when there is none. Of a flood the oldest are
  * lost. */
 bool takt_gpu_listen_next(struct takt_gpu_listen *listen, struct takt_heard *ret);
+/* Whether all is heard that the driver told by `since`; else the thread, which asks it once a
+ * second, asks now: look again soon. */
+bool takt_gpu_listen_heard(struct takt_gpu_listen *listen, struct takt_mono since);
 /* Why not all GPUs are heard at present; "" = all are. */
 void takt_gpu_listen_why(struct takt_gpu_listen *listen, char ret[TAKT_LISTEN_WHY]);
 

@@ -88,7 +88,8 @@ enum takt_end {
 enum takt_engine_event_kind {
 	TAKT_ENGINE_OUTCOME,  /* action_id, outcome, message */
 	TAKT_ENGINE_STARTED,  /* job_id, attempt, pid, at, at_boot */
-	TAKT_ENGINE_ENDED,    /* job_id, attempt, end, code, at, run_ns; its GPUs are draining */
+	TAKT_ENGINE_ENDED,    /* job_id, attempt, end, code, at, run_ns, out_of_*; its GPUs are
+				 draining */
 	TAKT_ENGINE_ADOPTED,  /* after a restart of ours: job_id, attempt still runs (pid), or
 				 still waits (staged) */
 	TAKT_ENGINE_SNAPSHOT, /* `seq` starts anew; what follows up to SNAPSHOT_END is everything
@@ -110,6 +111,9 @@ struct takt_engine_event {
 	struct takt_wall at;
 	struct takt_boot at_boot; /* STARTED, ADOPTED: the same instant, 0 = not known */
 	uint64_t run_ns;	  /* ENDED: how long it ran, boot clock; 0 = not known */
+	/* ENDED badly: the kernel ended it for want of memory; its program said last that it could
+	 * not have as much GPU memory as it asked for. */
+	bool out_of_memory, out_of_gpu_memory;
 	char message[200];
 };
 

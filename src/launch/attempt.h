@@ -143,7 +143,9 @@ struct takt_attempt_status {
 	enum takt_exit_kind exit_kind; /* EXITED only, like what follows */
 	int exit_code;		       /* code, signal number, or errno of a failed exec */
 	struct takt_wall ended_at;
-	uint64_t run_ns; /* from `started` to `exit`, boot clock; 0 = not known */
+	uint64_t run_ns;	/* from `started` to `exit`, boot clock; 0 = not known */
+	bool out_of_memory;	/* the kernel ended processes of the job for want of memory */
+	bool out_of_gpu_memory; /* so its program said last */
 	char message[TAKT_ATTEMPT_MESSAGE]; /* EXEC_FAILED: "exec './train.sh': No such file or
 					       directory" */
 };
@@ -234,7 +236,7 @@ int takt_attempt_record_isolation(const struct takt_sys *sys, int attempt_dirfd,
 int takt_attempt_record_started(const struct takt_sys *sys, int attempt_dirfd,
 				const struct takt_proc_id *job, struct takt_wall at,
 				struct takt_err *err);
-/* Uses exit_kind, exit_code, ended_at, run_ns and message of the status. */
+/* Uses exit_kind, exit_code and what follows in the status. */
 int takt_attempt_record_exit(const struct takt_sys *sys, int attempt_dirfd,
 			     const struct takt_attempt_status *status, struct takt_err *err);
 

@@ -123,6 +123,8 @@ int takt_attempt_started_parse(const char *text, size_t len, struct takt_attempt
 	return 0;
 }
 
+static const char host_memory[] = "memory", gpu_memory[] = "gpu_memory";
+
 int takt_attempt_exit_format(const struct takt_attempt_status *status, struct takt_str *out)
 {
 	takt_record_begin(out, "takt-exit");
@@ -131,6 +133,9 @@ int takt_attempt_exit_format(const struct takt_attempt_status *status, struct ta
 	takt_record_put_i64(out, "wall_ns", status->ended_at.ns);
 	takt_record_put_u64(out, "run_ns", status->run_ns);
 	takt_record_put_text(out, "message", status->message);
+	if (status->out_of_memory || status->out_of_gpu_memory)
+		takt_record_put_text(out, "out_of",
+				     status->out_of_memory ? host_memory : gpu_memory);
 	return takt_record_end(out);
 }
 
@@ -146,7 +151,7 @@ int takt_attempt_exit_parse(const char *text, size_t len, struct takt_attempt_st
 {
 	struct takt_attempt_status got = *ret;
 	struct takt_record record;
-	char kind[16];
+	char kind[16], out_of[16] = "";
 	int rc = takt_record_open(text, len, "takt-exit", &record);
 
 	if (rc < 0)
@@ -156,7 +161,11 @@ int takt_attempt_exit_parse(const char *text, size_t len, struct takt_attempt_st
 	got.ended_at.ns = takt_record_i64(&record, "wall_ns", INT64_MIN, INT64_MAX);
 	got.run_ns = takt_record_u64(&record, "run_ns", 0, UINT64_MAX);
 	takt_record_text(&record, "message", got.message, sizeof(got.message));
+	if (takt_record_next_is(&record, "out_of"))
+		takt_record_text(&record, "out_of", out_of, sizeof(out_of));
 	rc = takt_record_done(&record);
+	got.out_of_memory = strcmp(out_of, host_memory) == 0;
+	got.out_of_gpu_memory = strcmp(out_of, gpu_memory) == 0;
 	if (rc == 0)
 		rc = kind_of(kind);
 	if (rc < 0)

@@ -137,16 +137,6 @@ static void shed(struct takt_shim *shim)
 	malloc_trim(0);
 }
 
-/* SIGKILL from nobody of ours: the kernel's own. */
-static void explain_end(struct takt_shim *shim)
-{
-	struct takt_attempt_status *end = &shim->end;
-
-	if (end->exit_kind == TAKT_EXIT_SIGNALED && end->exit_code == SIGKILL &&
-	    shim->place->job[0])
-		(void)takt_job_cgroup_ran_out(shim->place->job, end->message, sizeof(end->message));
-}
-
 /* A job is over when its container is gone; one that cannot be removed for a minute is left to
  * those who watch its GPUs. */
 static void clean_up(struct takt_shim *shim)
@@ -192,7 +182,7 @@ static int run_job(struct takt_shim *shim, struct takt_err *err)
 		shed(shim);
 		takt_shim_see_through(shim);
 		clean_up(shim);
-		explain_end(shim);
+		takt_shim_explain_end(shim);
 	}
 	return rc;
 }

@@ -84,6 +84,9 @@ void takt_shim_hook_log(struct takt_shim *shim);
 /* In its job's log: how it ended, where that was not well. */
 void takt_shim_hook_note(const struct takt_shim *shim, bool late);
 
+/* shim_end.c: what is known of why the job ended badly, into `end`. */
+void takt_shim_explain_end(struct takt_shim *shim);
+
 /* shim_io.c */
 /* Make what the job's output passes through, if it does: shim->io. Negative leaves something to
  * finish. */

@@ -113,6 +113,7 @@ static void end_one(struct takt_queue *queue, struct takt_queue_job *job,
 	snprintf(text, sizeof(text), "never starts: it comes after job %llu, which ended: %s",
 		 (unsigned long long)after->job, takt_job_state_name(state));
 	takt_queue_say(job, text);
+	takt_queue_note_cause(job, TAKT_CAUSE_DEPENDENCY);
 	job->row.cancel_wanted = true; /* ACCEPTING: ends when it is accepted */
 	if (job->phase == TAKT_PHASE_WAITING)
 		takt_queue_end(queue, job, TAKT_JOB_CANCELLED);

@@ -28,6 +28,8 @@ void takt_queue_end(struct takt_queue *queue, struct takt_queue_job *job, enum t
 		return;
 	job->phase = TAKT_PHASE_ENDING;
 	job->row.state = state;
+	if (state == TAKT_JOB_CANCELLED && job->row.cause.cause == TAKT_CAUSE_NONE)
+		takt_queue_note_cause(job, TAKT_CAUSE_CANCELLED);
 	if (job->row.ended.ns == 0)
 		job->row.ended = queue->wall;
 	if (state != TAKT_JOB_DONE)
@@ -152,6 +154,16 @@ static void try_again(struct takt_queue *queue, struct takt_queue_job *job,
 	requeue(queue, job);
 }
 
+/* It ended because a GPU failed: that is no failure of its own, and another one may serve it. */
+static void try_elsewhere(struct takt_queue *queue, struct takt_queue_job *job)
+{
+	char text[TAKT_CAUSE_TEXT];
+
+	takt_job_cause_text(&job->row, text, sizeof(text));
+	takt_queue_say(job, text);
+	requeue(queue, job);
+}
+
 /* The attempt is followed by another one. */
 static bool repeats(struct takt_queue *queue, struct takt_queue_job *job,
 		    const struct takt_engine_event *event)
@@ -160,13 +172,17 @@ static bool repeats(struct takt_queue *queue, struct takt_queue_job *job,
 		      job->spec.requeue;
 	bool evicted = takt_queue_was_evicted(queue, job, event);
 	bool asked = job->row.evict == TAKT_EVICT_ROW_ASKED;
-	bool for_good = job->row.evict == 3;
-	bool tried =
-		!evicted && !for_good && failed(event) && job->row.failures < job->spec.retries;
+	enum takt_failure_policy policy = takt_queue_gpu_failed(job) && !evicted && failed(event)
+						  ? takt_queue_on_failure(queue, job)
+						  : TAKT_FAILURE_KEEP;
+	bool for_good = job->row.evict == 3 || policy == TAKT_FAILURE_STOP;
+	bool elsewhere = policy == TAKT_FAILURE_REQUEUE && !for_good;
+	bool tried = !evicted && !for_good && !elsewhere && failed(event) &&
+		     job->row.failures < job->spec.retries;
 
 	job->in_doubt = false; /* that was of this attempt */
 	if (job->row.cancel_wanted || job->row.timed_out ||
-	    !(broken || tried || evicted || event->end == TAKT_END_NEVER_RAN))
+	    !(broken || tried || elsewhere || evicted || event->end == TAKT_END_NEVER_RAN))
 		return false;
 	if (event->end != TAKT_END_NEVER_RAN) {
 		job->row.restarts++;
@@ -179,13 +195,27 @@ static bool repeats(struct takt_queue *queue, struct takt_queue_job *job,
 		takt_queue_forget_eviction(job);
 	if (tried)
 		try_again(queue, job, event);
+	else if (elsewhere)
+		try_elsewhere(queue, job);
 	else
 		requeue(queue, job);
 	return true;
 }
 
-static void attempt_ended(struct takt_queue *queue, struct takt_queue_job *job,
-			  const struct takt_engine_event *event)
+/* What the log of the job does not say. */
+static void say_end(struct takt_queue_job *job, const struct takt_engine_event *event)
+{
+	enum takt_cause cause = job->row.cause.cause;
+	char text[TAKT_CAUSE_TEXT];
+
+	if (event->message[0])
+		takt_queue_say(job, event->message);
+	else if (cause >= TAKT_CAUSE_GPU_LOST && cause <= TAKT_CAUSE_GPU_MEMORY)
+		takt_queue_say(job, takt_job_cause_text(&job->row, text, sizeof(text)));
+}
+
+void takt_queue_attempt_ended(struct takt_queue *queue, struct takt_queue_job *job,
+			      const struct takt_engine_event *event)
 {
 	takt_queue_still_ended(queue, job);
 	if (repeats(queue, job, event)) {
@@ -194,8 +224,8 @@ static void attempt_ended(struct takt_queue *queue, struct takt_queue_job *job,
 		return;
 	}
 	keep_exit(job, event);
-	if (event->message[0] && !job->row.timed_out && job->row.evict != 3)
-		takt_queue_say(job, event->message);
+	if (!job->row.timed_out && job->row.evict != 3)
+		say_end(job, event);
 	over(queue, job, final_state(job, event), event->run_ns);
 }
 
@@ -235,6 +265,8 @@ static void attempt_runs(struct takt_queue *queue, struct takt_queue_job *job,
 	job->row.retry_at = (struct takt_wall){0};
 	if (!job->row.timed_out && job->row.evict < 2)
 		takt_queue_say(job, ""); /* what hindered an earlier start is over */
+	if (!job->row.timed_out && !job->row.cancel_wanted && !is_told_to_go(job))
+		takt_queue_note_cause(job, TAKT_CAUSE_NONE); /* that was the attempt before */
 	job->pid = event->pid;
 	job->row.state =
 		job->stop_wanted || is_told_to_go(job) ? TAKT_JOB_STOPPING : TAKT_JOB_RUNNING;
@@ -287,7 +319,7 @@ void takt_queue_engine_event(void *ctx, const struct takt_engine_event *event)
 	}
 	if (!job || event->attempt != job->row.attempt ||
 	    takt_queue_stage_heard(queue, job, event) || job->phase < TAKT_PHASE_STARTING ||
-	    job->phase == TAKT_PHASE_ENDING)
+	    job->phase == TAKT_PHASE_ENDING || job->end)
 		return;
 	switch (event->kind) {
 	case TAKT_ENGINE_OUTCOME:
@@ -298,7 +330,8 @@ void takt_queue_engine_event(void *ctx, const struct takt_engine_event *event)
 		attempt_runs(queue, job, event);
 		break;
 	case TAKT_ENGINE_ENDED:
-		attempt_ended(queue, job, event);
+		if (takt_queue_find_cause(queue, job, event))
+			takt_queue_attempt_ended(queue, job, event);
 		break;
 	default:
 		break;

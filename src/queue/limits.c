@@ -34,6 +34,7 @@ static void time_is_up(struct takt_queue *queue, struct takt_queue_job *job)
 			 takt_duration_text(job->spec.time_limit_ms * TAKT_NS_PER_MS, limit));
 		takt_queue_say(job, text);
 		job->row.timed_out = job->stop_wanted = true;
+		takt_queue_note_cause(job, TAKT_CAUSE_TIME_LIMIT);
 		job->row.state = TAKT_JOB_STOPPING;
 	}
 	if (!job->stop_sent)
@@ -45,7 +46,7 @@ static void time_is_up(struct takt_queue *queue, struct takt_queue_job *job)
 /* Boot time to look at it again; UINT64_MAX = no need. */
 static uint64_t check(struct takt_queue *queue, struct takt_queue_job *job)
 {
-	if (job->phase != TAKT_PHASE_RUNNING || job->spec.time_limit_ms == 0 ||
+	if (job->phase != TAKT_PHASE_RUNNING || job->end || job->spec.time_limit_ms == 0 ||
 	    job->row.cancel_wanted || job->evict.step >= TAKT_EVICT_DECIDED || job->stop_sent)
 		return UINT64_MAX;
 	if (job->limit_ns == 0)

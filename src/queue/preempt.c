@@ -39,7 +39,8 @@ static bool is_over_its_mark(const struct takt_queue_job *job)
 
 static bool may_go(const struct takt_queue_job *job)
 {
-	return job->phase == TAKT_PHASE_RUNNING && !job->stop_wanted && !job->row.cancel_wanted;
+	return job->phase == TAKT_PHASE_RUNNING && !job->end && !job->stop_wanted &&
+	       !job->row.cancel_wanted;
 }
 
 void takt_queue_forget_eviction(struct takt_queue_job *job)
@@ -100,6 +101,20 @@ static bool is_asked(const struct takt_queue_job *job)
 	return job->row.evict == TAKT_EVICT_ROW_ASKED;
 }
 
+/* What is told of it, before it is told to go. */
+static void note_cause(struct takt_queue *queue, struct takt_queue_job *job)
+{
+	if (is_asked(job))
+		takt_queue_note_cause(job, TAKT_CAUSE_REQUEUED);
+	else if (job->row.evict_for || job->evict.why == TAKT_EVICT_PRIORITY ||
+		 job->evict.why == TAKT_EVICT_RECLAIM)
+		takt_queue_note_cause(job, TAKT_CAUSE_PREEMPTED);
+	else if (job->evict.why == TAKT_EVICT_WINDOW)
+		takt_queue_note_cause(job, TAKT_CAUSE_MAINTENANCE);
+	else
+		takt_queue_note_gpu_cause(queue, job);
+}
+
 /* What its owner is told while it goes, and afterwards. */
 static void say_why(struct takt_queue_job *job)
 {
@@ -145,6 +160,7 @@ void takt_queue_tell_to_go(struct takt_queue *queue, struct takt_queue_job *job)
 	job->row.evict_at = queue->wall;
 	job->row.state = TAKT_JOB_STOPPING;
 	job->evict.step = TAKT_EVICT_TOLD;
+	note_cause(queue, job);
 	say_why(job);
 	(void)takt_queue_post(queue, job, TICKET_NOTE, NULL);
 	if (job->spec.checkpoint_signal == 0 ||
@@ -377,6 +393,9 @@ void takt_queue_evicted(struct takt_queue *queue, struct takt_queue_job *job)
 		snprintf(text, sizeof(text), "%s, runs again",
 			 is_asked(job) ? "ended, as was asked" : "its GPUs failed or were needed");
 	takt_queue_say(job, text);
+	if (job->row.cause.cause == TAKT_CAUSE_NONE) /* told by an earlier takt, not on record */
+		takt_queue_note_cause(job,
+				      is_asked(job) ? TAKT_CAUSE_REQUEUED : TAKT_CAUSE_PREEMPTED);
 	job->row.preemptions += !is_asked(job);
 	job->row.evict = 0;
 	job->row.evict_at = queue->wall;

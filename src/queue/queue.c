@@ -76,6 +76,7 @@ static void free_job(struct takt_queue_job *job)
 	takt_queue_batch_leave(job);
 	takt_job_fini(&job->row);
 	takt_jobspec_fini(&job->spec);
+	takt_free(job->end);
 	takt_free(job);
 }
 
@@ -164,9 +165,8 @@ static uint64_t deadline_ns(const struct takt_queue *queue, const struct takt_qu
 	return at.ns ? takt_queue_sched_ns(queue, at) : 0;
 }
 
-/* Who may be run again is; else it is the administrator's word. */
-static enum takt_failure_policy on_failure(const struct takt_queue *queue,
-					   const struct takt_queue_job *job)
+enum takt_failure_policy takt_queue_on_failure(const struct takt_queue *queue,
+					       const struct takt_queue_job *job)
 {
 	enum takt_failure_policy policy = queue->config.on_gpu_failure;
 
@@ -241,7 +241,7 @@ void takt_queue_job_terms(const struct takt_queue *queue, const struct takt_queu
 			  struct takt_sched_job *ret)
 {
 	ret->tenant = job->tenant_id;
-	ret->on_failure = on_failure(queue, job);
+	ret->on_failure = takt_queue_on_failure(queue, job);
 	ret->outlook = takt_queue_uses_outlooks(queue) ? job->estimate.kind + 1 : 0;
 }
 
@@ -606,8 +606,8 @@ static int find_live(const struct takt_queue *queue, uint64_t job_id, struct tak
 	return 0;
 }
 
-int takt_queue_cancel(struct takt_queue *queue, uint64_t job_id, struct takt_wall now,
-		      struct takt_err *err)
+int takt_queue_cancel(struct takt_queue *queue, uint64_t job_id, enum takt_cause why,
+		      struct takt_wall now, struct takt_err *err)
 {
 	struct takt_queue_job *job = NULL;
 	int rc = find_live(queue, job_id, &job, err);
@@ -615,6 +615,7 @@ int takt_queue_cancel(struct takt_queue *queue, uint64_t job_id, struct takt_wal
 	if (rc < 0 || job->row.cancel_wanted || job->phase == TAKT_PHASE_ENDING)
 		return rc;
 	job->row.cancel_wanted = true;
+	takt_queue_note_cause(job, why);
 	queue->wall = now;
 	switch (job->phase) {
 	case TAKT_PHASE_WAITING:
@@ -744,6 +745,7 @@ static uint64_t next_pump_ns(const struct takt_queue *queue)
 	uint64_t now_ns = takt_queue_sched_ns(queue, queue->wall), next_ns = queue->retry_ns;
 
 	sooner(&next_ns, queue->next_limit_ns);
+	sooner(&next_ns, queue->next_end_ns);
 	sooner(&next_ns, takt_queue_next_estimate_ns(queue));
 	sooner(&next_ns, queue->next_evict_ns);
 	sooner(&next_ns, queue->next_usage_ns);
@@ -765,6 +767,8 @@ int takt_queue_pump(struct takt_queue *queue, struct takt_boot now, struct takt_
 		retry_refused(queue);
 	if (queue->next_limit_ns && queue->next_limit_ns <= now.ns)
 		takt_queue_check_limits(queue);
+	if (queue->next_end_ns && queue->next_end_ns <= now.ns)
+		takt_queue_look_at_ends(queue);
 	if (takt_queue_estimates_due(queue))
 		takt_queue_look_at_estimates(queue);
 	if (queue->tenants.len && queue->next_usage_ns <= now.ns)

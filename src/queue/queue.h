@@ -141,6 +141,9 @@ struct takt_queue_job {
 	uint64_t stage_after_ns; /* boot time before which it is not staged again */
 	bool ends;		 /* stage OFF: it ends as end_as when that is done */
 	enum takt_job_state end_as;
+	/* RUNNING: its attempt is over, and why is looked for since then (cause.c). Owned. */
+	struct takt_engine_event *end;
+	struct takt_boot end_since;
 	size_t bytes;		      /* of its description, as counted against the limit */
 	uint32_t never_ran;	      /* attempts in a row that came to nothing */
 	uint64_t limit_ns;	      /* RUNNING: boot time of its time limit; 0 = not looked at */
@@ -190,6 +193,11 @@ struct takt_queue_hooks {
 	 * *ret_mem_mib is what is used of the memory of its fullest GPU, left alone where that is
 	 * not known. NULL = it does. */
 	bool (*stands_still)(void *ctx, const struct takt_queue_job *job, uint32_t *ret_mem_mib);
+	/* The attempt has ended badly by itself, which the queue heard at `since`: what of its GPUs
+	 * explains that, as far as is known; *ret is left alone where nothing does. False: more
+	 * will be known soon, ask again. NULL = nothing ever explains it. */
+	bool (*cause)(void *ctx, const struct takt_queue_job *job, struct takt_boot since,
+		      struct takt_job_cause *ret);
 	/* The engine's word on an attempt that is not the queue's (TAKT_ENGINE_ASIDE). */
 	void (*aside)(void *ctx, const struct takt_engine_event *event);
 	/* A ticket of the store with tag 0, which is not the queue's, was answered. May be NULL. */
@@ -311,10 +319,15 @@ struct takt_queue_trial {
  * kept of them. Refuses what submit refuses. */
 int takt_queue_try(struct takt_queue *queue, uid_t uid, struct takt_jobspecs *specs,
 		   struct takt_wall now, struct takt_queue_trial *ret, struct takt_err *err);
-/* Wanted from now on, over restarts too. `changed` follows when it ends. -TAKT_E_CONFLICT when it
- * has ended. */
-int takt_queue_cancel(struct takt_queue *queue, uint64_t job_id, struct takt_wall now,
-		      struct takt_err *err);
+/* Wanted from now on, over restarts too. `changed` follows when it ends; `why` is what is told of
+ * it. -TAKT_E_CONFLICT when it has ended. */
+int takt_queue_cancel(struct takt_queue *queue, uint64_t job_id, enum takt_cause why,
+		      struct takt_wall now, struct takt_err *err);
+enum {
+	TAKT_CAUSE_TEXT = 96
+};
+/* "GPU 3 was lost, XID 79"; "" = there is no cause. Returns buf. */
+const char *takt_job_cause_text(const struct takt_job *row, char *buf, size_t size);
 
 /* What an owner or an administrator may change about a job that waits. */
 struct takt_queue_change {

@@ -97,10 +97,11 @@ struct takt_queue {
 	TAKT_VEC(uint64_t) staged;		 /* jobs whose stage is not NONE */
 	struct takt_map ended_badly;		 /* ids; whose dependants are to be ended */
 	uint64_t next_limit_ns; /* boot time to look at time limits; 0 = no job has one */
-	uint64_t wake_ns;	/* by the scheduler's clock: plan again; 0 = on events only */
-	uint64_t version;	/* rises with changes that the scheduler is not told */
-	bool dirty;		/* something changed since the plan was made */
-	size_t bytes;		/* of the live jobs' descriptions */
+	uint64_t next_end_ns; /* boot time to look at ends that are kept back; 0 = there are none */
+	uint64_t wake_ns;     /* by the scheduler's clock: plan again; 0 = on events only */
+	uint64_t version;     /* rises with changes that the scheduler is not told */
+	bool dirty;	      /* something changed since the plan was made */
+	size_t bytes;	      /* of the live jobs' descriptions */
 	TAKT_VEC(struct takt_queue_holding) ledger;
 	struct takt_queue_mig mig;
 	uint64_t stand_ins;	 /* so far */
@@ -216,6 +217,19 @@ struct takt_sched_slot takt_queue_mig_slot(const struct takt_queue *queue, int32
 bool takt_queue_rested(const struct takt_queue *queue, const struct takt_queue_job *job,
 		       uint64_t *ret_ns);
 
+/* cause.c */
+/* It is being ended, or has ended, because of that. */
+void takt_queue_note_cause(struct takt_queue_job *job, enum takt_cause cause);
+/* The same: a GPU of it has failed, as far as that is known. */
+void takt_queue_note_gpu_cause(struct takt_queue *queue, struct takt_queue_job *job);
+/* Why the attempt ended, into its row. False: that is looked for, and takt_queue_attempt_ended is
+ * called again when it is known or there is no more hope. */
+bool takt_queue_find_cause(struct takt_queue *queue, struct takt_queue_job *job,
+			   const struct takt_engine_event *event);
+void takt_queue_look_at_ends(struct takt_queue *queue);
+/* Its attempt ended of what was no fault of its own: a GPU failed. */
+bool takt_queue_gpu_failed(const struct takt_queue_job *job);
+
 /* limits.c */
 void takt_queue_watch_limit(struct takt_queue *queue, const struct takt_queue_job *job);
 void takt_queue_check_limits(struct takt_queue *queue);
@@ -267,6 +281,10 @@ int takt_queue_set_up(struct takt_queue *queue, const struct takt_sched_settings
 int takt_queue_change_settings(struct takt_queue *queue, const struct takt_sched_settings *settings,
 			       struct takt_err *err);
 /* Fills what of a job depends on the settings. */
+/* What becomes of a job whose GPU has failed: who may be run again is, else it is the
+ * administrator's word. */
+enum takt_failure_policy takt_queue_on_failure(const struct takt_queue *queue,
+					       const struct takt_queue_job *job);
 void takt_queue_job_terms(const struct takt_queue *queue, const struct takt_queue_job *job,
 			  struct takt_sched_job *ret);
 
@@ -398,6 +416,9 @@ bool takt_queue_stage_heard(struct takt_queue *queue, struct takt_queue_job *job
 			    const struct takt_engine_event *event);
 
 /* From engine to store. */
+/* Its attempt is over and why is in its row, as far as that is known. */
+void takt_queue_attempt_ended(struct takt_queue *queue, struct takt_queue_job *job,
+			      const struct takt_engine_event *event);
 void takt_queue_engine_event(void *ctx, const struct takt_engine_event *event);
 void takt_queue_end(struct takt_queue *queue, struct takt_queue_job *job,
 		    enum takt_job_state state);

@@ -87,6 +87,8 @@ static void see_lost(struct takt_rules_gpu *gpu, bool lost)
 	bool answers = !lost && !is_back && gpu->is_lost_by_event &&
 		       takt_mono_elapsed_ns(gpu->now, gpu->lost_at) >= ANSWERS_NS;
 
+	if (lost && !gpu->was_lost)
+		takt_rules_gone(gpu, 0);
 	gpu->was_lost = lost;
 	gpu->is_lost_by_event = gpu->is_lost_by_event && !is_back && !answers;
 	if (answers) { /* one in place of the other, so that nothing else is said of it */
@@ -172,6 +174,9 @@ static void reset(struct takt_rules_gpu *gpu)
 	gpu->health = before.health;
 	gpu->health_since = before.health_since;
 	gpu->changes = before.changes;
+	gpu->was_gone = before.was_gone;
+	gpu->gone_at = before.gone_at;
+	gpu->gone_xid = before.gone_xid;
 	gpu->widest = before.widest;
 	memcpy(gpu->history, before.history, sizeof(gpu->history));
 }
@@ -186,6 +191,7 @@ void takt_rules_event(struct takt_rules_gpu *gpu, const struct takt_rules_event 
 	} else if (log->code == 79) {
 		if (!gpu->is_lost_by_event)
 			gpu->lost_at = gpu->now;
+		takt_rules_gone(gpu, 79);
 		gpu->is_lost_by_event = true;
 		takt_standing_see(gpu, TAKT_FINDING_GPU_LOST, TAKT_LOOK_BAD, 79, 0);
 	} else if (log->code == 154 && (log->has & TAKT_LOG_RECOVERY)) {

@@ -157,6 +157,9 @@ struct takt_rules_gpu {
 	struct takt_mono now;
 	bool sampled, unasked, was_lost, is_lost_by_event, has_recovery;
 	struct takt_mono sampled_at, sampled_awake, asked_since, lost_at;
+	bool was_gone; /* ever; since gone_at the last time, with gone_xid (0 = none was heard) */
+	struct takt_mono gone_at;
+	uint32_t gone_xid;
 	uint64_t unasked_ns; /* altogether; see takt_rules_awake in rules_impl.h */
 	struct takt_rules_standing standing[TAKT_FINDING_KINDS];
 	struct takt_incidents incidents;
@@ -191,6 +194,7 @@ struct takt_rules_finding {
 
 struct takt_rules_verdict {
 	enum takt_health health;
+	enum takt_level severity; /* the gravest of all, the one word for it in every view */
 	struct takt_mono since;
 	uint32_t count;
 	/* What stands by itself first, the gravest first; then what follows from it. */
@@ -200,6 +204,17 @@ struct takt_rules_verdict {
 };
 
 void takt_rules_verdict(const struct takt_rules_gpu *gpu, struct takt_rules_verdict *ret);
+
+/* The gravest of what befell a GPU. */
+struct takt_rules_blow {
+	bool lost;	     /* it was gone, or is */
+	uint32_t xid;	     /* 0 = none was heard */
+	bool fault;	     /* the GPU's or its board's; else programs bring the XID about */
+	struct takt_mono at; /* first seen */
+};
+/* From that time on; false: nothing. What a reset has ended counts only if the GPU was lost. */
+bool takt_rules_befell(const struct takt_rules_gpu *gpu, struct takt_mono since,
+		       struct takt_rules_blow *ret);
 
 /* Whether something critical stands of which no reading will ever say that it is over: only a reset
  * ends it, or somebody who has looked. */

@@ -20,6 +20,9 @@ enum takt_rules_look {
  */
 struct takt_mono takt_rules_awake(const struct takt_rules_gpu *gpu);
 
+/* befell.c: it is gone from now on, if it was not; xid: by which that was heard, 0 = by none. */
+void takt_rules_gone(struct takt_rules_gpu *gpu, uint32_t xid);
+
 /* standing.c: one kind looks so now; found and over in the time that the kind's rule gives. */
 void takt_standing_see(struct takt_rules_gpu *gpu, enum takt_finding_kind kind,
 		       enum takt_rules_look look, int64_t value, int64_t limit);

@@ -174,5 +174,6 @@ void takt_rules_verdict(const struct takt_rules_gpu *gpu, struct takt_rules_verd
 	find_causes(ret);
 	list_actions(ret);
 	ret->health = health_of(ret);
+	ret->severity = ret->count ? ret->finding[0].level : TAKT_LEVEL_NONE;
 	ret->since = gpu->health_since;
 }

@@ -31,7 +31,7 @@ const struct takt_trace_field takt_trace_node_fields[TAKT_TRACE_NODE_FIELDS] = {
 };
 
 const struct takt_trace_field takt_trace_job_fields[TAKT_TRACE_JOB_FIELDS] = {
-	{"name|job|job_id|jobid", TAKT_TRACE_TEXT, JOB(name), 0, 0, "name of the job"},
+	{"name|job|job_id|jobid|job_name", TAKT_TRACE_TEXT, JOB(name), 0, 0, "name of the job"},
 	{"models|gpu_spec", TAKT_TRACE_TEXT, JOB(models), 0, 0,
 	 "accelerator models that will do, separated by |; empty = any"},
 	{"user", TAKT_TRACE_TEXT, JOB(user), 0, 0, "who submitted it"},
@@ -47,12 +47,15 @@ const struct takt_trace_field takt_trace_job_fields[TAKT_TRACE_JOB_FIELDS] = {
 	 "when it ended, on the clock of submit_s"},
 	{"cpu_milli", TAKT_TRACE_I64, JOB(cpu_milli), 0, INT32_MAX, "CPU, 1000 = one core"},
 	{"memory_mib", TAKT_TRACE_I64, JOB(memory_mib), 0, INT32_MAX, "memory, MiB"},
-	{"gpus|num_gpu|num_gpus|gpu_num", TAKT_TRACE_I64, JOB(gpus), 0, 100000, "accelerators"},
+	{"gpus|num_gpu|num_gpus|gpu_num|gpu_request", TAKT_TRACE_I64, JOB(gpus), 0, 100000,
+	 "accelerators"},
 	{"gpu_milli", TAKT_TRACE_I64, JOB(gpu_milli), 0, INT32_MAX,
 	 "of each accelerator, 1000 = whole"},
 	{"gpu_memory_mib", TAKT_TRACE_I64, JOB(gpu_memory_mib), 0, INT32_MAX,
 	 "memory of each accelerator, MiB"},
-	{"tasks", TAKT_TRACE_I64, JOB(tasks), 1, 100000,
+	{"tasks|num_tasks|task_num|num_inst|inst_num|num_instances|instance_num|num_workers|"
+	 "worker_num|num_replicas|replicas",
+	 TAKT_TRACE_I64, JOB(tasks), 1, 100000,
 	 "a gang of so many, each asking for the above; 1 when absent"},
 	{"priority", TAKT_TRACE_I64, JOB(priority), INT32_MIN, INT32_MAX, "larger goes first"},
 	{"estimate_s", TAKT_TRACE_SECONDS, JOB(estimate_ns), 0, INT64_MAX,

@@ -66,6 +66,10 @@ enum column {
 	COL_CLOCK_POLICY,
 	COL_SM_SPREAD,
 	COL_GPU_UUIDS,
+	COL_CAUSE,
+	COL_CAUSE_GPU,
+	COL_CAUSE_XID,
+	COL_CAUSE_AT,
 	COL_SUBMIT_SEQ,
 	COL_UID,
 	COL_GID,
@@ -78,13 +82,14 @@ const char takt_sql_insert_job[] =
 	"VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, "
 	"?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, "
 	"?36, ?37, ?38, ?39, ?40, ?41, ?42, ?43, ?44, ?45, ?46, ?47, ?48, ?49, ?50, ?51, ?52, "
-	"?53, ?54, ?55, ?56)";
+	"?53, ?54, ?55, ?56, ?57, ?58, ?59, ?60)";
 const char takt_sql_update_job[] =
 	"UPDATE job SET (" TAKT_SQL_JOB_COLUMNS ") = ("
 	"?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, "
 	"?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37, "
-	"?38, ?39, ?40, ?41, ?42, ?43, ?44, ?45, ?46, ?47, ?48, ?49, ?50, ?51, ?52, ?53) WHERE id "
-	"= ?1";
+	"?38, ?39, ?40, ?41, ?42, ?43, ?44, ?45, ?46, ?47, ?48, ?49, ?50, ?51, ?52, ?53, ?54, ?55, "
+	"?56, "
+	"?57) WHERE id = ?1";
 
 static void bind_int(sqlite3_stmt *stmt, enum column col, int64_t value)
 {
@@ -131,6 +136,14 @@ static void bind_promise(sqlite3_stmt *stmt, const struct takt_job_promise *prom
 		sqlite3_bind_null(stmt, COL_CLOCK_POLICY + 1);
 }
 
+static void bind_cause(sqlite3_stmt *stmt, const struct takt_job_cause *cause)
+{
+	bind_text(stmt, COL_CAUSE, takt_cause_name(cause->cause));
+	bind_if(stmt, COL_CAUSE_GPU, cause->cause && cause->gpu >= 0, (uint64_t)cause->gpu);
+	bind_if(stmt, COL_CAUSE_XID, cause->xid != 0, cause->xid);
+	bind_if(stmt, COL_CAUSE_AT, cause->at.ns != 0, (uint64_t)cause->at.ns);
+}
+
 static void bind_report(sqlite3_stmt *stmt, const struct takt_job_report *report)
 {
 	uint32_t has = report->has;
@@ -167,6 +180,7 @@ void takt_job_bind(sqlite3_stmt *stmt, const struct takt_job *job, bool whole)
 	bind_int(stmt, COL_CANCEL_WANTED, job->cancel_wanted);
 	bind_report(stmt, &job->report);
 	bind_promise(stmt, &job->promise);
+	bind_cause(stmt, &job->cause);
 	bind_int(stmt, COL_HELD, job->held);
 	bind_int(stmt, COL_PRIORITY, job->priority);
 	bind_int(stmt, COL_TIMED_OUT, job->timed_out);
@@ -264,6 +278,26 @@ static bool parse_state(const char *name, enum takt_job_state *ret)
 	return false;
 }
 
+static bool read_cause(sqlite3_stmt *stmt, struct takt_job_cause *ret)
+{
+	const char *name = (const char *)sqlite3_column_text(stmt, COL_CAUSE);
+	uint32_t has_gpu = 0;
+	int cause = 0;
+
+	while (name && cause < TAKT_CAUSE_COUNT &&
+	       strcmp(name, takt_cause_name((enum takt_cause)cause)) != 0)
+		cause++;
+	if (!name || cause == TAKT_CAUSE_COUNT)
+		return false;
+	ret->cause = (enum takt_cause)cause;
+	ret->gpu = (int32_t)get_if(stmt, COL_CAUSE_GPU, 1, &has_gpu);
+	if (!has_gpu)
+		ret->gpu = -1;
+	ret->xid = (uint32_t)get_int(stmt, COL_CAUSE_XID);
+	ret->at.ns = get_int(stmt, COL_CAUSE_AT);
+	return true;
+}
+
 int takt_job_from_row(sqlite3_stmt *stmt, struct takt_job *ret, struct takt_err *err)
 {
 	struct takt_job job = {.id = (uint64_t)get_int(stmt, COL_ID)};
@@ -281,6 +315,10 @@ int takt_job_from_row(sqlite3_stmt *stmt, struct takt_job *ret, struct takt_err 
 		return takt_err_set(err, -TAKT_E_CORRUPT, "job %llu in the database has no %s",
 				    (unsigned long long)job.id,
 				    job.spec_json ? "known state" : "description");
+	if (!read_cause(stmt, &job.cause))
+		return takt_err_set(err, -TAKT_E_CORRUPT,
+				    "job %llu in the database has no known cause",
+				    (unsigned long long)job.id);
 	read_promise(stmt, &job.promise);
 	job.attempt = (uint32_t)get_int(stmt, COL_ATTEMPT);
 	job.gpu_mask = (uint64_t)get_int(stmt, COL_GPU_MASK);

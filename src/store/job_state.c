@@ -23,6 +23,31 @@ const char *takt_job_state_name(enum takt_job_state state)
 	return names[state];
 }
 
+const char *takt_cause_name(enum takt_cause cause)
+{
+	static const char *const causes[TAKT_CAUSE_COUNT] = {
+		[TAKT_CAUSE_NONE] = "",
+		[TAKT_CAUSE_GPU_LOST] = "gpu_lost",
+		[TAKT_CAUSE_GPU_FAULT] = "gpu_fault",
+		[TAKT_CAUSE_GPU_ERROR] = "gpu_error",
+		[TAKT_CAUSE_GPU_MEMORY] = "gpu_memory",
+		[TAKT_CAUSE_HOST_MEMORY] = "host_memory",
+		[TAKT_CAUSE_TIME_LIMIT] = "time_limit",
+		[TAKT_CAUSE_NODE_REBOOT] = "node_reboot",
+		[TAKT_CAUSE_IDLE_RELEASE] = "idle_release",
+		[TAKT_CAUSE_PREEMPTED] = "preempted",
+		[TAKT_CAUSE_MAINTENANCE] = "maintenance",
+		[TAKT_CAUSE_REQUEUED] = "requeued",
+		[TAKT_CAUSE_CANCELLED] = "cancelled",
+		[TAKT_CAUSE_DEPENDENCY] = "dependency",
+		[TAKT_CAUSE_NOT_STARTED] = "not_started",
+		[TAKT_CAUSE_TAKT_DIED] = "takt_died",
+	};
+
+	assert((unsigned)cause < TAKT_CAUSE_COUNT);
+	return causes[cause];
+}
+
 const char *takt_job_hold_name(enum takt_job_hold hold)
 {
 	static const char *const holds[TAKT_HOLD_COUNT] = {

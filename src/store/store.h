@@ -49,6 +49,35 @@ enum takt_job_state {
 const char *takt_job_state_name(enum takt_job_state state); /* "waiting", ... */
 bool takt_job_state_ended(enum takt_job_state state);
 
+/* What ended an attempt, beside how it exited. */
+enum takt_cause {
+	TAKT_CAUSE_NONE,	/* nothing is known but how it exited */
+	TAKT_CAUSE_GPU_LOST,	/* a GPU of it is lost */
+	TAKT_CAUSE_GPU_FAULT,	/* an XID that is the GPU's fault, or its board's */
+	TAKT_CAUSE_GPU_ERROR,	/* an XID that programs bring about: a wrong address, say */
+	TAKT_CAUSE_GPU_MEMORY,	/* it could not have as much GPU memory as it asked for */
+	TAKT_CAUSE_HOST_MEMORY, /* the kernel ended it for want of memory */
+	TAKT_CAUSE_TIME_LIMIT,
+	TAKT_CAUSE_NODE_REBOOT,
+	TAKT_CAUSE_IDLE_RELEASE,
+	TAKT_CAUSE_PREEMPTED,	/* for the job in evict_for */
+	TAKT_CAUSE_MAINTENANCE, /* its GPUs are kept from now on */
+	TAKT_CAUSE_REQUEUED,	/* somebody wanted it to begin anew */
+	TAKT_CAUSE_CANCELLED,
+	TAKT_CAUSE_DEPENDENCY,	/* what it comes after ended badly */
+	TAKT_CAUSE_NOT_STARTED, /* its program could not be executed */
+	TAKT_CAUSE_TAKT_DIED,	/* what takt had watch over it was killed */
+	TAKT_CAUSE_COUNT
+};
+const char *takt_cause_name(enum takt_cause cause); /* "", "gpu_lost", ... */
+
+struct takt_job_cause {
+	enum takt_cause cause;
+	int32_t gpu;	     /* of GPU_*; -1 = which one is not known */
+	uint32_t xid;	     /* of GPU_*; 0 = none was heard */
+	struct takt_wall at; /* of GPU_*: when takt saw it; 0 = not known */
+};
+
 /* Who keeps a waiting job from starting. An administrator's hold is not the owner's to lift. */
 enum takt_job_hold {
 	TAKT_HOLD_NONE,
@@ -126,7 +155,9 @@ struct takt_job {
 		uint32_t max_slowdown_permille;
 		char clock_policy[TAKT_POLICY_TEXT];
 	} promise;
-	bool timed_out;		   /* stopped because its time limit was over */
+	bool timed_out; /* stopped because its time limit was over */
+	/* Why it is being ended, or of the attempt that ended last, why that did. */
+	struct takt_job_cause cause;
 	uint32_t restarts;	   /* attempts that ran, or may have, before the latest */
 	uint32_t failures;	   /* of those, ended badly by themselves */
 	struct takt_wall retry_at; /* not tried again before; 0 = no such wait */

@@ -153,7 +153,8 @@ extern const char takt_sql_insert_job[], takt_sql_update_job[];
 	"gap_driver_ns, gap_scheduler_ns, gap_start_ns, "                                        \
 	"governor, work_signal, governed_mj, highest_mj, highest_error_permille, "               \
 	"slowdown_permille, slowdown_error_permille, "                                           \
-	"max_slowdown_permille, clock_policy, sm_spread_mhz, gpu_uuids"
+	"max_slowdown_permille, clock_policy, sm_spread_mhz, gpu_uuids, "                        \
+	"cause, cause_gpu, cause_xid, cause_at_ns"
 #define TAKT_SQL_SELECT_JOB                                            \
 	"SELECT id, " TAKT_SQL_JOB_COLUMNS                             \
 	", submit_seq, uid, gid, spec.json, environment.json FROM job" \

@@ -113,6 +113,15 @@ static const char *const steps[] = {
 	"ALTER TABLE job ADD COLUMN sm_spread_mhz INTEGER;",
 	/* Which GPUs they were; of attempts before that, not known. */
 	"ALTER TABLE job ADD COLUMN gpu_uuids TEXT NOT NULL DEFAULT '';",
+	/* What ended the attempt; of jobs before that as far as their states tell. */
+	"ALTER TABLE job ADD COLUMN cause TEXT NOT NULL DEFAULT '';"
+	"ALTER TABLE job ADD COLUMN cause_gpu INTEGER;"
+	"ALTER TABLE job ADD COLUMN cause_xid INTEGER;"
+	"ALTER TABLE job ADD COLUMN cause_at_ns INTEGER;"
+	"UPDATE job SET cause = CASE"
+	" WHEN state = 'interrupted' THEN 'node_reboot' WHEN state = 'lost' THEN 'takt_died'"
+	" WHEN cancel_wanted THEN 'cancelled' ELSE 'time_limit' END"
+	" WHERE state IN ('interrupted', 'lost') OR cancel_wanted OR timed_out;",
 };
 
 /* One line of quick_check: "ok" or the first thing that is wrong. */

@@ -17,6 +17,10 @@
 #define VITAL(has, kind, member) \
 	TAKT_PAGE_VITALS, TAKT_VITAL_##has, (kind), offsetof(struct takt_gpu_vitals, member)
 
+#define FACT(has, kind, member) \
+	TAKT_PAGE_FACTS, TAKT_FACT_##has, (kind), offsetof(struct takt_gpu_facts, member)
+
+/* Those of its default list first, in its order. */
 static const struct takt_page_metric metrics[] = {
 	{"DCGM_FI_DEV_SM_CLOCK", "SM clock frequency (in MHz).", false,
 	 READING(TAKT_HAS_SM_CLOCK, TAKT_PAGE_U32, sm_mhz), 0},
@@ -119,6 +123,62 @@ static const struct takt_page_metric metrics[] = {
 	 "The rate of data received over the PCIe bus - including both protocol headers and data "
 	 "payloads - in bytes per second.",
 	 false, VITAL(PCIE_RATES, TAKT_PAGE_U64, pcie_received_bytes_per_s), 0},
+	{"DCGM_FI_DEV_MAX_SM_CLOCK", "Maximum supported SM clock (in MHz).", false,
+	 FACT(SM_MAX, TAKT_PAGE_U32, sm_max_mhz), 0},
+	{"DCGM_FI_DEV_CLOCK_THROTTLE_REASONS", "Current clock throttle reasons (bitmask).", false,
+	 READING(TAKT_HAS_THROTTLE, TAKT_PAGE_U64, throttle), 0},
+	{"DCGM_FI_DEV_CLOCKS_EVENT_REASONS", "Current clock event reasons (bitmask).", false,
+	 READING(TAKT_HAS_THROTTLE, TAKT_PAGE_U64, throttle), 0},
+	{"DCGM_FI_DEV_CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN_NS",
+	 "Throttling duration due to software thermal slowdown (in ns).", true,
+	 VITAL(HELD_REASONS, TAKT_PAGE_U64, held_ns[TAKT_HELD_SW_THERMAL]), 0},
+	{"DCGM_FI_DEV_CLOCKS_EVENT_REASON_HW_THERM_SLOWDOWN_NS",
+	 "Throttling duration due to hardware thermal slowdown (in ns).", true,
+	 VITAL(HELD_REASONS, TAKT_PAGE_U64, held_ns[TAKT_HELD_HW_THERMAL]), 0},
+	{"DCGM_FI_DEV_CLOCKS_EVENT_REASON_HW_POWER_BRAKE_SLOWDOWN_NS",
+	 "Throttling duration due to an external power brake (in ns).", true,
+	 VITAL(HELD_REASONS, TAKT_PAGE_U64, held_ns[TAKT_HELD_POWER_BRAKE]), 0},
+	{"DCGM_FI_DEV_PSTATE", "Performance state, 0-15, 0 is the highest.", false,
+	 READING(TAKT_HAS_PSTATE, TAKT_PAGE_U32, pstate), 0},
+	{"DCGM_FI_DEV_PERSISTENCE_MODE", "Whether persistence mode is on.", false,
+	 READING(TAKT_HAS_PERSISTENCE, TAKT_PAGE_BOOL, persistence), 0},
+	{"DCGM_FI_DEV_MIG_MODE", "Whether MIG mode is on.", false,
+	 FACT(MIG, TAKT_PAGE_BOOL, mig_enabled), 0},
+	{"DCGM_FI_DEV_FAN_SPEED", "Fan speed (in %).", false,
+	 READING(TAKT_HAS_FAN, TAKT_PAGE_U32, fan_pct), 0},
+	{"DCGM_FI_DEV_SLOWDOWN_TEMP", "Slowdown temperature (in C).", false,
+	 FACT(THROTTLE_TEMP, TAKT_PAGE_I32, slowdown_temp_c), 0},
+	{"DCGM_FI_DEV_GPU_MAX_OP_TEMP", "Maximum operating temperature (in C).", false,
+	 FACT(TEMP_MAX, TAKT_PAGE_I32, temp_max_c), 0},
+	{"DCGM_FI_DEV_MEM_MAX_OP_TEMP", "Maximum operating temperature of the memory (in C).",
+	 false, FACT(MEM_TEMP_MAX, TAKT_PAGE_I32, mem_temp_max_c), 0},
+	{"DCGM_FI_DEV_GPU_TEMP_LIMIT", "Distance to the nearest slowdown threshold (in C).", false,
+	 VITAL(MARGIN, TAKT_PAGE_I32, margin_c), 0},
+	{"DCGM_FI_DEV_POWER_MGMT_LIMIT", "Current power limit (in W).", false,
+	 READING(TAKT_HAS_POWER_LIMIT, TAKT_PAGE_U32, power_limit_mw), -3},
+	{"DCGM_FI_DEV_POWER_MGMT_LIMIT_MIN", "Minimum power limit (in W).", false,
+	 FACT(POWER_LIMITS, TAKT_PAGE_U32, power_min_mw), -3},
+	{"DCGM_FI_DEV_POWER_MGMT_LIMIT_MAX", "Maximum power limit (in W).", false,
+	 FACT(POWER_LIMITS, TAKT_PAGE_U32, power_max_mw), -3},
+	{"DCGM_FI_DEV_POWER_MGMT_LIMIT_DEF", "Default power limit (in W).", false,
+	 FACT(POWER_LIMITS, TAKT_PAGE_U32, power_default_mw), -3},
+	{"DCGM_FI_DEV_ENFORCED_POWER_LIMIT",
+	 "Effective power limit after all limiters are taken into account (in W).", false,
+	 READING(TAKT_HAS_POWER_ENFORCED, TAKT_PAGE_U32, power_enforced_mw), -3},
+	{"DCGM_FI_DEV_FB_TOTAL", "Total framebuffer memory (in MiB).", false,
+	 FACT(MEMORY, TAKT_PAGE_MIB, memory_total_bytes), 0},
+	{"DCGM_FI_DEV_PCIE_LINK_GEN", "Current PCIe link generation.", false,
+	 READING(TAKT_HAS_PCIE, TAKT_PAGE_U32, pcie_gen), 0},
+	{"DCGM_FI_DEV_PCIE_LINK_WIDTH", "Current PCIe link width (in lanes).", false,
+	 READING(TAKT_HAS_PCIE, TAKT_PAGE_U32, pcie_width), 0},
+	{"DCGM_FI_DEV_PCIE_MAX_LINK_GEN", "Maximum PCIe link generation.", false,
+	 FACT(PCIE_MAX, TAKT_PAGE_U32, pcie_gen_max), 0},
+	{"DCGM_FI_DEV_PCIE_MAX_LINK_WIDTH", "Maximum PCIe link width (in lanes).", false,
+	 FACT(PCIE_MAX, TAKT_PAGE_U32, pcie_width_max), 0},
+	{"DCGM_FI_DEV_ROW_REMAP_PENDING", "Whether remapping of rows is pending.", false,
+	 VITAL(ROWS, TAKT_PAGE_BOOL, row_pending), 0},
+	{"DCGM_FI_DEV_GET_GPU_RECOVERY_ACTION", "Recovery action that the driver recommends.",
+	 false, VITAL(RECOVERY, TAKT_PAGE_U32, recovery), 0},
 };
 
 static void prepare_labels(const struct takt_page_input *input, struct takt_page_gpu *gpu)
@@ -145,9 +205,11 @@ static void prepare_labels(const struct takt_page_input *input, struct takt_page
 		takt_page_add_label("simulated", "true", labels);
 }
 
-/* One more row of a GPU, with labels behind the others, which begin with a comma; NULL = none. */
-static void add_row(const struct takt_page_input *input, const struct takt_page_gpu *gpu,
-		    const char *name, const char *labels, uint64_t value, struct takt_str *ret)
+/* One more row of a GPU, with labels behind the others, which begin with a comma; NULL = none. The
+ * value is shown times 10^exponent. */
+static void add_scaled_row(const struct takt_page_input *input, const struct takt_page_gpu *gpu,
+			   const char *name, const char *labels, uint64_t value, int exponent,
+			   struct takt_str *ret)
 {
 	uint32_t count = takt_page_dcgm_series(input, gpu);
 
@@ -155,7 +217,48 @@ static void add_row(const struct takt_page_input *input, const struct takt_page_
 		takt_str_addf(ret, "%s{%s%s", name, takt_str_text(&gpu->dcgm_labels),
 			      labels ? labels : "");
 		takt_page_end_dcgm(input, gpu, i, ret);
-		takt_str_addf(ret, "%" PRIu64 "\n", value);
+		takt_page_add_scaled(false, value, exponent, ret);
+		takt_str_add(ret, "\n");
+	}
+}
+
+static void add_row(const struct takt_page_input *input, const struct takt_page_gpu *gpu,
+		    const char *name, const char *labels, uint64_t value, struct takt_str *ret)
+{
+	add_scaled_row(input, gpu, name, labels, value, 0, ret);
+}
+
+/* Of what is not reserved: used / (total - reserved), as a ratio in spite of its name. */
+static bool used_ppm(const struct takt_page_gpu *gpu, uint64_t *ret)
+{
+	const struct takt_gpu_reading *reading = gpu->reading;
+	uint64_t room;
+
+	if (!takt_page_is_fresh(gpu) || !(reading->has & TAKT_HAS_MEMORY))
+		return false;
+	room = reading->mem_used_bytes + reading->mem_free_bytes;
+	if (room >> 20 == 0)
+		return false;
+	*ret = (reading->mem_used_bytes >> 20) * 1000000 / (room >> 20);
+	return true;
+}
+
+static void add_used_share(const struct takt_page_input *input, struct takt_str *ret)
+{
+	static const char name[] = "DCGM_FI_DEV_FB_USED_PERCENT";
+	bool head = true;
+	uint64_t ppm;
+
+	for (uint32_t g = 0; g < input->gpu_count; g++) {
+		if (!used_ppm(&input->gpus[g], &ppm))
+			continue;
+		if (head)
+			takt_page_add_head(input, name,
+					   "Used share of framebuffer memory, of total less "
+					   "reserved, 0.0-1.0.",
+					   false, ret);
+		head = false;
+		add_scaled_row(input, &input->gpus[g], name, NULL, ppm, -6, ret);
 	}
 }
 
@@ -239,6 +342,7 @@ void takt_page_add_dcgm(const struct takt_page_input *input, struct takt_str *re
 	for (uint32_t g = 0; g < input->gpu_count; g++)
 		prepare_labels(input, &input->gpus[g]);
 	takt_page_add_metrics(input, metrics, TAKT_ARRAY_LEN(metrics), true, ret);
+	add_used_share(input, ret);
 	add_last_xid(input, ret);
 	add_xid_counts(input, ret);
 	add_nvlink_rate(input, ret);

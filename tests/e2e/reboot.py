@@ -66,7 +66,7 @@ def what_ran_is_interrupted_and_runs_again_only_if_it_may():
         client = reboot(m)
         for job in (plain, third):
             view = client.wait(job)
-            assert view["state"] == "interrupted" and "restarted" in view["message"], view
+            assert view["state"] == "interrupted" and "restarted" in view["message"] and view["cause"] == "node_reboot", view
         kit.until(lambda: begins(m)[again] == 2 and is_running(client, again), lambda: client.job(again))
         view = client.job(again)
         assert (view["attempt"], view["restarts"]) == (2, 1), view

@@ -85,6 +85,17 @@ def what_goes_wrong_is_counted():
                   client.metrics)
 
 
+def rules_made_for_dcgm_exporter_find_their_fields():
+    """Many take fields beyond its default list: no data is no alert."""
+    with kit.machine(gpus=2) as m:
+        m.start()
+        client = m.client()
+        for field in ("FB_TOTAL", "FB_USED_PERCENT", "POWER_MGMT_LIMIT", "ENFORCED_POWER_LIMIT", "CLOCK_THROTTLE_REASONS",
+                      "PSTATE", "SLOWDOWN_TEMP", "ROW_REMAP_PENDING", "PCIE_LINK_GEN", "PCIE_LINK_WIDTH"):
+            kit.until(lambda: [name for name in client.metrics() if name.startswith(f"DCGM_FI_DEV_{field}{{")][1:],
+                      lambda: f"{field}: {client.metrics()}")
+
+
 def promtool_takes_the_page():
     prom_kit.need()
     with kit.machine(gpus=2) as m:
@@ -332,7 +343,7 @@ def jobs_are_named_and_their_users_only_where_wanted():
 if __name__ == "__main__":
     sys.exit(kit.main([prometheus_scrapes_and_the_dashboard_is_full,
                        older_boards_lack_the_query_that_they_cannot_answer, what_goes_wrong_is_counted,
-                       promtool_takes_the_page,
+                       rules_made_for_dcgm_exporter_find_their_fields, promtool_takes_the_page,
                        one_gpu_that_fails_leaves_the_others_on_the_page,
                        a_file_for_node_exporter_is_whole_and_goes_with_takt,
                        the_network_is_on_the_page, a_users_nccl_is_on_the_page_while_his_job_runs,

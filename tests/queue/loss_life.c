@@ -259,8 +259,8 @@ static void cancel(struct loss_machine *machine)
 	if (!machine->witness.jobs[serial - 1].accepted || !job)
 		return;
 	witness_cancel(&machine->witness, serial, job->row.attempt);
-	(void)takt_queue_cancel(machine->queue, id, takt_wall_now(fake_sys_table(machine->world)),
-				NULL);
+	(void)takt_queue_cancel(machine->queue, id, TAKT_CAUSE_CANCELLED,
+				takt_wall_now(fake_sys_table(machine->world)), NULL);
 }
 
 /* Whichever of the jobs runs, from a random one on. */

@@ -112,7 +112,9 @@ static void only_waiting_jobs_change_and_one_change_at_a_time(void **state)
 	assert_int_equal(set_priority(waits, 1), -TAKT_E_BUSY);
 	kit_settle(&kit);
 	assert_int_equal(set_priority(waits, 1), 0);
-	assert_int_equal(takt_queue_cancel(kit.queue, waits, (struct takt_wall){9}, NULL), 0);
+	assert_int_equal(takt_queue_cancel(kit.queue, waits, TAKT_CAUSE_CANCELLED,
+					   (struct takt_wall){9}, NULL),
+			 0);
 	kit_settle(&kit);
 	assert_int_equal(kit_stored(&kit, waits), TAKT_JOB_CANCELLED);
 	assert_int_equal(kit.noted_count, 2);
@@ -287,7 +289,9 @@ static void nobody_tries_again_what_was_stopped(void **state)
 	kit_started(&kit, cancelled);
 	kit_started(&kit, limited);
 	kit_later(&kit, 0);
-	assert_int_equal(takt_queue_cancel(kit.queue, cancelled, (struct takt_wall){9}, NULL), 0);
+	assert_int_equal(takt_queue_cancel(kit.queue, cancelled, TAKT_CAUSE_CANCELLED,
+					   (struct takt_wall){9}, NULL),
+			 0);
 	kit_later(&kit, 2 * TAKT_NS_PER_S);
 	kit_ended(&kit, cancelled, TAKT_END_SIGNALED, 15);
 	kit_ended(&kit, limited, TAKT_END_SIGNALED, 15);
@@ -613,7 +617,9 @@ static void an_array_whose_submitter_hangs_up_runs(void **state)
 {
 	assert_int_equal(submit_array(0, 2, 0, NULL), 0);
 	takt_queue_forget_token(kit.queue, &kit);
-	assert_int_equal(takt_queue_cancel(kit.queue, 2, (struct takt_wall){9}, NULL), 0);
+	assert_int_equal(
+		takt_queue_cancel(kit.queue, 2, TAKT_CAUSE_CANCELLED, (struct takt_wall){9}, NULL),
+		0);
 	kit_settle(&kit);
 	assert_int_equal(kit.accepted_count, 0);
 	assert_true(kit_is_started(&kit, 1) && kit_is_started(&kit, 3));
@@ -688,7 +694,9 @@ static void a_long_queue_is_explained_to_those_who_look(void **state)
 	takt_queue_explain(kit.queue, UINT32_MAX);
 	assert_int_equal(takt_queue_why(kit.queue, ids[WAITING - 2], &ahead)->why, TAKT_WHY_GPUS);
 	assert_int_equal(ahead, WAITING - 1);
-	assert_int_equal(takt_queue_cancel(kit.queue, ids[0], (struct takt_wall){9}, NULL), 0);
+	assert_int_equal(takt_queue_cancel(kit.queue, ids[0], TAKT_CAUSE_CANCELLED,
+					   (struct takt_wall){9}, NULL),
+			 0);
 	kit_settle(&kit);
 	assert_int_equal(takt_queue_each(kit.queue, 280, note_listed, &listed), 0);
 	assert_int_equal(listed.count, WAITING);

@@ -168,14 +168,17 @@ static void cancel_while_waiting_never_starts(void **state)
 	kit_open(&kit);
 	holder = kit_accept(&kit, 8, 0);
 	waiting = kit_accept(&kit, 1, 0);
-	assert_int_equal(takt_queue_cancel(kit.queue, waiting, (struct takt_wall){9}, NULL), 0);
+	assert_int_equal(takt_queue_cancel(kit.queue, waiting, TAKT_CAUSE_CANCELLED,
+					   (struct takt_wall){9}, NULL),
+			 0);
 	kit_settle(&kit);
 	assert_int_equal(kit.last_state, TAKT_JOB_CANCELLED);
 	kit_ended(&kit, holder, TAKT_END_EXITED, 0);
 	kit_clean(&kit, 0xff);
 	kit_settle(&kit);
 	assert_null(kit_action(&kit, TAKT_ACTION_START, waiting));
-	assert_int_equal(takt_queue_cancel(kit.queue, waiting, (struct takt_wall){9}, NULL),
+	assert_int_equal(takt_queue_cancel(kit.queue, waiting, TAKT_CAUSE_CANCELLED,
+					   (struct takt_wall){9}, NULL),
 			 -TAKT_E_CONFLICT);
 	kit_close(&kit);
 }
@@ -188,7 +191,9 @@ static void cancel_while_preparing_gives_the_gpus_back(void **state)
 	kit_open(&kit);
 	kit.hold_prepare = true;
 	first = kit_accept(&kit, 8, 0);
-	assert_int_equal(takt_queue_cancel(kit.queue, first, (struct takt_wall){9}, NULL), 0);
+	assert_int_equal(takt_queue_cancel(kit.queue, first, TAKT_CAUSE_CANCELLED,
+					   (struct takt_wall){9}, NULL),
+			 0);
 	kit_settle(&kit);
 	assert_int_equal(kit_stored(&kit, first), TAKT_JOB_CANCELLED);
 	assert_int_equal(kit.released_count, 1);
@@ -207,7 +212,9 @@ static void cancel_while_running_stops_it(void **state)
 	kit_open(&kit);
 	id = kit_accept(&kit, 1, 0);
 	kit_started(&kit, id);
-	assert_int_equal(takt_queue_cancel(kit.queue, id, (struct takt_wall){9}, NULL), 0);
+	assert_int_equal(
+		takt_queue_cancel(kit.queue, id, TAKT_CAUSE_CANCELLED, (struct takt_wall){9}, NULL),
+		0);
 	assert_non_null(kit_action(&kit, TAKT_ACTION_STOP, id));
 	kit_settle(&kit);
 	assert_int_equal(kit_stored(&kit, id), TAKT_JOB_STOPPING);
@@ -225,7 +232,9 @@ static void cancel_is_remembered_over_a_restart(void **state)
 	kit_open(&kit);
 	id = kit_accept(&kit, 1, 0);
 	kit_started(&kit, id);
-	assert_int_equal(takt_queue_cancel(kit.queue, id, (struct takt_wall){9}, NULL), 0);
+	assert_int_equal(
+		takt_queue_cancel(kit.queue, id, TAKT_CAUSE_CANCELLED, (struct takt_wall){9}, NULL),
+		0);
 	kit_settle(&kit);
 	kit_restart(&kit);
 	kit_started(&kit, id); /* adopted */
@@ -259,7 +268,8 @@ static void cancelled_job_whose_start_is_refused_does_not_wait_again(void **stat
 	event.job_id = kit_accept(&kit, 1, 0);
 	event.action_id = kit_action(&kit, TAKT_ACTION_START, event.job_id)->id;
 	event.outcome = TAKT_OUTCOME_FAILED;
-	assert_int_equal(takt_queue_cancel(kit.queue, event.job_id, (struct takt_wall){9}, NULL),
+	assert_int_equal(takt_queue_cancel(kit.queue, event.job_id, TAKT_CAUSE_CANCELLED,
+					   (struct takt_wall){9}, NULL),
 			 0);
 	takt_engine_emit(&kit.engine.base, event);
 	kit_settle(&kit);
@@ -431,7 +441,8 @@ static void random_step(struct day *day)
 	if (!job)
 		return;
 	if (takt_rng_below(&day->rng, 10) == 0)
-		(void)takt_queue_cancel(day->kit.queue, id, (struct takt_wall){1}, NULL);
+		(void)takt_queue_cancel(day->kit.queue, id, TAKT_CAUSE_CANCELLED,
+					(struct takt_wall){1}, NULL);
 	else if (job->phase == TAKT_PHASE_STARTING && takt_rng_below(&day->rng, 2))
 		kit_started(&day->kit, id);
 	else if (job->phase == TAKT_PHASE_STARTING || job->phase == TAKT_PHASE_RUNNING) {
@@ -483,7 +494,9 @@ static void cancel_of_a_start_that_is_refused_ends_the_job(void **state)
 
 	kit_open(&kit);
 	id = kit_accept(&kit, 2, 0);
-	assert_int_equal(takt_queue_cancel(kit.queue, id, (struct takt_wall){9}, NULL), 0);
+	assert_int_equal(
+		takt_queue_cancel(kit.queue, id, TAKT_CAUSE_CANCELLED, (struct takt_wall){9}, NULL),
+		0);
 	say_outcome(&kit, id, TAKT_OUTCOME_FAILED);
 	kit_settle(&kit);
 	assert_int_equal(kit.last_state, TAKT_JOB_CANCELLED);

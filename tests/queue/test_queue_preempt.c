@@ -146,7 +146,9 @@ static void an_eviction_without_its_reason_is_called_off(void **state)
 	assert_int_equal(kit_submit(&kit, 4, 5, NULL), 0);
 	kit_until(&kit, holder, TAKT_EVICT_DECIDED);
 	urgent = kit.accepted_id;
-	assert_int_equal(takt_queue_cancel(kit.queue, urgent, (struct takt_wall){9}, NULL), 0);
+	assert_int_equal(takt_queue_cancel(kit.queue, urgent, TAKT_CAUSE_CANCELLED,
+					   (struct takt_wall){9}, NULL),
+			 0);
 	kit_settle(&kit);
 	assert_false(kit_was_stopped(&kit, holder));
 	assert_int_equal(state_of(&kit, holder), TAKT_JOB_RUNNING);
@@ -172,7 +174,8 @@ static void one_that_stays_after_all_keeps_its_time_limit(void **state)
 	kit_settle(&kit);
 	assert_int_equal(kit_submit(&kit, 4, 5, NULL), 0);
 	kit_until(&kit, holder, TAKT_EVICT_DECIDED);
-	assert_int_equal(takt_queue_cancel(kit.queue, kit.accepted_id, (struct takt_wall){9}, NULL),
+	assert_int_equal(takt_queue_cancel(kit.queue, kit.accepted_id, TAKT_CAUSE_CANCELLED,
+					   (struct takt_wall){9}, NULL),
 			 0);
 	kit_later(&kit, 61 * TAKT_NS_PER_S);
 	assert_int_equal(takt_queue_find(kit.queue, holder)->row.evict, 0);
@@ -215,7 +218,9 @@ static void a_cancelled_victim_is_cancelled(void **state)
 	struct kit kit;
 	uint64_t victim = open_pushing(&kit, SIGUSR1);
 
-	assert_int_equal(takt_queue_cancel(kit.queue, victim, (struct takt_wall){9}, NULL), 0);
+	assert_int_equal(takt_queue_cancel(kit.queue, victim, TAKT_CAUSE_CANCELLED,
+					   (struct takt_wall){9}, NULL),
+			 0);
 	kit_ended(&kit, victim, TAKT_END_SIGNALED, SIGTERM);
 	kit_settle(&kit);
 	assert_int_equal(kit.last_state, TAKT_JOB_CANCELLED);
@@ -278,8 +283,9 @@ static uint64_t open_in_doubt(struct kit *kit, uint64_t time_limit_ms, bool requ
 	kit_settle(kit);
 	assert_int_equal(kit_submit(kit, 4, 5, NULL), 0);
 	kit_until(kit, victim, TAKT_EVICT_DECIDED);
-	assert_int_equal(
-		takt_queue_cancel(kit->queue, kit->accepted_id, (struct takt_wall){9}, NULL), 0);
+	assert_int_equal(takt_queue_cancel(kit->queue, kit->accepted_id, TAKT_CAUSE_CANCELLED,
+					   (struct takt_wall){9}, NULL),
+			 0);
 	next_takt(kit, victim);
 	assert_int_equal(state_of(kit, victim), TAKT_JOB_RUNNING);
 	assert_int_equal(takt_queue_find(kit->queue, victim)->evict.step, TAKT_EVICT_NONE);
@@ -335,7 +341,9 @@ static void one_in_doubt_may_be_cancelled(void **state)
 	struct kit kit;
 	uint64_t victim = open_in_doubt(&kit, 0, false);
 
-	assert_int_equal(takt_queue_cancel(kit.queue, victim, (struct takt_wall){9}, NULL), 0);
+	assert_int_equal(takt_queue_cancel(kit.queue, victim, TAKT_CAUSE_CANCELLED,
+					   (struct takt_wall){9}, NULL),
+			 0);
 	assert_true(kit_was_stopped(&kit, victim));
 	next_takt(&kit, victim);
 	kit_ended(&kit, victim, TAKT_END_SIGNALED, SIGTERM);

@@ -151,7 +151,9 @@ static void a_cancel_counts_more(void **state)
 	uint64_t id = run_job(SIGUSR1);
 
 	assert_int_equal(requeue(id), 0);
-	assert_int_equal(takt_queue_cancel(kit.queue, id, (struct takt_wall){9}, NULL), 0);
+	assert_int_equal(
+		takt_queue_cancel(kit.queue, id, TAKT_CAUSE_CANCELLED, (struct takt_wall){9}, NULL),
+		0);
 	kit_settle(&kit);
 	assert_null(kit_action(&kit, TAKT_ACTION_SIGNAL, id));
 	kit_ended(&kit, id, TAKT_END_SIGNALED, SIGTERM);

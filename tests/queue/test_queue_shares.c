@@ -449,7 +449,8 @@ static void act(struct day *day)
 	if (!job)
 		return;
 	if (takt_rng_below(&day->rng, 12) == 0)
-		(void)takt_queue_cancel(day->kit.queue, id, (struct takt_wall){1}, NULL);
+		(void)takt_queue_cancel(day->kit.queue, id, TAKT_CAUSE_CANCELLED,
+					(struct takt_wall){1}, NULL);
 	else if (job->phase == TAKT_PHASE_STARTING && takt_rng_below(&day->rng, 2))
 		kit_started(&day->kit, id);
 	else if (job->phase == TAKT_PHASE_STARTING || job->phase == TAKT_PHASE_RUNNING)

@@ -159,7 +159,9 @@ static void cancelled_it_ends_when_nothing_is_left_of_it(void **state)
 	open_kit(&kit);
 	holder = hold_all(&kit);
 	next = kit_accept(&kit, 1, 0);
-	assert_int_equal(takt_queue_cancel(kit.queue, next, (struct takt_wall){9}, NULL), 0);
+	assert_int_equal(takt_queue_cancel(kit.queue, next, TAKT_CAUSE_CANCELLED,
+					   (struct takt_wall){9}, NULL),
+			 0);
 	assert_non_null(kit_action(&kit, TAKT_ACTION_STOP, next));
 	free_all(&kit, holder); /* it is not started meanwhile */
 	assert_null(kit_action(&kit, TAKT_ACTION_START, next));
@@ -179,7 +181,9 @@ static void cancel_of_one_that_is_called_off_outlives_a_restart(void **state)
 	open_kit(&kit);
 	hold_all(&kit);
 	next = kit_accept(&kit, 1, 0);
-	assert_int_equal(takt_queue_cancel(kit.queue, next, (struct takt_wall){9}, NULL), 0);
+	assert_int_equal(takt_queue_cancel(kit.queue, next, TAKT_CAUSE_CANCELLED,
+					   (struct takt_wall){9}, NULL),
+			 0);
 	kit_settle(&kit);
 	kit_restart(&kit);
 	assert_non_null(kit_action(&kit, TAKT_ACTION_STOP, next));
@@ -322,7 +326,9 @@ static void cancelled_while_it_gets_its_gpus_it_is_called_off(void **state)
 	kit_settle(&kit);
 	kit.hold_prepare = true;
 	free_all(&kit, holder);
-	assert_int_equal(takt_queue_cancel(kit.queue, next, (struct takt_wall){9}, NULL), 0);
+	assert_int_equal(takt_queue_cancel(kit.queue, next, TAKT_CAUSE_CANCELLED,
+					   (struct takt_wall){9}, NULL),
+			 0);
 	assert_non_null(kit_action(&kit, TAKT_ACTION_STOP, next));
 	assert_null(kit_action(&kit, TAKT_ACTION_START, next));
 	kit_ended(&kit, next, TAKT_END_NEVER_RAN, 0);
@@ -341,7 +347,9 @@ static void a_refused_stop_is_said_again(void **state)
 	next = kit_accept(&kit, 1, 0);
 	kit_settle(&kit);
 	kit.engine.refuse_rc = -TAKT_E_LIMIT;
-	assert_int_equal(takt_queue_cancel(kit.queue, next, (struct takt_wall){9}, NULL), 0);
+	assert_int_equal(takt_queue_cancel(kit.queue, next, TAKT_CAUSE_CANCELLED,
+					   (struct takt_wall){9}, NULL),
+			 0);
 	kit_settle(&kit);
 	assert_null(kit_action(&kit, TAKT_ACTION_STOP, next));
 	kit.engine.refuse_rc = 0;

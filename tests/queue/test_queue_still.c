@@ -238,7 +238,9 @@ static void without_its_reason_it_goes_on(void **state)
 
 	open_restless(&kit, &victim, &urgent);
 	kit_settle(&kit);
-	assert_int_equal(takt_queue_cancel(kit.queue, urgent, (struct takt_wall){9}, NULL), 0);
+	assert_int_equal(takt_queue_cancel(kit.queue, urgent, TAKT_CAUSE_CANCELLED,
+					   (struct takt_wall){9}, NULL),
+			 0);
 	pass(&kit, 100);
 	assert_int_equal(signalled(&kit, victim), SIGCONT);
 	assert_int_equal(job_of(&kit, victim)->row.evict, 0);
@@ -252,7 +254,9 @@ static void cancelled_it_is_killed_at_once(void **state)
 
 	kit_open_preempting(&kit);
 	freeze(&kit, &victim, &urgent);
-	assert_int_equal(takt_queue_cancel(kit.queue, victim, (struct takt_wall){9}, NULL), 0);
+	assert_int_equal(takt_queue_cancel(kit.queue, victim, TAKT_CAUSE_CANCELLED,
+					   (struct takt_wall){9}, NULL),
+			 0);
 	assert_int_equal(signalled(&kit, victim), SIGKILL);
 	assert_false(kit_was_stopped(&kit, victim));
 	kit_ended(&kit, victim, TAKT_END_SIGNALED, SIGKILL);
@@ -381,7 +385,9 @@ static void so_does_what_was_told_before_two_restarts(void **state)
 
 	open_restless(&kit, &victim, &urgent);
 	kit_settle(&kit);
-	assert_int_equal(takt_queue_cancel(kit.queue, urgent, (struct takt_wall){9}, NULL), 0);
+	assert_int_equal(takt_queue_cancel(kit.queue, urgent, TAKT_CAUSE_CANCELLED,
+					   (struct takt_wall){9}, NULL),
+			 0);
 	for (int i = 0; i < 2; i++) {
 		kit_restart(&kit);
 		kit_adopted(&kit, victim);
@@ -404,7 +410,9 @@ static void but_only_for_so_long(void **state)
 
 	open_restless(&kit, &victim, &urgent);
 	kit_settle(&kit);
-	assert_int_equal(takt_queue_cancel(kit.queue, urgent, (struct takt_wall){9}, NULL), 0);
+	assert_int_equal(takt_queue_cancel(kit.queue, urgent, TAKT_CAUSE_CANCELLED,
+					   (struct takt_wall){9}, NULL),
+			 0);
 	kit_restart(&kit);
 	kit_adopted(&kit, victim);
 	kit_settle(&kit);
@@ -537,7 +545,9 @@ static void when_one_of_several_is_cancelled_first_the_other_goes_on(void **stat
 	open_two(&kit, victims, &urgent);
 	kit.restless = true;
 	kit_settle(&kit);
-	assert_int_equal(takt_queue_cancel(kit.queue, victims[0], (struct takt_wall){9}, NULL), 0);
+	assert_int_equal(takt_queue_cancel(kit.queue, victims[0], TAKT_CAUSE_CANCELLED,
+					   (struct takt_wall){9}, NULL),
+			 0);
 	kit.restless = false;
 	pass(&kit, 100);
 	assert_true(was_signalled(&kit, victims[1], SIGCONT));
@@ -616,7 +626,9 @@ static void events_are_told_once(void **state)
 	kit_restart(&kit);
 	kit_settle(&kit);
 	assert_string_equal(kit.events, "1 started, 1 requeued, ");
-	assert_int_equal(takt_queue_cancel(kit.queue, id, (struct takt_wall){9}, NULL), 0);
+	assert_int_equal(
+		takt_queue_cancel(kit.queue, id, TAKT_CAUSE_CANCELLED, (struct takt_wall){9}, NULL),
+		0);
 	kit_settle(&kit);
 	kit_restart(&kit);
 	kit_settle(&kit);

@@ -152,6 +152,31 @@ static void our_name_counts_where_two_columns_say_the_same(void **state)
 	takt_trace_free(trace);
 }
 
+/* Of the published dialects: each has its own word for how often the job asks for the rest. */
+static void columns_that_multiply_what_a_job_asks_for_are_read(void **state)
+{
+	static const char *const names[] = {"tasks", "num_inst", "inst_num", "worker_num",
+					    "replicas"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		struct takt_trace_job job;
+		struct takt_err err = {0};
+		struct takt_trace *trace;
+		char text[80];
+
+		snprintf(text, sizeof(text),
+			 "job_name,gpu_request,node_num,%s\nj,1,5,40.0\nk,1,5,\n", names[i]);
+		trace = jobs_in(text, NEED(GPUS), &err);
+		assert_non_null(trace);
+		assert_int_equal(takt_trace_next_job(trace, &job, &err), 1);
+		assert_int_equal(job.tasks, 40);
+		assert_int_equal(takt_trace_next_job(trace, &job, &err), 1);
+		assert_int_equal(job.tasks, 1);
+		takt_trace_free(trace);
+	}
+}
+
 static void times_are_exact(void **state)
 {
 	struct takt_err err = {0};
@@ -201,8 +226,9 @@ static void mistakes_are_named_by_file_line_and_column(void **state)
 {
 	(void)state;
 	must_refuse("", 0, "'pods.csv' is empty: a header line is needed");
-	must_refuse("name,cpu_milli,memory_mib,gpu_milli\n", pod_columns,
-		    "pods.csv:1: there is no column 'gpus' (or num_gpu|num_gpus|gpu_num)");
+	must_refuse(
+		"name,cpu_milli,memory_mib,gpu_milli\n", pod_columns,
+		"pods.csv:1: there is no column 'gpus' (or num_gpu|num_gpus|gpu_num|gpu_request)");
 	must_refuse("gpus,name,gpus\n", 0, "pods.csv:1: column 'gpus' is there twice");
 	must_refuse("name,gpus\na,1\nb,many\n", 0,
 		    "pods.csv:3: column 'gpus': 'many' is not a whole number from 0 to 100000");
@@ -399,6 +425,7 @@ int main(void)
 		cmocka_unit_test(nodes_of_openb),
 		cmocka_unit_test(columns_may_come_in_any_order),
 		cmocka_unit_test(our_name_counts_where_two_columns_say_the_same),
+		cmocka_unit_test(columns_that_multiply_what_a_job_asks_for_are_read),
 		cmocka_unit_test(times_are_exact),
 		cmocka_unit_test(json_lines_say_the_same),
 		cmocka_unit_test(mistakes_are_named_by_file_line_and_column),

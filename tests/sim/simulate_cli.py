@@ -102,6 +102,15 @@ def gzip_and_json_lines_are_the_same_trace():
         assert plain["results"] == packed["results"] == objects["results"]
 
 
+def instances_of_a_job_are_a_gang():
+    """As Alibaba's PAI simulator has it: the first job asks for all 40 GPUs, the second waits for its hour."""
+    with Folder() as f:
+        trace = f.write("pai.csv", "job_id,user,submit_time,duration,num_gpu,num_inst,gpu_type\n"
+                                   "j1,u1,0,3600,1,40,MISC\nj2,u2,10,3600,1,1,MISC\n")
+        (result,) = json.loads(ok("--cluster", "uniform:5x8", "--trace", trace, "--queue", "fifo", "--json"))["results"]
+        assert result["wait_mean_s"] == 1795, result
+
+
 def a_result_above_the_bound_fails_loudly():
     with Folder() as f:
         program = f.write("low", "#!/bin/sh\ncat >/dev/null\necho '{\"bounds\":[{\"seed\":\"1\","
@@ -198,5 +207,6 @@ def mistakes_are_named():
 
 if __name__ == "__main__":
     sys.exit(tap.main([a_result_says_where_it_comes_from, gzip_and_json_lines_are_the_same_trace,
+                       instances_of_a_job_are_a_gang,
                        a_result_above_the_bound_fails_loudly, tables_and_reports_are_written,
                        timed_pods_wait_and_leave, mistakes_are_named]))

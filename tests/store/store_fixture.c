@@ -78,7 +78,7 @@ struct takt_store_completion store_wait(struct takt_store *store, int64_t ticket
 
 const char *store_job_text(const struct takt_job *job)
 {
-	static char text[2][1024];
+	static char text[2][2048];
 	static unsigned turn;
 	const struct takt_job_report *r = &job->report;
 	char *buf = text[turn++ % 2];
@@ -91,6 +91,7 @@ const char *store_job_text(const struct takt_job *job)
 		 "held=%d priority=%d timed_out=%d restarts=%u failures=%u retry=%lld "
 		 "mps=%d share=%u held_mib=%u mig=%s preemptions=%u frozen=%d lost=%llu staged=%d "
 		 "evict=%u for=%llu at=%lld checkpoint=%lld promise=%d/%u/%s spread=%u uuids=%s "
+		 "cause=%s/%d/%u/%lld "
 		 "spec=%s",
 		 (unsigned long long)job->id, (unsigned long long)job->submit_seq, job->uid,
 		 job->gid, takt_job_state_name(job->state), job->attempt,
@@ -112,6 +113,8 @@ const char *store_job_text(const struct takt_job *job)
 		 (unsigned long long)job->evict_for, (long long)job->evict_at.ns,
 		 (long long)job->checkpoint_at.ns, job->promise.changed,
 		 job->promise.max_slowdown_permille, job->promise.clock_policy, r->sm_spread_mhz,
-		 job->gpu_uuids ? job->gpu_uuids : "", job->spec_json ? job->spec_json : "");
+		 job->gpu_uuids ? job->gpu_uuids : "", takt_cause_name(job->cause.cause),
+		 job->cause.cause ? job->cause.gpu : -1, job->cause.xid,
+		 (long long)job->cause.at.ns, job->spec_json ? job->spec_json : "");
 	return buf;
 }

@@ -211,8 +211,11 @@ static void refuses_a_newer_schema(void **state)
 	assert_refused_untouched(-TAKT_E_VERSION, "has schema 99");
 }
 
-/* Steps 4 to 7 are taken out again. */
-#define WITHOUT_7 "ALTER TABLE job DROP COLUMN gpu_uuids;"
+/* Steps 4 to 8 are taken out again. */
+#define WITHOUT_8                                                                   \
+	"ALTER TABLE job DROP COLUMN cause; ALTER TABLE job DROP COLUMN cause_gpu;" \
+	"ALTER TABLE job DROP COLUMN cause_xid; ALTER TABLE job DROP COLUMN cause_at_ns;"
+#define WITHOUT_7 WITHOUT_8 "ALTER TABLE job DROP COLUMN gpu_uuids;"
 #define WITHOUT_6                                                                         \
 	WITHOUT_7                                                                         \
 	"ALTER TABLE job DROP COLUMN max_slowdown_permille; ALTER TABLE job DROP COLUMN " \
@@ -312,8 +315,35 @@ static void takes_over_the_sixth_schema(void **state)
 	assert_string_equal(job.gpu_uuids, "");
 	takt_job_fini(&job);
 	takt_store_close(store);
-	sql("PRAGMA user_version=8");
-	assert_refused_untouched(-TAKT_E_VERSION, "has schema 8");
+	sql("PRAGMA user_version=9");
+	assert_refused_untouched(-TAKT_E_VERSION, "has schema 9");
+}
+
+static void must_have_ended_of(struct takt_store *store, uint64_t id, enum takt_cause cause)
+{
+	struct takt_job job;
+
+	assert_int_equal(takt_store_get(store, id, &job, NULL), 0);
+	assert_string_equal(takt_cause_name(job.cause.cause), takt_cause_name(cause));
+	takt_job_fini(&job);
+}
+
+/* What ended a job is known as far as its state tells. */
+static void takes_over_the_seventh_schema(void **state)
+{
+	struct takt_store *store;
+
+	make_database(false);
+	sql("UPDATE job SET state = 'interrupted' WHERE id = 3;"
+	    "UPDATE job SET timed_out = 1 WHERE id = 200;" WITHOUT_8 "PRAGMA user_version=7");
+	store = store_open_ok(place.path);
+	must_have_ended_of(store, 3, TAKT_CAUSE_NODE_REBOOT);
+	must_have_ended_of(store, 200, TAKT_CAUSE_TIME_LIMIT);
+	takt_store_close(store);
+	sql("UPDATE job SET cause = 'sunspots' WHERE id = 3");
+	store = store_open_ok(place.path);
+	assert_int_equal(takt_store_get(store, 3, &(struct takt_job){0}, NULL), -TAKT_E_CORRUPT);
+	takt_store_close(store);
 }
 
 static void takes_an_empty_file_and_opens_again(void **state)
@@ -420,6 +450,7 @@ int main(void)
 		CASE(takes_over_the_first_schema),
 		CASE(takes_over_the_third_schema),
 		CASE(takes_over_the_sixth_schema),
+		CASE(takes_over_the_seventh_schema),
 		CASE(takes_an_empty_file_and_opens_again),
 		CASE(recovers_the_log_of_a_killed_daemon),
 		CASE(one_owner_at_a_time),

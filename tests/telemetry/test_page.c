@@ -293,6 +293,44 @@ static void dashboards_of_dcgm_exporter_find_their_series(void **state)
 	assert_null(strstr(render(), "DCGM_FI_DEV"));
 }
 
+/* Rules and panels take more of its fields than its default list has. */
+static void fields_beyond_its_default_list_are_there_too(void **state)
+{
+	const char *text;
+
+	input.dcgm = true;
+	facts[0].has |= TAKT_FACT_MEMORY | TAKT_FACT_THROTTLE_TEMP | TAKT_FACT_POWER_LIMITS |
+			TAKT_FACT_PCIE_MAX;
+	facts[0].memory_total_bytes = 80ull << 30;
+	facts[0].slowdown_temp_c = 87;
+	facts[0].power_default_mw = 700000;
+	facts[0].pcie_width_max = 16;
+	readings[0].has |= TAKT_HAS_MEMORY | TAKT_HAS_POWER_LIMIT | TAKT_HAS_THROTTLE;
+	readings[0].mem_used_bytes = 20ull << 30;
+	readings[0].mem_free_bytes = 60ull << 30;
+	readings[0].has &= ~(uint32_t)TAKT_HAS_PCIE;
+	readings[0].power_limit_mw = 650500;
+	readings[0].throttle = TAKT_THROTTLE_SW_POWER | TAKT_THROTTLE_IDLE;
+	readings[0].vitals = (struct takt_gpu_vitals){.has = TAKT_VITAL_ROWS, .row_pending = true};
+	text = render();
+#define ROW(name, value)                                                                        \
+	"\n" name "{gpu=\"0\",UUID=\"GPU-0\",modelName=\"NVIDIA H100\",DCGM_FI_DRIVER_VERSION=" \
+	"\"550.54.15\"} " value "\n"
+	has_text(text, ROW("DCGM_FI_DEV_FB_TOTAL", "81920"));
+	has_text(text, ROW("DCGM_FI_DEV_FB_USED_PERCENT", "0.250000"));
+	has_text(text, ROW("DCGM_FI_DEV_POWER_MGMT_LIMIT", "650.500"));
+	has_text(text, ROW("DCGM_FI_DEV_POWER_MGMT_LIMIT_DEF", "700.000"));
+	has_text(text, ROW("DCGM_FI_DEV_CLOCK_THROTTLE_REASONS", "5"));
+	has_text(text, ROW("DCGM_FI_DEV_CLOCKS_EVENT_REASONS", "5"));
+	has_text(text, ROW("DCGM_FI_DEV_SLOWDOWN_TEMP", "87"));
+	has_text(text, ROW("DCGM_FI_DEV_ROW_REMAP_PENDING", "1"));
+	has_text(text, ROW("DCGM_FI_DEV_PCIE_MAX_LINK_WIDTH", "16"));
+#undef ROW
+	assert_null(strstr(text, "DCGM_FI_DEV_PCIE_LINK_WIDTH{gpu=\"0\""));
+	readings[0].stale = true;
+	assert_null(strstr(render(), "DCGM_FI_DEV_FB_USED_PERCENT{gpu=\"0\""));
+}
+
 static void jobs_have_the_names_that_are_to_be_shown(void **state)
 {
 	labels[0] = (struct takt_page_label){
@@ -736,6 +774,7 @@ int main(void)
 		CASE(strange_names_are_escaped),
 		CASE(what_is_not_utf8_is_replaced_and_the_rest_kept),
 		CASE(dashboards_of_dcgm_exporter_find_their_series),
+		CASE(fields_beyond_its_default_list_are_there_too),
 		CASE(jobs_have_the_names_that_are_to_be_shown),
 		CASE(series_by_their_names_carry_hpc_job_where_asked_for),
 		CASE(only_so_many_words_are_labels),

@@ -15,7 +15,7 @@ import { Submit } from "./pages/submit";
 import { Timeline } from "./pages/timeline";
 import { TopologyPage } from "./pages/topology";
 import { Theme } from "./theme";
-import { Ask, Empty, useNow } from "./ui";
+import { Ask, Banner, Empty, useNow } from "./ui";
 import "./style.css";
 
 const PAGES = [
@@ -92,10 +92,10 @@ function Frame() {
         </div>
       </header>
       {live.link === "lost" && <Lost />}
-      {live.status?.notes?.map((note) => (
-        <p class="banner" key={note}>
+      {live.status?.notes?.map((note, i) => (
+        <Banner key={note} severity={live.status?.note_severity?.[i]}>
           {note}
-        </p>
+        </Banner>
       ))}
       <main key={live.session} id="main" tabIndex={-1} class={live.link === "lost" ? "old" : ""}>
         <Page />

@@ -28,6 +28,7 @@ export interface Gpu {
   clock_note?: string;
   health?: string;
   health_note?: string;
+  severity?: string;
   stale?: boolean;
   lost?: boolean;
   asleep?: boolean;
@@ -73,6 +74,7 @@ export interface Status {
   waiting: number;
   running: number;
   notes?: string[];
+  note_severity?: string[];
   gpus: Gpu[];
 }
 
@@ -138,6 +140,9 @@ export interface Job {
   exit_code?: number;
   exit_signal?: number;
   message?: string;
+  cause?: string;
+  cause_text?: string;
+  cause_at_ms?: number;
   array_id?: number;
   array_index?: number;
   retries?: number;
@@ -168,6 +173,7 @@ export interface Job {
   why?: string;
   why_text?: string;
   health_note?: string;
+  health_severity?: string;
   stray_note?: string;
   clock_note?: string;
   memory_hint?: string;
@@ -215,6 +221,7 @@ export interface ClockGpu {
   index: number;
   name?: string;
   clock_state: string;
+  severity?: string;
   note?: string;
   sm_mhz?: number;
   list_min_mhz?: number;
@@ -247,6 +254,7 @@ export interface Finding {
 export interface HealthGpu {
   index: number;
   state: string;
+  severity?: string;
   since_ms?: number;
   note?: string;
   findings: Finding[];

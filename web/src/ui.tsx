@@ -17,12 +17,22 @@ const TONES: Record<string, string> = {
 };
 const SIGNS: Record<string, string> = { busy: "●", calm: "○", good: "✓", mild: "▲", grave: "■" };
 
-export function State({ of, title }: { of: string; title?: string }) {
+export function State({ of, title, text }: { of: string; title?: string; text?: string }) {
   const tone = TONES[of] ?? "calm";
   return (
     <span class={`state ${tone}`} title={title}>
-      <span aria-hidden="true">{SIGNS[tone]}</span> {of}
+      <span aria-hidden="true">{SIGNS[tone]}</span> {text ?? of}
     </span>
+  );
+}
+
+/** A sentence at the top of a page, as grave as it is. */
+export function Banner({ severity = "info", children }: { severity?: string; children: ComponentChildren }) {
+  const grave = severity === "warning" || severity === "critical";
+  return (
+    <p class={`banner ${grave ? severity : "info"}`}>
+      {grave && <State of={severity} />} {children}
+    </p>
   );
 }
 

@@ -246,6 +246,8 @@ static void exited(struct local_engine *local, struct local_run *run,
 	event.code = status->exit_code;
 	event.at = status->ended_at;
 	event.run_ns = status->run_ns;
+	event.out_of_memory = status->out_of_memory;
+	event.out_of_gpu_memory = status->out_of_gpu_memory;
 	takt_strcpy(event.message, sizeof(event.message), status->message);
 	finish(local, run, event);
 }

@@ -8,7 +8,7 @@ import { useLive } from "../live";
 import { amend, usePlace } from "../route";
 import type { ClockGpu, Course, History, Job, Queue } from "../types";
 import { governed_text } from "./queue";
-import { Empty, Meter, Problem, State, Waiting, useAsked } from "../ui";
+import { Banner, Empty, Meter, Problem, State, Waiting, useAsked } from "../ui";
 
 const DAY_MS = 86_400_000;
 
@@ -22,7 +22,7 @@ export function ClocksPage() {
       <div class="toolbar">
         <h1>Clocks</h1>
       </div>
-      {!status.manages && status.observe_why && <p class="banner">takt only observes: {status.observe_why}</p>}
+      {!status.manages && status.observe_why && <Banner>takt only observes: {status.observe_why}</Banner>}
       {clocks.gpus.length === 0 && <Empty title="No GPU is seen" />}
       <div class="scroll" tabIndex={0} role="region" aria-label="clocks of the GPUs">
         <table>
@@ -123,7 +123,7 @@ function Row({ gpu, job }: { gpu: ClockGpu; job?: Job }) {
         </button>
       </th>
       <td>
-        <State of={gpu.clock_state} title={gpu.note} />
+        <State of={gpu.clock_state} title={gpu.note} /> {gpu.severity === "critical" && <State of="critical" title={gpu.note} />}
       </td>
       <td class="wide">
         <Meter

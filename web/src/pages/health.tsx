@@ -3,23 +3,29 @@
 import { clock_time, plural } from "../format";
 import { useLive } from "../live";
 import type { HealthGpu, Sxid } from "../types";
-import { State, Waiting } from "../ui";
+import { Banner, State, Waiting } from "../ui";
+
+const GRAVE_FIRST = ["critical", "warning", "info"];
 
 export function HealthPage() {
   const { health } = useLive();
   if (!health) return <Waiting what="the health of the GPUs" />;
   const ill = health.gpus.filter((gpu) => gpu.state !== "healthy" || gpu.findings.length || gpu.note);
+  const count = (severity: string) => health.gpus.filter((gpu) => gpu.severity === severity).length;
   const well = health.gpus.filter((gpu) => !ill.includes(gpu));
   return (
     <>
       <div class="toolbar">
         <h1>Health</h1>
+        {GRAVE_FIRST.filter(count).map((severity) => (
+          <State key={severity} of={severity} text={`${plural(count(severity), "GPU")} ${severity}`} />
+        ))}
         <span class="soft">
-          {well.length} of {health.gpus.length} healthy, nothing found
+          nothing found of {well.length === health.gpus.length ? "all" : `${well.length} of`} {plural(health.gpus.length, "GPU")}
         </span>
       </div>
-      {health.events_why && <p class="banner">Errors that the driver tells (XIDs) are not heard: {health.events_why}</p>}
-      {health.kernel_log_why && <p class="banner">The kernel's log is not read: {health.kernel_log_why}</p>}
+      {health.events_why && <Banner>Errors that the driver tells (XIDs) are not heard: {health.events_why}</Banner>}
+      {health.kernel_log_why && <Banner>The kernel's log is not read: {health.kernel_log_why}</Banner>}
       {ill.map((gpu) => (
         <Ill key={gpu.index} gpu={gpu} />
       ))}

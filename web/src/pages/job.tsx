@@ -8,7 +8,7 @@ import { DASH, bytes, clock_time, duration, energy, from_now, gpu_set, short } f
 import { may_write, useLive } from "../live";
 import { amend, usePlace } from "../route";
 import type { History, Job, Progress } from "../types";
-import { Ask, Empty, Figure, Problem, State, Terms, Waiting, useAsked, useNow } from "../ui";
+import { Ask, Banner, Empty, Figure, Problem, State, Terms, Waiting, useAsked, useNow } from "../ui";
 import { asked_gpus, ending, governed_text, job_name, shown_state } from "./queue";
 
 const ENDED = ["done", "failed", "cancelled", "lost", "interrupted"];
@@ -60,7 +60,12 @@ function Shown({ job, changed }: { job: Job; changed: () => void }) {
 
 /** The one sentence that its owner came for. */
 function Where({ job, now }: { job: Job; now: number }) {
-  const notes = [job.health_note, job.stray_note, job.memory_hint, job.clock_note].filter(Boolean);
+  const notes = [
+    { text: job.health_note, severity: job.health_severity },
+    { text: job.stray_note, severity: "warning" },
+    { text: job.memory_hint, severity: "info" },
+    { text: job.clock_note, severity: "info" },
+  ].filter(({ text }) => text);
   const word = ENDED.includes(job.state)
     ? `${ending(job) || job.state}, ${from_now(job.ended_ms ?? now, now)}`
     : job.state === "waiting"
@@ -80,10 +85,10 @@ function Where({ job, now }: { job: Job; now: number }) {
   return (
     <>
       <p class="lead">{word}</p>
-      {notes.map((note) => (
-        <p class="banner" key={note}>
-          {note}
-        </p>
+      {notes.map(({ text, severity }) => (
+        <Banner key={text} severity={severity}>
+          {text}
+        </Banner>
       ))}
     </>
   );

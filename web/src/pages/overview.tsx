@@ -6,7 +6,7 @@ import { Chart } from "../chart";
 import { DASH, bytes, duration, energy, plural, short, watts, with_unit } from "../format";
 import { total_watts, useLive } from "../live";
 import type { Gpu, History } from "../types";
-import { Empty, Figure, Meter, Spark, State, Waiting, state_of, useAsked } from "../ui";
+import { Banner, Empty, Figure, Meter, Spark, State, Waiting, state_of, useAsked } from "../ui";
 
 const HOUR_MS = 3600_000;
 
@@ -101,9 +101,9 @@ export function Overview() {
         </div>
       </dl>
       {ill.map((gpu) => (
-        <p class="banner" key={gpu.index}>
-          <State of={gpu.health!} /> <a href="#/health">GPU {gpu.index}</a>: {gpu.health_note ?? gpu.note}
-        </p>
+        <Banner key={gpu.index} severity={gpu.severity}>
+          <a href="#/health">GPU {gpu.index}</a> is {gpu.health}: {gpu.health_note ?? gpu.note}
+        </Banner>
       ))}
       <section aria-label="Power of all GPUs">
         <Chart title="Power of all GPUs, last hour" unit="W" lines={lines} />

@@ -140,9 +140,8 @@ function Table({ jobs, ended }: { jobs: Job[]; ended: boolean }) {
 export const governed_text = (job: Job) => job.governed?.text?.replaceAll("+-", "±");
 
 export function ending(job: Job): string {
-  if (job.exit_signal) return `killed by signal ${job.exit_signal}`;
-  if (job.exit_code !== undefined) return `exit ${job.exit_code}${job.message ? `, ${job.message}` : ""}`;
-  return job.message ?? "";
+  const how = job.exit_signal ? `killed by signal ${job.exit_signal}` : job.exit_code === undefined ? "" : `exit ${job.exit_code}`;
+  return [how, job.message || job.cause_text].filter(Boolean).join(", ");
 }
 
 function to_come(job: Job, now: number): string {
