@@ -3,12 +3,13 @@
 
 #include <errno.h>
 #include <fnmatch.h>
-#include <pwd.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/mem.h"
 #include "base/timetext.h"
+#include "base/user_name.h"
 #include "cli/when.h"
 
 static const int64_t day_ms = 24ll * 3600 * 1000;
@@ -110,10 +111,19 @@ static bool is_when(const struct takt_job_filter *filter, const struct takt_job_
 	return at >= filter->since_ms && (filter->until_ms == 0 || at < filter->until_ms);
 }
 
+/* By the name that the daemon gives him, or by number. */
+static bool is_users(const struct takt_job_filter *filter, const struct takt_job_view *job)
+{
+	char number[16];
+
+	snprintf(number, sizeof(number), "%u", job->uid);
+	return !filter->user || strcmp(filter->user, job->user) == 0 ||
+	       strcmp(filter->user, number) == 0;
+}
+
 bool takt_job_filter_takes(const struct takt_job_filter *filter, const struct takt_job_view *job)
 {
-	return (!filter->user || strcmp(filter->user, job->user) == 0) &&
-	       (!filter->state || is_in(filter->state, job->state)) &&
+	return is_users(filter, job) && (!filter->state || is_in(filter->state, job->state)) &&
 	       (!filter->name || fnmatch(filter->name, job->name, 0) == 0) &&
 	       (!filter->tag || (job->tags[0] && is_in(job->tags, filter->tag))) &&
 	       (!filter->before || job->id < filter->before) && is_on(job, filter->gpu) &&
@@ -149,17 +159,19 @@ static int hand_part(const struct walk *walk, struct takt_queue_view *part, stru
 	return rc;
 }
 
-/* What the daemon can choose by itself is not sent. A user whom this machine does not know by name
- * is told apart by the text alone. */
+/* What the daemon can choose by itself is sent to it. A user whom this machine does not know is
+ * told apart by the text alone. */
 static struct takt_client_past past_of(const struct takt_job_filter *filter, uint32_t page)
 {
-	const struct passwd *user = filter->user ? getpwnam(filter->user) : NULL;
+	uid_t uid = UINT32_MAX;
 
+	if (filter->user)
+		(void)takt_user_find(filter->user, &uid);
 	return (struct takt_client_past){
 		.before = filter->before,
 		.since_ms = filter->since_ms,
 		.until_ms = filter->until_ms,
-		.uid = user ? user->pw_uid : UINT32_MAX,
+		.uid = uid,
 		.gpu = filter->gpu,
 		.states = filter->state,
 		.limit = page,

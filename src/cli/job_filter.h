@@ -18,7 +18,7 @@ struct takt_job_filter {
 
 /* Options of the verb that are named as below; those that it does not have are as not given. */
 #define TAKT_FILTER_OPTIONS                                                          \
-	{"user", 'u', "USER", "of this user"},                                       \
+	{"user", 'u', "USER", "of this user, by name or number"},                    \
 		{"name", 0, "PATTERN", "whose name matches, such as 'train-*'"},     \
 		{"tag", 0, "TAG", "with this tag"},                                  \
 		{"since", 0, "TIME",                                                 \

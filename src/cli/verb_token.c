@@ -30,10 +30,7 @@ static void print_tokens(struct takt_cli *cli, const struct takt_tokens_view *vi
 		const struct takt_token *token = &view->tokens[i];
 
 		takt_table_add(&table, TAKT_STYLE_PLAIN, "%s", token->id);
-		if (token->user[0])
-			takt_table_add(&table, TAKT_STYLE_PLAIN, "%s", token->user);
-		else
-			takt_table_add(&table, TAKT_STYLE_PLAIN, "%u", token->uid);
+		takt_table_add(&table, TAKT_STYLE_PLAIN, "%s", token->user);
 		takt_table_add(&table, TAKT_STYLE_PLAIN, "%s", token->write ? "write" : "read");
 		takt_table_add(&table, TAKT_STYLE_PLAIN, "%s",
 			       takt_when_text(token->made_ms, text));

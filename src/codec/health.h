@@ -71,8 +71,8 @@ struct takt_health_sxid {
 
 struct takt_health_view {
 	bool simulated;
-	/* Why XIDs are not heard from the driver, the kernel's log is not read; "" = they are. */
-	char events_why[160], kernel_log_why[200];
+	/* Why XIDs are not heard from the driver, and not from the kernel's log; "" = they are. */
+	char events_why[160], kernel_log_why[400];
 	uint32_t gpu_count;
 	struct takt_health_gpu *gpus; /* owned */
 	uint32_t sxid_count;

@@ -477,13 +477,6 @@ static int check_all(const struct takt_clock_admin *admin,
 	return rc;
 }
 
-static const char *name_of(const struct takt_peer *peer, char buf[33])
-{
-	if (!takt_user_name(peer->uid, buf, 33)[0])
-		snprintf(buf, 33, "uid %u", peer->uid);
-	return buf;
-}
-
 int takt_api_clock_cap(void *ctx, const struct takt_peer *peer, const struct takt_clock_cap *cap,
 		       struct takt_pending *pending, struct takt_err *err)
 {
@@ -508,8 +501,8 @@ int takt_api_clock_cap(void *ctx, const struct takt_peer *peer, const struct tak
 	begin(admin, order, STEP_CAP, pending);
 	order->gpu_mask = cap->gpu_mask;
 	order->cap_mw = cap->power_limit_mw;
-	snprintf(why, sizeof(why), "%s%s%s", name_of(peer, who), cap->reason[0] ? ": " : "",
-		 cap->reason);
+	snprintf(why, sizeof(why), "%s%s%s", takt_user_name(peer->uid, who, sizeof(who)),
+		 cap->reason[0] ? ": " : "", cap->reason);
 	for (uint32_t gpu = 0; gpu < daemon->gpu_count; gpu++)
 		if (cap->gpu_mask >> gpu & 1)
 			note_cap(admin, gpu, cap->power_limit_mw, why);
@@ -594,7 +587,7 @@ int takt_api_clock_declare(void *ctx, const struct takt_peer *peer,
 	if (!declaration)
 		takt_leases_end_standing(daemon->leases);
 	takt_log(TAKT_LOG_NOTICE, "clocks of %u GPUs are declared by %s",
-		 declaration ? declaration->count : 0, name_of(peer, who));
+		 declaration ? declaration->count : 0, takt_user_name(peer->uid, who, sizeof(who)));
 	set_off(admin, order);
 	return 0;
 }

@@ -43,21 +43,39 @@ static void open_listen(struct takt_gpu_health *health)
 }
 
 /* The kernel of a machine whose GPUs are simulated knows nothing of them. */
-static void open_log(struct takt_gpu_health *health)
+static int open_log(struct takt_gpu_health *health, struct takt_err *err)
 {
 	const struct takt_daemon *daemon = health->daemon;
 	const char *path = daemon->config.kernel_log;
 	bool real = strcmp(takt_machine_info(daemon->machine)->source, "nvml") == 0 &&
 		    !takt_machine_info(daemon->machine)->simulated;
-	struct takt_err err;
+	bool by_itself = strcmp(path, "auto") == 0;
 
-	if (strcmp(path, "off") == 0 || (strcmp(path, "auto") == 0 && !real))
-		takt_strcpy(health->log_why, sizeof(health->log_why),
-			    strcmp(path, "off") == 0 ? "kernel_log is off"
-						     : "these GPUs are not this kernel's");
-	else if (takt_kernel_log_open(strcmp(path, "auto") == 0 ? "/dev/kmsg" : path, false,
-				      &health->log, &err) < 0)
-		takt_err_text(&err, health->log_why, sizeof(health->log_why));
+	if (strcmp(path, "off") == 0)
+		health->log_off = "kernel_log is off";
+	else if (by_itself && !real)
+		health->log_off = "these GPUs are not this kernel's";
+	else
+		return takt_kernel_log_open(by_itself ? "/dev/kmsg" : path, &health->log, err);
+	return 0;
+}
+
+void takt_health_log_why(const struct takt_gpu_health *health, char *buf, size_t size)
+{
+	const struct takt_log_reader *reader = &health->reader;
+	const struct takt_err *err = health->log ? takt_kernel_log_why(health->log) : NULL;
+
+	buf[0] = '\0';
+	if (!health->log)
+		takt_strcpy(buf, size, health->log_off);
+	else if (err)
+		takt_err_text(err, buf, size);
+	else if (reader->lines > 0 && reader->understood == 0 &&
+		 takt_kernel_log_is_file(health->log))
+		snprintf(buf, size,
+			 "none of %" PRIu64 " new lines of '%.100s' is understood as the kernel's; "
+			 "kernel_log names a file that dmesg, journalctl -k or syslog write for it",
+			 reader->lines, health->daemon->config.kernel_log);
 }
 
 int takt_health_new(struct takt_daemon *daemon, struct takt_gpu_health **ret, struct takt_err *err)
@@ -82,12 +100,13 @@ int takt_health_new(struct takt_daemon *daemon, struct takt_gpu_health **ret, st
 			       takt_log_pci_parse(facts->pci_bus_id, &rest, &one->pci);
 	}
 	rc = takt_health_load(health, err);
+	if (rc >= 0)
+		rc = open_log(health, err);
 	if (rc < 0) {
 		takt_free(health);
 		return rc;
 	}
 	open_listen(health);
-	open_log(health);
 	*ret = health;
 	return 0;
 }
@@ -350,11 +369,12 @@ bool takt_health_befell(struct takt_gpu_health *health, uint32_t gpu, struct tak
 
 bool takt_health_hears_xids(const struct takt_gpu_health *health)
 {
-	char why[160] = "";
+	char why[160] = "", log_why[400];
 
 	if (health->listen)
 		takt_gpu_listen_why(health->listen, why);
-	return health->log || (health->listen && why[0] == '\0');
+	takt_health_log_why(health, log_why, sizeof(log_why));
+	return log_why[0] == '\0' || (health->listen && why[0] == '\0');
 }
 
 enum takt_level takt_health_severity(const struct takt_gpu_health *health, uint32_t gpu)

@@ -39,7 +39,8 @@ struct takt_gpu_health {
 	struct takt_gpu_listen *listen; /* NULL = none */
 	struct takt_kernel_log *log;	/* NULL = none */
 	struct takt_log_reader reader;
-	char listen_why[160], log_why[200]; /* why there is none */
+	char listen_why[160]; /* why there is none */
+	const char *log_off;  /* the same */
 	uint32_t switch_seen_count;
 	struct takt_health_switch_seen switch_seen[TAKT_HEALTH_MAX_SXIDS]; /* newest first */
 	uint32_t count;
@@ -52,6 +53,10 @@ struct takt_health_clocks {
 	struct takt_wall wall;
 };
 int64_t takt_health_wall_ms(const struct takt_health_clocks *clocks, struct takt_mono at);
+
+/* Why nothing that the kernel's log says of GPUs is understood; "" = it is, or there was nothing
+ * yet. */
+void takt_health_log_why(const struct takt_gpu_health *health, char *buf, size_t size);
 
 /* gpu_health_kept.c: what happened outlives the daemon. */
 int takt_health_load(struct takt_gpu_health *health, struct takt_err *err);

@@ -108,7 +108,7 @@ int takt_api_health(void *ctx, const struct takt_peer *peer, struct takt_health_
 	takt_strcpy(ret->events_why, sizeof(ret->events_why), health->listen_why);
 	if (health->listen)
 		takt_gpu_listen_why(health->listen, ret->events_why);
-	takt_strcpy(ret->kernel_log_why, sizeof(ret->kernel_log_why), health->log_why);
+	takt_health_log_why(health, ret->kernel_log_why, sizeof(ret->kernel_log_why));
 	for (uint32_t gpu = 0; gpu < health->count; gpu++)
 		fill_gpu(health, gpu, &clocks, peer->uid == 0, &gpus[gpu]);
 	fill_sxids(health, &clocks, ret);

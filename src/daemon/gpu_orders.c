@@ -3,13 +3,13 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/user_name.h"
 #include "daemon/gpu_health.h"
 #include "daemon/gpu_mig.h"
 #include "daemon/log.h"
@@ -371,18 +371,13 @@ static int check_gpus(const struct takt_orders *orders, uint64_t gpu_mask, struc
 /* A name of the system's, or a number. */
 static int find_user(const char *text, struct takt_reservation *ret, struct takt_err *err)
 {
-	const struct passwd *known = getpwnam(text);
-	unsigned long long uid;
+	uid_t uid;
 
-	if (known)
-		uid = known->pw_uid;
-	else if (takt_parse_u64(text, 0, UINT32_MAX - 1, &uid) < 0)
+	if (!takt_user_find(text, &uid))
 		return takt_err_set(err, -TAKT_E_USAGE, "there is no user '%s' on this machine",
 				    text);
-	ret->uid = (uint32_t)uid;
-	takt_user_name((uid_t)uid, ret->user, sizeof(ret->user));
-	if (!ret->user[0])
-		snprintf(ret->user, sizeof(ret->user), "%llu", uid);
+	ret->uid = uid;
+	takt_user_name(uid, ret->user, sizeof(ret->user));
 	return 0;
 }
 
@@ -484,8 +479,6 @@ int takt_api_order(void *ctx, const struct takt_peer *peer, const struct takt_gp
 	if (rc < 0)
 		return rc;
 	takt_user_name(peer->uid, by, sizeof(by));
-	if (!by[0])
-		snprintf(by, sizeof(by), "%u", (unsigned)peer->uid);
 	if (request->kind == TAKT_GPU_MIG)
 		return takt_mig_order(daemon->mig, request, by, pending, err);
 	next = begin(orders, err);

@@ -5,65 +5,171 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 
 enum {
 	RECORD = 8192, /* longer than any record of the kernel's: it refuses to be read in part */
+	TAIL = 64,
 };
 
 struct takt_kernel_log {
-	int fd;
+	char *path;
+	int fd;		/* -1 = it cannot be read now */
+	struct stat is; /* of fd */
+	bool absent;	/* there was no file: all that will be in it is new */
+	/* Of a file: where we are, and what stands before that unless somebody has cut it. */
+	off_t offset;
+	size_t tail_len;
+	char tail[TAIL];
 	size_t start, end; /* of what is in the buffer and was not handed out */
 	char buffer[2 * RECORD];
+	struct takt_err err; /* why it cannot be read; rc 0 = it can */
 };
 
-int takt_kernel_log_open(const char *path, bool all, struct takt_kernel_log **ret,
-			 struct takt_err *err)
+bool takt_kernel_log_is_file(const struct takt_kernel_log *log)
 {
-	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
-	struct takt_kernel_log *log;
+	return log->fd >= 0 && !S_ISCHR(log->is.st_mode);
+}
 
-	if (fd < 0)
-		return takt_err_set(err, -errno, "the kernel's log '%.100s' cannot be read", path);
-	if (!all && lseek(fd, 0, SEEK_END) < 0 && errno != ESPIPE) {
-		int rc = -errno;
+static void go_to(struct takt_kernel_log *log, off_t offset)
+{
+	size_t len = offset < TAIL ? (size_t)offset : TAIL;
+	ssize_t n = pread(log->fd, log->tail, len, offset - (off_t)len);
 
-		close(fd);
-		return takt_err_set(err, rc, "the end of the kernel's log '%.100s'", path);
+	log->offset = offset;
+	log->tail_len = n > 0 ? (size_t)n : 0;
+	log->start = log->end = 0;
+}
+
+/* Takes what is at the path; false where that cannot be read, and what was open stays. */
+static bool take(struct takt_kernel_log *log, bool whole)
+{
+	int fd = open(log->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+	struct stat is;
+
+	if (fd < 0 || fstat(fd, &is) < 0) {
+		log->absent = errno == ENOENT;
+		takt_err_set(&log->err, -errno,
+			     "'%.100s' cannot be read; kernel_log names another file", log->path);
+		if (fd >= 0)
+			close(fd);
+		return false;
 	}
-	log = takt_zalloc(sizeof(*log));
-	if (!log) {
-		close(fd);
+	if (log->fd >= 0)
+		close(log->fd);
+	log->fd = fd;
+	log->is = is;
+	log->err.rc = 0;
+	if (S_ISREG(is.st_mode))
+		go_to(log, whole ? 0 : is.st_size);
+	else
+		(void)lseek(fd, 0, SEEK_END);
+	return true;
+}
+
+int takt_kernel_log_open(const char *path, struct takt_kernel_log **ret, struct takt_err *err)
+{
+	struct takt_kernel_log *log = takt_zalloc(sizeof(*log));
+
+	if (!log)
+		return takt_err_set(err, -ENOMEM, "the kernel's log");
+	log->fd = -1;
+	log->path = takt_strdup(path);
+	if (!log->path) {
+		takt_free(log);
 		return takt_err_set(err, -ENOMEM, "the kernel's log");
 	}
-	log->fd = fd;
+	(void)take(log, false);
 	*ret = log;
 	return 0;
 }
 
 void takt_kernel_log_close(struct takt_kernel_log *log)
 {
-	if (log)
+	if (!log)
+		return;
+	if (log->fd >= 0)
 		close(log->fd);
+	takt_free(log->path);
 	takt_free(log);
 }
 
-/* More at the buffer's end; false when there is none. Records that the kernel has overwritten are
- * passed over. A line beyond all measure is cut. */
-static bool fill(struct takt_kernel_log *log)
+const struct takt_err *takt_kernel_log_why(const struct takt_kernel_log *log)
+{
+	return log->err.rc < 0 ? &log->err : NULL;
+}
+
+/* Whether another file that has something in it is at the path now. */
+static bool is_replaced(const struct takt_kernel_log *log)
+{
+	struct stat there;
+
+	return stat(log->path, &there) == 0 &&
+	       (there.st_ino != log->is.st_ino || there.st_dev != log->is.st_dev) &&
+	       (there.st_size > 0 || !S_ISREG(there.st_mode));
+}
+
+/* What we have read is not there any more: it was copied away and cut, and may have grown since. */
+static bool is_cut(const struct takt_kernel_log *log)
+{
+	char tail[TAIL];
+	off_t at = log->offset - (off_t)log->tail_len;
+
+	return pread(log->fd, tail, log->tail_len, at) != (ssize_t)log->tail_len ||
+	       memcmp(tail, log->tail, log->tail_len) != 0;
+}
+
+/* Records that the kernel has overwritten are passed over. */
+static ssize_t read_device(struct takt_kernel_log *log)
 {
 	ssize_t n;
 
+	do
+		n = read(log->fd, log->buffer + log->end, RECORD);
+	while (n < 0 && (errno == EPIPE || errno == EINTR));
+	return n;
+}
+
+static ssize_t read_file(struct takt_kernel_log *log)
+{
+	ssize_t n;
+
+	if (is_cut(log))
+		go_to(log, 0);
+	n = pread(log->fd, log->buffer + log->end, RECORD, log->offset);
+	if (n <= 0)
+		return n;
+	log->offset += n;
+	log->tail_len = n < TAIL ? (size_t)n : TAIL;
+	memcpy(log->tail, log->buffer + log->end + (size_t)n - log->tail_len, log->tail_len);
+	return n;
+}
+
+static ssize_t read_more(struct takt_kernel_log *log)
+{
+	return S_ISREG(log->is.st_mode) ? read_file(log) : read_device(log);
+}
+
+/* More at the buffer's end; false when there is none. A line beyond all measure is cut. */
+static bool fill(struct takt_kernel_log *log)
+{
+	bool replaced;
+	ssize_t n;
+
+	if (log->fd < 0 && !take(log, log->absent))
+		return false;
 	memmove(log->buffer, log->buffer + log->start, log->end - log->start);
 	log->end -= log->start;
 	log->start = 0;
 	if (log->end > RECORD)
 		log->end = 0;
-	do
-		n = read(log->fd, log->buffer + log->end, RECORD);
-	while (n < 0 && (errno == EPIPE || errno == EINTR));
+	replaced = is_replaced(log); /* asked first: what was written before that is read first */
+	n = read_more(log);
+	if (n <= 0 && replaced && take(log, true))
+		n = read_more(log);
 	if (n <= 0)
 		return false;
 	log->end += (size_t)n;

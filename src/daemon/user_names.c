@@ -4,10 +4,9 @@
  * of the C library reads a file or asks a server of the network: so names are kept for a minute.
  * For the main thread.
  */
-#include <pwd.h>
-
 #include "base/str.h"
 #include "base/sys.h"
+#include "base/user_name.h"
 #include "daemon/daemon.h"
 
 enum {
@@ -22,17 +21,6 @@ struct user_name {
 	char name[64];
 };
 
-static void look_up(uid_t uid, struct user_name *ret)
-{
-	struct passwd pw, *found = NULL;
-	char text[1024];
-
-	ret->uid = uid;
-	ret->name[0] = '\0';
-	if (getpwuid_r(uid, &pw, text, sizeof(text), &found) == 0 && found)
-		takt_strcpy(ret->name, sizeof(ret->name), found->pw_name);
-}
-
 const char *takt_user_name(uid_t uid, char *buf, size_t size)
 {
 	static struct user_name kept[KEPT];
@@ -40,7 +28,8 @@ const char *takt_user_name(uid_t uid, char *buf, size_t size)
 	uint64_t now_ns = takt_mono_now(takt_sys_real()).ns;
 
 	if (at->uid != uid || at->until_ns <= now_ns) {
-		look_up(uid, at);
+		at->uid = uid;
+		takt_user_text(uid, at->name, sizeof(at->name));
 		at->until_ns = now_ns + fresh_ns;
 	}
 	takt_strcpy(buf, size, at->name);

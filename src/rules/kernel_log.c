@@ -9,6 +9,8 @@ enum {
 	LINE_MAX_LEN = 1024, /* what the kernel puts into one record */
 };
 
+static const char lower[] = "abcdefghijklmnopqrstuvwxyz";
+
 /* Behind the word, or NULL. */
 static const char *after(const char *text, const char *word)
 {
@@ -71,30 +73,158 @@ bool takt_log_pci_parse(const char *text, const char **ret_rest, struct takt_log
 	return true;
 }
 
-/* What may stand before the driver's words: nothing, the head of a kmsg record of the kernel itself
- * ("4,1234,5678,-;"), a time stamp of dmesg, or time, host and "kernel: " of the journal. */
-static bool is_kernels(const char *line, const char *words)
+static const char *blanks(const char *text)
 {
-	const char *rest, *colon = strstr(line, ": ");
-	size_t len = (size_t)(words - line);
-	uint32_t priority;
-
-	if (len == 0)
-		return true;
-	rest = number(line, 10, &priority);
-	if (rest && *rest == ',')
-		return priority < 8 && memchr(line, ';', len) == words - 1;
-	if (line[0] == '[')
-		return len >= 3 && words[-1] == ' ' && memchr(line, ']', len) == words - 2;
-	return len >= 9 && memcmp(words - 9, " kernel: ", 9) == 0 && colon == words - 2;
+	return text + strspn(text, " ");
 }
 
-/* From the first of the driver's words on, if they are the kernel's. */
-static const char *find_words(const char *line, const char *word)
+/* Behind a word and the blanks that follow it. */
+static const char *next(const char *text)
 {
-	const char *words = strstr(line, word);
+	return blanks(text + strcspn(text, " "));
+}
 
-	return words && is_kernels(line, words) ? words : NULL;
+/* "08:15:02" with a date and a zone or without, and the seconds since 1970. */
+static bool is_clock(const char *word)
+{
+	size_t len = strcspn(word, " "), digits = strspn(word, "0123456789");
+	uint32_t colons = 0;
+
+	for (size_t i = 1; i + 1 < len; i++)
+		colons += word[i] == ':' && digit(word[i - 1], 10) >= 0 &&
+			  digit(word[i + 1], 10) >= 0;
+	return colons >= 2 || (digits > 8 && word[digits] == '.' &&
+			       digits + 1 + strspn(word + digits + 1, "0123456789") == len);
+}
+
+/* "[ 7812.204417] [   T4102] ", "[Fri Aug 30 11:11:22 2024] ", "[  +0.000012] "; of dmesg
+ * --time-format iso "2026-03-03T08:15:04,204417+01:00 ". */
+static const char *skip_stamps(const char *text)
+{
+	for (;;) {
+		const char *rest = after(text, "[");
+		size_t len = rest ? strcspn(rest, "[]") : 0;
+
+		if (rest && rest[len] == ']' && strcspn(rest, "0123456789") < len)
+			text = blanks(rest + len + 1);
+		else if (is_clock(text) && memchr(text, ',', strcspn(text, " ")))
+			text = next(text);
+		else
+			return text;
+	}
+}
+
+/* "kernel: ", of metalog "[kernel] ", of BusyBox "kern.warn kernel: ", of socklog "kern.warn: ". */
+static const char *skip_tag(const char *text)
+{
+	const char *level = after(text, "kern."), *rest;
+
+	if (level)
+		level += strspn(level, lower);
+	if (level && (rest = after(level, ": ")))
+		return blanks(rest);
+	text = level && *level == ' ' ? blanks(level) : text;
+	rest = after(text, "kernel:");
+	rest = rest ? rest : after(text, "[kernel] ");
+	return rest ? blanks(rest) : NULL;
+}
+
+/* Behind the time of a zone's clock comes its name, or the year. */
+static bool is_zone(const char *word, bool has_date)
+{
+	size_t len = strcspn(word, " ");
+
+	return (len == 4 && strspn(word, "0123456789") >= 4) ||
+	       (has_date && strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZ+-0123456789") >= len);
+}
+
+/*
+ * "Mar  3 08:15:02 node-17 kernel: ", as syslog and the journal write it: a time in any form, one
+ * name of a host, the tag. NULL when it is not the kernel that speaks: between the host and its
+ * tag a program could have put words.
+ */
+static const char *skip_speaker(const char *text, bool clock)
+{
+	const char *tag = skip_tag(text);
+	bool has_date = false, host = false;
+
+	for (int words = 0; !tag && words < 8; words++) {
+		size_t len = strcspn(text, " ");
+
+		if (len == 0 || text[len] == '\0' || host)
+			return NULL;
+		if (!clock && is_clock(text))
+			clock = true;
+		else if (!clock)
+			has_date = memchr(text, '-', len);
+		else if (!is_zone(text, has_date))
+			host = true;
+		if (host && (text[len - 1] == ':' || text[len - 1] == ']'))
+			return NULL;
+		text = next(text);
+		tag = clock ? skip_tag(text) : NULL;
+	}
+	return tag;
+}
+
+/* RFC 5424, behind its priority: "1 2026-03-03T08:15:02Z node-17 kernel - - - "; structured data
+ * may be in brackets, a byte order mark before the words. NULL when it is no such head. */
+static const char *skip_protocol(const char *text)
+{
+	const char *rest = after(text, "1 "), *end;
+
+	if (!rest || !is_clock(rest))
+		return NULL;
+	rest = after(next(next(rest)), "kernel ");
+	if (!rest)
+		return NULL;
+	rest = next(next(rest));
+	end = rest[0] == '[' ? strstr(rest, "] ") : rest;
+	if (!end)
+		return NULL;
+	rest = next(end);
+	end = after(rest, "\xef\xbb\xbf");
+	return end ? end : rest;
+}
+
+/* Behind what a record of /dev/kmsg, a priority of syslog or dmesg --decode say of whose words
+ * follow; NULL when they are not the kernel's. *ret_record: nothing else stands before the words.
+ */
+static const char *skip_facility(const char *line, bool *ret_record)
+{
+	uint32_t priority = 0;
+	const char *rest = number(line, 10, &priority), *end;
+
+	*ret_record = rest && *rest == ',';
+	if (*ret_record) {
+		end = strchr(rest, ';');
+		return end && priority < 8 ? end + 1 : NULL;
+	}
+	rest = number(after(line, "<"), 10, &priority);
+	if (rest && *rest == '>')
+		return priority < 8 ? rest + 1 : NULL;
+	rest = after(line, "kern  :");
+	end = rest ? after(blanks(rest + strspn(rest, lower)), ": ") : NULL;
+	return end ? end : line;
+}
+
+/* The kernel's words in a line, behind whatever a usual writer puts before them; NULL when somebody
+ * else speaks, or nothing tells. */
+static const char *kernels_words(const char *line)
+{
+	bool record;
+	const char *start = skip_facility(line, &record), *rest, *words;
+
+	if (!start || record)
+		return start;
+	words = skip_protocol(start);
+	if (words)
+		return skip_stamps(words);
+	rest = skip_stamps(start);
+	words = skip_speaker(rest, rest > start);
+	words = words ? skip_stamps(words) : rest;
+	return words > line || after(words, "NVRM: ") || after(words, "nvidia-nvswitch") ? words
+											 : NULL;
 }
 
 /* Up to the next comma or blank, in brackets and quotes: unknown. */
@@ -228,7 +358,7 @@ static bool read_off_the_bus(struct takt_log_reader *reader, const char *words,
 	struct takt_log_pci pci;
 
 	if (gpu && takt_log_pci_parse(gpu, &rest, &pci))
-		*reader = (struct takt_log_reader){true, pci};
+		reader->pci = pci, reader->has_pci = true;
 	else if (!after(words, "NVRM: (PCI ID") && !after(words, "NVRM: fallen off the bus"))
 		reader->has_pci = false;
 	if (!reader->has_pci || !strstr(rest, "fallen off the bus"))
@@ -250,10 +380,11 @@ bool takt_log_read(struct takt_log_reader *reader, const char *line, size_t len,
 	len = len < sizeof(text) ? len : sizeof(text) - 1;
 	memcpy(text, line, len);
 	text[len] = '\0';
-	words = find_words(text, "NVRM: ");
-	if (words)
+	words = kernels_words(text);
+	reader->lines++;
+	reader->understood += words != NULL;
+	if (after(words, "NVRM: "))
 		return read_xid(words, ret) || read_loaded(words, ret) ||
 		       read_off_the_bus(reader, words, ret);
-	words = find_words(text, "nvidia-nvswitch");
-	return words && read_switch(words, ret);
+	return after(words, "nvidia-nvswitch") && read_switch(words, ret);
 }

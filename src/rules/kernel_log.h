@@ -2,9 +2,10 @@
 /*
  * What the kernel's log says of GPUs, line by line.
  *
- * Understood are lines as /dev/kmsg, dmesg and the journal give them. Only the driver's own words
- * count: what programs write to the log has a facility, and the name of a process that stands in a
- * line is never read as the beginning of one.
+ * Understood are lines as /dev/kmsg, dmesg, the journal and syslog's usual writers give them
+ * (docs/rules.md). Only the driver's own words count: what programs write to the log has a facility
+ * or another name than the kernel's, and the name of a process that stands in a line is never read
+ * as the beginning of one.
  */
 #ifndef TAKT_RULES_KERNEL_LOG_H
 #define TAKT_RULES_KERNEL_LOG_H
@@ -48,8 +49,10 @@ struct takt_log_event {
 	char unit[32];	       /* of NVLink 5; "" = none */
 };
 
-/* One event comes over several lines: this is what the last ones said. Zero at first. */
+/* Of one source. Zero at first. */
 struct takt_log_reader {
+	uint64_t lines, understood; /* read; and as the kernel's, whatever it says in them */
+	/* One event comes over several lines: this is what the last ones said. */
 	bool has_pci;
 	struct takt_log_pci pci;
 };

@@ -3,12 +3,14 @@
 #include <errno.h>
 #include <grp.h>
 #include <pwd.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/sys.h"
+#include "base/user_name.h"
 #include "net/peer.h"
 #include "server/server_impl.h"
 
@@ -75,8 +77,10 @@ static void look_up(const struct takt_server *server, uid_t uid, struct takt_acc
 	char text[4096];
 
 	*ret = (struct takt_account){.uid = uid};
-	if (getpwuid_r(uid, &pw, text, sizeof(text), &found) != 0 || !found)
+	if (getpwuid_r(uid, &pw, text, sizeof(text), &found) != 0 || !found) {
+		snprintf(ret->name, sizeof(ret->name), "%u", (unsigned)uid);
 		return;
+	}
 	ret->found = true;
 	ret->gid = pw.pw_gid;
 	takt_strcpy(ret->name, sizeof(ret->name), pw.pw_name);
@@ -122,17 +126,9 @@ int takt_server_identify_uid(struct takt_server *server, uid_t uid, struct takt_
 
 int takt_server_find_user(const char *user, uid_t *ret, struct takt_err *err)
 {
-	struct passwd pw, *found = NULL;
-	unsigned long long number;
-	char text[4096];
-
-	if (getpwnam_r(user, &pw, text, sizeof(text), &found) == 0 && found)
-		*ret = pw.pw_uid;
-	else if (takt_parse_u64(user, 0, UINT32_MAX - 1, &number) == 0)
-		*ret = (uid_t)number;
-	else
-		return takt_err_set(err, -TAKT_E_NOT_FOUND, "there is no user '%.40s'", user);
-	return 0;
+	return takt_user_find(user, ret)
+		       ? 0
+		       : takt_err_set(err, -TAKT_E_NOT_FOUND, "there is no user '%.40s'", user);
 }
 
 /* Length of the host's part of "host:port" and "[v6]:port". */

@@ -13,10 +13,8 @@ void takt_route_account(struct takt_call *call)
 	const char *user = takt_server_user_name(call->server, call->peer.uid);
 
 	takt_str_addf(&json, "{\"uid\":%u", (unsigned)call->peer.uid);
-	if (user[0]) {
-		takt_str_add(&json, ",\"user\":");
-		takt_json_add_text(&json, user);
-	}
+	takt_str_add(&json, ",\"user\":");
+	takt_json_add_text(&json, user);
 	takt_str_addf(&json, ",\"admin\":%s,\"write\":%s}", call->peer.admin ? "true" : "false",
 		      call->may_write ? "true" : "false");
 	takt_server_answer_text(call->http, 200, &json);

@@ -4,13 +4,13 @@
  * one's own.
  */
 #include <fcntl.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/str.h"
+#include "base/user_name.h"
 #include "top/top_source.h"
 
 static uint32_t owner_of(int32_t pid)
@@ -20,17 +20,6 @@ static uint32_t owner_of(int32_t pid)
 
 	snprintf(path, sizeof(path), "/proc/%d", pid);
 	return stat(path, &st) == 0 ? st.st_uid : UINT32_MAX;
-}
-
-static void read_user(uint32_t uid, char *ret, size_t size)
-{
-	struct passwd pw, *found = NULL;
-	char text[1024];
-
-	if (getpwuid_r(uid, &pw, text, sizeof(text), &found) == 0 && found)
-		takt_strcpy(ret, size, found->pw_name);
-	else
-		snprintf(ret, size, "%u", uid);
 }
 
 /* Its arguments with blanks between them. */
@@ -108,7 +97,7 @@ static void identify(struct takt_top_proc *proc, const struct takt_top_proc *bef
 	proc->id = id;
 	proc->uid = uid;
 	if (!proc->user[0])
-		read_user(uid, proc->user, sizeof(proc->user));
+		takt_user_text(uid, proc->user, sizeof(proc->user));
 	if (uid == geteuid() || geteuid() == 0)
 		takt_strcpy(proc->command, sizeof(proc->command), command);
 }

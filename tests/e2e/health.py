@@ -280,11 +280,65 @@ def what_the_driver_breaks_is_found():
         kit.until(the_page_says_the_same, lambda: health(m))
 
 
+def heads_that_usual_writers_put_before_it_are_known():
+    """rsyslog with printk.time, dmesg of a kernel that tells who speaks, dmesg --time-format iso."""
+    heads = ("Mar  3 08:15:02 gpu-a kernel: [ 7811.204417] ", "[ 7812.204417] [   T4102] ",
+             "2026-03-03T08:15:04,204417+01:00 ")
+    with kit.machine(gpus=len(heads) + 1) as m:
+        log = log_of(m)
+        m.start("--kernel-log", log)
+        say(log, "Mar  3 08:15:01 gpu-a job[12]: " + XID.format(bus_id(m, len(heads))[:-2], 94, "Contained: SM"))
+        for index, head in enumerate(heads):
+            say(log, head + XID.format(bus_id(m, index)[:-2], 94, "Contained: SM"))
+        for index in range(len(heads)):
+            kit.until(is_in(m, index, "suspect"), lambda: health(m))
+        assert health(m, len(heads))["state"] == "healthy", health(m)
+
+
+def a_log_that_is_no_kernels_is_named():
+    with kit.machine(gpus=1) as m:
+        log = log_of(m)
+        m.start("--kernel-log", log)
+        assert "kernel_log_why" not in health(m), "nothing was said yet"
+        say(log, "Mar  3 08:15:01 gpu-a job[12]: " + XID.format(bus_id(m, 0)[:-2], 94, "Contained: SM"))
+        kit.until(lambda: log in health(m).get("kernel_log_why", ""), lambda: health(m))
+        assert log in m.takt("health").stdout and "kernel_log" in m.takt("health").stdout, m.takt("health")
+        say(log, "Mar  3 08:15:02 gpu-a kernel: usb 1-1: new high-speed USB device\n")
+        kit.until(lambda: "kernel_log_why" not in health(m), lambda: health(m))
+
+
+def a_log_that_is_rotated_is_read_on():
+    """Renamed, and its writer goes on for a while in the old file; then copied and cut; each GPU has its line."""
+    with kit.machine(gpus=5) as m:
+        log = log_of(m)
+        m.start("--kernel-log", log)
+
+        def tells_of(index, path=log):
+            say(path, f"[ {index}.1] " + XID.format(bus_id(m, index)[:-2], 94, "Contained: SM"))
+            kit.until(is_in(m, index, "suspect"), lambda: health(m))
+        tells_of(0)
+        os.rename(log, log + ".1")
+        open(log, "w", encoding="ascii").close()
+        tells_of(1, log + ".1")
+        tells_of(2)
+        with open(log, "r+", encoding="ascii") as file:  # cut and longer again before anybody looks
+            file.truncate(0)
+            file.write("[ 3.0] usb 1-1: new device\n" * 20)
+        tells_of(3)
+        os.truncate(log, 0)
+        tells_of(4)
+        assert [gpu["xids"][0]["count"] for gpu in health(m)["gpus"]] == [1] * 5, health(m)
+
+
 def a_log_that_cannot_be_read_is_told():
     with kit.machine(gpus=1) as m:
-        m.start("--kernel-log", "/nonexistent/kmsg")
-        assert "/nonexistent/kmsg" in health(m)["kernel_log_why"], health(m)
+        log = m.path("not.yet")
+        m.start("--kernel-log", log)
+        assert log in health(m)["kernel_log_why"] and "kernel_log" in health(m)["kernel_log_why"], health(m)
         assert health(m, 0)["state"] == "healthy", health(m)
+        say(log, XID.format(bus_id(m, 0)[:-2], 94, "Contained: SM"))
+        kit.until(is_in(m, 0, "suspect"), lambda: health(m))
+        assert "kernel_log_why" not in health(m), health(m)
         m.stop()
         m.start("--kernel-log", "off")
         assert "kernel_log is off" in health(m)["kernel_log_why"], health(m)
@@ -297,6 +351,8 @@ if __name__ == "__main__":
         what_is_resumed_is_well_until_it_happens_again, what_happened_is_told_by_the_next_takt_too,
         a_programs_fault_is_its_own,
         errors_of_switches_are_listed_and_keep_no_gpu_from_jobs,
+        heads_that_usual_writers_put_before_it_are_known, a_log_that_is_no_kernels_is_named,
+        a_log_that_is_rotated_is_read_on,
         the_kernels_log_is_heard_and_nobody_elses_words, what_is_slow_is_suspect_and_works,
         what_the_driver_breaks_is_found,
         a_log_that_cannot_be_read_is_told], at_once=4))

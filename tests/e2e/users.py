@@ -569,6 +569,37 @@ def two_users_by_name():
         assert secrets[ALICE] not in report, report
 
 
+def users_without_a_name_are_their_number():
+    """Neither has an entry in passwd, as users of containers have none: each is one of his own in all that is shown."""
+    with shared_machine(gpus=2) as m:
+        for uid in (ALICE, BOB):
+            job = ask(m, uid, "POST", "/v1/jobs", job_of(["true"], 1))["id"]
+            assert ask(m, uid, "GET", f"/v1/jobs/{job}")["user"] == str(uid)
+            m.client().wait(job)
+        rows = [line.split()[0] for line in m.takt("report").stdout.splitlines() if line]
+        assert {str(ALICE), str(BOB)} <= {*rows}, rows
+        for words in (("jobs",), ("report",)):
+            done = m.takt(*words, "--user", str(ALICE))
+            assert str(ALICE) in done.stdout and str(BOB) not in done.stdout, (words, done)
+        root = m.client().submit(["true"])["id"]
+        m.client().wait(root)
+        assert str(root) in m.takt("jobs", "--user", "0").stdout.split(), "one with a name has a number, too"
+        held = ask(m, ALICE, "POST", "/v1/jobs", job_of(["sleep", "600"], 1))["id"]
+        kit.until(lambda: [gpu for gpu in m.client().status()["gpus"] if gpu.get("job_user") == str(ALICE)], "it is shown")
+        assert f" {ALICE} " in m.takt("queue").stdout, m.takt("queue")
+        load = subprocess.Popen([kit.TWIN, "load", "--gpus", "1", "--seconds", "600", "--quiet"], env=m.env(),
+                                user=BOB, group=BOB, extra_groups=[], cwd="/")
+        try:
+            kit.until(lambda: f"{BOB} takt-twin({load.pid})" in m.takt("status").stdout, lambda: m.takt("status"))
+        finally:
+            load.kill()
+            load.wait()
+        ask(m, ALICE, "POST", f"/v1/jobs/{held}/cancel", {})
+        made = m.takt("gpu", "reserve", "0", "--for-user", str(BOB), "--until", "10h", "--reason", "his")
+        assert made.returncode == 0 and str(BOB) in m.takt("gpu").stdout, made
+        assert ask(m, ALICE, "GET", "/v1/account")["user"] == str(ALICE)
+
+
 def alone_means_alone():
     with shared_machine("own", gpus=1) as m:
         os.chmod(m.path("run"), 0o755)
@@ -595,5 +626,5 @@ if __name__ == "__main__":
         clocks_set_over_several_gpus_outlive_a_job_on_one,
         clocks_set_while_a_jobs_end_waits_for_the_disk_are_put_back,
         a_user_has_no_say_over_others_in_the_queue, a_user_cannot_hold_all_connections,
-        files_are_closed_to_others, alone_means_alone,
+        files_are_closed_to_others, users_without_a_name_are_their_number, alone_means_alone,
         two_users_by_name]))

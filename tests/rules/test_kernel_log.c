@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -87,36 +88,125 @@ static void old_drivers_and_instances_are_read(void **state)
 	is_at(&event, 0, 0x31);
 }
 
-static void every_form_of_a_log_is_read(void **state)
+static struct takt_log_reader reader_of(const char *head, bool *ret_event)
 {
-	static const char *const heads[] = {"",
-					    "[ 1843.308145] ",
-					    "[Fri Aug 30 11:11:22 2024] ",
-					    "4,1234,5678901,-;",
-					    "Feb 14 05:03:41 node-17 kernel: ",
-					    "2026-02-14T05:03:41+0000 node-17 kernel: "};
+	struct takt_log_reader reader = {0};
+	struct takt_log_event event;
 	char line[256];
 
-	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++) {
-		strcpy(line, heads[i]);
-		strcat(line, "NVRM: Xid (PCI:0000:07:00): 48, DBE (Double Bit Error) ECC Error");
-		assert_int_equal(event_of(line).code, 48);
-	}
+	snprintf(line, sizeof(line),
+		 "%sNVRM: Xid (PCI:0000:07:00): 48, DBE (Double Bit Error) ECC Error", head);
+	*ret_event = read_line(&reader, line, &event) && event.code == 48;
+	return reader;
 }
 
+/* As dmesg, the journal and syslog's writers give them (docs/rules.md). */
+static void every_form_of_a_log_is_read(void **state)
+{
+	static const char *const heads[] = {
+		"",
+		"[ 1843.308145] ",
+		"[Fri Aug 30 11:11:22 2024] ",
+		"[Fri Aug 30 11:11:22 2024] [   T4102] ",
+		"[ 1843.308145][ T4102] ",
+		"[ 1843.308145] [    C12] ",
+		"[Aug30 11:11] ",
+		"[  +0.000012] ",
+		"[ 1843.308145 <    0.000012>] ",
+		"[<    0.000012>] ",
+		"<4>[ 1843.308145] ",
+		"<4>",
+		"kern  :warn  : [ 1843.308145] ",
+		"kern  :notice: [ 1843.308145] ",
+		"kern  :warn  : 2026-03-03T08:15:04,204417+01:00 ",
+		"2026-03-03T08:15:04,204417+01:00 ",
+		"2026-03-03T08:15:04,204417+0100 [   T4102] ",
+		"4,1234,5678901,-;",
+		"4,1234,5678901,-,caller=T4102;",
+		"Feb 14 05:03:41 node-17 kernel: ",
+		"Feb 14 05:03:41 kernel: ",
+		"Feb 14 05:03:41.123456 node-17 kernel: ",
+		"2026-02-14T05:03:41+0000 node-17 kernel: ",
+		"2026-02-14T05:03:41.123456+00:00 node-17 kernel: ",
+		"2026-02-14T05:03:41Z node-17.example.org kernel: [ 7811.204417] ",
+		"Sat 2026-02-14 05:03:41 UTC node-17 kernel: ",
+		"Sat 2026-02-14 05:03:41 +0545 node-17 kernel: ",
+		"[ 7811.204417] node-17 kernel: ",
+		"1739509421.123456 node-17 kernel: ",
+		"Mar  3 08:15:02 gpu-a kernel: [ 7811.204417] ",
+		"Mar  3 08:15:02 gpu-a kernel: [ 7811.204417][ T4102] ",
+		"kernel: [16450076.000001] ",
+		"kernel: ",
+		"<4>Mar  3 08:15:02 gpu-a kernel: ",
+		"<4>1 2026-02-14T05:03:41.123456+00:00 node-17 kernel - - - ",
+		"<4>1 2026-02-14T05:03:41.123456+00:00 node-17 kernel - - -  [ 7811.204417] ",
+		"1 2026-02-14T05:03:41.123456+00:00 node-17 kernel - - [meta sequenceId=\"1\"] ",
+		"Mar  3 08:15:02 gpu-a kern.warn kernel: [ 7811.204417] ",
+		"Mar  3 08:15:02 [kernel] [ 7811.204417] ",
+		"2026-02-14_05:03:41.12345 kern.warn: [ 7811.204417] ",
+		"Tue Mar  3 08:15:02 2026 gpu-a kernel: ",
+	};
+	bool event;
+
+	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++)
+		if (reader_of(heads[i], &event).understood != 1 || !event)
+			fail_msg("not understood: '%s'", heads[i]);
+}
+
+/* Programs write to the log with a facility, and as whom they like. */
 static void nobody_else_can_say_it(void **state)
 {
-	/* Written to the log by a program: facility 1. */
-	says_nothing("12,1234,5678901,-;NVRM: Xid (PCI:0000:07:00): 79, " FELL);
-	says_nothing("Feb 14 05:03:41 node-17 job[12]: NVRM: Xid (PCI:0000:07:00): 79, " FELL);
-	says_nothing("Feb 14 05:03:41 node-17 job: kernel: NVRM: Xid (PCI:0000:07:00): 79, " FELL);
-	says_nothing("[  1.0] my] NVRM: Xid (PCI:0000:07:00): 79, " FELL);
-	says_nothing("4,1,2,-;python3[7]: segfault; NVRM: Xid (PCI:0000:07:00): 79, " FELL);
+	static const char *const heads[] = {
+		"12,1234,5678901,-;",
+		"30,1234,5678901,-;systemd[1]: ",
+		"<12>",
+		"<12>[ 12.3] ",
+		"<13>1 2026-02-14T05:03:41.123456+00:00 node-17 kernel - - - ",
+		"<4>1 2026-02-14T05:03:41.123456+00:00 node-17 job 12 - - ",
+		"user  :notice: [ 1.0] ",
+		"job[12]: ",
+		"Feb 14 05:03:41 node-17 job[12]: ",
+		"Feb 14 05:03:41 node-17 job[12]: [ 12.3] ",
+		"Feb 14 05:03:41 node-17 job[12]: kernel: ",
+		"Feb 14 05:03:41 node-17 job kernel: ",
+		"Feb 14 05:03:41 node-17 job: kernel: ",
+		"Feb 14 05:03:41 node-17 ",
+		"Feb 14 05:03:41 node-17 kernel[12]: ",
+		"Feb 14 05:03:41 node-17 user.notice kernel: ",
+		"2026-02-14T05:03:41+0000 node-17 job[12]: ",
+		"2026-03-03T08:15:04,204417+01:00 job[12]: ",
+		"[  1.0] my] ",
+		"[  1.0] job: kernel: ",
+		"4,1,2,-;python3[7]: segfault; ",
+		"[job] ",
+	};
+	bool event;
+
+	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++) {
+		(void)reader_of(heads[i], &event);
+		if (event)
+			fail_msg("taken for the kernel's: '%s'", heads[i]);
+	}
 	/* The name of a process is part of the line, and no line. */
 	assert_int_equal(event_of("NVRM: Xid (PCI:0000:07:00): 13, pid=5, name=NVRM: Xid (PCI:0000:"
 				  "01:00): 79, Graphics Exception")
 				 .code,
 			 13);
+}
+
+/* A source is known by lines that are the kernel's, whatever they are about. */
+static void what_is_the_kernels_is_counted(void **state)
+{
+	struct takt_log_reader reader = {0};
+	struct takt_log_event event;
+
+	read_line(&reader, "Mar  3 08:15:02 gpu-a sshd[12]: Accepted publickey for ada", &event);
+	read_line(&reader, "{\"MESSAGE\": \"NVRM: Xid (PCI:0000:07:00): 79, x\"}", &event);
+	read_line(&reader, "12,7,7,-;NVRM: Xid (PCI:0000:07:00): 79, x", &event);
+	assert_int_equal(reader.lines, 3);
+	assert_int_equal(reader.understood, 0);
+	read_line(&reader, "Mar  3 08:15:02 gpu-a kernel: usb 1-1: new device", &event);
+	assert_int_equal(reader.understood, 1);
 }
 
 static void what_is_no_event_is_none(void **state)
@@ -250,6 +340,7 @@ int main(void)
 		cmocka_unit_test(old_drivers_and_instances_are_read),
 		cmocka_unit_test(every_form_of_a_log_is_read),
 		cmocka_unit_test(nobody_else_can_say_it),
+		cmocka_unit_test(what_is_the_kernels_is_counted),
 		cmocka_unit_test(what_is_no_event_is_none),
 		cmocka_unit_test(a_driver_that_is_loaded_is_read),
 		cmocka_unit_test(a_gpu_off_the_bus_is_read_over_three_lines),
