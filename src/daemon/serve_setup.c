@@ -17,6 +17,7 @@
 
 #include "base/str.h"
 #include "base/vec.h"
+#include "daemon/clean_start.h"
 #include "daemon/daemon.h"
 #include "daemon/event_hooks.h"
 #include "daemon/govern.h"
@@ -150,7 +151,7 @@ static int wait_for_driver(struct takt_daemon *daemon, const struct takt_machine
 
 	if (!why[0])
 		return 0;
-	snprintf(daemon->notes[0], sizeof(daemon->notes[0]), "no GPU: %.140s%s", why,
+	snprintf(daemon->notes[0], sizeof(daemon->notes[0]), "no GPU: %s%s", why,
 		 may_come ? "; takt looks again every 10 s" : "");
 	return may_come ? takt_driver_wait_new(config, driver_looks_ns, &daemon->driver_wait, err)
 			: 0;
@@ -161,6 +162,7 @@ static int open_machine(struct takt_daemon *daemon, struct takt_err *err)
 	struct takt_machine_config config = {
 		.source = daemon->config.replay[0] ? TAKT_SOURCE_REPLAY : TAKT_SOURCE_AUTO,
 		.nvml_path = daemon->config.nvml_path[0] ? daemon->config.nvml_path : NULL,
+		.unused_nvml_path = getenv(TAKT_UNUSED_NVML),
 		.replay_path = daemon->config.replay,
 		.vitals = true,
 		.sysfs_root = daemon->config.sysfs_root,
@@ -448,8 +450,8 @@ static int listen_metrics(struct takt_daemon *daemon, int *ret_fd, struct takt_e
 	rc = takt_net_listen_tcp(address, ret_fd, &daemon->metrics_port, automatic ? &failed : err);
 	if (rc == 0 || !automatic)
 		return rc;
-	snprintf(daemon->notes[1], sizeof(daemon->notes[1]), "no metrics page on TCP: %.150s",
-		 failed.msg);
+	snprintf(daemon->notes[1], sizeof(daemon->notes[1]),
+		 "no metrics page on TCP (metrics_listen): %.200s", failed.msg);
 	return 0;
 }
 
