@@ -203,6 +203,7 @@ static int run(struct takt_cli *cli, struct takt_err *err)
 	const char *root = takt_cli_value(cli, "root");
 	struct takt_gather gather = {.root = root ? root : "",
 				     .nvml_path = takt_cli_value(cli, "nvml-path"),
+				     .library_path = getenv("LD_LIBRARY_PATH"),
 				     .home = getenv("HOME"),
 				     .venv = getenv("VIRTUAL_ENV"),
 				     .conda = getenv("CONDA_PREFIX")};

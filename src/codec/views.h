@@ -126,7 +126,7 @@ struct takt_status_view {
 	int32_t pid;
 	uint64_t uptime_ms;
 	uint32_t waiting, running;
-	char notes[8][200];	   /* things an administrator should see; "" = none */
+	char notes[8][320];	   /* things an administrator should see; "" = none */
 	char note_severity[8][12]; /* beside notes: "info", "warning", "critical" */
 	uint32_t gpu_count;
 	struct takt_gpu_view *gpus; /* owned */

@@ -197,9 +197,8 @@ static int may_set_clocks(struct takt_daemon *daemon, const struct takt_peer *pe
 				       ? 0
 				       : takt_err_set(err, -EPERM,
 						      "GPU %u is not held alone by a running job "
-						      "of yours; root or group takt-admin may "
-						      "change it",
-						      gpu);
+						      "of yours; root or group %s may change it",
+						      gpu, daemon->config.admin_group);
 		job = holder;
 	}
 	*ret_job = job;
@@ -241,8 +240,8 @@ static int check_mem(const struct takt_daemon *daemon, const struct takt_peer *p
 		     uint64_t gpu_mask, uint32_t mhz, struct takt_err *err)
 {
 	if (mhz && !peer->admin)
-		return takt_err_set(err, -EPERM,
-				    "memory clocks: root or group takt-admin may change them");
+		return takt_err_set(err, -EPERM, "memory clocks: root or group %s may change them",
+				    daemon->config.admin_group);
 	for (uint32_t gpu = 0; mhz && gpu < daemon->gpu_count; gpu++) {
 		const struct takt_gpu_facts *facts = takt_machine_facts(daemon->machine, gpu);
 
@@ -261,14 +260,15 @@ static int check_mem(const struct takt_daemon *daemon, const struct takt_peer *p
 	return 0;
 }
 
-static int check_word(const struct takt_peer *peer, const struct takt_clock_order *ask,
-		      struct takt_err *err)
+static int check_word(const struct takt_daemon *daemon, const struct takt_peer *peer,
+		      const struct takt_clock_order *ask, struct takt_err *err)
 {
 	return peer->admin || !ask->assume_unlocked
 		       ? 0
 		       : takt_err_set(err, -EPERM,
 				      "that nobody else has locked a clock is for root or group "
-				      "takt-admin to say");
+				      "%s to say",
+				      daemon->config.admin_group);
 }
 
 static int clock_set(void *ctx, const struct takt_peer *peer, uint64_t gpu_mask,
@@ -282,7 +282,7 @@ static int clock_set(void *ctx, const struct takt_peer *peer, uint64_t gpu_mask,
 	if (rc == 0)
 		rc = check_benchmark(job, ask, err);
 	if (rc == 0)
-		rc = check_word(peer, ask, err);
+		rc = check_word(daemon, peer, ask, err);
 	if (rc == 0)
 		rc = check_mhz(daemon, gpu_mask, ask->max_mhz, err);
 	if (rc == 0)
@@ -310,8 +310,8 @@ static int cpu_clock(void *ctx, const struct takt_peer *peer, uint32_t max_mhz,
 	struct takt_daemon *daemon = ctx;
 
 	if (!peer->admin)
-		return takt_err_set(err, -EPERM,
-				    "clocks of CPUs: root or group takt-admin may change them");
+		return takt_err_set(err, -EPERM, "clocks of CPUs: root or group %s may change them",
+				    daemon->config.admin_group);
 	return takt_knobs_cpu(daemon->knobs, max_mhz, pending, err);
 }
 

@@ -117,7 +117,8 @@ static int may_run_jobs(const struct takt_daemon *daemon, uid_t uid, struct takt
 		return 0;
 	if (daemon->single_user)
 		return takt_err_set(err, -EPERM,
-				    "this takt runs jobs of user %u alone; your user id is %u",
+				    "this takt runs jobs of user %u alone; your user id is %u; "
+				    "users = all serves everybody",
 				    (unsigned int)getuid(), (unsigned int)uid);
 	if (uid < TAKT_LAUNCH_MIN_UID)
 		return takt_err_set(err, -EPERM,

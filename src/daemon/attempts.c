@@ -156,7 +156,8 @@ int takt_attempts_begin(struct takt_attempts *attempts, const struct takt_queue_
 	known->port = *ret_port = find_port(attempts, job->row.id);
 	return known->port ? 0
 			   : takt_err_set(err, -TAKT_E_UNAVAILABLE,
-					  "no port from %u to %u is free for its ranks",
+					  "no port from %u to %u is free for its ranks "
+					  "(rank_port_first, rank_port_last)",
 					  attempts->port_first, attempts->port_last);
 }
 

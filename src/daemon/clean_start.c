@@ -19,6 +19,7 @@ static const char *const kept[] = {
 	"XDG_RUNTIME_DIR",
 	"XDG_STATE_HOME",
 	"TAKT_TWIN",
+	TAKT_UNUSED_NVML,
 	"TAKT_CRASH_AT",
 	"LISTEN_*",
 	"NOTIFY_SOCKET",

@@ -6,6 +6,10 @@
 
 #include "base/err.h"
 
+/* A variable that is kept: the driver's library to which those that are dropped led. Nothing is
+ * loaded by it, it is told. */
+#define TAKT_UNUSED_NVML "TAKT_UNUSED_NVML"
+
 /*
  * First thing of a main(), once it is known that we are root for others. Where the environment has
  * more than the few names that we need, executes this program again, with the same arguments and

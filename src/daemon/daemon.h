@@ -119,7 +119,7 @@ struct takt_daemon {
 	bool single_user, manages;
 	char observe_why[240];
 	char hostname[65];
-	char notes[5][200];
+	char notes[5][320];
 	struct takt_mono started;
 	struct takt_machine *machine;
 	struct takt_machine_config machine_config; /* it was opened by; strings of config */
@@ -341,7 +341,8 @@ struct takt_proc_who {
 	uint64_t job_id;  /* 0 = not takt's */
 	uint32_t attempt; /* of the job */
 	uint32_t uid;	  /* UINT32_MAX = not known */
-	bool gone;	  /* the driver lists it, the kernel does not */
+	bool gone;	  /* the driver lists it, /proc does not: it ended, or is of another PID
+			   * namespace */
 	char command[65];
 };
 /* jobs_dirfd: the same folder, borrowed. */

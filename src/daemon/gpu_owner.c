@@ -172,7 +172,7 @@ int takt_daemon_own_gpus(struct takt_daemon *daemon, struct takt_err *err)
 
 	daemon->manages = true;
 	if (daemon->config.manage == TAKT_MANAGE_NEVER)
-		only_observe(daemon, "told to observe only");
+		only_observe(daemon, "manage = never");
 	else if (strcmp(info->source, "replay") == 0)
 		only_observe(daemon, "a recording is replayed");
 	else if (daemon->config.manage != TAKT_MANAGE_ALWAYS && !info->simulated &&

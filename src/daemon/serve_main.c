@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The verb `serve`: its configuration, and the daemon's life. */
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -9,6 +10,7 @@
 #include "daemon/clean_start.h"
 #include "daemon/daemon.h"
 #include "daemon/log.h"
+#include "device/nvml_find.h"
 #include "takt_build.h"
 
 static void greet(const struct takt_daemon *daemon)
@@ -77,6 +79,14 @@ static int run(const struct takt_config *config, int argc, char **argv, bool *re
 	return rc;
 }
 
+static void note_unused_library(void)
+{
+	char path[PATH_MAX];
+
+	if (takt_nvml_find(getenv("LD_LIBRARY_PATH"), path, sizeof(path)))
+		(void)setenv(TAKT_UNUSED_NVML, path, 1);
+}
+
 /* Root for others loads the driver from where the system has it, or an administrator says; the
  * processes that it starts inherit the clean environment. */
 static int serve(int argc, char **argv, const struct takt_config *config, struct takt_err *err)
@@ -84,8 +94,10 @@ static int serve(int argc, char **argv, const struct takt_config *config, struct
 	int verb = argc > 1, rc = 0;
 	bool again = false;
 
-	if (geteuid() == 0 && config->users != TAKT_USERS_OWN)
+	if (geteuid() == 0 && config->users != TAKT_USERS_OWN) {
+		note_unused_library();
 		rc = takt_clean_start(argv, err);
+	}
 	if (rc == 0)
 		rc = run(config, argc - verb, argv + verb, &again, err);
 	if (rc < 0 || !again)

@@ -17,6 +17,7 @@
 
 #include "base/str.h"
 #include "base/vec.h"
+#include "daemon/clean_start.h"
 #include "daemon/daemon.h"
 #include "daemon/event_hooks.h"
 #include "daemon/govern.h"
@@ -149,7 +150,7 @@ static void look_for_driver(struct takt_daemon *daemon)
 
 	if (!why[0])
 		return;
-	snprintf(daemon->notes[0], sizeof(daemon->notes[0]), "no GPU: %.140s%s", why,
+	snprintf(daemon->notes[0], sizeof(daemon->notes[0]), "no GPU: %s%s", why,
 		 may_come ? "; takt looks again every few seconds" : "");
 	daemon->looks_for_driver = may_come;
 	takt_driver_look_init(&daemon->driver_look, config,
@@ -164,6 +165,7 @@ static int open_machine(struct takt_daemon *daemon, struct takt_err *err)
 	daemon->machine_config = (struct takt_machine_config){
 		.source = daemon->config.replay[0] ? TAKT_SOURCE_REPLAY : TAKT_SOURCE_AUTO,
 		.nvml_path = daemon->config.nvml_path[0] ? daemon->config.nvml_path : NULL,
+		.unused_nvml_path = getenv(TAKT_UNUSED_NVML),
 		.replay_path = daemon->config.replay,
 		.vitals = true,
 		.sysfs_root = daemon->config.sysfs_root,
@@ -447,8 +449,8 @@ static int listen_metrics(struct takt_daemon *daemon, int *ret_fd, struct takt_e
 	rc = takt_net_listen_tcp(address, ret_fd, &daemon->metrics_port, automatic ? &failed : err);
 	if (rc == 0 || !automatic)
 		return rc;
-	snprintf(daemon->notes[1], sizeof(daemon->notes[1]), "no metrics page on TCP: %.150s",
-		 failed.msg);
+	snprintf(daemon->notes[1], sizeof(daemon->notes[1]),
+		 "no metrics page on TCP (metrics_listen): %.200s", failed.msg);
 	return 0;
 }
 

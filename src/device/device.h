@@ -222,12 +222,15 @@ enum takt_machine_source {
 struct takt_machine_config {
 	enum takt_machine_source source; /* AUTO: the driver if it opens, else none */
 	const char *nvml_path;		 /* NULL: libnvidia-ml.so.1 by the loader's search path */
-	const char *replay_path;	 /* for REPLAY */
-	uint64_t call_deadline_ns;	 /* a sample older than this is stale; 0 = 2 s */
-	bool no_processes;		 /* leave process lists out (the actuator needs none) */
-	bool no_links;			 /* leave out what joins GPUs: all links are unknown */
-	bool counts_errors;		 /* samples say how many memory errors there were */
-	bool vitals;			 /* samples have device/vitals.h */
+	/* A library that the caller's environment names and this process does not load from there:
+	 * told where there is no other. NULL: there is none. */
+	const char *unused_nvml_path;
+	const char *replay_path;   /* for REPLAY */
+	uint64_t call_deadline_ns; /* a sample older than this is stale; 0 = 2 s */
+	bool no_processes;	   /* leave process lists out (the actuator needs none) */
+	bool no_links;		   /* leave out what joins GPUs: all links are unknown */
+	bool counts_errors;	   /* samples say how many memory errors there were */
+	bool vitals;		   /* samples have device/vitals.h */
 	/* Facts and samples leave out what no view of a GPU (codec/views.h) shows; samples have the
 	 * vitals that one does, NVLinks no newer than of some seconds: for who only shows. Links
 	 * between GPUs are not known. One thread reads all GPUs; they get threads of their own

@@ -42,9 +42,10 @@ enum {
 };
 
 struct takt_source_config {
-	char *path;	  /* of the library or the recording; NULL = the default */
-	char *sysfs_root; /* never NULL */
-	bool for_view;	  /* as of a machine */
+	char *path;	   /* of the library or the recording; NULL = the default */
+	char *unused_path; /* as of a machine */
+	char *sysfs_root;  /* never NULL */
+	bool for_view;	   /* as of a machine */
 	bool leaves_asleep;
 };
 

@@ -6,10 +6,12 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <limits.h>
 #include <stddef.h>
 #include <string.h>
 
 #include "device/nvml_api.h"
+#include "device/nvml_find.h"
 
 struct symbol {
 	size_t at;
@@ -160,17 +162,29 @@ static int look_up(void *library, const struct symbol *symbol, struct takt_nvml_
 	return 0;
 }
 
+/* It may lie where the loader of this process does not look: then people are told what to set. */
+static int no_library(const char *path, struct takt_err *err)
+{
+	const char *why = dlerror();
+	char found[PATH_MAX];
+
+	if (!path && takt_nvml_find(TAKT_NVML_FOLDERS, found, sizeof(found)))
+		return takt_err_set(err, -TAKT_E_UNAVAILABLE,
+				    "the loader does not look where the NVIDIA driver library "
+				    "lies; name it with nvml_path = %s",
+				    found);
+	return takt_err_set(err, -TAKT_E_UNAVAILABLE, "no NVIDIA driver library%s: %s",
+			    path ? " as nvml_path names it" : " (nvml_path names one)",
+			    why ? why : "cannot be opened");
+}
+
 int takt_nvml_load(const char *path, struct takt_nvml_api *ret, struct takt_err *err)
 {
 	struct takt_nvml_api api = {0};
-	void *library = dlopen(path ? path : "libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+	void *library = dlopen(path ? path : TAKT_NVML_LIBRARY, RTLD_NOW | RTLD_LOCAL);
 
-	if (!library) {
-		const char *why = dlerror();
-
-		return takt_err_set(err, -TAKT_E_UNAVAILABLE, "no NVIDIA driver library: %s",
-				    why ? why : "cannot be opened");
-	}
+	if (!library)
+		return no_library(path, err);
 	for (size_t i = 0; i < TAKT_ARRAY_LEN(symbols); i++) {
 		int rc = look_up(library, &symbols[i], &api, err);
 

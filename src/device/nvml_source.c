@@ -59,6 +59,11 @@ static int start_driver(struct takt_nvml *nvml, const struct takt_source_config 
 	int rc = takt_nvml_load(config->path, &nvml->api, err);
 	int code;
 
+	if (rc < 0 && !config->path && config->unused_path)
+		return takt_err_set(err, rc,
+				    "LD_LIBRARY_PATH is not used by root's processes; name the "
+				    "library with nvml_path = %s",
+				    config->unused_path);
 	if (rc < 0)
 		return rc;
 	code = nvml->api.init();

@@ -33,6 +33,7 @@ void takt_source_unref(struct takt_source *source)
 static void attempt_free(struct attempt *attempt)
 {
 	takt_free(attempt->config.path);
+	takt_free(attempt->config.unused_path);
 	takt_free(attempt->config.sysfs_root);
 	pthread_cond_destroy(&attempt->ended_cond);
 	pthread_mutex_destroy(&attempt->lock);
@@ -57,6 +58,7 @@ static struct attempt *attempt_new(const struct takt_source_ops *ops,
 	pthread_condattr_destroy(&attr);
 	attempt->config.for_view = config->for_view;
 	attempt->config.path = takt_strdup(path);
+	attempt->config.unused_path = takt_strdup(config->unused_nvml_path);
 	attempt->config.sysfs_root = takt_strdup(config->sysfs_root ? config->sysfs_root : "/sys");
 	if ((path && !attempt->config.path) || !attempt->config.sysfs_root) {
 		attempt_free(attempt);

@@ -51,6 +51,11 @@ void takt_doctor_check_driver(const struct takt_doctor_facts *facts,
 				facts->info.driver_version[0] ? facts->info.driver_version
 							      : "(no version)",
 				facts->gpu_count, facts->gpu_count == 1 ? "" : "s");
+		if (facts->own_library[0])
+			takt_doctor_say(report, TAKT_DOCTOR_INFO, 0, TAKT_DO_NONE, NULL,
+					"LD_LIBRARY_PATH is not used by root's processes, as a "
+					"service is; name the library with nvml_path = %s",
+					facts->own_library);
 		return;
 	case TAKT_ASKED_FAILED:
 		judge_failure(facts, report);

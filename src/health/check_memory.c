@@ -164,6 +164,14 @@ void takt_doctor_check_memory_held(const struct takt_doctor_facts *facts,
 	}
 }
 
+/* The driver's PIDs are the machine's: in a container they are nobody's here, or another's. */
+static bool pids_mean_nothing(const struct takt_doctor_facts *facts,
+			      const struct takt_doctor_gpu *gpu)
+{
+	return facts->hides_processes ? gpu->last.proc_count > 0
+				      : facts->other_namespace && gpu->dead_procs > 0;
+}
+
 void takt_doctor_check_dead_process(const struct takt_doctor_facts *facts,
 				    struct takt_doctor_report *report)
 {
@@ -172,7 +180,11 @@ void takt_doctor_check_dead_process(const struct takt_doctor_facts *facts,
 
 		if (!gpu->procs_checked)
 			continue;
-		if (gpu->dead_procs)
+		if (pids_mean_nothing(facts, gpu))
+			takt_doctor_say(report, TAKT_DOCTOR_UNKNOWN, 1ull << i, TAKT_DO_NONE, NULL,
+					"processes of the driver are not in this PID namespace; "
+					"takt doctor outside of the container can tell");
+		else if (gpu->dead_procs)
 			takt_doctor_say(
 				report, TAKT_DOCTOR_WARNING, 1ull << i, TAKT_DO_PROCESS,
 				"end its parent, or those that share its GPU memory; else reset "

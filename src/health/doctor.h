@@ -55,7 +55,7 @@ enum takt_doctor_act {
 };
 
 enum {
-	TAKT_DOCTOR_TEXT = 240,
+	TAKT_DOCTOR_TEXT = 320,
 	TAKT_DOCTOR_FIX = 200,
 };
 

@@ -71,11 +71,11 @@ struct takt_doctor_gpu {
 	uint32_t sm_max_seen_mhz;	     /* while busy */
 	uint32_t gen_seen, width_seen;	     /* the best while loaded; width: ever */
 	uint32_t pstate_best;		     /* while busy; the lowest number */
-	uint32_t dead_procs; /* that the driver lists and the kernel does not have */
-	int32_t dead_pid;    /* the first of them */
-	bool procs_checked;  /* dead_procs was looked for */
-	bool held_by_takt;   /* a lease, a cap or a declared baseline of takt's is on it */
-	bool watched;	     /* takt serve has it under its eyes */
+	uint32_t dead_procs;		     /* that the driver lists and /proc does not have */
+	int32_t dead_pid;		     /* the first of them */
+	bool procs_checked;		     /* dead_procs was looked for */
+	bool held_by_takt; /* a lease, a cap or a declared baseline of takt's is on it */
+	bool watched;	   /* takt serve has it under its eyes */
 };
 
 /* What takt serve has found over time, with XIDs and the kernel's log. */
@@ -138,6 +138,7 @@ struct takt_doctor_facts {
 	bool open_module;
 	char cuda_lib_version[32]; /* of the file libcuda.so.1 leads to */
 	struct takt_machine_info info;
+	char own_library[256]; /* the driver's, that LD_LIBRARY_PATH alone leads to; "" = none */
 	uint32_t gpu_count;
 	struct takt_doctor_gpu gpu[TAKT_DEVICE_MAX_GPUS];
 	uint8_t nvlinks[TAKT_DEVICE_MAX_GPUS][TAKT_DEVICE_MAX_GPUS];
@@ -145,6 +146,8 @@ struct takt_doctor_facts {
 	struct takt_doctor_pci pci[TAKT_DEVICE_MAX_GPUS];
 	uint32_t nvswitches;
 	bool in_container;
+	bool other_namespace; /* ours of PIDs is not the machine's: a PID of the driver's that is
+				 not found here may live elsewhere */
 	bool hides_processes; /* others' are in another namespace: a virtual machine may be made of
 				 a container's files and see them all */
 	uint32_t numa_nodes;

@@ -11,6 +11,7 @@
 #include "base/proc_stat.h"
 #include "base/str.h"
 #include "base/sys.h"
+#include "device/nvml_find.h"
 #include "device/pci_id.h"
 #include "health/rooted.h"
 
@@ -19,6 +20,7 @@ enum {
 	INTERVAL_MS = 200,
 	SAMPLE_S = 10, /* one that takes longer hangs */
 	BOARDS_S = 60,
+	CACHE_BYTES = 4 * 1024 * 1024, /* of the loader */
 };
 
 /* Whether asking would change something: wake a GPU, load the module. */
@@ -118,8 +120,7 @@ static void watch(struct takt_machine *machine, const struct takt_gather *gather
 			first[k] = facts->gpu[k].last;
 	}
 	for (uint32_t k = 0; first && k < facts->gpu_count; k++)
-		if (first[k].has & TAKT_HAS_PROCS && facts->gpu[k].last.has & TAKT_HAS_PROCS &&
-		    !facts->hides_processes)
+		if (first[k].has & TAKT_HAS_PROCS && facts->gpu[k].last.has & TAKT_HAS_PROCS)
 			look_for_dead(&facts->gpu[k], &first[k]);
 	takt_free(first);
 }
@@ -158,7 +159,7 @@ static void take_facts(const struct takt_machine *machine, struct takt_doctor_fa
 {
 	facts->info = *takt_machine_info(machine);
 	facts->gpu_count = facts->info.gpu_count;
-	/* Simulated GPUs are of this process namespace, whatever it is. */
+	/* The simulated driver lists all processes to everybody; where they are it does not say. */
 	facts->in_container = facts->in_container && !facts->info.simulated;
 	facts->hides_processes = facts->hides_processes && !facts->info.simulated;
 	for (uint32_t i = 0; i < facts->gpu_count; i++) {
@@ -166,6 +167,30 @@ static void take_facts(const struct takt_machine *machine, struct takt_doctor_fa
 		for (uint32_t j = 0; j < facts->gpu_count; j++)
 			facts->nvlinks[i][j] = takt_machine_link(machine, i, j).nvlinks;
 	}
+}
+
+/* Whether the loader finds the library without the caller's LD_LIBRARY_PATH: it is in the cache, or
+ * where it looks anyway. */
+static bool loader_finds_library(const char *root)
+{
+	static const char *const folders[] = {"/lib64/", "/usr/lib64/", "/lib/", "/usr/lib/"};
+	char *cache = takt_alloc(CACHE_BYTES), path[64];
+	size_t len = cache ? takt_rooted_bytes(root, "/etc/ld.so.cache", cache, CACHE_BYTES) : 0;
+	bool found = len > 0 && memmem(cache, len, TAKT_NVML_LIBRARY, sizeof(TAKT_NVML_LIBRARY));
+
+	takt_free(cache);
+	for (size_t i = 0; !found && i < TAKT_ARRAY_LEN(folders); i++) {
+		snprintf(path, sizeof(path), "%s%s", folders[i], TAKT_NVML_LIBRARY);
+		found = takt_rooted_exists(root, path);
+	}
+	return found;
+}
+
+static void look_for_library(const struct takt_gather *gather, struct takt_doctor_facts *facts)
+{
+	if (gather->nvml_path || loader_finds_library(gather->root) ||
+	    !takt_nvml_find(gather->library_path, facts->own_library, sizeof(facts->own_library)))
+		facts->own_library[0] = '\0';
 }
 
 static void ask(const struct takt_gather *gather, struct takt_doctor_facts *facts)
@@ -188,6 +213,7 @@ static void ask(const struct takt_gather *gather, struct takt_doctor_facts *fact
 		return;
 	}
 	take_facts(machine, facts);
+	look_for_library(gather, facts);
 	watch(machine, gather, facts);
 	if (takt_gpu_boards_read(gather->nvml_path, BOARDS_S * TAKT_NS_PER_S, &boards, NULL) == 0)
 		take_boards(boards, facts);

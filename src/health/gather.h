@@ -12,6 +12,7 @@
 struct takt_gather {
 	const char *root;		 /* before every path of a file; "" = this machine's */
 	const char *nvml_path;		 /* as in takt_machine_config */
+	const char *library_path;	 /* the caller's LD_LIBRARY_PATH; NULL = none */
 	const char *home, *venv, *conda; /* where Python packages may be, too; NULL = nowhere */
 	uint32_t samples, interval_ms;	 /* of each GPU; 0 = 5, 200 */
 };

@@ -50,9 +50,10 @@ void takt_gather_module(const char *root, struct takt_doctor_facts *facts)
 	read_modules(root, facts);
 	marked = takt_rooted_exists(root, "/.dockerenv") ||
 		 takt_rooted_exists(root, "/run/.containerenv");
-	facts->hides_processes = takt_rooted_link(root, "/proc/self/ns/pid", link, sizeof(link))
+	facts->other_namespace = takt_rooted_link(root, "/proc/self/ns/pid", link, sizeof(link))
 					 ? strcmp(link, init_namespace) != 0
 					 : marked;
+	facts->hides_processes = facts->other_namespace;
 	facts->in_container = marked || facts->hides_processes;
 }
 

@@ -110,7 +110,8 @@ int takt_queue_check_count(const struct takt_queue *queue, uint32_t count, struc
 {
 	if (queue->jobs.len + count <= queue->config.max_jobs)
 		return 0;
-	return takt_err_set(err, -TAKT_E_LIMIT, "%u jobs: the queue has room for %zu more", count,
+	return takt_err_set(err, -TAKT_E_LIMIT,
+			    "%u jobs: the queue has room for %zu more (max_jobs)", count,
 			    queue->config.max_jobs - queue->jobs.len);
 }
 

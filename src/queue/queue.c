@@ -488,7 +488,7 @@ int takt_queue_check_possible(struct takt_queue *queue, const struct takt_jobspe
 	int rc;
 
 	if (queue->jobs.len >= queue->config.max_jobs)
-		return takt_err_set(err, -TAKT_E_LIMIT, "the queue is full with %u jobs",
+		return takt_err_set(err, -TAKT_E_LIMIT, "the queue is full with %u jobs (max_jobs)",
 				    queue->config.max_jobs);
 	if (takt_jobspec_sets_gpus(spec) && spec->use_outside)
 		return takt_err_set(err, -TAKT_E_USAGE,

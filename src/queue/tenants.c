@@ -273,8 +273,10 @@ int takt_queue_check_queued(const struct takt_queue *queue, uid_t uid, struct ta
 	}
 	if (waiting < rule->max_queued)
 		return 0;
-	return takt_err_set(err, -TAKT_E_LIMIT, "you have %u jobs waiting, the limit is %u",
-			    waiting, rule->max_queued);
+	return takt_err_set(
+		err, -TAKT_E_LIMIT,
+		"you have %u jobs waiting, the limit is %u (max_queued of tenants_file)", waiting,
+		rule->max_queued);
 }
 
 int takt_queue_set_rules(struct takt_queue *queue, struct takt_share_rules *rules,

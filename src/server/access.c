@@ -38,7 +38,8 @@ static int check_single(const struct takt_server *server, uid_t uid, struct takt
 {
 	if (server->config.single_user && uid != 0 && uid != server->config.owner_uid)
 		return takt_err_set(err, -EPERM,
-				    "this takt belongs to user %u alone; your user id is %u",
+				    "this takt belongs to user %u alone; your user id is %u; users "
+				    "= all serves everybody",
 				    (unsigned)server->config.owner_uid, (unsigned)uid);
 	return 0;
 }

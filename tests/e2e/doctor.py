@@ -134,6 +134,19 @@ def every_fault_has_its_row():
             assert not others, (fault, others)
 
 
+def a_process_of_another_pid_namespace_is_not_called_dead():
+    """In a container the driver's PIDs say nothing: whoever lives there, nobody is told to reset his GPU."""
+    apart = ("unshare", "-p", "-f", "--mount-proc")
+    with kit.machine(gpus=1) as m, at_work(m):
+        if m.run(*apart, "true").returncode != 0:
+            raise kit.Skip("a PID namespace of its own is not allowed here")
+        done = m.run(kit.TWIN, "exec", "--machine", m.path("machine"), "--", *apart, m.path("bin/takt"), "doctor", "--json",
+                     "--socket", m.path("nobody"))
+        said = json.loads(done.stdout)
+        assert row(said["checks"], "dead-process", 0) == "UNKNOWN" and "PID namespace" in done.stdout, said
+        assert not alarms(said["checks"]) and not said["actions"] and done.returncode == 0, said
+
+
 def a_brake_on_all_is_the_machines_supply():
     with kit.machine("hgx-h100", gpus=2) as m, at_work(m):
         m.twin("fault", "0", "power-brake")
@@ -182,6 +195,22 @@ def a_machine_without_a_driver_is_not_judged():
         assert done.returncode == 2 and "kernel module is not loaded" in done.stdout, done
 
 
+def a_library_that_a_service_does_not_find_is_told():
+    """The caller's LD_LIBRARY_PATH leads to it, which a service does not have; not so where the loader knows it anyway."""
+    with kit.machine(gpus=1) as m:
+        root = m.path("root")
+        os.makedirs(root + "/etc")
+
+        def told(*words):
+            checks = is_well(m, "--root", root, *words)
+            return [check["evidence"] for check in checks if check["check"] == "driver" and "nvml_path" in check["evidence"]]
+        assert [text for text in told() if text.endswith(kit.TWIN_LIB)], told()
+        assert not told("--nvml-path", kit.TWIN_LIB)
+        with open(root + "/etc/ld.so.cache", "wb") as file:
+            file.write(b"\0libnvidia-ml.so.1\0/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1\0")
+        assert not told()
+
+
 def the_report_is_readable():
     with kit.machine() as m:
         m.twin("fault", "1", "link-down=4")
@@ -200,9 +229,11 @@ if __name__ == "__main__":
         machines_at_work_have_no_alarm,
         boards_of_captures_have_no_alarm, what_run_says_to_paste_is_enough,
         every_fault_has_its_row,
+        a_process_of_another_pid_namespace_is_not_called_dead,
         a_brake_on_all_is_the_machines_supply,
         what_a_restart_does_is_not_asked_for_beside_it,
         somebodys_lock_is_told_from_takts_own,
         a_machine_without_a_driver_is_not_judged,
+        a_library_that_a_service_does_not_find_is_told,
         the_report_is_readable,
     ]))

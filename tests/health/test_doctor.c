@@ -318,7 +318,16 @@ static void memory_that_nobody_holds_is_found(void **state)
 	expect_only("memory-held", 1, TAKT_DOCTOR_UNKNOWN);
 	facts.gpu[1].dead_procs = 1;
 	expect("dead-process", 2, TAKT_DOCTOR_WARNING);
+	/* In a container that says nothing. */
+	facts.other_namespace = true;
+	expect("dead-process", 2, TAKT_DOCTOR_UNKNOWN);
 	facts.gpu[1].dead_procs = 0;
+	judge();
+	assert_int_equal(verdict_of("dead-process", 3), TAKT_DOCTOR_PASS);
+	facts.hides_processes = true;
+	facts.gpu[1].last.proc_count = 1;
+	expect("dead-process", 2, TAKT_DOCTOR_UNKNOWN);
+	facts.other_namespace = facts.hides_processes = false;
 	facts.gpu[1].board.compute_mode = TAKT_COMPUTE_PROHIBITED;
 	expect("compute-mode", 2, TAKT_DOCTOR_WARNING);
 }
