@@ -24,13 +24,13 @@ cd /var/work
 serve() {
 	takt-twin exec --machine $TAKT_TWIN "$@" -- takt serve --users all --runtime-dir ${TAKT_SOCKET%/*} --state-dir /var/lib/takt \
 		--lock-dir /run/locks --metrics-listen off --nvml-path /usr/bin/lib/550/libnvidia-ml.so.1 >> /run/serve.log 2>&1 &
-	until_s 120 takt status > /run/status 2>&1 || die "takt answers" "$(cat /run/serve.log)"
+	until_true takt status > /run/status 2>&1 || die "takt answers" "$(cat /run/serve.log)"
 }
 as() { user=$1; shift; su -s /bin/sh "$user" -c "$*"; }
 submit() { as alice "takt submit -q $*"; }
 cat > /bin/try <<'END'
 #!/bin/sh
-# Tries every GPU: which have no device behind them (may be opened), which are forbidden.
+# Says which GPUs takt gave it, and tries every one: which have no device behind them (may be opened), which are forbidden.
 for n in 0 1 2 3 4 5 6 7; do
 	said=$( (: < /dev/nvidia$n) 2>&1)
 	case "$said" in
@@ -39,17 +39,27 @@ for n in 0 1 2 3 4 5 6 7; do
 	*) other="$other $n:$said" ;;
 	esac
 done
-echo "open:$open closed:$closed other:$other"
+echo "mine: $TAKT_GPUS
+open:$open closed:$closed other:$other"
 END
 chmod 755 /bin/try
+mine() { echo "$1" | sed -n 's/^mine: //p'; }
+# What the log of a job that tried must have: so many GPUs are its own, whichever, and it can open them and no others.
+its_own() {
+	open= closed=
+	for n in 0 1 2 3 4 5 6 7; do
+		case ",$(mine "$1")," in *,$n,*) open="$open $n" ;; *) closed="$closed $n" ;; esac
+	done
+	[ $(echo $open | wc -w) = $2 ] || open=" $2 GPUs"
+	echo "mine: $(mine "$1")
+open:$open closed:$closed other:"
+}
 
 serve
-job=$(submit -n 2 -- sh -c "'echo mine: \$TAKT_GPUS; try; (: < /dev/nvidiactl) 2>&1; head -c 1 /dev/urandom > /dev/null && echo ordinary'")
+job=$(submit -n 2 -- sh -c "'try; (: < /dev/nvidiactl) 2>&1; head -c 1 /dev/urandom > /dev/null && echo ordinary'")
 takt wait $job > /dev/null
 log=$(takt logs $job)
-has "a job of 2 of 8 GPUs can open its own" "$log" "mine: 0,1
-open: 0 1 closed"
-has "and not the other six" "$log" "closed: 2 3 4 5 6 7 other:"
+has "a job of 2 of 8 GPUs can open its own, and not the other six" "$log" "$(its_own "$log" 2)"
 has "and what goes with any GPU, and ordinary devices" "$log" "No such device or address
 ordinary"
 has "takt show says that devices are closed" "$(takt show $job)" "isolation     devices"
@@ -73,10 +83,10 @@ job=$(submit -n 1 -m 64M -- sh -c "'c=/sys/fs/cgroup\$(cut -d: -f3 /proc/self/cg
 takt wait $job > /dev/null
 log=$(takt logs $job)
 has "its user cannot lift a limit" "$log" "67108864"
-has "nor leave, not even with the shim" "$log" "open: 0 closed: 1 2 3 4 5 6 7 other:"
+has "nor leave, not even with the shim" "$log" "$(its_own "$log" 1)"
 
 job=$(submit -n 1 -- sh -c "'while [ ! -e /var/work/go ]; do sleep 1; done; try; echo through'")
-until_s 60 sh -c "takt show $job | grep -q 'state *running'"
+until_true sh -c "takt show $job | grep -q 'state *running'"
 killall -9 takt-serve takt-launch
 takt status > /dev/null 2>&1 && no "takt is dead" "it answers"
 serve
@@ -84,32 +94,34 @@ has "a job lives on when takt and its launcher are killed" "$(takt show $job | g
 has "and takt knows how it is isolated" "$(takt show $job)" "isolation     devices"
 second=$(submit -n 1 -- try)
 takt wait $second > /dev/null
-has "the next one opens another GPU" "$(takt logs $second)" "open: 1 closed"
 touch /var/work/go
 takt wait $job > /dev/null
-has "it opens the same GPU as before" "$(takt logs $job)" "open: 0 closed"
-has "and ends as any" "$(takt logs $job)" "through"
+log=$(takt logs $job)
+has "it opens the same GPU as before" "$log" "$(its_own "$log" 1)"
+has "and ends as any" "$log" "through"
+next=$(takt logs $second)
+has "the next one opens its own" "$next" "$(its_own "$next" 1)"
+if [ "$(mine "$next")" != "$(mine "$log")" ]; then ok "which is another GPU"; else no "which is another GPU" "$next"; fi
 
 for n in 1 2 3; do takt wait $(submit -n 0 -- true) > /dev/null; done
 left=$(ls -d /sys/fs/cgroup/takt-*/ | wc -l)
 if [ $left -le 2 ]; then ok "cgroups of jobs go with them"; else no "cgroups of jobs go with them" "$left are left"; fi
 
 whole=$(submit -n 8 -- sh -c "'while [ ! -e /var/work/over ]; do sleep 1; done'")
-until_s 60 sh -c "takt show $whole | grep -q 'state *running'"
-staged=$(submit -n 2 --stage --prefetch "'try > /var/work/before'" -- sh -c "'echo mine: \$TAKT_GPUS; try; cut -d: -f3 /proc/self/cgroup'")
-until_s 60 test -s /var/work/before
+until_true sh -c "takt show $whole | grep -q 'state *running'"
+staged=$(submit -n 2 --stage --prefetch "'try > /var/work/before'" -- sh -c "'try; cut -d: -f3 /proc/self/cgroup'")
+until_true test -s /var/work/before
 has "what is run before its turn opens no GPU" "$(cat /var/work/before)" "open: closed: 0 1 2 3 4 5 6 7 other:"
 same "and its process waits" "$(ls /var/lib/takt/jobs/$staged.1 | grep -c -x -e staged -e started)" 1
 touch /var/work/over
 takt wait $whole $staged > /dev/null
 log=$(takt logs $staged)
-has "a job that was made ready opens its GPUs when it is its turn" "$log" "mine: 0,1
-open: 0 1 closed: 2 3 4 5 6 7 other:"
+has "a job that was made ready opens its GPUs when it is its turn" "$log" "$(its_own "$log" 2)"
 has "in a cgroup of its own" "$log" "-$staged.1/job"
 has "as takt show says" "$(takt show $staged)" "isolation     devices"
 
 killall takt-serve
-until_s 60 sh -c '! pidof takt-serve takt-launch takt-actuate > /dev/null'
+until_true sh -c '! pidof takt-serve takt-launch takt-actuate > /dev/null'
 rm -rf /var/lib/takt
 takt-twin create hgx-h100 --path /run/cut --seed 7 > /dev/null
 chmod 666 /run/cut*
@@ -135,7 +147,7 @@ chmod 755 /bin/try-caps
 serve --faces
 for turn in 1 2; do
 	job=$(submit --mig 1g.10gb -- sh -c "'try-caps $turn; while [ ! -e /var/work/both ]; do sleep 1; done'")
-	until_s 60 test -s /var/work/caps.$turn
+	until_true test -s /var/work/caps.$turn
 	[ $turn = 1 ] && first=$job
 done
 touch /var/work/both
@@ -152,13 +164,13 @@ cat /run/serve.log
 """
 
 NAMES = [
-    "a job of 2 of 8 GPUs can open its own", "and not the other six",
+    "a job of 2 of 8 GPUs can open its own, and not the other six",
     "and what goes with any GPU, and ordinary devices", "takt show says that devices are closed",
     "a job without GPUs opens none", "a job over its memory is ended and told why", "as a whole",
     "CPU time is limited", "and was held back", "its user cannot lift a limit",
     "nor leave, not even with the shim", "a job lives on when takt and its launcher are killed",
-    "and takt knows how it is isolated", "the next one opens another GPU",
-    "it opens the same GPU as before", "and ends as any", "cgroups of jobs go with them",
+    "and takt knows how it is isolated",
+    "it opens the same GPU as before", "and ends as any", "the next one opens its own", "which is another GPU", "cgroups of jobs go with them",
     "what is run before its turn opens no GPU", "and its process waits",
     "a job that was made ready opens its GPUs when it is its turn", "in a cgroup of its own", "as takt show says",
     "a job on a MIG instance opens its capabilities", "and so does the next on the same GPU", "which are others",

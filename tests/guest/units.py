@@ -69,7 +69,7 @@ locks() { TAKT_TWIN=/run/machine takt-twin state --json | grep -o '"locked": *tr
 stands() { test $(locks) = 8; }
 main_pid() { systemctl show -P MainPID $1; }
 identity() { echo "$1 $(cut -d' ' -f22 /proc/$1/stat)"; }
-answers() { until_s 120 takt status > /run/status 2>&1 || die "$1" "$(cat /run/status; journalctl -n 40 --no-pager)"; }
+answers() { until_true takt status > /run/status 2>&1 || die "$1" "$(cat /run/status; journalctl -n 40 --no-pager)"; }
 # What a job of ours does: say who it is, wait until it may end.
 cat > /bin/wait-for <<'END'
 #!/bin/sh
@@ -80,7 +80,7 @@ echo through
 exit $2
 END
 chmod 755 /bin/wait-for
-running() { until_s 60 test -s $1.ran || die "$1 runs" "$(takt queue; journalctl -n 60 --no-pager)"; }
+running() { until_true test -s $1.ran || die "$1 runs" "$(takt queue; journalctl -n 60 --no-pager)"; }
 the_same() {
 	if [ "$(identity $long_pid)" = "$long" ] && [ $(wc -l < long.ran) = 1 ] && is $long_job running; then ok "$1"
 	else no "$1" "$(identity $long_pid), not $long; $(state $long_job)"; fi
@@ -119,12 +119,12 @@ systemctl reload takt && ok "its settings are read anew" || no "its settings are
 
 systemctl stop takt
 touch after-launch.go
-until_s 60 sh -c 'test -z "$(cat /sys/fs/cgroup$(cat after-launch.cgroup)/cgroup.procs 2>/dev/null)"'
+until_true sh -c 'test -z "$(cat /sys/fs/cgroup$(cat after-launch.cgroup)/cgroup.procs 2>/dev/null)"'
 if [ "$(identity $long_pid)" = "$long" ]; then ok "a job goes on without takt"; else no "a job goes on without takt" gone; fi
 systemctl start takt
 answers "takt answers after a stop"
 the_same "and is found again"
-until_s 60 is $job done
+until_true is $job done
 same "what ended meanwhile is on record" "$(state $job)" "done"
 
 systemctl stop takt-launch.socket takt-launch
@@ -132,19 +132,19 @@ the_same "a stop of the launcher ends no job"
 job=$(submit -n 1 -- wait-for queued 0)
 systemctl start takt-launch.socket takt-launch
 touch queued.go
-until_s 90 is $job done
+until_true is $job done
 same "a job that came meanwhile is run when it is back" "$(state $job)" "done"
 
 for name in takt-actuate takt-guard; do
 	old=$(pidof $name)
 	kill -9 $old
-	until_s 60 sh -c "new=\$(pidof $name) && [ \"\$new\" != \"$old\" ]"
+	until_true sh -c "new=\$(pidof $name) && [ \"\$new\" != \"$old\" ]"
 	the_same "a job outlives $name"
 	if [ "$(pidof $name)" -a "$(pidof $name)" != "$old" ]; then ok "and $name comes back"; else no "and $name comes back" "$(pidof $name)"; fi
 done
 
 systemctl kill --kill-whom=all -s KILL takt
-until_s 60 sh -c "[ \$(systemctl show -P MainPID takt) -gt 0 ]"
+until_true sh -c "[ \$(systemctl show -P MainPID takt) -gt 0 ]"
 answers "takt answers after all of it was killed"
 the_same "a job outlives all of takt.service"
 
@@ -177,7 +177,7 @@ same "it ran once" "$(wc -l < long.ran)" 1
 
 printf '[[gpu]]\nsm_mhz = [345, 1200]\n' > /etc/takt/clocks.toml
 systemctl enable --now takt-clocks
-until_s 90 stands
+until_true stands
 same "a unit declares the clocks" "$(locks)" 8
 systemctl restart takt
 answers "takt answers with clocks declared"
@@ -190,7 +190,7 @@ has "and the journal has the line" "$(journalctl -u takt-clocks --no-pager)" "li
 systemctl reset-failed takt-clocks
 
 takt gpu drain 5 --reason "loud fan" > /dev/null
-until_s 30 sh -c 'journalctl -u takt -p notice -o export --no-pager | grep -q "loud fan"'
+until_true sh -c 'journalctl -u takt -p notice -o export --no-pager | grep -q "loud fan"'
 said=$(journalctl -u takt -p notice -o export --no-pager | grep -B 40 -A 40 "MESSAGE=.*loud fan")
 has "the journal has what an administrator changed, at its priority" "$said" "PRIORITY=5"
 has "under takt's unit" "$said" "_SYSTEMD_UNIT=takt.service"
@@ -201,7 +201,7 @@ mkdir -p /run/systemd/system/takt-launch.service.d
 printf '[Service]\nExecStart=\nExecStart=/usr/local/libexec/takt/takt-launch --listen-fd 3 --jobs /nowhere --shim /bin/true\n' > /run/systemd/system/takt-launch.service.d/broken.conf
 systemctl daemon-reload
 systemctl start takt-launch.socket takt-launch
-until_s 30 sh -c 'journalctl -u takt-launch -p err --no-pager | grep -q nowhere'
+until_true sh -c 'journalctl -u takt-launch -p err --no-pager | grep -q nowhere'
 has "a launcher that cannot start says so as an error" "$(journalctl -u takt-launch -p err --no-pager)" "/nowhere"
 rm -r /run/systemd/system/takt-launch.service.d
 systemctl daemon-reload
@@ -215,7 +215,7 @@ httpd -p 127.0.0.1:8099 -h /run/www
 (umask 077; echo http://127.0.0.1:8099/cgi-bin/hook > /etc/takt/webhook)
 systemctl enable --now takt-alerts
 TAKT_TWIN=/run/machine takt-twin fault 6 lost
-until_s 120 grep -q GpuLost /run/heard
+until_true grep -q GpuLost /run/heard
 has "a unit tells a webhook of a GPU that is lost" "$(cat /run/heard; journalctl -u takt-alerts -n 20 --no-pager)" '"alert":"GpuLost","state":"firing"'
 teller=$(main_pid takt-alerts)
 case $(stat -c %u /proc/$teller) in 0|4242|4343|"") no "as a user of its own" "$(stat -c %u /proc/$teller)" ;; *) ok "as a user of its own" ;; esac
@@ -236,12 +236,12 @@ systemctl enable --now takt-jobs takt-launch takt
 answers "takt answers after a reboot"
 printf '[[gpu]]\nsm_mhz = [345, 1200]\n' > /etc/takt/clocks.toml
 systemctl enable --now takt-clocks
-until_s 90 stands
+until_true stands
 same "clocks are declared again" "$(locks)" 8
-until_s 60 is $(cat plain) interrupted
+until_true is $(cat plain) interrupted
 same "a job that a reboot ended is interrupted" "$(state $(cat plain))" interrupted
 touch again.go
-until_s 90 is $(cat requeue) done
+until_true is $(cat requeue) done
 same "and run again if it was to be" "$(state $(cat requeue)) $(wc -l < again.ran)" "done 2"
 same "only then" "$(wc -l < reboot.ran)" 1
 echo @end

@@ -14,7 +14,7 @@ import sys
 sys.dont_write_bytecode = True
 
 import venv  # noqa: E402
-from twin_machine import Machine, main, tap, TWIN  # noqa: E402
+from twin_machine import Machine, main, tap, TWIN, waiting  # noqa: E402
 
 BUILD, SPY = sys.argv[1:3]
 
@@ -96,7 +96,7 @@ def python():
 
 def on(machine, *command, **env):
     return subprocess.run([TWIN, "exec", "--", *command], env=dict(machine.env, **env),
-                          capture_output=True, text=True, timeout=120, check=True).stdout
+                          capture_output=True, text=True, timeout=waiting.WAIT_S, check=True).stdout
 
 
 def pynvml_lists_gpus_and_their_processes():

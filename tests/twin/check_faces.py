@@ -12,7 +12,7 @@ import tempfile
 
 sys.dont_write_bytecode = True
 
-from twin_machine import Machine, main, tap, TWIN  # noqa: E402
+from twin_machine import Machine, main, tap, TWIN, waiting  # noqa: E402
 
 FILE = """board = "h100-sxm"
 bus = [0x41, 0xc1]
@@ -105,7 +105,7 @@ def without_the_right_it_says_so():
     with machine() as made:
         done = subprocess.run(["setpriv", "--bounding-set=-sys_admin", TWIN, "exec", "--faces",
                                "--", "echo", "ran"], env=made.env, capture_output=True, text=True,
-                              timeout=60, check=False)
+                              timeout=waiting.WAIT_S, check=False)
         assert done.returncode == 77, (done.returncode, done.stderr)
         assert "--faces" in done.stderr and "needs root" in done.stderr, done.stderr
         assert done.stdout == "", done.stdout
@@ -118,7 +118,7 @@ def nobody_else_sees_anything_of_it():
         os.mkdir(folder)
         os.mkfifo(os.path.join(folder, "end"))
         done = subprocess.run(["unshare", "-m", "sh", "-c", AROUND, "sh", folder, TWIN],
-                              env=made.env, capture_output=True, text=True, timeout=60, check=False)
+                              env=made.env, capture_output=True, text=True, timeout=waiting.WAIT_S, check=False)
         assert done.returncode == 0, (done.returncode, done.stderr)
         seen = {}
         for name in ("before", "during", "after"):
