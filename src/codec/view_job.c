@@ -80,12 +80,12 @@ static const struct takt_field governed_fields[] = {
 static const struct takt_shape governed_shape =
 	TAKT_SHAPE(GOVERNED, "a governed job", governed_fields);
 
-#define START_AT(of, member)                                                              \
-	{                                                                                 \
+#define START_AT(of, member)                                                                   \
+	{                                                                                      \
 		.name = #member, .kind = TAKT_FIELD_I64, .offset = offsetof(of, start.member), \
-		.min = -(int64_t)TAKT_JSON_MAX_INT, .max = INT64_MAX, NONE(0)             \
+		.min = -(int64_t)TAKT_JSON_MAX_INT, .max = INT64_MAX, NONE(0)                  \
 	}
-#define START(of)                                                                      \
+#define START(of)                                                                           \
 	START_AT(of, starts_ms), START_AT(of, starts_low_ms), START_AT(of, starts_high_ms), \
 		START_AT(of, starts_overdue_ms)
 

@@ -226,9 +226,9 @@ struct takt_progress_view {
 
 /* When a job that waits starts, by the wall clock; 0 = not known, of each. */
 struct takt_start_view {
-	int64_t starts_ms;			/* as planned; never in the past */
-	int64_t starts_low_ms, starts_high_ms;	/* eight in ten start between these */
-	int64_t starts_overdue_ms;		/* what was predicted first, and has gone by */
+	int64_t starts_ms;		       /* as planned; never in the past */
+	int64_t starts_low_ms, starts_high_ms; /* eight in ten start between these */
+	int64_t starts_overdue_ms;	       /* what was predicted first, and has gone by */
 };
 
 struct takt_job_view {
@@ -351,8 +351,8 @@ struct takt_try_view {
 	bool starts; /* at once, on these GPUs */
 	uint32_t gpu_list_count;
 	uint32_t gpu_list[TAKT_VIEW_MAX_GPUS];
-	char why[24], text[320]; /* else: why it waits */
-	uint32_t ahead;		 /* waiting jobs that go first */
+	char why[24], text[320];      /* else: why it waits */
+	uint32_t ahead;		      /* waiting jobs that go first */
 	struct takt_start_view start; /* these as in the view of a job */
 	uint64_t run_ms;
 	char run_from[12];
@@ -377,7 +377,7 @@ struct takt_explain_view {
 		       */
 	uint32_t need, total, free, running, draining, outside, unhealthy, promised, kept, must_end;
 	uint64_t behind_job;
-	uint32_t ahead; /* waiting jobs of higher rank */
+	uint32_t ahead;		      /* waiting jobs of higher rank */
 	struct takt_start_view start; /* these three as in the view of a job */
 	uint64_t run_ms;
 	char run_from[12];

@@ -246,7 +246,7 @@ static const struct runtime_group *telling(const struct runtime_kind *kind)
 	return NULL;
 }
 
-static const struct runtime_group *kind_group(const struct runtime_kind *kind)
+static const struct runtime_group *of_kind(const struct runtime_kind *kind)
 {
 	uint32_t level = RUNTIME_LEVELS - 1;
 
@@ -266,7 +266,7 @@ bool takt_runtime_predict(const struct takt_runtime *model, uint32_t kind,
 						.error_ns = group->error_ms * NS_A_MS,
 						.has_error = group->tested > 0,
 						.seen = group->seen,
-						.alike = group == kind_group(&model->kinds.at[kind])};
+						.alike = group == of_kind(&model->kinds.at[kind])};
 	return true;
 }
 

@@ -2,8 +2,9 @@
 /* The last ratios of waits of each length, and the ranks between which the next will lie. */
 #include "model/start_range.h"
 
-#include <stdlib.h>
 #include <string.h>
+
+#include "base/sort.h"
 
 /* Chosen on the first 2,600 jobs each of three of Philly's virtual clusters in October 2017. */
 enum {
@@ -12,8 +13,10 @@ enum {
 	ONCE = 1000,	 /* permille: as foretold */
 	MOST = 1000000,
 	OUTSIDE = 160, /* permille of the ratios that are outside the range, at first; */
-	LESS = 9,      /* so many less after a range that was missed, */
-	MORE = 1,      /* and more after one that was not: at rest one in ten is missed */
+	LESS = 20,     /* so many less after a range that was missed, */
+	MORE = 1,      /* and more after one that was not */
+	LOWER = 700,   /* permille: of the lowest ratio inside, and of the highest, since */
+	HIGHER = 1200, /* what comes is less like what came than chance would have it */
 };
 
 static uint32_t kind_of(uint64_t foretold_ns)
@@ -28,14 +31,16 @@ static uint32_t kind_of(uint64_t foretold_ns)
 	return kind;
 }
 
-static int by_size(const void *a, const void *b)
+static int by_size(const void *a, const void *b, void *ctx)
 {
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 
+	(void)ctx;
 	return x < y ? -1 : x > y;
 }
 
-/* In permille of what was foretold, and with that inside; false: too few have been learned. */
+/* In permille of what was foretold, and with that inside; false: too few have been learned, or
+ * there is no memory. */
 static bool find_range(const struct takt_start_range *kind, uint32_t *ret_low, uint32_t *ret_high)
 {
 	uint32_t sorted[TAKT_START_RANGE_KEPT];
@@ -45,10 +50,13 @@ static bool find_range(const struct takt_start_range *kind, uint32_t *ret_low, u
 	if (n < FEWEST)
 		return false;
 	memcpy(sorted, kind->permille, n * sizeof(*sorted));
-	qsort(sorted, n, sizeof(*sorted), by_size);
+	if (takt_sort(sorted, n, sizeof(*sorted), by_size, NULL) < 0)
+		return false;
 	below = below > 0 ? below - 1 : 0;
-	*ret_low = sorted[below] < ONCE ? sorted[below] : ONCE;
-	*ret_high = sorted[n - 1 - below] > ONCE ? sorted[n - 1 - below] : ONCE;
+	*ret_low = (uint32_t)((uint64_t)sorted[below] * LOWER / 1000);
+	*ret_high = (uint32_t)((uint64_t)sorted[n - 1 - below] * HIGHER / 1000);
+	*ret_low = *ret_low < ONCE ? *ret_low : ONCE;
+	*ret_high = *ret_high > ONCE ? *ret_high : ONCE;
 	return true;
 }
 

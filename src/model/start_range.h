@@ -19,8 +19,8 @@
 #include <stdint.h>
 
 enum {
-	TAKT_START_RANGE_KINDS = 8,   /* of waits, by their length */
-	TAKT_START_RANGE_KEPT = 128,  /* ratios of each */
+	TAKT_START_RANGE_KINDS = 8,  /* of waits, by their length */
+	TAKT_START_RANGE_KEPT = 128, /* ratios of each */
 };
 
 /* Zero it before use. */

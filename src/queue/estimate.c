@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How long jobs will run. What the owner says goes first; else what jobs of his with that command
- * and size took (src/model/runtime.h), learned from history when takt starts and from each end since;
+ * and size took (src/model/runtime.h), learned from history when takt starts and from each end
+ * since;
  * else the time limit, which caps all three. Who has outlived his estimate is expected to run as
  * long again. Who waits hears of what was learned once a second at most, however many jobs end, and
  * the scheduler of each kind's outlook once, however many jobs are of it.

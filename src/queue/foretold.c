@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Starts that are foretold, and how they came true. The instant is the plan's. Its range comes from
- * earlier ones (src/model/start_range.h): when a job starts it is learned what was foretold at first,
- * and each time that half of the wait that was left had gone by.
+ * earlier ones (src/model/start_range.h): when a job starts it is learned what was foretold at
+ * first, and each time that half of the wait that was left had gone by.
  */
 #include <string.h>
 
@@ -67,8 +67,7 @@ static bool may_be_told(const struct takt_queue *queue, struct takt_queue_start 
 static struct takt_queue_start start_of(const struct takt_queue *queue,
 					const struct takt_plan_wait *wait)
 {
-	struct takt_queue_start start = {
-		.at = {queue->config.epoch.ns + (int64_t)wait->start_ns}};
+	struct takt_queue_start start = {.at = {queue->config.epoch.ns + (int64_t)wait->start_ns}};
 
 	if (start.at.ns < queue->wall.ns)
 		start.at = queue->wall; /* the plan was made a moment ago */
@@ -117,8 +116,7 @@ static void thin_out(struct takt_queue_job *job, struct takt_wall now)
 			least = i;
 		}
 	}
-	memmove(&told[least], &told[least + 1],
-		(job->told_count - least - 1) * sizeof(*told));
+	memmove(&told[least], &told[least + 1], (job->told_count - least - 1) * sizeof(*told));
 	job->told_count--;
 }
 
@@ -126,9 +124,8 @@ void takt_queue_note_foretold(struct takt_queue *queue)
 {
 	for (size_t i = 0; i < queue->plan.wait_count; i++) {
 		const struct takt_plan_wait *wait = &queue->plan.waits[i];
-		struct takt_queue_job *job = is_estimated(wait->how)
-						     ? takt_queue_job_find(queue, wait->job_id)
-						     : NULL;
+		struct takt_queue_job *job =
+			is_estimated(wait->how) ? takt_queue_job_find(queue, wait->job_id) : NULL;
 		struct takt_wall start;
 
 		if (!job)
@@ -156,11 +153,11 @@ void takt_queue_learn_start(struct takt_queue *queue, struct takt_queue_job *job
 	int64_t left_ns = job->told_count > 0 ? now_ns - job->told[0].at.ns : 0;
 
 	for (; left_ns > LEAST_S * (int64_t)TAKT_NS_PER_S; left_ns /= 2) {
-		const struct takt_queue_told *told = told_by(job, now_ns - left_ns);
+		int64_t then_ns = now_ns - left_ns;
+		int64_t ahead_ns = told_by(job, then_ns)->start.ns - then_ns;
 
-		takt_start_range_learn(&queue->start_ranges,
-				       (uint64_t)(told->start.ns - told->at.ns),
-				       (uint64_t)(now_ns - told->at.ns));
+		takt_start_range_learn(&queue->start_ranges, ahead_ns > 0 ? (uint64_t)ahead_ns : 0,
+				       (uint64_t)left_ns);
 	}
 	job->told_count = 0;
 }

@@ -80,8 +80,8 @@ struct takt_queue_estimate {
 /* A start that is foretold. */
 struct takt_queue_start {
 	struct takt_wall at;
-	bool has_range;		   /* false: too few have come true to say how well */
-	struct takt_wall low, high; /* eight in ten start between these */
+	bool has_range;			/* false: too few have come true to say how well */
+	struct takt_wall low, high;	/* eight in ten start between these */
 	struct takt_wall overdue_since; /* what was foretold first has gone by; 0 = it has not */
 	uint64_t gpus;			/* on which the plan means it to start, as a mask */
 };
@@ -173,14 +173,14 @@ struct takt_queue_job {
 	 * disk: until then (boot time; 0 = not looked at) it may end of that. */
 	bool in_doubt;
 	uint64_t doubt_until_ns;
-	uint32_t tenant_id;	     /* of the scheduler's; 0 = none: see tenants.c */
-	bool gives_way;		     /* WAITING: to the job that it made room for, row.evict_for */
+	uint32_t tenant_id; /* of the scheduler's; 0 = none: see tenants.c */
+	bool gives_way;	    /* WAITING: to the job that it made room for, row.evict_for */
 	/* What was said of its start while it waits: see foretold.c. */
 	struct takt_queue_told {
 		struct takt_wall at, start;
 	} told[TAKT_QUEUE_MAX_TOLD];
 	uint32_t told_count;
-	void *token;		     /* ACCEPTING: the submitter's */
+	void *token;			/* ACCEPTING: the submitter's */
 	struct takt_queue_batch *batch; /* ACCEPTING: shared with the jobs accepted together */
 };
 
@@ -317,7 +317,7 @@ struct takt_queue_trial {
 	uint64_t gpu_mask;
 	enum takt_why why; /* else: why it waits */
 	char text[320];
-	uint32_t ahead;		    /* jobs that wait and go first */
+	uint32_t ahead;		       /* jobs that wait and go first */
 	struct takt_queue_start start; /* its `at` 0 = not known */
 	struct takt_queue_estimate estimate;
 	uint32_t run_count; /* 0 = no array */

@@ -47,10 +47,9 @@ static void list_jobs(struct takt_planner *planner)
 	struct takt_sched *sched = planner->sched;
 
 	for (struct takt_sched_entry *entry = sched->placed; entry; entry = entry->next_placed)
-		takt_plan_fail(
-			planner,
-			takt_vec_push(&planner->ends,
-				      (struct takt_plan_end){end_of(planner, entry), entry, {0}}));
+		takt_plan_fail(planner, takt_vec_push(&planner->ends,
+						      (struct takt_plan_end){
+							      end_of(planner, entry), entry, {0}}));
 	TAKT_VEC_EACH (it, &sched->open.placed)
 		takt_plan_fail(
 			planner,

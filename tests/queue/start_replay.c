@@ -7,8 +7,8 @@
  *
  * In: submit_s,run_s,gpus,owner, by submit_s. Nobody says how long a job takes. Out, of each job
  * that waited, at its submission (half 0) and each time that half of the wait that was left had
- * gone by: job,half,started_s,left_s,foretold_s,low_s,high_s, from left on seconds from then; foretold is empty
- * where nothing was said, low and high where no range was.
+ * gone by: job,half,started_s,left_s,foretold_s,low_s,high_s, from left on seconds from then;
+ *foretold is empty where nothing was said, low and high where no range was.
  */
 #include <inttypes.h>
 #include <poll.h>
@@ -137,15 +137,15 @@ static void pump_once(struct replay *replay)
 
 static void emit(struct replay *replay, const struct job *job, enum takt_engine_event_kind kind)
 {
-	takt_engine_emit(&replay->engine, (struct takt_engine_event){
-						  .kind = kind,
-						  .job_id = job->id,
-						  .attempt = (uint32_t)job->attempt,
-						  .pid = 1000,
-						  .end = TAKT_END_EXITED,
-						  .at = wall(replay),
-						  .at_boot = {replay->now_ns},
-						  .run_ns = job->run_s * TAKT_NS_PER_S});
+	takt_engine_emit(&replay->engine,
+			 (struct takt_engine_event){.kind = kind,
+						    .job_id = job->id,
+						    .attempt = (uint32_t)job->attempt,
+						    .pid = 1000,
+						    .end = TAKT_END_EXITED,
+						    .at = wall(replay),
+						    .at_boot = {replay->now_ns},
+						    .run_ns = job->run_s * TAKT_NS_PER_S});
 }
 
 static void drop(struct replay *replay, uint32_t index)
@@ -310,8 +310,8 @@ static void replay_all(struct replay *replay)
 		uint64_t end_ns = ends < replay->running.len
 					  ? replay->jobs.at[replay->running.at[ends]].end_ns
 					  : UINT64_MAX;
-		uint64_t wake_ns = replay->next_ns && replay->waiting.len ? replay->next_ns
-									 : UINT64_MAX;
+		uint64_t wake_ns =
+			replay->next_ns && replay->waiting.len ? replay->next_ns : UINT64_MAX;
 		uint64_t at_ns = submit_ns < end_ns ? submit_ns : end_ns;
 
 		wake_ns = wake_ns < look_ns ? wake_ns : look_ns;
@@ -326,7 +326,8 @@ static void replay_all(struct replay *replay)
 				submit(replay, next++);
 		}
 		look(replay);
-		look_ns = replay->waiting.len ? replay->now_ns + LOOK_S * TAKT_NS_PER_S : UINT64_MAX;
+		look_ns =
+			replay->waiting.len ? replay->now_ns + LOOK_S * TAKT_NS_PER_S : UINT64_MAX;
 	}
 }
 
