@@ -259,10 +259,9 @@ static void add_trial(const struct takt_try_view *view, const char *which, struc
 		takt_gpu_list_text(view->gpu_list, view->gpu_list_count, out);
 	}
 	add_reason(view->text, out);
-	if (view->starts_ms) {
+	if (view->start.starts_ms) {
 		takt_str_addf(out, "; %spredicted to start ", which);
-		takt_starts_text(view->starts_ms, view->has_starts_error, view->starts_error_ms,
-				 out);
+		takt_starts_text(&view->start, out);
 	}
 }
 
@@ -281,9 +280,7 @@ void takt_job_trial_run_text(const struct takt_try_view *view, uint32_t run, str
 		return;
 	}
 	as_one->starts = jobs->starts;
-	as_one->starts_ms = jobs->starts_ms;
-	as_one->has_starts_error = view->has_starts_error;
-	as_one->starts_error_ms = view->starts_error_ms;
+	as_one->start = jobs->start;
 	for (uint64_t left = jobs->gpu_list; left; left &= left - 1)
 		as_one->gpu_list[as_one->gpu_list_count++] = (uint32_t)__builtin_ctzll(left);
 	takt_strcpy(as_one->text, sizeof(as_one->text), jobs->text);

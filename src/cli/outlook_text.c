@@ -22,14 +22,18 @@ void takt_run_text(uint64_t run_ms, const char *run_from, struct takt_str *out)
 			takt_str_add(out, words[i][1]);
 }
 
-void takt_starts_text(int64_t starts_ms, bool has_error, uint64_t error_ms, struct takt_str *out)
+void takt_starts_text(const struct takt_start_view *start, struct takt_str *out)
 {
-	char text[TAKT_UNIT_TEXT];
+	char text[TAKT_UNIT_TEXT], to[TAKT_UNIT_TEXT];
 
-	takt_str_add(out, takt_when_text(starts_ms, text));
-	if (has_error)
-		takt_str_addf(out, " (predictions were off by %s on average)",
-			      takt_ms_text(error_ms, text));
+	takt_str_add(out, takt_when_text(start->starts_ms, text));
+	if (start->starts_high_ms)
+		takt_str_addf(out, " (%s to %s in 8 of 10 cases)",
+			      takt_when_text(start->starts_low_ms, text),
+			      takt_when_text(start->starts_high_ms, to));
 	else
-		takt_str_add(out, " (predicted; none has come true yet to say how well)");
+		takt_str_add(out, " (as planned; too few have come true to say how well)");
+	if (start->starts_overdue_ms)
+		takt_str_addf(out, "; overdue, at first %s was predicted",
+			      takt_when_text(start->starts_overdue_ms, text));
 }

@@ -8,11 +8,12 @@
 #include <stdint.h>
 
 #include "base/str.h"
+#include "codec/views.h"
 
 /* "2h05m, as earlier jobs like it", "30m, by its owner". run_from as in the views. */
 void takt_run_text(uint64_t run_ms, const char *run_from, struct takt_str *out);
 
-/* "14:05:00 (predictions were off by 3m10s on average)". */
-void takt_starts_text(int64_t starts_ms, bool has_error, uint64_t error_ms, struct takt_str *out);
+/* "14:05:00 (13:50:00 to 14:25:00 in 8 of 10 cases)". */
+void takt_starts_text(const struct takt_start_view *start, struct takt_str *out);
 
 #endif

@@ -35,10 +35,9 @@ static void print_numbers(struct takt_cli *cli, const struct takt_explain_view *
 
 static void print_outlook(struct takt_cli *cli, const struct takt_explain_view *view)
 {
-	if (view->starts_ms) {
+	if (view->start.starts_ms) {
 		takt_str_addf(&cli->out, "  %-20s", "expected start");
-		takt_starts_text(view->starts_ms, view->has_starts_error, view->starts_error_ms,
-				 &cli->out);
+		takt_starts_text(&view->start, &cli->out);
 		takt_str_add(&cli->out, "\n");
 	}
 	if (view->run_ms) {

@@ -54,8 +54,10 @@ static void add_where(struct takt_table *table, const struct takt_job_view *job)
 		takt_job_end_text(job, &text);
 	} else if (job->why_text[0]) {
 		takt_str_add(&text, job->why_text);
-		if (job->starts_ms)
-			takt_str_addf(&text, "; expected %s", takt_when_text(job->starts_ms, when));
+		if (job->start.starts_ms)
+			takt_str_addf(&text, "; expected %s%s",
+				      takt_when_text(job->start.starts_ms, when),
+				      job->start.starts_overdue_ms ? ", overdue" : "");
 	} else if (job->gpu_list_count > 0) {
 		takt_str_add(&text, job->gpu_list_count == 1 ? "GPU " : "GPUs ");
 		takt_gpu_list_text(job->gpu_list, job->gpu_list_count, &text);

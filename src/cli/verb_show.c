@@ -206,9 +206,8 @@ static void add_outlook(struct takt_cli *cli, const struct takt_job_view *job)
 
 	if (job->run_ms)
 		takt_run_text(job->run_ms, job->run_from, &run);
-	if (job->starts_ms)
-		takt_starts_text(job->starts_ms, job->has_starts_error, job->starts_error_ms,
-				 &starts);
+	if (job->start.starts_ms)
+		takt_starts_text(&job->start, &starts);
 	if (job->share_place)
 		takt_str_addf(&cli->out, "%-14splace %u of %u, %llu.%llu GPU-hours used lately\n",
 			      "share", job->share_place, job->share_of,

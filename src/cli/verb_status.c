@@ -153,6 +153,11 @@ static void add_who(struct takt_table *table, const struct takt_gpu_view *gpu)
 			       (unsigned long long)gpu->job_id, gpu->job_name, gpu->job_user);
 		return;
 	}
+	if (gpu->kept_for_job) {
+		takt_table_add(table, TAKT_STYLE_PLAIN, "kept for job %llu",
+			       (unsigned long long)gpu->kept_for_job);
+		return;
+	}
 	if (!(gpu->has & TAKT_VIEW_PROCS) || gpu->proc_count == 0) {
 		takt_table_add(table, TAKT_STYLE_PLAIN, "-");
 		return;

@@ -149,6 +149,8 @@ static const struct takt_field reservation_fields[] = {
 	OPT(struct takt_plan_reservation, mig_start, TAKT_FIELD_U32, UINT8_MAX, 0),
 	OPT(struct takt_plan_reservation, start_ns, TAKT_FIELD_U64, INT64_MAX, 0),
 	ENUM(struct takt_plan_reservation, how, takt_start_how_names),
+	{TAKT_FIELD_AT(struct takt_plan_reservation, foreseen, TAKT_FIELD_BOOL), /* or left out */
+	 .flag_offset = offsetof(struct takt_plan_reservation, foreseen)},
 };
 static const struct takt_shape reservation_shape =
 	TAKT_SHAPE(struct takt_plan_reservation, "a reservation", reservation_fields);

@@ -80,6 +80,15 @@ static const struct takt_field governed_fields[] = {
 static const struct takt_shape governed_shape =
 	TAKT_SHAPE(GOVERNED, "a governed job", governed_fields);
 
+#define START_AT(of, member)                                                                   \
+	{                                                                                      \
+		.name = #member, .kind = TAKT_FIELD_I64, .offset = offsetof(of, start.member), \
+		.min = -(int64_t)TAKT_JSON_MAX_INT, .max = INT64_MAX, NONE(0)                  \
+	}
+#define START(of)                                                                           \
+	START_AT(of, starts_ms), START_AT(of, starts_low_ms), START_AT(of, starts_high_ms), \
+		START_AT(of, starts_overdue_ms)
+
 #define JOB struct takt_job_view
 static const struct takt_field job_fields[] = {
 	MUST_BOOL(JOB, simulated),
@@ -158,8 +167,7 @@ static const struct takt_field job_fields[] = {
 	U64(JOB, run_ms, NONE(0)),
 	U64(JOB, run_error_ms, .flag_offset = offsetof(JOB, has_run_error)),
 	TEXT(JOB, run_from),
-	I64(JOB, starts_ms, NONE(0)),
-	U64(JOB, starts_error_ms, .flag_offset = offsetof(JOB, has_starts_error)),
+	START(JOB),
 	{TAKT_FIELD_AT(JOB, starts_gpus, TAKT_FIELD_MASK)},
 	U32(JOB, preemptions, NONE(0)),
 	U64(JOB, room_for, NONE(0)),
@@ -288,8 +296,7 @@ static const struct takt_field explain_fields[] = {
 	U32(EXPLAIN, must_end, COUNTED),
 	U64(EXPLAIN, behind_job, NONE(0)),
 	U32(EXPLAIN, ahead, COUNTED),
-	I64(EXPLAIN, starts_ms, NONE(0)),
-	U64(EXPLAIN, starts_error_ms, .flag_offset = offsetof(EXPLAIN, has_starts_error)),
+	START(EXPLAIN),
 	U64(EXPLAIN, run_ms, NONE(0)),
 	TEXT(EXPLAIN, run_from),
 };
@@ -323,7 +330,7 @@ static const struct takt_field run_fields[] = {
 	{TAKT_FIELD_AT(RUN, gpu_list, TAKT_FIELD_MASK)},
 	TEXT(RUN, why),
 	TEXT(RUN, text),
-	I64(RUN, starts_ms, NONE(0)),
+	START(RUN),
 };
 static const struct takt_shape run_shape = TAKT_SHAPE(RUN, "jobs of an array", run_fields);
 
@@ -337,8 +344,7 @@ static const struct takt_field try_fields[] = {
 	TEXT(TRY, why),
 	TEXT(TRY, text),
 	U32(TRY, ahead, NONE(0)),
-	I64(TRY, starts_ms, NONE(0)),
-	U64(TRY, starts_error_ms, .flag_offset = offsetof(TRY, has_starts_error)),
+	START(TRY),
 	U64(TRY, run_ms, NONE(0)),
 	TEXT(TRY, run_from),
 	{TAKT_FIELD_AT(TRY, array, TAKT_FIELD_OBJECT), .many = TAKT_MANY_ARRAY, .counts = true,

@@ -77,6 +77,7 @@ static const struct takt_field gpu_fields[] = {
 	U64(GPU, throttle, HAS(TAKT_VIEW_THROTTLE)),
 	TEXT(GPU, throttle_text),
 	U64(GPU, job_id, NONE(0)),
+	U64(GPU, kept_for_job, NONE(0)),
 	TEXT(GPU, job_name),
 	TEXT(GPU, job_user),
 	U64(GPU, gap_job_id, HAS(TAKT_VIEW_HANDOVER)),

@@ -107,6 +107,7 @@ struct takt_gpu_view {
 	uint64_t throttle;	/* device.h enum takt_throttle */
 	char throttle_text[96]; /* "sw_power_cap,hw_thermal"; "" = none */
 	uint64_t job_id;	/* 0 = none of takt's */
+	uint64_t kept_for_job;	/* free, and kept free for this job that waits; 0 = it is not */
 	char job_name[65];
 	char job_user[33];
 	/* HANDOVER: of the newest job that waited for this GPU to become clean, see the report. */
@@ -225,6 +226,13 @@ struct takt_progress_view {
 	uint32_t ranks, slowest_rank, skew_permille; /* how far that is behind the fastest */
 };
 
+/* When a job that waits starts, by the wall clock; 0 = not known, of each. */
+struct takt_start_view {
+	int64_t starts_ms;		       /* as planned; never in the past */
+	int64_t starts_low_ms, starts_high_ms; /* eight in ten start between these */
+	int64_t starts_overdue_ms;	       /* what was predicted first, and has gone by */
+};
+
 struct takt_job_view {
 	bool simulated;
 	uint64_t id;
@@ -285,10 +293,8 @@ struct takt_job_view {
 	uint64_t run_ms, run_error_ms;
 	bool has_run_error;
 	char run_from[12];
-	int64_t starts_ms; /* waiting: predicted, wall clock; 0 = not known */
-	bool has_starts_error;
-	uint64_t starts_error_ms;
-	uint64_t starts_gpus; /* waiting: a mask, kept for it by the plan; 0 = not settled */
+	struct takt_start_view start;
+	uint64_t starts_gpus; /* waiting: a mask, where the plan means it to start */
 	uint32_t preemptions; /* times it was ended for others */
 	uint64_t room_for;    /* the job that it makes, or made, room for; 0 = none */
 	/* Its user's place among those who share, 1 is served first; 0 = nothing is shared. */
@@ -347,7 +353,7 @@ struct takt_try_run_view {
 	bool starts;
 	uint64_t gpu_list;	 /* a mask; of those that start, together */
 	char why[24], text[320]; /* else */
-	int64_t starts_ms;
+	struct takt_start_view start;
 };
 /* A job that was not handed in: where and when it would start; of an array its first job, and its
  * jobs in runs. */
@@ -356,11 +362,10 @@ struct takt_try_view {
 	bool starts; /* at once, on these GPUs */
 	uint32_t gpu_list_count;
 	uint32_t gpu_list[TAKT_VIEW_MAX_GPUS];
-	char why[24], text[320]; /* else: why it waits */
-	uint32_t ahead;		 /* waiting jobs that go first */
-	int64_t starts_ms;	 /* predicted, wall clock; 0 = not known */
-	bool has_starts_error;
-	uint64_t run_ms, starts_error_ms; /* as in the view of a job */
+	char why[24], text[320];      /* else: why it waits */
+	uint32_t ahead;		      /* waiting jobs that go first */
+	struct takt_start_view start; /* these as in the view of a job */
+	uint64_t run_ms;
 	char run_from[12];
 	uint32_t array_count; /* runs; 0 = no array */
 	struct takt_try_run_view array[TAKT_VIEW_MAX_RUNS];
@@ -383,10 +388,9 @@ struct takt_explain_view {
 		       */
 	uint32_t need, total, free, running, draining, outside, unhealthy, promised, kept, must_end;
 	uint64_t behind_job;
-	uint32_t ahead; /* waiting jobs of higher rank */
-	int64_t starts_ms;
-	bool has_starts_error;
-	uint64_t run_ms, starts_error_ms; /* these four as in the view of a job */
+	uint32_t ahead;		      /* waiting jobs of higher rank */
+	struct takt_start_view start; /* these three as in the view of a job */
+	uint64_t run_ms;
 	char run_from[12];
 };
 int takt_explain_view_to_json(const struct takt_explain_view *view, struct takt_str *out);

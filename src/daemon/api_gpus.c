@@ -67,6 +67,7 @@ static void fill_holder(struct takt_daemon *daemon, const struct takt_peer *peer
 	takt_strcpy(view->state, sizeof(view->state), state_text(daemon, gpu, &view->job_id));
 	takt_orders_note(daemon->orders, gpu, takt_wall_now(daemon->sys), view->note,
 			 sizeof(view->note));
+	view->kept_for_job = takt_queue_gpu_kept_for(daemon->queue, gpu);
 	job = takt_queue_find(daemon->queue, view->job_id);
 	if (!job)
 		return;

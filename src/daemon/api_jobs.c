@@ -565,9 +565,7 @@ int takt_api_explain(void *ctx, const struct takt_peer *peer, uint64_t job_id,
 		takt_strcpy(ret->why, sizeof(ret->why), view->why);
 		takt_strcpy(ret->text, sizeof(ret->text),
 			    view->why_text[0] ? view->why_text : view->message);
-		ret->starts_ms = view->starts_ms;
-		ret->has_starts_error = view->has_starts_error;
-		ret->starts_error_ms = view->starts_error_ms;
+		ret->start = view->start;
 		ret->run_ms = view->run_ms;
 		takt_strcpy(ret->run_from, sizeof(ret->run_from), view->run_from);
 	}

@@ -233,7 +233,7 @@ static void fill_runs(const struct takt_queue_trial *trial, struct takt_try_view
 			continue;
 		takt_strcpy(to->why, sizeof(to->why), takt_why_name(from->why));
 		takt_strcpy(to->text, sizeof(to->text), from->text);
-		to->starts_ms = from->starts_at.ns / (int64_t)TAKT_NS_PER_MS;
+		takt_api_fill_start(&from->start, &to->start);
 	}
 	ret->more = trial->more;
 }
@@ -249,14 +249,13 @@ static void fill_trial(const struct takt_daemon *daemon, const struct takt_queue
 	ret->run_ms = trial->estimate.ns / TAKT_NS_PER_MS;
 	takt_strcpy(ret->run_from, sizeof(ret->run_from),
 		    takt_estimate_from_name(trial->estimate.from));
-	ret->has_starts_error = takt_api_start_error(daemon, &ret->starts_error_ms);
 	fill_runs(trial, ret);
 	if (trial->starts)
 		return;
 	takt_strcpy(ret->why, sizeof(ret->why), takt_why_name(trial->why));
 	takt_strcpy(ret->text, sizeof(ret->text), trial->text);
 	ret->ahead = trial->ahead;
-	ret->starts_ms = trial->starts_at.ns / (int64_t)TAKT_NS_PER_MS;
+	takt_api_fill_start(&trial->start, &ret->start);
 }
 
 int takt_api_try(void *ctx, const struct takt_peer *peer, struct takt_jobspecs *specs,

@@ -530,7 +530,7 @@ void takt_api_answer_job(struct takt_daemon *daemon, struct takt_pending *pendin
 /* job_outlook.c: what is to be expected of a live job. */
 void takt_api_fill_outlook(const struct takt_daemon *daemon, const struct takt_queue_job *job,
 			   struct takt_job_view *ret);
-bool takt_api_start_error(const struct takt_daemon *daemon, uint64_t *ret_ms);
+void takt_api_fill_start(const struct takt_queue_start *start, struct takt_start_view *ret);
 /* why_more.c: appends to the plan's word on why a job waits what only the daemon knows: who has set
  * a GPU aside, whose process is on it; which of the GPUs that the job names (0 = none) are in use.
  */

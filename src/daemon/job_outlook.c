@@ -20,13 +20,12 @@ static void fill_run(const struct takt_queue_estimate *estimate, struct takt_job
 	ret->run_error_ms = estimate->error_ns / TAKT_NS_PER_MS;
 }
 
-bool takt_api_start_error(const struct takt_daemon *daemon, uint64_t *ret_ms)
+void takt_api_fill_start(const struct takt_queue_start *start, struct takt_start_view *ret)
 {
-	uint64_t error_ns = 0;
-	bool known = takt_queue_start_error(daemon->queue, &error_ns);
-
-	*ret_ms = error_ns / TAKT_NS_PER_MS;
-	return known;
+	*ret = (struct takt_start_view){.starts_ms = to_ms(start->at),
+					.starts_low_ms = to_ms(start->low),
+					.starts_high_ms = to_ms(start->high),
+					.starts_overdue_ms = to_ms(start->overdue_since)};
 }
 
 /* Why it stops, or waits though its old place would let it start. */
@@ -80,16 +79,16 @@ static void fill_frozen(const struct takt_queue_job *job, struct takt_job_view *
 void takt_api_fill_outlook(const struct takt_daemon *daemon, const struct takt_queue_job *job,
 			   struct takt_job_view *ret)
 {
+	struct takt_queue_start start;
+
 	fill_run(&job->estimate, ret);
 	fill_room(job, ret);
 	fill_share(daemon, job, ret);
 	fill_frozen(job, ret);
 	if (!ret->why_text[0])
 		takt_idle_note(daemon->idle, job, ret->why_text, sizeof(ret->why_text));
-	if (job->phase == TAKT_PHASE_WAITING)
-		ret->starts_ms = to_ms(takt_queue_predicted_start(daemon->queue, job->row.id));
-	if (!ret->starts_ms)
+	if (!takt_queue_foretold(daemon->queue, job, &start))
 		return;
-	ret->starts_gpus = takt_queue_predicted_gpus(daemon->queue, job->row.id);
-	ret->has_starts_error = takt_api_start_error(daemon, &ret->starts_error_ms);
+	takt_api_fill_start(&start, &ret->start);
+	ret->starts_gpus = start.gpus;
 }

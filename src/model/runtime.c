@@ -246,6 +246,15 @@ static const struct runtime_group *telling(const struct runtime_kind *kind)
 	return NULL;
 }
 
+static const struct runtime_group *of_kind(const struct runtime_kind *kind)
+{
+	uint32_t level = RUNTIME_LEVELS - 1;
+
+	while (!kind->groups[level] && level > 0)
+		level--;
+	return kind->groups[level];
+}
+
 bool takt_runtime_predict(const struct takt_runtime *model, uint32_t kind,
 			  struct takt_runtime_prediction *ret)
 {
@@ -256,7 +265,8 @@ bool takt_runtime_predict(const struct takt_runtime *model, uint32_t kind,
 	*ret = (struct takt_runtime_prediction){.mean_ns = group->mean_ms * NS_A_MS,
 						.error_ns = group->error_ms * NS_A_MS,
 						.has_error = group->tested > 0,
-						.seen = group->seen};
+						.seen = group->seen,
+						.alike = group == of_kind(&model->kinds.at[kind])};
 	return true;
 }
 

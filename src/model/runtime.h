@@ -88,6 +88,7 @@ struct takt_runtime_prediction {
 	uint64_t error_ns; /* by how much such predictions were off on average */
 	bool has_error;	   /* false: none has been put to the test */
 	uint32_t seen;	   /* jobs that it rests on; counts up to a million */
+	bool alike;	   /* all of these are of its kind */
 };
 /* False when too little has been seen of anything. */
 bool takt_runtime_predict(const struct takt_runtime *model, uint32_t kind,

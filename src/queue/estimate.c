@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How long jobs will run. What the owner says goes first; else what jobs of his by that name and
- * size took (src/model/runtime.h), learned from history when takt starts and from each end since;
+ * How long jobs will run. What the owner says goes first; else what jobs of his with that command
+ * and size took (src/model/runtime.h), learned from history when takt starts and from each end
+ * since;
  * else the time limit, which caps all three. Who has outlived his estimate is expected to run as
  * long again. Who waits hears of what was learned once a second at most, however many jobs end, and
- * the scheduler of each kind's outlook once, however many jobs are of it. How far predicted starts
- * are off is counted and told with them.
+ * the scheduler of each kind's outlook once, however many jobs are of it.
  */
 #include <errno.h>
 #include <string.h>
@@ -17,7 +17,6 @@ enum {
 	LEARN_FROM = 2000, /* newest ended jobs */
 	LOOK_AGAIN_S = 30, /* at what runs, and at what waits if something was learned */
 	RENEW_AGAIN_S = 1, /* what waits */
-	ERROR_OVER = 32,   /* predicted starts */
 };
 
 const char *takt_estimate_from_name(enum takt_estimate_from from)
@@ -27,20 +26,30 @@ const char *takt_estimate_from_name(enum takt_estimate_from from)
 	return names[from];
 }
 
-/* FNV-1a; never 0, which would be no name. */
-static uint64_t hash_of(const char *name)
+/* FNV-1a, of a word and its end. */
+static uint64_t hash_on(uint64_t hash, const char *word)
 {
-	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+	do
+		hash = (hash ^ (unsigned char)*word) * UINT64_C(0x100000001b3);
+	while (*word++);
+	return hash;
+}
 
-	for (; *name; name++)
-		hash = (hash ^ (unsigned char)*name) * UINT64_C(0x100000001b3);
+/* What is run, and where; never 0, which would be no name. What a job is called says less: sleep 60
+ * and sleep 36000 are both called sleep. */
+static uint64_t command_of(const struct takt_jobspec *spec)
+{
+	uint64_t hash = hash_on(UINT64_C(0xcbf29ce484222325), spec->cwd ? spec->cwd : "");
+
+	for (char **word = spec->argv; word && *word; word++)
+		hash = hash_on(hash, *word);
 	return hash ? hash : 1;
 }
 
 static struct takt_runtime_job describe(uid_t uid, const struct takt_jobspec *spec)
 {
 	return (struct takt_runtime_job){
-		.owner = uid, .name = hash_of(spec->name), .gpus = spec->gpus};
+		.owner = uid, .name = command_of(spec), .gpus = spec->gpus};
 }
 
 /* False when nothing is left. */
@@ -138,7 +147,7 @@ static void estimate_whole(struct takt_queue *queue, struct takt_queue_job *job)
 	estimate->ns = job->spec.estimate_ms * TAKT_NS_PER_MS;
 	estimate->from = estimate->ns ? TAKT_ESTIMATE_OWNER : TAKT_ESTIMATE_NONE;
 	estimate->has_error = false;
-	if (takt_runtime_predict(queue->runtimes, estimate->kind, &learned)) {
+	if (takt_runtime_predict(queue->runtimes, estimate->kind, &learned) && learned.alike) {
 		estimate->model_ns = learned.mean_ns ? learned.mean_ns : 1;
 		if (estimate->ns == 0) {
 			estimate->ns = estimate->model_ns;
@@ -333,40 +342,4 @@ int takt_queue_tell_outlook(struct takt_queue *queue, uint32_t kind, struct takt
 	if (rc == 0)
 		*told = is;
 	return rc;
-}
-
-/* How good predicted starts are. */
-
-void takt_queue_note_predicted(struct takt_queue *queue)
-{
-	for (size_t i = 0; i < queue->plan.wait_count; i++) {
-		const struct takt_plan_wait *wait = &queue->plan.waits[i];
-		struct takt_queue_job *job =
-			wait->how == TAKT_START_ESTIMATE || wait->how == TAKT_START_BEHIND
-				? takt_queue_job_find(queue, wait->job_id)
-				: NULL;
-
-		if (job && job->first_told.ns == 0)
-			job->first_told.ns = queue->config.epoch.ns + (int64_t)wait->start_ns;
-	}
-}
-
-void takt_queue_note_start(struct takt_queue *queue, struct takt_queue_job *job)
-{
-	int64_t off_ns = queue->wall.ns - job->first_told.ns;
-	uint32_t over;
-
-	if (job->first_told.ns == 0)
-		return;
-	over = queue->starts_seen < ERROR_OVER ? queue->starts_seen + 1 : ERROR_OVER;
-	off_ns = off_ns < 0 ? -off_ns : off_ns;
-	queue->start_error_ns = queue->start_error_ns / over * (over - 1) + (uint64_t)off_ns / over;
-	queue->starts_seen = over;
-	job->first_told.ns = 0;
-}
-
-bool takt_queue_start_error(const struct takt_queue *queue, uint64_t *ret_ns)
-{
-	*ret_ns = queue->start_error_ns;
-	return queue->starts_seen > 0;
 }

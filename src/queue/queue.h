@@ -77,6 +77,19 @@ struct takt_queue_estimate {
 	uint64_t model_ns;
 };
 
+/* A start that is foretold. */
+struct takt_queue_start {
+	struct takt_wall at;
+	bool has_range;			/* false: too few have come true to say how well */
+	struct takt_wall low, high;	/* eight in ten start between these */
+	struct takt_wall overdue_since; /* what was foretold first has gone by; 0 = it has not */
+	uint64_t gpus;			/* on which the plan means it to start, as a mask */
+};
+
+enum {
+	TAKT_QUEUE_MAX_TOLD = 16 /* words on the start of one job */
+};
+
 const char *takt_estimate_from_name(enum takt_estimate_from from); /* "", "owner", ... */
 
 /* A job that has to go for others: see preempt.c. */
@@ -163,10 +176,14 @@ struct takt_queue_job {
 	 * disk: until then (boot time; 0 = not looked at) it may end of that. */
 	bool in_doubt;
 	uint64_t doubt_until_ns;
-	uint32_t tenant_id;	     /* of the scheduler's; 0 = none: see tenants.c */
-	bool gives_way;		     /* WAITING: to the job that it made room for, row.evict_for */
-	struct takt_wall first_told; /* the first start that was predicted; 0 = none was */
-	void *token;		     /* ACCEPTING: the submitter's */
+	uint32_t tenant_id; /* of the scheduler's; 0 = none: see tenants.c */
+	bool gives_way;	    /* WAITING: to the job that it made room for, row.evict_for */
+	/* What was said of its start while it waits: see foretold.c. */
+	struct takt_queue_told {
+		struct takt_wall at, start;
+	} told[TAKT_QUEUE_MAX_TOLD];
+	uint32_t told_count;
+	void *token;			/* ACCEPTING: the submitter's */
 	struct takt_queue_batch *batch; /* ACCEPTING: shared with the jobs accepted together */
 };
 
@@ -299,7 +316,7 @@ struct takt_queue_trial_run {
 	uint64_t gpu_mask;
 	enum takt_why why; /* else, as below */
 	char text[320];
-	struct takt_wall starts_at;
+	struct takt_queue_start start;
 };
 /* What would become of a job if it were handed in now; of an array of its first, and of its jobs in
  * runs. */
@@ -308,8 +325,8 @@ struct takt_queue_trial {
 	uint64_t gpu_mask;
 	enum takt_why why; /* else: why it waits */
 	char text[320];
-	uint32_t ahead;		    /* jobs that wait and go first */
-	struct takt_wall starts_at; /* predicted; 0 = not known */
+	uint32_t ahead;		       /* jobs that wait and go first */
+	struct takt_queue_start start; /* its `at` 0 = not known */
 	struct takt_queue_estimate estimate;
 	uint32_t run_count; /* 0 = no array */
 	struct takt_queue_trial_run runs[TAKT_TRIAL_RUNS];
@@ -492,13 +509,12 @@ struct takt_queue_share {
 bool takt_queue_share(const struct takt_queue *queue, const struct takt_queue_job *job,
 		      struct takt_queue_share *ret);
 
-/* When it is predicted to start, if it waits; 0 = not known. */
-struct takt_wall takt_queue_predicted_start(const struct takt_queue *queue, uint64_t job_id);
-/* The GPUs on which the plan means it to start then, as a mask; 0 = not settled. */
-uint64_t takt_queue_predicted_gpus(const struct takt_queue *queue, uint64_t job_id);
-/* By how much predicted starts were off, on average over the last ones; false = none has come yet.
- */
-bool takt_queue_start_error(const struct takt_queue *queue, uint64_t *ret_ns);
+/* When and where it starts, if it waits and there is something to be said of that: never in the
+ * past, and nothing where the range would be wider than the wait. */
+bool takt_queue_foretold(const struct takt_queue *queue, const struct takt_queue_job *job,
+			 struct takt_queue_start *ret);
+/* The job that waits for which the newest plan keeps a GPU free; 0 = none. */
+uint64_t takt_queue_gpu_kept_for(const struct takt_queue *queue, uint32_t gpu);
 void takt_queue_counts(const struct takt_queue *queue, uint32_t *ret_waiting,
 		       uint32_t *ret_running);
 

@@ -6,6 +6,7 @@
 #include "base/map.h"
 #include "base/vec.h"
 #include "model/runtime.h"
+#include "model/start_range.h"
 #include "queue/queue.h"
 
 enum {
@@ -120,8 +121,7 @@ struct takt_queue {
 	TAKT_VEC(struct takt_queue_tenant) tenants;
 	struct takt_map tenant_ids; /* by key, see tenants.c */
 	uint64_t next_usage_ns;	    /* boot time to write down what was used; 0 = no tenants */
-	uint64_t start_error_ns;    /* mean over the last starts_seen predicted starts */
-	uint32_t starts_seen;
+	struct takt_start_ranges start_ranges;
 	struct takt_boot now; /* as of the last pump */
 	struct takt_wall wall;
 	bool wall_known;       /* the next two are */
@@ -256,9 +256,13 @@ uint64_t takt_queue_next_estimate_ns(const struct takt_queue *queue);
 void takt_queue_look_at_estimates(struct takt_queue *queue);
 bool takt_queue_uses_outlooks(const struct takt_queue *queue);
 int takt_queue_tell_outlook(struct takt_queue *queue, uint32_t kind, struct takt_err *err);
-/* Of a new plan, and of a job that it starts. */
-void takt_queue_note_predicted(struct takt_queue *queue);
-void takt_queue_note_start(struct takt_queue *queue, struct takt_queue_job *job);
+
+/* foretold.c: of a new plan, and of a job that starts. */
+void takt_queue_note_foretold(struct takt_queue *queue);
+void takt_queue_learn_start(struct takt_queue *queue, struct takt_queue_job *job);
+/* What may be said of a start that a plan foresees, but for GPUs; false: nothing. */
+bool takt_queue_start_foretold(const struct takt_queue *queue, const struct takt_plan_wait *wait,
+			       struct takt_queue_start *ret);
 
 /* tenants.c: whose share a job counts against. */
 bool takt_queue_has_tenants(const struct takt_queue *queue);

@@ -119,7 +119,7 @@ static void choose(const struct takt_queue *queue, uint64_t now_ns, struct takt_
 	for (size_t i = 0; more && i < plan->reservation_count; i++) {
 		const struct takt_plan_reservation *kept = &plan->reservations[i];
 
-		if (!is_far(ret, kept->how, kept->start_ns, now_ns))
+		if (!kept->foreseen && !is_far(ret, kept->how, kept->start_ns, now_ns))
 			more = want(queue, ret, kept->job_id);
 	}
 	for (size_t i = 0; more && i < plan->wait_count; i++) {

@@ -138,7 +138,7 @@ void takt_queue_promise(struct takt_queue *queue, const struct takt_plan_placeme
 		takt_queue_clear_place(job);
 		return;
 	}
-	takt_queue_note_start(queue, job);
+	takt_queue_learn_start(queue, job);
 	job->phase = TAKT_PHASE_PREPARING;
 	job->row.state = TAKT_JOB_STARTING;
 	takt_queue_stage_place(queue, job);
@@ -187,7 +187,7 @@ int takt_queue_replan(struct takt_queue *queue, struct takt_err *err)
 	queue->version++;
 	rc = takt_queue_index_waits(queue);
 	takt_queue_keep_decision(queue);
-	takt_queue_note_predicted(queue);
+	takt_queue_note_foretold(queue);
 	takt_queue_heed_evictions(queue);
 	for (size_t i = 0, n; i < queue->plan.placement_count; i += n) {
 		n = tasks_at(&queue->plan, i);

@@ -145,11 +145,13 @@ static void read_text(const struct takt_plan_wait *wait, char *ret, size_t size)
 	takt_str_fini(&text);
 }
 
-static struct takt_wall start_of(const struct takt_queue *queue, const struct takt_plan_wait *wait)
+static struct takt_queue_start start_of(const struct trial *trial, const struct member *member)
 {
-	if (wait->how == TAKT_START_UNKNOWN)
-		return (struct takt_wall){0};
-	return (struct takt_wall){queue->config.epoch.ns + (int64_t)wait->start_ns};
+	struct takt_queue_start start;
+
+	return takt_queue_start_foretold(trial->queue, member->wait, &start)
+		       ? start
+		       : (struct takt_queue_start){.has_range = false};
 }
 
 static void fill_job(const struct trial *trial, const struct member *member,
@@ -163,7 +165,7 @@ static void fill_job(const struct trial *trial, const struct member *member,
 		return;
 	ret->why = wait->why;
 	ret->ahead = wait->ahead;
-	ret->starts_at = start_of(trial->queue, wait);
+	ret->start = start_of(trial, member);
 	read_text(wait, ret->text, sizeof(ret->text));
 }
 
@@ -174,7 +176,7 @@ static bool is_alike(const struct trial *trial, const struct takt_queue_trial_ru
 
 	if (run->starts || member->starts)
 		return run->starts && member->starts;
-	return wait ? run->why == wait->why && run->starts_at.ns == start_of(trial->queue, wait).ns
+	return wait ? run->why == wait->why && run->start.at.ns == start_of(trial, member).at.ns
 		    : run->why == TAKT_WHY_NONE;
 }
 
@@ -186,7 +188,7 @@ static void begin_run(const struct trial *trial, const struct member *member,
 	if (!member->wait)
 		return;
 	ret->why = member->wait->why;
-	ret->starts_at = start_of(trial->queue, member->wait);
+	ret->start = start_of(trial, member);
 	read_text(member->wait, ret->text, sizeof(ret->text));
 }
 

@@ -61,7 +61,10 @@ static void follow(struct takt_queue *queue, int64_t by_ns)
 	{
 		struct takt_queue_job *job = entry->value.ptr;
 
-		(void)move(&job->first_told, by_ns);
+		for (uint32_t i = 0; i < job->told_count; i++) {
+			(void)move(&job->told[i].at, by_ns);
+			(void)move(&job->told[i].start, by_ns);
+		}
 		if (job->phase == TAKT_PHASE_ENDING)
 			continue;
 		if (move_row(&job->row, by_ns) && job->phase >= TAKT_PHASE_WAITING)

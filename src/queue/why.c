@@ -95,27 +95,6 @@ const struct takt_plan_wait *takt_queue_why(const struct takt_queue *queue, uint
 	return &queue->plan.waits[at->u64];
 }
 
-struct takt_wall takt_queue_predicted_start(const struct takt_queue *queue, uint64_t job_id)
-{
-	uint32_t ahead;
-	const struct takt_plan_wait *wait = takt_queue_why(queue, job_id, &ahead);
-
-	if (!wait || wait->how == TAKT_START_UNKNOWN || wait->start_ns == 0)
-		return (struct takt_wall){0};
-	return (struct takt_wall){queue->config.epoch.ns + (int64_t)wait->start_ns};
-}
-
-uint64_t takt_queue_predicted_gpus(const struct takt_queue *queue, uint64_t job_id)
-{
-	const struct takt_plan *plan = &queue->plan;
-	uint64_t mask = 0;
-
-	for (size_t i = 0; i < plan->reservation_count; i++)
-		if (plan->reservations[i].job_id == job_id)
-			mask |= plan->reservations[i].gpu_mask;
-	return mask;
-}
-
 void takt_queue_counts(const struct takt_queue *queue, uint32_t *ret_waiting, uint32_t *ret_running)
 {
 	uint32_t waiting = 0, running = 0;

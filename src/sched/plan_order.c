@@ -207,6 +207,7 @@ void takt_plan_start(struct takt_planner *planner, struct takt_sched_entry *entr
 	if (entry->array)
 		entry->array->running++;
 	charge(planner, entry);
+	takt_plan_use_spare(planner, entry, entry->slots, n, planner->now_ns);
 	for (uint32_t task = 0; task < n; task++)
 		add_placement(planner, entry, task);
 	planner->ends_known = false;
@@ -217,14 +218,13 @@ void takt_plan_start(struct takt_planner *planner, struct takt_sched_entry *entr
 /* It waits for what takt does not govern: no job that ends makes room for it. */
 static bool is_ungoverned(struct takt_planner *planner, const struct takt_sched_entry *entry)
 {
-	uint64_t start_ns;
 	enum takt_start_how how;
 
 	if (takt_plan_is_plain(entry) && planner->sched->windows.len == 0 &&
 	    planner->sched->tainted == 0)
 		return takt_sched_ungoverned(planner->sched, entry->job.gpus, entry->job.flags) !=
 		       TAKT_WHY_NONE;
-	return !takt_plan_predict(planner, entry, &start_ns, &how) || how == TAKT_START_RELEASE;
+	return !takt_plan_can_start(planner, entry, &how) || how == TAKT_START_RELEASE;
 }
 
 static uint32_t reserve_depth(const struct takt_planner *planner)

@@ -33,18 +33,23 @@ static int by_end(const void *va, const void *vb, void *ctx)
 	return a->entry->job.id < b->entry->job.id ? -1 : 1;
 }
 
+/* Who is pushed out by this plan goes at once. */
+static uint64_t end_of(const struct takt_planner *planner, const struct takt_sched_entry *entry)
+{
+	TAKT_VEC_EACH (eviction, &planner->evictions)
+		if (eviction->job_id == entry->job.id)
+			return planner->now_ns;
+	return takt_sched_predicted_end_ns(planner->sched, entry, planner->now_ns);
+}
+
 static void list_jobs(struct takt_planner *planner)
 {
 	struct takt_sched *sched = planner->sched;
 
 	for (struct takt_sched_entry *entry = sched->placed; entry; entry = entry->next_placed)
-		takt_plan_fail(
-			planner,
-			takt_vec_push(&planner->ends,
-				      (struct takt_plan_end){takt_sched_predicted_end_ns(
-								     sched, entry, planner->now_ns),
-							     entry,
-							     {0}}));
+		takt_plan_fail(planner, takt_vec_push(&planner->ends,
+						      (struct takt_plan_end){
+							      end_of(planner, entry), entry, {0}}));
 	TAKT_VEC_EACH (it, &sched->open.placed)
 		takt_plan_fail(
 			planner,
@@ -87,6 +92,7 @@ void takt_plan_list_ends(struct takt_planner *planner)
 struct future {
 	struct takt_planner *planner;
 	const struct takt_sched_entry *entry;
+	uint64_t floor_ns; /* it does not start before */
 	uint64_t at_ns;
 	size_t next;	/* of `ends` */
 	bool promising; /* something has come free that the job may use */
@@ -101,6 +107,8 @@ static void give_back(struct future *future, const struct takt_plan_end *end)
 		future->promising = true;
 		return;
 	}
+	if (future->entry->array && end->entry->array == future->entry->array)
+		future->promising = true;
 	for (uint32_t i = 0; i < end->entry->slot_count; i++) {
 		const struct takt_slot *slot = &end->entry->slots[i];
 
@@ -111,26 +119,31 @@ static void give_back(struct future *future, const struct takt_plan_end *end)
 	}
 }
 
-/* What is kept for others and begins, or is over, by then. */
-static void play_kept(struct future *future, struct takt_plan_kept *kept)
+/* What is kept for others and is over by then. */
+static void end_kept(struct future *future, struct takt_plan_kept *kept)
 {
 	struct takt_cluster *cluster = future->planner->sched->cluster;
 
-	if (!kept->playing && kept->start_ns <= future->at_ns && future->at_ns < kept->end_ns) {
-		kept->playing = true;
-		kept->played = 0;
-		while (kept->played < kept->slot_count &&
-		       takt_cluster_take(cluster, kept->entry->kind, &kept->slots[kept->played]) ==
-			       0)
-			kept->played++;
-	}
-	if (kept->playing && kept->end_ns <= future->at_ns) {
-		while (kept->played > 0)
-			(void)takt_cluster_give(cluster, kept->entry->kind,
-						&kept->slots[--kept->played]);
-		kept->playing = false;
-		future->promising = true;
-	}
+	if (!kept->playing || kept->end_ns > future->at_ns)
+		return;
+	while (kept->played > 0)
+		(void)takt_cluster_give(cluster, kept->entry->kind, &kept->slots[--kept->played]);
+	kept->playing = false;
+	future->promising = true;
+}
+
+/* What begins by then, when all that is over has been given back. */
+static void begin_kept(struct future *future, struct takt_plan_kept *kept)
+{
+	struct takt_cluster *cluster = future->planner->sched->cluster;
+
+	if (kept->playing || kept->start_ns > future->at_ns || future->at_ns >= kept->end_ns)
+		return;
+	kept->playing = true;
+	kept->played = 0;
+	while (kept->played < kept->slot_count &&
+	       takt_cluster_take(cluster, kept->entry->kind, &kept->slots[kept->played]) == 0)
+		kept->played++;
 }
 
 static void consider_instant(const struct future *future, uint64_t at_ns, uint64_t *next)
@@ -154,7 +167,7 @@ static uint64_t next_instant(const struct future *future)
 	TAKT_VEC_EACH (window, &planner->sched->windows)
 		if (window->end_ns < TAKT_WINDOW_FOR_EVER)
 			consider_instant(future, window->end_ns, &next);
-	consider_instant(future, future->entry->job.earliest_start_ns, &next);
+	consider_instant(future, future->floor_ns, &next);
 	return next;
 }
 
@@ -166,7 +179,7 @@ static void advance(struct future *future)
 
 	TAKT_VEC_EACH (window, &planner->sched->windows)
 		future->promising = future->promising || window->end_ns == future->at_ns;
-	if (future->entry->job.earliest_start_ns == future->at_ns)
+	if (future->floor_ns == future->at_ns)
 		future->promising = true;
 	while (future->next < planner->ends.len && ends[future->next].end_ns <= future->at_ns) {
 		give_back(future, &ends[future->next++]);
@@ -174,7 +187,28 @@ static void advance(struct future *future)
 			break;
 	}
 	TAKT_VEC_EACH (kept, &planner->kept)
-		play_kept(future, kept);
+		end_kept(future, kept);
+	TAKT_VEC_EACH (kept, &planner->kept)
+		begin_kept(future, kept);
+}
+
+/* Whether its array lets one more run from that instant on: beside those that still run then, and
+ * those that begin while it would. */
+static bool array_lets(const struct future *future)
+{
+	const struct takt_planner *planner = future->planner;
+	const struct takt_sched_array *array = future->entry->array;
+	uint64_t end_ns = takt_plan_end_if_started(planner, future->entry, future->at_ns);
+	uint32_t running = 0;
+
+	if (!array || !future->entry->job.array_limit)
+		return true;
+	for (size_t i = future->next; i < planner->ends.len; i++)
+		running += planner->ends.at[i].entry && planner->ends.at[i].entry->array == array;
+	TAKT_VEC_EACH (kept, &planner->kept)
+		running += kept->entry->array == array && kept->end_ns > future->at_ns &&
+			   takt_plan_is_in_way(kept, end_ns);
+	return running < future->entry->job.array_limit;
 }
 
 /* What is kept for later must stay free, as far as the job would still be there. */
@@ -203,7 +237,7 @@ static bool play(struct future *future, uint32_t *ret_n)
 		advance(future);
 		if (planner->rc < 0)
 			return false;
-		if (future->promising && future->at_ns >= future->entry->job.earliest_start_ns &&
+		if (future->promising && future->at_ns >= future->floor_ns && array_lets(future) &&
 		    takt_cluster_domain_room(planner->sched->cluster, future->entry->kind, 0) >=
 			    least &&
 		    fits(future, ret_n))
@@ -225,12 +259,41 @@ static enum takt_start_how how_found(const struct future *future)
 {
 	if (future->at_ns == UINT64_MAX)
 		return TAKT_START_UNKNOWN;
+	if (future->at_ns > future->planner->now_ns &&
+	    future->at_ns == future->entry->job.earliest_start_ns)
+		return TAKT_START_RELEASE;
 	TAKT_VEC_EACH (window, &future->planner->sched->windows)
 		if (window->end_ns == future->at_ns)
 			return TAKT_START_RELEASE;
 	if (future->planner->kept.len > 0)
 		return TAKT_START_BEHIND;
 	return future->next > 0 ? TAKT_START_ESTIMATE : TAKT_START_RELEASE;
+}
+
+/* Of jobs that begin at a time that nobody knows each counts for the others, though they may come
+ * one after the other. */
+static void less(int64_t *amount, int64_t by)
+{
+	*amount = *amount > by ? *amount - by : 0;
+}
+
+void takt_plan_use_spare(struct takt_planner *planner, const struct takt_sched_entry *entry,
+			 const struct takt_slot *slots, uint32_t n, uint64_t start_ns)
+{
+	uint64_t end_ns = takt_plan_end_if_started(planner, entry, start_ns);
+	const struct takt_request *request = &entry->job.task;
+
+	TAKT_VEC_EACH (kept, &planner->kept) {
+		if (kept->entry == entry || kept->start_ns < start_ns ||
+		    !takt_plan_is_in_way(kept, end_ns))
+			continue;
+		for (uint32_t i = 0; i < kept->slot_count; i++)
+			for (uint32_t j = 0; j < n; j++)
+				if (slots[j].node == kept->slots[i].node) {
+					less(&kept->spare[i].cpu_milli, request->cpu_milli);
+					less(&kept->spare[i].mem_mib, request->mem_mib);
+				}
+	}
 }
 
 static int keep(struct future *future, struct takt_sched_entry *entry, uint32_t n)
@@ -258,6 +321,7 @@ static int keep(struct future *future, struct takt_sched_entry *entry, uint32_t 
 		kept.slots[i] = planner->slots[i];
 		kept.spare[i] = (struct takt_plan_spare){node->cpu_left_milli, node->mem_left_mib};
 	}
+	takt_plan_use_spare(planner, entry, kept.slots, n, kept.start_ns);
 	planner->kept.at[planner->kept.len++] = kept;
 	return 0;
 }
@@ -332,44 +396,53 @@ void takt_plan_keep_now(struct takt_planner *planner, struct takt_sched_entry *e
 	takt_plan_fail(planner, takt_vec_insert(&planner->kept, at, kept));
 }
 
-bool takt_plan_reserve(struct takt_planner *planner, struct takt_sched_entry *entry)
+/* Plays, and keeps what was found if that is asked for; the cluster is as it was. */
+static bool look_ahead(struct future *future, struct takt_sched_entry *keep_for)
 {
-	struct future future = {.planner = planner, .entry = entry, .at_ns = planner->now_ns};
+	struct takt_planner *planner = future->planner;
 	struct takt_cluster *cluster = planner->sched->cluster;
+	uint64_t earliest_ns = future->entry->job.earliest_start_ns;
 	uint64_t mark;
 	bool found;
 	uint32_t n;
 
+	future->at_ns = planner->now_ns;
+	future->floor_ns = future->floor_ns > earliest_ns ? future->floor_ns : earliest_ns;
 	takt_plan_hold_nothing(planner);
 	takt_plan_list_ends(planner);
 	mark = takt_cluster_mark(cluster);
-	found = play(&future, &n);
-	if (found)
-		takt_plan_fail(planner, keep(&future, entry, n));
+	found = play(future, &n);
+	if (found && keep_for)
+		takt_plan_fail(planner, keep(future, keep_for, n));
 	takt_cluster_rollback(cluster, mark);
 	stop_playing(planner);
 	return found && planner->rc == 0;
 }
 
-bool takt_plan_predict(struct takt_planner *planner, const struct takt_sched_entry *entry,
-		       uint64_t *ret_start_ns, enum takt_start_how *ret_how)
+bool takt_plan_reserve(struct takt_planner *planner, struct takt_sched_entry *entry)
 {
-	struct future future = {.planner = planner, .entry = entry, .at_ns = planner->now_ns};
-	struct takt_cluster *cluster = planner->sched->cluster;
-	uint64_t mark;
-	bool found;
-	uint32_t n;
+	return look_ahead(&(struct future){.planner = planner, .entry = entry}, entry);
+}
 
-	takt_plan_hold_nothing(planner);
-	takt_plan_list_ends(planner);
-	mark = takt_cluster_mark(cluster);
-	found = play(&future, &n);
-	takt_cluster_rollback(cluster, mark);
-	stop_playing(planner);
-	if (!found)
+bool takt_plan_foresee(struct takt_planner *planner, struct takt_sched_entry *entry,
+		       uint64_t floor_ns)
+{
+	struct future future = {.planner = planner, .entry = entry, .floor_ns = floor_ns};
+
+	if (!look_ahead(&future, entry))
+		return false;
+	takt_vec_last(&planner->kept)->foreseen = true;
+	return true;
+}
+
+bool takt_plan_can_start(struct takt_planner *planner, const struct takt_sched_entry *entry,
+			 enum takt_start_how *ret_how)
+{
+	struct future future = {.planner = planner, .entry = entry};
+
+	if (!look_ahead(&future, NULL))
 		return false;
 	*ret_how = how_found(&future);
-	*ret_start_ns = future.at_ns == UINT64_MAX ? 0 : future.at_ns;
 	return true;
 }
 
@@ -396,6 +469,7 @@ static void add_reservation(struct takt_planner *planner, const struct takt_plan
 		.mig_start = slot->mig_start,
 		.start_ns = kept->start_ns == UINT64_MAX ? 0 : kept->start_ns,
 		.how = kept->how,
+		.foreseen = kept->foreseen,
 	};
 
 	takt_plan_fail(planner, takt_vec_push(&planner->reservations, reservation));
@@ -403,9 +477,12 @@ static void add_reservation(struct takt_planner *planner, const struct takt_plan
 
 void takt_plan_add_reservations(struct takt_planner *planner)
 {
-	TAKT_VEC_EACH (kept, &planner->kept)
+	TAKT_VEC_EACH (kept, &planner->kept) {
+		if (kept->foreseen && kept->start_ns == UINT64_MAX)
+			continue; /* neither a time nor anything kept */
 		for (uint32_t task = 0; task < kept->slot_count; task++)
 			add_reservation(planner, kept, task);
+	}
 }
 
 void takt_plan_reserve_fini(struct takt_planner *planner)

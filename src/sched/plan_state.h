@@ -29,6 +29,7 @@ struct takt_plan_kept {
 		int64_t cpu_milli;
 		int64_t mem_mib;
 	} * spare;	 /* owned */
+	bool foreseen;	 /* told, but nobody is held back for it: see plan_foresee.c */
 	bool held;	 /* it is among `holds` */
 	bool playing;	 /* while the future is played: it runs, */
 	uint32_t played; /* with so many slots */
@@ -142,6 +143,10 @@ uint64_t takt_plan_end_if_started(const struct takt_planner *planner,
 /* Finds when and where a waiting job will be able to start, and keeps that for it. False if it
  * cannot, whatever ends. */
 bool takt_plan_reserve(struct takt_planner *planner, struct takt_sched_entry *entry);
+/* The job will be in these slots from start_ns on: what is kept and begins while it is there has so
+ * much less of CPU and memory beside it. */
+void takt_plan_use_spare(struct takt_planner *planner, const struct takt_sched_entry *entry,
+			 const struct takt_slot *slots, uint32_t n, uint64_t start_ns);
 /* Whether a job, were it started now in planner->slots, leaves what is kept for jobs ahead of it.
  */
 bool takt_plan_leaves_kept(const struct takt_planner *planner, const struct takt_sched_entry *entry,
@@ -149,9 +154,13 @@ bool takt_plan_leaves_kept(const struct takt_planner *planner, const struct takt
 /* Keeps the slots in planner->slots for a job for which others are pushed out now; what was kept
  * there for jobs behind it is not any more. */
 void takt_plan_keep_now(struct takt_planner *planner, struct takt_sched_entry *entry, uint32_t n);
-/* The same, told and not kept. */
-bool takt_plan_predict(struct takt_planner *planner, const struct takt_sched_entry *entry,
-		       uint64_t *ret_start_ns, enum takt_start_how *ret_how);
+/* The same for what is told and not kept free: not before floor_ns, beside all that is kept or
+ * foreseen for others. */
+bool takt_plan_foresee(struct takt_planner *planner, struct takt_sched_entry *entry,
+		       uint64_t floor_ns);
+/* Whether it will be able to start at all, and what its start rests on; nothing is kept. */
+bool takt_plan_can_start(struct takt_planner *planner, const struct takt_sched_entry *entry,
+			 enum takt_start_how *ret_how);
 const struct takt_plan_kept *takt_plan_kept_for(const struct takt_planner *planner,
 						const struct takt_sched_entry *entry);
 void takt_plan_add_reservations(struct takt_planner *planner);
@@ -188,6 +197,10 @@ void takt_plan_release_to(struct takt_planner *planner, size_t holds);
  * UNHEALTHY or OUTSIDE; NONE for one that can be, and for a job of one task. */
 enum takt_why takt_plan_why_never(struct takt_planner *planner,
 				  const struct takt_sched_entry *entry);
+
+/* plan_foresee.c: where and when the jobs start that wait, in queue order as far as `last` (NULL =
+ * as far as plans look), and that as the start of each entry of `waits`. */
+void takt_plan_foresee_queue(struct takt_planner *planner, const struct takt_sched_entry *last);
 
 /* plan_why.c */
 void takt_plan_explain(struct takt_planner *planner);

@@ -15,7 +15,6 @@
 
 enum {
 	KINDS = 2 * (TAKT_SCHED_MAX_NODE_GPUS + 2), /* (GPUs asked for, may share) */
-	PREDICTED = 16, /* jobs whose start is predicted in a plan for all */
 };
 
 struct explainer {
@@ -343,45 +342,7 @@ static enum takt_unblock unblock_of(const struct takt_sched_entry *entry, enum t
 	return unblock[why] ? (enum takt_unblock)unblock[why] : TAKT_UNBLOCK_JOBS_END;
 }
 
-/* From what is kept for it, from its own facts, or by looking ahead. */
-static void set_start(struct explainer *explainer, struct takt_sched_entry *entry,
-		      struct takt_plan_wait *wait, bool look)
-{
-	struct takt_planner *planner = explainer->planner;
-	const struct takt_plan_kept *kept = takt_plan_kept_for(planner, entry);
-
-	if (kept) {
-		wait->how = kept->how;
-		wait->start_ns = kept->start_ns == UINT64_MAX ? 0 : kept->start_ns;
-	} else if (wait->why == TAKT_WHY_PREEMPTION) {
-		wait->how = TAKT_START_NOW;
-		wait->start_ns = planner->now_ns;
-	} else if (look && wait->why != TAKT_WHY_HELD && wait->why != TAKT_WHY_DEPENDENCY &&
-		   entry->kind != TAKT_SCHED_NO_KIND) {
-		(void)takt_plan_predict(planner, entry, &wait->start_ns, &wait->how);
-	} else if (wait->why == TAKT_WHY_EARLIEST) {
-		wait->how = TAKT_START_RELEASE;
-		wait->start_ns = entry->job.earliest_start_ns;
-	}
-	if (wait->how == TAKT_START_UNKNOWN)
-		wait->start_ns = 0;
-}
-
-/* Some job that runs says how long, or a window ends; else no start can be predicted. */
-static bool can_look_ahead(struct takt_planner *planner)
-{
-	if (planner->sched->windows.len > 0)
-		return true;
-	if (planner->sched->estimated == 0)
-		return false;
-	takt_plan_list_ends(planner);
-	TAKT_VEC_EACH (end, &planner->ends)
-		if (end->entry)
-			return end->end_ns != UINT64_MAX;
-	return false;
-}
-
-static void explain(struct explainer *explainer, struct takt_sched_entry *entry, bool look)
+static void explain(struct explainer *explainer, struct takt_sched_entry *entry)
 {
 	struct takt_planner *planner = explainer->planner;
 	struct takt_plan_wait wait = {0};
@@ -393,7 +354,6 @@ static void explain(struct explainer *explainer, struct takt_sched_entry *entry,
 	wait.ahead = explainer->ahead++;
 	wait.behind_job = job_ahead(explainer, entry, wait.why);
 	wait.unblock = unblock_of(entry, wait.why);
-	set_start(explainer, entry, &wait, look);
 	takt_plan_fail(planner, takt_vec_push(&planner->waits, wait));
 	if (entry == planner->head)
 		reserve_for_head(explainer, &wait);
@@ -405,11 +365,9 @@ static void explain_queue(struct takt_planner *planner, const struct takt_sched_
 {
 	struct takt_sched *sched = planner->sched;
 	struct explainer explainer = {.planner = planner, .fits = TAKT_MAP_U64(1 << 20)};
-	bool look;
 
 	takt_plan_hold_nothing(planner);
 	takt_plan_fail(planner, takt_sched_sort_queue(sched));
-	look = planner->rc == 0 && can_look_ahead(planner);
 	sched->queue_gaps = 0;
 	for (size_t i = 0; planner->rc == 0 && i < sched->queue.len; i++) {
 		struct takt_sched_entry *entry = takt_sched_queue_at(sched, i);
@@ -421,7 +379,7 @@ static void explain_queue(struct takt_planner *planner, const struct takt_sched_
 		if (planner->waits_cut)
 			break;
 		if (!only || entry == only || entry == planner->head)
-			explain(&explainer, entry, look && (only || explainer.ahead < PREDICTED));
+			explain(&explainer, entry);
 		else
 			explainer.ahead++;
 	}
@@ -433,6 +391,7 @@ static void explain_queue(struct takt_planner *planner, const struct takt_sched_
 void takt_plan_explain(struct takt_planner *planner)
 {
 	explain_queue(planner, NULL);
+	takt_plan_foresee_queue(planner, NULL);
 }
 
 /* The head's word is needed for that of those behind it, and dropped. */
@@ -446,4 +405,5 @@ void takt_plan_explain_one(struct takt_planner *planner, const struct takt_sched
 			wait = *it;
 	takt_vec_clear(&planner->waits);
 	takt_plan_fail(planner, takt_vec_push(&planner->waits, wait));
+	takt_plan_foresee_queue(planner, entry);
 }

@@ -118,7 +118,8 @@ struct takt_plan_migration {
 	struct takt_sched_slot to;
 };
 
-/* Who runs next, where and when: one task of a job that waits. */
+/* Who runs next, where and when: one task of a job that waits. What is not `foreseen` only is kept
+ * free for it. */
 struct takt_plan_reservation {
 	uint64_t job_id;
 	uint32_t task;
@@ -129,6 +130,8 @@ struct takt_plan_reservation {
 	uint32_t mig_start;
 	uint64_t start_ns;
 	enum takt_start_how how;
+	/* What is to be expected of it as things are; nothing is kept free for it. */
+	bool foreseen;
 };
 
 /* An instance that is to be made on a GPU, for a task that this plan places or reserves it for;

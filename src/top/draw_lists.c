@@ -67,12 +67,12 @@ static bool runs(const struct takt_job_view *job)
 static void when_text(const struct takt_top_model *model, const struct takt_job_view *job,
 		      char ret[TAKT_TOP_TEXT])
 {
-	int64_t now_ms = model->now.at.ns / 1000000, in_ms = job->starts_ms - now_ms;
+	int64_t now_ms = model->now.at.ns / 1000000, in_ms = job->start.starts_ms - now_ms;
 	char text[TAKT_TOP_TEXT];
 
 	if (job->report.has & TAKT_RV_WALL)
 		takt_top_span(job->report.wall_ms, ret);
-	else if (job->starts_ms)
+	else if (job->start.starts_ms)
 		snprintf(ret, TAKT_TOP_TEXT, "in %s",
 			 takt_top_span(in_ms > 0 ? (uint64_t)in_ms : 0, text));
 	else

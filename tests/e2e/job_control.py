@@ -165,6 +165,21 @@ def who_waits_is_told_where_it_will_run():
         assert client.job(job)["starts_ms"] and client.job(gate)["starts_gpus"] == [], client.job(gate)
 
 
+def a_gpu_that_is_kept_free_is_named_with_its_job():
+    with kit.machine(gpus=2) as m:
+        m.start()
+        client = m.client()
+        gate = client.submit(["sleep", "600"], gpus=1, estimate_ms=600000)["id"]
+        kit.until(lambda: client.job(gate)["state"] == "running", lambda: client.job(gate))
+        wide = client.submit(["sleep", "60"], gpus=2, estimate_ms=60000)["id"]
+        long = client.submit(["sleep", "6000"], gpus=1, estimate_ms=6000000)["id"]
+        kit.until(lambda: f"kept for job {wide}" in m.takt("status").stdout, lambda: m.takt("status").stdout)
+        assert client.job(long)["starts_ms"] >= client.job(wide)["starts_ms"], client.job(long)
+        short = client.submit(["true"], gpus=1, estimate_ms=60000)["id"]
+        assert client.wait(short)["state"] == "done", "who is over by then overtakes"
+        assert client.job(wide)["state"] == "waiting", client.job(wide)
+
+
 def a_job_gets_the_gpus_that_it_names():
     with kit.machine(gpus=4) as m:
         m.start()
@@ -332,6 +347,7 @@ if __name__ == "__main__":
         a_job_begins_later,
         cpus_and_memory_are_counted,
         who_waits_is_told_where_it_will_run,
+        a_gpu_that_is_kept_free_is_named_with_its_job,
         a_job_gets_the_gpus_that_it_names,
         a_dry_run_says_where_and_when,
         a_dry_run_says_it_of_an_array,

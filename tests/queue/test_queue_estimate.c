@@ -77,6 +77,58 @@ static void jobs_of_that_name_teach_it_also_over_a_restart(void **state)
 	expect(id, TAKT_ESTIMATE_HISTORY, 40);
 }
 
+static void another_command_says_nothing_of_it(void **state)
+{
+	struct takt_jobspec spec = kit_spec(1);
+	uint64_t id;
+
+	for (int i = 0; i < 3; i++)
+		run(accept(0, 0), 40 * second_ns);
+	takt_free(spec.argv[1]);
+	spec.argv[1] = takt_strdup("36000");
+	id = kit_accept_spec(&kit, spec);
+	expect(id, TAKT_ESTIMATE_NONE, 0);
+	spec = kit_spec(2);
+	id = kit_accept_spec(&kit, spec);
+	expect(id, TAKT_ESTIMATE_NONE, 0);
+}
+
+static struct takt_queue_start foretold(uint64_t id)
+{
+	struct takt_queue_start start;
+
+	assert_true(takt_queue_foretold(kit.queue, takt_queue_find(kit.queue, id), &start));
+	assert_true(start.at.ns >= (int64_t)kit.boot_ns + kit.wall_ahead_ns);
+	return start;
+}
+
+/* No two on a GPU at a time, and none in the past, however late the running job is. */
+static void starts_are_foretold_on_gpus_of_their_own(void **state)
+{
+	struct takt_jobspec spec = kit_spec(KIT_GPUS);
+	uint64_t runs, first, second;
+	int64_t told_ns;
+
+	spec.estimate_ms = 60000;
+	runs = kit_accept_spec(&kit, spec);
+	kit_started(&kit, runs);
+	kit_settle(&kit);
+	first = accept(60000, 0);
+	spec = kit_spec(KIT_GPUS);
+	spec.estimate_ms = 60000;
+	second = kit_accept_spec(&kit, spec);
+	assert_int_equal(__builtin_popcountll(foretold(first).gpus), 1);
+	assert_int_equal(foretold(second).gpus, (1u << KIT_GPUS) - 1);
+	assert_true(foretold(second).at.ns >= foretold(first).at.ns + 60 * (int64_t)second_ns);
+	told_ns = foretold(first).at.ns;
+	assert_int_equal(foretold(first).overdue_since.ns, 0);
+	for (int i = 0; i < 10; i++) {
+		kit_later(&kit, 30 * second_ns);
+		(void)foretold(first);
+	}
+	assert_int_equal(foretold(first).overdue_since.ns, told_ns);
+}
+
 static void who_waits_hears_of_what_was_learned(void **state)
 {
 	uint64_t runs, blocker, waits;
@@ -271,6 +323,8 @@ int main(void)
 #define CASE(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 		CASE(what_the_owner_says_goes_first_and_the_limit_caps_it),
 		CASE(jobs_of_that_name_teach_it_also_over_a_restart),
+		CASE(another_command_says_nothing_of_it),
+		CASE(starts_are_foretold_on_gpus_of_their_own),
 		CASE(who_waits_hears_of_what_was_learned),
 		CASE(who_waits_hears_of_it_once_a_second),
 		CASE(an_outlook_is_told_once_however_many_jobs_are_of_its_kind),

@@ -539,7 +539,7 @@ static void a_trial_says_what_would_be_and_leaves_no_trace(void **state)
 	assert_true(try_job(2).starts);
 	assert_false(try_job(3).starts);
 	assert_int_equal(try_job(3).why, TAKT_WHY_GPUS);
-	assert_in_range(try_job(3).starts_at.ns, kit.boot_ns + 59 * TAKT_NS_PER_S,
+	assert_in_range(try_job(3).start.at.ns, kit.boot_ns + 59 * TAKT_NS_PER_S,
 			kit.boot_ns + 61 * TAKT_NS_PER_S);
 	kit_settle(&kit);
 	assert_int_equal(takt_queue_gpu(kit.queue, 7, &seq), TAKT_GPU_FREE);

@@ -327,7 +327,7 @@ static int on_try(void *ctx, const struct takt_peer *peer, struct takt_jobspecs 
 		if (!ret[i].starts) {
 			takt_strcpy(ret[i].why, sizeof(ret[i].why), "gpus");
 			takt_strcpy(ret[i].text, sizeof(ret[i].text), "waits for more GPUs");
-			ret[i].starts_ms = 1795204226500;
+			ret[i].start.starts_ms = 1795204226500;
 		}
 	}
 	return 0;

@@ -102,7 +102,7 @@ static void add_jobs(struct takt_queue_view *queue)
 						.user = "bo",
 						.state = "waiting",
 						.gpus = 8,
-						.starts_ms = 1000 + 720000,
+						.start.starts_ms = 1000 + 720000,
 						.why = "busy",
 						.why_text = "waits for 2 more GPUs"};
 }

@@ -166,7 +166,9 @@ export interface Job {
   run_error_ms?: number;
   run_from?: string;
   starts_ms?: number;
-  starts_error_ms?: number;
+  starts_low_ms?: number;
+  starts_high_ms?: number;
+  starts_overdue_ms?: number;
   starts_gpus?: number[];
   frozen?: boolean;
   held?: string;
@@ -305,7 +307,9 @@ export interface Trial {
   gpu_list: number[];
   text?: string;
   starts_ms?: number;
-  starts_error_ms?: number;
+  starts_low_ms?: number;
+  starts_high_ms?: number;
+  starts_overdue_ms?: number;
 }
 
 export interface Account {

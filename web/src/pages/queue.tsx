@@ -146,7 +146,7 @@ export function ending(job: Job): string {
 
 function to_come(job: Job, now: number): string {
   if (job.state === "waiting") {
-    const start = job.starts_ms ? `starts ${from_now(job.starts_ms, now)}` : "";
+    const start = job.starts_ms ? `starts ${from_now(job.starts_ms, now)}${job.starts_overdue_ms ? ", overdue" : ""}` : "";
     return [start, job.why_text].filter(Boolean).join(" · ");
   }
   const end = job.started_ms && job.run_ms ? `ends ${from_now(job.started_ms + job.run_ms, now)}` : "";

@@ -257,7 +257,7 @@ function Chosen({ job, now }: { job?: Job; now: number }) {
   const when =
     job.state === "waiting"
       ? job.starts_ms
-        ? `Predicted to start ${clock_time(job.starts_ms)} (${from_now(job.starts_ms, now)}${job.starts_error_ms !== undefined ? `, such predictions are off by ${duration(job.starts_error_ms)}` : ""})${job.starts_gpus?.length ? ` on GPU ${gpu_set(job.starts_gpus)}` : ""}.`
+        ? `Predicted to start ${clock_time(job.starts_ms)} (${from_now(job.starts_ms, now)}${job.starts_low_ms && job.starts_high_ms ? `, between ${clock_time(job.starts_low_ms)} and ${clock_time(job.starts_high_ms)} in 8 of 10 cases` : ""}${job.starts_overdue_ms ? `; overdue, at first ${clock_time(job.starts_overdue_ms)} was predicted` : ""})${job.starts_gpus?.length ? ` on GPU ${gpu_set(job.starts_gpus)}` : ""}.`
         : "When it starts is not known."
       : job.ended_ms
         ? `Ran ${duration(job.ended_ms - (job.started_ms ?? job.ended_ms))} on GPU ${gpu_set(job.gpu_list)}, ended ${clock_time(job.ended_ms)}.`
