@@ -71,7 +71,7 @@ class Nvml:
 
     def clocks(self):
         def listed(name, *arguments):
-            count, out = ctypes.c_uint(256), (ctypes.c_uint * 256)()
+            count, out = ctypes.c_uint(1024), (ctypes.c_uint * 1024)()
             assert self.call(name, self.device, *arguments, ctypes.byref(count), out) == 0
             return list(out[:count.value])
         return {memory: listed("SupportedGraphicsClocks", memory)
