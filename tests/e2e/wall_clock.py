@@ -133,14 +133,14 @@ def a_reservation_holds_by_the_clock_as_it_is():
         client.ask("POST", "/v1/gpus/reserve", {"gpus": [0], "from_ms": clock.ms(2 * HOUR_S),
                                                 "until_ms": clock.ms(4 * HOUR_S), "reason": "a new fan"})
         clock.set_to(4 * HOUR_S)
-        job = client.submit(m.witness_argv(1), gpus=1)["id"]
+        job = client.submit(m.witness_argv(1), gpus=1, time_limit_ms=60_000)["id"]
         looked_again(client)
         assert client.job(job)["state"] == "waiting", client.job(job)
         clock.set_to(0)
         assert client.wait(client.submit(["true"])["id"])["state"] == "done"
         assert client.wait(job)["state"] == "done", client.job(job)
         clock.set_to(4 * HOUR_S)
-        later = client.submit(m.witness_argv(1), gpus=1)["id"]
+        later = client.submit(m.witness_argv(1), gpus=1, time_limit_ms=60_000)["id"]
         looked_again(client)
         assert client.job(later)["state"] == "waiting", client.job(later)
         clock.set_to(6 * HOUR_S)
