@@ -21,7 +21,7 @@ export function HealthPage() {
           <State key={severity} of={severity} text={`${plural(count(severity), "GPU")} ${severity}`} />
         ))}
         <span class="soft">
-          nothing found of {well.length === health.gpus.length ? "all" : `${well.length} of`} {plural(health.gpus.length, "GPU")}
+          {health.gpus.filter((gpu) => gpu.state === "healthy").length} of {health.gpus.length} healthy
         </span>
       </div>
       {health.events_why && <Banner>Errors that the driver tells (XIDs) are not heard: {health.events_why}</Banner>}
