@@ -129,6 +129,7 @@ class Bench:
 
 
 def first_failed(cases):
+    """Its name; None where all passed."""
     return next((case.name.split(": ", 1)[-1] for case in cases if case.result == "fail"), None)
 
 
@@ -155,9 +156,11 @@ def sound(bench, faults):
     programs = [bench.known[name] for name in names]
     if not bench.make(programs):
         raise SystemExit("takt does not compile")
-    failed = {name: first_failed(cases) for name, cases in bench.run(programs).items()}
+    cases = bench.run(programs)
+    failed = {name: first_failed(cases[name]) for name in names}
     for name in filter(failed.get, names):
-        print(f"FAILED  {name}: {failed[name]}, without any fault", flush=True)
+        log = next(case.text for case in cases[name] if case.result == "fail")
+        print(f"FAILED  {name}: {failed[name]}, without any fault\n{log}", flush=True)
     return [fault for fault in faults if not any(failed[name] for name in fault.caught_by)]
 
 
