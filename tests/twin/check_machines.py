@@ -156,6 +156,7 @@ def captures_made(*names):
         return read(machine), said
 
 
+@tap.plain
 def gb200_has_all_its_clocks_and_what_is_on_its_module():
     gpus, said = captures_made("gb200.xml")
     with gzip.open(os.path.join(FOLDER, "gb200.xml.gz")) as packed:
@@ -174,6 +175,7 @@ def gb200_has_all_its_clocks_and_what_is_on_its_module():
     assert "MIG" in said
 
 
+@tap.plain
 def a_machine_of_eight_has_its_places():
     gpus, _ = captures_made("h100.xml")
     assert [gpu["bus_id"][9:11] for gpu in gpus] == ["53", "64", "75", "86", "97", "A8", "B9", "CA"]
@@ -181,6 +183,7 @@ def a_machine_of_eight_has_its_places():
     assert all(gpu["c2c"] == 0 and gpu["module_power"] == ["N/A"] * 5 for gpu in gpus)
 
 
+@tap.plain
 def text_of_a_query_does_as_well_as_xml():
     """One file has queries at rest and under load, topo -m and nvlink -s: at rest holds."""
     (gpu,), said = captures_made("h100-sxm-590.txt")
@@ -193,6 +196,7 @@ def text_of_a_query_does_as_well_as_xml():
     assert "GUESS" in said
 
 
+@tap.plain
 def a_list_of_clocks_may_come_in_another_file():
     query = LOG % "00000000:41:00.0"
     clocks = """
@@ -213,6 +217,7 @@ GPU 00000000:41:00.0
     assert "SUPPORTED_CLOCKS" not in said
 
 
+@tap.plain
 def instances_are_cut_as_they_were():
     (gpu,), _ = captures_made("h100-mig-590.txt")
     assert gpu["instances"] == [[2, 0, "3g.40gb"], [3, 0, "2g.20gb"], [9, 0, "1g.10gb"], [10, 0, "1g.10gb"]]
@@ -236,6 +241,7 @@ GPU %s
 """
 
 
+@tap.plain
 def gpus_of_several_domains_and_devices():
     """As on a Grace machine, where all are on bus 1, and in a virtual one, where all are on bus 0."""
     gpus, _ = texts_made([LOG % bus_id for bus_id in ("00000019:01:00.0", "00000008:01:00.0", "00000008:00:05.0",
