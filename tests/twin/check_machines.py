@@ -250,6 +250,7 @@ def gpus_of_several_domains_and_devices():
                                                "00000019:01:00.0"]
 
 
+@tap.plain
 def what_is_not_taken_is_said():
     header = "\tGPU0\tGPU1\tNIC0\tCPU Affinity\tNUMA Affinity\n"
     topo = header + "GPU0\t X \tNODE\tPIX\t0-3\t0\nGPU1\tNODE\t X \tPIX\t4-7\t0\nNIC0\tPIX\tPIX\t X\n"
