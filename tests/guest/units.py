@@ -73,8 +73,8 @@ answers() { until_true takt status > /run/status 2>&1 || die "$1" "$(cat /run/st
 # What a job of ours does: say who it is, wait until it may end.
 cat > /bin/wait-for <<'END'
 #!/bin/sh
-echo "$$ $(cut -d' ' -f22 /proc/$$/stat)" >> /var/work/$1.ran
 cut -d: -f3 /proc/$$/cgroup > /var/work/$1.cgroup
+echo "$$ $(cut -d' ' -f22 /proc/$$/stat)" >> /var/work/$1.ran
 while [ ! -e /var/work/$1.go ]; do sleep 1; done
 echo through
 exit $2
