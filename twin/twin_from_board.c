@@ -441,7 +441,7 @@ static void put_rest(struct twin_from *from, const char *key, const char *name, 
 
 static void put_clock_lists(struct twin_from *from, const struct lists *lists)
 {
-	uint32_t rising[TWIN_MAX_CLOCKS];
+	uint32_t rising[TWIN_MAX_CLOCKS] = {0};
 
 	for (uint32_t i = 0; i < lists->sm_count; i++)
 		rising[i] = lists->sm[lists->sm_count - 1 - i];
