@@ -9,7 +9,7 @@ one machine as large as its load asks for. Of each job that waited a minute, wha
 each time that half of the wait that was left had gone by is put beside what came. Nobody says how long a job runs, and
 the trace tells neither commands nor users: a job is like those of its cluster and size. The constants of
 src/model/start_range.c were chosen on the first 2,600 jobs of clusters 11cb48, 6c71a0 and b436b2; rows that say "later"
-leave those out. How all of 11cb48 came out was looked at, too: what is unseen is the later part of b436b2.
+leave those out. How all of 11cb48 came out was looked at, too: so was a part of b436b2: no row is of data that nobody had seen.
 """
 import argparse
 import calendar
