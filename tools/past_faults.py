@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Brings back faults that takt once had, one at a time, and asks the tests to catch each.
 
-Usage: past_faults.py [NAME ...] [--list | --check]
+Usage: past_faults.py [NAME ...] [--list | --check | --record]
 
 tests/faults/NAME.patch undoes the mend of a fault in today's source. Its first lines say what breaks, which commit mended
 it ("Mended-by: COMMIT") and which programs catch it ("Caught-by: SUITE / TEST", a line each). In a copy of the tree,
@@ -25,8 +25,10 @@ import test_costs
 import test_programs
 import test_report
 import test_run
+import test_steady
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+PATH = os.path.join(os.path.dirname(test_costs.PATH), "past_faults.csv")
 HEADER = re.compile(r"^(Mended-by|Caught-by): (.+)$", re.M)
 LEFT_OUT = shutil.ignore_patterns(".git", "build", "build-*", "node_modules", "__pycache__")
 
@@ -106,7 +108,7 @@ class Bench:
     def run(self, programs):
         """{name: its cases} of programs that run side by side as in ./test."""
         self.build.programs, self.build.ready, cases = programs, True, {}
-        pool = test_run.Pool([self.build], test_costs.read(), {}, test_run.PATIENCE)
+        pool = test_run.Pool([self.build], test_costs.read(test_costs.PATH))
         try:
             while pool.waiting or pool.running:
                 pool.start_some()
@@ -134,17 +136,17 @@ def first_failed(cases):
 
 
 def catch(bench, fault):
-    """Whether each program that is named fails with the fault; says so."""
+    """{program: the case that fails with the fault, or None} of those that are named; says so."""
     programs = [bench.known[name] for name in fault.caught_by]
     with bench.broken(fault):
         if not bench.make(programs):
             print(f"NOT CAUGHT  {fault.name}: does not compile", flush=True)
-            return False
+            return dict.fromkeys(fault.caught_by)
         failed = {name: first_failed(cases) for name, cases in bench.run(programs).items()}
     for name in fault.caught_by:
         print(f"caught  {fault.name}  by {name}: {failed[name]}" if failed[name] else f"NOT CAUGHT  {fault.name}  by {name}",
               flush=True)
-    return all(failed.values())
+    return failed
 
 
 def sound(bench, faults):
@@ -168,6 +170,7 @@ def main():
     parser = argparse.ArgumentParser(description="bring back faults that takt once had: the tests have to catch each")
     parser.add_argument("names", nargs="*", metavar="NAME", help="of faults; all without")
     parser.add_argument("--list", action="store_true", help="name the faults and what they break")
+    parser.add_argument("--record", action="store_true", help="write bench/results/past_faults.csv")
     parser.add_argument("--check", action="store_true", help="ask only whether the patches fit the source")
     options = parser.parse_args()
     faults = faults_of(ROOT, options.names)
@@ -182,7 +185,13 @@ def main():
     with tempfile.TemporaryDirectory(prefix="takt-faults-") as folder:
         os.chmod(folder, 0o755)  # tests run programs as other users
         bench = Bench(folder)
-        passed = sum(catch(bench, fault) for fault in sound(bench, faults))
+        caught = {fault.name: catch(bench, fault) for fault in sound(bench, faults)}
+    passed = sum(all(by.values()) for by in caught.values())
+    if options.record:
+        rows = [("faults brought back", len(faults), "faults"), ("of them caught", passed, "faults")]
+        rows += [(f"{name}, caught by {program}: {case}", 1, "faults") for name, by in caught.items() for program, case in by.items()
+                 if case]
+        test_steady.record(rows, "tools/past_faults.py --record", PATH)
     print(f"{passed} passed, {len(faults) - passed} failed", flush=True)
     return 1 if passed < len(faults) or not faults else 0
 

@@ -4,6 +4,7 @@
 A row a program (`case` empty) and a row for each of its cases that took a second or more. `cpu_s` and `processes` are
 empty where they could not be known.
 """
+import collections
 import csv
 import datetime
 import os
@@ -14,24 +15,27 @@ FIELDS = ("date", "commit", "command", "machine", "simulated", "build", "program
 PATH = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "bench/results/test_costs.csv")
 DEAR_CASE_S = 1.0
 DEAREST = 10
-UNKNOWN = (20.0, 6.0)  # seconds of wall clock and of processor of a program that is not in the table
-QUICK_S = (20, 4)      # wall clock and processor time of what ./test quick leaves out
+QUICK_S = (20, 4)  # wall clock and processor time of what ./test quick leaves out
+
+Cost = collections.namedtuple("Cost", "wall_s cpu_s processes")  # `processes` is None where it is not known
+UNKNOWN = Cost(20.0, 6.0, None)  # of a program that is not in the table
 
 
 def read(path):
-    """{(build, program): (wall_s, cpu_s)}; builds are "plain" and "sanitized"."""
+    """{(build, program): Cost}; builds are "plain" and "sanitized"."""
     costs = {}
     if os.path.exists(path):
         with open(path, newline="", encoding="utf-8") as file:
             for row in csv.DictReader(file):
                 if not row["case"]:
                     wall_s = float(row["wall_s"])
-                    costs[row["build"], row["program"]] = (wall_s, float(row["cpu_s"] or wall_s / 2))
+                    costs[row["build"], row["program"]] = Cost(wall_s, float(row["cpu_s"] or wall_s / 2),
+                                                               int(row["processes"]) if row["processes"] else None)
     return costs
 
 
 def measured(costs, build, program):
-    """(wall_s, cpu_s) of the program in that build, in the other one if only that is known; None if neither is."""
+    """Cost of the program in that build, in the other one if only that is known; None if neither is."""
     other = "plain" if build == "sanitized" else "sanitized"
     return costs.get((build, program)) or costs.get((other, program))
 

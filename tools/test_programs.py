@@ -183,10 +183,10 @@ def supervise(program, env, out, err, result):
 
 
 class Run:
-    """A program that runs. `fds` are to be read when they have something, until `over`; then entry() says how it went."""
+    """A program that runs, on `cores`. `fds` are to be read when they have something, until `over`; then entry() says how it went."""
 
-    def __init__(self, program, more_env, births, patience):
-        self.program, self.births, self.begin = program, births, time.monotonic()
+    def __init__(self, program, more_env, births, patience, cores):
+        self.program, self.births, self.begin, self.cores = program, births, time.monotonic(), cores
         self.limit_s, self.killed, self.over = program.limit_s * patience, "", False
         self.text, self.line = {"out": b"", "err": b"", "result": b""}, b""
         self.points, self.mark, self.sampled, self.used, self.started = [], self.begin, self.begin, 0.0, 0
@@ -196,6 +196,7 @@ class Run:
         self.pid = os.fork()
         if self.pid == 0:
             try:
+                os.sched_setaffinity(0, cores)
                 for read, _ in pipes.values():
                     os.close(read)
                 supervise(program, env, *(write for _, write in pipes.values()))

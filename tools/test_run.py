@@ -80,11 +80,14 @@ class Build:
 
 
 class Pool:
-    """Programs that wait and run. `cut` says why the run ends before its time, if it does."""
+    """Programs that wait and run. `cut` says why the run ends before its time, if it does. `patience` multiplies the
+    programs' limits; `full` is what running programs may compute together on a processor; with `one_core` each program
+    stays on one."""
 
-    def __init__(self, builds, costs, more_env, until_s, patience=PATIENCE):
-        self.builds, self.costs, self.more_env, self.until_s, self.cut = builds, costs, more_env, until_s, ""
-        self.patience = patience
+    def __init__(self, builds, costs, *, more_env=(), until_s=float("inf"), patience=PATIENCE, full=FULL_PER_CPU,
+                 one_core=False):
+        self.builds, self.costs, self.more_env, self.until_s, self.cut = builds, costs, dict(more_env), until_s, ""
+        self.patience, self.full, self.one_core = patience, full, one_core
         self.births, self.running, self.selector = test_programs.Births(), {}, selectors.PollSelector()
         self.waiting = [(build, program) for build in builds for program in build.programs]
         self.waiting.sort(key=lambda pair: -self.cost(*pair)[0])
@@ -107,18 +110,19 @@ class Pool:
         return test_costs.expected(self.costs, build.kind, program.name)
 
     def share(self, build, program):
-        wall_s, cpu_s = self.cost(build, program)
-        return min(cpu_s / max(wall_s, 0.1), self.cpus)
+        cost = self.cost(build, program)
+        return min(cost.cpu_s / max(cost.wall_s, 0.1), self.cpus)
 
     def fits(self, pair):
         full = sum(self.share(*each) for each, _ in self.running.values())
         building = any(build.process and not build.ready for build in self.builds)
-        room = self.cpus * (FULL_PER_CPU - (0.4 if building else 0))
+        room = self.cpus * (self.full - (0.4 if building else 0))
         return full + self.share(*pair) <= room or not self.running
 
     def start_some(self):
         self.cpus = len(os.sched_getaffinity(0))
-        while len(self.running) < WAITING_PER_CPU * self.cpus:
+        most = WAITING_PER_CPU * self.cpus * max(self.full / FULL_PER_CPU, 1)
+        while len(self.running) < most:
             pair = next((pair for pair in self.waiting if pair[0].ready and self.fits(pair)), None)
             if not pair:
                 return
@@ -126,10 +130,18 @@ class Pool:
             self.start(*pair)
 
     def start(self, build, program):
-        run = test_programs.Run(program, self.more_env, self.births, self.patience)
+        run = test_programs.Run(program, self.more_env, self.births, self.patience, self.cores())
         self.running[run.pid] = ((build, program), run)
         for fd in run.fds:
             self.selector.register(fd, selectors.EVENT_READ, run)
+
+    def cores(self):
+        """What the next program may run on: all, or the one that fewest run on."""
+        cores = os.sched_getaffinity(0)
+        if not self.one_core:
+            return cores
+        used = [core for _, run in self.running.values() for core in run.cores]
+        return {min(sorted(cores), key=used.count)}
 
     def turn(self):
         """Takes what running programs say, and ends what is late; the entries of those that are over."""
@@ -288,7 +300,7 @@ def main():
         more_env["TAKT_TEST_ENV"] = f"{os.environ.get('TAKT_TEST_ENV', '')} beside-sanitized".strip()
     for build in builds:
         build.ready = options.built
-    pool = Pool(builds, costs, more_env, options.within * 60)
+    pool = Pool(builds, costs, more_env=more_env, until_s=options.within * 60)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, pool.interrupt)
     try:

@@ -4,9 +4,10 @@
 
 Usage: test_steady.py --build BUILD [--times 20] [--only REGEX] [--all] [--record]
 
-The runs are shared out among three loads: "busy" (a process that computes on each core), "one core" (the programs share
-one) and "slow disk" (two processes that write and sync without end). Programs that start processes or wait for them are
-run (the suites that ./test tries again); --all takes the others, too. --record writes bench/results/steadiness.csv.
+The runs are shared out among three loads: "busy" (three times as many programs side by side as the processors can do),
+"one core" (each program is kept to one core, which others use, too) and "slow disk" (beside two processes that write and
+sync without end). Programs that start no process and compute for long (campaigns of one process on seeds, models) give the
+same verdict on any machine: they are named and left out, but for --all. --record writes bench/results/steadiness.csv.
 The last line is "N passed, N failed": cases, each run counted.
 """
 import argparse
@@ -20,6 +21,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 import test_costs
 import test_programs
@@ -27,7 +29,8 @@ import test_report
 import test_run
 
 SHARES = {"busy": 0.4, "one core": 0.3, "slow disk": 0.3}
-COMPUTE = "while True: pass"
+HOW = {"busy": {"full": 3}, "one core": {"full": 1.5, "one_core": True}, "slow disk": {}}  # the pool's options
+ALONE_S = 2.0  # of the processor: what a program that starts no process may compute and still be run each time
 WRITE = """
 import os, sys
 with open(os.path.join(sys.argv[1], str(os.getpid())), "wb", buffering=0) as file:
@@ -41,20 +44,23 @@ PATH = os.path.join(os.path.dirname(test_costs.PATH), "steadiness.csv")
 
 @contextlib.contextmanager
 def load(name):
-    """The machine has this to do until the block ends."""
-    cores = os.sched_getaffinity(0)
+    """The disk has this to do until the block ends."""
     with tempfile.TemporaryDirectory(prefix="takt-steady-") as folder:
-        words = {"busy": [[COMPUTE]] * len(cores), "one core": [], "slow disk": [[WRITE, folder]] * 2}[name]
-        beside = [subprocess.Popen([sys.executable, "-c", *each]) for each in words]
-        if name == "one core":
-            os.sched_setaffinity(0, {min(cores)})
+        count = 2 if name == "slow disk" else 0
+        beside = [subprocess.Popen([sys.executable, "-c", WRITE, folder]) for _ in range(count)]
         try:
             yield
         finally:
-            os.sched_setaffinity(0, cores)
             for process in beside:
                 process.kill()
                 process.wait()
+
+
+def depends_on_machine(costs, kind, program):
+    """Whether it starts processes or is soon done. What was never measured may."""
+    cost = test_costs.measured(costs, kind, program.name)
+    own = 2  # its supervisor's fork and what that executes
+    return not cost or cost.processes is None or cost.processes > own or cost.cpu_s < ALONE_S
 
 
 def runs_of(times):
@@ -64,51 +70,73 @@ def runs_of(times):
     return {name: count for name, count in counts.items() if count > 0}
 
 
-def rounds(build, costs, name, times):
-    """{program: [cases of each run]} under one load."""
+def rounds(build, costs, name, times, until_s):
+    """({program: [cases of each run]} under one load, why it ended early or "")."""
     found = collections.defaultdict(list)
-    pool = test_run.Pool([build], costs, {}, float("inf"), 3 * test_run.PATIENCE)
-    pool.waiting = [pair for pair in pool.waiting for _ in range(times)]
+    pool = test_run.Pool([build], costs, until_s=until_s, patience=3 * test_run.PATIENCE, **HOW[name])
+    pool.waiting *= times
     with load(name):
         try:
-            while pool.waiting or pool.running:
+            while (pool.waiting or pool.running) and not pool.is_cut():
                 pool.start_some()
                 for _, program, entry in pool.turn():
                     cases = test_report.cases_of_all([entry], f"{name} | ", build.env)
                     found[program.name].append(cases)
-                    for case in cases:
-                        if case.result == "fail":
-                            print(f"FAILED {case.where}{case.name}\n" + case.text, flush=True)
+                    tell(pool, program.name, found[program.name], times)
         finally:
             pool.end()
-    return found
+    return found, pool.cut
 
 
-def record(rows, command):
+def tell(pool, name, runs, times):
+    """What went wrong at once, with its log; a line for a program whose runs are over."""
+    for case in runs[-1]:
+        if case.result == "fail":
+            print(f"FAILED {case.where}{case.name}\n{case.text}", flush=True)
+    if len(runs) == times:
+        bad = sum(any(case.result == "fail" for case in run) for run in runs)
+        print(f"{time.monotonic() - pool.begin:6.0f} s  {name}: {bad} of {times} failed ({len(pool.running)} running, "
+              f"{len(pool.waiting)} waiting)", flush=True)
+
+
+def record(rows, command, path=PATH):
+    """Writes rows of (metric, value, unit)."""
     head = (datetime.date.today().isoformat(), test_costs.commit(), command, test_costs.machine(), "yes")
-    with open(PATH, "w", newline="", encoding="utf-8") as file:
+    with open(path, "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(("date", "commit", "command", "machine", "simulated", "metric", "value", "unit"))
         writer.writerows(head + row for row in rows)
 
 
-def main():
+def parse():
     parser = argparse.ArgumentParser(description="run each test program many times under load")
     parser.add_argument("--build", required=True, help="build folder, built")
     parser.add_argument("--times", type=int, default=20, help="runs of each program (20)")
     parser.add_argument("--only", default="", help="regular expression; programs (SUITE / TEST) whose name it is found in")
-    parser.add_argument("--all", action="store_true", help="also programs that neither start processes nor wait")
+    parser.add_argument("--all", action="store_true", help="also programs that compute for long and start no process")
+    parser.add_argument("--within", type=float, default=300, help="minutes after which each load ends with what it has (300)")
     parser.add_argument("--record", action="store_true", help="write bench/results/steadiness.csv")
-    options = parser.parse_args()
+    return parser.parse_args()
+
+
+def main():
+    options = parse()
     build = test_run.Build("sanitized" if test_report.sanitizers(options.build) != "plain" else "plain", options.build, "")
     build.ready = True
-    build.programs = [program for program in test_programs.programs_of(build.folder) if re.search(options.only, program.name)
-                      and (options.all or program.suite in test_run.AGAIN)]
     costs, rows, passed, failed = test_costs.read(test_costs.PATH), [], 0, 0
+    known = [program for program in test_programs.programs_of(build.folder) if re.search(options.only, program.name)]
+    build.programs = [program for program in known if options.all or depends_on_machine(costs, build.kind, program)]
+    left_out = sorted({program.name for program in known} - {program.name for program in build.programs})
+    if left_out:
+        print(f"takt: left out, for they compute alone (--all runs them): {', '.join(left_out)}", flush=True)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     for name, times in runs_of(options.times).items():
         print(f"takt: {len(build.programs)} programs, {times} times each, {name} ...", flush=True)
-        for program, runs in sorted(rounds(build, costs, name, times).items()):
+        found, cut = rounds(build, costs, name, times, options.within * 60)
+        if cut:
+            print(f"{name}: cut short, {cut}", flush=True)
+            failed += 1
+        for program, runs in sorted(found.items()):
             cases = [case for run in runs for case in run]
             bad = collections.Counter(case.name for case in cases if case.result == "fail")
             failed += sum(bad.values())

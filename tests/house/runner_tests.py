@@ -301,7 +301,7 @@ def what_it_cost_is_recorded():
         table = os.path.join(root, "costs.csv")
         folders = make_build(root, "plain", [shell("printf '1..2\nok 1 - a\n'; sleep 1; echo 'ok 2 - b'")])
         is_verdict(finish(start(root, "--built", "--record", *folders)), 0, "2 passed, 0 failed")
-        wall_s, cpu_s = test_costs.read(table)["plain", "base / vec"]
+        wall_s, cpu_s, _ = test_costs.read(table)["plain", "base / vec"]
         assert wall_s >= 1 > cpu_s, (wall_s, cpu_s)
         with open(table, newline="", encoding="utf-8") as file:
             (row,) = [row for row in csv.DictReader(file) if row["case"] == "b"]
@@ -433,6 +433,31 @@ def nothing_outlives_a_runner_that_is_killed():
         finish(runner)
 
 
+# Many times, under load.
+
+def steady(programs, *options):
+    with tempfile.TemporaryDirectory() as root:
+        folder = make_build(root, "plain", programs)[1]
+        return finish(subprocess.Popen([sys.executable, "-B", os.path.join(TOOLS, "test_steady.py"), "--build", folder, *options],
+                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
+
+
+def a_case_that_fails_once_in_twenty_runs_is_named():
+    shaky = shell('printf "1..1\n"; mkdir once 2>/dev/null && printf "not "; printf "ok 1 - b\n"', name="e2e / shaky")
+    text = is_verdict(steady([says(GOOD), shaky], "--within", "30"), 1, "39 passed, 1 failed")
+    assert "1 of 8  e2e / shaky (busy): runs that failed" in text, text
+
+
+def each_load_has_its_share_of_the_runs():
+    cores = shell('taskset -cp $$ >&2; printf "1..1\nnot ok 1 - b\n"')
+    text = is_verdict(steady([cores], "--times", "20"), 1, "0 passed, 20 failed")
+    for load, runs in (("busy", 8), ("one core", 6), ("slow disk", 6)):
+        assert f"{runs} of {runs}  base / vec ({load}): runs that failed" in text, text
+    alone = text.split("one core ...")[1].split("slow disk ...")[0]
+    told = [line.rsplit(" ", 1)[1] for line in alone.splitlines() if "affinity list" in line]
+    assert len(told) == 6 and all(core.isdigit() for core in told), text
+
+
 if __name__ == "__main__":
     sys.exit(tap.main([
         cases_are_counted, trials_become_a_table, failures_show_their_log,
@@ -447,4 +472,5 @@ if __name__ == "__main__":
         what_runs_takt_whole_is_tried_again_alone, what_must_not_be_tried_again_is_not,
         a_hang_is_killed_at_its_limit_with_all_that_it_started, what_is_left_behind_is_killed,
         the_run_ends_in_time_with_what_it_has, an_interrupted_run_has_a_verdict, nothing_outlives_a_runner_that_is_killed,
+        a_case_that_fails_once_in_twenty_runs_is_named, each_load_has_its_share_of_the_runs,
     ]))

@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What takes hours: everything in both builds with long campaigns, the faults of the past, steadiness. The verdict is the sum.
+
+Usage: test_long.py --plain BUILD --sanitized BUILD [--record] [OPTION of test_run.py ...]
+
+--record writes how long each part took to bench/results/test_long.csv; past_faults.csv and steadiness.csv beside it.
+"""
+import argparse
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import test_costs
+import test_steady
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PATH = os.path.join(os.path.dirname(test_costs.PATH), "test_long.csv")
+VERDICT = re.compile(r"(\d+) passed, (\d+) failed\s*$")
+
+
+def run(words, **env):
+    """(passed, failed) of a part that is run; one failure more if it says nothing or is not content with itself."""
+    part = subprocess.Popen([sys.executable, "-B", *words], stdout=subprocess.PIPE, text=True, env={**os.environ, **env})
+    last = ""
+    for line in part.stdout:
+        print(line, end="", flush=True)
+        last = line
+    said = VERDICT.match(last)
+    passed, failed = map(int, said.groups()) if said else (0, 1)
+    return passed, failed + (part.wait() != 0 and failed == 0)
+
+
+def main():
+    parser = argparse.ArgumentParser(description="run what takes hours")
+    parser.add_argument("--plain", required=True, help="build folder without sanitizers")
+    parser.add_argument("--sanitized", required=True, help="build folder with sanitizers")
+    parser.add_argument("--record", action="store_true", help="write bench/results/test_long.csv and steadiness.csv")
+    options, more = parser.parse_known_args()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is for the part that runs, which says what it has
+    record = ["--record"] * options.record
+    parts = {
+        "everything in both builds": ([f"{HERE}/test_run.py", "--whole", "--within", "240", "--plain", options.plain,
+                                       "--sanitized", options.sanitized, *more], {"TAKT_TEST_LONG": "1"}),
+        "faults of the past": ([f"{HERE}/past_faults.py", *record], {}),
+        "each program twenty times under load": ([f"{HERE}/test_steady.py", "--build", options.plain, *record], {}),
+    }
+    rows, passed, failed, begin = [], 0, 0, time.monotonic()
+    for name, (words, env) in parts.items():
+        print(f"takt: {name} ...", flush=True)
+        at, one = time.monotonic(), run(words, **env)
+        passed, failed = passed + one[0], failed + one[1]
+        rows += [(f"{name}: length", round(time.monotonic() - at), "s"), (f"{name}: passed", one[0], "cases"),
+                 (f"{name}: failed", one[1], "cases")]
+    rows.append(("all: length", round(time.monotonic() - begin), "s"))
+    if options.record:
+        test_steady.record(rows, "./test long --record", PATH)
+    for what, value, unit in rows:
+        print(f"{value:>8} {unit}  {what}")
+    print(f"{passed} passed, {failed} failed", flush=True)
+    return 1 if failed or not passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
