@@ -121,8 +121,7 @@ class Pool:
 
     def start_some(self):
         self.cpus = len(os.sched_getaffinity(0))
-        most = WAITING_PER_CPU * self.cpus * max(self.full / FULL_PER_CPU, 1)
-        while len(self.running) < most:
+        while len(self.running) < WAITING_PER_CPU * self.cpus:
             pair = next((pair for pair in self.waiting if pair[0].ready and self.fits(pair)), None)
             if not pair:
                 return

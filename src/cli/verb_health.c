@@ -32,18 +32,22 @@ static void add_gpu(struct takt_table *table, const struct takt_health_gpu *gpu)
 	takt_table_add(table, TAKT_STYLE_PLAIN, "%s", gpu->action_count ? gpu->actions[0] : "-");
 }
 
-static bool is_wanted(uint64_t wanted, const struct takt_health_gpu *gpu)
+static void keep_wanted(struct takt_health_view *view, uint64_t wanted)
 {
-	return wanted >> gpu->index & 1;
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < view->gpu_count; i++)
+		if (wanted >> view->gpus[i].index & 1)
+			view->gpus[kept++] = view->gpus[i];
+	view->gpu_count = kept;
 }
 
-static void print_table(struct takt_cli *cli, const struct takt_health_view *view, uint64_t wanted)
+static void print_table(struct takt_cli *cli, const struct takt_health_view *view)
 {
 	struct takt_table table = TAKT_TABLE(columns);
 
 	for (uint32_t i = 0; i < view->gpu_count; i++)
-		if (is_wanted(wanted, &view->gpus[i]))
-			add_gpu(&table, &view->gpus[i]);
+		add_gpu(&table, &view->gpus[i]);
 	takt_table_print(&table, cli->width, cli->colour, &cli->out);
 }
 
@@ -114,13 +118,12 @@ static void print_sxids(struct takt_cli *cli, const struct takt_health_view *vie
 	}
 }
 
-static void print_view(struct takt_cli *cli, const struct takt_health_view *view, uint64_t wanted)
+static void print_view(struct takt_cli *cli, const struct takt_health_view *view)
 {
 	takt_print_simulated(cli, view->simulated);
-	print_table(cli, view, wanted);
+	print_table(cli, view);
 	for (uint32_t i = 0; i < view->gpu_count; i++)
-		if (is_wanted(wanted, &view->gpus[i]))
-			print_gpu(cli, &view->gpus[i]);
+		print_gpu(cli, &view->gpus[i]);
 	print_sxids(cli, view);
 	if (view->events_why[0])
 		takt_str_addf(&cli->out, "XIDs from the driver are not heard: %s\n",
@@ -156,8 +159,12 @@ static int run(struct takt_cli *cli, struct takt_err *err)
 	if (rc < 0)
 		return rc;
 	rc = read_wanted(cli, view.gpu_count, &wanted, err);
-	if (rc == 0 && !takt_cli_print_json(cli))
-		print_view(cli, &view, wanted);
+	if (rc == 0)
+		keep_wanted(&view, wanted);
+	if (rc == 0 && cli->json)
+		rc = takt_health_view_to_json(&view, &cli->out);
+	else if (rc == 0)
+		print_view(cli, &view);
 	takt_health_view_fini(&view);
 	return rc;
 }
@@ -165,7 +172,7 @@ static int run(struct takt_cli *cli, struct takt_err *err)
 static const struct takt_text_pair examples[] = {
 	{"takt health", "every GPU: its state, what was found, what to do"},
 	{"takt health 3", "one GPU, with what happened before"},
-	{"takt health --json", "all of it for programs"},
+	{"takt health --json", "all of it for programs; of one GPU with its number"},
 	{NULL, NULL},
 };
 

@@ -14,7 +14,8 @@ import sys
 
 import kit
 
-SPIN = "nice -n 19 sh -c 'while :; do :; done'"  # who wants a CPU counts, whether it gets one or not
+SPINS = "while :; do :; done"
+SPIN = f"nice -n 19 sh -c '{SPINS}'"  # who wants a CPU counts, whether it gets one or not
 
 EXCHANGE = """
 step_ms = 100
@@ -34,12 +35,22 @@ activity = 260
 """
 
 
+def spinning(m):
+    """Processes that never rest and have begun so."""
+    found = []
+    for pid in m.pids("job"):
+        with contextlib.suppress(OSError):
+            found += [pid] * (kit.environ_of(pid, "cmdline") == f"sh\0-c\0{SPINS}\0".encode())
+    return found
+
+
 def begin(m, *words, gpus=1, beside=0, **more):
     """The number of a job that computes, with so many processes beside it that never rest."""
     load = " ".join(m.load_argv(*words, "--seconds", "3600", "--quiet"))
     spins = "".join(f"({SPIN}) & " for _ in range(beside))
     job = m.client().submit(["sh", "-c", f"{spins}{load}"], gpus=gpus, **more)["id"]
     kit.until(lambda: sum(bool(gpu["processes"]) for gpu in m.boards()) >= gpus, "the load has begun")
+    kit.until(lambda: len(spinning(m)) == beside, "what never rests has begun")
     return job
 
 
