@@ -103,16 +103,21 @@ static bool gpu_of_instance(const struct takt_daemon *daemon, const char *uuid, 
 	return false;
 }
 
-/* Instances, each with the GPU that it is on; false when one of them is gone. */
-static bool fill_instances(struct takt_daemon *daemon, const char *uuids, struct takt_job_view *ret)
+/* Instances, each with the GPU that it is, or was, on; false when that is not known. */
+static bool fill_instances(struct takt_daemon *daemon, const struct takt_job *row,
+			   struct takt_job_view *ret)
 {
+	bool on_one = row->gpu_mask && (row->gpu_mask & (row->gpu_mask - 1)) == 0;
+	const char *uuids = row->mig;
 	uint32_t count = 0;
 
 	for (; *uuids && count < TAKT_VIEW_MAX_GPUS; count++) {
 		char *uuid = ret->gpu_uuid[count];
 
 		next_uuid(&uuids, uuid, sizeof(ret->gpu_uuid[0]));
-		if (!gpu_of_instance(daemon, uuid, &ret->gpu_list[count]))
+		if (on_one)
+			ret->gpu_list[count] = (uint32_t)__builtin_ctzll(row->gpu_mask);
+		else if (!gpu_of_instance(daemon, uuid, &ret->gpu_list[count]))
 			return false;
 	}
 	ret->gpu_list_count = count;
@@ -214,7 +219,7 @@ static void fill_course(const struct takt_job *row, struct takt_job_view *ret)
 static void fill_held(struct takt_daemon *daemon, const struct takt_job *row,
 		      struct takt_job_view *ret)
 {
-	if (!row->mig || !fill_instances(daemon, row->mig, ret))
+	if (!row->mig || !fill_instances(daemon, row, ret))
 		fill_gpus(daemon, row, ret);
 	ret->gpu_mem_held_mib = row->mem_held_mib;
 	takt_strcpy(ret->memory, sizeof(ret->memory), takt_job_memory_word(row));
@@ -314,6 +319,22 @@ static void fill_running(struct takt_daemon *daemon, const struct takt_queue_job
 	ret->report.peak_memory_bytes = account.peak_memory_bytes;
 }
 
+/* The plan would let it start, on GPUs that are not to be had after all. */
+static void fill_why_not_counted(struct takt_daemon *daemon, const struct takt_queue_job *job,
+				 struct takt_job_view *ret)
+{
+	uint64_t gpus, holder = takt_queue_placeless(daemon->queue, &gpus);
+
+	if (!holder || job->phase != TAKT_PHASE_WAITING || !job->spec.gpus)
+		return;
+	takt_strcpy(ret->why, sizeof(ret->why), takt_why_name(TAKT_WHY_GPUS));
+	snprintf(
+		ret->why_text, sizeof(ret->why_text),
+		"waits until job %llu has ended: what it was given on GPU %d is gone, or was given "
+		"to others too",
+		(unsigned long long)holder, __builtin_ctzll(gpus));
+}
+
 static void fill_why(struct takt_daemon *daemon, const struct takt_queue_job *job,
 		     struct takt_job_view *ret)
 {
@@ -322,8 +343,10 @@ static void fill_why(struct takt_daemon *daemon, const struct takt_queue_job *jo
 	const struct takt_plan_wait *wait = takt_queue_why(daemon->queue, job->row.id, &ahead);
 	enum takt_why why;
 
-	if (!wait)
+	if (!wait) {
+		fill_why_not_counted(daemon, job, ret);
 		return;
+	}
 	if (takt_why_text(wait, &text) == 0)
 		takt_strcpy(ret->why_text, sizeof(ret->why_text), takt_str_text(&text));
 	takt_str_fini(&text);

@@ -277,3 +277,20 @@ bool takt_queue_gpu_contested(const struct takt_queue *queue, uint32_t gpu)
 {
 	return queue->contested_gpus >> gpu & 1;
 }
+
+uint64_t takt_queue_placeless(const struct takt_queue *queue, uint64_t *ret_gpus)
+{
+	uint64_t first = 0;
+
+	*ret_gpus = 0;
+	TAKT_MAP_EACH(entry, &queue->jobs)
+	{
+		const struct takt_queue_job *job = entry->value.ptr;
+
+		if (!job->placeless || (first && first < job->row.id))
+			continue;
+		first = job->row.id;
+		*ret_gpus = job->row.gpu_mask;
+	}
+	return first;
+}

@@ -450,6 +450,9 @@ enum takt_gpu_state takt_queue_gpu(const struct takt_queue *queue, uint32_t gpu,
 /* More jobs are known to have been given it than it has room for: whose it is, the engine has yet
  * to say, and takt_queue_gpu only guesses. */
 bool takt_queue_gpu_contested(const struct takt_queue *queue, uint32_t gpu);
+/* The first job that runs, or may, where the scheduler cannot count it: on a contested GPU, or on a
+ * MIG instance that is gone. Until it ends nobody else gets *ret_gpus. 0 = there is none. */
+uint64_t takt_queue_placeless(const struct takt_queue *queue, uint64_t *ret_gpus);
 
 /* Do what is due: store completions, a new plan where something changed. *ret_next_ns: boot time to
  * call again, 0 = on events only. */

@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The driver is taken away and loaded anew under a running takt: an update, a rmmod and a modprobe."""
+import os
+import signal
 import sys
 
 import kit
+import mig
 
 
 def gpus(m):
@@ -105,6 +108,77 @@ def it_comes_back_with_other_gpus():
         await_all(m, 4)
 
 
+def lay_driver(m, branch):
+    """The library of that branch, by the one name that takt was told."""
+    link = m.path("libnvidia-ml.so.1")
+    os.symlink(os.path.join(os.path.dirname(os.path.dirname(kit.TWIN_LIB)), branch, "libnvidia-ml.so.1"), link + ".new")
+    os.replace(link + ".new", link)
+    return link
+
+
+def load_anew(m, *words):
+    """The driver is gone, and another is loaded: what boards held is forgotten, their UUIDs stay."""
+    m.twin("fault", "all", "driver-reload")
+    m.twin(*m.create_words, "--replace", *words)
+
+
+def it_comes_back_in_another_version():
+    """As an update does it: the module first, and the library when the packages are all there. Then takt is killed
+    whole: its guard puts the clocks back with the driver that there is now."""
+    with kit.machine(gpus=2) as m:
+        m.start("--nvml-path", lay_driver(m, "550"))
+        client = m.client()
+        job = client.submit(m.witness_argv(600_000), gpus=1, clock_ask="ceiling", clock_mhz=1410)["id"]
+        kit.until(m.locked, "the clock is locked")
+        (index,), before = client.job(job)["gpu_list"], client.status()["driver_version"]
+        load_anew(m, "--driver", "535")
+        kit.until(lambda: is_driverless(m), lambda: gpus(m))
+        lay_driver(m, "535")
+        await_start(m, 2)
+        after = m.client().status()["driver_version"]
+        assert after.startswith("535.") and before.startswith("550."), (before, after)
+        kit.until(lambda: m.locked() == {index: (345, 1410)}, lambda: (m.locked(), m.said()))
+        view = m.client().job(job)
+        assert (view["state"], view["gpu_list"], view["attempt"]) == ("running", [index], 1), view
+        more = m.client().submit(m.witness_argv(1), gpus=1)["id"]
+        assert m.client().wait(more)["gpu_list"] == [1 - index]
+        m.close_clients()
+        for kind in ("takt", "takt-actuate"):
+            for pid in m.pids(kind):
+                os.kill(pid, signal.SIGKILL)
+        m.died()
+        kit.until(lambda: not m.locked(), lambda: (m.locked(), m.said()))
+
+
+@kit.plain
+def it_comes_back_without_its_instances():
+    """The driver forgets MIG instances when it is loaded anew. A job that runs on one keeps it, and so the GPU from
+    others, until it ends."""
+    with kit.machine(gpus=2) as m:
+        mig.cut(m)
+        m.start()
+        client = m.client()
+        job = client.submit(m.witness_argv(600_000), gpus=1, mig="1g.10gb")["id"]
+        kit.until(lambda: m.witness().begins, "it runs on an instance of GPU 1")
+        had = client.job(job)
+        load_anew(m)
+        await_start(m, 2)
+        client = m.client()
+        kit.until(lambda: client.job(job)["state"] == "running", lambda: client.job(job))
+        assert [client.job(job)[key] for key in ("gpu_list", "gpu_uuid")] == [[1], had["gpu_uuid"]], (client.job(job), had)
+        other = client.submit(m.witness_argv(1), gpus=1)["id"]
+        assert client.wait(other)["gpu_list"] == [0]
+        both = client.submit(m.witness_argv(1), gpus=2)["id"]
+        kit.until(lambda: client.job(both).get("why") == "gpus", lambda: client.job(both))
+        assert f"job {job} has ended" in client.job(both)["why_text"], client.job(both)
+        assert client.job(both)["state"] == "waiting", client.job(both)
+        client.cancel(job)
+        assert client.wait(job)["state"] == "cancelled"
+        assert client.wait(both)["state"] == "done"
+        assert len(m.witness().begins) == 3, m.witness().begins
+
+
 if __name__ == "__main__":
     sys.exit(kit.main([a_driver_that_is_loaded_anew_is_met_anew, clocks_and_jobs_go_through_it,
-                       it_comes_back_with_other_gpus]))
+                       it_comes_back_with_other_gpus, it_comes_back_in_another_version,
+                       it_comes_back_without_its_instances]))
