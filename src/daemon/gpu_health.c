@@ -323,6 +323,7 @@ static void feed(struct takt_gpu_health *health, uint32_t gpu, struct takt_mono 
 		one->seq_seen = reading->seq;
 		takt_rules_sample(&one->rules, &sample);
 	}
+	takt_rules_driver(&one->rules, now, takt_machine_driver_is_gone(daemon->machine));
 	takt_rules_tick(&one->rules, now, !asleep);
 }
 

@@ -9,6 +9,7 @@
 /* What a counter over ten minutes decides needs no time of its own to be found. */
 static const struct takt_finding_rule rules[TAKT_FINDING_KINDS] = {
 	RULE(GPU_LOST, "gpu-lost", CRITICAL, REBOOT, 0, 5),
+	RULE(DRIVER_GONE, "driver-gone", CRITICAL, NONE, 0, 0),
 	RULE(OFF_THE_BUS, "off-the-bus", CRITICAL, REBOOT, 0, 0),
 	RULE(XID, "xid", INFO, NONE, 0, 0),
 	RULE(RECOVERY_REBOOT, "recovery-reboot", CRITICAL, REBOOT, 0, 60),
@@ -123,8 +124,8 @@ const char *takt_remedy_name(enum takt_remedy action)
 
 bool takt_finding_explains(enum takt_finding_kind cause, enum takt_finding_kind effect)
 {
-	if (cause == TAKT_FINDING_GPU_LOST)
-		return effect != TAKT_FINDING_GPU_LOST;
+	if (cause == TAKT_FINDING_GPU_LOST || cause == TAKT_FINDING_DRIVER_GONE)
+		return effect > cause;
 	for (size_t i = 0; i < TAKT_ARRAY_LEN(effects); i++)
 		if (effects[i].cause == cause && effects[i].effect == effect)
 			return true;

@@ -35,6 +35,7 @@ enum takt_remedy {
 /* In the order in which causes of equal level are named. */
 enum takt_finding_kind {
 	TAKT_FINDING_GPU_LOST,
+	TAKT_FINDING_DRIVER_GONE,
 	TAKT_FINDING_OFF_THE_BUS,
 	TAKT_FINDING_XID,
 	TAKT_FINDING_RECOVERY_REBOOT,

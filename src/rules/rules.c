@@ -118,6 +118,16 @@ void takt_rules_sample(struct takt_rules_gpu *gpu, const struct takt_rules_sampl
 	settle(gpu);
 }
 
+void takt_rules_driver(struct takt_rules_gpu *gpu, struct takt_mono now, bool gone)
+{
+	if (gpu->standing[TAKT_FINDING_DRIVER_GONE].found == gone)
+		return;
+	move_to(gpu, now);
+	takt_standing_see(gpu, TAKT_FINDING_DRIVER_GONE, gone ? TAKT_LOOK_BAD : TAKT_LOOK_GOOD, 0,
+			  0);
+	settle(gpu);
+}
+
 /* The same fault in programs of two names speaks against the GPU. */
 static void note_app(struct takt_rules_gpu *gpu, const struct takt_log_event *log)
 {

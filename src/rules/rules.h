@@ -177,6 +177,8 @@ void takt_rules_init(struct takt_rules_gpu *gpu, const struct takt_rules_board *
 /* A reading. */
 void takt_rules_sample(struct takt_rules_gpu *gpu, const struct takt_rules_sample *sample);
 void takt_rules_event(struct takt_rules_gpu *gpu, const struct takt_rules_event *event);
+/* Whether the driver is there at all. Without it nothing is known of any GPU. */
+void takt_rules_driver(struct takt_rules_gpu *gpu, struct takt_mono now, bool gone);
 /* Time goes on. asked: somebody asks the driver for readings, so that silence means something; not
  * so of a GPU that is left asleep. Findings neither ripen nor end by time in which nobody asks. */
 void takt_rules_tick(struct takt_rules_gpu *gpu, struct takt_mono now, bool asked);

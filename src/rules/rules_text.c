@@ -14,6 +14,8 @@ static const struct {
 	int64_t divide;
 } words[TAKT_FINDING_KINDS] = {
 	[TAKT_FINDING_GPU_LOST] = {"the driver has lost the GPU", NULL, NULL, NULL, 1},
+	[TAKT_FINDING_DRIVER_GONE] = {"the driver was unloaded, or is being loaded anew", NULL,
+				      NULL, NULL, 1},
 	[TAKT_FINDING_OFF_THE_BUS] = {"XID 79, fallen off the bus, though it answers", NULL, NULL,
 				      NULL, 1},
 	[TAKT_FINDING_RECOVERY_REBOOT] = {"the driver asks for a reboot", NULL, NULL, NULL, 1},

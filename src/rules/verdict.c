@@ -114,7 +114,8 @@ static enum takt_health health_of(const struct takt_rules_verdict *verdict)
 {
 	if (verdict->count == 0)
 		return TAKT_HEALTH_HEALTHY;
-	if (verdict->finding[0].kind == TAKT_FINDING_GPU_LOST)
+	if (verdict->finding[0].kind == TAKT_FINDING_GPU_LOST ||
+	    verdict->finding[0].kind == TAKT_FINDING_DRIVER_GONE)
 		return TAKT_HEALTH_LOST;
 	return verdict->finding[0].level == TAKT_LEVEL_CRITICAL	 ? TAKT_HEALTH_QUARANTINED
 	       : verdict->finding[0].level == TAKT_LEVEL_WARNING ? TAKT_HEALTH_SUSPECT

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The driver is taken away and loaded anew under a running takt: an update, a rmmod and a modprobe."""
+import json
 import os
 import signal
 import sys
@@ -48,6 +49,9 @@ def a_driver_that_is_loaded_anew_is_met_anew():
         kit.until(lambda: is_driverless(m), lambda: gpus(m))
         shown = m.takt("status").stdout
         assert "answers no more" in shown and "STALE" in shown, shown
+        kit.until(lambda: m.takt("health").stdout.count("the driver was unloaded") >= 4, lambda: m.takt("health").stdout)
+        told = json.loads(m.takt("health", "--json").stdout)["gpus"]
+        assert {(g["state"], g["severity"], g["findings"][0]["finding"]) for g in told} == {("lost", "critical", "driver-gone")}, told
         assert client.wait(job)["state"] == "failed"
         after = client.submit(m.witness_argv(1), gpus=1)["id"]
         kit.until(lambda: client.job(after).get("why") in ("unhealthy", "gpus"), lambda: client.job(after))

@@ -132,6 +132,11 @@ ACT(hung_driver)
 {
 	rig->silent |= rig->second >= HUNG_AT;
 }
+ACT(driver_gone)
+{
+	rig->silent |= is_late(rig);
+	takt_rules_driver(&rig->gpu, now(rig), is_late(rig));
+}
 ACT(hw_thermal)
 {
 	if (rig->second % 10 == 0)
@@ -367,9 +372,10 @@ static const struct rig_fault faults[] = {
 	{"idle", IDLE_READS, NULL, act_idle},
 	{"lost", RIG_ANSWER, NULL, act_lost},
 	{"off-the-bus-line", 0, NULL, act_off_the_bus_line},
-	{"xid-79-answers", 0, NULL, act_xid_79_answers},
+	{"xid-79-answers", RIG_DRIVER, NULL, act_xid_79_answers},
 	{"slow-driver", RIG_ANSWER, NULL, act_slow_driver},
 	{"hung-driver", RIG_ANSWER, NULL, act_hung_driver},
+	{"driver-gone", RIG_ANSWER | RIG_DRIVER, NULL, act_driver_gone},
 	{"hw-thermal", RIG_HW_THERMAL, NULL, act_hw_thermal},
 	{"hw-thermal-bits", COUNTED, NULL, act_hw_thermal_bits},
 	{"hw-thermal-blip", RIG_HW_THERMAL, NULL, act_hw_thermal_blip},

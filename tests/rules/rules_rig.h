@@ -45,6 +45,7 @@ enum rig_reads {
 	RIG_BRAKE = 1u << 22,
 	RIG_RECOVERY = 1u << 23,
 	RIG_APPS = 1u << 24,
+	RIG_DRIVER = 1u << 25, /* that there is one, which answers after an XID 79 */
 };
 
 struct rig_fault {
