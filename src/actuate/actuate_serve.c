@@ -433,7 +433,8 @@ static int open_machine(struct server *server, struct takt_err *err)
 	int rc;
 
 	server->machine_config = (struct takt_machine_config){
-		.source = config->nvml_path ? TAKT_SOURCE_NVML : TAKT_SOURCE_AUTO,
+		.source =
+			config->nvml_path && config->declare ? TAKT_SOURCE_NVML : TAKT_SOURCE_AUTO,
 		.nvml_path = config->nvml_path,
 		.call_deadline_ns = config->call_deadline_ns,
 		.no_processes = true,
@@ -444,8 +445,9 @@ static int open_machine(struct server *server, struct takt_err *err)
 	rc = takt_machine_open(&server->machine_config, &server->machine, err);
 	if (rc < 0)
 		return rc;
-	server->driver_may_come = takt_machine_info(server->machine)->why_none[0] &&
-				  takt_sysfs_has_gpu(server->machine_config.sysfs_root);
+	server->driver_may_come =
+		takt_machine_info(server->machine)->why_none[0] &&
+		(config->nvml_path || takt_sysfs_has_gpu(server->machine_config.sysfs_root));
 	server->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (server->wake < 0)
 		return takt_err_set(err, -errno, "make an eventfd");

@@ -134,7 +134,9 @@ int main(int argc, char **argv)
 	}
 	if (rc == 0 && !flags.config.declare && flags.socket_path)
 		(void)unlink(flags.socket_path);
-	if (rc < 0)
+	if (rc == -TAKT_E_STALE)
+		takt_log(TAKT_LOG_NOTICE, "%s", err.msg);
+	else if (rc < 0)
 		takt_log(TAKT_LOG_ERROR, "%s", takt_err_text(&err, text, sizeof(text)));
 	return rc < 0 ? takt_err_exit_status(rc) : 0;
 }

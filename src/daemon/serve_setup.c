@@ -139,13 +139,13 @@ static void score_pairs(struct takt_daemon *daemon)
 		}
 }
 
-/* Boards without a driver that answers: at boot it may come after us. */
+/* Boards without a driver that answers, or one that was named: at boot it may come after us. */
 static void look_for_driver(struct takt_daemon *daemon)
 {
 	const struct takt_machine_config *config = &daemon->machine_config;
 	const char *why = takt_machine_info(daemon->machine)->why_none;
 	bool may_come = config->source == TAKT_SOURCE_AUTO &&
-			takt_sysfs_has_gpu(config->sysfs_root) &&
+			(config->nvml_path || takt_sysfs_has_gpu(config->sysfs_root)) &&
 			!(config->leaves_asleep && takt_sysfs_all_asleep(config->sysfs_root));
 
 	if (!why[0])

@@ -126,6 +126,24 @@ def load_anew(m, *words):
     m.twin(*m.create_words, "--replace", *words)
 
 
+def it_comes_after_takt_has_started():
+    """Where a library is named, too, as it is for services: nothing dies of the driver's absence, or says it again and
+    again."""
+    with kit.machine(gpus=2) as m:
+        m.twin("fault", "all", "driver-reload=3600")
+        m.start("--nvml-path", kit.TWIN_LIB)
+        kit.until(lambda: m.pids("takt-actuate"), m.processes)
+        actuator, said = m.pids("takt-actuate"), m.said()
+        m.twin("fault", "all", "none")
+        m.twin(*m.create_words, "--replace")
+        await_start(m, 2)
+        client = m.client()
+        job = client.submit(m.witness_argv(600_000), gpus=1, clock_ask="ceiling", clock_mhz=1410)["id"]
+        kit.until(m.locked, lambda: (client.job(job), m.said()))
+        assert "takt-actuate" not in said and "takt-actuate: starting" not in m.said(), m.said()
+        assert actuator
+
+
 def it_comes_back_in_another_version():
     """As an update does it: the module first, and the library when the packages are all there. Then takt is killed
     whole: its guard puts the clocks back with the driver that there is now."""
@@ -184,5 +202,5 @@ def it_comes_back_without_its_instances():
 
 if __name__ == "__main__":
     sys.exit(kit.main([a_driver_that_is_loaded_anew_is_met_anew, clocks_and_jobs_go_through_it,
-                       it_comes_back_with_other_gpus, it_comes_back_in_another_version,
+                       it_comes_back_with_other_gpus, it_comes_after_takt_has_started, it_comes_back_in_another_version,
                        it_comes_back_without_its_instances]))
