@@ -53,6 +53,7 @@ static void slow_calls(struct nvml_device *device)
 	CALL(power_enforced, device, &number);
 	CALL(fan, device, &number);
 	CALL(pstate, device, &number);
+	CALL(persistence, device, &number);
 	CALL(pcie_gen, device, &number);
 	CALL(pcie_width, device, &number);
 	CALL(pcie_replay, device, &number);

@@ -31,7 +31,7 @@ ROOMS = {
     "device": ["abi"],
     "actuate": ["clock", "device"],
     "telemetry": ["device", "takt"],
-    "health": ["device", "rules"],
+    "health": ["device"],
     "launch": [],
     "net": [],
     "rtt": [],

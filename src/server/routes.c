@@ -66,16 +66,6 @@ static const struct route routes[] = {
 	{"GET", "/metrics", takt_route_metrics, {NULL}},
 };
 
-static const char existing[] =
-	"/v1/version, /v1/status, /v1/account, /v1/stream, /v1/tokens and its /revoke, "
-	"/v1/topology, /v1/jobs, /v1/jobs/batch and its /try, "
-	"/v1/jobs/try, "
-	"/v1/jobs/ID and its "
-	"/explain, /course, /log, "
-	"/wait, /cancel, /change, /signal, /v1/clocks and its /set, /reset, /cap, /apply, "
-	"/restore, /cpu, /v1/health, /v1/net, /v1/gpus and its "
-	"/drain, /resume, /reserve, /release, /v1/history, /metrics";
-
 /* A job's number: no sign, no leading zero. */
 static size_t match_id(const char *text, uint64_t *ret)
 {
@@ -138,7 +128,9 @@ static void no_route(struct takt_call *call, const char *allow)
 	struct takt_err error;
 
 	if (!allow[0]) {
-		takt_err_set(&error, -TAKT_E_NOT_FOUND, "no such path; there are %s", existing);
+		takt_err_set(&error, -TAKT_E_NOT_FOUND,
+			     "no such path '%.80s'; docs/api.md lists what there is",
+			     call->http->path);
 		takt_server_answer_error(call->http, 404, &error);
 		return;
 	}

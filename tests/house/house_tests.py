@@ -13,6 +13,7 @@ import tempfile
 TOOLS, CC = sys.argv[1], sys.argv[2:]
 sys.path[:0] = [TOOLS, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")]
 
+import check_docs  # noqa: E402
 import check_format  # noqa: E402
 import check_layers  # noqa: E402
 import check_purity  # noqa: E402
@@ -191,6 +192,62 @@ def odd_layout_is_named():
         expect_clean(check_format, dict(style, **{"src/base/a.c": "int x;\n"}))
 
 
+# Pages.
+
+def links_lead_somewhere():
+    there = {"docs/a.md": "# What it is\n\n<a id=\"old\"></a>text\n", "src/base/a.c": ""}
+    front = "[a](docs/a.md#what-it-is), [b](docs/a.md#old), [c](docs), [d](https://x/y#z)\n"
+    expect_clean(check_docs, dict(there, **{"README.md": front}))
+    expect(check_docs, dict(there, **{"README.md": front + "[a](docs/b.md)\n"}), "README.md:2", "docs/b.md")
+    expect(check_docs, dict(there, **{"README.md": front + "[a](docs/a.md#it)\n"}), "README.md:2", "#it")
+
+
+def files_of_pages_are_there():
+    there = {"src/base/a_b.c": "", "src/base/a_b.h": "", "tests/base/data.tsv": ""}
+    expect_clean(check_docs, dict(there, **{"a.md": "`a_b.c`, `base/a_b.[ch]`, src/base/a_{b}.c, `a_*.h`,\n"
+                                            "    src/base/a_b DIR     # a program\n`tests/ROOM/test_X.c`\n"}))
+    expect(check_docs, dict(there, **{"a.md": "`b.c` is gone\n"}), "a.md:1", "'b.c'")
+    expect(check_docs, dict(there, **{"a.md": "\n    cat tests/base/data.csv\n"}), "a.md:2", "data.csv")
+    expect(check_docs, dict(there, **{"a.md": "`src/base/*.py`\n"}), "src/base/*.py")
+    expect_clean(check_docs, dict(there, **{"CHANGELOG.md": "`b.c` went\n", "web/node_modules/x/a.md": "`b.c`\n"}))
+
+
+SETTINGS = """static const struct key keys[] = {
+\t{"order", CHOICE, AT(order), "x", 0, 0, orders,
+\t "Who goes first.", true},
+\t{"net_peers", TEXT, AT(net_peers), "", 0, 0, NULL,
+\t "Whom."},
+"""
+SETTINGS_PAGE = "| counts from the reload on | needs a restart |\n|---|---|\n| %s | %s |\n"
+
+
+def settings_stand_in_their_column():
+    def tree_with(live, restart):
+        return {"src/config/config.c": SETTINGS, "docs/administration.md": SETTINGS_PAGE % (live, restart)}
+    expect_clean(check_docs, tree_with("`order`", "`net_*`"))
+    expect(check_docs, tree_with("`order`", "sockets"), "'net_peers' needs a restart")
+    expect(check_docs, tree_with("`order`, `ordr`", "`net_peers`"), "no setting 'ordr'")
+    expect(check_docs, tree_with("`order`", "`net_peers`, `order`"), "'order' needs no restart")
+
+
+def lists_leave_nothing_out():
+    room = "| room | what | may use |\n|---|---|---|\n| `src/queue/` | jobs | base %s |\n"
+    scenarios = {"tests/sched/scenarios/gang-whole/intent": "x", "tests/sched/scenarios/plugin-1-odd/intent": "x"}
+    routes = {"src/server/routes.c": '{"GET", "/v1/a", a}, {"GET", "/v1/b", b},\n'}
+    metrics = {"src/telemetry/page.c": 'head("takt_gpu_up");\n', "src/daemon/a.c": '"takt_no_metric"\n'}
+    expect_clean(check_docs, dict(scenarios, **{"docs/sched-scenarios.md": "`gang-*`, `-odd`\n"}))
+    expect(check_docs, dict(scenarios, **{"docs/sched-scenarios.md": "`gang-*`\n"}), "plugin-1-odd")
+    expect_clean(check_docs, dict(routes, **{"docs/api.md": "GET `/v1/a`, `/v1/b`\n"}))
+    expect(check_docs, dict(routes, **{"docs/api.md": "GET `/v1/a`\n"}), "route '/v1/b'")
+    expect(check_docs, {"docs/api.md": "GET `/v1/a`\n"}, "no route in 'src/server/routes.c' any more")
+    expect_clean(check_docs, dict(metrics, **{"docs/telemetry.md": "`up{gpu}`\n"}))
+    expect(check_docs, dict(metrics, **{"docs/telemetry.md": "up\n"}), "takt_gpu_up")
+    expect_clean(check_docs, {"docs/architecture.md": room % "sched model codec store engine"})
+    expect(check_docs, {"docs/architecture.md": room % "sched"}, "src/queue", "codec engine model sched store")
+    expect(check_docs, {"docs/base.md": "`a.h`\n", "src/base/a.h": "", "src/base/b.h": ""}, "no word of 'b.h'")
+    expect(check_docs, {"README.md": "front\n", "docs/a.md": "page\n"}, "README.md", "docs/a.md")
+
+
 # Purity, on real objects.
 
 def archive(root, name, sources):
@@ -293,7 +350,8 @@ TESTS = [
     header_of_no_room, links_follow_the_table, names_are_unique, licence_comes_first,
     files_stay_short, build_folders_are_not_ours, long_function_is_named, median_and_p90_hold,
     banned_call_is_named, words_are_not_calls, work_left_for_later, line_comments_and_typedefs,
-    lines_are_not_too_long, crash_points_have_one_place, odd_layout_is_named, arithmetic_is_pure,
+    lines_are_not_too_long, crash_points_have_one_place, odd_layout_is_named, links_lead_somewhere,
+    files_of_pages_are_there, settings_stand_in_their_column, lists_leave_nothing_out, arithmetic_is_pure,
     clocks_and_files_are_impure, globals_are_impure, impure_base_objects_count_if_pulled,
     room_that_was_not_built_is_named,
     patches_fit, patches_that_do_not_fit_are_named, patches_say_who_catches_them,

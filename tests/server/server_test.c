@@ -279,7 +279,7 @@ static void refusals_say_why(void **state)
 		int status;
 		const char *part;
 	} rows[] = {
-		{GET("/v1/nothing"), 404, "there are /v1/version"},
+		{GET("/v1/nothing"), 404, "'/v1/nothing'; docs/api.md lists what there is"},
 		{GET("/v1/jobs/0"), 404, "no such path"},
 		{GET("/v1/jobs/01"), 404, "no such path"},
 		{GET("/v1/jobs/99999999999999999999999"), 404, "no such path"},
