@@ -39,6 +39,23 @@ def says(out, status=0, err="", **more):
     return shell(f'printf %s "$1"; printf %s "$2" >&2; exit {status}', out, err, **more)
 
 
+# Two cases, of which the second begins when the runner has read of the first, and takes more than a second.
+DEAR = """
+import array, fcntl, termios, time
+print("1..2\\nok 1 - a", flush=True)
+unread = array.array("i", [1])
+while unread[0]:
+    fcntl.ioctl(1, termios.FIONREAD, unread)
+    time.sleep(0.01)
+time.sleep(1.1)
+print("ok 2 - b")
+"""
+
+
+def dear(name="base / vec"):
+    return {**shell("", name=name), "cmd": [sys.executable, "-c", DEAR]}
+
+
 def write(*path, text):
     path = os.path.join(*path)
     os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -181,7 +198,7 @@ def only_what_is_named_runs():
 
 
 def dear_cases_are_named():
-    text = expect(0, "2 passed, 0 failed", [shell("printf '1..2\nok 1 - a\n'; sleep 1; echo 'ok 2 - b'")])
+    text = expect(0, "2 passed, 0 failed", [dear()])
     assert "the dearest cases:" in text and "plain: base / vec: b" in text and "1 programs: " in text, text
 
 
@@ -299,7 +316,7 @@ def quick_leaves_out_what_is_dear():
 def what_it_cost_is_recorded():
     with tempfile.TemporaryDirectory() as root:
         table = os.path.join(root, "costs.csv")
-        folders = make_build(root, "plain", [shell("printf '1..2\nok 1 - a\n'; sleep 1; echo 'ok 2 - b'")])
+        folders = make_build(root, "plain", [dear()])
         is_verdict(finish(start(root, "--built", "--record", *folders)), 0, "2 passed, 0 failed")
         wall_s, cpu_s, _ = test_costs.read(table)["plain", "base / vec"]
         assert wall_s >= 1 > cpu_s, (wall_s, cpu_s)
