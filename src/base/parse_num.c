@@ -82,3 +82,25 @@ int takt_percent_parse(const char *text, uint32_t max_permille, uint32_t *ret_pe
 	*ret_permille = (uint32_t)(whole * 10 + tenth);
 	return 0;
 }
+
+int takt_size_parse(const char *text, uint64_t *ret_mib)
+{
+	static const char units[] = "KMGT";
+	size_t len = strspn(text, "0123456789");
+	const char *unit = text[len] ? strchr(units, text[len]) : NULL;
+	char digits[24];
+	unsigned long long number;
+	unsigned shift;
+
+	if (!unit || len >= sizeof(digits) || (text[len + 1] && strcmp(text + len + 1, "iB") != 0))
+		return -EINVAL;
+	memcpy(digits, text, len);
+	digits[len] = '\0';
+	if (parse_digits(digits, &number) < 0)
+		return -EINVAL;
+	shift = 10 * (unsigned)(unit - units); /* of KiB */
+	if (number > ULLONG_MAX >> 1 >> shift)
+		return -ERANGE;
+	*ret_mib = ((number << shift) + 1023) / 1024;
+	return 0;
+}

@@ -58,6 +58,11 @@ static int real_fallocate(const struct takt_sys *self, int fd, off_t size)
 	return -rc;
 }
 
+static int real_punch(const struct takt_sys *self, int fd, off_t from, off_t size)
+{
+	RETRY(int, fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, from, size));
+}
+
 static int real_fsync(const struct takt_sys *self, int fd)
 {
 	RETRY(int, fsync(fd));
@@ -129,6 +134,7 @@ static const struct takt_sys real = {
 	.pwrite = real_pwrite,
 	.ftruncate = real_ftruncate,
 	.fallocate = real_fallocate,
+	.punch = real_punch,
 	.fsync = real_fsync,
 	.fdatasync = real_fdatasync,
 	.fstat = real_fstat,

@@ -31,7 +31,10 @@ struct takt_sys {
 	ssize_t (*pwrite)(const struct takt_sys *self, int fd, const void *buf, size_t n, off_t at);
 	int (*ftruncate)(const struct takt_sys *self, int fd, off_t size);
 	int (*fallocate)(const struct takt_sys *self, int fd,
-			 off_t size);			   /* blocks for [0, size) */
+			 off_t size); /* blocks for [0, size) */
+	/* The file's bytes from there on are given back to the file system and read as zeros; its
+	 * size stays. -EOPNOTSUPP where files cannot have holes. */
+	int (*punch)(const struct takt_sys *self, int fd, off_t from, off_t size);
 	int (*fsync)(const struct takt_sys *self, int fd); /* also of directories */
 	int (*fdatasync)(const struct takt_sys *self, int fd);
 	int (*fstat)(const struct takt_sys *self, int fd, struct stat *ret);

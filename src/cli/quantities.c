@@ -28,36 +28,13 @@ static size_t read_digits(const char *text, uint64_t *ret)
 	return len;
 }
 
-static bool parse_size(const char *text, uint64_t *ret_mib)
-{
-	static const struct {
-		const char *unit;
-		uint64_t kib;
-	} units[] = {{"K", 1}, {"M", 1 << 10}, {"G", 1 << 20}, {"T", 1 << 30}};
-	uint64_t number;
-	size_t len = read_digits(text, &number);
-
-	for (size_t i = 0; len && i < TAKT_ARRAY_LEN(units); i++) {
-		char long_unit[8];
-
-		snprintf(long_unit, sizeof(long_unit), "%siB", units[i].unit);
-		if (strcmp(text + len, units[i].unit) != 0 && strcmp(text + len, long_unit) != 0)
-			continue;
-		if (number > (UINT64_MAX >> 1) / units[i].kib)
-			return false;
-		*ret_mib = (number * units[i].kib + 1023) / 1024;
-		return true;
-	}
-	return false;
-}
-
 int takt_cli_size_mib(const struct takt_cli *cli, const char *option, uint64_t max_mib,
 		      uint64_t *ret, struct takt_err *err)
 {
 	const char *text = takt_cli_value(cli, option);
 	uint64_t mib = 0;
 
-	if (text && (!parse_size(text, &mib) || mib == 0 || mib > max_mib))
+	if (text && (takt_size_parse(text, &mib) < 0 || mib == 0 || mib > max_mib))
 		return takt_err_set(err, -TAKT_E_USAGE,
 				    "'--%s' must be a size such as 512M or 16G, not '%.40s'",
 				    option, text);

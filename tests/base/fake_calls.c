@@ -260,6 +260,34 @@ static int fake_fallocate(const struct takt_sys *self, int fd, off_t size)
 	return fake_world_leave(world, rc < 0 ? rc : resize(world, fd, size, false));
 }
 
+/* As if zeros were written there, as far as the file goes. */
+static int do_punch(struct fake_sys *world, int fd, off_t from, off_t size)
+{
+	static const char zeros[4096];
+	struct fake_fd *file = get_fd(world, fd);
+	size_t at, end, n;
+
+	if (!file || !may(file, O_WRONLY))
+		return -EBADF;
+	if (from < 0 || size <= 0)
+		return -EINVAL;
+	at = (size_t)from;
+	end = at + (size_t)size < file->inode->seen.len ? at + (size_t)size : file->inode->seen.len;
+	for (; at < end; at += n) {
+		n = end - at < sizeof(zeros) ? end - at : sizeof(zeros);
+		(void)fake_disk_write(&world->disk, file->inode, zeros, n, at);
+	}
+	return 0;
+}
+
+static int fake_punch(const struct takt_sys *self, int fd, off_t from, off_t size)
+{
+	struct fake_sys *world = fake_world_lock(self);
+	int rc = enter(world, FAKE_SYS_PUNCH);
+
+	return fake_world_leave(world, rc < 0 ? rc : do_punch(world, fd, from, size));
+}
+
 /* `data_only` brings no names: fdatasync of a directory is no sync of it. */
 static int sync_fd(struct fake_sys *world, int fd, int injected, bool data_only)
 {
@@ -491,6 +519,7 @@ const struct takt_sys fake_world_table = {
 	.pwrite = fake_pwrite,
 	.ftruncate = fake_ftruncate,
 	.fallocate = fake_fallocate,
+	.punch = fake_punch,
 	.fsync = fake_fsync,
 	.fdatasync = fake_fdatasync,
 	.fstat = fake_fstat,

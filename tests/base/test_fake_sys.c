@@ -361,6 +361,25 @@ static void a_full_disk_cuts_then_refuses(void **state)
 	write_file(scene, "g", 'a', 64);
 }
 
+static void a_hole_reads_as_zeros_as_far_as_the_file_goes(void **state)
+{
+	struct scene *scene = *state;
+	const struct takt_sys *sys = scene->sys;
+	int fd = write_file(scene, "f", 'a', 10);
+	char back[10];
+	struct stat st;
+
+	assert_int_equal(sys->punch(sys, fd, 2, 3), 0);
+	assert_int_equal(sys->punch(sys, fd, 8, 100), 0);
+	assert_int_equal(sys->pread(sys, fd, back, 10, 0), 10);
+	assert_memory_equal(back, "aa\0\0\0aaa\0\0", 10);
+	assert_int_equal(sys->fstat(sys, fd, &st), 0);
+	assert_int_equal(st.st_size, 10);
+	assert_int_equal(sys->punch(sys, fd, -1, 3), -EINVAL);
+	fake_sys_fail_nth(scene->world, FAKE_SYS_PUNCH, 1, EOPNOTSUPP, true);
+	assert_int_equal(sys->punch(sys, fd, 0, 3), -EOPNOTSUPP);
+}
+
 static void short_io_ends_all_the_same(void **state)
 {
 	struct scene *scene = *state;
@@ -474,6 +493,7 @@ int main(void)
 		TEST(a_killed_process_loses_only_locks_and_descriptors),
 		TEST(locks_belong_to_open_files),
 		TEST(a_full_disk_cuts_then_refuses),
+		TEST(a_hole_reads_as_zeros_as_far_as_the_file_goes),
 		TEST(short_io_ends_all_the_same),
 		TEST(clocks_obey),
 		TEST(opens_as_linux_does),

@@ -177,6 +177,41 @@ static void signed_numbers(void **state)
 	}
 }
 
+static void sizes(void **state)
+{
+	static const struct {
+		const char *text;
+		int rc;
+		uint64_t mib;
+	} rows[] = {
+		{"512M", 0, 512},
+		{"16G", 0, 16384},
+		{"16GiB", 0, 16384},
+		{"2T", 0, 2 << 20},
+		{"1K", 0, 1},
+		{"1025KiB", 0, 2},
+		{"0M", 0, 0},
+		{"9223372036854775807K", 0, 9007199254740992},
+		{"9223372036854775808K", -ERANGE, 0},
+		{"99999999999999999999G", -EINVAL, 0},
+		{"512", -EINVAL, 0},
+		{"512MB", -EINVAL, 0},
+		{"512Mi", -EINVAL, 0},
+		{"-1M", -EINVAL, 0},
+		{"1.5G", -EINVAL, 0},
+		{"M", -EINVAL, 0},
+		{"", -EINVAL, 0},
+		{"000000000000000000000001M", -EINVAL, 0},
+	};
+
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(rows); i++) {
+		uint64_t mib = 4711;
+
+		assert_int_equal(takt_size_parse(rows[i].text, &mib), rows[i].rc);
+		assert_true(mib == (rows[i].rc ? 4711 : rows[i].mib));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -187,6 +222,7 @@ int main(void)
 		cmocka_unit_test(copies_are_cut_to_size),
 		cmocka_unit_test(unsigned_numbers),
 		cmocka_unit_test(signed_numbers),
+		cmocka_unit_test(sizes),
 	};
 
 	return cmocka_run_group_tests_name("str", tests, NULL, NULL);

@@ -70,6 +70,29 @@ static void files_work(void **state)
 	assert_int_equal(sys->unlinkat(sys, scene->dir, "g", 0), 0);
 }
 
+static void holes_take_no_blocks_and_read_as_zeros(void **state)
+{
+	struct scene *scene = *state;
+	const struct takt_sys *sys = scene->sys;
+	int fd = sys->openat(sys, scene->dir, "f", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	char bytes[64], zeros[64] = {0};
+	struct stat before, after;
+
+	memset(bytes, 'x', sizeof(bytes));
+	for (off_t at = 0; at < 1 << 20; at += (off_t)sizeof(bytes))
+		assert_int_equal(sys->pwrite(sys, fd, bytes, sizeof(bytes), at), sizeof(bytes));
+	assert_int_equal(sys->fsync(sys, fd), 0);
+	assert_int_equal(sys->fstat(sys, fd, &before), 0);
+	assert_int_equal(sys->punch(sys, fd, 1 << 18, 1 << 19), 0);
+	assert_int_equal(sys->fstat(sys, fd, &after), 0);
+	assert_int_equal(after.st_size, before.st_size);
+	assert_true(after.st_blocks <= before.st_blocks - (1 << 19) / 512);
+	assert_int_equal(sys->pread(sys, fd, bytes, sizeof(bytes), 1 << 18), sizeof(bytes));
+	assert_memory_equal(bytes, zeros, sizeof(bytes));
+	assert_int_equal(sys->close(sys, fd), 0);
+	assert_int_equal(sys->unlinkat(sys, scene->dir, "f", 0), 0);
+}
+
 static void errors_are_returned_not_left_in_errno(void **state)
 {
 	struct scene *scene = *state;
@@ -84,6 +107,7 @@ static void errors_are_returned_not_left_in_errno(void **state)
 	assert_int_equal(sys->pwrite(sys, -1, &byte, 1, 0), -EBADF);
 	assert_int_equal(sys->ftruncate(sys, -1, 0), -EBADF);
 	assert_int_equal(sys->fallocate(sys, -1, 1), -EBADF);
+	assert_int_equal(sys->punch(sys, -1, 0, 1), -EBADF);
 	assert_int_equal(sys->fsync(sys, -1), -EBADF);
 	assert_int_equal(sys->fdatasync(sys, -1), -EBADF);
 	assert_int_equal(sys->fstat(sys, -1, &st), -EBADF);
@@ -199,6 +223,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(files_work),
+		TEST(holes_take_no_blocks_and_read_as_zeros),
 		TEST(errors_are_returned_not_left_in_errno),
 		TEST(locks_exclude),
 		TEST(durable_files_on_a_real_disk),
