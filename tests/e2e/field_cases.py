@@ -103,6 +103,19 @@ def the_health_of_one_gpu():
         assert [gpu["index"] for gpu in said["gpus"]] == [3], said
 
 
+def output_without_end():
+    with kit.machine() as m:
+        m.start("--output-limit", "8M")
+        client = m.client()
+        job = client.submit(["sh", "-c", 'yes "the same warning of a library"'])["id"]
+        kit.until(lambda: client.job(job).get("output_cut_to", 0) > 64 << 20, lambda: client.job(job))
+        log = os.stat(m.path(f"state/jobs/{job}.1/log"))
+        assert log.st_blocks * 512 < log.st_size / 2, log
+        assert client.job(job)["state"] == "running" and "output_limit" in m.takt("show", str(job)).stdout
+        kit.until(lambda: f"job {job} prints more than is kept" in m.said(), m.said)
+        client.cancel(job)
+
+
 def days_that_do_not_exist():
     with kit.machine() as m:
         m.start()
@@ -193,6 +206,6 @@ def a_driver_that_is_loaded_anew():
 if __name__ == "__main__":
     sys.exit(kit.main([
         kernel_log_heads, a_kernel_log_that_is_rotated, processes_of_another_pid_namespace, users_without_a_name,
-        the_health_of_one_gpu, days_that_do_not_exist, a_library_on_the_search_path_alone, instances_of_a_job,
+        the_health_of_one_gpu, output_without_end, days_that_do_not_exist, a_library_on_the_search_path_alone, instances_of_a_job,
         dcgm_names_of_known_readings, a_job_file_of_another_kind, a_driver_that_is_loaded_anew,
     ], at_once=4))
