@@ -161,10 +161,8 @@ static const struct key keys[] = {
 	 "How long the --hook command of a job may run at an event before it is ended.", true},
 	{"output_limit", SIZE, AT(output_limit_mib), "1G", 0, 1 << 30, NULL,
 	 "How much is kept of what a job prints; of more its log keeps the beginning and the "
-	 "newest "
-	 "part, and the job goes on. Less where state_dir is on a disk that has not a hundred "
-	 "times "
-	 "as much free when the job starts. 0M: all of it.",
+	 "newest part, and the job goes on. Less where state_dir is on a disk that has not a "
+	 "hundred times as much free when the job starts. 0M: all of it.",
 	 true},
 	{"max_connections", NUMBER, AT(max_connections), "256", 8, 10000, NULL,
 	 "Connections to the API at a time."},

@@ -27,8 +27,8 @@ static const uint64_t look_ns = 10 * TAKT_NS_PER_S;
 static const uint64_t mib = 1 << 20, low_bytes = 1 << 30; /* nor is one with more than that */
 
 struct takt_job_output {
-	struct takt_map
-		jobs; /* those that run: job id -> attempt * 2, plus 1 once its cut was said */
+	/* Of those that run: job id -> attempt * 2, plus 1 once its cut was said. */
+	struct takt_map jobs;
 	struct takt_mono looked_at;
 };
 
@@ -82,8 +82,7 @@ void takt_job_output_watch(struct takt_job_output *output, const struct takt_que
 	union takt_map_value value = {.u64 = (uint64_t)job->row.attempt << 1};
 
 	if (job->phase == TAKT_PHASE_RUNNING && (!known || known->u64 >> 1 != job->row.attempt))
-		(void)takt_map_u64_put(&output->jobs, job->row.id,
-				       value); /* else nothing is said */
+		(void)takt_map_u64_put(&output->jobs, job->row.id, value);
 }
 
 /* Once an attempt. */
@@ -95,11 +94,10 @@ static void say_cut(const struct takt_daemon *daemon, uint64_t job_id, union tak
 					       (uint32_t)(known->u64 >> 1), &cut) < 0)
 		return;
 	known->u64 |= 1;
-	takt_log(
-		TAKT_LOG_WARNING,
-		"job %llu prints more than is kept (%llu MiB, see output_limit): its log keeps its "
-		"beginning and its newest part",
-		(unsigned long long)job_id, (unsigned long long)(cut.limit / mib));
+	takt_log(TAKT_LOG_WARNING,
+		 "job %llu prints more than is kept (%llu MiB, see output_limit): its log keeps "
+		 "its beginning and its newest part",
+		 (unsigned long long)job_id, (unsigned long long)(cut.limit / mib));
 }
 
 void takt_job_output_over(struct takt_daemon *daemon, const struct takt_queue_job *job)
@@ -155,9 +153,8 @@ static void say_disk(struct takt_daemon *daemon)
 			 (unsigned long long)largest.job_id,
 			 (unsigned long long)(largest.bytes / mib));
 	snprintf(note, sizeof(daemon->notes[NOTE]),
-		 "the disk of state_dir has %llu MiB left; when it is full no job is accepted, and "
-		 "ends "
-		 "of jobs wait%s",
+		 "the disk of state_dir has %llu MiB left; when it is full no job is accepted, "
+		 "and ends of jobs wait%s",
 		 (unsigned long long)(left / mib), whose);
 	if (!said)
 		takt_log(TAKT_LOG_WARNING, "%s", note);

@@ -76,7 +76,7 @@ enum {
 	TAKT_ATTEMPT_MESSAGE = 160,
 	TAKT_ATTEMPT_EVENT = 32,
 };
-#define TAKT_ATTEMPT_MAX_OUTPUT (INT64_MAX / 4)
+#define TAKT_ATTEMPT_MAX_OUTPUT ((UINT64_C(1) << 53) - 1) /* bytes; also what JSON holds */
 
 /* Everything the shim needs, in a file it reads itself (environment included, hence 0600). */
 struct takt_attempt_spec {
@@ -225,8 +225,7 @@ int takt_attempt_remove(const struct takt_sys *sys, int jobs_dirfd, uint64_t job
 int takt_attempt_isolation(const struct takt_sys *sys, int jobs_dirfd, uint64_t job_id,
 			   uint32_t attempt, char *ret_why);
 
-/* What is not kept of the attempt's log, as its shim says. -ENOENT: it is whole; -TAKT_E_CORRUPT.
- */
+/* What is not kept of its log, as its shim says. -ENOENT: it is whole; -TAKT_E_CORRUPT. */
 int takt_attempt_cut(const struct takt_sys *sys, int jobs_dirfd, uint64_t job_id, uint32_t attempt,
 		     struct takt_output_cut *ret);
 

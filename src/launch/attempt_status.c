@@ -109,8 +109,8 @@ int takt_attempt_cut_parse(const char *text, size_t len, struct takt_output_cut 
 	if (rc < 0)
 		return rc;
 	cut.limit = takt_record_u64(&record, "limit", 1, TAKT_ATTEMPT_MAX_OUTPUT);
-	cut.from = takt_record_u64(&record, "from", 0, INT64_MAX);
-	cut.to = takt_record_u64(&record, "to", 0, INT64_MAX);
+	cut.from = takt_record_u64(&record, "from", 0, TAKT_ATTEMPT_MAX_OUTPUT);
+	cut.to = takt_record_u64(&record, "to", 0, TAKT_ATTEMPT_MAX_OUTPUT);
 	rc = takt_record_done(&record);
 	if (rc == 0 && cut.to && cut.to <= cut.from)
 		rc = -TAKT_E_CORRUPT;

@@ -148,6 +148,9 @@ static void test_what_is_kept_of_the_output_comes_back(void **state)
 	assert_int_equal(takt_attempt_cut_format(&cut, &text), 0);
 	assert_int_equal(takt_attempt_cut_parse(text.s, text.len, &again), 0);
 	assert_memory_equal(&again, &cut, sizeof(cut));
+	cut.to = UINT64_C(1) << 53; /* more than a view can hold */
+	assert_int_equal(takt_attempt_cut_format(&cut, &text), 0);
+	assert_int_equal(takt_attempt_cut_parse(text.s, text.len, &again), -TAKT_E_CORRUPT);
 	cut.to = cut.from; /* nothing went: no such record is written */
 	assert_int_equal(takt_attempt_cut_format(&cut, &text), 0);
 	assert_int_equal(takt_attempt_cut_parse(text.s, text.len, &again), -TAKT_E_CORRUPT);
