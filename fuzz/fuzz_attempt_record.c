@@ -46,12 +46,27 @@ static void try_exit(const char *text, size_t len)
 	takt_str_fini(&once);
 }
 
+static void try_cut(const char *text, size_t len)
+{
+	struct takt_str once = TAKT_STR(LIMIT);
+	struct takt_output_cut cut, again;
+
+	if (takt_attempt_cut_parse(text, len, &cut) < 0)
+		return;
+	fuzz_expect(cut.limit && (!cut.to || cut.to > cut.from));
+	fuzz_expect(takt_attempt_cut_format(&cut, &once) == 0);
+	fuzz_expect(takt_attempt_cut_parse(once.s, once.len, &again) == 0);
+	fuzz_expect(memcmp(&cut, &again, sizeof(cut)) == 0);
+	takt_str_fini(&once);
+}
+
 static void try_all(const char *text, size_t len)
 {
 	struct takt_attempt_status status = {0};
 
 	try_spec(text, len);
 	try_exit(text, len);
+	try_cut(text, len);
 	(void)takt_attempt_shim_parse(text, len, &status);
 	(void)takt_attempt_started_parse(text, len, &status);
 	fuzz_expect(status.shim.pid >= 0 && status.job.pid >= 0);

@@ -340,12 +340,10 @@ void takt_attempt_shed(const struct takt_sys *sys, int jobs_dirfd, uint64_t job_
 static int remove_files(const struct takt_sys *sys, int dirfd)
 {
 	static const char *const names[] = {
-		"log",	       "spec",		"go",
-		"progress",    "isolation",	"shim",
-		"staged",      "started",	"exit",
-		"spec.new",    "shim.new",	"go.new",
-		"staged.new",  "isolation.new", "exit.new",
-		"started.tmp", "exit.tmp",	TAKT_TERMINAL_SOCKET,
+		"log",	    "spec",	"go",	       "progress",   "isolation",
+		"shim",	    "staged",	"started",     "exit",	     "cut",
+		"spec.new", "shim.new", "go.new",      "staged.new", "isolation.new",
+		"exit.new", "cut.new",	"started.tmp", "exit.tmp",   TAKT_TERMINAL_SOCKET,
 		"lock",
 	};
 
@@ -413,20 +411,50 @@ int takt_attempt_record_isolation(const struct takt_sys *sys, int attempt_dirfd,
 	return takt_attempt_write_text(sys, attempt_dirfd, "isolation", &text, err);
 }
 
-int takt_attempt_isolation(const struct takt_sys *sys, int jobs_dirfd, uint64_t job_id,
-			   uint32_t attempt, char *ret_why)
+/* The text of a record; *ret_text is the caller's. */
+static int read_record_of(const struct takt_sys *sys, int jobs_dirfd, uint64_t job_id,
+			  uint32_t attempt, const char *name, char **ret_text, size_t *ret_len)
 {
-	TAKT_CLEANUP(freep) char *text = NULL;
 	int dirfd = takt_attempt_open(sys, jobs_dirfd, job_id, attempt, NULL);
-	size_t len;
 	int rc;
 
 	if (dirfd < 0)
 		return dirfd;
-	rc = takt_attempt_read_text(sys, dirfd, "isolation", TAKT_ATTEMPT_MAX_RECORD, &text, &len,
+	rc = takt_attempt_read_text(sys, dirfd, name, TAKT_ATTEMPT_MAX_RECORD, ret_text, ret_len,
 				    NULL);
 	(void)sys->close(sys, dirfd);
+	return rc;
+}
+
+int takt_attempt_isolation(const struct takt_sys *sys, int jobs_dirfd, uint64_t job_id,
+			   uint32_t attempt, char *ret_why)
+{
+	TAKT_CLEANUP(freep) char *text = NULL;
+	size_t len;
+	int rc = read_record_of(sys, jobs_dirfd, job_id, attempt, "isolation", &text, &len);
+
 	return rc < 0 ? rc : takt_attempt_isolation_parse(text, len, ret_why);
+}
+
+int takt_attempt_record_cut(const struct takt_sys *sys, int attempt_dirfd,
+			    const struct takt_output_cut *cut, struct takt_err *err)
+{
+	TAKT_CLEANUP(strp) struct takt_str text = TAKT_STR(TAKT_ATTEMPT_MAX_RECORD);
+	int rc = takt_attempt_cut_format(cut, &text);
+
+	if (rc < 0)
+		return takt_err_set(err, rc, "record what is not kept of the output");
+	return takt_attempt_write_text(sys, attempt_dirfd, "cut", &text, err);
+}
+
+int takt_attempt_cut(const struct takt_sys *sys, int jobs_dirfd, uint64_t job_id, uint32_t attempt,
+		     struct takt_output_cut *ret)
+{
+	TAKT_CLEANUP(freep) char *text = NULL;
+	size_t len;
+	int rc = read_record_of(sys, jobs_dirfd, job_id, attempt, "cut", &text, &len);
+
+	return rc < 0 ? rc : takt_attempt_cut_parse(text, len, ret);
 }
 
 static int read_shim(const struct takt_sys *sys, int dirfd, struct takt_proc_id *ret,

@@ -17,6 +17,7 @@
  *     started   who the job's first process is; synced BEFORE it becomes the job's program
  *     exit      how it ended; synced after the last process of the job is gone
  *     log       standard output and error of the job, appended
+ *     cut       what of the log is not kept, if anything (struct takt_output_cut)
  *
  * Recovery reads it in this order:
  *   lock held                      -> the shim lives: adopt
@@ -75,6 +76,7 @@ enum {
 	TAKT_ATTEMPT_MESSAGE = 160,
 	TAKT_ATTEMPT_EVENT = 32,
 };
+#define TAKT_ATTEMPT_MAX_OUTPUT ((UINT64_C(1) << 53) - 1) /* bytes; also what JSON holds */
 
 /* Everything the shim needs, in a file it reads itself (environment included, hence 0600). */
 struct takt_attempt_spec {
@@ -98,6 +100,7 @@ struct takt_attempt_spec {
 	char **cleanup; /* owned, NULL-terminated: run as the job's user once no process of the job
 			   is left, whatever ended it, until it succeeds; NULL = nothing */
 	bool progress;	/* the file of TAKT_PROGRESS is made before it starts, to be mounted */
+	uint64_t output_limit;	 /* bytes of the log that are kept; 0 = all */
 	uint32_t stage_lease_ms; /* 0 = starts at once; else waits for `go`, see above */
 	uint32_t prefetch_limit_ms;
 	char **prefetch; /* owned, NULL-terminated: run while it waits, ended by then; NULL = none
@@ -107,6 +110,13 @@ struct takt_attempt_spec {
 	char hook_event[TAKT_ATTEMPT_EVENT];
 	uint32_t hook_limit_ms;
 	uint32_t hook_log;
+};
+
+/* Of more output than is kept the middle is given back: these bytes of the log are not there. */
+struct takt_output_cut {
+	uint64_t limit; /* that it is held to; 0 = nothing was cut */
+	uint64_t from;
+	uint64_t to; /* 0 = the log was cut off at `from`, and how much went is not known */
 };
 
 enum takt_attempt_state {
@@ -215,6 +225,10 @@ int takt_attempt_remove(const struct takt_sys *sys, int jobs_dirfd, uint64_t job
 int takt_attempt_isolation(const struct takt_sys *sys, int jobs_dirfd, uint64_t job_id,
 			   uint32_t attempt, char *ret_why);
 
+/* What is not kept of its log, as its shim says. -ENOENT: it is whole; -TAKT_E_CORRUPT. */
+int takt_attempt_cut(const struct takt_sys *sys, int jobs_dirfd, uint64_t job_id, uint32_t attempt,
+		     struct takt_output_cut *ret);
+
 /* Who its shim is, or was, and whose the directory is, to whom alone that record belongs. -ENOENT:
  * there is none; -TAKT_E_CORRUPT. Does not look at the lock: whether it lives is not said. */
 int takt_attempt_shim(const struct takt_sys *sys, int jobs_dirfd, uint64_t job_id, uint32_t attempt,
@@ -232,6 +246,8 @@ int takt_attempt_record_staged(const struct takt_sys *sys, int attempt_dirfd,
 /* why: why its isolation is advisory, "" = devices are closed and limits hold. */
 int takt_attempt_record_isolation(const struct takt_sys *sys, int attempt_dirfd, const char *why,
 				  struct takt_err *err);
+int takt_attempt_record_cut(const struct takt_sys *sys, int attempt_dirfd,
+			    const struct takt_output_cut *cut, struct takt_err *err);
 /* When it fails nothing of the record is left behind, as far as the disk allows. */
 int takt_attempt_record_started(const struct takt_sys *sys, int attempt_dirfd,
 				const struct takt_proc_id *job, struct takt_wall at,

@@ -106,6 +106,8 @@ static void put_more(struct takt_str *out, const struct takt_attempt_spec *spec)
 		put_strings(out, "cleanupc", "cleanup", spec->cleanup);
 	if (spec->progress)
 		takt_record_put_u64(out, "progress", 1);
+	if (spec->output_limit)
+		takt_record_put_u64(out, "output_limit", spec->output_limit);
 }
 
 static void put_stage(struct takt_str *out, const struct takt_attempt_spec *spec)
@@ -184,6 +186,9 @@ static void get_more(struct takt_record *record, struct takt_attempt_spec *spec)
 			get_strings(record, "cleanupc", "cleanup", 1, TAKT_ATTEMPT_MAX_ARGS);
 	if (takt_record_next_is(record, "progress"))
 		spec->progress = takt_record_u64(record, "progress", 1, 1);
+	if (takt_record_next_is(record, "output_limit"))
+		spec->output_limit =
+			takt_record_u64(record, "output_limit", 1, TAKT_ATTEMPT_MAX_OUTPUT);
 }
 
 static void get_stage(struct takt_record *record, struct takt_attempt_spec *spec)

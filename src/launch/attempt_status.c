@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The four small records of an attempt, to text and back. */
+/* The small records of an attempt, to text and back. */
 #include "launch/attempt_status.h"
 
 #include <string.h>
@@ -89,6 +89,34 @@ int takt_attempt_isolation_parse(const char *text, size_t len, char *ret_why)
 		return rc;
 	takt_record_text(&record, "why_advisory", ret_why, TAKT_ATTEMPT_MESSAGE);
 	return takt_record_done(&record);
+}
+
+int takt_attempt_cut_format(const struct takt_output_cut *cut, struct takt_str *out)
+{
+	takt_record_begin(out, "takt-cut");
+	takt_record_put_u64(out, "limit", cut->limit);
+	takt_record_put_u64(out, "from", cut->from);
+	takt_record_put_u64(out, "to", cut->to);
+	return takt_record_end(out);
+}
+
+int takt_attempt_cut_parse(const char *text, size_t len, struct takt_output_cut *ret)
+{
+	struct takt_output_cut cut;
+	struct takt_record record;
+	int rc = takt_record_open(text, len, "takt-cut", &record);
+
+	if (rc < 0)
+		return rc;
+	cut.limit = takt_record_u64(&record, "limit", 1, TAKT_ATTEMPT_MAX_OUTPUT);
+	cut.from = takt_record_u64(&record, "from", 0, TAKT_ATTEMPT_MAX_OUTPUT);
+	cut.to = takt_record_u64(&record, "to", 0, TAKT_ATTEMPT_MAX_OUTPUT);
+	rc = takt_record_done(&record);
+	if (rc == 0 && cut.to && cut.to <= cut.from)
+		rc = -TAKT_E_CORRUPT;
+	if (rc == 0)
+		*ret = cut;
+	return rc;
 }
 
 int takt_attempt_started_format(const struct takt_proc_id *job, struct takt_wall at,

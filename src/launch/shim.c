@@ -220,6 +220,7 @@ int takt_shim_run(const struct takt_sys *sys, int attempt_dirfd, const struct ta
 				 .place = place,
 				 .lockfd = -1,
 				 .logfd = -1,
+				 .logdirfd = attempt_dirfd,
 				 .report = -1};
 	struct takt_err why;
 	int rc;
@@ -237,6 +238,8 @@ int takt_shim_run(const struct takt_sys *sys, int attempt_dirfd, const struct ta
 		(void)close(shim.report);
 	if (shim.logfd >= 0)
 		(void)sys->close(sys, shim.logfd);
+	if (shim.logdirfd != attempt_dirfd)
+		(void)sys->close(sys, shim.logdirfd);
 	if (shim.lockfd >= 0)
 		(void)sys->close(sys, shim.lockfd);
 	return rc;

@@ -13,19 +13,27 @@
 
 void takt_shim_hook_log(struct takt_shim *shim)
 {
+	const struct takt_sys *sys = shim->sys;
 	char name[TAKT_ATTEMPT_NAME], path[TAKT_ATTEMPT_NAME + 8];
-	int fd;
+	int dirfd, fd;
 
 	if (!shim->spec.hook_log)
 		return;
 	takt_attempt_name(shim->spec.job_id, shim->spec.hook_log, name);
-	snprintf(path, sizeof(path), "../%s/log", name);
-	fd = shim->sys->openat(shim->sys, shim->dirfd, path,
-			       O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
-	if (fd < 0)
+	snprintf(path, sizeof(path), "../%s", name);
+	dirfd = sys->openat(sys, shim->dirfd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
+			    0);
+	if (dirfd < 0)
 		return;
-	(void)shim->sys->close(shim->sys, shim->logfd);
+	fd = sys->openat(sys, dirfd, "log",
+			 O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
+	if (fd < 0) {
+		(void)sys->close(sys, dirfd);
+		return;
+	}
+	(void)sys->close(sys, shim->logfd);
 	shim->logfd = fd;
+	shim->logdirfd = dirfd;
 }
 
 void takt_shim_hook_note(const struct takt_shim *shim, bool late)

@@ -23,6 +23,7 @@ struct takt_shim {
 	int dirfd;		       /* borrowed */
 	int lockfd;		       /* owned; -1 = not held */
 	int logfd;		       /* owned; -1 = none */
+	int logdirfd;		       /* where the log is; owned where that is not dirfd */
 	struct takt_attempt_spec spec; /* owned; released once the job runs, but for numbers */
 	struct takt_shim_rank *ranks;  /* owned; the first is what `started` names */
 	uint32_t rank_count;	       /* forked */
@@ -32,6 +33,9 @@ struct takt_shim {
 	int report; /* owned; where first processes say why they could not exec; -1 = none */
 	struct takt_shim_io *io;	    /* owned; NULL = the job writes to its log itself */
 	const struct takt_job_place *place; /* borrowed */
+	struct takt_boot bound_at;	    /* the next look at the log; 0 = none is due */
+	uint32_t bound_kept;		    /* looks in a row at which all of it was kept */
+	struct takt_output_cut cut;	    /* what is not kept of it */
 	struct takt_boot began;
 	struct takt_attempt_status end; /* what `exit` will say */
 };
@@ -83,6 +87,14 @@ void takt_shim_note(const struct takt_shim *shim, const char *fmt, ...) TAKT_PRI
 void takt_shim_hook_log(struct takt_shim *shim);
 /* In its job's log: how it ended, where that was not well. */
 void takt_shim_hook_note(const struct takt_shim *shim, bool late);
+
+/* shim_bound.c: the log is held to its bound. Begin; the kernel says that it is written to; look at
+ * it if that is due; now. The sooner of the next look and `until`, 0 = never. */
+void takt_shim_bound_begin(struct takt_shim *shim);
+void takt_shim_bound_told(struct takt_shim *shim);
+void takt_shim_bound_look(struct takt_shim *shim);
+void takt_shim_bound_apply(struct takt_shim *shim);
+struct takt_boot takt_shim_bound_due(const struct takt_shim *shim, struct takt_boot until);
 
 /* shim_end.c: what is known of why the job ended badly, into `end`. */
 void takt_shim_explain_end(struct takt_shim *shim);

@@ -167,7 +167,8 @@ static bool prefetch_is_late(const struct stage *stage, uint64_t now_ns)
 /* The next signal, or 0 when something is due. */
 static int wait_signal(const struct stage *stage)
 {
-	uint64_t now = takt_boot_now(stage->shim->sys).ns, until = stage->lease_end.ns;
+	uint64_t now = takt_boot_now(stage->shim->sys).ns;
+	uint64_t until = takt_shim_bound_due(stage->shim, stage->lease_end).ns;
 	struct timespec limit;
 	sigset_t all;
 	int sig;
@@ -210,6 +211,9 @@ static int step(struct stage *stage, struct takt_err *err)
 	int sig = wait_signal(stage), rc;
 	uint64_t now_ns = takt_boot_now(stage->shim->sys).ns;
 
+	if (sig == SIGIO)
+		takt_shim_bound_told(stage->shim);
+	takt_shim_bound_look(stage->shim);
 	reap(stage);
 	if (stage->job_gone)
 		return takt_err_set(err, -ECANCELED, "the process that waited was killed");
@@ -248,6 +252,7 @@ int takt_shim_wait_staged(struct takt_shim *shim, struct takt_err *err)
 		return rc;
 	renew(&stage);
 	start_prefetch(&stage);
+	takt_shim_bound_begin(shim);
 	do {
 		rc = step(&stage, err);
 	} while (rc == 0);

@@ -184,6 +184,8 @@ static void heed(struct watch *watch, const siginfo_t *info)
 		watch->shim->interrupted = true;
 	if (sig == SIGTERM && watch->phase < PHASE_TERM)
 		enter_phase(watch, PHASE_TERM);
+	else if (sig == SIGIO)
+		takt_shim_bound_told(watch->shim);
 	else if (sig == TAKT_SHIM_FORWARD_SIGNAL)
 		forward(watch, info->si_value.sival_int);
 	else if (passes_on(sig))
@@ -204,14 +206,15 @@ static bool take_signal(struct watch *watch, const struct timespec *limit)
 	return sig > 0;
 }
 
-/* The next signal, or none once the phase is due. */
+/* The next signal, or none once something is due. */
 static void wait_signal(struct watch *watch)
 {
 	uint64_t now = takt_boot_now(watch->shim->sys).ns;
-	uint64_t left = watch->until.ns > now ? watch->until.ns - now : 0;
+	uint64_t until = takt_shim_bound_due(watch->shim, watch->until).ns;
+	uint64_t left = until > now ? until - now : 0;
 	struct timespec limit = {.tv_sec = (time_t)(left / TAKT_NS_PER_S),
 				 .tv_nsec = (long)(left % TAKT_NS_PER_S)};
-	bool forever = watch->until.ns == 0;
+	bool forever = until == 0;
 
 	if (watch->shim->io) {
 		takt_shim_io_wait(watch->shim, forever ? -1 : (int)(left / TAKT_NS_PER_MS) + 1);
@@ -238,11 +241,14 @@ void takt_shim_see_through(struct takt_shim *shim)
 
 	if (shim->spec.hook_event[0])
 		watch.until = takt_boot_add(shim->began, shim->spec.hook_limit_ms * TAKT_NS_PER_MS);
+	takt_shim_bound_begin(shim);
 	while (look(&watch)) {
 		advance(&watch);
+		takt_shim_bound_look(shim);
 		wait_signal(&watch);
 	}
 	takt_shim_io_finish(shim);
+	takt_shim_bound_apply(shim);
 	takt_shim_settle_report(shim);
 	if (shim->spec.hook_event[0])
 		takt_shim_hook_note(shim, watch.late);

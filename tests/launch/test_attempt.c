@@ -386,6 +386,7 @@ static void leave_file(const struct scene *scene, int dir, const char *name)
  * not takt's. */
 static void test_removal(void **state)
 {
+	struct takt_output_cut cut = {.limit = 1 << 20, .from = 1 << 18, .to = 1 << 19};
 	struct scene scene = open_scene();
 	int dir, lock;
 
@@ -399,6 +400,7 @@ static void test_removal(void **state)
 	assert_int_equal(scene.sys->close(scene.sys, lock), 0);
 	assert_int_equal(status_now(&scene).state, TAKT_ATTEMPT_NOT_STARTED);
 	leave_file(&scene, dir, "progress");
+	assert_int_equal(takt_attempt_record_cut(scene.sys, dir, &cut, NULL), 0);
 	leave_file(&scene, dir, "mine");
 	assert_int_equal(takt_attempt_remove(scene.sys, scene.jobs, 7, 1, NULL), -ENOTEMPTY);
 	assert_int_equal(scene.sys->unlinkat(scene.sys, dir, "mine", 0), 0);

@@ -134,6 +134,28 @@ static void test_spec_of_a_hook_comes_back(void **state)
 	takt_attempt_spec_fini(&got);
 }
 
+static void test_what_is_kept_of_the_output_comes_back(void **state)
+{
+	TAKT_CLEANUP(strp) struct takt_str text = TAKT_STR(65536);
+	struct takt_attempt_spec spec = sample_spec(), got;
+	struct takt_output_cut cut = {.limit = 1 << 20, .from = 1 << 18, .to = 1 << 30}, again;
+
+	spec.output_limit = 1 << 20;
+	assert_int_equal(takt_attempt_spec_format(&spec, &text), 0);
+	assert_int_equal(takt_attempt_spec_parse(text.s, text.len, &got), 0);
+	assert_int_equal(got.output_limit, 1 << 20);
+	takt_attempt_spec_fini(&got);
+	assert_int_equal(takt_attempt_cut_format(&cut, &text), 0);
+	assert_int_equal(takt_attempt_cut_parse(text.s, text.len, &again), 0);
+	assert_memory_equal(&again, &cut, sizeof(cut));
+	cut.to = UINT64_C(1) << 53; /* more than a view can hold */
+	assert_int_equal(takt_attempt_cut_format(&cut, &text), 0);
+	assert_int_equal(takt_attempt_cut_parse(text.s, text.len, &again), -TAKT_E_CORRUPT);
+	cut.to = cut.from; /* nothing went: no such record is written */
+	assert_int_equal(takt_attempt_cut_format(&cut, &text), 0);
+	assert_int_equal(takt_attempt_cut_parse(text.s, text.len, &again), -TAKT_E_CORRUPT);
+}
+
 static void test_every_torn_spec_is_refused(void **state)
 {
 	TAKT_CLEANUP(strp) struct takt_str text = TAKT_STR(65536);
@@ -251,6 +273,7 @@ int main(void)
 		cmocka_unit_test(test_spec_refuses_what_cannot_be_started),
 		cmocka_unit_test(test_spec_of_a_staged_attempt_comes_back),
 		cmocka_unit_test(test_spec_of_a_hook_comes_back),
+		cmocka_unit_test(test_what_is_kept_of_the_output_comes_back),
 		cmocka_unit_test(test_every_torn_spec_is_refused),
 		cmocka_unit_test(test_every_allocation_of_reading_a_spec_fails),
 		cmocka_unit_test(test_records_read_as_documented),
