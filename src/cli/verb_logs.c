@@ -35,8 +35,9 @@ const struct takt_verb takt_verb_logs = {
 	.summary = "what a job has written",
 	.usage = "[-f] JOB",
 	.about = "Prints the output of a job (standard output and error together), byte for byte, "
-		 "also "
-		 "after its end. Of a job that was started again it is the latest attempt's.",
+		 "also after its end. Of a job that was started again it is the latest attempt's. "
+		 "Of one that printed more than is kept (output_limit) it has the beginning and "
+		 "the newest part, and a line in place of what lies between.",
 	.options = options,
 	.examples = examples,
 	.operands = TAKT_OPERANDS_JOBS,

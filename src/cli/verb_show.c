@@ -137,6 +137,24 @@ static void add_isolation(struct takt_cli *cli, const struct takt_job_view *job)
 	takt_str_add(&cli->out, "\n");
 }
 
+/* What of its output is not in its log. */
+static void add_output(struct takt_cli *cli, const struct takt_job_view *job)
+{
+	char text[TAKT_UNIT_TEXT];
+
+	if (!job->output_kept)
+		return;
+	takt_str_addf(&cli->out, "%-14smore than is kept (%s, see output_limit): ", "output",
+		      takt_bytes_text(job->output_kept, text));
+	if (job->output_cut_to)
+		takt_str_addf(&cli->out, "bytes %llu to %llu are not in its log\n",
+			      (unsigned long long)job->output_cut_from,
+			      (unsigned long long)job->output_cut_to);
+	else
+		takt_str_addf(&cli->out, "its log was cut off after byte %llu and goes on there\n",
+			      (unsigned long long)job->output_cut_from);
+}
+
 static void add_wishes(struct takt_cli *cli, const struct takt_job_view *job)
 {
 	char text[TAKT_UNIT_TEXT];
@@ -257,6 +275,7 @@ static void print_job(struct takt_cli *cli, const struct takt_job_view *job)
 	add_yielding(cli, job);
 	add_start(cli, job);
 	add_isolation(cli, job);
+	add_output(cli, job);
 	add_outlook(cli, job);
 	add_clock(cli, job);
 	add_time(cli, "submitted", job->submitted_ms);

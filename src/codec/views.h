@@ -317,6 +317,10 @@ struct takt_job_view {
 	char memory_hint[160];	  /* that was more than this one asks for; "" = it was not */
 	uint32_t gpu_mem_held_mib; /* reserved on each GPU, of a share; 0 = not counted */
 	char memory[24]; /* "enforced by MIG", "enforced by MPS", "watched", "whole GPU" */
+	/* Of one job that is `mine`, where it printed more than this many bytes are kept of (0 = it
+	 * did not): bytes of its log that are not there, until 0 = from there on, again and again.
+	 */
+	uint64_t output_kept, output_cut_from, output_cut_to;
 	struct takt_report_view report;
 	struct takt_governed_view governed;
 	struct takt_progress_view progress; /* of one job that is `mine`; lists go without */

@@ -27,6 +27,7 @@ enum kind {
 	TEXT,	  /* printable; all up to here are text */
 	NUMBER,	  /* min..max */
 	DURATION, /* kept in ms */
+	SIZE,	  /* kept in MiB */
 	PERCENT,  /* kept in thousandths */
 	CHOICE,
 };
@@ -158,6 +159,11 @@ static const struct key keys[] = {
 	 "How long the --prefetch command of a job may run.", true},
 	{"hook_limit", DURATION, AT(hook_limit_ms), "1m", 1000, 86400000, NULL,
 	 "How long the --hook command of a job may run at an event before it is ended.", true},
+	{"output_limit", SIZE, AT(output_limit_mib), "1G", 0, 1 << 30, NULL,
+	 "How much is kept of what a job prints; of more its log keeps the beginning and the "
+	 "newest part, and the job goes on. Less where state_dir is on a disk that has not a "
+	 "hundred times as much free when the job starts. 0M: all of it.",
+	 true},
 	{"max_connections", NUMBER, AT(max_connections), "256", 8, 10000, NULL,
 	 "Connections to the API at a time."},
 	{"max_jobs", NUMBER, AT(max_jobs), "100000", 1, 200000, NULL,
@@ -348,6 +354,19 @@ static int set_duration(const struct key *key, const char *value, uint32_t *to, 
 	return 0;
 }
 
+static int set_size(const struct key *key, const char *value, uint32_t *to, const char *where,
+		    struct takt_err *err)
+{
+	uint64_t mib = 0;
+
+	if (takt_size_parse(value, &mib) < 0 || mib < key->min || mib > key->max)
+		return takt_err_set(err, -TAKT_E_USAGE,
+				    "%s: %s must be a size such as 512M or 16G, not '%.40s'", where,
+				    key->name, value);
+	*to = (uint32_t)mib;
+	return 0;
+}
+
 static int set_choice(const struct key *key, const char *value, unsigned *to, const char *where,
 		      struct takt_err *err)
 {
@@ -372,6 +391,8 @@ static int set_key(struct takt_config *config, const struct key *key, const char
 		return set_number(key, value, place(key, config), where, err);
 	case DURATION:
 		return set_duration(key, value, place(key, config), where, err);
+	case SIZE:
+		return set_size(key, value, place(key, config), where, err);
 	case PERCENT:
 		return set_percent(key, value, place(key, config), where, err);
 	case CHOICE:
@@ -584,6 +605,13 @@ void takt_config_adopt(struct takt_config *config, const struct takt_config *nex
 	}
 }
 
+static int print_size(uint32_t mib, struct takt_str *out)
+{
+	bool whole = mib && mib % 1024 == 0;
+
+	return takt_str_addf(out, "%u%c", whole ? mib / 1024 : mib, whole ? 'G' : 'M');
+}
+
 static int print_value(const struct key *key, const struct takt_config *config,
 		       struct takt_str *out)
 {
@@ -599,6 +627,8 @@ static int print_value(const struct key *key, const struct takt_config *config,
 	case PERCENT:
 		return takt_str_addf(out, "%u.%u%%", *(const uint32_t *)at / 10,
 				     *(const uint32_t *)at % 10);
+	case SIZE:
+		return print_size(*(const uint32_t *)at, out);
 	case CHOICE:
 		return takt_str_add(out, key->choices[*(const unsigned *)at]);
 	default:
@@ -639,9 +669,9 @@ int takt_config_print(const struct takt_config *config, struct takt_str *out)
 
 static void add_flag(const struct key *key, struct takt_str *out)
 {
-	static const char *const values[] = {"PATH",	"PATH,...", "auto|GOVERNOR[:PARAM=N,...]",
-					     "TEXT",	"N",	    "TIME",
-					     "PERCENT", ""};
+	static const char *const values[] = {"PATH", "PATH,...", "auto|GOVERNOR[:PARAM=N,...]",
+					     "TEXT", "N",	 "TIME",
+					     "SIZE", "PERCENT",	 ""};
 	const char *separator = "";
 
 	takt_str_add(out, "  --");

@@ -92,6 +92,7 @@ struct takt_config {
 	enum takt_stage_config stage;
 	uint32_t prefetch_limit_ms;
 	uint32_t hook_limit_ms;
+	uint32_t output_limit_mib; /* 0 = none */
 	uint32_t max_connections;
 	uint32_t max_jobs;
 	uint32_t keep_ended;

@@ -445,8 +445,10 @@ int takt_api_job(void *ctx, const struct takt_peer *peer, uint64_t job_id,
 			takt_stray_note(daemon, job, ret->stray_note, sizeof(ret->stray_note));
 		if (job->phase == TAKT_PHASE_RUNNING)
 			fill_health(daemon, job, ret);
-		if (ret->mine)
+		if (ret->mine) {
 			takt_job_progress_fill(daemon, job_id, &ret->progress);
+			takt_job_output_fill(daemon, ret);
+		}
 		return 0;
 	}
 	rc = takt_api_ended_row(daemon, job_id, &row, err);
@@ -456,8 +458,10 @@ int takt_api_job(void *ctx, const struct takt_peer *peer, uint64_t job_id,
 		note_changed(daemon, row.gpu_mask, ret);
 	if (rc == 0)
 		fill_isolation(daemon, ret);
-	if (rc == 0 && ret->mine)
+	if (rc == 0 && ret->mine) {
 		takt_job_progress_fill_ended(daemon, &row, &ret->progress);
+		takt_job_output_fill(daemon, ret);
+	}
 	takt_job_fini(&row);
 	return rc;
 }

@@ -96,6 +96,7 @@ struct takt_net_watch;
 struct takt_gpu_history;
 struct takt_idle;
 struct takt_job_course;
+struct takt_job_output;
 struct takt_job_progress;
 struct takt_lease_keeper;
 struct takt_orders;
@@ -119,7 +120,7 @@ struct takt_daemon {
 	bool single_user, manages;
 	char observe_why[240];
 	char hostname[65];
-	char notes[5][320];
+	char notes[6][320];
 	struct takt_mono started;
 	struct takt_machine *machine;
 	struct takt_machine_config machine_config; /* it was opened by; strings of config */
@@ -147,6 +148,7 @@ struct takt_daemon {
 	struct takt_net_probe *net_probe; /* NULL = off */
 	struct takt_idle *idle;
 	struct takt_job_progress *progress;
+	struct takt_job_output *output;
 	struct takt_job_course *courses;
 	struct takt_proc_cache *procs;
 	struct takt_waiters *waiters;
@@ -322,6 +324,18 @@ void takt_job_progress_fill(struct takt_daemon *daemon, uint64_t job_id,
 /* What it said last, while its folder is there. */
 void takt_job_progress_fill_ended(struct takt_daemon *daemon, const struct takt_job *row,
 				  struct takt_progress_view *ret);
+
+/* job_output.c: what jobs print. */
+int takt_job_output_new(struct takt_job_output **ret);
+void takt_job_output_free(struct takt_job_output *output);
+/* How many bytes are kept of a job that is started now: output_limit, and less where the disk has
+ * not a hundred times as much free. 0 = all. */
+uint64_t takt_job_output_limit(const struct takt_daemon *daemon);
+/* It runs; its attempt is over. */
+void takt_job_output_watch(struct takt_job_output *output, const struct takt_queue_job *job);
+void takt_job_output_over(struct takt_daemon *daemon, const struct takt_queue_job *job);
+void takt_job_output_tick(struct takt_daemon *daemon, struct takt_mono now);
+void takt_job_output_fill(const struct takt_daemon *daemon, struct takt_job_view *ret);
 
 /* job_course.c */
 int takt_api_course(void *ctx, const struct takt_peer *peer, uint64_t job_id,

@@ -81,6 +81,7 @@ static void release(void *ctx, const struct takt_queue_job *job, struct takt_job
 	takt_attempts_over(daemon->attempts, job->row.id);
 	takt_idle_forget(daemon->idle, job->row.id);
 	takt_job_progress_forget(daemon->progress, job->row.id);
+	takt_job_output_over(daemon, job);
 	takt_job_course_over(daemon->courses, job->row.id);
 }
 
@@ -94,6 +95,7 @@ static void changed(void *ctx, const struct takt_queue_job *job)
 		takt_handover_running(daemon, job);
 	takt_idle_watch(daemon->idle, job);
 	takt_job_progress_watch(daemon->progress, job);
+	takt_job_output_watch(daemon->output, job);
 	takt_govern_watch(daemon->govern, job);
 	if (takt_job_state_ended(job->row.state)) {
 		takt_peaks_note(daemon->peaks, job->row.uid, job->spec.name, &job->row.report);

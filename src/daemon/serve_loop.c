@@ -105,6 +105,7 @@ static void look_at_samples(struct takt_daemon *daemon)
 	takt_watch_tick(daemon, now, takt_boot_now(daemon->sys));
 	takt_idle_tick(daemon->idle, now, takt_boot_now(daemon->sys));
 	takt_job_progress_tick(daemon, now);
+	takt_job_output_tick(daemon, now);
 	takt_nccl_watch_tick(daemon, now);
 	takt_govern_tick(daemon->govern, now);
 	takt_accounts_tick(daemon, now);

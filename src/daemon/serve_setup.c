@@ -104,7 +104,7 @@ static int open_dirs(struct takt_daemon *daemon, struct takt_err *err)
 	    takt_idle_new(daemon, &daemon->idle) < 0 ||
 	    takt_event_hooks_new(daemon, &daemon->hooks) < 0 ||
 	    takt_job_progress_new(&daemon->progress) < 0 ||
-	    takt_job_course_new(&daemon->courses) < 0 ||
+	    takt_job_output_new(&daemon->output) < 0 || takt_job_course_new(&daemon->courses) < 0 ||
 	    takt_govern_new(daemon, &daemon->govern, NULL) < 0 ||
 	    takt_proc_cache_new(path, daemon->jobs_dirfd, daemon->attempts, &daemon->procs) < 0 ||
 	    takt_waiters_new(daemon, &daemon->waiters) < 0)
@@ -629,6 +629,7 @@ void takt_daemon_close(struct takt_daemon *daemon)
 	takt_govern_free(daemon->govern);
 	takt_governor_objects_close(daemon->governors);
 	takt_job_progress_free(daemon->progress);
+	takt_job_output_free(daemon->output);
 	takt_job_course_free(daemon->courses);
 	close_fd(&daemon->machine_event_fd);
 	close_fd(&daemon->jobs_dirfd);

@@ -4,10 +4,14 @@
  * where to go on and whether more may come. With follow=1 an answer that would be empty is held
  * until there is something, the job is over, or the time is up. Asking again from an offset loses
  * nothing, whatever happened to the connection or the daemon in between.
+ *
+ * Of a job that printed more than output_limit the middle of the log is not kept: the file has a
+ * hole there. In its place an answer has one line that says so, and the next goes on behind it.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -16,6 +20,7 @@
 
 enum {
 	PART_BYTES = 256 * 1024,
+	NOTE_BYTES = 160,
 	LOOK_MS = 200,
 	MAX_FOLLOW_MS = 60 * 1000,
 };
@@ -38,24 +43,81 @@ struct part {
 	bool live;
 };
 
+static ssize_t read_at(int fd, char *bytes, size_t n, uint64_t offset)
+{
+	ssize_t got;
+
+	do
+		got = pread(fd, bytes, n, (off_t)offset);
+	while (got < 0 && errno == EINTR);
+	return got;
+}
+
+/* One that is shorter than what the client has read was written anew. */
+static bool is_shorter(int fd, uint64_t offset)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && (uint64_t)st.st_size < offset;
+}
+
+/* The line in place of a hole, behind the part's `len` bytes before it, which is a line of its own
+ * also where they end within one. */
+static size_t add_note(int fd, const struct part *part, off_t hole, off_t end)
+{
+	char before = '\n';
+
+	if (part->len > 0)
+		before = part->bytes[part->len - 1];
+	else if (hole > 0)
+		(void)read_at(fd, &before, 1, (uint64_t)hole - 1);
+	return (size_t)snprintf(part->bytes + part->len, NOTE_BYTES,
+				"%stakt: bytes %lld to %lld of this output are not kept: there is "
+				"more than output_limit allows\n",
+				before == '\n' ? "" : "\n", (long long)hole, (long long)end);
+}
+
+/* What reads as zeros may be a hole, which is looked for only then. */
+static void end_at_hole(int fd, struct part *part)
+{
+	off_t from = (off_t)(part->offset - part->len), hole, end;
+
+	if (!memchr(part->bytes, '\0', part->len))
+		return;
+	hole = lseek(fd, from, SEEK_HOLE);
+	if (hole < from || hole >= from + (off_t)part->len)
+		return;
+	end = lseek(fd, hole, SEEK_DATA);
+	if (end < 0)
+		end = lseek(fd, 0, SEEK_END);
+	part->len = (size_t)(hole - from);
+	part->len += add_note(fd, part, hole, end);
+	part->offset = (uint64_t)end;
+}
+
 static int read_bytes(int fd, struct part *part, struct takt_err *err)
 {
-	char *bytes = takt_alloc(PART_BYTES), *fitted;
+	char *fitted;
 	ssize_t n;
+	int rc;
 
-	if (!bytes)
+	part->bytes = takt_alloc(PART_BYTES + NOTE_BYTES);
+	if (!part->bytes)
 		return takt_err_set(err, -ENOMEM, "no memory for the log");
-	do
-		n = pread(fd, bytes, PART_BYTES, (off_t)part->offset);
-	while (n < 0 && errno == EINTR);
+	if (is_shorter(fd, part->offset))
+		part->offset = 0;
+	n = read_at(fd, part->bytes, PART_BYTES, part->offset);
 	if (n <= 0) {
-		takt_free(bytes);
-		return n == 0 ? 0 : takt_err_set(err, -errno, "read the job's log");
+		rc = n == 0 ? 0 : takt_err_set(err, -errno, "read the job's log");
+		takt_free(part->bytes);
+		part->bytes = NULL;
+		return rc;
 	}
-	fitted = takt_realloc(bytes, (size_t)n);
-	part->bytes = fitted ? fitted : bytes;
 	part->len = (size_t)n;
 	part->offset += (size_t)n;
+	end_at_hole(fd, part);
+	fitted = takt_realloc(part->bytes, part->len);
+	part->bytes = fitted ? fitted : part->bytes;
 	return 0;
 }
 

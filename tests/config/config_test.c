@@ -75,6 +75,8 @@ static void mistakes_are_named_with_their_line(void **state)
 		{"governors = own.so", "governors must be absolute paths with commas between"},
 		{"governors = /a.so, b.so", "not '/a.so, b.so'"},
 		{"admin_group = a\x01", "control characters"},
+		{"output_limit = 5", "output_limit must be a size such as 512M or 16G, not '5'"},
+		{"output_limit = 2000T", "output_limit must be a size"},
 	};
 
 	for (size_t i = 0; i < TAKT_ARRAY_LEN(rows); i++) {
@@ -96,13 +98,17 @@ static void what_is_printed_can_be_read(void **state)
 	struct takt_config config;
 
 	takt_config_init(&config);
-	assert_int_equal(parse(&config, "manage = always\ndrain_limit = 2m\nsocket = /s\n", NULL),
-			 0);
+	assert_int_equal(
+		parse(&config,
+		      "manage = always\ndrain_limit = 2m\nsocket = /s\noutput_limit = 1536M\n",
+		      NULL),
+		0);
 	assert_int_equal(takt_config_print(&config, &once), 0);
 	takt_config_init(&config);
 	assert_int_equal(parse(&config, takt_str_text(&once), NULL), 0);
 	assert_int_equal(config.manage, TAKT_MANAGE_ALWAYS);
 	assert_int_equal(config.drain_limit_ms, 120000);
+	assert_int_equal(config.output_limit_mib, 1536);
 	assert_int_equal(takt_config_print(&config, &twice), 0);
 	assert_string_equal(once.s, twice.s);
 }

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What jobs print, and the disk that it is kept on, which is the store's too. Each shim holds its
+ * job's log to output_limit (launch/log_bound.h); here is said that one did, and, since a shim is
+ * its user's and may fail to, that the disk gets full and whose log is the largest.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+#include "base/map.h"
+#include "base/mem.h"
+#include "daemon/daemon.h"
+#include "daemon/log.h"
+
+enum {
+	MAX_WATCHED = 262144,
+	NOTE = 5,
+	FREE_SHARE = 100, /* of what is free a log may take a hundredth */
+	LOW_SHARE = 20,	  /* a disk with less than a twentieth free is nearly full */
+	STAT_BLOCK = 512,
+};
+
+static const uint64_t look_ns = 10 * TAKT_NS_PER_S;
+static const uint64_t mib = 1 << 20, low_bytes = 1 << 30; /* nor is one with more than that */
+
+struct takt_job_output {
+	/* Of those that run: job id -> attempt * 2, plus 1 once its cut was said. */
+	struct takt_map jobs;
+	struct takt_mono looked_at;
+};
+
+/* The log of a running job that takes most of the disk. */
+struct largest {
+	uint64_t job_id, bytes; /* 0 = none */
+};
+
+int takt_job_output_new(struct takt_job_output **ret)
+{
+	struct takt_job_output *output = takt_zalloc(sizeof(*output));
+
+	if (!output)
+		return -ENOMEM;
+	output->jobs = TAKT_MAP_U64(MAX_WATCHED);
+	*ret = output;
+	return 0;
+}
+
+void takt_job_output_free(struct takt_job_output *output)
+{
+	if (!output)
+		return;
+	takt_map_fini(&output->jobs);
+	takt_free(output);
+}
+
+static uint64_t free_bytes(const struct takt_daemon *daemon, uint64_t *ret_all)
+{
+	struct statvfs fs;
+
+	if (fstatvfs(daemon->jobs_dirfd, &fs) < 0)
+		return *ret_all = 0;
+	*ret_all = (uint64_t)fs.f_blocks * fs.f_frsize;
+	return (uint64_t)fs.f_bavail * fs.f_frsize;
+}
+
+uint64_t takt_job_output_limit(const struct takt_daemon *daemon)
+{
+	uint64_t limit = daemon->config.output_limit_mib * mib, all;
+	uint64_t share = free_bytes(daemon, &all) / FREE_SHARE;
+
+	if (limit == 0 || all == 0 || share >= limit)
+		return limit;
+	return share > mib ? share : mib;
+}
+
+void takt_job_output_watch(struct takt_job_output *output, const struct takt_queue_job *job)
+{
+	const union takt_map_value *known = takt_map_u64_get(&output->jobs, job->row.id);
+	union takt_map_value value = {.u64 = (uint64_t)job->row.attempt << 1};
+
+	if (job->phase == TAKT_PHASE_RUNNING && (!known || known->u64 >> 1 != job->row.attempt))
+		(void)takt_map_u64_put(&output->jobs, job->row.id, value);
+}
+
+/* Once an attempt. */
+static void say_cut(const struct takt_daemon *daemon, uint64_t job_id, union takt_map_value *known)
+{
+	struct takt_output_cut cut;
+
+	if (known->u64 & 1 || takt_attempt_cut(daemon->sys, daemon->jobs_dirfd, job_id,
+					       (uint32_t)(known->u64 >> 1), &cut) < 0)
+		return;
+	known->u64 |= 1;
+	takt_log(TAKT_LOG_WARNING,
+		 "job %llu prints more than is kept (%llu MiB, see output_limit): its log keeps "
+		 "its beginning and its newest part",
+		 (unsigned long long)job_id, (unsigned long long)(cut.limit / mib));
+}
+
+void takt_job_output_over(struct takt_daemon *daemon, const struct takt_queue_job *job)
+{
+	struct takt_map *jobs = &daemon->output->jobs;
+	union takt_map_value *known = takt_map_u64_get(jobs, job->row.id);
+
+	if (known)
+		say_cut(daemon, job->row.id, known);
+	(void)takt_map_u64_remove(jobs, job->row.id);
+}
+
+static struct largest find_largest(const struct takt_daemon *daemon)
+{
+	struct largest largest = {0};
+	struct stat st;
+	char path[64];
+
+	TAKT_MAP_EACH(entry, &daemon->output->jobs)
+	{
+		snprintf(path, sizeof(path), "%llu.%llu/log", (unsigned long long)entry->key,
+			 (unsigned long long)(entry->value.u64 >> 1));
+		if (fstatat(daemon->jobs_dirfd, path, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    (uint64_t)st.st_blocks * STAT_BLOCK > largest.bytes)
+			largest = (struct largest){entry->key, (uint64_t)st.st_blocks * STAT_BLOCK};
+	}
+	return largest;
+}
+
+/* Of this disk; what was said is taken back at twice that, so that it does not come and go. */
+static bool is_low(uint64_t left, uint64_t all, bool said)
+{
+	uint64_t enough = all / LOW_SHARE < low_bytes ? all / LOW_SHARE : low_bytes;
+
+	return all && left < (said ? 2 * enough : enough);
+}
+
+/* The figures are those of now; the log is told when it begins. */
+static void say_disk(struct takt_daemon *daemon)
+{
+	char *note = daemon->notes[NOTE], whose[80] = "";
+	uint64_t all, left = free_bytes(daemon, &all);
+	struct largest largest;
+	bool said = note[0];
+
+	note[0] = '\0';
+	if (!is_low(left, all, said))
+		return;
+	largest = find_largest(daemon);
+	if (largest.bytes)
+		snprintf(whose, sizeof(whose),
+			 "; of jobs that run, job %llu has the largest log, %llu MiB",
+			 (unsigned long long)largest.job_id,
+			 (unsigned long long)(largest.bytes / mib));
+	snprintf(note, sizeof(daemon->notes[NOTE]),
+		 "the disk of state_dir has %llu MiB left; when it is full no job is accepted, "
+		 "and ends of jobs wait%s",
+		 (unsigned long long)(left / mib), whose);
+	if (!said)
+		takt_log(TAKT_LOG_WARNING, "%s", note);
+}
+
+void takt_job_output_tick(struct takt_daemon *daemon, struct takt_mono now)
+{
+	struct takt_job_output *output = daemon->output;
+
+	if (output->looked_at.ns && takt_mono_elapsed_ns(now, output->looked_at) < look_ns)
+		return;
+	output->looked_at = now;
+	TAKT_MAP_EACH(entry, &output->jobs)
+	say_cut(daemon, entry->key, &entry->value);
+	say_disk(daemon);
+}
+
+void takt_job_output_fill(const struct takt_daemon *daemon, struct takt_job_view *ret)
+{
+	struct takt_output_cut cut;
+
+	if (ret->attempt == 0 ||
+	    takt_attempt_cut(daemon->sys, daemon->jobs_dirfd, ret->id, ret->attempt, &cut) < 0)
+		return;
+	ret->output_kept = cut.limit;
+	ret->output_cut_from = cut.from;
+	ret->output_cut_to = cut.to;
+}
