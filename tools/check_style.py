@@ -41,6 +41,8 @@ CALL = re.compile(r"(?<![\w.>])(?:" +
 LATER = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
 CRASH_POINT = re.compile(r'\btakt_crash_point\(\s*"([^"]*)"')
 CRASH_NAME = re.compile(r"[a-z_]+(\.[a-z0-9_]+)+")
+PACE = re.compile(r"\bstruct takt_pace \w+ = \{")
+PACES_PAGE = "docs/architecture.md"
 TOKEN = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
 
 
@@ -106,6 +108,12 @@ def check_crash_points(path, text, seen, problems):
         seen[name] = path
 
 
+def check_paces(path, code, page, problems):
+    """What is asked for again and again is told on one page."""
+    if path.startswith("src/") and PACE.search(code) and f"`{path[len('src/'):]}`" not in page:
+        problems.append(f"{path}: has a pace that {PACES_PAGE} does not list")
+
+
 def check_lengths(lengths, problems):
     lengths.sort()
     if not lengths:
@@ -121,6 +129,7 @@ def check_lengths(lengths, problems):
 
 def check(root):
     problems, lengths, crash_points = [], [], {}
+    page = check_layers.read(root, PACES_PAGE) if os.path.exists(os.path.join(root, PACES_PAGE)) else ""
     for path in check_layers.tree(root):
         if not path.startswith(CODE) or not path.endswith((".c", ".h")):
             continue
@@ -129,6 +138,7 @@ def check(root):
         check_calls(path, code, problems)
         check_lines(path, text, code, problems)
         check_crash_points(path, text, crash_points, problems)
+        check_paces(path, code, page, problems)
         for line, name, length in functions(code):
             if length > LINES_MAX:
                 problems.append(f"{path}:{line}: {name} has {length} lines, "

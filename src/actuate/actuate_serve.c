@@ -18,6 +18,7 @@
 #include "actuate/actuator.h"
 #include "actuate/guard_watch.h"
 #include "base/mem.h"
+#include "base/pace.h"
 #include "base/str.h"
 #include "device/driver_look.h"
 #include "device/sysfs_pci.h"
@@ -30,7 +31,6 @@ enum {
 
 #define LOCK_PATIENCE_NS  (3 * TAKT_NS_PER_S)
 #define GUARD_PATIENCE_NS (20 * TAKT_NS_PER_S)
-#define LOCK_PAUSE_NS	  (10 * TAKT_NS_PER_MS)
 #define STOP_PATIENCE_NS  (5 * TAKT_NS_PER_S)
 #define CUT_PATIENCE_NS	  (60 * TAKT_NS_PER_S) /* MIG instances take seconds each */
 #define LONGEST_POLL_MS	  1000
@@ -404,12 +404,20 @@ static struct takt_journal_holder read_holder(struct server *server)
 	return holder;
 }
 
+static void pause_for_lock(uint32_t tries)
+{
+	static const struct takt_pace tries_for_it = {2 * TAKT_NS_PER_MS, 50 * TAKT_NS_PER_MS};
+	const struct timespec pause = {.tv_nsec = (long)takt_pace_ns(&tries_for_it, tries)};
+
+	(void)nanosleep(&pause, NULL);
+}
+
 /* An actuator that was killed is gone soon; a guard that restores has its work to finish. */
 static int take_lock(struct server *server, struct takt_err *err)
 {
 	struct takt_boot began = boot_now(server);
-	const struct timespec pause = {.tv_nsec = LOCK_PAUSE_NS};
 	struct takt_journal_holder holder;
+	uint32_t tries = 0;
 	uint64_t waited;
 	int rc;
 
@@ -422,7 +430,7 @@ static int take_lock(struct server *server, struct takt_err *err)
 						     holder.name[0] ? holder.name : "process",
 						     holder.pid);
 		}
-		nanosleep(&pause, NULL);
+		pause_for_lock(tries++);
 	}
 	return rc;
 }

@@ -12,6 +12,8 @@
 
 #include <stdint.h>
 
+#include "base/timetypes.h" /* who waits has units of time at hand */
+
 struct takt_pace {
 	uint64_t first_ns, longest_ns;
 };

@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/pace.h"
 #include "codec/json.h"
 
 static_assert((int)TAKT_NET_VIEW_MAX_PEERS <= (int)TAKT_VIEW_MAX_GPUS, "places of standing");
@@ -16,6 +17,8 @@ enum known {
 };
 
 static const uint64_t minute_ms = 60000;
+/* To tell what a hook or a webhook did not take. */
+static const struct takt_pace tellings = {TAKT_NS_PER_S, 60 * TAKT_NS_PER_S};
 
 struct rule {
 	const char *name, *severity, *what; /* "GPU 3 of box1 ..." */
@@ -204,7 +207,8 @@ void takt_alerts_look_at_net(struct takt_alerts *alerts, const struct takt_net_v
 	}
 }
 
-bool takt_alerts_news(const struct takt_alerts *alerts, struct takt_alert_news *from)
+bool takt_alerts_news(const struct takt_alerts *alerts, struct takt_alert_news *from,
+		      uint64_t now_ms)
 {
 	uint32_t cell = (uint32_t)from->alert * TAKT_VIEW_MAX_GPUS + from->at;
 
@@ -213,7 +217,7 @@ bool takt_alerts_news(const struct takt_alerts *alerts, struct takt_alert_news *
 		uint32_t at = cell % TAKT_VIEW_MAX_GPUS;
 		const struct takt_alert_standing *standing = &alerts->standing[alert][at];
 
-		if (standing->fires == standing->told)
+		if (standing->fires == standing->told || now_ms < standing->tell_ms)
 			continue;
 		*from = (struct takt_alert_news){alert, at, standing->fires};
 		return true;
@@ -223,7 +227,18 @@ bool takt_alerts_news(const struct takt_alerts *alerts, struct takt_alert_news *
 
 void takt_alerts_told(struct takt_alerts *alerts, const struct takt_alert_news *news)
 {
-	alerts->standing[news->alert][news->at].told = news->fires;
+	struct takt_alert_standing *standing = &alerts->standing[news->alert][news->at];
+
+	standing->told = news->fires;
+	standing->failures = 0;
+}
+
+void takt_alerts_untold(struct takt_alerts *alerts, const struct takt_alert_news *news,
+			uint64_t now_ms)
+{
+	struct takt_alert_standing *standing = &alerts->standing[news->alert][news->at];
+
+	standing->tell_ms = now_ms + takt_pace_ns(&tellings, standing->failures++) / TAKT_NS_PER_MS;
 }
 
 const char *takt_alert_name(enum takt_alert alert)

@@ -36,7 +36,9 @@ struct takt_alert_terms {
 struct takt_alert_standing {
 	uint64_t since_ms; /* of the clock that is handed in; 0 = it does not stand */
 	bool fires;
-	bool told; /* what was told last: that it fires? */
+	bool told;	   /* what was told last: that it fires? */
+	uint32_t failures; /* to tell it, in a row */
+	uint64_t tell_ms;  /* not before */
 };
 struct takt_alerts {
 	struct takt_alert_terms terms;
@@ -56,14 +58,18 @@ void takt_alerts_look(struct takt_alerts *alerts, const struct takt_status_view 
 void takt_alerts_look_at_net(struct takt_alerts *alerts, const struct takt_net_view *view,
 			     uint64_t now_ms);
 
-/* One that began or ended and was not told yet. */
+/* One that began or ended, was not told yet, and is not to be tried later. */
 struct takt_alert_news {
 	enum takt_alert alert;
 	uint32_t at; /* number of the GPU, or place of the peer; 0 for those of neither */
 	bool fires;
 };
-bool takt_alerts_news(const struct takt_alerts *alerts, struct takt_alert_news *from);
+bool takt_alerts_news(const struct takt_alerts *alerts, struct takt_alert_news *from,
+		      uint64_t now_ms);
 void takt_alerts_told(struct takt_alerts *alerts, const struct takt_alert_news *news);
+/* It could not be told: later, and ever later. */
+void takt_alerts_untold(struct takt_alerts *alerts, const struct takt_alert_news *news,
+			uint64_t now_ms);
 
 const char *takt_alert_name(enum takt_alert alert);	/* "GpuLost" */
 const char *takt_alert_severity(enum takt_alert alert); /* "critical", "warning", "info" */

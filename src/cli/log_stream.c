@@ -6,17 +6,19 @@
 #include <poll.h>
 #include <stdio.h>
 
+#include "base/pace.h"
+
 enum {
 	FOLLOW_MS = 30000,
-	FIRST_WAIT_MS = 100,
-	LONGEST_WAIT_MS = 5000,
 };
 
-static void sleep_ms(const struct takt_patience *patience, unsigned ms)
+static const struct takt_pace tries = {TAKT_NS_PER_S / 10, 5 * TAKT_NS_PER_S};
+
+static void sleep_ns(const struct takt_patience *patience, uint64_t ns)
 {
 	struct pollfd fd = {.fd = patience->wake_fd, .events = POLLIN};
 
-	(void)poll(&fd, 1, (int)ms);
+	(void)poll(&fd, 1, (int)(ns / TAKT_NS_PER_MS));
 }
 
 bool takt_patience_retry(struct takt_patience *patience, int rc, const struct takt_err *err)
@@ -31,12 +33,9 @@ bool takt_patience_retry(struct takt_patience *patience, int rc, const struct ta
 		fprintf(stderr, "takt: %s; the job goes on, trying to reach takt again\n",
 			err->msg);
 		patience->away = true;
-		patience->wait_ms = FIRST_WAIT_MS;
+		patience->failures = 0;
 	}
-	sleep_ms(patience, patience->wait_ms);
-	patience->wait_ms *= 2;
-	if (patience->wait_ms > LONGEST_WAIT_MS)
-		patience->wait_ms = LONGEST_WAIT_MS;
+	sleep_ns(patience, takt_pace_ns(&tries, patience->failures++));
 	return true;
 }
 

@@ -8,8 +8,8 @@
 /* Waits out a daemon that is away: said once when it begins and once when it is over. */
 struct takt_patience {
 	bool away;
-	unsigned wait_ms; /* before the next try */
-	int wake_fd;	  /* readable ends the waiting early; -1 = none */
+	unsigned failures; /* to reach it, in a row */
+	int wake_fd;	   /* readable ends the waiting early; -1 = none */
 };
 #define TAKT_PATIENCE ((struct takt_patience){.wake_fd = -1})
 

@@ -128,45 +128,52 @@ static int tell(struct teller *teller, const struct takt_alert_news *news, struc
 	return rc < 0 ? rc : say(teller, news, takt_str_text(&summary), &json, err);
 }
 
-/* What could not be told is tried again at the next look. */
-static void tell_all(struct teller *teller)
+static uint64_t now_ms(void)
+{
+	return takt_boot_now(takt_sys_real()).ns / TAKT_NS_PER_MS;
+}
+
+/* What could not be told is tried again at a later look. */
+static void tell_all(struct teller *teller, uint64_t looked_ms)
 {
 	struct takt_alert_news news = {.at = 0};
 	struct takt_err err;
 
-	for (; takt_alerts_news(&teller->alerts, &news); news.at++) {
-		if (tell(teller, &news, &err) < 0)
-			takt_cli_complain(&err);
-		else
+	for (; takt_alerts_news(&teller->alerts, &news, looked_ms); news.at++) {
+		if (tell(teller, &news, &err) == 0) {
 			takt_alerts_told(&teller->alerts, &news);
+		} else {
+			takt_alerts_untold(&teller->alerts, &news, now_ms());
+			takt_cli_complain(&err);
+		}
 		teller->fire += news.fires;
 	}
 }
 
 /* A takt that does not answer, or is too old to know, tells nothing of the network. */
-static void look_at_net(struct teller *teller, uint64_t now_ms)
+static void look_at_net(struct teller *teller, uint64_t looked_ms)
 {
 	TAKT_CLEANUP(freep) struct takt_net_view *view = takt_zalloc(sizeof(*view));
 
 	if (view && takt_client_net(teller->cli->client, view, NULL) == 0)
-		takt_alerts_look_at_net(&teller->alerts, view, now_ms);
+		takt_alerts_look_at_net(&teller->alerts, view, looked_ms);
 }
 
 static void look(struct teller *teller)
 {
-	uint64_t now_ms = takt_boot_now(takt_sys_real()).ns / TAKT_NS_PER_MS;
+	uint64_t looked_ms = now_ms();
 	struct takt_status_view view;
 	struct takt_err err;
 	int rc = takt_cli_connect(teller->cli, &err);
 
 	if (rc == 0)
 		rc = takt_client_status(teller->cli->client, &view, &err);
-	takt_alerts_look(&teller->alerts, rc == 0 ? &view : NULL, now_ms);
+	takt_alerts_look(&teller->alerts, rc == 0 ? &view : NULL, looked_ms);
 	if (rc == 0)
-		look_at_net(teller, now_ms);
+		look_at_net(teller, looked_ms);
 	if (rc == 0)
 		takt_status_view_fini(&view);
-	tell_all(teller);
+	tell_all(teller, looked_ms);
 }
 
 /* "@FILE": the first line of the file, since a command line is seen by everybody. */
@@ -287,9 +294,9 @@ const struct takt_verb takt_verb_alerts = {
 		"The hook has TAKT_ALERT (a name such as GpuLost), TAKT_ALERT_STATE (firing or "
 		"resolved), TAKT_SEVERITY, TAKT_GPU, TAKT_UUID, TAKT_PEER, TAKT_HOSTNAME and "
 		"TAKT_SUMMARY in "
-		"its environment and a minute's time. A hook or webhook that fails is tried again "
-		"at "
-		"the next look. Nothing leaves the machine unless a webhook is named. With "
+		"its environment and a minute's time. What a hook or webhook that fails was to be "
+		"told is tried again at later looks, ever more seldom, down to once a minute. "
+		"Nothing leaves the machine unless a webhook is named. With "
 		"Prometheus use deploy/prometheus instead.",
 	.options = options,
 	.examples = examples,

@@ -11,14 +11,13 @@
 #include <time.h>
 
 #include "base/mem.h"
+#include "base/pace.h"
 #include "cli/job_terminal.h"
 #include "cli/job_text.h"
 #include "cli/log_stream.h"
 
-enum {
-	FIRST_LOOK_MS = 20,
-	LONGEST_LOOK_MS = 1000,
-};
+/* For a terminal that is not there yet, or not any more. */
+static const struct takt_pace looks = {20 * TAKT_NS_PER_MS, TAKT_NS_PER_S};
 
 static volatile sig_atomic_t interrupted;
 
@@ -27,7 +26,7 @@ struct visit {
 	uint64_t id;
 	bool quiet;
 	int key;
-	unsigned wait_ms;
+	unsigned looked; /* in vain, in a row */
 	struct takt_patience patience;
 	struct takt_job_view job;
 };
@@ -39,18 +38,12 @@ static void say(const struct visit *visit, const char *text)
 			visit->job.name, text);
 }
 
-static void pause_ms(unsigned ms)
-{
-	struct timespec t = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L};
-
-	(void)nanosleep(&t, NULL);
-}
-
 static void wait_longer(struct visit *visit)
 {
-	pause_ms(visit->wait_ms);
-	visit->wait_ms =
-		visit->wait_ms * 2 < LONGEST_LOOK_MS ? visit->wait_ms * 2 : LONGEST_LOOK_MS;
+	uint64_t ns = takt_pace_ns(&looks, visit->looked++);
+	struct timespec t = {(time_t)(ns / TAKT_NS_PER_S), (long)(ns % TAKT_NS_PER_S)};
+
+	(void)nanosleep(&t, NULL);
 }
 
 /* 0, or negative when it is no use to ask again. A daemon that is away is waited for. */
@@ -113,7 +106,7 @@ static int sit(struct visit *visit, struct takt_err *err)
 	}
 	if (rc < 0)
 		return rc;
-	visit->wait_ms = FIRST_LOOK_MS;
+	visit->looked = 0;
 	if (end == TAKT_TERMINAL_ENDED || end == TAKT_TERMINAL_LOST)
 		return 0;
 	(void)leave(visit, end);
@@ -177,7 +170,6 @@ int takt_terminal_attend(struct takt_cli *cli, uint64_t job_id, struct takt_err 
 	visit->cli = cli;
 	visit->id = job_id;
 	visit->quiet = takt_cli_has(cli, "quiet");
-	visit->wait_ms = FIRST_LOOK_MS;
 	visit->patience = TAKT_PATIENCE;
 	rc = takt_terminal_key(key ? key : "^]", &visit->key, err);
 	return rc < 0 ? rc : attend(visit, err);

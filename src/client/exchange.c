@@ -12,6 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/pace.h"
 #include "base/sys.h"
 #include "client/client_impl.h"
 #include "client/http_answer.h"
@@ -19,10 +20,12 @@
 enum {
 	ANSWER_MS = 60000, /* without any waiting that was asked for */
 	CONNECT_MS = 10000,
-	CROWD_MS = 10, /* until a socket that many wait at is tried again */
 	READ_BYTES = 16384,
 	MAX_HEAD = 1024,
 };
+
+/* To a socket that many wait at. */
+static const struct takt_pace crowd = {10 * TAKT_NS_PER_MS, 100 * TAKT_NS_PER_MS};
 
 static struct takt_mono in_ms(uint64_t ms)
 {
@@ -53,11 +56,17 @@ static int wait_for(struct takt_client *client, int fd, short events, uint64_t m
 	return (fds[1].revents & POLLIN) && client->woken(client->wake_ctx) < 0 ? -ECANCELED : 0;
 }
 
+static int wait_in_crowd(struct takt_client *client, uint32_t tries, struct takt_mono deadline)
+{
+	return wait_for(client, -1, 0, takt_pace_ns(&crowd, tries) / TAKT_NS_PER_MS, deadline);
+}
+
 /* An error of connect is told from others by being -ECONNREFUSED. */
 static int connect_anew(struct takt_client *client)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	struct takt_mono deadline = in_ms(CONNECT_MS);
+	uint32_t tries = 0;
 	int rc = 0;
 
 	hang_up(client);
@@ -66,7 +75,7 @@ static int connect_anew(struct takt_client *client)
 	if (client->fd < 0)
 		return -errno;
 	while (rc == 0 && connect(client->fd, (struct sockaddr *)&address, sizeof(address)) < 0)
-		rc = errno == EAGAIN ? wait_for(client, -1, 0, CROWD_MS, deadline) : -ECONNREFUSED;
+		rc = errno == EAGAIN ? wait_in_crowd(client, tries++, deadline) : -ECONNREFUSED;
 	return rc;
 }
 

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "actuate/actuate.h"
+#include "base/pace.h"
 #include "base/str.h"
 #include "daemon/actuate_flags.h"
 #include "daemon/clean_start.h"
@@ -30,9 +31,10 @@ static const char usage[] =
 	"manager.\n";
 
 enum {
-	LISTEN_TRIES = 20,
-	LISTEN_AGAIN_MS = 50,
+	LISTEN_TRIES = 14, /* a second */
 };
+
+static const struct takt_pace listens = {5 * TAKT_NS_PER_MS, 100 * TAKT_NS_PER_MS};
 
 static void log_line(void *ctx, const char *text)
 {
@@ -82,10 +84,11 @@ static int listen_at(const char *path, struct takt_err *err)
 /* A process that a killed predecessor had just forked may hold its socket for a moment. */
 static int listen_patiently(const char *path, struct takt_err *err)
 {
-	const struct timespec pause = {.tv_nsec = LISTEN_AGAIN_MS * 1000000L};
 	int rc = listen_at(path, err);
 
-	for (int i = 1; rc == -EADDRINUSE && i < LISTEN_TRIES; i++) {
+	for (uint32_t i = 1; rc == -EADDRINUSE && i < LISTEN_TRIES; i++) {
+		struct timespec pause = {.tv_nsec = (long)takt_pace_ns(&listens, i - 1)};
+
 		(void)nanosleep(&pause, NULL);
 		rc = listen_at(path, err);
 	}

@@ -10,13 +10,14 @@
 
 #include "actuate/actuate.h"
 #include "base/mem.h"
+#include "base/pace.h"
 #include "base/str.h"
 #include "daemon/daemon.h"
 
 static const uint64_t ttl_ns = 30 * TAKT_NS_PER_S;
 static const uint64_t renew_ns = 8 * TAKT_NS_PER_S;
-static const uint64_t again_ns = TAKT_NS_PER_S;
-static const uint64_t guard_ns = TAKT_NS_PER_S / 5;
+/* To an actuator that is away, or has no guard. */
+static const struct takt_pace tries = {TAKT_NS_PER_S / 5, TAKT_NS_PER_S};
 static const uint64_t begin_ns = 20 * TAKT_NS_PER_S; /* the actuator's, after a death too */
 static const uint64_t answer_ns = 10 * TAKT_NS_PER_S;
 
@@ -38,6 +39,7 @@ struct takt_admin_knobs {
 	uint32_t cpu_mhz;	       /* wished; 0 = as found */
 	uint32_t sent_mhz;	       /* the newest wish that the actuator was told */
 	struct takt_boot renew_at;     /* cpu_mhz: to be said again */
+	uint32_t failures;	       /* to have it done, in a row */
 	struct takt_actuate_reply cpu; /* the newest that was said of CPUs */
 	struct waiting waiting[MAX_WAITING];
 };
@@ -110,9 +112,14 @@ static void note_sent(struct takt_admin_knobs *knobs, struct takt_boot now)
 	}
 }
 
+static void try_later(struct takt_admin_knobs *knobs, struct takt_boot now)
+{
+	knobs->renew_at = takt_boot_add(now, takt_pace_ns(&tries, knobs->failures++));
+}
+
 static void note_unsent(struct takt_admin_knobs *knobs, struct takt_boot now)
 {
-	knobs->renew_at = takt_boot_add(now, anybody_waits(knobs) ? guard_ns : again_ns);
+	try_later(knobs, now);
 	for (size_t i = 0; i < MAX_WAITING; i++)
 		knobs->waiting[i].seq = 0;
 }
@@ -145,9 +152,10 @@ static void take(struct takt_admin_knobs *knobs, const struct takt_actuate_reply
 	struct takt_err err;
 
 	if (reply->rc == -TAKT_E_UNAVAILABLE) { /* its guard is about to be there */
-		knobs->renew_at = takt_boot_add(takt_boot_now(knobs->daemon->sys), guard_ns);
+		try_later(knobs, takt_boot_now(knobs->daemon->sys));
 		return;
 	}
+	knobs->failures = 0;
 	if (reply->op == TAKT_ACTUATE_CPU) {
 		knobs->cpu = *reply;
 		if (reply->rc < 0) /* it was put back; nobody asks until told to */
@@ -208,7 +216,7 @@ void takt_knobs_pump(struct takt_admin_knobs *knobs, struct takt_boot now, uint6
 	if (!receive(knobs)) {
 		disconnect(knobs);
 		give_up(knobs, now, true);
-		knobs->renew_at = now;
+		try_later(knobs, now);
 	}
 	give_up(knobs, now, false);
 	if (!is_unsent(knobs)) /* nobody waits for another one any more, or it was told */

@@ -167,6 +167,7 @@ struct takt_daemon {
 	struct takt_boot tls_looked;
 	struct takt_mono accounts_due; /* when they are kept next; 0 = not looked yet */
 	struct takt_boot complained;   /* when the loop last said that something failed */
+	uint32_t failed_turns;	       /* of the loop, in a row */
 	uint64_t turns;		       /* of the loop */
 	bool stop;
 	bool again; /* with stop: what is there has changed, and the program begins anew */
@@ -183,10 +184,11 @@ int takt_daemon_loop(struct takt_daemon *daemon, struct takt_err *err);
 /* gpu_owner.c: one manager a GPU. Takes a lock a GPU by UUID across users; looks for slurmd, a
  * kubelet. Fills manages and observe_why. */
 int takt_daemon_own_gpus(struct takt_daemon *daemon, struct takt_err *err);
-/* A lock is held. Whether to try again, after a short pause: a daemon that was killed while it
- * started a helper leaves its locks to that process, for the moment until it has become the helper.
+/* A lock is held, for the how many-th time (from 0). Whether to try again, after a pause: a daemon
+ * that was killed while it started a helper leaves its locks to that process, for the moment until
+ * it has become the helper.
  */
-bool takt_daemon_lock_again(const struct takt_daemon *daemon);
+bool takt_daemon_lock_again(const struct takt_daemon *daemon, uint32_t tries);
 void takt_daemon_disown_gpus(struct takt_daemon *daemon);
 
 /* reload.c: the configuration read again, whole or not at all. The notes of `takt status` say what

@@ -8,6 +8,7 @@
 
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/pace.h"
 #include "base/str.h"
 #include "daemon/govern_impl.h"
 #include "daemon/job_course.h"
@@ -22,7 +23,8 @@ enum {
 };
 
 static const uint64_t tick_ns = 100 * TAKT_NS_PER_MS;
-static const uint64_t retry_ns = 10 * TAKT_NS_PER_S;
+/* For clocks that another one has outbid: a benchmark there may be over. */
+static const struct takt_pace bids = {2 * TAKT_NS_PER_S, 10 * TAKT_NS_PER_S};
 static const uint64_t astray_patience_ns = 15 * TAKT_NS_PER_S; /* the actuator needs half of it */
 
 int takt_govern_new(struct takt_daemon *daemon, struct takt_govern **ret, struct takt_err *err)
@@ -602,6 +604,7 @@ static void act_on_standing(struct takt_govern *govern, struct takt_governed *on
 
 	switch (standing) {
 	case TAKT_STANDING_HOLDS:
+		one->bids_lost = 0;
 		if (one->phase != TAKT_GOVERNED_MEASURING)
 			measure(one, now.ns);
 		return;
@@ -623,8 +626,11 @@ static void act_on_standing(struct takt_govern *govern, struct takt_governed *on
 			one->out_ns = now.ns;
 		takt_strcpy(one->note, sizeof(one->note), note);
 	}
-	if (standing == TAKT_STANDING_OUTBID && now.ns - one->asked_ns > retry_ns)
-		ask(govern, one, job, now.ns); /* a benchmark there may be over */
+	if (standing == TAKT_STANDING_OUTBID &&
+	    now.ns - one->asked_ns > takt_pace_ns(&bids, one->bids_lost)) {
+		one->bids_lost++;
+		ask(govern, one, job, now.ns);
+	}
 }
 
 static void tend(struct takt_govern *govern, struct takt_governed *one,

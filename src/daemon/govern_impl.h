@@ -58,6 +58,7 @@ struct takt_governed {
 	/* Monotonic: since when it is watched, when its first wish was in force, when the newest
 	 * one was asked for, the end of the last epoch that counted. */
 	uint64_t watched_ns, applied_ns, asked_ns, ended_ns;
+	uint32_t bids_lost; /* in a row */
 	uint64_t out_ns; /* monotonic: since when none of its wishes is known to hold; 0 = one is */
 	uint64_t astray_ns; /* the first of the latest epochs in a row at another clock; 0 = none */
 	struct takt_epoch epoch;

@@ -7,11 +7,14 @@
 
 #include "actuate/actuate.h"
 #include "base/mem.h"
+#include "base/pace.h"
 #include "base/str.h"
 #include "daemon/gpu_orders.h"
 #include "daemon/log.h"
 
 static const uint64_t look_ns = 5 * TAKT_NS_PER_S;
+/* To the queue, of an instance that is gone and still held, or that it could not take. */
+static const struct takt_pace tellings = {100 * TAKT_NS_PER_MS, 2 * TAKT_NS_PER_S};
 /* At the start, for the actuator to say which instances are to go; where none does, they are given
  * out as they are. */
 static const uint64_t grace_ns = 30 * TAKT_NS_PER_S;
@@ -30,12 +33,14 @@ struct takt_mig {
 	struct takt_daemon *daemon;
 	struct takt_boot begun;
 	struct gpu {
-		bool heard;		/* the actuator has said what follows, however long ago */
-		uint32_t state;		/* enum takt_actuate_mig_state */
-		bool cut;		/* was in MIG mode when takt started */
-		bool switched;		/* it is otherwise now */
-		bool held;		/* a job holds an instance that is gone */
-		bool untold;		/* the queue could not take the last that it was told */
+		bool heard;	   /* the actuator has said what follows, however long ago */
+		uint32_t state;	   /* enum takt_actuate_mig_state */
+		bool cut;	   /* was in MIG mode when takt started */
+		bool switched;	   /* it is otherwise now */
+		bool held;	   /* a job holds an instance that is gone */
+		bool untold;	   /* the queue could not take the last that it was told */
+		uint32_t tellings; /* in a row that left it held or untold */
+		struct takt_boot tell_at;
 		bool in_change, unseen; /* as the actuator says; nobody has looked since */
 		struct takt_boot look_at;
 		/* What the queue was told. */
@@ -165,6 +170,18 @@ static void tell_queue(struct takt_mig *mig, uint32_t gpu)
 	note_told(mig, gpu);
 }
 
+/* As long as it is not as it should be, again and again. */
+static void tell_again(struct takt_mig *mig, uint32_t index, struct takt_boot now)
+{
+	struct gpu *gpu = &mig->gpu[index];
+
+	tell_queue(mig, index);
+	if (!gpu->held && !gpu->untold)
+		gpu->tellings = 0;
+	else
+		gpu->tell_at = takt_boot_add(now, takt_pace_ns(&tellings, gpu->tellings++));
+}
+
 static void finish(struct takt_mig *mig, struct order *order, const struct takt_err *err)
 {
 	struct takt_pending *pending = order->pending;
@@ -264,8 +281,9 @@ static void tick_gpu(struct takt_mig *mig, uint32_t index, struct takt_boot now)
 
 	if (seen)
 		note_mode(mig, index);
-	if (gpu->held || gpu->untold || (seen && !is_told(gpu, facts_of(mig->daemon, index))))
-		tell_queue(mig, index);
+	if (((gpu->held || gpu->untold) && gpu->tell_at.ns <= now.ns) ||
+	    (seen && !is_told(gpu, facts_of(mig->daemon, index))))
+		tell_again(mig, index, now);
 	gpu->unseen = gpu->unseen && !(seen && !gpu->in_change);
 	if (order->unsent)
 		send_order(mig, index);

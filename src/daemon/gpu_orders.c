@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "base/mem.h"
+#include "base/pace.h"
 #include "base/str.h"
 #include "base/user_name.h"
 #include "daemon/gpu_health.h"
@@ -16,7 +17,7 @@
 
 static const char key[] = "orders";
 static const int64_t keep_over_ms = 24ll * 3600 * 1000; /* the clock may have jumped */
-static const uint64_t retry_ns = 2 * TAKT_NS_PER_S;
+static const struct takt_pace writes = {TAKT_NS_PER_S, 10 * TAKT_NS_PER_S};
 
 enum {
 	WINDOWS_OF_GPUS = TAKT_VIEW_MAX_GPUS, /* ids up to this are GPUs', beyond reservations' */
@@ -32,6 +33,7 @@ struct takt_orders {
 	uint64_t resumed;	       /* GPUs that `next` resumes */
 	char fault_reason[TAKT_VIEW_MAX_GPUS][160];
 	struct takt_boot retry_at;
+	uint32_t refusals; /* of the store, in a row */
 	int64_t ticket;
 	uint64_t wall_jumps; /* when the queue was told */
 };
@@ -220,6 +222,13 @@ static struct takt_orders_view *begin(struct takt_orders *orders, struct takt_er
 	return next;
 }
 
+/* The store has refused a change. */
+static void try_later(struct takt_orders *orders)
+{
+	orders->retry_at = takt_boot_add(takt_boot_now(orders->daemon->sys),
+					 takt_pace_ns(&writes, orders->refusals++));
+}
+
 /* Takes `next` over, whatever comes of it. */
 static int post(struct takt_orders *orders, struct takt_orders_view *next,
 		struct takt_pending *pending, struct takt_err *err)
@@ -233,6 +242,7 @@ static int post(struct takt_orders *orders, struct takt_orders_view *next,
 		takt_err_set(err, (int)ticket, "the change of GPUs cannot be written down");
 	if (ticket < 0) {
 		takt_free(next);
+		try_later(orders);
 		return (int)ticket;
 	}
 	orders->next = next;
@@ -289,12 +299,15 @@ void takt_orders_stored(void *ctx, const struct takt_store_completion *done)
 	if (done->rc == 0) {
 		tell_looked_at(orders);
 		orders->now = *orders->next;
+		orders->retry_at = (struct takt_boot){0};
+		orders->refusals = 0;
 		settle_faults(orders);
 		takt_orders_tell(orders);
+	} else {
+		try_later(orders);
 	}
 	takt_free(orders->next);
 	orders->next = NULL;
-	orders->retry_at.ns = done->rc ? takt_boot_now(daemon->sys).ns + retry_ns : 0;
 	if (!orders->pending)
 		return;
 	if (done->rc == 0) {

@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/pace.h"
 #include "base/str.h"
 #include "daemon/daemon.h"
 #include "daemon/shared_places.h"
@@ -113,9 +114,10 @@ static void sign(int fd)
 		return; /* the name is a courtesy; the lock is what counts */
 }
 
-bool takt_daemon_lock_again(const struct takt_daemon *daemon)
+bool takt_daemon_lock_again(const struct takt_daemon *daemon, uint32_t tries)
 {
-	const struct timespec pause = {.tv_nsec = 20 * (long)TAKT_NS_PER_MS};
+	static const struct takt_pace locking = {5 * TAKT_NS_PER_MS, 100 * TAKT_NS_PER_MS};
+	const struct timespec pause = {.tv_nsec = (long)takt_pace_ns(&locking, tries)};
 
 	if (takt_mono_now(daemon->sys).ns - daemon->started.ns > lock_patience_ns)
 		return false;
@@ -125,8 +127,8 @@ bool takt_daemon_lock_again(const struct takt_daemon *daemon)
 
 static bool take_flock(const struct takt_daemon *daemon, int fd)
 {
-	while (flock(fd, LOCK_EX | LOCK_NB) < 0)
-		if (errno != EWOULDBLOCK || !takt_daemon_lock_again(daemon))
+	for (uint32_t tries = 0; flock(fd, LOCK_EX | LOCK_NB) < 0; tries++)
+		if (errno != EWOULDBLOCK || !takt_daemon_lock_again(daemon, tries))
 			return false;
 	return true;
 }

@@ -6,15 +6,17 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/pace.h"
 #include "base/str.h"
 #include "daemon/clean_start.h"
 #include "daemon/log.h"
 #include "launch/launch.h"
 
 enum {
-	LISTEN_TRIES = 20,
-	LISTEN_AGAIN_MS = 50,
+	LISTEN_TRIES = 14, /* a second */
 };
+
+static const struct takt_pace listens = {5 * TAKT_NS_PER_MS, 100 * TAKT_NS_PER_MS};
 
 static const char usage[] =
 	"usage: takt-launch (--socket PATH | --listen-fd N) --jobs DIR --shim PATH\n"
@@ -119,10 +121,11 @@ static int parse(int argc, char **argv, struct options *options, struct takt_err
 /* A process that a killed predecessor had just forked may hold its socket for a moment. */
 static int listen_at(const char *path, struct takt_err *err)
 {
-	const struct timespec pause = {.tv_nsec = LISTEN_AGAIN_MS * 1000000L};
 	int rc = takt_launch_listen(path, err);
 
-	for (int i = 1; rc == -TAKT_E_BUSY && i < LISTEN_TRIES; i++) {
+	for (uint32_t i = 1; rc == -TAKT_E_BUSY && i < LISTEN_TRIES; i++) {
+		struct timespec pause = {.tv_nsec = (long)takt_pace_ns(&listens, i - 1)};
+
 		(void)nanosleep(&pause, NULL);
 		rc = takt_launch_listen(path, err);
 	}

@@ -9,6 +9,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "base/pace.h"
 #include "base/str.h"
 #include "daemon/daemon.h"
 #include "daemon/govern.h"
@@ -20,7 +21,8 @@
 
 static const uint64_t longest_sleep_ns = TAKT_NS_PER_S;
 static const uint64_t forget_ns = 20 * TAKT_NS_PER_MS;
-static const uint64_t retry_ns = TAKT_NS_PER_S / 10;
+/* Of turns in which a room fails. */
+static const struct takt_pace retries = {TAKT_NS_PER_S / 10, TAKT_NS_PER_S};
 
 static const char driver_gone[] =
 	"the NVIDIA driver answers no more, as after it was unloaded or loaded anew: no job gets a "
@@ -44,6 +46,7 @@ enum {
 /* Earliest due time of this turn, as a delay in nanoseconds. */
 struct due {
 	uint64_t delay_ns;
+	bool failed; /* a room */
 };
 
 static void due_in(struct due *due, uint64_t delay_ns)
@@ -138,7 +141,7 @@ static int wait_and_tick(struct takt_daemon *daemon, struct pollfd slots[SLOTS],
 	int ready;
 
 	do {
-		struct due due = {takt_mono_elapsed_ns(until, now)};
+		struct due due = {.delay_ns = takt_mono_elapsed_ns(until, now)};
 
 		due_at(&due, takt_telemetry_tick(daemon->telemetry, now).ns, now.ns);
 		ready = wait_for(slots, due.delay_ns, err);
@@ -159,7 +162,7 @@ static void complain(struct takt_daemon *daemon, int rc, const struct takt_err *
 
 	if (rc >= 0)
 		return;
-	due_in(due, retry_ns);
+	due->failed = true;
 	if (now.ns - daemon->complained.ns < TAKT_NS_PER_S)
 		return;
 	daemon->complained = now;
@@ -277,6 +280,15 @@ static void look_for_driver(struct takt_daemon *daemon, struct due *due)
 	daemon->again = daemon->stop = true;
 }
 
+/* Rooms that fail turn after turn are waited for ever longer. */
+static void go_easy(struct takt_daemon *daemon, struct due *due)
+{
+	if (due->failed)
+		due_in(due, takt_pace_ns(&retries, daemon->failed_turns++));
+	else
+		daemon->failed_turns = 0;
+}
+
 /* One turn: what a request changed is planned, and what is planned is started, before we sleep
  * again. */
 static void turn(struct takt_daemon *daemon, struct pollfd slots[SLOTS], struct due *due)
@@ -294,6 +306,7 @@ static void turn(struct takt_daemon *daemon, struct pollfd slots[SLOTS], struct 
 	run_jobs(daemon, due);
 	forget_attempts(daemon, due);
 	look_for_driver(daemon, due);
+	go_easy(daemon, due);
 }
 
 /* SIGHUP: read what an administrator has written anew. Any other ends the loop. */
@@ -319,7 +332,7 @@ int takt_daemon_loop(struct takt_daemon *daemon, struct takt_err *err)
 	int rc = 0;
 
 	while (rc >= 0 && !daemon->stop) {
-		struct due due = {longest_sleep_ns};
+		struct due due = {.delay_ns = longest_sleep_ns};
 
 		turn(daemon, slots, &due);
 		fill_slots(daemon, slots);

@@ -214,12 +214,13 @@ static int open_store(struct takt_daemon *daemon, struct takt_err *err)
 {
 	char path[PATH_MAX];
 	struct takt_store_config config = {.path = path, .keep_ended = daemon->config.keep_ended};
+	uint32_t tries = 0;
 	int rc;
 
 	snprintf(path, sizeof(path), "%s/takt.db", daemon->config.state_dir);
 	do
 		rc = takt_store_open(&config, &daemon->store, err);
-	while (rc == -TAKT_E_BUSY && takt_daemon_lock_again(daemon));
+	while (rc == -TAKT_E_BUSY && takt_daemon_lock_again(daemon, tries++));
 	return rc;
 }
 

@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "base/mem.h"
+#include "base/pace.h"
 #include "base/str.h"
 #include "base/sys.h"
 #include "device/device.h"
@@ -19,8 +20,11 @@
 
 enum {
 	HEARD = 64,
-	AGAIN_S = 10, /* a driver that tells nothing is asked again after this */
 };
+
+static const uint64_t every_ns = TAKT_NS_PER_S;
+/* To a driver that tells nothing. */
+static const struct takt_pace opens = {TAKT_NS_PER_S, 30 * TAKT_NS_PER_S};
 
 struct takt_gpu_listen {
 	char nvml_path[PATH_MAX];
@@ -39,6 +43,8 @@ struct takt_gpu_listen {
 
 	struct takt_gpu_events *events; /* the thread's own; NULL = not open */
 	bool was_open;
+	uint32_t failures; /* to open them, in a row */
+	struct takt_mono open_at;
 };
 
 static void unref(struct takt_gpu_listen *listen)
@@ -94,8 +100,11 @@ static bool open_events(struct takt_gpu_listen *listen)
 	if (takt_gpu_events_open(listen->nvml_path[0] ? listen->nvml_path : NULL, uuids,
 				 listen->count, &listen->events, &deaf, &err) < 0) {
 		set_why(listen, err.msg);
+		listen->open_at = takt_mono_add(takt_mono_now(takt_sys_real()),
+						takt_pace_ns(&opens, listen->failures++));
 		return false;
 	}
+	listen->failures = 0;
 	if (listen->was_open)
 		put(listen, (struct takt_heard){.kind = TAKT_HEARD_LOADED});
 	listen->was_open = true;
@@ -117,23 +126,22 @@ static bool hear(struct takt_gpu_listen *listen)
 	return rc == 0;
 }
 
-/* How many seconds until it is worth looking again. */
-static int look(struct takt_gpu_listen *listen)
+/* When it is worth looking again. Whoever wants to know sooner hears nothing of a driver that was
+ * asked a moment ago. */
+static struct takt_mono look(struct takt_gpu_listen *listen, struct takt_mono now)
 {
-	if (!listen->events && !open_events(listen))
-		return AGAIN_S;
+	if (!listen->events && (now.ns < listen->open_at.ns || !open_events(listen)))
+		return listen->open_at;
 	if (!hear(listen)) {
 		takt_gpu_events_close(listen->events);
 		listen->events = NULL;
 	}
-	return 1;
+	return takt_mono_add(takt_mono_now(takt_sys_real()), every_ns);
 }
 
 /* False when it is time to end. With the lock. */
-static bool rest(struct takt_gpu_listen *listen, int seconds)
+static bool rest(struct takt_gpu_listen *listen, struct takt_mono until)
 {
-	struct takt_mono until =
-		takt_mono_add(takt_mono_now(takt_sys_real()), (uint64_t)seconds * TAKT_NS_PER_S);
 	struct timespec at = {.tv_sec = (time_t)(until.ns / TAKT_NS_PER_S),
 			      .tv_nsec = (long)(until.ns % TAKT_NS_PER_S)};
 
@@ -147,17 +155,17 @@ static bool rest(struct takt_gpu_listen *listen, int seconds)
 static void *listen_main(void *opaque)
 {
 	struct takt_gpu_listen *listen = opaque;
-	int seconds;
+	bool goes_on;
 
 	do {
 		struct takt_mono began = takt_mono_now(takt_sys_real());
+		struct takt_mono next = look(listen, began);
 
-		seconds = look(listen);
 		pthread_mutex_lock(&listen->lock);
 		listen->looked_at = began;
-		seconds = rest(listen, seconds);
+		goes_on = rest(listen, next);
 		pthread_mutex_unlock(&listen->lock);
-	} while (seconds);
+	} while (goes_on);
 	takt_gpu_events_close(listen->events);
 	pthread_mutex_lock(&listen->lock);
 	listen->ended = true;

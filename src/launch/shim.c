@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/pace.h"
 #include "base/str.h"
 #include "launch/attempt_files.h"
 #include "launch/cleanup.h"
@@ -21,15 +22,19 @@
 #include "launch/shim_job.h"
 
 enum {
-	LOCK_TRIES = 400,
-	LOCK_TRY_MS = 5,
-	RECORD_AGAIN_MS = 1000,
-	CLEANUP_TRIES = 60,
+	LOCK_TRIES = 44,    /* two seconds */
+	CLEANUP_TRIES = 10, /* a minute */
 };
 
-static void sleep_ms(long ms)
+static const struct takt_pace locking = {TAKT_NS_PER_MS, 50 * TAKT_NS_PER_MS};
+static const struct takt_pace recording = {TAKT_NS_PER_S / 4, 5 * TAKT_NS_PER_S};
+static const struct takt_pace cleaning = {TAKT_NS_PER_S, 10 * TAKT_NS_PER_S};
+
+/* After a failure that so many came before. */
+static void pause_after(const struct takt_pace *pace, uint32_t failures)
 {
-	struct timespec t = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+	uint64_t ns = takt_pace_ns(pace, failures);
+	struct timespec t = {(time_t)(ns / TAKT_NS_PER_S), (long)(ns % TAKT_NS_PER_S)};
 
 	(void)nanosleep(&t, NULL);
 }
@@ -57,8 +62,8 @@ static int lock(struct takt_shim *shim, struct takt_err *err)
 {
 	int rc = takt_attempt_lock(shim->sys, shim->dirfd, err);
 
-	for (int i = 1; rc == -TAKT_E_BUSY && i < LOCK_TRIES; i++) {
-		sleep_ms(LOCK_TRY_MS);
+	for (uint32_t i = 1; rc == -TAKT_E_BUSY && i < LOCK_TRIES; i++) {
+		pause_after(&locking, i - 1);
 		rc = takt_attempt_lock(shim->sys, shim->dirfd, err);
 	}
 	if (rc < 0)
@@ -144,8 +149,8 @@ static void clean_up(struct takt_shim *shim)
 	struct takt_err err;
 	int rc = takt_cleanup_run(&shim->spec, shim->logfd, &err);
 
-	for (int i = 1; rc < 0 && i < CLEANUP_TRIES; i++) {
-		sleep_ms(RECORD_AGAIN_MS);
+	for (uint32_t i = 1; rc < 0 && i < CLEANUP_TRIES; i++) {
+		pause_after(&cleaning, i - 1);
 		rc = takt_cleanup_run(&shim->spec, shim->logfd, &err);
 	}
 	if (rc < 0)
@@ -156,11 +161,12 @@ static void clean_up(struct takt_shim *shim)
 /* A full disk or a read-only one is waited out: the end of a job is not to be lost. */
 static void record_end(struct takt_shim *shim)
 {
+	uint32_t failures = 0;
 	struct takt_err err;
 
 	takt_crash_point("shim.before_exit_record");
 	while (takt_attempt_record_exit(shim->sys, shim->dirfd, &shim->end, &err) < 0)
-		sleep_ms(RECORD_AGAIN_MS);
+		pause_after(&recording, failures++);
 	takt_crash_point("shim.after_exit_record");
 }
 

@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/pace.h"
 #include "launch/launch.h"
 #include "launch/proc_tree.h"
 #include "launch/shim_job.h"
@@ -30,15 +31,18 @@ enum phase {
 
 enum {
 	LINGER_MS = 1000,
-	KILL_AGAIN_MS = 20,
 };
+
+/* What SIGKILL does not end (a process that hangs in the driver) may stay for long. */
+static const struct takt_pace kills = {20 * TAKT_NS_PER_MS, TAKT_NS_PER_S};
 
 struct watch {
 	struct takt_shim *shim; /* borrowed */
 	enum phase phase;
 	/* When the next phase is due, or the next round of KILL; 0 = never, in RUN. */
 	struct takt_boot until;
-	bool late; /* a hook's time was up */
+	uint32_t kills; /* rounds of it */
+	bool late;	/* a hook's time was up */
 };
 
 enum reach {
@@ -85,9 +89,9 @@ static void signal_job(struct watch *watch, int sig, enum reach reach)
 static void enter_phase(struct watch *watch, enum phase phase)
 {
 	struct takt_shim *shim = watch->shim;
-	uint32_t ms = shim->spec.grace_ms;
+	uint64_t wait_ns = shim->spec.grace_ms * TAKT_NS_PER_MS;
 
-	if (phase == PHASE_TERM && ms == 0)
+	if (phase == PHASE_TERM && wait_ns == 0)
 		phase = PHASE_KILL;
 	if (phase == PHASE_TERM) {
 		signal_job(watch, SIGTERM, REACH_ALL);
@@ -95,12 +99,12 @@ static void enter_phase(struct watch *watch, enum phase phase)
 	} else if (phase == PHASE_KILL) {
 		if (!shim->place->job[0] || takt_cgroup_kill(shim->place->job) < 0)
 			signal_job(watch, SIGKILL, REACH_ALL);
-		ms = watch->phase == PHASE_KILL ? 5 * KILL_AGAIN_MS : KILL_AGAIN_MS;
-	} else if (ms > LINGER_MS) {
-		ms = LINGER_MS;
+		wait_ns = takt_pace_ns(&kills, watch->kills++);
+	} else if (wait_ns > LINGER_MS * TAKT_NS_PER_MS) {
+		wait_ns = LINGER_MS * TAKT_NS_PER_MS;
 	}
 	watch->phase = phase;
-	watch->until = takt_boot_add(takt_boot_now(shim->sys), ms * TAKT_NS_PER_MS);
+	watch->until = takt_boot_add(takt_boot_now(shim->sys), wait_ns);
 }
 
 /* RUN and LINGER lead to TERM, TERM to KILL, KILL to KILL. */

@@ -7,12 +7,15 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/pace.h"
 #include "net/peer.h"
 #include "net/seats.h"
 
 enum {
 	NS_PER_MS = 1000000
 };
+
+static const struct takt_pace pauses = {100 * NS_PER_MS, 1000 * NS_PER_MS};
 
 /* Any descriptor will do; this one needs no file. */
 static int put_aside(void)
@@ -86,7 +89,7 @@ static uid_t who(const struct takt_guest *guest)
 static void shut(struct takt_door *door, uint64_t now_ns)
 {
 	watch(door, false);
-	door->open_ns = now_ns + (uint64_t)TAKT_DOOR_PAUSE_MS * NS_PER_MS;
+	door->open_ns = now_ns + takt_pace_ns(&pauses, door->shuts++);
 }
 
 static bool lacks_descriptors(const struct takt_guest *guest)
@@ -121,6 +124,8 @@ bool takt_door_accept(struct takt_door *door, uint64_t now_ns, struct takt_guest
 		shut(door, now_ns);
 	if (guest.fd < 0)
 		return false;
+	if (!guest.scarce)
+		door->shuts = 0;
 	guest.uid = who(&guest);
 	*ret = guest;
 	return true;

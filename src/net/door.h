@@ -3,9 +3,9 @@
  * A listening socket in an epoll set, and who comes in through it.
  *
  * Out of descriptors, accept() leaves the newcomer where he is, and the socket stays readable: a
- * loop that asks again at once would spin. The door shuts for a moment instead. It keeps one
- * descriptor for that case, so that somebody can still be looked at: an administrator comes in with
- * it, anybody else is told.
+ * loop that asks again at once would spin. The door shuts for a moment instead, and for longer
+ * while that goes on. It keeps one descriptor for that case, so that somebody can still be looked
+ * at: an administrator comes in with it, anybody else is told.
  */
 #ifndef TAKT_NET_DOOR_H
 #define TAKT_NET_DOOR_H
@@ -18,10 +18,6 @@
 #include "base/err.h"
 #include "net/farewell.h"
 
-enum {
-	TAKT_DOOR_PAUSE_MS = 100
-};
-
 struct takt_door {
 	int listen_fd;	/* the caller's */
 	int epoll_fd;	/* borrowed */
@@ -29,6 +25,7 @@ struct takt_door {
 	void *mark;	/* what the epoll events of the socket carry */
 	bool shut;
 	uint64_t open_ns; /* when it opens again */
+	uint32_t shuts;	  /* in a row */
 	struct takt_farewell farewell;
 };
 

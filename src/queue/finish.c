@@ -125,27 +125,24 @@ static bool failed(const struct takt_engine_event *event)
 
 /* The first one is the job's own, each later one twice the one before; the first may be longer than
  * what the later ones are limited to. */
-static uint64_t retry_pause_ms(const struct takt_queue_job *job)
+static uint64_t retry_pause_ns(const struct takt_queue_job *job)
 {
-	uint64_t pause_ms = job->spec.retry_backoff_ms;
-	uint64_t longest_ms = TAKT_QUEUE_LONGEST_PAUSE_MS;
+	uint64_t first_ns = job->spec.retry_backoff_ms * TAKT_NS_PER_MS;
+	uint64_t longest_ns = TAKT_QUEUE_LONGEST_PAUSE_MS * TAKT_NS_PER_MS;
+	struct takt_pace pace = {first_ns, first_ns > longest_ns ? first_ns : longest_ns};
 
-	if (pause_ms > longest_ms)
-		longest_ms = pause_ms;
-	for (uint32_t i = 0; i < job->row.failures && pause_ms < longest_ms; i++)
-		pause_ms *= 2;
-	return pause_ms < longest_ms ? pause_ms : longest_ms;
+	return takt_pace_ns(&pace, job->row.failures);
 }
 
 /* It ended badly by itself and may be tried again, after a pause that doubles. */
 static void try_again(struct takt_queue *queue, struct takt_queue_job *job,
 		      const struct takt_engine_event *event)
 {
-	uint64_t pause_ms = retry_pause_ms(job);
+	uint64_t pause_ns = retry_pause_ns(job);
 	char text[120];
 
 	job->row.failures++;
-	job->row.retry_at.ns = queue->wall.ns + (int64_t)(pause_ms * TAKT_NS_PER_MS);
+	job->row.retry_at.ns = queue->wall.ns + (int64_t)pause_ns;
 	snprintf(text, sizeof(text), "failed %u time%s (%s %d), may be tried %u more",
 		 job->row.failures, job->row.failures == 1 ? "" : "s",
 		 event->end == TAKT_END_EXITED ? "exit status" : "signal", event->code,
@@ -262,6 +259,7 @@ static void attempt_runs(struct takt_queue *queue, struct takt_queue_job *job,
 		return;
 	job->phase = TAKT_PHASE_RUNNING;
 	job->never_ran = 0;
+	takt_queue_went_well(queue);
 	job->row.retry_at = (struct takt_wall){0};
 	if (!job->row.timed_out && job->row.evict < 2)
 		takt_queue_say(job, ""); /* what hindered an earlier start is over */

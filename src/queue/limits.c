@@ -54,8 +54,7 @@ static uint64_t check(struct takt_queue *queue, struct takt_queue_job *job)
 	if (job->limit_ns > queue->now.ns)
 		return job->limit_ns;
 	time_is_up(queue, job);
-	return job->stop_sent ? UINT64_MAX
-			      : queue->now.ns + TAKT_QUEUE_STOP_AGAIN_MS * TAKT_NS_PER_MS;
+	return job->stop_sent ? UINT64_MAX : takt_queue_stop_again_ns(queue, job);
 }
 
 void takt_queue_check_limits(struct takt_queue *queue)

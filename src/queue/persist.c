@@ -9,6 +9,8 @@
 
 #include "queue/queue_impl.h"
 
+const struct takt_pace takt_queue_refusals = {TAKT_NS_PER_S / 2, 5 * TAKT_NS_PER_S};
+
 int takt_queue_post(struct takt_queue *queue, struct takt_queue_job *job, enum ticket_kind kind,
 		    struct takt_err *err)
 {
@@ -25,7 +27,14 @@ int takt_queue_post(struct takt_queue *queue, struct takt_queue_job *job, enum t
 
 void takt_queue_pause(struct takt_queue *queue)
 {
-	queue->retry_ns = queue->now.ns + TAKT_QUEUE_RETRY_MS * TAKT_NS_PER_MS;
+	if (queue->retry_ns > queue->now.ns)
+		return; /* what is refused until then is one refusal */
+	queue->retry_ns = queue->now.ns + takt_pace_ns(&takt_queue_refusals, queue->refusals++);
+}
+
+void takt_queue_went_well(struct takt_queue *queue)
+{
+	queue->refusals = 0;
 }
 
 /* Its GPUs are not another's before this end is on disk. */
@@ -106,6 +115,7 @@ static void end_done(struct takt_queue *queue, struct takt_queue_job *job,
 		end_refused(queue, job);
 		return;
 	}
+	takt_queue_went_well(queue);
 	if (job->end_missing)
 		count_unended(queue, job, -1);
 	takt_queue_changed(queue, job);

@@ -146,8 +146,7 @@ static void end_it(struct takt_queue *queue, struct takt_queue_job *job)
 {
 	takt_queue_stop(queue, job);
 	job->evict.step = TAKT_EVICT_ENDING;
-	job->evict.due_ns =
-		job->stop_sent ? 0 : queue->now.ns + TAKT_QUEUE_STOP_AGAIN_MS * TAKT_NS_PER_MS;
+	job->evict.due_ns = job->stop_sent ? 0 : takt_queue_stop_again_ns(queue, job);
 	tell_end(queue, job, job->spec.grace_ms * TAKT_NS_PER_MS);
 }
 

@@ -780,6 +780,8 @@ int takt_queue_pump(struct takt_queue *queue, struct takt_boot now, struct takt_
 		queue->dirty = true;
 	if (queue->dirty && !jumped && !queue->retry_ns && !queue->config.observes)
 		rc = takt_queue_replan(queue, err);
+	if (rc < 0)
+		takt_queue_pause(queue);
 	*ret_next_ns = jumped ? now.ns : next_pump_ns(queue); /* first the windows anew */
 	return rc;
 }

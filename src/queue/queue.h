@@ -113,14 +113,15 @@ enum {
 struct takt_queue_evict {
 	enum takt_evict_step step;
 	enum takt_evict_why why;
-	bool stop;	     /* not run again */
-	bool taken_over;     /* from an earlier takt */
-	uint64_t serial;     /* of the newest plan that says so */
-	uint64_t due_ns;     /* boot time of the next step; 0 = none is due */
-	uint64_t give_up_ns; /* STILLING: boot time to end it instead */
-	uint64_t clean_gpus; /* STILL: of its own, those that the other has left */
-	bool held;	     /* STILL: with the scheduler */
-	bool restless;	     /* it could not be frozen */
+	bool stop;		/* not run again */
+	bool taken_over;	/* from an earlier takt */
+	uint64_t serial;	/* of the newest plan that says so */
+	uint64_t due_ns;	/* boot time of the next step; 0 = none is due */
+	uint64_t give_up_ns;	/* STILLING: boot time to end it instead */
+	uint32_t thaws_refused; /* STILL: by the scheduler, in a row */
+	uint64_t clean_gpus;	/* STILL: of its own, those that the other has left */
+	bool held;		/* STILL: with the scheduler */
+	bool restless;		/* it could not be frozen */
 };
 
 /* What a job's owner can ask to hear of (spec.hook). */
@@ -147,11 +148,13 @@ struct takt_queue_job {
 	bool prepared;		       /* PREPARING: the caller is ready */
 	bool stop_wanted;	       /* cancel while it starts or runs */
 	bool stop_sent;
+	uint32_t stops_refused; /* by the engine, in a row */
 	enum takt_queue_stage stage;
 	uint32_t start_writes;	 /* of its row with an attempt to start, that the store has not
 				    answered */
 	uint32_t stage_writes;	 /* of its row as staged, that the store has not answered */
 	uint64_t stage_after_ns; /* boot time before which it is not staged again */
+	uint32_t stages_failed;	 /* attempts that could not be staged, in a row */
 	bool ends;		 /* stage OFF: it ends as end_as when that is done */
 	enum takt_job_state end_as;
 	/* RUNNING: its attempt is over, and why is looked for since then (cause.c). Owned. */

@@ -4,6 +4,7 @@
 #define TAKT_QUEUE_QUEUE_IMPL_H
 
 #include "base/map.h"
+#include "base/pace.h"
 #include "base/vec.h"
 #include "model/runtime.h"
 #include "model/start_range.h"
@@ -15,16 +16,17 @@ enum {
 	TAKT_QUEUE_MAX_BYTES = 512 * 1024 * 1024,
 	TAKT_QUEUE_MAX_HELD = 64 * 1024, /* shares of GPUs, held or left: 64 GPUs in thousandths */
 	TAKT_QUEUE_ONE_CPU_MILLI = 1000, /* what a job counts as that asks for nothing at all */
-	TAKT_QUEUE_STOP_AGAIN_MS = 2000, /* after a stop could not be asked for */
 	TAKT_QUEUE_LONGEST_PAUSE_MS = 300000, /* before a job that failed is tried again */
 	TAKT_QUEUE_MAX_STAGED = 16,
 	TAKT_QUEUE_EXPLAINED = 256, /* first waiting jobs, of which each plan says why they wait */
-	TAKT_QUEUE_RETRY_MS = 2000, /* after the store (full disk) or the engine refused */
 };
 
 enum {
 	TAKT_QUEUE_MAX_INSTANCES = 64 /* of a job */
 };
+
+/* What the store (a full disk), the engine or the scheduler has refused is asked for again. */
+extern const struct takt_pace takt_queue_refusals;
 
 /* Memory of a GPU in MiB; 0 = not known. */
 static inline uint32_t takt_queue_gpu_mem(const struct takt_queue_config *config, uint32_t gpu)
@@ -110,6 +112,7 @@ struct takt_queue {
 	uint64_t closed_gpus;	 /* whose MIG instances may go at any moment */
 	uint32_t unended[TAKT_SCHED_MAX_NODE_GPUS]; /* jobs on it whose end the store has refused */
 	uint64_t retry_ns; /* boot time before which nothing starts: the store refused; 0 = go */
+	uint32_t refusals; /* pauses for that in a row */
 	struct takt_runtime *runtimes; /* owned; what earlier jobs took */
 	bool learned;		       /* something, since the last look at estimates */
 	uint64_t next_estimate_ns;     /* boot time of the next look; 0 = none is due */
@@ -363,6 +366,8 @@ void takt_queue_tell_events(struct takt_queue *queue, struct takt_queue_job *job
 void takt_queue_say(struct takt_queue_job *job, const char *message);
 /* Nothing starts for a while: the store or the engine refused. */
 void takt_queue_pause(struct takt_queue *queue);
+/* What was refused is not any more. */
+void takt_queue_went_well(struct takt_queue *queue);
 /* Post the end; when even that is refused it is tried again later. */
 void takt_queue_post_end(struct takt_queue *queue, struct takt_queue_job *job);
 /* It holds no GPU any more. */
@@ -386,6 +391,8 @@ void takt_queue_try_start(struct takt_queue *queue, struct takt_queue_job *job);
  * any other. */
 void takt_queue_call_off(struct takt_queue *queue, struct takt_queue_job *job);
 void takt_queue_stop(struct takt_queue *queue, struct takt_queue_job *job);
+/* Boot time to ask for a stop again that could not be asked for. */
+uint64_t takt_queue_stop_again_ns(const struct takt_queue *queue, const struct takt_queue_job *job);
 /* To one that may be alive, whatever it is doing. */
 int takt_queue_send_signal(struct takt_queue *queue, const struct takt_queue_job *job, int signal,
 			   struct takt_err *err);

@@ -14,8 +14,10 @@
 enum {
 	STAGE_AHEAD_S =
 		600, /* before a predicted start; what is fetched earlier may be gone by then */
-	STAGE_AGAIN_MS = 10000, /* after an attempt that could not be staged */
 };
+
+/* After attempts that could not be staged, which cost as much as a start. */
+static const struct takt_pace restages = {2 * TAKT_NS_PER_S, 60 * TAKT_NS_PER_S};
 
 struct takt_queue_wanted {
 	uint64_t ids[TAKT_QUEUE_MAX_STAGED];
@@ -256,7 +258,7 @@ static void over(struct takt_queue *queue, struct takt_queue_job *job)
 	forget(queue, job);
 	queue->dirty = true;
 	if (!called_off)
-		job->stage_after_ns = queue->now.ns + STAGE_AGAIN_MS * TAKT_NS_PER_MS;
+		job->stage_after_ns = queue->now.ns + takt_pace_ns(&restages, job->stages_failed++);
 	if (job->phase == TAKT_PHASE_PREPARING) {
 		takt_queue_call_off(queue, job);
 		job->row.attempt++;

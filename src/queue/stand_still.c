@@ -25,7 +25,6 @@
 
 static const uint64_t look_ns = 50 * TAKT_NS_PER_MS;
 static const uint64_t patience_ns = 10 * TAKT_NS_PER_S;
-static const uint64_t again_ns = 2 * TAKT_NS_PER_S;
 
 enum {
 	ROW_STILLING = 4,
@@ -216,7 +215,8 @@ static void thaw(struct takt_queue *queue, struct takt_queue_job *job)
 	set_held(queue, job, false);
 	if (takt_queue_tell(queue, TAKT_SCHED_JOB_PLACED, job, NULL) < 0) {
 		set_held(queue, job, true);
-		job->evict.due_ns = queue->now.ns + again_ns;
+		job->evict.due_ns = queue->now.ns +
+				    takt_pace_ns(&takt_queue_refusals, job->evict.thaws_refused++);
 		queue->next_evict_ns = 1;
 		return;
 	}

@@ -73,6 +73,14 @@ void takt_queue_stop(struct takt_queue *queue, struct takt_queue_job *job)
 
 	job->stop_sent = still ? takt_queue_send_signal(queue, job, SIGKILL, NULL) == 0
 			       : takt_queue_order(queue, job, TAKT_ACTION_STOP) == 0;
+	job->stops_refused = job->stop_sent ? 0 : job->stops_refused + 1;
+}
+
+uint64_t takt_queue_stop_again_ns(const struct takt_queue *queue, const struct takt_queue_job *job)
+{
+	uint32_t before = job->stops_refused ? job->stops_refused - 1 : 0;
+
+	return queue->now.ns + takt_pace_ns(&takt_queue_refusals, before);
 }
 
 void takt_queue_try_start(struct takt_queue *queue, struct takt_queue_job *job)
@@ -149,10 +157,12 @@ void takt_queue_promise(struct takt_queue *queue, const struct takt_plan_placeme
 	job->row.frozen = job->rest_unknown = false;
 	job->row.stood_ns = job->rested_ns = 0;
 	job->row_durable = job->prepared = job->stop_wanted = job->stop_sent = false;
+	job->stops_refused = job->stages_failed = 0;
 	job->limit_ns = 0;
 	job->clock_note[0] = '\0';
 	if (takt_queue_post(queue, job, TICKET_START, NULL) < 0) {
 		takt_queue_call_off(queue, job);
+		takt_queue_pause(queue);
 		return;
 	}
 	job->start_writes++;

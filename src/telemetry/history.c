@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/pace.h"
 #include "base/vec.h"
 #include "telemetry/history_file.h"
 
@@ -21,7 +22,8 @@ enum {
 	POSTS_A_GPU = 6, /* that may wait for the disk */
 };
 
-static const uint64_t retry_ns = 60 * TAKT_NS_PER_S; /* a file that could not be opened */
+/* To a file that could not be opened. */
+static const struct takt_pace opens = {5 * TAKT_NS_PER_S, 60 * TAKT_NS_PER_S};
 
 const struct takt_history_level takt_history_levels[TAKT_HISTORY_LEVELS] = {
 	{10, 8640},
@@ -42,6 +44,7 @@ struct gpu {
 	/* The writer's. */
 	int fd; /* -1 = not open */
 	uint64_t retry_at_ns;
+	uint32_t failures; /* to open it, in a row */
 	struct takt_err why_closed;
 };
 
@@ -126,9 +129,11 @@ static int ready_file(struct takt_history *history, struct gpu *gpu, struct takt
 	}
 	rc = takt_history_file_open(&history->config, gpu->name, &gpu->fd, err);
 	if (rc < 0) {
-		gpu->retry_at_ns = now_ns + retry_ns;
+		gpu->retry_at_ns = now_ns + takt_pace_ns(&opens, gpu->failures++);
 		gpu->why_closed = *err;
+		return rc;
 	}
+	gpu->failures = 0;
 	return rc;
 }
 

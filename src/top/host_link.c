@@ -14,11 +14,12 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/pace.h"
 #include "base/str.h"
 #include "top/top_json.h"
 
 static const uint64_t patience_ns = 20 * TAKT_NS_PER_S; /* for an answer */
-static const uint64_t again_ns = 5 * TAKT_NS_PER_S;	/* after a failure */
+static const struct takt_pace tries = {TAKT_NS_PER_S, 10 * TAKT_NS_PER_S};
 
 struct takt_host_link {
 	const char *host;
@@ -26,7 +27,8 @@ struct takt_host_link {
 	pid_t pid;   /* 0 = none runs */
 	int fd;	     /* its input and output */
 	int said_fd; /* its messages */
-	struct takt_mono failed;
+	struct takt_mono retry_at;
+	uint32_t failures; /* in a row */
 	struct takt_str answer;
 	struct takt_err why; /* of the latest failure */
 };
@@ -223,10 +225,9 @@ static void explain(struct takt_host_link *link)
 
 static int look(struct takt_host_link *link, struct takt_top_snapshot *ret)
 {
-	struct takt_mono now = takt_mono_now(takt_sys_real());
 	int rc = 0;
 
-	if (link->failed.ns && takt_mono_elapsed_ns(now, link->failed) < again_ns)
+	if (takt_mono_now(takt_sys_real()).ns < link->retry_at.ns)
 		return link->why.rc;
 	if (!link->pid)
 		rc = start(link, &link->why);
@@ -237,7 +238,11 @@ static int look(struct takt_host_link *link, struct takt_top_snapshot *ret)
 					&link->why);
 	if (rc < 0 && link->pid)
 		explain(link);
-	link->failed = rc < 0 ? takt_mono_now(takt_sys_real()) : (struct takt_mono){0};
+	if (rc < 0)
+		link->retry_at = takt_mono_add(takt_mono_now(takt_sys_real()),
+					       takt_pace_ns(&tries, link->failures++));
+	else
+		link->failures = 0;
 	return rc;
 }
 

@@ -8,13 +8,15 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/pace.h"
 #include "base/str.h"
 #include "client/client.h"
 #include "device/device.h"
 #include "top/gpu_view.h"
 #include "top/host_link.h"
 
-static const uint64_t again_ns = 2 * TAKT_NS_PER_S;	/* a daemon that did not answer */
+/* To a daemon, or a driver, that did not answer. */
+static const struct takt_pace tries = {TAKT_NS_PER_S / 4, 10 * TAKT_NS_PER_S};
 static const uint64_t queue_ns = 900 * TAKT_NS_PER_MS;	/* how old the queue may be */
 static const uint64_t sample_ns = 500 * TAKT_NS_PER_MS; /* a driver that hangs */
 static const uint64_t first_ns = 2 * TAKT_NS_PER_S;	/* the same, of a GPU never heard */
@@ -25,7 +27,11 @@ struct takt_top_source {
 	struct takt_machine *machine; /* NULL = not opened */
 	struct takt_host_link *link;  /* NULL = this machine */
 	struct takt_err no_daemon, no_driver;
-	struct takt_mono tried_daemon, tried_driver, asked_queue;
+	struct attempts {
+		struct takt_mono retry_at;
+		uint32_t failures; /* in a row */
+	} of_daemon, of_driver;
+	struct takt_mono asked_queue;
 	TAKT_VEC(struct takt_top_proc) procs; /* of the last look */
 	struct {
 		uint64_t seq; /* of its newest sample when it was asked last */
@@ -72,15 +78,27 @@ static bool is_due(struct takt_mono *last, uint64_t every_ns)
 	return true;
 }
 
+static bool may_try(const struct attempts *attempts)
+{
+	return takt_mono_now(takt_sys_real()).ns >= attempts->retry_at.ns;
+}
+
+static void try_later(struct attempts *attempts)
+{
+	attempts->retry_at = takt_mono_add(takt_mono_now(takt_sys_real()),
+					   takt_pace_ns(&tries, attempts->failures++));
+}
+
 static void find_daemon(struct takt_top_source *source)
 {
-	if (source->client || source->config->driver_only ||
-	    !is_due(&source->tried_daemon, again_ns))
+	if (source->client || source->config->driver_only || !may_try(&source->of_daemon))
 		return;
-	if (takt_client_connect(source->config->socket, &source->client, &source->no_daemon) < 0)
+	if (takt_client_connect(source->config->socket, &source->client, &source->no_daemon) < 0) {
 		source->client = NULL;
-	else
+		try_later(&source->of_daemon);
+	} else {
 		takt_client_meanwhile(source->client, source->config->meanwhile);
+	}
 	source->asked_queue.ns = 0;
 }
 
@@ -100,10 +118,13 @@ static int ask_daemon(struct takt_top_source *source, struct takt_top_snapshot *
 	if (rc == 0)
 		rc = ask_queue(source, ret);
 	ret->daemon = true;
-	if (rc == 0)
+	if (rc == 0) {
+		source->of_daemon.failures = 0;
 		return 0;
+	}
 	takt_client_free(source->client);
 	source->client = NULL;
+	try_later(&source->of_daemon);
 	takt_top_snapshot_fini(ret);
 	return rc;
 }
@@ -119,12 +140,14 @@ static void open_driver(struct takt_top_source *source)
 		.meanwhile = source->config->meanwhile,
 	};
 
-	if (source->machine || !is_due(&source->tried_driver, again_ns))
+	if (source->machine || !may_try(&source->of_driver))
 		return;
-	if (takt_machine_open(&config, &source->machine, &source->no_driver) < 0)
+	if (takt_machine_open(&config, &source->machine, &source->no_driver) < 0) {
 		source->machine = NULL;
-	else
+		try_later(&source->of_driver);
+	} else {
 		takt_machine_hush(source->machine, true);
+	}
 }
 
 /* Its samples so far; has it given one since it was asked last, it hangs no longer. */

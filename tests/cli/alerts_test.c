@@ -52,7 +52,7 @@ static void pass(uint64_t ms, bool answers)
 static bool next(struct takt_alert_news *news)
 {
 	*news = (struct takt_alert_news){.at = 0};
-	if (!takt_alerts_news(&alerts, news))
+	if (!takt_alerts_news(&alerts, news, now_ms))
 		return false;
 	takt_alerts_told(&alerts, news);
 	return true;
@@ -98,6 +98,43 @@ static void what_stands_long_enough_is_told_once_and_its_end(void **state)
 	pass(0, true);
 	check_next(TAKT_ALERT_SILENT, 1, false);
 	check_silence();
+}
+
+/* Looks every 15 s for so long; every attempt to tell fails. How many there were. */
+static unsigned tell_in_vain(uint64_t ms)
+{
+	unsigned tries = 0;
+
+	for (uint64_t end = now_ms + ms; now_ms <= end; now_ms += 15000) {
+		struct takt_alert_news news = {.at = 0};
+
+		takt_alerts_look(&alerts, &view, now_ms);
+		for (; takt_alerts_news(&alerts, &news, now_ms); news.at++, tries++)
+			takt_alerts_untold(&alerts, &news, now_ms);
+	}
+	return tries;
+}
+
+static void a_hook_that_fails_for_hours_is_run_ever_more_seldom(void **state)
+{
+	gpus[1].lost = true;
+	assert_in_range(tell_in_vain(MINUTE - 1), 3, 4);
+	assert_in_range(tell_in_vain(6ull * 60 * MINUTE), 5 * 60, 6 * 60 + 1);
+	now_ms += MINUTE;
+	check_next(TAKT_ALERT_LOST, 1, true);
+	check_silence();
+	/* From then on it is well, and the next failure is a first one. */
+	gpus[1].lost = false;
+	assert_in_range(tell_in_vain(MINUTE - 1), 3, 4);
+}
+
+static void one_that_cannot_be_told_keeps_no_other_waiting(void **state)
+{
+	gpus[1].lost = true;
+	(void)tell_in_vain(60ull * MINUTE);
+	gpus[0].lost = true;
+	pass(0, true);
+	check_next(TAKT_ALERT_LOST, 0, true);
 }
 
 static void each_condition_is_told_by_its_name(void **state)
@@ -301,6 +338,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(a_healthy_day_is_silent),
 		CASE(what_stands_long_enough_is_told_once_and_its_end),
+		CASE(a_hook_that_fails_for_hours_is_run_ever_more_seldom),
+		CASE(one_that_cannot_be_told_keeps_no_other_waiting),
 		CASE(each_condition_is_told_by_its_name),
 		CASE(held_and_idle_is_told_when_it_was_so_all_the_time),
 		CASE(a_threshold_of_ones_own_is_kept),

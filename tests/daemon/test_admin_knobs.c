@@ -19,7 +19,9 @@ static struct {
 	uint64_t now_ns;
 	bool there;			   /* the actuator */
 	struct takt_actuate_request asked; /* the newest */
-	unsigned requests;
+	unsigned requests, connects;
+	int reflex_rc;			 /* what it answers each request with; 0 = reply, below */
+	bool hangs_up;			 /* on whoever has asked */
 	struct takt_actuate_reply reply; /* seq 0: it has not said anything */
 	int answered;			 /* 200, or what was wrong; 0 = nobody was */
 	void (*hung_up)(void *ctx);	 /* of whoever asked last */
@@ -42,6 +44,7 @@ void __wrap_takt_pending_set_cancel(struct takt_pending *pending, void (*hung_up
 int __wrap_takt_actuate_connect(const char *socket_path, struct takt_actuate_client **ret,
 				struct takt_err *err)
 {
+	world.connects++;
 	*ret = (struct takt_actuate_client *)&world;
 	return world.there ? 0 : -ECONNREFUSED;
 }
@@ -56,13 +59,16 @@ int __wrap_takt_actuate_send(struct takt_actuate_client *client,
 {
 	world.asked = request;
 	world.requests++;
+	if (world.reflex_rc)
+		world.reply = (struct takt_actuate_reply){
+			.op = TAKT_ACTUATE_CPU, .seq = request.seq, .rc = world.reflex_rc};
 	return 0;
 }
 
 int __wrap_takt_actuate_recv(struct takt_actuate_client *client, struct takt_actuate_reply *ret,
 			     struct takt_err *err)
 {
-	if (!world.there)
+	if (!world.there || world.hangs_up)
 		return -EPIPE;
 	if (world.reply.seq == 0)
 		return 0;
@@ -126,6 +132,13 @@ static void ask(struct takt_daemon *daemon, uint32_t max_mhz)
 		takt_knobs_cpu(daemon->knobs, max_mhz, (struct takt_pending *)&pending, NULL), 0);
 }
 
+/* Whether the connection is readable. */
+static bool is_something_to_hear(const struct takt_daemon *daemon)
+{
+	return takt_knobs_fd(daemon->knobs) >= 0 &&
+	       (!world.there || world.hangs_up || world.reply.seq);
+}
+
 /* The daemon's turns, as often as the knobs want one. */
 static void pass(struct takt_daemon *daemon, unsigned seconds)
 {
@@ -134,7 +147,9 @@ static void pass(struct takt_daemon *daemon, unsigned seconds)
 	do {
 		next_ns = 0;
 		takt_knobs_pump(daemon->knobs, takt_boot_now(&sys), &next_ns);
-		if (next_ns == 0 || next_ns > end_ns)
+		if (is_something_to_hear(daemon))
+			next_ns = world.now_ns + TAKT_NS_PER_MS;
+		else if (next_ns == 0 || next_ns > end_ns)
 			next_ns = end_ns;
 		world.now_ns = next_ns > world.now_ns ? next_ns : world.now_ns + 1;
 	} while (world.now_ns < end_ns);
@@ -284,6 +299,62 @@ static void a_missing_guard_is_waited_for(void **state)
 	rig_close(daemon);
 }
 
+/* A ceiling that holds, over six hours of what is the matter with the actuator. */
+static void hold_through(struct takt_daemon *daemon)
+{
+	world.there = true;
+	ask(daemon, 2400);
+	reply(0, 2400);
+	pass(daemon, 1);
+	assert_int_equal(world.answered, 200);
+	world.requests = world.connects = 0;
+}
+
+static void check_hours(struct takt_daemon *daemon, const unsigned *tries)
+{
+	pass(daemon, 20);
+	assert_in_range(*tries, 10, 25); /* soon at first */
+	pass(daemon, 6 * 3600);
+	assert_in_range(*tries, 100, 6 * 3600 + 25);
+}
+
+static void hours_without_an_actuator_are_few_tries(void **state)
+{
+	struct takt_daemon *daemon = rig_open();
+
+	hold_through(daemon);
+	world.there = false;
+	check_hours(daemon, &world.connects);
+	world.there = true;
+	world.requests = 0;
+	pass(daemon, 1);
+	assert_int_equal(world.requests, 1);
+	assert_int_equal(world.asked.max_mhz, 2400);
+	rig_close(daemon);
+}
+
+static void hours_of_an_actuator_that_hangs_up_are_few_tries(void **state)
+{
+	struct takt_daemon *daemon = rig_open();
+
+	hold_through(daemon);
+	world.hangs_up = true;
+	check_hours(daemon, &world.connects);
+	rig_close(daemon);
+}
+
+static void hours_without_a_guard_are_few_tries(void **state)
+{
+	struct takt_daemon *daemon = rig_open();
+
+	hold_through(daemon);
+	world.reflex_rc = -TAKT_E_UNAVAILABLE;
+	pass(daemon, 8); /* it is renewed by then */
+	world.requests = 0;
+	check_hours(daemon, &world.requests);
+	rig_close(daemon);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -295,6 +366,9 @@ int main(void)
 		cmocka_unit_test(a_reset_whose_asker_hung_up_leaves_what_holds),
 		cmocka_unit_test(the_last_of_several_wishes_is_what_is_sent),
 		cmocka_unit_test(a_missing_guard_is_waited_for),
+		cmocka_unit_test(hours_without_an_actuator_are_few_tries),
+		cmocka_unit_test(hours_of_an_actuator_that_hangs_up_are_few_tries),
+		cmocka_unit_test(hours_without_a_guard_are_few_tries),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

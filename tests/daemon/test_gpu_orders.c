@@ -69,6 +69,15 @@ void __wrap_takt_pending_set_cancel(struct takt_pending *pending, void (*hung_up
 {
 }
 
+/* The kernel's calls, by a clock of the test's. */
+static struct takt_sys sys;
+static uint64_t boot_ns;
+
+static uint64_t injected_boot_ns(const struct takt_sys *ours)
+{
+	return boot_ns;
+}
+
 struct rig {
 	struct kit kit;
 	struct takt_daemon *daemon; /* the parts that orders use */
@@ -82,7 +91,10 @@ static void rig_open(struct rig *rig)
 	fake_reset();
 	memset(&disk, 0, sizeof(disk));
 	kit_open(&rig->kit);
-	daemon->sys = takt_sys_real();
+	sys = *takt_sys_real();
+	sys.boot_ns = injected_boot_ns;
+	boot_ns = TAKT_NS_PER_S;
+	daemon->sys = &sys;
 	daemon->manages = true;
 	daemon->machine = open_fake();
 	daemon->gpu_count = FAKE_GPUS;
@@ -112,18 +124,21 @@ static void answer(struct rig *rig, int rc)
 	takt_orders_stored(rig->daemon, &done);
 }
 
-/* Time enough for a write that failed to be tried again, or for one of a fault. */
-static unsigned tick_later(struct rig *rig)
+/* Turns of the daemon until something is posted, for so long at most. How much was. */
+static unsigned tick_for(struct rig *rig, uint64_t seconds)
 {
 	unsigned before = disk.posts;
 
-	for (int i = 0; i < 120000 && disk.posts == before; i++) {
-		struct timespec pause = {.tv_nsec = 1000000};
-
+	for (uint64_t end = boot_ns + seconds * TAKT_NS_PER_S;
+	     boot_ns < end && disk.posts == before; boot_ns += TAKT_NS_PER_S / 10)
 		takt_orders_tick(rig->daemon->orders, takt_wall_now(rig->daemon->sys));
-		nanosleep(&pause, NULL);
-	}
 	return disk.posts - before;
+}
+
+/* Time enough for a write that failed to be tried again, or for one of a fault. */
+static unsigned tick_later(struct rig *rig)
+{
+	return tick_for(rig, 11);
 }
 
 static int order(struct rig *rig, enum takt_gpu_request_kind kind, uint64_t gpus)
@@ -165,6 +180,27 @@ static void a_fault_that_cannot_be_written_is_written_later(void **state)
 	/* Once is enough. */
 	takt_orders_tick(rig.daemon->orders, takt_wall_now(rig.daemon->sys));
 	assert_int_equal(disk.posts, 2);
+	rig_close(&rig);
+}
+
+static void hours_of_a_full_disk_are_few_writes(void **state)
+{
+	struct rig rig;
+	uint64_t end;
+
+	rig_open(&rig);
+	takt_orders_fault(rig.daemon->orders, 1, "XID 79");
+	answer(&rig, -ENOSPC);
+	assert_int_equal(tick_for(&rig, 2), 1);
+	answer(&rig, -ENOSPC);
+	assert_int_equal(tick_for(&rig, 3), 1);
+	for (end = boot_ns + 6 * 3600 * TAKT_NS_PER_S; boot_ns < end;) {
+		answer(&rig, -ENOSPC);
+		assert_int_equal(tick_later(&rig), 1);
+	}
+	assert_in_range(disk.posts, 6 * 300, 6 * 360 + 6);
+	answer(&rig, 0);
+	assert_true(is_on_disk("XID 79"));
 	rig_close(&rig);
 }
 
@@ -255,6 +291,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(a_fault_that_cannot_be_written_is_written_later),
+		CASE(hours_of_a_full_disk_are_few_writes),
 		CASE(a_fault_that_is_not_on_disk_can_be_resumed),
 		CASE(a_resume_that_is_not_written_changes_nothing),
 		CASE(a_refused_resume_is_no_look_at_the_others),

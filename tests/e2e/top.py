@@ -14,8 +14,10 @@ import socket
 import subprocess
 import sys
 import termios
+import time
 
 import kit
+import lasting
 
 NUMBERS = itertools.count()
 SIZES = ((80, 24), (120, 40), (200, 60), (60, 20))
@@ -361,8 +363,12 @@ def another_machine_is_reached_by_ssh():
 
 
 def several_machines_are_watched_together():
-    """The fake ssh runs takt here, whatever the host, but for one that is down until a file says otherwise."""
+    """The fake ssh runs takt here, whatever the host, but for one that is down until a file says otherwise, and is asked
+    for ever more seldom."""
     with kit.machine(gpus=2) as m:
+        def tries():
+            with open(m.path("ssh.log"), encoding="ascii") as file:
+                return sum("-- down " in line for line in file)
         m.start()
         job = m.client().submit(["sleep", "1000"], gpus=1, name="train")["id"]
         fake_ssh(m, f"""echo "$@" >>{m.path('ssh.log')}
@@ -372,12 +378,15 @@ shift 3
 exec {m.path('bin/takt')} "$@"
 """)
         hosts = ("--host", "one", "--host", "down", "--host", "two")
+        begin = time.monotonic()
         with Screen(m, 100, 30, m.path("bin/takt"), "top", *hosts, PATH=m.more_env["PATH"]) as screen:
             screen.has("one 2 GPUs", "down NO NEWS", "two 2 GPUs", f"#{job}", "train")
             screen.keys("]")
             screen.has("down: ssh: no route to down", "no GPUs here")
             screen.keys("c")
             screen.has("no job of takt's under the cursor")
+            count = kit.until(lambda: (n := tries()) >= 4 and n, tries)
+            assert count <= lasting.most_tries(time.monotonic() - begin, 1, 10), (count, time.monotonic() - begin)
             with open(m.path("up"), "w", encoding="ascii"):
                 pass
             screen.has("down 2 GPUs", "train")

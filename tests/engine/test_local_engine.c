@@ -257,6 +257,62 @@ static void test_end_while_the_engine_was_away(void **state)
 	assert_int_equal(ef_count(ef, TAKT_ENGINE_ADOPTED, 1), 0);
 }
 
+/* A disk that answers nothing while it is `out`, and who asked it. */
+static struct {
+	struct takt_sys sys;
+	const struct takt_sys *real;
+	bool out;
+	unsigned asked;
+} disk;
+
+static int openat_or_not(const struct takt_sys *sys, int dirfd, const char *path, int flags,
+			 mode_t mode)
+{
+	if (!disk.out)
+		return disk.real->openat(disk.real, dirfd, path, flags, mode);
+	disk.asked++;
+	return -EIO;
+}
+
+/* Pumps whenever the engine wants it, for so long by a clock of our own. */
+static void live_for(struct engine_fixture *ef, struct takt_boot *now, uint64_t seconds)
+{
+	uint64_t end_ns = now->ns + seconds * TAKT_NS_PER_S, next_ns;
+
+	while (now->ns < end_ns) {
+		next_ns = 0;
+		assert_int_equal(takt_engine_pump(ef->engine, *now, &next_ns, NULL), 0);
+		if (next_ns == 0 || next_ns > end_ns)
+			next_ns = end_ns;
+		now->ns = next_ns > now->ns ? next_ns : now->ns + 1;
+	}
+}
+
+static void test_hours_without_a_disk_are_few_looks(void **state)
+{
+	struct engine_fixture *ef = *state;
+	struct takt_boot now = takt_boot_now(takt_sys_real());
+
+	disk.real = ef->launch->sys;
+	disk.sys = *disk.real;
+	disk.sys.openat = openat_or_not;
+	disk.out = false;
+	ef_engine_free(ef);
+	ef->launch->sys = &disk.sys;
+	ef_engine_new(ef);
+	disk.out = true;
+	disk.asked = 0;
+	ef_recover(ef, 1, 1);
+	live_for(ef, &now, 1);
+	assert_in_range(disk.asked, 5, 15);
+	live_for(ef, &now, 6 * 3600);
+	assert_in_range(disk.asked, 100, 6 * 3600 + 15);
+	disk.out = false;
+	live_for(ef, &now, 2);
+	assert_int_equal(ef_count(ef, TAKT_ENGINE_ENDED, 1), 1);
+	ef->launch->sys = disk.real;
+}
+
 static void test_recovered_attempts_that_never_ran(void **state)
 {
 	struct engine_fixture *ef = *state;
@@ -473,6 +529,7 @@ int main(void)
 		CASE(test_start_waits_for_a_launcher_to_come_back),
 		CASE(test_job_outlives_engine_and_launcher),
 		CASE(test_end_while_the_engine_was_away),
+		CASE(test_hours_without_a_disk_are_few_looks),
 		CASE(test_recovered_attempts_that_never_ran),
 		CASE(test_late_request_for_a_voided_attempt_is_refused),
 		CASE(test_lost_shim_is_said_after_its_survivors_are_gone),

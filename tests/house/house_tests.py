@@ -185,6 +185,12 @@ def crash_points_have_one_place():
     expect_clean(check_style, {"src/base/a.c": point % "base.x"})
 
 
+def paces_are_told_on_one_page():
+    pace = {"src/base/a.c": "static const struct takt_pace tries = {1, 2};\n"}
+    expect(check_style, dict(pace, **{"docs/architecture.md": "`base/b.c`"}), "a.c", "a pace")
+    expect_clean(check_style, dict(pace, **{"docs/architecture.md": "| ours | 1 s, 2 s | `base/a.c` |"}))
+
+
 def odd_layout_is_named():
     style = {".clang-format": "BasedOnStyle: LLVM\n"}
     if check_format.find_formatter():
@@ -354,7 +360,7 @@ TESTS = [
     files_of_pages_are_there, settings_stand_in_their_column, lists_leave_nothing_out, arithmetic_is_pure,
     clocks_and_files_are_impure, globals_are_impure, impure_base_objects_count_if_pulled,
     room_that_was_not_built_is_named,
-    patches_fit, patches_that_do_not_fit_are_named, patches_say_who_catches_them,
+    patches_fit, patches_that_do_not_fit_are_named, patches_say_who_catches_them, paces_are_told_on_one_page,
 ]
 
 if __name__ == "__main__":

@@ -102,7 +102,7 @@ static void without_descriptors_one_comes_in_and_the_door_shuts(void **state)
 	assert_true(guest.scarce);
 	assert_false(takt_door_accept(&door, 0, &other));
 	assert_false(readable()); /* though b waits: a loop would spin on it */
-	assert_in_range(takt_door_timeout_ms(&door, 1), 1, TAKT_DOOR_PAUSE_MS);
+	assert_in_range(takt_door_timeout_ms(&door, 1), 1, 100);
 	takt_door_look(&door, 99 * ms);
 	assert_false(readable());
 	takt_door_look(&door, 100 * ms);
@@ -110,10 +110,48 @@ static void without_descriptors_one_comes_in_and_the_door_shuts(void **state)
 	/* Nothing is kept any more: he waits until there is one. */
 	assert_false(takt_door_accept(&door, 100 * ms, &other));
 	set_limit(limit.rlim_cur);
-	takt_door_look(&door, 200 * ms);
-	assert_true(takt_door_accept(&door, 200 * ms, &other));
+	takt_door_look(&door, 300 * ms);
+	assert_true(takt_door_accept(&door, 300 * ms, &other));
 	assert_false(other.scarce);
 	assert_true(door.reserve_fd >= 0);
+	close(other.fd);
+	close(guest.fd);
+	close(a);
+	close(b);
+}
+
+/* A loop that has nothing else to do, for so long. How often it went round. */
+static unsigned wait_for_descriptors(uint64_t *now_ns, uint64_t ns)
+{
+	struct takt_guest guest;
+	unsigned turns = 0;
+
+	for (uint64_t end = *now_ns + ns; *now_ns < end; turns++) {
+		takt_door_look(&door, *now_ns);
+		assert_false(takt_door_accept(&door, *now_ns, &guest));
+		*now_ns += (uint64_t)takt_door_timeout_ms(&door, *now_ns) * ms;
+	}
+	return turns;
+}
+
+static void hours_without_descriptors_are_few_tries(void **state)
+{
+	struct takt_guest guest, other;
+	struct rlimit limit;
+	int a = dial(), b = dial(), top = dup(a);
+	uint64_t now_ns = 0;
+
+	close(top);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	set_limit((rlim_t)top);
+	assert_true(takt_door_accept(&door, 0, &guest));
+	assert_in_range(wait_for_descriptors(&now_ns, 1000 * ms), 4, 6);
+	assert_in_range(wait_for_descriptors(&now_ns, 6 * 3600 * 1000 * ms), 100, 6 * 3600);
+	set_limit(limit.rlim_cur);
+	takt_door_look(&door, now_ns);
+	assert_true(takt_door_accept(&door, now_ns, &other));
+	/* He is in, and the next time begins with a short pause. */
+	assert_int_equal(door.shuts, 0);
 	close(other.fd);
 	close(guest.fd);
 	close(a);
@@ -169,6 +207,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(guests_are_known),
 		CASE(without_descriptors_one_comes_in_and_the_door_shuts),
+		CASE(hours_without_descriptors_are_few_tries),
 		CASE(who_is_turned_away_can_read_why),
 		CASE(who_is_turned_away_does_not_stay),
 	};

@@ -4,9 +4,11 @@
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
+#include <sqlite3.h>
 
 #include "base/rng.h"
 #include "base/str.h"
@@ -256,6 +258,117 @@ static void refused_start_waits_again(void **state)
 	kit.boot_ns += 10 * TAKT_NS_PER_S;
 	kit_settle(&kit);
 	assert_non_null(kit_action(&kit, TAKT_ACTION_START, id));
+	kit_close(&kit);
+}
+
+/* What a full disk does: rows can be read and not changed. Of another connection, as a disk is. */
+static void fill_disk(const struct kit *kit, bool full)
+{
+	char path[sizeof(kit->dir) + 16];
+	sqlite3 *db = NULL;
+
+	snprintf(path, sizeof(path), "%s/takt.db", kit->dir);
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_busy_timeout(db, 20000), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db,
+				      full ? "CREATE TRIGGER full BEFORE UPDATE ON job "
+					     "BEGIN SELECT RAISE(ABORT, 'full'); END"
+					   : "DROP TRIGGER full",
+				      NULL, NULL, NULL),
+			 SQLITE_OK);
+	sqlite3_close(db);
+}
+
+/* The daemon's turns, whenever the queue wants one, for so long. What left a GPU is found clean. */
+static void live_for(struct kit *kit, uint64_t seconds)
+{
+	uint64_t end_ns = kit->boot_ns + seconds * TAKT_NS_PER_S, next_ns;
+
+	while (kit->boot_ns < end_ns) {
+		kit_settle(kit);
+		for (uint32_t gpu = 0; gpu < KIT_GPUS; gpu++)
+			(void)takt_queue_gpu_clean(kit->queue, gpu, NULL);
+		next_ns = kit_pump_in(kit, 0);
+		if (next_ns == 0 || next_ns > end_ns)
+			next_ns = end_ns;
+		kit->boot_ns = next_ns > kit->boot_ns ? next_ns : kit->boot_ns + 1;
+	}
+	kit_settle(kit);
+}
+
+/* Of a job that waits for what refuses its start: hours are few tries, the first come soon, and the
+ * end of it is noticed within seconds. */
+static void check_hours(struct kit *kit, unsigned hours, void (*refuse)(struct kit *kit, bool on))
+{
+	uint64_t id;
+
+	refuse(kit, true);
+	id = kit_accept(kit, 1, 0);
+	live_for(kit, 4);
+	assert_in_range(kit->released_count, 3, 5);
+	live_for(kit, hours * 3600);
+	assert_in_range(kit->released_count, hours * 600, hours * 720 + 5);
+	assert_null(kit_action(kit, TAKT_ACTION_START, id));
+	refuse(kit, false);
+	live_for(kit, 5);
+	assert_non_null(kit_action(kit, TAKT_ACTION_START, id));
+	/* What has gone well is forgotten: the next time begins with a short pause. */
+	kit_started(kit, id);
+	kit->released_count = 0;
+	refuse(kit, true);
+	(void)kit_accept(kit, 1, 0);
+	live_for(kit, 4);
+	assert_in_range(kit->released_count, 3, 5);
+}
+
+static void refuse_in_store(struct kit *kit, bool on)
+{
+	fill_disk(kit, on);
+}
+
+static void refuse_in_engine(struct kit *kit, bool on)
+{
+	kit->engine.refuse_rc = on ? -EAGAIN : 0;
+}
+
+static void hours_of_a_full_disk_are_few_tries(void **state)
+{
+	struct kit kit;
+
+	kit_open(&kit);
+	check_hours(&kit, 6, refuse_in_store);
+	kit_close(&kit);
+}
+
+static void hours_without_an_engine_are_few_tries(void **state)
+{
+	struct kit kit;
+
+	kit_open(&kit);
+	check_hours(&kit, 1, refuse_in_engine);
+	kit_close(&kit);
+}
+
+/* Its GPU goes to nobody before the store has the end. */
+static void an_end_is_on_disk_within_seconds_of_there_being_room(void **state)
+{
+	struct kit kit;
+	uint64_t id, next;
+
+	kit_open(&kit);
+	id = kit_accept(&kit, KIT_GPUS, 0);
+	kit_started(&kit, id);
+	kit_settle(&kit);
+	next = kit_accept(&kit, 1, 0);
+	fill_disk(&kit, true);
+	kit_end_cleanly(&kit, id, TAKT_END_EXITED, 0);
+	live_for(&kit, 3600);
+	assert_int_equal(kit_stored(&kit, id), TAKT_JOB_RUNNING);
+	assert_null(kit_action(&kit, TAKT_ACTION_START, next));
+	fill_disk(&kit, false);
+	live_for(&kit, 11); /* the end, then the start */
+	assert_int_equal(kit_stored(&kit, id), TAKT_JOB_DONE);
+	assert_non_null(kit_action(&kit, TAKT_ACTION_START, next));
 	kit_close(&kit);
 }
 
@@ -719,6 +832,9 @@ int main(void)
 		cmocka_unit_test(adopted_job_learns_when_it_started),
 		cmocka_unit_test(what_never_runs_is_not_tried_without_end),
 		cmocka_unit_test(refused_start_waits_again),
+		cmocka_unit_test(hours_of_a_full_disk_are_few_tries),
+		cmocka_unit_test(hours_without_an_engine_are_few_tries),
+		cmocka_unit_test(an_end_is_on_disk_within_seconds_of_there_being_room),
 		cmocka_unit_test(cancelled_job_whose_start_is_refused_does_not_wait_again),
 		cmocka_unit_test(lost_attempt_ends_or_waits_again_as_asked),
 		cmocka_unit_test(what_never_ran_is_started_as_the_next_attempt),

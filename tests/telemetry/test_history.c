@@ -352,6 +352,33 @@ static void a_file_is_not_made_where_it_would_be_felt(void **state)
 	assert_int_equal(ask(world, 0, START_S, START_S + 10).count, 1);
 }
 
+static uint64_t no_room(void *ctx)
+{
+	++*(unsigned *)ctx;
+	return 0;
+}
+
+static void hours_of_a_full_disk_are_few_tries(void **state)
+{
+	struct world *world = *state;
+	static unsigned tries; /* outlives a failure, as the writer does */
+	uint32_t at = 1;
+
+	world->config.free_bytes = no_room;
+	world->config.ctx = &tries;
+	open_history(world);
+	feed(world, 0, START_S, 100);
+	for (; at <= 6 * 360; at++) { /* a record each ten seconds */
+		feed(world, 0, START_S + (int64_t)at * 10, 100);
+		settle(world, at);
+		fake_sys_advance(world->fake, 10 * TAKT_NS_PER_S);
+		if (at == 6)
+			assert_in_range(tries, 3, 5);
+	}
+	assert_in_range(tries, 6 * 50, 6 * 60 + 5);
+	close_history(world);
+}
+
 /* No room for the file; a minute after there is some, history begins. */
 static void a_full_disk_loses_records_and_says_so(void **state)
 {
@@ -676,6 +703,7 @@ int main(void)
 		IN_WORLD(the_newest_take_the_place_of_the_oldest),
 		IN_WORLD(a_file_is_not_made_where_it_would_be_felt),
 		IN_WORLD(a_full_disk_loses_records_and_says_so),
+		IN_WORLD(hours_of_a_full_disk_are_few_tries),
 		IN_WORLD(what_is_not_ours_is_moved_aside),
 		IN_WORLD(damage_is_absence),
 		IN_WORLD(any_call_may_fail),

@@ -19,6 +19,8 @@ enum {
 	WAKE_KEY = 0, /* of epoll; UINT64_MAX is the launcher, anything else a run's */
 };
 
+const struct takt_pace local_looks = {2 * TAKT_NS_PER_MS, TAKT_NS_PER_S};
+
 static struct local_engine *local_of(const struct takt_engine *engine)
 {
 	return TAKT_CONTAINER_OF(engine, struct local_engine, engine);
@@ -52,19 +54,21 @@ void local_outcome(struct local_engine *local, uint64_t action_id, enum takt_out
 	takt_engine_emit(&local->engine, event);
 }
 
-void local_due(struct local_engine *local, struct local_run *run, uint32_t in_ms)
+static void due_in(struct local_engine *local, struct local_run *run, uint64_t ns)
 {
-	run->due_ns = local->now_ns + in_ms * TAKT_NS_PER_MS;
+	run->due_ns = local->now_ns + ns;
 	if (run->due_ns < local->next_due_ns)
 		local->next_due_ns = run->due_ns;
 }
 
-void local_due_again(struct local_engine *local, struct local_run *run, uint32_t max_ms)
+void local_due(struct local_engine *local, struct local_run *run, uint32_t in_ms)
 {
-	uint32_t ms = run->wait_ms ? 2 * run->wait_ms : 2;
+	due_in(local, run, in_ms * TAKT_NS_PER_MS);
+}
 
-	run->wait_ms = ms < max_ms ? ms : max_ms;
-	local_due(local, run, run->wait_ms);
+void local_due_again(struct local_engine *local, struct local_run *run)
+{
+	due_in(local, run, takt_pace_ns(&local_looks, run->looks++));
 }
 
 static void wake(struct local_engine *local)

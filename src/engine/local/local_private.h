@@ -18,6 +18,7 @@
 #include <stdbool.h>
 
 #include "base/map.h"
+#include "base/pace.h"
 #include "base/vec.h"
 #include "engine/engine_impl.h"
 #include "engine/local/local_engine.h"
@@ -68,7 +69,7 @@ struct local_run {
 	struct takt_job_limits limits; /* of a START that is not sent yet, or a staged one's turn */
 	bool admits;		       /* `limits` are those of its turn */
 	uint64_t gpu_mask;	       /* recovered: of its START */
-	uint32_t wait_ms;	       /* the last pause of a row of growing ones */
+	uint32_t looks;		       /* in a row, in vain */
 	uint64_t give_up_ns;	       /* START: when the launcher has been missing for too long */
 };
 
@@ -113,8 +114,9 @@ static inline uint64_t local_key(uint64_t job_id, uint32_t attempt)
 void local_outcome(struct local_engine *local, uint64_t action_id, enum takt_outcome outcome,
 		   uint64_t job_id, uint32_t attempt, const char *message);
 void local_due(struct local_engine *local, struct local_run *run, uint32_t in_ms);
-/* In a pause that doubles from 2 ms to at most max_ms. */
-void local_due_again(struct local_engine *local, struct local_run *run, uint32_t max_ms);
+/* How often is looked for what is not there yet: word of a shim, a start on record, an end. */
+extern const struct takt_pace local_looks;
+void local_due_again(struct local_engine *local, struct local_run *run);
 
 /* local_run.c */
 void local_run_begin(struct local_engine *local, const struct takt_action *start);

@@ -17,11 +17,6 @@
 #include "engine/local/local_private.h"
 
 enum {
-	SOON_MS = 5,
-	POLL_START_MS = 100,	 /* longest pause while waiting for the record of a start */
-	POLL_UNWATCHED_MS = 100, /* a shim for which no descriptor is left */
-	REAP_AGAIN_MS = 200,
-	TROUBLE_MS = 500, /* the directory cannot be read now */
 	DEFAULT_PATIENCE_MS = 10000,
 	NONCE_BYTES = 8,
 };
@@ -100,7 +95,14 @@ static void end(struct local_engine *local, struct local_run *run, enum takt_end
 static void reap(struct local_engine *local, struct local_run *run)
 {
 	run->state = LOCAL_REAP;
-	run->wait_ms = 0;
+	local_due(local, run, 0);
+}
+
+/* At its directory, now. */
+static void look_anew(struct local_engine *local, struct local_run *run)
+{
+	run->state = LOCAL_LOOK;
+	run->looks = 0;
 	local_due(local, run, 0);
 }
 
@@ -131,7 +133,7 @@ static bool never_ran(struct local_engine *local, struct local_run *run, const c
 
 	if (rc < 0) {
 		run->state = LOCAL_LOOK;
-		local_due(local, run, rc == -TAKT_E_CONFLICT ? SOON_MS : TROUBLE_MS);
+		local_due_again(local, run);
 		return false;
 	}
 	if (run->litters) {
@@ -195,11 +197,10 @@ static void watch(struct local_engine *local, struct local_run *run)
 		run->pidfd = -1;
 	}
 	run->pidfd = run->pidfd < 0 ? -1 : run->pidfd;
-	run->wait_ms = 0;
-	if (run->pidfd < 0)
-		local_due(local, run, POLL_UNWATCHED_MS);
-	else if (!run->started_said)
-		local_due_again(local, run, POLL_START_MS);
+	if (run->pidfd >= 0)
+		run->looks = 0;
+	if (run->pidfd < 0 || !run->started_said)
+		local_due_again(local, run);
 	else
 		run->due_ns = 0;
 }
@@ -208,7 +209,7 @@ static void alive(struct local_engine *local, struct local_run *run,
 		  const struct takt_attempt_status *status)
 {
 	if (status->shim.pid == 0) { /* it has its lock but has not written who it is */
-		local_due(local, run, SOON_MS);
+		local_due_again(local, run);
 		return;
 	}
 	run->shim = status->shim;
@@ -218,7 +219,7 @@ static void alive(struct local_engine *local, struct local_run *run,
 	say_started(local, run, status);
 	watch(local, run);
 	if (run->state == LOCAL_LOOK) /* the shim is gone, its lock not yet */
-		local_due(local, run, SOON_MS);
+		local_due_again(local, run);
 	else if (run->stage != LOCAL_PLAIN)
 		local_stage_step(local, run);
 }
@@ -287,7 +288,7 @@ static void look(struct local_engine *local, struct local_run *run)
 				     run->attempt, &status, NULL);
 
 	if (rc < 0) {
-		local_due(local, run, TROUBLE_MS);
+		local_due_again(local, run);
 		return;
 	}
 	run->litters = run->litters || status.staged;
@@ -360,7 +361,7 @@ static void poll_watched(struct local_engine *local, struct local_run *run)
 	if (run->stage != LOCAL_PLAIN)
 		local_stage_step(local, run);
 	else if (!run->started_said)
-		local_due_again(local, run, POLL_START_MS);
+		local_due_again(local, run);
 }
 
 void local_run_step(struct local_engine *local, struct local_run *run)
@@ -389,8 +390,7 @@ void local_run_ended_shim(struct local_engine *local, struct local_run *run)
 	if (run->pidfd >= 0)
 		close(run->pidfd);
 	run->pidfd = -1;
-	run->state = LOCAL_LOOK;
-	local_due(local, run, 0);
+	look_anew(local, run);
 }
 
 static void start_reply(struct local_engine *local, struct local_run *run,
@@ -401,8 +401,7 @@ static void start_reply(struct local_engine *local, struct local_run *run,
 		watch(local, run);
 		accept(local, run);
 	} else if (reply->rc == -TAKT_E_CONFLICT) {
-		run->state = LOCAL_LOOK; /* an earlier request of ours won, or it is over */
-		local_due(local, run, 0);
+		look_anew(local, run); /* an earlier request of ours won, or it is over */
 	} else {
 		(void)never_ran(local, run, reply->message);
 	}
@@ -415,11 +414,10 @@ static void reap_reply(struct local_engine *local, struct local_run *run,
 		say_never_ran(local, run, "it was staged and called off");
 	} else if (reply->rc == 0 || reply->rc == -ENOENT) {
 		end(local, run, TAKT_END_LOST, "its shim vanished; how the job ended is not known");
-	} else if (reply->rc == -TAKT_E_CONFLICT) {
-		run->state = LOCAL_LOOK;
-		local_due(local, run, SOON_MS);
 	} else {
-		local_due_again(local, run, REAP_AGAIN_MS);
+		if (reply->rc == -TAKT_E_CONFLICT)
+			run->state = LOCAL_LOOK;
+		local_due_again(local, run);
 	}
 }
 
@@ -435,8 +433,7 @@ void local_run_reply(struct local_engine *local, struct local_run *run,
 void local_run_link_lost(struct local_engine *local, struct local_run *run)
 {
 	if (run->state == LOCAL_ASKED) {
-		run->state = LOCAL_LOOK;
-		local_due(local, run, 0);
+		look_anew(local, run);
 	} else if (run->state == LOCAL_REAP && run->due_ns == 0) {
 		local_due(local, run, local_link_retry_ms(local));
 	}

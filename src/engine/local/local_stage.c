@@ -12,7 +12,7 @@
 
 enum {
 	DEFAULT_LEASE_MS = 300000,
-	LONGEST_PAUSE_MS = 100,
+	TELL_AGAIN_MS = 100, /* once the pauses are that long */
 	RENEWALS_A_LEASE = 4,
 };
 
@@ -24,7 +24,7 @@ uint32_t local_stage_lease_ms(const struct local_engine *local)
 static void call_off(struct local_run *run)
 {
 	run->stage = LOCAL_OFF;
-	run->wait_ms = 0;
+	run->looks = 0;
 }
 
 bool local_stage_waits(const struct local_run *run)
@@ -107,7 +107,7 @@ static void go(struct local_engine *local, struct local_run *run)
 {
 	uint64_t action = run->turn.id;
 
-	run->wait_ms = 0;
+	run->looks = 0;
 	if (write_go(local, run) < 0) {
 		run->stage = LOCAL_OFF; /* its START fails once that is so */
 		return;
@@ -132,10 +132,12 @@ static void insist(struct local_engine *local, struct local_run *run)
 {
 	bool can = run->stage != LOCAL_GOING || run->admits || go_again(local, run);
 
+	uint64_t next_ns = takt_pace_ns(&local_looks, run->looks);
+
 	if (can && run->stage != LOCAL_MAKING &&
-	    (run->wait_ms == 0 || run->wait_ms == LONGEST_PAUSE_MS))
+	    (run->looks == 0 || next_ns >= TELL_AGAIN_MS * TAKT_NS_PER_MS))
 		tell(local, run, run->stage == LOCAL_OFF ? TAKT_LAUNCH_STOP : TAKT_LAUNCH_LOOK);
-	local_due_again(local, run, LONGEST_PAUSE_MS);
+	local_due_again(local, run);
 }
 
 void local_stage_step(struct local_engine *local, struct local_run *run)
@@ -159,7 +161,7 @@ void local_stage_turn(struct local_engine *local, struct local_run *run,
 		return;
 	}
 	run->turn = *start;
-	run->wait_ms = 0;
+	run->looks = 0;
 	if (run->state == LOCAL_WATCHED)
 		local_run_step(local, run);
 }
