@@ -9,11 +9,12 @@ beside them the same machine at rest. What happens once (a job fails, another st
 takt's own timers go by the world's clock, so an hour of machine time is an hour: --seconds 3600. `takt-twin time
 --speed` is no way around that: it hastens the boards, and takt asks no more often for it.
 
-Usage: fault_cost.py BUILD_FOLDER [--seconds N] [--settle N] [--only REGEX] [--record [FILE]]
+Usage: fault_cost.py BUILD_FOLDER [--seconds N] [--settle N] [--at-once N] [--only REGEX] [--record [FILE]]
 Needs what the programs of tests/e2e need, and the right to mount for the full disk. Fails where a fault costs more
 than three times rest, or 3 % of a core.
 """
 import argparse
+import concurrent.futures
 import os
 import re
 import sys
@@ -101,23 +102,22 @@ def main():
     parser.add_argument("build")
     parser.add_argument("--seconds", type=int, default=60)
     parser.add_argument("--settle", type=int, default=15)
+    parser.add_argument("--at-once", type=int, default=1, help="machines side by side: what each takes is counted by itself")
     parser.add_argument("--only", default="")
     parser.add_argument("--record", nargs="?", const=os.path.join(idle_cost.HERE, "results/fault_cost.csv"))
     args = parser.parse_args()
-    found, dear = {}, []
-    for jobs in (False, True):
-        rest = None
-        for what, kind, *words in CASES:
-            if rest and not re.search(args.only, what):
-                continue
-            cost = measure(kind, words, jobs, args.settle, args.seconds)
-            rest = rest or cost
+    cases = [(jobs, *case) for jobs in (False, True) for case in CASES if case is CASES[0] or re.search(args.only, case[0])]
+    found, rest, dear = {}, {}, []
+    with concurrent.futures.ThreadPoolExecutor(args.at_once) as pool:
+        costs = pool.map(lambda case: measure(case[2], case[3:], case[0], args.settle, args.seconds), cases)
+        for (jobs, what, *_), cost in zip(cases, costs):
+            rest.setdefault(jobs, cost)
             name = f"cpu, {what}, GPUs {'with' if jobs else 'without'} jobs"
             found[name] = (cost, "% of a core")
-            dear += [name] if cost > MOST_TIMES * rest or cost > MOST_PERCENT else []
-            print(f"{name:75} {cost:6.2f} % of a core, {cost / rest:4.1f} times rest", flush=True)
+            dear += [name] if cost > MOST_TIMES * rest[jobs] or cost > MOST_PERCENT else []
+            print(f"{name:75} {cost:6.2f} % of a core, {cost / rest[jobs]:4.1f} times rest", flush=True)
     if args.record:
-        idle_cost.record(args.record, found, f"fault_cost.py --seconds {args.seconds} --settle {args.settle}")
+        idle_cost.record(args.record, found, f"fault_cost.py --seconds {args.seconds} --settle {args.settle} --at-once {args.at_once}")
     for name in dear:
         print(f"too dear: {name}")
     return 1 if dear else 0
