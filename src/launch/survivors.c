@@ -61,13 +61,22 @@ static int read_proc(const char *at, const char *name, char **ret, size_t *ret_l
 	return takt_file_read(takt_sys_real(), AT_FDCWD, path, ENVIRON_MAX, ret, ret_len, NULL);
 }
 
+/* -ESRCH also: what was read is another's. A name that /proc looked up in the middle of an execve
+ * by another thread than the first may lead to the wrong one of the two. */
 static int read_stat(const char *at, struct takt_proc_stat *ret)
 {
 	TAKT_CLEANUP(freep) char *text = NULL;
+	const char *slash = strrchr(at, '/');
+	const char *number = slash ? slash + 1 : at;
 	size_t len;
 	int rc = read_proc(at, "stat", &text, &len);
 
-	return rc < 0 ? rc : takt_proc_stat_parse(text, ret);
+	if (rc < 0)
+		return rc;
+	len = strlen(number);
+	return strncmp(text, number, len) != 0 || text[len] != ' '
+		       ? -ESRCH
+		       : takt_proc_stat_parse(text, ret);
 }
 
 static bool has_no_words(const struct takt_proc_stat *stat)
@@ -135,13 +144,26 @@ static int look_at_words(struct search *search, const char *at)
 	return 0;
 }
 
-/* As look_at_words. -EAGAIN also: one went while it was looked at. */
-static int look_at_threads(struct search *search, int32_t pid)
+/*
+ * Whether a thread that showed no words has ended. In an execve it takes the number of the first
+ * thread, which is dead and has the number of the other until the kernel releases it. So the first
+ * one is read before the thread. Where it has ended, too, and the thread's number is still in use,
+ * there was no execve in between.
+ */
+static bool has_ended(const char *first, const char *thread)
 {
 	struct takt_proc_stat stat;
+
+	return read_stat(first, &stat) == 0 && has_no_words(&stat) &&
+	       read_stat(thread, &stat) == 0 && has_no_words(&stat);
+}
+
+/* As look_at_words. -EAGAIN also: one went while it was looked at, or executes a program. */
+static int look_at_threads(struct search *search, int32_t pid, const char *first)
+{
 	char path[40], at[40];
 	struct dirent *entry;
-	int rc = -ESRCH, one, listed = 0;
+	int rc = -ESRCH, one, others = 0; /* the first one may be listed twice */
 	DIR *tasks;
 
 	snprintf(path, sizeof(path), "/proc/%d/task", pid);
@@ -151,16 +173,16 @@ static int look_at_threads(struct search *search, int32_t pid)
 	while (rc <= 0 && (entry = readdir(tasks))) {
 		if (entry->d_name[0] == '.')
 			continue;
-		listed++;
+		others += strcmp(entry->d_name, first) != 0;
 		snprintf(at, sizeof(at), "%d/task/%.15s", pid, entry->d_name);
 		one = look_at_words(search, at);
 		if (one == -ESRCH || one == -ENOENT)
-			one = read_stat(at, &stat) < 0 ? -EAGAIN : -ESRCH;
+			one = has_ended(first, at) ? -ESRCH : -EAGAIN;
 		if (one > 0 || (one != -ESRCH && rc != 0))
 			rc = one;
 	}
 	closedir(tasks);
-	return rc == -ESRCH && listed < 2 ? -EAGAIN : rc;
+	return rc == -ESRCH && others == 0 ? -EAGAIN : rc;
 }
 
 /* /proc may miss one whose first thread is just being released; signals do not. */
@@ -188,7 +210,7 @@ static int look_at_process(struct search *search, int32_t pid)
 		if (read_stat(at, &stat) < 0 ? is_gone(pid) : stat.flags & TAKT_PROC_KERNEL)
 			return -ESRCH;
 		if (stat.flags & TAKT_PROC_ENDING) {
-			rc = stat.threads == 1 ? -ESRCH : look_at_threads(search, pid);
+			rc = stat.threads == 1 ? -ESRCH : look_at_threads(search, pid, at);
 			if (rc != -EAGAIN)
 				return rc;
 		}
