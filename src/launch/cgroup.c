@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
@@ -110,10 +111,13 @@ int takt_cgroup_number(const char *path, const char *control, const char *key, u
 	return -ENOENT;
 }
 
-int takt_cgroup_enter(const char *path, struct takt_err *err)
+int takt_cgroup_enter(const char *path, int32_t pid, struct takt_err *err)
 {
-	int rc = takt_cgroup_write(path, "cgroup.procs", "0");
+	char text[16];
+	int rc;
 
+	snprintf(text, sizeof(text), "%" PRId32, pid);
+	rc = takt_cgroup_write(path, "cgroup.procs", text);
 	return rc < 0 ? takt_err_set(err, rc, "enter cgroup '%s'", path) : 0;
 }
 

@@ -24,8 +24,8 @@ int takt_cgroup_root(char *ret, size_t size, struct takt_err *err);
 
 /* An existing directory is fine. */
 int takt_cgroup_make(const char *path, struct takt_err *err);
-/* The calling process enters. */
-int takt_cgroup_enter(const char *path, struct takt_err *err);
+/* A process is moved there; 0 is the calling one. -ESRCH when it has ended. */
+int takt_cgroup_enter(const char *path, int32_t pid, struct takt_err *err);
 /* SIGKILL to everything in it; -errno. */
 int takt_cgroup_kill(const char *path);
 /* -EBUSY while anything is in it; one that is not there is removed. */

@@ -12,6 +12,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/str.h"
@@ -22,6 +23,8 @@
 enum {
 	CPU_PERIOD_US = 100000,
 	CPU_LIST = 4096,
+	ROOT_TRIES = 100,
+	ROOT_AGAIN_MS = 50,
 };
 
 static const char *const controllers[] = {"+cpu", "+cpuset", "+memory", "+pids"};
@@ -70,22 +73,20 @@ static void enable_controllers(const char *path)
 
 static int move_process(void *ctx, int32_t pid)
 {
-	char text[16];
-
-	snprintf(text, sizeof(text), "%" PRId32, pid);
-	(void)takt_cgroup_write(ctx, "cgroup.procs", text);
+	(void)takt_cgroup_make(ctx, NULL);
+	(void)takt_cgroup_enter(ctx, pid, NULL);
 	return 0;
 }
 
 /* Controllers can be had only below a cgroup without processes of its own. */
-static void clear_out(const char *root)
+static void prepare_root(const struct takt_job_cgroups *cgroups)
 {
 	char leaf[TAKT_CGROUP_PATH];
 
-	if (takt_cgroup_make(join(leaf, root, "own"), NULL) < 0)
-		return;
-	(void)takt_cgroup_each(root, move_process, leaf);
-	(void)takt_cgroup_remove(leaf); /* nobody was there */
+	join(leaf, cgroups->root, "own");
+	if (cgroups->named)
+		(void)takt_cgroup_each(cgroups->root, move_process, leaf);
+	enable_controllers(cgroups->root);
 }
 
 /* Whether this kernel and this process can close devices at all. */
@@ -111,7 +112,7 @@ static int find_root(struct takt_job_cgroups *cgroups, const char *cgroup, struc
 		return takt_err_set(err, -ENAMETOOLONG, "cgroup '%.64s...'", cgroup);
 	if (access(cgroup, W_OK) < 0)
 		return takt_err_set(err, -errno, "cgroup '%s'", cgroup);
-	clear_out(cgroup);
+	cgroups->named = true;
 	return 0;
 }
 
@@ -125,7 +126,7 @@ void takt_job_cgroups_open(struct takt_job_cgroups *ret, const char *cgroup, int
 	if (rc < 0)
 		made.root[0] = '\0';
 	else
-		enable_controllers(made.root);
+		prepare_root(&made);
 	if (rc == 0)
 		rc = try_filter(&err);
 	if (rc < 0)
@@ -249,27 +250,26 @@ static int lock_root(const struct takt_job_cgroups *cgroups, int how)
 	return root;
 }
 
-static int make_leaves(const char *base, uid_t uid, gid_t gid, struct takt_err *err)
+static int enter_shim(const char *base, uid_t uid, gid_t gid, struct takt_err *err)
 {
-	char shim[TAKT_CGROUP_PATH], job[TAKT_CGROUP_PATH];
+	char shim[TAKT_CGROUP_PATH];
 	int rc = takt_cgroup_make(base, err);
 
 	if (rc == 0)
 		rc = takt_cgroup_make(join(shim, base, "shim"), err);
-	if (rc == 0)
-		rc = takt_cgroup_make(join(job, base, "job"), err);
 	if (rc < 0)
 		return rc;
 	(void)takt_cgroup_write(base, "cgroup.subtree_control", "+memory");
-	(void)takt_cgroup_write(job, "memory.oom.group", "1");
 	rc = give(base, "cgroup.procs", uid, gid);
 	if (rc == 0)
 		rc = give(shim, "cgroup.procs", uid, gid);
 	if (rc < 0)
 		return takt_err_set(err, rc, "hand '%s' over to user %u", base, uid);
-	return takt_cgroup_enter(shim, err);
+	return takt_cgroup_enter(shim, 0, err);
 }
 
+/* The leaf is not made earlier: while it is empty, systemd removes it when it stops the unit above.
+ */
 static int admit(const char *base, uid_t uid, gid_t gid, const struct takt_job_limits *limits,
 		 bool closes, struct takt_err *err)
 {
@@ -277,9 +277,11 @@ static int admit(const char *base, uid_t uid, gid_t gid, const struct takt_job_l
 	char job[TAKT_CGROUP_PATH];
 	int rc = closes ? close_devices(base, limits, err) : 0;
 
+	if (rc == 0)
+		rc = takt_cgroup_make(join(job, base, "job"), err);
 	if (rc < 0)
 		return rc;
-	join(job, base, "job");
+	(void)takt_cgroup_write(job, "memory.oom.group", "1");
 	for (size_t i = 0; rc == 0 && i < TAKT_ARRAY_LEN(files); i++)
 		rc = give(job, files[i], uid, gid);
 	return rc < 0 ? takt_err_set(err, rc, "hand '%s' over to user %u", job, uid) : 0;
@@ -299,14 +301,38 @@ static bool closes(const struct takt_job_cgroups *cgroups, const struct takt_job
 	return !cgroups->why_no_devices[0] && !limits->any_device;
 }
 
+static int try_to_enter(const struct takt_job_cgroups *cgroups, const char *base, uid_t uid,
+			gid_t gid, struct takt_err *err)
+{
+	int lock = lock_root(cgroups, LOCK_SH);
+	int rc;
+
+	prepare_root(cgroups);
+	rc = enter_shim(base, uid, gid, err);
+	if (lock >= 0)
+		close(lock);
+	return rc;
+}
+
+/* systemd makes the cgroup of a unit anew when nothing is left in it and the unit starts again. */
+static int enter(const struct takt_job_cgroups *cgroups, const char *base, uid_t uid, gid_t gid,
+		 struct takt_err *err)
+{
+	const struct timespec pause = {.tv_nsec = ROOT_AGAIN_MS * 1000000L};
+	int rc = try_to_enter(cgroups, base, uid, gid, err);
+
+	for (int i = 1; (rc == -ENOENT || rc == -ENODEV) && i < ROOT_TRIES; i++) {
+		(void)nanosleep(&pause, NULL);
+		rc = try_to_enter(cgroups, base, uid, gid, err);
+	}
+	return rc;
+}
+
 static int make(const struct takt_job_cgroups *cgroups, const char *base, uid_t uid, gid_t gid,
 		const struct takt_job_limits *limits, struct takt_err *err)
 {
-	int lock = lock_root(cgroups, LOCK_SH);
-	int rc = make_leaves(base, uid, gid, err);
+	int rc = enter(cgroups, base, uid, gid, err);
 
-	if (lock >= 0)
-		close(lock);
 	if (rc < 0)
 		return rc;
 	if (!limits->staged)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The cgroups of a job, made by the launcher before it becomes the job's user:
+ * The cgroups of a job, made by the launcher, as root:
  *
  *   ROOT/takt-<mark>-<job>.<attempt>/   memory.max, cpu.max, cpuset.cpus, the device filter
  *       shim/                           takt-shim: goes on when the job is killed as a whole
- *       job/                            everything of the job; memory.oom.group
+ *       job/                            everything of the job; memory.oom.group; made at its turn
  *
  * Limits and filter are root's. To the user belong the files by which the shim puts the job's first
  * process into job/, freezes and kills what is there; nothing by which anybody leaves.
@@ -30,12 +30,14 @@ enum {
 /* Where a launcher makes the cgroups of its jobs; owns nothing. */
 struct takt_job_cgroups {
 	char root[256]; /* "" = there are none */
+	bool named;	/* nobody sits in it but in a leaf */
 	uint64_t mark;
 	char why_no_devices[TAKT_ISOLATION_WHY]; /* "" = devices are closed */
 };
 
 /* Once, by the launcher. `cgroup` is the directory to use, out of which the processes that sit in
- * it are moved to a leaf of their own; NULL is the launcher's own, which stays as it is. */
+ * it are moved to a leaf of their own, now and with each start of a job: it may be made anew in
+ * between. NULL is the launcher's own, which stays as it is. */
 void takt_job_cgroups_open(struct takt_job_cgroups *ret, const char *cgroup, int jobs_dirfd);
 
 /* A job's place: what the shim is told. */
@@ -45,7 +47,7 @@ struct takt_job_place {
 };
 
 /*
- * Make the cgroups of an attempt (one that is staged is not admitted to its leaf yet), which may be
+ * Make the cgroups of an attempt (one that is staged has no leaf of its job yet), which may be
  * there from an earlier try, and enter its leaf of the shim. In the forked child, still as root.
  * Negative: what was promised cannot be kept; nothing may be started.
  */
@@ -54,8 +56,8 @@ int takt_job_cgroup_make(const struct takt_job_cgroups *cgroups, uint64_t job_id
 			 struct takt_job_place *ret, struct takt_err *err);
 
 /*
- * The turn of a staged attempt has come: its GPUs are opened to it, and only now the user may put
- * processes into its leaf. May be repeated.
+ * The turn of a staged attempt has come: its GPUs are opened to it, and only now there is the leaf
+ * into which the user may put processes. May be repeated.
  */
 int takt_job_cgroup_admit(const struct takt_job_cgroups *cgroups, uint64_t job_id, uint32_t attempt,
 			  uid_t uid, gid_t gid, const struct takt_job_limits *limits,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Beginning a job in the order that recovery relies on: fork, record, only then the word to go on.
+ * Beginning a job in the order that recovery relies on: fork, put it into its cgroup, record, only
+ * then the word to go on.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -90,6 +91,31 @@ static int wait_for_turn(struct takt_shim *shim, struct takt_err *err)
 	return shim->spec.stage_lease_ms ? takt_shim_wait_staged(shim, err) : 0;
 }
 
+/* Without the right to it the job stays in the shim's leaf, where limits and filter are the same.
+ */
+static int enter_cgroup(const struct takt_shim *shim, pid_t pid, struct takt_err *err)
+{
+	int rc = takt_cgroup_enter(shim->place->job, pid, err);
+
+	if (rc == -ENOENT || rc == -ENODEV)
+		return rc;
+	if (rc < 0 && rc != -ESRCH)
+		takt_shim_note(shim, "stays in the cgroup of its shim: %s: %s", err->msg,
+			       takt_err_sentence(rc));
+	return 0;
+}
+
+/* While the leaf is empty, systemd removes it when it stops the unit above. Nothing has run then,
+ * and whoever asked for the job may ask again. */
+static int enter_cgroups(const struct takt_shim *shim, struct takt_err *err)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; rc == 0 && shim->place->job[0] && i < shim->rank_count; i++)
+		rc = enter_cgroup(shim, shim->ranks[i].pid, err);
+	return rc;
+}
+
 static int record(struct takt_shim *shim, struct takt_err *err)
 {
 	struct takt_proc_id job;
@@ -173,6 +199,8 @@ int takt_shim_begin(struct takt_shim *shim, struct takt_err *err)
 		rc = fork_ranks(shim, &pipes, err);
 	if (rc == 0)
 		rc = wait_for_turn(shim, err);
+	if (rc == 0)
+		rc = enter_cgroups(shim, err);
 	if (rc == 0)
 		rc = record(shim, err);
 	if (rc < 0)

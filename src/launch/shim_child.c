@@ -30,16 +30,6 @@ static void reset_signals(void)
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Not being able to leaves it in the shim's leaf, where limits and filter are the same. */
-static void enter_cgroup(const struct takt_shim *shim)
-{
-	struct takt_err err;
-
-	if (shim->place->job[0] && takt_cgroup_enter(shim->place->job, &err) < 0)
-		takt_shim_note(shim, "stays in the cgroup of its shim: %s: %s", err.msg,
-			       takt_err_sentence(err.rc));
-}
-
 /* What the job can run without: said in its log, not fatal. */
 static void take_cpus(const struct takt_shim *shim)
 {
@@ -119,7 +109,6 @@ static int become(struct takt_shim *shim, uint32_t rank, struct takt_err *err)
 		rc = takt_shim_io_take(shim, rank, err);
 	if (rc < 0)
 		return rc;
-	enter_cgroup(shim);
 	make_progress(shim);
 	return takt_shim_become(shim, shim->spec.argv, err);
 }

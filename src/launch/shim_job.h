@@ -41,9 +41,9 @@ struct takt_shim {
 };
 
 /*
- * Fork the job's first process, of a staged attempt wait for its turn, record `started`, let it
- * become the job's program. Negative: nothing ran, nothing is recorded; -ECANCELED: it was called
- * off.
+ * Fork the job's first process, of a staged attempt wait for its turn, put it into the job's
+ * cgroup, record `started`, let it become the job's program. Negative: nothing ran, nothing is
+ * recorded; -ECANCELED: it was called off.
  */
 int takt_shim_begin(struct takt_shim *shim, struct takt_err *err);
 

@@ -112,13 +112,21 @@ until_true sh -c "takt show $whole | grep -q 'state *running'"
 staged=$(submit -n 2 --stage --prefetch "'try > /var/work/before'" -- sh -c "'try; cut -d: -f3 /proc/self/cgroup'")
 until_true test -s /var/work/before
 has "what is run before its turn opens no GPU" "$(cat /var/work/before)" "open: closed: 0 1 2 3 4 5 6 7 other:"
+early=$(submit -n 2 --stage -- try)
+until_true test -e /var/lib/takt/jobs/$early.1/staged
+# As takt does when a job's turn has come, with SIGRTMIN + 1.
+as alice "cd /var/lib/takt/jobs/$early.1 && cp spec go && kill -35 $(sed -n 's/.* pid=\([0-9]*\).*/\1/p' /var/lib/takt/jobs/$early.1/shim)"
+until_true test -e /var/lib/takt/jobs/$early.1/exit
+has "a job that its user starts before its turn runs nothing" "$(cat /var/lib/takt/jobs/$early.1/log)" "nothing was run: enter cgroup"
 same "and its process waits" "$(ls /var/lib/takt/jobs/$staged.1 | grep -c -x -e staged -e started)" 1
 touch /var/work/over
-takt wait $whole $staged > /dev/null
+takt wait $whole $staged $early > /dev/null
 log=$(takt logs $staged)
 has "a job that was made ready opens its GPUs when it is its turn" "$log" "$(its_own "$log" 2)"
 has "in a cgroup of its own" "$log" "-$staged.1/job"
 has "as takt show says" "$(takt show $staged)" "isolation     devices"
+log=$(takt logs $early)
+has "and opens its GPUs when it is its turn" "$log" "$(its_own "$log" 2)"
 
 killall takt-serve
 until_true sh -c '! pidof takt-serve takt-launch takt-actuate > /dev/null'
@@ -171,7 +179,8 @@ NAMES = [
     "nor leave, not even with the shim", "a job lives on when takt and its launcher are killed",
     "and takt knows how it is isolated",
     "it opens the same GPU as before", "and ends as any", "the next one opens its own", "which is another GPU", "cgroups of jobs go with them",
-    "what is run before its turn opens no GPU", "and its process waits",
+    "what is run before its turn opens no GPU", "a job that its user starts before its turn runs nothing",
+    "and opens its GPUs when it is its turn", "and its process waits",
     "a job that was made ready opens its GPUs when it is its turn", "in a cgroup of its own", "as takt show says",
     "a job on a MIG instance opens its capabilities", "and so does the next on the same GPU", "which are others",
     "and no other GPU", "that is told", "a job on a whole GPU opens no capability",

@@ -80,6 +80,16 @@ echo through
 exit $2
 END
 chmod 755 /bin/wait-for
+# What a job is held to: the leaf it is in, whether it is ended as a whole, its memory.
+cat > /bin/held <<'END'
+#!/bin/sh
+own=/sys/fs/cgroup$(cut -d: -f3 /proc/self/cgroup)
+echo ${own##*/} $(cat $own/memory.oom.group $own/../memory.max)
+END
+chmod 755 /bin/held
+kill_keeper() { pid=$(main_pid takt-jobs); [ $pid -gt 0 ] && kill -9 $pid; }
+LIMITED="job 1 67108864"
+limited() { last=$(submit -n 1 -m 64M -- held); takt wait $last > /dev/null; takt logs $last; }
 running() { until_true test -s $1.ran || die "$1 runs" "$(takt queue; journalctl -n 60 --no-pager)"; }
 the_same() {
 	if [ "$(identity $long_pid)" = "$long" ] && [ $(wc -l < long.ran) = 1 ] && is $long_job running; then ok "$1"
@@ -99,7 +109,7 @@ read long < long.ran
 long_pid=${long%% *}
 has "a job lies below the unit that keeps cgroups" "$(cat long.cgroup)" "/takt.slice/takt-jobs.service/takt-"
 has "it can open only its GPU" "$(takt show $long_job)" "isolation     devices"
-same "every unit is in the slice" "$(systemctl show -P Slice takt takt-launch takt-jobs | sort -u | grep .)" takt.slice
+same "every unit is in the slice" "$(systemctl show -P Slice takt takt-launch.socket takt-launch takt-jobs | sort -u | grep .)" takt.slice
 
 launcher=$(main_pid takt-launch) serve=$(main_pid takt)
 systemctl restart takt
@@ -148,12 +158,43 @@ until_true sh -c "[ \$(systemctl show -P MainPID takt) -gt 0 ]"
 answers "takt answers after all of it was killed"
 the_same "a job outlives all of takt.service"
 
-systemctl restart takt-jobs
-the_same "a restart of the unit that keeps cgroups ends no job"
-job=$(submit -n 1 -- wait-for in-between 0)
-running in-between
-has "and the next job lies there too" "$(cat in-between.cgroup)" "/takt.slice/takt-jobs.service/takt-"
-touch in-between.go
+# Asked for again and again while jobs start: none may miss what was set on its cgroup.
+jobs=/sys/fs/cgroup/takt.slice/takt-jobs.service
+while [ ! -e /run/enough ]; do
+	for verb in restart stop start; do systemctl $verb takt-jobs 2>&1 || echo "no $verb"; done
+done > /run/asked &
+asking=$!
+said=
+for n in 1 2 3 4 5; do said="$said$(limited);"; done
+touch /run/enough
+wait $asking
+has "a restart of the unit that keeps cgroups is refused" "$(cat /run/asked)" "no restart"
+has "and so is a stop" "$(cat /run/asked)" "no stop"
+has "by systemd, which says why" "$(cat /run/asked)" "may be requested by dependency only"
+same "it is active all the same" "$(systemctl is-active takt-jobs)" active
+same "jobs that start meanwhile keep what is set on their cgroups" "$said" "$LIMITED;$LIMITED;$LIMITED;$LIMITED;$LIMITED;"
+the_same "and those that run are not ended"
+
+kill_keeper
+until_true sh -c '[ $(systemctl show -P MainPID takt-jobs) = 0 ]'
+same "without the process that keeps them it is active as long as there are jobs" "$(systemctl is-active takt-jobs)" active
+the_same "which go on"
+same "and more can start" "$(limited)" "$LIMITED"
+
+whole=$(submit -n 7 -- wait-for whole 0)
+running whole
+staged=$(submit -n 2 -m 64M --stage -- held)
+until_true test -e /var/lib/takt/jobs/$staged.1/staged
+systemctl stop takt.slice
+same "with the slice all of takt is stopped" "$(systemctl is-active takt takt-launch.socket takt-launch takt-jobs | sort -u)" inactive
+if [ "$(identity $long_pid)" = "$long" ]; then ok "and jobs go on"; else no "and jobs go on" gone; fi
+systemctl start takt
+answers "takt answers after a stop of the slice"
+same "with takt all of it comes back" "$(systemctl is-active takt takt-launch.socket takt-launch takt-jobs | sort -u)" active
+the_same "finds its jobs"
+touch whole.go
+takt wait $staged > /dev/null
+same "and what waited for its turn starts in a cgroup of its own" "$(takt logs $staged)" "$LIMITED"
 
 for name in /usr/local/libexec/takt/takt-* /usr/local/bin/takt; do cp $name /tmp/new; mv /tmp/new $name; done
 systemctl restart takt-launch takt
@@ -174,6 +215,20 @@ touch long.go
 takt wait $long_job > /dev/null
 has "its end is recorded once it comes" "$(takt show $long_job)" "status 7"
 same "it ran once" "$(wc -l < long.ran)" 1
+
+until_true sh -c '[ $(systemctl show -P MainPID takt-jobs) -gt 0 ]'
+same "behind the last job the unit that keeps cgroups is started anew" "$(systemctl is-active takt-jobs)" active
+same "and the next job is held to its limits" "$(limited)" "$LIMITED"
+kill_keeper
+same "so it is when its process was killed just before" "$(limited)" "$LIMITED"
+systemctl daemon-reload
+systemctl daemon-reexec
+same "and when systemd was upgraded" "$(limited)" "$LIMITED"
+systemctl stop takt.slice
+same "when no job runs a stop of the slice leaves nothing" "$(ls -d $jobs 2>/dev/null)" ""
+systemctl start takt
+answers "takt answers in a slice made anew"
+same "and a start makes all of it anew" "$(limited)" "$LIMITED"
 
 printf '[[gpu]]\nsm_mhz = [345, 1200]\n' > /etc/takt/clocks.toml
 systemctl enable --now takt-clocks
@@ -258,10 +313,18 @@ NAMES = [
     "a stop of the launcher ends no job", "a job that came meanwhile is run when it is back",
     "a job outlives takt-actuate", "and takt-actuate comes back",
     "a job outlives takt-guard", "and takt-guard comes back", "a job outlives all of takt.service",
-    "a restart of the unit that keeps cgroups ends no job", "and the next job lies there too",
+    "a restart of the unit that keeps cgroups is refused", "and so is a stop", "by systemd, which says why",
+    "it is active all the same", "jobs that start meanwhile keep what is set on their cgroups",
+    "and those that run are not ended",
+    "without the process that keeps them it is active as long as there are jobs", "which go on", "and more can start",
+    "with the slice all of takt is stopped", "and jobs go on", "with takt all of it comes back", "finds its jobs",
+    "and what waited for its turn starts in a cgroup of its own",
     "an upgrade ends no job", "one launcher serves it",
     "a job over its memory is ended", "and nothing of takt is", "nor another job", "nor is another user's cancel",
     "its end is recorded once it comes", "it ran once",
+    "behind the last job the unit that keeps cgroups is started anew", "and the next job is held to its limits",
+    "so it is when its process was killed just before", "and when systemd was upgraded",
+    "when no job runs a stop of the slice leaves nothing", "and a start makes all of it anew",
     "a unit declares the clocks", "a restart of takt leaves them so", "its stop takes them back",
     "a wrong policy fails the unit", "and the journal has the line", "clocks are declared again",
     "the journal has what an administrator changed, at its priority", "under takt's unit", "without the prefix",

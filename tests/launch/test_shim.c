@@ -338,6 +338,57 @@ static void test_void_attempt_runs_nothing(void **state)
 	assert_int_equal(status_of(fixture, 1, 1).exit_kind, TAKT_EXIT_VOID);
 }
 
+/* A shim whose job was to be in this cgroup: its wait status. */
+static int shim_with_cgroup(const struct fixture *fixture, const char *cgroup)
+{
+	char dir[160];
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	snprintf(dir, sizeof(dir), "%s/1.1", fixture->jobs);
+	if (pid == 0) {
+		if (freopen("/dev/null", "w", stderr))
+			execl(getenv("TAKT_TEST_SHIM"), "takt-shim", dir, fixture->jobs, cgroup,
+			      NULL);
+		_exit(126);
+	}
+	return wait_pid(pid);
+}
+
+/* Somebody removed it while it was empty. Nothing has run, so the same attempt may be started. */
+static void test_without_its_cgroup_nothing_runs(void **state)
+{
+	struct fixture *fixture = *state;
+	char *text;
+
+	create_sh(fixture, 1, 1, 2000, "echo x >> ran; exit 4");
+	assert_int_not_equal(shim_with_cgroup(fixture, "/nowhere"), 0);
+	text = slurp(fixture, "ran");
+	assert_string_equal(text, "");
+	takt_free(text);
+	text = slurp_log(fixture, 1, 1);
+	assert_non_null(strstr(text, "nothing was run: enter cgroup '/nowhere'"));
+	takt_free(text);
+	assert_int_equal(status_of(fixture, 1, 1).state, TAKT_ATTEMPT_NOT_STARTED);
+	assert_int_equal(wait_pid(shim_start(fixture, 1, 1, NULL)), 0);
+	assert_int_equal(status_of(fixture, 1, 1).exit_code, 4);
+}
+
+static void test_a_cgroup_that_it_may_not_enter_is_said_not_fatal(void **state)
+{
+	struct fixture *fixture = *state;
+	char path[96], *text;
+
+	create_sh(fixture, 1, 1, 2000, "exit 4");
+	snprintf(path, sizeof(path), "%s/cgroup.procs", fixture->dir);
+	assert_int_equal(mkdir(path, 0755), 0);
+	assert_int_equal(shim_with_cgroup(fixture, fixture->dir), 0);
+	assert_int_equal(status_of(fixture, 1, 1).exit_code, 4);
+	text = slurp_log(fixture, 1, 1);
+	assert_non_null(strstr(text, "stays in the cgroup of its shim"));
+	takt_free(text);
+}
+
 static void test_alive_or_ended_cannot_be_voided(void **state)
 {
 	struct fixture *fixture = *state;
@@ -432,6 +483,8 @@ int main(void)
 		CASE(test_daemon_left_behind_is_ended),
 		CASE(test_second_shim_runs_nothing),
 		CASE(test_void_attempt_runs_nothing),
+		CASE(test_without_its_cgroup_nothing_runs),
+		CASE(test_a_cgroup_that_it_may_not_enter_is_said_not_fatal),
 		CASE(test_alive_or_ended_cannot_be_voided),
 		CASE(test_end_on_a_full_disk_is_waited_out),
 		CASE(test_waiting_shim_is_small),
