@@ -413,8 +413,7 @@ static void half_closed_is_not_gone(void **state)
 	close(fd);
 }
 
-/* A submit that the backend answers when it is told to: fake_accept. */
-static int send_submit(void)
+static void a_submit_is_answered_when_it_is_durable(void **state)
 {
 	const char *body = "{\"argv\":[\"never\"],\"cwd\":\"/\"}";
 	char text[512];
@@ -426,41 +425,10 @@ static int send_submit(void)
 		 strlen(body), body);
 	forget();
 	send_all(fd, text, strlen(text));
-	return fd;
-}
-
-static void a_submit_is_answered_when_it_is_durable(void **state)
-{
-	int fd = send_submit();
-
 	assert_false(receive(fd, 20));
 	fake_accept(&fake);
 	assert_true(receive(fd, ROUNDS));
 	assert_int_equal(status_of(), 201);
-	close(fd);
-}
-
-/* Whether who waits for the server's descriptor is woken now. */
-static bool wakes(void)
-{
-	struct pollfd fd = {.fd = takt_server_fd(fake.server), .events = POLLIN};
-
-	return poll(&fd, 1, 0) == 1;
-}
-
-/* The daemon sleeps on the descriptor: what only a timer would send comes late, and what wakes it
- * again and again costs a processor. */
-static void an_answer_wakes_the_server_and_a_wait_does_not(void **state)
-{
-	int fd = send_submit();
-
-	assert_false(receive(fd, 20));
-	assert_false(wakes());
-	fake_accept(&fake);
-	assert_true(wakes());
-	assert_true(receive(fd, ROUNDS));
-	fake_pump(&fake, 0);
-	assert_false(wakes());
 	close(fd);
 }
 
@@ -906,7 +874,6 @@ int main(void)
 		CASE(a_hang_up_is_told_to_the_backend),
 		CASE(half_closed_is_not_gone),
 		CASE(a_submit_is_answered_when_it_is_durable),
-		CASE(an_answer_wakes_the_server_and_a_wait_does_not),
 		CASE(logs_are_read_by_offset),
 		CASE(a_new_attempt_is_a_new_log),
 		CASE(followers_get_news),

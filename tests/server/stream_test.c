@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -34,13 +35,12 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Sends the request, and sees that its answer begins so. */
-static void ask(int fd, const char *request, const char *begins)
+/* What comes begins so. */
+static void hear(int fd, const char *begins)
 {
 	char answer[64] = "";
 	size_t len = 0, wanted = strlen(begins);
 
-	assert_int_equal(send(fd, request, strlen(request), MSG_NOSIGNAL), strlen(request));
 	for (int round = 0; round < ROUNDS && len < wanted; round++) {
 		ssize_t n = recv(fd, answer + len, wanted - len, MSG_DONTWAIT);
 
@@ -48,6 +48,17 @@ static void ask(int fd, const char *request, const char *begins)
 		fake_pump(&fake, 1);
 	}
 	assert_string_equal(answer, begins);
+}
+
+static void say(int fd, const char *request)
+{
+	assert_int_equal(send(fd, request, strlen(request), MSG_NOSIGNAL), strlen(request));
+}
+
+static void ask(int fd, const char *request, const char *begins)
+{
+	say(fd, request);
+	hear(fd, begins);
 }
 
 static int dial_as(uid_t uid)
@@ -94,6 +105,34 @@ static void how_a_job_went_is_said_of_jobs_that_are_there(void **state)
 	close(fd);
 }
 
+/* Whether who waits for the server's descriptor is woken now. */
+static bool wakes(void)
+{
+	struct pollfd fd = {.fd = takt_server_fd(fake.server), .events = POLLIN};
+
+	return poll(&fd, 1, 0) == 1;
+}
+
+/* The daemon sleeps on the descriptor: what only a timer would send comes late, and what wakes it
+ * again and again costs a processor. */
+static void an_answer_wakes_the_server_and_a_wait_does_not(void **state)
+{
+	int fd = -1;
+
+	assert_int_equal(takt_net_connect_unix(fake.socket, &fd, NULL), 0);
+	say(fd, "POST /v1/jobs HTTP/1.1\r\nHost: takt\r\nContent-Type: application/json\r\n"
+		"Content-Length: 28\r\n\r\n{\"argv\":[\"never\"],\"cwd\":\"/\"}");
+	for (int i = 0; i < 20; i++)
+		fake_pump(&fake, 1);
+	assert_false(wakes());
+	fake_accept(&fake);
+	assert_true(wakes());
+	hear(fd, "HTTP/1.1 201");
+	fake_pump(&fake, 0);
+	assert_false(wakes());
+	close(fd);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -101,6 +140,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(root_what_a_user_listens_to_is_made_once_a_round),
 		CASE(how_a_job_went_is_said_of_jobs_that_are_there),
+		CASE(an_answer_wakes_the_server_and_a_wait_does_not),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
