@@ -89,7 +89,9 @@ END
 chmod 755 /bin/held
 kill_keeper() { pid=$(main_pid takt-jobs); [ $pid -gt 0 ] && kill -9 $pid; }
 LIMITED="job 1 67108864"
-limited() { last=$(submit -n 1 -m 64M -- held); takt wait $last > /dev/null; takt logs $last; }
+ended() { timeout 300 takt wait $1 > /dev/null || { takt show $1; journalctl -n 30 --no-pager; }; }
+keeps() { now=$(main_pid takt-jobs); [ $now -gt 0 ] && [ $now != "$pid" ]; }
+limited() { last=$(submit -n 1 -m 64M -- held); ended $last; takt logs $last; }
 running() { until_true test -s $1.ran || die "$1 runs" "$(takt queue; journalctl -n 60 --no-pager)"; }
 the_same() {
 	if [ "$(identity $long_pid)" = "$long" ] && [ $(wc -l < long.ran) = 1 ] && is $long_job running; then ok "$1"
@@ -146,6 +148,7 @@ until_true is $job done
 same "a job that came meanwhile is run when it is back" "$(state $job)" "done"
 
 for name in takt-actuate takt-guard; do
+	until_true pidof $name > /dev/null
 	old=$(pidof $name)
 	kill -9 $old
 	until_true sh -c "new=\$(pidof $name) && [ \"\$new\" != \"$old\" ]"
@@ -193,7 +196,7 @@ answers "takt answers after a stop of the slice"
 same "with takt all of it comes back" "$(systemctl is-active takt takt-launch.socket takt-launch takt-jobs | sort -u)" active
 the_same "finds its jobs"
 touch whole.go
-takt wait $staged > /dev/null
+ended $staged
 same "and what waited for its turn starts in a cgroup of its own" "$(takt logs $staged)" "$LIMITED"
 
 for name in /usr/local/libexec/takt/takt-* /usr/local/bin/takt; do cp $name /tmp/new; mv /tmp/new $name; done
@@ -204,7 +207,7 @@ same "one launcher serves it" "$(pidof takt-launch)" "$(main_pid takt-launch)"
 
 before="$(main_pid takt) $(main_pid takt-launch)"
 job=$(submit -n 0 -m 64M -- sh -c "'cat /sys/fs/cgroup\$(cut -d: -f3 /proc/self/cgroup)/memory.oom.group; tail /dev/zero; echo never'")
-takt wait $job > /dev/null
+ended $job
 has "a job over its memory is ended" "$(takt show $job; takt logs $job)" "ended by the kernel: over its 64 MiB of memory"
 same "and nothing of takt is" "$(main_pid takt) $(main_pid takt-launch)" "$before"
 the_same "nor another job"
@@ -212,15 +215,16 @@ the_same "nor another job"
 as bob "takt cancel $long_job" > /dev/null 2>&1
 the_same "nor is another user's cancel"
 touch long.go
-takt wait $long_job > /dev/null
+ended $long_job
 has "its end is recorded once it comes" "$(takt show $long_job)" "status 7"
 same "it ran once" "$(wc -l < long.ran)" 1
 
-until_true sh -c '[ $(systemctl show -P MainPID takt-jobs) -gt 0 ]'
+until_true keeps
 same "behind the last job the unit that keeps cgroups is started anew" "$(systemctl is-active takt-jobs)" active
 same "and the next job is held to its limits" "$(limited)" "$LIMITED"
 kill_keeper
-same "so it is when its process was killed just before" "$(limited)" "$LIMITED"
+until_true keeps
+same "so it is when its process was killed before" "$(limited)" "$LIMITED"
 systemctl daemon-reload
 systemctl daemon-reexec
 same "and when systemd was upgraded" "$(limited)" "$LIMITED"
@@ -323,7 +327,7 @@ NAMES = [
     "a job over its memory is ended", "and nothing of takt is", "nor another job", "nor is another user's cancel",
     "its end is recorded once it comes", "it ran once",
     "behind the last job the unit that keeps cgroups is started anew", "and the next job is held to its limits",
-    "so it is when its process was killed just before", "and when systemd was upgraded",
+    "so it is when its process was killed before", "and when systemd was upgraded",
     "when no job runs a stop of the slice leaves nothing", "and a start makes all of it anew",
     "a unit declares the clocks", "a restart of takt leaves them so", "its stop takes them back",
     "a wrong policy fails the unit", "and the journal has the line", "clocks are declared again",
