@@ -327,7 +327,7 @@ class Machine:
             client.ask("GET", "/v1/version")
             client.close()
             return True
-        except (OSError, http.client.HTTPException):
+        except (OSError, http.client.HTTPException, Refused):  # refused: a call of its failed, as campaigns have it
             return False
 
     def start(self, *flags, crash=None, hide=None):
