@@ -306,25 +306,37 @@ static void act(struct takt_gpu_health *health, uint32_t gpu)
 		takt_orders_fault(daemon->orders, gpu, worst);
 }
 
+/* The newest reading, if it tells the rules something; NULL: it does not. */
+static const struct takt_gpu_reading *news_of(const struct takt_gpu_health *health, uint32_t gpu,
+					      struct takt_mono now)
+{
+	const struct takt_gpu_reading *reading;
+
+	if (takt_telemetry_latest(health->daemon->telemetry, gpu, now, &reading) < 0 ||
+	    reading->asleep)
+		return NULL;
+	return reading->lost || (!reading->stale && reading->seq != health->gpu[gpu].seq_seen)
+		       ? reading
+		       : NULL;
+}
+
 /* The newest reading, for the rules; nothing is done about what they find. */
 static void feed(struct takt_gpu_health *health, uint32_t gpu, struct takt_mono now)
 {
 	struct takt_daemon *daemon = health->daemon;
 	struct takt_health_one *one = &health->gpu[gpu];
-	const struct takt_gpu_reading *reading;
+	const struct takt_gpu_reading *reading = news_of(health, gpu, now);
 	struct takt_rules_sample sample;
 	struct takt_lease_state lease;
-	bool asleep = takt_watch_asleep(daemon, gpu);
 
-	if (takt_telemetry_latest(daemon->telemetry, gpu, now, &reading) == 0 && !asleep &&
-	    (reading->lost || (!reading->stale && reading->seq != one->seq_seen))) {
+	if (reading) {
 		takt_leases_state(daemon->leases, gpu, &lease);
 		takt_health_sample(reading, lease.max_mhz, &sample);
 		one->seq_seen = reading->seq;
 		takt_rules_sample(&one->rules, &sample);
 	}
 	takt_rules_driver(&one->rules, now, takt_machine_driver_is_gone(daemon->machine));
-	takt_rules_tick(&one->rules, now, !asleep);
+	takt_rules_tick(&one->rules, now, !takt_watch_asleep(daemon, gpu));
 }
 
 static void look(struct takt_gpu_health *health, uint32_t gpu, struct takt_mono now)
@@ -338,9 +350,21 @@ static void look(struct takt_gpu_health *health, uint32_t gpu, struct takt_mono 
 	takt_health_keep(health, gpu);
 }
 
+/* One that was lost and is back before the next look was lost all the same. */
+static bool is_lost_or_back(const struct takt_gpu_health *health, struct takt_mono now)
+{
+	for (uint32_t gpu = 0; gpu < health->count; gpu++) {
+		const struct takt_gpu_reading *reading = news_of(health, gpu, now);
+
+		if (reading && reading->lost != health->gpu[gpu].rules.was_lost)
+			return true;
+	}
+	return false;
+}
+
 void takt_health_tick(struct takt_gpu_health *health, struct takt_mono now)
 {
-	if (now.ns < health->next.ns)
+	if (now.ns < health->next.ns && !is_lost_or_back(health, now))
 		return;
 	health->next = takt_mono_add(now, TAKT_NS_PER_S);
 	read_log(health, now);

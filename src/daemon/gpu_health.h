@@ -16,7 +16,7 @@ struct takt_gpu_health;
 /* For the GPUs of the daemon's machine. */
 int takt_health_new(struct takt_daemon *daemon, struct takt_gpu_health **ret, struct takt_err *err);
 void takt_health_free(struct takt_gpu_health *health); /* NULL is fine */
-/* Looks once a second, however often it is called. */
+/* Looks once a second, however often it is called, and when a GPU is lost or back. */
 void takt_health_tick(struct takt_gpu_health *health, struct takt_mono now);
 /* Somebody has looked at the GPU: what no reading would ever end is over. */
 void takt_health_looked_at(struct takt_gpu_health *health, uint32_t gpu);

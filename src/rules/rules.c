@@ -89,6 +89,10 @@ static void see_lost(struct takt_rules_gpu *gpu, bool lost)
 
 	if (lost && !gpu->was_lost)
 		takt_rules_gone(gpu, 0);
+	if (is_back) {
+		gpu->came_back = true;
+		gpu->back_at = gpu->now;
+	}
 	gpu->was_lost = lost;
 	gpu->is_lost_by_event = gpu->is_lost_by_event && !is_back && !answers;
 	if (answers) { /* one in place of the other, so that nothing else is said of it */
@@ -191,6 +195,14 @@ static void reset(struct takt_rules_gpu *gpu)
 	memcpy(gpu->history, before.history, sizeof(gpu->history));
 }
 
+/* Whether XID 79 tells of a loss that is over: readings may say that a GPU is gone, and that it is
+ * back, before the driver's event or the kernel's log is heard. */
+static bool is_told_late(const struct takt_rules_gpu *gpu)
+{
+	return gpu->came_back && !gpu->was_lost &&
+	       takt_mono_elapsed_ns(gpu->now, gpu->back_at) < ANSWERS_NS;
+}
+
 void takt_rules_event(struct takt_rules_gpu *gpu, const struct takt_rules_event *event)
 {
 	const struct takt_log_event *log = &event->log;
@@ -198,6 +210,8 @@ void takt_rules_event(struct takt_rules_gpu *gpu, const struct takt_rules_event 
 	move_to(gpu, event->at);
 	if (event->kind == TAKT_RULES_RESET) {
 		reset(gpu);
+	} else if (log->code == 79 && is_told_late(gpu)) {
+		gpu->gone_xid = 79;
 	} else if (log->code == 79) {
 		if (!gpu->is_lost_by_event)
 			gpu->lost_at = gpu->now;

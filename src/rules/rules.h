@@ -160,6 +160,9 @@ struct takt_rules_gpu {
 	bool was_gone; /* ever; since gone_at the last time, with gone_xid (0 = none was heard) */
 	struct takt_mono gone_at;
 	uint32_t gone_xid;
+	bool came_back; /* readings said that it was gone, and at back_at the last time that it is
+			   not */
+	struct takt_mono back_at;
 	uint64_t unasked_ns; /* altogether; see takt_rules_awake in rules_impl.h */
 	struct takt_rules_standing standing[TAKT_FINDING_KINDS];
 	struct takt_incidents incidents;

@@ -182,6 +182,29 @@ static void one_that_was_gone_and_answers_is_back_whatever_was_said(void **state
 	is(TAKT_HEALTH_HEALTHY);
 }
 
+static void an_xid_79_that_is_heard_late_tells_of_the_loss_that_is_over(void **state)
+{
+	struct takt_rules_blow blow;
+	struct takt_mono since;
+
+	rig_begin(&rig);
+	rig_steps(&rig, 10);
+	since = rig.gpu.now;
+	rig.sample.lost = true;
+	rig_steps(&rig, 2);
+	rig.sample.lost = false;
+	rig_steps(&rig, 3);
+	rig_nvml(&rig, 79);
+	assert_true(takt_rules_befell(&rig.gpu, since, &blow));
+	assert_true(blow.lost);
+	assert_int_equal(blow.xid, 79);
+	rig_steps(&rig, 10);
+	is(TAKT_HEALTH_HEALTHY);
+	rig_steps(&rig, 100);
+	rig_nvml(&rig, 79); /* another one */
+	is(TAKT_HEALTH_LOST);
+}
+
 static void some_incidents_wait_for_somebody_who_has_looked(void **state)
 {
 	rig_begin(&rig);
@@ -502,6 +525,7 @@ int main(void)
 		cmocka_unit_test(counters_that_begin_anew_are_no_fault),
 		cmocka_unit_test(a_lost_gpu_that_answers_is_back),
 		cmocka_unit_test(xid_79_holds_until_a_reset_however_long_it_answers),
+		cmocka_unit_test(an_xid_79_that_is_heard_late_tells_of_the_loss_that_is_over),
 		cmocka_unit_test(xid_79_told_again_and_again_does_not_begin_anew),
 		cmocka_unit_test(one_that_was_gone_and_answers_is_back_whatever_was_said),
 		cmocka_unit_test(some_incidents_wait_for_somebody_who_has_looked),
