@@ -179,7 +179,7 @@ static const struct key keys[] = {
 	 "Who of the waiting jobs goes first; docs/queue-order.md explains them. A job's priority "
 	 "goes before each of them.",
 	 true},
-	{"backfill", CHOICE, AT(backfill), "none", 0, 0, takt_config_backfills,
+	{"backfill", CHOICE, AT(backfill), "easy", 0, 0, takt_config_backfills,
 	 "Who may overtake a job that waits for GPUs: nobody, whoever fits, or whoever is "
 	 "predicted "
 	 "to be over before the first one (easy), the first 16 (conservative) can start.",

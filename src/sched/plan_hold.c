@@ -154,7 +154,8 @@ static void hold_mem(struct takt_planner *planner, uint32_t node, int64_t mib)
 		hold(planner, &request, (struct takt_slot){.node = node});
 }
 
-static void hold_slot(struct takt_planner *planner, const struct takt_plan_kept *kept, uint32_t i)
+static void hold_slot(struct takt_planner *planner, const struct takt_plan_kept *kept, uint32_t i,
+		      uint64_t own)
 {
 	const struct takt_slot *slot = &kept->slots[i];
 	const struct takt_plan_spare *spare = &kept->spare[i];
@@ -164,18 +165,22 @@ static void hold_slot(struct takt_planner *planner, const struct takt_plan_kept 
 	struct takt_request request =
 		*takt_cluster_request(planner->sched->cluster, kept->entry->kind);
 
+	if (slot->dev_mask && !(slot->dev_mask & ~own))
+		return;
 	if (request.mig_profile && node->device[__builtin_ctzll(slot->dev_mask)].held == 0)
 		hold_instance(planner, &request, slot);
 	else
-		hold_gpus(planner, &request, slot->node, slot->dev_mask, milli);
+		hold_gpus(planner, &request, slot->node, slot->dev_mask & ~own, milli);
 	hold_cpu(planner, slot->node, node->cpu_left_milli - spare->cpu_milli);
 	hold_mem(planner, slot->node, node->mem_left_mib - spare->mem_mib);
 }
 
-void takt_plan_hold(struct takt_planner *planner, const struct takt_plan_kept *kept)
+void takt_plan_hold(struct takt_planner *planner, const struct takt_plan_kept *kept,
+		    const struct takt_sched_entry *entry)
 {
 	for (uint32_t i = 0; i < kept->slot_count; i++)
-		hold_slot(planner, kept, i);
+		hold_slot(planner, kept, i,
+			  entry ? takt_plan_own(planner, &entry->job, kept->slots[i].node) : 0);
 }
 
 void takt_plan_release_to(struct takt_planner *planner, size_t holds)
@@ -199,9 +204,10 @@ bool takt_plan_is_in_way(const struct takt_plan_kept *kept, uint64_t end_ns)
 	return kept->start_ns == UINT64_MAX || kept->start_ns < end_ns;
 }
 
-uint32_t takt_plan_hold_for(struct takt_planner *planner, uint64_t end_ns)
+uint32_t takt_plan_hold_for(struct takt_planner *planner, const struct takt_sched_entry *entry)
 {
-	bool same = true;
+	uint64_t end_ns = takt_plan_end_if_started(planner, entry, planner->now_ns);
+	bool same = planner->sched->windows.len == 0; /* else each job may have its own */
 	uint32_t n = 0;
 
 	TAKT_VEC_EACH (kept, &planner->kept) {
@@ -215,7 +221,7 @@ uint32_t takt_plan_hold_for(struct takt_planner *planner, uint64_t end_ns)
 		if (!takt_plan_is_in_way(kept, end_ns))
 			continue;
 		kept->held = true;
-		takt_plan_hold(planner, kept);
+		takt_plan_hold(planner, kept, entry);
 	}
 	return n;
 }

@@ -257,10 +257,27 @@ static bool length_decides(const struct takt_planner *planner)
 	return false;
 }
 
-/* It names its GPUs: those alone are kept for it, as no other one could ever be its. */
-static bool names_gpus(const struct takt_planner *planner, const struct takt_sched_entry *entry)
+bool takt_plan_names_gpus(const struct takt_planner *planner, const struct takt_sched_entry *entry)
 {
 	return takt_cluster_request(planner->sched->cluster, entry->kind)->only_devices != 0;
+}
+
+/* For so many of those that may go anywhere something is kept. */
+static uint32_t kept_in_line(const struct takt_planner *planner)
+{
+	uint32_t n = 0;
+
+	TAKT_VEC_EACH (kept, &planner->kept)
+		n += !takt_plan_names_gpus(planner, kept->entry);
+	return n;
+}
+
+/* For those that wait: all that name their GPUs and the first in line, unless whoever fits goes. */
+static bool is_to_keep(const struct takt_planner *planner, const struct takt_sched_entry *entry)
+{
+	if (takt_plan_names_gpus(planner, entry))
+		return planner->sched->config.backfill != TAKT_BACKFILL_GREEDY;
+	return kept_in_line(planner) < reserve_depth(planner);
 }
 
 static void did_not_fit(struct takt_planner *planner, struct takt_sched_entry *entry,
@@ -268,8 +285,7 @@ static void did_not_fit(struct takt_planner *planner, struct takt_sched_entry *e
 {
 	struct takt_sched_group *group = entry->group;
 
-	if (planner->sched->config.backfill == TAKT_BACKFILL_NONE && names_gpus(planner, entry) &&
-	    takt_plan_reserve(planner, entry)) {
+	if (is_to_keep(planner, entry) && takt_plan_reserve(planner, entry)) {
 		set_aside(planner, entry);
 		return;
 	}
@@ -281,10 +297,6 @@ static void did_not_fit(struct takt_planner *planner, struct takt_sched_entry *e
 			block(planner, group);
 		else
 			set_aside(planner, entry);
-		return;
-	}
-	if (planner->kept.len < reserve_depth(planner) && takt_plan_reserve(planner, entry)) {
-		set_aside(planner, entry);
 		return;
 	}
 	planner->tried += planner->kept.len > 0 || length_decides(planner);
@@ -339,8 +351,7 @@ static void consider(struct takt_planner *planner, struct takt_sched_entry *entr
 	uint32_t reach;
 	uint32_t n;
 
-	reach = takt_plan_hold_for(planner,
-				   takt_plan_end_if_started(planner, entry, planner->now_ns));
+	reach = takt_plan_hold_for(planner, entry);
 	if (reach >= group->blocked_reach) {
 		planner->tried++;
 		set_aside(planner, entry);
@@ -351,10 +362,13 @@ static void consider(struct takt_planner *planner, struct takt_sched_entry *entr
 		return;
 	}
 	n = takt_plan_place(planner, entry, planner->now_ns);
-	if (n > 0)
-		takt_plan_start(planner, entry, n);
-	else
+	if (n == 0) {
 		did_not_fit(planner, entry, reach);
+		return;
+	}
+	takt_plan_start(planner, entry, n);
+	if (planner->sched->windows.len > 0)
+		takt_plan_keep_others(planner, entry);
 }
 
 /* Whether the group's first job is to be tried; else it is out of the way. */

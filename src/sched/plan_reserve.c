@@ -221,7 +221,7 @@ static bool fits(struct future *future, uint32_t *ret_n)
 	TAKT_VEC_EACH (kept, &planner->kept)
 		if (!kept->playing && kept->end_ns > future->at_ns &&
 		    takt_plan_is_in_way(kept, end_ns))
-			takt_plan_hold(planner, kept);
+			takt_plan_hold(planner, kept, NULL);
 	*ret_n = takt_plan_place(planner, future->entry, future->at_ns);
 	takt_plan_release_to(planner, holds);
 	return *ret_n > 0;
@@ -337,14 +337,19 @@ static bool collides(const struct takt_planner *planner, const struct takt_plan_
 	    kept->start_ns >= takt_plan_end_if_started(planner, entry, planner->now_ns))
 		return false;
 	for (uint32_t i = 0; i < kept->slot_count; i++) {
+		uint64_t gpu_mask = kept->slots[i].dev_mask &
+				    ~takt_plan_own(planner, &entry->job, kept->slots[i].node);
 		int64_t tasks = 0;
+
+		if (kept->slots[i].dev_mask && !gpu_mask)
+			continue;
 
 		for (uint32_t j = 0; j < n; j++) {
 			const struct takt_slot *slot = &planner->slots[j];
 
 			if (slot->node != kept->slots[i].node)
 				continue;
-			if (slot->dev_mask & kept->slots[i].dev_mask)
+			if (slot->dev_mask & gpu_mask)
 				return true;
 			tasks++;
 		}
@@ -444,6 +449,33 @@ bool takt_plan_can_start(struct takt_planner *planner, const struct takt_sched_e
 		return false;
 	*ret_how = how_found(&future);
 	return true;
+}
+
+static bool overlaps(const struct takt_plan_kept *kept, const struct takt_sched_entry *entry)
+{
+	for (uint32_t i = 0; i < kept->slot_count; i++)
+		for (uint32_t j = 0; j < entry->slot_count; j++)
+			if (kept->slots[i].node == entry->slots[j].node &&
+			    kept->slots[i].dev_mask & entry->slots[j].dev_mask)
+				return true;
+	return false;
+}
+
+void takt_plan_keep_others(struct takt_planner *planner, const struct takt_sched_entry *entry)
+{
+	uint64_t end_ns = takt_plan_end_if_started(planner, entry, planner->now_ns);
+
+	for (size_t i = planner->kept.len; i-- > 0;) {
+		struct takt_plan_kept kept = planner->kept.at[i];
+
+		if (!takt_plan_is_in_way(&kept, end_ns) || !overlaps(&kept, entry))
+			continue;
+		release(planner, i);
+		if (takt_plan_reserve(planner, kept.entry)) {
+			kept = planner->kept.at[--planner->kept.len];
+			takt_plan_fail(planner, takt_vec_insert(&planner->kept, i, kept));
+		}
+	}
 }
 
 const struct takt_plan_kept *takt_plan_kept_for(const struct takt_planner *planner,

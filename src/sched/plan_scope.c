@@ -83,23 +83,36 @@ static void leave_out_window(struct takt_planner *planner, const struct takt_sch
 	}
 }
 
-uint64_t takt_plan_kept(const struct takt_planner *planner, const struct takt_sched_job *job,
-			const struct takt_sched_host *host)
+/* GPUs of the host in windows that have begun: in those that are for the job, or in the others. */
+static uint64_t windows_now(const struct takt_planner *planner, const struct takt_sched_job *job,
+			    const struct takt_sched_host *host, bool own)
 {
-	uint64_t kept = 0;
+	uint64_t gpu_mask = 0;
 
 	TAKT_VEC_EACH (window, &planner->sched->windows) {
 		bool there = false;
 
 		if (window->start_ns > planner->now_ns || window->end_ns <= planner->now_ns ||
-		    is_for(planner->sched, window, job))
+		    is_for(planner->sched, window, job) != own)
 			continue;
 		for (uint32_t i = 0; i < window->node_count; i++)
 			there = there || window->nodes[i] == host->facts.id;
 		if (there)
-			kept |= window->gpu_mask ? window->gpu_mask : UINT64_MAX;
+			gpu_mask |= window->gpu_mask ? window->gpu_mask : UINT64_MAX;
 	}
-	return kept;
+	return gpu_mask;
+}
+
+uint64_t takt_plan_kept(const struct takt_planner *planner, const struct takt_sched_job *job,
+			const struct takt_sched_host *host)
+{
+	return windows_now(planner, job, host, false);
+}
+
+uint64_t takt_plan_own(const struct takt_planner *planner, const struct takt_sched_job *job,
+		       uint32_t node)
+{
+	return windows_now(planner, job, planner->sched->host_of.at[node], true);
 }
 
 static void leave_out_windows(struct takt_planner *planner, const struct takt_sched_entry *entry,

@@ -90,6 +90,9 @@ void takt_plan_wake_at(struct takt_planner *planner, uint64_t at_ns);
 
 /* plan_order.c: the main pass, in queue order. */
 void takt_plan_place_in_order(struct takt_planner *planner);
+/* It names its GPUs: those alone are kept for it, as no other one could ever be its, and not in
+ * place of what is kept for the first in line. */
+bool takt_plan_names_gpus(const struct takt_planner *planner, const struct takt_sched_entry *entry);
 void takt_plan_put_back(struct takt_planner *planner);
 /* Why a job may not be looked at by this plan, whatever is free: HELD, DEPENDENCY, EARLIEST, ARRAY,
  * QUOTA; NONE if it may. */
@@ -161,6 +164,8 @@ bool takt_plan_foresee(struct takt_planner *planner, struct takt_sched_entry *en
 /* Whether it will be able to start at all, and what its start rests on; nothing is kept. */
 bool takt_plan_can_start(struct takt_planner *planner, const struct takt_sched_entry *entry,
 			 enum takt_start_how *ret_how);
+/* `entry` has just been started: what its slots were kept for gets others, or the same later. */
+void takt_plan_keep_others(struct takt_planner *planner, const struct takt_sched_entry *entry);
 const struct takt_plan_kept *takt_plan_kept_for(const struct takt_planner *planner,
 						const struct takt_sched_entry *entry);
 void takt_plan_add_reservations(struct takt_planner *planner);
@@ -185,12 +190,13 @@ void takt_plan_preempt(struct takt_planner *planner);
 /* Whether a job that is over at end_ns would be in its way; of what is kept for a time that nobody
  * knows any would. */
 bool takt_plan_is_in_way(const struct takt_plan_kept *kept, uint64_t end_ns);
-/* Exactly what a job that is over at end_ns would be in the way of. Returns how many are kept so.
- */
-uint32_t takt_plan_hold_for(struct takt_planner *planner, uint64_t end_ns);
+/* Exactly what the job, started now, would be in the way of. Returns how many are kept so. */
+uint32_t takt_plan_hold_for(struct takt_planner *planner, const struct takt_sched_entry *entry);
 void takt_plan_hold_nothing(struct takt_planner *planner);
-/* What is kept for one job; and giving back all holds but the first so many. */
-void takt_plan_hold(struct takt_planner *planner, const struct takt_plan_kept *kept);
+/* What is kept for one job, against `entry` started now (NULL = later); and giving back all holds
+ * but the first so many. */
+void takt_plan_hold(struct takt_planner *planner, const struct takt_plan_kept *kept,
+		    const struct takt_sched_entry *entry);
 void takt_plan_release_to(struct takt_planner *planner, size_t holds);
 
 /* plan_ever.c: what keeps a gang from ever being placed as things are, whatever ends: IMPOSSIBLE,
@@ -220,6 +226,10 @@ struct takt_sched_host *takt_sched_nearest(const struct takt_sched *sched,
 /* GPUs of the node that windows keep from the job now. */
 uint64_t takt_plan_kept(const struct takt_planner *planner, const struct takt_sched_job *job,
 			const struct takt_sched_host *host);
+/* GPUs of the node (its number in the cluster) that windows keep for the job now. There it goes
+ * first, whatever is kept for others after the window. */
+uint64_t takt_plan_own(const struct takt_planner *planner, const struct takt_sched_job *job,
+		       uint32_t node);
 /* Why a job of whole GPUs on one node waits that this plan has not placed, with all counts, were it
  * not held; job_id and behind_job are 0. */
 void takt_sched_explain(const struct takt_sched *sched, const struct takt_sched_job *job,

@@ -304,6 +304,23 @@ static void set_reason(struct explainer *explainer, const struct takt_sched_entr
 	}
 }
 
+/* Whom what is free is kept for: the first in line, or else a job that names its GPUs. 0 = nobody.
+ */
+static uint64_t kept_for_job(const struct takt_planner *planner,
+			     const struct takt_sched_entry *entry)
+{
+	uint64_t job = 0;
+
+	TAKT_VEC_EACH (kept, &planner->kept) {
+		if (kept->entry == entry || kept->foreseen)
+			continue;
+		if (!takt_plan_names_gpus(planner, kept->entry))
+			return kept->entry->job.id;
+		job = job ? job : kept->entry->job.id;
+	}
+	return job;
+}
+
 static uint64_t job_ahead(const struct explainer *explainer, const struct takt_sched_entry *entry,
 			  enum takt_why why)
 {
@@ -315,9 +332,7 @@ static uint64_t job_ahead(const struct explainer *explainer, const struct takt_s
 		return 0;
 	if (explainer->behind && planner->head != entry)
 		return planner->head->job.id;
-	if (why == TAKT_WHY_ORDER && planner->kept.len > 0 && planner->kept.at[0].entry != entry)
-		return planner->kept.at[0].entry->job.id;
-	return 0;
+	return why == TAKT_WHY_ORDER ? kept_for_job(planner, entry) : 0;
 }
 
 static enum takt_unblock unblock_of(const struct takt_sched_entry *entry, enum takt_why why)

@@ -167,7 +167,7 @@ def who_waits_is_told_where_it_will_run():
 
 def a_gpu_that_is_kept_free_is_named_with_its_job():
     with kit.machine(gpus=2) as m:
-        m.start("--backfill", "easy")
+        m.start()
         client = m.client()
         gate = client.submit(["sleep", "600"], gpus=1, estimate_ms=600000)["id"]
         kit.until(lambda: client.job(gate)["state"] == "running", lambda: client.job(gate))

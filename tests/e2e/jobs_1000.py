@@ -71,7 +71,7 @@ def clean(found):
 
 def all_run_once_in_order():
     with kit.machine() as m:
-        m.start()
+        m.start("--backfill", "none")  # nobody overtakes: the judge asks for the order of acceptance
         argv = m.witness_argv(JOB_MS)
         begin = time.monotonic()
         submits = []
