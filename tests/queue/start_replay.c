@@ -223,7 +223,8 @@ static void settle(struct replay *replay)
 		pump_once(replay);
 		start_them(replay);
 		pump_once(replay);
-	} while (takt_store_outstanding(replay->store) && poll(&fd, 1, 20000) > 0);
+	} while (replay->starting.len > 0 ||
+		 (takt_store_outstanding(replay->store) && poll(&fd, 1, 20000) > 0));
 }
 
 static void look(struct replay *replay)
