@@ -10,6 +10,9 @@ type Topic = keyof typeof TOPICS;
 const NAMES = Object.keys(TOPICS) as Topic[];
 
 const POLL_MS = 2000;
+/** The first pause before one who is not there is asked again, and the longest. */
+export const FIRST_PAUSE_MS = 500;
+const LONGEST_PAUSE_MS = 5000;
 const SILENT_MS = 40_000; // the stream says something every 15 s
 const KEPT_SAMPLES = 150;
 
@@ -135,7 +138,7 @@ async function poll(signal: AbortSignal) {
 }
 
 /** Ends early when the tab is looked at again or the network is back. */
-function pause(ms: number): Promise<void> {
+export function pause(ms: number): Promise<void> {
   return new Promise((go_on) => {
     const end = () => {
       clearTimeout(timer);
@@ -147,6 +150,8 @@ function pause(ms: number): Promise<void> {
   });
 }
 
+export const longer = (pause_ms: number) => Math.min(pause_ms * 2, LONGEST_PAUSE_MS);
+
 let following: AbortController | undefined;
 
 /** Follows until takt wants a token; called again when there is another one, or none. */
@@ -155,11 +160,11 @@ export async function follow() {
   const { signal } = (following = new AbortController());
   live = nothing_yet(live.session + 1);
   change({});
-  let wait_ms = 500;
+  let wait_ms = FIRST_PAUSE_MS;
   while (!signal.aborted) {
     try {
       await who_am_i(signal);
-      wait_ms = 500;
+      wait_ms = FIRST_PAUSE_MS;
       await follow_stream(signal).catch((problem) => {
         const no_stream = problem instanceof Refused && [400, 404].includes(problem.status);
         return no_stream ? poll(signal) : Promise.reject(problem);
@@ -170,7 +175,7 @@ export async function follow() {
       change({ link: "lost", problem: problem instanceof Refused ? words_of(problem) : undefined });
     }
     await pause(wait_ms);
-    wait_ms = Math.min(wait_ms * 2, 5000);
+    wait_ms = longer(wait_ms);
   }
 }
 

@@ -5,7 +5,7 @@ import { Refused, get, post, request, words_of } from "../api";
 import { Chart, type Line, type Span } from "../chart";
 import { Decisions, ceilings, count_at, rates, told, useCourse, type Told } from "../course";
 import { DASH, bytes, clock_time, duration, energy, from_now, gpu_set, short } from "../format";
-import { may_write, useLive } from "../live";
+import { FIRST_PAUSE_MS, longer, may_write, pause, useLive } from "../live";
 import { amend, usePlace } from "../route";
 import type { History, Job, Progress } from "../types";
 import { Ask, Banner, Empty, Figure, Problem, State, Terms, Waiting, useAsked, useNow } from "../ui";
@@ -358,15 +358,18 @@ async function follow_log(id: number, signal: AbortSignal, say: (text: string, f
   let offset = "0";
   let attempt = "";
   let decoder = new TextDecoder();
+  let wait_ms = FIRST_PAUSE_MS;
   while (!signal.aborted) {
     let response: Response;
     try {
       response = await request(`/v1/jobs/${id}/log?offset=${offset}${attempt ? `&attempt=${attempt}` : ""}&follow=1&timeout_ms=20000`, { signal });
     } catch (problem) {
       if (problem instanceof Refused || signal.aborted) throw problem;
-      await new Promise((go_on) => setTimeout(go_on, 2000));
+      await pause(wait_ms);
+      wait_ms = longer(wait_ms);
       continue;
     }
+    wait_ms = FIRST_PAUSE_MS;
     const now = response.headers.get("Takt-Log-Attempt") ?? "";
     const fresh = attempt !== "" && now !== attempt;
     if (fresh) decoder = new TextDecoder();
