@@ -3,6 +3,7 @@
 #include <getopt.h>
 #include <limits.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -139,8 +140,13 @@ int main(int argc, char **argv)
 					     .min_uid = TAKT_LAUNCH_MIN_UID}};
 	struct takt_err err;
 	char text[320];
-	int rc = parse(argc, argv, &options, &err);
+	int rc;
 
+	if (argc == 2 && strcmp(argv[1], "--help") == 0) {
+		fputs(usage, stdout);
+		return 0;
+	}
+	rc = parse(argc, argv, &options, &err);
 	takt_log_as("takt-launch");
 	if (rc == -TAKT_E_USAGE)
 		fputs(usage, stderr);

@@ -3,10 +3,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/str.h"
 #include "launch/launch.h"
+
+static const char usage[] =
+	"usage: takt-shim DIRECTORY-OF-AN-ATTEMPT [DIRECTORY-OF-ATTEMPTS "
+	"[CGROUP [WHY-ADVISORY]]]\n"
+	"Runs one attempt at a job and records its end. takt-launch starts it.\n";
 
 int main(int argc, char **argv)
 {
@@ -15,9 +21,12 @@ int main(int argc, char **argv)
 	char text[320];
 	int dirfd, rc;
 
+	if (argc == 2 && strcmp(argv[1], "--help") == 0) {
+		fputs(usage, stdout);
+		return 0;
+	}
 	if (argc < 2 || argc > 5) {
-		fprintf(stderr, "usage: takt-shim DIRECTORY-OF-AN-ATTEMPT [DIRECTORY-OF-ATTEMPTS "
-				"[CGROUP [WHY-ADVISORY]]]\n");
+		fputs(usage, stderr);
 		return takt_err_exit_status(-TAKT_E_USAGE);
 	}
 	if (argc > 3)

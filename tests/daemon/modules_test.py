@@ -71,6 +71,12 @@ def one_help(_):
     assert here.returncode == there.returncode == 0 and here.stdout == there.stdout and "--each-line" in here.stdout, here
 
 
+def helpers_tell_how_they_are_called(_):
+    for name in ("takt-launch", "takt-shim", "takt-actuate", "takt-guard"):
+        done = subprocess.run([os.path.join(BUILT, name), "--help"], capture_output=True, text=True)
+        assert done.returncode == 0 and done.stdout.lower().startswith(f"usage: {name} ") and not done.stderr, done
+
+
 def with_a_copy(case):
     """The case has the program alone in a folder of its own."""
     @functools.wraps(case)
@@ -82,4 +88,5 @@ def with_a_copy(case):
 
 
 if __name__ == "__main__":
-    sys.exit(tap.main(map(with_a_copy, [without_the_view, no_module, no_entry, found_nowhere_else, one_help])))
+    sys.exit(tap.main(map(with_a_copy, [without_the_view, no_module, no_entry, found_nowhere_else, one_help,
+                                      helpers_tell_how_they_are_called])))
