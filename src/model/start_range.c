@@ -2,6 +2,8 @@
 /* The last ratios of waits of each length, and the ranks between which the next will lie. */
 #include "model/start_range.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/sort.h"
@@ -40,12 +42,17 @@ static int by_size(const void *a, const void *b, void *ctx)
 	return x < y ? -1 : x > y;
 }
 
+static uint32_t known(const struct takt_start_range *kind)
+{
+	return kind->learned < TAKT_START_RANGE_KEPT ? kind->learned : TAKT_START_RANGE_KEPT;
+}
+
 /* In permille of what was foretold, and with that inside; false: too few have been learned, or
  * there is no memory. */
 static bool find_range(const struct takt_start_range *kind, uint32_t *ret_low, uint32_t *ret_high)
 {
 	uint32_t sorted[TAKT_START_RANGE_KEPT];
-	uint32_t n = kind->learned < TAKT_START_RANGE_KEPT ? kind->learned : TAKT_START_RANGE_KEPT;
+	uint32_t n = known(kind);
 	uint32_t below = (n + 1) * (uint32_t)(OUTSIDE - kind->less) / 2 / 1000;
 
 	if (n < FEWEST)
@@ -78,10 +85,11 @@ static void follow_misses(struct takt_start_range *kind, uint32_t ratio)
 	kind->less = kind->less > -OUTSIDE ? kind->less : -OUTSIDE;
 }
 
-void takt_start_range_learn(struct takt_start_ranges *ranges, uint64_t foretold_ns,
-			    uint64_t waited_ns)
+uint32_t takt_start_range_learn(struct takt_start_ranges *ranges, uint64_t foretold_ns,
+				uint64_t waited_ns)
 {
-	struct takt_start_range *kind = &ranges->kinds[kind_of(foretold_ns)];
+	uint32_t number = kind_of(foretold_ns);
+	struct takt_start_range *kind = &ranges->kinds[number];
 	double permille = (double)waited_ns / (double)(foretold_ns + 1) * ONCE;
 	uint32_t ratio = permille < MOST ? (uint32_t)permille : MOST;
 
@@ -89,6 +97,7 @@ void takt_start_range_learn(struct takt_start_ranges *ranges, uint64_t foretold_
 	kind->permille[kind->learned++ % TAKT_START_RANGE_KEPT] = ratio;
 	if (kind->learned == 2 * TAKT_START_RANGE_KEPT)
 		kind->learned = TAKT_START_RANGE_KEPT;
+	return number;
 }
 
 enum takt_start_range_word takt_start_range(const struct takt_start_ranges *ranges,
@@ -102,4 +111,31 @@ enum takt_start_range_word takt_start_range(const struct takt_start_ranges *rang
 	*ret_low_ns = (uint64_t)((double)foretold_ns * low / ONCE);
 	*ret_high_ns = (uint64_t)((double)foretold_ns * high / ONCE);
 	return is_wide(low, high) ? TAKT_START_RANGE_WIDE : TAKT_START_RANGE_KNOWN;
+}
+
+void takt_start_range_write(const struct takt_start_range *kind, struct takt_str *ret)
+{
+	takt_str_addf(ret, "1 %" PRIu32 " %" PRId32, kind->learned, kind->less);
+	for (uint32_t i = 0; i < known(kind); i++)
+		takt_str_addf(ret, " %" PRIu32, kind->permille[i]);
+}
+
+bool takt_start_range_read(const char *text, struct takt_start_range *ret)
+{
+	struct takt_start_range read = {.learned = 0};
+	int used = 0;
+
+	if (sscanf(text, "1 %" SCNu32 " %" SCNd32 "%n", &read.learned, &read.less, &used) != 2 ||
+	    read.learned >= 2 * TAKT_START_RANGE_KEPT || read.less < -OUTSIDE ||
+	    read.less > OUTSIDE)
+		return false;
+	text += used;
+	for (uint32_t i = 0; i < known(&read); i++, text += used)
+		if (sscanf(text, " %" SCNu32 "%n", &read.permille[i], &used) != 1 ||
+		    read.permille[i] > MOST)
+			return false;
+	if (*text != '\0')
+		return false;
+	*ret = read;
+	return true;
 }

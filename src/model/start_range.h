@@ -18,6 +18,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/str.h"
+
 enum {
 	TAKT_START_RANGE_KINDS = 8,  /* of waits, by their length */
 	TAKT_START_RANGE_KEPT = 128, /* ratios of each */
@@ -32,9 +34,10 @@ struct takt_start_ranges {
 	} kinds[TAKT_START_RANGE_KINDS];
 };
 
-/* What was foretold foretold_ns ahead came after waited_ns. */
-void takt_start_range_learn(struct takt_start_ranges *ranges, uint64_t foretold_ns,
-			    uint64_t waited_ns);
+/* What was foretold foretold_ns ahead came after waited_ns. Returns the number of the kind that
+ * has learned it. */
+uint32_t takt_start_range_learn(struct takt_start_ranges *ranges, uint64_t foretold_ns,
+				uint64_t waited_ns);
 
 enum takt_start_range_word {
 	TAKT_START_RANGE_UNTRIED, /* too few have come true to say how well */
@@ -45,5 +48,10 @@ enum takt_start_range_word {
 enum takt_start_range_word takt_start_range(const struct takt_start_ranges *ranges,
 					    uint64_t foretold_ns, uint64_t *ret_low_ns,
 					    uint64_t *ret_high_ns);
+
+/* What a kind has learned, in words that the other one reads: "1 LEARNED LESS RATIO...". */
+void takt_start_range_write(const struct takt_start_range *kind, struct takt_str *ret);
+/* False: the text is none of these, and *ret is as it was. */
+bool takt_start_range_read(const char *text, struct takt_start_range *ret);
 
 #endif

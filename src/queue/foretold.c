@@ -2,8 +2,10 @@
 /*
  * Starts that are foretold, and how they came true. The instant is the plan's. Its range comes from
  * earlier ones (src/model/start_range.h): when a job starts it is learned what was foretold at
- * first, and each time that half of the wait that was left had gone by.
+ * first, and each time that half of the wait that was left had gone by. That outlives the daemon.
  */
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "queue/queue_impl.h"
@@ -11,6 +13,8 @@
 enum {
 	LEAST_S = 60 /* of wait, to learn from */
 };
+
+static const char prefix[] = "start-range/"; /* and the number of the kind */
 
 static const struct takt_plan_wait *word_on(const struct takt_queue *queue, uint64_t job_id)
 {
@@ -147,17 +151,50 @@ static const struct takt_queue_told *told_by(const struct takt_queue_job *job, i
 	return told;
 }
 
+/* What cannot be kept now is with what is learned next. */
+static void keep(struct takt_queue *queue, uint32_t kind)
+{
+	TAKT_CLEANUP(strp) struct takt_str text = TAKT_STR(TAKT_STORE_MAX_KEPT);
+	char key[sizeof(prefix) + 16];
+
+	snprintf(key, sizeof(key), "%s%" PRIu32, prefix, kind);
+	takt_start_range_write(&queue->start_ranges.kinds[kind], &text);
+	if (text.rc == 0)
+		(void)takt_store_keep(queue->config.store, key, takt_str_text(&text), TICKET_USAGE,
+				      NULL);
+}
+
+static int take(void *ctx, const char *key, const char *text)
+{
+	struct takt_queue *queue = ctx;
+	unsigned long long kind;
+
+	if (takt_parse_u64(key + strlen(prefix), 0, TAKT_START_RANGE_KINDS - 1, &kind) == 0)
+		(void)takt_start_range_read(text, &queue->start_ranges.kinds[kind]);
+	return 0;
+}
+
+int takt_queue_load_start_ranges(struct takt_queue *queue, struct takt_err *err)
+{
+	return takt_store_each_kept(queue->config.store, prefix, take, queue, err);
+}
+
 void takt_queue_learn_start(struct takt_queue *queue, struct takt_queue_job *job)
 {
 	int64_t now_ns = queue->wall.ns;
 	int64_t left_ns = job->told_count > 0 ? now_ns - job->told[0].at.ns : 0;
+	uint32_t learned = 0; /* a bit a kind */
 
 	for (; left_ns > LEAST_S * (int64_t)TAKT_NS_PER_S; left_ns /= 2) {
 		int64_t then_ns = now_ns - left_ns;
 		int64_t ahead_ns = told_by(job, then_ns)->start.ns - then_ns;
 
-		takt_start_range_learn(&queue->start_ranges, ahead_ns > 0 ? (uint64_t)ahead_ns : 0,
-				       (uint64_t)left_ns);
+		learned |= 1U << takt_start_range_learn(&queue->start_ranges,
+							ahead_ns > 0 ? (uint64_t)ahead_ns : 0,
+							(uint64_t)left_ns);
 	}
+	for (uint32_t kind = 0; kind < TAKT_START_RANGE_KINDS; kind++)
+		if (learned >> kind & 1)
+			keep(queue, kind);
 	job->told_count = 0;
 }

@@ -383,6 +383,8 @@ int takt_queue_load(struct takt_queue *queue,
 	if (rc == 0)
 		rc = takt_queue_load_wall(queue, err);
 	if (rc == 0)
+		rc = takt_queue_load_start_ranges(queue, err);
+	if (rc == 0)
 		rc = takt_store_each_live(queue->config.store, load_one, &load, err);
 	if (rc == 0)
 		rc = keep_missing(queue, err);

@@ -263,6 +263,7 @@ int takt_queue_tell_outlook(struct takt_queue *queue, uint32_t kind, struct takt
 /* foretold.c: of a new plan, and of a job that starts. */
 void takt_queue_note_foretold(struct takt_queue *queue);
 void takt_queue_learn_start(struct takt_queue *queue, struct takt_queue_job *job);
+int takt_queue_load_start_ranges(struct takt_queue *queue, struct takt_err *err);
 /* What may be said of a start that a plan foresees, but for GPUs; false: nothing. */
 bool takt_queue_start_foretold(const struct takt_queue *queue, const struct takt_plan_wait *wait,
 			       struct takt_queue_start *ret);

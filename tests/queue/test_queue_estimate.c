@@ -40,7 +40,8 @@ static uint64_t accept(uint64_t estimate_ms, uint64_t limit_ms)
 
 static void run(uint64_t id, uint64_t ran_ns)
 {
-	kit_started(&kit, id);
+	if (takt_queue_find(kit.queue, id)->phase != TAKT_PHASE_RUNNING)
+		kit_started(&kit, id);
 	kit.run_ns = ran_ns;
 	kit_end_cleanly(&kit, id, TAKT_END_EXITED, 0);
 	kit_settle(&kit);
@@ -127,6 +128,38 @@ static void starts_are_foretold_on_gpus_of_their_own(void **state)
 		(void)foretold(first);
 	}
 	assert_int_equal(foretold(first).overdue_since.ns, told_ns);
+}
+
+static uint64_t accept_wide(void)
+{
+	struct takt_jobspec spec = kit_spec(KIT_GPUS);
+
+	spec.estimate_ms = 120000;
+	return kit_accept_spec(&kit, spec);
+}
+
+/* Without it nobody is told a range for days after each restart. */
+static void how_starts_came_true_is_known_over_a_restart(void **state)
+{
+	uint64_t runs = accept_wide(), waits;
+
+	for (int i = 0; i < 25; i++) {
+		kit_started(&kit, runs);
+		kit_settle(&kit);
+		waits = accept_wide();
+		assert_int_equal(foretold(waits).has_range, i >= 20);
+		kit_later(&kit, 118 * second_ns);
+		run(runs, 118 * second_ns);
+		runs = waits;
+	}
+	kit_started(&kit, runs);
+	kit_settle(&kit);
+	kit_restart(&kit);
+	kit_adopted(&kit, runs);
+	kit_settle(&kit);
+	waits = accept_wide();
+	assert_true(foretold(waits).has_range);
+	assert_true(foretold(waits).low.ns <= foretold(waits).at.ns);
 }
 
 static void who_waits_hears_of_what_was_learned(void **state)
@@ -325,6 +358,7 @@ int main(void)
 		CASE(jobs_of_that_name_teach_it_also_over_a_restart),
 		CASE(another_command_says_nothing_of_it),
 		CASE(starts_are_foretold_on_gpus_of_their_own),
+		CASE(how_starts_came_true_is_known_over_a_restart),
 		CASE(who_waits_hears_of_what_was_learned),
 		CASE(who_waits_hears_of_it_once_a_second),
 		CASE(an_outlook_is_told_once_however_many_jobs_are_of_its_kind),
