@@ -331,6 +331,13 @@ static struct takt_engine_event event_for(struct kit *kit, uint64_t job_id)
 					  .at_boot = {kit->boot_ns}};
 }
 
+void kit_cancel(struct kit *kit, uint64_t job_id)
+{
+	assert_int_equal(takt_queue_cancel(kit->queue, job_id, TAKT_CAUSE_CANCELLED,
+					   (struct takt_wall){9}, NULL),
+			 0);
+}
+
 void kit_started(struct kit *kit, uint64_t job_id)
 {
 	struct takt_engine_event event = event_for(kit, job_id);

@@ -95,6 +95,8 @@ const struct takt_action *kit_action(const struct kit *kit, enum takt_action_kin
 				     uint64_t job_id);
 /* Whether the engine was told to end it. */
 bool kit_was_stopped(const struct kit *kit, uint64_t job_id);
+/* Its owner cancels it, and that is not refused. */
+void kit_cancel(struct kit *kit, uint64_t job_id);
 void kit_started(struct kit *kit, uint64_t job_id);
 void kit_adopted(struct kit *kit, uint64_t job_id);
 /* Pump until the job is at that step of being pushed out, at most a few seconds. */
