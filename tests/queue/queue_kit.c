@@ -374,6 +374,20 @@ void kit_clean(struct kit *kit, uint64_t mask)
 			assert_int_equal(takt_queue_gpu_clean(kit->queue, gpu, NULL), 0);
 }
 
+bool kit_turn(struct kit *kit, uint64_t end_ns)
+{
+	uint64_t next_ns;
+
+	kit_settle(kit);
+	if (kit->boot_ns >= end_ns)
+		return false;
+	next_ns = kit_pump_in(kit, 0);
+	if (next_ns == 0 || next_ns > end_ns)
+		next_ns = end_ns;
+	kit->boot_ns = next_ns > kit->boot_ns ? next_ns : kit->boot_ns + 1;
+	return true;
+}
+
 bool kit_is_started(const struct kit *kit, uint64_t job_id)
 {
 	return kit_action(kit, TAKT_ACTION_START, job_id) != NULL;

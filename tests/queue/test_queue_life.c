@@ -248,18 +248,11 @@ static void fill_disk(bool full)
 /* The daemon's turns, whenever the queue wants one, for so long. What left a GPU is found clean. */
 static void live_for(uint64_t seconds)
 {
-	uint64_t end_ns = kit.boot_ns + seconds * TAKT_NS_PER_S, next_ns;
+	uint64_t end_ns = kit.boot_ns + seconds * TAKT_NS_PER_S;
 
-	while (kit.boot_ns < end_ns) {
-		kit_settle(&kit);
+	while (kit_turn(&kit, end_ns))
 		for (uint32_t gpu = 0; gpu < KIT_GPUS; gpu++)
 			(void)takt_queue_gpu_clean(kit.queue, gpu, NULL);
-		next_ns = kit_pump_in(&kit, 0);
-		if (next_ns == 0 || next_ns > end_ns)
-			next_ns = end_ns;
-		kit.boot_ns = next_ns > kit.boot_ns ? next_ns : kit.boot_ns + 1;
-	}
-	kit_settle(&kit);
 }
 
 /* Of a job that waits for what refuses its start: hours are few tries, the first come soon, and the

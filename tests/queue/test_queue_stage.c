@@ -266,6 +266,45 @@ static void one_that_cannot_be_staged_starts_as_any_other(void **state)
 	assert_int_equal(kit_action(&kit, TAKT_ACTION_START, failed.job_id)->attempt, 2);
 }
 
+/* How often it is staged in so long, which fails each time; every few seconds there is something to
+ * be planned anew. */
+static unsigned stagings_that_fail(uint64_t id, unsigned seconds, unsigned every_s)
+{
+	static uint64_t answered;
+	unsigned count = 0;
+
+	for (unsigned s = 0; s < seconds; s += every_s) {
+		const struct takt_action *stage = kit_action(&kit, TAKT_ACTION_STAGE, id);
+
+		if (stage && stage->id != answered) {
+			count++;
+			answered = stage->id;
+			takt_engine_emit(&kit.engine.base,
+					 (struct takt_engine_event){.kind = TAKT_ENGINE_OUTCOME,
+								    .outcome = TAKT_OUTCOME_FAILED,
+								    .action_id = stage->id,
+								    .job_id = id,
+								    .attempt = stage->attempt});
+		}
+		(void)takt_queue_gpu_outside(kit.queue, 0, s / every_s % 2, NULL);
+		kit_later(&kit, every_s * TAKT_NS_PER_S);
+	}
+	return count;
+}
+
+static void hours_in_which_it_cannot_be_staged_are_few_tries(void **state)
+{
+	uint64_t next;
+
+	hold_all();
+	next = kit_accept(&kit, 1, 0);
+	assert_in_range(stagings_that_fail(next, 60, 1), 4, 5); /* 2, 4, 8 and 16 s apart */
+	assert_in_range(stagings_that_fail(next, 6 * 3600, 10), 300, 365);
+	kit_later(&kit, 60 * TAKT_NS_PER_S);
+	free_all(1);
+	assert_non_null(kit_action(&kit, TAKT_ACTION_START, next));
+}
+
 /* Killed between its placement and its start: its GPUs are looked at like any others. */
 static void lost_while_it_gets_its_gpus_it_waits_again(void **state)
 {
@@ -348,6 +387,7 @@ int main(void)
 		CASE(after_a_restart_it_is_taken_over),
 		CASE(after_a_restart_without_staging_it_is_called_off),
 		CASE(one_that_cannot_be_staged_starts_as_any_other),
+		CASE(hours_in_which_it_cannot_be_staged_are_few_tries),
 		CASE(lost_while_it_gets_its_gpus_it_waits_again),
 		CASE(cancelled_while_it_gets_its_gpus_it_is_called_off),
 		CASE(a_refused_stop_is_said_again),
