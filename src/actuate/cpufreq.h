@@ -23,6 +23,8 @@ struct takt_cpufreq {
 		uint32_t min_khz, max_khz;
 	} runs[TAKT_CPUFREQ_RUNS];
 };
+_Static_assert(sizeof(struct takt_cpufreq) == 4 + 12 * TAKT_CPUFREQ_RUNS,
+	       "no padding: the journal stores it as it is");
 
 /* sysfs_root is "/sys" but in tests. -TAKT_E_UNSUPPORTED: this machine has no cpufreq;
  * -TAKT_E_LIMIT: its policies stand at more limits than could be remembered. */

@@ -76,12 +76,15 @@ struct takt_record_ask {
 	uint32_t tenant, workload, outlook;
 	uint64_t submit_ns, estimate_ns, deadline_ns, earliest_start_ns, min_runtime_ns;
 	enum takt_failure_policy on_failure;
+	uint32_t spare; /* 0: equal ones are equal bytes */
 	uint64_t array;
 	uint32_t array_limit;
 	uint32_t group, near_group, near_level, apart_group, apart_level;
 	uint64_t owner;
 	uint64_t attained_gpu_ms, ran_ns, waited_ns, done_ns;
 };
+_Static_assert(sizeof(struct takt_record_ask) == 22 * sizeof(uint32_t) + 14 * sizeof(uint64_t),
+	       "no padding: it is compared as bytes");
 
 struct takt_record_slot {
 	uint32_t node_id;

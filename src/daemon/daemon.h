@@ -86,6 +86,9 @@ struct takt_file_mark {
 struct takt_tls_marks {
 	struct takt_file_mark certificate, key;
 };
+_Static_assert(sizeof(struct takt_file_mark) == 4 * sizeof(uint64_t) &&
+		       sizeof(struct takt_tls_marks) == 2 * sizeof(struct takt_file_mark),
+	       "no padding: they are compared as bytes");
 
 struct takt_clock_admin;
 struct takt_govern;

@@ -79,6 +79,9 @@ struct takt_order_outlook {
 	uint32_t age_s[TAKT_ORDER_OUTLOOK_STEPS];  /* time with GPUs; ascending from 0 */
 	uint32_t rank_s[TAKT_ORDER_OUTLOOK_STEPS]; /* from that age to the next; > 0 */
 };
+_Static_assert(sizeof(struct takt_order_outlook) ==
+		       (2 + 2 * TAKT_ORDER_OUTLOOK_STEPS) * sizeof(uint32_t),
+	       "no padding: it is compared as bytes");
 
 struct takt_order_key {
 	int64_t class;

@@ -36,6 +36,7 @@ struct takt_request {
 	uint8_t mig_profile;   /* interned; 0 = none */
 	uint8_t spare[5];      /* 0: equal requests are equal bytes */
 };
+_Static_assert(sizeof(struct takt_request) == 56, "no padding: it is compared as bytes");
 
 /* Where one task is. */
 struct takt_slot {
@@ -45,5 +46,6 @@ struct takt_slot {
 	uint8_t spare;	   /* 0 */
 	uint64_t dev_mask; /* accelerators of the node */
 };
+_Static_assert(sizeof(struct takt_slot) == 16, "no padding: it is compared as bytes");
 
 #endif

@@ -76,6 +76,8 @@ struct takt_sched_workload {
 	uint32_t count; /* models told, from 0 on */
 	uint32_t permille[TAKT_SCHED_MAX_MODELS];
 };
+_Static_assert(sizeof(struct takt_sched_workload) == (2 + TAKT_SCHED_MAX_MODELS) * sizeof(uint32_t),
+	       "no padding: it is compared as bytes");
 
 struct takt_sched_node {
 	uint32_t id;	    /* chosen by the caller, unique, ties are broken by it */

@@ -71,6 +71,8 @@ struct takt_sched_shape {
 	uint64_t owner;
 	uint64_t alone; /* job id, for jobs that a window is kept for; else 0 */
 };
+_Static_assert(sizeof(struct takt_sched_shape) == 12 * sizeof(uint32_t) + 3 * sizeof(uint64_t),
+	       "no padding: it is hashed and compared as bytes");
 
 struct takt_sched_group {
 	struct takt_sched_shape shape;

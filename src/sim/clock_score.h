@@ -29,6 +29,8 @@ struct takt_score_governor {
 struct takt_score_noise {
 	double time, power;
 };
+_Static_assert(sizeof(struct takt_score_noise) == 2 * sizeof(double),
+	       "no padding: it is compared as bytes");
 
 struct takt_score_config {
 	const struct takt_clock_points *points;

@@ -28,6 +28,8 @@ struct header {
 	struct takt_history_level levels[TAKT_HISTORY_LEVELS];
 	uint32_t crc;
 };
+_Static_assert(sizeof(struct header) == 28 + TAKT_HISTORY_LEVELS * 8,
+	       "no padding: it is compared as bytes, and the CRC is of bytes");
 
 static struct header header_of(const struct takt_history_level *levels)
 {

@@ -24,6 +24,10 @@ struct takt_history_record {
 	uint32_t zero;
 	uint32_t crc; /* of all before it */
 };
+_Static_assert(sizeof(struct takt_history_record) ==
+		       sizeof(int64_t) + TAKT_HISTORY_SERIES * 4 * sizeof(uint32_t) +
+			       2 * sizeof(uint32_t),
+	       "no padding: it is stored as it is");
 
 uint64_t takt_history_file_size(const struct takt_history_level *levels);
 /* "GPU-....hist" of a UUID; false when it could not be a file's name. */

@@ -12,6 +12,8 @@ enum {
 	TRIES = 4,
 };
 
+_Static_assert(sizeof(struct takt_progress_file) == 64, "no padding: it is compared as bytes");
+
 static const uint64_t SPAN_NS = 60 * TAKT_NS_PER_S;
 
 static int read_once(int fd, struct takt_progress_said *ret)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is believed of a curve: the little functions, and that belief finds curves that it is shown.
- */
+/* What is believed of a curve: the little functions, that belief finds curves that it is
+ * shown, and how far it doubts. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -33,16 +33,44 @@ static void show(struct takt_belief *belief, uint32_t level, int n, double a)
 				7e8 * time_at(belief->level[level].x, a) * (i % 2 ? 1.02 : 0.98));
 }
 
-static void exponentials_and_tails_are_right(void **state)
+/* How likely a level is to be above a limit falls as the limit rises, from certain to out of the
+ * question, and is even at the mean; two deviations beyond it, it is what it is of a normal
+ * distribution, nearly. */
+static void doubt_is_about_the_mean_and_as_wide_as_the_deviation(void **state)
 {
-	assert_true(fabs(takt_belief_exp(0) - 1) < 1e-12);
-	assert_true(fabs(takt_belief_exp(-1) - 0.36787944117144233) < 1e-12);
-	assert_true(fabs(takt_belief_exp(-30) / 9.3576229688401748e-14 - 1) < 1e-9);
+	struct takt_belief belief = levels(8, 0.05);
+	struct takt_belief_answer answer[8], at[8];
+
+	show(&belief, 0, 40, 1);
+	show(&belief, 2, 40, 1);
+	show(&belief, 7, 40, 1);
+	takt_belief_ask(&belief, 0.02, 1.05, answer);
+	for (uint32_t i = 1; i < 8; i++) {
+		double last = 1;
+
+		for (double z = -40; z <= 40; z += 0.5) {
+			takt_belief_ask(&belief, 0.02, answer[i].mean + z * answer[i].sd, at);
+			assert_true(at[i].over >= 0 && at[i].over <= last);
+			assert_true(fabs(z) > 0 || fabs(at[i].over - 0.5) < 0.1);
+			assert_true(fabs(fabs(z) - 2) > 0 ||
+				    fabs(at[i].over - erfc(z / sqrt(2)) / 2) < 0.02);
+			assert_true(z > -40 || at[i].over > 0.999);
+			last = at[i].over;
+		}
+		assert_true(last < 0.001);
+	}
+}
+
+static void exponentials_and_tails_are_those_of_the_c_library(void **state)
+{
+	for (double v = 0; v > -300; v -= 0.37) {
+		double z = v / 50;
+
+		assert_true(fabs(takt_belief_exp(v) / exp(v) - 1) < 1e-9);
+		assert_true(fabs(takt_belief_tail(z) - erfc(z / sqrt(2)) / 2) < 5e-4);
+		assert_true(fabs(takt_belief_tail(-z) - erfc(-z / sqrt(2)) / 2) < 5e-4);
+	}
 	assert_true(takt_belief_exp(-1e9) < 1e-300);
-	assert_true(fabs(takt_belief_tail(0) - 0.5) < 1e-12);
-	assert_true(fabs(takt_belief_tail(1.6448536) - 0.05) < 5e-4);
-	assert_true(fabs(takt_belief_tail(-1.6448536) - 0.95) < 5e-4);
-	assert_true(takt_belief_tail(6) < 1e-7);
 }
 
 static void nothing_is_certain_before_anything_was_seen(void **state)
@@ -100,7 +128,8 @@ static void noise_is_measured_where_levels_repeat(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(exponentials_and_tails_are_right),
+		cmocka_unit_test(exponentials_and_tails_are_those_of_the_c_library),
+		cmocka_unit_test(doubt_is_about_the_mean_and_as_wide_as_the_deviation),
 		cmocka_unit_test(nothing_is_certain_before_anything_was_seen),
 		cmocka_unit_test(a_look_far_down_tells_of_the_levels_between),
 		cmocka_unit_test(a_wrong_belief_gives_way_to_what_is_measured),

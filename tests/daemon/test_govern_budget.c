@@ -173,7 +173,7 @@ static void what_others_may_draw_is_set_aside(void **state)
 	struct takt_governed *one;
 
 	assert_non_null(view);
-	set_budget(2000);
+	set_budget(1700);
 	one = add_job(0, 1);
 	world->state[1] = TAKT_GPU_RUNNING; /* somebody else's */
 	world->job[1] = 99;
@@ -181,13 +181,12 @@ static void what_others_may_draw_is_set_aside(void **state)
 	world->daemon.watch[2].outside = true;
 	tick();
 	/* 450 W and 700 W are limits, 75 W is what the idle one draws. */
-	assert_int_equal(world->govern.budget.left_mw, 2000000 - 450000 - 700000 - 75000);
-	assert_int_equal(told(one), 700000);
+	assert_int_equal(told(one), 1700000 - 450000 - 700000 - 75000);
 	view->gpu_count = GPUS;
 	takt_govern_fill_budget(&world->govern, view);
-	assert_int_equal(view->budget.watts, 2000);
+	assert_int_equal(view->budget.watts, 1700);
 	assert_string_equal(view->gpu[0].budget_for, "job 1");
-	assert_int_equal(view->gpu[0].budget_mw, 700000);
+	assert_int_equal(view->gpu[0].budget_mw, 475000);
 	assert_string_equal(view->gpu[1].budget_for, "limit");
 	assert_string_equal(view->gpu[2].budget_for, "limit");
 	assert_string_equal(view->gpu[3].budget_for, "drawn");
@@ -209,34 +208,33 @@ static void what_is_not_known_is_said(void **state)
 
 static void a_sleeping_gpu_draws_nothing(void **state)
 {
-	set_budget(1000);
-	for (uint32_t gpu = 0; gpu < GPUS; gpu++)
+	set_budget(650);
+	for (uint32_t gpu = 1; gpu < GPUS; gpu++)
 		world->reading[gpu].asleep = true;
 	tick();
-	assert_int_equal(world->govern.budget.left_mw, 1000000);
+	assert_int_equal(told(add_job(0, 1)), 650000);
 }
 
 static void a_share_grows_only_by_what_others_let_go_of(void **state)
 {
 	struct takt_governed *one, *other;
+	uint32_t its;
 
 	set_budget(900); /* 750 W beside two that idle, 675 W beside three */
 	one = add_job(0, 1);
 	assert_int_equal(told(one), 675000);
 	other = add_job(1, 1);
 	tick();
-	assert_true(one->share.target_mw < 500000);
 	/* The first holds 675 W still: no more than the least is there for the second. */
 	assert_int_equal(told(other), LEAST_MW);
 	assert_true(takt_budget_hurries(&world->govern, one));
-	one->share.was_mw = 0;
-	assert_int_equal(told(one), one->share.target_mw);
+	its = told(one);
+	assert_in_range(its, LEAST_MW, 500000);
 	assert_false(takt_budget_hurries(&world->govern, one));
 	one->phase = TAKT_GOVERNED_ASKING; /* not in force yet */
 	assert_int_equal(told(other), LEAST_MW);
 	one->phase = TAKT_GOVERNED_MEASURING;
-	assert_true(told(other) > 300000);
-	assert_true(one->share.told_mw + other->share.told_mw <= 750000);
+	assert_in_range(told(other), 300000, 750000 - its);
 }
 
 static void a_share_counts_only_when_it_is_in_force(void **state)
@@ -251,23 +249,20 @@ static void a_share_counts_only_when_it_is_in_force(void **state)
 	set_budget(1150); /* 1000 W beside two that idle */
 	one = add_job(0, 1);
 	other = add_job(1, 1);
-	(void)told(one);
+	its = told(one);
 	(void)told(other);
 	tick();
 	before = told(other);
-	its = one->share.told_mw;
 	assert_true(its + before <= 1000000 && its > LEAST_MW);
 	one->phase = TAKT_GOVERNED_ASKING; /* nobody answers, or a benchmark is before it */
 	one->out_ns = world->now_ns;
 	takt_budget_job_note(&world->govern, one, note, sizeof(note));
 	assert_string_equal(note, "");
 	tick();
-	assert_int_equal(world->govern.budget.left_mw, 1000000); /* it may take a moment */
+	assert_int_equal(told(other), before); /* it may take a moment */
 	tick();
-	assert_int_equal(world->govern.budget.left_mw, 1000000 - MOST_MW);
-	assert_int_equal(one->share.target_mw, its); /* once it holds */
 	assert_true(takt_budget_hurries(&world->govern, other));
-	assert_int_equal(told(other), 300000);
+	assert_int_equal(told(other), 1000000 - MOST_MW);
 	takt_budget_job_note(&world->govern, one, note, sizeof(note));
 	assert_non_null(strstr(note, "is not in force"));
 	takt_govern_fill_budget(&world->govern, view);
@@ -294,15 +289,14 @@ static void who_has_no_share_is_told_nothing(void **state)
 	struct takt_governed *one, *part, *over;
 	char note[200];
 
-	set_budget(3000);
+	set_budget(2000);
 	one = add_job(0, 1);
 	part = add_job(1, 1);
 	over = add_job(2, 1);
 	part->shared = true;
 	over->phase = TAKT_GOVERNED_OVER;
 	tick();
-	assert_int_equal(world->govern.budget.left_mw, 3000000 - 2 * MOST_MW - 75000);
-	assert_int_equal(told(one), MOST_MW);
+	assert_int_equal(told(one), 2000000 - 2 * MOST_MW - 75000);
 	assert_int_equal(told(part), 0);
 	assert_int_equal(told(over), 0);
 	takt_budget_job_note(&world->govern, part, note, sizeof(note));
@@ -387,21 +381,22 @@ static void who_runs_when_a_budget_is_set_is_told_soon(void **state)
 
 static void small_changes_are_none(void **state)
 {
-	struct takt_governed *one;
+	struct takt_governed *one, *other;
 
-	set_budget(700);
+	set_budget(725);
 	one = add_job(0, 1);
-	assert_int_equal(told(one), 475000);
-	set_budget(705);
+	assert_int_equal(told(one), 500000);
+	set_budget(730);
 	tick();
-	assert_int_equal(told(one), 475000);
-	one->share.target_mw =
-		465600; /* below by more than a fiftieth of itself: near all the same */
+	assert_int_equal(told(one), 500000);
+	/* Its share falls to 490 W: by more than a fiftieth of that, near all the same. */
+	world->facts[1].power_min_mw = world->facts[1].power_default_mw = 90000;
+	other = add_job(1, 1);
+	tick();
 	assert_false(takt_budget_hurries(&world->govern, one));
-	assert_int_equal(told(one), 475000);
-	set_budget(699); /* it must not draw more */
-	tick();
-	assert_int_equal(told(one), 474000);
+	assert_int_equal(told(one), 500000);
+	assert_int_equal(told(other), 90000);
+	assert_int_equal(told(one), 490000); /* it must not draw more than the other leaves */
 }
 
 int main(void)

@@ -8,6 +8,7 @@ Whoever cuts it is an administrator, with the driver's own calls (here over ctyp
 Usage: mig.py BUILD_FOLDER
 """
 import concurrent.futures
+import contextlib
 import sys
 
 import governed
@@ -42,9 +43,42 @@ for kind, whole in ((19, 0), (9, 2)):
 """
 
 
+def in_driver(m, program):
+    """What it prints; it calls the driver's functions."""
+    done = m.run(kit.TWIN, "exec", "--machine", m.path("machine"), "--", sys.executable, "-c", program)
+    assert done.returncode == 0, done
+    return done.stdout
+
+
 def cut(m):
-    done = m.run(kit.TWIN, "exec", "--machine", m.path("machine"), "--", sys.executable, "-c", CUT)
-    assert set(done.stdout.split()) == {"0"}, (done.stdout, done.stderr)
+    said = in_driver(m, CUT)
+    assert set(said.split()) == {"0"}, said
+
+
+def empty(m):
+    in_driver(m, CUT.replace("((9, 2), (19, 0), (19, 0))", "()") + EMPTY)
+
+
+@contextlib.contextmanager
+def cut_machine():
+    """A machine whose GPU 1 is cut, takt started on it, and a client."""
+    with kit.machine(gpus=2) as m:
+        cut(m)
+        m.start()
+        yield m, m.client()
+
+
+def restarted(m):
+    m.stop()
+    m.start()
+    return m.client()
+
+
+def end(client, *jobs):
+    for job in jobs:
+        client.cancel(job)
+    for job in jobs:
+        client.wait(job)
 
 
 def say(what):
@@ -53,10 +87,7 @@ def say(what):
 
 @kit.plain
 def instances_go_to_one_job_each():
-    with kit.machine(gpus=2) as m:
-        cut(m)
-        m.start()
-        client = m.client()
+    with cut_machine() as (m, client):
         first, second = (client.submit(m.witness_argv(600_000), gpus=1, **SMALL)["id"] for _ in range(2))
         large = client.submit(m.witness_argv(1), gpus=1, mig="3g.40gb")["id"]
         assert client.wait(large)["memory"] == "enforced by MIG", client.job(large)
@@ -72,17 +103,13 @@ def instances_go_to_one_job_each():
         client.cancel(first)
         got = client.wait(third)
         assert (got["state"], got["gpu_uuid"]) == ("done", uuids[:1]), got
-        client.cancel(second)
-        client.wait(second)
+        end(client, second)
         assert not m.witness().busy, m.witness().busy
 
 
 @kit.plain
 def a_job_computes_in_its_instance():
-    with kit.machine(gpus=2) as m:
-        cut(m)
-        m.start()
-        client = m.client()
+    with cut_machine() as (m, client):
         job = client.wait(client.submit(m.load_argv("--steps", 3, "--mem", 100), gpus=1, **SMALL)["id"])
         assert job["state"] == "done", job
         seen = client.wait(client.submit(say("$CUDA_VISIBLE_DEVICES $TAKT_GPUS"), gpus=2, **SMALL)["id"])
@@ -92,10 +119,7 @@ def a_job_computes_in_its_instance():
 
 @kit.plain
 def whole_gpus_are_others():
-    with kit.machine(gpus=2) as m:
-        cut(m)
-        m.start()
-        client = m.client()
+    with cut_machine() as (m, client):
         whole = client.submit(m.witness_argv(600_000), gpus=1)["id"]
         kit.until(lambda: client.job(whole)["state"] == "running", client.live)
         assert client.job(whole)["gpu_list"] == [0], client.job(whole)
@@ -111,10 +135,7 @@ def whole_gpus_are_others():
 
 @kit.plain
 def instances_are_kept_over_a_death():
-    with kit.machine(gpus=2) as m:
-        cut(m)
-        m.start()
-        client = m.client()
+    with cut_machine() as (m, client):
         ids = [client.submit(m.witness_argv(300), gpus=1, **SMALL)["id"] for _ in range(8)]
         for _ in range(3):
             seen = len(m.witness().ends)
@@ -144,10 +165,7 @@ def drained(m, client, gpu=1):
 
 @kit.plain
 def an_administrator_cuts_a_drained_gpu():
-    with kit.machine(gpus=2) as m:
-        cut(m)
-        m.start()
-        client = m.client()
+    with cut_machine() as (m, client):
         refused = m.takt("gpu", "mig", "set", "1", "--layout", "3g.40gb,3g.40gb")
         assert refused.returncode != 0 and "not drained" in refused.stderr, refused
         drained(m, client)
@@ -171,9 +189,7 @@ def an_administrator_cuts_a_drained_gpu():
         assert m.takt("gpu", "drain", "1", "--reason", "back").returncode == 0
         refused = m.takt("gpu", "mig", "restore", "1")
         assert refused.returncode != 0 and "is on GPU 1" in refused.stderr, refused
-        for i in ids:
-            client.cancel(i)
-            client.wait(i)
+        end(client, *ids)
 
         def restored():
             return m.takt("gpu", "mig", "restore", "1").returncode == 0
@@ -202,7 +218,7 @@ def a_cut_waits_for_an_actuator_that_is_late():
 def it_is_put_back_by_whoever_comes_after():
     with kit.machine(gpus=2) as m:
         cut(m)
-        for end in (m.stop, m.kill_all):
+        for stop in (m.stop, m.kill_all):
             m.start()
             client = m.client()
             kit.until(lambda c=client: layout(c) == ("", FOUND), lambda c=client: layout(c))
@@ -213,7 +229,7 @@ def it_is_put_back_by_whoever_comes_after():
             m.start()
             client = m.client()
             kit.until(lambda c=client: layout(c) == ("set", []), lambda c=client: layout(c))
-            end()
+            stop()
         m.start()
         client = m.client()
         kit.until(lambda: layout(client) == ("", FOUND), lambda: layout(client))
@@ -221,39 +237,28 @@ def it_is_put_back_by_whoever_comes_after():
 
 @kit.plain
 def what_is_in_use_is_put_back_later():
-    with kit.machine(gpus=2) as m:
-        cut(m)
-        m.start()
-        client = m.client()
+    with cut_machine() as (m, client):
         drained(m, client)
         done = m.takt("gpu", "mig", "set", "1", "--layout", "3g.40gb,3g.40gb")
         assert done.returncode == 0, done
         assert m.takt("gpu", "resume", "1").returncode == 0
         job = client.submit(m.load_argv("--seconds", 3600, "--mem", 100), gpus=1, mig="3g.40gb")["id"]
         kit.until(lambda: client.status()["gpus"][1].get("procs"), client.status)
-        m.stop()
-        m.start()
-        client = m.client()
+        client = restarted(m)
         kit.until(lambda: layout(client)[0] == "changed", lambda: layout(client))
         assert layout(client)[1] == ["3g.40gb", "3g.40gb"], layout(client)
         assert client.job(job)["state"] == "running", client.job(job)
         kit.until(lambda: client.status()["gpus"][1]["clock_state"] == "changed", client.status)
         waits = client.submit(m.witness_argv(1), gpus=1, mig="3g.40gb")["id"]
-        client.cancel(job)
-        client.wait(job)
+        end(client, job)
         kit.until(lambda: layout(client) == ("", FOUND), lambda: layout(client))
         assert client.wait(waits)["state"] == "done", client.job(waits)
 
 
 @kit.plain
 def what_is_cut_by_hand_is_seen():
-    with kit.machine(gpus=2) as m:
-        cut(m)
-        m.start()
-        client = m.client()
-        again = CUT.replace("((9, 2), (19, 0), (19, 0))", "()") + EMPTY
-        done = m.run(kit.TWIN, "exec", "--machine", m.path("machine"), "--", sys.executable, "-c", again)
-        assert done.returncode == 0, done
+    with cut_machine() as (m, client):
+        empty(m)
         kit.until(lambda: layout(client) == ("", []), lambda: layout(client))
         refused = m.takt("submit", "--mig", "1g.10gb", "true")
         assert refused.returncode == 65, refused
@@ -265,8 +270,8 @@ def what_is_cut_by_hand_is_seen():
 
 def switch(m, on):
     words = CUT.split("for instance")[0].replace("gpu, 1, ", f"gpu, {on}, ") + "print(*said)\n"
-    done = m.run(kit.TWIN, "exec", "--machine", m.path("machine"), "--", sys.executable, "-c", words)
-    assert set(done.stdout.split()) == {"0"}, (done.stdout, done.stderr)
+    said = in_driver(m, words)
+    assert set(said.split()) == {"0"}, said
 
 
 @kit.plain
@@ -287,9 +292,7 @@ def mig_mode_switched_meanwhile_is_noticed():
         assert "MIG mode" not in str(client.status().get("notes"))
         switch(m, 1)
         kit.until(lambda: "MIG mode was switched on" in str(client.status().get("notes")), "it is said again")
-        m.stop()
-        m.start()
-        client = m.client()
+        client = restarted(m)
         assert "MIG mode" not in str(client.status().get("notes")), "from the start it is known"
         switch(m, 0)
         kit.until(lambda: "GPU 1: MIG mode was switched off" in str(client.status().get("notes")), "and the other way")
@@ -299,8 +302,7 @@ def mig_mode_switched_meanwhile_is_noticed():
 def a_policy_cuts_for_good():
     with kit.machine(gpus=2) as m:
         cut(m)
-        m.run(kit.TWIN, "exec", "--machine", m.path("machine"), "--", sys.executable, "-c", CUT.replace(
-            "((9, 2), (19, 0), (19, 0))", "()") + EMPTY)
+        empty(m)
         m.start()
         client = m.client()
         path = m.path("clocks.toml")
@@ -322,16 +324,12 @@ def a_policy_cuts_for_good():
         assert client.ask("GET", "/v1/clocks")["gpus"][1]["base_mig"] == "3g.40gb,3g.40gb"
         jobs = [client.submit(m.witness_argv(600_000), gpus=1, mig="3g.40gb")["id"] for _ in range(2)]
         kit.until(lambda: len(m.witness().begins) == 2, client.live)
-        m.stop()
-        m.start()
-        client = m.client()
+        client = restarted(m)
         kit.until(lambda: {client.job(i)["state"] for i in jobs} == {"running"}, client.live)
         kit.until(lambda: declare("3g.40gb,3g.40gb").returncode == 0, lambda: declare("3g.40gb,3g.40gb"))
         refused = declare("none")
         assert refused.returncode != 0 and "not drained" in refused.stderr, refused
-        for i in jobs:
-            client.cancel(i)
-            client.wait(i)
+        end(client, *jobs)
         drained(m, client)
         kit.until(lambda: declare("none").returncode == 0, client.status)
         kit.until(lambda: layout(client) == ("", []), lambda: layout(client))
@@ -360,20 +358,16 @@ def governed_jobs_share_the_clock_of_their_gpu():
             other = client.submit(m.witness_argv(600_000), gpus=1, **SMALL, **more)["id"]
             kit.until(lambda t=then: top() == t, lambda: (m.locked(), client.job(job)))
             kit.until(lambda: governed.view(client, job)["state"] != "holds", lambda: client.job(job))
-            client.cancel(other)
-            client.wait(other)
+            end(client, other)
             kit.until(its_own, lambda: (client.job(job), m.locked()), seconds=governed.SETTLED_S)
         low = client.submit(m.witness_argv(600_000), gpus=1, **SMALL, clock_ask="ceiling", clock_mhz=345)["id"]
         kit.until(lambda: client.job(low)["state"] == "running", lambda: client.job(low))
         kit.until(its_own, lambda: (client.job(job), m.locked()), seconds=governed.SETTLED_S)
         both = client.submit(governed.train_argv(m), gpus=1, **SMALL, max_slowdown_permille=50)["id"]
         kit.until(lambda: governed.view(client, both).get("epochs", 0) > 0, lambda: client.job(both), seconds=governed.SETTLED_S)
-        for one in (job, low, both):
-            client.cancel(one)
+        end(client, job, low, both)
         report = client.wait(job)["report"]
         assert report["governor"] == "assured" and "highest_mj" not in report, report  # energy is the board's, not its own
-        for one in (low, both):
-            client.wait(one)
         kit.until(lambda: not m.locked(), m.locked)
 
 

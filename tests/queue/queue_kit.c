@@ -331,6 +331,13 @@ static struct takt_engine_event event_for(struct kit *kit, uint64_t job_id)
 					  .at_boot = {kit->boot_ns}};
 }
 
+void kit_cancel(struct kit *kit, uint64_t job_id)
+{
+	assert_int_equal(takt_queue_cancel(kit->queue, job_id, TAKT_CAUSE_CANCELLED,
+					   (struct takt_wall){9}, NULL),
+			 0);
+}
+
 void kit_started(struct kit *kit, uint64_t job_id)
 {
 	struct takt_engine_event event = event_for(kit, job_id);
@@ -365,6 +372,20 @@ void kit_clean(struct kit *kit, uint64_t mask)
 	for (uint32_t gpu = 0; gpu < KIT_GPUS; gpu++)
 		if (mask >> gpu & 1)
 			assert_int_equal(takt_queue_gpu_clean(kit->queue, gpu, NULL), 0);
+}
+
+bool kit_turn(struct kit *kit, uint64_t end_ns)
+{
+	uint64_t next_ns;
+
+	kit_settle(kit);
+	if (kit->boot_ns >= end_ns)
+		return false;
+	next_ns = kit_pump_in(kit, 0);
+	if (next_ns == 0 || next_ns > end_ns)
+		next_ns = end_ns;
+	kit->boot_ns = next_ns > kit->boot_ns ? next_ns : kit->boot_ns + 1;
+	return true;
 }
 
 bool kit_is_started(const struct kit *kit, uint64_t job_id)

@@ -76,6 +76,9 @@ int kit_open_queue(struct kit *kit, struct takt_err *err);
 uint64_t kit_pump_in(struct kit *kit, uint64_t ns);
 /* The same, and until everything is on disk. */
 void kit_later(struct kit *kit, uint64_t ns);
+/* One turn of the daemon: all is on disk, then it is when the queue wants to be pumped next, at the
+ * latest end_ns. False: that is now. */
+bool kit_turn(struct kit *kit, uint64_t end_ns);
 /* Pump until the store has nothing outstanding for us, at most a few seconds. */
 void kit_settle(struct kit *kit);
 /* Whether the engine was told to start it. */
@@ -95,6 +98,8 @@ const struct takt_action *kit_action(const struct kit *kit, enum takt_action_kin
 				     uint64_t job_id);
 /* Whether the engine was told to end it. */
 bool kit_was_stopped(const struct kit *kit, uint64_t job_id);
+/* Its owner cancels it, and that is not refused. */
+void kit_cancel(struct kit *kit, uint64_t job_id);
 void kit_started(struct kit *kit, uint64_t job_id);
 void kit_adopted(struct kit *kit, uint64_t job_id);
 /* Pump until the job is at that step of being pushed out, at most a few seconds. */

@@ -15,44 +15,48 @@
 #include "codec/snapshot.h"
 #include "queue_kit.h"
 
+static struct kit kit;
+
+static int set_up(void **state)
+{
+	kit_open(&kit);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	kit_close(&kit);
+	return 0;
+}
+
 static void accepted_only_when_on_disk(void **state)
 {
-	struct kit kit;
-
-	kit_open(&kit);
 	assert_int_equal(kit_submit(&kit, 1, 0, NULL), 0);
 	assert_int_equal(kit.accepted_count, 0);
 	kit_settle(&kit);
 	assert_int_equal(kit.accepted_count, 1);
 	kit_restart(&kit);
 	assert_non_null(takt_queue_find(kit.queue, kit.accepted_id));
-	kit_close(&kit);
 }
 
 static void impossible_is_refused_at_submit(void **state)
 {
-	struct kit kit;
 	struct takt_err err = {0};
 
-	kit_open(&kit);
 	assert_int_equal(kit_submit(&kit, 9, 0, &err), -TAKT_E_IMPOSSIBLE);
 	assert_non_null(strstr(err.msg, "9"));
 	assert_non_null(strstr(err.msg, "8"));
-	kit_close(&kit);
 }
 
 static void gpus_that_cannot_be_seen_are_not_called_impossible(void **state)
 {
-	struct kit kit;
 	struct takt_err err = {0};
 
-	kit_open(&kit);
 	kit.why_no_gpus = "the module is not loaded";
 	kit_restart(&kit);
 	assert_int_equal(kit_submit(&kit, 1, 0, &err), -TAKT_E_UNAVAILABLE);
 	assert_non_null(strstr(err.msg, "the module is not loaded"));
 	assert_int_equal(kit_submit(&kit, 0, 0, &err), 0);
-	kit_close(&kit);
 }
 
 static void gpus_that_will_come_are_waited_for(void **state)
@@ -60,9 +64,7 @@ static void gpus_that_will_come_are_waited_for(void **state)
 	struct takt_jobspec cut = kit_spec(1);
 	uint64_t wide, none, too_wide;
 	struct takt_err err = {0};
-	struct kit kit;
 
-	kit_open(&kit);
 	kit.why_no_gpus = "the module is not loaded";
 	kit.gpus_will_come = kit.has_no_gpus = true;
 	kit_restart(&kit);
@@ -87,15 +89,12 @@ static void gpus_that_will_come_are_waited_for(void **state)
 	assert_true(kit_is_started(&kit, wide));
 	assert_false(kit_is_started(&kit, too_wide));
 	assert_int_equal(kit_stored(&kit, too_wide), TAKT_JOB_WAITING);
-	kit_close(&kit);
 }
 
 static void engine_hears_of_an_attempt_only_when_the_store_has_it(void **state)
 {
-	struct kit kit;
 	uint64_t id;
 
-	kit_open(&kit);
 	kit.hold_prepare = true;
 	id = kit_accept(&kit, 2, 0);
 	assert_null(kit_action(&kit, TAKT_ACTION_START, id));
@@ -104,16 +103,13 @@ static void engine_hears_of_an_attempt_only_when_the_store_has_it(void **state)
 	assert_non_null(kit_action(&kit, TAKT_ACTION_START, id));
 	assert_int_equal(__builtin_popcountll(kit_action(&kit, TAKT_ACTION_START, id)->gpu_mask),
 			 2);
-	kit_close(&kit);
 }
 
 static void exit_code_and_report_are_kept(void **state)
 {
-	struct kit kit;
 	struct takt_job row = {0};
 	uint64_t id;
 
-	kit_open(&kit);
 	id = kit_accept(&kit, 8, 0);
 	kit_started(&kit, id);
 	kit_ended(&kit, id, TAKT_END_EXITED, 3);
@@ -126,29 +122,23 @@ static void exit_code_and_report_are_kept(void **state)
 	assert_int_equal(row.exit_code, 3);
 	assert_int_equal(row.report.wall_ns, 7);
 	takt_job_fini(&row);
-	kit_close(&kit);
 }
 
 static void missing_command_is_127(void **state)
 {
-	struct kit kit;
 	uint64_t id;
 
-	kit_open(&kit);
 	id = kit_accept(&kit, 1, 0);
 	kit_ended(&kit, id, TAKT_END_NOT_STARTED, ENOENT);
 	kit_settle(&kit);
 	assert_int_equal(kit.last_state, TAKT_JOB_FAILED);
 	assert_int_equal(kit.last_exit_code, 127);
-	kit_close(&kit);
 }
 
 static void gpus_are_handed_on_only_when_clean(void **state)
 {
-	struct kit kit;
 	uint64_t first, second;
 
-	kit_open(&kit);
 	first = kit_accept(&kit, 8, 0);
 	second = kit_accept(&kit, 1, 0);
 	kit_started(&kit, first);
@@ -159,20 +149,15 @@ static void gpus_are_handed_on_only_when_clean(void **state)
 	kit_settle(&kit);
 	assert_non_null(kit_action(&kit, TAKT_ACTION_START, second));
 	assert_int_equal(kit_action(&kit, TAKT_ACTION_START, second)->gpu_mask, 1u << 5);
-	kit_close(&kit);
 }
 
 static void cancel_while_waiting_never_starts(void **state)
 {
-	struct kit kit;
 	uint64_t holder, waiting;
 
-	kit_open(&kit);
 	holder = kit_accept(&kit, 8, 0);
 	waiting = kit_accept(&kit, 1, 0);
-	assert_int_equal(takt_queue_cancel(kit.queue, waiting, TAKT_CAUSE_CANCELLED,
-					   (struct takt_wall){9}, NULL),
-			 0);
+	kit_cancel(&kit, waiting);
 	kit_settle(&kit);
 	assert_int_equal(kit.last_state, TAKT_JOB_CANCELLED);
 	kit_ended(&kit, holder, TAKT_END_EXITED, 0);
@@ -182,20 +167,15 @@ static void cancel_while_waiting_never_starts(void **state)
 	assert_int_equal(takt_queue_cancel(kit.queue, waiting, TAKT_CAUSE_CANCELLED,
 					   (struct takt_wall){9}, NULL),
 			 -TAKT_E_CONFLICT);
-	kit_close(&kit);
 }
 
 static void cancel_while_preparing_gives_the_gpus_back(void **state)
 {
-	struct kit kit;
 	uint64_t first, second;
 
-	kit_open(&kit);
 	kit.hold_prepare = true;
 	first = kit_accept(&kit, 8, 0);
-	assert_int_equal(takt_queue_cancel(kit.queue, first, TAKT_CAUSE_CANCELLED,
-					   (struct takt_wall){9}, NULL),
-			 0);
+	kit_cancel(&kit, first);
 	kit_settle(&kit);
 	assert_int_equal(kit_stored(&kit, first), TAKT_JOB_CANCELLED);
 	assert_int_equal(kit.released_count, 1);
@@ -203,53 +183,40 @@ static void cancel_while_preparing_gives_the_gpus_back(void **state)
 	kit_clean(&kit, 0xff);
 	second = kit_accept(&kit, 8, 0);
 	assert_non_null(kit_action(&kit, TAKT_ACTION_START, second));
-	kit_close(&kit);
 }
 
 static void cancel_while_running_stops_it(void **state)
 {
-	struct kit kit;
 	uint64_t id;
 
-	kit_open(&kit);
 	id = kit_accept(&kit, 1, 0);
 	kit_started(&kit, id);
-	assert_int_equal(
-		takt_queue_cancel(kit.queue, id, TAKT_CAUSE_CANCELLED, (struct takt_wall){9}, NULL),
-		0);
+	kit_cancel(&kit, id);
 	assert_non_null(kit_action(&kit, TAKT_ACTION_STOP, id));
 	kit_settle(&kit);
 	assert_int_equal(kit_stored(&kit, id), TAKT_JOB_STOPPING);
 	kit_ended(&kit, id, TAKT_END_SIGNALED, 15);
 	kit_settle(&kit);
 	assert_int_equal(kit_stored(&kit, id), TAKT_JOB_CANCELLED);
-	kit_close(&kit);
 }
 
 static void cancel_is_remembered_over_a_restart(void **state)
 {
-	struct kit kit;
 	uint64_t id;
 
-	kit_open(&kit);
 	id = kit_accept(&kit, 1, 0);
 	kit_started(&kit, id);
-	assert_int_equal(
-		takt_queue_cancel(kit.queue, id, TAKT_CAUSE_CANCELLED, (struct takt_wall){9}, NULL),
-		0);
+	kit_cancel(&kit, id);
 	kit_settle(&kit);
 	kit_restart(&kit);
 	kit_started(&kit, id); /* adopted */
 	assert_non_null(kit_action(&kit, TAKT_ACTION_STOP, id));
-	kit_close(&kit);
 }
 
 static void refused_start_waits_again(void **state)
 {
-	struct kit kit;
 	uint64_t id;
 
-	kit_open(&kit);
 	kit.engine.refuse_rc = -EAGAIN;
 	id = kit_accept(&kit, 1, 0);
 	assert_int_equal(takt_queue_find(kit.queue, id)->phase, TAKT_PHASE_WAITING);
@@ -258,16 +225,15 @@ static void refused_start_waits_again(void **state)
 	kit.boot_ns += 10 * TAKT_NS_PER_S;
 	kit_settle(&kit);
 	assert_non_null(kit_action(&kit, TAKT_ACTION_START, id));
-	kit_close(&kit);
 }
 
 /* What a full disk does: rows can be read and not changed. Of another connection, as a disk is. */
-static void fill_disk(const struct kit *kit, bool full)
+static void fill_disk(bool full)
 {
-	char path[sizeof(kit->dir) + 16];
+	char path[sizeof(kit.dir) + 16];
 	sqlite3 *db = NULL;
 
-	snprintf(path, sizeof(path), "%s/takt.db", kit->dir);
+	snprintf(path, sizeof(path), "%s/takt.db", kit.dir);
 	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
 	assert_int_equal(sqlite3_busy_timeout(db, 20000), SQLITE_OK);
 	assert_int_equal(sqlite3_exec(db,
@@ -280,139 +246,106 @@ static void fill_disk(const struct kit *kit, bool full)
 }
 
 /* The daemon's turns, whenever the queue wants one, for so long. What left a GPU is found clean. */
-static void live_for(struct kit *kit, uint64_t seconds)
+static void live_for(uint64_t seconds)
 {
-	uint64_t end_ns = kit->boot_ns + seconds * TAKT_NS_PER_S, next_ns;
+	uint64_t end_ns = kit.boot_ns + seconds * TAKT_NS_PER_S;
 
-	while (kit->boot_ns < end_ns) {
-		kit_settle(kit);
+	while (kit_turn(&kit, end_ns))
 		for (uint32_t gpu = 0; gpu < KIT_GPUS; gpu++)
-			(void)takt_queue_gpu_clean(kit->queue, gpu, NULL);
-		next_ns = kit_pump_in(kit, 0);
-		if (next_ns == 0 || next_ns > end_ns)
-			next_ns = end_ns;
-		kit->boot_ns = next_ns > kit->boot_ns ? next_ns : kit->boot_ns + 1;
-	}
-	kit_settle(kit);
+			(void)takt_queue_gpu_clean(kit.queue, gpu, NULL);
 }
 
 /* Of a job that waits for what refuses its start: hours are few tries, the first come soon, and the
  * end of it is noticed within seconds. */
-static void check_hours(struct kit *kit, unsigned hours, void (*refuse)(struct kit *kit, bool on))
+static void check_hours(unsigned hours, void (*refuse)(bool on))
 {
 	uint64_t id;
 
-	refuse(kit, true);
-	id = kit_accept(kit, 1, 0);
-	live_for(kit, 4);
-	assert_in_range(kit->released_count, 3, 5);
-	live_for(kit, hours * 3600);
-	assert_in_range(kit->released_count, hours * 600, hours * 720 + 5);
-	assert_null(kit_action(kit, TAKT_ACTION_START, id));
-	refuse(kit, false);
-	live_for(kit, 5);
-	assert_non_null(kit_action(kit, TAKT_ACTION_START, id));
+	refuse(true);
+	id = kit_accept(&kit, 1, 0);
+	live_for(4);
+	assert_in_range(kit.released_count, 3, 5);
+	live_for(hours * 3600);
+	assert_in_range(kit.released_count, hours * 600, hours * 720 + 5);
+	assert_null(kit_action(&kit, TAKT_ACTION_START, id));
+	refuse(false);
+	live_for(5);
+	assert_non_null(kit_action(&kit, TAKT_ACTION_START, id));
 	/* What has gone well is forgotten: the next time begins with a short pause. */
-	kit_started(kit, id);
-	kit->released_count = 0;
-	refuse(kit, true);
-	(void)kit_accept(kit, 1, 0);
-	live_for(kit, 4);
-	assert_in_range(kit->released_count, 3, 5);
+	kit_started(&kit, id);
+	kit.released_count = 0;
+	refuse(true);
+	(void)kit_accept(&kit, 1, 0);
+	live_for(4);
+	assert_in_range(kit.released_count, 3, 5);
 }
 
-static void refuse_in_store(struct kit *kit, bool on)
+static void refuse_in_engine(bool on)
 {
-	fill_disk(kit, on);
-}
-
-static void refuse_in_engine(struct kit *kit, bool on)
-{
-	kit->engine.refuse_rc = on ? -EAGAIN : 0;
+	kit.engine.refuse_rc = on ? -EAGAIN : 0;
 }
 
 static void hours_of_a_full_disk_are_few_tries(void **state)
 {
-	struct kit kit;
-
-	kit_open(&kit);
-	check_hours(&kit, 6, refuse_in_store);
-	kit_close(&kit);
+	check_hours(6, fill_disk);
 }
 
 static void hours_without_an_engine_are_few_tries(void **state)
 {
-	struct kit kit;
-
-	kit_open(&kit);
-	check_hours(&kit, 1, refuse_in_engine);
-	kit_close(&kit);
+	check_hours(1, refuse_in_engine);
 }
 
 /* Its GPU goes to nobody before the store has the end. */
 static void an_end_is_on_disk_within_seconds_of_there_being_room(void **state)
 {
-	struct kit kit;
 	uint64_t id, next;
 
-	kit_open(&kit);
 	id = kit_accept(&kit, KIT_GPUS, 0);
 	kit_started(&kit, id);
 	kit_settle(&kit);
 	next = kit_accept(&kit, 1, 0);
-	fill_disk(&kit, true);
+	fill_disk(true);
 	kit_end_cleanly(&kit, id, TAKT_END_EXITED, 0);
-	live_for(&kit, 3600);
+	live_for(3600);
 	assert_int_equal(kit_stored(&kit, id), TAKT_JOB_RUNNING);
 	assert_null(kit_action(&kit, TAKT_ACTION_START, next));
-	fill_disk(&kit, false);
-	live_for(&kit, 11); /* the end, then the start */
+	fill_disk(false);
+	live_for(11); /* the end, then the start */
 	assert_int_equal(kit_stored(&kit, id), TAKT_JOB_DONE);
 	assert_non_null(kit_action(&kit, TAKT_ACTION_START, next));
-	kit_close(&kit);
 }
 
 static void cancelled_job_whose_start_is_refused_does_not_wait_again(void **state)
 {
-	struct kit kit;
 	struct takt_engine_event event = {.kind = TAKT_ENGINE_OUTCOME, .attempt = 1};
 
-	kit_open(&kit);
 	event.job_id = kit_accept(&kit, 1, 0);
 	event.action_id = kit_action(&kit, TAKT_ACTION_START, event.job_id)->id;
 	event.outcome = TAKT_OUTCOME_FAILED;
-	assert_int_equal(takt_queue_cancel(kit.queue, event.job_id, TAKT_CAUSE_CANCELLED,
-					   (struct takt_wall){9}, NULL),
-			 0);
+	kit_cancel(&kit, event.job_id);
 	takt_engine_emit(&kit.engine.base, event);
 	kit_settle(&kit);
 	assert_int_equal(kit_stored(&kit, event.job_id), TAKT_JOB_CANCELLED);
 	assert_int_equal(kit.released_count, 1);
 	kit_clean(&kit, 1);
 	assert_int_equal(takt_queue_gpu(kit.queue, 0, &(uint64_t){0}), TAKT_GPU_FREE);
-	kit_close(&kit);
 }
 
 static void lost_attempt_ends_or_waits_again_as_asked(void **state)
 {
-	struct kit kit;
 	uint64_t id;
 
-	kit_open(&kit);
 	id = kit_accept(&kit, 1, 0);
 	kit_started(&kit, id);
 	kit_ended(&kit, id, TAKT_END_LOST, 0);
 	kit_settle(&kit);
 	assert_int_equal(kit_stored(&kit, id), TAKT_JOB_LOST);
-	kit_close(&kit);
 }
 
 static void what_never_ran_is_started_as_the_next_attempt(void **state)
 {
-	struct kit kit;
 	uint64_t id, mask;
 
-	kit_open(&kit);
 	id = kit_accept(&kit, 4, 0);
 	mask = kit_action(&kit, TAKT_ACTION_START, id)->gpu_mask;
 	kit_restart(&kit);
@@ -425,15 +358,12 @@ static void what_never_ran_is_started_as_the_next_attempt(void **state)
 	kit_clean(&kit, mask);
 	kit_settle(&kit);
 	assert_int_equal(kit_action(&kit, TAKT_ACTION_START, id)->attempt, 2);
-	kit_close(&kit);
 }
 
 static void adopted_job_keeps_its_gpus(void **state)
 {
-	struct kit kit;
 	uint64_t id, other, mask;
 
-	kit_open(&kit);
 	id = kit_accept(&kit, 6, 0);
 	mask = kit_action(&kit, TAKT_ACTION_START, id)->gpu_mask;
 	kit_started(&kit, id);
@@ -441,7 +371,6 @@ static void adopted_job_keeps_its_gpus(void **state)
 	kit_restart(&kit);
 	other = kit_accept(&kit, 2, 0);
 	assert_int_equal(kit_action(&kit, TAKT_ACTION_START, other)->gpu_mask & mask, 0);
-	kit_close(&kit);
 }
 
 static int replay(void *ctx, const struct takt_store_decision_row *row)
@@ -472,10 +401,8 @@ static int replay(void *ctx, const struct takt_store_decision_row *row)
 
 static void decisions_are_kept_and_replay(void **state)
 {
-	struct kit kit;
 	size_t kept = 0;
 
-	kit_open(&kit);
 	kit_accept(&kit, 3, 0);
 	kit.boot_ns += TAKT_NS_PER_S;
 	kit_accept(&kit, 2, 1);
@@ -484,18 +411,13 @@ static void decisions_are_kept_and_replay(void **state)
 	kit_restart(&kit);
 	assert_int_equal(takt_store_each_decision(kit.store, 100, replay, &kept, NULL), 0);
 	assert_int_equal(kept, 2);
-	kit_close(&kit);
 }
 
 static void ids_start_above_what_is_on_disk(void **state)
 {
-	struct kit kit;
-
-	kit_open(&kit);
 	kit.highest_known_id = 41; /* attempts of job 41, whose database is gone */
 	kit_restart(&kit);
 	assert_int_equal(kit_accept(&kit, 1, 0), 42);
-	kit_close(&kit);
 }
 
 /* A day in random order: starts, ends of every kind, cancels and restarts; the witness is a table
@@ -588,44 +510,37 @@ static void nothing_is_lost_and_no_gpu_is_given_twice(void **state)
 	kit_close(&day.kit);
 }
 
-static void say_outcome(struct kit *kit, uint64_t id, enum takt_outcome outcome)
+static void say_outcome(uint64_t id, enum takt_outcome outcome)
 {
-	takt_engine_emit(&kit->engine.base,
+	takt_engine_emit(&kit.engine.base,
 			 (struct takt_engine_event){
 				 .kind = TAKT_ENGINE_OUTCOME,
-				 .action_id = kit_action(kit, TAKT_ACTION_START, id)->id,
+				 .action_id = kit_action(&kit, TAKT_ACTION_START, id)->id,
 				 .outcome = outcome,
 				 .job_id = id,
-				 .attempt = kit_action(kit, TAKT_ACTION_START, id)->attempt,
+				 .attempt = kit_action(&kit, TAKT_ACTION_START, id)->attempt,
 				 .message = "stopped before it started"});
 }
 
 static void cancel_of_a_start_that_is_refused_ends_the_job(void **state)
 {
-	struct kit kit;
 	uint64_t id;
 
-	kit_open(&kit);
 	id = kit_accept(&kit, 2, 0);
-	assert_int_equal(
-		takt_queue_cancel(kit.queue, id, TAKT_CAUSE_CANCELLED, (struct takt_wall){9}, NULL),
-		0);
-	say_outcome(&kit, id, TAKT_OUTCOME_FAILED);
+	kit_cancel(&kit, id);
+	say_outcome(id, TAKT_OUTCOME_FAILED);
 	kit_settle(&kit);
 	assert_int_equal(kit.last_state, TAKT_JOB_CANCELLED);
 	assert_int_equal(kit_stored(&kit, id), TAKT_JOB_CANCELLED);
 	assert_null(takt_queue_find(kit.queue, id));
-	kit_close(&kit);
 }
 
 /* The machine comes back with fewer GPUs than a job was on: takt starts, and gives none of the
  * job's GPUs away before the engine has said what became of it. */
 static void missing_gpus_are_kept_for_their_job(void **state)
 {
-	struct kit kit;
 	uint64_t id, next;
 
-	kit_open(&kit);
 	id = kit_accept(&kit, 8, 0);
 	kit_started(&kit, id);
 	kit_settle(&kit);
@@ -640,7 +555,6 @@ static void missing_gpus_are_kept_for_their_job(void **state)
 	kit_clean(&kit, 0xff);
 	kit_settle(&kit);
 	assert_int_equal(kit_action(&kit, TAKT_ACTION_START, next)->gpu_mask, 1);
-	kit_close(&kit);
 }
 
 /* The machine comes back without its first GPU, so that all others have other numbers: a job keeps
@@ -649,9 +563,7 @@ static void gpus_are_known_by_their_uuids(void **state)
 {
 	const struct takt_queue_job *job;
 	uint64_t first, wide, next;
-	struct kit kit;
 
-	kit_open(&kit);
 	first = kit_accept(&kit, 1, 0);
 	wide = kit_accept(&kit, 2, 0);
 	kit_started(&kit, first);
@@ -674,18 +586,15 @@ static void gpus_are_known_by_their_uuids(void **state)
 	kit_restart(&kit);
 	assert_int_equal(takt_queue_find(kit.queue, first)->row.gpu_mask, 1 << 0);
 	assert_int_equal(takt_queue_find(kit.queue, wide)->row.gpu_mask, 1 << 1 | 1 << 2);
-	kit_close(&kit);
 }
 
 /* The store could not take the end of one job and took the start of the next on its GPU: the next
  * must not start, and a crash at that point must not keep takt from starting. */
 static void start_behind_an_end_that_is_not_on_disk_waits(void **state)
 {
-	struct kit kit;
 	struct takt_job row = {0};
 	uint64_t first, second;
 
-	kit_open(&kit);
 	first = kit_accept(&kit, 8, 0);
 	kit_started(&kit, first);
 	kit_settle(&kit);
@@ -706,16 +615,13 @@ static void start_behind_an_end_that_is_not_on_disk_waits(void **state)
 	kit_settle(&kit);
 	assert_int_equal(kit_stored(&kit, first), TAKT_JOB_DONE);
 	assert_non_null(kit_action(&kit, TAKT_ACTION_START, second));
-	kit_close(&kit);
 }
 
 static void no_more_jobs_than_the_limit_are_taken(void **state)
 {
-	struct kit kit;
 	struct takt_err err;
 	uint64_t first;
 
-	kit_open(&kit);
 	first = kit_accept(&kit, 8, 0);
 	kit.max_jobs = 2;
 	kit_restart(&kit);
@@ -727,16 +633,13 @@ static void no_more_jobs_than_the_limit_are_taken(void **state)
 	kit_settle(&kit);
 	assert_int_equal(kit_submit(&kit, 1, 0, &err), 0);
 	kit_settle(&kit);
-	kit_close(&kit);
 }
 
 static void descriptions_have_a_limit_together(void **state)
 {
-	struct kit kit;
 	struct takt_err err;
 	uint64_t first;
 
-	kit_open(&kit);
 	first = kit_accept(&kit, 8, 0);
 	kit.max_bytes = 2 * takt_queue_find(kit.queue, first)->bytes + 20;
 	kit_restart(&kit);
@@ -748,16 +651,13 @@ static void descriptions_have_a_limit_together(void **state)
 	kit_settle(&kit);
 	assert_int_equal(kit_submit(&kit, 1, 0, &err), 0);
 	kit_settle(&kit);
-	kit_close(&kit);
 }
 
 static void wall_time_is_the_shims(void **state)
 {
-	struct kit kit;
 	struct takt_job row = {0};
 	uint64_t id;
 
-	kit_open(&kit);
 	kit.run_ns = 12345;
 	id = kit_accept(&kit, 1, 0);
 	kit_started(&kit, id);
@@ -767,15 +667,12 @@ static void wall_time_is_the_shims(void **state)
 	assert_true(row.report.has & TAKT_REPORT_WALL);
 	assert_int_equal(row.report.wall_ns, 12345);
 	takt_job_fini(&row);
-	kit_close(&kit);
 }
 
 static void adopted_job_learns_when_it_started(void **state)
 {
-	struct kit kit;
 	struct takt_engine_event adopted = {.kind = TAKT_ENGINE_ADOPTED, .attempt = 1};
 
-	kit_open(&kit);
 	adopted.job_id = kit_accept(&kit, 1, 0);
 	kit_restart(&kit);
 	takt_engine_emit(&kit.engine.base, adopted);
@@ -783,16 +680,13 @@ static void adopted_job_learns_when_it_started(void **state)
 	kit_started(&kit, adopted.job_id);
 	assert_int_equal(takt_queue_find(kit.queue, adopted.job_id)->row.started.ns, kit.boot_ns);
 	assert_int_equal(takt_queue_find(kit.queue, adopted.job_id)->pid, 4242);
-	kit_close(&kit);
 }
 
 /* Tried again at once, then with pauses: a start that dies each time must not be a busy loop. */
 static void what_never_runs_is_not_tried_without_end(void **state)
 {
-	struct kit kit;
 	uint64_t id;
 
-	kit_open(&kit);
 	id = kit_accept(&kit, 0, 0);
 	for (int i = 0; i < 20 && takt_queue_find(kit.queue, id)->phase == TAKT_PHASE_STARTING;
 	     i++) {
@@ -804,43 +698,44 @@ static void what_never_runs_is_not_tried_without_end(void **state)
 	kit.boot_ns += 3000000000ull;
 	kit_settle(&kit);
 	assert_int_equal(takt_queue_find(kit.queue, id)->row.attempt, 3);
-	kit_close(&kit);
 }
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(accepted_only_when_on_disk),
-		cmocka_unit_test(impossible_is_refused_at_submit),
-		cmocka_unit_test(gpus_that_cannot_be_seen_are_not_called_impossible),
-		cmocka_unit_test(gpus_that_will_come_are_waited_for),
-		cmocka_unit_test(engine_hears_of_an_attempt_only_when_the_store_has_it),
-		cmocka_unit_test(exit_code_and_report_are_kept),
-		cmocka_unit_test(missing_command_is_127),
-		cmocka_unit_test(gpus_are_handed_on_only_when_clean),
-		cmocka_unit_test(cancel_while_waiting_never_starts),
-		cmocka_unit_test(cancel_while_preparing_gives_the_gpus_back),
-		cmocka_unit_test(cancel_while_running_stops_it),
-		cmocka_unit_test(cancel_is_remembered_over_a_restart),
-		cmocka_unit_test(cancel_of_a_start_that_is_refused_ends_the_job),
-		cmocka_unit_test(missing_gpus_are_kept_for_their_job),
-		cmocka_unit_test(gpus_are_known_by_their_uuids),
-		cmocka_unit_test(start_behind_an_end_that_is_not_on_disk_waits),
-		cmocka_unit_test(no_more_jobs_than_the_limit_are_taken),
-		cmocka_unit_test(descriptions_have_a_limit_together),
-		cmocka_unit_test(wall_time_is_the_shims),
-		cmocka_unit_test(adopted_job_learns_when_it_started),
-		cmocka_unit_test(what_never_runs_is_not_tried_without_end),
-		cmocka_unit_test(refused_start_waits_again),
-		cmocka_unit_test(hours_of_a_full_disk_are_few_tries),
-		cmocka_unit_test(hours_without_an_engine_are_few_tries),
-		cmocka_unit_test(an_end_is_on_disk_within_seconds_of_there_being_room),
-		cmocka_unit_test(cancelled_job_whose_start_is_refused_does_not_wait_again),
-		cmocka_unit_test(lost_attempt_ends_or_waits_again_as_asked),
-		cmocka_unit_test(what_never_ran_is_started_as_the_next_attempt),
-		cmocka_unit_test(adopted_job_keeps_its_gpus),
-		cmocka_unit_test(decisions_are_kept_and_replay),
-		cmocka_unit_test(ids_start_above_what_is_on_disk),
+		CASE(accepted_only_when_on_disk),
+		CASE(impossible_is_refused_at_submit),
+		CASE(gpus_that_cannot_be_seen_are_not_called_impossible),
+		CASE(gpus_that_will_come_are_waited_for),
+		CASE(engine_hears_of_an_attempt_only_when_the_store_has_it),
+		CASE(exit_code_and_report_are_kept),
+		CASE(missing_command_is_127),
+		CASE(gpus_are_handed_on_only_when_clean),
+		CASE(cancel_while_waiting_never_starts),
+		CASE(cancel_while_preparing_gives_the_gpus_back),
+		CASE(cancel_while_running_stops_it),
+		CASE(cancel_is_remembered_over_a_restart),
+		CASE(cancel_of_a_start_that_is_refused_ends_the_job),
+		CASE(missing_gpus_are_kept_for_their_job),
+		CASE(gpus_are_known_by_their_uuids),
+		CASE(start_behind_an_end_that_is_not_on_disk_waits),
+		CASE(no_more_jobs_than_the_limit_are_taken),
+		CASE(descriptions_have_a_limit_together),
+		CASE(wall_time_is_the_shims),
+		CASE(adopted_job_learns_when_it_started),
+		CASE(what_never_runs_is_not_tried_without_end),
+		CASE(refused_start_waits_again),
+		CASE(hours_of_a_full_disk_are_few_tries),
+		CASE(hours_without_an_engine_are_few_tries),
+		CASE(an_end_is_on_disk_within_seconds_of_there_being_room),
+		CASE(cancelled_job_whose_start_is_refused_does_not_wait_again),
+		CASE(lost_attempt_ends_or_waits_again_as_asked),
+		CASE(what_never_ran_is_started_as_the_next_attempt),
+		CASE(adopted_job_keeps_its_gpus),
+		CASE(decisions_are_kept_and_replay),
+		CASE(ids_start_above_what_is_on_disk),
 		cmocka_unit_test(nothing_is_lost_and_no_gpu_is_given_twice),
 	};
 

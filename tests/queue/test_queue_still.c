@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Jobs that are frozen for others: two on a GPU only while one stands still, and each has it again
  * when the other has left. And what owners are told of their jobs. */
+#include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -120,6 +121,56 @@ static void it_stands_still_and_has_its_gpus_again(void **state)
 	assert_false(kit_was_stopped(&kit, victim));
 	assert_int_equal(job_of(&kit, victim)->row.attempt, 1);
 	assert_int_equal(job_of(&kit, victim)->row.preemptions, 0);
+	kit_close(&kit);
+}
+
+static uint64_t thaw_refused; /* of this job, by a scheduler that has no memory, say */
+static unsigned thaws;
+
+/* The linker puts it in between: meson.build here. */
+int __real_takt_sched_update(struct takt_sched *sched, const struct takt_sched_event *event,
+			     struct takt_err *err);
+int __wrap_takt_sched_update(struct takt_sched *sched, const struct takt_sched_event *event,
+			     struct takt_err *err);
+int __wrap_takt_sched_update(struct takt_sched *sched, const struct takt_sched_event *event,
+			     struct takt_err *err)
+{
+	if (event->kind != TAKT_SCHED_JOB_PLACED || event->job_id != thaw_refused)
+		return __real_takt_sched_update(sched, event, err);
+	thaws++;
+	return takt_err_set(err, -ENOMEM, "no memory");
+}
+
+static int refuse_no_more(void **state)
+{
+	thaw_refused = 0;
+	return 0;
+}
+
+static void hours_in_which_it_cannot_go_on_are_few_tries(void **state)
+{
+	struct kit kit;
+	uint64_t victim, urgent, end_ns;
+
+	kit_open_preempting(&kit);
+	freeze(&kit, &victim, &urgent);
+	thaw_refused = victim;
+	thaws = 0;
+	kit_ended(&kit, urgent, TAKT_END_EXITED, 0);
+	kit_settle(&kit);
+	kit_clean(&kit, ALL);
+	end_ns = kit.boot_ns + 4 * TAKT_NS_PER_S;
+	while (kit_turn(&kit, end_ns))
+		continue;
+	assert_in_range(thaws, 3, 5);
+	end_ns = kit.boot_ns + 6 * 3600 * TAKT_NS_PER_S;
+	while (kit_turn(&kit, end_ns))
+		continue;
+	assert_in_range(thaws, 6 * 600, 6 * 720 + 5);
+	assert_int_equal(signalled(&kit, victim), SIGSTOP);
+	thaw_refused = 0;
+	kit_later(&kit, 5 * TAKT_NS_PER_S);
+	assert_int_equal(signalled(&kit, victim), SIGCONT);
 	kit_close(&kit);
 }
 
@@ -640,6 +691,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(it_stands_still_and_has_its_gpus_again),
+		cmocka_unit_test_teardown(hours_in_which_it_cannot_go_on_are_few_tries,
+					  refuse_no_more),
 		cmocka_unit_test(how_long_it_stood_is_not_how_long_it_runs),
 		cmocka_unit_test(it_tells_its_owner),
 		cmocka_unit_test(what_does_not_fit_is_ended),

@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "base/compiler.h"
 #include "base/mem.h"
 #include "base/rng.h"
 #include "sched/tenant.h"
@@ -67,65 +68,63 @@ static void assert_deserves(const struct takt_tenants *tenants, uint32_t id, uin
 	assert_int_equal(takt_tenants_deserved_milli(tenants, id), milli);
 }
 
-static void test_quota_first_then_weight(void **state)
+/* What a tenant of these terms deserves that asks for so many GPUs. */
+struct division {
+	uint32_t id, parent, weight;
+	uint64_t quota;
+	int64_t wants;
+	uint64_t deserves_milli;
+	int32_t priority;
+};
+
+static void check_division(uint64_t gpus, const struct division *rows, size_t count)
 {
 	struct takt_tenants *tenants = new_tenants(0);
 
-	add(tenants, 1, 0, 1, 4);
-	add(tenants, 2, 0, 3, 0);
-	want(tenants, 1, 100);
-	want(tenants, 2, 100);
-	divide(tenants, 12, 0);
-	/* 4 for the quota, of the other 8 a quarter and three quarters. */
-	assert_deserves(tenants, 1, 6000);
-	assert_deserves(tenants, 2, 6000);
+	for (size_t i = 0; i < count; i++) {
+		struct takt_tenant terms =
+			terms_of(rows[i].id, rows[i].parent, rows[i].weight, rows[i].quota);
+
+		terms.priority = rows[i].priority;
+		assert_int_equal(takt_tenants_set(tenants, &terms, NULL), 0);
+		if (rows[i].wants)
+			want(tenants, rows[i].id, rows[i].wants);
+	}
+	divide(tenants, gpus, 0);
+	for (size_t i = 0; i < count; i++)
+		assert_deserves(tenants, rows[i].id, rows[i].deserves_milli);
 	takt_tenants_free(tenants);
+}
+
+static void test_quota_first_then_weight(void **state)
+{
+	/* 4 for the quota, of the other 8 a quarter and three quarters. */
+	static const struct division rows[] = {{1, 0, 1, 4, 100, 6000}, {2, 0, 3, 0, 100, 6000}};
+
+	check_division(12, rows, TAKT_ARRAY_LEN(rows));
 }
 
 static void test_nobody_gets_more_than_he_asks_for(void **state)
 {
-	struct takt_tenants *tenants = new_tenants(0);
+	static const struct division rows[] = {
+		{1, 0, 1, 8, 2, 2000}, {2, 0, 1, 0, 3, 3000}, {3, 0, 1, 0, 100, 11000}};
 
-	add(tenants, 1, 0, 1, 8);
-	add(tenants, 2, 0, 1, 0);
-	add(tenants, 3, 0, 1, 0);
-	want(tenants, 1, 2);
-	want(tenants, 2, 3);
-	want(tenants, 3, 100);
-	divide(tenants, 16, 0);
-	assert_deserves(tenants, 1, 2000);
-	assert_deserves(tenants, 2, 3000);
-	assert_deserves(tenants, 3, 11000);
-	takt_tenants_free(tenants);
+	check_division(16, rows, TAKT_ARRAY_LEN(rows));
 }
 
 static void test_thirds_sum_up(void **state)
 {
-	struct takt_tenants *tenants = new_tenants(0);
+	static const struct division rows[] = {
+		{1, 0, 1, 0, 100, 3333}, {2, 0, 1, 0, 100, 3333}, {3, 0, 1, 0, 100, 3334}};
 
-	for (uint32_t id = 1; id <= 3; id++) {
-		add(tenants, id, 0, 1, 0);
-		want(tenants, id, 100);
-	}
-	divide(tenants, 10, 0);
-	assert_deserves(tenants, 1, 3333);
-	assert_deserves(tenants, 2, 3333);
-	assert_deserves(tenants, 3, 3334);
-	takt_tenants_free(tenants);
+	check_division(10, rows, TAKT_ARRAY_LEN(rows));
 }
 
 static void test_quotas_beyond_the_capacity_shrink_alike(void **state)
 {
-	struct takt_tenants *tenants = new_tenants(0);
+	static const struct division rows[] = {{1, 0, 9, 10, 100, 5000}, {2, 0, 1, 30, 100, 15000}};
 
-	add(tenants, 1, 0, 9, 10);
-	add(tenants, 2, 0, 1, 30);
-	want(tenants, 1, 100);
-	want(tenants, 2, 100);
-	divide(tenants, 20, 0);
-	assert_deserves(tenants, 1, 5000);
-	assert_deserves(tenants, 2, 15000);
-	takt_tenants_free(tenants);
+	check_division(20, rows, TAKT_ARRAY_LEN(rows));
 }
 
 static void test_no_borrowing_no_more_than_quota(void **state)
@@ -148,40 +147,22 @@ static void test_no_borrowing_no_more_than_quota(void **state)
 
 static void test_larger_priority_is_served_before(void **state)
 {
-	struct takt_tenants *tenants = new_tenants(0);
-	struct takt_tenant high = terms_of(2, 0, 1, 0);
+	/* The quota comes first of all. */
+	static const struct division rows[] = {{1, 0, 1000, 2, 100, 7000},
+					       {2, 0, 1, 0, 9, 9000, .priority = 1}};
 
-	high.priority = 1;
-	add(tenants, 1, 0, 1000, 2);
-	assert_int_equal(takt_tenants_set(tenants, &high, NULL), 0);
-	want(tenants, 1, 100);
-	want(tenants, 2, 9);
-	divide(tenants, 16, 0);
-	assert_deserves(tenants, 1, 7000); /* the quota comes first of all */
-	assert_deserves(tenants, 2, 9000);
-	takt_tenants_free(tenants);
+	check_division(16, rows, TAKT_ARRAY_LEN(rows));
 }
 
 static void test_the_tree_divides_level_by_level(void **state)
 {
-	struct takt_tenants *tenants = new_tenants(0);
+	static const struct division rows[] = {{1, 0, 1, 0, 0, 8000},
+					       {2, 0, 1, 0, 50, 8000},
+					       {11, 1, 1, 0, 50, 2000},
+					       {12, 1, 1, 0, 50, 2000},
+					       {13, 1, 2, 0, 50, 4000}};
 
-	add(tenants, 1, 0, 1, 0);
-	add(tenants, 2, 0, 1, 0);
-	add(tenants, 11, 1, 1, 0);
-	add(tenants, 12, 1, 1, 0);
-	add(tenants, 13, 1, 2, 0);
-	want(tenants, 11, 50);
-	want(tenants, 12, 50);
-	want(tenants, 13, 50);
-	want(tenants, 2, 50);
-	divide(tenants, 16, 0);
-	assert_deserves(tenants, 1, 8000);
-	assert_deserves(tenants, 2, 8000);
-	assert_deserves(tenants, 11, 2000);
-	assert_deserves(tenants, 12, 2000);
-	assert_deserves(tenants, 13, 4000);
-	takt_tenants_free(tenants);
+	check_division(16, rows, TAKT_ARRAY_LEN(rows));
 }
 
 static void test_limits_hold_on_every_level(void **state)

@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -763,6 +764,19 @@ void fake_pump(struct fake *fake, int max_ms)
 	if (timeout_ms < 0 || timeout_ms > max_ms)
 		timeout_ms = max_ms;
 	(void)poll(&fd, 1, timeout_ms);
+}
+
+int fake_rest_ms(struct fake *fake)
+{
+	struct pollfd fd = {.fd = takt_server_fd(fake->server), .events = POLLIN};
+	int timeout_ms = -1;
+
+	tick(fake);
+	if (takt_server_pump(fake->server, &timeout_ms, NULL) < 0)
+		abort();
+	if (poll(&fd, 1, 0) != 0)
+		return 0;
+	return timeout_ms < 0 ? INT_MAX : timeout_ms;
 }
 
 static void *run(void *ctx)

@@ -73,6 +73,8 @@ void fake_stop(struct fake *fake);
 
 /* Pumps once, waiting at most so long for something to do. */
 void fake_pump(struct fake *fake, int max_ms);
+/* Pumps once; for how long nothing is to be done then: 0 = something is now. */
+int fake_rest_ms(struct fake *fake);
 /* Pumps in a thread, for clients that block. */
 void fake_run(struct fake *fake);
 void fake_halt(struct fake *fake);
