@@ -155,15 +155,15 @@ static void tell_queue(struct takt_mig *mig, uint32_t gpu)
 {
 	struct takt_queue_instance now[TAKT_DEVICE_MAX_INSTANCES];
 	uint32_t count = list_gpu(facts_of(mig->daemon, gpu), gpu, now);
-	bool was_held = mig->gpu[gpu].held;
+	bool was_held = mig->gpu[gpu].held, was_untold = mig->gpu[gpu].untold;
 	struct takt_err err;
 	int rc = takt_queue_mig_change(mig->daemon->queue, gpu, now, count, &mig->gpu[gpu].held,
 				       &err);
 
 	mig->gpu[gpu].untold = rc < 0 && rc != -TAKT_E_LIMIT;
-	if (rc < 0)
+	if (rc < 0 && !was_held && !was_untold)
 		takt_log(TAKT_LOG_WARNING, "GPU %u: %s", gpu, err.msg);
-	if (!was_held)
+	if (!mig->gpu[gpu].untold && !was_held)
 		takt_log(TAKT_LOG_NOTICE, "GPU %u is cut into %u MIG instances now", gpu, count);
 	if (mig->gpu[gpu].held && !was_held)
 		takt_log(TAKT_LOG_WARNING, "GPU %u: a MIG instance is gone that a job holds", gpu);

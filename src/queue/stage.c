@@ -132,10 +132,22 @@ static void choose(const struct takt_queue *queue, uint64_t now_ns, struct takt_
 	}
 }
 
-static void begin(struct takt_queue *queue, struct takt_queue_job *job)
+/* By the scheduler's clock. */
+static void wake_at(struct takt_queue *queue, uint64_t at_ns)
 {
-	if (job->stage != TAKT_STAGE_NONE || job->stage_writes || job->changing ||
-	    queue->now.ns < job->stage_after_ns || takt_vec_push(&queue->staged, job->row.id) < 0)
+	if (queue->wake_ns == 0 || at_ns < queue->wake_ns)
+		queue->wake_ns = at_ns;
+}
+
+static void begin(struct takt_queue *queue, struct takt_queue_job *job, uint64_t now_ns)
+{
+	if (job->stage != TAKT_STAGE_NONE || job->stage_writes || job->changing)
+		return;
+	if (queue->now.ns < job->stage_after_ns) {
+		wake_at(queue, now_ns + (job->stage_after_ns - queue->now.ns));
+		return;
+	}
+	if (takt_vec_push(&queue->staged, job->row.id) < 0)
 		return;
 	job->stage = TAKT_STAGE_WRITING;
 	job->row.staged = true;
@@ -192,10 +204,10 @@ void takt_queue_stage(struct takt_queue *queue, uint64_t now_ns)
 		struct takt_queue_job *job = takt_queue_job_find(queue, wanted.ids[i]);
 
 		if (may_stage(queue, job))
-			begin(queue, job);
+			begin(queue, job, now_ns);
 	}
-	if (wanted.look_ns && (queue->wake_ns == 0 || wanted.look_ns < queue->wake_ns))
-		queue->wake_ns = wanted.look_ns;
+	if (wanted.look_ns)
+		wake_at(queue, wanted.look_ns);
 }
 
 void takt_queue_stage_place(struct takt_queue *queue, struct takt_queue_job *job)

@@ -20,7 +20,7 @@ static struct world {
 	uint64_t now_ns;
 	int refuses_rc;
 	bool holds; /* a job does */
-	unsigned tellings;
+	unsigned tellings, log_lines;
 } world;
 
 /* The linker puts these in between: meson.build here. */
@@ -32,10 +32,10 @@ const struct takt_gpu_facts *__wrap_takt_machine_facts(const struct takt_machine
 	return &world.facts;
 }
 
-/* Each telling is said. */
 void __wrap_takt_log(enum takt_log_level level, const char *fmt, ...);
 void __wrap_takt_log(enum takt_log_level level, const char *fmt, ...)
 {
+	world.log_lines++;
 }
 
 void __wrap_takt_machine_look_at_mig(struct takt_machine *machine, uint32_t gpu);
@@ -109,6 +109,7 @@ static void check_hours(int refuses_rc, bool holds)
 	cut("MIG-b");
 	assert_in_range(told_in(mig, 3), 5, 6); /* 0.1, 0.2, 0.4, 0.8 and 1.6 s apart */
 	assert_in_range(told_in(mig, 6 * 3600), 6 * 1800 - 1, 6 * 1800 + 1);
+	assert_in_range(world.log_lines, 1, 2); /* what it is, and that a job holds it */
 	world.refuses_rc = 0;
 	world.holds = false;
 	assert_int_equal(told_in(mig, 2), 1);

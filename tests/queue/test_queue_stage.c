@@ -266,8 +266,7 @@ static void one_that_cannot_be_staged_starts_as_any_other(void **state)
 	assert_int_equal(kit_action(&kit, TAKT_ACTION_START, failed.job_id)->attempt, 2);
 }
 
-/* How often it is staged in so long, which fails each time; every few seconds there is something to
- * be planned anew. */
+/* How often it is staged in so long, which fails each time. Nothing else happens. */
 static unsigned stagings_that_fail(uint64_t id, unsigned seconds, unsigned every_s)
 {
 	static uint64_t answered;
@@ -286,7 +285,6 @@ static unsigned stagings_that_fail(uint64_t id, unsigned seconds, unsigned every
 								    .job_id = id,
 								    .attempt = stage->attempt});
 		}
-		(void)takt_queue_gpu_outside(kit.queue, 0, s / every_s % 2, NULL);
 		kit_later(&kit, every_s * TAKT_NS_PER_S);
 	}
 	return count;
