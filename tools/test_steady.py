@@ -6,8 +6,9 @@ Usage: test_steady.py --build BUILD [--times 20] [--only REGEX] [--all] [--recor
 
 The runs are shared out among three loads: "busy" (three times as many programs side by side as the processors can do),
 "one core" (each program is kept to one core, which others use, too) and "slow disk" (beside two processes that write and
-sync without end). Programs that start no process and compute for long (campaigns of one process on seeds, models) give the
-same verdict on any machine: they are named and left out, but for --all. --record writes bench/results/steadiness.csv.
+sync without end). Left out and named, but for --all, are programs that start no process and compute for long (models,
+seeds), those whose processes only compute (ALONE), and campaigns: a run of one is hundreds of trials, and it has no second
+try in ./test either. --record writes bench/results/steadiness.csv.
 The last line is "N passed, N failed": cases, each run counted.
 """
 import argparse
@@ -30,6 +31,8 @@ import test_run
 
 SHARES = {"busy": 0.4, "one core": 0.3, "slow disk": 0.3}
 HOW = {"busy": {"full": 3}, "one core": {"full": 1.5, "one_core": True}, "slow disk": {}}  # the pool's options
+ALONE = ("queue / queue_foretold", "sched / same plans", "house / format", "house / style", "sim / sim replay clocks")
+CAMPAIGNS = ("campaign", "actuate / actuate deaths")
 ALONE_S = 2.0  # of the processor: what a program that starts no process may compute and still be run each time
 WRITE = """
 import os, sys
@@ -57,7 +60,9 @@ def load(name):
 
 
 def depends_on_machine(costs, kind, program):
-    """Whether it starts processes or is soon done. What was never measured may."""
+    """Whether it starts processes that wait, or is soon done. What was never measured may."""
+    if program.name in ALONE or any(word in program.name for word in CAMPAIGNS):
+        return False
     cost = test_costs.measured(costs, kind, program.name)
     own = 2  # its supervisor's fork and what that executes
     return not cost or cost.processes is None or cost.processes > own or cost.cpu_s < ALONE_S
@@ -128,7 +133,7 @@ def main():
     build.programs = [program for program in known if options.all or depends_on_machine(costs, build.kind, program)]
     left_out = sorted({program.name for program in known} - {program.name for program in build.programs})
     if left_out:
-        print(f"takt: left out, for they compute alone (--all runs them): {', '.join(left_out)}", flush=True)
+        print(f"takt: left out, for they compute alone or are campaigns (--all runs them): {', '.join(left_out)}", flush=True)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     for name, times in runs_of(options.times).items():
         print(f"takt: {len(build.programs)} programs, {times} times each, {name} ...", flush=True)

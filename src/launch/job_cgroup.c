@@ -25,9 +25,11 @@ enum {
 	CPU_LIST = 4096,
 	ROOT_TRIES = 100,
 	ROOT_AGAIN_MS = 50,
+	PREPARE_TRIES = 10,
 };
 
-static const char *const controllers[] = {"+cpu", "+cpuset", "+memory", "+pids"};
+/* Memory first: where it is on, no process can be put beside the cgroups of jobs. */
+static const char *const controllers[] = {"memory", "cpu", "cpuset", "pids"};
 
 /* Below `dir`; an overlong name is cut and does not exist. */
 static const char *join(char ret[TAKT_CGROUP_PATH], const char *dir, const char *name)
@@ -65,10 +67,14 @@ void takt_job_cgroup_leaf(const struct takt_job_cgroups *cgroups, uint64_t job_i
 }
 
 /* Each by itself: a controller that is missing does not cost the others. */
-static void enable_controllers(const char *path)
+static void switch_controllers(const char *path, char sign)
 {
-	for (size_t i = 0; i < TAKT_ARRAY_LEN(controllers); i++)
-		(void)takt_cgroup_write(path, "cgroup.subtree_control", controllers[i]);
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(controllers); i++) {
+		char text[16];
+
+		snprintf(text, sizeof(text), "%c%s", sign, controllers[i]);
+		(void)takt_cgroup_write(path, "cgroup.subtree_control", text);
+	}
 }
 
 static int move_process(void *ctx, int32_t pid)
@@ -78,15 +84,33 @@ static int move_process(void *ctx, int32_t pid)
 	return 0;
 }
 
-/* Controllers can be had only below a cgroup without processes of its own. */
+static int found_one(void *ctx, int32_t pid)
+{
+	(void)ctx;
+	(void)pid;
+	return -EBUSY;
+}
+
+/*
+ * Memory can be limited only below a cgroup without processes of its own. Who makes the cgroup anew
+ * may put one there while we switch controllers on. Without memory that succeeds, and makes it the
+ * root of a threaded domain, below which no other cgroup takes any process, so that nothing can be
+ * moved out either. No job runs below one that is so: it can be undone.
+ */
 static void prepare_root(const struct takt_job_cgroups *cgroups)
 {
 	char leaf[TAKT_CGROUP_PATH];
 
 	join(leaf, cgroups->root, "own");
-	if (cgroups->named)
-		(void)takt_cgroup_each(cgroups->root, move_process, leaf);
-	enable_controllers(cgroups->root);
+	for (int i = 0; i < PREPARE_TRIES; i++) {
+		if (cgroups->named && takt_cgroup_each(cgroups->root, found_one, NULL) == -EBUSY) {
+			switch_controllers(cgroups->root, '-');
+			(void)takt_cgroup_each(cgroups->root, move_process, leaf);
+		}
+		switch_controllers(cgroups->root, '+');
+		if (!cgroups->named || takt_cgroup_each(cgroups->root, found_one, NULL) == 0)
+			return;
+	}
 }
 
 /* Whether this kernel and this process can close devices at all. */
@@ -259,7 +283,6 @@ static int enter_shim(const char *base, uid_t uid, gid_t gid, struct takt_err *e
 		rc = takt_cgroup_make(join(shim, base, "shim"), err);
 	if (rc < 0)
 		return rc;
-	(void)takt_cgroup_write(base, "cgroup.subtree_control", "+memory");
 	rc = give(base, "cgroup.procs", uid, gid);
 	if (rc == 0)
 		rc = give(shim, "cgroup.procs", uid, gid);
@@ -309,19 +332,29 @@ static int try_to_enter(const struct takt_job_cgroups *cgroups, const char *base
 
 	prepare_root(cgroups);
 	rc = enter_shim(base, uid, gid, err);
+	if (rc == 0) {
+		prepare_root(cgroups); /* it may have been made anew; from now on it is not */
+		(void)takt_cgroup_write(base, "cgroup.subtree_control", "+memory");
+	}
 	if (lock >= 0)
 		close(lock);
 	return rc;
 }
 
-/* systemd makes the cgroup of a unit anew when nothing is left in it and the unit starts again. */
+/* systemd makes the cgroup of a unit anew when nothing is left in it and the unit starts again, and
+ * puts the unit's process there. */
+static bool is_made_anew(int rc)
+{
+	return rc == -ENOENT || rc == -ENODEV || rc == -EBUSY || rc == -EOPNOTSUPP;
+}
+
 static int enter(const struct takt_job_cgroups *cgroups, const char *base, uid_t uid, gid_t gid,
 		 struct takt_err *err)
 {
 	const struct timespec pause = {.tv_nsec = ROOT_AGAIN_MS * 1000000L};
 	int rc = try_to_enter(cgroups, base, uid, gid, err);
 
-	for (int i = 1; (rc == -ENOENT || rc == -ENODEV) && i < ROOT_TRIES; i++) {
+	for (int i = 1; is_made_anew(rc) && i < ROOT_TRIES; i++) {
 		(void)nanosleep(&pause, NULL);
 		rc = try_to_enter(cgroups, base, uid, gid, err);
 	}

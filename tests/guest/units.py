@@ -225,6 +225,13 @@ same "and the next job is held to its limits" "$(limited)" "$LIMITED"
 kill_keeper
 until_true keeps
 same "so it is when its process was killed before" "$(limited)" "$LIMITED"
+kill_keeper
+same "and in the moment after it was" "$(limited)" "$LIMITED"
+until_true keeps
+echo -memory > $jobs/cgroup.subtree_control
+main_pid takt-jobs > $jobs/cgroup.procs
+same "where its process was put beside the cgroups of jobs, before memory was limited" "$(cat $jobs/cgroup.type)" "domain threaded"
+same "the next job is held to its limits all the same" "$(limited)" "$LIMITED"
 systemctl daemon-reload
 systemctl daemon-reexec
 same "and when systemd was upgraded" "$(limited)" "$LIMITED"
@@ -327,7 +334,9 @@ NAMES = [
     "a job over its memory is ended", "and nothing of takt is", "nor another job", "nor is another user's cancel",
     "its end is recorded once it comes", "it ran once",
     "behind the last job the unit that keeps cgroups is started anew", "and the next job is held to its limits",
-    "so it is when its process was killed before", "and when systemd was upgraded",
+    "so it is when its process was killed before", "and in the moment after it was",
+    "where its process was put beside the cgroups of jobs, before memory was limited",
+    "the next job is held to its limits all the same", "and when systemd was upgraded",
     "when no job runs a stop of the slice leaves nothing", "and a start makes all of it anew",
     "a unit declares the clocks", "a restart of takt leaves them so", "its stop takes them back",
     "a wrong policy fails the unit", "and the journal has the line", "clocks are declared again",
