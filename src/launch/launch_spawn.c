@@ -22,7 +22,8 @@
 #include "launch/cleanup.h"
 
 enum {
-	REPORT_FD = 3
+	REPORT_FD = 3,
+	GROUPS = 4096, /* of one user, at most; the kernel takes 65536 */
 };
 
 int takt_spawn_allowed(const struct takt_launch_server_config *config, uid_t uid,
@@ -116,19 +117,58 @@ int takt_spawn_hand_over_go(const struct takt_spawn *spawn,
 	return takt_err_set(err, rc, "hand the go over to user %u", request->uid);
 }
 
-static int become_user(const struct takt_launch_request *request, struct takt_err *err)
+/*
+ * A user's groups are what the system's data base says. The one that he asked with may be another:
+ * that of a set-group-ID program that he ran. It is taken if it is one of his; of a user that the
+ * data base does not know, if it is no group of the system's.
+ */
+static int take_groups(const struct takt_spawn *spawn, const struct takt_launch_request *request,
+		       gid_t *ret_gid, struct takt_err *err)
 {
 	const struct passwd *user;
+	gid_t groups[GROUPS];
+	int count = GROUPS;
+
+	errno = 0;
+	user = getpwuid(request->uid);
+	if (!user && errno != 0 && errno != ENOENT && errno != ESRCH)
+		return takt_err_set(err, -errno, "look up user %u", request->uid);
+	*ret_gid = request->gid;
+	if (!user && request->gid < spawn->config->min_uid)
+		return takt_err_set(err, -EPERM,
+				    "group %u is the system's, and no data base says that user %u "
+				    "is in it",
+				    request->gid, request->uid);
+	if (!user) {
+		groups[0] = request->gid;
+		count = 1;
+	} else if (getgrouplist(user->pw_name, user->pw_gid, groups, &count) < 0) {
+		return takt_err_set(err, -E2BIG, "user %u is in more than %d groups", request->uid,
+				    GROUPS);
+	} else {
+		*ret_gid = user->pw_gid;
+		for (int i = 0; i < count; i++)
+			if (groups[i] == request->gid)
+				*ret_gid = request->gid;
+	}
+	if (setgroups((size_t)count, groups) < 0)
+		return takt_err_set(err, -errno, "take the groups of user %u", request->uid);
+	return 0;
+}
+
+static int become_user(const struct takt_spawn *spawn, const struct takt_launch_request *request,
+		       struct takt_err *err)
+{
+	gid_t gid;
+	int rc;
 
 	if (geteuid() != 0 || request->uid == 0)
 		return 0;
-	errno = 0;
-	user = getpwuid(request->uid);
-	if (user ? initgroups(user->pw_name, request->gid) < 0
-		 : setgroups(1, (const gid_t[]){request->gid}) < 0)
-		return takt_err_set(err, -errno, "take the groups of user %u", request->uid);
-	if (setresgid(request->gid, request->gid, request->gid) < 0)
-		return takt_err_set(err, -errno, "become group %u", request->gid);
+	rc = take_groups(spawn, request, &gid, err);
+	if (rc < 0)
+		return rc;
+	if (setresgid(gid, gid, gid) < 0)
+		return takt_err_set(err, -errno, "become group %u", gid);
 	if (setresuid(request->uid, request->uid, request->uid) < 0)
 		return takt_err_set(err, -errno, "become user %u", request->uid);
 	return 0;
@@ -222,7 +262,7 @@ static int become_shim(const struct takt_spawn *spawn, const struct takt_launch_
 	if (rc == 0)
 		rc = hand_over_attempt(spawn, request, err);
 	if (rc == 0)
-		rc = become_user(request, err);
+		rc = become_user(spawn, request, err);
 	if (rc < 0)
 		return rc;
 	if (fchdir(spawn->jobs_dirfd) < 0)
@@ -285,7 +325,7 @@ static int open_log(const struct takt_spawn *spawn, int attempt_dirfd)
 static int clean_up(const struct takt_spawn *spawn, const struct takt_launch_request *request,
 		    const struct takt_attempt_spec *spec, int attempt_dirfd, struct takt_err *err)
 {
-	int rc = become_user(request, err);
+	int rc = become_user(spawn, request, err);
 	int logfd = rc == 0 ? open_log(spawn, attempt_dirfd) : -1;
 
 	reset_signals();

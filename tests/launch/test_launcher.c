@@ -343,6 +343,30 @@ static void test_job_runs_as_the_other_user(void **state)
 	assert_int_equal(st.st_mode & 0777, 0640);
 }
 
+/* A set-group-ID program of the system's gives nobody its group for his jobs. */
+static void test_groups_are_those_of_the_data_base(void **state)
+{
+	enum {
+		UNKNOWN = 54321
+	};
+	struct fixture *fixture = *state;
+	const char *const args[] = {"--client-uid", "4321", NULL};
+	char *log;
+
+	need_root();
+	launcher_start(fixture, NULL, args);
+	create_sh(fixture, 1, 1, 2000, "id -u; id -g; id -G");
+	give_away(fixture, 4321);
+	assert_int_equal(start_as(fixture, 1, UNKNOWN, 0).rc, -EPERM);
+	assert_int_equal(status_of(fixture, 1, 1).state, TAKT_ATTEMPT_NOT_STARTED);
+	give_away(fixture, 4321);
+	assert_int_equal(start_as(fixture, 1, NOBODY, 0).rc, 0);
+	assert_int_equal(wait_state(fixture, 1, 1, TAKT_ATTEMPT_EXITED).exit_code, 0);
+	log = slurp_log(fixture, 1, 1);
+	assert_string_equal(log, "65534\n65534\n65534\n");
+	takt_free(log);
+}
+
 /* The spec is the user's by then: what he writes into it as cgroup is not root's to remove. */
 static void test_root_does_not_touch_a_cgroup_that_the_user_names(void **state)
 {
@@ -455,6 +479,7 @@ int main(void)
 		CASE(test_foreign_messages_end_the_connection),
 		CASE(test_root_launcher_refuses_system_users),
 		CASE(test_job_runs_as_the_other_user),
+		CASE(test_groups_are_those_of_the_data_base),
 		CASE(test_foreign_attempt_is_not_handed_over),
 		CASE(test_root_does_not_touch_a_cgroup_that_the_user_names),
 		CASE(test_strangers_are_not_served),
