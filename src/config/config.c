@@ -63,9 +63,12 @@ static const struct key keys[] = {
 	{"runtime_dir", PATH, AT(runtime_dir), "", 0, 0, NULL,
 	 "Where sockets and locks are. Default: /run/takt as root, else $XDG_RUNTIME_DIR/takt or "
 	 "/tmp/takt-UID."},
-	{"lock_dir", PATH, AT(lock_dir), "/run/lock/takt", 0, 0, NULL,
+	{"lock_dir", PATH, AT(lock_dir), "", 0, 0, NULL,
 	 "Where the locks of GPUs are, by which every takt of this machine knows who manages "
-	 "which."},
+	 "which. Default: root_lock_dir as root, else /run/lock/takt."},
+	{"root_lock_dir", PATH, AT(root_lock_dir), "/run/takt/locks", 0, 0, NULL,
+	 "Where a takt that root runs has its locks, which only root can take. Every other takt "
+	 "leaves it the GPUs."},
 	{"users", CHOICE, AT(users), "auto", 0, 0, users_choices,
 	 "Whom to serve: own is the user who runs takt (and root), all is everybody on this "
 	 "machine, auto is all as root and else own."},
@@ -572,6 +575,9 @@ int takt_config_resolve(struct takt_config *config, uid_t uid, const char *xdg_r
 {
 	int rc = resolve_runtime(config, uid, xdg_runtime_dir, err);
 
+	if (!config->lock_dir[0])
+		(void)takt_strcpy(config->lock_dir, sizeof(config->lock_dir),
+				  uid == 0 ? config->root_lock_dir : "/run/lock/takt");
 	if (rc == 0)
 		rc = resolve_state(config, uid, xdg_state_home, home, err);
 	if (rc == 0 && !config->socket[0])

@@ -62,7 +62,7 @@ struct takt_config {
 	char socket[TAKT_CONFIG_PATH];
 	char state_dir[TAKT_CONFIG_PATH];
 	char runtime_dir[TAKT_CONFIG_PATH];
-	char lock_dir[TAKT_CONFIG_PATH];
+	char lock_dir[TAKT_CONFIG_PATH], root_lock_dir[TAKT_CONFIG_PATH];
 	enum takt_users users;
 	char metrics_listen[256]; /* "auto", "off" or ADDRESS:PORT */
 	char metrics_hosts[512];  /* comma between them */

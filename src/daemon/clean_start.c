@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -42,6 +43,13 @@ static bool is_kept(const char *variable)
 	return false;
 }
 
+void takt_keep_name(char **argv)
+{
+	const char *slash = strrchr(argv[0], '/');
+
+	(void)prctl(PR_SET_NAME, slash ? slash + 1 : argv[0]);
+}
+
 int takt_clean_start(char **argv, struct takt_err *err)
 {
 	size_t n = 0, clean_count = 0;
@@ -58,6 +66,7 @@ int takt_clean_start(char **argv, struct takt_err *err)
 	if (clean_count < n)
 		execve("/proc/self/exe", argv, clean);
 	takt_free(clean);
+	takt_keep_name(argv);
 	return clean_count < n
 		       ? takt_err_set(err, -errno, "start anew without the caller's environment")
 		       : 0;

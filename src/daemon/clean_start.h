@@ -18,4 +18,8 @@
  */
 int takt_clean_start(char **argv, struct takt_err *err);
 
+/* One that began by /proc/self/exe is called "exe" by the kernel, and so by ps, systemctl and
+ * whoever asks who has a lock: it is called as its command line says instead. */
+void takt_keep_name(char **argv);
+
 #endif

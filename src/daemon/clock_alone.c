@@ -193,17 +193,14 @@ int takt_clock_alone_look(const struct takt_config *config, struct takt_clock_vi
 static int check_owners(const struct takt_config *config, const struct takt_clock_view *view,
 			struct takt_err *err)
 {
-	char path[PATH_MAX], owner[96];
+	char owner[96];
 
-	for (uint32_t i = 0; i < view->gpu_count; i++) {
-		snprintf(path, sizeof(path), "%s/takt-%s.lock", config->lock_dir,
-			 view->gpu[i].uuid);
-		if (takt_lock_is_held(path, owner, sizeof(owner)))
+	for (uint32_t i = 0; i < view->gpu_count; i++)
+		if (takt_gpu_is_locked(config, view->gpu[i].uuid, owner, sizeof(owner)))
 			return takt_err_set(err, -TAKT_E_BUSY,
 					    "GPU %u is managed by %s; ask it, or wait until it "
 					    "answers",
 					    view->gpu[i].index, owner);
-	}
 	return 0;
 }
 
@@ -242,7 +239,7 @@ static int open_place(struct place *place, struct takt_err *err)
 	int rc = takt_mkdirs_durable(place->sys, path, root ? 0755 : 0700, err);
 
 	if (rc == 0)
-		rc = takt_runtime_dir_check(path, err);
+		rc = takt_own_dir_check("runtime_dir", path, err);
 	if (rc == 0)
 		rc = takt_mkdirs_durable(place->sys, place->config->state_dir, root ? 0711 : 0700,
 					 err);

@@ -122,6 +122,9 @@ struct takt_daemon {
 	const struct takt_sys *sys;
 	bool single_user, manages;
 	char observe_why[240];
+	bool owned_by_another; /* takt is why it does not; asked for again: */
+	struct takt_boot own_at;
+	uint32_t own_tries;
 	char hostname[65];
 	char notes[6][320];
 	struct takt_mono started;
@@ -187,6 +190,9 @@ int takt_daemon_loop(struct takt_daemon *daemon, struct takt_err *err);
 /* gpu_owner.c: one manager a GPU. Takes a lock a GPU by UUID across users; looks for slurmd, a
  * kubelet. Fills manages and observe_why. */
 int takt_daemon_own_gpus(struct takt_daemon *daemon, struct takt_err *err);
+/* Of GPUs that another takt had: whether none is any more; else when to ask again. */
+bool takt_daemon_may_own_gpus(struct takt_daemon *daemon, struct takt_boot now,
+			      struct takt_boot *ret_next);
 /* A lock is held, for the how many-th time (from 0). Whether to try again, after a pause: a daemon
  * that was killed while it started a helper leaves its locks to that process, for the moment until
  * it has become the helper.

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One manager a GPU. takt gives out jobs and sets clocks only on GPUs whose lock it holds: a file a
- * GPU, named by UUID, in a directory that all users share, locked with flock (the kernel frees it
- * at death) and holding the owner's pid and user for whoever finds it taken. Where a slurmd or a
- * kubelet runs, the GPUs are theirs: takt observes, and says whose they are.
+ * GPU, named by UUID, locked with flock (the kernel frees it at death, and says who holds it). A
+ * takt that root runs has its locks where only root can take them; that of anybody else leaves it
+ * the GPUs, and shares a directory with those of other users. Where a slurmd or a kubelet runs, the
+ * GPUs are theirs: takt observes, and says whose they are. While another takt has them it is asked
+ * for them again at a pace.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -100,20 +102,6 @@ static int open_lock(const struct takt_daemon *daemon, uint32_t gpu, struct takt
 			    path);
 }
 
-/* Our name goes into our own file alone, not into one that somebody has linked here. */
-static void sign(int fd)
-{
-	char text[96], user[33];
-	struct stat st;
-	int n = snprintf(text, sizeof(text), "takt serve (pid %d, user %s)\n", getpid(),
-			 takt_user_name(getuid(), user, sizeof(user)));
-
-	if (fstat(fd, &st) < 0 || st.st_uid != getuid() || st.st_nlink != 1)
-		return;
-	if (ftruncate(fd, 0) == 0 && pwrite(fd, text, (size_t)n, 0) != n)
-		return; /* the name is a courtesy; the lock is what counts */
-}
-
 bool takt_daemon_lock_again(const struct takt_daemon *daemon, uint32_t tries)
 {
 	static const struct takt_pace locking = {5 * TAKT_NS_PER_MS, 100 * TAKT_NS_PER_MS};
@@ -135,13 +123,16 @@ static bool take_flock(const struct takt_daemon *daemon, int fd)
 
 static int lock_gpu(struct takt_daemon *daemon, uint32_t gpu, struct takt_err *err)
 {
-	int fd = open_lock(daemon, gpu, err);
+	const char *uuid = takt_machine_facts(daemon->machine, gpu)->uuid;
 	char owner[96];
+	int fd;
 
+	if (takt_gpu_is_roots(&daemon->config, uuid, owner, sizeof(owner)))
+		return takt_err_set(err, -TAKT_E_BUSY, "GPU %u is managed by %s", gpu, owner);
+	fd = open_lock(daemon, gpu, err);
 	if (fd < 0)
 		return fd;
 	if (take_flock(daemon, fd)) {
-		sign(fd);
 		daemon->gpu_lock_fd[gpu] = fd;
 		return 0;
 	}
@@ -188,10 +179,35 @@ int takt_daemon_own_gpus(struct takt_daemon *daemon, struct takt_err *err)
 	for (uint32_t gpu = 0; daemon->manages && gpu < daemon->gpu_count; gpu++) {
 		int rc = takt_watch_known(daemon, gpu) ? lock_gpu(daemon, gpu, &taken) : 0;
 
-		if (rc == -TAKT_E_BUSY)
+		if (rc == -TAKT_E_BUSY) {
 			only_observe(daemon, taken.msg);
-		else if (rc < 0)
+			daemon->owned_by_another = true;
+		} else if (rc < 0)
 			return takt_err_set(err, rc, "%s", taken.msg);
 	}
 	return 0;
+}
+
+static bool any_is_locked(const struct takt_daemon *daemon)
+{
+	for (uint32_t gpu = 0; gpu < daemon->gpu_count; gpu++)
+		if (takt_watch_known(daemon, gpu) &&
+		    takt_gpu_is_locked(&daemon->config,
+				       takt_machine_facts(daemon->machine, gpu)->uuid, NULL, 0))
+			return true;
+	return false;
+}
+
+bool takt_daemon_may_own_gpus(struct takt_daemon *daemon, struct takt_boot now,
+			      struct takt_boot *ret_next)
+{
+	static const struct takt_pace asking = {TAKT_NS_PER_S, 30 * TAKT_NS_PER_S};
+
+	if (now.ns >= daemon->own_at.ns) {
+		if (daemon->own_at.ns && !any_is_locked(daemon))
+			return true;
+		daemon->own_at = takt_boot_add(now, takt_pace_ns(&asking, daemon->own_tries++));
+	}
+	*ret_next = daemon->own_at;
+	return false;
 }

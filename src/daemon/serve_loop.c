@@ -280,6 +280,21 @@ static void look_for_driver(struct takt_daemon *daemon, struct due *due)
 	daemon->again = daemon->stop = true;
 }
 
+static void look_for_gpus(struct takt_daemon *daemon, struct due *due)
+{
+	struct takt_boot now = takt_boot_now(daemon->sys), next;
+
+	if (!daemon->owned_by_another)
+		return;
+	if (!takt_daemon_may_own_gpus(daemon, now, &next)) {
+		due_at(due, next.ns, now.ns);
+		return;
+	}
+	takt_log(TAKT_LOG_NOTICE,
+		 "no other takt has these GPUs any more: takt starts anew with them");
+	daemon->again = daemon->stop = true;
+}
+
 /* Rooms that fail turn after turn are waited for ever longer. */
 static void go_easy(struct takt_daemon *daemon, struct due *due)
 {
@@ -306,6 +321,7 @@ static void turn(struct takt_daemon *daemon, struct pollfd slots[SLOTS], struct 
 	run_jobs(daemon, due);
 	forget_attempts(daemon, due);
 	look_for_driver(daemon, due);
+	look_for_gpus(daemon, due);
 	go_easy(daemon, due);
 }
 

@@ -118,6 +118,7 @@ int takt_serve_main(int argc, char **argv)
 
 	if (takt_driver_look_main(argc, argv, &status))
 		return status;
+	takt_keep_name(argv);
 	rc = takt_config_from_args(&config, argc - verb, argv + verb, &action, &err);
 	if (rc == 0)
 		rc = takt_config_resolve(&config, getuid(), getenv("XDG_RUNTIME_DIR"),

@@ -46,13 +46,17 @@ enum {
 	GOVERNORS = 4096,   /* bytes of a list of them */
 };
 
-/* Locks are everybody's, like those of /tmp: made for all by whoever comes first. */
+/* Root's locks are root's alone: nobody else can put anything in their place, or hold them. Those
+ * of others are everybody's, like those of /tmp: made for all by whoever comes first. */
 static int open_lock_dir(const struct takt_daemon *daemon, struct takt_err *err)
 {
 	const char *path = daemon->config.lock_dir;
+	bool root = getuid() == 0;
 	struct stat st;
-	int rc = takt_mkdirs_durable(daemon->sys, path, 01777, err);
+	int rc = takt_mkdirs_durable(daemon->sys, path, root ? 0755 : 01777, err);
 
+	if (rc == 0 && root)
+		return takt_own_dir_check("lock_dir", path, err);
 	if (rc == 0 && stat(path, &st) == 0 && st.st_uid == getuid() &&
 	    (st.st_mode & 07777) != 01777)
 		(void)chmod(path, 01777); /* the umask took some of it; without it others only
@@ -81,7 +85,7 @@ static int open_dirs(struct takt_daemon *daemon, struct takt_err *err)
 				     daemon->single_user ? 0700 : 0755, err);
 
 	if (rc == 0)
-		rc = takt_runtime_dir_check(daemon->config.runtime_dir, err);
+		rc = takt_own_dir_check("runtime_dir", daemon->config.runtime_dir, err);
 	if (rc == 0)
 		rc = takt_mkdirs_durable(daemon->sys, daemon->config.state_dir,
 					 daemon->single_user ? 0700 : 0711, err);

@@ -11,14 +11,24 @@
 #include <stddef.h>
 
 #include "base/err.h"
+#include "config/config.h"
 
-/* A runtime directory that another user made (in /tmp, say) is a trap: our sockets would be his. */
-int takt_runtime_dir_check(const char *path, struct takt_err *err);
+/* A directory that another user made (in /tmp, say) or may write is a trap: our sockets and locks
+ * would be his. `setting` names it: "runtime_dir". */
+int takt_own_dir_check(const char *setting, const char *path, struct takt_err *err);
 
-/* Whether a process holds the lock of this file now, and what it has written there ("another takt"
- * when nothing). A holder tries for a moment, so a look does not disturb it. */
+/* Whether a process holds the lock of this file now, and which, as below, where there is room for
+ * it. A holder tries for a moment, so a look does not disturb it. */
 bool takt_lock_is_held(const char *path, char *ret_owner, size_t size);
-/* What the holder has written into its lock file, as above. */
+/* Who holds the flock of this file, by the kernel's word: "takt (pid 812, user alice)"; "another
+ * process" where it does not say (one of another PID namespace). */
 void takt_lock_owner(int fd, char *ret, size_t size);
+/* Whether another takt manages the GPU, and which: one that root runs, or one that has the lock in
+ * lock_dir. */
+bool takt_gpu_is_locked(const struct takt_config *config, const char *uuid, char *ret_owner,
+			size_t size);
+/* Whether that one is root's. */
+bool takt_gpu_is_roots(const struct takt_config *config, const char *uuid, char *ret_owner,
+		       size_t size);
 
 #endif

@@ -208,7 +208,7 @@ def gpus_of_another_are_left_alone():
         m.start()
         kit.until(lambda: all(g["clock_state"] == "clean" for g in m.client().status()["gpus"]), m.said)
         said = do(m, "apply", "--file", policy(m), "--socket", m.path("nobody"), status=75)
-        assert "GPU 0 is managed by takt serve" in said and held(m) == ({}, {}), said
+        assert f"GPU 0 is managed by takt (pid {m.pids('takt')[0]}, user root)" in said and held(m) == ({}, {}), said
 
 
 @kit.plain

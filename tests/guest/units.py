@@ -228,6 +228,7 @@ same "so it is when its process was killed before" "$(limited)" "$LIMITED"
 kill_keeper
 same "and in the moment after it was" "$(limited)" "$LIMITED"
 until_true keeps
+rmdir $jobs/takt-*/* $jobs/takt-* # of the last job, empty
 echo -memory > $jobs/cgroup.subtree_control
 main_pid takt-jobs > $jobs/cgroup.procs
 same "where its process was put beside the cgroups of jobs, before memory was limited" "$(cat $jobs/cgroup.type)" "domain threaded"
