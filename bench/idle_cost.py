@@ -115,13 +115,13 @@ def commit():
 
 
 def record(path, found, command):
-    new = not os.path.exists(path)
+    new, made_by = not os.path.exists(path), commit()
     with open(path, "a", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         if new:
             writer.writerow(COLUMNS)
         for name, (value, unit) in found.items():
-            writer.writerow([datetime.date.today().isoformat(), commit(), command, machine_name(),
+            writer.writerow([datetime.date.today().isoformat(), made_by, command, machine_name(),
                              "yes", name, f"{value:.5g}", unit])
 
 
