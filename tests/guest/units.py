@@ -228,9 +228,10 @@ same "so it is when its process was killed before" "$(limited)" "$LIMITED"
 kill_keeper
 same "and in the moment after it was" "$(limited)" "$LIMITED"
 until_true keeps
-rmdir $jobs/takt-*/* $jobs/takt-* # of the last job, empty
+rmdir $jobs/takt-*/*/ $jobs/takt-*/ 2> /dev/null # of the last job, empty
 echo -memory > $jobs/cgroup.subtree_control
-main_pid takt-jobs > $jobs/cgroup.procs
+echo $(main_pid takt-jobs) > $jobs/cgroup.procs
+echo +cpu > $jobs/cgroup.subtree_control
 same "where its process was put beside the cgroups of jobs, before memory was limited" "$(cat $jobs/cgroup.type)" "domain threaded"
 same "the next job is held to its limits all the same" "$(limited)" "$LIMITED"
 systemctl daemon-reload
