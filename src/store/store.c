@@ -62,6 +62,8 @@ static int open_db(struct takt_store *store, const struct takt_store_config *con
 		rc = takt_store_writer_prepare(store, err);
 	if (rc == 0)
 		rc = connect_db(store, config, reader_pragmas, &store->reader, err);
+	if (rc == 0)
+		rc = takt_store_mark_files(store, err);
 	return rc;
 }
 

@@ -207,6 +207,9 @@ int takt_store_open(const struct takt_store_config *config, struct takt_store **
 		    struct takt_err *err);
 /* So many of the newest ended jobs from the next cut on; 0 = the default. */
 void takt_store_keep_ended(struct takt_store *store, uint32_t keep_ended);
+/* Whether the names of its files still lead to the files that it has open. -TAKT_E_MOVED: one does
+ * not, which one, and what to do. */
+int takt_store_look(const struct takt_store *store, struct takt_err *err);
 /* Commits what was posted, then closes. NULL is fine. */
 void takt_store_close(struct takt_store *store);
 

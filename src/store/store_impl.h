@@ -67,12 +67,23 @@ enum takt_store_stmt {
 	TAKT_STMT_COUNT
 };
 
+enum {
+	TAKT_STORE_FILES = 4
+};
+
+/* Which file a name led to; inode 0 = none. */
+struct takt_store_mark {
+	dev_t device;
+	ino_t inode;
+};
+
 struct takt_store {
 	char *path; /* owned */
 	const struct takt_sys *sys;
 	_Atomic uint32_t keep_ended;
 	uint32_t checkpoint_frames;
 	int lock_fd;
+	struct takt_store_mark marks[TAKT_STORE_FILES]; /* as they were when it was opened */
 
 	sqlite3 *writer;
 	sqlite3_stmt *stmt[TAKT_STMT_COUNT]; /* of writer */
@@ -129,6 +140,9 @@ int takt_store_claim(const struct takt_store_config *config, const struct takt_s
 		     int *ret_lock_fd, struct takt_err *err);
 /* Makes the names of the database's files in their directory durable. */
 int takt_store_sync_dir(const char *path, const struct takt_sys *sys, struct takt_err *err);
+
+/* store_look.c: remembers which files it has open. */
+int takt_store_mark_files(struct takt_store *store, struct takt_err *err);
 
 /* store_schema.c */
 /* Of what an open database may be made usable: checks it, then brings it to the newest schema. */
