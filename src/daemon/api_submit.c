@@ -180,6 +180,8 @@ int takt_api_submit(void *ctx, const struct takt_peer *peer, struct takt_jobspec
 	struct submit_token *token;
 	int rc = may_submit(daemon, peer, spec, err);
 
+	if (rc == 0)
+		rc = takt_own_files_look(daemon, err);
 	if (rc < 0)
 		return rc;
 	token = token_for(daemon, peer, pending, err);
@@ -209,6 +211,8 @@ int takt_api_submit_many(void *ctx, const struct takt_peer *peer, struct takt_jo
 	struct submit_token *token;
 	int rc = may_submit_all(daemon, peer, specs, err);
 
+	if (rc == 0)
+		rc = takt_own_files_look(daemon, err);
 	if (rc < 0)
 		return rc;
 	token = token_for(daemon, peer, pending, err);
