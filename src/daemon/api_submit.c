@@ -27,11 +27,16 @@ void takt_api_accepted(void *ctx, void *opaque, const struct takt_queue_job *job
 		       const struct takt_err *error)
 {
 	struct submit_token *token = opaque;
+	struct takt_err full;
 
-	if (error)
+	if (error && error->rc == -ENOSPC) {
+		(void)takt_job_output_refuse(ctx, &full);
+		takt_pending_error(token->pending, &full);
+	} else if (error) {
 		takt_pending_error(token->pending, error);
-	else
+	} else {
 		takt_api_answer_job(ctx, token->pending, 201, &token->peer, job);
+	}
 	takt_free(token);
 }
 

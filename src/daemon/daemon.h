@@ -349,6 +349,10 @@ void takt_job_output_free(struct takt_job_output *output);
 /* How many bytes are kept of a job that is started now: output_limit, and less where the disk has
  * not a hundred times as much free. 0 = all. */
 uint64_t takt_job_output_limit(const struct takt_daemon *daemon);
+/* How much of the disk the store sets aside for when it is full; 0 of a small one. */
+uint64_t takt_job_output_reserve(const struct takt_daemon *daemon);
+/* -ENOSPC: why no job is accepted. */
+int takt_job_output_refuse(const struct takt_daemon *daemon, struct takt_err *err);
 /* It runs; its attempt is over. */
 void takt_job_output_watch(struct takt_job_output *output, const struct takt_queue_job *job);
 void takt_job_output_over(struct takt_daemon *daemon, const struct takt_queue_job *job);

@@ -213,7 +213,9 @@ static int open_telemetry(struct takt_daemon *daemon, struct takt_err *err)
 static int open_store(struct takt_daemon *daemon, struct takt_err *err)
 {
 	char path[PATH_MAX];
-	struct takt_store_config config = {.path = path, .keep_ended = daemon->config.keep_ended};
+	struct takt_store_config config = {.path = path,
+					   .keep_ended = daemon->config.keep_ended,
+					   .reserve_bytes = takt_job_output_reserve(daemon)};
 	uint32_t tries = 0;
 	int rc;
 
