@@ -32,7 +32,8 @@
 	X(IMPOSSIBLE, 4103, "can never be satisfied here", 65, 422)    \
 	X(BUSY, 4104, "held by somebody else", 75, 409)                \
 	X(UNSUPPORTED, 4105, "not supported here", 69, 501)            \
-	X(VERSION, 4106, "speaks another version", 76, 505)
+	X(VERSION, 4106, "speaks another version", 76, 505)            \
+	X(MOVED, 4107, "a file in use was moved away", 69, 503)
 
 enum takt_err_code {
 #define X(name, num, text, status, http) TAKT_E_##name = num,

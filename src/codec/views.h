@@ -127,8 +127,8 @@ struct takt_status_view {
 	int32_t pid;
 	uint64_t uptime_ms;
 	uint32_t waiting, running;
-	char notes[8][320];	   /* things an administrator should see; "" = none */
-	char note_severity[8][12]; /* beside notes: "info", "warning", "critical" */
+	char notes[10][320];	    /* things an administrator should see; "" = none */
+	char note_severity[10][12]; /* beside notes: "info", "warning", "critical" */
 	uint32_t gpu_count;
 	struct takt_gpu_view *gpus; /* owned */
 };

@@ -27,11 +27,16 @@ void takt_api_accepted(void *ctx, void *opaque, const struct takt_queue_job *job
 		       const struct takt_err *error)
 {
 	struct submit_token *token = opaque;
+	struct takt_err full;
 
-	if (error)
+	if (error && error->rc == -ENOSPC) {
+		(void)takt_job_output_refuse(ctx, &full);
+		takt_pending_error(token->pending, &full);
+	} else if (error) {
 		takt_pending_error(token->pending, error);
-	else
+	} else {
 		takt_api_answer_job(ctx, token->pending, 201, &token->peer, job);
+	}
 	takt_free(token);
 }
 
@@ -180,6 +185,8 @@ int takt_api_submit(void *ctx, const struct takt_peer *peer, struct takt_jobspec
 	struct submit_token *token;
 	int rc = may_submit(daemon, peer, spec, err);
 
+	if (rc == 0)
+		rc = takt_own_files_look(daemon, err);
 	if (rc < 0)
 		return rc;
 	token = token_for(daemon, peer, pending, err);
@@ -209,6 +216,8 @@ int takt_api_submit_many(void *ctx, const struct takt_peer *peer, struct takt_jo
 	struct submit_token *token;
 	int rc = may_submit_all(daemon, peer, specs, err);
 
+	if (rc == 0)
+		rc = takt_own_files_look(daemon, err);
 	if (rc < 0)
 		return rc;
 	token = token_for(daemon, peer, pending, err);

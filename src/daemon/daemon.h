@@ -103,6 +103,7 @@ struct takt_job_output;
 struct takt_job_progress;
 struct takt_lease_keeper;
 struct takt_orders;
+struct takt_own_files;
 struct takt_peaks;
 struct takt_proc_cache;
 struct takt_waiters;
@@ -126,7 +127,7 @@ struct takt_daemon {
 	struct takt_boot own_at;
 	uint32_t own_tries;
 	char hostname[65];
-	char notes[6][320];
+	char notes[7][320];
 	struct takt_mono started;
 	struct takt_machine *machine;
 	struct takt_machine_config machine_config; /* it was opened by; strings of config */
@@ -159,6 +160,7 @@ struct takt_daemon {
 	struct takt_proc_cache *procs;
 	struct takt_waiters *waiters;
 	struct takt_peaks *peaks;
+	struct takt_own_files *own_files;
 	struct takt_gpu_watch watch[TAKT_DEVICE_MAX_GPUS];
 	struct takt_handover handover;
 	int gpu_lock_fd[TAKT_DEVICE_MAX_GPUS]; /* -1 = not held */
@@ -217,6 +219,17 @@ struct takt_file_mark takt_file_mark_of(const char *path);
 int takt_tls_files_open(struct takt_daemon *daemon, struct takt_err *err);
 void takt_tls_files_read(struct takt_daemon *daemon);
 void takt_tls_files_look(struct takt_daemon *daemon, struct takt_boot now);
+
+/* own_files.c: the database, socket and journal that are open are those on disk; once the server is
+ * open. look: now, before a job is accepted; -TAKT_E_MOVED names the first that is not. tick: some
+ * seconds after the last look. */
+int takt_own_files_new(struct takt_daemon *daemon, struct takt_err *err);
+void takt_own_files_free(struct takt_own_files *files);
+int takt_own_files_look(struct takt_daemon *daemon, struct takt_err *err);
+void takt_own_files_tick(struct takt_daemon *daemon, struct takt_boot now);
+void takt_own_files_update_page(struct takt_daemon *daemon);
+/* The API's socket, as the configuration says. */
+int takt_daemon_listen(const struct takt_daemon *daemon, int *ret_fd, struct takt_err *err);
 
 /* tenants_file.c: who may have how much. Read it; read it if it has changed. */
 void takt_tenants_file_read(struct takt_daemon *daemon);
@@ -342,6 +355,10 @@ void takt_job_output_free(struct takt_job_output *output);
 /* How many bytes are kept of a job that is started now: output_limit, and less where the disk has
  * not a hundred times as much free. 0 = all. */
 uint64_t takt_job_output_limit(const struct takt_daemon *daemon);
+/* How much of the disk the store sets aside for when it is full; 0 of a small one. */
+uint64_t takt_job_output_reserve(const struct takt_daemon *daemon);
+/* -ENOSPC: why no job is accepted. */
+int takt_job_output_refuse(const struct takt_daemon *daemon, struct takt_err *err);
 /* It runs; its attempt is over. */
 void takt_job_output_watch(struct takt_job_output *output, const struct takt_queue_job *job);
 void takt_job_output_over(struct takt_daemon *daemon, const struct takt_queue_job *job);
@@ -384,6 +401,8 @@ int takt_leases_new(struct takt_daemon *daemon, struct takt_lease_keeper **ret,
 		    struct takt_err *err);
 void takt_leases_free(struct takt_lease_keeper *leases);
 int takt_leases_fd(const struct takt_lease_keeper *leases); /* -1 = not connected */
+/* The how many-th connection to an actuator this is; 0 = it has not answered there yet. */
+uint64_t takt_leases_actuator(const struct takt_lease_keeper *leases);
 /* Connects, renews, reads replies, times out; *ret_next_ns as ever. */
 void takt_leases_pump(struct takt_lease_keeper *leases, struct takt_boot now,
 		      uint64_t *ret_next_ns);

@@ -2,7 +2,9 @@
 /*
  * What jobs print, and the disk that it is kept on, which is the store's too. Each shim holds its
  * job's log to output_limit (launch/log_bound.h); here is said that one did, and, since a shim is
- * its user's and may fail to, that the disk gets full and whose log is the largest.
+ * its user's and may fail to, that the disk gets full and whose log is the largest. On a full disk
+ * the store goes on with what it has set aside (store/store_reserve.c), and from here it is told
+ * to leave some of that to the shims, who write down ends.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,15 +23,20 @@ enum {
 	FREE_SHARE = 100, /* of what is free a log may take a hundredth */
 	LOW_SHARE = 20,	  /* a disk with less than a twentieth free is nearly full */
 	STAT_BLOCK = 512,
+	RESERVE_SHARE = 32, /* of a disk may be set aside */
+	LARGEST = 80,	    /* bytes of a text */
 };
 
 static const uint64_t look_ns = 10 * TAKT_NS_PER_S;
 static const uint64_t mib = 1 << 20, low_bytes = 1 << 30; /* nor is one with more than that */
+static const uint64_t reserve_bytes = 4 << 20;
+static const uint64_t record_bytes = 256 << 10; /* room for what some shims write */
 
 struct takt_job_output {
 	/* Of those that run: job id -> attempt * 2, plus 1 once its cut was said. */
 	struct takt_map jobs;
 	struct takt_mono looked_at;
+	bool full;
 };
 
 /* The log of a running job that takes most of the disk. */
@@ -74,6 +81,14 @@ uint64_t takt_job_output_limit(const struct takt_daemon *daemon)
 	if (limit == 0 || all == 0 || share >= limit)
 		return limit;
 	return share > mib ? share : mib;
+}
+
+uint64_t takt_job_output_reserve(const struct takt_daemon *daemon)
+{
+	uint64_t all;
+
+	(void)free_bytes(daemon, &all);
+	return all / RESERVE_SHARE < reserve_bytes ? 0 : reserve_bytes;
 }
 
 void takt_job_output_watch(struct takt_job_output *output, const struct takt_queue_job *job)
@@ -135,29 +150,64 @@ static bool is_low(uint64_t left, uint64_t all, bool said)
 	return all && left < (said ? 2 * enough : enough);
 }
 
-/* The figures are those of now; the log is told when it begins. */
-static void say_disk(struct takt_daemon *daemon)
+static void name_largest(const struct takt_daemon *daemon, char ret[LARGEST])
 {
-	char *note = daemon->notes[NOTE], whose[80] = "";
-	uint64_t all, left = free_bytes(daemon, &all);
-	struct largest largest;
-	bool said = note[0];
+	struct largest largest = find_largest(daemon);
 
-	note[0] = '\0';
-	if (!is_low(left, all, said))
-		return;
-	largest = find_largest(daemon);
+	ret[0] = '\0';
 	if (largest.bytes)
-		snprintf(whose, sizeof(whose),
-			 "; of jobs that run, job %llu has the largest log, %llu MiB",
+		snprintf(ret, LARGEST, "; of jobs that run, job %llu has the largest log, %llu MiB",
 			 (unsigned long long)largest.job_id,
 			 (unsigned long long)(largest.bytes / mib));
-	snprintf(note, sizeof(daemon->notes[NOTE]),
-		 "the disk of state_dir has %llu MiB left; when it is full no job is accepted, "
-		 "and ends of jobs wait%s",
-		 (unsigned long long)(left / mib), whose);
-	if (!said)
+}
+
+/* The figures are those of now; the log is told when it begins, and when it gets worse. */
+static void say_disk(struct takt_daemon *daemon)
+{
+	char *note = daemon->notes[NOTE], whose[LARGEST];
+	uint64_t all, left = free_bytes(daemon, &all);
+	bool said = note[0], was_full = daemon->output->full;
+
+	note[0] = '\0';
+	daemon->output->full = daemon->store && takt_store_is_short(daemon->store);
+	if (!daemon->output->full && !is_low(left, all, said))
+		return;
+	name_largest(daemon, whose);
+	if (daemon->output->full)
+		snprintf(note, sizeof(daemon->notes[NOTE]),
+			 "the disk of '%.120s' is full: no job is accepted, starts, cancels and "
+			 "ends are recorded in what was set aside%s",
+			 daemon->config.state_dir, whose);
+	else
+		snprintf(note, sizeof(daemon->notes[NOTE]),
+			 "the disk of state_dir has %llu MiB left; when it is full no job is "
+			 "accepted%s",
+			 (unsigned long long)(left / mib), whose);
+	if (!said || (daemon->output->full && !was_full))
 		takt_log(TAKT_LOG_WARNING, "%s", note);
+}
+
+/* Whole again if there is room. Where nothing is left at all, shims that have an end to write down
+ * would wait, and the store need not have noticed. */
+static void tend_reserve(const struct takt_daemon *daemon)
+{
+	uint64_t all, left = free_bytes(daemon, &all);
+
+	if (all && left < record_bytes)
+		takt_store_ask(daemon->store, TAKT_STORE_GIVE_ROOM);
+	else if (takt_store_is_short(daemon->store))
+		takt_store_ask(daemon->store, TAKT_STORE_MAKE_WHOLE);
+}
+
+int takt_job_output_refuse(const struct takt_daemon *daemon, struct takt_err *err)
+{
+	char whose[LARGEST];
+
+	name_largest(daemon, whose);
+	return takt_err_set(
+		err, -ENOSPC,
+		"the disk of '%.100s' is full, no job is accepted until there is room%s",
+		daemon->config.state_dir, whose);
 }
 
 void takt_job_output_tick(struct takt_daemon *daemon, struct takt_mono now)
@@ -170,6 +220,8 @@ void takt_job_output_tick(struct takt_daemon *daemon, struct takt_mono now)
 	TAKT_MAP_EACH(entry, &output->jobs)
 	say_cut(daemon, entry->key, &entry->value);
 	say_disk(daemon);
+	if (daemon->store)
+		tend_reserve(daemon);
 }
 
 void takt_job_output_fill(const struct takt_daemon *daemon, struct takt_job_view *ret)

@@ -55,6 +55,8 @@ struct takt_lease_keeper {
 	uint64_t next_seq;
 	bool was_connected; /* ever */
 	uint32_t failures;  /* of the connection, since the actuator said something */
+	bool answers;	    /* on this connection */
+	uint64_t connects;
 	struct takt_boot renew_at, status_at, connect_at, lost_at; /* lost_at: or when we began */
 	struct takt_boot heard_at; /* newest word of the actuator but for the one at hand */
 	uint32_t lease_count;	   /* places ever used */

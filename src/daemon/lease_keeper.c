@@ -53,6 +53,11 @@ int takt_leases_fd(const struct takt_lease_keeper *leases)
 	return leases->client ? takt_actuate_fd(leases->client) : -1;
 }
 
+uint64_t takt_leases_actuator(const struct takt_lease_keeper *leases)
+{
+	return leases->answers ? leases->connects : 0;
+}
+
 static const char *uuid_of(const struct takt_lease_keeper *leases, uint32_t gpu)
 {
 	return takt_machine_facts(leases->daemon->machine, gpu)->uuid;
@@ -74,6 +79,7 @@ static void disconnect(struct takt_lease_keeper *leases, struct takt_boot now)
 {
 	takt_actuate_client_free(leases->client);
 	leases->client = NULL;
+	leases->answers = false;
 	leases->lost_at = now;
 	try_later(leases, now);
 	for (uint32_t gpu = 0; gpu < leases->daemon->gpu_count; gpu++)
@@ -496,6 +502,7 @@ static void take_answer(struct takt_lease_keeper *leases, const struct takt_actu
 static void take_reply(struct takt_lease_keeper *leases, const struct takt_actuate_reply *reply,
 		       struct takt_boot now)
 {
+	leases->answers = true;
 	if (reply->op == TAKT_ACTUATE_STATUS) {
 		leases->failures = 0;
 		take_status(leases, reply, now);
@@ -546,6 +553,7 @@ static void try_connect(struct takt_lease_keeper *leases, struct takt_boot now)
 	}
 	ask_again(leases, now);
 	leases->was_connected = true;
+	leases->connects++;
 	leases->status_at = (struct takt_boot){0};
 }
 

@@ -318,6 +318,7 @@ static void turn(struct takt_daemon *daemon, struct pollfd slots[SLOTS], struct 
 	due_at(due, takt_watch_due(daemon).ns, takt_boot_now(daemon->sys).ns);
 	takt_tenants_file_look(daemon, takt_boot_now(daemon->sys));
 	takt_tls_files_look(daemon, takt_boot_now(daemon->sys));
+	takt_own_files_tick(daemon, takt_boot_now(daemon->sys));
 	run_jobs(daemon, due);
 	forget_attempts(daemon, due);
 	look_for_driver(daemon, due);

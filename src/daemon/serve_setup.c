@@ -217,7 +217,9 @@ static int open_telemetry(struct takt_daemon *daemon, struct takt_err *err)
 static int open_store(struct takt_daemon *daemon, struct takt_err *err)
 {
 	char path[PATH_MAX];
-	struct takt_store_config config = {.path = path, .keep_ended = daemon->config.keep_ended};
+	struct takt_store_config config = {.path = path,
+					   .keep_ended = daemon->config.keep_ended,
+					   .reserve_bytes = takt_job_output_reserve(daemon)};
 	uint32_t tries = 0;
 	int rc;
 
@@ -517,8 +519,7 @@ static int open_server(struct takt_daemon *daemon, struct takt_err *err)
 		return rc;
 	config.web_tls = daemon->tls;
 	config.tcp_tls = daemon->config.metrics_tls ? daemon->tls : NULL;
-	rc = takt_net_listen_unix(daemon->config.socket, daemon->single_user ? 0600 : 0666,
-				  &config.unix_fd, err);
+	rc = takt_daemon_listen(daemon, &config.unix_fd, err);
 	split_hosts(daemon->config.metrics_hosts, daemon->metrics_hosts,
 		    TAKT_ARRAY_LEN(daemon->metrics_hosts));
 	if (rc == 0)
@@ -578,7 +579,7 @@ int takt_daemon_open(struct takt_daemon *daemon, const struct takt_config *confi
 		open_clock_admin,     open_telemetry, open_store,
 		takt_gpu_history_new, start_helpers,  open_engine,
 		open_queue,	      open_health,    open_net_watch,
-		takt_net_probe_open,  open_server,
+		takt_net_probe_open,  open_server,    takt_own_files_new,
 	};
 	int rc;
 
@@ -605,6 +606,7 @@ static void close_fd(int *fd)
 void takt_daemon_close(struct takt_daemon *daemon)
 {
 	takt_server_free(daemon->server);
+	takt_own_files_free(daemon->own_files);
 	takt_tls_free(daemon->tls);
 	takt_net_probe_close(daemon->net_probe);
 	takt_net_watch_close(daemon->net_watch);

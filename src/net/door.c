@@ -52,6 +52,17 @@ void takt_door_fini(struct takt_door *door)
 	give_reserve(door);
 }
 
+int takt_door_move(struct takt_door *door, int listen_fd, struct takt_err *err)
+{
+	struct epoll_event event = {.events = door->shut ? 0 : EPOLLIN, .data.ptr = door->mark};
+
+	if (epoll_ctl(door->epoll_fd, EPOLL_CTL_ADD, listen_fd, &event) < 0)
+		return takt_err_set(err, -errno, "watch a listening socket");
+	(void)epoll_ctl(door->epoll_fd, EPOLL_CTL_DEL, door->listen_fd, NULL);
+	door->listen_fd = listen_fd;
+	return 0;
+}
+
 static void watch(struct takt_door *door, bool on)
 {
 	struct epoll_event event = {.events = on ? EPOLLIN : 0, .data.ptr = door->mark};

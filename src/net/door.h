@@ -40,6 +40,8 @@ struct takt_guest {
 int takt_door_init(struct takt_door *door, int listen_fd, int epoll_fd, void *mark,
 		   struct takt_err *err);
 void takt_door_fini(struct takt_door *door);
+/* Another socket takes the place of the one that it has, which the caller then closes. */
+int takt_door_move(struct takt_door *door, int listen_fd, struct takt_err *err);
 
 /* The next one; false: nobody, or the door is shut. */
 bool takt_door_accept(struct takt_door *door, uint64_t now_ns, struct takt_guest *ret);

@@ -479,6 +479,19 @@ static void accept_some(struct takt_http *http, uint64_t now_ns)
 		welcome(http, &guest, now_ns);
 }
 
+int takt_http_move(struct takt_http *http, int listen_fd, struct takt_err *err)
+{
+	int old = http->config.listen_fd, rc;
+
+	accept_some(http, takt_mono_now(takt_sys_real()).ns);
+	rc = takt_door_move(&http->door, listen_fd, err);
+	if (rc < 0)
+		return rc;
+	http->config.listen_fd = listen_fd;
+	close(old);
+	return 0;
+}
+
 static int timeout_ms(const struct takt_http *http, uint64_t now_ns)
 {
 	int door_ms = takt_door_timeout_ms(&http->door, now_ns), ms = -1;

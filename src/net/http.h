@@ -57,6 +57,9 @@ struct takt_http_config {
 
 int takt_http_new(const struct takt_http_config *config, struct takt_http **ret,
 		  struct takt_err *err);
+/* Listens on another socket from now on, which it owns from success on; connections stay, and who
+ * waits at the old one is let in first. */
+int takt_http_move(struct takt_http *http, int listen_fd, struct takt_err *err);
 /* Readable when pump has work; borrowed. */
 int takt_http_fd(const struct takt_http *http);
 /* *ret_timeout_ms: call again by then; -1 = only when readable. */

@@ -168,6 +168,11 @@ int takt_server_new(const struct takt_server_config *config,
 	return 0;
 }
 
+int takt_server_move(struct takt_server *server, int unix_fd, struct takt_err *err)
+{
+	return takt_http_move(server->unix_http, unix_fd, err);
+}
+
 int takt_server_fd(const struct takt_server *server)
 {
 	return server->epoll_fd;

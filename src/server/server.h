@@ -186,6 +186,8 @@ int takt_server_new(const struct takt_server_config *config,
 int takt_server_fd(const struct takt_server *server);
 /* Never blocks. *ret_timeout_ms: call again by then; -1 = only when readable. */
 int takt_server_pump(struct takt_server *server, int *ret_timeout_ms, struct takt_err *err);
+/* Another Unix socket takes the place of the one that it listens on; owned from success on. */
+int takt_server_move(struct takt_server *server, int unix_fd, struct takt_err *err);
 /* Followed logs look for news at the next pump: call when a job started or ended. (While somebody
  * follows, pump asks to be called every 200 ms and looks by itself.) */
 void takt_server_poke(struct takt_server *server);

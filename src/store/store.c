@@ -62,6 +62,10 @@ static int open_db(struct takt_store *store, const struct takt_store_config *con
 		rc = takt_store_writer_prepare(store, err);
 	if (rc == 0)
 		rc = connect_db(store, config, reader_pragmas, &store->reader, err);
+	if (rc == 0)
+		rc = takt_store_mark_files(store, err);
+	if (rc == 0)
+		rc = takt_store_reserve_open(store, err);
 	return rc;
 }
 
@@ -145,7 +149,8 @@ int takt_store_open(const struct takt_store_config *config, struct takt_store **
 	takt_store_keep_ended(store, config->keep_ended);
 	store->checkpoint_frames =
 		config->checkpoint_frames ? config->checkpoint_frames : CHECKPOINT_FRAMES;
-	store->lock_fd = store->event_fd = -1;
+	store->lock_fd = store->event_fd = store->reserve.fd = -1;
+	store->reserve.bytes = config->reserve_bytes;
 	store->gone.max = MAX_GONE;
 	takt_store_list_init(&store->pending);
 	takt_store_list_init(&store->done);
@@ -183,6 +188,7 @@ void takt_store_close(struct takt_store *store)
 		sqlite3_finalize(store->stmt[i]);
 	sqlite3_close(store->reader);
 	sqlite3_close(store->writer);
+	takt_store_reserve_close(store);
 	takt_store_list_free(&store->pending);
 	takt_store_list_free(&store->done);
 	takt_vec_fini(&store->gone);

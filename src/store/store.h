@@ -183,6 +183,7 @@ struct takt_store_config {
 	const char *path;	    /* of the database file; its directory must exist */
 	const struct takt_sys *sys; /* NULL = the real one; borrowed until close */
 	uint32_t keep_ended;	    /* newest ended jobs that history keeps; 0 = the default */
+	uint64_t reserve_bytes;	    /* set aside for a full disk; 0 = nothing is */
 	uint32_t checkpoint_frames; /* pages in the log that start a checkpoint; 0 = 1,000 */
 	const char *vfs;	    /* NULL = SQLite's default; tests name theirs */
 	bool allow_network_fs;	    /* tests only */
@@ -207,6 +208,22 @@ int takt_store_open(const struct takt_store_config *config, struct takt_store **
 		    struct takt_err *err);
 /* So many of the newest ended jobs from the next cut on; 0 = the default. */
 void takt_store_keep_ended(struct takt_store *store, uint32_t keep_ended);
+/* Whether the names of its files still lead to the files that it has open. -TAKT_E_MOVED: one does
+ * not, which one, and what to do. */
+int takt_store_look(const struct takt_store *store, struct takt_err *err);
+/*
+ * The disk is full: what was set aside is in use, and until it is whole again inserts are refused
+ * (-ENOSPC), while updates are written. Somebody has to ask now and then whether it can be: with
+ * MAKE_WHOLE. GIVE_ROOM gives a part of it to others who have promises to keep on this disk. Both
+ * only ask; from any thread.
+ */
+enum takt_store_errand {
+	TAKT_STORE_NO_ERRAND,
+	TAKT_STORE_MAKE_WHOLE,
+	TAKT_STORE_GIVE_ROOM,
+};
+bool takt_store_is_short(const struct takt_store *store);
+void takt_store_ask(struct takt_store *store, enum takt_store_errand errand);
 /* Commits what was posted, then closes. NULL is fine. */
 void takt_store_close(struct takt_store *store);
 
@@ -245,6 +262,7 @@ struct takt_store_completion {
 	uint64_t tag; /* as posted */
 	/*
 	 * 0: durable. -EEXIST (insert), -TAKT_E_NOT_FOUND (update): this change alone was refused.
+	 * -ENOSPC of an insert: no room for new jobs; others of its commit may be durable.
 	 * -ENOSPC, -EIO, -ENOMEM, ...: its whole commit failed; nothing of the change is in effect,
 	 * later commits are tried as usual, and posting it again is right.
 	 */

@@ -12,6 +12,7 @@
 
 #include <pthread.h>
 #include <sqlite3.h>
+#include <stdatomic.h>
 
 #include "base/vec.h"
 #include "store/store.h"
@@ -32,6 +33,7 @@ struct takt_store_change {
 	int64_t ticket; /* 0: nobody waits for it (a decision) */
 	uint64_t tag;
 	int rc;	      /* of the row itself, once applied */
+	bool put_off; /* what there is room for is for others */
 	size_t bytes; /* its share of queued_bytes */
 	union {
 		struct takt_job job; /* owns its strings */
@@ -67,16 +69,37 @@ enum takt_store_stmt {
 	TAKT_STMT_COUNT
 };
 
+enum {
+	TAKT_STORE_FILES = 4
+};
+
+/* Which file a name led to; inode 0 = none. */
+struct takt_store_mark {
+	dev_t device;
+	ino_t inode;
+};
+
+/* See store_reserve.c. */
+struct takt_store_reserve {
+	uint64_t bytes; /* when it is whole; 0 = there is none */
+	uint64_t held;	/* now */
+	int fd;		/* -1 = none */
+	_Atomic bool short_of_room;
+	_Atomic enum takt_store_errand errand;
+};
+
 struct takt_store {
 	char *path; /* owned */
 	const struct takt_sys *sys;
 	_Atomic uint32_t keep_ended;
 	uint32_t checkpoint_frames;
 	int lock_fd;
+	struct takt_store_mark marks[TAKT_STORE_FILES]; /* as they were when it was opened */
 
 	sqlite3 *writer;
 	sqlite3_stmt *stmt[TAKT_STMT_COUNT]; /* of writer */
 	uint32_t wal_frames;		     /* in the WAL after the last commit */
+	struct takt_store_reserve reserve;   /* the writer's, but for what is atomic */
 	uint32_t ended_unpruned;	     /* jobs ended since history was last cut to size */
 
 	sqlite3 *reader;
@@ -130,6 +153,16 @@ int takt_store_claim(const struct takt_store_config *config, const struct takt_s
 /* Makes the names of the database's files in their directory durable. */
 int takt_store_sync_dir(const char *path, const struct takt_sys *sys, struct takt_err *err);
 
+/* store_reserve.c: makes or finds the file and fills it as far as there is room; gives a part of it
+ * back, false = there is none; does what it was asked to, and makes it whole if it can. */
+int takt_store_reserve_open(struct takt_store *store, struct takt_err *err);
+void takt_store_reserve_close(struct takt_store *store);
+bool takt_store_reserve_give(struct takt_store *store);
+void takt_store_reserve_tend(struct takt_store *store);
+
+/* store_look.c: remembers which files it has open. */
+int takt_store_mark_files(struct takt_store *store, struct takt_err *err);
+
 /* store_schema.c */
 /* Of what an open database may be made usable: checks it, then brings it to the newest schema. */
 int takt_store_schema_ready(sqlite3 *db, const char *path, bool no_sync, struct takt_err *err);
@@ -168,7 +201,8 @@ int takt_job_from_row(sqlite3_stmt *stmt, struct takt_job *ret, struct takt_err 
 /* store_queue.c */
 void takt_store_list_init(struct takt_store_list *list);
 void takt_store_list_free(struct takt_store_list *list);
-/* Waits for work and moves one batch out of `pending`; false when stopping and nothing is left. */
+/* Waits for work and moves one batch out of `pending`, an empty one for an errand; false when
+ * stopping and nothing is left. */
 bool takt_store_take_batch(struct takt_store *store, struct takt_store_list *ret_batch);
 /* Notes the outcome in the change and lets go of its texts. */
 void takt_store_change_finish(struct takt_store_change *change, int rc, const char *message);

@@ -233,10 +233,11 @@ static bool worth_a_commit(const struct takt_store *store)
 bool takt_store_take_batch(struct takt_store *store, struct takt_store_list *ret_batch)
 {
 	struct takt_store_change *change;
+	bool goes_on;
 
 	takt_store_list_init(ret_batch);
 	pthread_mutex_lock(&store->lock);
-	while (!store->stopping && !worth_a_commit(store))
+	while (!store->stopping && !worth_a_commit(store) && !store->reserve.errand)
 		pthread_cond_wait(&store->wake, &store->lock);
 	while (store->pending.len && ret_batch->len < TAKT_STORE_MAX_BATCH) {
 		change = shift(&store->pending);
@@ -244,8 +245,9 @@ bool takt_store_take_batch(struct takt_store *store, struct takt_store_list *ret
 		store->pending_decisions -= change->kind == TAKT_STORE_DECISION;
 		append(ret_batch, change);
 	}
+	goes_on = ret_batch->len != 0 || !store->stopping;
 	pthread_mutex_unlock(&store->lock);
-	return ret_batch->len != 0;
+	return goes_on;
 }
 
 void takt_store_report(struct takt_store *store, struct takt_store_list *batch)

@@ -154,6 +154,8 @@ static int write_batch(struct takt_store *store, struct takt_store_list *batch)
 	int rc = takt_sqlite_run(store->stmt[TAKT_STMT_BEGIN]);
 
 	for (change = batch->first; rc == 0 && change; change = change->next) {
+		if (change->put_off)
+			continue;
 		change->rc = apply(store, change);
 		if (change->rc < 0 && !row_fault(change, change->rc))
 			rc = change->rc;
@@ -175,6 +177,12 @@ static void finish_batch(struct takt_store *store, struct takt_store_list *batch
 
 	for (change = batch->first; change; change = change->next) {
 		message[0] = '\0';
+		if (change->put_off) {
+			snprintf(message, sizeof(message), "no room for new jobs: '%.100s'",
+				 store->path);
+			takt_store_change_finish(change, -ENOSPC, message);
+			continue;
+		}
 		if (change->rc < 0 && row_fault(change, change->rc))
 			snprintf(message, sizeof(message), "job %llu %s",
 				 (unsigned long long)change->u.job.id,
@@ -186,17 +194,45 @@ static void finish_batch(struct takt_store *store, struct takt_store_list *batch
 	}
 }
 
+static void undo_batch(struct takt_store *store)
+{
+	if (!sqlite3_get_autocommit(store->writer))
+		(void)takt_sqlite_exec(store->writer, "ROLLBACK");
+	(void)takt_sqlite_run(store->stmt[TAKT_STMT_FENCE]);
+}
+
+/* What nobody was promised waits for better times: new jobs, and decisions. */
+static void put_off(struct takt_store_list *batch)
+{
+	struct takt_store_change *change;
+
+	for (change = batch->first; change; change = change->next)
+		change->put_off =
+			change->kind == TAKT_STORE_INSERT || change->kind == TAKT_STORE_DECISION;
+}
+
+/* On a full disk again and again, with ever less set aside. */
+static int write_somehow(struct takt_store *store, struct takt_store_list *batch, int *ret_vendor)
+{
+	int rc;
+
+	if (takt_store_is_short(store))
+		put_off(batch);
+	while ((rc = write_batch(store, batch)) < 0) {
+		*ret_vendor = sqlite3_extended_errcode(store->writer);
+		undo_batch(store);
+		if ((rc != -ENOSPC && rc != -EDQUOT) || !takt_store_reserve_give(store))
+			return rc;
+		put_off(batch);
+	}
+	return 0;
+}
+
 static void run_batch(struct takt_store *store, struct takt_store_list *batch)
 {
-	int rc = write_batch(store, batch);
 	int vendor = 0;
+	int rc = write_somehow(store, batch, &vendor);
 
-	if (rc < 0) {
-		vendor = sqlite3_extended_errcode(store->writer);
-		if (!sqlite3_get_autocommit(store->writer))
-			(void)takt_sqlite_exec(store->writer, "ROLLBACK");
-		(void)takt_sqlite_run(store->stmt[TAKT_STMT_FENCE]);
-	}
 	finish_batch(store, batch, rc, vendor);
 	takt_crash_point("store.before_report");
 	takt_store_report(store, batch);
@@ -218,6 +254,9 @@ void *takt_store_writer_main(void *arg)
 	struct takt_store_list batch;
 
 	while (takt_store_take_batch(store, &batch)) {
+		takt_store_reserve_tend(store);
+		if (batch.len == 0)
+			continue;
 		run_batch(store, &batch);
 		takt_store_prune(store);
 		checkpoint(store);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Accepting: who came, and what happens when there is no descriptor for him. */
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <setjmp.h>
@@ -200,6 +201,26 @@ static void who_is_turned_away_does_not_stay(void **state)
 		close(fds[i]);
 }
 
+/* Whoever comes by the new one is let in, and nothing is heard of the old one. */
+static void another_socket_takes_its_place(void **state)
+{
+	struct takt_guest guest;
+	int fd = -1, old = door.listen_fd, guest_fd;
+
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(takt_net_listen_unix(path, 0600, &fd, NULL), 0);
+	assert_int_equal(takt_door_move(&door, fd, NULL), 0);
+	assert_int_equal(takt_door_move(&door, -1, NULL), -EBADF);
+	close(old);
+	assert_int_equal(door.listen_fd, fd);
+	assert_false(readable());
+	guest_fd = dial();
+	assert_true(readable());
+	assert_true(takt_door_accept(&door, 0, &guest));
+	close(guest.fd);
+	close(guest_fd);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -210,6 +231,7 @@ int main(void)
 		CASE(hours_without_descriptors_are_few_tries),
 		CASE(who_is_turned_away_can_read_why),
 		CASE(who_is_turned_away_does_not_stay),
+		CASE(another_socket_takes_its_place),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A real full disk: a tmpfs of 512 KiB, mounted in a namespace of this program's own. Needs the
+ * A real full disk: a tmpfs of 2 MiB, mounted in a namespace of this program's own. Needs the
  * right to mount, as root or through a user namespace; skipped with the reason otherwise.
  */
 #include <errno.h>
@@ -12,11 +12,17 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "store_fixture.h"
+
+enum {
+	RESERVE = 256 * 1024,
+	JOBS = 8
+};
 
 static struct store_place place;
 
@@ -55,7 +61,7 @@ static int mount_tmpfs(void)
 
 	if (rc == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		rc = -errno;
-	if (rc == 0 && mount("tmpfs", place.dir, "tmpfs", 0, "size=512k,mode=0700") < 0)
+	if (rc == 0 && mount("tmpfs", place.dir, "tmpfs", 0, "size=2m,mode=0700") < 0)
 		rc = -errno;
 	return rc;
 }
@@ -73,7 +79,7 @@ static void fill_disk(void)
 	int fd = open(filler(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 
 	assert_true(fd >= 0);
-	for (int size = 512; size > 0; size -= 4)
+	for (int size = 2048; size > 0; size -= 4)
 		if (posix_fallocate(fd, 0, size * 1024) == 0)
 			break;
 	close(fd);
@@ -149,12 +155,116 @@ static void a_known_database_on_a_full_disk_is_named(void **state)
 	takt_store_close(store);
 }
 
+static struct takt_store *open_with_reserve(void)
+{
+	struct takt_store_config config = {.path = place.path, .reserve_bytes = RESERVE};
+	struct takt_store *store = NULL;
+	struct takt_err err;
+
+	if (takt_store_open(&config, &store, &err) < 0)
+		fail_msg("%s", err.msg);
+	return store;
+}
+
+static long reserved(void)
+{
+	char path[300];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s.reserve", place.path);
+	return stat(path, &st) == 0 ? (long)st.st_blocks * 512 : -1;
+}
+
+/* What was asked of the writer is done when a change that was posted behind it is. */
+static void ask(struct takt_store *store, enum takt_store_errand errand)
+{
+	struct takt_job job = store_job(1);
+
+	takt_store_ask(store, errand);
+	assert_int_equal(store_wait(store, takt_store_update(store, &job, 0, NULL)).rc, 0);
+}
+
+static void insert_all(struct takt_store *store)
+{
+	for (uint64_t id = 1; id <= JOBS; id++) {
+		struct takt_job job = store_job(id);
+
+		assert_int_equal(store_wait(store, takt_store_insert(store, &job, 0, NULL)).rc, 0);
+	}
+}
+
+static void end_all(struct takt_store *store)
+{
+	for (uint64_t id = 1; id <= JOBS; id++) {
+		struct takt_job job = store_job(id);
+
+		job.state = TAKT_JOB_CANCELLED;
+		assert_int_equal(store_wait(store, takt_store_update(store, &job, 0, NULL)).rc, 0);
+	}
+}
+
+static void ends_are_written_on_a_full_disk_and_new_jobs_are_not(void **state)
+{
+	struct takt_store_completion done;
+	struct takt_store *store;
+	struct takt_job job = store_job(JOBS + 1), got;
+
+	store_place_fini(&place);
+	store = open_with_reserve();
+	assert_int_equal(reserved(), RESERVE);
+	insert_all(store);
+	fill_disk();
+	for (done.rc = 0; done.rc == 0; job = store_job(job.id + 1))
+		done = store_wait(store, takt_store_insert(store, &job, 0, NULL));
+	assert_int_equal(done.rc, -ENOSPC);
+	assert_non_null(strstr(done.message, place.path));
+	assert_true(takt_store_is_short(store));
+	assert_true(reserved() < RESERVE);
+	end_all(store);
+	assert_int_equal(store_wait(store, takt_store_insert(store, &job, 0, NULL)).rc, -ENOSPC);
+	ask(store, TAKT_STORE_MAKE_WHOLE);
+	assert_true(takt_store_is_short(store));
+	empty_disk();
+	assert_int_equal(store_wait(store, takt_store_insert(store, &job, 0, NULL)).rc, 0);
+	assert_false(takt_store_is_short(store));
+	assert_int_equal(reserved(), RESERVE);
+	takt_store_close(store);
+	store = open_with_reserve();
+	assert_int_equal(takt_store_get(store, JOBS, &got, NULL), 0);
+	assert_int_equal(got.state, TAKT_JOB_CANCELLED);
+	takt_job_fini(&got);
+	takt_store_close(store);
+}
+
+/* Until nothing is left; and made whole as soon as there is room. */
+static void others_may_have_a_part_of_it(void **state)
+{
+	struct takt_store *store;
+
+	store_place_fini(&place);
+	store = open_with_reserve();
+	insert_all(store);
+	for (long left = RESERVE; left > 0; left -= RESERVE / 4) {
+		assert_int_equal(reserved(), left);
+		ask(store, TAKT_STORE_GIVE_ROOM);
+		assert_true(takt_store_is_short(store));
+	}
+	assert_int_equal(reserved(), 0);
+	ask(store, TAKT_STORE_GIVE_ROOM);
+	ask(store, TAKT_STORE_MAKE_WHOLE);
+	assert_false(takt_store_is_short(store));
+	assert_int_equal(reserved(), RESERVE);
+	takt_store_close(store);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_full_disk_loses_nothing_and_passes),
 		cmocka_unit_test(a_disk_full_from_the_start_is_named),
 		cmocka_unit_test(a_known_database_on_a_full_disk_is_named),
+		cmocka_unit_test(ends_are_written_on_a_full_disk_and_new_jobs_are_not),
+		cmocka_unit_test(others_may_have_a_part_of_it),
 	};
 
 	int rc, failed = 0;

@@ -436,6 +436,27 @@ static void knows_network_file_systems(void **state)
 	}
 }
 
+static void files_that_are_not_the_open_ones_are_named(void **state)
+{
+	static const char *const suffixes[] = {"", "-wal", "-shm", ".lock"};
+	struct takt_store *store = store_open_ok(place.path);
+	char path[300], aside[320];
+	struct takt_err err;
+
+	assert_int_equal(takt_store_look(store, &err), 0);
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(suffixes); i++) {
+		snprintf(path, sizeof(path), "%s%s", place.path, suffixes[i]);
+		snprintf(aside, sizeof(aside), "%s.away", path);
+		assert_int_equal(rename(path, aside), 0);
+		assert_int_equal(takt_store_look(store, &err), -TAKT_E_MOVED);
+		assert_non_null(strstr(err.msg, path));
+		assert_int_equal(link(aside, path), 0); /* another name of it does not matter */
+		assert_int_equal(takt_store_look(store, &err), 0);
+		assert_int_equal(unlink(aside), 0);
+	}
+	takt_store_close(store);
+}
+
 #define CASE(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int main(void)
@@ -458,6 +479,7 @@ int main(void)
 		CASE(a_directory_is_no_database),
 		CASE(a_symbolic_link_is_not_followed),
 		CASE(knows_network_file_systems),
+		CASE(files_that_are_not_the_open_ones_are_named),
 	};
 
 	return cmocka_run_group_tests_name("store open", tests, NULL, NULL);
