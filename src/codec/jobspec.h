@@ -162,6 +162,10 @@ int takt_jobspec_env_from_json(const char *text, size_t len, struct takt_jobspec
 int takt_jobspec_element(const struct takt_jobspec *array, uint64_t array_id, uint32_t index,
 			 struct takt_jobspec *ret, struct takt_err *err);
 
+/* As one that no job of the array is larger than, in its JSON form. */
+int takt_jobspec_largest(const struct takt_jobspec *array, struct takt_jobspec *ret,
+			 struct takt_err *err);
+
 /* Several: {"jobs": [...]} of 1 to TAKT_SPEC_MAX_JOBS, each as above; the message names the one,
  * "jobs[2]: ...". *ret is owned by the caller: takt_jobspecs_free. */
 struct takt_jobspecs {

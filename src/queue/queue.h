@@ -188,6 +188,7 @@ struct takt_queue_job {
 	uint32_t told_count;
 	void *token;			/* ACCEPTING: the submitter's */
 	struct takt_queue_batch *batch; /* ACCEPTING: shared with the jobs accepted together */
+	struct takt_queue_env *env;	/* that spec.env is borrowed from; NULL = its own */
 };
 
 struct takt_queue_hooks {
@@ -308,6 +309,11 @@ int takt_queue_submit(struct takt_queue *queue, uid_t uid, gid_t gid, struct tak
 int takt_queue_submit_many(struct takt_queue *queue, uid_t uid, gid_t gid,
 			   struct takt_jobspecs *specs, struct takt_wall now, void *token,
 			   struct takt_err *err);
+enum {
+	/* Bytes of descriptions that may be handed in at once; an array's environment counts once.
+	 */
+	TAKT_QUEUE_MAX_HAND_IN = 32 * 1024 * 1024,
+};
 
 enum {
 	TAKT_TRIAL_RUNS = 8,
