@@ -156,6 +156,9 @@ int takt_jobspec_env_to_json(const struct takt_jobspec *spec, struct takt_str *o
 int takt_jobspec_env_from_json(const char *text, size_t len, struct takt_jobspec *ret,
 			       struct takt_err *err);
 
+/* Whether the kernel can execute it: -TAKT_E_LIMIT names the field and the limit. */
+int takt_jobspec_check_exec(const struct takt_jobspec *spec, struct takt_err *err);
+
 /* One job of an array, with its index and, of a grid, its parameters, which are put in the place of
  * {NAME} in arguments, name, checkpoint directory, prefetch and hook. *ret must be initialised;
  * untouched on failure. */

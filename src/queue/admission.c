@@ -40,13 +40,18 @@ static int json_bytes(const struct takt_jobspec *spec, size_t *ret, struct takt_
 static int element_bytes(const struct takt_jobspec *array, size_t *ret, struct takt_err *err)
 {
 	struct takt_jobspec bare = *array, largest;
-	int rc;
+	int rc = 0;
 
 	bare.env = NULL;
 	takt_jobspec_init(&largest);
 	rc = takt_jobspec_largest(&bare, &largest, err);
 	if (rc == 0)
 		rc = json_bytes(&largest, ret, err);
+	if (rc == 0) {
+		largest.env = array->env;
+		rc = takt_jobspec_check_exec(&largest, err);
+		largest.env = NULL;
+	}
 	takt_jobspec_fini(&largest);
 	return rc;
 }
@@ -105,7 +110,7 @@ static int check_hand_in(uint32_t count, size_t bytes, struct takt_err *err)
 	if (bytes > TAKT_QUEUE_MAX_HAND_IN)
 		return takt_err_set(err, -TAKT_E_LIMIT,
 				    "the descriptions of these %u jobs would be %zu bytes, over "
-				    "the %d that may be handed in at once: shorten 'argv' or hand "
+				    "the %d that may be handed in at once: shorten them or hand "
 				    "in fewer",
 				    count, bytes, TAKT_QUEUE_MAX_HAND_IN);
 	return 0;

@@ -513,6 +513,9 @@ int takt_queue_check_possible(struct takt_queue *queue, const struct takt_jobspe
 {
 	int rc;
 
+	rc = takt_jobspec_check_exec(spec, err);
+	if (rc < 0)
+		return rc;
 	if (takt_jobspec_sets_gpus(spec) && spec->use_outside)
 		return takt_err_set(err, -TAKT_E_USAGE,
 				    "clocks and power limits are not changed under processes that "

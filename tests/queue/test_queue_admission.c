@@ -14,7 +14,8 @@
 #include "queue_kit.h"
 
 enum {
-	LARGE = 1800 * 1000, /* bytes of one text */
+	LARGE = 1800 * 1000, /* bytes of an environment, */
+	TEXTS = 18,	     /* in so many texts */
 };
 
 static struct kit kit;
@@ -55,9 +56,10 @@ static struct takt_jobspec array_of(uint32_t jobs)
 
 static void add_env(struct takt_jobspec *spec, size_t len)
 {
-	spec->env = takt_calloc(2, sizeof(*spec->env));
+	spec->env = takt_calloc(TEXTS + 1, sizeof(*spec->env));
 	assert_non_null(spec->env);
-	spec->env[0] = long_text("TOKEN=", len);
+	for (int i = 0; i < TEXTS; i++)
+		spec->env[i] = long_text("TOKEN=", len / TEXTS);
 }
 
 static void add_argument(struct takt_jobspec *spec, char *argument)
@@ -112,7 +114,7 @@ static void what_is_over_a_limit_writes_nothing(void **state)
 	struct takt_jobspec spec = array_of(300);
 	struct takt_err err = {0};
 
-	spec.hook = long_text("true #", LARGE); /* in each job's own description */
+	add_argument(&spec, long_text("", 130000)); /* in each job's own description */
 	assert_int_equal(submit(spec, &err), -TAKT_E_LIMIT);
 	assert_non_null(strstr(err.msg, "300 jobs would be"));
 	assert_non_null(strstr(err.msg, "over the 33554432 that may be handed in at once"));
@@ -132,6 +134,28 @@ static void what_the_queue_has_no_room_for_writes_nothing(void **state)
 	assert_non_null(strstr(err.msg, "over 2000 bytes"));
 	assert_int_equal(submit(array_of(201), &err), -TAKT_E_LIMIT);
 	assert_non_null(strstr(err.msg, "room for 200 more (max_jobs)"));
+	must_have_cost_nothing(before);
+}
+
+/* Nor is it once a grid's values are in it. */
+static void what_cannot_be_executed_is_refused(void **state)
+{
+	struct takt_jobspec spec = kit_spec(1);
+	off_t before = bytes_on_disk();
+	char *argument = long_text("", 130998);
+	struct takt_err err = {0};
+
+	memcpy(argument + 130000, "{a}", 3);
+	add_argument(&spec, argument);
+	spec.grid = takt_calloc(2, sizeof(*spec.grid));
+	spec.grid[0] = long_text("a=", 252);
+	spec.has_array = true;
+	assert_int_equal(submit(spec, &err), -TAKT_E_LIMIT);
+	assert_non_null(strstr(err.msg, "field 'argv[2]' has 131245 bytes"));
+	spec = kit_spec(1);
+	add_argument(&spec, long_text("", 200000));
+	assert_int_equal(submit(spec, &err), -TAKT_E_LIMIT);
+	assert_non_null(strstr(err.msg, "field 'argv[2]' has 200000 bytes"));
 	must_have_cost_nothing(before);
 }
 
@@ -161,7 +185,7 @@ static void must_share(uint64_t first, uint64_t last)
 	char **env = takt_queue_find(kit.queue, first)->spec.env;
 
 	assert_non_null(env);
-	assert_int_equal(strlen(env[0]), LARGE);
+	assert_int_equal(takt_queue_env_bytes(env), LARGE + TEXTS);
 	for (uint64_t id = first; id <= last; id++)
 		assert_ptr_equal(takt_queue_find(kit.queue, id)->spec.env, env);
 }
@@ -327,6 +351,7 @@ int main(void)
 #define CASE(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 		CASE(what_is_over_a_limit_writes_nothing),
 		CASE(what_the_queue_has_no_room_for_writes_nothing),
+		CASE(what_cannot_be_executed_is_refused),
 		CASE(the_values_of_a_grid_count),
 		CASE(an_array_has_one_environment),
 		CASE(a_large_array_is_made_in_many_turns),
