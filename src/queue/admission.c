@@ -80,31 +80,6 @@ static int weigh_all(const struct takt_jobspecs *specs, size_t *ret_bytes, struc
 	return 0;
 }
 
-static int check_count(const struct takt_queue *queue, uint32_t count, struct takt_err *err)
-{
-	size_t live = queue->jobs.len + queue->to_come;
-	uint32_t most = queue->config.max_jobs;
-
-	if (live + count <= most)
-		return 0;
-	if (count == 1)
-		return takt_err_set(err, -TAKT_E_LIMIT, "the queue is full with %u jobs (max_jobs)",
-				    most);
-	return takt_err_set(err, -TAKT_E_LIMIT,
-			    "%u jobs: the queue has room for %zu more (max_jobs)", count,
-			    live < most ? most - live : 0);
-}
-
-int takt_queue_check_bytes(const struct takt_queue *queue, size_t bytes, struct takt_err *err)
-{
-	if (queue->bytes + bytes <= queue->config.max_bytes)
-		return 0;
-	return takt_err_set(err, -TAKT_E_LIMIT,
-			    "the queue is full: the descriptions of its jobs would be over %zu "
-			    "bytes",
-			    queue->config.max_bytes);
-}
-
 static int check_hand_in(uint32_t count, size_t bytes, struct takt_err *err)
 {
 	if (bytes > TAKT_QUEUE_MAX_HAND_IN)
@@ -128,7 +103,7 @@ int takt_queue_check_limits_of(const struct takt_queue *queue, uid_t uid,
 {
 	uint32_t count = takt_queue_jobs_of_all(specs);
 	size_t bytes = 0;
-	int rc = check_count(queue, count, err);
+	int rc = takt_queue_check_count(queue, uid, count, err);
 
 	if (rc == 0)
 		rc = takt_queue_check_queued(queue, uid, count, err);
@@ -137,7 +112,7 @@ int takt_queue_check_limits_of(const struct takt_queue *queue, uid_t uid,
 	if (rc == 0)
 		rc = check_hand_in(count, bytes, err);
 	if (rc == 0)
-		rc = takt_queue_check_bytes(queue, bytes, err);
+		rc = takt_queue_check_bytes(queue, uid, bytes, err);
 	if (rc == 0)
 		*ret_bytes = bytes;
 	return rc;

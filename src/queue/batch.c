@@ -83,12 +83,15 @@ void takt_queue_batch_inserted(struct takt_queue *queue, struct takt_queue_job *
 		finish(queue, batch);
 }
 
-/* What was kept for jobs to come is taken by one that has come. */
-static void spend(struct takt_queue *queue, struct takt_queue_batch *batch, size_t bytes)
+/* What was kept for jobs to come is taken by those that have come, or not needed. */
+static void spend(struct takt_queue *queue, struct takt_queue_batch *batch, uint32_t jobs,
+		  size_t bytes)
 {
 	bytes = bytes < batch->bytes_to_come ? bytes : batch->bytes_to_come;
 	batch->bytes_to_come -= bytes;
-	queue->bytes -= bytes;
+	batch->to_come -= jobs;
+	queue->to_come -= jobs;
+	takt_queue_user_lets_go(queue, batch->entry.uid, jobs, bytes);
 }
 
 static int join(struct takt_queue *queue, struct takt_queue_batch *batch, struct takt_jobspec *spec,
@@ -102,11 +105,9 @@ static int join(struct takt_queue *queue, struct takt_queue_batch *batch, struct
 	job->batch = batch;
 	batch->members++;
 	batch->left++;
-	batch->to_come--;
-	queue->to_come--;
 	batch->entry.id++;
 	batch->entry.seq++;
-	spend(queue, batch, job->bytes);
+	spend(queue, batch, 1, job->bytes);
 	return 0;
 }
 
@@ -123,7 +124,7 @@ static int begin_array(struct takt_queue *queue, struct takt_queue_batch *batch,
 	batch->entry.env = takt_queue_env_share(queue, batch->array_id, batch->entry.uid, env);
 	if (!batch->entry.env)
 		return takt_err_set(err, -ENOMEM, "the environment of an array");
-	spend(queue, batch, batch->entry.env->bytes);
+	spend(queue, batch, 0, batch->entry.env->bytes);
 	return 0;
 }
 
@@ -165,9 +166,7 @@ static void stop_posting(struct takt_queue *queue, struct takt_queue_batch *batc
 {
 	takt_queue_env_unref(batch->entry.env);
 	batch->entry.env = NULL;
-	queue->to_come -= batch->to_come;
-	batch->to_come = 0;
-	spend(queue, batch, batch->bytes_to_come);
+	spend(queue, batch, batch->to_come, batch->bytes_to_come);
 	takt_jobspecs_free(&batch->specs);
 	batch->posting = false;
 }
@@ -303,13 +302,17 @@ int takt_queue_submit_many(struct takt_queue *queue, uid_t uid, gid_t gid,
 		rc = takt_queue_check_limits_of(queue, uid, specs, &bytes, err);
 	if (rc < 0)
 		return rc;
+	rc = takt_queue_user_has(queue, uid, takt_queue_jobs_of_all(specs), bytes);
+	if (rc < 0)
+		return takt_err_set(err, rc, "the jobs");
 	batch = new_batch(queue, uid, gid, specs, now, token);
-	if (!batch)
+	if (!batch) {
+		takt_queue_user_lets_go(queue, uid, takt_queue_jobs_of_all(specs), bytes);
 		return takt_err_set(err, -ENOMEM, "the jobs");
+	}
 	queue->next_id += batch->to_come;
 	queue->next_seq += batch->to_come;
 	queue->to_come += batch->to_come;
 	batch->bytes_to_come = bytes;
-	queue->bytes += bytes;
 	return open_batch(queue, batch, err);
 }

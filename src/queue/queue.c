@@ -42,7 +42,7 @@ int takt_queue_new(const struct takt_queue_config *config, struct takt_queue **r
 		queue->config.max_bytes = TAKT_QUEUE_MAX_BYTES;
 	queue->jobs = TAKT_MAP_U64(TAKT_QUEUE_MAX_JOBS);
 	queue->waits = TAKT_MAP_U64(TAKT_QUEUE_MAX_JOBS);
-	queue->envs = TAKT_MAP_U64(TAKT_QUEUE_MAX_JOBS);
+	queue->users = queue->envs = TAKT_MAP_U64(TAKT_QUEUE_MAX_JOBS);
 	queue->ended_badly = TAKT_MAP_U64(TAKT_QUEUE_MAX_JOBS);
 	queue->changes.max = queue->staged.max = TAKT_QUEUE_MAX_JOBS;
 	queue->tenants.max = TAKT_QUEUE_MAX_TENANTS;
@@ -100,6 +100,7 @@ void takt_queue_free(struct takt_queue *queue)
 	takt_queue_job_free(entry->value.ptr);
 	takt_map_fini(&queue->jobs);
 	takt_map_fini(&queue->envs);
+	takt_queue_users_fini(queue);
 	takt_map_fini(&queue->waits);
 	takt_map_fini(&queue->ended_badly);
 	takt_vec_fini(&queue->changes);
@@ -126,25 +127,38 @@ const struct takt_queue_job *takt_queue_find(const struct takt_queue *queue, uin
 	return takt_queue_job_find(queue, job_id);
 }
 
+/* Of its description; of what it shares nothing. */
+static size_t bytes_of(const struct takt_queue_job *job)
+{
+	size_t env = job->env ? 0 : takt_queue_env_bytes(job->spec.env);
+
+	return strlen(job->row.spec_json) + env;
+}
+
 int takt_queue_job_put(struct takt_queue *queue, struct takt_queue_job *job)
 {
-	int rc = takt_map_u64_put_ptr(&queue->jobs, job->row.id, job);
+	size_t bytes = bytes_of(job);
+	int rc = takt_queue_user_has(queue, job->row.uid, 1, bytes);
 
+	if (rc == 0) {
+		rc = takt_map_u64_put_ptr(&queue->jobs, job->row.id, job);
+		if (rc < 0)
+			takt_queue_user_lets_go(queue, job->row.uid, 1, bytes);
+	}
 	if (rc < 0)
 		return rc;
 	queue->version++;
-	job->bytes = strlen(job->row.spec_json);
-	if (!job->env)
-		job->bytes += takt_queue_env_bytes(job->spec.env);
-	queue->bytes += job->bytes;
+	job->bytes = bytes;
 	return 0;
 }
 
 void takt_queue_job_drop(struct takt_queue *queue, struct takt_queue_job *job)
 {
 	queue->version++;
-	takt_map_u64_remove(&queue->jobs, job->row.id);
-	queue->bytes -= job->bytes;
+	if (takt_queue_job_find(queue, job->row.id) == job) {
+		takt_map_u64_remove(&queue->jobs, job->row.id);
+		takt_queue_user_lets_go(queue, job->row.uid, 1, job->bytes);
+	}
 	takt_queue_job_free(job);
 }
 
@@ -543,12 +557,13 @@ static int admit(struct takt_queue *queue, struct takt_queue_job *job, bool weig
 		rc = takt_queue_estimate(queue, job, err);
 	if (rc < 0)
 		return rc;
+	if (!weighed)
+		rc = takt_queue_check_bytes(queue, job->row.uid, bytes_of(job), err);
+	if (rc < 0)
+		return rc;
 	rc = takt_queue_job_put(queue, job);
 	if (rc < 0)
 		return takt_err_set(err, rc, "the job queue");
-	rc = weighed ? 0 : takt_queue_check_bytes(queue, 0, err);
-	if (rc < 0)
-		return rc;
 	return takt_queue_post(queue, job, TICKET_INSERT, err);
 }
 

@@ -262,6 +262,10 @@ struct takt_queue_config {
 	uint32_t kind_count;
 	uint32_t max_jobs; /* live at a time; 0 = 200,000, which is also the limit */
 	size_t max_bytes;  /* of their descriptions together; 0 = 512 MiB */
+	/* Several users: each has his share of both (0 = a quarter), a part is kept for root. */
+	bool shared;
+	uint32_t user_max_jobs;
+	size_t user_max_bytes;
 	enum takt_queue_staging staging;
 	bool observes; /* nothing is placed; what still runs is seen to its end */
 	/* What becomes of a running job whose GPU has failed. Jobs that may be run again are,
@@ -492,7 +496,8 @@ struct takt_queue_terms {
 	struct takt_sched_settings settings;
 	enum takt_queue_staging staging;
 	enum takt_failure_policy on_gpu_failure; /* of jobs that are handed in from now on */
-	uint32_t max_jobs;
+	uint32_t max_jobs, user_max_jobs;
+	size_t user_max_bytes;
 };
 /* From the next plan on. -TAKT_E_USAGE: settings that do not go together. Nothing has changed on
  * failure. */

@@ -18,6 +18,10 @@ enum {
 	TAKT_QUEUE_ONE_CPU_MILLI = 1000, /* what a job counts as that asks for nothing at all */
 	TAKT_QUEUE_LONGEST_PAUSE_MS = 300000, /* before a job that failed is tried again */
 	TAKT_QUEUE_MAX_STAGED = 16,
+	TAKT_QUEUE_STARTS = 64, /* of a user's jobs at a time, where a plan places more */
+	TAKT_QUEUE_USER_PART =
+		4, /* of the queue a user may have a quarter, where nothing is said, */
+	TAKT_QUEUE_ROOT_PART = 16,  /* and a sixteenth is root's alone */
 	TAKT_QUEUE_EXPLAINED = 256, /* first waiting jobs, of which each plan says why they wait */
 };
 
@@ -134,7 +138,8 @@ struct takt_queue {
 	uint64_t version;     /* rises with changes that the scheduler is not told */
 	bool dirty;	      /* something changed since the plan was made */
 	size_t bytes;	      /* of the live jobs' descriptions, those to come counted */
-	struct takt_map envs; /* id -> struct takt_queue_env *, borrowed from the jobs */
+	struct takt_map users; /* uid -> struct takt_queue_user *, owned */
+	struct takt_map envs;  /* id -> struct takt_queue_env *, borrowed from the jobs */
 	struct takt_queue_batch *batches; /* owned; not posted whole, the next to be fed first */
 	uint32_t to_come;		  /* jobs of those */
 	TAKT_VEC(struct takt_queue_holding) ledger;
@@ -189,8 +194,19 @@ int takt_queue_check_all(struct takt_queue *queue, const struct takt_jobspecs *s
 int takt_queue_check_limits_of(const struct takt_queue *queue, uid_t uid,
 			       const struct takt_jobspecs *specs, size_t *ret_bytes,
 			       struct takt_err *err);
-/* So many bytes more. */
-int takt_queue_check_bytes(const struct takt_queue *queue, size_t bytes, struct takt_err *err);
+/* user_share.c: what a user has in the queue, and all together. */
+int takt_queue_user_has(struct takt_queue *queue, uid_t uid, size_t jobs, size_t bytes);
+void takt_queue_user_lets_go(struct takt_queue *queue, uid_t uid, size_t jobs, size_t bytes);
+void takt_queue_users_fini(struct takt_queue *queue);
+/* So many jobs, or bytes of descriptions, more. */
+int takt_queue_check_count(const struct takt_queue *queue, uid_t uid, uint32_t count,
+			   struct takt_err *err);
+int takt_queue_check_bytes(const struct takt_queue *queue, uid_t uid, size_t bytes,
+			   struct takt_err *err);
+/* Of those that a plan places: who is being started, then whether one more of that user's may be
+ * now, which then counts. */
+void takt_queue_count_starts(struct takt_queue *queue);
+bool takt_queue_may_start(struct takt_queue *queue, uint64_t job_id);
 /* Of an environment. */
 size_t takt_queue_env_bytes(char *const *env);
 /* Takes the list over (NULL = an empty one), also on failure; one that is there already for that id

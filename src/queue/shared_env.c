@@ -35,7 +35,7 @@ void takt_queue_env_unref(struct takt_queue_env *env)
 	if (!env || --env->refs > 0)
 		return;
 	takt_map_u64_remove(&env->queue->envs, env->id);
-	env->queue->bytes -= env->bytes;
+	takt_queue_user_lets_go(env->queue, env->uid, 0, env->bytes);
 	free_list(env->list);
 	takt_free(env);
 }
@@ -55,13 +55,18 @@ struct takt_queue_env *takt_queue_env_share(struct takt_queue *queue, uint64_t i
 		takt_free(env);
 		return NULL;
 	}
+	if (takt_queue_user_has(queue, uid, 0, takt_queue_env_bytes(list)) < 0) {
+		takt_map_u64_remove(&queue->envs, id);
+		free_list(list);
+		takt_free(env);
+		return NULL;
+	}
 	*env = (struct takt_queue_env){.queue = queue,
 				       .id = id,
 				       .uid = uid,
 				       .refs = 1,
 				       .bytes = takt_queue_env_bytes(list),
 				       .list = list};
-	queue->bytes += env->bytes;
 	return env;
 }
 

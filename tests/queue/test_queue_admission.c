@@ -274,6 +274,106 @@ static void what_is_to_come_counts_against_the_limits(void **state)
 	assert_int_equal(jobs_here(), 1000);
 }
 
+static int submit_one_as(uid_t uid, struct takt_err *err)
+{
+	struct takt_jobspec one = kit_spec(1);
+
+	return submit_as(uid, &one, err);
+}
+
+static int submit_array_as(uid_t uid, uint32_t jobs, struct takt_err *err)
+{
+	struct takt_jobspec spec = array_of(jobs);
+
+	return submit_as(uid, &spec, err);
+}
+
+/* Nobody can fill the queue for the others, and all of them not for root. */
+static void each_user_has_his_share_of_the_queue(void **state)
+{
+	struct takt_err err = {0};
+
+	kit.shared = true;
+	kit.max_jobs = 160;
+	kit_restart(&kit);
+	assert_int_equal(submit_array_as(1000, 41, &err), -TAKT_E_LIMIT);
+	assert_string_equal(err.msg, "41 jobs more: you have 0 that are not over, and a user may "
+				     "have 40 (user_max_jobs)");
+	assert_int_equal(submit_array_as(1000, 39, NULL), 0);
+	assert_int_equal(submit_one_as(1000, NULL), 0);
+	assert_int_equal(submit_one_as(1000, &err), -TAKT_E_LIMIT);
+	kit_settle(&kit);
+	for (uid_t uid = 1001; uid < 1003; uid++)
+		assert_int_equal(submit_array_as(uid, 40, NULL), 0);
+	assert_int_equal(submit_array_as(1003, 30, NULL), 0);
+	assert_int_equal(submit_one_as(1003, &err), -TAKT_E_LIMIT);
+	assert_string_equal(err.msg, "the queue is full with 150 jobs, but for what is kept for "
+				     "root (max_jobs)");
+	assert_int_equal(submit_array_as(0, 10, NULL), 0);
+	kit_settle(&kit);
+	kit_cancel(&kit, 40);
+	kit_settle(&kit);
+	assert_int_equal(submit_one_as(1000, NULL), 0); /* what is over does not count */
+}
+
+static void each_user_has_his_share_of_the_bytes(void **state)
+{
+	struct takt_jobspec spec;
+	struct takt_err err = {0};
+
+	kit.shared = true;
+	kit.max_bytes = 4 * LARGE;
+	kit_restart(&kit);
+	spec = array_of(3);
+	add_env(&spec, LARGE);
+	assert_int_equal(submit_as(1000, &spec, &err), -TAKT_E_LIMIT);
+	assert_non_null(strstr(err.msg, "what a user may have (user_descriptions)"));
+	spec = kit_spec(1);
+	add_env(&spec, LARGE);
+	assert_int_equal(submit_as(1000, &spec, &err), -TAKT_E_LIMIT);
+	assert_int_equal(kit.queue->bytes, 0);
+	spec = array_of(3);
+	add_env(&spec, LARGE / 2);
+	assert_int_equal(submit_as(1000, &spec, NULL), 0);
+	assert_int_equal(submit_one_as(1001, NULL), 0);
+	kit_settle(&kit);
+	kit_restart(&kit);
+	spec = array_of(3);
+	add_env(&spec, LARGE / 2);
+	assert_int_equal(submit_as(1000, &spec, &err), -TAKT_E_LIMIT);
+}
+
+static unsigned started(uint64_t first, uint64_t last)
+{
+	unsigned n = 0;
+
+	for (uint64_t id = first; id <= last; id++)
+		n += kit_is_started(&kit, id);
+	return n;
+}
+
+/* Hundreds of jobs that fit at once are not hundreds of starts before anybody else's. */
+static void each_user_starts_so_many_at_a_time(void **state)
+{
+	struct takt_jobspec small = array_of(300);
+
+	small.gpus = 0;
+	small.cpu_milli = 1;
+	assert_int_equal(submit_as(1000, &small, NULL), 0);
+	kit_settle(&kit);
+	small = kit_spec(0);
+	small.cpu_milli = 1;
+	assert_int_equal(submit_as(1001, &small, NULL), 0);
+	kit_settle(&kit);
+	assert_int_equal(started(1, 300), TAKT_QUEUE_STARTS);
+	assert_true(kit_is_started(&kit, 301));
+	for (uint64_t id = 1; id <= 300; id++) {
+		assert_true(kit_is_started(&kit, id));
+		kit_started(&kit, id);
+		kit_settle(&kit);
+	}
+}
+
 /* Whoever hangs up has handed it in all the same; a restart finds it whole. */
 static void an_array_half_made_is_finished(void **state)
 {
@@ -356,6 +456,9 @@ int main(void)
 		CASE(an_array_has_one_environment),
 		CASE(a_large_array_is_made_in_many_turns),
 		CASE(what_is_to_come_counts_against_the_limits),
+		CASE(each_user_has_his_share_of_the_queue),
+		CASE(each_user_has_his_share_of_the_bytes),
+		CASE(each_user_starts_so_many_at_a_time),
 		CASE(an_array_half_made_is_finished),
 		CASE(any_allocation_may_fail),
 	};
