@@ -39,7 +39,7 @@ static void read_back(const char *value)
 
 static void check_one(char *const *grid, uint32_t index)
 {
-	char **params = takt_grid_params(grid, index), *filled;
+	char **params = takt_grid_params(grid, index), *filled = NULL;
 
 	fuzz_expect(params != NULL);
 	for (uint32_t i = 0; grid[i]; i++) {
@@ -48,7 +48,7 @@ static void check_one(char *const *grid, uint32_t index)
 		fuzz_expect(value && value[1]);
 		read_back(value + 1);
 	}
-	filled = takt_params_fill("--a={a} {b} {", params);
+	(void)takt_params_fill("--a={a} {b} {", params, TAKT_SPEC_MAX_BYTES, &filled);
 	fuzz_expect(filled != NULL);
 	takt_free(filled);
 	free_all(params);

@@ -3,6 +3,7 @@
 #include "codec/grid.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -151,29 +152,73 @@ static char *param_at(const char *entry, uint64_t index)
 	return param;
 }
 
-char **takt_grid_params(char *const *grid, uint32_t index)
+static char **new_params(char *const *grid, size_t *ret_count)
 {
-	char **params;
 	size_t n = 0;
-	bool whole = true;
 
 	while (grid[n])
 		n++;
-	params = takt_calloc(n + 1, sizeof(*params));
+	*ret_count = n;
+	return takt_calloc(n + 1, sizeof(char *));
+}
+
+/* As they are, or NULL and nothing where one of them could not be made. */
+static char **whole_params(char **params, size_t n)
+{
+	size_t made = 0;
+
+	for (size_t i = 0; i < n; i++)
+		made += params[i] != NULL;
+	if (made == n)
+		return params;
+	for (size_t i = 0; i < n; i++)
+		takt_free(params[i]);
+	takt_free(params);
+	return NULL;
+}
+
+char **takt_grid_params(char *const *grid, uint32_t index)
+{
+	size_t n;
+	char **params = new_params(grid, &n);
+
 	for (size_t i = n; params && i-- > 0;) {
 		uint64_t values = value_count(strchr(grid[i], '=') + 1);
 
 		params[i] = param_at(grid[i], index % values);
-		whole = whole && params[i];
 		index = (uint32_t)(index / values);
 	}
-	if (params && !whole) {
-		for (size_t i = 0; i < n; i++)
-			takt_free(params[i]);
-		takt_free(params);
-		return NULL;
+	return params ? whole_params(params, n) : NULL;
+}
+
+/* The place of the longest value in a list; of a range the last number is. */
+static uint64_t longest_of(const char *list)
+{
+	uint64_t before = 0, longest = 0;
+	size_t most = 0;
+	struct item item;
+
+	while (list && read_item(&list, &item)) {
+		char number[24];
+		size_t len = item.range
+				     ? (size_t)snprintf(number, sizeof(number), "%llu", item.last)
+				     : strlen(item.text);
+
+		before += item_count(&item);
+		longest = len > most ? before - 1 : longest;
+		most = len > most ? len : most;
 	}
-	return params;
+	return longest;
+}
+
+char **takt_grid_longest(char *const *grid)
+{
+	size_t n;
+	char **params = new_params(grid, &n);
+
+	for (size_t i = 0; params && i < n; i++)
+		params[i] = param_at(grid[i], longest_of(strchr(grid[i], '=') + 1));
+	return params ? whole_params(params, n) : NULL;
 }
 
 /* The value of the parameter that "NAME}..." begins with, or NULL. */
@@ -187,13 +232,12 @@ static const char *value_of(const char *text, char *const *params)
 	return NULL;
 }
 
-char *takt_params_fill(const char *text, char *const *params)
+int takt_params_fill(const char *text, char *const *params, size_t max, char **ret)
 {
-	struct takt_str filled = TAKT_STR(TAKT_SPEC_MAX_BYTES);
-	char *result;
+	TAKT_CLEANUP(strp) struct takt_str filled = TAKT_STR(max);
 
 	takt_str_add(&filled, "");
-	while (*text) {
+	while (*text && filled.rc == 0) {
 		const char *value = *text == '{' ? value_of(text + 1, params) : NULL;
 
 		if (value)
@@ -202,7 +246,8 @@ char *takt_params_fill(const char *text, char *const *params)
 			takt_str_addn(&filled, text, 1);
 		text += value ? strcspn(text, "}") + 1 : 1;
 	}
-	result = takt_str_take(&filled);
-	takt_str_fini(&filled);
-	return result;
+	if (filled.rc < 0)
+		return filled.rc;
+	*ret = takt_str_take(&filled);
+	return *ret ? 0 : -ENOMEM;
 }

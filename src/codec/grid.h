@@ -28,8 +28,11 @@ int takt_grid_add_value(struct takt_str *list, const char *value);
  * too. The grid has passed the check, index is below its count. NULL: no memory. */
 char **takt_grid_params(char *const *grid, uint32_t index);
 
-/* A copy of the text with the values in the place of {NAME}; braces around anything else stay.
- * Owned by the caller; NULL: no memory. */
-char *takt_params_fill(const char *text, char *const *params);
+/* The same with the longest value of each, whatever combination they are of. */
+char **takt_grid_longest(char *const *grid);
+
+/* A copy of the text with the values in the place of {NAME}; braces around anything else stay. *ret
+ * is owned by the caller. -TAKT_E_LIMIT: it would be over max bytes. */
+int takt_params_fill(const char *text, char *const *params, size_t max, char **ret);
 
 #endif

@@ -73,7 +73,7 @@ static const struct takt_field fields[] = {
 	 .absent = SPEC_DEFAULT_GRACE_MS},
 	{TAKT_FIELD_AT(SPEC, retry_backoff_ms, TAKT_FIELD_U64), .min = 1, .max = SPEC_MAX_DAY_MS,
 	 .optional = true, .absent = TAKT_SPEC_RETRY_BACKOFF_MS},
-	{TAKT_FIELD_AT(SPEC, gpu_milli, TAKT_FIELD_U32), .max = SPEC_WHOLE_GPU, NONE(0)},
+	{TAKT_FIELD_AT(SPEC, gpu_milli, TAKT_FIELD_U32), .min = 1, .max = SPEC_WHOLE_GPU, NONE(0)},
 	TEXT(SPEC, mig),
 	BOOL(SPEC, preemptible),
 	BOOL(SPEC, freezable),

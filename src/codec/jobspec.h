@@ -156,11 +156,18 @@ int takt_jobspec_env_to_json(const struct takt_jobspec *spec, struct takt_str *o
 int takt_jobspec_env_from_json(const char *text, size_t len, struct takt_jobspec *ret,
 			       struct takt_err *err);
 
+/* Whether the kernel can execute it: -TAKT_E_LIMIT names the field and the limit. */
+int takt_jobspec_check_exec(const struct takt_jobspec *spec, struct takt_err *err);
+
 /* One job of an array, with its index and, of a grid, its parameters, which are put in the place of
  * {NAME} in arguments, name, checkpoint directory, prefetch and hook. *ret must be initialised;
  * untouched on failure. */
 int takt_jobspec_element(const struct takt_jobspec *array, uint64_t array_id, uint32_t index,
 			 struct takt_jobspec *ret, struct takt_err *err);
+
+/* As one that no job of the array is larger than, in its JSON form. */
+int takt_jobspec_largest(const struct takt_jobspec *array, struct takt_jobspec *ret,
+			 struct takt_err *err);
 
 /* Several: {"jobs": [...]} of 1 to TAKT_SPEC_MAX_JOBS, each as above; the message names the one,
  * "jobs[2]: ...". *ret is owned by the caller: takt_jobspecs_free. */

@@ -4,8 +4,8 @@
  *
  * The writer keeps 64-bit numbers exact and repairs text that is not UTF-8. The guard refuses what
  * cJSON would quietly let through or turn into something else: NUL escapes, raw control
- * characters, text that is not UTF-8, numbers such as "007", deep nesting, anything after the
- * value.
+ * characters, text that is not UTF-8, numbers such as "007", or such as 1e-400 that would be 0 as a
+ * double, deep nesting, anything after the value.
  */
 #ifndef TAKT_CODEC_JSON_H
 #define TAKT_CODEC_JSON_H
@@ -35,6 +35,10 @@ void takt_json_init(void);
  * byte's number). */
 int takt_json_parse(const char *text, size_t len, size_t max, struct cJSON **ret,
 		    struct takt_err *err);
+
+/* Whether the decimal number is read as what it is, as far as it may be taken for a whole one:
+ * 1e-400 would be 0, 0.99999999999999999999 would be 1. */
+bool takt_json_number_keeps(const char *text, size_t len);
 
 /* Quoted and escaped; bytes that are not UTF-8 become U+FFFD. */
 int takt_json_add_text(struct takt_str *out, const char *text);

@@ -6,10 +6,16 @@
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "codec/json.h"
+
+enum {
+	MAX_NUMBER = 400, /* bytes; the longest that stands for a double has 309 and a fraction */
+};
+#define EXACT 9007199254740992.0 /* 2^53 */
 
 struct scan {
 	const char *text;
@@ -102,6 +108,37 @@ static bool scan_text(struct scan *scan)
 	return fail(scan, "text has no end");
 }
 
+/* Whether the digits at text, without sign, stand for a whole number. */
+static bool is_whole_text(const char *text, size_t len)
+{
+	size_t point = strcspn(text, ".eE"), end = strcspn(text, "eE"), last = 0;
+	long long exponent = end < len ? strtoll(text + end + 1, NULL, 10) : 0;
+
+	/* The last digit that is not 0, counted as places behind the point. */
+	for (size_t i = 0; i < end; i++)
+		if (text[i] != '0' && text[i] != '.')
+			last = i + 1;
+	if (last == 0)
+		return true;
+	return last <= point ? (long long)(point - last) + exponent >= 0
+			     : exponent >= (long long)(last - point - 1);
+}
+
+bool takt_json_number_keeps(const char *text, size_t len)
+{
+	char number[MAX_NUMBER + 1];
+	double value;
+
+	if (len > MAX_NUMBER)
+		return false;
+	memcpy(number, text, len);
+	number[len] = '\0';
+	value = strtod(number, NULL);
+	return !(value >= -EXACT && value <= EXACT) || value != (double)(long long)value ||
+	       is_whole_text(number + (*number == '-' || *number == '+'),
+			     strlen(number) - (*number == '-' || *number == '+'));
+}
+
 static size_t digits(const struct scan *scan, size_t at)
 {
 	size_t n = 0;
@@ -138,6 +175,8 @@ static bool scan_number(struct scan *scan)
 	}
 	if (is_at(scan, at, "+-.0123456789eE"))
 		return fail(scan, "not a number");
+	if (!takt_json_number_keeps(scan->text + scan->at, at - scan->at))
+		return fail(scan, "a number that only rounding would make whole");
 	scan->at = at;
 	return true;
 }

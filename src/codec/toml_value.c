@@ -192,7 +192,7 @@ static bool parse_based(const char *word, double *ret)
 }
 
 /* "-17", "1_000", "0.5", "1e-4", "6.02e23"; *ret_whole: it has neither '.' nor 'e'. */
-static bool parse_decimal(const char *word, double *ret, bool *ret_whole)
+static bool parse_decimal(const char *word, double *ret, bool *ret_whole, bool *ret_keeps)
 {
 	char plain[MAX_WORD], *to = plain;
 	const char *at = word;
@@ -218,20 +218,23 @@ static bool parse_decimal(const char *word, double *ret, bool *ret_whole)
 	}
 	*to = '\0';
 	*ret = strtod(plain, NULL);
+	*ret_keeps = takt_json_number_keeps(plain, strlen(plain));
 	return !*at;
 }
 
 static int make_number(struct toml *toml, const char *word, cJSON **ret)
 {
-	bool whole = true;
+	bool whole = true, keeps = true;
 	double value;
 
-	if (!parse_based(word, &value) && !parse_decimal(word, &value, &whole))
+	if (!parse_based(word, &value) && !parse_decimal(word, &value, &whole, &keeps))
 		return takt_toml_fail(toml,
 				      "a value must be text in quotes, a number, true, false, "
 				      "a date, [...] or {...}");
 	if (!isfinite(value) || (whole && fabs(value) > (double)TAKT_JSON_MAX_INT))
 		return takt_toml_fail(toml, "a number is too large");
+	if (!keeps)
+		return takt_toml_fail(toml, "a number that only rounding would make whole");
 	*ret = cJSON_CreateNumber(value);
 	return *ret ? 0 : takt_toml_starved(toml);
 }

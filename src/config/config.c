@@ -171,6 +171,15 @@ static const struct key keys[] = {
 	 "Connections to the API at a time."},
 	{"max_jobs", NUMBER, AT(max_jobs), "100000", 1, 200000, NULL,
 	 "Jobs that may wait or run at a time; further ones are refused.", true},
+	{"user_max_jobs", NUMBER, AT(user_max_jobs), "0", 0, 200000, NULL,
+	 "Of these, jobs that one user may have where users = all; 0: a quarter of max_jobs. A "
+	 "sixteenth of max_jobs is kept for root.",
+	 true},
+	{"user_descriptions", SIZE, AT(user_descriptions_mib), "128M", 1, 512, NULL,
+	 "How much the descriptions of one user's jobs, with their environments, may come to "
+	 "where users = all; those of all users may come to 512 MiB, of which 32 MiB are kept for "
+	 "root.",
+	 true},
 	{"on_gpu_fault", CHOICE, AT(on_gpu_fault), "leave", 0, 0, on_gpu_fault_choices,
 	 "What becomes of a job whose GPU is lost or quarantined (takt health) while it runs: "
 	 "leave it to see for itself, requeue it, or stop it. A GPU that is lost under a job is "

@@ -95,6 +95,8 @@ struct takt_config {
 	uint32_t output_limit_mib; /* 0 = none */
 	uint32_t max_connections;
 	uint32_t max_jobs;
+	uint32_t user_max_jobs; /* 0 = a quarter */
+	uint32_t user_descriptions_mib;
 	uint32_t keep_ended;
 	uint32_t on_gpu_fault; /* enum takt_on_gpu_fault */
 	uint32_t order;	       /* takt_config_orders */

@@ -393,7 +393,7 @@ int takt_proc_cache_new(const char *jobs_dir, int jobs_dirfd, const struct takt_
 void takt_proc_cache_free(struct takt_proc_cache *cache);
 const struct takt_proc_who *takt_proc_who(struct takt_proc_cache *cache, int32_t pid,
 					  struct takt_mono now);
-/* As takt_user_text (base/user_name.h), kept for a minute. */
+/* His name, or his number where none is known by now (base/known_users.h). */
 const char *takt_user_name(uid_t uid, char *buf, size_t size);
 
 /* lease_keeper.c: clock leases of jobs and administrators, over the actuator's socket. */

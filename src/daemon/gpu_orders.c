@@ -7,10 +7,10 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/known_users.h"
 #include "base/mem.h"
 #include "base/pace.h"
 #include "base/str.h"
-#include "base/user_name.h"
 #include "daemon/gpu_health.h"
 #include "daemon/gpu_mig.h"
 #include "daemon/log.h"
@@ -385,8 +385,14 @@ static int check_gpus(const struct takt_orders *orders, uint64_t gpu_mask, struc
 static int find_user(const char *text, struct takt_reservation *ret, struct takt_err *err)
 {
 	uid_t uid;
+	int rc = takt_known_user_find(text, &uid);
 
-	if (!takt_user_find(text, &uid))
+	if (rc == -EAGAIN)
+		return takt_err_set(err, -TAKT_E_UNAVAILABLE,
+				    "the system has not said yet who user '%s' is; ask again, or "
+				    "give the number",
+				    text);
+	if (rc < 0)
 		return takt_err_set(err, -TAKT_E_USAGE, "there is no user '%s' on this machine",
 				    text);
 	ret->uid = uid;

@@ -53,6 +53,8 @@ struct takt_queue_terms takt_daemon_queue_terms(const struct takt_config *config
 		.staging = staging_of(config->stage),
 		.on_gpu_failure = on_fault[config->on_gpu_fault],
 		.max_jobs = config->max_jobs,
+		.user_max_jobs = config->user_max_jobs,
+		.user_max_bytes = (size_t)config->user_descriptions_mib * 1024 * 1024,
 	};
 }
 

@@ -4,12 +4,21 @@
  * then on. None starts before all are on disk. When the disk refuses one, those that it took are
  * ended; a crash before the answer may leave the first ones, which then run like any job whose
  * submitter did not live to see the answer.
+ *
+ * Ten thousand jobs are not made in one turn of the main loop, nor given to the store while it has
+ * as much to write as it takes: so many a turn, the batches in turns. Their numbers are theirs from
+ * the beginning, so that those of an array are in a row.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "queue/queue_impl.h"
+
+enum {
+	FEED_JOBS = 64,		 /* made in one turn, */
+	FEED_BYTES = 512 * 1024, /* and of descriptions no more than this and one more */
+};
 
 void takt_queue_batch_leave(struct takt_queue_job *job)
 {
@@ -60,142 +69,213 @@ void takt_queue_batch_inserted(struct takt_queue *queue, struct takt_queue_job *
 			       const struct takt_err *refused)
 {
 	struct takt_queue_batch *batch = job->batch;
+	bool posting = batch->posting;
 
 	batch->left--;
-	if (refused && batch->why.rc == 0)
-		batch->why = *refused;
-	if (batch->left == 0 && !refused) {
-		finish(queue, batch);
-		return;
+	if (refused) {
+		if (batch->why.rc == 0)
+			batch->why = *refused;
+		batch->posting = true; /* keep it while its job goes */
+		takt_queue_job_drop(queue, job);
+		batch->posting = posting;
 	}
-	if (!refused)
-		return;
-	batch->posting = true; /* keep it while its job goes */
-	takt_queue_job_drop(queue, job);
-	batch->posting = false;
-	if (batch->left == 0)
+	if (batch->left == 0 && !posting)
 		finish(queue, batch);
 }
 
-static int join(struct takt_queue *queue, uid_t uid, gid_t gid, struct takt_jobspec *spec,
-		struct takt_wall now, struct takt_queue_batch *batch, struct takt_err *err)
+/* What was kept for jobs to come is taken by those that have come, or not needed. */
+static void spend(struct takt_queue *queue, struct takt_queue_batch *batch, uint32_t jobs,
+		  size_t bytes)
+{
+	bytes = bytes < batch->bytes_to_come ? bytes : batch->bytes_to_come;
+	batch->bytes_to_come -= bytes;
+	batch->to_come -= jobs;
+	queue->to_come -= jobs;
+	takt_queue_user_lets_go(queue, batch->entry.uid, jobs, bytes);
+}
+
+static int join(struct takt_queue *queue, struct takt_queue_batch *batch, struct takt_jobspec *spec,
+		struct takt_err *err)
 {
 	struct takt_queue_job *job = NULL;
-	int rc = takt_queue_submit_one(queue, uid, gid, spec, now, &job, err);
+	int rc = takt_queue_submit_one(queue, &batch->entry, spec, &job, err);
 
 	if (rc < 0)
 		return rc;
 	job->batch = batch;
 	batch->members++;
 	batch->left++;
+	batch->entry.id++;
+	batch->entry.seq++;
+	spend(queue, batch, 1, job->bytes);
 	return 0;
 }
 
-static int add_element(struct takt_queue *queue, uid_t uid, gid_t gid,
-		       const struct takt_jobspec *array, uint64_t array_id, uint32_t index,
-		       struct takt_wall now, struct takt_queue_batch *batch, struct takt_err *err)
+/* The next array: what its jobs have together. */
+static int begin_array(struct takt_queue *queue, struct takt_queue_batch *batch,
+		       struct takt_jobspec *array, struct takt_err *err)
+{
+	char **env = array->env;
+
+	batch->array_id = batch->entry.id;
+	array->env = NULL;
+	if (!env)
+		return 0;
+	batch->entry.env = takt_queue_env_share(queue, batch->array_id, batch->entry.uid, env);
+	if (!batch->entry.env)
+		return takt_err_set(err, -ENOMEM, "the environment of an array");
+	spend(queue, batch, 0, batch->entry.env->bytes);
+	return 0;
+}
+
+static int add_element(struct takt_queue *queue, struct takt_queue_batch *batch,
+		       struct takt_jobspec *array, struct takt_err *err)
 {
 	struct takt_jobspec spec;
-	int rc;
+	int rc = batch->element == 0 ? begin_array(queue, batch, array, err) : 0;
 
 	takt_jobspec_init(&spec);
-	rc = takt_jobspec_element(array, array_id, index, &spec, err);
 	if (rc == 0)
-		rc = join(queue, uid, gid, &spec, now, batch, err);
+		rc = takt_jobspec_element(array, batch->array_id,
+					  array->array_first + batch->element, &spec, err);
+	if (rc == 0)
+		rc = join(queue, batch, &spec, err);
 	takt_jobspec_fini(&spec);
 	return rc;
 }
 
-int takt_queue_check_count(const struct takt_queue *queue, uint32_t count, struct takt_err *err)
+static int add_next(struct takt_queue *queue, struct takt_queue_batch *batch, struct takt_err *err)
 {
-	if (queue->jobs.len + count <= queue->config.max_jobs)
-		return 0;
-	return takt_err_set(err, -TAKT_E_LIMIT,
-			    "%u jobs: the queue has room for %zu more (max_jobs)", count,
-			    queue->config.max_jobs - queue->jobs.len);
-}
-
-static int begin(const struct takt_queue *queue, uint32_t count, void *token,
-		 struct takt_queue_batch **ret, struct takt_err *err)
-{
-	struct takt_queue_batch *batch;
-	int rc = takt_queue_check_count(queue, count, err);
+	struct takt_jobspec *spec = &batch->specs.jobs[batch->spec];
+	int rc = spec->has_array ? add_element(queue, batch, spec, err)
+				 : join(queue, batch, spec, err);
 
 	if (rc < 0)
 		return rc;
-	batch = takt_zalloc(sizeof(*batch));
-	if (!batch)
-		return takt_err_set(err, -ENOMEM, "the jobs");
-	batch->token = token;
-	batch->posting = true;
-	*ret = batch;
+	if (++batch->element < takt_queue_jobs_of(spec))
+		return 0;
+	takt_queue_env_unref(batch->entry.env);
+	batch->entry.env = NULL;
+	batch->element = 0;
+	batch->spec++;
 	return 0;
 }
 
-/* Everything is posted, or `why` says what was refused: then what was posted before it ends when it
- * is on disk, and nobody is answered. */
-static int close_batch(struct takt_queue_batch *batch, int rc, const struct takt_err *why,
-		       struct takt_err *err)
+/* Nothing more is to come of it. */
+static void stop_posting(struct takt_queue *queue, struct takt_queue_batch *batch)
 {
+	takt_queue_env_unref(batch->entry.env);
+	batch->entry.env = NULL;
+	spend(queue, batch, batch->to_come, batch->bytes_to_come);
+	takt_jobspecs_free(&batch->specs);
 	batch->posting = false;
+}
+
+/* Posts some of it, or with `all` the rest, as long as there is room. 0, or why the next could not
+ * be posted; nothing more is to come then. */
+static int feed(struct takt_queue *queue, struct takt_queue_batch *batch, bool all,
+		struct takt_err *err)
+{
+	size_t before = batch->bytes_to_come;
+	int rc = 0;
+
+	for (uint32_t i = 0; rc == 0 && batch->to_come > 0 && batch->why.rc == 0; i++) {
+		size_t fed = before - batch->bytes_to_come;
+
+		if (!all && (i == FEED_JOBS || fed > FEED_BYTES ||
+			     !takt_store_has_room(queue->config.store, 0)))
+			return 0;
+		rc = add_next(queue, batch, err);
+	}
+	stop_posting(queue, batch);
+	return rc;
+}
+
+/* Behind the others. */
+static void append(struct takt_queue *queue, struct takt_queue_batch *batch)
+{
+	struct takt_queue_batch **at = &queue->batches;
+
+	while (*at)
+		at = &(*at)->next;
+	batch->next = NULL;
+	*at = batch;
+}
+
+bool takt_queue_feed_batches(struct takt_queue *queue)
+{
+	struct takt_queue_batch *batch = queue->batches;
+	struct takt_err why = {.rc = 0};
+
+	if (!batch)
+		return false;
+	if (batch->why.rc == 0 && !takt_store_has_room(queue->config.store, 0))
+		return false; /* its next word wakes us */
+	queue->batches = batch->next;
+	if (feed(queue, batch, false, &why) < 0 && batch->why.rc == 0)
+		batch->why = why;
+	if (batch->posting)
+		append(queue, batch);
+	else if (batch->left == 0)
+		finish(queue, batch);
+	return queue->batches != NULL;
+}
+
+void takt_queue_free_batches(struct takt_queue *queue)
+{
+	while (queue->batches) {
+		struct takt_queue_batch *batch = queue->batches;
+
+		queue->batches = batch->next;
+		(void)feed(queue, batch, true, NULL);
+		if (batch->members == 0)
+			takt_free(batch);
+	}
+}
+
+static struct takt_queue_batch *new_batch(struct takt_queue *queue, uid_t uid, gid_t gid,
+					  struct takt_jobspecs *specs, struct takt_wall now,
+					  void *token)
+{
+	struct takt_queue_batch *batch = takt_zalloc(sizeof(*batch));
+
+	if (!batch)
+		return NULL;
+	batch->token = token;
+	batch->posting = true;
+	batch->to_come = takt_queue_jobs_of_all(specs);
+	batch->entry = (struct takt_queue_entry){.uid = uid,
+						 .gid = gid,
+						 .now = now,
+						 .id = queue->next_id,
+						 .seq = queue->next_seq,
+						 .weighed = true};
+	batch->specs = *specs;
+	*specs = (struct takt_jobspecs){.count = 0};
+	return batch;
+}
+
+/* Its first jobs are posted. On a failure what was posted ends when it is on disk, and nobody is
+ * answered. */
+static int open_batch(struct takt_queue *queue, struct takt_queue_batch *batch,
+		      struct takt_err *err)
+{
+	struct takt_err why = {.rc = 0};
+	int rc = feed(queue, batch, false, &why);
+
+	if (batch->posting)
+		append(queue, batch);
 	if (rc == 0)
 		return 0;
 	if (err)
-		*err = *why;
+		*err = why;
 	batch->token = NULL;
-	batch->why = *why;
+	batch->why = why;
 	if (batch->members == 0)
 		takt_free(batch);
 	return rc;
 }
 
-uint32_t takt_queue_jobs_of(const struct takt_jobspec *spec)
-{
-	return spec->has_array ? spec->array_last - spec->array_first + 1 : 1;
-}
-
-uint32_t takt_queue_jobs_of_all(const struct takt_jobspecs *specs)
-{
-	uint32_t count = 0;
-
-	for (uint32_t i = 0; i < specs->count; i++)
-		count += takt_queue_jobs_of(&specs->jobs[i]);
-	return count;
-}
-
-/* All jobs of an array, from `array_id` on; or the one. */
-static int add_jobs(struct takt_queue *queue, uid_t uid, gid_t gid, struct takt_jobspec *spec,
-		    struct takt_wall now, struct takt_queue_batch *batch, struct takt_err *err)
-{
-	uint64_t array_id = queue->next_id;
-	int rc = 0;
-
-	if (!spec->has_array)
-		return join(queue, uid, gid, spec, now, batch, err);
-	for (uint32_t i = 0; rc == 0 && i < takt_queue_jobs_of(spec); i++)
-		rc = add_element(queue, uid, gid, spec, array_id, spec->array_first + i, now, batch,
-				 err);
-	return rc;
-}
-
-int takt_queue_submit_array(struct takt_queue *queue, uid_t uid, gid_t gid,
-			    struct takt_jobspec *spec, struct takt_wall now, void *token,
-			    struct takt_err *err)
-{
-	struct takt_queue_batch *batch = NULL;
-	struct takt_err why = {.rc = 0};
-	int rc = begin(queue, takt_queue_jobs_of(spec), token, &batch, err);
-
-	if (rc < 0)
-		return rc;
-	rc = add_jobs(queue, uid, gid, spec, now, batch, &why);
-	rc = close_batch(batch, rc, &why, err);
-	if (rc == 0)
-		takt_jobspec_fini(spec);
-	return rc;
-}
-
-/* Nothing is posted before all of them are known to be possible. */
 int takt_queue_check_all(struct takt_queue *queue, const struct takt_jobspecs *specs,
 			 struct takt_err *err)
 {
@@ -212,17 +292,27 @@ int takt_queue_submit_many(struct takt_queue *queue, uid_t uid, gid_t gid,
 			   struct takt_jobspecs *specs, struct takt_wall now, void *token,
 			   struct takt_err *err)
 {
-	struct takt_queue_batch *batch = NULL;
-	struct takt_err why = {.rc = 0};
+	struct takt_queue_batch *batch;
+	size_t bytes = 0;
 	int rc = takt_queue_check_all(queue, specs, err);
 
 	if (rc == 0)
 		rc = takt_queue_resolve_names(specs, queue->next_id, err);
 	if (rc == 0)
-		rc = begin(queue, takt_queue_jobs_of_all(specs), token, &batch, err);
+		rc = takt_queue_check_limits_of(queue, uid, specs, &bytes, err);
 	if (rc < 0)
 		return rc;
-	for (uint32_t i = 0; rc == 0 && i < specs->count; i++)
-		rc = add_jobs(queue, uid, gid, &specs->jobs[i], now, batch, &why);
-	return close_batch(batch, rc, &why, err);
+	rc = takt_queue_user_has(queue, uid, takt_queue_jobs_of_all(specs), bytes);
+	if (rc < 0)
+		return takt_err_set(err, rc, "the jobs");
+	batch = new_batch(queue, uid, gid, specs, now, token);
+	if (!batch) {
+		takt_queue_user_lets_go(queue, uid, takt_queue_jobs_of_all(specs), bytes);
+		return takt_err_set(err, -ENOMEM, "the jobs");
+	}
+	queue->next_id += batch->to_come;
+	queue->next_seq += batch->to_come;
+	queue->to_come += batch->to_come;
+	batch->bytes_to_come = bytes;
+	return open_batch(queue, batch, err);
 }

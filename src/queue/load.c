@@ -104,10 +104,41 @@ static int renumber(struct load *load, struct takt_job *row)
 	return row->gpu_uuids ? 0 : -ENOMEM;
 }
 
+/* What the jobs of an array have together, read with the first of them that lives. */
+static int load_shared_env(struct takt_queue *queue, struct takt_queue_job *job,
+			   struct takt_err *err)
+{
+	struct takt_queue_env *env = takt_map_u64_ptr(&queue->envs, job->row.env_of);
+	struct takt_jobspec read = {.env = NULL};
+	char *json = NULL;
+	int rc = 0;
+
+	if (!job->row.env_of)
+		return 0;
+	if (env) {
+		takt_queue_env_lend(job, env);
+		return 0;
+	}
+	rc = takt_store_environment(queue->config.store, job->row.env_of, &json, err);
+	if (rc == 0 && json)
+		rc = takt_jobspec_env_from_json(json, strlen(json), &read, err);
+	takt_free(json);
+	if (rc < 0 || !json)
+		return rc;
+	env = takt_queue_env_share(queue, job->row.env_of, job->row.uid, read.env);
+	if (!env)
+		return takt_err_set(err, -ENOMEM, "the environment of an array");
+	takt_queue_env_lend(job, env);
+	takt_queue_env_unref(env); /* it is the job's */
+	return 0;
+}
+
 /* A copy of a database has no environments. What was given with it (a path, a token) is not to be
  * guessed, so its jobs wait for somebody's word. */
 static int load_env(struct takt_queue_job *job, const struct takt_job *row, struct takt_err *err)
 {
+	if (job->env)
+		return 0;
 	if (row->env_json)
 		return takt_jobspec_env_from_json(row->env_json, strlen(row->env_json), &job->spec,
 						  err);
@@ -139,6 +170,8 @@ static int load_one(void *ctx, const struct takt_job *row)
 					    load->err);
 	takt_queue_keep_promise(row, &job->spec);
 	if (rc == 0)
+		rc = load_shared_env(queue, job, load->err);
+	if (rc == 0)
 		rc = load_env(job, row, load->err);
 	if (rc == 0)
 		rc = takt_queue_find_tenant(queue, job, false, load->err);
@@ -147,9 +180,7 @@ static int load_one(void *ctx, const struct takt_job *row)
 	if (rc == 0)
 		rc = takt_queue_job_put(queue, job);
 	if (rc < 0) {
-		takt_job_fini(&job->row);
-		takt_jobspec_fini(&job->spec);
-		takt_free(job);
+		takt_queue_job_free(job);
 		return takt_err_wrap(load->err, rc, "load job %llu", (unsigned long long)row->id);
 	}
 	job->phase = row->state == TAKT_JOB_WAITING ? TAKT_PHASE_WAITING : TAKT_PHASE_STARTING;

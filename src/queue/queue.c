@@ -42,6 +42,7 @@ int takt_queue_new(const struct takt_queue_config *config, struct takt_queue **r
 		queue->config.max_bytes = TAKT_QUEUE_MAX_BYTES;
 	queue->jobs = TAKT_MAP_U64(TAKT_QUEUE_MAX_JOBS);
 	queue->waits = TAKT_MAP_U64(TAKT_QUEUE_MAX_JOBS);
+	queue->users = queue->envs = TAKT_MAP_U64(TAKT_QUEUE_MAX_JOBS);
 	queue->ended_badly = TAKT_MAP_U64(TAKT_QUEUE_MAX_JOBS);
 	queue->changes.max = queue->staged.max = TAKT_QUEUE_MAX_JOBS;
 	queue->tenants.max = TAKT_QUEUE_MAX_TENANTS;
@@ -71,9 +72,19 @@ int takt_queue_new(const struct takt_queue_config *config, struct takt_queue **r
 	return 0;
 }
 
-static void free_job(struct takt_queue_job *job)
+static void return_env(struct takt_queue_job *job)
+{
+	if (!job->env)
+		return;
+	job->spec.env = NULL;
+	takt_queue_env_unref(job->env);
+	job->env = NULL;
+}
+
+void takt_queue_job_free(struct takt_queue_job *job)
 {
 	takt_queue_batch_leave(job);
+	return_env(job);
 	takt_job_fini(&job->row);
 	takt_jobspec_fini(&job->spec);
 	takt_free(job->end);
@@ -84,9 +95,12 @@ void takt_queue_free(struct takt_queue *queue)
 {
 	if (!queue)
 		return;
+	takt_queue_free_batches(queue);
 	TAKT_MAP_EACH(entry, &queue->jobs)
-	free_job(entry->value.ptr);
+	takt_queue_job_free(entry->value.ptr);
 	takt_map_fini(&queue->jobs);
+	takt_map_fini(&queue->envs);
+	takt_queue_users_fini(queue);
 	takt_map_fini(&queue->waits);
 	takt_map_fini(&queue->ended_badly);
 	takt_vec_fini(&queue->changes);
@@ -113,26 +127,39 @@ const struct takt_queue_job *takt_queue_find(const struct takt_queue *queue, uin
 	return takt_queue_job_find(queue, job_id);
 }
 
+/* Of its description; of what it shares nothing. */
+static size_t bytes_of(const struct takt_queue_job *job)
+{
+	size_t env = job->env ? 0 : takt_queue_env_bytes(job->spec.env);
+
+	return strlen(job->row.spec_json) + env;
+}
+
 int takt_queue_job_put(struct takt_queue *queue, struct takt_queue_job *job)
 {
-	int rc = takt_map_u64_put_ptr(&queue->jobs, job->row.id, job);
+	size_t bytes = bytes_of(job);
+	int rc = takt_queue_user_has(queue, job->row.uid, 1, bytes);
 
+	if (rc == 0) {
+		rc = takt_map_u64_put_ptr(&queue->jobs, job->row.id, job);
+		if (rc < 0)
+			takt_queue_user_lets_go(queue, job->row.uid, 1, bytes);
+	}
 	if (rc < 0)
 		return rc;
 	queue->version++;
-	job->bytes = strlen(job->row.spec_json);
-	for (char **env = job->spec.env; env && *env; env++)
-		job->bytes += strlen(*env) + 1;
-	queue->bytes += job->bytes;
+	job->bytes = bytes;
 	return 0;
 }
 
 void takt_queue_job_drop(struct takt_queue *queue, struct takt_queue_job *job)
 {
 	queue->version++;
-	takt_map_u64_remove(&queue->jobs, job->row.id);
-	queue->bytes -= job->bytes;
-	free_job(job);
+	if (takt_queue_job_find(queue, job->row.id) == job) {
+		takt_map_u64_remove(&queue->jobs, job->row.id);
+		takt_queue_user_lets_go(queue, job->row.uid, 1, job->bytes);
+	}
+	takt_queue_job_free(job);
 }
 
 void takt_queue_changed(struct takt_queue *queue, const struct takt_queue_job *job)
@@ -353,24 +380,37 @@ int takt_queue_tell(struct takt_queue *queue, enum takt_sched_event_kind kind,
 	return tell_place(queue, &event, job, err);
 }
 
+/* The texts of its row. What it shares is written with the first that has it. */
+static int write_texts(struct takt_queue_job *job, bool with_env)
+{
+	struct takt_str json = TAKT_STR(TAKT_SPEC_MAX_BYTES), env = TAKT_STR(TAKT_SPEC_MAX_BYTES);
+
+	takt_jobspec_to_json(&job->spec, false, &json);
+	job->row.spec_json = takt_str_take(&json);
+	if (with_env) {
+		takt_jobspec_env_to_json(&job->spec, &env);
+		job->row.env_json = takt_str_take(&env);
+	}
+	return job->row.spec_json && (job->row.env_json || !with_env) ? 0 : -ENOMEM;
+}
+
 /* A job object around a spec; takes the spec over on success. */
-static struct takt_queue_job *new_job(struct takt_jobspec *spec)
+static struct takt_queue_job *new_job(struct takt_jobspec *spec,
+				      const struct takt_queue_entry *entry)
 {
 	struct takt_queue_job *job = takt_zalloc(sizeof(*job));
-	struct takt_str json = TAKT_STR(TAKT_SPEC_MAX_BYTES), env = TAKT_STR(TAKT_SPEC_MAX_BYTES);
 
 	if (!job)
 		return NULL;
-	takt_jobspec_to_json(spec, false, &json);
-	takt_jobspec_env_to_json(spec, &env);
-	job->row.spec_json = takt_str_take(&json);
-	job->row.env_json = takt_str_take(&env);
-	if (!job->row.spec_json || !job->row.env_json) {
+	job->spec = *spec;
+	if (entry->env)
+		takt_queue_env_lend(job, entry->env);
+	if (write_texts(job, !entry->env || entry->env->id == entry->id) < 0) {
+		return_env(job);
 		takt_job_fini(&job->row);
 		takt_free(job);
 		return NULL;
 	}
-	job->spec = *spec;
 	takt_jobspec_init(spec);
 	return job;
 }
@@ -487,9 +527,9 @@ int takt_queue_check_possible(struct takt_queue *queue, const struct takt_jobspe
 {
 	int rc;
 
-	if (queue->jobs.len >= queue->config.max_jobs)
-		return takt_err_set(err, -TAKT_E_LIMIT, "the queue is full with %u jobs (max_jobs)",
-				    queue->config.max_jobs);
+	rc = takt_jobspec_check_exec(spec, err);
+	if (rc < 0)
+		return rc;
 	if (takt_jobspec_sets_gpus(spec) && spec->use_outside)
 		return takt_err_set(err, -TAKT_E_USAGE,
 				    "clocks and power limits are not changed under processes that "
@@ -508,45 +548,50 @@ int takt_queue_check_possible(struct takt_queue *queue, const struct takt_jobspe
 }
 
 /* Among the live jobs, and on its way to disk. */
-static int admit(struct takt_queue *queue, struct takt_queue_job *job, struct takt_err *err)
+static int admit(struct takt_queue *queue, struct takt_queue_job *job, bool weighed,
+		 struct takt_err *err)
 {
-	int rc = takt_queue_check_queued(queue, job->row.uid, err);
+	int rc = takt_queue_find_tenant(queue, job, true, err);
 
 	if (rc == 0)
-		rc = takt_queue_find_tenant(queue, job, true, err);
-	if (rc == 0)
 		rc = takt_queue_estimate(queue, job, err);
+	if (rc < 0)
+		return rc;
+	if (!weighed)
+		rc = takt_queue_check_bytes(queue, job->row.uid, bytes_of(job), err);
 	if (rc < 0)
 		return rc;
 	rc = takt_queue_job_put(queue, job);
 	if (rc < 0)
 		return takt_err_set(err, rc, "the job queue");
-	if (queue->bytes > queue->config.max_bytes)
-		return takt_err_set(err, -TAKT_E_LIMIT,
-				    "the queue is full: the descriptions of its jobs would be over "
-				    "%zu bytes",
-				    queue->config.max_bytes);
 	return takt_queue_post(queue, job, TICKET_INSERT, err);
 }
 
-int takt_queue_submit_one(struct takt_queue *queue, uid_t uid, gid_t gid, struct takt_jobspec *spec,
-			  struct takt_wall now, struct takt_queue_job **ret, struct takt_err *err)
+static void fill_row(struct takt_queue_job *job, const struct takt_queue_entry *entry)
 {
-	struct takt_queue_job *job = new_job(spec);
+	job->row.id = entry->id;
+	job->row.submit_seq = entry->seq;
+	job->row.uid = entry->uid;
+	job->row.gid = entry->gid;
+	job->row.state = TAKT_JOB_WAITING;
+	job->row.submitted = entry->now;
+	job->row.priority = job->spec.priority;
+	job->row.held = job->spec.held ? TAKT_HOLD_OWNER : TAKT_HOLD_NONE;
+}
+
+int takt_queue_submit_one(struct takt_queue *queue, const struct takt_queue_entry *entry,
+			  struct takt_jobspec *spec, struct takt_queue_job **ret,
+			  struct takt_err *err)
+{
+	struct takt_queue_job *job = new_job(spec, entry);
 	int rc;
 
 	if (!job)
 		return takt_err_set(err, -ENOMEM, "the job's description");
-	job->row.id = queue->next_id;
-	job->row.submit_seq = queue->next_seq;
-	job->row.uid = uid;
-	job->row.gid = gid;
-	job->row.state = TAKT_JOB_WAITING;
-	job->row.submitted = now;
-	job->row.priority = job->spec.priority;
-	job->row.held = job->spec.held ? TAKT_HOLD_OWNER : TAKT_HOLD_NONE;
-	rc = admit(queue, job, err);
+	fill_row(job, entry);
+	rc = admit(queue, job, entry->weighed, err);
 	if (rc < 0) {
+		return_env(job);
 		*spec = job->spec;
 		takt_jobspec_init(&job->spec);
 		takt_queue_job_drop(queue, job);
@@ -554,27 +599,51 @@ int takt_queue_submit_one(struct takt_queue *queue, uid_t uid, gid_t gid, struct
 	}
 	takt_free(job->row.env_json); /* the store has it, and the description */
 	job->row.env_json = NULL;
+	*ret = job;
+	return 0;
+}
+
+static int submit_alone(struct takt_queue *queue, uid_t uid, gid_t gid, struct takt_jobspec *spec,
+			struct takt_wall now, void *token, struct takt_err *err)
+{
+	const struct takt_queue_entry entry = {
+		.uid = uid, .gid = gid, .now = now, .id = queue->next_id, .seq = queue->next_seq};
+	struct takt_jobspecs one = {.count = 1, .jobs = spec};
+	struct takt_queue_job *job = NULL;
+	size_t bytes = 0;
+	int rc = takt_queue_check_limits_of(queue, uid, &one, &bytes, err);
+
+	if (rc == 0)
+		rc = takt_queue_submit_one(queue, &entry, spec, &job, err);
+	if (rc < 0)
+		return rc;
 	queue->next_id++;
 	queue->next_seq++;
-	*ret = job;
+	job->token = token;
 	return 0;
 }
 
 int takt_queue_submit(struct takt_queue *queue, uid_t uid, gid_t gid, struct takt_jobspec *spec,
 		      struct takt_wall now, void *token, struct takt_err *err)
 {
-	struct takt_queue_job *job = NULL;
+	struct takt_jobspecs specs = {.count = 1};
 	int rc = takt_queue_refuse_names(spec, err);
 
-	if (rc == 0)
+	if (rc == 0 && !spec->has_array)
 		rc = takt_queue_check_possible(queue, spec, err);
 	if (rc < 0)
 		return rc;
-	if (spec->has_array)
-		return takt_queue_submit_array(queue, uid, gid, spec, now, token, err);
-	rc = takt_queue_submit_one(queue, uid, gid, spec, now, &job, err);
-	if (rc == 0)
-		job->token = token;
+	if (!spec->has_array)
+		return submit_alone(queue, uid, gid, spec, now, token, err);
+	specs.jobs = takt_calloc(1, sizeof(*specs.jobs));
+	if (!specs.jobs)
+		return takt_err_set(err, -ENOMEM, "the jobs");
+	*specs.jobs = *spec;
+	takt_jobspec_init(spec);
+	rc = takt_queue_submit_many(queue, uid, gid, &specs, now, token, err);
+	if (specs.jobs)
+		*spec = *specs.jobs; /* refused before any was made */
+	takt_free(specs.jobs);
 	return rc;
 }
 
@@ -589,6 +658,9 @@ void takt_queue_forget_token(struct takt_queue *queue, void *token)
 		if (job->batch && job->batch->token == token)
 			job->batch->token = NULL;
 	}
+	for (struct takt_queue_batch *batch = queue->batches; batch; batch = batch->next)
+		if (batch->token == token)
+			batch->token = NULL;
 	TAKT_VEC_EACH (change, &queue->changes)
 		if (change->token == token)
 			change->token = NULL;
@@ -757,12 +829,13 @@ static uint64_t next_pump_ns(const struct takt_queue *queue)
 int takt_queue_pump(struct takt_queue *queue, struct takt_boot now, struct takt_wall wall,
 		    uint64_t *ret_next_ns, struct takt_err *err)
 {
-	bool jumped = takt_queue_follow_wall(queue, now, wall);
+	bool jumped = takt_queue_follow_wall(queue, now, wall), more;
 	int rc = 0;
 
 	queue->now = now;
 	queue->wall = wall;
 	takt_queue_take_completions(queue);
+	more = takt_queue_feed_batches(queue);
 	if (queue->retry_ns && queue->retry_ns <= now.ns)
 		retry_refused(queue);
 	if (queue->next_limit_ns && queue->next_limit_ns <= now.ns)
@@ -782,7 +855,7 @@ int takt_queue_pump(struct takt_queue *queue, struct takt_boot now, struct takt_
 		rc = takt_queue_replan(queue, err);
 	if (rc < 0)
 		takt_queue_pause(queue);
-	*ret_next_ns = jumped ? now.ns : next_pump_ns(queue); /* first the windows anew */
+	*ret_next_ns = jumped || more ? now.ns : next_pump_ns(queue); /* first the windows anew */
 	return rc;
 }
 

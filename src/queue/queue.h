@@ -188,6 +188,7 @@ struct takt_queue_job {
 	uint32_t told_count;
 	void *token;			/* ACCEPTING: the submitter's */
 	struct takt_queue_batch *batch; /* ACCEPTING: shared with the jobs accepted together */
+	struct takt_queue_env *env;	/* that spec.env is borrowed from; NULL = its own */
 };
 
 struct takt_queue_hooks {
@@ -261,6 +262,10 @@ struct takt_queue_config {
 	uint32_t kind_count;
 	uint32_t max_jobs; /* live at a time; 0 = 200,000, which is also the limit */
 	size_t max_bytes;  /* of their descriptions together; 0 = 512 MiB */
+	/* Several users: each has his share of both (0 = a quarter), a part is kept for root. */
+	bool shared;
+	uint32_t user_max_jobs;
+	size_t user_max_bytes;
 	enum takt_queue_staging staging;
 	bool observes; /* nothing is placed; what still runs is seen to its end */
 	/* What becomes of a running job whose GPU has failed. Jobs that may be run again are,
@@ -308,6 +313,11 @@ int takt_queue_submit(struct takt_queue *queue, uid_t uid, gid_t gid, struct tak
 int takt_queue_submit_many(struct takt_queue *queue, uid_t uid, gid_t gid,
 			   struct takt_jobspecs *specs, struct takt_wall now, void *token,
 			   struct takt_err *err);
+enum {
+	/* Bytes of descriptions that may be handed in at once; an array's environment counts once.
+	 */
+	TAKT_QUEUE_MAX_HAND_IN = 32 * 1024 * 1024,
+};
 
 enum {
 	TAKT_TRIAL_RUNS = 8,
@@ -486,7 +496,8 @@ struct takt_queue_terms {
 	struct takt_sched_settings settings;
 	enum takt_queue_staging staging;
 	enum takt_failure_policy on_gpu_failure; /* of jobs that are handed in from now on */
-	uint32_t max_jobs;
+	uint32_t max_jobs, user_max_jobs;
+	size_t user_max_bytes;
 };
 /* From the next plan on. -TAKT_E_USAGE: settings that do not go together. Nothing has changed on
  * failure. */

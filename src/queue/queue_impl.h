@@ -18,6 +18,10 @@ enum {
 	TAKT_QUEUE_ONE_CPU_MILLI = 1000, /* what a job counts as that asks for nothing at all */
 	TAKT_QUEUE_LONGEST_PAUSE_MS = 300000, /* before a job that failed is tried again */
 	TAKT_QUEUE_MAX_STAGED = 16,
+	TAKT_QUEUE_STARTS = 64, /* of a user's jobs at a time, where a plan places more */
+	TAKT_QUEUE_USER_PART =
+		4, /* of the queue a user may have a quarter, where nothing is said, */
+	TAKT_QUEUE_ROOT_PART = 16,  /* and a sixteenth is root's alone */
 	TAKT_QUEUE_EXPLAINED = 256, /* first waiting jobs, of which each plan says why they wait */
 };
 
@@ -68,13 +72,42 @@ struct pending_change {
 	struct takt_job_promise was_promise, was_said; /* on record, in force */
 };
 
-/* Jobs that are accepted together. Owned by its members together; gone with the last. */
+/* shared_env.c: an environment that the jobs of an array have together. Owned by them together. */
+struct takt_queue_env {
+	struct takt_queue *queue;
+	uint64_t id; /* in the store; of the array's first job */
+	uid_t uid;
+	uint32_t refs;
+	size_t bytes;
+	char **list; /* owned */
+};
+
+/* Who hands in a job, when, and what it gets. */
+struct takt_queue_entry {
+	uid_t uid;
+	gid_t gid;
+	struct takt_wall now;
+	uint64_t id, seq;
+	struct takt_queue_env *env; /* NULL = its own */
+	bool weighed;		    /* there is room for its description */
+};
+
+/* Jobs that are accepted together. Owned by its members together; gone with the last. While it is
+ * posting it is the queue's. */
 struct takt_queue_batch {
 	void *token;	     /* NULL = nobody waits */
 	uint32_t members;    /* jobs that point here */
 	uint32_t left;	     /* inserts that the store has not answered */
 	bool posting;	     /* more are to come */
 	struct takt_err why; /* rc 0 = none was refused */
+	/* POSTING: what is to come, and where that has got to. */
+	struct takt_jobspecs specs; /* owned */
+	uint32_t spec, element;
+	uint32_t to_come;
+	uint64_t array_id;
+	struct takt_queue_entry entry; /* of the next; its env of the array, counted */
+	size_t bytes_to_come;
+	struct takt_queue_batch *next;
 };
 
 /* Its number with the scheduler is its place in the list, plus 1. */
@@ -104,7 +137,11 @@ struct takt_queue {
 	uint64_t wake_ns;     /* by the scheduler's clock: plan again; 0 = on events only */
 	uint64_t version;     /* rises with changes that the scheduler is not told */
 	bool dirty;	      /* something changed since the plan was made */
-	size_t bytes;	      /* of the live jobs' descriptions */
+	size_t bytes;	      /* of the live jobs' descriptions, those to come counted */
+	struct takt_map users; /* uid -> struct takt_queue_user *, owned */
+	struct takt_map envs;  /* id -> struct takt_queue_env *, borrowed from the jobs */
+	struct takt_queue_batch *batches; /* owned; not posted whole, the next to be fed first */
+	uint32_t to_come;		  /* jobs of those */
 	TAKT_VEC(struct takt_queue_holding) ledger;
 	struct takt_queue_mig mig;
 	uint64_t stand_ins;	 /* so far */
@@ -137,6 +174,7 @@ struct takt_queue {
 struct takt_queue_job *takt_queue_job_find(const struct takt_queue *queue, uint64_t job_id);
 /* Owned by the queue from success on. */
 int takt_queue_job_put(struct takt_queue *queue, struct takt_queue_job *job);
+void takt_queue_job_free(struct takt_queue_job *job); /* that is not put */
 void takt_queue_job_drop(struct takt_queue *queue, struct takt_queue_job *job);
 void takt_queue_changed(struct takt_queue *queue, const struct takt_queue_job *job);
 
@@ -144,14 +182,42 @@ void takt_queue_changed(struct takt_queue *queue, const struct takt_queue_job *j
 void takt_queue_batch_inserted(struct takt_queue *queue, struct takt_queue_job *job,
 			       const struct takt_err *refused);
 void takt_queue_batch_leave(struct takt_queue_job *job);
-int takt_queue_submit_array(struct takt_queue *queue, uid_t uid, gid_t gid,
-			    struct takt_jobspec *spec, struct takt_wall now, void *token,
-			    struct takt_err *err);
+/* Posts what the store has room for, but not for long: false = there is nothing more to post. */
+bool takt_queue_feed_batches(struct takt_queue *queue);
+/* What they posted stays the store's; nobody is answered. */
+void takt_queue_free_batches(struct takt_queue *queue);
 /* Whether all of them may be handed in; a refusal of one of several names it: "jobs[2]: ...". */
 int takt_queue_check_all(struct takt_queue *queue, const struct takt_jobspecs *specs,
 			 struct takt_err *err);
-/* So many more may live. */
-int takt_queue_check_count(const struct takt_queue *queue, uint32_t count, struct takt_err *err);
+/* admission.c: whether there is room for all of them, before any is posted. *ret_bytes: of their
+ * descriptions, an array's environment once; no less than they will come to. */
+int takt_queue_check_limits_of(const struct takt_queue *queue, uid_t uid,
+			       const struct takt_jobspecs *specs, size_t *ret_bytes,
+			       struct takt_err *err);
+/* user_share.c: what a user has in the queue, and all together. */
+int takt_queue_user_has(struct takt_queue *queue, uid_t uid, size_t jobs, size_t bytes);
+void takt_queue_user_lets_go(struct takt_queue *queue, uid_t uid, size_t jobs, size_t bytes);
+void takt_queue_users_fini(struct takt_queue *queue);
+/* So many jobs, or bytes of descriptions, more. */
+int takt_queue_check_count(const struct takt_queue *queue, uid_t uid, uint32_t count,
+			   struct takt_err *err);
+int takt_queue_check_bytes(const struct takt_queue *queue, uid_t uid, size_t bytes,
+			   struct takt_err *err);
+/* Of those that a plan places: who is being started, then whether one more of that user's may be
+ * now, which then counts. */
+void takt_queue_count_starts(struct takt_queue *queue);
+bool takt_queue_may_start(struct takt_queue *queue, uint64_t job_id);
+/* Of an environment. */
+size_t takt_queue_env_bytes(char *const *env);
+/* Takes the list over (NULL = an empty one), also on failure; one that is there already for that id
+ * is counted once more. NULL: no memory. */
+struct takt_queue_env *takt_queue_env_share(struct takt_queue *queue, uint64_t id, uid_t uid,
+					    char **list);
+struct takt_queue_env *takt_queue_env_ref(struct takt_queue_env *env);
+/* NULL is fine. */
+void takt_queue_env_unref(struct takt_queue_env *env);
+/* The job has it from now on. */
+void takt_queue_env_lend(struct takt_queue_job *job, struct takt_queue_env *env);
 /* How many jobs the description is for, and the descriptions together. */
 uint32_t takt_queue_jobs_of(const struct takt_jobspec *spec);
 uint32_t takt_queue_jobs_of_all(const struct takt_jobspecs *specs);
@@ -159,9 +225,10 @@ uint32_t takt_queue_jobs_of_all(const struct takt_jobspecs *specs);
  * the numbers after it. -TAKT_E_USAGE: "jobs[2]: ...". */
 int takt_queue_resolve_names(struct takt_jobspecs *specs, uint64_t next_id, struct takt_err *err);
 int takt_queue_refuse_names(const struct takt_jobspec *spec, struct takt_err *err);
-/* As takt_queue_submit, of one job. */
-int takt_queue_submit_one(struct takt_queue *queue, uid_t uid, gid_t gid, struct takt_jobspec *spec,
-			  struct takt_wall now, struct takt_queue_job **ret, struct takt_err *err);
+/* One job, for which there is room. Takes the spec's contents over on success. */
+int takt_queue_submit_one(struct takt_queue *queue, const struct takt_queue_entry *entry,
+			  struct takt_jobspec *spec, struct takt_queue_job **ret,
+			  struct takt_err *err);
 
 /* Refuses what could never start. */
 int takt_queue_check_possible(struct takt_queue *queue, const struct takt_jobspec *spec,
@@ -277,8 +344,9 @@ int takt_queue_find_tenant(struct takt_queue *queue, struct takt_queue_job *job,
 /* The scheduler's number of a tenant that has rules; -TAKT_E_NOT_FOUND. */
 int takt_queue_tenant_id(struct takt_queue *queue, const char *name, uint32_t *ret,
 			 struct takt_err *err);
-/* One more of his jobs may wait. */
-int takt_queue_check_queued(const struct takt_queue *queue, uid_t uid, struct takt_err *err);
+/* So many more of his jobs may wait, by the rules. */
+int takt_queue_check_queued(const struct takt_queue *queue, uid_t uid, uint32_t count,
+			    struct takt_err *err);
 void takt_queue_save_usage(struct takt_queue *queue);
 
 /* terms.c */

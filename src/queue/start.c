@@ -180,6 +180,21 @@ static uint32_t tasks_at(const struct takt_plan *plan, size_t at)
 	return count;
 }
 
+/* Of many, so many of each user's: the others are placed again when some of those have started,
+ * which is told to the scheduler. */
+static void promise_all(struct takt_queue *queue)
+{
+	bool many = queue->plan.placement_count > TAKT_QUEUE_STARTS;
+
+	if (many)
+		takt_queue_count_starts(queue);
+	for (size_t i = 0, n; i < queue->plan.placement_count; i += n) {
+		n = tasks_at(&queue->plan, i);
+		if (!many || takt_queue_may_start(queue, queue->plan.placements[i].job_id))
+			takt_queue_promise(queue, &queue->plan.placements[i], (uint32_t)n);
+	}
+}
+
 int takt_queue_replan(struct takt_queue *queue, struct takt_err *err)
 {
 	uint64_t now_ns = takt_queue_sched_ns(queue, queue->wall);
@@ -199,10 +214,7 @@ int takt_queue_replan(struct takt_queue *queue, struct takt_err *err)
 	takt_queue_keep_decision(queue);
 	takt_queue_note_foretold(queue);
 	takt_queue_heed_evictions(queue);
-	for (size_t i = 0, n; i < queue->plan.placement_count; i += n) {
-		n = tasks_at(&queue->plan, i);
-		takt_queue_promise(queue, &queue->plan.placements[i], (uint32_t)n);
-	}
+	promise_all(queue);
 	takt_queue_stage(queue, now_ns);
 	return rc < 0 ? takt_err_set(err, rc, "the plan's index") : 0;
 }

@@ -258,7 +258,8 @@ int takt_queue_find_tenant(struct takt_queue *queue, struct takt_queue_job *job,
 	return ensure(queue, &leaf, &job->tenant_id, err);
 }
 
-int takt_queue_check_queued(const struct takt_queue *queue, uid_t uid, struct takt_err *err)
+int takt_queue_check_queued(const struct takt_queue *queue, uid_t uid, uint32_t count,
+			    struct takt_err *err)
 {
 	const struct takt_share_rule *rule = queue->rules.count ? user_rule(queue, uid) : NULL;
 	uint32_t waiting = 0;
@@ -271,12 +272,15 @@ int takt_queue_check_queued(const struct takt_queue *queue, uid_t uid, struct ta
 
 		waiting += job->row.uid == uid && job->phase <= TAKT_PHASE_WAITING;
 	}
-	if (waiting < rule->max_queued)
+	for (const struct takt_queue_batch *batch = queue->batches; batch; batch = batch->next)
+		waiting += batch->entry.uid == uid ? batch->to_come : 0;
+	if (waiting + count <= rule->max_queued)
 		return 0;
-	return takt_err_set(
-		err, -TAKT_E_LIMIT,
-		"you have %u jobs waiting, the limit is %u (max_queued of tenants_file)", waiting,
-		rule->max_queued);
+	return takt_err_set(err, -TAKT_E_LIMIT,
+			    "you have %u jobs waiting%s, the limit is %u (max_queued of "
+			    "tenants_file)",
+			    waiting, count > 1 ? " and hand in more than may wait beside them" : "",
+			    rule->max_queued);
 }
 
 int takt_queue_set_rules(struct takt_queue *queue, struct takt_share_rules *rules,

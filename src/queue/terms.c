@@ -101,6 +101,8 @@ int takt_queue_set_terms(struct takt_queue *queue, const struct takt_queue_terms
 	if (rc < 0)
 		return rc;
 	queue->config.max_jobs = terms->max_jobs;
+	queue->config.user_max_jobs = terms->user_max_jobs;
+	queue->config.user_max_bytes = terms->user_max_bytes;
 	queue->config.staging = terms->staging;
 	queue->config.on_gpu_failure = terms->on_gpu_failure;
 	queue->dirty = true;

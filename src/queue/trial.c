@@ -246,12 +246,13 @@ int takt_queue_try(struct takt_queue *queue, uid_t uid, struct takt_jobspecs *sp
 		   struct takt_wall now, struct takt_queue_trial *ret, struct takt_err *err)
 {
 	struct trial trial = {.queue = queue, .uid = uid, .specs = specs};
+	size_t bytes = 0;
 	int rc = takt_queue_check_all(queue, specs, err);
 
 	for (uint32_t i = 0; i < specs->count; i++)
 		ret[i] = (struct takt_queue_trial){.starts = false};
 	if (rc == 0)
-		rc = takt_queue_check_count(queue, takt_queue_jobs_of_all(specs), err);
+		rc = takt_queue_check_limits_of(queue, uid, specs, &bytes, err);
 	if (rc == 0)
 		rc = takt_queue_resolve_names(specs, queue->next_id, err);
 	if (rc == 0)

@@ -1,24 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who may come in: the peer of a Unix socket by the kernel's word, a browser by its Host header. */
 #include <errno.h>
-#include <grp.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
-#include "base/mem.h"
+#include "base/known_users.h"
 #include "base/str.h"
-#include "base/sys.h"
-#include "base/user_name.h"
 #include "net/peer.h"
 #include "server/server_impl.h"
-
-enum {
-	MAX_GROUPS = 512
-};
-
-static const uint64_t fresh_ns = 10 * TAKT_NS_PER_S;
 
 static bool is_admin(const struct takt_server *server, int fd, uid_t uid)
 {
@@ -59,77 +49,55 @@ int takt_server_identify(struct takt_server *server, int fd, struct takt_peer *r
 	return 0;
 }
 
-static bool has_group(const char *name, gid_t main, gid_t wanted)
+void takt_server_user_name(uid_t uid, char *ret, size_t size)
 {
-	gid_t groups[MAX_GROUPS];
-	int n = MAX_GROUPS;
+	struct takt_known_user account;
 
-	if (getgrouplist(name, main, groups, &n) < 0)
-		n = MAX_GROUPS;
-	for (int i = 0; i < n; i++)
-		if (groups[i] == wanted)
-			return true;
-	return false;
+	if (takt_known_user_of(uid, &account) == 0 && account.found)
+		takt_strcpy(ret, size, account.name);
+	else
+		snprintf(ret, size, "%u", (unsigned)uid);
 }
 
-static void look_up(const struct takt_server *server, uid_t uid, struct takt_account *ret)
+static int no_word(const char *of, struct takt_err *err)
 {
-	struct passwd pw, *found = NULL;
-	char text[4096];
-
-	*ret = (struct takt_account){.uid = uid};
-	if (getpwuid_r(uid, &pw, text, sizeof(text), &found) != 0 || !found) {
-		snprintf(ret->name, sizeof(ret->name), "%u", (unsigned)uid);
-		return;
-	}
-	ret->found = true;
-	ret->gid = pw.pw_gid;
-	takt_strcpy(ret->name, sizeof(ret->name), pw.pw_name);
-	ret->in_admin_group =
-		server->has_admin_gid && has_group(pw.pw_name, pw.pw_gid, server->admin_gid);
-}
-
-/* Each answer of the C library reads a file or asks a server of the network. */
-static const struct takt_account *account(struct takt_server *server, uid_t uid)
-{
-	struct takt_account *at = &server->accounts[uid % TAKT_ACCOUNTS];
-	uint64_t now_ns = takt_mono_now(takt_sys_real()).ns;
-
-	if (at->uid != uid || at->until_ns <= now_ns) {
-		look_up(server, uid, at);
-		at->until_ns = now_ns + fresh_ns;
-	}
-	return at;
-}
-
-const char *takt_server_user_name(struct takt_server *server, uid_t uid)
-{
-	return account(server, uid)->name;
+	return takt_err_set(err, -TAKT_E_UNAVAILABLE,
+			    "the system has not said yet who user '%.40s' is; ask again", of);
 }
 
 int takt_server_identify_uid(struct takt_server *server, uid_t uid, struct takt_peer *ret,
 			     struct takt_err *err)
 {
-	const struct takt_account *who = account(server, uid);
 	bool owner = server->config.single_user && uid == server->config.owner_uid;
+	gid_t group = server->has_admin_gid ? server->admin_gid : (gid_t)-1;
+	struct takt_known_user who;
+	char number[16];
 
 	if (uid == 0)
 		return takt_err_set(err, -EPERM, "a token is never root's");
-	if (!who->found)
+	snprintf(number, sizeof(number), "%u", (unsigned)uid);
+	if (takt_known_user_in_group(uid, group, &who) < 0)
+		return no_word(number, err);
+	if (!who.found)
 		return takt_err_set(err, -EPERM, "the token's account %u is no more",
 				    (unsigned)uid);
 	if (check_single(server, uid, err) < 0)
 		return -EPERM;
 	*ret = (struct takt_peer){
-		.uid = uid, .gid = who->gid, .admin = owner || who->in_admin_group};
+		.uid = uid,
+		.gid = who.gid,
+		.admin = owner || (server->has_admin_gid && who.in_group),
+	};
 	return 0;
 }
 
 int takt_server_find_user(const char *user, uid_t *ret, struct takt_err *err)
 {
-	return takt_user_find(user, ret)
-		       ? 0
-		       : takt_err_set(err, -TAKT_E_NOT_FOUND, "there is no user '%.40s'", user);
+	int rc = takt_known_user_find(user, ret);
+
+	if (rc == -EAGAIN)
+		return no_word(user, err);
+	return rc < 0 ? takt_err_set(err, -TAKT_E_NOT_FOUND, "there is no user '%.40s'", user) : 0;
 }
 
 /* Length of the host's part of "host:port" and "[v6]:port". */

@@ -121,23 +121,39 @@ static int read_bytes(int fd, struct part *part, struct takt_err *err)
 	return 0;
 }
 
+/* The attempt after the latest is waited for: the job had it for a moment, and will again. */
+static int look_ahead(const struct takt_call *call, uint32_t attempt, struct part *part,
+		      struct takt_err *err)
+{
+	if (!part->live || attempt - part->attempt > 1)
+		return takt_err_set(err, -TAKT_E_NOT_FOUND,
+				    "job %llu has no attempt %u; the latest is %u",
+				    (unsigned long long)call->job_id, attempt, part->attempt);
+	part->attempt = attempt;
+	return 0;
+}
+
 /* Another attempt than the one that the client reads is a new log. */
 static int look(const struct takt_call *call, uint64_t offset, uint32_t attempt, struct part *ret,
 		struct takt_err *err)
 {
 	struct part part = {.offset = offset};
+	bool ahead;
 	int fd = -1, rc;
 
 	rc = call->server->backend.log(call->server->ctx, &call->peer, call->job_id, &fd,
 				       &part.attempt, &part.live, err);
 	if (rc < 0)
 		return rc;
-	if (attempt != 0 && part.attempt != attempt)
+	ahead = attempt > part.attempt;
+	if (ahead)
+		rc = look_ahead(call, attempt, &part, err);
+	else if (attempt != 0 && part.attempt != attempt)
 		part.offset = 0;
-	if (fd >= 0) {
+	if (fd >= 0 && !ahead)
 		rc = read_bytes(fd, &part, err);
+	if (fd >= 0)
 		close(fd);
-	}
 	if (rc == 0)
 		*ret = part;
 	return rc;

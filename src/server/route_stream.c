@@ -149,11 +149,14 @@ static void tell(struct round *round, struct listener *listener)
 static bool may_go_on(struct listener *listener)
 {
 	struct takt_call *call = &listener->call;
+	int rc;
 
 	if (!call->token_id[0])
 		return true;
-	return takt_token_store_has(call->server->tokens, call->token_id) &&
-	       takt_server_identify_uid(call->server, call->peer.uid, &call->peer, NULL) == 0;
+	if (!takt_token_store_has(call->server->tokens, call->token_id))
+		return false;
+	rc = takt_server_identify_uid(call->server, call->peer.uid, &call->peer, NULL);
+	return rc == 0 || rc == -TAKT_E_UNAVAILABLE; /* as it was, until there is word */
 }
 
 void takt_server_listeners_look(struct takt_server *server, uint64_t now_ns)

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/known_users.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "server/server_impl.h"
@@ -10,8 +11,9 @@
 void takt_route_account(struct takt_call *call)
 {
 	TAKT_CLEANUP(strp) struct takt_str json = TAKT_STR(1024);
-	const char *user = takt_server_user_name(call->server, call->peer.uid);
+	char user[TAKT_KNOWN_USER_NAME];
 
+	takt_server_user_name(call->peer.uid, user, sizeof(user));
 	takt_str_addf(&json, "{\"uid\":%u", (unsigned)call->peer.uid);
 	takt_str_add(&json, ",\"user\":");
 	takt_json_add_text(&json, user);
@@ -33,10 +35,10 @@ static bool may_see(const struct takt_call *call, const struct takt_token *token
 }
 
 /* As others may see it. */
-static void show(struct takt_server *server, struct takt_token *token)
+static void show(struct takt_token *token)
 {
 	token->sha256[0] = '\0';
-	takt_strcpy(token->user, sizeof(token->user), takt_server_user_name(server, token->uid));
+	takt_server_user_name(token->uid, token->user, sizeof(token->user));
 }
 
 static void answer(struct takt_call *call, int status, const struct takt_tokens_view *view)
@@ -60,7 +62,7 @@ static int list(struct takt_call *call, struct takt_err *err)
 		if (!may_see(call, &all->tokens[i]))
 			continue;
 		view.tokens[view.count] = all->tokens[i];
-		show(call->server, &view.tokens[view.count++]);
+		show(&view.tokens[view.count++]);
 	}
 	answer(call, 200, &view);
 	takt_tokens_view_fini(&view);
@@ -120,7 +122,7 @@ void takt_route_tokens_add(struct takt_call *call)
 		takt_server_answer_failure(call->http, &err);
 		return;
 	}
-	show(call->server, &made);
+	show(&made);
 	answer(call, 201, &view);
 	explicit_bzero(view.token, sizeof(view.token));
 }

@@ -12,21 +12,11 @@ enum {
 	TAKT_API_VERSION = 1,
 	TAKT_SERVER_MAX_JSON = TAKT_VIEW_MAX_BYTES,
 	TAKT_LIVE_LISTS = 4,
-	TAKT_ACCOUNTS = 16,
 };
 
 struct follower;
 struct listener;
 struct takt_live_list;
-
-/* What the system's database says of a user; kept for some seconds. */
-struct takt_account {
-	uid_t uid;
-	gid_t gid;
-	bool found, in_admin_group;
-	uint64_t until_ns; /* 0 = none is kept here */
-	char name[33];
-};
 
 struct takt_server {
 	struct takt_server_config config;
@@ -37,7 +27,6 @@ struct takt_server {
 	struct takt_http *web_http;	 /* NULL = none */
 	int epoll_fd;			 /* holds them */
 	struct takt_token_store *tokens; /* NULL = none are kept */
-	struct takt_account accounts[TAKT_ACCOUNTS];
 	gid_t admin_gid;
 	bool has_admin_gid;
 	char hostname[256];
@@ -94,8 +83,8 @@ int takt_server_identify_uid(struct takt_server *server, uid_t uid, struct takt_
 			     struct takt_err *err);
 /* By name or number. */
 int takt_server_find_user(const char *user, uid_t *ret, struct takt_err *err);
-/* "" = there is none. */
-const char *takt_server_user_name(struct takt_server *server, uid_t uid);
+/* His name, or his number where none is known by now. */
+void takt_server_user_name(uid_t uid, char *ret, size_t size);
 bool takt_server_host_allowed(const struct takt_server *server, const char *host);
 
 /* live_lists.c: who asks, and for what. */

@@ -73,16 +73,17 @@ enum column {
 	COL_SUBMIT_SEQ,
 	COL_UID,
 	COL_GID,
+	COL_ENV_OF,
 	COL_JSON,
 	COL_ENV,
 };
 
 const char takt_sql_insert_job[] =
-	"INSERT INTO job(id, " TAKT_SQL_JOB_COLUMNS ", submit_seq, uid, gid) "
+	"INSERT INTO job(id, " TAKT_SQL_JOB_COLUMNS ", submit_seq, uid, gid, env_of) "
 	"VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, "
 	"?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, "
 	"?36, ?37, ?38, ?39, ?40, ?41, ?42, ?43, ?44, ?45, ?46, ?47, ?48, ?49, ?50, ?51, ?52, "
-	"?53, ?54, ?55, ?56, ?57, ?58, ?59, ?60)";
+	"?53, ?54, ?55, ?56, ?57, ?58, ?59, ?60, ?61)";
 const char takt_sql_update_job[] =
 	"UPDATE job SET (" TAKT_SQL_JOB_COLUMNS ") = ("
 	"?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, "
@@ -205,6 +206,7 @@ void takt_job_bind(sqlite3_stmt *stmt, const struct takt_job *job, bool whole)
 	bind_u64(stmt, COL_SUBMIT_SEQ, job->submit_seq);
 	bind_int(stmt, COL_UID, job->uid);
 	bind_int(stmt, COL_GID, job->gid);
+	bind_if(stmt, COL_ENV_OF, job->env_of != 0, job->env_of);
 }
 
 static int64_t get_int(sqlite3_stmt *stmt, enum column col)
@@ -347,6 +349,7 @@ int takt_job_from_row(sqlite3_stmt *stmt, struct takt_job *ret, struct takt_err 
 	job.evict_at.ns = get_int(stmt, COL_EVICT_AT);
 	job.checkpoint_at.ns = get_int(stmt, COL_CHECKPOINT);
 	job.submit_seq = (uint64_t)get_int(stmt, COL_SUBMIT_SEQ);
+	job.env_of = (uint64_t)get_int(stmt, COL_ENV_OF);
 	job.uid = (uid_t)get_int(stmt, COL_UID);
 	job.gid = (gid_t)get_int(stmt, COL_GID);
 	*ret = job;

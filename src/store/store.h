@@ -136,6 +136,8 @@ struct takt_job {
 	enum takt_job_state state;
 	char *spec_json;   /* codec/jobspec.h form, without the environment */
 	char *env_json;	   /* the environment, kept apart until the end; NULL = none on record */
+	uint64_t env_of;   /* whose environment it has: that of the job of this number, which may
+			      be over; 0 = its own */
 	uint32_t attempt;  /* 0 before the first */
 	uint64_t gpu_mask; /* of the latest attempt */
 	char *gpu_uuids; /* of gpu_mask, lowest first, separated by commas: numbers may change over
@@ -231,8 +233,9 @@ void takt_store_close(struct takt_store *store);
  * Post a change; it is durable when takt_store_completions() reports its ticket. Changes are
  * applied in the order they were posted, from any thread. The job is copied. insert: a new row (id
  * and submit_seq chosen by the caller from takt_store_next_ids; spec_json not NULL). update:
- * replaces the row with that id but for submit_seq, uid, gid, spec_json and env_json (which may be
- * NULL); one that ends the job deletes its environment.
+ * replaces the row with that id but for submit_seq, uid, gid, env_of, spec_json and env_json (which
+ * may be NULL); one that ends the job deletes its environment, a shared one with the last job that
+ * has it.
  * `tag` is the poster's own word and comes back with the outcome, so that he needs no table of
  * tickets. Returns a ticket > 0, or -TAKT_E_LIMIT (see the limits above), -EINVAL (a field is out
  * of range), -ENOMEM; never waits for the disk.
@@ -290,6 +293,10 @@ size_t takt_store_gone(struct takt_store *store, struct takt_store_gone *ret, si
 /* Nothing of it is left elsewhere. 0, or why that could not be posted (tag 0). */
 int takt_store_forget_gone(struct takt_store *store, uint64_t job_id, struct takt_err *err);
 
+/* Whether so many bytes more of texts would leave room for those of others: half of what may wait
+ * for the disk is not used then. */
+bool takt_store_has_room(struct takt_store *store, size_t bytes);
+
 /* First free job id and submit_seq (both rise by one a job). Ask once after open. */
 int takt_store_next_ids(struct takt_store *store, uint64_t *ret_job_id, uint64_t *ret_submit_seq,
 			struct takt_err *err);
@@ -320,6 +327,10 @@ struct takt_store_past {
 int takt_store_each_past(struct takt_store *store, const struct takt_store_past *past,
 			 int (*each)(void *ctx, const struct takt_job *job), void *ctx,
 			 struct takt_err *err);
+/* An environment that jobs share (env_of), as JSON; owned by the caller, NULL = none on record. May
+ * be asked from within a walk. */
+int takt_store_environment(struct takt_store *store, uint64_t env_of, char **ret,
+			   struct takt_err *err);
 /* One row. *ret is filled (caller finis). -TAKT_E_NOT_FOUND. */
 int takt_store_get(struct takt_store *store, uint64_t job_id, struct takt_job *ret,
 		   struct takt_err *err);

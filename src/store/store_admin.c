@@ -17,7 +17,8 @@
 enum {
 	BUSY_MS = 10000,
 	PATH_BYTES = 600,
-	ENVIRONMENTS_APART = 4, /* the schema that has a table of them */
+	ENVIRONMENTS_APART = 4,	 /* the schema that has a table of them */
+	ENVIRONMENTS_SHARED = 9, /* in which an array has one */
 };
 
 static int open_file(const char *path, int flags, sqlite3 **ret, struct takt_err *err)
@@ -118,15 +119,11 @@ int takt_store_file_backup(const char *path, const char *to, struct takt_err *er
 #define ALIVE	  "EXISTS(SELECT 1 FROM alive WHERE job_id = id AND alive.attempt = job.attempt)"
 
 static const char after_restore[] =
-	"DROP TRIGGER IF EXISTS job_over;"
 	"UPDATE job SET state = 'lost', message = 'it ran when the backup was made', ended_ns ="
 	" coalesce(started_ns, submitted_ns) WHERE " ATTEMPTED " AND NOT " ALIVE ";"
 	"UPDATE job SET held = 2 WHERE " ATTEMPTED ";"
 	"UPDATE job SET held = 2, message = 'restored without its environment: submit it again, or "
-	"let it go with takt release' WHERE state = 'waiting';"
-	"CREATE TRIGGER job_over AFTER UPDATE OF state ON job WHEN new." TAKT_SQL_ENDED " BEGIN"
-	" DELETE FROM environment WHERE job_id = new.id;"
-	"END;" WITHOUT_ENVIRONMENTS;
+	"let it go with takt release' WHERE state = 'waiting';" WITHOUT_ENVIRONMENTS;
 
 static int list_alive(sqlite3 *db, const char *path, const struct takt_store_alive *alive,
 		      size_t count, struct takt_err *err)
@@ -327,8 +324,11 @@ static int hand_over(const char *path, int64_t schema, const struct takt_store_f
 	if (rc < 0 || schema < ENVIRONMENTS_APART)
 		return rc;
 	return each_row(path,
-			"SELECT job_id FROM environment WHERE NOT EXISTS(SELECT 1 FROM job"
-			" WHERE id = job_id AND " TAKT_SQL_LIVE ")",
+			schema < ENVIRONMENTS_SHARED
+				? "SELECT job_id FROM environment WHERE job_id NOT IN"
+				  " (SELECT id FROM job WHERE " TAKT_SQL_LIVE ")"
+				: "SELECT job_id FROM environment WHERE job_id NOT IN"
+				  " (SELECT coalesce(env_of, id) FROM job WHERE " TAKT_SQL_LIVE ")",
 			hand_environment, (void *)look, err);
 }
 

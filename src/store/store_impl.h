@@ -188,9 +188,9 @@ extern const char takt_sql_insert_job[], takt_sql_update_job[];
 	"slowdown_permille, slowdown_error_permille, "                                           \
 	"max_slowdown_permille, clock_policy, sm_spread_mhz, gpu_uuids, "                        \
 	"cause, cause_gpu, cause_xid, cause_at_ns"
-#define TAKT_SQL_SELECT_JOB                                            \
-	"SELECT id, " TAKT_SQL_JOB_COLUMNS                             \
-	", submit_seq, uid, gid, spec.json, environment.json FROM job" \
+#define TAKT_SQL_SELECT_JOB                                                    \
+	"SELECT id, " TAKT_SQL_JOB_COLUMNS                                     \
+	", submit_seq, uid, gid, env_of, spec.json, environment.json FROM job" \
 	" JOIN spec ON spec.job_id = id LEFT JOIN environment ON environment.job_id = id "
 /* Binds what both the insert and the update take; texts are borrowed until the statement ran. */
 void takt_job_bind(sqlite3_stmt *stmt, const struct takt_job *job, bool whole);

@@ -297,6 +297,17 @@ size_t takt_store_completions(struct takt_store *store, struct takt_store_comple
 	return n;
 }
 
+bool takt_store_has_room(struct takt_store *store, size_t bytes)
+{
+	bool room;
+
+	pthread_mutex_lock(&store->lock);
+	room = store->queued_bytes + bytes <= TAKT_STORE_MAX_QUEUED_BYTES / 2 &&
+	       store->outstanding < TAKT_STORE_MAX_OUTSTANDING / 2;
+	pthread_mutex_unlock(&store->lock);
+	return room;
+}
+
 size_t takt_store_outstanding(struct takt_store *store)
 {
 	size_t n;

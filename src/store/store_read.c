@@ -162,6 +162,26 @@ int takt_store_get(struct takt_store *store, uint64_t job_id, struct takt_job *r
 	return 0;
 }
 
+static int copy_environment(sqlite3_stmt *stmt, void *ctx, struct takt_err *err)
+{
+	char **copy = ctx;
+
+	*copy = takt_strdup((const char *)sqlite3_column_text(stmt, 0));
+	return *copy ? 0 : takt_err_set(err, -ENOMEM, "read an environment");
+}
+
+int takt_store_environment(struct takt_store *store, uint64_t env_of, char **ret,
+			   struct takt_err *err)
+{
+	char *json = NULL;
+	int rc = walk(store, "SELECT json FROM environment WHERE job_id = ?1", (int64_t)env_of,
+		      copy_environment, &json, err);
+
+	if (rc == 0)
+		*ret = json;
+	return rc;
+}
+
 struct ids {
 	uint64_t job, seq;
 };

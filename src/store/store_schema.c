@@ -122,6 +122,15 @@ static const char *const steps[] = {
 	" WHEN state = 'interrupted' THEN 'node_reboot' WHEN state = 'lost' THEN 'takt_died'"
 	" WHEN cancel_wanted THEN 'cancelled' ELSE 'time_limit' END"
 	" WHERE state IN ('interrupted', 'lost') OR cancel_wanted OR timed_out;",
+	/* Jobs of an array have one environment together, under the number of the first of them; of
+	 * jobs before that each has its own. It goes with the last that lives. */
+	"ALTER TABLE job ADD COLUMN env_of INTEGER;"
+	"CREATE INDEX job_env ON job(env_of) WHERE env_of IS NOT NULL AND " TAKT_SQL_LIVE ";"
+	"DROP TRIGGER job_over;"
+	"CREATE TRIGGER job_over AFTER UPDATE OF state ON job WHEN new." TAKT_SQL_ENDED " BEGIN"
+	" DELETE FROM environment WHERE job_id = coalesce(new.env_of, new.id) AND NOT EXISTS("
+	"SELECT 1 FROM job WHERE env_of = new.env_of AND " TAKT_SQL_LIVE ");"
+	"END;",
 };
 
 /* One line of quick_check: "ok" or the first thing that is wrong. */

@@ -233,6 +233,12 @@ static const struct refusal refusals[] = {
 	{"{" OK ",\"gpus\":-1}", "not -1"},
 	{"{" OK ",\"gpus\":01}", "not a number"},
 	{"{" OK ",\"gpus\":1e99}", "field 'gpus'"},
+	{"{" OK ",\"gpus\":1e-400}", "only rounding would make whole"},
+	{"{" OK ",\"gpus\":-1e-400}", "only rounding would make whole"},
+	{"{" OK ",\"gpus\":0.99999999999999999999}", "only rounding would make whole"},
+	{"{" OK ",\"gpus\":1.00000000000000000000000001}", "only rounding would make whole"},
+	{"{" OK ",\"gpus\":20000000000000000000000001e-25}", "only rounding would make whole"},
+	{"{" OK ",\"gpu_milli\":0}", "field 'gpu_milli' must be a whole number from 1 to 1000"},
 	{"{" OK ",\"gpus\":null}", "not null"},
 	{"{" OK ",\"array_last\":10000,\"array_first\":0}",
 	 "'array_last' must be 0 ('array_first') to 9999"},
@@ -244,7 +250,7 @@ static const struct refusal refusals[] = {
 	{"{" OK ",\"after\":[{\"job\":0}]}", "field 'after[0].job'"},
 	{"{" OK ",\"after\":[{\"any\":true}]}", "after[0].job"},
 	{"{" OK ",\"after\":[{\"job\":1,\"al\":true}]}", "'after[0].al'"},
-	{"{" OK ",\"gpu_milli\":1001}", "field 'gpu_milli' must be a whole number from 0 to 1000"},
+	{"{" OK ",\"gpu_milli\":1001}", "field 'gpu_milli' must be a whole number from 1 to 1000"},
 	{"{" OK ",\"gpu_milli\":500,\"gpus\":0}", "'gpu_milli' needs at least one GPU"},
 	{"{" OK ",\"gpu_milli\":500,\"clock_ask\":\"lock\",\"clock_mhz\":1}", "shares them"},
 	{"{" OK ",\"mig\":\"half\"}", "'mig' must be a profile such as 1g.10gb, not 'half'"},
@@ -338,6 +344,84 @@ static void refuses_and_says_why(void **state)
 		assert_int_equal(err.rc, rc);
 		assert_null(spec.argv);
 	}
+}
+
+/* However they are written. */
+static void numbers_that_are_whole_are_read(void **state)
+{
+	static const char *const two[] = {"2",
+					  "2.0",
+					  "2e0",
+					  "20e-1",
+					  "0.2E+1",
+					  "0.0000002e7",
+					  "2.000000000000000000000000000000"};
+
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(two); i++) {
+		struct takt_jobspec spec;
+		char text[128];
+
+		takt_jobspec_init(&spec);
+		snprintf(text, sizeof(text), "{" OK ",\"gpus\":%s}", two[i]);
+		assert_int_equal(takt_jobspec_from_json(text, strlen(text), &spec, NULL), 0);
+		assert_int_equal(spec.gpus, 2);
+		takt_jobspec_fini(&spec);
+	}
+}
+
+/* A list of one text of so many bytes. */
+static char **one_text(size_t len)
+{
+	char **list = takt_calloc(2, sizeof(*list));
+
+	list[0] = takt_alloc(len + 1);
+	memset(list[0], 'x', len);
+	memcpy(list[0], "A=", 2);
+	list[0][len] = '\0';
+	return list;
+}
+
+static char **many_texts(size_t count, size_t len)
+{
+	char **list = takt_calloc(count + 1, sizeof(*list));
+
+	for (size_t i = 0; i < count; i++) {
+		char **one = one_text(len);
+
+		list[i] = one[0];
+		takt_free(one);
+	}
+	return list;
+}
+
+static void must_be_too_long(struct takt_jobspec *spec, const char *said)
+{
+	struct takt_err err;
+
+	assert_int_equal(takt_jobspec_check_exec(spec, &err), -TAKT_E_LIMIT);
+	if (!strstr(err.msg, said))
+		fail_msg("'%s' is not in '%s'", said, err.msg);
+	takt_jobspec_fini(spec);
+}
+
+static void what_the_kernel_cannot_execute_is_refused(void **state)
+{
+	struct takt_jobspec spec;
+
+	takt_jobspec_init(&spec);
+	spec.argv = one_text(131071);
+	spec.env = one_text(131071);
+	assert_int_equal(takt_jobspec_check_exec(&spec, NULL), 0);
+	takt_jobspec_fini(&spec);
+	spec.argv = one_text(131072);
+	must_be_too_long(&spec, "field 'argv[0]' has 131072 bytes");
+	spec.env = one_text(131072);
+	must_be_too_long(&spec, "field 'env[0]' has 131072 bytes");
+	spec.argv = many_texts(10, 100000);
+	spec.env = many_texts(11, 100000);
+	must_be_too_long(&spec, "'argv' and 'env' together take 2100189 bytes");
+	spec.argv = many_texts(4000, 500); /* with their pointers */
+	must_be_too_long(&spec, "together take 2036000 bytes");
 }
 
 static void limits_the_number_of_arguments(void **state)
@@ -464,6 +548,8 @@ int main(void)
 		cmocka_unit_test(an_element_without_memory_leaves_nothing),
 		cmocka_unit_test(refuses_and_says_why),
 		cmocka_unit_test(limits_the_number_of_arguments),
+		cmocka_unit_test(numbers_that_are_whole_are_read),
+		cmocka_unit_test(what_the_kernel_cannot_execute_is_refused),
 		cmocka_unit_test(survives_the_way_there_and_back),
 		cmocka_unit_test(keeps_the_environment_private),
 		cmocka_unit_test(shows_commands_as_typed),

@@ -22,6 +22,10 @@ REFUSED = (
     ("submit -n -1 -- true", 64, "'-1'"),
     ("submit -n x -- true", 64, "'x'"),
     ("submit -n 9 -- true", 65, "9 GPUs"),
+    ("submit -n 1e-400 -- true", 64, "'1e-400'"),
+    ("submit -n 0.0001 -- true", 64, "'0.0001'"),
+    ("submit -n 0.0 -- true", 64, "'0.0'"),
+    ("submit -n 2x1e-400 -- true", 64, "'2x1e-400'"),
     ("run -n 9 -- true", 65, "8"),
     ("run -n 0 -- /no/such", 127, "/no/such"),
     ("run -n 0 -- nosuchcommand", 127, "nosuchcommand"),
@@ -153,6 +157,44 @@ def what_a_client_sends_wrong_is_refused():
         assert client.wait(client.submit(["true"], gpus=1)["id"])["state"] == "done"
 
 
+# Of a job file, and what is said of it.
+JOB_FILES = (
+    ("gpus = 1e-400", "a number that only rounding would make whole"),
+    ("gpus = 0.99999999999999999999", "a number that only rounding would make whole"),
+    ("gpus = 1\ngpu_milli = 0", "'gpu_milli' must be a whole number from 1 to 1000"),
+    ('env = ["LONG=' + "x" * 131072 + '"]', "has 131077 bytes; the kernel executes nothing"),
+)
+
+
+def job_file(m, name, words):
+    with open(m.path(name), "w", encoding="ascii") as file:
+        file.write(words)
+    return m.path(name)
+
+
+def what_would_be_another_value_is_refused():
+    """On the command line it is above."""
+    with kit.machine(gpus=1) as m:
+        m.start()
+        client = m.client()
+        for words, said in JOB_FILES:
+            path = job_file(m, "wrong.toml", f'[[job]]\nargv = ["true"]\ncwd = "/"\n{words}\n')
+            done = m.takt("submit", "-f", path)
+            assert done.returncode in (64, 65) and said in done.stderr, (words[:60], done)
+        for more, said in ((b'"gpus":1e-400', "rounding"), (b'"gpus":1,"gpu_milli":0', "from 1 to 1000"),
+                           (b'"env":["A=' + b"x" * 131072 + b'"]', "env[0]")):
+            status, answer = client.raw("POST", "/v1/jobs", b'{"argv":["true"],"cwd":"/",' + more + b"}",
+                                        {"Content-Type": "application/json"})
+            assert status in (400, 413) and said in json.loads(answer)["error"]["message"], (status, answer)
+        assert not client.live() and not client.history(), "something was accepted"
+        # What the kernel just takes is executed.
+        long = ["A=" + "x" * (131071 - 2)] + [f"B{i}={'y' * 100000}" for i in range(17)]
+        job = client.wait(client.submit(["/bin/true"], env=long)["id"])
+        assert (job["state"], job["exit_code"]) == ("done", 0), job
+        status, answer = client.raw("GET", f"/v1/jobs/{job['id']}/log?attempt=7")
+        assert status == 404 and "no attempt 7" in json.loads(answer)["error"]["message"], (status, answer)
+
+
 def everything_that_is_simulated_says_so():
     with kit.machine(gpus=2) as m:
         m.start()
@@ -195,4 +237,4 @@ def marks(value):
 if __name__ == "__main__":
     sys.exit(kit.main([
         what_is_typed_wrong_is_refused_and_explained, a_command_that_goes_away_is_said_by_the_job,
-        what_a_client_sends_wrong_is_refused, everything_that_is_simulated_says_so]))
+        what_a_client_sends_wrong_is_refused, what_would_be_another_value_is_refused, everything_that_is_simulated_says_so]))

@@ -72,9 +72,9 @@ def load(m, luck, **more):
 LIVE = "state IN ('waiting', 'starting', 'running', 'stopping')"
 # An environment is there as long as its job lives, and not a moment longer.
 ASTRAY = f"""SELECT 'environment of job ' || job_id || ', which has ended or is gone' FROM environment
-    WHERE job_id NOT IN (SELECT id FROM job WHERE {LIVE})
+    WHERE job_id NOT IN (SELECT coalesce(env_of, id) FROM job WHERE {LIVE})
     UNION ALL SELECT 'no environment of job ' || id || ', which lives' FROM job
-    WHERE {LIVE} AND id NOT IN (SELECT job_id FROM environment)
+    WHERE {LIVE} AND coalesce(env_of, id) NOT IN (SELECT job_id FROM environment)
     UNION ALL SELECT 'description of job ' || job_id || ', which is gone' FROM spec
     WHERE job_id NOT IN (SELECT id FROM job)
     UNION ALL SELECT 'no description of job ' || id FROM job WHERE id NOT IN (SELECT job_id FROM spec)"""

@@ -505,6 +505,30 @@ def a_user_cannot_hold_all_connections():
         kit.until(lambda: takt_as(m, ALICE, "status").returncode == 0, "there is room again")
 
 
+def array_of(jobs):
+    return {"argv": ["true"], "cwd": "/", "gpus": 1, "held": True, "array_first": 0, "array_last": jobs - 1}
+
+
+def a_user_cannot_fill_the_queue():
+    """Nor can all of them together for root."""
+    with shared_machine(start=False) as m:
+        m.start("--max-jobs", "64")
+        status, name, said = refusal(m, ALICE, "POST", "/v1/jobs", array_of(17))
+        assert (status, name) == (413, "LIMIT") and "a user may have 16 (user_max_jobs)" in said, said
+        ask(m, ALICE, "POST", "/v1/jobs", array_of(16))
+        assert refusal(m, ALICE, "POST", "/v1/jobs", job_of(["true"]))[0] == 413
+        for uid in (BOB, 4444):
+            ask(m, uid, "POST", "/v1/jobs", array_of(16))
+        ask(m, 4445, "POST", "/v1/jobs", array_of(12))
+        status, _, said = refusal(m, 4445, "POST", "/v1/jobs", job_of(["true"]))
+        assert status == 413 and "kept for root (max_jobs)" in said, said
+        ask(m, 0, "POST", "/v1/jobs", array_of(4))
+        # What is over makes room for its owner.
+        ask(m, ALICE, "POST", "/v1/jobs/1/cancel")
+        kit.until(lambda: ask(m, ALICE, "GET", "/v1/jobs/1")["state"] == "cancelled", "the job is over")
+        ask(m, ALICE, "POST", "/v1/jobs", job_of(["true"]))
+
+
 def files_are_closed_to_others():
     with shared_machine(gpus=1) as m:
         job = ask(m, ALICE, "POST", "/v1/jobs", job_of(["sh", "-c", "echo word"], 1))["id"]
@@ -630,6 +654,6 @@ if __name__ == "__main__":
         an_administrators_clocks_are_there_again_after_a_job,
         clocks_set_over_several_gpus_outlive_a_job_on_one,
         clocks_set_while_a_jobs_end_waits_for_the_disk_are_put_back,
-        a_user_has_no_say_over_others_in_the_queue, a_user_cannot_hold_all_connections,
+        a_user_has_no_say_over_others_in_the_queue, a_user_cannot_hold_all_connections, a_user_cannot_fill_the_queue,
         files_are_closed_to_others, users_without_a_name_are_their_number, alone_means_alone,
         two_users_by_name]))

@@ -131,6 +131,7 @@ int kit_open_queue(struct kit *kit, struct takt_err *err)
 		.gpus_will_come = kit->gpus_will_come,
 		.max_bytes = kit->max_bytes,
 		.max_jobs = kit->max_jobs,
+		.shared = kit->shared,
 		.staging = kit->staging,
 		.cpu_milli = kit->cpu_milli ? kit->cpu_milli : 4000,
 		.mem_mib = 1024,

@@ -31,6 +31,7 @@ struct kit {
 	uint64_t highest_known_id;
 	size_t max_bytes;  /* as in takt_queue_config */
 	uint32_t max_jobs; /* likewise */
+	bool shared;	   /* likewise */
 	int32_t cpu_milli; /* the same; 0 = 4000 */
 	enum takt_queue_staging staging;
 	uint32_t gpu_count;	 /* that the machine shows; 0 = KIT_GPUS */

@@ -456,6 +456,10 @@ static void a_new_attempt_is_a_new_log(void **state)
 	assert_int_equal(talk(GET("/v1/jobs/1/log?offset=4&attempt=1")), 200);
 	assert_answer_has("\r\n\r\none\n");
 	assert_answer_has("Takt-Log-Attempt: 2\r\n");
+	assert_int_equal(talk(GET("/v1/jobs/1/log?attempt=3&offset=3")), 200); /* may come */
+	assert_answer_has("Content-Length: 0");
+	assert_int_equal(talk(GET("/v1/jobs/1/log?attempt=7")), 404);
+	assert_answer_has("job 1 has no attempt 7; the latest is 2");
 }
 
 static void followers_get_news(void **state)

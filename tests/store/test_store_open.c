@@ -211,8 +211,14 @@ static void refuses_a_newer_schema(void **state)
 	assert_refused_untouched(-TAKT_E_VERSION, "has schema 99");
 }
 
-/* Steps 4 to 8 are taken out again. */
+/* Steps 4 to 9 are taken out again. */
+#define OWN_ENVIRONMENTS                                                                \
+	"DROP TRIGGER job_over;"                                                        \
+	"CREATE TRIGGER job_over AFTER UPDATE OF state ON job WHEN new." TAKT_SQL_ENDED \
+	" BEGIN DELETE FROM environment WHERE job_id = new.id; END;"
+#define WITHOUT_9 OWN_ENVIRONMENTS "DROP INDEX job_env; ALTER TABLE job DROP COLUMN env_of;"
 #define WITHOUT_8                                                                   \
+	WITHOUT_9                                                                   \
 	"ALTER TABLE job DROP COLUMN cause; ALTER TABLE job DROP COLUMN cause_gpu;" \
 	"ALTER TABLE job DROP COLUMN cause_xid; ALTER TABLE job DROP COLUMN cause_at_ns;"
 #define WITHOUT_7 WITHOUT_8 "ALTER TABLE job DROP COLUMN gpu_uuids;"
@@ -315,8 +321,8 @@ static void takes_over_the_sixth_schema(void **state)
 	assert_string_equal(job.gpu_uuids, "");
 	takt_job_fini(&job);
 	takt_store_close(store);
-	sql("PRAGMA user_version=9");
-	assert_refused_untouched(-TAKT_E_VERSION, "has schema 9");
+	sql("PRAGMA user_version=10");
+	assert_refused_untouched(-TAKT_E_VERSION, "has schema 10");
 }
 
 static void must_have_ended_of(struct takt_store *store, uint64_t id, enum takt_cause cause)
@@ -344,6 +350,31 @@ static void takes_over_the_seventh_schema(void **state)
 	store = store_open_ok(place.path);
 	assert_int_equal(takt_store_get(store, 3, &(struct takt_job){0}, NULL), -TAKT_E_CORRUPT);
 	takt_store_close(store);
+}
+
+static int see_own_env(void *ctx, const struct takt_job *job)
+{
+	assert_int_equal(job->env_of, 0);
+	*(bool *)ctx = job->env_json && strcmp(job->env_json, "{\"env\":[\"A=1\"]}") == 0;
+	return 0;
+}
+
+/* Each job keeps the environment of its own that it had, to its end. */
+static void takes_over_the_eighth_schema(void **state)
+{
+	struct takt_store *store;
+	bool seen = false;
+
+	make_database(false);
+	sql("DELETE FROM job WHERE id <> 3; UPDATE job SET state = 'waiting' WHERE id = 3;"
+	    "INSERT INTO environment VALUES(3, '{\"env\":[\"A=1\"]}');" WITHOUT_9
+	    "PRAGMA user_version=8");
+	store = store_open_ok(place.path);
+	assert_int_equal(takt_store_each_live(store, see_own_env, &seen, NULL), 0);
+	assert_true(seen);
+	takt_store_close(store);
+	sql("UPDATE job SET state = 'done' WHERE id = 3;"
+	    "INSERT INTO environment VALUES(3, 'it is free')");
 }
 
 static void takes_an_empty_file_and_opens_again(void **state)
@@ -472,6 +503,7 @@ int main(void)
 		CASE(takes_over_the_third_schema),
 		CASE(takes_over_the_sixth_schema),
 		CASE(takes_over_the_seventh_schema),
+		CASE(takes_over_the_eighth_schema),
 		CASE(takes_an_empty_file_and_opens_again),
 		CASE(recovers_the_log_of_a_killed_daemon),
 		CASE(one_owner_at_a_time),

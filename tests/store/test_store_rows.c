@@ -626,6 +626,46 @@ static void an_environment_goes_with_the_job(void **state)
 	assert_int_equal(count_in_files("swordfish"), 0);
 }
 
+static int count_env(void *ctx, const struct takt_job *job)
+{
+	*(unsigned *)ctx += job->env_json != NULL;
+	return 0;
+}
+
+/* One copy, which is there until the last job that has it is over. */
+static void a_shared_environment_goes_with_the_last_job(void **state)
+{
+	static const uint64_t in_order[] = {2, 1, 3};
+	struct takt_store *store = *state;
+	char *text = NULL;
+	unsigned copies = 0;
+
+	for (uint64_t id = 1; id <= 3; id++) {
+		struct takt_job job = store_job(id);
+
+		job.env_of = 1;
+		job.env_json = id == 1 ? (char *)"{\"env\":[\"TOKEN=swordfish\"]}" : NULL;
+		insert_ok(store, &job);
+	}
+	reopen(state);
+	store = *state;
+	assert_int_equal(takt_store_each_live(store, count_env, &copies, NULL), 0);
+	assert_int_equal(copies, 1);
+	for (size_t i = 0; i < 3; i++) {
+		struct takt_job job = store_job(in_order[i]);
+
+		assert_int_equal(takt_store_environment(store, 1, &text, NULL), 0);
+		assert_string_equal(text, "{\"env\":[\"TOKEN=swordfish\"]}");
+		takt_free(text);
+		job.state = TAKT_JOB_DONE;
+		update_ok(store, &job);
+	}
+	assert_int_equal(takt_store_environment(store, 1, &text, NULL), 0);
+	assert_null(text);
+	reopen(state);
+	assert_int_equal(count_in_files("swordfish"), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -651,6 +691,7 @@ int main(void)
 		CASE(keeps_the_newest_decisions),
 		CASE(files_are_the_owners_only),
 		CASE(an_environment_goes_with_the_job),
+		CASE(a_shared_environment_goes_with_the_last_job),
 	};
 
 	return cmocka_run_group_tests_name("store rows", tests, NULL, NULL);
