@@ -96,6 +96,8 @@ struct takt_config {
 	uint32_t max_connections;
 	uint32_t max_jobs;
 	uint32_t keep_ended;
+	uint32_t history_limit_mib;
+	uint32_t backup_keep;  /* 0 = none are made */
 	uint32_t on_gpu_fault; /* enum takt_on_gpu_fault */
 	uint32_t order;	       /* takt_config_orders */
 	uint32_t backfill;     /* takt_config_backfills */
