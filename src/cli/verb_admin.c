@@ -45,6 +45,7 @@ static int check_form(const struct takt_cli *cli, struct takt_err *err)
 {
 	const char *action = cli->operands[0];
 	bool known = false, file = strcmp(action, "check") != 0;
+	bool newest = strcmp(action, "restore") == 0; /* unless one is named */
 
 	for (int i = 0; words[i]; i++)
 		known = known || strcmp(words[i], action) == 0;
@@ -52,9 +53,11 @@ static int check_form(const struct takt_cli *cli, struct takt_err *err)
 		return takt_err_set(
 			err, -TAKT_E_USAGE,
 			"takt admin takes backup, restore, check or report, not '%.40s'", action);
-	if (cli->operand_count != 1 + file)
+	if (cli->operand_count != 1 + file && !(newest && cli->operand_count == 1))
 		return takt_err_set(err, -TAKT_E_USAGE, "usage: takt admin %s%s", action,
-				    file ? " FILE" : "");
+				    newest ? " [FILE]"
+				    : file ? " FILE"
+					   : "");
 	return 0;
 }
 
@@ -70,7 +73,8 @@ static int run(struct takt_cli *cli, struct takt_err *err)
 		rc = takt_cli_daemon_config(cli, &config, err);
 	if (rc < 0)
 		return rc;
-	rc = cli->extra->admin(cli->operands[0], &config, cli->operands[1], say, cli, err);
+	rc = cli->extra->admin(cli->operands[0], &config,
+			       cli->operand_count > 1 ? cli->operands[1] : NULL, say, cli, err);
 	if (cli->json && cli->out.len)
 		takt_str_add(&cli->out, "]}\n");
 	return rc;
@@ -85,7 +89,8 @@ static const struct takt_option options[] = {
 
 static const struct takt_text_pair examples[] = {
 	{"takt admin backup takt-backup.db", "while the daemon runs"},
-	{"takt admin restore takt-backup.db", "while it does not"},
+	{"takt admin restore", "while it does not: the newest of the daily backups"},
+	{"takt admin restore takt-backup.db", "that one"},
 	{"takt admin check --json", "for a machine to read"},
 	{"takt admin report bug.db", "to show to others; takt simulate --replay bug.db"},
 	{NULL, NULL},
@@ -94,11 +99,13 @@ static const struct takt_text_pair examples[] = {
 const struct takt_verb takt_verb_admin = {
 	.name = "admin",
 	.summary = "back up, restore and check the database; report a defect",
-	.usage = "backup FILE | restore FILE | check | report FILE",
+	.usage = "backup FILE | restore [FILE] | check | report FILE",
 	.about =
 		"backup: a copy of the database as of one instant, also while the daemon runs, "
 		"readable by you alone, without the environments of jobs.\n"
-		"restore: puts a backup in its place, while no daemon runs; what was there is kept "
+		"restore: puts a backup in its place, while no daemon runs: FILE, or the newest "
+		"good one of those that the daemon makes every day. It says how old that is; what "
+		"was there is kept "
 		"beside it. Jobs that wait are then held, since their environments are not in it. "
 		"Those that still run are adopted by the next start, the others that ran are lost; "
 		"it is refused while a job runs that did not run when the backup was made.\n"

@@ -187,6 +187,12 @@ static const struct key keys[] = {
 	 true},
 	{"keep_ended", NUMBER, AT(keep_ended), "100000", 1, 10000000, NULL,
 	 "Ended jobs that are kept in history, the newest, each with its logs.", true},
+	{"history_limit", SIZE, AT(history_limit_mib), "1G", 16, 1 << 30, NULL,
+	 "How large the database may get before the first of them are forgotten, whatever "
+	 "keep_ended says, and at most a twentieth of the disk of state_dir.",
+	 true},
+	{"backup_keep", NUMBER, AT(backup_keep), "7", 0, 1000, NULL,
+	 "How many daily backups of the database are kept in state_dir; 0: none are made.", true},
 	{"order", CHOICE, AT(order), "priority", 0, 0, takt_config_orders,
 	 "Who of the waiting jobs goes first; docs/queue-order.md explains them. A job's priority "
 	 "goes before each of them.",

@@ -98,6 +98,8 @@ struct takt_config {
 	uint32_t user_max_jobs; /* 0 = a quarter */
 	uint32_t user_descriptions_mib;
 	uint32_t keep_ended;
+	uint32_t history_limit_mib;
+	uint32_t backup_keep;  /* 0 = none are made */
 	uint32_t on_gpu_fault; /* enum takt_on_gpu_fault */
 	uint32_t order;	       /* takt_config_orders */
 	uint32_t backfill;     /* takt_config_backfills */

@@ -6,10 +6,13 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "daemon/admin.h"
+#include "daemon/backups.h"
 #include "store/store_admin.h"
 #include "takt_build.h"
 
@@ -17,6 +20,56 @@ enum {
 	KEY_BYTES = 32,
 	MAX_FACTS = 2 * TAKT_CONFIG_MAX_KEYS + 8,
 };
+
+/* The newest that is sound, by its path; the others are passed over, and said. */
+static int newest_good(const char *state_dir, char ret[PATH_MAX], int64_t *ret_at_s,
+		       takt_admin_say *say, void *ctx, struct takt_err *err)
+{
+	const struct takt_store_file_look nothing = {.ctx = NULL};
+	struct takt_backups backups;
+	struct takt_err why = {0};
+	int rc = takt_backups_read(state_dir, &backups, err);
+	uint64_t jobs;
+	int64_t schema;
+	bool found = false;
+
+	if (rc < 0)
+		return rc;
+	for (size_t i = 0; i < backups.list.len && !found; i++) {
+		snprintf(ret, PATH_MAX, "%s/backups/%s", state_dir, backups.list.at[i].name);
+		*ret_at_s = backups.list.at[i].at_s;
+		found = takt_store_file_check(ret, &schema, &jobs, &nothing, &why) == 0;
+		if (!found)
+			say(ctx, &(struct takt_admin_line){
+					 .about = "backup not used", .found = why.msg, .todo = ""});
+	}
+	takt_backups_fini(&backups);
+	return found ? 0
+		     : takt_err_set(err, -ENOENT,
+				    "no good backup in '%s/backups'; name one: takt admin restore "
+				    "FILE",
+				    state_dir);
+}
+
+/* How old it is, and what nobody can know from it. */
+static void say_restored(const char *db, const char *file, int64_t at_s, takt_admin_say *say,
+			 void *ctx)
+{
+	int64_t old_s = (int64_t)time(NULL) - at_s;
+	char found[2 * PATH_MAX + 80];
+	struct takt_admin_line line = {
+		.about = "restore",
+		.found = found,
+		.todo = "what was handed in, cancelled or ended since is not in it: compare with "
+			"takt jobs and takt queue, and let go of waiting jobs with takt release"};
+
+	if (at_s)
+		snprintf(found, sizeof(found), "%s is what it was %lld h %lld min ago (%s)", db,
+			 (long long)(old_s / 3600), (long long)(old_s / 60 % 60), file);
+	else
+		snprintf(found, sizeof(found), "%s is what %s was", db, file);
+	say(ctx, &line);
+}
 
 /* Puts a backup in place; what runs is adopted by the next daemon. */
 static int restore(const char *db, const char *jobs_dir, const char *file, struct takt_err *err)
@@ -33,6 +86,23 @@ static int restore(const char *db, const char *jobs_dir, const char *file, struc
 			alive[count++] = (struct takt_store_alive){found->job_id, found->attempt};
 	takt_admin_attempts_fini(&attempts);
 	return rc < 0 ? rc : takt_store_file_restore(db, file, alive, count, err);
+}
+
+static int restore_one(const struct takt_config *config, const char *db, const char *jobs_dir,
+		       const char *file, takt_admin_say *say, void *ctx, struct takt_err *err)
+{
+	char newest[PATH_MAX];
+	int64_t at_s = 0;
+	struct stat st;
+	int rc = file ? 0 : newest_good(config->state_dir, newest, &at_s, say, ctx, err);
+
+	if (file && stat(file, &st) == 0)
+		at_s = st.st_mtim.tv_sec;
+	if (rc == 0)
+		rc = restore(db, jobs_dir, file ? file : newest, err);
+	if (rc == 0)
+		say_restored(db, file ? file : newest, at_s, say, ctx);
+	return rc;
 }
 
 /* The key of this machine's pseudonyms, so that two reports name alike what is the same. */
@@ -127,18 +197,16 @@ int takt_admin_files(const char *action, const struct takt_config *config, const
 
 	snprintf(db, sizeof(db), "%s/takt.db", config->state_dir);
 	snprintf(jobs_dir, sizeof(jobs_dir), "%s/jobs", config->state_dir);
-	if (strcmp(action, "restore") != 0 && access(db, R_OK) < 0)
+	if (strcmp(action, "restore") == 0)
+		return restore_one(config, db, jobs_dir, file, say, ctx, err);
+	if (access(db, R_OK) < 0)
 		return takt_err_set(err, -errno, "read '%s'", db);
 	if (strcmp(action, "check") == 0)
 		return takt_admin_check(config, db, say, ctx, err);
 	if (strcmp(action, "backup") == 0)
 		rc = takt_store_file_backup(db, file, err);
-	else if (strcmp(action, "restore") == 0)
-		rc = restore(db, jobs_dir, file, err);
 	else
 		rc = report(config, db, file, err);
-	if (strcmp(action, "restore") == 0)
-		line.found = db;
 	if (rc == 0)
 		say(ctx, &line);
 	return rc;

@@ -104,6 +104,7 @@ struct takt_job_progress;
 struct takt_lease_keeper;
 struct takt_orders;
 struct takt_own_files;
+struct takt_daily_backup;
 struct takt_peaks;
 struct takt_proc_cache;
 struct takt_waiters;
@@ -127,7 +128,7 @@ struct takt_daemon {
 	struct takt_boot own_at;
 	uint32_t own_tries;
 	char hostname[65];
-	char notes[7][320];
+	char notes[8][320];
 	struct takt_mono started;
 	struct takt_machine *machine;
 	struct takt_machine_config machine_config; /* it was opened by; strings of config */
@@ -161,6 +162,7 @@ struct takt_daemon {
 	struct takt_waiters *waiters;
 	struct takt_peaks *peaks;
 	struct takt_own_files *own_files;
+	struct takt_daily_backup *daily_backup;
 	struct takt_gpu_watch watch[TAKT_DEVICE_MAX_GPUS];
 	struct takt_handover handover;
 	int gpu_lock_fd[TAKT_DEVICE_MAX_GPUS]; /* -1 = not held */
@@ -357,6 +359,8 @@ void takt_job_output_free(struct takt_job_output *output);
 uint64_t takt_job_output_limit(const struct takt_daemon *daemon);
 /* How much of the disk the store sets aside for when it is full; 0 of a small one. */
 uint64_t takt_job_output_reserve(const struct takt_daemon *daemon);
+/* How large the database may get: history_limit, and a share of the disk. */
+uint64_t takt_job_output_history(const struct takt_daemon *daemon);
 /* -ENOSPC: why no job is accepted. */
 int takt_job_output_refuse(const struct takt_daemon *daemon, struct takt_err *err);
 /* It runs; its attempt is over. */

@@ -23,6 +23,7 @@ enum {
 	FREE_SHARE = 100, /* of what is free a log may take a hundredth */
 	LOW_SHARE = 20,	  /* a disk with less than a twentieth free is nearly full */
 	STAT_BLOCK = 512,
+	HISTORY_SHARE = 20, /* of a disk is the database's */
 	RESERVE_SHARE = 32, /* of a disk may be set aside */
 	LARGEST = 80,	    /* bytes of a text */
 };
@@ -89,6 +90,14 @@ uint64_t takt_job_output_reserve(const struct takt_daemon *daemon)
 
 	(void)free_bytes(daemon, &all);
 	return all / RESERVE_SHARE < reserve_bytes ? 0 : reserve_bytes;
+}
+
+uint64_t takt_job_output_history(const struct takt_daemon *daemon)
+{
+	uint64_t limit = daemon->config.history_limit_mib * mib, all;
+
+	(void)free_bytes(daemon, &all);
+	return all && all / HISTORY_SHARE < limit ? all / HISTORY_SHARE : limit;
 }
 
 void takt_job_output_watch(struct takt_job_output *output, const struct takt_queue_job *job)

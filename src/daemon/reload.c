@@ -85,6 +85,7 @@ static int put_in_force(struct takt_daemon *daemon, const struct takt_config *ne
 	takt_config_adopt(&daemon->read, next, changed, need_restart);
 	takt_config_adopt(&daemon->config, next, &again, &again);
 	takt_store_keep_ended(daemon->store, daemon->config.keep_ended);
+	takt_store_keep_bytes(daemon->store, takt_job_output_history(daemon));
 	takt_tenants_file_read(daemon);
 	takt_tls_files_read(daemon);
 	return 0;

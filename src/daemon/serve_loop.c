@@ -11,6 +11,7 @@
 
 #include "base/pace.h"
 #include "base/str.h"
+#include "daemon/backups.h"
 #include "daemon/daemon.h"
 #include "daemon/govern.h"
 #include "daemon/gpu_health.h"
@@ -319,6 +320,7 @@ static void turn(struct takt_daemon *daemon, struct pollfd slots[SLOTS], struct 
 	takt_tenants_file_look(daemon, takt_boot_now(daemon->sys));
 	takt_tls_files_look(daemon, takt_boot_now(daemon->sys));
 	takt_own_files_tick(daemon, takt_boot_now(daemon->sys));
+	takt_daily_backup_tick(daemon);
 	run_jobs(daemon, due);
 	forget_attempts(daemon, due);
 	look_for_driver(daemon, due);

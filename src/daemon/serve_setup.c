@@ -17,6 +17,7 @@
 
 #include "base/str.h"
 #include "base/vec.h"
+#include "daemon/backups.h"
 #include "daemon/clean_start.h"
 #include "daemon/daemon.h"
 #include "daemon/event_hooks.h"
@@ -214,16 +215,44 @@ static int open_telemetry(struct takt_daemon *daemon, struct takt_err *err)
 	return 0;
 }
 
+/* A database that is gone, though there are backups of it, is no first start. */
+static int refuse_to_forget(const struct takt_daemon *daemon, const char *path,
+			    struct takt_err *err)
+{
+	struct takt_backups backups;
+	size_t count;
+	int rc;
+
+	if (access(path, F_OK) == 0)
+		return 0;
+	rc = takt_backups_read(daemon->config.state_dir, &backups, err);
+	if (rc < 0)
+		return rc;
+	count = backups.list.len;
+	takt_backups_fini(&backups);
+	if (count == 0)
+		return 0;
+	return takt_err_set(err, -ENOENT,
+			    "database '%.80s' is not there, but backups of it are: 'takt admin "
+			    "restore' puts the newest in its place; to start empty move the "
+			    "folder 'backups' beside it away",
+			    path);
+}
+
 static int open_store(struct takt_daemon *daemon, struct takt_err *err)
 {
 	char path[PATH_MAX];
 	struct takt_store_config config = {.path = path,
+					   .keep_bytes = takt_job_output_history(daemon),
 					   .keep_ended = daemon->config.keep_ended,
 					   .reserve_bytes = takt_job_output_reserve(daemon)};
 	uint32_t tries = 0;
 	int rc;
 
 	snprintf(path, sizeof(path), "%s/takt.db", daemon->config.state_dir);
+	rc = refuse_to_forget(daemon, path, err);
+	if (rc < 0)
+		return rc;
 	do
 		rc = takt_store_open(&config, &daemon->store, err);
 	while (rc == -TAKT_E_BUSY && takt_daemon_lock_again(daemon, tries++));
@@ -577,12 +606,25 @@ int takt_daemon_open(struct takt_daemon *daemon, const struct takt_config *confi
 		     char **argv, struct takt_err *err)
 {
 	static int (*const steps[])(struct takt_daemon * daemon, struct takt_err * err) = {
-		open_governors,	      open_dirs,      open_signals,
-		open_machine,	      check_setting,  takt_daemon_own_gpus,
-		open_clock_admin,     open_telemetry, open_store,
-		takt_gpu_history_new, start_helpers,  open_engine,
-		open_queue,	      open_health,    open_net_watch,
-		takt_net_probe_open,  open_server,    takt_own_files_new,
+		open_governors,
+		open_dirs,
+		open_signals,
+		open_machine,
+		check_setting,
+		takt_daemon_own_gpus,
+		open_clock_admin,
+		open_telemetry,
+		open_store,
+		takt_gpu_history_new,
+		start_helpers,
+		open_engine,
+		open_queue,
+		open_health,
+		open_net_watch,
+		takt_net_probe_open,
+		open_server,
+		takt_own_files_new,
+		takt_daily_backup_new,
 	};
 	int rc;
 
@@ -610,6 +652,7 @@ void takt_daemon_close(struct takt_daemon *daemon)
 {
 	takt_server_free(daemon->server);
 	takt_own_files_free(daemon->own_files);
+	takt_daily_backup_free(daemon->daily_backup);
 	takt_tls_free(daemon->tls);
 	takt_net_probe_close(daemon->net_probe);
 	takt_net_watch_close(daemon->net_watch);

@@ -134,6 +134,11 @@ void takt_store_keep_ended(struct takt_store *store, uint32_t keep_ended)
 	store->keep_ended = keep_ended ? keep_ended : TAKT_STORE_KEEP_ENDED;
 }
 
+void takt_store_keep_bytes(struct takt_store *store, uint64_t keep_bytes)
+{
+	store->keep_bytes = keep_bytes;
+}
+
 int takt_store_open(const struct takt_store_config *config, struct takt_store **ret,
 		    struct takt_err *err)
 {
@@ -147,6 +152,7 @@ int takt_store_open(const struct takt_store_config *config, struct takt_store **
 		return takt_err_set(err, -ENOMEM, "open '%s'", config->path);
 	store->sys = config->sys ? config->sys : takt_sys_real();
 	takt_store_keep_ended(store, config->keep_ended);
+	takt_store_keep_bytes(store, config->keep_bytes);
 	store->checkpoint_frames =
 		config->checkpoint_frames ? config->checkpoint_frames : CHECKPOINT_FRAMES;
 	store->lock_fd = store->event_fd = store->reserve.fd = -1;

@@ -184,6 +184,7 @@ struct takt_store;
 struct takt_store_config {
 	const char *path;	    /* of the database file; its directory must exist */
 	const struct takt_sys *sys; /* NULL = the real one; borrowed until close */
+	uint64_t keep_bytes;	    /* of the database before the oldest go; 0 = any */
 	uint32_t keep_ended;	    /* newest ended jobs that history keeps; 0 = the default */
 	uint64_t reserve_bytes;	    /* set aside for a full disk; 0 = nothing is */
 	uint32_t checkpoint_frames; /* pages in the log that start a checkpoint; 0 = 1,000 */
@@ -210,6 +211,7 @@ int takt_store_open(const struct takt_store_config *config, struct takt_store **
 		    struct takt_err *err);
 /* So many of the newest ended jobs from the next cut on; 0 = the default. */
 void takt_store_keep_ended(struct takt_store *store, uint32_t keep_ended);
+void takt_store_keep_bytes(struct takt_store *store, uint64_t keep_bytes);
 /* Whether the names of its files still lead to the files that it has open. -TAKT_E_MOVED: one does
  * not, which one, and what to do. */
 int takt_store_look(const struct takt_store *store, struct takt_err *err);

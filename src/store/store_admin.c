@@ -16,6 +16,8 @@
 
 enum {
 	BUSY_MS = 10000,
+	PAGES_AT_ONCE = 1024,
+	STEPS_BETWEEN_LOOKS = 100000, /* of SQLite's machine */
 	PATH_BYTES = 600,
 	ENVIRONMENTS_APART = 4,	 /* the schema that has a table of them */
 	ENVIRONMENTS_SHARED = 9, /* in which an array has one */
@@ -46,17 +48,30 @@ static int make_file(const char *path, struct takt_err *err)
 	return 0;
 }
 
-static int copy_pages(sqlite3 *from, sqlite3 *to, const char *to_path, struct takt_err *err)
+static int is_stopped(void *stop)
 {
-	sqlite3_backup *backup = sqlite3_backup_init(to, "main", from, "main");
-	int step = SQLITE_ERROR;
+	return stop && *(const atomic_bool *)stop;
+}
 
+/* One reading of `from`, so that a writer beside it does not make it begin again. */
+static int copy_pages(sqlite3 *from, sqlite3 *to, const char *to_path, const atomic_bool *stop,
+		      struct takt_err *err)
+{
+	int step =
+		sqlite3_exec(from, "BEGIN; SELECT count(*) FROM sqlite_schema", NULL, NULL, NULL);
+	sqlite3_backup *backup =
+		step == SQLITE_OK ? sqlite3_backup_init(to, "main", from, "main") : NULL;
+
+	step = SQLITE_ERROR;
 	if (backup) {
 		do
-			step = sqlite3_backup_step(backup, -1);
-		while (step == SQLITE_OK);
+			step = sqlite3_backup_step(backup, PAGES_AT_ONCE);
+		while (step == SQLITE_OK && !is_stopped((void *)stop));
 		sqlite3_backup_finish(backup);
 	}
+	(void)takt_sqlite_exec(from, "COMMIT");
+	if (step == SQLITE_OK)
+		return takt_err_set(err, -ECANCELED, "'%s' was broken off", to_path);
 	if (step != SQLITE_DONE)
 		return takt_sqlite_err(err, to, backup ? step : sqlite3_errcode(to), "write",
 				       to_path);
@@ -71,7 +86,8 @@ static int run_sql(sqlite3 *db, const char *sql, const char *path, struct takt_e
 }
 
 /* A copy of `from` at `to`, changed by `sql`. VACUUM leaves nothing behind of what was deleted. */
-static int copy_file(const char *from, const char *to, const char *sql, struct takt_err *err)
+static int copy_file(const char *from, const char *to, const char *sql, const atomic_bool *stop,
+		     struct takt_err *err)
 {
 	sqlite3 *source = NULL, *target = NULL;
 	int64_t version;
@@ -87,10 +103,12 @@ static int copy_file(const char *from, const char *to, const char *sql, struct t
 	}
 	rc = open_file(to, SQLITE_OPEN_READWRITE, &target, err);
 	if (rc == 0)
-		rc = copy_pages(source, target, to, err);
+		rc = copy_pages(source, target, to, stop, err);
 	if (rc == 0)
 		rc = run_sql(target, "PRAGMA journal_mode=DELETE; PRAGMA synchronous=FULL;", to,
 			     err);
+	if (rc == 0 && stop)
+		sqlite3_progress_handler(target, STEPS_BETWEEN_LOOKS, is_stopped, (void *)stop);
 	if (rc == 0)
 		rc = run_sql(target, sql, to, err);
 	sqlite3_close(source);
@@ -108,7 +126,13 @@ static int copy_file(const char *from, const char *to, const char *sql, struct t
 
 int takt_store_file_backup(const char *path, const char *to, struct takt_err *err)
 {
-	return copy_file(path, to, WITHOUT_ENVIRONMENTS, err);
+	return copy_file(path, to, WITHOUT_ENVIRONMENTS, NULL, err);
+}
+
+int takt_store_file_backup_until(const char *path, const char *to, const atomic_bool *stop,
+				 struct takt_err *err)
+{
+	return copy_file(path, to, WITHOUT_ENVIRONMENTS, stop, err);
 }
 
 /*
@@ -252,7 +276,7 @@ int takt_store_file_restore(const char *path, const char *from,
 	if (rc < 0)
 		return rc;
 	(void)unlink(made); /* of a restore that was broken off */
-	rc = copy_file(from, made, "", err);
+	rc = copy_file(from, made, "", NULL, err);
 	if (rc == 0)
 		rc = settle(made, alive, alive_count, err);
 	if (rc == 0)
@@ -318,10 +342,13 @@ static int hand_environment(sqlite3_stmt *stmt, void *ctx, struct takt_err *err)
 static int hand_over(const char *path, int64_t schema, const struct takt_store_file_look *look,
 		     struct takt_err *err)
 {
-	int rc = each_row(path, "SELECT id, attempt, state IN ('running', 'stopping') FROM job",
-			  hand_job, (void *)look, err);
+	int rc = !look->job
+			 ? 0
+			 : each_row(path,
+				    "SELECT id, attempt, state IN ('running', 'stopping') FROM job",
+				    hand_job, (void *)look, err);
 
-	if (rc < 0 || schema < ENVIRONMENTS_APART)
+	if (rc < 0 || schema < ENVIRONMENTS_APART || !look->environment)
 		return rc;
 	return each_row(path,
 			schema < ENVIRONMENTS_SHARED

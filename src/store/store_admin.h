@@ -6,10 +6,15 @@
 #ifndef TAKT_STORE_STORE_ADMIN_H
 #define TAKT_STORE_STORE_ADMIN_H
 
+#include <stdatomic.h>
+
 #include "store/store.h"
 
 /* A copy as of one instant, 0600, without environments. `to` must not exist (-EEXIST). */
 int takt_store_file_backup(const char *path, const char *to, struct takt_err *err);
+/* The same, until *stop is set: then -ECANCELED, and nothing is left of it. */
+int takt_store_file_backup_until(const char *path, const char *to, const atomic_bool *stop,
+				 struct takt_err *err);
 
 /* An attempt that runs, by its lock. */
 struct takt_store_alive {
@@ -32,6 +37,7 @@ int takt_store_file_restore(const char *path, const char *from,
 /* What there is to compare with other files. */
 struct takt_store_file_look {
 	/* Each job with its latest attempt, 0 before the first, and whether that runs. */
+	/* NULL = not wanted, as the other. */
 	void (*job)(void *ctx, uint64_t job_id, uint32_t attempt, bool runs);
 	void (*environment)(void *ctx, uint64_t job_id); /* of no job that lives */
 	void *ctx;

@@ -92,6 +92,7 @@ struct takt_store {
 	char *path; /* owned */
 	const struct takt_sys *sys;
 	_Atomic uint32_t keep_ended;
+	_Atomic uint64_t keep_bytes;
 	uint32_t checkpoint_frames;
 	int lock_fd;
 	struct takt_store_mark marks[TAKT_STORE_FILES]; /* as they were when it was opened */
@@ -100,6 +101,7 @@ struct takt_store {
 	sqlite3_stmt *stmt[TAKT_STMT_COUNT]; /* of writer */
 	uint32_t wal_frames;		     /* in the WAL after the last commit */
 	struct takt_store_reserve reserve;   /* the writer's, but for what is atomic */
+	size_t bytes_unpruned;		     /* of jobs inserted since then */
 	uint32_t ended_unpruned;	     /* jobs ended since history was last cut to size */
 
 	sqlite3 *reader;
@@ -137,7 +139,8 @@ int takt_sqlite_run(sqlite3_stmt *stmt);
 
 /* store_prune.c */
 enum {
-	TAKT_STORE_PRUNE_EVERY = 256, /* ended jobs */
+	TAKT_STORE_PRUNE_EVERY = 256,		  /* ended jobs */
+	TAKT_STORE_PRUNE_BYTES = 4 * 1024 * 1024, /* or of descriptions */
 };
 /* The writer's; best effort, since the next round tries again. */
 void takt_store_prune(struct takt_store *store);

@@ -32,13 +32,38 @@ static void tell(struct takt_store *store, const struct takt_store_gone *gone, s
 	pthread_mutex_unlock(&store->lock);
 }
 
+/* Pages in use: those of jobs that have gone are used again, the file gets no smaller. */
+static bool is_too_large(struct takt_store *store)
+{
+	int64_t pages = 0, unused = 0, bytes = 0;
+
+	return store->keep_bytes &&
+	       takt_sqlite_int(store->writer, "PRAGMA page_count", &pages) == 0 &&
+	       takt_sqlite_int(store->writer, "PRAGMA freelist_count", &unused) == 0 &&
+	       takt_sqlite_int(store->writer, "PRAGMA page_size", &bytes) == 0 &&
+	       (uint64_t)((pages - unused) * bytes) > store->keep_bytes;
+}
+
+/* How many ended jobs may stay: of a database that is too large some fewer than there are. */
+static int64_t may_stay(struct takt_store *store)
+{
+	int64_t most = store->keep_ended, ended = 0;
+
+	if (!is_too_large(store) ||
+	    takt_sqlite_int(store->writer, "SELECT count(*) FROM job WHERE " TAKT_SQL_ENDED,
+			    &ended) < 0)
+		return most;
+	ended = ended > TAKT_STORE_PRUNE_EVERY ? ended - TAKT_STORE_PRUNE_EVERY : 0;
+	return ended < most ? ended : most;
+}
+
 static int take_cut(struct takt_store *store, struct takt_store_gone *ret, size_t *ret_n)
 {
 	sqlite3_stmt *stmt = store->stmt[TAKT_STMT_PRUNE];
 	int step;
 
 	*ret_n = 0;
-	sqlite3_bind_int64(stmt, 1, store->keep_ended);
+	sqlite3_bind_int64(stmt, 1, may_stay(store));
 	while ((step = sqlite3_step(stmt)) == SQLITE_ROW && *ret_n < PRUNE_AT_ONCE)
 		ret[(*ret_n)++] = (struct takt_store_gone){(uint64_t)sqlite3_column_int64(stmt, 0),
 							   (uint32_t)sqlite3_column_int64(stmt, 1)};
@@ -80,10 +105,14 @@ void takt_store_prune(struct takt_store *store)
 	struct takt_store_gone gone[PRUNE_AT_ONCE];
 	size_t n = 0;
 
-	if (store->ended_unpruned < TAKT_STORE_PRUNE_EVERY || cut(store, gone, &n) < 0)
+	if ((store->ended_unpruned < TAKT_STORE_PRUNE_EVERY &&
+	     store->bytes_unpruned < TAKT_STORE_PRUNE_BYTES) ||
+	    cut(store, gone, &n) < 0)
 		return;
 	takt_crash_point("store.after_cut");
-	store->ended_unpruned = n < PRUNE_AT_ONCE ? 0 : TAKT_STORE_PRUNE_EVERY;
+	store->bytes_unpruned = 0;
+	store->ended_unpruned =
+		n < PRUNE_AT_ONCE && !(n > 0 && is_too_large(store)) ? 0 : TAKT_STORE_PRUNE_EVERY;
 	tell(store, gone, n);
 }
 

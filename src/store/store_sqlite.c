@@ -136,8 +136,8 @@ int takt_sqlite_code(sqlite3 *db, int sqlite_rc)
 int takt_store_corrupt(struct takt_err *err, const char *path, const char *what)
 {
 	return takt_err_set(err, -TAKT_E_CORRUPT,
-			    "database '%s' is damaged (%s) and was left as it is; move it and its "
-			    "-wal aside (takt then starts empty) or restore a copy of both",
+			    "database '%s' is damaged (%s) and was left as it is; 'takt admin "
+			    "restore' puts the newest backup in its place",
 			    path, what);
 }
 

@@ -128,6 +128,7 @@ static int apply(struct takt_store *store, const struct takt_store_change *chang
 {
 	switch (change->kind) {
 	case TAKT_STORE_INSERT:
+		store->bytes_unpruned += change->bytes;
 		return apply_insert(store, &change->u.job);
 	case TAKT_STORE_UPDATE:
 		return apply_update(store, &change->u.job);

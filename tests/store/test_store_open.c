@@ -154,7 +154,7 @@ static void refuses_a_damaged_page(void **state)
 	assert_true(db.len > 8 * 4096);
 	memset(db.at + 2 * 4096, 0xff, 4096);
 	spill(place.path, &db);
-	assert_refused_untouched(-TAKT_E_CORRUPT, "move it and its -wal aside");
+	assert_refused_untouched(-TAKT_E_CORRUPT, "takt admin restore");
 	free(db.at);
 }
 

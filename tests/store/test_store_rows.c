@@ -514,6 +514,35 @@ static void keeps_the_newest_ended_jobs(void **state)
 	}
 }
 
+/* However few there are: what they take counts, and who lives stays. */
+static void a_database_that_gets_too_large_forgets_the_oldest(void **state)
+{
+	struct takt_store_config config = {.path = place.path, .keep_bytes = 16 << 20};
+	static char spec[64 * 1024];
+	struct takt_job job, got;
+	struct stat st;
+
+	memset(spec, 'x', sizeof(spec) - 1);
+	takt_store_close(*state);
+	assert_int_equal(takt_store_open(&config, (struct takt_store **)state, NULL), 0);
+	for (uint64_t id = 1; id <= 1500; id++) {
+		job = store_job(id);
+		job.spec_json = spec;
+		assert_int_equal(store_wait(*state, takt_store_insert(*state, &job, 0, NULL)).rc,
+				 0);
+		job.state = id == 1 ? TAKT_JOB_RUNNING : TAKT_JOB_DONE;
+		assert_int_equal(store_wait(*state, takt_store_update(*state, &job, 0, NULL)).rc,
+				 0);
+	}
+	assert_int_equal(stat(place.path, &st), 0);
+	assert_in_range(st.st_size, 8 << 20, 48 << 20); /* of 94 MiB that were handed in */
+	assert_int_equal(takt_store_get(*state, 2, &got, NULL), -TAKT_E_NOT_FOUND);
+	for (uint64_t id = 1; id <= 1500; id += 1499) {
+		assert_int_equal(takt_store_get(*state, id, &got, NULL), 0);
+		takt_job_fini(&got);
+	}
+}
+
 /* All of takt is to live in 12 MiB; SQLite's part, both connections, is below one. */
 static void sqlite_stays_below_a_mebibyte(void **state)
 {
@@ -687,6 +716,7 @@ int main(void)
 		CASE(only_commits_wait_for_a_writing_shell),
 		CASE(close_commits_what_was_posted),
 		CASE(keeps_the_newest_ended_jobs),
+		CASE(a_database_that_gets_too_large_forgets_the_oldest),
 		CASE(sqlite_stays_below_a_mebibyte),
 		CASE(keeps_the_newest_decisions),
 		CASE(files_are_the_owners_only),

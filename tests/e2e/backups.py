@@ -1,0 +1,176 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The daemon keeps copies of its database, and a damaged or lost one is not the end of what was handed in.
+
+Usage: backups.py BUILD_FOLDER
+"""
+import datetime
+import json
+import os
+import sqlite3
+import sys
+
+import kit
+
+FORM = "takt-%Y%m%d-%H%M%S.db"
+
+
+def folder(m):
+    return m.path("state/backups")
+
+
+def names(m):
+    """Newest first."""
+    try:
+        return sorted((name for name in os.listdir(folder(m)) if name.startswith("takt-")), reverse=True)
+    except FileNotFoundError:
+        return []
+
+
+def make_due(m):
+    """A day goes by: what there is becomes a day older, and the folder before the first one an hour."""
+    kit.until(lambda: os.path.isdir(folder(m)), "the folder is there")
+    for name in reversed(names(m)):
+        at = datetime.datetime.strptime(name, FORM) - datetime.timedelta(days=1)
+        os.rename(os.path.join(folder(m), name), os.path.join(folder(m), at.strftime(FORM)))
+    if not names(m):
+        os.utime(folder(m), (1, 1))
+
+
+def next_backup(m):
+    """The name of the one that is made next."""
+    make_due(m)
+    before = names(m)
+    kit.until(lambda: set(names(m)) - set(before), m.said)
+    return names(m)[0]
+
+
+def jobs_of(path):
+    base = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+    try:
+        assert base.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        assert base.execute("SELECT count(*) FROM environment").fetchall() == [(0,)]
+        return {job for (job,) in base.execute("SELECT id FROM job")}
+    finally:
+        base.close()
+
+
+def done(client):
+    job = client.submit(["true"])["id"]
+    assert client.wait(job)["state"] == "done"
+    return job
+
+
+def damage(path):
+    with open(path, "r+b") as file:
+        file.seek(4096)
+        file.write(b"\xff" * 8192)
+
+
+def restore(m, *file):
+    return m.takt("admin", "restore", *file, "--state-dir", m.path("state"))
+
+
+def refuses_to_start(m, *words):
+    said = len(m.said())
+    m.spawn()
+    assert m.died() != 0, m.said()
+    assert all(word in m.said()[said:] for word in words), m.said()
+
+
+def one_is_made_every_day_and_so_many_are_kept():
+    with kit.machine(gpus=1) as m:
+        m.start("--backup-keep", "2")
+        client = m.client()
+        made = []
+        for _ in range(3):
+            job = done(client)
+            made.append(next_backup(m))
+            path = os.path.join(folder(m), made[-1])
+            assert job in jobs_of(path) and os.stat(path).st_mode & 0o777 == 0o600
+        kit.until(lambda: len(names(m)) == 2, lambda: names(m))
+        assert names(m)[0] == made[-1], (names(m), made)
+        assert m.said().count("a backup of the database was made") >= 2, m.said()
+        assert not [name for name in os.listdir(folder(m)) if not name.startswith("takt-")], os.listdir(folder(m))
+
+
+def none_is_made_where_none_are_kept():
+    with kit.machine(gpus=1) as m:
+        os.makedirs(folder(m))
+        os.utime(folder(m), (1, 1))
+        m.start("--backup-keep", "0")
+        done(m.client())
+        m.stop()
+        assert not names(m), names(m)
+
+
+def a_damaged_database_is_said_and_restored():
+    with kit.machine(gpus=1) as m:
+        m.start()
+        client = m.client()
+        known = done(client)
+        next_backup(m)
+        young = done(client)
+        m.stop()
+        damage(m.path("state/takt.db"))
+        refuses_to_start(m, "is damaged", "takt admin restore")
+        told = restore(m)
+        assert told.returncode == 0 and " is what it was 0 h " in told.stdout and "handed in" in told.stdout, told
+        assert os.path.exists(m.path("state/takt.db.before-restore"))
+        m.start()
+        client = m.client()
+        assert known in {job["id"] for job in client.history()}
+        assert done(client) > young, "numbers whose attempts are on disk are not given again"
+
+
+def a_database_that_is_gone_is_no_first_start():
+    with kit.machine(gpus=1) as m:
+        m.start()
+        known = done(m.client())
+        next_backup(m)
+        m.stop()
+        os.unlink(m.path("state/takt.db"))
+        refuses_to_start(m, "is not there, but backups of it are", "takt admin restore")
+        assert not os.path.exists(m.path("state/takt.db")), "nothing was begun"
+        assert restore(m).returncode == 0
+        m.start()
+        assert known in {job["id"] for job in m.client().history()}
+
+
+def a_damaged_backup_is_passed_over():
+    with kit.machine(gpus=1) as m:
+        m.start()
+        client = m.client()
+        known = done(client)
+        next_backup(m)
+        done(client)
+        bad = next_backup(m)
+        m.stop()
+        damage(os.path.join(folder(m), bad))
+        told = m.takt("admin", "restore", "--json", "--state-dir", m.path("state"))
+        assert told.returncode == 0, told
+        lines = json.loads(told.stdout)["lines"]
+        assert [line["about"] for line in lines] == ["backup not used", "restore"] and bad in lines[0]["found"], lines
+        m.start()
+        assert {job["id"] for job in m.client().history()} == {known}
+        m.stop()
+        assert restore(m, os.path.join(folder(m), bad)).returncode == 65
+
+
+def without_any_it_says_so():
+    with kit.machine(gpus=1) as m:
+        m.start()
+        m.stop()
+        told = restore(m)
+        assert told.returncode == 66 and "no good backup" in told.stderr, told
+
+
+if __name__ == "__main__":
+    sys.exit(kit.main([
+        one_is_made_every_day_and_so_many_are_kept,
+        none_is_made_where_none_are_kept,
+        a_damaged_database_is_said_and_restored,
+        a_database_that_is_gone_is_no_first_start,
+        a_damaged_backup_is_passed_over,
+        without_any_it_says_so,
+    ], at_once=3))
