@@ -3,7 +3,6 @@
 #include "model/start_range.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/sort.h"
@@ -120,19 +119,39 @@ void takt_start_range_write(const struct takt_start_range *kind, struct takt_str
 		takt_str_addf(ret, " %" PRIu32, kind->permille[i]);
 }
 
+/* The number that comes next, behind blanks; false: none does, or a larger one than `most`. */
+static bool take_number(const char **text, uint32_t most, uint32_t *ret)
+{
+	uint64_t number = 0;
+	const char *at = *text;
+
+	while (*at == ' ')
+		at++;
+	for (*text = at; *at >= '0' && *at <= '9' && number <= most; at++)
+		number = 10 * number + (uint64_t)(*at - '0');
+	if (at == *text || number > most)
+		return false;
+	*text = at;
+	*ret = (uint32_t)number;
+	return true;
+}
+
 bool takt_start_range_read(const char *text, struct takt_start_range *ret)
 {
 	struct takt_start_range read = {.learned = 0};
-	int used = 0;
+	uint32_t version, less;
+	bool negative;
 
-	if (sscanf(text, "1 %" SCNu32 " %" SCNd32 "%n", &read.learned, &read.less, &used) != 2 ||
-	    read.learned >= 2 * TAKT_START_RANGE_KEPT || read.less < -OUTSIDE ||
-	    read.less > OUTSIDE)
+	if (!take_number(&text, 1, &version) || version != 1 ||
+	    !take_number(&text, 2 * TAKT_START_RANGE_KEPT - 1, &read.learned))
 		return false;
-	text += used;
-	for (uint32_t i = 0; i < known(&read); i++, text += used)
-		if (sscanf(text, " %" SCNu32 "%n", &read.permille[i], &used) != 1 ||
-		    read.permille[i] > MOST)
+	negative = strncmp(text, " -", 2) == 0;
+	text += negative ? 2 : 0;
+	if (!take_number(&text, OUTSIDE, &less))
+		return false;
+	read.less = negative ? -(int32_t)less : (int32_t)less;
+	for (uint32_t i = 0; i < known(&read); i++)
+		if (!take_number(&text, MOST, &read.permille[i]))
 			return false;
 	if (*text != '\0')
 		return false;

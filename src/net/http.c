@@ -24,6 +24,7 @@
 #include "base/str.h"
 #include "base/sys.h"
 #include "net/door.h"
+#include "net/http_head.h"
 #include "net/seats.h"
 
 enum {
@@ -70,6 +71,7 @@ struct exchange {
 	int status;
 	struct stream stream;
 	struct MHD_Response *response; /* owned; NULL = could not be made */
+	struct takt_seat *seat;	       /* borrowed; NULL = it has none */
 	struct exchange *prev, *next;  /* of the held ones */
 };
 
@@ -158,6 +160,21 @@ static int connection_fd(struct MHD_Connection *connection)
 	return info ? info->connect_fd : -1;
 }
 
+static void is_at(struct takt_http *http, struct takt_seat *seat, enum takt_seat_stage stage,
+		  unsigned within_s)
+{
+	takt_seat_is_at(&http->seats, seat, stage, takt_mono_now(takt_sys_real()).ns,
+			within_s * TAKT_NS_PER_S);
+}
+
+static struct takt_seat *seat_of(struct MHD_Connection *connection)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+	return info ? info->socket_context : NULL;
+}
+
 static struct exchange *begin(struct takt_http *http, struct MHD_Connection *connection,
 			      const char *url, const char *method)
 {
@@ -179,6 +196,7 @@ static struct exchange *begin(struct takt_http *http, struct MHD_Connection *con
 		.body = "",
 		.fd = connection_fd(connection),
 	};
+	ex->seat = seat_of(connection);
 	return ex;
 }
 
@@ -224,6 +242,7 @@ static enum MHD_Result ask(struct exchange *ex)
 	 * stopping: it aborts the program. */
 	if (http->closing)
 		return MHD_NO;
+	is_at(http, ex->seat, TAKT_SEAT_ANSWER, 0);
 	ex->stage = ASKING;
 	ex->request.body = takt_str_text(&ex->body);
 	ex->request.body_len = ex->body.len;
@@ -234,11 +253,32 @@ static enum MHD_Result ask(struct exchange *ex)
 	return MHD_YES;
 }
 
+/* What is wrong is answered without the routes: it may mean two requests. */
+static enum MHD_Result refuse_head(struct exchange *ex, const char *wrong)
+{
+	struct takt_str text = TAKT_STR(256);
+	char *json;
+
+	takt_str_addf(&text, "{\"error\":{\"name\":\"USAGE\",\"message\":\"%s\"}}\n", wrong);
+	json = takt_str_take(&text);
+	if (!json)
+		return MHD_NO;
+	ex->stage = ASKING;
+	ex->request.refused = 400;
+	takt_http_answer(&ex->request, 400, "application/json", json, strlen(json), takt_free,
+			 json);
+	return send_answer(ex);
+}
+
 /* What comes before the body. */
-static enum MHD_Result on_head(struct exchange *ex)
+static enum MHD_Result on_head(struct exchange *ex, const char *method, const char *version)
 {
 	struct takt_http *http = ex->request.http;
+	const char *wrong = takt_http_head_wrong(ex->connection, method, version);
 
+	is_at(http, ex->seat, TAKT_SEAT_BODY, 2 * http->config.idle_s);
+	if (wrong && !http->closing)
+		return refuse_head(ex, wrong);
 	if (announces_too_much(ex)) {
 		ex->request.refused = 413;
 		return ask(ex);
@@ -262,7 +302,7 @@ static enum MHD_Result on_access(void *ctx, struct MHD_Connection *connection, c
 		ex = *state = begin(ctx, connection, url, method);
 		if (!ex)
 			return MHD_NO;
-		return on_head(ex);
+		return on_head(ex, method, version);
 	}
 	if (ex->stage == GONE)
 		return MHD_NO;
@@ -283,6 +323,7 @@ static void on_completed(void *ctx, struct MHD_Connection *connection, void **st
 
 	if (!ex)
 		return;
+	is_at(http, ex->seat, TAKT_SEAT_HEAD, http->config.idle_s);
 	if (ex->response)
 		MHD_destroy_response(ex->response);
 	if (ex->stream.on && !ex->stream.over && !http->closing)
@@ -321,6 +362,8 @@ static void on_connection(void *ctx, struct MHD_Connection *connection, void **s
 
 	if (code == MHD_CONNECTION_NOTIFY_STARTED) {
 		*state = http->arriving;
+		is_at(http, http->arriving, TAKT_SEAT_HEAD,
+		      http->config.first_s ? http->config.first_s : http->config.idle_s);
 		if (http->arriving)
 			begin_tls(http, connection, http->arriving);
 		http->arriving = NULL;
@@ -380,12 +423,21 @@ static int start(struct takt_http *http, struct takt_err *err)
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)POOL_BYTES,
 		MHD_OPTION_CONNECTION_MEMORY_INCREMENT, (size_t)4096, MHD_OPTION_NOTIFY_COMPLETED,
 		on_completed, http, MHD_OPTION_NOTIFY_CONNECTION, on_connection, http,
-		MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_ARRAY, more, MHD_OPTION_END);
+		MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_STRICT_FOR_CLIENT, 1,
+		MHD_OPTION_ARRAY, more, MHD_OPTION_END);
 	if (!http->daemon)
 		return takt_err_set(err, -EIO, "start libmicrohttpd");
 	info = MHD_get_daemon_info(http->daemon, MHD_DAEMON_INFO_EPOLL_FD);
 	return info ? watch(http, info->epoll_fd, err)
 		    : takt_err_set(err, -EIO, "watch libmicrohttpd");
+}
+
+static bool is_tcp(int fd)
+{
+	socklen_t size = sizeof(int);
+	int domain = AF_UNIX;
+
+	return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 && domain != AF_UNIX;
 }
 
 static int sit_down(struct takt_http *http, struct takt_err *err)
@@ -394,6 +446,7 @@ static int sit_down(struct takt_http *http, struct takt_err *err)
 		.total = http->config.max_connections,
 		.share = http->config.user_share,
 		.reserve = http->config.admin_reserve,
+		.by_address = is_tcp(http->config.listen_fd),
 	};
 
 	return takt_seats_init(&http->seats, &limits, err);
@@ -460,11 +513,16 @@ static void hand_over(struct takt_http *http, const struct takt_guest *guest,
 static void welcome(struct takt_http *http, const struct takt_guest *guest, uint64_t now_ns)
 {
 	const char *why = "takt has no file descriptor left; ask again later";
-	bool admin = is_admin(http, guest);
+	const struct takt_newcomer who = {.uid = guest->uid,
+					  .admin = is_admin(http, guest),
+					  .address = &guest->address,
+					  .fd = guest->fd};
 	struct takt_seat *seat = NULL;
 
-	if (admin || !guest->scarce)
-		seat = takt_seats_take(&http->seats, guest->uid, admin, &why);
+	if (who.admin || !guest->scarce)
+		seat = takt_seats_take(&http->seats, &who, &why);
+	if (!seat && http->config.oldest_goes && takt_seats_make_room(&http->seats, &who))
+		seat = takt_seats_take(&http->seats, &who, &why);
 	if (seat)
 		hand_over(http, guest, seat);
 	else
@@ -492,14 +550,26 @@ int takt_http_move(struct takt_http *http, int listen_fd, struct takt_err *err)
 	return 0;
 }
 
+/* -1 = never. */
+static int sooner(int a_ms, int b_ms)
+{
+	if (a_ms < 0 || b_ms < 0)
+		return a_ms < 0 ? b_ms : a_ms;
+	return a_ms < b_ms ? a_ms : b_ms;
+}
+
 static int timeout_ms(const struct takt_http *http, uint64_t now_ns)
 {
 	int door_ms = takt_door_timeout_ms(&http->door, now_ns), ms = -1;
+	uint64_t due_ns = http->seats.next_ns;
 	MHD_UNSIGNED_LONG_LONG timeout;
 
 	if (MHD_get_timeout(http->daemon, &timeout) == MHD_YES)
 		ms = timeout > INT_MAX ? INT_MAX : (int)timeout;
-	return ms < 0 || (door_ms >= 0 && door_ms < ms) ? door_ms : ms;
+	if (due_ns)
+		ms = sooner(ms,
+			    due_ns > now_ns ? (int)((due_ns - now_ns) / TAKT_NS_PER_MS) + 1 : 0);
+	return sooner(ms, door_ms);
 }
 
 int takt_http_pump(struct takt_http *http, int *ret_timeout_ms, struct takt_err *err)
@@ -510,6 +580,7 @@ int takt_http_pump(struct takt_http *http, int *ret_timeout_ms, struct takt_err 
 	int n;
 
 	takt_door_look(&http->door, now_ns);
+	takt_seats_look(&http->seats, now_ns);
 	n = epoll_wait(http->epoll_fd, events, EVENTS, 0);
 	take_wake(http);
 	for (int i = 0; i < n; i++) {

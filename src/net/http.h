@@ -36,10 +36,14 @@ struct takt_http_config {
 	/* At a time. Who comes beyond it, or beyond the two below, is answered 503 with the limit
 	 * before he has asked, and nobody else is disturbed. */
 	unsigned max_connections;
-	unsigned user_share;	/* on a Unix socket, of a user who is no administrator; 0 = all */
+	unsigned user_share; /* of a user who is no administrator, on TCP of an address; 0 = all */
 	unsigned admin_reserve; /* of max_connections, for administrators only */
 	unsigned idle_s;	/* a connection on which nothing moves for so long is closed, but
-				   for those whose answer is ours to give */
+				   for those whose answer is ours to give; nor may the head
+				   of a request take longer, nor its body twice as long */
+	unsigned first_s;	/* the same of the first head, and of a TLS greeting; 0 = idle_s */
+	bool oldest_goes; /* whoever is beyond these: the connection goes that has been idle for
+			     longest, his own or of all, and he comes in */
 	size_t max_body;
 	/* Borrowed until free; NULL = plain HTTP. What is read again there counts for connections
 	 * from then on. */

@@ -3,12 +3,18 @@
 #include "net/seats.h"
 
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/mem.h"
 
+enum {
+	LEAVING = 8, /* at a time that are shut down, but not gone yet */
+};
+
 struct census {
-	unsigned seated;
+	unsigned seated, leaving;
 	unsigned users; /* of these, no administrators */
 	unsigned own;	/* of these, this user's */
 };
@@ -18,13 +24,13 @@ int takt_seats_init(struct takt_seats *seats, const struct takt_seats_limits *li
 {
 	struct takt_seats made = {.limits = *limits};
 
-	made.seats = takt_calloc(limits->total, sizeof(*made.seats));
+	made.seats = takt_calloc(limits->total + LEAVING, sizeof(*made.seats));
 	if (!made.seats)
 		return takt_err_set(err, -ENOMEM, "no memory for %u connections", limits->total);
 	snprintf(made.over_share, sizeof(made.over_share),
-		 "too many connections: a user may hold %u of the %u; close some, or ask again "
+		 "too many connections: %s may hold %u of the %u; close some, or ask again "
 		 "later",
-		 limits->share, limits->total);
+		 limits->by_address ? "an address" : "a user", limits->share, limits->total);
 	if (limits->reserve > 0)
 		snprintf(made.over_total, sizeof(made.over_total),
 			 "too many connections: there are %u, %u of them for administrators only; "
@@ -43,28 +49,61 @@ void takt_seats_fini(struct takt_seats *seats)
 	*seats = (struct takt_seats){.seats = NULL};
 }
 
-static struct census count(const struct takt_seats *seats, uid_t uid)
+static void net_of(const struct sockaddr_storage *address, unsigned char ret[TAKT_SEAT_NET])
+{
+	memset(ret, 0, TAKT_SEAT_NET);
+	if (!address)
+		return;
+	if (address->ss_family == AF_INET) {
+		ret[0] = 4;
+		memcpy(ret + 1, &((const struct sockaddr_in *)address)->sin_addr, 4);
+	} else if (address->ss_family == AF_INET6) {
+		const struct in6_addr *in = &((const struct sockaddr_in6 *)address)->sin6_addr;
+		bool mapped = IN6_IS_ADDR_V4MAPPED(in);
+
+		ret[0] = mapped ? 4 : 6;
+		memcpy(ret + 1, in->s6_addr + (mapped ? 12 : 0), mapped ? 4 : 8);
+	}
+}
+
+static bool is_his(const struct takt_seat *seat, const struct takt_seat *him)
+{
+	return seat->uid == him->uid && memcmp(seat->net, him->net, TAKT_SEAT_NET) == 0;
+}
+
+static struct takt_seat seat_for(const struct takt_newcomer *who)
+{
+	struct takt_seat seat = {.kind = who->admin ? TAKT_SEAT_ADMIN : TAKT_SEAT_USER,
+				 .uid = who->uid,
+				 .fd = who->fd};
+
+	net_of(who->address, seat.net);
+	return seat;
+}
+
+static struct census count(const struct takt_seats *seats, const struct takt_seat *him)
 {
 	struct census census = {.seated = 0};
 
-	for (unsigned i = 0; i < seats->limits.total; i++) {
+	for (unsigned i = 0; i < seats->limits.total + LEAVING; i++) {
 		const struct takt_seat *seat = &seats->seats[i];
-		bool own = seat->uid == uid;
 
-		switch (seat->kind) {
-		case TAKT_SEAT_FREE:
-			break;
-		case TAKT_SEAT_USER:
-			census.users++;
-			census.own += own;
-			census.seated++;
-			break;
-		case TAKT_SEAT_ADMIN:
-			census.seated++;
-			break;
+		if (seat->kind == TAKT_SEAT_FREE)
+			continue;
+		if (seat->stage == TAKT_SEAT_LEAVES) {
+			census.leaving++;
+			continue;
 		}
+		census.seated++;
+		census.users += seat->kind == TAKT_SEAT_USER;
+		census.own += seat->kind == TAKT_SEAT_USER && is_his(seat, him);
 	}
 	return census;
+}
+
+static bool has_share(const struct takt_seats *seats, const struct census *census, bool admin)
+{
+	return !admin && seats->limits.share > 0 && census->own >= seats->limits.share;
 }
 
 /* Why there is no seat; NULL = there is one. */
@@ -76,32 +115,98 @@ static const char *refusal(const struct takt_seats *seats, const struct census *
 		return seats->over_total;
 	if (admin)
 		return NULL;
-	if (limits->share > 0 && census->own >= limits->share)
+	if (has_share(seats, census, admin))
 		return seats->over_share;
 	return census->users >= limits->total - limits->reserve ? seats->over_total : NULL;
 }
 
 static struct takt_seat *find_free(struct takt_seats *seats)
 {
-	for (unsigned i = 0; i < seats->limits.total; i++)
+	for (unsigned i = 0; i < seats->limits.total + LEAVING; i++)
 		if (seats->seats[i].kind == TAKT_SEAT_FREE)
 			return &seats->seats[i];
 	return NULL;
 }
 
-struct takt_seat *takt_seats_take(struct takt_seats *seats, uid_t uid, bool admin,
+struct takt_seat *takt_seats_take(struct takt_seats *seats, const struct takt_newcomer *who,
 				  const char **ret_why)
 {
-	struct census census = count(seats, uid);
-	const char *why = refusal(seats, &census, admin);
+	const struct takt_seat his = seat_for(who);
+	struct census census = count(seats, &his);
+	const char *why = refusal(seats, &census, who->admin);
 	struct takt_seat *seat = why ? NULL : find_free(seats);
 
 	if (seat)
-		*seat = (struct takt_seat){.kind = admin ? TAKT_SEAT_ADMIN : TAKT_SEAT_USER,
-					   .uid = uid};
+		*seat = his;
 	else
-		*ret_why = why;
+		*ret_why = why ? why : seats->over_total;
 	return seat;
+}
+
+static struct takt_seat *oldest_idle(struct takt_seats *seats, const struct takt_seat *of)
+{
+	struct takt_seat *oldest = NULL;
+
+	for (unsigned i = 0; i < seats->limits.total + LEAVING; i++) {
+		struct takt_seat *seat = &seats->seats[i];
+
+		if (seat->kind == TAKT_SEAT_USER && seat->stage == TAKT_SEAT_HEAD &&
+		    (!of || is_his(seat, of)) && (!oldest || seat->since_ns < oldest->since_ns))
+			oldest = seat;
+	}
+	return oldest;
+}
+
+/* Whoever serves it sees its end, and gives the seat back. */
+static void show_out(struct takt_seat *seat)
+{
+	(void)shutdown(seat->fd, SHUT_RDWR);
+	seat->stage = TAKT_SEAT_LEAVES;
+	seat->due_ns = 0;
+}
+
+bool takt_seats_make_room(struct takt_seats *seats, const struct takt_newcomer *who)
+{
+	const struct takt_seat his = seat_for(who);
+	struct census census = count(seats, &his);
+	struct takt_seat *oldest =
+		oldest_idle(seats, has_share(seats, &census, who->admin) ? &his : NULL);
+
+	if (!oldest || census.leaving >= LEAVING)
+		return false;
+	show_out(oldest);
+	return true;
+}
+
+void takt_seat_is_at(struct takt_seats *seats, struct takt_seat *seat, enum takt_seat_stage stage,
+		     uint64_t now_ns, uint64_t within_ns)
+{
+	if (!seat || seat->stage == TAKT_SEAT_LEAVES)
+		return;
+	seat->stage = stage;
+	seat->since_ns = now_ns;
+	seat->due_ns = within_ns ? now_ns + within_ns : 0;
+	if (seat->due_ns && (seats->next_ns == 0 || seat->due_ns < seats->next_ns))
+		seats->next_ns = seat->due_ns;
+}
+
+void takt_seats_look(struct takt_seats *seats, uint64_t now_ns)
+{
+	uint64_t next_ns = 0;
+
+	if (seats->next_ns == 0 || now_ns < seats->next_ns)
+		return;
+	for (unsigned i = 0; i < seats->limits.total + LEAVING; i++) {
+		struct takt_seat *seat = &seats->seats[i];
+
+		if (seat->kind == TAKT_SEAT_FREE || seat->due_ns == 0)
+			continue;
+		if (seat->due_ns <= now_ns)
+			show_out(seat);
+		else if (next_ns == 0 || seat->due_ns < next_ns)
+			next_ns = seat->due_ns;
+	}
+	seats->next_ns = next_ns;
 }
 
 void takt_seats_leave(struct takt_seat *seat)

@@ -19,6 +19,7 @@ enum {
 	ADMIN_RESERVE = 16,
 	PART_OF_A_USER = 4, /* a quarter */
 	IDLE_S = 30,
+	FIRST_S = 10, /* over TCP, for the first request */
 	MAX_METRICS_BODY = 1024,
 };
 
@@ -82,7 +83,10 @@ static int open_tcp(struct takt_server *server, struct takt_err *err)
 	const struct takt_http_config http = {
 		.listen_fd = server->config.tcp_fd,
 		.max_connections = METRICS_CONNECTIONS,
+		.user_share = part(METRICS_CONNECTIONS),
+		.oldest_goes = true,
 		.idle_s = IDLE_S,
+		.first_s = FIRST_S,
 		.max_body = MAX_METRICS_BODY,
 		.tls = server->config.tcp_tls,
 		.request = takt_server_on_tcp,
@@ -101,7 +105,10 @@ static int open_web(struct takt_server *server, struct takt_err *err)
 	const struct takt_http_config http = {
 		.listen_fd = server->config.web_fd,
 		.max_connections = server->config.max_connections,
+		.user_share = part(server->config.max_connections),
+		.oldest_goes = true,
 		.idle_s = IDLE_S,
+		.first_s = FIRST_S,
 		.max_body = TAKT_SPEC_MAX_BYTES,
 		.tls = server->config.web_tls,
 		.refuses = takt_server_web_refuses,

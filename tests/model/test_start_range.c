@@ -48,6 +48,9 @@ static void what_is_damaged_is_not_taken_in_part(void **state)
 		"1 2 0 500",
 		"1 1 0 500 600",
 		"1 1 0 5000000",
+		"1 1 - 500",
+		"1 1 0 -500",
+		"1 1 0 99999999999999999999 ",
 		"1 1 1000 500",
 		"1 256 0 500",
 		"1 1 0 500 rest",
@@ -60,8 +63,9 @@ static void what_is_damaged_is_not_taken_in_part(void **state)
 			fail_msg("'%s' was taken", texts[i]);
 		assert_memory_equal(&range, &was, sizeof(range));
 	}
-	assert_true(takt_start_range_read("1 1 0 500", &range));
+	assert_true(takt_start_range_read("1 1 -20 500", &range));
 	assert_int_equal(range.permille[0], 500);
+	assert_int_equal(range.less, -20);
 }
 
 int main(void)

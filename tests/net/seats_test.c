@@ -37,7 +37,8 @@ static const char *why;
 static struct takt_seat *take(uid_t uid, bool admin)
 {
 	why = NULL;
-	return takt_seats_take(&seats, uid, admin, &why);
+	return takt_seats_take(&seats,
+			       &(struct takt_newcomer){.uid = uid, .admin = admin, .fd = -1}, &why);
 }
 
 static unsigned seated(uid_t uid, bool admin, unsigned tries)
