@@ -529,12 +529,21 @@ static void welcome(struct takt_http *http, const struct takt_guest *guest, uint
 		takt_door_turn_away(&http->door, guest, why, now_ns);
 }
 
+/* Who would have to be turned away only because others are just leaving waits at the door. */
+static bool may_welcome(const struct takt_http *http)
+{
+	return !http->config.oldest_goes || takt_seats_may_make_room(&http->seats);
+}
+
 static void accept_some(struct takt_http *http, uint64_t now_ns)
 {
 	struct takt_guest guest;
 
-	for (int i = 0; i < ACCEPTS && takt_door_accept(&http->door, now_ns, &guest); i++)
+	for (int i = 0; i < ACCEPTS && may_welcome(http); i++) {
+		if (!takt_door_accept(&http->door, now_ns, &guest))
+			return;
 		welcome(http, &guest, now_ns);
+	}
 }
 
 int takt_http_move(struct takt_http *http, int listen_fd, struct takt_err *err)

@@ -165,6 +165,13 @@ static void show_out(struct takt_seat *seat)
 	seat->due_ns = 0;
 }
 
+bool takt_seats_may_make_room(const struct takt_seats *seats)
+{
+	static const struct takt_seat nobody;
+
+	return count(seats, &nobody).leaving < LEAVING;
+}
+
 bool takt_seats_make_room(struct takt_seats *seats, const struct takt_newcomer *who)
 {
 	const struct takt_seat his = seat_for(who);

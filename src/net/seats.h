@@ -81,9 +81,10 @@ struct takt_newcomer {
 struct takt_seat *takt_seats_take(struct takt_seats *seats, const struct takt_newcomer *who,
 				  const char **ret_why);
 /* Shuts down the connection that has been idle, or at the head of a request, for longest: of his
- * own where he has his share, else of all; administrators' stay. False: there is none, or so many
- * are leaving that he has to come again. */
+ * own where he has his share, else of all; administrators' stay. False: there is none. Only while
+ * takt_seats_may_make_room: else so many are leaving that he has to wait. */
 bool takt_seats_make_room(struct takt_seats *seats, const struct takt_newcomer *who);
+bool takt_seats_may_make_room(const struct takt_seats *seats);
 /* NULL is fine. */
 void takt_seat_is_at(struct takt_seats *seats, struct takt_seat *seat, enum takt_seat_stage stage,
 		     uint64_t now_ns, uint64_t within_ns);

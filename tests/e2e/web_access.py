@@ -408,6 +408,37 @@ def changes_are_told_as_they_come():
         m.stop()
 
 
+# Heads that a proxy before takt could understand differently; each would be answered 200 without what is wrong.
+TWO_MEANINGS = (
+    b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nHost: evil\r\n\r\n",
+    b"GET /metrics HTTP/1.1\nHost: localhost\n\n",
+    b"GET /metrics HTTP/1.1\r\nHost: localhost\nX: y\r\n\r\n",
+    b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\nContent-Length: 5\r\n\r\n",
+    b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+)
+
+
+def answer_to(where, words):
+    with socket.create_connection(("127.0.0.1", where), timeout=kit.WAIT_S) as raw:
+        raw.sendall(words)
+        return raw.makefile("rb").readline()
+
+
+def nobody_holds_the_ports_or_sends_a_head_of_two_meanings():
+    with kit.machine(gpus=1) as m, contextlib.ExitStack() as held:
+        m.start("--metrics-listen", "127.0.0.1:0", "--web-listen", "127.0.0.1:0")
+        for where in (port(m, "metrics"), port(m, "web page")):
+            for words in TWO_MEANINGS:
+                assert answer_to(where, words).startswith(b"HTTP/1.1 400"), (where, words)
+            for number in range(300):  # of them some are at a head that does not end
+                one = held.enter_context(socket.create_connection(("127.0.0.1", where)))
+                if number % 2:
+                    one.sendall(b"GET /metrics HTTP/1.1\r\nX: ")
+            for _ in range(3):
+                first = answer_to(where, b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                assert first.startswith(b"HTTP/1.1 200"), first
+
+
 def other_machines_need_tls():
     with two_accounts() as m:
         m.stop()
@@ -443,5 +474,6 @@ if __name__ == "__main__":
         wrong_tokens_are_refused_and_soon_not_looked_at,
         a_body_is_not_read_before_the_token,
         changes_are_told_as_they_come,
+        nobody_holds_the_ports_or_sends_a_head_of_two_meanings,
         other_machines_need_tls,
     ]))
