@@ -125,7 +125,7 @@ def a_hanging_gpu_stops_nobody_else():
         # They hang until they are mended: a request that waited for them would have no answer, one that waited for a
         # while would not come at once.
         kit.until(lambda: stale() == [True, True, False], client.status)
-        smoke.at_once(50, client.status, 5)
+        smoke.at_once(client, third, 50, client.status)
         looks.read_again(client, third)
         job = client.wait(client.submit(m.witness_argv(1), gpus=1)["id"])
         assert job["gpu_list"] == [third], job
