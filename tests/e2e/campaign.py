@@ -126,7 +126,9 @@ def settle(m, work, killed=(), restored_within_s=RESTORED_WITHIN_S):
 
     def waiting():
         return [(v["id"], v["state"], v.get("why_text", "")) for v in client.live()]
-    kit.until(lambda: not waiting(), lambda: f"all jobs ended: {waiting()[:8]}", seconds=SETTLED_WITHIN_S)
+    def seen():
+        return waiting()[:8], [(gpu["state"], gpu.get("note"), gpu.get("health_note")) for gpu in client.status()["gpus"]], m.said()[-2000:]
+    kit.until(lambda: not waiting(), lambda: f"all jobs ended: {seen()}", seconds=SETTLED_WITHIN_S)
     views = {view["id"]: view for view in client.history()}
     with contextlib.suppress(AssertionError):
         kit.until(lambda: not m.locked(), "", seconds=restored_within_s)

@@ -61,7 +61,7 @@ def description(m, job):
     """The job as it was taken, environment and all."""
     with contextlib.closing(sqlite3.connect(f"file:{m.path('state/takt.db')}?mode=ro", uri=True)) as db:
         spec, = db.execute("SELECT json FROM spec WHERE job_id = ?", (job,)).fetchone()
-        env, = db.execute("SELECT json FROM environment WHERE job_id = ?", (job,)).fetchone()
+        env, = db.execute("SELECT json FROM environment WHERE job_id = (SELECT coalesce(env_of, id) FROM job WHERE id = ?)", (job,)).fetchone()
     return {**json.loads(spec), **json.loads(env)}
 
 
