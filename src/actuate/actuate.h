@@ -25,7 +25,7 @@
 #include "base/sys.h"
 
 enum {
-	TAKT_ACTUATE_VERSION = 4,
+	TAKT_ACTUATE_VERSION = 5,
 	TAKT_ACTUATE_UUID = 96,
 	TAKT_ACTUATE_MAX_GPUS = 64,
 };
@@ -144,6 +144,7 @@ struct takt_actuate_reply {
 	uint64_t job_id;
 	uint32_t mig_state; /* enum takt_actuate_mig_state */
 	uint32_t reserved;
+	uint64_t journal_device, journal_inode; /* of the file that is open */
 	char uuid[TAKT_ACTUATE_UUID];
 	char message[160];
 };

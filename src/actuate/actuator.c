@@ -18,6 +18,8 @@ static void start_reply(const struct takt_actuator *actuator,
 		.seq = request->seq,
 		.epoch = actuator->keeper.mandate->mine.epoch,
 		.gpu_count = actuator->keeper.gpu_count,
+		.journal_device = actuator->keeper.mandate->journal->device,
+		.journal_inode = actuator->keeper.mandate->journal->inode,
 	};
 }
 

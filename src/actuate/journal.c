@@ -374,7 +374,7 @@ static int make_whole(const struct takt_sys *sys, int fd, off_t size, const char
 }
 
 /* Whether it is a journal of takt's; how long it is. */
-static int check_file(const struct takt_journal *journal, off_t *ret_size, struct takt_err *err)
+static int check_file(struct takt_journal *journal, off_t *ret_size, struct takt_err *err)
 {
 	const struct takt_sys *sys = journal->sys;
 	struct stat st;
@@ -384,6 +384,8 @@ static int check_file(const struct takt_journal *journal, off_t *ret_size, struc
 		rc = -EINVAL;
 	if (rc < 0)
 		return takt_err_set(err, rc, "not a plain file");
+	journal->device = st.st_dev;
+	journal->inode = st.st_ino;
 	*ret_size = st.st_size;
 	return check_kind(sys, journal->fd, st.st_size, err);
 }

@@ -84,6 +84,7 @@ struct takt_journal_holder {
 struct takt_journal {
 	const struct takt_sys *sys; /* borrowed until close */
 	int fd;
+	uint64_t device, inode; /* of the file */
 	struct takt_journal_holder holder;
 	uint64_t holder_seq;
 	uint32_t torn; /* pairs of which one slot was unreadable and the other used */

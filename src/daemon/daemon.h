@@ -405,8 +405,9 @@ int takt_leases_new(struct takt_daemon *daemon, struct takt_lease_keeper **ret,
 		    struct takt_err *err);
 void takt_leases_free(struct takt_lease_keeper *leases);
 int takt_leases_fd(const struct takt_lease_keeper *leases); /* -1 = not connected */
-/* The how many-th connection to an actuator this is; 0 = it has not answered there yet. */
-uint64_t takt_leases_actuator(const struct takt_lease_keeper *leases);
+/* Which file the actuator has open as its journal; false while none answers. */
+bool takt_leases_journal(const struct takt_lease_keeper *leases, uint64_t *ret_device,
+			 uint64_t *ret_inode);
 /* Connects, renews, reads replies, times out; *ret_next_ns as ever. */
 void takt_leases_pump(struct takt_lease_keeper *leases, struct takt_boot now,
 		      uint64_t *ret_next_ns);

@@ -55,8 +55,9 @@ struct takt_lease_keeper {
 	uint64_t next_seq;
 	bool was_connected; /* ever */
 	uint32_t failures;  /* of the connection, since the actuator said something */
-	bool answers;	    /* on this connection */
-	uint64_t connects;
+	/* Of the journal that the actuator has open; inode 0 = it has not answered on this
+	 * connection. */
+	uint64_t journal_device, journal_inode;
 	struct takt_boot renew_at, status_at, connect_at, lost_at; /* lost_at: or when we began */
 	struct takt_boot heard_at; /* newest word of the actuator but for the one at hand */
 	uint32_t lease_count;	   /* places ever used */

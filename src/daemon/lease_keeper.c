@@ -53,9 +53,12 @@ int takt_leases_fd(const struct takt_lease_keeper *leases)
 	return leases->client ? takt_actuate_fd(leases->client) : -1;
 }
 
-uint64_t takt_leases_actuator(const struct takt_lease_keeper *leases)
+bool takt_leases_journal(const struct takt_lease_keeper *leases, uint64_t *ret_device,
+			 uint64_t *ret_inode)
 {
-	return leases->answers ? leases->connects : 0;
+	*ret_device = leases->journal_device;
+	*ret_inode = leases->journal_inode;
+	return leases->journal_inode != 0;
 }
 
 static const char *uuid_of(const struct takt_lease_keeper *leases, uint32_t gpu)
@@ -79,7 +82,7 @@ static void disconnect(struct takt_lease_keeper *leases, struct takt_boot now)
 {
 	takt_actuate_client_free(leases->client);
 	leases->client = NULL;
-	leases->answers = false;
+	leases->journal_inode = 0;
 	leases->lost_at = now;
 	try_later(leases, now);
 	for (uint32_t gpu = 0; gpu < leases->daemon->gpu_count; gpu++)
@@ -502,7 +505,10 @@ static void take_answer(struct takt_lease_keeper *leases, const struct takt_actu
 static void take_reply(struct takt_lease_keeper *leases, const struct takt_actuate_reply *reply,
 		       struct takt_boot now)
 {
-	leases->answers = true;
+	if (reply->journal_inode) {
+		leases->journal_device = reply->journal_device;
+		leases->journal_inode = reply->journal_inode;
+	}
 	if (reply->op == TAKT_ACTUATE_STATUS) {
 		leases->failures = 0;
 		take_status(leases, reply, now);
@@ -553,7 +559,6 @@ static void try_connect(struct takt_lease_keeper *leases, struct takt_boot now)
 	}
 	ask_again(leases, now);
 	leases->was_connected = true;
-	leases->connects++;
 	leases->status_at = (struct takt_boot){0};
 }
 

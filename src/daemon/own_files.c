@@ -29,8 +29,7 @@ struct file_id {
 };
 
 struct takt_own_files {
-	struct file_id socket, journal; /* that are open */
-	uint64_t actuator; /* whose journal that is, by takt_leases_actuator; 0 = nobody's */
+	struct file_id socket; /* that is open */
 	struct takt_boot looked;
 };
 
@@ -94,22 +93,18 @@ static int look_at_socket(struct takt_daemon *daemon, struct takt_err *err)
 	return make_socket(daemon, err);
 }
 
-/* An actuator has open what the name led to when it began; while none answers nothing is known. */
+/* What the actuator has open it says itself; while none answers nothing is known. */
 static int look_at_journal(struct takt_daemon *daemon, struct takt_err *err)
 {
-	struct takt_own_files *files = daemon->own_files;
-	uint64_t actuator = takt_leases_actuator(daemon->leases);
 	char path[PATH_MAX];
+	uint64_t device, inode;
 	struct file_id now;
 
-	if (actuator == 0 ||
+	if (!takt_leases_journal(daemon->leases, &device, &inode) ||
 	    snprintf(path, sizeof(path), "%s/clocks.journal", daemon->config.state_dir) >= PATH_MAX)
 		return 0;
 	now = id_of(path);
-	if (files->actuator != actuator || files->journal.inode == 0)
-		files->journal = now;
-	files->actuator = actuator;
-	if (now.inode && same(now, files->journal))
+	if (now.inode == inode && now.device == device)
 		return 0;
 	return takt_err_set(err, -TAKT_E_MOVED,
 			    "'%.100s' is not the file that takt-actuate has open: put it back, or "

@@ -18,15 +18,15 @@ sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 from tap import Skip, main  # noqa: E402
 from waiting import WAIT_S, until  # noqa: E402
 
-VERSION = 4
+VERSION = 5
 HELLO, SET, RENEW, END, STATUS, RESET, CAP, DECLARE, CPU, MIG = range(1, 11)
 STANDING, JOB, BENCHMARK = range(3)
 CLEAN, LEASED, CHANGED, ADVISE, UNKNOWN, FOREIGN, WAITING = range(7)
 BUSY, NOT_FOUND, UNSUPPORTED, VERSION_RC, UNAVAILABLE = -4104, -4102, -4105, -4106, -4099
 REQUEST = struct.Struct("@IIQQQQIIIIIIII96s80s")
-REPLY = struct.Struct("@IIQiIQ12IQQII96s160s")
+REPLY = struct.Struct("@IIQiIQ12IQQIIQQ96s160s")
 REPLY_FIELDS = ("version op seq rc vendor epoch gpu_count gpu_state min max readback power cap "
-                "mem_min mem_max base_min base_max base_power lease job mig_state reserved uuid message").split()
+                "mem_min mem_max base_min base_max base_power lease job mig_state reserved journal_device journal_inode uuid message").split()
 AS_FOUND, IS_SET, TO_BE_PUT_BACK, AT_WORK = range(4)  # a GPU's mig_state
 MS = 1_000_000
 REFUSED = "the baseline could not be restored"  # said by who tries, actuator or guard

@@ -172,7 +172,7 @@ def something_else_is_where_the_socket_was():
 
 
 if __name__ == "__main__":
-    sys.exit(kit.main([moved_and_put_back(name) for name in (*DATABASE, JOURNAL)] + [replaced(DATABASE[0])] + [
+    sys.exit(kit.main([moved_and_put_back(name) for name in (*DATABASE, JOURNAL)] + [replaced(name) for name in (DATABASE[0], JOURNAL)] + [
         a_removed_log_is_copied_back_by_a_restart,
         a_new_actuator_has_the_journal_that_is_there,
         the_socket_is_removed,
