@@ -5,6 +5,7 @@
 #include <pwd.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,8 +26,8 @@ static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t moved;
 	bool away, broken;
-	bool asked_here; /* on the thread of the test */
-	unsigned asked, answered;
+	atomic_bool asked_here; /* on the thread of the test */
+	atomic_uint asked, answered;
 	pthread_t test;
 } directory = {.lock = PTHREAD_MUTEX_INITIALIZER, .moved = PTHREAD_COND_INITIALIZER};
 
@@ -43,7 +44,8 @@ static bool asks(void)
 
 	pthread_mutex_lock(&directory.lock);
 	directory.asked++;
-	directory.asked_here |= pthread_equal(pthread_self(), directory.test) != 0;
+	if (pthread_equal(pthread_self(), directory.test))
+		directory.asked_here = true;
 	pthread_cond_broadcast(&directory.moved);
 	while (directory.away)
 		pthread_cond_wait(&directory.moved, &directory.lock);

@@ -65,6 +65,26 @@ def roots_takt_has_the_gpus_and_a_users_begins_when_it_ends():
             assert serve.poll() is None, "it is the same process"
 
 
+def a_users_takt_that_was_first_keeps_its_jobs():
+    """Root's manages all the same, and gives nobody a GPU on which one of them runs."""
+    with machine(start=False) as m:
+        with serve_as(m, users.ALICE) as (_, status):
+            assert status()["manages"], status()
+            folder = m.path(f"of-{users.ALICE}")
+            with contextlib.closing(kit.Client(folder + "/run/takt.sock", 5)) as hers:
+                load = m.load_argv("--seconds", 600, "--quiet")
+                job = users.as_user(users.ALICE, lambda: kit.Client(folder + "/run/takt.sock").submit(load, gpus=1, cwd="/")["id"])
+                kit.until(lambda: any(board["processes"] for board in m.boards()), m.boards)
+                m.start()
+                client = m.client()
+                assert client.status()["manages"], client.status()
+                (used,) = [board["index"] for board in m.boards() if board["processes"]]
+                kit.until(lambda: client.status()["gpus"][used]["state"] == "outside", client.status)
+                done = client.wait(client.submit(["true"], gpus=1)["id"])
+                assert done["gpu_list"] == [1 - used], done
+                assert hers.job(job)["state"] == "running", hers.job(job)
+
+
 def what_users_do_keeps_roots_takt_from_nothing():
     """Each of them before root's takt starts, in every place that a user may write."""
     def held(path):
@@ -130,5 +150,5 @@ def the_holder_is_named_by_the_kernel():
 
 
 if __name__ == "__main__":
-    sys.exit(kit.main([roots_takt_has_the_gpus_and_a_users_begins_when_it_ends, what_users_do_keeps_roots_takt_from_nothing,
+    sys.exit(kit.main([roots_takt_has_the_gpus_and_a_users_begins_when_it_ends, a_users_takt_that_was_first_keeps_its_jobs, what_users_do_keeps_roots_takt_from_nothing,
                        a_lock_dir_that_others_may_write_is_refused_to_root, the_holder_is_named_by_the_kernel]))
