@@ -188,14 +188,28 @@ int takt_daemon_own_gpus(struct takt_daemon *daemon, struct takt_err *err)
 	return 0;
 }
 
-static bool any_is_locked(const struct takt_daemon *daemon)
+/* Tried as the start does: what cannot be locked then would end it. */
+static bool may_lock(const struct takt_daemon *daemon, uint32_t gpu)
+{
+	const char *uuid = takt_machine_facts(daemon->machine, gpu)->uuid;
+	bool free;
+	int fd;
+
+	if (takt_gpu_is_roots(&daemon->config, uuid, NULL, 0))
+		return false;
+	fd = open_lock(daemon, gpu, NULL);
+	free = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0;
+	if (fd >= 0)
+		close(fd);
+	return free;
+}
+
+static bool may_lock_all(const struct takt_daemon *daemon)
 {
 	for (uint32_t gpu = 0; gpu < daemon->gpu_count; gpu++)
-		if (takt_watch_known(daemon, gpu) &&
-		    takt_gpu_is_locked(&daemon->config,
-				       takt_machine_facts(daemon->machine, gpu)->uuid, NULL, 0))
-			return true;
-	return false;
+		if (takt_watch_known(daemon, gpu) && !may_lock(daemon, gpu))
+			return false;
+	return true;
 }
 
 bool takt_daemon_may_own_gpus(struct takt_daemon *daemon, struct takt_boot now,
@@ -204,7 +218,7 @@ bool takt_daemon_may_own_gpus(struct takt_daemon *daemon, struct takt_boot now,
 	static const struct takt_pace asking = {TAKT_NS_PER_S, 30 * TAKT_NS_PER_S};
 
 	if (now.ns >= daemon->own_at.ns) {
-		if (daemon->own_at.ns && !any_is_locked(daemon))
+		if (daemon->own_at.ns && may_lock_all(daemon))
 			return true;
 		daemon->own_at = takt_boot_add(now, takt_pace_ns(&asking, daemon->own_tries++));
 	}

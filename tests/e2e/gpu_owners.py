@@ -141,11 +141,17 @@ def the_holder_is_named_by_the_kernel():
             file.flush()
             fcntl.flock(file, fcntl.LOCK_EX)
             os.chmod(path, 0o644)
-            with serve_as(m, users.BOB) as (_, status):
+            with serve_as(m, users.BOB) as (serve, status):
                 seen = status()
                 assert not seen["manages"] and f"(pid {os.getpid()}, user root)" in seen["observe_why"], seen
                 assert "pid 1," not in json.dumps(seen), seen
-                fcntl.flock(file, fcntl.LOCK_UN)
+                os.rename(path, path + ".away")
+                os.mkdir(path)  # which would end a start
+                file.close()
+                looked = status()["uptime_ms"]
+                kit.until(lambda: (status() or {"uptime_ms": 0})["uptime_ms"] > looked + 4000, status)
+                assert serve.poll() is None and not status()["manages"], status()
+                os.rmdir(path)
                 kit.until(lambda: (status() or {}).get("manages"), status)
 
 
