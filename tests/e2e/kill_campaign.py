@@ -394,7 +394,7 @@ def the_lease_of_a_job_that_never_started_is_ended():
         with contextlib.closing(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)) as actuate:
             actuate.settimeout(kit.WAIT_S)
             actuate.connect(door)
-            actuate.send(request.pack(4, set_clocks, 1, job << 8, job, ttl_ns, 345, 600, 0, 1, 0, 0, 0, 1,
+            actuate.send(request.pack(5, set_clocks, 1, job << 8, job, ttl_ns, 345, 600, 0, 1, 0, 0, 0, 1,
                                       m.boards()[0]["uuid"].encode(), b""))
             kit.until(m.locked, "its clock is locked")
         m.start()
