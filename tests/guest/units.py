@@ -90,13 +90,15 @@ chmod 755 /bin/held
 kill_keeper() { pid=$(main_pid takt-jobs); [ $pid -gt 0 ] && kill -9 $pid; }
 LIMITED="job 1 67108864"
 ended() { timeout 300 takt wait $1 > /dev/null || { takt show $1; journalctl -n 30 --no-pager; }; }
-# Its process beside the cgroups of jobs, as when it is put there before memory was limited. The last job's may be in the way for a moment.
+# Its process beside the cgroups of jobs, as when it is put there before memory was limited. The last job's may be in the way for a moment,
+# and the process may be started anew meanwhile: what a try has left is taken back by the next.
 mix() {
 	rmdir $jobs/takt-*/*/ $jobs/takt-*/
-	echo -memory > $jobs/cgroup.subtree_control
-	echo $(main_pid takt-jobs) > $jobs/cgroup.procs
-	echo +cpu > $jobs/cgroup.subtree_control
-	[ "$(cat $jobs/cgroup.type)" = "domain threaded" ]
+	echo "-memory -cpu" > $jobs/cgroup.subtree_control
+	keeper=$(main_pid takt-jobs)
+	[ $keeper -gt 0 ] && echo $keeper > $jobs/cgroup.procs && echo +cpu > $jobs/cgroup.subtree_control
+	mixed=$(cat $jobs/cgroup.type)
+	[ "$mixed" = "domain threaded" ]
 }
 keeps() { now=$(main_pid takt-jobs); [ $now -gt 0 ] && [ $now != "$pid" ]; }
 limited() { last=$(submit -n 1 -m 64M -- held); ended $last; takt logs $last; }
@@ -237,7 +239,7 @@ kill_keeper
 same "and in the moment after it was" "$(limited)" "$LIMITED"
 until_true keeps
 until_true mix 2> /dev/null
-same "where its process was put beside the cgroups of jobs, before memory was limited" "$(cat $jobs/cgroup.type)" "domain threaded"
+same "where its process was put beside the cgroups of jobs, before memory was limited" "$mixed" "domain threaded"
 same "the next job is held to its limits all the same" "$(limited)" "$LIMITED"
 systemctl daemon-reload
 systemctl daemon-reexec
