@@ -43,6 +43,7 @@ enum {
 	EXIT_WITNESS = 99,
 	MOST_AWAKE = 60,     /* looks, of 5 ms at least */
 	DEATH_TRIES = 10000, /* of a millisecond at least */
+	STOP_TRIES = 2000,   /* likewise */
 };
 
 /* A GPU whose lock a process has that is stopped. */
@@ -166,21 +167,27 @@ static int holder_of(const struct witness *w, const char *name)
 	return found;
 }
 
-/* A SIGKILL waits for it: on a busy machine it may take long until it is its turn to die. */
-static bool is_killed(int pid)
+/* A number from its status, of that base; 0 also where it is gone. */
+static unsigned long long status_of(int pid, const char *key, int base)
 {
-	unsigned long long pending = 0;
+	unsigned long long number = 0;
 	char path[64], line[128];
 	FILE *file;
 
 	snprintf(path, sizeof(path), "/proc/%d/status", pid);
 	file = open_proc(path);
 	while (file && fgets(line, sizeof(line), file))
-		if (strncmp(line, "SigPnd:", 7) == 0 || strncmp(line, "ShdPnd:", 7) == 0)
-			pending |= strtoull(line + 7, NULL, 16);
+		if (strncmp(line, key, strlen(key)) == 0)
+			number = strtoull(line + strlen(key), NULL, base);
 	if (file)
 		close_read(file, path);
-	return pending >> (SIGKILL - 1) & 1;
+	return number;
+}
+
+/* A SIGKILL waits for it: on a busy machine it may take long until it is its turn to die. */
+static bool is_killed(int pid)
+{
+	return (status_of(pid, "SigPnd:", 16) | status_of(pid, "ShdPnd:", 16)) >> (SIGKILL - 1) & 1;
 }
 
 /* Its state, as the kernel has it; 0 = it is gone, or on its way out. */
@@ -211,6 +218,26 @@ static bool is_gone(char state)
 	return !state || state == 'Z' || state == 'X';
 }
 
+/*
+ * One that is traced may be on its way from a stop of its tracer's to that of its job: it gets to
+ * no instruction of its own in between. One that runs all the time, or ends, was never stopped.
+ */
+static bool comes_to_a_stop(int pid)
+{
+	struct timespec pause = {.tv_nsec = 1000000};
+
+	for (int i = 0; i < STOP_TRIES; i++) {
+		char state = state_of(pid);
+
+		if (is_stopped(state))
+			return true;
+		if (is_gone(state) || !status_of(pid, "TracerPid:", 10))
+			return false;
+		nanosleep(&pause, NULL);
+	}
+	return false;
+}
+
 /* Where nobody that runs has it, the lock comes free soon. */
 static bool take_from_dying(const struct witness *w, const char *name, int pid)
 {
@@ -238,7 +265,7 @@ static void take(struct witness *w, const char *kind, const char *number)
 	pid = holder_of(w, name);
 	if (gpu && take_from_dying(w, name, pid))
 		return;
-	if (!gpu || pid == 0 || !is_stopped(state_of(pid)) || w->beside_count == 64) {
+	if (!gpu || pid == 0 || !comes_to_a_stop(pid) || w->beside_count == 64) {
 		blame(w, name);
 		return;
 	}
