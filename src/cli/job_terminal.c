@@ -62,7 +62,8 @@ static bool is_users(int fd, uint32_t uid)
 	struct ucred peer;
 	socklen_t len = sizeof(peer);
 
-	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 && peer.uid == uid;
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 &&
+	       (peer.uid == uid || peer.uid == 0);
 }
 
 /* By way of its directory, since a path of any length would not fit into an address. */

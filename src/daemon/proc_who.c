@@ -4,7 +4,8 @@
  * child subreapers, so whatever a job leaves behind stays below its shim for as long as that lives.
  * Shims are known by their command line "takt-shim <job>.<attempt> <jobs dir>", which every user
  * may read, and which anybody may give to a program of his: so one is believed only when it is the
- * process that the attempt has on record as its shim, and runs as the user whose directory that is.
+ * process that the attempt has on record as its shim, and runs as who the directory belongs to:
+ * root where jobs run as other users.
  *
  * Answers are kept for a second, so that a sample costs no system call for processes already known.
  */
@@ -21,6 +22,7 @@
 #include "base/proc_stat.h"
 #include "base/str.h"
 #include "daemon/daemon.h"
+#include "launch/proc_tree.h"
 
 enum {
 	MAX_ANCESTORS = 64,
@@ -106,25 +108,6 @@ static uint32_t owner_of(int32_t pid)
 	return stat(path, &st) == 0 ? st.st_uid : UINT32_MAX;
 }
 
-/* The job that a process's command line says it is the shim of; 0 when it says no such thing. */
-static uint64_t claimed_job(const struct takt_proc_cache *cache, int32_t pid, uint32_t *ret_attempt)
-{
-	char text[PATH_MAX + 128] = "";
-	ssize_t n = read_proc(pid, "cmdline", text, sizeof(text) - 2);
-	const char *attempt = text + strlen(text) + 1, *dir;
-	uint64_t job;
-	char *dot;
-
-	if (n <= 0 || strcmp(text, "takt-shim") != 0 || attempt >= text + n)
-		return 0;
-	dir = attempt + strlen(attempt) + 1;
-	if (dir >= text + n || strcmp(dir, cache->jobs_dir) != 0)
-		return 0;
-	job = strtoull(attempt, &dot, 10);
-	*ret_attempt = *dot == '.' ? (uint32_t)strtoul(dot + 1, NULL, 10) : 0;
-	return job;
-}
-
 /* Whether it is that attempt's shim: 1, 0, or negative when that cannot be looked at now. */
 static int is_shim_of(const struct takt_proc_cache *cache, int32_t pid,
 		      const struct takt_proc_stat *stat, uint64_t job, uint32_t attempt)
@@ -147,12 +130,12 @@ static int find_job(const struct takt_proc_cache *cache, int32_t pid, uint64_t *
 	for (int depth = 0; depth < MAX_ANCESTORS && pid > 1; depth++) {
 		struct takt_proc_stat stat;
 		uint32_t attempt = 0;
-		uint64_t job = claimed_job(cache, pid, &attempt);
+		uint64_t job = 0;
 		int its = 0;
 
 		if (read_stat(pid, &stat) < 0)
 			return 0;
-		if (job)
+		if (takt_shim_words(pid, cache->jobs_dir, &job, &attempt) == 0)
 			its = is_shim_of(cache, pid, &stat, job, attempt);
 		if (its < 0)
 			return its;

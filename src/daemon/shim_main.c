@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* takt-shim: one a job attempt, as the job's user. Started by takt-launch. */
+/* takt-shim: one a job attempt. Started by takt-launch: as root where jobs run as other users, else
+ * as the user of all. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,21 +12,22 @@
 
 static const char usage[] =
 	"usage: takt-shim DIRECTORY-OF-AN-ATTEMPT [DIRECTORY-OF-ATTEMPTS "
-	"[CGROUP [WHY-ADVISORY]]]\n"
+	"[CGROUP [WHY-ADVISORY [UID:GID]]]]\n"
 	"Runs one attempt at a job and records its end. takt-launch starts it.\n";
 
 int main(int argc, char **argv)
 {
 	struct takt_job_place place = {.why = "no launcher has said more"};
+	struct takt_job_user user = {0};
 	struct takt_err err;
 	char text[320];
-	int dirfd, rc;
+	int dirfd = -1, rc = 0;
 
 	if (argc == 2 && strcmp(argv[1], "--help") == 0) {
 		fputs(usage, stdout);
 		return 0;
 	}
-	if (argc < 2 || argc > 5) {
+	if (argc < 2 || argc > 6) {
 		fputs(usage, stderr);
 		return takt_err_exit_status(-TAKT_E_USAGE);
 	}
@@ -33,12 +35,16 @@ int main(int argc, char **argv)
 		takt_strcpy(place.job, sizeof(place.job), argv[3]);
 	if (argc > 4)
 		takt_strcpy(place.why, sizeof(place.why), argv[4]);
-	dirfd = open(argv[1], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (dirfd < 0)
+	if (argc > 5)
+		rc = takt_job_user_parse(argv[5], &user, &err);
+	if (rc == 0)
+		dirfd = open(argv[1], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (rc == 0 && dirfd < 0)
 		rc = takt_err_set(&err, -errno, "open '%s'", argv[1]);
-	else
-		rc = chdir("/") < 0 ? takt_err_set(&err, -errno, "change to '/'")
-				    : takt_shim_run(takt_sys_real(), dirfd, &place, &err);
+	if (rc == 0 && chdir("/") < 0)
+		rc = takt_err_set(&err, -errno, "change to '/'");
+	if (rc == 0)
+		rc = takt_shim_run(takt_sys_real(), dirfd, &place, &user, &err);
 	if (rc == 0)
 		return 0;
 	fprintf(stderr, "takt-shim: %s\n", takt_err_text(&err, text, sizeof(text)));

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -27,52 +27,52 @@ static char **env_without_attempt(char *const *env)
 	return ret;
 }
 
-static int redirect(posix_spawn_file_actions_t *actions, int logfd)
+static int redirect(int logfd)
 {
-	int rc = posix_spawn_file_actions_addopen(actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	int out = logfd >= 0 ? logfd : null;
 
-	for (int fd = STDOUT_FILENO; rc == 0 && fd <= STDERR_FILENO; fd++)
-		rc = logfd >= 0 ? posix_spawn_file_actions_adddup2(actions, logfd, fd)
-				: posix_spawn_file_actions_addopen(actions, fd, "/dev/null",
-								   O_WRONLY, 0);
-	return -rc;
+	if (null < 0)
+		return -errno;
+	return dup2(null, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0 ||
+			       dup2(out, STDERR_FILENO) < 0
+		       ? -errno
+		       : 0;
 }
 
-static int spawn(const struct takt_attempt_spec *spec, char **env, int logfd, pid_t *ret)
+static _Noreturn void become(const struct takt_attempt_spec *spec, const struct takt_job_user *user,
+			     char **env, int logfd, pid_t parent)
 {
-	posix_spawn_file_actions_t actions;
-	posix_spawnattr_t attr;
-	sigset_t none, all;
-	int rc;
+	struct sigaction act = {.sa_handler = SIG_DFL};
+	sigset_t none;
 
+	for (int sig = 1; sig <= SIGRTMAX; sig++)
+		(void)sigaction(sig, &act, NULL);
 	sigemptyset(&none);
-	sigfillset(&all);
-	posix_spawn_file_actions_init(&actions);
-	posix_spawnattr_init(&attr);
-	posix_spawnattr_setsigmask(&attr, &none);
-	posix_spawnattr_setsigdefault(&attr, &all);
-	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-	rc = redirect(&actions, logfd);
-	if (rc == 0)
-		rc = -posix_spawn(ret, spec->cleanup[0], &actions, &attr, spec->cleanup, env);
-	posix_spawnattr_destroy(&attr);
-	posix_spawn_file_actions_destroy(&actions);
-	return rc;
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	if (takt_job_user_become(user, parent, NULL) == 0 && redirect(logfd) == 0)
+		execve(spec->cleanup[0], spec->cleanup, env);
+	_exit(EXIT_FAILURE);
 }
 
-int takt_cleanup_run(const struct takt_attempt_spec *spec, int logfd, struct takt_err *err)
+int takt_cleanup_run(const struct takt_attempt_spec *spec, const struct takt_job_user *user,
+		     int logfd, struct takt_err *err)
 {
+	pid_t parent = getpid(), pid;
 	char **env;
-	int status, rc;
-	pid_t pid;
+	int status;
 
 	if (!spec->cleanup)
 		return 0;
 	env = env_without_attempt(spec->env);
-	rc = env ? spawn(spec, env, logfd, &pid) : -ENOMEM;
+	if (!env)
+		return takt_err_set(err, -ENOMEM, "clean up with '%s'", spec->cleanup[0]);
+	pid = fork();
+	if (pid == 0)
+		become(spec, user, env, logfd, parent);
 	takt_free(env);
-	if (rc < 0)
-		return takt_err_set(err, rc, "clean up with '%s'", spec->cleanup[0]);
+	if (pid < 0)
+		return takt_err_set(err, -errno, "clean up with '%s'", spec->cleanup[0]);
 	while (waitpid(pid, &status, 0) < 0)
 		if (errno != EINTR)
 			return takt_err_set(err, -errno, "wait for the clean-up");

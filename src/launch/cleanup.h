@@ -5,12 +5,14 @@
 #define TAKT_LAUNCH_CLEANUP_H
 
 #include "launch/attempt.h"
+#include "launch/job_user.h"
 
 /*
- * Runs spec->cleanup in the job's environment, but for TAKT_ATTEMPT: it is not of the attempt, and
- * whoever looks for what is left of that must not find it. Its words go to logfd (-1 = nowhere).
- * Waits for it: 0 when it succeeded or there is nothing to do.
+ * Runs spec->cleanup as the user, in the job's environment, but for TAKT_ATTEMPT: it is not of the
+ * attempt, and whoever looks for what is left of that must not find it. Its words go to logfd (-1 =
+ * nowhere). Waits for it: 0 when it succeeded or there is nothing to do.
  */
-int takt_cleanup_run(const struct takt_attempt_spec *spec, int logfd, struct takt_err *err);
+int takt_cleanup_run(const struct takt_attempt_spec *spec, const struct takt_job_user *user,
+		     int logfd, struct takt_err *err);
 
 #endif

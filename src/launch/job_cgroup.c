@@ -254,13 +254,6 @@ static int close_devices(const char *base, const struct takt_job_limits *limits,
 	return rc;
 }
 
-static int give(const char *dir, const char *control, uid_t uid, gid_t gid)
-{
-	char path[TAKT_CGROUP_PATH];
-
-	return chown(join(path, dir, control), uid, gid) < 0 && errno != ENOENT ? -errno : 0;
-}
-
 /* While one launcher takes over from another there are two: what one makes, the other does not
  * sweep. -1 where there is no such lock. */
 static int lock_root(const struct takt_job_cgroups *cgroups, int how)
@@ -274,29 +267,21 @@ static int lock_root(const struct takt_job_cgroups *cgroups, int how)
 	return root;
 }
 
-static int enter_shim(const char *base, uid_t uid, gid_t gid, struct takt_err *err)
+static int enter_shim(const char *base, struct takt_err *err)
 {
 	char shim[TAKT_CGROUP_PATH];
 	int rc = takt_cgroup_make(base, err);
 
 	if (rc == 0)
 		rc = takt_cgroup_make(join(shim, base, "shim"), err);
-	if (rc < 0)
-		return rc;
-	rc = give(base, "cgroup.procs", uid, gid);
-	if (rc == 0)
-		rc = give(shim, "cgroup.procs", uid, gid);
-	if (rc < 0)
-		return takt_err_set(err, rc, "hand '%s' over to user %u", base, uid);
-	return takt_cgroup_enter(shim, 0, err);
+	return rc == 0 ? takt_cgroup_enter(shim, 0, err) : rc;
 }
 
 /* The leaf is not made earlier: while it is empty, systemd removes it when it stops the unit above.
  */
-static int admit(const char *base, uid_t uid, gid_t gid, const struct takt_job_limits *limits,
-		 bool closes, struct takt_err *err)
+static int admit(const char *base, const struct takt_job_limits *limits, bool closes,
+		 struct takt_err *err)
 {
-	static const char *const files[] = {"cgroup.procs", "cgroup.kill", "cgroup.freeze"};
 	char job[TAKT_CGROUP_PATH];
 	int rc = closes ? close_devices(base, limits, err) : 0;
 
@@ -305,9 +290,7 @@ static int admit(const char *base, uid_t uid, gid_t gid, const struct takt_job_l
 	if (rc < 0)
 		return rc;
 	(void)takt_cgroup_write(job, "memory.oom.group", "1");
-	for (size_t i = 0; rc == 0 && i < TAKT_ARRAY_LEN(files); i++)
-		rc = give(job, files[i], uid, gid);
-	return rc < 0 ? takt_err_set(err, rc, "hand '%s' over to user %u", job, uid) : 0;
+	return 0;
 }
 
 /* What runs before a staged job's turn, in the leaf of the shim, opens no GPU. */
@@ -324,14 +307,14 @@ static bool closes(const struct takt_job_cgroups *cgroups, const struct takt_job
 	return !cgroups->why_no_devices[0] && !limits->any_device;
 }
 
-static int try_to_enter(const struct takt_job_cgroups *cgroups, const char *base, uid_t uid,
-			gid_t gid, struct takt_err *err)
+static int try_to_enter(const struct takt_job_cgroups *cgroups, const char *base,
+			struct takt_err *err)
 {
 	int lock = lock_root(cgroups, LOCK_SH);
 	int rc;
 
 	prepare_root(cgroups);
-	rc = enter_shim(base, uid, gid, err);
+	rc = enter_shim(base, err);
 	if (rc == 0) {
 		prepare_root(cgroups); /* it may have been made anew; from now on it is not */
 		(void)takt_cgroup_write(base, "cgroup.subtree_control", "+memory");
@@ -348,34 +331,33 @@ static bool is_made_anew(int rc)
 	return rc == -ENOENT || rc == -ENODEV || rc == -EBUSY || rc == -EOPNOTSUPP;
 }
 
-static int enter(const struct takt_job_cgroups *cgroups, const char *base, uid_t uid, gid_t gid,
-		 struct takt_err *err)
+static int enter(const struct takt_job_cgroups *cgroups, const char *base, struct takt_err *err)
 {
 	const struct timespec pause = {.tv_nsec = ROOT_AGAIN_MS * 1000000L};
-	int rc = try_to_enter(cgroups, base, uid, gid, err);
+	int rc = try_to_enter(cgroups, base, err);
 
 	for (int i = 1; is_made_anew(rc) && i < ROOT_TRIES; i++) {
 		(void)nanosleep(&pause, NULL);
-		rc = try_to_enter(cgroups, base, uid, gid, err);
+		rc = try_to_enter(cgroups, base, err);
 	}
 	return rc;
 }
 
-static int make(const struct takt_job_cgroups *cgroups, const char *base, uid_t uid, gid_t gid,
+static int make(const struct takt_job_cgroups *cgroups, const char *base,
 		const struct takt_job_limits *limits, struct takt_err *err)
 {
-	int rc = enter(cgroups, base, uid, gid, err);
+	int rc = enter(cgroups, base, err);
 
 	if (rc < 0)
 		return rc;
 	if (!limits->staged)
-		return admit(base, uid, gid, limits, closes(cgroups, limits), err);
+		return admit(base, limits, closes(cgroups, limits), err);
 	return closes(cgroups, limits) ? close_all(base, err) : 0;
 }
 
 int takt_job_cgroup_make(const struct takt_job_cgroups *cgroups, uint64_t job_id, uint32_t attempt,
-			 uid_t uid, gid_t gid, const struct takt_job_limits *limits,
-			 struct takt_job_place *ret, struct takt_err *err)
+			 const struct takt_job_limits *limits, struct takt_job_place *ret,
+			 struct takt_err *err)
 {
 	char base[TAKT_CGROUP_PATH];
 	struct takt_err failed;
@@ -388,7 +370,7 @@ int takt_job_cgroup_make(const struct takt_job_cgroups *cgroups, uint64_t job_id
 	if (!cgroups->root[0])
 		return 0;
 	base_of(cgroups, job_id, attempt, base);
-	rc = make(cgroups, base, uid, gid, limits, &failed);
+	rc = make(cgroups, base, limits, &failed);
 	if (rc < 0)
 		return closes(cgroups, limits) ? takt_err_set(err, rc, "%s", failed.msg) : 0;
 	limit(base, limits, ret);
@@ -397,8 +379,7 @@ int takt_job_cgroup_make(const struct takt_job_cgroups *cgroups, uint64_t job_id
 }
 
 int takt_job_cgroup_admit(const struct takt_job_cgroups *cgroups, uint64_t job_id, uint32_t attempt,
-			  uid_t uid, gid_t gid, const struct takt_job_limits *limits,
-			  struct takt_err *err)
+			  const struct takt_job_limits *limits, struct takt_err *err)
 {
 	struct takt_job_place place = {0};
 	char base[TAKT_CGROUP_PATH];
@@ -409,7 +390,7 @@ int takt_job_cgroup_admit(const struct takt_job_cgroups *cgroups, uint64_t job_i
 	if (access(base, F_OK) < 0) /* it runs without, or was begun by an older takt */
 		return closes(cgroups, limits) ? takt_err_set(err, -errno, "cgroup '%s'", base) : 0;
 	limit(base, limits, &place);
-	return admit(base, uid, gid, limits, closes(cgroups, limits), err);
+	return admit(base, limits, closes(cgroups, limits), err);
 }
 
 /* The leaf of a job that has yet to begin is empty, too: as long as a shim lives it is needed. */

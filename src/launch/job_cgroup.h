@@ -6,8 +6,7 @@
  *       shim/                           takt-shim: goes on when the job is killed as a whole
  *       job/                            everything of the job; memory.oom.group; made at its turn
  *
- * Limits and filter are root's. To the user belong the files by which the shim puts the job's first
- * process into job/, freezes and kills what is there; nothing by which anybody leaves.
+ * All of it is root's where the launcher is; nothing is the job's user's.
  *
  * ROOT is a cgroup v2 directory that was delegated to takt (a service of systemd's with
  * Delegate=yes), or the launcher's own. <mark> tells the jobs of two takts apart.
@@ -52,16 +51,15 @@ struct takt_job_place {
  * Negative: what was promised cannot be kept; nothing may be started.
  */
 int takt_job_cgroup_make(const struct takt_job_cgroups *cgroups, uint64_t job_id, uint32_t attempt,
-			 uid_t uid, gid_t gid, const struct takt_job_limits *limits,
-			 struct takt_job_place *ret, struct takt_err *err);
+			 const struct takt_job_limits *limits, struct takt_job_place *ret,
+			 struct takt_err *err);
 
 /*
  * The turn of a staged attempt has come: its GPUs are opened to it, and only now there is the leaf
- * into which the user may put processes. May be repeated.
+ * into which its shim puts processes. May be repeated.
  */
 int takt_job_cgroup_admit(const struct takt_job_cgroups *cgroups, uint64_t job_id, uint32_t attempt,
-			  uid_t uid, gid_t gid, const struct takt_job_limits *limits,
-			  struct takt_err *err);
+			  const struct takt_job_limits *limits, struct takt_err *err);
 
 /* The leaf of an attempt's job, "" without cgroups. */
 void takt_job_cgroup_leaf(const struct takt_job_cgroups *cgroups, uint64_t job_id, uint32_t attempt,

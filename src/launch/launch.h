@@ -18,6 +18,7 @@
 #include "base/sys.h"
 #include "launch/job_cgroup.h"
 #include "launch/job_limits.h"
+#include "launch/job_user.h"
 
 enum {
 	TAKT_LAUNCH_VERSION = 4,
@@ -39,16 +40,16 @@ enum {
 enum takt_launch_op {
 	TAKT_LAUNCH_HELLO = 1,
 
-	/* job_id, attempt, uid, gid, limits: fork, make the job's cgroup, become the user, exec
-	 * the shim on the attempt's directory. The reply names the shim. -TAKT_E_CONFLICT when the
-	 * attempt is alive, started, ended or void; -TAKT_E_NOT_FOUND without a spec; -EPERM for a
-	 * user that may run nothing. A request repeated while the first is under way is harmless:
-	 * the lock lets one shim run.
+	/* job_id, attempt, uid, gid, limits: fork, make the job's cgroup, take the user's
+	 * groups, exec the shim on the attempt's directory. The reply names the shim.
+	 * -TAKT_E_CONFLICT when the attempt is alive, started, ended or void; -TAKT_E_NOT_FOUND
+	 * without a spec; -EPERM for a user that may run nothing. A request repeated while the
+	 * first is under way is harmless: the lock lets one shim run.
 	 */
 	TAKT_LAUNCH_START,
 
 	/* job_id, attempt, uid, target (the shim), signal: the shim passes it on to the job. -ESRCH
-	 * when the target is gone, -EPERM when it is not that user's. */
+	 * when the target is gone, -EPERM when it is no shim of that attempt. */
 	TAKT_LAUNCH_SIGNAL,
 
 	/* As SIGNAL, without a signal: the shim sends SIGTERM, and SIGKILL after the job's grace.
@@ -60,9 +61,8 @@ enum takt_launch_op {
 	 * launcher finds them itself: it may see what the daemon may not. */
 	TAKT_LAUNCH_REAP,
 
-	/* As STOP, for a staged attempt: hand `go` over to the user, if it is there, and have the
-	 * shim look. With limits that are not `staged` its turn has come: its GPUs are opened to
-	 * it first. May be repeated. */
+	/* As STOP, for a staged attempt: have the shim look for `go`. With limits that are not
+	 * `staged` its turn has come: its GPUs are opened to it first. May be repeated. */
 	TAKT_LAUNCH_LOOK,
 };
 
@@ -129,8 +129,9 @@ int takt_launch_serve(const struct takt_launch_server_config *config, struct tak
 int takt_launch_listen(const char *path, struct takt_err *err);
 
 /*
- * The shim: runs one attempt to its end (takt-shim DIR JOBS CGROUP WHY). attempt_dirfd is borrowed;
- * place says into which cgroup the job goes and how well it is isolated. Returns 0 when
+ * The shim: runs one attempt to its end (takt-shim DIR JOBS CGROUP WHY USER). attempt_dirfd is
+ * borrowed; place says into which cgroup the job goes and how well it is isolated; user whose the
+ * job is, where he is not who runs the shim: then that is root. Returns 0 when
  * the end is recorded; negative when nothing was run and nothing is recorded, so that the attempt
  * may be started again: -TAKT_E_BUSY (another shim has it), -TAKT_E_CONFLICT (it has started or
  * ended), -ENOSPC, ... It changes the signal mask and dispositions, the umask, and the working
@@ -156,6 +157,6 @@ int takt_launch_listen(const char *path, struct takt_err *err);
  * set-uid); others survive until TAKT_LAUNCH_REAP.
  */
 int takt_shim_run(const struct takt_sys *sys, int attempt_dirfd, const struct takt_job_place *place,
-		  struct takt_err *err);
+		  const struct takt_job_user *user, struct takt_err *err);
 
 #endif

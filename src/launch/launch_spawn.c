@@ -46,9 +46,9 @@ int takt_spawn_allowed(const struct takt_launch_server_config *config, uid_t uid
 	return 0;
 }
 
-/* Owner to the user, group to the daemon, for a name that is still the daemon's (or the user's,
- * from an earlier try); anything else was put there by somebody. */
-static int hand_over(const struct takt_spawn *spawn, int fd, uid_t uid, mode_t type, mode_t mode)
+/* Root's from now on, for a name that is still the daemon's (or root's, from an earlier try);
+ * anything else was put there by somebody. Its group is the daemon's and stays. */
+static int take_over(const struct takt_spawn *spawn, int fd, mode_t type, mode_t mode)
 {
 	struct stat st;
 	int rc = spawn->sys->fstat(spawn->sys, fd, &st);
@@ -56,16 +56,14 @@ static int hand_over(const struct takt_spawn *spawn, int fd, uid_t uid, mode_t t
 	if (rc < 0)
 		return rc;
 	if ((st.st_mode & S_IFMT) != type ||
-	    (st.st_uid != spawn->config->client_uid && st.st_uid != uid))
+	    (st.st_uid != spawn->config->client_uid && st.st_uid != 0))
 		return -EPERM;
 	if (type == S_IFREG && st.st_nlink != 1) /* another name of a file that is elsewhere */
 		return -EPERM;
-	if (fchown(fd, uid, st.st_gid) < 0 || fchmod(fd, mode) < 0)
-		return -errno;
-	return 0;
+	return fchown(fd, 0, st.st_gid) < 0 || fchmod(fd, mode) < 0 ? -errno : 0;
 }
 
-static int hand_over_file(const struct takt_spawn *spawn, int dirfd, const char *name, uid_t uid)
+static int take_over_file(const struct takt_spawn *spawn, int dirfd, const char *name)
 {
 	int fd = spawn->sys->openat(spawn->sys, dirfd, name,
 				    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
@@ -73,48 +71,21 @@ static int hand_over_file(const struct takt_spawn *spawn, int dirfd, const char 
 
 	if (fd < 0)
 		return fd;
-	rc = hand_over(spawn, fd, uid, S_IFREG, TAKT_ATTEMPT_MODE);
+	rc = take_over(spawn, fd, S_IFREG, TAKT_ATTEMPT_MODE);
 	(void)spawn->sys->close(spawn->sys, fd);
 	return rc;
 }
 
-/* The shim writes its records as the user; the daemon goes on reading them through its group. */
-static int hand_over_attempt(const struct takt_spawn *spawn,
-			     const struct takt_launch_request *request, struct takt_err *err)
+/* From the daemon to root's shim; the daemon goes on reading its records through its group. */
+static int take_over_attempt(const struct takt_spawn *spawn, int dirfd)
 {
-	int dirfd, rc;
+	int rc = take_over_file(spawn, dirfd, "lock");
 
-	if (geteuid() != 0 || request->uid == spawn->config->client_uid)
-		return 0;
-	dirfd = takt_attempt_open(spawn->sys, spawn->jobs_dirfd, request->job_id, request->attempt,
-				  err);
-	if (dirfd < 0)
-		return dirfd;
-	rc = hand_over_file(spawn, dirfd, "lock", request->uid);
 	if (rc == 0)
-		rc = hand_over_file(spawn, dirfd, "spec", request->uid);
+		rc = take_over_file(spawn, dirfd, "spec");
 	if (rc == 0)
-		rc = hand_over(spawn, dirfd, request->uid, S_IFDIR, S_ISGID | 0770);
-	(void)spawn->sys->close(spawn->sys, dirfd);
-	return rc < 0 ? takt_err_set(err, rc, "hand the attempt over to user %u", request->uid) : 0;
-}
-
-int takt_spawn_hand_over_go(const struct takt_spawn *spawn,
-			    const struct takt_launch_request *request, struct takt_err *err)
-{
-	int dirfd, rc;
-
-	if (geteuid() != 0 || request->uid == spawn->config->client_uid)
-		return 0;
-	dirfd = takt_attempt_open(spawn->sys, spawn->jobs_dirfd, request->job_id, request->attempt,
-				  err);
-	if (dirfd < 0)
-		return dirfd;
-	rc = hand_over_file(spawn, dirfd, "go", request->uid);
-	(void)spawn->sys->close(spawn->sys, dirfd);
-	if (rc == 0 || rc == -ENOENT)
-		return 0;
-	return takt_err_set(err, rc, "hand the go over to user %u", request->uid);
+		takt_job_user_shut_out(dirfd);
+	return rc == 0 ? take_over(spawn, dirfd, S_IFDIR, S_ISGID | 0770) : rc;
 }
 
 /*
@@ -156,22 +127,38 @@ static int take_groups(const struct takt_spawn *spawn, const struct takt_launch_
 	return 0;
 }
 
-static int become_user(const struct takt_spawn *spawn, const struct takt_launch_request *request,
-		       struct takt_err *err)
+static bool is_other(const struct takt_launch_request *request)
 {
-	gid_t gid;
-	int rc;
+	return geteuid() == 0 && request->uid != 0;
+}
 
-	if (geteuid() != 0 || request->uid == 0)
+/*
+ * What a shim of root's needs of its user: his groups, and his group as the real one, which it may
+ * take later. Meanwhile it is of the daemon's, so that it can read what that writes.
+ */
+static int prepare_shim(const struct takt_spawn *spawn, const struct takt_launch_request *request,
+			struct takt_job_user *ret, struct takt_err *err)
+{
+	struct stat st;
+	int dirfd, rc;
+
+	*ret = (struct takt_job_user){.other = is_other(request), .uid = request->uid};
+	if (!ret->other)
 		return 0;
-	rc = take_groups(spawn, request, &gid, err);
+	dirfd = takt_attempt_open(spawn->sys, spawn->jobs_dirfd, request->job_id, request->attempt,
+				  err);
+	if (dirfd < 0)
+		return dirfd;
+	rc = take_over_attempt(spawn, dirfd);
+	if (rc == 0)
+		rc = spawn->sys->fstat(spawn->sys, dirfd, &st);
+	(void)spawn->sys->close(spawn->sys, dirfd);
 	if (rc < 0)
-		return rc;
-	if (setresgid(gid, gid, gid) < 0)
-		return takt_err_set(err, -errno, "become group %u", gid);
-	if (setresuid(request->uid, request->uid, request->uid) < 0)
-		return takt_err_set(err, -errno, "become user %u", request->uid);
-	return 0;
+		return takt_err_set(err, rc, "take over the attempt");
+	rc = take_groups(spawn, request, &ret->gid, err);
+	if (rc == 0 && setresgid(ret->gid, st.st_gid, ret->gid) < 0)
+		rc = takt_err_set(err, -errno, "take group %u", ret->gid);
+	return rc;
 }
 
 static void close_between(int low, int high)
@@ -225,8 +212,9 @@ static void reset_signals(void)
 /* An empty environment, but for the crash point of a test. The directory of attempts stands there
  * for whoever reads the process list: names of attempts are one daemon's own. */
 static void exec_shim(const struct takt_launch_server_config *config, char *name,
-		      struct takt_job_place *place)
+		      struct takt_job_place *place, const struct takt_job_user *user)
 {
+	char whose[32] = "";
 	char crash_at[128];
 	const char *armed = secure_getenv("TAKT_CRASH_AT");
 	char *argv[] = {(char[]){"takt-shim"},
@@ -234,12 +222,15 @@ static void exec_shim(const struct takt_launch_server_config *config, char *name
 			(char *)config->jobs_dir,
 			place->job,
 			place->why,
+			whose,
 			NULL};
 	char *env[] = {NULL, NULL};
 
 	if (armed &&
 	    snprintf(crash_at, sizeof(crash_at), "TAKT_CRASH_AT=%s", armed) < (int)sizeof(crash_at))
 		env[0] = crash_at;
+	if (user->other)
+		snprintf(whose, sizeof(whose), "%u:%u", user->uid, user->gid);
 	execve(config->shim_path, argv, env);
 }
 
@@ -250,6 +241,7 @@ static int become_shim(const struct takt_spawn *spawn, const struct takt_launch_
 {
 	char name[TAKT_ATTEMPT_NAME];
 	struct takt_job_place place;
+	struct takt_job_user user;
 	int rc;
 
 	takt_attempt_name(request->job_id, request->attempt, name);
@@ -257,12 +249,9 @@ static int become_shim(const struct takt_spawn *spawn, const struct takt_launch_
 	rc = takt_attempt_sync(spawn->sys, spawn->jobs_dirfd, err);
 	if (rc == 0)
 		rc = takt_job_cgroup_make(&spawn->cgroups, request->job_id, request->attempt,
-					  request->uid, request->gid, &request->limits, &place,
-					  err);
+					  &request->limits, &place, err);
 	if (rc == 0)
-		rc = hand_over_attempt(spawn, request, err);
-	if (rc == 0)
-		rc = become_user(spawn, request, err);
+		rc = prepare_shim(spawn, request, &user, err);
 	if (rc < 0)
 		return rc;
 	if (fchdir(spawn->jobs_dirfd) < 0)
@@ -271,7 +260,7 @@ static int become_shim(const struct takt_spawn *spawn, const struct takt_launch_
 	if (rc < 0)
 		return rc;
 	reset_signals();
-	exec_shim(spawn->config, name, &place);
+	exec_shim(spawn->config, name, &place, &user);
 	return takt_err_set(err, -errno, "exec '%s'", spawn->config->shim_path);
 }
 
@@ -316,22 +305,30 @@ int takt_spawn_shim(const struct takt_spawn *spawn, const struct takt_launch_req
 	return 0;
 }
 
-static int open_log(const struct takt_spawn *spawn, int attempt_dirfd)
+/* As the user: the log is his. */
+static int open_log(const struct takt_spawn *spawn, const struct takt_job_user *user,
+		    int attempt_dirfd)
 {
-	return spawn->sys->openat(spawn->sys, attempt_dirfd, "log",
-				  O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
+	int fd;
+
+	takt_job_user_files_begin(user);
+	fd = spawn->sys->openat(spawn->sys, attempt_dirfd, "log",
+				O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
+	takt_job_user_files_end(user);
+	return fd;
 }
 
 static int clean_up(const struct takt_spawn *spawn, const struct takt_launch_request *request,
 		    const struct takt_attempt_spec *spec, int attempt_dirfd, struct takt_err *err)
 {
-	int rc = become_user(spawn, request, err);
-	int logfd = rc == 0 ? open_log(spawn, attempt_dirfd) : -1;
+	struct takt_job_user user = {.other = is_other(request), .uid = request->uid};
+	int rc = user.other ? take_groups(spawn, request, &user.gid, err) : 0;
+	int logfd = rc == 0 ? open_log(spawn, &user, attempt_dirfd) : -1;
 
 	reset_signals();
 	if (rc == 0 && chdir("/") < 0)
 		rc = takt_err_set(err, -errno, "change to directory '/'");
-	return rc == 0 ? takt_cleanup_run(spec, logfd, err) : rc;
+	return rc == 0 ? takt_cleanup_run(spec, &user, logfd, err) : rc;
 }
 
 int takt_spawn_cleanup(const struct takt_spawn *spawn, const struct takt_launch_request *request,

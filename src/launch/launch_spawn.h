@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Starting one shim: the only code that changes users; private to this room. */
+/* Starting one shim; private to this room. */
 #ifndef TAKT_LAUNCH_LAUNCH_SPAWN_H
 #define TAKT_LAUNCH_LAUNCH_SPAWN_H
 
@@ -18,7 +18,7 @@ int takt_spawn_allowed(const struct takt_launch_server_config *config, uid_t uid
 		       struct takt_err *err);
 
 /*
- * Fork a process that becomes the user and execs the shim. On success *ret_shim names it and
+ * Fork a process that takes the attempt over and execs the shim. On success *ret_shim names it and
  * *ret_report is a descriptor (the caller's) from which a struct takt_err can be read when it
  * failed before the exec, or end of file once the shim runs.
  */
@@ -33,10 +33,5 @@ int takt_spawn_shim(const struct takt_spawn *spawn, const struct takt_launch_req
 int takt_spawn_cleanup(const struct takt_spawn *spawn, const struct takt_launch_request *request,
 		       const struct takt_attempt_spec *spec, int attempt_dirfd, int *ret_report,
 		       struct takt_err *err);
-
-/* Hand `go` over to the request's user like the other files of his attempt; 0 also while there is
- * none. */
-int takt_spawn_hand_over_go(const struct takt_spawn *spawn,
-			    const struct takt_launch_request *request, struct takt_err *err);
 
 #endif

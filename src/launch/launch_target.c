@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whom the launcher may signal: processes of the user that the request names, who must be one that
- * may run jobs. That is no more than the daemon could do by starting a job as that user.
+ * Whom the launcher may signal: shims of the attempt that the request names, which root started;
+ * and processes of the user that it names, who must be one that may run jobs. That is no more than
+ * the daemon could do by starting a job as that user.
  */
 #include "launch/launch_target.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -42,6 +44,23 @@ static int open_owned(const struct takt_proc_id *target, uid_t uid)
 	return rc;
 }
 
+/* The pidfd of exactly that shim. Root's is known by its words: nobody else can be root with them.
+ * One that an older launcher started is the user's. */
+static int open_shim(const struct takt_spawn *spawn, const struct takt_launch_request *request)
+{
+	int pidfd = open_owned(&request->target, 0);
+	uint64_t job_id;
+	uint32_t attempt;
+
+	if (pidfd < 0 || request->uid == 0)
+		return pidfd == -EPERM ? open_owned(&request->target, request->uid) : pidfd;
+	if (takt_shim_words(request->target.pid, spawn->config->jobs_dir, &job_id, &attempt) == 0 &&
+	    job_id == request->job_id && attempt == request->attempt)
+		return pidfd;
+	close(pidfd);
+	return -EPERM;
+}
+
 /* Send a real-time signal with a number as value, or a plain one. */
 static int send(int pidfd, int sig, int value)
 {
@@ -70,17 +89,15 @@ int takt_target_signal(const struct takt_spawn *spawn, const struct takt_launch_
 		return takt_err_set(err, -EINVAL, "signal %d: 1 to %d are accepted",
 				    request->signal, SIGRTMAX);
 	rc = takt_spawn_allowed(spawn->config, request->uid, err);
-	if (rc == 0 && request->op == TAKT_LAUNCH_LOOK)
-		rc = takt_spawn_hand_over_go(spawn, request, err);
 	if (rc == 0 && request->op == TAKT_LAUNCH_LOOK && !request->limits.staged)
 		rc = takt_job_cgroup_admit(&spawn->cgroups, request->job_id, request->attempt,
-					   request->uid, request->gid, &request->limits, err);
+					   &request->limits, err);
 	if (rc < 0)
 		return rc;
-	pidfd = open_owned(&request->target, request->uid);
+	pidfd = open_shim(spawn, request);
 	if (pidfd < 0)
-		return takt_err_set(err, pidfd, "shim %d of user %u", request->target.pid,
-				    request->uid);
+		return takt_err_set(err, pidfd, "shim %d of attempt %" PRIu64 ".%" PRIu32,
+				    request->target.pid, request->job_id, request->attempt);
 	rc = send(pidfd, sig, request->signal);
 	close(pidfd);
 	return rc < 0 ? takt_err_set(err, rc, "signal shim %d", request->target.pid) : 0;

@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -127,6 +128,32 @@ void takt_proc_tree_mark(struct takt_proc_tree *tree, int32_t root)
 			changed = true;
 		}
 	}
+}
+
+int takt_shim_words(int32_t pid, const char *jobs_dir, uint64_t *ret_job_id, uint32_t *ret_attempt)
+{
+	char path[40], text[PATH_MAX + 128] = "";
+	const char *attempt = text + sizeof("takt-shim"), *dir;
+	unsigned int number;
+	unsigned long long job_id;
+	int fd, end = 0;
+	ssize_t len;
+
+	snprintf(path, sizeof(path), "/proc/%d/cmdline", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -ENOENT;
+	len = read(fd, text, sizeof(text) - 2);
+	close(fd);
+	if (len <= 0 || strcmp(text, "takt-shim") != 0)
+		return -ENOENT;
+	dir = attempt + strlen(attempt) + 1;
+	if (dir >= text + len || strcmp(dir, jobs_dir) != 0 ||
+	    sscanf(attempt, "%llu.%u%n", &job_id, &number, &end) != 2 || attempt[end])
+		return -ENOENT;
+	*ret_job_id = job_id;
+	*ret_attempt = number;
+	return 0;
 }
 
 int takt_process_uid(int32_t pid, uid_t *ret)

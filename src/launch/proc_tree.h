@@ -40,6 +40,13 @@ void takt_proc_tree_fini(struct takt_proc_tree *tree);
 /* Sets `below` of every process that descends from root (not of root itself). */
 void takt_proc_tree_mark(struct takt_proc_tree *tree, int32_t root);
 
+/*
+ * The attempt that a process's command line says it is the shim of, "takt-shim <job>.<attempt>
+ * <jobs dir>"; -ENOENT when it says no such thing, or is gone. Everybody may give such words to a
+ * program of his.
+ */
+int takt_shim_words(int32_t pid, const char *jobs_dir, uint64_t *ret_job_id, uint32_t *ret_attempt);
+
 /* Its real user. -ESRCH: it is gone. */
 int takt_process_uid(int32_t pid, uid_t *ret);
 

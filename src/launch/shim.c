@@ -88,10 +88,13 @@ static int introduce(struct takt_shim *shim, struct takt_err *err)
 
 static int open_log(struct takt_shim *shim, struct takt_err *err)
 {
-	int fd = shim->sys->openat(shim->sys, shim->dirfd, "log",
-				   O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC,
-				   TAKT_ATTEMPT_MODE);
+	int fd;
 
+	takt_job_user_files_begin(shim->user);
+	fd = shim->sys->openat(shim->sys, shim->dirfd, "log",
+			       O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC,
+			       TAKT_ATTEMPT_MODE);
+	takt_job_user_files_end(shim->user);
 	if (fd < 0)
 		return takt_err_set(err, fd, "open the log of the job");
 	shim->logfd = fd;
@@ -147,11 +150,11 @@ static void shed(struct takt_shim *shim)
 static void clean_up(struct takt_shim *shim)
 {
 	struct takt_err err;
-	int rc = takt_cleanup_run(&shim->spec, shim->logfd, &err);
+	int rc = takt_cleanup_run(&shim->spec, shim->user, shim->logfd, &err);
 
 	for (uint32_t i = 1; rc < 0 && i < CLEANUP_TRIES; i++) {
 		pause_after(&cleaning, i - 1);
-		rc = takt_cleanup_run(&shim->spec, shim->logfd, &err);
+		rc = takt_cleanup_run(&shim->spec, shim->user, shim->logfd, &err);
 	}
 	if (rc < 0)
 		takt_shim_note(shim, "%s: %s; its container may still be there", err.msg,
@@ -195,8 +198,10 @@ static int run_job(struct takt_shim *shim, struct takt_err *err)
 
 static int run(struct takt_shim *shim, struct takt_err *err)
 {
-	int rc = lock(shim, err);
+	int rc = takt_job_user_shed_rights(shim->user, err);
 
+	if (rc == 0)
+		rc = lock(shim, err);
 	if (rc == 0)
 		rc = introduce(shim, err);
 	if (rc == 0)
@@ -219,11 +224,13 @@ static int run(struct takt_shim *shim, struct takt_err *err)
 }
 
 int takt_shim_run(const struct takt_sys *sys, int attempt_dirfd, const struct takt_job_place *place,
-		  struct takt_err *err)
+		  const struct takt_job_user *user, struct takt_err *err)
 {
 	struct takt_shim shim = {.sys = sys,
 				 .dirfd = attempt_dirfd,
 				 .place = place,
+				 .user = user,
+				 .self = getpid(),
 				 .lockfd = -1,
 				 .logfd = -1,
 				 .logdirfd = attempt_dirfd,

@@ -12,6 +12,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "launch/attempt_files.h"
 #include "launch/shim_job.h"
 
 enum {
@@ -53,7 +54,6 @@ static int open_pipes(struct pipes *pipes, struct takt_err *err)
 
 static int fork_rank(struct takt_shim *shim, struct pipes *pipes, struct takt_err *err)
 {
-	pid_t parent = getpid();
 	pid_t pid = fork();
 
 	if (pid < 0)
@@ -61,8 +61,7 @@ static int fork_rank(struct takt_shim *shim, struct pipes *pipes, struct takt_er
 	if (pid == 0) {
 		close_end(&pipes->go[1]);
 		close_end(&pipes->report[0]);
-		takt_shim_become_job(shim, shim->rank_count, parent, pipes->go[0],
-				     pipes->report[1]);
+		takt_shim_become_job(shim, shim->rank_count, pipes->go[0], pipes->report[1]);
 	}
 	shim->ranks[shim->rank_count++].pid = pid;
 	return 0;
@@ -141,6 +140,30 @@ static void call_off(struct takt_shim *shim, struct pipes *pipes)
 	shim->rank_count = shim->ranks_left = 0;
 }
 
+/* What is to be mounted has to be there. Where it cannot be made the runtime says so. */
+static void make_progress(const struct takt_shim *shim)
+{
+	int fd;
+
+	takt_job_user_files_begin(shim->user);
+	fd = shim->sys->openat(shim->sys, shim->dirfd, "progress",
+			       O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, TAKT_ATTEMPT_MODE);
+	takt_job_user_files_end(shim->user);
+	if (fd >= 0)
+		(void)shim->sys->close(shim->sys, fd);
+}
+
+/* All that is the user's in the directory is there. */
+static int let_user_through(const struct takt_shim *shim, struct takt_err *err)
+{
+	int rc;
+
+	if (shim->spec.progress)
+		make_progress(shim);
+	rc = takt_job_user_let_through(shim->user, shim->dirfd);
+	return rc < 0 ? takt_err_set(err, rc, "let the user through to his log") : 0;
+}
+
 /* Processes that were killed meanwhile do not read: their end will tell. */
 static void give_word(const struct takt_shim *shim, const struct pipes *pipes)
 {
@@ -194,13 +217,17 @@ int takt_shim_begin(struct takt_shim *shim, struct takt_err *err)
 
 	if (rc < 0)
 		return rc;
+	takt_job_user_files_begin(shim->user);
 	rc = takt_shim_io_open(shim, err);
+	takt_job_user_files_end(shim->user);
 	if (rc == 0)
 		rc = fork_ranks(shim, &pipes, err);
 	if (rc == 0)
 		rc = wait_for_turn(shim, err);
 	if (rc == 0)
 		rc = enter_cgroups(shim, err);
+	if (rc == 0)
+		rc = let_user_through(shim, err);
 	if (rc == 0)
 		rc = record(shim, err);
 	if (rc < 0)

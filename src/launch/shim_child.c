@@ -60,7 +60,12 @@ static bool wait_for_word(int go)
 
 int takt_shim_become(const struct takt_shim *shim, char *const *argv, struct takt_err *err)
 {
+	int rc;
+
 	take_cpus(shim);
+	rc = takt_job_user_become(shim->user, shim->self, err);
+	if (rc < 0)
+		return rc;
 	if (chdir(shim->spec.cwd) < 0)
 		return takt_err_set(err, -errno, "change to directory '%s'", shim->spec.cwd);
 	umask(022);
@@ -85,19 +90,6 @@ static int complete_spec(struct takt_shim *shim, struct takt_err *err)
 	return rc;
 }
 
-/* What is to be mounted has to be there. Where it cannot be made the runtime says so. */
-static void make_progress(const struct takt_shim *shim)
-{
-	int fd = shim->spec.progress
-			 ? shim->sys->openat(shim->sys, shim->dirfd, "progress",
-					     O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC,
-					     TAKT_ATTEMPT_MODE)
-			 : -1;
-
-	if (fd >= 0)
-		(void)shim->sys->close(shim->sys, fd);
-}
-
 /* Returns only when it failed. */
 static int become(struct takt_shim *shim, uint32_t rank, struct takt_err *err)
 {
@@ -105,21 +97,23 @@ static int become(struct takt_shim *shim, uint32_t rank, struct takt_err *err)
 
 	if (rc == 0)
 		rc = takt_shim_rank_env(shim, rank, err);
-	if (rc == 0)
-		rc = takt_shim_io_take(shim, rank, err);
 	if (rc < 0)
 		return rc;
-	make_progress(shim);
+	takt_job_user_files_begin(shim->user);
+	rc = takt_shim_io_take(shim, rank, err);
+	takt_job_user_files_end(shim->user);
+	if (rc < 0)
+		return rc;
 	return takt_shim_become(shim, shim->spec.argv, err);
 }
 
-void takt_shim_become_job(struct takt_shim *shim, uint32_t rank, pid_t parent, int go, int report)
+void takt_shim_become_job(struct takt_shim *shim, uint32_t rank, int go, int report)
 {
 	struct takt_err err = {0};
 
 	(void)close(shim->lockfd); /* a copy of the lock must not outlive the shim */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent)
+	if (getppid() != shim->self)
 		_exit(EXIT_FAILURE);
 	(void)setsid();
 	if (!wait_for_word(go))

@@ -25,8 +25,10 @@ void takt_shim_hook_log(struct takt_shim *shim)
 			    0);
 	if (dirfd < 0)
 		return;
+	takt_job_user_files_begin(shim->user);
 	fd = sys->openat(sys, dirfd, "log",
 			 O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
+	takt_job_user_files_end(shim->user);
 	if (fd < 0) {
 		(void)sys->close(sys, dirfd);
 		return;

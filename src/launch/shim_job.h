@@ -8,6 +8,7 @@
 
 #include "launch/attempt.h"
 #include "launch/job_cgroup.h"
+#include "launch/job_user.h"
 #include "launch/proc_tree.h"
 
 struct takt_shim_io;
@@ -33,6 +34,8 @@ struct takt_shim {
 	int report; /* owned; where first processes say why they could not exec; -1 = none */
 	struct takt_shim_io *io;	    /* owned; NULL = the job writes to its log itself */
 	const struct takt_job_place *place; /* borrowed */
+	const struct takt_job_user *user;   /* borrowed; whose job it is */
+	pid_t self;			    /* the shim */
 	struct takt_boot bound_at;	    /* the next look at the log; 0 = none is due */
 	uint32_t bound_kept;		    /* looks in a row at which all of it was kept */
 	struct takt_output_cut cut;	    /* what is not kept of it */
@@ -51,8 +54,8 @@ int takt_shim_begin(struct takt_shim *shim, struct takt_err *err);
  * -ECANCELED: it is not to run. Nothing of the prefetch goes on. */
 int takt_shim_wait_staged(struct takt_shim *shim, struct takt_err *err);
 
-/* In a forked process that has its standard descriptors: become this program in the job's place and
- * environment. Returns only when it failed. */
+/* In a forked process that has its standard descriptors: become the job's user, and this program in
+ * the job's place and environment. Returns only when it failed. */
 int takt_shim_become(const struct takt_shim *shim, char *const *argv, struct takt_err *err);
 
 /* To be asked once a first process has ended: true when one could not be executed, which is then in
@@ -117,7 +120,6 @@ void takt_shim_io_finish(struct takt_shim *shim);
 
 /* In the forked process: wait for the word on `go`, then become the job's program. On failure
  * writes a struct takt_err to `report`. Does not return. */
-_Noreturn void takt_shim_become_job(struct takt_shim *shim, uint32_t rank, pid_t parent, int go,
-				    int report);
+_Noreturn void takt_shim_become_job(struct takt_shim *shim, uint32_t rank, int go, int report);
 
 #endif

@@ -217,13 +217,13 @@ static void show_past(struct takt_shim *shim)
 }
 
 /* The job's user and root; the socket's mode says the same. */
-static bool may_sit(int fd)
+static bool may_sit(const struct takt_shim *shim, int fd)
 {
 	struct ucred peer;
 	socklen_t len = sizeof(peer);
 
 	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 &&
-	       (peer.uid == geteuid() || peer.uid == 0);
+	       (peer.uid == (shim->user->other ? shim->user->uid : geteuid()) || peer.uid == 0);
 }
 
 static void ready_door(struct takt_shim *shim, struct takt_shim_source *source, uint32_t events)
@@ -234,7 +234,7 @@ static void ready_door(struct takt_shim *shim, struct takt_shim_source *source, 
 	(void)events;
 	if (fd < 0)
 		return;
-	if (!may_sit(fd)) {
+	if (!may_sit(shim, fd)) {
 		close(fd);
 		return;
 	}

@@ -59,13 +59,13 @@ static void take_lowest_priority(void)
 		      IOPRIO_PRIO_VALUE(IOPRIO_CLASS_IDLE, 0));
 }
 
-static _Noreturn void become_prefetch(struct takt_shim *shim, pid_t parent)
+static _Noreturn void become_prefetch(struct takt_shim *shim)
 {
 	struct takt_err err;
 
 	(void)close(shim->lockfd); /* a copy of the lock must not outlive the shim */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent)
+	if (getppid() != shim->self)
 		_exit(EXIT_FAILURE);
 	(void)setsid();
 	take_lowest_priority();
@@ -78,13 +78,13 @@ static _Noreturn void become_prefetch(struct takt_shim *shim, pid_t parent)
 static void start_prefetch(struct stage *stage)
 {
 	struct takt_shim *shim = stage->shim;
-	pid_t parent = getpid(), pid;
+	pid_t pid;
 
 	if (!shim->spec.prefetch)
 		return;
 	pid = fork();
 	if (pid == 0)
-		become_prefetch(shim, parent);
+		become_prefetch(shim);
 	if (pid < 0) {
 		takt_shim_note(shim, "prefetch: %s", takt_err_sentence(-errno));
 		return;

@@ -19,7 +19,7 @@ def programs_of(folder):
     atexit.register(shutil.rmtree, copy, ignore_errors=True)
     os.chmod(copy, 0o755)
     shutil.copytree(f"{folder}/twin/lib", f"{copy}/twin/lib", symlinks=True, ignore=shutil.ignore_patterns("*.p"))
-    for pattern in ("twin/takt-twin", "src/daemon/takt*", "tests/e2e/takt-*"):
+    for pattern in ("twin/takt-twin", "src/daemon/takt*", "tests/e2e/takt-*", "tests/attack/takt-*"):
         for program in filter(lambda name: os.path.isfile(f"{folder}/{name}"), glob.glob(pattern, root_dir=folder)):
             os.makedirs(os.path.dirname(f"{copy}/{program}"), exist_ok=True)
             shutil.copy2(f"{folder}/{program}", f"{copy}/{program}")

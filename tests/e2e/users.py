@@ -303,7 +303,10 @@ def a_link_in_place_of_the_log_leads_nowhere():
         def swap():
             os.unlink(log)
             os.symlink(secret, log)
-        as_user(ALICE, swap)
+        try:
+            as_user(ALICE, swap)
+        except PermissionError:
+            swap()  # as a takt of before would have let him
         _, said = as_user(ALICE, lambda: kit.Client(m.socket).raw("GET", f"/v1/jobs/{job}/log"))
         assert b"swordfish" not in said, said
 

@@ -335,12 +335,52 @@ static void test_job_runs_as_the_other_user(void **state)
 	log = slurp_log(fixture, 1, 1);
 	assert_string_equal(log, "65534\n65534\n65534\nCapEff:\t0000000000000000\n");
 	takt_free(log);
-	/* The daemon's group may read what the user's shim wrote. */
+	/* Records are root's, and the daemon's group may read them; the log is the user's. */
 	snprintf(path, sizeof(path), "%s/1.1/exit", fixture->jobs);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_uid, 0);
+	assert_int_equal(st.st_gid, 4321);
+	assert_int_equal(st.st_mode & 0777, 0640);
+	snprintf(path, sizeof(path), "%s/1.1/log", fixture->jobs);
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_uid, NOBODY);
 	assert_int_equal(st.st_gid, 4321);
-	assert_int_equal(st.st_mode & 0777, 0640);
+}
+
+/* What it can reach of its own attempt is its log; its shim it can neither stop nor end. */
+static void test_a_job_has_no_power_over_its_attempt(void **state)
+{
+	static const char script[] =
+		"cd %s/1.1 || echo no way\n"
+		"for sig in STOP TERM KILL; do kill -$sig $PPID 2>/dev/null && echo $sig; done\n"
+		"for name in exit started go tty log; do\n"
+		"  ln -s /etc/passwd $name 2>/dev/null && echo linked $name\n"
+		"  mv $name other 2>/dev/null && echo moved $name\n"
+		"done\n"
+		"for name in lock spec shim isolation started; do\n"
+		"  cat $name 2>/dev/null && echo read $name\n"
+		"  rm -f $name 2>/dev/null && [ ! -e $name ] && echo removed $name\n"
+		"  { echo takt-exit > $name; } 2>/dev/null && echo wrote $name\n"
+		"done\n"
+		"ls . 2>/dev/null; chmod 777 . 2>/dev/null && echo opened\n"
+		"echo mine >> log; echo standard >> /dev/stderr; exit 7";
+	struct fixture *fixture = *state;
+	const char *const args[] = {"--client-uid", "4321", NULL};
+	struct takt_attempt_status status;
+	char text[1024], *log;
+
+	need_root();
+	launcher_start(fixture, NULL, args);
+	snprintf(text, sizeof(text), script, fixture->jobs);
+	create_sh(fixture, 1, 1, 2000, text);
+	give_away(fixture, 4321);
+	assert_int_equal(start_as(fixture, 1, NOBODY, NOBODY).rc, 0);
+	status = wait_state(fixture, 1, 1, TAKT_ATTEMPT_EXITED);
+	assert_int_equal(status.exit_kind, TAKT_EXIT_EXITED);
+	assert_int_equal(status.exit_code, 7);
+	log = slurp_log(fixture, 1, 1);
+	assert_string_equal(log, "mine\nstandard\n");
+	takt_free(log);
 }
 
 /* A set-group-ID program of the system's gives nobody its group for his jobs. */
@@ -388,15 +428,16 @@ static void test_root_does_not_touch_a_cgroup_that_the_user_names(void **state)
 	takt_attempt_spec_fini(&spec);
 }
 
-/* A directory that is neither the daemon's nor the user's was put there by somebody else. */
-static void test_foreign_attempt_is_not_handed_over(void **state)
+/* A directory that is neither the daemon's nor root's was put there by somebody else. */
+static void test_foreign_attempt_is_not_taken_over(void **state)
 {
 	struct fixture *fixture = *state;
 	const char *const args[] = {"--client-uid", "4321", NULL};
 
 	need_root();
 	launcher_start(fixture, NULL, args);
-	create_sh(fixture, 1, 1, 2000, "true"); /* root's */
+	create_sh(fixture, 1, 1, 2000, "true");
+	give_away(fixture, NOBODY);
 	assert_int_equal(start_as(fixture, 1, NOBODY, NOBODY).rc, -EPERM);
 }
 
@@ -479,8 +520,9 @@ int main(void)
 		CASE(test_foreign_messages_end_the_connection),
 		CASE(test_root_launcher_refuses_system_users),
 		CASE(test_job_runs_as_the_other_user),
+		CASE(test_a_job_has_no_power_over_its_attempt),
 		CASE(test_groups_are_those_of_the_data_base),
-		CASE(test_foreign_attempt_is_not_handed_over),
+		CASE(test_foreign_attempt_is_not_taken_over),
 		CASE(test_root_does_not_touch_a_cgroup_that_the_user_names),
 		CASE(test_strangers_are_not_served),
 		CASE(test_killed_at_every_point),
