@@ -167,6 +167,11 @@ static const struct key keys[] = {
 	 "newest part, and the job goes on. Less where state_dir is on a disk that has not a "
 	 "hundred times as much free when the job starts. 0M: all of it.",
 	 true},
+	{"job_processes", NUMBER, AT(job_processes), "32768", 16, 4194304, NULL,
+	 "How many processes and threads a job may have at a time, where it has a cgroup; it "
+	 "cannot "
+	 "make more, and goes on.",
+	 true},
 	{"max_connections", NUMBER, AT(max_connections), "256", 8, 10000, NULL,
 	 "Connections to the API at a time."},
 	{"max_jobs", NUMBER, AT(max_jobs), "100000", 1, 200000, NULL,

@@ -93,6 +93,7 @@ struct takt_config {
 	uint32_t prefetch_limit_ms;
 	uint32_t hook_limit_ms;
 	uint32_t output_limit_mib; /* 0 = none */
+	uint32_t job_processes;
 	uint32_t max_connections;
 	uint32_t max_jobs;
 	uint32_t user_max_jobs; /* 0 = a quarter */

@@ -192,7 +192,9 @@ static int make(struct takt_event_hooks *hooks, const struct takt_queue_job *job
 		.uid = job->row.uid,
 		.gid = job->row.gid,
 		.event = event,
-		.limits = {.cpu_milli = job->spec.cpu_milli, .mem_mib = job->spec.mem_mib},
+		.limits = {.cpu_milli = job->spec.cpu_milli,
+			   .mem_mib = job->spec.mem_mib,
+			   .processes = hooks->daemon->config.job_processes},
 	};
 	int rc = build_env(job, event, &hook.env);
 

@@ -268,6 +268,7 @@ static void fill_limits(const struct takt_daemon *daemon, const struct takt_queu
 
 	limits->cpu_milli = job->spec.cpu_milli;
 	limits->mem_mib = job->spec.mem_mib;
+	limits->processes = daemon->config.job_processes;
 	limits->cpu_count = spec->cpu_count;
 	memcpy(limits->cpus, spec->cpus, sizeof(limits->cpus));
 	for (uint32_t gpu = 0; gpu < daemon->gpu_count; gpu++) {

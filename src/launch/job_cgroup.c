@@ -212,6 +212,16 @@ static int limit_memory(const char *base, const struct takt_job_limits *limits)
 	return takt_cgroup_write(base, "memory.max", text);
 }
 
+static int limit_processes(const char *base, const struct takt_job_limits *limits)
+{
+	char text[16];
+
+	if (limits->processes == 0)
+		return 0;
+	snprintf(text, sizeof(text), "%" PRIu32, limits->processes);
+	return takt_cgroup_write(base, "pids.max", text);
+}
+
 static void note(struct takt_job_place *place, const char *what, int rc)
 {
 	if (rc < 0 && !place->why[0])
@@ -224,6 +234,7 @@ static void limit(const char *base, const struct takt_job_limits *limits,
 		  struct takt_job_place *place)
 {
 	note(place, "its memory is not limited", limit_memory(base, limits));
+	note(place, "its processes are not limited", limit_processes(base, limits));
 	note(place, "its CPU time is not limited", limit_cpu_time(base, limits));
 	note(place, "its CPUs are not limited", limit_cpus(base, limits));
 }

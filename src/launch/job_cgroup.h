@@ -2,7 +2,7 @@
 /*
  * The cgroups of a job, made by the launcher, as root:
  *
- *   ROOT/takt-<mark>-<job>.<attempt>/   memory.max, cpu.max, cpuset.cpus, the device filter
+ *   ROOT/takt-<mark>-<job>.<attempt>/   memory.max, cpu.max, cpuset.cpus, pids.max, device filter
  *       shim/                           takt-shim: goes on when the job is killed as a whole
  *       job/                            everything of the job; memory.oom.group; made at its turn
  *

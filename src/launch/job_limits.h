@@ -21,6 +21,7 @@ struct takt_job_limits {
 	uint32_t cpu_count;		      /* CPUs of `cpus`; 0 = any */
 	uint64_t cpus[TAKT_LIMITS_CPU_WORDS]; /* bit n of word n / 64 */
 	uint64_t mem_mib;		      /* 0 = no limit */
+	uint32_t processes;		      /* and threads; 0 = no limit */
 	bool staged;	 /* its GPUs are chosen later; until then it opens none */
 	bool any_device; /* which nodes its GPUs have is not known: nothing is closed */
 	uint16_t gpu_count, cap_count;

@@ -23,7 +23,7 @@ cd /var/work
 
 serve() {
 	takt-twin exec --machine $TAKT_TWIN "$@" -- takt serve --users all --runtime-dir ${TAKT_SOCKET%/*} --state-dir /var/lib/takt \
-		--lock-dir /run/locks --metrics-listen off --nvml-path /usr/bin/lib/550/libnvidia-ml.so.1 >> /run/serve.log 2>&1 &
+		--lock-dir /run/locks --job-processes 100 --metrics-listen off --nvml-path /usr/bin/lib/550/libnvidia-ml.so.1 >> /run/serve.log 2>&1 &
 	until_true takt status > /run/status 2>&1 || die "takt answers" "$(cat /run/serve.log)"
 }
 as() { user=$1; shift; su -s /bin/sh "$user" -c "$*"; }
@@ -72,6 +72,10 @@ job=$(submit -n 0 -m 64M -- sh -c "'tail /dev/zero; echo never'")
 takt wait $job > /dev/null
 has "a job over its memory is ended and told why" "$(takt show $job)" "ended by the kernel: over its 64 MiB of memory"
 same "as a whole" "$(takt logs $job | grep never)" ""
+
+job=$(submit -n 0 -- sh -c "'i=0; while [ \$i -lt 200 ]; do sleep 60 & i=\$((i+1)); done; echo all'")
+takt wait $job > /dev/null
+has "a job that forks without end can do so up to its limit" "$(takt logs $job)" "fork"
 
 job=$(submit -n 0 -c 0.5 -- sh -c "'timeout 3 sh -c \"while :; do :; done\"; grep nr_throttled /sys/fs/cgroup\$(cut -d: -f3 /proc/self/cgroup)/../cpu.stat; cat /sys/fs/cgroup\$(cut -d: -f3 /proc/self/cgroup)/../cpu.max'")
 takt wait $job > /dev/null
@@ -175,6 +179,7 @@ NAMES = [
     "a job of 2 of 8 GPUs can open its own, and not the other six",
     "and what goes with any GPU, and ordinary devices", "takt show says that devices are closed",
     "a job without GPUs opens none", "a job over its memory is ended and told why", "as a whole",
+    "a job that forks without end can do so up to its limit",
     "CPU time is limited", "and was held back", "its user cannot lift a limit",
     "nor leave, not even with the shim", "a job lives on when takt and its launcher are killed",
     "and takt knows how it is isolated",
