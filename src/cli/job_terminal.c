@@ -57,13 +57,16 @@ int takt_terminal_check(struct takt_err *err)
 			    "standard input and output must be a terminal to join with the job's");
 }
 
-static bool is_users(int fd, uint32_t uid)
+/* The shim is root's where the attempt's directory is, else the user's. */
+static bool is_shims(int fd, int dirfd, uint32_t uid)
 {
 	struct ucred peer;
 	socklen_t len = sizeof(peer);
+	struct stat st;
 
 	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 &&
-	       (peer.uid == uid || peer.uid == 0);
+	       fstat(dirfd, &st) == 0 && peer.uid == st.st_uid &&
+	       (st.st_uid == 0 || st.st_uid == uid);
 }
 
 /* By way of its directory, since a path of any length would not fit into an address. */
@@ -82,8 +85,8 @@ static int connect_to(const char *path, uint32_t uid, struct takt_err *err)
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
 		rc = takt_err_set(err, -errno, "the job's terminal, '%s'", path);
-	else if (!is_users(fd, uid))
-		rc = takt_err_set(err, -EPERM, "'%s' is not a terminal of the job's user", path);
+	else if (!is_shims(fd, dirfd, uid))
+		rc = takt_err_set(err, -EPERM, "'%s' is not a terminal of this job", path);
 	close(dirfd);
 	if (rc < 0 && fd >= 0)
 		close(fd);

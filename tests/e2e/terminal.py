@@ -213,20 +213,27 @@ def others_cannot_sit_at_it():
 
 
 def a_link_in_its_place_gets_no_word():
-    """The directory is the job's user's: he may put another socket there, of somebody else."""
+    """Nobody but root can put another socket there, as a user could with a takt of before. It is another user's."""
     import socket
     with users.shared_machine(gpus=1) as m, socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as trap:
         trap.bind(m.path("trap"))
         os.chmod(m.path("trap"), 0o777)
-        trap.listen()  # root's
+        os.seteuid(users.BOB)
+        trap.listen()  # who did that is what others are told
+        os.seteuid(0)
         with terminal(m, "run", "--pty", "-n", "0", "--", "sh", "-i", user=users.ALICE) as t:
             t.type("echo rea''dy\n")
             t.expect("ready")
             job = str(only_job(m))
             path = m.client().job(job)["terminal"]
-            users.as_user(users.ALICE, lambda: (os.unlink(path), os.symlink(m.path("trap"), path)))
+            try:
+                users.as_user(users.ALICE, os.unlink, path)
+                raise AssertionError("its user can remove its terminal's socket")
+            except PermissionError:
+                os.unlink(path)
+            os.symlink(m.path("trap"), path)
             with terminal(m, "attach", job) as root:
-                assert root.ended() != 0 and "not a terminal of the job's user" in root.text, root.text
+                assert root.ended() != 0 and "not a terminal of this job" in root.text, root.text
             trap.settimeout(kit.WAIT_S)
             assert trap.accept()[0].recv(100) == b""
             t.type("exit\n")
