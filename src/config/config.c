@@ -71,7 +71,11 @@ static const struct key keys[] = {
 	 "leaves it the GPUs."},
 	{"users", CHOICE, AT(users), "auto", 0, 0, users_choices,
 	 "Whom to serve: own is the user who runs takt (and root), all is everybody on this "
-	 "machine, auto is all as root and else own."},
+	 "machine, which needs cgroup v2, auto is all as root where that is there, else own."},
+	{"allow_weak_isolation", CHOICE, AT(allow_weak_isolation), "no", 0, 0, no_yes,
+	 "Serve everybody also where there is no cgroup v2, or takt may not use it: then a job can "
+	 "open every GPU, its memory, CPU time and processes are not bound, and a process of its "
+	 "that hides may outlive it."},
 	{"metrics_listen", TEXT, AT(metrics_listen), "auto", 0, 0, NULL,
 	 "ADDRESS:PORT of the Prometheus page, or off. auto is 127.0.0.1:9830, on simulated GPUs "
 	 "127.0.0.1:9831."},

@@ -32,7 +32,7 @@ enum takt_manage {
 };
 
 enum takt_users {
-	TAKT_USERS_AUTO, /* all when run by root, else own */
+	TAKT_USERS_AUTO, /* all when run by root with cgroup v2, else own */
 	TAKT_USERS_OWN,	 /* the user who runs it, and root */
 	TAKT_USERS_ALL,
 };
@@ -92,7 +92,8 @@ struct takt_config {
 	enum takt_stage_config stage;
 	uint32_t prefetch_limit_ms;
 	uint32_t hook_limit_ms;
-	uint32_t output_limit_mib; /* 0 = none */
+	uint32_t output_limit_mib;     /* 0 = none */
+	uint32_t allow_weak_isolation; /* 0 or 1 */
 	uint32_t job_processes;
 	uint32_t max_connections;
 	uint32_t max_jobs;

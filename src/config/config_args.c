@@ -23,7 +23,9 @@ static const char *word_alone(const char *name)
 {
 	if (strcmp(name, "manage") == 0)
 		return "always";
-	return strcmp(name, "assume_unlocked") == 0 ? "yes" : NULL;
+	return strcmp(name, "assume_unlocked") == 0 || strcmp(name, "allow_weak_isolation") == 0
+		       ? "yes"
+		       : NULL;
 }
 
 static int read_flag(int argc, char **argv, int *at, struct flag *ret, struct takt_err *err)

@@ -66,6 +66,8 @@ static void fill_args(const struct takt_daemon *daemon, const struct takt_helper
 		add(args, "--jobs", join(args->jobs, config->state_dir, "jobs"));
 		add(args, "--shim", join(args->shim, daemon->libexec_dir, "takt-shim"));
 		add(args, "--idle-ms", launch_idle_ms);
+		if (config->allow_weak_isolation)
+			add(args, "--allow-weak-isolation", NULL);
 		return;
 	}
 	add(args, "--journal", join(args->journal, config->state_dir, "clocks.journal"));

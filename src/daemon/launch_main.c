@@ -22,6 +22,7 @@ static const struct takt_pace listens = {5 * TAKT_NS_PER_MS, 100 * TAKT_NS_PER_M
 static const char usage[] =
 	"usage: takt-launch (--socket PATH | --listen-fd N) --jobs DIR --shim PATH\n"
 	"                   [--client-uid UID] [--min-uid UID] [--cgroup DIR] [--idle-ms MS]\n"
+	"                   [--allow-weak-isolation]\n"
 	"\n"
 	"  --socket PATH     listen there\n"
 	"  --listen-fd N     an inherited listening socket (SOCK_SEQPACKET)\n"
@@ -32,6 +33,8 @@ static const char usage[] =
 	"  --cgroup DIR      make the cgroups of jobs there (default: in our own); what runs in "
 	"it\n"
 	"                    itself is moved to a leaf\n"
+	"  --allow-weak-isolation\n"
+	"                    as root: run jobs also where their devices cannot be closed\n"
 	"  --idle-ms MS      end when no client is there for so long (default: 0, never)\n";
 
 struct options {
@@ -47,6 +50,7 @@ static const struct option longopts[] = {
 	{"client-uid", required_argument, NULL, 'c'},
 	{"min-uid", required_argument, NULL, 'm'},
 	{"idle-ms", required_argument, NULL, 'i'},
+	{"allow-weak-isolation", no_argument, NULL, 'a'},
 	{"cgroup", required_argument, NULL, 'g'},
 	{0},
 };
@@ -77,6 +81,9 @@ static int take_option(struct options *options, int opt, const char *arg, struct
 		break;
 	case 'g':
 		options->config.cgroup = arg;
+		break;
+	case 'a':
+		options->config.allow_weak = true;
 		break;
 	case 'l':
 		rc = number("listen-fd", arg, INT_MAX, &n, err);

@@ -35,6 +35,7 @@
 #include "device/net_watch.h"
 #include "device/sysfs_pci.h"
 #include "engine/local/local_engine.h"
+#include "launch/cgroup.h"
 #include "net/listen.h"
 #include "objects/governor_objects.h"
 
@@ -582,6 +583,25 @@ static void init(struct takt_daemon *daemon, const struct takt_config *config)
 	gethostname(daemon->hostname, sizeof(daemon->hostname) - 1);
 }
 
+/* Whom to serve: strangers' jobs are kept apart by cgroups. */
+static int settle_users(struct takt_daemon *daemon, struct takt_err *err)
+{
+	const struct takt_config *config = &daemon->config;
+	bool weak = !takt_cgroup_is_v2() && !config->allow_weak_isolation;
+
+	if (config->users == TAKT_USERS_ALL && weak)
+		return takt_err_set(
+			err, -TAKT_E_UNSUPPORTED,
+			"users = all needs cgroup v2 at /sys/fs/cgroup, which keeps jobs "
+			"from each other's GPUs; allow_weak_isolation = yes goes without");
+	if (config->users == TAKT_USERS_AUTO && getuid() == 0 && weak) {
+		daemon->single_user = true;
+		takt_log(TAKT_LOG_NOTICE, "serves root alone: there is no cgroup v2 at "
+					  "/sys/fs/cgroup (allow_weak_isolation serves all)");
+	}
+	return 0;
+}
+
 static int check_setting(struct takt_daemon *daemon, struct takt_err *err)
 {
 	return takt_govern_check_setting(daemon, &daemon->config, err);
@@ -606,6 +626,7 @@ int takt_daemon_open(struct takt_daemon *daemon, const struct takt_config *confi
 		     char **argv, struct takt_err *err)
 {
 	static int (*const steps[])(struct takt_daemon * daemon, struct takt_err * err) = {
+		settle_users,
 		open_governors,
 		open_dirs,
 		open_signals,

@@ -36,16 +36,22 @@ static const char *own_path(char *text)
 	return strcmp(line, "/") == 0 ? "" : line;
 }
 
+bool takt_cgroup_is_v2(void)
+{
+	struct statfs fs;
+
+	return statfs(CGROUP_MOUNT, &fs) == 0 && fs.f_type == CGROUP2_SUPER_MAGIC;
+}
+
 int takt_cgroup_root(char *ret, size_t size, struct takt_err *err)
 {
 	TAKT_CLEANUP(freep) char *text = NULL;
-	struct statfs fs;
 	const char *path;
 	char full[PATH_LEN];
 	size_t len;
 	int rc;
 
-	if (statfs(CGROUP_MOUNT, &fs) < 0 || fs.f_type != CGROUP2_SUPER_MAGIC)
+	if (!takt_cgroup_is_v2())
 		return takt_err_set(err, -TAKT_E_UNSUPPORTED, "no cgroup v2 at '%s'", CGROUP_MOUNT);
 	rc = takt_file_read(takt_sys_real(), AT_FDCWD, "/proc/self/cgroup", 65536, &text, &len,
 			    err);

@@ -22,6 +22,9 @@ enum {
  */
 int takt_cgroup_root(char *ret, size_t size, struct takt_err *err);
 
+/* Whether there is cgroup v2 at /sys/fs/cgroup. */
+bool takt_cgroup_is_v2(void);
+
 /* An existing directory is fine. */
 int takt_cgroup_make(const char *path, struct takt_err *err);
 /* A process is moved there; 0 is the calling one. -ESRCH when it has ended. */

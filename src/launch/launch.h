@@ -11,6 +11,7 @@
 #define TAKT_LAUNCH_LAUNCH_H
 
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -121,6 +122,7 @@ struct takt_launch_server_config {
 	uid_t min_uid;	       /* as root: refuses uids below, and 0; never the user that runs
 				  both launcher and client, which is single-user mode */
 	uint32_t idle_ms;      /* 0 = wait for ever */
+	bool allow_weak;       /* as root: start jobs of other users also where devices stay open */
 };
 int takt_launch_serve(const struct takt_launch_server_config *config, struct takt_err *err);
 

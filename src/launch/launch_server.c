@@ -93,8 +93,12 @@ static int check_startable(struct server *server, const struct takt_launch_reque
 			   struct takt_err *err)
 {
 	struct takt_attempt_status status;
-	int rc = takt_spawn_allowed(server->spawn.config, request->uid, err);
+	const struct takt_launch_server_config *config = server->spawn.config;
+	const char *weak = server->spawn.cgroups.why_no_devices;
+	int rc = takt_spawn_allowed(config, request->uid, err);
 
+	if (rc == 0 && weak[0] && !config->allow_weak && geteuid() == 0 && request->uid != 0)
+		return takt_err_set(err, -EPERM, "%s: see allow_weak_isolation", weak);
 	if (rc == 0)
 		rc = takt_attempt_status(server->spawn.sys, server->jobs_dirfd, request->job_id,
 					 request->attempt, &status, err);

@@ -171,6 +171,30 @@ def a_user_cannot_serve_all():
         kit.until(lambda: not m.processes(), m.processes)
 
 
+def all_are_served_where_jobs_can_be_kept_apart():
+    """Without cgroup v2 only if an administrator has said so; root's own takt serves root."""
+    with shared_machine(start=False, gpus=1) as m:
+        def without_cgroups(users):
+            words = [word if word != "all" else users for word in m.flags() if word != "--allow-weak-isolation"]
+            return ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /sys/fs/cgroup && exec "$@"', "sh",
+                    m.path("bin/takt"), "serve", *words]
+        if subprocess.run(["unshare", "--mount", "mount", "-t", "tmpfs", "none", "/sys/fs/cgroup"], check=False,
+                          stderr=subprocess.DEVNULL).returncode:
+            raise kit.Skip("a mount namespace of its own is not allowed here")
+        done = subprocess.run(without_cgroups("all"), capture_output=True, text=True, env=m.env(), check=False,
+                              timeout=kit.WAIT_S)
+        assert done.returncode and "allow_weak_isolation = yes" in done.stderr, done
+        with open(m.path("takt.log"), "a", encoding="utf-8") as log:
+            serve = subprocess.Popen(without_cgroups("auto"), stderr=log, stdout=log, env=m.env())
+        try:
+            kit.until(m.answers, m.said)
+            assert "serves root alone" in m.said(), m.said()
+            assert takt_as(m, BOB, "status").returncode, "another user is served"
+        finally:
+            serve.terminate()
+            serve.wait(kit.WAIT_S)
+
+
 def a_place_that_is_not_the_users_is_named():
     with shared_machine("own", start=False, gpus=1) as m:
         m.spawn(user=ALICE)  # the folder is root's
@@ -649,7 +673,7 @@ if __name__ == "__main__":
     sys.exit(kit.main([
         everybody_runs_as_himself, holds_and_priorities_are_the_owners_and_administrators,
         uids_of_the_system_are_refused, root_does_not_submit_to_a_users_own_takt,
-        a_user_cannot_serve_all, a_place_that_is_not_the_users_is_named,
+        a_user_cannot_serve_all, all_are_served_where_jobs_can_be_kept_apart, a_place_that_is_not_the_users_is_named,
         what_is_mine_is_not_shown_to_others, an_environment_is_the_owners_alone_and_goes_with_the_job,
         a_copied_database_has_no_environments, a_planted_library_is_not_loaded_by_root_for_others,
         takt_twin_names_the_driver_to_root_for_others, a_link_in_place_of_the_log_leads_nowhere,

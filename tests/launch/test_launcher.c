@@ -321,7 +321,7 @@ static void give_away(const struct fixture *fixture, uid_t uid)
 static void test_job_runs_as_the_other_user(void **state)
 {
 	struct fixture *fixture = *state;
-	const char *const args[] = {"--client-uid", "4321", NULL};
+	const char *const args[] = {"--client-uid", "4321", "--allow-weak-isolation", NULL};
 	struct stat st;
 	char path[128];
 	char *log;
@@ -365,7 +365,7 @@ static void test_a_job_has_no_power_over_its_attempt(void **state)
 		"ls . 2>/dev/null; chmod 777 . 2>/dev/null && echo opened\n"
 		"echo mine >> log; echo standard >> /dev/stderr; exit 7";
 	struct fixture *fixture = *state;
-	const char *const args[] = {"--client-uid", "4321", NULL};
+	const char *const args[] = {"--client-uid", "4321", "--allow-weak-isolation", NULL};
 	struct takt_attempt_status status;
 	char text[1024], *log;
 
@@ -390,7 +390,7 @@ static void test_groups_are_those_of_the_data_base(void **state)
 		UNKNOWN = 54321
 	};
 	struct fixture *fixture = *state;
-	const char *const args[] = {"--client-uid", "4321", NULL};
+	const char *const args[] = {"--client-uid", "4321", "--allow-weak-isolation", NULL};
 	char *log;
 
 	need_root();
@@ -411,7 +411,7 @@ static void test_groups_are_those_of_the_data_base(void **state)
 static void test_root_does_not_touch_a_cgroup_that_the_user_names(void **state)
 {
 	struct fixture *fixture = *state;
-	const char *const args[] = {"--client-uid", "4321", NULL};
+	const char *const args[] = {"--client-uid", "4321", "--allow-weak-isolation", NULL};
 	struct takt_launch_request request = {
 		.op = TAKT_LAUNCH_REAP, .job_id = 1, .attempt = 1, .uid = NOBODY};
 	struct takt_attempt_spec spec;
@@ -432,13 +432,32 @@ static void test_root_does_not_touch_a_cgroup_that_the_user_names(void **state)
 static void test_foreign_attempt_is_not_taken_over(void **state)
 {
 	struct fixture *fixture = *state;
-	const char *const args[] = {"--client-uid", "4321", NULL};
+	const char *const args[] = {"--client-uid", "4321", "--allow-weak-isolation", NULL};
 
 	need_root();
 	launcher_start(fixture, NULL, args);
 	create_sh(fixture, 1, 1, 2000, "true");
 	give_away(fixture, NOBODY);
 	assert_int_equal(start_as(fixture, 1, NOBODY, NOBODY).rc, -EPERM);
+}
+
+/* Jobs of other users run where they are kept from each other's GPUs, or somebody has said that
+ * they need not be. */
+static void test_weak_isolation_has_to_be_allowed(void **state)
+{
+	struct fixture *fixture = *state;
+	const char *const args[] = {"--client-uid", "4321", "--cgroup", "/nowhere", NULL};
+	struct takt_launch_reply reply;
+
+	need_root();
+	launcher_start(fixture, NULL, args);
+	create_sh(fixture, 1, 1, 2000, "true");
+	give_away(fixture, 4321);
+	reply = start_as(fixture, 1, NOBODY, NOBODY);
+	assert_int_equal(reply.rc, -EPERM);
+	assert_non_null(strstr(reply.message, "/nowhere"));
+	assert_non_null(strstr(reply.message, "allow_weak_isolation"));
+	assert_int_equal(status_of(fixture, 1, 1).state, TAKT_ATTEMPT_NOT_STARTED);
 }
 
 static void test_strangers_are_not_served(void **state)
@@ -524,6 +543,7 @@ int main(void)
 		CASE(test_groups_are_those_of_the_data_base),
 		CASE(test_foreign_attempt_is_not_taken_over),
 		CASE(test_root_does_not_touch_a_cgroup_that_the_user_names),
+		CASE(test_weak_isolation_has_to_be_allowed),
 		CASE(test_strangers_are_not_served),
 		CASE(test_killed_at_every_point),
 	};
