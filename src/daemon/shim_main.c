@@ -38,7 +38,7 @@ int main(int argc, char **argv)
 	if (argc > 5)
 		rc = takt_job_user_parse(argv[5], &user, &err);
 	if (rc == 0)
-		dirfd = open(argv[1], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		dirfd = open(argv[1], O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (rc == 0 && dirfd < 0)
 		rc = takt_err_set(&err, -errno, "open '%s'", argv[1]);
 	if (rc == 0 && chdir("/") < 0)

@@ -196,10 +196,25 @@ static int run_job(struct takt_shim *shim, struct takt_err *err)
 	return rc;
 }
 
+/* What the launcher has taken over, and nothing that somebody has put in its place since. */
+static int check_directory(const struct takt_shim *shim, struct takt_err *err)
+{
+	struct stat st;
+	int rc = shim->sys->fstat(shim->sys, shim->dirfd, &st);
+
+	if (rc < 0)
+		return takt_err_set(err, rc, "look at the attempt's directory");
+	if (shim->user->other && (st.st_uid != 0 || (st.st_mode & 07777) != (S_ISGID | 0770)))
+		return takt_err_set(err, -EPERM, "the attempt's directory is not root's");
+	return 0;
+}
+
 static int run(struct takt_shim *shim, struct takt_err *err)
 {
 	int rc = takt_job_user_shed_rights(shim->user, err);
 
+	if (rc == 0)
+		rc = check_directory(shim, err);
 	if (rc == 0)
 		rc = lock(shim, err);
 	if (rc == 0)

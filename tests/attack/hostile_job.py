@@ -125,7 +125,7 @@ def attacks():
 
 def alone(name):
     def case():
-        lines = [line for line in hear()[0] if line.startswith(("held " + name + ":", "DONE " + name))]
+        lines = [line for line in hear()[0] if line.startswith(f"held {name}: ") or line == f"DONE {name}"]
         assert len(lines) == 1, f"{name}: {lines}"
         assert lines[0].startswith("held "), lines[0]
         assert lines[0].endswith(REFUSED), f"held for another reason than that it may not: {lines[0]}"
