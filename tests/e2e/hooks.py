@@ -144,7 +144,7 @@ def it_runs_as_the_jobs_owner():
         assert said == [[*mine, name, secret] for name in ("started", "ended")], said
         assert os.stat(m.path("jobs/events")).st_uid == users.ALICE
         hook = m.path("state/jobs", ) + "/" + traces(m)[0]
-        assert os.stat(hook).st_uid == users.ALICE and not users.as_user(users.BOB, os.access, hook, os.R_OK)
+        assert os.stat(hook).st_uid == 0 and not users.as_user(users.BOB, os.access, hook, os.R_OK)
         # What it is told may be read by nobody else while it runs, and is nowhere when it is over.
         assert not users.as_user(users.BOB, os.access, hook + "/spec", os.R_OK)
         for shim in m.shims().values():
