@@ -114,7 +114,7 @@ def commit():
                           capture_output=True, text=True, check=True).stdout.strip()
 
 
-def record(path, found, command):
+def record(path, found, command, simulated="yes"):
     new, made_by = not os.path.exists(path), commit()
     with open(path, "a", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
@@ -122,7 +122,7 @@ def record(path, found, command):
             writer.writerow(COLUMNS)
         for name, (value, unit) in found.items():
             writer.writerow([datetime.date.today().isoformat(), made_by, command, machine_name(),
-                             "yes", name, f"{value:.5g}", unit])
+                             simulated, name, f"{value:.5g}", unit])
 
 
 def main():
