@@ -33,7 +33,7 @@ import test_costs
 import test_programs
 import test_report
 
-AGAIN = ("e2e", "browser", "guest", "cli", "deploy", "device", "launch", "server", "top", "twin")
+AGAIN = ("attack", "e2e", "browser", "guest", "cli", "deploy", "device", "launch", "server", "top", "twin")
 AGAIN_MOST = 10
 PATIENCE = 10       # times a test's own limit, which is there for what hangs: a busy machine is not at fault
 WAITING_PER_CPU = 6  # programs at once, however little each computes
