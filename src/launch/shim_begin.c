@@ -140,7 +140,8 @@ static void call_off(struct takt_shim *shim, struct pipes *pipes)
 	shim->rank_count = shim->ranks_left = 0;
 }
 
-/* What is to be mounted has to be there. Where it cannot be made the runtime says so. */
+/* Where the job cannot make it, or has it mounted, it has to be there. Without it, it says nothing.
+ */
 static void make_progress(const struct takt_shim *shim)
 {
 	int fd;
@@ -158,7 +159,7 @@ static int let_user_through(const struct takt_shim *shim, struct takt_err *err)
 {
 	int rc;
 
-	if (shim->spec.progress)
+	if (shim->spec.progress || (shim->user->other && !shim->spec.hook_event[0]))
 		make_progress(shim);
 	rc = takt_job_user_let_through(shim->user, shim->dirfd);
 	return rc < 0 ? takt_err_set(err, rc, "let the user through to his log") : 0;

@@ -279,6 +279,16 @@ def a_log_can_be_opened_by_its_name():
         assert log_of(m, job) == "one\ntwo\n", log_of(m, job)
 
 
+def a_job_says_how_far_it_is():
+    """In a file of its own in a directory that is not its own."""
+    with shared_machine(gpus=1) as m:
+        job = submit(m, f"{m.path('bin/takt')} progress --steps 7; sleep 600")
+        kit.until(lambda: ask(m, ALICE, "GET", f"/v1/jobs/{job}").get("progress", {}).get("steps") == 7,
+                  lambda: (ask(m, ALICE, "GET", f"/v1/jobs/{job}"), log_of(m, job)))
+        ask(m, ALICE, "POST", f"/v1/jobs/{job}/cancel", {})
+        is_over(m, job, "cancelled")
+
+
 def another_user_learns_nothing_of_an_attempt():
     names = ["", "/log", "/spec", "/exit", "/shim", "/started", "/lock", "/isolation"]
     with shared_machine(gpus=1) as m:
@@ -340,6 +350,7 @@ if __name__ == "__main__":
         a_staged_job_and_its_prefetch_are_their_users,
         a_terminal_is_its_users,
         a_log_can_be_opened_by_its_name,
+        a_job_says_how_far_it_is,
         another_user_learns_nothing_of_an_attempt,
         what_its_user_cannot_enter_root_does_not_for_him,
         nobody_else_plays_a_shim,
