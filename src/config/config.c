@@ -172,9 +172,8 @@ static const struct key keys[] = {
 	 "hundred times as much free when the job starts. 0M: all of it.",
 	 true},
 	{"job_processes", NUMBER, AT(job_processes), "32768", 16, 4194304, NULL,
-	 "How many processes and threads a job may have at a time, where it has a cgroup; it "
-	 "cannot "
-	 "make more, and goes on.",
+	 "How many processes and threads a job may have at a time, where it has a cgroup. It "
+	 "cannot make more, and goes on.",
 	 true},
 	{"max_connections", NUMBER, AT(max_connections), "256", 8, 10000, NULL,
 	 "Connections to the API at a time."},

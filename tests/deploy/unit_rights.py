@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the units may do is no more than what is on record (bench/unit_security.py).
 
-Usage: units.py BUILD_FOLDER
+Usage: unit_rights.py BUILD_FOLDER
 """
 import os
 import subprocess
