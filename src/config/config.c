@@ -452,22 +452,22 @@ int takt_config_set(struct takt_config *config, const char *key_name, const char
 
 struct parse {
 	struct takt_config next;
-	uint64_t seen;
+	bool seen[TAKT_ARRAY_LEN(keys)];
 };
 
 static int parse_line(void *ctx, const struct takt_ini_line *line, struct takt_err *err)
 {
 	struct parse *parse = ctx;
 	const struct key *key = line->key ? find_key(line->key) : NULL;
-	uint64_t bit = key ? UINT64_C(1) << (key - keys) : 0;
 
 	if (!line->key)
 		return takt_err_set(err, -TAKT_E_USAGE, "%s: '[%.60s]' is not a line 'key = value'",
 				    line->where, line->section);
-	if (parse->seen & bit)
+	if (key && parse->seen[key - keys])
 		return takt_err_set(err, -TAKT_E_USAGE, "%s: %s stands twice", line->where,
 				    line->key);
-	parse->seen |= bit;
+	if (key)
+		parse->seen[key - keys] = true;
 	return takt_config_set(&parse->next, line->key, line->value, line->where, err);
 }
 
