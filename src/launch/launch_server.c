@@ -196,6 +196,15 @@ static void handle(struct server *server, const struct takt_launch_request *requ
 	queue_reply(server, &reply);
 }
 
+/* A byte that is neither 0 nor 1 is no bool, and may not be looked at as one. */
+static bool has_sound_bools(const struct takt_launch_request *request)
+{
+	const unsigned char *staged = (const unsigned char *)&request->limits.staged;
+	const unsigned char *any_device = (const unsigned char *)&request->limits.any_device;
+
+	return *staged <= 1 && *any_device <= 1;
+}
+
 static void read_requests(struct server *server)
 {
 	struct takt_launch_request request;
@@ -206,7 +215,8 @@ static void read_requests(struct server *server)
 		got = recv(server->client, &request, sizeof(request), MSG_DONTWAIT);
 		if (got < 0 && (errno == EAGAIN || errno == EINTR))
 			return;
-		if (got != (ssize_t)sizeof(request) || request.version != TAKT_LAUNCH_VERSION) {
+		if (got != (ssize_t)sizeof(request) || request.version != TAKT_LAUNCH_VERSION ||
+		    !has_sound_bools(&request)) {
 			drop_client(server);
 			return;
 		}
