@@ -104,7 +104,10 @@ int takt_job_user_let_through(const struct takt_job_user *user, int dirfd)
 	return rc;
 }
 
-void takt_job_user_shut_out(int dirfd)
+void takt_job_user_shut_out(const struct takt_job_user *user, int dirfd)
 {
+	if (!user->other)
+		return;
 	(void)fremovexattr(dirfd, list_name);
+	(void)fchmod(dirfd, S_ISGID | 0770);
 }

@@ -45,9 +45,10 @@ int takt_job_user_become(const struct takt_job_user *user, pid_t parent, struct 
 /*
  * His traverse right through an attempt's directory, to what is his there: from here on nothing
  * more can be made there as him. Others get it, too, where the file system has no access control
- * lists: they must know the name, and files have modes of their own. The second takes it back.
+ * lists: they must know the name, and files have modes of their own. The second takes back what an
+ * earlier shim gave; under the attempt's lock, lest it be one that is at work.
  */
 int takt_job_user_let_through(const struct takt_job_user *user, int dirfd);
-void takt_job_user_shut_out(int dirfd);
+void takt_job_user_shut_out(const struct takt_job_user *user, int dirfd);
 
 #endif

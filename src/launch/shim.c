@@ -204,7 +204,7 @@ static int check_directory(const struct takt_shim *shim, struct takt_err *err)
 
 	if (rc < 0)
 		return takt_err_set(err, rc, "look at the attempt's directory");
-	if (shim->user->other && (st.st_uid != 0 || (st.st_mode & 07777) != (S_ISGID | 0770)))
+	if (shim->user->other && (st.st_uid != 0 || (st.st_mode & 07770) != (S_ISGID | 0770)))
 		return takt_err_set(err, -EPERM, "the attempt's directory is not root's");
 	return 0;
 }
@@ -217,6 +217,8 @@ static int run(struct takt_shim *shim, struct takt_err *err)
 		rc = check_directory(shim, err);
 	if (rc == 0)
 		rc = lock(shim, err);
+	if (rc == 0)
+		takt_job_user_shut_out(shim->user, shim->dirfd);
 	if (rc == 0)
 		rc = introduce(shim, err);
 	if (rc == 0)

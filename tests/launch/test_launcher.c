@@ -383,6 +383,28 @@ static void test_a_job_has_no_power_over_its_attempt(void **state)
 	takt_free(log);
 }
 
+/* A request that is repeated takes nothing back of what the shim at work has given its user. */
+static void test_a_burst_of_requests_shuts_no_user_out(void **state)
+{
+	struct fixture *fixture = *state;
+	const char *const args[] = {"--client-uid", "4321", "--allow-weak-isolation", NULL};
+	struct takt_launch_request request = {
+		.op = TAKT_LAUNCH_START, .job_id = 1, .attempt = 1, .uid = NOBODY, .gid = NOBODY};
+	char text[256], *log;
+
+	need_root();
+	launcher_start(fixture, NULL, args);
+	snprintf(text, sizeof(text), "sleep 0.5; cd %s/1.1 && echo mine >> log", fixture->jobs);
+	create_sh(fixture, 1, 1, 2000, text);
+	give_away(fixture, 4321);
+	for (request.seq = 1; request.seq <= 20; request.seq++)
+		assert_int_equal(takt_launch_send(fixture->client, request, NULL), 0);
+	wait_state(fixture, 1, 1, TAKT_ATTEMPT_EXITED);
+	log = slurp_log(fixture, 1, 1);
+	assert_string_equal(log, "mine\n");
+	takt_free(log);
+}
+
 /* A set-group-ID program of the system's gives nobody its group for his jobs. */
 static void test_groups_are_those_of_the_data_base(void **state)
 {
@@ -540,6 +562,7 @@ int main(void)
 		CASE(test_root_launcher_refuses_system_users),
 		CASE(test_job_runs_as_the_other_user),
 		CASE(test_a_job_has_no_power_over_its_attempt),
+		CASE(test_a_burst_of_requests_shuts_no_user_out),
 		CASE(test_groups_are_those_of_the_data_base),
 		CASE(test_foreign_attempt_is_not_taken_over),
 		CASE(test_root_does_not_touch_a_cgroup_that_the_user_names),
