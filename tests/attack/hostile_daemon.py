@@ -102,6 +102,8 @@ def held(name):
     def case():
         lines = [line for line in play()["lines"] if line.startswith(f"held {name}: ") or line == f"DONE {name}"]
         assert len(lines) == 1 and lines[0].startswith("held"), (name, lines)
+        if name.startswith("plant"):  # the job may run: what counts is where the link led to
+            the_world_is_as_it_was()
     return "the daemon's account cannot " + name, case
 
 
