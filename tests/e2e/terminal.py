@@ -218,9 +218,7 @@ def a_link_in_its_place_gets_no_word():
     with users.shared_machine(gpus=1) as m, socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as trap:
         trap.bind(m.path("trap"))
         os.chmod(m.path("trap"), 0o777)
-        os.seteuid(users.BOB)
-        trap.listen()  # who did that is what others are told
-        os.seteuid(0)
+        users.as_user(users.BOB, trap.listen)  # who did that is what others are told
         with terminal(m, "run", "--pty", "-n", "0", "--", "sh", "-i", user=users.ALICE) as t:
             t.type("echo rea''dy\n")
             t.expect("ready")
