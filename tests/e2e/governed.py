@@ -101,7 +101,9 @@ def decisions_say_what_was_seen(client, job, steps, logged):
     for each in decisions:
         if each["epochs"]:
             assert each["min_mhz"] <= each["sm_mhz"] <= each["max_mhz"], each
-            assert 0.9 * watts[0] < each["power_mw"] / 1000 < 1.1 * watts[-1] and each["work_milli_s"] > 0, (each, watts)
+            assert each["power_mw"] / 1000 < 1.1 * watts[-1] and each["work_milli_s"] > 0, (each, watts)
+    longest = max(decisions, key=lambda each: each["epochs"])  # in a short one a busy machine's pauses weigh much
+    assert longest["power_mw"] / 1000 > 0.9 * watts[0], (longest, watts)
 
 
 def sums_say_what_was_saved(m, report):
