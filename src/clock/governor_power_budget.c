@@ -12,6 +12,12 @@
  * measured at all it begins at the lowest clock, or, where the limit keeps the budget anyway, at
  * the highest.
  *
+ * A higher clock draws no less power and is no slower; it draws no more than with the cube of the
+ * clock, and is no faster than in proportion. What was measured earlier and contradicts that beside
+ * what is measured now is of another time, when the job was loading its data, for one. It is
+ * dropped: where it makes more power look worthless, nobody would give the job the power to measure
+ * it again.
+ *
  * Its bid: relative performance gained a watt by the next clock up that was measured.
  */
 #include <stdio.h>
@@ -24,7 +30,8 @@
 enum {
 	STEPS = 16,
 	FLOOR_PERMILLE = 300,
-	MEMORY = 8, /* epochs after which what was measured counts half */
+	MEMORY = 8,	    /* epochs after which what was measured counts half */
+	APART_PERCENT = 10, /* that measurements may be off */
 };
 
 #define SW_POWER_CAP UINT64_C(0x4) /* of the driver's throttle bits */
@@ -125,6 +132,30 @@ static uint32_t level_of(const struct power_budget *own,
 	return at;
 }
 
+/* Whether a figure at a lower clock and one at a higher cannot be of the same work: it rises with
+ * the clock, and at most so many times. */
+static bool contradicts(double low, double high, double at_most)
+{
+	double apart = 1 + APART_PERCENT / 100.0;
+
+	return low > 0 && high > 0 && (low > high * apart || high > low * at_most * apart);
+}
+
+/* Of what was measured at other clocks what cannot be of the same work as this. */
+static void drop_outdated(struct power_budget *own, uint32_t at)
+{
+	for (uint32_t i = 0; i < own->levels.count; i++) {
+		uint32_t low = i < at ? i : at, high = i < at ? at : i;
+		double times = takt_levels_share(&own->levels, high) /
+			       takt_levels_share(&own->levels, low);
+
+		if (contradicts(known_w(own, low), known_w(own, high), times * times * times) ||
+		    contradicts(takt_tally_rate(&own->tally[low]),
+				takt_tally_rate(&own->tally[high]), times))
+			own->tally[i] = (struct takt_tally){0};
+	}
+}
+
 static void learn(struct power_budget *own, const struct takt_governor_observation *seen)
 {
 	uint32_t at = level_of(own, seen);
@@ -134,6 +165,7 @@ static void learn(struct power_budget *own, const struct takt_governor_observati
 	if (own->tally[at].epochs >= MEMORY)
 		takt_tally_halve(&own->tally[at]);
 	takt_tally_add(&own->tally[at], seen);
+	drop_outdated(own, at);
 }
 
 static double bid(const struct power_budget *own, uint32_t at)

@@ -60,6 +60,12 @@ static size_t add(const struct takt_power_job *job, struct takt_power_point *ret
 	return n + 1;
 }
 
+/* Whether its curve begins with what nobody has measured. */
+static bool has_guess(const struct takt_power_job *job)
+{
+	return job->count && with_margin(job->measured[0].mw) > job->least_mw;
+}
+
 size_t takt_power_outlook(const struct takt_power_job *job,
 			  struct takt_power_point ret[TAKT_POWER_OUTLOOK_MAX])
 {
@@ -69,8 +75,8 @@ size_t takt_power_outlook(const struct takt_power_job *job,
 	if (job->count == 0)
 		return nothing_known(job, ret);
 	last = &job->measured[job->count - 1];
-	if (with_margin(first->mw) > job->least_mw)
-		n = add(job, ret, n, job->least_mw, first->performance * job->least_mw / first->mw);
+	if (has_guess(job))
+		n = add(job, ret, n, job->least_mw, first->performance);
 	for (size_t k = 0; k < job->count; k++)
 		n = add(job, ret, n, with_margin(job->measured[k].mw),
 			job->measured[k].performance);
@@ -88,7 +94,7 @@ static uint32_t promised_mw(const struct takt_power_job *job, const struct takt_
 			    size_t count)
 {
 	double needed = 1000.0 / (1000 + job->max_slowdown_permille);
-	size_t k = 0;
+	size_t k = has_guess(job) && count > 1;
 
 	if (!job->has_promise)
 		return job->least_mw;

@@ -4,8 +4,9 @@
  * far (power_share.h does the sharing). A curve is known where the job was; this says what is taken
  * for granted elsewhere:
  *
- * - Below the lowest setting that was measured performance falls as power does. That is worse than
- *   it will be, so that nobody is cut to the least only because nothing is known of it.
+ * - Below the lowest setting that was measured less power costs nothing. That is better than it
+ *   will be, so that a job is held to less where others gain by it, for long enough to find out. A
+ *   promise does not go by it.
  * - Above the highest it goes on rising as it did on the whole so far, until the highest clock was
  *   measured. That is better than it will be, so that a job is given what it takes to find out.
  * - Of a job of which nothing is known, each watt brings less than the one before.

@@ -528,6 +528,44 @@ static void power_budget_tells_a_clock_that_its_limit_held_down_from_the_ceiling
 	assert_in_range(points[n - 1].mw, 299000, 301000);
 }
 
+/* In its first epoch a job loads its data: it draws little at the highest clock, and does little.
+ * Taken for what that clock brings, it would keep the job from more power for ever. */
+static void power_budget_forgets_how_a_job_began(void **state)
+{
+	struct takt_governor_observation first = {.has = TAKT_OBSERVED_BUDGET, .budget_mw = 160000};
+	struct kit kit;
+
+	(void)state;
+	for (int slow = 0; slow < 2; slow++) {
+		struct takt_governor_observation loading = {
+			.has = TAKT_OBSERVED_WORK | TAKT_OBSERVED_POWER | TAKT_OBSERVED_SM_CLOCK |
+			       TAKT_OBSERVED_THROTTLE | TAKT_OBSERVED_BUDGET,
+			.epoch_ns = 2000000000,
+			.signal = TAKT_SIGNAL_JOB,
+			.work = slow ? 300 : 2000, /* whichever of the two tells it apart */
+			.power_mw = slow ? 290000 : 120000,
+			.sm_mhz = 1410,
+			.budget_mw = 160000,
+		};
+
+		kit_begin(&kit, "power-budget");
+		kit.setup.board.can = TAKT_ACTUATE_CLOCKS | TAKT_ACTUATE_POWER;
+		kit.setup.board.power_min_mw = 100000;
+		kit.setup.board.power_default_mw = 300000;
+		kit.setup.board.power_max_mw = 350000;
+		kit_restart(&kit);
+		kit_tell(&kit, &first);
+		loading.cap = kit.wish.cap;
+		kit_tell(&kit, &loading);
+		assert_true(takt_power_budget_complete(kit.state.bytes));
+		for (int i = 0; i < 20; i++) {
+			limited_epoch(&kit, 160000); /* which is enough for 930 MHz */
+			assert_false(takt_power_budget_complete(kit.state.bytes));
+		}
+		assert_in_range(kit.wish.cap.max_mhz, 840, 930);
+	}
+}
+
 /* Somebody else's clock is left to him; how much the board may draw is not his to say. */
 static void power_budget_keeps_its_limit_under_a_foreign_clock(void **state)
 {
@@ -663,6 +701,7 @@ int main(void)
 		cmocka_unit_test(power_budget_finds_the_highest_clock_within_its_share),
 		cmocka_unit_test(
 			power_budget_tells_a_clock_that_its_limit_held_down_from_the_ceiling),
+		cmocka_unit_test(power_budget_forgets_how_a_job_began),
 		cmocka_unit_test(power_budget_keeps_its_limit_under_a_foreign_clock),
 		cmocka_unit_test(a_machine_keeps_its_budget_and_gives_to_who_gains_most),
 		cmocka_unit_test(where_both_can_be_set_clocks_are),

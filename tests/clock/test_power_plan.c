@@ -14,6 +14,10 @@
 #include "base/rng.h"
 #include "clock/power_plan.h"
 
+enum {
+	STEPS = 15, /* of a clock */
+};
+
 static struct takt_power_job unknown_job(uint32_t boards)
 {
 	return (struct takt_power_job){.boards = boards, .least_mw = 200000, .most_mw = 700000};
@@ -98,6 +102,73 @@ static void one_that_was_only_at_the_top_is_not_cut_for_nothing(void **state)
 	job.complete = true;
 	plan(650000, &job, 1);
 	assert_true(job.share_mw >= 612000);
+}
+
+/* A job as its governor gets to know it: at each clock that its share is enough for. */
+struct course {
+	double sensitivity; /* time at half the clock: 1 + sensitivity */
+	bool known[STEPS + 1];
+	struct takt_power_job job;
+};
+
+static struct takt_power_point point_of(const struct course *course, size_t step)
+{
+	double clock = (double)step / STEPS;
+
+	return (struct takt_power_point){(uint32_t)(70000 + 600000 * clock * clock * clock),
+					 1 / (1 + course->sensitivity * (1 / clock - 1))};
+}
+
+static void go_by_share(struct course *course)
+{
+	size_t step = STEPS;
+
+	while (step > 1 && point_of(course, step).mw > course->job.share_mw)
+		step--;
+	course->known[step] = true;
+	course->job.complete = course->known[STEPS];
+	course->job.count = 0;
+	for (size_t k = 1; k <= STEPS; k++)
+		if (course->known[k])
+			course->job.measured[course->job.count++] = point_of(course, k);
+}
+
+/* Wherever they began: both have been seen with much power only, for one. */
+static void who_gains_most_is_found_from_any_beginning(void **state)
+{
+	for (uint32_t first_w = 200; first_w <= 525; first_w += 5) {
+		struct course steep = {.sensitivity = 1, .job = unknown_job(1)};
+		struct course flat = {.sensitivity = 0.05, .job = unknown_job(1)};
+
+		steep.job.share_mw = first_w * 1000;
+		flat.job.share_mw = 725000 - steep.job.share_mw;
+		for (int round = 0; round < 30; round++) {
+			struct takt_power_job jobs[2];
+
+			go_by_share(&steep);
+			go_by_share(&flat);
+			jobs[0] = steep.job;
+			jobs[1] = flat.job;
+			plan(725000, jobs, 2);
+			steep.job.share_mw = jobs[0].share_mw;
+			flat.job.share_mw = jobs[1].share_mw;
+		}
+		assert_true(steep.job.share_mw > 2 * flat.job.share_mw);
+	}
+}
+
+/* What is only thought of lower power keeps no promise. */
+static void a_promise_goes_by_what_was_measured(void **state)
+{
+	struct takt_power_job job = measured_job(1, 0, true);
+
+	job.measured[0].mw = 260000; /* 200 W might bring as much */
+	job.has_promise = true;
+	job.max_slowdown_permille = 100;
+	plan(266000, &job, 1);
+	assert_false(job.breaks_promise);
+	plan(250000, &job, 1);
+	assert_true(job.breaks_promise);
 }
 
 static void what_nobody_gains_by_is_room_for_all(void **state)
@@ -197,6 +268,8 @@ int main(void)
 		cmocka_unit_test(alike_jobs_of_which_nothing_is_known_get_alike),
 		cmocka_unit_test(one_that_was_not_at_its_highest_clock_yet_is_given_more),
 		cmocka_unit_test(one_that_was_only_at_the_top_is_not_cut_for_nothing),
+		cmocka_unit_test(who_gains_most_is_found_from_any_beginning),
+		cmocka_unit_test(a_promise_goes_by_what_was_measured),
 		cmocka_unit_test(what_nobody_gains_by_is_room_for_all),
 		cmocka_unit_test(a_promise_holds_while_there_is_enough),
 		cmocka_unit_test(too_little_for_all_is_said),
