@@ -62,13 +62,16 @@ struct takt_action {
  * CONFLICT: contradicts what is (an attempt of that job is alive, or this one has ended; message
  * says which); nothing was changed. FAILED: START or STAGE ran nothing and never will under this
  * attempt number (no ENDED follows; the job may be tried again as the next attempt); SIGNAL was not
- * delivered. UNKNOWN: a SIGNAL that may or may not have been delivered.
+ * delivered. DENIED: as FAILED, and what hinders it is the job's user (he may not come in here, or
+ * nobody knows whether he may), not the machine: others' jobs may start. UNKNOWN: a SIGNAL that may
+ * or may not have been delivered.
  */
 enum takt_outcome {
 	TAKT_OUTCOME_ACCEPTED,
 	TAKT_OUTCOME_CONFLICT,
 	TAKT_OUTCOME_FAILED,
-	TAKT_OUTCOME_UNKNOWN
+	TAKT_OUTCOME_UNKNOWN,
+	TAKT_OUTCOME_DENIED
 };
 
 /* How an attempt ended. */

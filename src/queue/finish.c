@@ -285,6 +285,9 @@ static void attempt_runs(struct takt_queue *queue, struct takt_queue_job *job,
 	takt_queue_changed(queue, job);
 }
 
+/* Of one user's jobs, who holds up nobody else's. */
+static const struct takt_pace denials = {2 * TAKT_NS_PER_S, 60 * TAKT_NS_PER_S};
+
 /* An action that was not taken. Only a start matters: its GPUs go back, and the job waits unless it
  * was cancelled meanwhile. */
 static void refused(struct takt_queue *queue, struct takt_queue_job *job,
@@ -292,17 +295,23 @@ static void refused(struct takt_queue *queue, struct takt_queue_job *job,
 {
 	bool was_start = (event->action_id & 0xf) == TAKT_ACTION_START &&
 			 event->action_id >> 24 == job->row.id;
+	bool denied = event->outcome == TAKT_OUTCOME_DENIED;
 
 	if (!was_start || job->phase != TAKT_PHASE_STARTING ||
-	    (event->outcome != TAKT_OUTCOME_FAILED && event->outcome != TAKT_OUTCOME_CONFLICT))
+	    (event->outcome != TAKT_OUTCOME_FAILED && event->outcome != TAKT_OUTCOME_CONFLICT &&
+	     !denied))
 		return;
 	takt_queue_say(job, event->message);
 	if (job->row.cancel_wanted) {
 		over(queue, job, TAKT_JOB_CANCELLED, 0);
 		return;
 	}
+	if (denied)
+		job->row.retry_at.ns =
+			queue->wall.ns + (int64_t)takt_pace_ns(&denials, job->never_ran++);
 	requeue(queue, job);
-	takt_queue_pause(queue);
+	if (!denied)
+		takt_queue_pause(queue);
 }
 
 void takt_queue_engine_event(void *ctx, const struct takt_engine_event *event)

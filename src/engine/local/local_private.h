@@ -62,6 +62,7 @@ struct local_run {
 	struct takt_action turn; /* MAKING to OFF: the START that is owed an outcome; id 0 = none */
 	char id[TAKT_ATTEMPT_ID_MAX]; /* of the attempt; "" = not known */
 	bool litters;		      /* something of it may be left though it never ran */
+	bool denied;		      /* to its user */
 	int32_t job_pid;	      /* 0 = not known */
 	struct takt_proc_id shim;
 	int pidfd;		       /* owned; -1 = none */

@@ -110,6 +110,7 @@ static void look_anew(struct local_engine *local, struct local_run *run)
 static void say_never_ran(struct local_engine *local, struct local_run *run, const char *why)
 {
 	uint64_t actions[] = {run->start_action, run->turn.id};
+	enum takt_outcome outcome = run->denied ? TAKT_OUTCOME_DENIED : TAKT_OUTCOME_FAILED;
 	uint64_t job_id = run->job_id;
 	uint32_t attempt = run->attempt;
 
@@ -121,7 +122,7 @@ static void say_never_ran(struct local_engine *local, struct local_run *run, con
 	forget(local, run);
 	for (size_t i = 0; i < TAKT_ARRAY_LEN(actions); i++)
 		if (actions[i])
-			local_outcome(local, actions[i], TAKT_OUTCOME_FAILED, job_id, attempt, why);
+			local_outcome(local, actions[i], outcome, job_id, attempt, why);
 }
 
 /* Nothing ran: void it, so that nothing will, and say so once nothing is left of a stage. True when
@@ -403,6 +404,7 @@ static void start_reply(struct local_engine *local, struct local_run *run,
 	} else if (reply->rc == -TAKT_E_CONFLICT) {
 		look_anew(local, run); /* an earlier request of ours won, or it is over */
 	} else {
+		run->denied = reply->rc == -EPERM || reply->rc == -ETIMEDOUT;
 		(void)never_ran(local, run, reply->message);
 	}
 }
