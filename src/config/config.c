@@ -76,6 +76,9 @@ static const struct key keys[] = {
 	 "Serve everybody also where there is no cgroup v2, or takt may not use it: then a job can "
 	 "open every GPU, its memory, CPU time and processes are not bound, and a process of its "
 	 "that hides may outlive it."},
+	{"allow_system_users", CHOICE, AT(allow_system_users), "no", 0, 0, no_yes,
+	 "Run jobs also of users that are the system's: with numbers below UID_MIN of "
+	 "/etc/login.defs (1000), nobody, and those of services with DynamicUser=."},
 	{"metrics_listen", TEXT, AT(metrics_listen), "auto", 0, 0, NULL,
 	 "ADDRESS:PORT of the Prometheus page, or off. auto is 127.0.0.1:9830, on simulated GPUs "
 	 "127.0.0.1:9831."},

@@ -23,7 +23,8 @@ static const char *word_alone(const char *name)
 {
 	if (strcmp(name, "manage") == 0)
 		return "always";
-	return strcmp(name, "assume_unlocked") == 0 || strcmp(name, "allow_weak_isolation") == 0
+	return strcmp(name, "assume_unlocked") == 0 || strcmp(name, "allow_weak_isolation") == 0 ||
+			       strcmp(name, "allow_system_users") == 0
 		       ? "yes"
 		       : NULL;
 }

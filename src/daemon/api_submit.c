@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "daemon/govern.h"
-#include "launch/launch.h"
+#include "launch/system_users.h"
 
 struct submit_token {
 	struct takt_daemon *daemon;
@@ -125,12 +125,9 @@ static int may_run_jobs(const struct takt_daemon *daemon, uid_t uid, struct takt
 				    "this takt runs jobs of user %u alone; your user id is %u; "
 				    "users = all serves everybody",
 				    (unsigned int)getuid(), (unsigned int)uid);
-	if (uid < TAKT_LAUNCH_MIN_UID)
-		return takt_err_set(err, -EPERM,
-				    "no jobs of system users: user ids from %d may submit, yours "
-				    "is %u",
-				    TAKT_LAUNCH_MIN_UID, (unsigned int)uid);
-	return 0;
+	if (daemon->config.allow_system_users && uid != 0)
+		return 0;
+	return takt_system_users_check(uid, daemon->min_uid, err);
 }
 
 static int may_submit(const struct takt_daemon *daemon, const struct takt_peer *peer,

@@ -123,6 +123,7 @@ struct takt_daemon {
 	bool nccl_failed;
 	const struct takt_sys *sys;
 	bool single_user, manages;
+	uid_t min_uid; /* users below are the system's */
 	char observe_why[240];
 	bool owned_by_another; /* takt is why it does not; asked for again: */
 	struct takt_boot own_at;

@@ -68,6 +68,8 @@ static void fill_args(const struct takt_daemon *daemon, const struct takt_helper
 		add(args, "--idle-ms", launch_idle_ms);
 		if (config->allow_weak_isolation)
 			add(args, "--allow-weak-isolation", NULL);
+		if (config->allow_system_users)
+			add(args, "--allow-system-users", NULL);
 		return;
 	}
 	add(args, "--journal", join(args->journal, config->state_dir, "clocks.journal"));

@@ -12,6 +12,7 @@
 #include "daemon/clean_start.h"
 #include "daemon/log.h"
 #include "launch/launch.h"
+#include "launch/system_users.h"
 
 enum {
 	LISTEN_TRIES = 14, /* a second */
@@ -22,19 +23,22 @@ static const struct takt_pace listens = {5 * TAKT_NS_PER_MS, 100 * TAKT_NS_PER_M
 static const char usage[] =
 	"usage: takt-launch (--socket PATH | --listen-fd N) --jobs DIR --shim PATH\n"
 	"                   [--client-uid UID] [--min-uid UID] [--cgroup DIR] [--idle-ms MS]\n"
-	"                   [--allow-weak-isolation]\n"
+	"                   [--allow-weak-isolation] [--allow-system-users]\n"
 	"\n"
 	"  --socket PATH     listen there\n"
 	"  --listen-fd N     an inherited listening socket (SOCK_SEQPACKET)\n"
 	"  --jobs DIR        where attempts live\n"
 	"  --shim PATH       takt-shim\n"
 	"  --client-uid UID  the only user, besides root, that may ask (default: our own)\n"
-	"  --min-uid UID     as root: refuse to run jobs of users below (default: 1000)\n"
+	"  --min-uid UID     as root: users below are the system's (default: UID_MIN of\n"
+	"                    /etc/login.defs, 1000)\n"
 	"  --cgroup DIR      make the cgroups of jobs there (default: in our own); what runs in "
 	"it\n"
 	"                    itself is moved to a leaf\n"
 	"  --allow-weak-isolation\n"
 	"                    as root: run jobs also where their devices cannot be closed\n"
+	"  --allow-system-users\n"
+	"                    as root: run jobs also of users that are the system's, but root\n"
 	"  --idle-ms MS      end when no client is there for so long (default: 0, never)\n";
 
 struct options {
@@ -51,6 +55,7 @@ static const struct option longopts[] = {
 	{"min-uid", required_argument, NULL, 'm'},
 	{"idle-ms", required_argument, NULL, 'i'},
 	{"allow-weak-isolation", no_argument, NULL, 'a'},
+	{"allow-system-users", no_argument, NULL, 'u'},
 	{"cgroup", required_argument, NULL, 'g'},
 	{0},
 };
@@ -84,6 +89,9 @@ static int take_option(struct options *options, int opt, const char *arg, struct
 		break;
 	case 'a':
 		options->config.allow_weak = true;
+		break;
+	case 'u':
+		options->config.allow_system = true;
 		break;
 	case 'l':
 		rc = number("listen-fd", arg, INT_MAX, &n, err);
@@ -144,7 +152,7 @@ int main(int argc, char **argv)
 {
 	struct options options = {.config = {.listen_fd = -1,
 					     .client_uid = getuid(),
-					     .min_uid = TAKT_LAUNCH_MIN_UID}};
+					     .min_uid = takt_system_users_below()}};
 	struct takt_err err;
 	char text[320];
 	int rc;

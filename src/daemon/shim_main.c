@@ -12,7 +12,7 @@
 
 static const char usage[] =
 	"usage: takt-shim DIRECTORY-OF-AN-ATTEMPT [DIRECTORY-OF-ATTEMPTS "
-	"[CGROUP [WHY-ADVISORY [UID:GID]]]]\n"
+	"[CGROUP [WHY-ADVISORY [UID:GID [LIMITS]]]]]\n"
 	"Runs one attempt at a job and records its end. takt-launch starts it.\n";
 
 int main(int argc, char **argv)
@@ -27,7 +27,7 @@ int main(int argc, char **argv)
 		fputs(usage, stdout);
 		return 0;
 	}
-	if (argc < 2 || argc > 6) {
+	if (argc < 2 || argc > 7) {
 		fputs(usage, stderr);
 		return takt_err_exit_status(-TAKT_E_USAGE);
 	}
@@ -37,6 +37,8 @@ int main(int argc, char **argv)
 		takt_strcpy(place.why, sizeof(place.why), argv[4]);
 	if (argc > 5)
 		rc = takt_job_user_parse(argv[5], &user, &err);
+	if (rc == 0 && argc > 6)
+		rc = takt_user_limits_parse(argv[6], &user.limits, &err);
 	if (rc == 0)
 		dirfd = open(argv[1], O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (rc == 0 && dirfd < 0)

@@ -32,7 +32,7 @@ int takt_job_user_parse(const char *text, struct takt_job_user *ret, struct takt
 	    uid == (uid_t)-1 || gid == (gid_t)-1)
 		return takt_err_set(err, -EINVAL, "user '%.40s': UID:GID of a user is expected",
 				    text);
-	*ret = (struct takt_job_user){true, uid, gid};
+	*ret = (struct takt_job_user){.other = true, .uid = uid, .gid = gid};
 	return 0;
 }
 
@@ -67,6 +67,10 @@ int takt_job_user_shed_rights(const struct takt_job_user *user, struct takt_err 
 
 int takt_job_user_become(const struct takt_job_user *user, pid_t parent, struct takt_err *err)
 {
+	int rc = user->other ? takt_user_limits_take(&user->limits, err) : 0;
+
+	if (rc < 0)
+		return rc;
 	if (user->other && setresgid(user->gid, user->gid, user->gid) < 0)
 		return takt_err_set(err, -errno, "become group %u", user->gid);
 	if (user->other && setresuid(user->uid, user->uid, user->uid) < 0)

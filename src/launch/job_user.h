@@ -12,11 +12,13 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "launch/user_limits.h"
 
 struct takt_job_user {
 	bool other; /* than who runs the shim; else the rest means nothing */
 	uid_t uid;
 	gid_t gid;
+	struct takt_user_limits limits; /* of his processes, not of the shim */
 };
 
 /* "UID:GID", or "" for no other. -EINVAL: it is neither, or names root. */
@@ -37,8 +39,9 @@ void takt_job_user_files_end(const struct takt_job_user *user);
 int takt_job_user_shed_rights(const struct takt_job_user *user, struct takt_err *err);
 
 /*
- * Become the user for good. The kernel forgets then that the process is to die with its parent:
- * that is asked for again, of `parent`; -ESRCH when that is gone meanwhile. In a forked process.
+ * Become the user for good, with his limits. The kernel forgets then that the process is to die
+ * with its parent: that is asked for again, of `parent`; -ESRCH when that is gone meanwhile. In a
+ * forked process.
  */
 int takt_job_user_become(const struct takt_job_user *user, pid_t parent, struct takt_err *err);
 

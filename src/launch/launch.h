@@ -103,11 +103,6 @@ int takt_launch_recv(struct takt_launch_client *client, struct takt_launch_reply
 		     struct takt_err *err);
 void takt_launch_client_free(struct takt_launch_client *client); /* closes; takes NULL */
 
-/* The first user id that is a person's on Linux, and the default of min_uid below. */
-enum {
-	TAKT_LAUNCH_MIN_UID = 1000
-};
-
 /*
  * Server side: the whole process (takt-launch). Returns 0 on SIGTERM or SIGINT, or when no client
  * is there for idle_ms. The shims that it started go on. It changes the signal mask, makes SIGCHLD
@@ -119,8 +114,10 @@ struct takt_launch_server_config {
 	const char *shim_path; /* absolute path of takt-shim */
 	const char *cgroup;    /* where cgroups of jobs are made; NULL = the launcher's own */
 	uid_t client_uid;      /* only this user (and root) may ask */
-	uid_t min_uid;	       /* as root: refuses uids below, and 0; never the user that runs
-				  both launcher and client, which is single-user mode */
+	uid_t min_uid;	       /* as root: users below are the system's, like nobody; they and root
+				  are refused, but never the user that runs both launcher and
+				  client, which is single-user mode */
+	bool allow_system;     /* as root: only root is refused */
 	uint32_t idle_ms;      /* 0 = wait for ever */
 	bool allow_weak;       /* as root: start jobs of other users also where devices stay open */
 };
@@ -131,13 +128,13 @@ int takt_launch_serve(const struct takt_launch_server_config *config, struct tak
 int takt_launch_listen(const char *path, struct takt_err *err);
 
 /*
- * The shim: runs one attempt to its end (takt-shim DIR JOBS CGROUP WHY USER). attempt_dirfd is
- * borrowed; place says into which cgroup the job goes and how well it is isolated; user whose the
- * job is, where he is not who runs the shim: then that is root. Returns 0 when
- * the end is recorded; negative when nothing was run and nothing is recorded, so that the attempt
- * may be started again: -TAKT_E_BUSY (another shim has it), -TAKT_E_CONFLICT (it has started or
- * ended), -ENOSPC, ... It changes the signal mask and dispositions, the umask, and the working
- * directory of the process.
+ * The shim: runs one attempt to its end (takt-shim DIR JOBS CGROUP WHY USER LIMITS). attempt_dirfd
+ * is borrowed; place says into which cgroup the job goes and how well it is isolated; user whose
+ * the job is, where he is not who runs the shim: then that is root. Returns 0 when the end is
+ * recorded; negative when nothing was run and nothing is recorded, so that the attempt may be
+ * started again: -TAKT_E_BUSY (another shim has it), -TAKT_E_CONFLICT (it has started or ended),
+ * -ENOSPC, ... It changes the signal mask and dispositions, the umask, and the working directory of
+ * the process.
  *
  * The job's first process leads a session and process group of its own; standard input is
  * /dev/null, output and error go to the log. Its signals and mask are the default ones, its umask

@@ -9,7 +9,6 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <limits.h>
-#include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,10 +19,11 @@
 #include "launch/attempt.h"
 #include "launch/attempt_files.h"
 #include "launch/cleanup.h"
+#include "launch/system_users.h"
+#include "launch/user_session.h"
 
 enum {
-	REPORT_FD = 3,
-	GROUPS = 4096, /* of one user, at most; the kernel takes 65536 */
+	REPORT_FD = 3
 };
 
 int takt_spawn_allowed(const struct takt_launch_server_config *config, uid_t uid,
@@ -38,12 +38,9 @@ int takt_spawn_allowed(const struct takt_launch_server_config *config, uid_t uid
 				    "user %u: a launcher that is not root runs jobs of "
 				    "its own user %u only",
 				    (unsigned int)uid, (unsigned int)self);
-	if (uid == 0 || uid < config->min_uid)
-		return takt_err_set(err, -EPERM,
-				    "user %u is below the first user that may run "
-				    "jobs, %u",
-				    (unsigned int)uid, (unsigned int)config->min_uid);
-	return 0;
+	if (config->allow_system && uid != 0)
+		return 0;
+	return takt_system_users_check(uid, config->min_uid, err);
 }
 
 /* Root's from now on, for a name that is still the daemon's (or root's, from an earlier try);
@@ -88,62 +85,47 @@ static int take_over_attempt(const struct takt_spawn *spawn, int dirfd)
 	return rc == 0 ? take_over(spawn, dirfd, S_IFDIR, S_ISGID | 0770) : rc;
 }
 
-/*
- * A user's groups are what the system's data base says. The one that he asked with may be another:
- * that of a set-group-ID program that he ran. It is taken if it is one of his; of a user that the
- * data base does not know, if it is no group of the system's.
- */
-static int take_groups(const struct takt_spawn *spawn, const struct takt_launch_request *request,
-		       gid_t *ret_gid, struct takt_err *err)
-{
-	const struct passwd *user;
-	gid_t groups[GROUPS];
-	int count = GROUPS;
-
-	errno = 0;
-	user = getpwuid(request->uid);
-	if (!user && errno != 0 && errno != ENOENT && errno != ESRCH)
-		return takt_err_set(err, -errno, "look up user %u", request->uid);
-	*ret_gid = request->gid;
-	if (!user && request->gid < spawn->config->min_uid)
-		return takt_err_set(err, -EPERM,
-				    "group %u is the system's, and no data base says that user %u "
-				    "is in it",
-				    request->gid, request->uid);
-	if (!user) {
-		groups[0] = request->gid;
-		count = 1;
-	} else if (getgrouplist(user->pw_name, user->pw_gid, groups, &count) < 0) {
-		return takt_err_set(err, -E2BIG, "user %u is in more than %d groups", request->uid,
-				    GROUPS);
-	} else {
-		*ret_gid = user->pw_gid;
-		for (int i = 0; i < count; i++)
-			if (groups[i] == request->gid)
-				*ret_gid = request->gid;
-	}
-	if (setgroups((size_t)count, groups) < 0)
-		return takt_err_set(err, -errno, "take the groups of user %u", request->uid);
-	return 0;
-}
-
 static bool is_other(const struct takt_launch_request *request)
 {
 	return geteuid() == 0 && request->uid != 0;
 }
 
+/* What he would have by logging in; this process takes his groups. */
+static int learn_user(const struct takt_spawn *spawn, const struct takt_launch_request *request,
+		      bool comes_in, struct takt_job_user *ret, struct takt_err *err)
+{
+	const struct takt_user_wish wish = {.uid = request->uid,
+					    .gid = request->gid,
+					    .min_gid = spawn->config->min_uid,
+					    .comes_in = comes_in};
+	static struct takt_user_session session;
+	int rc;
+
+	*ret = (struct takt_job_user){.other = is_other(request), .uid = request->uid};
+	if (!ret->other)
+		return 0;
+	rc = takt_user_session_ask(&wish, &session, err);
+	if (rc < 0)
+		return rc;
+	takt_user_limits_make_room(&session.limits);
+	if (setgroups(session.group_count, session.groups) < 0)
+		return takt_err_set(err, -errno, "take the groups of user %u", request->uid);
+	ret->gid = session.gid;
+	ret->limits = session.limits;
+	return 0;
+}
+
 /*
- * What a shim of root's needs of its user: his groups, and his group as the real one, which it may
+ * A shim of root's takes the attempt over. It has its user's group as the real one, which it may
  * take later. Meanwhile it is of the daemon's, so that it can read what that writes.
  */
 static int prepare_shim(const struct takt_spawn *spawn, const struct takt_launch_request *request,
-			struct takt_job_user *ret, struct takt_err *err)
+			const struct takt_job_user *user, struct takt_err *err)
 {
 	struct stat st;
 	int dirfd, rc;
 
-	*ret = (struct takt_job_user){.other = is_other(request), .uid = request->uid};
-	if (!ret->other)
+	if (!user->other)
 		return 0;
 	dirfd = takt_attempt_open(spawn->sys, spawn->jobs_dirfd, request->job_id, request->attempt,
 				  err);
@@ -155,10 +137,9 @@ static int prepare_shim(const struct takt_spawn *spawn, const struct takt_launch
 	(void)spawn->sys->close(spawn->sys, dirfd);
 	if (rc < 0)
 		return takt_err_set(err, rc, "take over the attempt");
-	rc = take_groups(spawn, request, &ret->gid, err);
-	if (rc == 0 && setresgid(ret->gid, st.st_gid, ret->gid) < 0)
-		rc = takt_err_set(err, -errno, "take group %u", ret->gid);
-	return rc;
+	if (setresgid(user->gid, st.st_gid, user->gid) < 0)
+		return takt_err_set(err, -errno, "take group %u", user->gid);
+	return 0;
 }
 
 static void close_between(int low, int high)
@@ -214,7 +195,7 @@ static void reset_signals(void)
 static void exec_shim(const struct takt_launch_server_config *config, char *name,
 		      struct takt_job_place *place, const struct takt_job_user *user)
 {
-	char whose[32] = "";
+	char whose[32] = "", limits[TAKT_USER_LIMITS_TEXT] = "";
 	char crash_at[128];
 	const char *armed = secure_getenv("TAKT_CRASH_AT");
 	char *argv[] = {(char[]){"takt-shim"},
@@ -223,6 +204,7 @@ static void exec_shim(const struct takt_launch_server_config *config, char *name
 			place->job,
 			place->why,
 			whose,
+			limits,
 			NULL};
 	char *env[] = {NULL, NULL};
 
@@ -231,6 +213,7 @@ static void exec_shim(const struct takt_launch_server_config *config, char *name
 		env[0] = crash_at;
 	if (user->other)
 		snprintf(whose, sizeof(whose), "%u:%u", user->uid, user->gid);
+	takt_user_limits_format(&user->limits, limits);
 	execve(config->shim_path, argv, env);
 }
 
@@ -246,7 +229,9 @@ static int become_shim(const struct takt_spawn *spawn, const struct takt_launch_
 
 	takt_attempt_name(request->job_id, request->attempt, name);
 	(void)setsid();
-	rc = takt_attempt_sync(spawn->sys, spawn->jobs_dirfd, err);
+	rc = learn_user(spawn, request, true, &user, err);
+	if (rc == 0)
+		rc = takt_attempt_sync(spawn->sys, spawn->jobs_dirfd, err);
 	if (rc == 0)
 		rc = takt_job_cgroup_make(&spawn->cgroups, request->job_id, request->attempt,
 					  &request->limits, &place, err);
@@ -321,8 +306,8 @@ static int open_log(const struct takt_spawn *spawn, const struct takt_job_user *
 static int clean_up(const struct takt_spawn *spawn, const struct takt_launch_request *request,
 		    const struct takt_attempt_spec *spec, int attempt_dirfd, struct takt_err *err)
 {
-	struct takt_job_user user = {.other = is_other(request), .uid = request->uid};
-	int rc = user.other ? take_groups(spawn, request, &user.gid, err) : 0;
+	struct takt_job_user user;
+	int rc = learn_user(spawn, request, false, &user, err);
 	int logfd = rc == 0 ? open_log(spawn, &user, attempt_dirfd) : -1;
 
 	reset_signals();

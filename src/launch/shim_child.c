@@ -73,6 +73,10 @@ int takt_shim_become(const struct takt_shim *shim, char *const *argv, struct tak
 	reset_signals();
 	environ = shim->spec.env; /* execvp searches the PATH of the job */
 	execvp(argv[0], argv);
+	if (errno == EAGAIN)
+		return takt_err_set(err, -EAGAIN,
+				    "exec '%s': more processes than its user may have (nproc)",
+				    argv[0]);
 	return takt_err_set(err, -errno, "exec '%s'", argv[0]);
 }
 

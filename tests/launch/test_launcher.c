@@ -321,7 +321,8 @@ static void give_away(const struct fixture *fixture, uid_t uid)
 static void test_job_runs_as_the_other_user(void **state)
 {
 	struct fixture *fixture = *state;
-	const char *const args[] = {"--client-uid", "4321", "--allow-weak-isolation", NULL};
+	const char *const args[] = {"--client-uid", "4321", "--allow-weak-isolation",
+				    "--allow-system-users", NULL};
 	struct stat st;
 	char path[128];
 	char *log;
@@ -365,7 +366,8 @@ static void test_a_job_has_no_power_over_its_attempt(void **state)
 		"ls . 2>/dev/null; chmod 777 . 2>/dev/null && echo opened\n"
 		"echo mine >> log; echo standard >> /dev/stderr; exit 7";
 	struct fixture *fixture = *state;
-	const char *const args[] = {"--client-uid", "4321", "--allow-weak-isolation", NULL};
+	const char *const args[] = {"--client-uid", "4321", "--allow-weak-isolation",
+				    "--allow-system-users", NULL};
 	struct takt_attempt_status status;
 	char text[1024], *log;
 
@@ -387,7 +389,8 @@ static void test_a_job_has_no_power_over_its_attempt(void **state)
 static void test_a_burst_of_requests_shuts_no_user_out(void **state)
 {
 	struct fixture *fixture = *state;
-	const char *const args[] = {"--client-uid", "4321", "--allow-weak-isolation", NULL};
+	const char *const args[] = {"--client-uid", "4321", "--allow-weak-isolation",
+				    "--allow-system-users", NULL};
 	struct takt_launch_request request = {
 		.op = TAKT_LAUNCH_START, .job_id = 1, .attempt = 1, .uid = NOBODY, .gid = NOBODY};
 	char text[256], *log;
@@ -412,7 +415,8 @@ static void test_groups_are_those_of_the_data_base(void **state)
 		UNKNOWN = 54321
 	};
 	struct fixture *fixture = *state;
-	const char *const args[] = {"--client-uid", "4321", "--allow-weak-isolation", NULL};
+	const char *const args[] = {"--client-uid", "4321", "--allow-weak-isolation",
+				    "--allow-system-users", NULL};
 	char *log;
 
 	need_root();
@@ -433,7 +437,8 @@ static void test_groups_are_those_of_the_data_base(void **state)
 static void test_root_does_not_touch_a_cgroup_that_the_user_names(void **state)
 {
 	struct fixture *fixture = *state;
-	const char *const args[] = {"--client-uid", "4321", "--allow-weak-isolation", NULL};
+	const char *const args[] = {"--client-uid", "4321", "--allow-weak-isolation",
+				    "--allow-system-users", NULL};
 	struct takt_launch_request request = {
 		.op = TAKT_LAUNCH_REAP, .job_id = 1, .attempt = 1, .uid = NOBODY};
 	struct takt_attempt_spec spec;
@@ -454,7 +459,8 @@ static void test_root_does_not_touch_a_cgroup_that_the_user_names(void **state)
 static void test_foreign_attempt_is_not_taken_over(void **state)
 {
 	struct fixture *fixture = *state;
-	const char *const args[] = {"--client-uid", "4321", "--allow-weak-isolation", NULL};
+	const char *const args[] = {"--client-uid", "4321", "--allow-weak-isolation",
+				    "--allow-system-users", NULL};
 
 	need_root();
 	launcher_start(fixture, NULL, args);
@@ -468,7 +474,8 @@ static void test_foreign_attempt_is_not_taken_over(void **state)
 static void test_weak_isolation_has_to_be_allowed(void **state)
 {
 	struct fixture *fixture = *state;
-	const char *const args[] = {"--client-uid", "4321", "--cgroup", "/nowhere", NULL};
+	const char *const args[] = {"--client-uid",	    "4321", "--cgroup", "/nowhere",
+				    "--allow-system-users", NULL};
 	struct takt_launch_reply reply;
 
 	need_root();
