@@ -60,6 +60,24 @@ static void try_cut(const char *text, size_t len)
 	takt_str_fini(&once);
 }
 
+/* What is taken for ours is the record that it was made of. */
+static void try_mark(const char *text, size_t len)
+{
+	struct takt_str once = TAKT_STR(LIMIT), twice = TAKT_STR(LIMIT);
+
+	if (takt_str_addn(&once, text, len) == 0 && takt_str_addn(&twice, text, len) == 0 &&
+	    takt_record_mark_take(once.s, &once.len, "7.1.", false) == 0 && once.len < len) {
+		fuzz_expect(takt_record_mark_take(once.s, &once.len, "", false) == 0);
+		fuzz_expect(memcmp(once.s, text, once.len - 14) == 0);
+	} else if (twice.len >= 14 && takt_record_mark_take(twice.s, &twice.len, "", false) == 0 &&
+		   takt_record_mark_put(&twice, "7.1.x") == 0) {
+		fuzz_expect(takt_record_mark_take(twice.s, &twice.len, "7.2.", false) < 0);
+		fuzz_expect(takt_record_mark_take(twice.s, &twice.len, "7.1.x", true) == 0);
+	}
+	takt_str_fini(&once);
+	takt_str_fini(&twice);
+}
+
 static void try_all(const char *text, size_t len)
 {
 	struct takt_attempt_status status = {0};
@@ -67,6 +85,7 @@ static void try_all(const char *text, size_t len)
 	try_spec(text, len);
 	try_exit(text, len);
 	try_cut(text, len);
+	try_mark(text, len);
 	(void)takt_attempt_shim_parse(text, len, &status);
 	(void)takt_attempt_started_parse(text, len, &status);
 	fuzz_expect(status.shim.pid >= 0 && status.job.pid >= 0);

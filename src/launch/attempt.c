@@ -9,11 +9,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <sys/file.h>
 
 #include "base/mem.h"
 #include "base/terminal.h"
 #include "launch/attempt_files.h"
+#include "launch/attempt_record.h"
 #include "launch/attempt_spec.h"
 #include "launch/attempt_status.h"
 
@@ -59,8 +61,29 @@ int takt_attempt_lock(const struct takt_sys *sys, int attempt_dirfd, struct takt
 	return fd < 0 ? takt_err_set(err, fd, "lock the attempt") : fd;
 }
 
-/* 1 present and sound, 0 absent, -TAKT_E_CORRUPT damaged, or why it could not be read. */
+/* The text of a record of the attempt, and of no other (-TAKT_E_CONFLICT). */
+static int read_own(const struct takt_sys *sys, int dirfd, const char *name,
+		    const struct takt_attempt_mark *mark, char **ret_text, size_t *ret_len)
+{
+	int rc = takt_attempt_read_text(sys, dirfd, name, TAKT_ATTEMPT_MAX_RECORD, ret_text,
+					ret_len, NULL);
+
+	return rc < 0 ? rc : takt_record_mark_take(*ret_text, ret_len, mark->of, mark->all);
+}
+
+/* Makes a finished record one of the attempt. */
+static int mark_record(const struct takt_sys *sys, int dirfd, struct takt_str *text)
+{
+	struct takt_attempt_mark mark = {0};
+	int rc = takt_attempt_read_mark(sys, dirfd, &mark);
+
+	return rc < 0 ? rc : takt_record_mark_put(text, mark.of);
+}
+
+/* 1 present and sound, 0 absent, -TAKT_E_CORRUPT damaged, -TAKT_E_CONFLICT another attempt's, or
+ * why it could not be read. */
 static int read_record(const struct takt_sys *sys, int dirfd, const char *name,
+		       const struct takt_attempt_mark *mark,
 		       int (*parse)(const char *, size_t, struct takt_attempt_status *),
 		       struct takt_attempt_status *ret)
 {
@@ -68,7 +91,7 @@ static int read_record(const struct takt_sys *sys, int dirfd, const char *name,
 	size_t len;
 	int rc;
 
-	rc = takt_attempt_read_text(sys, dirfd, name, TAKT_ATTEMPT_MAX_RECORD, &text, &len, NULL);
+	rc = read_own(sys, dirfd, name, mark, &text, &len);
 	if (rc == -ENOENT)
 		return 0;
 	if (rc == 0)
@@ -87,37 +110,41 @@ static bool has_file(const struct takt_sys *sys, int dirfd, const char *name)
 	return fd >= 0;
 }
 
-static int read_stage(const struct takt_sys *sys, int dirfd, struct takt_attempt_status *ret)
+static int read_stage(const struct takt_sys *sys, int dirfd, const struct takt_attempt_mark *mark,
+		      struct takt_attempt_status *ret)
 {
-	int rc = read_record(sys, dirfd, "staged", takt_attempt_staged_parse, ret);
+	int rc = read_record(sys, dirfd, "staged", mark, takt_attempt_staged_parse, ret);
 
 	if (rc == -TAKT_E_CORRUPT)
 		ret->staged = TAKT_STAGED_UNKNOWN;
-	else if (rc < 0)
+	else if (rc < 0 && rc != -TAKT_E_CONFLICT)
 		return rc;
 	ret->handed_over = ret->staged && has_file(sys, dirfd, "go");
 	return 0;
 }
 
 /* Fills what `shim` and `started` say; see the header for what damage counts as. */
-static int read_start(const struct takt_sys *sys, int dirfd, struct takt_attempt_status *ret)
+static int read_start(const struct takt_sys *sys, int dirfd, const struct takt_attempt_mark *mark,
+		      struct takt_attempt_status *ret)
 {
-	int rc = read_record(sys, dirfd, "shim", takt_attempt_shim_parse, ret);
+	int rc = read_record(sys, dirfd, "shim", mark, takt_attempt_shim_parse, ret);
 
-	if (rc < 0 && rc != -TAKT_E_CORRUPT)
+	if (rc < 0 && rc != -TAKT_E_CORRUPT && rc != -TAKT_E_CONFLICT)
 		return rc;
-	rc = read_record(sys, dirfd, "started", takt_attempt_started_parse, ret);
-	if (rc < 0 && rc != -TAKT_E_CORRUPT)
+	rc = read_record(sys, dirfd, "started", mark, takt_attempt_started_parse, ret);
+	if (rc < 0 && rc != -TAKT_E_CORRUPT && rc != -TAKT_E_CONFLICT)
 		return rc;
 	ret->started = rc != 0;
-	return ret->started ? 0 : read_stage(sys, dirfd, ret);
+	return ret->started ? 0 : read_stage(sys, dirfd, mark, ret);
 }
 
-static int read_exit(const struct takt_sys *sys, int dirfd, struct takt_attempt_status *ret)
+static int read_exit(const struct takt_sys *sys, int dirfd, const struct takt_attempt_mark *mark,
+		     struct takt_attempt_status *ret)
 {
-	int rc = read_record(sys, dirfd, "exit", takt_attempt_exit_parse, ret);
+	int rc = read_record(sys, dirfd, "exit", mark, takt_attempt_exit_parse, ret);
 
-	return rc == -TAKT_E_CORRUPT ? 0 : rc;
+	ret->foreign_exit = rc == -TAKT_E_CONFLICT;
+	return rc == -TAKT_E_CORRUPT || rc == -TAKT_E_CONFLICT ? 0 : rc;
 }
 
 /* 1 when there is a sound spec. */
@@ -134,9 +161,10 @@ static int has_spec(const struct takt_sys *sys, int dirfd)
 }
 
 /* The state of an attempt whose lock is not held by a shim; we hold it shared, if there is one. */
-static int read_idle(const struct takt_sys *sys, int dirfd, struct takt_attempt_status *ret)
+static int read_idle(const struct takt_sys *sys, int dirfd, const struct takt_attempt_mark *mark,
+		     struct takt_attempt_status *ret)
 {
-	int rc = read_exit(sys, dirfd, ret);
+	int rc = read_exit(sys, dirfd, mark, ret);
 
 	if (rc < 0)
 		return rc;
@@ -155,18 +183,30 @@ static int read_idle(const struct takt_sys *sys, int dirfd, struct takt_attempt_
 	return 0;
 }
 
-static int read_status(const struct takt_sys *sys, int dirfd, struct takt_attempt_status *ret)
+/* Of an attempt whose spec may be gone. */
+static struct takt_attempt_mark known_of(uint64_t job_id, uint32_t attempt)
+{
+	struct takt_attempt_mark mark = {0};
+
+	snprintf(mark.of, sizeof(mark.of), "%" PRIu64 ".%" PRIu32 ".", job_id, attempt);
+	return mark;
+}
+
+static int read_status(const struct takt_sys *sys, int dirfd, struct takt_attempt_mark *mark,
+		       struct takt_attempt_status *ret)
 {
 	int lock = take_lock(sys, dirfd, 0, LOCK_SH);
 	int rc;
 
 	if (lock < 0 && lock != -TAKT_E_BUSY && lock != -ENOENT)
 		return lock;
-	rc = read_start(sys, dirfd, ret);
+	rc = takt_attempt_read_mark(sys, dirfd, mark);
+	if (rc == 0)
+		rc = read_start(sys, dirfd, mark, ret);
 	if (rc == 0 && lock == -TAKT_E_BUSY)
 		ret->state = TAKT_ATTEMPT_ALIVE;
 	else if (rc == 0)
-		rc = read_idle(sys, dirfd, ret);
+		rc = read_idle(sys, dirfd, mark, ret);
 	if (lock >= 0)
 		(void)sys->close(sys, lock);
 	return rc;
@@ -176,6 +216,7 @@ int takt_attempt_status(const struct takt_sys *sys, int jobs_dirfd, uint64_t job
 			uint32_t attempt, struct takt_attempt_status *ret, struct takt_err *err)
 {
 	struct takt_attempt_status status = {.state = TAKT_ATTEMPT_ABSENT};
+	struct takt_attempt_mark mark = known_of(job_id, attempt);
 	int dirfd, rc;
 
 	dirfd = takt_attempt_open(sys, jobs_dirfd, job_id, attempt, err);
@@ -185,7 +226,7 @@ int takt_attempt_status(const struct takt_sys *sys, int jobs_dirfd, uint64_t job
 	}
 	if (dirfd < 0)
 		return dirfd;
-	rc = read_status(sys, dirfd, &status);
+	rc = read_status(sys, dirfd, &mark, &status);
 	(void)sys->close(sys, dirfd);
 	if (rc < 0)
 		return takt_err_set(err, rc, "read attempt %" PRIu64 ".%" PRIu32, job_id, attempt);
@@ -196,10 +237,13 @@ int takt_attempt_status(const struct takt_sys *sys, int jobs_dirfd, uint64_t job
 int takt_attempt_unused(const struct takt_sys *sys, int attempt_dirfd, struct takt_err *err)
 {
 	struct takt_attempt_status status = {0};
-	int rc = read_start(sys, attempt_dirfd, &status);
+	struct takt_attempt_mark mark = {0};
+	int rc = takt_attempt_read_mark(sys, attempt_dirfd, &mark);
 
 	if (rc == 0)
-		rc = read_exit(sys, attempt_dirfd, &status);
+		rc = read_start(sys, attempt_dirfd, &mark, &status);
+	if (rc == 0)
+		rc = read_exit(sys, attempt_dirfd, &mark, &status);
 	if (rc < 0)
 		return takt_err_set(err, rc, "read the attempt");
 	if (rc > 0 && status.exit_kind == TAKT_EXIT_VOID)
@@ -287,8 +331,11 @@ static int void_locked(const struct takt_sys *sys, int dirfd, struct takt_err *e
 {
 	TAKT_CLEANUP(strp) struct takt_str text = TAKT_STR(TAKT_ATTEMPT_MAX_RECORD);
 	struct takt_attempt_status status = {0};
-	int rc = read_exit(sys, dirfd, &status);
+	struct takt_attempt_mark mark = {0};
+	int rc = takt_attempt_read_mark(sys, dirfd, &mark);
 
+	if (rc == 0)
+		rc = read_exit(sys, dirfd, &mark, &status);
 	if (rc > 0 && status.exit_kind == TAKT_EXIT_VOID)
 		return 0;
 	rc = takt_attempt_unused(sys, dirfd, err);
@@ -297,6 +344,8 @@ static int void_locked(const struct takt_sys *sys, int dirfd, struct takt_err *e
 	status.exit_kind = TAKT_EXIT_VOID;
 	status.ended_at = takt_wall_now(sys);
 	rc = takt_attempt_exit_format(&status, &text);
+	if (rc == 0)
+		rc = takt_record_mark_put(&text, mark.of);
 	if (rc < 0)
 		return takt_err_set(err, rc, "record the end");
 	return takt_attempt_write_text(sys, dirfd, "exit", &text, err);
@@ -384,6 +433,8 @@ int takt_attempt_record_shim(const struct takt_sys *sys, int attempt_dirfd,
 	TAKT_CLEANUP(strp) struct takt_str text = TAKT_STR(TAKT_ATTEMPT_MAX_RECORD);
 	int rc = takt_attempt_shim_format(shim, &text);
 
+	if (rc == 0)
+		rc = mark_record(sys, attempt_dirfd, &text);
 	if (rc < 0)
 		return takt_err_set(err, rc, "record the shim");
 	return takt_attempt_write_text(sys, attempt_dirfd, "shim", &text, err);
@@ -395,6 +446,8 @@ int takt_attempt_record_staged(const struct takt_sys *sys, int attempt_dirfd,
 	TAKT_CLEANUP(strp) struct takt_str text = TAKT_STR(TAKT_ATTEMPT_MAX_RECORD);
 	int rc = takt_attempt_staged_format(job, &text);
 
+	if (rc == 0)
+		rc = mark_record(sys, attempt_dirfd, &text);
 	if (rc < 0)
 		return takt_err_set(err, rc, "record that it waits");
 	return takt_attempt_write_text(sys, attempt_dirfd, "staged", &text, err);
@@ -406,6 +459,8 @@ int takt_attempt_record_isolation(const struct takt_sys *sys, int attempt_dirfd,
 	TAKT_CLEANUP(strp) struct takt_str text = TAKT_STR(TAKT_ATTEMPT_MAX_RECORD);
 	int rc = takt_attempt_isolation_format(why, &text);
 
+	if (rc == 0)
+		rc = mark_record(sys, attempt_dirfd, &text);
 	if (rc < 0)
 		return takt_err_set(err, rc, "record the isolation");
 	return takt_attempt_write_text(sys, attempt_dirfd, "isolation", &text, err);
@@ -415,15 +470,17 @@ int takt_attempt_record_isolation(const struct takt_sys *sys, int attempt_dirfd,
 static int read_record_of(const struct takt_sys *sys, int jobs_dirfd, uint64_t job_id,
 			  uint32_t attempt, const char *name, char **ret_text, size_t *ret_len)
 {
+	struct takt_attempt_mark mark = known_of(job_id, attempt);
 	int dirfd = takt_attempt_open(sys, jobs_dirfd, job_id, attempt, NULL);
 	int rc;
 
 	if (dirfd < 0)
 		return dirfd;
-	rc = takt_attempt_read_text(sys, dirfd, name, TAKT_ATTEMPT_MAX_RECORD, ret_text, ret_len,
-				    NULL);
+	rc = takt_attempt_read_mark(sys, dirfd, &mark);
+	if (rc == 0)
+		rc = read_own(sys, dirfd, name, &mark, ret_text, ret_len);
 	(void)sys->close(sys, dirfd);
-	return rc;
+	return rc == -TAKT_E_CONFLICT ? -TAKT_E_CORRUPT : rc;
 }
 
 int takt_attempt_isolation(const struct takt_sys *sys, int jobs_dirfd, uint64_t job_id,
@@ -442,6 +499,8 @@ int takt_attempt_record_cut(const struct takt_sys *sys, int attempt_dirfd,
 	TAKT_CLEANUP(strp) struct takt_str text = TAKT_STR(TAKT_ATTEMPT_MAX_RECORD);
 	int rc = takt_attempt_cut_format(cut, &text);
 
+	if (rc == 0)
+		rc = mark_record(sys, attempt_dirfd, &text);
 	if (rc < 0)
 		return takt_err_set(err, rc, "record what is not kept of the output");
 	return takt_attempt_write_text(sys, attempt_dirfd, "cut", &text, err);
@@ -457,8 +516,8 @@ int takt_attempt_cut(const struct takt_sys *sys, int jobs_dirfd, uint64_t job_id
 	return rc < 0 ? rc : takt_attempt_cut_parse(text, len, ret);
 }
 
-static int read_shim(const struct takt_sys *sys, int dirfd, struct takt_proc_id *ret,
-		     uid_t *ret_uid)
+static int read_shim(const struct takt_sys *sys, int dirfd, struct takt_attempt_mark *mark,
+		     struct takt_proc_id *ret, uid_t *ret_uid)
 {
 	struct takt_attempt_status status = {0};
 	TAKT_CLEANUP(freep) char *text = NULL;
@@ -467,8 +526,11 @@ static int read_shim(const struct takt_sys *sys, int dirfd, struct takt_proc_id 
 	int rc = sys->fstat(sys, dirfd, &st);
 
 	if (rc == 0)
-		rc = takt_attempt_read_text(sys, dirfd, "shim", TAKT_ATTEMPT_MAX_RECORD, &text,
-					    &len, NULL);
+		rc = takt_attempt_read_mark(sys, dirfd, mark);
+	if (rc == 0)
+		rc = read_own(sys, dirfd, "shim", mark, &text, &len);
+	if (rc == -TAKT_E_CONFLICT)
+		rc = -TAKT_E_CORRUPT;
 	if (rc == 0)
 		rc = takt_attempt_shim_parse(text, len, &status);
 	if (rc < 0)
@@ -481,12 +543,13 @@ static int read_shim(const struct takt_sys *sys, int dirfd, struct takt_proc_id 
 int takt_attempt_shim(const struct takt_sys *sys, int jobs_dirfd, uint64_t job_id, uint32_t attempt,
 		      struct takt_proc_id *ret, uid_t *ret_uid)
 {
+	struct takt_attempt_mark mark = known_of(job_id, attempt);
 	int dirfd = takt_attempt_open(sys, jobs_dirfd, job_id, attempt, NULL);
 	int rc;
 
 	if (dirfd < 0)
 		return dirfd;
-	rc = read_shim(sys, dirfd, ret, ret_uid);
+	rc = read_shim(sys, dirfd, &mark, ret, ret_uid);
 	(void)sys->close(sys, dirfd);
 	return rc;
 }
@@ -498,6 +561,8 @@ int takt_attempt_record_started(const struct takt_sys *sys, int attempt_dirfd,
 	TAKT_CLEANUP(strp) struct takt_str text = TAKT_STR(TAKT_ATTEMPT_MAX_RECORD);
 	int rc = takt_attempt_started_format(job, at, sys->boot_ns(sys), &text);
 
+	if (rc == 0)
+		rc = mark_record(sys, attempt_dirfd, &text);
 	if (rc < 0)
 		return takt_err_set(err, rc, "record the start");
 	rc = takt_file_write_durable(sys, attempt_dirfd, "started", text.s, text.len,
@@ -515,6 +580,8 @@ int takt_attempt_record_exit(const struct takt_sys *sys, int attempt_dirfd,
 	TAKT_CLEANUP(strp) struct takt_str text = TAKT_STR(TAKT_ATTEMPT_MAX_RECORD);
 	int rc = takt_attempt_exit_format(status, &text);
 
+	if (rc == 0)
+		rc = mark_record(sys, attempt_dirfd, &text);
 	if (rc < 0)
 		return takt_err_set(err, rc, "record the end");
 	return takt_file_write_durable(sys, attempt_dirfd, "exit", text.s, text.len,

@@ -48,7 +48,13 @@
  * checksum (CRC-32C of what stands before it). Blanks, '%' and bytes outside 0x21..0x7e are written
  * as %XX:
  *
- *   takt-exit 1 kind=exited code=0 wall_ns=... run_ns=... message= crc=89abcdef
+ *   takt-exit 1 kind=exited code=0 wall_ns=... run_ns=... message= of=7.1.SECRET crc=89abcdef
+ *
+ * `of` says of which attempt it is: its job, its number, and the secret that is in `spec`, which
+ * only root and the daemon can read, where jobs run as other users. A record of another attempt, of
+ * one with the same number in an earlier database, or of nobody does not count; `started` counts as
+ * damaged then. Specs of older versions have no secret, and records of such attempts no `of`. Once
+ * `spec` is gone `of` still has to name the job and the number.
  *
  * A damaged `spec`, `shim`, `go` or `exit` counts as absent: none of them is torn unless it was
  * never relied upon. A damaged `started` counts as present without identity: running twice is worse
@@ -75,6 +81,7 @@ enum {
 	TAKT_ATTEMPT_MAX_SPEC = 8 * 1024 * 1024, /* bytes of the file */
 	TAKT_ATTEMPT_MESSAGE = 160,
 	TAKT_ATTEMPT_EVENT = 32,
+	TAKT_ATTEMPT_SECRET = 33, /* 128 bits in hex, and the NUL */
 };
 #define TAKT_ATTEMPT_MAX_OUTPUT ((UINT64_C(1) << 53) - 1) /* bytes; also what JSON holds */
 
@@ -82,8 +89,10 @@ enum {
 struct takt_attempt_spec {
 	uint64_t job_id;
 	uint32_t attempt;
-	char id[TAKT_ATTEMPT_ID_MAX]; /* "job.attempt.nonce"; env holds it as TAKT_ATTEMPT=id */
-	char **argv;		      /* owned, NULL-terminated, at least one */
+	char id[TAKT_ATTEMPT_ID_MAX];	  /* "job.attempt.nonce"; env holds it as TAKT_ATTEMPT=id */
+	char secret[TAKT_ATTEMPT_SECRET]; /* no process of the job knows it; "" = none, of an
+					     attempt of an older version */
+	char **argv;			  /* owned, NULL-terminated, at least one */
 	char **env;	    /* owned, final environment: CUDA_VISIBLE_DEVICES and so on included */
 	char *cwd;	    /* owned, absolute */
 	uint32_t grace_ms;  /* SIGTERM to SIGKILL */
@@ -150,6 +159,7 @@ struct takt_attempt_status {
 	bool handed_over;	  /* `go` is there */
 	struct takt_wall started_at;   /* 0 = not recorded, like the next */
 	struct takt_boot started_boot; /* the same instant, by the clock that nobody sets */
+	bool foreign_exit;	       /* ORPHANED: `exit` is there, and another attempt's */
 	enum takt_exit_kind exit_kind; /* EXITED only, like what follows */
 	int exit_code;		       /* code, signal number, or errno of a failed exec */
 	struct takt_wall ended_at;

@@ -63,6 +63,47 @@ int takt_record_end(struct takt_str *out)
 	return takt_str_addf(out, TRAILER_FORMAT, crc);
 }
 
+int takt_record_mark_put(struct takt_str *out, const char *mark)
+{
+	if (!mark[0] || out->rc < 0)
+		return out->rc;
+	out->len -= TRAILER_LEN;
+	takt_record_put_text(out, "of", mark);
+	return takt_record_end(out);
+}
+
+static bool is_sound(const char *text, size_t len)
+{
+	char want[TRAILER_LEN + 1];
+
+	if (len < TRAILER_LEN || memchr(text, '\0', len))
+		return false;
+	snprintf(want, sizeof(want), TRAILER_FORMAT, takt_crc32c(text, len - TRAILER_LEN));
+	return memcmp(text + len - TRAILER_LEN, want, TRAILER_LEN) == 0;
+}
+
+int takt_record_mark_take(char *text, size_t *len, const char *mark, bool all)
+{
+	static const char key[] = " of=";
+	char *of, *value;
+	size_t left, value_len, mark_len = strlen(mark);
+
+	if (!is_sound(text, *len))
+		return -TAKT_E_CORRUPT;
+	of = memmem(text, *len - TRAILER_LEN, key, sizeof(key) - 1);
+	if (!of)
+		return all ? -TAKT_E_CONFLICT : 0;
+	value = of + sizeof(key) - 1;
+	left = (size_t)(of - text);
+	value_len = *len - TRAILER_LEN - left - (sizeof(key) - 1);
+	if (value_len < mark_len || memcmp(value, mark, mark_len) != 0 ||
+	    (all && value_len != mark_len))
+		return -TAKT_E_CONFLICT;
+	snprintf(of, TRAILER_LEN + 1, TRAILER_FORMAT, takt_crc32c(text, left));
+	*len = left + TRAILER_LEN;
+	return 0;
+}
+
 /* The length of "NAME VERSION" at the start of text, 0 when it is not that. */
 static size_t header_len(const char *text, size_t len, const char *name, int version)
 {
@@ -77,14 +118,10 @@ static size_t header_len(const char *text, size_t len, const char *name, int ver
 int takt_record_open(const char *text, size_t len, const char *name, struct takt_record *ret)
 {
 	size_t body, head, name_len = strlen(name);
-	char want[TRAILER_LEN + 1];
 
-	if (len < TRAILER_LEN || memchr(text, '\0', len))
+	if (!is_sound(text, len))
 		return -TAKT_E_CORRUPT;
 	body = len - TRAILER_LEN;
-	snprintf(want, sizeof(want), TRAILER_FORMAT, takt_crc32c(text, body));
-	if (memcmp(text + body, want, TRAILER_LEN) != 0)
-		return -TAKT_E_CORRUPT;
 	head = header_len(text, body, name, TAKT_RECORD_VERSION);
 	if (head == 0 && body > name_len && memcmp(text, name, name_len) == 0 &&
 	    text[name_len] == ' ')

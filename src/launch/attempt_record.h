@@ -26,6 +26,15 @@ void takt_record_put_i64(struct takt_str *out, const char *key, int64_t value);
 void takt_record_put_text(struct takt_str *out, const char *key, const char *text);
 int takt_record_end(struct takt_str *out); /* checksum and newline; returns out->rc */
 
+/*
+ * Whose record it is: a last field, " of=MARK", under a checksum of the whole. put: into a finished
+ * record; "" leaves it as it is. take: out of one that was read, which is then what it was before.
+ * -TAKT_E_CORRUPT: the checksum is wrong. -TAKT_E_CONFLICT: it is of another than `mark`, of which
+ * only the beginning need be known; or of nobody, where `all` of the mark is known.
+ */
+int takt_record_mark_put(struct takt_str *out, const char *mark);
+int takt_record_mark_take(char *text, size_t *len, const char *mark, bool all);
+
 struct takt_record {
 	const char *at;	 /* borrowed text that is left to read: begins with a blank, or is end */
 	const char *end; /* where the checksum starts */

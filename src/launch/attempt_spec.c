@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The spec of an attempt: checked, as a record, and back. */
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -136,6 +138,8 @@ int takt_attempt_spec_format(const struct takt_attempt_spec *spec, struct takt_s
 	takt_record_put_u64(out, "job", spec->job_id);
 	takt_record_put_u64(out, "attempt", spec->attempt);
 	takt_record_put_text(out, "id", spec->id);
+	if (spec->secret[0])
+		takt_record_put_text(out, "secret", spec->secret);
 	takt_record_put_u64(out, "grace_ms", spec->grace_ms);
 	takt_record_put_text(out, "cgroup", spec->cgroup);
 	takt_record_put_u64(out, "cpu_count", spec->cpu_count);
@@ -212,6 +216,16 @@ static void get_hook(struct takt_record *record, struct takt_attempt_spec *spec)
 	spec->hook_log = (uint32_t)takt_record_u64(record, "hook_log", 0, UINT32_MAX);
 }
 
+/* The fields that it begins with. */
+static void get_name(struct takt_record *record, struct takt_attempt_spec *spec)
+{
+	spec->job_id = takt_record_u64(record, "job", 1, UINT64_MAX);
+	spec->attempt = (uint32_t)takt_record_u64(record, "attempt", 1, UINT32_MAX);
+	takt_record_text(record, "id", spec->id, sizeof(spec->id));
+	if (takt_record_next_is(record, "secret"))
+		takt_record_text(record, "secret", spec->secret, sizeof(spec->secret));
+}
+
 int takt_attempt_spec_parse(const char *text, size_t len, struct takt_attempt_spec *ret)
 {
 	struct takt_attempt_spec spec = {0};
@@ -220,9 +234,7 @@ int takt_attempt_spec_parse(const char *text, size_t len, struct takt_attempt_sp
 
 	if (rc < 0)
 		return rc;
-	spec.job_id = takt_record_u64(&record, "job", 1, UINT64_MAX);
-	spec.attempt = (uint32_t)takt_record_u64(&record, "attempt", 1, UINT32_MAX);
-	takt_record_text(&record, "id", spec.id, sizeof(spec.id));
+	get_name(&record, &spec);
 	spec.grace_ms = (uint32_t)takt_record_u64(&record, "grace_ms", 0, UINT32_MAX);
 	takt_record_text(&record, "cgroup", spec.cgroup, sizeof(spec.cgroup));
 	spec.cpu_count = (uint32_t)takt_record_u64(&record, "cpu_count", 0, UINT32_MAX);
@@ -242,6 +254,32 @@ int takt_attempt_spec_parse(const char *text, size_t len, struct takt_attempt_sp
 		return rc;
 	}
 	*ret = spec;
+	return 0;
+}
+
+int takt_attempt_read_mark(const struct takt_sys *sys, int attempt_dirfd,
+			   struct takt_attempt_mark *ret)
+{
+	struct takt_attempt_spec spec = {0};
+	TAKT_CLEANUP(freep) char *text = NULL;
+	struct takt_record record;
+	size_t len;
+	int rc = takt_attempt_read_text(sys, attempt_dirfd, "spec", TAKT_ATTEMPT_MAX_SPEC, &text,
+					&len, NULL);
+
+	if (rc == 0)
+		rc = takt_record_open(text, len, "takt-spec", &record);
+	if (rc == 0)
+		get_name(&record, &spec);
+	if (rc == 0)
+		rc = record.rc;
+	if (rc < 0)
+		return rc == -ENOENT || rc == -TAKT_E_CORRUPT || rc == -TAKT_E_VERSION ? 0 : rc;
+	if (spec.secret[0]) {
+		snprintf(ret->of, sizeof(ret->of), "%" PRIu64 ".%" PRIu32 ".%s", spec.job_id,
+			 spec.attempt, spec.secret);
+		ret->all = true;
+	}
 	return 0;
 }
 

@@ -8,6 +8,17 @@
 #include "base/str.h"
 #include "launch/attempt.h"
 
+/* Whose the records of an attempt are. */
+struct takt_attempt_mark {
+	char of[TAKT_ATTEMPT_SECRET + 40]; /* "JOB.ATTEMPT.SECRET", or how that begins */
+	bool all;
+};
+
+/* Completes *ret from the `spec` in the directory; leaves it alone where there is none that is
+ * sound, or one without a secret. */
+int takt_attempt_read_mark(const struct takt_sys *sys, int attempt_dirfd,
+			   struct takt_attempt_mark *ret);
+
 /* Replaces what `out` holds; out->rc otherwise. */
 int takt_attempt_spec_format(const struct takt_attempt_spec *spec, struct takt_str *out);
 

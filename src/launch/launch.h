@@ -22,7 +22,7 @@
 #include "launch/job_user.h"
 
 enum {
-	TAKT_LAUNCH_VERSION = 5,
+	TAKT_LAUNCH_VERSION = 6,
 	TAKT_LAUNCH_MAX_PENDING = 64, /* requests without a reply; more wait in the socket */
 };
 

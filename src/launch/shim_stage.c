@@ -195,8 +195,8 @@ static int look(struct stage *stage, struct takt_err *err)
 		return 0;
 	if (rc < 0)
 		return rc;
-	if (strcmp(go.id, shim->spec.id) != 0 || strcmp(go.cgroup, shim->spec.cgroup) != 0 ||
-	    go.ranks != shim->spec.ranks) {
+	if (strcmp(go.id, shim->spec.id) != 0 || strcmp(go.secret, shim->spec.secret) != 0 ||
+	    strcmp(go.cgroup, shim->spec.cgroup) != 0 || go.ranks != shim->spec.ranks) {
 		takt_attempt_spec_fini(&go);
 		return takt_err_set(err, -TAKT_E_CORRUPT, "'go' is of another attempt");
 	}

@@ -168,6 +168,66 @@ def a_forged_end_gives_no_gpu_away():
         is_over(m, other, "done")
 
 
+def with_end_of(other):
+    """As if a job had found a way to write records: it has one put in for its end, ends its shim, and a process of it lives
+    on. The end is taken for none; it is over when nothing of it is left, and its GPU is nobody else's before."""
+    with shared_machine(gpus=2) as m:
+        done = submit(m, "exit 0")
+        is_over(m, done, "done")
+        job = submit(m, "setsid sh -c 'trap \"\" TERM HUP; echo pid $$; while :; do sleep 1; done' & sleep 600")
+        shim, _ = runs(m, job)
+        kit.until(lambda: re.search(r"pid \d+\n", log_of(m, job)), "it ignores what it is sent")
+        pid = int(re.search(r"pid (\d+)", log_of(m, job)).group(1))
+        with open(attempt(m, done) + "/exit", encoding="ascii") as file:
+            record = file.read()
+        with open(attempt(m, job) + "/exit", "w", encoding="ascii") as file:
+            file.write(other(record, job))
+        os.kill(shim, signal.SIGKILL)
+        view = is_over(m, job, "lost")
+        assert "another attempt's" in view.get("message", ""), view
+        assert state_of(pid) in ("", "Z", "X"), state_of(pid)
+
+
+def sealed(text):
+    """With a checksum that is right (CRC-32C)."""
+    crc = 0xffffffff
+    for byte in text.encode():
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82f63b78 if crc & 1 else 0)
+    return f"{text} crc={crc ^ 0xffffffff:08x}\n"
+
+
+def an_end_of_another_job_is_none():
+    with_end_of(lambda record, job: record)
+
+
+def an_end_with_a_secret_that_is_guessed_is_none():
+    with_end_of(lambda record, job: sealed(re.sub(r" of=.*\n", "", record) + f" of={job}.1.{'0' * 32}"))
+
+
+def an_end_that_names_nobody_is_none():
+    with_end_of(lambda record, job: sealed(re.sub(r" of=.*\n", "", record)))
+
+
+def no_process_of_a_job_knows_its_secret():
+    """Nor can its user read it anywhere; who could, could as well write records."""
+    with shared_machine(gpus=1) as m:
+        job = submit(m, f"cat /proc/$PPID/cmdline /proc/self/environ {m.path('state/jobs')}/*/* 2>&1; exec sleep 600")
+        shim, pid = runs(m, job)
+        with open(attempt(m, job) + "/spec", encoding="ascii") as file:
+            secret = re.search(r" secret=([0-9a-f]{32}) ", file.read()).group(1)
+        with open(attempt(m, job) + "/started", encoding="ascii") as file:
+            assert f" of={job}.1.{secret} " in file.read()
+        kit.until(lambda: "TAKT_ATTEMPT" in log_of(m, job), lambda: log_of(m, job))
+        words = [kit.environ_of(one, name) for one in (shim, pid) for name in ("cmdline", "environ")]
+        assert secret.encode() not in b"".join(words) and secret not in log_of(m, job)
+        for name in os.listdir(attempt(m, job)):
+            assert name in ("log", "progress") or not as_user(ALICE, os.access, f"{attempt(m, job)}/{name}", os.R_OK), name
+        ask(m, ALICE, "POST", f"/v1/jobs/{job}/cancel", {})
+        is_over(m, job, "cancelled")
+
+
 def all_end(script, said=1, **more):
     """A job whose processes hide in some way: when it is over none of them is left. It says their numbers."""
     with shared_machine(gpus=1) as m:
@@ -337,6 +397,10 @@ if __name__ == "__main__":
         its_shim_is_roots_and_goes_on,
         a_stopped_shim_would_keep_no_job,
         a_forged_end_gives_no_gpu_away,
+        an_end_of_another_job_is_none,
+        an_end_with_a_secret_that_is_guessed_is_none,
+        an_end_that_names_nobody_is_none,
+        no_process_of_a_job_knows_its_secret,
         a_daemon_of_its_own_ends_with_it,
         without_its_environment_it_ends_too,
         one_that_stops_itself_ends,

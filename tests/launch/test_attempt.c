@@ -54,6 +54,7 @@ static struct scene open_scene(void)
 	scene.spec = (struct takt_attempt_spec){.job_id = 7,
 						.attempt = 1,
 						.id = "7.1.x",
+						.secret = "00112233445566778899aabbccddeeff",
 						.argv = argv,
 						.env = env,
 						.cwd = home,
@@ -342,6 +343,122 @@ static void test_only_what_is_on_record_is_the_shim(void **state)
 	fake_sys_free(scene.world);
 }
 
+static char *text_of(const struct scene *scene, const char *path, size_t *ret_len)
+{
+	char *text = NULL;
+
+	assert_int_equal(takt_file_read(scene->sys, AT_FDCWD, path, 4096, &text, ret_len, NULL), 0);
+	return text;
+}
+
+/* Another world, in which an attempt has run to its end; its record, for takt_free. */
+static char *end_of(uint64_t job_id, uint32_t attempt, const char *secret, size_t *ret_len)
+{
+	char id[32], entry[48], path[48], *text;
+	char *other_env[] = {entry, NULL};
+	struct scene scene = open_scene();
+	int dir, lock;
+
+	snprintf(id, sizeof(id), "%d.%d.x", (int)job_id, (int)attempt);
+	snprintf(entry, sizeof(entry), "TAKT_ATTEMPT=%s", id);
+	snprintf(path, sizeof(path), "/jobs/%d.%d/exit", (int)job_id, (int)attempt);
+	scene.spec.job_id = job_id;
+	scene.spec.attempt = attempt;
+	scene.spec.env = other_env;
+	snprintf(scene.spec.id, sizeof(scene.spec.id), "%s", id);
+	snprintf(scene.spec.secret, sizeof(scene.spec.secret), "%s", secret);
+	assert_int_equal(takt_attempt_create(scene.sys, scene.jobs, &scene.spec, NULL), 0);
+	dir = takt_attempt_open(scene.sys, scene.jobs, job_id, attempt, NULL);
+	lock = takt_attempt_lock(scene.sys, dir, NULL);
+	assert_int_equal(run_job(&scene, dir, lock), 0);
+	text = text_of(&scene, path, ret_len);
+	fake_sys_free(scene.world);
+	return text;
+}
+
+/* It has started, and this is put there as its end. */
+static struct takt_attempt_status status_with_end(const char *text, size_t len)
+{
+	struct scene scene = open_scene();
+	struct takt_attempt_status status;
+	int dir;
+
+	assert_int_equal(takt_attempt_create(scene.sys, scene.jobs, &scene.spec, NULL), 0);
+	dir = takt_attempt_open(scene.sys, scene.jobs, 7, 1, NULL);
+	assert_int_equal(
+		takt_attempt_record_started(scene.sys, dir, &self, takt_wall_now(scene.sys), NULL),
+		0);
+	fake_sys_add_file(scene.world, "/jobs/7.1/exit", text, len);
+	status = status_now(&scene);
+	assert_true(status.started);
+	assert_int_equal(status.job.pid, self.pid);
+	fake_sys_free(scene.world);
+	return status;
+}
+
+/* Of another job, of an earlier attempt, of the same number in an earlier database, of nobody. */
+static void test_an_end_of_another_attempt_is_none(void **state)
+{
+	static const struct {
+		uint64_t job_id;
+		uint32_t attempt;
+		const char *secret;
+		bool counts;
+	} ends[] = {
+		{7, 1, "00112233445566778899aabbccddeeff", true},
+		{8, 1, "00112233445566778899aabbccddeeff", false},
+		{7, 2, "00112233445566778899aabbccddeeff", false},
+		{7, 1, "ff112233445566778899aabbccddeeff", false},
+		{7, 1, "00112233445566778899aabbccddee", false},
+		{7, 1, "", false},
+	};
+
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		struct takt_attempt_status status;
+		size_t len;
+		char *text = end_of(ends[i].job_id, ends[i].attempt, ends[i].secret, &len);
+
+		status = status_with_end(text, len);
+		assert_int_equal(status.state,
+				 ends[i].counts ? TAKT_ATTEMPT_EXITED : TAKT_ATTEMPT_ORPHANED);
+		assert_int_equal(status.foreign_exit, !ends[i].counts);
+		takt_free(text);
+	}
+}
+
+/* An attempt of an older version: its spec has no secret, its records are nobody's. */
+static void test_records_of_an_older_version_count_for_its_attempts(void **state)
+{
+	struct scene scene = open_scene();
+	char *text;
+	size_t len;
+
+	scene.spec.secret[0] = '\0';
+	assert_int_equal(act(&scene), 0);
+	text = text_of(&scene, "/jobs/7.1/exit", &len);
+	assert_null(strstr(text, " of="));
+	assert_int_equal(status_now(&scene).state, TAKT_ATTEMPT_EXITED);
+	takt_free(text);
+	fake_sys_free(scene.world);
+}
+
+/* Its spec is gone then; the name is still looked at. */
+static void test_an_end_counts_when_the_attempt_is_over(void **state)
+{
+	struct scene scene = open_scene();
+	char *text;
+	size_t len;
+
+	assert_int_equal(act(&scene), 0);
+	takt_attempt_shed(scene.sys, scene.jobs, 7, 1);
+	assert_int_equal(status_now(&scene).state, TAKT_ATTEMPT_EXITED);
+	text = end_of(8, 1, scene.spec.secret, &len);
+	fake_sys_add_file(scene.world, "/jobs/7.1/exit", text, len);
+	assert_int_equal(status_now(&scene).state, TAKT_ATTEMPT_ORPHANED);
+	takt_free(text);
+	fake_sys_free(scene.world);
+}
+
 static void test_bad_specs_are_refused_by_name(void **state)
 {
 	struct scene scene = open_scene();
@@ -431,6 +548,9 @@ int main(void)
 		cmocka_unit_test(test_damage_never_leads_to_a_second_run),
 		cmocka_unit_test(test_damaged_spec_counts_as_absent),
 		cmocka_unit_test(test_only_what_is_on_record_is_the_shim),
+		cmocka_unit_test(test_an_end_of_another_attempt_is_none),
+		cmocka_unit_test(test_records_of_an_older_version_count_for_its_attempts),
+		cmocka_unit_test(test_an_end_counts_when_the_attempt_is_over),
 		cmocka_unit_test(test_bad_specs_are_refused_by_name),
 		cmocka_unit_test(test_lookers_do_not_see_each_other),
 		cmocka_unit_test(test_removal),

@@ -60,10 +60,12 @@ struct local_run {
 	bool started_said;
 	enum local_stage stage;
 	struct takt_action turn; /* MAKING to OFF: the START that is owed an outcome; id 0 = none */
-	char id[TAKT_ATTEMPT_ID_MAX]; /* of the attempt; "" = not known */
-	bool litters;		      /* something of it may be left though it never ran */
-	bool denied;		      /* to its user */
-	int32_t job_pid;	      /* 0 = not known */
+	char id[TAKT_ATTEMPT_ID_MAX];	  /* of the attempt; "" = not known */
+	char secret[TAKT_ATTEMPT_SECRET]; /* known with its id */
+	bool forged;			  /* the end on record is another attempt's */
+	bool litters;			  /* something of it may be left though it never ran */
+	bool denied;			  /* to its user */
+	int32_t job_pid;		  /* 0 = not known */
 	struct takt_proc_id shim;
 	int pidfd;		       /* owned; -1 = none */
 	uint64_t due_ns;	       /* boot time of the next step; 0 = waits for an event */

@@ -19,6 +19,7 @@
 enum {
 	DEFAULT_PATIENCE_MS = 10000,
 	NONCE_BYTES = 8,
+	SECRET_BYTES = (TAKT_ATTEMPT_SECRET - 1) / 2,
 };
 
 static struct takt_engine_event event_of(const struct local_run *run,
@@ -266,6 +267,7 @@ static void orphaned(struct local_engine *local, struct local_run *run,
 		return;
 	}
 	run->litters = false;
+	run->forged = status->foreign_exit;
 	reap(local, run);
 }
 
@@ -415,7 +417,9 @@ static void reap_reply(struct local_engine *local, struct local_run *run,
 	if ((reply->rc == 0 || reply->rc == -ENOENT) && run->litters) {
 		say_never_ran(local, run, "it was staged and called off");
 	} else if (reply->rc == 0 || reply->rc == -ENOENT) {
-		end(local, run, TAKT_END_LOST, "its shim vanished; how the job ended is not known");
+		end(local, run, TAKT_END_LOST,
+		    run->forged ? "its shim vanished, and the end on record is another attempt's"
+				: "its shim vanished; how the job ended is not known");
 	} else {
 		if (reply->rc == -TAKT_E_CONFLICT)
 			run->state = LOCAL_LOOK;
@@ -479,17 +483,19 @@ int local_run_recover(struct local_engine *local, const struct takt_engine_live 
 	return 0;
 }
 
-/* "job.attempt.nonce"; the nonce tells attempts of different stores apart. */
-static int make_id(const struct takt_action *start, char id[TAKT_ATTEMPT_ID_MAX])
+/* "job.attempt.nonce"; the nonce tells attempts of different stores apart. The job knows it, and
+ * not the secret. */
+static int make_id(struct local_run *run)
 {
+	uint8_t bytes[NONCE_BYTES + SECRET_BYTES];
 	char nonce[2 * NONCE_BYTES + 1];
-	uint8_t bytes[NONCE_BYTES];
 
 	if (getrandom(bytes, sizeof(bytes), GRND_NONBLOCK) != (ssize_t)sizeof(bytes))
 		return -EAGAIN;
-	takt_hex_encode(bytes, sizeof(bytes), nonce);
-	snprintf(id, TAKT_ATTEMPT_ID_MAX, "%" PRIu64 ".%" PRIu32 ".%s", start->job_id,
-		 start->attempt, nonce);
+	takt_hex_encode(bytes, NONCE_BYTES, nonce);
+	takt_hex_encode(bytes + NONCE_BYTES, SECRET_BYTES, run->secret);
+	snprintf(run->id, sizeof(run->id), "%" PRIu64 ".%" PRIu32 ".%s", run->job_id, run->attempt,
+		 nonce);
 	return 0;
 }
 
@@ -502,6 +508,7 @@ int local_run_describe(struct local_engine *local, const struct takt_action *act
 	ret->job_id = run->job_id;
 	ret->attempt = run->attempt;
 	takt_strcpy(ret->id, sizeof(ret->id), run->id);
+	takt_strcpy(ret->secret, sizeof(ret->secret), run->secret);
 	if (run->stage != LOCAL_PLAIN)
 		ret->stage_lease_ms = local_stage_lease_ms(local);
 	run->limits = ret->limits;
@@ -514,7 +521,7 @@ static int make_attempt(struct local_engine *local, const struct takt_action *st
 			struct local_run *run, struct takt_err *err)
 {
 	struct takt_attempt_spec spec = {0};
-	int rc = make_id(start, run->id);
+	int rc = make_id(run);
 
 	if (rc < 0)
 		return takt_err_set(err, rc, "no random numbers yet");

@@ -84,6 +84,7 @@ static int know_id(struct local_engine *local, struct local_run *run, struct tak
 	if (rc < 0)
 		return rc;
 	takt_strcpy(run->id, sizeof(run->id), spec.id);
+	takt_strcpy(run->secret, sizeof(run->secret), spec.secret);
 	takt_attempt_spec_fini(&spec);
 	return 0;
 }
