@@ -106,6 +106,22 @@ def a_dry_run_costs_no_more_where_jobs_come_after_others():
         assert beside <= AT_MOST * max(alone, NOISE_S), (alone, beside)
 
 
+def how_long_the_loop_was_busy_is_told():
+    def told(client):
+        page = client.metrics()
+        return page["takt_loop_busy_seconds_total"], page["takt_loop_longest_turn_seconds"]
+    with kit.machine() as m:
+        m.start()
+        client = m.client()
+        kit.until(lambda: told(client)[0] > 0, "a turn is over")
+        busy, longest = told(client)
+        assert 0 < longest <= busy, (busy, longest)
+        fill(m, 1000, 500)
+        kit.until(lambda: told(client)[0] > busy, lambda: told(client))
+        assert told(client)[1] >= longest
+
+
 if __name__ == "__main__":
     raise SystemExit(kit.main([costs_in_proportion, environments_stay_on_disk_until_their_jobs_start,
-                               a_dry_run_costs_no_more_where_jobs_come_after_others]))
+                               a_dry_run_costs_no_more_where_jobs_come_after_others,
+                               how_long_the_loop_was_busy_is_told]))
