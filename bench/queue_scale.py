@@ -9,8 +9,10 @@ and its waits included; the load on the machine is in the results. With --ends i
 one job, and the start of the next, cost the main thread while so many wait, by order of the queue.
 With --restart: a stop and a start with so many in the queue, of four users as far as root runs this, half
 of them from arrays; by the clock and by the processor, since the machine may be busy otherwise.
+With --requests: what each of the largest requests costs the main thread, which serves nobody else meanwhile
+but for what it does in several turns.
 
-Usage: queue_scale.py BUILD_FOLDER [--jobs N] [--clients N] [--ends | --restart] [--record [FILE]]
+Usage: queue_scale.py BUILD_FOLDER [--jobs N] [--clients N] [--ends | --restart | --requests] [--record [FILE]]
 """
 import argparse
 import collections
@@ -311,6 +313,50 @@ def measure_restarts(jobs):
     return summed
 
 
+def largest_requests(client):
+    """(name, method, path, body)"""
+    spec = {"argv": ["/bin/true"], "cwd": "/", "gpus": 1}
+    array = dict(spec, array_first=1, array_last=10000)
+    prep = [dict(spec, name=f"a{i}") for i in range(800)]
+    after = [dict(spec, name=f"b{i}", after_names=[f"a{i % 800}" for i in range(900)]) for i in range(200)]
+    large = dict(spec, env=[f"V{i:04}=".ljust(450, "x") for i in range(4000)])
+    last = client.live()[-1]["id"]
+    return [
+        ("a job with 1.8 MB of environment", "POST", "/v1/jobs", large),
+        ("a dry run of that", "POST", "/v1/jobs/try", large),
+        ("180,000 dependencies by name", "POST", "/v1/jobs/batch", {"jobs": prep + after}),
+        ("a dry run of these", "POST", "/v1/jobs/batch/try", {"jobs": prep + after}),
+        ("an array of 10,000, in many turns", "POST", "/v1/jobs", array),
+        ("a dry run of such an array", "POST", "/v1/jobs/try", array),
+        ("a dry run of 1,000 jobs", "POST", "/v1/jobs/batch/try", {"jobs": [spec] * 1000}),
+        ("a list of 1,000", "GET", "/v1/jobs?limit=1000", None),
+        ("a list of 10,000", "GET", "/v1/jobs?limit=10000", None),
+        ("history", "GET", "/v1/jobs?history=1&limit=10000", None),
+        ("why the last one waits", "GET", f"/v1/jobs/{last}/explain", None),
+        ("a cancel", "POST", f"/v1/jobs/{last}/cancel", {}),
+        ("the metrics page", "GET", "/metrics", None),
+        ("status", "GET", "/v1/status", None),
+        ("a reload of the configuration", "POST", "/v1/config/reload", {}),
+    ]
+
+
+def measure_requests(jobs):
+    found = {"load average before": (os.getloadavg()[0], "")}
+    with kit.machine() as m:
+        m.start("--max-jobs", str(min(jobs * 5 // 4 + 20000, 200000)))
+        client = m.client()
+        client.submit(["sleep", "100000"], gpus=8)
+        hand_in(client, jobs)
+        for name, method, path, body in largest_requests(client):
+            before = processor_s(m.serve.pid)
+            status, answer = client.raw(method, path, None if body is None else json.dumps(body),
+                                        {"Content-Type": "application/json"})
+            assert 200 <= status < 300, (name, status, answer[:300])
+            found[f"takt's main thread for {name}, {jobs} jobs wait"] = \
+                ((processor_s(m.serve.pid) - before) * 1e3, "ms of a CPU")
+    return found
+
+
 def record(path, found, command):
     new = not os.path.exists(path)
     with open(path, "a", encoding="utf-8", newline="") as file:
@@ -330,6 +376,7 @@ def main():
     instead = parser.add_mutually_exclusive_group()
     instead.add_argument("--ends", action="store_true")
     instead.add_argument("--restart", action="store_true")
+    instead.add_argument("--requests", action="store_true")
     parser.add_argument("--record", nargs="?", const=os.path.join(HERE, "results/queue_scale.csv"))
     parser.add_argument("--poll", help=argparse.SUPPRESS)
     args = parser.parse_args()
@@ -338,12 +385,15 @@ def main():
         return 0
     if args.restart:
         found = measure_restarts(args.jobs)
+    elif args.requests:
+        found = measure_requests(args.jobs)
     else:
         found = measure_ends(args.jobs) if args.ends else measure(args.jobs, args.clients)
     for name, (value, unit) in found.items():
         print(f"{name:70} {value:10.2f} {unit}")
     if args.record:
-        what = "--ends" if args.ends else "--restart" if args.restart else f"--clients {args.clients}"
+        what = next((f"--{name}" for name in ("ends", "restart", "requests") if getattr(args, name)),
+                    f"--clients {args.clients}")
         record(args.record, found, f"queue_scale.py --jobs {args.jobs} {what}")
     return 0
 
