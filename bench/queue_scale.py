@@ -7,10 +7,15 @@ time of one submission and of one list (what `takt queue` asks for) over a conne
 then the same while so many clients each ask for the list once a second. Times are the clients', Python
 and its waits included; the load on the machine is in the results. With --ends instead: what the end of
 one job, and the start of the next, cost the main thread while so many wait, by order of the queue.
+With --restart: a stop and a start with so many in the queue, of four users as far as root runs this, half
+of them from arrays; by the clock and by the processor, since the machine may be busy otherwise.
+With --requests: what each of the largest requests costs the main thread, which serves nobody else meanwhile
+but for what it does in several turns.
 
-Usage: queue_scale.py BUILD_FOLDER [--jobs N] [--clients N] [--ends] [--record [FILE]]
+Usage: queue_scale.py BUILD_FOLDER [--jobs N] [--clients N] [--ends | --restart | --requests] [--record [FILE]]
 """
 import argparse
+import collections
 import csv
 import json
 import os
@@ -26,7 +31,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.dirname(HERE)
 sys.path.insert(0, os.path.join(SOURCE, "tests/e2e"))
 import kit  # noqa: E402
-from idle_cost import COLUMNS, commit, machine_name  # noqa: E402
+from idle_cost import COLUMNS, commit, cpu_ns, machine_name  # noqa: E402
 
 FEW = 100
 A_BATCH = 500
@@ -34,6 +39,11 @@ TRIES = 200
 POLL_S = 1.0
 POLLED_S = 15
 ENDS = 8  # at once
+USERS = (4001, 4002, 4003, 4004)
+AN_ARRAY = 5000
+SINGLY = 100  # a user, one by one
+VARIABLES = 60  # 3 KiB of environment
+RESTARTS = 5
 ASK = b"GET /v1/jobs?limit=1000 HTTP/1.1\r\nHost: takt\r\n\r\n"
 
 
@@ -203,6 +213,150 @@ def measure_ends(jobs):
     return found
 
 
+def hand_in(client, jobs):
+    """Half of them by arrays, the rest by files of single jobs, and some one by one."""
+    spec = {"argv": ["/bin/true", "--lr", "0.001"], "cwd": "/", "gpus": 1,
+            "env": [f"VARIABLE_{i}=/what/people/have/in/their/environment/{i}" for i in range(VARIABLES)]}
+    left = jobs // 2
+    while left > 0:
+        client.ask("POST", "/v1/jobs", dict(spec, array_first=1, array_last=min(left, AN_ARRAY)))
+        left -= AN_ARRAY
+    singly = min(SINGLY, jobs - jobs // 2)
+    for _ in range(singly):
+        client.ask("POST", "/v1/jobs", spec)
+    left = jobs - jobs // 2 - singly
+    while left > 0:
+        client.ask("POST", "/v1/jobs/batch", {"jobs": [spec] * min(left, A_BATCH)})
+        left -= A_BATCH
+
+
+def as_user(uid, function):
+    """In a process of that user's."""
+    child = os.fork()
+    if child == 0:
+        try:
+            os.setgroups([])
+            os.setgid(uid)
+            os.setuid(uid)
+            function()
+            os._exit(0)
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0, f"user {uid} could not hand in"
+
+
+def fill_by_users(m, jobs):
+    if m.users != "all":
+        hand_in(m.client(), jobs)
+        return
+    for i, uid in enumerate(USERS):
+        part = jobs * (i + 1) // len(USERS) - jobs * i // len(USERS)
+        as_user(uid, lambda: hand_in(kit.Client(m.socket), part))
+
+
+def first_answer(path, what):
+    """When it came."""
+    while True:
+        try:
+            client = kit.Client(path)
+            client.ask("GET", what)
+            return time.monotonic()
+        except OSError:
+            time.sleep(0.001)
+
+
+def measure_start(found, m, flags):
+    begin = time.monotonic()
+    m.spawn(*flags)
+    found["start: exec to the first answer of /v1/status"].append(first_answer(m.socket, "/v1/status") - begin)
+    found["start: exec to the first answer of /v1/jobs"].append(first_answer(m.socket, "/v1/jobs?limit=1000") - begin)
+    found["start: processor"].append(cpu_ns(m.serve.pid) / 1e9)
+
+
+def measure_stop(found, m):
+    before, begin = cpu_ns(m.serve.pid) / 1e9, time.monotonic()
+    m.serve.terminate()
+    _, status, used = os.wait4(m.serve.pid, 0)
+    found["stop: SIGTERM to exit"].append(time.monotonic() - begin)
+    found["stop: processor"].append(max(used.ru_utime + used.ru_stime - before, 0))
+    m.serve.returncode = os.waitstatus_to_exitcode(status)
+    assert m.serve.returncode == 0, m.said()
+
+
+def measure_restarts(jobs):
+    found = collections.defaultdict(list)
+    load = os.getloadavg()[0]
+    flags = ("--max-jobs", str(min(jobs * 5 // 4 + 1, 200000)), "--user-max-jobs", str(jobs))
+    with kit.machine() as m:
+        m.users = "all" if os.getuid() == 0 else "own"
+        os.chmod(m.folder, 0o755)
+        m.start(*flags)
+        m.client().submit(["sleep", "100000"], gpus=8)
+        begin, before = time.monotonic(), memory_kib(m.serve.pid)
+        fill_by_users(m, jobs)
+        handed_in_s, grew = time.monotonic() - begin, memory_kib(m.serve.pid) - before
+        for _ in range(RESTARTS):
+            m.close_clients()
+            measure_stop(found, m)
+            measure_start(found, m, flags)
+        waiting, memory = m.client().status()["waiting"], memory_kib(m.serve.pid)
+        assert waiting == jobs, waiting
+        size = os.path.getsize(m.path("state/takt.db"))
+    summed = {"load average before": (load, ""),
+              f"{jobs} jobs handed in by {len(USERS)} users": (jobs / handed_in_s, "1/s"),
+              "memory a waiting job, handed in": (grew * 1024 / jobs, "bytes"),
+              "memory of takt serve after a start": (memory, "KiB"),
+              "database a waiting job": (size / jobs, "bytes")}
+    for what, seconds in found.items():
+        summed[f"{what}, {jobs} jobs wait, median"] = (statistics.median(seconds), "s")
+        summed[f"{what}, {jobs} jobs wait, least"] = (min(seconds), "s")
+    return summed
+
+
+def largest_requests(client):
+    """(name, method, path, body)"""
+    spec = {"argv": ["/bin/true"], "cwd": "/", "gpus": 1}
+    array = dict(spec, array_first=1, array_last=10000)
+    prep = [dict(spec, name=f"a{i}") for i in range(800)]
+    after = [dict(spec, name=f"b{i}", after_names=[f"a{i % 800}" for i in range(900)]) for i in range(200)]
+    large = dict(spec, env=[f"V{i:04}=".ljust(450, "x") for i in range(4000)])
+    last = client.live()[-1]["id"]
+    return [
+        ("a job with 1.8 MB of environment", "POST", "/v1/jobs", large),
+        ("a dry run of that", "POST", "/v1/jobs/try", large),
+        ("180,000 dependencies by name", "POST", "/v1/jobs/batch", {"jobs": prep + after}),
+        ("a dry run of these", "POST", "/v1/jobs/batch/try", {"jobs": prep + after}),
+        ("an array of 10,000, in many turns", "POST", "/v1/jobs", array),
+        ("a dry run of such an array", "POST", "/v1/jobs/try", array),
+        ("a dry run of 1,000 jobs", "POST", "/v1/jobs/batch/try", {"jobs": [spec] * 1000}),
+        ("a list of 1,000", "GET", "/v1/jobs?limit=1000", None),
+        ("a list of 10,000", "GET", "/v1/jobs?limit=10000", None),
+        ("history", "GET", "/v1/jobs?history=1&limit=10000", None),
+        ("why the last one waits", "GET", f"/v1/jobs/{last}/explain", None),
+        ("a cancel", "POST", f"/v1/jobs/{last}/cancel", {}),
+        ("the metrics page", "GET", "/metrics", None),
+        ("status", "GET", "/v1/status", None),
+        ("a reload of the configuration", "POST", "/v1/config/reload", {}),
+    ]
+
+
+def measure_requests(jobs):
+    found = {"load average before": (os.getloadavg()[0], "")}
+    with kit.machine() as m:
+        m.start("--max-jobs", str(min(jobs * 5 // 4 + 20000, 200000)))
+        client = m.client()
+        client.submit(["sleep", "100000"], gpus=8)
+        hand_in(client, jobs)
+        for name, method, path, body in largest_requests(client):
+            before = processor_s(m.serve.pid)
+            status, answer = client.raw(method, path, None if body is None else json.dumps(body),
+                                        {"Content-Type": "application/json"})
+            assert 200 <= status < 300, (name, status, answer[:300])
+            found[f"takt's main thread for {name}, {jobs} jobs wait"] = \
+                ((processor_s(m.serve.pid) - before) * 1e3, "ms of a CPU")
+    return found
+
+
 def record(path, found, command):
     new = not os.path.exists(path)
     with open(path, "a", encoding="utf-8", newline="") as file:
@@ -219,18 +373,27 @@ def main():
     parser.add_argument("build")
     parser.add_argument("--jobs", type=int, default=20000)
     parser.add_argument("--clients", type=int, default=200)
-    parser.add_argument("--ends", action="store_true")
+    instead = parser.add_mutually_exclusive_group()
+    instead.add_argument("--ends", action="store_true")
+    instead.add_argument("--restart", action="store_true")
+    instead.add_argument("--requests", action="store_true")
     parser.add_argument("--record", nargs="?", const=os.path.join(HERE, "results/queue_scale.csv"))
     parser.add_argument("--poll", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.poll:
         print(json.dumps(poll_for(args.poll, args.clients, POLLED_S)))
         return 0
-    found = measure_ends(args.jobs) if args.ends else measure(args.jobs, args.clients)
+    if args.restart:
+        found = measure_restarts(args.jobs)
+    elif args.requests:
+        found = measure_requests(args.jobs)
+    else:
+        found = measure_ends(args.jobs) if args.ends else measure(args.jobs, args.clients)
     for name, (value, unit) in found.items():
         print(f"{name:70} {value:10.2f} {unit}")
     if args.record:
-        what = "--ends" if args.ends else f"--clients {args.clients}"
+        what = next((f"--{name}" for name in ("ends", "restart", "requests") if getattr(args, name)),
+                    f"--clients {args.clients}")
         record(args.record, found, f"queue_scale.py --jobs {args.jobs} {what}")
     return 0
 

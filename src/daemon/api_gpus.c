@@ -440,6 +440,12 @@ void takt_api_update_page(struct takt_daemon *daemon)
 			     daemon->manages);
 	takt_telemetry_gauge(daemon->telemetry, "takt_loop_turns_total",
 			     "Times that takt's loop went round.", true, (double)daemon->turns);
+	takt_telemetry_gauge(daemon->telemetry, "takt_loop_busy_seconds_total",
+			     "Time that takt's loop was not waiting.", true,
+			     (double)daemon->busy_ns / 1e9);
+	takt_telemetry_gauge(daemon->telemetry, "takt_loop_longest_turn_seconds",
+			     "The longest that takt's loop was busy at a time, since its start.",
+			     false, (double)daemon->longest_ns / 1e9);
 	takt_net_watch_latest(daemon->net_watch, takt_telemetry_net(daemon->telemetry));
 	takt_net_probe_update_page(daemon);
 	takt_handover_update_page(daemon);

@@ -180,6 +180,7 @@ struct takt_daemon {
 	struct takt_boot complained;   /* when the loop last said that something failed */
 	uint32_t failed_turns;	       /* of the loop, in a row */
 	uint64_t turns;		       /* of the loop */
+	uint64_t busy_ns, longest_ns;  /* of its turns: together, and the longest one */
 	bool stop;
 	bool again; /* with stop: what is there has changed, and the program begins anew */
 };

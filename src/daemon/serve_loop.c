@@ -345,6 +345,16 @@ static void heed_signal(struct takt_daemon *daemon)
 	daemon->again = false;
 }
 
+/* Whoever asks something meanwhile waits for so long. */
+static void note_turn(struct takt_daemon *daemon, struct takt_mono begin)
+{
+	uint64_t took_ns = takt_mono_elapsed_ns(takt_mono_now(daemon->sys), begin);
+
+	daemon->busy_ns += took_ns;
+	if (took_ns > daemon->longest_ns)
+		daemon->longest_ns = took_ns;
+}
+
 int takt_daemon_loop(struct takt_daemon *daemon, struct takt_err *err)
 {
 	struct pollfd slots[SLOTS] = {0};
@@ -352,8 +362,10 @@ int takt_daemon_loop(struct takt_daemon *daemon, struct takt_err *err)
 
 	while (rc >= 0 && !daemon->stop) {
 		struct due due = {.delay_ns = longest_sleep_ns};
+		struct takt_mono begin = takt_mono_now(daemon->sys);
 
 		turn(daemon, slots, &due);
+		note_turn(daemon, begin);
 		fill_slots(daemon, slots);
 		rc = wait_and_tick(daemon, slots, due.delay_ns, err);
 		if (slots[SLOT_SIGNAL].revents)

@@ -217,28 +217,58 @@ static int open_telemetry(struct takt_daemon *daemon, struct takt_err *err)
 	return 0;
 }
 
-/* A database that is gone, though there are backups of it, is no first start. */
+/* The highest job whose attempts are on disk; 0 = none. Names are <job>.<attempt>. */
+static uint64_t highest_attempt(const struct takt_daemon *daemon)
+{
+	uint64_t highest = 0;
+	int fd = openat(daemon->jobs_dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+
+	if (!dir && fd >= 0)
+		close(fd);
+	while (dir && (entry = readdir(dir))) {
+		uint64_t job = strtoull(entry->d_name, NULL, 10);
+
+		if (job > highest)
+			highest = job;
+	}
+	if (dir)
+		closedir(dir);
+	return highest;
+}
+
+/* A database that is gone or emptied, though there are backups of it or attempts of its jobs, is no
+ * first start. */
 static int refuse_to_forget(const struct takt_daemon *daemon, const char *path,
 			    struct takt_err *err)
 {
 	struct takt_backups backups;
+	struct stat st;
 	size_t count;
 	int rc;
 
-	if (access(path, F_OK) == 0)
+	if (stat(path, &st) == 0 && st.st_size > 0)
 		return 0;
 	rc = takt_backups_read(daemon->config.state_dir, &backups, err);
 	if (rc < 0)
 		return rc;
 	count = backups.list.len;
 	takt_backups_fini(&backups);
-	if (count == 0)
-		return 0;
-	return takt_err_set(err, -ENOENT,
-			    "database '%.80s' is not there, but backups of it are: 'takt admin "
-			    "restore' puts the newest in its place; to start empty move the "
-			    "folder 'backups' beside it away",
-			    path);
+	if (count > 0)
+		return takt_err_set(err, -ENOENT,
+				    "database '%.80s' is not there, but backups of it are: 'takt "
+				    "admin restore' puts the newest in its place; to start empty "
+				    "move the folder 'backups' beside it away",
+				    path);
+	if (highest_attempt(daemon) > 0)
+		return takt_err_set(err, -ENOENT,
+				    "database '%.80s' is not there, but records of its jobs are: "
+				    "put it back, or 'takt admin restore FILE' with a copy of it; "
+				    "to start empty move the folder 'jobs' beside it away when no "
+				    "takt-shim runs any more",
+				    path);
+	return 0;
 }
 
 static int open_store(struct takt_daemon *daemon, struct takt_err *err)
@@ -355,27 +385,6 @@ static int load_queue(struct takt_daemon *daemon, struct takt_err *err)
 					       err);
 	takt_vec_fini(&claims.live);
 	return rc;
-}
-
-/* The highest job whose attempts are on disk; 0 = none. Names are <job>.<attempt>. */
-static uint64_t highest_attempt(const struct takt_daemon *daemon)
-{
-	uint64_t highest = 0;
-	int fd = openat(daemon->jobs_dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-	struct dirent *entry;
-
-	if (!dir && fd >= 0)
-		close(fd);
-	while (dir && (entry = readdir(dir))) {
-		uint64_t job = strtoull(entry->d_name, NULL, 10);
-
-		if (job > highest)
-			highest = job;
-	}
-	if (dir)
-		closedir(dir);
-	return highest;
 }
 
 static int64_t machine_mem_mib(void)

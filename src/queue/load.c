@@ -133,23 +133,6 @@ static int load_shared_env(struct takt_queue *queue, struct takt_queue_job *job,
 	return 0;
 }
 
-/* A copy of a database has no environments. What was given with it (a path, a token) is not to be
- * guessed, so its jobs wait for somebody's word. */
-static int load_env(struct takt_queue_job *job, const struct takt_job *row, struct takt_err *err)
-{
-	if (job->env)
-		return 0;
-	if (row->env_json)
-		return takt_jobspec_env_from_json(row->env_json, strlen(row->env_json), &job->spec,
-						  err);
-	if (row->state == TAKT_JOB_WAITING && job->row.held == TAKT_HOLD_NONE) {
-		job->row.held = TAKT_HOLD_OWNER;
-		takt_queue_say(job, "held: its environment is not in this database; release it to "
-				    "run without, or cancel it and submit it again");
-	}
-	return 0;
-}
-
 static int load_one(void *ctx, const struct takt_job *row)
 {
 	struct load *load = ctx;
@@ -172,7 +155,7 @@ static int load_one(void *ctx, const struct takt_job *row)
 	if (rc == 0)
 		rc = load_shared_env(queue, job, load->err);
 	if (rc == 0)
-		rc = load_env(job, row, load->err);
+		rc = takt_queue_env_load(job, row, load->err);
 	if (rc == 0)
 		rc = takt_queue_find_tenant(queue, job, false, load->err);
 	if (rc == 0)

@@ -132,7 +132,7 @@ static size_t bytes_of(const struct takt_queue_job *job)
 {
 	size_t env = job->env ? 0 : takt_queue_env_bytes(job->spec.env);
 
-	return strlen(job->row.spec_json) + env;
+	return strlen(job->row.spec_json) + env + job->env_away_bytes;
 }
 
 int takt_queue_job_put(struct takt_queue *queue, struct takt_queue_job *job)

@@ -161,6 +161,7 @@ struct takt_queue_job {
 	struct takt_engine_event *end;
 	struct takt_boot end_since;
 	size_t bytes;		      /* of its description, as counted against the limit */
+	size_t env_away_bytes;	      /* of its environment, which is not in spec: kept_env.c */
 	uint32_t never_ran;	      /* attempts in a row that came to nothing */
 	uint64_t limit_ns;	      /* RUNNING: boot time of its time limit; 0 = not looked at */
 	uint64_t rested_ns;	      /* of this attempt, frozen by its owner and thawed again */

@@ -218,6 +218,14 @@ struct takt_queue_env *takt_queue_env_ref(struct takt_queue_env *env);
 void takt_queue_env_unref(struct takt_queue_env *env);
 /* The job has it from now on. */
 void takt_queue_env_lend(struct takt_queue_job *job, struct takt_queue_env *env);
+/* kept_env.c: environments that stay in the store while their jobs wait. */
+/* After a start of the daemon, of a job that has its row and its description: its environment, but
+ * one that it shares. A job that waits and has none any more is held. */
+int takt_queue_env_load(struct takt_queue_job *job, const struct takt_job *row,
+			struct takt_err *err);
+/* Before it is made ready to start. False: it has none yet and goes on waiting, held if there is
+ * none. */
+bool takt_queue_env_fetch(struct takt_queue *queue, struct takt_queue_job *job);
 /* How many jobs the description is for, and the descriptions together. */
 uint32_t takt_queue_jobs_of(const struct takt_jobspec *spec);
 uint32_t takt_queue_jobs_of_all(const struct takt_jobspecs *specs);

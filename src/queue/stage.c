@@ -147,7 +147,7 @@ static void begin(struct takt_queue *queue, struct takt_queue_job *job, uint64_t
 		wake_at(queue, now_ns + (job->stage_after_ns - queue->now.ns));
 		return;
 	}
-	if (takt_vec_push(&queue->staged, job->row.id) < 0)
+	if (!takt_queue_env_fetch(queue, job) || takt_vec_push(&queue->staged, job->row.id) < 0)
 		return;
 	job->stage = TAKT_STAGE_WRITING;
 	job->row.staged = true;

@@ -141,6 +141,8 @@ void takt_queue_promise(struct takt_queue *queue, const struct takt_plan_placeme
 
 	if (!job || job->phase != TAKT_PHASE_WAITING || job->stage == TAKT_STAGE_OFF)
 		return;
+	if (!takt_queue_env_fetch(queue, job))
+		return;
 	if (write_place(queue, job, placements, count) < 0 ||
 	    takt_queue_tell(queue, TAKT_SCHED_JOB_PLACED, job, NULL) < 0) {
 		takt_queue_clear_place(job);

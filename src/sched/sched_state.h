@@ -102,6 +102,7 @@ struct takt_sched_entry {
 	uint32_t index;			/* in `jobs`; NOWHERE in a half-built one */
 	uint32_t queue_at;		/* in `queue`, or NOWHERE */
 	uint32_t fresh_at;		/* in `fresh`, or NOWHERE */
+	uint32_t awaited;		/* dependencies of others on it that are not settled */
 	struct takt_sched_array *array; /* NULL = none */
 	struct takt_sched_group *group; /* while it waits, unless NO_KIND */
 	struct takt_heap_node node;	/* in group->jobs */
@@ -193,7 +194,6 @@ struct takt_sched {
 	uint32_t ailing;    /* hosts that are removed, or have GPUs that are quarantined or lost */
 	uint32_t unclean;   /* hosts with draining GPUs */
 	uint32_t tainted;   /* hosts with taints */
-	uint32_t depending; /* jobs with dependencies that are not met */
 	uint32_t estimated; /* jobs of which it is said how long they run */
 };
 

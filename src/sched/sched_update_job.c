@@ -120,6 +120,19 @@ static int check_after(const struct takt_sched *sched, const struct takt_sched_j
 	return 0;
 }
 
+/* Of those that it comes after: what of others waits for them, with it or without. */
+static void count_awaited(struct takt_sched *sched, const struct takt_sched_entry *entry, bool with)
+{
+	const struct takt_sched_job *job = &entry->job;
+	struct takt_sched_entry *other;
+
+	for (uint32_t i = 0; i < job->after_count; i++) {
+		other = takt_map_u64_ptr(&sched->by_id, job->after[i].job_id);
+		if (other && !job->after[i].failed)
+			other->awaited = with ? other->awaited + 1 : other->awaited - 1;
+	}
+}
+
 /* Takes it out of everything that it was put into; half-built ones, too. */
 static void forget(struct takt_sched *sched, struct takt_sched_entry *entry)
 {
@@ -134,7 +147,7 @@ static void forget(struct takt_sched *sched, struct takt_sched_entry *entry)
 		takt_map_u64_remove(&sched->by_id, entry->job.id);
 	if (takt_map_u64_ptr(&sched->by_seq, entry->job.submit_seq) == entry)
 		takt_map_u64_remove(&sched->by_seq, entry->job.submit_seq);
-	sched->depending -= entry->job.after_count > 0;
+	count_awaited(sched, entry, false);
 	sched->estimated -= entry->job.estimate_ns > 0;
 	takt_sched_leave_array(sched, entry);
 	takt_sched_entry_free(entry);
@@ -167,7 +180,7 @@ static int copy_after(struct takt_sched *sched, struct takt_sched_entry *entry,
 			copy[n++] = job->after[i];
 	entry->job.after = copy;
 	entry->job.after_count = n;
-	sched->depending += n > 0;
+	count_awaited(sched, entry, true);
 	return 0;
 }
 
@@ -310,13 +323,14 @@ int takt_sched_on_job_checkpoint(struct takt_sched *sched, const struct takt_sch
 
 /* One dependency is settled: forgotten when it ended as hoped, else it stays, failed. */
 static void settle_after(struct takt_sched *sched, struct takt_sched_entry *entry,
-			 uint64_t ended_id, bool failed)
+			 struct takt_sched_entry *ended, bool failed)
 {
 	struct takt_sched_after *after = (struct takt_sched_after *)entry->job.after;
 	uint32_t kept = 0;
 
 	for (uint32_t i = 0; i < entry->job.after_count; i++) {
-		if (after[i].job_id == ended_id && !after[i].failed) {
+		if (after[i].job_id == ended->job.id && !after[i].failed) {
+			ended->awaited--;
 			if (after[i].any || !failed)
 				continue;
 			after[i].failed = true;
@@ -328,7 +342,6 @@ static void settle_after(struct takt_sched *sched, struct takt_sched_entry *entr
 		return;
 	}
 	entry->job.after_count = 0;
-	sched->depending--;
 	if (entry->group && entry->fresh_at == TAKT_SCHED_NOWHERE &&
 	    !(entry->job.flags & TAKT_JOB_HELD))
 		takt_sched_make_ready(sched, entry);
@@ -344,9 +357,8 @@ int takt_sched_on_job_ended(struct takt_sched *sched, const struct takt_sched_ev
 	if (entry->phase == TAKT_SCHED_WAITING)
 		takt_sched_waits_no_more(sched, entry, event->at_ns);
 	takt_sched_leave_place(sched, entry, event->at_ns);
-	if (sched->depending > 0)
-		TAKT_VEC_EACH (it, &sched->jobs)
-			settle_after(sched, *it, event->job_id, event->failed);
+	for (size_t i = 0; i < sched->jobs.len && entry->awaited > 0; i++)
+		settle_after(sched, sched->jobs.at[i], entry, event->failed);
 	forget(sched, entry);
 	return 0;
 }

@@ -59,6 +59,8 @@ static int open_db(struct takt_store *store, const struct takt_store_config *con
 	if (rc == 0)
 		rc = takt_store_sync_dir(store->path, store->sys, err);
 	if (rc == 0)
+		rc = takt_store_note_made(store->path, store->sys, err);
+	if (rc == 0)
 		rc = takt_store_writer_prepare(store, err);
 	if (rc == 0)
 		rc = connect_db(store, config, reader_pragmas, &store->reader, err);
@@ -118,7 +120,7 @@ static int open_all(struct takt_store *store, const struct takt_store_config *co
 	store->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (store->event_fd < 0)
 		return takt_err_set(err, -errno, "open '%s'", config->path);
-	rc = takt_store_claim(config, store->sys, &store->lock_fd, err);
+	rc = takt_store_claim(config, store->sys, true, &store->lock_fd, err);
 	if (rc == 0)
 		rc = open_db(store, config, err);
 	if (rc < 0)

@@ -272,7 +272,7 @@ int takt_store_file_restore(const char *path, const char *from,
 		return takt_err_set(err, -ENAMETOOLONG, "path '%.80s...'", path);
 	if (access(from, R_OK) < 0)
 		return takt_err_set(err, -errno, "read '%s'", from);
-	rc = takt_store_claim(&config, sys, &lock_fd, err);
+	rc = takt_store_claim(&config, sys, false, &lock_fd, err);
 	if (rc < 0)
 		return rc;
 	(void)unlink(made); /* of a restore that was broken off */

@@ -150,11 +150,14 @@ int takt_store_load_gone(struct takt_store *store, struct takt_err *err);
 /* store_place.c */
 /* Name of a network file system by statfs magic, NULL for others. */
 const char *takt_store_network_fs(unsigned long magic);
-/* Checks the file system, takes the lock, makes the file 0600. *ret_lock_fd: the caller closes. */
-int takt_store_claim(const struct takt_store_config *config, const struct takt_sys *sys,
+/* Checks the file system and takes the lock; with `make` there is then a database file, 0600, which
+ * may be empty where there was none before: else -ENOENT. *ret_lock_fd: the caller closes. */
+int takt_store_claim(const struct takt_store_config *config, const struct takt_sys *sys, bool make,
 		     int *ret_lock_fd, struct takt_err *err);
 /* Makes the names of the database's files in their directory durable. */
 int takt_store_sync_dir(const char *path, const struct takt_sys *sys, struct takt_err *err);
+/* On record, durably, from now on: there is a database. After takt_store_sync_dir. */
+int takt_store_note_made(const char *path, const struct takt_sys *sys, struct takt_err *err);
 
 /* store_reserve.c: makes or finds the file and fills it as far as there is room; gives a part of it
  * back, false = there is none; does what it was asked to, and makes it whole if it can. */

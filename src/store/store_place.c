@@ -6,6 +6,10 @@
  * return before the server wrote. FUSE is refused with them, since what stands behind it is not
  * known. One process owns the store: it holds flock on a file beside the database. SQLite's own
  * locks would not do, they let several writers take turns.
+ *
+ * And whether there was a database before: a file beside it says so from the moment on in which the
+ * first one was whole. Where that file is and the database is not, an empty one would be taken for
+ * the one that is gone, with every job that was promised.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,6 +23,8 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "store/store_impl.h"
+
+#define MADE ".made"
 
 /* Numbers of linux/magic.h and of statfs(2); spelt out because not every header has them all. */
 static const struct {
@@ -150,24 +156,80 @@ static int make_private(const struct takt_sys *sys, int dirfd, const char *name,
 	return rc < 0 ? takt_err_set(err, rc, "make '%s' a file of its owner only", path) : 0;
 }
 
-static int claim_in(const struct takt_store_config *config, const struct takt_sys *sys, int dirfd,
-		    struct takt_err *err)
-{
-	const char *slash = strrchr(config->path, '/');
-	const char *name = slash ? slash + 1 : config->path;
-	char lock_name[NAME_MAX + 1];
-	int lock_fd, rc;
+/* Of a file beside the database. */
+struct beside {
+	char name[NAME_MAX + 1];
+};
 
-	if (!name[0] ||
-	    snprintf(lock_name, sizeof(lock_name), "%s.lock", name) >= (int)sizeof(lock_name))
-		return takt_err_set(err, -EINVAL, "'%s' does not name a file", config->path);
+static int name_beside(const char *path, const char *suffix, struct beside *ret,
+		       struct takt_err *err)
+{
+	const char *slash = strrchr(path, '/');
+	const char *name = slash ? slash + 1 : path;
+
+	return name[0] && snprintf(ret->name, sizeof(ret->name), "%s%s", name, suffix) <
+				       (int)sizeof(ret->name)
+		       ? 0
+		       : takt_err_set(err, -EINVAL, "'%s' does not name a file", path);
+}
+
+/* Whether there is such a file, and something in it if that is asked for; negative: not known. */
+static int is_there(const struct takt_sys *sys, int dirfd, const char *name, bool filled)
+{
+	struct stat st;
+	int rc = sys->fstatat(sys, dirfd, name, &st);
+
+	if (rc == 0)
+		return !filled || st.st_size > 0;
+	return rc == -ENOENT ? 0 : rc;
+}
+
+static int refuse_lost(const struct takt_sys *sys, int dirfd, const char *name, const char *path,
+		       struct takt_err *err)
+{
+	struct beside made;
+	int was, is, rc = name_beside(path, MADE, &made, err);
+
+	if (rc < 0)
+		return rc;
+	was = is_there(sys, dirfd, made.name, false);
+	is = was > 0 ? is_there(sys, dirfd, name, true) : 1;
+	if (was < 0 || is < 0)
+		return takt_err_set(err, was < 0 ? was : is, "look at '%s'", path);
+	if (is)
+		return 0;
+	return takt_err_set(err, -ENOENT,
+			    "database '%.80s' is not there, or empty, and there was one: put it "
+			    "back, or 'takt admin restore FILE' with a copy of it; to start empty "
+			    "remove '%.80s" MADE "'",
+			    path, path);
+}
+
+static int make_db(const struct takt_sys *sys, int dirfd, const char *path, struct takt_err *err)
+{
+	struct beside db;
+	int rc = name_beside(path, "", &db, err);
+
+	if (rc == 0)
+		rc = refuse_lost(sys, dirfd, db.name, path, err);
+	return rc < 0 ? rc : make_private(sys, dirfd, db.name, path, err);
+}
+
+static int claim_in(const struct takt_store_config *config, const struct takt_sys *sys, int dirfd,
+		    bool make, struct takt_err *err)
+{
+	struct beside lock;
+	int lock_fd, rc = name_beside(config->path, ".lock", &lock, err);
+
+	if (rc < 0)
+		return rc;
 	rc = config->allow_network_fs ? 0 : check_fs(dirfd, config->path, err);
 	if (rc < 0)
 		return rc;
-	lock_fd = take_lock(sys, dirfd, lock_name, config->path, err);
-	if (lock_fd < 0)
+	lock_fd = take_lock(sys, dirfd, lock.name, config->path, err);
+	if (lock_fd < 0 || !make)
 		return lock_fd;
-	rc = make_private(sys, dirfd, name, config->path, err);
+	rc = make_db(sys, dirfd, config->path, err);
 	if (rc < 0) {
 		(void)sys->close(sys, lock_fd);
 		return rc;
@@ -175,7 +237,7 @@ static int claim_in(const struct takt_store_config *config, const struct takt_sy
 	return lock_fd;
 }
 
-int takt_store_claim(const struct takt_store_config *config, const struct takt_sys *sys,
+int takt_store_claim(const struct takt_store_config *config, const struct takt_sys *sys, bool make,
 		     int *ret_lock_fd, struct takt_err *err)
 {
 	int dirfd = open_dir(sys, config->path, err);
@@ -183,10 +245,31 @@ int takt_store_claim(const struct takt_store_config *config, const struct takt_s
 
 	if (dirfd < 0)
 		return dirfd;
-	fd = claim_in(config, sys, dirfd, err);
+	fd = claim_in(config, sys, dirfd, make, err);
 	(void)sys->close(sys, dirfd);
 	if (fd < 0)
 		return fd;
 	*ret_lock_fd = fd;
 	return 0;
+}
+
+int takt_store_note_made(const char *path, const struct takt_sys *sys, struct takt_err *err)
+{
+	struct beside made;
+	int dirfd = open_dir(sys, path, err), rc, fd;
+
+	if (dirfd < 0)
+		return dirfd;
+	rc = name_beside(path, MADE, &made, err);
+	if (rc == 0 && is_there(sys, dirfd, made.name, false) != 1) {
+		fd = sys->openat(sys, dirfd, made.name, O_RDONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
+				 0600);
+		rc = fd < 0 ? fd : sys->close(sys, fd);
+		if (rc == 0)
+			rc = sys->fsync(sys, dirfd);
+		if (rc < 0)
+			takt_err_set(err, rc, "make '%.100s" MADE "'", path);
+	}
+	(void)sys->close(sys, dirfd);
+	return rc;
 }

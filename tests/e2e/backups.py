@@ -137,6 +137,40 @@ def a_database_that_is_gone_is_no_first_start():
         assert known in {job["id"] for job in m.client().history()}
 
 
+def one_that_is_gone_before_its_first_backup_is_none_either():
+    with kit.machine(gpus=1) as m:
+        m.start()
+        waits = m.client().submit(["true"], gpus=1, held=True)["id"]
+        m.stop()
+        os.rename(m.path("state/takt.db"), m.path("aside"))
+        refuses_to_start(m, "takt.db' is not there, or empty", "put it back", "takt.db.made")
+        told = restore(m, m.path("takt.log"))  # which is no database
+        assert told.returncode != 0 and not os.path.exists(m.path("state/takt.db")), told
+        open(m.path("state/takt.db"), "w", encoding="ascii").close()
+        refuses_to_start(m, "takt.db' is not there, or empty")
+        os.rename(m.path("aside"), m.path("state/takt.db"))
+        m.start()
+        assert m.client().job(waits)["state"] == "waiting"
+        m.stop()
+        os.unlink(m.path("state/takt.db"))
+        os.unlink(m.path("state/takt.db.made"))
+        m.start()
+        assert m.client().live() == [], "begun anew, since somebody said so"
+
+
+def nor_one_whose_jobs_have_records():
+    with kit.machine(gpus=1) as m:
+        m.start()
+        job = m.client().submit(m.witness_argv(m.path("over")), gpus=1)["id"]
+        kit.until(lambda: m.client().job(job)["state"] == "running", "it runs")
+        m.stop()
+        for name in os.listdir(m.path("state")):
+            if name.startswith("takt.db"):
+                os.unlink(m.path(f"state/{name}"))
+        refuses_to_start(m, "takt.db' is not there, but records of its jobs are", "'jobs'")
+        assert not os.path.exists(m.path("state/takt.db")), "nothing was begun"
+
+
 def a_damaged_backup_is_passed_over():
     with kit.machine(gpus=1) as m:
         m.start()
@@ -171,6 +205,8 @@ if __name__ == "__main__":
         none_is_made_where_none_are_kept,
         a_damaged_database_is_said_and_restored,
         a_database_that_is_gone_is_no_first_start,
+        one_that_is_gone_before_its_first_backup_is_none_either,
+        nor_one_whose_jobs_have_records,
         a_damaged_backup_is_passed_over,
         without_any_it_says_so,
     ], at_once=3))

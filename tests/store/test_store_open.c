@@ -467,6 +467,26 @@ static void knows_network_file_systems(void **state)
 	}
 }
 
+/* Nobody is told that his jobs are gone by a queue that is empty. */
+static void one_that_is_gone_is_not_begun_anew(void **state)
+{
+	char made[300];
+	struct takt_err err;
+
+	takt_store_close(store_open_ok(place.path));
+	assert_int_equal(unlink(place.path), 0);
+	assert_int_equal(try_open(place.path, &err), -ENOENT);
+	assert_non_null(strstr(err.msg, "takt admin restore"));
+	assert_int_equal(access(place.path, F_OK), -1); /* as it was left */
+	assert_int_equal(close(open(place.path, O_WRONLY | O_CREAT, 0600)), 0);
+	assert_int_equal(try_open(place.path, &err), -ENOENT); /* an empty file is none */
+	snprintf(made, sizeof(made), "%s.made", place.path);
+	assert_non_null(strstr(err.msg, made)); /* what to remove to begin anew */
+	assert_int_equal(unlink(made), 0);
+	takt_store_close(store_open_ok(place.path));
+	assert_int_equal(access(made, F_OK), 0);
+}
+
 static void files_that_are_not_the_open_ones_are_named(void **state)
 {
 	static const char *const suffixes[] = {"", "-wal", "-shm", ".lock"};
@@ -511,6 +531,7 @@ int main(void)
 		CASE(a_directory_is_no_database),
 		CASE(a_symbolic_link_is_not_followed),
 		CASE(knows_network_file_systems),
+		CASE(one_that_is_gone_is_not_begun_anew),
 		CASE(files_that_are_not_the_open_ones_are_named),
 	};
 

@@ -592,7 +592,7 @@ static void keeps_the_newest_decisions(void **state)
 
 static void files_are_the_owners_only(void **state)
 {
-	static const char *const suffix[] = {"", "-wal", "-shm", ".lock"};
+	static const char *const suffix[] = {"", "-wal", "-shm", ".lock", ".made"};
 	struct takt_job job = store_job(1);
 	char path[300];
 	struct stat st;
