@@ -819,6 +819,10 @@ static void tcp_checks_host(void **state)
 	assert_answer_has("metrics_hosts");
 	assert_int_equal(talk_tcp("GET /metrics HTTP/1.1\r\nHost: localhost.evil.example\r\n\r\n"),
 			 403);
+	assert_int_equal(
+		talk_tcp("GET /metrics HTTP/1.1\r\nHost: localhost:1@evil.example\r\n\r\n"), 403);
+	assert_int_equal(talk_tcp("GET /metrics HTTP/1.1\r\nHost: [::1].evil.example\r\n\r\n"),
+			 403);
 	assert_int_equal(talk_tcp("GET /metrics HTTP/1.1\r\nHost: GPU.example:9830\r\n\r\n"), 200);
 }
 
