@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What takes hours: everything in both builds with long campaigns, the faults of the past, steadiness. The verdict is the sum.
+"""What takes hours: everything in both builds with long campaigns, the faults of the past, steadiness, every fuzzer. The verdict
+is the sum.
 
-Usage: test_long.py --plain BUILD --sanitized BUILD [--record] [OPTION of test_run.py ...]
+Usage: test_long.py --plain BUILD --sanitized BUILD [--only-part REGEX] [--fuzz-minutes 10] [--record] [OPTION of test_run.py ...]
 
---record writes how long each part took to bench/results/test_long.csv; past_faults.csv and steadiness.csv beside it.
+--record writes how long each part took to bench/results/test_long.csv; past_faults.csv, steadiness.csv and fuzz.csv beside it.
 """
 import argparse
 import os
@@ -39,6 +40,8 @@ def main():
     parser.add_argument("--plain", required=True, help="build folder without sanitizers")
     parser.add_argument("--sanitized", required=True, help="build folder with sanitizers")
     parser.add_argument("--record", action="store_true", help="write bench/results/test_long.csv and steadiness.csv")
+    parser.add_argument("--only-part", default="", help="regular expression; parts whose name it is found in")
+    parser.add_argument("--fuzz-minutes", type=float, default=10, help="how long each fuzzer runs (10)")
     options, more = parser.parse_known_args()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is for the part that runs, which says what it has
     record = ["--record"] * options.record
@@ -47,7 +50,9 @@ def main():
                                        "--sanitized", options.sanitized, *more], {"TAKT_TEST_LONG": "1"}),
         "faults of the past": ([f"{HERE}/past_faults.py", *record], {}),
         "each program twenty times under load": ([f"{HERE}/test_steady.py", "--build", options.plain, *record], {}),
+        "every fuzzer": ([f"{HERE}/test_fuzz.py", "--minutes", str(options.fuzz_minutes), *record], {}),
     }
+    parts = {name: part for name, part in parts.items() if re.search(options.only_part, name)}
     rows, passed, failed, begin = [], 0, 0, time.monotonic()
     for name, (words, env) in parts.items():
         print(f"takt: {name} ...", flush=True)
@@ -56,7 +61,7 @@ def main():
         rows += [(f"{name}: length", round(time.monotonic() - at), "s"), (f"{name}: passed", one[0], "cases"),
                  (f"{name}: failed", one[1], "cases")]
     rows.append(("all: length", round(time.monotonic() - begin), "s"))
-    if options.record:
+    if options.record and not options.only_part:
         test_steady.record(rows, "./test long --record", PATH)
     for what, value, unit in rows:
         print(f"{value:>8} {unit}  {what}")

@@ -117,28 +117,20 @@ static void take_client(struct server *server)
 /* False when there is nothing more to read from this client now. */
 static bool serve_request(struct server *server, struct connection *client)
 {
-	struct takt_actuate_request request;
+	unsigned char bytes[sizeof(struct takt_actuate_request)];
 	struct takt_actuate_reply reply;
 	ssize_t got;
 
-	got = recv(client->fd, &request, sizeof(request), MSG_DONTWAIT | MSG_TRUNC);
+	got = recv(client->fd, bytes, sizeof(bytes), MSG_DONTWAIT | MSG_TRUNC);
 	if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
 		return false;
 	if (got <= 0) {
 		disconnect(server, client);
 		return false;
 	}
-	if (got != (ssize_t)sizeof(request)) {
-		reply = (struct takt_actuate_reply){.version = TAKT_ACTUATE_VERSION,
-						    .rc = -TAKT_E_VERSION};
-		(void)snprintf(reply.message, sizeof(reply.message),
-			       "a request is %zu bytes in version %d, not %zd", sizeof(request),
-			       TAKT_ACTUATE_VERSION, got);
+	if (takt_actuator_message(&server->actuator, client->id, bytes, (size_t)got,
+				  boot_now(server), &reply))
 		answer(server, client, &reply);
-	} else if (takt_actuator_request(&server->actuator, client->id, &request, boot_now(server),
-					 &reply)) {
-		answer(server, client, &reply);
-	}
 	return client->fd >= 0;
 }
 

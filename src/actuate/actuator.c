@@ -457,6 +457,22 @@ bool takt_actuator_request(struct takt_actuator *actuator, uint64_t connection,
 	}
 }
 
+bool takt_actuator_message(struct takt_actuator *actuator, uint64_t connection, const void *bytes,
+			   size_t size, struct takt_boot now, struct takt_actuate_reply *ret)
+{
+	struct takt_actuate_request request;
+	struct takt_err err;
+
+	if (size == sizeof(request)) {
+		memcpy(&request, bytes, sizeof(request));
+		return takt_actuator_request(actuator, connection, &request, now, ret);
+	}
+	*ret = (struct takt_actuate_reply){.version = TAKT_ACTUATE_VERSION};
+	takt_err_set(&err, -TAKT_E_VERSION, "a request is %zu bytes in version %d, not %zu",
+		     sizeof(request), TAKT_ACTUATE_VERSION, size);
+	return fail(ret, &err);
+}
+
 /* Whether the lease that a SET waits for is gone, or was asked for otherwise meanwhile. */
 static bool is_overtaken(const struct takt_actuator *actuator,
 			 const struct takt_actuator_waiting *place)

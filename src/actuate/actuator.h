@@ -37,6 +37,11 @@ struct takt_actuator {
 	struct takt_actuator_waiting waiting[TAKT_ACTUATOR_WAITING];
 };
 
+/* A message as it came, of `size` bytes: also where it is longer than what could be read of it,
+ * which is no request. Then as below. */
+bool takt_actuator_message(struct takt_actuator *actuator, uint64_t connection, const void *bytes,
+			   size_t size, struct takt_boot now, struct takt_actuate_reply *ret);
+
 /* Whether *ret holds the reply now; else it comes later. `connection` is not 0. */
 bool takt_actuator_request(struct takt_actuator *actuator, uint64_t connection,
 			   const struct takt_actuate_request *request, struct takt_boot now,

@@ -373,6 +373,15 @@ static bool is_way_back(const struct takt_keeper *keeper, const struct takt_keep
 	       (back.knobs == 0 || takt_setting_same(&back, &gpu->flight_at, gpu->flight_knob));
 }
 
+/* A board without such a knob cannot have been left with it changed; one that took a setting of it,
+ * or a cap, has it, whatever its driver says later. */
+static bool never_had_it(const struct takt_keeper_gpu *gpu, int rc)
+{
+	bool capped = gpu->flight_knob == TAKT_KNOB_POWER_LIMIT && gpu->cap_was_mw;
+
+	return rc == -TAKT_E_UNSUPPORTED && gpu->held_before != TAKT_HELD_SET && !capped;
+}
+
 static void restore_finished(struct takt_keeper *keeper, struct takt_keeper_gpu *gpu,
 			     const struct takt_err *result, struct takt_boot now)
 {
@@ -381,8 +390,7 @@ static void restore_finished(struct takt_keeper *keeper, struct takt_keeper_gpu 
 		settle(gpu, result->rc, result);
 		return;
 	}
-	/* A board without such a knob cannot have been left with it changed. */
-	if (result->rc < 0 && result->rc != -TAKT_E_UNSUPPORTED) {
+	if (result->rc < 0 && !never_had_it(gpu, result->rc)) {
 		restore_refused(keeper, gpu, result, now);
 		return;
 	}

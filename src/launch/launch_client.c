@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "launch/launch.h"
 #include "launch/launch_socket.h"
+#include "launch/launch_wire.h"
 
 struct takt_launch_client {
 	int fd; /* owned */
@@ -67,11 +68,12 @@ int takt_launch_send(struct takt_launch_client *client, struct takt_launch_reque
 int takt_launch_recv(struct takt_launch_client *client, struct takt_launch_reply *ret,
 		     struct takt_err *err)
 {
-	struct takt_launch_reply reply;
+	unsigned char bytes[sizeof(struct takt_launch_reply)];
 	ssize_t got;
+	int rc;
 
 	do {
-		got = recv(client->fd, &reply, sizeof(reply), 0);
+		got = recv(client->fd, bytes, sizeof(bytes), MSG_TRUNC);
 	} while (got < 0 && errno == EINTR);
 	if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
 		return 0;
@@ -79,11 +81,8 @@ int takt_launch_recv(struct takt_launch_client *client, struct takt_launch_reply
 		return takt_err_set(err, -EPIPE, "the launcher is gone");
 	if (got < 0)
 		return takt_err_set(err, -errno, "hear the launcher");
-	if (got != (ssize_t)sizeof(reply) || reply.version != TAKT_LAUNCH_VERSION)
-		return takt_err_set(err, -TAKT_E_VERSION, "the launcher is of another version");
-	reply.message[sizeof(reply.message) - 1] = '\0';
-	*ret = reply;
-	return 1;
+	rc = takt_launch_read_reply(bytes, (size_t)got, ret, err);
+	return rc < 0 ? rc : 1;
 }
 
 void takt_launch_client_free(struct takt_launch_client *client)

@@ -21,6 +21,7 @@
 #include "launch/launch.h"
 #include "launch/launch_spawn.h"
 #include "launch/launch_target.h"
+#include "launch/launch_wire.h"
 
 enum {
 	MAX_REPLIES = TAKT_LAUNCH_MAX_PENDING + 1,
@@ -196,31 +197,21 @@ static void handle(struct server *server, const struct takt_launch_request *requ
 	queue_reply(server, &reply);
 }
 
-/* A byte that is neither 0 nor 1 is no bool, and may not be looked at as one. */
-static bool has_sound_bools(const struct takt_launch_request *request)
-{
-	const unsigned char *staged = (const unsigned char *)&request->limits.staged;
-	const unsigned char *any_device = (const unsigned char *)&request->limits.any_device;
-
-	return *staged <= 1 && *any_device <= 1;
-}
-
 static void read_requests(struct server *server)
 {
+	unsigned char bytes[sizeof(struct takt_launch_request)];
 	struct takt_launch_request request;
 	ssize_t got;
 
 	while (server->client >= 0 && server->reply_count == 0 &&
 	       server->pending_count < TAKT_LAUNCH_MAX_PENDING) {
-		got = recv(server->client, &request, sizeof(request), MSG_DONTWAIT);
+		got = recv(server->client, bytes, sizeof(bytes), MSG_DONTWAIT | MSG_TRUNC);
 		if (got < 0 && (errno == EAGAIN || errno == EINTR))
 			return;
-		if (got != (ssize_t)sizeof(request) || request.version != TAKT_LAUNCH_VERSION ||
-		    !has_sound_bools(&request)) {
+		if (got <= 0 || takt_launch_read_request(bytes, (size_t)got, &request, NULL) < 0) {
 			drop_client(server);
 			return;
 		}
-		request.target.boot_id[sizeof(request.target.boot_id) - 1] = '\0';
 		handle(server, &request);
 		send_replies(server);
 	}

@@ -18,8 +18,25 @@ enum {
 	LINE_END = 2, /* CR LF */
 };
 
+/* Headers that say what a request is and who asks: of two, one reader takes the first, another the
+ * last. */
+static const struct {
+	const char *name, *twice;
+} once[] = {
+	{"Host", "there are two Host headers"},
+	{"Content-Length", "there are two Content-Length headers"},
+	{"Content-Type", "there are two Content-Type headers"},
+	{"Authorization", "there are two Authorization headers"},
+	{"Origin", "there are two Origin headers"},
+	{"Sec-Fetch-Site", "there are two Sec-Fetch-Site headers"},
+};
+enum {
+	ONCE = sizeof(once) / sizeof(once[0]),
+	LENGTH = 1, /* of them */
+};
+
 struct head {
-	unsigned hosts, lengths, codings;
+	unsigned seen[ONCE], codings;
 	const char *coding;
 	const char *line_end; /* of the line before; NULL = lines are not looked at */
 	const char *wrong;
@@ -74,8 +91,8 @@ static enum MHD_Result look_at(void *ctx, enum MHD_ValueKind kind, const char *n
 		head->wrong = "each line must end in CR LF and be no continuation";
 	if (head->line_end)
 		head->line_end = value + value_len;
-	head->hosts += is_called(name, name_len, "Host");
-	head->lengths += is_called(name, name_len, "Content-Length");
+	for (size_t i = 0; i < ONCE; i++)
+		head->seen[i] += is_called(name, name_len, once[i].name);
 	if (is_called(name, name_len, "Transfer-Encoding")) {
 		head->codings++;
 		head->coding = value;
@@ -94,11 +111,10 @@ static bool ends_well(struct MHD_Connection *connection, const char *begin, cons
 
 static const char *wrong_together(const struct head *head, const char *version)
 {
-	if (head->hosts > 1)
-		return "there are two Host headers";
-	if (head->lengths > 1)
-		return "there are two Content-Length headers";
-	if (head->codings > 0 && head->lengths > 0)
+	for (size_t i = 0; i < ONCE; i++)
+		if (head->seen[i] > 1)
+			return once[i].twice;
+	if (head->codings > 0 && head->seen[LENGTH] > 0)
 		return "there are both Content-Length and Transfer-Encoding";
 	if (head->codings > 1 || (head->coding && strcasecmp(head->coding, "chunked") != 0))
 		return "the Transfer-Encoding must be 'chunked'";

@@ -108,6 +108,13 @@ static size_t host_length(const char *host)
 	return bracket ? (size_t)(bracket - host) + 1 : strcspn(host, ":");
 }
 
+/* Behind that there is a port or nothing; else it is no host of ours but how another's begins
+ * ("127.0.0.1:80@evil.example"). */
+static bool is_port(const char *rest)
+{
+	return !rest[0] || (rest[0] == ':' && rest[1 + strspn(rest + 1, "0123456789")] == '\0');
+}
+
 static bool same_host(const char *host, size_t len, const char *name)
 {
 	return strlen(name) == len && strncasecmp(host, name, len) == 0;
@@ -125,6 +132,8 @@ bool takt_server_host_allowed(const struct takt_server *server, const char *host
 	if (!host)
 		return true; /* no browser leaves it out */
 	len = host_length(host);
+	if (!is_port(host + len))
+		return false;
 	for (size_t i = 0; always[i]; i++)
 		if (same_host(host, len, always[i]))
 			return true;

@@ -218,6 +218,31 @@ static void a_refused_restore_names_the_command_and_goes_on(void **state)
 	assert_int_equal(state_now(), TAKT_ACTUATE_CLEAN);
 }
 
+static void a_limit_that_was_set_goes_back_though_the_driver_forgets_the_knob(void **state)
+{
+	wish(0, 200000);
+	assert_int_equal(board()->power_limit_mw, 200000);
+	board()->power_rc = -TAKT_E_UNSUPPORTED;
+	restore();
+	assert_int_equal(state_now(), TAKT_ACTUATE_CHANGED);
+	board()->power_rc = 0;
+	kit_run(&kit, 2000);
+	assert_int_equal(board()->power_limit_mw, FOUND_MW);
+	assert_int_equal(state_now(), TAKT_ACTUATE_CLEAN);
+}
+
+static void a_cap_is_not_taken_for_lifted_where_the_driver_forgets_the_knob(void **state)
+{
+	cap(240000);
+	board()->power_rc = -TAKT_E_UNSUPPORTED;
+	cap(0);
+	assert_int_equal(gpu()->outcome.rc, -TAKT_E_UNSUPPORTED);
+	assert_int_equal(gpu()->cap_mw, 240000);
+	board()->power_rc = 0;
+	cap(0);
+	assert_int_equal(board()->power_limit_mw, FOUND_MW);
+}
+
 static void a_cap_outlives_leases_and_processes(void **state)
 {
 	cap(300000);
@@ -582,6 +607,8 @@ int main(void)
 		CASE(a_record_speaks_of_what_is_at_stake_now),
 		CASE(a_declared_baseline_is_where_it_goes_back_to),
 		CASE(a_refused_restore_names_the_command_and_goes_on),
+		CASE(a_limit_that_was_set_goes_back_though_the_driver_forgets_the_knob),
+		CASE(a_cap_is_not_taken_for_lifted_where_the_driver_forgets_the_knob),
 		CASE(a_cap_outlives_leases_and_processes),
 		CASE(a_cap_that_changes_under_a_lease_holds_at_once),
 		CASE(a_refused_cap_leaves_all_as_it_was),

@@ -259,6 +259,10 @@ static void attack_messages(void)
 	attack_message("be served for one byte", "x", 1);
 	attack_message("be served for a message that is cut", &request, sizeof(request) - 1);
 	attack_message("be served for a message that is too long", large, sizeof(large));
+	request.op = TAKT_LAUNCH_HELLO;
+	memcpy(large, &request, sizeof(request));
+	attack_message("be served for a message with more behind it", large, sizeof(request) + 1);
+	request.op = 0;
 	attack_message("be served for operation 0", &request, sizeof(request));
 	request.op = UINT32_MAX;
 	attack_message("be served for the last operation", &request, sizeof(request));

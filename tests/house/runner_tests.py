@@ -475,6 +475,41 @@ def each_load_has_its_share_of_the_runs():
     assert len(told) == 6 and all(core.isdigit() for core in told), text
 
 
+# Fuzzers, which are programs of the shell here.
+
+def fuzzed(scripts, *options):
+    """(what it said, what it kept) of fuzzers that are these."""
+    with tempfile.TemporaryDirectory() as root:
+        for name, script in scripts.items():
+            path = write(root, "fuzz", "fuzz_" + name, text="#!/bin/sh\n" + script)
+            os.chmod(path, 0o755)
+        ran = finish(subprocess.Popen([sys.executable, "-B", os.path.join(TOOLS, "test_fuzz.py"), "--build", root, "--built", *options],
+                                      stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
+        return ran, sorted(os.listdir(os.path.join(root, "found")))
+
+
+TRIES = "echo 'stat::number_of_executed_units: 7'\n"
+KEEPS = 'for word; do case $word in -artifact_prefix=*) echo x > "${word#*=}crash-1" ;; esac; done\n'
+
+
+def a_fuzzer_that_finds_something_fails_and_its_input_is_kept():
+    ran, kept = fuzzed({"a": TRIES, "b": TRIES + KEEPS + "echo heap-use-after-free; exit 77"})
+    text = is_verdict(ran, 1, "1 passed, 1 failed")
+    assert kept == ["b-crash-1"] and "b-crash-1" in text and "heap-use-after-free" in text, (kept, text)
+
+
+def a_fuzzer_that_tries_nothing_or_does_not_end_fails():
+    ran, _ = fuzzed({"a": "true", "b": "sleep 1000"}, "--minutes", "0", "--patience", "-299")
+    text = is_verdict(ran, 1, "0 passed, 2 failed")
+    assert "a: it tried nothing" in text and "b: it did not end" in text, text
+
+
+def fuzzers_get_their_time_and_only_those_named_run():
+    ran, _ = fuzzed({"a": TRIES + 'echo "$*" | grep -q -- "-max_total_time=120 "', "b": "false"}, "--only", "a", "--minutes", "2")
+    is_verdict(ran, 0, "1 passed, 0 failed")
+    is_verdict(fuzzed({"a": TRIES}, "--only", "none")[0], 1, "0 passed, 0 failed")
+
+
 if __name__ == "__main__":
     sys.exit(tap.main([
         cases_are_counted, trials_become_a_table, failures_show_their_log,
@@ -490,4 +525,6 @@ if __name__ == "__main__":
         a_hang_is_killed_at_its_limit_with_all_that_it_started, what_is_left_behind_is_killed,
         the_run_ends_in_time_with_what_it_has, an_interrupted_run_has_a_verdict, nothing_outlives_a_runner_that_is_killed,
         a_case_that_fails_once_in_twenty_runs_is_named, each_load_has_its_share_of_the_runs,
+        a_fuzzer_that_finds_something_fails_and_its_input_is_kept, a_fuzzer_that_tries_nothing_or_does_not_end_fails,
+        fuzzers_get_their_time_and_only_those_named_run,
     ]))

@@ -159,6 +159,10 @@ static void a_head_of_two_meanings_is_refused(void **state)
 	} wrong[] = {
 		{GET "Host: b\r\n\r\n", "two Host"},
 		{GET "host: a\r\n\r\n", "two Host"},
+		{GET "Origin: http://a\r\nOrigin: http://b\r\n\r\n", "two Origin"},
+		{GET "Authorization: x\r\nauthorization: y\r\n\r\n", "two Authorization"},
+		{GET "Sec-Fetch-Site: none\r\nSec-Fetch-Site: x\r\n\r\n", "two Sec-Fetch-Site"},
+		{POST "Content-Type: a/b\r\nContent-Type: c/d\r\n\r\n", "two Content-Type"},
 		{POST "Content-Length: 2\r\nContent-Length: 3\r\n\r\nabc", "two Content-Length"},
 		{POST "Content-Length: 2\r\ncontent-length: 2\r\n\r\nab", "two Content-Length"},
 		{POST "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "both"},

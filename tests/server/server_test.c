@@ -813,13 +813,14 @@ static void tcp_serves_metrics_only(void **state)
 			 405);
 }
 
+#define FOR(host) "GET /metrics HTTP/1.1\r\nHost: " host "\r\n\r\n"
 static void tcp_checks_host(void **state)
 {
-	assert_int_equal(talk_tcp("GET /metrics HTTP/1.1\r\nHost: evil.example\r\n\r\n"), 403);
+	assert_int_equal(talk_tcp(FOR("evil.example")), 403);
 	assert_answer_has("metrics_hosts");
-	assert_int_equal(talk_tcp("GET /metrics HTTP/1.1\r\nHost: localhost.evil.example\r\n\r\n"),
-			 403);
-	assert_int_equal(talk_tcp("GET /metrics HTTP/1.1\r\nHost: GPU.example:9830\r\n\r\n"), 200);
+	assert_int_equal(talk_tcp(FOR("localhost:1@evil.example")), 403);
+	assert_int_equal(talk_tcp(FOR("[::1].evil.example")), 403);
+	assert_int_equal(talk_tcp(FOR("GPU.example:9830")), 200);
 }
 
 /* Every allocation in turn fails; whatever is answered, the server goes on. */

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the daemon makes of a launcher that says anything: whole replies whose texts end, or the
+ * word that it is none of this build. */
+#include "fuzz_hostile_server.h"
+
+#include <errno.h>
+
+#include "launch/launch.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct takt_launch_reply reply;
+	struct takt_launch_client *client;
+	struct fuzz_bytes in = {data, size};
+	struct takt_err err = {0};
+	int rc;
+
+	fuzz_expect(takt_launch_connect(hostile_path(), &client, NULL) == 0);
+	hostile_send(&in, sizeof(reply), TAKT_LAUNCH_VERSION);
+	while ((rc = takt_launch_recv(client, &reply, &err)) > 0) {
+		fuzz_expect(reply.version == TAKT_LAUNCH_VERSION);
+		fuzz_expect(memchr(reply.message, '\0', sizeof(reply.message)) != NULL);
+		fuzz_expect(memchr(reply.shim.boot_id, '\0', sizeof(reply.shim.boot_id)) != NULL);
+	}
+	fuzz_expect((rc == -EPIPE || rc == -TAKT_E_VERSION) && err.msg[0]);
+	takt_launch_client_free(client);
+	return 0;
+}
