@@ -28,6 +28,10 @@ enum {
 		4, /* of jobs 1 to 3: one that may run, one that has ended, one that is not there */
 };
 
+enum {
+	FIRST_UID = 1000, /* of those who may run jobs */
+};
+
 static char folder[] = "/tmp/takt-fuzz-launch-XXXXXX";
 static struct sockaddr_un address = {.sun_family = AF_UNIX};
 static struct takt_launch_server_config config;
@@ -81,7 +85,7 @@ static void prepare(void)
 		.shim_path = "/bin/true",
 		.cgroup = "/nowhere",
 		.client_uid = geteuid() == 0 ? CLIENT : geteuid(),
-		.min_uid = TAKT_LAUNCH_MIN_UID,
+		.min_uid = FIRST_UID,
 		.idle_ms = 1,
 		.allow_weak = true,
 	};
@@ -90,7 +94,7 @@ static void prepare(void)
 
 static bool may_run(uint32_t uid)
 {
-	return geteuid() == 0 ? uid >= TAKT_LAUNCH_MIN_UID : uid == geteuid();
+	return geteuid() == 0 ? uid >= FIRST_UID : uid == geteuid();
 }
 
 int __wrap_takt_spawn_shim(const struct takt_spawn *spawn,
@@ -149,7 +153,7 @@ int __wrap_pidfd_send_signal(int pidfd, int sig, siginfo_t *info, unsigned int f
 
 static struct takt_launch_request any_request(struct fuzz_bytes *in)
 {
-	static const uint32_t uids[] = {USER, 0, CLIENT, TAKT_LAUNCH_MIN_UID - 1, UINT32_MAX};
+	static const uint32_t uids[] = {USER, 0, CLIENT, FIRST_UID - 1, UINT32_MAX};
 	struct takt_launch_request request = {.version = TAKT_LAUNCH_VERSION, .seq = ++last_seq};
 	uint8_t uid;
 

@@ -380,7 +380,8 @@ static bool may_be_alive(struct takt_daemon *daemon, uint64_t job_id, uint32_t a
 	       (status.state == TAKT_ATTEMPT_ALIVE || status.state == TAKT_ATTEMPT_ORPHANED);
 }
 
-/* Its directory is its user's. True when the engine is to look after it. */
+/* Its log is its user's, while the directory may be root's. True when the engine is to look after
+ * it. */
 static bool take_over(struct takt_event_hooks *hooks, uint64_t job_id, uint32_t attempt,
 		      struct takt_engine_live *ret)
 {
@@ -388,7 +389,7 @@ static bool take_over(struct takt_event_hooks *hooks, uint64_t job_id, uint32_t 
 	int fd = takt_attempt_open(daemon->sys, daemon->jobs_dirfd, job_id, attempt, NULL);
 	struct hook hook = {.job_id = job_id, .attempt = attempt, .runs = true};
 	struct stat st;
-	bool found = fd >= 0 && daemon->sys->fstat(daemon->sys, fd, &st) == 0;
+	bool found = fd >= 0 && daemon->sys->fstatat(daemon->sys, fd, "log", &st) == 0;
 
 	if (fd >= 0)
 		(void)daemon->sys->close(daemon->sys, fd);
