@@ -43,6 +43,8 @@ static int spawn(const struct takt_actuate_config *config, int end, pid_t *ret_p
 			      fd_text,
 			      "--deadline-ms",
 			      deadline,
+			      "--driver-calls",
+			      config->any_call ? "any" : "listed",
 			      "--sysfs",
 			      config->sysfs_root ? config->sysfs_root : "/sys",
 			      NULL,
@@ -57,8 +59,8 @@ static int spawn(const struct takt_actuate_config *config, int end, pid_t *ret_p
 	(void)snprintf(deadline, sizeof(deadline), "%llu",
 		       (unsigned long long)(config->call_deadline_ns / TAKT_NS_PER_MS));
 	if (config->nvml_path) {
-		argv[11] = "--nvml";
-		argv[12] = config->nvml_path;
+		argv[13] = "--nvml";
+		argv[14] = config->nvml_path;
 	}
 	sigemptyset(&none);
 	posix_spawn_file_actions_init(&actions);

@@ -47,6 +47,7 @@ static const char *const manage_choices[] = {"auto", "always", "never", NULL};
 static const char *const stage_choices[] = {"off", "asked", "all", NULL};
 static const char *const on_gpu_fault_choices[] = {"leave", "requeue", "stop", NULL};
 static const char *const users_choices[] = {"auto", "own", "all", NULL};
+static const char *const driver_calls_choices[] = {"listed", "any", NULL};
 static const char *const no_yes[] = {"no", "yes", NULL};
 const char *const takt_config_orders[] = {"priority",	"fifo", "round_robin", "qssf", "las",
 					  "fair_share", "edf",	"takt",	       NULL};
@@ -125,6 +126,10 @@ static const struct key keys[] = {
 	 "Members of this group are administrators, like root.", true},
 	{"nvml_path", PATH, AT(nvml_path), "", 0, 0, NULL,
 	 "NVML library to load. Default: libnvidia-ml.so.1 where the loader finds it."},
+	{"driver_calls", CHOICE, AT(driver_calls), "listed", 0, 0, driver_calls_choices,
+	 "Which system calls the driver's library may make in takt-actuate and takt-guard, which "
+	 "set and restore clocks: those that drivers are known to need, or any. What is refused "
+	 "is logged by name."},
 	{"sysfs_root", PATH, AT(sysfs_root), "/sys", 0, 0, NULL,
 	 "Where the kernel's sysfs is, in which takt reads the network's counters and takt clock "
 	 "set --cpu-max-mhz limits CPUs."},

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/str.h"
+#include "confine/confine.h"
 
 struct flag {
 	const char *name;
@@ -43,6 +44,7 @@ int takt_actuate_flags_parse(int argc, char **argv, struct takt_actuate_flags *r
 {
 	const unsigned long long none = 1u << 30;
 	unsigned long long listen_fd = none, watch_fd = none, uid = getuid(), deadline_ms = 2000;
+	const char *driver_calls = "listed";
 	struct takt_actuate_flags made = {.config = {.sys = takt_sys_real(), .baseline_path = ""}};
 	const struct flag table[] = {
 		{"--socket", &made.socket_path, NULL, 0, true},
@@ -58,6 +60,7 @@ int takt_actuate_flags_parse(int argc, char **argv, struct takt_actuate_flags *r
 		{"--watch-fd", NULL, &watch_fd, 65535, false},
 		{"--client-uid", NULL, &uid, UINT32_MAX - 1, false},
 		{"--deadline-ms", NULL, &deadline_ms, 600000, false},
+		{"--driver-calls", &driver_calls, NULL, 0, false},
 	};
 	const struct flag *flag;
 	int rc = 0;
@@ -72,6 +75,10 @@ int takt_actuate_flags_parse(int argc, char **argv, struct takt_actuate_flags *r
 	}
 	if (rc == 0 && !made.help && (!made.config.journal_path || !made.config.lock_path))
 		rc = takt_err_set(err, -TAKT_E_USAGE, "--journal and --lock are needed");
+	made.config.any_call = strcmp(driver_calls, "any") == 0;
+	if (rc == 0 && !made.config.any_call && strcmp(driver_calls, "listed") != 0)
+		rc = takt_err_set(err, -TAKT_E_USAGE,
+				  "--driver-calls '%s': listed and any are accepted", driver_calls);
 	if (rc == 0 && made.config.declare && !made.config.declared_path)
 		rc = takt_err_set(err, -TAKT_E_USAGE, "--declare needs --declared");
 	if (rc < 0)
@@ -83,4 +90,21 @@ int takt_actuate_flags_parse(int argc, char **argv, struct takt_actuate_flags *r
 	made.config.call_deadline_ns = deadline_ms * TAKT_NS_PER_MS;
 	*ret = made;
 	return 0;
+}
+
+void takt_actuate_tell_refusals(const char *program)
+{
+	takt_confine_tell(STDERR_FILENO, program,
+			  "; if the driver needs it, driver_calls = any lets it have every call");
+}
+
+int takt_actuate_confine(const struct takt_actuate_flags *flags, bool guard, struct takt_err *err)
+{
+	enum takt_confined who = guard ? TAKT_CONFINED_GUARD : TAKT_CONFINED_ACTUATE;
+	int rc = takt_confine_rights(who, err);
+
+	if (rc < 0 || flags->config.any_call)
+		return rc;
+	rc = takt_confine_calls(who, err);
+	return rc < 0 ? takt_err_set(err, rc, "%s (driver_calls = any goes without)", err->msg) : 0;
 }

@@ -18,4 +18,10 @@ struct takt_actuate_flags {
 int takt_actuate_flags_parse(int argc, char **argv, struct takt_actuate_flags *ret,
 			     struct takt_err *err);
 
+/* Both processes, before anything else: calls that the kernel refuses are told (confine/confine.h).
+ * Then, of their calls and root's rights, they keep those that the actuator or its guard needs;
+ * with `any_call` every call. */
+void takt_actuate_tell_refusals(const char *program);
+int takt_actuate_confine(const struct takt_actuate_flags *flags, bool guard, struct takt_err *err);
+
 #endif

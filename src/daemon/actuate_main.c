@@ -25,7 +25,7 @@ static const char usage[] =
 	"PATH\n"
 	"                    [--baseline FILE] [--declared FILE] [--client-uid UID] [--nvml PATH]\n"
 	"                    [--sysfs PATH]\n"
-	"                    [--deadline-ms N]\n"
+	"                    [--deadline-ms N] [--driver-calls listed|any]\n"
 	"   or: takt-actuate --declare FILE --declared FILE --journal PATH --lock PATH ...\n"
 	"Sets and restores GPU clocks for takt serve. It is started by takt or a service "
 	"manager.\n";
@@ -114,6 +114,7 @@ int main(int argc, char **argv)
 	char text[512];
 	int rc;
 
+	takt_actuate_tell_refusals("takt-actuate");
 	if (takt_driver_look_main(argc, argv, &rc))
 		return rc;
 	takt_log_as("takt-actuate");
@@ -128,6 +129,8 @@ int main(int argc, char **argv)
 	    (!flags.config.guard_path || (!flags.socket_path && flags.config.listen_fd < 0)))
 		rc = takt_err_set(&err, -TAKT_E_USAGE,
 				  "--guard and one of --socket, --listen-fd are needed");
+	if (rc == 0)
+		rc = takt_actuate_confine(&flags, false, &err);
 	if (rc == 0 && !flags.config.declare && flags.config.listen_fd < 0)
 		rc = flags.config.listen_fd = listen_patiently(flags.socket_path, &err);
 	if (rc >= 0) {

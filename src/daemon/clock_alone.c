@@ -392,6 +392,10 @@ static int run_actuator(const struct place *place, struct takt_err *err)
 		argv[n++] = "--nvml";
 		argv[n++] = config->nvml_path;
 	}
+	if (config->driver_calls) {
+		argv[n++] = "--driver-calls";
+		argv[n++] = "any";
+	}
 	if (config->baseline_file[0]) {
 		argv[n++] = "--baseline";
 		argv[n++] = config->baseline_file;

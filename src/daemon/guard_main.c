@@ -21,6 +21,7 @@ int main(int argc, char **argv)
 	char text[512];
 	int rc;
 
+	takt_actuate_tell_refusals("takt-guard");
 	takt_log_as("takt-guard");
 	rc = takt_actuate_flags_parse(argc, argv, &flags, &err);
 	if (rc == 0 && geteuid() == 0 && flags.config.client_uid != 0)
@@ -28,12 +29,15 @@ int main(int argc, char **argv)
 	if (rc == 0 && flags.help) {
 		(void)puts(
 			"Usage: takt-guard --watch-fd N --journal PATH --lock PATH [--nvml PATH]\n"
-			"                  [--sysfs PATH] [--deadline-ms N]\n"
+			"                  [--sysfs PATH] [--deadline-ms N] [--driver-calls "
+			"listed|any]\n"
 			"It is started by takt-actuate and ends by itself.");
 		return 0;
 	}
 	if (rc == 0 && flags.watch_fd < 0)
 		rc = takt_err_set(&err, -TAKT_E_USAGE, "--watch-fd is needed");
+	if (rc == 0)
+		rc = takt_actuate_confine(&flags, true, &err);
 	if (rc == 0) {
 		/* It leaves when the clocks are back, not when somebody ends the rest of takt. */
 		(void)signal(SIGTERM, SIG_IGN);

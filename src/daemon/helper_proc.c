@@ -76,6 +76,8 @@ static void fill_args(const struct takt_daemon *daemon, const struct takt_helper
 	add(args, "--lock", join(args->lock, config->state_dir, "clocks.lock"));
 	add(args, "--guard", join(args->guard, daemon->libexec_dir, "takt-guard"));
 	add(args, "--sysfs", config->sysfs_root);
+	if (config->driver_calls)
+		add(args, "--driver-calls", "any");
 	if (config->nvml_path[0])
 		add(args, "--nvml", config->nvml_path);
 	if (config->baseline_file[0])

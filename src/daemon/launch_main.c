@@ -9,6 +9,7 @@
 
 #include "base/pace.h"
 #include "base/str.h"
+#include "confine/confine.h"
 #include "daemon/clean_start.h"
 #include "daemon/log.h"
 #include "launch/launch.h"
@@ -148,6 +149,19 @@ static int listen_at(const char *path, struct takt_err *err)
 	return rc;
 }
 
+/* Where we are root, for ourselves and whatever jobs do. A kernel that filters nothing is no reason
+ * to run no jobs. */
+static int confine(struct takt_err *err)
+{
+	char text[320];
+
+	if (geteuid() != 0)
+		return 0;
+	if (takt_confine_calls(TAKT_CONFINED_LAUNCH, err) < 0)
+		takt_log(TAKT_LOG_WARNING, "%s", takt_err_text(err, text, sizeof(text)));
+	return takt_confine_rights(TAKT_CONFINED_LAUNCH, err);
+}
+
 int main(int argc, char **argv)
 {
 	struct options options = {.config = {.listen_fd = -1,
@@ -167,6 +181,8 @@ int main(int argc, char **argv)
 		fputs(usage, stderr);
 	if (rc == 0 && geteuid() == 0)
 		rc = takt_clean_start(argv, &err);
+	if (rc == 0)
+		rc = confine(&err);
 	if (rc == 0 && options.socket) {
 		rc = listen_at(options.socket, &err);
 		options.config.listen_fd = rc;

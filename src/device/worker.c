@@ -413,6 +413,7 @@ int takt_worker_thread(pthread_t *ret, const char *name, void *(*main)(void *arg
 	*start = (struct start){.main = main, .arg = arg};
 	takt_strcpy(start->name, sizeof(start->name), name);
 	sigfillset(&all);
+	sigdelset(&all, SIGSYS); /* of a call that is refused: confine/confine.h */
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, STACK_BYTES);
 	pthread_sigmask(SIG_SETMASK, &all, &before);

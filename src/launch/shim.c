@@ -16,6 +16,7 @@
 #include "base/mem.h"
 #include "base/pace.h"
 #include "base/str.h"
+#include "confine/confine.h"
 #include "launch/attempt_files.h"
 #include "launch/cleanup.h"
 #include "launch/launch.h"
@@ -107,6 +108,7 @@ static void prepare_process(void)
 	sigset_t all;
 
 	sigfillset(&all);
+	sigdelset(&all, SIGSYS); /* of a call that is refused: confine/confine.h */
 	(void)sigprocmask(SIG_SETMASK, &all, NULL);
 	(void)sigaction(SIGCHLD, &act, NULL); /* ignored, children would vanish unseen */
 	(void)setsid();			      /* fails where we lead a group already: no harm */
@@ -183,11 +185,25 @@ static int record_void(struct takt_shim *shim, struct takt_err *err)
 	return takt_attempt_record_exit(shim->sys, shim->dirfd, &shim->end, err);
 }
 
+/* It starts nothing any more, unless there is a clean-up to come: that would be held to our list,
+ * too. */
+static void confine(const struct takt_shim *shim)
+{
+	struct takt_err err;
+
+	if (shim->spec.cleanup)
+		return;
+	takt_confine_tell(shim->logfd, "takt-shim", "");
+	if (takt_confine_calls(TAKT_CONFINED_SHIM, &err) < 0)
+		takt_shim_note(shim, "%s: %s", err.msg, takt_err_sentence(err.rc));
+}
+
 static int run_job(struct takt_shim *shim, struct takt_err *err)
 {
 	int rc = takt_shim_begin(shim, err);
 
 	if (rc == 0) {
+		confine(shim);
 		shed(shim);
 		takt_shim_see_through(shim);
 		clean_up(shim);

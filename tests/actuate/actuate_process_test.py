@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 
-from actuate_rig import (ADVISE, BENCHMARK, BUSY, CAP, CHANGED, CLEAN, DECLARE, END, HELLO, LEASED, RENEW, REQUEST,
+from actuate_rig import (ADVISE, BENCHMARK, BUSY, CAP, CHANGED, CLEAN, DECLARE, END, HELLO, LEASED, MADE_TO_CALL, RENEW, REQUEST,
                          RESET, SET, UNAVAILABLE, UNKNOWN, VERSION, VERSION_RC, ACTUATE, DEADLINE_MS, GUARD, MS, NVML,
                          REFUSED, WAIT_S, Client, Skip, main, restored, rig, until)
 
@@ -461,6 +461,42 @@ def a_socket_in_use_is_left_to_its_owner():
         assert m.connect().ask(HELLO)["rc"] == 0
 
 
+def who_dies_of_a_refused_call_leaves_no_gpu_changed():
+    """The driver's library had held back the signal by which a refusal is told, so that it ends the process."""
+    with rig() as m:
+        actuator = m.start()
+        assert m.connect().ask(SET, 10, m.uuids[0])["rc"] == 0
+        assert m.locked()
+        made = subprocess.run([MADE_TO_CALL, "--deaf", str(actuator.pid), "bpf"], capture_output=True, text=True)
+        if made.returncode == 77:
+            raise Skip(made.stdout.strip())
+        assert actuator.wait(WAIT_S) == -signal.SIGSYS, made
+        restored(m)
+
+
+def a_driver_can_be_let_make_every_call():
+    with rig() as m:
+        def answer(*flags):
+            """To a call that has a bad address and is not on the list."""
+            process = m.start(*flags)
+            made = subprocess.run([MADE_TO_CALL, str(process.pid), "bpf"], capture_output=True, text=True)
+            if made.returncode == 77:
+                raise Skip(made.stdout.strip())
+            (guard,) = until(m.guards, "its guard")
+            guards = subprocess.run([MADE_TO_CALL, str(guard), "bpf"], capture_output=True, text=True).stdout
+            assert m.connect().ask(HELLO)["rc"] == 0  # it goes on
+            process.terminate()
+            process.wait(WAIT_S)
+            until(lambda: not m.guards(), "the guard leaves")
+            return made.stdout, guards
+        assert answer() == ("bpf: Operation not permitted\n",) * 2
+        refusal = "the system call 'bpf' was refused; if the driver needs it, driver_calls = any lets it have every call"
+        assert f"takt-actuate: {refusal}" in m.said() and f"takt-guard: {refusal}" in m.said(), m.said()
+        assert answer("--driver-calls", "any") == ("bpf: Bad address\n",) * 2
+        refused = m.spawn("--driver-calls", "all")
+        assert refused.wait(WAIT_S) == 64 and "--driver-calls 'all': listed and any are accepted" in m.said()
+
+
 def a_journal_that_cannot_be_read_restores_every_gpu():
     with rig(3) as m:
         actuator = m.start(guard=m.guard_script("TAKT_CRASH_AT=actuate.guard_woken"))
@@ -491,6 +527,7 @@ TESTS = [
     a_dead_guard_is_replaced_and_the_new_one_works, a_guard_keeps_nothing_open_that_is_not_its_own,
     a_guard_whose_folder_was_removed_leaves, without_a_guard_nothing_is_set,
     a_declared_baseline_comes_back_even_by_the_guard, wrong_use_is_said_and_nothing_starts,
+    who_dies_of_a_refused_call_leaves_no_gpu_changed, a_driver_can_be_let_make_every_call,
     a_socket_in_use_is_left_to_its_owner, a_journal_that_cannot_be_read_restores_every_gpu,
 ]
 

@@ -33,7 +33,7 @@ REFUSED = "the baseline could not be restored"  # said by who tries, actuator or
 DEADLINE_MS = "60000"  # of a driver's call: no busy machine takes that long
 
 ACTUATE, GUARD, TWIN, NVML = map(os.path.abspath, sys.argv[1:5])
-ENTER_MIG = os.path.abspath(sys.argv[6])
+ENTER_MIG, MADE_TO_CALL = map(os.path.abspath, sys.argv[6:8])
 
 
 def text(raw):
