@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/pidfd.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -237,7 +238,10 @@ static int open_place(struct place *place, struct takt_err *err)
 {
 	const char *path = place->config->runtime_dir;
 	bool root = getuid() == 0;
-	int rc = takt_mkdirs_durable(place->sys, path, root ? 0755 : 0700, err);
+	int rc;
+
+	umask(0022); /* what is declared is read by the daemon, whoever that is */
+	rc = takt_mkdirs_durable(place->sys, path, root ? 0755 : 0700, err);
 
 	if (rc == 0)
 		rc = takt_service_dir_check("runtime_dir", path, err);
