@@ -18,7 +18,7 @@ import sys
 import idle_cost
 
 RESULTS = os.path.join(idle_cost.HERE, "results/unit_security.csv")
-UNITS = ("takt", "takt-launch", "takt-jobs", "takt-clocks", "takt-alerts")
+UNITS = ("takt", "takt-actuate", "takt-launch", "takt-jobs", "takt-clocks", "takt-alerts")
 
 
 def version():

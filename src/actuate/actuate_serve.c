@@ -353,8 +353,8 @@ static int keep_declared(const struct takt_actuate_config *config, struct takt_e
 	if (!name)
 		return takt_err_set(err, -ENOMEM, "keep what is declared");
 	*name++ = '\0';
-	rc = takt_file_read(config->sys, AT_FDCWD, config->declare, TAKT_BASELINE_MAX_BYTES, &text,
-			    &len, err);
+	rc = takt_file_read_plain(config->sys, AT_FDCWD, config->declare, TAKT_BASELINE_MAX_BYTES,
+				  &text, &len, err);
 	if (rc < 0)
 		return rc;
 	fd = open(dir[0] ? dir : "/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

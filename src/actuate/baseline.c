@@ -185,29 +185,37 @@ int takt_baseline_parse(const char *text, size_t len, struct takt_baseline *ret,
 	return 0;
 }
 
-int takt_baseline_load(const struct takt_sys *sys, const char *path, struct takt_baseline *ret,
-		       struct takt_err *err)
+typedef int read_fn(const struct takt_sys *sys, int dirfd, const char *name, size_t max,
+		    char **ret_text, size_t *ret_len, struct takt_err *err);
+
+static int load(const struct takt_sys *sys, const char *path, read_fn *read,
+		struct takt_baseline *ret, struct takt_err *err)
 {
 	TAKT_CLEANUP(freep) char *text = NULL;
 	size_t len;
-	int rc;
+	int rc = read(sys, AT_FDCWD, path, TAKT_BASELINE_MAX_BYTES, &text, &len, err);
 
-	if (!path[0]) {
-		ret->count = 0;
-		return 0;
-	}
-	rc = takt_file_read(sys, AT_FDCWD, path, TAKT_BASELINE_MAX_BYTES, &text, &len, err);
 	if (rc < 0)
 		return takt_err_wrap(err, rc, "baseline");
 	rc = takt_baseline_parse(text, len, ret, err);
 	return rc < 0 ? takt_err_wrap(err, rc, "baseline '%s'", path) : 0;
 }
 
+int takt_baseline_load(const struct takt_sys *sys, const char *path, struct takt_baseline *ret,
+		       struct takt_err *err)
+{
+	if (path[0])
+		return load(sys, path, takt_file_read, ret, err);
+	ret->count = 0;
+	return 0;
+}
+
+/* What is declared lies with the daemon, which may be an account's: root is careful there. */
 int takt_baseline_load_declared(const struct takt_sys *sys, const char *declared_path,
 				const char *path, struct takt_baseline *ret, bool *ret_declared,
 				struct takt_err *err)
 {
-	int rc = declared_path ? takt_baseline_load(sys, declared_path, ret, err) : -ENOENT;
+	int rc = declared_path ? load(sys, declared_path, takt_file_read_plain, ret, err) : -ENOENT;
 
 	*ret_declared = rc == 0 && ret->count > 0;
 	if (rc == -ENOENT || (rc == 0 && ret->count == 0))

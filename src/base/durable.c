@@ -84,18 +84,15 @@ static int read_all(const struct takt_sys *sys, int fd, struct takt_str *text)
 	}
 }
 
-int takt_file_read(const struct takt_sys *sys, int dirfd, const char *name, size_t max,
-		   char **ret_text, size_t *ret_len, struct takt_err *err)
+/* Closes fd. */
+static int read_open(const struct takt_sys *sys, int fd, const char *name, size_t max,
+		     char **ret_text, size_t *ret_len, struct takt_err *err)
 {
 	struct takt_str text = TAKT_STR(max);
 	size_t len;
 	char *taken;
-	int fd, rc;
+	int rc = read_all(sys, fd, &text);
 
-	fd = sys->openat(sys, dirfd, name, O_RDONLY | O_CLOEXEC, 0);
-	if (fd < 0)
-		return takt_err_set(err, fd, "open '%s'", name);
-	rc = read_all(sys, fd, &text);
 	(void)sys->close(sys, fd);
 	len = text.len;
 	taken = rc < 0 ? NULL : takt_str_take(&text);
@@ -107,6 +104,32 @@ int takt_file_read(const struct takt_sys *sys, int dirfd, const char *name, size
 	*ret_text = taken;
 	*ret_len = len;
 	return 0;
+}
+
+int takt_file_read(const struct takt_sys *sys, int dirfd, const char *name, size_t max,
+		   char **ret_text, size_t *ret_len, struct takt_err *err)
+{
+	int fd = sys->openat(sys, dirfd, name, O_RDONLY | O_CLOEXEC, 0);
+
+	if (fd < 0)
+		return takt_err_set(err, fd, "open '%s'", name);
+	return read_open(sys, fd, name, max, ret_text, ret_len, err);
+}
+
+int takt_file_read_plain(const struct takt_sys *sys, int dirfd, const char *name, size_t max,
+			 char **ret_text, size_t *ret_len, struct takt_err *err)
+{
+	int fd = sys->openat(sys, dirfd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
+	struct stat st;
+	int rc;
+
+	if (fd < 0)
+		return takt_err_set(err, fd, "open '%s'", name);
+	rc = sys->fstat(sys, fd, &st);
+	if (rc == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1)
+		return read_open(sys, fd, name, max, ret_text, ret_len, err);
+	(void)sys->close(sys, fd);
+	return takt_err_set(err, rc < 0 ? rc : -TAKT_E_CORRUPT, "'%s' is no plain file", name);
 }
 
 /* A directory that may be passed through but not read still leads on; it cannot be synced. */

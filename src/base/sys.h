@@ -90,6 +90,10 @@ int takt_file_write_durable(const struct takt_sys *sys, int dirfd, const char *n
 			    const void *bytes, size_t n, mode_t mode, struct takt_err *err);
 int takt_file_read(const struct takt_sys *sys, int dirfd, const char *name, size_t max,
 		   char **ret_text, size_t *ret_len, struct takt_err *err);
+/* As above, in a directory that somebody else may write: no link is followed, no pipe waited for,
+ * and no other name of a file that is elsewhere is read (-TAKT_E_CORRUPT). */
+int takt_file_read_plain(const struct takt_sys *sys, int dirfd, const char *name, size_t max,
+			 char **ret_text, size_t *ret_len, struct takt_err *err);
 
 /*
  * mkdir -p with fsync of each parent; existing directories are fine. A parent that did not change

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* takt admin: backup, restore, check the database; a report of a defect. */
+/* takt admin: backup, restore, check the database; a report of a defect; whose files they are. */
 #include <string.h>
 
 #include "cli/daemon_config.h"
 #include "cli/verb.h"
 #include "codec/json.h"
 
-static const char *const words[] = {"backup", "restore", "check", "report", NULL};
+static const char *const words[] = {"backup", "restore", "check", "report", "account", NULL};
 
 static void say_text(struct takt_cli *cli, const struct takt_admin_line *line)
 {
@@ -46,18 +46,21 @@ static int check_form(const struct takt_cli *cli, struct takt_err *err)
 	const char *action = cli->operands[0];
 	bool known = false, file = strcmp(action, "check") != 0;
 	bool newest = strcmp(action, "restore") == 0; /* unless one is named */
+	bool account = strcmp(action, "account") == 0;
 
 	for (int i = 0; words[i]; i++)
 		known = known || strcmp(words[i], action) == 0;
 	if (!known)
 		return takt_err_set(
 			err, -TAKT_E_USAGE,
-			"takt admin takes backup, restore, check or report, not '%.40s'", action);
+			"takt admin takes backup, restore, check, report or account, not '%.40s'",
+			action);
 	if (cli->operand_count != 1 + file && !(newest && cli->operand_count == 1))
 		return takt_err_set(err, -TAKT_E_USAGE, "usage: takt admin %s%s", action,
-				    newest ? " [FILE]"
-				    : file ? " FILE"
-					   : "");
+				    newest    ? " [FILE]"
+				    : account ? " NAME"
+				    : file    ? " FILE"
+					      : "");
 	return 0;
 }
 
@@ -92,6 +95,7 @@ static const struct takt_text_pair examples[] = {
 	{"takt admin restore", "while it does not: the newest of the daily backups"},
 	{"takt admin restore takt-backup.db", "that one"},
 	{"takt admin check --json", "for a machine to read"},
+	{"takt admin account takt", "before takt serve is started as takt"},
 	{"takt admin report bug.db", "to show to others; takt simulate --replay bug.db"},
 	{NULL, NULL},
 };
@@ -99,7 +103,7 @@ static const struct takt_text_pair examples[] = {
 const struct takt_verb takt_verb_admin = {
 	.name = "admin",
 	.summary = "back up, restore and check the database; report a defect",
-	.usage = "backup FILE | restore [FILE] | check | report FILE",
+	.usage = "backup FILE | restore [FILE] | check | report FILE | account NAME",
 	.about =
 		"backup: a copy of the database as of one instant, also while the daemon runs, "
 		"readable by you alone, without the environments of jobs.\n"
@@ -116,7 +120,10 @@ const struct takt_verb takt_verb_admin = {
 		"a "
 		"report of a defect. Users, names and paths are replaced by pseudonyms, the same "
 		"in "
-		"every report of this machine; commands, messages and environments are not in it.",
+		"every report of this machine; commands, messages and environments are not in it.\n"
+		"account: gives the files of a takt that root has run to the account that is to "
+		"run takt serve, while none runs; jobs go on. Nothing is done where they are the "
+		"account's. For root; takt.service does it.",
 	.options = options,
 	.examples = examples,
 	.operands = TAKT_OPERANDS_WORDS,

@@ -59,17 +59,24 @@ static const struct key keys[] = {
 	{"socket", PATH, AT(socket), "", 0, 0, NULL,
 	 "Unix socket of the API. Default: takt.sock in runtime_dir."},
 	{"state_dir", PATH, AT(state_dir), "", 0, 0, NULL,
-	 "Where jobs, their logs and the journal of clocks are kept; a local file system. Default: "
-	 "/var/lib/takt as root, else $XDG_STATE_HOME/takt or ~/.local/state/takt."},
+	 "Where jobs and their logs are kept; a local file system. Default: /var/lib/takt as root "
+	 "or "
+	 "with users = all, else $XDG_STATE_HOME/takt or ~/.local/state/takt."},
+	{"clocks_dir", PATH, AT(clocks_dir), "", 0, 0, NULL,
+	 "Where the journal of clocks is kept, by takt-actuate. Default: state_dir; beside "
+	 "/var/lib/takt, which may be the daemon's, /var/lib/takt-clocks, which is root's."},
 	{"runtime_dir", PATH, AT(runtime_dir), "", 0, 0, NULL,
-	 "Where sockets and locks are. Default: /run/takt as root, else $XDG_RUNTIME_DIR/takt or "
-	 "/tmp/takt-UID."},
+	 "Where sockets and locks are. Default: /run/takt as root or with users = all, else "
+	 "$XDG_RUNTIME_DIR/takt or /tmp/takt-UID."},
+	{"helpers_dir", PATH, AT(helpers_dir), "", 0, 0, NULL,
+	 "Where takt-launch and takt-actuate listen. Default: runtime_dir; beside /run/takt, which "
+	 "may be the daemon's, /run/takt-helpers, which is root's."},
 	{"lock_dir", PATH, AT(lock_dir), "", 0, 0, NULL,
 	 "Where the locks of GPUs are, by which every takt of this machine knows who manages "
-	 "which. Default: root_lock_dir as root, else /run/lock/takt."},
+	 "which. Default: root_lock_dir as root or with users = all, else /run/lock/takt."},
 	{"root_lock_dir", PATH, AT(root_lock_dir), "/run/takt/locks", 0, 0, NULL,
-	 "Where a takt that root runs has its locks, which only root can take. Every other takt "
-	 "leaves it the GPUs."},
+	 "Where a takt that root runs, or for all users, has its locks, which no user can take. "
+	 "Every other takt leaves it the GPUs."},
 	{"users", CHOICE, AT(users), "auto", 0, 0, users_choices,
 	 "Whom to serve: own is the user who runs takt (and root), all is everybody on this "
 	 "machine, which needs cgroup v2, auto is all as root where that is there, else own."},
@@ -571,6 +578,28 @@ static int join(char *to, size_t size, const char *a, const char *b, struct takt
 	return 0;
 }
 
+/* Places of the whole machine: root's, and of the account that serves all users. */
+static bool is_for_all(const struct takt_config *config, uid_t uid)
+{
+	return uid == 0 || config->users == TAKT_USERS_ALL;
+}
+
+/* What root's helpers own is not in a directory of the daemon's, which may be an account's. */
+static int resolve_machine(struct takt_config *config, struct takt_err *err)
+{
+	int rc = 0;
+
+	if (!config->runtime_dir[0] && !config->helpers_dir[0])
+		rc = join(config->helpers_dir, TAKT_CONFIG_PATH, "/run", "/takt-helpers", err);
+	if (rc == 0 && !config->runtime_dir[0])
+		rc = join(config->runtime_dir, TAKT_CONFIG_PATH, "/run", "/takt", err);
+	if (rc == 0 && !config->state_dir[0] && !config->clocks_dir[0])
+		rc = join(config->clocks_dir, TAKT_CONFIG_PATH, "/var/lib", "/takt-clocks", err);
+	if (rc == 0 && !config->state_dir[0])
+		rc = join(config->state_dir, TAKT_CONFIG_PATH, "/var/lib", "/takt", err);
+	return rc;
+}
+
 static int resolve_runtime(struct takt_config *config, uid_t uid, const char *xdg,
 			   struct takt_err *err)
 {
@@ -579,20 +608,16 @@ static int resolve_runtime(struct takt_config *config, uid_t uid, const char *xd
 	if (config->runtime_dir[0])
 		return 0;
 	snprintf(tmp, sizeof(tmp), "/tmp/takt-%u", (unsigned)uid);
-	if (uid == 0)
-		return join(config->runtime_dir, TAKT_CONFIG_PATH, "/run", "/takt", err);
 	if (xdg && xdg[0] == '/')
 		return join(config->runtime_dir, TAKT_CONFIG_PATH, xdg, "/takt", err);
 	return join(config->runtime_dir, TAKT_CONFIG_PATH, tmp, "", err);
 }
 
-static int resolve_state(struct takt_config *config, uid_t uid, const char *xdg, const char *home,
+static int resolve_state(struct takt_config *config, const char *xdg, const char *home,
 			 struct takt_err *err)
 {
 	if (config->state_dir[0])
 		return 0;
-	if (uid == 0)
-		return join(config->state_dir, TAKT_CONFIG_PATH, "/var/lib", "/takt", err);
 	if (xdg && xdg[0] == '/')
 		return join(config->state_dir, TAKT_CONFIG_PATH, xdg, "/takt", err);
 	if (home && home[0] == '/')
@@ -604,13 +629,20 @@ static int resolve_state(struct takt_config *config, uid_t uid, const char *xdg,
 int takt_config_resolve(struct takt_config *config, uid_t uid, const char *xdg_runtime_dir,
 			const char *xdg_state_home, const char *home, struct takt_err *err)
 {
-	int rc = resolve_runtime(config, uid, xdg_runtime_dir, err);
+	bool for_all = is_for_all(config, uid);
+	int rc = for_all ? resolve_machine(config, err) : 0;
 
 	if (!config->lock_dir[0])
 		(void)takt_strcpy(config->lock_dir, sizeof(config->lock_dir),
-				  uid == 0 ? config->root_lock_dir : "/run/lock/takt");
+				  for_all ? config->root_lock_dir : "/run/lock/takt");
 	if (rc == 0)
-		rc = resolve_state(config, uid, xdg_state_home, home, err);
+		rc = resolve_runtime(config, uid, xdg_runtime_dir, err);
+	if (rc == 0)
+		rc = resolve_state(config, xdg_state_home, home, err);
+	if (rc == 0 && !config->helpers_dir[0])
+		takt_strcpy(config->helpers_dir, sizeof(config->helpers_dir), config->runtime_dir);
+	if (rc == 0 && !config->clocks_dir[0])
+		takt_strcpy(config->clocks_dir, sizeof(config->clocks_dir), config->state_dir);
 	if (rc == 0 && !config->socket[0])
 		rc = join(config->socket, TAKT_CONFIG_PATH, config->runtime_dir, "/takt.sock", err);
 	return rc;

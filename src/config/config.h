@@ -60,8 +60,8 @@ enum takt_on_gpu_fault {
 
 struct takt_config {
 	char socket[TAKT_CONFIG_PATH];
-	char state_dir[TAKT_CONFIG_PATH];
-	char runtime_dir[TAKT_CONFIG_PATH];
+	char state_dir[TAKT_CONFIG_PATH], clocks_dir[TAKT_CONFIG_PATH];
+	char runtime_dir[TAKT_CONFIG_PATH], helpers_dir[TAKT_CONFIG_PATH];
 	char lock_dir[TAKT_CONFIG_PATH], root_lock_dir[TAKT_CONFIG_PATH];
 	enum takt_users users;
 	char metrics_listen[256]; /* "auto", "off" or ADDRESS:PORT */
@@ -150,9 +150,10 @@ int takt_config_from_args(struct takt_config *config, int argc, char **argv,
 			  enum takt_config_action *ret_action, struct takt_err *err);
 
 /*
- * Fills in the paths that were not given. As root: /run/takt, /var/lib/takt. As a user:
- * $XDG_RUNTIME_DIR/takt (else /tmp/takt-UID) and $XDG_STATE_HOME/takt (else ~/.local/state/takt).
- * Environment values may be NULL.
+ * Fills in the paths that were not given. As root, or for all users: /run/takt, /var/lib/takt, and
+ * what root's helpers keep in directories of its own beside them. As a user: $XDG_RUNTIME_DIR/takt
+ * (else /tmp/takt-UID) and $XDG_STATE_HOME/takt (else ~/.local/state/takt). Environment values may
+ * be NULL.
  */
 int takt_config_resolve(struct takt_config *config, uid_t uid, const char *xdg_runtime_dir,
 			const char *xdg_state_home, const char *home, struct takt_err *err);

@@ -7,12 +7,14 @@
 
 #include "base/str.h"
 #include "confine/confine.h"
+#include "daemon/client_user.h"
 
 struct flag {
 	const char *name;
 	const char **text;		   /* takes a text, */
 	unsigned long long *number, limit; /* or a number up to limit */
-	bool path;			   /* the text is an absolute path */
+	bool path;			   /* the text is an absolute path, */
+	uid_t *user;			   /* or a user */
 };
 
 static int take(const struct flag *flag, const char *value, struct takt_err *err)
@@ -27,7 +29,7 @@ static int take(const struct flag *flag, const char *value, struct takt_err *err
 				    flag->name, value);
 	if (flag->text)
 		*flag->text = value;
-	return 0;
+	return flag->user ? takt_client_user(value, flag->user, err) : 0;
 }
 
 static const struct flag *find(const struct flag *flags, size_t n, const char *name)
@@ -43,24 +45,25 @@ int takt_actuate_flags_parse(int argc, char **argv, struct takt_actuate_flags *r
 			     struct takt_err *err)
 {
 	const unsigned long long none = 1u << 30;
-	unsigned long long listen_fd = none, watch_fd = none, uid = getuid(), deadline_ms = 2000;
+	unsigned long long listen_fd = none, watch_fd = none, deadline_ms = 2000;
 	const char *driver_calls = "listed";
-	struct takt_actuate_flags made = {.config = {.sys = takt_sys_real(), .baseline_path = ""}};
+	struct takt_actuate_flags made = {
+		.config = {.sys = takt_sys_real(), .baseline_path = "", .client_uid = getuid()}};
 	const struct flag table[] = {
-		{"--socket", &made.socket_path, NULL, 0, true},
-		{"--journal", &made.config.journal_path, NULL, 0, true},
-		{"--lock", &made.config.lock_path, NULL, 0, true},
-		{"--guard", &made.config.guard_path, NULL, 0, true},
-		{"--baseline", &made.config.baseline_path, NULL, 0, true},
-		{"--declared", &made.config.declared_path, NULL, 0, true},
-		{"--declare", &made.config.declare, NULL, 0, true},
-		{"--nvml", &made.config.nvml_path, NULL, 0, true},
-		{"--sysfs", &made.config.sysfs_root, NULL, 0, true},
-		{"--listen-fd", NULL, &listen_fd, 65535, false},
-		{"--watch-fd", NULL, &watch_fd, 65535, false},
-		{"--client-uid", NULL, &uid, UINT32_MAX - 1, false},
-		{"--deadline-ms", NULL, &deadline_ms, 600000, false},
-		{"--driver-calls", &driver_calls, NULL, 0, false},
+		{"--socket", &made.socket_path, NULL, 0, true, NULL},
+		{"--journal", &made.config.journal_path, NULL, 0, true, NULL},
+		{"--lock", &made.config.lock_path, NULL, 0, true, NULL},
+		{"--guard", &made.config.guard_path, NULL, 0, true, NULL},
+		{"--baseline", &made.config.baseline_path, NULL, 0, true, NULL},
+		{"--declared", &made.config.declared_path, NULL, 0, true, NULL},
+		{"--declare", &made.config.declare, NULL, 0, true, NULL},
+		{"--nvml", &made.config.nvml_path, NULL, 0, true, NULL},
+		{"--sysfs", &made.config.sysfs_root, NULL, 0, true, NULL},
+		{"--listen-fd", NULL, &listen_fd, 65535, false, NULL},
+		{"--watch-fd", NULL, &watch_fd, 65535, false, NULL},
+		{"--client-uid", NULL, NULL, 0, false, &made.config.client_uid},
+		{"--deadline-ms", NULL, &deadline_ms, 600000, false, NULL},
+		{"--driver-calls", &driver_calls, NULL, 0, false, NULL},
 	};
 	const struct flag *flag;
 	int rc = 0;
@@ -86,7 +89,6 @@ int takt_actuate_flags_parse(int argc, char **argv, struct takt_actuate_flags *r
 	made.config.listen_fd = listen_fd == none ? -1 : (int)listen_fd;
 	made.config.stop_fd = -1;
 	made.watch_fd = watch_fd == none ? -1 : (int)watch_fd;
-	made.config.client_uid = (uid_t)uid;
 	made.config.call_deadline_ns = deadline_ms * TAKT_NS_PER_MS;
 	*ret = made;
 	return 0;

@@ -23,7 +23,8 @@
 static const char usage[] =
 	"Usage: takt-actuate (--socket PATH | --listen-fd N) --journal PATH --lock PATH --guard "
 	"PATH\n"
-	"                    [--baseline FILE] [--declared FILE] [--client-uid UID] [--nvml PATH]\n"
+	"                    [--baseline FILE] [--declared FILE] [--client-uid USER] [--nvml "
+	"PATH]\n"
 	"                    [--sysfs PATH]\n"
 	"                    [--deadline-ms N] [--driver-calls listed|any]\n"
 	"   or: takt-actuate --declare FILE --declared FILE --journal PATH --lock PATH ...\n"

@@ -9,7 +9,7 @@
 #include "config/config.h"
 #include "launch/attempt.h"
 
-/* admin_files.c: backup, restore, check or report, see cli/cli.h. */
+/* admin_files.c: backup, restore, check, report or account, see cli/cli.h. */
 int takt_admin_files(const char *action, const struct takt_config *config, const char *file,
 		     takt_admin_say *say, void *ctx, struct takt_err *err);
 

@@ -123,11 +123,11 @@ static int check_database(struct check *check, const char *db, struct takt_err *
 }
 
 /* Whether actuator or guard hold the right to set clocks. */
-static bool is_answered_for(const char *state_dir)
+static bool is_answered_for(const char *clocks_dir)
 {
 	char path[PATH_MAX], holder[96];
 
-	snprintf(path, sizeof(path), "%s/clocks.lock", state_dir);
+	snprintf(path, sizeof(path), "%s/clocks.lock", clocks_dir);
 	return takt_lock_is_held(path, holder, sizeof(holder));
 }
 
@@ -188,13 +188,13 @@ static void look_at_records(struct check *check, const struct takt_journal *jour
 		tell(check, false, "clocks", "", "every GPU is at its baseline");
 }
 
-static int check_clocks(struct check *check, const char *state_dir, struct takt_err *err)
+static int check_clocks(struct check *check, const char *clocks_dir, struct takt_err *err)
 {
 	struct takt_journal journal;
 	char path[PATH_MAX];
 	int rc;
 
-	snprintf(path, sizeof(path), "%s/clocks.journal", state_dir);
+	snprintf(path, sizeof(path), "%s/clocks.journal", clocks_dir);
 	rc = takt_journal_look(takt_sys_real(), path, &journal, err);
 	if (rc == -ENOENT) {
 		tell(check, false, "clocks", "", "takt has changed none here");
@@ -209,7 +209,7 @@ static int check_clocks(struct check *check, const char *state_dir, struct takt_
 		return 0;
 	}
 	if (rc == 0)
-		look_at_records(check, &journal, is_answered_for(state_dir));
+		look_at_records(check, &journal, is_answered_for(clocks_dir));
 	return rc;
 }
 
@@ -225,7 +225,7 @@ int takt_admin_check(const struct takt_config *config, const char *db, takt_admi
 	if (rc == 0)
 		rc = check_database(&check, db, err);
 	if (rc == 0)
-		rc = check_clocks(&check, config->state_dir, err);
+		rc = check_clocks(&check, config->clocks_dir, err);
 	takt_admin_attempts_fini(&check.attempts);
 	if (rc < 0 || check.wrong == 0)
 		return rc;

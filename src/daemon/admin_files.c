@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "daemon/admin.h"
 #include "daemon/backups.h"
+#include "daemon/state_owner.h"
 #include "store/store_admin.h"
 #include "takt_build.h"
 
@@ -188,8 +189,34 @@ static int report(const struct takt_config *config, const char *db, const char *
 	return takt_store_file_report(db, file, key, facts, err);
 }
 
-int takt_admin_files(const char *action, const struct takt_config *config, const char *file,
-		     takt_admin_say *say, void *ctx, struct takt_err *err)
+/* What root has made in a folder that is an account's is the account's: the daemon goes on with it.
+ */
+static int keep_owner(const char *state_dir, struct takt_err *err)
+{
+	static const char *const made[] = {"takt.db", "takt.db-wal", "takt.db-shm",
+					   "takt.db.before-restore", "report.key"};
+	int dirfd = open(state_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc = 0;
+	struct stat dir, st;
+
+	if (dirfd < 0 || fstat(dirfd, &dir) < 0)
+		rc = -errno;
+	for (size_t i = 0; rc == 0 && dir.st_uid != 0 && i < TAKT_ARRAY_LEN(made); i++) {
+		int fd = openat(dirfd, made[i], O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+		if (fd < 0)
+			continue;
+		if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1 &&
+		    st.st_uid == 0 && fchown(fd, dir.st_uid, dir.st_gid) < 0)
+			rc = -errno;
+		close(fd);
+	}
+	if (dirfd >= 0)
+		close(dirfd);
+	return rc < 0 ? takt_err_set(err, rc, "whose the files in '%s' are", state_dir) : 0;
+}
+
+static int act(const char *action, const struct takt_config *config, const char *file,
+	       takt_admin_say *say, void *ctx, struct takt_err *err)
 {
 	char db[PATH_MAX], jobs_dir[PATH_MAX];
 	struct takt_admin_line line = {.about = action, .found = file, .todo = ""};
@@ -210,4 +237,15 @@ int takt_admin_files(const char *action, const struct takt_config *config, const
 	if (rc == 0)
 		say(ctx, &line);
 	return rc;
+}
+
+int takt_admin_files(const char *action, const struct takt_config *config, const char *file,
+		     takt_admin_say *say, void *ctx, struct takt_err *err)
+{
+	int rc;
+
+	if (strcmp(action, "account") == 0)
+		return takt_state_give(takt_sys_real(), config, file, err);
+	rc = act(action, config, file, say, ctx, err);
+	return rc == 0 && getuid() == 0 ? keep_owner(config->state_dir, err) : rc;
 }

@@ -118,7 +118,7 @@ static int check_power_limit(const struct takt_daemon *daemon, const struct takt
 /* The launcher would refuse these; said here, nobody waits in the queue for it. */
 static int may_run_jobs(const struct takt_daemon *daemon, uid_t uid, struct takt_err *err)
 {
-	if (uid == getuid())
+	if (uid == getuid() && (daemon->single_user || uid == 0))
 		return 0;
 	if (daemon->single_user)
 		return takt_err_set(err, -EPERM,

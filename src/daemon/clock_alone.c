@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/pidfd.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -54,11 +55,11 @@ static void name_files(const struct takt_config *config, struct place *ret)
 
 	*ret = (struct place){.config = config, .sys = takt_sys_real(), .runtime_fd = -1};
 	takt_libexec_dir(libexec);
-	join(ret->socket, config->runtime_dir, "actuate.sock");
+	join(ret->socket, config->helpers_dir, "actuate.sock");
 	join(ret->declared, config->runtime_dir, takt_declared_name);
 	join(ret->next, config->runtime_dir, next_name);
-	join(ret->journal, config->state_dir, "clocks.journal");
-	join(ret->lock, config->state_dir, "clocks.lock");
+	join(ret->journal, config->clocks_dir, "clocks.journal");
+	join(ret->lock, config->clocks_dir, "clocks.lock");
 	snprintf(ret->actuate, sizeof(ret->actuate), "%s/takt-actuate", libexec);
 	snprintf(ret->guard, sizeof(ret->guard), "%s/takt-guard", libexec);
 }
@@ -67,7 +68,8 @@ static void name_files(const struct takt_config *config, struct place *ret)
 static int read_declared(const struct place *place, char **ret, struct takt_err *err)
 {
 	size_t len;
-	int rc = takt_file_read(place->sys, AT_FDCWD, place->declared, MAX_FILE, ret, &len, err);
+	int rc = takt_file_read_plain(place->sys, AT_FDCWD, place->declared, MAX_FILE, ret, &len,
+				      err);
 
 	if (rc != -ENOENT)
 		return rc;
@@ -236,12 +238,15 @@ static int open_place(struct place *place, struct takt_err *err)
 {
 	const char *path = place->config->runtime_dir;
 	bool root = getuid() == 0;
-	int rc = takt_mkdirs_durable(place->sys, path, root ? 0755 : 0700, err);
+	int rc;
+
+	umask(0022); /* what is declared is read by the daemon, whoever that is */
+	rc = takt_mkdirs_durable(place->sys, path, root ? 0755 : 0700, err);
 
 	if (rc == 0)
-		rc = takt_own_dir_check("runtime_dir", path, err);
+		rc = takt_service_dir_check("runtime_dir", path, err);
 	if (rc == 0)
-		rc = takt_mkdirs_durable(place->sys, place->config->state_dir, root ? 0711 : 0700,
+		rc = takt_mkdirs_durable(place->sys, place->config->clocks_dir, root ? 0711 : 0700,
 					 err);
 	if (rc < 0)
 		return rc;

@@ -390,13 +390,21 @@ struct takt_proc_who {
 	uint32_t attempt; /* of the job */
 	uint32_t uid;	  /* UINT32_MAX = not known */
 	bool gone;	  /* the driver lists it, /proc does not: it ended, or is of another PID
-			   * namespace */
+			   * namespace; or root is asked whose it is */
+	bool asked;	  /* the answer is still to come */
 	char command[65];
 };
 /* jobs_dirfd: the same folder, borrowed. */
 int takt_proc_cache_new(const char *jobs_dir, int jobs_dirfd, const struct takt_attempts *attempts,
 			struct takt_proc_cache **ret);
 void takt_proc_cache_free(struct takt_proc_cache *cache);
+/* Whom to ask for the attempt that a process of a container belongs to, where this user may not
+ * look into it; and his answer, "" = none. */
+void takt_proc_cache_asks(struct takt_proc_cache *cache,
+			  void (*ask)(void *ctx, const struct takt_proc_id *process, uid_t uid),
+			  void *ctx);
+void takt_proc_cache_told(struct takt_proc_cache *cache, const struct takt_proc_id *process,
+			  const char *attempt_id);
 const struct takt_proc_who *takt_proc_who(struct takt_proc_cache *cache, int32_t pid,
 					  struct takt_mono now);
 /* His name, or his number where none is known by now (base/known_users.h). */

@@ -72,8 +72,8 @@ static void fill_args(const struct takt_daemon *daemon, const struct takt_helper
 			add(args, "--allow-system-users", NULL);
 		return;
 	}
-	add(args, "--journal", join(args->journal, config->state_dir, "clocks.journal"));
-	add(args, "--lock", join(args->lock, config->state_dir, "clocks.lock"));
+	add(args, "--journal", join(args->journal, config->clocks_dir, "clocks.journal"));
+	add(args, "--lock", join(args->lock, config->clocks_dir, "clocks.lock"));
 	add(args, "--guard", join(args->guard, daemon->libexec_dir, "takt-guard"));
 	add(args, "--sysfs", config->sysfs_root);
 	if (config->driver_calls)
@@ -173,6 +173,12 @@ int takt_helper_start(struct takt_daemon *daemon, struct takt_helper_proc *helpe
 	helper->started = takt_boot_now(daemon->sys);
 	if (adopt(helper))
 		return 0;
+	/* What an account could start would run jobs of that account only, and set no clock. */
+	if (!daemon->single_user && getuid() != 0)
+		return takt_err_set(err, -EPERM,
+				    "users = all needs root, or a %s that runs as root and answers "
+				    "on '%s'",
+				    helper->name, helper->socket_path);
 	fill_args(daemon, helper, &args);
 	if (access(args.argv[0], X_OK) < 0)
 		return takt_err_set(err, -errno, "start '%s'", args.argv[0]);

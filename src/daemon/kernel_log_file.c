@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -13,6 +14,8 @@
 enum {
 	RECORD = 8192, /* longer than any record of the kernel's: it refuses to be read in part */
 	TAIL = 64,
+	MEM_MAJOR = 1, /* /dev/kmsg, by the kernel's list of devices */
+	KMSG_MINOR = 11,
 };
 
 struct takt_kernel_log {
@@ -44,10 +47,22 @@ static void go_to(struct takt_kernel_log *log, off_t offset)
 	log->start = log->end = 0;
 }
 
+/* A service that may not open the kernel's device has been given it as its standard input. */
+static int open_path(const char *path)
+{
+	struct stat given;
+
+	if (strcmp(path, "/dev/kmsg") != 0 || fstat(STDIN_FILENO, &given) < 0 ||
+	    !S_ISCHR(given.st_mode) || given.st_rdev != makedev(MEM_MAJOR, KMSG_MINOR))
+		return open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+	(void)fcntl(STDIN_FILENO, F_SETFL, O_NONBLOCK);
+	return fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+}
+
 /* Takes what is at the path; false where that cannot be read, and what was open stays. */
 static bool take(struct takt_kernel_log *log, bool whole)
 {
-	int fd = open(log->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+	int fd = open_path(log->path);
 	struct stat is;
 
 	if (fd < 0 || fstat(fd, &is) < 0) {

@@ -11,6 +11,7 @@
 #include "base/str.h"
 #include "confine/confine.h"
 #include "daemon/clean_start.h"
+#include "daemon/client_user.h"
 #include "daemon/log.h"
 #include "launch/launch.h"
 #include "launch/system_users.h"
@@ -23,14 +24,15 @@ static const struct takt_pace listens = {5 * TAKT_NS_PER_MS, 100 * TAKT_NS_PER_M
 
 static const char usage[] =
 	"usage: takt-launch (--socket PATH | --listen-fd N) --jobs DIR --shim PATH\n"
-	"                   [--client-uid UID] [--min-uid UID] [--cgroup DIR] [--idle-ms MS]\n"
+	"                   [--client-uid USER] [--min-uid UID] [--cgroup DIR] [--idle-ms MS]\n"
 	"                   [--allow-weak-isolation] [--allow-system-users]\n"
 	"\n"
 	"  --socket PATH     listen there\n"
 	"  --listen-fd N     an inherited listening socket (SOCK_SEQPACKET)\n"
 	"  --jobs DIR        where attempts live\n"
 	"  --shim PATH       takt-shim\n"
-	"  --client-uid UID  the only user, besides root, that may ask (default: our own)\n"
+	"  --client-uid USER the only user, besides root, that may ask, by number or name\n"
+	"                    (default: our own)\n"
 	"  --min-uid UID     as root: users below are the system's (default: UID_MIN of\n"
 	"                    /etc/login.defs, 1000)\n"
 	"  --cgroup DIR      make the cgroups of jobs there (default: in our own); what runs in "
@@ -99,8 +101,7 @@ static int take_option(struct options *options, int opt, const char *arg, struct
 		options->config.listen_fd = (int)n;
 		break;
 	case 'c':
-		rc = number("client-uid", arg, UINT_MAX, &n, err);
-		options->config.client_uid = (uid_t)n;
+		rc = takt_client_user(arg, &options->config.client_uid, err);
 		break;
 	case 'm':
 		rc = number("min-uid", arg, UINT_MAX, &n, err);

@@ -101,7 +101,8 @@ static int look_at_journal(struct takt_daemon *daemon, struct takt_err *err)
 	struct file_id now;
 
 	if (!takt_leases_journal(daemon->leases, &device, &inode) ||
-	    snprintf(path, sizeof(path), "%s/clocks.journal", daemon->config.state_dir) >= PATH_MAX)
+	    snprintf(path, sizeof(path), "%s/clocks.journal", daemon->config.clocks_dir) >=
+		    PATH_MAX)
 		return 0;
 	now = id_of(path);
 	if (now.inode == inode && now.device == device)

@@ -27,7 +27,6 @@
 enum {
 	MAX_ANCESTORS = 64,
 	MAX_KNOWN = 8192,
-	MAX_ENVIRON = 256 * 1024,
 };
 
 static const uint64_t fresh_ns = TAKT_NS_PER_S;
@@ -37,6 +36,8 @@ struct takt_proc_cache {
 	char jobs_dir[PATH_MAX];
 	int jobs_dirfd;	       /* borrowed */
 	struct takt_map known; /* pid -> struct takt_proc_who *, owned */
+	void (*ask)(void *ctx, const struct takt_proc_id *process, uid_t uid); /* NULL = nobody */
+	void *ask_ctx;
 };
 
 int takt_proc_cache_new(const char *jobs_dir, int jobs_dirfd, const struct takt_attempts *attempts,
@@ -149,28 +150,42 @@ static int find_job(const struct takt_proc_cache *cache, int32_t pid, uint64_t *
 	return 0;
 }
 
+/* 0: of none. Nobody else knows an attempt's id; a process of another user is not believed. */
+static uint64_t job_named(const struct takt_proc_cache *cache, const char *id, uid_t uid,
+			  uint32_t *ret_attempt)
+{
+	unsigned long long job = 0;
+	unsigned int attempt = 0;
+
+	if (sscanf(id, "%llu.%u", &job, &attempt) != 2 ||
+	    !takt_attempts_is(cache->attempts, job, id, uid))
+		return 0;
+	*ret_attempt = attempt;
+	return job;
+}
+
 /*
  * A container's processes are children of its runtime's daemon, and known by the attempt's id that
- * they were started with. Nobody else knows that id; a process of another user is not believed.
+ * they were started with. True where root has to be asked for it.
  */
-static uint64_t contained_job(const struct takt_proc_cache *cache, int32_t pid, uid_t uid,
-			      uint32_t *ret_attempt)
+static bool find_contained(const struct takt_proc_cache *cache, int32_t pid,
+			   struct takt_proc_who *who)
 {
-	TAKT_CLEANUP(freep) char *env = takt_alloc(MAX_ENVIRON);
-	ssize_t n = env && cache->attempts ? read_proc(pid, "environ", env, MAX_ENVIRON) : 0;
-	static const char name[] = "TAKT_ATTEMPT=";
+	char id[TAKT_ATTEMPT_ID_MAX];
+	int rc = cache->attempts ? takt_process_attempt(pid, id) : -ENOENT;
 
-	for (const char *at = env; n > 0 && at < env + n; at += strlen(at) + 1) {
-		const char *id = at + sizeof(name) - 1;
-		unsigned long long job = 0;
+	if (rc == 0)
+		who->job_id = job_named(cache, id, who->uid, &who->attempt);
+	return rc == -EACCES && cache->ask && takt_stray_in_container(pid);
+}
 
-		if (strncmp(at, name, sizeof(name) - 1) != 0)
-			continue;
-		if (sscanf(id, "%llu.%u", &job, ret_attempt) != 2)
-			return 0;
-		return takt_attempts_is(cache->attempts, job, id, uid) ? job : 0;
-	}
-	return 0;
+static void ask_root(const struct takt_proc_cache *cache, int32_t pid,
+		     const struct takt_proc_who *who)
+{
+	struct takt_proc_id process;
+
+	if (takt_proc_identify(pid, &process, NULL) == 0 && process.start_ticks == who->start_ticks)
+		cache->ask(cache->ask_ctx, &process, who->uid);
 }
 
 static void first_word(int32_t pid, char ret[65])
@@ -196,6 +211,10 @@ static void look(const struct takt_proc_cache *cache, int32_t pid, struct takt_p
 		return; /* no descriptor to look with: what was known stands, and a new one is
 			   nobody's */
 	who->checked_ns = now.ns;
+	if (rc == 0 && stat.start_ticks == who->start_ticks && who->asked) {
+		ask_root(cache, pid, who); /* again: who was asked may have died */
+		return;
+	}
 	who->gone = rc < 0;
 	if (who->gone || stat.start_ticks == who->start_ticks)
 		return; /* a job's process that is gone stays known as the job's */
@@ -204,9 +223,30 @@ static void look(const struct takt_proc_cache *cache, int32_t pid, struct takt_p
 	who->start_ticks = stat.start_ticks;
 	who->uid = owner_of(pid);
 	who->job_id = job_id;
-	if (!who->job_id)
-		who->job_id = contained_job(cache, pid, who->uid, &who->attempt);
+	who->asked = !job_id && find_contained(cache, pid, who);
+	who->gone = who->asked;
 	first_word(pid, who->command);
+	if (who->asked)
+		ask_root(cache, pid, who);
+}
+
+void takt_proc_cache_asks(struct takt_proc_cache *cache,
+			  void (*ask)(void *ctx, const struct takt_proc_id *process, uid_t uid),
+			  void *ctx)
+{
+	cache->ask = ask;
+	cache->ask_ctx = ctx;
+}
+
+void takt_proc_cache_told(struct takt_proc_cache *cache, const struct takt_proc_id *process,
+			  const char *attempt_id)
+{
+	struct takt_proc_who *who = takt_map_u64_ptr(&cache->known, (uint64_t)process->pid);
+
+	if (!who || !who->asked || who->start_ticks != process->start_ticks)
+		return;
+	who->asked = who->gone = false;
+	who->job_id = job_named(cache, attempt_id, who->uid, &who->attempt);
 }
 
 const struct takt_proc_who *takt_proc_who(struct takt_proc_cache *cache, int32_t pid,

@@ -87,14 +87,15 @@ static void note_unused_library(void)
 		(void)setenv(TAKT_UNUSED_NVML, path, 1);
 }
 
-/* Root for others loads the driver from where the system has it, or an administrator says; the
+/* Who serves others loads the driver from where the system has it, or an administrator says; the
  * processes that it starts inherit the clean environment. */
 static int serve(int argc, char **argv, const struct takt_config *config, struct takt_err *err)
 {
 	int verb = argc > 1, rc = 0;
 	bool again = false;
 
-	if (geteuid() == 0 && config->users != TAKT_USERS_OWN) {
+	if (config->users == TAKT_USERS_ALL ||
+	    (geteuid() == 0 && config->users != TAKT_USERS_OWN)) {
 		note_unused_library();
 		rc = takt_clean_start(argv, err);
 	}

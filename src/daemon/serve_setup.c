@@ -32,6 +32,7 @@
 #include "daemon/net_probe.h"
 #include "daemon/peaks.h"
 #include "daemon/shared_places.h"
+#include "daemon/state_owner.h"
 #include "device/net_watch.h"
 #include "device/sysfs_pci.h"
 #include "engine/local/local_engine.h"
@@ -49,16 +50,17 @@ enum {
 	GOVERNORS = 4096,   /* bytes of a list of them */
 };
 
-/* Root's locks are root's alone: nobody else can put anything in their place, or hold them. Those
- * of others are everybody's, like those of /tmp: made for all by whoever comes first. */
+/* Locks of a takt for all users are its own: nobody else can put anything in their place, or hold
+ * them. Those of others are everybody's, like those of /tmp: made for all by whoever comes first.
+ */
 static int open_lock_dir(const struct takt_daemon *daemon, struct takt_err *err)
 {
 	const char *path = daemon->config.lock_dir;
-	bool root = getuid() == 0;
+	bool own = getuid() == 0 || !daemon->single_user;
 	struct stat st;
-	int rc = takt_mkdirs_durable(daemon->sys, path, root ? 0755 : 01777, err);
+	int rc = takt_mkdirs_durable(daemon->sys, path, own ? 0755 : 01777, err);
 
-	if (rc == 0 && root)
+	if (rc == 0 && own)
 		return takt_own_dir_check("lock_dir", path, err);
 	if (rc == 0 && stat(path, &st) == 0 && st.st_uid == getuid() &&
 	    (st.st_mode & 07777) != 01777)
@@ -81,6 +83,22 @@ static int open_governors(struct takt_daemon *daemon, struct takt_err *err)
 	return 0;
 }
 
+/* Where root's helpers have what is theirs. An account that serves all users finds them there. */
+static int open_helper_dirs(const struct takt_daemon *daemon, struct takt_err *err)
+{
+	const struct takt_config *config = &daemon->config;
+	int rc;
+
+	if (!daemon->single_user && getuid() != 0)
+		return 0;
+	rc = takt_mkdirs_durable(daemon->sys, config->helpers_dir,
+				 daemon->single_user ? 0700 : 0755, err);
+	if (rc == 0)
+		rc = takt_mkdirs_durable(daemon->sys, config->clocks_dir,
+					 daemon->single_user ? 0700 : 0711, err);
+	return rc == 0 && getuid() == 0 ? takt_clocks_move(daemon->sys, config, err) : rc;
+}
+
 static int open_dirs(struct takt_daemon *daemon, struct takt_err *err)
 {
 	char path[PATH_MAX];
@@ -92,6 +110,8 @@ static int open_dirs(struct takt_daemon *daemon, struct takt_err *err)
 	if (rc == 0)
 		rc = takt_mkdirs_durable(daemon->sys, daemon->config.state_dir,
 					 daemon->single_user ? 0700 : 0711, err);
+	if (rc == 0)
+		rc = open_helper_dirs(daemon, err);
 	if (rc == 0)
 		rc = open_lock_dir(daemon, err);
 	snprintf(path, sizeof(path), "%s/jobs", daemon->config.state_dir);
@@ -295,11 +315,11 @@ static int start_helper(struct takt_daemon *daemon, struct takt_helper_proc *hel
 			const char *socket_name, struct takt_err *err)
 {
 	struct takt_str path = TAKT_STR(sizeof(helper->socket_path) - 1);
-	int rc = takt_str_addf(&path, "%s/%s", daemon->config.runtime_dir, socket_name);
+	int rc = takt_str_addf(&path, "%s/%s", daemon->config.helpers_dir, socket_name);
 
 	if (rc < 0)
-		takt_err_set(err, rc, "runtime_dir '%.100s' is too long for a socket",
-			     daemon->config.runtime_dir);
+		takt_err_set(err, rc, "helpers_dir '%.100s' is too long for a socket",
+			     daemon->config.helpers_dir);
 	takt_strcpy(helper->socket_path, sizeof(helper->socket_path), takt_str_text(&path));
 	takt_str_fini(&path);
 	return rc < 0 ? rc : takt_helper_start(daemon, helper, err);
@@ -321,30 +341,43 @@ static int start_helpers(struct takt_daemon *daemon, struct takt_err *err)
 	rc = takt_helpers_check(daemon, err);
 	if (rc == 0)
 		rc = start_helper(daemon, &daemon->launch, "launch.sock", err);
-	/* One of our own, not a service manager's: it runs jobs of our user only. */
-	if (rc == 0 && !daemon->single_user && getuid() != 0 && daemon->launch.pid > 0)
-		rc = takt_err_set(err, -EPERM,
-				  "users = all needs root, or a takt-launch that runs as root and "
-				  "answers on '%s'",
-				  daemon->launch.socket_path);
 	if (rc == 0 && !leaves_asleep(daemon))
 		rc = start_helper(daemon, &daemon->actuate, "actuate.sock", err);
 	return rc;
 }
 
+static void ask_whose(void *ctx, const struct takt_proc_id *process, uid_t uid)
+{
+	struct takt_daemon *daemon = ctx;
+
+	takt_engine_local_whose(daemon->engine, process, uid);
+}
+
+static void told_whose(void *ctx, const struct takt_proc_id *process, const char *attempt_id)
+{
+	struct takt_daemon *daemon = ctx;
+
+	takt_proc_cache_told(daemon->procs, process, attempt_id);
+}
+
 static int open_engine(struct takt_daemon *daemon, struct takt_err *err)
 {
 	char jobs_dir[PATH_MAX];
+	int rc;
 	struct takt_engine_local_config config = {
 		.sys = daemon->sys,
 		.jobs_dir = jobs_dir,
 		.launch_socket = daemon->launch.socket_path,
 		.describe = takt_daemon_describe_job,
 		.ctx = daemon,
+		.whose = told_whose,
 	};
 
 	snprintf(jobs_dir, sizeof(jobs_dir), "%s/jobs", daemon->config.state_dir);
-	return takt_engine_local_new(&config, &daemon->engine, err);
+	rc = takt_engine_local_new(&config, &daemon->engine, err);
+	if (rc == 0)
+		takt_proc_cache_asks(daemon->procs, ask_whose, daemon);
+	return rc;
 }
 
 /* Attempts that the store believes alive, while the queue is loaded. */

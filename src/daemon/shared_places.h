@@ -17,6 +17,10 @@
  * would be his. `setting` names it: "runtime_dir". */
 int takt_own_dir_check(const char *setting, const char *path, struct takt_err *err);
 
+/* As above, for root's verbs: the directory may also be an account's for which root has made it.
+ * What is written there replaces names and follows no link. */
+int takt_service_dir_check(const char *setting, const char *path, struct takt_err *err);
+
 /* Whether a process holds the lock of this file now, and which, as below, where there is room for
  * it. A holder tries for a moment, so a look does not disturb it. */
 bool takt_lock_is_held(const char *path, char *ret_owner, size_t size);

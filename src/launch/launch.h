@@ -65,6 +65,11 @@ enum takt_launch_op {
 	/* As STOP, for a staged attempt: have the shim look for `go`. With limits that are not
 	 * `staged` its turn has come: its GPUs are opened to it first. May be repeated. */
 	TAKT_LAUNCH_LOOK,
+
+	/* uid, target: what the environment of that process of the user's names as TAKT_ATTEMPT, as
+	 * the reply's message; "" when it names none. Processes of containers are nobody's
+	 * children, and a daemon that is not root cannot read it. -ESRCH, -EPERM as above. */
+	TAKT_LAUNCH_WHOSE,
 };
 
 struct takt_launch_request {

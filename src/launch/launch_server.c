@@ -185,6 +185,9 @@ static void handle(struct server *server, const struct takt_launch_request *requ
 	case TAKT_LAUNCH_LOOK:
 		rc = takt_target_signal(&server->spawn, request, &err);
 		break;
+	case TAKT_LAUNCH_WHOSE:
+		rc = takt_target_whose(&server->spawn, request, reply.message, &err);
+		break;
 	case TAKT_LAUNCH_REAP:
 		if (reap(server, request, &reply))
 			return;

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/str.h"
 #include "launch/attempt.h"
 #include "launch/job_cgroup.h"
 #include "launch/proc_tree.h"
@@ -101,6 +102,27 @@ int takt_target_signal(const struct takt_spawn *spawn, const struct takt_launch_
 	rc = send(pidfd, sig, request->signal);
 	close(pidfd);
 	return rc < 0 ? takt_err_set(err, rc, "signal shim %d", request->target.pid) : 0;
+}
+
+int takt_target_whose(const struct takt_spawn *spawn, const struct takt_launch_request *request,
+		      char ret[TAKT_ATTEMPT_ID_MAX], struct takt_err *err)
+{
+	char said[TAKT_ATTEMPT_ID_MAX] = "";
+	int pidfd, rc = takt_spawn_allowed(spawn->config, request->uid, err);
+
+	if (rc < 0)
+		return rc;
+	pidfd = open_owned(&request->target, request->uid);
+	if (pidfd < 0)
+		return takt_err_set(err, pidfd, "process %d", request->target.pid);
+	rc = takt_process_attempt(request->target.pid, said);
+	if (rc == 0 && pidfd_send_signal(pidfd, 0, NULL, 0) < 0)
+		rc = -errno; /* what was read may be another's who has its number */
+	close(pidfd);
+	if (rc < 0)
+		return takt_err_set(err, rc, "process %d", request->target.pid);
+	takt_strcpy(ret, TAKT_ATTEMPT_ID_MAX, said);
+	return 0;
 }
 
 /* How many were found. Whoever is in the cgroup got SIGKILL before, and the user's get it here. */

@@ -17,7 +17,8 @@
 
 enum {
 	STAT_MAX = 1024,
-	STATUS_MAX = 16 * 1024
+	STATUS_MAX = 16 * 1024,
+	ENVIRON_MAX = 256 * 1024,
 };
 
 /* 1 read, 0 the process is gone or hidden. Any other trouble is no answer. */
@@ -153,6 +154,36 @@ int takt_shim_words(int32_t pid, const char *jobs_dir, uint64_t *ret_job_id, uin
 		return -ENOENT;
 	*ret_job_id = job_id;
 	*ret_attempt = number;
+	return 0;
+}
+
+int takt_process_attempt(int32_t pid, char ret[TAKT_ATTEMPT_ID_MAX])
+{
+	static const char name[] = "TAKT_ATTEMPT=";
+	TAKT_CLEANUP(freep) char *env = takt_alloc(ENVIRON_MAX + 1);
+	char path[40];
+	ssize_t len;
+	int fd;
+
+	if (!env)
+		return -ENOMEM;
+	snprintf(path, sizeof(path), "/proc/%d/environ", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	len = fd < 0 ? -errno : read(fd, env, ENVIRON_MAX);
+	if (fd >= 0 && len < 0)
+		len = -errno;
+	if (fd >= 0)
+		close(fd);
+	if (len < 0)
+		return (int)len;
+	env[len] = '\0';
+	ret[0] = '\0';
+	for (const char *at = env; at < env + len; at += strlen(at) + 1)
+		if (strncmp(at, name, sizeof(name) - 1) == 0) {
+			if (!takt_strcpy(ret, TAKT_ATTEMPT_ID_MAX, at + sizeof(name) - 1))
+				ret[0] = '\0';
+			break;
+		}
 	return 0;
 }
 

@@ -12,6 +12,7 @@
 
 #include "base/proc_stat.h"
 #include "base/vec.h"
+#include "launch/attempt.h"
 
 struct takt_proc_entry {
 	int32_t pid;
@@ -46,6 +47,10 @@ void takt_proc_tree_mark(struct takt_proc_tree *tree, int32_t root);
  * program of his.
  */
 int takt_shim_words(int32_t pid, const char *jobs_dir, uint64_t *ret_job_id, uint32_t *ret_attempt);
+
+/* What its environment names as TAKT_ATTEMPT, "" when it names none in its first 256 KiB or what it
+ * names is too long. Anybody may name anything. -EACCES: this user may not read it. */
+int takt_process_attempt(int32_t pid, char ret[TAKT_ATTEMPT_ID_MAX]);
 
 /* Its real user. -ESRCH: it is gone. */
 int takt_process_uid(int32_t pid, uid_t *ret);

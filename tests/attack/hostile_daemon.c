@@ -202,6 +202,7 @@ static void attack_processes(int32_t roots)
 		int32_t signal;
 	} asks[] = {{"stop", TAKT_LAUNCH_STOP, 0},
 		    {"wake up", TAKT_LAUNCH_LOOK, 0},
+		    {"ask for the environment of", TAKT_LAUNCH_WHOSE, 0},
 		    {"send SIGKILL to", TAKT_LAUNCH_SIGNAL, SIGKILL},
 		    {"send SIGTERM to", TAKT_LAUNCH_SIGNAL, SIGTERM},
 		    {"send no signal to", TAKT_LAUNCH_SIGNAL, 0},

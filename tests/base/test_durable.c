@@ -10,7 +10,10 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "fake_sys.h"
@@ -338,6 +341,39 @@ static void a_file_in_the_way(void **state)
 	fake_sys_free(scene.world);
 }
 
+/* Whoever may write a directory may put there what root is then to read. */
+static void only_plain_files_are_read_among_strangers(void **state)
+{
+	static const char *const others[] = {"link", "pipe", "second", "folder"};
+	const struct takt_sys *sys = takt_sys_real();
+	char path[] = "/tmp/tk-durable-XXXXXX", *text = NULL;
+	int dirfd;
+	size_t len;
+
+	assert_non_null(mkdtemp(path));
+	dirfd = open(path, O_RDONLY | O_DIRECTORY);
+	assert_true(dirfd >= 0);
+	assert_int_equal(takt_file_write_durable(sys, dirfd, "file", "text", 4, 0600, NULL), 0);
+	assert_int_equal(takt_file_read_plain(sys, dirfd, "file", 4, &text, &len, NULL), 0);
+	assert_string_equal(text, "text");
+	takt_free(text);
+	assert_int_equal(takt_file_read_plain(sys, dirfd, "file", 3, &text, &len, NULL),
+			 -TAKT_E_LIMIT);
+	assert_int_equal(symlinkat("file", dirfd, "link"), 0);
+	assert_int_equal(mkfifoat(dirfd, "pipe", 0600), 0);
+	assert_int_equal(linkat(dirfd, "file", dirfd, "second", 0), 0);
+	assert_int_equal(mkdirat(dirfd, "folder", 0700), 0);
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(others); i++) {
+		assert_true(takt_file_read_plain(sys, dirfd, others[i], 4, &text, &len, NULL) < 0);
+		assert_int_equal(
+			unlinkat(dirfd, others[i], strcmp(others[i], "folder") ? 0 : AT_REMOVEDIR),
+			0);
+	}
+	assert_int_equal(unlinkat(dirfd, "file", 0), 0);
+	close(dirfd);
+	assert_int_equal(rmdir(path), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -351,6 +387,7 @@ int main(void)
 		cmocka_unit_test(bad_names_touch_nothing),
 		cmocka_unit_test(reading_keeps_its_limit),
 		cmocka_unit_test(reading_without_memory),
+		cmocka_unit_test(only_plain_files_are_read_among_strangers),
 		cmocka_unit_test(made_directories_survive),
 		cmocka_unit_test(making_directories_reports_failures),
 		cmocka_unit_test(an_unreadable_parent_is_passed),

@@ -184,11 +184,26 @@ static void paths_follow_the_user(void **state)
 	assert_int_equal(takt_config_resolve(&config, 0, "/run/user/0", NULL, "/root", NULL), 0);
 	assert_string_equal(config.socket, "/run/takt/takt.sock");
 	assert_string_equal(config.state_dir, "/var/lib/takt");
+	assert_string_equal(config.helpers_dir, "/run/takt-helpers");
+	assert_string_equal(config.clocks_dir, "/var/lib/takt-clocks");
+	assert_string_equal(config.lock_dir, "/run/takt/locks");
+
+	/* An account that serves all has the machine's places; helpers share those that are named.
+	 */
+	takt_config_init(&config);
+	assert_int_equal(parse(&config, "users = all\nstate_dir = /s\n", NULL), 0);
+	assert_int_equal(takt_config_resolve(&config, 7, "/run/user/7", NULL, "/home/u", NULL), 0);
+	assert_string_equal(config.socket, "/run/takt/takt.sock");
+	assert_string_equal(config.helpers_dir, "/run/takt-helpers");
+	assert_string_equal(config.clocks_dir, "/s");
+	assert_string_equal(config.lock_dir, "/run/takt/locks");
 
 	takt_config_init(&config);
 	assert_int_equal(takt_config_resolve(&config, 7, "/run/user/7", NULL, "/home/u", NULL), 0);
 	assert_string_equal(config.socket, "/run/user/7/takt/takt.sock");
 	assert_string_equal(config.state_dir, "/home/u/.local/state/takt");
+	assert_string_equal(config.helpers_dir, config.runtime_dir);
+	assert_string_equal(config.clocks_dir, config.state_dir);
 
 	takt_config_init(&config);
 	assert_int_equal(takt_config_resolve(&config, 7, NULL, "/s", NULL, NULL), 0);

@@ -133,8 +133,8 @@ def base():
         archive.folder(folder)
     archive.folder("tmp", 0o1777)
     archive.text("etc/passwd", "root:x:0:0::/root:/bin/sh\nalice:x:4242:4242::/tmp:/bin/sh\n"
-                               "bob:x:4343:4343::/tmp:/bin/sh\n")
-    archive.text("etc/group", "root:x:0:\nalice:x:4242:\nbob:x:4343:\n")
+                               "bob:x:4343:4343::/tmp:/bin/sh\ntakt:x:977:977::/var/lib/takt:/bin/false\n")
+    archive.text("etc/group", "root:x:0:\nalice:x:4242:\nbob:x:4343:\ntakt:x:977:\n")
     archive.program(kit.TWIN, "usr/bin/takt-twin")
     archive.program(kit.TWIN_LIB, "usr/bin/lib/550/libnvidia-ml.so.1")
     return archive

@@ -37,17 +37,23 @@ TimeoutStartSec=infinity
 # As docs/install.md has it for settings and the simulated driver.
 DROP_IN = """[Service]
 Environment=TAKT_TWIN=/run/machine
+ReadWritePaths=/run/machine /run/machine.lock
 ExecStart=
 ExecStart=%s serve --users all --config /etc/takt/takt.conf
 """
+ACTUATE_DROP_IN = """[Service]
+Environment=TAKT_TWIN=/run/machine
+Environment="MORE=--nvml /usr/bin/lib/550/libnvidia-ml.so.1"
+"""
 CONFIG = """metrics_listen = off
+kernel_log = /dev/kmsg
 nvml_path = /usr/bin/lib/550/libnvidia-ml.so.1
 """
 # Run when everything else has been ended, as a disk's last state.
 KEEP = """#!/bin/sh
 export PATH=/bin
 stty -F /dev/ttyS1 raw
-tar -C / -cz -f /dev/ttyS1 var/lib/takt var/work
+tar -C / -cz -f /dev/ttyS1 var/lib/takt var/lib/takt-clocks var/work
 """
 
 BEGIN = r"""
@@ -137,6 +143,12 @@ systemctl enable --now takt-jobs takt-launch takt || journalctl -n 40 --no-pager
 answers "takt answers"
 has "units are enabled as the page says" "$(systemctl is-enabled takt takt-launch.socket takt-jobs | tr '\n' ' ')" "enabled enabled enabled"
 
+rights() { sed -n "s/^\(Uid\|Gid\|CapPrm\|CapBnd\|NoNewPrivs\):[[:space:]]*\([0-9a-f]*\).*/\2/p" /proc/$1/status | tr "\n" " "; }
+same "takt is an account of its own, without any right" "$(rights $(main_pid takt))" "977 977 0000000000000000 0000000000000000 1 "
+same "it reads the kernel's log all the same" "$(ls -l /proc/$(main_pid takt)/fd | grep -c /dev/kmsg)" 2
+until_true pidof takt-actuate > /dev/null
+same "launcher and actuator are root" "$(stat -c %u /proc/$(main_pid takt-launch) /proc/$(main_pid takt-actuate) | tr '\n' ' ')" "0 0 "
+same "it can put nothing where they keep what is theirs" "$(find /run/takt-helpers /var/lib/takt-clocks -user takt -o -perm -2 -type d)" ""
 long_job=$(submit -n 1 -- wait-for long 7)
 running long
 read long < long.ran
@@ -188,10 +200,10 @@ for name in takt-actuate takt-guard; do
 	if [ "$(pidof $name)" -a "$(pidof $name)" != "$old" ]; then ok "and $name comes back"; else no "and $name comes back" "$(pidof $name)"; fi
 done
 
-systemctl kill --kill-whom=all -s KILL takt
+systemctl kill --kill-whom=all -s KILL takt takt-actuate
 until_true sh -c "[ \$(systemctl show -P MainPID takt) -gt 0 ]"
 answers "takt answers after all of it was killed"
-the_same "a job outlives all of takt.service"
+the_same "a job outlives all of takt"
 
 # Asked for again and again while jobs start: none may miss what was set on its cgroup.
 jobs=/sys/fs/cgroup/takt.slice/takt-jobs.service
@@ -232,7 +244,7 @@ ended $staged
 same "and what waited for its turn starts in a cgroup of its own" "$(takt logs $staged)" "$LIMITED"
 
 for name in /usr/local/libexec/takt/takt-* /usr/local/bin/takt; do cp $name /tmp/new; mv /tmp/new $name; done
-systemctl restart takt-launch takt
+systemctl restart takt-launch takt-actuate takt
 answers "takt answers after an upgrade"
 the_same "an upgrade ends no job"
 same "one launcher serves it" "$(pidof takt-launch)" "$(main_pid takt-launch)"
@@ -348,7 +360,9 @@ systemctl poweroff --no-block
 """
 
 NAMES = [
-    "units are enabled as the page says", "a job lies below the unit that keeps cgroups",
+    "units are enabled as the page says", "takt is an account of its own, without any right",
+    "it reads the kernel's log all the same", "launcher and actuator are root",
+    "it can put nothing where they keep what is theirs", "a job lies below the unit that keeps cgroups",
     "it can open only its GPU", "every unit is in the slice",
     "a restart of takt ends no job", "and leaves the launcher alone", "but takt is another",
     "a restart of the launcher ends no job", "the next job is started by the new one", "of which there is one",
@@ -356,7 +370,7 @@ NAMES = [
     "a job goes on without takt", "and is found again", "what ended meanwhile is on record",
     "a stop of the launcher ends no job", "a job that came meanwhile is run when it is back",
     "a job outlives takt-actuate", "and takt-actuate comes back",
-    "a job outlives takt-guard", "and takt-guard comes back", "a job outlives all of takt.service",
+    "a job outlives takt-guard", "and takt-guard comes back", "a job outlives all of takt",
     "a restart of the unit that keeps cgroups is refused", "and so is a stop", "by systemd, which says why",
     "it is active all the same", "jobs that start meanwhile keep what is set on their cgroups",
     "and those that run are not ended",
@@ -410,6 +424,7 @@ def image(takt, script):
     archive.link("etc/systemd/system/multi-user.target.wants/trial.service", "../trial.service")
     archive.text("etc/systemd/system/trial.service", TRIAL)
     archive.text("etc/systemd/system/takt.service.d/simulated.conf", DROP_IN % ("/" + os.path.relpath(command, takt)))
+    archive.text("etc/systemd/system/takt-actuate.service.d/simulated.conf", ACTUATE_DROP_IN)
     archive.text("etc/takt/takt.conf", CONFIG)
     archive.text("etc/machine-id", "0" * 31 + "1\n")
     archive.text("lib/systemd/system-shutdown/keep", KEEP, 0o755)

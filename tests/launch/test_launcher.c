@@ -157,6 +157,61 @@ static void test_does_not_signal_a_reused_pid(void **state)
 	waitpid(child, NULL, 0);
 }
 
+static pid_t fork_with_words(uid_t uid, const char *words)
+{
+	char sleeps[] = "sleep", seconds[] = "600";
+	char *const argv[] = {sleeps, seconds, NULL}, *const env[] = {(char *)words, NULL};
+	int ready[2];
+	char byte;
+	pid_t child;
+
+	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+	child = fork();
+	if (child == 0) {
+		if (uid != getuid() && setresuid(uid, uid, uid) < 0)
+			_exit(1);
+		execve("/bin/sleep", argv, env);
+		_exit(1);
+	}
+	close(ready[1]);
+	assert_int_equal(read(ready[0], &byte, 1), 0); /* it has begun its program */
+	close(ready[0]);
+	return child;
+}
+
+static void expect_whose(struct fixture *fixture, uid_t as, uid_t uid, const char *words, int rc,
+			 const char *named)
+{
+	struct takt_launch_request request = {.op = TAKT_LAUNCH_WHOSE, .uid = uid};
+	pid_t child = fork_with_words(as, words);
+	struct takt_launch_reply reply;
+
+	assert_int_equal(takt_proc_identify(child, &request.target, NULL), 0);
+	reply = ask(fixture, request);
+	request.target.start_ticks++;
+	assert_int_equal(ask(fixture, request).rc, -ESRCH);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	assert_int_equal(reply.rc, rc);
+	if (rc == 0)
+		assert_string_equal(reply.message, named);
+	else
+		assert_null(strstr(reply.message, "secret"));
+}
+
+/* Of a process's environment the launcher says one variable, if it is no longer than an id. */
+static void test_tells_whose_a_process_is(void **state)
+{
+	struct fixture *fixture = *state;
+	char longer[200] = "TAKT_ATTEMPT=";
+
+	memset(longer + strlen(longer), 'x', TAKT_ATTEMPT_ID_MAX);
+	launcher_start(fixture, NULL, NULL);
+	expect_whose(fixture, getuid(), getuid(), "TAKT_ATTEMPT=7.1.ab", 0, "7.1.ab");
+	expect_whose(fixture, getuid(), getuid(), "TAKT_ATTEMPTS=secret", 0, "");
+	expect_whose(fixture, getuid(), getuid(), longer, 0, "");
+}
+
 static void test_reaps_what_a_killed_shim_leaves(void **state)
 {
 	struct fixture *fixture = *state;
@@ -433,6 +488,19 @@ static void test_groups_are_those_of_the_data_base(void **state)
 	takt_free(log);
 }
 
+/* Nobody's but that user's, who is one that may run jobs. */
+static void test_tells_of_processes_of_the_named_user(void **state)
+{
+	struct fixture *fixture = *state;
+	const char *const args[] = {"--client-uid", "4321", "--allow-weak-isolation", NULL};
+
+	need_root();
+	launcher_start(fixture, NULL, args);
+	expect_whose(fixture, NOBODY, NOBODY, "TAKT_ATTEMPT=7.1.ab", 0, "7.1.ab");
+	expect_whose(fixture, 4242, NOBODY, "TAKT_ATTEMPT=secret", -EPERM, NULL);
+	expect_whose(fixture, 0, NOBODY, "TAKT_ATTEMPT=secret", -EPERM, NULL);
+}
+
 /* The spec is the user's by then: what he writes into it as cgroup is not root's to remove. */
 static void test_root_does_not_touch_a_cgroup_that_the_user_names(void **state)
 {
@@ -559,6 +627,8 @@ int main(void)
 		CASE(test_refuses_what_has_no_spec),
 		CASE(test_stop_and_signal_reach_the_job),
 		CASE(test_does_not_signal_a_reused_pid),
+		CASE(test_tells_whose_a_process_is),
+		CASE(test_tells_of_processes_of_the_named_user),
 		CASE(test_reaps_what_a_killed_shim_leaves),
 		CASE(test_missing_shim_is_reported),
 		CASE(test_jobs_go_on_without_launcher),

@@ -280,6 +280,7 @@ static void free_local(struct takt_engine *engine)
 	takt_vec_fini(&local->actions);
 	takt_vec_fini(&local->orders);
 	takt_vec_fini(&local->sent);
+	takt_vec_fini(&local->questions);
 	takt_launch_client_free(local->client);
 	takt_free(local->launch_socket);
 	if (local->wakefd >= 0)
@@ -341,6 +342,7 @@ int takt_engine_local_new(const struct takt_engine_local_config *config, struct 
 	local->actions.max = LOCAL_MAX_ACTIONS;
 	local->orders.max = LOCAL_MAX_ORDERS;
 	local->sent.max = LOCAL_MAX_SENT;
+	local->questions.max = LOCAL_MAX_SENT;
 	rc = open_all(local, config, err);
 	if (rc < 0) {
 		free_local(&local->engine);

@@ -37,6 +37,9 @@ struct takt_engine_local_config {
 			struct takt_err *err);
 	void *ctx;
 
+	/* The answer to takt_engine_local_whose(), from pump: the attempt's id, "" = none. */
+	void (*whose)(void *ctx, const struct takt_proc_id *process, const char *attempt_id);
+
 	uint32_t max_attempts;	 /* alive at once; 0 = 16,384 */
 	uint32_t patience_ms;	 /* how long a START may wait for a launcher; 0 = 10,000 */
 	uint32_t stage_lease_ms; /* a staged attempt goes when it has not heard from an engine for
@@ -66,6 +69,12 @@ struct takt_engine_live {
  */
 int takt_engine_local_recover(struct takt_engine *engine, const struct takt_engine_live *live,
 			      size_t n, struct takt_err *err);
+
+/* Has the launcher read in the environment of this process of the user's to which attempt it
+ * belongs, as TAKT_LAUNCH_WHOSE. Where it cannot be asked now, or dies, there is no answer: ask
+ * again. */
+void takt_engine_local_whose(struct takt_engine *engine, const struct takt_proc_id *process,
+			     uid_t uid);
 
 /* Attempts that are not over, started or not. */
 size_t takt_engine_local_count(const struct takt_engine *engine);

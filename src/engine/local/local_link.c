@@ -46,6 +46,7 @@ static void close_link(struct local_engine *local)
 	local->client = NULL;
 	wait_longer(local);
 	takt_vec_clear(&local->sent);
+	takt_vec_clear(&local->questions);
 	TAKT_MAP_EACH(entry, &local->runs)
 	local_run_link_lost(local, entry->value.ptr);
 	local_orders_link_lost(local);
@@ -105,7 +106,8 @@ static void dispatch(struct local_engine *local, const struct takt_launch_reply 
 	takt_vec_remove_swap(&local->sent, i);
 	takt_crash_point("engine.after_reply");
 	if (sent.run == 0) {
-		local_orders_reply(local, reply);
+		if (!local_whose_reply(local, reply))
+			local_orders_reply(local, reply);
 		return;
 	}
 	run = takt_map_u64_ptr(&local->runs, sent.run);

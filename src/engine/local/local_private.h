@@ -83,7 +83,13 @@ struct local_order {
 
 struct local_sent {
 	uint64_t seq;
-	uint64_t run; /* its key; 0 = an order's */
+	uint64_t run; /* its key; 0 = an order's, or a question's */
+};
+
+/* Whose a process is, asked of the launcher. */
+struct local_question {
+	uint64_t seq;
+	struct takt_proc_id process;
 };
 
 struct local_engine {
@@ -104,6 +110,7 @@ struct local_engine {
 	TAKT_VEC(struct takt_action) actions; /* not looked at yet */
 	TAKT_VEC(struct local_order) orders;
 	TAKT_VEC(struct local_sent) sent;
+	TAKT_VEC(struct local_question) questions; /* on their way */
 	bool snapshot_wanted;
 };
 
@@ -158,6 +165,10 @@ void local_orders_reply(struct local_engine *local, const struct takt_launch_rep
 void local_orders_link_lost(struct local_engine *local);
 /* The attempt is over: what was ordered for it is settled. */
 void local_orders_settle(struct local_engine *local, uint64_t job_id, uint32_t attempt);
+
+/* local_whose.c */
+/* True when the reply was to a question. */
+bool local_whose_reply(struct local_engine *local, const struct takt_launch_reply *reply);
 
 /* local_link.c */
 /* Connect, unless that is so or was tried just now. */
