@@ -61,6 +61,7 @@ exec > /dev/ttyS0 2>&1
 echo
 export PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin HOME=/root TAKT_SOCKET=/run/takt/takt.sock
 takt-twin create hgx-h100 --path /run/machine --seed 7 > /dev/null
+touch /run/machine.lock
 chmod 666 /run/machine*
 for n in 0 1 2 3 4 5 6 7; do mknod -m 666 /dev/nvidia$n c 240 $n; done
 mknod -m 666 /dev/nvidiactl c 240 255
