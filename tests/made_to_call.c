@@ -3,10 +3,12 @@
  * Has another process make a system call where it waits, as somebody would who has taken it over,
  * and says what the kernel answered it. Afterwards the process waits on as if nothing had been.
  *
- *   takt-made-to-call [--deaf] PID NAME...
+ *   takt-made-to-call PID NAME...
+ *   takt-made-to-call --deaf PID NAME
  *
  * One line each: "NAME: done" or "NAME: the kernel's reason". Arguments are such that what is not
- * refused does nothing (a bad address, an impossible flag). Deaf: it has held back all signals.
+ * refused does nothing (a bad address, an impossible flag). Deaf: it has held back all signals, and
+ * is let go to make the call by itself.
  */
 #include <errno.h>
 #include <signal.h>
@@ -20,6 +22,7 @@
 #include <sys/syscall.h>
 #include <sys/user.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #if defined(__x86_64__)
@@ -84,6 +87,7 @@ static const struct call {
 
 enum {
 	CALL_BYTES = 2, /* of the instruction */
+	TRIES = 10000,
 };
 
 static _Noreturn void give_up(const char *what)
@@ -107,19 +111,16 @@ static void run_to_trap(pid_t pid)
 		check(ptrace(PTRACE_CONT, pid, 0, sig), "go on");
 		check(waitpid(pid, &status, 0), "wait");
 		if (!WIFSTOPPED(status)) {
-			puts("it died of it");
-			exit(EXIT_SUCCESS);
+			fprintf(stderr, "takt-made-to-call: it died of it\n");
+			exit(EXIT_FAILURE);
 		}
 		sig = WSTOPSIG(status);
 	} while (sig != SIGTRAP);
 }
 
-/* The trap lies behind the call, where a handler returns to, too. */
-static long make(pid_t pid, const struct user_regs_struct *before, const struct call *call)
+static void begin(pid_t pid, const struct user_regs_struct *before, const struct call *call)
 {
-	const long trap = 0xcc;
 	struct user_regs_struct regs = *before;
-	long code;
 
 	regs.rip -= CALL_BYTES;
 	regs.rax = (unsigned long)call->number;
@@ -130,15 +131,52 @@ static long make(pid_t pid, const struct user_regs_struct *before, const struct 
 	regs.r10 = (unsigned long)call->args[3];
 	regs.r8 = (unsigned long)call->args[4];
 	regs.r9 = (unsigned long)call->args[5];
+	check(ptrace(PTRACE_SETREGS, pid, 0, &regs), "set registers");
+}
+
+/* The trap lies behind the call, where a handler returns to, too. */
+static long make(pid_t pid, const struct user_regs_struct *before, const struct call *call)
+{
+	const long trap = 0xcc;
+	struct user_regs_struct regs;
+	long code;
+
 	errno = 0;
 	code = ptrace(PTRACE_PEEKTEXT, pid, before->rip, 0);
 	check(errno ? -1 : 0, "read code");
 	check(ptrace(PTRACE_POKETEXT, pid, before->rip, (code & ~0xffL) | trap), "write code");
-	check(ptrace(PTRACE_SETREGS, pid, 0, &regs), "set registers");
+	begin(pid, before, call);
 	run_to_trap(pid);
 	check(ptrace(PTRACE_POKETEXT, pid, before->rip, code), "write code");
 	check(ptrace(PTRACE_GETREGS, pid, 0, &regs), "get registers");
 	return (long)regs.rax;
+}
+
+/* Behind the instruction that makes a call; one that computes is let go on until it waits. */
+static bool is_behind_call(pid_t pid, const struct user_regs_struct *regs)
+{
+	long code;
+
+	errno = 0;
+	code = ptrace(PTRACE_PEEKTEXT, pid, regs->rip - CALL_BYTES, 0);
+	return errno == 0 && (code & 0xffff) == 0x050f;
+}
+
+static void stop_where_it_waits(pid_t pid, struct user_regs_struct *ret)
+{
+	const struct timespec pause = {.tv_nsec = 10000000};
+
+	for (int i = 0; i < TRIES; i++) {
+		check(ptrace(PTRACE_ATTACH, pid, 0, 0), "attach");
+		check(waitpid(pid, NULL, 0), "wait");
+		check(ptrace(PTRACE_GETREGS, pid, 0, ret), "get registers");
+		if (is_behind_call(pid, ret))
+			return;
+		check(ptrace(PTRACE_DETACH, pid, 0, 0), "let go");
+		(void)nanosleep(&pause, NULL);
+	}
+	errno = ETIMEDOUT;
+	give_up("it never waits");
 }
 
 static const struct call *find(const char *name)
@@ -164,11 +202,13 @@ int main(int argc, char **argv)
 			puts(calls[i].name);
 		return 0;
 	}
-	check(ptrace(PTRACE_ATTACH, pid, 0, 0), "attach");
-	check(waitpid(pid, NULL, 0), "wait");
-	check(ptrace(PTRACE_GETREGS, pid, 0, &before), "get registers");
-	if (deaf)
+	stop_where_it_waits(pid, &before);
+	if (deaf) {
+		begin(pid, &before, find(argc > first + 1 ? argv[first + 1] : ""));
 		check(ptrace(PTRACE_SETSIGMASK, pid, sizeof(all), &all), "hold signals back");
+		check(ptrace(PTRACE_DETACH, pid, 0, 0), "let go");
+		return 0;
+	}
 	for (int i = first + 1; i < argc; i++) {
 		answer = make(pid, &before, find(argv[i]));
 		printf("%s: %s\n", argv[i],

@@ -19,6 +19,7 @@
 #include "base/pace.h"
 #include "base/str.h"
 #include "daemon/daemon.h"
+#include "daemon/log.h"
 
 static const struct takt_pace restarts = {TAKT_NS_PER_S, 10 * TAKT_NS_PER_S};
 static const uint64_t short_life_ns = TAKT_NS_PER_S;
@@ -193,10 +194,15 @@ int takt_helper_start(struct takt_daemon *daemon, struct takt_helper_proc *helpe
 	return 0;
 }
 
+/* A signal is told: SIGSYS, say, of a process that held back how a refused call is told. */
 static void reap(struct takt_helper_proc *helper)
 {
-	if (helper->pid > 0)
-		waitpid(helper->pid, NULL, WNOHANG);
+	int status;
+
+	if (helper->pid > 0 && waitpid(helper->pid, &status, WNOHANG) == helper->pid &&
+	    WIFSIGNALED(status))
+		takt_log(TAKT_LOG_NOTICE, "%s was ended by signal %d (%s)", helper->name,
+			 WTERMSIG(status), strsignal(WTERMSIG(status)));
 	if (helper->pidfd >= 0)
 		close(helper->pidfd);
 	helper->pid = 0;

@@ -164,7 +164,21 @@ def a_job_makes_containers_as_before():
         assert "none on /tmp type tmpfs" in log_of(m, job), log_of(m, job)
 
 
+def who_dies_of_a_refused_call_is_named_and_started_again():
+    """A library had held back the signal by which it is told."""
+    with shared_machine(gpus=1) as m:
+        kit.until(lambda: m.pids("takt-guard"), m.processes)
+        (actuator,) = m.pids("takt-actuate")
+        made = subprocess.run([MADE_TO_CALL, "--deaf", str(actuator), "bpf"], capture_output=True, text=True, check=False)
+        if made.returncode == 77:
+            raise kit.Skip(made.stdout.strip())
+        assert made.returncode == 0, made
+        kit.until(lambda: "takt-actuate was ended by signal 31 (Bad system call)" in m.said(), m.said)
+        kit.until(lambda: m.pids("takt-actuate") not in ([], [actuator]), m.processes)
+
+
 if __name__ == "__main__":
     sys.exit(kit.main([*(refused(who, call) for who, calls in WHAT.items() for call in calls), what_is_theirs_they_may,
                        roots_processes_have_the_rights_that_they_need, a_job_has_no_rights_and_may_get_some,
-                       a_set_user_id_program_of_a_job_is_roots, a_job_makes_containers_as_before]))
+                       a_set_user_id_program_of_a_job_is_roots, who_dies_of_a_refused_call_is_named_and_started_again,
+                       a_job_makes_containers_as_before]))
