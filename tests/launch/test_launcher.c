@@ -496,9 +496,9 @@ static void test_tells_of_processes_of_the_named_user(void **state)
 
 	need_root();
 	launcher_start(fixture, NULL, args);
-	expect_whose(fixture, NOBODY, NOBODY, "TAKT_ATTEMPT=7.1.ab", 0, "7.1.ab");
-	expect_whose(fixture, 4242, NOBODY, "TAKT_ATTEMPT=secret", -EPERM, NULL);
-	expect_whose(fixture, 0, NOBODY, "TAKT_ATTEMPT=secret", -EPERM, NULL);
+	expect_whose(fixture, 4343, 4343, "TAKT_ATTEMPT=7.1.ab", 0, "7.1.ab");
+	expect_whose(fixture, 4242, 4343, "TAKT_ATTEMPT=secret", -EPERM, NULL);
+	expect_whose(fixture, 0, 4343, "TAKT_ATTEMPT=secret", -EPERM, NULL);
 }
 
 /* The spec is the user's by then: what he writes into it as cgroup is not root's to remove. */
