@@ -6,7 +6,7 @@ Every attack is one of two kinds: something that has to be refused, after which 
 may be answered, after which no board stands where it cannot, others are served, and all can be put back. The witness is the
 simulated machine, which knows nothing of takt, and what the kernel says of files and processes.
 
-Usage: hostile_actuate.py TAKT_ACTUATE TAKT_GUARD TAKT_TWIN LIBNVIDIA_ML SOURCES TAKT_ENTER_MIG [SEED]
+Usage: hostile_actuate.py TAKT_ACTUATE TAKT_GUARD TAKT_TWIN LIBNVIDIA_ML SOURCES TAKT_ENTER_MIG TAKT_MADE_TO_CALL [SEED]
 """
 import array
 import contextlib
@@ -26,7 +26,7 @@ from actuate_rig import (BENCHMARK, BUSY, CAP, CPU, DECLARE, END, HELLO, MIG, MS
                          RESET, SET, STATUS, VERSION, VERSION_RC, Client, Skip, main, restored, until)
 
 DAEMON, ALICE = 4321, 4242
-SEED = int(sys.argv[7]) if len(sys.argv) > 7 else 20261128
+SEED = int(sys.argv[8]) if len(sys.argv) > 8 else 20261128
 EINVAL, LIMIT, CONFLICT, EACCES = -22, -4098, -4097, -13
 LAST = (1 << 32) - 1
 FIELDS = ("version op seq lease_id job_id ttl_ns min_mhz max_mhz power_limit_mw rank gpu_index mem_min_mhz mem_max_mhz "
