@@ -224,24 +224,52 @@ int takt_cli_number(const struct takt_cli *cli, const char *option, int64_t min,
 	return 0;
 }
 
+/* "1:30:00", "1-12": what cannot be meant otherwise. "5:30" might be hours or minutes. */
+static bool is_slurm_time(const char *text)
+{
+	const char *colon = strchr(text, ':');
+
+	return strchr(text, '-') || (colon && strchr(colon + 1, ':'));
+}
+
+static int duration_ms(const char *option, const char *text, bool minutes, uint64_t max_ms,
+		       uint64_t *ret, struct takt_err *err)
+{
+	char max[TAKT_DURATION_TEXT];
+	uint64_t ns = 0;
+	int rc = takt_duration_parse(text, &ns);
+
+	if (rc < 0 && (is_slurm_time(text) || (minutes && !strchr(text, ':'))))
+		rc = takt_slurm_time_parse(text, &ns);
+	if (rc < 0 || ns / TAKT_NS_PER_MS > max_ms)
+		return takt_err_set(err, -TAKT_E_USAGE,
+				    "'--%s' must be a time such as 30s, 90min, 1h30m or 1:30:00%s, "
+				    "at most %s, not '%.40s'",
+				    option, minutes ? ", or minutes such as 90" : "",
+				    takt_duration_text(max_ms * TAKT_NS_PER_MS, max), text);
+	*ret = ns / TAKT_NS_PER_MS;
+	return 0;
+}
+
 int takt_cli_duration_ms(const struct takt_cli *cli, const char *option, uint64_t max_ms,
 			 uint64_t absent_ms, uint64_t *ret, struct takt_err *err)
 {
 	const char *text = takt_cli_value(cli, option);
-	char max[TAKT_DURATION_TEXT];
-	uint64_t ns = 0;
 
-	if (!text) {
-		*ret = absent_ms;
-		return 0;
-	}
-	if (takt_duration_parse(text, &ns) < 0 || ns / TAKT_NS_PER_MS > max_ms)
-		return takt_err_set(
-			err, -TAKT_E_USAGE,
-			"'--%s' must be a time such as 30s, 500ms or 1m30s, at most %s, "
-			"not '%.40s'",
-			option, takt_duration_text(max_ms * TAKT_NS_PER_MS, max), text);
-	*ret = ns / TAKT_NS_PER_MS;
+	if (text)
+		return duration_ms(option, text, false, max_ms, ret, err);
+	*ret = absent_ms;
+	return 0;
+}
+
+int takt_cli_time_limit_ms(const struct takt_cli *cli, uint64_t *ret, struct takt_err *err)
+{
+	const uint64_t max_ms = 366ull * 24 * 60 * 60 * 1000;
+	const char *text = takt_cli_value(cli, "time-limit");
+
+	if (text)
+		return duration_ms("time-limit", text, true, max_ms, ret, err);
+	*ret = 0;
 	return 0;
 }
 
