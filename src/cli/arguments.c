@@ -7,6 +7,7 @@
 
 #include "base/timetext.h"
 #include "base/timetypes.h"
+#include "cli/synonyms.h"
 #include "cli/verb.h"
 #include "config/suggest.h"
 
@@ -49,8 +50,8 @@ static const char *option_name_at(const void *ctx, size_t i)
 	return option ? option->name : NULL;
 }
 
-static const struct takt_option *find_long(const struct takt_verb *verb, const char *name,
-					   size_t len)
+static const struct takt_option *find_own(const struct takt_verb *verb, const char *name,
+					  size_t len)
 {
 	const struct takt_option *option;
 
@@ -60,14 +61,29 @@ static const struct takt_option *find_long(const struct takt_verb *verb, const c
 	return NULL;
 }
 
+/* By its name, else by that of another tool. */
+static const struct takt_option *find_long(const struct takt_verb *verb, const char *name,
+					   size_t len)
+{
+	const struct takt_option *option = find_own(verb, name, len);
+	const struct takt_option_synonym *synonym = takt_option_synonym(name, len, 0);
+
+	return option || !synonym || !synonym->ours
+		       ? option
+		       : find_own(verb, synonym->ours, strlen(synonym->ours));
+}
+
 static const struct takt_option *find_letter(const struct takt_verb *verb, char letter)
 {
+	const struct takt_option_synonym *synonym;
 	const struct takt_option *option;
 
 	for (size_t i = 0; (option = option_at(verb, i)); i++)
 		if (option->letter == letter)
 			return option;
-	return NULL;
+	synonym = takt_option_synonym(NULL, 0, letter);
+	return synonym && synonym->ours ? find_own(verb, synonym->ours, strlen(synonym->ours))
+					: NULL;
 }
 
 static int keep(struct takt_cli *cli, const struct takt_option *option, const char *value,
@@ -86,13 +102,25 @@ static int keep(struct takt_cli *cli, const struct takt_option *option, const ch
 	return 0;
 }
 
+/* Whether it hands in a job: options of other tools that takt has not are those of jobs. */
+static bool describes_job(const struct takt_verb *verb)
+{
+	return find_own(verb, "cwd", strlen("cwd")) != NULL;
+}
+
 static int unknown_option(const struct takt_cli *cli, const char *text, struct takt_err *err)
 {
+	const struct takt_option_synonym *synonym;
 	char name[64];
 	const char *near;
 
 	takt_strcpy(name, sizeof(name), text + strspn(text, "-"));
 	name[strcspn(name, "=")] = '\0';
+	synonym = text[1] == '-' ? takt_option_synonym(name, strlen(name), 0)
+				 : takt_option_synonym(NULL, 0, text[1]);
+	if (synonym && synonym->instead && describes_job(cli->verb))
+		return takt_err_set(err, -TAKT_E_USAGE, "there is no option '%.60s'; %s", text,
+				    synonym->instead);
 	near = name[0] ? takt_suggest(name, option_name_at, cli->verb) : NULL;
 	return takt_err_set(err, -TAKT_E_USAGE,
 			    "there is no option '%.60s'%s%s%s; see 'takt help %s'", text,

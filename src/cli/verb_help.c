@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/help.h"
+#include "cli/synonyms.h"
 #include "cli/verb.h"
 
 static void overview(struct takt_str *out)
@@ -25,11 +26,9 @@ static int help(struct takt_cli *cli, struct takt_err *err)
 		overview(&cli->out);
 		return 0;
 	}
-	verb = takt_verb_find(cli->operands[0]);
+	verb = takt_verb_meant(cli->operands[0], err);
 	if (!verb)
-		return takt_err_set(err, -TAKT_E_USAGE,
-				    "there is no verb '%.60s'; 'takt help' lists them",
-				    cli->operands[0]);
+		return -TAKT_E_USAGE;
 	takt_help_verb(verb, &cli->out);
 	return 0;
 }

@@ -271,9 +271,75 @@ static void bad_options_are_named(void **state)
 	complains("clock bend", 64, "cap, apply or restore, not 'bend'");
 	complains("clock show --lock", 64, "'--lock' is not for takt clock show");
 	complains("queue --limit 0", 64, "from 1 to 10000, not '0'");
-	complains("completion fish", 64, "bash and zsh, not 'fish'");
+	complains("completion tcsh", 64, "not 'tcsh'");
 	complains("help stauts", 64, "there is no verb 'stauts'");
 	complains("record x", 69, "without recording");
+}
+
+/* What is typed out of habit either works or is answered with the command that does it. */
+static void verbs_of_other_tools_work_or_are_answered(void **state)
+{
+	static const char *const queues[] = {"ls", "ps", "list", "squeue", "qstat", "bjobs"};
+	static const char *const cancels[] = {"kill", "rm", "stop", "delete", "scancel", "qdel"};
+	static const char *const rows[][2] = {
+		{"watch", "'takt top'"},
+		{"info", "'takt show JOB'"},
+		{"get pods", "'takt queue'"},
+		{"free", "'takt status'"},
+		{"sbatch x.sh", "'takt submit --sbatch -- ./SCRIPT'"},
+		{"srun -n 4 true", "'takt run -n GPUS -- COMMAND'"},
+		{"salloc", "'takt run -n GPUS -- bash'"},
+		{"scontrol show job 1", "'takt show JOB'"},
+		{"resume 1", "'takt thaw JOB'"},
+		{"help info", "'takt show JOB'"},
+	};
+
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(queues); i++)
+		says(queues[i], 0, "no job runs or waits\n");
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(cancels); i++) {
+		char line[32];
+
+		submit("hang");
+		snprintf(line, sizeof(line), "%s %zu", cancels[i], i + 1);
+		cli_run(line, &result);
+		assert_int_equal(result.status, 0);
+		assert_string_equal(fake.jobs[i].view.state, "cancelled");
+	}
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(rows); i++)
+		complains(rows[i][0], 64, rows[i][1]);
+	cli_run("help squeue", &result);
+	assert_has(result.out, "takt queue [-a]");
+	cli_run("sinfo", &result);
+	assert_has(result.out, "GPU");
+	cli_run("-V", &result);
+	assert_int_equal(result.status, 0);
+	assert_has(result.out, "takt ");
+}
+
+static void options_of_other_tools_work_or_are_answered(void **state)
+{
+	cli_run("submit --job-name train --gres=gpu:2 --time 1:30:00 --mem 16GB --json -- hang",
+		&result);
+	assert_int_equal(result.status, 0);
+	assert_has(result.out, "\"name\":\"train\"");
+	assert_has(result.out, "\"gpus\":2");
+	assert_has(result.out, "\"time_limit_ms\":5400000");
+	assert_has(result.out, "\"mem_mib\":16384");
+	cli_run("submit -J two -G 1 -t 90 --mem 16Gi --json -- hang", &result);
+	assert_has(result.out, "\"name\":\"two\"");
+	assert_has(result.out, "\"time_limit_ms\":5400000");
+	assert_has(result.out, "\"mem_mib\":16384");
+	cli_run("submit -t 1-00:00:00 --json -- hang", &result);
+	assert_has(result.out, "\"time_limit_ms\":86400000");
+	cli_run("submit --time-limit 90min --begin tomorrow --json -- hang", &result);
+	assert_has(result.out, "\"time_limit_ms\":5400000");
+	assert_has(result.out, "\"begin_ms\":");
+	complains("submit -t 5:30 -- hang", 64, "minutes such as 90");
+	complains("submit --grace 30 -- hang", 64, "a time such as 30s");
+	complains("submit -o out.txt -- hang", 64, "'takt logs JOB' has it");
+	complains("submit --output=out-%j.txt -- hang", 64, "'takt logs JOB' has it");
+	complains("submit --dependency afterok:1 -- hang", 64, "'--after JOB:ok'");
+	complains("queue -o x", 64, "see 'takt help queue'");
 }
 
 static void queue_gives_reasons(void **state)
@@ -661,6 +727,8 @@ int main(void)
 		JOBS(options_reach_the_job),
 		JOBS(bad_options_are_named),
 		JOBS(a_directory_that_is_too_long_is_named),
+		JOBS(verbs_of_other_tools_work_or_are_answered),
+		JOBS(options_of_other_tools_work_or_are_answered),
 		JOBS(queue_gives_reasons),
 		JOBS(explain_gives_numbers),
 		JOBS(show_ends_with_the_report),
