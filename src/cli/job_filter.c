@@ -109,7 +109,7 @@ bool takt_job_filter_takes(const struct takt_job_filter *filter, const struct ta
 	       is_when(filter, job);
 }
 
-static void keep_taken(const struct takt_job_filter *filter, struct takt_queue_view *view)
+void takt_job_filter_keep(const struct takt_job_filter *filter, struct takt_queue_view *view)
 {
 	size_t kept = 0;
 
@@ -131,7 +131,7 @@ static int hand_part(const struct walk *walk, struct takt_queue_view *part, stru
 	size_t all = part->count;
 	int rc;
 
-	keep_taken(walk->filter, part);
+	takt_job_filter_keep(walk->filter, part);
 	rc = walk->take(walk->ctx, part, err);
 	part->count = all;
 	takt_queue_view_fini(part);

@@ -29,6 +29,8 @@ struct takt_job_filter {
 int takt_job_filter_read(const struct takt_cli *cli, struct takt_job_filter *ret,
 			 struct takt_err *err);
 bool takt_job_filter_takes(const struct takt_job_filter *filter, const struct takt_job_view *job);
+/* Leaves in the list those that it takes. */
+void takt_job_filter_keep(const struct takt_job_filter *filter, struct takt_queue_view *view);
 /* "2h" and "3d" ago; "18:00", the last such time; else as takt_when_parse. */
 int takt_past_parse(const char *text, int64_t now_ms, int64_t *ret_ms, struct takt_err *err);
 

@@ -511,6 +511,52 @@ static void a_closed_pipe_ends_the_job(void **state)
 	assert_int_equal(result.status, 128 + SIGPIPE);
 }
 
+static void the_queue_of_one_user_is_shown(void **state)
+{
+	submit("--name mine hang");
+	submit("--name theirs queue");
+	fake.jobs[1].view.uid = 4711;
+	says("queue --me --ids", 0, "1\n");
+	says("squeue -u 4711 --ids", 0, "2\n");
+	says("queue -u ada -n 1 --ids", 0, "1\n");
+	says("queue -u 4712", 0, "no job runs or waits\n");
+	complains("queue --me --json", 64, "'takt jobs --json --user USER'");
+}
+
+static const char *state_of(size_t job_id)
+{
+	return fake.jobs[job_id - 1].view.state;
+}
+
+static void many_jobs_are_cancelled(void **state)
+{
+	for (int i = 0; i < 3; i++)
+		submit("--name sweep-a queue");
+	submit("--name other queue");
+	submit("--name sweep-b queue");
+	cli_run("cancel 1-2", &result);
+	assert_int_equal(result.status, 0);
+	assert_string_equal(state_of(1), "cancelled");
+	assert_string_equal(state_of(2), "cancelled");
+	assert_string_not_equal(state_of(3), "cancelled");
+	cli_run("cancel --name sweep-*", &result);
+	assert_int_equal(result.status, 0);
+	assert_string_equal(state_of(3), "cancelled");
+	assert_string_equal(state_of(5), "cancelled");
+	assert_string_not_equal(state_of(4), "cancelled");
+	says("cancel --tag none", 0, "no such job runs or waits\n");
+	says("cancel -u 4711", 0, "no such job runs or waits\n");
+	assert_string_not_equal(state_of(4), "cancelled");
+	fake.jobs[3].view.uid = 4711;
+	says("cancel --all -y", 0, "no such job runs or waits\n");
+	cli_run("scancel -u 4711", &result);
+	assert_string_equal(state_of(4), "cancelled");
+	complains("cancel", 64, "say which jobs: their numbers (12 14-16), or --all");
+	complains("cancel --all 3", 64, "say which jobs");
+	complains("cancel 3-1", 64, "from a lower number to a higher one");
+	complains("cancel 1-", 64, "is not the number of a job");
+}
+
 static void wait_and_cancel(void **state)
 {
 	submit("hang");
@@ -739,6 +785,8 @@ int main(void)
 		JOBS(ctrl_c_takes_a_waiting_job_out_of_the_queue),
 		JOBS(a_closed_pipe_ends_the_job),
 		JOBS(wait_and_cancel),
+		JOBS(many_jobs_are_cancelled),
+		JOBS(the_queue_of_one_user_is_shown),
 		JOBS(jobs_are_held_released_and_updated),
 		JOBS(wishes_are_read),
 		JOBS(terms_reach_the_job),
