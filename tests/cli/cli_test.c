@@ -271,7 +271,7 @@ static void bad_options_are_named(void **state)
 	complains("clock bend", 64, "cap, apply or restore, not 'bend'");
 	complains("clock show --lock", 64, "'--lock' is not for takt clock show");
 	complains("queue --limit 0", 64, "from 1 to 10000, not '0'");
-	complains("completion tcsh", 64, "not 'tcsh'");
+	complains("completion tcsh", 64, "bash, zsh and fish, not 'tcsh'");
 	complains("help stauts", 64, "there is no verb 'stauts'");
 	complains("record x", 69, "without recording");
 }
@@ -424,6 +424,23 @@ static void logs_are_bytes(void **state)
 	assert_int_equal(result.out_len, 256);
 	for (unsigned i = 0; i < 256; i++)
 		assert_int_equal((unsigned char)result.out[i], i);
+}
+
+static void the_last_lines_of_a_log_are_chosen(void **state)
+{
+	submit("hang");
+	fake_halt(&fake);
+	fake_log(&fake, 1, "one\ntwo\nthree\n", 14);
+	fake_run(&fake);
+	says("logs --tail 2 1", 0, "two\nthree\n");
+	says("logs -n 1 1", 0, "three\n");
+	says("logs --tail 9 1", 0, "one\ntwo\nthree\n");
+	says("logs --tail 0 1", 0, "");
+	fake_halt(&fake);
+	fake_log(&fake, 1, "fo", 2);
+	fake_run(&fake);
+	says("logs --tail=2 1", 0, "three\nfo");
+	complains("logs --tail x 1", 64, "'--tail' must be a whole number");
 }
 
 static void wait_until(bool (*there)(void))
@@ -739,6 +756,10 @@ static void help_comes_from_the_table(void **state)
 	assert_has(result.out, "complete -o default -F _takt takt");
 	cli_run("completion zsh", &result);
 	assert_has(result.out, "#compdef takt");
+	cli_run("completion fish", &result);
+	assert_has(result.out, "__fish_use_subcommand -a queue -d 'jobs that run and wait");
+	assert_has(result.out, "'__fish_seen_subcommand_from logs' -l follow -s f -d 'go on ");
+	assert_has(result.out, "'__fish_seen_subcommand_from logs' -a '(takt queue --ids");
 	cli_run("--version", &result);
 	assert_has(result.out, "takt 0.1.0\ndaemon 0.1.0 on /tmp/");
 }
@@ -780,6 +801,7 @@ int main(void)
 		JOBS(show_ends_with_the_report),
 		JOBS(run_is_like_running_it_here),
 		JOBS(logs_are_bytes),
+		JOBS(the_last_lines_of_a_log_are_chosen),
 		JOBS(run_forwards_signals),
 		JOBS(run_survives_a_restart),
 		JOBS(ctrl_c_takes_a_waiting_job_out_of_the_queue),
