@@ -45,7 +45,7 @@ static const struct {
 	{"edit", "update", NULL},
 	{"modify", "update", NULL},
 	{"watch", NULL,
-	 "'takt top' shows the machine live, 'watch takt status' its table, 'takt logs -f JOB' "
+	 "'takt top' shows the machine live, 'takt status --watch' its table, 'takt logs -f JOB' "
 	 "what a job writes"},
 	{"info", NULL, "'takt status' tells about the GPUs, 'takt show JOB' about a job"},
 	{"get", NULL, "'takt queue' lists jobs, 'takt show JOB' has one, 'takt status' the GPUs"},
@@ -85,6 +85,7 @@ static const struct takt_option_synonym options[] = {
 	{"cpus-per-task", 0, "cpus", NULL},
 	{"memory", 0, "mem", NULL},
 	{"chdir", 'D', "cwd", NULL},
+	{"id", 'i', "gpu", NULL},
 	{"output", 'o', NULL, NO_FILE},
 	{"error", 0, NULL, NO_FILE},
 	{"dependency", 'd', NULL, "'--after JOB:ok' and '--after JOB:any' do that"},

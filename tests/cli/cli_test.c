@@ -426,6 +426,45 @@ static void logs_are_bytes(void **state)
 		assert_int_equal((unsigned char)result.out[i], i);
 }
 
+/* Reads until it has been there so often; what came is lost. */
+static void read_until_there(int fd, const char *text, int times)
+{
+	char got[1 << 14];
+	size_t len = 0;
+
+	for (;;) {
+		ssize_t n = read(fd, got + len, sizeof(got) - 1 - len);
+		const char *at = got;
+		int seen = 0;
+
+		assert_true(n > 0);
+		len += (size_t)n;
+		got[len] = '\0';
+		while ((at = strstr(at, text)) && ++at)
+			seen++;
+		if (seen >= times)
+			return;
+	}
+}
+
+static void status_is_of_some_gpus_and_again_and_again(void **state)
+{
+	struct cli_child child;
+
+	cli_run("status -i 1", &result);
+	assert_int_equal(result.status, 0);
+	assert_has(result.out, "\n  1  ");
+	assert_null(strstr(result.out, "\n  0  "));
+	complains("status -g 7", 64, "'--gpu'");
+	complains("status -i 0 --json", 64, "all GPUs");
+	complains("status -l 0", 64, "from 1 to 3600");
+	cli_start("status -l 1", &child);
+	read_until_there(child.out_fd, "jobs running", 2);
+	kill(child.pid, SIGINT);
+	cli_finish(&child, &result);
+	assert_int_equal(result.status, 128 + SIGINT);
+}
+
 static void the_last_lines_of_a_log_are_chosen(void **state)
 {
 	submit("hang");
@@ -801,6 +840,7 @@ int main(void)
 		JOBS(show_ends_with_the_report),
 		JOBS(run_is_like_running_it_here),
 		JOBS(logs_are_bytes),
+		JOBS(status_is_of_some_gpus_and_again_and_again),
 		JOBS(the_last_lines_of_a_log_are_chosen),
 		JOBS(run_forwards_signals),
 		JOBS(run_survives_a_restart),
