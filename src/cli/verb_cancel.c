@@ -105,6 +105,8 @@ static int run(struct takt_cli *cli, struct takt_err *err)
 		takt_str_add(&cli->out, "no such job runs or waits\n");
 	else if (rc == 0 && is_meant(cli, &jobs))
 		rc = takt_cli_these_jobs(cli, &jobs, &act, err);
+	else if (rc == 0)
+		takt_str_add(&cli->out, "none was cancelled\n");
 	takt_vec_fini(&jobs.ids);
 	return rc;
 }
