@@ -18,6 +18,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		fuzz_expect(takt_duration_parse(again, &back) == 0 && back == ns);
 		fuzz_expect(strlen(takt_duration_text(ns, shown)) > 1);
 	}
+	rc = takt_slurm_time_parse(text, &ns);
+	fuzz_expect(rc == 0 || rc == -EINVAL || rc == -ERANGE);
 	free(text);
 	return 0;
 }

@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "base/compiler.h"
 #include "base/str.h"
 
 /* Digits only. -EINVAL beats -ERANGE: "99999999999999999999x" is no number at all. */
@@ -83,22 +84,33 @@ int takt_percent_parse(const char *text, uint32_t max_permille, uint32_t *ret_pe
 	return 0;
 }
 
+/* What may follow the letter of a unit: powers of 1024 all of them, as for Slurm and nvidia-smi. */
+static bool is_unit_rest(const char *text)
+{
+	static const char *const rests[] = {"", "B", "b", "i", "iB", "ib"};
+
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(rests); i++)
+		if (strcmp(text, rests[i]) == 0)
+			return true;
+	return false;
+}
+
 int takt_size_parse(const char *text, uint64_t *ret_mib)
 {
-	static const char units[] = "KMGT";
+	static const char units[] = "KMGTkmgt";
 	size_t len = strspn(text, "0123456789");
 	const char *unit = text[len] ? strchr(units, text[len]) : NULL;
 	char digits[24];
 	unsigned long long number;
 	unsigned shift;
 
-	if (!unit || len >= sizeof(digits) || (text[len + 1] && strcmp(text + len + 1, "iB") != 0))
+	if (!unit || len >= sizeof(digits) || !is_unit_rest(text + len + 1))
 		return -EINVAL;
 	memcpy(digits, text, len);
 	digits[len] = '\0';
 	if (parse_digits(digits, &number) < 0)
 		return -EINVAL;
-	shift = 10 * (unsigned)(unit - units); /* of KiB */
+	shift = 10 * (unsigned)((unit - units) % 4); /* of KiB */
 	if (number > ULLONG_MAX >> 1 >> shift)
 		return -ERANGE;
 	*ret_mib = ((number << shift) + 1023) / 1024;

@@ -46,7 +46,8 @@ int takt_parse_u64(const char *text, unsigned long long min, unsigned long long 
 int takt_parse_i64(const char *text, long long min, long long max, long long *ret);
 /* "3%", "3", "0.5%": a percentage with at most one decimal, in thousandths; as above. */
 int takt_percent_parse(const char *text, uint32_t max_permille, uint32_t *ret_permille);
-/* "512M", "16GiB": a size with its unit (K, M, G, T), in MiB, rounded up; as above. */
+/* "512M", "16GiB", "16GB", "16g": a size with its unit (K, M, G, T, powers of 1024 however it is
+ * written), in MiB, rounded up; as above. */
 int takt_size_parse(const char *text, uint64_t *ret_mib);
 
 #endif

@@ -23,6 +23,20 @@ static const struct unit units[] = {
 	{"ms", TAKT_NS_PER_MS}, {"us", TAKT_NS_PER_US}, {"ns", 1},
 };
 
+/* What people write for them, beside weeks, which takt does not write. */
+static const struct unit spellings[] = {
+	{"w", 7 * NS_PER_DAY},	    {"week", 7 * NS_PER_DAY},
+	{"weeks", 7 * NS_PER_DAY},  {"d", NS_PER_DAY},
+	{"day", NS_PER_DAY},	    {"days", NS_PER_DAY},
+	{"h", NS_PER_HOUR},	    {"hour", NS_PER_HOUR},
+	{"hours", NS_PER_HOUR},	    {"m", NS_PER_MIN},
+	{"min", NS_PER_MIN},	    {"minute", NS_PER_MIN},
+	{"minutes", NS_PER_MIN},    {"s", TAKT_NS_PER_S},
+	{"sec", TAKT_NS_PER_S},	    {"second", TAKT_NS_PER_S},
+	{"seconds", TAKT_NS_PER_S}, {"ms", TAKT_NS_PER_MS},
+	{"us", TAKT_NS_PER_US},	    {"ns", 1},
+};
+
 struct date {
 	uint16_t year, month, day; /* nanoseconds in 64 bits reach from 1677 to 2262 */
 };
@@ -120,39 +134,75 @@ static int cut_number(const char **text, uint64_t *ret)
 	return 0;
 }
 
-/* The letters up to the next digit must name a unit after number `from`; its number, or -EINVAL. */
-static int cut_unit(const char **text, size_t from)
+/* The letters up to the next digit must name a unit smaller than `below_ns`; its length in ns, or
+ * 0. */
+static uint64_t cut_unit(const char **text, uint64_t below_ns)
 {
 	size_t len = strcspn(*text, "0123456789");
 
-	for (size_t i = from; i < TAKT_ARRAY_LEN(units); i++)
-		if (strlen(units[i].name) == len && strncmp(*text, units[i].name, len) == 0) {
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(spellings); i++)
+		if (spellings[i].ns < below_ns && strlen(spellings[i].name) == len &&
+		    strncmp(*text, spellings[i].name, len) == 0) {
 			*text += len;
-			return (int)i;
+			return spellings[i].ns;
 		}
-	return -EINVAL;
+	return 0;
+}
+
+static int add_units(uint64_t *total_ns, uint64_t count, uint64_t unit_ns)
+{
+	if (count > (UINT64_MAX - *total_ns) / unit_ns)
+		return -ERANGE;
+	*total_ns += count * unit_ns;
+	return 0;
 }
 
 int takt_duration_parse(const char *text, uint64_t *ret_ns)
 {
-	uint64_t total = 0, count;
-	size_t from = 0;
-	int rc, unit;
+	uint64_t total = 0, count, unit_ns = UINT64_MAX;
+	int rc;
 
 	do {
 		rc = cut_number(&text, &count);
 		if (rc < 0)
 			return rc;
-		unit = cut_unit(&text, from);
-		if (unit < 0)
-			return unit;
-		from = (size_t)unit + 1;
-		if (count > (UINT64_MAX - total) / units[unit].ns)
-			return -ERANGE;
-		total += count * units[unit].ns;
+		unit_ns = cut_unit(&text, unit_ns);
+		if (unit_ns == 0)
+			return -EINVAL;
+		rc = add_units(&total, count, unit_ns);
+		if (rc < 0)
+			return rc;
 	} while (*text);
 	*ret_ns = total;
 	return 0;
+}
+
+int takt_slurm_time_parse(const char *text, uint64_t *ret_ns)
+{
+	static const uint64_t unit_ns[] = {NS_PER_HOUR, NS_PER_MIN, TAKT_NS_PER_S};
+	const char *dash = strchr(text, '-');
+	uint64_t total = 0, days = 0, part[3];
+	size_t count = 0, first;
+	int rc = dash ? cut_number(&text, &days) : 0;
+
+	if (rc == 0 && dash && text++ != dash)
+		return -EINVAL;
+	while (rc == 0) {
+		rc = cut_number(&text, &part[count++]);
+		if (rc < 0 || count == 3 || *text != ':')
+			break;
+		text++;
+	}
+	if (rc == 0 && *text)
+		return -EINVAL;
+	first = dash || count == 3 ? 0 : 1;
+	if (rc == 0)
+		rc = add_units(&total, days, NS_PER_DAY);
+	for (size_t i = 0; i < count && rc == 0; i++)
+		rc = add_units(&total, part[i], unit_ns[first + i]);
+	if (rc == 0)
+		*ret_ns = total;
+	return rc;
 }
 
 bool takt_date_exists(int64_t year, int64_t month, int64_t day)

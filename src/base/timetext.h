@@ -28,11 +28,17 @@ const char *takt_duration_text(uint64_t ns, char ret[TAKT_DURATION_TEXT]);
 const char *takt_duration_exact(uint64_t ns, char ret[TAKT_DURATION_EXACT]);
 
 /*
- * "1h30m", "90s", "500ms": whole numbers, each with its unit (d h m s ms us ns), largest unit
- * first, no unit twice, no spaces. -EINVAL if it reads otherwise, -ERANGE beyond 584 years; *ret_ns
- * untouched then.
+ * "1h30m", "90s", "500ms": whole numbers, each with its unit (w d h m s ms us ns, or spelled as in
+ * "90min" and "2hours"), largest unit first, no unit twice, no spaces. -EINVAL if it reads
+ * otherwise, -ERANGE beyond 584 years; *ret_ns untouched then.
  */
 int takt_duration_parse(const char *text, uint64_t *ret_ns);
+
+/*
+ * As Slurm writes how long: "90" minutes, "5:30" with seconds, "1:30:00", "2-12" days and hours,
+ * "2-12:30", "2-12:30:00". Otherwise as above.
+ */
+int takt_slurm_time_parse(const char *text, uint64_t *ret_ns);
 
 /* Whether the Gregorian calendar has this date; month and day count from 1. */
 bool takt_date_exists(int64_t year, int64_t month, int64_t day);

@@ -7,6 +7,7 @@
 
 #include "base/timetext.h"
 #include "base/timetypes.h"
+#include "cli/synonyms.h"
 #include "cli/verb.h"
 #include "config/suggest.h"
 
@@ -49,8 +50,8 @@ static const char *option_name_at(const void *ctx, size_t i)
 	return option ? option->name : NULL;
 }
 
-static const struct takt_option *find_long(const struct takt_verb *verb, const char *name,
-					   size_t len)
+static const struct takt_option *find_own(const struct takt_verb *verb, const char *name,
+					  size_t len)
 {
 	const struct takt_option *option;
 
@@ -60,14 +61,29 @@ static const struct takt_option *find_long(const struct takt_verb *verb, const c
 	return NULL;
 }
 
+/* By its name, else by that of another tool. */
+static const struct takt_option *find_long(const struct takt_verb *verb, const char *name,
+					   size_t len)
+{
+	const struct takt_option *option = find_own(verb, name, len);
+	const struct takt_option_synonym *synonym = takt_option_synonym(name, len, 0);
+
+	return option || !synonym || !synonym->ours
+		       ? option
+		       : find_own(verb, synonym->ours, strlen(synonym->ours));
+}
+
 static const struct takt_option *find_letter(const struct takt_verb *verb, char letter)
 {
+	const struct takt_option_synonym *synonym;
 	const struct takt_option *option;
 
 	for (size_t i = 0; (option = option_at(verb, i)); i++)
 		if (option->letter == letter)
 			return option;
-	return NULL;
+	synonym = takt_option_synonym(NULL, 0, letter);
+	return synonym && synonym->ours ? find_own(verb, synonym->ours, strlen(synonym->ours))
+					: NULL;
 }
 
 static int keep(struct takt_cli *cli, const struct takt_option *option, const char *value,
@@ -86,13 +102,25 @@ static int keep(struct takt_cli *cli, const struct takt_option *option, const ch
 	return 0;
 }
 
+/* Whether it hands in a job: options of other tools that takt has not are those of jobs. */
+static bool describes_job(const struct takt_verb *verb)
+{
+	return find_own(verb, "cwd", strlen("cwd")) != NULL;
+}
+
 static int unknown_option(const struct takt_cli *cli, const char *text, struct takt_err *err)
 {
+	const struct takt_option_synonym *synonym;
 	char name[64];
 	const char *near;
 
 	takt_strcpy(name, sizeof(name), text + strspn(text, "-"));
 	name[strcspn(name, "=")] = '\0';
+	synonym = text[1] == '-' ? takt_option_synonym(name, strlen(name), 0)
+				 : takt_option_synonym(NULL, 0, text[1]);
+	if (synonym && synonym->instead && describes_job(cli->verb))
+		return takt_err_set(err, -TAKT_E_USAGE, "there is no option '%.60s'; %s", text,
+				    synonym->instead);
 	near = name[0] ? takt_suggest(name, option_name_at, cli->verb) : NULL;
 	return takt_err_set(err, -TAKT_E_USAGE,
 			    "there is no option '%.60s'%s%s%s; see 'takt help %s'", text,
@@ -224,24 +252,52 @@ int takt_cli_number(const struct takt_cli *cli, const char *option, int64_t min,
 	return 0;
 }
 
+/* "1:30:00", "1-12": what cannot be meant otherwise. "5:30" might be hours or minutes. */
+static bool is_slurm_time(const char *text)
+{
+	const char *colon = strchr(text, ':');
+
+	return strchr(text, '-') || (colon && strchr(colon + 1, ':'));
+}
+
+static int duration_ms(const char *option, const char *text, bool minutes, uint64_t max_ms,
+		       uint64_t *ret, struct takt_err *err)
+{
+	char max[TAKT_DURATION_TEXT];
+	uint64_t ns = 0;
+	int rc = takt_duration_parse(text, &ns);
+
+	if (rc < 0 && (is_slurm_time(text) || (minutes && !strchr(text, ':'))))
+		rc = takt_slurm_time_parse(text, &ns);
+	if (rc < 0 || ns / TAKT_NS_PER_MS > max_ms)
+		return takt_err_set(err, -TAKT_E_USAGE,
+				    "'--%s' must be a time such as 30s, 90min, 1h30m or 1:30:00%s, "
+				    "at most %s, not '%.40s'",
+				    option, minutes ? ", or minutes such as 90" : "",
+				    takt_duration_text(max_ms * TAKT_NS_PER_MS, max), text);
+	*ret = ns / TAKT_NS_PER_MS;
+	return 0;
+}
+
 int takt_cli_duration_ms(const struct takt_cli *cli, const char *option, uint64_t max_ms,
 			 uint64_t absent_ms, uint64_t *ret, struct takt_err *err)
 {
 	const char *text = takt_cli_value(cli, option);
-	char max[TAKT_DURATION_TEXT];
-	uint64_t ns = 0;
 
-	if (!text) {
-		*ret = absent_ms;
-		return 0;
-	}
-	if (takt_duration_parse(text, &ns) < 0 || ns / TAKT_NS_PER_MS > max_ms)
-		return takt_err_set(
-			err, -TAKT_E_USAGE,
-			"'--%s' must be a time such as 30s, 500ms or 1m30s, at most %s, "
-			"not '%.40s'",
-			option, takt_duration_text(max_ms * TAKT_NS_PER_MS, max), text);
-	*ret = ns / TAKT_NS_PER_MS;
+	if (text)
+		return duration_ms(option, text, false, max_ms, ret, err);
+	*ret = absent_ms;
+	return 0;
+}
+
+int takt_cli_time_limit_ms(const struct takt_cli *cli, uint64_t *ret, struct takt_err *err)
+{
+	const uint64_t max_ms = 366ull * 24 * 60 * 60 * 1000;
+	const char *text = takt_cli_value(cli, "time-limit");
+
+	if (text)
+		return duration_ms("time-limit", text, true, max_ms, ret, err);
+	*ret = 0;
 	return 0;
 }
 

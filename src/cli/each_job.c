@@ -7,14 +7,11 @@
 #include "base/mem.h"
 #include "cli/job_text.h"
 
-static int act_on(struct takt_cli *cli, const char *text, const struct takt_job_act *act,
+static int act_on(struct takt_cli *cli, uint64_t id, const struct takt_job_act *act,
 		  struct takt_job_view *job, struct takt_err *err)
 {
-	uint64_t id = 0;
-	int rc = takt_cli_job_id(text, &id, err);
+	int rc = act->act(cli, id, act->arg, job, err);
 
-	if (rc == 0)
-		rc = act->act(cli, id, act->arg, job, err);
 	if (rc < 0 || takt_cli_print_json(cli))
 		return rc;
 	takt_str_addf(&cli->out, "job %llu: ", (unsigned long long)id);
@@ -25,7 +22,14 @@ static int act_on(struct takt_cli *cli, const char *text, const struct takt_job_
 	return 0;
 }
 
-int takt_cli_each_job(struct takt_cli *cli, const struct takt_job_act *act, struct takt_err *err)
+static int first_failure(int first, int rc, const struct takt_err *err)
+{
+	takt_cli_complain(err);
+	return first ? first : takt_err_exit_status(rc);
+}
+
+int takt_cli_these_jobs(struct takt_cli *cli, const struct takt_job_numbers *jobs,
+			const struct takt_job_act *act, struct takt_err *err)
 {
 	TAKT_CLEANUP(freep) struct takt_job_view *job = takt_alloc(sizeof(*job));
 	int rc = job ? takt_cli_connect(cli, err)
@@ -34,14 +38,32 @@ int takt_cli_each_job(struct takt_cli *cli, const struct takt_job_act *act, stru
 
 	if (rc < 0)
 		return rc;
-	for (int i = 0; i < cli->operand_count; i++) {
-		rc = act_on(cli, cli->operands[i], act, job, err);
-		if (rc == 0)
-			continue;
-		takt_cli_complain(err);
-		first = first ? first : takt_err_exit_status(rc);
+	TAKT_VEC_EACH (id, &jobs->ids) {
+		rc = act_on(cli, *id, act, job, err);
+		if (rc < 0)
+			first = first_failure(first, rc, err);
 	}
 	return first;
+}
+
+int takt_cli_each_job(struct takt_cli *cli, const struct takt_job_act *act, struct takt_err *err)
+{
+	struct takt_job_numbers jobs = {TAKT_VEC_INIT((size_t)cli->operand_count)};
+	int first = 0, rc = 0;
+
+	for (int i = 0; i < cli->operand_count; i++) {
+		uint64_t id = 0;
+		int no_number = takt_cli_job_id(cli->operands[i], &id, err);
+
+		if (no_number < 0)
+			first = first_failure(first, no_number, err);
+		else if (takt_vec_push(&jobs.ids, id) < 0)
+			rc = takt_err_set(err, -ENOMEM, "no memory for the jobs");
+	}
+	if (rc == 0)
+		rc = takt_cli_these_jobs(cli, &jobs, act, err);
+	takt_vec_fini(&jobs.ids);
+	return rc < 0 || !first ? rc : first;
 }
 
 static int change(struct takt_cli *cli, uint64_t job_id, const void *arg, struct takt_job_view *ret,

@@ -3,6 +3,7 @@
 #ifndef TAKT_CLI_EACH_JOB_H
 #define TAKT_CLI_EACH_JOB_H
 
+#include "base/vec.h"
 #include "cli/verb.h"
 
 struct takt_job_act {
@@ -13,9 +14,17 @@ struct takt_job_act {
 	bool shows_priority; /* beside the state */
 };
 
+struct takt_job_numbers {
+	TAKT_VEC(uint64_t) ids; /* takt_vec_fini */
+};
+
 /* Connects, does it to each operand and prints what became of it. One that fails does not keep the
  * others from their turn: it is complained about, and the first failure is the verb's. */
 int takt_cli_each_job(struct takt_cli *cli, const struct takt_job_act *act, struct takt_err *err);
+
+/* The same to these. */
+int takt_cli_these_jobs(struct takt_cli *cli, const struct takt_job_numbers *jobs,
+			const struct takt_job_act *act, struct takt_err *err);
 
 /* The same for a change that the API makes (`/v1/jobs/ID/change`). */
 int takt_cli_change_jobs(struct takt_cli *cli, const struct takt_job_change *change,

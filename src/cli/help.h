@@ -12,6 +12,7 @@ void takt_help_verb(const struct takt_verb *verb, struct takt_str *out);
 void takt_help_man(struct takt_str *out);
 void takt_help_bash(struct takt_str *out);
 void takt_help_zsh(struct takt_str *out);
+void takt_help_fish(struct takt_str *out);
 
 /* Exit statuses that any verb may end with. */
 extern const struct takt_text_pair takt_common_exits[];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Completion scripts for bash and zsh. */
+/* Completion scripts for bash, zsh and fish. */
 #include "cli/help.h"
 
 static void add_option_words(struct takt_str *out, const struct takt_option *options)
@@ -107,4 +107,54 @@ void takt_help_zsh(struct takt_str *out)
 			  "\tif [[ ${words[CURRENT]} == -* ]]; then\n\t\t_describe option opts\n"
 			  "\telif (( ${#words_} )); then\n\t\tcompadd -a words_\n"
 			  "\telse\n\t\t_files\n\tfi\n}\n_takt \"$@\"\n");
+}
+
+/* In single quotes of fish, where a backslash keeps a quote and itself. */
+static void add_fish_text(struct takt_str *out, const char *text)
+{
+	takt_str_add(out, "'");
+	for (; *text; text++)
+		takt_str_addf(out, "%s%c", *text == '\'' || *text == '\\' ? "\\" : "", *text);
+	takt_str_add(out, "'");
+}
+
+static void add_fish_options(struct takt_str *out, const char *verb,
+			     const struct takt_option *options)
+{
+	for (; options && options->name; options++) {
+		takt_str_addf(out, "complete -c takt -n '__fish_seen_subcommand_from %s' -l %s",
+			      verb, options->name);
+		if (options->letter)
+			takt_str_addf(out, " -s %c", options->letter);
+		if (options->value && options->value[0] != '[')
+			takt_str_add(out, " -r");
+		takt_str_add(out, " -d ");
+		add_fish_text(out, options->help);
+		takt_str_add(out, "\n");
+	}
+}
+
+void takt_help_fish(struct takt_str *out)
+{
+	const struct takt_verb *verb;
+
+	takt_str_add(out, "# fish completion of takt; made by: takt completion fish\n");
+	for (size_t i = 0; (verb = takt_verb_at(i)); i++) {
+		takt_str_addf(out, "complete -c takt -f -n __fish_use_subcommand -a %s -d ",
+			      verb->name);
+		add_fish_text(out, verb->summary);
+		takt_str_add(out, "\n");
+		add_fish_options(out, verb->name, verb->options);
+		add_fish_options(out, verb->name, takt_verb_common(verb));
+		if (verb->operands != TAKT_OPERANDS_JOBS && verb->operands != TAKT_OPERANDS_VERBS &&
+		    verb->operands != TAKT_OPERANDS_WORDS)
+			continue;
+		takt_str_addf(out, "complete -c takt -f -n '__fish_seen_subcommand_from %s' -a '",
+			      verb->name);
+		if (verb->operands == TAKT_OPERANDS_JOBS)
+			takt_str_add(out, "(takt queue --ids 2>/dev/null)");
+		else
+			add_operand_words(out, verb);
+		takt_str_add(out, "'\n");
+	}
 }

@@ -14,39 +14,18 @@
 
 static const int64_t day_ms = 24ll * 3600 * 1000;
 
-/* "3d" beside what durations know. */
-static bool parse_ago(const char *text, int64_t *ret_ms)
-{
-	size_t len = strcspn(text, "d");
-	unsigned long long days;
-	char digits[12];
-	uint64_t ns;
-
-	if (takt_duration_parse(text, &ns) == 0) {
-		*ret_ms = (int64_t)(ns / TAKT_NS_PER_MS);
-		return true;
-	}
-	if (strcmp(text + len, "d") != 0 || len >= sizeof(digits))
-		return false;
-	memcpy(digits, text, len);
-	digits[len] = '\0';
-	if (takt_parse_u64(digits, 0, 100000, &days) < 0)
-		return false;
-	*ret_ms = (int64_t)days * day_ms;
-	return true;
-}
-
 int takt_past_parse(const char *text, int64_t now_ms, int64_t *ret_ms, struct takt_err *err)
 {
-	int64_t ago_ms;
+	uint64_t ago_ns;
 	int rc;
 
-	if (parse_ago(text, &ago_ms)) {
-		*ret_ms = now_ms - ago_ms;
+	if (takt_duration_parse(text, &ago_ns) == 0) {
+		*ret_ms = now_ms - (int64_t)(ago_ns / TAKT_NS_PER_MS);
 		return 0;
 	}
 	rc = takt_when_parse(text, now_ms, ret_ms, err);
-	if (rc == 0 && *ret_ms > now_ms && strchr(text, ':') && !strchr(text, '-'))
+	if (rc == 0 && *ret_ms > now_ms && text[0] >= '0' && text[0] <= '9' && strchr(text, ':') &&
+	    !strchr(text, '-'))
 		*ret_ms -= day_ms; /* a time of day: the last one, not the next */
 	return rc;
 }
@@ -130,7 +109,7 @@ bool takt_job_filter_takes(const struct takt_job_filter *filter, const struct ta
 	       is_when(filter, job);
 }
 
-static void keep_taken(const struct takt_job_filter *filter, struct takt_queue_view *view)
+void takt_job_filter_keep(const struct takt_job_filter *filter, struct takt_queue_view *view)
 {
 	size_t kept = 0;
 
@@ -152,7 +131,7 @@ static int hand_part(const struct walk *walk, struct takt_queue_view *part, stru
 	size_t all = part->count;
 	int rc;
 
-	keep_taken(walk->filter, part);
+	takt_job_filter_keep(walk->filter, part);
 	rc = walk->take(walk->ctx, part, err);
 	part->count = all;
 	takt_queue_view_fini(part);

@@ -17,19 +17,21 @@ struct takt_job_filter {
 };
 
 /* Options of the verb that are named as below; those that it does not have are as not given. */
-#define TAKT_FILTER_OPTIONS                                                          \
-	{"user", 'u', "USER", "of this user, by name or number"},                    \
-		{"name", 0, "PATTERN", "whose name matches, such as 'train-*'"},     \
-		{"tag", 0, "TAG", "with this tag"},                                  \
-		{"since", 0, "TIME",                                                 \
-		 "that ended, or else began, after: 2h ago as '2h', 18:00, a date"}, \
-	{                                                                            \
-		"until", 0, "TIME", "the same, before"                               \
+#define TAKT_FILTER_OPTIONS                                                                     \
+	{"user", 'u', "USER", "of this user, by name or number"},                               \
+		{"name", 0, "PATTERN", "whose name matches, such as 'train-*'"},                \
+		{"tag", 0, "TAG", "with this tag"},                                             \
+		{"since", 0, "TIME",                                                            \
+		 "that ended, or else began, after: 2h ago as '2h', 18:00, yesterday, a date"}, \
+	{                                                                                       \
+		"until", 0, "TIME", "the same, before"                                          \
 	}
 int takt_job_filter_read(const struct takt_cli *cli, struct takt_job_filter *ret,
 			 struct takt_err *err);
 bool takt_job_filter_takes(const struct takt_job_filter *filter, const struct takt_job_view *job);
-/* "2h" and "3d" ago; "18:00", the last such time; a date. */
+/* Leaves in the list those that it takes. */
+void takt_job_filter_keep(const struct takt_job_filter *filter, struct takt_queue_view *view);
+/* "2h" and "3d" ago; "18:00", the last such time; else as takt_when_parse. */
 int takt_past_parse(const char *text, int64_t now_ms, int64_t *ret_ms, struct takt_err *err);
 
 /* All live and ended jobs that the filter takes, a part at a time so that history may be as long as

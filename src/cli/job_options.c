@@ -20,8 +20,6 @@
 
 extern char **environ;
 
-static const uint64_t max_time_ms = 366ull * 24 * 60 * 60 * 1000;
-
 enum {
 	MAX_PATH = 4096,
 	MAX_CPU_MILLI = 4096 * 1000,
@@ -46,8 +44,7 @@ static int read_numbers(const struct takt_cli *cli, struct takt_jobspec *spec, s
 		rc = takt_cli_duration_ms(cli, "grace", MAX_GRACE_MS, spec->grace_ms, &grace_ms,
 					  err);
 	if (rc == 0)
-		rc = takt_cli_duration_ms(cli, "time-limit", max_time_ms, 0, &spec->time_limit_ms,
-					  err);
+		rc = takt_cli_time_limit_ms(cli, &spec->time_limit_ms, err);
 	if (rc == 0)
 		rc = takt_cli_number(cli, "retries", 0, TAKT_SPEC_MAX_RETRIES, 0, &retries, err);
 	if (rc < 0)

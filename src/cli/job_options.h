@@ -46,8 +46,10 @@
 		 "from the checkpoint signal to SIGTERM (default 1m)"},                            \
 		{"checkpoint-dir", 0, "DIR",                                                       \
 		 "kept over restarts; the job finds it in TAKT_CHECKPOINT_DIR"},                   \
-		{"time-limit", 't', "TIME", "stop it after it has run so long (1h30m)"},           \
-		{"begin", 0, "TIME", "not before: 18:00, 2026-12-24T18:00, or 2h from now"},       \
+		{"time-limit", 't', "TIME",                                                        \
+		 "stop it after it has run so long (1h30m, 1:30:00; 90 is minutes)"},              \
+		{"begin", 0, "TIME",                                                               \
+		 "not before: 18:00, tomorrow, 2026-12-24T18:00, or 2h from now"},                 \
 		{"deadline", 0, "TIME", "wanted done by then, written as for --begin"},            \
 		{"estimate", 0, "TIME", "how long it will run, as far as you know"},               \
 		{"after", 0, "JOB[:ok|any]",                                                       \

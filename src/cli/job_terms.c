@@ -28,7 +28,7 @@ static int no_memory(struct takt_err *err)
 	return takt_err_set(err, -ENOMEM, "no memory for the job's description");
 }
 
-/* "2x0.25": 2 and 250; "0.5": 1 and 500; "3": 3 and 0. */
+/* "2x0.25": 2 and 250; "0.5": 1 and 500; "3", and as Slurm's --gres has it "gpu:3": 3 and 0. */
 static bool parse_gpus(const char *text, uint32_t *ret_gpus, uint32_t *ret_milli)
 {
 	const char *times = strchr(text, 'x');
@@ -36,6 +36,8 @@ static bool parse_gpus(const char *text, uint32_t *ret_gpus, uint32_t *ret_milli
 	char count[8] = "";
 	uint64_t milli;
 
+	if (strncmp(text, "gpu:", 4) == 0)
+		text += 4;
 	if (!times && takt_parse_u64(text, 0, MAX_GPUS, &gpus) == 0) {
 		*ret_gpus = (uint32_t)gpus;
 		*ret_milli = 0;

@@ -44,40 +44,15 @@ static int gres(const char *value, char ret[MAX_WORD])
 	return gpus(value[3] ? value + 4 : "1", ret);
 }
 
-/* "90" minutes, "5:30" with seconds, "1:30:00", "2-12", "2-12:30", "2-12:30:00" */
 static int time_limit(const char *value, char ret[MAX_WORD])
 {
-	unsigned long long days = 0, part[3] = {0}, seconds;
-	const char *dash = strchr(value, '-'), *at = dash ? dash + 1 : value;
-	char exact[TAKT_DURATION_EXACT], digits[12];
-	size_t count = 0;
+	char exact[TAKT_DURATION_EXACT];
+	uint64_t ns;
 
-	snprintf(digits, sizeof(digits), "%.*s", dash ? (int)(dash - value) : 0, value);
-	if (dash && takt_parse_u64(digits, 0, 3650, &days) < 0)
+	if (takt_slurm_time_parse(value, &ns) < 0)
 		return -EINVAL;
-	for (; count < 3; at += at[0] == ':') {
-		size_t len = strspn(at, "0123456789");
-
-		if (len == 0 || len >= sizeof(digits))
-			return -EINVAL;
-		memcpy(digits, at, len);
-		digits[len] = '\0';
-		if (takt_parse_u64(digits, 0, 1000000, &part[count++]) < 0)
-			return -EINVAL;
-		at += len;
-		if (at[0] != ':')
-			break;
-	}
-	if (at[0])
-		return -EINVAL;
-	if (dash || count == 3)
-		seconds = 3600 * part[0] + 60 * part[1] + part[2];
-	else
-		seconds = 60 * part[0] + part[1];
-	seconds += 86400 * days;
-	if (seconds == 0)
-		return 0; /* for Slurm: no limit */
-	return as_it_is(takt_duration_exact(seconds * TAKT_NS_PER_S, exact), ret);
+	/* 0 is no limit for Slurm */
+	return ns ? as_it_is(takt_duration_exact(ns, exact), ret) : 0;
 }
 
 /* "4000" MiB, "16G"; 0 is all that the node has. */

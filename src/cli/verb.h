@@ -103,6 +103,8 @@ int takt_cli_number(const struct takt_cli *cli, const char *option, int64_t min,
 		    int64_t absent, int64_t *ret, struct takt_err *err);
 int takt_cli_duration_ms(const struct takt_cli *cli, const char *option, uint64_t max_ms,
 			 uint64_t absent_ms, uint64_t *ret, struct takt_err *err);
+/* --time-limit, 0 when it is not given: a bare number is minutes, as for Slurm's option. */
+int takt_cli_time_limit_ms(const struct takt_cli *cli, uint64_t *ret, struct takt_err *err);
 /* "512M", "16G", "16GiB", whole MiB rounded up; 0 when the option is not given. */
 int takt_cli_size_mib(const struct takt_cli *cli, const char *option, uint64_t max_mib,
 		      uint64_t *ret, struct takt_err *err);

@@ -1,6 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* takt cancel: take a job out of the queue or end it. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
 #include "cli/each_job.h"
+#include "cli/job_filter.h"
+
+enum {
+	MAX_JOBS = 1000 * 1000
+};
 
 static int cancel(struct takt_cli *cli, uint64_t job_id, const void *arg, struct takt_job_view *ret,
 		  struct takt_err *err)
@@ -8,28 +18,126 @@ static int cancel(struct takt_cli *cli, uint64_t job_id, const void *arg, struct
 	return takt_client_cancel(cli->client, job_id, ret, err);
 }
 
+/* Jobs that run or wait and that the options choose: one's own, if no user is named. */
+static int choose(struct takt_cli *cli, const struct takt_job_filter *filter,
+		  struct takt_job_numbers *jobs, struct takt_err *err)
+{
+	struct takt_queue_view view;
+	int rc = takt_cli_connect(cli, err);
+
+	if (rc == 0)
+		rc = takt_client_queue(cli->client, false, TAKT_FILTER_MOST, &view, err);
+	if (rc < 0)
+		return rc;
+	for (size_t i = 0; i < view.count && rc == 0; i++)
+		if ((filter->user || view.jobs[i].uid == getuid()) &&
+		    takt_job_filter_takes(filter, &view.jobs[i]))
+			rc = takt_vec_push(&jobs->ids, view.jobs[i].id);
+	takt_queue_view_fini(&view);
+	return rc < 0 ? takt_err_set(err, rc, "no memory for the jobs") : 0;
+}
+
+/* "12", "12-15": each that the range has, gaps too. */
+static int add_range(const char *text, struct takt_job_numbers *jobs, struct takt_err *err)
+{
+	const char *dash = strchr(text, '-');
+	uint64_t first = 0, last = 0;
+	char low[24] = "";
+	int rc;
+
+	if (dash && (size_t)(dash - text) < sizeof(low))
+		memcpy(low, text, (size_t)(dash - text));
+	rc = takt_cli_job_id(dash ? low : text, &first, err);
+	if (rc == 0)
+		rc = takt_cli_job_id(dash ? dash + 1 : text, &last, err);
+	if (rc == 0 && (last < first || last - first >= TAKT_FILTER_MOST))
+		rc = takt_err_set(err, -TAKT_E_USAGE,
+				  "a range of jobs goes from a lower number to a higher one, at "
+				  "most %d of them, as in 12-15, not '%.40s'",
+				  TAKT_FILTER_MOST, text);
+	for (; rc == 0 && first <= last; first++)
+		if (takt_vec_push(&jobs->ids, first) < 0)
+			rc = takt_err_set(err, -ENOMEM, "no memory for the jobs");
+	return rc;
+}
+
+static bool chooses(const struct takt_cli *cli)
+{
+	return takt_cli_has(cli, "all") || takt_cli_has(cli, "user") || takt_cli_has(cli, "name") ||
+	       takt_cli_has(cli, "tag");
+}
+
+static int read_jobs(struct takt_cli *cli, struct takt_job_numbers *jobs, struct takt_err *err)
+{
+	struct takt_job_filter filter;
+	int rc = takt_job_filter_read(cli, &filter, err);
+
+	if (rc == 0 && chooses(cli) == (cli->operand_count > 0))
+		rc = takt_err_set(err, -TAKT_E_USAGE,
+				  "say which jobs: their numbers (12 14-16), or --all, --user, "
+				  "--name or --tag");
+	for (int i = 0; i < cli->operand_count && rc == 0; i++)
+		rc = add_range(cli->operands[i], jobs, err);
+	return rc < 0 || cli->operand_count > 0 ? rc : choose(cli, &filter, jobs, err);
+}
+
+/* On a terminal, before several that were not named one by one. False: leave them. */
+static bool is_meant(const struct takt_cli *cli, const struct takt_job_numbers *jobs)
+{
+	char answer[8] = "";
+
+	if (jobs->ids.len < 2 || jobs->ids.len == (size_t)cli->operand_count ||
+	    takt_cli_has(cli, "yes") || isatty(STDIN_FILENO) != 1 || isatty(STDERR_FILENO) != 1)
+		return true;
+	fprintf(stderr, "cancel %zu jobs, %llu to %llu? [y/N] ", jobs->ids.len,
+		(unsigned long long)jobs->ids.at[0],
+		(unsigned long long)jobs->ids.at[jobs->ids.len - 1]);
+	return fgets(answer, sizeof(answer), stdin) && (answer[0] == 'y' || answer[0] == 'Y');
+}
+
 static int run(struct takt_cli *cli, struct takt_err *err)
 {
 	const struct takt_job_act act = {.act = cancel};
+	struct takt_job_numbers jobs = {TAKT_VEC_INIT(MAX_JOBS)};
+	int rc = read_jobs(cli, &jobs, err);
 
-	return takt_cli_each_job(cli, &act, err);
+	if (rc == 0 && jobs.ids.len == 0)
+		takt_str_add(&cli->out, "no such job runs or waits\n");
+	else if (rc == 0 && is_meant(cli, &jobs))
+		rc = takt_cli_these_jobs(cli, &jobs, &act, err);
+	else if (rc == 0)
+		takt_str_add(&cli->out, "none was cancelled\n");
+	takt_vec_fini(&jobs.ids);
+	return rc;
 }
 
+static const struct takt_option options[] = {
+	{"all", 'a', NULL, "all of your jobs that run or wait"},
+	{"user", 'u', "USER", "those of this user, by name or number"},
+	{"name", 0, "PATTERN", "those whose name matches, such as 'train-*'"},
+	{"tag", 0, "TAG", "those with this tag"},
+	{"yes", 'y', NULL, "do not ask before several"},
+	{NULL},
+};
+
 static const struct takt_text_pair examples[] = {
-	{"takt cancel 12 13", "both, whether they run or wait"},
+	{"takt cancel 12 14-16", "these four, whether they run or wait"},
+	{"takt cancel --name 'sweep-*'", "yours that are called so"},
 	{NULL, NULL},
 };
 
 const struct takt_verb takt_verb_cancel = {
 	.name = "cancel",
 	.summary = "take jobs out of the queue, or end them",
-	.usage = "JOB...",
+	.usage = "JOB[-JOB]... | --all | [-u USER] [--name PATTERN] [--tag TAG]",
 	.about =
 		"A waiting job is taken out of the queue. A running one gets SIGTERM and, when its "
-		"grace is over, SIGKILL; takt wait tells when it is gone.",
+		"grace is over, SIGKILL; takt wait tells when it is gone. Options choose among "
+		"your jobs that run or wait, with --user among another's; on a terminal takt asks "
+		"before several that were not named one by one.",
+	.options = options,
 	.examples = examples,
 	.operands = TAKT_OPERANDS_JOBS,
-	.min_operands = 1,
 	.max_operands = -1,
 	.run = run,
 };

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/help.h"
+#include "cli/synonyms.h"
 #include "cli/verb.h"
 
 static void overview(struct takt_str *out)
@@ -25,11 +26,9 @@ static int help(struct takt_cli *cli, struct takt_err *err)
 		overview(&cli->out);
 		return 0;
 	}
-	verb = takt_verb_find(cli->operands[0]);
+	verb = takt_verb_meant(cli->operands[0], err);
 	if (!verb)
-		return takt_err_set(err, -TAKT_E_USAGE,
-				    "there is no verb '%.60s'; 'takt help' lists them",
-				    cli->operands[0]);
+		return -TAKT_E_USAGE;
 	takt_help_verb(verb, &cli->out);
 	return 0;
 }
@@ -56,24 +55,27 @@ static int completion(struct takt_cli *cli, struct takt_err *err)
 		takt_help_bash(&cli->out);
 	else if (strcmp(cli->operands[0], "zsh") == 0)
 		takt_help_zsh(&cli->out);
+	else if (strcmp(cli->operands[0], "fish") == 0)
+		takt_help_fish(&cli->out);
 	else
 		return takt_err_set(err, -TAKT_E_USAGE,
-				    "completion is there for bash and zsh, not '%.40s'",
+				    "completion is there for bash, zsh and fish, not '%.40s'",
 				    cli->operands[0]);
 	return 0;
 }
 
-static const char *const shells[] = {"bash", "zsh", NULL};
+static const char *const shells[] = {"bash", "zsh", "fish", NULL};
 
 static const struct takt_text_pair completion_examples[] = {
 	{"eval \"$(takt completion bash)\"", "in this shell"},
+	{"takt completion fish | source", "in fish"},
 	{NULL, NULL},
 };
 
 const struct takt_verb takt_verb_completion = {
 	.name = "completion",
 	.summary = "completion script for a shell",
-	.usage = "bash | zsh",
+	.usage = "bash | zsh | fish",
 	.about = "Prints a script that lets the shell complete verbs, options and the numbers of "
 		 "jobs.",
 	.examples = completion_examples,

@@ -28,6 +28,26 @@ struct wanted {
 	int64_t since_ms, until_ms;
 };
 
+/* As nvidia-smi and people shorten them. */
+static const char *whole_name(const char *name)
+{
+	static const char *const rows[][2] = {
+		{"util", "utilization"},
+		{"gpu", "utilization"},
+		{"mem", "memory"},
+		{"temp", "temperature"},
+		{"clock", "sm_clock"},
+		{"sm", "sm_clock"},
+		{"mem_util", "memory_utilization"},
+		{"mem_clock", "memory_clock"},
+	};
+
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(rows); i++)
+		if (strcmp(rows[i][0], name) == 0)
+			return rows[i][1];
+	return name;
+}
+
 static int read_metrics(const struct takt_cli *cli, struct wanted *ret, struct takt_err *err)
 {
 	const char *text = takt_cli_value(cli, "metric");
@@ -41,7 +61,7 @@ static int read_metrics(const struct takt_cli *cli, struct wanted *ret, struct t
 		if (ret->metric_count == MAX_METRICS)
 			return takt_err_set(err, -TAKT_E_USAGE, "'--metric' takes at most %d names",
 					    MAX_METRICS);
-		ret->metrics[ret->metric_count++] = name;
+		ret->metrics[ret->metric_count++] = whole_name(name);
 	}
 	return ret->metric_count ? 0
 				 : takt_err_set(err, -TAKT_E_USAGE,
@@ -180,9 +200,9 @@ static const struct takt_option options[] = {
 	{"metric", 'm', "NAMES",
 	 "with commas between (default power,sm_clock,temperature,utilization,memory); others: "
 	 "power_limit, memory_clock, memory_utilization, fan, encoder, decoder, throttled, "
-	 "processes"},
+	 "processes; util, mem, temp and clock for short"},
 	{"since", 0, "TIME",
-	 "from then on: 2h, 3d, 18:00 or a date (default an hour before --until)"},
+	 "from then on: 2h, 1w, 18:00, yesterday or a date (default an hour before --until)"},
 	{"until", 0, "TIME", "up to then (default now)"},
 	{"step", 0, "STEP", "raw, 10s, 1m or 1h (default the finest that fits)"},
 	{"table", 0, NULL, "a row a step"},

@@ -3,7 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
+#include "cli/job_filter.h"
 #include "cli/job_text.h"
 #include "cli/table.h"
 #include "cli/units.h"
@@ -128,6 +130,27 @@ static void print_queue(struct takt_cli *cli, const struct takt_queue_view *view
 			      (unsigned long long)view->total);
 }
 
+/* One user's, of all that there are: the limit is of those that are shown. */
+static int fetch(struct takt_cli *cli, bool history, uint32_t limit, struct takt_queue_view *ret,
+		 struct takt_err *err)
+{
+	struct takt_job_filter filter = {.user = takt_cli_value(cli, "user"), .gpu = -1};
+	char me[16];
+	int rc;
+
+	snprintf(me, sizeof(me), "%u", getuid());
+	if (takt_cli_has(cli, "me"))
+		filter.user = me;
+	rc = takt_client_queue(cli->client, history, filter.user ? TAKT_FILTER_MOST : limit, ret,
+			       err);
+	if (rc < 0 || !filter.user)
+		return rc;
+	takt_job_filter_keep(&filter, ret);
+	ret->total = ret->count;
+	ret->count = ret->count < limit ? ret->count : limit;
+	return 0;
+}
+
 static int run(struct takt_cli *cli, struct takt_err *err)
 {
 	bool history = takt_cli_has(cli, "history");
@@ -135,10 +158,14 @@ static int run(struct takt_cli *cli, struct takt_err *err)
 	int64_t limit;
 	int rc = takt_cli_number(cli, "limit", 1, 10000, 1000, &limit, err);
 
+	if (rc == 0 && cli->json && (takt_cli_has(cli, "me") || takt_cli_has(cli, "user")))
+		rc = takt_err_set(err, -TAKT_E_USAGE,
+				  "'--json' prints the queue as the daemon has it; 'takt jobs "
+				  "--json --user USER' chooses");
 	if (rc == 0)
 		rc = takt_cli_connect(cli, err);
 	if (rc == 0)
-		rc = takt_client_queue(cli->client, history, (uint32_t)limit, &view, err);
+		rc = fetch(cli, history, (uint32_t)limit, &view, err);
 	if (rc < 0)
 		return rc;
 	if (takt_cli_has(cli, "ids")) {
@@ -154,12 +181,15 @@ static int run(struct takt_cli *cli, struct takt_err *err)
 static const struct takt_option options[] = {
 	{"history", 'a', NULL, "jobs that have ended, newest first, instead"},
 	{"limit", 'n', "N", "at most so many (default 1000, up to 10000)"},
+	{"user", 'u', "USER", "of this user, by name or number"},
+	{"me", 0, NULL, "your own"},
 	{"ids", 0, NULL, "only the numbers of the jobs, one a line"},
 	{NULL},
 };
 
 static const struct takt_text_pair examples[] = {
 	{"takt queue", "what runs and what waits, and why"},
+	{"takt queue --me", "your own jobs only"},
 	{"takt queue --history -n 20", "the last 20 jobs that ended"},
 	{NULL, NULL},
 };
@@ -167,7 +197,7 @@ static const struct takt_text_pair examples[] = {
 const struct takt_verb takt_verb_queue = {
 	.name = "queue",
 	.summary = "jobs that run and wait, and why they wait",
-	.usage = "[-a] [-n N]",
+	.usage = "[-a] [-n N] [-u USER | --me]",
 	.about =
 		"Lists running jobs, then waiting ones in the order in which they will be "
 		"considered, "

@@ -2,10 +2,16 @@
 /* takt status: the machine at a glance, a line a GPU. */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/table.h"
 #include "cli/units.h"
 #include "cli/verb.h"
+
+enum {
+	WATCH_PAUSE_S = 2,
+	MAX_PAUSE_S = 3600,
+};
 
 /* The name of each GPU has a column only where they differ. */
 static const struct takt_column columns[] = {
@@ -208,13 +214,19 @@ static void print_head(struct takt_cli *cli, const struct takt_status_view *view
 	takt_str_addf(&cli->out, "%s%s\n", view->observe_why[0] ? ": " : "", view->observe_why);
 }
 
-static void print_table(struct takt_cli *cli, const struct takt_status_view *view)
+static bool is_in(uint64_t mask, const struct takt_gpu_view *gpu)
+{
+	return gpu->index >= 64 || (mask >> gpu->index & 1);
+}
+
+static void print_table(struct takt_cli *cli, const struct takt_status_view *view, uint64_t mask)
 {
 	struct takt_table table = TAKT_TABLE(columns), unnamed = TAKT_TABLE(columns_unnamed);
 	bool named = !all_alike(view);
 
 	for (uint32_t i = 0; i < view->gpu_count; i++)
-		add_gpu(named ? &table : &unnamed, &view->gpus[i], named);
+		if (is_in(mask, &view->gpus[i]))
+			add_gpu(named ? &table : &unnamed, &view->gpus[i], named);
 	takt_table_print(named ? &table : &unnamed, cli->width, cli->colour, &cli->out);
 }
 
@@ -228,11 +240,13 @@ static void print_note(struct takt_cli *cli, const char *severity, const char *t
 	takt_str_addf(&cli->out, ": %s\n", text);
 }
 
-static void print_tail(struct takt_cli *cli, const struct takt_status_view *view)
+static void print_tail(struct takt_cli *cli, const struct takt_status_view *view, uint64_t mask)
 {
 	for (uint32_t i = 0; i < view->gpu_count; i++) {
 		const struct takt_gpu_view *gpu = &view->gpus[i];
 
+		if (!is_in(mask, gpu))
+			continue;
 		if (strcmp(gpu->clock_state, "changed") == 0)
 			takt_print_changed(cli, gpu->index, gpu->clock_note);
 		else if (gpu->clock_note[0])
@@ -250,39 +264,90 @@ static void print_tail(struct takt_cli *cli, const struct takt_status_view *view
 			print_note(cli, view->note_severity[i], view->notes[i]);
 }
 
-static int run(struct takt_cli *cli, struct takt_err *err)
+static int show(struct takt_cli *cli, struct takt_err *err)
 {
+	const char *gpus = takt_cli_value(cli, "gpu");
 	struct takt_status_view view;
-	int rc = takt_cli_connect(cli, err);
+	uint64_t mask = 0;
+	int rc = takt_client_status(cli->client, &view, err);
 
-	if (rc == 0)
-		rc = takt_client_status(cli->client, &view, err);
 	if (rc < 0)
 		return rc;
+	rc = takt_mask_parse(gpus ? gpus : "all", view.gpu_count, &mask, err);
+	if (rc < 0 && gpus) {
+		takt_status_view_fini(&view);
+		return takt_err_wrap(err, rc, "'--gpu'");
+	}
 	if (!takt_cli_print_json(cli)) {
 		print_head(cli, &view);
-		print_table(cli, &view);
-		print_tail(cli, &view);
+		print_table(cli, &view, mask);
+		print_tail(cli, &view, mask);
 	}
 	takt_status_view_fini(&view);
 	return 0;
 }
 
+/* Until it is interrupted or nobody reads it any more. */
+static int show_for_ever(struct takt_cli *cli, int64_t pause_s, struct takt_err *err)
+{
+	static const char clear[] = "\033[H\033[2J";
+	int rc;
+
+	for (;;) {
+		takt_str_reset(&cli->out);
+		if (cli->terminal)
+			takt_str_add(&cli->out, clear);
+		rc = show(cli, err);
+		if (rc == 0)
+			rc = takt_cli_write(takt_str_text(&cli->out), cli->out.len, err);
+		takt_str_reset(&cli->out);
+		if (rc < 0)
+			return rc;
+		sleep((unsigned)pause_s);
+	}
+}
+
+static int run(struct takt_cli *cli, struct takt_err *err)
+{
+	bool again = takt_cli_has(cli, "loop") || takt_cli_has(cli, "watch");
+	int64_t pause_s;
+	int rc = takt_cli_number(cli, "loop", 1, MAX_PAUSE_S, WATCH_PAUSE_S, &pause_s, err);
+
+	if (rc == 0 && cli->json && takt_cli_has(cli, "gpu"))
+		rc = takt_err_set(err, -TAKT_E_USAGE,
+				  "'--json' prints all GPUs as the daemon has them, without "
+				  "'--gpu'");
+	if (rc == 0)
+		rc = takt_cli_connect(cli, err);
+	if (rc < 0)
+		return rc;
+	return again ? show_for_ever(cli, pause_s, err) : show(cli, err);
+}
+
+static const struct takt_option options[] = {
+	{"gpu", 'g', "GPUS", "of these only, such as 0,2-3; -i does the same"},
+	{"loop", 'l', "SECONDS", "again and again, so many seconds apart"},
+	{"watch", 'w', NULL, "the same, every two seconds"},
+	{NULL},
+};
+
 static const struct takt_text_pair examples[] = {
 	{"takt status", "every GPU: clock, power, temperature, use, who is on it"},
-	{"watch -n1 takt status", "the same, every second"},
+	{"takt status -l 1", "the same, every second"},
+	{"takt status -i 0", "GPU 0 alone"},
 	{NULL, NULL},
 };
 
 const struct takt_verb takt_verb_status = {
 	.name = "status",
 	.summary = "every GPU and who runs on it",
-	.usage = "",
+	.usage = "[-g GPUS] [-l SECONDS | --watch]",
 	.about = "Shows a line for each GPU: SM clock and the highest it may be now in MHz, power "
 		 "and "
 		 "its limit, temperature, utilisation, memory, why it is throttled, its state, and "
 		 "takt's job or the process of somebody else on it. '-' means that the driver does "
 		 "not say.",
+	.options = options,
 	.examples = examples,
 	.run = run,
 };

@@ -46,6 +46,33 @@ static bool day_of(struct tm *tm, time_t *ret)
 	return *ret != (time_t)-1;
 }
 
+/* "tomorrow", "tomorrow 18:00": midnight, or that time of the day. */
+static bool parse_day(const char *text, time_t now, time_t *ret)
+{
+	static const struct {
+		const char *name;
+		int days;
+	} rows[] = {{"yesterday", -1}, {"today", 0}, {"tomorrow", 1}};
+	struct tm tm;
+
+	localtime_r(&now, &tm);
+	tm.tm_hour = tm.tm_min = tm.tm_sec = 0;
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(rows); i++) {
+		size_t len = strlen(rows[i].name);
+
+		if (strncmp(text, rows[i].name, len) != 0)
+			continue;
+		if (text[len] && (text[len] != ' ' || (!all_of(text + len + 1, "%H:%M", &tm) &&
+						       !all_of(text + len + 1, "%H:%M:%S", &tm))))
+			return false;
+		tm.tm_mday += rows[i].days;
+		tm.tm_isdst = -1;
+		*ret = mktime(&tm);
+		return *ret != (time_t)-1;
+	}
+	return false;
+}
+
 /* 1: read, 0: not a date at all, -ERANGE: of a day that there is not. */
 static int parse_date(const char *text, time_t *ret)
 {
@@ -68,11 +95,16 @@ int takt_when_parse(const char *text, int64_t now_ms, int64_t *ret_ms, struct ta
 	time_t at;
 	int rc = 1;
 
-	if (takt_duration_parse(text, &ns) == 0) {
+	if (strcmp(text, "now") == 0) {
+		*ret_ms = now_ms;
+		return 0;
+	}
+	if (takt_duration_parse(strncmp(text, "now+", 4) == 0 ? text + 4 : text, &ns) == 0) {
 		*ret_ms = now_ms + (int64_t)(ns / TAKT_NS_PER_MS);
 		return 0;
 	}
-	if (!parse_clock(text, (time_t)(now_ms / 1000), &at))
+	if (!parse_clock(text, (time_t)(now_ms / 1000), &at) &&
+	    !parse_day(text, (time_t)(now_ms / 1000), &at))
 		rc = parse_date(text, &at);
 	if (rc < 0)
 		return takt_err_set(
@@ -81,8 +113,8 @@ int takt_when_parse(const char *text, int64_t now_ms, int64_t *ret_ms, struct ta
 			text);
 	if (rc == 0)
 		return takt_err_set(err, -TAKT_E_USAGE,
-				    "a time must be such as 18:00, 2026-12-24T18:00 or 2h (from "
-				    "now), not '%.40s'",
+				    "a time must be such as 18:00, tomorrow, 2026-12-24T18:00 or "
+				    "2h (from now), not '%.40s'",
 				    text);
 	*ret_ms = (int64_t)at * 1000;
 	return 0;

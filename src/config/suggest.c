@@ -41,7 +41,8 @@ static unsigned distance(const char *a, const char *b)
 const char *takt_suggest(const char *word, const char *(*word_at)(const void *ctx, size_t i),
 			 const void *ctx)
 {
-	unsigned best_distance = (unsigned)(strlen(word) + 2) / 3 + 1;
+	size_t most = strlen(word) / 3; /* "free" is no misspelt "freeze" */
+	unsigned best_distance = (unsigned)(most ? most : 1) + 1;
 	const char *best = NULL, *candidate;
 
 	for (size_t i = 0; (candidate = word_at(ctx, i)); i++) {

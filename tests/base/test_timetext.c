@@ -134,7 +134,11 @@ static void durations_parse(void **state)
 		{"1 s", -EINVAL, 0},
 		{"1s ", -EINVAL, 0},
 		{"1S", -EINVAL, 0},
-		{"1week", -EINVAL, 0},
+		{"90min", 0, 5400 * TAKT_NS_PER_S},
+		{"1w", 0, 604800 * TAKT_NS_PER_S},
+		{"2hours30minutes", 0, 9000 * TAKT_NS_PER_S},
+		{"1m1min", -EINVAL, 0},
+		{"1month", -EINVAL, 0},
 		{"1h30", -EINVAL, 0},
 	};
 
@@ -142,6 +146,38 @@ static void durations_parse(void **state)
 		uint64_t ns = 4711;
 
 		if (takt_duration_parse(rows[i].text, &ns) != rows[i].rc)
+			fail_msg("'%s'", rows[i].text);
+		assert_true(ns == (rows[i].rc ? 4711 : rows[i].ns));
+	}
+}
+
+static void slurms_times_parse(void **state)
+{
+	static const struct parse_row rows[] = {
+		{"90", 0, 5400 * TAKT_NS_PER_S},
+		{"5:30", 0, 330 * TAKT_NS_PER_S},
+		{"1:30:00", 0, 5400 * TAKT_NS_PER_S},
+		{"1-00:00:00", 0, 86400 * TAKT_NS_PER_S},
+		{"2-12", 0, 216000 * TAKT_NS_PER_S},
+		{"2-12:30", 0, 217800 * TAKT_NS_PER_S},
+		{"0", 0, 0},
+		{"60000", 0, 3600000 * TAKT_NS_PER_S},
+		{"99999999999999", -ERANGE, 0},
+		{"99999999999999999999", -ERANGE, 0},
+		{"", -EINVAL, 0},
+		{"-1", -EINVAL, 0},
+		{"1-", -EINVAL, 0},
+		{"1:", -EINVAL, 0},
+		{":30", -EINVAL, 0},
+		{"1:2:3:4", -EINVAL, 0},
+		{"1h", -EINVAL, 0},
+		{"1-2-3", -EINVAL, 0},
+	};
+
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(rows); i++) {
+		uint64_t ns = 4711;
+
+		if (takt_slurm_time_parse(rows[i].text, &ns) != rows[i].rc)
 			fail_msg("'%s'", rows[i].text);
 		assert_true(ns == (rows[i].rc ? 4711 : rows[i].ns));
 	}
@@ -183,6 +219,7 @@ int main(void)
 		cmocka_unit_test(wall_at_the_edges),
 		cmocka_unit_test(durations_in_two_units),
 		cmocka_unit_test(durations_parse),
+		cmocka_unit_test(slurms_times_parse),
 		cmocka_unit_test(exact_durations_read_back),
 		cmocka_unit_test(the_calendar_has_its_days),
 		cmocka_unit_test(hex_there_and_back),

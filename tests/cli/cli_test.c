@@ -271,9 +271,75 @@ static void bad_options_are_named(void **state)
 	complains("clock bend", 64, "cap, apply or restore, not 'bend'");
 	complains("clock show --lock", 64, "'--lock' is not for takt clock show");
 	complains("queue --limit 0", 64, "from 1 to 10000, not '0'");
-	complains("completion fish", 64, "bash and zsh, not 'fish'");
+	complains("completion tcsh", 64, "bash, zsh and fish, not 'tcsh'");
 	complains("help stauts", 64, "there is no verb 'stauts'");
 	complains("record x", 69, "without recording");
+}
+
+/* What is typed out of habit either works or is answered with the command that does it. */
+static void verbs_of_other_tools_work_or_are_answered(void **state)
+{
+	static const char *const queues[] = {"ls", "ps", "list", "squeue", "qstat", "bjobs"};
+	static const char *const cancels[] = {"kill", "rm", "stop", "delete", "scancel", "qdel"};
+	static const char *const rows[][2] = {
+		{"watch", "'takt top'"},
+		{"info", "'takt show JOB'"},
+		{"get pods", "'takt queue'"},
+		{"free", "'takt status'"},
+		{"sbatch x.sh", "'takt submit --sbatch -- ./SCRIPT'"},
+		{"srun -n 4 true", "'takt run -n GPUS -- COMMAND'"},
+		{"salloc", "'takt run -n GPUS -- bash'"},
+		{"scontrol show job 1", "'takt show JOB'"},
+		{"resume 1", "'takt thaw JOB'"},
+		{"help info", "'takt show JOB'"},
+	};
+
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(queues); i++)
+		says(queues[i], 0, "no job runs or waits\n");
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(cancels); i++) {
+		char line[32];
+
+		submit("hang");
+		snprintf(line, sizeof(line), "%s %zu", cancels[i], i + 1);
+		cli_run(line, &result);
+		assert_int_equal(result.status, 0);
+		assert_string_equal(fake.jobs[i].view.state, "cancelled");
+	}
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(rows); i++)
+		complains(rows[i][0], 64, rows[i][1]);
+	cli_run("help squeue", &result);
+	assert_has(result.out, "takt queue [-a]");
+	cli_run("sinfo", &result);
+	assert_has(result.out, "GPU");
+	cli_run("-V", &result);
+	assert_int_equal(result.status, 0);
+	assert_has(result.out, "takt ");
+}
+
+static void options_of_other_tools_work_or_are_answered(void **state)
+{
+	cli_run("submit --job-name train --gres=gpu:2 --time 1:30:00 --mem 16GB --json -- hang",
+		&result);
+	assert_int_equal(result.status, 0);
+	assert_has(result.out, "\"name\":\"train\"");
+	assert_has(result.out, "\"gpus\":2");
+	assert_has(result.out, "\"time_limit_ms\":5400000");
+	assert_has(result.out, "\"mem_mib\":16384");
+	cli_run("submit -J two -G 1 -t 90 --mem 16Gi --json -- hang", &result);
+	assert_has(result.out, "\"name\":\"two\"");
+	assert_has(result.out, "\"time_limit_ms\":5400000");
+	assert_has(result.out, "\"mem_mib\":16384");
+	cli_run("submit -t 1-00:00:00 --json -- hang", &result);
+	assert_has(result.out, "\"time_limit_ms\":86400000");
+	cli_run("submit --time-limit 90min --begin tomorrow --json -- hang", &result);
+	assert_has(result.out, "\"time_limit_ms\":5400000");
+	assert_has(result.out, "\"begin_ms\":");
+	complains("submit -t 5:30 -- hang", 64, "minutes such as 90");
+	complains("submit --grace 30 -- hang", 64, "a time such as 30s");
+	complains("submit -o out.txt -- hang", 64, "'takt logs JOB' has it");
+	complains("submit --output=out-%j.txt -- hang", 64, "'takt logs JOB' has it");
+	complains("submit --dependency afterok:1 -- hang", 64, "'--after JOB:ok'");
+	complains("queue -o x", 64, "see 'takt help queue'");
 }
 
 static void queue_gives_reasons(void **state)
@@ -360,6 +426,62 @@ static void logs_are_bytes(void **state)
 		assert_int_equal((unsigned char)result.out[i], i);
 }
 
+/* Reads until it has been there so often; what came is lost. */
+static void read_until_there(int fd, const char *text, int times)
+{
+	char got[1 << 14];
+	size_t len = 0;
+
+	for (;;) {
+		ssize_t n = read(fd, got + len, sizeof(got) - 1 - len);
+		const char *at = got;
+		int seen = 0;
+
+		assert_true(n > 0);
+		len += (size_t)n;
+		got[len] = '\0';
+		while ((at = strstr(at, text)) && ++at)
+			seen++;
+		if (seen >= times)
+			return;
+	}
+}
+
+static void status_is_of_some_gpus_and_again_and_again(void **state)
+{
+	struct cli_child child;
+
+	cli_run("status -i 1", &result);
+	assert_int_equal(result.status, 0);
+	assert_has(result.out, "\n  1  ");
+	assert_null(strstr(result.out, "\n  0  "));
+	complains("status -g 7", 64, "'--gpu'");
+	complains("status -i 0 --json", 64, "all GPUs");
+	complains("status -l 0", 64, "from 1 to 3600");
+	cli_start("status -l 1", &child);
+	read_until_there(child.out_fd, "jobs running", 2);
+	kill(child.pid, SIGINT);
+	cli_finish(&child, &result);
+	assert_int_equal(result.status, 128 + SIGINT);
+}
+
+static void the_last_lines_of_a_log_are_chosen(void **state)
+{
+	submit("hang");
+	fake_halt(&fake);
+	fake_log(&fake, 1, "one\ntwo\nthree\n", 14);
+	fake_run(&fake);
+	says("logs --tail 2 1", 0, "two\nthree\n");
+	says("logs -n 1 1", 0, "three\n");
+	says("logs --tail 9 1", 0, "one\ntwo\nthree\n");
+	says("logs --tail 0 1", 0, "");
+	fake_halt(&fake);
+	fake_log(&fake, 1, "fo", 2);
+	fake_run(&fake);
+	says("logs --tail=2 1", 0, "three\nfo");
+	complains("logs --tail x 1", 64, "'--tail' must be a whole number");
+}
+
 static void wait_until(bool (*there)(void))
 {
 	for (int i = 0; i < 12000 && !there(); i++)
@@ -443,6 +565,52 @@ static void a_closed_pipe_ends_the_job(void **state)
 	cli_finish(&child, &result);
 	assert_int_equal(fake.last_signal, SIGPIPE);
 	assert_int_equal(result.status, 128 + SIGPIPE);
+}
+
+static void the_queue_of_one_user_is_shown(void **state)
+{
+	submit("--name mine hang");
+	submit("--name theirs queue");
+	fake.jobs[1].view.uid = 4711;
+	says("queue --me --ids", 0, "1\n");
+	says("squeue -u 4711 --ids", 0, "2\n");
+	says("queue -u ada -n 1 --ids", 0, "1\n");
+	says("queue -u 4712", 0, "no job runs or waits\n");
+	complains("queue --me --json", 64, "'takt jobs --json --user USER'");
+}
+
+static const char *state_of(size_t job_id)
+{
+	return fake.jobs[job_id - 1].view.state;
+}
+
+static void many_jobs_are_cancelled(void **state)
+{
+	for (int i = 0; i < 3; i++)
+		submit("--name sweep-a queue");
+	submit("--name other queue");
+	submit("--name sweep-b queue");
+	cli_run("cancel 1-2", &result);
+	assert_int_equal(result.status, 0);
+	assert_string_equal(state_of(1), "cancelled");
+	assert_string_equal(state_of(2), "cancelled");
+	assert_string_not_equal(state_of(3), "cancelled");
+	cli_run("cancel --name sweep-*", &result);
+	assert_int_equal(result.status, 0);
+	assert_string_equal(state_of(3), "cancelled");
+	assert_string_equal(state_of(5), "cancelled");
+	assert_string_not_equal(state_of(4), "cancelled");
+	says("cancel --tag none", 0, "no such job runs or waits\n");
+	says("cancel -u 4711", 0, "no such job runs or waits\n");
+	assert_string_not_equal(state_of(4), "cancelled");
+	fake.jobs[3].view.uid = 4711;
+	says("cancel --all -y", 0, "no such job runs or waits\n");
+	cli_run("scancel -u 4711", &result);
+	assert_string_equal(state_of(4), "cancelled");
+	complains("cancel", 64, "say which jobs: their numbers (12 14-16), or --all");
+	complains("cancel --all 3", 64, "say which jobs");
+	complains("cancel 3-1", 64, "from a lower number to a higher one");
+	complains("cancel 1-", 64, "is not the number of a job");
 }
 
 static void wait_and_cancel(void **state)
@@ -627,6 +795,10 @@ static void help_comes_from_the_table(void **state)
 	assert_has(result.out, "complete -o default -F _takt takt");
 	cli_run("completion zsh", &result);
 	assert_has(result.out, "#compdef takt");
+	cli_run("completion fish", &result);
+	assert_has(result.out, "__fish_use_subcommand -a queue -d 'jobs that run and wait");
+	assert_has(result.out, "'__fish_seen_subcommand_from logs' -l follow -s f -d 'go on ");
+	assert_has(result.out, "'__fish_seen_subcommand_from logs' -a '(takt queue --ids");
 	cli_run("--version", &result);
 	assert_has(result.out, "takt 0.1.0\ndaemon 0.1.0 on /tmp/");
 }
@@ -661,16 +833,22 @@ int main(void)
 		JOBS(options_reach_the_job),
 		JOBS(bad_options_are_named),
 		JOBS(a_directory_that_is_too_long_is_named),
+		JOBS(verbs_of_other_tools_work_or_are_answered),
+		JOBS(options_of_other_tools_work_or_are_answered),
 		JOBS(queue_gives_reasons),
 		JOBS(explain_gives_numbers),
 		JOBS(show_ends_with_the_report),
 		JOBS(run_is_like_running_it_here),
 		JOBS(logs_are_bytes),
+		JOBS(status_is_of_some_gpus_and_again_and_again),
+		JOBS(the_last_lines_of_a_log_are_chosen),
 		JOBS(run_forwards_signals),
 		JOBS(run_survives_a_restart),
 		JOBS(ctrl_c_takes_a_waiting_job_out_of_the_queue),
 		JOBS(a_closed_pipe_ends_the_job),
 		JOBS(wait_and_cancel),
+		JOBS(many_jobs_are_cancelled),
+		JOBS(the_queue_of_one_user_is_shown),
 		JOBS(jobs_are_held_released_and_updated),
 		JOBS(wishes_are_read),
 		JOBS(terms_reach_the_job),

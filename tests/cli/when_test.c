@@ -26,6 +26,13 @@ static void instants_are_read(void **state)
 		{"20:00:30", 1795204830000},
 		{"19:50", 1795204200000 + 86400000}, /* past: tomorrow */
 		{"18:00", 1795197600000 + 86400000},
+		{"now", 1795204226500},
+		{"now+2hours", 1795204226500 + 7200000},
+		{"1w", 1795204226500 + 604800000},
+		{"tomorrow", 1795219200000},
+		{"today", 1795132800000},
+		{"yesterday", 1795046400000},
+		{"tomorrow 18:00", 1795219200000 + 64800000},
 		{"2026-12-24", 1798070400000},
 		{"2026-12-24T18:00", 1798135200000},
 		{"2026-12-24 18:00:01", 1798135201000},
@@ -41,8 +48,10 @@ static void instants_are_read(void **state)
 
 static void nonsense_is_named(void **state)
 {
-	static const char *const rows[] = {"",		 "soon", "25:00", "18:00x",
-					   "2026-13-01", "18",	 "-2h"};
+	static const char *const rows[] = {
+		"",   "soon", "25:00",	    "18:00x",	      "2026-13-01",
+		"18", "-2h",  "tomorrow2h", "tomorrow 25:00", "now+",
+	};
 
 	for (size_t i = 0; i < TAKT_ARRAY_LEN(rows); i++) {
 		struct takt_err err;

@@ -94,6 +94,8 @@ def steps_are_shown_in_every_form_and_outlive_kill_9():
         done = m.takt("history", "--gpu", "0", "--metric", "power,temperature", "--json")
         series = json.loads(done.stdout)["series"]
         assert [one["metric"] for one in series] == ["power", "temperature"] and series[0]["points"], done
+        done = m.takt("history", "--gpu", "0", "--metric", "util,mem,temp", "--json")
+        assert [one["metric"] for one in json.loads(done.stdout)["series"]] == ["utilization", "memory", "temperature"], done
         rows = list(csv.DictReader(io.StringIO(m.takt("history", "--csv").stdout)))
         assert {row["gpu"] for row in rows} == {"0", "1"} and rows[0]["step_s"] == "10", rows[:2]
         assert float(rows[0]["min"]) <= float(rows[0]["mean"]) <= float(rows[0]["max"]), rows[0]

@@ -173,6 +173,24 @@ def control_c_before_its_turn_cancels():
         m.client().cancel(first)
 
 
+def cancelling_several_is_asked_for():
+    with kit.machine(gpus=1) as m:
+        m.start()
+        client = m.client()
+        jobs = [client.submit(["true"], gpus=1, held=True)["id"] for _ in range(3)]
+        for words, answer, said, left in ((("cancel", "--all"), "n\n", "none was cancelled", 3),
+                                          (("cancel", f"{jobs[0]}-{jobs[1]}"), "\n", "none was cancelled", 3),
+                                          (("cancel", f"{jobs[0]}-{jobs[1]}"), "y\n", f"job {jobs[1]}: cancelled", 1),
+                                          (("cancel", "--all"), None, f"job {jobs[2]}: cancelled", 0)):
+            with terminal(m, *words) as t:
+                if answer:
+                    t.expect("jobs, ")
+                    t.type(answer)
+                t.expect(said)
+                assert t.ended() == 0, t.text
+            assert len(client.live()) == left, client.live()
+
+
 def what_has_no_terminal_says_so():
     with kit.machine(gpus=1) as m:
         m.start()
@@ -329,6 +347,7 @@ if __name__ == "__main__":
         one_leaves_and_comes_back,
         the_job_outlives_client_and_daemon,
         control_c_before_its_turn_cancels,
+        cancelling_several_is_asked_for,
         what_has_no_terminal_says_so,
         others_cannot_sit_at_it,
         a_link_in_its_place_gets_no_word,

@@ -283,6 +283,9 @@ static int on_submit(void *ctx, const struct takt_peer *peer, struct takt_jobspe
 	takt_strcpy(job->view.name, sizeof(job->view.name), spec->name);
 	takt_job_view_terms(spec, true, &job->view);
 	job->view.retries = spec->retries;
+	job->view.time_limit_ms = spec->time_limit_ms;
+	job->view.mem_mib = spec->mem_mib;
+	job->view.begin_ms = spec->begin_ms;
 	takt_jobspec_command(spec, job->view.command, sizeof(job->view.command));
 	takt_strcpy(job->view.cwd, sizeof(job->view.cwd), "/home/ada");
 	snprintf(job->log_path, sizeof(job->log_path), "%s/log.%llu", fake->dir,
