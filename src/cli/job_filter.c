@@ -39,6 +39,41 @@ static int read_time(const struct takt_cli *cli, const char *option, int64_t *re
 	return rc < 0 ? takt_err_wrap(err, rc, "'--%s'", option) : 0;
 }
 
+/* Whether the word is one of a list with commas. */
+static bool is_in(const char *list, const char *word)
+{
+	size_t len = strlen(word);
+
+	for (const char *at = list;; at += strcspn(at, ",") + 1) {
+		if (strncmp(at, word, len) == 0 && (at[len] == ',' || at[len] == '\0'))
+			return true;
+		if (!strchr(at, ','))
+			return false;
+	}
+}
+
+/* A word that no job is in would find nothing, and look as if there were no such job. */
+static int check_states(const char *list, struct takt_err *err)
+{
+	static const char states[] =
+		"waiting,starting,running,stopping,done,failed,cancelled,lost,interrupted";
+	char word[16];
+
+	for (const char *at = list; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
+		size_t len = strcspn(at, ",");
+
+		if (len > 0 && len < sizeof(word)) {
+			memcpy(word, at, len);
+			word[len] = '\0';
+			if (is_in(states, word))
+				continue;
+		}
+		return takt_err_set(err, -TAKT_E_USAGE, "'--state' takes a list of %s, not '%.*s'",
+				    states, (int)(len < 40 ? len : 40), at);
+	}
+	return 0;
+}
+
 int takt_job_filter_read(const struct takt_cli *cli, struct takt_job_filter *ret,
 			 struct takt_err *err)
 {
@@ -52,26 +87,15 @@ int takt_job_filter_read(const struct takt_cli *cli, struct takt_job_filter *ret
 		.tag = takt_cli_value(cli, "tag"),
 		.gpu = -1,
 	};
-	rc = takt_cli_number(cli, "gpu", 0, TAKT_VIEW_MAX_GPUS - 1, -1, &ret->gpu, err);
+	rc = check_states(ret->state, err);
+	if (rc == 0)
+		rc = takt_cli_number(cli, "gpu", 0, TAKT_VIEW_MAX_GPUS - 1, -1, &ret->gpu, err);
 	if (rc == 0)
 		rc = takt_cli_number(cli, "before", 1, INT64_MAX, 0, &before, err);
 	ret->before = (uint64_t)before;
 	if (rc == 0)
 		rc = read_time(cli, "since", &ret->since_ms, err);
 	return rc < 0 ? rc : read_time(cli, "until", &ret->until_ms, err);
-}
-
-/* Whether the word is one of a list with commas. */
-static bool is_in(const char *list, const char *word)
-{
-	size_t len = strlen(word);
-
-	for (const char *at = list;; at += strcspn(at, ",") + 1) {
-		if (strncmp(at, word, len) == 0 && (at[len] == ',' || at[len] == '\0'))
-			return true;
-		if (!strchr(at, ','))
-			return false;
-	}
 }
 
 static bool is_on(const struct takt_job_view *job, int64_t gpu)

@@ -75,10 +75,11 @@ static int read_indices(const struct takt_cli *cli, struct takt_jobspec *spec, s
 		return 0;
 	if (strcmp(text, "all") == 0 ||
 	    takt_mask_parse(text, MAX_GPUS, &spec->gpu_indices, NULL) < 0)
-		return takt_err_set(err, -TAKT_E_USAGE,
-				    "'--gpu-index' must be a list of GPUs such as 0,2-3, counted "
-				    "from 0, not '%.40s'",
-				    text);
+		return takt_err_set(
+			err, -TAKT_E_USAGE,
+			"'--gpu-index' must be a list of GPUs such as 0,2-3, each named "
+			"once and counted from 0, not '%.40s'",
+			text);
 	if (!takt_cli_has(cli, "gpus") && !spec->mig[0])
 		spec->gpus = (uint32_t)__builtin_popcountll(spec->gpu_indices);
 	return 0;

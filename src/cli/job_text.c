@@ -64,6 +64,13 @@ void takt_job_clocks_text(const struct takt_job_view *job, struct takt_str *out)
 		takt_str_addf(out, " %u W", governed->power_limit_mw / 1000);
 }
 
+int64_t takt_job_waits_until_ms(const struct takt_job_view *job)
+{
+	if (strcmp(job->why, "earliest_start") != 0)
+		return 0;
+	return job->retry_at_ms > job->begin_ms ? job->retry_at_ms : job->begin_ms;
+}
+
 static void add_reason(const char *text, struct takt_str *out)
 {
 	if (text[0])
@@ -77,12 +84,9 @@ void takt_job_state_text(const struct takt_job_view *job, struct takt_str *out)
 	if (strcmp(job->state, "waiting") == 0) {
 		takt_str_add(out, "queued");
 		add_reason(job->why_text, out);
-		if (strcmp(job->why, "earliest") == 0)
+		if (takt_job_waits_until_ms(job))
 			takt_str_addf(out, ": %s",
-				      takt_when_text(job->retry_at_ms > job->begin_ms
-							     ? job->retry_at_ms
-							     : job->begin_ms,
-						     text));
+				      takt_when_text(takt_job_waits_until_ms(job), text));
 	} else if (takt_client_job_ended(job)) {
 		takt_str_addf(out, "%s: ", job->state);
 		takt_job_end_text(job, out);

@@ -27,6 +27,10 @@ void takt_job_clocks_text(const struct takt_job_view *job, struct takt_str *out)
 /* Who chooses its clocks, with the parameters that the job gave; "" = nobody that is known. */
 const char *takt_job_governor(const struct takt_job_view *job);
 
+/* Until when a job waits that waits for nothing but an instant, by the wall clock; 0 = another
+ * reason, or not known. */
+int64_t takt_job_waits_until_ms(const struct takt_job_view *job);
+
 /* "killed by SIGKILL", "exit status 3", "never started". */
 void takt_job_end_text(const struct takt_job_view *job, struct takt_str *out);
 

@@ -84,6 +84,26 @@ static void measure(const struct takt_table *table, unsigned widths[MAX_COLUMNS]
 	}
 }
 
+/* Whether every row of the column says the same; `text`: and this, NULL = whatever it is. */
+static bool all_say(const struct takt_table *table, size_t column, const char *text)
+{
+	const char *same = text;
+
+	for (size_t i = column; i < table->cells.len; i += table->column_count) {
+		same = same ? same : table->cells.at[i].text;
+		if (strcmp(table->cells.at[i].text, same) != 0)
+			return false;
+	}
+	return table->cells.len > 0;
+}
+
+static void leave_out_usual(const struct takt_table *table, unsigned widths[MAX_COLUMNS])
+{
+	for (size_t i = 0; i < table->column_count; i++)
+		if (table->columns[i].usual && all_say(table, i, table->columns[i].usual))
+			widths[i] = 0;
+}
+
 /* A width of 0 means: left out. */
 static unsigned total(const struct takt_table *table, const unsigned widths[MAX_COLUMNS])
 {
@@ -122,11 +142,23 @@ static int most_droppable(const struct takt_table *table, const unsigned widths[
 	return best;
 }
 
+static void leave_out_same(const struct takt_table *table, unsigned width,
+			   unsigned widths[MAX_COLUMNS])
+{
+	for (size_t i = 0; i < table->column_count && total(table, widths) > width; i++)
+		if (table->columns[i].same_goes && all_say(table, i, NULL))
+			widths[i] = 0;
+}
+
+/* First what tells no row from another, then the ends of long texts, then whole columns. */
 static void fit(const struct takt_table *table, unsigned width, unsigned widths[MAX_COLUMNS])
 {
 	int i;
 
-	while (width > 0 && total(table, widths) > width) {
+	if (width == 0)
+		return;
+	leave_out_same(table, width, widths);
+	while (total(table, widths) > width) {
 		i = widest(table, widths);
 		if (i >= 0) {
 			widths[i]--;
@@ -199,6 +231,7 @@ int takt_table_print(struct takt_table *table, unsigned width, bool colour, stru
 	unsigned widths[MAX_COLUMNS];
 
 	measure(table, widths);
+	leave_out_usual(table, widths);
 	fit(table, width, widths);
 	if (table->rc == 0) {
 		add_head(table, widths, colour, out);

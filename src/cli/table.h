@@ -24,8 +24,11 @@ int takt_style_add(struct takt_str *out, bool colour, enum takt_style style, con
 struct takt_column {
 	const char *title;
 	bool right;
-	unsigned shrink; /* may be cut to so many characters; 0 = never cut */
-	unsigned drop;	 /* left out when space is short, largest first; 0 = never */
+	unsigned shrink;   /* may be cut to so many characters; 0 = never cut */
+	unsigned drop;	   /* left out when space is short, largest first; 0 = never */
+	const char *usual; /* left out where every row says this; NULL = shown always */
+	bool same_goes;	   /* left out when space is short, before anything is cut, if every row
+			      says the same */
 };
 
 struct takt_cell {

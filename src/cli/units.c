@@ -35,7 +35,15 @@ const char *takt_bytes_text(uint64_t bytes, char ret[TAKT_UNIT_TEXT])
 
 const char *takt_energy_text(uint64_t mj, char ret[TAKT_UNIT_TEXT])
 {
-	snprintf(ret, TAKT_UNIT_TEXT, "%" PRIu64 ".%" PRIu64 " J", mj / 1000, mj % 1000 / 100);
+	const uint64_t mj_per_wh = 3600000;
+	uint64_t unit = mj < 1000 * mj_per_wh ? mj_per_wh : 1000 * mj_per_wh;
+
+	if (mj < mj_per_wh)
+		snprintf(ret, TAKT_UNIT_TEXT, "%" PRIu64 ".%" PRIu64 " J", mj / 1000,
+			 mj % 1000 / 100);
+	else
+		snprintf(ret, TAKT_UNIT_TEXT, "%" PRIu64 ".%02" PRIu64 " %s", mj / unit,
+			 mj % unit / (unit / 100), unit == mj_per_wh ? "Wh" : "kWh");
 	return ret;
 }
 
@@ -47,6 +55,34 @@ const char *takt_ms_text(uint64_t ms, char ret[TAKT_UNIT_TEXT])
 		ms = UINT64_MAX / TAKT_NS_PER_MS;
 	(void)takt_strcpy(ret, TAKT_UNIT_TEXT,
 			  ms ? takt_duration_text(ms * TAKT_NS_PER_MS, text) : "0s");
+	return ret;
+}
+
+const char *takt_span_text(uint64_t ms, char ret[TAKT_UNIT_TEXT])
+{
+	if (ms >= 60000)
+		return takt_ms_text(ms, ret);
+	snprintf(ret, TAKT_UNIT_TEXT, "%" PRIu64 "s", ms / 1000);
+	return ret;
+}
+
+const char *takt_when_words(int64_t wall_ms, int64_t now_ms, char ret[TAKT_UNIT_TEXT])
+{
+	const int64_t days_ms = INT64_C(6) * 24 * 3600 * 1000;
+	time_t seconds = (time_t)(wall_ms / 1000), now = (time_t)(now_ms / 1000);
+	struct tm tm, today;
+	size_t len;
+
+	if (wall_ms == 0 || !localtime_r(&seconds, &tm) || !localtime_r(&now, &today))
+		len = 0;
+	else if (tm.tm_year == today.tm_year && tm.tm_yday == today.tm_yday)
+		len = strftime(ret, TAKT_UNIT_TEXT, "%H:%M", &tm);
+	else if (wall_ms < now_ms + days_ms && wall_ms > now_ms - days_ms)
+		len = strftime(ret, TAKT_UNIT_TEXT, "%a %H:%M", &tm);
+	else
+		len = strftime(ret, TAKT_UNIT_TEXT, "%Y-%m-%d", &tm);
+	if (len == 0)
+		(void)takt_strcpy(ret, TAKT_UNIT_TEXT, "-");
 	return ret;
 }
 
@@ -96,7 +132,7 @@ void takt_gpu_list_text(const uint32_t *gpus, uint32_t n, struct takt_str *out)
 	takt_mask_text(mask, out);
 }
 
-/* "3" or "0-3" */
+/* "3" or "0-3", of GPUs that are not in the mask yet. */
 static bool parse_range(const char *text, size_t len, uint32_t count, uint64_t *mask)
 {
 	unsigned long long first, last;
@@ -112,8 +148,11 @@ static bool parse_range(const char *text, size_t len, uint32_t count, uint64_t *
 	if (takt_parse_u64(copy, 0, 63, &first) < 0 ||
 	    takt_parse_u64(dash ? dash : copy, first, 63, &last) < 0 || last >= count)
 		return false;
-	for (; first <= last; first++)
+	for (; first <= last; first++) {
+		if (*mask >> first & 1)
+			return false;
 		*mask |= UINT64_C(1) << first;
+	}
 	return true;
 }
 
@@ -132,8 +171,8 @@ int takt_mask_parse(const char *text, uint32_t count, uint64_t *ret, struct takt
 		if (!parse_range(at, len, count, &mask))
 			return takt_err_set(
 				err, -TAKT_E_USAGE,
-				"'%.40s' is not a list of GPUs such as 0,2-3 or all; this "
-				"machine has %u, counted from 0",
+				"'%.40s' is not a list of GPUs, each named once, such as 0,2-3 or "
+				"all; this machine has %u, counted from 0",
 				text, count);
 		if (!at[len])
 			break;

@@ -4,11 +4,12 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/sort.h"
 #include "base/vec.h"
 #include "cli/job_filter.h"
-#include "cli/job_text.h"
+#include "cli/job_line.h"
 #include "cli/table.h"
 #include "cli/units.h"
 
@@ -18,25 +19,18 @@ enum {
 };
 
 static const struct takt_column columns[] = {
-	{"JOB", true, 0, 0},	{"NAME", false, 6, 0},	{"USER", false, 5, 2},
-	{"STATE", false, 0, 0}, {"GPUS", true, 0, 0},	{"STARTED", false, 0, 3},
-	{"RAN", true, 0, 0},	{"ENERGY", true, 0, 1}, {"UTIL", true, 0, 1},
-	{"SAVED", true, 0, 4},	{"END", false, 8, 0},
+	{"JOB", true, 0, 0},
+	{"NAME", false, 6, 0},
+	{"USER", false, 5, 2, .same_goes = true},
+	{"STATE", false, 0, 0},
+	{"GPUS", true, 0, 0},
+	{"STARTED", false, 0, 3, .usual = "-"},
+	{"RAN", true, 0, 1, .usual = "-"},
+	{"ENERGY", true, 0, 1, .usual = "-"},
+	{"UTIL", true, 0, 4, .usual = "-"},
+	{"SAVED", true, 0, 5, .usual = "-"}, /* nothing is known to have been saved */
+	{"WHERE OR WHY", false, 20, 0},
 };
-enum {
-	SAVED = 9,
-};
-
-/* Where nothing is known to have been saved the column is spared. */
-static size_t choose_columns(bool saved, struct takt_column *ret)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < TAKT_ARRAY_LEN(columns); i++)
-		if (i != SAVED || saved)
-			ret[n++] = columns[i];
-	return n;
-}
 
 static uint64_t ran_ms(const struct takt_job_view *job)
 {
@@ -56,20 +50,37 @@ static void add_saved(struct takt_table *table, const struct takt_report_view *r
 		takt_table_add(table, TAKT_STYLE_PLAIN, "-");
 }
 
-static void add_job(struct takt_table *table, bool saved, const struct takt_job_view *job)
+static void add_where(struct takt_table *table, const struct takt_job_view *job, int64_t now_ms)
 {
-	TAKT_CLEANUP(strp) struct takt_str end = TAKT_STR(1024);
+	TAKT_CLEANUP(strp) struct takt_str where = TAKT_STR(1024);
+
+	takt_job_line_where(job, now_ms, &where);
+	if (job->cause[0] && strcmp(job->cause, job->state) != 0)
+		takt_str_addf(&where, "%s%s", where.len ? ", " : "", job->cause);
+	takt_table_add(table, TAKT_STYLE_PLAIN, "%s", takt_str_text(&where));
+}
+
+static void add_row(struct takt_table *table, const struct takt_job_view *jobs, size_t length)
+{
+	TAKT_CLEANUP(strp) struct takt_str id = TAKT_STR(1024), name = TAKT_STR(1024);
+	TAKT_CLEANUP(strp) struct takt_str gpus = TAKT_STR(1024);
+	const struct takt_job_view *job = &jobs[0];
 	const struct takt_report_view *report = &job->report;
+	int64_t now_ms = (int64_t)time(NULL) * 1000;
 	char text[TAKT_UNIT_TEXT];
 
-	takt_table_add(table, TAKT_STYLE_PLAIN, "%" PRIu64, job->id);
-	takt_table_add(table, TAKT_STYLE_PLAIN, "%s", job->name);
+	takt_job_line_id(jobs, length, &id);
+	takt_job_line_name(jobs, length, &name);
+	takt_job_line_gpus(job, &gpus);
+	takt_table_add(table, TAKT_STYLE_PLAIN, "%s", takt_str_text(&id));
+	takt_table_add(table, TAKT_STYLE_PLAIN, "%s", takt_str_text(&name));
 	takt_table_add(table, TAKT_STYLE_PLAIN, "%s", job->user);
 	takt_table_add(table, TAKT_STYLE_PLAIN, "%s", job->state);
-	takt_table_add(table, TAKT_STYLE_PLAIN, "%u", job->gpus);
-	takt_table_add(table, TAKT_STYLE_PLAIN, "%s", takt_when_text(job->started_ms, text));
+	takt_table_add(table, TAKT_STYLE_PLAIN, "%s", takt_str_text(&gpus));
 	takt_table_add(table, TAKT_STYLE_PLAIN, "%s",
-		       report->has & TAKT_RV_WALL ? takt_ms_text(report->wall_ms, text) : "-");
+		       takt_when_words(job->started_ms, now_ms, text));
+	takt_table_add(table, TAKT_STYLE_PLAIN, "%s",
+		       report->has & TAKT_RV_WALL ? takt_span_text(report->wall_ms, text) : "-");
 	takt_table_add(table, TAKT_STYLE_PLAIN, "%s",
 		       report->has & TAKT_RV_ENERGY ? takt_energy_text(report->energy_mj, text)
 						    : "-");
@@ -77,13 +88,8 @@ static void add_job(struct takt_table *table, bool saved, const struct takt_job_
 		takt_table_add(table, TAKT_STYLE_PLAIN, "%u%%", report->mean_util_permille / 10);
 	else
 		takt_table_add(table, TAKT_STYLE_PLAIN, "-");
-	if (saved)
-		add_saved(table, report);
-	if (takt_client_job_ended(job))
-		takt_job_end_text(job, &end);
-	if (job->cause[0] && strcmp(job->cause, job->state) != 0)
-		takt_str_addf(&end, "%s%s", end.len ? ", " : "", job->cause);
-	takt_table_add(table, TAKT_STYLE_PLAIN, "%s", takt_str_text(&end));
+	add_saved(table, report);
+	add_where(table, job, now_ms);
 }
 
 static void add_ms(struct takt_str *out, int64_t ms)
@@ -235,16 +241,14 @@ static void print_csv(struct takt_cli *cli, const struct best *best)
 
 static void print_table(struct takt_cli *cli, const struct best *best)
 {
-	struct takt_column chosen[TAKT_ARRAY_LEN(columns)];
-	struct takt_table table = TAKT_TABLE(chosen);
-	bool saved = false;
+	struct takt_table table = TAKT_TABLE(columns);
+	size_t length;
 
-	TAKT_VEC_EACH (job, &best->jobs)
-		saved = saved || (job->report.has & TAKT_RV_SAVED);
-	table.column_count = choose_columns(saved, chosen);
 	takt_print_simulated(cli, best->simulated);
-	TAKT_VEC_EACH (job, &best->jobs)
-		add_job(&table, saved, job);
+	for (size_t i = 0; i < best->jobs.len; i += length) {
+		length = takt_job_line_length(&best->jobs.at[i], best->jobs.len - i);
+		add_row(&table, &best->jobs.at[i], length);
+	}
 	if (best->jobs.len > 0)
 		takt_table_print(&table, cli->width, cli->colour, &cli->out);
 	else

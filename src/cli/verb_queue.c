@@ -6,124 +6,80 @@
 #include <unistd.h>
 
 #include "cli/job_filter.h"
+#include "cli/job_line.h"
 #include "cli/job_text.h"
 #include "cli/table.h"
 #include "cli/units.h"
 #include "cli/verb.h"
 
-/* Columns that are there only where a job has something for them. */
-struct shown {
-	bool tags, clocks;
-};
-
-enum {
-	TAGS = 2,
-	CLOCKS = 8,
-};
 static const struct takt_column columns[] = {
-	{"JOB", true, 0, 0},	 {"NAME", false, 6, 0},
-	{"TAGS", false, 4, 4},	 {"USER", false, 5, 2},
-	{"STATE", false, 0, 0},	 {"GPUS", true, 0, 0},
-	{"PRIO", true, 0, 3},	 {"TIME", true, 0, 1},
-	{"CLOCKS", false, 8, 5}, {"WHERE OR WHY", false, 10, 0},
+	{"JOB", true, 0, 0},
+	{"NAME", false, 6, 0},
+	{"TAGS", false, 4, 4, .usual = "-"},
+	{"USER", false, 5, 2, .same_goes = true},
+	{"STATE", false, 0, 0},
+	{"GPUS", true, 0, 0},
+	{"PRIO", true, 0, 3, .usual = "0"},
+	{"TIME", true, 0, 1},
+	{"CLOCKS", false, 8, 5, .usual = "-"},
+	{"WHERE OR WHY", false, 24, 0},
 };
 
-static size_t choose_columns(const struct shown *shown, struct takt_column *ret)
+static int64_t now_ms(void)
 {
-	size_t n = 0;
-
-	for (size_t i = 0; i < TAKT_ARRAY_LEN(columns); i++)
-		if ((i != TAGS || shown->tags) && (i != CLOCKS || shown->clocks))
-			ret[n++] = columns[i];
-	return n;
+	return (int64_t)time(NULL) * 1000;
 }
 
 /* Since it was handed in, since it started, or how long it ran. */
 static uint64_t age_ms(const struct takt_job_view *job)
 {
 	int64_t from = job->started_ms ? job->started_ms : job->submitted_ms;
-	int64_t to = job->ended_ms ? job->ended_ms : (int64_t)time(NULL) * 1000;
+	int64_t to = job->ended_ms ? job->ended_ms : now_ms();
 
 	return from && to > from ? (uint64_t)(to - from) : 0;
 }
 
-static void add_where(struct takt_table *table, const struct takt_job_view *job)
+static void add_row(struct takt_table *table, const struct takt_job_view *jobs, size_t length)
 {
-	TAKT_CLEANUP(strp) struct takt_str text = TAKT_STR(1024);
-	char when[TAKT_UNIT_TEXT];
-
-	if (takt_client_job_ended(job)) {
-		takt_job_end_text(job, &text);
-	} else if (job->why_text[0]) {
-		takt_str_add(&text, job->why_text);
-		if (job->start.starts_ms)
-			takt_str_addf(&text, "; expected %s%s",
-				      takt_when_text(job->start.starts_ms, when),
-				      job->start.starts_overdue_ms ? ", overdue" : "");
-	} else if (job->gpu_list_count > 0) {
-		takt_str_add(&text, job->gpu_list_count == 1 ? "GPU " : "GPUs ");
-		takt_gpu_list_text(job->gpu_list, job->gpu_list_count, &text);
-	}
-	takt_table_add(table, TAKT_STYLE_PLAIN, "%s", takt_str_text(&text));
-}
-
-static void add_clocks(struct takt_table *table, const struct takt_job_view *job)
-{
-	TAKT_CLEANUP(strp) struct takt_str text = TAKT_STR(200);
-
-	takt_job_clocks_text(job, &text);
-	takt_table_add(table, TAKT_STYLE_PLAIN, "%s", takt_str_text(&text));
-}
-
-static void add_job(struct takt_table *table, const struct shown *shown,
-		    const struct takt_job_view *job)
-{
-	char age[TAKT_UNIT_TEXT];
+	TAKT_CLEANUP(strp) struct takt_str id = TAKT_STR(1024), name = TAKT_STR(1024);
+	TAKT_CLEANUP(strp) struct takt_str gpus = TAKT_STR(1024), clocks = TAKT_STR(1024);
+	TAKT_CLEANUP(strp) struct takt_str where = TAKT_STR(1024);
+	const struct takt_job_view *job = &jobs[0];
 	bool runs = strcmp(job->state, "running") == 0;
+	char age[TAKT_UNIT_TEXT];
 
-	takt_table_add(table, TAKT_STYLE_PLAIN, "%llu", (unsigned long long)job->id);
-	if (job->array_id && job->name[0])
-		takt_table_add(table, TAKT_STYLE_PLAIN, "%s[%u]", job->name, job->array_index);
-	else
-		takt_table_add(table, TAKT_STYLE_PLAIN, "%s", job->name);
-	if (shown->tags)
-		takt_table_add(table, TAKT_STYLE_PLAIN, "%s", job->tags);
+	takt_job_line_id(jobs, length, &id);
+	takt_job_line_name(jobs, length, &name);
+	takt_job_line_gpus(job, &gpus);
+	takt_job_clocks_text(job, &clocks);
+	takt_job_line_where(job, now_ms(), &where);
+	takt_table_add(table, TAKT_STYLE_PLAIN, "%s", takt_str_text(&id));
+	takt_table_add(table, TAKT_STYLE_PLAIN, "%s", takt_str_text(&name));
+	takt_table_add(table, TAKT_STYLE_PLAIN, "%s", job->tags);
 	takt_table_add(table, TAKT_STYLE_PLAIN, "%s", job->user);
 	takt_table_add(table, runs ? TAKT_STYLE_GOOD : TAKT_STYLE_PLAIN, "%s", job->state);
-	takt_table_add(table, TAKT_STYLE_PLAIN, "%u", job->gpus);
+	takt_table_add(table, TAKT_STYLE_PLAIN, "%s", takt_str_text(&gpus));
 	takt_table_add(table, TAKT_STYLE_PLAIN, "%d", job->priority);
-	takt_table_add(table, TAKT_STYLE_PLAIN, "%s", takt_ms_text(age_ms(job), age));
-	if (shown->clocks)
-		add_clocks(table, job);
-	add_where(table, job);
-}
-
-static struct shown what_to_show(const struct takt_queue_view *view)
-{
-	struct shown shown = {.tags = false};
-
-	for (size_t i = 0; i < view->count; i++) {
-		shown.tags = shown.tags || view->jobs[i].tags[0];
-		shown.clocks = shown.clocks || takt_job_has_clocks(&view->jobs[i]);
-	}
-	return shown;
+	takt_table_add(table, TAKT_STYLE_PLAIN, "%s", takt_span_text(age_ms(job), age));
+	takt_table_add(table, TAKT_STYLE_PLAIN, "%s", takt_str_text(&clocks));
+	takt_table_add(table, TAKT_STYLE_PLAIN, "%s", takt_str_text(&where));
 }
 
 static void print_queue(struct takt_cli *cli, const struct takt_queue_view *view, bool history)
 {
-	struct shown shown = what_to_show(view);
-	struct takt_column chosen[TAKT_ARRAY_LEN(columns)];
-	struct takt_table table = TAKT_TABLE(chosen);
+	struct takt_table table = TAKT_TABLE(columns);
+	size_t length;
 
-	table.column_count = choose_columns(&shown, chosen);
 	takt_print_simulated(cli, view->simulated);
 	if (view->count == 0) {
 		takt_str_add(&cli->out,
 			     history ? "no job has ended yet\n" : "no job runs or waits\n");
 		return;
 	}
-	for (size_t i = 0; i < view->count; i++)
-		add_job(&table, &shown, &view->jobs[i]);
+	for (size_t i = 0; i < view->count; i += length) {
+		length = takt_job_line_length(&view->jobs[i], view->count - i);
+		add_row(&table, &view->jobs[i], length);
+	}
 	takt_table_print(&table, cli->width, cli->colour, &cli->out);
 	if (view->total > view->count)
 		takt_str_addf(&cli->out, "%zu of %llu; --limit shows more\n", view->count,
@@ -198,12 +154,14 @@ const struct takt_verb takt_verb_queue = {
 	.name = "queue",
 	.summary = "jobs that run and wait, and why they wait",
 	.usage = "[-a] [-n N] [-u USER | --me]",
-	.about =
-		"Lists running jobs, then waiting ones in the order in which they will be "
-		"considered, "
-		"each with the GPUs that it has or the reason why it waits. Tags are shown where a "
-		"job has any; takt jobs --tag chooses by them. So are clocks: what a job has asked "
-		"for, or who governs it, within which slowdown, and at how many MHz at present.",
+	.about = "Lists running jobs, then waiting ones in the order in which they will be "
+		 "considered, "
+		 "each with the GPUs that it has or in few words the reason why it waits; takt "
+		 "explain has it in full. Jobs of an array that wait are one line, 30[0-19%2]: "
+		 "array 30, its indices, at most 2 of them at a time. Tags, priorities and clocks "
+		 "are shown where a job has any; clocks are what a job has asked for, or who "
+		 "governs it, within which slowdown, and at how many MHz at present. What is the "
+		 "same for all is left out where a terminal is narrow.",
 	.options = options,
 	.examples = examples,
 	.run = run,

@@ -148,9 +148,15 @@ static int by_hours(const void *a, const void *b, void *ctx)
 }
 
 static const struct takt_column columns[] = {
-	{"", false, 6, 0},	    {"JOBS", true, 0, 0}, {"NOT DONE", true, 0, 3},
-	{"GPU HOURS", true, 0, 0},  {"USED", true, 0, 0}, {"IDLE GPU H", true, 0, 1},
-	{"ENERGY KWH", true, 0, 0}, {"COST", true, 0, 0}, {"SAVED KWH", true, 0, 2},
+	{"", false, 6, 0},
+	{"JOBS", true, 0, 0},
+	{"NOT DONE", true, 0, 3},
+	{"GPU HOURS", true, 0, 0},
+	{"USED", true, 0, 0},
+	{"IDLE GPU H", true, 0, 1},
+	{"ENERGY", true, 0, 0},
+	{"COST", true, 0, 0, .usual = "-"},
+	{"SAVED KWH", true, 0, 2, .usual = "-"},
 };
 
 /* "12.3 (5/7)": the sum of five of seven. */
@@ -164,6 +170,21 @@ static void add_part(struct takt_table *table, double value, const char *unit, u
 			       unit, known, all);
 	else
 		takt_table_add(table, TAKT_STYLE_PLAIN, "%.3f%s", value, unit);
+}
+
+/* The same of energy. */
+static void add_energy(struct takt_table *table, const struct group *group)
+{
+	char text[TAKT_UNIT_TEXT];
+
+	takt_energy_text((uint64_t)(group->energy_kwh * 3.6e9), text);
+	if (group->energy_jobs == 0)
+		takt_table_add(table, TAKT_STYLE_PLAIN, "%s", group->gpu_jobs ? "unknown" : "-");
+	else if (group->energy_jobs < group->gpu_jobs)
+		takt_table_add(table, TAKT_STYLE_PLAIN, "%s (%" PRIu64 "/%" PRIu64 ")", text,
+			       group->energy_jobs, group->gpu_jobs);
+	else
+		takt_table_add(table, TAKT_STYLE_PLAIN, "%s", text);
 }
 
 static double used_pct(const struct group *group)
@@ -192,7 +213,7 @@ static void add_row(const struct report *report, struct takt_table *table,
 	takt_table_add(table, TAKT_STYLE_PLAIN, "%.3f", group->gpu_hours);
 	add_part(table, used_pct(group), "%", group->util_jobs, group->gpu_jobs);
 	add_part(table, group->idle_hours, "", group->util_jobs, group->gpu_jobs);
-	add_part(table, group->energy_kwh, "", group->energy_jobs, group->gpu_jobs);
+	add_energy(table, group);
 	if (report->has_price)
 		add_part(table, group->energy_kwh * report->price, "", group->energy_jobs,
 			 group->gpu_jobs);
@@ -259,9 +280,11 @@ static int print_table(const struct report *report)
 	add_row(report, &table, &report->total);
 	takt_table_print(&table, cli->width, cli->colour, &cli->out);
 	if (report->total.energy_jobs < report->total.gpu_jobs)
-		takt_str_add(&cli->out,
-			     "(5/7): known of five of seven jobs with GPUs; the others are not "
-			     "counted\n");
+		takt_str_addf(&cli->out,
+			      "(%" PRIu64 "/%" PRIu64 "): known of %" PRIu64 " of %" PRIu64
+			      " jobs with GPUs; the others are not counted\n",
+			      report->total.energy_jobs, report->total.gpu_jobs,
+			      report->total.energy_jobs, report->total.gpu_jobs);
 	add_confidence(&report->total, &cli->out);
 	return report->by == BY_DAY && cli->terminal ? print_days(report) : 0;
 }

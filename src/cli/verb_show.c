@@ -14,7 +14,7 @@ static void add_line(struct takt_cli *cli, const char *label, const char *text)
 {
 	if (!text[0])
 		return;
-	takt_str_addf(&cli->out, "%-14s", label);
+	takt_str_addf(&cli->out, "%-13s ", label);
 	takt_style_add(&cli->out, false, TAKT_STYLE_PLAIN, text);
 	takt_str_add(&cli->out, "\n");
 }
@@ -232,7 +232,7 @@ static void add_outlook(struct takt_cli *cli, const struct takt_job_view *job)
 			      (unsigned long long)job->share_used_gpu_s / 3600,
 			      (unsigned long long)job->share_used_gpu_s % 3600 / 360);
 	add_line(cli, "expected run", takt_str_text(&run));
-	add_line(cli, "expected start", takt_str_text(&starts));
+	add_line(cli, "starts", takt_str_text(&starts));
 }
 
 /* How it is started, and until when it is wanted. */

@@ -206,7 +206,7 @@ static void print_head(struct takt_cli *cli, const struct takt_status_view *view
 	if (view->driver_version[0])
 		takt_str_addf(&cli->out, ", driver %s", view->driver_version);
 	takt_str_addf(&cli->out, ", takt %s up %s; %u jobs running, %u waiting\n",
-		      view->takt_version, takt_ms_text(view->uptime_ms, up), view->running,
+		      view->takt_version, takt_span_text(view->uptime_ms, up), view->running,
 		      view->waiting);
 	if (view->manages)
 		return;

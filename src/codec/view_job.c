@@ -180,6 +180,7 @@ static const struct takt_field job_fields[] = {
 	TEXT(JOB, held),
 	TEXT(JOB, why),
 	TEXT(JOB, why_text),
+	TEXT(JOB, why_words),
 	U32(JOB, clock_min_mhz, NONE(0)),
 	U32(JOB, clock_max_mhz, NONE(0)),
 	U32(JOB, power_limit_mw, NONE(0)),

@@ -299,12 +299,13 @@ struct takt_job_view {
 	uint64_t room_for;    /* the job that it makes, or made, room for; 0 = none */
 	/* Its user's place among those who share, 1 is served first; 0 = nothing is shared. */
 	uint32_t share_place, share_of;
-	uint64_t share_used_gpu_s;	       /* GPU time that counts still, decayed */
-	bool frozen;			       /* running: all its processes stand still */
-	int64_t checkpoint_ms;		       /* its last, of this run; 0 = none */
-	char held[8];			       /* waiting: "owner" or "admin" holds it; else "" */
-	char why[24];			       /* waiting: stable name of the reason; else "" */
-	char why_text[480];		       /* a sentence, and who stands in the way */
+	uint64_t share_used_gpu_s; /* GPU time that counts still, decayed */
+	bool frozen;		   /* running: all its processes stand still */
+	int64_t checkpoint_ms;	   /* its last, of this run; 0 = none */
+	char held[8];		   /* waiting: "owner" or "admin" holds it; else "" */
+	char why[24];		   /* waiting: stable name of the reason; else "" */
+	char why_text[480];	   /* a sentence, and who stands in the way */
+	char why_words[64];	   /* the same in a few words, for a table; "" = there are none */
 	uint32_t clock_min_mhz, clock_max_mhz; /* 0 = no clock asked for */
 	uint32_t power_limit_mw;	       /* asked for of each GPU; 0 = none */
 	char clock_note[200]; /* "applied [210,1410] MHz", "advice only: no permission", "gap of 1.2

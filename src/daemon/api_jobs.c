@@ -333,6 +333,22 @@ static void fill_why_not_counted(struct takt_daemon *daemon, const struct takt_q
 		"waits until job %llu has ended: what it was given on GPU %d is gone, or was given "
 		"to others too",
 		(unsigned long long)holder, __builtin_ctzll(gpus));
+	snprintf(ret->why_words, sizeof(ret->why_words), "behind %llu", (unsigned long long)holder);
+}
+
+/* `why` is another than the plan's where there is no driver. */
+static void fill_why_words(const struct takt_plan_wait *wait, enum takt_why why,
+			   struct takt_job_view *ret)
+{
+	struct takt_str words = TAKT_STR(sizeof(ret->why_words) - 1);
+
+	if (why != wait->why)
+		takt_str_add(&words, "no GPU is to be seen");
+	else
+		takt_why_words(wait, &words);
+	if (words.rc == 0)
+		takt_strcpy(ret->why_words, sizeof(ret->why_words), takt_str_text(&words));
+	takt_str_fini(&words);
 }
 
 static void fill_why(struct takt_daemon *daemon, const struct takt_queue_job *job,
@@ -355,6 +371,7 @@ static void fill_why(struct takt_daemon *daemon, const struct takt_queue_job *jo
 	why = takt_api_why_no_driver(daemon, wait->why, &job->spec, ret->why_text,
 				     sizeof(ret->why_text));
 	takt_strcpy(ret->why, sizeof(ret->why), takt_why_name(why));
+	fill_why_words(wait, why, ret);
 }
 
 static void fill_health(const struct takt_daemon *daemon, const struct takt_queue_job *job,

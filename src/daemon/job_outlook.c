@@ -40,13 +40,18 @@ static void fill_room(const struct takt_queue_job *job, struct takt_job_view *re
 	if (!goes && !job->gives_way)
 		return;
 	takt_strcpy(ret->why, sizeof(ret->why), takt_why_name(TAKT_WHY_PREEMPTION));
-	if (!job->row.evict_for)
+	if (!job->row.evict_for) {
 		takt_strcpy(ret->why_text, sizeof(ret->why_text), "its GPUs have failed");
-	else
-		snprintf(ret->why_text, sizeof(ret->why_text),
-			 goes ? "makes room for job %llu"
-			      : "made room for job %llu; runs again when that has started",
-			 (unsigned long long)job->row.evict_for);
+		takt_strcpy(ret->why_words, sizeof(ret->why_words), "its GPUs have failed");
+		return;
+	}
+	snprintf(ret->why_text, sizeof(ret->why_text),
+		 goes ? "makes room for job %llu"
+		      : "made room for job %llu; runs again when that has started",
+		 (unsigned long long)job->row.evict_for);
+	snprintf(ret->why_words, sizeof(ret->why_words),
+		 goes ? "makes room for %llu" : "made room for %llu",
+		 (unsigned long long)job->row.evict_for);
 }
 
 static void fill_share(const struct takt_daemon *daemon, const struct takt_queue_job *job,
@@ -66,14 +71,26 @@ static void fill_frozen(const struct takt_queue_job *job, struct takt_job_view *
 	bool for_other = job->evict.step == TAKT_EVICT_STILL;
 
 	ret->frozen = job->phase == TAKT_PHASE_RUNNING && (job->row.frozen || for_other);
-	if (ret->frozen && for_other)
+	if (ret->frozen && for_other) {
 		snprintf(ret->why_text, sizeof(ret->why_text),
 			 "frozen for job %llu; keeps its GPU memory, goes on when the GPUs are its "
 			 "own again",
 			 (unsigned long long)job->row.evict_for);
-	else if (ret->frozen && !ret->why_text[0])
+		snprintf(ret->why_words, sizeof(ret->why_words), "frozen for %llu",
+			 (unsigned long long)job->row.evict_for);
+	} else if (ret->frozen && !ret->why_text[0]) {
 		takt_strcpy(ret->why_text, sizeof(ret->why_text),
 			    "frozen; keeps its GPUs and their memory");
+		takt_strcpy(ret->why_words, sizeof(ret->why_words), "frozen");
+	}
+}
+
+static void fill_idle(const struct takt_daemon *daemon, const struct takt_queue_job *job,
+		      struct takt_job_view *ret)
+{
+	takt_idle_note(daemon->idle, job, ret->why_text, sizeof(ret->why_text));
+	if (ret->why_text[0])
+		takt_strcpy(ret->why_words, sizeof(ret->why_words), "idle");
 }
 
 void takt_api_fill_outlook(const struct takt_daemon *daemon, const struct takt_queue_job *job,
@@ -86,7 +103,7 @@ void takt_api_fill_outlook(const struct takt_daemon *daemon, const struct takt_q
 	fill_share(daemon, job, ret);
 	fill_frozen(job, ret);
 	if (!ret->why_text[0])
-		takt_idle_note(daemon->idle, job, ret->why_text, sizeof(ret->why_text));
+		fill_idle(daemon, job, ret);
 	if (!takt_queue_foretold(daemon->queue, job, &start))
 		return;
 	takt_api_fill_start(&start, &ret->start);

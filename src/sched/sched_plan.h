@@ -211,7 +211,9 @@ void takt_plan_fini(struct takt_plan *plan);
 
 /* One sentence for people: why it waits and what would unblock it. */
 int takt_why_text(const struct takt_plan_wait *wait, struct takt_str *ret_text);
-/* The same with the counts of nodes and the predicted start; `plan` is the one of the wait. */
+/* The same in a few words, for a table: "needs 4 more, behind 28", "held"; at most 63 bytes. */
+int takt_why_words(const struct takt_plan_wait *wait, struct takt_str *ret_text);
+/* The sentence with the counts of nodes and the predicted start; `plan` is the one of the wait. */
 int takt_why_details(const struct takt_plan *plan, const struct takt_plan_wait *wait,
 		     uint64_t now_ns, struct takt_str *ret_text);
 

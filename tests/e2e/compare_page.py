@@ -96,7 +96,7 @@ def takts_column():
 
         type_rows(reader, "takt", {
             "hand in a job for one GPU": r"job \d+ sleep: (running on GPU \d|queued)",
-            "what runs and waits": rf"running +2 .*\n +{waits} +sleep +\w+ +waiting +8 [^\n]*waits for \d more GPUs",
+            "what runs and waits": rf"running +2 .*\n +{waits} +sleep +\w+ +waiting +8 [^\n]*needs \d more\n",
             "why a job waits": rf"job {waits} is waiting: waits for \d more GPUs.*running jobs +\d.*jobs ahead +0",
             "where and when a job would start": r"would start now on GPU \d",
             "GPUs near each other": r"best 2: \d-\d",

@@ -116,8 +116,8 @@ def it_stands_still_beside_the_other_and_goes_on():
         other = urgent(m, client, gpus=2)
         frozen_for(m, client, job, other)
         was = counted(m)
-        for words in (("show", str(job)), ("queue",)):
-            assert f"frozen for job {other}" in m.takt(*words).stdout, m.takt(*words)
+        assert f"frozen for job {other}" in m.takt("show", str(job)).stdout, m.takt("show", str(job))
+        assert f"frozen for {other}\n" in m.takt("queue").stdout, m.takt("queue")
         for words in (("thaw", str(job)), ("freeze", str(job))):
             done = m.takt(*words)
             assert done.returncode != 0 and f"is frozen for job {other}" in done.stderr, done

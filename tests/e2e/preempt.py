@@ -55,7 +55,7 @@ def who_makes_room_saves_and_runs_again():
         running(m, client, victim)
         urgent = client.submit(m.witness_argv(300), gpus=2, priority=5)["id"]
         kit.until(lambda: client.job(victim)["state"] == "stopping", lambda: client.job(victim))
-        assert f"makes room for job {urgent}" in m.takt("queue").stdout
+        assert f"makes room for {urgent}\n" in m.takt("queue").stdout, m.takt("queue")
         assert f"makes room for job {urgent}" in m.takt("show", str(victim)).stdout
         may_go(m)
         assert client.wait(urgent)["state"] == "done"

@@ -301,6 +301,7 @@ static int on_submit(void *ctx, const struct takt_peer *peer, struct takt_jobspe
 		takt_strcpy(job->view.why, sizeof(job->view.why), "gpus");
 		takt_strcpy(job->view.why_text, sizeof(job->view.why_text),
 			    "needs 4 GPUs, 2 are free: 2 more have to come free");
+		takt_strcpy(job->view.why_words, sizeof(job->view.why_words), "needs 2 more");
 	} else {
 		start_job(job, spec->argv);
 		write_log(fake, job, spec->argv);

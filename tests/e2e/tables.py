@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Tables of jobs fit a terminal of 80 columns and say what matters: why a job waits in few words and never cut, arrays
+as one line, shares as shares; and what cannot be meant is refused.
+
+Usage: tables.py BUILD_FOLDER
+"""
+import time
+
+import kit
+
+
+def lines_of(m, *words, columns=80):
+    m.more_env = {"COLUMNS": str(columns)}
+    done = m.takt(*words)
+    assert done.returncode == 0, done
+    return [line for line in done.stdout.splitlines() if not line.startswith("SIMULATED")]
+
+
+def row_of(lines, job):
+    (row,) = [line for line in lines if line.split()[0] == str(job)]
+    return row
+
+
+def the_queue_of_a_busy_machine_fits():
+    with kit.machine(gpus=4) as m:
+        m.start()
+        client = m.client()
+        gate = ["sleep", "600"]
+
+        def hand_in(name, **more):
+            return client.submit(gate, name=name, cwd=m.path("jobs"), **more)["id"]
+        large = hand_in("a-name-that-is-much-longer-than-any-table-has-room-for", gpus=2)
+        share = hand_in("share", gpus=1, gpu_milli=250)
+        for job in (large, share):
+            kit.until(lambda job=job: client.job(job)["state"] == "running", lambda job=job: client.job(job))
+        wide = hand_in("wide", gpus=4)
+        behind = hand_in("behind", gpus=1)
+        later = hand_in("later", gpus=1, begin_ms=int(time.time() + 30 * 86400) * 1000)
+        held = hand_in("held", gpus=1)
+        assert m.takt("hold", str(held)).returncode == 0
+        done = m.takt("submit", "-q", "-n", "1", "--array", "0-19%2", "--name", "sweep", "--", *gate)
+        array = int(done.stdout.split()[0])
+        kit.until(lambda: all(client.job(job).get("why_words") for job in (wide, behind, later, held, array + 19)),
+                  lambda: m.takt("queue"))
+        for verb in "queue", "jobs":
+            for columns in 80, 100, 132, 200:
+                lines = lines_of(m, verb, columns=columns)
+                assert max(map(len, lines)) <= columns, lines
+                assert row_of(lines, wide).endswith("  needs 3 more"), lines
+                assert row_of(lines, held).endswith("  held"), lines
+                assert f"behind {wide}" in row_of(lines, behind), lines
+                assert "until " in row_of(lines, later), lines
+                assert " 0.25 " in row_of(lines, share), lines
+                (folded,) = [line for line in lines if "sweep" in line]
+                assert folded.split()[0] == f"{array}[0-19%2]", lines
+                assert "PRIO" not in lines[0] and "TAGS" not in lines[0], lines
+                assert ("USER" in lines[0]) == (columns > 120), "one user's jobs: it tells no row from another"
+
+
+def no_label_of_show_runs_into_its_value():
+    with kit.machine(gpus=1) as m:
+        m.start()
+        begin = int(time.time()) + 30 * 86400
+        job = m.client().submit(["true"], gpus=1, cwd=m.path("jobs"), begin_ms=begin * 1000)["id"]
+        when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(begin))
+        kit.until(lambda: "starts" in m.takt("show", str(job)).stdout, lambda: m.takt("show", str(job)))
+        lines = lines_of(m, "show", str(job))
+        assert [line for line in lines if line.startswith(f"starts        {when}")], lines
+        assert [line for line in lines if line.startswith("state ") and line.endswith(f": {when}")], lines
+
+
+def what_cannot_be_meant_is_refused():
+    with kit.machine(gpus=2) as m:
+        m.start()
+        for words, said in ((("jobs", "--state", "foo"), "cancelled,lost,interrupted, not 'foo'"),
+                            (("jobs", "--state", "done,"), "not ''"),
+                            (("health", "9"), "this machine has 2"),
+                            (("submit", "--gpu-index", "1,1", "--", "true"), "each named once"),
+                            (("record",), "one FILE")):
+            done = m.takt(*words)
+            assert done.returncode == 64 and said in done.stderr, done
+
+
+kit.main([the_queue_of_a_busy_machine_fits, no_label_of_show_runs_into_its_value, what_cannot_be_meant_is_refused])
