@@ -77,12 +77,14 @@ void takt_job_state_text(const struct takt_job_view *job, struct takt_str *out)
 	if (strcmp(job->state, "waiting") == 0) {
 		takt_str_add(out, "queued");
 		add_reason(job->why_text, out);
-		if (strcmp(job->why, "earliest") == 0)
+		if (strcmp(job->why, "earliest_start") == 0)
 			takt_str_addf(out, ": %s",
 				      takt_when_text(job->retry_at_ms > job->begin_ms
 							     ? job->retry_at_ms
 							     : job->begin_ms,
 						     text));
+		else if (strcmp(job->why, "refused") == 0)
+			takt_str_addf(out, "; again %s", takt_when_text(job->retry_at_ms, text));
 	} else if (takt_client_job_ended(job)) {
 		takt_str_addf(out, "%s: ", job->state);
 		takt_job_end_text(job, out);

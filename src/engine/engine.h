@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/refusal.h"
 #include "base/timetypes.h"
 
 enum takt_engine_cap {
@@ -102,6 +103,9 @@ struct takt_engine_event {
 	enum takt_engine_event_kind kind;
 	uint64_t action_id;
 	enum takt_outcome outcome;
+	/* OUTCOME of a START or STAGE that FAILED, ENDED as NEVER_RAN: what kept it, where that is
+	 * known. */
+	enum takt_refusal refusal;
 	uint64_t job_id;
 	uint32_t attempt;
 	int32_t pid; /* of the job's first process; 0 = not known */
