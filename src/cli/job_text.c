@@ -87,6 +87,8 @@ void takt_job_state_text(const struct takt_job_view *job, struct takt_str *out)
 		if (takt_job_waits_until_ms(job))
 			takt_str_addf(out, ": %s",
 				      takt_when_text(takt_job_waits_until_ms(job), text));
+		else if (strcmp(job->why, "refused") == 0)
+			takt_str_addf(out, "; again %s", takt_when_text(job->retry_at_ms, text));
 	} else if (takt_client_job_ended(job)) {
 		takt_str_addf(out, "%s: ", job->state);
 		takt_job_end_text(job, out);

@@ -33,6 +33,14 @@ static void print_numbers(struct takt_cli *cli, const struct takt_explain_view *
 			      (unsigned long long)view->behind_job);
 }
 
+static void print_time(struct takt_cli *cli, const char *label, int64_t wall_ms)
+{
+	char text[TAKT_UNIT_TEXT];
+
+	if (wall_ms)
+		takt_str_addf(&cli->out, "  %-20s%s\n", label, takt_when_text(wall_ms, text));
+}
+
 static void print_outlook(struct takt_cli *cli, const struct takt_explain_view *view)
 {
 	if (view->start.starts_ms) {
@@ -64,6 +72,8 @@ static int run(struct takt_cli *cli, struct takt_err *err)
 		      view.text[0] ? ": " : "", view.text);
 	if (view.counted)
 		print_numbers(cli, &view);
+	print_time(cli, "refused since", view.refused_since_ms);
+	print_time(cli, "tried again", view.retry_at_ms);
 	print_outlook(cli, &view);
 	return 0;
 }

@@ -254,6 +254,16 @@ static void add_start(struct takt_cli *cli, const struct takt_job_view *job)
 	add_line(cli, "outside use", job->wait_outside ? "waited for" : "");
 }
 
+/* It has had its turn, and was not started. */
+static void add_refused(struct takt_cli *cli, const struct takt_job_view *job)
+{
+	char text[TAKT_UNIT_TEXT];
+
+	if (job->refused[0])
+		takt_str_addf(&cli->out, "%-14s%s: %s (since %s)\n", "refused", job->refused,
+			      job->refused_text, takt_when_text(job->refused_since_ms, text));
+}
+
 static void print_job(struct takt_cli *cli, const struct takt_job_view *job)
 {
 	takt_print_simulated(cli, job->simulated);
@@ -262,6 +272,7 @@ static void print_job(struct takt_cli *cli, const struct takt_job_view *job)
 	takt_job_state_text(job, &cli->out);
 	takt_str_add(&cli->out, "\n");
 	add_cause(cli, job);
+	add_refused(cli, job);
 	if (job->held[0])
 		add_line(cli, "held", job->held[0] == 'a' ? "by an administrator" : "by its owner");
 	add_line(cli, "user", job->user);

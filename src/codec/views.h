@@ -306,6 +306,12 @@ struct takt_job_view {
 	char why[24];		   /* waiting: stable name of the reason; else "" */
 	char why_text[480];	   /* a sentence, and who stands in the way */
 	char why_words[64];	   /* the same in a few words, for a table; "" = there are none */
+	/* Its last start was refused: a stable name of what kept it ("isolation", docs/queue.md),
+	 * "" = it was not; by which program; a sentence; how often in a row, since when. It is
+	 * tried again at retry_at_ms. */
+	char refused[16], refused_by[16], refused_text[320];
+	uint32_t refused_tries;
+	int64_t refused_since_ms;
 	uint32_t clock_min_mhz, clock_max_mhz; /* 0 = no clock asked for */
 	uint32_t power_limit_mw;	       /* asked for of each GPU; 0 = none */
 	char clock_note[200]; /* "applied [210,1410] MHz", "advice only: no permission", "gap of 1.2
@@ -393,8 +399,11 @@ struct takt_explain_view {
 		       */
 	uint32_t need, total, free, running, draining, outside, unhealthy, promised, kept, must_end;
 	uint64_t behind_job;
-	uint32_t ahead;		      /* waiting jobs of higher rank */
-	struct takt_start_view start; /* these three as in the view of a job */
+	uint32_t ahead; /* waiting jobs of higher rank */
+	/* These as in the view of a job. */
+	int64_t retry_at_ms, refused_since_ms;
+	uint32_t refused_tries;
+	struct takt_start_view start;
 	uint64_t run_ms;
 	char run_from[12];
 };

@@ -452,4 +452,5 @@ void takt_api_update_page(struct takt_daemon *daemon)
 	takt_govern_update_page(daemon->govern);
 	takt_gpu_history_update_page(daemon);
 	takt_own_files_update_page(daemon);
+	takt_refused_update_page(daemon);
 }

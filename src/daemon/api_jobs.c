@@ -392,6 +392,7 @@ static void fill_job(struct takt_daemon *daemon, const struct takt_peer *peer,
 	takt_leases_job_note(daemon->leases, job, ret->clock_note, sizeof(ret->clock_note));
 	if (job->phase == TAKT_PHASE_WAITING)
 		fill_why(daemon, job, ret);
+	takt_refused_fill(daemon, job, ret);
 	if (job->phase == TAKT_PHASE_RUNNING) {
 		ret->pid = job->pid;
 		fill_running(daemon, job, ret);
@@ -609,6 +610,9 @@ int takt_api_explain(void *ctx, const struct takt_peer *peer, uint64_t job_id,
 		takt_strcpy(ret->why, sizeof(ret->why), view->why);
 		takt_strcpy(ret->text, sizeof(ret->text),
 			    view->why_text[0] ? view->why_text : view->message);
+		ret->retry_at_ms = view->retry_at_ms;
+		ret->refused_since_ms = view->refused_since_ms;
+		ret->refused_tries = view->refused_tries;
 		ret->start = view->start;
 		ret->run_ms = view->run_ms;
 		takt_strcpy(ret->run_from, sizeof(ret->run_from), view->run_from);

@@ -129,7 +129,7 @@ struct takt_daemon {
 	struct takt_boot own_at;
 	uint32_t own_tries;
 	char hostname[65];
-	char notes[8][320];
+	char notes[9][320];
 	struct takt_mono started;
 	struct takt_machine *machine;
 	struct takt_machine_config machine_config; /* it was opened by; strings of config */
@@ -232,6 +232,14 @@ void takt_own_files_free(struct takt_own_files *files);
 int takt_own_files_look(struct takt_daemon *daemon, struct takt_err *err);
 void takt_own_files_tick(struct takt_daemon *daemon, struct takt_boot now);
 void takt_own_files_update_page(struct takt_daemon *daemon);
+
+/* refused_starts.c: jobs that have had their turn and were not started. fill: after `why`. look:
+ * after each turn of the queue, for `takt status` and the log. */
+void takt_refused_fill(struct takt_daemon *daemon, const struct takt_queue_job *job,
+		       struct takt_job_view *ret);
+void takt_refused_look(struct takt_daemon *daemon);
+void takt_refused_update_page(struct takt_daemon *daemon);
+
 /* The API's socket, as the configuration says. */
 int takt_daemon_listen(const struct takt_daemon *daemon, int *ret_fd, struct takt_err *err);
 

@@ -294,8 +294,7 @@ void takt_event_hooks_aside(struct takt_event_hooks *hooks, const struct takt_en
 	size_t at = find(hooks, event->job_id, event->attempt);
 	bool refused =
 		event->kind == TAKT_ENGINE_OUTCOME &&
-		(event->outcome == TAKT_OUTCOME_FAILED || event->outcome == TAKT_OUTCOME_CONFLICT ||
-		 event->outcome == TAKT_OUTCOME_DENIED);
+		(event->outcome == TAKT_OUTCOME_FAILED || event->outcome == TAKT_OUTCOME_CONFLICT);
 
 	if (at == hooks->list.len || !(refused || event->kind == TAKT_ENGINE_ENDED))
 		return;

@@ -188,6 +188,7 @@ static void run_jobs(struct takt_daemon *daemon, struct due *due)
 	complain(daemon,
 		 takt_queue_pump(daemon->queue, now, takt_wall_now(daemon->sys), &next_ns, &err),
 		 &err, due);
+	takt_refused_look(daemon);
 	takt_orders_tick(daemon->orders, takt_wall_now(daemon->sys));
 	takt_handover_planned(daemon);
 	due_at(due, next_ns, now.ns);

@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/refusal.h"
 #include "base/timetypes.h"
 
 enum takt_engine_cap {
@@ -62,16 +63,13 @@ struct takt_action {
  * CONFLICT: contradicts what is (an attempt of that job is alive, or this one has ended; message
  * says which); nothing was changed. FAILED: START or STAGE ran nothing and never will under this
  * attempt number (no ENDED follows; the job may be tried again as the next attempt); SIGNAL was not
- * delivered. DENIED: as FAILED, and what hinders it is the job's user (he may not come in here, or
- * nobody knows whether he may), not the machine: others' jobs may start. UNKNOWN: a SIGNAL that may
- * or may not have been delivered.
+ * delivered. UNKNOWN: a SIGNAL that may or may not have been delivered.
  */
 enum takt_outcome {
 	TAKT_OUTCOME_ACCEPTED,
 	TAKT_OUTCOME_CONFLICT,
 	TAKT_OUTCOME_FAILED,
-	TAKT_OUTCOME_UNKNOWN,
-	TAKT_OUTCOME_DENIED
+	TAKT_OUTCOME_UNKNOWN
 };
 
 /* How an attempt ended. */
@@ -105,6 +103,9 @@ struct takt_engine_event {
 	enum takt_engine_event_kind kind;
 	uint64_t action_id;
 	enum takt_outcome outcome;
+	/* OUTCOME of a START or STAGE that FAILED, ENDED as NEVER_RAN: what kept it, where that is
+	 * known. */
+	enum takt_refusal refusal;
 	uint64_t job_id;
 	uint32_t attempt;
 	int32_t pid; /* of the job's first process; 0 = not known */

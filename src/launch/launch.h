@@ -16,6 +16,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "base/refusal.h"
 #include "base/sys.h"
 #include "launch/job_cgroup.h"
 #include "launch/job_limits.h"
@@ -89,6 +90,7 @@ struct takt_launch_reply {
 	uint32_t op;
 	uint64_t seq;
 	int32_t rc;		  /* 0 or positive, or negative as base/err.h says */
+	uint32_t refusal;	  /* START that failed: enum takt_refusal */
 	struct takt_proc_id shim; /* START */
 	char message[160];
 };

@@ -59,11 +59,14 @@ static void drop_client(struct server *server)
 	server->lonely_since = takt_boot_now(server->spawn.sys);
 }
 
+/* What is not allowed is said by whoever forbids it; of anything else the kernel's word counts. */
 static void fill_reply(struct takt_launch_reply *reply, int rc, const struct takt_err *err)
 {
 	reply->rc = rc;
-	if (rc < 0)
+	if (rc == -EPERM)
 		takt_strcpy(reply->message, sizeof(reply->message), err->msg);
+	else if (rc < 0)
+		takt_err_text(err, reply->message, sizeof(reply->message));
 }
 
 static void queue_reply(struct server *server, const struct takt_launch_reply *reply)
@@ -89,20 +92,30 @@ static void send_replies(struct server *server)
 		drop_client(server);
 }
 
+/* Whether anything may be started for this user. */
+static int check_user(const struct server *server, uid_t uid, uint32_t *ret_refusal,
+		      struct takt_err *err)
+{
+	const struct takt_launch_server_config *config = server->spawn.config;
+	const char *weak = server->spawn.cgroups.why_no_devices;
+	int rc = takt_spawn_allowed(config, uid, err);
+
+	*ret_refusal = TAKT_REFUSAL_USER;
+	if (rc == 0 && weak[0] && !config->allow_weak && geteuid() == 0 && uid != 0) {
+		*ret_refusal = TAKT_REFUSAL_ISOLATION;
+		rc = takt_err_set(err, -EPERM, "%s", weak);
+	}
+	return rc;
+}
+
 /* Refuses what ran or runs already; a race with a shim on its way is decided by the lock. */
 static int check_startable(struct server *server, const struct takt_launch_request *request,
 			   struct takt_err *err)
 {
 	struct takt_attempt_status status;
-	const struct takt_launch_server_config *config = server->spawn.config;
-	const char *weak = server->spawn.cgroups.why_no_devices;
-	int rc = takt_spawn_allowed(config, request->uid, err);
+	int rc = takt_attempt_status(server->spawn.sys, server->jobs_dirfd, request->job_id,
+				     request->attempt, &status, err);
 
-	if (rc == 0 && weak[0] && !config->allow_weak && geteuid() == 0 && request->uid != 0)
-		return takt_err_set(err, -EPERM, "%s: see allow_weak_isolation", weak);
-	if (rc == 0)
-		rc = takt_attempt_status(server->spawn.sys, server->jobs_dirfd, request->job_id,
-					 request->attempt, &status, err);
 	if (rc < 0)
 		return rc;
 	switch (status.state) {
@@ -135,16 +148,23 @@ static bool start(struct server *server, const struct takt_launch_request *reque
 {
 	struct pending *pending = &server->pending[server->pending_count];
 	struct takt_err err;
-	int rc = check_startable(server, request, &err);
+	int rc = check_user(server, request->uid, &reply->refusal, &err);
 
+	if (rc == 0) {
+		reply->refusal = TAKT_REFUSAL_ATTEMPT;
+		rc = check_startable(server, request, &err);
+	}
 	if (rc == 0 && server->pending_count == 0)
 		takt_job_cgroups_sweep(&server->spawn.cgroups);
-	if (rc == 0)
+	if (rc == 0) {
+		reply->refusal = TAKT_REFUSAL_LAUNCHER;
 		rc = takt_spawn_shim(&server->spawn, request, &reply->shim, &pending->report, &err);
+	}
 	if (rc < 0) {
 		fill_reply(reply, rc, &err);
 		return false;
 	}
+	reply->refusal = TAKT_REFUSAL_NONE;
 	reply_later(server, reply);
 	return true;
 }
@@ -224,13 +244,15 @@ static void read_requests(struct server *server)
 static void finish_start(struct server *server, size_t i)
 {
 	struct pending *pending = &server->pending[i];
-	struct takt_err failed;
+	struct takt_spawn_failed failed;
 	ssize_t got = read(pending->report, &failed, sizeof(failed));
 
 	if (got < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
-	if (got == (ssize_t)sizeof(failed))
-		fill_reply(&pending->reply, failed.rc, &failed);
+	if (got == (ssize_t)sizeof(failed)) {
+		pending->reply.refusal = failed.refusal;
+		fill_reply(&pending->reply, failed.err.rc, &failed.err);
+	}
 	close(pending->report);
 	if (pending->client == server->clients && server->client >= 0)
 		queue_reply(server, &pending->reply);

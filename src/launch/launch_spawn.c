@@ -119,27 +119,32 @@ static int learn_user(const struct takt_spawn *spawn, const struct takt_launch_r
  * A shim of root's takes the attempt over. It has its user's group as the real one, which it may
  * take later. Meanwhile it is of the daemon's, so that it can read what that writes.
  */
-static int prepare_shim(const struct takt_spawn *spawn, const struct takt_launch_request *request,
-			const struct takt_job_user *user, struct takt_err *err)
+static enum takt_refusal prepare_shim(const struct takt_spawn *spawn,
+				      const struct takt_launch_request *request,
+				      const struct takt_job_user *user, struct takt_err *err)
 {
 	struct stat st;
 	int dirfd, rc;
 
 	if (!user->other)
-		return 0;
+		return TAKT_REFUSAL_NONE;
 	dirfd = takt_attempt_open(spawn->sys, spawn->jobs_dirfd, request->job_id, request->attempt,
 				  err);
 	if (dirfd < 0)
-		return dirfd;
+		return TAKT_REFUSAL_ATTEMPT;
 	rc = take_over_attempt(spawn, dirfd);
 	if (rc == 0)
 		rc = spawn->sys->fstat(spawn->sys, dirfd, &st);
 	(void)spawn->sys->close(spawn->sys, dirfd);
-	if (rc < 0)
-		return takt_err_set(err, rc, "take over the attempt");
-	if (setresgid(user->gid, st.st_gid, user->gid) < 0)
-		return takt_err_set(err, -errno, "take group %u", user->gid);
-	return 0;
+	if (rc < 0) {
+		takt_err_set(err, rc, "take over the attempt");
+		return TAKT_REFUSAL_ATTEMPT;
+	}
+	if (setresgid(user->gid, st.st_gid, user->gid) < 0) {
+		takt_err_set(err, -errno, "take group %u", user->gid);
+		return TAKT_REFUSAL_USER;
+	}
+	return TAKT_REFUSAL_NONE;
 }
 
 static void close_between(int low, int high)
@@ -218,45 +223,46 @@ static void exec_shim(const struct takt_launch_server_config *config, char *name
 }
 
 /* In the forked process. The shim finds the attempt by name in its working directory. Returns only
- * when it failed. */
-static int become_shim(const struct takt_spawn *spawn, const struct takt_launch_request *request,
-		       int *report, struct takt_err *err)
+ * when it failed, with what failed. */
+static enum takt_refusal become_shim(const struct takt_spawn *spawn,
+				     const struct takt_launch_request *request, int *report,
+				     struct takt_err *err)
 {
 	char name[TAKT_ATTEMPT_NAME];
 	struct takt_job_place place;
 	struct takt_job_user user;
-	int rc;
+	enum takt_refusal refusal;
 
 	takt_attempt_name(request->job_id, request->attempt, name);
 	(void)setsid();
-	rc = learn_user(spawn, request, true, &user, err);
-	if (rc == 0)
-		rc = takt_attempt_sync(spawn->sys, spawn->jobs_dirfd, err);
-	if (rc == 0)
-		rc = takt_job_cgroup_make(&spawn->cgroups, request->job_id, request->attempt,
-					  &request->limits, &place, err);
-	if (rc == 0)
-		rc = prepare_shim(spawn, request, &user, err);
-	if (rc < 0)
-		return rc;
-	if (fchdir(spawn->jobs_dirfd) < 0)
-		return takt_err_set(err, -errno, "enter the directory of attempts");
-	rc = clean_table(report, err);
-	if (rc < 0)
-		return rc;
-	reset_signals();
-	exec_shim(spawn->config, name, &place, &user);
-	return takt_err_set(err, -errno, "exec '%s'", spawn->config->shim_path);
+	if (learn_user(spawn, request, true, &user, err) < 0)
+		return TAKT_REFUSAL_USER;
+	if (takt_attempt_sync(spawn->sys, spawn->jobs_dirfd, err) < 0)
+		return TAKT_REFUSAL_ATTEMPT;
+	if (takt_job_cgroup_make(&spawn->cgroups, request->job_id, request->attempt,
+				 &request->limits, &place, err) < 0)
+		return TAKT_REFUSAL_CGROUP;
+	refusal = prepare_shim(spawn, request, &user, err);
+	if (refusal)
+		return refusal;
+	if (fchdir(spawn->jobs_dirfd) < 0) {
+		takt_err_set(err, -errno, "enter the directory of attempts");
+	} else if (clean_table(report, err) == 0) {
+		reset_signals();
+		exec_shim(spawn->config, name, &place, &user);
+		takt_err_set(err, -errno, "exec '%s'", spawn->config->shim_path);
+	}
+	return TAKT_REFUSAL_LAUNCHER;
 }
 
 static _Noreturn void run_child(const struct takt_spawn *spawn,
 				const struct takt_launch_request *request, int report)
 {
-	struct takt_err err;
+	struct takt_spawn_failed failed = {.refusal = TAKT_REFUSAL_NONE};
 
 	close_all_but(spawn->jobs_dirfd, report);
-	(void)become_shim(spawn, request, &report, &err);
-	while (write(report, &err, sizeof(err)) < 0 && errno == EINTR)
+	failed.refusal = become_shim(spawn, request, &report, &failed.err);
+	while (write(report, &failed, sizeof(failed)) < 0 && errno == EINTR)
 		;
 	_exit(EXIT_FAILURE);
 }
@@ -320,7 +326,7 @@ int takt_spawn_cleanup(const struct takt_spawn *spawn, const struct takt_launch_
 		       const struct takt_attempt_spec *spec, int attempt_dirfd, int *ret_report,
 		       struct takt_err *err)
 {
-	struct takt_err failed;
+	struct takt_spawn_failed failed = {.refusal = TAKT_REFUSAL_NONE};
 	int report[2];
 	pid_t pid;
 
@@ -329,7 +335,7 @@ int takt_spawn_cleanup(const struct takt_spawn *spawn, const struct takt_launch_
 	pid = fork();
 	if (pid == 0) {
 		close_all_but(attempt_dirfd, report[1]);
-		if (clean_up(spawn, request, spec, attempt_dirfd, &failed) == 0)
+		if (clean_up(spawn, request, spec, attempt_dirfd, &failed.err) == 0)
 			_exit(EXIT_SUCCESS);
 		(void)sleep(1);
 		while (write(report[1], &failed, sizeof(failed)) < 0 && errno == EINTR)

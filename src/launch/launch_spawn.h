@@ -6,6 +6,12 @@
 #include "launch/attempt.h"
 #include "launch/launch.h"
 
+/* What is told of a process that was forked and came to nothing. */
+struct takt_spawn_failed {
+	struct takt_err err;
+	enum takt_refusal refusal;
+};
+
 struct takt_spawn {
 	const struct takt_launch_server_config *config; /* borrowed */
 	const struct takt_sys *sys;			/* borrowed */
@@ -19,8 +25,8 @@ int takt_spawn_allowed(const struct takt_launch_server_config *config, uid_t uid
 
 /*
  * Fork a process that takes the attempt over and execs the shim. On success *ret_shim names it and
- * *ret_report is a descriptor (the caller's) from which a struct takt_err can be read when it
- * failed before the exec, or end of file once the shim runs.
+ * *ret_report is a descriptor (the caller's) from which a struct takt_spawn_failed can be read
+ * when it failed before the exec, or end of file once the shim runs.
  */
 int takt_spawn_shim(const struct takt_spawn *spawn, const struct takt_launch_request *request,
 		    struct takt_proc_id *ret_shim, int *ret_report, struct takt_err *err);

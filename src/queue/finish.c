@@ -56,7 +56,7 @@ static void requeue(struct takt_queue *queue, struct takt_queue_job *job)
 	job->row.started = (struct takt_wall){0};
 	job->started_boot = (struct takt_boot){0};
 	job->pid = 0;
-	if (job->row.retry_at.ns || job->spec.deadline_ms)
+	if (job->row.retry_at.ns || job->spec.deadline_ms || job->refusal)
 		(void)takt_queue_tell(queue, TAKT_SCHED_JOB_CHANGE, job, NULL);
 	(void)takt_queue_post(queue, job, TICKET_NOTE, NULL);
 	takt_queue_changed(queue, job);
@@ -215,11 +215,12 @@ void takt_queue_attempt_ended(struct takt_queue *queue, struct takt_queue_job *j
 			      const struct takt_engine_event *event)
 {
 	takt_queue_still_ended(queue, job);
-	if (repeats(queue, job, event)) {
-		if (event->end == TAKT_END_NEVER_RAN && job->never_ran++)
-			takt_queue_pause(queue); /* what hinders it is not over at once */
+	if (event->end == TAKT_END_NEVER_RAN && job->never_ran++)
+		takt_queue_note_refusal(queue, job,
+					event->refusal ? event->refusal : TAKT_REFUSAL_SHIM,
+					event->message); /* what hinders it is not over at once */
+	if (repeats(queue, job, event))
 		return;
-	}
 	keep_exit(job, event);
 	if (!job->row.timed_out && job->row.evict != 3)
 		say_end(job, event);
@@ -260,6 +261,7 @@ static void attempt_runs(struct takt_queue *queue, struct takt_queue_job *job,
 	job->phase = TAKT_PHASE_RUNNING;
 	job->never_ran = 0;
 	takt_queue_went_well(queue);
+	takt_queue_refusal_over(queue, job);
 	job->row.retry_at = (struct takt_wall){0};
 	if (!job->row.timed_out && job->row.evict < 2)
 		takt_queue_say(job, ""); /* what hindered an earlier start is over */
@@ -285,9 +287,6 @@ static void attempt_runs(struct takt_queue *queue, struct takt_queue_job *job,
 	takt_queue_changed(queue, job);
 }
 
-/* Of one user's jobs, who holds up nobody else's. */
-static const struct takt_pace denials = {2 * TAKT_NS_PER_S, 60 * TAKT_NS_PER_S};
-
 /* An action that was not taken. Only a start matters: its GPUs go back, and the job waits unless it
  * was cancelled meanwhile. */
 static void refused(struct takt_queue *queue, struct takt_queue_job *job,
@@ -295,23 +294,18 @@ static void refused(struct takt_queue *queue, struct takt_queue_job *job,
 {
 	bool was_start = (event->action_id & 0xf) == TAKT_ACTION_START &&
 			 event->action_id >> 24 == job->row.id;
-	bool denied = event->outcome == TAKT_OUTCOME_DENIED;
 
 	if (!was_start || job->phase != TAKT_PHASE_STARTING ||
-	    (event->outcome != TAKT_OUTCOME_FAILED && event->outcome != TAKT_OUTCOME_CONFLICT &&
-	     !denied))
+	    (event->outcome != TAKT_OUTCOME_FAILED && event->outcome != TAKT_OUTCOME_CONFLICT))
 		return;
 	takt_queue_say(job, event->message);
 	if (job->row.cancel_wanted) {
 		over(queue, job, TAKT_JOB_CANCELLED, 0);
 		return;
 	}
-	if (denied)
-		job->row.retry_at.ns =
-			queue->wall.ns + (int64_t)takt_pace_ns(&denials, job->never_ran++);
+	takt_queue_note_refusal(queue, job, event->refusal ? event->refusal : TAKT_REFUSAL_ATTEMPT,
+				event->message);
 	requeue(queue, job);
-	if (!denied)
-		takt_queue_pause(queue);
 }
 
 void takt_queue_engine_event(void *ctx, const struct takt_engine_event *event)

@@ -88,6 +88,7 @@ void takt_queue_job_free(struct takt_queue_job *job)
 	takt_job_fini(&job->row);
 	takt_jobspec_fini(&job->spec);
 	takt_free(job->end);
+	takt_free(job->refusal);
 	takt_free(job);
 }
 
@@ -179,9 +180,12 @@ uint64_t takt_queue_sched_ns(const struct takt_queue *queue, struct takt_wall wa
 static uint64_t earliest_ns(const struct takt_queue *queue, const struct takt_queue_job *job)
 {
 	struct takt_wall at = {job->spec.begin_ms * (int64_t)TAKT_NS_PER_MS};
+	struct takt_wall refused_until = takt_queue_refused_until(queue, job);
 
 	if (job->row.retry_at.ns > at.ns)
 		at = job->row.retry_at;
+	if (refused_until.ns > at.ns)
+		at = refused_until;
 	return at.ns ? takt_queue_sched_ns(queue, at) : 0;
 }
 

@@ -90,6 +90,14 @@ enum {
 	TAKT_QUEUE_MAX_TOLD = 16 /* words on the start of one job */
 };
 
+/* Starts that are refused, again and again, since the last one that was not. */
+struct takt_queue_refusal {
+	enum takt_refusal kind; /* of the newest; NONE = none is */
+	uint32_t tries;		/* in a row */
+	struct takt_wall since, next;
+	char text[160]; /* in the words of who refused last */
+};
+
 const char *takt_estimate_from_name(enum takt_estimate_from from); /* "", "owner", ... */
 
 /* A job that has to go for others: see preempt.c. */
@@ -160,9 +168,10 @@ struct takt_queue_job {
 	/* RUNNING: its attempt is over, and why is looked for since then (cause.c). Owned. */
 	struct takt_engine_event *end;
 	struct takt_boot end_since;
-	size_t bytes;		      /* of its description, as counted against the limit */
-	size_t env_away_bytes;	      /* of its environment, which is not in spec: kept_env.c */
-	uint32_t never_ran;	      /* attempts in a row that came to nothing */
+	size_t bytes;	       /* of its description, as counted against the limit */
+	size_t env_away_bytes; /* of its environment, which is not in spec: kept_env.c */
+	uint32_t never_ran;    /* attempts in a row that came to nothing */
+	struct takt_queue_refusal *refusal; /* owned; NULL = its last start was not refused */
 	uint64_t limit_ns;	      /* RUNNING: boot time of its time limit; 0 = not looked at */
 	uint64_t rested_ns;	      /* of this attempt, frozen by its owner and thawed again */
 	struct takt_boot rests_since; /* row.frozen; 0 = since before this takt */
@@ -516,6 +525,13 @@ const struct takt_share_rule *takt_queue_tenant_rule(const struct takt_queue *qu
 /* That of the next tenant above it that has one ("lab" of "lab/vision"); NULL = none. */
 const struct takt_share_rule *takt_queue_tenant_above(const struct takt_queue *queue,
 						      const struct takt_share_rule *rule);
+
+/* Why its start is refused, or that of its user's jobs; NULL = as far as is known it is not.
+ * Borrowed until the next call. */
+const struct takt_queue_refusal *takt_queue_refused(const struct takt_queue *queue,
+						    const struct takt_queue_job *job);
+/* When no start at all succeeds: what is refused. NULL = some do, or too few were tried to say. */
+const struct takt_queue_refusal *takt_queue_all_refused(const struct takt_queue *queue);
 
 /* Where its user stands among those who share. */
 struct takt_queue_share {

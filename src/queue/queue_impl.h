@@ -150,9 +150,11 @@ struct takt_queue {
 	uint32_t unended[TAKT_SCHED_MAX_NODE_GPUS]; /* jobs on it whose end the store has refused */
 	uint64_t retry_ns; /* boot time before which nothing starts: the store refused; 0 = go */
 	uint32_t refusals; /* pauses for that in a row */
-	struct takt_runtime *runtimes; /* owned; what earlier jobs took */
-	bool learned;		       /* something, since the last look at estimates */
-	uint64_t next_estimate_ns;     /* boot time of the next look; 0 = none is due */
+	struct takt_queue_refusal refusal; /* of all starts, since one succeeded */
+	uint32_t users_refused;		   /* of whose jobs one is started at a time */
+	struct takt_runtime *runtimes;	   /* owned; what earlier jobs took */
+	bool learned;			   /* something, since the last look at estimates */
+	uint64_t next_estimate_ns;	   /* boot time of the next look; 0 = none is due */
 	uint64_t next_renewal_ns;      /* boot time before which who waits hears of nothing new */
 	TAKT_VEC(uint64_t) outlooks;   /* by kind: told with it, as of takt_runtime_told() + 1 */
 	bool evicts;		       /* some job may have to go, and that may be called off */
@@ -198,6 +200,12 @@ int takt_queue_check_limits_of(const struct takt_queue *queue, uid_t uid,
 int takt_queue_user_has(struct takt_queue *queue, uid_t uid, size_t jobs, size_t bytes);
 void takt_queue_user_lets_go(struct takt_queue *queue, uid_t uid, size_t jobs, size_t bytes);
 void takt_queue_users_fini(struct takt_queue *queue);
+/* What is refused of all his jobs, for refused_start.c. NULL = he has none. */
+struct takt_queue_user_refusal {
+	struct takt_queue_refusal of;
+	uint32_t jobs; /* refused for the first time, since one of his started */
+};
+struct takt_queue_user_refusal *takt_queue_user_refusal(const struct takt_queue *queue, uid_t uid);
 /* So many jobs, or bytes of descriptions, more. */
 int takt_queue_check_count(const struct takt_queue *queue, uid_t uid, uint32_t count,
 			   struct takt_err *err);
@@ -290,6 +298,17 @@ int takt_queue_mig_place(const struct takt_queue *queue, struct takt_queue_job *
 int takt_queue_mig_held(const struct takt_queue *queue, const struct takt_queue_job *job,
 			int32_t ret_instances[TAKT_QUEUE_MAX_INSTANCES], uint32_t *ret_count);
 struct takt_sched_slot takt_queue_mig_slot(const struct takt_queue *queue, int32_t instance);
+
+/* refused_start.c: starts that are refused. */
+/* The engine did not start it, or nothing of it ran. Before it waits again. */
+void takt_queue_note_refusal(struct takt_queue *queue, struct takt_queue_job *job,
+			     enum takt_refusal kind, const char *text);
+void takt_queue_refusal_over(struct takt_queue *queue, struct takt_queue_job *job);
+/* Before when it is not started, because it was refused; 0 = it may be. */
+struct takt_wall takt_queue_refused_until(const struct takt_queue *queue,
+					  const struct takt_queue_job *job);
+/* The wall clock was set. */
+void takt_queue_refusals_move(struct takt_queue *queue, int64_t by_ns);
 
 /* freeze.c: how long its attempt has stood still because its owner said so; false: not known. */
 bool takt_queue_rested(const struct takt_queue *queue, const struct takt_queue_job *job,

@@ -183,10 +183,10 @@ static uint32_t tasks_at(const struct takt_plan *plan, size_t at)
 }
 
 /* Of many, so many of each user's: the others are placed again when some of those have started,
- * which is told to the scheduler. */
+ * which is told to the scheduler. So are those of a user whose starts are refused: one is tried. */
 static void promise_all(struct takt_queue *queue)
 {
-	bool many = queue->plan.placement_count > TAKT_QUEUE_STARTS;
+	bool many = queue->plan.placement_count > TAKT_QUEUE_STARTS || queue->users_refused;
 
 	if (many)
 		takt_queue_count_starts(queue);

@@ -15,11 +15,19 @@
 struct takt_queue_user {
 	size_t jobs, bytes;
 	uint32_t starting; /* as of the newest plan, see takt_queue_count_starts */
+	struct takt_queue_user_refusal refusal;
 };
 
 static struct takt_queue_user *find(const struct takt_queue *queue, uid_t uid)
 {
 	return takt_map_u64_ptr(&queue->users, uid);
+}
+
+struct takt_queue_user_refusal *takt_queue_user_refusal(const struct takt_queue *queue, uid_t uid)
+{
+	struct takt_queue_user *user = find(queue, uid);
+
+	return user ? &user->refusal : NULL;
 }
 
 int takt_queue_user_has(struct takt_queue *queue, uid_t uid, size_t jobs, size_t bytes)
@@ -50,6 +58,7 @@ void takt_queue_user_lets_go(struct takt_queue *queue, uid_t uid, size_t jobs, s
 	queue->bytes -= bytes;
 	if (user->jobs > 0 || user->bytes > 0)
 		return;
+	queue->users_refused -= user->refusal.of.kind != TAKT_REFUSAL_NONE;
 	takt_map_u64_remove(&queue->users, uid);
 	takt_free(user);
 }
@@ -158,5 +167,5 @@ bool takt_queue_may_start(struct takt_queue *queue, uint64_t job_id)
 	const struct takt_queue_job *job = takt_queue_job_find(queue, job_id);
 	struct takt_queue_user *user = job ? find(queue, job->row.uid) : NULL;
 
-	return !user || user->starting++ < TAKT_QUEUE_STARTS;
+	return !user || user->starting++ < (user->refusal.of.kind ? 1 : TAKT_QUEUE_STARTS);
 }

@@ -57,6 +57,7 @@ static void follow(struct takt_queue *queue, int64_t by_ns)
 	queue->config.epoch.ns += by_ns;
 	queue->wall_jumps++;
 	queue->dirty = true;
+	takt_queue_refusals_move(queue, by_ns);
 	TAKT_MAP_EACH(entry, &queue->jobs)
 	{
 		struct takt_queue_job *job = entry->value.ptr;

@@ -190,12 +190,14 @@ static void test_what_cannot_be_described_fails(void **state)
 	action = ef_start(ef, 1, 1);
 	expect_outcome(ef, action, TAKT_OUTCOME_FAILED);
 	assert_non_null(strstr(ef_wait(ef, TAKT_ENGINE_OUTCOME, action)->message, "no such job"));
+	assert_int_equal(ef_wait(ef, TAKT_ENGINE_OUTCOME, action)->refusal, TAKT_REFUSAL_ATTEMPT);
 	assert_int_equal(takt_engine_local_count(ef->engine), 0);
 }
 
 static void test_missing_launcher_fails_the_start_for_good(void **state)
 {
 	struct engine_fixture *ef = *state;
+	const struct takt_engine_event *event;
 	uint64_t action;
 
 	launcher_kill(ef->launch, SIGKILL);
@@ -205,6 +207,9 @@ static void test_missing_launcher_fails_the_start_for_good(void **state)
 	ef->lines[1] = "echo x >> ran";
 	action = ef_start(ef, 1, 1);
 	expect_outcome(ef, action, TAKT_OUTCOME_FAILED);
+	event = ef_wait(ef, TAKT_ENGINE_OUTCOME, action);
+	assert_int_equal(event->refusal, TAKT_REFUSAL_LAUNCHER);
+	assert_non_null(strstr(event->message, "connect to the launcher"));
 	assert_int_equal(status_of(ef->launch, 1, 1).exit_kind, TAKT_EXIT_VOID);
 }
 

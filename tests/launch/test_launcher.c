@@ -258,7 +258,9 @@ static void test_missing_shim_is_reported(void **state)
 	assert_int_equal(unlink(path), 0);
 	reply = ask_start(fixture, 1, 1);
 	assert_int_equal(reply.rc, -ENOENT);
+	assert_int_equal(reply.refusal, TAKT_REFUSAL_LAUNCHER);
 	assert_non_null(strstr(reply.message, path));
+	assert_non_null(strstr(reply.message, "No such file"));
 	assert_int_equal(status_of(fixture, 1, 1).state, TAKT_ATTEMPT_NOT_STARTED);
 }
 
@@ -359,6 +361,7 @@ static void test_root_launcher_refuses_system_users(void **state)
 	create_sh(fixture, 1, 1, 2000, "echo x >> /tmp/never");
 	assert_int_equal(start_as(fixture, 1, 0, 0).rc, -EPERM);
 	assert_int_equal(start_as(fixture, 1, 999, 999).rc, -EPERM);
+	assert_int_equal(start_as(fixture, 1, 999, 999).refusal, TAKT_REFUSAL_USER);
 	assert_int_equal(status_of(fixture, 1, 1).state, TAKT_ATTEMPT_NOT_STARTED);
 }
 
@@ -479,6 +482,7 @@ static void test_groups_are_those_of_the_data_base(void **state)
 	create_sh(fixture, 1, 1, 2000, "id -u; id -g; id -G");
 	give_away(fixture, 4321);
 	assert_int_equal(start_as(fixture, 1, UNKNOWN, 0).rc, -EPERM);
+	assert_int_equal(start_as(fixture, 1, UNKNOWN, 0).refusal, TAKT_REFUSAL_USER);
 	assert_int_equal(status_of(fixture, 1, 1).state, TAKT_ATTEMPT_NOT_STARTED);
 	give_away(fixture, 4321);
 	assert_int_equal(start_as(fixture, 1, NOBODY, 0).rc, 0);
@@ -529,12 +533,15 @@ static void test_foreign_attempt_is_not_taken_over(void **state)
 	struct fixture *fixture = *state;
 	const char *const args[] = {"--client-uid", "4321", "--allow-weak-isolation",
 				    "--allow-system-users", NULL};
+	struct takt_launch_reply reply;
 
 	need_root();
 	launcher_start(fixture, NULL, args);
 	create_sh(fixture, 1, 1, 2000, "true");
 	give_away(fixture, NOBODY);
-	assert_int_equal(start_as(fixture, 1, NOBODY, NOBODY).rc, -EPERM);
+	reply = start_as(fixture, 1, NOBODY, NOBODY);
+	assert_int_equal(reply.rc, -EPERM);
+	assert_int_equal(reply.refusal, TAKT_REFUSAL_ATTEMPT);
 }
 
 /* Jobs of other users run where they are kept from each other's GPUs, or somebody has said that
@@ -553,7 +560,7 @@ static void test_weak_isolation_has_to_be_allowed(void **state)
 	reply = start_as(fixture, 1, NOBODY, NOBODY);
 	assert_int_equal(reply.rc, -EPERM);
 	assert_non_null(strstr(reply.message, "/nowhere"));
-	assert_non_null(strstr(reply.message, "allow_weak_isolation"));
+	assert_int_equal(reply.refusal, TAKT_REFUSAL_ISOLATION);
 	assert_int_equal(status_of(fixture, 1, 1).state, TAKT_ATTEMPT_NOT_STARTED);
 }
 

@@ -535,39 +535,6 @@ static void cancel_of_a_start_that_is_refused_ends_the_job(void **state)
 	assert_null(takt_queue_find(kit.queue, id));
 }
 
-/* One that comes first and may not start holds up nobody else's, is tried at a pace, and soon
- * enough when it may. */
-static void whose_user_may_not_start_any_holds_up_nobody(void **state)
-{
-	uint64_t denied, next;
-	uint32_t tries = 1;
-
-	denied = kit_accept(&kit, KIT_GPUS, 0);
-	next = kit_accept(&kit, KIT_GPUS, 0);
-	say_outcome(denied, TAKT_OUTCOME_DENIED);
-	live_for(1);
-	assert_non_null(kit_action(&kit, TAKT_ACTION_START, next));
-	assert_int_equal(takt_queue_find(kit.queue, denied)->row.state, TAKT_JOB_WAITING);
-	assert_string_equal(takt_queue_find(kit.queue, denied)->row.message,
-			    "stopped before it started");
-	kit_started(&kit, next);
-	kit_end_cleanly(&kit, next, TAKT_END_EXITED, 0);
-	for (int i = 0; i < 360; i++) {
-		live_for(10);
-		if (kit_action(&kit, TAKT_ACTION_START, denied)->attempt == tries)
-			continue;
-		tries++;
-		say_outcome(denied, TAKT_OUTCOME_DENIED);
-	}
-	assert_in_range(tries, 30, 70);
-	live_for(61);
-	assert_int_equal(kit_action(&kit, TAKT_ACTION_START, denied)->attempt, tries + 1);
-	kit_started(&kit, denied);
-	kit_end_cleanly(&kit, denied, TAKT_END_EXITED, 0);
-	live_for(1);
-	assert_int_equal(kit_stored(&kit, denied), TAKT_JOB_DONE);
-}
-
 /* The machine comes back with fewer GPUs than a job was on: takt starts, and gives none of the
  * job's GPUs away before the engine has said what became of it. */
 static void missing_gpus_are_kept_for_their_job(void **state)
@@ -766,7 +733,6 @@ int main(void)
 		CASE(cancelled_job_whose_start_is_refused_does_not_wait_again),
 		CASE(lost_attempt_ends_or_waits_again_as_asked),
 		CASE(what_never_ran_is_started_as_the_next_attempt),
-		CASE(whose_user_may_not_start_any_holds_up_nobody),
 		CASE(adopted_job_keeps_its_gpus),
 		CASE(decisions_are_kept_and_replay),
 		CASE(ids_start_above_what_is_on_disk),

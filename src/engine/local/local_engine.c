@@ -38,20 +38,39 @@ static void trim_memory(struct local_engine *local)
 	}
 }
 
+static void tell_outcome(struct local_engine *local, struct takt_engine_event event,
+			 const char *message)
+{
+	union takt_map_value *known = takt_map_u64_get(&local->remembered, event.action_id);
+
+	if (known)
+		known->u64 = (uint64_t)event.outcome + 1;
+	event.kind = TAKT_ENGINE_OUTCOME;
+	takt_strcpy(event.message, sizeof(event.message), message);
+	takt_engine_emit(&local->engine, event);
+}
+
 void local_outcome(struct local_engine *local, uint64_t action_id, enum takt_outcome outcome,
 		   uint64_t job_id, uint32_t attempt, const char *message)
 {
-	union takt_map_value *known = takt_map_u64_get(&local->remembered, action_id);
-	struct takt_engine_event event = {.kind = TAKT_ENGINE_OUTCOME,
-					  .action_id = action_id,
-					  .outcome = outcome,
-					  .job_id = job_id,
-					  .attempt = attempt};
+	tell_outcome(local,
+		     (struct takt_engine_event){.action_id = action_id,
+						.outcome = outcome,
+						.job_id = job_id,
+						.attempt = attempt},
+		     message);
+}
 
-	if (known)
-		known->u64 = (uint64_t)outcome + 1;
-	takt_strcpy(event.message, sizeof(event.message), message);
-	takt_engine_emit(&local->engine, event);
+void local_failed(struct local_engine *local, uint64_t action_id, uint64_t job_id, uint32_t attempt,
+		  enum takt_refusal refusal, const char *message)
+{
+	tell_outcome(local,
+		     (struct takt_engine_event){.action_id = action_id,
+						.outcome = TAKT_OUTCOME_FAILED,
+						.refusal = refusal,
+						.job_id = job_id,
+						.attempt = attempt},
+		     message);
 }
 
 static void due_in(struct local_engine *local, struct local_run *run, uint64_t ns)

@@ -27,7 +27,7 @@ static bool connected(struct local_engine *local)
 		return true;
 	if (local->now_ns < local->connect_ns)
 		return false;
-	if (takt_launch_connect(local->launch_socket, &local->client, NULL) < 0) {
+	if (takt_launch_connect(local->launch_socket, &local->client, &local->link_err) < 0) {
 		wait_longer(local);
 		return false;
 	}
@@ -70,7 +70,7 @@ uint64_t local_link_send(struct local_engine *local, struct takt_launch_request 
 		return 0;
 	}
 	request.seq = seq;
-	rc = takt_launch_send(local->client, request, NULL);
+	rc = takt_launch_send(local->client, request, &local->link_err);
 	if (rc < 0) {
 		if (rc == -EAGAIN || rc == -ENOBUFS)
 			wait_longer(local);
@@ -121,9 +121,10 @@ void local_link_receive(struct local_engine *local)
 	int rc = 1;
 
 	for (int i = 0; rc > 0 && local->client && i < LOCAL_MAX_SENT; i++) {
-		rc = takt_launch_recv(local->client, &reply, NULL);
+		rc = takt_launch_recv(local->client, &reply, &local->link_err);
 		if (rc > 0) {
 			local->failures = 0;
+			local->link_err = (struct takt_err){0};
 			dispatch(local, &reply);
 		}
 	}

@@ -64,13 +64,14 @@ struct local_run {
 	char secret[TAKT_ATTEMPT_SECRET]; /* known with its id */
 	bool forged;			  /* the end on record is another attempt's */
 	bool litters;			  /* something of it may be left though it never ran */
-	bool denied;			  /* to its user */
 	int32_t job_pid;		  /* 0 = not known */
 	struct takt_proc_id shim;
 	int pidfd;		       /* owned; -1 = none */
 	uint64_t due_ns;	       /* boot time of the next step; 0 = waits for an event */
 	struct takt_job_limits limits; /* of a START that is not sent yet, or a staged one's turn */
 	bool admits;		       /* `limits` are those of its turn */
+	enum takt_refusal refusal;     /* what kept it from running, once that is so, */
+	char why[160];		       /* in words; "" = nothing did */
 	uint64_t gpu_mask;	       /* recovered: of its START */
 	uint32_t looks;		       /* in a row, in vain */
 	uint64_t give_up_ns;	       /* START: when the launcher has been missing for too long */
@@ -102,6 +103,7 @@ struct local_engine {
 	struct takt_launch_client *client;	/* owned; NULL = not connected */
 	uint64_t connect_ns;			/* not before */
 	uint32_t failures;			/* of the link, since the launcher said something */
+	struct takt_err link_err;		/* of the newest of them */
 	uint64_t next_seq;
 	uint64_t now_ns;		      /* of this pump */
 	uint64_t next_due_ns;		      /* no run is due before; UINT64_MAX = none */
@@ -123,6 +125,9 @@ static inline uint64_t local_key(uint64_t job_id, uint32_t attempt)
 /* local_engine.c */
 void local_outcome(struct local_engine *local, uint64_t action_id, enum takt_outcome outcome,
 		   uint64_t job_id, uint32_t attempt, const char *message);
+/* FAILED, and what kept it. */
+void local_failed(struct local_engine *local, uint64_t action_id, uint64_t job_id, uint32_t attempt,
+		  enum takt_refusal refusal, const char *message);
 void local_due(struct local_engine *local, struct local_run *run, uint32_t in_ms);
 /* How often is looked for what is not there yet: word of a shim, a start on record, an end. */
 extern const struct takt_pace local_looks;

@@ -89,6 +89,7 @@ static void end(struct local_engine *local, struct local_run *run, enum takt_end
 	struct takt_engine_event event = event_of(run, TAKT_ENGINE_ENDED);
 
 	event.end = how;
+	event.refusal = run->refusal;
 	takt_strcpy(event.message, sizeof(event.message), message);
 	finish(local, run, event);
 }
@@ -107,32 +108,42 @@ static void look_anew(struct local_engine *local, struct local_run *run)
 	local_due(local, run, 0);
 }
 
-/* It is void: say so. */
-static void say_never_ran(struct local_engine *local, struct local_run *run, const char *why)
+/* It will not run: the first that kept it is why. */
+static void note_why(struct local_run *run, enum takt_refusal refusal, const char *why)
 {
+	if (run->why[0])
+		return;
+	run->refusal = refusal;
+	takt_strcpy(run->why, sizeof(run->why), why);
+}
+
+/* It is void: say so. */
+static void say_never_ran(struct local_engine *local, struct local_run *run)
+{
+	struct local_run was = *run;
 	uint64_t actions[] = {run->start_action, run->turn.id};
-	enum takt_outcome outcome = run->denied ? TAKT_OUTCOME_DENIED : TAKT_OUTCOME_FAILED;
-	uint64_t job_id = run->job_id;
-	uint32_t attempt = run->attempt;
 
 	if (!actions[0] && !actions[1]) {
-		end(local, run, TAKT_END_NEVER_RAN, why);
+		end(local, run, TAKT_END_NEVER_RAN, was.why);
 		return;
 	}
-	takt_attempt_shed(local->config.sys, local->jobs_dirfd, job_id, attempt);
+	takt_attempt_shed(local->config.sys, local->jobs_dirfd, was.job_id, was.attempt);
 	forget(local, run);
 	for (size_t i = 0; i < TAKT_ARRAY_LEN(actions); i++)
 		if (actions[i])
-			local_outcome(local, actions[i], outcome, job_id, attempt, why);
+			local_failed(local, actions[i], was.job_id, was.attempt, was.refusal,
+				     was.why);
 }
 
 /* Nothing ran: void it, so that nothing will, and say so once nothing is left of a stage. True when
  * that is settled. */
-static bool never_ran(struct local_engine *local, struct local_run *run, const char *why)
+static bool never_ran(struct local_engine *local, struct local_run *run, enum takt_refusal refusal,
+		      const char *why)
 {
 	int rc = takt_attempt_void(local->config.sys, local->jobs_dirfd, run->job_id, run->attempt,
 				   NULL);
 
+	note_why(run, refusal, why);
 	if (rc < 0) {
 		run->state = LOCAL_LOOK;
 		local_due_again(local, run);
@@ -142,8 +153,19 @@ static bool never_ran(struct local_engine *local, struct local_run *run, const c
 		reap(local, run);
 		return false;
 	}
-	say_never_ran(local, run, why);
+	say_never_ran(local, run);
 	return true;
+}
+
+/* Nobody was there to start it for as long as is waited. */
+static bool launcher_missing(struct local_engine *local, struct local_run *run)
+{
+	char reason[sizeof(run->why)], text[sizeof(run->why)];
+
+	takt_err_text(&local->link_err, reason, sizeof(reason));
+	snprintf(text, sizeof(text), "the launcher cannot be reached%s%.120s",
+		 local->link_err.rc ? ": " : "", local->link_err.rc ? reason : "");
+	return never_ran(local, run, TAKT_REFUSAL_LAUNCHER, text);
 }
 
 static void say_started(struct local_engine *local, struct local_run *run,
@@ -237,7 +259,7 @@ static void exited(struct local_engine *local, struct local_run *run,
 	struct takt_engine_event event;
 
 	if (status->exit_kind == TAKT_EXIT_VOID) {
-		(void)never_ran(local, run, "the attempt was void");
+		(void)never_ran(local, run, TAKT_REFUSAL_NONE, "the attempt was void");
 		return;
 	}
 	accept(local, run);
@@ -278,10 +300,11 @@ static void not_started(struct local_engine *local, struct local_run *run)
 		local_due(local, run, 0);
 		return;
 	}
-	(void)never_ran(local, run,
-			run->start_action
-				? "the launcher cannot be reached"
-				: "nothing of it ran; the log of the attempt may say why");
+	if (run->start_action)
+		(void)launcher_missing(local, run);
+	else
+		(void)never_ran(local, run, TAKT_REFUSAL_SHIM,
+				"nothing of it ran; the log of the attempt may say why");
 }
 
 static void look(struct local_engine *local, struct local_run *run)
@@ -334,7 +357,7 @@ static void send_start(struct local_engine *local, struct local_run *run)
 		return;
 	}
 	if (local->now_ns >= run->give_up_ns)
-		(void)never_ran(local, run, "the launcher cannot be reached");
+		(void)launcher_missing(local, run);
 	else
 		local_due(local, run, local_link_retry_ms(local));
 }
@@ -406,8 +429,7 @@ static void start_reply(struct local_engine *local, struct local_run *run,
 	} else if (reply->rc == -TAKT_E_CONFLICT) {
 		look_anew(local, run); /* an earlier request of ours won, or it is over */
 	} else {
-		run->denied = reply->rc == -EPERM || reply->rc == -ETIMEDOUT;
-		(void)never_ran(local, run, reply->message);
+		(void)never_ran(local, run, (enum takt_refusal)reply->refusal, reply->message);
 	}
 }
 
@@ -415,7 +437,8 @@ static void reap_reply(struct local_engine *local, struct local_run *run,
 		       const struct takt_launch_reply *reply)
 {
 	if ((reply->rc == 0 || reply->rc == -ENOENT) && run->litters) {
-		say_never_ran(local, run, "it was staged and called off");
+		note_why(run, TAKT_REFUSAL_NONE, "it was staged and called off");
+		say_never_ran(local, run);
 	} else if (reply->rc == 0 || reply->rc == -ENOENT) {
 		end(local, run, TAKT_END_LOST,
 		    run->forged ? "its shim vanished, and the end on record is another attempt's"
@@ -448,7 +471,7 @@ void local_run_link_lost(struct local_engine *local, struct local_run *run)
 bool local_run_call_off(struct local_engine *local, struct local_run *run)
 {
 	return run->state == LOCAL_UNSENT && run->start_action &&
-	       never_ran(local, run, "stopped before it started");
+	       never_ran(local, run, TAKT_REFUSAL_NONE, "stopped before it started");
 }
 
 static struct local_run *add_run(struct local_engine *local, uint64_t job_id, uint32_t attempt)
@@ -537,9 +560,13 @@ static void refuse(struct local_engine *local, const struct takt_action *start, 
 {
 	char text[TAKT_ERR_MSG + 80];
 
-	local_outcome(local, start->id,
-		      rc == -TAKT_E_CONFLICT ? TAKT_OUTCOME_CONFLICT : TAKT_OUTCOME_FAILED,
-		      start->job_id, start->attempt, takt_err_text(err, text, sizeof(text)));
+	takt_err_text(err, text, sizeof(text));
+	if (rc == -TAKT_E_CONFLICT)
+		local_outcome(local, start->id, TAKT_OUTCOME_CONFLICT, start->job_id,
+			      start->attempt, text);
+	else
+		local_failed(local, start->id, start->job_id, start->attempt, TAKT_REFUSAL_ATTEMPT,
+			     text);
 }
 
 void local_run_begin(struct local_engine *local, const struct takt_action *start)
