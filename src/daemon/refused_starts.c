@@ -51,6 +51,8 @@ void takt_refused_fill(struct takt_daemon *daemon, const struct takt_queue_job *
 	    next_ms < ret->begin_ms)
 		return;
 	takt_strcpy(ret->why, sizeof(ret->why), "refused");
+	snprintf(ret->why_words, sizeof(ret->why_words), "start refused: %s",
+		 takt_refusal_name(refusal->kind));
 	takt_strcpy(ret->why_text, sizeof(ret->why_text), ret->refused_text);
 }
 
