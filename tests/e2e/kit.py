@@ -233,6 +233,7 @@ class Machine:
         self.users = "own"
         self.more_env = {}
         self.more_flags = ()
+        self.armed_helpers = armed
         self.assume_unlocked = True  # most jobs of tests only sleep: no GPU is ever seen under load
         self.wrap = ()
         self.clients = []
@@ -298,7 +299,9 @@ class Machine:
         # runs tests has no cgroup v2: tests/guest has.
         driver = ["--nvml-path", TWIN_LIB, "--allow-weak-isolation"] if self.users == "all" else []
         locks = ["--assume-unlocked"] if self.assume_unlocked else []
-        return [*driver, *locks, "--users", self.users, "--runtime-dir", self.path("run"), "--state-dir",
+        # The guard is the actuator's child: what traces an armed one would have no more calls than that.
+        calls = ["--driver-calls", "any"] if self.armed_helpers else []
+        return [*driver, *locks, *calls, "--users", self.users, "--runtime-dir", self.path("run"), "--state-dir",
                 self.path("state"), "--lock-dir", self.path("locks"), "--metrics-listen", "off",
                 *self.more_flags]
 
