@@ -569,8 +569,8 @@ static void a_closed_pipe_ends_the_job(void **state)
 
 static void the_queue_of_one_user_is_shown(void **state)
 {
-	submit("--name mine hang");
-	submit("--name theirs queue");
+	submit_with("-n 2 --name mine -- hang");
+	submit_with("-n 2 --name theirs -- queue");
 	fake.jobs[1].view.uid = 4711;
 	says("queue --me --ids", 0, "1\n");
 	says("squeue -u 4711 --ids", 0, "2\n");
@@ -587,9 +587,9 @@ static const char *state_of(size_t job_id)
 static void many_jobs_are_cancelled(void **state)
 {
 	for (int i = 0; i < 3; i++)
-		submit("--name sweep-a queue");
-	submit("--name other queue");
-	submit("--name sweep-b queue");
+		submit_with("-n 2 --name sweep-a -- queue");
+	submit_with("-n 2 --name other -- queue");
+	submit_with("-n 2 --name sweep-b -- queue");
 	cli_run("cancel 1-2", &result);
 	assert_int_equal(result.status, 0);
 	assert_string_equal(state_of(1), "cancelled");
