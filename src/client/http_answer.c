@@ -40,6 +40,8 @@ static void keep_header(struct takt_answer *answer)
 
 static int take_name(http_parser *parser, const char *bytes, size_t len)
 {
+	if (memchr(bytes, '\0', len))
+		return -1; /* the parser lets it pass; no header has one (RFC 9110, 5.5) */
 	if (of(parser)->value[0])
 		keep_header(of(parser));
 	append(of(parser)->name, sizeof(of(parser)->name), bytes, len);
@@ -48,6 +50,8 @@ static int take_name(http_parser *parser, const char *bytes, size_t len)
 
 static int take_value(http_parser *parser, const char *bytes, size_t len)
 {
+	if (memchr(bytes, '\0', len))
+		return -1;
 	append(of(parser)->value, sizeof(of(parser)->value), bytes, len);
 	return 0;
 }
