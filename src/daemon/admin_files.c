@@ -2,6 +2,7 @@
 /* takt admin: the daemon's files, with or without a daemon. */
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -189,30 +190,42 @@ static int report(const struct takt_config *config, const char *db, const char *
 	return takt_store_file_report(db, file, key, facts, err);
 }
 
-/* What root has made in a folder that is an account's is the account's: the daemon goes on with it.
- */
-static int keep_owner(const char *state_dir, struct takt_err *err)
+/* Root becomes whose state_dir it is: the daemon goes on with what is made there, and root follows
+ * no name that its account has planted. For good, and with all of his groups gone. */
+static int become_owner(const char *state_dir, uid_t *ret, struct takt_err *err)
 {
-	static const char *const made[] = {"takt.db", "takt.db-wal", "takt.db-shm",
-					   "takt.db.before-restore", "report.key"};
-	int dirfd = open(state_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc = 0;
+	struct stat st;
+
+	if (stat(state_dir, &st) < 0)
+		return takt_err_set(err, -errno, "read '%s'", state_dir);
+	*ret = st.st_uid;
+	if (st.st_uid == getuid())
+		return 0;
+	if (setgroups(0, NULL) < 0 || setresgid(st.st_gid, st.st_gid, st.st_gid) < 0 ||
+	    setresuid(st.st_uid, st.st_uid, st.st_uid) < 0)
+		return takt_err_set(err, -errno, "become user %u, whose '%s' is",
+				    (unsigned int)st.st_uid, state_dir);
+	return 0;
+}
+
+/* A copy that root has made of an account's database is the account's, as which it is restored.
+ * What somebody else has put in its place is let be. */
+static int give_copy(const char *state_dir, const char *file, struct takt_err *err)
+{
 	struct stat dir, st;
+	int fd, rc = 0;
 
-	if (dirfd < 0 || fstat(dirfd, &dir) < 0)
-		rc = -errno;
-	for (size_t i = 0; rc == 0 && dir.st_uid != 0 && i < TAKT_ARRAY_LEN(made); i++) {
-		int fd = openat(dirfd, made[i], O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-
-		if (fd < 0)
-			continue;
-		if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1 &&
-		    st.st_uid == 0 && fchown(fd, dir.st_uid, dir.st_gid) < 0)
-			rc = -errno;
+	if (stat(state_dir, &dir) < 0 || dir.st_uid == 0)
+		return 0;
+	fd = open(file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) < 0 ||
+	    (S_ISREG(st.st_mode) && st.st_nlink == 1 && st.st_uid == 0 &&
+	     fchown(fd, dir.st_uid, dir.st_gid) < 0))
+		rc = takt_err_set(err, -errno, "give '%s' to user %u, whose state_dir is", file,
+				  (unsigned int)dir.st_uid);
+	if (fd >= 0)
 		close(fd);
-	}
-	if (dirfd >= 0)
-		close(dirfd);
-	return rc < 0 ? takt_err_set(err, rc, "whose the files in '%s' are", state_dir) : 0;
+	return rc;
 }
 
 static int act(const char *action, const struct takt_config *config, const char *file,
@@ -242,10 +255,21 @@ static int act(const char *action, const struct takt_config *config, const char 
 int takt_admin_files(const char *action, const struct takt_config *config, const char *file,
 		     takt_admin_say *say, void *ctx, struct takt_err *err)
 {
-	int rc;
+	const bool is_root = getuid() == 0;
+	uid_t owner = 0;
+	int rc = 0;
 
 	if (strcmp(action, "account") == 0)
 		return takt_state_give(takt_sys_real(), config, file, err);
+	if (is_root && (strcmp(action, "restore") == 0 || strcmp(action, "report") == 0))
+		rc = become_owner(config->state_dir, &owner, err);
+	if (rc < 0)
+		return rc;
 	rc = act(action, config, file, say, ctx, err);
-	return rc == 0 && getuid() == 0 ? keep_owner(config->state_dir, err) : rc;
+	if (rc < 0)
+		return owner == 0 ? rc
+				  : takt_err_wrap(err, rc, "as user %u, whose state_dir is",
+						  (unsigned int)owner);
+	return is_root && strcmp(action, "backup") == 0 ? give_copy(config->state_dir, file, err)
+							: 0;
 }

@@ -243,15 +243,29 @@ def what_root_served_is_taken_over_with_its_jobs():
 
 
 def a_restored_database_is_still_its_own():
+    """Root restores as the account: what that has planted in its place is not written by root."""
     with served(gpus=1) as (m, _):
         job = ask(m, ALICE, "POST", "/v1/jobs", job_of(["true"], 1))["id"]
         assert m.client().wait(job)["state"] == "done"
         words = ("--state-dir", m.path("state"))
-        copy = m.path("copy.db")
+        copy, roots = m.path("copy.db"), m.path("roots.db")
         assert m.takt("admin", "backup", copy, *words).returncode == 0
+        assert os.stat(copy).st_uid == TAKT, os.stat(copy)
         m.stop()
+        kit.copy_program(copy, roots)
+        os.chown(roots, 0, 0)
+        os.chmod(roots, 0o600)
+        done = m.takt("admin", "restore", roots, *words)
+        assert done.returncode != 0 and f"as user {TAKT}" in done.stderr, done
         done = m.takt("admin", "restore", copy, *words)
         assert done.returncode == 0, done
+        assert os.stat(m.path("state/takt.db")).st_uid == TAKT
+        os.symlink(roots, m.path("state/report.key"))
+        done = m.takt("admin", "report", m.path("state/report"), *words)
+        assert done.returncode != 0 and "report.key" in done.stderr, done
+        os.unlink(m.path("state/report.key"))
+        done = m.takt("admin", "report", m.path("state/report"), *words)
+        assert done.returncode == 0 and os.stat(m.path("state/report")).st_uid == TAKT, done
         start(m)
         assert m.client().job(job)["state"] == "done"
 
