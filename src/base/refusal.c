@@ -15,7 +15,7 @@ static const struct row rows[TAKT_REFUSAL_COUNT] = {
 				    "give takt-launch cgroup v2, or set allow_weak_isolation = yes",
 				    TAKT_REFUSED_USER},
 	[TAKT_REFUSAL_USER] = {"user", "takt-launch",
-			       "see --min-uid of takt-launch and the system's users and groups",
+			       "see the account, PAM's service takt and --min-uid of takt-launch",
 			       TAKT_REFUSED_USER},
 	[TAKT_REFUSAL_CGROUP] = {"cgroup", "takt-launch",
 				 "see the unit that keeps cgroups of jobs, and --cgroup of "

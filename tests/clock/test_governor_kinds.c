@@ -462,6 +462,17 @@ static double listed_w(const struct kit *kit, size_t at)
 	return kit->fixed_w + kit->rising_w * r * r * r;
 }
 
+/* A board whose power can be limited, too. */
+static void begin_limited(struct kit *kit)
+{
+	kit_begin(kit, "power-budget");
+	kit->setup.board.can = TAKT_ACTUATE_CLOCKS | TAKT_ACTUATE_POWER;
+	kit->setup.board.power_min_mw = 100000;
+	kit->setup.board.power_default_mw = 300000;
+	kit->setup.board.power_max_mw = 350000;
+	kit_restart(kit);
+}
+
 /* An epoch on a board that keeps its limit by going below the ceiling, and says so. What it says
  * of its clock is a mean, a little below the one that it was set to. */
 static void limited_epoch(struct kit *kit, uint32_t budget_mw)
@@ -499,12 +510,7 @@ static void power_budget_tells_a_clock_that_its_limit_held_down_from_the_ceiling
 	size_t n;
 
 	(void)state;
-	kit_begin(&kit, "power-budget");
-	kit.setup.board.can = TAKT_ACTUATE_CLOCKS | TAKT_ACTUATE_POWER;
-	kit.setup.board.power_min_mw = 100000;
-	kit.setup.board.power_default_mw = 300000;
-	kit.setup.board.power_max_mw = 350000;
-	kit_restart(&kit);
+	begin_limited(&kit);
 	kit_tell(&kit, &first);
 	assert_int_equal(kit.wish.cap.max_mhz, 1410);
 	assert_int_equal(kit.wish.cap.power_mw, 160000);
@@ -548,12 +554,7 @@ static void power_budget_forgets_how_a_job_began(void **state)
 			.budget_mw = 160000,
 		};
 
-		kit_begin(&kit, "power-budget");
-		kit.setup.board.can = TAKT_ACTUATE_CLOCKS | TAKT_ACTUATE_POWER;
-		kit.setup.board.power_min_mw = 100000;
-		kit.setup.board.power_default_mw = 300000;
-		kit.setup.board.power_max_mw = 350000;
-		kit_restart(&kit);
+		begin_limited(&kit);
 		kit_tell(&kit, &first);
 		loading.cap = kit.wish.cap;
 		kit_tell(&kit, &loading);
@@ -576,12 +577,7 @@ static void power_budget_keeps_its_limit_under_a_foreign_clock(void **state)
 	struct kit kit;
 
 	(void)state;
-	kit_begin(&kit, "power-budget");
-	kit.setup.board.can = TAKT_ACTUATE_CLOCKS | TAKT_ACTUATE_POWER;
-	kit.setup.board.power_min_mw = 100000;
-	kit.setup.board.power_default_mw = 300000;
-	kit.setup.board.power_max_mw = 350000;
-	kit_restart(&kit);
+	begin_limited(&kit);
 	kit_tell(&kit, &first);
 	for (int i = 0; i < 10; i++)
 		limited_epoch(&kit, 220000);
