@@ -370,7 +370,7 @@ class calls_of_a_helper_fail(calls_fail):
 
     def _end_it(self):
         if self.process != "takt-shim":
-            for pid in self.m.pids(self.process):
+            for pid in self.m.heads(self.process):
                 kill(pid)
 
     def _end_traced(self):
@@ -402,7 +402,7 @@ class process_numbers_come_again(Storm):
     def fault(self):
         """The number of whoever is killed here goes to the very next process."""
         kind = self.luck.choice(("takt", "takt-shim", "takt-shim", "takt-launch", "takt-actuate"))
-        pids = self.m.pids(kind)
+        pids = self.m.heads(kind)
         if not pids:
             return False
         pid = self.luck.choice(pids)

@@ -302,7 +302,7 @@ def strike(m, luck, kind, killed):
     elif kind == "takt-shim":
         a_shim(m, luck, killed)
     else:
-        for pid in m.pids(kind):
+        for pid in m.heads(kind):
             kill(pid)
 
 

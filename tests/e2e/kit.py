@@ -223,6 +223,11 @@ def write_program(path, text):
     subprocess.run(["sh", "-c", 'cat >"$1" && chmod 755 "$1"', "sh", path], input=text.encode(), check=True)
 
 
+def parent_of(pid):
+    with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+        return int(file.read().rsplit(")", 1)[1].split()[1])
+
+
 class Machine:
     """A simulated machine with takt on it. `armed`: helpers can be told to die, see arm()."""
 
@@ -410,6 +415,15 @@ class Machine:
 
     def pids(self, kind):
         return sorted(pid for pid, what in self.processes().items() if what == kind)
+
+    def heads(self, kind):
+        """Like pids(), without those whose parent is of the kind, too: a child of the launcher's is a job's shim a moment later."""
+        pids = self.pids(kind)
+        with_parents = {}
+        for pid in pids:
+            with contextlib.suppress(OSError, IndexError):  # it may end meanwhile
+                with_parents[pid] = parent_of(pid)
+        return [pid for pid, parent in with_parents.items() if parent not in pids]
 
     def shims(self):
         """{(job, attempt): pid} of the shims that run."""

@@ -54,13 +54,8 @@ def waiting_ranks(m, job):
     for pid in m.pids("takt-shim"):
         with contextlib.suppress(OSError, IndexError):  # it may end, or become the job, meanwhile
             if kit.environ_of(pid, "cmdline").split(b"\0")[1] == f"{job}.1".encode():
-                parents[pid] = parent_of(pid)
+                parents[pid] = kit.parent_of(pid)
     return sorted(pid for pid, parent in parents.items() if parent in parents)
-
-
-def parent_of(pid):
-    with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
-        return int(file.read().rsplit(")", 1)[1].split()[1])
 
 
 def lines(path):
