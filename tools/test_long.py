@@ -5,7 +5,8 @@ is the sum.
 
 Usage: test_long.py --plain BUILD --sanitized BUILD [--only-part REGEX] [--fuzz-minutes 10] [--record] [OPTION of test_run.py ...]
 
---record writes how long each part took to bench/results/test_long.csv; past_faults.csv, steadiness.csv and fuzz.csv beside it.
+--record writes how long each part took to bench/results/test_long.csv when it is over; past_faults.csv, steadiness.csv and fuzz.csv
+beside it. Where a night is too short for all, --only-part records some of them, and the rows of the others stay.
 """
 import argparse
 import os
@@ -39,7 +40,7 @@ def main():
     parser = argparse.ArgumentParser(description="run what takes hours")
     parser.add_argument("--plain", required=True, help="build folder without sanitizers")
     parser.add_argument("--sanitized", required=True, help="build folder with sanitizers")
-    parser.add_argument("--record", action="store_true", help="write bench/results/test_long.csv and steadiness.csv")
+    parser.add_argument("--record", action="store_true", help="write what is found to bench/results")
     parser.add_argument("--only-part", default="", help="regular expression; parts whose name it is found in")
     parser.add_argument("--fuzz-minutes", type=float, default=10, help="how long each fuzzer runs (10)")
     options, more = parser.parse_known_args()
@@ -49,20 +50,21 @@ def main():
         "everything in both builds": ([f"{HERE}/test_run.py", "--whole", "--within", "240", "--plain", options.plain,
                                        "--sanitized", options.sanitized, *more], {"TAKT_TEST_LONG": "1"}),
         "faults of the past": ([f"{HERE}/past_faults.py", *record], {}),
-        "each program twenty times under load": ([f"{HERE}/test_steady.py", "--build", options.plain, *record], {}),
+        **{f"each program many times, {load}": ([f"{HERE}/test_steady.py", "--build", options.plain, "--load", load, *record], {})
+           for load in test_steady.SHARES},
         "every fuzzer": ([f"{HERE}/test_fuzz.py", "--minutes", str(options.fuzz_minutes), *record], {}),
     }
     parts = {name: part for name, part in parts.items() if re.search(options.only_part, name)}
-    rows, passed, failed, begin = [], 0, 0, time.monotonic()
+    rows, passed, failed = [], 0, 0
     for name, (words, env) in parts.items():
         print(f"takt: {name} ...", flush=True)
         at, one = time.monotonic(), run(words, **env)
         passed, failed = passed + one[0], failed + one[1]
-        rows += [(f"{name}: length", round(time.monotonic() - at), "s"), (f"{name}: passed", one[0], "cases"),
-                 (f"{name}: failed", one[1], "cases")]
-    rows.append(("all: length", round(time.monotonic() - begin), "s"))
-    if options.record and not options.only_part:
-        test_steady.record(rows, "./test long --record", PATH)
+        part = [(f"{name}: length", round(time.monotonic() - at), "s"), (f"{name}: passed", one[0], "cases"),
+                (f"{name}: failed", one[1], "cases")]
+        if options.record:
+            test_steady.record(part, "./test long --record", PATH, keep=lambda metric, name=name: not metric.startswith(f"{name}: "))
+        rows += part
     for what, value, unit in rows:
         print(f"{value:>8} {unit}  {what}")
     print(f"{passed} passed, {failed} failed", flush=True)

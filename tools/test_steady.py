@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs each test program many times on a machine that has other things to do, and counts how often it failed.
 
-Usage: test_steady.py --build BUILD [--times 20] [--only REGEX] [--all] [--record]
+Usage: test_steady.py --build BUILD [--times 20] [--load NAME] [--only REGEX] [--all] [--record]
 
 The runs are shared out among three loads: "busy" (three times as many programs side by side as the processors can do),
 "one core" (each program is kept to one core, which others use, too) and "slow disk" (beside two processes that write and
 sync without end). Left out and named, but for --all, are programs that start no process and compute for long (models,
 seeds), those whose processes only compute (ALONE), and campaigns: a run of one is hundreds of trials, and it has no second
-try in ./test either. --record writes bench/results/steadiness.csv.
+try in ./test either. --record writes bench/results/steadiness.csv; with --load only the rows of that load.
 The last line is "N passed, N failed": cases, each run counted.
 """
 import argparse
@@ -104,19 +104,24 @@ def tell(pool, name, runs, times):
               f"{len(pool.waiting)} waiting)", flush=True)
 
 
-def record(rows, command, path=PATH):
-    """Writes rows of (metric, value, unit)."""
+def record(rows, command, path=PATH, keep=lambda metric: False):
+    """Writes rows of (metric, value, unit); of those that were there stay whose metric is to be kept."""
     head = (datetime.date.today().isoformat(), test_costs.commit(), command, test_costs.machine(), "yes")
+    kept = []
+    if os.path.exists(path):
+        with open(path, newline="", encoding="utf-8") as file:
+            kept = [tuple(row.values()) for row in csv.DictReader(file) if keep(row["metric"])]
     with open(path, "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(("date", "commit", "command", "machine", "simulated", "metric", "value", "unit"))
-        writer.writerows(head + row for row in rows)
+        writer.writerows(kept + [head + row for row in rows])
 
 
 def parse():
     parser = argparse.ArgumentParser(description="run each test program many times under load")
     parser.add_argument("--build", required=True, help="build folder, built")
     parser.add_argument("--times", type=int, default=20, help="runs of each program (20)")
+    parser.add_argument("--load", choices=SHARES, help="this one, with its share of the runs; all without")
     parser.add_argument("--only", default="", help="regular expression; programs (SUITE / TEST) whose name it is found in")
     parser.add_argument("--all", action="store_true", help="also programs that compute for long and start no process")
     parser.add_argument("--within", type=float, default=300, help="minutes after which each load ends with what it has (300)")
@@ -136,6 +141,8 @@ def main():
         print(f"takt: left out, for they compute alone or are campaigns (--all runs them): {', '.join(left_out)}", flush=True)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     for name, times in runs_of(options.times).items():
+        if options.load not in (None, name):
+            continue
         print(f"takt: {len(build.programs)} programs, {times} times each, {name} ...", flush=True)
         found, cut = rounds(build, costs, name, times, options.within * 60)
         if cut:
@@ -150,7 +157,8 @@ def main():
                          f"of {len(runs)}"))
             rows += [(f"{case} ({name}): failed", count, f"of {len(runs)}") for case, count in sorted(bad.items())]
     if options.record:
-        record(rows, f"tools/test_steady.py --build BUILD --times {options.times}" + (" --all" if options.all else ""))
+        record(rows, f"tools/test_steady.py --build BUILD --times {options.times}" + (" --all" if options.all else ""),
+               keep=lambda metric: options.load is not None and f"({options.load}): " not in metric)
     for what, count, of in rows:
         if count:
             print(f"{count} {of}  {what}")
