@@ -146,8 +146,8 @@ def attempts_run_twice(witness, views):
     begun = collections.Counter(b.job for b in witness.begins)
     found = [f"attempt {attempt} of job {job} began {number} times"
              for (job, attempt), number in sorted(tries.items()) if number > 1]
-    return found + [f"job {job} began {begun[job]} times in {view['attempt']} attempts"
-                    for job, view in sorted(views.items()) if begun[job] > view["attempt"]]
+    return found + [f"job {job} began {begun[job]} times in {view.get('attempt', 0)} attempts"
+                    for job, view in sorted(views.items()) if begun[job] > view.get("attempt", 0)]
 
 
 def before_its_turn(witness, after):

@@ -145,9 +145,14 @@ static FILE *open_proc(const char *path)
 	return file;
 }
 
-/* The process that took a lock, as the kernel has it; 0 = nobody that is to be seen. */
+/*
+ * The process that took a lock, as the kernel has it; 0 = nobody that is to be seen. Locks that
+ * come and go between two reads of the list hide others, so it is read at once as far as the kernel
+ * lets: read by stdio's kilobytes a lock was missed in one look of some thousands.
+ */
 static int holder_of(const struct witness *w, const char *name)
 {
+	static char whole[65536];
 	char path[4096], line[256];
 	unsigned long inode;
 	struct stat st;
@@ -158,6 +163,7 @@ static int holder_of(const struct witness *w, const char *name)
 	locks = fopen("/proc/locks", "r");
 	if (stat(path, &st) < 0 || !locks)
 		give_up(path);
+	(void)setvbuf(locks, whole, _IOFBF, sizeof(whole));
 	errno = 0;
 	while (!found && fgets(line, sizeof(line), locks))
 		if (sscanf(line, "%*d: FLOCK %*s %*s %d %*x:%*x:%lu", &pid, &inode) == 2 &&
@@ -238,12 +244,16 @@ static bool comes_to_a_stop(int pid)
 	return false;
 }
 
-/* Where nobody that runs has it, the lock comes free soon. */
-static bool take_from_dying(const struct witness *w, const char *name, int pid)
+/* Where nobody that runs has it, the lock comes free soon. *ret_pid: who has it; 0 = not to be
+ * seen. */
+static bool take_from_dying(const struct witness *w, const char *name, int *ret_pid)
 {
 	struct timespec pause = {.tv_nsec = 1000000};
 
-	for (int i = 0; i < DEATH_TRIES && (pid == 0 || is_gone(state_of(pid))); i++) {
+	for (int i = 0; i < DEATH_TRIES; i++) {
+		*ret_pid = holder_of(w, name);
+		if (*ret_pid && !is_gone(state_of(*ret_pid)))
+			return false;
 		if (lock(w, name, LOCK_EX)) {
 			note(w, "dying", name);
 			return true;
@@ -257,13 +267,10 @@ static void take(struct witness *w, const char *kind, const char *number)
 {
 	bool gpu = strcmp(kind, "gpu") == 0;
 	char name[64];
-	int pid;
+	int pid = 0;
 
 	snprintf(name, sizeof(name), "%s-%s", kind, number);
-	if (lock(w, name, LOCK_EX))
-		return;
-	pid = holder_of(w, name);
-	if (gpu && take_from_dying(w, name, pid))
+	if (lock(w, name, LOCK_EX) || (gpu && take_from_dying(w, name, &pid)))
 		return;
 	if (!gpu || pid == 0 || !comes_to_a_stop(pid) || w->beside_count == 64) {
 		blame(w, name);
