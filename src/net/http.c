@@ -175,6 +175,17 @@ static struct takt_seat *seat_of(struct MHD_Connection *connection)
 	return info ? info->socket_context : NULL;
 }
 
+/* libmicrohttpd's, before it looks at the text. */
+static void *on_target(void *ctx, const char *uri, struct MHD_Connection *connection)
+{
+	struct takt_seat *seat = seat_of(connection);
+
+	(void)ctx;
+	if (seat)
+		seat->target = takt_http_target_of(uri);
+	return NULL;
+}
+
 static struct exchange *begin(struct takt_http *http, struct MHD_Connection *connection,
 			      const char *url, const char *method)
 {
@@ -274,7 +285,9 @@ static enum MHD_Result refuse_head(struct exchange *ex, const char *wrong)
 static enum MHD_Result on_head(struct exchange *ex, const char *method, const char *version)
 {
 	struct takt_http *http = ex->request.http;
-	const char *wrong = takt_http_head_wrong(ex->connection, method, version);
+	const struct takt_http_target unknown = {NULL, NULL};
+	const char *wrong = takt_http_head_wrong(ex->connection, method,
+						 ex->seat ? &ex->seat->target : &unknown, version);
 
 	is_at(http, ex->seat, TAKT_SEAT_BODY, 2 * http->config.idle_s);
 	if (wrong && !http->closing)
@@ -424,7 +437,8 @@ static int start(struct takt_http *http, struct takt_err *err)
 		MHD_OPTION_CONNECTION_MEMORY_INCREMENT, (size_t)4096, MHD_OPTION_NOTIFY_COMPLETED,
 		on_completed, http, MHD_OPTION_NOTIFY_CONNECTION, on_connection, http,
 		MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_STRICT_FOR_CLIENT, 1,
-		MHD_OPTION_ARRAY, more, MHD_OPTION_END);
+		MHD_OPTION_URI_LOG_CALLBACK, on_target, NULL, MHD_OPTION_ARRAY, more,
+		MHD_OPTION_END);
 	if (!http->daemon)
 		return takt_err_set(err, -EIO, "start libmicrohttpd");
 	info = MHD_get_daemon_info(http->daemon, MHD_DAEMON_INFO_EPOLL_FD);

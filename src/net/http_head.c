@@ -2,7 +2,8 @@
 /*
  * libmicrohttpd 0.9.75 takes all of these, at its strict level too. It does not tell how lines
  * ended; but it leaves them where it read them, with NULs in place of their ends, so that the
- * distance of what it hands over says it: two bytes from a line to the next. From 0.9.77 on it has
+ * distance of what it hands over says it: two bytes from a line to the next, one from a part of the
+ * first line to the next. From 0.9.77 on it has
  * levels of discipline of its own, and may lay lines out otherwise.
  */
 #include "net/http_head.h"
@@ -34,6 +35,9 @@ enum {
 	ONCE = sizeof(once) / sizeof(once[0]),
 	LENGTH = 1, /* of them */
 };
+
+static const char wrong_target[] = "the first line must be METHOD TARGET HTTP/1.1, without control "
+				   "characters, %00 or more spaces";
 
 struct head {
 	unsigned seen[ONCE], codings;
@@ -123,12 +127,26 @@ static const char *wrong_together(const struct head *head, const char *version)
 	return NULL;
 }
 
+struct takt_http_target takt_http_target_of(const char *uri)
+{
+	struct takt_http_target target = {uri, uri + strcspn(uri, " ")};
+
+	/* Where it has what it must not have it ends early, and is found wrong with the version. */
+	for (const char *c = uri; c < target.end; c++)
+		if ((unsigned char)*c < ' ' || *c == 0x7f || strncmp(c, "%00", 3) == 0)
+			target.end = c;
+	return target;
+}
+
 const char *takt_http_head_wrong(struct MHD_Connection *connection, const char *method,
-				 const char *version)
+				 const struct takt_http_target *target, const char *version)
 {
 	bool lines = leaves_lines_in_place();
 	struct head head = {.line_end = lines ? version + strlen(version) : NULL};
 
+	if (lines && target->begin &&
+	    (target->begin != method + strlen(method) + 1 || version != target->end + 1))
+		return wrong_target;
 	(void)MHD_get_connection_values_n(connection, MHD_HEADER_KIND, look_at, &head);
 	if (head.wrong)
 		return head.wrong;

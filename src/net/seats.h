@@ -18,6 +18,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "net/http_head.h"
 
 #define TAKT_SEATS_NO_USER ((uid_t)-1) /* of a peer whom nobody knows (TCP) */
 
@@ -47,9 +48,10 @@ struct takt_seat {
 	unsigned char net[TAKT_SEAT_NET]; /* all 0 = none */
 	int fd;				  /* borrowed */
 	enum takt_seat_stage stage;
-	uint64_t since_ns;	    /* HEAD: when it came, or had its last answer */
-	uint64_t due_ns;	    /* when it must have gone on; 0 = whenever */
-	struct takt_tls_pair *pair; /* what the connection holds, of its server; NULL = none */
+	uint64_t since_ns;		/* HEAD: when it came, or had its last answer */
+	uint64_t due_ns;		/* when it must have gone on; 0 = whenever */
+	struct takt_tls_pair *pair;	/* what the connection holds, of its server; NULL = none */
+	struct takt_http_target target; /* of the request that it is at */
 };
 
 struct takt_seats_limits {

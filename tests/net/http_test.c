@@ -108,9 +108,17 @@ static bool is_closed(int fd)
 	return n == 0 || (n < 0 && errno != EAGAIN);
 }
 
+/* '\a' stands for a NUL. */
 static void say(int fd, const char *text)
 {
-	(void)send(fd, text, strlen(text), MSG_NOSIGNAL);
+	size_t len = strlen(text);
+	char bytes[4096];
+
+	assert_true(len < sizeof(bytes));
+	memcpy(bytes, text, len);
+	for (char *at = memchr(bytes, '\a', len); at; at = memchr(bytes, '\a', len))
+		*at = '\0';
+	(void)send(fd, bytes, len, MSG_NOSIGNAL);
 }
 
 /* The status of the answer to these bytes. */
@@ -181,6 +189,16 @@ static void a_head_of_two_meanings_is_refused(void **state)
 		{GET "X: b\rY: c\r\n\r\n", "control character"},
 		{GET "X: b\001\r\n\r\n", "control character"},
 		{GET "X(: b\r\n\r\n", "character that it may not"},
+		{"GET /\a HTTP/1.1\r\nHost: a\r\n\r\n", "first line"},
+		{"GET /a\aHTTP/1.1 HTTP/1.1\r\nHost: a\r\n\r\n", "first line"},
+		{"GET /a\a?b=c HTTP/1.1\r\nHost: a\r\n\r\n", "first line"},
+		{"GET /a%00b HTTP/1.1\r\nHost: a\r\n\r\n", "first line"},
+		{"GET /a?b%00 HTTP/1.1\r\nHost: a\r\n\r\n", "first line"},
+		{"GET /a\001 HTTP/1.1\r\nHost: a\r\n\r\n", "first line"},
+		{"GET /a\t HTTP/1.1\r\nHost: a\r\n\r\n", "first line"},
+		{"GET  / HTTP/1.1\r\nHost: a\r\n\r\n", "first line"},
+		{"G\aT / HTTP/1.1\r\nHost: a\r\n\r\n", "first line"},
+		{"GET / HTTP/1.1\aX\r\nHost: a\r\n\r\n", ""},
 		/* libmicrohttpd says these. */
 		{GET "X : b\r\n\r\n", ""},
 		{"GET / HTTP/1.1\r\nX: b\r\n\r\n", ""},
