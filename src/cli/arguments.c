@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/timetext.h"
 #include "base/timetypes.h"
@@ -295,10 +296,10 @@ int takt_cli_time_limit_ms(const struct takt_cli *cli, uint64_t *ret, struct tak
 	const uint64_t max_ms = 366ull * 24 * 60 * 60 * 1000;
 	const char *text = takt_cli_value(cli, "time-limit");
 
-	if (text)
-		return duration_ms("time-limit", text, true, max_ms, ret, err);
 	*ret = 0;
-	return 0;
+	if (!text || strcasecmp(text, "none") == 0 || strcasecmp(text, "unlimited") == 0)
+		return 0;
+	return duration_ms("time-limit", text, true, max_ms, ret, err);
 }
 
 int takt_cli_mhz(const char *text, const char *where, uint32_t *ret, struct takt_err *err)

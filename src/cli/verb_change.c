@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* takt hold, release, update: what can be changed about jobs that wait; what was promised of their
- * clocks, while they run, too. */
+/* takt hold, release, update: what can be changed about jobs that wait; their time limit and what
+ * was promised of their clocks, while they run, too. */
 #include "base/str.h"
 #include "cli/each_job.h"
 
@@ -41,19 +41,23 @@ static int read_promise(const struct takt_cli *cli, struct takt_job_change *ret,
 
 static int update(struct takt_cli *cli, struct takt_err *err)
 {
-	struct takt_job_change change = {.has_priority = takt_cli_has(cli, "priority")};
+	struct takt_job_change change = {.has_priority = takt_cli_has(cli, "priority"),
+					 .has_time_limit = takt_cli_has(cli, "time-limit")};
 	int64_t priority;
 	int rc = takt_cli_number(cli, "priority", -TAKT_SPEC_MAX_PRIORITY, TAKT_SPEC_MAX_PRIORITY,
 				 0, &priority, err);
 
 	if (rc == 0)
 		rc = read_promise(cli, &change, err);
+	if (rc == 0)
+		rc = takt_cli_time_limit_ms(cli, &change.time_limit_ms, err);
 	if (rc < 0)
 		return rc;
-	if (!change.has_priority && !change.has_max_slowdown && !change.has_clock_policy)
+	if (!change.has_priority && !change.has_time_limit && !change.has_max_slowdown &&
+	    !change.has_clock_policy)
 		return takt_err_set(err, -TAKT_E_USAGE,
-				    "say what to change: --priority N, --max-slowdown PERCENT or "
-				    "--clock-policy GOVERNOR");
+				    "say what to change: --priority N, --time-limit TIME, "
+				    "--max-slowdown PERCENT or --clock-policy GOVERNOR");
 	change.priority = (int32_t)priority;
 	return takt_cli_change_jobs(cli, &change, err);
 }
@@ -99,6 +103,10 @@ const struct takt_verb takt_verb_release = {
 
 static const struct takt_option update_options[] = {
 	{"priority", 'p', "N", "-1000 to 1000; above 0 for administrators"},
+	{"time-limit", 't', "TIME",
+	 "it is stopped when it has run for so long, or none; a longer one, of a job that runs, is "
+	 "for "
+	 "administrators"},
 	{"max-slowdown", 0, "PERCENT",
 	 "how much longer it may take to save energy; 0: the default"},
 	{"clock-policy", 0, "GOVERNOR[:PARAM=N,...]", "who chooses its clocks; observe: nobody"},
@@ -107,18 +115,22 @@ static const struct takt_option update_options[] = {
 
 static const struct takt_text_pair update_examples[] = {
 	{"takt update 12 --priority -10", "let others go first"},
+	{"takt update 12 --time-limit 4h", "of its whole run, even if it runs"},
 	{"takt update 12 --max-slowdown 5%", "from now on, even if it runs"},
 	{NULL, NULL},
 };
 
 const struct takt_verb takt_verb_update = {
 	.name = "update",
-	.summary = "change the priority of waiting jobs, the clocks' promise of any",
-	.usage = "[--priority N] [--max-slowdown PERCENT] [--clock-policy GOVERNOR] JOB...",
+	.summary = "change priority, time limit or the clocks' promise of jobs",
+	.usage = "[--priority N] [--time-limit TIME] [--max-slowdown PERCENT] "
+		 "[--clock-policy GOVERNOR] JOB...",
 	.about = "Changes jobs that wait. Their owner and administrators may; a priority above 0 "
-		 "only administrators. What was promised of its clocks can be changed of a job "
-		 "that runs, too: its GPUs go to their default, and the governor begins anew with "
-		 "what the job takes from then on.",
+		 "only administrators. The time limit can be changed of a job that runs, too: it "
+		 "counts from the job's start, has to be longer than it has run, and a longer one "
+		 "than before needs an administrator, since others wait for its end. What was "
+		 "promised of its clocks likewise: its GPUs go to their default, and the governor "
+		 "begins anew with what the job takes from then on.",
 	.options = update_options,
 	.examples = update_examples,
 	.operands = TAKT_OPERANDS_JOBS,

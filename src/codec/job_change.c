@@ -19,6 +19,8 @@ static const struct takt_field fields[] = {
 	 .max = TAKT_SPEC_MAX_SLOWDOWN, .flag_offset = offsetof(CHANGE, has_max_slowdown)},
 	{TAKT_FIELD_AT(CHANGE, clock_policy, TAKT_FIELD_TEXT), .size = TAKT_SPEC_MAX_CLOCK_POLICY,
 	 .flag_offset = offsetof(CHANGE, has_clock_policy)},
+	{TAKT_FIELD_AT(CHANGE, time_limit_ms, TAKT_FIELD_U64), .max = INT64_MAX,
+	 .flag_offset = offsetof(CHANGE, has_time_limit)},
 };
 static const struct takt_shape shape = TAKT_SHAPE(CHANGE, "a change", fields);
 
@@ -29,7 +31,8 @@ enum {
 static bool says_more(const struct takt_job_change *change)
 {
 	return change->has_held || change->has_priority || change->checkpoint ||
-	       change->has_frozen || change->has_max_slowdown || change->has_clock_policy;
+	       change->has_frozen || change->has_max_slowdown || change->has_clock_policy ||
+	       change->has_time_limit;
 }
 
 int takt_job_change_from_json(const char *text, size_t len, struct takt_job_change *ret,
@@ -52,12 +55,14 @@ int takt_job_change_from_json(const char *text, size_t len, struct takt_job_chan
 		rc = takt_err_set(err, -TAKT_E_USAGE,
 				  "nothing to change: give 'held' or 'priority', or of a job that "
 				  "runs 'checkpoint', 'frozen' or 'requeue', or of either "
-				  "'max_slowdown_permille' or 'clock_policy'");
+				  "'time_limit_ms', 'max_slowdown_permille' or 'clock_policy'");
 	if (rc == 0 && (change.checkpoint || change.has_frozen) &&
-	    (change.has_max_slowdown || change.has_clock_policy))
+	    (change.has_max_slowdown || change.has_clock_policy || change.has_time_limit))
 		rc = takt_err_set(err, -TAKT_E_USAGE,
-				  "'max_slowdown_permille' and 'clock_policy' cannot be changed "
-				  "together with 'checkpoint' or 'frozen'");
+				  "'time_limit_ms', 'max_slowdown_permille' and 'clock_policy' "
+				  "cannot be changed together with 'checkpoint' or 'frozen'");
+	if (rc == 0 && change.has_time_limit)
+		rc = takt_spec_check_time("time_limit_ms", change.time_limit_ms, err);
 	if (rc == 0 && (change.has_held || change.has_priority) &&
 	    (change.checkpoint || change.has_frozen))
 		rc = takt_err_set(err, -TAKT_E_USAGE,

@@ -191,6 +191,8 @@ struct takt_job_change {
 	bool has_max_slowdown, has_clock_policy;
 	uint32_t max_slowdown_permille; /* 0 = as its tenant or the daemon has it */
 	char clock_policy[TAKT_SPEC_MAX_CLOCK_POLICY];
+	bool has_time_limit;	/* waits or runs */
+	uint64_t time_limit_ms; /* 0 = none */
 };
 /* Strict, as above: -TAKT_E_USAGE names the field. *ret untouched on failure. */
 int takt_job_change_from_json(const char *text, size_t len, struct takt_job_change *ret,

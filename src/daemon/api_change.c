@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Hold, release, another priority: who may, and the answer when it is on disk. */
+/* Hold, release, another priority or time limit: who may, and the answer when it is on disk. */
 #include <errno.h>
 
 #include "base/mem.h"
@@ -32,12 +32,24 @@ void takt_api_noted(void *ctx, void *opaque, const struct takt_queue_job *job,
 	takt_free(token);
 }
 
+/* Others were placed, and told when, in the belief that it ends by then. */
+static bool is_longer(const struct takt_queue_job *job, const struct takt_job_change *change)
+{
+	return job->phase == TAKT_PHASE_RUNNING && job->spec.time_limit_ms > 0 &&
+	       (change->time_limit_ms == 0 || change->time_limit_ms > job->spec.time_limit_ms);
+}
+
 /* What an administrator has set against the owner is not the owner's to undo. */
 static int may_change(const struct takt_peer *peer, const struct takt_queue_job *job,
 		      const struct takt_job_change *change, struct takt_err *err)
 {
 	if (change->has_priority && change->priority > 0 && !peer->admin)
 		return takt_err_set(err, -EPERM, "priority above 0 needs an administrator");
+	if (change->has_time_limit && !peer->admin && is_longer(job, change))
+		return takt_err_set(err, -EPERM,
+				    "job %llu runs: a longer time limit needs an administrator, "
+				    "since others wait for its end",
+				    (unsigned long long)job->row.id);
 	if (change->has_held && job->row.held == TAKT_HOLD_ADMIN && !peer->admin)
 		return takt_err_set(err, -EPERM, "job %llu is held by an administrator",
 				    (unsigned long long)job->row.id);
@@ -82,9 +94,11 @@ static struct takt_queue_change change_of(const struct takt_peer *peer,
 		.set_held = change->has_held,
 		.set_priority = change->has_priority,
 		.set_promise = has_promise(change),
+		.set_time_limit = change->has_time_limit,
 		.begin_anew = change->requeue,
 		.held = change->held ? hold : TAKT_HOLD_NONE,
 		.priority = change->priority,
+		.time_limit_ms = change->time_limit_ms,
 	};
 }
 

@@ -410,7 +410,7 @@ static int fill_row(struct takt_daemon *daemon, const struct takt_peer *peer,
 
 	takt_jobspec_init(&spec);
 	rc = takt_jobspec_from_json(row->spec_json, strlen(row->spec_json), &spec, err);
-	takt_queue_keep_promise(row, &spec);
+	takt_queue_keep_changes(row, &spec);
 	if (rc == 0)
 		fill_common(daemon, peer, row, &spec, ret);
 	takt_jobspec_fini(&spec);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What is changed about a job that waits: held or not, its priority; and of one that runs, too,
- * what was promised of its clocks, or that it is to begin anew. A change counts at once, since a
- * plan that is made while it is on its way to disk would start what somebody wants to hold. There
- * is one at a time a job, so that one which the disk refuses can be undone exactly.
+ * its time limit, what was promised of its clocks, or that it is to begin anew. A change counts at
+ * once, since a plan that is made while it is on its way to disk would start what somebody wants to
+ * hold. There is one at a time a job, so that one which the disk refuses can be undone exactly.
  */
 #include <errno.h>
 
+#include "base/timetext.h"
 #include "queue/queue_impl.h"
 
 static int tell_change(struct takt_queue *queue, const struct takt_queue_job *job,
@@ -34,8 +35,29 @@ static int may_begin_anew(const struct takt_queue_job *job, struct takt_err *err
 	return 0;
 }
 
-static int may_change(const struct takt_queue_job *job, const struct takt_queue_change *change,
-		      struct takt_err *err)
+/* Of one that runs it has to be longer than that: what has been ended cannot be undone where the
+ * disk refuses the change. */
+static int may_limit(const struct takt_queue *queue, const struct takt_queue_job *job,
+		     uint64_t limit_ms, struct takt_err *err)
+{
+	uint64_t ran_ns = takt_queue_ran_ns(queue, job);
+	char ran[TAKT_DURATION_TEXT];
+
+	if (job->row.timed_out)
+		return takt_err_set(err, -TAKT_E_CONFLICT,
+				    "job %llu is being stopped: its time limit was over",
+				    (unsigned long long)job->row.id);
+	if (limit_ms > 0 && limit_ms * TAKT_NS_PER_MS <= ran_ns)
+		return takt_err_set(err, -TAKT_E_CONFLICT,
+				    "job %llu has run for %s already: give a longer limit, or "
+				    "cancel it",
+				    (unsigned long long)job->row.id,
+				    takt_duration_text(ran_ns, ran));
+	return 0;
+}
+
+static int may_change(const struct takt_queue *queue, const struct takt_queue_job *job,
+		      const struct takt_queue_change *change, struct takt_err *err)
 {
 	int rc = change->begin_anew ? may_begin_anew(job, err) : 0;
 
@@ -52,15 +74,29 @@ static int may_change(const struct takt_queue_job *job, const struct takt_queue_
 		return takt_err_set(err, -TAKT_E_BUSY,
 				    "another change of job %llu is being written; try again",
 				    (unsigned long long)job->row.id);
-	return 0;
+	return change->set_time_limit && job->phase == TAKT_PHASE_RUNNING
+		       ? may_limit(queue, job, change->time_limit_ms, err)
+		       : 0;
 }
 
-void takt_queue_keep_promise(const struct takt_job *row, struct takt_jobspec *spec)
+void takt_queue_keep_changes(const struct takt_job *row, struct takt_jobspec *spec)
 {
+	if (row->limit.changed)
+		spec->time_limit_ms = row->limit.time_ms;
 	if (!row->promise.changed)
 		return;
 	spec->max_slowdown_permille = row->promise.max_slowdown_permille;
 	takt_strcpy(spec->clock_policy, sizeof(spec->clock_policy), row->promise.clock_policy);
+}
+
+/* Of a job that lives: what is expected of its run depends on its limit. */
+static void keep_changes(struct takt_queue *queue, struct takt_queue_job *job)
+{
+	uint64_t was_ms = job->spec.time_limit_ms;
+
+	takt_queue_keep_changes(&job->row, &job->spec);
+	if (job->spec.time_limit_ms != was_ms)
+		takt_queue_estimate_anew(queue, job);
 }
 
 static struct takt_job_promise promise_of(const struct takt_jobspec *spec)
@@ -80,8 +116,10 @@ static void restore(struct takt_queue *queue, struct takt_queue_job *job,
 	job->row.held = was->was_held;
 	job->row.priority = was->was_priority;
 	job->row.promise = was->was_said;
-	takt_queue_keep_promise(&job->row, &job->spec);
+	job->row.limit = (struct takt_job_limit){true, was->was_limit_ms};
+	keep_changes(queue, job);
 	job->row.promise = was->was_promise;
+	job->row.limit = was->was_limit;
 	if (job->evict.step == TAKT_EVICT_ASKED)
 		takt_queue_drop_eviction(queue, job);
 	if (job->phase == TAKT_PHASE_WAITING)
@@ -98,12 +136,17 @@ int takt_queue_change(struct takt_queue *queue, uint64_t job_id,
 	if (!job)
 		return takt_err_set(err, -TAKT_E_CONFLICT, "job %llu has ended",
 				    (unsigned long long)job_id);
-	rc = may_change(job, change, err);
+	rc = may_change(queue, job, change, err);
 	if (rc < 0)
 		return rc;
-	was = (struct pending_change){job_id,		token,
-				      job->row.held,	job->row.priority,
-				      job->row.promise, promise_of(&job->spec)};
+	was = (struct pending_change){.job_id = job_id,
+				      .token = token,
+				      .was_held = job->row.held,
+				      .was_priority = job->row.priority,
+				      .was_promise = job->row.promise,
+				      .was_said = promise_of(&job->spec),
+				      .was_limit = job->row.limit,
+				      .was_limit_ms = job->spec.time_limit_ms};
 	if (takt_vec_push(&queue->changes, was) < 0)
 		return takt_err_set(err, -ENOMEM, "the change of job %llu",
 				    (unsigned long long)job_id);
@@ -113,9 +156,11 @@ int takt_queue_change(struct takt_queue *queue, uint64_t job_id,
 		job->row.priority = change->priority;
 	if (change->set_promise)
 		job->row.promise = change->promise;
+	if (change->set_time_limit)
+		job->row.limit = (struct takt_job_limit){true, change->time_limit_ms};
 	if (change->begin_anew)
 		takt_queue_ask_to_go(queue, job);
-	takt_queue_keep_promise(&job->row, &job->spec);
+	keep_changes(queue, job);
 	rc = job->phase == TAKT_PHASE_WAITING ? tell_change(queue, job, err) : 0;
 	if (rc == 0)
 		rc = takt_queue_post(queue, job, TICKET_CHANGE, err);
@@ -144,6 +189,7 @@ void takt_queue_change_done(struct takt_queue *queue, struct takt_queue_job *job
 		takt_queue_asking_noted(queue, job);
 	else if (job->phase == TAKT_PHASE_RUNNING)
 		takt_queue_changed(queue, job);
+	takt_queue_limit_anew(queue, job);
 	if (queue->changes.at[i].token)
 		queue->config.hooks->noted(queue->config.hooks_ctx, queue->changes.at[i].token, job,
 					   refused);

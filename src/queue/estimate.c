@@ -234,7 +234,7 @@ static void watch_running(struct takt_queue *queue, struct takt_queue_job *job)
 	tell_estimate(queue, job);
 }
 
-static void renew_waiting(struct takt_queue *queue, struct takt_queue_job *job)
+static void renew(struct takt_queue *queue, struct takt_queue_job *job)
 {
 	uint64_t was_ns = job->estimate.ns;
 
@@ -242,6 +242,13 @@ static void renew_waiting(struct takt_queue *queue, struct takt_queue_job *job)
 	(void)takt_queue_tell_outlook(queue, job->estimate.kind, NULL);
 	if (job->estimate.ns != was_ns)
 		tell_estimate(queue, job);
+}
+
+void takt_queue_estimate_anew(struct takt_queue *queue, struct takt_queue_job *job)
+{
+	renew(queue, job);
+	if (job->phase == TAKT_PHASE_RUNNING)
+		watch_running(queue, job);
 }
 
 static bool renewal_due(const struct takt_queue *queue)
@@ -266,7 +273,7 @@ uint64_t takt_queue_next_estimate_ns(const struct takt_queue *queue)
 
 void takt_queue_look_at_estimates(struct takt_queue *queue)
 {
-	bool running = false, renew = renewal_due(queue);
+	bool running = false, due = renewal_due(queue);
 
 	TAKT_MAP_EACH(entry, &queue->jobs)
 	{
@@ -275,10 +282,10 @@ void takt_queue_look_at_estimates(struct takt_queue *queue)
 		running = running || job->phase == TAKT_PHASE_RUNNING;
 		if (job->phase == TAKT_PHASE_RUNNING)
 			watch_running(queue, job);
-		else if (job->phase == TAKT_PHASE_WAITING && renew)
-			renew_waiting(queue, job);
+		else if (job->phase == TAKT_PHASE_WAITING && due)
+			renew(queue, job);
 	}
-	if (renew) {
+	if (due) {
 		queue->learned = false;
 		queue->next_renewal_ns = queue->now.ns + RENEW_AGAIN_S * TAKT_NS_PER_S;
 	}

@@ -15,13 +15,26 @@ void takt_queue_watch_limit(struct takt_queue *queue, const struct takt_queue_jo
 		queue->next_limit_ns = 1; /* at the next pump, which knows what time it is */
 }
 
-static uint64_t limit_of(const struct takt_queue *queue, const struct takt_queue_job *job)
+void takt_queue_limit_anew(struct takt_queue *queue, struct takt_queue_job *job)
 {
-	uint64_t limit_ns = job->spec.time_limit_ms * TAKT_NS_PER_MS, ran_ns = 0;
+	job->limit_ns = 0;
+	takt_queue_watch_limit(queue, job);
+}
+
+uint64_t takt_queue_ran_ns(const struct takt_queue *queue, const struct takt_queue_job *job)
+{
+	uint64_t ran_ns = 0;
 
 	if (job->row.started.ns && queue->wall.ns > job->row.started.ns)
 		ran_ns = (uint64_t)(queue->wall.ns - job->row.started.ns);
-	ran_ns = ran_ns > job->row.stood_ns ? ran_ns - job->row.stood_ns : 0;
+	return ran_ns > job->row.stood_ns ? ran_ns - job->row.stood_ns : 0;
+}
+
+static uint64_t limit_of(const struct takt_queue *queue, const struct takt_queue_job *job)
+{
+	uint64_t limit_ns = job->spec.time_limit_ms * TAKT_NS_PER_MS;
+	uint64_t ran_ns = takt_queue_ran_ns(queue, job);
+
 	return queue->now.ns + (limit_ns > ran_ns ? limit_ns - ran_ns : 0);
 }
 
@@ -43,11 +56,13 @@ static void time_is_up(struct takt_queue *queue, struct takt_queue_job *job)
 	takt_queue_changed(queue, job);
 }
 
-/* Boot time to look at it again; UINT64_MAX = no need. */
+/* Boot time to look at it again; UINT64_MAX = no need, or, of one that is being changed, not before
+ * that is on disk. */
 static uint64_t check(struct takt_queue *queue, struct takt_queue_job *job)
 {
 	if (job->phase != TAKT_PHASE_RUNNING || job->end || job->spec.time_limit_ms == 0 ||
-	    job->row.cancel_wanted || job->evict.step >= TAKT_EVICT_DECIDED || job->stop_sent)
+	    job->changing || job->row.cancel_wanted || job->evict.step >= TAKT_EVICT_DECIDED ||
+	    job->stop_sent)
 		return UINT64_MAX;
 	if (job->limit_ns == 0)
 		job->limit_ns = limit_of(queue, job);

@@ -151,7 +151,7 @@ static int load_one(void *ctx, const struct takt_job *row)
 	if (rc == 0)
 		rc = takt_jobspec_from_json(row->spec_json, strlen(row->spec_json), &job->spec,
 					    load->err);
-	takt_queue_keep_promise(row, &job->spec);
+	takt_queue_keep_changes(row, &job->spec);
 	if (rc == 0)
 		rc = load_shared_env(queue, job, load->err);
 	if (rc == 0)

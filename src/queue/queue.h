@@ -371,15 +371,16 @@ const char *takt_job_cause_text(const struct takt_job *row, char *buf, size_t si
 
 /* What an owner or an administrator may change about a job that waits. */
 struct takt_queue_change {
-	bool set_held, set_priority, set_promise;
+	bool set_held, set_priority, set_promise, set_time_limit;
 	bool begin_anew; /* RUNNING, and nothing else set: it is ended and waits again */
 	enum takt_job_hold held;
 	int32_t priority; /* -1000..1000 */
-	/* Checked by the caller; counts of one that runs too. */
+	/* Checked by the caller; both count of one that runs, too. */
 	struct takt_job_promise promise;
+	uint64_t time_limit_ms; /* 0 = none; of one that runs, longer than it has run */
 };
-/* Puts what was promised since into the description that a job came with. */
-void takt_queue_keep_promise(const struct takt_job *row, struct takt_jobspec *spec);
+/* Puts what was changed since into the description that a job came with. */
+void takt_queue_keep_changes(const struct takt_job *row, struct takt_jobspec *spec);
 /*
  * Counts at once for what is planned; `noted` is called with `token` when it is on disk. Refused by
  * the disk it is undone. -TAKT_E_CONFLICT when the job does not wait (any more) or, to begin anew,

@@ -70,6 +70,8 @@ struct pending_change {
 	enum takt_job_hold was_held;
 	int32_t was_priority;
 	struct takt_job_promise was_promise, was_said; /* on record, in force */
+	struct takt_job_limit was_limit;	       /* on record */
+	uint64_t was_limit_ms;			       /* in force */
 };
 
 /* shared_env.c: an environment that the jobs of an array have together. Owned by them together. */
@@ -329,6 +331,10 @@ bool takt_queue_gpu_failed(const struct takt_queue_job *job);
 
 /* limits.c */
 void takt_queue_watch_limit(struct takt_queue *queue, const struct takt_queue_job *job);
+/* Its limit, or how long it ran, is another one than was reckoned with. */
+void takt_queue_limit_anew(struct takt_queue *queue, struct takt_queue_job *job);
+/* As its limit counts it, at the latest pump: without the time that it stood still for others. */
+uint64_t takt_queue_ran_ns(const struct takt_queue *queue, const struct takt_queue_job *job);
 void takt_queue_check_limits(struct takt_queue *queue);
 
 /* wall_jump.c: somebody sets the wall clock. */
@@ -346,6 +352,8 @@ void takt_queue_move_loaded(const struct takt_queue *queue, struct takt_job *row
 int takt_queue_learn_history(struct takt_queue *queue, struct takt_err *err);
 /* Of a job that is not told to the scheduler yet. */
 int takt_queue_estimate(struct takt_queue *queue, struct takt_queue_job *job, struct takt_err *err);
+/* Of one that waits or runs, and has another time limit. */
+void takt_queue_estimate_anew(struct takt_queue *queue, struct takt_queue_job *job);
 void takt_queue_learn_end(struct takt_queue *queue, struct takt_queue_job *job);
 bool takt_queue_estimates_due(const struct takt_queue *queue);
 /* Boot time of the next look; 0 = none is due. */

@@ -190,8 +190,7 @@ static void go_on(struct takt_queue *queue, struct takt_queue_job *job)
 		(void)takt_queue_send_signal(queue, job, SIGCONT, NULL);
 	takt_queue_say(job, "");
 	(void)takt_queue_post(queue, job, TICKET_NOTE, NULL);
-	job->limit_ns = 0;
-	takt_queue_watch_limit(queue, job);
+	takt_queue_limit_anew(queue, job);
 	takt_queue_changed(queue, job);
 }
 

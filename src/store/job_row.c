@@ -70,6 +70,7 @@ enum column {
 	COL_CAUSE_GPU,
 	COL_CAUSE_XID,
 	COL_CAUSE_AT,
+	COL_TIME_LIMIT,
 	COL_SUBMIT_SEQ,
 	COL_UID,
 	COL_GID,
@@ -83,14 +84,13 @@ const char takt_sql_insert_job[] =
 	"VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, "
 	"?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, "
 	"?36, ?37, ?38, ?39, ?40, ?41, ?42, ?43, ?44, ?45, ?46, ?47, ?48, ?49, ?50, ?51, ?52, "
-	"?53, ?54, ?55, ?56, ?57, ?58, ?59, ?60, ?61)";
+	"?53, ?54, ?55, ?56, ?57, ?58, ?59, ?60, ?61, ?62)";
 const char takt_sql_update_job[] =
 	"UPDATE job SET (" TAKT_SQL_JOB_COLUMNS ") = ("
 	"?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, "
 	"?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37, "
 	"?38, ?39, ?40, ?41, ?42, ?43, ?44, ?45, ?46, ?47, ?48, ?49, ?50, ?51, ?52, ?53, ?54, ?55, "
-	"?56, "
-	"?57) WHERE id = ?1";
+	"?56, ?57, ?58) WHERE id = ?1";
 
 static void bind_int(sqlite3_stmt *stmt, enum column col, int64_t value)
 {
@@ -181,6 +181,7 @@ void takt_job_bind(sqlite3_stmt *stmt, const struct takt_job *job, bool whole)
 	bind_int(stmt, COL_CANCEL_WANTED, job->cancel_wanted);
 	bind_report(stmt, &job->report);
 	bind_promise(stmt, &job->promise);
+	bind_if(stmt, COL_TIME_LIMIT, job->limit.changed, job->limit.time_ms);
 	bind_cause(stmt, &job->cause);
 	bind_int(stmt, COL_HELD, job->held);
 	bind_int(stmt, COL_PRIORITY, job->priority);
@@ -322,6 +323,8 @@ int takt_job_from_row(sqlite3_stmt *stmt, struct takt_job *ret, struct takt_err 
 				    "job %llu in the database has no known cause",
 				    (unsigned long long)job.id);
 	read_promise(stmt, &job.promise);
+	job.limit.changed = sqlite3_column_type(stmt, COL_TIME_LIMIT) != SQLITE_NULL;
+	job.limit.time_ms = (uint64_t)get_int(stmt, COL_TIME_LIMIT);
 	job.attempt = (uint32_t)get_int(stmt, COL_ATTEMPT);
 	job.gpu_mask = (uint64_t)get_int(stmt, COL_GPU_MASK);
 	job.submitted.ns = get_int(stmt, COL_SUBMITTED);

@@ -157,6 +157,10 @@ struct takt_job {
 		uint32_t max_slowdown_permille;
 		char clock_policy[TAKT_POLICY_TEXT];
 	} promise;
+	struct takt_job_limit {
+		bool changed;	  /* what follows counts, not the description */
+		uint64_t time_ms; /* of each attempt; 0 = none */
+	} limit;
 	bool timed_out; /* stopped because its time limit was over */
 	/* Why it is being ended, or of the attempt that ended last, why that did. */
 	struct takt_job_cause cause;

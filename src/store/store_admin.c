@@ -467,7 +467,8 @@ static const char make_report[] =
 	" wall_ns, energy_mj, mean_sm_mhz, throttled_ns, peak_memory_bytes, mean_util_permille,"
 	" pseudonym('user', uid) AS user, pseudonym('name', json_extract(json, '$.name')) AS name,"
 	" json_extract(json, '$.gpus') AS gpus, json_extract(json, '$.gpu_milli') AS gpu_milli,"
-	" json_extract(json, '$.time_limit_ms') AS time_limit_ms, length(message) AS message_bytes"
+	" coalesce(time_limit_ms, json_extract(json, '$.time_limit_ms')) AS time_limit_ms,"
+	" length(message) AS message_bytes"
 	" FROM whole.job JOIN whole.spec ON job_id = id;";
 
 static int add_facts(sqlite3 *db, const char *const *facts, const char *to, struct takt_err *err)

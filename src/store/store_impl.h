@@ -193,7 +193,7 @@ extern const char takt_sql_insert_job[], takt_sql_update_job[];
 	"governor, work_signal, governed_mj, highest_mj, highest_error_permille, "               \
 	"slowdown_permille, slowdown_error_permille, "                                           \
 	"max_slowdown_permille, clock_policy, sm_spread_mhz, gpu_uuids, "                        \
-	"cause, cause_gpu, cause_xid, cause_at_ns"
+	"cause, cause_gpu, cause_xid, cause_at_ns, time_limit_ms"
 #define TAKT_SQL_SELECT_JOB                                                    \
 	"SELECT id, " TAKT_SQL_JOB_COLUMNS                                     \
 	", submit_seq, uid, gid, env_of, spec.json, environment.json FROM job" \

@@ -131,6 +131,8 @@ static const char *const steps[] = {
 	" DELETE FROM environment WHERE job_id = coalesce(new.env_of, new.id) AND NOT EXISTS("
 	"SELECT 1 FROM job WHERE env_of = new.env_of AND " TAKT_SQL_LIVE ");"
 	"END;",
+	/* Another time limit than the described one, NULL where that counts; 0 = none. */
+	"ALTER TABLE job ADD COLUMN time_limit_ms INTEGER;",
 };
 
 /* One line of quick_check: "ok" or the first thing that is wrong. */

@@ -533,6 +533,10 @@ static void a_requeue_stands_alone(void **state)
 	expect_change("{\"requeue\":true,\"frozen\":true}", "together with 'requeue'");
 	expect_change("{\"requeue\":true,\"held\":false}", "together with 'requeue'");
 	expect_change("{\"requeue\":true,\"clock_policy\":\"ladder\"}", "together with 'requeue'");
+	expect_change("{\"requeue\":true,\"time_limit_ms\":1}", "together with 'requeue'");
+	expect_change("{\"checkpoint\":true,\"time_limit_ms\":1}", "cannot be changed together");
+	expect_change("{\"time_limit_ms\":99999999999999}", "'time_limit_ms' must be at most");
+	expect_change("{\"time_limit_ms\":-1}", "'time_limit_ms'");
 	expect_change("{\"requeue\":1}", "requeue");
 }
 

@@ -77,6 +77,32 @@ def a_time_limit_ends_a_job_and_says_so():
         assert "time limit" in m.takt("show", done.stdout.strip()).stdout
 
 
+def another_time_limit_counts_of_waiting_and_running_jobs():
+    with kit.machine(gpus=1) as m:
+        m.start()
+        client = m.client()
+        runs = int(m.takt("submit", "-q", "--time-limit", "1h", "--", *m.witness_argv(m.path("over"))).stdout)
+        waits = int(m.takt("submit", "-q", "--", "sleep", "600").stdout)
+        kit.until(lambda: client.job(runs)["state"] == "running", lambda: client.job(runs))
+        done = m.takt("update", str(waits), str(runs), "--time-limit", "1:30:00")
+        assert done.returncode == 0, done
+        assert [client.job(job)["time_limit_ms"] for job in (runs, waits)] == [5400000] * 2
+        assert "1h30m" in m.takt("show", str(runs)).stdout
+        done = m.takt("update", str(runs), "--time-limit", "1ms")
+        assert done.returncode == 75 and "has run for" in done.stderr and "longer limit" in done.stderr, done
+        assert m.takt("update", str(waits), "--time", "none").returncode == 0
+        assert not client.job(waits).get("time_limit_ms"), client.job(waits)
+        m.kill()
+        m.start()
+        assert client.job(runs)["time_limit_ms"] == 5400000 and not client.job(waits).get("time_limit_ms")
+        assert m.takt("update", str(waits), "--time-limit", "1s").returncode == 0
+        with open(m.path("over"), "w", encoding="ascii"):
+            pass
+        ends_with(client, runs, "done")
+        view = ends_with(client, waits, "failed")
+        assert "time limit of 1.000s" in view["message"], view
+
+
 def retries_know_that_they_are():
     with kit.machine(gpus=1) as m:
         m.start()
@@ -342,6 +368,7 @@ if __name__ == "__main__":
         held_jobs_start_when_released,
         priorities_change_the_order,
         a_time_limit_ends_a_job_and_says_so,
+        another_time_limit_counts_of_waiting_and_running_jobs,
         retries_know_that_they_are,
         jobs_come_after_jobs,
         a_job_begins_later,

@@ -139,6 +139,24 @@ def holds_and_priorities_are_the_owners_and_administrators():
         assert m.client().wait(job)["state"] == "done"
 
 
+def a_longer_time_limit_of_a_job_that_runs_is_an_administrators():
+    with shared_machine(gpus=1) as m:
+        limit_ms = 3600000
+        runs = ask(m, ALICE, "POST", "/v1/jobs", job_of(["sleep", "600"], 1, time_limit_ms=limit_ms))["id"]
+        waits = ask(m, ALICE, "POST", "/v1/jobs", job_of(["sleep", "600"], 1, time_limit_ms=limit_ms))["id"]
+        kit.until(lambda: m.client().job(runs)["state"] == "running", "it runs")
+        path = f"/v1/jobs/{runs}/change"
+        for longer in (limit_ms + 1, 0):
+            refused = refusal(m, ALICE, "POST", path, {"time_limit_ms": longer})
+            assert refused[:2] == (403, "EPERM") and "administrator" in refused[2], refused
+        assert refusal(m, BOB, "POST", path, {"time_limit_ms": 1})[:2] == (403, "EPERM")
+        assert ask(m, ALICE, "POST", path, {"time_limit_ms": limit_ms // 2})["time_limit_ms"] == limit_ms // 2
+        assert ask(m, 0, "POST", path, {"time_limit_ms": 2 * limit_ms})["time_limit_ms"] == 2 * limit_ms
+        assert ask(m, ALICE, "POST", f"/v1/jobs/{waits}/change", {"time_limit_ms": 3 * limit_ms})["time_limit_ms"] == 3 * limit_ms
+        for job in (runs, waits):
+            ask(m, ALICE, "POST", f"/v1/jobs/{job}/cancel", {})
+
+
 def uids_of_the_system_are_refused():
     with shared_machine(gpus=1) as m:
         done = takt_as(m, SYSTEM, "submit", "-n", "0", "--", "true")
@@ -672,6 +690,7 @@ def alone_means_alone():
 if __name__ == "__main__":
     sys.exit(kit.main([
         everybody_runs_as_himself, holds_and_priorities_are_the_owners_and_administrators,
+        a_longer_time_limit_of_a_job_that_runs_is_an_administrators,
         uids_of_the_system_are_refused, root_does_not_submit_to_a_users_own_takt,
         a_user_cannot_serve_all, all_are_served_where_jobs_can_be_kept_apart, a_place_that_is_not_the_users_is_named,
         what_is_mine_is_not_shown_to_others, an_environment_is_the_owners_alone_and_goes_with_the_job,

@@ -213,6 +213,72 @@ static void a_time_limit_goes_on_over_a_restart(void **state)
 	assert_int_equal(kit_stored(&kit, id), TAKT_JOB_FAILED);
 }
 
+static int limit(uint64_t id, uint64_t limit_ms)
+{
+	const struct takt_queue_change change = {.set_time_limit = true, .time_limit_ms = limit_ms};
+
+	return takt_queue_change(kit.queue, id, &change, &kit, NULL);
+}
+
+static void a_time_limit_changes_of_waiting_and_running_jobs(void **state)
+{
+	uint64_t runs = accept_limited(60000), waits = accept_held(1);
+
+	kit_started(&kit, runs);
+	kit_later(&kit, 59 * TAKT_NS_PER_S);
+	assert_int_equal(limit(waits, 5000), 0);
+	assert_int_equal(limit(runs, 59000), -TAKT_E_CONFLICT); /* it has run as long */
+	assert_int_equal(limit(runs, 120000), 0);
+	kit_settle(&kit);
+	assert_int_equal(kit.noted_count, 2);
+	kit_later(&kit, 60 * TAKT_NS_PER_S);
+	assert_null(kit_action(&kit, TAKT_ACTION_STOP, runs));
+	assert_int_equal(limit(runs, 0), 0);
+	kit_settle(&kit);
+	kit_later(&kit, 600 * TAKT_NS_PER_S);
+	assert_null(kit_action(&kit, TAKT_ACTION_STOP, runs));
+	assert_int_equal(limit(runs, 720000), 0);
+	kit_settle(&kit);
+	kit_later(&kit, 2 * TAKT_NS_PER_S);
+	assert_non_null(kit_action(&kit, TAKT_ACTION_STOP, runs));
+	assert_int_equal(limit(runs, 0), -TAKT_E_CONFLICT); /* it is being stopped */
+	kit_settle(&kit);
+	assert_int_equal(takt_queue_find(kit.queue, waits)->spec.time_limit_ms, 5000);
+}
+
+static void another_time_limit_is_kept_over_a_restart(void **state)
+{
+	uint64_t runs = accept_limited(60000), waits = accept_held(1);
+
+	kit_started(&kit, runs);
+	kit_settle(&kit);
+	assert_int_equal(limit(runs, 90000), 0);
+	assert_int_equal(limit(waits, 7000), 0);
+	kit_settle(&kit);
+	kit_restart(&kit);
+	assert_int_equal(takt_queue_find(kit.queue, waits)->spec.time_limit_ms, 7000);
+	kit.boot_ns += 70 * TAKT_NS_PER_S;
+	kit_started(&kit, runs); /* adopted */
+	kit_later(&kit, 0);
+	assert_null(kit_action(&kit, TAKT_ACTION_STOP, runs));
+	kit_later(&kit, 20 * TAKT_NS_PER_S);
+	assert_non_null(kit_action(&kit, TAKT_ACTION_STOP, runs));
+}
+
+/* Those behind it are told another time, too. */
+static void another_time_limit_is_another_estimate(void **state)
+{
+	uint64_t runs = accept_limited(60000);
+
+	kit_started(&kit, runs);
+	kit_settle(&kit);
+	assert_int_equal(takt_queue_find(kit.queue, runs)->estimate.ns, 60 * TAKT_NS_PER_S);
+	assert_int_equal(limit(runs, 600000), 0);
+	kit_settle(&kit);
+	assert_int_equal(takt_queue_find(kit.queue, runs)->estimate.ns, 600 * TAKT_NS_PER_S);
+	assert_int_equal(takt_queue_find(kit.queue, runs)->estimate.from, TAKT_ESTIMATE_LIMIT);
+}
+
 static void a_stop_that_the_engine_refuses_is_asked_for_again(void **state)
 {
 	uint64_t id = accept_limited(1000);
@@ -717,6 +783,9 @@ int main(void)
 		CASE(who_hangs_up_is_not_answered),
 		CASE(a_job_is_stopped_after_its_time_limit),
 		CASE(a_time_limit_goes_on_over_a_restart),
+		CASE(a_time_limit_changes_of_waiting_and_running_jobs),
+		CASE(another_time_limit_is_kept_over_a_restart),
+		CASE(another_time_limit_is_another_estimate),
 		CASE(a_stop_that_the_engine_refuses_is_asked_for_again),
 		CASE(a_job_begins_when_its_time_comes),
 		CASE(a_job_that_fails_is_tried_again_with_growing_pauses),

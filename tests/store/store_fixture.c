@@ -90,7 +90,8 @@ const char *store_job_text(const struct takt_job *job)
 		 "util=%u idle=%llu gaps=%llu/%llu/%llu saved=%s/%u/%llu/%llu/%u/%d/%u "
 		 "held=%d priority=%d timed_out=%d restarts=%u failures=%u retry=%lld "
 		 "mps=%d share=%u held_mib=%u mig=%s preemptions=%u frozen=%d lost=%llu staged=%d "
-		 "evict=%u for=%llu at=%lld checkpoint=%lld promise=%d/%u/%s spread=%u uuids=%s "
+		 "evict=%u for=%llu at=%lld checkpoint=%lld promise=%d/%u/%s limit=%d/%llu "
+		 "spread=%u uuids=%s "
 		 "cause=%s/%d/%u/%lld "
 		 "spec=%s",
 		 (unsigned long long)job->id, (unsigned long long)job->submit_seq, job->uid,
@@ -112,7 +113,8 @@ const char *store_job_text(const struct takt_job *job)
 		 (unsigned long long)job->stood_ns, job->staged, job->evict,
 		 (unsigned long long)job->evict_for, (long long)job->evict_at.ns,
 		 (long long)job->checkpoint_at.ns, job->promise.changed,
-		 job->promise.max_slowdown_permille, job->promise.clock_policy, r->sm_spread_mhz,
+		 job->promise.max_slowdown_permille, job->promise.clock_policy, job->limit.changed,
+		 (unsigned long long)job->limit.time_ms, r->sm_spread_mhz,
 		 job->gpu_uuids ? job->gpu_uuids : "", takt_cause_name(job->cause.cause),
 		 job->cause.cause ? job->cause.gpu : -1, job->cause.xid,
 		 (long long)job->cause.at.ns, job->spec_json ? job->spec_json : "");

@@ -211,12 +211,14 @@ static void refuses_a_newer_schema(void **state)
 	assert_refused_untouched(-TAKT_E_VERSION, "has schema 99");
 }
 
-/* Steps 4 to 9 are taken out again. */
+/* Steps 4 to 10 are taken out again. */
 #define OWN_ENVIRONMENTS                                                                \
 	"DROP TRIGGER job_over;"                                                        \
 	"CREATE TRIGGER job_over AFTER UPDATE OF state ON job WHEN new." TAKT_SQL_ENDED \
 	" BEGIN DELETE FROM environment WHERE job_id = new.id; END;"
-#define WITHOUT_9 OWN_ENVIRONMENTS "DROP INDEX job_env; ALTER TABLE job DROP COLUMN env_of;"
+#define WITHOUT_10 "ALTER TABLE job DROP COLUMN time_limit_ms;"
+#define WITHOUT_9 \
+	WITHOUT_10 OWN_ENVIRONMENTS "DROP INDEX job_env; ALTER TABLE job DROP COLUMN env_of;"
 #define WITHOUT_8                                                                   \
 	WITHOUT_9                                                                   \
 	"ALTER TABLE job DROP COLUMN cause; ALTER TABLE job DROP COLUMN cause_gpu;" \
@@ -321,8 +323,8 @@ static void takes_over_the_sixth_schema(void **state)
 	assert_string_equal(job.gpu_uuids, "");
 	takt_job_fini(&job);
 	takt_store_close(store);
-	sql("PRAGMA user_version=10");
-	assert_refused_untouched(-TAKT_E_VERSION, "has schema 10");
+	sql("PRAGMA user_version=11");
+	assert_refused_untouched(-TAKT_E_VERSION, "has schema 11");
 }
 
 static void must_have_ended_of(struct takt_store *store, uint64_t id, enum takt_cause cause)

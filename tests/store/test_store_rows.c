@@ -96,6 +96,7 @@ static struct takt_job extreme_job(void)
 	job.mig = (char *)"MIG-1,MIG-2";
 	job.gpu_uuids = (char *)"GPU-1,,GPU-3";
 	job.promise = (struct takt_job_promise){true, 500, "ladder"};
+	job.limit = (struct takt_job_limit){true, 0};
 	job.cause = (struct takt_job_cause){TAKT_CAUSE_GPU_LOST, 0, UINT32_MAX, {INT64_MAX - 6}};
 	job.preemptions = 5;
 	job.frozen = true;
