@@ -65,6 +65,8 @@
 		{"container-arg", 0, "ARG", "one more argument for its runtime; may be repeated"}, \
 		{"container-runtime", 0, "NAME",                                                   \
 		 "podman, docker or apptainer (default: the first that there is)"},                \
+		{"output", 'o', "FILE",                                                            \
+		 "write what it prints there, from its directory (%j: job, %a: index in array)"},  \
 		{"stage", 0, NULL, "make it ready while the job before it still runs"},            \
 		{"prefetch", 0, "CMD", "a shell command run before its turn; may run twice"},      \
 		{"hook", 0, "CMD", "a shell command run at its events, named by TAKT_EVENT"},      \

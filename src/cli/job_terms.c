@@ -281,6 +281,8 @@ static int read_commands(const struct takt_cli *cli, struct takt_jobspec *spec,
 		rc = read_container_args(cli, spec, err);
 	if (rc == 0)
 		rc = copy_value(cli, "hook", &spec->hook, err);
+	if (rc == 0)
+		rc = copy_value(cli, "output", &spec->output, err);
 	if (rc == 0 && prefetch)
 		rc = copy_words(shell, &spec->prefetch, err);
 	return rc;

@@ -6,10 +6,6 @@
 #include "base/compiler.h"
 #include "cli/synonyms.h"
 
-#define NO_FILE                                                                 \
-	"takt keeps what a job writes: 'takt logs JOB' has it; for a file let " \
-	"the command redirect: sh -c './train > out-$TAKT_JOB_ID.txt 2>&1'"
-
 static const struct takt_option_synonym options[] = {
 	{"time", 0, "time-limit", NULL},
 	{"job-name", 'J', "name", NULL},
@@ -19,8 +15,7 @@ static const struct takt_option_synonym options[] = {
 	{"memory", 0, "mem", NULL},
 	{"chdir", 'D', "cwd", NULL},
 	{"id", 'i', "gpu", NULL},
-	{"output", 'o', NULL, NO_FILE},
-	{"error", 0, NULL, NO_FILE},
+	{"error", 0, NULL, "'-o FILE' takes what the job prints and its errors together"},
 	{"dependency", 'd', NULL, "'--after JOB:ok' and '--after JOB:any' do that"},
 	{"partition", 0, NULL,
 	 "one machine has no partitions; '--gpu-mem' and '--mig' choose GPUs"},

@@ -22,6 +22,15 @@ static int as_it_is(const char *value, char ret[MAX_WORD])
 	return takt_strcpy(ret, MAX_WORD, value) && value[0] ? 1 : -EINVAL;
 }
 
+/* With a pattern that takt has no word for it is left. */
+static int output(const char *value, char ret[MAX_WORD])
+{
+	for (const char *at = strchr(value, '%'); at; at = strchr(at + 2, '%'))
+		if (!at[1] || !strchr("jaAx%", at[1]))
+			return 0;
+	return as_it_is(value, ret);
+}
+
 /* "4", "a100:4": the number; the kind of GPU is for the caller to name. */
 static int gpus(const char *value, char ret[MAX_WORD])
 {
@@ -135,7 +144,9 @@ static const struct sbatch_option {
 	{"mem", 0, "mem", memory},
 	{"array", 'a', "array", as_it_is},
 	{"begin", 'b', "begin", begin},
+	/* Where it runs and writes. */
 	{"chdir", 'D', "cwd", as_it_is},
+	{"output", 'o', "output", output},
 	{"dependency", 'd', "after", dependency},
 	{"hold", 'H', "hold", NULL},
 	{"requeue", 0, "requeue", NULL},

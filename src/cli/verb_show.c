@@ -280,6 +280,7 @@ static void print_job(struct takt_cli *cli, const struct takt_job_view *job)
 	add_line(cli, "tags", job->tags);
 	add_line(cli, "command", job->command);
 	add_line(cli, "directory", job->cwd);
+	add_line(cli, "output", job->output);
 	add_gpus(cli, job);
 	takt_str_addf(&cli->out, "%-14s%d\n", "priority", job->priority);
 	add_wishes(cli, job);

@@ -2,7 +2,7 @@
 /* What is changed about a job after it was handed in, as JSON. */
 #include <string.h>
 
-#include "codec/jobspec.h"
+#include "codec/jobspec_impl.h"
 #include "codec/view_tables.h"
 
 #define CHANGE struct takt_job_change

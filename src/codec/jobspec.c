@@ -87,6 +87,7 @@ static const struct takt_field fields[] = {
 	{TAKT_FIELD_AT(SPEC, ranks, TAKT_FIELD_U32), .max = TAKT_SPEC_MAX_RANKS, NONE(0)},
 	BOOL(SPEC, rank_prefix),
 	BOOL(SPEC, pty),
+	OWNED(SPEC, output),
 	U64(SPEC, idle_release_ms, NONE(0)),
 	OWNED(SPEC, container),
 	{TAKT_FIELD_AT(SPEC, container_args, TAKT_FIELD_TEXTS), .room = TAKT_SPEC_MAX_ARGS},

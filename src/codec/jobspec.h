@@ -107,9 +107,11 @@ struct takt_jobspec {
 	char tenant[TAKT_SPEC_MAX_TENANT]; /* whose share it counts against, "lab/vision" */
 	char tags[TAKT_SPEC_MAX_TAGS];	   /* of its owner's choice, "a,b" */
 	/* How it is started. */
-	uint32_t ranks;		  /* processes; 0 = one, without ranks */
-	bool rank_prefix;	  /* each line of output begins with "[rank] " */
-	bool pty;		  /* on a terminal of its own */
+	uint32_t ranks;	  /* processes; 0 = one, without ranks */
+	bool rank_prefix; /* each line of output begins with "[rank] " */
+	bool pty;	  /* on a terminal of its own */
+	char *output; /* owned: the file that takes its output, from cwd; %j, %a, %A, %x, %%; NULL
+			 = takt keeps it */
 	uint64_t idle_release_ms; /* ended when its GPUs did nothing for so long; 0 = never */
 	char *container;	  /* owned: the image it runs in; NULL = none */
 	char **container_args;	  /* owned: more arguments for the runtime; NULL = none */
@@ -160,8 +162,8 @@ int takt_jobspec_env_from_json(const char *text, size_t len, struct takt_jobspec
 int takt_jobspec_check_exec(const struct takt_jobspec *spec, struct takt_err *err);
 
 /* One job of an array, with its index and, of a grid, its parameters, which are put in the place of
- * {NAME} in arguments, name, checkpoint directory, prefetch and hook. *ret must be initialised;
- * untouched on failure. */
+ * {NAME} in arguments, name, checkpoint directory, prefetch, hook and output. *ret must be
+ * initialised; untouched on failure. */
 int takt_jobspec_element(const struct takt_jobspec *array, uint64_t array_id, uint32_t index,
 			 struct takt_jobspec *ret, struct takt_err *err);
 
@@ -178,6 +180,11 @@ struct takt_jobspecs {
 int takt_jobspecs_from_json(const char *text, size_t len, struct takt_jobspecs *ret,
 			    struct takt_err *err);
 void takt_jobspecs_free(struct takt_jobspecs *specs);
+
+/* The output of one job, with what its %s stand for: %j is the job's number, %a its index in its
+ * array and %A the number of that (without an array 0 and the job's own), %x its name. *ret is the
+ * caller's; NULL without an output. -ENAMETOOLONG, -ENOMEM. */
+int takt_jobspec_output(const struct takt_jobspec *spec, uint64_t job_id, char **ret);
 
 /* What may be changed about a job that waits, or said of one that runs; at least one of them. */
 struct takt_job_change {

@@ -278,8 +278,9 @@ static int check_commands(const struct takt_jobspec *spec, struct takt_err *err)
 int takt_spec_check_terms(const struct takt_jobspec *spec, struct takt_err *err)
 {
 	static int (*const checks[])(const struct takt_jobspec *, struct takt_err *) = {
-		check_share,  check_indices, check_mig,	      check_checkpoint, check_times,
-		check_labels, check_ranks,   check_container, check_commands,	check_governed,
+		check_share,	 check_indices,	 check_mig,	 check_checkpoint,
+		check_times,	 check_labels,	 check_ranks,	 takt_spec_check_output,
+		check_container, check_commands, check_governed,
 	};
 	int rc = 0;
 

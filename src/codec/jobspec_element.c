@@ -75,6 +75,8 @@ static int fill(struct takt_jobspec *element, char **params, struct takt_err *er
 		rc = fill_text(&element->checkpoint_dir, params, &room);
 	if (rc == 0)
 		rc = fill_text(&element->hook, params, &room);
+	if (rc == 0)
+		rc = fill_text(&element->output, params, &room);
 	if (rc == -TAKT_E_LIMIT)
 		return takt_err_set(err, rc,
 				    "with the values of 'grid' in it the description is over %d "

@@ -29,6 +29,7 @@ bool takt_spec_name_char(char c);
 int takt_spec_check_texts(const char *field, char *const *texts, struct takt_err *err);
 /* 0 to the longest time that is accepted anywhere, a year. */
 int takt_spec_check_time(const char *field, uint64_t ms, struct takt_err *err);
+int takt_spec_check_output(const struct takt_jobspec *spec, struct takt_err *err);
 /* jobspec_check_terms.c: parts of GPUs, what may be done to the job, how it is started. */
 int takt_spec_check_terms(const struct takt_jobspec *spec, struct takt_err *err);
 

@@ -160,6 +160,7 @@ static const struct takt_field job_fields[] = {
 	TEXT(JOB, checkpoint_dir),
 	TEXT(JOB, prefetch),
 	TEXT(JOB, hook),
+	TEXT(JOB, output),
 	TEXT(JOB, health_note),
 	TEXT(JOB, health_severity),
 	TEXT(JOB, stray_note),

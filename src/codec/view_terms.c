@@ -43,6 +43,7 @@ static void fill_own(const struct takt_jobspec *spec, struct takt_job_view *ret)
 	takt_words_text(spec->prefetch, ret->prefetch, sizeof(ret->prefetch));
 	takt_words_text(spec->params, ret->params, sizeof(ret->params));
 	copy_text(ret->hook, sizeof(ret->hook), spec->hook);
+	copy_text(ret->output, sizeof(ret->output), spec->output);
 }
 
 void takt_job_view_terms(const struct takt_jobspec *spec, bool own, struct takt_job_view *ret)

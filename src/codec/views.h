@@ -282,8 +282,8 @@ struct takt_job_view {
 	uint64_t retry_backoff_ms;				      /* 0 = no retries */
 	int64_t deadline_ms;
 	char tenant[64], tags[256], container[256], container_runtime[16], checkpoint_dir[256];
-	char prefetch[256], hook[256]; /* as typed */
-	char params[256];	       /* of its grid: "lr=0.1 seed=3" */
+	char prefetch[256], hook[256], output[256]; /* as typed */
+	char params[256];			    /* of its grid: "lr=0.1 seed=3" */
 	char health_note[280];	  /* running: the first of its GPUs that is not healthy; else "" */
 	char health_severity[12]; /* of the gravest of its GPUs, as in the status view; "" = none */
 	char stray_note[320]; /* running: what it does on GPUs that were not given to it; else "" */

@@ -378,6 +378,8 @@ int takt_daemon_describe_job(void *ctx, const struct takt_action *start, const c
 		     ? build_env(daemon, job, start, attempt_id, ret_spec, err)
 		     : -ENOMEM;
 	if (rc == 0)
+		rc = takt_jobspec_output(&job->spec, job->row.id, &ret_spec->output);
+	if (rc == 0)
 		rc = describe_processes(daemon, job, start->kind == TAKT_ACTION_STAGE, attempt_id,
 					ret_spec, err);
 	if (rc == 0)

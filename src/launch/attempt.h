@@ -106,6 +106,8 @@ struct takt_attempt_spec {
 	bool rank_prefix;     /* each line of output begins with "[rank] " */
 	uint32_t master_port; /* with ranks, 1..65535 */
 	bool pty;	/* standard input, output and error are a terminal; at most one rank */
+	char *output;	/* owned: the file that takes standard output and error, from cwd, opened by
+			   the job's user and added to; NULL = the log */
 	char **cleanup; /* owned, NULL-terminated: run as the job's user once no process of the job
 			   is left, whatever ended it, until it succeeds; NULL = nothing */
 	bool progress;	/* the file of TAKT_PROGRESS is made before it starts, to be mounted */

@@ -25,6 +25,7 @@ void takt_attempt_spec_fini(struct takt_attempt_spec *spec)
 	free_strings(spec->cleanup);
 	free_strings(spec->prefetch);
 	takt_free(spec->cwd);
+	takt_free(spec->output);
 	*spec = (struct takt_attempt_spec){0};
 }
 
@@ -110,6 +111,8 @@ static void put_more(struct takt_str *out, const struct takt_attempt_spec *spec)
 		takt_record_put_u64(out, "progress", 1);
 	if (spec->output_limit)
 		takt_record_put_u64(out, "output_limit", spec->output_limit);
+	if (spec->output)
+		takt_record_put_text(out, "output", spec->output);
 }
 
 static void put_stage(struct takt_str *out, const struct takt_attempt_spec *spec)
@@ -193,6 +196,8 @@ static void get_more(struct takt_record *record, struct takt_attempt_spec *spec)
 	if (takt_record_next_is(record, "output_limit"))
 		spec->output_limit =
 			takt_record_u64(record, "output_limit", 1, TAKT_ATTEMPT_MAX_OUTPUT);
+	if (takt_record_next_is(record, "output"))
+		spec->output = takt_record_dup(record, "output");
 }
 
 static void get_stage(struct takt_record *record, struct takt_attempt_spec *spec)

@@ -58,7 +58,21 @@ static bool wait_for_word(int go)
 	return got == 1;
 }
 
-int takt_shim_become(const struct takt_shim *shim, char *const *argv, struct takt_err *err)
+/* Nothing of an earlier attempt, or of another job's, is lost: it is added to. */
+static int take_output(const struct takt_shim *shim, const char *output, struct takt_err *err)
+{
+	int fd = open(output, O_WRONLY | O_CREAT | O_APPEND | O_NOCTTY | O_CLOEXEC, 0666);
+
+	if (fd < 0)
+		return takt_err_set(err, -errno, "output '%s'", output);
+	takt_shim_note(shim, "its output goes to '%s'", output);
+	if (dup2(fd, STDOUT_FILENO) < 0 || dup2(fd, STDERR_FILENO) < 0)
+		return takt_err_set(err, -errno, "standard descriptors");
+	return 0;
+}
+
+int takt_shim_become(const struct takt_shim *shim, char *const *argv, const char *output,
+		     struct takt_err *err)
 {
 	int rc;
 
@@ -69,6 +83,9 @@ int takt_shim_become(const struct takt_shim *shim, char *const *argv, struct tak
 	if (chdir(shim->spec.cwd) < 0)
 		return takt_err_set(err, -errno, "change to directory '%s'", shim->spec.cwd);
 	umask(022);
+	rc = output ? take_output(shim, output, err) : 0;
+	if (rc < 0)
+		return rc;
 	(void)close_range(STDERR_FILENO + 1, ~0u, CLOSE_RANGE_CLOEXEC);
 	reset_signals();
 	environ = shim->spec.env; /* execvp searches the PATH of the job */
@@ -108,7 +125,7 @@ static int become(struct takt_shim *shim, uint32_t rank, struct takt_err *err)
 	takt_job_user_files_end(shim->user);
 	if (rc < 0)
 		return rc;
-	return takt_shim_become(shim, shim->spec.argv, err);
+	return takt_shim_become(shim, shim->spec.argv, shim->spec.output, err);
 }
 
 void takt_shim_become_job(struct takt_shim *shim, uint32_t rank, int go, int report)

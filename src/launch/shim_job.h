@@ -55,8 +55,10 @@ int takt_shim_begin(struct takt_shim *shim, struct takt_err *err);
 int takt_shim_wait_staged(struct takt_shim *shim, struct takt_err *err);
 
 /* In a forked process that has its standard descriptors: become the job's user, and this program in
- * the job's place and environment. Returns only when it failed. */
-int takt_shim_become(const struct takt_shim *shim, char *const *argv, struct takt_err *err);
+ * the job's place and environment, which writes to `output` (NULL: as it is). Returns only when it
+ * failed. */
+int takt_shim_become(const struct takt_shim *shim, char *const *argv, const char *output,
+		     struct takt_err *err);
 
 /* To be asked once a first process has ended: true when one could not be executed, which is then in
  * end. */

@@ -70,7 +70,7 @@ static _Noreturn void become_prefetch(struct takt_shim *shim)
 	(void)setsid();
 	take_lowest_priority();
 	if (takt_shim_log_take(shim, &err) == 0)
-		(void)takt_shim_become(shim, shim->spec.prefetch, &err);
+		(void)takt_shim_become(shim, shim->spec.prefetch, NULL, &err);
 	takt_shim_note(shim, "prefetch: %s: %s", err.msg, takt_err_sentence(err.rc));
 	_exit(127);
 }

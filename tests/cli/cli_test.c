@@ -336,8 +336,12 @@ static void options_of_other_tools_work_or_are_answered(void **state)
 	assert_has(result.out, "\"begin_ms\":");
 	complains("submit -t 5:30 -- hang", 64, "minutes such as 90");
 	complains("submit --grace 30 -- hang", 64, "a time such as 30s");
-	complains("submit -o out.txt -- hang", 64, "'takt logs JOB' has it");
-	complains("submit --output=out-%j.txt -- hang", 64, "'takt logs JOB' has it");
+	cli_run("submit -o out-%j.txt --json -- hang", &result);
+	assert_has(result.out, "\"output\":\"out-%j.txt\"");
+	complains("submit -o out-%q -- hang", 64, "'%q' stands for nothing");
+	complains("submit --output=out --ranks=2 --rank-prefix -- hang", 64,
+		  "'output' and 'rank_prefix'");
+	complains("submit --error=out -- hang", 64, "'-o FILE' takes");
 	complains("submit --dependency afterok:1 -- hang", 64, "'--after JOB:ok'");
 	complains("queue -o x", 64, "see 'takt help queue'");
 }

@@ -54,6 +54,7 @@ static void what_slurm_knows_becomes_options(void **state)
 		{"--mem=4000 -c 8 -a 0-9%2", "mem=4000M cpus=8 array=0-9%2"},
 		{"--begin=now+2hours", "begin=2h"},
 		{"--begin=18:00 -H", "begin=18:00 hold"},
+		{"-o log-%j.txt", "output=log-%j.txt"},
 		{"-d afterok:12 --export=NONE", "after=12:ok no-env"},
 		{"--nodes=1 --ntasks=1 --requeue", "requeue"},
 		{"", ""},
@@ -72,7 +73,7 @@ static void what_takt_has_nothing_for_is_named(void **state)
 		{"--gres=license:2", " | line 3: --gres=license:2\n"},
 		{"--mem=0 --export=ALL", " | line 3: --mem=0\nline 3: --export=ALL\n"},
 		{"--dependency=afterok:1:2", " | line 3: --dependency=afterok:1:2\n"},
-		{"--output=log.txt -J x", "name=x | line 3: --output=log.txt\n"},
+		{"--output=log-%N.txt -J x", "name=x | line 3: --output=log-%N.txt\n"},
 	};
 
 	for (size_t i = 0; i < TAKT_ARRAY_LEN(rows); i++)

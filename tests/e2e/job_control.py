@@ -103,6 +103,41 @@ def another_time_limit_counts_of_waiting_and_running_jobs():
         assert "time limit of 1.000s" in view["message"], view
 
 
+def what_it_prints_goes_where_it_is_told():
+    with kit.machine(gpus=1) as m:
+        m.start()
+        client = m.client()
+        there = m.path("there")
+        os.mkdir(there)
+
+        def run(*words):
+            done = m.takt("submit", "-q", "-n", "0", "--cwd", there, *words, "--", "sh", "-c", "echo out; echo err >&2")
+            assert done.returncode == 0, done
+            return int(done.stdout.split()[0])
+
+        def text(name):
+            with open(os.path.join(there, name), encoding="ascii") as file:
+                return file.read()
+        first = run("-o", "%x-%j.txt", "--name", "it")
+        ends_with(client, first, "done")
+        assert text(f"it-{first}.txt") == "out\nerr\n"
+        log = m.takt("logs", str(first)).stdout
+        assert f"it-{first}.txt" in log and "err" not in log, log
+        assert "%x-%j.txt" in m.takt("show", str(first)).stdout
+        for _ in range(2):
+            ends_with(client, run("--output", os.path.join(there, "same")), "done")
+        assert text("same") == "out\nerr\n" * 2
+        array = run("--array", "1-2", "-o", "%A_%a")
+        for job in (array, array + 1):
+            ends_with(client, job, "done")
+        assert [text(f"{array}_{index}") for index in (1, 2)] == ["out\nerr\n"] * 2
+        view = ends_with(client, run("-o", "no/such/folder"), "failed")
+        assert "output 'no/such/folder': No such file" in view["message"], view
+        ranks = run("--ranks=3", "-o", "ranks")
+        ends_with(client, ranks, "done")
+        assert sorted(text("ranks").split()) == ["err"] * 3 + ["out"] * 3
+
+
 def retries_know_that_they_are():
     with kit.machine(gpus=1) as m:
         m.start()
@@ -369,6 +404,7 @@ if __name__ == "__main__":
         priorities_change_the_order,
         a_time_limit_ends_a_job_and_says_so,
         another_time_limit_counts_of_waiting_and_running_jobs,
+        what_it_prints_goes_where_it_is_told,
         retries_know_that_they_are,
         jobs_come_after_jobs,
         a_job_begins_later,

@@ -35,7 +35,7 @@ COMES_TO = {
     "env": ["LR=0.1"], "cwd": "/tmp", "gpus": 2, "gpu_indices": [0, 2], "gpu_milli": 250, "mig": "1g.10gb", "gpu_mem_mib": 20480,
     "cpu_milli": 500, "mem_mib": 512, "clock_ask": "ceiling", "clock_mhz": 1410, "power_limit_mw": 300_000, "visible": "uuid", "priority": -10,
     "held": True, "begin_ms": hours_from_now(1), "deadline_ms": hours_from_now(8), "time_limit_ms": 2 * 3600_000,
-    "estimate_ms": 90 * 60_000, "grace_ms": 120_000, "retries": 3, "retry_backoff_ms": 10_000, "requeue": True,
+    "estimate_ms": 90 * 60_000, "grace_ms": 120_000, "output": "out-%A_%a.txt", "retries": 3, "retry_backoff_ms": 10_000, "requeue": True,
     "preemptible": True, "freezable": True, "checkpoint_signal": 10, "checkpoint_grace_ms": 300_000,
     "checkpoint_dir": lambda value: value.endswith("/jobs/ckpt"), "after": [{"job": 1, "any": True}],
     "array_first": 1, "array_last": 4, "array_limit": 2, "grid": ["lr=0.01", "seed=1"], "ranks": 2,

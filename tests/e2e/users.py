@@ -139,6 +139,28 @@ def holds_and_priorities_are_the_owners_and_administrators():
         assert m.client().wait(job)["state"] == "done"
 
 
+def an_output_is_opened_as_its_user():
+    """In a folder of root's, through a link of his to a file of root's, and in his own."""
+    with shared_machine(gpus=1) as m:
+        own, secret = m.path("own"), m.path("secret")
+        os.mkdir(own)
+        os.chown(own, ALICE, ALICE)
+        with open(os.open(secret, os.O_CREAT | os.O_WRONLY, 0o600), "w", encoding="ascii") as file:
+            file.write("untouched")
+        os.symlink(secret, os.path.join(own, "link"))
+        for output in (secret, "link", m.path("state/planted")):
+            job = ask(m, ALICE, "POST", "/v1/jobs", {**job_of(["echo", "hello"]), "cwd": own, "output": output})["id"]
+            view = m.client().wait(job)
+            assert view["state"] == "failed" and "Permission denied" in view["message"], view
+        job = ask(m, ALICE, "POST", "/v1/jobs", {**job_of(["echo", "hello"]), "cwd": own, "output": "mine-%j"})["id"]
+        assert m.client().wait(job)["state"] == "done"
+        made = os.stat(os.path.join(own, f"mine-{job}"))
+        assert (made.st_uid, made.st_gid, made.st_mode & 0o777, made.st_size) == (ALICE, ALICE, 0o644, 6), made
+        with open(secret, encoding="ascii") as file:
+            assert file.read() == "untouched"
+        assert "output" not in ask(m, BOB, "GET", f"/v1/jobs/{job}")
+
+
 def a_longer_time_limit_of_a_job_that_runs_is_an_administrators():
     with shared_machine(gpus=1) as m:
         limit_ms = 3600000
@@ -690,7 +712,7 @@ def alone_means_alone():
 if __name__ == "__main__":
     sys.exit(kit.main([
         everybody_runs_as_himself, holds_and_priorities_are_the_owners_and_administrators,
-        a_longer_time_limit_of_a_job_that_runs_is_an_administrators,
+        a_longer_time_limit_of_a_job_that_runs_is_an_administrators, an_output_is_opened_as_its_user,
         uids_of_the_system_are_refused, root_does_not_submit_to_a_users_own_takt,
         a_user_cannot_serve_all, all_are_served_where_jobs_can_be_kept_apart, a_place_that_is_not_the_users_is_named,
         what_is_mine_is_not_shown_to_others, an_environment_is_the_owners_alone_and_goes_with_the_job,
