@@ -48,20 +48,15 @@ int takt_cli_these_jobs(struct takt_cli *cli, const struct takt_job_numbers *job
 
 int takt_cli_each_job(struct takt_cli *cli, const struct takt_job_act *act, struct takt_err *err)
 {
-	struct takt_job_numbers jobs = {TAKT_VEC_INIT((size_t)cli->operand_count)};
+	struct takt_job_numbers jobs = {TAKT_VEC_INIT(TAKT_JOBS_MOST)};
 	int first = 0, rc = 0;
 
 	for (int i = 0; i < cli->operand_count; i++) {
-		uint64_t id = 0;
-		int no_number = takt_cli_job_id(cli->operands[i], &id, err);
-
-		if (no_number < 0)
-			first = first_failure(first, no_number, err);
-		else if (takt_vec_push(&jobs.ids, id) < 0)
-			rc = takt_err_set(err, -ENOMEM, "no memory for the jobs");
+		rc = takt_cli_jobs_of(cli, cli->operands[i], &jobs, err);
+		if (rc < 0)
+			first = first_failure(first, rc, err);
 	}
-	if (rc == 0)
-		rc = takt_cli_these_jobs(cli, &jobs, act, err);
+	rc = takt_cli_these_jobs(cli, &jobs, act, err);
 	takt_vec_fini(&jobs.ids);
 	return rc < 0 || !first ? rc : first;
 }

@@ -14,9 +14,18 @@ struct takt_job_act {
 	bool shows_priority; /* beside the state */
 };
 
+enum {
+	TAKT_JOBS_MOST = 1000 * 1000 /* named at a time */
+};
 struct takt_job_numbers {
 	TAKT_VEC(uint64_t) ids; /* takt_vec_fini */
 };
+
+/* Adds what a word names: "12", "12-15" (each of them, gaps too), and of an array what runs and
+ * waits: "30[0-19]", "30[2,5-7%2]" as takt queue shows it, "30[*]", "30_5". Connects for an array
+ * only. */
+int takt_cli_jobs_of(struct takt_cli *cli, const char *text, struct takt_job_numbers *jobs,
+		     struct takt_err *err);
 
 /* Connects, does it to each operand and prints what became of it. One that fails does not keep the
  * others from their turn: it is complained about, and the first failure is the verb's. */

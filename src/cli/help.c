@@ -87,6 +87,8 @@ static void add_options(struct takt_str *out, const struct takt_option *options)
 		const char *value = options->value ? options->value : "";
 		char letter[8] = "    ", left[64];
 
+		if (options->group)
+			takt_str_addf(out, "\n%s\n", options->group);
 		if (options->letter)
 			snprintf(letter, sizeof(letter), "-%c, ", options->letter);
 		snprintf(left, sizeof(left), "%s--%s%s%s", letter, options->name,
@@ -108,8 +110,11 @@ void takt_help_verb(const struct takt_verb *verb, struct takt_str *out)
 {
 	takt_str_addf(out, "takt %s %s\n\n", verb->name, verb->usage);
 	add_wrapped(out, verb->about, 0, 0);
-	takt_str_add(out, "\noptions\n");
+	if (!verb->options || !verb->options->group)
+		takt_str_add(out, "\noptions\n");
 	add_options(out, verb->options);
+	if (verb->options && verb->options->group)
+		takt_str_add(out, "\nof every verb\n");
 	if (verb->add_options)
 		verb->add_options(out);
 	else

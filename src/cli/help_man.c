@@ -38,6 +38,8 @@ static void add_item(struct takt_str *out, const char *head, const char *text)
 static void add_options(struct takt_str *out, const struct takt_option *options)
 {
 	for (; options && options->name; options++) {
+		if (options->group)
+			takt_str_addf(out, ".PP\n%s\n", options->group);
 		takt_str_add(out, ".TP\n");
 		if (options->letter)
 			takt_str_addf(out, "\\fB\\-%c\\fR, ", options->letter);

@@ -24,6 +24,7 @@ struct takt_option {
 	char letter;	   /* 0 = none */
 	const char *value; /* "GPUS"; NULL = takes none; "[=N]" may have one, after '=' */
 	const char *help;
+	const char *group; /* title of the group that begins with it; NULL = the last one goes on */
 };
 
 struct takt_text_pair {

@@ -8,10 +8,6 @@
 #include "cli/each_job.h"
 #include "cli/job_filter.h"
 
-enum {
-	MAX_JOBS = 1000 * 1000
-};
-
 static int cancel(struct takt_cli *cli, uint64_t job_id, const void *arg, struct takt_job_view *ret,
 		  struct takt_err *err)
 {
@@ -37,30 +33,6 @@ static int choose(struct takt_cli *cli, const struct takt_job_filter *filter,
 	return rc < 0 ? takt_err_set(err, rc, "no memory for the jobs") : 0;
 }
 
-/* "12", "12-15": each that the range has, gaps too. */
-static int add_range(const char *text, struct takt_job_numbers *jobs, struct takt_err *err)
-{
-	const char *dash = strchr(text, '-');
-	uint64_t first = 0, last = 0;
-	char low[24] = "";
-	int rc;
-
-	if (dash && (size_t)(dash - text) < sizeof(low))
-		memcpy(low, text, (size_t)(dash - text));
-	rc = takt_cli_job_id(dash ? low : text, &first, err);
-	if (rc == 0)
-		rc = takt_cli_job_id(dash ? dash + 1 : text, &last, err);
-	if (rc == 0 && (last < first || last - first >= TAKT_FILTER_MOST))
-		rc = takt_err_set(err, -TAKT_E_USAGE,
-				  "a range of jobs goes from a lower number to a higher one, at "
-				  "most %d of them, as in 12-15, not '%.40s'",
-				  TAKT_FILTER_MOST, text);
-	for (; rc == 0 && first <= last; first++)
-		if (takt_vec_push(&jobs->ids, first) < 0)
-			rc = takt_err_set(err, -ENOMEM, "no memory for the jobs");
-	return rc;
-}
-
 static bool chooses(const struct takt_cli *cli)
 {
 	return takt_cli_has(cli, "all") || takt_cli_has(cli, "user") || takt_cli_has(cli, "name") ||
@@ -77,7 +49,7 @@ static int read_jobs(struct takt_cli *cli, struct takt_job_numbers *jobs, struct
 				  "say which jobs: their numbers (12 14-16), or --all, --user, "
 				  "--name or --tag");
 	for (int i = 0; i < cli->operand_count && rc == 0; i++)
-		rc = add_range(cli->operands[i], jobs, err);
+		rc = takt_cli_jobs_of(cli, cli->operands[i], jobs, err);
 	return rc < 0 || cli->operand_count > 0 ? rc : choose(cli, &filter, jobs, err);
 }
 
@@ -98,7 +70,7 @@ static bool is_meant(const struct takt_cli *cli, const struct takt_job_numbers *
 static int run(struct takt_cli *cli, struct takt_err *err)
 {
 	const struct takt_job_act act = {.act = cancel};
-	struct takt_job_numbers jobs = {TAKT_VEC_INIT(MAX_JOBS)};
+	struct takt_job_numbers jobs = {TAKT_VEC_INIT(TAKT_JOBS_MOST)};
 	int rc = read_jobs(cli, &jobs, err);
 
 	if (rc == 0 && jobs.ids.len == 0)
@@ -122,6 +94,7 @@ static const struct takt_option options[] = {
 
 static const struct takt_text_pair examples[] = {
 	{"takt cancel 12 14-16", "these four, whether they run or wait"},
+	{"takt cancel '30[0-19]'", "these of the array 30, as takt queue shows them"},
 	{"takt cancel --name 'sweep-*'", "yours that are called so"},
 	{NULL, NULL},
 };
@@ -129,7 +102,7 @@ static const struct takt_text_pair examples[] = {
 const struct takt_verb takt_verb_cancel = {
 	.name = "cancel",
 	.summary = "take jobs out of the queue, or end them",
-	.usage = "JOB[-JOB]... | --all | [-u USER] [--name PATTERN] [--tag TAG]",
+	.usage = "JOB[-JOB]... | ARRAY[LIST]... | --all | [-u USER] [--name PATTERN] [--tag TAG]",
 	.about =
 		"A waiting job is taken out of the queue. A running one gets SIGTERM and, when its "
 		"grace is over, SIGKILL; takt wait tells when it is gone. Options choose among "

@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* takt help, takt completion, takt man: texts made of the table of verbs. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "cli/help.h"
 #include "cli/synonyms.h"
@@ -86,14 +92,51 @@ const struct takt_verb takt_verb_completion = {
 	.run = completion,
 };
 
+/* False: it could not be. Who leaves the pager has seen enough. */
+static bool show_page(const char *text, size_t len)
+{
+	char name[] = "man", local[] = "-l", input[] = "-";
+	char *argv[] = {name, local, input, NULL};
+	struct sigaction ignore = {.sa_handler = SIG_IGN}, was;
+	posix_spawn_file_actions_t files;
+	int pipes[2], status = 0;
+	bool shown;
+	pid_t pid;
+
+	if (pipe2(pipes, O_CLOEXEC) < 0)
+		return false;
+	posix_spawn_file_actions_init(&files);
+	posix_spawn_file_actions_adddup2(&files, pipes[0], STDIN_FILENO);
+	shown = posix_spawnp(&pid, argv[0], &files, NULL, argv, environ) == 0;
+	posix_spawn_file_actions_destroy(&files);
+	close(pipes[0]);
+	sigaction(SIGPIPE, &ignore, &was);
+	while (shown && len > 0) {
+		ssize_t put = write(pipes[1], text, len);
+
+		if (put < 0 && errno != EINTR)
+			break;
+		text += put > 0 ? put : 0;
+		len -= put > 0 ? (size_t)put : 0;
+	}
+	close(pipes[1]);
+	while (shown && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	sigaction(SIGPIPE, &was, NULL);
+	return shown && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
 static int man(struct takt_cli *cli, struct takt_err *err)
 {
 	takt_help_man(&cli->out);
+	if (cli->terminal && cli->out.rc == 0 && show_page(cli->out.s, cli->out.len))
+		takt_str_reset(&cli->out);
 	return 0;
 }
 
 static const struct takt_text_pair man_examples[] = {
-	{"takt man | man -l -", "the page, without installing it"},
+	{"takt man", "the page, without installing it"},
+	{"takt man > takt.1", "as a file"},
 	{NULL, NULL},
 };
 
@@ -101,7 +144,8 @@ const struct takt_verb takt_verb_man = {
 	.name = "man",
 	.summary = "the manual page",
 	.usage = "",
-	.about = "Prints takt(1) in the form that man reads.",
+	.about = "Shows takt(1), by man and its pager, on a terminal; prints it in the form that "
+		 "man reads where there is no terminal, or no man.",
 	.examples = man_examples,
 	.run = man,
 };

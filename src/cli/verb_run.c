@@ -258,9 +258,9 @@ static int run(struct takt_cli *cli, struct takt_err *err)
 
 static const struct takt_option options[] = {
 	TAKT_JOB_OPTIONS,
-	TAKT_SBATCH_OPTION,
-	{"pty", 0, NULL, "on a terminal of its own, joined with this one"},
+	{"pty", 0, NULL, "on a terminal of its own, joined with this one", "staying with it"},
 	TAKT_TERMINAL_OPTIONS,
+	TAKT_SBATCH_OPTION,
 	{"quiet", 'q', NULL, "no word of takt's own unless something fails"},
 	{NULL},
 };

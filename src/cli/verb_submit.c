@@ -131,7 +131,8 @@ static int run(struct takt_cli *cli, struct takt_err *err)
 
 static const struct takt_option options[] = {
 	TAKT_JOB_OPTIONS,
-	{"array", 0, "A-B[%N]", "one job for each index in TAKT_ARRAY_INDEX, N at a time"},
+	{"array", 0, "A-B[%N]", "one job for each index in TAKT_ARRAY_INDEX, N at a time",
+	 "several jobs, and how it is handed in"},
 	{"grid", 0, "NAME=LIST",
 	 "one job for each value (lr=0.1,0.01 or seed=0-4), in TAKT_PARAM_NAME and for {NAME} in "
 	 "the command; repeated: for each combination; with --array %N, N at a time"},

@@ -612,6 +612,8 @@ static void many_jobs_are_cancelled(void **state)
 	says("cancel --all -y", 0, "no such job runs or waits\n");
 	cli_run("scancel -u 4711", &result);
 	assert_string_equal(state_of(4), "cancelled");
+	complains("cancel 6[5]", 66, "no such job of array 6 runs or waits");
+	complains("cancel 6[5-x]", 64, "as in 30[0-19]");
 	complains("cancel", 64, "say which jobs: their numbers (12 14-16), or --all");
 	complains("cancel --all 3", 64, "say which jobs");
 	complains("cancel 3-1", 64, "from a lower number to a higher one");
@@ -788,6 +790,8 @@ static void help_comes_from_the_table(void **state)
 	cli_run("help run", &result);
 	assert_has(result.out, "  -n, --gpus GPUS       GPUs, best linked (default 1");
 	assert_has(result.out, "      --ranks[=N]       start N");
+	assert_has(result.out, "\nclocks and power\n      --clock MHZ");
+	assert_has(result.out, "\nof every verb\n      --json");
 	assert_true(longest_line(result.out) <= 80);
 	cli_run("clock --help", &result);
 	assert_has(result.out, "takt clock [show | set");

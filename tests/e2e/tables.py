@@ -1,10 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Tables of jobs fit a terminal of 80 columns and say what matters: why a job waits in few words and never cut, arrays
-as one line, shares as shares; and what cannot be meant is refused.
+as one line, shares as shares; and what cannot be meant is refused. The manual page is shown by man, on a terminal.
 
 Usage: tables.py BUILD_FOLDER
 """
+import contextlib
+import os
+import pty
+import subprocess
+import sys
 import time
 
 import kit
@@ -58,6 +63,26 @@ def the_queue_of_a_busy_machine_fits():
                 assert ("USER" in lines[0]) == (columns > 120), "one user's jobs: it tells no row from another"
 
 
+def jobs_of_an_array_are_named_as_the_queue_shows_them():
+    with kit.machine(gpus=1) as m:
+        m.start()
+        done = m.takt("submit", "-q", "-n", "1", "--hold", "--array", "5-9", "--", "true")
+        assert done.returncode == 0, done
+        array = int(done.stdout.split()[0])
+
+        def states():
+            return [m.client().job(array + at)["state"] for at in range(5)]
+        done = m.takt("cancel", f"{array}[5-6,8%2]")
+        assert done.returncode == 0 and done.stdout.count(": cancelled: ") == 3, done
+        assert states() == ["cancelled", "cancelled", "waiting", "cancelled", "waiting"]
+        assert m.takt("release", f"{array}_7").returncode == 0
+        assert m.client().wait(array + 2)["state"] == "done"
+        done = m.takt("cancel", f"{array}[5]")
+        assert done.returncode == 66 and "runs or waits" in done.stderr, done
+        assert m.takt("scancel", f"{array}_[*]").returncode == 0
+        assert states()[4] == "cancelled"
+
+
 def no_label_of_show_runs_into_its_value():
     with kit.machine(gpus=1) as m:
         m.start()
@@ -68,6 +93,35 @@ def no_label_of_show_runs_into_its_value():
         lines = lines_of(m, "show", str(job))
         assert [line for line in lines if line.startswith(f"starts        {when}")], lines
         assert [line for line in lines if line.startswith("state ") and line.endswith(f": {when}")], lines
+
+
+def typed_at_a_terminal(m, *words, path):
+    """(exit status, what was shown)"""
+    ours, its = pty.openpty()
+    done = subprocess.Popen([m.path("bin/takt"), *words], stdin=its, stdout=its, stderr=its, env={**m.env(), "PATH": path})
+    os.close(its)
+    shown = b""
+    with contextlib.suppress(OSError):  # EIO: the other end is closed
+        while more := os.read(ours, 65536):
+            shown += more
+    os.close(ours)
+    return done.wait(kit.WAIT_S), shown.decode()
+
+
+def the_manual_page_is_shown_by_man():
+    """By a stand-in for man, which not every machine has; where there is none, or it fails, the page itself is printed."""
+    with kit.machine(gpus=1) as m:
+        os.mkdir(m.path("tools"))
+        man = m.path("tools/man")
+        for script, seen in ((None, ".SH NAME"), ("exit 1", ".SH NAME"), ("head -c 100 >/dev/null; echo shown $*", "shown -l -"),
+                             ("cat >/dev/null; echo shown $*", "shown -l -")):
+            if script:
+                with open(man, "w", encoding="ascii") as file:
+                    file.write(f"#!/bin/sh\nPATH=/usr/bin:/bin\n{script}\n")
+                os.chmod(man, 0o755)
+            status, shown = typed_at_a_terminal(m, "man", path=m.path("tools"))
+            assert status == 0 and seen in shown and (".SH" in shown) == (seen == ".SH NAME"), (script, status, shown[:300])
+        assert m.takt("man").stdout.startswith(".TH TAKT 1")
 
 
 def what_cannot_be_meant_is_refused():
@@ -82,4 +136,6 @@ def what_cannot_be_meant_is_refused():
             assert done.returncode == 64 and said in done.stderr, done
 
 
-kit.main([the_queue_of_a_busy_machine_fits, no_label_of_show_runs_into_its_value, what_cannot_be_meant_is_refused])
+sys.exit(kit.main([
+    the_queue_of_a_busy_machine_fits, jobs_of_an_array_are_named_as_the_queue_shows_them,
+    no_label_of_show_runs_into_its_value, the_manual_page_is_shown_by_man, what_cannot_be_meant_is_refused]))
