@@ -203,6 +203,29 @@ void takt_route_submit_many(struct takt_call *call)
 	takt_jobspecs_free(&specs);
 }
 
+void takt_route_again(struct takt_call *call)
+{
+	struct takt_server *server = call->server;
+	struct takt_pending *pending;
+	struct takt_jobspec env;
+	struct takt_err err;
+	int rc;
+
+	takt_jobspec_init(&env);
+	rc = takt_jobspec_env_from_json(call->http->body, call->http->body_len, &env, &err);
+	if (rc < 0) {
+		takt_server_answer_failure(call->http, &err);
+		return;
+	}
+	pending = begin_pending(call, 201);
+	if (pending) {
+		rc = server->backend.again(server->ctx, &call->peer, call->job_id, &env, pending,
+					   &err);
+		check_taken(call, pending, rc, &err);
+	}
+	takt_jobspec_fini(&env);
+}
+
 /* The answer to several: {"jobs": [...]}. */
 static void answer_tries(struct takt_call *call, struct takt_jobspecs *specs, bool several)
 {

@@ -97,6 +97,10 @@ struct takt_server_backend {
 	/* Several, all or none; takes the contents over on success and finishes with the first. */
 	int (*submit_many)(void *ctx, const struct takt_peer *peer, struct takt_jobspecs *specs,
 			   struct takt_pending *pending, struct takt_err *err);
+	/* One that has ended, as it is on record, with the environment of *env, which alone is
+	 * filled in and taken over on success. Otherwise as submit. */
+	int (*again)(void *ctx, const struct takt_peer *peer, uint64_t job_id,
+		     struct takt_jobspec *env, struct takt_pending *pending, struct takt_err *err);
 	/* What would become of them, handed in together; nothing is kept. *ret has room for all,
 	 * zeroed. */
 	int (*try)(void *ctx, const struct takt_peer *peer, struct takt_jobspecs *specs,
