@@ -277,7 +277,7 @@ def a_fault_of_a_gpu_appears():
             assert b.run("return await page.locator('.card .state.grave').count()") == 0
             page.m.twin("fault", "1", "lost")
             b.run("await page.locator('.card .state.grave').waitFor()")
-            b.run("await page.getByRole('link', {name: 'GPU 1'}).first().click()")
+            b.click("link", "What to do")
             b.run("await page.locator('section[aria-label=\"GPU 1\"] .state.grave').first().waitFor()")
 
 
