@@ -261,6 +261,21 @@ def what_is_anothers_is_not_offered():
             assert not [path for path in b.run("return asked") if "/log" in path]
 
 
+def an_administrator_acts_on_everybodys_jobs():
+    with browser_kit.page_of(gpus=1, group=browser_kit.GROUP + "takt-admin:x:9999:alice\n") as page:
+        if not page.is_alices:
+            raise kit.Skip("only root can be another user")
+        root = page.m.client()
+        job = runs(root, sleeps(root))
+        with browser_kit.browser(page) as b:
+            opened(b, f"#/jobs/{job}")
+            b.click("button", "Cancel…")
+            b.click("button", "Cancel the job")
+            assert root.wait(job)["state"] == "cancelled"
+            b.see("cancelled")
+            assert b.run("return await page.getByRole('button', {name: 'Run again…'}).count()") == 0, "it would run as the administrator"
+
+
 def memory_and_time_have_the_units_that_people_use():
     with browser_kit.page_of(gpus=1) as page:
         client = page.client()
@@ -311,6 +326,31 @@ def who_shares_a_gpu_has_a_lane_each_and_colours_are_chosen():
                 bars_of(b, "both", 2)
                 nothing_serious(b)
                 no_wider_than_the_window(b, "#/timeline")
+
+
+# Of each bar of the timeline: how much lighter its words are than what they are written on, or darker.
+CONTRAST = """return await page.locator('.bar.now').evaluateAll(all => all.map(one => {
+    const light = colour => {
+        const parts = colour.match(/[0-9.]+/g).slice(0, 3).map(part => part / 255).map(part => part <= 0.03928 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4);
+        return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2];
+    };
+    const [least, most] = ['rect', 'text'].map(part => light(getComputedStyle(one.querySelector(part)).fill)).sort((a, b) => a - b);
+    return (most + 0.05) / (least + 0.05);
+}))"""
+
+
+def words_on_bars_can_be_read_in_every_colour():
+    with browser_kit.page_of(gpus=1) as page:
+        client = page.client()
+        for i in range(8):
+            runs(client, sleeps(client, gpu_milli=100, estimate_ms=3600000, tags=f"tag{i}"))
+        with browser_kit.browser(page) as b:
+            for dark in (False, True):
+                for colour in ("state", "tag"):
+                    opened(b, f"#/timeline?colour={colour}", dark=dark)
+                    found = b.until(CONTRAST, lambda found: len(found) == 8)
+                    assert min(found) >= 4.5, (dark, colour, found)
+                assert len(set(b.run("return await page.locator('.bar.now rect').evaluateAll(all => all.map(one => getComputedStyle(one).fill))"))) == 8
 
 
 def times_in_which_a_gpu_is_not_for_all_are_drawn():
@@ -378,8 +418,10 @@ if __name__ == "__main__":
         arrays_are_one_line_and_shares_say_so,
         a_failed_job_says_why_and_is_run_again,
         what_is_anothers_is_not_offered,
+        an_administrator_acts_on_everybodys_jobs,
         memory_and_time_have_the_units_that_people_use,
         who_shares_a_gpu_has_a_lane_each_and_colours_are_chosen,
+        words_on_bars_can_be_read_in_every_colour,
         times_in_which_a_gpu_is_not_for_all_are_drawn,
         an_arrays_limit_holds_in_what_is_foretold,
         axes_of_clocks_have_their_labels_and_tables_scroll,

@@ -57,7 +57,7 @@ function options(width: number, height: number, unit: string, lines: Line[], spa
     },
     axes: [
       { ...axis, size: 26, space: 84, ...(!spanned ? { values: time_labels } : spanned.counts ? { values: count_labels } : { incrs: ROUND_S, values: since_labels }) },
-      { ...axis, size: 70, values: (_, splits) => splits.map((value) => `${short(value)} ${unit}`) },
+      { ...axis, size: 70, space: 28, values: (_, splits) => splits.map((value) => `${short(value)} ${unit}`) },
     ],
     series: [
       {},

@@ -77,7 +77,7 @@ function Where({ job, now }: { job: Job; now: number }) {
           .filter(Boolean)
           .join("; ")
       : [
-          job.gpu_list.length ? `on GPU ${gpu_set(job.gpu_list)} since ${clock_time(job.started_ms)}` : `since ${clock_time(job.started_ms)}`,
+          given_gpus(job) ? `on ${given_gpus(job)} since ${clock_time(job.started_ms)}` : `since ${clock_time(job.started_ms)}`,
           job.run_ms && job.started_ms && `expected to end ${from_now(job.started_ms + job.run_ms, now)}`,
           job.why_text,
         ]

@@ -8,7 +8,7 @@ import { DASH, bytes, clock_time, energy, from_now, gpu_set, plural, short, watt
 import { given_gpus, has_part, is_mine } from "../jobs";
 import { total_watts, useLive, type Sample } from "../live";
 import { usePrice } from "../price";
-import type { Gpu, History, Job, Queue } from "../types";
+import type { Account, Gpu, History, Job, Queue } from "../types";
 import { Empty, Figure, Meter, Spark, State, Waiting, state_of, useAsked, useNow } from "../ui";
 import { ending, job_name, shown_state, to_come } from "./queue";
 
@@ -40,6 +40,9 @@ async function last_hour(gpus: number[], signal: AbortSignal): Promise<Hour> {
 
 const energy_mj = (points: Points) => points.reduce((sum, [, mean]) => sum + mean * 10 * 1000, 0);
 
+const last_day = (account: Account | undefined, signal: AbortSignal) =>
+  get<Queue>(`/v1/jobs?history=1&limit=50&since_ms=${Date.now() - DAY_MS}${account ? `&uid=${account.uid}` : ""}`, signal);
+
 /** What is on record, and behind it what was heard since. */
 function joined(past: Points, heard: Points): Points {
   const newest = past.at(-1)?.[0] ?? 0;
@@ -56,7 +59,11 @@ export function Overview() {
     [indices],
     30_000,
   ).value;
-  const recent = useAsked((signal) => get<Queue>(`/v1/jobs?history=1&limit=50&since_ms=${Date.now() - DAY_MS}${account ? `&uid=${account.uid}` : ""}`, signal), [account?.uid, jobs?.total], 10_000);
+  const live_jobs = jobs?.jobs.map((job) => job.id).join(); // asked again when one has ended, not now and then
+  const recent = useAsked(
+    (signal) => (live_jobs === undefined ? Promise.resolve(undefined) : last_day(account, signal)),
+    [account?.uid, live_jobs],
+  );
   const lines = useMemo(() => [{ label: "all GPUs", points: joined(hour?.power ?? [], power) }], [hour, power]);
 
   if (!status || !jobs || !(recent.value || recent.problem)) return <Waiting what="the GPUs" rows={10} />;
@@ -297,7 +304,7 @@ function Card({ gpu, util }: { gpu: Gpu; util: Points }) {
           {gpu.health_note ?? gpu.note ?? "It does not answer."} <a href="#/health">What to do</a>
         </p>
       )}
-      <Who gpu={gpu} />
+      {!(gpu.lost && !gpu.job_id) && <Who gpu={gpu} />}
       <Spark points={util} span_ms={SPARK_MS} most={100} label={`utilisation of GPU ${gpu.index}, now ${with_unit(gpu.gpu_util_pct, "%")}`} />
       <Meter label="util" value={gpu.gpu_util_pct} most={100} text={with_unit(gpu.gpu_util_pct, "%")} />
       <Meter label="power" value={gpu.power_mw} most={gpu.power_limit_mw} mark={gpu.power_cap_mw} text={of_most(in_watts(gpu.power_mw), in_watts(gpu.power_limit_mw), "W")} />

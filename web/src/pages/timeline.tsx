@@ -23,6 +23,14 @@ const MAX_LANES = 40;
 const MINUTE_MS = 60_000;
 const STEPS_MS = [1, 2, 5, 10, 15, 30, 60, 120, 240, 360, 720, 1440, 2880, 10080].map((minutes) => minutes * MINUTE_MS);
 
+const KEYS = [
+  ["past", "ran"],
+  ["now", "runs"],
+  ["next", "is to run"],
+  ["kept", "reserved"],
+  ["out", "lost or set aside"],
+];
+
 interface Bar {
   job: Job;
   kind: "past" | "now" | "next";
@@ -188,8 +196,11 @@ export function Timeline() {
           </select>
         </label>
         <span class="soft keys">
-          <span class="sample past" /> ran <span class="sample now" /> runs <span class="sample next" /> is to run <span class="sample kept" /> reserved{" "}
-          <span class="sample out" /> lost or set aside
+          {KEYS.map(([kind, words]) => (
+            <span key={kind}>
+              <span class={`sample ${kind}`} /> {words}
+            </span>
+          ))}
         </span>
         {names.length > 0 && (
           <span class="legend" aria-label={`colours by ${by}`} role="group">
