@@ -203,6 +203,24 @@ def arrays_are_one_line_and_shares_say_so():
             assert client.job(part)["state"] == "waiting"
 
 
+def ones_own_jobs_are_found_behind_many():
+    """takt tells the first 200 of the queue, and whose page it is asks for his own."""
+    with browser_kit.page_of(gpus=1) as page:
+        if not page.is_alices:
+            raise kit.Skip("only root can be another user")
+        root, client = page.m.client(), page.client()
+        runs(root, sleeps(root))
+        sleeps(root, name="many", array_first=0, array_last=249)
+        mine = sleeps(client, name="mine")
+        with browser_kit.browser(page) as b:
+            opened(b, "#/overview")
+            shows(b, ANSWERS, "My jobs", "0 running, 1 waiting")
+            shows(b, ".mine li", f"{mine} mine", "waiting")
+            b.go("#/jobs")
+            shows(b, "table.jobs tbody tr", f"{mine}", "mine", "waiting")
+            b.see("of 252 are shown.")
+
+
 SCRIPT = "for i in $(seq 40); do echo line $i; done; echo boom $LR >&2; exit 127"
 
 
@@ -416,6 +434,7 @@ if __name__ == "__main__":
         a_price_is_said_where_energy_is,
         ones_own_jobs_come_first_and_what_runs_apart,
         arrays_are_one_line_and_shares_say_so,
+        ones_own_jobs_are_found_behind_many,
         a_failed_job_says_why_and_is_run_again,
         what_is_anothers_is_not_offered,
         an_administrator_acts_on_everybodys_jobs,

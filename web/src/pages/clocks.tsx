@@ -143,6 +143,13 @@ function Row({ gpu, job }: { gpu: ClockGpu; job?: Job }) {
   );
 }
 
+/** Round clocks of the range, so many at most. */
+function round_clocks(least: number, most: number, count: number): number[] {
+  const step = [50, 100, 250, 500, 1000].find((each) => (most - least) / each < count) ?? most - least;
+  const first = Math.ceil(least / step) * step;
+  return Array.from({ length: Math.floor((most - first) / step) + 1 }, (_, i) => first + i * step);
+}
+
 function nearest<T extends { mhz: number }>(points: T[], mhz: number): T | undefined {
   return points.reduce<T | undefined>((best, point) => (!best || Math.abs(point.mhz - mhz) < Math.abs(best.mhz - mhz) ? point : best), undefined);
 }
@@ -189,7 +196,7 @@ function Curve({ gpu, course }: { gpu: ClockGpu; course?: Course }) {
   const x = (mhz: number) => PLOT.left + (Math.max(0, mhz - least) / (most - least || 1)) * (end - PLOT.left);
   const y = (drawn: number) => PLOT.bottom - (drawn / top) * (PLOT.bottom - PLOT.top);
   const y_work = (part: number) => y((top / 1.05) * part);
-  const parts = width < 480 ? [0, 0.5, 1] : [0, 0.25, 0.5, 0.75, 1];
+  const marks = round_clocks(least, most, width < 480 ? 4 : 8);
   const chosen = what_if ?? gpu.lease_max_mhz ?? most;
   const near = nearest(points, chosen);
   const highest = points.at(-1);
@@ -223,17 +230,14 @@ function Curve({ gpu, course }: { gpu: ClockGpu; course?: Course }) {
             )}
           </g>
         ))}
-        {parts.map((part) => {
-          const mhz = least + (most - least) * part;
-          return (
-            <g key={part} class="mhz">
-              <line class="tick" x1={x(mhz)} x2={x(mhz)} y1={PLOT.bottom} y2={PLOT.bottom + 5} />
-              <text class="time" x={x(mhz)} y={PLOT.bottom + 18} text-anchor="middle">
-                {Math.round(mhz)} MHz
-              </text>
-            </g>
-          );
-        })}
+        {marks.map((mhz) => (
+          <g key={mhz} class="mhz">
+            <line class="tick" x1={x(mhz)} x2={x(mhz)} y1={PLOT.bottom} y2={PLOT.bottom + 5} />
+            <text class="time" x={x(mhz)} y={PLOT.bottom + 18} text-anchor="middle">
+              {mhz} MHz
+            </text>
+          </g>
+        ))}
         <text class="time" x={(PLOT.left + end) / 2} y={PLOT.height - 6} text-anchor="middle">
           SM clock
         </text>

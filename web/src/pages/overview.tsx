@@ -7,6 +7,7 @@ import { Chart } from "../chart";
 import { DASH, bytes, clock_time, energy, from_now, gpu_set, plural, short, watts, with_unit } from "../format";
 import { given_gpus, has_part, is_mine } from "../jobs";
 import { total_watts, useLive, type Sample } from "../live";
+import { useMine } from "../mine";
 import { usePrice } from "../price";
 import type { Account, Gpu, History, Job, Queue } from "../types";
 import { Empty, Figure, Meter, Spark, State, Waiting, state_of, useAsked, useNow } from "../ui";
@@ -53,26 +54,26 @@ const heard_of = (samples: Sample[] | undefined): Points => (samples ?? []).flat
 
 export function Overview() {
   const { status, jobs, power, samples, account } = useLive();
+  const mine = useMine();
   const indices = status?.gpus.map((gpu) => gpu.index).join() ?? "";
   const hour = useAsked<Hour | undefined>(
     (signal) => (indices ? last_hour(indices.split(",").map(Number), signal) : Promise.resolve(undefined)),
     [indices],
     30_000,
   ).value;
-  const live_jobs = jobs?.jobs.map((job) => job.id).join(); // asked again when one has ended, not now and then
+  const live_jobs = mine?.jobs.map((job) => job.id).join(); // asked again when one has ended, not now and then
   const recent = useAsked(
     (signal) => (live_jobs === undefined ? Promise.resolve(undefined) : last_day(account, signal)),
     [account?.uid, live_jobs],
   );
   const lines = useMemo(() => [{ label: "all GPUs", points: joined(hour?.power ?? [], power) }], [hour, power]);
 
-  if (!status || !jobs || !(recent.value || recent.problem)) return <Waiting what="the GPUs" rows={10} />;
-  const mine = jobs.jobs.filter((job) => is_mine(job, account));
+  if (!status || !jobs || !mine || !(recent.value || recent.problem)) return <Waiting what="the GPUs" rows={10} />;
   const failed = (recent.value?.jobs ?? []).filter((job) => is_mine(job, account) && ["failed", "lost", "interrupted"].includes(job.state));
   return (
     <>
       <h1 class="hidden">Overview</h1>
-      <Answers gpus={status.gpus} jobs={jobs.jobs} mine={mine} failed={failed} />
+      <Answers gpus={status.gpus} queue={jobs} mine={mine} failed={failed} />
       <MyJobs mine={mine} failed={failed} />
       <h2>
         GPUs {status.gpus.length > 0 && status.gpus.length <= FEW_GPUS && <span class="soft">lines: utilisation in the last 15 min</span>}
@@ -128,27 +129,27 @@ function next_free(jobs: Job[], now: number): string | undefined {
   return `GPU ${gpu_set(job.gpu_list)} is expected back ${from_now(at_ms, now)}, from job ${job.id}`;
 }
 
-function Answers({ gpus, jobs, mine, failed }: { gpus: Gpu[]; jobs: Job[]; mine: Job[]; failed: Job[] }) {
+function Answers({ gpus, queue, mine, failed }: { gpus: Gpu[]; queue: Queue; mine: Queue; failed: Job[] }) {
   const now = useNow();
   const free = gpus.filter(is_free);
   const ill = gpus.filter(is_ill);
   const kept = gpus.filter((gpu) => gpu.state === "free" && gpu.kept_for_job);
-  const waiting = jobs.filter((job) => job.state === "waiting").length;
-  const my_waiting = mine.filter((job) => job.state === "waiting");
-  const my_running = mine.length - my_waiting.length;
+  const my_waiting = mine.jobs.filter((job) => job.state === "waiting");
+  const my_running = mine.jobs.length - my_waiting.length; // they are listed first
+  const waiting = queue.total - queue.jobs.filter((job) => job.state !== "waiting").length;
   const notes = [
     ...kinds(free),
     ...parts_left(gpus),
     ...kept.map((gpu) => `GPU ${gpu.index} is kept free for job ${gpu.kept_for_job}`),
-    ...(free.length ? [] : [next_free(jobs, now), waiting ? `${plural(waiting, "job")} wait${waiting === 1 ? "s" : ""} already` : undefined]),
+    ...(free.length ? [] : [next_free(queue.jobs, now), waiting ? `${plural(waiting, "job")} wait${waiting === 1 ? "s" : ""} already` : undefined]),
   ].filter((note) => note !== undefined);
   return (
     <section aria-label="In short" class="answers">
       <Answer title="Free now" value={free.length ? `${free.length} of ${plural(gpus.length, "GPU")}` : "no GPU"} notes={notes} />
       <Answer
         title="My jobs"
-        value={mine.length ? `${my_running} running, ${my_waiting.length} waiting` : "none"}
-        notes={[failed.length ? `${failed.length} failed since yesterday` : mine.length ? "" : "none of yours runs or waits"]}
+        value={mine.total ? `${my_running} running, ${mine.total - my_running} waiting` : "none"}
+        notes={[failed.length ? `${failed.length} failed since yesterday` : mine.total ? "" : "none of yours runs or waits"]}
       />
       <NextStart waiting={my_waiting} now={now} />
       <Answer
@@ -195,10 +196,10 @@ function NextStart({ waiting, now }: { waiting: Job[]; now: number }) {
 }
 
 /** The few that matter now: what failed, what runs, what comes next. */
-function MyJobs({ mine, failed }: { mine: Job[]; failed: Job[] }) {
+function MyJobs({ mine, failed }: { mine: Queue; failed: Job[] }) {
   const now = useNow(5000);
-  const rows = [...failed.slice(0, 2), ...mine].slice(0, SHOWN_JOBS);
-  const left = failed.length + mine.length - rows.length;
+  const rows = [...failed.slice(0, 2), ...mine.jobs].slice(0, SHOWN_JOBS);
+  const left = failed.length + mine.total - rows.length;
   return (
     <section aria-label="My jobs">
       <h2>My jobs</h2>

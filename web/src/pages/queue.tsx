@@ -6,6 +6,7 @@ import { get } from "../api";
 import { DASH, clock_time, duration, energy, from_now, gpu_set, plural } from "../format";
 import { array_label, asked_gpus, folded, given_gpus, is_mine } from "../jobs";
 import { useLive } from "../live";
+import { useMine } from "../mine";
 import { amend, go, usePlace } from "../route";
 import type { Job, Queue } from "../types";
 import { Empty, Problem, State, Waiting, useAsked, useNow } from "../ui";
@@ -27,6 +28,7 @@ function fits(job: Job, words: string): boolean {
 
 export function Jobs() {
   const { jobs, account } = useLive();
+  const mine = useMine();
   const { query } = usePlace();
   const [more, set_more] = useState(0);
   const words = query.get("find") ?? "";
@@ -44,7 +46,8 @@ export function Jobs() {
     5000,
   ).value;
   const queue = ended ? past.value : (longer ?? jobs);
-  const rows = (queue?.jobs ?? []).filter((job) => fits(job, words) && (!mine_only || is_mine(job, account)));
+  const shown = ended ? (queue?.jobs ?? []) : with_mine(queue?.jobs ?? [], mine?.jobs ?? []);
+  const rows = shown.filter((job) => fits(job, words) && (!mine_only || is_mine(job, account)));
   return (
     <>
       <div class="toolbar">
@@ -97,6 +100,12 @@ export function Jobs() {
       )}
     </>
   );
+}
+
+/** One's own also where the list of all was cut before them. */
+function with_mine(jobs: Job[], mine: Job[]): Job[] {
+  const known = new Set(jobs.map((job) => job.id));
+  return [...jobs, ...mine.filter((job) => !known.has(job.id))];
 }
 
 function nothing(words: string, ended: boolean, mine_only: boolean): string {
