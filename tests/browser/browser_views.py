@@ -399,6 +399,21 @@ def an_arrays_limit_holds_in_what_is_foretold():
                 assert one["right"] <= next_one["left"] + 1, (one, next_one)
 
 
+def colours_follow_the_system_until_they_are_chosen():
+    ground = "return await page.evaluate(() => getComputedStyle(document.body).backgroundColor)"
+    with browser_kit.page_of(gpus=1) as page:
+        with browser_kit.browser(page) as b:
+            opened(b, "#/overview", dark=True)
+            dark = b.run(ground)
+            b.run("await page.emulateMedia({colorScheme: 'light'})")
+            light = b.until(ground, lambda now: now != dark)
+            b.click("button", "dark colours")
+            b.until(ground, lambda now: now == dark)
+            b.run("await page.emulateMedia({colorScheme: 'dark'}); await page.emulateMedia({colorScheme: 'light'})")
+            b.go("#/jobs")
+            assert b.run(ground) == dark != light, "what was chosen stays"
+
+
 def axes_of_clocks_have_their_labels_and_tables_scroll():
     with browser_kit.page_of(gpus=2) as page:
         runs(page.client(), sleeps(page.client()))
@@ -443,5 +458,6 @@ if __name__ == "__main__":
         words_on_bars_can_be_read_in_every_colour,
         times_in_which_a_gpu_is_not_for_all_are_drawn,
         an_arrays_limit_holds_in_what_is_foretold,
+        colours_follow_the_system_until_they_are_chosen,
         axes_of_clocks_have_their_labels_and_tables_scroll,
     ]))

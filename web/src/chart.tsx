@@ -4,6 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { DASH, duration, short } from "./format";
+import { shown_theme } from "./theme";
 import { useWidth } from "./ui";
 
 export interface Line {
@@ -89,14 +90,14 @@ export function Chart(props: { title: string; unit: string; lines: Line[]; heigh
   latest.current = span;
   const [at, set_at] = useState<number | null>(null);
   const names = lines.map((line) => line.label).join();
-  const dark = document.documentElement.dataset.theme;
+  const theme = shown_theme();
   const from_ms = span?.from_ms ?? 0;
   useEffect(() => {
     if (!box.current || width < 50) return;
     const hooks = span && { setCursor: [(it: uPlot) => set_at(it.cursor.idx ?? null)] };
     plot.current = new uPlot({ ...options(width, height, unit, lines, () => latest.current, window_ms), hooks }, columns(lines, from_ms), box.current);
     return () => plot.current?.destroy();
-  }, [width, height, unit, names, dark, span?.name, span?.counts]);
+  }, [width, height, unit, names, theme, span?.name, span?.counts]);
   useEffect(() => plot.current?.setData(columns(lines, from_ms)), [lines, span?.until_ms]);
   const data = at === null ? undefined : plot.current?.data;
   const at_s = data?.[0][at!];

@@ -23,6 +23,9 @@ function keep(theme: string) {
   }
 }
 
+/** As it is now, for what is painted and not styled. */
+export const shown_theme = () => document.documentElement.dataset.theme ?? (system.matches ? "dark" : "light");
+
 /** As the system has it, until somebody says otherwise. */
 export function Theme() {
   const [theme, set_theme] = useState(kept);
@@ -34,8 +37,8 @@ export function Theme() {
     return () => system.removeEventListener("change", look);
   }, []);
   useLayoutEffect(() => {
-    document.documentElement.dataset.theme = dark ? "dark" : "light";
-  }, [dark]);
+    if (theme) document.documentElement.dataset.theme = theme; // without it the styles follow the system
+  }, [theme]);
   const turn = () => {
     const next = dark ? "light" : "dark";
     keep(next);
