@@ -103,7 +103,7 @@ def what_is_broken_stands_out():
                     lambda tops: len(tops) == 8 and len(set(tops[:4])) == len(set(tops[4:])) == 1 and tops[0] < tops[4])
             shows(b, ".card .meter", "power", " of 700 W")
             shows(b, ".card .meter", "memory", " of 79.6 GiB")
-            shows(b, ".card .meter", "clock", " of 1,980 MHz")
+            shows(b, ".card .meter", "clock", " of 1980 MHz")
             page.m.twin("fault", "5", "lost")
             shows(b, ".card.broken", "GPU 5", "lost", "What to do")
             assert b.run("return await page.locator('.card.broken').count()") == 1
@@ -123,6 +123,19 @@ await page.route('**/v1/history*', route => {
     for (let at = until_ms - 900000; at < until_ms; at += 10000) points.push([at, 40, 50, 60]);
     route.fulfill({json: {unit: '%', step_ms: 10000, from_ms: points[0][0], until_ms, points}});
 });"""
+
+
+def many_gpus_fit_their_cards():
+    with browser_kit.page_of(board="h100-64") as page:
+        page.client().submit(page.m.load_argv("--profile", "gemm", "--seconds", "3600", "--quiet"), gpus=2)
+        with browser_kit.browser(page) as b:
+            for size in (DESK, PHONE):
+                opened(b, "#/overview", size)
+                shows(b, ".card .meter", "clock", "1980 of 1980 MHz")
+                cut = b.run("return await page.locator('.card').evaluateAll(all => all.filter(card => [...card.querySelectorAll('.text')]"
+                            ".some(text => text.getBoundingClientRect().right > card.getBoundingClientRect().right)).map(one => one.innerText))")
+                assert not cut, (size, cut)
+                no_wider_than_the_window(b, "#/overview")
 
 
 def graphs_are_filled_from_history_at_once():
@@ -445,6 +458,7 @@ if __name__ == "__main__":
         simulated_is_said_on_every_view_at_every_width,
         the_overview_answers_before_it_shows_the_machine,
         what_is_broken_stands_out,
+        many_gpus_fit_their_cards,
         graphs_are_filled_from_history_at_once,
         a_price_is_said_where_energy_is,
         ones_own_jobs_come_first_and_what_runs_apart,

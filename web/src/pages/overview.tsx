@@ -278,8 +278,7 @@ function limits(gpus: Gpu[]): string | undefined {
 /** "312 of 700 W": the unit once. */
 function of_most(value: number | undefined, most: number | undefined, unit: string): string {
   if (value === undefined) return DASH;
-  const text = Math.round(value).toLocaleString("en");
-  return most ? `${text} of ${Math.round(most).toLocaleString("en")} ${unit}` : `${text} ${unit}`;
+  return most ? `${Math.round(value)} of ${Math.round(most)} ${unit}` : `${Math.round(value)} ${unit}`;
 }
 
 const in_watts = (mw: number | undefined) => (mw === undefined ? undefined : mw / 1000);
