@@ -348,6 +348,7 @@ const struct takt_server_backend takt_daemon_backend = {
 	.course = takt_api_course,
 	.submit = takt_api_submit,
 	.submit_many = takt_api_submit_many,
+	.again = takt_api_again,
 	.try = takt_api_try,
 	.cancel = cancel,
 	.change = takt_api_change,

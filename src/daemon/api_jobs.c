@@ -520,6 +520,7 @@ struct listing {
 	void *arg;
 	uint64_t total;
 	uint32_t left;
+	uint32_t uid;		    /* of live ones; UINT32_MAX = anybody's */
 	struct takt_job_view *view; /* reused */
 	struct takt_err *err;
 };
@@ -529,9 +530,14 @@ static const int list_is_full = -ECANCELED;
 static int list_live(void *ctx, const struct takt_queue_job *job)
 {
 	struct listing *listing = ctx;
+	bool everybodys = listing->uid == UINT32_MAX;
 
-	if (listing->left-- == 0)
-		return list_is_full;
+	if (!everybodys && job->row.uid != listing->uid)
+		return 0;
+	listing->total++;
+	if (listing->left == 0)
+		return everybodys ? list_is_full : 0; /* a user's are counted to the end */
+	listing->left--;
 	fill_job(listing->daemon, listing->peer, job, listing->view);
 	return listing->each(listing->arg, listing->view);
 }
@@ -569,8 +575,10 @@ static int list_all_live(struct takt_daemon *daemon, struct listing *listing)
 	uint32_t waiting, running;
 	int rc = takt_queue_each(daemon->queue, listing->left, list_live, listing);
 
-	takt_queue_counts(daemon->queue, &waiting, &running);
-	listing->total = (uint64_t)waiting + running;
+	if (listing->uid == UINT32_MAX) {
+		takt_queue_counts(daemon->queue, &waiting, &running);
+		listing->total = (uint64_t)waiting + running;
+	}
 	return rc == list_is_full ? 0 : rc;
 }
 
@@ -579,14 +587,20 @@ int takt_api_queue(void *ctx, const struct takt_peer *peer, const struct takt_hi
 		   void *arg, uint64_t *ret_total, struct takt_err *err)
 {
 	struct takt_daemon *daemon = ctx;
-	struct listing listing = {
-		daemon, peer, each, arg, 0, limit, takt_zalloc(sizeof(*listing.view)), err};
+	bool past = history && !history->live;
+	struct listing listing = {.daemon = daemon,
+				  .peer = peer,
+				  .each = each,
+				  .arg = arg,
+				  .left = limit,
+				  .uid = history ? history->uid : UINT32_MAX,
+				  .view = takt_zalloc(sizeof(*listing.view)),
+				  .err = err};
 	int rc;
 
 	if (!listing.view)
 		return takt_err_set(err, -ENOMEM, "the list of jobs");
-	rc = history ? list_past(daemon, history, limit, &listing)
-		     : list_all_live(daemon, &listing);
+	rc = past ? list_past(daemon, history, limit, &listing) : list_all_live(daemon, &listing);
 	takt_free(listing.view);
 	if (rc == 0)
 		*ret_total = listing.total;

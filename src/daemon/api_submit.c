@@ -2,6 +2,7 @@
 /* A submit: checked, posted, answered when it is on disk. A client that hangs up meanwhile loses
  * the answer, not the job. */
 #include <errno.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -130,8 +131,9 @@ static int may_run_jobs(const struct takt_daemon *daemon, uid_t uid, struct takt
 	return takt_system_users_check(uid, daemon->min_uid, err);
 }
 
-static int may_submit(const struct takt_daemon *daemon, const struct takt_peer *peer,
-		      const struct takt_jobspec *spec, struct takt_err *err)
+/* Of a description, whoever made it. */
+static int may_run(const struct takt_daemon *daemon, const struct takt_peer *peer,
+		   const struct takt_jobspec *spec, struct takt_err *err)
 {
 	int rc;
 
@@ -141,16 +143,22 @@ static int may_submit(const struct takt_daemon *daemon, const struct takt_peer *
 	rc = may_run_jobs(daemon, peer->uid, err);
 	if (rc < 0)
 		return rc;
-	if (spec->array_id || spec->params)
-		return takt_err_set(err, -TAKT_E_USAGE,
-				    "field '%s' is set by takt, not by who hands in a job",
-				    spec->array_id ? "array_id" : "params");
 	if (spec->priority > 0 && !peer->admin)
 		return takt_err_set(err, -EPERM, "priority above 0 needs an administrator");
 	rc = takt_govern_check_job(daemon, peer->uid, spec, err);
 	if (rc == 0)
 		rc = check_clock(daemon, spec, err);
 	return rc < 0 ? rc : check_power_limit(daemon, spec, err);
+}
+
+static int may_submit(const struct takt_daemon *daemon, const struct takt_peer *peer,
+		      const struct takt_jobspec *spec, struct takt_err *err)
+{
+	if (spec->array_id || spec->params)
+		return takt_err_set(err, -TAKT_E_USAGE,
+				    "field '%s' is set by takt, not by who hands in a job",
+				    spec->array_id ? "array_id" : "params");
+	return may_run(daemon, peer, spec, err);
 }
 
 static struct submit_token *token_for(struct takt_daemon *daemon, const struct takt_peer *peer,
@@ -175,15 +183,13 @@ static int handed_in(struct takt_pending *pending, struct submit_token *token, i
 	return rc < 0 ? rc : 0;
 }
 
-int takt_api_submit(void *ctx, const struct takt_peer *peer, struct takt_jobspec *spec,
-		    struct takt_pending *pending, struct takt_err *err)
+/* One that may run. */
+static int hand_in(struct takt_daemon *daemon, const struct takt_peer *peer,
+		   struct takt_jobspec *spec, struct takt_pending *pending, struct takt_err *err)
 {
-	struct takt_daemon *daemon = ctx;
 	struct submit_token *token;
-	int rc = may_submit(daemon, peer, spec, err);
+	int rc = takt_own_files_look(daemon, err);
 
-	if (rc == 0)
-		rc = takt_own_files_look(daemon, err);
 	if (rc < 0)
 		return rc;
 	token = token_for(daemon, peer, pending, err);
@@ -192,6 +198,89 @@ int takt_api_submit(void *ctx, const struct takt_peer *peer, struct takt_jobspec
 	rc = takt_queue_submit(daemon->queue, peer->uid, peer->gid, spec,
 			       takt_wall_now(daemon->sys), token, err);
 	return handed_in(pending, token, rc);
+}
+
+int takt_api_submit(void *ctx, const struct takt_peer *peer, struct takt_jobspec *spec,
+		    struct takt_pending *pending, struct takt_err *err)
+{
+	int rc = may_submit(ctx, peer, spec, err);
+
+	return rc < 0 ? rc : hand_in(ctx, peer, spec, pending, err);
+}
+
+/* The row of one that has ended, of whoever asks: it would run as him. */
+static int own_ended_row(struct takt_daemon *daemon, const struct takt_peer *peer, uint64_t job_id,
+			 struct takt_job *ret, struct takt_err *err)
+{
+	const struct takt_queue_job *job = takt_queue_find(daemon->queue, job_id);
+	int rc = job ? 0 : takt_api_ended_row(daemon, job_id, ret, err);
+
+	if (rc < 0)
+		return rc;
+	if ((job ? job->row.uid : ret->uid) != peer->uid)
+		return takt_err_set(err, -EPERM,
+				    "job %llu is another user's: only he hands it in again",
+				    (unsigned long long)job_id);
+	if (job)
+		return takt_err_set(err, -TAKT_E_CONFLICT,
+				    "job %llu is %s; only one that has ended is handed in again",
+				    (unsigned long long)job_id,
+				    takt_job_state_name(job->row.state));
+	return 0;
+}
+
+/* What was meant for its first life alone: a hold, instants that have passed, and, once it ran, the
+ * jobs that it came after. */
+static void forget_what_was(const struct takt_job *row, struct takt_wall now,
+			    struct takt_jobspec *spec)
+{
+	int64_t now_ms = now.ns / (int64_t)TAKT_NS_PER_MS;
+
+	spec->held = false;
+	if (spec->begin_ms <= now_ms)
+		spec->begin_ms = 0;
+	if (spec->deadline_ms <= now_ms)
+		spec->deadline_ms = 0;
+	if (row->attempt > 0) {
+		takt_free(spec->after);
+		spec->after = NULL;
+		spec->after_count = 0;
+	}
+}
+
+/* As it is on record: of an array it keeps its place there. *env's list is taken over. */
+static int described_again(const struct takt_job *row, struct takt_wall now,
+			   struct takt_jobspec *env, struct takt_jobspec *ret, struct takt_err *err)
+{
+	int rc = takt_jobspec_from_json(row->spec_json, strlen(row->spec_json), ret, err);
+
+	if (rc < 0)
+		return rc;
+	takt_queue_keep_promise(row, ret);
+	forget_what_was(row, now, ret);
+	ret->env = env->env;
+	env->env = NULL;
+	return takt_jobspec_check(ret, err);
+}
+
+int takt_api_again(void *ctx, const struct takt_peer *peer, uint64_t job_id,
+		   struct takt_jobspec *env, struct takt_pending *pending, struct takt_err *err)
+{
+	struct takt_daemon *daemon = ctx;
+	struct takt_job row = {0};
+	struct takt_jobspec spec;
+	int rc = own_ended_row(daemon, peer, job_id, &row, err);
+
+	takt_jobspec_init(&spec);
+	if (rc == 0)
+		rc = described_again(&row, takt_wall_now(daemon->sys), env, &spec, err);
+	if (rc == 0)
+		rc = may_run(daemon, peer, &spec, err);
+	if (rc == 0)
+		rc = hand_in(daemon, peer, &spec, pending, err);
+	takt_jobspec_fini(&spec);
+	takt_job_fini(&row);
+	return rc;
 }
 
 static int may_submit_all(const struct takt_daemon *daemon, const struct takt_peer *peer,

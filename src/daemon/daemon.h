@@ -570,6 +570,8 @@ int takt_api_submit(void *ctx, const struct takt_peer *peer, struct takt_jobspec
 		    struct takt_pending *pending, struct takt_err *err);
 int takt_api_submit_many(void *ctx, const struct takt_peer *peer, struct takt_jobspecs *specs,
 			 struct takt_pending *pending, struct takt_err *err);
+int takt_api_again(void *ctx, const struct takt_peer *peer, uint64_t job_id,
+		   struct takt_jobspec *env, struct takt_pending *pending, struct takt_err *err);
 int takt_api_try(void *ctx, const struct takt_peer *peer, struct takt_jobspecs *specs,
 		 struct takt_try_view *ret, struct takt_err *err);
 void takt_api_accepted(void *ctx, void *token, const struct takt_queue_job *job,

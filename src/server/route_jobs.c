@@ -66,6 +66,7 @@ void takt_route_jobs(struct takt_call *call)
 	uint64_t history, limit, total = 0;
 	struct takt_history_ask ask;
 	struct takt_err err = {.rc = 0};
+	bool everybodys;
 	int rc;
 
 	if (takt_server_query_u64(call, "history", 0, 1, 0, &history) < 0 ||
@@ -73,18 +74,20 @@ void takt_route_jobs(struct takt_call *call)
 	    read_history(call, &ask) < 0)
 		return;
 	key.limit = (uint32_t)limit;
-	if (!history && takt_live_lists_answer(call, &key))
+	ask.live = !history;
+	everybodys = !history && ask.uid == UINT32_MAX;
+	if (everybodys && takt_live_lists_answer(call, &key))
 		return;
 	takt_queue_json_begin(&json, server->config.simulated);
-	rc = server->backend.queue(server->ctx, &call->peer, history ? &ask : NULL, (uint32_t)limit,
-				   add_job, &json, &total, &err);
+	rc = server->backend.queue(server->ctx, &call->peer, everybodys ? NULL : &ask,
+				   (uint32_t)limit, add_job, &json, &total, &err);
 	/* A list that did not fit is told by the text itself. */
 	if (rc < 0 && json.rc == 0) {
 		takt_server_answer_failure(call->http, &err);
 		return;
 	}
 	takt_queue_json_end(&json, total);
-	if (history || json.rc < 0)
+	if (!everybodys || json.rc < 0)
 		takt_server_answer_text(call->http, 200, &json);
 	else
 		takt_live_lists_keep(call, &key, &json);
@@ -201,6 +204,29 @@ void takt_route_submit_many(struct takt_call *call)
 		check_taken(call, pending, rc, &err);
 	}
 	takt_jobspecs_free(&specs);
+}
+
+void takt_route_again(struct takt_call *call)
+{
+	struct takt_server *server = call->server;
+	struct takt_pending *pending;
+	struct takt_jobspec env;
+	struct takt_err err;
+	int rc;
+
+	takt_jobspec_init(&env);
+	rc = takt_jobspec_env_from_json(call->http->body, call->http->body_len, &env, &err);
+	if (rc < 0) {
+		takt_server_answer_failure(call->http, &err);
+		return;
+	}
+	pending = begin_pending(call, 201);
+	if (pending) {
+		rc = server->backend.again(server->ctx, &call->peer, call->job_id, &env, pending,
+					   &err);
+		check_taken(call, pending, rc, &err);
+	}
+	takt_jobspec_fini(&env);
 }
 
 /* The answer to several: {"jobs": [...]}. */

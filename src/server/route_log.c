@@ -39,6 +39,7 @@ struct part {
 	char *bytes; /* owned; NULL = none */
 	size_t len;
 	uint64_t offset; /* after it */
+	uint64_t tail;	 /* asked for: so many bytes before the end at most; 0 = all */
 	uint32_t attempt;
 	bool live;
 };
@@ -59,6 +60,15 @@ static bool is_shorter(int fd, uint64_t offset)
 	struct stat st;
 
 	return fstat(fd, &st) == 0 && (uint64_t)st.st_size < offset;
+}
+
+static void skip_to_tail(int fd, struct part *part)
+{
+	struct stat st;
+	uint64_t size = fstat(fd, &st) == 0 ? (uint64_t)st.st_size : 0;
+
+	if (part->tail && size > part->tail && size - part->tail > part->offset)
+		part->offset = size - part->tail;
 }
 
 /* The line in place of a hole, behind the part's `len` bytes before it, which is a line of its own
@@ -106,6 +116,7 @@ static int read_bytes(int fd, struct part *part, struct takt_err *err)
 		return takt_err_set(err, -ENOMEM, "no memory for the log");
 	if (is_shorter(fd, part->offset))
 		part->offset = 0;
+	skip_to_tail(fd, part);
 	n = read_at(fd, part->bytes, PART_BYTES, part->offset);
 	if (n <= 0) {
 		rc = n == 0 ? 0 : takt_err_set(err, -errno, "read the job's log");
@@ -134,10 +145,10 @@ static int look_ahead(const struct takt_call *call, uint32_t attempt, struct par
 }
 
 /* Another attempt than the one that the client reads is a new log. */
-static int look(const struct takt_call *call, uint64_t offset, uint32_t attempt, struct part *ret,
-		struct takt_err *err)
+static int look(const struct takt_call *call, uint64_t offset, uint64_t tail, uint32_t attempt,
+		struct part *ret, struct takt_err *err)
 {
-	struct part part = {.offset = offset};
+	struct part part = {.offset = offset, .tail = tail};
 	bool ahead;
 	int fd = -1, rc;
 
@@ -220,16 +231,17 @@ static bool hold(const struct takt_call *call, const struct part *part, uint64_t
 
 void takt_route_log(struct takt_call *call)
 {
-	uint64_t offset, attempt, follow, timeout_ms;
+	uint64_t offset, attempt, follow, timeout_ms, tail;
 	struct part part = {.bytes = NULL};
 	struct takt_err err;
 
 	if (takt_server_query_u64(call, "offset", 0, INT64_MAX / 2, 0, &offset) < 0 ||
 	    takt_server_query_u64(call, "attempt", 0, UINT32_MAX, 0, &attempt) < 0 ||
 	    takt_server_query_u64(call, "follow", 0, 1, 0, &follow) < 0 ||
-	    takt_server_query_u64(call, "timeout_ms", 0, MAX_FOLLOW_MS, 30000, &timeout_ms) < 0)
+	    takt_server_query_u64(call, "timeout_ms", 0, MAX_FOLLOW_MS, 30000, &timeout_ms) < 0 ||
+	    takt_server_query_u64(call, "tail", 0, PART_BYTES, 0, &tail) < 0)
 		return;
-	if (look(call, offset, (uint32_t)attempt, &part, &err) < 0) {
+	if (look(call, offset, tail, (uint32_t)attempt, &part, &err) < 0) {
 		takt_server_answer_failure(call->http, &err);
 		return;
 	}
@@ -244,7 +256,7 @@ static void look_after(struct follower *follower, uint64_t now)
 	struct part part = {.bytes = NULL};
 	struct takt_http_request *http = follower->call.http;
 	struct takt_err err;
-	int rc = look(&follower->call, follower->offset, follower->attempt, &part, &err);
+	int rc = look(&follower->call, follower->offset, 0, follower->attempt, &part, &err);
 
 	if (rc == 0 && part.len == 0 && part.live && now < follower->deadline_ns) {
 		follower->attempt = part.attempt;

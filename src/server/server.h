@@ -48,8 +48,9 @@ void takt_pending_error(struct takt_pending *pending, const struct takt_err *err
 /* The backend's own pointer, and what to call when the client hangs up before the answer. */
 void takt_pending_set_cancel(struct takt_pending *pending, void (*cancelled)(void *ctx), void *ctx);
 
-/* Which ended jobs: by number from the highest down. */
+/* Which ended jobs: by number from the highest down. Or which live ones: those of `uid`. */
 struct takt_history_ask {
+	bool live;
 	uint64_t before;	    /* lower numbers only; 0 = from the newest */
 	int64_t since_ms, until_ms; /* of the end, wall clock; 0 = no bound */
 	uint32_t uid;		    /* UINT32_MAX = anybody's */
@@ -74,8 +75,8 @@ struct takt_server_backend {
 	int (*topology)(void *ctx, struct takt_topo_view *ret, struct takt_err *err);
 	/* Hands at most `limit` (1..10,000) job views to `each`, one at a time (borrowed for the
 	 * call): running first, then waiting in queue order; with history (not NULL) the ended
-	 * ones that it asks for instead. Stops and returns what `each` returns when negative.
-	 * *ret_total: how many there are. */
+	 * ones that it asks for instead, or if it says so a user's live ones. Stops and returns
+	 * what `each` returns when negative. *ret_total: how many there are. */
 	int (*queue)(void *ctx, const struct takt_peer *peer,
 		     const struct takt_history_ask *history, uint32_t limit,
 		     int (*each)(void *arg, const struct takt_job_view *view), void *arg,
@@ -97,6 +98,10 @@ struct takt_server_backend {
 	/* Several, all or none; takes the contents over on success and finishes with the first. */
 	int (*submit_many)(void *ctx, const struct takt_peer *peer, struct takt_jobspecs *specs,
 			   struct takt_pending *pending, struct takt_err *err);
+	/* One that has ended, as it is on record, with the environment of *env, which alone is
+	 * filled in and taken over on success. Otherwise as submit. */
+	int (*again)(void *ctx, const struct takt_peer *peer, uint64_t job_id,
+		     struct takt_jobspec *env, struct takt_pending *pending, struct takt_err *err);
 	/* What would become of them, handed in together; nothing is kept. *ret has room for all,
 	 * zeroed. */
 	int (*try)(void *ctx, const struct takt_peer *peer, struct takt_jobspecs *specs,

@@ -140,6 +140,7 @@ void takt_route_job(struct takt_call *call);
 void takt_route_explain(struct takt_call *call);
 void takt_route_course(struct takt_call *call);
 void takt_route_submit_many(struct takt_call *call);
+void takt_route_again(struct takt_call *call);
 void takt_route_try(struct takt_call *call);
 void takt_route_try_many(struct takt_call *call);
 void takt_route_cancel(struct takt_call *call);

@@ -80,14 +80,14 @@ class Page:
 
 
 @contextlib.contextmanager
-def page_of(*flags, **machine):
+def page_of(*flags, group=GROUP, **machine):
     """A Page of a simulated machine."""
     with contextlib.ExitStack() as stack:
         if os.getuid() != 0:
             m = stack.enter_context(kit.machine(**{"gpus": 2, **machine}))
         else:  # accounts in a mount namespace of the test's own
             folder = stack.enter_context(tempfile.TemporaryDirectory())
-            stack.enter_context(users.accounts(folder, PASSWD, GROUP))
+            stack.enter_context(users.accounts(folder, PASSWD, group))
             m = stack.enter_context(users.shared_machine(start=False, **{"gpus": 2, **machine}))
         m.more_flags = flags
         yield Page(m)

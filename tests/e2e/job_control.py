@@ -353,6 +353,45 @@ def an_array_runs_so_many_at_a_time():
             assert refused.status == 400, refused
 
 
+def an_ended_job_is_handed_in_again():
+    """As it was, but for what was its first life's alone; its environment is what is given anew."""
+    with kit.machine(gpus=1) as m:
+        m.start()
+        client = m.client()
+        gate = m.path("jobs/gate")
+        job = client.submit(["sh", "-c", f"until test -e {gate}; do sleep 0.02; done; echo $LR"], gpus=1, name="train", held=True,
+                            retries=1, time_limit_ms=3600000, tags="night", env=["PATH=/usr/bin:/bin", "LR=1"])["id"]
+        def again(of, **body):
+            return client.ask("POST", f"/v1/jobs/{of}/again", body)
+        try:
+            again(job, env=[])
+            raise AssertionError("it has not ended")
+        except kit.Refused as refused:
+            assert refused.status == 409 and "is waiting" in refused.answer["error"]["message"], refused.answer
+        m.takt("release", str(job))
+        with open(gate, "w", encoding="ascii"):
+            pass
+        ends_with(client, job, "done")
+        anew = again(job, env=["PATH=/usr/bin:/bin", "LR=2"])
+        assert anew["id"] != job and "held" not in anew, anew
+        first, second = client.job(job), ends_with(client, anew["id"], "done")
+        for field in ("name", "command", "cwd", "gpus", "retries", "time_limit_ms", "tags"):
+            assert first[field] == second[field], (field, first, second)
+        assert client.raw("GET", f"/v1/jobs/{anew['id']}/log")[1] == b"2\n"
+        array = client.submit(["sh", "-c", "echo $TAKT_ARRAY_ID $TAKT_ARRAY_INDEX; exit 3"], array_first=4, array_last=5)["id"]
+        for each in (array, array + 1):
+            ends_with(client, each, "failed")
+        element = ends_with(client, again(array + 1, env=["PATH=/usr/bin:/bin"])["id"], "failed")
+        assert client.raw("GET", f"/v1/jobs/{element['id']}/log")[1].decode() == f"{array} 5\n"
+        status, tail = client.raw("GET", f"/v1/jobs/{element['id']}/log?tail=2")[:2]
+        assert (status, tail) == (200, b"5\n"), "its end alone, where that is asked for"
+        try:
+            again(job, env=["PATH=/usr/bin:/bin"], gpus=2)
+            raise AssertionError("nothing but the environment is taken")
+        except kit.Refused as refused:
+            assert refused.status == 400, refused
+
+
 def several_jobs_are_taken_or_none():
     with kit.machine(gpus=2) as m:
         m.start()
@@ -415,6 +454,7 @@ if __name__ == "__main__":
         a_dry_run_says_where_and_when,
         a_dry_run_says_it_of_an_array,
         an_array_runs_so_many_at_a_time,
+        an_ended_job_is_handed_in_again,
         several_jobs_are_taken_or_none,
         a_file_of_jobs_is_handed_in_whole,
     ]))

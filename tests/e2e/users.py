@@ -392,6 +392,32 @@ def only_the_owner_and_root_stop_a_job():
         assert m.client().wait(second)["state"] == "cancelled"
 
 
+def only_its_owner_hands_a_job_in_again():
+    """For anybody else it would run as him, with a command that he may not read."""
+    with shared_machine(gpus=1) as m:
+        job = ask(m, ALICE, "POST", "/v1/jobs", job_of(["id", "-u"], 1))["id"]
+        as_user(ALICE, lambda: kit.Client(m.socket).wait(job))
+        again = f"/v1/jobs/{job}/again", {"env": ["PATH=/usr/bin:/bin"]}
+        assert refusal(m, BOB, "POST", *again)[:2] == (403, "EPERM")
+        assert refusal(m, 0, "POST", *again)[:2] == (403, "EPERM"), "not even root"
+        anew = ask(m, ALICE, "POST", *again)["id"]
+        as_user(ALICE, lambda: kit.Client(m.socket).wait(anew))
+        said = as_user(ALICE, lambda: kit.Client(m.socket).raw("GET", f"/v1/jobs/{anew}/log")[1])
+        assert said.decode().strip() == str(ALICE), said
+
+
+def a_users_live_jobs_are_listed_alone():
+    with shared_machine(gpus=1) as m:
+        for uid in (ALICE, BOB, BOB):
+            ask(m, uid, "POST", "/v1/jobs", job_of(["sleep", "600"], 1))
+        for uid, count in ((ALICE, 1), (BOB, 2), (0, 0)):
+            answer = ask(m, ALICE, "GET", f"/v1/jobs?uid={uid}")
+            assert (answer["total"], {each["uid"] for each in answer["jobs"]}) == (count, {uid} if count else set()), answer
+        cut = ask(m, ALICE, "GET", f"/v1/jobs?uid={BOB}&limit=1")
+        assert (cut["total"], len(cut["jobs"])) == (2, 1), cut
+        assert ask(m, ALICE, "GET", "/v1/jobs")["total"] == 3
+
+
 def an_id_that_another_user_has_copied_means_nothing():
     """Of a killed shim's job what bears its id is ended, and waited for; but not what somebody else has named so."""
     with shared_machine(gpus=1) as m:
@@ -718,7 +744,8 @@ if __name__ == "__main__":
         what_is_mine_is_not_shown_to_others, an_environment_is_the_owners_alone_and_goes_with_the_job,
         a_copied_database_has_no_environments, a_planted_library_is_not_loaded_by_root_for_others,
         takt_twin_names_the_driver_to_root_for_others, a_link_in_place_of_the_log_leads_nowhere,
-        only_the_owner_and_root_stop_a_job, an_id_that_another_user_has_copied_means_nothing,
+        only_the_owner_and_root_stop_a_job, only_its_owner_hands_a_job_in_again, a_users_live_jobs_are_listed_alone,
+        an_id_that_another_user_has_copied_means_nothing,
         who_calls_himself_anothers_shim_is_from_outside,
         clocks_only_of_gpus_held_alone,
         an_administrators_clocks_are_there_again_after_a_job,

@@ -145,10 +145,12 @@ static int on_queue(void *ctx, const struct takt_peer *peer, const struct takt_h
 	struct fake *fake = ctx;
 	uint32_t shown = 0;
 
-	fake->lists_made += !history;
+	bool past = history && !history->live;
+
+	fake->lists_made += !past;
 	*ret_total = 0;
 	for (uint64_t i = 0; i < fake->job_count; i++) {
-		if (has_ended(&fake->jobs[i]) != (history != NULL))
+		if (has_ended(&fake->jobs[i]) != past)
 			continue;
 		(*ret_total)++;
 		if (shown < limit && each(arg, &fake->jobs[i].view) < 0)

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What pictures are taken with: light, dark and a phone.
+// What pictures are taken with: light, dark, a tablet and a phone.
 import { mkdirSync } from "node:fs";
 import { chromium } from "playwright-core";
 
 const LOOKS = {
   light: { viewport: { width: 1280, height: 800 }, colorScheme: "light" },
   dark: { viewport: { width: 1280, height: 800 }, colorScheme: "dark" },
+  tablet: { viewport: { width: 768, height: 1024 }, colorScheme: "light" },
   phone: { viewport: { width: 390, height: 844 }, colorScheme: "light", deviceScaleFactor: 2 },
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pictures of reports in light, dark and on a phone. Usage: node dev/report_shots.mjs FOLDER REPORT.html...
+// Pictures of reports in light, dark, on a tablet and on a phone. Usage: node dev/report_shots.mjs FOLDER REPORT.html...
 import { basename, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { in_each_look } from "./looks.mjs";

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pictures of all pages in light, dark and on a phone. Usage: node dev/shots.mjs ADDRESS FOLDER [NAME...]
+// Pictures of all pages in light, dark, on a tablet and on a phone. Usage: node dev/shots.mjs ADDRESS FOLDER [NAME...]
 import { in_each_look } from "./looks.mjs";
 
 const [address, folder, ...names] = process.argv.slice(2);
 const PAGES = {
   overview: "#/overview",
   jobs: "#/jobs",
-  timeline: "#/timeline?job=6",
+  timeline: "#/timeline?job=3&colour=tag",
   topology: "#/topology",
   clocks: "#/clocks?gpu=2",
   health: "#/health",
   job: "#/jobs/4",
+  failed: "#/jobs/2",
   metrics: "#/jobs/4?tab=metrics",
   log: "#/jobs/4?tab=log",
   submit: "#/submit",

@@ -4,6 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { DASH, duration, short } from "./format";
+import { shown_theme } from "./theme";
 import { useWidth } from "./ui";
 
 export interface Line {
@@ -41,21 +42,23 @@ function columns(lines: Line[], from_ms: number): uPlot.AlignedData {
   return tables.length ? uPlot.join(tables) : [[]];
 }
 
-function options(width: number, height: number, unit: string, lines: Line[], span: () => Span | undefined): uPlot.Options {
+function options(width: number, height: number, unit: string, lines: Line[], span: () => Span | undefined, window_ms?: number): uPlot.Options {
   const spanned = span();
-  const axis = { stroke: colour("--soft"), grid: { stroke: colour("--rule"), width: 1 }, ticks: { show: false }, font: "11px system-ui" };
+  const window_s = (window_ms ?? 0) / 1000;
+  const until_now = window_s > 0 ? { range: (): [number, number] => [Date.now() / 1000 - window_s, Date.now() / 1000] } : {};
+  const axis = { stroke: colour("--soft"), grid: { stroke: colour("--rule"), width: 1 }, ticks: { stroke: colour("--rule"), width: 1, size: 4 }, font: "11px system-ui" };
   return {
     width,
     height,
     legend: { show: false },
     cursor: { y: false, points: { size: 5 }, drag: { x: false, y: false }, sync: spanned && { key: spanned.name } },
     scales: {
-      x: spanned ? { time: false, range: () => [0, Math.max(1, (span()!.until_ms - span()!.from_ms) / 1000)] } : {},
-      y: { range: (_, least, most) => [Math.min(0, least ?? 0), Math.max((most ?? 0) * 1.08, 1)] },
+      x: spanned ? { time: false, range: () => [0, Math.max(1, (span()!.until_ms - span()!.from_ms) / 1000)] } : until_now,
+      y: { range: (_, least, most) => [Math.min(0, least ?? 0), unit === "%" ? 100 : Math.max((most ?? 0) * 1.08, 1)] },
     },
     axes: [
-      { ...axis, size: 24, ...(!spanned ? { values: time_labels } : spanned.counts ? { values: count_labels } : { incs: ROUND_S, values: since_labels }) },
-      { ...axis, size: 66, values: (_, splits) => splits.map((value) => `${short(value)} ${unit}`) },
+      { ...axis, size: 26, space: 84, ...(!spanned ? { values: time_labels } : spanned.counts ? { values: count_labels } : { incrs: ROUND_S, values: since_labels }) },
+      { ...axis, size: 70, space: 28, values: (_, splits) => splits.map((value) => `${short(value)} ${unit}`) },
     ],
     series: [
       {},
@@ -79,22 +82,22 @@ const ROUND_S = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 
 const count_labels = (_: uPlot, splits: number[]) => splits.map(short);
 const since_labels = (_: uPlot, splits: number[]) => splits.map((s) => (s ? duration(s * 1000) : "0"));
 
-export function Chart(props: { title: string; unit: string; lines: Line[]; height?: number; span?: Span; nothing?: string }) {
-  const { title, unit, lines, height = 140, span, nothing = "nothing measured yet" } = props;
+export function Chart(props: { title: string; unit: string; lines: Line[]; height?: number; span?: Span; window_ms?: number; nothing?: string }) {
+  const { title, unit, lines, height = 140, span, window_ms, nothing = "nothing measured yet" } = props;
   const [box, width] = useWidth<HTMLDivElement>();
   const plot = useRef<uPlot | null>(null);
   const latest = useRef(span);
   latest.current = span;
   const [at, set_at] = useState<number | null>(null);
   const names = lines.map((line) => line.label).join();
-  const dark = document.documentElement.dataset.theme;
+  const theme = shown_theme();
   const from_ms = span?.from_ms ?? 0;
   useEffect(() => {
     if (!box.current || width < 50) return;
     const hooks = span && { setCursor: [(it: uPlot) => set_at(it.cursor.idx ?? null)] };
-    plot.current = new uPlot({ ...options(width, height, unit, lines, () => latest.current), hooks }, columns(lines, from_ms), box.current);
+    plot.current = new uPlot({ ...options(width, height, unit, lines, () => latest.current, window_ms), hooks }, columns(lines, from_ms), box.current);
     return () => plot.current?.destroy();
-  }, [width, height, unit, names, dark, span?.name, span?.counts]);
+  }, [width, height, unit, names, theme, span?.name, span?.counts]);
   useEffect(() => plot.current?.setData(columns(lines, from_ms)), [lines, span?.until_ms]);
   const data = at === null ? undefined : plot.current?.data;
   const at_s = data?.[0][at!];

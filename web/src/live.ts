@@ -3,7 +3,7 @@
 // again and again. When the connection is lost what was last known stays, and is marked so.
 import { useEffect, useState } from "preact/hooks";
 import { Refused, get, request, words_of } from "./api";
-import type { Account, Clocks, Gpu, Health, History, Queue, Status } from "./types";
+import type { Account, Clocks, Gpu, Health, Job, Queue, Status } from "./types";
 
 const TOPICS = { status: "/v1/status", jobs: "/v1/jobs?limit=200", clocks: "/v1/clocks", health: "/v1/health" } as const;
 type Topic = keyof typeof TOPICS;
@@ -29,7 +29,7 @@ export interface Live {
   account?: Account;
   /** Total power in W, since the page was opened. */
   power: [at_ms: number, watts: number][];
-  /** Of each GPU: its last samples. */
+  /** Of each GPU: its last samples since the page was opened. */
   samples: Map<number, Sample[]>;
 }
 
@@ -66,22 +66,7 @@ export function total_watts(gpus: Gpu[]): number | undefined {
   return known.length ? known.reduce((sum, gpu) => sum + gpu.power_mw! / 1000, 0) : undefined;
 }
 
-/** The two minutes before the page was opened, so that lines do not begin with nothing. */
-async function seed(gpus: Gpu[]) {
-  const { session } = live;
-  for (const { index } of gpus.slice(0, 16)) {
-    const { points } = await get<History>(`/v1/history?gpu=${index}&metric=utilization&step=raw`).catch(() => ({ points: [] }));
-    const every = Math.max(1, Math.round(points.length / 60));
-    const before = points.filter((_, i) => i % every === 0).map(([at_ms, , util]) => ({ at_ms, util }));
-    if (live.session !== session) return;
-    const samples = new Map(live.samples);
-    samples.set(index, [...before, ...(samples.get(index) ?? [])].slice(-KEPT_SAMPLES));
-    change({ samples });
-  }
-}
-
 function remember(status: Status) {
-  if (!live.samples.size) void seed(status.gpus);
   const at_ms = Date.now();
   const watts = total_watts(status.gpus);
   const samples = new Map(live.samples);
@@ -188,5 +173,7 @@ async function who_am_i(signal: AbortSignal) {
   }
 }
 
+/** Its owner and administrators act on a job. */
+export const may_act = (job: Job) => may_write() && (job.mine || !!live.account?.admin);
 export const may_write = () => live.account?.write ?? true;
 export const is_admin = () => live.account?.admin ?? true;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Light or dark, and the button for it.
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 
 const KEY = "takt-theme";
+
+const system = matchMedia("(prefers-color-scheme: dark)");
 
 /** Some places where a page can be opened keep nothing for it, and say so by throwing. */
 function kept(): string {
@@ -21,13 +23,22 @@ function keep(theme: string) {
   }
 }
 
+/** As it is now, for what is painted and not styled. */
+export const shown_theme = () => document.documentElement.dataset.theme ?? (system.matches ? "dark" : "light");
+
 /** As the system has it, until somebody says otherwise. */
 export function Theme() {
   const [theme, set_theme] = useState(kept);
+  const [system_dark, set_system_dark] = useState(system.matches);
+  const dark = theme ? theme === "dark" : system_dark;
   useEffect(() => {
-    document.documentElement.dataset.theme = theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+    const look = () => set_system_dark(system.matches);
+    system.addEventListener("change", look);
+    return () => system.removeEventListener("change", look);
+  }, []);
+  useLayoutEffect(() => {
+    if (theme) document.documentElement.dataset.theme = theme; // without it the styles follow the system
   }, [theme]);
-  const dark = theme ? theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
   const turn = () => {
     const next = dark ? "light" : "dark";
     keep(next);

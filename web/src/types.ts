@@ -57,6 +57,7 @@ export interface Gpu {
   energy_mj?: number;
   throttle_text?: string;
   job_id?: number;
+  kept_for_job?: number;
   job_name?: string;
   job_user?: string;
   procs?: Process[];
@@ -130,6 +131,7 @@ export interface Job {
   gpus: number;
   priority: number;
   mine: boolean;
+  uid?: number;
   command?: string;
   cwd?: string;
   attempt?: number;
@@ -145,6 +147,7 @@ export interface Job {
   cause_at_ms?: number;
   array_id?: number;
   array_index?: number;
+  array_limit?: number;
   retries?: number;
   failures?: number;
   restarts?: number;
@@ -280,6 +283,22 @@ export interface Health {
   kernel_log_why?: string;
   gpus: HealthGpu[];
   sxids?: Sxid[];
+}
+
+/** What administrators have said of GPUs. */
+export interface Orders {
+  set_aside: { index: number; state: string; reason?: string; by?: string; since_ms?: number }[];
+  reservations: Reservation[];
+}
+
+export interface Reservation {
+  id: number;
+  gpus: number[];
+  user?: string;
+  tenant?: string;
+  from_ms: number;
+  until_ms: number;
+  reason?: string;
 }
 
 export interface Topology {

@@ -67,16 +67,17 @@ export function Meter(props: { label: string; value?: number; most?: number; tex
   );
 }
 
-/** A line without axes; gaps where nothing was measured. */
-export function Spark({ values, most, label }: { values: (number | undefined)[]; most: number; label: string }) {
-  const room = 150;
-  const start = room - values.length;
+const SPARK_GAP_MS = 25_000; // history has a point each 10 s
+
+/** A line without axes that ends now; gaps where nothing was measured. */
+export function Spark(props: { points: [at_ms: number, value: number][]; span_ms: number; most: number; label: string }) {
+  const { points, span_ms, most, label } = props;
+  const room = 300;
+  const from_ms = Date.now() - span_ms;
   let path = "";
-  let drawing = false;
-  values.forEach((value, i) => {
-    if (value === undefined) return void (drawing = false);
-    path += `${drawing ? "L" : "M"}${start + i} ${(27 - (25 * Math.min(value, most)) / most).toFixed(1)}`;
-    drawing = true;
+  points.forEach(([at_ms, value], i) => {
+    const joined = i > 0 && at_ms - points[i - 1][0] <= SPARK_GAP_MS;
+    path += `${joined ? "L" : "M"}${((room * (at_ms - from_ms)) / span_ms).toFixed(1)} ${(27 - (25 * Math.min(value, most)) / most).toFixed(1)}`;
   });
   return (
     <svg class="spark" viewBox={`0 0 ${room} 28`} preserveAspectRatio="none" role="img" aria-label={label}>
@@ -133,11 +134,16 @@ export function Terms({ rows }: { rows: [string, ComponentChildren][] }) {
 export function useWidth<T extends Element>(): [{ current: T | null }, number] {
   const ref = useRef<T>(null);
   const [width, set_width] = useState(0);
+  const watched = useRef<{ element: T | null; stop: () => void }>({ element: null, stop: () => undefined });
+  // After each time it is drawn: what is to be watched may come late, where a placeholder stood.
   useEffect(() => {
+    if (watched.current.element === ref.current) return;
+    watched.current.stop();
     const watcher = new ResizeObserver(([entry]) => set_width(Math.floor(entry.contentRect.width)));
     if (ref.current) watcher.observe(ref.current);
-    return () => watcher.disconnect();
-  }, []);
+    watched.current = { element: ref.current, stop: () => watcher.disconnect() };
+  });
+  useEffect(() => () => watched.current.stop(), []);
   return [ref, width];
 }
 

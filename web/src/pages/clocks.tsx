@@ -8,9 +8,10 @@ import { useLive } from "../live";
 import { amend, usePlace } from "../route";
 import type { ClockGpu, Course, History, Job, Queue } from "../types";
 import { governed_text } from "./queue";
-import { Banner, Empty, Meter, Problem, State, Waiting, useAsked } from "../ui";
+import { Banner, Empty, Meter, Problem, State, Waiting, useAsked, useWidth } from "../ui";
 
 const DAY_MS = 86_400_000;
+const PLOT = { left: 58, right: 52, top: 15, bottom: 190, height: 232 };
 
 export function ClocksPage() {
   const { clocks, jobs, status } = useLive();
@@ -142,6 +143,13 @@ function Row({ gpu, job }: { gpu: ClockGpu; job?: Job }) {
   );
 }
 
+/** Round clocks of the range, so many at most. */
+function round_clocks(least: number, most: number, count: number): number[] {
+  const step = [50, 100, 250, 500, 1000].find((each) => (most - least) / each < count) ?? most - least;
+  const first = Math.ceil(least / step) * step;
+  return Array.from({ length: Math.floor((most - first) / step) + 1 }, (_, i) => first + i * step);
+}
+
 function nearest<T extends { mhz: number }>(points: T[], mhz: number): T | undefined {
   return points.reduce<T | undefined>((best, point) => (!best || Math.abs(point.mhz - mhz) < Math.abs(best.mhz - mhz) ? point : best), undefined);
 }
@@ -174,6 +182,7 @@ function Curve({ gpu, course }: { gpu: ClockGpu; course?: Course }) {
   const answer = useAsked((signal) => measured(gpu.index, signal), [gpu.index], 20_000);
   const { status } = useLive();
   const now = status?.gpus.find((each) => each.index === gpu.index);
+  const [box, room] = useWidth<HTMLDivElement>();
   const [what_if, set_what_if] = useState<number>();
   const points = answer.value ?? [];
   const fast = useMemo(() => performance_of(course), [course]);
@@ -182,9 +191,12 @@ function Curve({ gpu, course }: { gpu: ClockGpu; course?: Course }) {
   if (answer.problem) return <Problem what={answer.problem} />;
   if (!most) return <Empty title="The driver does not say this GPU's clocks" />;
   const least = gpu.list_min_mhz ?? 0;
-  const x = (mhz: number) => 54 + (Math.max(0, mhz - least) / (most - least || 1)) * 530;
-  const y = (drawn: number) => 190 - (drawn / top) * 175;
-  const y_work = (part: number) => 190 - part * (175 / 1.05);
+  const width = Math.max(room, 280); // in pixels as they are, so that words stay legible on a phone
+  const end = width - PLOT.right;
+  const x = (mhz: number) => PLOT.left + (Math.max(0, mhz - least) / (most - least || 1)) * (end - PLOT.left);
+  const y = (drawn: number) => PLOT.bottom - (drawn / top) * (PLOT.bottom - PLOT.top);
+  const y_work = (part: number) => y((top / 1.05) * part);
+  const marks = round_clocks(least, most, width < 480 ? 4 : 8);
   const chosen = what_if ?? gpu.lease_max_mhz ?? most;
   const near = nearest(points, chosen);
   const highest = points.at(-1);
@@ -203,22 +215,33 @@ function Curve({ gpu, course }: { gpu: ClockGpu; course?: Course }) {
         ? ` Its job was not measured near ${chosen} MHz.`
         : "";
   return (
-    <div class="curve">
-      <svg viewBox="0 0 600 215" role="img" aria-label={`power and work over clock of GPU ${gpu.index}: ${words}${work_words}`}>
+    <div class="curve" ref={box}>
+      <svg width={width} height={PLOT.height} viewBox={`0 0 ${width} ${PLOT.height}`} role="img" aria-label={`power and work over clock of GPU ${gpu.index}: ${words}${work_words}`}>
         {[0, 0.5, 1].map((part) => (
           <g key={part}>
-            <line class="tick" x1="54" x2="590" y1={y((top / 1.05) * part)} y2={y((top / 1.05) * part)} />
-            <text class="time" x="48" y={y((top / 1.05) * part) + 4} text-anchor="end">
+            <line class="tick" x1={PLOT.left} x2={end} y1={y_work(part)} y2={y_work(part)} />
+            <text class="time" x={PLOT.left - 6} y={y_work(part) + 4} text-anchor="end">
               {watts((top / 1.05) * part)}
+            </text>
+            {fast.length > 0 && (
+              <text class="time" x={end + 6} y={y_work(part) + 4}>
+                {100 * part} %
+              </text>
+            )}
+          </g>
+        ))}
+        {marks.map((mhz) => (
+          <g key={mhz} class="mhz">
+            <line class="tick" x1={x(mhz)} x2={x(mhz)} y1={PLOT.bottom} y2={PLOT.bottom + 5} />
+            <text class="time" x={x(mhz)} y={PLOT.bottom + 18} text-anchor="middle">
+              {mhz} MHz
             </text>
           </g>
         ))}
-        {[0, 0.25, 0.5, 0.75, 1].map((part) => (
-          <text key={part} class="time" x={x(least + (most - least) * part)} y="208" text-anchor={part === 1 ? "end" : "middle"}>
-            {Math.round(least + (most - least) * part)} MHz
-          </text>
-        ))}
-        <line class="what-if" x1={x(chosen)} x2={x(chosen)} y1="12" y2="190" />
+        <text class="time" x={(PLOT.left + end) / 2} y={PLOT.height - 6} text-anchor="middle">
+          SM clock
+        </text>
+        <line class="what-if" x1={x(chosen)} x2={x(chosen)} y1={PLOT.top - 3} y2={PLOT.bottom} />
         <path class="line" d={points.map((point, i) => `${i ? "L" : "M"}${x(point.mhz).toFixed(1)} ${y(point.watts).toFixed(1)}`).join("")} />
         {points.map((point) => (
           <circle key={point.mhz} class="dot" cx={x(point.mhz)} cy={y(point.watts)} r={Math.min(6, 2 + Math.log10(point.seconds))} />
@@ -257,7 +280,7 @@ function Curve({ gpu, course }: { gpu: ClockGpu; course?: Course }) {
         {work_words}
       </p>
       <p class="soft">
-        <span class="key line-1">power</span> {fast.length > 0 && <span class="key line-2">work a second of job {course!.id}, of the most that was measured (the top line)</span>}
+        <span class="key line-1">power, W (left)</span> {fast.length > 0 && <span class="key line-2">work a second of job {course!.id}, in % of the most that was measured (right)</span>}
       </p>
       <p class="soft">Points are what was measured of jobs that ran here, in the last day and busy for at least half of the time: other work draws other power.</p>
     </div>

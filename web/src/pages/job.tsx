@@ -5,14 +5,19 @@ import { Refused, get, post, request, words_of } from "../api";
 import { Chart, type Line, type Span } from "../chart";
 import { Decisions, ceilings, count_at, rates, told, useCourse, type Told } from "../course";
 import { DASH, bytes, clock_time, duration, energy, from_now, gpu_set, short } from "../format";
-import { FIRST_PAUSE_MS, longer, may_write, pause, useLive } from "../live";
-import { amend, usePlace } from "../route";
+import { asked_gpus, environment_of, given_gpus, is_mine, PATH, words_of_exit } from "../jobs";
+import { FIRST_PAUSE_MS, longer, may_act, may_write, pause, useLive } from "../live";
+import { cost_of } from "../price";
+import { amend, go, usePlace } from "../route";
 import type { History, Job, Progress } from "../types";
 import { Ask, Banner, Empty, Figure, Problem, State, Terms, Waiting, useAsked, useNow } from "../ui";
-import { asked_gpus, ending, governed_text, job_name, shown_state } from "./queue";
+import { ending, governed_text, job_name, shown_state } from "./queue";
 
 const ENDED = ["done", "failed", "cancelled", "lost", "interrupted"];
+const FAILED = ["failed", "lost", "interrupted"];
 const KEPT_LOG = 400_000;
+const TAIL_BYTES = 8192;
+const TAIL_LINES = 15;
 
 export function JobPage({ id }: { id: number }) {
   const [asked_again, ask_again] = useState(0);
@@ -34,8 +39,7 @@ function Shown({ job, changed }: { job: Job; changed: () => void }) {
   const now = useNow();
   const { query } = usePlace();
   const tab = query.get("tab") ?? "about";
-  const governed = !!job.governed?.state || !!job.report?.governor;
-  const tabs = ["about", "metrics", ...(governed ? ["clocks"] : []), "log"];
+  const tabs = ["about", "metrics", ...(governed(job) ? ["clocks"] : []), ...(job.mine ? ["log"] : [])]; // another's output is his own
   return (
     <article>
       <div class="toolbar">
@@ -44,7 +48,7 @@ function Shown({ job, changed }: { job: Job; changed: () => void }) {
         </h1>
         <Actions job={job} changed={changed} />
       </div>
-      <Where job={job} now={now} />
+      {FAILED.includes(job.state) ? <Failed job={job} now={now} /> : <Where job={job} now={now} />}
       <Report job={job} now={now} />
       <div class="tabs" role="group" aria-label="what is shown">
         {tabs.map((each) => (
@@ -53,19 +57,16 @@ function Shown({ job, changed }: { job: Job; changed: () => void }) {
           </button>
         ))}
       </div>
-      {tab === "metrics" ? <Metrics job={job} /> : tab === "clocks" ? <Governed job={job} /> : tab === "log" ? <Log job={job} /> : <About job={job} now={now} />}
+      {tab === "metrics" ? <Metrics job={job} /> : tab === "clocks" ? <Governed job={job} /> : tab === "log" ? job.mine ? <Log job={job} /> : <Empty title="Its output is for its owner alone" /> : <About job={job} now={now} />}
     </article>
   );
 }
 
+/** Somebody chooses, or chose, its clocks. */
+const governed = (job: Job) => !!job.governed?.state || !!job.report?.governor;
+
 /** The one sentence that its owner came for. */
 function Where({ job, now }: { job: Job; now: number }) {
-  const notes = [
-    { text: job.health_note, severity: job.health_severity },
-    { text: job.stray_note, severity: "warning" },
-    { text: job.memory_hint, severity: "info" },
-    { text: job.clock_note, severity: "info" },
-  ].filter(({ text }) => text);
   const word = ENDED.includes(job.state)
     ? `${ending(job) || job.state}, ${from_now(job.ended_ms ?? now, now)}`
     : job.state === "waiting"
@@ -76,7 +77,7 @@ function Where({ job, now }: { job: Job; now: number }) {
           .filter(Boolean)
           .join("; ")
       : [
-          job.gpu_list.length ? `on GPU ${gpu_set(job.gpu_list)} since ${clock_time(job.started_ms)}` : `since ${clock_time(job.started_ms)}`,
+          given_gpus(job) ? `on ${given_gpus(job)} since ${clock_time(job.started_ms)}` : `since ${clock_time(job.started_ms)}`,
           job.run_ms && job.started_ms && `expected to end ${from_now(job.started_ms + job.run_ms, now)}`,
           job.why_text,
         ]
@@ -85,11 +86,63 @@ function Where({ job, now }: { job: Job; now: number }) {
   return (
     <>
       <p class="lead">{word}</p>
+      <Notes job={job} />
+    </>
+  );
+}
+
+function Notes({ job }: { job: Job }) {
+  const notes = [
+    { text: job.health_note, severity: job.health_severity },
+    { text: job.stray_note, severity: "warning" },
+    { text: job.memory_hint, severity: "info" },
+    { text: job.clock_note, severity: "info" },
+  ].filter(({ text }) => text);
+  return (
+    <>
       {notes.map(({ text, severity }) => (
         <Banner key={text} severity={severity}>
           {text}
         </Banner>
       ))}
+    </>
+  );
+}
+
+/** Why it failed, and what it said last. */
+function Failed({ job, now }: { job: Job; now: number }) {
+  return (
+    <section class="panel failed" aria-label="why it failed">
+      <h2>
+        <State of={job.state} text={`It ${job.state === "failed" ? "failed" : `was ${job.state}`}`} /> <span class="soft">{from_now(job.ended_ms ?? now, now)}</span>
+      </h2>
+      <p class="lead">{ending(job) || job.cause || "Why is not known."}</p>
+      {words_of_exit(job.exit_code) && <p>Usually: {words_of_exit(job.exit_code)}.</p>}
+      <Notes job={job} />
+      {job.mine && <LastLines job={job} />}
+    </section>
+  );
+}
+
+async function last_lines(id: number, signal: AbortSignal): Promise<string> {
+  const response = await request(`/v1/jobs/${id}/log?tail=${TAIL_BYTES}`, { signal });
+  const lines = plain(await response.text()).trimEnd().split("\n");
+  return lines.slice(-TAIL_LINES).join("\n");
+}
+
+function LastLines({ job }: { job: Job }) {
+  const { value, problem } = useAsked((signal) => last_lines(job.id, signal), [job.id, job.attempt]);
+  if (problem) return <p class="soft">Its output cannot be read: {problem}</p>;
+  if (value === "") return <p class="soft">It printed nothing.</p>;
+  return (
+    <>
+      <h3>Its last lines</h3>
+      <pre class="tail" tabIndex={0} role="region" aria-label={`last lines of job ${job.id}`}>
+        {value ?? "…"}
+      </pre>
+      <p>
+        <a href={`#/jobs/${job.id}?tab=log`}>The whole output</a>
+      </p>
     </>
   );
 }
@@ -104,16 +157,18 @@ function Report({ job, now }: { job: Job; now: number }) {
   return (
     <dl class="figures">
       <Figure label="Run time" value={duration(ran)} note={job.run_ms ? `${duration(job.run_ms)} expected, by ${job.run_from}` : undefined} />
-      <Figure label="Energy" value={energy(report.energy_mj)} note={report.energy_why_not} />
-      <Figure
-        label="Saved"
-        value={saved === undefined ? DASH : energy(saved)}
-        note={
-          saved === undefined
-            ? (job.governed?.note ?? undefined)
-            : `${short((100 * saved) / report.highest_mj!)} % ± ${short((report.highest_error_permille ?? 0) / 10)}, modelled${report.work_signal === "counters" ? " by activity counters" : report.work_signal === "utilisation" ? " by utilisation, a guess" : ""}; ${short((report.slowdown_permille ?? 0) / 10)} % slower`
-        }
-      />
+      <Figure label="Energy" value={energy(report.energy_mj)} note={report.energy_why_not ?? cost_of(report.energy_mj)} />
+      {governed(job) && (
+        <Figure
+          label="Saved"
+          value={saved === undefined ? DASH : energy(saved)}
+          note={
+            saved === undefined
+              ? (job.governed?.note ?? undefined)
+              : `${short((100 * saved) / report.highest_mj!)} % ± ${short((report.highest_error_permille ?? 0) / 10)}, modelled${report.work_signal === "counters" ? " by activity counters" : report.work_signal === "utilisation" ? " by utilisation, a guess" : ""}; ${short((report.slowdown_permille ?? 0) / 10)} % slower`
+          }
+        />
+      )}
       <Figure
         label="Utilisation"
         value={report.mean_util_permille === undefined ? DASH : `${short(report.mean_util_permille / 10)} %`}
@@ -177,8 +232,8 @@ function About({ job, now }: { job: Job; now: number }) {
             ["command", job.command && <code>{job.command}</code>],
             ["directory", job.cwd && <code>{job.cwd}</code>],
             ["user", job.user],
-            ["GPUs", `${asked_gpus(job)}${job.mig ? `, MIG ${job.mig}` : job.gpu_milli ? `, ${job.gpu_milli / 10} % each` : ""}`],
-            ["given", job.gpu_list.length ? `GPU ${gpu_set(job.gpu_list)}` : undefined],
+            ["GPUs", asked_gpus(job)],
+            ["given", given_gpus(job)],
             ["priority", job.priority ? String(job.priority) : undefined],
             ["tenant", job.tenant],
             ["tags", job.tags],
@@ -227,8 +282,14 @@ const RAW_MS = 100_000; // samples are kept for two minutes
 function ask_history(job: Job, signal: AbortSignal): Promise<History[][]> {
   const step = Date.now() - job.started_ms! < RAW_MS ? "&step=raw" : "";
   const span = `since_ms=${job.started_ms}${job.ended_ms ? `&until_ms=${job.ended_ms}` : ""}${step}`;
-  const of = (metric: string, gpu: number) => get<History>(`/v1/history?gpu=${gpu}&metric=${metric}&${span}`, signal);
+  const of = (metric: string, gpu: number) => get<History>(`/v1/history?gpu=${gpu}&metric=${metric}&${span}`, signal).then(in_large);
   return Promise.all(METRICS.map(([metric]) => Promise.all(job.gpu_list.slice(0, SHOWN_GPUS).map((gpu) => of(metric, gpu)))));
+}
+
+/** Memory of today's GPUs is thousands of MiB. */
+function in_large({ unit, points, ...rest }: History): History {
+  if (unit !== "MiB") return { unit, points, ...rest };
+  return { unit: "GiB", points: points.map(([at, least, mean, most]) => [at, least / 1024, mean / 1024, most / 1024]), ...rest };
 }
 
 /** A line has a hole where points are missing, and is not drawn through it. */
@@ -392,6 +453,50 @@ const GRAVE = {
 };
 type Grave = keyof typeof GRAVE;
 
+/** Hands it in once more. Its environment is not on record any more: who hands it in says it. */
+function Again({ job }: { job: Job }) {
+  const { account } = useLive();
+  const [asked, ask] = useState(false);
+  const [env, set_env] = useState(PATH);
+  const [problem, set_problem] = useState<string>();
+  if (!is_mine(job, account) || !may_write()) return null;
+  const hand_in = async () => {
+    try {
+      const { id } = await post<Job>(`/v1/jobs/${job.id}/again`, { env: environment_of(env) });
+      go(`#/jobs/${id}`);
+    } catch (refusal) {
+      set_problem(words_of(refusal));
+    }
+  };
+  return (
+    <div class="actions">
+      <button class="main" onClick={() => ask(true)}>
+        Run again…
+      </button>
+      {asked && (
+        <Ask
+          title={`Run job ${job.id} again?`}
+          yes="Hand it in again"
+          done={(yes) => {
+            ask(false);
+            if (yes) void hand_in();
+          }}
+        >
+          <p>
+            The same description becomes a new job: {job_name(job)}, {asked_gpus(job) === "0" ? "without a GPU" : `GPUs: ${asked_gpus(job)}`}, in <code>{job.cwd}</code>.
+          </p>
+          {job.command && <code>{job.command}</code>}
+          <label class="env" for="again-env">
+            Environment <span class="soft">NAME=value, one a line. takt deletes a job's environment when the job ends: add what yours needs.</span>
+          </label>
+          <textarea id="again-env" rows={4} spellcheck={false} value={env} onInput={(event) => set_env(event.currentTarget.value)} />
+        </Ask>
+      )}
+      {problem && <Problem what={problem} />}
+    </div>
+  );
+}
+
 /** What its owner may do now; whoever may not sees none of it. */
 function Actions({ job, changed }: { job: Job; changed: () => void }) {
   const [asked, set_asked] = useState<Grave>();
@@ -400,7 +505,8 @@ function Actions({ job, changed }: { job: Job; changed: () => void }) {
   const [typed, set_typed] = useState<string>();
   const [problem, set_problem] = useState<string>();
   const [said, set_said] = useState("");
-  if (!job.mine || !may_write() || ENDED.includes(job.state)) return null;
+  if (ENDED.includes(job.state)) return <Again job={job} />;
+  if (!may_act(job)) return null;
   const act = async (what: string, path: string, body: unknown) => {
     try {
       await post(`/v1/jobs/${job.id}/${path}`, body);

@@ -3,6 +3,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { post, words_of } from "../api";
 import { clock_time, from_now, gpu_set } from "../format";
+import { PATH, environment_of } from "../jobs";
 import { may_write } from "../live";
 import { go } from "../route";
 import type { Job, Trial } from "../types";
@@ -22,16 +23,13 @@ interface Form {
 
 const START: Form = { command: "", cwd: localStorage.getItem("takt-cwd") ?? "", name: "", gpus: "1", env: "", hours: "", slowdown: "", tags: "", held: false };
 
-const PATH = "PATH=/usr/local/bin:/usr/bin:/bin";
-
 /** The job's description; what was left empty is left out. */
 export function description(form: Form): Record<string, unknown> {
-  const env = form.env.split("\n").map((line) => line.trim()).filter(Boolean);
   return {
     argv: ["/bin/sh", "-c", form.command],
     cwd: form.cwd,
     gpus: Number(form.gpus),
-    env: env.some((line) => line.startsWith("PATH=")) ? env : [PATH, ...env],
+    env: environment_of(form.env),
     ...(form.name && { name: form.name }),
     ...(Number(form.hours) > 0 && { time_limit_ms: Math.round(Number(form.hours) * 3600_000) }),
     ...(Number(form.slowdown) > 0 && { max_slowdown_permille: Math.round(Number(form.slowdown) * 10) }),

@@ -7,7 +7,7 @@ import type { Gpu, Topology } from "../types";
 import { Problem, Terms, Waiting, state_of, useAsked } from "../ui";
 
 const CELL = 118;
-const BOX = 100;
+const BOX = 108;
 const PAD = 16;
 const ROW = 17;
 
