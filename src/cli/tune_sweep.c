@@ -84,7 +84,7 @@ static int use_bench(struct sweep *sweep, struct takt_err *err)
 
 	if (n < 0)
 		return takt_err_set(err, -errno, "find takt itself");
-	takt_strcpy(sweep->kind, sizeof(sweep->kind), kind ? kind : "matmul");
+	takt_strcpy(sweep->kind, sizeof(sweep->kind), kind);
 	snprintf(sweep->seconds, sizeof(sweep->seconds), "%llu",
 		 (unsigned long long)(ms / 1000 ? ms / 1000 : 1));
 	memcpy(sweep->bench_argv, argv, sizeof(argv));

@@ -191,10 +191,13 @@ static void add_gpu(struct takt_table *table, const struct takt_gpu_view *gpu, b
 
 static void print_head(struct takt_cli *cli, const struct takt_status_view *view)
 {
+	TAKT_CLEANUP(strp) struct takt_str jobs = TAKT_STR(80);
 	char up[TAKT_UNIT_TEXT];
+	size_t line;
 
 	takt_print_simulated(cli, view->simulated);
 	takt_style_add(&cli->out, cli->colour, TAKT_STYLE_HEAD, view->hostname);
+	line = cli->out.len;
 	takt_str_addf(&cli->out, ": %u ", view->gpu_count);
 	if (all_alike(view)) {
 		takt_str_add(&cli->out, "x ");
@@ -205,9 +208,12 @@ static void print_head(struct takt_cli *cli, const struct takt_status_view *view
 	}
 	if (view->driver_version[0])
 		takt_str_addf(&cli->out, ", driver %s", view->driver_version);
-	takt_str_addf(&cli->out, ", takt %s up %s; %u jobs running, %u waiting\n",
-		      view->takt_version, takt_span_text(view->uptime_ms, up), view->running,
-		      view->waiting);
+	takt_str_addf(&cli->out, ", takt %s up %s", view->takt_version,
+		      takt_span_text(view->uptime_ms, up));
+	takt_str_addf(&jobs, "%u jobs running, %u waiting", view->running, view->waiting);
+	line = strlen(view->hostname) + cli->out.len - line + jobs.len + 2;
+	takt_str_addf(&cli->out, "%s%s\n", cli->width && line > cli->width ? "\n" : "; ",
+		      jobs.s ? jobs.s : "");
 	if (view->manages)
 		return;
 	takt_style_add(&cli->out, cli->colour, TAKT_STYLE_MIND, "OBSERVES ONLY");

@@ -243,9 +243,11 @@ static int check_form(const struct takt_cli *cli, struct takt_err *err)
 	if (bench && strcmp(bench, "matmul") != 0 && strcmp(bench, "stream") != 0)
 		return takt_err_set(err, -TAKT_E_USAGE,
 				    "'--bench' must be matmul or stream, not '%.40s'", bench);
-	if (bench && cli->operand_count)
+	if (!bench == !cli->operand_count && !takt_cli_has(cli, "profiles"))
 		return takt_err_set(err, -TAKT_E_USAGE,
-				    "'--bench' is for takt tune without a command");
+				    "say what to run at each clock: a command, as in takt tune -- "
+				    "python3 train.py, or --bench matmul or stream, takt's own%s",
+				    bench ? ", not both" : "");
 	if (takt_cli_has(cli, "same-output") && takt_cli_has(cli, "any-output"))
 		return takt_err_set(err, -TAKT_E_USAGE,
 				    "'--same-output' and '--any-output' exclude each other");
@@ -286,7 +288,7 @@ static const struct takt_option options[] = {
 	 "stop at the first run that prints something else on standard output"},
 	{"any-output", 0, NULL, "do not compare what runs print, or what the benchmark works out"},
 	{"check", 0, "CMD", "a shell command that must succeed after each run, or it stops"},
-	{"bench", 0, "matmul|stream", "without a command: which of takt bench gpu (matmul)"},
+	{"bench", 0, "matmul|stream", "in place of a command: this one of takt bench gpu"},
 	{"gpus", 'n', "GPUS", "whole GPUs, set together (1)"},
 	{"gpu-index", 0, "LIST", "these GPUs of the machine (3; 0,2-3), or --gpus of them"},
 	{"save", 0, "NAME", "keep what is recommended as the profile of jobs of that name"},
@@ -304,15 +306,15 @@ static const struct takt_text_pair examples[] = {
 	{"takt tune --clocks 1980,1700,1400 --for 30s -- python3 serve.py", "half a minute each"},
 	{"takt tune --power-limits 500,600 --same-output -- ./simulate",
 	 "clocks and limits; results must stay the same"},
-	{"takt tune", "the built-in matrix product"},
-	{"takt tune --gpu-index 3", "the same on GPU 3, when it is free"},
+	{"takt tune --bench matmul", "the built-in matrix product"},
+	{"takt tune --bench matmul --gpu-index 3", "the same on GPU 3, when it is free"},
 	{NULL, NULL},
 };
 
 const struct takt_verb takt_verb_tune = {
 	.name = "tune",
 	.summary = "find the clock at which a command costs least energy",
-	.usage = "[option...] [-- COMMAND [ARGUMENT...]]",
+	.usage = "[option...] -- COMMAND [ARGUMENT...] | --bench matmul|stream",
 	.about =
 		"Runs the command at several SM clocks and power limits and says what each costs: "
 		"slowdown against the highest clock, power, energy, with errors; which settings no "

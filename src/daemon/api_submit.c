@@ -256,7 +256,7 @@ static int described_again(const struct takt_job *row, struct takt_wall now,
 
 	if (rc < 0)
 		return rc;
-	takt_queue_keep_promise(row, ret);
+	takt_queue_keep_changes(row, ret);
 	forget_what_was(row, now, ret);
 	ret->env = env->env;
 	env->env = NULL;

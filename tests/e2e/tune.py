@@ -353,7 +353,7 @@ def the_benchmarks_product_is_compared():
         def sweep(wrong_from):
             os.unlink(bench)
             kit.write_program(bench, STAND_IN.format(real=real, runs=runs, wrong_from=wrong_from))
-            return tune(m, "--clocks", "1000", "--repeat", "1", "--for", "1s")
+            return tune(m, "--bench", "matmul", "--clocks", "1000", "--repeat", "1", "--for", "1s")
 
         done = sweep(wrong_from=100)
         assert done.returncode == 0 and "The product was the same in all runs." in done.stdout, done
@@ -384,7 +384,7 @@ def wrong_words_are_named():
     with tuned() as m:
         for words, said in ((("--clocks", "1000", "--steps", "3"), "exclude each other"),
                             (("--bench", "fft"), "matmul or stream"), (("--save", "a b", "--", "true"), "name of a job"),
-                            (("--bench", "matmul", "--", "true"), "without a command"),
+                            (("--bench", "matmul", "--", "true"), "not both"), ((), "say what to run"), (("--for", "1s"), "--bench matmul"),
                             (("--same-output", "--any-output", "--", "true"), "exclude each other")):
             done = tune(m, *words)
             assert done.returncode == 64 and said in done.stderr, done
