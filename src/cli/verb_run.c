@@ -21,6 +21,7 @@
 #include "cli/placement.h"
 #include "cli/sbatch.h"
 #include "cli/verb.h"
+#include "cli/wait_line.h"
 
 enum {
 	LOOK_MS = 1000
@@ -182,6 +183,28 @@ static int exit_status(const struct foreground *fg)
 	return takt_client_exit_status(&fg->job);
 }
 
+static bool waits(const struct foreground *fg)
+{
+	return strcmp(fg->job.state, "waiting") == 0;
+}
+
+/* Says where it runs when it does. */
+static int wait_aloud(struct foreground *fg)
+{
+	const struct takt_wait_line line = {.client = fg->control,
+					    .job_id = fg->job.id,
+					    .wake_fd = fg->signal_fd,
+					    .woken = on_wake,
+					    .ctx = fg};
+	bool waited = waits(fg);
+	int rc = waited ? takt_wait_line_show(&line) : 0;
+
+	if (rc == 0 && waited && takt_client_job(fg->control, fg->job.id, &fg->job, NULL) == 0 &&
+	    !waits(fg) && !takt_client_job_ended(&fg->job))
+		print_start(fg);
+	return rc;
+}
+
 static int stay(struct foreground *fg, struct takt_err *err)
 {
 	bool quiet = takt_cli_has(fg->cli, "quiet");
@@ -189,6 +212,8 @@ static int stay(struct foreground *fg, struct takt_err *err)
 
 	if (!quiet)
 		print_start(fg);
+	if (rc == 0 && !quiet)
+		rc = wait_aloud(fg);
 	if (rc == 0)
 		rc = follow(fg, err);
 	if (rc == -ECANCELED)

@@ -108,6 +108,31 @@ def typed_at_a_terminal(m, *words, path):
     return done.wait(kit.WAIT_S), shown.decode()
 
 
+def who_runs_a_job_sees_its_place_while_it_waits():
+    with kit.machine(gpus=1) as m:
+        m.start()
+        first = m.client().submit(m.witness_argv(m.path("over")), gpus=1, time_limit_ms=3600_000)["id"]
+        kit.until(lambda: m.client().job(first)["state"] == "running", "it runs")
+        ours, its = pty.openpty()
+        run = subprocess.Popen([m.path("bin/takt"), "run", "--", "echo", "hello"], stdin=its, stdout=its, stderr=its, env=m.env())
+        os.close(its)
+        shown = b""
+
+        def sees(text):
+            nonlocal shown
+            while text not in shown:
+                shown += os.read(ours, 65536)
+        sees(b"waits, none before it; starts ")
+        with open(m.path("over"), "w", encoding="ascii"):
+            pass
+        sees(b"hello")
+        told = shown.split(b"\r\n", 1)[1].split(b"hello")[0].split(b"\r\x1b[K")
+        assert told[-1] == b"" and all(len(line) < 80 for line in told), shown
+        assert b" as planned" in told[1], shown
+        assert run.wait(kit.WAIT_S) == 0
+        os.close(ours)
+
+
 def the_manual_page_is_shown_by_man():
     """By a stand-in for man, which not every machine has; where there is none, or it fails, the page itself is printed."""
     with kit.machine(gpus=1) as m:
@@ -138,4 +163,5 @@ def what_cannot_be_meant_is_refused():
 
 sys.exit(kit.main([
     the_queue_of_a_busy_machine_fits, jobs_of_an_array_are_named_as_the_queue_shows_them,
-    no_label_of_show_runs_into_its_value, the_manual_page_is_shown_by_man, what_cannot_be_meant_is_refused]))
+    no_label_of_show_runs_into_its_value, the_manual_page_is_shown_by_man,
+    who_runs_a_job_sees_its_place_while_it_waits, what_cannot_be_meant_is_refused]))
