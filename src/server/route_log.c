@@ -133,9 +133,18 @@ static int look_ahead(const struct takt_call *call, uint32_t attempt, struct par
 	return 0;
 }
 
-/* Another attempt than the one that the client reads is a new log. */
-static int look(const struct takt_call *call, uint64_t offset, uint32_t attempt, struct part *ret,
-		struct takt_err *err)
+/* Where a log's last bytes begin. */
+static uint64_t tail_offset(int fd, uint64_t tail)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && (uint64_t)st.st_size > tail ? (uint64_t)st.st_size - tail : 0;
+}
+
+/* Another attempt than the one that the client reads is a new log. `tail`: of a log that is read
+ * from its beginning so many bytes at its end, 0 = all. */
+static int look(const struct takt_call *call, uint64_t offset, uint32_t attempt, uint64_t tail,
+		struct part *ret, struct takt_err *err)
 {
 	struct part part = {.offset = offset};
 	bool ahead;
@@ -150,6 +159,8 @@ static int look(const struct takt_call *call, uint64_t offset, uint32_t attempt,
 		rc = look_ahead(call, attempt, &part, err);
 	else if (attempt != 0 && part.attempt != attempt)
 		part.offset = 0;
+	if (fd >= 0 && tail && part.offset == 0)
+		part.offset = tail_offset(fd, tail);
 	if (fd >= 0 && !ahead)
 		rc = read_bytes(fd, &part, err);
 	if (fd >= 0)
@@ -220,16 +231,17 @@ static bool hold(const struct takt_call *call, const struct part *part, uint64_t
 
 void takt_route_log(struct takt_call *call)
 {
-	uint64_t offset, attempt, follow, timeout_ms;
+	uint64_t offset, attempt, follow, tail, timeout_ms;
 	struct part part = {.bytes = NULL};
 	struct takt_err err;
 
 	if (takt_server_query_u64(call, "offset", 0, INT64_MAX / 2, 0, &offset) < 0 ||
 	    takt_server_query_u64(call, "attempt", 0, UINT32_MAX, 0, &attempt) < 0 ||
 	    takt_server_query_u64(call, "follow", 0, 1, 0, &follow) < 0 ||
+	    takt_server_query_u64(call, "tail", 0, INT64_MAX / 2, 0, &tail) < 0 ||
 	    takt_server_query_u64(call, "timeout_ms", 0, MAX_FOLLOW_MS, 30000, &timeout_ms) < 0)
 		return;
-	if (look(call, offset, (uint32_t)attempt, &part, &err) < 0) {
+	if (look(call, offset, (uint32_t)attempt, tail, &part, &err) < 0) {
 		takt_server_answer_failure(call->http, &err);
 		return;
 	}
@@ -244,7 +256,7 @@ static void look_after(struct follower *follower, uint64_t now)
 	struct part part = {.bytes = NULL};
 	struct takt_http_request *http = follower->call.http;
 	struct takt_err err;
-	int rc = look(&follower->call, follower->offset, follower->attempt, &part, &err);
+	int rc = look(&follower->call, follower->offset, follower->attempt, 0, &part, &err);
 
 	if (rc == 0 && part.len == 0 && part.live && now < follower->deadline_ns) {
 		follower->attempt = part.attempt;

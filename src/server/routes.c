@@ -38,7 +38,7 @@ static const struct route routes[] = {
 	{"GET", "/v1/jobs/ID", takt_route_job, {NULL}},
 	{"GET", "/v1/jobs/ID/explain", takt_route_explain, {NULL}},
 	{"GET", "/v1/jobs/ID/course", takt_route_course, {NULL}},
-	{"GET", "/v1/jobs/ID/log", takt_route_log, {"offset", "attempt", "follow", "timeout_ms"}},
+	{"GET", "/v1/jobs/ID/log", takt_route_log, {"offset", "attempt", "follow", "tail", "timeout_ms"}},
 	{"GET", "/v1/jobs/ID/wait", takt_route_wait, {"timeout_ms"}},
 	{"POST", "/v1/jobs/ID/cancel", takt_route_cancel, {NULL}},
 	{"POST", "/v1/jobs/ID/change", takt_route_change, {NULL}},

@@ -28,6 +28,13 @@ static void add_proc(struct takt_str *out, const struct takt_top_proc *proc)
 		takt_str_addf(out, ",\"job_id\":%" PRIu64, proc->job_id);
 	if (proc->memory_known)
 		takt_str_addf(out, ",\"memory_bytes\":%" PRIu64, proc->memory_bytes);
+	if (proc->util_gpus)
+		takt_str_addf(out, ",\"util_gpus\":%u,\"sm_pct_sum\":%u,\"mem_pct_sum\":%u",
+			      proc->util_gpus, proc->sm_pct_sum, proc->mem_pct_sum);
+	if (proc->cpu_known)
+		takt_str_addf(out, ",\"cpu_permille\":%u", proc->cpu_permille);
+	if (proc->id.start_ticks)
+		takt_str_addf(out, ",\"run_ms\":%" PRIu64, proc->run_ms);
 	takt_str_add(out, ",\"gpus\":[");
 	for (uint32_t i = 0; i < TAKT_VIEW_MAX_GPUS; i++) {
 		if (!(proc->gpu_mask >> i & 1))
@@ -36,6 +43,27 @@ static void add_proc(struct takt_str *out, const struct takt_top_proc *proc)
 		comma = ",";
 	}
 	takt_str_add(out, "]}");
+}
+
+static void add_host(struct takt_str *out, const struct takt_top_host *host)
+{
+	const char *comma = "";
+
+	takt_str_add(out, ",\"host\":{");
+	if (host->has & TAKT_TOP_HOST_CPU) {
+		takt_str_addf(out, "\"cpu_permille\":%u", host->cpu_permille);
+		comma = ",";
+	}
+	if (host->has & TAKT_TOP_HOST_MEMORY) {
+		takt_str_addf(out,
+			      "%s\"memory_used_bytes\":%" PRIu64 ",\"memory_total_bytes\":%" PRIu64,
+			      comma, host->mem_used_bytes, host->mem_total_bytes);
+		comma = ",";
+	}
+	if (host->has & TAKT_TOP_HOST_LOAD)
+		takt_str_addf(out, "%s\"load_centi\":[%u,%u,%u]", comma, host->load_centi[0],
+			      host->load_centi[1], host->load_centi[2]);
+	takt_str_add(out, "}");
 }
 
 /* Of those processes that could be looked at: all of one boot. */
@@ -52,6 +80,7 @@ int takt_top_to_json(const struct takt_top_snapshot *snapshot, struct takt_str *
 	takt_str_addf(out, "{\"at_ms\":%" PRId64 ",\"from\":\"%s\",\"status\":",
 		      snapshot->at.ns / 1000000, snapshot->daemon ? "daemon" : "driver");
 	takt_status_view_to_json(&snapshot->status, out);
+	add_host(out, &snapshot->host);
 	if (snapshot->daemon) {
 		takt_str_add(out, ",\"queue\":");
 		takt_queue_json_begin(out, snapshot->queue.simulated);
