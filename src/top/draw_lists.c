@@ -102,7 +102,7 @@ static void job_cell(const struct place *at, const struct takt_top_model *model,
 		say(at, TAKT_ROLE_POWER + TAKT_SHADES - 1, takt_top_job_energy(job, text));
 		break;
 	default:
-		say(at, TAKT_ROLE_DIM, takt_top_job_more(job));
+		say(at, TAKT_ROLE_DIM, takt_top_job_more(job, at->width));
 	}
 }
 

@@ -33,7 +33,7 @@ static const struct takt_top_hint hints[] = {
 	{TAKT_KEY_UP, "Up", "Older", IN_LOG, 0},
 	{TAKT_KEY_DOWN, "Down", "Newer", IN_LOG, 0},
 	{'G', "G", "Follow", IN_LOG, 0},
-	{TAKT_KEY_F1 + 1, "F2", "Graph", BEFORE_LOG & ~(1 << TAKT_LOOK_JOBS), 0},
+	{TAKT_KEY_F1 + 1, "F2", "Graph", 1 << TAKT_LOOK_ALL, 0},
 	{TAKT_KEY_F1 + 3, "F4", "Filter", IN_LISTS, 0},
 	{TAKT_KEY_F1 + 4, "F5", "Tree", 1 << TAKT_LOOK_ALL, 90},
 	{TAKT_KEY_F1 + 5, "F6", "Sort", BEFORE_LOG, 0},
@@ -135,6 +135,8 @@ void takt_draw_help(struct takt_cells *cells)
 		takt_cells_text(cells, area.row + 1 + i, area.col + 31, area.cols - 33,
 				TAKT_ROLE_PLAIN, keys[i][1]);
 	}
+	if (area.rows < 3)
+		return;
 	takt_cells_text(cells, area.row + area.rows - 2, area.col + 2, area.cols - 4, TAKT_ROLE_DIM,
 			"The mouse selects, zooms with two clicks, and scrolls.");
 }
@@ -153,6 +155,8 @@ void takt_draw_ask(struct takt_cells *cells, const struct takt_top_ask *ask)
 	struct takt_area area = box(cells, 9 + more, ASK_COLS, ask->title);
 	int last = area.row + area.rows - 2;
 
+	if (area.rows < 3)
+		return;
 	if (more)
 		ask_line(cells, area, 1, "host", ask->host);
 	area.row += more;
@@ -182,6 +186,8 @@ void takt_top_draw(struct takt_cells *cells, const struct takt_top_ui *ui,
 	if (ui->look == TAKT_LOOK_ALL || ui->look == TAKT_LOOK_JOBS) {
 		takt_draw_gpus(cells, ui, model, layout);
 		takt_draw_list(cells, ui, model, TAKT_PANE_JOBS, layout->jobs);
+	} else if (layout->whole.rows < 2) {
+		/* Nothing has room beside head and keys. */
 	} else if (ui->look == TAKT_LOOK_JOB) {
 		takt_draw_job(cells, ui, model, middle);
 	} else if (ui->look == TAKT_LOOK_LOG) {

@@ -55,11 +55,15 @@ const char *takt_top_job_state(const struct takt_job_view *job)
 	return job->frozen ? "frozen" : job->held[0] ? "held" : job->state;
 }
 
-const char *takt_top_job_more(const struct takt_job_view *job)
+const char *takt_top_job_more(const struct takt_job_view *job, int room)
 {
+	const char *why = job->why_words[0] && takt_cells_width(job->why_text) > room
+				  ? job->why_words
+				  : job->why_text;
+
 	return job->stray_note[0]    ? job->stray_note
 	       : job->health_note[0] ? job->health_note
-	       : job->why_text[0]    ? job->why_text
+	       : why[0]		     ? why
 				     : job->command;
 }
 

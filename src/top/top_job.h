@@ -17,8 +17,9 @@ void takt_top_job_when(const struct takt_top_model *model, const struct takt_job
 const char *takt_top_job_energy(const struct takt_job_view *job, char ret[TAKT_TOP_TEXT]);
 const char *takt_top_job_state(const struct takt_job_view *job);
 enum takt_role takt_top_job_state_role(const struct takt_job_view *job);
-/* What is to be known of it first: what ails it, why it waits, else its command. */
-const char *takt_top_job_more(const struct takt_job_view *job);
+/* What is to be known of it first: what ails it, why it waits, in few words where there is no room
+ * for more, else its command. */
+const char *takt_top_job_more(const struct takt_job_view *job, int room);
 /* "0-3" that it has, "x4" or "0.25" that it waits for. */
 const char *takt_top_job_gpus_text(const struct takt_job_view *job, char ret[TAKT_TOP_TEXT]);
 

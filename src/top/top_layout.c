@@ -18,22 +18,27 @@ static int ceil_div(int a, int b)
 }
 
 /* The fewest cards across that are high enough, from as many on as are wide enough: what that saves
- * is the lists'. */
-static bool fit_cards(int gpus, int rows, int cols, struct takt_top_layout *ret)
+ * is the lists'. `even`: all lines have as many. */
+static bool fit_across(int gpus, int rows, int cols, bool even, struct takt_top_layout *ret)
 {
 	int first = cols / CARD_COLS_GOOD < 1 ? 1 : cols / CARD_COLS_GOOD;
 
 	first = first < gpus ? first : gpus;
 	for (int across = first; across <= cols / CARD_COLS && across <= gpus; across++) {
-		int lines = ceil_div(gpus, across), each = rows / lines;
+		int each = rows / ceil_div(gpus, across);
 
-		if (each < CARD_ROWS)
+		if (each < CARD_ROWS || (even && gpus % across != 0))
 			continue;
-		ret->across = ceil_div(gpus, lines);
+		ret->across = across;
 		ret->card_rows = each < CARD_ROWS_MOST ? each : CARD_ROWS_MOST;
 		return true;
 	}
 	return false;
+}
+
+static bool fit_cards(int gpus, int rows, int cols, struct takt_top_layout *ret)
+{
+	return fit_across(gpus, rows, cols, true, ret) || fit_across(gpus, rows, cols, false, ret);
 }
 
 static int gpu_rows(int gpus, int rows, int cols, struct takt_top_layout *ret)
@@ -72,11 +77,16 @@ void takt_top_layout(const struct takt_top_ui *ui, const struct takt_top_model *
 	struct takt_area rest = {head + line, 0, body, cols};
 
 	*ret = (struct takt_top_layout){
-		.header = {0, 0, head, cols}, .footer = {rows - 1, 0, 1, cols}, .across = 1};
+		.header = {0, 0, head, cols},
+		.footer = {rows - 1, 0, 1, cols},
+		.whole = rest,
+		.gpus = {head + line, 0, 0, cols},
+		.across = 1,
+	};
 	if (body < 2)
 		return;
 	ret->hosts = (struct takt_area){head, 0, line, cols};
-	ret->whole = ret->gpus = ret->jobs = ret->procs = rest;
+	ret->gpus = ret->jobs = ret->procs = rest;
 	if (ui->look == TAKT_LOOK_JOBS) {
 		ret->gpus.rows = ret->procs.rows = 0;
 		return;

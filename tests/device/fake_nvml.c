@@ -508,36 +508,23 @@ static int nvmlDeviceGetGraphicsRunningProcesses_v3(struct nvml_device *device, 
 	return list_procs(device->index, n, FAKE_FIRST_PID - 1, count, infos, sizeof(*infos));
 }
 
-static uint32_t newer_uses(const struct nvml_device *device, uint64_t last_seen_us,
-			   struct nvml_process_utilization *to)
-{
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < fake.use_count[device->index]; i++) {
-		if (fake.uses[device->index][i].timestamp_us <= last_seen_us)
-			continue;
-		if (to)
-			to[n] = fake.uses[device->index][i];
-		n++;
-	}
-	return n;
-}
-
 static int nvmlDeviceGetProcessUtilization(struct nvml_device *device,
 					   struct nvml_process_utilization *samples,
 					   uint32_t *count, uint64_t last_seen_us)
 {
-	uint32_t n, room = *count;
+	uint32_t n = 0, room = *count;
 
 	ENTER(device);
-	n = newer_uses(device, last_seen_us, NULL);
+	for (uint32_t i = 0; i < fake.use_count[device->index]; i++) {
+		const struct nvml_process_utilization *use = &fake.uses[device->index][i];
+
+		if (use->timestamp_us > last_seen_us && n++ < room && samples)
+			samples[n - 1] = *use;
+	}
 	*count = n;
-	if (n == 0)
-		return NVML_ERROR_NOT_FOUND;
-	if (!samples || n > room)
-		return NVML_ERROR_INSUFFICIENT_SIZE;
-	(void)newer_uses(device, last_seen_us, samples);
-	return NVML_SUCCESS;
+	return n == 0		      ? NVML_ERROR_NOT_FOUND
+	       : samples && n <= room ? NVML_SUCCESS
+				      : NVML_ERROR_INSUFFICIENT_SIZE;
 }
 
 static int nvmlDeviceSetGpuLockedClocks(struct nvml_device *device, uint32_t min, uint32_t max)
