@@ -28,7 +28,7 @@ static const struct takt_top_hint hints[] = {
 	{TAKT_KEY_F1, "F1", "Help", BEFORE_LOG | IN_LOG, 0},
 	{TAKT_KEY_ENTER, "Enter", "Zoom", IN_LISTS, 0},
 	{'\t', "Tab", "List", 1 << TAKT_LOOK_ALL, 0},
-	{'J', "J", "Jobs", IN_LISTS, 0},
+	{'J', "J", "Jobs", IN_LISTS, 0, true},
 	{'l', "l", "Log", 1 << TAKT_LOOK_JOB, 0},
 	{TAKT_KEY_UP, "Up", "Older", IN_LOG, 0},
 	{TAKT_KEY_DOWN, "Down", "Newer", IN_LOG, 0},
@@ -37,17 +37,19 @@ static const struct takt_top_hint hints[] = {
 	{TAKT_KEY_F1 + 3, "F4", "Filter", IN_LISTS, 0},
 	{TAKT_KEY_F1 + 4, "F5", "Tree", 1 << TAKT_LOOK_ALL, 90},
 	{TAKT_KEY_F1 + 5, "F6", "Sort", BEFORE_LOG, 0},
-	{'c', "c", "Cancel", BEFORE_LOG, 0},
+	{'c', "c", "Cancel", BEFORE_LOG, 0, true},
 	{TAKT_KEY_F1 + 8, "F9", "Signal", BEFORE_LOG, 0},
 	{'q', "q", "Quit", 1 << TAKT_LOOK_ALL, 0},
 	{'q', "q", "Back", IN_ZOOM | IN_LOG | 1 << TAKT_LOOK_JOBS, 0},
 };
 
-const struct takt_top_hint *takt_top_next_hint(const struct takt_top_ui *ui, int cols,
+const struct takt_top_hint *takt_top_next_hint(const struct takt_top_ui *ui,
+					       const struct takt_top_model *model, int cols,
 					       const struct takt_top_hint *hint)
 {
 	for (hint = hint ? hint + 1 : hints; hint < hints + TAKT_ARRAY_LEN(hints); hint++)
-		if (hint->looks >> ui->look & 1 && cols >= hint->least_cols)
+		if (hint->looks >> ui->look & 1 && cols >= hint->least_cols &&
+		    (model->now.daemon || !hint->of_jobs))
 			return hint;
 	return NULL;
 }
@@ -58,12 +60,12 @@ int takt_top_hint_cols(const struct takt_top_hint *hint)
 }
 
 static void draw_hints(struct takt_cells *cells, const struct takt_top_ui *ui,
-		       struct takt_area area)
+		       const struct takt_top_model *model, struct takt_area area)
 {
 	const struct takt_top_hint *hint = NULL;
 	int at = area.col;
 
-	while ((hint = takt_top_next_hint(ui, area.cols, hint))) {
+	while ((hint = takt_top_next_hint(ui, model, area.cols, hint))) {
 		if (at + takt_top_hint_cols(hint) > area.col + area.cols)
 			return;
 		at += takt_cells_text(cells, area.row, at, area.cols - at, TAKT_ROLE_KEY,
@@ -73,7 +75,8 @@ static void draw_hints(struct takt_cells *cells, const struct takt_top_ui *ui,
 	}
 }
 
-void takt_draw_footer(struct takt_cells *cells, const struct takt_top_ui *ui, struct takt_area area)
+void takt_draw_footer(struct takt_cells *cells, const struct takt_top_ui *ui,
+		      const struct takt_top_model *model, struct takt_area area)
 {
 	if (ui->filtering)
 		takt_cells_textf(cells, area.row, area.col, area.cols, TAKT_ROLE_BOLD,
@@ -82,7 +85,7 @@ void takt_draw_footer(struct takt_cells *cells, const struct takt_top_ui *ui, st
 		takt_cells_text(cells, area.row, area.col, area.cols,
 				ui->notice_bad ? TAKT_ROLE_ALARM : TAKT_ROLE_GOOD, ui->notice);
 	else
-		draw_hints(cells, ui, area);
+		draw_hints(cells, ui, model, area);
 }
 
 /* In the middle, blank, with a frame; below the first line, which says what must not be overlooked.
@@ -127,7 +130,7 @@ void takt_draw_help(struct takt_cells *cells)
 		{"q F10", "quit"},
 	};
 	int count = (int)TAKT_ARRAY_LEN(keys);
-	struct takt_area area = box(cells, count + 4, 60, "takt top");
+	struct takt_area area = box(cells, count + 4, 78, "takt top");
 
 	for (int i = 0; i < count && i < area.rows - 2; i++) {
 		takt_cells_text(cells, area.row + 1 + i, area.col + 2, 28, TAKT_ROLE_BOLD,
@@ -197,7 +200,7 @@ void takt_top_draw(struct takt_cells *cells, const struct takt_top_ui *ui,
 	}
 	if (ui->look != TAKT_LOOK_LOG)
 		takt_draw_list(cells, ui, model, TAKT_PANE_PROCS, layout->procs);
-	takt_draw_footer(cells, ui, layout->footer);
+	takt_draw_footer(cells, ui, model, layout->footer);
 	if (model->lost && !ui->notice[0]) {
 		takt_cells_fill(cells, layout->footer, TAKT_ROLE_PLAIN);
 		takt_cells_text(cells, layout->footer.row, 0, cells->cols, TAKT_ROLE_ALARM,

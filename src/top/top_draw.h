@@ -24,7 +24,7 @@ void takt_draw_header(struct takt_cells *cells, const struct takt_top_ui *ui,
 void takt_draw_hosts(struct takt_cells *cells, const struct takt_top_hosts *hosts,
 		     struct takt_area area);
 void takt_draw_footer(struct takt_cells *cells, const struct takt_top_ui *ui,
-		      struct takt_area area);
+		      const struct takt_top_model *model, struct takt_area area);
 void takt_draw_help(struct takt_cells *cells);
 void takt_draw_ask(struct takt_cells *cells, const struct takt_top_ask *ask);
 

@@ -627,12 +627,13 @@ static bool is_in(const struct takt_area *area, int row, int col)
 	       col < area->col + area->cols;
 }
 
-static uint32_t hint_at(const struct takt_top_ui *ui, int cols, int col)
+static uint32_t hint_at(const struct takt_top_ui *ui, const struct takt_top_model *model, int cols,
+			int col)
 {
 	const struct takt_top_hint *hint = NULL;
 	int at = 0;
 
-	while ((hint = takt_top_next_hint(ui, cols, hint))) {
+	while ((hint = takt_top_next_hint(ui, model, cols, hint))) {
 		at += takt_top_hint_cols(hint);
 		if (col < at)
 			return hint->key;
@@ -679,7 +680,8 @@ void takt_top_click(struct takt_top_ui *ui, const struct takt_top_model *model,
 		return;
 	}
 	if (is_in(&layout->footer, row, col)) {
-		takt_top_press(ui, model, layout, hint_at(ui, layout->footer.cols, col), ret);
+		takt_top_press(ui, model, layout, hint_at(ui, model, layout->footer.cols, col),
+			       ret);
 		return;
 	}
 	for (int pane = 0; pane < TAKT_PANES && ui->look != TAKT_LOOK_LOG; pane++) {

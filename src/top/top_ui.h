@@ -163,9 +163,11 @@ struct takt_top_hint {
 	const char *name, *label;
 	uint32_t looks; /* mask of enum takt_top_look: where it says something */
 	int least_cols; /* of the screen */
+	bool of_jobs;	/* only a daemon has them */
 };
 /* The one behind `hint`, which is shown now on a screen so wide; NULL = the first, and the end. */
-const struct takt_top_hint *takt_top_next_hint(const struct takt_top_ui *ui, int cols,
+const struct takt_top_hint *takt_top_next_hint(const struct takt_top_ui *ui,
+					       const struct takt_top_model *model, int cols,
 					       const struct takt_top_hint *hint);
 /* Columns that it takes, with the blank behind it. */
 int takt_top_hint_cols(const struct takt_top_hint *hint);
