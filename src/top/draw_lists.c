@@ -310,6 +310,21 @@ void takt_draw_scroll_marks(struct takt_cells *cells, struct takt_area area, boo
 			       cells->ascii ? 'v' : 0x25bc);
 }
 
+/* Without a daemon there are no jobs. */
+static void fit_columns(const struct takt_top_model *model, bool jobs, int width, int *ret_widths)
+{
+	struct takt_top_column columns[PROC_COLUMNS];
+
+	if (jobs) {
+		takt_top_fit(job_columns, JOB_COLUMNS, width, ret_widths);
+		return;
+	}
+	memcpy(columns, proc_columns, sizeof(columns));
+	if (!model->now.daemon)
+		columns[PROC_JOB].min = columns[PROC_ENERGY].min = 0;
+	takt_top_fit(columns, PROC_COLUMNS, width, ret_widths);
+}
+
 void takt_draw_list(struct takt_cells *cells, const struct takt_top_ui *ui,
 		    const struct takt_top_model *model, enum takt_top_pane pane,
 		    struct takt_area area)
@@ -320,8 +335,7 @@ void takt_draw_list(struct takt_cells *cells, const struct takt_top_ui *ui,
 
 	if (area.rows < 1)
 		return;
-	takt_top_fit(jobs ? job_columns : proc_columns, jobs ? JOB_COLUMNS : PROC_COLUMNS,
-		     area.cols - 1, widths);
+	fit_columns(model, jobs, area.cols - 1, widths);
 	takt_top_list(ui, model, pane, &rows);
 	draw_title(cells, ui, model, pane, area, rows.all.len);
 	draw_heads(cells, area, jobs, widths);
