@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "codec/json.h"
+#include "top/graph.h"
 #include "top/top_json.h"
 
 static void add_text(struct takt_str *out, const char *name, const char *text)
@@ -66,6 +67,43 @@ static void add_host(struct takt_str *out, const struct takt_top_host *host)
 	takt_str_add(out, "}");
 }
 
+/* As far back as there is something; -1 = nothing is known of that step. */
+static void add_row(struct takt_str *out, const char *name, const uint16_t row[TAKT_TOP_HISTORY])
+{
+	int count = TAKT_TOP_HISTORY;
+
+	while (count > 0 && row[count - 1] == TAKT_NO_VALUE)
+		count--;
+	takt_str_addf(out, ",\"%s\":[", name);
+	for (int i = 0; i < count; i++)
+		takt_str_addf(out, "%s%d", i ? "," : "", row[i] == TAKT_NO_VALUE ? -1 : row[i]);
+	takt_str_add(out, "]");
+}
+
+static void add_past(struct takt_str *out, const struct takt_top_past *past)
+{
+	takt_str_addf(out, ",\"past\":{\"step_ms\":%u,\"gpus\":[", past->step_ms);
+	for (uint32_t g = 0; g < past->gpu_count; g++) {
+		takt_str_add(out, g ? ",{\"uuid\":" : "{\"uuid\":");
+		takt_json_add_text(out, past->gpus[g].uuid);
+		for (int s = 0; s < TAKT_TOP_SERIES; s++)
+			add_row(out, takt_top_past_names[s], past->gpus[g].permille[s]);
+		takt_str_add(out, "}");
+	}
+	takt_str_add(out, "]}");
+}
+
+static void add_log(struct takt_str *out, const struct takt_top_log *log)
+{
+	takt_str_addf(out,
+		      ",\"log\":{\"job_id\":%" PRIu64 ",\"attempt\":%u,\"over\":%s"
+		      ",\"dropped_lines\":%" PRIu64,
+		      log->job_id, log->attempt, log->over ? "true" : "false", log->dropped_lines);
+	add_text(out, "why_not", log->why_not);
+	add_text(out, "text", takt_str_text(&log->text));
+	takt_str_add(out, "}");
+}
+
 /* Of those processes that could be looked at: all of one boot. */
 static const char *boot_id_of(const struct takt_top_snapshot *snapshot)
 {
@@ -88,6 +126,10 @@ int takt_top_to_json(const struct takt_top_snapshot *snapshot, struct takt_str *
 			takt_queue_json_job(out, &snapshot->queue.jobs[i]);
 		takt_queue_json_end(out, snapshot->queue.total);
 	}
+	if (snapshot->past)
+		add_past(out, snapshot->past);
+	if (snapshot->log.job_id)
+		add_log(out, &snapshot->log);
 	add_text(out, "boot_id", boot_id_of(snapshot));
 	takt_str_add(out, ",\"processes\":[");
 	for (size_t i = 0; i < snapshot->procs.len; i++) {

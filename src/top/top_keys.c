@@ -363,8 +363,6 @@ static void show_log(struct takt_top_ui *ui, const struct takt_top_model *model,
 
 	if (ui->look != TAKT_LOOK_JOB) {
 		tell(ui, true, "Enter on a job zooms on it; there l shows its log");
-	} else if (ui->hosts.count) {
-		tell(ui, true, "logs are shown by 'takt logs' on the job's own machine");
 	} else if (job && !job->mine) {
 		tell(ui, true, "this log is its owner's and the administrator's to read");
 	} else {

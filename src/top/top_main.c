@@ -19,6 +19,7 @@
 #include "codec/json.h"
 #include "top/deed_line.h"
 #include "top/far_deed.h"
+#include "top/look_line.h"
 #include "top/sampler.h"
 #include "top/terminal_front.h"
 #include "top/top_deeds.h"
@@ -47,6 +48,7 @@ struct top {
 	struct takt_top_layout layout;
 	struct takt_cells cells;
 	bool once, json, each_line;
+	struct takt_look_words words; /* of the last line, with each_line */
 	int pidfd;
 	struct takt_far_deed *far; /* NULL = none is under way */
 
@@ -163,7 +165,7 @@ static int look(struct machine *machine)
 	struct takt_top_snapshot snapshot;
 	int rc;
 
-	takt_top_source_look(machine->source, 0, &snapshot);
+	takt_top_source_look(machine->source, machine->top->words.log_job, &snapshot);
 	if (snapshot.why_not[0])
 		return complain(-TAKT_E_UNAVAILABLE, snapshot.why_not);
 	rc = takt_top_model_take(&machine->model, &snapshot);
@@ -237,8 +239,8 @@ static int print_once(struct top *top)
 		int status;
 
 		top->machine = &top->machines[i];
-		if (!top->json)
-			top->machine->config.past_step_ms = step_ms(top);
+		top->machine->config.past_step_ms =
+			top->json ? top->words.past_step_ms : step_ms(top);
 		status = look(top->machine);
 		if (status == 0)
 			status = print_look(top);
@@ -264,7 +266,7 @@ static int do_told(struct top *top, const char *text, size_t len)
 }
 
 /* For another takt top, which asks for each look with a line, until it has no more. A line with a
- * deed is done instead; of any other nothing is heeded but its end. */
+ * deed is done instead; of any other its words of look_line.h are heeded. */
 static int print_each_line(struct top *top)
 {
 	char line[TAKT_DEED_LINE];
@@ -276,8 +278,15 @@ static int print_each_line(struct top *top)
 		while ((c = getchar()) != EOF && c != '\n')
 			if (len < sizeof(line))
 				line[len++] = (char)c;
-		if (c == '\n')
-			status = len && line[0] == '{' ? do_told(top, line, len) : print_once(top);
+		if (c != '\n')
+			break;
+		if (len && line[0] == '{') {
+			status = do_told(top, line, len);
+		} else {
+			line[len < sizeof(line) ? len : len - 1] = '\0';
+			takt_look_from_line(line, &top->words);
+			status = print_once(top);
+		}
 	}
 	return status;
 }

@@ -27,7 +27,7 @@ bool takt_top_read_number(const cJSON *object, const char *name, uint64_t max, u
 	return true;
 }
 
-static void read_text(const cJSON *object, const char *name, char *ret, size_t size)
+void takt_top_read_text(const cJSON *object, const char *name, char *ret, size_t size)
 {
 	const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, name));
 
@@ -38,7 +38,7 @@ bool takt_top_read_boot_id(const cJSON *object, char ret[40])
 {
 	size_t len;
 
-	read_text(object, "boot_id", ret, 40);
+	takt_top_read_text(object, "boot_id", ret, 40);
 	len = strlen(ret);
 	if (len == strlen(TAKT_NO_BOOT_ID) && strspn(ret, "0123456789abcdef-") == len)
 		return true;
@@ -97,8 +97,8 @@ static bool read_proc(const cJSON *item, const char *boot_id, struct takt_top_pr
 	proc.memory_known =
 		takt_top_read_number(item, "memory_bytes", TAKT_JSON_MAX_INT, &proc.memory_bytes);
 	read_times(item, &proc);
-	read_text(item, "user", proc.user, sizeof(proc.user));
-	read_text(item, "command", proc.command, sizeof(proc.command));
+	takt_top_read_text(item, "user", proc.user, sizeof(proc.user));
+	takt_top_read_text(item, "command", proc.command, sizeof(proc.command));
 	*ret = proc;
 	return true;
 }
@@ -190,7 +190,7 @@ static int read_all(const cJSON *root, struct takt_top_snapshot *ret, struct tak
 	uint64_t at_ms;
 	int rc;
 
-	read_text(root, "from", from, sizeof(from));
+	takt_top_read_text(root, "from", from, sizeof(from));
 	ret->daemon = strcmp(from, "daemon") == 0;
 	if (!ret->daemon && strcmp(from, "driver") != 0)
 		return bad(err, "from");
@@ -201,6 +201,10 @@ static int read_all(const cJSON *root, struct takt_top_snapshot *ret, struct tak
 	rc = read_status(root, &ret->status, err);
 	if (rc == 0 && ret->daemon)
 		rc = read_queue(root, &ret->queue, err);
+	if (rc == 0)
+		rc = takt_top_read_past(root, ret, err);
+	if (rc == 0)
+		rc = takt_top_read_log(root, ret, err);
 	return rc == 0 ? read_procs(root, ret, err) : rc;
 }
 

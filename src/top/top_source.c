@@ -307,7 +307,7 @@ void takt_top_source_look(struct takt_top_source *source, uint64_t log_job,
 	int rc;
 
 	if (source->link) {
-		takt_host_link_look(source->link, ret);
+		takt_host_link_look(source->link, source->config->past_step_ms, log_job, ret);
 		return;
 	}
 	takt_top_snapshot_init(ret);

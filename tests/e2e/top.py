@@ -321,6 +321,19 @@ def a_driver_that_tells_no_use_of_processes_leaves_it_unknown():
             load.wait()
 
 
+def busy_ms(client):
+    """For how long GPU 0 has been busy, by the daemon's history."""
+    since = int((time.time() - 60) * 1000)
+    points = client.ask("GET", f"/v1/history?gpu=0&metric=utilization&step=raw&since_ms={since}")["points"]
+    busy = [point[0] for point in points if point[2] > 0]
+    return busy[-1] - busy[0] if busy else 0
+
+
+def braille(text):
+    """Columns of the longest graph."""
+    return max(sum("\u2800" < char <= "\u28ff" for char in line) for line in text.splitlines())
+
+
 def graphs_are_full_at_once():
     """Of one look there is one column at most: the others are the daemon's history."""
     with kit.machine(gpus=1) as m:
@@ -328,16 +341,10 @@ def graphs_are_full_at_once():
         client = m.client()
         client.submit(m.load_argv("--profile", "gemm", "--quiet"), gpus=1, name="train")
 
-        def span():
-            since = int((time.time() - 60) * 1000)
-            points = client.ask("GET", f"/v1/history?gpu=0&metric=utilization&step=raw&since_ms={since}")["points"]
-            busy = [point[0] for point in points if point[2] > 0]
-            return busy[-1] - busy[0] if busy else 0
-        kit.until(lambda: span() > 8000, span)
+        kit.until(lambda: busy_ms(client) > 8000, lambda: busy_ms(client))
         m.more_env["LC_ALL"] = "C.UTF-8"
         shown = m.takt("top", "--once").stdout
-        graph = max(sum("\u2800" < char <= "\u28ff" for char in line) for line in shown.splitlines())
-        assert graph >= 4, shown
+        assert braille(shown) >= 4, shown
 
 
 def a_jobs_log_is_followed():
@@ -580,6 +587,30 @@ esac
             kit.until(lambda: state(one)[0] == "cancelled", lambda: state(one))
 
 
+def of_another_machine_the_past_and_logs_are_shown():
+    with kit.machine(gpus=1) as m:
+        m.start()
+        client = m.client()
+        script = "echo from afar; exec \"$@\""
+        job = client.submit(["/bin/sh", "-c", script, "sh", *m.load_argv("--profile", "gemm", "--quiet")], gpus=1, name="far")["id"]
+        fake_ssh(m, f"while [ \"$1\" != -- ]; do shift; done\nexec {m.path('bin/takt')} top --json --each-line\n")
+        kit.until(lambda: busy_ms(client) > 8000, lambda: busy_ms(client))
+        hosts = ("--host", "one", "--host", "two")
+        with Screen(m, 100, 40, m.path("bin/takt"), "top", *hosts, PATH=m.more_env["PATH"]) as screen:
+            screen.has("one 1 GPU", "two 1 GPU", "far")
+            screen.keys("Enter")
+            screen.has(f"job {job} far")
+            screen.keys("l")
+            screen.has(f"log of job {job}", "from afar")
+        done = subprocess.run([m.path("bin/takt"), "top", "--json", "--each-line"], input=f"past 1000 log {job}\n\n", env=m.env(),
+                              capture_output=True, text=True, check=True, timeout=kit.WAIT_S)
+        told, plain = map(json.loads, done.stdout.splitlines())
+        (gpu,) = told["past"]["gpus"]
+        assert sum(value > 900 for value in gpu["util"]) >= 8, gpu
+        assert "from afar" in told["log"]["text"], told["log"]
+        assert "past" not in plain and "log" not in plain, plain
+
+
 def what_is_told_in_a_line_is_done_once_and_answered():
     with kit.machine(gpus=1) as m:
         m.start()
@@ -657,6 +688,7 @@ if __name__ == "__main__":
         another_machine_is_reached_by_ssh,
         several_machines_are_watched_together,
         what_is_told_is_done_on_the_machine_that_is_shown,
+        of_another_machine_the_past_and_logs_are_shown,
         what_is_told_in_a_line_is_done_once_and_answered,
         a_look_for_each_line,
         colours_are_left_out_when_they_are_not_wanted,

@@ -11,8 +11,10 @@
 #include "base/str.h"
 #include "top/deed_line.h"
 #include "top/graph.h"
+#include "top/look_line.h"
 #include "top/paint.h"
 #include "top/top_json.h"
+#include "top/top_log.h"
 #include "top/top_text.h"
 #include "top/top_ui.h"
 #include "top_world.h"
@@ -362,8 +364,23 @@ static void a_look_is_read_as_it_was_written(void **state)
 	TAKT_CLEANUP(strp) struct takt_str once = TAKT_STR(1 << 20), twice = TAKT_STR(1 << 20);
 	struct takt_top_snapshot copy;
 
+	model.now.past = takt_top_past_new(1, 1000);
+	assert_non_null(model.now.past);
+	strcpy(model.now.past->gpus[0].uuid, "GPU-6");
+	for (int i = 0; i < TAKT_TOP_HISTORY; i++)
+		for (int s = 0; s < TAKT_TOP_SERIES; s++)
+			model.now.past->gpus[0].permille[s][i] =
+				i % 3 || i > 50 ? TAKT_NO_VALUE : 7;
+	model.now.log = (struct takt_top_log){.job_id = 12, .attempt = 2, .over = true};
+	takt_top_log_add(&model.now.log, "one\n\033[1mtwo", 11);
 	assert_int_equal(takt_top_to_json(&model.now, &once), 0);
 	assert_int_equal(takt_top_from_json(takt_str_text(&once), once.len, &copy, NULL), 0);
+	assert_int_equal(copy.past->gpus[0].permille[TAKT_TOP_POWER][48], 7);
+	assert_int_equal(copy.past->gpus[0].permille[TAKT_TOP_POWER][49], TAKT_NO_VALUE);
+	assert_int_equal(copy.past->gpus[0].permille[TAKT_TOP_POWER][599], TAKT_NO_VALUE);
+	assert_string_equal(takt_str_text(&copy.log.text), "one\n\033[1mtwo");
+	assert_true(copy.log.over);
+	assert_int_equal(copy.host.load_centi[2], 71);
 	assert_int_equal(copy.procs.at[0].id.start_ticks, 99);
 	assert_string_equal(copy.procs.at[0].id.boot_id, boot_id);
 	assert_int_equal(copy.queue.count, 2);
@@ -381,6 +398,11 @@ static void a_bad_look_is_refused(void **state)
 		"{\"at_ms\":1,\"from\":\"hearsay\",\"status\":{},\"processes\":[]}",
 		"{\"at_ms\":-1,\"from\":\"driver\",\"status\":{},\"processes\":[]}",
 		"{\"at_ms\":1,\"from\":\"driver\",\"status\":7,\"processes\":[]}",
+	};
+	static const char *const more[] = {
+		"\"past\":{\"step_ms\":1000}",
+		"\"past\":{\"step_ms\":1000,\"gpus\":[{\"util\":[1001]}]}",
+		"\"log\":{\"attempt\":1}",
 	};
 	static const char *const procs[] = {
 		"{}",
@@ -407,6 +429,48 @@ static void a_bad_look_is_refused(void **state)
 				 -TAKT_E_CORRUPT);
 		assert_non_null(strstr(err.msg, "processes"));
 	}
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(more); i++) {
+		takt_str_reset(&text);
+		assert_int_equal(takt_top_to_json(&model.now, &text), 0);
+		text.len--;
+		text.s[text.len - 1] = '\0'; /* the end of the object, before that of the line */
+		text.len--;
+		takt_str_addf(&text, ",%s}", more[i]);
+		assert_int_equal(takt_top_from_json(text.s, text.len, &copy, &err),
+				 -TAKT_E_CORRUPT);
+		assert_true(strstr(err.msg, "past") || strstr(err.msg, "log"));
+	}
+}
+
+static void a_line_asks_for_more_than_a_look(void **state)
+{
+	static const struct {
+		const char *line;
+		struct takt_look_words words;
+	} cases[] = {
+		{"", {0, 0}},
+		{"past 1000 log 12", {1000, 12}},
+		{"log 12", {0, 12}},
+		{"hello log 12 world", {0, 12}}, /* a newer takt's */
+		{"log", {0, 0}},
+		{"past 0 log -1", {0, 0}},
+		{"past 99999999 log 1e3", {0, 0}},
+	};
+	TAKT_CLEANUP(strp) struct takt_str text = TAKT_STR(TAKT_DEED_LINE);
+	struct takt_look_words words;
+	char line[64];
+
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(cases); i++) {
+		strcpy(line, cases[i].line);
+		takt_look_from_line(line, &words);
+		assert_int_equal(words.past_step_ms, cases[i].words.past_step_ms);
+		assert_int_equal(words.log_job, cases[i].words.log_job);
+	}
+	takt_look_to_line(&cases[1].words, &text);
+	assert_string_equal(takt_str_text(&text), "past 1000 log 12\n");
+	takt_str_reset(&text);
+	takt_look_to_line(&cases[0].words, &text);
+	assert_string_equal(takt_str_text(&text), "\n");
 }
 
 /* As many processes as a GPU lists, each with a line to go to; what is beyond them is counted. */
@@ -577,6 +641,7 @@ int main(void)
 		cmocka_unit_test(a_wrong_line_does_nothing),
 		cmocka_unit_test_setup(a_look_is_read_as_it_was_written, world_begin),
 		cmocka_unit_test_setup(a_bad_look_is_refused, world_begin),
+		cmocka_unit_test(a_line_asks_for_more_than_a_look),
 		cmocka_unit_test_setup(a_hundred_processes_of_a_gpu_are_scrolled, world_begin),
 		cmocka_unit_test_setup(links_are_counted_where_there_are_some, world_begin),
 		cmocka_unit_test_setup(what_was_not_read_is_not_shown, world_begin),
