@@ -95,10 +95,13 @@ static void add_past(struct takt_str *out, const struct takt_top_past *past)
 
 static void add_log(struct takt_str *out, const struct takt_top_log *log)
 {
+	uint64_t dropped =
+		log->dropped_lines < TAKT_JSON_MAX_INT ? log->dropped_lines : TAKT_JSON_MAX_INT;
+
 	takt_str_addf(out,
 		      ",\"log\":{\"job_id\":%" PRIu64 ",\"attempt\":%u,\"over\":%s"
 		      ",\"dropped_lines\":%" PRIu64,
-		      log->job_id, log->attempt, log->over ? "true" : "false", log->dropped_lines);
+		      log->job_id, log->attempt, log->over ? "true" : "false", dropped);
 	add_text(out, "why_not", log->why_not);
 	add_text(out, "text", takt_str_text(&log->text));
 	takt_str_add(out, "}");

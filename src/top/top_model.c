@@ -224,8 +224,6 @@ static void recall(struct takt_top_model *model)
 		for (uint32_t i = 0; i < model->now.status.gpu_count; i++)
 			if (strcmp(model->history[i].uuid, past->gpus[g].uuid) == 0)
 				recall_gpu(&model->history[i], &past->gpus[g]);
-	takt_top_past_free(model->now.past);
-	model->now.past = NULL;
 }
 
 static int make_room(struct takt_top_model *model, uint32_t gpus)
