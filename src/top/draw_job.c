@@ -13,7 +13,7 @@
 enum {
 	FACT_COLS = 56,	 /* of facts, where there is room for charts beside them */
 	SIDE_COLS = 150, /* from so many on there is */
-	CHART_ROWS_MOST = 9,
+	CHART_ROWS_MOST = 16,
 	CHART_LABEL = 18,
 	CHART_ROWS_ALL = 4, /* from so many on a GPU's label has all its lines */
 };
