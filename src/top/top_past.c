@@ -62,7 +62,8 @@ void takt_top_past_put(const struct takt_history_view *view, const struct takt_g
 
 		while (points > 0 && view->points[points - 1].at_ms > at_ms)
 			points--;
-		if (points > 0 && covers(view, points - 1, at_ms, step_ms))
+		if (points > 0 && row[ago] == TAKT_NO_VALUE &&
+		    covers(view, points - 1, at_ms, step_ms))
 			row[ago] = permille_of(view->points[points - 1].mean, scale);
 	}
 }
@@ -83,21 +84,29 @@ static int add(struct takt_client *client, const struct takt_gpu_view *gpu,
 	return 0;
 }
 
-/* The samples of the last minutes come last: they say more than means do. */
-static int add_gpu(struct takt_client *client, const struct takt_gpu_view *gpu, int64_t now_ms,
-		   const struct takt_top_past *past, struct takt_top_past_gpu *ret)
+/* The samples of the last minutes, and behind them means, where the daemon keeps any: `*means` is
+ * false once it has said that it does not. */
+static int add_series(struct takt_client *client, const struct takt_gpu_view *gpu,
+		      enum takt_top_series series, int64_t now_ms, bool *means,
+		      const struct takt_top_past *past, struct takt_top_past_gpu *ret)
 {
 	int64_t span_ms = (int64_t)TAKT_TOP_HISTORY * past->step_ms;
+	int rc = add(client, gpu, series, "raw", now_ms - (span_ms < RAW_MS ? span_ms : RAW_MS),
+		     now_ms, past, ret);
+
+	if (rc == 0 && *means && span_ms > RAW_MS)
+		*means = add(client, gpu, series, "10s", now_ms - span_ms, now_ms, past, ret) == 0;
+	return rc;
+}
+
+static int add_gpu(struct takt_client *client, const struct takt_gpu_view *gpu, int64_t now_ms,
+		   bool *means, const struct takt_top_past *past, struct takt_top_past_gpu *ret)
+{
 	int rc = 0;
 
 	takt_strcpy(ret->uuid, sizeof(ret->uuid), gpu->uuid);
-	for (int s = 0; s < TAKT_TOP_SERIES && rc != -TAKT_E_UNAVAILABLE; s++) {
-		if (span_ms > RAW_MS)
-			rc = add(client, gpu, s, "10s", now_ms - span_ms, now_ms, past, ret);
-		if (rc != -TAKT_E_UNAVAILABLE)
-			rc = add(client, gpu, s, "raw",
-				 now_ms - (span_ms < RAW_MS ? span_ms : RAW_MS), now_ms, past, ret);
-	}
+	for (int s = 0; s < TAKT_TOP_SERIES && rc == 0; s++)
+		rc = add_series(client, gpu, s, now_ms, means, past, ret);
 	return rc;
 }
 
@@ -115,13 +124,13 @@ struct takt_top_past *takt_top_past_ask(struct takt_client *client,
 {
 	struct takt_top_past *past = takt_top_past_new(status->gpu_count, step_ms);
 	int64_t now_ms = now.ns / (int64_t)TAKT_NS_PER_MS;
+	bool means = true;
+	int rc = 0;
 
 	if (!past)
 		return NULL;
 	blank(past);
-	for (uint32_t i = 0; i < status->gpu_count; i++)
-		if (add_gpu(client, &status->gpus[i], now_ms, past, &past->gpus[i]) ==
-		    -TAKT_E_UNAVAILABLE)
-			break;
+	for (uint32_t i = 0; i < status->gpu_count && rc == 0; i++)
+		rc = add_gpu(client, &status->gpus[i], now_ms, &means, past, &past->gpus[i]);
 	return past;
 }

@@ -16,7 +16,7 @@ struct takt_top_past *takt_top_past_ask(struct takt_client *client,
 					uint32_t step_ms);
 
 /* Puts what the daemon said of one series into a row of steps: the newest at [0], which is `now`.
- * Where there is nothing the row stays as it is. */
+ * What is in the row already stays. */
 void takt_top_past_put(const struct takt_history_view *view, const struct takt_gpu_view *gpu,
 		       enum takt_top_series series, int64_t now_ms, uint32_t step_ms,
 		       uint16_t row[TAKT_TOP_HISTORY]);

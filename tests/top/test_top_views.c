@@ -255,31 +255,33 @@ static void the_past_is_put_where_it_belongs(void **state)
 	struct takt_history_view_point coarse[] = {{80000, 0, 20, 0}, {90000, 0, 200, 0}},
 				       fine[] = {{99500, 0, 70, 0}};
 	struct takt_gpu_view gpu = a_gpu(0);
-	struct takt_history_view view = points_of(coarse, 2, 10000);
-	uint16_t row[TAKT_TOP_HISTORY];
+	struct takt_history_view samples = points_of(fine, 1, 0),
+				 means = points_of(coarse, 2, 10000);
+	uint16_t util[TAKT_TOP_HISTORY], power[TAKT_TOP_HISTORY];
 
 	for (int i = 0; i < TAKT_TOP_HISTORY; i++)
-		row[i] = TAKT_NO_VALUE;
-	takt_top_past_put(&view, &gpu, TAKT_TOP_UTIL, 105000, 1000, row);
-	assert_int_equal(row[5], TAKT_NO_VALUE); /* 100 s */
-	assert_int_equal(row[6], 1000);
-	assert_int_equal(row[15], 1000);
-	assert_int_equal(row[16], 200);
-	assert_int_equal(row[25], 200);
-	assert_int_equal(row[26], TAKT_NO_VALUE);
-	view = points_of(fine, 1, 0);
-	takt_top_past_put(&view, &gpu, TAKT_TOP_UTIL, 105000, 1000, row);
-	assert_int_equal(row[3], TAKT_NO_VALUE);
-	assert_int_equal(row[4], 700);
-	assert_int_equal(row[5], 700);
-	assert_int_equal(row[6], 1000);
+		util[i] = power[i] = TAKT_NO_VALUE;
+	takt_top_past_put(&samples, &gpu, TAKT_TOP_UTIL, 105000, 1000, util);
+	assert_int_equal(util[3], TAKT_NO_VALUE);
+	assert_int_equal(util[4], 700); /* 101 s */
+	assert_int_equal(util[5], 700);
+	assert_int_equal(util[6], TAKT_NO_VALUE);
+	coarse[1].at_ms = 91000; /* what was sampled stays */
+	takt_top_past_put(&means, &gpu, TAKT_TOP_UTIL, 105000, 1000, util);
+	assert_int_equal(util[4], 700);
+	assert_int_equal(util[5], 700);
+	assert_int_equal(util[6], 1000);
+	assert_int_equal(util[14], 1000);
+	assert_int_equal(util[15], TAKT_NO_VALUE); /* 90 s */
+	assert_int_equal(util[16], 200);
+	assert_int_equal(util[25], 200);
+	assert_int_equal(util[26], TAKT_NO_VALUE);
 	fine[0].mean = 350; /* W, of 700 */
-	takt_top_past_put(&view, &gpu, TAKT_TOP_POWER, 105000, 1000, row);
-	assert_int_equal(row[5], 500);
-	gpu.has = 0;
-	fine[0].mean = 1;
-	takt_top_past_put(&view, &gpu, TAKT_TOP_POWER, 105000, 1000, row);
-	assert_int_equal(row[5], 500); /* of what is not known */
+	takt_top_past_put(&samples, &gpu, TAKT_TOP_POWER, 105000, 1000, power);
+	assert_int_equal(power[5], 500);
+	gpu.has = 0; /* of what is not known */
+	takt_top_past_put(&means, &gpu, TAKT_TOP_POWER, 105000, 1000, power);
+	assert_int_equal(power[6], TAKT_NO_VALUE);
 }
 
 static void graphs_are_full_from_the_past(void **state)
