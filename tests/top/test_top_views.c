@@ -224,19 +224,22 @@ static void simulated_is_said_everywhere(void **state)
 {
 	static const enum takt_top_look looks[] = {TAKT_LOOK_ALL, TAKT_LOOK_GPU, TAKT_LOOK_JOB,
 						   TAKT_LOOK_JOBS, TAKT_LOOK_LOG};
+	static const int heights[] = {2, 3, 4, 5, 8, 12, 16, 20, 24, 40, 100};
+	static const int widths[] = {10, 11, 17, 18, 24, 25, 31, 40, 55, 60, 79, 80, 100, 200, 999};
 
 	for (size_t i = 0; i < TAKT_ARRAY_LEN(looks); i++)
-		for (int over = 0; over < 3; over++)
-			for (int cols = 10; cols <= 1000; cols += cols < 100 ? 3 : 150)
-				for (int rows = 2; rows <= 100; rows += rows < 30 ? 1 : 23) {
-					ui.look = looks[i];
-					ui.look_at = looks[i] == TAKT_LOOK_GPU ? 1 : 12;
-					ui.help = over == 1;
-					ui.ask.kind = over == 2 ? TAKT_DEED_CANCEL : TAKT_DEED_NONE;
-					ui.paused = model.lost = cols % 2 == 0;
-					draw(rows, cols);
+		for (int over = 0; over < 3; over++) {
+			ui.look = looks[i];
+			ui.look_at = looks[i] == TAKT_LOOK_GPU ? 1 : 12;
+			ui.help = over == 1;
+			ui.ask.kind = over == 2 ? TAKT_DEED_CANCEL : TAKT_DEED_NONE;
+			ui.paused = model.lost = over == (int)(i % 3);
+			for (size_t w = 0; w < TAKT_ARRAY_LEN(widths); w++)
+				for (size_t h = 0; h < TAKT_ARRAY_LEN(heights); h++) {
+					draw(heights[h], widths[w]);
 					expect_on_screen("SIMULATED", true);
 				}
+		}
 	model.now.status.simulated = false;
 	draw(24, 80);
 	expect_on_screen("SIMULATED", false);
