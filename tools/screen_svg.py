@@ -78,10 +78,11 @@ def draw_text(text, style, x, y):
     if places:
         yield f'<path fill="{fill}" d="{"".join(places)}"/>'
     words = "".join(" " if is_braille(char) else char for char in text)
-    if words.strip():
-        bold = ' font-weight="bold"' if "bold" in style else ""
-        yield (f'<text x="{x:.1f}" y="{y}" fill="{fill}"{bold} textLength="{len(text) * CHAR:.1f}" '
-               f'lengthAdjust="spacingAndGlyphs">{escape(words)}</text>')
+    # Several blanks are a place, and no text: some browsers drop them and stretch what is left to the whole width.
+    bold = ' font-weight="bold"' if "bold" in style else ""
+    for part in re.finditer(r"\S+(?: \S+)*", words):
+        yield (f'<text x="{x + part.start() * CHAR:.1f}" y="{y}" fill="{fill}"{bold} textLength="{len(part.group()) * CHAR:.1f}" '
+               f'lengthAdjust="spacingAndGlyphs">{escape(part.group())}</text>')
 
 
 def draw(text):

@@ -41,7 +41,7 @@ static int why_no_stat(int32_t pid, int rc, struct takt_err *err)
 	return takt_err_set(err, -ESRCH, "process %d", pid);
 }
 
-static int read_stat(int32_t pid, struct takt_proc_stat *ret, struct takt_err *err)
+int takt_proc_stat_read(int32_t pid, struct takt_proc_stat *ret, struct takt_err *err)
 {
 	TAKT_CLEANUP(freep) char *text = NULL;
 	char path[40];
@@ -63,13 +63,14 @@ bool takt_proc_lives(const struct takt_proc_id *id)
 {
 	struct takt_proc_stat stat;
 
-	return read_stat(id->pid, &stat, NULL) == 0 && stat.start_ticks == id->start_ticks;
+	return takt_proc_stat_read(id->pid, &stat, NULL) == 0 &&
+	       stat.start_ticks == id->start_ticks;
 }
 
 int takt_proc_identify(int32_t pid, struct takt_proc_id *ret, struct takt_err *err)
 {
 	struct takt_proc_stat stat;
-	int rc = read_stat(pid, &stat, err);
+	int rc = takt_proc_stat_read(pid, &stat, err);
 
 	if (rc < 0)
 		return rc;

@@ -13,6 +13,8 @@ enum {
 	FIELD_PGRP = 5,
 	FIELD_SESSION = 6,
 	FIELD_FLAGS = 9,
+	FIELD_USER_TIME = 14,
+	FIELD_SYSTEM_TIME = 15,
 	FIELD_THREADS = 20,
 	FIELD_START = 22,
 	FIELD_CODE_START = 26,
@@ -58,6 +60,8 @@ static int parse_u64(const char *word, uint64_t *ret)
 static int take_field(struct takt_proc_stat *stat, int field, const char *word)
 {
 	unsigned long long value;
+	uint64_t ticks = 0;
+	int rc;
 
 	switch (field) {
 	case FIELD_STATE:
@@ -74,6 +78,11 @@ static int take_field(struct takt_proc_stat *stat, int field, const char *word)
 			return -EINVAL;
 		stat->flags = (uint32_t)value;
 		return 0;
+	case FIELD_USER_TIME:
+	case FIELD_SYSTEM_TIME:
+		rc = parse_u64(word, &ticks);
+		stat->cpu_ticks += ticks;
+		return rc;
 	case FIELD_THREADS:
 		return parse_i32(word, &stat->threads);
 	case FIELD_START:

@@ -8,6 +8,8 @@
 
 #include <stdint.h>
 
+#include "base/err.h"
+
 enum {
 	TAKT_PROC_ENDING = 0x4,	     /* the kernel's PF_EXITING */
 	TAKT_PROC_FORKED = 0x40,     /* PF_FORKNOEXEC: forked, nothing executed since */
@@ -15,11 +17,12 @@ enum {
 };
 
 struct takt_proc_stat {
-	char state;	 /* field 3: R S D Z T t X I */
-	int32_t ppid;	 /* field 4 */
-	int32_t pgrp;	 /* field 5 */
-	int32_t session; /* field 6 */
-	uint32_t flags;	 /* field 9, TAKT_PROC_* */
+	char state;	    /* field 3: R S D Z T t X I */
+	int32_t ppid;	    /* field 4 */
+	int32_t pgrp;	    /* field 5 */
+	int32_t session;    /* field 6 */
+	uint32_t flags;	    /* field 9, TAKT_PROC_* */
+	uint64_t cpu_ticks; /* fields 14 and 15: processor time of all its threads so far */
 	int32_t threads; /* field 20; 0: it is being released. A leader that has ended may have left
 			    others behind. */
 	uint64_t start_ticks; /* field 22, clock ticks since boot */
@@ -31,5 +34,7 @@ struct takt_proc_stat {
 
 /* Fills *ret, or -EINVAL and *ret untouched when `text` is not such a line. */
 int takt_proc_stat_parse(const char *text, struct takt_proc_stat *ret);
+/* Of that process: -ESRCH if it is gone, -EACCES if /proc hides it. */
+int takt_proc_stat_read(int32_t pid, struct takt_proc_stat *ret, struct takt_err *err);
 
 #endif

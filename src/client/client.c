@@ -465,17 +465,21 @@ int takt_client_log(struct takt_client *client, uint64_t job_id, uint32_t follow
 		    struct takt_log_place *place, const char **ret_bytes, size_t *ret_len,
 		    struct takt_err *err)
 {
-	char path[160], rest[128];
+	char path[192], rest[160];
+	uint64_t tail = place->tail;
 	int rc;
 
 	snprintf(rest, sizeof(rest), "/log?offset=%" PRIu64 "&attempt=%u&follow=%d&timeout_ms=%u",
 		 place->offset, place->attempt, follow_ms > 0, follow_ms);
 	snprintf(path, sizeof(path), "/v1/jobs/%" PRIu64 "%s", job_id, rest);
+	if (tail)
+		snprintf(path + strlen(path), sizeof(path) - strlen(path), "&tail=%" PRIu64, tail);
 	rc = takt_client_exchange(client, path, NULL, follow_ms, err);
 	if (rc < 0)
 		return rc;
 	if (client->answer.has_place)
 		*place = client->answer.place;
+	place->tail = tail;
 	place->over = !client->answer.live && client->body.len == 0;
 	*ret_bytes = takt_str_text(&client->body);
 	*ret_len = client->body.len;

@@ -155,6 +155,8 @@ struct takt_log_place {
 	uint64_t offset;
 	uint32_t attempt; /* 0 = none yet */
 	bool over;	  /* nothing more will come */
+	/* So many bytes before the log's end at most; 0 = all of it. Stays as it is. */
+	uint64_t tail;
 };
 /*
  * The next part of a job's log (at most 256 KiB, any bytes) and moves *place behind it. follow_ms

@@ -14,6 +14,10 @@ static const struct takt_field proc_fields[] = {
 	U64(struct takt_proc_view, job_id, NONE(0)),
 	U64(struct takt_proc_view, memory_bytes,
 	    .flag_offset = offsetof(struct takt_proc_view, memory_known)),
+	U32(struct takt_proc_view, sm_util_pct,
+	    .flag_offset = offsetof(struct takt_proc_view, util_known)),
+	U32(struct takt_proc_view, mem_util_pct,
+	    .flag_offset = offsetof(struct takt_proc_view, util_known)),
 };
 static const struct takt_shape proc_shape =
 	TAKT_SHAPE(struct takt_proc_view, "a process", proc_fields);
@@ -105,6 +109,7 @@ static const struct takt_shape gpu_shape = {
 static const struct takt_field status_fields[] = {
 	TEXT(STATUS, hostname),
 	TEXT(STATUS, driver_version),
+	TEXT(STATUS, cuda_version),
 	TEXT(STATUS, source),
 	TEXT(STATUS, takt_version),
 	MUST_BOOL(STATUS, simulated),

@@ -66,6 +66,9 @@ struct takt_proc_view {
 	uint64_t job_id;  /* 0 = not takt's */
 	bool memory_known;
 	uint64_t memory_bytes;
+	/* Its own part of the GPU's time, and of the memory's, of late. */
+	bool util_known;
+	uint32_t sm_util_pct, mem_util_pct;
 };
 
 /* A job that has a share of a GPU, or one of its MIG instances. */
@@ -121,6 +124,7 @@ struct takt_gpu_view {
 
 struct takt_status_view {
 	char hostname[65], driver_version[80], source[16], takt_version[32];
+	char cuda_version[16]; /* "12.4", the newest that the driver runs; "" = not known */
 	bool simulated;
 	bool manages;	       /* false: observe-only */
 	char observe_why[240]; /* why it only observes; "" when it manages */

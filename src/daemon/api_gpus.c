@@ -35,6 +35,9 @@ static void fill_proc(struct takt_daemon *daemon, const struct takt_peer *peer,
 	view->job_id = who->job_id;
 	view->memory_known = proc->memory_known;
 	view->memory_bytes = proc->memory_bytes;
+	view->util_known = proc->util_known;
+	view->sm_util_pct = proc->sm_util_pct;
+	view->mem_util_pct = proc->mem_util_pct;
 }
 
 static void fill_procs(struct takt_daemon *daemon, const struct takt_peer *peer,
@@ -226,6 +229,7 @@ int takt_api_status(void *ctx, const struct takt_peer *peer, struct takt_status_
 		return takt_err_set(err, -ENOMEM, "the status of %u GPUs", daemon->gpu_count);
 	takt_strcpy(ret->hostname, sizeof(ret->hostname), daemon->hostname);
 	takt_strcpy(ret->driver_version, sizeof(ret->driver_version), info->driver_version);
+	takt_cuda_text(info->cuda_version, ret->cuda_version, sizeof(ret->cuda_version));
 	takt_strcpy(ret->source, sizeof(ret->source), info->source);
 	takt_strcpy(ret->takt_version, sizeof(ret->takt_version), TAKT_VERSION);
 	ret->simulated = info->simulated;

@@ -150,6 +150,10 @@ struct takt_gpu_proc {
 	bool memory_known;
 	uint64_t memory_bytes;
 	bool graphics; /* listed as a graphics client only */
+	/* Its own part of the GPU's time, and of the memory's, over the driver's last second or so.
+	 */
+	bool util_known;
+	uint32_t sm_util_pct, mem_util_pct;
 };
 
 struct takt_gpu_reading {

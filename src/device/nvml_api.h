@@ -104,6 +104,7 @@ struct takt_nvml_api {
 	nvmlDeviceGetComputeRunningProcesses_fn *compute_procs_v1;
 	nvmlDeviceGetGraphicsRunningProcesses_fn *graphics_procs_v1;
 	nvmlDeviceGetMPSComputeRunningProcesses_fn *mps_procs_v1;
+	nvmlDeviceGetProcessUtilization_fn *process_utilization;
 
 	nvmlEventSetCreate_fn *event_set_new;
 	nvmlEventSetFree_fn *event_set_free;
@@ -151,6 +152,14 @@ struct takt_nvml_ports {
 	} remote[TAKT_NVML_MAX_PORTS];
 };
 
+/* What a process did of late, as the driver said last. */
+struct takt_nvml_use {
+	int32_t pid;
+	uint32_t sm_pct, memory_pct;
+	uint64_t stamp_us;   /* the driver's */
+	struct takt_mono at; /* when it was heard */
+};
+
 enum takt_gpm {
 	TAKT_GPM_UNKNOWN, /* not asked yet */
 	TAKT_GPM_NONE,
@@ -180,6 +189,9 @@ struct takt_nvml_gpu {
 	void *procs;				      /* buffer of the process lists, owned */
 	uint32_t procs_room;			      /* entries of the largest size */
 	TAKT_VEC(struct takt_gpu_proc) found;	      /* of all lists, ascending pid */
+	TAKT_VEC(struct nvml_process_utilization) use_samples; /* buffer of them */
+	TAKT_VEC(struct takt_nvml_use) uses;		       /* a process once */
+	uint64_t use_stamp_us;				       /* the newest that was heard */
 };
 
 struct takt_nvml {
@@ -219,6 +231,10 @@ int takt_nvml_cut(struct takt_nvml *nvml, uint32_t gpu, const struct takt_set_ca
 void takt_nvml_read_ports(struct takt_nvml *nvml, uint32_t gpu);
 int takt_nvml_read_procs(const struct takt_nvml_api *api, struct takt_nvml_gpu *gpu,
 			 struct takt_gpu_reading *reading);
+/* Adds to the reading's processes what the driver tells of their use of the GPU; nothing where it
+ * tells nothing. */
+int takt_nvml_read_uses(const struct takt_nvml_api *api, struct takt_nvml_gpu *gpu,
+			struct takt_gpu_reading *reading);
 /* The code is of trouble only; what there is the vitals' bits say. They are clear on entry. */
 int takt_nvml_read_conditions(const struct takt_nvml_api *api, struct takt_nvml_gpu *gpu,
 			      struct takt_gpu_vitals *vitals);

@@ -126,6 +126,8 @@ static const struct symbol symbols[] = {
 	ROW(graphics_procs_v1, "nvmlDeviceGetGraphicsRunningProcesses"),
 	ROW(mps_procs_v1, "nvmlDeviceGetMPSComputeRunningProcesses"),
 
+	ROW(process_utilization, "nvmlDeviceGetProcessUtilization"),
+
 	ROW(event_set_new, "nvmlEventSetCreate"),
 	ROW(event_set_free, "nvmlEventSetFree"),
 	ROW(event_types, "nvmlDeviceGetSupportedEventTypes"),

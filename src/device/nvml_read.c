@@ -270,7 +270,9 @@ static int read_view(const struct subject *s)
 
 static int read_procs(const struct subject *s)
 {
-	return takt_nvml_read_procs(s->api, s->gpu, s->reading);
+	int code = takt_nvml_read_procs(s->api, s->gpu, s->reading);
+
+	return code ? code : takt_nvml_read_uses(s->api, s->gpu, s->reading);
 }
 
 static const struct {

@@ -109,6 +109,8 @@ static void close_nvml(struct takt_source *source)
 	for (uint32_t g = 0; g < source->gpu_count; g++) {
 		takt_free(nvml->gpus[g].procs);
 		takt_vec_fini(&nvml->gpus[g].found);
+		takt_vec_fini(&nvml->gpus[g].uses);
+		takt_vec_fini(&nvml->gpus[g].use_samples);
 	}
 	takt_free(nvml->sysfs_root);
 	takt_free(nvml);

@@ -16,7 +16,8 @@
  * What a machine did not say is not there: an absent key is an absent reading. Of values that the
  * driver gives together (the three power limits, PCIe generation and width) there are all or none.
  * Processes are proc=PID:BYTES:KIND, with ? for unknown bytes and kind c (compute) or g (graphics
- * only); noprocs=1 says that the list was read and was empty. lost=1 and rc=-N say what went wrong.
+ * only), without what they use of the GPU; noprocs=1 says that the list was read and was empty.
+ * lost=1 and rc=-N say what went wrong.
  *
  * The reader is strict: whatever it does not know is an error with the line's number.
  */

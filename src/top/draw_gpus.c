@@ -14,6 +14,8 @@ enum {
 	STATS_COLS = 31, /* of a card, left of its graph, at least */
 	STATS_COLS_MOST = 44,
 	VALUE_COLS = 11,
+	JOB_COLS = 16, /* of a line, for whose it is, where lines have JOB_FROM_COLS */
+	JOB_FROM_COLS = 72,
 	RATES_COLS = 50, /* from here on there is room for what goes over all links */
 };
 
@@ -39,43 +41,8 @@ const char *takt_series_name(enum takt_top_series series)
 	return names[series];
 }
 
-static bool is_well(const struct takt_gpu_view *gpu)
-{
-	return !gpu->lost && !gpu->stale &&
-	       (!gpu->health[0] || strcmp(gpu->health, "healthy") == 0);
-}
-
-static const char *plain_state(const struct takt_gpu_view *gpu)
-{
-	if (gpu->share_count)
-		return "shared";
-	if (gpu->asleep && (!gpu->state[0] || strcmp(gpu->state, "free") == 0))
-		return "asleep";
-	if (gpu->state[0])
-		return gpu->state;
-	return gpu->proc_count ? "in use" : "";
-}
-
-const char *takt_gpu_label(const struct takt_gpu_view *gpu, char ret[160], enum takt_role *role)
-{
-	*role = TAKT_ROLE_ALARM;
-	if (gpu->lost || gpu->stale) {
-		takt_strcpy(ret, 160, gpu->lost ? "lost" : "no news");
-	} else if (!is_well(gpu)) {
-		snprintf(ret, 160, "%s", gpu->health);
-		*role = strcmp(gpu->health, "suspect") == 0 ? TAKT_ROLE_MIND : TAKT_ROLE_ALARM;
-	} else if (gpu->job_id) {
-		snprintf(ret, 160, "#%" PRIu64 " %s", gpu->job_id, gpu->job_name);
-		*role = TAKT_ROLE_JOB;
-	} else {
-		takt_strcpy(ret, 160, plain_state(gpu));
-		*role = strcmp(ret, "free") == 0 ? TAKT_ROLE_GOOD : TAKT_ROLE_DIM;
-	}
-	return ret;
-}
-
-static const char *value_text(const struct takt_gpu_view *gpu, enum takt_top_series series,
-			      char ret[TAKT_TOP_TEXT])
+const char *takt_draw_value(const struct takt_gpu_view *gpu, enum takt_top_series series,
+			    char ret[TAKT_TOP_TEXT])
 {
 	char used[TAKT_TOP_TEXT], all[TAKT_TOP_TEXT];
 
@@ -136,7 +103,7 @@ static void draw_meter(struct takt_cells *cells, int row, int col, int width,
 	takt_meter(cells, row, col + 6, width - 6 - VALUE_COLS - 1, takt_series_role(series),
 		   takt_top_value(gpu, series));
 	takt_cells_right(cells, row, col + width - VALUE_COLS, VALUE_COLS, TAKT_ROLE_PLAIN,
-			 value_text(gpu, series, text));
+			 takt_draw_value(gpu, series, text));
 }
 
 /* Temperature and its margin, and the clock with its cap and reason. */
@@ -215,17 +182,19 @@ static void draw_note(struct takt_cells *cells, int row, int col, int width,
 				gpu->health_note[0] ? TAKT_ROLE_ALARM : TAKT_ROLE_DIM, note);
 }
 
+/* Its model where it is not that of all, which the head names. */
 static void draw_title(struct takt_cells *cells, struct takt_area area,
-		       const struct takt_gpu_view *gpu, bool selected)
+		       const struct takt_gpu_view *gpu, bool named, bool selected)
 {
-	char label[160], title[128];
+	char label[TAKT_GPU_LABEL], title[128];
 	enum takt_role role;
 	int room;
 
-	snprintf(title, sizeof(title), "%u %s", gpu->index, takt_top_model_name(gpu->name));
+	snprintf(title, sizeof(title), "GPU %u%s%s", gpu->index, named ? " " : "",
+		 named ? takt_top_model_name(gpu->name) : "");
 	takt_cells_frame(cells, area, selected ? TAKT_ROLE_FOCUS : TAKT_ROLE_FRAME, title);
-	takt_gpu_label(gpu, label, &role);
 	room = area.cols - takt_cells_width(title) - 9;
+	takt_gpu_label(gpu, room, label, &role);
 	if (!label[0] || room < 4)
 		return;
 	if (takt_cells_width(label) < room)
@@ -250,10 +219,11 @@ static void draw_more(struct takt_cells *cells, int row, int rows, int col, int 
 		draw_note(cells, row + rows - 1, col, width, gpu);
 }
 
-static void draw_curve(struct takt_cells *cells, struct takt_area area,
-		       const struct takt_top_history *history, enum takt_top_series series)
+void takt_draw_curve(struct takt_cells *cells, struct takt_area area,
+		     const struct takt_top_history *history, enum takt_top_series series,
+		     uint32_t most)
 {
-	const struct takt_top_curve curve = {history, series};
+	const struct takt_top_curve curve = {history, series, most};
 
 	takt_graph(cells, area, takt_series_role(series), takt_top_curve_at, &curve);
 }
@@ -266,7 +236,7 @@ static void draw_card(struct takt_cells *cells, const struct takt_top_ui *ui,
 	struct takt_area graph;
 
 	stats = stats < STATS_COLS ? STATS_COLS : stats > STATS_COLS_MOST ? STATS_COLS_MOST : stats;
-	draw_title(cells, area, gpu,
+	draw_title(cells, area, gpu, !takt_top_one_model(&model->now.status),
 		   ui->focus == TAKT_PANE_GPUS && ui->selected[TAKT_PANE_GPUS] == (int)at);
 	for (int s = TAKT_TOP_UTIL; s <= TAKT_TOP_POWER; s++)
 		draw_meter(cells, area.row + 1 + s, area.col + 2, stats, gpu, s);
@@ -274,13 +244,13 @@ static void draw_card(struct takt_cells *cells, const struct takt_top_ui *ui,
 	graph = (struct takt_area){area.row + 1, area.col + 2 + stats + 2, rows, inner - stats - 2};
 	if (rows >= 7) {
 		graph.rows = (rows + 1) / 2;
-		draw_curve(cells, graph, &model->history[at], ui->series);
+		takt_draw_curve(cells, graph, &model->history[at], ui->series, 0);
 		graph.row += graph.rows;
 		graph.rows = rows - graph.rows;
-		draw_curve(cells, graph, &model->history[at],
-			   ui->series == TAKT_TOP_POWER ? TAKT_TOP_UTIL : TAKT_TOP_POWER);
+		takt_draw_curve(cells, graph, &model->history[at],
+				ui->series == TAKT_TOP_POWER ? TAKT_TOP_UTIL : TAKT_TOP_POWER, 0);
 	} else {
-		draw_curve(cells, graph, &model->history[at], ui->series);
+		takt_draw_curve(cells, graph, &model->history[at], ui->series, 0);
 	}
 }
 
@@ -315,7 +285,7 @@ static void draw_gauge(struct takt_cells *cells, int row, int col, int width,
 	takt_meter(cells, row, col, width - room - 1, takt_series_role(series),
 		   takt_top_value(gpu, series));
 	takt_cells_right(cells, row, col + width - room, room, TAKT_ROLE_PLAIN,
-			 value_text(gpu, series, text));
+			 takt_draw_value(gpu, series, text));
 }
 
 static void draw_line_clock(struct takt_cells *cells, int row, int col, int width,
@@ -337,7 +307,7 @@ static void draw_line_cell(struct takt_cells *cells, int row, int col, int width
 {
 	const struct takt_gpu_view *gpu = &model->now.status.gpus[at];
 	enum takt_role role;
-	char text[160];
+	char text[TAKT_GPU_LABEL];
 
 	switch (column) {
 	case COL_GPU:
@@ -351,19 +321,19 @@ static void draw_line_cell(struct takt_cells *cells, int row, int col, int width
 		draw_gauge(cells, row, col, width, gpu, TAKT_TOP_UTIL, 5);
 		break;
 	case COL_GRAPH:
-		draw_curve(cells, (struct takt_area){row, col, 1, width}, &model->history[at],
-			   ui->series);
+		takt_draw_curve(cells, (struct takt_area){row, col, 1, width}, &model->history[at],
+				ui->series, 0);
 		break;
 	case COL_MEM:
 		draw_gauge(cells, row, col, width, gpu, TAKT_TOP_MEMORY, 11);
 		break;
 	case COL_POWER:
 		takt_cells_right(cells, row, col, width, TAKT_ROLE_PLAIN,
-				 value_text(gpu, TAKT_TOP_POWER, text));
+				 takt_draw_value(gpu, TAKT_TOP_POWER, text));
 		break;
 	case COL_TEMP:
 		takt_cells_right(cells, row, col, width, heat_role(gpu),
-				 value_text(gpu, TAKT_TOP_TEMP, text));
+				 takt_draw_value(gpu, TAKT_TOP_TEMP, text));
 		break;
 	case COL_CLOCK:
 		draw_line_clock(cells, row, col, width, gpu);
@@ -375,7 +345,7 @@ static void draw_line_cell(struct takt_cells *cells, int row, int col, int width
 		takt_cells_right(cells, row, col, width, nvlink_role(gpu), text);
 		break;
 	default:
-		takt_gpu_label(gpu, text, &role);
+		takt_gpu_label(gpu, width, text, &role);
 		takt_cells_text(cells, row, col, width, role, text);
 	}
 }
@@ -409,7 +379,8 @@ static void draw_line(struct takt_cells *cells, const struct takt_top_ui *ui,
 		takt_cells_select(cells, row, col, width);
 }
 
-/* Where no GPU has a link there is no column of them. */
+/* Where no GPU has a link there is no column of them; where all are of one model the head names it.
+ */
 static void fit_lines(const struct takt_status_view *status, int width, int *ret_widths)
 {
 	struct takt_top_column columns[LINE_COLUMNS];
@@ -420,6 +391,10 @@ static void fit_lines(const struct takt_status_view *status, int width, int *ret
 	memcpy(columns, line_columns, sizeof(columns));
 	if (!any)
 		columns[COL_NVLINK].min = 0;
+	if (takt_top_one_model(status))
+		columns[COL_NAME].min = 0;
+	if (width >= JOB_FROM_COLS)
+		columns[COL_JOB].min = JOB_COLS;
 	takt_top_fit(columns, LINE_COLUMNS, width, ret_widths);
 }
 
@@ -443,6 +418,9 @@ static void draw_lines(struct takt_cells *cells, const struct takt_top_ui *ui,
 					  widths, width);
 		}
 	}
+	takt_draw_scroll_marks(cells, (struct takt_area){area.row, area.col, area.rows, area.cols},
+			       ui->first[TAKT_PANE_GPUS] > 0,
+			       ui->first[TAKT_PANE_GPUS] + layout->across * rows < count);
 }
 
 static void draw_cards(struct takt_cells *cells, const struct takt_top_ui *ui,
@@ -479,19 +457,24 @@ void takt_draw_gpu(struct takt_cells *cells, const struct takt_top_model *model,
 		   struct takt_area area)
 {
 	const struct takt_gpu_view *gpu = &model->now.status.gpus[at];
-	int each = (area.rows - 5) / TAKT_TOP_SERIES, row = area.row + 1;
+	int each, row = area.row + 1, lines;
 	char text[TAKT_TOP_TEXT];
 
-	draw_title(cells, area, gpu, true);
+	draw_title(cells, area, gpu, true, true);
+	lines = takt_draw_sharers(
+		cells, (struct takt_area){row + 3, area.col + 2, area.rows / 3, area.cols - 4},
+		gpu);
+	each = (area.rows - 5 - lines) / TAKT_TOP_SERIES;
 	draw_heat_and_clock(cells, row, area.col + 2, area.cols - 4, gpu);
 	draw_links(cells, row + 1, area.col + 2, area.cols - 4, gpu);
 	draw_note(cells, row + 2, area.col + 2, area.cols - 4, gpu);
-	row += 3;
+	row += 3 + lines;
 	for (int s = 0; each > 0 && s < TAKT_TOP_SERIES; s++, row += each) {
 		takt_cells_text(cells, row, area.col + 2, 12, TAKT_ROLE_DIM, takt_series_name(s));
 		takt_cells_text(cells, row + (each > 1), area.col + 2 + (each > 1 ? 0 : 12), 12,
-				takt_series_role(s) + TAKT_SHADES - 1, value_text(gpu, s, text));
-		draw_curve(cells, (struct takt_area){row, area.col + 26, each, area.cols - 28},
-			   &model->history[at], s);
+				takt_series_role(s) + TAKT_SHADES - 1,
+				takt_draw_value(gpu, s, text));
+		takt_draw_curve(cells, (struct takt_area){row, area.col + 26, each, area.cols - 28},
+				&model->history[at], s, 0);
 	}
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The lists of jobs and processes, and a job in all its detail. */
+/* The lists of jobs and processes. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "top/top_columns.h"
 #include "top/top_draw.h"
+#include "top/top_job.h"
 #include "top/top_text.h"
 
 enum job_column {
@@ -34,6 +35,10 @@ enum proc_column {
 	PROC_JOB,
 	PROC_GPUS,
 	PROC_MEM,
+	PROC_SM,
+	PROC_MEM_UTIL,
+	PROC_CPU,
+	PROC_TIME,
 	PROC_ENERGY,
 	PROC_COMMAND,
 	PROC_COLUMNS,
@@ -45,79 +50,13 @@ static const struct takt_top_column proc_columns[] = {
 	[PROC_JOB] = {"JOB", 5, 7, 2, true},
 	[PROC_GPUS] = {"GPUS", 4, 10, 0, false},
 	[PROC_MEM] = {"MEM", 6, 7, 0, true},
-	[PROC_ENERGY] = {"ENERGY", 8, 9, 3, true},
-	[PROC_COMMAND] = {"COMMAND", 8, 400, 0, false},
+	[PROC_SM] = {"%SM", 4, 4, 0, true},
+	[PROC_MEM_UTIL] = {"%GMBW", 5, 5, 4, true},
+	[PROC_CPU] = {"%CPU", 5, 5, 1, true},
+	[PROC_TIME] = {"TIME", 6, 7, 3, true},
+	[PROC_ENERGY] = {"ENERGY", 8, 9, 5, true},
+	[PROC_COMMAND] = {"COMMAND", 12, 400, 0, false},
 };
-
-static const struct takt_job_view *find_job(const struct takt_top_model *model, uint64_t id)
-{
-	for (size_t i = 0; id && i < model->now.queue.count; i++)
-		if (model->now.queue.jobs[i].id == id)
-			return &model->now.queue.jobs[i];
-	return NULL;
-}
-
-static bool runs(const struct takt_job_view *job)
-{
-	return job->started_ms != 0 && job->ended_ms == 0 && job->gpu_list_count != 0 &&
-	       !job->why[0];
-}
-
-/* Running: for how long. Waiting: when it is thought to start. */
-static void when_text(const struct takt_top_model *model, const struct takt_job_view *job,
-		      char ret[TAKT_TOP_TEXT])
-{
-	int64_t now_ms = model->now.at.ns / 1000000, in_ms = job->start.starts_ms - now_ms;
-	char text[TAKT_TOP_TEXT];
-
-	if (job->report.has & TAKT_RV_WALL)
-		takt_top_span(job->report.wall_ms, ret);
-	else if (job->start.starts_ms)
-		snprintf(ret, TAKT_TOP_TEXT, "in %s",
-			 takt_top_span(in_ms > 0 ? (uint64_t)in_ms : 0, text));
-	else
-		takt_strcpy(ret, TAKT_TOP_TEXT, "-");
-}
-
-static const char *energy_text(const struct takt_job_view *job, char ret[TAKT_TOP_TEXT])
-{
-	if (!job || !(job->report.has & TAKT_RV_ENERGY))
-		return "-";
-	return takt_top_energy(job->report.energy_mj, ret);
-}
-
-static enum takt_role state_role(const struct takt_job_view *job)
-{
-	if (job->held[0] || job->frozen)
-		return TAKT_ROLE_DIM;
-	return strcmp(job->state, "running") == 0 ? TAKT_ROLE_GOOD : TAKT_ROLE_MIND;
-}
-
-static const char *state_text(const struct takt_job_view *job)
-{
-	return job->frozen ? "frozen" : job->held[0] ? "held" : job->state;
-}
-
-static const char *more_text(const struct takt_job_view *job)
-{
-	return job->stray_note[0]    ? job->stray_note
-	       : job->health_note[0] ? job->health_note
-	       : job->why_text[0]    ? job->why_text
-				     : job->command;
-}
-
-static const char *gpus_text(const struct takt_job_view *job, char ret[TAKT_TOP_TEXT])
-{
-	if (job->gpu_list_count)
-		return takt_top_gpus(takt_top_job_gpus(job), ret);
-	snprintf(ret, TAKT_TOP_TEXT, "%u of", job->gpus);
-	if (job->gpu_milli && job->gpu_milli < 1000)
-		snprintf(ret, TAKT_TOP_TEXT, "%u.%02u", job->gpu_milli / 1000,
-			 job->gpu_milli % 1000 / 10);
-	else
-		snprintf(ret, TAKT_TOP_TEXT, "x%u", job->gpus);
-	return ret;
-}
 
 struct place {
 	struct takt_cells *cells;
@@ -147,23 +86,62 @@ static void job_cell(const struct place *at, const struct takt_top_model *model,
 		say(at, TAKT_ROLE_PLAIN, job->user);
 		break;
 	case JOB_STATE:
-		say(at, state_role(job), state_text(job));
+		say(at, takt_top_job_state_role(job), takt_top_job_state(job));
 		break;
 	case JOB_GPUS:
-		say(at, TAKT_ROLE_PLAIN, gpus_text(job, text));
+		say(at, TAKT_ROLE_PLAIN, takt_top_job_gpus_text(job, text));
 		break;
 	case JOB_NAME:
 		say(at, TAKT_ROLE_JOB, job->name[0] ? job->name : "-");
 		break;
 	case JOB_WHEN:
-		when_text(model, job, text);
+		takt_top_job_when(model, job, text);
 		say(at, TAKT_ROLE_PLAIN, text);
 		break;
 	case JOB_ENERGY:
-		say(at, TAKT_ROLE_POWER + TAKT_SHADES - 1, energy_text(job, text));
+		say(at, TAKT_ROLE_POWER + TAKT_SHADES - 1, takt_top_job_energy(job, text));
 		break;
 	default:
-		say(at, TAKT_ROLE_DIM, more_text(job));
+		say(at, TAKT_ROLE_DIM, takt_top_job_more(job, at->width));
+	}
+}
+
+/* What the driver does not tell of a process is unknown, and not 0. */
+static const char *mean_pct(uint32_t sum, uint32_t gpus, char ret[TAKT_TOP_TEXT])
+{
+	if (gpus == 0)
+		return "-";
+	snprintf(ret, TAKT_TOP_TEXT, "%u", (sum + gpus / 2) / gpus);
+	return ret;
+}
+
+static const char *cpu_text(const struct takt_top_proc *proc, char ret[TAKT_TOP_TEXT])
+{
+	if (!proc->cpu_known)
+		return "-";
+	snprintf(ret, TAKT_TOP_TEXT, "%u", (proc->cpu_permille + 5) / 10);
+	return ret;
+}
+
+static void use_cell(const struct place *at, const struct takt_top_proc *proc,
+		     enum proc_column column)
+{
+	char text[TAKT_TOP_TEXT];
+
+	switch (column) {
+	case PROC_SM:
+		say(at, TAKT_ROLE_UTIL + TAKT_SHADES - 1,
+		    mean_pct(proc->sm_pct_sum, proc->util_gpus, text));
+		break;
+	case PROC_MEM_UTIL:
+		say(at, TAKT_ROLE_PLAIN, mean_pct(proc->mem_pct_sum, proc->util_gpus, text));
+		break;
+	case PROC_CPU:
+		say(at, TAKT_ROLE_PLAIN, cpu_text(proc, text));
+		break;
+	default:
+		say(at, TAKT_ROLE_PLAIN,
+		    proc->id.start_ticks ? takt_top_span(proc->run_ms, text) : "-");
 	}
 }
 
@@ -191,9 +169,15 @@ static void proc_cell(const struct place *at, const struct takt_top_model *model
 		say(at, TAKT_ROLE_MEMORY + TAKT_SHADES - 1,
 		    proc->memory_known ? takt_top_bytes(proc->memory_bytes, text) : "-");
 		break;
+	case PROC_SM:
+	case PROC_MEM_UTIL:
+	case PROC_CPU:
+	case PROC_TIME:
+		use_cell(at, proc, column);
+		break;
 	case PROC_ENERGY:
 		say(at, TAKT_ROLE_POWER + TAKT_SHADES - 1,
-		    energy_text(find_job(model, proc->job_id), text));
+		    takt_top_job_energy(takt_top_find_job(model, proc->job_id), text));
 		break;
 	default:
 		say(at, proc->command[0] ? TAKT_ROLE_PLAIN : TAKT_ROLE_DIM,
@@ -219,10 +203,10 @@ static void parent_cell(const struct place *at, const struct takt_job_view *job,
 		say(at, TAKT_ROLE_JOB, text);
 		break;
 	case PROC_GPUS:
-		say(at, TAKT_ROLE_PLAIN, gpus_text(job, text));
+		say(at, TAKT_ROLE_PLAIN, takt_top_job_gpus_text(job, text));
 		break;
 	case PROC_ENERGY:
-		say(at, TAKT_ROLE_POWER + TAKT_SHADES - 1, energy_text(job, text));
+		say(at, TAKT_ROLE_POWER + TAKT_SHADES - 1, takt_top_job_energy(job, text));
 		break;
 	case PROC_COMMAND:
 		say(at, TAKT_ROLE_JOB, job->name[0] ? job->name : job->command);
@@ -256,20 +240,31 @@ static void draw_row(struct place at, const struct takt_top_model *model, bool j
 	}
 }
 
+/* "12", or "3-8 of 12" where there is no room for all. */
+static const char *count_text(int first, int lines, size_t count, char ret[TAKT_TOP_TEXT])
+{
+	if (lines < 1 || (int)count <= lines)
+		snprintf(ret, TAKT_TOP_TEXT, "%zu", count);
+	else
+		snprintf(ret, TAKT_TOP_TEXT, "%d-%d of %zu", first + 1, first + lines, count);
+	return ret;
+}
+
 static void draw_title(struct takt_cells *cells, const struct takt_top_ui *ui,
 		       const struct takt_top_model *model, enum takt_top_pane pane,
 		       struct takt_area area, size_t count)
 {
 	bool jobs = pane == TAKT_PANE_JOBS, focus = ui->focus == pane;
 	enum takt_role line = focus ? TAKT_ROLE_FOCUS : TAKT_ROLE_FRAME;
-	char sorted[64];
+	char sorted[64], counted[TAKT_TOP_TEXT];
 	int at;
 
 	for (int c = 0; c < area.cols; c++)
 		takt_cells_put(cells, area.row, area.col + c, line, cells->ascii ? '-' : 0x2500);
 	at = 2 + takt_cells_textf(cells, area.row, area.col + 2, area.cols - 4,
-				  focus ? TAKT_ROLE_BOLD : TAKT_ROLE_HEAD, " %s %zu ",
-				  jobs ? "Jobs" : "Processes", count);
+				  focus ? TAKT_ROLE_BOLD : TAKT_ROLE_HEAD, " %s %s ",
+				  jobs ? "Jobs" : "Processes",
+				  count_text(ui->first[pane], area.rows - 2, count, counted));
 	if (jobs && model->now.queue.total > model->now.queue.count)
 		at += takt_cells_textf(cells, area.row, area.col + at, area.cols - at - 2,
 				       TAKT_ROLE_DIM, "of %" PRIu64 " ", model->now.queue.total);
@@ -303,6 +298,33 @@ static void draw_heads(struct takt_cells *cells, struct takt_area area, bool job
 	}
 }
 
+void takt_draw_scroll_marks(struct takt_cells *cells, struct takt_area area, bool above, bool below)
+{
+	int col = area.col + area.cols - 1;
+
+	if (above && area.rows > 1)
+		takt_cells_put(cells, area.row + 1, col, TAKT_ROLE_FOCUS,
+			       cells->ascii ? '^' : 0x25b2);
+	if (below && area.rows > 1)
+		takt_cells_put(cells, area.row + area.rows - 1, col, TAKT_ROLE_FOCUS,
+			       cells->ascii ? 'v' : 0x25bc);
+}
+
+/* Without a daemon there are no jobs. */
+static void fit_columns(const struct takt_top_model *model, bool jobs, int width, int *ret_widths)
+{
+	struct takt_top_column columns[PROC_COLUMNS];
+
+	if (jobs) {
+		takt_top_fit(job_columns, JOB_COLUMNS, width, ret_widths);
+		return;
+	}
+	memcpy(columns, proc_columns, sizeof(columns));
+	if (!model->now.daemon)
+		columns[PROC_JOB].min = columns[PROC_ENERGY].min = 0;
+	takt_top_fit(columns, PROC_COLUMNS, width, ret_widths);
+}
+
 void takt_draw_list(struct takt_cells *cells, const struct takt_top_ui *ui,
 		    const struct takt_top_model *model, enum takt_top_pane pane,
 		    struct takt_area area)
@@ -313,8 +335,7 @@ void takt_draw_list(struct takt_cells *cells, const struct takt_top_ui *ui,
 
 	if (area.rows < 1)
 		return;
-	takt_top_fit(jobs ? job_columns : proc_columns, jobs ? JOB_COLUMNS : PROC_COLUMNS,
-		     area.cols, widths);
+	fit_columns(model, jobs, area.cols - 1, widths);
 	takt_top_list(ui, model, pane, &rows);
 	draw_title(cells, ui, model, pane, area, rows.all.len);
 	draw_heads(cells, area, jobs, widths);
@@ -328,68 +349,13 @@ void takt_draw_list(struct takt_cells *cells, const struct takt_top_ui *ui,
 		if (ui->focus == pane && ui->selected[pane] == at)
 			takt_cells_select(cells, row, area.col, area.cols);
 	}
+	takt_draw_scroll_marks(
+		cells, (struct takt_area){area.row + 1, area.col, area.rows - 1, area.cols},
+		ui->first[pane] > 0, lines > 0 && ui->first[pane] + lines < (int)rows.all.len);
 	if (rows.all.len == 0 && lines > 0)
 		takt_cells_text(cells, area.row + 2, area.col + 2, area.cols - 4, TAKT_ROLE_DIM,
 				ui->filter[0] ? "nothing passes the filter"
 				: jobs	      ? "no jobs"
 					      : "no process is on a GPU");
 	takt_vec_fini(&rows.all);
-}
-
-struct lines {
-	struct takt_cells *cells;
-	struct takt_area area;
-	int row;
-};
-
-static void fact(struct lines *to, const char *name, enum takt_role role, const char *text)
-{
-	if (!text[0] || to->row >= to->area.row + to->area.rows - 1)
-		return;
-	takt_cells_text(to->cells, to->row, to->area.col + 2, 12, TAKT_ROLE_DIM, name);
-	takt_cells_text(to->cells, to->row, to->area.col + 14, to->area.cols - 16, role, text);
-	to->row++;
-}
-
-static void work_facts(struct lines *to, const struct takt_job_view *job)
-{
-	char text[TAKT_TOP_TEXT], clocks[TAKT_TOP_TEXT] = "";
-
-	if (job->report.has & TAKT_RV_MEAN_SM)
-		snprintf(clocks, sizeof(clocks), "%u MHz on average", job->report.mean_sm_mhz);
-	fact(to, "energy", TAKT_ROLE_POWER + TAKT_SHADES - 1, energy_text(job, text));
-	fact(to, "memory", TAKT_ROLE_MEMORY + TAKT_SHADES - 1,
-	     job->report.has & TAKT_RV_PEAK_MEMORY
-		     ? takt_top_bytes(job->report.peak_memory_bytes, text)
-		     : "");
-	fact(to, "clock", TAKT_ROLE_PLAIN, clocks);
-	fact(to, "governor", TAKT_ROLE_PLAIN, job->governed.text);
-	fact(to, "held back", TAKT_ROLE_MIND, job->report.throttle_text);
-}
-
-void takt_draw_job(struct takt_cells *cells, const struct takt_top_model *model, uint64_t job_id,
-		   struct takt_area area)
-{
-	const struct takt_job_view *job = find_job(model, job_id);
-	struct lines to = {cells, area, area.row + 1};
-	char text[TAKT_TOP_TEXT], title[120];
-
-	snprintf(title, sizeof(title), "job %" PRIu64 " %s", job_id, job ? job->name : "");
-	takt_cells_frame(cells, area, TAKT_ROLE_FOCUS, title);
-	if (!job) {
-		fact(&to, "state", TAKT_ROLE_DIM, "it has ended: 'takt show' has its report");
-		return;
-	}
-	fact(&to, "state", state_role(job), state_text(job));
-	fact(&to, "user", TAKT_ROLE_PLAIN, job->user);
-	fact(&to, "command", TAKT_ROLE_PLAIN, job->command);
-	fact(&to, "GPUs", TAKT_ROLE_PLAIN, gpus_text(job, text));
-	when_text(model, job, text);
-	fact(&to, job->report.has & TAKT_RV_WALL ? "has run" : "starts", TAKT_ROLE_PLAIN, text);
-	fact(&to, "waits", TAKT_ROLE_MIND, job->why_text);
-	if (runs(job))
-		work_facts(&to, job);
-	fact(&to, "clocks", TAKT_ROLE_PLAIN, job->clock_note);
-	fact(&to, "health", TAKT_ROLE_ALARM, job->health_note);
-	fact(&to, "strays", TAKT_ROLE_ALARM, job->stray_note);
 }

@@ -22,6 +22,13 @@ void takt_throttle_text(uint64_t bits, char *buf, size_t size)
 	}
 }
 
+void takt_cuda_text(int32_t cuda_version, char *buf, size_t size)
+{
+	buf[0] = '\0';
+	if (cuda_version > 0)
+		snprintf(buf, size, "%d.%d", cuda_version / 1000, cuda_version % 1000 / 10);
+}
+
 void takt_gpu_view_facts(const struct takt_gpu_facts *facts, struct takt_gpu_view *view)
 {
 	if (facts->has & TAKT_FACT_NAME)

@@ -10,6 +10,9 @@
 /* "sw_power_cap,hw_thermal" of enum takt_throttle. */
 void takt_throttle_text(uint64_t bits, char *buf, size_t size);
 
+/* "12.4" of 12040; "" of 0, where it is not known. */
+void takt_cuda_text(int32_t cuda_version, char *buf, size_t size);
+
 /* Both add to *view. */
 void takt_gpu_view_facts(const struct takt_gpu_facts *facts, struct takt_gpu_view *view);
 /* All but its processes. */

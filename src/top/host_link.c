@@ -16,7 +16,12 @@
 #include "base/mem.h"
 #include "base/pace.h"
 #include "base/str.h"
+#include "top/look_line.h"
 #include "top/top_json.h"
+
+enum {
+	LINE_BYTES = 128,
+};
 
 static const uint64_t patience_ns = 20 * TAKT_NS_PER_S; /* for an answer */
 static const struct takt_pace tries = {TAKT_NS_PER_S, 10 * TAKT_NS_PER_S};
@@ -29,6 +34,7 @@ struct takt_host_link {
 	int said_fd; /* its messages */
 	struct takt_mono retry_at;
 	uint32_t failures; /* in a row */
+	bool past_asked;   /* of what runs */
 	struct takt_str answer;
 	struct takt_err why; /* of the latest failure */
 };
@@ -196,13 +202,18 @@ static int hear(struct takt_host_link *link, struct takt_mono end, struct takt_e
 	return n < 0 && errno != EINTR ? takt_err_set(err, -errno, "wait for ssh") : 0;
 }
 
-static int ask(struct takt_host_link *link, struct takt_err *err)
+static int ask(struct takt_host_link *link, const struct takt_look_words *words,
+	       struct takt_err *err)
 {
+	TAKT_CLEANUP(strp) struct takt_str line = TAKT_STR(LINE_BYTES);
 	struct takt_mono end = takt_mono_add(takt_mono_now(takt_sys_real()), patience_ns);
 	int rc = 0;
 
 	takt_str_reset(&link->answer);
-	if (send(link->fd, "\n", 1, MSG_NOSIGNAL) != 1)
+	takt_look_to_line(words, &line);
+	if (line.rc < 0)
+		rc = takt_err_set(err, line.rc, "no memory for the request");
+	else if (send(link->fd, line.s, line.len, MSG_NOSIGNAL) != (ssize_t)line.len)
 		rc = takt_err_set(err, -TAKT_E_UNAVAILABLE, "ssh has ended");
 	while (rc == 0 && !is_whole(&link->answer))
 		rc = hear(link, end, err);
@@ -223,16 +234,23 @@ static void explain(struct takt_host_link *link)
 		takt_err_set(&link->why, link->why.rc, "ssh has ended (%d)", status);
 }
 
-static int look(struct takt_host_link *link, struct takt_top_snapshot *ret)
+static int look(struct takt_host_link *link, uint32_t past_step_ms, uint64_t log_job,
+		struct takt_top_snapshot *ret)
 {
+	struct takt_look_words words = {.log_job = log_job};
 	int rc = 0;
 
 	if (takt_mono_now(takt_sys_real()).ns < link->retry_at.ns)
 		return link->why.rc;
-	if (!link->pid)
+	if (!link->pid) {
+		link->past_asked = false;
 		rc = start(link, &link->why);
+	}
+	if (!link->past_asked)
+		words.past_step_ms = past_step_ms;
 	if (rc == 0)
-		rc = ask(link, &link->why);
+		rc = ask(link, &words, &link->why);
+	link->past_asked |= rc == 0;
 	if (rc == 0)
 		rc = takt_top_from_json(takt_str_text(&link->answer), link->answer.len, ret,
 					&link->why);
@@ -246,10 +264,11 @@ static int look(struct takt_host_link *link, struct takt_top_snapshot *ret)
 	return rc;
 }
 
-void takt_host_link_look(struct takt_host_link *link, struct takt_top_snapshot *ret)
+void takt_host_link_look(struct takt_host_link *link, uint32_t past_step_ms, uint64_t log_job,
+			 struct takt_top_snapshot *ret)
 {
 	takt_top_snapshot_init(ret);
-	if (look(link, ret) < 0)
+	if (look(link, past_step_ms, log_job, ret) < 0)
 		snprintf(ret->why_not, sizeof(ret->why_not), "%.60s: %.160s", link->host,
 			 link->why.msg);
 }

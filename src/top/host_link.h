@@ -17,9 +17,11 @@ struct takt_host_link;
 struct takt_host_link *takt_host_link_new(const char *host, bool driver_only);
 void takt_host_link_free(struct takt_host_link *link); /* NULL is fine */
 
-/* Waits for a look; starts ssh when none runs, some seconds after it failed last. On failure
- * *ret is empty but for why_not. */
-void takt_host_link_look(struct takt_host_link *link, struct takt_top_snapshot *ret);
+/* Waits for a look; starts ssh when none runs, some seconds after it failed last. What GPUs did
+ * before (steps of so long, 0 = nothing) is asked for once a start. On failure *ret is empty but
+ * for why_not. */
+void takt_host_link_look(struct takt_host_link *link, uint32_t past_step_ms, uint64_t log_job,
+			 struct takt_top_snapshot *ret);
 
 /* Instead of looks, once in a link's life: a line of its own for takt there (deed_line.h), which
  * with `allow_foreign` may touch others' processes. Waits for nothing. */

@@ -9,9 +9,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/proc_stat.h"
 #include "base/str.h"
+#include "base/sys.h"
 #include "base/user_name.h"
 #include "top/top_source.h"
+
+/* Processor time is counted in hundredths of a second: over less it says nothing. */
+static const uint64_t least_ns = 400 * TAKT_NS_PER_MS;
 
 static uint32_t owner_of(int32_t pid)
 {
@@ -75,27 +80,63 @@ static const struct takt_top_proc *find(const struct takt_top_proc *procs, size_
 	return NULL;
 }
 
+static uint64_t ticks_to_ns(uint64_t ticks)
+{
+	return ticks * (TAKT_NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK));
+}
+
+/* For how long it runs, and what it took of processors since the last look. */
+static void tell_times(struct takt_top_proc *proc, const struct takt_proc_stat *stat,
+		       const struct takt_top_proc *before)
+{
+	struct takt_boot now = takt_boot_now(takt_sys_real());
+	struct takt_boot start = {ticks_to_ns(stat->start_ticks)};
+	uint64_t since_ns;
+
+	proc->run_ms = takt_boot_elapsed_ns(now, start) / TAKT_NS_PER_MS;
+	proc->cpu_ticks = stat->cpu_ticks;
+	proc->cpu_at = takt_mono_now(takt_sys_real());
+	if (!before || before->cpu_at.ns == 0 || before->cpu_ticks > stat->cpu_ticks)
+		return;
+	since_ns = takt_mono_elapsed_ns(proc->cpu_at, before->cpu_at);
+	if (since_ns < least_ns) {
+		proc->cpu_known = before->cpu_known;
+		proc->cpu_permille = before->cpu_permille;
+		proc->cpu_ticks = before->cpu_ticks;
+		proc->cpu_at = before->cpu_at;
+		return;
+	}
+	proc->cpu_known = true;
+	proc->cpu_permille =
+		(uint32_t)(ticks_to_ns(stat->cpu_ticks - before->cpu_ticks) * 1000 / since_ns);
+}
+
 static void identify(struct takt_top_proc *proc, const struct takt_top_proc *before)
 {
 	char command[TAKT_TOP_COMMAND];
+	struct takt_proc_stat stat;
 	struct takt_proc_id id;
 	uint32_t uid;
 
-	if (before && takt_proc_lives(&before->id)) {
+	if (takt_proc_stat_read(proc->id.pid, &stat, NULL) < 0)
+		return;
+	if (before && before->id.start_ticks == stat.start_ticks) {
 		proc->id = before->id;
 		proc->uid = before->uid;
 		takt_strcpy(proc->user, sizeof(proc->user), before->user);
 		takt_strcpy(proc->command, sizeof(proc->command), before->command);
+		tell_times(proc, &stat, before);
 		return;
 	}
-	if (takt_proc_identify(proc->id.pid, &id, NULL) < 0)
-		return;
+	id = (struct takt_proc_id){.pid = proc->id.pid, .start_ticks = stat.start_ticks};
+	takt_boot_id(id.boot_id);
 	uid = owner_of(id.pid);
 	read_command(id.pid, command);
 	if (uid == UINT32_MAX || !is_same(proc, uid, command))
 		return;
 	proc->id = id;
 	proc->uid = uid;
+	tell_times(proc, &stat, NULL);
 	if (!proc->user[0])
 		takt_user_text(uid, proc->user, sizeof(proc->user));
 	if (uid == geteuid() || geteuid() == 0)

@@ -18,6 +18,7 @@ struct takt_top_sampler {
 	pthread_cond_t changed;
 	struct takt_top_listener listener;
 	uint32_t rate_milli_hz;
+	uint64_t log_job;
 	bool stop, again;
 };
 
@@ -60,9 +61,10 @@ static void *work(void *ctx)
 	wait_for_next(sampler, &last);
 	while (!sampler->stop) {
 		struct takt_top_snapshot snapshot;
+		uint64_t log_job = sampler->log_job;
 
 		pthread_mutex_unlock(&sampler->mutex);
-		takt_top_source_look(sampler->source, &snapshot);
+		takt_top_source_look(sampler->source, log_job, &snapshot);
 		sampler->listener.take(sampler->listener.ctx, &snapshot);
 		pthread_mutex_lock(&sampler->mutex);
 		wait_for_next(sampler, &last);
@@ -84,7 +86,7 @@ static int start(struct takt_top_sampler *sampler)
 	return -rc;
 }
 
-int takt_top_sampler_start(struct takt_top_source *source, uint32_t rate_milli_hz, bool at_once,
+int takt_top_sampler_start(struct takt_top_source *source, uint32_t rate_milli_hz,
 			   struct takt_top_listener listener, struct takt_top_sampler **ret)
 {
 	struct takt_top_sampler *sampler = takt_zalloc(sizeof(*sampler));
@@ -95,7 +97,7 @@ int takt_top_sampler_start(struct takt_top_source *source, uint32_t rate_milli_h
 	sampler->source = source;
 	sampler->listener = listener;
 	sampler->rate_milli_hz = rate_milli_hz;
-	sampler->again = at_once;
+	sampler->again = true;
 	pthread_mutex_init(&sampler->mutex, NULL);
 	pthread_cond_init(&sampler->changed, NULL);
 	rc = start(sampler);
@@ -134,6 +136,14 @@ void takt_top_sampler_rate(struct takt_top_sampler *sampler, uint32_t rate_milli
 {
 	pthread_mutex_lock(&sampler->mutex);
 	sampler->rate_milli_hz = rate_milli_hz;
+	sampler->again = true;
+	nudge(sampler);
+}
+
+void takt_top_sampler_log(struct takt_top_sampler *sampler, uint64_t job_id)
+{
+	pthread_mutex_lock(&sampler->mutex);
+	sampler->log_job = job_id;
 	sampler->again = true;
 	nudge(sampler);
 }

@@ -14,13 +14,14 @@ struct takt_top_listener {
 	void *ctx;
 };
 
-/* Uses the source alone from now until stop. `at_once`: the first look is now, else when one is
- * due. */
-int takt_top_sampler_start(struct takt_top_source *source, uint32_t rate_milli_hz, bool at_once,
+/* Uses the source alone from now, when the first look is, until stop. */
+int takt_top_sampler_start(struct takt_top_source *source, uint32_t rate_milli_hz,
 			   struct takt_top_listener listener, struct takt_top_sampler **ret);
 /* False: it hangs in the daemon or the driver; it and its source are left to the end of the
  * process, and the listener may be told once more. Not by the listener. */
 bool takt_top_sampler_stop(struct takt_top_sampler *sampler);
 void takt_top_sampler_rate(struct takt_top_sampler *sampler, uint32_t rate_milli_hz);
+/* Looks at the log of that job, too, from now on; 0 = at none. */
+void takt_top_sampler_log(struct takt_top_sampler *sampler, uint64_t job_id);
 
 #endif

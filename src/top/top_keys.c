@@ -5,8 +5,15 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "top/top_job.h"
+#include "top/top_log.h"
 #include "top/top_text.h"
 #include "top/top_ui.h"
+
+enum {
+	LOG_STEP = 20, /* columns to the side at a time */
+	WHEEL_LINES = 3,
+};
 
 static void tell(struct takt_top_ui *ui, bool bad, const char *text)
 {
@@ -73,8 +80,10 @@ static void settle(struct takt_top_ui *ui, const struct takt_top_model *model,
 void takt_top_settle(struct takt_top_ui *ui, const struct takt_top_model *model,
 		     const struct takt_top_layout *layout)
 {
-	if (ui->focus == TAKT_PANE_JOBS && !model->now.daemon)
+	if (ui->focus == TAKT_PANE_JOBS && !model->now.daemon && model->now.at.ns)
 		ui->focus = ui->table = TAKT_PANE_PROCS;
+	if (ui->look == TAKT_LOOK_JOBS && !model->now.daemon)
+		ui->look = TAKT_LOOK_ALL;
 	for (int pane = 0; pane < TAKT_PANES; pane++)
 		settle(ui, model, layout, pane);
 }
@@ -98,6 +107,8 @@ static void move(struct takt_top_ui *ui, const struct takt_top_model *model, int
 static void focus_on(struct takt_top_ui *ui, enum takt_top_pane pane)
 {
 	ui->focus = pane;
+	if (pane != TAKT_PANE_JOBS && ui->look == TAKT_LOOK_JOBS)
+		ui->look = TAKT_LOOK_ALL;
 	if (pane != TAKT_PANE_GPUS)
 		ui->table = pane;
 }
@@ -125,14 +136,6 @@ static bool selected_row(const struct takt_top_ui *ui, const struct takt_top_mod
 	return any;
 }
 
-static const struct takt_job_view *job_by_id(const struct takt_top_model *model, uint64_t id)
-{
-	for (size_t i = 0; id && i < model->now.queue.count; i++)
-		if (model->now.queue.jobs[i].id == id)
-			return &model->now.queue.jobs[i];
-	return NULL;
-}
-
 /* The job that the cursor is on: of its line, of a process, of a GPU, or the one zoomed on. */
 static const struct takt_job_view *selected_job(const struct takt_top_ui *ui,
 						const struct takt_top_model *model)
@@ -141,25 +144,28 @@ static const struct takt_job_view *selected_job(const struct takt_top_ui *ui,
 	struct takt_top_row row;
 
 	if (ui->look == TAKT_LOOK_JOB)
-		return job_by_id(model, ui->look_at);
+		return takt_top_find_job(model, ui->look_at);
 	if (ui->focus == TAKT_PANE_GPUS) {
 		uint32_t gpu = (uint32_t)ui->selected[TAKT_PANE_GPUS];
 
-		return gpu < now->status.gpu_count ? job_by_id(model, now->status.gpus[gpu].job_id)
-						   : NULL;
+		return gpu < now->status.gpu_count
+			       ? takt_top_find_job(model, now->status.gpus[gpu].job_id)
+			       : NULL;
 	}
 	if (!selected_row(ui, model, ui->focus, &row))
 		return NULL;
 	return row.is_job ? &now->queue.jobs[row.at]
-			  : job_by_id(model, now->procs.at[row.at].job_id);
+			  : takt_top_find_job(model, now->procs.at[row.at].job_id);
 }
 
 static void zoom(struct takt_top_ui *ui, const struct takt_top_model *model)
 {
 	const struct takt_job_view *job = selected_job(ui, model);
 
-	if (ui->look != TAKT_LOOK_ALL)
+	if (ui->look != TAKT_LOOK_ALL && ui->look != TAKT_LOOK_JOBS)
 		return;
+	ui->from = ui->look;
+	ui->from_focus = ui->focus;
 	if (ui->focus == TAKT_PANE_GPUS && model->now.status.gpu_count) {
 		ui->look = TAKT_LOOK_GPU;
 		ui->look_at = (uint64_t)ui->selected[TAKT_PANE_GPUS];
@@ -315,12 +321,107 @@ static void change_rate(struct takt_top_ui *ui, bool faster, struct takt_deed *r
 	ret->kind = TAKT_DEED_RATE;
 }
 
-static void back(struct takt_top_ui *ui)
+/* False: there is nowhere to go back to. */
+static bool back(struct takt_top_ui *ui, struct takt_deed *ret)
 {
-	if (ui->look != TAKT_LOOK_ALL)
+	switch (ui->look) {
+	case TAKT_LOOK_LOG:
+		ui->look = TAKT_LOOK_JOB;
+		ret->kind = TAKT_DEED_LOG;
+		return true;
+	case TAKT_LOOK_JOB:
+	case TAKT_LOOK_GPU:
+		ui->look = ui->from;
+		focus_on(ui, ui->from_focus);
+		return true;
+	case TAKT_LOOK_JOBS:
 		ui->look = TAKT_LOOK_ALL;
-	else
-		ui->filter[0] = '\0';
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* The list of jobs with all the room that there is, and back. */
+static void jobs_alone(struct takt_top_ui *ui, const struct takt_top_model *model)
+{
+	if (!model->now.daemon) {
+		tell(ui, true, "there are no jobs: no daemon answers");
+		return;
+	}
+	if (ui->look != TAKT_LOOK_ALL && ui->look != TAKT_LOOK_JOBS)
+		return;
+	ui->look = ui->look == TAKT_LOOK_JOBS ? TAKT_LOOK_ALL : TAKT_LOOK_JOBS;
+	focus_on(ui, TAKT_PANE_JOBS);
+}
+
+/* Only where he may read it: the daemon would refuse it, too. */
+static void show_log(struct takt_top_ui *ui, const struct takt_top_model *model,
+		     struct takt_deed *ret)
+{
+	const struct takt_job_view *job = selected_job(ui, model);
+
+	if (ui->look != TAKT_LOOK_JOB) {
+		tell(ui, true, "Enter on a job zooms on it; there l shows its log");
+	} else if (job && !job->mine) {
+		tell(ui, true, "this log is its owner's and the administrator's to read");
+	} else {
+		ui->look = TAKT_LOOK_LOG;
+		ui->log_follows = true;
+		ui->log_left = 0;
+		*ret = (struct takt_deed){.kind = TAKT_DEED_LOG, .job_id = ui->look_at};
+	}
+}
+
+static void scroll_log(struct takt_top_ui *ui, const struct takt_top_model *model,
+		       const struct takt_top_layout *layout, int64_t by)
+{
+	const struct takt_top_log *log = &model->now.log;
+	int64_t first = (int64_t)log->dropped_lines,
+		last = first + (int64_t)takt_top_log_lines(log) - (layout->whole.rows - 2);
+	int64_t at = (ui->log_follows ? last : (int64_t)ui->log_first) + by;
+
+	ui->log_follows = at >= last;
+	ui->log_first = (uint64_t)(at < first ? first : at);
+}
+
+static bool press_in_log(struct takt_top_ui *ui, const struct takt_top_model *model,
+			 const struct takt_top_layout *layout, uint32_t key)
+{
+	int page = layout->whole.rows - 2;
+
+	switch (key) {
+	case TAKT_KEY_UP:
+	case 'k':
+		scroll_log(ui, model, layout, -1);
+		return true;
+	case TAKT_KEY_DOWN:
+	case 'j':
+		scroll_log(ui, model, layout, 1);
+		return true;
+	case TAKT_KEY_PAGE_UP:
+		scroll_log(ui, model, layout, -page);
+		return true;
+	case TAKT_KEY_PAGE_DOWN:
+		scroll_log(ui, model, layout, page);
+		return true;
+	case TAKT_KEY_HOME:
+	case 'g':
+		scroll_log(ui, model, layout, INT32_MIN);
+		return true;
+	case TAKT_KEY_END:
+	case 'G':
+		ui->log_follows = true;
+		return true;
+	case TAKT_KEY_LEFT:
+		ui->log_left = clamp(ui->log_left - LOG_STEP, 0, TAKT_TOP_LOG_LINE);
+		return true;
+	case TAKT_KEY_RIGHT:
+		ui->log_left = clamp(ui->log_left + LOG_STEP, 0, TAKT_TOP_LOG_LINE);
+		return true;
+	default:
+		return false;
+	}
 }
 
 static bool press_move(struct takt_top_ui *ui, const struct takt_top_model *model,
@@ -371,9 +472,16 @@ static void next_sort(struct takt_top_ui *ui)
 }
 
 /* How things are shown. */
-static bool press_look(struct takt_top_ui *ui, const struct takt_top_model *model, uint32_t key)
+static bool press_look(struct takt_top_ui *ui, const struct takt_top_model *model, uint32_t key,
+		       struct takt_deed *ret)
 {
 	switch (key) {
+	case 'J':
+		jobs_alone(ui, model);
+		return true;
+	case 'l':
+		show_log(ui, model, ret);
+		return true;
 	case TAKT_KEY_F1 + 1:
 	case 'm':
 		ui->series = (ui->series + 1) % TAKT_TOP_SERIES;
@@ -410,7 +518,8 @@ static bool press_look(struct takt_top_ui *ui, const struct takt_top_model *mode
 		zoom(ui, model);
 		return true;
 	case TAKT_KEY_ESC:
-		back(ui);
+		if (!back(ui, ret))
+			ui->filter[0] = '\0';
 		return true;
 	default:
 		return false;
@@ -431,6 +540,9 @@ static void press_deed(struct takt_top_ui *ui, const struct takt_top_model *mode
 {
 	switch (key) {
 	case 'q':
+		if (!back(ui, ret))
+			ret->kind = TAKT_DEED_QUIT;
+		break;
 	case TAKT_KEY_F1 + 9:
 		ret->kind = TAKT_DEED_QUIT;
 		break;
@@ -475,6 +587,21 @@ static void press_deed(struct takt_top_ui *ui, const struct takt_top_model *mode
 	}
 }
 
+/* Of the other keys those that are no matter of the lists. */
+static void press_log(struct takt_top_ui *ui, const struct takt_top_model *model,
+		      const struct takt_top_layout *layout, uint32_t key, struct takt_deed *ret)
+{
+	static const char others[] = "q?h +-z";
+
+	if (press_in_log(ui, model, layout, key))
+		return;
+	if (key == 'l' || key == TAKT_KEY_ESC)
+		(void)back(ui, ret);
+	else if (key == TAKT_KEY_F1 || key == TAKT_KEY_F1 + 9 ||
+		 (key < 128 && key && strchr(others, (int)key)))
+		press_deed(ui, model, key, ret);
+}
+
 void takt_top_press(struct takt_top_ui *ui, const struct takt_top_model *model,
 		    const struct takt_top_layout *layout, uint32_t key, struct takt_deed *ret)
 {
@@ -486,7 +613,9 @@ void takt_top_press(struct takt_top_ui *ui, const struct takt_top_model *model,
 		answer(ui, key, ret);
 	else if (ui->filtering)
 		type_filter(ui, key);
-	else if (!press_move(ui, model, layout, key) && !press_look(ui, model, key))
+	else if (ui->look == TAKT_LOOK_LOG)
+		press_log(ui, model, layout, key, ret);
+	else if (!press_move(ui, model, layout, key) && !press_look(ui, model, key, ret))
 		press_deed(ui, model, key, ret);
 }
 
@@ -496,12 +625,14 @@ static bool is_in(const struct takt_area *area, int row, int col)
 	       col < area->col + area->cols;
 }
 
-static uint32_t hint_at(int col)
+static uint32_t hint_at(const struct takt_top_ui *ui, const struct takt_top_model *model, int cols,
+			int col)
 {
+	const struct takt_top_hint *hint = NULL;
 	int at = 0;
 
-	for (const struct takt_top_hint *hint = takt_top_hints; hint->name; hint++) {
-		at += takt_cells_width(hint->name) + takt_cells_width(hint->label) + 1;
+	while ((hint = takt_top_next_hint(ui, model, cols, hint))) {
+		at += takt_top_hint_cols(hint);
 		if (col < at)
 			return hint->key;
 	}
@@ -540,17 +671,21 @@ void takt_top_click(struct takt_top_ui *ui, const struct takt_top_model *model,
 
 	*ret = (struct takt_deed){.kind = TAKT_DEED_NONE};
 	if (ui->ask.kind || ui->help || turn) {
-		if (turn && !ui->ask.kind)
+		if (turn && !ui->ask.kind && ui->look == TAKT_LOOK_LOG)
+			scroll_log(ui, model, layout, (int64_t)turn * WHEEL_LINES);
+		else if (turn && !ui->ask.kind)
 			move(ui, model, turn);
 		return;
 	}
 	if (is_in(&layout->footer, row, col)) {
-		takt_top_press(ui, model, layout, hint_at(col), ret);
+		takt_top_press(ui, model, layout, hint_at(ui, model, layout->footer.cols, col),
+			       ret);
 		return;
 	}
-	for (int pane = 0; pane < TAKT_PANES; pane++) {
+	for (int pane = 0; pane < TAKT_PANES && ui->look != TAKT_LOOK_LOG; pane++) {
 		if (!is_in(areas[pane], row, col) ||
-		    (ui->look != TAKT_LOOK_ALL && pane != TAKT_PANE_PROCS))
+		    ((ui->look == TAKT_LOOK_GPU || ui->look == TAKT_LOOK_JOB) &&
+		     pane != TAKT_PANE_PROCS))
 			continue;
 		click_pane(ui, model, layout, pane, row, col);
 		if (twice)

@@ -22,6 +22,9 @@ enum proc_sort {
 	BY_GPU,
 	BY_PROC_JOB,
 	BY_COMMAND,
+	BY_SM,
+	BY_CPU,
+	BY_TIME,
 };
 
 const char *takt_top_sort_name(enum takt_top_pane pane, int sort)
@@ -33,6 +36,7 @@ const char *takt_top_sort_name(enum takt_top_pane pane, int sort)
 	static const char *const procs[] = {
 		[BY_MEMORY] = "memory", [BY_PID] = "pid",      [BY_USER] = "user",
 		[BY_GPU] = "GPU",	[BY_PROC_JOB] = "job", [BY_COMMAND] = "command",
+		[BY_SM] = "SM %",	[BY_CPU] = "CPU %",    [BY_TIME] = "time",
 	};
 
 	if (pane == TAKT_PANE_JOBS)
@@ -68,6 +72,17 @@ static int compare_jobs(const struct order *order, const struct takt_job_view *a
 	}
 }
 
+/* Mean of its GPUs, in thousandths; what is not known comes behind what is 0. */
+static uint64_t sm_of(const struct takt_top_proc *proc)
+{
+	return proc->util_gpus ? 1 + (uint64_t)proc->sm_pct_sum * 1000 / proc->util_gpus : 0;
+}
+
+static uint64_t cpu_of(const struct takt_top_proc *proc)
+{
+	return proc->cpu_known ? 1 + (uint64_t)proc->cpu_permille : 0;
+}
+
 static int compare_procs(const struct order *order, const struct takt_top_proc *a,
 			 const struct takt_top_proc *b)
 {
@@ -82,6 +97,12 @@ static int compare_procs(const struct order *order, const struct takt_top_proc *
 		return by_number(a->job_id, b->job_id);
 	case BY_COMMAND:
 		return strcmp(a->command, b->command);
+	case BY_SM:
+		return by_number(sm_of(b), sm_of(a));
+	case BY_CPU:
+		return by_number(cpu_of(b), cpu_of(a));
+	case BY_TIME:
+		return by_number(b->run_ms, a->run_ms);
 	default:
 		return by_number((uint64_t)a->id.pid, (uint64_t)b->id.pid);
 	}

@@ -19,6 +19,7 @@
 #include "codec/json.h"
 #include "top/deed_line.h"
 #include "top/far_deed.h"
+#include "top/look_line.h"
 #include "top/sampler.h"
 #include "top/terminal_front.h"
 #include "top/top_deeds.h"
@@ -47,6 +48,7 @@ struct top {
 	struct takt_top_layout layout;
 	struct takt_cells cells;
 	bool once, json, each_line;
+	struct takt_look_words words; /* of the last line, with each_line */
 	int pidfd;
 	struct takt_far_deed *far; /* NULL = none is under way */
 
@@ -163,7 +165,7 @@ static int look(struct machine *machine)
 	struct takt_top_snapshot snapshot;
 	int rc;
 
-	takt_top_source_look(machine->source, &snapshot);
+	takt_top_source_look(machine->source, machine->top->words.log_job, &snapshot);
 	if (snapshot.why_not[0])
 		return complain(-TAKT_E_UNAVAILABLE, snapshot.why_not);
 	rc = takt_top_model_take(&machine->model, &snapshot);
@@ -222,6 +224,12 @@ static int print_look(struct top *top)
 	return rc;
 }
 
+/* Steps of graphs, which are looks. */
+static uint32_t step_ms(const struct top *top)
+{
+	return 1000 * 1000 / top->ui.rate_milli_hz;
+}
+
 /* One after the other; a machine that does not answer does not stop the next. */
 static int print_once(struct top *top)
 {
@@ -231,6 +239,8 @@ static int print_once(struct top *top)
 		int status;
 
 		top->machine = &top->machines[i];
+		top->machine->config.past_step_ms =
+			top->json ? top->words.past_step_ms : step_ms(top);
 		status = look(top->machine);
 		if (status == 0)
 			status = print_look(top);
@@ -256,7 +266,7 @@ static int do_told(struct top *top, const char *text, size_t len)
 }
 
 /* For another takt top, which asks for each look with a line, until it has no more. A line with a
- * deed is done instead; of any other nothing is heeded but its end. */
+ * deed is done instead; of any other its words of look_line.h are heeded. */
 static int print_each_line(struct top *top)
 {
 	char line[TAKT_DEED_LINE];
@@ -268,8 +278,15 @@ static int print_each_line(struct top *top)
 		while ((c = getchar()) != EOF && c != '\n')
 			if (len < sizeof(line))
 				line[len++] = (char)c;
-		if (c == '\n')
-			status = len && line[0] == '{' ? do_told(top, line, len) : print_once(top);
+		if (c != '\n')
+			break;
+		if (len && line[0] == '{') {
+			status = do_told(top, line, len);
+		} else {
+			line[len < sizeof(line) ? len : len - 1] = '\0';
+			takt_look_from_line(line, &top->words);
+			status = print_once(top);
+		}
 	}
 	return status;
 }
@@ -308,6 +325,8 @@ static bool obey(struct top *top, const struct takt_deed *deed)
 {
 	for (uint32_t i = 0; deed->kind == TAKT_DEED_RATE && i < top->count; i++)
 		takt_top_sampler_rate(top->machines[i].sampler, top->ui.rate_milli_hz);
+	if (deed->kind == TAKT_DEED_LOG)
+		takt_top_sampler_log(top->machine->sampler, deed->job_id);
 	if (top->ui.hosts.count)
 		obey_far(top, deed);
 	else
@@ -431,16 +450,18 @@ static void announce_hosts(struct top *top)
 	}
 }
 
+/* What was before the first screen is asked for behind it, so that it comes no later. */
 static int start_samplers(struct top *top)
 {
-	bool at_once = top->ui.hosts.count > 0;
 	int rc = 0;
 
-	for (uint32_t i = 0; rc == 0 && i < top->count; i++)
+	for (uint32_t i = 0; rc == 0 && i < top->count; i++) {
+		top->machines[i].config.past_step_ms = step_ms(top);
 		rc = takt_top_sampler_start(
-			top->machines[i].source, top->ui.rate_milli_hz, at_once,
+			top->machines[i].source, top->ui.rate_milli_hz,
 			(struct takt_top_listener){take_news, &top->machines[i]},
 			&top->machines[i].sampler);
+	}
 	return rc;
 }
 
@@ -535,8 +556,8 @@ int takt_top_main(int argc, char **argv)
 	if (strcmp(nl_langinfo(CODESET), "UTF-8") != 0)
 		top.cells.ascii = true;
 	top.ui.own_uid = geteuid();
-	top.ui.table = TAKT_PANE_PROCS;
-	top.ui.focus = TAKT_PANE_PROCS;
+	top.ui.table = TAKT_PANE_JOBS;
+	top.ui.focus = TAKT_PANE_JOBS;
 	status = work(&top);
 	close_machines(&top);
 	takt_cells_fini(&top.cells);

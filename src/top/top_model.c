@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "top/graph.h"
+#include "top/top_log.h"
 
 void takt_top_snapshot_init(struct takt_top_snapshot *snapshot)
 {
@@ -19,6 +20,8 @@ void takt_top_snapshot_fini(struct takt_top_snapshot *snapshot)
 	takt_status_view_fini(&snapshot->status);
 	takt_queue_view_fini(&snapshot->queue);
 	takt_vec_fini(&snapshot->procs);
+	takt_top_log_fini(&snapshot->log);
+	takt_top_past_free(snapshot->past);
 	takt_top_snapshot_init(snapshot);
 }
 
@@ -68,6 +71,9 @@ static int add_proc(struct takt_top_snapshot *snapshot, uint32_t gpu,
 	proc->gpu_mask |= (uint64_t)1 << (gpu % TAKT_VIEW_MAX_GPUS);
 	proc->memory_known |= view->memory_known;
 	proc->memory_bytes += view->memory_known ? view->memory_bytes : 0;
+	proc->util_gpus += view->util_known;
+	proc->sm_pct_sum += view->util_known ? view->sm_util_pct : 0;
+	proc->mem_pct_sum += view->util_known ? view->mem_util_pct : 0;
 	return 0;
 }
 
@@ -138,10 +144,41 @@ uint32_t takt_top_curve_at(const void *ctx, uint32_t ago)
 	const struct takt_top_curve *curve = ctx;
 	const struct takt_top_history *h = curve->history;
 
-	if (ago >= h->count)
+	if (ago >= h->count || (curve->most && ago >= curve->most))
 		return TAKT_NO_VALUE;
 	return h->permille[curve->series]
 			  [(h->next + TAKT_TOP_HISTORY - 1 - ago) % TAKT_TOP_HISTORY];
+}
+
+const char *takt_top_one_model(const struct takt_status_view *status)
+{
+	for (uint32_t i = 1; i < status->gpu_count; i++)
+		if (strcmp(status->gpus[i].name, status->gpus[0].name) != 0)
+			return NULL;
+	return status->gpu_count && status->gpus[0].name[0] ? status->gpus[0].name : NULL;
+}
+
+struct takt_top_past *takt_top_past_new(uint32_t gpu_count, uint32_t step_ms)
+{
+	struct takt_top_past *past = takt_zalloc(sizeof(*past));
+
+	if (!past)
+		return NULL;
+	past->step_ms = step_ms;
+	past->gpu_count = gpu_count;
+	past->gpus = takt_calloc(gpu_count + 1, sizeof(*past->gpus));
+	if (past->gpus)
+		return past;
+	takt_free(past);
+	return NULL;
+}
+
+void takt_top_past_free(struct takt_top_past *past)
+{
+	if (!past)
+		return;
+	takt_free(past->gpus);
+	takt_free(past);
 }
 
 void takt_top_model_fini(struct takt_top_model *model)
@@ -161,6 +198,32 @@ static void remember(struct takt_top_history *history, const struct takt_gpu_vie
 		history->permille[s][history->next] = (uint16_t)takt_top_value(gpu, s);
 	history->next = (history->next + 1) % TAKT_TOP_HISTORY;
 	history->count += history->count < TAKT_TOP_HISTORY;
+}
+
+/* Older than what was seen live. */
+static void recall_gpu(struct takt_top_history *history, const struct takt_top_past_gpu *past)
+{
+	uint32_t seen = history->count;
+
+	for (uint32_t ago = seen; ago < TAKT_TOP_HISTORY; ago++) {
+		uint32_t at = (history->next + TAKT_TOP_HISTORY - 1 - ago) % TAKT_TOP_HISTORY;
+
+		for (int s = 0; s < TAKT_TOP_SERIES; s++) {
+			history->permille[s][at] = past->permille[s][ago];
+			if (past->permille[s][ago] != TAKT_NO_VALUE)
+				history->count = ago + 1;
+		}
+	}
+}
+
+static void recall(struct takt_top_model *model)
+{
+	const struct takt_top_past *past = model->now.past;
+
+	for (uint32_t g = 0; past && g < past->gpu_count; g++)
+		for (uint32_t i = 0; i < model->now.status.gpu_count; i++)
+			if (strcmp(model->history[i].uuid, past->gpus[g].uuid) == 0)
+				recall_gpu(&model->history[i], &past->gpus[g]);
 }
 
 static int make_room(struct takt_top_model *model, uint32_t gpus)
@@ -195,5 +258,6 @@ int takt_top_model_take(struct takt_top_model *model, struct takt_top_snapshot *
 	model->lost = false;
 	for (uint32_t i = 0; i < model->now.status.gpu_count; i++)
 		remember(&model->history[i], &model->now.status.gpus[i]);
+	recall(model);
 	return 0;
 }

@@ -14,6 +14,9 @@
 #include "device/device.h"
 #include "top/gpu_view.h"
 #include "top/host_link.h"
+#include "top/host_look.h"
+#include "top/top_log.h"
+#include "top/top_past.h"
 
 /* To a daemon, or a driver, that did not answer. */
 static const struct takt_pace tries = {TAKT_NS_PER_S / 4, 10 * TAKT_NS_PER_S};
@@ -32,6 +35,10 @@ struct takt_top_source {
 		uint32_t failures; /* in a row */
 	} of_daemon, of_driver;
 	struct takt_mono asked_queue;
+	bool past_told;
+	struct takt_top_log log; /* as far as it was read */
+	struct takt_log_place log_place;
+	struct takt_host_ticks ticks;	      /* of the last look */
 	TAKT_VEC(struct takt_top_proc) procs; /* of the last look */
 	struct {
 		uint64_t seq; /* of its newest sample when it was asked last */
@@ -65,6 +72,7 @@ void takt_top_source_free(struct takt_top_source *source)
 	takt_machine_close(source->machine);
 	takt_host_link_free(source->link);
 	takt_vec_fini(&source->procs);
+	takt_top_log_fini(&source->log);
 	takt_free(source);
 }
 
@@ -111,7 +119,32 @@ static int ask_queue(struct takt_top_source *source, struct takt_top_snapshot *r
 				 &source->no_daemon);
 }
 
-static int ask_daemon(struct takt_top_source *source, struct takt_top_snapshot *ret)
+/* Whatever does not come of it is no reason to take the daemon for gone. */
+static void ask_past(struct takt_top_source *source, struct takt_top_snapshot *ret)
+{
+	if (!source->config->past_step_ms || source->past_told)
+		return;
+	source->past_told = true;
+	ret->past = takt_top_past_ask(source->client, &ret->status, takt_wall_now(takt_sys_real()),
+				      source->config->past_step_ms);
+}
+
+/* Another job's log is read from its beginning. */
+static void ask_log(struct takt_top_source *source, uint64_t job, struct takt_top_snapshot *ret)
+{
+	if (source->log.job_id != job) {
+		takt_top_log_fini(&source->log);
+		source->log.job_id = job;
+		source->log_place = (struct takt_log_place){.offset = 0};
+	}
+	if (job == 0)
+		return;
+	takt_top_log_follow(source->client, &source->log, &source->log_place);
+	(void)takt_top_log_copy(&source->log, &ret->log);
+}
+
+static int ask_daemon(struct takt_top_source *source, uint64_t log_job,
+		      struct takt_top_snapshot *ret)
 {
 	int rc = takt_client_status(source->client, &ret->status, &source->no_daemon);
 
@@ -120,6 +153,8 @@ static int ask_daemon(struct takt_top_source *source, struct takt_top_snapshot *
 	ret->daemon = true;
 	if (rc == 0) {
 		source->of_daemon.failures = 0;
+		ask_past(source, ret);
+		ask_log(source, log_job, ret);
 		return 0;
 	}
 	takt_client_free(source->client);
@@ -198,6 +233,9 @@ static void fill_gpu(const struct takt_machine *machine, uint32_t gpu,
 			.uid = UINT32_MAX,
 			.memory_known = reading->procs[i].memory_known,
 			.memory_bytes = reading->procs[i].memory_bytes,
+			.util_known = reading->procs[i].util_known,
+			.sm_util_pct = reading->procs[i].sm_util_pct,
+			.mem_util_pct = reading->procs[i].mem_util_pct,
 		};
 }
 
@@ -205,6 +243,7 @@ static void fill_machine(const struct takt_machine_info *info, struct takt_statu
 {
 	gethostname(ret->hostname, sizeof(ret->hostname) - 1);
 	takt_strcpy(ret->driver_version, sizeof(ret->driver_version), info->driver_version);
+	takt_cuda_text(info->cuda_version, ret->cuda_version, sizeof(ret->cuda_version));
 	takt_strcpy(ret->source, sizeof(ret->source), info->source);
 	ret->simulated = info->simulated;
 }
@@ -234,10 +273,10 @@ static int read_driver(struct takt_top_source *source, struct takt_top_snapshot 
 	return 0;
 }
 
-static int look(struct takt_top_source *source, struct takt_top_snapshot *ret)
+static int look(struct takt_top_source *source, uint64_t log_job, struct takt_top_snapshot *ret)
 {
 	find_daemon(source);
-	if (source->client && ask_daemon(source, ret) == 0)
+	if (source->client && ask_daemon(source, log_job, ret) == 0)
 		return 0;
 	open_driver(source);
 	return source->machine ? read_driver(source, ret) : -TAKT_E_UNAVAILABLE;
@@ -262,18 +301,20 @@ static void say_why(const struct takt_top_source *source, char *ret, size_t size
 			 source->no_driver.msg);
 }
 
-void takt_top_source_look(struct takt_top_source *source, struct takt_top_snapshot *ret)
+void takt_top_source_look(struct takt_top_source *source, uint64_t log_job,
+			  struct takt_top_snapshot *ret)
 {
 	int rc;
 
 	if (source->link) {
-		takt_host_link_look(source->link, ret);
+		takt_host_link_look(source->link, source->config->past_step_ms, log_job, ret);
 		return;
 	}
 	takt_top_snapshot_init(ret);
-	rc = look(source, ret);
+	rc = look(source, log_job, ret);
 	if (rc == 0)
 		rc = takt_top_gather_procs(ret);
+	takt_host_look(&source->ticks, &ret->host);
 	ret->at = takt_wall_now(takt_sys_real());
 	if (rc == -TAKT_E_UNAVAILABLE)
 		say_why(source, ret->why_not, sizeof(ret->why_not));

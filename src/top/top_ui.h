@@ -40,6 +40,8 @@ enum takt_top_look {
 	TAKT_LOOK_ALL,
 	TAKT_LOOK_GPU,
 	TAKT_LOOK_JOB,
+	TAKT_LOOK_JOBS, /* the list of jobs alone */
+	TAKT_LOOK_LOG,	/* a job's */
 };
 
 enum takt_deed_kind {
@@ -52,6 +54,7 @@ enum takt_deed_kind {
 	TAKT_DEED_HOLD, /* hold or release */
 	TAKT_DEED_REQUEUE,
 	TAKT_DEED_RATE, /* ui->rate_milli_hz is another one */
+	TAKT_DEED_LOG,	/* that job's is looked at; job_id 0 = none's any more */
 };
 
 /* What is to be done, and what it was asked with. */
@@ -99,7 +102,15 @@ struct takt_top_ui {
 	char filter[TAKT_TOP_FILTER];
 	enum takt_top_series series;
 	enum takt_top_look look;
-	uint64_t look_at;
+	uint64_t look_at; /* the GPU's index, or the job's number */
+	/* Where one was before a zoom. */
+	enum takt_top_look from;
+	enum takt_top_pane from_focus;
+	/* Of a log: the first line that is shown, of all that were printed; follows: the last ones
+	 * are. The columns that are left out at the left. */
+	bool log_follows;
+	uint64_t log_first;
+	int log_left;
 	struct takt_top_ask ask;
 	char notice[240];
 	bool notice_bad;
@@ -111,6 +122,7 @@ struct takt_top_ui {
 /* Where things are; depends on sizes and numbers alone, so that nothing jumps. */
 struct takt_top_layout {
 	struct takt_area header, hosts, gpus, jobs, procs, footer; /* rows 0 = not shown */
+	struct takt_area whole;					   /* between head and last line */
 	bool cards;
 	int across, card_rows; /* of cards; or columns of lines */
 };
@@ -145,12 +157,20 @@ void takt_top_click(struct takt_top_ui *ui, const struct takt_top_model *model,
 		    const struct takt_top_layout *layout, int row, int col, int turn, bool twice,
 		    struct takt_deed *ret);
 
-/* The keys of the last line; NULL ends. */
+/* The keys of the last line. */
 struct takt_top_hint {
 	uint32_t key;
 	const char *name, *label;
+	uint32_t looks; /* mask of enum takt_top_look: where it says something */
+	int least_cols; /* of the screen */
+	bool of_jobs;	/* only a daemon has them */
 };
-extern const struct takt_top_hint takt_top_hints[];
+/* The one behind `hint`, which is shown now on a screen so wide; NULL = the first, and the end. */
+const struct takt_top_hint *takt_top_next_hint(const struct takt_top_ui *ui,
+					       const struct takt_top_model *model, int cols,
+					       const struct takt_top_hint *hint);
+/* Columns that it takes, with the blank behind it. */
+int takt_top_hint_cols(const struct takt_top_hint *hint);
 
 /* Names of the orders of a list, in the order of ui->sort; NULL beyond the last. */
 const char *takt_top_sort_name(enum takt_top_pane pane, int sort);

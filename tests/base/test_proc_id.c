@@ -122,6 +122,7 @@ static void names_may_hold_anything(void **state)
 		assert_int_equal(stat.pgrp, 34);
 		assert_int_equal(stat.session, 56);
 		assert_int_equal(stat.flags, 4194304);
+		assert_int_equal(stat.cpu_ticks, 5 + 6);
 		assert_int_equal(stat.threads, 1);
 		assert_int_equal(stat.start_ticks, 98765);
 	}

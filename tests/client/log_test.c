@@ -105,6 +105,26 @@ static void what_is_not_kept_is_one_line(void **state)
 	assert_int_equal(expect(TO, "tailaaaa", 8, "aaaa", GRAIN), GRAINS * GRAIN);
 }
 
+/* Its end alone, and from there on as ever; a shorter one whole. */
+static void the_end_of_a_log_is_read_alone(void **state)
+{
+	struct takt_log_place place = {.tail = 5};
+	const char *bytes;
+	size_t len;
+
+	fake_log(&fake, job_id, "one\ntwo\n", 8);
+	assert_int_equal(takt_client_log(client, job_id, 0, &place, &bytes, &len, NULL), 0);
+	assert_int_equal(len, 5);
+	assert_memory_equal(bytes, "\ntwo\n", 5);
+	assert_int_equal(place.offset, 8);
+	assert_int_equal(takt_client_log(client, job_id, 0, &place, &bytes, &len, NULL), 0);
+	assert_int_equal(len, 0);
+	assert_int_equal(place.tail, 5);
+	place = (struct takt_log_place){.tail = 500};
+	assert_int_equal(takt_client_log(client, job_id, 0, &place, &bytes, &len, NULL), 0);
+	assert_int_equal(len, 8);
+}
+
 static void zeros_that_a_job_prints_are_its_own(void **state)
 {
 	fake_log(&fake, job_id, "a\0\0b", 4);
@@ -125,6 +145,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(what_is_not_kept_is_one_line),
+		CASE(the_end_of_a_log_is_read_alone),
 		CASE(zeros_that_a_job_prints_are_its_own),
 		CASE(a_log_that_got_shorter_is_read_from_its_beginning),
 	};

@@ -40,6 +40,8 @@ static struct {
 	int hang_gpu;
 	bool hung;
 	uint32_t procs[FAKE_GPUS];
+	struct nvml_process_utilization uses[FAKE_GPUS][FAKE_MAX_USES];
+	uint32_t use_count[FAKE_GPUS];
 	uint64_t more_used[FAKE_GPUS];
 	uint32_t entry_bytes;
 	uint8_t links[FAKE_GPUS][FAKE_GPUS];
@@ -506,6 +508,25 @@ static int nvmlDeviceGetGraphicsRunningProcesses_v3(struct nvml_device *device, 
 	return list_procs(device->index, n, FAKE_FIRST_PID - 1, count, infos, sizeof(*infos));
 }
 
+static int nvmlDeviceGetProcessUtilization(struct nvml_device *device,
+					   struct nvml_process_utilization *samples,
+					   uint32_t *count, uint64_t last_seen_us)
+{
+	uint32_t n = 0, room = *count;
+
+	ENTER(device);
+	for (uint32_t i = 0; i < fake.use_count[device->index]; i++) {
+		const struct nvml_process_utilization *use = &fake.uses[device->index][i];
+
+		if (use->timestamp_us > last_seen_us && n++ < room && samples)
+			samples[n - 1] = *use;
+	}
+	*count = n;
+	return n == 0		      ? NVML_ERROR_NOT_FOUND
+	       : samples && n <= room ? NVML_SUCCESS
+				      : NVML_ERROR_INSUFFICIENT_SIZE;
+}
+
 static int nvmlDeviceSetGpuLockedClocks(struct nvml_device *device, uint32_t min, uint32_t max)
 {
 	ENTER(device);
@@ -614,6 +635,7 @@ static const struct {
 	FUNCTION(nvmlDeviceGetComputeRunningProcesses_v2),
 	FUNCTION(nvmlDeviceGetComputeRunningProcesses),
 	FUNCTION(nvmlDeviceGetGraphicsRunningProcesses_v3),
+	FUNCTION(nvmlDeviceGetProcessUtilization),
 	FUNCTION(nvmlDeviceSetGpuLockedClocks),
 	FUNCTION(nvmlDeviceResetGpuLockedClocks),
 	FUNCTION(nvmlDeviceSetPowerManagementLimit),
@@ -733,6 +755,14 @@ void fake_fail_nth(unsigned nth, int code)
 	pthread_mutex_lock(&lock);
 	fake.fail_nth = nth;
 	fake.fail_code = code;
+	pthread_mutex_unlock(&lock);
+}
+
+void fake_use(uint32_t gpu, uint32_t pid, uint32_t sm_pct, uint32_t memory_pct, uint64_t stamp_us)
+{
+	pthread_mutex_lock(&lock);
+	fake.uses[gpu][fake.use_count[gpu]++] = (struct nvml_process_utilization){
+		.pid = pid, .sm = sm_pct, .memory = memory_pct, .timestamp_us = stamp_us};
 	pthread_mutex_unlock(&lock);
 }
 

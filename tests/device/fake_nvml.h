@@ -17,6 +17,7 @@
 enum {
 	FAKE_GPUS = 4,
 	FAKE_MAX_PROCS = 200,
+	FAKE_MAX_USES = 200,
 
 	FAKE_SM_MHZ = 1400,
 	FAKE_MEM_MHZ = 2600,
@@ -56,6 +57,8 @@ void fake_hang(const char *name, int gpu); /* calls of it for this GPU (-1: with
 bool fake_hangs(void);			   /* a call does block */
 void fake_wake(void);			   /* let them go on, nothing hangs any more */
 void fake_procs(uint32_t gpu, uint32_t count);
+/* A sample of what a process did on the GPU, beside those before it. */
+void fake_use(uint32_t gpu, uint32_t pid, uint32_t sm_pct, uint32_t memory_pct, uint64_t stamp_us);
 void fake_more_used(uint32_t gpu, uint64_t bytes); /* of its memory, beyond FAKE_USED_BYTES */
 void fake_entry_bytes(uint32_t bytes);		   /* of the newest process list: 24 or 32 */
 void fake_memory_v2_answer(int code);		   /* what the newer memory struct gets */

@@ -208,6 +208,74 @@ static void many_processes_are_read_and_the_rest_counted(void **state)
 	takt_machine_close(machine);
 }
 
+/* Of a process the newest sample counts, and of one that has none nothing is known. */
+static void the_use_of_each_process_is_what_the_driver_says(void **state)
+{
+	struct takt_machine *machine;
+	struct takt_gpu_reading r;
+
+	fake_procs(1, 2);
+	fake_use(1, FAKE_FIRST_PID, 10, 1, 5000000);
+	fake_use(1, FAKE_FIRST_PID, 62, 31, 9000000);
+	fake_use(1, FAKE_FIRST_PID, 11, 2, 6000000);
+	fake_use(1, COMPUTING, 700, 3, 9000000);	/* no share at all */
+	fake_use(1, FAKE_FIRST_PID - 1, 5, 5, 1000000); /* long ago */
+	machine = open_fake();
+	r = sample_of(machine, 0);
+	assert_int_equal(r.proc_count, 3);
+	assert_true(r.procs[1].util_known);
+	assert_int_equal(r.procs[1].sm_util_pct, 62);
+	assert_int_equal(r.procs[1].mem_util_pct, 31);
+	assert_false(r.procs[0].util_known || r.procs[2].util_known);
+	/* Without news what was heard holds for a while. */
+	r = sample_of(machine, 0);
+	assert_int_equal(r.procs[1].sm_util_pct, 62);
+	fake_use(1, FAKE_FIRST_PID, 0, 0, 10000000);
+	r = sample_of(machine, 0);
+	assert_true(r.procs[1].util_known);
+	assert_int_equal(r.procs[1].sm_util_pct, 0);
+	takt_machine_close(machine);
+}
+
+static void many_uses_are_read(void **state)
+{
+	struct takt_machine *machine;
+	struct takt_gpu_reading r;
+
+	fake_procs(1, 2);
+	for (uint32_t i = 0; i < FAKE_MAX_USES; i++)
+		fake_use(1, FAKE_FIRST_PID, i % 100, 1, 1000 + i);
+	machine = open_fake();
+	r = sample_of(machine, 0);
+	assert_int_equal(r.procs[1].sm_util_pct, (FAKE_MAX_USES - 1) % 100);
+	takt_machine_close(machine);
+}
+
+static void a_driver_that_tells_no_use_is_no_trouble(void **state)
+{
+	static const int codes[] = {NVML_ERROR_NOT_FOUND, NVML_ERROR_NOT_SUPPORTED,
+				    NVML_ERROR_NO_PERMISSION, 0};
+	struct takt_machine *machine;
+	struct takt_gpu_reading r;
+
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(codes); i++) {
+		fake_reset();
+		fake_procs(1, 2);
+		fake_use(1, FAKE_FIRST_PID, 10, 1, 5000000);
+		if (codes[i])
+			fake_answer("nvmlDeviceGetProcessUtilization", codes[i]);
+		else
+			fake_hide("nvmlDeviceGetProcessUtilization");
+		machine = open_fake();
+		r = sample_of(machine, 0);
+		assert_int_equal(r.has, ALL_HAS);
+		assert_int_equal(r.last_rc, 0);
+		assert_int_equal(r.proc_count, 3);
+		assert_false(r.procs[1].util_known);
+		takt_machine_close(machine);
+	}
+}
+
 static void without_the_compute_list_the_processes_are_unknown(void **state)
 {
 	struct takt_machine *machine;
@@ -436,6 +504,9 @@ int main(void)
 				       reset_fake),
 		cmocka_unit_test_setup(processes_of_every_age_of_driver, reset_fake),
 		cmocka_unit_test_setup(many_processes_are_read_and_the_rest_counted, reset_fake),
+		cmocka_unit_test_setup(the_use_of_each_process_is_what_the_driver_says, reset_fake),
+		cmocka_unit_test_setup(many_uses_are_read, reset_fake),
+		cmocka_unit_test_setup(a_driver_that_tells_no_use_is_no_trouble, reset_fake),
 		cmocka_unit_test_setup(without_the_compute_list_the_processes_are_unknown,
 				       reset_fake),
 		cmocka_unit_test_setup(the_actuator_reads_no_processes, reset_fake),

@@ -42,7 +42,8 @@ def every_screen_has_them_all():
         m.more_env = {"LINES": "60", "COLUMNS": "200", "LC_ALL": "C"}
         for words in ([], ["--driver"]):
             shown = m.twin_exec("top", "--once", *words).stdout
-            assert sorted(int(found) for found in re.findall(r"(\d+) H100 80GB", shown)) == ALL, shown
+            assert sorted(int(found) for found in re.findall(r"(\d+) [.#]+ +\d+ %", shown)) == ALL, shown
+            assert shown.count("H100 80GB HBM3") == 1, shown
             look = json.loads(m.twin_exec("top", "--json", *words).stdout)
             assert look["from"] == ("driver" if words else "daemon"), look
             assert [gpu["index"] for gpu in look["status"]["gpus"]] == ALL, look

@@ -84,15 +84,14 @@ def every_size_shows_gpus_jobs_and_processes():
         pid = client.job(job)["pid"]
         for columns, lines in SIZES:
             with top(m, columns, lines) as screen:
-                text = screen.has("8 GPU", "SIMULATED", f"#{job}", "Processes", "100 %")
-                assert str(pid) in text or "takt-twin" in text, text
+                text = screen.has("8 GPU", "SIMULATED", f"#{job}", "Jobs 2", "later", "train", "100 %", "driver 550", "CUDA 12")
                 assert all(len(line) <= columns for line in text.splitlines()), text
-                if lines >= 40:
-                    screen.has("H100 80GB HBM3", "Jobs 2", "later", "train")
-                else:
-                    screen.keys("BTab")
-                    screen.has("Jobs 2", "later", "train")
+                if lines >= 24:  # there is room for both lists
+                    screen.has("Jobs 2", "Processes 1", str(pid))
+                    assert columns == 80 or text.count("H100 80GB HBM3") == 1, text
                 kit.note(screen.text())
+                screen.keys("Tab")
+                screen.has("Processes 1", str(pid))
                 screen.keys("q")
                 screen.has("ended with 0")
 
@@ -115,7 +114,7 @@ def a_gpu_fault_appears():
     with kit.machine(gpus=2) as m:
         m.start()
         with top(m, 120, 40, "--rate", "5") as screen:
-            screen.has("0 H100", "free")
+            screen.has("GPU 0", "free")
             m.twin("fault", "1", "lost")
             screen.has("lost")
             m.twin("fault", "1", "none")
@@ -124,7 +123,7 @@ def a_gpu_fault_appears():
 def a_gpu_that_hangs_is_one_gpu():
     with kit.machine(gpus=4) as m:
         with top(m, 120, 40, "--driver", "--rate", "5") as screen:
-            screen.has("3 H100", "0 %")
+            screen.has("GPU 3", "0 %")
             m.twin("fault", "1", "hang")
             kit.until(lambda: screen.text().count("no news") == 1, screen.text)
             screen.keys("?")
@@ -142,7 +141,7 @@ def without_a_daemon_the_driver_is_read():
         try:
             with top(m, 100, 30) as screen:
                 text = screen.has("no daemon", "100 %", str(load.pid), load.args[0][:30])  # a longer path is cut
-                assert "Jobs" not in text, text
+                assert "Jobs" not in text and "JOB" not in text, text
                 m.start()
                 screen.has("running,", "waiting")
                 m.kill()
@@ -173,7 +172,7 @@ def a_job_is_cancelled_after_a_question():
         job = client.submit(["sleep", "1000"], gpus=1, name="precious")["id"]
         with top(m, 100, 30) as screen:
             screen.has("precious")
-            screen.keys("BTab", "c")
+            screen.keys("c")
             screen.has(f"Cancel job {job} precious?", "user", "command   sleep 1000", "GPUs", "leave it")
             screen.keys("x", "Enter")  # neither is a yes
             screen.keys("n")
@@ -194,7 +193,7 @@ def a_job_is_requeued_after_a_question():
         kit.until(lambda: client.job(job)["state"] == "running", lambda: client.job(job))
         with top(m, 100, 30) as screen:
             screen.has("anew")
-            screen.keys("BTab", "R")
+            screen.keys("R")
             screen.has(f"Requeue job {job} anew?", "begins anew", "command   sleep 1000", "leave it")
             screen.keys("y")
             screen.has(f"job {job} is being ended")
@@ -254,9 +253,134 @@ def filter_tree_sort_zoom_and_help():
             screen.has("temperature", "clock", "PCIe")
             screen.keys("Escape")
             screen.has("Jobs 2")
-            screen.keys("BTab", "Home", "Enter")
-            screen.has(f"job {job} train", "energy")
+            screen.keys("Tab", "Home", "Enter")
+            screen.has(f"job {job} train", "energy", "GPU 0", "GPU 1")
+            screen.keys("q")
+            screen.has("Jobs 2")
+            screen.keys("q")
+            screen.has("ended with 0")
         assert client.job(job)["state"] == "running"
+
+
+def jobs_come_first_and_are_shown_alone():
+    with kit.machine(gpus=8) as m:
+        m.start()
+        client = m.client()
+        first = client.submit(["sleep", "1000"], gpus=8, name="first")["id"]
+        last = client.submit(["sleep", "1000"], gpus=8, name="many", array_first=1, array_last=38)["id"] + 37
+        with top(m, 80, 24) as screen:
+            screen.has("Jobs 1-5 of 39", "\u25bc", "Processes")
+            screen.keys("J")
+            kit.until(lambda: "Processes" not in screen.text(), screen.text)
+            screen.has(f"{first} ", "Jobs 1-19 of 39", "SIMULATED")
+            screen.keys("End")
+            screen.has("Jobs 21-39 of 39", "\u25b2", f"{last} ")
+            screen.keys("q")
+            screen.has("Processes")
+
+
+def a_shared_gpu_shows_its_jobs_and_what_each_process_uses():
+    with kit.machine(gpus=1) as m:
+        m.start()
+        client = m.client()
+        jobs = [client.submit(m.load_argv("--profile", "gemm", "--quiet"), gpus=1, gpu_milli=500, name=name)["id"]
+                for name in ("left", "right")]
+
+        def used():
+            gpu = client.status()["gpus"][0]
+            return [proc["sm_util_pct"] for proc in gpu["procs"] if "sm_util_pct" in proc]
+        shares = kit.until(lambda: len(found := used()) == 2 and found, lambda: client.status()["gpus"][0])
+        assert all(0 < share < 100 for share in shares) and sum(shares) <= 100, shares
+        with top(m, 120, 40) as screen:
+            screen.has(f"#{jobs[0]} left, #{jobs[1]} right", "%SM", "%CPU", "TIME", "Processes 2")
+
+            def cells():
+                lines = [line.split() for line in screen.text().splitlines()]
+                return {line[2]: line[5:9] for line in lines if len(line) > 9 and line[2] in (f"#{jobs[0]}", f"#{jobs[1]}")}
+            told = kit.until(lambda: len(found := cells()) == 2 and all("-" not in one for one in found.values()) and found,
+                             screen.text)
+            for sm, memory, cpu, run in told.values():
+                assert 0 < int(sm) < 100 and 0 <= int(memory) <= 100 and int(cpu) >= 0 and run[-1] == "s", told
+
+
+def a_driver_that_tells_no_use_of_processes_leaves_it_unknown():
+    with kit.machine(gpus=1) as m:
+        load = subprocess.Popen(m.load_argv("--profile", "gemm", "--quiet"), env=m.env())
+        try:
+            def once():
+                return m.run(kit.TWIN, "exec", "--machine", m.path("machine"), "--hide", "nvmlDeviceGetProcessUtilization", "--",
+                             m.path("bin/takt"), "top", "--once", "--driver")
+
+            def cells():
+                lines = [line.split() for line in once().stdout.splitlines()]
+                return next((line for line in lines if line[:1] == [str(load.pid)]), None)
+            line = kit.until(cells, once)
+            assert line[4:6] == ["-", "-"], line
+        finally:
+            load.kill()
+            load.wait()
+
+
+def busy_ms(client):
+    """For how long GPU 0 has been busy, by the daemon's history."""
+    since = int((time.time() - 60) * 1000)
+    points = client.ask("GET", f"/v1/history?gpu=0&metric=utilization&step=raw&since_ms={since}")["points"]
+    busy = [point[0] for point in points if point[2] > 0]
+    return busy[-1] - busy[0] if busy else 0
+
+
+def braille(text):
+    """Columns of the longest graph."""
+    return max(sum("\u2800" < char <= "\u28ff" for char in line) for line in text.splitlines())
+
+
+def graphs_are_full_at_once():
+    """Of one look there is one column at most: the others are the daemon's history, or its last samples where it keeps none."""
+    for flags in ((), ("--history", "no")):
+        with kit.machine(gpus=1) as m:
+            m.start(*flags)
+            client = m.client()
+            client.submit(m.load_argv("--profile", "gemm", "--quiet"), gpus=1, name="train")
+            kit.until(lambda: busy_ms(client) > 8000, lambda: busy_ms(client))
+            m.more_env["LC_ALL"] = "C.UTF-8"
+            shown = m.takt("top", "--once").stdout
+            assert braille(shown) >= 4, shown
+
+
+def a_jobs_log_is_followed():
+    with kit.machine(gpus=1) as m:
+        m.start()
+        client = m.client()
+        script = f"for i in $(seq 200); do echo line $i; done; while [ ! -e {m.path('go')} ]; do sleep 0.1; done; echo news; exec sleep 1000"
+        job = client.submit(["/bin/sh", "-c", script], gpus=1, name="talks")["id"]
+        kit.until(lambda: "line 200" in m.takt("logs", str(job)).stdout, lambda: client.job(job))
+        with top(m, 80, 24) as screen:
+            screen.has("talks")
+            screen.keys("Enter")
+            screen.has(f"job {job} talks", "GPU 0", "SIMULATED")
+            screen.keys("l")
+            screen.has(f"log of job {job}", "line 200", "SIMULATED")
+            screen.keys("g")
+            screen.has("line 1 ", "line 2 ")
+            screen.keys("G")
+            screen.has("line 200")
+            with open(m.path("go"), "w", encoding="ascii"):
+                pass
+            screen.has("news")
+            screen.keys("q")
+            screen.has(f"job {job} talks", "state")
+            screen.keys("q")
+            screen.has("Jobs 1")
+            screen.keys("q")
+            screen.has("ended with 0")
+
+
+def the_head_says_what_the_machine_does():
+    with kit.machine(gpus=1) as m:
+        m.start()
+        for columns in (80, 120, 250):
+            with top(m, columns, 24) as screen:
+                screen.has("driver 550", "CUDA 12", "CPU ", "mem ", "load ", "SIMULATED")
 
 
 def without_a_terminal_it_says_what_to_do():
@@ -431,7 +555,7 @@ esac
             screen.has("one 1 GPU", "two 1 GPU", "train", "Jobs 1", "Processes 1")
             screen.keys("]")
             screen.has("Jobs 1", "Processes 1")
-            screen.keys("F9")
+            screen.keys("Tab", "F9")
             screen.has("Signal process", "host      two", "user ", "takt-twin", "SIGTERM")
             screen.keys("n", "BTab", "R")
             screen.has(f"Requeue job {jobs[two]} train?", "host      two", "takt-twin")
@@ -461,6 +585,30 @@ esac
             screen.has(f"Cancel job {jobs[one]} train?", "host      one")
             screen.keys("y")
             kit.until(lambda: state(one)[0] == "cancelled", lambda: state(one))
+
+
+def of_another_machine_the_past_and_logs_are_shown():
+    with kit.machine(gpus=1) as m:
+        m.start()
+        client = m.client()
+        script = "echo from afar; exec \"$@\""
+        job = client.submit(["/bin/sh", "-c", script, "sh", *m.load_argv("--profile", "gemm", "--quiet")], gpus=1, name="far")["id"]
+        fake_ssh(m, f"while [ \"$1\" != -- ]; do shift; done\nexec {m.path('bin/takt')} top --json --each-line\n")
+        kit.until(lambda: busy_ms(client) > 8000, lambda: busy_ms(client))
+        hosts = ("--host", "one", "--host", "two")
+        with Screen(m, 100, 40, m.path("bin/takt"), "top", *hosts, PATH=m.more_env["PATH"]) as screen:
+            screen.has("one 1 GPU", "two 1 GPU", "far")
+            screen.keys("Enter")
+            screen.has(f"job {job} far")
+            screen.keys("l")
+            screen.has(f"log of job {job}", "from afar")
+        done = subprocess.run([m.path("bin/takt"), "top", "--json", "--each-line"], input=f"past 1000 log {job}\n\n", env=m.env(),
+                              capture_output=True, text=True, check=True, timeout=kit.WAIT_S)
+        told, plain = map(json.loads, done.stdout.splitlines())
+        (gpu,) = told["past"]["gpus"]
+        assert sum(value > 900 for value in gpu["util"]) >= 8, gpu
+        assert "from afar" in told["log"]["text"], told["log"]
+        assert "past" not in plain and "log" not in plain, plain
 
 
 def what_is_told_in_a_line_is_done_once_and_answered():
@@ -527,6 +675,12 @@ if __name__ == "__main__":
         a_signal_goes_to_the_process_that_was_shown,
         a_process_that_has_ended_gets_no_signal,
         filter_tree_sort_zoom_and_help,
+        jobs_come_first_and_are_shown_alone,
+        a_shared_gpu_shows_its_jobs_and_what_each_process_uses,
+        a_driver_that_tells_no_use_of_processes_leaves_it_unknown,
+        graphs_are_full_at_once,
+        a_jobs_log_is_followed,
+        the_head_says_what_the_machine_does,
         without_a_terminal_it_says_what_to_do,
         without_a_driver_the_terminal_is_left_as_it_was,
         who_ends_it_while_it_waits_finds_the_terminal_as_it_was,
@@ -534,6 +688,7 @@ if __name__ == "__main__":
         another_machine_is_reached_by_ssh,
         several_machines_are_watched_together,
         what_is_told_is_done_on_the_machine_that_is_shown,
+        of_another_machine_the_past_and_logs_are_shown,
         what_is_told_in_a_line_is_done_once_and_answered,
         a_look_for_each_line,
         colours_are_left_out_when_they_are_not_wanted,

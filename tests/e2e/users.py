@@ -71,8 +71,8 @@ def refusal(m, uid, method, path, body=None):
     return refused[0], refused[1]["name"], refused[1]["message"]
 
 
-def takt_as(m, uid, *words, groups=()):
-    return m.takt(*words, user=uid, group=uid, extra_groups=list(groups), cwd="/")
+def takt_as(m, uid, *words, groups=(), **more):
+    return m.takt(*words, user=uid, group=uid, extra_groups=list(groups), cwd="/", **more)
 
 
 @contextlib.contextmanager
@@ -373,6 +373,22 @@ def a_link_in_place_of_the_log_leads_nowhere():
             swap()  # as a takt of before would have let him
         _, said = as_user(ALICE, lambda: kit.Client(m.socket).raw("GET", f"/v1/jobs/{job}/log"))
         assert b"swordfish" not in said, said
+
+
+def takt_top_shows_a_log_to_its_owner_and_root():
+    with shared_machine(gpus=1) as m:
+        job = ask(m, ALICE, "POST", "/v1/jobs", job_of(["sh", "-c", "echo between us; exec sleep 1000"], 1))["id"]
+        kit.until(lambda: "between us" in takt_as(m, ALICE, "logs", str(job)).stdout, m.said)
+        for uid, may in ((ALICE, True), (0, True), (BOB, False)):
+            done = takt_as(m, uid, "top", "--json", "--each-line", input=f"log {job}\n")
+            look = json.loads(done.stdout)
+            (one,) = look["queue"]["jobs"]
+            assert one.get("mine", False) == may, one
+            assert ("between us" in done.stdout) == may, look["log"]
+            assert may or "another user's" in look["log"]["why_not"], look["log"]
+        client = m.client()
+        client.cancel(job)
+        client.wait(job)
 
 
 def only_the_owner_and_root_stop_a_job():
@@ -746,6 +762,7 @@ if __name__ == "__main__":
         takt_twin_names_the_driver_to_root_for_others, a_link_in_place_of_the_log_leads_nowhere,
         only_the_owner_and_root_stop_a_job, only_its_owner_hands_a_job_in_again, a_users_live_jobs_are_listed_alone,
         an_id_that_another_user_has_copied_means_nothing,
+        takt_top_shows_a_log_to_its_owner_and_root,
         who_calls_himself_anothers_shim_is_from_outside,
         clocks_only_of_gpus_held_alone,
         an_administrators_clocks_are_there_again_after_a_job,

@@ -3,13 +3,6 @@
  * The terminal view without a terminal: whole screens as golden text, what keys do, and what the
  * model makes of snapshots. TAKT_GOLDEN_WRITE=1 writes the golden texts anew: look at them.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,207 +11,13 @@
 #include "base/str.h"
 #include "top/deed_line.h"
 #include "top/graph.h"
+#include "top/look_line.h"
 #include "top/paint.h"
 #include "top/top_json.h"
+#include "top/top_log.h"
 #include "top/top_text.h"
 #include "top/top_ui.h"
-
-static const char boot_id[] = "01234567-89ab-cdef-0123-456789abcdef";
-static struct takt_top_model model;
-static struct takt_top_ui ui;
-static struct takt_top_layout layout;
-static struct takt_cells cells;
-
-static struct takt_gpu_view a_gpu(uint32_t index)
-{
-	struct takt_gpu_view gpu = {
-		.index = index,
-		.has = TAKT_VIEW_SM | TAKT_VIEW_SM_MAX | TAKT_VIEW_POWER | TAKT_VIEW_POWER_LIMIT |
-		       TAKT_VIEW_TEMP | TAKT_VIEW_GPU_UTIL | TAKT_VIEW_MEMORY | TAKT_VIEW_THROTTLE |
-		       TAKT_VIEW_PROCS | TAKT_VIEW_MARGIN | TAKT_VIEW_NVLINKS | TAKT_VIEW_PCIE,
-		.name = "TWIN NVIDIA H100 80GB HBM3",
-		.state = "free",
-		.health = "healthy",
-		.sm_mhz = 345,
-		.sm_max_mhz = 1980,
-		.power_mw = 67000,
-		.power_limit_mw = 700000,
-		.temp_c = 31,
-		.margin_c = 56,
-		.mem_total_bytes = (uint64_t)80 << 30,
-		.throttle = 1,
-		.nvlinks = 18,
-		.nvlinks_up = 18,
-		.pcie_gen = 5,
-		.pcie_width = 16,
-	};
-
-	snprintf(gpu.uuid, sizeof(gpu.uuid), "GPU-%u", index);
-	return gpu;
-}
-
-static void work(struct takt_gpu_view *gpu, uint64_t job, const char *name, int32_t pid)
-{
-	gpu->job_id = job;
-	takt_strcpy(gpu->state, sizeof(gpu->state), "running");
-	takt_strcpy(gpu->job_name, sizeof(gpu->job_name), name);
-	gpu->gpu_util_pct = 97;
-	gpu->power_mw = 612000;
-	gpu->temp_c = 71;
-	gpu->margin_c = 16;
-	gpu->sm_mhz = 1755;
-	gpu->throttle = 4;
-	gpu->mem_used_bytes = (uint64_t)61 << 30;
-	gpu->proc_count = 1;
-	gpu->procs[0] = (struct takt_proc_view){.pid = pid,
-						.uid = 1000,
-						.user = "ana",
-						.command = "python3",
-						.job_id = job,
-						.memory_known = true,
-						.memory_bytes = (uint64_t)60 << 30};
-}
-
-static void add_jobs(struct takt_queue_view *queue)
-{
-	queue->jobs = takt_calloc(2, sizeof(*queue->jobs));
-	assert_non_null(queue->jobs);
-	queue->count = 2;
-	queue->total = 2;
-	queue->jobs[0] = (struct takt_job_view){.id = 12,
-						.name = "train",
-						.user = "ana",
-						.state = "running",
-						.command = "python3 train.py --lr 0.1",
-						.gpus = 2,
-						.gpu_list_count = 2,
-						.gpu_list = {0, 1},
-						.started_ms = 1,
-						.report = {.has = TAKT_RV_WALL | TAKT_RV_ENERGY,
-							   .wall_ms = 185000,
-							   .energy_mj = 226440000}};
-	queue->jobs[1] = (struct takt_job_view){.id = 13,
-						.name = "later",
-						.user = "bo",
-						.state = "waiting",
-						.gpus = 8,
-						.start.starts_ms = 1000 + 720000,
-						.why = "busy",
-						.why_text = "waits for 2 more GPUs"};
-}
-
-/* 8 GPUs: two work, one is hot, one is lost, one is capped by takt. */
-static void fill(struct takt_top_snapshot *s, uint32_t gpus)
-{
-	takt_top_snapshot_init(s);
-	s->daemon = true;
-	s->at.ns = 1000000000;
-	takt_strcpy(s->status.hostname, sizeof(s->status.hostname), "node7");
-	s->status.simulated = true;
-	s->status.running = s->status.waiting = 1;
-	s->status.gpu_count = gpus;
-	s->status.gpus = takt_calloc(gpus, sizeof(*s->status.gpus));
-	assert_non_null(s->status.gpus);
-	for (uint32_t i = 0; i < gpus; i++)
-		s->status.gpus[i] = a_gpu(i);
-	work(&s->status.gpus[0], 12, "train", 4711);
-	work(&s->status.gpus[1], 12, "train", 4711);
-	s->status.gpus[2].margin_c = 1;
-	s->status.gpus[2].throttle = 0x40;
-	s->status.gpus[3].lost = true;
-	takt_strcpy(s->status.gpus[3].health_note, 240, "the driver has lost the GPU (reboot)");
-	s->status.gpus[4].lease_max_mhz = 1410;
-	s->status.gpus[5].nvlinks_up = 17;
-	add_jobs(&s->queue);
-	assert_int_equal(takt_top_gather_procs(s), 0);
-	s->procs.at[0].id.start_ticks = 99;
-	takt_strcpy(s->procs.at[0].id.boot_id, sizeof(s->procs.at[0].id.boot_id), boot_id);
-}
-
-static void take(uint32_t gpus)
-{
-	struct takt_top_snapshot snapshot;
-
-	fill(&snapshot, gpus);
-	assert_int_equal(takt_top_model_take(&model, &snapshot), 0);
-}
-
-static void draw(int rows, int cols)
-{
-	assert_int_equal(takt_cells_resize(&cells, rows, cols), 0);
-	takt_top_layout(&ui, &model, rows, cols, &layout);
-	takt_top_settle(&ui, &model, &layout);
-	takt_top_draw(&cells, &ui, &model, &layout);
-}
-
-static int begin(void **state)
-{
-	takt_top_model_fini(&model);
-	ui = (struct takt_top_ui){.focus = TAKT_PANE_PROCS,
-				  .table = TAKT_PANE_PROCS,
-				  .own_uid = 1000,
-				  .rate_milli_hz = 1000};
-	cells.ascii = false;
-	for (int i = 0; i < 40; i++)
-		take(8);
-	return 0;
-}
-
-static int end(void **state)
-{
-	takt_top_model_fini(&model);
-	takt_cells_fini(&cells);
-	return 0;
-}
-
-static struct takt_str screen(void)
-{
-	struct takt_str text = TAKT_STR(1 << 20);
-
-	assert_int_equal(takt_cells_to_text(&cells, &text), 0);
-	return text;
-}
-
-static void expect_golden(const char *name)
-{
-	TAKT_CLEANUP(strp) struct takt_str text = screen();
-	static char kept[1 << 16];
-	char path[512];
-	FILE *file;
-	size_t n;
-
-	snprintf(path, sizeof(path), "%s/%s.txt", GOLDEN, name);
-	if (getenv("TAKT_GOLDEN_WRITE")) {
-		file = fopen(path, "we");
-		assert_non_null(file);
-		fputs(takt_str_text(&text), file);
-		fclose(file);
-	}
-	file = fopen(path, "re");
-	assert_non_null(file);
-	n = fread(kept, 1, sizeof(kept) - 1, file);
-	fclose(file);
-	kept[n] = '\0';
-	assert_string_equal(takt_str_text(&text), kept);
-}
-
-static void expect_on_screen(const char *part, bool there)
-{
-	TAKT_CLEANUP(strp) struct takt_str text = screen();
-
-	if ((strstr(takt_str_text(&text), part) != NULL) != there)
-		fail_msg("'%s' %s:\n%s", part, there ? "is missing" : "is there",
-			 takt_str_text(&text));
-}
-
-static struct takt_deed press(uint32_t key)
-{
-	struct takt_deed deed;
-
-	takt_top_press(&ui, &model, &layout, key, &deed);
-	draw(cells.rows, cells.cols);
-	return deed;
-}
+#include "top_world.h"
 
 static void screens_are_as_they_were(void **state)
 {
@@ -242,10 +41,16 @@ static void zoomed_screens_are_as_they_were(void **state)
 	press(TAKT_KEY_ENTER);
 	expect_golden("gpu_120x40");
 	press(TAKT_KEY_ESC);
-	press('\t');
+	assert_int_equal(ui.focus, TAKT_PANE_GPUS);
 	press('\t');
 	press(TAKT_KEY_ENTER);
 	expect_golden("job_120x40");
+	draw(24, 80);
+	expect_golden("job_80x24");
+	assert_int_equal(press('q').kind, TAKT_DEED_NONE);
+	assert_int_equal(ui.look, TAKT_LOOK_ALL);
+	assert_int_equal(ui.focus, TAKT_PANE_JOBS);
+	assert_int_equal(press('q').kind, TAKT_DEED_QUIT);
 }
 
 static void sixty_four_gpus_are_scrolled(void **state)
@@ -258,7 +63,7 @@ static void sixty_four_gpus_are_scrolled(void **state)
 	press(TAKT_KEY_END);
 	expect_on_screen("\n 63 ", true);
 	draw(60, 200);
-	expect_on_screen(" 63 H100", true);
+	expect_on_screen(" 63 ", true);
 }
 
 /* Any size at all, with any key: nothing is drawn outside, nothing breaks. */
@@ -366,10 +171,10 @@ static void the_mouse_selects_and_zooms(void **state)
 	struct takt_deed deed;
 
 	draw(24, 80);
-	takt_top_click(&ui, &model, &layout, 3, 5, 0, false, &deed);
+	takt_top_click(&ui, &model, &layout, 4, 5, 0, false, &deed);
 	assert_int_equal(ui.focus, TAKT_PANE_GPUS);
 	assert_int_equal(ui.selected[TAKT_PANE_GPUS], 1);
-	takt_top_click(&ui, &model, &layout, 4, 5, 0, true, &deed);
+	takt_top_click(&ui, &model, &layout, 5, 5, 0, true, &deed);
 	assert_int_equal(ui.look, TAKT_LOOK_GPU);
 	assert_int_equal(ui.look_at, 2);
 	takt_top_click(&ui, &model, &layout, 23, 1, 0, false, &deed);
@@ -559,8 +364,23 @@ static void a_look_is_read_as_it_was_written(void **state)
 	TAKT_CLEANUP(strp) struct takt_str once = TAKT_STR(1 << 20), twice = TAKT_STR(1 << 20);
 	struct takt_top_snapshot copy;
 
+	model.now.past = takt_top_past_new(1, 1000);
+	assert_non_null(model.now.past);
+	strcpy(model.now.past->gpus[0].uuid, "GPU-6");
+	for (int i = 0; i < TAKT_TOP_HISTORY; i++)
+		for (int s = 0; s < TAKT_TOP_SERIES; s++)
+			model.now.past->gpus[0].permille[s][i] =
+				i % 3 || i > 50 ? TAKT_NO_VALUE : 7;
+	model.now.log = (struct takt_top_log){.job_id = 12, .attempt = 2, .over = true};
+	takt_top_log_add(&model.now.log, "one\n\033[1mtwo", 11);
 	assert_int_equal(takt_top_to_json(&model.now, &once), 0);
 	assert_int_equal(takt_top_from_json(takt_str_text(&once), once.len, &copy, NULL), 0);
+	assert_int_equal(copy.past->gpus[0].permille[TAKT_TOP_POWER][48], 7);
+	assert_int_equal(copy.past->gpus[0].permille[TAKT_TOP_POWER][49], TAKT_NO_VALUE);
+	assert_int_equal(copy.past->gpus[0].permille[TAKT_TOP_POWER][599], TAKT_NO_VALUE);
+	assert_string_equal(takt_str_text(&copy.log.text), "one\n\033[1mtwo");
+	assert_true(copy.log.over);
+	assert_int_equal(copy.host.load_centi[2], 71);
 	assert_int_equal(copy.procs.at[0].id.start_ticks, 99);
 	assert_string_equal(copy.procs.at[0].id.boot_id, boot_id);
 	assert_int_equal(copy.queue.count, 2);
@@ -578,6 +398,11 @@ static void a_bad_look_is_refused(void **state)
 		"{\"at_ms\":1,\"from\":\"hearsay\",\"status\":{},\"processes\":[]}",
 		"{\"at_ms\":-1,\"from\":\"driver\",\"status\":{},\"processes\":[]}",
 		"{\"at_ms\":1,\"from\":\"driver\",\"status\":7,\"processes\":[]}",
+	};
+	static const char *const more[] = {
+		"\"past\":{\"step_ms\":1000}",
+		"\"past\":{\"step_ms\":1000,\"gpus\":[{\"util\":[1001]}]}",
+		"\"log\":{\"attempt\":1}",
 	};
 	static const char *const procs[] = {
 		"{}",
@@ -604,6 +429,48 @@ static void a_bad_look_is_refused(void **state)
 				 -TAKT_E_CORRUPT);
 		assert_non_null(strstr(err.msg, "processes"));
 	}
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(more); i++) {
+		takt_str_reset(&text);
+		assert_int_equal(takt_top_to_json(&model.now, &text), 0);
+		text.len--;
+		text.s[text.len - 1] = '\0'; /* the end of the object, before that of the line */
+		text.len--;
+		takt_str_addf(&text, ",%s}", more[i]);
+		assert_int_equal(takt_top_from_json(text.s, text.len, &copy, &err),
+				 -TAKT_E_CORRUPT);
+		assert_true(strstr(err.msg, "past") || strstr(err.msg, "log"));
+	}
+}
+
+static void a_line_asks_for_more_than_a_look(void **state)
+{
+	static const struct {
+		const char *line;
+		struct takt_look_words words;
+	} cases[] = {
+		{"", {0, 0}},
+		{"past 1000 log 12", {1000, 12}},
+		{"log 12", {0, 12}},
+		{"hello log 12 world", {0, 12}}, /* a newer takt's */
+		{"log", {0, 0}},
+		{"past 0 log -1", {0, 0}},
+		{"past 99999999 log 1e3", {0, 0}},
+	};
+	TAKT_CLEANUP(strp) struct takt_str text = TAKT_STR(TAKT_DEED_LINE);
+	struct takt_look_words words;
+	char line[64];
+
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(cases); i++) {
+		strcpy(line, cases[i].line);
+		takt_look_from_line(line, &words);
+		assert_int_equal(words.past_step_ms, cases[i].words.past_step_ms);
+		assert_int_equal(words.log_job, cases[i].words.log_job);
+	}
+	takt_look_to_line(&cases[1].words, &text);
+	assert_string_equal(takt_str_text(&text), "past 1000 log 12\n");
+	takt_str_reset(&text);
+	takt_look_to_line(&cases[0].words, &text);
+	assert_string_equal(takt_str_text(&text), "\n");
 }
 
 /* As many processes as a GPU lists, each with a line to go to; what is beyond them is counted. */
@@ -618,7 +485,7 @@ static void a_hundred_processes_of_a_gpu_are_scrolled(void **state)
 	assert_int_equal(model.now.procs.len, TAKT_VIEW_MAX_PROCS + 1);
 	assert_int_equal(takt_top_unlisted(&model.now), 12);
 	draw(40, 120);
-	expect_on_screen("Processes 129 and 12 that are not listed", true);
+	expect_on_screen(" of 129 and 12 that are not listed", true);
 	expect_on_screen(" 20128 ", false);
 	press(TAKT_KEY_END);
 	expect_on_screen(" 20128 ", true);
@@ -753,36 +620,36 @@ static void only_what_differs_is_painted(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(screens_are_as_they_were, begin),
-		cmocka_unit_test_setup(zoomed_screens_are_as_they_were, begin),
-		cmocka_unit_test_setup(sixty_four_gpus_are_scrolled, begin),
-		cmocka_unit_test_setup(every_size_holds, begin),
-		cmocka_unit_test_setup(a_cancel_is_asked_first, begin),
-		cmocka_unit_test_setup(a_requeue_is_asked_first, begin),
-		cmocka_unit_test_setup(a_signal_is_for_the_process_of_the_row, begin),
-		cmocka_unit_test_setup(others_processes_get_no_signal, begin),
-		cmocka_unit_test_setup(lists_are_filtered_and_ordered, begin),
-		cmocka_unit_test_setup(the_mouse_selects_and_zooms, begin),
-		cmocka_unit_test_setup(no_news_keep_what_was_known, begin),
-		cmocka_unit_test_setup(a_queue_that_was_not_asked_for_stays, begin),
-		cmocka_unit_test_setup(several_machines_have_a_line, begin),
-		cmocka_unit_test_setup(the_shown_machine_is_in_the_line, begin),
-		cmocka_unit_test_setup(a_deed_is_for_the_machine_that_is_shown, begin),
-		cmocka_unit_test_setup(a_signal_for_another_machine_is_not_looked_up_here, begin),
+		cmocka_unit_test_setup(screens_are_as_they_were, world_begin),
+		cmocka_unit_test_setup(zoomed_screens_are_as_they_were, world_begin),
+		cmocka_unit_test_setup(sixty_four_gpus_are_scrolled, world_begin),
+		cmocka_unit_test_setup(every_size_holds, world_begin),
+		cmocka_unit_test_setup(a_cancel_is_asked_first, world_begin),
+		cmocka_unit_test_setup(a_requeue_is_asked_first, world_begin),
+		cmocka_unit_test_setup(a_signal_is_for_the_process_of_the_row, world_begin),
+		cmocka_unit_test_setup(others_processes_get_no_signal, world_begin),
+		cmocka_unit_test_setup(lists_are_filtered_and_ordered, world_begin),
+		cmocka_unit_test_setup(the_mouse_selects_and_zooms, world_begin),
+		cmocka_unit_test_setup(no_news_keep_what_was_known, world_begin),
+		cmocka_unit_test_setup(a_queue_that_was_not_asked_for_stays, world_begin),
+		cmocka_unit_test_setup(several_machines_have_a_line, world_begin),
+		cmocka_unit_test_setup(the_shown_machine_is_in_the_line, world_begin),
+		cmocka_unit_test_setup(a_deed_is_for_the_machine_that_is_shown, world_begin),
+		cmocka_unit_test_setup(a_signal_for_another_machine_is_not_looked_up_here,
+				       world_begin),
 		cmocka_unit_test(a_deed_is_a_line),
 		cmocka_unit_test(a_wrong_line_does_nothing),
-		cmocka_unit_test_setup(a_look_is_read_as_it_was_written, begin),
-		cmocka_unit_test_setup(a_bad_look_is_refused, begin),
-		cmocka_unit_test_setup(a_hundred_processes_of_a_gpu_are_scrolled, begin),
-		cmocka_unit_test_setup(links_are_counted_where_there_are_some, begin),
-		cmocka_unit_test_setup(what_was_not_read_is_not_shown, begin),
-		cmocka_unit_test_setup(others_text_cannot_steer_the_terminal, begin),
-		cmocka_unit_test_setup(memory_may_be_short, begin),
+		cmocka_unit_test_setup(a_look_is_read_as_it_was_written, world_begin),
+		cmocka_unit_test_setup(a_bad_look_is_refused, world_begin),
+		cmocka_unit_test(a_line_asks_for_more_than_a_look),
+		cmocka_unit_test_setup(a_hundred_processes_of_a_gpu_are_scrolled, world_begin),
+		cmocka_unit_test_setup(links_are_counted_where_there_are_some, world_begin),
+		cmocka_unit_test_setup(what_was_not_read_is_not_shown, world_begin),
+		cmocka_unit_test_setup(others_text_cannot_steer_the_terminal, world_begin),
+		cmocka_unit_test_setup(memory_may_be_short, world_begin),
 		cmocka_unit_test(quantities_are_short),
 		cmocka_unit_test(only_what_differs_is_painted),
 	};
 
-	setlocale(LC_CTYPE, "C.UTF-8");
-	setenv("TZ", "UTC", 1);
-	return cmocka_run_group_tests(tests, NULL, end);
+	return cmocka_run_group_tests(tests, world_open, world_close);
 }
