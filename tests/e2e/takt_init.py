@@ -1,0 +1,567 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""takt init: what it finds, asks and writes below a folder, and that --remove leaves nothing of it. The service manager
+of a running machine is told in tests/guest/units.py.
+
+The witness of what there is is the folder itself, compared byte by byte.
+
+Usage: takt_init.py BUILD_FOLDER
+"""
+import contextlib
+import ctypes
+import json
+import os
+import pty
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+import reachable  # noqa: F401, first: it may replace the build folder
+import kit
+
+TAKT = os.path.join(kit.BUILD, "src/daemon/takt")
+ALICE = 4242
+CONF = "etc/takt/takt.conf"
+UNITS = "etc/systemd/system"
+ALL = "--answers", "users=all,clocks=no,web=local"
+MIB = 1 << 20
+
+
+def put(path, text=""):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w", encoding="ascii") as file:
+        file.write(text)
+
+
+def get(path):
+    with open(path, encoding="ascii") as file:
+        return file.read()
+
+
+def tree(folder):
+    """What there is: {path: what it holds}."""
+    found = {}
+    for here, folders, files in os.walk(folder):
+        for name in folders + files:
+            path = os.path.join(here, name)
+            if os.path.islink(path):
+                found[path] = "-> " + os.readlink(path)
+            elif os.path.isdir(path):
+                found[path] = "folder"
+            else:
+                found[path] = get(path)
+    return found
+
+
+class Image:
+    """A folder with what a Debian has of interest, and two people."""
+
+    def __init__(self, folder):
+        self.folder = os.path.join(folder, "image")
+        self.home = os.path.join(folder, "home")
+        for path, text in {
+                "etc/os-release": 'NAME="Debian"\nPRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\n',
+                "etc/passwd": "root:x:0:0::/root:/bin/sh\ndaemon:x:1:1::/:/usr/sbin/nologin\n"
+                              "ada:x:1000:1000::/home/ada:/bin/bash\nbob:x:1001:1001::/home/bob:/bin/sh\n"
+                              "web:x:1002:1002::/:/usr/sbin/nologin\n",
+                "etc/pam.d/common-auth": "", "usr/lib/systemd/systemd": "",
+                "sys/fs/cgroup/cgroup.controllers": "cpu memory\n",
+                "sys/bus/pci/devices/0000:3d:00.0/vendor": "0x10de\n",
+                "sys/bus/pci/devices/0000:3d:00.0/class": "0x030200\n",
+                "proc/driver/nvidia/version": "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.90.07  Fri May 31\n",
+        }.items():
+            put(self.path(path), text)
+        os.makedirs(self.path("var/lib"))
+        os.makedirs(self.home)
+        os.chmod(folder, 0o755)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def env(self):
+        left = ("PATH", "ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS")
+        return {**{name: os.environ[name] for name in left if name in os.environ}, "HOME": self.home}
+
+    def run(self, *words, wrap=(), **more):
+        return subprocess.run([*wrap, TAKT, "init", "--root", self.folder, *words], env=self.env(), stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=kit.WAIT_S, check=False, **more)
+
+    def init(self, *words, **more):
+        """What it says; it must succeed."""
+        done = self.run(*words, **more)
+        assert done.returncode == 0, done
+        return done.stdout
+
+    def refused(self, status, *words, **more):
+        """What it says; it must fail so, and change nothing."""
+        before = tree(self.folder)
+        done = self.run(*words, **more)
+        assert done.returncode == status, done
+        assert tree(self.folder) == before, done
+        return done.stderr
+
+    def settings(self, path=CONF):
+        lines = (line.partition("=") for line in get(self.path(path)).splitlines() if line and line[0] != "#")
+        return {key.strip(): value.strip() for key, _, value in lines}
+
+
+@contextlib.contextmanager
+def image():
+    with tempfile.TemporaryDirectory(prefix="tk-init-") as folder:
+        yield Image(folder)
+
+
+class Typist:
+    """takt init at a terminal, and who sits there."""
+
+    def __init__(self, at, *words, env=None):
+        self.master, slave = pty.openpty()
+        self.process = subprocess.Popen([TAKT, "init", "--root", at.folder, *words], env=env or at.env(), stdin=slave,
+                                        stdout=slave, stderr=slave, start_new_session=True)
+        os.close(slave)
+        self.text = ""
+
+    def read(self):
+        with contextlib.suppress(OSError):  # it has ended
+            part = os.read(self.master, 4096).decode()
+            self.text += part
+            return part
+        return ""
+
+    def expect(self, words):
+        """Reads on until it has said so, behind what was expected before."""
+        end = time.monotonic() + kit.WAIT_S
+        while words not in self.text:
+            assert time.monotonic() < end and self.read(), (words, self.text)
+        before, self.text = self.text.split(words, 1)
+        return before
+
+    def type(self, text):
+        os.write(self.master, text.encode())
+
+    def ended(self):
+        while self.read():
+            pass
+        os.close(self.master)
+        return self.process.wait(kit.WAIT_S)
+
+
+def it_says_what_it_found_and_a_dry_run_changes_nothing():
+    with image() as at:
+        before = tree(at.folder)
+        said = at.init("--dry-run", *ALL)
+        for words in ("Debian GNU/Linux 12 (bookworm)", "1 of NVIDIA, driver 550.90.07", "2 who log in: ada, bob",
+                      "nobody else", "version 2", "has no service takt", "there is no takt",
+                      "would make    " + at.path(CONF), "takt init --remove"):
+            assert words in said, (words, said)
+        found = json.loads(at.init("--dry-run", "--json", *ALL))
+        assert found["dry_run"] and found["changes"], found
+        facts = found["found"]
+        assert (facts["gpus"], facts["driver"], facts["users"], facts["cgroups"]) == (1, "550.90.07", 2, "v2"), facts
+        assert facts["systemd"] and not facts["account"] and "manager" not in facts, facts
+        assert found["answers"] == {"users": "all", "observe": False, "clocks": False, "web": "local"}, found
+        assert {"kind": "file", "do": "make", "path": "/" + CONF} in found["steps"], found
+        assert tree(at.folder) == before
+
+
+def all_of_it_is_made_and_taken_away_again():
+    with image() as at:
+        before = tree(at.folder)
+        said = at.init(*ALL)
+        assert at.settings() == {"users": "all", "set_clocks": "no", "web_listen": "127.0.0.1:9832", "metrics_listen": "auto"}
+        checked = subprocess.run([TAKT, "config", "check", at.path(CONF)], capture_output=True, text=True, check=False)
+        assert checked.returncode == 0, checked
+        for unit in ("takt-jobs.service", "takt-launch.service", "takt.service"):
+            link = at.path(f"{UNITS}/multi-user.target.wants/{unit}")
+            assert os.readlink(link) == f"/{UNITS}/{unit}", link
+            assert "@" not in get(at.path(f"{UNITS}/{unit}")).replace("@system-service", "").replace("@privileged", "").replace(
+                "@resources", "").replace("@module", "").replace("@raw-io", "").replace("@swap", ""), unit
+        assert os.path.islink(at.path(f"{UNITS}/sockets.target.wants/takt-launch.socket"))
+        assert "--sets none" in get(at.path(f"{UNITS}/takt-actuate.service.d/takt-init.conf"))
+        assert get(at.path("etc/pam.d/takt")) == get(os.path.join(kit.SOURCE, "units/pam.d/takt"))
+        assert "u takt " in get(at.path("etc/sysusers.d/takt.conf"))
+        record = os.stat(at.path("var/lib/takt-init/record"))
+        assert record.st_mode & 0o022 == 0 and record.st_uid == os.geteuid(), record
+        for path in set(tree(at.folder)) - set(before):
+            if not os.path.isdir(path) and not path.endswith("takt-init/record"):
+                assert path in said, (path, said)
+        assert "nothing was changed" in at.init(*ALL)
+        said = at.init("--remove")
+        assert tree(at.folder) == before, set(tree(at.folder)) ^ set(before)
+        assert "removed       " + at.path(CONF) in said, said
+        assert "stay in " + at.path("var/lib/takt") in said, said
+        assert "has made nothing here" in at.refused(66, "--remove")
+
+
+def systemd_takes_the_units_for_enabled():
+    if not shutil.which("systemctl"):
+        raise kit.Skip("systemctl is not installed")
+    with image() as at:
+        at.init(*ALL)
+        for unit in ("takt.service", "takt-launch.service", "takt-launch.socket", "takt-jobs.service"):
+            said = subprocess.run(["systemctl", "--root", at.folder, "is-enabled", unit], capture_output=True, text=True,
+                                  check=False)
+            assert said.stdout.strip() == "enabled", (unit, said)
+
+
+def units_of_a_package_are_enabled_where_they_are():
+    with image() as at:
+        for unit in ("takt.slice", "takt-jobs.service", "takt-launch.socket", "takt-launch.service", "takt-actuate.socket",
+                     "takt-actuate.service", "takt-clocks.service", "takt-alerts.service", "takt.service"):
+            put(at.path("usr/lib/systemd/system/" + unit))
+        put(at.path("usr/lib/pam.d/takt"))
+        put(at.path("usr/lib/sysusers.d/takt.conf"))
+        before = tree(at.folder)
+        at.init(*ALL)
+        made = {path[len(at.folder) + 1:] for path in set(tree(at.folder)) - set(before) if not os.path.isdir(path)
+                or os.path.islink(path)}
+        wants = f"{UNITS}/multi-user.target.wants/"
+        assert made == {CONF, wants + "takt.service", wants + "takt-jobs.service", wants + "takt-launch.service",
+                        f"{UNITS}/sockets.target.wants/takt-launch.socket", "var/lib/takt-init/record",
+                        f"{UNITS}/takt-actuate.service.d/takt-init.conf"}, made
+        assert os.readlink(at.path(wants + "takt.service")) == "/usr/lib/systemd/system/takt.service"
+        at.init("--remove")
+        assert tree(at.folder) == before
+
+
+def once_more_changes_what_the_answers_change():
+    with image() as at:
+        before = tree(at.folder)
+        at.init(*ALL)
+        once = tree(at.folder)
+        said = at.init("--answers", "users=all,clocks=yes,web=off")
+        assert at.settings() == {"users": "all", "set_clocks": "yes", "web_listen": "off", "metrics_listen": "off"}
+        drop_in = at.path(f"{UNITS}/takt-actuate.service.d/takt-init.conf")
+        assert not os.path.exists(drop_in), said
+        assert "removed       " + drop_in in said and "renewed       " + at.path(CONF) in said, said
+        assert "nothing was changed" in at.init("--yes"), "what there is is what is proposed"
+        at.init(*ALL)
+        assert tree(at.folder) == once
+        at.init("--remove")
+        assert tree(at.folder) == before
+
+
+def what_was_there_is_kept_and_put_back():
+    with image() as at:
+        put(at.path(CONF), "# ours\nsample_hz = 20\nusers = own\n")
+        before = tree(at.folder)
+        said = at.init("--answers", "users=all,clocks=yes,web=local")
+        assert at.settings()["sample_hz"] == "20" and at.settings()["users"] == "all", at.settings()
+        assert "# ours" in get(at.path(CONF))
+        copy = at.path(CONF) + ".before-takt-init"
+        assert get(copy) == before[at.path(CONF)]
+        assert "replaced      " + at.path(CONF) in said and "what was there: " + copy in said, said
+        said = at.init("--remove")
+        assert "what was there before is back" in said, said
+        assert tree(at.folder) == before
+
+
+def a_configuration_with_errors_is_named_and_left():
+    with image() as at:
+        put(at.path(CONF), "sample_hz = 20\nsmaple_hz = 20\n")
+        assert ":2: there is no setting 'smaple_hz'" in at.refused(64, *ALL)
+
+
+def what_was_changed_since_is_left_and_named():
+    with image() as at:
+        before = tree(at.folder)
+        at.init(*ALL)
+        with open(at.path(CONF), "a", encoding="ascii") as file:
+            file.write("sample_hz = 20\n")
+        os.unlink(at.path("etc/pam.d/takt"))
+        put(at.path(f"{UNITS}/takt-actuate.service.d/ours.conf"), "[Service]\n")
+        changed = get(at.path(CONF))
+        done = at.run("--remove")
+        assert done.returncode == 1, done
+        assert f"left          {at.path(CONF)} (changed since takt init made it)" in done.stdout, done
+        assert "takt-actuate.service.d (others have files in it)" in done.stdout, done
+        left = {path[len(at.folder) + 1:] for path in set(tree(at.folder)) - set(before)}
+        assert left == {CONF, "etc/takt", "etc/systemd", UNITS, f"{UNITS}/takt-actuate.service.d",
+                        f"{UNITS}/takt-actuate.service.d/ours.conf"}, left
+        assert get(at.path(CONF)) == changed
+
+
+def a_file_that_was_changed_is_replaced_with_a_copy():
+    with image() as at:
+        at.init(*ALL)
+        unit = at.path(f"{UNITS}/takt.service")
+        put(unit, "[Service]\nExecStart=/bin/true\n")
+        said = at.init("--answers", "users=all,clocks=yes,web=local")
+        assert "replaced      " + unit in said, said
+        assert get(unit + ".before-takt-init") == "[Service]\nExecStart=/bin/true\n"
+        assert "takt serve --users all" in get(unit)
+
+
+def each_question_is_typed():
+    with image() as at:
+        t = Typist(at)
+        t.expect("2 who log in: ada, bob")
+        t.expect("Who uses takt:")
+        t.type("everyone\n")
+        t.expect("users is me or all, not 'everyone'")
+        t.expect("Who uses takt:")
+        t.type("all\n")
+        t.expect("May takt set clocks and power limits")
+        t.expect("[no]")
+        t.type("yes\n")
+        t.expect("Where are web page and metrics served")
+        t.expect("[local]")
+        t.type("10.0.0.7\n")
+        t.expect("over HTTPS alone")
+        t.expect("Where are web page and metrics served")
+        t.type("off\n")
+        t.expect("Done:")
+        t.expect("To undo all of it: takt init --remove")
+        assert t.ended() == 0, t.text
+        assert at.settings() == {"users": "all", "set_clocks": "yes", "web_listen": "off", "metrics_listen": "off"}
+
+
+def return_takes_what_is_proposed_and_the_end_of_input_changes_nothing():
+    with image() as at:
+        before = tree(at.folder)
+        t = Typist(at)
+        t.expect("Who uses takt:")
+        t.type("all\n")
+        t.expect("May takt set clocks")
+        t.type("\x04")
+        t.expect("no answer; nothing was changed")
+        assert t.ended() not in (0, None), t.text
+        assert tree(at.folder) == before
+        t = Typist(at, "--users", "all")
+        for question in ("May takt set clocks", "Where are web page"):
+            t.expect(question)
+            t.type("\n")
+        t.expect("Done:")
+        assert t.ended() == 0, t.text
+        assert at.settings()["set_clocks"] == "no" and at.settings()["web_listen"] == "127.0.0.1:9832"
+
+
+def beside_slurm_it_proposes_to_look_only():
+    with image() as at:
+        put(at.path("proc/812/comm"), "slurmd\n")
+        said = at.init("--users", "all", "--yes")
+        assert "slurmd (pid 812); takt would hand out the same GPUs" in said, said
+        assert at.settings()["manage"] == "never", at.settings()
+        at.init("--remove")
+        t = Typist(at, "--users", "all")
+        t.expect("slurmd (pid 812) manages this machine, and takt would hand out the same GPUs.")
+        t.expect("[yes]")
+        t.type("no\n")
+        t.expect("Where are web page")
+        t.type("\n")
+        t.expect("Done:")
+        assert t.ended() == 0
+        assert at.settings()["manage"] == "always" and at.settings()["set_clocks"] == "no", at.settings()
+
+
+def one_that_does_not_run_now_counts_too():
+    with image() as at:
+        put(at.path("usr/bin/kubelet"))
+        found = json.loads(at.init("--users", "all", "--yes", "--json"))
+        assert found["found"]["manager"].startswith("kubelet (installed") and found["answers"]["observe"], found
+        assert at.settings()["manage"] == "never", at.settings()
+        assert "nothing was changed" in at.init("--users", "all", "--yes"), "what there is is what is proposed"
+
+
+def a_user_has_it_in_his_own_folders():
+    with image() as at:
+        who = {"user": ALICE, "group": ALICE, "extra_groups": []} if os.geteuid() == 0 else {}
+        os.makedirs(at.path(at.home[1:]))
+        if who:
+            os.chown(at.path(at.home[1:]), ALICE, ALICE)
+        before = tree(at.folder)
+        said = at.init("--answers", "users=me,web=off", **who)
+        conf = at.home[1:] + "/.config/takt/takt.conf"
+        assert at.settings(conf) == {"users": "own", "web_listen": "off", "metrics_listen": "off"}
+        unit = get(at.path(at.home[1:] + "/.config/systemd/user/takt.service"))
+        assert f"takt serve --config /{conf}\n" in unit, unit
+        assert os.path.islink(at.path(at.home[1:] + "/.config/systemd/user/default.target.wants/takt.service"))
+        assert "Clocks and power limits only root's takt can set" in said, said
+        made = set(tree(at.folder)) - set(before)
+        assert all(path.startswith(at.path(at.home[1:])) for path in made), made
+        at.init("--remove", "--users", "me", **who)
+        assert tree(at.folder) == before
+
+
+def a_user_is_told_that_all_users_need_root():
+    with image() as at:
+        who = {"user": ALICE, "group": ALICE, "extra_groups": []} if os.geteuid() == 0 else {}
+        done = subprocess.run([TAKT, "init", "--users", "all", "--yes"], env=at.env(), stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, check=False, **who)
+        assert done.returncode == 77 and "sudo takt init" in done.stderr, done
+
+
+def without_a_service_manager_it_says_how_to_start():
+    with image() as at:
+        os.unlink(at.path("usr/lib/systemd/systemd"))
+        said = at.init(*ALL)
+        assert "There is no systemd" in said and not os.path.exists(at.path(UNITS)), said
+        assert at.settings()["set_clocks"] == "no"
+
+
+def wrong_answers_say_what_is_accepted():
+    with image() as at:
+        for words, said in ((("--answers", "users=all,clocks=perhaps"), "clocks is yes or no, not 'perhaps'"),
+                            (("--answers", "who=all"), "users=, observe=, clocks= and web= are accepted"),
+                            (("--users", "all", "--web", "10.0.0.300"), "web is off (nowhere), local (this machine)"),
+                            (("--users", "all", "--web", "10.0.0.7:9830"), "that of the metrics"),
+                            (("--users", "all", "--web", "10.0.0.7"), "--tls-certificate and --tls-key name its files"),
+                            ((), "--yes takes what is proposed"), (("--purge", "--yes"), "--purge goes with --remove")):
+            assert said in at.refused(64, *words), (words, said)
+
+
+def an_address_of_others_is_served_over_https():
+    with image() as at:
+        at.init("--users", "all", "--web", "10.0.0.7:9900", "--tls-certificate", "/etc/ssl/c.pem", "--tls-key", "/etc/ssl/k.pem")
+        assert at.settings() == {
+            "users": "all", "set_clocks": "no", "web_listen": "10.0.0.7:9900", "metrics_listen": "10.0.0.7:9830",
+            "metrics_tls": "yes", "tls_certificate": "/etc/ssl/c.pem", "tls_key": "/etc/ssl/k.pem"}, at.settings()
+
+
+def without_cgroup_v2_all_users_are_not_served():
+    with image() as at:
+        shutil.rmtree(at.path("sys/fs/cgroup"))
+        put(at.path("sys/fs/cgroup/memory/tasks"))
+        assert "systemd.unified_cgroup_hierarchy=1" in at.refused(65, *ALL)
+        put(at.path(CONF), "allow_weak_isolation = yes\n")
+        at.init(*ALL)
+
+
+def a_link_out_of_the_folder_is_not_followed():
+    with image() as at:
+        outside = at.folder + ".outside"
+        os.mkdir(outside)
+        os.symlink(outside, at.path("etc/systemd"))
+        assert "is a link, which is not followed" in at.refused(at.run(*ALL).returncode, *ALL)
+        assert os.listdir(outside) == []
+
+
+def a_record_that_others_may_write_is_not_believed():
+    with image() as at:
+        at.init(*ALL)
+        os.chmod(at.path("var/lib/takt-init/record"), 0o666)
+        assert "is not yours alone to write" in at.refused(77, "--remove")
+
+
+def a_full_disk_is_noticed_before_the_first_file():
+    if os.geteuid() != 0:
+        raise kit.Skip("only root can mount a small disk")
+    with image() as at:
+        libc = ctypes.CDLL(None, use_errno=True)
+        if libc.unshare(0x00020000) != 0 or libc.mount(b"none", b"/", None, 0x44000, None) != 0 or libc.mount(
+                b"tmpfs", at.path("etc/pam.d").encode(), b"tmpfs", 0, b"size=1m") != 0:
+            raise kit.Skip("mounting is not allowed here")
+        try:
+            kit.fill(at.path("etc/pam.d"))
+            before = set(tree_names(at.folder))
+            done = at.run(*ALL)
+            assert done.returncode == 74 or "has too little room" in done.stderr, done
+            assert done.returncode != 0 and "has too little room" in done.stderr, done
+            assert set(tree_names(at.folder)) == before
+        finally:
+            libc.umount2(at.path("etc/pam.d").encode(), 2)
+
+
+def tree_names(folder):
+    return [os.path.join(here, name) for here, folders, files in os.walk(folder) for name in folders + files]
+
+
+def fails_at(at, call, number, how):
+    """takt init, of whose calls of that name the one with this number fails so; (it was made, the finished process)."""
+    log = at.folder + ".strace"
+    done = at.run(*ALL, wrap=("strace", "-qq", "-o", log, "-e", f"trace={call}", "-e", f"inject={call}:{how}:when={number}"))
+    with open(log, encoding="utf-8", errors="replace") as file:
+        return "(INJECTED)" in file.read(), done
+
+
+def with_strace():
+    if kit.is_sanitized():
+        raise kit.Skip("a sanitized program does not run under strace")
+    if not shutil.which("strace"):
+        raise kit.Skip("strace is not installed")
+
+
+# Those with which files are made. Of the others a failure is met before.
+CALLS = "mkdirat", "symlinkat", "linkat", "pwrite64", "renameat", "fsync"
+
+
+def whatever_fails_nothing_is_left_of_it():
+    with_strace()
+    for call in CALLS:
+        with image() as at:
+            put(at.path(CONF), "sample_hz = 20\n")
+            before = tree(at.folder)
+            for number in range(1, 100):
+                hit, done = fails_at(at, call, number, "error=ENOSPC")
+                if not hit:
+                    break
+                if done.returncode == 0:
+                    at.init("--remove")
+                else:
+                    assert "No space left" in done.stderr, (call, number, done)
+                assert tree(at.folder) == before, (call, number, done, set(tree(at.folder)) ^ set(before))
+            assert number > 1, call
+            kit.note(f"{call}: {number - 1} failures")
+
+
+def one_that_was_killed_is_taken_back_or_gone_on_with():
+    with_strace()
+    for call in ("symlinkat", "renameat"):
+        for number in (1, 2, 3, 5):
+            for again in (False, True):
+                with image() as at:
+                    put(at.path(CONF), "sample_hz = 20\n")
+                    before = tree(at.folder)
+                    hit, done = fails_at(at, call, number, "signal=SIGKILL")
+                    if not hit:
+                        continue
+                    if again:
+                        at.init(*ALL)
+                        assert at.settings()["users"] == "all"
+                    if os.path.exists(at.path("var/lib/takt-init/record")):
+                        done = at.run("--remove")
+                    left = {path: text for path, text in tree(at.folder).items() if before.get(path) != text}
+                    # What it was about to put there, and a copy of the administrator's file, may be there.
+                    odd = [path for path in left if not path.endswith((".tmp", ".before-takt-init", "takt-init"))
+                           and left[path] != "folder"]
+                    assert not odd, (call, number, again, odd, done)
+                    assert get(at.path(CONF)) == "sample_hz = 20\n", (call, number, again, done)
+
+
+def clocks_are_set_for_nobody_where_that_was_the_answer():
+    with kit.machine(gpus=1) as m:
+        for said, locks in (("no", 0), ("yes", 1)):
+            m.start("--set-clocks", said)
+            client = m.client()
+            job = client.submit(m.witness_argv(600000), 1, clock_ask="lock", clock_mhz=1200)["id"]
+            kit.until(lambda job=job: client.job(job)["state"] == "running", lambda job=job: client.job(job))
+            if locks:
+                kit.until(lambda: len(m.locked()) == 1, m.boards)
+            else:
+                kit.until(lambda job=job: "set_clocks = no" in m.takt("show", str(job)).stdout,
+                          lambda job=job: m.takt("show", str(job)).stdout)
+                assert not m.locked(), m.boards()
+                done = m.takt("clock", "cap", "300W")
+                assert done.returncode != 0 and "set_clocks = no" in done.stderr, done
+            client.cancel(job)
+            client.wait(job)
+            m.stop()
+
+
+CASES = [it_says_what_it_found_and_a_dry_run_changes_nothing, all_of_it_is_made_and_taken_away_again,
+         systemd_takes_the_units_for_enabled, units_of_a_package_are_enabled_where_they_are,
+         once_more_changes_what_the_answers_change, what_was_there_is_kept_and_put_back,
+         a_configuration_with_errors_is_named_and_left, what_was_changed_since_is_left_and_named,
+         a_file_that_was_changed_is_replaced_with_a_copy, each_question_is_typed,
+         return_takes_what_is_proposed_and_the_end_of_input_changes_nothing, beside_slurm_it_proposes_to_look_only,
+         one_that_does_not_run_now_counts_too, a_user_has_it_in_his_own_folders, a_user_is_told_that_all_users_need_root,
+         without_a_service_manager_it_says_how_to_start, wrong_answers_say_what_is_accepted,
+         an_address_of_others_is_served_over_https, without_cgroup_v2_all_users_are_not_served,
+         a_link_out_of_the_folder_is_not_followed, a_record_that_others_may_write_is_not_believed,
+         a_full_disk_is_noticed_before_the_first_file, whatever_fails_nothing_is_left_of_it,
+         one_that_was_killed_is_taken_back_or_gone_on_with, clocks_are_set_for_nobody_where_that_was_the_answer]
+
+if __name__ == "__main__":
+    sys.exit(kit.main(CASES))
