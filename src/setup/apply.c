@@ -20,7 +20,11 @@ enum {
 	SPARE_FILES = 16,
 };
 
-#define OLD ".takt-init-old"
+/* Paths of a plan leave room for it. */
+static void old_name(const char *path, char ret[TAKT_SETUP_PATH])
+{
+	snprintf(ret, TAKT_SETUP_PATH, "%.480s.takt-init-old", path);
+}
 
 const char *const takt_setup_fates[] = {"make", "same", "renew", "replace", "drop", "leave"};
 
@@ -65,10 +69,6 @@ static int check_item(const struct takt_setup_plan *plan, const struct takt_setu
 	struct stat st;
 	int rc = open_nearest(plan->root, item->path, &spot, folder);
 
-	if (rc == -ELOOP)
-		return takt_err_set(err, rc,
-				    "a folder of '%s' below '%s' is a link, which is not followed",
-				    item->path, plan->root);
 	if (rc < 0)
 		return takt_err_set(err, rc, "a folder of '%s'", item->path);
 	if (faccessat(spot.dirfd, ".", W_OK | X_OK, AT_EACCESS) < 0)
@@ -145,7 +145,7 @@ static int make(const struct takt_setup_plan *plan, struct takt_setup_item *item
 	if (rc < 0)
 		return takt_err_set(err, rc, "the folder of '%s'", item->path);
 	if (item->fate == TAKT_SETUP_RENEW)
-		snprintf(item->aside, sizeof(item->aside), "%s" OLD, item->path);
+		old_name(item->path, item->aside);
 	else if (item->fate == TAKT_SETUP_REPLACE)
 		takt_strcpy(item->aside, sizeof(item->aside), item->copy);
 	if (item->aside[0]) {
@@ -168,7 +168,7 @@ static int drop(const struct takt_setup_plan *plan, struct takt_setup_item *item
 
 	if (item->kind == TAKT_SETUP_FOLDER)
 		return 0; /* when all of it is kept */
-	snprintf(item->aside, sizeof(item->aside), "%s" OLD, item->path);
+	old_name(item->path, item->aside);
 	rc = takt_setup_rename(plan->root, item->path, item->aside);
 	item->done = rc == 0;
 	if (rc == 0 && item->copy[0]) {
@@ -212,11 +212,6 @@ static int write_record(const struct takt_setup_plan *plan, bool begun, struct t
 	return rc;
 }
 
-static void record_aside(const struct takt_setup_plan *plan, char ret[TAKT_SETUP_PATH])
-{
-	snprintf(ret, TAKT_SETUP_PATH, "%.480s" OLD, plan->record);
-}
-
 /* What will be made is on record before it is. */
 static int begin_record(struct takt_setup_plan *plan, struct takt_err *err)
 {
@@ -224,7 +219,7 @@ static int begin_record(struct takt_setup_plan *plan, struct takt_err *err)
 	struct takt_setup_spot spot;
 	int rc = 0;
 
-	record_aside(plan, aside);
+	old_name(plan->record, aside);
 	if (plan->again) {
 		rc = takt_setup_open(plan->root, plan->record, &spot);
 		if (rc == 0) {
@@ -285,7 +280,7 @@ static void drop_asides(struct takt_setup_plan *plan)
 {
 	char aside[TAKT_SETUP_PATH];
 
-	record_aside(plan, aside);
+	old_name(plan->record, aside);
 	if (plan->again)
 		(void)takt_setup_unlink(plan->root, aside, false);
 	TAKT_VEC_EACH (item, &plan->items)
@@ -335,7 +330,7 @@ static int put_record_back(struct takt_setup_plan *plan, struct takt_err *err)
 	if (!plan->recorded)
 		return 0;
 	plan->recorded = false;
-	record_aside(plan, aside);
+	old_name(plan->record, aside);
 	rc = plan->again ? takt_setup_rename(plan->root, aside, plan->record)
 			 : takt_setup_unlink(plan->root, plan->record, false);
 	if (plan->again)

@@ -50,19 +50,24 @@ static int want_folders(struct takt_setup_plan *plan, const char *path, struct t
 	char folder[TAKT_SETUP_PATH];
 	struct takt_setup_item *item;
 	struct stat st;
+	int rc;
 
 	for (const char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
 		snprintf(folder, sizeof(folder), "%.*s", (int)(slash - path), path);
 		item = takt_setup_item_at(plan, folder);
-		if (!item && takt_setup_stat(plan->root, folder, &st) != -ENOENT)
+		rc = takt_setup_stat(plan->root, folder, &st);
+		if (plan->root[0] && (rc == -ELOOP || (rc == 0 && S_ISLNK(st.st_mode))))
+			return takt_err_set(err, -TAKT_E_IMPOSSIBLE,
+					    "'%s' below '%s' is a link, which is not followed",
+					    folder, plan->root);
+		if (!item && rc != -ENOENT)
 			continue;
 		if (!item)
 			item = takt_setup_item_add(plan, TAKT_SETUP_FOLDER, folder, NULL, err);
 		if (!item)
 			return err->rc;
 		item->recorded = true;
-		item->fate = takt_setup_stat(plan->root, folder, &st) == -ENOENT ? TAKT_SETUP_MAKE
-										 : TAKT_SETUP_SAME;
+		item->fate = rc == -ENOENT ? TAKT_SETUP_MAKE : TAKT_SETUP_SAME;
 	}
 	return 0;
 }

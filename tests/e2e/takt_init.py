@@ -55,6 +55,11 @@ def tree(folder):
     return found
 
 
+def without_record(at):
+    """All but the list of it, whose order is no matter."""
+    return {path: text for path, text in tree(at.folder).items() if not path.endswith("takt-init/record")}
+
+
 class Image:
     """A folder with what a Debian has of interest, and two people."""
 
@@ -230,7 +235,7 @@ def once_more_changes_what_the_answers_change():
     with image() as at:
         before = tree(at.folder)
         at.init(*ALL)
-        once = tree(at.folder)
+        once = without_record(at)
         said = at.init("--answers", "users=all,clocks=yes,web=off")
         assert at.settings() == {"users": "all", "set_clocks": "yes", "web_listen": "off", "metrics_listen": "off"}
         drop_in = at.path(f"{UNITS}/takt-actuate.service.d/takt-init.conf")
@@ -238,7 +243,7 @@ def once_more_changes_what_the_answers_change():
         assert "removed       " + drop_in in said and "renewed       " + at.path(CONF) in said, said
         assert "nothing was changed" in at.init("--yes"), "what there is is what is proposed"
         at.init(*ALL)
-        assert tree(at.folder) == once
+        assert without_record(at) == once
         at.init("--remove")
         assert tree(at.folder) == before
 
@@ -434,7 +439,7 @@ def a_link_out_of_the_folder_is_not_followed():
         outside = at.folder + ".outside"
         os.mkdir(outside)
         os.symlink(outside, at.path("etc/systemd"))
-        assert "is a link, which is not followed" in at.refused(at.run(*ALL).returncode, *ALL)
+        assert "is a link, which is not followed" in at.refused(65, *ALL)
         assert os.listdir(outside) == []
 
 
@@ -457,7 +462,6 @@ def a_full_disk_is_noticed_before_the_first_file():
             kit.fill(at.path("etc/pam.d"))
             before = set(tree_names(at.folder))
             done = at.run(*ALL)
-            assert done.returncode == 74 or "has too little room" in done.stderr, done
             assert done.returncode != 0 and "has too little room" in done.stderr, done
             assert set(tree_names(at.folder)) == before
         finally:
@@ -543,7 +547,7 @@ def clocks_are_set_for_nobody_where_that_was_the_answer():
                 kit.until(lambda job=job: "set_clocks = no" in m.takt("show", str(job)).stdout,
                           lambda job=job: m.takt("show", str(job)).stdout)
                 assert not m.locked(), m.boards()
-                done = m.takt("clock", "cap", "300W")
+                done = m.takt("clock", "cap", "--watts", "300")
                 assert done.returncode != 0 and "set_clocks = no" in done.stderr, done
             client.cancel(job)
             client.wait(job)
