@@ -180,7 +180,6 @@ int takt_init_start(struct takt_init *init, struct takt_err *err)
 		rc = tell_manager(init, "daemon-reload", err);
 	if (rc == 0)
 		rc = start_units(init, err);
-	init->plan.started = true;
 	return rc < 0 || init->dry_run ? rc : wait_for_answer(init, err);
 }
 
@@ -200,9 +199,18 @@ void takt_init_start_undone(struct takt_init *init)
 		(void)tell_manager(init, "restart takt.service", &err);
 }
 
+/* What starts with the machine since it was set up, and runs. */
+static bool are_units_enabled(const struct takt_setup_plan *plan)
+{
+	TAKT_VEC_EACH (item, &plan->items)
+		if (item->kind == TAKT_SETUP_LINK && item->fate == TAKT_SETUP_DROP)
+			return true;
+	return false;
+}
+
 int takt_init_stop(struct takt_init *init, struct takt_err *err)
 {
-	if (!has_manager(init) || !init->plan.started)
+	if (!has_manager(init) || !are_units_enabled(&init->plan))
 		return 0;
 	return tell_manager(
 		init, init->place.who == TAKT_SETUP_ALL ? "stop takt.slice" : "stop takt.service",

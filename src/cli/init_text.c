@@ -81,6 +81,9 @@ void takt_init_print_machine(const struct takt_init *init, struct takt_str *out)
 	disk_text(machine, text, sizeof(text));
 	add_line(out, "disk", text);
 	add_line(out, "services", services_text(init));
+	if (!all && machine->serves_all)
+		add_line(out, "takt",
+			 "one for all users is there, which keeps the GPUs: yours only looks");
 	if (all) {
 		add_line(out, "PAM",
 			 !machine->pam		? "none"

@@ -131,6 +131,14 @@ static int settle(struct takt_init *init, const struct given *given, size_t key,
 	}
 }
 
+/* Root sets nothing up in folders of a user's: it goes on as him. */
+static int find_place_of(struct takt_init *init, enum takt_setup_who who, struct takt_err *err)
+{
+	if (who == TAKT_SETUP_ME && init->live && geteuid() == 0)
+		return takt_init_become_caller(init, err);
+	return takt_init_find_place(init, who, err);
+}
+
 static int settle_users(struct takt_init *init, const struct given *given, struct takt_err *err)
 {
 	enum takt_setup_who who = init->place.who;
@@ -146,10 +154,7 @@ static int settle_users(struct takt_init *init, const struct given *given, struc
 			err, -EPERM,
 			"for all users takt is set up by root (sudo takt init); for you alone, "
 			"without root: takt init --users me");
-	if (who == TAKT_SETUP_ME && init->live && geteuid() == 0)
-		rc = takt_init_become_caller(init, err);
-	else
-		rc = takt_init_find_place(init, who, err);
+	rc = find_place_of(init, who, err);
 	if (rc == 0)
 		rc = takt_init_read_config(init, err);
 	if (rc == 0)
@@ -442,7 +447,7 @@ static int remove_all(struct takt_init *init, struct takt_err *err)
 	int rc = users ? takt_setup_read_who(users, &who, err) : 0;
 
 	if (rc == 0 && users)
-		rc = takt_init_find_place(init, who, err);
+		rc = find_place_of(init, who, err);
 	if (rc == 0 && who == TAKT_SETUP_ALL && init->live && geteuid() != 0)
 		rc = takt_err_set(err, -EPERM,
 				  "what is there for all users root removes (sudo takt init "

@@ -65,6 +65,7 @@ struct takt_setup_machine {
 	bool user_manager; /* the user has one of his own */
 	bool pam, pam_service;
 	bool account;
+	bool serves_all; /* a takt for all users answers, or has */
 };
 
 /* Where takt is set up, and by whom. Texts are borrowed. */
@@ -126,7 +127,7 @@ struct takt_setup_plan {
 	const char *root;
 	char record[TAKT_SETUP_PATH];
 	TAKT_VEC(struct takt_setup_item) items; /* in the order in which they are made */
-	bool account_needed, account_made, started;
+	bool account_needed, account_made;
 	bool again; /* there was a record */
 	bool removal;
 	bool changes;		/* an item is to be made, renewed, replaced or dropped */

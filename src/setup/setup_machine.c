@@ -189,6 +189,7 @@ static void look_at_services(const struct takt_setup_place *place, struct takt_s
 		snprintf(path, sizeof(path), "%s/systemd/private", place->runtime_dir);
 		ret->user_manager = access(path, F_OK) == 0;
 	}
+	ret->serves_all = takt_rooted_exists(root, "/run/takt/takt.sock");
 	ret->pam = takt_rooted_exists(root, "/etc/pam.d");
 	ret->pam_service = any_of(root, service);
 }

@@ -43,8 +43,8 @@ static bool is_on_record(const struct takt_setup_item *item, bool begun)
 
 int takt_setup_record_text(const struct takt_setup_plan *plan, bool begun, struct takt_str *out)
 {
-	takt_str_addf(out, "%s[%s]\nversion = 1\naccount = %s\nstarted = %s\n", head, about,
-		      plan->account_made ? "made" : "found", plan->started ? "yes" : "no");
+	takt_str_addf(out, "%s[%s]\nversion = 1\naccount = %s\n", head, about,
+		      plan->account_made ? "made" : "found");
 	TAKT_VEC_EACH (item, &plan->items) {
 		if (!is_on_record(item, begun))
 			continue;
@@ -141,8 +141,6 @@ static int take_about(struct takt_setup_plan *plan, const struct takt_ini_line *
 				    line->where);
 	if (strcmp(line->key, "account") == 0)
 		plan->account_made = strcmp(line->value, "made") == 0;
-	if (strcmp(line->key, "started") == 0)
-		plan->started = strcmp(line->value, "yes") == 0;
 	return 0;
 }
 

@@ -20,6 +20,7 @@ import time
 
 import reachable  # noqa: F401, first: it may replace the build folder
 import kit
+import users
 
 TAKT = os.path.join(kit.BUILD, "src/daemon/takt")
 ALICE = 4242
@@ -398,6 +399,27 @@ def a_user_is_told_that_all_users_need_root():
         assert done.returncode == 77 and "sudo takt init" in done.stderr, done
 
 
+def root_goes_on_as_the_user_who_called_it():
+    if os.geteuid() != 0:
+        raise kit.Skip("only root can become another user")
+    with image() as at, users.accounts(os.path.dirname(at.folder), f"root:x:0:0::/root:/bin/sh\n"
+                                       f"alice:x:{ALICE}:{ALICE}::{at.home}:/bin/sh\n",
+                                       f"root:x:0:\nalice:x:{ALICE}:\n"):
+        os.chown(at.home, ALICE, ALICE)
+
+        def called(*words, **more):
+            return subprocess.run([TAKT, "init", *words], env={**at.env(), "HOME": "/root", **more}, stdin=subprocess.DEVNULL,
+                                  capture_output=True, text=True, timeout=kit.WAIT_S, check=False)
+        done = called("--users", "me", "--yes")
+        assert done.returncode == 64 and "as the user whose takt it is to be" in done.stderr, done
+        done = called("--users", "me", "--web", "off", SUDO_USER="alice")
+        assert done.returncode == 0, done
+        assert {os.lstat(path).st_uid for path in tree_names(at.home)} == {ALICE}, done
+        assert f"Start it: {os.path.dirname(TAKT)}/takt serve --config {at.home}/.config/takt/takt.conf" in done.stdout, done
+        done = called("--users", "me", "--remove", SUDO_USER="alice")
+        assert done.returncode == 0 and tree_names(at.home) == [], (done, tree_names(at.home))
+
+
 def without_a_service_manager_it_says_how_to_start():
     with image() as at:
         os.unlink(at.path("usr/lib/systemd/systemd"))
@@ -480,9 +502,7 @@ def fails_at(at, call, number, how):
         return "(INJECTED)" in file.read(), done
 
 
-def with_strace():
-    if kit.is_sanitized():
-        raise kit.Skip("a sanitized program does not run under strace")
+def need_strace():
     if not shutil.which("strace"):
         raise kit.Skip("strace is not installed")
 
@@ -491,8 +511,9 @@ def with_strace():
 CALLS = "mkdirat", "symlinkat", "linkat", "pwrite64", "renameat", "fsync"
 
 
+@kit.plain
 def whatever_fails_nothing_is_left_of_it():
-    with_strace()
+    need_strace()
     for call in CALLS:
         with image() as at:
             put(at.path(CONF), "sample_hz = 20\n")
@@ -510,8 +531,9 @@ def whatever_fails_nothing_is_left_of_it():
             kit.note(f"{call}: {number - 1} failures")
 
 
+@kit.plain
 def one_that_was_killed_is_taken_back_or_gone_on_with():
-    with_strace()
+    need_strace()
     for call in ("symlinkat", "renameat"):
         for number in (1, 2, 3, 5):
             for again in (False, True):
@@ -561,7 +583,7 @@ CASES = [it_says_what_it_found_and_a_dry_run_changes_nothing, all_of_it_is_made_
          a_file_that_was_changed_is_replaced_with_a_copy, each_question_is_typed,
          return_takes_what_is_proposed_and_the_end_of_input_changes_nothing, beside_slurm_it_proposes_to_look_only,
          one_that_does_not_run_now_counts_too, a_user_has_it_in_his_own_folders, a_user_is_told_that_all_users_need_root,
-         without_a_service_manager_it_says_how_to_start, wrong_answers_say_what_is_accepted,
+         root_goes_on_as_the_user_who_called_it, without_a_service_manager_it_says_how_to_start, wrong_answers_say_what_is_accepted,
          an_address_of_others_is_served_over_https, without_cgroup_v2_all_users_are_not_served,
          a_link_out_of_the_folder_is_not_followed, a_record_that_others_may_write_is_not_believed,
          a_full_disk_is_noticed_before_the_first_file, whatever_fails_nothing_is_left_of_it,
