@@ -30,7 +30,7 @@ struct takt_init {
 	bool live;		   /* this machine itself, not a folder */
 	bool dry_run;		   /* nothing is written nor run */
 	bool asks;		   /* somebody is there to answer */
-	uint64_t running, waiting; /* jobs, before a removal */
+	uint32_t running, waiting; /* jobs, before a removal */
 	char commands[TAKT_INIT_COMMANDS][TAKT_INIT_COMMAND]; /* that were run, or would be */
 	size_t command_count;
 };
@@ -64,8 +64,8 @@ void takt_init_start_undone(struct takt_init *init);
 int takt_init_stop(struct takt_init *init, struct takt_err *err);
 /* When the files are gone. */
 void takt_init_stopped(struct takt_init *init);
-/* Fills running and waiting, if a daemon answers. */
-void takt_init_count_jobs(struct takt_init *init);
+/* Fills running and waiting; 0 each where no daemon answers. */
+int takt_init_count_jobs(struct takt_init *init, struct takt_err *err);
 /* State and history are deleted, and the account that was made. *ret_what names them. */
 int takt_init_purge(struct takt_init *init, struct takt_str *ret_what, struct takt_err *err);
 

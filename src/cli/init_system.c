@@ -21,7 +21,6 @@ enum {
 	MAX_WORDS = 8,
 	MAX_SAID = 4096,
 	MAX_DEPTH = 16,
-	QUEUE_MOST = 100000,
 };
 
 static const uint64_t answer_ns = 60 * TAKT_NS_PER_S;
@@ -128,7 +127,8 @@ static int make_account(struct takt_init *init, struct takt_err *err)
 static bool answers(const char *socket)
 {
 	struct takt_client *client = NULL;
-	bool there = takt_client_connect(socket, &client, NULL) == 0;
+	bool there = takt_client_connect(socket, &client, NULL) == 0 &&
+		     takt_client_ask(client, "/v1/version", NULL, NULL) == 0;
 
 	takt_client_free(client);
 	return there;
@@ -225,23 +225,24 @@ void takt_init_stopped(struct takt_init *init)
 		(void)tell_manager(init, "daemon-reload", &err);
 }
 
-void takt_init_count_jobs(struct takt_init *init)
+int takt_init_count_jobs(struct takt_init *init, struct takt_err *err)
 {
 	struct takt_client *client = NULL;
-	struct takt_queue_view view;
+	struct takt_status_view view;
+	int rc = 0;
 
-	if (!init->live || takt_client_connect(init->config.socket, &client, NULL) < 0)
-		return;
-	if (takt_client_queue(client, false, QUEUE_MOST, &view, NULL) == 0) {
-		for (size_t i = 0; i < view.count; i++) {
-			bool waits = strcmp(view.jobs[i].state, "waiting") == 0;
-
-			init->waiting += waits;
-			init->running += !waits;
-		}
-		takt_queue_view_fini(&view);
-	}
+	if (!init->live || !answers(init->config.socket))
+		return 0;
+	rc = takt_client_connect(init->config.socket, &client, err);
+	if (rc == 0)
+		rc = takt_client_status(client, &view, err);
 	takt_client_free(client);
+	if (rc < 0)
+		return rc;
+	init->running = view.running;
+	init->waiting = view.waiting;
+	takt_status_view_fini(&view);
+	return 0;
 }
 
 /* Through folders that are users' own, whose names they may change at any time: none is left by a

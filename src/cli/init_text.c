@@ -188,13 +188,12 @@ static void add_jobs(const struct takt_init *init, struct takt_str *out)
 {
 	if (init->running)
 		takt_str_addf(out,
-			      "%" PRIu64 " jobs run. They go on without takt, and are found again "
+			      "%u jobs run. They go on without takt, and are found again "
 			      "when it is set up again.\n",
 			      init->running);
 	if (init->waiting)
 		takt_str_addf(out,
-			      "%" PRIu64
-			      " jobs wait. They stay in the queue, and nothing starts them "
+			      "%u jobs wait. They stay in the queue, and nothing starts them "
 			      "until takt is set up again.\n",
 			      init->waiting);
 }
@@ -288,8 +287,7 @@ void takt_init_print_json(const struct takt_init *init, const char *purged, stru
 		add_found(init, out);
 		add_answers(init, out);
 	} else {
-		takt_str_addf(out, ",\"running\":%" PRIu64 ",\"waiting\":%" PRIu64, init->running,
-			      init->waiting);
+		takt_str_addf(out, ",\"running\":%u,\"waiting\":%u", init->running, init->waiting);
 	}
 	add_steps(init, out);
 	if (purged)

@@ -357,28 +357,29 @@ static int agree(struct takt_init *init, bool purge, struct takt_err *err)
 {
 	char question[200], answer[MAX_ANSWER];
 	bool yes = false;
-	int rc;
+	int rc = takt_init_count_jobs(init, err);
 
-	takt_init_count_jobs(init);
+	if (rc < 0)
+		return rc;
 	if (init->running && purge)
 		return takt_err_set(
 			err, -TAKT_E_BUSY,
-			"%llu jobs run, whose records --purge would delete; end them first "
+			"%u jobs run, whose records --purge would delete; end them first "
 			"(takt cancel)",
-			(unsigned long long)init->running);
+			init->running);
 	if (init->running + init->waiting == 0 || init->dry_run || takt_cli_has(init->cli, "yes"))
 		return 0;
 	snprintf(question, sizeof(question),
-		 "%llu jobs run, which go on without takt, and %llu wait, which stay in its "
+		 "%u jobs run, which go on without takt, and %u wait, which stay in its "
 		 "records. "
 		 "Remove it: yes or no?",
-		 (unsigned long long)init->running, (unsigned long long)init->waiting);
+		 init->running, init->waiting);
 	if (!init->asks)
 		return takt_err_set(
 			err, -TAKT_E_BUSY,
-			"%llu jobs run and %llu wait; --yes removes takt all the same: they go "
+			"%u jobs run and %u wait; --yes removes takt all the same: they go "
 			"on without it, and stay in its records",
-			(unsigned long long)init->running, (unsigned long long)init->waiting);
+			init->running, init->waiting);
 	rc = ask(init, question, "no", answer, err);
 	if (rc == 0)
 		rc = takt_setup_read_yes("the answer", answer, &yes, err);
