@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/init.h"
 #include "codec/json.h"
@@ -200,19 +201,20 @@ static void add_jobs(const struct takt_init *init, struct takt_str *out)
 
 void takt_init_print_removed(const struct takt_init *init, const char *purged, struct takt_str *out)
 {
+	char state[2 * PATH_MAX];
+
 	takt_str_add(out, init->dry_run ? "Nothing was changed. Without --dry-run:\n" : "Done:\n");
 	add_items(init, out);
 	takt_str_add(out, "\n");
 	add_jobs(init, out);
+	snprintf(state, sizeof(state), "%s%s", init->root, init->config.state_dir);
 	if (purged)
 		takt_str_addf(out, "%s: %s\n", init->dry_run ? "To be deleted" : "Deleted", purged);
-	else
-		takt_str_addf(
-			out,
-			"Jobs' records and history stay in %s%s%s. takt init --remove --purge "
-			"deletes them.\n",
-			init->root, init->config.state_dir,
-			init->plan.account_made ? ", and the account takt stays" : "");
+	else if (access(state, F_OK) == 0)
+		takt_str_addf(out,
+			      "Jobs' records and history stay in %s%s. takt init --remove --purge "
+			      "deletes them.\n",
+			      state, init->plan.account_made ? ", and the account takt stays" : "");
 }
 
 static void add_text_field(struct takt_str *out, const char *name, const char *text)

@@ -416,7 +416,7 @@ static int report_removal(struct takt_init *init, const char *purged)
 	else
 		takt_init_print_removed(init, purged, &init->cli->out);
 	TAKT_VEC_EACH (item, &init->plan.items)
-		if (takt_init_is_left(item))
+		if (takt_init_is_left(item) && item->kind != TAKT_SETUP_FOLDER)
 			status = TAKT_INIT_LEFT;
 	return status;
 }
@@ -433,6 +433,8 @@ static int take_all_away(struct takt_init *init, struct takt_err *err)
 		rc = take_away(init, err);
 	if (rc == 0 && purge)
 		rc = takt_init_purge(init, &purged, err);
+	if (rc == 0 && purge && !init->dry_run)
+		takt_setup_drop_folders(&init->plan);
 	if (rc == 0)
 		rc = report_removal(init, !purge       ? NULL
 					  : purged.len ? takt_str_text(&purged)

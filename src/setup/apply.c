@@ -288,6 +288,18 @@ static void drop_asides(struct takt_setup_plan *plan)
 			(void)takt_setup_unlink(plan->root, item->aside, false);
 }
 
+void takt_setup_drop_folders(struct takt_setup_plan *plan)
+{
+	TAKT_VEC_EACH (item, &plan->items) {
+		if (item->kind != TAKT_SETUP_FOLDER ||
+		    (item->fate != TAKT_SETUP_DROP && item->fate != TAKT_SETUP_LEAVE))
+			continue;
+		item->fate = is_gone(takt_setup_unlink(plan->root, item->path, true))
+				     ? TAKT_SETUP_DROP
+				     : TAKT_SETUP_LEAVE;
+	}
+}
+
 int takt_setup_keep(struct takt_setup_plan *plan, struct takt_err *err)
 {
 	int rc = plan->removal ? takt_setup_unlink(plan->root, plan->record, false)
@@ -298,10 +310,7 @@ int takt_setup_keep(struct takt_setup_plan *plan, struct takt_err *err)
 	if (!is_gone(rc))
 		return rc;
 	drop_asides(plan);
-	TAKT_VEC_EACH (item, &plan->items)
-		if (item->fate == TAKT_SETUP_DROP && item->kind == TAKT_SETUP_FOLDER &&
-		    !is_gone(takt_setup_unlink(plan->root, item->path, true)))
-			item->fate = TAKT_SETUP_LEAVE;
+	takt_setup_drop_folders(plan);
 	return 0;
 }
 

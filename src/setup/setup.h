@@ -162,6 +162,8 @@ int takt_setup_config_text(const struct takt_setup_place *place,
 int takt_setup_check(struct takt_setup_plan *plan, struct takt_err *err);
 int takt_setup_begin(struct takt_setup_plan *plan, struct takt_err *err);
 int takt_setup_keep(struct takt_setup_plan *plan, struct takt_err *err);
+/* Folders that are needed no more, as far as nothing is in them; for who has emptied one since. */
+void takt_setup_drop_folders(struct takt_setup_plan *plan);
 /* Negative where something could not be undone: *err names it, and the record stays. */
 int takt_setup_undo(struct takt_setup_plan *plan, struct takt_err *err);
 

@@ -165,6 +165,7 @@ def gflow_does():
         handed_in = r"Submitted batch job \d+"
         type_rows(reader, QUEUEING, "gflow", {
             "hand in a job for one GPU": handed_in,
+            "more GPUs than there are": handed_in,
             "what runs and waits": r"gjob-1 .*R.*gjob-2 .*PD",
             "why a job waits": r"\(Resources\)",
             "where and when a job would start": r"Would submit 1 batch job",

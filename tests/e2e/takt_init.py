@@ -197,7 +197,6 @@ def all_of_it_is_made_and_taken_away_again():
         said = at.init("--remove")
         assert tree(at.folder) == before, set(tree(at.folder)) ^ set(before)
         assert "removed       " + at.path(CONF) in said, said
-        assert "stay in " + at.path("var/lib/takt") in said, said
         assert "has made nothing here" in at.refused(66, "--remove")
 
 
@@ -274,6 +273,7 @@ def what_was_changed_since_is_left_and_named():
     with image() as at:
         before = tree(at.folder)
         at.init(*ALL)
+        os.mkdir(at.path("var/lib/takt"))
         with open(at.path(CONF), "a", encoding="ascii") as file:
             file.write("sample_hz = 20\n")
         os.unlink(at.path("etc/pam.d/takt"))
@@ -284,7 +284,8 @@ def what_was_changed_since_is_left_and_named():
         assert f"left          {at.path(CONF)} (changed since takt init made it)" in done.stdout, done
         assert "takt-actuate.service.d (others have files in it)" in done.stdout, done
         left = {path[len(at.folder) + 1:] for path in set(tree(at.folder)) - set(before)}
-        assert left == {CONF, "etc/takt", "etc/systemd", UNITS, f"{UNITS}/takt-actuate.service.d",
+        assert "stay in " + at.path("var/lib/takt") in done.stdout, done
+        assert left == {CONF, "etc/takt", "var/lib/takt", "etc/systemd", UNITS, f"{UNITS}/takt-actuate.service.d",
                         f"{UNITS}/takt-actuate.service.d/ours.conf"}, left
         assert get(at.path(CONF)) == changed
 
@@ -397,6 +398,61 @@ def a_user_is_told_that_all_users_need_root():
         done = subprocess.run([TAKT, "init", "--users", "all", "--yes"], env=at.env(), stdin=subprocess.DEVNULL,
                               capture_output=True, text=True, check=False, **who)
         assert done.returncode == 77 and "sudo takt init" in done.stderr, done
+
+
+# A user's systemd, as far as takt init speaks to it: tells what it was told, starts what the unit says.
+MANAGER = """#!/bin/sh
+echo "$@" >> "$XDG_RUNTIME_DIR/told"
+pid=$XDG_RUNTIME_DIR/pid
+case $2 in
+restart)
+	[ ! -e "$XDG_RUNTIME_DIR/broken" ] || exit 5
+	eval "$(sed -n 's/^ExecStart=//p' "$HOME/.config/systemd/user/takt.service") > '$XDG_RUNTIME_DIR/log' 2>&1 &"
+	echo $! > "$pid" ;;
+stop)
+	[ ! -e "$pid" ] || { kill $(cat "$pid"); while kill -0 $(cat "$pid") 2> /dev/null; do sleep 0.1; done; rm "$pid"; } ;;
+esac
+"""
+
+
+def a_users_service_manager_is_told():
+    with image() as at:
+        own = os.geteuid() == 0
+        who = {"user": ALICE, "group": ALICE, "extra_groups": []} if own else {}
+        runtime = os.path.join(os.path.dirname(at.folder), "run")
+        put(os.path.join(runtime, "systemd/private"))
+        kit.write_program(os.path.join(runtime, "systemctl"), MANAGER)
+        for path in (at.home, runtime):
+            os.chown(path, ALICE if own else -1, ALICE if own else -1)
+        env = {**at.env(), "XDG_RUNTIME_DIR": runtime, "PATH": runtime + ":" + os.environ["PATH"],
+               "TAKT_SOCKET": os.path.join(runtime, "takt/takt.sock")}
+
+        def called(*words):
+            return subprocess.run([TAKT, *words], env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                                  timeout=2 * kit.WAIT_S, check=False, **who)
+        try:
+            put(os.path.join(runtime, "broken"))
+            done = called("init", "--web", "off")
+            assert done.returncode == 69 and "restart takt.service' ended with 5" in done.stderr, done
+            assert "undone again" in done.stderr and tree_names(at.home) == [], (done, tree_names(at.home))
+            os.unlink(os.path.join(runtime, "broken"))
+            os.unlink(os.path.join(runtime, "told"))
+            done = called("init", "--web", "off")
+            assert done.returncode == 0, (done, os.path.exists(runtime + "/log") and get(runtime + "/log"))
+            assert get(os.path.join(runtime, "told")) == "--user daemon-reload\n--user restart takt.service\n"
+            assert "ran           systemctl --user restart takt.service" in done.stdout, done
+            assert called("status").returncode == 0, "it answers when takt init ends"
+            done = called("init", "--remove")
+            assert done.returncode == 0 and at.home + "/.local/state/takt" in done.stdout, done
+            assert called("status").returncode != 0, "it was stopped"
+            assert os.path.exists(at.home + "/.local/state/takt/takt.db")
+            assert called("init", "--web", "off").returncode == 0
+            done = called("init", "--remove", "--purge")
+            assert done.returncode == 0 and "Deleted: " + at.home in done.stdout, done
+            left = [path for path in tree_names(at.home) if not path.endswith((".local", ".local/state"))]
+            assert not left, (done, left)
+        finally:
+            kit.kill_all_with(os.path.dirname(at.folder))
 
 
 def root_goes_on_as_the_user_who_called_it():
@@ -583,7 +639,7 @@ CASES = [it_says_what_it_found_and_a_dry_run_changes_nothing, all_of_it_is_made_
          a_file_that_was_changed_is_replaced_with_a_copy, each_question_is_typed,
          return_takes_what_is_proposed_and_the_end_of_input_changes_nothing, beside_slurm_it_proposes_to_look_only,
          one_that_does_not_run_now_counts_too, a_user_has_it_in_his_own_folders, a_user_is_told_that_all_users_need_root,
-         root_goes_on_as_the_user_who_called_it, without_a_service_manager_it_says_how_to_start, wrong_answers_say_what_is_accepted,
+         a_users_service_manager_is_told, root_goes_on_as_the_user_who_called_it, without_a_service_manager_it_says_how_to_start, wrong_answers_say_what_is_accepted,
          an_address_of_others_is_served_over_https, without_cgroup_v2_all_users_are_not_served,
          a_link_out_of_the_folder_is_not_followed, a_record_that_others_may_write_is_not_believed,
          a_full_disk_is_noticed_before_the_first_file, whatever_fails_nothing_is_left_of_it,
