@@ -92,7 +92,7 @@ int takt_setup_check(struct takt_setup_plan *plan, struct takt_err *err)
 	uint64_t bytes = 0;
 	int rc = 0;
 
-	plan->changes = false;
+	plan->changes = plan->killed; /* its record says that it is under way */
 	TAKT_VEC_EACH (item, &plan->items) {
 		bytes += item->text ? strlen(item->text) : 0;
 		plan->changes = plan->changes || is_work(item);
@@ -138,7 +138,7 @@ static int put(const struct takt_setup_spot *spot, const struct takt_setup_item 
 static int make(const struct takt_setup_plan *plan, struct takt_setup_item *item,
 		struct takt_err *err)
 {
-	bool ours = item->fate == TAKT_SETUP_RENEW;
+	bool ours = item->fate == TAKT_SETUP_RENEW || item->half;
 	struct takt_setup_spot spot;
 	int rc = takt_setup_open(plan->root, item->path, &spot);
 
@@ -276,16 +276,26 @@ static bool is_gone(int rc)
 	return rc == 0 || rc == -ENOENT;
 }
 
-static void drop_asides(struct takt_setup_plan *plan)
+static void drop_beside(const struct takt_setup_plan *plan, const char *path)
 {
-	char aside[TAKT_SETUP_PATH];
+	char beside[TAKT_SETUP_PATH];
 
-	old_name(plan->record, aside);
-	if (plan->again)
-		(void)takt_setup_unlink(plan->root, aside, false);
-	TAKT_VEC_EACH (item, &plan->items)
-		if (item->aside[0] && item->fate != TAKT_SETUP_REPLACE)
-			(void)takt_setup_unlink(plan->root, item->aside, false);
+	old_name(path, beside);
+	(void)takt_setup_unlink(plan->root, beside, false);
+	snprintf(beside, sizeof(beside), "%.480s.tmp", path); /* of takt_file_write_durable */
+	(void)takt_setup_unlink(plan->root, beside, false);
+}
+
+/* What was kept until here, also by one who was killed. */
+static void drop_asides(const struct takt_setup_plan *plan)
+{
+	drop_beside(plan, plan->record);
+	TAKT_VEC_EACH (item, &plan->items) {
+		if (item->kind != TAKT_SETUP_FOLDER)
+			drop_beside(plan, item->path);
+		if (item->half && item->fate != TAKT_SETUP_REPLACE)
+			(void)takt_setup_unlink(plan->root, item->copy, false);
+	}
 }
 
 void takt_setup_drop_folders(struct takt_setup_plan *plan)

@@ -44,6 +44,15 @@ void takt_setup_record_path(const struct takt_setup_place *place, char ret[TAKT_
 		 place->who == TAKT_SETUP_ALL ? "/var/lib" : place->state_home);
 }
 
+/* The one that the record lies in is nobody else's, also when one who was killed has left it. */
+static bool holds_record_alone(const struct takt_setup_plan *plan, const char *folder)
+{
+	size_t len = strlen(folder);
+
+	return strncmp(plan->record, folder, len) == 0 &&
+	       strcmp(plan->record + len, "/record") == 0;
+}
+
 /* Folders above it that are not there are made, too; those of a record are needed still. */
 static int want_folders(struct takt_setup_plan *plan, const char *path, struct takt_err *err)
 {
@@ -60,7 +69,7 @@ static int want_folders(struct takt_setup_plan *plan, const char *path, struct t
 			return takt_err_set(err, -TAKT_E_IMPOSSIBLE,
 					    "'%s' below '%s' is a link, which is not followed",
 					    folder, plan->root);
-		if (!item && rc != -ENOENT)
+		if (!item && rc != -ENOENT && !holds_record_alone(plan, folder))
 			continue;
 		if (!item)
 			item = takt_setup_item_add(plan, TAKT_SETUP_FOLDER, folder, NULL, err);
@@ -115,7 +124,7 @@ static int judge(struct takt_setup_plan *plan, struct takt_setup_item *item, boo
 		return takt_err_set(err, rc, "read '%s'", item->path);
 	item->recorded = true;
 	item->fate = unchanged ? TAKT_SETUP_RENEW : TAKT_SETUP_REPLACE;
-	return unchanged ? 0 : choose_copy(plan, item, err);
+	return unchanged || item->half ? 0 : choose_copy(plan, item, err);
 }
 
 static int want(struct takt_setup_plan *plan, enum takt_setup_kind kind, const char *path,
@@ -137,6 +146,7 @@ static int want(struct takt_setup_plan *plan, enum takt_setup_kind kind, const c
 		item->text = takt_strdup(text);
 		if (!item->text)
 			return takt_err_set(err, -ENOMEM, "no memory for '%s'", path);
+		takt_strcpy(item->was, sizeof(item->was), kind == TAKT_SETUP_FILE ? item->sum : "");
 		if (kind == TAKT_SETUP_FILE)
 			takt_setup_sum(text, strlen(text), item->sum);
 	}

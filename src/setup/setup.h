@@ -118,9 +118,11 @@ struct takt_setup_item {
 	char path[TAKT_SETUP_PATH];
 	char *text;		     /* owned; of a file, or where a link leads; NULL of folders */
 	char sum[TAKT_SETUP_SUM];    /* of what is there when it is made; "" of folders */
+	char was[TAKT_SETUP_SUM];    /* the sum of an earlier one, while this is put in its place */
 	char copy[TAKT_SETUP_PATH];  /* of what was there before; "" = none is kept */
 	char aside[TAKT_SETUP_PATH]; /* while it is under way, what was there; "" = nothing */
 	bool done;
+	bool half; /* one who was killed had not put it in the place of what `copy` is to keep */
 };
 
 struct takt_setup_plan {
@@ -128,7 +130,8 @@ struct takt_setup_plan {
 	char record[TAKT_SETUP_PATH];
 	TAKT_VEC(struct takt_setup_item) items; /* in the order in which they are made */
 	bool account_needed, account_made;
-	bool again; /* there was a record */
+	bool again;  /* there was a record, */
+	bool killed; /* of one who was killed before all of it was there */
 	bool removal;
 	bool changes;		/* an item is to be made, renewed, replaced or dropped */
 	struct takt_str before; /* the record as it was */

@@ -43,14 +43,16 @@ static bool is_on_record(const struct takt_setup_item *item, bool begun)
 
 int takt_setup_record_text(const struct takt_setup_plan *plan, bool begun, struct takt_str *out)
 {
-	takt_str_addf(out, "%s[%s]\nversion = 1\naccount = %s\n", head, about,
-		      plan->account_made ? "made" : "found");
+	takt_str_addf(out, "%s[%s]\nversion = 1\nstate = %s\naccount = %s\n", head, about,
+		      begun ? "begun" : "whole", plan->account_made ? "made" : "found");
 	TAKT_VEC_EACH (item, &plan->items) {
 		if (!is_on_record(item, begun))
 			continue;
 		takt_str_addf(out, "[%s %s]\n", takt_setup_kinds[item->kind], item->path);
 		if (item->kind != TAKT_SETUP_FOLDER)
 			takt_str_addf(out, "sha256 = %s\n", item->sum);
+		if (begun && item->was[0])
+			takt_str_addf(out, "was = %s\n", item->was);
 		if (item->copy[0])
 			takt_str_addf(out, "copy = %s\n", item->copy);
 	}
@@ -128,7 +130,8 @@ bool takt_setup_unchanged(const char *root, const struct takt_setup_item *item)
 {
 	char sum[TAKT_SETUP_SUM];
 
-	return takt_setup_sum_at(root, item, sum) == 0 && strcmp(sum, item->sum) == 0;
+	return takt_setup_sum_at(root, item, sum) == 0 &&
+	       (strcmp(sum, item->sum) == 0 || strcmp(sum, item->was) == 0);
 }
 
 static int take_about(struct takt_setup_plan *plan, const struct takt_ini_line *line,
@@ -139,6 +142,8 @@ static int take_about(struct takt_setup_plan *plan, const struct takt_ini_line *
 	if (strcmp(line->key, "version") == 0 && strcmp(line->value, "1") != 0)
 		return takt_err_set(err, -TAKT_E_VERSION, "%s: the record is of another takt",
 				    line->where);
+	if (strcmp(line->key, "state") == 0)
+		plan->killed = strcmp(line->value, "whole") != 0;
 	if (strcmp(line->key, "account") == 0)
 		plan->account_made = strcmp(line->value, "made") == 0;
 	return 0;
@@ -179,6 +184,8 @@ static int take_line(void *ctx, const struct takt_ini_line *line, struct takt_er
 	item = &plan->items.at[plan->items.len - 1];
 	if (strcmp(line->key, "sha256") == 0)
 		takt_strcpy(item->sum, sizeof(item->sum), line->value);
+	else if (strcmp(line->key, "was") == 0)
+		takt_strcpy(item->was, sizeof(item->was), line->value);
 	else if (strcmp(line->key, "copy") == 0 && fits(line->value))
 		takt_strcpy(item->copy, sizeof(item->copy), line->value);
 	else
@@ -201,6 +208,19 @@ static int check_owner(const struct takt_setup_plan *plan, struct takt_err *err)
 	return rc;
 }
 
+/* The copy is not there yet, or both are names of one file. */
+static bool was_not_replaced(const struct takt_setup_plan *plan, const struct takt_setup_item *item)
+{
+	struct stat there, copy;
+	int rc;
+
+	if (!plan->killed || !item->copy[0] || takt_setup_stat(plan->root, item->path, &there) < 0)
+		return false;
+	rc = takt_setup_stat(plan->root, item->copy, &copy);
+	return rc == -ENOENT ||
+	       (rc == 0 && there.st_dev == copy.st_dev && there.st_ino == copy.st_ino);
+}
+
 static void judge(struct takt_setup_plan *plan, struct takt_setup_item *item)
 {
 	struct stat st;
@@ -211,6 +231,8 @@ static void judge(struct takt_setup_plan *plan, struct takt_setup_item *item)
 		     : takt_setup_unchanged(plan->root, item) ? TAKT_SETUP_DROP
 							      : TAKT_SETUP_LEAVE;
 	item->recorded = there; /* what somebody has removed is nobody's to undo */
+	item->half = was_not_replaced(plan, item);
+	item->recorded = item->recorded && !item->half;
 }
 
 int takt_setup_record_load(struct takt_setup_plan *plan, struct takt_err *err)

@@ -550,12 +550,12 @@ def tree_names(folder):
     return [os.path.join(here, name) for here, folders, files in os.walk(folder) for name in folders + files]
 
 
-def fails_at(at, call, number, how):
-    """takt init, of whose calls of that name the one with this number fails so; (it was made, the finished process)."""
+def fails_at(at, call, number, how, answers=ALL):
+    """takt init, of whose calls of that name the one with this number fails or kills it; (it did, the finished process)."""
     log = at.folder + ".strace"
-    done = at.run(*ALL, wrap=("strace", "-qq", "-o", log, "-e", f"trace={call}", "-e", f"inject={call}:{how}:when={number}"))
+    done = at.run(*answers, wrap=("strace", "-qq", "-o", log, "-e", f"trace={call}", "-e", f"inject={call}:{how}:when={number}"))
     with open(log, encoding="utf-8", errors="replace") as file:
-        return "(INJECTED)" in file.read(), done
+        return "(INJECTED)" in file.read() or done.returncode == -9, done
 
 
 def need_strace():
@@ -587,29 +587,63 @@ def whatever_fails_nothing_is_left_of_it():
             kit.note(f"{call}: {number - 1} failures")
 
 
+def killed_at_each(call, prepare, answers):
+    """An image for each call at which takt init was killed, and what was there before anything was set up."""
+    for number in range(1, 100):
+        with image() as at:
+            put(at.path(CONF), "sample_hz = 20\n")
+            before = tree(at.folder)
+            prepare(at)
+            hit, _ = fails_at(at, call, number, "signal=SIGKILL", answers)
+            if not hit:
+                break
+            yield at, before
+    assert number > 1, call
+    kit.note(f"{call}: killed at {number - 1} places")
+
+
+def is_as_it_was(at, before):
+    """But for folders, and the record where it did not get that far."""
+    now = tree(at.folder)
+    odd = {path for path in now if now[path] != before.get(path)} | set(before) - set(now)
+    return {path for path in odd if now.get(path) != "folder" and not path.endswith("takt-init/record.tmp")}
+
+
 @kit.plain
-def one_that_was_killed_is_taken_back_or_gone_on_with():
+def one_that_was_killed_is_taken_back():
     need_strace()
-    for call in ("symlinkat", "renameat"):
-        for number in (1, 2, 3, 5):
-            for again in (False, True):
-                with image() as at:
-                    put(at.path(CONF), "sample_hz = 20\n")
-                    before = tree(at.folder)
-                    hit, done = fails_at(at, call, number, "signal=SIGKILL")
-                    if not hit:
-                        continue
-                    if again:
-                        at.init(*ALL)
-                        assert at.settings()["users"] == "all"
-                    if os.path.exists(at.path("var/lib/takt-init/record")):
-                        done = at.run("--remove")
-                    left = {path: text for path, text in tree(at.folder).items() if before.get(path) != text}
-                    # What it was about to put there, and a copy of the administrator's file, may be there.
-                    odd = [path for path in left if not path.endswith((".tmp", ".before-takt-init", "takt-init"))
-                           and left[path] != "folder"]
-                    assert not odd, (call, number, again, odd, done)
-                    assert get(at.path(CONF)) == "sample_hz = 20\n", (call, number, again, done)
+    for call in ("mkdirat", "symlinkat", "linkat", "renameat"):
+        for at, before in killed_at_each(call, lambda at: None, ALL):
+            if os.path.exists(at.path("var/lib/takt-init/record")):
+                done = at.run("--remove")
+                assert done.returncode == 0, (call, done)
+            assert not is_as_it_was(at, before), (call, is_as_it_was(at, before))
+
+
+@kit.plain
+def one_that_was_killed_is_gone_on_with():
+    need_strace()
+    with image() as at:
+        put(at.path(CONF), "sample_hz = 20\n")
+        at.init(*ALL)
+        whole = {path[len(at.folder):]: text for path, text in without_record(at).items()}
+    for call in ("symlinkat", "linkat", "renameat"):
+        for at, before in killed_at_each(call, lambda at: None, ALL):
+            at.init(*ALL)
+            made = {path[len(at.folder):]: text for path, text in without_record(at).items()}
+            assert made == whole, (call, set(made) ^ set(whole))
+            at.init("--remove")
+            assert tree(at.folder) == before, (call, set(tree(at.folder)) ^ set(before))
+
+
+@kit.plain
+def one_that_was_killed_while_it_changed_something_is_taken_back():
+    need_strace()
+    for call in ("linkat", "renameat"):
+        for at, before in killed_at_each(call, lambda at: at.init(*ALL), ("--answers", "users=all,clocks=yes,web=off")):
+            done = at.run("--remove")
+            assert done.returncode == 0, (call, done)
+            assert tree(at.folder) == before, (call, set(tree(at.folder)) ^ set(before))
 
 
 def clocks_are_set_for_nobody_where_that_was_the_answer():
@@ -643,7 +677,8 @@ CASES = [it_says_what_it_found_and_a_dry_run_changes_nothing, all_of_it_is_made_
          an_address_of_others_is_served_over_https, without_cgroup_v2_all_users_are_not_served,
          a_link_out_of_the_folder_is_not_followed, a_record_that_others_may_write_is_not_believed,
          a_full_disk_is_noticed_before_the_first_file, whatever_fails_nothing_is_left_of_it,
-         one_that_was_killed_is_taken_back_or_gone_on_with, clocks_are_set_for_nobody_where_that_was_the_answer]
+         one_that_was_killed_is_taken_back, one_that_was_killed_is_gone_on_with,
+         one_that_was_killed_while_it_changed_something_is_taken_back, clocks_are_set_for_nobody_where_that_was_the_answer]
 
 if __name__ == "__main__":
     sys.exit(kit.main(CASES))
