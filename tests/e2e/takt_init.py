@@ -227,7 +227,8 @@ def units_of_a_package_are_enabled_where_they_are():
                         f"{UNITS}/sockets.target.wants/takt-launch.socket", "var/lib/takt-init/record",
                         f"{UNITS}/takt-actuate.service.d/takt-init.conf"}, made
         assert os.readlink(at.path(wants + "takt.service")) == "/usr/lib/systemd/system/takt.service"
-        at.init("--remove")
+        gone = json.loads(at.init("--remove", "--json"))
+        assert {"kind": "file", "do": "drop", "path": "/" + CONF} in gone["steps"] and gone["running"] == 0, gone
         assert tree(at.folder) == before
 
 
@@ -528,6 +529,24 @@ def a_record_that_others_may_write_is_not_believed():
         assert "is not yours alone to write" in at.refused(77, "--remove")
 
 
+def a_purge_deletes_what_is_takts_and_follows_no_link():
+    with image() as at:
+        before = tree(at.folder)
+        at.init(*ALL)
+        put(at.path("etc/keep"), "theirs")
+        put(at.path("var/lib/takt/takt.db"))
+        put(at.path("var/lib/takt/jobs/7.1/log"))
+        os.symlink(at.path("etc"), at.path("var/lib/takt/jobs/7.1/files"))
+        said = at.init("--remove", "--purge")
+        assert "Deleted: " + at.path("var/lib/takt") in said, said
+        assert tree(at.folder) == {**before, at.path("etc/keep"): "theirs"}
+        put(at.path(CONF), "state_dir = /home\n")
+        put(at.path("home/ada/thesis"), "theirs")
+        at.init(*ALL)
+        said = at.init("--remove", "--purge")
+        assert get(at.path("home/ada/thesis")) == "theirs" and "nothing" in said, said
+
+
 def a_full_disk_is_noticed_before_the_first_file():
     if os.geteuid() != 0:
         raise kit.Skip("only root can mount a small disk")
@@ -585,6 +604,25 @@ def whatever_fails_nothing_is_left_of_it():
                 assert tree(at.folder) == before, (call, number, done, set(tree(at.folder)) ^ set(before))
             assert number > 1, call
             kit.note(f"{call}: {number - 1} failures")
+
+
+@kit.plain
+def whatever_fails_of_a_change_or_removal_all_is_as_it_was():
+    need_strace()
+    for answers in (("--answers", "users=all,clocks=yes,web=off"), ("--remove",)):
+        for call in ("linkat", "renameat", "fsync"):
+            for number in range(1, 100):
+                with image() as at:
+                    put(at.path(CONF), "sample_hz = 20\n")
+                    at.init(*ALL)
+                    before = tree(at.folder)
+                    hit, done = fails_at(at, call, number, "error=ENOSPC", answers)
+                    if not hit:
+                        break
+                    assert done.returncode == 0 or tree(at.folder) == before, (
+                        answers, call, number, done, set(tree(at.folder)) ^ set(before))
+            assert number > 1, (call, answers)
+            kit.note(f"{answers[0]} {call}: {number - 1} failures")
 
 
 def killed_at_each(call, prepare, answers):
@@ -676,7 +714,8 @@ CASES = [it_says_what_it_found_and_a_dry_run_changes_nothing, all_of_it_is_made_
          a_users_service_manager_is_told, root_goes_on_as_the_user_who_called_it, without_a_service_manager_it_says_how_to_start, wrong_answers_say_what_is_accepted,
          an_address_of_others_is_served_over_https, without_cgroup_v2_all_users_are_not_served,
          a_link_out_of_the_folder_is_not_followed, a_record_that_others_may_write_is_not_believed,
-         a_full_disk_is_noticed_before_the_first_file, whatever_fails_nothing_is_left_of_it,
+         a_purge_deletes_what_is_takts_and_follows_no_link, a_full_disk_is_noticed_before_the_first_file, whatever_fails_nothing_is_left_of_it,
+         whatever_fails_of_a_change_or_removal_all_is_as_it_was,
          one_that_was_killed_is_taken_back, one_that_was_killed_is_gone_on_with,
          one_that_was_killed_while_it_changed_something_is_taken_back, clocks_are_set_for_nobody_where_that_was_the_answer]
 

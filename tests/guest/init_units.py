@@ -23,6 +23,13 @@ cp /etc/takt/takt.conf /run/before.conf
 printf '#!/bin/sh\ncut -d" " -f22 /proc/$$/stat\nwhile [ ! -e /var/work/$1.go ]; do sleep 1; done\n' > /bin/hold
 chmod 755 /bin/hold
 
+mkdir -p /var/work/build
+cp /usr/local/libexec/takt/* /usr/local/bin/takt /var/work/build/
+chown -R alice /var/work/build
+/var/work/build/takt init --answers users=all,clocks=no,web=off > /run/said 2>&1
+same "units of root's start no takt that a user can change" "$?" 77
+has "and that is said" "$(cat /run/said)" "install it where only root writes"
+
 mkdir -p /etc/systemd/system/takt.service.d
 printf '[Service]\nExecStart=\nExecStart=/bin/false\n' > /etc/systemd/system/takt.service.d/wrong.conf
 find /etc/takt /etc/systemd /var/lib/takt-init > /run/before 2> /dev/null
@@ -89,6 +96,7 @@ systemctl poweroff --no-block
 """
 
 NAMES = [
+    "units of root's start no takt that a user can change", "and that is said",
     "where takt does not start it ends with 69", "and says what was the matter", "and leaves no file",
     "nor a unit that runs", "takt is set up", "and says file by file what it did", "it has made the account",
     "units are enabled", "takt answers at once", "it serves as that account", "a setting that was there is in force",
