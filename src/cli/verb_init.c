@@ -521,7 +521,8 @@ static const struct takt_text_pair exits[] = {
 	{"66", "of --remove: takt init has made nothing here"},
 	{"69", "takt was started and did not answer: undone again"},
 	{"75",
-	 "of --remove: jobs run or wait, and there is no --yes; another takt init is at work"},
+	 "of --remove: jobs run or wait, and there is no --yes; another takt init is at work; "
+	 "with --clocks no: an installed unit of takt-actuate does not know that"},
 	{"77", "for all users this needs root"},
 	{NULL, NULL},
 };

@@ -225,18 +225,47 @@ static bool find_in(const char *root, const char *const *dirs, size_t count, con
 	return false;
 }
 
+/* Whether a package brought it; *ret is where it is, or is to be. */
+static bool find_unit(const struct takt_setup_plan *plan, const char *name,
+		      char ret[TAKT_SETUP_PATH])
+{
+	if (find_in(plan->root, unit_dirs, TAKT_ARRAY_LEN(unit_dirs), name, ret))
+		return true;
+	snprintf(ret, TAKT_SETUP_PATH, SYSTEM_UNITS "/%s", name);
+	return false;
+}
+
 /* One that the packages brought, or an administrator's own, is left; *ret is where it is then. */
 static int want_unit(struct takt_setup_plan *plan, const struct takt_setup_place *place,
 		     const char *name, char ret[TAKT_SETUP_PATH], struct takt_err *err)
 {
 	struct stat st;
 
-	if (find_in(plan->root, unit_dirs, TAKT_ARRAY_LEN(unit_dirs), name, ret))
+	if (find_unit(plan, name, ret))
 		return 0;
-	snprintf(ret, TAKT_SETUP_PATH, SYSTEM_UNITS "/%s", name);
 	if (!takt_setup_item_at(plan, ret) && takt_setup_stat(plan->root, ret, &st) == 0)
 		return 0;
 	return want_text(plan, place, name, ret, err);
+}
+
+/* The drop-in says nothing to a unit of an earlier takt, or of an administrator's, that asks for no
+ * such word. */
+static int check_listens(const struct takt_setup_plan *plan, const char *unit, struct takt_err *err)
+{
+	struct takt_str text = TAKT_STR(TAKT_SETUP_MAX_TEXT);
+	int rc = takt_setup_touches(plan, unit) ? -ENOENT
+						: takt_setup_text_of(plan->root, unit, &text);
+
+	if (rc == 0 && !strstr(takt_str_text(&text), "$SETS"))
+		rc = takt_err_set(
+			err, -TAKT_E_CONFLICT,
+			"'%s' does not know --clocks no: it is of an earlier takt, or somebody's "
+			"own; its ExecStart has to end in $SETS $MORE",
+			unit);
+	else if (rc < 0 && rc != -ENOENT)
+		takt_err_set(err, rc, "read '%s'", unit);
+	takt_str_fini(&text);
+	return rc == -ENOENT ? 0 : rc;
 }
 
 static int want_system_units(struct takt_setup_plan *plan, const struct takt_setup_place *place,
@@ -247,13 +276,15 @@ static int want_system_units(struct takt_setup_plan *plan, const struct takt_set
 
 	for (size_t i = 0; i < TAKT_ARRAY_LEN(units) && rc == 0; i++)
 		rc = want_unit(plan, place, units[i], path, err);
+	if (rc == 0 && !clocks) {
+		(void)find_unit(plan, "takt-actuate.service", path);
+		rc = check_listens(plan, path, err);
+	}
 	if (rc == 0 && !clocks)
 		rc = want_text(plan, place, "set-no-clocks.conf",
 			       SYSTEM_UNITS "/takt-actuate.service.d/takt-init.conf", err);
 	for (size_t i = 0; i < TAKT_ARRAY_LEN(enabled) && rc == 0; i++) {
-		if (!find_in(plan->root, unit_dirs, TAKT_ARRAY_LEN(unit_dirs), enabled[i].unit,
-			     path))
-			snprintf(path, sizeof(path), SYSTEM_UNITS "/%s", enabled[i].unit);
+		(void)find_unit(plan, enabled[i].unit, path);
 		snprintf(link, sizeof(link), SYSTEM_UNITS "/%s.wants/%s", enabled[i].target,
 			 enabled[i].unit);
 		rc = want(plan, TAKT_SETUP_LINK, link, path, err);

@@ -215,7 +215,9 @@ def units_of_a_package_are_enabled_where_they_are():
     with image() as at:
         for unit in ("takt.slice", "takt-jobs.service", "takt-launch.socket", "takt-launch.service", "takt-actuate.socket",
                      "takt-actuate.service", "takt-clocks.service", "takt-alerts.service", "takt.service"):
-            put(at.path("usr/lib/systemd/system/" + unit))
+            put(at.path("usr/lib/systemd/system/" + unit), "[Unit]\n")
+        assert "has to end in $SETS $MORE" in at.refused(75, *ALL), "one of an earlier takt would set clocks"
+        put(at.path("usr/lib/systemd/system/takt-actuate.service"), "[Service]\nExecStart=/usr/libexec/takt/takt-actuate $SETS $MORE\n")
         put(at.path("usr/lib/pam.d/takt"))
         put(at.path("usr/lib/sysusers.d/takt.conf"))
         before = tree(at.folder)
