@@ -223,9 +223,23 @@ static int settle_tls(struct takt_init *init, struct takt_err *err)
 	return 0;
 }
 
+/* The machine is shown as whoever it will be sees it; where that is to be asked, as is proposed. */
+static int show_and_settle_users(struct takt_init *init, const struct given *given,
+				 struct takt_err *err)
+{
+	bool asked = init->asks && !given->texts[0][0];
+	int rc = asked ? takt_init_read_config(init, err) : settle_users(init, given, err);
+
+	if (rc == 0 && asked)
+		takt_setup_look(&init->place, &init->machine);
+	if (rc == 0 && !init->cli->json)
+		takt_init_print_machine(init, &init->cli->out);
+	return rc == 0 && asked ? settle_users(init, given, err) : rc;
+}
+
 static int settle_all(struct takt_init *init, const struct given *given, struct takt_err *err)
 {
-	int rc = settle_users(init, given, err);
+	int rc = show_and_settle_users(init, given, err);
 
 	if (rc == 0)
 		rc = settle_gpus(init, given, err);
@@ -338,13 +352,7 @@ static int install(struct takt_init *init, struct takt_err *err)
 			"nobody is here to answer (no terminal, or --json): --yes takes what is "
 			"proposed, --answers users=all,clocks=no,web=local says it");
 	if (rc == 0)
-		rc = takt_init_read_config(init, err);
-	if (rc < 0)
-		return rc;
-	takt_setup_look(&init->place, &init->machine);
-	if (!init->cli->json)
-		takt_init_print_machine(init, &init->cli->out);
-	rc = settle_all(init, &given, err);
+		rc = settle_all(init, &given, err);
 	if (rc == 0)
 		rc = check_machine(init, err);
 	if (rc == 0 && init->asks)
@@ -470,7 +478,8 @@ static int remove_all(struct takt_init *init, struct takt_err *err)
 static int run(struct takt_cli *cli, struct takt_err *err)
 {
 	TAKT_CLEANUP(freep) struct takt_init *init = takt_zalloc(sizeof(*init));
-	enum takt_setup_who who = geteuid() == 0 ? TAKT_SETUP_ALL : TAKT_SETUP_ME;
+	bool image = takt_cli_has(cli, "root");
+	enum takt_setup_who who = geteuid() == 0 || image ? TAKT_SETUP_ALL : TAKT_SETUP_ME;
 	int rc;
 
 	if (!init)
