@@ -181,6 +181,7 @@ struct takt_actuate_config {
 	const char *baseline_path; /* "" = reset; see docs/clocks.md */
 	const char *declared_path; /* goes before it while it says anything; NULL: none */
 	const char *declare; /* a file to be that, to be put in force; then end. NULL: serve */
+	bool sets_nothing;   /* whoever asks; what was set is put back */
 	bool any_call;	     /* of the kernel is the driver's to make: the guard is told */
 	uint64_t call_deadline_ns; /* after which a driver call counts as hanging; 0 = 2 s */
 	struct takt_actuate_log log;

@@ -467,9 +467,11 @@ static int start_keeper(struct server *server, struct takt_err *err)
 	keeper->log = server->config->log;
 	keeper->cpu.sysfs_root = server->config->sysfs_root;
 	keeper->call_deadline_ns = server->config->call_deadline_ns;
+	server->actuator.sets_nothing = server->config->sets_nothing;
 	server->actuator.baseline = &server->baseline;
 	server->actuator.baseline_path = server->config->baseline_path;
 	server->actuator.declared_path = server->config->declared_path;
+	keeper->declared = keeper->declared && !server->config->sets_nothing;
 	takt_keeper_init(keeper);
 	return takt_keeper_recover(keeper, boot_now(server), err);
 }

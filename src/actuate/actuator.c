@@ -269,6 +269,14 @@ static bool handle_status(struct takt_actuator *actuator,
 	return fail(ret, &err);
 }
 
+static int may_not_set(struct takt_err *err)
+{
+	return takt_err_set(
+		err, -EPERM,
+		"this takt may set no clocks and no power limits (set_clocks = no); root "
+		"allows it: takt init --clocks yes");
+}
+
 /* A cap that one of the GPUs cannot take is set on none. */
 static int may_order(const struct takt_actuator *actuator,
 		     const struct takt_actuate_request *request, int only, struct takt_err *err)
@@ -340,6 +348,8 @@ int takt_actuator_declare(struct takt_actuator *actuator, const char *declared_p
 		return takt_err_set(err, -ENOMEM, "read the baseline");
 	rc = takt_baseline_load_declared(actuator->keeper.sys, declared_path,
 					 actuator->baseline_path, next, &declared, err);
+	if (rc == 0 && declared && actuator->sets_nothing)
+		rc = may_not_set(err);
 	if (rc == 0)
 		rc = may_declare(actuator, next, err);
 	if (rc < 0)
@@ -414,6 +424,23 @@ static bool handle_order(struct takt_actuator *actuator, uint64_t connection,
 	return false;
 }
 
+/* What puts things back is done all the same. */
+static bool changes_something(const struct takt_actuate_request *request)
+{
+	switch (request->op) {
+	case TAKT_ACTUATE_SET:
+		return true;
+	case TAKT_ACTUATE_CPU:
+		return request->ttl_ns != 0;
+	case TAKT_ACTUATE_CAP:
+		return request->power_limit_mw != 0;
+	case TAKT_ACTUATE_MIG:
+		return request->mig[0] != '\0';
+	default:
+		return false;
+	}
+}
+
 bool takt_actuator_request(struct takt_actuator *actuator, uint64_t connection,
 			   const struct takt_actuate_request *request, struct takt_boot now,
 			   struct takt_actuate_reply *ret)
@@ -429,6 +456,10 @@ bool takt_actuator_request(struct takt_actuator *actuator, uint64_t connection,
 	if (!memchr(request->uuid, '\0', sizeof(request->uuid)) ||
 	    !memchr(request->mig, '\0', sizeof(request->mig))) {
 		takt_err_set(&err, -EINVAL, "a text of the request has no end");
+		return fail(ret, &err);
+	}
+	if (actuator->sets_nothing && changes_something(request)) {
+		may_not_set(&err);
 		return fail(ret, &err);
 	}
 	switch (request->op) {

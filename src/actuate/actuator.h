@@ -34,6 +34,7 @@ struct takt_actuator {
 	/* DECLARE: what the keeper goes by, and where it is read from. */
 	struct takt_baseline *baseline;
 	const char *baseline_path, *declared_path;
+	bool sets_nothing;
 	struct takt_actuator_waiting waiting[TAKT_ACTUATOR_WAITING];
 };
 

@@ -42,6 +42,8 @@ static const struct {
 	{"describe", "show", NULL},
 	{"sattach", "attach", NULL},
 	{"why", "explain", NULL},
+	{"setup", "init", NULL},
+	{"install", "init", NULL},
 	{"edit", "update", NULL},
 	{"modify", "update", NULL},
 	{"watch", NULL,

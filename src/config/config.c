@@ -133,6 +133,10 @@ static const struct key keys[] = {
 	 "Members of this group are administrators, like root.", true},
 	{"nvml_path", PATH, AT(nvml_path), "", 0, 0, NULL,
 	 "NVML library to load. Default: libnvidia-ml.so.1 where the loader finds it."},
+	{"set_clocks", CHOICE, AT(set_clocks), "yes", 0, 0, no_yes,
+	 "Whether takt-actuate sets clocks, power limits and MIG where a job, a governor or an "
+	 "administrator asks for it. no: for nobody; what was set is put back all the same. Where "
+	 "takt-actuate is a unit of its own its flag --sets none is what counts (takt init)."},
 	{"driver_calls", CHOICE, AT(driver_calls), "listed", 0, 0, driver_calls_choices,
 	 "Which system calls the driver's library may make in takt-actuate and takt-guard, which "
 	 "set and restore clocks: those that drivers are known to need, or any. What is refused "

@@ -76,6 +76,7 @@ struct takt_config {
 	uint32_t metrics_hpc_job, metrics_user, metrics_job_name;	   /* 0 or 1 */
 	char admin_group[64];
 	char nvml_path[TAKT_CONFIG_PATH]; /* "" = where the loader finds it */
+	uint32_t set_clocks;		  /* 0 or 1 */
 	uint32_t driver_calls;		  /* 0 listed, 1 any */
 	char sysfs_root[TAKT_CONFIG_PATH];
 	uint32_t wake_gpus;		   /* 0 or 1 */

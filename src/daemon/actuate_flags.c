@@ -46,7 +46,7 @@ int takt_actuate_flags_parse(int argc, char **argv, struct takt_actuate_flags *r
 {
 	const unsigned long long none = 1u << 30;
 	unsigned long long listen_fd = none, watch_fd = none, deadline_ms = 2000;
-	const char *driver_calls = "listed";
+	const char *driver_calls = "listed", *sets = "asked";
 	struct takt_actuate_flags made = {
 		.config = {.sys = takt_sys_real(), .baseline_path = "", .client_uid = getuid()}};
 	const struct flag table[] = {
@@ -64,6 +64,7 @@ int takt_actuate_flags_parse(int argc, char **argv, struct takt_actuate_flags *r
 		{"--client-uid", NULL, NULL, 0, false, &made.config.client_uid},
 		{"--deadline-ms", NULL, &deadline_ms, 600000, false, NULL},
 		{"--driver-calls", &driver_calls, NULL, 0, false, NULL},
+		{"--sets", &sets, NULL, 0, false, NULL},
 	};
 	const struct flag *flag;
 	int rc = 0;
@@ -82,6 +83,10 @@ int takt_actuate_flags_parse(int argc, char **argv, struct takt_actuate_flags *r
 	if (rc == 0 && !made.config.any_call && strcmp(driver_calls, "listed") != 0)
 		rc = takt_err_set(err, -TAKT_E_USAGE,
 				  "--driver-calls '%s': listed and any are accepted", driver_calls);
+	made.config.sets_nothing = strcmp(sets, "none") == 0;
+	if (rc == 0 && !made.config.sets_nothing && strcmp(sets, "asked") != 0)
+		rc = takt_err_set(err, -TAKT_E_USAGE, "--sets '%s': asked and none are accepted",
+				  sets);
 	if (rc == 0 && made.config.declare && !made.config.declared_path)
 		rc = takt_err_set(err, -TAKT_E_USAGE, "--declare needs --declared");
 	if (rc < 0)

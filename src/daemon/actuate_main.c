@@ -26,7 +26,7 @@ static const char usage[] =
 	"                    [--baseline FILE] [--declared FILE] [--client-uid USER] [--nvml "
 	"PATH]\n"
 	"                    [--sysfs PATH]\n"
-	"                    [--deadline-ms N] [--driver-calls listed|any]\n"
+	"                    [--deadline-ms N] [--driver-calls listed|any] [--sets asked|none]\n"
 	"   or: takt-actuate --declare FILE --declared FILE --journal PATH --lock PATH ...\n"
 	"Sets and restores GPU clocks for takt serve. It is started by takt or a service "
 	"manager.\n";

@@ -79,6 +79,8 @@ static void fill_args(const struct takt_daemon *daemon, const struct takt_helper
 	add(args, "--sysfs", config->sysfs_root);
 	if (config->driver_calls)
 		add(args, "--driver-calls", "any");
+	if (!config->set_clocks)
+		add(args, "--sets", "none");
 	if (config->nvml_path[0])
 		add(args, "--nvml", config->nvml_path);
 	if (config->baseline_file[0])

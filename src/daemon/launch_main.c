@@ -167,7 +167,7 @@ int main(int argc, char **argv)
 {
 	struct options options = {.config = {.listen_fd = -1,
 					     .client_uid = getuid(),
-					     .min_uid = takt_system_users_below()}};
+					     .min_uid = takt_system_users_below("")}};
 	struct takt_err err;
 	char text[320];
 	int rc;

@@ -616,7 +616,7 @@ static void init(struct takt_daemon *daemon, const struct takt_config *config)
 	daemon->sys = takt_sys_real();
 	daemon->single_user = config->users == TAKT_USERS_OWN ||
 			      (config->users == TAKT_USERS_AUTO && getuid() != 0);
-	daemon->min_uid = takt_system_users_below();
+	daemon->min_uid = takt_system_users_below("");
 	daemon->started = takt_mono_now(daemon->sys);
 	daemon->jobs_dirfd = daemon->signal_fd = daemon->machine_event_fd = -1;
 	daemon->actuate = (struct takt_helper_proc){.name = "takt-actuate", .pidfd = -1};

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,15 +18,16 @@ enum {
 	MAX_TEXT = 1 << 20,
 };
 
-uid_t takt_system_users_below(void)
+uid_t takt_system_users_below(const char *root)
 {
+	char path[PATH_MAX];
 	TAKT_CLEANUP(freep) char *text = NULL;
 	char *rest = NULL;
 	unsigned int first;
 	size_t len;
 
-	if (takt_file_read(takt_sys_real(), AT_FDCWD, "/etc/login.defs", MAX_TEXT, &text, &len,
-			   NULL) < 0)
+	if (snprintf(path, sizeof(path), "%s/etc/login.defs", root) >= (int)sizeof(path) ||
+	    takt_file_read(takt_sys_real(), AT_FDCWD, path, MAX_TEXT, &text, &len, NULL) < 0)
 		return USUAL_FIRST;
 	for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
 		if (sscanf(line, " UID_MIN %9u", &first) == 1)

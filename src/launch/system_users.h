@@ -8,8 +8,9 @@
 
 #include "base/err.h"
 
-/* The first user id of a person's: UID_MIN of /etc/login.defs, else 1000. */
-uid_t takt_system_users_below(void);
+/* The first user id of a person's: UID_MIN of /etc/login.defs below the root ("" = this machine's),
+ * else 1000. */
+uid_t takt_system_users_below(const char *root);
 
 /* -EPERM, with who may instead: below `first`; or from 61184 to 65535, where nobody is, and users
  * that systemd makes for a service (DynamicUser=), whose numbers come back as another one's. */

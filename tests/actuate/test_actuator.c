@@ -310,6 +310,45 @@ static void a_cap_that_one_gpu_cannot_take_is_set_on_none(void **state)
 	assert_int_equal(kit.machine.boards[0].power_limit_mw, 400000);
 }
 
+/* Told to set nothing it refuses whoever asks, and puts back what was set. */
+static void one_that_sets_nothing_refuses_all_but_what_puts_back(void **state)
+{
+	static const char declared[] = "* reset cap 350\n";
+	struct takt_actuate_request set = set_request(50, "GPU-fake-0"), more = set;
+	struct takt_actuate_request cap = request_of(TAKT_ACTUATE_CAP, 0);
+	struct takt_actuate_request cpu = request_of(TAKT_ACTUATE_CPU, 0);
+	struct takt_actuate_request mig = request_of(TAKT_ACTUATE_MIG, 0);
+	struct takt_err err;
+
+	set.ttl_ns = more.ttl_ns = 60 * TAKT_NS_PER_S;
+	assert_int_equal(ask(ME, set).rc, 0);
+	kit.actuator->sets_nothing = true;
+	more.lease_id = 51;
+	more.max_mhz = more.min_mhz = 1200;
+	cap.power_limit_mw = 300000;
+	cpu.ttl_ns = TAKT_NS_PER_S;
+	cpu.max_mhz = 2000;
+	takt_strcpy(mig.uuid, sizeof(mig.uuid), "GPU-fake-1");
+	takt_strcpy(mig.mig, sizeof(mig.mig), "3g.40gb,3g.40gb");
+	assert_int_equal(ask(ME, more).rc, -EPERM);
+	assert_non_null(strstr(ask(ME, cap).message, "set_clocks = no"));
+	assert_int_equal(ask(ME, cap).rc, -EPERM);
+	assert_int_equal(ask(ME, cpu).rc, -EPERM);
+	assert_int_equal(ask(ME, mig).rc, -EPERM);
+	fake_sys_add_file(kit.world, "/state/declared", declared, strlen(declared));
+	assert_int_equal(
+		takt_actuator_declare(kit.actuator, "/state/declared", kit_now(&kit), &err),
+		-EPERM);
+	kit_run(&kit, 100);
+	assert_int_equal(kit.machine.boards[1].power_limit_mw, 400000);
+	assert_int_equal(kit.machine.boards[0].range.max_mhz, set.max_mhz);
+	assert_int_equal(ask(ME, request_of(TAKT_ACTUATE_END, 50)).rc, 0);
+	assert_false(locked(0));
+	cap.power_limit_mw = 0;
+	assert_int_equal(ask(ME, cap).rc, 0);
+	assert_int_equal(ask(ME, request_of(TAKT_ACTUATE_RESET, 0)).rc, 0);
+}
+
 /* What a GPU's clock is suspected of is no reason against a facility's cap, on it or on others. */
 static void a_cap_comes_where_the_clock_is_left_alone(void **state)
 {
@@ -547,6 +586,7 @@ int main(void)
 		CASE(a_job_never_raises_a_standing_power_limit),
 		CASE(a_refused_wish_leaves_the_lease_as_it_was),
 		CASE(a_cap_holds_without_any_lease),
+		CASE(one_that_sets_nothing_refuses_all_but_what_puts_back),
 		CASE(a_cap_that_one_gpu_cannot_take_is_set_on_none),
 		CASE(a_cap_comes_where_the_clock_is_left_alone),
 		CASE(a_cap_overwrites_no_limit_of_others),

@@ -36,7 +36,7 @@ PRINTS = {
 }
 # Lines that change nothing, and show what comes true soon: a GPU is being cleared for a moment after its job.
 LOOKS = ("takt explain", "takt show", "takt status", "takt queue")
-ELSEWHERE = ("git clone", "./run", "./test", "meson setup", "takt serve", "takt replay-clocks", "takt forecast")
+ELSEWHERE = ("git clone", "./run", "./test", "meson setup", "sudo takt init", "takt init", "takt serve", "takt replay-clocks", "takt forecast")
 
 
 def shorter(line):
