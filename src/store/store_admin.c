@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <nettle/hmac.h>
@@ -266,12 +267,15 @@ int takt_store_file_restore(const char *path, const char *from,
 	const struct takt_store_config config = {.path = path};
 	const struct takt_sys *sys = takt_sys_real();
 	char made[PATH_BYTES];
+	struct stat st;
 	int lock_fd = -1, rc;
 
 	if (snprintf(made, sizeof(made), "%s.restoring", path) >= PATH_BYTES - 32)
 		return takt_err_set(err, -ENAMETOOLONG, "path '%.80s...'", path);
-	if (access(from, R_OK) < 0)
+	if (access(from, R_OK) < 0 || stat(from, &st) < 0)
 		return takt_err_set(err, -errno, "read '%s'", from);
+	if (!S_ISREG(st.st_mode)) /* SQLite would take a device for an empty database */
+		return takt_err_set(err, -TAKT_E_CORRUPT, "'%s' is no regular file", from);
 	rc = takt_store_claim(&config, sys, false, &lock_fd, err);
 	if (rc < 0)
 		return rc;
