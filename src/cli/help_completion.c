@@ -15,7 +15,7 @@ static void add_verb_words(struct takt_str *out)
 {
 	const struct takt_verb *verb;
 
-	for (size_t i = 0; (verb = takt_verb_at(i)); i++)
+	for (size_t i = 0; (verb = takt_verb_at(i, NULL)); i++)
 		takt_str_addf(out, "%s%s", i ? " " : "", verb->name);
 }
 
@@ -41,7 +41,7 @@ void takt_help_bash(struct takt_str *out)
 			  "\t\tCOMPREPLY=($(compgen -W '");
 	add_verb_words(out);
 	takt_str_add(out, "' -- \"$cur\"))\n\t\treturn\n\tfi\n\tcase ${COMP_WORDS[1]} in\n");
-	for (size_t i = 0; (verb = takt_verb_at(i)); i++) {
+	for (size_t i = 0; (verb = takt_verb_at(i, NULL)); i++) {
 		takt_str_addf(out, "\t%s)\n\t\topts='", verb->name);
 		add_option_words(out, verb->options);
 		add_option_words(out, takt_verb_common(verb));
@@ -91,11 +91,11 @@ void takt_help_zsh(struct takt_str *out)
 
 	takt_str_add(out, "#compdef takt\n# zsh completion of takt; made by: takt completion zsh\n"
 			  "_takt()\n{\n\tlocal -a verbs opts words_\n\tverbs=(");
-	for (size_t i = 0; (verb = takt_verb_at(i)); i++)
+	for (size_t i = 0; (verb = takt_verb_at(i, NULL)); i++)
 		add_described(out, verb->name, verb->summary);
 	takt_str_add(out, ")\n\tif (( CURRENT == 2 )); then\n\t\t_describe verb verbs\n\t\treturn\n"
 			  "\tfi\n\tcase ${words[2]} in\n");
-	for (size_t i = 0; (verb = takt_verb_at(i)); i++) {
+	for (size_t i = 0; (verb = takt_verb_at(i, NULL)); i++) {
 		takt_str_addf(out, "\t%s)\n\t\topts=(", verb->name);
 		add_described_options(out, verb->options);
 		add_described_options(out, takt_verb_common(verb));
@@ -139,7 +139,7 @@ void takt_help_fish(struct takt_str *out)
 	const struct takt_verb *verb;
 
 	takt_str_add(out, "# fish completion of takt; made by: takt completion fish\n");
-	for (size_t i = 0; (verb = takt_verb_at(i)); i++) {
+	for (size_t i = 0; (verb = takt_verb_at(i, NULL)); i++) {
 		takt_str_addf(out, "complete -c takt -f -n __fish_use_subcommand -a %s -d ",
 			      verb->name);
 		add_fish_text(out, verb->summary);

@@ -74,7 +74,7 @@ static void add_examples(struct takt_str *out)
 	const struct takt_verb *verb;
 
 	takt_str_add(out, ".SH EXAMPLES\n");
-	for (size_t i = 0; (verb = takt_verb_at(i)); i++)
+	for (size_t i = 0; (verb = takt_verb_at(i, NULL)); i++)
 		for (const struct takt_text_pair *pair = verb->examples; pair && pair->left; pair++)
 			add_item(out, pair->left, pair->right);
 }
@@ -87,7 +87,7 @@ void takt_help_man(struct takt_str *out)
 	takt_str_add(out, ".TH TAKT 1 \"\" \"takt " TAKT_VERSION "\" \"User Commands\"\n"
 			  ".SH NAME\ntakt \\- every GPU on the right job, at the right clock\n"
 			  ".SH SYNOPSIS\n.B takt\n.I VERB\n[\\fIoptions\\fR]\n.SH VERBS\n");
-	for (size_t i = 0; (verb = takt_verb_at(i)); i++)
+	for (size_t i = 0; (verb = takt_verb_at(i, NULL)); i++)
 		add_verb(out, verb);
 	takt_str_add(out, ".SH OPTIONS OF EVERY VERB THAT ASKS A DAEMON\n");
 	add_options(out, takt_common_options);

@@ -77,7 +77,7 @@ static const struct {
 
 static const char *verb_name_at(const void *ctx, size_t i)
 {
-	const struct takt_verb *verb = takt_verb_at(i);
+	const struct takt_verb *verb = takt_verb_at(i, NULL);
 
 	return verb ? verb->name : NULL;
 }

@@ -88,8 +88,9 @@ struct takt_cli {
 	struct takt_client *client; /* owned; NULL until takt_cli_connect */
 };
 
-/* verbs.c: the table, in the order of the help. NULL beyond the last. */
-const struct takt_verb *takt_verb_at(size_t i);
+/* verbs.c: the table, in the order of the help. NULL beyond the last. *ret_group, where that is
+ * asked for: the title of the group that begins with it, NULL = the last one goes on. */
+const struct takt_verb *takt_verb_at(size_t i, const char **ret_group);
 const struct takt_verb *takt_verb_find(const char *name);
 
 /* arguments.c */
@@ -145,6 +146,6 @@ extern const struct takt_verb takt_verb_status, takt_verb_topo, takt_verb_submit
 /* Administration and history. */
 extern const struct takt_verb takt_verb_gpu, takt_verb_jobs, takt_verb_report, takt_verb_config,
 	takt_verb_admin, takt_verb_history, takt_verb_alerts, takt_verb_token, takt_verb_net,
-	takt_verb_top;
+	takt_verb_top, takt_verb_web;
 
 #endif

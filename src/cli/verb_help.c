@@ -15,11 +15,15 @@
 static void overview(struct takt_str *out)
 {
 	const struct takt_verb *verb;
+	const char *group;
 
 	takt_str_add(out, "takt: every GPU on the right job, at the right clock\n\n"
-			  "usage: takt VERB [options]\n\n");
-	for (size_t i = 0; (verb = takt_verb_at(i)); i++)
+			  "usage: takt VERB [options]\n");
+	for (size_t i = 0; (verb = takt_verb_at(i, &group)); i++) {
+		if (group)
+			takt_str_addf(out, "\n%s\n", group);
 		takt_help_pair(out, verb->name, verb->summary);
+	}
 	takt_str_add(out, "\n'takt help VERB' says more. Every verb takes --json, those that ask a "
 			  "daemon --socket.\n");
 }

@@ -451,7 +451,8 @@ int takt_client_order(struct takt_client *client, const struct takt_gpu_request 
 	static const char *const paths[TAKT_GPU_REQUEST_COUNT] = {
 		[TAKT_GPU_DRAIN] = "/v1/gpus/drain",	 [TAKT_GPU_RESUME] = "/v1/gpus/resume",
 		[TAKT_GPU_RESERVE] = "/v1/gpus/reserve", [TAKT_GPU_RELEASE] = "/v1/gpus/release",
-		[TAKT_GPU_MIG] = "/v1/gpus/mig",
+		[TAKT_GPU_MIG] = "/v1/gpus/mig",	 [TAKT_GPU_APPROVE] = "/v1/gpus/approve",
+		[TAKT_GPU_REFUSE] = "/v1/gpus/refuse",
 	};
 	TAKT_CLEANUP(strp) struct takt_str body = TAKT_STR(4096);
 

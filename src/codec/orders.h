@@ -9,7 +9,9 @@
 #include "codec/views.h"
 
 enum {
-	TAKT_MAX_RESERVATIONS = 64,
+	TAKT_MAX_RESERVATIONS = 256,
+	TAKT_MAX_BOOKINGS = 192, /* of them: what users make; the rest is administrators' */
+	TAKT_MAX_BOOKINGS_A_USER = 32,
 };
 
 /* A GPU that gets no new jobs. */
@@ -32,6 +34,23 @@ struct takt_reservation {
 	int64_t from_ms, until_ms;
 	char reason[160];
 	char by[33];
+	bool booked;	  /* by its user, within his rules (codec/booking.h) */
+	char state[12];	  /* "granted"; of bookings also "waiting" for an administrator, "refused"
+			     by one, "released" before its end */
+	char answer[160]; /* why it was refused */
+	char decided_by[33]; /* who granted, refused or released it; "" = nobody had to */
+	int64_t made_ms;     /* 0 = not known */
+	bool mine;	     /* of whoever is shown it; not on disk */
+};
+
+/* What whoever asks may book. */
+struct takt_booking_view {
+	bool may;
+	char rule[80];	     /* the section of tenants_file that leaves the least: "[user *]" */
+	bool approval;	     /* an administrator has to agree */
+	int64_t week_gpu_ms; /* of that rule, in any seven days */
+	int64_t left_gpu_ms; /* of it that is sure to be left in the next seven */
+	int64_t ahead_ms, longest_ms;
 };
 
 /* A GPU in MIG mode: how it is cut. */
@@ -59,6 +78,9 @@ struct takt_orders_view {
 	struct takt_reservation reservations[TAKT_MAX_RESERVATIONS]; /* by id */
 	uint32_t mig_count;
 	struct takt_gpu_mig mig[TAKT_VIEW_MAX_GPUS]; /* by index; not kept on disk */
+	uint64_t last_id; /* of a reservation; numbers are not used again */
+	bool has_booking;
+	struct takt_booking_view booking; /* not kept on disk */
 };
 int takt_orders_view_to_json(const struct takt_orders_view *view, struct takt_str *out);
 int takt_orders_view_from_json(const char *text, size_t len, struct takt_orders_view *ret,
@@ -67,9 +89,11 @@ int takt_orders_view_from_json(const char *text, size_t len, struct takt_orders_
 enum takt_gpu_request_kind {
 	TAKT_GPU_DRAIN,	  /* gpu_mask, reason */
 	TAKT_GPU_RESUME,  /* gpu_mask */
-	TAKT_GPU_RESERVE, /* gpu_mask, user or tenant, from_ms, until_ms, reason */
+	TAKT_GPU_RESERVE, /* gpu_mask, user or tenant, from_ms, until_ms, reason, preview */
 	TAKT_GPU_RELEASE, /* id */
 	TAKT_GPU_MIG,	  /* gpu_mask: one; layout, "" = as declared or found */
+	TAKT_GPU_APPROVE, /* id of a booking that waits */
+	TAKT_GPU_REFUSE,  /* id, reason */
 	TAKT_GPU_REQUEST_COUNT
 };
 struct takt_gpu_request {
@@ -81,6 +105,7 @@ struct takt_gpu_request {
 	int64_t from_ms, until_ms;
 	char reason[160];
 	char layout[80];
+	bool preview; /* reserve: nothing is kept; whether it would be taken */
 };
 /* Refuses (-TAKT_E_USAGE, naming the field) what is not a request of that kind. */
 int takt_gpu_request_from_json(enum takt_gpu_request_kind kind, const char *text, size_t len,

@@ -18,6 +18,7 @@ enum {
 	MAX_GPUS = 1000000,
 	MAX_QUEUED = 200000,
 	MAX_SLOWDOWN = 500, /* permille */
+	MAX_DAYS = 366,
 };
 
 struct reading {
@@ -47,9 +48,9 @@ static int read_number(const struct takt_ini_line *line, uint32_t min, uint32_t 
 }
 
 /* "4", "0.5", "2.125". */
-static int read_gpus(const struct takt_ini_line *line, uint32_t *ret_milli, struct takt_err *err)
+static int read_milli(const struct takt_ini_line *line, const char *accepted, uint32_t *ret_milli,
+		      struct takt_err *err)
 {
-	static const char accepted[] = "GPUs such as 4 or 0.5, with at most three decimals";
 	const char *point = strchr(line->value, '.');
 	size_t digits = point ? strlen(point + 1) : 0;
 	unsigned long long whole, part = 0;
@@ -66,6 +67,24 @@ static int read_gpus(const struct takt_ini_line *line, uint32_t *ret_milli, stru
 	for (size_t i = digits; point && i < 3; i++)
 		part *= 10;
 	*ret_milli = (uint32_t)(whole * 1000 + part);
+	return 0;
+}
+
+static int read_gpus(const struct takt_ini_line *line, uint32_t *ret_milli, struct takt_err *err)
+{
+	return read_milli(line, "GPUs such as 4 or 0.5, with at most three decimals", ret_milli,
+			  err);
+}
+
+/* From a minute to a year. */
+static int read_time_ms(const struct takt_ini_line *line, uint64_t *ret, struct takt_err *err)
+{
+	uint64_t ns = 0;
+
+	if (takt_duration_parse(line->value, &ns) < 0 || ns < 60 * TAKT_NS_PER_S ||
+	    ns > MAX_DAYS * UINT64_C(24) * 3600 * TAKT_NS_PER_S)
+		return refuse(line, "a time such as 12h or 14d, from 1m to 366d", err);
+	*ret = ns / TAKT_NS_PER_MS;
 	return 0;
 }
 
@@ -122,15 +141,17 @@ static int read_users(const struct takt_ini_line *line, char *ret, size_t size,
 	return n ? 0 : refuse(line, "names of users with commas between", err);
 }
 
-static const char *const tenant_keys[] = {"weight", "quota",	    "limit",	    "borrow",
-					  "users",  "max_slowdown", "clock_policy", NULL};
-static const char *const user_keys[] = {"weight",     "quota",	"limit", "borrow",
-					"max_queued", "tenant", NULL};
+#define RESERVE_KEYS "reserve_gpu_hours", "reserve_ahead", "reserve_longest", "reserve_approval"
+static const char *const tenant_keys[] = {"weight",	  "quota",	"limit",
+					  "borrow",	  "users",	"max_slowdown",
+					  "clock_policy", RESERVE_KEYS, NULL};
+static const char *const user_keys[] = {"weight",     "quota",	"limit",      "borrow",
+					"max_queued", "tenant", RESERVE_KEYS, NULL};
 
 static int not_known(const struct takt_ini_line *line, const char *const *keys,
 		     struct takt_err *err)
 {
-	struct takt_str all = TAKT_STR(200);
+	struct takt_str all = TAKT_STR(300);
 
 	for (size_t i = 0; keys[i]; i++)
 		takt_str_addf(&all, "%s%s", i ? ", " : "", keys[i]);
@@ -161,6 +182,22 @@ static int read_policy(const struct takt_ini_line *line, char ret[TAKT_POLICY_TE
 	return 0;
 }
 
+static int set_reserve_key(struct takt_reserve_rule *rule, const struct takt_ini_line *line,
+			   struct takt_err *err)
+{
+	if (strcmp(line->key, "reserve_gpu_hours") == 0) {
+		rule->has_hours = true;
+		return read_milli(line, "GPU hours such as 40 or 0.5, with at most three decimals",
+				  &rule->week_milli_h, err);
+	}
+	if (strcmp(line->key, "reserve_ahead") == 0)
+		return read_time_ms(line, &rule->ahead_ms, err);
+	if (strcmp(line->key, "reserve_longest") == 0)
+		return read_time_ms(line, &rule->longest_ms, err);
+	rule->has_approval = true;
+	return read_yes(line, &rule->needs_approval, err);
+}
+
 static int set_key(struct takt_share_rule *rule, const struct takt_ini_line *line,
 		   struct takt_err *err)
 {
@@ -182,6 +219,8 @@ static int set_key(struct takt_share_rule *rule, const struct takt_ini_line *lin
 		return read_slowdown(line, rule, err);
 	if (strcmp(key, "clock_policy") == 0)
 		return read_policy(line, rule->clock_policy, err);
+	if (strncmp(key, "reserve_", strlen("reserve_")) == 0)
+		return set_reserve_key(&rule->reserve, line, err);
 	return read_users(line, rule->users, sizeof(rule->users), err);
 }
 

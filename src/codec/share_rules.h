@@ -18,6 +18,14 @@ enum {
 	TAKT_SHARE_MAX_FILE = 256 * 1024,
 };
 
+/* What a section says of bookings: GPUs that users reserve for themselves (codec/booking.h). */
+struct takt_reserve_rule {
+	bool has_hours, has_approval;
+	uint32_t week_milli_h;	       /* GPU hours in any seven days, in thousandths; 0 = none */
+	uint64_t ahead_ms, longest_ms; /* 0 = not said */
+	bool needs_approval;
+};
+
 struct takt_share_rule {
 	bool of_user;
 	char name[64];
@@ -27,6 +35,7 @@ struct takt_share_rule {
 	uint32_t max_queued; /* users; 0 = no limit */
 	char tenant[64];     /* users; "" = none */
 	char users[512];     /* tenants: commas between, no blanks; "" = everybody */
+	struct takt_reserve_rule reserve;
 	/* Tenants, of jobs that do not say it themselves. */
 	bool has_max_slowdown;
 	uint32_t max_slowdown_permille;	     /* 0 = no promise */

@@ -13,6 +13,7 @@ enum {
 	TAKT_TOKEN_ID = 13,	/* 12 hex digits */
 	TAKT_TOKEN_SECRET = 65, /* 64 hex digits; the hash's, too */
 	TAKT_TOKEN_TEXT = 96,	/* takt_ID_SECRET */
+	TAKT_TOKEN_PAGE = 320,	/* an address */
 	TAKT_MAX_TOKENS = 1024,
 };
 
@@ -28,6 +29,7 @@ struct takt_token {
 
 struct takt_tokens_view {
 	char token[TAKT_TOKEN_TEXT]; /* the one just made, in full */
+	char page[TAKT_TOKEN_PAGE];  /* where the web page is; "" = it is off */
 	uint32_t count;
 	struct takt_token *tokens; /* owned */
 };

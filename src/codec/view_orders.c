@@ -30,6 +30,12 @@ static const struct takt_field reservation_fields[] = {
 	I64(RESERVATION, until_ms, MUST),
 	TEXT(RESERVATION, reason),
 	TEXT(RESERVATION, by),
+	BOOL(RESERVATION, booked),
+	TEXT(RESERVATION, state),
+	TEXT(RESERVATION, answer),
+	TEXT(RESERVATION, decided_by),
+	I64(RESERVATION, made_ms, NONE(0)),
+	BOOL(RESERVATION, mine),
 };
 static const struct takt_shape reservation_shape =
 	TAKT_SHAPE(RESERVATION, "a reservation", reservation_fields);
@@ -51,6 +57,16 @@ static const struct takt_field mig_fields[] = {
 };
 static const struct takt_shape mig_shape = TAKT_SHAPE(MIG, "how a GPU is cut", mig_fields);
 
+#define BOOKING struct takt_booking_view
+static const struct takt_field booking_fields[] = {
+	MUST_BOOL(BOOKING, may),	 TEXT(BOOKING, rule),
+	MUST_BOOL(BOOKING, approval),	 I64(BOOKING, week_gpu_ms, MUST),
+	I64(BOOKING, left_gpu_ms, MUST), I64(BOOKING, ahead_ms, MUST),
+	I64(BOOKING, longest_ms, MUST),
+};
+static const struct takt_shape booking_shape =
+	TAKT_SHAPE(BOOKING, "what may be booked", booking_fields);
+
 #define ORDERS struct takt_orders_view
 static const struct takt_field orders_fields[] = {
 	MUST_BOOL(ORDERS, simulated),
@@ -68,6 +84,9 @@ static const struct takt_field orders_fields[] = {
 	{TAKT_FIELD_AT(ORDERS, mig, TAKT_FIELD_OBJECT), .many = TAKT_MANY_ARRAY, .counts = true,
 	 .size = sizeof(MIG), COUNT(ORDERS, mig_count), .room = TAKT_VIEW_MAX_GPUS,
 	 .shape = &mig_shape},
+	U64(ORDERS, last_id, NONE(0)),
+	{TAKT_FIELD_AT(ORDERS, booking, TAKT_FIELD_OBJECT),
+	 .flag_offset = offsetof(ORDERS, has_booking), .shape = &booking_shape},
 };
 static const struct takt_shape orders_shape =
 	TAKT_SHAPE(ORDERS, "what GPUs are set aside", orders_fields);
@@ -100,8 +119,11 @@ static const struct takt_field reserve_fields[] = {
 	I64(REQUEST, from_ms, MUST),
 	I64(REQUEST, until_ms, MUST),
 	TEXT(REQUEST, reason),
+	BOOL(REQUEST, preview),
 };
 static const struct takt_field release_fields[] = {U64(REQUEST, id, MUST, .min = 1)};
+static const struct takt_field refuse_fields[] = {U64(REQUEST, id, MUST, .min = 1),
+						  TEXT(REQUEST, reason)};
 static const struct takt_field mig_request_fields[] = {GPUS, TEXT(REQUEST, layout)};
 static const struct takt_shape request_shapes[TAKT_GPU_REQUEST_COUNT] = {
 	[TAKT_GPU_DRAIN] = TAKT_SHAPE(REQUEST, "the body", drain_fields),
@@ -109,17 +131,28 @@ static const struct takt_shape request_shapes[TAKT_GPU_REQUEST_COUNT] = {
 	[TAKT_GPU_RESERVE] = TAKT_SHAPE(REQUEST, "the body", reserve_fields),
 	[TAKT_GPU_RELEASE] = TAKT_SHAPE(REQUEST, "the body", release_fields),
 	[TAKT_GPU_MIG] = TAKT_SHAPE(REQUEST, "the body", mig_request_fields),
+	[TAKT_GPU_APPROVE] = TAKT_SHAPE(REQUEST, "the body", release_fields),
+	[TAKT_GPU_REFUSE] = TAKT_SHAPE(REQUEST, "the body", refuse_fields),
 };
 
 enum {
 	MAX_BYTES = 64 * 1024
 };
 
+/* Of one reservation, by its number; the others are of GPUs. */
+static bool is_by_id(enum takt_gpu_request_kind kind)
+{
+	return kind == TAKT_GPU_RELEASE || kind == TAKT_GPU_APPROVE || kind == TAKT_GPU_REFUSE;
+}
+
 static int check_request(const struct takt_gpu_request *request, struct takt_err *err)
 {
 	struct takt_mig_layout layout;
 
-	if (request->kind != TAKT_GPU_RELEASE && request->gpu_mask == 0)
+	if (request->kind == TAKT_GPU_REFUSE && !request->reason[0])
+		return takt_err_set(err, -TAKT_E_USAGE,
+				    "field 'reason' must say why: whoever has booked reads it");
+	if (!is_by_id(request->kind) && request->gpu_mask == 0)
 		return takt_err_set(err, -TAKT_E_USAGE, "field 'gpus' must name at least one GPU");
 	if (request->kind == TAKT_GPU_MIG && (request->gpu_mask & (request->gpu_mask - 1)))
 		return takt_err_set(err, -TAKT_E_USAGE, "field 'gpus' must name one GPU");

@@ -18,6 +18,7 @@ static const struct takt_shape token_shape = TAKT_SHAPE(TOKEN, "a token", token_
 #define TOKENS struct takt_tokens_view
 static const struct takt_field fields[] = {
 	TEXT(TOKENS, token),
+	TEXT(TOKENS, page),
 	{TAKT_FIELD_AT(TOKENS, tokens, TAKT_FIELD_OBJECT), .many = TAKT_MANY_OWNED,
 	 .required = true, .counts = true, .size = sizeof(TOKEN), COUNT(TOKENS, count),
 	 .room = TAKT_MAX_TOKENS, .shape = &token_shape},

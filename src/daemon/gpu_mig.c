@@ -22,6 +22,7 @@ static const uint64_t answer_ns = 60 * TAKT_NS_PER_S;
 
 struct order {
 	struct takt_pending *pending; /* NULL = nobody waits any more */
+	struct takt_peer peer;	      /* who does */
 	bool under_way;
 	bool unsent; /* the actuator is about to be there */
 	char layout[TAKT_MIG_TEXT];
@@ -185,12 +186,13 @@ static void tell_again(struct takt_mig *mig, uint32_t index, struct takt_boot no
 static void finish(struct takt_mig *mig, struct order *order, const struct takt_err *err)
 {
 	struct takt_pending *pending = order->pending;
+	const struct takt_peer peer = order->peer;
 
 	*order = (struct order){0};
 	if (pending && err)
 		takt_pending_error(pending, err);
 	else if (pending)
-		takt_orders_answer(mig->daemon->orders, pending);
+		takt_orders_answer(mig->daemon->orders, &peer, pending);
 }
 
 static void look(struct takt_mig *mig, uint32_t gpu, struct takt_boot now)
@@ -385,17 +387,20 @@ static void forget(void *order)
 	((struct order *)order)->pending = NULL;
 }
 
-int takt_mig_order(struct takt_mig *mig, const struct takt_gpu_request *request, const char *by,
-		   struct takt_pending *pending, struct takt_err *err)
+int takt_mig_order(struct takt_mig *mig, const struct takt_gpu_request *request,
+		   const struct takt_peer *peer, struct takt_pending *pending, struct takt_err *err)
 {
 	uint32_t gpu = (uint32_t)__builtin_ctzll(request->gpu_mask);
 	struct order *order = &mig->gpu[gpu].order;
 	int rc = takt_mig_check(mig, gpu, err);
+	char by[33];
 
 	if (rc < 0)
 		return rc;
+	takt_user_name(peer->uid, by, sizeof(by));
 	*order = (struct order){
 		.pending = pending,
+		.peer = *peer,
 		.under_way = true,
 		.deadline = takt_boot_add(takt_boot_now(mig->daemon->sys), answer_ns),
 	};

@@ -38,8 +38,9 @@ const char *takt_mig_note(const struct takt_mig *mig, uint32_t gpu);
 int takt_mig_check(const struct takt_mig *mig, uint32_t gpu, struct takt_err *err);
 
 /* An order of kind TAKT_GPU_MIG by an administrator of that name; finishes with the orders view. */
-int takt_mig_order(struct takt_mig *mig, const struct takt_gpu_request *request, const char *by,
-		   struct takt_pending *pending, struct takt_err *err);
+int takt_mig_order(struct takt_mig *mig, const struct takt_gpu_request *request,
+		   const struct takt_peer *peer, struct takt_pending *pending,
+		   struct takt_err *err);
 /* Whatever the actuator says; NULL is fine. */
 void takt_mig_heard(struct takt_mig *mig, const struct takt_actuate_reply *reply);
 

@@ -11,12 +11,12 @@
 #include "base/mem.h"
 #include "base/pace.h"
 #include "base/str.h"
+#include "codec/booking.h"
 #include "daemon/gpu_health.h"
 #include "daemon/gpu_mig.h"
 #include "daemon/log.h"
 
 static const char key[] = "orders";
-static const int64_t keep_over_ms = 24ll * 3600 * 1000; /* the clock may have jumped */
 static const struct takt_pace writes = {TAKT_NS_PER_S, 10 * TAKT_NS_PER_S};
 
 enum {
@@ -29,6 +29,7 @@ struct takt_orders {
 	struct takt_orders_view told;  /* to the queue */
 	struct takt_orders_view *next; /* being written; NULL = nothing is */
 	struct takt_pending *pending;  /* who waits for that; NULL = nobody */
+	struct takt_peer peer;	       /* of pending */
 	uint64_t faults;	       /* GPUs set aside and not yet on disk */
 	uint64_t resumed;	       /* GPUs that `next` resumes */
 	char fault_reason[TAKT_VIEW_MAX_GPUS][160];
@@ -95,6 +96,18 @@ static void name_gpus(const struct takt_daemon *daemon, struct takt_orders_view 
 				    : "?");
 }
 
+/* One that was written before there were bookings says no state. */
+static void take_reservation(struct takt_orders *orders, struct takt_reservation *at)
+{
+	struct takt_orders_view *view = &orders->now;
+
+	at->gpu_mask = mask_now(orders->daemon, view, at->gpu_mask);
+	if (!at->state[0])
+		takt_strcpy(at->state, sizeof(at->state), "granted");
+	if (at->id > view->last_id)
+		view->last_id = at->id;
+}
+
 /* A GPU that is not there keeps what was said of it: it may come back. */
 static int take_text(void *ctx, const char *name, const char *text)
 {
@@ -107,8 +120,7 @@ static int take_text(void *ctx, const char *name, const char *text)
 	for (uint32_t i = 0; i < view->set_aside_count; i++)
 		view->set_aside[i].index = gpu_by_uuid(orders->daemon, view->set_aside[i].uuid);
 	for (uint32_t i = 0; i < view->reservation_count; i++)
-		view->reservations[i].gpu_mask =
-			mask_now(orders->daemon, view, view->reservations[i].gpu_mask);
+		take_reservation(orders, &view->reservations[i]);
 	return 0;
 }
 
@@ -182,7 +194,7 @@ static void keep_reserved(struct takt_orders *orders, const struct takt_reservat
 
 	if (takt_queue_knows_tenant(queue, reservation->tenant))
 		window.tenant = reservation->tenant;
-	if (window.gpu_mask)
+	if (window.gpu_mask && takt_reservation_counts(reservation))
 		(void)takt_queue_keep_gpus(queue, &window, NULL);
 }
 
@@ -231,7 +243,7 @@ static void try_later(struct takt_orders *orders)
 
 /* Takes `next` over, whatever comes of it. */
 static int post(struct takt_orders *orders, struct takt_orders_view *next,
-		struct takt_pending *pending, struct takt_err *err)
+		const struct takt_peer *peer, struct takt_pending *pending, struct takt_err *err)
 {
 	TAKT_CLEANUP(strp) struct takt_str text = TAKT_STR(TAKT_STORE_MAX_KEPT);
 	int64_t ticket = takt_orders_view_to_json(next, &text);
@@ -249,16 +261,19 @@ static int post(struct takt_orders *orders, struct takt_orders_view *next,
 	orders->resumed = 0;
 	orders->ticket = ticket;
 	orders->pending = pending;
+	if (peer)
+		orders->peer = *peer;
 	return 0;
 }
 
-void takt_orders_answer(struct takt_orders *orders, struct takt_pending *pending)
+void takt_orders_answer(struct takt_orders *orders, const struct takt_peer *peer,
+			struct takt_pending *pending)
 {
 	TAKT_CLEANUP(strp) struct takt_str json = TAKT_STR(TAKT_VIEW_MAX_BYTES);
 	TAKT_CLEANUP(freep) struct takt_orders_view *view = takt_alloc(sizeof(*view));
 	struct takt_err err;
 
-	if (!view || takt_api_orders(orders->daemon, view, &err) < 0 ||
+	if (!view || takt_api_orders(orders->daemon, peer, view, &err) < 0 ||
 	    takt_orders_view_to_json(view, &json) < 0) {
 		takt_err_set(&err, -ENOMEM, "done, but there is no memory for the answer");
 		takt_pending_error(pending, &err);
@@ -311,7 +326,7 @@ void takt_orders_stored(void *ctx, const struct takt_store_completion *done)
 	if (!orders->pending)
 		return;
 	if (done->rc == 0) {
-		takt_orders_answer(orders, orders->pending);
+		takt_orders_answer(orders, &orders->peer, orders->pending);
 	} else {
 		takt_err_set(&error, done->rc, "%s", done->message);
 		takt_pending_error(orders->pending, &error);
@@ -411,66 +426,182 @@ static int find_tenant(const struct takt_orders *orders, const char *name,
 	return 0;
 }
 
-static int reserve(struct takt_orders *orders, struct takt_orders_view *view,
-		   const struct takt_gpu_request *request, const char *by, struct takt_err *err)
-{
-	struct takt_reservation *made = &view->reservations[view->reservation_count];
-	uint64_t id = 1;
+/* Who asks for a change, and when. */
+struct asker {
+	const struct takt_peer *peer;
+	char by[33];
+	int64_t now_ms;
+};
 
-	if (view->reservation_count == TAKT_MAX_RESERVATIONS)
-		return takt_err_set(err, -TAKT_E_LIMIT, "there are %d reservations already",
-				    TAKT_MAX_RESERVATIONS);
-	if (request->until_ms <= wall_ms(takt_wall_now(orders->daemon->sys)))
-		return takt_err_set(err, -TAKT_E_USAGE, "the reservation would be over already");
-	for (uint32_t i = 0; i < view->reservation_count; i++)
-		if (view->reservations[i].id >= id)
-			id = view->reservations[i].id + 1;
-	*made = (struct takt_reservation){
-		.id = id,
+/* A user reserves for himself, and not the past, which would be charged, too. */
+static int book(struct takt_orders *orders, struct takt_orders_view *view,
+		const struct asker *asker, struct takt_reservation *made, struct takt_err *err)
+{
+	const struct takt_booker booker = {
+		.rules = takt_queue_rules(orders->daemon->queue),
+		.user = asker->by,
+		.uid = asker->peer->uid,
+	};
+	const char *state = NULL;
+	int rc;
+
+	if (made->tenant[0] || (made->uid != UINT32_MAX && made->uid != asker->peer->uid))
+		return takt_err_set(err, -EPERM,
+				    "you reserve for yourself only; for others root and members of "
+				    "group %s do",
+				    orders->daemon->config.admin_group);
+	made->uid = asker->peer->uid;
+	takt_strcpy(made->user, sizeof(made->user), asker->by);
+	made->booked = true;
+	if (made->from_ms < asker->now_ms)
+		made->from_ms = asker->now_ms;
+	rc = takt_booking_check(&booker, view, made, asker->now_ms, &state, err);
+	if (rc == 0)
+		takt_strcpy(made->state, sizeof(made->state), state);
+	return rc;
+}
+
+static int reserve(struct takt_orders *orders, struct takt_orders_view *view,
+		   const struct takt_gpu_request *request, const struct asker *asker,
+		   struct takt_err *err)
+{
+	struct takt_reservation made = {
+		.id = view->last_id + 1,
 		.gpu_mask = request->gpu_mask,
 		.uid = UINT32_MAX,
 		.from_ms = request->from_ms,
 		.until_ms = request->until_ms,
+		.made_ms = asker->now_ms,
+		.state = "granted",
 	};
-	takt_strcpy(made->reason, sizeof(made->reason), request->reason);
-	takt_strcpy(made->by, sizeof(made->by), by);
-	view->reservation_count++;
+	int rc = 0;
+
+	if (view->reservation_count == TAKT_MAX_RESERVATIONS)
+		return takt_err_set(err, -TAKT_E_LIMIT, "there are %d reservations already",
+				    TAKT_MAX_RESERVATIONS);
+	if (request->until_ms <= asker->now_ms)
+		return takt_err_set(err, -TAKT_E_USAGE, "the reservation would be over already");
+	takt_strcpy(made.reason, sizeof(made.reason), request->reason);
+	takt_strcpy(made.by, sizeof(made.by), asker->by);
 	if (request->tenant[0])
-		return find_tenant(orders, request->tenant, made, err);
-	return request->user[0] ? find_user(request->user, made, err) : 0;
+		rc = find_tenant(orders, request->tenant, &made, err);
+	else if (request->user[0])
+		rc = find_user(request->user, &made, err);
+	if (rc == 0 && !asker->peer->admin)
+		rc = book(orders, view, asker, &made, err);
+	if (rc < 0)
+		return rc;
+	view->last_id = made.id;
+	view->reservations[view->reservation_count++] = made;
+	return 0;
 }
 
-static int release(struct takt_orders_view *view, uint64_t id, struct takt_err *err)
+/* A user gives up what he himself has booked. */
+static int release(struct takt_orders_view *view, uint64_t id, const struct asker *asker,
+		   struct takt_err *err)
 {
-	for (uint32_t i = 0; i < view->reservation_count; i++) {
-		if (view->reservations[i].id != id)
-			continue;
-		view->reservation_count--;
-		memmove(&view->reservations[i], &view->reservations[i + 1],
-			(view->reservation_count - i) * sizeof(view->reservations[0]));
-		return 0;
-	}
-	return takt_err_set(err, -TAKT_E_NOT_FOUND, "there is no reservation %" PRIu64, id);
+	const struct takt_reservation *at = takt_reservation_find(view, id);
+
+	if (at && !asker->peer->admin && !(at->booked && at->uid == asker->peer->uid))
+		return takt_err_set(err, -EPERM, "reservation %" PRIu64 " is not yours to release",
+				    id);
+	return takt_booking_release(view, id, asker->by, asker->now_ms, err);
 }
 
 static int change(struct takt_orders *orders, struct takt_orders_view *view,
-		  const struct takt_gpu_request *request, const char *by, struct takt_err *err)
+		  const struct takt_gpu_request *request, const struct asker *asker,
+		  struct takt_err *err)
 {
 	int rc = 0;
 
 	if (request->kind == TAKT_GPU_RESERVE)
-		return reserve(orders, view, request, by, err);
+		return reserve(orders, view, request, asker, err);
 	if (request->kind == TAKT_GPU_RELEASE)
-		return release(view, request->id, err);
+		return release(view, request->id, asker, err);
+	if (request->kind == TAKT_GPU_APPROVE)
+		return takt_booking_approve(view, request->id, asker->by, asker->now_ms, err);
+	if (request->kind == TAKT_GPU_REFUSE)
+		return takt_booking_refuse(view, request->id, asker->by, request->reason, err);
 	for (uint64_t left = request->gpu_mask; rc == 0 && left; left &= left - 1) {
 		uint32_t gpu = (uint32_t)__builtin_ctzll(left);
 
 		if (request->kind == TAKT_GPU_DRAIN)
-			set_aside(orders, view, gpu, "drained", request->reason, by);
+			set_aside(orders, view, gpu, "drained", request->reason, asker->by);
 		else
 			rc = resume(orders, view, gpu, err);
 	}
 	return rc;
+}
+
+/* Reserving is also for users whom a rule lets, and releasing for who has booked. */
+static int check_right(const struct takt_daemon *daemon, const struct takt_peer *peer,
+		       enum takt_gpu_request_kind kind, struct takt_err *err)
+{
+	if (!peer->admin && kind != TAKT_GPU_RESERVE && kind != TAKT_GPU_RELEASE)
+		return takt_err_set(err, -EPERM, "only root and members of group %s may do so",
+				    daemon->config.admin_group);
+	if (!daemon->manages)
+		return takt_err_set(err, -TAKT_E_UNAVAILABLE, "takt only observes here (%s)",
+				    daemon->observe_why);
+	return 0;
+}
+
+static void log_order(const struct takt_gpu_request *request, const char *by)
+{
+	static const char *const words[TAKT_GPU_REQUEST_COUNT] = {
+		[TAKT_GPU_DRAIN] = "drains",	 [TAKT_GPU_RESUME] = "resumes",
+		[TAKT_GPU_RESERVE] = "reserves", [TAKT_GPU_RELEASE] = "releases",
+		[TAKT_GPU_APPROVE] = "approves", [TAKT_GPU_REFUSE] = "refuses",
+	};
+	const char *colon = request->reason[0] ? ": " : "";
+
+	if (request->gpu_mask)
+		takt_log(TAKT_LOG_NOTICE, "%s %s GPUs (mask 0x%" PRIx64 ")%s%s", by,
+			 words[request->kind], request->gpu_mask, colon, request->reason);
+	else
+		takt_log(TAKT_LOG_NOTICE, "%s %s reservation %" PRIu64 "%s%s", by,
+			 words[request->kind], request->id, colon, request->reason);
+}
+
+/* Whether it would be taken; nothing is kept. */
+static int look_ahead(struct takt_orders *orders, const struct takt_gpu_request *request,
+		      const struct asker *asker, struct takt_pending *pending, struct takt_err *err)
+{
+	struct takt_orders_view *would = takt_alloc(sizeof(*would));
+	int rc = would ? 0 : takt_err_set(err, -ENOMEM, "no memory for the reservation");
+
+	if (rc == 0) {
+		*would = orders->now;
+		rc = change(orders, would, request, asker, err);
+	}
+	takt_free(would);
+	if (rc == 0)
+		takt_orders_answer(orders, asker->peer, pending);
+	return rc;
+}
+
+static int keep_change(struct takt_orders *orders, const struct takt_gpu_request *request,
+		       const struct asker *asker, struct takt_pending *pending,
+		       struct takt_err *err)
+{
+	struct takt_orders_view *next = begin(orders, err);
+	int rc;
+
+	if (!next)
+		return err ? err->rc : -TAKT_E_BUSY;
+	rc = change(orders, next, request, asker, err);
+	if (rc < 0) {
+		takt_free(next);
+		return rc;
+	}
+	rc = post(orders, next, asker->peer, pending, err);
+	if (rc < 0)
+		return rc;
+	if (request->kind == TAKT_GPU_RESUME)
+		orders->resumed = request->gpu_mask;
+	log_order(request, asker->by);
+	takt_pending_set_cancel(pending, hung_up, orders);
+	return 0;
 }
 
 int takt_api_order(void *ctx, const struct takt_peer *peer, const struct takt_gpu_request *request,
@@ -478,52 +609,37 @@ int takt_api_order(void *ctx, const struct takt_peer *peer, const struct takt_gp
 {
 	struct takt_daemon *daemon = ctx;
 	struct takt_orders *orders = daemon->orders;
-	static const char *const words[TAKT_GPU_REQUEST_COUNT] = {
-		[TAKT_GPU_DRAIN] = "drains",
-		[TAKT_GPU_RESUME] = "resumes",
-		[TAKT_GPU_RESERVE] = "reserves",
-		[TAKT_GPU_RELEASE] = "releases reserved",
-	};
-	struct takt_orders_view *next = NULL;
-	char by[33];
-	int rc = 0;
+	struct asker asker = {.peer = peer, .now_ms = wall_ms(takt_wall_now(daemon->sys))};
+	int rc = check_right(daemon, peer, request->kind, err);
 
-	if (!peer->admin)
-		return takt_err_set(err, -EPERM, "only root and members of group %s may do so",
-				    daemon->config.admin_group);
-	if (!daemon->manages)
-		return takt_err_set(err, -TAKT_E_UNAVAILABLE, "takt only observes here (%s)",
-				    daemon->observe_why);
-	rc = check_gpus(orders, request->gpu_mask, err);
+	if (rc == 0)
+		rc = check_gpus(orders, request->gpu_mask, err);
 	if (rc < 0)
 		return rc;
-	takt_user_name(peer->uid, by, sizeof(by));
 	if (request->kind == TAKT_GPU_MIG)
-		return takt_mig_order(daemon->mig, request, by, pending, err);
-	next = begin(orders, err);
-	if (!next)
-		return err ? err->rc : -TAKT_E_BUSY;
-	rc = change(orders, next, request, by, err);
-	if (rc < 0) {
-		takt_free(next);
-		return rc;
-	}
-	rc = post(orders, next, pending, err);
-	if (rc == 0 && request->kind == TAKT_GPU_RESUME)
-		orders->resumed = request->gpu_mask;
-	if (rc == 0)
-		takt_log(TAKT_LOG_NOTICE, "%s %s GPUs (mask 0x%" PRIx64 ")%s%s", by,
-			 words[request->kind], request->gpu_mask, request->reason[0] ? ": " : "",
-			 request->reason);
-	if (rc == 0)
-		takt_pending_set_cancel(pending, hung_up, orders);
-	return rc;
+		return takt_mig_order(daemon->mig, request, peer, pending, err);
+	takt_user_name(peer->uid, asker.by, sizeof(asker.by));
+	return request->preview ? look_ahead(orders, request, &asker, pending, err)
+				: keep_change(orders, request, &asker, pending, err);
 }
 
-int takt_api_orders(void *ctx, struct takt_orders_view *ret, struct takt_err *err)
+/* Of another user's booking its reason is his affair, as his jobs' names are. */
+static void show_reservation(struct takt_reservation *at, const struct takt_peer *peer)
+{
+	at->mine = at->uid == peer->uid;
+	if (!at->booked || at->mine || peer->admin)
+		return;
+	at->reason[0] = '\0';
+	at->answer[0] = '\0';
+}
+
+int takt_api_orders(void *ctx, const struct takt_peer *peer, struct takt_orders_view *ret,
+		    struct takt_err *err)
 {
 	const struct takt_daemon *daemon = ctx;
+	struct takt_booker booker = {.rules = takt_queue_rules(daemon->queue), .uid = peer->uid};
 	uint32_t shown = 0;
+	char name[33];
 
 	*ret = daemon->orders->now;
 	ret->simulated = takt_machine_info(daemon->machine)->simulated;
@@ -532,6 +648,14 @@ int takt_api_orders(void *ctx, struct takt_orders_view *ret, struct takt_err *er
 			ret->set_aside[shown++] = ret->set_aside[i];
 	ret->set_aside_count = shown;
 	takt_mig_view(daemon->mig, ret);
+	takt_user_name(peer->uid, name, sizeof(name));
+	booker.user = name;
+	ret->has_booking = !peer->admin;
+	if (ret->has_booking)
+		takt_booking_show(&booker, &daemon->orders->now,
+				  wall_ms(takt_wall_now(daemon->sys)), &ret->booking);
+	for (uint32_t i = 0; i < ret->reservation_count; i++)
+		show_reservation(&ret->reservations[i], peer);
 	return 0;
 }
 
@@ -550,7 +674,7 @@ static void write_faults(struct takt_orders *orders)
 
 		set_aside(orders, next, gpu, "fault", orders->fault_reason[gpu], "");
 	}
-	(void)post(orders, next, NULL, NULL);
+	(void)post(orders, next, NULL, NULL, NULL);
 }
 
 void takt_orders_fault(struct takt_orders *orders, uint32_t gpu, const char *reason)
@@ -576,7 +700,7 @@ static void forget_old(struct takt_orders *orders, int64_t now_ms)
 	uint32_t kept = 0;
 
 	for (uint32_t i = 0; i < orders->now.reservation_count; i++)
-		kept += orders->now.reservations[i].until_ms + keep_over_ms > now_ms;
+		kept += takt_reservation_kept_until_ms(&orders->now.reservations[i]) > now_ms;
 	if (kept == orders->now.reservation_count)
 		return;
 	next = begin(orders, NULL);
@@ -584,10 +708,10 @@ static void forget_old(struct takt_orders *orders, int64_t now_ms)
 		return;
 	kept = 0;
 	for (uint32_t i = 0; i < next->reservation_count; i++)
-		if (next->reservations[i].until_ms + keep_over_ms > now_ms)
+		if (takt_reservation_kept_until_ms(&next->reservations[i]) > now_ms)
 			next->reservations[kept++] = next->reservations[i];
 	next->reservation_count = kept;
-	(void)post(orders, next, NULL, NULL);
+	(void)post(orders, next, NULL, NULL, NULL);
 }
 
 void takt_orders_tick(struct takt_orders *orders, struct takt_wall now)
@@ -613,7 +737,8 @@ static const struct takt_reservation *reservation_at(const struct takt_orders *o
 	for (uint32_t i = 0; i < orders->now.reservation_count; i++) {
 		const struct takt_reservation *at = &orders->now.reservations[i];
 
-		if (at->gpu_mask >> gpu & 1 && at->from_ms <= now_ms && now_ms < at->until_ms)
+		if (takt_reservation_counts(at) && at->gpu_mask >> gpu & 1 &&
+		    at->from_ms <= now_ms && now_ms < at->until_ms)
 			return at;
 	}
 	return NULL;
@@ -645,6 +770,7 @@ static void note_reservation(const struct takt_reservation *at, int64_t now_ms, 
 {
 	char from[32], until[32];
 	bool later = at->from_ms > now_ms;
+	const char *reason = at->booked ? "" : at->reason; /* everybody reads this */
 
 	add_time(at->from_ms, from);
 	add_time(at->until_ms, until);
@@ -653,7 +779,7 @@ static void note_reservation(const struct takt_reservation *at, int64_t now_ms, 
 		 : at->tenant[0]    ? "reserved for tenant "
 				    : "reserved for ",
 		 at->tenant, at->user, later ? " from " : "", later ? from : "", until, at->by,
-		 at->reason[0] ? ": " : "", at->reason);
+		 reason[0] ? ": " : "", reason);
 }
 
 const char *takt_orders_next(const struct takt_orders *orders, uint32_t gpu, struct takt_wall now,
@@ -666,8 +792,8 @@ const char *takt_orders_next(const struct takt_orders *orders, uint32_t gpu, str
 	for (uint32_t i = 0; i < orders->now.reservation_count; i++) {
 		const struct takt_reservation *at = &orders->now.reservations[i];
 
-		if (at->gpu_mask >> gpu & 1 && at->from_ms > now_ms &&
-		    (!next || at->from_ms < next->from_ms))
+		if (takt_reservation_counts(at) && at->gpu_mask >> gpu & 1 &&
+		    at->from_ms > now_ms && (!next || at->from_ms < next->from_ms))
 			next = at;
 	}
 	if (next)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What administrators have said about GPUs (drained, reserved, in maintenance) and which ones takt
- * itself has set aside after a fault. One text in the store holds all of it, so that a change is on
- * disk whole or not at all; it counts when it is on disk.
+ * What administrators have said about GPUs (drained, reserved, in maintenance), what users have
+ * booked, and which ones takt itself has set aside after a fault. One text in the store holds all
+ * of it, so that a change is on disk whole or not at all; it counts when it is on disk.
  */
 #ifndef TAKT_DAEMON_GPU_ORDERS_H
 #define TAKT_DAEMON_GPU_ORDERS_H
@@ -21,11 +21,13 @@ void takt_orders_tell(struct takt_orders *orders);
 void takt_orders_tick(struct takt_orders *orders, struct takt_wall now);
 
 /* For the server. */
-int takt_api_orders(void *ctx, struct takt_orders_view *ret, struct takt_err *err);
+int takt_api_orders(void *ctx, const struct takt_peer *peer, struct takt_orders_view *ret,
+		    struct takt_err *err);
 int takt_api_order(void *ctx, const struct takt_peer *peer, const struct takt_gpu_request *request,
 		   struct takt_pending *pending, struct takt_err *err);
-/* Finishes it with the orders view. */
-void takt_orders_answer(struct takt_orders *orders, struct takt_pending *pending);
+/* Finishes it with the orders view, as the peer may see it. */
+void takt_orders_answer(struct takt_orders *orders, const struct takt_peer *peer,
+			struct takt_pending *pending);
 /* A ticket that is not the queue's was answered. */
 void takt_orders_stored(void *ctx, const struct takt_store_completion *done);
 

@@ -518,6 +518,8 @@ int takt_queue_set_terms(struct takt_queue *queue, const struct takt_queue_terms
 int takt_queue_set_rules(struct takt_queue *queue, struct takt_share_rules *rules,
 			 struct takt_err *err);
 
+/* What the file of tenants says; borrowed until the rules change. */
+const struct takt_share_rules *takt_queue_rules(const struct takt_queue *queue);
 bool takt_queue_knows_tenant(const struct takt_queue *queue, const char *name);
 /* The rule of the tenant that such a job counts for; NULL = none. Borrowed until the rules change.
  */

@@ -178,6 +178,11 @@ static int no_such_tenant(const char *name, int rc, struct takt_err *err)
 			    name);
 }
 
+const struct takt_share_rules *takt_queue_rules(const struct takt_queue *queue)
+{
+	return &queue->rules;
+}
+
 bool takt_queue_knows_tenant(const struct takt_queue *queue, const char *name)
 {
 	return takt_share_rule_tenant(&queue->rules, name) != NULL;

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who may come in: the peer of a Unix socket by the kernel's word, a browser by its Host header. */
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/socket.h>
 
 #include "base/known_users.h"
 #include "base/str.h"
+#include "net/listen.h"
 #include "net/peer.h"
 #include "server/server_impl.h"
 
@@ -73,8 +76,10 @@ int takt_server_identify_uid(struct takt_server *server, uid_t uid, struct takt_
 	struct takt_known_user who;
 	char number[16];
 
-	if (uid == 0)
-		return takt_err_set(err, -EPERM, "a token is never root's");
+	if (uid == 0 && !owner)
+		return takt_err_set(err, -EPERM,
+				    "there are no tokens for root where takt serves all users; "
+				    "name an account with --user");
 	snprintf(number, sizeof(number), "%u", (unsigned)uid);
 	if (takt_known_user_in_group(uid, group, &who) < 0)
 		return no_word(number, err);
@@ -141,4 +146,35 @@ bool takt_server_host_allowed(const struct takt_server *server, const char *host
 		if (same_host(host, len, server->config.hosts[i]))
 			return true;
 	return server->hostname[0] && same_host(host, len, server->hostname);
+}
+
+/* Whoever comes from elsewhere needs a name; where only this machine comes in, its number will do.
+ * A certificate is for a name. */
+static const char *page_host(const struct takt_server *server, bool loopback, bool v6)
+{
+	if (loopback)
+		return server->config.web_tls ? "localhost" : v6 ? "[::1]" : "127.0.0.1";
+	if (server->config.hosts && server->config.hosts[0])
+		return server->config.hosts[0];
+	return server->hostname[0] ? server->hostname : "localhost";
+}
+
+void takt_server_page_address(const struct takt_server *server, char *ret, size_t size)
+{
+	union {
+		struct sockaddr any;
+		struct sockaddr_in v4;
+		struct sockaddr_in6 v6;
+	} at = {.any = {.sa_family = AF_UNSPEC}};
+	socklen_t len = sizeof(at);
+	int fd = server->config.web_fd;
+	bool v6;
+
+	ret[0] = '\0';
+	if (fd < 0 || getsockname(fd, &at.any, &len) < 0)
+		return;
+	v6 = at.any.sa_family == AF_INET6;
+	snprintf(ret, size, "%s://%s:%u/", server->config.web_tls ? "https" : "http",
+		 page_host(server, takt_net_is_loopback(fd), v6),
+		 (unsigned)ntohs(v6 ? at.v6.sin6_port : at.v4.sin_port));
 }

@@ -9,7 +9,7 @@ int takt_tell_gpus(struct takt_call *call, struct takt_str *json, struct takt_er
 {
 	TAKT_CLEANUP(freep) struct takt_orders_view *view = takt_zalloc(sizeof(*view));
 	struct takt_server *server = call->server;
-	int rc = view ? server->backend.orders(server->ctx, view, err)
+	int rc = view ? server->backend.orders(server->ctx, &call->peer, view, err)
 		      : takt_err_set(err, -ENOMEM, "no memory for the answer");
 
 	if (rc < 0)
@@ -70,6 +70,16 @@ void takt_route_gpus_reserve(struct takt_call *call)
 void takt_route_gpus_mig(struct takt_call *call)
 {
 	serve(call, TAKT_GPU_MIG);
+}
+
+void takt_route_gpus_approve(struct takt_call *call)
+{
+	serve(call, TAKT_GPU_APPROVE);
+}
+
+void takt_route_gpus_refuse(struct takt_call *call)
+{
+	serve(call, TAKT_GPU_REFUSE);
 }
 
 void takt_route_gpus_release(struct takt_call *call)

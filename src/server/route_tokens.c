@@ -41,10 +41,11 @@ static void show(struct takt_token *token)
 	takt_server_user_name(token->uid, token->user, sizeof(token->user));
 }
 
-static void answer(struct takt_call *call, int status, const struct takt_tokens_view *view)
+static void answer(struct takt_call *call, int status, struct takt_tokens_view *view)
 {
 	TAKT_CLEANUP(strp) struct takt_str json = TAKT_STR(TAKT_SERVER_MAX_JSON);
 
+	takt_server_page_address(call->server, view->page, sizeof(view->page));
 	takt_tokens_view_to_json(view, &json);
 	takt_server_answer_text(call->http, status, &json);
 }
@@ -101,9 +102,6 @@ static int add(struct takt_call *call, struct takt_tokens_view *view, struct tak
 
 	if (rc == 0)
 		rc = whose(call, &request, &uid, err);
-	if (rc == 0 && uid == 0)
-		rc = takt_err_set(err, -EPERM,
-				  "there are no tokens for root; name an account with --user");
 	if (rc == 0)
 		rc = takt_server_identify_uid(call->server, uid, &peer, err);
 	if (rc == 0)

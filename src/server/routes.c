@@ -62,6 +62,8 @@ static const struct route routes[] = {
 	{"POST", "/v1/gpus/reserve", takt_route_gpus_reserve, {NULL}},
 	{"POST", "/v1/gpus/mig", takt_route_gpus_mig, {NULL}},
 	{"POST", "/v1/gpus/release", takt_route_gpus_release, {NULL}},
+	{"POST", "/v1/gpus/approve", takt_route_gpus_approve, {NULL}},
+	{"POST", "/v1/gpus/refuse", takt_route_gpus_refuse, {NULL}},
 	{"GET",
 	 "/v1/history",
 	 takt_route_history,

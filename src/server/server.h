@@ -149,7 +149,8 @@ struct takt_server_backend {
 	/* Round trips to other machines. */
 	int (*net)(void *ctx, struct takt_net_view *ret, struct takt_err *err);
 	/* Which GPUs are set aside. */
-	int (*orders)(void *ctx, struct takt_orders_view *ret, struct takt_err *err);
+	int (*orders)(void *ctx, const struct takt_peer *peer, struct takt_orders_view *ret,
+		      struct takt_err *err);
 	/* Set aside, resumed, reserved, released. Finishes with the orders view when it is on disk.
 	 */
 	int (*order)(void *ctx, const struct takt_peer *peer,

@@ -86,6 +86,8 @@ int takt_server_find_user(const char *user, uid_t *ret, struct takt_err *err);
 /* His name, or his number where none is known by now. */
 void takt_server_user_name(uid_t uid, char *ret, size_t size);
 bool takt_server_host_allowed(const struct takt_server *server, const char *host);
+/* "http://127.0.0.1:9832/", with a name that Host may have; "" = there is no page. */
+void takt_server_page_address(const struct takt_server *server, char *ret, size_t size);
 
 /* live_lists.c: who asks, and for what. */
 struct takt_live_key {
@@ -133,6 +135,8 @@ void takt_route_gpus_drain(struct takt_call *call);
 void takt_route_gpus_resume(struct takt_call *call);
 void takt_route_gpus_reserve(struct takt_call *call);
 void takt_route_gpus_release(struct takt_call *call);
+void takt_route_gpus_approve(struct takt_call *call);
+void takt_route_gpus_refuse(struct takt_call *call);
 void takt_route_gpus_mig(struct takt_call *call);
 void takt_route_jobs(struct takt_call *call);
 void takt_route_submit(struct takt_call *call);

@@ -27,7 +27,7 @@ void takt_token_store_free(struct takt_token_store *store);
 /* All of them, hashes included; borrowed until the next change. */
 const struct takt_tokens_view *takt_token_store_all(const struct takt_token_store *store);
 
-/* On disk when this returns 0; the only time that the token itself is known. Never for root. */
+/* On disk when this returns 0; the only time that the token itself is known. */
 int takt_token_store_add(struct takt_token_store *store, uint32_t uid,
 			 const struct takt_token_request *request, char ret_text[TAKT_TOKEN_TEXT],
 			 struct takt_token *ret, struct takt_err *err);

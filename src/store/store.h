@@ -30,7 +30,7 @@ enum {
 	TAKT_STORE_MAX_BATCH = 4096,	       /* changes in one commit */
 	TAKT_STORE_KEEP_DECISIONS = 4000,
 	TAKT_STORE_MAX_KEY = 200,
-	TAKT_STORE_MAX_KEPT = 64 * 1024,
+	TAKT_STORE_MAX_KEPT = 256 * 1024,
 	TAKT_STORE_KEEP_ENDED = 100000, /* default of takt_store_config.keep_ended */
 };
 

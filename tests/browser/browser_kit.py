@@ -17,12 +17,12 @@ import tempfile
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../e2e"))
 import users  # first: it may replace the build folder
 import kit
-from users import ALICE
+from users import ALICE, BOB
 
 WEB = os.path.join(kit.SOURCE, "web")
 NEEDED = ("playwright-core", "axe-core", "esbuild")
-PASSWD = f"root:x:0:0::/root:/bin/sh\nalice:x:{ALICE}:{ALICE}::/:/bin/sh\n"
-GROUP = f"root:x:0:\nalice:x:{ALICE}:\n"
+PASSWD = f"root:x:0:0::/root:/bin/sh\nalice:x:{ALICE}:{ALICE}::/:/bin/sh\nbob:x:{BOB}:{BOB}::/:/bin/sh\n"
+GROUP = f"root:x:0:\nalice:x:{ALICE}:\nbob:x:{BOB}:\n"
 WEB_PORT = r"web page on port (\d+)"
 
 
@@ -72,11 +72,14 @@ class Page:
         self.m.clients.append((AlicesClient if self.is_alices else Client)(self.m.socket))
         return self.m.clients[-1]
 
-    def token(self, *words):
-        add = ("token", "add", *words)
-        done = users.takt_as(self.m, ALICE, *add) if self.is_alices else self.m.takt(*add)
+    def takt(self, *words):
+        """What the command line says to the one whose page it is."""
+        done = users.takt_as(self.m, ALICE, *words) if self.is_alices else self.m.takt(*words)
         assert done.returncode == 0, done
         return done.stdout.strip()
+
+    def token(self, *words):
+        return self.takt("token", "add", *words)
 
 
 @contextlib.contextmanager

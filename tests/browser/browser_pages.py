@@ -13,7 +13,7 @@ import tempfile
 import browser_kit
 from browser_kit import kit
 
-PLACES = ["#/overview", "#/jobs", "#/jobs?show=ended", "#/timeline", "#/topology", "#/clocks", "#/health", "#/submit"]
+PLACES = ["#/overview", "#/jobs", "#/jobs?show=ended", "#/timeline", "#/reservations", "#/topology", "#/clocks", "#/health", "#/submit"]
 
 
 def some_jobs(page):

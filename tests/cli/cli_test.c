@@ -761,10 +761,18 @@ static void gpus_are_set_aside_and_reserved(void **state)
 	assert_int_equal(result.status, 0);
 	assert_has(result.out, "  2  drained  2025-11-20 14:46:40  root  fan\n");
 	assert_int_equal(fake.last_mask, 4);
-	cli_run("gpu reserve 0,1 3 --for-user ada --from 2026-01-02T03:04 --until 2026-01-02T04:05",
+	cli_run("gpu reserve 0,1 3 --for-user ada --from 2096-01-02T03:04 --until 2096-01-02T04:05",
 		&result);
 	assert_int_equal(result.status, 0);
-	assert_has(result.out, "0-1,3  ada  2026-01-02 03:04:00  2026-01-02 04:05:00  root");
+	assert_has(result.out, "0-1,3  ada  2096-01-02 03:04:00  2096-01-02 04:05:00  root");
+	cli_run("gpu refuse 1 --reason demo", &result);
+	assert_has(result.out, "refused");
+	assert_has(result.out, "demo");
+	cli_run("gpu approve 1", &result);
+	assert_null(strstr(result.out, "refused"));
+	complains("gpu refuse 1", 64, "say why: '--reason TEXT'");
+	complains("gpu approve", 64, "usage: takt gpu approve ID");
+	complains("gpu drain 1 --reason x --dry-run", 64, "'--dry-run' is for reserve");
 	cli_run("gpu release 1", &result);
 	cli_run("gpu reserve all --until 2h", &result);
 	assert_has(result.out, "0-3   maintenance");
@@ -779,7 +787,7 @@ static void gpus_are_set_aside_and_reserved(void **state)
 	complains("gpu reserve 1 --until soon", 64, "'--until': ");
 	complains("gpu resume 1 --until 1h", 64, "are for takt gpu reserve");
 	complains("gpu polish", 64, "not 'polish'");
-	complains("gpu release x", 64, "'x' is not the number");
+	complains("gpu release x", 64, "'x' is no reservation's number");
 }
 
 static void help_comes_from_the_table(void **state)

@@ -91,7 +91,7 @@ static void help_shows_what_is_taken(void **state)
 	const struct takt_verb *verb;
 	int refused = 0, seen = 0;
 
-	for (size_t i = 0; (verb = takt_verb_at(i)); i++)
+	for (size_t i = 0; (verb = takt_verb_at(i, NULL)); i++)
 		for (const struct takt_text_pair *pair = verb->examples; pair && pair->left;
 		     pair++) {
 			const char *takt = strstr(pair->left, "takt ");

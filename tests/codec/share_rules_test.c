@@ -67,6 +67,22 @@ static void test_clocks_of_a_tenants_jobs(void **state)
 	takt_share_rules_fini(&rules);
 }
 
+static void test_what_users_may_book(void **state)
+{
+	struct takt_share_rules rules;
+
+	assert_int_equal(parse("[tenant a]\nreserve_gpu_hours = 40.5\nreserve_approval = yes\n"
+			       "[user b]\nreserve_ahead = 3d\nreserve_longest = 90m\n",
+			       &rules, NULL),
+			 0);
+	assert_true(rules.list[0].reserve.has_hours && rules.list[0].reserve.needs_approval);
+	assert_int_equal(rules.list[0].reserve.week_milli_h, 40500);
+	assert_false(rules.list[1].reserve.has_hours || rules.list[1].reserve.has_approval);
+	assert_int_equal(rules.list[1].reserve.ahead_ms, 3 * 24 * 3600 * 1000);
+	assert_int_equal(rules.list[1].reserve.longest_ms, 90 * 60 * 1000);
+	takt_share_rules_fini(&rules);
+}
+
 static void test_a_wrong_file_is_refused_with_its_line(void **state)
 {
 	static const struct {
@@ -75,6 +91,12 @@ static void test_a_wrong_file_is_refused_with_its_line(void **state)
 		{"[tenant a]\nweight = 0\n", "f:2: weight must be a number from 1"},
 		{"[tenant a]\nquota = 1.2345\n", "f:2: quota must be GPUs"},
 		{"[tenant a]\nquota = .\n", "f:2: quota must be GPUs"},
+		{"[user a]\nreserve_gpu_hours = many\n",
+		 "f:2: reserve_gpu_hours must be GPU hours such as 40 or 0.5"},
+		{"[user a]\nreserve_longest = 10s\n",
+		 "f:2: reserve_longest must be a time such as 12h or 14d, from 1m to 366d"},
+		{"[user a]\nreserve_ahead = 2y\n", "f:2: reserve_ahead must be a time"},
+		{"[user a]\nreserve_approval = 1\n", "f:2: reserve_approval must be yes or no"},
 		{"[tenant a]\nmax_slowdown = 60%\n", "f:2: max_slowdown must be a percentage"},
 		{"[tenant a]\nclock_policy = A\n", "f:2: clock_policy must be the name"},
 		{"[user a]\nmax_slowdown = 3%\n",
@@ -125,6 +147,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_file_is_read),
 		cmocka_unit_test(test_clocks_of_a_tenants_jobs),
+		cmocka_unit_test(test_what_users_may_book),
 		cmocka_unit_test(test_a_wrong_file_is_refused_with_its_line),
 		cmocka_unit_test(test_any_allocation_may_fail),
 	};

@@ -285,6 +285,88 @@ static void a_drain_that_is_not_written_leaves_the_fault_that_came_meanwhile(voi
 	rig_close(&rig);
 }
 
+static int ask(struct rig *rig, const struct takt_peer *peer,
+	       const struct takt_gpu_request *request)
+{
+	char pending;
+
+	disk.answered = 0;
+	return takt_api_order(rig->daemon, peer, request, (struct takt_pending *)&pending, NULL);
+}
+
+static void allow_bookings(struct rig *rig)
+{
+	static const char text[] = "[user *]\nreserve_gpu_hours = 4\n";
+	struct takt_share_rules rules;
+
+	assert_int_equal(takt_share_rules_parse(text, strlen(text), "f", &rules, NULL), 0);
+	assert_int_equal(takt_queue_set_rules(rig->daemon->queue, &rules, NULL), 0);
+}
+
+/* A preview is an answer and nothing else; a booking counts once it is on disk, and after a start.
+ */
+static void a_booking_counts_when_it_is_on_disk(void **state)
+{
+	const struct takt_peer user = {.uid = 54321}, other = {.uid = 54322};
+	struct takt_gpu_request request = {
+		.kind = TAKT_GPU_RESERVE, .gpu_mask = 1 << 1, .preview = true};
+	const struct takt_gpu_request release = {.kind = TAKT_GPU_RELEASE, .id = 1};
+	struct takt_wall now;
+	struct rig rig;
+
+	rig_open(&rig);
+	allow_bookings(&rig);
+	now = takt_wall_now(rig.daemon->sys);
+	request.until_ms = now.ns / (int64_t)TAKT_NS_PER_MS + 3600000;
+	assert_int_equal(ask(&rig, &user, &request), 0);
+	assert_int_equal(disk.answered, 200);
+	assert_int_equal(disk.posts, 0);
+	request.preview = false;
+	assert_int_equal(ask(&rig, &user, &request), 0);
+	assert_null(takt_orders_state(rig.daemon->orders, 1, takt_wall_now(rig.daemon->sys)));
+	answer(&rig, -ENOSPC);
+	assert_int_equal(disk.answered, -ENOSPC);
+	assert_null(takt_orders_state(rig.daemon->orders, 1, takt_wall_now(rig.daemon->sys)));
+	assert_int_equal(ask(&rig, &user, &request), 0);
+	answer(&rig, 0);
+	takt_orders_free(rig.daemon->orders);
+	assert_int_equal(takt_orders_new(rig.daemon, &rig.daemon->orders, NULL), 0);
+	assert_string_equal(
+		takt_orders_state(rig.daemon->orders, 1, takt_wall_now(rig.daemon->sys)),
+		"reserved");
+	assert_int_equal(ask(&rig, &other, &release), -EPERM);
+	assert_int_equal(ask(&rig, &user, &release), 0);
+	answer(&rig, 0);
+	assert_null(takt_orders_state(rig.daemon->orders, 1, takt_wall_now(rig.daemon->sys)));
+	rig_close(&rig);
+}
+
+/* For as long as what was used counts against its user, and no longer. */
+static void an_old_booking_is_forgotten_after_eight_days(void **state)
+{
+	static const int64_t day_ms = INT64_C(86400000);
+	const struct takt_peer user = {.uid = 54321};
+	struct takt_gpu_request request = {.kind = TAKT_GPU_RESERVE, .gpu_mask = 1 << 1};
+	struct takt_wall now;
+	struct rig rig;
+
+	rig_open(&rig);
+	allow_bookings(&rig);
+	now = takt_wall_now(rig.daemon->sys);
+	request.until_ms = now.ns / (int64_t)TAKT_NS_PER_MS + 3600000;
+	assert_int_equal(ask(&rig, &user, &request), 0);
+	answer(&rig, 0);
+	now.ns = (request.until_ms + 8 * day_ms - 1) * (int64_t)TAKT_NS_PER_MS;
+	takt_orders_tick(rig.daemon->orders, now);
+	assert_int_equal(disk.posts, 1);
+	now.ns += (int64_t)TAKT_NS_PER_MS;
+	takt_orders_tick(rig.daemon->orders, now);
+	assert_int_equal(disk.posts, 2);
+	answer(&rig, 0);
+	assert_false(is_on_disk("54321"));
+	rig_close(&rig);
+}
+
 #define CASE(name) cmocka_unit_test(name)
 
 int main(void)
@@ -296,6 +378,8 @@ int main(void)
 		CASE(a_resume_that_is_not_written_changes_nothing),
 		CASE(a_refused_resume_is_no_look_at_the_others),
 		CASE(a_drain_that_is_not_written_leaves_the_fault_that_came_meanwhile),
+		CASE(a_booking_counts_when_it_is_on_disk),
+		CASE(an_old_booking_is_forgotten_after_eight_days),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

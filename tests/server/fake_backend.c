@@ -549,7 +549,8 @@ static int on_net(void *ctx, struct takt_net_view *ret, struct takt_err *err)
 	return 0;
 }
 
-static int on_orders(void *ctx, struct takt_orders_view *ret, struct takt_err *err)
+static int on_orders(void *ctx, const struct takt_peer *peer, struct takt_orders_view *ret,
+		     struct takt_err *err)
 {
 	struct fake *fake = ctx;
 
@@ -567,6 +568,11 @@ static void take_order(struct fake *fake, const struct takt_gpu_request *request
 		orders->set_aside_count = 0;
 	} else if (request->kind == TAKT_GPU_RELEASE) {
 		orders->reservation_count = 0;
+	} else if (request->kind == TAKT_GPU_APPROVE || request->kind == TAKT_GPU_REFUSE) {
+		snprintf(orders->reservations[0].state, sizeof(orders->reservations[0].state), "%s",
+			 request->kind == TAKT_GPU_APPROVE ? "granted" : "refused");
+		snprintf(orders->reservations[0].answer, sizeof(orders->reservations[0].answer),
+			 "%s", request->reason);
 	} else if (request->kind == TAKT_GPU_DRAIN) {
 		struct takt_gpu_order *order = &orders->set_aside[orders->set_aside_count++];
 
@@ -585,6 +591,7 @@ static void take_order(struct fake *fake, const struct takt_gpu_request *request
 						.uid = request->user[0] ? 1000 : UINT32_MAX,
 						.from_ms = request->from_ms,
 						.until_ms = request->until_ms,
+						.state = "granted",
 						.by = "root"};
 		snprintf(at->user, sizeof(at->user), "%s", request->user);
 	}
@@ -599,7 +606,7 @@ static int on_order(void *ctx, const struct takt_peer *peer, const struct takt_g
 
 	fake->last_mask = request->gpu_mask;
 	take_order(fake, request);
-	(void)on_orders(fake, view, err);
+	(void)on_orders(fake, peer, view, err);
 	takt_orders_view_to_json(view, &json);
 	takt_pending_json(pending, 200, takt_str_text(&json), json.len);
 	return 0;

@@ -11,6 +11,7 @@ import { HealthPage } from "./pages/health";
 import { JobPage } from "./pages/job";
 import { Overview } from "./pages/overview";
 import { Jobs } from "./pages/queue";
+import { Reservations } from "./pages/reservations";
 import { Submit } from "./pages/submit";
 import { Timeline } from "./pages/timeline";
 import { TopologyPage } from "./pages/topology";
@@ -23,6 +24,7 @@ const PAGES = [
   ["jobs", "Jobs", "j"],
   ["timeline", "Timeline", "t"],
   ["topology", "Topology", "p"],
+  ["reservations", "Reservations", "r"],
   ["clocks", "Clocks", "c"],
   ["health", "Health", "h"],
 ] as const;
@@ -34,6 +36,7 @@ function Page() {
   if (page === "topology") return <TopologyPage />;
   if (page === "clocks") return <ClocksPage />;
   if (page === "health") return <HealthPage />;
+  if (page === "reservations") return <Reservations />;
   if (page === "submit") return <Submit />;
   if (page === "overview") return <Overview />;
   return (

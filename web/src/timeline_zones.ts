@@ -19,7 +19,7 @@ function out_of_health({ index, changes }: HealthGpu): Zone[] {
 }
 
 export function zones_of(orders: Orders | undefined, health: Health | undefined, now: number): Zone[] {
-  const reserved = (orders?.reservations ?? []).flatMap(({ gpus, from_ms, until_ms, user, tenant, reason }) =>
+  const reserved = (orders?.reservations ?? []).filter(({ state }) => state === "granted").flatMap(({ gpus, from_ms, until_ms, user, tenant, reason }) =>
     gpus.map((gpu): Zone => ({ gpu, kind: "kept", from: from_ms, until: until_ms, text: `${user || tenant ? `reserved for ${user || tenant}` : "maintenance"}${reason ? `: ${reason}` : ""}` })),
   );
   const aside = (orders?.set_aside ?? []).map(

@@ -285,22 +285,6 @@ export interface Health {
   sxids?: Sxid[];
 }
 
-/** What administrators have said of GPUs. */
-export interface Orders {
-  set_aside: { index: number; state: string; reason?: string; by?: string; since_ms?: number }[];
-  reservations: Reservation[];
-}
-
-export interface Reservation {
-  id: number;
-  gpus: number[];
-  user?: string;
-  tenant?: string;
-  from_ms: number;
-  until_ms: number;
-  reason?: string;
-}
-
 export interface Topology {
   name: string[];
   numa_node: (number | null)[];
@@ -321,14 +305,69 @@ export interface History {
   points: [at_ms: number, min: number, mean: number, max: number][];
 }
 
-export interface Trial {
-  starts: boolean;
-  gpu_list: number[];
-  text?: string;
+/** When something is predicted to start. */
+export interface Start {
   starts_ms?: number;
   starts_low_ms?: number;
   starts_high_ms?: number;
   starts_overdue_ms?: number;
+}
+
+/** Jobs of an array of which the same is to be expected. */
+export interface TrialRun extends Start {
+  first: number;
+  last: number;
+  starts: boolean;
+  gpu_list?: number[];
+  text?: string;
+}
+
+export interface Trial extends Start {
+  starts: boolean;
+  gpu_list: number[];
+  text?: string;
+  ahead?: number;
+  run_ms?: number;
+  run_from?: string;
+  array?: TrialRun[];
+  more?: number;
+}
+
+/** GPUs that are kept for somebody. */
+export interface Reservation {
+  id: number;
+  gpus: number[];
+  uid?: number;
+  user?: string;
+  tenant?: string;
+  from_ms: number;
+  until_ms: number;
+  reason?: string;
+  by?: string;
+  booked?: boolean;
+  state: string;
+  answer?: string;
+  decided_by?: string;
+  mine?: boolean;
+}
+
+/** What whoever asks may reserve himself. */
+export interface Booking {
+  may: boolean;
+  rule?: string;
+  approval: boolean;
+  week_gpu_ms: number;
+  left_gpu_ms: number;
+  ahead_ms: number;
+  longest_ms: number;
+}
+
+/** What administrators have said of GPUs, and what users have booked. */
+export interface Orders {
+  gpus: number;
+  set_aside: { index: number; state: string; reason?: string; by?: string; since_ms?: number }[];
+  reservations: Reservation[];
+  booking?: Booking;
 }
 
 export interface Account {

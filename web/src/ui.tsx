@@ -12,7 +12,7 @@ const TONES: Record<string, string> = {
   free: "calm", asleep: "calm", waiting: "calm", clean: "calm", healthy: "calm", info: "calm",
   done: "good",
   stopping: "mild", draining: "mild", outside: "mild", suspect: "mild", warning: "mild", cancelled: "mild",
-  interrupted: "mild", drained: "mild", reserved: "mild", maintenance: "mild", changed: "mild", held: "mild", frozen: "mild", "non-fatal": "mild",
+  interrupted: "mild", refused: "grave", granted: "good", drained: "mild", reserved: "mild", maintenance: "mild", changed: "mild", held: "mild", frozen: "mild", "non-fatal": "mild",
   failed: "grave", lost: "grave", quarantined: "grave", critical: "grave", fatal: "grave",
 };
 const SIGNS: Record<string, string> = { busy: "●", calm: "○", good: "✓", mild: "▲", grave: "■" };

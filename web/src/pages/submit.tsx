@@ -2,128 +2,173 @@
 // Hands in a job; while it is being written takt says whether it would start, where and when.
 import { useEffect, useState } from "preact/hooks";
 import { post, words_of } from "../api";
-import { clock_time, from_now, gpu_set } from "../format";
-import { PATH, environment_of } from "../jobs";
+import { clock_time, duration, from_now, gpu_set, plural } from "../format";
+import { FIRST, GROUPS, description, emptied, filled, type Field, type Form, type Group } from "../job_form";
 import { may_write } from "../live";
 import { go } from "../route";
-import type { Job, Trial } from "../types";
+import type { Job, Start, Trial } from "../types";
 import { Empty, Problem } from "../ui";
 
-interface Form {
-  command: string;
-  cwd: string;
-  name: string;
-  gpus: string;
-  env: string;
-  hours: string;
-  slowdown: string;
-  tags: string;
-  held: boolean;
-}
+const CWD = "takt-cwd";
+const TRY_MS = 400;
 
-const START: Form = { command: "", cwd: localStorage.getItem("takt-cwd") ?? "", name: "", gpus: "1", env: "", hours: "", slowdown: "", tags: "", held: false };
-
-/** The job's description; what was left empty is left out. */
-export function description(form: Form): Record<string, unknown> {
-  return {
-    argv: ["/bin/sh", "-c", form.command],
-    cwd: form.cwd,
-    gpus: Number(form.gpus),
-    env: environment_of(form.env),
-    ...(form.name && { name: form.name }),
-    ...(Number(form.hours) > 0 && { time_limit_ms: Math.round(Number(form.hours) * 3600_000) }),
-    ...(Number(form.slowdown) > 0 && { max_slowdown_permille: Math.round(Number(form.slowdown) * 10) }),
-    ...(form.tags && { tags: form.tags }),
-    ...(form.held && { held: true }),
-  };
+interface Word {
+  text: string;
+  more?: string[];
+  bad?: boolean;
 }
 
 export function Submit() {
-  const [form, set_form] = useState(START);
+  const [form, set_form] = useState<Form>(() => ({ ...emptied(), cwd: localStorage.getItem(CWD) ?? "" }));
   const [problem, set_problem] = useState<string>();
-  const [trial, set_trial] = useState<{ words: string; bad: boolean }>();
-  const ready = form.command.trim() !== "" && form.cwd.startsWith("/");
-  useEffect(() => {
-    if (!ready) return set_trial(undefined);
-    const timer = setTimeout(async () => {
-      try {
-        set_trial({ words: words_of_trial(await post<Trial>("/v1/jobs/try", description(form))), bad: false });
-      } catch (refusal) {
-        set_trial({ words: words_of(refusal), bad: true });
-      }
-    }, 400);
-    return () => clearTimeout(timer);
-  }, [form, ready]);
+  const written = description(form);
+  const body = "body" in written ? written.body : undefined;
+  const ready = !!body && form.command.trim() !== "" && form.cwd.trim() !== "";
+  const word = useTrial(ready ? body : undefined);
   if (!may_write()) return <Empty title="Your token may look, not act">One that may hands in jobs: made with its --write.</Empty>;
   const hand_in = async (event: Event) => {
     event.preventDefault();
+    if (!ready) return;
     try {
-      const job = await post<Job>("/v1/jobs", description(form));
-      localStorage.setItem("takt-cwd", form.cwd);
+      const job = await post<Job>("/v1/jobs", body);
+      localStorage.setItem(CWD, form.cwd);
       go(`#/jobs/${job.id}`);
     } catch (refusal) {
       set_problem(words_of(refusal));
     }
   };
-  const field = (name: keyof Form) => ({
-    id: `job-${name}`,
-    value: form[name] as string,
-    onInput: (event: Event) => set_form({ ...form, [name]: (event.currentTarget as HTMLInputElement).value }),
-  });
+  const change = (name: string, value: string) => {
+    set_form((old) => ({ ...old, [name]: value }));
+    set_problem(undefined);
+  };
+  const said: Word =
+    "problem" in written ? { text: written.problem, bad: true } : (word ?? { text: "Whether it would start, where and when, is said here." });
   return (
-    <form class="submit" onSubmit={hand_in}>
+    <form class="submit" onSubmit={hand_in} noValidate>
       <h1>Submit a job</h1>
-      <label for="job-command">
-        Command <span class="soft">as for a shell</span>
-      </label>
-      <textarea {...field("command")} rows={3} required spellcheck={false} placeholder="python train.py --lr 3e-4" />
-      <label for="job-cwd">Directory</label>
-      <input {...field("cwd")} required pattern="/.*" placeholder="/home/you/project" spellcheck={false} />
-      <div class="row">
-        <div>
-          <label for="job-gpus">GPUs</label>
-          <input {...field("gpus")} type="number" min="0" max="64" required />
+      <Fields fields={FIRST} form={form} change={change} />
+      {GROUPS.map((group) => (
+        <More key={group.title} group={group} form={form} change={change} />
+      ))}
+      <div class="verdict">
+        <div class={`trial ${said.bad ? "bad" : ""}`} role="status">
+          <p>{said.text}</p>
+          {said.more?.map((line) => <p key={line}>{line}</p>)}
         </div>
-        <div>
-          <label for="job-name">Name</label>
-          <input {...field("name")} pattern="[A-Za-z0-9._\-]*" maxLength={64} placeholder="train" />
+        {problem && problem !== said.text && <Problem what={problem} />}
+        <div class="buttons">
+          <button class="main" disabled={!ready}>
+            Submit
+          </button>
         </div>
-        <div>
-          <label for="job-hours">Time limit, hours</label>
-          <input {...field("hours")} type="number" min="0" step="any" placeholder="none" />
-        </div>
-        <div>
-          <label for="job-slowdown">Slower by, %</label>
-          <input {...field("slowdown")} type="number" min="0" max="50" step="0.1" placeholder="not" />
-        </div>
-        <div>
-          <label for="job-tags">Tags</label>
-          <input {...field("tags")} placeholder="night,big" />
-        </div>
-      </div>
-      <label for="job-env">
-        Environment <span class="soft">NAME=value, one a line; {PATH} if you set none</span>
-      </label>
-      <textarea {...field("env")} rows={3} spellcheck={false} />
-      <label class="check">
-        <input type="checkbox" checked={form.held} onChange={(event) => set_form({ ...form, held: event.currentTarget.checked })} /> hold it
-        until I release it
-      </label>
-      <p class={`trial ${trial?.bad ? "bad" : ""}`} role="status">
-        {trial?.words ?? (form.command && form.cwd && !ready ? "The directory is an absolute path." : "What would become of it is said here.")}
-      </p>
-      {problem && <Problem what={problem} />}
-      <div class="buttons">
-        <button class="main" disabled={!ready}>
-          Submit
-        </button>
       </div>
     </form>
   );
 }
 
-function words_of_trial(trial: Trial): string {
-  if (trial.starts) return trial.gpu_list.length ? `Would start now on GPU ${gpu_set(trial.gpu_list)}.` : "Would start now.";
-  const when = trial.starts_ms ? ` Predicted start ${clock_time(trial.starts_ms)}, ${from_now(trial.starts_ms, Date.now())}.` : "";
-  return `Would wait: ${trial.text ?? "why is not known"}.${when}`;
+/** What takt says of it, once it has not been changed for a moment. */
+function useTrial(body?: Record<string, unknown>): Word | undefined {
+  const [word, set_word] = useState<Word>();
+  const key = JSON.stringify(body);
+  useEffect(() => {
+    if (!body) return set_word(undefined);
+    let old = false;
+    const timer = setTimeout(async () => {
+      const said: Word = await post<Trial>("/v1/jobs/try", body)
+        .then(word_of_trial)
+        .catch((refusal) => ({ text: words_of(refusal), bad: true }));
+      if (!old) set_word(said);
+    }, TRY_MS);
+    return () => {
+      old = true;
+      clearTimeout(timer);
+    };
+  }, [key]);
+  return word;
+}
+
+type Change = (name: string, value: string) => void;
+
+function More({ group, form, change }: { group: Group; form: Form; change: Change }) {
+  const count = filled(group.fields, form);
+  return (
+    <details class="group">
+      <summary>
+        {group.title}
+        {count > 0 && <strong> {count} set</strong>}
+      </summary>
+      <Fields fields={group.fields} form={form} change={change} />
+    </details>
+  );
+}
+
+function Fields({ fields, form, change }: { fields: Field[]; form: Form; change: Change }) {
+  return (
+    <div class="row">
+      {fields.map((field) => (
+        <div key={field.name} class={field.wide ? "wide" : field.kind === "check" ? "wide check" : ""}>
+          <Entry field={field} value={form[field.name]} change={change} />
+        </div>
+      ))}
+    </div>
+  );
+}
+
+function Entry({ field, value, change }: { field: Field; value: string; change: Change }) {
+  const id = `job-${field.name}`;
+  const hint = field.hint && `${id}-hint`;
+  const on = (event: Event) => change(field.name, (event.currentTarget as HTMLInputElement).value);
+  if (field.kind === "check")
+    return (
+      <label class="check">
+        <input type="checkbox" checked={value !== ""} onChange={(event) => change(field.name, event.currentTarget.checked ? "yes" : "")} /> {field.label}
+      </label>
+    );
+  return (
+    <>
+      <label for={id}>{field.label}</label>
+      {field.hint && (
+        <span class="soft hint" id={`${id}-hint`}>
+          {field.hint}
+        </span>
+      )}
+      {field.kind === "area" ? (
+        <textarea id={id} value={value} onInput={on} aria-describedby={hint} rows={field.name === "command" ? 3 : 2} spellcheck={false} placeholder={field.placeholder} />
+      ) : field.kind === "choice" ? (
+        <select id={id} value={value} onChange={on} aria-describedby={hint}>
+          {field.options!.map(([each, words]) => (
+            <option key={each} value={each}>
+              {words}
+            </option>
+          ))}
+        </select>
+      ) : field.kind === "when" ? (
+        <input id={id} value={value} onInput={on} type="datetime-local" aria-describedby={hint} />
+      ) : (
+        <input id={id} value={value} onInput={on} aria-describedby={hint} spellcheck={false} autoComplete="off" placeholder={field.placeholder} />
+      )}
+    </>
+  );
+}
+
+const RUN_FROM: Record<string, string> = { owner: "as you say", history: "as earlier jobs like it", limit: "at most, its time limit" };
+
+function word_of_trial(trial: Trial): Word {
+  const more: string[] = [];
+  if (!trial.starts && trial.ahead) more.push(`${plural(trial.ahead, "waiting job")} ${trial.ahead === 1 ? "goes" : "go"} first.`);
+  if (trial.run_ms) more.push(`Expected to run ${duration(trial.run_ms)}${trial.run_from && RUN_FROM[trial.run_from] ? `, ${RUN_FROM[trial.run_from]}` : ""}.`);
+  for (const run of trial.array && (trial.array.length > 1 || trial.more) ? trial.array : []) {
+    const which = run.first === run.last ? `Index ${run.first}` : `Indices ${run.first}-${run.last}`;
+    more.push(`${which}: ${run.starts ? `now${run.gpu_list?.length ? ` on GPU ${gpu_set(run.gpu_list)}` : ""}` : `${run.text ?? "wait"}${when(run)}`}`);
+  }
+  if (trial.more) more.push(`${plural(trial.more, "job")} more after those.`);
+  if (trial.starts) return { text: trial.gpu_list.length ? `Would start now on GPU ${gpu_set(trial.gpu_list)}.` : "Would start now.", more };
+  return { text: `Would wait: ${trial.text ?? "why is not known"}.${when(trial) || " When it starts cannot be said."}`, more };
+}
+
+/** When it is predicted to start, and how sure that is. */
+function when(start: Start): string {
+  if (!start.starts_ms) return "";
+  const range = start.starts_low_ms && start.starts_high_ms ? `; between ${clock_time(start.starts_low_ms)} and ${clock_time(start.starts_high_ms)} in 8 of 10 cases` : "";
+  return ` Predicted start ${clock_time(start.starts_ms)}, ${from_now(start.starts_ms, Date.now())}${range}.`;
 }
