@@ -64,6 +64,12 @@ static int check_form(const struct takt_cli *cli, struct takt_err *err)
 	return 0;
 }
 
+/* What a daemon that answers has is looked at; the others are done while none does. */
+static bool while_it_runs(const char *action)
+{
+	return strcmp(action, "restore") != 0 && strcmp(action, "account") != 0;
+}
+
 static int run(struct takt_cli *cli, struct takt_err *err)
 {
 	struct takt_config config;
@@ -73,7 +79,8 @@ static int run(struct takt_cli *cli, struct takt_err *err)
 		rc = takt_err_set(err, -TAKT_E_UNSUPPORTED,
 				  "this takt was built without the store");
 	if (rc == 0)
-		rc = takt_cli_daemon_config(cli, &config, err);
+		rc = while_it_runs(cli->operands[0]) ? takt_cli_served_config(cli, &config, err)
+						     : takt_cli_daemon_config(cli, &config, err);
 	if (rc < 0)
 		return rc;
 	rc = cli->extra->admin(cli->operands[0], &config,
@@ -85,7 +92,8 @@ static int run(struct takt_cli *cli, struct takt_err *err)
 
 static const struct takt_option options[] = {
 	{"state-dir", 0, "DIR",
-	 "where the daemon keeps its files, if not as its configuration says"},
+	 "where the daemon keeps its files, if not where the one that answers has them, or else "
+	 "as its configuration says"},
 	{"config", 0, "FILE", "the daemon's configuration instead of /etc/takt/takt.conf"},
 	{NULL},
 };

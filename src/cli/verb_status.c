@@ -210,7 +210,8 @@ static void print_head(struct takt_cli *cli, const struct takt_status_view *view
 		takt_str_addf(&cli->out, ", driver %s", view->driver_version);
 	takt_str_addf(&cli->out, ", takt %s up %s", view->takt_version,
 		      takt_span_text(view->uptime_ms, up));
-	takt_str_addf(&jobs, "%u jobs running, %u waiting", view->running, view->waiting);
+	takt_str_addf(&jobs, "%u job%s running, %u waiting", view->running,
+		      view->running == 1 ? "" : "s", view->waiting);
 	line = strlen(view->hostname) + cli->out.len - line + jobs.len + 2;
 	takt_str_addf(&cli->out, "%s%s\n", cli->width && line > cli->width ? "\n" : "; ",
 		      jobs.s ? jobs.s : "");

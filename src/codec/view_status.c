@@ -119,6 +119,7 @@ static const struct takt_field status_fields[] = {
 	U64(STATUS, uptime_ms),
 	U32(STATUS, waiting),
 	U32(STATUS, running),
+	TEXT(STATUS, state_dir),
 	{TAKT_FIELD_AT(STATUS, notes, TAKT_FIELD_TEXT), .many = TAKT_MANY_FIXED,
 	 .size = sizeof(((STATUS *)0)->notes[0]), .room = TAKT_ARRAY_LEN(((STATUS *)0)->notes)},
 	{TAKT_FIELD_AT(STATUS, note_severity, TAKT_FIELD_TEXT), .many = TAKT_MANY_FIXED,

@@ -131,6 +131,7 @@ struct takt_status_view {
 	int32_t pid;
 	uint64_t uptime_ms;
 	uint32_t waiting, running;
+	char state_dir[512];	    /* said to administrators; "" = not said */
 	char notes[10][320];	    /* things an administrator should see; "" = none */
 	char note_severity[10][12]; /* beside notes: "info", "warning", "critical" */
 	uint32_t gpu_count;

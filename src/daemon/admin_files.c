@@ -228,6 +228,18 @@ static int give_copy(const char *state_dir, const char *file, struct takt_err *e
 	return rc;
 }
 
+/* Of an account's state_dir root follows no link to a database that the account cannot read. */
+static int back_up(const char *state_dir, const char *file, struct takt_err *err)
+{
+	char real[PATH_MAX], db[PATH_MAX + sizeof("/takt.db")];
+	struct stat dir;
+
+	if (!realpath(state_dir, real) || stat(real, &dir) < 0)
+		return takt_err_set(err, -errno, "read '%s'", state_dir);
+	snprintf(db, sizeof(db), "%s/takt.db", real);
+	return takt_store_file_backup(db, dir.st_uid != getuid(), file, err);
+}
+
 static int act(const char *action, const struct takt_config *config, const char *file,
 	       takt_admin_say *say, void *ctx, struct takt_err *err)
 {
@@ -244,7 +256,7 @@ static int act(const char *action, const struct takt_config *config, const char 
 	if (strcmp(action, "check") == 0)
 		return takt_admin_check(config, db, say, ctx, err);
 	if (strcmp(action, "backup") == 0)
-		rc = takt_store_file_backup(db, file, err);
+		rc = back_up(config->state_dir, file, err);
 	else
 		rc = report(config, db, file, err);
 	if (rc == 0)

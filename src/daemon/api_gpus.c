@@ -238,6 +238,8 @@ int takt_api_status(void *ctx, const struct takt_peer *peer, struct takt_status_
 	ret->pid = getpid();
 	ret->uptime_ms = (now.ns - daemon->started.ns) / TAKT_NS_PER_MS;
 	takt_queue_counts(daemon->queue, &ret->waiting, &ret->running);
+	if (peer->admin)
+		takt_strcpy(ret->state_dir, sizeof(ret->state_dir), daemon->config.state_dir);
 	fill_notes(daemon, ret);
 	for (uint32_t gpu = 0; gpu < daemon->gpu_count; gpu++)
 		fill_gpu(daemon, peer, gpu, now, &gpus[gpu]);

@@ -87,12 +87,12 @@ static int run_sql(sqlite3 *db, const char *sql, const char *path, struct takt_e
 }
 
 /* A copy of `from` at `to`, changed by `sql`. VACUUM leaves nothing behind of what was deleted. */
-static int copy_file(const char *from, const char *to, const char *sql, const atomic_bool *stop,
-		     struct takt_err *err)
+static int copy_file(const char *from, int flags, const char *to, const char *sql,
+		     const atomic_bool *stop, struct takt_err *err)
 {
 	sqlite3 *source = NULL, *target = NULL;
 	int64_t version;
-	int rc = open_file(from, SQLITE_OPEN_READONLY, &source, err);
+	int rc = open_file(from, SQLITE_OPEN_READONLY | flags, &source, err);
 
 	if (rc == 0)
 		rc = takt_store_schema_look(source, from, &version, err);
@@ -125,15 +125,16 @@ static int copy_file(const char *from, const char *to, const char *sql, const at
 	" IS NOT NULL;"                                                                    \
 	"VACUUM;"
 
-int takt_store_file_backup(const char *path, const char *to, struct takt_err *err)
+int takt_store_file_backup(const char *path, bool is_others, const char *to, struct takt_err *err)
 {
-	return copy_file(path, to, WITHOUT_ENVIRONMENTS, NULL, err);
+	return copy_file(path, is_others ? SQLITE_OPEN_NOFOLLOW : 0, to, WITHOUT_ENVIRONMENTS, NULL,
+			 err);
 }
 
 int takt_store_file_backup_until(const char *path, const char *to, const atomic_bool *stop,
 				 struct takt_err *err)
 {
-	return copy_file(path, to, WITHOUT_ENVIRONMENTS, stop, err);
+	return copy_file(path, 0, to, WITHOUT_ENVIRONMENTS, stop, err);
 }
 
 /*
@@ -280,7 +281,7 @@ int takt_store_file_restore(const char *path, const char *from,
 	if (rc < 0)
 		return rc;
 	(void)unlink(made); /* of a restore that was broken off */
-	rc = copy_file(from, made, "", NULL, err);
+	rc = copy_file(from, 0, made, "", NULL, err);
 	if (rc == 0)
 		rc = settle(made, alive, alive_count, err);
 	if (rc == 0)

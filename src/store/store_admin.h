@@ -10,8 +10,10 @@
 
 #include "store/store.h"
 
-/* A copy as of one instant, 0600, without environments. `to` must not exist (-EEXIST). */
-int takt_store_file_backup(const char *path, const char *to, struct takt_err *err);
+/* A copy as of one instant, 0600, without environments. `to` must not exist (-EEXIST). What
+ * somebody else may put in the place of `path` (is_others) is not followed if it is a link; no part
+ * of `path` may be one then. */
+int takt_store_file_backup(const char *path, bool is_others, const char *to, struct takt_err *err);
 /* The same, until *stop is set: then -ECANCELED, and nothing is left of it. */
 int takt_store_file_backup_until(const char *path, const char *to, const atomic_bool *stop,
 				 struct takt_err *err);

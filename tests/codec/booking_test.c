@@ -34,6 +34,7 @@ static struct rig rig;
 
 static void rules(const char *text)
 {
+	takt_share_rules_fini(&rig.rules);
 	memset(&rig, 0, sizeof(rig));
 	assert_int_equal(takt_share_rules_parse(text, strlen(text), "f", &rig.rules, NULL), 0);
 	rig.ada = (struct takt_booker){&rig.rules, "ada", ADA};

@@ -199,6 +199,34 @@ def without_any_it_says_so():
         assert told.returncode == 66 and "no good backup" in told.stderr, told
 
 
+def what_the_daemon_has_is_found_without_being_told_where():
+    with kit.machine(gpus=1) as m:
+        m.start()
+        job, copy = done(m.client()), m.path("copy.db")
+        told = m.takt("admin", "backup", copy)
+        assert told.returncode == 0 and job in jobs_of(copy), told
+        checked = m.takt("admin", "check", "--json")
+        assert checked.returncode == 0 and json.loads(checked.stdout), checked
+
+
+def root_follows_no_link_in_what_is_an_accounts():
+    if os.getuid() != 0:
+        raise kit.Skip("only root can read what is another's")
+    with kit.machine(gpus=1) as m:
+        m.start()
+        done(m.client())
+        m.stop()
+        theirs, copy = m.path("theirs"), m.path("copy.db")
+        os.mkdir(theirs)
+        os.symlink(m.path("state/takt.db"), os.path.join(theirs, "takt.db"))
+        for owner, refused in ((0, False), (65534, True)):
+            os.chown(theirs, owner, owner)
+            told = m.takt("admin", "backup", copy, "--state-dir", theirs)
+            assert (told.returncode != 0) == refused == (not os.path.exists(copy)), told
+            if not refused:
+                os.unlink(copy)
+
+
 if __name__ == "__main__":
     sys.exit(kit.main([
         one_is_made_every_day_and_so_many_are_kept,
@@ -209,4 +237,6 @@ if __name__ == "__main__":
         nor_one_whose_jobs_have_records,
         a_damaged_backup_is_passed_over,
         without_any_it_says_so,
+        what_the_daemon_has_is_found_without_being_told_where,
+        root_follows_no_link_in_what_is_an_accounts,
     ], at_once=3))
