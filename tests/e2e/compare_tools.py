@@ -210,6 +210,7 @@ def slurm():
             yield pages.Reader(m.path("jobs"), clients_faces.environment(m, root), os.path.join(root, "usr/bin")), m
 
 
+@kit.plain
 def slurm_does():
     with slurm() as (reader, m):
         seeing, doing = rows(SEEING, "Slurm"), rows(QUEUEING, "Slurm")

@@ -36,7 +36,7 @@ def more_than_whole(gpu, witness):
 def had_it(dying, witness):
     """Jobs that began on that GPU before and had not ended."""
     ended = {end.attempt for end in witness.ends}
-    return {begin.job for begin in witness.begins if int(dying.what[len("gpu-"):]) in begin.gpus
+    return {begin.job for begin in witness.begins if int(dying.what.split("-")[1]) in begin.gpus
             and begin.attempt not in ended | {dying.attempt}}
 
 
@@ -44,7 +44,8 @@ def handed_out_twice(witness, killed=()):
     """A lock was busy, or jobs held more than all of a GPU at a time by their own account. One that was killed
     may be dying yet when another is there: a frozen job's processes do so beside the one that it made room for.
     killed None: it is not known who was."""
-    found = [f"job {b.job} (attempt {b.attempt}) found {b.what} in use" for b in witness.busy]
+    found = [f"job {b.job} (attempt {b.attempt}) found {b.what} in use" + (f" by {b.who}" if b.who else "")
+             for b in witness.busy]
     if killed is not None:
         found += [f"job {d.job} (attempt {d.attempt}) found {d.what} in use by what was dying"
                   for d in witness.dying if not had_it(d, witness) & set(killed)]

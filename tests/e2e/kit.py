@@ -152,7 +152,7 @@ class Client:
 # `milli`: thousandths of each of its GPUs; 0 = MIG instances, which are devices of their own.
 Begin = collections.namedtuple("Begin", "job attempt gpus begin_ns milli", defaults=(1000,))
 End = collections.namedtuple("End", "job attempt gpus begin_ns end_ns milli", defaults=(1000,))
-Busy = collections.namedtuple("Busy", "job attempt what at_ns")
+Busy = collections.namedtuple("Busy", "job attempt what at_ns who", defaults=("",))
 
 
 def parse_gpus(text):
@@ -169,7 +169,7 @@ class Witness:
         for line in lines:
             word, job, attempt, what, *times = line.split()
             if word in ("busy", "beside", "dying"):
-                getattr(self, word).append(Busy(int(job), attempt, what, int(times[0])))
+                getattr(self, word).append(Busy(int(job), attempt, what, int(times[0]), *times[1:]))
                 continue
             gpus, milli = parse_gpus(what)
             if word == "begin":

@@ -16,10 +16,10 @@
  *   begin JOB ATTEMPT GPUS NANOSECONDS            (CLOCK_MONOTONIC; GPUS is "0,3", or "-";
  *                                                 "0,3@250": so many thousandths of each)
  *   end JOB ATTEMPT GPUS NANOSECONDS NANOSECONDS  (begin and end)
- *   busy JOB ATTEMPT NAME NANOSECONDS             (the lock NAME was held by somebody)
- *   beside JOB ATTEMPT NAME NANOSECONDS           (by a process that is stopped: a frozen job's)
- *   dying JOB ATTEMPT NAME NANOSECONDS            (by one that SIGKILL was sent to, which runs no
- * more)
+ *   busy JOB ATTEMPT NAME NANOSECONDS WHO         (the lock NAME was held by somebody: which
+ * process, its state, who traces it, of which attempt it is) beside JOB ATTEMPT NAME NANOSECONDS
+ * (by a process that is stopped: a frozen job's) dying JOB ATTEMPT NAME NANOSECONDS            (by
+ * one that SIGKILL was sent to, which runs no more)
  *
  * Beside others it looks until it ends whether they are stopped; one that is not is "busy".
  *
@@ -112,18 +112,13 @@ static bool lock(const struct witness *w, const char *name, int how)
 	return false;
 }
 
-static void note(const struct witness *w, const char *what, const char *name)
+static void note(const struct witness *w, const char *what, const char *name, const char *who)
 {
-	char line[512];
+	char line[1024];
 
-	snprintf(line, sizeof(line), "%s %s %s %s %llu\n", what, w->job, w->attempt, name,
-		 now_ns());
+	snprintf(line, sizeof(line), "%s %s %s %s %llu%s%s\n", what, w->job, w->attempt, name,
+		 now_ns(), who[0] ? " " : "", who);
 	say(w, line);
-}
-
-static void blame(const struct witness *w, const char *name)
-{
-	note(w, "busy", name);
 }
 
 /* Campaigns let calls of a job fail, too: who cannot look must not say what is there. */
@@ -160,9 +155,11 @@ static int holder_of(const struct witness *w, const char *name)
 	FILE *locks;
 
 	snprintf(path, sizeof(path), "%s/%s.lock", w->dir, name);
+	if (stat(path, &st) < 0)
+		return 0;
 	locks = fopen("/proc/locks", "r");
-	if (stat(path, &st) < 0 || !locks)
-		give_up(path);
+	if (!locks)
+		give_up("/proc/locks");
 	(void)setvbuf(locks, whole, _IOFBF, sizeof(whole));
 	errno = 0;
 	while (!found && fgets(line, sizeof(line), locks))
@@ -224,6 +221,41 @@ static bool is_gone(char state)
 	return !state || state == 'Z' || state == 'X';
 }
 
+/* Into ret, up to its NUL, from that environment; "" where it is not to be read. */
+static void environ_of(int pid, const char *name, char *ret, size_t size)
+{
+	static char all[65536];
+	char path[64];
+	FILE *file;
+	size_t len;
+
+	ret[0] = '\0';
+	snprintf(path, sizeof(path), "/proc/%d/environ", pid);
+	file = fopen(path, "r");
+	if (!file)
+		return;
+	len = fread(all, 1, sizeof(all) - 1, file);
+	fclose(file);
+	all[len] = '\0';
+	for (const char *at = all; at < all + len; at += strlen(at) + 1)
+		if (strncmp(at, name, strlen(name)) == 0)
+			snprintf(ret, size, "%s", at + strlen(name));
+}
+
+/* For whoever has to find out how it came about. */
+static void blame(const struct witness *w, const char *name)
+{
+	int pid = holder_of(w, name);
+	char who[256] = "nobody", attempt[128];
+
+	if (pid) {
+		environ_of(pid, "TAKT_ATTEMPT=", attempt, sizeof(attempt));
+		snprintf(who, sizeof(who), "pid=%d,state=%c,tracer=%llu,attempt=%s", pid,
+			 state_of(pid) ?: '-', status_of(pid, "TracerPid:", 10), attempt);
+	}
+	note(w, "busy", name, who);
+}
+
 /*
  * One that is traced may be on its way from a stop of its tracer's to that of its job: it gets to
  * no instruction of its own in between. One that runs all the time, or ends, was never stopped.
@@ -246,7 +278,7 @@ static bool comes_to_a_stop(int pid)
 
 /* Where nobody that runs has it, the lock comes free soon. *ret_pid: who has it; 0 = not to be
  * seen. */
-static bool take_from_dying(const struct witness *w, const char *name, int *ret_pid)
+static bool take_from_dying(const struct witness *w, const char *name, int how, int *ret_pid)
 {
 	struct timespec pause = {.tv_nsec = 1000000};
 
@@ -254,8 +286,8 @@ static bool take_from_dying(const struct witness *w, const char *name, int *ret_
 		*ret_pid = holder_of(w, name);
 		if (*ret_pid && !is_gone(state_of(*ret_pid)))
 			return false;
-		if (lock(w, name, LOCK_EX)) {
-			note(w, "dying", name);
+		if (lock(w, name, how)) {
+			note(w, "dying", name, "");
 			return true;
 		}
 		nanosleep(&pause, NULL);
@@ -263,20 +295,21 @@ static bool take_from_dying(const struct witness *w, const char *name, int *ret_
 	return false;
 }
 
-static void take(struct witness *w, const char *kind, const char *number)
+/* `how`: LOCK_EX, or LOCK_SH for a part of it. */
+static void take(struct witness *w, const char *kind, const char *number, int how)
 {
 	bool gpu = strcmp(kind, "gpu") == 0;
 	char name[64];
 	int pid = 0;
 
 	snprintf(name, sizeof(name), "%s-%s", kind, number);
-	if (lock(w, name, LOCK_EX) || (gpu && take_from_dying(w, name, &pid)))
+	if (lock(w, name, how) || (gpu && take_from_dying(w, name, how, &pid)))
 		return;
 	if (!gpu || pid == 0 || !comes_to_a_stop(pid) || w->beside_count == 64) {
 		blame(w, name);
 		return;
 	}
-	note(w, "beside", name);
+	note(w, "beside", name, "");
 	w->beside[w->beside_count].pid = pid;
 	w->beside[w->beside_count].awake = 0;
 	memcpy(w->beside[w->beside_count++].name, name, sizeof(name));
@@ -300,17 +333,24 @@ static void look_beside(struct witness *w)
 }
 
 /* Of a GPU that others have a part of too: as many of its 20 parts as the job was given. */
-static void take_parts(const struct witness *w, const char *gpu, unsigned long milli)
+static void take_parts(struct witness *w, const char *gpu, unsigned long milli)
 {
 	unsigned long need = (milli + 49) / 50;
+	bool ours[20] = {false};
 	char name[256];
+	int pid;
 
-	snprintf(name, sizeof(name), "gpu-%s", gpu);
-	if (!lock(w, name, LOCK_SH))
-		blame(w, name);
-	for (int part = 0; part < 20 && need > 0; part++) {
-		snprintf(name, sizeof(name), "gpu-%s-part-%d", gpu, part);
-		need -= lock(w, name, LOCK_EX);
+	take(w, "gpu", gpu, LOCK_SH);
+
+	for (int from_dying = 0; from_dying < 2; from_dying++) {
+		for (int part = 0; part < 20 && need > 0; part++) {
+			snprintf(name, sizeof(name), "gpu-%s-part-%d", gpu, part);
+			if (ours[part])
+				continue;
+			ours[part] = from_dying ? take_from_dying(w, name, LOCK_EX, &pid)
+						: lock(w, name, LOCK_EX);
+			need -= ours[part];
+		}
 	}
 	snprintf(name, sizeof(name), "gpu-%s-parts", gpu);
 	if (need > 0)
@@ -324,7 +364,7 @@ static void take_instances(struct witness *w, const char *uuids)
 
 	snprintf(list, sizeof(list), "%s", uuids);
 	for (char *uuid = strtok_r(list, ",", &save); uuid; uuid = strtok_r(NULL, ",", &save))
-		take(w, "mig", uuid);
+		take(w, "mig", uuid, LOCK_EX);
 }
 
 static void take_gpus(struct witness *w)
@@ -338,7 +378,7 @@ static void take_gpus(struct witness *w)
 		if (milli || instances)
 			take_parts(w, gpu, milli ? strtoul(milli, NULL, 10) : 0);
 		else
-			take(w, "gpu", gpu);
+			take(w, "gpu", gpu, LOCK_EX);
 	if (instances)
 		take_instances(w, shown);
 }
@@ -417,7 +457,7 @@ int main(int argc, char **argv)
 	w.logfd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
 	if (w.logfd < 0)
 		give_up(path);
-	take(&w, "job", w.job);
+	take(&w, "job", w.job, LOCK_EX);
 	take_gpus(&w);
 	begin = now_ns();
 	snprintf(line, sizeof(line), "begin %s %s %s %llu\n", w.job, w.attempt, shown, begin);

@@ -144,6 +144,8 @@ systemctl enable --now takt-jobs takt-launch takt || journalctl -n 40 --no-pager
 answers "takt answers"
 has "units are enabled as the page says" "$(systemctl is-enabled takt takt-launch.socket takt-jobs | tr '\n' ' ')" "enabled enabled enabled"
 
+reads_log() { [ "$(ls -l /proc/$(main_pid takt)/fd | grep -c /dev/kmsg)" = 2 ]; }
+until_true reads_log
 rights() { sed -n "s/^\(Uid\|Gid\|CapPrm\|CapBnd\|NoNewPrivs\):[[:space:]]*\([0-9a-f]*\).*/\2/p" /proc/$1/status | tr "\n" " "; }
 same "takt is an account of its own, without any right" "$(rights $(main_pid takt))" "977 977 0000000000000000 0000000000000000 1 "
 same "it reads the kernel's log all the same" "$(ls -l /proc/$(main_pid takt)/fd | grep -c /dev/kmsg)" 2

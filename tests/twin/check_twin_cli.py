@@ -174,8 +174,9 @@ def scripts_are_played_in_time_and_refused_as_a_whole():
         lines = open(log, encoding="ascii").read().splitlines()
         told = [re.search(r"NVRM: Xid \(PCI:0000:(..):00\): (\d+),", line).groups()
                 for line in lines]
-        assert told == [("75", "13"), ("64", "48"), ("64", "63"), ("86", "48"), ("86", "63"),
-                        ("53", "79")], told
+        at_once = {bus: [xid for where, xid in told[1:5] if where == bus] for bus in ("64", "86")}  # in any order
+        assert told[0] == ("75", "13") and told[5:] == [("53", "79")], told
+        assert at_once == {"64": ["48", "63"], "86": ["48", "63"]}, told
         assert machine.state()[0]["faults"] == ["lost"]
 
 
