@@ -22,7 +22,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.dirname(HERE)
-JOBS, SUBMITS, IDLE_S, HOLD_MS = 15, 300, 8, 60
+JOBS, SUBMITS, IDLE_S, HOLD_MS = 40, 3000, 6, 30
 UNITS = {"hand-over": "ms", "submit": "1/s", "idle cpu": "us/s", "idle memory": "KiB"}
 MORE_IS_BETTER = {"submit"}
 
