@@ -14,7 +14,14 @@ static int act_on(struct takt_cli *cli, uint64_t id, const struct takt_job_act *
 
 	if (rc < 0 || takt_cli_print_json(cli))
 		return rc;
-	takt_str_addf(&cli->out, "job %llu: ", (unsigned long long)id);
+	if (act->shows_number) {
+		takt_str_addf(&cli->out, "%llu\n", (unsigned long long)job->id);
+		return 0;
+	}
+	takt_str_addf(&cli->out, "job %llu", (unsigned long long)job->id);
+	if (job->id != id)
+		takt_str_addf(&cli->out, ", %llu again", (unsigned long long)id);
+	takt_str_add(&cli->out, ": ");
 	takt_job_state_text(job, &cli->out);
 	if (act->shows_priority)
 		takt_str_addf(&cli->out, ", priority %d", job->priority);

@@ -12,6 +12,7 @@ struct takt_job_act {
 		   struct takt_job_view *ret, struct takt_err *err);
 	const void *arg;
 	bool shows_priority; /* beside the state */
+	bool shows_number;   /* and nothing else */
 };
 
 enum {

@@ -343,7 +343,7 @@ int takt_job_env(const char *const *more, size_t count, bool inherit, char ***re
 	return 0;
 }
 
-static int read_env(const struct takt_cli *cli, struct takt_jobspec *spec, struct takt_err *err)
+int takt_job_env_read(const struct takt_cli *cli, struct takt_jobspec *spec, struct takt_err *err)
 {
 	const char *more[TAKT_CLI_MAX_GIVEN];
 	size_t n = 0;
@@ -388,7 +388,7 @@ int takt_job_options_read(const struct takt_cli *cli, struct takt_jobspec *ret,
 	if (rc == 0)
 		rc = read_cwd(cli, ret, err);
 	if (rc == 0)
-		rc = read_env(cli, ret, err);
+		rc = takt_job_env_read(cli, ret, err);
 	return rc == 0 ? takt_jobspec_check(ret, err) : rc;
 }
 

@@ -92,6 +92,9 @@ int takt_job_options_read(const struct takt_cli *cli, struct takt_jobspec *ret,
 int takt_job_options_apply(const struct takt_cli *cli, struct takt_jobspec *spec,
 			   struct takt_err *err);
 
+/* Of --env and --no-env into spec->env, which goes with the spec. */
+int takt_job_env_read(const struct takt_cli *cli, struct takt_jobspec *spec, struct takt_err *err);
+
 /* If told to, this process's environment, and in the place of those of the same name `more`
  * ("NAME=value"). */
 int takt_job_env(const char *const *more, size_t count, bool inherit, char ***ret,

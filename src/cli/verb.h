@@ -139,7 +139,7 @@ extern const struct takt_verb takt_verb_status, takt_verb_topo, takt_verb_submit
 	takt_verb_attach, takt_verb_queue, takt_verb_show, takt_verb_explain, takt_verb_logs,
 	takt_verb_cancel, takt_verb_wait, takt_verb_clock, takt_verb_record, takt_verb_serve,
 	takt_verb_version, takt_verb_hold, takt_verb_release, takt_verb_update, takt_verb_freeze,
-	takt_verb_requeue, takt_verb_thaw, takt_verb_checkpoint, takt_verb_help,
+	takt_verb_requeue, takt_verb_again, takt_verb_thaw, takt_verb_checkpoint, takt_verb_help,
 	takt_verb_completion, takt_verb_man, takt_verb_simulate, takt_verb_replay_clocks,
 	takt_verb_bench, takt_verb_forecast, takt_verb_progress, takt_verb_tune, takt_verb_health,
 	takt_verb_doctor;

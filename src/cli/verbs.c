@@ -15,6 +15,7 @@ static const struct takt_verb *const jobs[] = {
 	&takt_verb_explain, &takt_verb_logs,   &takt_verb_attach, &takt_verb_wait,
 	&takt_verb_jobs,    &takt_verb_cancel, &takt_verb_hold,	  &takt_verb_release,
 	&takt_verb_update,  &takt_verb_freeze, &takt_verb_thaw,	  &takt_verb_requeue,
+	&takt_verb_again,
 };
 static const struct takt_verb *const within[] = {&takt_verb_checkpoint, &takt_verb_progress};
 static const struct takt_verb *const gpus[] = {&takt_verb_gpu, &takt_verb_clock, &takt_verb_tune,

@@ -176,6 +176,20 @@ static int send_spec(struct takt_client *client, const char *path, const struct 
 	return takt_client_ask(client, path, body.s, err);
 }
 
+int takt_client_again(struct takt_client *client, uint64_t job_id, const struct takt_jobspec *env,
+		      struct takt_job_view *ret, struct takt_err *err)
+{
+	TAKT_CLEANUP(strp) struct takt_str body = TAKT_STR(TAKT_SPEC_MAX_BYTES);
+	char path[96];
+	int rc;
+
+	if (takt_jobspec_env_to_json(env, &body) < 0)
+		return takt_err_set(err, body.rc, "the environment is over %d bytes, or no memory",
+				    TAKT_SPEC_MAX_BYTES);
+	rc = takt_client_ask(client, job_path(path, job_id, "/again"), body.s, err);
+	return job_answer(client, rc, ret, err);
+}
+
 int takt_client_submit(struct takt_client *client, const struct takt_jobspec *spec,
 		       struct takt_job_view *ret, struct takt_err *err)
 {

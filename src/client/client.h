@@ -94,6 +94,9 @@ int takt_client_try_many(struct takt_client *client, const char *body, uint32_t 
 			 struct takt_try_view *ret, struct takt_err *err);
 int takt_client_cancel(struct takt_client *client, uint64_t job_id, struct takt_job_view *ret,
 		       struct takt_err *err);
+/* A new job of that one's description, with the environment of `env` alone. */
+int takt_client_again(struct takt_client *client, uint64_t job_id, const struct takt_jobspec *env,
+		      struct takt_job_view *ret, struct takt_err *err);
 int takt_client_change(struct takt_client *client, uint64_t job_id,
 		       const struct takt_job_change *change, struct takt_job_view *ret,
 		       struct takt_err *err);

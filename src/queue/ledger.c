@@ -283,6 +283,8 @@ uint64_t takt_queue_placeless(const struct takt_queue *queue, uint64_t *ret_gpus
 	uint64_t first = 0;
 
 	*ret_gpus = 0;
+	if (!queue->contested_gpus)
+		return 0;
 	TAKT_MAP_EACH(entry, &queue->jobs)
 	{
 		const struct takt_queue_job *job = entry->value.ptr;

@@ -378,6 +378,12 @@ def an_ended_job_is_handed_in_again():
         for field in ("name", "command", "cwd", "gpus", "retries", "time_limit_ms", "tags"):
             assert first[field] == second[field], (field, first, second)
         assert client.raw("GET", f"/v1/jobs/{anew['id']}/log")[1] == b"2\n"
+        typed = m.takt("again", "-q", "-e", "LR=3", str(job))
+        assert typed.returncode == 0, typed
+        ends_with(client, int(typed.stdout), "done")
+        assert client.raw("GET", f"/v1/jobs/{int(typed.stdout)}/log")[1] == b"3\n"
+        said = m.takt("resubmit", str(job)).stdout
+        assert re.search(rf"^job \d+, {job} again: ", said, re.M), said
         array = client.submit(["sh", "-c", "echo $TAKT_ARRAY_ID $TAKT_ARRAY_INDEX; exit 3"], array_first=4, array_last=5)["id"]
         for each in (array, array + 1):
             ends_with(client, each, "failed")
