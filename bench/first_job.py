@@ -5,7 +5,11 @@
 Types what README.md tells a newcomer to type, in two shells as in two terminals, and takes the time of each command. Packages
 that `./run` finds missing are installed by it, as it would for the newcomer; which is said in the rows' "packages" metric.
 
-Usage: first_job.py [--source REPOSITORY] [--record [FILE]]
+With --root it is typed in a system of its own, such as a bare Debian with git and nothing else:
+  debootstrap --variant=minbase --include=git bookworm /tmp/bare && mount --bind /proc /tmp/bare/proc && mount --bind /dev /tmp/bare/dev
+where the repository has to be, too.
+
+Usage: first_job.py [--source REPOSITORY] [--root FOLDER] [--record [FILE]]
 """
 import argparse
 import os
@@ -27,9 +31,11 @@ JOB = "takt run -n 1 -- sh -c 'echo on GPU $CUDA_VISIBLE_DEVICES'"
 class Terminal:
     """A shell in which somebody types."""
 
-    def __init__(self, folder, env):
-        self.shell = subprocess.Popen(["bash"], cwd=folder, env=env, text=True, bufsize=1, stdin=subprocess.PIPE,
-                                      stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
+    def __init__(self, root, folder, env):
+        inside = ["chroot", root] if root != "/" else []
+        self.shell = subprocess.Popen([*inside, "bash", "-c", 'cd "$1" && exec bash', "bash", folder], env=env, text=True,
+                                      bufsize=1, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                      start_new_session=True)
 
     def type(self, command, end):
         """Types a line; the seconds and the lines until one that `end`, a regular expression, is found in."""
@@ -50,16 +56,16 @@ class Terminal:
         self.shell.wait()
 
 
-def measure(source, folder, env):
+def measure(source, root, folder, env):
     """[(command, seconds)], and how many packages had to be installed."""
-    first, took = Terminal(folder, env), []
+    first, took = Terminal(root, folder, env), []
     try:
         for command, end in ((f"git clone -q {source} takt; echo cloned", "^cloned"), ("cd takt; echo there", "^there")):
             took.append((command.split(";")[0].replace(source, "REPOSITORY"), first.type(command, end)[0]))
         seconds, lines = first.type("./run", r"^    export ")
         took.append(("./run", seconds))
         missing = [line for line in lines if "packages to install:" in line]
-        second = Terminal(os.path.join(folder, "takt"), env)
+        second = Terminal(root, os.path.join(folder, "takt"), env)
         try:
             export = lines[-1].strip()
             took.append(("export ...", second.type(export + "; echo set", "^set")[0]))
@@ -77,18 +83,20 @@ def measure(source, folder, env):
 def main():
     parser = argparse.ArgumentParser(description="time from git clone to a newcomer's first finished job")
     parser.add_argument("--source", default=SOURCE, help="what is cloned (this checkout)")
+    parser.add_argument("--root", default="/", help="the system in which it is done")
     parser.add_argument("--record", nargs="?", const=os.path.join(SOURCE, "bench/results/first_job.csv"), metavar="FILE")
     options = parser.parse_args()
     env = {name: value for name, value in os.environ.items() if not name.startswith(("TAKT_", "LD_"))}
-    with tempfile.TemporaryDirectory(prefix="takt-first-", ignore_cleanup_errors=True) as folder:
-        took, packages = measure(os.path.abspath(options.source), folder, env)
+    with tempfile.TemporaryDirectory(prefix="takt-first-", dir=os.path.join(options.root, "tmp"), ignore_cleanup_errors=True) as folder:
+        inside = "/" + os.path.relpath(folder, options.root)
+        took, packages = measure(os.path.abspath(options.source), options.root, inside, env)
     rows = [(command, round(seconds, 1), "s") for command, seconds in took]
     rows += [("in all", round(sum(seconds for _, seconds in took), 1), "s"), ("commands", len(took), "commands"),
              ("packages that ./run installed", packages, "packages")]
     for metric, value, unit in rows:
         print(f"{value:>8} {unit:8} {metric}")
     if options.record:
-        test_steady.record(rows, "bench/first_job.py --record", options.record)
+        test_steady.record(rows, "bench/first_job.py" + " --root BARE" * (options.root != "/") + " --record", options.record)
 
 
 if __name__ == "__main__":
