@@ -22,6 +22,7 @@
 #include "launch/launch_spawn.h"
 #include "launch/launch_target.h"
 #include "launch/launch_wire.h"
+#include "launch/user_session.h"
 
 enum {
 	MAX_REPLIES = TAKT_LAUNCH_MAX_PENDING + 1,
@@ -391,6 +392,8 @@ int takt_launch_serve(const struct takt_launch_server_config *config, struct tak
 		return takt_err_set(err, -ENOMEM, "launcher");
 	server->signalfd = server->jobs_dirfd = server->client = -1;
 	rc = prepare(server, config, err);
+	if (rc == 0 && geteuid() == 0)
+		takt_user_session_prepare();
 	if (rc == 0)
 		rc = serve(server, err);
 	if (server->pending_count == 0)

@@ -2,6 +2,7 @@
 /* Asking the system's data base and PAM, in a process that may hang, crash or be ended. */
 #include "launch/user_session.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -274,6 +275,34 @@ static int judge(const struct takt_user_wish *wish, int heard, const struct answ
 		return takt_err_set(err, answer->err.rc, "%s", answer->err.msg);
 	*ret = answer->session;
 	return 0;
+}
+
+/* "files systemd [NOTFOUND=return] sss": what is no module's name loads nothing. */
+static void load_modules(char *services)
+{
+	char *save = NULL, name[64];
+
+	for (char *word = strtok_r(services, " \t\n", &save); word;
+	     word = strtok_r(NULL, " \t\n", &save)) {
+		int len = snprintf(name, sizeof(name), "libnss_%s.so.2", word);
+
+		if (!strchr(word, '/') && len < (int)sizeof(name))
+			(void)dlopen(name, RTLD_NOW | RTLD_LOCAL); /* for good */
+	}
+}
+
+void takt_user_session_prepare(void)
+{
+	static const char *const kinds[] = {"passwd:", "group:", "initgroups:"};
+	FILE *file = fopen("/etc/nsswitch.conf", "re");
+	char line[512];
+
+	while (file && fgets(line, sizeof(line), file))
+		for (size_t i = 0; i < TAKT_ARRAY_LEN(kinds); i++)
+			if (strncmp(line, kinds[i], strlen(kinds[i])) == 0)
+				load_modules(line + strlen(kinds[i]));
+	if (file)
+		fclose(file);
 }
 
 int takt_user_session_ask(const struct takt_user_wish *wish, struct takt_user_session *ret,

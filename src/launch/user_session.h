@@ -46,4 +46,11 @@ struct takt_user_wish {
 int takt_user_session_ask(const struct takt_user_wish *wish, struct takt_user_session *ret,
 			  struct takt_err *err);
 
+/*
+ * Loads the modules of the system's data base into the launcher, so that not each process that asks
+ * has to: that is a part of each start of a job. Asks nothing. What cannot be loaded is left to who
+ * asks.
+ */
+void takt_user_session_prepare(void);
+
 #endif
