@@ -246,12 +246,13 @@ static void environ_of(int pid, const char *name, char *ret, size_t size)
 static void blame(const struct witness *w, const char *name)
 {
 	int pid = holder_of(w, name);
-	char who[256] = "nobody", attempt[128];
+	char who[256] = "nobody", attempt[128], state;
 
 	if (pid) {
+		state = state_of(pid);
 		environ_of(pid, "TAKT_ATTEMPT=", attempt, sizeof(attempt));
 		snprintf(who, sizeof(who), "pid=%d,state=%c,tracer=%llu,attempt=%s", pid,
-			 state_of(pid) ?: '-', status_of(pid, "TracerPid:", 10), attempt);
+			 state ? state : '-', status_of(pid, "TracerPid:", 10), attempt);
 	}
 	note(w, "busy", name, who);
 }
