@@ -10,8 +10,8 @@
 int takt_cli_daemon_config(const struct takt_cli *cli, struct takt_config *ret,
 			   struct takt_err *err);
 
-/* The same; but where neither option is given and a daemon answers, state_dir is the one that it
- * says it has. It says so to administrators. */
+/* The same; but where neither option is given and a daemon answers within two seconds, state_dir is
+ * the one that it says it has. It says so to administrators. */
 int takt_cli_served_config(struct takt_cli *cli, struct takt_config *ret, struct takt_err *err);
 
 #endif

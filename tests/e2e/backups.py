@@ -7,6 +7,7 @@ Usage: backups.py BUILD_FOLDER
 import datetime
 import json
 import os
+import signal
 import sqlite3
 import sys
 
@@ -207,6 +208,13 @@ def what_the_daemon_has_is_found_without_being_told_where():
         assert told.returncode == 0 and job in jobs_of(copy), told
         checked = m.takt("admin", "check", "--json")
         assert checked.returncode == 0 and json.loads(checked.stdout), checked
+        os.kill(m.serve.pid, signal.SIGSTOP)  # one that hangs keeps nobody from looking
+        try:
+            told = m.takt("admin", "check")
+            assert "does not answer" in told.stderr, told
+            assert m.takt("admin", "check", "--state-dir", m.path("state")).returncode == 0
+        finally:
+            os.kill(m.serve.pid, signal.SIGCONT)
 
 
 def root_follows_no_link_in_what_is_an_accounts():
