@@ -22,6 +22,7 @@ struct takt_kernel_log {
 	char *path;
 	int fd;		/* -1 = it cannot be read now */
 	struct stat is; /* of fd */
+	bool given;	/* it is our standard input: what is at the path says nothing of it */
 	bool absent;	/* there was no file: all that will be in it is new */
 	/* Of a file: where we are, and what stands before that unless somebody has cut it. */
 	off_t offset;
@@ -48,12 +49,17 @@ static void go_to(struct takt_kernel_log *log, off_t offset)
 }
 
 /* A service that may not open the kernel's device has been given it as its standard input. */
-static int open_path(const char *path)
+static bool is_given(const char *path)
 {
-	struct stat given;
+	struct stat in;
 
-	if (strcmp(path, "/dev/kmsg") != 0 || fstat(STDIN_FILENO, &given) < 0 ||
-	    !S_ISCHR(given.st_mode) || given.st_rdev != makedev(MEM_MAJOR, KMSG_MINOR))
+	return strcmp(path, "/dev/kmsg") == 0 && fstat(STDIN_FILENO, &in) == 0 &&
+	       S_ISCHR(in.st_mode) && in.st_rdev == makedev(MEM_MAJOR, KMSG_MINOR);
+}
+
+static int open_path(const char *path, bool given)
+{
+	if (!given)
 		return open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
 	(void)fcntl(STDIN_FILENO, F_SETFL, O_NONBLOCK);
 	return fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
@@ -62,7 +68,8 @@ static int open_path(const char *path)
 /* Takes what is at the path; false where that cannot be read, and what was open stays. */
 static bool take(struct takt_kernel_log *log, bool whole)
 {
-	int fd = open_path(log->path);
+	bool given = is_given(log->path);
+	int fd = open_path(log->path, given);
 	struct stat is;
 
 	if (fd < 0 || fstat(fd, &is) < 0) {
@@ -77,6 +84,7 @@ static bool take(struct takt_kernel_log *log, bool whole)
 		close(log->fd);
 	log->fd = fd;
 	log->is = is;
+	log->given = given;
 	log->err.rc = 0;
 	if (S_ISREG(is.st_mode))
 		go_to(log, whole ? 0 : is.st_size);
@@ -122,7 +130,7 @@ static bool is_replaced(const struct takt_kernel_log *log)
 {
 	struct stat there;
 
-	return stat(log->path, &there) == 0 &&
+	return !log->given && stat(log->path, &there) == 0 &&
 	       (there.st_ino != log->is.st_ino || there.st_dev != log->is.st_dev) &&
 	       (there.st_size > 0 || !S_ISREG(there.st_mode));
 }
