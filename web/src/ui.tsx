@@ -6,6 +6,8 @@ import { words_of } from "./api";
 import { DASH } from "./format";
 import type { Gpu } from "./types";
 
+const TRY_MS = 400;
+
 /** How grave a word is; shape and word tell it beside the colour. */
 const TONES: Record<string, string> = {
   running: "busy", starting: "busy", assigned: "busy", leased: "busy",
@@ -178,6 +180,31 @@ export function useAsked<T>(ask: (signal: AbortSignal) => Promise<T>, keys: unkn
     };
   }, [...keys, every_ms]);
   return answer;
+}
+
+/** What is said of something that is being written. */
+export interface Word {
+  text: string;
+  more?: string[];
+  bad?: boolean;
+}
+
+/** takt's word on `body` once that has not changed for a moment, and again when `key` does; why not, where it refuses. */
+export function useTrial<T>(body: T | undefined, ask: (body: T) => Promise<Word>, key: unknown = 0): Word | undefined {
+  const [word, set_word] = useState<Word>();
+  useEffect(() => {
+    if (!body) return set_word(undefined);
+    let old = false;
+    const timer = setTimeout(async () => {
+      const said = await ask(body).catch((refusal): Word => ({ text: words_of(refusal), bad: true }));
+      if (!old) set_word(said);
+    }, TRY_MS);
+    return () => {
+      old = true;
+      clearTimeout(timer);
+    };
+  }, [JSON.stringify(body), key]);
+  return word;
 }
 
 /** A question in front of everything; Escape means no. */

@@ -3,18 +3,15 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Refused, get, post, words_of } from "../api";
 import { clock_time, duration, gpu_set, plural, short } from "../format";
+import { GAP, Ground, GpuRow, LEFT, ROW, fitting } from "../gpu_rows";
 import { may_write, pause, useLive } from "../live";
 import { amend, usePlace } from "../route";
 import type { Booking, Orders, Reservation } from "../types";
-import { Ask, Empty, Problem, State, Waiting, useAsked, useNow, useWidth } from "../ui";
+import { Ask, Empty, Problem, State, Waiting, useAsked, useNow, useTrial, useWidth } from "../ui";
 
-const ROW = 26;
-const GAP = 4;
 const HEAD = 38;
-const LEFT = 62;
 const HOUR_MS = 3600_000;
 const ASK_AGAIN_MS = 3000;
-const TRY_MS = 400;
 
 interface Wish {
   gpus: number[];
@@ -180,22 +177,9 @@ function Calendar(props: { orders: Orders; wish?: Wish; choose: (wish: Wish) => 
       >
         {width > 0 && (
           <svg width={width} height={height}>
-            <defs>
-              <pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
-                <rect width="6" height="6" class="hatch-ground" />
-                <rect width="2" height="6" class="hatch-line" />
-              </pattern>
-              <clipPath id="inside">
-                <rect x={LEFT} y="0" width={room} height={height} />
-              </clipPath>
-            </defs>
+            <Ground room={room} height={height} />
             {Array.from({ length: orders.gpus }, (_, row) => (
-              <g key={row}>
-                <rect class="row" x={LEFT} y={y(row)} width={room} height={ROW} />
-                <text class="name" x={LEFT - 8} y={y(row) + 17} text-anchor="end">
-                  GPU {row}
-                </text>
-              </g>
+              <GpuRow key={row} gpu={row} y={y(row)} room={room} />
             ))}
             {Array.from({ length: days }, (_, i) => (
               <Day key={i} at={days_later(first, i)} until={days_later(first, i + 1)} x={x} height={height} />
@@ -247,8 +231,8 @@ function Day({ at, until, x, height }: { at: number; until: number; x: (at: numb
 function Held(props: { at: Reservation; x: number; until: number; y: number; chosen: boolean }) {
   const { at, x, until, y, chosen } = props;
   const width = Math.max(until - x, 2);
-  const letters = Math.floor((width - 10) / 6.6);
   const label = holder(at);
+  const shown = fitting(label, width);
   return (
     <a
       href={`#/reservations?id=${at.id}`}
@@ -261,9 +245,9 @@ function Held(props: { at: Reservation; x: number; until: number; y: number; cho
       }}
     >
       <rect x={x} y={y} width={width} height={ROW} rx="3" />
-      {letters > 2 && (
+      {shown && (
         <text x={x + 6} y={y + 17}>
-          {label.length > letters ? `${label.slice(0, letters - 1)}…` : label}
+          {shown}
         </text>
       )}
     </a>
@@ -286,24 +270,13 @@ function Book(props: { orders: Orders; wish: Wish; change: (wish: Wish) => void;
   const admin = account?.admin ?? true;
   const user = account?.user;
   const body = body_of(wish, admin, user);
-  const key = JSON.stringify(body);
-  const [word, set_word] = useState<{ text: string; bad: boolean }>();
+  const word = useTrial(
+    body,
+    async (body) => ({ text: words_of_preview(await order("/v1/gpus/reserve", { ...body, preview: true }), wish) }),
+    orders.reservations.length,
+  );
   const [problem, set_problem] = useState<string>();
-  useEffect(() => {
-    set_problem(undefined);
-    if (!body) return set_word(undefined);
-    let old = false;
-    const timer = setTimeout(async () => {
-      const said = await order("/v1/gpus/reserve", { ...body, preview: true })
-        .then((answer) => ({ text: words_of_preview(answer, wish), bad: false }))
-        .catch((refusal) => ({ text: words_of(refusal), bad: true }));
-      if (!old) set_word(said);
-    }, TRY_MS);
-    return () => {
-      old = true;
-      clearTimeout(timer);
-    };
-  }, [key, orders.reservations.length]);
+  useEffect(() => set_problem(undefined), [JSON.stringify(body), orders.reservations.length]);
   const reserve = async (event: Event) => {
     event.preventDefault();
     try {

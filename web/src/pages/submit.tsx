@@ -1,22 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hands in a job; while it is being written takt says whether it would start, where and when.
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { post, words_of } from "../api";
 import { clock_time, duration, from_now, gpu_set, plural } from "../format";
 import { FIRST, GROUPS, description, emptied, filled, type Field, type Form, type Group } from "../job_form";
 import { may_write } from "../live";
 import { go } from "../route";
 import type { Job, Start, Trial } from "../types";
-import { Empty, Problem } from "../ui";
+import { Empty, Problem, useTrial, type Word } from "../ui";
 
 const CWD = "takt-cwd";
-const TRY_MS = 400;
-
-interface Word {
-  text: string;
-  more?: string[];
-  bad?: boolean;
-}
 
 export function Submit() {
   const [form, set_form] = useState<Form>(() => ({ ...emptied(), cwd: localStorage.getItem(CWD) ?? "" }));
@@ -24,7 +17,7 @@ export function Submit() {
   const written = description(form);
   const body = "body" in written ? written.body : undefined;
   const ready = !!body && form.command.trim() !== "" && form.cwd.trim() !== "";
-  const word = useTrial(ready ? body : undefined);
+  const word = useTrial(ready ? body : undefined, async (body) => word_of_trial(await post<Trial>("/v1/jobs/try", body)));
   if (!may_write()) return <Empty title="Your token may look, not act">One that may hands in jobs: made with its --write.</Empty>;
   const hand_in = async (event: Event) => {
     event.preventDefault();
@@ -64,27 +57,6 @@ export function Submit() {
       </div>
     </form>
   );
-}
-
-/** What takt says of it, once it has not been changed for a moment. */
-function useTrial(body?: Record<string, unknown>): Word | undefined {
-  const [word, set_word] = useState<Word>();
-  const key = JSON.stringify(body);
-  useEffect(() => {
-    if (!body) return set_word(undefined);
-    let old = false;
-    const timer = setTimeout(async () => {
-      const said: Word = await post<Trial>("/v1/jobs/try", body)
-        .then(word_of_trial)
-        .catch((refusal) => ({ text: words_of(refusal), bad: true }));
-      if (!old) set_word(said);
-    }, TRY_MS);
-    return () => {
-      old = true;
-      clearTimeout(timer);
-    };
-  }, [key]);
-  return word;
 }
 
 type Change = (name: string, value: string) => void;

@@ -5,6 +5,7 @@
 import { useMemo, useRef, useState } from "preact/hooks";
 import { get } from "../api";
 import { clock_time, duration, from_now, gpu_set } from "../format";
+import { GAP, Ground, GpuRow, LEFT, ROW, fitting } from "../gpu_rows";
 import { gpu_amount } from "../jobs";
 import { useLive } from "../live";
 import { amend, usePlace } from "../route";
@@ -14,10 +15,7 @@ import type { Job, Orders, Queue } from "../types";
 import { Empty, State, Waiting, useAsked, useNow, useWidth } from "../ui";
 import { job_name, shown_state } from "./queue";
 
-const ROW = 26;
-const GAP = 4;
 const HEAD = 24;
-const LEFT = 62;
 const LANE = 18; // of a GPU that several share
 const MAX_LANES = 40;
 const MINUTE_MS = 60_000;
@@ -238,27 +236,15 @@ export function Timeline() {
       >
         {width > 0 && (
           <svg width={width} height={height}>
-            <defs>
+            <Ground room={room} height={height}>
               <pattern id="kept" width="8" height="8" patternUnits="userSpaceOnUse" patternTransform="rotate(-45)">
                 <rect width="8" height="8" class="kept-ground" />
                 <rect width="3" height="8" class="kept-line" />
               </pattern>
-              <pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
-                <rect width="6" height="6" class="hatch-ground" />
-                <rect width="2" height="6" class="hatch-line" />
-              </pattern>
-              <clipPath id="inside">
-                <rect x={LEFT} y="0" width={room} height={height} />
-              </clipPath>
-            </defs>
+            </Ground>
             <Ticks from={from} span={view.span} x={x} height={height} width={width} />
             {status.gpus.map((gpu) => (
-              <g key={gpu.index}>
-                <rect class="row" x={LEFT} y={rows.get(gpu.index)!.y} width={room} height={rows.get(gpu.index)!.height} />
-                <text class="name" x={LEFT - 8} y={rows.get(gpu.index)!.y + 17} text-anchor="end">
-                  GPU {gpu.index}
-                </text>
-              </g>
+              <GpuRow key={gpu.index} gpu={gpu.index} y={rows.get(gpu.index)!.y} room={room} height={rows.get(gpu.index)!.height} />
             ))}
             {lanes > 0 && (
               <text class="lanes" x={LEFT} y={lanes_top - 9}>
@@ -327,14 +313,14 @@ function ZoneShape({ zone, x, row, until }: { zone: Zone; x: (at: number) => num
   const start = Math.max(x(zone.from), LEFT - 20);
   const width = x(Math.min(zone.until, until)) - start;
   if (width < 1) return null;
-  const letters = Math.floor((width - 10) / 6.6);
+  const shown = fitting(zone.text, width);
   return (
     <g class={`zone ${zone.kind}`} role="img" aria-label={`GPU ${zone.gpu} ${zone.text}, from ${clock_time(zone.from)}${zone.until === Infinity ? "" : ` to ${clock_time(zone.until)}`}`}>
       <title>{zone.text}</title>
       <rect x={start} y={row.y - GAP / 2} width={width} height={row.height + GAP} />
-      {letters > 3 && (
+      {shown && (
         <text x={Math.max(start, LEFT) + 6} y={row.y + 17}>
-          {zone.text.length > letters ? `${zone.text.slice(0, letters - 1)}…` : zone.text}
+          {shown}
         </text>
       )}
     </g>
