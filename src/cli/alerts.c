@@ -273,7 +273,8 @@ int takt_alert_summary(const struct takt_alerts *alerts, const struct takt_alert
 	else
 		takt_str_addf(out, "takt on %s ", host);
 	takt_str_add(out, rules[news->alert].what);
-	return takt_str_add(out, news->fires ? "" : ": over");
+	return takt_str_addf(out, "%s%s", news->fires ? "" : ": over",
+			     alerts->simulated ? " (SIMULATED)" : "");
 }
 
 static void add_text(struct takt_str *out, const char *name, const char *text)

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "cli/outlook_text.h"
 #include "cli/units.h"
+#include "codec/quantity.h"
 
 void takt_job_end_text(const struct takt_job_view *job, struct takt_str *out)
 {

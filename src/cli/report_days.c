@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "cli/history_text.h"
 #include "cli/table.h"
+#include "codec/quantity.h"
 
 enum {
 	DAY_S = 24 * 3600,
@@ -90,6 +91,7 @@ static void add_row(struct takt_table *table, const char *name,
 {
 	TAKT_CLEANUP(strp) struct takt_str course = TAKT_STR(4096);
 	double least = INFINITY, most = -INFINITY;
+	char text[TAKT_QUANTITY_TEXT];
 
 	for (uint32_t i = 0; i < view->point_count; i++) {
 		least = fmin(least, view->points[i].mean);
@@ -99,8 +101,8 @@ static void add_row(struct takt_table *table, const char *name,
 		return;
 	takt_history_spark(view, columns, unicode, &course);
 	takt_table_add(table, TAKT_STYLE_PLAIN, "%s", name);
-	takt_table_add(table, TAKT_STYLE_PLAIN, "%.3f", least);
-	takt_table_add(table, TAKT_STYLE_PLAIN, "%.3f", most);
+	takt_table_add(table, TAKT_STYLE_PLAIN, "%s", takt_number_text(least, text));
+	takt_table_add(table, TAKT_STYLE_PLAIN, "%s", takt_number_text(most, text));
 	takt_table_add(table, TAKT_STYLE_PLAIN, "%s", takt_str_text(&course));
 	table->rc = course.rc < 0 ? course.rc : table->rc;
 }

@@ -33,20 +33,6 @@ const char *takt_bytes_text(uint64_t bytes, char ret[TAKT_UNIT_TEXT])
 	return ret;
 }
 
-const char *takt_energy_text(uint64_t mj, char ret[TAKT_UNIT_TEXT])
-{
-	const uint64_t mj_per_wh = 3600000;
-	uint64_t unit = mj < 1000 * mj_per_wh ? mj_per_wh : 1000 * mj_per_wh;
-
-	if (mj < mj_per_wh)
-		snprintf(ret, TAKT_UNIT_TEXT, "%" PRIu64 ".%" PRIu64 " J", mj / 1000,
-			 mj % 1000 / 100);
-	else
-		snprintf(ret, TAKT_UNIT_TEXT, "%" PRIu64 ".%02" PRIu64 " %s", mj / unit,
-			 mj % unit / (unit / 100), unit == mj_per_wh ? "Wh" : "kWh");
-	return ret;
-}
-
 const char *takt_ms_text(uint64_t ms, char ret[TAKT_UNIT_TEXT])
 {
 	char text[TAKT_DURATION_TEXT];

@@ -16,8 +16,6 @@ enum {
 
 /* "512M", "45.0G": binary units, three digits where they matter. Returns ret. */
 const char *takt_bytes_text(uint64_t bytes, char ret[TAKT_UNIT_TEXT]);
-/* "1234.6 J", "1.25 Wh", "12.30 kWh": by size. */
-const char *takt_energy_text(uint64_t mj, char ret[TAKT_UNIT_TEXT]);
 /* "3m05s" of milliseconds. */
 const char *takt_ms_text(uint64_t ms, char ret[TAKT_UNIT_TEXT]);
 /* "4s", "3m05s": the same for a table, in whole seconds. */

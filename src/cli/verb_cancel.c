@@ -8,10 +8,27 @@
 #include "cli/each_job.h"
 #include "cli/job_filter.h"
 
+static bool has_letters(const struct takt_cli *cli)
+{
+	for (int i = 0; i < cli->operand_count; i++)
+		if (cli->operands[i][strspn(cli->operands[i], "0123456789")])
+			return true;
+	return cli->operand_count == 0;
+}
+
+/* Who comes from Slurm means the whole array by the number of its first job. */
 static int cancel(struct takt_cli *cli, uint64_t job_id, const void *arg, struct takt_job_view *ret,
 		  struct takt_err *err)
 {
-	return takt_client_cancel(cli->client, job_id, ret, err);
+	int rc = takt_client_cancel(cli->client, job_id, ret, err);
+
+	if (rc == 0 && ret->array_id == job_id && !has_letters(cli))
+		fprintf(stderr,
+			"takt: job %llu is one of array %llu; takt cancel '%llu[*]' takes all of "
+			"it\n",
+			(unsigned long long)job_id, (unsigned long long)job_id,
+			(unsigned long long)job_id);
+	return rc;
 }
 
 /* Jobs that run or wait and that the options choose: one's own, if no user is named. */

@@ -12,6 +12,7 @@
 #include "cli/job_line.h"
 #include "cli/table.h"
 #include "cli/units.h"
+#include "codec/quantity.h"
 
 enum {
 	PAGE = 500,   /* ended jobs asked for at a time */

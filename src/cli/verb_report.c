@@ -19,6 +19,7 @@
 #include "cli/table.h"
 #include "cli/units.h"
 #include "codec/json.h"
+#include "codec/quantity.h"
 #include "takt_build.h"
 #include "takt_commit.h"
 
@@ -156,35 +157,24 @@ static const struct takt_column columns[] = {
 	{"IDLE GPU H", true, 0, 1},
 	{"ENERGY", true, 0, 0},
 	{"COST", true, 0, 0, .usual = "-"},
-	{"SAVED KWH", true, 0, 2, .usual = "-"},
+	{"SAVED", true, 0, 2, .usual = "-"},
 };
 
 /* "12.3 (5/7)": the sum of five of seven. */
-static void add_part(struct takt_table *table, double value, const char *unit, uint64_t known,
-		     uint64_t all)
+static void add_part(struct takt_table *table, const char *sum, uint64_t known, uint64_t all)
 {
 	if (known == 0)
 		takt_table_add(table, TAKT_STYLE_PLAIN, "%s", all ? "unknown" : "-");
 	else if (known < all)
-		takt_table_add(table, TAKT_STYLE_PLAIN, "%.3f%s (%" PRIu64 "/%" PRIu64 ")", value,
-			       unit, known, all);
+		takt_table_add(table, TAKT_STYLE_PLAIN, "%s (%" PRIu64 "/%" PRIu64 ")", sum, known,
+			       all);
 	else
-		takt_table_add(table, TAKT_STYLE_PLAIN, "%.3f%s", value, unit);
+		takt_table_add(table, TAKT_STYLE_PLAIN, "%s", sum);
 }
 
-/* The same of energy. */
-static void add_energy(struct takt_table *table, const struct group *group)
+static const char *energy_text(double kwh, char ret[TAKT_QUANTITY_TEXT])
 {
-	char text[TAKT_UNIT_TEXT];
-
-	takt_energy_text((uint64_t)(group->energy_kwh * 3.6e9), text);
-	if (group->energy_jobs == 0)
-		takt_table_add(table, TAKT_STYLE_PLAIN, "%s", group->gpu_jobs ? "unknown" : "-");
-	else if (group->energy_jobs < group->gpu_jobs)
-		takt_table_add(table, TAKT_STYLE_PLAIN, "%s (%" PRIu64 "/%" PRIu64 ")", text,
-			       group->energy_jobs, group->gpu_jobs);
-	else
-		takt_table_add(table, TAKT_STYLE_PLAIN, "%s", text);
+	return takt_energy_text((uint64_t)(kwh * 3.6e9), ret);
 }
 
 static double used_pct(const struct group *group)
@@ -195,28 +185,31 @@ static double used_pct(const struct group *group)
 
 static void add_saved(struct takt_table *table, const struct group *group)
 {
-	char error[40];
+	char text[80], saved[TAKT_QUANTITY_TEXT], error[TAKT_QUANTITY_TEXT];
 
-	if (group->saved_error_kwh < 0.0005) /* that it is small does not make it none */
-		snprintf(error, sizeof(error), " +-<0.001");
-	else
-		snprintf(error, sizeof(error), " +-%.3f", group->saved_error_kwh);
-	add_part(table, group->saved_kwh, error, group->saved_jobs, group->governed_jobs);
+	snprintf(text, sizeof(text), "%s%s +-%s", group->saved_kwh < 0 ? "-" : "",
+		 energy_text(fabs(group->saved_kwh), saved),
+		 energy_text(group->saved_error_kwh, error));
+	add_part(table, text, group->saved_jobs, group->governed_jobs);
 }
 
 static void add_row(const struct report *report, struct takt_table *table,
 		    const struct group *group)
 {
+	char text[TAKT_QUANTITY_TEXT];
+
 	takt_table_add(table, TAKT_STYLE_PLAIN, "%s", group->key);
 	takt_table_add(table, TAKT_STYLE_PLAIN, "%" PRIu64, group->jobs);
 	takt_table_add(table, TAKT_STYLE_PLAIN, "%" PRIu64, group->failed);
-	takt_table_add(table, TAKT_STYLE_PLAIN, "%.3f", group->gpu_hours);
-	add_part(table, used_pct(group), "%", group->util_jobs, group->gpu_jobs);
-	add_part(table, group->idle_hours, "", group->util_jobs, group->gpu_jobs);
-	add_energy(table, group);
+	takt_table_add(table, TAKT_STYLE_PLAIN, "%s", takt_number_text(group->gpu_hours, text));
+	snprintf(text, sizeof(text), "%.0f%%", used_pct(group));
+	add_part(table, text, group->util_jobs, group->gpu_jobs);
+	add_part(table, takt_number_text(group->idle_hours, text), group->util_jobs,
+		 group->gpu_jobs);
+	add_part(table, energy_text(group->energy_kwh, text), group->energy_jobs, group->gpu_jobs);
 	if (report->has_price)
-		add_part(table, group->energy_kwh * report->price, "", group->energy_jobs,
-			 group->gpu_jobs);
+		add_part(table, takt_number_text(group->energy_kwh * report->price, text),
+			 group->energy_jobs, group->gpu_jobs);
 	else
 		takt_table_add(table, TAKT_STYLE_PLAIN, "-");
 	add_saved(table, group);

@@ -9,6 +9,7 @@
 #include "cli/table.h"
 #include "cli/units.h"
 #include "cli/verb.h"
+#include "codec/quantity.h"
 
 static void add_line(struct takt_cli *cli, const char *label, const char *text)
 {
@@ -108,11 +109,13 @@ static void add_gpu_memory(struct takt_cli *cli, const struct takt_job_view *job
 
 static void add_gpus(struct takt_cli *cli, const struct takt_job_view *job)
 {
+	char text[TAKT_QUANTITY_TEXT];
+
 	takt_str_addf(&cli->out, "%-14s%u%s%s asked for", "GPUs", job->gpus,
 		      job->mig[0] ? " of MIG " : "", job->mig);
 	if (job->gpu_milli)
-		takt_str_addf(&cli->out, ", %u.%03u of each", job->gpu_milli / 1000,
-			      job->gpu_milli % 1000);
+		takt_str_addf(&cli->out, ", %s of each",
+			      takt_number_text(job->gpu_milli / 1000.0, text));
 	if (job->gpu_indices) {
 		takt_str_add(&cli->out, ", of ");
 		takt_mask_text(job->gpu_indices, &cli->out);
@@ -166,8 +169,7 @@ static void add_wishes(struct takt_cli *cli, const struct takt_job_view *job)
 	if (job->array_limit)
 		takt_str_addf(&cli->out, "%-14s%u at a time\n", "", job->array_limit);
 	if (job->cpu_milli)
-		takt_str_addf(&cli->out, "%-14s%u.%03u\n", "CPUs", job->cpu_milli / 1000,
-			      job->cpu_milli % 1000);
+		add_line(cli, "CPUs", takt_number_text(job->cpu_milli / 1000.0, text));
 	if (job->mem_mib)
 		add_line(cli, "memory", takt_bytes_text(job->mem_mib << 20, text));
 	if (job->gpu_mem_mib)

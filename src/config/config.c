@@ -194,6 +194,10 @@ static const struct key keys[] = {
 	 "How many processes and threads a job may have at a time, where it has a cgroup. It "
 	 "cannot make more, and goes on.",
 	 true},
+	{"max_grace", DURATION, AT(max_grace_ms), "10m", 0, 86400000, NULL,
+	 "The longest grace that a job may ask for, between being told to end (or to write a "
+	 "checkpoint) and being ended: so long it may outlive its time limit and a cancel.",
+	 true},
 	{"max_connections", NUMBER, AT(max_connections), "256", 8, 10000, NULL,
 	 "Connections to the API at a time."},
 	{"max_jobs", NUMBER, AT(max_jobs), "100000", 1, 200000, NULL,

@@ -98,6 +98,7 @@ struct takt_config {
 	uint32_t allow_weak_isolation; /* 0 or 1 */
 	uint32_t allow_system_users;   /* 0 or 1 */
 	uint32_t job_processes;
+	uint32_t max_grace_ms;
 	uint32_t max_connections;
 	uint32_t max_jobs;
 	uint32_t user_max_jobs; /* 0 = a quarter */

@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/timetext.h"
 #include "daemon/govern.h"
 #include "launch/system_users.h"
 
@@ -131,6 +132,22 @@ static int may_run_jobs(const struct takt_daemon *daemon, uid_t uid, struct takt
 	return takt_system_users_check(uid, daemon->min_uid, err);
 }
 
+static int check_grace(const struct takt_daemon *daemon, const struct takt_jobspec *spec,
+		       struct takt_err *err)
+{
+	uint32_t most_ms = daemon->config.max_grace_ms;
+	bool end = spec->grace_ms > most_ms;
+	char longest[TAKT_DURATION_EXACT];
+
+	if (!end && spec->checkpoint_grace_ms <= most_ms)
+		return 0;
+	return takt_err_set(err, -TAKT_E_USAGE,
+			    "field '%s' must be at most %s here: so long a job may outlive its "
+			    "time limit (max_grace in the configuration)",
+			    end ? "grace_ms" : "checkpoint_grace_ms",
+			    takt_duration_exact(most_ms * TAKT_NS_PER_MS, longest));
+}
+
 /* Of a description, whoever made it. */
 static int may_run(const struct takt_daemon *daemon, const struct takt_peer *peer,
 		   const struct takt_jobspec *spec, struct takt_err *err)
@@ -145,7 +162,9 @@ static int may_run(const struct takt_daemon *daemon, const struct takt_peer *pee
 		return rc;
 	if (spec->priority > 0 && !peer->admin)
 		return takt_err_set(err, -EPERM, "priority above 0 needs an administrator");
-	rc = takt_govern_check_job(daemon, peer->uid, spec, err);
+	rc = check_grace(daemon, spec, err);
+	if (rc == 0)
+		rc = takt_govern_check_job(daemon, peer->uid, spec, err);
 	if (rc == 0)
 		rc = check_clock(daemon, spec, err);
 	return rc < 0 ? rc : check_power_limit(daemon, spec, err);

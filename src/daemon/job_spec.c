@@ -369,7 +369,9 @@ int takt_daemon_describe_job(void *ctx, const struct takt_action *start, const c
 	if (!job)
 		return takt_err_set(err, -TAKT_E_NOT_FOUND, "job %llu",
 				    (unsigned long long)start->job_id);
-	ret_spec->grace_ms = job->spec.grace_ms;
+	ret_spec->grace_ms = job->spec.grace_ms < daemon->config.max_grace_ms
+				     ? job->spec.grace_ms
+				     : daemon->config.max_grace_ms;
 	ret_spec->cpu_count = near_cpus(daemon, start->gpu_mask, ret_spec->cpus);
 	fill_limits(daemon, job, start->gpu_mask, ret_spec);
 	ret_spec->argv = copy_list(job->spec.argv);

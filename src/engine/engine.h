@@ -32,7 +32,7 @@ enum takt_engine_cap {
 enum takt_action_kind {
 	TAKT_ACTION_START,  /* job_id, attempt, node_id, gpu_mask */
 	TAKT_ACTION_SIGNAL, /* job_id, attempt, signal */
-	TAKT_ACTION_STOP,   /* job_id, attempt: SIGTERM, the job's grace, SIGKILL */
+	TAKT_ACTION_STOP,   /* job_id, attempt, grace_ms: SIGTERM, the job's grace, SIGKILL */
 	/* job_id, attempt, node_id: make everything that the attempt needs but its GPUs. Nothing of
 	 * the job runs before a START of the same attempt; STOP instead of that ends it as
 	 * NEVER_RAN. */
@@ -52,6 +52,7 @@ struct takt_action {
 	uint32_t node_id;
 	uint64_t gpu_mask;
 	int signal;
+	uint32_t grace_ms; /* STOP: what is alive long after it is ended without its help */
 	bool staged; /* START: of an attempt that was staged; CONFLICT when it is not there (any
 			more), rather than beginning it now */
 };

@@ -55,7 +55,8 @@ enum takt_launch_op {
 	TAKT_LAUNCH_SIGNAL,
 
 	/* As SIGNAL, without a signal: the shim sends SIGTERM, and SIGKILL after the job's grace.
-	 */
+	 * With SIGKILL: the launcher does it at once, to all that is in the job's cgroup or
+	 * descends from the shim. */
 	TAKT_LAUNCH_STOP,
 
 	/* job_id, attempt, uid: SIGKILL to every survivor of an attempt whose shim is gone. rc is

@@ -27,6 +27,7 @@ static struct takt_action make_action(const struct takt_queue *queue,
 		.attempt = job->row.attempt,
 		.node_id = TAKT_QUEUE_NODE,
 		.gpu_mask = job->row.gpu_mask,
+		.grace_ms = job->spec.grace_ms,
 		.staged = job->stage == TAKT_STAGE_READY,
 	};
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "codec/quantity.h"
 
 const struct takt_job_view *takt_top_find_job(const struct takt_top_model *model, uint64_t id)
 {
@@ -40,7 +41,7 @@ const char *takt_top_job_energy(const struct takt_job_view *job, char ret[TAKT_T
 {
 	if (!job || !(job->report.has & TAKT_RV_ENERGY))
 		return "-";
-	return takt_top_energy(job->report.energy_mj, ret);
+	return takt_energy_text(job->report.energy_mj, ret);
 }
 
 enum takt_role takt_top_job_state_role(const struct takt_job_view *job)

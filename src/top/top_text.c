@@ -9,8 +9,6 @@
 #include "base/str.h"
 #include "device/device.h"
 
-#define MJ_PER_KWH 3600000000.0
-
 const char *takt_top_bytes(uint64_t bytes, char ret[TAKT_TOP_TEXT])
 {
 	static const char units[] = "KMGTPE";
@@ -27,19 +25,6 @@ const char *takt_top_bytes(uint64_t bytes, char ret[TAKT_TOP_TEXT])
 	}
 	snprintf(ret, TAKT_TOP_TEXT, value < 99.95 && unit > 1 ? "%.1f%c" : "%.0f%c", value,
 		 units[unit]);
-	return ret;
-}
-
-const char *takt_top_energy(uint64_t mj, char ret[TAKT_TOP_TEXT])
-{
-	double joule = (double)mj / 1000;
-
-	if (joule < 1000)
-		snprintf(ret, TAKT_TOP_TEXT, "%.0f J", joule);
-	else if (joule < 1e6)
-		snprintf(ret, TAKT_TOP_TEXT, joule < 1e5 ? "%.1f kJ" : "%.0f kJ", joule / 1000);
-	else
-		snprintf(ret, TAKT_TOP_TEXT, "%.2f kWh", (double)mj / MJ_PER_KWH);
 	return ret;
 }
 

@@ -11,8 +11,6 @@ enum {
 
 /* "61.2G", "512M" */
 const char *takt_top_bytes(uint64_t bytes, char ret[TAKT_TOP_TEXT]);
-/* "850 J", "12.3 kJ", "1.25 kWh" */
-const char *takt_top_energy(uint64_t mj, char ret[TAKT_TOP_TEXT]);
 /* "45s", "3m05s", "2h10m", "3d04h" */
 const char *takt_top_span(uint64_t ms, char ret[TAKT_TOP_TEXT]);
 /* "0-3,6"; "-" for none. */

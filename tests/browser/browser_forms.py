@@ -235,6 +235,10 @@ APART = [
     ({"Output into a file": "out-%j.txt"}, {"output": "out-%j.txt"}),
     ({"Counts for tenant": "lab"}, {"tenant": "lab"}),
     ({"Time limit": "1:30:00"}, {"time_limit_ms": 90 * 60000}),
+    ({"Time limit": "1-00:30:00"}, {"time_limit_ms": 1470 * 60000}),
+    ({"Time limit": "5h30minutes"}, {"time_limit_ms": 330 * 60000}),
+    ({"Will run for about": "2hours"}, {"estimate_ms": 120 * 60000}),
+    ({"Checkpoint signal": "SIGWINCH"}, {"checkpoint_signal": 28}),
 ]
 REFUSED = [
     ("Time limit", "soon", "Time limit: such as 1h30m, 1:30:00 or 90 for minutes, not 'soon'"),

@@ -310,6 +310,10 @@ static void an_alert_is_a_sentence_and_json(void **state)
 	news = (struct takt_alert_news){TAKT_ALERT_DOWN, 0, false};
 	takt_alert_summary(&alerts, &news, &text);
 	assert_string_equal(text.s, "takt on box1 does not answer: over");
+	takt_str_reset(&text);
+	alerts.simulated = true;
+	takt_alert_summary(&alerts, &news, &text);
+	assert_string_equal(text.s, "takt on box1 does not answer: over (SIMULATED)");
 }
 
 static void webhooks_are_http_and_keep_their_secrets(void **state)

@@ -58,8 +58,8 @@ static void a_day_is_a_character(void **state)
 	assert_int_equal(takt_report_days(days, 3, 0, false, false, &out), 0);
 	assert_non_null(strstr(takt_str_text(&out), "\n2026-02-27 to 2026-03-02\n"));
 	/* nothing ran on the first of March: no hours, and of the rest nothing is known */
-	assert_non_null(strstr(takt_str_text(&out), "GPU hours   0.000    8.000  =#_:\n"));
-	assert_non_null(strstr(takt_str_text(&out), "used %     50.000  100.000  _# =\n"));
+	assert_non_null(strstr(takt_str_text(&out), "GPU hours      0     8  =#_:\n"));
+	assert_non_null(strstr(takt_str_text(&out), "used %        50   100  _# =\n"));
 	assert_null(strstr(takt_str_text(&out), "energy"));
 }
 
@@ -73,7 +73,7 @@ static void more_days_than_room_share_characters(void **state)
 	assert_int_equal(takt_report_days(days, 730, 80, false, false, &out), 0);
 	for (const char *line = takt_str_text(&out); *line; line += strcspn(line, "\n") + 1)
 		assert_in_range(strcspn(line, "\n"), 0, 80);
-	assert_non_null(strstr(takt_str_text(&out), "729.000  ___"));
+	assert_non_null(strstr(takt_str_text(&out), " 729  ___"));
 	assert_non_null(strstr(takt_str_text(&out), "###\n"));
 }
 

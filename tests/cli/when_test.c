@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "base/compiler.h"
+#include "cli/job_filter.h"
 #include "cli/when.h"
 
 static const int64_t now_ms = 1795204226500; /* 2026-11-20 19:50:26.5 UTC */
@@ -42,6 +43,31 @@ static void instants_are_read(void **state)
 		int64_t ms = 0;
 
 		if (takt_when_parse(rows[i].text, now_ms, &ms, NULL) != 0 || ms != rows[i].want_ms)
+			fail_msg("%s: %lld", rows[i].text, (long long)ms);
+	}
+}
+
+/* "--since 18:00" means the last one, where "--begin 18:00" means the next. */
+static void the_past_is_read(void **state)
+{
+	static const struct {
+		const char *text;
+		int64_t want_ms;
+	} rows[] = {
+		{"2h", 1795204226500 - 7200000},
+		{"1w", 1795204226500 - 604800000},
+		{"18:00", 1795197600000},
+		{"20:00", 1795204800000 - 86400000},
+		{"yesterday", 1795046400000},
+		{"today", 1795132800000},
+		{"yesterday 18:00", 1795046400000 + 64800000},
+		{"2026-11-19T18:00", 1795111200000},
+	};
+
+	for (size_t i = 0; i < TAKT_ARRAY_LEN(rows); i++) {
+		int64_t ms = 0;
+
+		if (takt_past_parse(rows[i].text, now_ms, &ms, NULL) != 0 || ms != rows[i].want_ms)
 			fail_msg("%s: %lld", rows[i].text, (long long)ms);
 	}
 }
@@ -84,6 +110,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(instants_are_read),
+		cmocka_unit_test(the_past_is_read),
 		cmocka_unit_test(nonsense_is_named),
 		cmocka_unit_test(days_that_are_in_no_calendar_are_refused),
 	};

@@ -205,11 +205,11 @@ def everything_that_is_simulated_says_so():
         assert json.loads(waits.stdout)["simulated"] is True, waits
         for words in ("status", "topo", "queue", "show 1", "show 2", "explain 2", "explain 1", "clock",
                       "version", "clock set --gpus 1 1410", "clock reset", "wait 1", "show 1",
-                      "queue --history", "run -n 1 -- true"):
+                      "queue --history", "jobs", "report", "health 0", "gpu", "submit --dry-run -n 1 -- true", "run -n 1 -- true"):
             plain = m.takt(*words.split())
             assert "SIMULATED" in plain.stdout + plain.stderr, (words, plain)
-            if words.startswith("run"):
-                words = "run --json -n 1 -- true"
+            if "--" in words.split():
+                words = words.replace(" -n", " --json -n")
             else:
                 words += " --json"
             done = m.takt(*words.split())

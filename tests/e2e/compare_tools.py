@@ -145,7 +145,7 @@ def takt_sees():
             "SM clock, and who has locked it": rf" 1500 .* 1500-1500 +job {reader.env['R']} ",
             "who is on a GPU": rf"running +{reader.env['R']} takt-twin \w+",
             "hours and days back": r"power.*util",
-            "what a job has used": r"energy +[\d.]+ (k?J|Wh).*peak memory +2.0G",
+            "what a job has used": r"energy +[\d.]+ (J|k?Wh).*peak memory +2.0G",
             "for a program": r'"gpus":',
             "for Prometheus": r"takt_gpu_",
             "how they are linked": r"best 2: \d-\d",

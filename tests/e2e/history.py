@@ -8,6 +8,7 @@ import csv
 import io
 import json
 import os
+import re
 import sqlite3
 import subprocess
 import sys
@@ -45,6 +46,8 @@ def jobs_are_chosen_and_sorted():
         assert ids("--tag", "big") == [first] and ids("--tag", "bi") == []
         assert ids("--gpu", str(client.job(gate)["gpu_list"][0]), "--state", "running") == [gate]
         assert ids("--since", "1h") == [gate, second, first] and ids("--until", "1h") == []
+        assert ids("--since", "yesterday") == [gate, second, first] and ids("--until", "yesterday") == []
+        assert ids("--since", "1w") == [gate, second, first] and ids("--until", "1w") == []
         assert ids("--user", "nobody-here") == []
         assert ids("--limit", "1") == [gate]
         assert ids("--sort", "gpus")[0] == second
@@ -127,6 +130,9 @@ def a_report_adds_up_and_says_what_is_not_known():
         assert table["short"]["energy_kwh"] == "" and table["busy"]["cost"] == "", table
         shown = m.takt("report", "--by", "name").stdout
         assert "unknown" in shown and "(2/3)" in shown and "total" in shown, shown
+        assert shown.splitlines()[-1].startswith("(2/3): known of 2 of 3 jobs with GPUs"), shown
+        # No digits that nothing measured, and one system of units.
+        assert re.search(r" \d+% ", shown) and not re.search(r"\.\d{4}|%\d*\.", shown) and re.search(r"\d (J|k?Wh)\b", shown), shown
         assert "of its GPUs, idle for" in m.takt("show", str(idle)).stdout
         assert m.takt("report", "--price", "dear").returncode == 64
         day = json.loads(m.takt("report", "--json", "--by", "day").stdout)["groups"]

@@ -77,6 +77,15 @@ def a_time_limit_ends_a_job_and_says_so():
         assert "time limit" in m.takt("show", done.stdout.strip()).stdout
 
 
+def a_grace_that_outlives_everything_is_refused():
+    with kit.machine(gpus=1) as m:
+        m.start("--max-grace", "20s")
+        for words in (("--grace", "21s"), ("--checkpoint-signal", "USR1", "--checkpoint-grace", "24h")):
+            done = m.takt("submit", *words, "--", "true")
+            assert done.returncode == 64 and "must be at most 20s here" in done.stderr and "max_grace" in done.stderr, done
+        assert m.takt("submit", "-q", "--grace", "20s", "--", "true").returncode == 0
+
+
 def another_time_limit_counts_of_waiting_and_running_jobs():
     with kit.machine(gpus=1) as m:
         m.start()
@@ -209,7 +218,7 @@ def cpus_and_memory_are_counted():
         ends_with(client, first, "done")
         assert client.raw("GET", f"/v1/jobs/{first}/log")[1] == f"{most}\n".encode()
         shown = m.takt("show", str(second)).stdout
-        assert re.search(r"^CPUs +0\.500$", shown, re.MULTILINE) and "1.0G at least" in shown.replace("1024M", "1.0G"), shown
+        assert re.search(r"^CPUs +0\.5$", shown, re.MULTILINE) and "1.0G at least" in shown.replace("1024M", "1.0G"), shown
         for words, says in ((("-c", "4000"), "CPUs, the machine has"), (("-m", "60T"), "of memory, the machine has"),
                             (("--gpu-mem", "1T"), "the largest here has")):
             done = m.takt("submit", *words, "--", "true")
@@ -447,7 +456,7 @@ if __name__ == "__main__":
     sys.exit(kit.main([
         held_jobs_start_when_released,
         priorities_change_the_order,
-        a_time_limit_ends_a_job_and_says_so,
+        a_grace_that_outlives_everything_is_refused, a_time_limit_ends_a_job_and_says_so,
         another_time_limit_counts_of_waiting_and_running_jobs,
         what_it_prints_goes_where_it_is_told,
         retries_know_that_they_are,

@@ -83,6 +83,28 @@ static void test_stop_ends_it(void **state)
 	expect_end(ef, 1, TAKT_END_SIGNALED, SIGTERM);
 }
 
+/* A grace of an hour, and nothing of the job listens: the launcher ends it by itself. */
+static void test_what_outlives_its_grace_is_ended(void **state)
+{
+	struct engine_fixture *ef = *state;
+	struct takt_boot now;
+	uint64_t next_ns;
+
+	ef->grace_ms = 3600 * 1000;
+	ef->lines[1] = "trap '' TERM; setsid sleep 600 & while :; do sleep 600; done";
+	ef_start(ef, 1, 1);
+	ef_wait(ef, TAKT_ENGINE_STARTED, 1);
+	expect_outcome(ef, ef_stop(ef, 1, 1), TAKT_OUTCOME_ACCEPTED);
+	now = takt_boot_now(takt_sys_real());
+	now.ns += 30 * TAKT_NS_PER_S;
+	assert_int_equal(takt_engine_pump(ef->engine, now, &next_ns, NULL), 0);
+	ef_pump_ms(ef, 100);
+	assert_int_equal(ef_count(ef, TAKT_ENGINE_ENDED, 1), 0);
+	now.ns += 31 * TAKT_NS_PER_S;
+	assert_int_equal(takt_engine_pump(ef->engine, now, &next_ns, NULL), 0);
+	expect_end(ef, 1, TAKT_END_SIGNALED, SIGKILL);
+}
+
 static void test_stop_right_behind_start(void **state)
 {
 	struct engine_fixture *ef = *state;
@@ -523,6 +545,7 @@ int main(void)
 		CASE(test_job_runs_from_outcome_to_end),
 		CASE(test_exec_failure_is_the_jobs_own),
 		CASE(test_stop_ends_it),
+		CASE(test_what_outlives_its_grace_is_ended),
 		CASE(test_stop_right_behind_start),
 		CASE(test_stop_without_launcher_voids),
 		CASE(test_stop_while_the_launcher_was_asked_voids),

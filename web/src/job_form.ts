@@ -34,15 +34,31 @@ function number(text: string, least: number, most: number): number {
   return Number.isInteger(value) && value >= least && value <= most ? value : wrong(`a whole number from ${least} to ${most.toLocaleString("en")}`);
 }
 
-const UNITS_MS: Record<string, number> = { w: 604_800_000, d: 86_400_000, h: 3_600_000, m: 60_000, min: 60_000, s: 1000, ms: 1 };
+const UNITS_MS: [RegExp, number][] = [
+  [/^w(eeks?)?$/, 604_800_000],
+  [/^d(ays?)?$/, 86_400_000],
+  [/^h(ours?)?$/, 3_600_000],
+  [/^m(in(utes?)?)?$/, 60_000],
+  [/^s(ec(onds?)?)?$/, 1000],
+  [/^ms$/, 1],
+];
 
-/** "1h30m", "90s", "1:30:00"; a bare number where a unit goes without saying. */
+/** Slurm's: "1:30:00", "1-12", "1-00:30:00". */
+function slurm_ms(text: string): number | undefined {
+  const [, days, h, m, s] = /^(?:(\d+)-)?(\d+)(?::(\d\d))?(?::(\d\d))?$/.exec(text) ?? [];
+  if (h === undefined || (days === undefined && s === undefined)) return undefined;
+  return ((Number(days ?? 0) * 24 + Number(h)) * 60 + Number(m ?? 0)) * 60_000 + Number(s ?? 0) * 1000;
+}
+
+/** "1h30m", "90s", "1:30:00", "1-00:30:00"; a bare number where a unit goes without saying. */
 function duration_ms(text: string, bare_ms?: number): number {
-  const clock = /^(\d+):(\d\d):(\d\d)$/.exec(text);
-  if (clock) return Number(clock[1]) * UNITS_MS.h + Number(clock[2]) * UNITS_MS.m + Number(clock[3]) * UNITS_MS.s;
+  const slurm = slurm_ms(text);
+  if (slurm !== undefined) return slurm;
   if (bare_ms && /^\d+$/.test(text)) return Number(text) * bare_ms;
-  if (!/^(\d+(w|d|h|min|ms|m|s))+$/.test(text)) wrong(bare_ms ? "such as 1h30m, 1:30:00 or 90 for minutes" : "such as 90s, 10m or 1h30m");
-  return [...text.matchAll(/(\d+)(w|d|h|min|ms|m|s)/g)].reduce((sum, [, count, unit]) => sum + Number(count) * UNITS_MS[unit], 0);
+  const parts = /^(\d+[a-z]+)+$/.test(text) ? [...text.matchAll(/(\d+)([a-z]+)/g)] : [];
+  const each = parts.map(([, count, name]) => Number(count) * (UNITS_MS.find(([word]) => word.test(name))?.[1] ?? NaN));
+  const sum = each.reduce((all, one) => all + one, 0);
+  return each.length && !Number.isNaN(sum) ? sum : wrong(bare_ms ? "such as 1h30m, 1:30:00 or 90 for minutes" : "such as 90s, 10m or 1h30m");
 }
 
 const MIB: Record<string, number> = { k: 1 / 1024, m: 1, g: 1024, t: 1024 * 1024 };
@@ -93,11 +109,13 @@ function after(text: string): Record<string, unknown> {
   };
 }
 
-const SIGNALS: Record<string, number> = { HUP: 1, INT: 2, QUIT: 3, USR1: 10, USR2: 12, ALRM: 14, TERM: 15, CONT: 18 };
+/** By number, from 1. */
+const SIGNALS =
+  "HUP INT QUIT ILL TRAP ABRT BUS FPE KILL USR1 SEGV USR2 PIPE ALRM TERM STKFLT CHLD CONT STOP TSTP TTIN TTOU URG XCPU XFSZ VTALRM PROF WINCH IO PWR SYS".split(" ");
 
 function signal(text: string): number {
   const name = text.toUpperCase().replace(/^SIG/, "");
-  return SIGNALS[name] ?? (/^\d+$/.test(text) ? number(text, 1, 64) : wrong("a signal such as USR1, or its number"));
+  return SIGNALS.indexOf(name) + 1 || (/^\d+$/.test(text) ? number(text, 1, 64) : wrong("a signal such as USR1, or its number"));
 }
 
 function slo(text: string): Record<string, unknown> {
@@ -134,7 +152,7 @@ export const FIRST: Field[] = [
   { name: "cwd", label: "Directory", wide: true, placeholder: "/home/you/project", read: as("cwd", (text) => (text.startsWith("/") ? text : wrong("an absolute path"))) },
   { name: "gpus", label: "GPUs", hint: "4, 0.5, 2x0.25", placeholder: "1", read: gpus },
   { name: "name", label: "Name", placeholder: "train", read: text_of("name") },
-  { name: "time_limit", label: "Time limit", hint: "1h30m; 90 is minutes", placeholder: "none", read: as("time_limit_ms", (text) => duration_ms(text, UNITS_MS.m)) },
+  { name: "time_limit", label: "Time limit", hint: "1h30m; 90 is minutes", placeholder: "none", read: as("time_limit_ms", (text) => duration_ms(text, 60_000)) },
   { name: "tags", label: "Tags", placeholder: "night,big", read: text_of("tags") },
 ];
 

@@ -240,7 +240,9 @@ static void tell_snapshot(struct local_engine *local)
 /* Orders that could not be sent, and the connection, have no time of their own. */
 static uint64_t next_time(const struct local_engine *local)
 {
-	uint64_t next = local->next_due_ns, retry;
+	uint64_t next = local->next_due_ns, retry = local_orders_next_ns(local);
+
+	next = retry < next ? retry : next;
 
 	if (!local->client && local->connect_ns < next)
 		next = local->connect_ns;
@@ -272,6 +274,7 @@ static int pump(struct takt_engine *engine, struct takt_boot now, uint64_t *ret_
 	take_actions(local);
 	take_steps(local);
 	local_orders_send(local);
+	local_orders_overdue(local);
 	tell_snapshot(local);
 	*ret_next_ns = next_time(local);
 	return 0;
@@ -298,6 +301,7 @@ static void free_local(struct takt_engine *engine)
 	takt_map_fini(&local->remembered);
 	takt_vec_fini(&local->actions);
 	takt_vec_fini(&local->orders);
+	takt_vec_fini(&local->stops);
 	takt_vec_fini(&local->sent);
 	takt_vec_fini(&local->questions);
 	takt_launch_client_free(local->client);
@@ -360,6 +364,7 @@ int takt_engine_local_new(const struct takt_engine_local_config *config, struct 
 	local->remembered = TAKT_MAP_U64(LOCAL_MAX_REMEMBERED + LOCAL_MAX_ACTIONS);
 	local->actions.max = LOCAL_MAX_ACTIONS;
 	local->orders.max = LOCAL_MAX_ORDERS;
+	local->stops.max = LOCAL_MAX_ACTIONS;
 	local->sent.max = LOCAL_MAX_SENT;
 	local->questions.max = LOCAL_MAX_SENT;
 	rc = open_all(local, config, err);

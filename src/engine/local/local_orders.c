@@ -3,7 +3,15 @@
  * answered. */
 #include <errno.h>
 
+#include <signal.h>
+
 #include "engine/local/local_private.h"
+
+enum {
+	OVER_GRACE_MS = 60000, /* for the shim to kill what is left and to clean up */
+};
+
+static const struct takt_pace kills = {10 * TAKT_NS_PER_S, 60 * TAKT_NS_PER_S};
 
 static struct local_run *run_of(struct local_engine *local, const struct takt_action *action)
 {
@@ -89,6 +97,55 @@ void local_orders_send(struct local_engine *local)
 	}
 }
 
+/* Without room for it the shim is trusted to end its job. */
+static void watch_stop(struct local_engine *local, const struct takt_action *action)
+{
+	struct local_stop stop = {.job_id = action->job_id,
+				  .attempt = action->attempt,
+				  .due_ns = local->now_ns +
+					    ((uint64_t)action->grace_ms + OVER_GRACE_MS) *
+						    TAKT_NS_PER_MS};
+
+	(void)takt_vec_push(&local->stops, stop);
+}
+
+void local_orders_overdue(struct local_engine *local)
+{
+	for (size_t i = 0; i < local->stops.len;) {
+		struct local_stop *stop = &local->stops.at[i];
+		struct takt_action action = {.job_id = stop->job_id, .attempt = stop->attempt};
+		const struct local_run *run = run_of(local, &action);
+
+		if (!run) {
+			takt_vec_remove(&local->stops, i);
+			continue;
+		}
+		i++;
+		if (stop->due_ns > local->now_ns)
+			continue;
+		stop->due_ns = local->now_ns + takt_pace_ns(&kills, stop->tries++);
+		if (run->state == LOCAL_WATCHED)
+			(void)local_link_send(local,
+					      (struct takt_launch_request){.op = TAKT_LAUNCH_STOP,
+									   .job_id = run->job_id,
+									   .attempt = run->attempt,
+									   .uid = run->uid,
+									   .gid = run->gid,
+									   .signal = SIGKILL,
+									   .target = run->shim},
+					      0);
+	}
+}
+
+uint64_t local_orders_next_ns(const struct local_engine *local)
+{
+	uint64_t next_ns = UINT64_MAX;
+
+	TAKT_VEC_EACH (stop, &local->stops)
+		next_ns = stop->due_ns < next_ns ? stop->due_ns : next_ns;
+	return next_ns;
+}
+
 void local_orders_reply(struct local_engine *local, const struct takt_launch_reply *reply)
 {
 	bool stop, done;
@@ -100,6 +157,8 @@ void local_orders_reply(struct local_engine *local, const struct takt_launch_rep
 		return;
 	stop = local->orders.at[i].action.kind == TAKT_ACTION_STOP;
 	done = reply->rc >= 0 || (stop && reply->rc == -ESRCH);
+	if (stop && reply->rc >= 0)
+		watch_stop(local, &local->orders.at[i].action);
 	settle(local, i, done ? TAKT_OUTCOME_ACCEPTED : TAKT_OUTCOME_FAILED,
 	       done ? "" : reply->message);
 }

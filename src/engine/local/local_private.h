@@ -87,6 +87,15 @@ struct local_sent {
 	uint64_t run; /* its key; 0 = an order's, or a question's */
 };
 
+/* A STOP that the launcher has passed on. The shim ends the job; what is alive at `due_ns` the
+ * launcher ends itself. */
+struct local_stop {
+	uint64_t job_id;
+	uint32_t attempt;
+	uint64_t due_ns; /* boot time */
+	uint32_t tries;
+};
+
 /* Whose a process is, asked of the launcher. */
 struct local_question {
 	uint64_t seq;
@@ -111,6 +120,7 @@ struct local_engine {
 	struct takt_map remembered;	      /* action id -> outcome + 1, or 0 while it is open */
 	TAKT_VEC(struct takt_action) actions; /* not looked at yet */
 	TAKT_VEC(struct local_order) orders;
+	TAKT_VEC(struct local_stop) stops;
 	TAKT_VEC(struct local_sent) sent;
 	TAKT_VEC(struct local_question) questions; /* on their way */
 	bool snapshot_wanted;
@@ -166,6 +176,10 @@ void local_stage_turn(struct local_engine *local, struct local_run *run,
 bool local_orders_stop(const struct local_engine *local, const struct local_run *run);
 void local_order_take(struct local_engine *local, const struct takt_action *action);
 void local_orders_send(struct local_engine *local);
+/* Has the launcher end what has outlived its grace. */
+void local_orders_overdue(struct local_engine *local);
+/* Boot time of the next one; UINT64_MAX = none. */
+uint64_t local_orders_next_ns(const struct local_engine *local);
 void local_orders_reply(struct local_engine *local, const struct takt_launch_reply *reply);
 void local_orders_link_lost(struct local_engine *local);
 /* The attempt is over: what was ordered for it is settled. */
