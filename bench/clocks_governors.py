@@ -3,7 +3,7 @@
 """Every governor on the same measured tables, side by side.
 
 `takt replay-clocks` with all governors that takt has, two promises and three lengths of jobs; qlearning a second
-time, trained on the other workloads of the board. Needs a table with the columns of docs/clocks-replay.md and, for
+time, trained on the other workloads of the board. Needs a table with the columns of docs/research/clocks-replay.md and, for
 governors that listen to activity counters, one of those. Boards have no load, latency or share of power in such
 tables, so that slo, forecast and power-budget show what they do without: they stay at the highest setting.
 
@@ -11,7 +11,7 @@ Usage: clocks_governors.py BUILD_FOLDER --points FILE [--counters FILE] [--seeds
        clocks_governors.py --docs
 
 --record writes bench/results/clocks_governors.csv; with --only the rows of these governors are replaced there and the
-others stay, each with the commit that it was made by. --docs makes the tables of docs/governors.md from that file.
+others stay, each with the commit that it was made by. --docs makes the tables of docs/research/governors.md from that file.
 """
 import argparse
 import csv
@@ -23,7 +23,7 @@ import subprocess
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 RESULTS = os.path.join(SOURCE, "bench/results/clocks_governors.csv")
-PAGE = os.path.join(SOURCE, "docs/governors.md")
+PAGE = os.path.join(SOURCE, "docs/research/governors.md")
 BEGIN, END = "<!-- made by bench/clocks_governors.py --docs -->", "<!-- end of what is made -->"
 PROMISES, EPOCHS = (5, 10), "30,100,400"
 SETTINGS = ("max", "best-safe-fixed", "best-mean-fixed")
@@ -38,8 +38,10 @@ HEAD = ["date", "commit", "command", "machine", "simulated", *WHO, *FIGURES]
 STILL = ("observe", "performance", "utilisation", "idle-drop", "slo", "forecast", "power-budget")
 BOARDS = {"V100-SXM2-32GB-300W": "V100", "A100-SXM4-80GB": "A100", "Quadro RTX 8000": "RTX 8000",
           "RTX PRO 6000 Blackwell": "RTX PRO 6000", "4x L4 (sum)": "4 x L4"}
-SETTING_NAMES = {"max": "the highest setting", "best-safe-fixed": "best that keeps the promise for all",
-                 "best-mean-fixed": "best that keeps it on the mean", "fixed": "`fixed` (900 permille, 200 W)"}
+DATASETS = {"nvdvfs-real": "real", "nvdvfs-microbenchmark": "micro"}  # two tables of one board
+BOARDS_A_TABLE = 4  # as many as 100 columns show
+SETTING_NAMES = {"max": "highest setting", "best-safe-fixed": "best, all keep it",
+                 "best-mean-fixed": "best, mean keeps it"}
 
 
 def governors(takt):
@@ -119,30 +121,36 @@ def record(rows, only):
 
 
 def cell(row):
-    """Of the optimum with its interval, mean slowdown, jobs that broke the promise."""
+    """Of the optimum with its interval, mean slowdown, jobs that broke the promise; percent."""
     share = row["share_of_optimum_pct"]
     half = float(row["share_of_optimum_half95"] or 0)
-    share = "-" if not share else f"{float(share):.0f}" + (f" ± {half:.0f}" if half >= 0.5 else "") + " %"
+    share = "-" if not share else f"{float(share):.0f}" + (f"±{half:.0f}" if half >= 0.5 else "")
     broke = 100 * float(row["violating_jobs"]) / float(row["runs"])
-    return f"{share}, {float(row['slowdown_mean_pct']) + 0:.1f} %, {broke:.0f} %".replace("-0.0 %", "0.0 %")
+    return f"{share}, {float(row['slowdown_mean_pct']) + 0:.1f}, {broke:.0f}".replace("-0.0,", "0.0,")
 
 
-def table(rows, promise, actuator):
-    """A markdown table of jobs of 400 epochs; governors that stay at the top are left out."""
+def name_of(dataset, gpu):
+    return " ".join(filter(None, (BOARDS.get(gpu, gpu.removeprefix("GeForce ")), DATASETS.get(dataset))))
+
+
+def tables(rows, promise, actuator):
+    """Markdown tables of jobs of 400 epochs, some boards each; governors that stay at the top are left out."""
     here = [row for row in rows if row["actuator"] == actuator and row["epochs"] == "400" and
             float(row["max_slowdown_pct"]) == promise]
     boards = list(dict.fromkeys((row["dataset"], row["gpu"]) for row in here))
     names = [name for name in dict.fromkeys(row["governor"] for row in here) if name not in STILL]
     cells = {(row["governor"], row["dataset"], row["gpu"]): cell(row) for row in here}
     saves = {(row["dataset"], row["gpu"]): row["optimum_saved_pct"] for row in here}
-    yield "| governor | " + " | ".join(f"{BOARDS.get(gpu, gpu)} ({dataset})" for dataset, gpu in boards) + " |"
-    yield "|---" * (len(boards) + 1) + "|"
-    yield "| the optimum saves | " + " | ".join(f"{float(saves[board]):.1f} %" for board in boards) + " |"
-    for name in names:
-        if actuator != "clock" and name == "geepafs":
-            continue
-        yield (f"| {SETTING_NAMES.get(name, f'`{name}`')} | " +
-               " | ".join(cells.get((name, *board), "") for board in boards) + " |")
+    for some in (boards[at:at + BOARDS_A_TABLE] for at in range(0, len(boards), BOARDS_A_TABLE)):
+        yield "| governor | " + " | ".join(name_of(*board) for board in some) + " |"
+        yield "|---" * (len(some) + 1) + "|"
+        yield "| the optimum saves | " + " | ".join(f"{float(saves[board]):.1f}" for board in some) + " |"
+        for name in names:
+            if actuator != "clock" and name == "geepafs":
+                continue
+            yield (f"| {SETTING_NAMES.get(name, f'`{name}`')} | " +
+                   " | ".join(cells.get((name, *board), "") for board in some) + " |")
+        yield ""
 
 
 def docs():
@@ -151,11 +159,12 @@ def docs():
     lines = [BEGIN, ""]
     for actuator, title in (("clock", "clocks"), ("power_limit", "power limits")):
         for promise in PROMISES:
-            lines += [f"{promise} % promised, {title}:", "", *table(rows, promise, actuator), ""]
-    seen = sorted({(row["dataset"], row["gpu"]) for row in rows if "counters" in row["shown"]})
-    lines += ["GEEPAFS was shown the activity counter of memory on "
-              + ", ".join(f"{BOARDS.get(gpu, gpu)} ({dataset})" for dataset, gpu in seen)
-              + ", and the jobs' own progress on the other tables, which have no counters.", "", END]
+            lines += [f"{promise} % promised, {title}:", "", *tables(rows, promise, actuator)]
+    sources = sorted({(name_of(row["dataset"], row["gpu"]), row["dataset"]) for row in rows})
+    lines += ["Tables: " + ",\n".join(f"{name}: {dataset}" for name, dataset in sources) + ".", ""]
+    seen = sorted({name_of(row["dataset"], row["gpu"]) for row in rows if "counters" in row["shown"]})
+    lines += [f"GEEPAFS was shown the activity counter of memory on {', '.join(seen)}, and the jobs'",
+              "own progress on the other tables, which have no counters.", "", END]
     with open(PAGE, encoding="utf-8") as file:
         page = file.read()
     before, rest = page.split(BEGIN)

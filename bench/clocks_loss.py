@@ -8,7 +8,7 @@ out here, from the table alone.
 Usage: clocks_loss.py TAKT --points FILE [--seeds A..B] [--record]
        clocks_loss.py --docs
 
---record writes bench/results/clocks_loss.csv, --docs makes the tables of docs/clocks-replay.md from it.
+--record writes bench/results/clocks_loss.csv, --docs makes the tables of docs/research/clocks-replay.md from it.
 """
 import csv
 import datetime

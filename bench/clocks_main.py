@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tables of docs/clocks-replay.md have in common: replayed rows go to a file, and from it into the page."""
+"""What the tables of docs/research/clocks-replay.md have in common: replayed rows go to a file, and from it into the page."""
 import argparse
 import csv
 import os
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-PAGE = os.path.join(SOURCE, "docs/clocks-replay.md")
+PAGE = os.path.join(SOURCE, "docs/research/clocks-replay.md")
 
 
 def put_into_page(begin, lines, end):

@@ -5,7 +5,7 @@
 Usage: clocks_replay.py TAKT POINTS.csv DATASETS PROMISES SEEDS
 
 DATASETS and PROMISES are lists (geepafs,nvdvfs-real 5,10). Rows go to standard output; TAKT's commit is
-in each. Every figure is a replay on a table (docs/clocks-replay.md).
+in each. Every figure is a replay on a table (docs/research/clocks-replay.md).
 """
 import json
 import subprocess

@@ -8,7 +8,7 @@ epochs, on the clock curves of three tables.
 Usage: clocks_sweeps.py TAKT --points FILE [--seeds A..B] [--record]
        clocks_sweeps.py --docs
 
---record writes bench/results/clocks_sweeps.csv, --docs makes the table of docs/clocks-replay.md from it.
+--record writes bench/results/clocks_sweeps.csv, --docs makes the table of docs/research/clocks-replay.md from it.
 """
 import csv
 import datetime
@@ -69,9 +69,9 @@ def rows_of(args):
 
 
 def cell(row):
+    """Share of the optimum, largest slowdown, jobs that broke their promise."""
     broke = int(float(row["violating_jobs"]))
-    return (f"{float(row['share_of_optimum_pct']):.0f} %, {float(row['slowdown_max_pct']):.1f} %, "
-            f"{broke} of {int(float(row['runs']))}")
+    return f"{float(row['share_of_optimum_pct']):.0f}, {float(row['slowdown_max_pct']):.1f}, {broke}"
 
 
 def docs():

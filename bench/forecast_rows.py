@@ -8,7 +8,7 @@ Usage: bench/forecast_rows.py TAKT [--record]
 Philly's jobs of September and October 2017 (data/traces), as GPUs asked for a minute, in all and of
 three virtual clusters; chosen by error and by what was missed. And each of them as a load on one simulated A100
 under the governor `forecast`, driven by each forecaster one and five minutes ahead: energy against missed load.
-Without --record the rows are printed. With --docs the table of docs/model.md is made from the recorded ones.
+Without --record the rows are printed. With --docs the table of docs/research/forecasts.md is made from the recorded ones.
 """
 import csv
 import datetime
@@ -20,7 +20,7 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 RESULTS = os.path.join(ROOT, "bench/results/forecast.csv")
-PAGE = os.path.join(ROOT, "docs/model.md")
+PAGE = os.path.join(ROOT, "docs/research/forecasts.md")
 BEGIN, END = "<!-- made by bench/forecast_rows.py --docs -->", "<!-- end of what is made -->"
 AHEAD = ("1m", "5m")
 TRACE = "philly:data/traces/philly_jobs_2017_09_10.csv.gz"
@@ -93,11 +93,11 @@ def docs():
     lines = [BEGIN, ""]
     for ahead in AHEAD:
         lines += [f"Forecasts {ahead} ahead:", "", "| driven by | " + " | ".join(
-            "all jobs" if one == "all" else f"cluster {one}" for one in series) + " |",
+            "all jobs" if one == "all" else one for one in series) + " |",
             "|---" * (len(series) + 1) + "|"]
         for by in who:
             lines.append(f"| {by} | " + " | ".join(
-                f"{cells[one, ahead, by, 'energy'] / 1000:.2f} kWh, {cells[one, ahead, by, 'load missed']:.3f} %"
+                f"{cells[one, ahead, by, 'energy'] / 1000:.2f}, {cells[one, ahead, by, 'load missed']:.3f}"
                 for one in series) + " |")
         lines.append("")
     with open(PAGE, encoding="utf-8") as file:

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What it is worth to know which work runs how fast on which model of GPU.
 
-`takt simulate` on Gavel's experiment (docs/placement.md): 36 V100, 36 P100, 36 K80, generated jobs, the same
+`takt simulate` on Gavel's experiment (docs/research/placement.md): 36 V100, 36 P100, 36 K80, generated jobs, the same
 queue policy once with a placement policy that is blind to models and once with `hetero`. Prints and
 records mean time from submission to end, the ratio of the means, and the mean difference over the
 seeds with its 95 % interval (paired: every policy gets the same jobs and nodes).

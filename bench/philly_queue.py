@@ -5,7 +5,7 @@
 Usage: philly_queue.py MONTH [--takt PROGRAM] [--record FILE.csv] [options of takt simulate]
 
 MONTH is 2017-09 or 2017-10 (of data/traces) and is cut out into a file of its own, since offered load
-is told over the span of a trace. Without other options the policies of docs/queue-order.md run at
+is told over the span of a trace. Without other options the policies of docs/research/queue-order.md run at
 70, 85 and 95 % load on nodes of 8 GPUs, with the defaults of takt simulate: each preemption costs 60 s
 and the work since the last checkpoint, made every 30 minutes; run times are learned on the way.
 """

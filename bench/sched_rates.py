@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How fast the scheduler decides: the runs of `takt bench sched` that docs/placement.md speaks of.
+"""How fast the scheduler decides: the runs of `takt bench sched` that docs/research/placement.md speaks of.
 
 Each run is repeated and the median taken of every figure: the machine may be busy with other things.
 Memory and the taking up of a snapshot are also measured with 100,000 GPUs.

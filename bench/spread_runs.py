@@ -3,7 +3,7 @@
 """Spread of equal runs on a hot, capped, SIMULATED board: default clocks against a fixed clock below the knee.
 
 A consistency check of the simulated driver and of what a fixed clock is for; it says nothing about a real board
-(docs/hardware.md says how to measure one). All parameters are in bench/spread_parameters.json, which was committed
+(docs/research/hardware.md says how to measure one). All parameters are in bench/spread_parameters.json, which was committed
 before the first run. One board does the runs one after the other; before each of them cooling and pause are drawn,
 the same for both settings. The machine's time is moved by hand, so that the load of this machine does not matter.
 

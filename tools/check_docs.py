@@ -9,6 +9,9 @@ with a folder of ours, and a source file named in `code`, exist. * and {a,b} may
 Words in capitals (tests/ROOM/test_SUBJECT.c) stand for anything.
 
 Of pages that list what the program has (settings, metrics, routes, checks, scenarios, rooms, ...): nothing is left out.
+
+Of the pages of docs/ and README.md: lines have at most 100 columns, tables too. Code is left as it is, and so is what
+cannot be broken.
 """
 import fnmatch
 import os
@@ -20,6 +23,7 @@ import check_layers
 # Files that a page may name although they are in no tree: what a user calls his own, what --record writes.
 NOT_OURS = {"train.py", "bench/results/steadiness.csv"}
 HISTORY = "CHANGELOG.md"  # names what once was
+WIDTH = 100
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 CODE = re.compile(r"`([^`]+)`")
 ANCHOR = re.compile(r'<a id="([^"]+)"')
@@ -109,11 +113,10 @@ def check_paths(tree, page, number, line, problems):
             problems.append(f"{page}:{number}: there is no '{word}'")
 
 
-def column(text, head, at):
-    """Words in `code` of a column of the table whose head begins with `head`."""
-    rows = text[text.index(head):].split("\n\n")[0].split("\n") if head in text else []
-    cells = [row.split("|")[at] for row in rows[2:] if row.count("|") > at]
-    return set(CODE.findall(" ".join(cells)))
+def told_after(text, begins):
+    """Words in `code` of the paragraph that begins so."""
+    found = re.search(rf"^{re.escape(begins)}(.*?)(?:\n\n|\Z)", text, re.M | re.S)
+    return set(CODE.findall(found[1])) if found else set()
 
 
 def check_settings(tree, problems):
@@ -121,15 +124,15 @@ def check_settings(tree, problems):
     keys = re.findall(r'^\t\{"(\w+)", [A-Z]+, AT(.*?)\},\n', tree.source("src/config/config.c"),
                       re.M | re.S)
     page = "docs/administration.md"
-    told = [column(tree.text.get(page, ""), "| counts from the reload on |", at) for at in (2, 1)]
+    told = [told_after(tree.text.get(page, ""), begins) for begins in ("Need a restart:", "Count from the reload on:")]
     for key, rest in keys:
         live = rest.rstrip().endswith("true")
         right, wrong = told[live], told[not live]
         if not any(fnmatch.fnmatch(key, name) for name in right):
             problems.append(f"{page}: '{key}' {'counts from a reload on' if live else 'needs a restart'}"
-                            ", and its table does not say so")
+                            ", and it does not say so")
         elif live and key in wrong:
-            problems.append(f"{page}: '{key}' needs no restart, and its table says so, too")
+            problems.append(f"{page}: '{key}' needs no restart, and it says so, too")
     for name in told[0] | told[1] if keys else ():
         if not any(fnmatch.fnmatch(key, name) for key, _ in keys):
             problems.append(f"{page}: there is no setting '{name}'")
@@ -154,7 +157,7 @@ def check_metrics(tree, problems):
 LISTS = [
     ("docs/api.md", "src/server/routes.c", "route", r'"(/v1/[^"]+)"'),
     ("docs/doctor.md", "src/health/doctor.h", "check", r'\bX\(\w+, "([\w-]+)"'),
-    ("docs/rules.md", "src/rules/finding.c", "finding", r'\bRULE\(\w+, "([\w-]+)"'),
+    ("docs/doctor.md", "src/rules/finding.c", "finding", r'\bRULE\(\w+, "([\w-]+)"'),
     ("docs/store.md", "src/store/store_schema.c", "table", r"CREATE TABLE (\w+)\("),
     ("docs/sched.md", "src/sched/sched_names.c", "reason", r'\[TAKT_WHY_(?!NONE)\w+\] = "(\w+)"'),
     ("docs/governors.md", "src/clock/governor_*.c", "governor", r'\.name = "([a-z-]+)"'),
@@ -175,8 +178,8 @@ def check_lists(tree, problems):
 
 
 def check_scenarios(tree, problems):
-    """Each scenario is in docs/sched-scenarios.md by its name or a pattern of it; -end means any beginning."""
-    page, folder = "docs/sched-scenarios.md", "tests/sched/scenarios/"
+    """Each scenario is in docs/research/sched-scenarios.md by its name or a pattern of it; -end means any beginning."""
+    page, folder = "docs/research/sched-scenarios.md", "tests/sched/scenarios/"
     names = {path[len(folder):].split("/")[0] for path in tree.files if path.startswith(folder)}
     told = ["*" + code if code.startswith("-") else code for code in CODE.findall(tree.text.get(page, ""))]
     for name in sorted(names):
@@ -185,34 +188,58 @@ def check_scenarios(tree, problems):
 
 
 def check_rooms(tree, problems):
-    """The map's table is the one that check_layers.py goes by."""
+    """The map's list is the table that check_layers.py goes by."""
     page = "docs/architecture.md"
     folders = {check_layers.folder_of(room): room for room in check_layers.ROOMS}
-    for folder, may in re.findall(r"^\| `([\w/]+)/` \|[^\n]*\| ([^|\n]*) \|$", tree.text.get(page, ""), re.M):
+    items = re.sub(r"\n  (?=\S)", " ", tree.text.get(page, ""))
+    for folder, may in re.findall(r"^- `([\w/]+)/`: .*?(?:May use ([^\n]*))?$", items, re.M):
         room = folders.get(folder)
         if room is None or room in ("abi", "takt", "daemon"):
             continue
         row = {other for other in check_layers.ROOMS[room] if other not in ("build", "takt")}
-        said = set(re.sub(r"`[^`]*`|,", "", may).split()) - {"base", "libc"}
+        said = set(re.sub(r"`[^`]*`|[,.]", "", may).split()) - {"base", "libc"}
         if said != row:
             problems.append(f"{page}: {folder} may use {' '.join(sorted(row)) or 'base alone'}, "
                             f"not {' '.join(sorted(said)) or 'base alone'}")
 
 
 def check_base(tree, problems):
-    """docs/base.md says of each header what it is for."""
-    page = "docs/base.md"
+    """docs/architecture.md says of each header of src/base what it is for."""
+    page = "docs/architecture.md"
     for path in fnmatch.filter(tree.files, "src/base/*.h") if page in tree.text else ():
         if f"`{os.path.basename(path)}`" not in tree.text[page]:
             problems.append(f"{page}: no word of '{os.path.basename(path)}'")
 
 
 def check_front(tree, problems):
-    """From README.md every page of docs/ is one step away."""
-    front = tree.text.get("README.md")
-    for page in tree.text if front is not None else ():
-        if re.fullmatch(r"docs/[\w-]+\.md", page) and f"({page}" not in front:
-            problems.append(f"README.md: no link to '{page}'")
+    """From README.md every page of docs/ is two steps away: its index has them all."""
+    index, front = "docs/README.md", tree.text.get("README.md")
+    if front is None or not any(page.startswith("docs/") for page in tree.text):
+        return
+    if f"({index})" not in front:
+        problems.append(f"README.md: no link to '{index}'")
+    for page in tree.text:
+        if re.fullmatch(r"docs/(?:\w+/)?[\w-]+\.md", page) and page != index \
+                and f"({page[len('docs/'):]}" not in tree.text.get(index, ""):
+            problems.append(f"{index}: no link to '{page}'")
+
+
+def can_be_broken(line):
+    """Whether there is a blank outside of `code` and links, behind what a list's item begins with."""
+    text = re.sub(r"^ *(?:[-*]|\d+\.) +", "", line).strip()
+    return " " in re.sub(r"!?\[[^\]]*\]\([^)]*\)|`[^`]*`", "x", text)
+
+
+def check_width(tree, problems):
+    """Pages are read in terminals, too."""
+    for page, text in tree.text.items():
+        if page != "README.md" and not page.startswith("docs/"):
+            continue
+        fenced = False
+        for number, line in enumerate(text.split("\n"), 1):
+            fenced ^= line.startswith("```")
+            if len(line) > WIDTH and not fenced and not line.startswith("    ") and can_be_broken(line):
+                problems.append(f"{page}:{number}: {len(line)} columns, more than {WIDTH}")
 
 
 def check(root):
@@ -223,7 +250,7 @@ def check(root):
             if page != HISTORY:
                 check_paths(tree, page, number, line, problems)
     for part in (check_settings, check_metrics, check_lists, check_scenarios, check_rooms, check_base,
-                 check_front):
+                 check_front, check_width):
         part(tree, problems)
     return problems, f"{len(tree.text)} pages name what is there"
 

@@ -257,7 +257,7 @@ static int rate(struct takt_tune_work *work, struct running *run, struct takt_tu
 		return 0;
 	}
 	if (work->metric == TAKT_TUNE_PROGRESS || work->for_ms)
-		return takt_err_set(err, -TAKT_E_USAGE, "%s tells %s progress (docs/progress.md)%s",
+		return takt_err_set(err, -TAKT_E_USAGE, "%s tells %s progress (docs/job.md)%s",
 				    told ? "the command, or a rank of it," : "the command",
 				    told ? "too little" : "no",
 				    work->for_ms ? ", so '--for' has nothing to measure by" : "");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How fast a run is by what its ranks tell (docs/progress.md), see tune.h. The file is the user's
+/* How fast a run is by what its ranks tell (docs/job.md), see tune.h. The file is the user's
  * own, and he who reads it is the same user. */
 #include <fcntl.h>
 #include <string.h>

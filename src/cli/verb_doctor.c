@@ -30,7 +30,7 @@ static void take_lease(struct takt_doctor_facts *facts, const struct takt_clock_
 }
 
 static const struct {
-	const char *remedy; /* docs/rules.md */
+	const char *remedy; /* docs/doctor.md */
 	enum takt_doctor_act action;
 } remedies[] = {
 	{"reboot", TAKT_DO_RESTART},	     {"replace", TAKT_DO_REPLACE},

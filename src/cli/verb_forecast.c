@@ -262,7 +262,7 @@ const struct takt_verb takt_verb_forecast = {
 		 "foreseen. MISSED are high steps that were not foreseen, and their share of the "
 		 "load; NEEDLESS are those foreseen that did not come, at --watts.\n"
 		 "Without a file the series is the GPUs that the daemon's jobs held. Changes "
-		 "nothing. More in docs/model.md.",
+		 "nothing. More in docs/research/forecasts.md.",
 	.options = options,
 	.examples = examples,
 	.operands = TAKT_OPERANDS_WORDS,

@@ -87,8 +87,9 @@ static void print_view(struct takt_cli *cli, const struct takt_net_view *view)
 	struct takt_table table = TAKT_TABLE(columns);
 
 	if (!view->listen[0]) {
-		takt_str_add(&cli->out,
-			     "round trips are not measured: net_listen is off (docs/network.md)\n");
+		takt_str_add(
+			&cli->out,
+			"round trips are not measured: net_listen is off (docs/telemetry.md)\n");
 		return;
 	}
 	for (uint32_t i = 0; i < view->peer_count; i++)

@@ -90,7 +90,7 @@ const struct takt_verb takt_verb_progress = {
 	.about = "Adds to what the job has said so far, in the file that TAKT_PROGRESS names. takt "
 		 "show has it with rates, and the report. Of ranks each says its own. Programs do "
 		 "the same in nanoseconds: in C "
-		 "with takt/progress.h, in Python with examples/takt_progress.py; docs/progress.md "
+		 "with takt/progress.h, in Python with examples/takt_progress.py; docs/job.md "
 		 "has the format.",
 	.options = options,
 	.examples = examples,

@@ -451,7 +451,8 @@ const struct takt_verb takt_verb_replay_clocks = {
 		 "and no daemon and changes nothing.\n"
 		 "Clocks and power limits are scored apart. Beside the governors stand the highest "
 		 "setting, the best one that keeps the promise for every workload, and the best "
-		 "that keeps it on the mean. Every figure is defined in docs/clocks-replay.md.",
+		 "that keeps it on the mean. Every figure is defined in "
+		 "docs/research/clocks-replay.md.",
 	.options = options,
 	.examples = examples,
 	.exits = exits,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How the GPUs are: a state each, what was found with its evidence, what to do, what happened
- * before. JSON as in views.h; words are those of docs/rules.md. */
+ * before. JSON as in views.h; words are those of docs/doctor.md. */
 #ifndef TAKT_CODEC_HEALTH_H
 #define TAKT_CODEC_HEALTH_H
 

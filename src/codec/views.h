@@ -88,7 +88,7 @@ struct takt_gpu_view {
 	char note[240];	       /* why nobody, or not everybody, gets it; "" = nothing to say */
 	char clock_state[16];  /* as takt_actuate_gpu_state_name has them */
 	char clock_note[160];  /* why CHANGED or what takt advises; "" = nothing to say */
-	char health[16];       /* "healthy", "suspect", "quarantined", "lost", of docs/rules.md */
+	char health[16];       /* "healthy", "suspect", "quarantined", "lost", of docs/doctor.md */
 	char health_note[240]; /* the gravest that was found; "" = nothing to act on */
 	char severity[12];     /* of what ails it: "none", "info", "warning", "critical" */
 	bool stale, lost;

@@ -157,7 +157,7 @@ static const struct key keys[] = {
 	{"net_listen", TEXT, AT(net_listen), "off", 0, 0, NULL,
 	 "Numeric ADDRESS:PORT (UDP), such as 10.0.0.1:9833, at which round trips to other "
 	 "machines "
-	 "are measured and their probes answered, or off; docs/network.md explains it."},
+	 "are measured and their probes answered, or off; docs/telemetry.md explains it."},
 	{"net_peers", TEXT, AT(net_peers), "", 0, 0, NULL,
 	 "Those machines, NAME=ADDRESS:PORT with commas between; nobody else is answered."},
 	{"net_key_file", PATH, AT(net_key_file), "", 0, 0, NULL,
@@ -225,7 +225,7 @@ static const struct key keys[] = {
 	{"backup_keep", NUMBER, AT(backup_keep), "7", 0, 1000, NULL,
 	 "How many daily backups of the database are kept in state_dir; 0: none are made.", true},
 	{"order", CHOICE, AT(order), "priority", 0, 0, takt_config_orders,
-	 "Who of the waiting jobs goes first; docs/queue-order.md explains them. A job's priority "
+	 "Who of the waiting jobs goes first; docs/queue.md explains them. A job's priority "
 	 "goes before each of them.",
 	 true},
 	{"backfill", CHOICE, AT(backfill), "easy", 0, 0, takt_config_backfills,

@@ -56,7 +56,7 @@ struct reason {
 };
 
 /* The cause before its consequence: HW_SLOWDOWN is what the two above it do. Boards control their
- * power under full load, with a mean far below the limit, too (docs/hardware.md). */
+ * power under full load, with a mean far below the limit, too (docs/research/hardware.md). */
 static const struct reason reasons[] = {
 	{TAKT_THROTTLE_HW_THERMAL, false, TAKT_DOCTOR_CRITICAL, TAKT_DO_COOLING,
 	 "slowed to half or less: beyond its slowdown temperature"},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What takt serve has found over time (docs/rules.md), where it runs: one look cannot see it. */
+/* What takt serve has found over time (docs/doctor.md), where it runs: one look cannot see it. */
 #include "health/doctor.h"
 
 void takt_doctor_check_heard(const struct takt_doctor_facts *facts,

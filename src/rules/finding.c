@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tables of findings; docs/rules.md has their reasons, tests/rules/faults.tsv their sources. */
+/* The tables of findings; docs/doctor.md has their reasons, tests/rules/faults.tsv sources. */
 #include "rules/finding.h"
 #include "base/compiler.h"
 

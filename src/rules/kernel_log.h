@@ -3,9 +3,9 @@
  * What the kernel's log says of GPUs, line by line.
  *
  * Understood are lines as /dev/kmsg, dmesg, the journal and syslog's usual writers give them
- * (docs/rules.md). Only the driver's own words count: what programs write to the log has a facility
- * or another name than the kernel's, and the name of a process that stands in a line is never read
- * as the beginning of one.
+ * (docs/doctor.md). Only the driver's own words count: what programs write to the log has a
+ * facility or another name than the kernel's, and the name of a process that stands in a line is
+ * never read as the beginning of one.
  */
 #ifndef TAKT_RULES_KERNEL_LOG_H
 #define TAKT_RULES_KERNEL_LOG_H

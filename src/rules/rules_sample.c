@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rules over samples. The limits are those of docs/rules.md, each with its source there. */
+/* The rules over samples. The limits are those of docs/doctor.md, each with its source there. */
 #include "base/compiler.h"
 #include "rules/rules_impl.h"
 #include "rules/xid.h"

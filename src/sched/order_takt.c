@@ -19,7 +19,7 @@
  *
  * with loss = what the victim did since its last checkpoint plus the cost of an eviction, in GPU
  * time. On Philly's months a ratio of 8 evicted less than one of 4 where the cluster was
- * overloaded, for mean completion times within 2 % of its (docs/queue-order.md).
+ * overloaded, for mean completion times within 2 % of its (docs/research/queue-order.md).
  *
  * Where nothing is pushed out a job that is started runs to its end, so that there is no moment to
  * give up: value = mean run time of the kind x GPUs, which is QSSF but for learning while the job

@@ -26,7 +26,7 @@
  * the one with the fewest free devices left over wins. A node with several models counts as one of
  * the lowest of them that is allowed.
  *
- * The two constants were chosen on Gavel's throughputs (docs/placement.md).
+ * The two constants were chosen on Gavel's throughputs (docs/research/placement.md).
  */
 #include <errno.h>
 #include <string.h>

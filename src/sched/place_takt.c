@@ -36,8 +36,8 @@
  * without it, devices begun and never filled pile up where tasks come and go.
  *
  * All constants are in milli of an accelerator. They were tuned on seeds 1000 to 1009 of the
- * given traces and variants of them; docs/placement.md says what each is worth, and what else was
- * tried. Parameters: `step`, `price`, `reserve` (permille).
+ * given traces and variants of them; docs/research/placement.md says what each is worth, and what
+ * else was tried. Parameters: `step`, `price`, `reserve` (permille).
  */
 #include <errno.h>
 

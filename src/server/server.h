@@ -2,7 +2,7 @@
 /*
  * The API: HTTP/JSON on a Unix socket, routes and access control over an interface that the daemon
  * supplies. Over TCP (loopback too) the metrics page, and on a socket of its own the web page and,
- * for requests with a token, the API (docs/access.md); the Host header is checked.
+ * for requests with a token, the API (docs/web.md); the Host header is checked.
  *
  * Who asks is on the Unix socket what the kernel says of its peer (SO_PEERCRED, and its groups by
  * SO_PEERGROUPS), and nothing in a request can claim otherwise; over TCP it is the one account that

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What was possible: takt-bound (docs/bound.md), run as a program of its own, its answers kept.
+ * What was possible: takt-bound (docs/research/placement.md), run as a program of its own, its
+ * answers kept.
  *
  * Answers are kept under $XDG_CACHE_HOME/takt/bound (or ~/.cache/takt/bound) by the SHA-256 of the
  * program and of all that it is given, so that they are used again only where it would say the

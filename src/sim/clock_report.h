@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Scores of governors as JSON and CSV; docs/clocks-replay.md has the figures. */
+/* Scores of governors as JSON and CSV; docs/research/clocks-replay.md has the figures. */
 #ifndef TAKT_SIM_CLOCK_REPORT_H
 #define TAKT_SIM_CLOCK_REPORT_H
 

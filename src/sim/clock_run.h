@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One job under one governor on measured curves: what the governor sees is noisy, delayed and
- * quantised, what is counted is the truth of the table. docs/clocks-replay.md defines each figure.
+ * quantised, what is counted is the truth of the table. docs/research/clocks-replay.md defines
+ * each figure.
  *
  * Time and energy are relative to the same job at the reference setting (highest clock, or the
  * highest limit) throughout, which is 1 for both.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Governors over whole tables: each (dataset, gpu, actuator) apart, each workload with each seed,
- * beside the settings that one could have chosen for all. docs/clocks-replay.md defines the
- * figures.
+ * beside the settings that one could have chosen for all. docs/research/clocks-replay.md
+ * defines the figures.
  */
 #ifndef TAKT_SIM_CLOCK_SCORE_H
 #define TAKT_SIM_CLOCK_SCORE_H

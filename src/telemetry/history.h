@@ -7,7 +7,7 @@
  * Nothing here fails the caller: what cannot be written is lost, counted and said
  * (takt_history_state). What a board does not tell, and a time in which nobody looked, are not in
  * the files at all. Times are wall clock, since they outlive boots; when it jumps back, what comes
- * then is added to what was there for that time. docs/history.md has the file's format.
+ * then is added to what was there for that time. docs/telemetry.md has the file's format.
  */
 #ifndef TAKT_TELEMETRY_HISTORY_H
 #define TAKT_TELEMETRY_HISTORY_H

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""docs/compare-queues.md, line by line: what stands there as a command is typed, and must do what the line says.
+"""docs/compare-tools.md, line by line: what stands there as a command is typed, and must do what the line says.
 
 takt always; gflow and task-spooler where they are installed ($TAKT_TEST_GFLOW may name gflow's folder of programs).
 
@@ -20,7 +20,7 @@ import kit
 import pages
 import terminal
 
-PAGE = "docs/compare-queues.md"
+PAGE = "docs/compare-tools.md"
 TOOLS = {"takt": ("takt ", "curl ", "E="), "gflow": ("gbatch", "gqueue", "gjob update"), "task-spooler": ("tsp",)}
 GFLOW = os.environ.get("TAKT_TEST_GFLOW") or os.path.dirname(shutil.which("gflowd") or "")
 
@@ -42,7 +42,7 @@ def cell(tool, what):
 
 def set_up(reader, tool):
     """Types what the page begins with; from now on the reader's J is the job that waits."""
-    block = re.search(rf"```sh {tool}\n(.*?)```", pages.text(PAGE), re.S)[1]
+    block = re.search(rf"```sh queue {tool}\n(.*?)```", pages.text(PAGE), re.S)[1]
     reader.env["J"] = reader.type(block + 'printf "\\n%s" "$J"').splitlines()[-1]
     assert reader.env["J"].isdigit(), reader.env["J"]
 

@@ -140,7 +140,7 @@ def every_field_has_an_example():
     named = set()
     for fields, example in examples():
         named |= set(fields)
-    listed = {name for row in re.findall(r"^\| (`[a-z_]+`(?:, `[a-z_]+`)*) \|",
+    listed = {name for row in re.findall(r"^- (`[a-z_]+`(?:, `[a-z_]+`)*): ",
                                          pages.text("docs/api.md").split("### A job description")[1].split("### Views")[0], re.M)
               for name in pages.code(row)}
     assert len(listed) > 40 and named == listed, named ^ listed

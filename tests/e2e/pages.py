@@ -12,8 +12,19 @@ def text(page):
         return file.read()
 
 
+def tall_row(item, names):
+    """The cells of an item of a list: what it begins with, then those that it names; "" for others."""
+    first, *cells = re.split(r"\n  - ", re.sub(r"\n +(?! |- )", " ", item.strip()))
+    said = dict(cell.split(": ", 1) for cell in cells)
+    return [first, *(said.get(name, "") for name in names[1:])]
+
+
 def table(page, first):
-    """The rows (lists of cells) of the table whose heading begins with that cell."""
+    """The rows (lists of cells) of the table whose heading begins with that cell. Where rows would be wider than a terminal it
+    is a list, and its heading stands before it in a comment."""
+    tall = re.search(rf"^<!-- table: ({re.escape(first)} \|.*) -->\n((?:(?:- |  ).*\n)+)", text(page), re.M)
+    if tall:
+        return [tall_row(item, tall[1].split(" | ")) for item in re.split(r"^- ", tall[2], flags=re.M)[1:]]
     rows = re.search(rf"^\| {re.escape(first)} \|.*\n\|[-|]+\|\n((?:\|.*\n)+)", text(page), re.M)
     assert rows, f"{page} has no table that begins with '{first}'"
     return [[cell.strip() for cell in re.split(r"(?<!\\)\|", row)[1:-1]] for row in rows[1].splitlines()]

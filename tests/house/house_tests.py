@@ -201,8 +201,8 @@ def odd_layout_is_named():
 # Pages.
 
 def links_lead_somewhere():
-    there = {"docs/a.md": "# What it is\n\n<a id=\"old\"></a>text\n", "src/base/a.c": ""}
-    front = "[a](docs/a.md#what-it-is), [b](docs/a.md#old), [c](docs), [d](https://x/y#z)\n"
+    there = {"docs/a.md": "# What it is\n\n<a id=\"old\"></a>text\n", "docs/README.md": "[a](a.md)\n", "src/base/a.c": ""}
+    front = "[a](docs/a.md#what-it-is), [b](docs/a.md#old), [c](docs), [d](https://x/y#z), [e](docs/README.md)\n"
     expect_clean(check_docs, dict(there, **{"README.md": front}))
     expect(check_docs, dict(there, **{"README.md": front + "[a](docs/b.md)\n"}), "README.md:2", "docs/b.md")
     expect(check_docs, dict(there, **{"README.md": front + "[a](docs/a.md#it)\n"}), "README.md:2", "#it")
@@ -224,7 +224,7 @@ SETTINGS = """static const struct key keys[] = {
 \t{"net_peers", TEXT, AT(net_peers), "", 0, 0, NULL,
 \t "Whom."},
 """
-SETTINGS_PAGE = "| counts from the reload on | needs a restart |\n|---|---|\n| %s | %s |\n"
+SETTINGS_PAGE = "Count from the reload on: %s.\n\nNeed a restart: %s.\n"
 
 
 def settings_stand_in_their_column():
@@ -237,12 +237,12 @@ def settings_stand_in_their_column():
 
 
 def lists_leave_nothing_out():
-    room = "| room | what | may use |\n|---|---|---|\n| `src/queue/` | jobs | base %s |\n"
+    room = "- `src/queue/`: jobs. May use base\n  %s.\n"
     scenarios = {"tests/sched/scenarios/gang-whole/intent": "x", "tests/sched/scenarios/plugin-1-odd/intent": "x"}
     routes = {"src/server/routes.c": '{"GET", "/v1/a", a}, {"GET", "/v1/b", b},\n'}
     metrics = {"src/telemetry/page.c": 'head("takt_gpu_up");\n', "src/daemon/a.c": '"takt_no_metric"\n'}
-    expect_clean(check_docs, dict(scenarios, **{"docs/sched-scenarios.md": "`gang-*`, `-odd`\n"}))
-    expect(check_docs, dict(scenarios, **{"docs/sched-scenarios.md": "`gang-*`\n"}), "plugin-1-odd")
+    expect_clean(check_docs, dict(scenarios, **{"docs/research/sched-scenarios.md": "`gang-*`, `-odd`\n"}))
+    expect(check_docs, dict(scenarios, **{"docs/research/sched-scenarios.md": "`gang-*`\n"}), "plugin-1-odd")
     expect_clean(check_docs, dict(routes, **{"docs/api.md": "GET `/v1/a`, `/v1/b`\n"}))
     expect(check_docs, dict(routes, **{"docs/api.md": "GET `/v1/a`\n"}), "route '/v1/b'")
     expect(check_docs, {"docs/api.md": "GET `/v1/a`\n"}, "no route in 'src/server/routes.c' any more")
@@ -250,8 +250,21 @@ def lists_leave_nothing_out():
     expect(check_docs, dict(metrics, **{"docs/telemetry.md": "up\n"}), "takt_gpu_up")
     expect_clean(check_docs, {"docs/architecture.md": room % "sched model codec store engine"})
     expect(check_docs, {"docs/architecture.md": room % "sched"}, "src/queue", "codec engine model sched store")
-    expect(check_docs, {"docs/base.md": "`a.h`\n", "src/base/a.h": "", "src/base/b.h": ""}, "no word of 'b.h'")
-    expect(check_docs, {"README.md": "front\n", "docs/a.md": "page\n"}, "README.md", "docs/a.md")
+    expect(check_docs, {"docs/architecture.md": "`a.h`\n", "src/base/a.h": "", "src/base/b.h": ""}, "no word of 'b.h'")
+    front = {"README.md": "[index](docs/README.md)\n", "docs/README.md": "[b](research/b.md)\n", "docs/research/b.md": "page\n"}
+    expect_clean(check_docs, front)
+    expect(check_docs, dict(front, **{"README.md": "front\n"}), "README.md", "docs/README.md")
+    expect(check_docs, dict(front, **{"docs/a.md": "page\n"}), "docs/README.md", "docs/a.md")
+
+
+def pages_fit_a_terminal():
+    index = {"README.md": "[index](docs/README.md)\n", "docs/README.md": "[a](a.md)\n"}
+
+    def page(*lines):
+        return dict(index, **{"docs/a.md": "\n".join(lines) + "\n"})
+    expect_clean(check_docs, page("x " * 50, "- `" + "x " * 60 + "`", "", "    " + "x " * 60, "```", "x " * 60, "```"))
+    expect(check_docs, page("title", "x " * 50 + "x"), "docs/a.md:2", "101 columns")
+    expect(check_docs, page("| a | b |", "|---|---|", "| " + "x " * 50 + " | y |"), "docs/a.md:3", "columns")
 
 
 # Purity, on real objects.
@@ -357,7 +370,7 @@ TESTS = [
     files_stay_short, build_folders_are_not_ours, long_function_is_named, median_and_p90_hold,
     banned_call_is_named, words_are_not_calls, work_left_for_later, line_comments_and_typedefs,
     lines_are_not_too_long, crash_points_have_one_place, odd_layout_is_named, links_lead_somewhere,
-    files_of_pages_are_there, settings_stand_in_their_column, lists_leave_nothing_out, arithmetic_is_pure,
+    files_of_pages_are_there, settings_stand_in_their_column, lists_leave_nothing_out, pages_fit_a_terminal, arithmetic_is_pure,
     clocks_and_files_are_impure, globals_are_impure, impure_base_objects_count_if_pulled,
     room_that_was_not_built_is_named,
     patches_fit, patches_that_do_not_fit_are_named, patches_say_who_catches_them, paces_are_told_on_one_page,

@@ -100,7 +100,7 @@ static struct takt_log_reader reader_of(const char *head, bool *ret_event)
 	return reader;
 }
 
-/* As dmesg, the journal and syslog's writers give them (docs/rules.md). */
+/* As dmesg, the journal and syslog's writers give them (docs/doctor.md). */
 static void every_form_of_a_log_is_read(void **state)
 {
 	static const char *const heads[] = {
