@@ -15,6 +15,7 @@
 
 #include "base/pace.h"
 #include "base/sys.h"
+#include "base/way.h"
 #include "cli/init.h"
 
 enum {
@@ -285,28 +286,42 @@ static bool is_of_takt(int dirfd)
 	       faccessat(dirfd, "clocks.journal", F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
+static int cannot_delete(const char *path, int rc, struct takt_err *err)
+{
+	return takt_err_set(err, rc, "delete '%s'", path);
+}
+
 static int delete_folder(const struct takt_init *init, const char *path, struct takt_str *ret_what,
 			 struct takt_err *err)
 {
 	char full[2 * PATH_MAX];
+	struct takt_way way;
 	int fd, rc;
 
 	snprintf(full, sizeof(full), "%s%s", init->root, path);
-	fd = open(full, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
-		return 0;
-	if (fd < 0)
-		return takt_err_set(err, -errno, "delete '%s'", full);
-	if (is_of_takt(fd))
-		takt_str_addf(ret_what, "%s%s", ret_what->len ? ", " : "", full);
-	if (init->dry_run || !is_of_takt(fd)) {
+	for (size_t n = strlen(full); n > 1 && full[n - 1] == '/'; n--)
+		full[n - 1] = '\0';
+	rc = takt_way_open(full, false, &way, err);
+	if (rc < 0)
+		return rc == -ENOENT || rc == -ENOTDIR ? 0
+		       : rc == -EPERM		       ? rc
+						       : cannot_delete(full, rc, err);
+	fd = openat(way.dirfd, way.name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0) {
+		rc = errno == ENOENT || errno == ENOTDIR ? 0 : -errno;
+	} else if (!is_of_takt(fd)) {
 		close(fd);
-		return 0;
+	} else {
+		takt_str_addf(ret_what, "%s%s", ret_what->len ? ", " : "", full);
+		if (init->dry_run)
+			close(fd);
+		else
+			rc = delete_all(fd, 0);
+		if (rc == 0 && !init->dry_run && unlinkat(way.dirfd, way.name, AT_REMOVEDIR) < 0)
+			rc = -errno;
 	}
-	rc = delete_all(fd, 0);
-	if (rc == 0 && rmdir(full) < 0)
-		rc = -errno;
-	return rc < 0 ? takt_err_set(err, rc, "delete '%s'", full) : 0;
+	takt_way_close(&way);
+	return rc < 0 ? cannot_delete(full, rc, err) : 0;
 }
 
 int takt_init_purge(struct takt_init *init, struct takt_str *ret_what, struct takt_err *err)

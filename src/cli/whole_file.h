@@ -3,6 +3,8 @@
  * Files for users, whole or not at all: they are written beside their place and then take it, so
  * that a full disk or an end in between leaves what was there before. What is no plain file of the
  * user's own (a pipe, /dev/stdout, somebody else's, one with several names) is written where it is.
+ * What other users can have planted (a link of theirs; in folders that they may write, a pipe, file
+ * or one more name of one) is refused, -EPERM with what to do.
  */
 #ifndef TAKT_CLI_WHOLE_FILE_H
 #define TAKT_CLI_WHOLE_FILE_H
@@ -12,11 +14,13 @@
 
 #include "base/err.h"
 #include "base/str.h"
+#include "base/way.h"
 
 struct takt_whole_file {
-	int fd;				       /* to be written to */
-	const char *path;		       /* borrowed; for messages */
-	char target[PATH_MAX], part[PATH_MAX]; /* part: "" = written in its place */
+	int fd;		  /* to be written to */
+	const char *path; /* borrowed; for messages */
+	struct takt_way way;
+	char part[NAME_MAX + 1]; /* "" = written in its place */
 };
 
 int takt_whole_file_open(const char *path, struct takt_whole_file *ret, struct takt_err *err);

@@ -3,6 +3,9 @@
 #ifndef TAKT_DAEMON_ADMIN_H
 #define TAKT_DAEMON_ADMIN_H
 
+#include <stdbool.h>
+#include <sys/types.h>
+
 #include "base/err.h"
 #include "base/vec.h"
 #include "cli/cli.h"
@@ -12,6 +15,16 @@
 /* admin_files.c: backup, restore, check, report or account, see cli/cli.h. */
 int takt_admin_files(const char *action, const struct takt_config *config, const char *file,
 		     takt_admin_say *say, void *ctx, struct takt_err *err);
+
+/* For a while, where root is at work: whose state_dir it is. What SQLite then opens, makes and
+ * removes by names in that folder is what he could. Root's groups are gone for good. */
+struct takt_admin_owner {
+	uid_t uid;
+	gid_t gid;
+	bool changed; /* it is somebody else's, and we are root */
+};
+int takt_admin_as_owner(const char *state_dir, struct takt_admin_owner *ret, struct takt_err *err);
+void takt_admin_as_before(const struct takt_admin_owner *owner);
 
 /* admin_check.c: says what belongs together and what does not. -TAKT_E_CORRUPT when something is
  * wrong. */

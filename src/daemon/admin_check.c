@@ -218,12 +218,17 @@ int takt_admin_check(const struct takt_config *config, const char *db, takt_admi
 {
 	char jobs_dir[PATH_MAX];
 	struct check check = {.jobs_dir = jobs_dir, .say = say, .ctx = ctx};
+	struct takt_admin_owner owner;
 	int rc;
 
 	snprintf(jobs_dir, sizeof(jobs_dir), "%s/jobs", config->state_dir);
 	rc = takt_admin_attempts_read(jobs_dir, &check.attempts, err);
 	if (rc == 0)
+		rc = takt_admin_as_owner(config->state_dir, &owner, err);
+	if (rc == 0) {
 		rc = check_database(&check, db, err);
+		takt_admin_as_before(&owner);
+	}
 	if (rc == 0)
 		rc = check_clocks(&check, config->clocks_dir, err);
 	takt_admin_attempts_fini(&check.attempts);

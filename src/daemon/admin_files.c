@@ -191,6 +191,28 @@ static int report(const struct takt_config *config, const char *db, const char *
 	return takt_store_file_report(db, file, key, facts, err);
 }
 
+int takt_admin_as_owner(const char *state_dir, struct takt_admin_owner *ret, struct takt_err *err)
+{
+	struct stat st;
+
+	*ret = (struct takt_admin_owner){.changed = false};
+	if (stat(state_dir, &st) < 0)
+		return takt_err_set(err, -errno, "read '%s'", state_dir);
+	if (getuid() != 0 || st.st_uid == 0)
+		return 0;
+	*ret = (struct takt_admin_owner){st.st_uid, st.st_gid, true};
+	if (setgroups(0, NULL) == 0 && setegid(st.st_gid) == 0 && seteuid(st.st_uid) == 0)
+		return 0;
+	return takt_err_set(err, -errno, "become user %u, whose '%s' is", (unsigned int)st.st_uid,
+			    state_dir);
+}
+
+void takt_admin_as_before(const struct takt_admin_owner *owner)
+{
+	if (owner->changed && (seteuid(0) < 0 || setegid(0) < 0))
+		abort();
+}
+
 /* Root becomes whose state_dir it is: the daemon goes on with what is made there, and root follows
  * no name that its account has planted. For good, and with all of his groups gone. */
 static int become_owner(const char *state_dir, uid_t *ret, struct takt_err *err)
@@ -209,36 +231,25 @@ static int become_owner(const char *state_dir, uid_t *ret, struct takt_err *err)
 	return 0;
 }
 
-/* A copy that root has made of an account's database is the account's, as which it is restored.
- * What somebody else has put in its place is let be. */
-static int give_copy(const char *state_dir, const char *file, struct takt_err *err)
+/* A copy that root makes of an account's database is the account's, as which it is restored; it is
+ * made by root, where only he may write, and filled by what the account can read. */
+static int back_up(const char *state_dir, const char *db, const char *file, struct takt_err *err)
 {
-	struct stat dir, st;
-	int fd, rc = 0;
+	struct takt_admin_owner owner;
+	struct takt_store_copy copy;
+	int rc = takt_store_copy_make(file, &copy, err);
 
-	if (stat(state_dir, &dir) < 0 || dir.st_uid == 0)
-		return 0;
-	fd = open(file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	if (fd < 0 || fstat(fd, &st) < 0 ||
-	    (S_ISREG(st.st_mode) && st.st_nlink == 1 && st.st_uid == 0 &&
-	     fchown(fd, dir.st_uid, dir.st_gid) < 0))
+	if (rc < 0)
+		return rc;
+	rc = takt_admin_as_owner(state_dir, &owner, err);
+	if (rc == 0) {
+		rc = takt_store_file_backup(db, &copy, err);
+		takt_admin_as_before(&owner);
+	}
+	if (rc == 0 && owner.changed && fchown(copy.fd, owner.uid, owner.gid) < 0)
 		rc = takt_err_set(err, -errno, "give '%s' to user %u, whose state_dir is", file,
-				  (unsigned int)dir.st_uid);
-	if (fd >= 0)
-		close(fd);
-	return rc;
-}
-
-/* Of an account's state_dir root follows no link to a database that the account cannot read. */
-static int back_up(const char *state_dir, const char *file, struct takt_err *err)
-{
-	char real[PATH_MAX], db[PATH_MAX + sizeof("/takt.db")];
-	struct stat dir;
-
-	if (!realpath(state_dir, real) || stat(real, &dir) < 0)
-		return takt_err_set(err, -errno, "read '%s'", state_dir);
-	snprintf(db, sizeof(db), "%s/takt.db", real);
-	return takt_store_file_backup(db, dir.st_uid != getuid(), file, err);
+				  (unsigned int)owner.uid);
+	return takt_store_copy_end(&copy, rc, err);
 }
 
 static int act(const char *action, const struct takt_config *config, const char *file,
@@ -257,7 +268,7 @@ static int act(const char *action, const struct takt_config *config, const char 
 	if (strcmp(action, "check") == 0)
 		return takt_admin_check(config, db, say, ctx, err);
 	if (strcmp(action, "backup") == 0)
-		rc = back_up(config->state_dir, file, err);
+		rc = back_up(config->state_dir, db, file, err);
 	else
 		rc = report(config, db, file, err);
 	if (rc == 0)
@@ -279,10 +290,7 @@ int takt_admin_files(const char *action, const struct takt_config *config, const
 	if (rc < 0)
 		return rc;
 	rc = act(action, config, file, say, ctx, err);
-	if (rc < 0)
-		return owner == 0 ? rc
-				  : takt_err_wrap(err, rc, "as user %u, whose state_dir is",
-						  (unsigned int)owner);
-	return is_root && strcmp(action, "backup") == 0 ? give_copy(config->state_dir, file, err)
-							: 0;
+	return rc == 0 || owner == 0 ? rc
+				     : takt_err_wrap(err, rc, "as user %u, whose state_dir is",
+						     (unsigned int)owner);
 }

@@ -2,6 +2,7 @@
 /* The verb `record`: this machine's facts and readings into a file, without a daemon. Changes
  * nothing. */
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 
 #include "base/str.h"
 #include "base/timetext.h"
+#include "cli/whole_file.h"
 #include "codec/json.h"
 #include "daemon/daemon.h"
 
@@ -87,30 +89,38 @@ static int parse(int argc, char **argv, struct record_flags *ret, struct takt_er
 	return rc;
 }
 
-/* A recording appears whole or not at all: written beside its name, then moved there. */
+/* Into a descriptor that stays open. */
+static int write_fd(struct takt_machine *machine, const struct record_flags *given, int fd,
+		    struct takt_err *err)
+{
+	int own = fcntl(fd, F_DUPFD_CLOEXEC, 0), rc;
+	FILE *out = own < 0 ? NULL : fdopen(own, "w");
+
+	if (!out) {
+		rc = takt_err_set(err, -errno, "write '%s'", given->path);
+		if (own >= 0)
+			close(own);
+		return rc;
+	}
+	rc = takt_machine_record(machine, &given->options, out, err);
+	if (fclose(out) != 0 && rc == 0)
+		rc = takt_err_set(err, -errno, "write '%s'", given->path);
+	return rc;
+}
+
+/* A recording appears whole or not at all. */
 static int write_file(struct takt_machine *machine, const struct record_flags *given,
 		      struct takt_err *err)
 {
-	char part[PATH_MAX];
-	bool to_stdout = strcmp(given->path, "-") == 0;
-	FILE *out;
+	struct takt_whole_file file;
 	int rc;
 
-	if (to_stdout)
+	if (strcmp(given->path, "-") == 0)
 		return takt_machine_record(machine, &given->options, stdout, err);
-	if (snprintf(part, sizeof(part), "%s.part", given->path) >= (int)sizeof(part))
-		return takt_err_set(err, -ENAMETOOLONG, "'%.100s...'", given->path);
-	out = fopen(part, "wxe");
-	if (!out)
-		return takt_err_set(err, -errno, "write '%s'", part);
-	rc = takt_machine_record(machine, &given->options, out, err);
-	if (fclose(out) != 0 && rc == 0)
-		rc = takt_err_set(err, -errno, "write '%s'", part);
-	if (rc == 0 && rename(part, given->path) < 0)
-		rc = takt_err_set(err, -errno, "rename '%s' to '%s'", part, given->path);
+	rc = takt_whole_file_open(given->path, &file, err);
 	if (rc < 0)
-		unlink(part);
-	return rc;
+		return rc;
+	return takt_whole_file_close(&file, write_fd(machine, given, file.fd, err), err);
 }
 
 static void tell_json(const struct takt_machine_info *info, const struct record_flags *given)

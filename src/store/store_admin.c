@@ -86,36 +86,55 @@ static int run_sql(sqlite3 *db, const char *sql, const char *path, struct takt_e
 	return 0;
 }
 
-/* A copy of `from` at `to`, changed by `sql`. VACUUM leaves nothing behind of what was deleted. */
-static int copy_file(const char *from, int flags, const char *to, const char *sql,
-		     const atomic_bool *stop, struct takt_err *err)
+/* A database: where SQLite finds it, and what it is called. */
+struct place {
+	const char *at, *said;
+};
+
+/* All of `from` and then `sql` in `to`, which is there and empty. */
+static int copy_into(sqlite3 *source, struct place to, const char *sql, const atomic_bool *stop,
+		     struct takt_err *err)
 {
-	sqlite3 *source = NULL, *target = NULL;
-	int64_t version;
-	int rc = open_file(from, SQLITE_OPEN_READONLY | flags, &source, err);
+	sqlite3 *target = NULL;
+	int rc = open_file(to.at, SQLITE_OPEN_READWRITE, &target, err);
 
 	if (rc == 0)
-		rc = takt_store_schema_look(source, from, &version, err);
+		rc = copy_pages(source, target, to.said, stop, err);
 	if (rc == 0)
-		rc = make_file(to, err);
-	if (rc < 0) {
-		sqlite3_close(source);
-		return rc;
-	}
-	rc = open_file(to, SQLITE_OPEN_READWRITE, &target, err);
-	if (rc == 0)
-		rc = copy_pages(source, target, to, stop, err);
-	if (rc == 0)
-		rc = run_sql(target, "PRAGMA journal_mode=DELETE; PRAGMA synchronous=FULL;", to,
-			     err);
+		rc = run_sql(target, "PRAGMA journal_mode=DELETE; PRAGMA synchronous=FULL;",
+			     to.said, err);
 	if (rc == 0 && stop)
 		sqlite3_progress_handler(target, STEPS_BETWEEN_LOOKS, is_stopped, (void *)stop);
 	if (rc == 0)
-		rc = run_sql(target, sql, to, err);
-	sqlite3_close(source);
+		rc = run_sql(target, sql, to.said, err);
 	sqlite3_close(target);
-	if (rc < 0)
-		(void)unlink(to);
+	return rc;
+}
+
+static int open_source(struct place from, sqlite3 **ret, struct takt_err *err)
+{
+	int64_t version;
+	int rc = open_file(from.at, SQLITE_OPEN_READONLY, ret, err);
+
+	return rc < 0 ? rc : takt_store_schema_look(*ret, from.said, &version, err);
+}
+
+/* A copy of `from` at `to`, which is in a folder of ours, changed by `sql`. VACUUM leaves nothing
+ * behind of what was deleted. */
+static int copy_file(struct place from, const char *to, const char *sql, const atomic_bool *stop,
+		     struct takt_err *err)
+{
+	sqlite3 *source = NULL;
+	int rc = open_source(from, &source, err);
+
+	if (rc == 0)
+		rc = make_file(to, err);
+	if (rc == 0) {
+		rc = copy_into(source, (struct place){to, to}, sql, stop, err);
+		if (rc < 0)
+			(void)unlink(to);
+	}
+	sqlite3_close(source);
 	return rc;
 }
 
@@ -125,16 +144,28 @@ static int copy_file(const char *from, int flags, const char *to, const char *sq
 	" IS NOT NULL;"                                                                    \
 	"VACUUM;"
 
-int takt_store_file_backup(const char *path, bool is_others, const char *to, struct takt_err *err)
+int takt_store_file_backup(const char *path, struct takt_store_copy *to, struct takt_err *err)
 {
-	return copy_file(path, is_others ? SQLITE_OPEN_NOFOLLOW : 0, to, WITHOUT_ENVIRONMENTS, NULL,
-			 err);
+	struct takt_store_scratch scratch = {.fd = -1};
+	sqlite3 *source = NULL;
+	int rc = open_source((struct place){path, path}, &source, err);
+
+	if (rc == 0)
+		rc = takt_store_scratch_make(&scratch, err);
+	if (rc == 0)
+		rc = copy_into(source, (struct place){scratch.db, to->path}, WITHOUT_ENVIRONMENTS,
+			       NULL, err);
+	if (rc == 0)
+		rc = takt_store_copy_fill(to, &scratch, err);
+	sqlite3_close(source);
+	takt_store_scratch_drop(&scratch);
+	return rc;
 }
 
 int takt_store_file_backup_until(const char *path, const char *to, const atomic_bool *stop,
 				 struct takt_err *err)
 {
-	return copy_file(path, 0, to, WITHOUT_ENVIRONMENTS, stop, err);
+	return copy_file((struct place){path, path}, to, WITHOUT_ENVIRONMENTS, stop, err);
 }
 
 /*
@@ -267,28 +298,28 @@ int takt_store_file_restore(const char *path, const char *from,
 {
 	const struct takt_store_config config = {.path = path};
 	const struct takt_sys *sys = takt_sys_real();
+	struct takt_store_source source;
 	char made[PATH_BYTES];
-	struct stat st;
 	int lock_fd = -1, rc;
 
 	if (snprintf(made, sizeof(made), "%s.restoring", path) >= PATH_BYTES - 32)
 		return takt_err_set(err, -ENAMETOOLONG, "path '%.80s...'", path);
-	if (access(from, R_OK) < 0 || stat(from, &st) < 0)
-		return takt_err_set(err, -errno, "read '%s'", from);
-	if (!S_ISREG(st.st_mode)) /* SQLite would take a device for an empty database */
-		return takt_err_set(err, -TAKT_E_CORRUPT, "'%s' is no regular file", from);
-	rc = takt_store_claim(&config, sys, false, &lock_fd, err);
+	rc = takt_store_source_open(from, &source, err);
 	if (rc < 0)
 		return rc;
-	(void)unlink(made); /* of a restore that was broken off */
-	rc = copy_file(from, 0, made, "", NULL, err);
-	if (rc == 0)
-		rc = settle(made, alive, alive_count, err);
-	if (rc == 0)
-		rc = put_in_place(path, made, err);
-	if (rc < 0)
-		(void)unlink(made);
-	(void)sys->close(sys, lock_fd);
+	rc = takt_store_claim(&config, sys, false, &lock_fd, err);
+	if (rc == 0) {
+		(void)unlink(made); /* of a restore that was broken off */
+		rc = copy_file((struct place){source.at, from}, made, "", NULL, err);
+		if (rc == 0)
+			rc = settle(made, alive, alive_count, err);
+		if (rc == 0)
+			rc = put_in_place(path, made, err);
+		if (rc < 0)
+			(void)unlink(made);
+		(void)sys->close(sys, lock_fd);
+	}
+	takt_store_source_close(&source);
 	return rc;
 }
 
@@ -506,19 +537,31 @@ static int fill_report(sqlite3 *db, const char *path, const char *to, const char
 	return rc < 0 ? rc : add_facts(db, facts, to, err);
 }
 
-int takt_store_file_report(const char *path, const char *to, const char *key,
-			   const char *const *facts, struct takt_err *err)
+static int make_in(const char *at, const char *path, const char *to, const char *key,
+		   const char *const *facts, struct takt_err *err)
 {
 	sqlite3 *db = NULL;
-	int rc = make_file(to, err);
+	int rc = open_file(at, SQLITE_OPEN_READWRITE, &db, err);
 
-	if (rc < 0)
-		return rc;
-	rc = open_file(to, SQLITE_OPEN_READWRITE, &db, err);
 	if (rc == 0)
 		rc = fill_report(db, path, to, key, facts, err);
 	sqlite3_close(db);
-	if (rc < 0)
-		(void)unlink(to);
 	return rc;
+}
+
+int takt_store_file_report(const char *path, const char *to, const char *key,
+			   const char *const *facts, struct takt_err *err)
+{
+	struct takt_store_scratch scratch = {.fd = -1};
+	struct takt_store_copy copy;
+	int rc = takt_store_copy_make(to, &copy, err);
+
+	if (rc == 0)
+		rc = takt_store_scratch_make(&scratch, err);
+	if (rc == 0)
+		rc = make_in(scratch.db, path, to, key, facts, err);
+	if (rc == 0)
+		rc = takt_store_copy_fill(&copy, &scratch, err);
+	takt_store_scratch_drop(&scratch);
+	return takt_store_copy_end(&copy, rc, err);
 }

@@ -8,13 +8,26 @@
 
 #include <stdatomic.h>
 
+#include "base/way.h"
 #include "store/store.h"
 
-/* A copy as of one instant, 0600, without environments. `to` must not exist (-EEXIST). What
- * somebody else may put in the place of `path` (is_others) is not followed if it is a link; no part
- * of `path` may be one then. */
-int takt_store_file_backup(const char *path, bool is_others, const char *to, struct takt_err *err);
-/* The same, until *stop is set: then -ECANCELED, and nothing is left of it. */
+/* A new file in a place that a user has named, which may be another user's folder: it is made once,
+ * 0600, and written to by its descriptor alone. */
+struct takt_store_copy {
+	struct takt_way way;
+	const char *path; /* borrowed */
+	int fd;
+};
+/* -EEXIST where there is something already; -EPERM for a link of others on the way. */
+int takt_store_copy_make(const char *path, struct takt_store_copy *ret, struct takt_err *err);
+/* rc: what came of it; below 0 nothing is left of the file. Returns it, or what came of closing. */
+int takt_store_copy_end(struct takt_store_copy *copy, int rc, struct takt_err *err);
+
+/* A copy as of one instant, without environments. SQLite opens `path` as whoever the caller then
+ * is: he has to be whose folder that is. */
+int takt_store_file_backup(const char *path, struct takt_store_copy *to, struct takt_err *err);
+/* The same at `to`, in a folder of the caller's alone, 0600, which must not exist (-EEXIST); until
+ * *stop is set: then -ECANCELED, and nothing is left of it. */
 int takt_store_file_backup_until(const char *path, const char *to, const atomic_bool *stop,
 				 struct takt_err *err);
 

@@ -2,6 +2,7 @@
 /* Decisions of a database that is looked at only: somebody's report, or the one of a daemon that
  * runs. No lock is taken and nothing is migrated or written. */
 #include <errno.h>
+#include <string.h>
 
 #include "store/store_impl.h"
 
@@ -45,16 +46,22 @@ int takt_store_file_decisions(const char *path, uint32_t limit,
 			      int (*each)(void *ctx, const struct takt_store_decision_row *row),
 			      void *ctx, struct takt_err *err)
 {
+	struct takt_store_source source;
 	sqlite3 *db = NULL;
 	int rc = takt_store_sqlite_init(err);
 
+	if (rc == 0)
+		rc = takt_store_source_open(path, &source, err);
+	if (rc == -ENOENT || rc == -EACCES)
+		return takt_err_set(err, -TAKT_E_UNAVAILABLE, "open '%s': %s", path, strerror(-rc));
 	if (rc < 0)
 		return rc;
-	if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL) != SQLITE_OK)
+	if (sqlite3_open_v2(source.at, &db, SQLITE_OPEN_READONLY, NULL) != SQLITE_OK)
 		rc = takt_err_set(err, -TAKT_E_UNAVAILABLE, "open '%s': %s", path,
 				  db ? sqlite3_errmsg(db) : "no memory");
 	else
 		rc = walk_file(db, path, limit, each, ctx, err);
 	sqlite3_close(db);
+	takt_store_source_close(&source);
 	return rc;
 }

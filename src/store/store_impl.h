@@ -16,6 +16,7 @@
 
 #include "base/vec.h"
 #include "store/store.h"
+#include "store/store_admin.h"
 
 enum takt_store_kind {
 	TAKT_STORE_INSERT,
@@ -218,5 +219,30 @@ void takt_store_report(struct takt_store *store, struct takt_store_list *batch);
 /* store_writer.c */
 int takt_store_writer_prepare(struct takt_store *store, struct takt_err *err);
 void *takt_store_writer_main(void *store);
+
+/* store_copy.c */
+/* A database in a folder of the caller's alone, 0700, for what SQLite has to do. */
+struct takt_store_scratch {
+	char dir[32], db[48];
+	int fd; /* of the database, empty at first */
+};
+int takt_store_scratch_make(struct takt_store_scratch *ret, struct takt_err *err);
+/* Nothing is left of it; also of one that could not be made. */
+void takt_store_scratch_drop(struct takt_store_scratch *scratch);
+
+/* A database that a user has named, at a name that SQLite may open: its own where none but the
+ * caller and root may write, else that of a copy. */
+struct takt_store_source {
+	const char *at; /* borrowed, or the scratch's: the struct stays where it is */
+	int fd;
+	struct takt_store_scratch scratch;
+};
+/* -TAKT_E_CORRUPT for what is no regular file. */
+int takt_store_source_open(const char *path, struct takt_store_source *ret, struct takt_err *err);
+void takt_store_source_close(struct takt_store_source *source);
+
+/* The bytes of a database that is done, on disk. */
+int takt_store_copy_fill(struct takt_store_copy *copy, const struct takt_store_scratch *from,
+			 struct takt_err *err);
 
 #endif

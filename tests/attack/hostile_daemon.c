@@ -25,7 +25,7 @@
 #include "launch/launch.h"
 
 enum {
-	USER = 65534,
+	USER = 54321, /* no user of the system's: such are refused before anything is looked at */
 	SYSTEM = 77,
 	RANDOM_MESSAGES = 3000,
 	ANSWERS_WITHIN_MS = 60000,
@@ -124,7 +124,7 @@ static void attack_users(void)
 		     {"start a job as a user of the system's", SYSTEM, SYSTEM},
 		     {"start a job as no user at all", UINT32_MAX, UINT32_MAX},
 		     {"start a job as a user below the first", 999, 999},
-		     {"start a job of somebody unknown with root's group", 54321, 0}};
+		     {"start a job of somebody unknown with root's group", USER, 0}};
 
 	for (size_t i = 0; i < sizeof(users) / sizeof(users[0]); i++) {
 		make_attempt(next_job);
@@ -174,6 +174,8 @@ static void attack_files(void)
 		(void)ask(start_of(next_job++, USER, USER)); /* it may run: not by the link */
 		printf("held %s: see the secret\n", name);
 	}
+	make_attempt(next_job); /* what is refused above is refused for what is put there */
+	printf("without all that it answers %d\n", ask(start_of(next_job++, USER, USER)).rc);
 }
 
 static void attack_directories(void)

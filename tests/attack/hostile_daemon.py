@@ -91,7 +91,7 @@ def names():
     found = re.findall(r'attack(?:_message)?\(\s*"([^"]+)"', source)
     found += re.findall(r'\{"((?:start|stop|reap)[^"]+)",', source)
     asks = re.findall(r'\{"([^"]+)", TAKT_LAUNCH', source)
-    found += [f"{ask} a process of root's as user {uid}" for ask in asks for uid in (65534, 0, 77)]
+    found += [f"{ask} a process of root's as user {uid}" for ask in asks for uid in (54321, 0, 77)]
     found += [f"start a job whose {file} is a {what}" for what in ("link", "FIFO", "folder", "second name")
               for file in ("lock", "spec")]
     later = re.search(r"later\[\] = \{(.*?)\};", source, re.S).group(1)
@@ -110,6 +110,7 @@ def held(name):
 def the_world_is_as_it_was():
     said = play()
     assert said["status"] == 0 and "at the end it answers 0" in said["lines"], said
+    assert "without all that it answers 0" in said["lines"], said
     assert said["alive"], "the launcher or a process of root's is gone"
     assert not said["changed"], said["changed"]
     assert said["secret"] == SECRET and not said["roots"], said

@@ -18,6 +18,10 @@
 
 #include <cmocka.h>
 
+enum {
+	THEM = 54321, /* a user, by number */
+};
+
 static char folder[] = "/tmp/takt-whole-XXXXXX";
 
 static int enter(void **state)
@@ -198,6 +202,126 @@ static void a_look_changes_nothing(void **state)
 	assert_int_equal(takt_whole_file_check(folder, &err), -EISDIR);
 }
 
+/* A folder of another user's, or one for all; the victim is a file of ours elsewhere. */
+static void enter_folder(uid_t owner, mode_t mode)
+{
+	write_text("victim", "ours", 0);
+	assert_int_equal(mkdir("trap", 0700), 0);
+	assert_int_equal(chmod("trap", mode), 0);
+	assert_int_equal(chown("trap", owner, owner), 0);
+}
+
+static void leave_folder(void)
+{
+	expect_text("victim", "ours");
+	assert_int_equal(unlink("victim"), 0);
+	assert_int_equal(rmdir("trap"), 0);
+}
+
+static void refuse(const char *path, const char *says)
+{
+	TAKT_CLEANUP(strp) struct takt_str str = TAKT_STR(1 << 16);
+	struct takt_err err = {0};
+
+	takt_str_add(&str, "theirs");
+	assert_int_equal(takt_whole_file_check(path, &err), -EPERM);
+	assert_non_null(strstr(err.msg, says));
+	err = (struct takt_err){0};
+	assert_int_equal(takt_whole_file_write(path, &str, &err), -EPERM);
+	assert_non_null(strstr(err.msg, says));
+	expect_text("victim", "ours");
+}
+
+static void plant_link(const char *to, const char *at, uid_t owner)
+{
+	assert_int_equal(symlink(to, at), 0);
+	assert_int_equal(lchown(at, owner, owner), 0);
+}
+
+static void skip_unless_root(void)
+{
+	if (geteuid() == 0)
+		return;
+	print_message("SKIPPED: only root can give files to others\n");
+	skip();
+}
+
+/* Also of one that leads to it by way of our own, and of a folder. */
+static void links_of_others_are_refused(void **state)
+{
+	static const struct {
+		uid_t owner;
+		mode_t mode;
+	} folders[] = {{THEM, 0755}, {0, 01777}, {0, 0775}, {THEM, 01777}};
+
+	skip_unless_root();
+	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
+		enter_folder(folders[i].owner, folders[i].mode);
+		plant_link("../victim", "trap/out", THEM);
+		plant_link("..", "trap/folder", THEM);
+		plant_link("../new", "trap/dangling", THEM);
+		plant_link("trap/out", "own", 0);
+		refuse("trap/out", "user 54321's link 'out'");
+		refuse("trap/folder/victim", "user 54321's link 'folder'");
+		refuse("trap/dangling", "user 54321's link 'dangling'");
+		refuse("own", "user 54321's link 'out'");
+		assert_int_equal(access("new", F_OK), -1);
+		unlink("own");
+		unlink("trap/out");
+		unlink("trap/folder");
+		unlink("trap/dangling");
+		leave_folder();
+	}
+	expect_files(0);
+}
+
+static void our_own_are_followed_there(void **state)
+{
+	skip_unless_root();
+	enter_folder(0, 01777);
+	plant_link("../target", "trap/out", 0);
+	write_text("trap/out", "text", 0);
+	expect_text("target", "text");
+	write_text("trap/out", "again", 0);
+	expect_text("target", "again");
+	unlink("trap/out");
+	leave_folder();
+	assert_int_equal(mkdir("closed", 0755), 0);
+	plant_link("../target", "closed/out", THEM);
+	write_text("closed/out", "of an archive", 0); /* none but we can have put it there */
+	expect_text("target", "of an archive");
+	unlink("closed/out");
+	unlink("target");
+	assert_int_equal(rmdir("closed"), 0);
+	expect_files(0);
+}
+
+static void what_others_planted_is_not_written_to(void **state)
+{
+	struct stat st;
+	int fd;
+
+	skip_unless_root();
+	enter_folder(0, 01777);
+	assert_int_equal(link("victim", "trap/name"), 0);
+	refuse("trap/name", "one of 2 names");
+	unlink("trap/name");
+	assert_int_equal(mkfifo("trap/pipe", 0666), 0);
+	assert_int_equal(chown("trap/pipe", THEM, THEM), 0);
+	refuse("trap/pipe", "is user 54321's");
+	unlink("trap/pipe");
+	fd = open("trap/file", O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+	assert_int_equal(write(fd, "old", 3), 3);
+	assert_int_equal(fchown(fd, THEM, THEM), 0);
+	refuse("trap/file", "is user 54321's");
+	assert_int_equal(fstat(fd, &st), 0);
+	assert_int_equal(st.st_size, 3);
+	close(fd);
+	unlink("trap/file");
+	leave_folder();
+	expect_files(0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -208,6 +332,9 @@ int main(void)
 		cmocka_unit_test(what_is_open_is_written_where_it_is),
 		cmocka_unit_test(a_place_that_is_none_is_told),
 		cmocka_unit_test(a_look_changes_nothing),
+		cmocka_unit_test(links_of_others_are_refused),
+		cmocka_unit_test(our_own_are_followed_there),
+		cmocka_unit_test(what_others_planted_is_not_written_to),
 	};
 
 	return cmocka_run_group_tests_name("whole_file", tests, enter, leave);

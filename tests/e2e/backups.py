@@ -4,11 +4,14 @@
 
 Usage: backups.py BUILD_FOLDER
 """
+import ctypes
 import datetime
 import json
 import os
+import shutil
 import signal
 import sqlite3
+import struct
 import sys
 
 import kit
@@ -235,6 +238,131 @@ def root_follows_no_link_in_what_is_an_accounts():
                 os.unlink(copy)
 
 
+THEM = 54321  # a user, by number
+
+
+def give(path):
+    os.chown(path, THEM, THEM, follow_symlinks=False)
+    return path
+
+
+def theirs(m, *files):
+    """A folder of theirs with copies of the database, and beside each, as its log, another name of a file of root's."""
+    folder_of_theirs = give_folder(m, "theirs")
+    with open(m.path("roots"), "w", encoding="ascii") as file:
+        file.write("root's\n")
+    os.chmod(m.path("roots"), 0o600)
+    for name in files:
+        path = os.path.join(folder_of_theirs, name)
+        shutil.copyfile(m.path("copy.db"), path)
+        give(path)
+        os.link(m.path("roots"), log_of(path))
+    return folder_of_theirs
+
+
+def log_of(path):
+    return f"{path}-wal"
+
+
+def give_folder(m, name):
+    os.makedirs(m.path(name))
+    return give(m.path(name))
+
+
+def only_root():
+    if os.getuid() != 0:
+        raise kit.Skip("only root can be tricked into what root may do")
+
+
+def root_gives_nothing_away_by_a_log_that_is_another_file():
+    """SQLite gives a log the owner of its database: what another name of is planted as one (fs.protected_hardlinks = 0)."""
+    only_root()
+    with kit.machine(gpus=1) as m:
+        m.start()
+        done(m.client())
+        assert m.takt("admin", "backup", m.path("copy.db")).returncode == 0
+        m.stop()
+        folder_of_theirs = theirs(m, "copy.db", "takt.db")
+        for words in (("admin", "restore", f"{folder_of_theirs}/copy.db", "--state-dir", m.path("state")),
+                      ("simulate", "--replay", f"{folder_of_theirs}/copy.db"),
+                      ("admin", "check", "--state-dir", folder_of_theirs),
+                      ("admin", "report", m.path("report.db"), "--state-dir", folder_of_theirs),
+                      ("admin", "backup", m.path("again.db"), "--state-dir", folder_of_theirs)):
+            m.takt(*words)
+            is_now = os.stat(m.path("roots"))
+            assert (is_now.st_uid, is_now.st_mode & 0o7777) == (0, 0o600), (words, is_now)
+            with open(m.path("roots"), encoding="ascii") as file:
+                assert file.read() == "root's\n", words
+        os.unlink(f"{folder_of_theirs}/copy.db-wal")
+        assert restore(m, f"{folder_of_theirs}/copy.db").returncode == 0, "without the trap it is a backup as any"
+        m.start()
+        assert len(m.client().history()) == 1
+
+
+class Watch:
+    """What is opened, made and removed in a folder, by the kernel's word."""
+
+    OPENED, MADE = 0x20, 0x100
+    REST = 0x40 | 0x80 | 0x200  # moved from, moved to, removed
+
+    def __init__(self, path):
+        libc = ctypes.CDLL(None, use_errno=True)
+        self.fd = libc.inotify_init1(os.O_NONBLOCK)
+        assert self.fd >= 0 and libc.inotify_add_watch(self.fd, path.encode(), self.OPENED | self.MADE | self.REST) >= 0
+
+    def events(self):
+        """[(event, name)], in their order; of the folder itself none."""
+        try:
+            data = os.read(self.fd, 1 << 20)
+        except BlockingIOError:
+            return []
+        found = []
+        while data:
+            _, mask, _, size = struct.unpack_from("iIII", data)
+            found.append((mask & 0xfff, data[16:16 + size].rstrip(b"\0").decode()))
+            data = data[16 + size:]
+        return [(event, name) for event, name in found if name]
+
+
+def in_a_folder_of_others_one_file_is_made_and_no_name_is_opened_again():
+    """Whoever may write there puts another file, or a journal, in the place of one that is opened by its name."""
+    only_root()
+    with kit.machine(gpus=1) as m:
+        m.start()
+        job = done(m.client())
+        folder_of_theirs = give_folder(m, "theirs")
+        for action in ("backup", "report"):
+            path = os.path.join(folder_of_theirs, f"{action}.db")
+            watch = Watch(folder_of_theirs)
+            told = m.takt("admin", action, path)
+            assert told.returncode == 0 and os.stat(path).st_mode & 0o7777 == 0o600, told
+            events = watch.events()
+            assert events == [(Watch.MADE, f"{action}.db"), (Watch.OPENED, f"{action}.db")], events
+            os.close(watch.fd)
+        assert jobs_of(os.path.join(folder_of_theirs, "backup.db")) == {job}
+        os.symlink(m.path("elsewhere"), log_of(os.path.join(folder_of_theirs, "next.db")))
+        os.symlink(m.path("elsewhere"), os.path.join(folder_of_theirs, "link.db"))
+        assert m.takt("admin", "backup", os.path.join(folder_of_theirs, "next.db")).returncode == 0
+        assert m.takt("admin", "backup", os.path.join(folder_of_theirs, "link.db")).returncode != 0
+        assert not os.path.exists(m.path("elsewhere"))
+
+
+def root_follows_no_folder_that_is_a_link_of_others():
+    only_root()
+    with kit.machine(gpus=1) as m:
+        m.start()
+        done(m.client())
+        os.mkdir(m.path("roots.d"))
+        link = os.path.join(give_folder(m, "theirs"), "link")
+        os.symlink(m.path("roots.d"), link)
+        os.chown(link, THEM, THEM, follow_symlinks=False)
+        told = m.takt("admin", "backup", os.path.join(link, "copy.db"))
+        assert told.returncode == 77 and "user 54321's link 'link'" in told.stderr, told
+        assert not os.listdir(m.path("roots.d"))
+        os.chown(link, 0, 0, follow_symlinks=False)
+        assert m.takt("admin", "backup", os.path.join(link, "copy.db")).returncode == 0, "one's own is followed"
+
+
 if __name__ == "__main__":
     sys.exit(kit.main([
         one_is_made_every_day_and_so_many_are_kept,
@@ -247,4 +375,7 @@ if __name__ == "__main__":
         without_any_it_says_so,
         what_the_daemon_has_is_found_without_being_told_where,
         root_follows_no_link_in_what_is_an_accounts,
+        root_gives_nothing_away_by_a_log_that_is_another_file,
+        in_a_folder_of_others_one_file_is_made_and_no_name_is_opened_again,
+        root_follows_no_folder_that_is_a_link_of_others,
     ], at_once=3))

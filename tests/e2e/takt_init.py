@@ -549,6 +549,22 @@ def a_purge_deletes_what_is_takts_and_follows_no_link():
         assert get(at.path("home/ada/thesis")) == "theirs" and "nothing" in said, said
 
 
+def a_purge_goes_by_no_folder_that_is_a_link_of_others():
+    if os.geteuid() != 0:
+        raise kit.Skip("only root can give files to others")
+    with image() as at:
+        put(at.path(CONF), "state_dir = /home/ada/link/takt\n")
+        put(at.path("srv/takt/takt.db"), "root's")
+        os.makedirs(at.path("home/ada"))
+        os.symlink("../../srv", at.path("home/ada/link"))
+        at.init(*ALL)
+        for path in ("home/ada", "home/ada/link"):
+            os.chown(at.path(path), 54321, 54321, follow_symlinks=False)
+        done = at.run("--remove", "--purge")
+        assert done.returncode == 77 and "user 54321's link 'link'" in done.stderr, done
+        assert get(at.path("srv/takt/takt.db")) == "root's"
+
+
 def a_full_disk_is_noticed_before_the_first_file():
     if os.geteuid() != 0:
         raise kit.Skip("only root can mount a small disk")
@@ -716,7 +732,8 @@ CASES = [it_says_what_it_found_and_a_dry_run_changes_nothing, all_of_it_is_made_
          a_users_service_manager_is_told, root_goes_on_as_the_user_who_called_it, without_a_service_manager_it_says_how_to_start, wrong_answers_say_what_is_accepted,
          an_address_of_others_is_served_over_https, without_cgroup_v2_all_users_are_not_served,
          a_link_out_of_the_folder_is_not_followed, a_record_that_others_may_write_is_not_believed,
-         a_purge_deletes_what_is_takts_and_follows_no_link, a_full_disk_is_noticed_before_the_first_file, whatever_fails_nothing_is_left_of_it,
+         a_purge_deletes_what_is_takts_and_follows_no_link,
+         a_purge_goes_by_no_folder_that_is_a_link_of_others, a_full_disk_is_noticed_before_the_first_file, whatever_fails_nothing_is_left_of_it,
          whatever_fails_of_a_change_or_removal_all_is_as_it_was,
          one_that_was_killed_is_taken_back, one_that_was_killed_is_gone_on_with,
          one_that_was_killed_while_it_changed_something_is_taken_back, clocks_are_set_for_nobody_where_that_was_the_answer]

@@ -74,6 +74,15 @@ static int teardown(void **state)
 	return 0;
 }
 
+static int back_up(const char *path, const char *to, struct takt_err *err)
+{
+	struct takt_store_copy made;
+	int rc = takt_store_copy_make(to, &made, err);
+
+	return rc < 0 ? rc
+		      : takt_store_copy_end(&made, takt_store_file_backup(path, &made, err), err);
+}
+
 static bool holds(const char *path, const char *text)
 {
 	static char bytes[1 << 20];
@@ -133,21 +142,21 @@ static void a_copy_has_all_but_what_people_keep_secret(void **state)
 	struct seen seen;
 
 	assert_true(holds(place.path, secret));
-	assert_int_equal(takt_store_file_backup(place.path, false, copy, NULL), 0);
+	assert_int_equal(back_up(place.path, copy, NULL), 0);
 	expect_private(copy);
 	assert_false(holds(copy, secret));
 	assert_true(holds(copy, "/home/ada/train"));
 	seen = check(copy);
 	assert_int_equal(seen.jobs, 3);
 	assert_int_equal(seen.running, 2);
-	assert_int_equal(takt_store_file_backup(place.path, false, copy, NULL), -EEXIST);
+	assert_int_equal(back_up(place.path, copy, NULL), -EEXIST);
 }
 
 static void a_copy_can_be_made_while_a_daemon_has_it(void **state)
 {
 	struct takt_store *store = store_open_ok(place.path);
 
-	assert_int_equal(takt_store_file_backup(place.path, false, copy, NULL), 0);
+	assert_int_equal(back_up(place.path, copy, NULL), 0);
 	assert_int_equal(takt_store_file_restore(place.path, copy, NULL, 0, NULL), -TAKT_E_BUSY);
 	takt_store_close(store);
 	assert_int_equal(access(aside, F_OK), -1);
@@ -167,7 +176,7 @@ static void what_is_restored_starts_nothing_by_itself(void **state)
 	const struct takt_store_alive alive = {.job_id = 2, .attempt = 1};
 	struct takt_store *store;
 
-	assert_int_equal(takt_store_file_backup(place.path, false, copy, NULL), 0);
+	assert_int_equal(back_up(place.path, copy, NULL), 0);
 	assert_int_equal(takt_store_file_restore(place.path, copy, &alive, 1, NULL), 0);
 	expect_private(place.path);
 	assert_true(holds(aside, secret));
@@ -184,7 +193,7 @@ static void an_attempt_that_the_copy_does_not_know_forbids_it(void **state)
 {
 	const struct takt_store_alive strangers[] = {{9, 1}, {1, 1}, {2, 7}};
 
-	assert_int_equal(takt_store_file_backup(place.path, false, copy, NULL), 0);
+	assert_int_equal(back_up(place.path, copy, NULL), 0);
 	for (size_t i = 0; i < TAKT_ARRAY_LEN(strangers); i++)
 		assert_int_equal(takt_store_file_restore(place.path, copy, &strangers[i], 1, NULL),
 				 -TAKT_E_CONFLICT);
@@ -198,7 +207,7 @@ static void one_that_cannot_be_finished_changes_nothing(void **state)
 	char part[sizeof(aside) + 8], folder[sizeof(aside) + 8];
 	FILE *file;
 
-	assert_int_equal(takt_store_file_backup(place.path, false, copy, NULL), 0);
+	assert_int_equal(back_up(place.path, copy, NULL), 0);
 	snprintf(part, sizeof(part), "%s-shm", place.path);
 	snprintf(folder, sizeof(folder), "%s-shm", aside);
 	file = fopen(part, "we");
@@ -233,7 +242,7 @@ static void what_is_no_database_of_ours_is_refused(void **state)
 	assert_int_equal(takt_store_file_check(copy, &schema, &jobs, &look, &err), -TAKT_E_CORRUPT);
 	assert_non_null(strstr(err.msg, copy));
 	assert_int_equal(takt_store_file_restore(place.path, copy, NULL, 0, NULL), -TAKT_E_CORRUPT);
-	assert_int_equal(takt_store_file_backup(copy, false, report, NULL), -TAKT_E_CORRUPT);
+	assert_int_equal(back_up(copy, report, NULL), -TAKT_E_CORRUPT);
 	assert_int_equal(access(report, F_OK), -1);
 	assert_int_equal(access(aside, F_OK), -1);
 	assert_int_equal(takt_store_file_restore(place.path, "/nowhere/copy", NULL, 0, NULL),
@@ -266,7 +275,7 @@ static void a_report_names_nobody(void **state)
 /* What is tried with an allocation failing. */
 static int do_backup(struct takt_err *err)
 {
-	return takt_store_file_backup(place.path, false, copy, err);
+	return back_up(place.path, copy, err);
 }
 
 static int do_report(struct takt_err *err)
