@@ -26,6 +26,9 @@ enum {
 	ROOT_TRIES = 100,
 	ROOT_AGAIN_MS = 50,
 	PREPARE_TRIES = 10,
+	/* Of a clean-up alone, by a runtime of containers. */
+	CLEANUP_PROCESSES = 1024,
+	CLEANUP_MIB = 2048,
 };
 
 /* Memory first: where it is on, no process can be put beside the cgroups of jobs. */
@@ -402,6 +405,58 @@ int takt_job_cgroup_admit(const struct takt_job_cgroups *cgroups, uint64_t job_i
 		return closes(cgroups, limits) ? takt_err_set(err, -errno, "cgroup '%s'", base) : 0;
 	limit(base, limits, &place);
 	return admit(base, limits, closes(cgroups, limits), err);
+}
+
+int takt_job_cgroup_reenter(const struct takt_job_cgroups *cgroups, uint64_t job_id,
+			    uint32_t attempt, struct takt_job_place *ret, struct takt_err *err)
+{
+	static const struct takt_job_limits few = {.processes = CLEANUP_PROCESSES,
+						   .mem_mib = CLEANUP_MIB};
+	char base[TAKT_CGROUP_PATH];
+	bool anew;
+	int rc;
+
+	*ret = (struct takt_job_place){0};
+	if (!cgroups->root[0])
+		return 0;
+	base_of(cgroups, job_id, attempt, base);
+	anew = access(base, F_OK) < 0;
+	rc = enter(cgroups, base, err);
+	if (rc == 0)
+		rc = admit(base, &few, anew && closes(cgroups, &few), err);
+	if (rc < 0) /* where devices are open jobs, too, run without */
+		return closes(cgroups, &few) ? rc : 0;
+	(void)limit_processes(base, &few);
+	if (anew)
+		(void)limit_memory(base, &few);
+	takt_job_cgroup_leaf(cgroups, job_id, attempt, ret->job);
+	return 0;
+}
+
+void takt_job_cgroup_stop_forks(const char *leaf, struct takt_job_forks *ret_was)
+{
+	char base[TAKT_CGROUP_PATH];
+	int rc;
+
+	*ret_was = (struct takt_job_forks){.most = UINT64_MAX};
+	if (!leaf[0])
+		return;
+	join(base, leaf, "..");
+	rc = takt_cgroup_number(base, "pids.max", "", &ret_was->most);
+	if (rc < 0 && rc != -ERANGE)
+		return;
+	ret_was->stopped = takt_cgroup_write(base, "pids.max", "0") == 0;
+}
+
+void takt_job_cgroup_let_fork(const char *leaf, struct takt_job_forks *was)
+{
+	char base[TAKT_CGROUP_PATH], text[24] = "max";
+
+	if (!was->stopped)
+		return;
+	if (was->most != UINT64_MAX)
+		snprintf(text, sizeof(text), "%" PRIu64, was->most);
+	was->stopped = takt_cgroup_write(join(base, leaf, ".."), "pids.max", text) < 0;
 }
 
 /* The leaf of a job that has yet to begin is empty, too: as long as a shim lives it is needed. */

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -309,17 +310,44 @@ static int open_log(const struct takt_spawn *spawn, const struct takt_job_user *
 	return fd;
 }
 
+/* One that takes too long is done with: it is left to those who watch the job's GPUs. */
+static int run_cleanup(const struct takt_attempt_spec *spec, const struct takt_job_user *user,
+		       const char *leaf, int logfd, struct takt_err *err)
+{
+	const struct takt_cleanup cleanup = {.spec = spec,
+					     .user = user,
+					     .leaf = leaf,
+					     .logfd = logfd,
+					     .limit_ms = TAKT_CLEANUP_LIMIT_MS,
+					     .kill_limit_ms = TAKT_CLEANUP_KILL_LIMIT_MS};
+	int rc = takt_cleanup_run(&cleanup, err);
+
+	if (rc != -ETIMEDOUT)
+		return rc;
+	if (logfd >= 0)
+		(void)dprintf(logfd, "takt-launch: %s; its container may still be there\n",
+			      err->msg);
+	return 0;
+}
+
+/* In the cgroup of the job, never in that of the launcher. */
 static int clean_up(const struct takt_spawn *spawn, const struct takt_launch_request *request,
 		    const struct takt_attempt_spec *spec, int attempt_dirfd, struct takt_err *err)
 {
+	struct takt_job_place place;
 	struct takt_job_user user;
 	int rc = learn_user(spawn, request, false, &user, err);
 	int logfd = rc == 0 ? open_log(spawn, &user, attempt_dirfd) : -1;
 
 	reset_signals();
+	(void)setsid();
+	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
 	if (rc == 0 && chdir("/") < 0)
 		rc = takt_err_set(err, -errno, "change to directory '/'");
-	return rc == 0 ? takt_cleanup_run(spec, &user, logfd, err) : rc;
+	if (rc == 0)
+		rc = takt_job_cgroup_reenter(&spawn->cgroups, request->job_id, request->attempt,
+					     &place, err);
+	return rc == 0 ? run_cleanup(spec, &user, place.job, logfd, err) : rc;
 }
 
 int takt_spawn_cleanup(const struct takt_spawn *spawn, const struct takt_launch_request *request,

@@ -138,7 +138,7 @@ static size_t kill_prefetch(const struct stage *stage)
 	TAKT_VEC_EACH (entry, &tree.procs) {
 		if (!entry->below || takt_shim_rank_of(stage->shim, entry->pid))
 			continue;
-		takt_shim_signal(entry, SIGKILL);
+		takt_proc_signal(entry, SIGKILL);
 		n++;
 	}
 	takt_proc_tree_fini(&tree);

@@ -12,7 +12,6 @@
  */
 #include <errno.h>
 #include <signal.h>
-#include <sys/pidfd.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -50,21 +49,6 @@ enum reach {
 	REACH_GROUP
 };
 
-void takt_shim_signal(const struct takt_proc_entry *entry, int sig)
-{
-	struct takt_proc_id id = {.pid = entry->pid, .start_ticks = entry->stat.start_ticks};
-	int pidfd;
-
-	takt_boot_id(id.boot_id);
-	pidfd = takt_proc_open(&id);
-	if (pidfd >= 0) {
-		(void)pidfd_send_signal(pidfd, sig, NULL, 0);
-		close(pidfd);
-	} else if (pidfd != -ESRCH) {
-		(void)kill(entry->pid, sig); /* no descriptor left: a signal that must go out */
-	}
-}
-
 /* To every process of the job, or those in its process groups. Without memory for the table the
  * first processes and their groups still get it. */
 static void signal_job(struct watch *watch, int sig, enum reach reach)
@@ -77,7 +61,7 @@ static void signal_job(struct watch *watch, int sig, enum reach reach)
 		TAKT_VEC_EACH (entry, &tree.procs)
 			if (entry->below &&
 			    (reach == REACH_ALL || takt_shim_rank_of(shim, entry->stat.pgrp)))
-				takt_shim_signal(entry, sig);
+				takt_proc_signal(entry, sig);
 	} else {
 		for (uint32_t i = 0; i < shim->rank_count; i++)
 			if (!shim->ranks[i].ended)

@@ -107,6 +107,50 @@ next=$(takt logs $second)
 has "the next one opens its own" "$next" "$(its_own "$next" 1)"
 if [ "$(mine "$next")" != "$(mine "$log")" ]; then ok "which is another GPU"; else no "which is another GPU" "$next"; fi
 
+shim_of() { sed -n 's/.* pid=\([0-9]*\).*/\1/p' /var/lib/takt/jobs/$1.1/shim; }
+running() { until_true sh -c "takt show $1 | grep -q 'state *running'"; }
+# A podman of the user's own, which goes on when it is to clean up.
+mkdir -m 755 /var/work/own
+cat > /var/work/own/podman <<'END'
+#!/bin/sh
+case $1 in
+run) exec sleep 600 ;;
+*) echo "clean-up in $(cut -d: -f3 /proc/self/cgroup)" >&2; trap '' TERM; while :; do sleep 1; done ;;
+esac
+END
+chmod 755 /var/work/own/podman
+contained() { submit -n 1 --grace 1s --container x --container-runtime podman -e PATH=/var/work/own:/usr/bin:/bin -- true; }
+job=$(contained)
+running $job
+takt cancel $job
+takt wait $job > /dev/null
+log=$(takt logs $job)
+has "a clean-up runs in the cgroup of its job" "$log" "-$job.1/job"
+has "and is ended in its time" "$log" "was ended after 30 s"
+job=$(contained)
+running $job
+kill -9 $(shim_of $job)
+takt wait $job > /dev/null
+log=$(takt logs $job)
+has "so does that of a job whose shim is gone" "$log" "-$job.1/job"
+has "and is ended as well" "$log" "was ended after 30 s"
+same "nothing of either is left" "$(pgrep -f own/podman)" ""
+
+cat > /bin/stray <<'END'
+#!/bin/sh
+trap '' TERM
+echo $$ > /var/work/stray
+while :; do sleep 1; done
+END
+chmod 755 /bin/stray
+job=$(submit -n 1 --grace 1s -- sh -c "'stray & sleep 600'")
+until_true test -s /var/work/stray
+cat /var/work/stray > /sys/fs/cgroup/cgroup.procs
+takt cancel $job
+takt wait $job > /dev/null
+has "a job ends of which a process has left its cgroup" "$(takt show $job | grep ^state)" cancelled
+same "and so does that process" "$(pgrep stray)" ""
+
 for n in 1 2 3; do takt wait $(submit -n 0 -- true) > /dev/null; done
 left=$(ls -d /sys/fs/cgroup/takt-*/ | wc -l)
 if [ $left -le 2 ]; then ok "cgroups of jobs go with them"; else no "cgroups of jobs go with them" "$left are left"; fi
@@ -184,6 +228,8 @@ NAMES = [
     "CPU time is limited", "and was held back", "its user cannot lift a limit",
     "nor leave, not even with the shim", "a job lives on when takt and its launcher are killed",
     "and takt knows how it is isolated",
+    "a clean-up runs in the cgroup of its job", "and is ended in its time", "so does that of a job whose shim is gone", "and is ended as well",
+    "nothing of either is left", "a job ends of which a process has left its cgroup", "and so does that process",
     "it opens the same GPU as before", "and ends as any", "the next one opens its own", "which is another GPU", "cgroups of jobs go with them",
     "what is run before its turn opens no GPU", "a job that its user would start before its turn waits as before",
     "and opens its GPUs when it is its turn", "and its process waits",
