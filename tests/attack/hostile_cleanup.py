@@ -8,12 +8,15 @@ it should not, each time that it is asked for containers. Judged by the kernel's
 Usage: hostile_cleanup.py BUILD_FOLDER
 """
 import contextlib
+import fcntl
 import os
 import re
 import signal
 import socket
+import struct
 import subprocess
 import sys
+import termios
 import threading
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -128,11 +131,28 @@ def nothing_of_it_outlives_a_job_whose_shim_is_gone():
 
 # Writers from outside of the job.
 
+# Opened again when it was hung up, with as much room as it may have; a line of nothing costs who reads it the most.
+WRITER = """
+import contextlib
+import fcntl
+import os
+import sys
+while True:
+    with contextlib.suppress(OSError):
+        file = os.open(sys.argv[1], os.O_WRONLY | os.O_NOCTTY)
+        with contextlib.suppress(OSError):
+            fcntl.fcntl(file, 1031, 1 << 20)  # F_SETPIPE_SZ
+        with contextlib.suppress(OSError):
+            while True:
+                os.write(file, b"outside" + b"\\n" * 4000)
+        os.close(file)
+"""
+
+
 @contextlib.contextmanager
-def writers(path, count=4):
+def writers(path, count=3):
     """Processes of the user's, of no job, that write into it without end."""
-    script = f"exec yes from outside, from outside, from outside, from outside > {path}"
-    found = [subprocess.Popen(["/bin/sh", "-c", script], user=ALICE, group=ALICE, extra_groups=[], cwd="/",
+    found = [subprocess.Popen(["/usr/bin/python3", "-c", WRITER, path], user=ALICE, group=ALICE, extra_groups=[], cwd="/",
                               stderr=subprocess.DEVNULL) for _ in range(count)]
     try:
         yield
@@ -140,6 +160,11 @@ def writers(path, count=4):
         for one in found:
             one.kill()
             one.wait(kit.WAIT_S)
+
+
+def held_by(pipe):
+    """How many bytes wait in it, whoever reads it."""
+    return struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, b"\0" * 4))[0]
 
 
 def is_cancelled(m, job):
@@ -154,8 +179,11 @@ def who_writes_into_the_pipe_of_a_rank_does_not_keep_the_job():
             ["/bin/sleep", "600"], 2, ranks=2, rank_prefix=True, grace_ms=200))["id"]
         pid = kit.until(lambda: m.client().job(job).get("pid"), "it runs")
         with writers(f"/proc/{pid}/fd/1"):
-            kit.until(lambda: "from outside" in log_of(m, job)[:1000], lambda: log_of(m, job)[:1000])
+            pipe = os.open(f"/proc/{pid}/fd/1", os.O_RDONLY | os.O_NONBLOCK)
+            kit.until(lambda: "outside" in log_of(m, job)[:1000], lambda: log_of(m, job)[:1000])
+            kit.until(lambda: held_by(pipe) > 1 << 19, lambda: held_by(pipe))
             is_cancelled(m, job)
+            os.close(pipe)
 
 
 def slow(path):
@@ -173,15 +201,31 @@ def slow(path):
     return link, stop
 
 
+# It gives its terminal up, which is then not hung up at its end.
+GIVES_UP = """
+import fcntl
+import os
+import signal
+import termios
+import time
+import tty
+signal.signal(signal.SIGHUP, signal.SIG_IGN)
+tty.setraw(0)
+print(os.ttyname(0), flush=True)
+fcntl.ioctl(0, termios.TIOCNOTTY)
+time.sleep(600)
+"""
+
+
 def who_writes_into_its_terminal_does_not_keep_the_job():
     with shared_machine(gpus=1) as m:
         job = ask(m, ALICE, "POST", "/v1/jobs", job_of(
-            ["/bin/sh", "-c", "stty -echo raw; tty; exec sleep 600"], 1, pty=True, grace_ms=200))["id"]
+            ["/usr/bin/python3", "-c", GIVES_UP], 1, pty=True, grace_ms=200))["id"]
         kit.until(lambda: "/dev/pts/" in log_of(m, job), lambda: log_of(m, job))
         terminal = re.search(r"/dev/pts/\d+", log_of(m, job)).group(0)
         link, stop = slow(m.path(f"state/jobs/{job}.1/tty"))
         with writers(terminal):
-            kit.until(lambda: "from outside" in log_of(m, job)[:100000], lambda: log_of(m, job)[:1000])
+            kit.until(lambda: "outside" in log_of(m, job)[:100000], lambda: log_of(m, job)[:1000])
             is_cancelled(m, job)
         stop.set()
         link.close()
