@@ -4,7 +4,8 @@
  *
  *   ROOT/takt-<mark>-<job>.<attempt>/   memory.max, cpu.max, cpuset.cpus, pids.max, device filter
  *       shim/                           takt-shim: goes on when the job is killed as a whole
- *       job/                            everything of the job; memory.oom.group; made at its turn
+ *       job/                            everything of the job; memory.max, memory.oom.group; made
+ *                                       at its turn
  *
  * All of it is root's where the launcher is; nothing is the job's user's.
  *
@@ -90,6 +91,10 @@ void takt_job_cgroup_let_fork(const char *leaf, struct takt_job_forks *was);
 /* Remove those of attempts that are over; none while another launcher makes one: the next sweep
  * does. */
 void takt_job_cgroups_sweep(const struct takt_job_cgroups *cgroups);
+
+/* In the shim, of the job's leaf, once nothing of the job is left: what that has written into
+ * memory is not to keep the shim from going on. The leaf keeps its limit. */
+void takt_job_cgroup_free_shim(const char *leaf);
 
 /* In the shim, of the job's leaf: whether the kernel ended processes of the job for want of memory;
  * then buf says so. */

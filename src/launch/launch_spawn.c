@@ -20,6 +20,7 @@
 #include "launch/attempt.h"
 #include "launch/attempt_files.h"
 #include "launch/cleanup.h"
+#include "launch/oom_score.h"
 #include "launch/system_users.h"
 #include "launch/user_session.h"
 
@@ -102,7 +103,9 @@ static int learn_user(const struct takt_spawn *spawn, const struct takt_launch_r
 	static struct takt_user_session session;
 	int rc;
 
-	*ret = (struct takt_job_user){.other = is_other(request), .uid = request->uid};
+	*ret = (struct takt_job_user){.other = is_other(request),
+				      .uid = request->uid,
+				      .oom_score = takt_oom_score_of_jobs()};
 	if (!ret->other)
 		return 0;
 	rc = takt_user_session_ask(&wish, &session, err);
@@ -201,7 +204,7 @@ static void reset_signals(void)
 static void exec_shim(const struct takt_launch_server_config *config, char *name,
 		      struct takt_job_place *place, const struct takt_job_user *user)
 {
-	char whose[32] = "", limits[TAKT_USER_LIMITS_TEXT] = "";
+	char whose[40] = "", limits[TAKT_USER_LIMITS_TEXT] = "";
 	char crash_at[128];
 	const char *armed = secure_getenv("TAKT_CRASH_AT");
 	char *argv[] = {(char[]){"takt-shim"},
@@ -218,7 +221,7 @@ static void exec_shim(const struct takt_launch_server_config *config, char *name
 	    snprintf(crash_at, sizeof(crash_at), "TAKT_CRASH_AT=%s", armed) < (int)sizeof(crash_at))
 		env[0] = crash_at;
 	if (user->other)
-		snprintf(whose, sizeof(whose), "%u:%u", user->uid, user->gid);
+		snprintf(whose, sizeof(whose), "%u:%u:%d", user->uid, user->gid, user->oom_score);
 	takt_user_limits_format(&user->limits, limits);
 	execve(config->shim_path, argv, env);
 }
@@ -250,6 +253,9 @@ static enum takt_refusal become_shim(const struct takt_spawn *spawn,
 		takt_err_set(err, -errno, "enter the directory of attempts");
 	} else if (clean_table(report, err) == 0) {
 		reset_signals();
+		takt_oom_score_take(user.oom_score);
+		if (user.other)
+			takt_oom_score_spare();
 		exec_shim(spawn->config, name, &place, &user);
 		takt_err_set(err, -errno, "exec '%s'", spawn->config->shim_path);
 	}

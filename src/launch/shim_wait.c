@@ -266,6 +266,7 @@ void takt_shim_see_through(struct takt_shim *shim)
 		takt_shim_bound_look(shim);
 		wait_signal(&watch);
 	}
+	takt_job_cgroup_free_shim(shim->place->job);
 	takt_job_cgroup_let_fork(shim->place->job, &watch.forks);
 	takt_shim_io_finish(shim);
 	takt_shim_bound_apply(shim);

@@ -83,7 +83,7 @@ log=$(takt logs $job)
 has "CPU time is limited" "$log" "50000 100000"
 same "and was held back" "$(echo "$log" | grep -c 'nr_throttled [1-9]')" 1
 
-job=$(submit -n 1 -m 64M -- sh -c "'c=/sys/fs/cgroup\$(cut -d: -f3 /proc/self/cgroup); echo max > \$c/../memory.max; echo 0 > /sys/fs/cgroup/cgroup.procs; mkdir \$c/../mine; echo 0 > \$c/../shim/cgroup.procs; cat \$c/../memory.max; try'")
+job=$(submit -n 1 -m 64M -- sh -c "'c=/sys/fs/cgroup\$(cut -d: -f3 /proc/self/cgroup); echo max > \$c/memory.max; echo max > \$c/../memory.max; echo 0 > /sys/fs/cgroup/cgroup.procs; mkdir \$c/../mine; echo 0 > \$c/../shim/cgroup.procs; cat \$c/memory.max; try'")
 takt wait $job > /dev/null
 log=$(takt logs $job)
 has "its user cannot lift a limit" "$log" "67108864"
@@ -108,6 +108,12 @@ has "the next one opens its own" "$next" "$(its_own "$next" 1)"
 if [ "$(mine "$next")" != "$(mine "$log")" ]; then ok "which is another GPU"; else no "which is another GPU" "$next"; fi
 
 shim_of() { sed -n 's/.* pid=\([0-9]*\).*/\1/p' /var/lib/takt/jobs/$1.1/shim; }
+alive() {
+	for one in /proc/[0-9]*; do
+		words=$(tr '\0' ' ' < $one/cmdline 2> /dev/null)
+		case "$words" in *"$1"*) echo "${one##*/} $words $(cat $one/stat)" ;; esac
+	done
+}
 running() { until_true sh -c "takt show $1 | grep -q 'state *running'"; }
 # A podman of the user's own, which goes on when it is to clean up.
 mkdir -m 755 /var/work/own
@@ -134,7 +140,7 @@ takt wait $job > /dev/null
 log=$(takt logs $job)
 has "so does that of a job whose shim is gone" "$log" "-$job.1/job"
 has "and is ended as well" "$log" "was ended after 30 s"
-same "nothing of either is left" "$(pgrep -f own/podman)" ""
+same "nothing of either is left" "$(alive own/podman)" ""
 
 cat > /bin/stray <<'END'
 #!/bin/sh
@@ -149,7 +155,20 @@ cat /var/work/stray > /sys/fs/cgroup/cgroup.procs
 takt cancel $job
 takt wait $job > /dev/null
 has "a job ends of which a process has left its cgroup" "$(takt show $job | grep ^state)" cancelled
-same "and so does that process" "$(pgrep stray)" ""
+same "and so does that process" "$(alive stray)" ""
+
+job=$(submit -n 0 -- sleep 600)
+running $job
+same "the kernel ends a shim last of all" "$(cat /proc/$(shim_of $job)/oom_score_adj)" -1000
+first=$(sed -n 's/.* pid=\([0-9]*\).*/\1/p' /var/lib/takt/jobs/$job.1/started)
+same "and its job like any program" "$(cat /proc/$first/oom_score_adj)" 0
+takt cancel $job
+job=$(submit -n 0 -m 64M -- sh -c "'echo -1 > /proc/self/oom_score_adj; dd if=/dev/zero of=/tmp/fill bs=1M count=100; echo never'")
+takt wait $job > /dev/null
+has "which cannot change that" "$(takt logs $job)" "ermission denied"
+has "what a job has written into memory keeps its shim from nothing" "$(takt show $job)" "ended by the kernel: over its 64 MiB of memory"
+same "and is ended as a whole" "$(takt logs $job | grep never)" ""
+rm -f /tmp/fill
 
 for n in 1 2 3; do takt wait $(submit -n 0 -- true) > /dev/null; done
 left=$(ls -d /sys/fs/cgroup/takt-*/ | wc -l)
@@ -229,7 +248,8 @@ NAMES = [
     "nor leave, not even with the shim", "a job lives on when takt and its launcher are killed",
     "and takt knows how it is isolated",
     "a clean-up runs in the cgroup of its job", "and is ended in its time", "so does that of a job whose shim is gone", "and is ended as well",
-    "nothing of either is left", "a job ends of which a process has left its cgroup", "and so does that process",
+    "the kernel ends a shim last of all", "and its job like any program", "which cannot change that",
+    "what a job has written into memory keeps its shim from nothing", "and is ended as a whole", "nothing of either is left", "a job ends of which a process has left its cgroup", "and so does that process",
     "it opens the same GPU as before", "and ends as any", "the next one opens its own", "which is another GPU", "cgroups of jobs go with them",
     "what is run before its turn opens no GPU", "a job that its user would start before its turn waits as before",
     "and opens its GPUs when it is its turn", "and its process waits",
