@@ -187,7 +187,19 @@ as alice "kill -35 $(sed -n 's/.* pid=\([0-9]*\).*/\1/p' /var/lib/takt/jobs/$ear
 sleep 2
 same "a job that its user would start before its turn waits as before" "$(ls /var/lib/takt/jobs/$early.1 | grep -x -e staged -e started -e go -e exit)" staged
 same "and its process waits" "$(ls /var/lib/takt/jobs/$staged.1 | grep -c -x -e staged -e started)" 1
+cat > /bin/bomb <<'END'
+#!/bin/sh
+trap '' TERM HUP
+: > /var/work/bombs
+while :; do (while :; do (:) & done) & done 2> /dev/null
+END
+chmod 755 /bin/bomb
+bombed=$(submit -n 1 --stage --prefetch bomb -- echo after)
+until_true test -e /var/work/bombs
 touch /var/work/over
+takt wait $bombed > /dev/null
+has "a prefetch that forks all the time is ended when it is its job's turn" "$(takt logs $bombed)" after
+same "with all that it forked" "$(alive bomb)" ""
 takt wait $whole $staged $early > /dev/null
 log=$(takt logs $staged)
 has "a job that was made ready opens its GPUs when it is its turn" "$log" "$(its_own "$log" 2)"
@@ -252,6 +264,7 @@ NAMES = [
     "what a job has written into memory keeps its shim from nothing", "and is ended as a whole", "nothing of either is left", "a job ends of which a process has left its cgroup", "and so does that process",
     "it opens the same GPU as before", "and ends as any", "the next one opens its own", "which is another GPU", "cgroups of jobs go with them",
     "what is run before its turn opens no GPU", "a job that its user would start before its turn waits as before",
+    "a prefetch that forks all the time is ended when it is its job's turn", "with all that it forked",
     "and opens its GPUs when it is its turn", "and its process waits",
     "a job that was made ready opens its GPUs when it is its turn", "in a cgroup of its own", "as takt show says",
     "a job on a MIG instance opens its capabilities", "and so does the next on the same GPU", "which are others",
