@@ -99,8 +99,9 @@ static int wait_job(void *ctx, const struct takt_peer *peer, uint64_t job_id, ui
 				pending, err);
 }
 
-/* -1: there is none yet. The directory is the job's user's, so what has the name of a log may be a
- * pipe that nobody writes to, or another name of a file that is not for him to read. */
+/* -1: there is none yet. The directory of an attempt of an older takt is the job's user's, so what
+ * has the name of a log may be a pipe that nobody writes to, or another name of a file that is not
+ * for him to read. */
 static int open_log(const struct takt_daemon *daemon, uint64_t job_id, uint32_t attempt,
 		    uid_t owner, struct takt_err *err)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What jobs print, and the disk that it is kept on, which is the store's too. Each shim holds its
- * job's log to output_limit (launch/log_bound.h); here is said that one did, and, since a shim is
- * its user's and may fail to, that the disk gets full and whose log is the largest. On a full disk
+ * job's log to output_limit (launch/log_bound.h); here is said that one did, and, since a shim may
+ * fail to, that the disk gets full and whose log is the largest. On a full disk
  * the store goes on with what it has set aside (store/store_reserve.c), and from here it is told
  * to leave some of that to the shims, who write down ends.
  */

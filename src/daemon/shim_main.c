@@ -12,7 +12,7 @@
 
 static const char usage[] =
 	"usage: takt-shim DIRECTORY-OF-AN-ATTEMPT [DIRECTORY-OF-ATTEMPTS "
-	"[CGROUP [WHY-ADVISORY [UID:GID [LIMITS]]]]]\n"
+	"[CGROUP [WHY-ADVISORY [UID:GID[:OOM-SCORE] [LIMITS]]]]]\n"
 	"Runs one attempt at a job and records its end. takt-launch starts it.\n";
 
 int main(int argc, char **argv)

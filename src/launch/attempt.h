@@ -3,8 +3,8 @@
  * The directory of one attempt at a job: the only truth about whether it ran.
  *
  *   JOBS/                  the daemon's; 0711 where jobs run as other users
- *   JOBS/<job>.<attempt>/  0700; the job's user's (where that is another user the launcher hands it
- *                          over and keeps the daemon's group: 2770)
+ *   JOBS/<job>.<attempt>/  0700; the daemon's (where jobs run as other users the launcher takes it
+ *                          over for root and keeps the daemon's group: 2770)
  *     lock      flock(LOCK_EX) held by the shim from before anything else until it exits; the job
  *               never holds it. Whoever looks holds it shared meanwhile, so that what he reads
  *               belongs together.

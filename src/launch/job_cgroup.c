@@ -26,6 +26,10 @@ enum {
 	ROOT_TRIES = 100,
 	ROOT_AGAIN_MS = 50,
 	PREPARE_TRIES = 10,
+	/* Of a clean-up alone, by a runtime of containers. */
+	CLEANUP_PROCESSES = 1024,
+	CLEANUP_MIB = 2048,
+	SHIM_MIB = 64,
 };
 
 /* Memory first: where it is on, no process can be put beside the cgroups of jobs. */
@@ -199,17 +203,38 @@ static int limit_cpu_time(const char *base, const struct takt_job_limits *limits
 	return takt_cgroup_write(base, "cpu.max", text);
 }
 
-/* Swap would only make a job that is over its memory slow. Kernels without swap have no such file.
- */
-static int limit_memory(const char *base, const struct takt_job_limits *limits)
+static int put_memory(const char *path, uint64_t mib)
 {
 	char text[24];
 
+	snprintf(text, sizeof(text), "%" PRIu64, mib << 20);
+	return takt_cgroup_write(path, "memory.max", text);
+}
+
+static bool has_memory(const char *leaf)
+{
+	char control[TAKT_CGROUP_PATH];
+
+	return access(join(control, leaf, "memory.max"), F_OK) == 0;
+}
+
+/*
+ * Swap would only make a job that is over its memory slow. Kernels without swap have no such file.
+ * The leaf of the job has the same limit, and the shim room beside it: files in memory stay when
+ * all who wrote them were ended, and the shim still has to write down how that was.
+ */
+static int limit_memory(const char *base, const struct takt_job_limits *limits)
+{
+	char leaf[TAKT_CGROUP_PATH];
+	uint64_t room;
+
 	if (limits->mem_mib == 0)
 		return 0;
-	snprintf(text, sizeof(text), "%" PRIu64, limits->mem_mib << 20);
 	(void)takt_cgroup_write(base, "memory.swap.max", "0");
-	return takt_cgroup_write(base, "memory.max", text);
+	if (has_memory(join(leaf, base, "job")))
+		(void)put_memory(leaf, limits->mem_mib);
+	room = has_memory(join(leaf, base, "shim")) ? SHIM_MIB : 0;
+	return put_memory(base, limits->mem_mib + room);
 }
 
 static int limit_processes(const char *base, const struct takt_job_limits *limits)
@@ -394,14 +419,69 @@ int takt_job_cgroup_admit(const struct takt_job_cgroups *cgroups, uint64_t job_i
 {
 	struct takt_job_place place = {0};
 	char base[TAKT_CGROUP_PATH];
+	int rc;
 
 	if (!cgroups->root[0])
 		return 0;
 	base_of(cgroups, job_id, attempt, base);
 	if (access(base, F_OK) < 0) /* it runs without, or was begun by an older takt */
 		return closes(cgroups, limits) ? takt_err_set(err, -errno, "cgroup '%s'", base) : 0;
-	limit(base, limits, &place);
-	return admit(base, limits, closes(cgroups, limits), err);
+	rc = admit(base, limits, closes(cgroups, limits), err);
+	if (rc == 0)
+		limit(base, limits, &place);
+	return rc;
+}
+
+int takt_job_cgroup_reenter(const struct takt_job_cgroups *cgroups, uint64_t job_id,
+			    uint32_t attempt, struct takt_job_place *ret, struct takt_err *err)
+{
+	static const struct takt_job_limits few = {.processes = CLEANUP_PROCESSES,
+						   .mem_mib = CLEANUP_MIB};
+	char base[TAKT_CGROUP_PATH];
+	bool anew;
+	int rc;
+
+	*ret = (struct takt_job_place){0};
+	if (!cgroups->root[0])
+		return 0;
+	base_of(cgroups, job_id, attempt, base);
+	anew = access(base, F_OK) < 0;
+	rc = enter(cgroups, base, err);
+	if (rc == 0)
+		rc = admit(base, &few, anew && closes(cgroups, &few), err);
+	if (rc < 0) /* where devices are open jobs, too, run without */
+		return closes(cgroups, &few) ? rc : 0;
+	(void)limit_processes(base, &few);
+	if (anew)
+		(void)limit_memory(base, &few);
+	takt_job_cgroup_leaf(cgroups, job_id, attempt, ret->job);
+	return 0;
+}
+
+void takt_job_cgroup_stop_forks(const char *leaf, struct takt_job_forks *ret_was)
+{
+	char base[TAKT_CGROUP_PATH];
+	int rc;
+
+	*ret_was = (struct takt_job_forks){.most = UINT64_MAX};
+	if (!leaf[0])
+		return;
+	join(base, leaf, "..");
+	rc = takt_cgroup_number(base, "pids.max", "", &ret_was->most);
+	if (rc < 0 && rc != -ERANGE)
+		return;
+	ret_was->stopped = takt_cgroup_write(base, "pids.max", "0") == 0;
+}
+
+void takt_job_cgroup_let_fork(const char *leaf, struct takt_job_forks *was)
+{
+	char base[TAKT_CGROUP_PATH], text[24] = "max";
+
+	if (!was->stopped)
+		return;
+	if (was->most != UINT64_MAX)
+		snprintf(text, sizeof(text), "%" PRIu64, was->most);
+	was->stopped = takt_cgroup_write(join(base, leaf, ".."), "pids.max", text) < 0;
 }
 
 /* The leaf of a job that has yet to begin is empty, too: as long as a shim lives it is needed. */
@@ -433,6 +513,14 @@ void takt_job_cgroups_sweep(const struct takt_job_cgroups *cgroups)
 		close(root);
 }
 
+void takt_job_cgroup_free_shim(const char *leaf)
+{
+	char base[TAKT_CGROUP_PATH];
+
+	if (leaf[0] && has_memory(leaf))
+		(void)takt_cgroup_write(join(base, leaf, ".."), "memory.max", "max");
+}
+
 bool takt_job_cgroup_ran_out(const char *leaf, char *buf, size_t size)
 {
 	char base[TAKT_CGROUP_PATH];
@@ -441,7 +529,9 @@ bool takt_job_cgroup_ran_out(const char *leaf, char *buf, size_t size)
 
 	if (takt_cgroup_number(leaf, "memory.events", "oom_kill", &kills) < 0 || kills == 0)
 		return false;
-	rc = takt_cgroup_number(join(base, leaf, ".."), "memory.max", "", &bytes);
+	rc = takt_cgroup_number(leaf, "memory.max", "", &bytes);
+	if (rc < 0)
+		rc = takt_cgroup_number(join(base, leaf, ".."), "memory.max", "", &bytes);
 	mib = rc == 0 ? bytes >> 20 : 0;
 	if (rc < 0)
 		snprintf(buf, size, "ended by the kernel: the machine was out of memory");

@@ -4,7 +4,8 @@
  *
  *   ROOT/takt-<mark>-<job>.<attempt>/   memory.max, cpu.max, cpuset.cpus, pids.max, device filter
  *       shim/                           takt-shim: goes on when the job is killed as a whole
- *       job/                            everything of the job; memory.oom.group; made at its turn
+ *       job/                            everything of the job; memory.max, memory.oom.group; made
+ *                                       at its turn
  *
  * All of it is root's where the launcher is; nothing is the job's user's.
  *
@@ -65,9 +66,35 @@ int takt_job_cgroup_admit(const struct takt_job_cgroups *cgroups, uint64_t job_i
 void takt_job_cgroup_leaf(const struct takt_job_cgroups *cgroups, uint64_t job_id, uint32_t attempt,
 			  char ret[TAKT_CGROUP_PATH]);
 
+/*
+ * For the clean-up after an attempt whose shim is gone: its cgroups, or where they are gone, too,
+ * new ones that open no GPU, and enter its leaf of the shim. In the forked child, as root.
+ * Negative: nothing may be run.
+ */
+int takt_job_cgroup_reenter(const struct takt_job_cgroups *cgroups, uint64_t job_id,
+			    uint32_t attempt, struct takt_job_place *ret, struct takt_err *err);
+
+/* How many processes an attempt might have before it was to fork no more. */
+struct takt_job_forks {
+	bool stopped;
+	uint64_t most; /* UINT64_MAX = any number */
+};
+
+/*
+ * In the shim, of the job's leaf: nothing of the attempt, the shim included, can fork until the
+ * second is called. What forks faster than it can be killed is ended in between. Neither does
+ * anything without the controller, nor the second where the first did nothing.
+ */
+void takt_job_cgroup_stop_forks(const char *leaf, struct takt_job_forks *ret_was);
+void takt_job_cgroup_let_fork(const char *leaf, struct takt_job_forks *was);
+
 /* Remove those of attempts that are over; none while another launcher makes one: the next sweep
  * does. */
 void takt_job_cgroups_sweep(const struct takt_job_cgroups *cgroups);
+
+/* In the shim, of the job's leaf, once nothing of the job is left: what that has written into
+ * memory is not to keep the shim from going on. The leaf keeps its limit. */
+void takt_job_cgroup_free_shim(const char *leaf);
 
 /* In the shim, of the job's leaf: whether the kernel ended processes of the job for want of memory;
  * then buf says so. */

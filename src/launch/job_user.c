@@ -19,20 +19,21 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
+#include "launch/oom_score.h"
 
 int takt_job_user_parse(const char *text, struct takt_job_user *ret, struct takt_err *err)
 {
 	unsigned int uid, gid;
-	int end = 0;
+	int end = 0, score = 0;
 
 	*ret = (struct takt_job_user){0};
 	if (!text[0])
 		return 0;
-	if (sscanf(text, "%u:%u%n", &uid, &gid, &end) != 2 || text[end] || uid == 0 ||
-	    uid == (uid_t)-1 || gid == (gid_t)-1)
+	if (sscanf(text, "%u:%u%n:%d%n", &uid, &gid, &end, &score, &end) < 2 || text[end] ||
+	    uid == 0 || uid == (uid_t)-1 || gid == (gid_t)-1)
 		return takt_err_set(err, -EINVAL, "user '%.40s': UID:GID of a user is expected",
 				    text);
-	*ret = (struct takt_job_user){.other = true, .uid = uid, .gid = gid};
+	*ret = (struct takt_job_user){.other = true, .uid = uid, .gid = gid, .oom_score = score};
 	return 0;
 }
 
@@ -71,6 +72,8 @@ int takt_job_user_become(const struct takt_job_user *user, pid_t parent, struct 
 
 	if (rc < 0)
 		return rc;
+	if (user->other)
+		takt_oom_score_take(user->oom_score);
 	if (user->other && setresgid(user->gid, user->gid, user->gid) < 0)
 		return takt_err_set(err, -errno, "become group %u", user->gid);
 	if (user->other && setresuid(user->uid, user->uid, user->uid) < 0)

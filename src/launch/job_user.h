@@ -19,9 +19,10 @@ struct takt_job_user {
 	uid_t uid;
 	gid_t gid;
 	struct takt_user_limits limits; /* of his processes, not of the shim */
+	int oom_score;			/* likewise; launch/oom_score.h */
 };
 
-/* "UID:GID", or "" for no other. -EINVAL: it is neither, or names root. */
+/* "UID:GID" or "UID:GID:OOM-SCORE", or "" for no other. -EINVAL: it is neither, or names root. */
 int takt_job_user_parse(const char *text, struct takt_job_user *ret, struct takt_err *err);
 
 /*

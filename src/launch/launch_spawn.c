@@ -13,12 +13,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "launch/attempt.h"
 #include "launch/attempt_files.h"
 #include "launch/cleanup.h"
+#include "launch/oom_score.h"
 #include "launch/system_users.h"
 #include "launch/user_session.h"
 
@@ -101,7 +103,9 @@ static int learn_user(const struct takt_spawn *spawn, const struct takt_launch_r
 	static struct takt_user_session session;
 	int rc;
 
-	*ret = (struct takt_job_user){.other = is_other(request), .uid = request->uid};
+	*ret = (struct takt_job_user){.other = is_other(request),
+				      .uid = request->uid,
+				      .oom_score = takt_oom_score_of_jobs()};
 	if (!ret->other)
 		return 0;
 	rc = takt_user_session_ask(&wish, &session, err);
@@ -200,7 +204,7 @@ static void reset_signals(void)
 static void exec_shim(const struct takt_launch_server_config *config, char *name,
 		      struct takt_job_place *place, const struct takt_job_user *user)
 {
-	char whose[32] = "", limits[TAKT_USER_LIMITS_TEXT] = "";
+	char whose[40] = "", limits[TAKT_USER_LIMITS_TEXT] = "";
 	char crash_at[128];
 	const char *armed = secure_getenv("TAKT_CRASH_AT");
 	char *argv[] = {(char[]){"takt-shim"},
@@ -217,7 +221,7 @@ static void exec_shim(const struct takt_launch_server_config *config, char *name
 	    snprintf(crash_at, sizeof(crash_at), "TAKT_CRASH_AT=%s", armed) < (int)sizeof(crash_at))
 		env[0] = crash_at;
 	if (user->other)
-		snprintf(whose, sizeof(whose), "%u:%u", user->uid, user->gid);
+		snprintf(whose, sizeof(whose), "%u:%u:%d", user->uid, user->gid, user->oom_score);
 	takt_user_limits_format(&user->limits, limits);
 	execve(config->shim_path, argv, env);
 }
@@ -249,6 +253,9 @@ static enum takt_refusal become_shim(const struct takt_spawn *spawn,
 		takt_err_set(err, -errno, "enter the directory of attempts");
 	} else if (clean_table(report, err) == 0) {
 		reset_signals();
+		takt_oom_score_take(user.oom_score);
+		if (user.other)
+			takt_oom_score_spare();
 		exec_shim(spawn->config, name, &place, &user);
 		takt_err_set(err, -errno, "exec '%s'", spawn->config->shim_path);
 	}
@@ -309,17 +316,44 @@ static int open_log(const struct takt_spawn *spawn, const struct takt_job_user *
 	return fd;
 }
 
+/* One that takes too long is done with: it is left to those who watch the job's GPUs. */
+static int run_cleanup(const struct takt_attempt_spec *spec, const struct takt_job_user *user,
+		       const char *leaf, int logfd, struct takt_err *err)
+{
+	const struct takt_cleanup cleanup = {.spec = spec,
+					     .user = user,
+					     .leaf = leaf,
+					     .logfd = logfd,
+					     .limit_ms = TAKT_CLEANUP_LIMIT_MS,
+					     .kill_limit_ms = TAKT_CLEANUP_KILL_LIMIT_MS};
+	int rc = takt_cleanup_run(&cleanup, err);
+
+	if (rc != -ETIMEDOUT)
+		return rc;
+	if (logfd >= 0)
+		(void)dprintf(logfd, "takt-launch: %s; its container may still be there\n",
+			      err->msg);
+	return 0;
+}
+
+/* In the cgroup of the job, never in that of the launcher. */
 static int clean_up(const struct takt_spawn *spawn, const struct takt_launch_request *request,
 		    const struct takt_attempt_spec *spec, int attempt_dirfd, struct takt_err *err)
 {
+	struct takt_job_place place;
 	struct takt_job_user user;
 	int rc = learn_user(spawn, request, false, &user, err);
 	int logfd = rc == 0 ? open_log(spawn, &user, attempt_dirfd) : -1;
 
 	reset_signals();
+	(void)setsid();
+	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
 	if (rc == 0 && chdir("/") < 0)
 		rc = takt_err_set(err, -errno, "change to directory '/'");
-	return rc == 0 ? takt_cleanup_run(spec, &user, logfd, err) : rc;
+	if (rc == 0)
+		rc = takt_job_cgroup_reenter(&spawn->cgroups, request->job_id, request->attempt,
+					     &place, err);
+	return rc == 0 ? run_cleanup(spec, &user, place.job, logfd, err) : rc;
 }
 
 int takt_spawn_cleanup(const struct takt_spawn *spawn, const struct takt_launch_request *request,

@@ -32,9 +32,10 @@ int takt_spawn_shim(const struct takt_spawn *spawn, const struct takt_launch_req
 		    struct takt_proc_id *ret_shim, int *ret_report, struct takt_err *err);
 
 /*
- * Fork a process that becomes the user and runs the clean-up of his dead attempt. *ret_report as
- * above: end of file when that has succeeded. One that fails takes a second to say so, so that it
- * is not tried all the time.
+ * Fork a process that runs the clean-up of a user's dead attempt as him, in the attempt's cgroup,
+ * for no longer than TAKT_CLEANUP_LIMIT_MS. *ret_report as above: end of file when that has
+ * succeeded or its time was up. One that fails takes a second to say so, so that it is not tried
+ * all the time.
  */
 int takt_spawn_cleanup(const struct takt_spawn *spawn, const struct takt_launch_request *request,
 		       const struct takt_attempt_spec *spec, int attempt_dirfd, int *ret_report,

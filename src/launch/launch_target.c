@@ -19,6 +19,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "launch/attempt.h"
+#include "launch/below.h"
 #include "launch/job_cgroup.h"
 #include "launch/proc_tree.h"
 
@@ -76,39 +77,13 @@ static int send(int pidfd, int sig, int value)
 	return pidfd_send_signal(pidfd, sig, queued ? &info : NULL, 0) < 0 ? -errno : 0;
 }
 
-static int kill_below(const struct takt_proc_id *shim)
-{
-	struct takt_proc_tree tree = TAKT_PROC_TREE_INIT;
-	int rc = takt_proc_tree_read(&tree);
-
-	if (rc == 0)
-		takt_proc_tree_mark(&tree, shim->pid);
-	TAKT_VEC_EACH (proc, &tree.procs) {
-		struct takt_proc_id id = *shim; /* for its boot */
-		int pidfd = -1;
-
-		id.pid = proc->pid;
-		id.start_ticks = proc->stat.start_ticks;
-		if (rc == 0 && proc->below)
-			pidfd = takt_proc_open(&id);
-		if (pidfd < 0)
-			continue;
-		(void)pidfd_send_signal(pidfd, SIGKILL, NULL, 0);
-		close(pidfd);
-	}
-	takt_proc_tree_fini(&tree);
-	return rc;
-}
-
 /* What has outlived its grace. The shim, a child subreaper, stays: it is told of the ends. */
 static void kill_job(const struct takt_spawn *spawn, const struct takt_launch_request *request)
 {
 	char cgroup[TAKT_CGROUP_PATH];
 
 	takt_job_cgroup_leaf(&spawn->cgroups, request->job_id, request->attempt, cgroup);
-	if (cgroup[0])
-		(void)takt_cgroup_kill(cgroup);
-	(void)kill_below(&request->target);
+	(void)takt_below_kill(request->target.pid, cgroup);
 }
 
 int takt_target_signal(const struct takt_spawn *spawn, const struct takt_launch_request *request,

@@ -6,8 +6,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/pidfd.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -128,6 +130,21 @@ void takt_proc_tree_mark(struct takt_proc_tree *tree, int32_t root)
 			entry->below = true;
 			changed = true;
 		}
+	}
+}
+
+void takt_proc_signal(const struct takt_proc_entry *entry, int sig)
+{
+	struct takt_proc_id id = {.pid = entry->pid, .start_ticks = entry->stat.start_ticks};
+	int pidfd;
+
+	takt_boot_id(id.boot_id);
+	pidfd = takt_proc_open(&id);
+	if (pidfd >= 0) {
+		(void)pidfd_send_signal(pidfd, sig, NULL, 0);
+		close(pidfd);
+	} else if (pidfd != -ESRCH) {
+		(void)kill(entry->pid, sig); /* no descriptor left: a signal that must go out */
 	}
 }
 

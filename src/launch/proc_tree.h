@@ -41,6 +41,10 @@ void takt_proc_tree_fini(struct takt_proc_tree *tree);
 /* Sets `below` of every process that descends from root (not of root itself). */
 void takt_proc_tree_mark(struct takt_proc_tree *tree, int32_t root);
 
+/* To that process and no other that has its number by now; without a descriptor to spare, to
+ * whoever has the number. */
+void takt_proc_signal(const struct takt_proc_entry *entry, int sig);
+
 /*
  * The attempt that a process's command line says it is the shim of, "takt-shim <job>.<attempt>
  * <jobs dir>"; -ENOENT when it says no such thing, or is gone. Everybody may give such words to a

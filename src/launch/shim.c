@@ -23,8 +23,8 @@
 #include "launch/shim_job.h"
 
 enum {
-	LOCK_TRIES = 44,    /* two seconds */
-	CLEANUP_TRIES = 10, /* a minute */
+	LOCK_TRIES = 44, /* two seconds */
+	CLEANUP_TRIES_MS = 60 * 1000,
 };
 
 static const struct takt_pace locking = {TAKT_NS_PER_MS, 50 * TAKT_NS_PER_MS};
@@ -147,20 +147,38 @@ static void shed(struct takt_shim *shim)
 	malloc_trim(0);
 }
 
-/* A job is over when its container is gone; one that cannot be removed for a minute is left to
- * those who watch its GPUs. */
+/* Milliseconds until then, at most `most`; 0 = it has come. */
+static uint32_t left_ms(const struct takt_shim *shim, struct takt_boot until, uint32_t most)
+{
+	uint64_t now = takt_boot_now(shim->sys).ns;
+	uint64_t left = until.ns > now ? (until.ns - now) / TAKT_NS_PER_MS : 0;
+
+	return left < most ? (uint32_t)left : most;
+}
+
+/* A job is over when its container is gone; one that cannot be removed for a minute, or within the
+ * time of one try, is left to those who watch its GPUs. */
 static void clean_up(struct takt_shim *shim)
 {
+	struct takt_boot until =
+		takt_boot_add(takt_boot_now(shim->sys), CLEANUP_TRIES_MS * TAKT_NS_PER_MS);
+	struct takt_cleanup cleanup = {.spec = &shim->spec,
+				       .user = shim->user,
+				       .leaf = shim->place->job,
+				       .logfd = shim->logfd,
+				       .limit_ms = TAKT_CLEANUP_LIMIT_MS};
 	struct takt_err err;
-	int rc = takt_cleanup_run(&shim->spec, shim->user, shim->logfd, &err);
+	int rc = takt_cleanup_run(&cleanup, &err);
 
-	for (uint32_t i = 1; rc < 0 && i < CLEANUP_TRIES; i++) {
-		pause_after(&cleaning, i - 1);
-		rc = takt_cleanup_run(&shim->spec, shim->user, shim->logfd, &err);
+	for (uint32_t i = 0; rc < 0 && rc != -ETIMEDOUT; i++) {
+		pause_after(&cleaning, i);
+		cleanup.limit_ms = left_ms(shim, until, TAKT_CLEANUP_LIMIT_MS);
+		if (cleanup.limit_ms == 0)
+			break;
+		rc = takt_cleanup_run(&cleanup, &err);
 	}
 	if (rc < 0)
-		takt_shim_note(shim, "%s: %s; its container may still be there", err.msg,
-			       takt_err_sentence(rc));
+		takt_shim_note(shim, "%s; its container may still be there", err.msg);
 }
 
 /* A full disk or a read-only one is waited out: the end of a job is not to be lost. */
@@ -206,8 +224,8 @@ static int run_job(struct takt_shim *shim, struct takt_err *err)
 		confine(shim);
 		shed(shim);
 		takt_shim_see_through(shim);
-		clean_up(shim);
 		takt_shim_explain_end(shim);
+		clean_up(shim);
 	}
 	return rc;
 }

@@ -81,9 +81,6 @@ int takt_shim_rank_env(struct takt_shim *shim, uint32_t rank, struct takt_err *e
 /* Pass signals on until no process of the job is left; fills end. All signals must be blocked. */
 void takt_shim_see_through(struct takt_shim *shim);
 
-/* To a process below us, by its descriptor: numbers come back. */
-void takt_shim_signal(const struct takt_proc_entry *entry, int sig);
-
 /* A line of the shim's own in the job's log; best effort. */
 void takt_shim_note(const struct takt_shim *shim, const char *fmt, ...) TAKT_PRINTF(2, 3);
 

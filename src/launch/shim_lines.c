@@ -119,12 +119,17 @@ int takt_shim_lines_take(const struct takt_shim *shim, uint32_t rank, struct tak
 	return 0;
 }
 
+/* What the pipe holds and no more: who opened it by its name may go on writing. */
 static void finish_line(struct takt_shim *shim, struct line *line)
 {
+	ssize_t left = line->source.fd >= 0 ? fcntl(line->source.fd, F_GETPIPE_SZ) : 0;
+
 	if (line->into >= 0)
 		close(line->into);
-	while (line->source.fd >= 0 && move_some(shim, line) > 0)
-		;
+	for (ssize_t got = 1; line->source.fd >= 0 && got > 0 && left > 0; left -= got) {
+		got = move_some(shim, line);
+		got = got < 0 ? 0 : got;
+	}
 	takt_shim_drop(shim, &line->source);
 	if (line->len > line->prefix)
 		line->text[line->len++] = '\n';

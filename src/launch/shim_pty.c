@@ -25,6 +25,8 @@ enum {
 	FIRST_ROWS = 24, /* until somebody comes who knows better */
 	FIRST_COLUMNS = 80,
 	SLOW_MS = 5000,
+	PATIENCE_MS = 1000,
+	TERMINAL_HOLDS = 64 * 1024, /* at least what the kernel keeps of one, in bytes */
 	TOUCH_MS = 1000,
 	NAME_MAX_BYTES = 64,
 };
@@ -100,8 +102,8 @@ static void tell(struct takt_shim *shim, char what, const char *text, size_t len
 	send_out(shim);
 }
 
-/* True when something was moved. */
-static bool move_output(struct takt_shim *shim)
+/* How much was moved. */
+static size_t move_output(struct takt_shim *shim)
 {
 	char bytes[TAKT_TERMINAL_MAX];
 	ssize_t got;
@@ -110,10 +112,10 @@ static bool move_output(struct takt_shim *shim)
 		got = read(pty_of(shim)->master.fd, bytes, sizeof(bytes));
 	while (got < 0 && errno == EINTR);
 	if (got <= 0)
-		return false;
+		return 0;
 	takt_shim_log(shim, bytes, (size_t)got);
 	tell(shim, TAKT_TERMINAL_DATA, bytes, (size_t)got);
-	return true;
+	return (size_t)got;
 }
 
 static void move_input(struct takt_shim *shim)
@@ -360,7 +362,7 @@ void takt_shim_notice_idle(struct takt_shim *shim, uint32_t seconds)
 /* The last words wait a moment for a client that is behind. */
 static void be_patient(struct takt_shim_pty *pty)
 {
-	struct timeval patience = {.tv_sec = 1};
+	struct timeval patience = {.tv_usec = PATIENCE_MS * 1000 / 2};
 
 	pty->patient = true;
 	if (pty->client.fd < 0)
@@ -369,18 +371,22 @@ static void be_patient(struct takt_shim_pty *pty)
 	(void)setsockopt(pty->client.fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
 }
 
+/* What the terminal holds and no more: who opened it by its name may go on writing. */
 static void finish_output(struct takt_shim *shim)
 {
 	struct takt_shim_pty *pty = pty_of(shim);
-	bool more = true;
+	struct takt_boot began = takt_boot_now(shim->sys);
+	size_t got = 1, moved = 0;
 
 	be_patient(pty);
-	while (more) {
+	while (got > 0 && moved < TERMINAL_HOLDS) {
 		if (pty->out_len)
 			send_out(shim);
-		if (pty->out_len)
+		if (pty->out_len || takt_boot_elapsed_ns(takt_boot_now(shim->sys), began) >=
+					    PATIENCE_MS * TAKT_NS_PER_MS)
 			drop_client(shim);
-		more = pty->master.fd >= 0 && move_output(shim);
+		got = pty->master.fd >= 0 ? move_output(shim) : 0;
+		moved += got;
 	}
 	tell(shim, TAKT_TERMINAL_OVER, "", 0);
 }

@@ -25,7 +25,9 @@
 
 enum {
 	LEAST_NICE = 19,
-	KILL_TRIES = 500, /* then it hangs in the kernel, where it does nothing */
+	KILL_TRIES = 500,    /* then it hangs in the kernel, where it does nothing */
+	STUBBORN_TRIES = 50, /* then it may fork no more */
+	REAPS_AT_ONCE = 64,
 	KILL_AGAIN_MS = 2,
 };
 
@@ -35,6 +37,7 @@ struct stage {
 	bool prefetching;	/* something of it may be left */
 	bool job_gone;		/* a process that waits was killed */
 	bool late;		/* the prefetch was ended at its limit */
+	bool more;		/* children that have ended may be left to take */
 	struct takt_boot lease_end, prefetch_end;
 };
 
@@ -108,12 +111,18 @@ static void note_prefetch(const struct stage *stage, int status)
 			       WEXITSTATUS(status));
 }
 
+/* A prefetch can have ended children ready for ever: signals come between. */
 static void reap(struct stage *stage)
 {
 	int status;
 	pid_t pid;
 
-	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+	stage->more = true;
+	for (int i = 0; i < REAPS_AT_ONCE && stage->more; i++) {
+		pid = waitpid(-1, &status, WNOHANG);
+		stage->more = pid > 0;
+		if (pid <= 0)
+			break;
 		if (takt_shim_rank_of(stage->shim, pid))
 			stage->job_gone = true;
 		if (pid != stage->prefetch)
@@ -138,7 +147,7 @@ static size_t kill_prefetch(const struct stage *stage)
 	TAKT_VEC_EACH (entry, &tree.procs) {
 		if (!entry->below || takt_shim_rank_of(stage->shim, entry->pid))
 			continue;
-		takt_shim_signal(entry, SIGKILL);
+		takt_proc_signal(entry, SIGKILL);
 		n++;
 	}
 	takt_proc_tree_fini(&tree);
@@ -148,14 +157,19 @@ static size_t kill_prefetch(const struct stage *stage)
 static void end_prefetch(struct stage *stage)
 {
 	struct timespec pause = {.tv_nsec = KILL_AGAIN_MS * (long)TAKT_NS_PER_MS};
+	const char *leaf = stage->shim->place->job;
+	struct takt_job_forks forks = {0};
 
 	if (!stage->prefetching)
 		return;
 	stage->prefetching = false;
 	for (int i = 0; i < KILL_TRIES && kill_prefetch(stage) > 0; i++) {
+		if (i == STUBBORN_TRIES)
+			takt_job_cgroup_stop_forks(leaf, &forks);
 		(void)nanosleep(&pause, NULL);
 		reap(stage);
 	}
+	takt_job_cgroup_let_fork(leaf, &forks);
 	reap(stage);
 }
 
@@ -164,9 +178,11 @@ static bool prefetch_is_late(const struct stage *stage, uint64_t now_ns)
 	return stage->prefetch && now_ns >= stage->prefetch_end.ns;
 }
 
-/* The next signal, or 0 when something is due. */
+/* The next signal, or 0 when something is due. The kernel gives out the one with the lowest number,
+ * and a prefetch can have SIGCHLD come all the time: any other comes first. */
 static int wait_signal(const struct stage *stage)
 {
+	static const struct timespec at_once;
 	uint64_t now = takt_boot_now(stage->shim->sys).ns;
 	uint64_t until = takt_shim_bound_due(stage->shim, stage->lease_end).ns;
 	struct timespec limit;
@@ -175,11 +191,15 @@ static int wait_signal(const struct stage *stage)
 
 	if (stage->prefetch && stage->prefetch_end.ns < until)
 		until = stage->prefetch_end.ns;
-	until = until > now ? until - now : 0;
+	until = until > now && !stage->more ? until - now : 0;
 	limit = (struct timespec){.tv_sec = (time_t)(until / TAKT_NS_PER_S),
 				  .tv_nsec = (long)(until % TAKT_NS_PER_S)};
 	sigfillset(&all);
-	sig = sigtimedwait(&all, NULL, &limit);
+	sigdelset(&all, SIGCHLD);
+	sig = sigtimedwait(&all, NULL, &at_once);
+	sigaddset(&all, SIGCHLD);
+	if (sig <= 0)
+		sig = sigtimedwait(&all, NULL, &limit);
 	return sig > 0 ? sig : 0;
 }
 

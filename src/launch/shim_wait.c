@@ -12,7 +12,6 @@
  */
 #include <errno.h>
 #include <signal.h>
-#include <sys/pidfd.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -31,6 +30,9 @@ enum phase {
 
 enum {
 	LINGER_MS = 1000,
+	REAPS_AT_ONCE = 64,
+	SIGNALS_AT_ONCE = 64,
+	STUBBORN_KILLS = 6, /* rounds of KILL, about a second */
 };
 
 /* What SIGKILL does not end (a process that hangs in the driver) may stay for long. */
@@ -42,28 +44,15 @@ struct watch {
 	/* When the next phase is due, or the next round of KILL; 0 = never, in RUN. */
 	struct takt_boot until;
 	uint32_t kills; /* rounds of it */
-	bool late;	/* a hook's time was up */
+	bool more;	/* children that have ended may be left to take */
+	struct takt_job_forks forks;
+	bool late; /* a hook's time was up */
 };
 
 enum reach {
 	REACH_ALL,
 	REACH_GROUP
 };
-
-void takt_shim_signal(const struct takt_proc_entry *entry, int sig)
-{
-	struct takt_proc_id id = {.pid = entry->pid, .start_ticks = entry->stat.start_ticks};
-	int pidfd;
-
-	takt_boot_id(id.boot_id);
-	pidfd = takt_proc_open(&id);
-	if (pidfd >= 0) {
-		(void)pidfd_send_signal(pidfd, sig, NULL, 0);
-		close(pidfd);
-	} else if (pidfd != -ESRCH) {
-		(void)kill(entry->pid, sig); /* no descriptor left: a signal that must go out */
-	}
-}
 
 /* To every process of the job, or those in its process groups. Without memory for the table the
  * first processes and their groups still get it. */
@@ -77,13 +66,26 @@ static void signal_job(struct watch *watch, int sig, enum reach reach)
 		TAKT_VEC_EACH (entry, &tree.procs)
 			if (entry->below &&
 			    (reach == REACH_ALL || takt_shim_rank_of(shim, entry->stat.pgrp)))
-				takt_shim_signal(entry, sig);
+				takt_proc_signal(entry, sig);
 	} else {
 		for (uint32_t i = 0; i < shim->rank_count; i++)
 			if (!shim->ranks[i].ended)
 				(void)kill(-shim->ranks[i].pid, sig);
 	}
 	takt_proc_tree_fini(&tree);
+}
+
+/* What is below us may have left the job's leaf, or never been in it; what outforks this is in one
+ * of our leaves, and may fork no more. */
+static void kill_job(struct watch *watch)
+{
+	const char *leaf = watch->shim->place->job;
+
+	if (watch->kills == STUBBORN_KILLS)
+		takt_job_cgroup_stop_forks(leaf, &watch->forks);
+	if (leaf[0])
+		(void)takt_cgroup_kill(leaf);
+	signal_job(watch, SIGKILL, REACH_ALL);
 }
 
 static void enter_phase(struct watch *watch, enum phase phase)
@@ -97,8 +99,7 @@ static void enter_phase(struct watch *watch, enum phase phase)
 		signal_job(watch, SIGTERM, REACH_ALL);
 		signal_job(watch, SIGCONT, REACH_ALL);
 	} else if (phase == PHASE_KILL) {
-		if (!shim->place->job[0] || takt_cgroup_kill(shim->place->job) < 0)
-			signal_job(watch, SIGKILL, REACH_ALL);
+		kill_job(watch);
 		wait_ns = takt_pace_ns(&kills, watch->kills++);
 	} else if (wait_ns > LINGER_MS * TAKT_NS_PER_MS) {
 		wait_ns = LINGER_MS * TAKT_NS_PER_MS;
@@ -130,16 +131,22 @@ static void note_end(struct watch *watch, struct takt_shim_rank *rank, int statu
 		enter_phase(watch, PHASE_TERM);
 }
 
-/* False when no child is left. */
+/* False when no child is left. A job can have ended children ready for ever: signals come between.
+ */
 static bool reap(struct watch *watch)
 {
 	struct takt_shim_rank *rank;
 	int status;
 	pid_t pid;
 
-	while ((pid = waitpid(-1, &status, WNOHANG)) != 0) {
+	watch->more = true;
+	for (int i = 0; i < REAPS_AT_ONCE; i++) {
+		pid = waitpid(-1, &status, WNOHANG);
+		watch->more = pid != 0;
 		if (pid < 0 && errno == ECHILD)
 			return false;
+		if (pid == 0)
+			break;
 		rank = takt_shim_rank_of(watch->shim, pid);
 		if (rank && !rank->ended)
 			note_end(watch, rank, status);
@@ -196,14 +203,17 @@ static void heed(struct watch *watch, const siginfo_t *info)
 		forward(watch, sig);
 }
 
-/* True when there was one. Without a limit it is waited for. */
-static bool take_signal(struct watch *watch, const struct timespec *limit)
+/* True when there was one. Without a limit it is waited for. The kernel gives out the one with the
+ * lowest number, and a job can have SIGCHLD come all the time: `but` is left where it is. */
+static bool take_signal(struct watch *watch, const struct timespec *limit, int but)
 {
 	sigset_t all;
 	siginfo_t info;
 	int sig;
 
 	sigfillset(&all);
+	if (but)
+		sigdelset(&all, but);
 	sig = sigtimedwait(&all, &info, limit);
 	if (sig > 0 && sig != SIGCHLD)
 		heed(watch, &info);
@@ -218,14 +228,19 @@ static void wait_signal(struct watch *watch)
 	uint64_t left = until > now ? until - now : 0;
 	struct timespec limit = {.tv_sec = (time_t)(left / TAKT_NS_PER_S),
 				 .tv_nsec = (long)(left % TAKT_NS_PER_S)};
-	bool forever = until == 0;
+	bool forever = until == 0 && !watch->more;
 
+	if (watch->more) {
+		left = 0;
+		limit = (struct timespec){0};
+	}
 	if (watch->shim->io) {
-		takt_shim_io_wait(watch->shim, forever ? -1 : (int)(left / TAKT_NS_PER_MS) + 1);
+		takt_shim_io_wait(watch->shim,
+				  forever ? -1 : (int)(left / TAKT_NS_PER_MS) + !watch->more);
 		limit = (struct timespec){0};
 		forever = false;
 	}
-	(void)take_signal(watch, forever ? NULL : &limit);
+	(void)take_signal(watch, forever ? NULL : &limit, 0);
 }
 
 /* False when no child is left. A shutdown stops everybody, then ends everybody: what was said to us
@@ -234,7 +249,7 @@ static bool look(struct watch *watch)
 {
 	static const struct timespec at_once;
 
-	while (take_signal(watch, &at_once))
+	for (int i = 0; i < SIGNALS_AT_ONCE && take_signal(watch, &at_once, SIGCHLD); i++)
 		;
 	return reap(watch);
 }
@@ -251,6 +266,8 @@ void takt_shim_see_through(struct takt_shim *shim)
 		takt_shim_bound_look(shim);
 		wait_signal(&watch);
 	}
+	takt_job_cgroup_free_shim(shim->place->job);
+	takt_job_cgroup_let_fork(shim->place->job, &watch.forks);
 	takt_shim_io_finish(shim);
 	takt_shim_bound_apply(shim);
 	takt_shim_settle_report(shim);

@@ -83,7 +83,7 @@ log=$(takt logs $job)
 has "CPU time is limited" "$log" "50000 100000"
 same "and was held back" "$(echo "$log" | grep -c 'nr_throttled [1-9]')" 1
 
-job=$(submit -n 1 -m 64M -- sh -c "'c=/sys/fs/cgroup\$(cut -d: -f3 /proc/self/cgroup); echo max > \$c/../memory.max; echo 0 > /sys/fs/cgroup/cgroup.procs; mkdir \$c/../mine; echo 0 > \$c/../shim/cgroup.procs; cat \$c/../memory.max; try'")
+job=$(submit -n 1 -m 64M -- sh -c "'c=/sys/fs/cgroup\$(cut -d: -f3 /proc/self/cgroup); echo max > \$c/memory.max; echo max > \$c/../memory.max; echo 0 > /sys/fs/cgroup/cgroup.procs; mkdir \$c/../mine; echo 0 > \$c/../shim/cgroup.procs; cat \$c/memory.max; try'")
 takt wait $job > /dev/null
 log=$(takt logs $job)
 has "its user cannot lift a limit" "$log" "67108864"
@@ -107,6 +107,69 @@ next=$(takt logs $second)
 has "the next one opens its own" "$next" "$(its_own "$next" 1)"
 if [ "$(mine "$next")" != "$(mine "$log")" ]; then ok "which is another GPU"; else no "which is another GPU" "$next"; fi
 
+shim_of() { sed -n 's/.* pid=\([0-9]*\).*/\1/p' /var/lib/takt/jobs/$1.1/shim; }
+alive() {
+	for one in /proc/[0-9]*; do
+		words=$(tr '\0' ' ' < $one/cmdline 2> /dev/null)
+		case "$words" in *"$1"*) echo "${one##*/} $words $(cat $one/stat)" ;; esac
+	done
+}
+running() { until_true sh -c "takt show $1 | grep -q 'state *running'"; }
+# A podman of the user's own, which goes on when it is to clean up.
+mkdir -m 755 /var/work/own
+cat > /var/work/own/podman <<'END'
+#!/bin/sh
+case $1 in
+run) exec sleep 600 ;;
+*) echo "clean-up in $(cut -d: -f3 /proc/self/cgroup)" >&2; trap '' TERM; while :; do sleep 1; done ;;
+esac
+END
+chmod 755 /var/work/own/podman
+contained() { submit -n 1 --grace 1s --container x --container-runtime podman -e PATH=/var/work/own:/usr/bin:/bin -- true; }
+job=$(contained)
+running $job
+takt cancel $job
+takt wait $job > /dev/null
+log=$(takt logs $job)
+has "a clean-up runs in the cgroup of its job" "$log" "-$job.1/job"
+has "and is ended in its time" "$log" "was ended after 30 s"
+job=$(contained)
+running $job
+kill -9 $(shim_of $job)
+takt wait $job > /dev/null
+log=$(takt logs $job)
+has "so does that of a job whose shim is gone" "$log" "-$job.1/job"
+has "and is ended as well" "$log" "was ended after 30 s"
+same "nothing of either is left" "$(alive own/podman)" ""
+
+cat > /bin/stray <<'END'
+#!/bin/sh
+trap '' TERM
+echo $$ > /var/work/stray
+while :; do sleep 1; done
+END
+chmod 755 /bin/stray
+job=$(submit -n 1 --grace 1s -- sh -c "'stray & sleep 600'")
+until_true test -s /var/work/stray
+cat /var/work/stray > /sys/fs/cgroup/cgroup.procs
+takt cancel $job
+takt wait $job > /dev/null
+has "a job ends of which a process has left its cgroup" "$(takt show $job | grep ^state)" cancelled
+same "and so does that process" "$(alive stray)" ""
+
+job=$(submit -n 0 -- sleep 600)
+running $job
+same "the kernel ends a shim last of all" "$(cat /proc/$(shim_of $job)/oom_score_adj)" -1000
+first=$(sed -n 's/.* pid=\([0-9]*\).*/\1/p' /var/lib/takt/jobs/$job.1/started)
+same "and its job like any program" "$(cat /proc/$first/oom_score_adj)" 0
+takt cancel $job
+job=$(submit -n 0 -m 64M -- sh -c "'echo -1 > /proc/self/oom_score_adj; dd if=/dev/zero of=/tmp/fill bs=1M count=100; echo never'")
+takt wait $job > /dev/null
+has "which cannot change that" "$(takt logs $job)" "ermission denied"
+has "what a job has written into memory keeps its shim from nothing" "$(takt show $job)" "ended by the kernel: over its 64 MiB of memory"
+same "and is ended as a whole" "$(takt logs $job | grep never)" ""
+rm -f /tmp/fill
+
 for n in 1 2 3; do takt wait $(submit -n 0 -- true) > /dev/null; done
 left=$(ls -d /sys/fs/cgroup/takt-*/ | wc -l)
 if [ $left -le 2 ]; then ok "cgroups of jobs go with them"; else no "cgroups of jobs go with them" "$left are left"; fi
@@ -124,7 +187,19 @@ as alice "kill -35 $(sed -n 's/.* pid=\([0-9]*\).*/\1/p' /var/lib/takt/jobs/$ear
 sleep 2
 same "a job that its user would start before its turn waits as before" "$(ls /var/lib/takt/jobs/$early.1 | grep -x -e staged -e started -e go -e exit)" staged
 same "and its process waits" "$(ls /var/lib/takt/jobs/$staged.1 | grep -c -x -e staged -e started)" 1
+cat > /bin/bomb <<'END'
+#!/bin/sh
+trap '' TERM HUP
+: > /var/work/bombs
+while :; do (while :; do (:) & done) & done 2> /dev/null
+END
+chmod 755 /bin/bomb
+bombed=$(submit -n 1 --stage --prefetch bomb -- echo after)
+until_true test -e /var/work/bombs
 touch /var/work/over
+takt wait $bombed > /dev/null
+has "a prefetch that forks all the time is ended when it is its job's turn" "$(takt logs $bombed)" after
+same "with all that it forked" "$(alive bomb)" ""
 takt wait $whole $staged $early > /dev/null
 log=$(takt logs $staged)
 has "a job that was made ready opens its GPUs when it is its turn" "$log" "$(its_own "$log" 2)"
@@ -184,8 +259,12 @@ NAMES = [
     "CPU time is limited", "and was held back", "its user cannot lift a limit",
     "nor leave, not even with the shim", "a job lives on when takt and its launcher are killed",
     "and takt knows how it is isolated",
+    "a clean-up runs in the cgroup of its job", "and is ended in its time", "so does that of a job whose shim is gone", "and is ended as well",
+    "the kernel ends a shim last of all", "and its job like any program", "which cannot change that",
+    "what a job has written into memory keeps its shim from nothing", "and is ended as a whole", "nothing of either is left", "a job ends of which a process has left its cgroup", "and so does that process",
     "it opens the same GPU as before", "and ends as any", "the next one opens its own", "which is another GPU", "cgroups of jobs go with them",
     "what is run before its turn opens no GPU", "a job that its user would start before its turn waits as before",
+    "a prefetch that forks all the time is ended when it is its job's turn", "with all that it forked",
     "and opens its GPUs when it is its turn", "and its process waits",
     "a job that was made ready opens its GPUs when it is its turn", "in a cgroup of its own", "as takt show says",
     "a job on a MIG instance opens its capabilities", "and so does the next on the same GPU", "which are others",

@@ -91,7 +91,7 @@ chmod 755 /bin/wait-for
 cat > /bin/held <<'END'
 #!/bin/sh
 own=/sys/fs/cgroup$(cut -d: -f3 /proc/self/cgroup)
-echo ${own##*/} $(cat $own/memory.oom.group $own/../memory.max)
+echo ${own##*/} $(cat $own/memory.oom.group $own/memory.max)
 END
 chmod 755 /bin/held
 kill_keeper() { pid=$(main_pid takt-jobs); [ $pid -gt 0 ] && kill -9 $pid; }

@@ -8,7 +8,7 @@
 #include "engine/local/local_private.h"
 
 enum {
-	OVER_GRACE_MS = 60000, /* for the shim to kill what is left and to clean up */
+	OVER_GRACE_MS = 120000, /* for the shim to kill what is left and to clean up */
 };
 
 static const struct takt_pace kills = {10 * TAKT_NS_PER_S, 60 * TAKT_NS_PER_S};
