@@ -31,6 +31,8 @@ static void on_gone(void *ctx, struct takt_http_request *http)
 		takt_server_pending_gone((struct takt_pending *)held);
 	else if (held->kind == TAKT_HELD_LISTENER)
 		takt_server_listener_gone((struct listener *)held);
+	else if (held->kind == TAKT_HELD_TURN)
+		takt_server_turn_gone((struct takt_waiting_turn *)held);
 	else
 		takt_server_follower_gone((struct follower *)held);
 }
@@ -197,6 +199,7 @@ int takt_server_pump(struct takt_server *server, int *ret_timeout_ms, struct tak
 	uint64_t now_ns = takt_mono_now(takt_sys_real()).ns;
 	int unix_ms = -1, tcp_ms = -1, web_ms = -1, rc;
 
+	takt_server_next_turn(server);
 	takt_server_followers_look(server, now_ns);
 	takt_server_listeners_look(server, now_ns);
 	rc = takt_http_pump(server->unix_http, &unix_ms, err);
@@ -206,6 +209,8 @@ int takt_server_pump(struct takt_server *server, int *ret_timeout_ms, struct tak
 		rc = takt_http_pump(server->web_http, &web_ms, err);
 	if (rc < 0)
 		return rc;
+	if (takt_server_turns_wait(server))
+		unix_ms = 0;
 	*ret_timeout_ms = sooner(sooner(sooner(unix_ms, tcp_ms), web_ms),
 				 sooner(takt_server_followers_timeout_ms(server, now_ns),
 					takt_server_listeners_timeout_ms(server, now_ns)));
@@ -224,6 +229,7 @@ static void turn_away(struct takt_server *server)
 
 	while (server->pendings)
 		takt_pending_error(server->pendings, &stopping);
+	takt_server_turns_fini(server);
 	takt_server_followers_fini(server);
 	takt_server_listeners_fini(server);
 }
