@@ -60,6 +60,14 @@ static unsigned reserve(unsigned max_connections)
 	return quarter < ADMIN_RESERVE ? quarter : ADMIN_RESERVE;
 }
 
+/* Half of an address's share: users who come from one address do not shut each other out. */
+static unsigned claims(unsigned max_connections)
+{
+	unsigned half = part(max_connections) / 2;
+
+	return half > 0 ? half : 1;
+}
+
 static int open_unix(struct takt_server *server, struct takt_err *err)
 {
 	unsigned most = server->config.max_connections;
@@ -108,6 +116,8 @@ static int open_web(struct takt_server *server, struct takt_err *err)
 		.listen_fd = server->config.web_fd,
 		.max_connections = server->config.max_connections,
 		.user_share = part(server->config.max_connections),
+		.claim_share = claims(server->config.max_connections),
+		.claim_spare = reserve(server->config.max_connections),
 		.oldest_goes = true,
 		.idle_s = IDLE_S,
 		.first_s = FIRST_S,

@@ -24,7 +24,7 @@ from users import ALICE, BOB  # noqa: E402
 LONG = 1900 * 1024  # bytes of a description
 JOBS = int(os.environ.get("TAKT_LONG_JOBS", "60"))
 MANY = 48  # connections; a user may have 64
-TIMES = 12  # so much longer than one request's may a turn be; without a bound it is MANY
+TIMES = 8  # so much longer than one request's may a turn be; without a bound it is MANY
 LEAST_S = 0.1  # of a turn, below which others on the machine count more
 
 
