@@ -26,7 +26,7 @@ enum {
 };
 
 static struct takt_http *http;
-static char large[8 << 20];
+static char large[64 << 20];
 static uint16_t port;
 static unsigned asked;
 static struct takt_http_request *held; /* one of /hold that waits */
@@ -353,12 +353,13 @@ static void an_answer_has_to_be_read(void **state)
 	say(fd, "GET /large HTTP/1.1\r\nHost: a\r\n\r\n");
 	for (int i = 1; i < ROUNDS && !is_free; i++) {
 		pump();
-		n = recv(fd, heard, 1024, MSG_DONTWAIT);
+		(void)poll(NULL, 0, 1);
+		n = recv(fd, heard, sizeof(heard), MSG_DONTWAIT);
 		taken += n > 0 ? (size_t)n : 0;
 		is_free = i % 100 == 0 && talk(GET "\r\n") == 200;
 	}
 	assert_true(is_free);
-	assert_in_range(taken, 1, sizeof(large) / 2);
+	assert_in_range(taken, 1, sizeof(large) - 1);
 	close(fd);
 }
 
