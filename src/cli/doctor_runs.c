@@ -77,7 +77,7 @@ void takt_doctor_take_runs(struct takt_cli *cli, struct takt_doctor_facts *facts
 	struct takt_queue_view view;
 	struct takt_err err = {0};
 
-	if (takt_client_past(cli->client, &past, &view, &err) < 0)
+	if (takt_client_past_all(cli->client, &past, &view, &err) < 0)
 		return;
 	for (size_t i = 0; i < view.count && i < TAKT_DOCTOR_MAX_RUNS; i++)
 		take_run(&view.jobs[i], &things, facts);

@@ -186,18 +186,15 @@ static int walk_past(struct takt_cli *cli, const struct walk *walk, uint32_t pag
 {
 	struct takt_client_past past = past_of(walk->filter, page);
 	struct takt_queue_view part;
-	bool last = false;
 	int rc = 0;
 
-	while (rc == 0 && !last) {
+	do {
 		rc = takt_client_past(cli->client, &past, &part, err);
 		if (rc < 0)
 			return rc;
-		last = part.count < page;
-		if (part.count > 0)
-			past.before = part.jobs[part.count - 1].id;
+		past.before = part.next;
 		rc = hand_part(walk, &part, err);
-	}
+	} while (rc == 0 && past.before);
 	return rc;
 }
 

@@ -230,7 +230,7 @@ static void print_json(struct takt_cli *cli, const struct best *best)
 	takt_queue_json_begin(&cli->out, best->simulated);
 	TAKT_VEC_EACH (job, &best->jobs)
 		takt_queue_json_job(&cli->out, job);
-	takt_queue_json_end(&cli->out, best->jobs.len);
+	takt_queue_json_end(&cli->out, best->jobs.len, 0);
 }
 
 static void print_csv(struct takt_cli *cli, const struct best *best)

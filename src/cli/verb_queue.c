@@ -86,6 +86,16 @@ static void print_queue(struct takt_cli *cli, const struct takt_queue_view *view
 			      (unsigned long long)view->total);
 }
 
+/* The daemon's own words are one answer, which may end before the limit. */
+static int ask(struct takt_cli *cli, bool history, uint32_t limit, struct takt_queue_view *ret,
+	       struct takt_err *err)
+{
+	const struct takt_client_past past = {.uid = UINT32_MAX, .gpu = -1, .limit = limit};
+
+	return history && !cli->json ? takt_client_past_all(cli->client, &past, ret, err)
+				     : takt_client_queue(cli->client, history, limit, ret, err);
+}
+
 /* One user's, of all that there are: the limit is of those that are shown. */
 static int fetch(struct takt_cli *cli, bool history, uint32_t limit, struct takt_queue_view *ret,
 		 struct takt_err *err)
@@ -97,8 +107,7 @@ static int fetch(struct takt_cli *cli, bool history, uint32_t limit, struct takt
 	snprintf(me, sizeof(me), "%u", getuid());
 	if (takt_cli_has(cli, "me"))
 		filter.user = me;
-	rc = takt_client_queue(cli->client, history, filter.user ? TAKT_FILTER_MOST : limit, ret,
-			       err);
+	rc = ask(cli, history, filter.user ? TAKT_FILTER_MOST : limit, ret, err);
 	if (rc < 0 || !filter.user)
 		return rc;
 	takt_job_filter_keep(&filter, ret);

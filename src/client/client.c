@@ -127,6 +127,48 @@ int takt_client_past(struct takt_client *client, const struct takt_client_past *
 	return rc < 0 ? rc : takt_queue_view_from_json(client->body.s, client->body.len, ret, err);
 }
 
+/* Moves the jobs of `part` behind those of `all`. */
+static int join(struct takt_queue_view *all, struct takt_queue_view *part, struct takt_err *err)
+{
+	size_t count = all->count + part->count;
+	struct takt_job_view *jobs =
+		part->count ? takt_realloc(all->jobs, count * sizeof(*jobs)) : all->jobs;
+
+	if (count > 0 && !jobs)
+		return takt_err_set(err, -ENOMEM, "no memory for a list of jobs");
+	if (part->count > 0)
+		memcpy(jobs + all->count, part->jobs, part->count * sizeof(*jobs));
+	all->jobs = jobs;
+	all->count = count;
+	all->total += part->total;
+	all->simulated = part->simulated;
+	all->next = part->next;
+	return 0;
+}
+
+int takt_client_past_all(struct takt_client *client, const struct takt_client_past *past,
+			 struct takt_queue_view *ret, struct takt_err *err)
+{
+	struct takt_client_past ask = *past;
+	struct takt_queue_view all = {.count = 0}, part;
+	int rc;
+
+	do {
+		rc = takt_client_past(client, &ask, &part, err);
+		if (rc < 0)
+			break;
+		rc = join(&all, &part, err);
+		takt_queue_view_fini(&part);
+		ask.before = all.next;
+		ask.limit = past->limit - (uint32_t)all.count;
+	} while (rc == 0 && ask.before && all.count < past->limit);
+	if (rc < 0)
+		takt_queue_view_fini(&all);
+	else
+		*ret = all;
+	return rc;
+}
+
 static int job_answer(struct takt_client *client, int rc, struct takt_job_view *ret,
 		      struct takt_err *err)
 {

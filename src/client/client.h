@@ -70,8 +70,12 @@ struct takt_client_past {
 	const char *states;
 	uint32_t limit; /* 1..10,000 */
 };
+/* One answer, which may end before the limit: ret->next is where to go on. */
 int takt_client_past(struct takt_client *client, const struct takt_client_past *past,
 		     struct takt_queue_view *ret, struct takt_err *err);
+/* As many answers as it takes to have `limit` of them, or all. */
+int takt_client_past_all(struct takt_client *client, const struct takt_client_past *past,
+			 struct takt_queue_view *ret, struct takt_err *err);
 int takt_client_job(struct takt_client *client, uint64_t job_id, struct takt_job_view *ret,
 		    struct takt_err *err);
 /* *ret is overwritten. */

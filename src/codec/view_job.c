@@ -229,13 +229,14 @@ int takt_job_view_from_json(const char *text, size_t len, struct takt_job_view *
 /* The queue: the C struct counts with a size_t, the tables with 32 bits. */
 struct queue {
 	bool simulated;
-	uint64_t total;
+	uint64_t total, next;
 	uint32_t count;
 	struct takt_job_view *jobs; /* owned */
 };
 static const struct takt_field queue_fields[] = {
 	MUST_BOOL(struct queue, simulated),
 	U64(struct queue, total, MUST),
+	U64(struct queue, next, NONE(0)),
 	{TAKT_FIELD_AT(struct queue, jobs, TAKT_FIELD_OBJECT), .many = TAKT_MANY_OWNED,
 	 .required = true, .counts = true, .size = sizeof(JOB), COUNT(struct queue, count),
 	 .room = 10000, .shape = &job_shape},
@@ -263,6 +264,7 @@ int takt_queue_view_from_json(const char *text, size_t len, struct takt_queue_vi
 	*ret = (struct takt_queue_view){
 		.simulated = queue.simulated,
 		.total = queue.total,
+		.next = queue.next,
 		.count = queue.count,
 		.jobs = queue.jobs,
 	};
@@ -281,9 +283,12 @@ int takt_queue_json_job(struct takt_str *out, const struct takt_job_view *view)
 	return takt_job_view_to_json(view, out);
 }
 
-int takt_queue_json_end(struct takt_str *out, uint64_t total)
+int takt_queue_json_end(struct takt_str *out, uint64_t total, uint64_t next)
 {
-	return takt_str_addf(out, "],\"total\":%llu}", (unsigned long long)total);
+	takt_str_addf(out, "],\"total\":%llu", (unsigned long long)total);
+	if (next)
+		takt_str_addf(out, ",\"next\":%llu", (unsigned long long)next);
+	return takt_str_add(out, "}");
 }
 
 #define EXPLAIN struct takt_explain_view

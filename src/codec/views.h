@@ -350,6 +350,7 @@ int takt_job_view_from_json(const char *text, size_t len, struct takt_job_view *
 struct takt_queue_view {
 	bool simulated;
 	uint64_t total; /* jobs there are; more than count = the list was cut */
+	uint64_t next;	/* of ended ones: there may be more below this number; 0 = there are none */
 	size_t count;
 	struct takt_job_view *jobs; /* owned; running first, then waiting in queue order */
 };
@@ -358,7 +359,7 @@ int takt_queue_view_from_json(const char *text, size_t len, struct takt_queue_vi
 			      struct takt_err *err);
 int takt_queue_json_begin(struct takt_str *out, bool simulated);
 int takt_queue_json_job(struct takt_str *out, const struct takt_job_view *view);
-int takt_queue_json_end(struct takt_str *out, uint64_t total);
+int takt_queue_json_end(struct takt_str *out, uint64_t total, uint64_t next);
 
 enum {
 	TAKT_VIEW_MAX_RUNS = 8

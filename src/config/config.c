@@ -137,6 +137,10 @@ static const struct key keys[] = {
 	 "Whether takt-actuate sets clocks, power limits and MIG where a job, a governor or an "
 	 "administrator asks for it. no: for nobody; what was set is put back all the same. Where "
 	 "takt-actuate is a unit of its own its flag --sets none is what counts (takt init)."},
+	{"mps_dir", PATH, AT(mps_dir), "/tmp/nvidia-mps", 0, 0, NULL,
+	 "Where the MPS daemon that root runs has its pipes. Jobs on parts of GPUs that use it are "
+	 "held "
+	 "to their memory by it. Another directory that a job names counts as none."},
 	{"driver_calls", CHOICE, AT(driver_calls), "listed", 0, 0, driver_calls_choices,
 	 "Which system calls the driver's library may make in takt-actuate and takt-guard, which "
 	 "set and restore clocks: those that drivers are known to need, or any. What is refused "

@@ -77,6 +77,7 @@ struct takt_config {
 	char admin_group[64];
 	char nvml_path[TAKT_CONFIG_PATH]; /* "" = where the loader finds it */
 	uint32_t set_clocks;		  /* 0 or 1 */
+	char mps_dir[TAKT_CONFIG_PATH];	  /* of the administrator's MPS daemon */
 	uint32_t driver_calls;		  /* 0 listed, 1 any */
 	char sysfs_root[TAKT_CONFIG_PATH];
 	uint32_t wake_gpus;		   /* 0 or 1 */

@@ -518,7 +518,7 @@ struct listing {
 	const struct takt_peer *peer;
 	int (*each)(void *arg, const struct takt_job_view *view);
 	void *arg;
-	uint64_t total;
+	struct takt_queue_rest rest;
 	uint32_t left;
 	uint32_t uid;		    /* of live ones; UINT32_MAX = anybody's */
 	struct takt_job_view *view; /* reused */
@@ -534,7 +534,7 @@ static int list_live(void *ctx, const struct takt_queue_job *job)
 
 	if (!everybodys && job->row.uid != listing->uid)
 		return 0;
-	listing->total++;
+	listing->rest.total++;
 	if (listing->left == 0)
 		return everybodys ? list_is_full : 0; /* a user's are counted to the end */
 	listing->left--;
@@ -549,7 +549,7 @@ static int list_ended(void *ctx, const struct takt_job *row)
 
 	if (!takt_job_state_ended(row->state))
 		return 0;
-	listing->total++;
+	listing->rest.total++;
 	rc = fill_row(listing->daemon, listing->peer, row, listing->view, listing->err);
 	return rc < 0 ? rc : listing->each(listing->arg, listing->view);
 }
@@ -567,7 +567,8 @@ static int list_past(struct takt_daemon *daemon, const struct takt_history_ask *
 		.limit = limit,
 	};
 
-	return takt_store_each_past(daemon->store, &past, list_ended, listing, listing->err);
+	return takt_store_each_past(daemon->store, &past, list_ended, listing, &listing->rest.next,
+				    listing->err);
 }
 
 static int list_all_live(struct takt_daemon *daemon, struct listing *listing)
@@ -577,14 +578,14 @@ static int list_all_live(struct takt_daemon *daemon, struct listing *listing)
 
 	if (listing->uid == UINT32_MAX) {
 		takt_queue_counts(daemon->queue, &waiting, &running);
-		listing->total = (uint64_t)waiting + running;
+		listing->rest.total = (uint64_t)waiting + running;
 	}
 	return rc == list_is_full ? 0 : rc;
 }
 
 int takt_api_queue(void *ctx, const struct takt_peer *peer, const struct takt_history_ask *history,
 		   uint32_t limit, int (*each)(void *arg, const struct takt_job_view *view),
-		   void *arg, uint64_t *ret_total, struct takt_err *err)
+		   void *arg, struct takt_queue_rest *ret_rest, struct takt_err *err)
 {
 	struct takt_daemon *daemon = ctx;
 	bool past = history && !history->live;
@@ -603,7 +604,7 @@ int takt_api_queue(void *ctx, const struct takt_peer *peer, const struct takt_hi
 	rc = past ? list_past(daemon, history, limit, &listing) : list_all_live(daemon, &listing);
 	takt_free(listing.view);
 	if (rc == 0)
-		*ret_total = listing.total;
+		*ret_rest = listing.rest;
 	return rc;
 }
 

@@ -563,7 +563,7 @@ int takt_api_job(void *ctx, const struct takt_peer *peer, uint64_t job_id,
 uint64_t takt_api_live_version(void *ctx);
 int takt_api_queue(void *ctx, const struct takt_peer *peer, const struct takt_history_ask *history,
 		   uint32_t limit, int (*each)(void *arg, const struct takt_job_view *view),
-		   void *arg, uint64_t *ret_total, struct takt_err *err);
+		   void *arg, struct takt_queue_rest *ret_rest, struct takt_err *err);
 int takt_api_explain(void *ctx, const struct takt_peer *peer, uint64_t job_id,
 		     struct takt_explain_view *ret, struct takt_err *err);
 int takt_api_submit(void *ctx, const struct takt_peer *peer, struct takt_jobspec *spec,

@@ -5,9 +5,11 @@
  * watched (gpu_shares.c).
  */
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "daemon/daemon.h"
@@ -23,23 +25,61 @@ static const char *pipe_dir(char *const *env)
 	return "/tmp/nvidia-mps";
 }
 
-/* A pipe is there as long as the directory is; somebody reads from it while the daemon lives. */
-bool takt_mps_runs(char *const *env)
+/* Neither over a link nor into another file system, which could be a user's and never answer. */
+static int open_there(int dirfd, const char *name, uint64_t flags)
 {
-	char path[PATH_MAX];
-	struct stat st;
-	int fd;
+	struct open_how how = {.flags = flags | O_NOFOLLOW | O_CLOEXEC,
+			       .resolve = RESOLVE_NO_XDEV | RESOLVE_NO_SYMLINKS};
 
-	snprintf(path, sizeof(path), "%s/control", pipe_dir(env));
-	fd = open(path, O_WRONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	if (fstat(fd, &st) < 0 || !S_ISFIFO(st.st_mode)) {
-		close(fd);
-		return false;
-	}
+	return (int)syscall(SYS_openat2, dirfd, name, &how, sizeof(how));
+}
+
+static bool is_trusted(int fd, mode_t type)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && (st.st_mode & S_IFMT) == type &&
+	       (st.st_uid == 0 || st.st_uid == geteuid());
+}
+
+/* -1: there is none that can be trusted. */
+static int open_pipes(const char *dir)
+{
+	const char *name = strrchr(dir, '/');
+	char parent[PATH_MAX];
+	int fd, at;
+
+	if (!name || !name[1])
+		return -1;
+	snprintf(parent, sizeof(parent), "%.*s", (int)(name - dir) + 1, dir);
+	at = open(parent, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (at < 0)
+		return -1;
+	fd = open_there(at, name + 1, O_PATH | O_DIRECTORY);
+	close(at);
+	if (fd < 0 || is_trusted(fd, S_IFDIR))
+		return fd;
 	close(fd);
-	return true;
+	return -1;
+}
+
+/* A pipe is there as long as the directory is; somebody reads from it while the daemon lives. */
+static bool is_read(const char *dir)
+{
+	int pipes = open_pipes(dir);
+	int fd = pipes < 0 ? -1 : open_there(pipes, "control", O_WRONLY | O_NONBLOCK);
+	bool read = fd >= 0 && is_trusted(fd, S_IFIFO);
+
+	if (fd >= 0)
+		close(fd);
+	if (pipes >= 0)
+		close(pipes);
+	return read;
+}
+
+bool takt_mps_runs(const char *dir, char *const *env)
+{
+	return strcmp(pipe_dir(env), dir) == 0 && is_read(dir);
 }
 
 const char *takt_job_memory_word(const struct takt_job *row)

@@ -7,9 +7,10 @@
 
 #include "store/store.h"
 
-/* Whether the MPS control daemon runs that programs with this environment (NULL-terminated) would
- * find. */
-bool takt_mps_runs(char *const *env);
+/* Whether programs with this environment (NULL-terminated) would find the MPS control daemon of the
+ * administrator's, whose pipes are in `dir`, and that runs. No other path is looked at, and what
+ * there is not root's, or this process's user's, counts as nothing. */
+bool takt_mps_runs(const char *dir, char *const *env);
 
 /* "enforced by MIG", "enforced by MPS", "watched", "whole GPU"; "" = it has no GPU. */
 const char *takt_job_memory_word(const struct takt_job *row);

@@ -211,7 +211,7 @@ static int build_env(struct takt_daemon *daemon, const struct takt_queue_job *jo
 
 	in.gpu_count = list_devices(daemon, job, start->gpu_mask, gpus);
 	in.user_env = with_twin;
-	in.mps = in.gpu_mem_mib && takt_mps_runs(with_twin);
+	in.mps = in.gpu_mem_mib && takt_mps_runs(daemon->config.mps_dir, with_twin);
 	if (in.mps)
 		takt_queue_memory_limited(daemon->queue, job->row.id);
 	if (rc == 0)

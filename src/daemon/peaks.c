@@ -76,7 +76,8 @@ int takt_peaks_new(struct takt_store *store, struct takt_peaks **ret, struct tak
 	if (!peaks)
 		return takt_err_set(err, -ENOMEM, "what jobs took of GPU memory");
 	peaks->known = TAKT_MAP_STR(MAX_KNOWN);
-	rc = takt_store_each_history(store, READ_AT_START, read_ended, peaks, err);
+	rc = takt_store_each_history(store, READ_AT_START, TAKT_QUEUE_LEARN_SPEC, read_ended, peaks,
+				     err);
 	if (rc < 0) {
 		takt_peaks_free(peaks);
 		return rc;

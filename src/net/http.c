@@ -36,6 +36,7 @@ enum {
 	ACCEPTS = 64, /* a round; the others keep the socket readable */
 	FLUSH_ROUNDS = 50,
 	STREAM_BLOCK = 4096,
+	LEAST_RATE = 16 * 1024,
 };
 
 enum stage {
@@ -69,6 +70,7 @@ struct exchange {
 	struct answer_header headers[MAX_HEADERS];
 	unsigned header_count;
 	int status;
+	size_t answer_len;
 	struct stream stream;
 	struct MHD_Response *response; /* owned; NULL = could not be made */
 	struct takt_seat *seat;	       /* borrowed; NULL = it has none */
@@ -167,6 +169,15 @@ static void is_at(struct takt_http *http, struct takt_seat *seat, enum takt_seat
 			within_s * TAKT_NS_PER_S);
 }
 
+/* From now on the client is waited for. */
+static void is_sent(struct exchange *ex, size_t len)
+{
+	struct takt_http *http = ex->request.http;
+	unsigned rate = http->config.least_rate ? http->config.least_rate : LEAST_RATE;
+
+	is_at(http, ex->seat, TAKT_SEAT_SENT, http->config.idle_s + (unsigned)(len / rate));
+}
+
 static struct takt_seat *seat_of(struct MHD_Connection *connection)
 {
 	const union MHD_ConnectionInfo *info =
@@ -239,6 +250,8 @@ static enum MHD_Result send_answer(struct exchange *ex)
 		(void)MHD_add_response_header(ex->response, "Connection", "close");
 	if (ex->stream.on)
 		ex->stage = STREAMING;
+	else
+		is_sent(ex, ex->answer_len);
 	done = MHD_queue_response(ex->connection, (unsigned)ex->status, ex->response);
 	MHD_destroy_response(ex->response);
 	ex->response = NULL;
@@ -460,6 +473,8 @@ static int sit_down(struct takt_http *http, struct takt_err *err)
 		.total = http->config.max_connections,
 		.share = http->config.user_share,
 		.reserve = http->config.admin_reserve,
+		.user_share = http->config.claim_share,
+		.spare = http->config.claim_spare,
 		.by_address = is_tcp(http->config.listen_fd),
 	};
 
@@ -654,6 +669,13 @@ void takt_http_free(struct takt_http *http)
 	takt_free(http);
 }
 
+bool takt_http_claim(struct takt_http_request *request, uid_t uid)
+{
+	const struct exchange *ex = (const struct exchange *)request;
+
+	return takt_seats_claim(&request->http->seats, ex->seat, uid);
+}
+
 const char *takt_http_header(const struct takt_http_request *request, const char *name)
 {
 	const struct exchange *ex = (const struct exchange *)request;
@@ -770,6 +792,7 @@ void takt_http_answer(struct takt_http_request *request, int status, const char 
 {
 	struct exchange *ex = (struct exchange *)request;
 
+	ex->answer_len = len;
 	ex->response = make_response(text, len, release, release_ctx);
 	respond(ex, status, type);
 }
@@ -786,6 +809,7 @@ static ssize_t give_part(void *ctx, uint64_t at, char *buf, size_t max)
 	if (!stream->text && stream->over)
 		return MHD_CONTENT_READER_END_OF_STREAM;
 	if (!stream->text) {
+		is_at(ex->request.http, ex->seat, TAKT_SEAT_ANSWER, 0);
 		hold(ex);
 		return 0;
 	}
@@ -827,6 +851,7 @@ void takt_http_stream_send(struct takt_http_request *request, char *text, size_t
 	ex->stream.text = text;
 	ex->stream.len = len;
 	ex->stream.taken = 0;
+	is_sent(ex, len);
 	go_on(ex);
 }
 

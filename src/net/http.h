@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "base/err.h"
 #include "net/tls.h"
@@ -38,10 +39,15 @@ struct takt_http_config {
 	unsigned max_connections;
 	unsigned user_share; /* of a user who is no administrator, on TCP of an address; 0 = all */
 	unsigned admin_reserve; /* of max_connections, for administrators only */
+	unsigned claim_share;	/* requests of a user that takt_http_claim lets be answered at a
+				 * time; 0 = all */
+	unsigned claim_spare;	/* of max_connections, not for such requests of all users */
 	unsigned idle_s;	/* a connection on which nothing moves for so long is closed, but
 				   for those whose answer is ours to give; nor may the head
 				   of a request take longer, nor its body twice as long */
 	unsigned first_s;	/* the same of the first head, and of a TLS greeting; 0 = idle_s */
+	unsigned least_rate;	/* bytes a second in which an answer has to be read, in
+				   idle_s and the time that its length takes; 0 = 16 KiB */
 	bool oldest_goes; /* whoever is beyond these: the connection goes that has been idle for
 			     longest, his own or of all, and he comes in */
 	size_t max_body;
@@ -72,6 +78,10 @@ int takt_http_pump(struct takt_http *http, int *ret_timeout_ms, struct takt_err 
  * far as clients take them at once. NULL is fine. */
 void takt_http_free(struct takt_http *http);
 
+/* Whose request it is, where that is known by what it says. False: so many of his, or of all such
+ * users', are being answered that this one must be refused. */
+bool takt_http_claim(struct takt_http_request *request, uid_t uid);
+
 /* Borrowed; NULL when the request has none. Names of headers in any case; of several the first. */
 const char *takt_http_header(const struct takt_http_request *request, const char *name);
 /* "" for "?name" without a value. */
@@ -92,7 +102,8 @@ void takt_http_answer(struct takt_http_request *request, int status, const char 
 		      const char *text, size_t len, void (*release)(void *ctx), void *release_ctx);
 
 /* An answer (200) that goes on until it is ended or `gone` is called. It is sent part by part; one
- * that was not taken yet is a slow client's, and the next has to wait. */
+ * that was not taken yet is a slow client's, and the next has to wait. Who does not take one in the
+ * time of an answer is hung up on. */
 void takt_http_stream(struct takt_http_request *request, const char *type);
 bool takt_http_stream_ready(const struct takt_http_request *request);
 /* Only when ready. The text is taken (takt_free). */

@@ -49,12 +49,28 @@ void takt_seats_fini(struct takt_seats *seats)
 	*seats = (struct takt_seats){.seats = NULL};
 }
 
+/* This machine's own addresses, of which one who is on it may use any. */
+static const unsigned char loopback[TAKT_SEAT_NET] = {1};
+
+static bool is_loopback(const struct sockaddr_storage *address)
+{
+	const struct in6_addr *in6 = &((const struct sockaddr_in6 *)address)->sin6_addr;
+
+	if (address->ss_family == AF_INET)
+		return ntohl(((const struct sockaddr_in *)address)->sin_addr.s_addr) >> 24 == 127;
+	return address->ss_family == AF_INET6 &&
+	       (IN6_IS_ADDR_LOOPBACK(in6) ||
+		(IN6_IS_ADDR_V4MAPPED(in6) && in6->s6_addr[12] == 127));
+}
+
 static void net_of(const struct sockaddr_storage *address, unsigned char ret[TAKT_SEAT_NET])
 {
 	memset(ret, 0, TAKT_SEAT_NET);
 	if (!address)
 		return;
-	if (address->ss_family == AF_INET) {
+	if (is_loopback(address)) {
+		memcpy(ret, loopback, TAKT_SEAT_NET);
+	} else if (address->ss_family == AF_INET) {
 		ret[0] = 4;
 		memcpy(ret + 1, &((const struct sockaddr_in *)address)->sin_addr, 4);
 	} else if (address->ss_family == AF_INET6) {
@@ -143,18 +159,21 @@ struct takt_seat *takt_seats_take(struct takt_seats *seats, const struct takt_ne
 	return seat;
 }
 
-static struct takt_seat *oldest_idle(struct takt_seats *seats, const struct takt_seat *of)
+/* Of those that are idle, else of those whose client is waited for. */
+static struct takt_seat *oldest(struct takt_seats *seats, bool idle, const struct takt_seat *of)
 {
-	struct takt_seat *oldest = NULL;
+	struct takt_seat *found = NULL;
 
 	for (unsigned i = 0; i < seats->limits.total + LEAVING; i++) {
 		struct takt_seat *seat = &seats->seats[i];
+		bool fits = idle ? seat->stage == TAKT_SEAT_HEAD
+				 : seat->stage == TAKT_SEAT_BODY || seat->stage == TAKT_SEAT_SENT;
 
-		if (seat->kind == TAKT_SEAT_USER && seat->stage == TAKT_SEAT_HEAD &&
-		    (!of || is_his(seat, of)) && (!oldest || seat->since_ns < oldest->since_ns))
-			oldest = seat;
+		if (seat->kind == TAKT_SEAT_USER && fits && (!of || is_his(seat, of)) &&
+		    (!found || seat->since_ns < found->since_ns))
+			found = seat;
 	}
-	return oldest;
+	return found;
 }
 
 /* Whoever serves it sees its end, and gives the seat back. */
@@ -176,12 +195,14 @@ bool takt_seats_make_room(struct takt_seats *seats, const struct takt_newcomer *
 {
 	const struct takt_seat his = seat_for(who);
 	struct census census = count(seats, &his);
-	struct takt_seat *oldest =
-		oldest_idle(seats, has_share(seats, &census, who->admin) ? &his : NULL);
+	const struct takt_seat *of = has_share(seats, &census, who->admin) ? &his : NULL;
+	struct takt_seat *goes = oldest(seats, true, of);
 
-	if (!oldest || census.leaving >= LEAVING)
+	if (!goes)
+		goes = oldest(seats, false, of);
+	if (!goes || census.leaving >= LEAVING)
 		return false;
-	show_out(oldest);
+	show_out(goes);
 	return true;
 }
 
@@ -191,10 +212,35 @@ void takt_seat_is_at(struct takt_seats *seats, struct takt_seat *seat, enum takt
 	if (!seat || seat->stage == TAKT_SEAT_LEAVES)
 		return;
 	seat->stage = stage;
+	if (stage == TAKT_SEAT_HEAD)
+		seat->claimed = false;
 	seat->since_ns = now_ns;
 	seat->due_ns = within_ns ? now_ns + within_ns : 0;
 	if (seat->due_ns && (seats->next_ns == 0 || seat->due_ns < seats->next_ns))
 		seats->next_ns = seat->due_ns;
+}
+
+bool takt_seats_claim(struct takt_seats *seats, struct takt_seat *seat, uid_t uid)
+{
+	const struct takt_seats_limits *limits = &seats->limits;
+	unsigned own = 0, all = 0;
+
+	if (!seat || limits->user_share == 0 || (seat->claimed && seat->claimer == uid))
+		return true;
+	for (unsigned i = 0; i < limits->total + LEAVING; i++) {
+		const struct takt_seat *other = &seats->seats[i];
+
+		if (other->kind == TAKT_SEAT_FREE || !other->claimed ||
+		    other->stage == TAKT_SEAT_LEAVES)
+			continue;
+		all++;
+		own += other->claimer == uid;
+	}
+	if (own >= limits->user_share || all >= limits->total - limits->spare)
+		return false;
+	seat->claimed = true;
+	seat->claimer = uid;
+	return true;
 }
 
 void takt_seats_look(struct takt_seats *seats, uint64_t now_ns)

@@ -104,9 +104,10 @@ static int note_past(void *ctx, const struct takt_job *row)
 int takt_queue_learn_history(struct takt_queue *queue, struct takt_err *err)
 {
 	struct history history = {.list = takt_calloc(LEARN_FROM, sizeof(struct past))};
-	int rc = history.list ? takt_store_each_history(queue->config.store, LEARN_FROM, note_past,
-							&history, err)
-			      : takt_err_set(err, -ENOMEM, "run times of earlier jobs");
+	int rc = history.list
+			 ? takt_store_each_history(queue->config.store, LEARN_FROM,
+						   TAKT_QUEUE_LEARN_SPEC, note_past, &history, err)
+			 : takt_err_set(err, -ENOMEM, "run times of earlier jobs");
 
 	for (size_t i = history.count; rc == 0 && i-- > 0;) {
 		uint32_t kind, step = TAKT_RUNTIME_NEW;

@@ -34,6 +34,11 @@ enum {
 	TAKT_QUEUE_NODE = 0
 }; /* the one node of this machine */
 
+/* Of jobs whose descriptions are longer nothing is learned at the start: it reads thousands. */
+enum {
+	TAKT_QUEUE_LEARN_SPEC = 16 * 1024 /* bytes */
+};
+
 enum takt_queue_phase {
 	TAKT_PHASE_ACCEPTING, /* insert posted */
 	TAKT_PHASE_WAITING,

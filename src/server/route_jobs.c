@@ -46,51 +46,80 @@ static int read_history(struct takt_call *call, struct takt_history_ask *ret)
 int takt_tell_jobs(struct takt_call *call, struct takt_str *json, struct takt_err *err)
 {
 	struct takt_server *server = call->server;
-	uint64_t total = 0;
+	struct takt_queue_rest rest = {0};
 	int rc;
 
 	takt_queue_json_begin(json, server->config.simulated);
-	rc = server->backend.queue(server->ctx, &call->peer, NULL, TOLD_LIMIT, add_job, json,
-				   &total, err);
+	rc = server->backend.queue(server->ctx, &call->peer, NULL, TOLD_LIMIT, add_job, json, &rest,
+				   err);
 	if (rc < 0)
 		return rc;
-	takt_queue_json_end(json, total);
+	takt_queue_json_end(json, rest.total, 0);
 	return 0;
 }
 
-void takt_route_jobs(struct takt_call *call)
+struct list_ask {
+	struct takt_history_ask of;
+	struct takt_live_key key;
+	bool everybodys; /* the live ones */
+};
+
+/* Negative: answered. */
+static int read_list(struct takt_call *call, struct list_ask *ret)
 {
-	TAKT_CLEANUP(strp) struct takt_str json = TAKT_STR(TAKT_SERVER_MAX_JSON);
-	struct takt_server *server = call->server;
-	struct takt_live_key key = {.uid = call->peer.uid, .admin = call->peer.admin};
-	uint64_t history, limit, total = 0;
-	struct takt_history_ask ask;
-	struct takt_err err = {.rc = 0};
-	bool everybodys;
-	int rc;
+	uint64_t history, limit;
 
 	if (takt_server_query_u64(call, "history", 0, 1, 0, &history) < 0 ||
 	    takt_server_query_u64(call, "limit", 1, MAX_LIMIT, DEFAULT_LIMIT, &limit) < 0 ||
-	    read_history(call, &ask) < 0)
-		return;
-	key.limit = (uint32_t)limit;
-	ask.live = !history;
-	everybodys = !history && ask.uid == UINT32_MAX;
-	if (everybodys && takt_live_lists_answer(call, &key))
-		return;
+	    read_history(call, &ret->of) < 0)
+		return -TAKT_E_USAGE;
+	ret->key = (struct takt_live_key){
+		.uid = call->peer.uid, .admin = call->peer.admin, .limit = (uint32_t)limit};
+	ret->of.live = !history;
+	ret->everybodys = !history && ret->of.uid == UINT32_MAX;
+	return 0;
+}
+
+static void make_list(struct takt_call *call, const struct list_ask *ask)
+{
+	TAKT_CLEANUP(strp) struct takt_str json = TAKT_STR(TAKT_SERVER_MAX_JSON);
+	struct takt_server *server = call->server;
+	struct takt_queue_rest rest = {0};
+	struct takt_err err = {.rc = 0};
+	int rc;
+
 	takt_queue_json_begin(&json, server->config.simulated);
-	rc = server->backend.queue(server->ctx, &call->peer, everybodys ? NULL : &ask,
-				   (uint32_t)limit, add_job, &json, &total, &err);
+	rc = server->backend.queue(server->ctx, &call->peer, ask->everybodys ? NULL : &ask->of,
+				   ask->key.limit, add_job, &json, &rest, &err);
 	/* A list that did not fit is told by the text itself. */
 	if (rc < 0 && json.rc == 0) {
 		takt_server_answer_failure(call->http, &err);
 		return;
 	}
-	takt_queue_json_end(&json, total);
-	if (!everybodys || json.rc < 0)
+	takt_queue_json_end(&json, rest.total, rest.next);
+	if (!ask->everybodys || json.rc < 0)
 		takt_server_answer_text(call->http, 200, &json);
 	else
-		takt_live_lists_keep(call, &key, &json);
+		takt_live_lists_keep(call, &ask->key, &json);
+}
+
+/* Another may have had the same list made meanwhile. */
+static void serve_list(struct takt_call *call)
+{
+	struct list_ask ask;
+
+	if (read_list(call, &ask) == 0 &&
+	    !(ask.everybodys && takt_live_lists_answer(call, &ask.key)))
+		make_list(call, &ask);
+}
+
+void takt_route_jobs(struct takt_call *call)
+{
+	struct list_ask ask;
+
+	if (read_list(call, &ask) == 0 &&
+	    !(ask.everybodys && takt_live_lists_answer(call, &ask.key)))
+		takt_server_take_turn(call, serve_list);
 }
 
 void takt_route_job(struct takt_call *call)
@@ -251,7 +280,7 @@ static void answer_tries(struct takt_call *call, struct takt_jobspecs *specs, bo
 	takt_server_answer_text(call->http, 200, &json);
 }
 
-void takt_route_try(struct takt_call *call)
+static void serve_try(struct takt_call *call)
 {
 	struct takt_jobspec spec;
 	struct takt_err err;
@@ -264,7 +293,12 @@ void takt_route_try(struct takt_call *call)
 	takt_jobspec_fini(&spec);
 }
 
-void takt_route_try_many(struct takt_call *call)
+void takt_route_try(struct takt_call *call)
+{
+	takt_server_take_turn(call, serve_try);
+}
+
+static void serve_try_many(struct takt_call *call)
 {
 	struct takt_jobspecs specs = {0};
 	struct takt_err err;
@@ -274,6 +308,11 @@ void takt_route_try_many(struct takt_call *call)
 	else
 		answer_tries(call, &specs, true);
 	takt_jobspecs_free(&specs);
+}
+
+void takt_route_try_many(struct takt_call *call)
+{
+	takt_server_take_turn(call, serve_try_many);
 }
 
 void takt_route_cancel(struct takt_call *call)

@@ -31,6 +31,8 @@ static void on_gone(void *ctx, struct takt_http_request *http)
 		takt_server_pending_gone((struct takt_pending *)held);
 	else if (held->kind == TAKT_HELD_LISTENER)
 		takt_server_listener_gone((struct listener *)held);
+	else if (held->kind == TAKT_HELD_TURN)
+		takt_server_turn_gone((struct takt_waiting_turn *)held);
 	else
 		takt_server_follower_gone((struct follower *)held);
 }
@@ -56,6 +58,14 @@ static unsigned reserve(unsigned max_connections)
 	unsigned quarter = max_connections / PART_OF_A_USER;
 
 	return quarter < ADMIN_RESERVE ? quarter : ADMIN_RESERVE;
+}
+
+/* Half of an address's share: users who come from one address do not shut each other out. */
+static unsigned claims(unsigned max_connections)
+{
+	unsigned half = part(max_connections) / 2;
+
+	return half > 0 ? half : 1;
 }
 
 static int open_unix(struct takt_server *server, struct takt_err *err)
@@ -106,6 +116,8 @@ static int open_web(struct takt_server *server, struct takt_err *err)
 		.listen_fd = server->config.web_fd,
 		.max_connections = server->config.max_connections,
 		.user_share = part(server->config.max_connections),
+		.claim_share = claims(server->config.max_connections),
+		.claim_spare = reserve(server->config.max_connections),
 		.oldest_goes = true,
 		.idle_s = IDLE_S,
 		.first_s = FIRST_S,
@@ -197,6 +209,7 @@ int takt_server_pump(struct takt_server *server, int *ret_timeout_ms, struct tak
 	uint64_t now_ns = takt_mono_now(takt_sys_real()).ns;
 	int unix_ms = -1, tcp_ms = -1, web_ms = -1, rc;
 
+	takt_server_next_turn(server);
 	takt_server_followers_look(server, now_ns);
 	takt_server_listeners_look(server, now_ns);
 	rc = takt_http_pump(server->unix_http, &unix_ms, err);
@@ -206,6 +219,8 @@ int takt_server_pump(struct takt_server *server, int *ret_timeout_ms, struct tak
 		rc = takt_http_pump(server->web_http, &web_ms, err);
 	if (rc < 0)
 		return rc;
+	if (takt_server_turns_wait(server))
+		unix_ms = 0;
 	*ret_timeout_ms = sooner(sooner(sooner(unix_ms, tcp_ms), web_ms),
 				 sooner(takt_server_followers_timeout_ms(server, now_ns),
 					takt_server_listeners_timeout_ms(server, now_ns)));
@@ -224,6 +239,7 @@ static void turn_away(struct takt_server *server)
 
 	while (server->pendings)
 		takt_pending_error(server->pendings, &stopping);
+	takt_server_turns_fini(server);
 	takt_server_followers_fini(server);
 	takt_server_listeners_fini(server);
 }

@@ -58,6 +58,12 @@ struct takt_history_ask {
 	const char *states;	    /* names, commas between them; NULL = any */
 };
 
+/* What a list says beside its jobs. */
+struct takt_queue_rest {
+	uint64_t total; /* how many there are; of ended ones, in the list */
+	uint64_t next;	/* ended ones: there may be more below this number; 0 = there are none */
+};
+
 /* One metric of one GPU over time. Texts are borrowed for the call. */
 struct takt_gpu_history_ask {
 	uint32_t gpu;
@@ -76,11 +82,12 @@ struct takt_server_backend {
 	/* Hands at most `limit` (1..10,000) job views to `each`, one at a time (borrowed for the
 	 * call): running first, then waiting in queue order; with history (not NULL) the ended
 	 * ones that it asks for instead, or if it says so a user's live ones. Stops and returns
-	 * what `each` returns when negative. *ret_total: how many there are. */
+	 * what `each` returns when negative. Of ended ones it
+	 * may stop before the limit, where one answer has cost enough. */
 	int (*queue)(void *ctx, const struct takt_peer *peer,
 		     const struct takt_history_ask *history, uint32_t limit,
 		     int (*each)(void *arg, const struct takt_job_view *view), void *arg,
-		     uint64_t *ret_total, struct takt_err *err);
+		     struct takt_queue_rest *ret_rest, struct takt_err *err);
 	/* Changes whenever a live job does, but for the figures of running ones; NULL = nothing is
 	 * known, every list is made anew. */
 	uint64_t (*live_version)(void *ctx);

@@ -17,6 +17,14 @@ enum {
 struct follower;
 struct listener;
 struct takt_live_list;
+struct takt_waiting_turn;
+
+/* See turns.c. */
+struct takt_turns {
+	struct takt_waiting_turn *first, *last; /* owned list, in the order they came */
+	bool taken;				/* in this turn of the loop */
+	uid_t last_uid;				/* whose it was */
+};
 
 struct takt_server {
 	struct takt_server_config config;
@@ -30,9 +38,10 @@ struct takt_server {
 	gid_t admin_gid;
 	bool has_admin_gid;
 	char hostname[256];
-	struct takt_pending *pendings;			    /* owned list */
-	struct follower *followers;			    /* owned list */
-	struct listener *listeners;			    /* owned list */
+	struct takt_pending *pendings; /* owned list */
+	struct follower *followers;    /* owned list */
+	struct listener *listeners;    /* owned list */
+	struct takt_turns turns;
 	uint64_t tell_ns;				    /* when listeners are told next */
 	struct takt_live_list *live_lists[TAKT_LIVE_LISTS]; /* owned; NULL = none */
 	bool poked;
@@ -167,6 +176,15 @@ int takt_server_followers_timeout_ms(const struct takt_server *server, uint64_t 
 void takt_server_follower_gone(struct follower *follower);
 void takt_server_followers_fini(struct takt_server *server);
 
+/* turns.c: answers that cost much, one in a turn of the loop. take_turn: serves the call now or in
+ * a turn to come; what it borrows from its request must be there until then. next_turn: at the
+ * begin of each. */
+void takt_server_take_turn(struct takt_call *call, void (*serve)(struct takt_call *call));
+void takt_server_next_turn(struct takt_server *server);
+bool takt_server_turns_wait(const struct takt_server *server);
+void takt_server_turn_gone(struct takt_waiting_turn *waiting);
+void takt_server_turns_fini(struct takt_server *server);
+
 /* route_stream.c: told what has changed, once a second. */
 void takt_server_listeners_look(struct takt_server *server, uint64_t now_ns);
 int takt_server_listeners_timeout_ms(const struct takt_server *server, uint64_t now_ns);
@@ -178,6 +196,7 @@ enum takt_held_kind {
 	TAKT_HELD_PENDING,
 	TAKT_HELD_FOLLOWER,
 	TAKT_HELD_LISTENER,
+	TAKT_HELD_TURN,
 };
 struct takt_held {
 	enum takt_held_kind kind;

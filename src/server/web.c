@@ -108,6 +108,12 @@ static bool identify(struct takt_call *call)
 		takt_server_answer_failure(call->http, &err);
 		return false;
 	}
+	if (!takt_http_claim(call->http, call->peer.uid)) {
+		takt_server_refuse(call->http, 503, -TAKT_E_UNAVAILABLE,
+				   "too many requests of yours, or of all, are being answered; "
+				   "close some, or ask again later");
+		return false;
+	}
 	call->may_write = token.write;
 	takt_strcpy(call->token_id, sizeof(call->token_id), token.id);
 	return true;

@@ -311,16 +311,20 @@ int takt_store_next_ids(struct takt_store *store, uint64_t *ret_job_id, uint64_t
  * Reads see committed rows only; synchronous, from any thread, and do not wait for a commit. What
  * `each` is handed is borrowed for the call; it must not dawdle (other readers wait, the WAL
  * grows). A negative return of its ends the walk and is returned, err left to it. live: every job
- * that has not ended, by submit_seq. history: ended jobs, the last submitted first. A row that
- * makes no sense is -TAKT_E_CORRUPT with the job's id.
+ * that has not ended, by submit_seq. history: ended jobs, the last submitted first, but for those
+ * whose description is over `spec_most` bytes (0: all), which is not read. A row that makes no
+ * sense is -TAKT_E_CORRUPT with the job's id.
  */
 int takt_store_each_live(struct takt_store *store,
 			 int (*each)(void *ctx, const struct takt_job *job), void *ctx,
 			 struct takt_err *err);
-int takt_store_each_history(struct takt_store *store, uint32_t limit,
+int takt_store_each_history(struct takt_store *store, uint32_t limit, uint32_t spec_most,
 			    int (*each)(void *ctx, const struct takt_job *job), void *ctx,
 			    struct takt_err *err);
-/* Of the ended jobs those that fit, by number from the highest down; as the reads above. */
+/* Of the ended jobs those that fit, by number from the highest down; as the reads above, but a part
+ * at a time: it ends after `limit` of them, some 20,000 that were looked at, 5 MiB that were read
+ * or 50 ms, and at least one was looked at. *ret_next is the number below which there may be more
+ * (the next part's before_id), 0 when there is none. */
 struct takt_store_past {
 	uint64_t before_id;	/* lower numbers only; 0 = from the newest */
 	struct takt_wall since; /* ended, or else started or submitted, not before; 0 = any */
@@ -332,7 +336,7 @@ struct takt_store_past {
 };
 int takt_store_each_past(struct takt_store *store, const struct takt_store_past *past,
 			 int (*each)(void *ctx, const struct takt_job *job), void *ctx,
-			 struct takt_err *err);
+			 uint64_t *ret_next, struct takt_err *err);
 /* An environment that jobs share (env_of), as JSON; owned by the caller, NULL = none on record. May
  * be asked from within a walk. */
 int takt_store_environment(struct takt_store *store, uint64_t env_of, char **ret,

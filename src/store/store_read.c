@@ -78,47 +78,6 @@ int takt_store_each_live(struct takt_store *store,
 		    hand_job, &to, err);
 }
 
-int takt_store_each_history(struct takt_store *store, uint32_t limit,
-			    int (*each)(void *ctx, const struct takt_job *job), void *ctx,
-			    struct takt_err *err)
-{
-	struct job_walk to = {each, ctx};
-
-	return walk(store,
-		    TAKT_SQL_SELECT_JOB "WHERE " TAKT_SQL_ENDED
-					" ORDER BY submit_seq DESC LIMIT ?1",
-		    limit, hand_job, &to, err);
-}
-
-static void bind_past(sqlite3_stmt *stmt, const void *params)
-{
-	const struct takt_store_past *past = params;
-
-	sqlite3_bind_int64(stmt, 1, past->before_id ? (int64_t)past->before_id : INT64_MAX);
-	sqlite3_bind_int64(stmt, 2, past->since.ns);
-	sqlite3_bind_int64(stmt, 3, past->until.ns ? past->until.ns : INT64_MAX);
-	sqlite3_bind_int64(stmt, 4, past->uid);
-	sqlite3_bind_int(stmt, 5, past->gpu);
-	sqlite3_bind_text(stmt, 6, past->states, -1, SQLITE_STATIC);
-	sqlite3_bind_int64(stmt, 7, past->limit);
-}
-
-int takt_store_each_past(struct takt_store *store, const struct takt_store_past *past,
-			 int (*each)(void *ctx, const struct takt_job *job), void *ctx,
-			 struct takt_err *err)
-{
-	static const char sql[] = TAKT_SQL_SELECT_JOB
-		"WHERE " TAKT_SQL_ENDED " AND id < ?1"
-		" AND coalesce(ended_ns, started_ns, submitted_ns, 0) >= ?2"
-		" AND coalesce(ended_ns, started_ns, submitted_ns, 0) < ?3"
-		" AND (?4 < 0 OR uid = ?4) AND (?5 < 0 OR gpu_mask >> ?5 & 1)"
-		" AND (?6 IS NULL OR instr(',' || ?6 || ',', ',' || state || ','))"
-		" ORDER BY id DESC LIMIT ?7";
-	struct job_walk to = {each, ctx};
-
-	return walk_bound(store, sql, bind_past, past, hand_job, &to, err);
-}
-
 struct found {
 	struct takt_job job;
 	bool any;

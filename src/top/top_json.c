@@ -127,7 +127,7 @@ int takt_top_to_json(const struct takt_top_snapshot *snapshot, struct takt_str *
 		takt_queue_json_begin(out, snapshot->queue.simulated);
 		for (size_t i = 0; i < snapshot->queue.count; i++)
 			takt_queue_json_job(out, &snapshot->queue.jobs[i]);
-		takt_queue_json_end(out, snapshot->queue.total);
+		takt_queue_json_end(out, snapshot->queue.total, 0);
 	}
 	if (snapshot->past)
 		add_past(out, snapshot->past);

@@ -21,7 +21,7 @@ sys.path[:0] = [os.path.join(HERE, "..", "e2e"), os.path.join(HERE, "..")]
 import users  # noqa: E402, first: it may replace the build folder
 import kit  # noqa: E402
 from users import ALICE, BOB  # noqa: E402
-from web_access import Web, token, two_accounts  # noqa: E402
+from web_access import Web, port, token, two_accounts  # noqa: E402
 
 CROWD = 300  # connections, or requests, of one who wants them all
 JSON = "application/json"
@@ -202,11 +202,11 @@ def names():
 
 @contextlib.contextmanager
 def crowd(p, first):
-    """So many connections of one address as it gets, each of which has sent this."""
+    """So many connections of this machine's addresses as it gets, each of which has sent this."""
     with contextlib.ExitStack() as all_of_them:
-        for _ in range(CROWD):
+        for n in range(CROWD):
             with contextlib.suppress(OSError):
-                wire = all_of_them.enter_context(p.connect("127.0.0.66"))
+                wire = all_of_them.enter_context(p.connect(f"127.0.0.{66 + n % 4}"))
                 wire.sendall(first)
         yield
 
@@ -215,7 +215,7 @@ def others_are_served(p, bobs):
     def answer():
         with contextlib.suppress(OSError):
             return bobs.status("GET", "/v1/status") == 200
-    kit.until(answer, "another address is served")
+    kit.until(answer, "another user is served")
     assert p.root.status()["gpus"], "and the socket"
 
 
@@ -227,7 +227,46 @@ def hoard(what, first):
                 others_are_served(p, bobs)
             others_are_served(p, bobs)
             assert p.jobs() == 0
-    return f"one address with {CROWD} {what} keeps nobody else out", case
+    return f"four addresses with {CROWD} {what} keep nobody else out", case
+
+
+def one_token_has_so_many_streams_and_leaves_the_others_theirs():
+    with two_accounts() as m:
+        p, bobs = Page(m), Web(m, token(m, BOB))
+        first = p.request("GET /v1/stream?of=status HTTP/1.1", body=b"", Connection=None)
+        with contextlib.ExitStack() as all_of_them:
+            said = []
+            for n in range(60):
+                wire = all_of_them.enter_context(p.connect(f"127.0.0.{66 + n % 4}"))
+                wire.sendall(first)
+                said.append(status_of(wire.recv(4096)))
+            assert said == [200] * 32 + [503] * 28, said
+            p.token = bobs.token
+            wire = all_of_them.enter_context(p.connect())
+            wire.sendall(p.request("GET /v1/stream?of=status HTTP/1.1", body=b"", Connection=None))
+            assert status_of(wire.recv(4096)) == 200, "another's stream"
+            others_are_served(p, bobs)
+
+
+def who_does_not_read_the_metrics_keeps_nobody_from_them():
+    with two_accounts("--metrics-listen", "127.0.0.1:0") as m:
+        p = Page(m)
+        p.port = port(m, "metrics")
+        scrape = p.request("GET /metrics HTTP/1.1", body=b"", Host=f"127.0.0.1:{p.port}", Authorization=None, Connection=None)
+        with contextlib.ExitStack() as all_of_them:
+            for n in range(CROWD):
+                wire = all_of_them.enter_context(socket.socket())
+                wire.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+                wire.bind((f"127.0.0.{66 + n % 4}", 0))
+                with contextlib.suppress(OSError):
+                    wire.connect(("127.0.0.1", p.port))
+                    wire.sendall(100 * scrape)
+
+            def answer():
+                with contextlib.suppress(OSError), p.connect() as wire:
+                    wire.sendall(scrape)
+                    return status_of(wire.recv(4096)) == 200
+            kit.until(answer, "who reads the metrics is served")
 
 
 def guesses_are_refused_however_many_and_shut_out_nobody_else():
@@ -251,4 +290,5 @@ if __name__ == "__main__":
         hoard("bodies that do not come", lambda p: p.request()[:-len(p.body)]),
         hoard("streams of events", lambda p: p.request("GET /v1/stream?of=status HTTP/1.1", body=b"")),
         hoard("requests whose answers nobody reads", lambda p: 20 * p.request("GET /metrics HTTP/1.1", body=b"", Connection=None)),
+        one_token_has_so_many_streams_and_leaves_the_others_theirs, who_does_not_read_the_metrics_keeps_nobody_from_them,
         guesses_are_refused_however_many_and_shut_out_nobody_else]))

@@ -142,17 +142,18 @@ static void the_queue_is_written_job_by_job(void **state)
 	takt_queue_json_job(&text, &job);
 	job.id = 8;
 	takt_queue_json_job(&text, &job);
-	assert_int_equal(takt_queue_json_end(&text, 5), 0);
+	assert_int_equal(takt_queue_json_end(&text, 5, 3), 0);
 	assert_int_equal(takt_queue_view_from_json(text.s, text.len, &queue, NULL), 0);
 	assert_true(queue.simulated);
 	assert_int_equal(queue.total, 5);
+	assert_int_equal(queue.next, 3);
 	assert_int_equal(queue.count, 2);
 	assert_int_equal(queue.jobs[1].id, 8);
 	takt_queue_view_fini(&queue);
 
 	takt_str_reset(&text);
 	takt_queue_json_begin(&text, false);
-	takt_queue_json_end(&text, 0);
+	takt_queue_json_end(&text, 0, 0);
 	assert_string_equal(text.s, "{\"simulated\":false,\"jobs\":[],\"total\":0}");
 }
 

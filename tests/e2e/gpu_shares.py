@@ -182,20 +182,24 @@ def takt_is_killed_over_and_over_and_no_share_is_given_twice():
 def the_limit_is_handed_to_mps_where_it_runs():
     """A pipe that somebody reads from stands in for its control daemon."""
     with kit.machine(gpus=1) as m:
-        os.mkdir(m.path("mps"))
-        os.mkfifo(m.path("mps/control"))
-        m.start()
+        for place in ("mps", "another"):
+            os.mkdir(m.path(place))
+            os.mkfifo(m.path(place + "/control"))
+        m.start("--mps-dir", m.path("mps"))
         client = m.client()
         env = ["PATH=/usr/bin:/bin", f"CUDA_MPS_PIPE_DIRECTORY={m.path('mps')}"]
         say = ["/bin/sh", "-c", "echo limit $CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"]
         share = {"gpus": 1, "gpu_milli": 500, "gpu_mem_mib": 4096, "env": env}
         nobody = client.wait(client.submit(say, **share)["id"])
         assert nobody["memory"] == "watched", nobody
-        reader = os.open(m.path("mps/control"), os.O_RDONLY | os.O_NONBLOCK)
+        readers = [os.open(m.path(place + "/control"), os.O_RDONLY | os.O_NONBLOCK) for place in ("mps", "another")]
         try:
             limited = client.wait(client.submit(say, **share)["id"])
+            named = client.wait(client.submit(say, **share | {"env": [env[0], f"CUDA_MPS_PIPE_DIRECTORY={m.path('another')}"]})["id"])
         finally:
-            os.close(reader)
+            for reader in readers:
+                os.close(reader)
+        assert named["memory"] == "watched", named
         assert limited["memory"] == "enforced by MPS", limited
         logs = [m.takt("logs", str(job["id"])).stdout for job in (nobody, limited)]
         assert logs == ["limit\n", "limit 0=4096M\n"], logs

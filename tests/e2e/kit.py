@@ -139,7 +139,13 @@ class Client:
 
     def history(self):
         """Jobs that have ended."""
-        return self.ask("GET", "/v1/jobs?history=1&limit=10000")["jobs"]
+        jobs, before = [], 0
+        while True:
+            part = self.ask("GET", f"/v1/jobs?history=1&limit=10000&before={before}")
+            jobs += part["jobs"]
+            before = part.get("next")
+            if not before:
+                return jobs
 
     def metrics(self):
         """{series with labels: value} of the metrics page."""

@@ -26,6 +26,7 @@ enum {
 };
 
 static struct takt_http *http;
+static char large[64 << 20];
 static uint16_t port;
 static unsigned asked;
 static struct takt_http_request *held; /* one of /hold that waits */
@@ -36,6 +37,8 @@ static void on_request(void *ctx, struct takt_http_request *request)
 	asked++;
 	if (strcmp(request->path, "/hold") == 0)
 		held = request;
+	else if (strcmp(request->path, "/large") == 0)
+		takt_http_answer(request, 200, "text/plain", large, sizeof(large), NULL, NULL);
 	else
 		takt_http_answer(request, 200, "text/plain", "yes", 3, NULL, NULL);
 }
@@ -299,7 +302,8 @@ static void the_oldest_that_is_idle_goes(void **state)
 {
 	int fds[50], waits;
 
-	serve(full);
+	serve((struct takt_http_config){
+		.max_connections = MOST, .idle_s = 30, .oldest_goes = true});
 	waits = dial(3);
 	say(waits, "GET /hold HTTP/1.1\r\nHost: a\r\n\r\n");
 	for (int i = 0; i < ROUNDS && !held; i++)
@@ -320,23 +324,63 @@ static void the_oldest_that_is_idle_goes(void **state)
 	close(waits);
 }
 
-/* Who has his share loses his own. */
+/* Who has his share loses his own, by whichever of this machine's addresses he comes. */
 static void an_address_has_its_share(void **state)
 {
-	int other, fds[100];
+	int fds[100];
 
 	serve(full);
-	other = dial(2);
-	assert_int_equal(talk_on(other, GET "\r\n"), 200);
 	for (int i = 0; i < 100; i++)
-		fds[i] = dial(1);
+		fds[i] = dial(i % 20 + 1);
 	for (int i = 0; i < 96; i++)
 		must_close(fds[i]);
-	assert_int_equal(talk_on(other, GET "\r\n"), 200);
 	assert_int_equal(talk_on(fds[99], GET "\r\n"), 200);
 	for (int i = 0; i < 100; i++)
 		close(fds[i]);
-	close(other);
+}
+
+/* However steadily it is: the only connection that there is becomes free before it has come to its
+ * end. */
+static void an_answer_has_to_be_read(void **state)
+{
+	bool is_free = false;
+	size_t taken = 0;
+	ssize_t n;
+	int fd;
+
+	serve((struct takt_http_config){.max_connections = 1, .idle_s = 1, .least_rate = 1u << 30});
+	fd = dial(1);
+	say(fd, "GET /large HTTP/1.1\r\nHost: a\r\n\r\n");
+	for (int i = 1; i < ROUNDS && !is_free; i++) {
+		pump();
+		(void)poll(NULL, 0, 1);
+		n = recv(fd, heard, sizeof(heard), MSG_DONTWAIT);
+		taken += n > 0 ? (size_t)n : 0;
+		is_free = i % 100 == 0 && talk(GET "\r\n") == 200;
+	}
+	assert_true(is_free);
+	assert_in_range(taken, 1, sizeof(large) - 1);
+	close(fd);
+}
+
+/* Who would read it comes in, though all that there are read nothing. */
+static void who_reads_nothing_keeps_nobody_out(void **state)
+{
+	int fds[MOST];
+
+	serve((struct takt_http_config){
+		.max_connections = MOST, .user_share = 4, .idle_s = 30, .oldest_goes = true});
+	for (int i = 0; i < 4; i++) {
+		unsigned before = asked;
+
+		fds[i] = dial(i + 1);
+		say(fds[i], "GET /large HTTP/1.1\r\nHost: a\r\n\r\n");
+		for (int k = 0; k < ROUNDS && asked == before; k++)
+			pump();
+	}
+	assert_int_equal(talk(GET "\r\n"), 200);
+	for (int i = 0; i < 4; i++)
+		close(fds[i]);
 }
 
 /* Where all of an address wait for an answer, the next is told. */
@@ -372,6 +416,8 @@ int main(void)
 		CASE(the_oldest_that_is_idle_goes),
 		CASE(an_address_has_its_share),
 		CASE(busy_connections_stay),
+		CASE(an_answer_has_to_be_read),
+		CASE(who_reads_nothing_keeps_nobody_out),
 	};
 
 	signal(SIGPIPE, SIG_IGN);

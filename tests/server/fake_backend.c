@@ -140,7 +140,7 @@ static int on_topology(void *ctx, struct takt_topo_view *ret, struct takt_err *e
 
 static int on_queue(void *ctx, const struct takt_peer *peer, const struct takt_history_ask *history,
 		    uint32_t limit, int (*each)(void *arg, const struct takt_job_view *view),
-		    void *arg, uint64_t *ret_total, struct takt_err *err)
+		    void *arg, struct takt_queue_rest *ret_rest, struct takt_err *err)
 {
 	struct fake *fake = ctx;
 	uint32_t shown = 0;
@@ -148,11 +148,12 @@ static int on_queue(void *ctx, const struct takt_peer *peer, const struct takt_h
 	bool past = history && !history->live;
 
 	fake->lists_made += !past;
-	*ret_total = 0;
+	fake->pasts_made += past;
+	*ret_rest = (struct takt_queue_rest){0};
 	for (uint64_t i = 0; i < fake->job_count; i++) {
 		if (has_ended(&fake->jobs[i]) != past)
 			continue;
-		(*ret_total)++;
+		ret_rest->total++;
 		if (shown < limit && each(arg, &fake->jobs[i].view) < 0)
 			return takt_err_set(err, -TAKT_E_LIMIT, "the list is too long");
 		shown++;

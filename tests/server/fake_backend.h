@@ -52,6 +52,7 @@ struct fake {
 	unsigned cancelled;	    /* pendings whose client hung up */
 	unsigned pages_out;	    /* metrics pages handed out and not released */
 	unsigned lists_made;	    /* of live jobs */
+	unsigned pasts_made;	    /* of ended ones */
 	uint64_t live_version;
 	bool keeps_lists; /* live_version says when they change */
 	atomic_int last_signal;

@@ -18,6 +18,7 @@
 enum {
 	ROUNDS = 2000,
 	ACCOUNTS = 50,
+	MANY = 10,
 	ALICE = 4242, /* and the numbers after it; no account is needed */
 };
 
@@ -96,6 +97,70 @@ static void root_what_a_user_listens_to_is_made_once_a_round(void **state)
 		close(fds[i]);
 }
 
+/* However many a user asks for, one is made in a turn of the loop, and the next user's comes next.
+ */
+static void root_what_costs_much_is_made_one_a_turn(void **state)
+{
+	static const char costly[] =
+		"GET /v1/jobs?history=1&limit=10000 HTTP/1.1\r\nHost: t\r\n\r\n";
+	int alice[MANY], bob;
+	unsigned before;
+
+	if (geteuid() != 0)
+		skip();
+	fake.max_connections = 8 * MANY;
+	fake.many_users = true;
+	fake_restart(&fake);
+	assert_int_equal(chmod(fake.dir, 0711), 0);
+	for (int i = 0; i < MANY; i++)
+		alice[i] = dial_as(ALICE);
+	bob = dial_as(ALICE + 1);
+	for (int i = 0; i < MANY; i++)
+		say(alice[i], costly);
+	fake_pump(&fake, 1000);
+	say(bob, costly);
+	fake_pump(&fake, 1000);
+	before = fake.pasts_made;
+	assert_in_range(before, 1, 2);
+	close(alice[MANY - 1]); /* nobody waits for that any more */
+	for (unsigned made = before; made < MANY; made = fake.pasts_made) {
+		char answer[16];
+
+		fake_pump(&fake, 1000);
+		assert_in_range(fake.pasts_made, made, made + 1);
+		if (made == before + 2)
+			assert_true(recv(bob, answer, sizeof(answer), MSG_DONTWAIT) > 0);
+	}
+	for (int i = 0; i < MANY - 1; i++) {
+		hear(alice[i], "HTTP/1.1 200");
+		close(alice[i]);
+	}
+	assert_int_equal(fake.pasts_made, MANY);
+	close(bob);
+}
+
+/* Who stops does not forget those who wait for their turn. */
+static void whose_turn_does_not_come_is_told(void **state)
+{
+	static const char costly[] = "GET /v1/jobs?history=1 HTTP/1.1\r\nHost: t\r\n\r\n";
+	int fds[4];
+
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(takt_net_connect_unix(fake.socket, &fds[i], NULL), 0);
+	for (int i = 0; i < 4; i++)
+		say(fds[i], costly);
+	fake_pump(&fake, 1000);
+	fake_restart(&fake);
+	for (int i = 0; i < 4; i++) {
+		char answer[16] = "";
+
+		assert_true(recv(fds[i], answer, 12, MSG_DONTWAIT) == 12);
+		assert_true(strcmp(answer, "HTTP/1.1 200") == 0 ||
+			    strcmp(answer, "HTTP/1.1 503") == 0);
+		close(fds[i]);
+	}
+}
+
 static void how_a_job_went_is_said_of_jobs_that_are_there(void **state)
 {
 	int fd = -1;
@@ -140,6 +205,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(root_what_a_user_listens_to_is_made_once_a_round),
+		CASE(root_what_costs_much_is_made_one_a_turn),
+		CASE(whose_turn_does_not_come_is_told),
 		CASE(how_a_job_went_is_said_of_jobs_that_are_there),
 		CASE(an_answer_wakes_the_server_and_a_wait_does_not),
 	};

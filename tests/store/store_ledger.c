@@ -243,7 +243,7 @@ int ledger_check(struct ledger *ledger, struct takt_store *store, struct takt_er
 		abort();
 	rc = takt_store_each_live(store, see_row, &check, err);
 	if (rc == 0)
-		rc = takt_store_each_history(store, UINT32_MAX, see_row, &check, err);
+		rc = takt_store_each_history(store, UINT32_MAX, 0, see_row, &check, err);
 	if (rc == 0)
 		judge(&check);
 	free(check.row);

@@ -285,14 +285,99 @@ static void walks_live_and_history(void **state)
 	assert_int_equal(live.n, 4);
 	for (size_t i = 0; i < live.n; i++)
 		assert_int_equal(live.ids[i], i + 1);
-	assert_int_equal(takt_store_each_history(*state, 100, see, &ended, NULL), 0);
+	assert_int_equal(takt_store_each_history(*state, 100, 0, see, &ended, NULL), 0);
 	assert_int_equal(ended.n, 5);
 	for (size_t i = 0; i < ended.n; i++)
 		assert_int_equal(ended.ids[i], 9 - i);
-	assert_int_equal(takt_store_each_history(*state, 2, see, &two, NULL), 0);
+	assert_int_equal(takt_store_each_history(*state, 2, 0, see, &two, NULL), 0);
 	assert_int_equal(two.n, 2);
 	assert_int_equal(takt_store_each_live(*state, see, &stopped, NULL), -ECANCELED);
 	assert_int_equal(stopped.n, 1);
+}
+
+/* What a part of history costs. */
+struct parts {
+	uint64_t last_id;
+	size_t jobs, bytes, largest;
+};
+
+static int weigh(void *ctx, const struct takt_job *job)
+{
+	struct parts *parts = ctx;
+
+	assert_true(parts->last_id == 0 || job->id < parts->last_id);
+	parts->last_id = job->id;
+	parts->jobs++;
+	parts->bytes += strlen(job->spec_json);
+	return 0;
+}
+
+/* Asks on until there is no more; how many parts there were. */
+static unsigned read_parts(struct takt_store *store, struct takt_store_past past, struct parts *ret)
+{
+	unsigned count = 0;
+
+	do {
+		size_t before = ret->bytes;
+
+		assert_int_equal(
+			takt_store_each_past(store, &past, weigh, ret, &past.before_id, NULL), 0);
+		if (ret->bytes - before > ret->largest)
+			ret->largest = ret->bytes - before;
+		count++;
+	} while (past.before_id);
+	return count;
+}
+
+/* However long descriptions are and however many were asked for. */
+static void history_is_read_in_parts(void **state)
+{
+	static char spec[1900 * 1024];
+	struct parts all = {0}, one = {0}, small = {0};
+	struct takt_job job;
+
+	memset(spec, 'x', sizeof(spec) - 1);
+	for (uint64_t id = 1; id <= 20; id++) {
+		job = store_job(id);
+		job.state = TAKT_JOB_DONE;
+		if (id % 2)
+			job.spec_json = spec;
+		insert_ok(*state, &job);
+	}
+	assert_in_range(read_parts(*state,
+				   (struct takt_store_past){.uid = -1, .gpu = -1, .limit = 10000},
+				   &all),
+			4, 20);
+	assert_int_equal(all.jobs, 20);
+	assert_in_range(all.largest, 1, 8 << 20);
+	assert_in_range(read_parts(*state,
+				   (struct takt_store_past){.uid = -1, .gpu = -1, .limit = 1},
+				   &one),
+			20, 21);
+	assert_int_equal(one.jobs, 20);
+	assert_int_equal(takt_store_each_history(*state, 100, 4096, weigh, &small, NULL), 0);
+	assert_int_equal(small.jobs, 10);
+	assert_in_range(small.bytes, 1, 10 * 4096);
+}
+
+/* What fits nothing has to look at all rows; nobody waits for that. */
+static void a_part_looks_at_so_many_rows(void **state)
+{
+	struct parts none = {0};
+	struct takt_job job;
+	int64_t ticket = 0;
+
+	for (uint64_t id = 1; id <= 25000; id++) {
+		job = store_job(id);
+		job.state = TAKT_JOB_DONE;
+		ticket = takt_store_insert(*state, &job, 0, NULL);
+	}
+	assert_int_equal(store_wait(*state, ticket).rc, 0);
+	assert_in_range(read_parts(*state,
+				   (struct takt_store_past){.uid = 77, .gpu = -1, .limit = 1},
+				   &none),
+			2, 25000);
+	assert_int_equal(none.jobs, 0);
 }
 
 static int get_inside(void *ctx, const struct takt_job *job)
@@ -561,7 +646,7 @@ static void sqlite_stays_below_a_mebibyte(void **state)
 		ticket = takt_store_insert(*state, &job, 0, NULL);
 	}
 	assert_int_equal(store_wait(*state, ticket).rc, 0);
-	assert_int_equal(takt_store_each_history(*state, 64, see, &seen, NULL), 0);
+	assert_int_equal(takt_store_each_history(*state, 64, 0, see, &seen, NULL), 0);
 	print_message("# SQLite held at most %lld bytes\n", (long long)sqlite3_memory_highwater(0));
 	assert_true(sqlite3_memory_highwater(0) < 1024 * 1024);
 }
@@ -650,7 +735,7 @@ static void an_environment_goes_with_the_job(void **state)
 	assert_true(seen);
 	job.state = TAKT_JOB_DONE;
 	update_ok(store, &job);
-	assert_int_equal(takt_store_each_history(store, 10, see_env, &seen, NULL), 0);
+	assert_int_equal(takt_store_each_history(store, 10, 0, see_env, &seen, NULL), 0);
 	assert_false(seen);
 	reopen(state); /* the log goes into the file */
 	assert_int_equal(count_in_files("swordfish"), 0);
@@ -707,6 +792,8 @@ int main(void)
 		CASE(missing_job_is_not_found),
 		CASE(ids_go_on_after_reopen),
 		CASE(walks_live_and_history),
+		CASE(history_is_read_in_parts),
+		CASE(a_part_looks_at_so_many_rows),
 		CASE(a_walk_may_read),
 		CASE(a_bad_row_fails_alone),
 		CASE(a_second_submit_seq_is_refused_whole),

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Asks takt. The token, where one is needed, is kept for this tab, or in the browser if its owner says so.
 
+import type { Job, Queue } from "./types";
+
 const KEY = "takt-token";
 
 export class Refused extends Error {
@@ -74,6 +76,18 @@ export async function request(path: string, options: RequestInit = {}): Promise<
 
 export async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
   return (await request(path, { signal })).json();
+}
+
+/** So many ended jobs at most, the newest first; takt may answer in parts. */
+export async function past_jobs(limit: number, more: string, signal?: AbortSignal): Promise<Queue> {
+  const jobs: Job[] = [];
+  let before = 0;
+  do {
+    const part = await get<Queue>(`/v1/jobs?history=1&limit=${limit - jobs.length}&before=${before}${more}`, signal);
+    jobs.push(...part.jobs);
+    before = part.next ?? 0;
+  } while (before && jobs.length < limit);
+  return { jobs, total: jobs.length };
 }
 
 export async function post<T>(path: string, body: unknown = {}): Promise<T> {

@@ -220,6 +220,8 @@ export interface Course {
 export interface Queue {
   jobs: Job[];
   total: number;
+  /** Of ended ones: there may be more below this number. */
+  next?: number;
 }
 
 export interface ClockGpu {

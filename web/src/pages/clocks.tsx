@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Clocks: where each GPU stands in its range, who has said so, and what power was measured at which clock.
 import { useMemo, useState } from "preact/hooks";
-import { get } from "../api";
+import { get, past_jobs } from "../api";
 import { Decisions, performance_of, useCourse, whose } from "../course";
 import { DASH, gpu_set, short, watts } from "../format";
 import { useLive } from "../live";
 import { amend, usePlace } from "../route";
-import type { ClockGpu, Course, History, Job, Queue } from "../types";
+import type { ClockGpu, Course, History, Job } from "../types";
 import { governed_text } from "./queue";
 import { Banner, Empty, Meter, Problem, State, Waiting, useAsked, useWidth } from "../ui";
 
@@ -69,7 +69,7 @@ export function ClocksPage() {
 
 /** The job that runs on it, else the last one that was governed there. */
 function useJobOf(gpu: number, running: Job | undefined): Job | undefined {
-  const ask = async (signal: AbortSignal) => (running ? undefined : get<Queue>(`/v1/jobs?history=1&gpu=${gpu}&limit=20`, signal));
+  const ask = async (signal: AbortSignal) => (running ? undefined : past_jobs(20, `&gpu=${gpu}`, signal));
   const { value } = useAsked(ask, [gpu, running?.id]);
   return running ?? value?.jobs.find((job) => job.report?.governor);
 }

@@ -2,7 +2,7 @@
 // What one comes for, first: is a GPU free, what of my jobs, when does my next one start, what is broken. Then all
 // GPUs at a glance, and what they draw and cost.
 import { useMemo } from "preact/hooks";
-import { get } from "../api";
+import { get, past_jobs } from "../api";
 import { Chart } from "../chart";
 import { DASH, bytes, clock_time, energy, from_now, gpu_set, plural, short, watts, with_unit } from "../format";
 import { given_gpus, has_part, is_mine } from "../jobs";
@@ -42,7 +42,7 @@ async function last_hour(gpus: number[], signal: AbortSignal): Promise<Hour> {
 const energy_mj = (points: Points) => points.reduce((sum, [, mean]) => sum + mean * 10 * 1000, 0);
 
 const last_day = (account: Account | undefined, signal: AbortSignal) =>
-  get<Queue>(`/v1/jobs?history=1&limit=50&since_ms=${Date.now() - DAY_MS}${account ? `&uid=${account.uid}` : ""}`, signal);
+  past_jobs(50, `&since_ms=${Date.now() - DAY_MS}${account ? `&uid=${account.uid}` : ""}`, signal);
 
 /** What is on record, and behind it what was heard since. */
 function joined(past: Points, heard: Points): Points {

@@ -2,7 +2,7 @@
 // Jobs that run, that wait in order and why, and that have ended; one's own before all others.
 import { Fragment, type ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import { get } from "../api";
+import { get, past_jobs } from "../api";
 import { DASH, clock_time, duration, energy, from_now, gpu_set, plural } from "../format";
 import { array_label, asked_gpus, folded, given_gpus, is_mine } from "../jobs";
 import { useLive } from "../live";
@@ -36,7 +36,7 @@ export function Jobs() {
   const mine_only = query.get("whose") === "mine";
   const whose = mine_only && account ? `&uid=${account.uid}` : "";
   const past = useAsked(
-    (signal) => (ended ? get<Queue>(`/v1/jobs?history=1&limit=300${whose}`, signal) : Promise.resolve(undefined)),
+    (signal) => (ended ? past_jobs(300, whose, signal) : Promise.resolve(undefined)),
     [ended, whose],
     ended ? 5000 : 0,
   );

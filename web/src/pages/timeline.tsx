@@ -3,7 +3,7 @@
 // rows of GPUs is only what takt has said a place for; of who waits without one the start alone is known. A GPU that
 // several jobs share has a lane for each; behind the jobs are the times for which it is reserved, set aside or lost.
 import { useMemo, useRef, useState } from "preact/hooks";
-import { get } from "../api";
+import { get, past_jobs } from "../api";
 import { clock_time, duration, from_now, gpu_set } from "../format";
 import { GAP, Ground, GpuRow, LEFT, ROW, fitting } from "../gpu_rows";
 import { gpu_amount } from "../jobs";
@@ -11,7 +11,7 @@ import { useLive } from "../live";
 import { amend, usePlace } from "../route";
 import { COLOURS, colours_of, type ColourBy } from "../timeline_colours";
 import { zones_of, type Zone } from "../timeline_zones";
-import type { Job, Orders, Queue } from "../types";
+import type { Job, Orders } from "../types";
 import { Empty, State, Waiting, useAsked, useNow, useWidth } from "../ui";
 import { job_name, shown_state } from "./queue";
 
@@ -119,7 +119,7 @@ export function Timeline() {
   const [view, set_view] = useState({ from: Date.now() - 15 * MINUTE_MS, span: 90 * MINUTE_MS, follows: true });
   const drag = useRef<{ x: number; from: number } | null>(null);
   const past = useAsked(
-    (signal) => get<Queue>(`/v1/jobs?history=1&limit=500&since_ms=${Date.now() - 7 * 1440 * MINUTE_MS}`, signal),
+    (signal) => past_jobs(500, `&since_ms=${Date.now() - 7 * 1440 * MINUTE_MS}`, signal),
     [],
     10_000,
   ).value;
