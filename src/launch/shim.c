@@ -267,6 +267,7 @@ int takt_shim_run(const struct takt_sys *sys, int attempt_dirfd, const struct ta
 				 .lockfd = -1,
 				 .logfd = -1,
 				 .logdirfd = attempt_dirfd,
+				 .progressfd = -1,
 				 .report = -1};
 	struct takt_err why;
 	int rc;
@@ -284,6 +285,8 @@ int takt_shim_run(const struct takt_sys *sys, int attempt_dirfd, const struct ta
 		(void)close(shim.report);
 	if (shim.logfd >= 0)
 		(void)sys->close(sys, shim.logfd);
+	if (shim.progressfd >= 0)
+		(void)sys->close(sys, shim.progressfd);
 	if (shim.logdirfd != attempt_dirfd)
 		(void)sys->close(sys, shim.logdirfd);
 	if (shim.lockfd >= 0)

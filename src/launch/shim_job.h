@@ -25,6 +25,7 @@ struct takt_shim {
 	int lockfd;		       /* owned; -1 = not held */
 	int logfd;		       /* owned; -1 = none */
 	int logdirfd;		       /* where the log is; owned where that is not dirfd */
+	int progressfd;		       /* owned; another user's file to be bound; -1 = none */
 	struct takt_attempt_spec spec; /* owned; released once the job runs, but for numbers */
 	struct takt_shim_rank *ranks;  /* owned; the first is what `started` names */
 	uint32_t rank_count;	       /* forked */
@@ -93,8 +94,8 @@ void takt_shim_hook_log(struct takt_shim *shim);
 /* In its job's log: how it ended, where that was not well. */
 void takt_shim_hook_note(const struct takt_shim *shim, bool late);
 
-/* shim_bound.c: the log is held to its bound. Begin; the kernel says that it is written to; look at
- * it if that is due; now. The sooner of the next look and `until`, 0 = never. */
+/* shim_bound.c: log and progress file are held to their bounds. Begin; the kernel says that one is
+ * written to; look at them if that is due; now. The sooner of the next look and `until`, 0 = never. */
 void takt_shim_bound_begin(struct takt_shim *shim);
 void takt_shim_bound_told(struct takt_shim *shim);
 void takt_shim_bound_look(struct takt_shim *shim);
