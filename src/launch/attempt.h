@@ -16,7 +16,8 @@
  *     go        its turn has come: the spec, completed by what was decided meanwhile (GPUs)
  *     started   who the job's first process is; synced BEFORE it becomes the job's program
  *     exit      how it ended; synced after the last process of the job is gone
- *     log       standard output and error of the job, appended
+ *     log       standard output and error of the job, appended; where jobs run as other users it
+ *               and `progress` are root's, and the user may write to them while the job runs
  *     cut       what of the log is not kept, if anything (struct takt_output_cut)
  *
  * Recovery reads it in this order:

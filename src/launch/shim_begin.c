@@ -144,12 +144,9 @@ static void call_off(struct takt_shim *shim, struct pipes *pipes)
  * Another user's is kept open, to be bound. */
 static void make_progress(struct takt_shim *shim)
 {
-	int fd;
+	int fd = takt_job_user_open(shim->user, shim->sys, shim->dirfd, "progress",
+				    O_WRONLY | O_CREAT);
 
-	takt_job_user_files_begin(shim->user);
-	fd = shim->sys->openat(shim->sys, shim->dirfd, "progress",
-			       O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, TAKT_ATTEMPT_MODE);
-	takt_job_user_files_end(shim->user);
 	if (shim->user->other)
 		shim->progressfd = fd < 0 ? -1 : fd;
 	else if (fd >= 0)

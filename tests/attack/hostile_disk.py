@@ -9,6 +9,8 @@ Usage: hostile_disk.py BUILD_FOLDER
 """
 import contextlib
 import os
+import signal
+import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -16,7 +18,7 @@ sys.path[:0] = [os.path.join(HERE, "..", "e2e"), os.path.join(HERE, "..")]
 
 import reachable  # noqa: E402,F401, first: it may replace the build folder
 import kit  # noqa: E402
-from users import ALICE, ask, job_of, shared_machine  # noqa: E402
+from users import ALICE, BOB, as_user, ask, job_of, shared_machine  # noqa: E402
 
 MIB = 1 << 20
 LIMIT = 4 * MIB
@@ -112,8 +114,101 @@ def progress_is_told_after_a_flood():
         cancel(m, job)
 
 
+# Once it is over.
+
+def done(m, script="echo the first line", **more):
+    job = ask(m, ALICE, "POST", "/v1/jobs", job_of(["/bin/sh", "-c", script], 1, **more))["id"]
+    view = m.client().wait(job)
+    assert view["state"] == "done", view
+    return job
+
+
+def may(what, *arguments):
+    try:
+        as_user(ALICE, what, *arguments)
+        return True
+    except PermissionError:
+        return False
+
+
+def open_as(mode):
+    def call(path):
+        with open(path, mode):
+            pass
+    return call
+
+
+def is_closed(m, job):
+    """Its user can read what there is and change nothing of it. Where he owned the files he could give himself the right."""
+    for name in ("log", "progress"):
+        path = path_of(m, job, name)
+        assert may(open_as("rb"), path), path
+        changes = {"write": (open_as("ab"), path), "truncate": (os.truncate, path, 1 << 40), "mode": (os.chmod, path, 0o666),
+                   "remove": (os.unlink, path), "rename": (os.rename, path, path + ".1"),
+                   "attribute": (os.setxattr, path, "user.filler", b"x" * 1000),
+                   "list": (os.removexattr, path, "system.posix_acl_access")}
+        got = [what for what, call in changes.items() if may(*call)]
+        assert not got, (name, got)
+
+
+def its_user_writes_to_its_files_no_more():
+    with bounded() as m:
+        job = done(m, f"echo the first line; {m.path('bin/takt')} progress --steps 7; echo again >> /dev/stdout")
+        is_closed(m, job)
+        with open(path_of(m, job), "rb") as log:
+            assert log.read() == b"the first line\nagain\n"
+        _, text = as_user(ALICE, lambda: kit.Client(m.socket).raw("GET", f"/v1/jobs/{job}/log"))
+        assert text == b"the first line\nagain\n", text
+        assert may(open_as("rb"), path_of(m, job)) and not as_user(BOB, os.access, path_of(m, job), os.F_OK)
+
+
+def nor_where_its_shim_was_killed():
+    with bounded() as m:
+        job = submit(m, ":")
+        tried(m, job)
+        os.kill(m.shims()[job, 1], signal.SIGKILL)
+        m.client().wait(job)
+        is_closed(m, job)
+
+
+def nor_after_its_hook():
+    """Which opens it by its name, too."""
+    with bounded() as m:
+        job = done(m, hook="[ $TAKT_EVENT = ended ] || exit 0; echo it is over >> /dev/stderr; sleep 1; echo hook over")
+        kit.until(lambda: b"hook over" in open(path_of(m, job), "rb").read(), lambda: open(path_of(m, job), "rb").read())
+        kit.until(lambda: not m.pids("takt-shim"), "its shim is gone")
+        with open(path_of(m, job), "rb") as log:
+            text = log.read()
+            assert text.startswith(b"the first line\nit is over\n"), text
+        is_closed(m, job)
+
+
+def what_a_shell_has_kept_open_is_cut(name, most):
+    """A process of the user's that is none of the job's writes on when it is over."""
+    def case():
+        with bounded() as m:
+            go = m.path("jobs/go")
+            job = submit(m, ":")
+            tried(m, job)
+            words = f"exec >> {path_of(m, job, name)}; touch {go}.there; until [ -e {go} ]; do sleep 0.1; done; exec head -c {MUCH} /dev/zero"
+            shell = subprocess.Popen(["/bin/sh", "-c", words], user=ALICE, group=ALICE, extra_groups=[], cwd="/")
+            kit.until(lambda: os.path.exists(go + ".there"), "it has opened it")
+            cancel(m, job)
+            is_closed(m, job)
+            with open(go, "w", encoding="ascii"):
+                pass
+            assert shell.wait(kit.WAIT_S) == 0
+            kit.until(lambda: on_disk(m, job, name) <= most, lambda: os.stat(path_of(m, job, name)))
+            with open(path_of(m, job), "rb") as log:
+                assert log.read(15) == b"the first line\n"
+    return case
+
+
 if __name__ == "__main__":
     sys.exit(kit.main([
         *((f"a job keeps on the disk little of {what}", bound(*way)) for what, way in WAYS.items()),
         progress_is_told_after_a_flood,
+        its_user_writes_to_its_files_no_more,
+        nor_where_its_shim_was_killed,
+        nor_after_its_hook,
     ]))
