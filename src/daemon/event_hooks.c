@@ -364,6 +364,8 @@ int takt_event_hooks_describe(struct takt_event_hooks *hooks, const struct takt_
 	ret_spec->limits = hook->limits;
 	ret_spec->hook_limit_ms = hooks->daemon->config.hook_limit_ms;
 	ret_spec->hook_log = hook->job_attempt;
+	ret_spec->output_limit =
+		takt_job_output_of_hook(hooks->daemon, hook->job_id, hook->job_attempt);
 	takt_strcpy(ret_spec->hook_event, sizeof(ret_spec->hook_event),
 		    takt_job_event_name(hook->event));
 	*ret_uid = hook->uid;

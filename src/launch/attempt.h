@@ -242,6 +242,16 @@ int takt_attempt_isolation(const struct takt_sys *sys, int jobs_dirfd, uint64_t 
 int takt_attempt_cut(const struct takt_sys *sys, int jobs_dirfd, uint64_t job_id, uint32_t attempt,
 		     struct takt_output_cut *ret);
 
+/*
+ * Of an attempt that is over. Bound: its log to `limit` bytes (0 = all of it) and its progress file
+ * to what it may have, as its shim did. Drop: all of its log, as if it had never been kept; `cut`
+ * says so, from 0 on. -EPERM where the directory or the file is not root's or ours, nor lent to us.
+ */
+int takt_attempt_bound_output(const struct takt_sys *sys, int jobs_dirfd, uint64_t job_id,
+			      uint32_t attempt, uint64_t limit);
+int takt_attempt_drop_output(const struct takt_sys *sys, int jobs_dirfd, uint64_t job_id,
+			     uint32_t attempt);
+
 /* Who its shim is, or was, and whose the directory is, to whom alone that record belongs. -ENOENT:
  * there is none; -TAKT_E_CORRUPT. Does not look at the lock: whether it lives is not said. */
 int takt_attempt_shim(const struct takt_sys *sys, int jobs_dirfd, uint64_t job_id, uint32_t attempt,

@@ -9,8 +9,9 @@
 #include <errno.h>
 
 enum {
-	FIRST_PART = 4,	   /* of the limit: a quarter */
-	GRAIN = 64 * 1024, /* a multiple of most file systems' blocks */
+	FIRST_PART = 4,	    /* of the limit: a quarter */
+	GRAIN = 64 * 1024,  /* a multiple of most file systems' blocks */
+	SMALL_GRAIN = 4096, /* where little is kept, of many's */
 	STAT_BLOCK = 512,
 	EXTRA = 16, /* of the limit a file system may take so much for its own lists */
 	AHEAD = 2,  /* it may set aside as much again for a file that grows */
@@ -23,9 +24,10 @@ static uint64_t on_disk(const struct stat *st)
 
 static uint64_t grain_of(const struct stat *st, uint64_t limit)
 {
-	uint64_t block = (uint64_t)st->st_blksize;
+	uint64_t block = (uint64_t)st->st_blksize, most = limit / 16;
+	uint64_t grain = GRAIN <= most ? GRAIN : SMALL_GRAIN;
 
-	return block > GRAIN && block <= limit / 16 ? block : GRAIN;
+	return block > grain && block <= most ? block : grain;
 }
 
 /* Inwards to whole blocks at both ends: less than a block would be zeroed and kept. */

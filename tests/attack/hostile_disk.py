@@ -204,6 +204,25 @@ def what_a_shell_has_kept_open_is_cut(name, most):
     return case
 
 
+# Of many jobs.
+
+def all_jobs_of_a_user_come_to_his_part():
+    """Each prints without end; on a small disk all of them leave most of it."""
+    disk = 512 * MIB
+    with shared_machine(gpus=1, start=False) as m, kit.small_disk(m, str(disk)):
+        os.chmod(m.path("state"), 0o755)
+        m.start("--output-limit", "64M", "--history", "no")
+        ask(m, ALICE, "POST", "/v1/jobs", {**job_of(["/bin/sh", "-c", "head -c 64M /dev/zero; sleep 2"]),
+                                           "array_first": 0, "array_last": 39})
+        client = m.client()
+        kit.until(lambda: not client.live(), lambda: len(client.live()))
+        kept = sum(entry.stat().st_blocks * 512 for folder in os.scandir(m.path("state/jobs")) for entry in os.scandir(folder))
+        assert kept < disk / 10 / 4 + 40 * 128 * 1024, kept
+        bobs = ask(m, BOB, "POST", "/v1/jobs", job_of(["/bin/sh", "-c", "head -c 200K /dev/zero"]))["id"]
+        m.client().wait(bobs)
+        assert on_disk(m, bobs) >= 200 * 1024, "another user's log is whole"
+
+
 if __name__ == "__main__":
     sys.exit(kit.main([
         *((f"a job keeps on the disk little of {what}", bound(*way)) for what, way in WAYS.items()),
@@ -211,4 +230,7 @@ if __name__ == "__main__":
         its_user_writes_to_its_files_no_more,
         nor_where_its_shim_was_killed,
         nor_after_its_hook,
+        ("a log that a shell has kept open is cut", what_a_shell_has_kept_open_is_cut("log", LIMIT + SLACK)),
+        ("a progress file that a shell has kept open is cut", what_a_shell_has_kept_open_is_cut("progress", MIB)),
+        all_jobs_of_a_user_come_to_his_part,
     ]))

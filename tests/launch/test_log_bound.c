@@ -116,6 +116,22 @@ static void its_beginning_and_its_newest_part_stay(void **state)
 	fake_sys_free(scene.world);
 }
 
+/* The least that a job is given. */
+static void of_a_small_limit_most_is_kept(void **state)
+{
+	struct scene scene = open_scene();
+	struct takt_output_cut cut = {0};
+
+	for (off_t size = 64 * 1024 + BLOCK; size < MIB; size += 7 * BLOCK) {
+		write_more(&scene, size);
+		assert_true(takt_log_bound(scene.sys, scene.log, 64 * 1024, &cut) >= 0);
+		assert_int_equal(cut.from, 16 * 1024);
+		assert_int_equal(scene.size - (off_t)(cut.to - cut.from), 64 * 1024);
+		expect_kept(&scene, &cut);
+	}
+	fake_sys_free(scene.world);
+}
+
 static void what_has_not_grown_is_not_cut_again(void **state)
 {
 	struct scene scene = open_scene();
@@ -493,6 +509,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_log_within_its_limit_is_left_alone),
 		cmocka_unit_test(its_beginning_and_its_newest_part_stay),
+		cmocka_unit_test(of_a_small_limit_most_is_kept),
 		cmocka_unit_test(what_has_not_grown_is_not_cut_again),
 		cmocka_unit_test(a_log_that_its_job_truncates_is_bound_anew),
 		cmocka_unit_test(where_files_have_no_holes_it_is_cut_off),
