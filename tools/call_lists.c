@@ -50,9 +50,9 @@ static const char anybody[] =
 	"accept accept4 getsockopt setsockopt getsockname getpeername shutdown sendto recvfrom "
 	"sendmsg recvmsg sendmmsg recvmmsg";
 
-/* One that starts nothing any more: what is its user's it makes as him, and its own words do not
- * make his log look newer. */
-static const char shims[] = "setfsuid setfsuid32 setfsgid setfsgid32 utimensat";
+/* One that starts nothing any more: what is its user's it makes as him or lends him, and its own
+ * words do not make his log look newer. */
+static const char shims[] = "setfsuid setfsuid32 setfsgid setfsgid32 utimensat fsetxattr";
 
 /* What a driver's library may want beside that, as far as those known do, and generously: threads,
  * helpers of its own (nvidia-modprobe), device nodes. Sockets of two families: see add_all. */

@@ -92,8 +92,9 @@ static inline int takt_progress_map_(struct takt_progress *progress, int fd, lon
 	size_t size = (size_t)(rank + 1) * sizeof(struct takt_progress_file);
 	void *at;
 
-	/* The daemon may be another user: it reads as the folder's group, whatever the umask. */
-	if (fchmod(fd, 0640) < 0 || pwrite(fd, "", 1, (off_t)size - 1) < 0)
+	/* The daemon may be another user: it reads as the folder's group, whatever the umask. A
+	 * file of root's that is lent to us has the right mode. */
+	if ((fchmod(fd, 0640) < 0 && errno != EPERM) || pwrite(fd, "", 1, (off_t)size - 1) < 0)
 		return -errno;
 	at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (at == MAP_FAILED)

@@ -147,6 +147,13 @@ static void add_output(struct takt_cli *cli, const struct takt_job_view *job)
 
 	if (!job->output_kept)
 		return;
+	if (job->output_cut_from == 0 && job->output_kept == 1) {
+		takt_str_addf(&cli->out,
+			      "%-14sis gone: the logs of all jobs came to more than "
+			      "output_share allows\n",
+			      "output");
+		return;
+	}
 	takt_str_addf(&cli->out, "%-14smore than is kept (%s, see output_limit): ", "output",
 		      takt_bytes_text(job->output_kept, text));
 	if (job->output_cut_to)

@@ -194,6 +194,14 @@ static const struct key keys[] = {
 	 "newest part, and the job goes on. Less where state_dir is on a disk that has not a "
 	 "hundred times as much free when the job starts. 0M: all of it.",
 	 true},
+	{"output_share", PERCENT, AT(output_share_permille), "10%", 0, 900, NULL,
+	 "How much of the disk of state_dir what is kept of all jobs' output may take; one user "
+	 "has "
+	 "a quarter of it where users = all. A job that starts is given at most a sixteenth of "
+	 "what "
+	 "is left, never less than 64 KiB, and the oldest logs of jobs that are over go once three "
+	 "quarters are taken. 0%: no such end.",
+	 true},
 	{"job_processes", NUMBER, AT(job_processes), "32768", 16, 4194304, NULL,
 	 "How many processes and threads a job may have at a time, where it has a cgroup. It "
 	 "cannot make more, and goes on.",

@@ -95,9 +95,10 @@ struct takt_config {
 	enum takt_stage_config stage;
 	uint32_t prefetch_limit_ms;
 	uint32_t hook_limit_ms;
-	uint32_t output_limit_mib;     /* 0 = none */
-	uint32_t allow_weak_isolation; /* 0 or 1 */
-	uint32_t allow_system_users;   /* 0 or 1 */
+	uint32_t output_limit_mib;	/* 0 = none */
+	uint32_t output_share_permille; /* of the disk; 0 = none */
+	uint32_t allow_weak_isolation;	/* 0 or 1 */
+	uint32_t allow_system_users;	/* 0 or 1 */
 	uint32_t job_processes;
 	uint32_t max_grace_ms;
 	uint32_t max_connections;

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file_whose.h"
 #include "base/mem.h"
 #include "daemon/gpu_health.h"
 #include "daemon/gpu_orders.h"
@@ -115,7 +116,7 @@ static int open_log(const struct takt_daemon *daemon, uint64_t job_id, uint32_t 
 		return -1;
 	if (fd < 0)
 		return takt_err_set(err, -errno, "log of job %llu", (unsigned long long)job_id);
-	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == owner)
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && takt_file_whose(fd, &st) == owner)
 		return fd;
 	close(fd);
 	return takt_err_set(err, -TAKT_E_CORRUPT, "log of job %llu is not the file that takt made",

@@ -364,9 +364,14 @@ void takt_job_progress_fill_ended(struct takt_daemon *daemon, const struct takt_
 /* job_output.c: what jobs print. */
 int takt_job_output_new(struct takt_job_output **ret);
 void takt_job_output_free(struct takt_job_output *output);
-/* How many bytes are kept of a job that is started now: output_limit, and less where the disk has
- * not a hundred times as much free. 0 = all. */
+/* How many bytes are kept of any one job: output_limit, and less where the disk has not a hundred
+ * times as much free. 0 = all. */
 uint64_t takt_job_output_limit(const struct takt_daemon *daemon);
+/* Of this one, which is started now: less where output_share has not as much left for its user. Of
+ * a hook: the log of its job goes on by a mebibyte. */
+uint64_t takt_job_output_give(const struct takt_daemon *daemon, uint64_t job_id, uid_t uid);
+uint64_t takt_job_output_of_hook(const struct takt_daemon *daemon, uint64_t job_id,
+				 uint32_t attempt);
 /* How much of the disk the store sets aside for when it is full; 0 of a small one. */
 uint64_t takt_job_output_reserve(const struct takt_daemon *daemon);
 /* How large the database may get: history_limit, and a share of the disk. */

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file_whose.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/vec.h"
@@ -363,6 +364,8 @@ int takt_event_hooks_describe(struct takt_event_hooks *hooks, const struct takt_
 	ret_spec->limits = hook->limits;
 	ret_spec->hook_limit_ms = hooks->daemon->config.hook_limit_ms;
 	ret_spec->hook_log = hook->job_attempt;
+	ret_spec->output_limit =
+		takt_job_output_of_hook(hooks->daemon, hook->job_id, hook->job_attempt);
 	takt_strcpy(ret_spec->hook_event, sizeof(ret_spec->hook_event),
 		    takt_job_event_name(hook->event));
 	*ret_uid = hook->uid;
@@ -379,7 +382,27 @@ static bool may_be_alive(struct takt_daemon *daemon, uint64_t job_id, uint32_t a
 	       (status.state == TAKT_ATTEMPT_ALIVE || status.state == TAKT_ATTEMPT_ORPHANED);
 }
 
-/* Its log is its user's, while the directory may be root's. True when the engine is to look after
+/* Its log is its user's, or lent to him, while the directory may be root's. */
+static bool whose_log(const struct takt_daemon *daemon, int dirfd, struct stat *ret_stat,
+		      uid_t *ret_uid)
+{
+	int fd;
+
+	if (daemon->sys->fstatat(daemon->sys, dirfd, "log", ret_stat) < 0)
+		return false;
+	*ret_uid = ret_stat->st_uid;
+	if (*ret_uid != 0)
+		return true;
+	fd = daemon->sys->openat(daemon->sys, dirfd, "log",
+				 O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
+	if (fd < 0)
+		return false;
+	*ret_uid = takt_file_whose(fd, ret_stat);
+	(void)daemon->sys->close(daemon->sys, fd);
+	return true;
+}
+
+/* True when the engine is to look after
  * it. */
 static bool take_over(struct takt_event_hooks *hooks, uint64_t job_id, uint32_t attempt,
 		      struct takt_engine_live *ret)
@@ -388,7 +411,8 @@ static bool take_over(struct takt_event_hooks *hooks, uint64_t job_id, uint32_t 
 	int fd = takt_attempt_open(daemon->sys, daemon->jobs_dirfd, job_id, attempt, NULL);
 	struct hook hook = {.job_id = job_id, .attempt = attempt, .runs = true};
 	struct stat st;
-	bool found = fd >= 0 && daemon->sys->fstatat(daemon->sys, fd, "log", &st) == 0;
+	uid_t uid;
+	bool found = fd >= 0 && whose_log(daemon, fd, &st, &uid);
 
 	if (fd >= 0)
 		(void)daemon->sys->close(daemon->sys, fd);
@@ -396,7 +420,7 @@ static bool take_over(struct takt_event_hooks *hooks, uint64_t job_id, uint32_t 
 	    takt_vec_push(&hooks->list, hook) < 0)
 		return false;
 	*ret = (struct takt_engine_live){
-		.job_id = job_id, .attempt = attempt, .uid = st.st_uid, .gid = st.st_gid};
+		.job_id = job_id, .attempt = attempt, .uid = uid, .gid = st.st_gid};
 	return true;
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What jobs print, and the disk that it is kept on, which is the store's too. Each shim holds its
- * job's log to output_limit (launch/log_bound.h); here is said that one did, and, since a shim may
- * fail to, that the disk gets full and whose log is the largest. On a full disk
- * the store goes on with what it has set aside (store/store_reserve.c), and from here it is told
- * to leave some of that to the shims, who write down ends.
+ * job's log to output_limit (launch/log_bound.h), all of them come to output_share; here is said
+ * that one did, and, since a shim may fail to, that the disk gets full and whose log is the
+ * largest. On a full disk the store goes on with what it has set aside (store/store_reserve.c),
+ * and from here it is told to leave some of that to the shims, who write down ends.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,6 +16,7 @@
 #include "base/mem.h"
 #include "daemon/daemon.h"
 #include "daemon/log.h"
+#include "daemon/output_share.h"
 
 enum {
 	MAX_WATCHED = 262144,
@@ -36,6 +37,7 @@ static const uint64_t record_bytes = 256 << 10; /* room for what some shims writ
 struct takt_job_output {
 	/* Of those that run: job id -> attempt * 2, plus 1 once its cut was said. */
 	struct takt_map jobs;
+	struct takt_output_share *share; /* owned */
 	struct takt_mono looked_at;
 	bool full;
 };
@@ -51,6 +53,10 @@ int takt_job_output_new(struct takt_job_output **ret)
 
 	if (!output)
 		return -ENOMEM;
+	if (takt_output_share_new(&output->share) < 0) {
+		takt_free(output);
+		return -ENOMEM;
+	}
 	output->jobs = TAKT_MAP_U64(MAX_WATCHED);
 	*ret = output;
 	return 0;
@@ -61,6 +67,7 @@ void takt_job_output_free(struct takt_job_output *output)
 	if (!output)
 		return;
 	takt_map_fini(&output->jobs);
+	takt_output_share_free(output->share);
 	takt_free(output);
 }
 
@@ -82,6 +89,43 @@ uint64_t takt_job_output_limit(const struct takt_daemon *daemon)
 	if (limit == 0 || all == 0 || share >= limit)
 		return limit;
 	return share > mib ? share : mib;
+}
+
+/* Of all jobs together; 0 = no end. */
+static uint64_t share_bytes(const struct takt_daemon *daemon)
+{
+	uint64_t all;
+
+	(void)free_bytes(daemon, &all);
+	return all / 1000 * daemon->config.output_share_permille;
+}
+
+uint64_t takt_job_output_give(const struct takt_daemon *daemon, uint64_t job_id, uid_t uid)
+{
+	return takt_output_share_give(daemon->output->share, job_id, uid,
+				      takt_job_output_limit(daemon), share_bytes(daemon),
+				      daemon->config.users != TAKT_USERS_ALL);
+}
+
+/* Of its log on the disk. */
+static uint64_t log_bytes(const struct takt_daemon *daemon, uint64_t job_id, uint64_t attempt)
+{
+	struct stat st;
+	char path[64];
+
+	snprintf(path, sizeof(path), "%llu.%llu/log", (unsigned long long)job_id,
+		 (unsigned long long)attempt);
+	return fstatat(daemon->jobs_dirfd, path, &st, AT_SYMLINK_NOFOLLOW) == 0
+		       ? (uint64_t)st.st_blocks * STAT_BLOCK
+		       : 0;
+}
+
+uint64_t takt_job_output_of_hook(const struct takt_daemon *daemon, uint64_t job_id,
+				 uint32_t attempt)
+{
+	uint64_t has = log_bytes(daemon, job_id, attempt);
+
+	return takt_job_output_limit(daemon) ? has + mib : 0;
 }
 
 uint64_t takt_job_output_reserve(const struct takt_daemon *daemon)
@@ -119,9 +163,11 @@ static void say_cut(const struct takt_daemon *daemon, uint64_t job_id, union tak
 		return;
 	known->u64 |= 1;
 	takt_log(TAKT_LOG_WARNING,
-		 "job %llu prints more than is kept (%llu MiB, see output_limit): its log keeps "
+		 "job %llu prints more than is kept (%llu %s, see output_limit): its log keeps "
 		 "its beginning and its newest part",
-		 (unsigned long long)job_id, (unsigned long long)(cut.limit / mib));
+		 (unsigned long long)job_id,
+		 (unsigned long long)(cut.limit < mib ? cut.limit / 1024 : cut.limit / mib),
+		 cut.limit < mib ? "KiB" : "MiB");
 }
 
 void takt_job_output_over(struct takt_daemon *daemon, const struct takt_queue_job *job)
@@ -131,22 +177,21 @@ void takt_job_output_over(struct takt_daemon *daemon, const struct takt_queue_jo
 
 	if (known)
 		say_cut(daemon, job->row.id, known);
+	takt_output_share_over(daemon->output->share, job->row.id, job->row.uid,
+			       log_bytes(daemon, job->row.id, job->row.attempt));
 	(void)takt_map_u64_remove(jobs, job->row.id);
 }
 
 static struct largest find_largest(const struct takt_daemon *daemon)
 {
 	struct largest largest = {0};
-	struct stat st;
-	char path[64];
 
 	TAKT_MAP_EACH(entry, &daemon->output->jobs)
 	{
-		snprintf(path, sizeof(path), "%llu.%llu/log", (unsigned long long)entry->key,
-			 (unsigned long long)(entry->value.u64 >> 1));
-		if (fstatat(daemon->jobs_dirfd, path, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-		    (uint64_t)st.st_blocks * STAT_BLOCK > largest.bytes)
-			largest = (struct largest){entry->key, (uint64_t)st.st_blocks * STAT_BLOCK};
+		uint64_t bytes = log_bytes(daemon, entry->key, entry->value.u64 >> 1);
+
+		if (bytes > largest.bytes)
+			largest = (struct largest){entry->key, bytes};
 	}
 	return largest;
 }
@@ -219,6 +264,31 @@ int takt_job_output_refuse(const struct takt_daemon *daemon, struct takt_err *er
 		daemon->config.state_dir, whose);
 }
 
+/* Of jobs that ran before this takt did. */
+static void find_given(const struct takt_daemon *daemon)
+{
+	struct takt_output_share *share = daemon->output->share;
+
+	TAKT_MAP_EACH(entry, &daemon->output->jobs)
+	{
+		const struct takt_queue_job *job =
+			daemon->queue ? takt_queue_find(daemon->queue, entry->key) : NULL;
+		struct takt_attempt_spec spec = {0};
+		int dirfd;
+
+		if (!job || takt_output_share_knows(share, entry->key))
+			continue;
+		dirfd = takt_attempt_open(daemon->sys, daemon->jobs_dirfd, entry->key,
+					  (uint32_t)(entry->value.u64 >> 1), NULL);
+		if (dirfd >= 0 && takt_attempt_read_spec(daemon->sys, dirfd, &spec, NULL) == 0) {
+			takt_output_share_found(share, entry->key, job->row.uid, spec.output_limit);
+			takt_attempt_spec_fini(&spec);
+		}
+		if (dirfd >= 0)
+			(void)daemon->sys->close(daemon->sys, dirfd);
+	}
+}
+
 void takt_job_output_tick(struct takt_daemon *daemon, struct takt_mono now)
 {
 	struct takt_job_output *output = daemon->output;
@@ -228,6 +298,9 @@ void takt_job_output_tick(struct takt_daemon *daemon, struct takt_mono now)
 	output->looked_at = now;
 	TAKT_MAP_EACH(entry, &output->jobs)
 	say_cut(daemon, entry->key, &entry->value);
+	find_given(daemon);
+	takt_output_share_look(output->share, daemon, takt_job_output_limit(daemon),
+			       share_bytes(daemon));
 	say_disk(daemon);
 	if (daemon->store)
 		tend_reserve(daemon);

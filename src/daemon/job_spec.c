@@ -362,13 +362,13 @@ int takt_daemon_describe_job(void *ctx, const struct takt_action *start, const c
 	const struct takt_queue_job *job = takt_queue_find(daemon->queue, start->job_id);
 	int rc;
 
-	ret_spec->output_limit = takt_job_output_limit(daemon);
 	if (start->attempt >= TAKT_ENGINE_ASIDE)
 		return takt_event_hooks_describe(daemon->hooks, start, attempt_id, ret_spec,
 						 ret_uid, ret_gid, err);
 	if (!job)
 		return takt_err_set(err, -TAKT_E_NOT_FOUND, "job %llu",
 				    (unsigned long long)start->job_id);
+	ret_spec->output_limit = takt_job_output_give(daemon, job->row.id, job->row.uid);
 	ret_spec->grace_ms = job->spec.grace_ms < daemon->config.max_grace_ms
 				     ? job->spec.grace_ms
 				     : daemon->config.max_grace_ms;

@@ -16,7 +16,8 @@
  *     go        its turn has come: the spec, completed by what was decided meanwhile (GPUs)
  *     started   who the job's first process is; synced BEFORE it becomes the job's program
  *     exit      how it ended; synced after the last process of the job is gone
- *     log       standard output and error of the job, appended
+ *     log       standard output and error of the job, appended; where jobs run as other users it
+ *               and `progress` are root's, and the user may write to them while the job runs
  *     cut       what of the log is not kept, if anything (struct takt_output_cut)
  *
  * Recovery reads it in this order:
@@ -240,6 +241,16 @@ int takt_attempt_isolation(const struct takt_sys *sys, int jobs_dirfd, uint64_t 
 /* What is not kept of its log, as its shim says. -ENOENT: it is whole; -TAKT_E_CORRUPT. */
 int takt_attempt_cut(const struct takt_sys *sys, int jobs_dirfd, uint64_t job_id, uint32_t attempt,
 		     struct takt_output_cut *ret);
+
+/*
+ * Of an attempt that is over. Bound: its log to `limit` bytes (0 = all of it) and its progress file
+ * to what it may have, as its shim did. Drop: all of its log, as if it had never been kept; `cut`
+ * says so, from 0 on. -EPERM where the directory or the file is not root's or ours, nor lent to us.
+ */
+int takt_attempt_bound_output(const struct takt_sys *sys, int jobs_dirfd, uint64_t job_id,
+			      uint32_t attempt, uint64_t limit);
+int takt_attempt_drop_output(const struct takt_sys *sys, int jobs_dirfd, uint64_t job_id,
+			     uint32_t attempt);
 
 /* Who its shim is, or was, and whose the directory is, to whom alone that record belongs. -ENOENT:
  * there is none; -TAKT_E_CORRUPT. Does not look at the lock: whether it lives is not said. */

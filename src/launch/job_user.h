@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Where jobs run as other users the shim is root's, with two capabilities left: to signal the job
- * and to become its user. So the job cannot stop it, nor write what it records. What is the user's
- * among its files is made as him; what he named (a directory, a program) is opened as him, by a
- * process that has become him for good. Private to this room and to takt-shim.
+ * and to become its user. So the job cannot stop it, nor write what it records. What the user may
+ * write among its files is lent to him while the job runs, or made as him; what he named (a
+ * directory, a program) is opened as him, by a process that has become him for good. Private to
+ * this room and to takt-shim.
  */
 #ifndef TAKT_LAUNCH_JOB_USER_H
 #define TAKT_LAUNCH_JOB_USER_H
@@ -12,6 +13,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "base/sys.h"
 #include "launch/user_limits.h"
 
 struct takt_job_user {
@@ -32,6 +34,19 @@ int takt_job_user_parse(const char *text, struct takt_job_user *ret, struct takt
  */
 void takt_job_user_files_begin(const struct takt_job_user *user);
 void takt_job_user_files_end(const struct takt_job_user *user);
+
+/*
+ * A file that he may write to: root's, lent to him by an access control list as long as the job
+ * runs, in a directory of root's; where that cannot be, his own. For the owner of the process where
+ * he is no other. `flags` as of open(2), O_CREAT among them where it is to be made; links are not
+ * followed. A descriptor, or -errno.
+ */
+int takt_job_user_open(const struct takt_job_user *user, const struct takt_sys *sys, int dirfd,
+		       const char *name, int flags);
+/* From now on he can read it and no more; what he has open stays so. -EPERM: it is his own. All:
+ * log and progress file of an attempt whose shim did not come to that. */
+int takt_job_user_take_back(const struct takt_job_user *user, int fd);
+void takt_job_user_take_back_all(const struct takt_sys *sys, int dirfd, uid_t uid);
 
 /*
  * Before: root's groups were replaced by the user's, his group is the real one. Keep of root's

@@ -369,8 +369,10 @@ int takt_spawn_cleanup(const struct takt_spawn *spawn, const struct takt_launch_
 	pid = fork();
 	if (pid == 0) {
 		close_all_but(attempt_dirfd, report[1]);
-		if (clean_up(spawn, request, spec, attempt_dirfd, &failed.err) == 0)
+		if (clean_up(spawn, request, spec, attempt_dirfd, &failed.err) == 0) {
+			takt_job_user_take_back_all(spawn->sys, attempt_dirfd, request->uid);
 			_exit(EXIT_SUCCESS);
+		}
 		(void)sleep(1);
 		while (write(report[1], &failed, sizeof(failed)) < 0 && errno == EINTR)
 			;

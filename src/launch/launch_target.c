@@ -21,6 +21,7 @@
 #include "launch/attempt.h"
 #include "launch/below.h"
 #include "launch/job_cgroup.h"
+#include "launch/job_user.h"
 #include "launch/proc_tree.h"
 
 enum {
@@ -176,7 +177,9 @@ static int reap_attempt(const struct takt_spawn *spawn, const struct takt_launch
 		if (cgroup[0])
 			(void)takt_cgroup_kill(cgroup);
 		rc = kill_survivors(&spec, cgroup, request->uid, err);
-		if (rc == 0 && spec.cleanup)
+		if (rc == 0 && !spec.cleanup)
+			takt_job_user_take_back_all(spawn->sys, dirfd, request->uid);
+		else if (rc == 0)
 			rc = takt_spawn_cleanup(spawn, request, &spec, dirfd, ret_report, err);
 		takt_attempt_spec_fini(&spec);
 	}

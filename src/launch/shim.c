@@ -89,13 +89,9 @@ static int introduce(struct takt_shim *shim, struct takt_err *err)
 
 static int open_log(struct takt_shim *shim, struct takt_err *err)
 {
-	int fd;
+	int fd = takt_job_user_open(shim->user, shim->sys, shim->dirfd, "log",
+				    O_WRONLY | O_CREAT | O_APPEND);
 
-	takt_job_user_files_begin(shim->user);
-	fd = shim->sys->openat(shim->sys, shim->dirfd, "log",
-			       O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC,
-			       TAKT_ATTEMPT_MODE);
-	takt_job_user_files_end(shim->user);
 	if (fd < 0)
 		return takt_err_set(err, fd, "open the log of the job");
 	shim->logfd = fd;
@@ -187,9 +183,11 @@ static void record_end(struct takt_shim *shim)
 	uint32_t failures = 0;
 	struct takt_err err;
 
+	takt_shim_take_back(shim);
 	takt_crash_point("shim.before_exit_record");
 	while (takt_attempt_record_exit(shim->sys, shim->dirfd, &shim->end, &err) < 0)
 		pause_after(&recording, failures++);
+	takt_shim_take_back(shim); /* what a hook has lent him meanwhile */
 	takt_crash_point("shim.after_exit_record");
 }
 
@@ -199,6 +197,7 @@ static int record_void(struct takt_shim *shim, struct takt_err *err)
 {
 	shim->end.exit_kind = TAKT_EXIT_VOID;
 	shim->end.ended_at = takt_wall_now(shim->sys);
+	takt_shim_take_back(shim);
 	takt_crash_point("shim.before_void");
 	return takt_attempt_record_exit(shim->sys, shim->dirfd, &shim->end, err);
 }
@@ -285,6 +284,7 @@ int takt_shim_run(const struct takt_sys *sys, int attempt_dirfd, const struct ta
 				 .lockfd = -1,
 				 .logfd = -1,
 				 .logdirfd = attempt_dirfd,
+				 .progressfd = -1,
 				 .report = -1};
 	struct takt_err why;
 	int rc;
@@ -302,6 +302,8 @@ int takt_shim_run(const struct takt_sys *sys, int attempt_dirfd, const struct ta
 		(void)close(shim.report);
 	if (shim.logfd >= 0)
 		(void)sys->close(sys, shim.logfd);
+	if (shim.progressfd >= 0)
+		(void)sys->close(sys, shim.progressfd);
 	if (shim.logdirfd != attempt_dirfd)
 		(void)sys->close(sys, shim.logdirfd);
 	if (shim.lockfd >= 0)

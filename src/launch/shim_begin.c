@@ -141,21 +141,20 @@ static void call_off(struct takt_shim *shim, struct pipes *pipes)
 }
 
 /* Where the job cannot make it, or has it mounted, it has to be there. Without it, it says nothing.
- */
-static void make_progress(const struct takt_shim *shim)
+ * Another user's is kept open, to be bound. */
+static void make_progress(struct takt_shim *shim)
 {
-	int fd;
+	int fd = takt_job_user_open(shim->user, shim->sys, shim->dirfd, "progress",
+				    O_WRONLY | O_CREAT);
 
-	takt_job_user_files_begin(shim->user);
-	fd = shim->sys->openat(shim->sys, shim->dirfd, "progress",
-			       O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, TAKT_ATTEMPT_MODE);
-	takt_job_user_files_end(shim->user);
-	if (fd >= 0)
+	if (shim->user->other)
+		shim->progressfd = fd < 0 ? -1 : fd;
+	else if (fd >= 0)
 		(void)shim->sys->close(shim->sys, fd);
 }
 
 /* All that is the user's in the directory is there. */
-static int let_user_through(const struct takt_shim *shim, struct takt_err *err)
+static int let_user_through(struct takt_shim *shim, struct takt_err *err)
 {
 	int rc;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Why a job ended badly, as far as its shim can know: the kernel counts whom it ended for want of
- * memory; that of the GPU nobody outside the job sees run out, but its program says so last. */
+/* The end of a job: its user writes to its files no more. And why it ended badly, as far as its
+ * shim can know: the kernel counts whom it ended for want of memory; that of the GPU nobody outside
+ * the job sees run out, but its program says so last. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -49,6 +50,21 @@ static bool ran_out_of_gpu_memory(const struct takt_shim *shim)
 	if (fd >= 0)
 		close(fd);
 	return said;
+}
+
+/* Where his files are his own he is let through to them no more. */
+void takt_shim_take_back(const struct takt_shim *shim)
+{
+	int rc = 0;
+
+	if (shim->spec.hook_event[0])
+		return;
+	if (shim->logfd >= 0)
+		rc = takt_job_user_take_back(shim->user, shim->logfd);
+	if (shim->progressfd >= 0)
+		rc |= takt_job_user_take_back(shim->user, shim->progressfd);
+	if (rc < 0)
+		takt_job_user_shut_out(shim->user, shim->dirfd);
 }
 
 void takt_shim_explain_end(struct takt_shim *shim)

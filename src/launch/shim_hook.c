@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "launch/attempt_files.h"
 #include "launch/shim_job.h"
@@ -25,10 +26,7 @@ void takt_shim_hook_log(struct takt_shim *shim)
 			    0);
 	if (dirfd < 0)
 		return;
-	takt_job_user_files_begin(shim->user);
-	fd = sys->openat(sys, dirfd, "log",
-			 O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
-	takt_job_user_files_end(shim->user);
+	fd = takt_job_user_open(shim->user, sys, dirfd, "log", O_WRONLY | O_APPEND | O_NONBLOCK);
 	if (fd < 0) {
 		(void)sys->close(sys, dirfd);
 		return;
@@ -36,6 +34,13 @@ void takt_shim_hook_log(struct takt_shim *shim)
 	(void)sys->close(sys, shim->logfd);
 	shim->logfd = fd;
 	shim->logdirfd = dirfd;
+}
+
+/* Of a job that is over the log was lent to its user for the hook alone. */
+static void give_back(const struct takt_shim *shim)
+{
+	if (shim->logdirfd != shim->dirfd && faccessat(shim->logdirfd, "exit", F_OK, 0) == 0)
+		(void)takt_job_user_take_back(shim->user, shim->logfd);
 }
 
 void takt_shim_hook_note(const struct takt_shim *shim, bool late)
@@ -50,4 +55,5 @@ void takt_shim_hook_note(const struct takt_shim *shim, bool late)
 		takt_shim_note(shim, "hook at '%s': ended by signal %d", event, end->exit_code);
 	else if (end->exit_kind == TAKT_EXIT_EXITED && end->exit_code != 0)
 		takt_shim_note(shim, "hook at '%s': exit status %d", event, end->exit_code);
+	give_back(shim);
 }

@@ -25,6 +25,7 @@ struct takt_shim {
 	int lockfd;		       /* owned; -1 = not held */
 	int logfd;		       /* owned; -1 = none */
 	int logdirfd;		       /* where the log is; owned where that is not dirfd */
+	int progressfd;		       /* owned; another user's file to be bound; -1 = none */
 	struct takt_attempt_spec spec; /* owned; released once the job runs, but for numbers */
 	struct takt_shim_rank *ranks;  /* owned; the first is what `started` names */
 	uint32_t rank_count;	       /* forked */
@@ -87,18 +88,21 @@ void takt_shim_note(const struct takt_shim *shim, const char *fmt, ...) TAKT_PRI
 /* shim_hook.c: of a hook. From here on its words and ours go to the log of its job, if that can be
  * had. */
 void takt_shim_hook_log(struct takt_shim *shim);
-/* In its job's log: how it ended, where that was not well. */
+/* In its job's log: how it ended, where that was not well. It writes there no more. */
 void takt_shim_hook_note(const struct takt_shim *shim, bool late);
 
-/* shim_bound.c: the log is held to its bound. Begin; the kernel says that it is written to; look at
- * it if that is due; now. The sooner of the next look and `until`, 0 = never. */
+/* shim_bound.c: log and progress file are held to their bounds. Begin; the kernel says that it is
+ * written to; look at it if that is due; now. The sooner of the next look and `until`, 0 = never.
+ */
 void takt_shim_bound_begin(struct takt_shim *shim);
 void takt_shim_bound_told(struct takt_shim *shim);
 void takt_shim_bound_look(struct takt_shim *shim);
 void takt_shim_bound_apply(struct takt_shim *shim);
 struct takt_boot takt_shim_bound_due(const struct takt_shim *shim, struct takt_boot until);
 
-/* shim_end.c: what is known of why the job ended badly, into `end`. */
+/* shim_end.c: its user may read its log and its progress file from now on, and no more; */
+void takt_shim_take_back(const struct takt_shim *shim);
+/* what is known of why the job ended badly, into `end`. */
 void takt_shim_explain_end(struct takt_shim *shim);
 
 /* shim_io.c */

@@ -7,6 +7,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/file_whose.h"
+
 /* A pipe or a lease of its owner's does not hold us up; a mount of his is not entered at all. */
 int takt_wary_open(int dirfd, const char *path, uid_t owner, struct stat *ret_stat)
 {
@@ -18,7 +20,8 @@ int takt_wary_open(int dirfd, const char *path, uid_t owner, struct stat *ret_st
 
 	if (fd < 0)
 		return errno == ENOENT ? -ENOENT : -TAKT_E_CORRUPT;
-	if (fstat(fd, ret_stat) == 0 && S_ISREG(ret_stat->st_mode) && ret_stat->st_uid == owner)
+	if (fstat(fd, ret_stat) == 0 && S_ISREG(ret_stat->st_mode) &&
+	    takt_file_whose(fd, ret_stat) == owner)
 		return fd;
 	close(fd);
 	return -TAKT_E_CORRUPT;

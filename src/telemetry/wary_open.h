@@ -11,7 +11,8 @@
 
 /*
  * Opens for reading without following links or crossing mounts below the folder, and without
- * waiting. A descriptor of a regular file of `owner`'s, which the caller closes, and its stat;
+ * waiting. A descriptor of a regular file of `owner`'s, or lent to him
+ * by root (base/file_whose.h), which the caller closes, and its stat;
  * -ENOENT: there is none; -TAKT_E_CORRUPT: it is something else.
  */
 int takt_wary_open(int dirfd, const char *path, uid_t owner, struct stat *ret_stat);

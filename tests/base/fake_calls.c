@@ -321,6 +321,20 @@ static int fake_fdatasync(const struct takt_sys *self, int fd)
 	return fake_world_leave(world, sync_fd(world, fd, rc, true));
 }
 
+/* As on a disk: a block of zeros is a hole. */
+static blkcnt_t blocks_of(const struct fake_inode *inode)
+{
+	static const char hole[4096];
+	blkcnt_t blocks = 0;
+
+	for (size_t at = 0, n; at < inode->seen.len; at += n) {
+		n = inode->seen.len - at < sizeof(hole) ? inode->seen.len - at : sizeof(hole);
+		if (memcmp(inode->seen.at + at, hole, n) != 0)
+			blocks += (blkcnt_t)((n + 511) / 512);
+	}
+	return blocks;
+}
+
 static void fill_stat(const struct fake_inode *inode, struct stat *ret)
 {
 	*ret = (struct stat){
@@ -329,7 +343,7 @@ static void fill_stat(const struct fake_inode *inode, struct stat *ret)
 		.st_mode = inode->mode,
 		.st_nlink = 1,
 		.st_size = (off_t)inode->seen.len,
-		.st_blocks = (blkcnt_t)((inode->seen.len + 511) / 512),
+		.st_blocks = blocks_of(inode),
 		.st_blksize = 4096,
 	};
 }

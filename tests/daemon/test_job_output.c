@@ -116,6 +116,79 @@ static void a_log_may_take_a_hundredth_of_what_is_free(void **state)
 	assert_int_equal(limit_mib(1024, 51200), 1024);
 }
 
+static uint64_t give_kib(uint64_t job_id, uid_t uid)
+{
+	return takt_job_output_give(daemon_, job_id, uid) / 1024;
+}
+
+/* Whatever of them a user's jobs print, it comes to no more than his part, and a job has a little
+ * in any case. */
+static void all_logs_of_a_user_come_to_his_part(void **state)
+{
+	uint64_t sum = 0, last = 1 << 20;
+
+	disk_mib = free_mib = 102400;
+	daemon_->config.output_limit_mib = 1024;
+	daemon_->config.output_share_permille = 100;
+	daemon_->config.users = TAKT_USERS_ALL;
+	for (uint64_t id = 100; id < 400; id++) {
+		uint64_t given = give_kib(id, 4242);
+
+		assert_true(given <= last && given >= 64);
+		last = given;
+		sum += given;
+	}
+	assert_true(give_kib(100, 4242) > 64); /* asked again: what it had is left for it */
+	assert_true(sum <= (10240 / 4) * UINT64_C(1024) + UINT64_C(300) * 64);
+	assert_true(give_kib(500, 4343) > 100 * 1024); /* another's is his own */
+	daemon_->config.output_share_permille = 0;
+	assert_int_equal(give_kib(501, 4242), 1024 * 1024);
+	daemon_->config.output_share_permille = 100;
+	daemon_->config.output_limit_mib = 0;
+	assert_int_equal(give_kib(502, 4242), 0); /* all is kept */
+}
+
+static off_t blocks_of(uint64_t job_id)
+{
+	struct stat st;
+	char path[32];
+
+	snprintf(path, sizeof(path), "%llu.1/log", (unsigned long long)job_id);
+	assert_int_equal(fstatat(daemon_->jobs_dirfd, path, &st, 0), 0);
+	return st.st_blocks;
+}
+
+static void look_on(int looks)
+{
+	static uint64_t now_ns = TAKT_NS_PER_S * 1000000;
+
+	while (looks-- > 0) {
+		now_ns += 3600 * TAKT_NS_PER_S;
+		takt_job_output_tick(daemon_, (struct takt_mono){now_ns});
+	}
+}
+
+/* Of five with 1 to 5 MiB, where all may come to 15, and are brought to three quarters of that. */
+static void the_oldest_logs_go_where_all_are_too_much(void **state)
+{
+	struct takt_output_cut cut;
+
+	for (uint64_t id = 3; id <= 5; id++)
+		write_log(id);
+	disk_mib = free_mib = 100;
+	daemon_->config.output_limit_mib = 64;
+	daemon_->config.output_share_permille = 0;
+	daemon_->config.users = TAKT_USERS_OWN;
+	look_on(4);
+	assert_true(blocks_of(3) > 0);
+	daemon_->config.output_share_permille = 150;
+	look_on(8);
+	for (uint64_t id = 1; id <= 5; id++)
+		assert_int_equal(blocks_of(id) > 0, id > 3);
+	assert_int_equal(takt_attempt_cut(daemon_->sys, daemon_->jobs_dirfd, 2, 1, &cut), 0);
+	assert_true(cut.from == 0 && cut.to == 2 * MIB && cut.limit == 1);
+}
+
 static const char *note_after(uint64_t left)
 {
 	static uint64_t now_ns = TAKT_NS_PER_S;
@@ -146,8 +219,10 @@ static void a_disk_that_gets_full_is_said_with_the_largest_log(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(all_logs_of_a_user_come_to_his_part),
 		cmocka_unit_test(a_log_may_take_a_hundredth_of_what_is_free),
 		cmocka_unit_test(a_disk_that_gets_full_is_said_with_the_largest_log),
+		cmocka_unit_test(the_oldest_logs_go_where_all_are_too_much),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -138,6 +138,29 @@ def a_shim_that_is_stopped_is_told_by_what_it_costs():
         assert m.said().count("the disk of state_dir has") == 1, m.said()
 
 
+def the_oldest_logs_go_and_history_says_so():
+    """All of them come to more than output_share; the jobs stay."""
+    with kit.machine(gpus=1) as m, kit.small_disk(m, "64m"):
+        m.start("--history", "no", "--output-share", "2%")
+        client = m.client()
+        jobs = [client.submit(["sh", "-c", "echo the first line; head -c 1M /dev/zero"])["id"] for _ in range(20)]
+        for job in jobs:
+            assert client.wait(job)["state"] == "done"
+
+        def kept():
+            return [job for job in jobs if log_stat(m, job).st_blocks]
+        kit.until(lambda: len(kept()) < len(jobs) and sum(log_stat(m, job).st_blocks * 512 for job in jobs) < 64 * MIB / 50, kept)
+        gone = sorted(set(jobs) - set(kept()))
+        assert gone == jobs[:len(gone)] and 0 < len(gone) < len(jobs), (gone, kept())
+        assert f"the log of job {gone[0]} is gone" in m.said(), m.said()
+        view = client.job(gone[0])
+        assert (view["state"], view.get("output_cut_from", 0), view["output_cut_to"]) == ("done", 0, log_stat(m, gone[0]).st_size), view
+        assert "is gone: the logs of all jobs came to more than output_share allows" in m.takt("show", str(gone[0])).stdout
+        logs = m.takt("logs", str(gone[0]))
+        assert logs.returncode == 0 and "the first line" not in logs.stdout and "not kept" in logs.stdout, logs
+        assert m.takt("logs", str(jobs[-1])).stdout.startswith("the first line\n")
+
+
 if __name__ == "__main__":
     sys.exit(kit.main([a_job_prints_more_than_is_kept, who_follows_goes_on_behind_it, a_new_setting_counts_for_the_next_job,
-                       a_shim_that_is_stopped_is_told_by_what_it_costs]))
+                       a_shim_that_is_stopped_is_told_by_what_it_costs, the_oldest_logs_go_and_history_says_so]))

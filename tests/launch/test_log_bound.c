@@ -18,6 +18,10 @@
 #include "fake_sys.h"
 #include "launch/log_bound.h"
 #include "launch/shim_job.h"
+#include "takt/progress.h"
+
+_Static_assert(TAKT_PROGRESS_MAX_RANKS * sizeof(struct takt_progress_file) == TAKT_PROGRESS_BYTES,
+	       "no rank that may tell has its place cut off");
 
 enum {
 	MIB = 1 << 20,
@@ -112,6 +116,22 @@ static void its_beginning_and_its_newest_part_stay(void **state)
 	fake_sys_free(scene.world);
 }
 
+/* The least that a job is given. */
+static void of_a_small_limit_most_is_kept(void **state)
+{
+	struct scene scene = open_scene();
+	struct takt_output_cut cut = {0};
+
+	for (off_t size = 64 * 1024 + BLOCK; size < MIB; size += 7 * BLOCK) {
+		write_more(&scene, size);
+		assert_true(takt_log_bound(scene.sys, scene.log, 64 * 1024, &cut) >= 0);
+		assert_int_equal(cut.from, 16 * 1024);
+		assert_int_equal(scene.size - (off_t)(cut.to - cut.from), 64 * 1024);
+		expect_kept(&scene, &cut);
+	}
+	fake_sys_free(scene.world);
+}
+
 static void what_has_not_grown_is_not_cut_again(void **state)
 {
 	struct scene scene = open_scene();
@@ -183,6 +203,7 @@ struct place {
 	char dir[64];
 	uint64_t now_ns;
 	struct takt_sys sys;
+	struct takt_job_user user;
 	struct takt_shim shim;
 };
 
@@ -208,7 +229,11 @@ static int place_up(void **state)
 	assert_non_null(mkdtemp(place.dir));
 	place.sys = *takt_sys_real();
 	place.sys.boot_ns = place_now;
-	place.shim = (struct takt_shim){.sys = &place.sys, .spec = {.output_limit = MIB}};
+	place.user = (struct takt_job_user){0};
+	place.shim = (struct takt_shim){.sys = &place.sys,
+					.user = &place.user,
+					.progressfd = -1,
+					.spec = {.output_limit = MIB}};
 	place.shim.logdirfd = open(place.dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	assert_true(place.shim.logdirfd >= 0);
 	place.shim.logfd =
@@ -360,6 +385,100 @@ static void a_record_that_fails_is_written_later(void **state)
 	assert_int_equal(faccessat(dirfd, "cut", F_OK, 0), 0);
 }
 
+static off_t on_disk(int fd)
+{
+	struct stat st;
+
+	assert_int_equal(fstat(fd, &st), 0);
+	return st.st_blocks * 512;
+}
+
+static void look_after_a_pause(void)
+{
+	place.now_ns += TAKT_NS_PER_S;
+	takt_shim_bound_told(&place.shim);
+	takt_shim_bound_apply(&place.shim);
+}
+
+static void room_behind_the_end_goes_back(void **state)
+{
+	print_mib(1);
+	assert_int_equal(
+		fallocate(place.shim.logfd, FALLOC_FL_KEEP_SIZE, 2 * (off_t)MIB, 64 * (off_t)MIB),
+		0);
+	assert_true(on_disk(place.shim.logfd) > 64 * (off_t)MIB);
+	look_after_a_pause();
+	assert_true(on_disk(place.shim.logfd) <= 2 * MIB);
+	assert_int_equal(log_size(), MIB);
+	assert_int_equal(place.shim.cut.limit, 0);
+}
+
+/* Its size is the same at each look. */
+static void what_is_written_into_the_hole_goes_back(void **state)
+{
+	static char text[MIB];
+	int fd = openat(place.shim.logdirfd, "log", O_WRONLY | O_CLOEXEC);
+
+	memset(text, 'x', sizeof(text));
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, (off_t)MIB << 12), 0);
+	for (off_t at = 0; at < 64 * (off_t)MIB; at += MIB) {
+		assert_int_equal(pwrite(fd, text, sizeof(text), at), sizeof(text));
+		if (at % (16 * MIB) == 0)
+			look_after_a_pause();
+	}
+	assert_true(on_disk(fd) > 8 * (off_t)MIB);
+	look_after_a_pause();
+	assert_true(on_disk(fd) <= MIB);
+	assert_int_equal(log_size(), (off_t)MIB << 12);
+	assert_int_equal(place.shim.cut.from, MIB / 4);
+	assert_int_equal(place.shim.bound_kept, 0);
+	look_after_a_pause();
+	assert_int_equal(place.shim.bound_kept, 1);
+	close(fd);
+}
+
+/* What is written to a mapping is told by nobody. */
+static void another_users_log_with_a_hole_is_looked_at_without_a_word(void **state)
+{
+	place.user.other = true;
+	takt_shim_bound_begin(&place.shim);
+	takt_shim_bound_look(&place.shim);
+	assert_int_equal(takt_shim_bound_due(&place.shim, (struct takt_boot){0}).ns, 0);
+	print_mib(2);
+	takt_shim_bound_told(&place.shim);
+	place.now_ns += TAKT_NS_PER_S;
+	takt_shim_bound_look(&place.shim);
+	assert_int_equal(place.shim.cut.limit, MIB);
+	for (int looks = 0; looks < 20; looks++)
+		assert_true(look_again() <= TAKT_NS_PER_S);
+}
+
+/* With or without a limit for the log. */
+static void a_progress_file_is_what_it_may_be(void **state)
+{
+	static const char text[64 * 1024] = {1};
+	int fd = openat(place.shim.logdirfd, "progress", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	char first;
+
+	assert_true(fd >= 0);
+	place.shim.spec.output_limit = 0;
+	place.shim.progressfd = fd;
+	assert_int_equal(pwrite(fd, text, 64, 0), 64);
+	takt_shim_bound_begin(&place.shim);
+	takt_shim_bound_look(&place.shim);
+	assert_int_equal(lseek(fd, 0, SEEK_END), 64);
+	for (off_t at = 0; at < 4 * MIB; at += (off_t)sizeof(text))
+		assert_int_equal(pwrite(fd, text, sizeof(text), at), sizeof(text));
+	look_after_a_pause();
+	assert_int_equal(lseek(fd, 0, SEEK_END), 4096);
+	assert_true(pread(fd, &first, 1, 0) == 1 && first == 1);
+	assert_int_equal(fallocate(fd, FALLOC_FL_KEEP_SIZE, MIB, 4 * (off_t)MIB), 0);
+	look_after_a_pause();
+	assert_true(on_disk(fd) <= 64 * 1024);
+	close(fd);
+}
+
 static void what_is_no_file_is_left_alone(void **state)
 {
 	struct takt_output_cut cut = {0};
@@ -390,6 +509,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_log_within_its_limit_is_left_alone),
 		cmocka_unit_test(its_beginning_and_its_newest_part_stay),
+		cmocka_unit_test(of_a_small_limit_most_is_kept),
 		cmocka_unit_test(what_has_not_grown_is_not_cut_again),
 		cmocka_unit_test(a_log_that_its_job_truncates_is_bound_anew),
 		cmocka_unit_test(where_files_have_no_holes_it_is_cut_off),
@@ -401,6 +521,10 @@ int main(void)
 		IN_PLACE(without_holes_the_log_says_what_happened),
 		IN_PLACE(a_record_that_fails_is_written_later),
 		IN_PLACE(no_limit_looks_at_nothing),
+		IN_PLACE(room_behind_the_end_goes_back),
+		IN_PLACE(what_is_written_into_the_hole_goes_back),
+		IN_PLACE(another_users_log_with_a_hole_is_looked_at_without_a_word),
+		IN_PLACE(a_progress_file_is_what_it_may_be),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
