@@ -20,9 +20,9 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
-#include "launch/oom_score.h"
 #include "base/mem.h"
 #include "launch/attempt_files.h"
+#include "launch/oom_score.h"
 
 int takt_job_user_parse(const char *text, struct takt_job_user *ret, struct takt_err *err)
 {
