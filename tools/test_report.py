@@ -19,6 +19,7 @@ import re
 import shutil
 
 LOG_TAIL = 30
+BEFORE = 20
 POINT = re.compile(r"^(not )?ok\b\s*\d*\s*(?:-\s*)?(.*)$")
 DIRECTIVE = re.compile(r"^(.*?)\s*(?<!\\)#\s*(SKIP|TODO)\S*\s*(.*)$", re.I)
 TRIALS = re.compile(r"^# trials: (\d+) (.+)$", re.M)
@@ -91,8 +92,9 @@ def split_point(rest, remark):
 
 
 def tap_cases(test, text, ended_well, log):
-    """Cases of a TAP stream; None if it is none. `log` makes one of the lines that belong to a case."""
-    cases, planned, remark, told = [], None, "", []
+    """Cases of a TAP stream; None if it is none. `log` makes one of the lines that belong to a case: our Python programs
+    say what failed before the case's line, cmocka behind it."""
+    cases, planned, remark, told, before = [], None, "", [], []
     for line in text.splitlines():
         plan, point = PLAN.match(line), POINT.match(line)
         if plan:
@@ -103,9 +105,10 @@ def tap_cases(test, text, ended_well, log):
             name, skipped, reason = split_point(point.group(2), remark)
             result = "fail" if point.group(1) else "skip" if skipped else "pass"
             cases.append(Case(f"{test}: {name}", result, reason if skipped else ""))
-            told.append([])
-            remark = ""
+            told.append(before[-BEFORE:])
+            before, remark = [], ""
         else:
+            before.append(line)
             if told:
                 told[-1].append(line)
             if line.startswith("# "):
