@@ -39,15 +39,6 @@ BEHAVIOURS = {
 }
 
 
-def state_of(pid):
-    """The kernel's letter, "" when it is gone."""
-    try:
-        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
-            return file.read().rpartition(")")[2].split()[0]
-    except (FileNotFoundError, ProcessLookupError):
-        return ""
-
-
 def alices(pid):
     with contextlib.suppress(OSError):
         return os.stat(f"/proc/{pid}").st_uid == ALICE
@@ -67,7 +58,7 @@ def who_stayed(m, job):
 
 
 def left(m, job):
-    return [pid for pid in who_stayed(m, job) if state_of(pid) not in ("", "Z", "X") and alices(pid)]
+    return [pid for pid in who_stayed(m, job) if kit.process_state(pid) not in ("", "Z", "X") and alices(pid)]
 
 
 def submit_each(m, runs):

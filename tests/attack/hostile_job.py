@@ -32,15 +32,6 @@ def attempt(m, job, number=1):
     return m.path(f"state/jobs/{job}.{number}")
 
 
-def state_of(pid):
-    """The kernel's letter, "" when it is gone."""
-    try:
-        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
-            return file.read().rpartition(")")[2].split()[0]
-    except (FileNotFoundError, ProcessLookupError):
-        return ""
-
-
 def uid_of(pid):
     with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as file:
         return [int(word) for word in re.search(r"^Uid:\s(.*)$", file.read(), re.M).group(1).split()]
@@ -91,9 +82,9 @@ def hear():
                 return log.read()
             with open(go, "w", encoding="ascii"):
                 pass
-            kit.until(lambda: "that was all" in said() or not state_of(pid) or state_of(shim) == "T",
+            kit.until(lambda: "that was all" in said() or not kit.process_state(pid) or kit.process_state(shim) == "T",
                       lambda: f"it has tried all: {said()}")
-            SAID.extend((said().splitlines(), state_of(shim), users))
+            SAID.extend((said().splitlines(), kit.process_state(shim), users))
         kit.note("\n".join(SAID[0]))
         with contextlib.suppress(ProcessLookupError):
             os.kill(shim, signal.SIGCONT)  # where it was stopped
@@ -144,7 +135,7 @@ def a_stopped_shim_would_keep_no_job():
         ask(m, 0, "POST", f"/v1/jobs/{cancelled}/cancel", {})
         is_over(m, cancelled, "cancelled")
         is_over(m, timed, "failed", "timeout", "timed_out")
-        assert [state_of(pid) for pid in pids] == ["", ""]
+        assert [kit.process_state(pid) for pid in pids] == ["", ""]
         after = submit(m, "true", 2, BOB)
         is_over(m, after, "done")
 
@@ -162,7 +153,7 @@ def a_forged_end_gives_no_gpu_away():
         other = submit(m, "true", 1, BOB)
         time.sleep(1)
         assert m.client().job(job)["state"] == "running" and m.client().job(other)["state"] == "waiting"
-        assert state_of(shim) and state_of(pid)
+        assert kit.process_state(shim) and kit.process_state(pid)
         ask(m, ALICE, "POST", f"/v1/jobs/{job}/cancel", {})
         is_over(m, job, "cancelled")
         is_over(m, other, "done")
@@ -185,7 +176,7 @@ def with_end_of(other):
         os.kill(shim, signal.SIGKILL)
         view = is_over(m, job, "lost")
         assert "another attempt's" in view.get("message", ""), view
-        assert state_of(pid) in ("", "Z", "X"), state_of(pid)
+        assert kit.process_state(pid) in ("", "Z", "X"), kit.process_state(pid)
 
 
 def sealed(text):
@@ -237,7 +228,7 @@ def all_end(script, said=1, **more):
         kit.until(lambda: len(re.findall(r"^pid \d+$", log_of(m, job), re.M)) >= said, lambda: log_of(m, job))
         ask(m, ALICE, "POST", f"/v1/jobs/{job}/cancel", {})
         is_over(m, job, "cancelled", "done", "failed")
-        left = [pid for pid in numbers if state_of(pid) not in ("", "Z", "X") and uid_of(pid)[0] == ALICE]
+        left = [pid for pid in numbers if kit.process_state(pid) not in ("", "Z", "X") and uid_of(pid)[0] == ALICE]
         assert not left, left
         is_over(m, submit(m, "true", 1, BOB), "done")
 

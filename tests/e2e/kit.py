@@ -229,6 +229,15 @@ def write_program(path, text):
     subprocess.run(["sh", "-c", 'cat >"$1" && chmod 755 "$1"', "sh", path], input=text.encode(), check=True)
 
 
+def process_state(pid):
+    """The kernel's letter for a process, "" when it is gone."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
+            return file.read().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+
+
 def parent_of(pid):
     with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
         return int(file.read().rsplit(")", 1)[1].split()[1])
